@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The wire between the host (vm/channel) and the guest's init, compiled by
+ * both sides. One virtio-serial port, both directions, a stream of frames:
+ *
+ *   0               4        6      7     8
+ *   +---------------+--------+------+-----+=====================+
+ *   | length (le32) | magic  | type | arg | payload, length bytes|
+ *   +---------------+--------+------+-----+=====================+
+ *
+ * All integers are little-endian and unsigned. length counts the payload only
+ * and is checked against WIRE_PAYLOAD_MAX before anything is allocated. magic
+ * holds the protocol version, so a peer of another version, or a stream that
+ * lost its place, is noticed at the first frame. Everything that comes from
+ * the guest is hostile; a frame that breaks a rule below ends the machine.
+ *
+ * A machine's life on the wire (H host, G guest):
+ *
+ *   G HELLO            once, when init runs; READY once every runner waits
+ *   H HEAT   G HEATED  any number of times before the job
+ *   H PING   G PONG    any time; PONG echoes the payload
+ *   H JOB, H FILE*     one job: its fields, then its files, in order
+ *   H RUN              everything was sent: start the program
+ *   G STARTED          the program's first instruction is about to run
+ *   H STDIN*, H STDIN_END   at most WIRE_STDIN_WINDOW bytes beyond what
+ *   G STDIN_ACK        has been consumed
+ *   H KILL             any time after JOB
+ *   G OUT* ERR* RESULT*
+ *   G EXIT             after the last OUT, ERR and RESULT byte
+ *   G FILE* OUTPUT_END the output tree, if the job asked for it
+ *   G FAILED           instead of STARTED/EXIT: the guest could not run it
+ *
+ * HELLO, READY: payload struct-free, fields in order:
+ *   HELLO      u32 version, str kernel release, str image id
+ *   READY      u32 mask of warm runners (1 << enum wire_runner)
+ *   HEAT       u32 mask of runners, u32 rounds (1..16)
+ *   HEATED     u32 mask of runners that answered
+ *   JOB        see struct wire_job
+ *   FILE       arg = enum wire_file_kind; u32 mode (07777), u64 size, str path.
+ *              path is relative, "/"-separated, no empty, "." or ".."
+ *              component, no leading "/". Directories come before what is in
+ *              them. A regular file is followed by FILE_DATA frames with
+ *              exactly size bytes in all, then FILE_END (empty): the commit.
+ *   STARTED    empty
+ *   STDIN_ACK  u32 bytes newly consumed by the program's pipe
+ *   KILL       arg = enum wire_kill_scope; u32 signal number (1..64)
+ *   OUT, ERR, RESULT   bytes
+ *   EXIT       see struct wire_exit
+ *   OUTPUT_END u32 files sent, u32 entries left out (links, devices, sockets,
+ *              fifos, over a limit, bad names)
+ *   FAILED     str, one sentence
+ * A str is u32 length and that many bytes, no NUL inside, not terminated.
+ */
+#ifndef GUEST_WIRE_H
+#define GUEST_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WIRE_VERSION 1u
+#define WIRE_MAGIC (0xf500u | WIRE_VERSION)
+#define WIRE_HEADER_SIZE 8u
+#define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
+#define WIRE_JOB_MAX (512u << 10)    /* args + env + fixed fields */
+#define WIRE_STDIN_WINDOW (64u << 10)
+#define WIRE_PATH_MAX 4095u
+#define WIRE_STRINGS_MAX 4096u /* most strings in one list */
+#define WIRE_PORT_NAME "fsd.wire"
+#define WIRE_ENTROPY_SIZE 64u
+
+enum wire_type {
+	WIRE_NONE = 0,
+	/* host to guest */
+	WIRE_HEAT = 1,
+	WIRE_PING = 2,
+	WIRE_JOB = 3,
+	WIRE_RUN = 4,
+	WIRE_STDIN = 5,
+	WIRE_STDIN_END = 6,
+	WIRE_KILL = 7,
+	/* both */
+	WIRE_FILE = 16,
+	WIRE_FILE_DATA = 17,
+	WIRE_FILE_END = 18,
+	/* guest to host */
+	WIRE_HELLO = 32,
+	WIRE_READY = 33,
+	WIRE_HEATED = 34,
+	WIRE_PONG = 35,
+	WIRE_STARTED = 36,
+	WIRE_STDIN_ACK = 37,
+	WIRE_OUT = 38,
+	WIRE_ERR = 39,
+	WIRE_RESULT = 40,
+	WIRE_EXIT = 41,
+	WIRE_OUTPUT_END = 42,
+	WIRE_FAILED = 43,
+	WIRE_TYPE_MAX
+};
+
+/* Who runs the program. EXEC forks and execs argv, whatever it names. */
+enum wire_runner {
+	WIRE_RUN_PYTHON,     /* argv[0] is the program's path, then its args */
+	WIRE_RUN_NODE,       /* the same */
+	WIRE_RUN_TYPESCRIPT, /* the same; types are erased first */
+	WIRE_RUN_EXEC,       /* argv as execvpe() takes it */
+	WIRE_RUN_MAX
+};
+
+enum wire_mode {
+	WIRE_MODE_SCRIPT, /* run the program */
+	WIRE_MODE_CALL,   /* load it, call a function, RESULT has its value */
+	WIRE_MODE_MAX
+};
+
+enum wire_file_kind { WIRE_FILE_REG, WIRE_FILE_DIR, WIRE_FILE_KIND_MAX };
+
+enum wire_kill_scope {
+	WIRE_KILL_FIRST, /* the program's first process */
+	WIRE_KILL_ALL,   /* every process of the job; 9 uses cgroup.kill */
+	WIRE_KILL_SCOPE_MAX
+};
+
+/* Bytes of RESULT that a job may send; further ones are dropped and counted. */
+#define WIRE_RESULT_MAX (16u << 20)
+
+struct wire_strings {
+	uint32_t count;
+	const char **item; /* owned array of borrowed or owned strings */
+};
+
+/*
+ * JOB. On the wire, in this order: u32 runner, u32 mode, u32 cpus,
+ * u32 processes, u64 memory_bytes, u64 stdout_limit, u64 stderr_limit,
+ * u64 output_limit, u32 output_files, u64 realtime_ns, 64 bytes entropy,
+ * str call, list argv, list envp. A list is u32 count, then that many str.
+ */
+struct wire_job {
+	uint32_t runner;       /* enum wire_runner */
+	uint32_t mode;         /* enum wire_mode */
+	uint32_t cpus;         /* >= 1 */
+	uint32_t processes;    /* pids.max */
+	uint64_t memory_bytes; /* memory.max */
+	uint64_t stdout_limit; /* bytes; beyond it the guest drops and counts */
+	uint64_t stderr_limit;
+	uint64_t output_limit; /* bytes of all output files; 0: send none */
+	uint32_t output_files; /* most output entries */
+	uint64_t realtime_ns;  /* the host's CLOCK_REALTIME */
+	uint8_t entropy[WIRE_ENTROPY_SIZE]; /* fresh from the host's CSPRNG */
+	const char *call;      /* function name for WIRE_MODE_CALL, else "" */
+	struct wire_strings argv; /* >= 1 */
+	struct wire_strings envp; /* "NAME=value" */
+};
+
+enum wire_exit_kind {
+	WIRE_EXIT_CODE,   /* value is the exit code, 0..255 */
+	WIRE_EXIT_SIGNAL, /* value is the signal number */
+	WIRE_EXIT_KIND_MAX
+};
+
+#define WIRE_UNKNOWN UINT64_MAX /* a figure that the guest could not read */
+
+/* EXIT. On the wire: u32 kind, u32 value, then the u64 fields in order. */
+struct wire_exit {
+	uint32_t kind;  /* enum wire_exit_kind */
+	uint32_t value;
+	uint64_t wall_ns; /* from the program's start to waitpid */
+	uint64_t user_us, system_us; /* cgroup cpu.stat, this job's share */
+	uint64_t peak_memory_bytes;  /* memory.peak */
+	uint64_t peak_processes;     /* pids.peak */
+	uint64_t oom_kills;          /* memory.events oom_kill */
+	uint64_t stdout_bytes, stdout_dropped; /* written, of these dropped */
+	uint64_t stderr_bytes, stderr_dropped;
+	uint64_t result_dropped;
+};
+
+struct wire_header {
+	uint32_t length;
+	uint8_t type;
+	uint8_t arg;
+};
+
+/* Reads the 8 bytes at p. Return: 0, or -EPROTO (magic, type, length). */
+int wire_header_get(const uint8_t *p, struct wire_header *ret_header);
+void wire_header_put(uint8_t *p, uint32_t length, uint8_t type, uint8_t arg);
+
+/*
+ * A cursor over one payload. Every getter checks the bounds; after the first
+ * failure all further ones return zero values and wire_end() says -EPROTO.
+ */
+struct wire_cursor {
+	const uint8_t *p, *end;
+	bool failed;
+};
+
+void wire_begin(struct wire_cursor *c, const void *payload, size_t length);
+uint32_t wire_get_u32(struct wire_cursor *c);
+uint64_t wire_get_u64(struct wire_cursor *c);
+/* Copies length bytes. */
+void wire_get_bytes(struct wire_cursor *c, void *ret, size_t length);
+/* A NUL-terminated copy, owned by the caller; NULL on failure. Refuses NUL
+ * inside and more than max bytes. */
+char *wire_get_str(struct wire_cursor *c, size_t max);
+/* 0 if every getter succeeded and nothing is left over, else -EPROTO. */
+int wire_end(const struct wire_cursor *c);
+
+/* A writer into caller-owned room. Past the end it counts but does not write:
+ * used > size tells the room that would have been needed. */
+struct wire_writer {
+	uint8_t *p;
+	size_t size, used;
+};
+
+void wire_put_u32(struct wire_writer *w, uint32_t v);
+void wire_put_u64(struct wire_writer *w, uint64_t v);
+void wire_put_bytes(struct wire_writer *w, const void *data, size_t length);
+void wire_put_str(struct wire_writer *w, const char *text);
+
+void wire_job_put(struct wire_writer *w, const struct wire_job *job);
+/*
+ * Decodes a JOB payload; the strings are copies. Free with wire_job_done().
+ * Return: 0, -EPROTO or -ENOMEM; on failure *ret_job needs no release.
+ */
+int wire_job_get(const void *payload, size_t length, struct wire_job *ret_job);
+void wire_job_done(struct wire_job *job);
+
+void wire_exit_put(struct wire_writer *w, const struct wire_exit *e);
+/* Return: 0 or -EPROTO (bounds, kind, code over 255, signal not 1..64). */
+int wire_exit_get(const void *payload, size_t length, struct wire_exit *ret);
+
+/*
+ * True if path may name a file inside a tree: relative, 1..WIRE_PATH_MAX
+ * bytes, components of 1..255 bytes, none of them "." or "..", at most 64.
+ */
+bool wire_path_ok(const char *path);
+
+/* A type's name for messages, "?" if it has none. */
+const char *wire_type_name(unsigned type);
+
+#endif

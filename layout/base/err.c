@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void set(struct err *err, int code, const char *fmt, va_list ap)
+{
+	err->code = code;
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+}
+
+int err_set(struct err *err, int code, const char *fmt, ...)
+{
+	int saved = errno;
+	va_list ap;
+
+	if (err) {
+		va_start(ap, fmt);
+		set(err, code, fmt, ap);
+		va_end(ap);
+	}
+	errno = saved;
+	return code;
+}
+
+int err_sys(struct err *err, int code, const char *fmt, ...)
+{
+	int saved = errno;
+	size_t used;
+	va_list ap;
+
+	if (err) {
+		va_start(ap, fmt);
+		set(err, code, fmt, ap);
+		va_end(ap);
+		used = strlen(err->text);
+		snprintf(err->text + used, sizeof(err->text) - used, ": %s",
+			 strerror(-code));
+	}
+	errno = saved;
+	return code;
+}
+
+int err_wrap(struct err *err, const char *fmt, ...)
+{
+	int saved = errno;
+	char inner[sizeof(err->text)];
+	size_t used;
+	va_list ap;
+
+	if (!err)
+		return -EIO;
+	memcpy(inner, err->text, sizeof(inner));
+	va_start(ap, fmt);
+	set(err, err->code, fmt, ap);
+	va_end(ap);
+	used = strlen(err->text);
+	snprintf(err->text + used, sizeof(err->text) - used, ": %s", inner);
+	errno = saved;
+	return err->code;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program's log: one line an event on standard error,
+ * "2026-01-02T03:04:05.678Z level text". Keeps errno, allocates nothing.
+ * Only the layer that decides logs; lower ones return an error.
+ */
+#ifndef LAYOUT_BASE_LOG_H
+#define LAYOUT_BASE_LOG_H
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_LEVEL_MAX };
+
+/* The lowest level that is dropped is level + 1. Default LOG_INFO. */
+void log_set_level(enum log_level level);
+
+/* Level of a name (error, warn, info, debug), or -EINVAL. */
+int log_level_parse(const char *name);
+
+void log_at(enum log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...) log_at(LOG_WARN, __VA_ARGS__)
+#define log_info(...) log_at(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) log_at(LOG_DEBUG, __VA_ARGS__)
+
+#endif

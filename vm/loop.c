@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * epoll with a generation check (a source removed while its event is already
+ * fetched is skipped), one timerfd behind a binary heap, one eventfd for calls
+ * posted by other threads.
+ */
+#include "loop.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../layout/base/cleanup.h"
+
+#define BATCH 64
+
+struct loop {
+	int epoll, timerfd, eventfd; /* owned */
+	bool quit;
+	struct loop_timer **heap; /* owned array of borrowed timers */
+	unsigned heap_len, heap_size;
+	uint64_t timer_armed_ns;    /* what timerfd is set to, 0 = not set */
+	struct list deferred;       /* of loop_call */
+	pthread_mutex_t post_lock;  /* guards posted */
+	struct list posted;         /* of loop_call, from other threads */
+	struct loop_fd wake, clock; /* eventfd, timerfd */
+	struct epoll_event batch[BATCH];
+	int batch_len, batch_at;
+	uint64_t stall_ns;
+};
+
+uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+uint64_t realtime_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+int loop_fd_add(struct loop *l, struct loop_fd *src)
+{
+	struct epoll_event ev = { .events = src->events, .data.ptr = src };
+
+	if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, src->fd, &ev) < 0)
+		return -errno;
+	src->loop = l;
+	return 0;
+}
+
+int loop_fd_mod(struct loop_fd *src, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = src };
+
+	if (!src->loop || src->events == events)
+		return 0;
+	if (epoll_ctl(src->loop->epoll, EPOLL_CTL_MOD, src->fd, &ev) < 0)
+		return -errno;
+	src->events = events;
+	return 0;
+}
+
+void loop_fd_del(struct loop_fd *src)
+{
+	struct loop *l = src->loop;
+
+	if (!l)
+		return;
+	epoll_ctl(l->epoll, EPOLL_CTL_DEL, src->fd, NULL);
+	for (int i = l->batch_at; i < l->batch_len; i++)
+		if (l->batch[i].data.ptr == src)
+			l->batch[i].data.ptr = NULL;
+	src->loop = NULL;
+}
+
+/* --- timers: a binary heap by at_ns ------------------------------------ */
+
+static void heap_place(struct loop *l, unsigned i, struct loop_timer *t)
+{
+	l->heap[i] = t;
+	t->index = i;
+}
+
+static void heap_up(struct loop *l, unsigned i)
+{
+	struct loop_timer *t = l->heap[i];
+
+	while (i > 0 && l->heap[(i - 1) / 2]->at_ns > t->at_ns) {
+		heap_place(l, i, l->heap[(i - 1) / 2]);
+		i = (i - 1) / 2;
+	}
+	heap_place(l, i, t);
+}
+
+static void heap_down(struct loop *l, unsigned i)
+{
+	struct loop_timer *t = l->heap[i];
+
+	for (;;) {
+		unsigned kid = 2 * i + 1;
+
+		if (kid >= l->heap_len)
+			break;
+		if (kid + 1 < l->heap_len &&
+		    l->heap[kid + 1]->at_ns < l->heap[kid]->at_ns)
+			kid++;
+		if (l->heap[kid]->at_ns >= t->at_ns)
+			break;
+		heap_place(l, i, l->heap[kid]);
+		i = kid;
+	}
+	heap_place(l, i, t);
+}
+
+void loop_timer_del(struct loop_timer *t)
+{
+	struct loop *l = t->loop;
+	struct loop_timer *last;
+
+	if (!l)
+		return;
+	last = l->heap[--l->heap_len];
+	if (last != t) {
+		heap_place(l, t->index, last);
+		heap_up(l, last->index);
+		heap_down(l, last->index);
+	}
+	t->loop = NULL;
+}
+
+void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t after_ns)
+{
+	loop_timer_del(t);
+	if (l->heap_len == l->heap_size) {
+		unsigned size = l->heap_size ? l->heap_size * 2 : 64;
+		void *heap = reallocarray(l->heap, size, sizeof(*l->heap));
+
+		if (!heap)
+			abort(); /* a lost timer is a wait without bound */
+		l->heap = heap;
+		l->heap_size = size;
+	}
+	t->at_ns = now_ns() + after_ns;
+	t->loop = l;
+	l->heap[l->heap_len] = t;
+	t->index = l->heap_len++;
+	heap_up(l, t->index);
+}
+
+static void timers_arm(struct loop *l)
+{
+	uint64_t at = l->heap_len ? l->heap[0]->at_ns : 0;
+	struct itimerspec spec = { .it_value = {
+		.tv_sec = (time_t)(at / NS_PER_S),
+		.tv_nsec = (long)(at % NS_PER_S),
+	} };
+
+	if (at == l->timer_armed_ns)
+		return;
+	timerfd_settime(l->timerfd, TFD_TIMER_ABSTIME, &spec, NULL);
+	l->timer_armed_ns = at;
+}
+
+static void timers_fire(struct loop *l)
+{
+	uint64_t now = now_ns();
+
+	while (l->heap_len && l->heap[0]->at_ns <= now) {
+		struct loop_timer *t = l->heap[0];
+
+		loop_timer_del(t);
+		t->fn(t);
+	}
+}
+
+static void on_clock(struct loop_fd *src, uint32_t events)
+{
+	struct loop *l = src->arg;
+	uint64_t ticks;
+
+	(void)events;
+	if (read(l->timerfd, &ticks, sizeof(ticks)) < 0) {
+		/* EAGAIN: it was set anew meanwhile */
+	}
+	l->timer_armed_ns = 0;
+}
+
+/* --- deferred calls ---------------------------------------------------- */
+
+void loop_defer(struct loop *l, struct loop_call *c)
+{
+	if (list_empty(&c->node))
+		list_add_tail(&l->deferred, &c->node);
+}
+
+void loop_call_del(struct loop_call *c)
+{
+	list_del(&c->node);
+}
+
+void loop_post(struct loop *l, struct loop_call *c)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&l->post_lock);
+	list_add_tail(&l->posted, &c->node);
+	pthread_mutex_unlock(&l->post_lock);
+	if (write(l->eventfd, &one, sizeof(one)) < 0) {
+		/* EAGAIN: the counter is full, so it will wake anyway */
+	}
+}
+
+static void on_wake(struct loop_fd *src, uint32_t events)
+{
+	struct loop *l = src->arg;
+	uint64_t count;
+
+	(void)events;
+	if (read(l->eventfd, &count, sizeof(count)) < 0) {
+		/* EAGAIN: somebody drained it already */
+	}
+	pthread_mutex_lock(&l->post_lock);
+	list_for_each(pos, tmp, &l->posted) {
+		list_del(pos);
+		list_add_tail(&l->deferred, pos);
+	}
+	pthread_mutex_unlock(&l->post_lock);
+}
+
+static void deferred_run(struct loop *l)
+{
+	struct loop_call *c;
+
+	while ((c = list_first(&l->deferred, struct loop_call, node))) {
+		list_del(&c->node);
+		c->fn(c);
+	}
+}
+
+/* --- life -------------------------------------------------------------- */
+
+int loop_new(struct loop **ret_loop)
+{
+	struct loop *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	list_init(&l->deferred);
+	list_init(&l->posted);
+	pthread_mutex_init(&l->post_lock, NULL);
+	l->epoll = epoll_create1(EPOLL_CLOEXEC);
+	l->timerfd = timerfd_create(CLOCK_MONOTONIC,
+				    TFD_CLOEXEC | TFD_NONBLOCK);
+	l->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->epoll < 0 || l->timerfd < 0 || l->eventfd < 0) {
+		r = -errno;
+		loop_free(l);
+		return r;
+	}
+	l->wake = (struct loop_fd){
+		.fd = l->eventfd, .events = EPOLLIN, .fn = on_wake, .arg = l,
+	};
+	l->clock = (struct loop_fd){
+		.fd = l->timerfd, .events = EPOLLIN, .fn = on_clock, .arg = l,
+	};
+	r = loop_fd_add(l, &l->wake);
+	if (r == 0)
+		r = loop_fd_add(l, &l->clock);
+	if (r < 0) {
+		loop_free(l);
+		return r;
+	}
+	*ret_loop = l;
+	return 0;
+}
+
+void loop_free(struct loop *l)
+{
+	if (!l)
+		return;
+	fd_close(&l->epoll);
+	fd_close(&l->timerfd);
+	fd_close(&l->eventfd);
+	pthread_mutex_destroy(&l->post_lock);
+	free(l->heap);
+	free(l);
+}
+
+void loop_quit(struct loop *l)
+{
+	l->quit = true;
+}
+
+uint64_t loop_stall_ns(struct loop *l)
+{
+	uint64_t stall = l->stall_ns;
+
+	l->stall_ns = 0;
+	return stall;
+}
+
+/* One event, its time taken: the main thread must never block. */
+static void dispatch(struct loop *l, struct loop_fd *src, uint32_t events)
+{
+	uint64_t start = now_ns(), spent;
+
+	src->fn(src, events);
+	spent = now_ns() - start;
+	l->stall_ns = MAX(l->stall_ns, spent);
+}
+
+int loop_run(struct loop *l)
+{
+	deferred_run(l);
+	while (!l->quit) {
+		int n;
+
+		timers_arm(l);
+		n = epoll_wait(l->epoll, l->batch, BATCH, -1);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		l->batch_len = MAX(n, 0);
+		for (l->batch_at = 0; l->batch_at < l->batch_len;) {
+			struct epoll_event ev = l->batch[l->batch_at++];
+
+			if (ev.data.ptr)
+				dispatch(l, ev.data.ptr, ev.events);
+		}
+		l->batch_len = 0;
+		timers_fire(l);
+		deferred_run(l);
+	}
+	return 0;
+}
