@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The machines' door: lease a machine, run one job in it, give it up. The room
+ * behind it knows machines and frames; it knows nothing of FUSE, job files or
+ * JSON. Single-threaded: every call and every event happens on the loop's
+ * thread, and no event is delivered from inside a call of this header.
+ *
+ *   vm_new -> (template made or verified, pool filled, all in the background)
+ *   vm_lease -> granted -> vm_run -> started, output*, exited,
+ *               (file, file_data*, file_end)*, finished -> vm_end
+ *
+ * Instead of any event after vm_lease there may come one `failed`, after which
+ * only vm_end() is allowed. vm_end() is allowed at any time, also from inside
+ * an event; the machine dies and no further event is delivered. A machine
+ * serves one job and is destroyed.
+ */
+#ifndef VM_VM_H
+#define VM_VM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../guest/wire.h"
+#include "../layout/base/buf.h"
+#include "../layout/base/err.h"
+#include "loop.h"
+
+struct vm;
+struct vm_lease;
+struct vm_backend; /* backend.h; vm_backend_qemu, vm_backend_fake (tests) */
+
+enum vm_accel { VM_ACCEL_AUTO, VM_ACCEL_KVM, VM_ACCEL_TCG, VM_ACCEL_MAX };
+enum vm_source { VM_WARM, VM_RESTORED, VM_BOOTED, VM_SOURCE_MAX };
+
+extern const char *const vm_accel_names[VM_ACCEL_MAX];   /* "auto" ... */
+extern const char *const vm_source_names[VM_SOURCE_MAX]; /* "warm" ... */
+
+struct vm_options {
+	const struct vm_backend *backend;
+	const char *cache_dir; /* templates and the accelerator's verdict */
+	const char *image_dir; /* vmlinux, initramfs.cpio, rootfs.erofs, manifest */
+	const char *qemu;      /* NULL: qemu-system-x86_64 found in PATH */
+	enum vm_accel accel;
+	unsigned pool;         /* warm machines to keep, 0: none */
+	unsigned max_machines; /* most machines alive at once, >= 1 */
+};
+
+/* What the room tells its owner without being asked. */
+struct vm_watch {
+	/* Health or readiness changed; read them with vm_health(). */
+	void (*changed)(void *arg);
+	/* One step of a template's making, for a person: "booting", ... */
+	void (*progress)(void *arg, const char *sentence);
+	void *arg;
+};
+
+/*
+ * Starts the room: checks QEMU and the image now (their absence is an error
+ * here, with a remedy), makes or verifies the template in the background.
+ * The strings and *options are copied. Return: 0 or negative errno.
+ */
+int vm_new(struct loop *loop, const struct vm_options *options,
+	   const struct vm_watch *watch, struct vm **ret_vm, struct err *err);
+/* Kills every machine and waits until they are gone (bounded). NULL is fine. */
+void vm_free(struct vm *vm);
+
+/*
+ * 0 when jobs can run; -EAGAIN while the template is being made; else a
+ * negative errno. *ret always gets one sentence, "ok" when 0.
+ */
+int vm_health(const struct vm *vm, struct err *ret);
+
+/* What a job needs of a machine. */
+struct vm_need {
+	uint32_t runner;      /* enum wire_runner: which path should be hot */
+	uint64_t memory_bytes; /* the program's memory and its files together */
+	unsigned cpus;        /* >= 1 */
+};
+
+/* One input of a job. Directories come before what is in them. */
+struct vm_input {
+	const char *path; /* borrowed until vm_end(); wire_path_ok() */
+	uint32_t kind;    /* enum wire_file_kind */
+	uint32_t mode;    /* 07777 */
+	uint64_t size;    /* bytes that are sent; a shorter file fails the job */
+	uint64_t skip;    /* bytes left out at the file's start */
+};
+
+struct vm_job {
+	struct wire_job wire; /* realtime_ns and entropy are filled by vm */
+	const struct vm_input *inputs;
+	unsigned input_count;
+	uint64_t stdin_size; /* bytes of standard input */
+};
+
+enum vm_failure {
+	VM_FAILED_START, /* no machine could be had: nothing has run */
+	VM_FAILED_GUEST, /* the guest refused before the program's start */
+	VM_FAILED_LOST,  /* the machine died, was silent or spoke wrongly after
+			    RUN was sent: the outcome is unknown */
+	VM_FAILED_INPUT, /* an input could not be read: nothing has run */
+	VM_FAILED_MAX
+};
+
+enum vm_stream { VM_OUT, VM_ERR, VM_RESULT, VM_STREAM_MAX };
+
+struct vm_events {
+	/* A machine is there, paused. Call vm_run() now or later. */
+	void (*granted)(void *arg);
+	/*
+	 * Opens input i (i == input_count: standard input) for reading when its
+	 * turn comes; vm closes it. Return: fd or negative errno.
+	 */
+	int (*open_input)(void *arg, unsigned i);
+	void (*started)(void *arg);
+	/* Return < 0 (disk full ...): vm ends the job with failed(LOST). */
+	int (*output)(void *arg, enum vm_stream stream, const void *data,
+		      size_t len);
+	/* The program has ended; all its output was delivered before. */
+	void (*exited)(void *arg, const struct wire_exit *exit);
+	/*
+	 * One entry of the output tree; path passed wire_path_ok() and nothing
+	 * else about it may be believed. Return < 0: the entry is skipped.
+	 */
+	int (*file)(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
+		    const char *path);
+	int (*file_data)(void *arg, const void *data, size_t len);
+	int (*file_end)(void *arg);
+	/* The machine has nothing more to give. left_out: entries not sent. */
+	void (*finished)(void *arg, uint32_t files, uint32_t left_out);
+	void (*failed)(void *arg, enum vm_failure why, const char *sentence);
+};
+
+/*
+ * Asks for a machine. Grants are in the order of the asking among those that
+ * the same kind of machine can serve. *events is borrowed, and arg, until
+ * vm_end(). NULL only without memory.
+ */
+struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
+			  const struct vm_events *events, void *arg);
+/* After granted. *job and what it points at are borrowed until vm_end(). */
+void vm_run(struct vm_lease *lease, const struct vm_job *job);
+/* After vm_run(). Signal 9 to WIRE_KILL_ALL ends the job (exited follows). */
+void vm_kill(struct vm_lease *lease, enum wire_kill_scope scope, unsigned sig);
+/* Stops (true) or resumes reading what the guest sends: back-pressure. */
+void vm_hold(struct vm_lease *lease, bool hold);
+void vm_end(struct vm_lease *lease);
+
+/* How this lease was served; valid from granted on. */
+struct vm_lease_info {
+	enum vm_source source;
+	enum vm_accel accel;
+	const char *template_id; /* 16 hex digits, borrowed */
+	uint64_t granted_ns;     /* CLOCK_MONOTONIC */
+};
+void vm_lease_info(const struct vm_lease *lease, struct vm_lease_info *ret);
+
+struct vm_stats {
+	unsigned warm, starting, leased; /* machines now */
+	unsigned waiting;                /* leases not granted yet */
+	uint64_t machines_made, machines_failed, jobs_warm, jobs_restored,
+		jobs_booted, templates_made, boots_failed;
+	enum vm_accel accel; /* VM_ACCEL_AUTO while undecided */
+};
+void vm_stats(const struct vm *vm, struct vm_stats *ret);
+
+/* --- without a running room: doctor, image ------------------------------ */
+
+/* Verifies every part against the manifest. ret gets "kernel ..., image ..."
+ * lines for a person. Return: 0 or negative errno. */
+int vm_image_verify(const char *image_dir, struct buf *ret, struct err *err);
+/* QEMU's version as "7.2.22". Return: 0, -ENOENT (remedy in err), ... */
+int vm_qemu_version(const char *qemu, char ret[32], struct err *err);
+
+#endif
