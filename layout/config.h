@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config.json: bytes in, a struct or one sentence for `error` out. Pure. */
+#ifndef LAYOUT_CONFIG_H
+#define LAYOUT_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "lang.h"
+
+enum job_mode { MODE_SCRIPT, MODE_CALL, MODE_COMMAND, JOB_MODE_MAX };
+
+/* The operator's own maxima. */
+struct config_limits {
+	uint64_t timeout_ms; /* e.g. DEFAULT_TIMEOUT_MAX_MS */
+	uint64_t memory_mb;
+	uint64_t cpus;
+};
+
+struct config_strings {
+	size_t count;
+	char **item; /* owned, each owned; also item[count] == NULL */
+};
+
+struct job_config {
+	const struct lang *lang; /* NULL: by the file */
+	struct config_strings args, env /* "NAME=value" */, inputs, command;
+	char *stdin_text;        /* owned; NULL: the file, else empty */
+	size_t stdin_len;
+	uint64_t timeout_ms, grace_ms;
+	uint64_t memory_mb, cpus, processes;
+	uint64_t stdout_limit, stderr_limit, output_limit; /* bytes */
+	bool manual;             /* "start": "manual" */
+	char *input_json;        /* owned, compact; NULL: none */
+	size_t input_len;
+	enum job_mode mode;
+	char *call;              /* owned; "main" by default */
+};
+
+/* All defaults, as for `{}`. Free with config_done(). Return: 0 or -ENOMEM. */
+int config_defaults(struct job_config *ret_config);
+/*
+ * Parses and checks. On success *ret_config is to be freed with config_done();
+ * on failure it needs no release and err has the sentence, beginning with
+ * `config.json: `.
+ * Return: 0; -ENODATA: the text merely ends too early (or is empty); -EINVAL:
+ * it is wrong; -EFBIG: over 1 MiB; -ENOMEM.
+ */
+int config_parse(const char *data, size_t len,
+		 const struct config_limits *limits,
+		 struct job_config *ret_config, struct err *err);
+void config_done(struct job_config *config);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The languages: one table row each, found by name or by the code file. */
+#ifndef LAYOUT_LANG_H
+#define LAYOUT_LANG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum lang_id {
+	LANG_PYTHON,
+	LANG_JAVASCRIPT,
+	LANG_TYPESCRIPT,
+	LANG_BASH,
+	LANG_MAX
+};
+
+struct lang {
+	enum lang_id id;
+	const char *name;        /* the directory under .fsd/templates/ */
+	const char *extensions;  /* " .py " ..., each between blanks */
+	const char *interpreter; /* absolute path in the image */
+	const char *version_of;  /* package whose version is the language's */
+	bool callable;           /* "mode": "call" is possible */
+	/* Environment names (prefixes, blank-separated) that only a freshly
+	 * started interpreter heeds, e.g. PYTHON*, LC_*, LANG */
+	const char *fresh_env;
+};
+
+extern const struct lang langs[LANG_MAX];
+
+/* Exact, case-sensitive. NULL if there is none. */
+const struct lang *lang_by_name(const char *name);
+/* By a code file's name ("code.py"); NULL for "code" or an unknown ending. */
+const struct lang *lang_by_file(const char *file);
+
+/*
+ * What a file's name says about being the program: "code" or "code.EXT".
+ * Backup and swap names ("code.py~", "code.py.swp", "code.js.bak", ...) are
+ * CODE_NO: editors make them.
+ */
+enum code_kind {
+	CODE_NO,      /* an ordinary file */
+	CODE_KNOWN,   /* code.EXT of a language in the table */
+	CODE_BARE,    /* "code": its #! line or "language" decides */
+	CODE_UNKNOWN, /* code.EXT with an ending that no language has */
+};
+enum code_kind code_kind(const char *file);
+
+/* ".py, .js, .mjs, ..." for messages. */
+const char *lang_extensions_text(void);
+/* "python, javascript, ..." for messages. */
+const char *lang_names_text(void);
+
+/* True if a variable NAME=value in env asks for a fresh interpreter. */
+bool lang_env_is_fresh(const struct lang *lang, const char *assignment);
+
+#endif

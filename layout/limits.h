@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every number that a user could push against, with its reason. */
+#ifndef LAYOUT_LIMITS_H
+#define LAYOUT_LIMITS_H
+
+#define KIB(n) ((uint64_t)(n) << 10)
+#define MIB(n) ((uint64_t)(n) << 20)
+#define GIB(n) ((uint64_t)(n) << 30)
+
+#define LIMIT_JOB_NAME 200u        /* bytes; leaves room for suffixes */
+#define LIMIT_FILE_NAME 255u       /* bytes; NAME_MAX of every host */
+#define LIMIT_PATH 4095u           /* bytes of an input's path */
+#define LIMIT_DEPTH 64u            /* directories below a job */
+#define LIMIT_CONFIG_BYTES MIB(1)  /* config.json */
+#define LIMIT_CONFIG_DEPTH 32u     /* levels of JSON */
+#define LIMIT_CODE_BYTES MIB(1)    /* the program's own file */
+#define LIMIT_ARGS 1024u
+#define LIMIT_ARGS_BYTES KIB(128)
+#define LIMIT_ENV 256u
+#define LIMIT_ENV_BYTES KIB(128)
+#define LIMIT_STDIN_TEXT MIB(1)    /* "stdin" in config.json */
+#define LIMIT_CTL_BYTES 256u       /* one write to ctl */
+#define LIMIT_TIMEOUT_MIN_MS 100u
+#define LIMIT_GRACE_MS 60000u
+#define LIMIT_MEMORY_MIN_MB 32u
+#define LIMIT_PROCESSES 4096u
+#define LIMIT_STREAM_BYTES GIB(4)
+#define LIMIT_OUTPUT_FILES 65536u  /* entries of output/; inodes are finite */
+#define LIMIT_VALUE_BYTES MIB(16)  /* value and error of result.json */
+
+#define DEFAULT_TIMEOUT_MS 30000u
+#define DEFAULT_MEMORY_MB 256u
+#define DEFAULT_PROCESSES 256u
+#define DEFAULT_STDOUT_LIMIT MIB(64)
+#define DEFAULT_STDERR_LIMIT MIB(16)
+#define DEFAULT_OUTPUT_LIMIT MIB(256)
+#define DEFAULT_TIMEOUT_MAX_MS 3600000u /* the operator may change it */
+
+#endif

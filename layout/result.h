@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* result.json, exit_code: what is known about a run, rendered. Pure. */
+#ifndef LAYOUT_RESULT_H
+#define LAYOUT_RESULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "state.h"
+
+#define RESULT_UNKNOWN UINT64_MAX /* rendered as null */
+
+struct result_file {
+	const char *path; /* borrowed; any bytes, rendered as valid JSON */
+	uint64_t bytes;
+	uint32_t mode;    /* 07777; rendered as octal text "0644" */
+	bool is_dir;      /* mime "inode/directory" */
+};
+
+struct job_result {
+	const char *job;      /* the user's name for it */
+	const char *id;
+	const char *language; /* or NULL */
+	enum job_status status;
+	unsigned exit_code;
+	unsigned signal;      /* 0: none */
+	const char *message;  /* or NULL */
+	int program_exit_code; /* -1: none */
+	uint64_t stdout_bytes, stdout_dropped; /* kept, dropped */
+	uint64_t stderr_bytes, stderr_dropped;
+	const struct result_file *output;
+	unsigned output_count;
+	uint64_t output_dropped;
+	/* The bytes of RESULT: a JSON object with "value" or "error", chosen by
+	 * the guest, so hostile. Not valid, too deep, too big: both null and
+	 * message says so. */
+	const char *guest_json;
+	size_t guest_len;
+	uint64_t wall_ms, user_ms, system_ms, peak_memory_bytes, peak_processes;
+	uint64_t queued_ms, machine_ms, run_ms, collect_ms, total_ms;
+	const char *source, *accel, *template_id; /* or NULL */
+	uint64_t created_ns, started_ns, ended_ns; /* CLOCK_REALTIME; 0: null */
+};
+
+/* The whole document with a final newline. Return: 0, -ENOMEM, -EFBIG. */
+int result_render(const struct job_result *result, struct buf *out);
+
+/* By the name's ending; "application/octet-stream" if unknown. */
+const char *mime_by_name(const char *path);
+
+/* RFC 3339, UTC, milliseconds: "2026-01-02T03:04:05.678Z". */
+void time_render(uint64_t realtime_ns, char room[32]);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tree as two tables: what a job directory holds, what .fsd holds. */
+#ifndef LAYOUT_TREE_H
+#define LAYOUT_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "state.h"
+
+enum row_kind {
+	ROW_TEXT,   /* short text made at open; a read never blocks */
+	ROW_STREAM, /* a growing file */
+	ROW_FOLLOW, /* the same bytes; a read blocks until more or the end */
+	ROW_WAIT,   /* a read blocks until the job has ended */
+	ROW_FILE,   /* a whole file in the store */
+	ROW_CTL,    /* written verbs */
+	ROW_DIR,
+};
+
+enum job_row {
+	JOB_ROW_STATE = 1, /* 0 is the job's directory itself */
+	JOB_ROW_ERROR,
+	JOB_ROW_LOG,
+	JOB_ROW_CTL,
+	JOB_ROW_STDOUT,
+	JOB_ROW_STDERR,
+	JOB_ROW_STDOUT_FOLLOW,
+	JOB_ROW_STDERR_FOLLOW,
+	JOB_ROW_WAIT,
+	JOB_ROW_OUTPUT,
+	JOB_ROW_RESULT,
+	JOB_ROW_EXIT_CODE,
+	JOB_ROW_MAX
+};
+
+enum fsd_row {
+	FSD_ROW_README = 1, /* 0 is .fsd itself */
+	FSD_ROW_VERSION,
+	FSD_ROW_HEALTH,
+	FSD_ROW_SECURITY,
+	FSD_ROW_STATS,
+	FSD_ROW_LAST_ERROR,
+	FSD_ROW_CTL,
+	FSD_ROW_TEMPLATES,
+	FSD_ROW_SESSIONS,
+	FSD_ROW_MAX
+};
+
+struct tree_row {
+	const char *name;
+	enum row_kind kind;
+	mode_t mode;     /* S_IFREG | 0600 ... , before the owner's umask */
+	unsigned states; /* 1 << enum job_state: when it exists; 0: always */
+	bool listed;     /* in directory listings */
+	bool result;     /* belongs to a run: a copy into a draft is accepted
+			    and has no effect; vanishes when run again */
+	const char *help; /* one line for manuals */
+};
+
+extern const struct tree_row job_rows[JOB_ROW_MAX];
+extern const struct tree_row fsd_rows[FSD_ROW_MAX];
+
+#define FSD_DIR_NAME ".fsd"
+
+/* The row of a name, whatever the state; 0 if the name is no virtual file's. */
+enum job_row job_row_by_name(const char *name);
+enum fsd_row fsd_row_by_name(const char *name);
+bool job_row_exists(enum job_row row, enum job_state state);
+
+/*
+ * A job's name: valid UTF-8, 1..200 bytes, no control characters, no "/", not
+ * ".", "..", ".fsd". Return: 0, -ENAMETOOLONG, -EILSEQ, -EPERM (.fsd), -EINVAL.
+ */
+int job_name_check(const char *name);
+/* An input's or directory's name: the same rules, up to 255 bytes. */
+int file_name_check(const char *name);
+/* A name that begins with "." is being prepared and never starts. */
+static inline bool job_name_is_draft(const char *name)
+{
+	return name[0] == '.';
+}
+
+bool utf8_valid(const char *text, size_t len);
+
+/* Verbs of ctl: "start", "kill", "signal NAME"; of .fsd/ctl: drain, resume. */
+enum ctl_verb { CTL_START, CTL_KILL, CTL_SIGNAL, CTL_DRAIN, CTL_RESUME };
+
+struct ctl_command {
+	enum ctl_verb verb;
+	unsigned signal; /* CTL_SIGNAL */
+};
+
+struct err;
+/* One write to ctl, with or without its newline. appliance: .fsd/ctl.
+ * Return: 0 or -EINVAL with a sentence that lists what is allowed. */
+int ctl_parse(const char *data, size_t len, bool appliance,
+	      struct ctl_command *ret, struct err *err);
+
+#endif
