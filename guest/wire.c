@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames to bytes and back. Everything that is read may come from a hostile
+ * peer: lengths are compared with what is left before they are used, counts
+ * with what that many elements would need at least.
+ */
+#include "wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_COMPONENTS_MAX 64u
+#define COMPONENT_MAX 255u
+#define CALL_MAX 1024u
+
+static uint32_t load32(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+	       (uint32_t)p[3] << 24;
+}
+
+static void store32(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)v;
+	p[1] = (uint8_t)(v >> 8);
+	p[2] = (uint8_t)(v >> 16);
+	p[3] = (uint8_t)(v >> 24);
+}
+
+static const char *const type_names[WIRE_TYPE_MAX] = {
+	[WIRE_HEAT] = "HEAT",
+	[WIRE_PING] = "PING",
+	[WIRE_JOB] = "JOB",
+	[WIRE_RUN] = "RUN",
+	[WIRE_STDIN] = "STDIN",
+	[WIRE_STDIN_END] = "STDIN_END",
+	[WIRE_KILL] = "KILL",
+	[WIRE_FILE] = "FILE",
+	[WIRE_FILE_DATA] = "FILE_DATA",
+	[WIRE_FILE_END] = "FILE_END",
+	[WIRE_HELLO] = "HELLO",
+	[WIRE_READY] = "READY",
+	[WIRE_HEATED] = "HEATED",
+	[WIRE_PONG] = "PONG",
+	[WIRE_STARTED] = "STARTED",
+	[WIRE_STDIN_ACK] = "STDIN_ACK",
+	[WIRE_OUT] = "OUT",
+	[WIRE_ERR] = "ERR",
+	[WIRE_RESULT] = "RESULT",
+	[WIRE_EXIT] = "EXIT",
+	[WIRE_OUTPUT_END] = "OUTPUT_END",
+	[WIRE_FAILED] = "FAILED",
+};
+
+const char *wire_type_name(unsigned type)
+{
+	if (type >= WIRE_TYPE_MAX || !type_names[type])
+		return "?";
+	return type_names[type];
+}
+
+int wire_header_get(const uint8_t *p, struct wire_header *ret_header)
+{
+	uint32_t length = load32(p);
+	unsigned magic = (unsigned)p[4] | (unsigned)p[5] << 8;
+	unsigned type = p[6];
+	uint32_t max = type == WIRE_JOB ? WIRE_JOB_MAX : WIRE_PAYLOAD_MAX;
+
+	if (magic != WIRE_MAGIC || type >= WIRE_TYPE_MAX || !type_names[type])
+		return -EPROTO;
+	if (length > max)
+		return -EPROTO;
+	ret_header->length = length;
+	ret_header->type = (uint8_t)type;
+	ret_header->arg = p[7];
+	return 0;
+}
+
+void wire_header_put(uint8_t *p, uint32_t length, uint8_t type, uint8_t arg)
+{
+	store32(p, length);
+	p[4] = (uint8_t)(WIRE_MAGIC & 0xff);
+	p[5] = (uint8_t)(WIRE_MAGIC >> 8);
+	p[6] = type;
+	p[7] = arg;
+}
+
+void wire_begin(struct wire_cursor *c, const void *payload, size_t length)
+{
+	c->p = payload;
+	c->end = c->p + length;
+	c->failed = false;
+}
+
+/* The next length bytes, or NULL: the cursor has failed. */
+static const uint8_t *take(struct wire_cursor *c, size_t length)
+{
+	const uint8_t *p = c->p;
+
+	if (c->failed || length > (size_t)(c->end - c->p)) {
+		c->failed = true;
+		return NULL;
+	}
+	c->p += length;
+	return p;
+}
+
+uint32_t wire_get_u32(struct wire_cursor *c)
+{
+	const uint8_t *p = take(c, 4);
+
+	return p ? load32(p) : 0;
+}
+
+uint64_t wire_get_u64(struct wire_cursor *c)
+{
+	const uint8_t *p = take(c, 8);
+
+	return p ? (uint64_t)load32(p) | (uint64_t)load32(p + 4) << 32 : 0;
+}
+
+void wire_get_bytes(struct wire_cursor *c, void *ret, size_t length)
+{
+	const uint8_t *p = take(c, length);
+
+	if (p)
+		memcpy(ret, p, length);
+	else
+		memset(ret, 0, length);
+}
+
+char *wire_get_str(struct wire_cursor *c, size_t max)
+{
+	uint32_t length = wire_get_u32(c);
+	const uint8_t *p;
+	char *text;
+
+	if (length > max)
+		c->failed = true;
+	p = take(c, length);
+	if (!p)
+		return NULL;
+	text = memchr(p, '\0', length) ? NULL : malloc((size_t)length + 1);
+	if (!text) {
+		c->failed = true;
+		return NULL;
+	}
+	memcpy(text, p, length);
+	text[length] = '\0';
+	return text;
+}
+
+int wire_end(const struct wire_cursor *c)
+{
+	return c->failed || c->p != c->end ? -EPROTO : 0;
+}
+
+void wire_put_bytes(struct wire_writer *w, const void *data, size_t length)
+{
+	if (length && w->used <= w->size && length <= w->size - w->used)
+		memcpy(w->p + w->used, data, length);
+	w->used += length;
+}
+
+void wire_put_u32(struct wire_writer *w, uint32_t v)
+{
+	uint8_t bytes[4];
+
+	store32(bytes, v);
+	wire_put_bytes(w, bytes, sizeof(bytes));
+}
+
+void wire_put_u64(struct wire_writer *w, uint64_t v)
+{
+	wire_put_u32(w, (uint32_t)v);
+	wire_put_u32(w, (uint32_t)(v >> 32));
+}
+
+void wire_put_str(struct wire_writer *w, const char *text)
+{
+	size_t length = strlen(text);
+
+	wire_put_u32(w, (uint32_t)length);
+	wire_put_bytes(w, text, length);
+}
+
+static void put_strings(struct wire_writer *w, const struct wire_strings *s)
+{
+	wire_put_u32(w, s->count);
+	for (uint32_t i = 0; i < s->count; i++)
+		wire_put_str(w, s->item[i]);
+}
+
+void wire_job_put(struct wire_writer *w, const struct wire_job *job)
+{
+	wire_put_u32(w, job->runner);
+	wire_put_u32(w, job->mode);
+	wire_put_u32(w, job->cpus);
+	wire_put_u32(w, job->processes);
+	wire_put_u64(w, job->memory_bytes);
+	wire_put_u64(w, job->stdout_limit);
+	wire_put_u64(w, job->stderr_limit);
+	wire_put_u64(w, job->output_limit);
+	wire_put_u32(w, job->output_files);
+	wire_put_u64(w, job->realtime_ns);
+	wire_put_bytes(w, job->entropy, sizeof(job->entropy));
+	wire_put_str(w, job->call);
+	put_strings(w, &job->argv);
+	put_strings(w, &job->envp);
+}
+
+/* Items are heap copies; what was read before a failure is kept in *s for
+ * wire_job_done(). */
+static int get_strings(struct wire_cursor *c, struct wire_strings *s)
+{
+	uint32_t count = wire_get_u32(c);
+
+	/* Every string needs four bytes at least: no allocation beyond what
+	 * the payload can hold. */
+	if (count > WIRE_STRINGS_MAX || count > (size_t)(c->end - c->p) / 4)
+		c->failed = true;
+	if (c->failed)
+		return -EPROTO;
+	s->item = calloc((size_t)count + 1, sizeof(*s->item));
+	if (!s->item)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		s->item[i] = wire_get_str(c, WIRE_JOB_MAX);
+		if (!s->item[i])
+			return -EPROTO;
+		s->count = i + 1;
+	}
+	return 0;
+}
+
+static void get_numbers(struct wire_cursor *c, struct wire_job *job)
+{
+	job->runner = wire_get_u32(c);
+	job->mode = wire_get_u32(c);
+	job->cpus = wire_get_u32(c);
+	job->processes = wire_get_u32(c);
+	job->memory_bytes = wire_get_u64(c);
+	job->stdout_limit = wire_get_u64(c);
+	job->stderr_limit = wire_get_u64(c);
+	job->output_limit = wire_get_u64(c);
+	job->output_files = wire_get_u32(c);
+	job->realtime_ns = wire_get_u64(c);
+	wire_get_bytes(c, job->entropy, sizeof(job->entropy));
+}
+
+static bool job_in_range(const struct wire_job *job)
+{
+	return job->runner < WIRE_RUN_MAX && job->mode < WIRE_MODE_MAX &&
+	       job->cpus >= 1 && job->processes >= 1 &&
+	       job->memory_bytes >= 1 && job->argv.count >= 1 &&
+	       (job->mode != WIRE_MODE_CALL || job->call[0]);
+}
+
+int wire_job_get(const void *payload, size_t length, struct wire_job *ret_job)
+{
+	struct wire_job job = {0};
+	struct wire_cursor c;
+	int r;
+
+	wire_begin(&c, payload, length);
+	get_numbers(&c, &job);
+	job.call = wire_get_str(&c, CALL_MAX);
+	r = job.call ? get_strings(&c, &job.argv) : -EPROTO;
+	if (!r)
+		r = get_strings(&c, &job.envp);
+	if (!r)
+		r = wire_end(&c);
+	if (!r && !job_in_range(&job))
+		r = -EPROTO;
+	if (r) {
+		wire_job_done(&job);
+		return r;
+	}
+	*ret_job = job;
+	return 0;
+}
+
+/* The items are this module's own heap copies; const only for the callers. */
+static void free_text(const char *text)
+{
+	free((void *)(uintptr_t)text);
+}
+
+static void free_strings(struct wire_strings *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		free_text(s->item[i]);
+	free(s->item);
+}
+
+void wire_job_done(struct wire_job *job)
+{
+	free_text(job->call);
+	free_strings(&job->argv);
+	free_strings(&job->envp);
+	memset(job, 0, sizeof(*job));
+}
+
+void wire_exit_put(struct wire_writer *w, const struct wire_exit *e)
+{
+	wire_put_u32(w, e->kind);
+	wire_put_u32(w, e->value);
+	wire_put_u64(w, e->wall_ns);
+	wire_put_u64(w, e->user_us);
+	wire_put_u64(w, e->system_us);
+	wire_put_u64(w, e->peak_memory_bytes);
+	wire_put_u64(w, e->peak_processes);
+	wire_put_u64(w, e->oom_kills);
+	wire_put_u64(w, e->stdout_bytes);
+	wire_put_u64(w, e->stdout_dropped);
+	wire_put_u64(w, e->stderr_bytes);
+	wire_put_u64(w, e->stderr_dropped);
+	wire_put_u64(w, e->result_dropped);
+}
+
+int wire_exit_get(const void *payload, size_t length, struct wire_exit *ret)
+{
+	struct wire_exit e = {0};
+	struct wire_cursor c;
+
+	wire_begin(&c, payload, length);
+	e.kind = wire_get_u32(&c);
+	e.value = wire_get_u32(&c);
+	e.wall_ns = wire_get_u64(&c);
+	e.user_us = wire_get_u64(&c);
+	e.system_us = wire_get_u64(&c);
+	e.peak_memory_bytes = wire_get_u64(&c);
+	e.peak_processes = wire_get_u64(&c);
+	e.oom_kills = wire_get_u64(&c);
+	e.stdout_bytes = wire_get_u64(&c);
+	e.stdout_dropped = wire_get_u64(&c);
+	e.stderr_bytes = wire_get_u64(&c);
+	e.stderr_dropped = wire_get_u64(&c);
+	e.result_dropped = wire_get_u64(&c);
+	if (wire_end(&c) || e.kind >= WIRE_EXIT_KIND_MAX)
+		return -EPROTO;
+	if (e.kind == WIRE_EXIT_CODE && e.value > 255)
+		return -EPROTO;
+	if (e.kind == WIRE_EXIT_SIGNAL && (e.value < 1 || e.value > 64))
+		return -EPROTO;
+	*ret = e;
+	return 0;
+}
+
+static bool component_ok(const char *name, size_t length)
+{
+	if (length < 1 || length > COMPONENT_MAX)
+		return false;
+	return !(length == 1 && name[0] == '.') &&
+	       !(length == 2 && name[0] == '.' && name[1] == '.');
+}
+
+bool wire_path_ok(const char *path)
+{
+	unsigned components = 0;
+
+	if (strnlen(path, (size_t)WIRE_PATH_MAX + 1) > WIRE_PATH_MAX)
+		return false;
+	for (;;) {
+		size_t length = strcspn(path, "/");
+
+		if (!component_ok(path, length) ||
+		    ++components > PATH_COMPONENTS_MAX)
+			return false;
+		if (!path[length])
+			return true;
+		path += length + 1;
+	}
+}
