@@ -1,0 +1,304 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# build.sh OUTDIR --init FILE [--runners DIR] [--cache DIR]
+#
+# Makes the guest image in OUTDIR; README.md says what is in it. As root, on
+# Debian 12. The order of things:
+#
+#   quick     the same inputs as last time: nothing to do
+#   sources   this host's own apt sources, but only Debian's bookworm
+#   resolve   which versions of which packages that means today
+#   unpack    mmdebstrap, finish.sh: a tree, kept in the cache by its versions
+#   kernel    vmlinux and modules out of the kernel's package, kept likewise
+#   pack      tree + init + runners -> rootfs.erofs; init + modules -> initramfs
+#   publish   manifest, then the new directory takes OUTDIR's place in one step
+#
+# The same package versions, scripts, init and runners give the same bytes.
+set -Eeuo pipefail
+shopt -s inherit_errexit
+export LC_ALL=C TZ=UTC PYTHONDONTWRITEBYTECODE=1
+umask 022
+
+here=$(cd "$(dirname "$0")" && pwd)
+python=/usr/bin/python3
+suite=bookworm
+kernel_package=linux-image-cloud-amd64
+# One time for every file, so that none can tell when it was made.
+epoch=1735689600
+# Any fixed number will do: the image id tells images apart, not this.
+uuid=f5d00000-0000-4000-8000-000000000001
+
+began=${EPOCHREALTIME/./}
+step=start
+say() {
+	local ms=$(((${EPOCHREALTIME/./} - began) / 1000))
+	printf 'image: %3d.%03d s  %s\n' $((ms / 1000)) $((ms % 1000)) "$*"
+}
+die() {
+	echo "image: error: $*" >&2
+	trap - ERR
+	exit 1
+}
+failed() {
+	[ "$BASH_SUBSHELL" = 0 ] || return 0
+	echo "image: error: step '$step' failed; its last words:" >&2
+	if [ -s "${log:-}" ]; then
+		tail -n 15 "$log" | sed 's/^/    /' >&2
+	fi
+}
+trap failed ERR
+
+arguments() {
+	outdir= init= runners= cache=
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--init) init=${2:?--init needs a file} && shift ;;
+		--runners) runners=${2:?--runners needs a directory} && shift ;;
+		--cache) cache=${2:?--cache needs a directory} && shift ;;
+		-*) die "unknown option $1; usage: build.sh OUTDIR --init FILE" \
+			"[--runners DIR] [--cache DIR]" ;;
+		*) [ -z "$outdir" ] || die "one OUTDIR, not both $outdir and $1"
+			outdir=$1 ;;
+		esac
+		shift
+	done
+	[ -n "$outdir" ] || die "usage: build.sh OUTDIR --init FILE" \
+		"[--runners DIR] [--cache DIR]"
+	[ -f "$init" ] || die "--init must name the guest's init program" \
+		"(make build/guest/init); found '$init'"
+	[ -z "$runners" ] || [ -d "$runners" ] ||
+		die "--runners: $runners is no directory"
+	outdir=$(realpath -m "$outdir")
+	cache=$(realpath -m "${cache:-$outdir.cache}")
+}
+
+preflight() {
+	local tool package missing=
+	for tool in apt-get:apt mmdebstrap:mmdebstrap mkfs.erofs:erofs-utils \
+		cpio:cpio lz4:lz4 $python:python3 dpkg-deb:dpkg \
+		flock:util-linux; do
+		package=${tool##*:}
+		command -v "${tool%%:*}" >/dev/null || missing+=" $package"
+	done
+	[ -z "$missing" ] || die "missing tools; run: apt-get install$missing"
+	[ "$(id -u)" = 0 ] || die "building an image needs root" \
+		"(mmdebstrap's chroot, owners of files)"
+	[ "$(dpkg --print-architecture)" = amd64 ] ||
+		die "only amd64 is supported, this is $(dpkg --print-architecture)"
+}
+
+# Hash of what is named by the arguments: files, and all files below directories.
+hash_of() {
+	local path
+	for path; do
+		if [ -d "$path" ]; then
+			(cd "$path" && find . -type f ! -path '*/__pycache__/*' \
+				-printf '%m %p\0' | sort -z | tr '\0' '\n' &&
+				find . -type f ! -path '*/__pycache__/*' -print0 |
+				sort -z | xargs -0r sha256sum)
+		else
+			sha256sum <"$path"
+		fi
+	done | sha256sum | cut -c1-64
+}
+
+# Everything that a build depends on, without asking apt (which takes seconds):
+# if the package lists are the same files as before, so is what they resolve to.
+quick_key() {
+	{
+		hash_of "$here" "$init" ${runners:+"$runners"}
+		find /etc/apt -path '*sources*' -type f -exec sha256sum {} + |
+			sort
+		find /var/lib/apt/lists -maxdepth 1 -type f -size +0 \
+			-printf '%f %s %T@\n' | sort
+		mkfs.erofs --help 2>&1 | sha256sum
+	} | sha256sum | cut -c1-64
+}
+
+# The host's configured archives, as one-line sources, if Debian signed them.
+sources() {
+	apt-get indextargets --format \
+		'$(ORIGIN)|$(CODENAME)|deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
+		"Created-By: Packages" |
+		sed -n "s/^Debian|$suite\(-updates\|-security\)\?|//p" |
+		grep -E ' main$' | sort -u >"$work/sources.list" || true
+	[ -s "$work/sources.list" ] ||
+		die "apt knows no Debian $suite packages on this host;" \
+			"configure Debian's $suite archive and run: apt-get update"
+}
+
+# apt with these sources only, as if nothing were installed.
+bare_apt() {
+	local tool=$1
+	shift
+	"$tool" -o Dir::Etc::SourceList="$work/sources.list" \
+		-o Dir::Etc::SourceParts=/dev/null \
+		-o Dir::Etc::Preferences=/dev/null \
+		-o Dir::Etc::PreferencesParts=/dev/null \
+		-o Dir::State::status=/dev/null -o Dir::Cache="$cache/apt" \
+		-o APT::Sandbox::User=root -o APT::Install-Recommends=false \
+		-o Acquire::Languages=none "$@"
+}
+
+# apt counts itself as essential; the guest has no use for it.
+wanted() {
+	sed 's/#.*//; /^[[:space:]]*$/d' "$here/packages"
+	bare_apt apt-cache dumpavail |
+		awk '/^Package:/ { p = $2 } /^Essential: yes/ { print p }' |
+		sort -u
+}
+
+resolve() {
+	wanted >"$work/wanted"
+	bare_apt apt-get -s install $(cat "$work/wanted") >"$work/plan" 2>"$log"
+	sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*/\1 \2/p' "$work/plan" |
+		sort >"$work/packages.list"
+	kernel=$(bare_apt apt-cache depends --important $kernel_package |
+		sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
+	[ -n "$kernel" ] || die "apt knows no kernel package $kernel_package"
+	kernel_version=$(bare_apt apt-cache show --no-all-versions "$kernel" |
+		sed -n 's/^Version: //p')
+	release=${kernel#linux-image-}
+	tree_key=$(hash_of "$work/packages.list" "$here/finish.sh")
+	kernel_key=$(printf '%s\n' "$kernel" "$kernel_version" |
+		cat - "$here/kernel.py" "$here/modules" | sha256sum | cut -c1-64)
+}
+
+download() {
+	mkdir -p "$cache/apt/archives/partial"
+	(cd "$cache/apt/archives" &&
+		bare_apt apt-get -y --download-only install \
+			$(cat "$work/wanted") && bare_apt apt-get download "$kernel") \
+		>"$log" 2>&1 || die "cannot download packages; if the lists are" \
+			"old, run: apt-get update. apt says:" "$(tail -n 3 "$log")"
+}
+
+# mmdebstrap gets the host's lists and the files fetched above, so that what
+# was resolved is what is unpacked, without a second look at the network.
+unpack() {
+	local lists=()
+	mapfile -t lists < <(apt-get indextargets --format '$(FILENAME)' \
+		"Created-By: Packages" "Origin: Debian")
+	mkdir -p "$work/lists"
+	cp -p "${lists[@]}" /var/lib/apt/lists/*_InRelease "$work/lists/"
+	SOURCE_DATE_EPOCH=$epoch mmdebstrap --mode=root --format=directory \
+		--variant=custom --skip=update \
+		--aptopt='APT::Install-Recommends "false"' \
+		--include="$(paste -sd, "$work/wanted")" \
+		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
+		--setup-hook='mkdir -p "$1/var/lib/apt/lists" "$1/var/cache/apt/archives"' \
+		--setup-hook="cp -p '$work'/lists/* \"\$1/var/lib/apt/lists/\"" \
+		--setup-hook="cp '$cache'/apt/archives/*.deb \"\$1/var/cache/apt/archives/\"" \
+		$suite "$work/tree" - <"$work/sources.list" >"$log" 2>&1
+	dpkg-query --admindir="$work/tree/var/lib/dpkg" -W \
+		-f '${Package} ${Version}\n' | sort >"$work/unpacked"
+	cmp -s "$work/unpacked" "$work/packages.list" ||
+		die "unpacked other packages than were resolved:" \
+			"$(diff "$work/packages.list" "$work/unpacked" | head -n 5)"
+	"$here/finish.sh" "$work/tree" >"$log" 2>&1
+}
+
+make_tree() {
+	tree=$cache/tree-$tree_key
+	[ ! -d "$tree" ] || { say "tree: cached" && return; }
+	say "unpacking $(wc -l <"$work/packages.list") packages"
+	rm -rf "$cache"/tree-*
+	unpack
+	mv "$work/tree" "$tree"
+}
+
+make_kernel() {
+	parts=$cache/kernel-$kernel_key
+	[ ! -d "$parts" ] || { say "kernel: cached" && return; }
+	say "kernel $release"
+	rm -rf "$cache"/kernel-*
+	local deb="$cache/apt/archives/${kernel}_${kernel_version/:/%3a}_amd64.deb"
+	dpkg-deb -x "$deb" "$work/deb"
+	mkdir "$work/kernel"
+	$python "$here/kernel.py" vmlinux "$work/deb/boot/vmlinuz-$release" \
+		"$work/kernel/vmlinux" 2>"$log"
+	$python "$here/kernel.py" modules "$work/deb/lib/modules/$release" \
+		"$here/modules" "$work/kernel/modules" 2>"$log"
+	mv "$work/kernel" "$parts"
+}
+
+# What changes with every edit goes into the kept tree afresh each time, so an
+# interrupted build leaves nothing that the next one does not replace.
+place() {
+	local own=$tree/usr/lib/fsd file
+	rm -rf "$own"
+	install -D -m 0755 "$init" "$tree/usr/sbin/fsd-init"
+	install -D -m 0644 "$work/packages.list" "$own/packages.list"
+	[ -n "$runners" ] || return 0
+	(cd "$runners" && find . -type f ! -path '*/__pycache__/*' -print0) |
+		while IFS= read -r -d '' file; do
+			local mode=0644
+			[ ! -x "$runners/$file" ] || mode=0755
+			install -D -m $mode "$runners/$file" "$own/runners/$file"
+		done
+	[ ! -d "$own/runners" ] || PYTHONHASHSEED=0 chroot "$tree" \
+		/usr/bin/python3 -I -m compileall -q -f \
+		--invalidation-mode unchecked-hash /usr/lib/fsd/runners
+}
+
+pack_root() {
+	say "packing rootfs.erofs"
+	mkfs.erofs --quiet -T$epoch -U$uuid -x-1 "$work/out/rootfs.erofs" \
+		"$tree" >"$log" 2>&1
+}
+
+pack_initramfs() {
+	say "packing initramfs.cpio"
+	local stage=$work/initramfs
+	mkdir -p "$stage"/{dev,proc,sys,root,modules}
+	install -m 0755 "$init" "$stage/init"
+	install -m 0644 "$parts"/modules/* "$stage/modules/"
+	find "$stage" -exec touch -hd "@$epoch" {} +
+	(cd "$stage" && find . -mindepth 1 | sort |
+		cpio --quiet --reproducible -o -H newc -R 0:0) \
+		>"$work/out/initramfs.cpio"
+}
+
+publish() {
+	$python "$here/manifest.py" write "$work/out" "$release" "$key"
+	sync -f "$work/out"
+	$python "$here/manifest.py" swap "$work/out" "$outdir"
+}
+
+main() {
+	arguments "$@"
+	preflight
+	mkdir -p "$cache" "$(dirname "$outdir")"
+	exec 9>"$cache/lock"
+	flock -w 900 9 || die "another build holds $cache/lock"
+	key=$(quick_key)
+	if $python "$here/manifest.py" fresh "$outdir" "$key"; then
+		say "up to date: $outdir"
+		return
+	fi
+	# Next to OUTDIR: a rename must not cross file systems.
+	rm -rf "$outdir".new.*
+	work=$outdir.new.$$
+	trap 'rm -rf "$work"' EXIT
+	mkdir -p "$work/out"
+	log=$work/log
+	step=sources && sources
+	say "resolving packages"
+	step=resolve && resolve
+	if [ ! -d "$cache/tree-$tree_key" ] ||
+		[ ! -d "$cache/kernel-$kernel_key" ]; then
+		say "downloading packages"
+		step=download && download
+	fi
+	step=unpack && make_tree
+	step=kernel && make_kernel
+	step=place && place
+	cp "$parts/vmlinux" "$work/packages.list" "$work/out/"
+	step=pack && pack_root
+	pack_initramfs
+	step=publish && publish
+	say "done: $outdir, image $(sed -n 's/^image //p' "$outdir/manifest")"
+}
+
+main "$@"
