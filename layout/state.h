@@ -8,7 +8,10 @@
  *     | v                +------> done <----+              |
  *   refused --COMMIT--> queued <------------COMMIT---------+
  *
- * REOPEN (an input was written or removed) takes refused back to draft.
+ * REOPEN (an input was written or removed) takes refused back to draft and
+ * leaves draft and done as they are. REFUSE is possible in done too: the old
+ * results stay in the store but are no longer shown, so that nobody takes them
+ * for those of the run that was refused.
  */
 #ifndef LAYOUT_STATE_H
 #define LAYOUT_STATE_H

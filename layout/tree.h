@@ -74,7 +74,8 @@ bool job_row_exists(enum job_row row, enum job_state state);
  * ".", "..", ".fsd". Return: 0, -ENAMETOOLONG, -EILSEQ, -EPERM (.fsd), -EINVAL.
  */
 int job_name_check(const char *name);
-/* An input's or directory's name: the same rules, up to 255 bytes. */
+/* An input's or directory's name: the same rules, up to 255 bytes, and .fsd
+ * is a name like any other. */
 int file_name_check(const char *name);
 /* A name that begins with "." is being prepared and never starts. */
 static inline bool job_name_is_draft(const char *name)

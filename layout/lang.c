@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lang.h"
+
+#include <string.h>
+
+#include "base/num.h"
+
+const struct lang langs[LANG_MAX] = {
+	[LANG_PYTHON] = {
+		.id = LANG_PYTHON,
+		.name = "python",
+		.extensions = " .py ",
+		.interpreter = "/usr/bin/python3",
+		.version_of = "python3",
+		.callable = true,
+		/* TZ: a forked interpreter has read it already */
+		.fresh_env = "PYTHON* LC_* LANG LANGUAGE TZ MALLOC_*",
+	},
+	[LANG_JAVASCRIPT] = {
+		.id = LANG_JAVASCRIPT,
+		.name = "javascript",
+		.extensions = " .js .mjs .cjs ",
+		.interpreter = "/usr/bin/node",
+		.version_of = "nodejs",
+		.callable = true,
+		.fresh_env = "NODE_* UV_* LC_* LANG LANGUAGE SSL_* MALLOC_*",
+	},
+	[LANG_TYPESCRIPT] = {
+		.id = LANG_TYPESCRIPT,
+		.name = "typescript",
+		.extensions = " .ts .mts ",
+		.interpreter = "/usr/bin/node",
+		.version_of = "nodejs",
+		.callable = true,
+		.fresh_env = "NODE_* UV_* LC_* LANG LANGUAGE SSL_* MALLOC_*",
+	},
+	[LANG_BASH] = {
+		.id = LANG_BASH,
+		.name = "bash",
+		.extensions = " .sh ",
+		.interpreter = "/bin/bash",
+		.version_of = "bash",
+		.fresh_env = "", /* it is always started afresh */
+	},
+};
+
+/* Endings of code.* that editors and tools give to copies of the program. */
+static const char *const backup_endings[] = {
+	"~",    ".bak", ".swp", ".swo",  ".swx",
+	".tmp", ".old", ".orig", ".part", "___jb_tmp___",
+	"___jb_old___",
+};
+
+static bool ends_with(const char *text, const char *ending)
+{
+	size_t len = strlen(text), end = strlen(ending);
+
+	return len >= end && !strcmp(text + len - end, ending);
+}
+
+const struct lang *lang_by_name(const char *name)
+{
+	for (size_t i = 0; i < LANG_MAX; i++)
+		if (!strcmp(langs[i].name, name))
+			return &langs[i];
+	return NULL;
+}
+
+/* True if one of the blank-separated words in list is exactly word. */
+static bool has_word(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = list; *at; at += strcspn(at, " ")) {
+		at += strspn(at, " ");
+		if (strcspn(at, " ") == len && !strncmp(at, word, len))
+			return len > 0;
+	}
+	return false;
+}
+
+const struct lang *lang_by_file(const char *file)
+{
+	const char *dot = strchr(file, '.');
+
+	if (!dot || dot - file != 4 || strncmp(file, "code", 4))
+		return NULL;
+	for (size_t i = 0; i < LANG_MAX; i++)
+		if (has_word(langs[i].extensions, dot))
+			return &langs[i];
+	return NULL;
+}
+
+enum code_kind code_kind(const char *file)
+{
+	if (!strcmp(file, "code"))
+		return CODE_BARE;
+	if (strncmp(file, "code.", 5))
+		return CODE_NO;
+	if (lang_by_file(file))
+		return CODE_KNOWN;
+	/* code.py.bak, code.test.js, code.d.ts: files beside the program */
+	if (strchr(file + 5, '.'))
+		return CODE_NO;
+	for (size_t i = 0; i < ARRAY_SIZE(backup_endings); i++)
+		if (ends_with(file, backup_endings[i]))
+			return CODE_NO;
+	return CODE_UNKNOWN;
+}
+
+const char *lang_extensions_text(void)
+{
+	return ".py, .js, .mjs, .cjs, .ts, .mts, .sh";
+}
+
+const char *lang_names_text(void)
+{
+	return "python, javascript, typescript, bash";
+}
+
+/* One word of fresh_env against a name of name_len bytes. */
+static bool pattern_matches(const char *word, size_t word_len,
+			    const char *name, size_t name_len)
+{
+	if (word_len && word[word_len - 1] == '*')
+		return name_len >= word_len - 1 &&
+		       !strncmp(word, name, word_len - 1);
+	return name_len == word_len && !strncmp(word, name, name_len);
+}
+
+bool lang_env_is_fresh(const struct lang *lang, const char *assignment)
+{
+	size_t name_len = strcspn(assignment, "=");
+	size_t len;
+
+	if (!lang)
+		return false;
+	for (const char *at = lang->fresh_env; *at; at += len) {
+		at += strspn(at, " ");
+		len = strcspn(at, " ");
+		if (pattern_matches(at, len, assignment, name_len))
+			return true;
+	}
+	return false;
+}

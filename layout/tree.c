@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tree.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/num.h"
+#include "base/utf8.h"
+#include "limits.h"
+
+#define IN(state) (1u << (state))
+#define STARTED (IN(JOB_RUNNING) | IN(JOB_DONE))
+#define ENDED IN(JOB_DONE)
+
+/*
+ * Modes are those of ordinary files, although most rows cannot be written: a
+ * copy of a whole job opens each of them for writing, and `rm -r` would ask
+ * about every file that its owner may not write.
+ */
+#define FILE_MODE (S_IFREG | 0666)
+
+const struct tree_row job_rows[] = {
+	[0] = { ".", ROW_DIR, S_IFDIR | 0777, 0, true, false, "the job" },
+	[JOB_ROW_STATE] = { "state", ROW_TEXT, FILE_MODE, 0, true, false,
+			    "draft, queued, running, done or refused" },
+	[JOB_ROW_ERROR] = { "error", ROW_TEXT, FILE_MODE, 0, true, false,
+			    "why it was refused or could not be run" },
+	[JOB_ROW_LOG] = { "log", ROW_STREAM, FILE_MODE, 0, true, false,
+			  "the job's timeline, one event a line" },
+	[JOB_ROW_CTL] = { "ctl", ROW_CTL, FILE_MODE, 0, true, false,
+			  "verbs: start, kill, signal NAME" },
+	[JOB_ROW_STDOUT] = { "stdout", ROW_STREAM, FILE_MODE, STARTED, true,
+			     true, "standard output, as it grows" },
+	[JOB_ROW_STDERR] = { "stderr", ROW_STREAM, FILE_MODE, STARTED, true,
+			     true, "standard error, as it grows" },
+	[JOB_ROW_STDOUT_FOLLOW] = { "stdout.follow", ROW_FOLLOW, FILE_MODE, 0,
+				    false, false,
+				    "standard output; a read blocks for more" },
+	[JOB_ROW_STDERR_FOLLOW] = { "stderr.follow", ROW_FOLLOW, FILE_MODE, 0,
+				    false, false,
+				    "standard error; a read blocks for more" },
+	[JOB_ROW_WAIT] = { "wait", ROW_WAIT, FILE_MODE, 0, false, false,
+			   "a read blocks until the end, then the exit code" },
+	[JOB_ROW_OUTPUT] = { "output", ROW_DIR, S_IFDIR | 0777, ENDED, true,
+			     true, "the files that the program made" },
+	[JOB_ROW_RESULT] = { "result.json", ROW_FILE, FILE_MODE, ENDED, true,
+			     true, "everything there is to know" },
+	[JOB_ROW_EXIT_CODE] = { "exit_code", ROW_FILE, FILE_MODE, ENDED, true,
+				true, "appears last; then all is final" },
+};
+_Static_assert(ARRAY_SIZE(job_rows) == JOB_ROW_MAX, "a row per file");
+
+#define SHOWN_MODE (S_IFREG | 0444)
+
+const struct tree_row fsd_rows[] = {
+	[0] = { FSD_DIR_NAME, ROW_DIR, S_IFDIR | 0555, 0, true, false,
+		"the appliance itself" },
+	[FSD_ROW_README] = { "README", ROW_TEXT, SHOWN_MODE, 0, true, false,
+			     "how to use this mount" },
+	[FSD_ROW_VERSION] = { "version", ROW_TEXT, SHOWN_MODE, 0, true, false,
+			      "one line" },
+	[FSD_ROW_HEALTH] = { "health", ROW_TEXT, SHOWN_MODE, 0, true, false,
+			     "ok, or what is wrong and the remedy" },
+	[FSD_ROW_SECURITY] = { "security", ROW_TEXT, SHOWN_MODE, 0, true,
+			       false, "which walls stand, one a line" },
+	[FSD_ROW_STATS] = { "stats", ROW_TEXT, SHOWN_MODE, 0, true, false,
+			    "figures in Prometheus text format" },
+	[FSD_ROW_LAST_ERROR] = { "last_error", ROW_TEXT, SHOWN_MODE, 0, true,
+				 false, "your last refusal on this mount" },
+	[FSD_ROW_CTL] = { "ctl", ROW_CTL, S_IFREG | 0644, 0, true, false,
+			  "verbs: drain, resume" },
+	[FSD_ROW_TEMPLATES] = { "templates", ROW_DIR, S_IFDIR | 0555, 0, true,
+				false, "what can be run" },
+	[FSD_ROW_SESSIONS] = { "sessions", ROW_DIR, S_IFDIR | 0555, 0, true,
+			       false, "living sessions" },
+};
+_Static_assert(ARRAY_SIZE(fsd_rows) == FSD_ROW_MAX, "a row per file");
+
+static unsigned row_by_name(const struct tree_row *rows, unsigned count,
+			    const char *name)
+{
+	for (unsigned i = 1; i < count; i++)
+		if (!strcmp(rows[i].name, name))
+			return i;
+	return 0;
+}
+
+enum job_row job_row_by_name(const char *name)
+{
+	return (enum job_row)row_by_name(job_rows, JOB_ROW_MAX, name);
+}
+
+enum fsd_row fsd_row_by_name(const char *name)
+{
+	return (enum fsd_row)row_by_name(fsd_rows, FSD_ROW_MAX, name);
+}
+
+bool job_row_exists(enum job_row row, enum job_state state)
+{
+	unsigned states;
+
+	if ((unsigned)row >= JOB_ROW_MAX || (unsigned)state >= JOB_STATE_MAX)
+		return false;
+	states = job_rows[row].states;
+	return !states || (states & IN(state));
+}
+
+bool utf8_valid(const char *text, size_t len)
+{
+	return utf8_span(text, len) == len;
+}
+
+static int name_check(const char *name, size_t max)
+{
+	size_t len = strnlen(name, max + 1);
+
+	if (!len || !strcmp(name, ".") || !strcmp(name, ".."))
+		return -EINVAL;
+	if (len > max)
+		return -ENAMETOOLONG;
+	if (memchr(name, '/', len))
+		return -EINVAL;
+	for (size_t at = 0; at < len;) {
+		int step = utf8_step(name + at, len - at);
+
+		if (step <= 0 || utf8_is_control(name + at))
+			return -EILSEQ;
+		at += (size_t)step;
+	}
+	return 0;
+}
+
+int job_name_check(const char *name)
+{
+	if (!strcmp(name, FSD_DIR_NAME))
+		return -EPERM;
+	return name_check(name, LIMIT_JOB_NAME);
+}
+
+int file_name_check(const char *name)
+{
+	return name_check(name, LIMIT_FILE_NAME);
+}
+
+static const struct {
+	const char *name;
+	enum ctl_verb verb;
+	bool appliance;
+	bool takes_name;
+} verbs[] = {
+	{ "start", CTL_START, false, false },
+	{ "kill", CTL_KILL, false, false },
+	{ "signal", CTL_SIGNAL, false, true },
+	{ "drain", CTL_DRAIN, true, false },
+	{ "resume", CTL_RESUME, true, false },
+};
+
+/* Copies the line without the blanks around it. */
+static int ctl_line(const char *data, size_t len, char room[LIMIT_CTL_BYTES],
+		    struct err *err)
+{
+	if (len >= LIMIT_CTL_BYTES)
+		return err_set(err, -EINVAL,
+			       "ctl: %zu bytes were written; a verb takes less "
+			       "than %u", len, LIMIT_CTL_BYTES);
+	while (len && strchr(" \t\r\n", data[len - 1]) && data[len - 1])
+		len--;
+	while (len && (*data == ' ' || *data == '\t')) {
+		data++;
+		len--;
+	}
+	for (size_t at = 0; at < len;) {
+		int step = utf8_step(data + at, len - at);
+
+		if (step <= 0 ||
+		    (data[at] != '\t' && utf8_is_control(data + at)))
+			return err_set(err, -EINVAL,
+				       "ctl: byte %zu is not text; one write "
+				       "is one verb on one line", at);
+		at += (size_t)step;
+	}
+	if (len)
+		memcpy(room, data, len);
+	room[len] = '\0';
+	return 0;
+}
+
+static int ctl_signal(const char *name, struct ctl_command *ret,
+		      struct err *err)
+{
+	int number = signal_parse(name);
+
+	if (number < 0)
+		return err_set(err, -EINVAL,
+			       "ctl: \"%.64s\" is not a signal; it must be a "
+			       "name such as TERM or SIGUSR1, or a number from "
+			       "1 to 64", name);
+	*ret = (struct ctl_command){ CTL_SIGNAL, (unsigned)number };
+	return 0;
+}
+
+int ctl_parse(const char *data, size_t len, bool appliance,
+	      struct ctl_command *ret, struct err *err)
+{
+	char line[LIMIT_CTL_BYTES];
+	char *name;
+	int r = ctl_line(data, len, line, err);
+
+	if (r < 0)
+		return r;
+	name = line + strcspn(line, " \t");
+	if (*name) {
+		*name++ = '\0';
+		name += strspn(name, " \t");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		if (verbs[i].appliance != appliance ||
+		    strcmp(verbs[i].name, line))
+			continue;
+		if (verbs[i].takes_name)
+			return ctl_signal(name, ret, err);
+		if (*name)
+			return err_set(err, -EINVAL,
+				       "ctl: \"%s\" is followed by \"%.64s\"; "
+				       "it must stand alone", line, name);
+		*ret = (struct ctl_command){ verbs[i].verb, 0 };
+		return 0;
+	}
+	return err_set(err, -EINVAL,
+		       "ctl: \"%.64s\" is not a verb; it must be %s", line,
+		       appliance ? "drain or resume"
+				 : "start, kill or signal NAME");
+}
