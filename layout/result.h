@@ -43,7 +43,8 @@ struct job_result {
 	uint64_t created_ns, started_ns, ended_ns; /* CLOCK_REALTIME; 0: null */
 };
 
-/* The whole document with a final newline. Return: 0, -ENOMEM, -EFBIG. */
+/* The whole document with a final newline. An out without a cap of its own gets
+ * LIMIT_RESULT_BYTES. Return: 0, -ENOMEM, -EFBIG. */
 int result_render(const struct job_result *result, struct buf *out);
 
 /* By the name's ending; "application/octet-stream" if unknown. */

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the library leaves to its caller: a depth limit of our own (its is
+ * 2,048 levels of recursion), the place of a bad byte, "too early" as
+ * something else than "wrong", and numbers of any size in the kept member.
+ * One pass over the bytes, without recursion, finds all of it; the grammar is
+ * left to the library.
+ */
+#include "json.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/num.h"
+#include "base/utf8.h"
+
+struct scan {
+	const char *data;
+	size_t len;
+	unsigned depth, max_depth;
+	size_t too_deep;     /* offset + 1 of the bracket that was too much */
+	bool in_string;      /* at the end of the bytes */
+	size_t string_start; /* of the last string, behind its quote */
+	size_t string_len;
+	struct json_raw *raw; /* NULL: none is wanted */
+	bool in_raw;
+	char *numberless; /* the bytes, with raw's numbers replaced by 0 */
+};
+
+static size_t digits(const char *p, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && p[n] >= '0' && p[n] <= '9')
+		n++;
+	return n;
+}
+
+/* Length of the number at p, or 0 if the grammar has no such number. */
+static size_t number_len(const char *p, size_t len)
+{
+	size_t at = 0, n;
+
+	if (at < len && p[at] == '-')
+		at++;
+	n = digits(p + at, len - at);
+	if (!n || (p[at] == '0' && n > 1))
+		return 0;
+	at += n;
+	if (at < len && p[at] == '.') {
+		n = digits(p + at + 1, len - at - 1);
+		if (!n)
+			return 0;
+		at += 1 + n;
+	}
+	if (at < len && (p[at] == 'e' || p[at] == 'E')) {
+		at++;
+		if (at < len && (p[at] == '+' || p[at] == '-'))
+			at++;
+		n = digits(p + at, len - at);
+		if (!n)
+			return 0;
+		at += n;
+	}
+	return at;
+}
+
+/* Behind the closing quote of the string that begins at the quote at `at`. */
+static size_t scan_string(struct scan *s, size_t at)
+{
+	size_t start = ++at;
+
+	while (at < s->len && s->data[at] != '"')
+		at += s->data[at] == '\\' ? 2 : 1;
+	s->in_string = at >= s->len;
+	s->string_start = start;
+	s->string_len = MIN(at, s->len) - start;
+	return MIN(at + 1, s->len);
+}
+
+static bool last_string_is(const struct scan *s, const char *key)
+{
+	return s->string_len == strlen(key) &&
+	       !memcmp(s->data + s->string_start, key, s->string_len);
+}
+
+/* A comma or a closing bracket at the root's own level ends a member. */
+static void raw_end(struct scan *s, size_t at)
+{
+	if (s->in_raw)
+		s->raw->len = (size_t)(s->data + at - s->raw->text);
+	s->in_raw = false;
+}
+
+static void scan_mark(struct scan *s, size_t at)
+{
+	switch (s->data[at]) {
+	case '{':
+	case '[':
+		if (++s->depth > s->max_depth && !s->too_deep)
+			s->too_deep = at + 1;
+		break;
+	case '}':
+	case ']':
+		if (s->depth == 1)
+			raw_end(s, at);
+		if (s->depth)
+			s->depth--;
+		break;
+	case ',':
+		if (s->depth == 1)
+			raw_end(s, at);
+		break;
+	case ':':
+		if (s->depth == 1 && s->raw && !s->raw->text &&
+		    last_string_is(s, s->raw->key)) {
+			s->in_raw = true;
+			s->raw->text = s->data + at + 1;
+		}
+		break;
+	}
+}
+
+static void scan_all(struct scan *s)
+{
+	for (size_t at = 0; at < s->len && !s->too_deep;) {
+		char c = s->data[at];
+		size_t n = 0;
+
+		if (c == '"') {
+			at = scan_string(s, at);
+			continue;
+		}
+		if (s->in_raw && (c == '-' || (c >= '0' && c <= '9')))
+			n = number_len(s->data + at, s->len - at);
+		if (n) {
+			memset(s->numberless + at, ' ', n);
+			s->numberless[at] = '0';
+			at += n;
+			continue;
+		}
+		scan_mark(s, at++);
+	}
+}
+
+/* True if text could be the start of an escape that the end cut short. */
+static bool cut_escape(const char *text, size_t len)
+{
+	size_t slash = len;
+
+	for (size_t at = 0; at < len; at++)
+		if (text[at] == '\\')
+			slash = at++;
+	if (slash >= len || len - slash > 5)
+		return false;
+	if (len - slash == 1)
+		return true;
+	if (text[slash + 1] != 'u')
+		return false;
+	for (size_t at = slash + 2; at < len; at++)
+		if (!strchr("0123456789abcdefABCDEF", text[at]) || !text[at])
+			return false;
+	return true;
+}
+
+/* True if the last bare word is a beginning of a literal or of a number. */
+static bool cut_word(const char *data, size_t len)
+{
+	static const char *const literals[] = { "true", "false", "null" };
+	size_t start = len, n;
+
+	while (start && data[start - 1] &&
+	       strchr("+-.0123456789abcdefghijklmnopqrstuvwxyzE",
+		      data[start - 1]))
+		start--;
+	data += start;
+	len -= start;
+	for (size_t i = 0; i < ARRAY_SIZE(literals); i++)
+		if (len && len < strlen(literals[i]) &&
+		    !memcmp(literals[i], data, len))
+			return true;
+	if (!len || !strchr("+-.eE", data[len - 1]))
+		return false;
+	n = len;
+	while (n && strchr("+-.eE", data[n - 1]))
+		n--;
+	/* "-", "1.", "1e", "1e-": a digit more makes a number of it */
+	return len - n <= 2 && (n || len == 1) &&
+	       (n ? number_len(data, n) == n : data[0] == '-');
+}
+
+/*
+ * Did the text merely stop? The library knows when it ran out of tokens, not
+ * when the last token itself was cut.
+ */
+static bool ends_early(const struct scan *s, const json_error_t *e)
+{
+	if (json_error_code(e) == json_error_premature_end_of_input)
+		return true;
+	if ((size_t)e->position < s->len)
+		return false;
+	return s->in_string ? cut_escape(s->data + s->string_start,
+					 s->string_len)
+			    : cut_word(s->data, s->len);
+}
+
+static int describe(const struct scan *s, const json_error_t *e,
+		    struct err *err)
+{
+	if (json_error_code(e) == json_error_out_of_memory)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (ends_early(s, e))
+		return err_set(err, -ENODATA,
+			       "the JSON text ends too early, at byte %zu",
+			       s->len);
+	return err_set(err, -EINVAL, "line %d, column %d: %s", e->line,
+		       e->column, e->text);
+}
+
+static int check_utf8(const char *data, size_t len, struct err *err)
+{
+	size_t good = utf8_span(data, len);
+
+	if (good == len)
+		return 0;
+	if (utf8_step(data + good, len - good) == UTF8_SHORT)
+		return err_set(err, -ENODATA,
+			       "the text ends inside a character, at byte %zu",
+			       len);
+	return err_set(err, -EINVAL,
+		       "byte %zu (0x%02x) is not valid UTF-8", good,
+		       (unsigned char)data[good]);
+}
+
+static bool is_blank(const char *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!data[i] || !strchr(" \t\r\n", data[i]))
+			return false;
+	return true;
+}
+
+int json_read(const char *data, size_t len, unsigned max_depth,
+	      struct json_raw *raw, json_t **ret_json, struct err *err)
+{
+	struct scan s = { .data = data, .len = len, .max_depth = max_depth,
+			  .raw = raw };
+	auto_free char *copy = NULL;
+	json_error_t e;
+	json_t *json;
+	int r;
+
+	if (raw)
+		*raw = (struct json_raw){ .key = raw->key };
+	if (is_blank(data, len))
+		return err_set(err, -ENODATA, "it is empty; {} is the least");
+	r = check_utf8(data, len, err);
+	if (r < 0)
+		return r;
+	copy = malloc(len);
+	if (!copy)
+		return err_set(err, -ENOMEM, "out of memory");
+	s.numberless = memcpy(copy, data, len);
+	scan_all(&s);
+	if (s.too_deep)
+		return err_set(err, -EINVAL,
+			       "byte %zu: nested deeper than %u levels",
+			       s.too_deep - 1, max_depth);
+	json = json_loadb(copy, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL |
+			  JSON_DECODE_ANY, &e);
+	if (!json)
+		return describe(&s, &e, err);
+	*ret_json = json;
+	return 0;
+}
+
+int json_compact(struct buf *out, const char *text, size_t len)
+{
+	size_t from = 0;
+	bool in_string = false;
+
+	for (size_t at = 0; at < len; at++) {
+		if (in_string && text[at] == '\\') {
+			at++;
+		} else if (text[at] == '"') {
+			in_string = !in_string;
+		} else if (!in_string && strchr(" \t\r\n", text[at])) {
+			buf_add(out, text + from, at - from);
+			from = at + 1;
+		}
+	}
+	return buf_add(out, text + from, len - from);
+}
+
+int json_quote(struct buf *out, const char *text, size_t len)
+{
+	buf_str(out, "\"");
+	for (size_t at = 0; at < len;) {
+		int step = utf8_step(text + at, len - at);
+
+		if (step <= 0) {
+			buf_str(out, "\\ufffd");
+			step = 1;
+		} else if (text[at] == '\n') {
+			buf_str(out, "\\n");
+		} else if (utf8_is_control(text + at)) {
+			/* of C1's two bytes the second is the code point */
+			buf_fmt(out, "\\u%04x",
+				(unsigned char)text[at + (size_t)step - 1]);
+		} else if (text[at] == '"' || text[at] == '\\') {
+			buf_fmt(out, "\\%c", text[at]);
+		} else {
+			buf_add(out, text + at, (size_t)step);
+		}
+		at += (size_t)step;
+	}
+	return buf_str(out, "\"");
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * result.json, schema 1: one key a line, in the order of the manual. What is
+ * not known is null. Nothing that comes from the guest is copied before it was
+ * parsed.
+ */
+#include "result.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/num.h"
+#include "json.h"
+#include "limits.h"
+
+/* What the guest said, once it has been believed. */
+struct guest {
+	json_t *root;          /* owned; NULL: nothing usable */
+	struct json_raw value; /* as it was written */
+	char fault[256];       /* why it is not usable, or "" */
+};
+
+void time_render(uint64_t realtime_ns, char room[32])
+{
+	time_t seconds = (time_t)(realtime_ns / 1000000000);
+	unsigned ms = (unsigned)(realtime_ns / 1000000 % 1000);
+	struct tm tm;
+	size_t n;
+
+	gmtime_r(&seconds, &tm);
+	n = strftime(room, 32, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(room + n, 32 - n, ".%03uZ", ms);
+}
+
+static void key(struct buf *out, const char *name)
+{
+	buf_fmt(out, ",\n  \"%s\": ", name);
+}
+
+static void text_or_null(struct buf *out, const char *text)
+{
+	if (text)
+		json_quote(out, text, strlen(text));
+	else
+		buf_str(out, "null");
+}
+
+static void put_text(struct buf *out, const char *name, const char *text)
+{
+	key(out, name);
+	text_or_null(out, text);
+}
+
+static void put_time(struct buf *out, const char *name, uint64_t ns)
+{
+	char room[32];
+
+	time_render(ns, room);
+	put_text(out, name, ns ? room : NULL);
+}
+
+static void number_or_null(struct buf *out, uint64_t n)
+{
+	if (n == RESULT_UNKNOWN)
+		buf_str(out, "null");
+	else
+		buf_fmt(out, "%llu", (unsigned long long)n);
+}
+
+/* A member of an object on one line; first: no comma before it. */
+static void put_number(struct buf *out, const char *name, uint64_t n,
+		       bool first)
+{
+	buf_fmt(out, "%s\"%s\": ", first ? "" : ", ", name);
+	number_or_null(out, n);
+}
+
+static void put_stream(struct buf *out, const char *name, uint64_t bytes,
+		       uint64_t dropped)
+{
+	key(out, name);
+	buf_str(out, "{");
+	put_number(out, "bytes", bytes, true);
+	put_number(out, "dropped", dropped, false);
+	buf_str(out, "}");
+}
+
+static void put_output(struct buf *out, const struct job_result *r)
+{
+	key(out, "output");
+	buf_str(out, "[");
+	for (unsigned i = 0; i < r->output_count && !out->failed; i++) {
+		const struct result_file *f = &r->output[i];
+
+		buf_fmt(out, "%s\n    {\"path\": ", i ? "," : "");
+		text_or_null(out, f->path);
+		put_number(out, "bytes", f->bytes, false);
+		buf_fmt(out, ", \"mode\": \"%04o\", \"mime\": \"%s\"}",
+			f->mode & 07777,
+			f->is_dir ? "inode/directory" : mime_by_name(f->path));
+	}
+	buf_str(out, r->output_count ? "\n  ]" : "]");
+	key(out, "output_dropped");
+	number_or_null(out, r->output_dropped);
+}
+
+/* Takes "value" and "error" out of what the guest sent. Return: 0, -ENOMEM. */
+static int guest_read(const struct job_result *r, struct guest *g)
+{
+	struct err why = { .code = 0 };
+	int ret = 0;
+
+	g->value.key = "value";
+	if (!r->guest_json || !r->guest_len)
+		return 0;
+	if (r->guest_len > LIMIT_VALUE_BYTES)
+		ret = err_set(&why, -EFBIG, "it has %zu bytes; at most %llu "
+			      "are kept", r->guest_len,
+			      (unsigned long long)LIMIT_VALUE_BYTES);
+	else
+		ret = json_read(r->guest_json, r->guest_len, LIMIT_VALUE_DEPTH,
+				&g->value, &g->root, &why);
+	if (!ret && !json_is_object(g->root))
+		ret = err_set(&why, -EINVAL, "it is not an object");
+	if (!ret)
+		return 0;
+	json_decref(g->root);
+	g->root = NULL;
+	g->value.text = NULL;
+	snprintf(g->fault, sizeof(g->fault),
+		 "the program's value was not kept: %s", why.text);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+static void put_message(struct buf *out, const char *message,
+			const char *fault)
+{
+	auto_buf struct buf both = { .cap = 0 };
+
+	if (!*fault) {
+		put_text(out, "message", message);
+		return;
+	}
+	buf_fmt(&both, "%s%s%s", message ? message : "", message ? "; " : "",
+		fault);
+	put_text(out, "message", both.failed ? fault : both.data);
+}
+
+static void put_value(struct buf *out, const struct guest *g)
+{
+	static const char *const parts[] = { "name", "value", "traceback" };
+	const json_t *error = g->root ? json_object_get(g->root, "error")
+				      : NULL;
+
+	key(out, "value");
+	if (g->value.text)
+		json_compact(out, g->value.text, g->value.len);
+	else
+		buf_str(out, "null");
+	key(out, "results");
+	buf_str(out, "null"); /* rich results: none are collected yet */
+	key(out, "error");
+	if (!json_is_object(error)) {
+		buf_str(out, "null");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		const json_t *part = json_object_get(error, parts[i]);
+
+		buf_fmt(out, "%s\"%s\": ", i ? ", " : "{", parts[i]);
+		if (json_is_string(part))
+			json_quote(out, json_string_value(part),
+				   json_string_length(part));
+		else
+			buf_str(out, "null");
+	}
+	buf_str(out, "}");
+}
+
+static void put_figures(struct buf *out, const struct job_result *r)
+{
+	key(out, "usage");
+	buf_str(out, "{");
+	put_number(out, "wall_ms", r->wall_ms, true);
+	put_number(out, "user_ms", r->user_ms, false);
+	put_number(out, "system_ms", r->system_ms, false);
+	put_number(out, "peak_memory_bytes", r->peak_memory_bytes, false);
+	put_number(out, "peak_processes", r->peak_processes, false);
+	buf_str(out, "}");
+	key(out, "timing");
+	buf_str(out, "{");
+	put_number(out, "queued_ms", r->queued_ms, true);
+	put_number(out, "machine_ms", r->machine_ms, false);
+	put_number(out, "run_ms", r->run_ms, false);
+	put_number(out, "collect_ms", r->collect_ms, false);
+	put_number(out, "total_ms", r->total_ms, false);
+	buf_str(out, "}");
+	key(out, "machine");
+	buf_str(out, "{\"source\": ");
+	text_or_null(out, r->source);
+	buf_str(out, ", \"accel\": ");
+	text_or_null(out, r->accel);
+	buf_str(out, ", \"template\": ");
+	text_or_null(out, r->template_id);
+	buf_str(out, "}");
+}
+
+static void put_ending(struct buf *out, const struct job_result *r,
+		       const char *fault)
+{
+	char room[16];
+
+	put_text(out, "status", status_name(r->status));
+	key(out, "exit_code");
+	buf_fmt(out, "%u", r->exit_code);
+	put_text(out, "signal", signal_name(r->signal, room));
+	put_message(out, r->message, fault);
+	key(out, "program_exit_code");
+	if (r->program_exit_code < 0)
+		buf_str(out, "null");
+	else
+		buf_fmt(out, "%d", r->program_exit_code);
+}
+
+int result_render(const struct job_result *result, struct buf *out)
+{
+	struct guest guest = { .root = NULL };
+	int r = guest_read(result, &guest);
+
+	if (r < 0)
+		return r;
+	if (!out->cap)
+		out->cap = LIMIT_RESULT_BYTES;
+	buf_str(out, "{\n  \"schema\": 1");
+	put_text(out, "job", result->job);
+	put_text(out, "id", result->id);
+	put_text(out, "language", result->language);
+	put_ending(out, result, guest.fault);
+	put_stream(out, "stdout", result->stdout_bytes,
+		   result->stdout_dropped);
+	put_stream(out, "stderr", result->stderr_bytes,
+		   result->stderr_dropped);
+	put_output(out, result);
+	put_value(out, &guest);
+	put_figures(out, result);
+	put_time(out, "created", result->created_ns);
+	put_time(out, "started", result->started_ns);
+	put_time(out, "ended", result->ended_ns);
+	buf_str(out, "\n}\n");
+	json_decref(guest.root);
+	return out->failed;
+}
