@@ -19,7 +19,7 @@
 struct guest {
 	json_t *root;          /* owned; NULL: nothing usable */
 	struct json_raw value; /* as it was written */
-	char fault[256];       /* why it is not usable, or "" */
+	struct err fault;      /* why it is not usable; text "" if it is */
 };
 
 void time_render(uint64_t realtime_ns, char room[32])
@@ -109,28 +109,26 @@ static void put_output(struct buf *out, const struct job_result *r)
 /* Takes "value" and "error" out of what the guest sent. Return: 0, -ENOMEM. */
 static int guest_read(const struct job_result *r, struct guest *g)
 {
-	struct err why = { .code = 0 };
 	int ret = 0;
 
 	g->value.key = "value";
 	if (!r->guest_json || !r->guest_len)
 		return 0;
 	if (r->guest_len > LIMIT_VALUE_BYTES)
-		ret = err_set(&why, -EFBIG, "it has %zu bytes; at most %llu "
+		ret = err_set(&g->fault, -EFBIG, "it has %zu bytes; at most %llu "
 			      "are kept", r->guest_len,
 			      (unsigned long long)LIMIT_VALUE_BYTES);
 	else
 		ret = json_read(r->guest_json, r->guest_len, LIMIT_VALUE_DEPTH,
-				&g->value, &g->root, &why);
+				&g->value, &g->root, &g->fault);
 	if (!ret && !json_is_object(g->root))
-		ret = err_set(&why, -EINVAL, "it is not an object");
+		ret = err_set(&g->fault, -EINVAL, "it is not an object");
 	if (!ret)
 		return 0;
 	json_decref(g->root);
 	g->root = NULL;
 	g->value.text = NULL;
-	snprintf(g->fault, sizeof(g->fault),
-		 "the program's value was not kept: %s", why.text);
+	err_wrap(&g->fault, "the program's value was not kept");
 	return ret == -ENOMEM ? ret : 0;
 }
 
@@ -237,7 +235,7 @@ int result_render(const struct job_result *result, struct buf *out)
 	put_text(out, "job", result->job);
 	put_text(out, "id", result->id);
 	put_text(out, "language", result->language);
-	put_ending(out, result, guest.fault);
+	put_ending(out, result, guest.fault.text);
 	put_stream(out, "stdout", result->stdout_bytes,
 		   result->stdout_dropped);
 	put_stream(out, "stderr", result->stderr_bytes,
