@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What makes machines: QEMU, or a script in tests. The room above (pool,
+ * machine, channel) is the same for both. Everything happens on the loop's
+ * thread, and no event is delivered from inside a method.
+ *
+ *   open -> template_get -> template_done -> start -> up -> pause/resume*
+ *        -> kill (or its own death) -> gone
+ */
+#ifndef VM_BACKEND_H
+#define VM_BACKEND_H
+
+#include "vm.h"
+
+/* One kind of machine. Each has its own template. */
+struct vm_class {
+	uint32_t memory_mib; /* the guest's RAM */
+	uint32_t cpus;
+};
+
+/* A template that is ready to be restored from. */
+struct backend_template {
+	uint32_t runners; /* mask of 1 << enum wire_runner that are warm */
+	enum vm_accel accel;
+	unsigned scale;   /* how much slower than KVM waits are to be: 1, 10 */
+	char id[17];      /* first 16 hex digits of its key */
+};
+
+/* What the room gives a backend; borrowed until close. */
+struct backend_host {
+	struct loop *loop;
+	const struct vm_options *options;
+	/* code 0: t is set. Else err says why there is no template. */
+	void (*template_done)(void *arg, const struct vm_class *cls,
+			      const struct backend_template *t,
+			      const struct err *err);
+	void (*progress)(void *arg, const char *sentence);
+	void (*boot_failed)(void *arg); /* for the statistics */
+	void *arg;
+};
+
+struct backend {
+	const struct vm_backend *ops;
+	const struct backend_host *host; /* borrowed */
+};
+
+struct backend_machine {
+	struct backend *backend;
+};
+
+struct backend_machine_events {
+	/* The guest runs and hears its wire. At most once. */
+	void (*up)(void *arg);
+	/*
+	 * The machine does not exist any more: its process is reaped. Exactly
+	 * once, after kill or by itself. The backend frees it afterwards.
+	 */
+	void (*gone)(void *arg, const char *why);
+};
+
+struct vm_backend {
+	const char *name;
+
+	/*
+	 * Checks what can be checked at once (a program, files), starts
+	 * nothing slow. Return: 0, or a negative errno with a remedy in *err.
+	 */
+	int (*open)(const struct backend_host *host, struct backend **ret,
+		    struct err *err);
+
+	/*
+	 * Kills and reaps every machine and helper that is left, without
+	 * further events; returns within a bounded time.
+	 */
+	void (*close)(struct backend *b);
+
+	/*
+	 * Makes or verifies the template of a class; template_done follows
+	 * exactly once. Not called again for the class before that.
+	 */
+	void (*template_get)(struct backend *b, const struct vm_class *cls);
+
+	/* The template does not answer: the next template_get makes it anew. */
+	void (*template_drop)(struct backend *b, const struct vm_class *cls,
+			      const char *why);
+
+	/*
+	 * Starts a machine from the class's template. *ret_wire is the host's
+	 * end of its wire, nonblocking, owned by the caller; bytes written
+	 * before `up` wait there. The time to `up` is bounded by the backend.
+	 */
+	int (*start)(struct backend *b, const struct vm_class *cls,
+		     const struct backend_machine_events *ev, void *arg,
+		     struct backend_machine **ret, int *ret_wire,
+		     struct err *err);
+
+	/* Stops the guest's processors: no CPU is used until resume. Both only
+	 * after up, and in turn; neither waits; failure shows as gone. */
+	void (*pause)(struct backend_machine *m);
+	void (*resume)(struct backend_machine *m);
+
+	/* Kills it without ceremony; gone follows soon. Idempotent. */
+	void (*kill)(struct backend_machine *m);
+};
+
+extern const struct vm_backend vm_backend_qemu;
+extern const struct vm_backend vm_backend_fake;
+
+#endif

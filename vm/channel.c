@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The socket: bytes in until a frame is whole, bytes out while there is room,
+ * and the watch over the guest's silence. At most one frame is buffered on the
+ * way in, and what one round puts on the way out, so a machine's memory here
+ * is bounded whatever the guest or the job does.
+ */
+#include "channel_int.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "../layout/base/cleanup.h"
+
+#define OUT_CAP (2u << 20) /* a JOB, and the round that it is sent in */
+#define OUT_ENOUGH (128u << 10)
+#define READ_ROUNDS 16     /* reads of one turn: others want theirs */
+
+static void leave(struct channel *ch)
+{
+	if (--ch->busy || !ch->closed)
+		return;
+	buf_done(&ch->out);
+	free(ch->in);
+	free(ch);
+}
+
+void channel_free(struct channel *ch)
+{
+	if (!ch || ch->closed)
+		return;
+	ch->busy++;
+	ch->closed = true;
+	ch->phase = PHASE_DONE;
+	loop_fd_del(&ch->sock);
+	loop_timer_del(&ch->deadline);
+	loop_call_del(&ch->wake);
+	fd_close(&ch->sock.fd);
+	fd_close(&ch->input_fd);
+	leave(ch);
+}
+
+/* --- the watch --------------------------------------------------------- */
+
+static void on_silence(struct loop_timer *t)
+{
+	struct channel *ch = t->arg;
+
+	channel_break(ch, "the machine was silent for %u s while %s",
+		      (unsigned)(ch->wait_ns / NS_PER_S), ch->waiting_for);
+}
+
+void channel_wait(struct channel *ch, const char *what, unsigned seconds)
+{
+	ch->waiting_for = what;
+	ch->wait_ns = (uint64_t)seconds * ch->scale * NS_PER_S;
+	if (what && !ch->hold)
+		loop_timer_set(ch->loop, &ch->deadline, ch->wait_ns);
+	else
+		loop_timer_del(&ch->deadline);
+}
+
+void channel_progress(struct channel *ch)
+{
+	if (ch->waiting_for && !ch->hold)
+		loop_timer_set(ch->loop, &ch->deadline, ch->wait_ns);
+}
+
+void channel_break_as(struct channel *ch, enum vm_failure why, bool eof,
+		      const char *sentence)
+{
+	if (ch->phase == PHASE_DONE)
+		return;
+	ch->phase = PHASE_DONE;
+	channel_wait(ch, NULL, 0);
+	channel_send_end(ch);
+	loop_fd_del(&ch->sock);
+	ch->busy++;
+	ch->ev->broken(ch->arg, why, sentence, eof);
+	leave(ch);
+}
+
+static enum vm_failure why_now(const struct channel *ch)
+{
+	return ch->phase >= PHASE_STARTING ? VM_FAILED_LOST : VM_FAILED_START;
+}
+
+void channel_break(struct channel *ch, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	channel_break_as(ch, why_now(ch), false, text);
+}
+
+/* --- bytes in ---------------------------------------------------------- */
+
+/* Delivers every whole frame that is buffered, unless the owner holds. */
+static void parse(struct channel *ch)
+{
+	size_t at = 0;
+
+	while (ch->phase != PHASE_DONE && !ch->hold &&
+	       ch->in_len - at >= WIRE_HEADER_SIZE) {
+		struct wire_header h;
+		size_t whole;
+
+		if (wire_header_get(ch->in + at, &h) < 0 ||
+		    h.length > WIRE_PAYLOAD_MAX) {
+			channel_break(ch, "the machine sent bytes that are no "
+					  "frame");
+			break;
+		}
+		whole = WIRE_HEADER_SIZE + h.length;
+		if (ch->in_len - at < whole)
+			break;
+		if (h.length)
+			channel_progress(ch);
+		channel_frame(ch, &h, ch->in + at + WIRE_HEADER_SIZE);
+		at += whole;
+	}
+	ch->in_len -= at;
+	if (at && ch->in_len)
+		memmove(ch->in, ch->in + at, ch->in_len);
+}
+
+static void on_eof(struct channel *ch)
+{
+	ch->eof = true;
+	if (ch->phase != PHASE_DONE)
+		channel_break_as(ch, why_now(ch), true,
+				 "the machine closed its wire");
+}
+
+/* One read and what comes of it. Return: false when there is no more now. */
+static bool read_some(struct channel *ch)
+{
+	ssize_t n = recv(ch->sock.fd, ch->in + ch->in_len,
+			 CHANNEL_IN_SIZE - ch->in_len, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0) {
+		on_eof(ch);
+		return false;
+	}
+	ch->in_len += (size_t)n;
+	parse(ch);
+	return true;
+}
+
+void channel_drain(struct channel *ch)
+{
+	ch->busy++;
+	ch->hold = false;
+	parse(ch);
+	while (ch->phase != PHASE_DONE && read_some(ch))
+		;
+	leave(ch);
+}
+
+/* --- bytes out --------------------------------------------------------- */
+
+static void interest(struct channel *ch)
+{
+	uint32_t events = 0;
+
+	if (!ch->hold)
+		events |= EPOLLIN;
+	if (ch->out.len > ch->out_at)
+		events |= EPOLLOUT;
+	loop_fd_mod(&ch->sock, events);
+}
+
+/* Return: false when the socket takes no more now. */
+static bool write_some(struct channel *ch)
+{
+	ssize_t n = send(ch->sock.fd, ch->out.data + ch->out_at,
+			 ch->out.len - ch->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n < 0) {
+		/* The peer is gone: its last words, if any, are read first. */
+		buf_clear(&ch->out);
+		ch->out_at = 0;
+		channel_send_end(ch);
+		return false;
+	}
+	ch->out_at += (size_t)n;
+	if (ch->out_at == ch->out.len) {
+		buf_clear(&ch->out);
+		ch->out_at = 0;
+	}
+	/* A peer that takes bytes is alive, but not one that is to die. */
+	if (!ch->killed)
+		channel_progress(ch);
+	return true;
+}
+
+static void pump(struct channel *ch)
+{
+	unsigned rounds = READ_ROUNDS;
+
+	while (rounds-- && ch->phase != PHASE_DONE) {
+		if (ch->out.len - ch->out_at < OUT_ENOUGH)
+			channel_fill(ch);
+		if (ch->phase == PHASE_DONE || ch->out.len == ch->out_at ||
+		    !write_some(ch))
+			break;
+	}
+	if (ch->phase != PHASE_DONE)
+		interest(ch);
+}
+
+void channel_put(struct channel *ch, enum wire_type type, uint8_t arg,
+		 const void *payload, size_t length)
+{
+	uint8_t header[WIRE_HEADER_SIZE];
+
+	wire_header_put(header, (uint32_t)length, (uint8_t)type, arg);
+	if (ch->out_at) {
+		buf_eat(&ch->out, ch->out_at);
+		ch->out_at = 0;
+	}
+	buf_add(&ch->out, header, sizeof(header));
+	if (buf_add(&ch->out, payload, length) < 0)
+		channel_break(ch, "no memory for a frame to the machine");
+}
+
+static void on_socket(struct loop_fd *src, uint32_t events)
+{
+	struct channel *ch = src->arg;
+	unsigned rounds = READ_ROUNDS;
+
+	ch->busy++;
+	if (events & EPOLLOUT)
+		pump(ch);
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		while (rounds-- && !ch->hold && ch->phase != PHASE_DONE &&
+		       read_some(ch))
+			;
+	/* HUP is told again and again; with hold on, stop listening to it. */
+	if (ch->hold && (events & EPOLLHUP))
+		loop_fd_del(&ch->sock);
+	leave(ch);
+}
+
+static void on_wake(struct loop_call *c)
+{
+	struct channel *ch = c->arg;
+
+	ch->busy++;
+	if (!ch->hold)
+		parse(ch);
+	if (ch->phase != PHASE_DONE)
+		pump(ch);
+	leave(ch);
+}
+
+void channel_wake(struct channel *ch)
+{
+	if (ch->phase != PHASE_DONE)
+		loop_defer(ch->loop, &ch->wake);
+}
+
+/* --- the owner's calls ------------------------------------------------- */
+
+void channel_hold(struct channel *ch, bool hold)
+{
+	if (ch->hold == hold || ch->phase == PHASE_DONE)
+		return;
+	ch->hold = hold;
+	if (hold) {
+		loop_timer_del(&ch->deadline);
+	} else {
+		channel_progress(ch);
+		if (!ch->sock.loop && loop_fd_add(ch->loop, &ch->sock) < 0)
+			channel_wait(ch, "its wire was lost", 1);
+		channel_wake(ch);
+	}
+	interest(ch);
+}
+
+enum channel_phase channel_phase(const struct channel *ch)
+{
+	return ch->phase;
+}
+
+int channel_new(struct loop *loop, int fd, enum channel_phase phase,
+		unsigned scale, const struct channel_events *ev, void *arg,
+		struct channel **ret)
+{
+	auto_close int owned = fd;
+	struct channel *ch = calloc(1, sizeof(*ch));
+	int r;
+
+	if (!ch)
+		return -ENOMEM;
+	*ch = (struct channel){
+		.loop = loop, .ev = ev, .arg = arg, .phase = phase,
+		.scale = scale, .input_fd = -1, .out = { .cap = OUT_CAP },
+		.sock = { .fd = fd, .events = EPOLLIN, .fn = on_socket },
+		.deadline = { .fn = on_silence }, .wake = { .fn = on_wake },
+		.in = malloc(CHANNEL_IN_SIZE),
+	};
+	ch->sock.arg = ch->deadline.arg = ch->wake.arg = ch;
+	r = ch->in ? loop_fd_add(loop, &ch->sock) : -ENOMEM;
+	if (r < 0) {
+		free(ch->in);
+		free(ch);
+		return r;
+	}
+	take_fd(&owned);
+	if (phase == PHASE_BOOT)
+		channel_wait(ch, "booting", WAIT_HELLO_S);
+	*ret = ch;
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host's end of one machine's wire: frames in and out of a nonblocking
+ * socket, the order of a machine's life, the waits and the limits. Whatever
+ * the guest says is untrusted: a frame that is not legal in the present phase
+ * ends the machine by one `broken`, after which the channel is silent.
+ */
+#ifndef VM_CHANNEL_H
+#define VM_CHANNEL_H
+
+#include "vm.h"
+
+struct channel;
+
+enum channel_phase {
+	PHASE_BOOT,       /* nothing heard yet; HELLO comes first */
+	PHASE_HELLO,      /* init runs; READY comes next */
+	PHASE_IDLE,       /* HEAT or JOB may be sent */
+	PHASE_SENDING,    /* JOB was sent, RUN was not */
+	PHASE_STARTING,   /* RUN was sent; STARTED comes next */
+	PHASE_RUNNING,    /* the program runs */
+	PHASE_COLLECTING, /* EXIT came; the output tree is on its way */
+	PHASE_DONE,       /* nothing more is read or sent */
+	PHASE_MAX
+};
+
+/* For the owner. A handler may call channel_free(). */
+struct channel_events {
+	void (*hello)(void *arg, const char *kernel, const char *image);
+	void (*ready)(void *arg, uint32_t runners);
+	void (*heated)(void *arg, uint32_t runners);
+	void (*finished)(void *arg); /* after the job's own `finished` */
+	/* eof: the peer closed the wire; its process may know more. */
+	void (*broken)(void *arg, enum vm_failure why, const char *sentence,
+		       bool eof);
+};
+
+/*
+ * phase is PHASE_BOOT for a guest that boots, PHASE_IDLE for a restored one.
+ * scale multiplies every wait. Consumes fd also when it fails.
+ */
+int channel_new(struct loop *loop, int fd, enum channel_phase phase,
+		unsigned scale, const struct channel_events *ev, void *arg,
+		struct channel **ret);
+void channel_free(struct channel *ch);
+
+enum channel_phase channel_phase(const struct channel *ch);
+/* Sends one HEAT; `heated` follows, or `broken` when it takes too long. */
+void channel_heat(struct channel *ch, uint32_t runners, uint32_t rounds);
+/* Sends the job, its inputs, RUN, its standard input; ev gets what follows,
+ * but for `granted` and `failed`, which are the owner's. Phase IDLE only. */
+void channel_job(struct channel *ch, const struct vm_job *job,
+		 const struct vm_events *ev, void *arg);
+void channel_kill(struct channel *ch, enum wire_kill_scope scope,
+		  unsigned sig);
+void channel_hold(struct channel *ch, bool hold);
+/* Reads and delivers whatever is still in the socket of a dead machine. */
+void channel_drain(struct channel *ch);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by channel.c (socket, waits), channel_recv.c and channel_send.c. */
+#ifndef VM_CHANNEL_INT_H
+#define VM_CHANNEL_INT_H
+
+#include "channel.h"
+
+#define CHANNEL_IN_SIZE (WIRE_HEADER_SIZE + WIRE_PAYLOAD_MAX)
+
+/* How long a silent guest is believed in, before the accelerator's factor. */
+#define WAIT_HELLO_S 4
+#define WAIT_READY_S 6
+#define WAIT_HEAT_S 3
+#define WAIT_JOB_S 3
+#define WAIT_KILL_S 2
+#define WAIT_OUTPUT_S 3
+
+enum send_step {
+	SEND_NOTHING,
+	SEND_JOB,
+	SEND_INPUT,     /* the FILE frame of input `input` is next */
+	SEND_DATA,      /* FILE_DATA of the open input */
+	SEND_RUN,
+	SEND_STDIN,
+	SEND_STDIN_END,
+};
+
+struct channel {
+	struct loop *loop;              /* borrowed */
+	const struct channel_events *ev;
+	void *arg;
+	struct loop_fd sock;            /* its fd is owned */
+	struct loop_timer deadline;
+	struct loop_call wake;          /* pump, and parse what hold kept */
+	enum channel_phase phase;
+	unsigned scale;
+	unsigned busy;                  /* depth of calls that deliver events */
+	bool closed;                    /* freed as soon as busy is 0 */
+	bool hold;                      /* the owner wants no events now */
+	bool eof;
+	const char *waiting_for;        /* NULL: no deadline */
+	uint64_t wait_ns;
+
+	uint8_t *in;                    /* owned, CHANNEL_IN_SIZE */
+	size_t in_len;
+	struct buf out;                 /* whole frames, not written yet */
+	size_t out_at;                  /* bytes of out already written */
+
+	const struct vm_job *job;       /* borrowed, NULL before a job */
+	const struct vm_events *job_ev;
+	void *job_arg;
+	unsigned heats;                 /* HEAT frames not answered */
+
+	enum send_step step;
+	unsigned input;
+	int input_fd;                   /* owned */
+	uint64_t input_at;              /* bytes of this input sent */
+	uint64_t stdin_acked;
+	bool killed;                    /* signal 9 to all was asked for */
+	bool cancelled;                 /* ... before RUN: nothing has run */
+	bool has_signal;                /* a gentler one waits for STARTED */
+	enum wire_kill_scope signal_scope;
+	unsigned signal;
+
+	uint64_t got[VM_STREAM_MAX];    /* bytes received per stream */
+	uint64_t file_left;             /* of the file that is coming */
+	uint64_t output_bytes;
+	uint32_t files;
+	bool in_file, skip_file;
+};
+
+/* Ends the channel with a sentence; why follows from the phase. */
+void channel_break(struct channel *ch, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void channel_break_as(struct channel *ch, enum vm_failure why, bool eof,
+		      const char *sentence);
+/* Starts (what set) or ends (NULL) the watch over the guest's silence. */
+void channel_wait(struct channel *ch, const char *what, unsigned seconds);
+/* The guest did something: the watch starts again. */
+void channel_progress(struct channel *ch);
+/* One whole frame from the guest. */
+void channel_frame(struct channel *ch, const struct wire_header *h,
+		   const uint8_t *payload);
+/* Puts a frame into out. */
+void channel_put(struct channel *ch, enum wire_type type, uint8_t arg,
+		 const void *payload, size_t length);
+/* Puts frames until there is enough to write, or nothing more to say. */
+void channel_fill(struct channel *ch);
+void channel_signal(struct channel *ch, enum wire_kill_scope scope,
+		    unsigned sig);
+/* Nothing more is to be sent of the job. */
+void channel_send_end(struct channel *ch);
+/* Wants bytes written, and held frames delivered, soon. */
+void channel_wake(struct channel *ch);
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the guest says, all of it untrusted: which frame is legal when, how
+ * much of it, and to whom it goes. The order is one table; the rest are
+ * counters that never pass what the job was promised.
+ */
+#include "channel_int.h"
+
+#include <stdio.h>
+
+#include "../layout/base/cleanup.h"
+
+#define HELLO_TEXT_MAX 256
+#define FAILED_TEXT_MAX 400
+
+#define IN(phase) (1u << (phase))
+
+/* The phases in which the guest may send a type. HEATED and EXIT have a
+ * further condition beside this one. */
+static const unsigned legal[WIRE_TYPE_MAX] = {
+	[WIRE_HELLO] = IN(PHASE_BOOT),
+	[WIRE_READY] = IN(PHASE_HELLO),
+	[WIRE_HEATED] = IN(PHASE_IDLE) | IN(PHASE_SENDING) | IN(PHASE_STARTING),
+	[WIRE_FAILED] = IN(PHASE_SENDING) | IN(PHASE_STARTING) |
+			IN(PHASE_RUNNING),
+	[WIRE_STARTED] = IN(PHASE_STARTING),
+	[WIRE_STDIN_ACK] = IN(PHASE_RUNNING),
+	[WIRE_OUT] = IN(PHASE_RUNNING),
+	[WIRE_ERR] = IN(PHASE_RUNNING),
+	[WIRE_RESULT] = IN(PHASE_RUNNING),
+	[WIRE_EXIT] = IN(PHASE_STARTING) | IN(PHASE_RUNNING),
+	[WIRE_FILE] = IN(PHASE_COLLECTING),
+	[WIRE_FILE_DATA] = IN(PHASE_COLLECTING),
+	[WIRE_FILE_END] = IN(PHASE_COLLECTING),
+	[WIRE_OUTPUT_END] = IN(PHASE_COLLECTING),
+};
+
+static void bad(struct channel *ch, const struct wire_header *h,
+		const char *what)
+{
+	channel_break(ch, "the machine sent a %s frame that %s",
+		      wire_type_name(h->type), what);
+}
+
+/* --- before a job ------------------------------------------------------ */
+
+static void on_hello(struct channel *ch, const struct wire_header *h,
+		     struct wire_cursor *c)
+{
+	uint32_t version = wire_get_u32(c);
+	auto_free char *kernel = wire_get_str(c, HELLO_TEXT_MAX);
+	auto_free char *image = wire_get_str(c, HELLO_TEXT_MAX);
+
+	if (wire_end(c) < 0 || version != WIRE_VERSION) {
+		bad(ch, h, "is malformed or of another version");
+		return;
+	}
+	ch->phase = PHASE_HELLO;
+	channel_wait(ch, "getting its runners ready", WAIT_READY_S);
+	if (ch->ev->hello)
+		ch->ev->hello(ch->arg, kernel, image);
+}
+
+static void on_ready(struct channel *ch, const struct wire_header *h,
+		     struct wire_cursor *c)
+{
+	uint32_t runners = wire_get_u32(c);
+
+	if (wire_end(c) < 0) {
+		bad(ch, h, "is malformed");
+		return;
+	}
+	ch->phase = PHASE_IDLE;
+	channel_wait(ch, NULL, 0);
+	if (ch->ev->ready)
+		ch->ev->ready(ch->arg, runners);
+}
+
+static void on_heated(struct channel *ch, const struct wire_header *h,
+		      struct wire_cursor *c)
+{
+	uint32_t runners = wire_get_u32(c);
+
+	if (wire_end(c) < 0 || !ch->heats) {
+		bad(ch, h, "was not asked for or is malformed");
+		return;
+	}
+	ch->heats--;
+	if (ch->phase != PHASE_IDLE)
+		return; /* the job overtook it; nobody waits any more */
+	if (!ch->heats)
+		channel_wait(ch, NULL, 0);
+	ch->ev->heated(ch->arg, runners);
+}
+
+/* --- the run ----------------------------------------------------------- */
+
+static void on_started(struct channel *ch, const struct wire_header *h)
+{
+	if (h->length) {
+		bad(ch, h, "is malformed");
+		return;
+	}
+	ch->phase = PHASE_RUNNING;
+	if (!ch->killed)
+		channel_wait(ch, NULL, 0);
+	ch->job_ev->started(ch->job_arg);
+	if (ch->phase == PHASE_RUNNING && ch->has_signal) {
+		ch->has_signal = false;
+		channel_signal(ch, ch->signal_scope, ch->signal);
+	}
+}
+
+static void on_stdin_ack(struct channel *ch, const struct wire_header *h,
+			 struct wire_cursor *c)
+{
+	uint32_t n = wire_get_u32(c);
+	uint64_t sent = ch->job->stdin_size;
+
+	if (ch->step == SEND_STDIN)
+		sent = ch->input_fd < 0 ? 0 : ch->input_at;
+	if (wire_end(c) < 0 || n > sent - ch->stdin_acked) {
+		bad(ch, h, "says more than was sent");
+		return;
+	}
+	ch->stdin_acked += n;
+	channel_wake(ch);
+}
+
+static void on_output(struct channel *ch, const struct wire_header *h,
+		      const uint8_t *payload)
+{
+	const struct wire_job *w = &ch->job->wire;
+	enum vm_stream s = h->type == WIRE_OUT ? VM_OUT :
+			   h->type == WIRE_ERR ? VM_ERR : VM_RESULT;
+	uint64_t max = s == VM_OUT ? w->stdout_limit :
+		       s == VM_ERR ? w->stderr_limit : WIRE_RESULT_MAX;
+
+	if (h->length > max - ch->got[s]) {
+		bad(ch, h, "is beyond the limit of the job");
+		return;
+	}
+	ch->got[s] += h->length;
+	if (!h->length)
+		return;
+	if (ch->job_ev->output(ch->job_arg, s, payload, h->length) < 0 &&
+	    ch->phase != PHASE_DONE)
+		channel_break_as(ch, VM_FAILED_LOST, false,
+				 "the output could not be kept on the host");
+}
+
+static void finish(struct channel *ch, uint32_t files, uint32_t left_out)
+{
+	ch->phase = PHASE_DONE;
+	channel_wait(ch, NULL, 0);
+	loop_fd_del(&ch->sock);
+	ch->job_ev->finished(ch->job_arg, files, left_out);
+	if (!ch->closed)
+		ch->ev->finished(ch->arg);
+}
+
+static void on_exit_frame(struct channel *ch, const struct wire_header *h,
+			  const uint8_t *payload)
+{
+	struct wire_exit e;
+
+	if (wire_exit_get(payload, h->length, &e) < 0) {
+		bad(ch, h, "is malformed");
+		return;
+	}
+	if (ch->phase == PHASE_STARTING && !ch->killed) {
+		bad(ch, h, "came before the program's start");
+		return;
+	}
+	channel_send_end(ch);
+	ch->phase = PHASE_COLLECTING;
+	channel_wait(ch, "sending its output files", WAIT_OUTPUT_S);
+	ch->job_ev->exited(ch->job_arg, &e);
+	if (ch->phase == PHASE_COLLECTING && !ch->job->wire.output_limit)
+		finish(ch, 0, 0);
+}
+
+static void on_failed(struct channel *ch, const struct wire_header *h,
+		      struct wire_cursor *c)
+{
+	auto_free char *text = wire_get_str(c, FAILED_TEXT_MAX);
+	enum vm_failure why = ch->phase == PHASE_RUNNING ? VM_FAILED_LOST :
+							   VM_FAILED_GUEST;
+
+	if (wire_end(c) < 0) {
+		bad(ch, h, "is malformed");
+		return;
+	}
+	for (char *p = text; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+	channel_break_as(ch, why, false, text);
+}
+
+/* --- the output tree --------------------------------------------------- */
+
+static void on_file(struct channel *ch, const struct wire_header *h,
+		    struct wire_cursor *c)
+{
+	const struct wire_job *w = &ch->job->wire;
+	uint32_t mode = wire_get_u32(c);
+	uint64_t size = wire_get_u64(c);
+	auto_free char *path = wire_get_str(c, WIRE_PATH_MAX);
+	int r;
+
+	if (wire_end(c) < 0 || ch->in_file || h->arg >= WIRE_FILE_KIND_MAX ||
+	    mode > 07777 || !wire_path_ok(path) ||
+	    (h->arg == WIRE_FILE_DIR && size)) {
+		bad(ch, h, "is malformed, out of order or names a bad path");
+		return;
+	}
+	if (ch->files >= w->output_files ||
+	    size > w->output_limit - ch->output_bytes) {
+		bad(ch, h, "is beyond the limit of the job");
+		return;
+	}
+	ch->files++;
+	ch->output_bytes += size;
+	ch->file_left = size;
+	ch->in_file = h->arg == WIRE_FILE_REG;
+	r = ch->job_ev->file(ch->job_arg, h->arg, mode, size, path);
+	ch->skip_file = r < 0;
+}
+
+static void on_file_data(struct channel *ch, const struct wire_header *h,
+			 const uint8_t *payload)
+{
+	if (!ch->in_file || h->length > ch->file_left) {
+		bad(ch, h, "belongs to no file or is more than its size");
+		return;
+	}
+	ch->file_left -= h->length;
+	if (h->length && !ch->skip_file &&
+	    ch->job_ev->file_data(ch->job_arg, payload, h->length) < 0)
+		ch->skip_file = true;
+}
+
+static void on_file_end(struct channel *ch, const struct wire_header *h)
+{
+	if (!ch->in_file || ch->file_left || h->length) {
+		bad(ch, h, "ends no file or ends it too early");
+		return;
+	}
+	ch->in_file = false;
+	if (!ch->skip_file)
+		ch->job_ev->file_end(ch->job_arg);
+}
+
+static void on_output_end(struct channel *ch, const struct wire_header *h,
+			  struct wire_cursor *c)
+{
+	uint32_t files = wire_get_u32(c), left_out = wire_get_u32(c);
+
+	if (wire_end(c) < 0 || ch->in_file || files != ch->files) {
+		bad(ch, h, "does not match what was sent");
+		return;
+	}
+	finish(ch, files, left_out);
+}
+
+void channel_frame(struct channel *ch, const struct wire_header *h,
+		   const uint8_t *payload)
+{
+	struct wire_cursor c;
+
+	if (h->type >= WIRE_TYPE_MAX || !(legal[h->type] & IN(ch->phase))) {
+		bad(ch, h, "is not allowed now");
+		return;
+	}
+	wire_begin(&c, payload, h->length);
+	switch ((enum wire_type)h->type) {
+	case WIRE_HELLO:
+		return on_hello(ch, h, &c);
+	case WIRE_READY:
+		return on_ready(ch, h, &c);
+	case WIRE_HEATED:
+		return on_heated(ch, h, &c);
+	case WIRE_STARTED:
+		return on_started(ch, h);
+	case WIRE_STDIN_ACK:
+		return on_stdin_ack(ch, h, &c);
+	case WIRE_OUT:
+	case WIRE_ERR:
+	case WIRE_RESULT:
+		return on_output(ch, h, payload);
+	case WIRE_EXIT:
+		return on_exit_frame(ch, h, payload);
+	case WIRE_FAILED:
+		return on_failed(ch, h, &c);
+	case WIRE_FILE:
+		return on_file(ch, h, &c);
+	case WIRE_FILE_DATA:
+		return on_file_data(ch, h, payload);
+	case WIRE_FILE_END:
+		return on_file_end(ch, h);
+	case WIRE_OUTPUT_END:
+		return on_output_end(ch, h, &c);
+	default:
+		return bad(ch, h, "is not the guest's to send");
+	}
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the host says: HEAT, the job and its inputs in order, RUN, standard
+ * input within the window, signals between any two frames. Inputs are read in
+ * pieces as the socket takes them, so a job of any size costs one piece.
+ */
+#include "channel_int.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "../layout/base/cleanup.h"
+
+#define FILL_ENOUGH (128u << 10)
+
+void channel_heat(struct channel *ch, uint32_t runners, uint32_t rounds)
+{
+	uint8_t payload[8];
+	struct wire_writer w = { .p = payload, .size = sizeof(payload) };
+
+	wire_put_u32(&w, runners);
+	wire_put_u32(&w, rounds);
+	ch->heats++;
+	channel_put(ch, WIRE_HEAT, 0, payload, w.used);
+	channel_wait(ch, "warming up", WAIT_HEAT_S);
+	channel_wake(ch);
+}
+
+void channel_send_end(struct channel *ch)
+{
+	ch->step = SEND_NOTHING;
+	fd_close(&ch->input_fd);
+}
+
+/* --- the job ----------------------------------------------------------- */
+
+/* Fills in what only this moment knows and puts the JOB frame. */
+static void put_job(struct channel *ch)
+{
+	struct wire_job wire = ch->job->wire;
+	struct wire_writer w = { .p = NULL };
+	auto_free uint8_t *payload = NULL;
+
+	wire.realtime_ns = realtime_ns();
+	if (getrandom(wire.entropy, sizeof(wire.entropy), 0) !=
+	    (ssize_t)sizeof(wire.entropy)) {
+		/* A clone without fresh entropy must not run anything. */
+		channel_break(ch, "the host gave no random bytes");
+		return;
+	}
+	wire_job_put(&w, &wire);
+	if (w.used > WIRE_JOB_MAX) {
+		channel_break_as(ch, VM_FAILED_INPUT, false,
+				 "the arguments and the environment are "
+				 "together too large for a machine");
+		return;
+	}
+	payload = malloc(w.used);
+	if (!payload) {
+		channel_break(ch, "no memory for the job's frame");
+		return;
+	}
+	w = (struct wire_writer){ .p = payload, .size = w.used };
+	wire_job_put(&w, &wire);
+	channel_put(ch, WIRE_JOB, 0, payload, w.used);
+}
+
+void channel_job(struct channel *ch, const struct vm_job *job,
+		 const struct vm_events *ev, void *arg)
+{
+	if (ch->phase != PHASE_IDLE)
+		return;
+	ch->job = job;
+	ch->job_ev = ev;
+	ch->job_arg = arg;
+	ch->phase = PHASE_SENDING;
+	ch->step = SEND_JOB;
+	channel_wait(ch, "taking the job", WAIT_JOB_S);
+	channel_wake(ch);
+}
+
+/* Opens the input whose turn it is. Return: 0, or < 0 after a break. */
+static int open_input(struct channel *ch)
+{
+	int fd;
+
+	ch->busy++;
+	fd = ch->job_ev->open_input(ch->job_arg, ch->input);
+	ch->busy--;
+	if (ch->closed || ch->phase == PHASE_DONE) {
+		fd_close(&fd);
+		return -ECANCELED;
+	}
+	ch->input_fd = fd;
+	ch->input_at = 0;
+	return fd < 0 ? fd : 0;
+}
+
+static void put_input(struct channel *ch)
+{
+	const struct vm_input *in = &ch->job->inputs[ch->input];
+	uint8_t payload[WIRE_PATH_MAX + 32];
+	struct wire_writer w = { .p = payload, .size = sizeof(payload) };
+	char text[200];
+	int r = 0;
+
+	wire_put_u32(&w, in->mode & 07777);
+	wire_put_u64(&w, in->kind == WIRE_FILE_REG ? in->size : 0);
+	wire_put_str(&w, in->path);
+	if (w.used > w.size || !wire_path_ok(in->path))
+		r = -EINVAL;
+	else if (in->kind == WIRE_FILE_REG)
+		r = open_input(ch);
+	if (r == -ECANCELED)
+		return;
+	if (r < 0) {
+		snprintf(text, sizeof(text), "input %.100s: %s", in->path,
+			 strerror(-r));
+		channel_break_as(ch, VM_FAILED_INPUT, false, text);
+		return;
+	}
+	channel_put(ch, WIRE_FILE, (uint8_t)in->kind, payload, w.used);
+	if (in->kind == WIRE_FILE_REG)
+		ch->step = SEND_DATA;
+	else
+		ch->input++;
+}
+
+/* Reads up to max bytes of the open input. Return: bytes, < 0 after a break. */
+static ssize_t read_input(struct channel *ch, const char *name, uint64_t skip,
+			  uint8_t *data, size_t max)
+{
+	char text[200];
+	ssize_t n;
+
+	do
+		n = pread(ch->input_fd, data, max,
+			  (off_t)(skip + ch->input_at));
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		return n;
+	snprintf(text, sizeof(text), "input %.100s: %s", name,
+		 n < 0 ? strerror(errno) : "it became shorter");
+	channel_break_as(ch, ch->phase == PHASE_SENDING ? VM_FAILED_INPUT :
+							  VM_FAILED_LOST,
+			 false, text);
+	return -EIO;
+}
+
+static void put_data(struct channel *ch)
+{
+	const struct vm_input *in = &ch->job->inputs[ch->input];
+	uint8_t data[WIRE_PAYLOAD_MAX];
+	uint64_t left = in->size - ch->input_at;
+	ssize_t n;
+
+	if (!left) {
+		channel_put(ch, WIRE_FILE_END, 0, NULL, 0);
+		fd_close(&ch->input_fd);
+		ch->input++;
+		ch->step = SEND_INPUT;
+		return;
+	}
+	n = read_input(ch, in->path, in->skip, data, MIN(left, sizeof(data)));
+	if (n < 0)
+		return;
+	channel_put(ch, WIRE_FILE_DATA, 0, data, (size_t)n);
+	ch->input_at += (uint64_t)n;
+}
+
+static void put_run(struct channel *ch)
+{
+	channel_put(ch, WIRE_RUN, 0, NULL, 0);
+	ch->phase = PHASE_STARTING;
+	ch->step = ch->job->stdin_size ? SEND_STDIN : SEND_STDIN_END;
+	channel_wait(ch, "starting the program", WAIT_JOB_S);
+}
+
+/* Return: false when the window is closed for now. */
+static bool put_stdin(struct channel *ch)
+{
+	uint8_t data[WIRE_STDIN_WINDOW];
+	uint64_t size = ch->job->stdin_size, room;
+	ssize_t n;
+
+	if (ch->input_fd < 0 && open_input(ch) < 0) {
+		if (ch->phase != PHASE_DONE)
+			channel_break_as(ch, VM_FAILED_LOST, false,
+					 "standard input cannot be opened");
+		return false;
+	}
+	room = WIRE_STDIN_WINDOW - (ch->input_at - ch->stdin_acked);
+	if (!room)
+		return false;
+	n = read_input(ch, "stdin", 0, data, MIN(room, size - ch->input_at));
+	if (n < 0)
+		return false;
+	channel_put(ch, WIRE_STDIN, 0, data, (size_t)n);
+	ch->input_at += (uint64_t)n;
+	if (ch->input_at == size) {
+		ch->step = SEND_STDIN_END;
+		fd_close(&ch->input_fd);
+	}
+	return true;
+}
+
+/* Puts the next frame. Return: false when there is none now. */
+static bool put_next(struct channel *ch)
+{
+	switch (ch->step) {
+	case SEND_NOTHING:
+		return false;
+	case SEND_JOB:
+		ch->step = SEND_INPUT;
+		put_job(ch);
+		return true;
+	case SEND_INPUT:
+		if (ch->input == ch->job->input_count)
+			ch->step = SEND_RUN;
+		else
+			put_input(ch);
+		return true;
+	case SEND_DATA:
+		put_data(ch);
+		return true;
+	case SEND_RUN:
+		put_run(ch);
+		return true;
+	case SEND_STDIN:
+		return put_stdin(ch);
+	case SEND_STDIN_END:
+		channel_put(ch, WIRE_STDIN_END, 0, NULL, 0);
+		ch->step = SEND_NOTHING;
+		return true;
+	}
+	return false;
+}
+
+/* --- signals ----------------------------------------------------------- */
+
+static void put_kill(struct channel *ch, enum wire_kill_scope scope,
+		     unsigned sig)
+{
+	uint8_t payload[4];
+	struct wire_writer w = { .p = payload, .size = sizeof(payload) };
+
+	wire_put_u32(&w, sig);
+	channel_put(ch, WIRE_KILL, (uint8_t)scope, payload, w.used);
+	channel_wake(ch);
+}
+
+void channel_signal(struct channel *ch, enum wire_kill_scope scope,
+		    unsigned sig)
+{
+	bool final = sig == 9 && scope == WIRE_KILL_ALL;
+
+	if (final) {
+		ch->killed = true;
+		channel_wait(ch, "its program was to be killed", WAIT_KILL_S);
+	}
+	put_kill(ch, scope, sig);
+}
+
+void channel_kill(struct channel *ch, enum wire_kill_scope scope, unsigned sig)
+{
+	bool final = sig == 9 && scope == WIRE_KILL_ALL;
+
+	if (ch->phase == PHASE_SENDING && final) {
+		/* Nothing runs yet and nothing will: on_wake says so. */
+		ch->cancelled = true;
+		channel_wake(ch);
+	} else if (ch->phase == PHASE_RUNNING ||
+		   (ch->phase == PHASE_STARTING && final)) {
+		channel_signal(ch, scope, sig);
+	} else if (ch->phase == PHASE_SENDING || ch->phase == PHASE_STARTING) {
+		ch->has_signal = true;
+		ch->signal_scope = scope;
+		ch->signal = sig;
+	}
+}
+
+/* A job that was killed before RUN: it ended, and no figure is known. */
+static void end_cancelled(struct channel *ch)
+{
+	const struct vm_events *ev = ch->job_ev;
+	struct wire_exit e = {
+		.kind = WIRE_EXIT_SIGNAL, .value = 9,
+		.wall_ns = WIRE_UNKNOWN, .user_us = WIRE_UNKNOWN,
+		.system_us = WIRE_UNKNOWN, .peak_memory_bytes = WIRE_UNKNOWN,
+		.peak_processes = WIRE_UNKNOWN,
+	};
+
+	channel_send_end(ch);
+	channel_wait(ch, NULL, 0);
+	ch->phase = PHASE_DONE;
+	loop_fd_del(&ch->sock);
+	ev->exited(ch->job_arg, &e);
+	if (!ch->closed)
+		ev->finished(ch->job_arg, 0, 0);
+	if (!ch->closed)
+		ch->ev->finished(ch->arg);
+}
+
+void channel_fill(struct channel *ch)
+{
+	if (ch->cancelled && ch->phase == PHASE_SENDING) {
+		end_cancelled(ch);
+		return;
+	}
+	while (ch->phase != PHASE_DONE &&
+	       ch->out.len - ch->out_at < FILL_ENOUGH && put_next(ch))
+		;
+}

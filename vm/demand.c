@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "demand.h"
+
+#include "../layout/base/num.h"
+
+#define DECAY 0.95      /* of all counts, at each lease */
+#define RARE_SHARE 0.08 /* below it a runner is not prepared for */
+
+/* Before anybody asked: scripts of every kind, Python a little more. */
+static const double at_start[WIRE_RUN_MAX] = {
+	[WIRE_RUN_PYTHON] = 1.2,
+	[WIRE_RUN_NODE] = 1.0,
+	[WIRE_RUN_TYPESCRIPT] = 0.1,
+	[WIRE_RUN_EXEC] = 1.0,
+};
+
+void demand_init(struct demand *d)
+{
+	for (unsigned r = 0; r < WIRE_RUN_MAX; r++)
+		d->weight[r] = at_start[r];
+}
+
+void demand_note(struct demand *d, uint32_t runner)
+{
+	for (unsigned r = 0; r < WIRE_RUN_MAX; r++)
+		d->weight[r] *= DECAY;
+	if (runner < WIRE_RUN_MAX)
+		d->weight[runner] += 1;
+}
+
+/* The runners that are asked for often enough. */
+static uint32_t common(const struct demand *d, uint32_t possible)
+{
+	double sum = 0;
+	uint32_t mask = 0;
+
+	for (unsigned r = 0; r < WIRE_RUN_MAX; r++)
+		sum += possible & 1u << r ? d->weight[r] : 0;
+	for (unsigned r = 0; r < WIRE_RUN_MAX; r++)
+		if (possible & 1u << r && d->weight[r] > sum * RARE_SHARE)
+			mask |= 1u << r;
+	return mask;
+}
+
+uint32_t demand_next(const struct demand *d, uint32_t possible,
+		     const unsigned have[WIRE_RUN_MAX], unsigned pool)
+{
+	uint32_t mask = common(d, possible), best = 0;
+	double best_score = 0;
+
+	/* A pool smaller than the choice: each machine is for everybody. */
+	if ((unsigned)__builtin_popcount(mask) > pool)
+		return mask;
+	/* The highest averages: machines per runner follow the weights. */
+	for (unsigned r = 0; r < WIRE_RUN_MAX; r++) {
+		double score = d->weight[r] / (have[r] + 0.5);
+
+		if (mask & 1u << r && score > best_score) {
+			best_score = score;
+			best = 1u << r;
+		}
+	}
+	return best;
+}

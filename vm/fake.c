@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A machine without a machine, for tests: the "guest" lives in this process,
+ * on the same loop, and speaks the real wire over a socketpair to the real
+ * channel. A job's program is a script of lines, fake_guest.c says which.
+ * Linked into the test binary only.
+ *
+ * FSD_FAKE_START_MS    how long a machine takes to come up (default 1)
+ * FSD_FAKE_FAIL_STARTS how many of the first machines die instead
+ */
+#include "backend.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "../layout/base/cleanup.h"
+#include "fake_guest.h"
+
+struct fake {
+	struct backend base;
+	struct list machines;      /* fake_machine.node */
+	struct list templates;     /* fake_template.node, being made */
+	uint64_t start_ns;
+	uint64_t fail_starts;      /* machines that are still to fail */
+};
+
+struct fake_template {
+	struct list node;
+	struct fake *fake;
+	struct vm_class cls;
+	struct loop_timer timer;
+};
+
+struct fake_machine {
+	struct backend_machine base;
+	struct list node;
+	const struct backend_machine_events *ev;
+	void *arg;
+	struct fake_guest *guest;  /* owned; NULL when dead */
+	struct loop_timer timer;   /* to up */
+	struct loop_call reap;
+	const char *why;
+	bool fails;
+};
+
+static struct fake *fake_of(struct backend *b)
+{
+	return container_of(b, struct fake, base);
+}
+
+static uint64_t env_number(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+	uint64_t v;
+
+	return text && parse_u64(text, 0, 1000000, &v) == 0 ? v : otherwise;
+}
+
+static int fake_open(const struct backend_host *host, struct backend **ret,
+		     struct err *err)
+{
+	struct fake *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return err_sys(err, -ENOMEM, "the fake backend");
+	f->base = (struct backend){ .ops = &vm_backend_fake, .host = host };
+	list_init(&f->machines);
+	list_init(&f->templates);
+	f->start_ns = env_number("FSD_FAKE_START_MS", 1) * NS_PER_MS;
+	f->fail_starts = env_number("FSD_FAKE_FAIL_STARTS", 0);
+	*ret = &f->base;
+	return 0;
+}
+
+/* --- templates ----------------------------------------------------------- */
+
+static void template_free(struct fake_template *t)
+{
+	loop_timer_del(&t->timer);
+	list_del(&t->node);
+	free(t);
+}
+
+static void on_template(struct loop_timer *timer)
+{
+	struct fake_template *t = timer->arg;
+	const struct backend_host *host = t->fake->base.host;
+	struct vm_class cls = t->cls;
+	struct backend_template made = {
+		.runners = (1u << WIRE_RUN_MAX) - 1,
+		.accel = VM_ACCEL_TCG,
+		.scale = 1,
+		.id = "fa4efa4efa4efa4e",
+	};
+
+	template_free(t);
+	host->progress(host->arg, "saved");
+	host->template_done(host->arg, &cls, &made, NULL);
+}
+
+static void fake_template_get(struct backend *b, const struct vm_class *cls)
+{
+	struct fake *f = fake_of(b);
+	struct fake_template *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		abort(); /* test code: nothing sensible is left to do */
+	t->fake = f;
+	t->cls = *cls;
+	t->timer = (struct loop_timer){ .fn = on_template, .arg = t };
+	list_add_tail(&f->templates, &t->node);
+	loop_timer_set(b->host->loop, &t->timer, f->start_ns);
+}
+
+static void fake_template_drop(struct backend *b, const struct vm_class *cls,
+			       const char *why)
+{
+	(void)b;
+	(void)cls;
+	(void)why;
+}
+
+/* --- machines ------------------------------------------------------------ */
+
+static void machine_free(struct fake_machine *m)
+{
+	loop_timer_del(&m->timer);
+	loop_call_del(&m->reap);
+	fake_guest_free(m->guest);
+	list_del(&m->node);
+	free(m);
+}
+
+static void on_reap(struct loop_call *c)
+{
+	struct fake_machine *m = c->arg;
+	const struct backend_machine_events *ev = m->ev;
+	void *arg = m->arg;
+	const char *why = m->why;
+
+	fake_guest_free(m->guest); /* closes its end, as a dead process does */
+	m->guest = NULL;
+	ev->gone(arg, why);
+	machine_free(m);
+}
+
+static void die(struct fake_machine *m, const char *why)
+{
+	if (m->why)
+		return;
+	m->why = why;
+	loop_timer_del(&m->timer);
+	loop_defer(m->base.backend->host->loop, &m->reap);
+}
+
+static void on_guest_crash(void *arg)
+{
+	die(arg, "the machine crashed (fake)");
+}
+
+static void on_start(struct loop_timer *t)
+{
+	struct fake_machine *m = t->arg;
+
+	if (m->fails) {
+		die(m, "the machine failed to start (fake)");
+		return;
+	}
+	fake_guest_resume(m->guest);
+	m->ev->up(m->arg);
+}
+
+static int fake_start(struct backend *b, const struct vm_class *cls,
+		      const struct backend_machine_events *ev, void *arg,
+		      struct backend_machine **ret, int *ret_wire,
+		      struct err *err)
+{
+	struct fake *f = fake_of(b);
+	struct fake_machine *m = calloc(1, sizeof(*m));
+	int pair[2];
+
+	(void)cls;
+	if (!m || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
+			     SOCK_NONBLOCK, 0, pair) < 0) {
+		free(m);
+		return err_sys(err, -errno, "a fake machine's socket");
+	}
+	m->base.backend = b;
+	m->ev = ev;
+	m->arg = arg;
+	m->timer = (struct loop_timer){ .fn = on_start, .arg = m };
+	m->reap = (struct loop_call){ .fn = on_reap, .arg = m };
+	m->guest = fake_guest_new(b->host->loop, pair[1], on_guest_crash, m);
+	if (!m->guest) {
+		close(pair[0]);
+		free(m);
+		return err_sys(err, -ENOMEM, "a fake guest");
+	}
+	if (f->fail_starts) {
+		f->fail_starts--;
+		m->fails = true;
+	}
+	list_add_tail(&f->machines, &m->node);
+	loop_timer_set(b->host->loop, &m->timer, f->start_ns);
+	*ret = &m->base;
+	*ret_wire = pair[0];
+	return 0;
+}
+
+static struct fake_machine *machine_of(struct backend_machine *m)
+{
+	return container_of(m, struct fake_machine, base);
+}
+
+static void fake_pause(struct backend_machine *m)
+{
+	if (machine_of(m)->guest)
+		fake_guest_pause(machine_of(m)->guest);
+}
+
+static void fake_resume(struct backend_machine *m)
+{
+	if (machine_of(m)->guest)
+		fake_guest_resume(machine_of(m)->guest);
+}
+
+static void fake_kill(struct backend_machine *m)
+{
+	die(machine_of(m), "killed");
+}
+
+static void fake_close(struct backend *b)
+{
+	struct fake *f = fake_of(b);
+
+	list_for_each(pos, tmp, &f->machines)
+		machine_free(list_entry(pos, struct fake_machine, node));
+	list_for_each(pos2, tmp2, &f->templates)
+		template_free(list_entry(pos2, struct fake_template, node));
+	free(f);
+}
+
+const struct vm_backend vm_backend_fake = {
+	.name = "fake",
+	.open = fake_open,
+	.close = fake_close,
+	.template_get = fake_template_get,
+	.template_drop = fake_template_drop,
+	.start = fake_start,
+	.pause = fake_pause,
+	.resume = fake_resume,
+	.kill = fake_kill,
+};

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "machine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../layout/base/cleanup.h"
+#include "../layout/base/log.h"
+
+#define EOF_WAIT_MS 1000 /* from a closed wire to the death of its process */
+
+const char *const machine_state_names[MACHINE_STATE_MAX] = {
+	[MACHINE_STARTING] = "starting", [MACHINE_HEATING] = "heating",
+	[MACHINE_WARM] = "warm",	 [MACHINE_LEASED] = "leased",
+	[MACHINE_RUNNING] = "running",	 [MACHINE_ENDED] = "ended",
+};
+
+#define TO(state) (1u << (state))
+
+static const unsigned next_states[MACHINE_STATE_MAX] = {
+	[MACHINE_STARTING] = TO(MACHINE_HEATING) | TO(MACHINE_WARM) |
+			     TO(MACHINE_LEASED) | TO(MACHINE_ENDED),
+	[MACHINE_HEATING] = TO(MACHINE_WARM) | TO(MACHINE_LEASED) |
+			    TO(MACHINE_ENDED),
+	[MACHINE_WARM] = TO(MACHINE_LEASED) | TO(MACHINE_ENDED),
+	[MACHINE_LEASED] = TO(MACHINE_RUNNING) | TO(MACHINE_ENDED),
+	[MACHINE_RUNNING] = TO(MACHINE_ENDED),
+	[MACHINE_ENDED] = 0,
+};
+_Static_assert(ARRAY_SIZE(next_states) == MACHINE_STATE_MAX, "a row a state");
+
+static bool enter(struct machine *m, enum machine_state state)
+{
+	if (!(next_states[m->state] & TO(state))) {
+		log_error("a machine cannot go from %s to %s",
+			  machine_state_names[m->state],
+			  machine_state_names[state]);
+		return false;
+	}
+	m->state = state;
+	return true;
+}
+
+/* --- its end ----------------------------------------------------------- */
+
+/* To ENDED: the wire is closed and the process told to die. */
+static void end(struct machine *m)
+{
+	if (m->state == MACHINE_ENDED)
+		return;
+	enter(m, MACHINE_ENDED);
+	loop_timer_del(&m->eof_wait);
+	channel_free(m->ch);
+	m->ch = NULL;
+	if (m->bm)
+		m->bm->backend->ops->kill(m->bm);
+}
+
+static void broke(struct machine *m, enum vm_failure why, const char *sentence)
+{
+	if (m->state == MACHINE_ENDED)
+		return;
+	end(m);
+	m->ev->broken(m->arg, m, why, sentence);
+}
+
+static void on_broken(void *arg, enum vm_failure why, const char *sentence,
+		      bool eof)
+{
+	struct machine *m = arg;
+
+	if (!eof) {
+		broke(m, why, sentence);
+		return;
+	}
+	/* Its process is dying, most likely, and will say of what. */
+	m->eof_why = why;
+	loop_timer_set(m->loop, &m->eof_wait, EOF_WAIT_MS * NS_PER_MS);
+}
+
+static void on_eof_wait(struct loop_timer *t)
+{
+	struct machine *m = t->arg;
+
+	broke(m, m->eof_why, "the machine closed its wire");
+}
+
+static void on_gone(void *arg, const char *why)
+{
+	struct machine *m = arg;
+	enum vm_failure failure = m->state == MACHINE_RUNNING ?
+					  VM_FAILED_LOST : VM_FAILED_START;
+
+	m->bm = NULL;
+	/* Its last words may still be in the socket: they count. */
+	if (m->state != MACHINE_ENDED)
+		channel_drain(m->ch);
+	if (m->state != MACHINE_ENDED)
+		broke(m, m->eof_wait.loop ? m->eof_why : failure, why);
+	m->ev->gone(m->arg, m);
+	free(m);
+}
+
+void machine_end(struct machine *m)
+{
+	m->lease = NULL;
+	end(m);
+}
+
+void machine_forget(struct machine *m)
+{
+	m->bm = NULL;
+	end(m);
+	free(m);
+}
+
+/* --- its beginning ----------------------------------------------------- */
+
+static void stop_and_store(struct machine *m)
+{
+	if (!enter(m, MACHINE_WARM))
+		return;
+	m->bm->backend->ops->pause(m->bm);
+	m->paused = true;
+	m->ev->warm(m->arg, m);
+}
+
+/* The lowest runner of the round: one frame each, so that a lease that
+ * arrives meanwhile waits for one no-op only. */
+static void heat_next(struct machine *m)
+{
+	uint32_t one;
+
+	if (m->ev->idle(m->arg, m) || m->state == MACHINE_ENDED)
+		return;
+	if (!m->round_left && m->rounds) {
+		m->rounds--;
+		m->round_left = m->heat;
+	}
+	if (!m->round_left) {
+		stop_and_store(m);
+		return;
+	}
+	if (m->state == MACHINE_STARTING && !enter(m, MACHINE_HEATING))
+		return;
+	one = m->round_left & -m->round_left;
+	m->round_left &= ~one;
+	channel_heat(m->ch, one, 1);
+}
+
+static void on_heated(void *arg, uint32_t runners)
+{
+	struct machine *m = arg;
+
+	if (m->state != MACHINE_HEATING)
+		return;
+	m->heated |= runners;
+	heat_next(m);
+}
+
+static void on_up(void *arg)
+{
+	struct machine *m = arg;
+
+	m->up = true;
+	if (m->state == MACHINE_STARTING)
+		heat_next(m);
+}
+
+static void on_finished(void *arg)
+{
+	end(arg); /* it has served; its lease may outlive it */
+}
+
+static const struct channel_events channel_events = {
+	.heated = on_heated,
+	.finished = on_finished,
+	.broken = on_broken,
+};
+
+static const struct backend_machine_events backend_events = {
+	.up = on_up,
+	.gone = on_gone,
+};
+
+int machine_new(const struct machine_spec *spec, struct machine **ret,
+		struct err *err)
+{
+	struct machine *m = calloc(1, sizeof(*m));
+	int wire, r;
+
+	if (!m)
+		return err_sys(err, -ENOMEM, "a machine");
+	*m = (struct machine){
+		.loop = spec->loop, .ev = spec->ev, .arg = spec->arg,
+		.owner = spec->owner, .heat = spec->heat,
+		.rounds = spec->heat ? spec->rounds : 0,
+		.eof_wait = { .fn = on_eof_wait, .arg = m },
+	};
+	r = spec->backend->ops->start(spec->backend, spec->cls, &backend_events,
+				      m, &m->bm, &wire, err);
+	if (r < 0) {
+		free(m);
+		return r;
+	}
+	r = channel_new(spec->loop, wire, PHASE_IDLE, spec->scale,
+			&channel_events, m, &m->ch);
+	if (r < 0)
+		end(m); /* it is the backend's until gone */
+	*ret = m;
+	return 0;
+}
+
+/* --- its use ----------------------------------------------------------- */
+
+void machine_lease(struct machine *m, struct vm_lease *lease)
+{
+	if (enter(m, MACHINE_LEASED))
+		m->lease = lease;
+}
+
+void machine_run(struct machine *m, const struct vm_job *job,
+		 const struct vm_events *ev, void *arg)
+{
+	if (!enter(m, MACHINE_RUNNING))
+		return;
+	/* The bytes wait in the socket: nobody waits for the guest to wake. */
+	if (m->paused)
+		m->bm->backend->ops->resume(m->bm);
+	m->paused = false;
+	channel_job(m->ch, job, ev, arg);
+}

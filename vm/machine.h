@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One machine's life, from its start out of a template to its reaping, and the
+ * only place that assigns machine->state:
+ *
+ *   STARTING -> HEATING -> WARM -> LEASED -> RUNNING -> ENDED -> (freed)
+ *       |          |                  ^
+ *       +----------+------------------+   a lease that waits takes it early
+ *   every state -> ENDED               its process is killed, to be reaped
+ */
+#ifndef VM_MACHINE_H
+#define VM_MACHINE_H
+
+#include "backend.h"
+#include "channel.h"
+
+enum machine_state {
+	MACHINE_STARTING, /* being restored; cannot hear yet */
+	MACHINE_HEATING,  /* runs no-ops */
+	MACHINE_WARM,     /* stopped, in the pool */
+	MACHINE_LEASED,   /* belongs to a lease, idle or stopped */
+	MACHINE_RUNNING,  /* has the job */
+	MACHINE_ENDED,    /* killed; its process is not reaped yet */
+	MACHINE_STATE_MAX
+};
+
+extern const char *const machine_state_names[MACHINE_STATE_MAX];
+
+struct machine;
+
+struct machine_events {
+	/*
+	 * It is up, or has finished one round of heat: may it be leased?
+	 * Return: true if somebody took it, so that it heats no further.
+	 */
+	bool (*idle)(void *arg, struct machine *m);
+	void (*warm)(void *arg, struct machine *m);
+	/* It broke, in whatever state; it is ENDED now. */
+	void (*broken)(void *arg, struct machine *m, enum vm_failure why,
+		       const char *sentence);
+	/* It is reaped and freed right after this call. */
+	void (*gone)(void *arg, struct machine *m);
+};
+
+struct machine {
+	struct list node;             /* the pool's */
+	enum machine_state state;     /* assigned by machine.c only */
+	void *owner;                  /* the pool's class */
+	struct vm_lease *lease;       /* the pool's, NULL when not leased */
+	uint32_t heat;                /* runners it is to be heated for */
+	uint32_t heated;              /* runners that have answered */
+
+	/* machine.c's own */
+	struct loop *loop;
+	struct backend_machine *bm;   /* NULL once gone */
+	struct channel *ch;           /* owned; NULL once ended */
+	const struct machine_events *ev;
+	void *arg;
+	unsigned rounds;              /* of heat that are left per runner */
+	uint32_t round_left;          /* runners left in this round */
+	bool paused, up;
+	struct loop_timer eof_wait;   /* the wire closed: why? */
+	enum vm_failure eof_why;
+};
+
+struct machine_spec {
+	struct loop *loop;
+	struct backend *backend;
+	const struct vm_class *cls;
+	unsigned scale;
+	uint32_t heat;                /* mask of runners, 0: none */
+	unsigned rounds;
+	const struct machine_events *ev;
+	void *arg;
+	void *owner;
+};
+
+int machine_new(const struct machine_spec *spec, struct machine **ret,
+		struct err *err);
+/* From idle or WARM to LEASED. */
+void machine_lease(struct machine *m, struct vm_lease *lease);
+/* LEASED to RUNNING: wakes it and sends the job. */
+void machine_run(struct machine *m, const struct vm_job *job,
+		 const struct vm_events *ev, void *arg);
+/* Kills it, in any state; no event but gone follows. */
+void machine_end(struct machine *m);
+/* Frees it without waiting for its process, when the backend is closed. */
+void machine_forget(struct machine *m);
+
+#endif

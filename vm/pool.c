@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pool.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../layout/base/cleanup.h"
+#include "../layout/base/log.h"
+
+#define HEAT_ROUNDS 3           /* the second run still settles */
+#define BAD_ROW_TEMPLATE 2      /* then the template is to blame */
+#define BAD_ROW_GIVE_UP 6       /* then who waits is told */
+#define BACKOFF_MS 200          /* doubles with every failure */
+#define BACKOFF_MAX_MS 15000
+#define TEMPLATE_RETRY_MS 20000
+#define MACHINE_MIB 1024        /* the pool's class */
+#define MACHINE_EXTRA (320ull << 20) /* the guest's own: kernel, runners */
+
+/* --- classes ----------------------------------------------------------- */
+
+static struct pool_class *class_get(struct vm *vm, const struct vm_class *cls)
+{
+	struct pool_class *c;
+
+	list_for_each(pos, tmp, &vm->classes) {
+		c = list_entry(pos, struct pool_class, node);
+		if (c->cls.memory_mib == cls->memory_mib &&
+		    c->cls.cpus == cls->cpus)
+			return c;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->vm = vm;
+	c->cls = *cls;
+	list_init(&c->waiting);
+	list_add_tail(&vm->classes, &c->node);
+	return c;
+}
+
+/* The smallest class that holds the need; doubling keeps them few. */
+static struct vm_class class_of(const struct vm_need *need)
+{
+	uint64_t bytes = need->memory_bytes, mib = MACHINE_MIB;
+
+	if (!add_checked(&bytes, MACHINE_EXTRA))
+		bytes = UINT64_MAX;
+	while (mib < UINT32_MAX / 2 && mib << 20 < bytes)
+		mib *= 2;
+	return (struct vm_class){
+		.memory_mib = (uint32_t)mib,
+		.cpus = MAX(need->cpus, 1u),
+	};
+}
+
+static struct pool_class *base_class(struct vm *vm)
+{
+	return list_first(&vm->classes, struct pool_class, node);
+}
+
+static void class_fail_waiting(struct pool_class *c)
+{
+	struct vm_lease *l;
+
+	while ((l = list_first(&c->waiting, struct vm_lease, node)))
+		lease_fail(l, VM_FAILED_START, c->err.text);
+}
+
+static void class_want_template(struct pool_class *c)
+{
+	struct vm *vm = c->vm;
+
+	if (c->state != CLASS_NONE && c->state != CLASS_FAILED)
+		return;
+	if (now_ns() < c->retry_ns)
+		return;
+	c->state = CLASS_MAKING;
+	snprintf(vm->step, sizeof(vm->step), "starting");
+	vm->backend->ops->template_get(vm->backend, &c->cls);
+	loop_defer(vm->loop, &vm->tell);
+}
+
+void pool_template_done(void *arg, const struct vm_class *cls,
+			const struct backend_template *t,
+			const struct err *err)
+{
+	struct vm *vm = arg;
+	struct pool_class *c = class_get(vm, cls);
+
+	if (!c)
+		return; /* cannot be: it was asked for */
+	if (t) {
+		c->state = CLASS_READY;
+		c->tmpl = *t;
+		c->bad_templates = 0;
+	} else {
+		c->state = CLASS_FAILED;
+		c->err = *err;
+		c->bad_templates++;
+		c->retry_ns = now_ns() + TEMPLATE_RETRY_MS * NS_PER_MS;
+		log_error("no template for machines of %u MiB: %s",
+			  cls->memory_mib, err->text);
+		class_fail_waiting(c);
+	}
+	loop_defer(vm->loop, &vm->tell);
+	pool_kick(vm);
+}
+
+/* A machine of the class failed before it was of use. */
+static void class_bad_machine(struct pool_class *c, const char *sentence)
+{
+	uint64_t wait = BACKOFF_MS;
+
+	c->bad_row++;
+	err_set(&c->err, -EIO, "machines do not start: %s", sentence);
+	log_warn("a machine failed to start (%u in a row): %s", c->bad_row,
+		 sentence);
+	for (unsigned i = 1; i < c->bad_row && wait < BACKOFF_MAX_MS; i++)
+		wait *= 2;
+	c->retry_ns = now_ns() + MIN(wait, (uint64_t)BACKOFF_MAX_MS) *
+					 NS_PER_MS;
+	if (c->bad_row % BAD_ROW_TEMPLATE == 0 && c->state == CLASS_READY) {
+		c->vm->backend->ops->template_drop(c->vm->backend, &c->cls,
+						   sentence);
+		c->state = CLASS_NONE;
+	}
+	if (c->bad_row >= BAD_ROW_GIVE_UP)
+		class_fail_waiting(c);
+	loop_defer(c->vm->loop, &c->vm->tell);
+}
+
+/* One has answered: whatever was wrong is over. */
+static void class_good_machine(struct pool_class *c)
+{
+	if (!c->bad_row)
+		return;
+	c->bad_row = 0;
+	loop_defer(c->vm->loop, &c->vm->tell);
+}
+
+/* --- machines ---------------------------------------------------------- */
+
+unsigned pool_count(const struct vm *vm, enum machine_state state)
+{
+	unsigned n = 0;
+
+	list_for_each(pos, tmp, &vm->machines)
+		n += list_entry(pos, struct machine, node)->state == state;
+	return n;
+}
+
+static unsigned class_count(struct pool_class *c, enum machine_state state)
+{
+	unsigned n = 0;
+
+	list_for_each(pos, tmp, &c->vm->machines) {
+		struct machine *m = list_entry(pos, struct machine, node);
+
+		n += m->owner == c && m->state == state;
+	}
+	return n;
+}
+
+static unsigned total(const struct vm *vm)
+{
+	unsigned n = 0;
+
+	list_for_each(pos, tmp, &vm->machines)
+		n++;
+	return n;
+}
+
+static void grant(struct machine *m, enum vm_source source)
+{
+	struct pool_class *c = m->owner;
+	struct vm_lease *l = list_first(&c->waiting, struct vm_lease, node);
+
+	list_del(&l->node);
+	c->waiting_count--;
+	machine_lease(m, l);
+	l->machine = m;
+	l->granted = true;
+	l->info = (struct vm_lease_info){
+		.source = source,
+		.accel = c->tmpl.accel,
+		.template_id = c->tmpl.id,
+		.granted_ns = now_ns(),
+	};
+	if (source == VM_WARM)
+		c->vm->stats.jobs_warm++;
+	else
+		c->vm->stats.jobs_restored++;
+	loop_defer(c->vm->loop, &l->call);
+}
+
+static bool on_idle(void *arg, struct machine *m)
+{
+	struct pool_class *c = m->owner;
+
+	(void)arg;
+	if (m->heated || !m->heat)
+		class_good_machine(c);
+	if (list_empty(&c->waiting))
+		return false;
+	grant(m, VM_RESTORED);
+	pool_kick(c->vm);
+	return true;
+}
+
+static void on_warm(void *arg, struct machine *m)
+{
+	(void)m;
+	pool_kick(arg);
+}
+
+static void on_broken(void *arg, struct machine *m, enum vm_failure why,
+		      const char *sentence)
+{
+	struct vm *vm = arg;
+	struct vm_lease *l = m->lease;
+
+	vm->stats.machines_failed++;
+	if (!l || why == VM_FAILED_START)
+		class_bad_machine(m->owner, sentence);
+	if (l)
+		lease_fail(l, why, sentence);
+	pool_kick(vm);
+}
+
+static void on_gone(void *arg, struct machine *m)
+{
+	list_del(&m->node);
+	if (m->lease)
+		m->lease->machine = NULL;
+	pool_kick(arg);
+}
+
+static const struct machine_events machine_events = {
+	.idle = on_idle,
+	.warm = on_warm,
+	.broken = on_broken,
+	.gone = on_gone,
+};
+
+/* Starts one. Return: false if no further one should be tried now. */
+static bool start(struct pool_class *c, uint32_t heat)
+{
+	struct vm *vm = c->vm;
+	struct machine_spec spec = {
+		.loop = vm->loop, .backend = vm->backend, .cls = &c->cls,
+		.scale = c->tmpl.scale, .heat = heat, .rounds = HEAT_ROUNDS,
+		.ev = &machine_events, .arg = vm, .owner = c,
+	};
+	struct machine *m;
+	struct err err;
+
+	if (machine_new(&spec, &m, &err) < 0) {
+		vm->stats.machines_failed++;
+		class_bad_machine(c, err.text);
+		return false;
+	}
+	vm->stats.machines_made++;
+	list_add_tail(&vm->machines, &m->node);
+	return true;
+}
+
+/* --- what is due ------------------------------------------------------- */
+
+/* A warm machine for the lease: one that is hot for its runner, else any. */
+static struct machine *warm_for(struct pool_class *c, uint32_t runner)
+{
+	struct machine *any = NULL;
+
+	list_for_each(pos, tmp, &c->vm->machines) {
+		struct machine *m = list_entry(pos, struct machine, node);
+
+		if (m->owner != c || m->state != MACHINE_WARM)
+			continue;
+		if (m->heated & 1u << runner)
+			return m;
+		any = m;
+	}
+	return any;
+}
+
+static void grant_warm(struct pool_class *c)
+{
+	struct vm_lease *l;
+	struct machine *m;
+
+	while ((l = list_first(&c->waiting, struct vm_lease, node)) &&
+	       (m = warm_for(c, l->need.runner)))
+		grant(m, VM_WARM);
+}
+
+/* Room for one more machine, if need be in place of another class's warm one. */
+static bool make_room(struct vm *vm, struct pool_class *c)
+{
+	struct machine *victim = NULL;
+
+	if (total(vm) < vm->options.max_machines)
+		return true;
+	if (pool_count(vm, MACHINE_ENDED))
+		return false; /* its place is free as soon as it is reaped */
+	list_for_each(pos, tmp, &vm->machines) {
+		struct machine *m = list_entry(pos, struct machine, node);
+
+		if (m->state == MACHINE_WARM && m->owner != c)
+			victim = m;
+	}
+	if (victim)
+		machine_end(victim);
+	return false;
+}
+
+/* Machines that use a processor now to become ready. */
+static unsigned preparing(const struct vm *vm)
+{
+	return pool_count(vm, MACHINE_STARTING) +
+	       pool_count(vm, MACHINE_HEATING);
+}
+
+static void start_for_waiting(struct pool_class *c)
+{
+	struct vm *vm = c->vm;
+	unsigned coming;
+
+	if (c->state != CLASS_READY || now_ns() < c->retry_ns)
+		return;
+	coming = class_count(c, MACHINE_STARTING) +
+		 class_count(c, MACHINE_HEATING);
+	while (coming < c->waiting_count && preparing(vm) < vm->processors &&
+	       make_room(vm, c) && start(c, 0))
+		coming++;
+}
+
+static unsigned pool_hot(struct pool_class *c, unsigned have[WIRE_RUN_MAX])
+{
+	unsigned n = 0;
+
+	memset(have, 0, sizeof(have[0]) * WIRE_RUN_MAX);
+	list_for_each(pos, tmp, &c->vm->machines) {
+		struct machine *m = list_entry(pos, struct machine, node);
+
+		if (m->owner != c || m->state > MACHINE_WARM)
+			continue;
+		n++;
+		for (unsigned r = 0; r < WIRE_RUN_MAX; r++)
+			have[r] += !!(m->heat & 1u << r);
+	}
+	return n;
+}
+
+/* Keeps the pool full, but leaves the processors to the jobs that run. */
+static void refill(struct vm *vm)
+{
+	struct pool_class *c = base_class(vm);
+	unsigned have[WIRE_RUN_MAX], busy = pool_count(vm, MACHINE_RUNNING);
+	unsigned slots = busy < vm->processors ? vm->processors - busy : 1;
+	unsigned want = MIN(vm->options.pool, vm->options.max_machines);
+
+	if (c->state != CLASS_READY || now_ns() < c->retry_ns)
+		return;
+	while (pool_hot(c, have) < want && preparing(vm) < slots &&
+	       total(vm) < vm->options.max_machines)
+		if (!start(c, demand_next(&vm->demand, c->tmpl.runners, have,
+					  want)))
+			break;
+}
+
+/* When the earliest class may be tried again. */
+static void arm_retry(struct vm *vm)
+{
+	uint64_t now = now_ns(), at = UINT64_MAX;
+
+	list_for_each(pos, tmp, &vm->classes) {
+		struct pool_class *c = list_entry(pos, struct pool_class, node);
+
+		if (c->retry_ns > now)
+			at = MIN(at, c->retry_ns);
+	}
+	if (at != UINT64_MAX)
+		loop_timer_set(vm->loop, &vm->retry, at - now + NS_PER_MS);
+}
+
+static void work(struct loop_call *call)
+{
+	struct vm *vm = call->arg;
+
+	list_for_each(pos, tmp, &vm->classes) {
+		struct pool_class *c = list_entry(pos, struct pool_class, node);
+
+		if (c == base_class(vm) || c->waiting_count)
+			class_want_template(c);
+		grant_warm(c);
+		start_for_waiting(c);
+	}
+	refill(vm);
+	arm_retry(vm);
+}
+
+static void on_retry(struct loop_timer *t)
+{
+	pool_kick(t->arg);
+}
+
+void pool_kick(struct vm *vm)
+{
+	loop_defer(vm->loop, &vm->work);
+}
+
+/* --- leases ------------------------------------------------------------ */
+
+static void lease_call(struct loop_call *call)
+{
+	struct vm_lease *l = call->arg;
+
+	if (l->failed)
+		l->events->failed(l->arg, l->why, l->sentence);
+	else
+		l->events->granted(l->arg);
+}
+
+void lease_fail(struct vm_lease *l, enum vm_failure why, const char *sentence)
+{
+	if (l->failed)
+		return;
+	if (!l->granted) {
+		list_del(&l->node);
+		l->cls->waiting_count--;
+	}
+	l->failed = true;
+	l->why = why;
+	snprintf(l->sentence, sizeof(l->sentence), "%s", sentence);
+	loop_defer(l->vm->loop, &l->call);
+}
+
+int pool_lease(struct vm *vm, struct vm_lease *l)
+{
+	struct vm_class cls = class_of(&l->need);
+
+	l->cls = class_get(vm, &cls);
+	if (!l->cls)
+		return -ENOMEM;
+	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
+	list_add_tail(&l->cls->waiting, &l->node);
+	l->cls->waiting_count++;
+	demand_note(&vm->demand, l->need.runner);
+	/* A template that failed lately will not be there soon either. */
+	if (l->cls->state == CLASS_FAILED && now_ns() < l->cls->retry_ns)
+		lease_fail(l, VM_FAILED_START, l->cls->err.text);
+	pool_kick(vm);
+	return 0;
+}
+
+void pool_unlease(struct vm_lease *l)
+{
+	loop_call_del(&l->call);
+	if (!l->granted && !l->failed) {
+		list_del(&l->node);
+		l->cls->waiting_count--;
+	}
+	if (l->machine)
+		machine_end(l->machine);
+	l->machine = NULL;
+	pool_kick(l->vm);
+}
+
+void pool_init(struct vm *vm)
+{
+	struct vm_class base = { .memory_mib = MACHINE_MIB, .cpus = 1 };
+
+	list_init(&vm->machines);
+	list_init(&vm->classes);
+	demand_init(&vm->demand);
+	vm->work = (struct loop_call){ .fn = work, .arg = vm };
+	vm->retry = (struct loop_timer){ .fn = on_retry, .arg = vm };
+	class_get(vm, &base);
+}
+
+void pool_done(struct vm *vm)
+{
+	loop_call_del(&vm->work);
+	loop_timer_del(&vm->retry);
+	list_for_each(pos, tmp, &vm->machines) {
+		struct machine *m = list_entry(pos, struct machine, node);
+
+		if (m->lease)
+			m->lease->machine = NULL;
+		list_del(&m->node);
+		machine_forget(m);
+	}
+	list_for_each(pos, tmp, &vm->classes) {
+		list_del(pos);
+		free(list_entry(pos, struct pool_class, node));
+	}
+}

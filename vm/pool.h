@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The machines and those who want one: classes with their templates, leases in
+ * the order of their asking, warm machines kept ahead of them. One function,
+ * pool_work(), looks at everything and does what is due; whatever happens only
+ * schedules it, so it never runs inside a call of vm.h.
+ */
+#ifndef VM_POOL_H
+#define VM_POOL_H
+
+#include "backend.h"
+#include "demand.h"
+#include "machine.h"
+
+enum class_state {
+	CLASS_NONE,    /* no template, nobody is making one */
+	CLASS_MAKING,
+	CLASS_READY,
+	CLASS_FAILED,  /* the template cannot be had; tried again later */
+};
+
+struct pool_class {
+	struct list node;          /* vm->classes */
+	struct vm *vm;
+	struct vm_class cls;
+	enum class_state state;
+	struct backend_template tmpl; /* while READY */
+	struct err err;            /* why FAILED, or the last bad machine */
+	struct list waiting;       /* vm_lease.node, in order */
+	unsigned waiting_count;
+	unsigned bad_row;          /* machines that failed, in a row */
+	unsigned bad_templates;    /* templates that failed, in a row */
+	uint64_t retry_ns;         /* nothing is started before that time */
+};
+
+struct vm_lease {
+	struct list node;          /* class->waiting until granted */
+	struct vm *vm;
+	struct pool_class *cls;
+	struct vm_need need;
+	const struct vm_events *events; /* borrowed */
+	void *arg;
+	struct machine *machine;   /* NULL before grant and after its end */
+	struct loop_call call;     /* delivers granted or failed */
+	bool granted, failed;
+	enum vm_failure why;
+	char sentence[300];
+	struct vm_lease_info info;
+};
+
+struct vm {
+	struct loop *loop;
+	struct vm_options options; /* its strings are owned */
+	struct vm_watch watch;
+	struct backend_host host;
+	struct backend *backend;   /* owned */
+	struct list machines;      /* machine.node, every one not reaped */
+	struct list classes;       /* the first is the pool's own */
+	struct demand demand;
+	struct loop_call work;
+	struct loop_timer retry;
+	unsigned processors;       /* that this process may use */
+	char step[160];            /* of the template that is being made */
+	struct err told;           /* the health that `changed` last told of */
+	struct loop_call tell;
+	struct vm_stats stats;     /* the counters; the rest is computed */
+};
+
+void pool_init(struct vm *vm);
+/* Forgets all machines and leases; the backend is closed already. */
+void pool_done(struct vm *vm);
+/* Looks at everything soon. */
+void pool_kick(struct vm *vm);
+int pool_lease(struct vm *vm, struct vm_lease *lease);
+/* The lease does not wait any more, or its machine is not wanted. */
+void pool_unlease(struct vm_lease *lease);
+/* Delivers failed, later, once. */
+void lease_fail(struct vm_lease *lease, enum vm_failure why,
+		const char *sentence);
+unsigned pool_count(const struct vm *vm, enum machine_state state);
+void pool_template_done(void *arg, const struct vm_class *cls,
+			const struct backend_template *t,
+			const struct err *err);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The door: what vm.h promises, in terms of the pool and its machines. */
+#include "vm.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../layout/base/cleanup.h"
+#include "../layout/base/log.h"
+#include "pool.h"
+
+const char *const vm_accel_names[VM_ACCEL_MAX] = {
+	[VM_ACCEL_AUTO] = "auto",
+	[VM_ACCEL_KVM] = "kvm",
+	[VM_ACCEL_TCG] = "tcg",
+};
+
+const char *const vm_source_names[VM_SOURCE_MAX] = {
+	[VM_WARM] = "warm",
+	[VM_RESTORED] = "restored",
+	[VM_BOOTED] = "booted",
+};
+
+/* --- what its owner is told --------------------------------------------- */
+
+int vm_health(const struct vm *vm, struct err *ret)
+{
+	const struct pool_class *c =
+		list_first(&vm->classes, struct pool_class, node);
+
+	switch (c->state) {
+	case CLASS_NONE:
+	case CLASS_MAKING:
+		return err_set(ret, -EAGAIN,
+			       "the template machine is being made: %s",
+			       vm->step[0] ? vm->step : "not begun");
+	case CLASS_FAILED:
+		*ret = c->err;
+		return c->err.code;
+	case CLASS_READY:
+		break;
+	}
+	if (c->bad_row) {
+		*ret = c->err;
+		return c->err.code;
+	}
+	return err_set(ret, 0, "ok");
+}
+
+static void on_tell(struct loop_call *call)
+{
+	struct vm *vm = call->arg;
+	struct err now;
+
+	vm_health(vm, &now);
+	if (vm->told.code == now.code && !strcmp(vm->told.text, now.text))
+		return;
+	vm->told = now;
+	if (vm->watch.changed)
+		vm->watch.changed(vm->watch.arg);
+}
+
+static void on_progress(void *arg, const char *sentence)
+{
+	struct vm *vm = arg;
+
+	snprintf(vm->step, sizeof(vm->step), "%s", sentence);
+	if (vm->watch.progress)
+		vm->watch.progress(vm->watch.arg, sentence);
+	loop_defer(vm->loop, &vm->tell);
+}
+
+static void on_boot_failed(void *arg)
+{
+	struct vm *vm = arg;
+
+	vm->stats.boots_failed++;
+}
+
+static void on_template_done(void *arg, const struct vm_class *cls,
+			     const struct backend_template *t,
+			     const struct err *err)
+{
+	struct vm *vm = arg;
+
+	if (t) {
+		vm->stats.accel = t->accel;
+		vm->stats.templates_made++;
+	}
+	pool_template_done(vm, cls, t, err);
+}
+
+/* --- its life ------------------------------------------------------------ */
+
+static int copy_str(const char **ret, const char *text)
+{
+	*ret = text ? strdup(text) : NULL;
+	return text && !*ret ? -ENOMEM : 0;
+}
+
+static void vm_release(struct vm *vm)
+{
+	free((void *)(uintptr_t)vm->options.cache_dir);
+	free((void *)(uintptr_t)vm->options.image_dir);
+	free((void *)(uintptr_t)vm->options.qemu);
+	free(vm);
+}
+
+static unsigned processors(void)
+{
+	cpu_set_t set;
+	int n = 1;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		n = CPU_COUNT(&set);
+	return (unsigned)MAX(n, 1);
+}
+
+int vm_new(struct loop *loop, const struct vm_options *options,
+	   const struct vm_watch *watch, struct vm **ret_vm, struct err *err)
+{
+	struct vm *vm = calloc(1, sizeof(*vm));
+	int r;
+
+	if (!vm)
+		return err_sys(err, -ENOMEM, "the machines' room");
+	vm->loop = loop;
+	vm->options = *options;
+	vm->watch = *watch;
+	vm->processors = processors();
+	vm->tell = (struct loop_call){ .fn = on_tell, .arg = vm };
+	vm->host = (struct backend_host){
+		.loop = loop, .options = &vm->options,
+		.template_done = on_template_done, .progress = on_progress,
+		.boot_failed = on_boot_failed, .arg = vm,
+	};
+	r = copy_str(&vm->options.cache_dir, options->cache_dir);
+	r = MIN(r, copy_str(&vm->options.image_dir, options->image_dir));
+	r = MIN(r, copy_str(&vm->options.qemu, options->qemu));
+	if (r < 0)
+		err_sys(err, r, "the machines' room");
+	else
+		r = options->backend->open(&vm->host, &vm->backend, err);
+	if (r < 0) {
+		vm_release(vm);
+		return r;
+	}
+	pool_init(vm);
+	pool_kick(vm);
+	*ret_vm = vm;
+	return 0;
+}
+
+void vm_free(struct vm *vm)
+{
+	if (!vm)
+		return;
+	vm->backend->ops->close(vm->backend);
+	pool_done(vm);
+	loop_call_del(&vm->tell);
+	vm_release(vm);
+}
+
+void vm_stats(const struct vm *vm, struct vm_stats *ret)
+{
+	*ret = vm->stats;
+	ret->warm = pool_count(vm, MACHINE_WARM);
+	ret->starting = pool_count(vm, MACHINE_STARTING) +
+			pool_count(vm, MACHINE_HEATING);
+	ret->leased = pool_count(vm, MACHINE_LEASED) +
+		      pool_count(vm, MACHINE_RUNNING);
+	list_for_each(pos, tmp, &vm->classes)
+		ret->waiting += list_entry(pos, struct pool_class, node)
+					->waiting_count;
+}
+
+/* --- leases -------------------------------------------------------------- */
+
+struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
+			  const struct vm_events *events, void *arg)
+{
+	struct vm_lease *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->vm = vm;
+	l->need = *need;
+	l->events = events;
+	l->arg = arg;
+	if (pool_lease(vm, l) < 0) {
+		free(l);
+		return NULL;
+	}
+	return l;
+}
+
+void vm_run(struct vm_lease *l, const struct vm_job *job)
+{
+	if (l->machine && !l->failed)
+		machine_run(l->machine, job, l->events, l->arg);
+}
+
+void vm_kill(struct vm_lease *l, enum wire_kill_scope scope, unsigned sig)
+{
+	if (l->machine && l->machine->ch)
+		channel_kill(l->machine->ch, scope, sig);
+}
+
+void vm_hold(struct vm_lease *l, bool hold)
+{
+	if (l->machine && l->machine->ch)
+		channel_hold(l->machine->ch, hold);
+}
+
+void vm_end(struct vm_lease *l)
+{
+	if (!l)
+		return;
+	pool_unlease(l);
+	free(l);
+}
+
+void vm_lease_info(const struct vm_lease *l, struct vm_lease_info *ret)
+{
+	*ret = l->info;
+}
