@@ -99,6 +99,15 @@ static int copy_str(const char **ret, const char *text)
 	return text && !*ret ? -ENOMEM : 0;
 }
 
+static int copy_strings(struct vm_options *to, const struct vm_options *from)
+{
+	int a = copy_str(&to->cache_dir, from->cache_dir);
+	int b = copy_str(&to->image_dir, from->image_dir);
+	int c = copy_str(&to->qemu, from->qemu);
+
+	return a < 0 || b < 0 || c < 0 ? -ENOMEM : 0;
+}
+
 static void vm_release(struct vm *vm)
 {
 	free((void *)(uintptr_t)vm->options.cache_dir);
@@ -135,9 +144,7 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 		.template_done = on_template_done, .progress = on_progress,
 		.boot_failed = on_boot_failed, .arg = vm,
 	};
-	r = copy_str(&vm->options.cache_dir, options->cache_dir);
-	r = MIN(r, copy_str(&vm->options.image_dir, options->image_dir));
-	r = MIN(r, copy_str(&vm->options.qemu, options->qemu));
+	r = copy_strings(&vm->options, options);
 	if (r < 0)
 		err_sys(err, r, "the machines' room");
 	else
