@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The only build file.  make           the daemon and the guest's init
+#                       make demo      everything, then one job per language
+#                       make check     everything that can be tested here
+# VARIANT=release|debug|asan|fuzz chooses the flags; each has its own objects.
+# V=1 shows the commands; WERROR= lets a newer compiler's warnings pass.
+
+VARIANT ?= release
+PREFIX  ?= /usr/local
+TIME    ?= 60
+WERROR  ?= -Werror
+O       := build/$(VARIANT)
+
+# What a fresh Debian 12 lacks: to build, to run, to make the image, to test.
+PACKAGES := \
+	gcc libc6-dev make pkg-config \
+	libfuse3-dev libjansson-dev libseccomp-dev libssl-dev \
+	qemu-system-x86 fuse3 \
+	mmdebstrap erofs-utils cpio kmod python3 xz-utils zstd lz4 \
+	bats bats-assert bats-support jq rsync inotify-tools attr acl strace \
+	psmisc procps util-linux man-db groff-base \
+	clang libclang-rt-14-dev llvm cppcheck shellcheck clang-format
+
+# --- flags ------------------------------------------------------------------
+
+WARN := -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual \
+	-Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wvla \
+	-Wformat=2 $(WERROR)
+HARDEN := -D_FORTIFY_SOURCE=2 -fstack-protector-strong \
+	-fstack-clash-protection -fPIE
+HARDEN_LINK := -pie -Wl,-z,relro,-z,now,-z,noexecstack
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+
+FLAGS_release := -O2 -g $(HARDEN)
+LINK_release  := $(HARDEN_LINK)
+FLAGS_debug   := -Og -g3 -fPIE
+LINK_debug    := -pie
+FLAGS_asan    := -O1 -g -fno-omit-frame-pointer $(SANITIZE)
+LINK_asan     := $(SANITIZE)
+FLAGS_fuzz    := -O1 -g -fsanitize=fuzzer-no-link $(SANITIZE)
+LINK_fuzz     := -fsanitize=fuzzer $(SANITIZE)
+ifeq ($(VARIANT),fuzz)
+CC := clang
+endif
+ifeq ($(FLAGS_$(VARIANT)),)
+$(error VARIANT is "$(VARIANT)"; it must be release, debug, asan or fuzz)
+endif
+
+LIBRARIES := fuse3 jansson libseccomp libcrypto
+# Packages may be missing until `make deps` has run.
+PKG_CFLAGS := $(filter-out -D_FILE_OFFSET_BITS=%,\
+	$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
+PKG_LIBS := $(shell pkg-config --libs $(LIBRARIES) 2>/dev/null)
+
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(WARN) \
+	$(FLAGS_$(VARIANT)) $(PKG_CFLAGS) $(CFLAGS)
+ALL_LDFLAGS = $(LINK_$(VARIANT)) -Wl,--as-needed $(LDFLAGS)
+
+# --- sources, by room -------------------------------------------------------
+
+LAYOUT := $(wildcard layout/base/*.c layout/*.c)
+FAKE   := $(wildcard vm/fake*.c)
+VM     := guest/wire.c $(filter-out $(FAKE),$(wildcard vm/*.c))
+FSD    := $(wildcard fsd/*.c)
+GUEST  := $(wildcard guest/*.c) layout/base/err.c layout/base/buf.c
+# The daemon's files that name the machines' backend: compiled once for each.
+CHOICE := $(if $(FSD),$(shell grep -l FSD_BACKEND $(FSD)))
+
+objects = $(patsubst %.c,$(O)/%.o,$(1))
+COMMON := $(call objects,$(LAYOUT) $(VM) $(filter-out $(CHOICE),$(FSD)))
+UNIT   := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/*_test.c))
+FUZZ   := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/*_fuzz.c))
+GUEST_OBJECTS := $(patsubst %.c,build/guest/%.o,$(GUEST))
+
+ifneq ($(V),1)
+Q := @
+say = @echo '  $(1)'
+endif
+
+.PHONY: all unit fuzzers deps image demo check check-unit check-asan \
+	check-bats check-bats-asan check-qemu check-fuzz bench fuzz lint \
+	format install clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: build/fsd build/fsd-fake build/guest/init
+
+# --- products ---------------------------------------------------------------
+
+# The program has the real machines only; its twin for tests has the fake too.
+$(O)/fsd: $(COMMON) $(patsubst %.c,$(O)/%.qemu.o,$(CHOICE))
+	$(call say,LINK  $@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -pthread
+
+$(O)/fsd-fake: $(COMMON) $(call objects,$(FAKE)) \
+		$(patsubst %.c,$(O)/%.fake.o,$(CHOICE))
+	$(call say,LINK  $@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -pthread
+
+build/fsd build/fsd-fake: build/%: build/release/%
+	$(Q)ln -f $< $@
+
+build/guest/init: $(GUEST_OBJECTS)
+	$(call say,LINK  $@)
+	$(Q)$(CC) -static -o $@ $^
+
+# Everything but main, so that a test pulls in what it names.
+$(O)/all.a: $(call objects,$(filter-out fsd/main.c,$(LAYOUT) $(VM) $(FAKE) \
+		$(filter-out $(CHOICE),$(FSD)))) \
+		$(patsubst %.c,$(O)/%.fake.o,$(filter-out fsd/main.c,$(CHOICE)))
+$(O)/guest.a: $(call objects,$(filter-out guest/init.c,$(GUEST)))
+%.a:
+	$(Q)rm -f $@ && ar crs $@ $^
+
+$(O)/tests/unit/guest_%_test: $(O)/tests/unit/guest_%_test.o $(O)/guest.a
+	$(call say,LINK  $@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
+
+$(O)/tests/%: $(O)/tests/%.o $(O)/all.a
+	$(call say,LINK  $@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -pthread
+
+# --- objects ----------------------------------------------------------------
+
+# A dependency file is complete or absent: written aside, then renamed.
+define compile
+$(call say,CC    $@)
+$(Q)mkdir -p $(@D)
+$(Q)$(CC) $(1) -MMD -MP -MF $(@:.o=.d.new) -MT $@ -c -o $@ $<
+$(Q)mv -f $(@:.o=.d.new) $(@:.o=.d)
+endef
+
+$(O)/%.qemu.o: %.c
+	$(call compile,$(ALL_CFLAGS) -DFSD_BACKEND=vm_backend_qemu)
+$(O)/%.fake.o: %.c
+	$(call compile,$(ALL_CFLAGS) -DFSD_BACKEND=vm_backend_fake)
+$(O)/%.o: %.c
+	$(call compile,$(ALL_CFLAGS))
+build/guest/%.o: %.c
+	$(call compile,-std=c11 -D_GNU_SOURCE $(WARN) -O2 -g \
+		-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fno-pie)
+
+-include $(shell find build -name '*.d' 2>/dev/null)
+
+# --- what people ask for ----------------------------------------------------
+
+unit: $(UNIT)
+fuzzers: $(FUZZ)
+
+deps:
+	@tests/deps.sh $(PACKAGES)
+
+image: build/guest/init
+	$(Q)guest/image/build.sh build/image --init build/guest/init \
+		--runners guest/runners --cache build/image-cache
+
+demo: deps
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
+	$(Q)$(MAKE) --no-print-directory image
+	$(Q)tests/demo.sh
+
+check: deps
+	$(Q)MAKE='$(MAKE)' tests/run.sh build lint unit asan bats bats-asan \
+		qemu fuzz
+check-unit check-asan check-bats check-bats-asan check-qemu check-fuzz:
+	$(Q)MAKE='$(MAKE)' tests/run.sh $(@:check-%=%)
+lint:
+	$(Q)MAKE='$(MAKE)' tests/run.sh lint
+fuzz:
+	$(Q)MAKE='$(MAKE)' FUZZ_TIME=$(TIME) tests/run.sh fuzz
+
+bench: all image
+	$(Q)tests/bench.sh
+
+format:
+	clang-format -i $(wildcard layout/*.[ch] layout/base/*.[ch] \
+		guest/*.[ch] vm/*.[ch] fsd/*.[ch] tests/*/*.[ch])
+
+install: all
+	install -D -m 755 build/fsd $(DESTDIR)$(PREFIX)/bin/fsd
+	install -D -m 644 layout/jobtree.5 \
+		$(DESTDIR)$(PREFIX)/share/man/man5/jobtree.5
+	$(if $(wildcard fsd/fsd.8),install -D -m 644 fsd/fsd.8 \
+		$(DESTDIR)$(PREFIX)/share/man/man8/fsd.8)
+	$(if $(wildcard build/image/manifest*),\
+		install -d $(DESTDIR)$(PREFIX)/share/fsd/image && \
+		cp -R build/image/. $(DESTDIR)$(PREFIX)/share/fsd/image/)
+
+clean:
+	rm -rf build

@@ -1,0 +1,186 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# run.sh PART... — runs parts of the tests, one TAP document a program, and
+# adds them up: a line a part, then "N passed, N failed, N skipped" as the very
+# last line. The status is 0 only if nothing failed. A program that ends badly
+# without a "not ok", or whose plan does not match what it ran, counts as one
+# failure more. What each program printed stays in build/check/PART/.
+#
+#   build      everything compiles without a warning
+#   lint       doors, static analysis, shell scripts, manual pages
+#   unit asan  the unit tests; the same with sanitizers
+#   bats bats-asan  the daemon on fake machines through a real mount
+#   qemu       the daemon on real machines
+#   fuzz       every fuzzer on its corpus, then for FUZZ_TIME seconds (5)
+#
+# PARTS of bats files: BATS_FILES="a.bats b.bats" chooses them.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+make=${MAKE:-make}
+jobs=$(nproc)
+out=build/check
+passed=0 failed=0 skipped=0
+summary=()
+part=
+
+# tap NAME SECONDS COMMAND... — one TAP document.
+tap() {
+	local name=$1 limit=$2 log=$out/$part/$1.tap status counts p f s why
+	shift 2
+	timeout -k 10 "$limit" "$@" 2>&1 </dev/null | tee "$log"
+	status=${PIPESTATUS[0]}
+	counts=$(awk '
+		/^not ok/ { f++; next }
+		/^ok/ { if (tolower($0) ~ /# skip/) s++; else p++ }
+		/^1\.\.[0-9]+/ { plan = substr($1, 4); plans++ }
+		END { n = p + f + s
+		      print p + 0, f + 0, s + 0, (plans == 1 && plan == n) }
+	' "$log")
+	read -r p f s good <<<"$counts"
+	why=
+	if [ "$status" = 124 ] || [ "$status" = 137 ]; then
+		why="did not end within $limit seconds"
+	elif [ "$status" != 0 ] && [ "$f" = 0 ]; then
+		why="ended with status $status"
+	elif [ "$good" != 1 ]; then
+		why="ran $((p + f + s)) tests, which is not what it planned"
+	fi
+	if [ -n "$why" ]; then
+		echo "not ok - $name $why" | tee -a "$log"
+		f=$((f + 1))
+	fi
+	part_passed=$((part_passed + p))
+	part_failed=$((part_failed + f))
+	part_skipped=$((part_skipped + s))
+}
+
+# verdict LINE — a line of TAP that this script speaks by itself.
+verdict() {
+	echo "$1" | tee -a "$out/$part/verdicts"
+}
+
+# one NAME SECONDS COMMAND... — a command that is one test by itself.
+one() {
+	local name=$1 limit=$2 log=$out/$part/${1// /-}.log
+	shift 2
+	if timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null; then
+		verdict "ok - $name"
+		part_passed=$((part_passed + 1))
+	else
+		verdict "not ok - $name (status $?)"
+		tail -n 60 "$log" | sed 's/^/# /'
+		part_failed=$((part_failed + 1))
+	fi
+}
+
+none() {
+	verdict "not ok - $part has no tests: $*"
+	part_failed=$((part_failed + 1))
+}
+
+run_build() {
+	one 'the products compile without a warning' 900 \
+		"$make" --no-print-directory -j"$jobs" all
+}
+
+run_lint() {
+	tap doors 120 tests/lint.sh
+}
+
+# units VARIANT
+units() {
+	local test tests=(tests/unit/*_test.c)
+	one "the unit tests compile ($1)" 900 \
+		"$make" --no-print-directory -j"$jobs" VARIANT="$1" unit
+	[ -e "${tests[0]}" ] || none 'tests/unit/*_test.c'
+	for test in "${tests[@]}"; do
+		test=$(basename "$test" .c)
+		echo "# $part $test"
+		tap "$test" 180 "build/$1/tests/unit/$test"
+	done
+}
+run_unit() { units release; }
+run_asan() { units asan; }
+
+# bats_dir DIRECTORY FSD SECONDS
+bats_dir() {
+	local file files=("$1"/*.bats)
+	[ -z "${BATS_FILES:-}" ] || read -ra files <<<"$BATS_FILES"
+	[ -e "${files[0]}" ] || none "$1/*.bats"
+	[ -x "$2" ] || none "$2 was not built"
+	for file in "${files[@]}"; do
+		[ -e "$file" ] || continue
+		echo "# $part $file"
+		FSD=$(realpath "$2") tap "$(basename "$file" .bats)" "$3" \
+			bats --tap "$file"
+	done
+}
+run_bats() {
+	one 'the daemon on fake machines compiles' 900 \
+		"$make" --no-print-directory -j"$jobs" build/fsd-fake
+	bats_dir tests build/fsd-fake 900
+}
+run_bats_asan() {
+	one 'the daemon compiles with sanitizers' 900 "$make" \
+		--no-print-directory -j"$jobs" VARIANT=asan build/asan/fsd-fake
+	ASAN_OPTIONS=abort_on_error=0:exitcode=99 \
+	UBSAN_OPTIONS=print_stacktrace=1 \
+		bats_dir tests build/asan/fsd-fake 1800
+}
+run_qemu() {
+	one 'the guest image is built' 1800 \
+		"$make" --no-print-directory -j"$jobs" all image
+	bats_dir tests/qemu build/fsd 1800
+}
+
+run_fuzz() {
+	local target name corpus targets=(tests/fuzz/*_fuzz.c)
+	local seconds=${FUZZ_TIME:-5} found=build/fuzz/found
+	one 'the fuzzers compile' 900 \
+		"$make" --no-print-directory -j"$jobs" VARIANT=fuzz fuzzers
+	[ -e "${targets[0]}" ] || none 'tests/fuzz/*_fuzz.c'
+	mkdir -p "$found"
+	for target in "${targets[@]}"; do
+		name=$(basename "$target" _fuzz.c)
+		corpus=tests/fuzz/corpus/$name
+		mkdir -p "$found/$name"
+		one "$name survives its corpus and $seconds seconds of noise" \
+			$((seconds + 120)) "build/fuzz/tests/fuzz/${name}_fuzz" \
+			-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+			-max_len=65536 -print_final_stats=1 \
+			-artifact_prefix="$found/$name-" "$found/$name" "$corpus"
+	done
+}
+
+for part in "$@"; do
+	run=run_${part//-/_}
+	if ! declare -F "$run" >/dev/null; then
+		echo "run.sh: there is no part \"$part\"" >&2
+		exit 2
+	fi
+	rm -rf "${out:?}/$part"
+	mkdir -p "$out/$part"
+	part_passed=0 part_failed=0 part_skipped=0
+	began=$SECONDS
+	echo "### $part"
+	"$run"
+	summary+=("$(printf '%-10s %5d passed %5d failed %5d skipped %5d s' \
+		"$part" $part_passed $part_failed $part_skipped \
+		$((SECONDS - began)))")
+	passed=$((passed + part_passed))
+	failed=$((failed + part_failed))
+	skipped=$((skipped + part_skipped))
+done
+
+echo
+printf '%s\n' "${summary[@]}"
+if [ "$failed" -gt 0 ]; then
+	echo
+	echo 'what failed (all output is in build/check/):'
+	grep -rhE '^not ok' "$out" 2>/dev/null | sort -u | head -n 50
+fi
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
