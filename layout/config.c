@@ -363,11 +363,13 @@ static int set_inputs(struct parse *p, const struct field *f, json_t *value)
 
 	for (size_t i = 0; r == 0 && i < inputs->count; i++) {
 		const char *fault = path_fault(inputs->item[i]);
+		char room[96];
 
 		if (fault)
 			return err_set(p->err, -EINVAL,
-				       "\"inputs\"[%zu] is \"%.100s\"; %s", i,
-				       inputs->item[i], fault);
+				       "\"inputs\"[%zu] is %s; %s", i,
+				       found(json_array_get(value, i), room),
+				       fault);
 	}
 	return r;
 }

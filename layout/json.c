@@ -219,10 +219,15 @@ static int describe(const struct scan *s, const json_error_t *e,
 		       e->column, e->text);
 }
 
-static int check_utf8(const char *data, size_t len, struct err *err)
+static int check_text(const char *data, size_t len, struct err *err)
 {
+	const char *nul = memchr(data, 0, len);
 	size_t good = utf8_span(data, len);
 
+	if (nul && (size_t)(nul - data) < good)
+		return err_set(err, -EINVAL,
+			       "byte %zu is NUL, which no JSON text has",
+			       (size_t)(nul - data));
 	if (good == len)
 		return 0;
 	if (utf8_step(data + good, len - good) == UTF8_SHORT)
@@ -256,7 +261,7 @@ int json_read(const char *data, size_t len, unsigned max_depth,
 		*raw = (struct json_raw){ .key = raw->key };
 	if (is_blank(data, len))
 		return err_set(err, -ENODATA, "it is empty; {} is the least");
-	r = check_utf8(data, len, err);
+	r = check_text(data, len, err);
 	if (r < 0)
 		return r;
 	copy = malloc(len);

@@ -17,11 +17,15 @@ static unsigned tap_count, tap_failed;
 __attribute__((format(printf, 2, 0), unused)) static bool
 tap_line(bool good, const char *fmt, va_list ap)
 {
+	char name[256];
+
 	tap_count++;
 	tap_failed += !good;
-	printf("%s %u - ", good ? "ok" : "not ok", tap_count);
-	vprintf(fmt, ap);
-	putchar('\n');
+	vsnprintf(name, sizeof(name), fmt, ap);
+	for (char *p = name; *p; p++) /* one check stays one line */
+		if ((unsigned char)*p < 0x20 || *p == '#')
+			*p = '.';
+	printf("%s %u - %s\n", good ? "ok" : "not ok", tap_count, name);
 	fflush(stdout);
 	return good;
 }

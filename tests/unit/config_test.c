@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config.json: every key, its bounds, and the sentence of every refusal. */
+#include "../../layout/config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../../layout/env.h"
+#include "../../layout/limits.h"
+#include "tap.h"
+
+static const struct config_limits limits = {
+	.timeout_ms = DEFAULT_TIMEOUT_MAX_MS,
+	.memory_mb = 4096,
+	.cpus = 4,
+};
+
+static int parse_len(const char *text, size_t len, struct job_config *c,
+		     struct err *e)
+{
+	*e = (struct err){ .code = 0 };
+	return config_parse(text, len, &limits, c, e);
+}
+
+static bool good(const char *text, struct job_config *c)
+{
+	struct err e;
+	int r = parse_len(text, strlen(text), c, &e);
+
+	if (!is_int(r, 0, "%.60s is taken", text)) {
+		printf("#  says %s\n", e.text);
+		*c = (struct job_config){ 0 };
+		return false;
+	}
+	return true;
+}
+
+static void bad_len(const char *text, size_t len, int code, const char *want)
+{
+	struct job_config c;
+	struct err e;
+
+	is_int(parse_len(text, len, &c, &e), code, "%.60s is refused", text);
+	is_int(e.code, code, "and the error has the same code");
+	is_str(e.text, want, "and says why");
+}
+
+static void bad(const char *text, const char *want)
+{
+	bad_len(text, strlen(text), -EINVAL, want);
+}
+
+static void early(const char *text)
+{
+	struct job_config c;
+	struct err e;
+
+	is_int(parse_len(text, strlen(text), &c, &e), -ENODATA,
+	       "%.60s merely ends too early", text);
+	ok(!strncmp(e.text, "config.json: ", 13), "and says so");
+}
+
+static void test_defaults(void)
+{
+	struct job_config c;
+
+	if (!good(" {} \n", &c))
+		return;
+	ok(!c.lang && !c.manual && !c.input_json && !c.stdin_text,
+	   "nothing is set that was not asked for");
+	ok(!c.args.count && !c.env.count && !c.inputs.count &&
+	   !c.command.count, "the lists are empty");
+	is_int((long long)c.timeout_ms, 30000, "timeout 30 s");
+	is_int((long long)c.grace_ms, 0, "grace 0");
+	is_int((long long)c.memory_mb, 256, "256 MiB");
+	is_int((long long)c.cpus, 1, "one cpu");
+	is_int((long long)c.processes, 256, "256 processes");
+	is_int((long long)c.stdout_limit, 64 << 20, "stdout 64 MiB");
+	is_int((long long)c.stderr_limit, 16 << 20, "stderr 16 MiB");
+	is_int((long long)c.output_limit, 256 << 20, "output 256 MiB");
+	is_int(c.mode, MODE_SCRIPT, "script");
+	is_str(c.call, "main", "call main");
+	config_done(&c);
+	config_done(&c);
+	ok(true, "a released config can be released again");
+}
+
+static void test_operator(void)
+{
+	static const struct config_limits small = { 5000, 64, 1 };
+	struct job_config c;
+	struct err e;
+
+	is_int(config_parse("{}", 2, &small, &c, &e), 0,
+	       "a default is never over the operator's maximum");
+	is_int((long long)c.timeout_ms, 5000, "timeout follows it");
+	is_int((long long)c.memory_mb, 64, "memory follows it");
+	config_done(&c);
+	is_int(config_parse("{\"timeout\": 6}", 14, &small, &c, &e), -EINVAL,
+	       "the operator's maximum holds");
+	is_str(e.text, "config.json: \"timeout\" is 6; it must be a number of "
+	       "seconds from 0.1 to 5", "and the sentence has it");
+	is_int(config_parse("[]", 2, &small, &c, NULL), -EINVAL,
+	       "nobody needs to listen to the sentence");
+}
+
+static void test_values(void)
+{
+	struct job_config c;
+
+	if (good("{\"language\": \"bash\", \"args\": [\"a\", \"\", \"\xe6\x97\xa5\"],"
+		 "\"env\": {\"A\": \"1\", \"_b2\": \"x\\ty\", \"HOME\": \"/x\"},"
+		 "\"stdin\": \"a\\u0000b\", \"timeout\": 0.1, \"grace\": 60,"
+		 "\"memory_mb\": 32, \"cpus\": 4, \"processes\": 4096,"
+		 "\"stdout_limit\": 0, \"stderr_limit\": 4294967296,"
+		 "\"output_limit\": 1, \"inputs\": [\"data.csv\", \"a/b\"],"
+		 "\"start\": \"manual\"}", &c)) {
+		is_str(c.lang->name, "bash", "language");
+		is_int((long long)c.args.count, 3, "three args");
+		is_str(c.args.item[2], "\xe6\x97\xa5", "the third one");
+		ok(!c.args.item[3], "and NULL behind them");
+		is_str(c.env.item[1], "_b2=x\ty", "a TAB in a value");
+		is_str(c.env.item[2], "HOME=/x", "HOME may be set");
+		is_int((long long)c.stdin_len, 3, "stdin may hold NUL");
+		ok(!memcmp(c.stdin_text, "a\0b", 4), "and keeps it");
+		is_int((long long)c.timeout_ms, 100, "0.1 s are 100 ms");
+		is_int((long long)c.grace_ms, 60000, "60 s of grace");
+		is_int((long long)c.stderr_limit, 4294967296, "4 GiB");
+		is_str(c.inputs.item[1], "a/b", "an input in a directory");
+		ok(c.manual, "manual start");
+		config_done(&c);
+	}
+	if (good("\xef\xbb\xbf{\"timeout\": 1.5, \"mode\": \"call\","
+		 "\"call\": \"f.g\"}", &c)) {
+		is_int((long long)c.timeout_ms, 1500, "1.5 s are 1500 ms");
+		is_int(c.mode, MODE_CALL, "mode call");
+		is_str(c.call, "f.g", "a function's name");
+		config_done(&c);
+	}
+	if (good("{\"mode\": \"command\", \"command\": [\"ls\", \"-l\"]}",
+		 &c)) {
+		is_int(c.mode, MODE_COMMAND, "mode command");
+		is_str(c.command.item[1], "-l", "its second word");
+		config_done(&c);
+	}
+}
+
+static void input_is(const char *text, const char *want)
+{
+	struct job_config c;
+
+	if (!good(text, &c))
+		return;
+	is_str(c.input_json, want, "input is kept as it was written");
+	is_int((long long)c.input_len, want ? (long long)strlen(want) : 0,
+	       "with its length");
+	config_done(&c);
+}
+
+static void test_input(void)
+{
+	input_is("{}", NULL);
+	input_is("{\"input\": null}", "null");
+	input_is("{\"input\": 0.1}", "0.1");
+	input_is("{\"input\":  [ 1.0 , 1e400, -12345678901234567890 ] }",
+		 "[1.0,1e400,-12345678901234567890]");
+	input_is("{\"input\": {\"a b\": \" \\\" , } \\\\\", \"c\": [ ]}, "
+		 "\"timeout\": 5}", "{\"a b\":\" \\\" , } \\\\\",\"c\":[]}");
+	input_is("{\"timeout\": 5, \"input\"\n:\ttrue\n}", "true");
+	input_is("{\"args\": [\"input\"], \"input\": \"\\u0000\"}",
+		 "\"\\u0000\"");
+	input_is("{\"\\u0069nput\": [ 1 ]}", "[1]");
+	bad("{\"input\": [01]}", "config.json: line 1, column 12: invalid token "
+	    "near '0'");
+	bad("{\"input\": {\"a\": 1, \"a\": 2}}",
+	    "config.json: line 1, column 22: duplicate object key near "
+	    "'\"a\"'");
+	bad("{\"input\": 1, \"input\": 2}",
+	    "config.json: line 1, column 20: duplicate object key near "
+	    "'\"input\"'");
+}
+
+static void test_numbers(void)
+{
+	bad("{\"timeout\": -3}", "config.json: \"timeout\" is -3; it must be a "
+	    "number of seconds from 0.1 to 3600");
+	bad("{\"timeout\": 0.09}", "config.json: \"timeout\" is 0.09; it must "
+	    "be a number of seconds from 0.1 to 3600");
+	bad("{\"timeout\": 3600.5}", "config.json: \"timeout\" is 3600.5; it "
+	    "must be a number of seconds from 0.1 to 3600");
+	bad("{\"timeout\": \"30\"}", "config.json: \"timeout\" is \"30\"; it "
+	    "must be a number of seconds from 0.1 to 3600");
+	bad("{\"timeout\": true}", "config.json: \"timeout\" is true; it must "
+	    "be a number of seconds from 0.1 to 3600");
+	bad("{\"timeout\": null}", "config.json: \"timeout\" is null; it must "
+	    "be a number of seconds from 0.1 to 3600");
+	bad("{\"timeout\": NaN}",
+	    "config.json: line 1, column 15: invalid token near 'NaN'");
+	bad("{\"timeout\": 1e999}", "config.json: line 1, column 17: real "
+	    "number overflow near '1e999'");
+	bad("{\"grace\": 61}", "config.json: \"grace\" is 61; it must be a "
+	    "number of seconds from 0 to 60");
+	bad("{\"memory_mb\": 31}", "config.json: \"memory_mb\" is 31; it must "
+	    "be an integer of MiB from 32 to 4096");
+	bad("{\"memory_mb\": 4097}", "config.json: \"memory_mb\" is 4097; it "
+	    "must be an integer of MiB from 32 to 4096");
+	bad("{\"memory_mb\": 64.0}", "config.json: \"memory_mb\" is 64.0; it "
+	    "must be an integer of MiB from 32 to 4096");
+	bad("{\"cpus\": 0}", "config.json: \"cpus\" is 0; it must be an "
+	    "integer from 1 to 4");
+	bad("{\"processes\": true}", "config.json: \"processes\" is true; it "
+	    "must be an integer from 1 to 4096");
+	bad("{\"stdout_limit\": -1}", "config.json: \"stdout_limit\" is -1; it "
+	    "must be an integer of bytes from 0 to 4294967296");
+	bad("{\"output_limit\": 4294967297}", "config.json: \"output_limit\" "
+	    "is 4294967297; it must be an integer of bytes from 0 to "
+	    "4294967296");
+	bad("{\"cpus\": 99999999999999999999}", "config.json: line 1, column "
+	    "29: too big integer near '99999999999999999999'");
+	bad("{\"cpus\": []}", "config.json: \"cpus\" is a list; it must be an "
+	    "integer from 1 to 4");
+}
+
+static void test_words(void)
+{
+	bad("{\"language\": \"Python\"}", "config.json: \"language\" is "
+	    "\"Python\"; it must be one of python, javascript, typescript, "
+	    "bash");
+	bad("{\"language\": \"bash\\u0000\"}", "config.json: \"language\" is "
+	    "\"bash\\u0000\"; it must be one of python, javascript, "
+	    "typescript, bash");
+	bad("{\"start\": \"later\"}", "config.json: \"start\" is \"later\"; it "
+	    "must be \"auto\" or \"manual\"");
+	bad("{\"mode\": \"repl\"}", "config.json: \"mode\" is \"repl\"; it "
+	    "must be \"script\", \"call\" or \"command\"");
+	bad("{\"mode\": 1}", "config.json: \"mode\" is 1; it must be "
+	    "\"script\", \"call\" or \"command\"");
+	bad("{\"mode\": \"cell\"}", "config.json: \"mode\" is \"cell\", which "
+	    "this version does not have yet; it must be \"script\", \"call\" "
+	    "or \"command\"");
+	bad("{\"session\": \"a\"}", "config.json: \"session\" is not possible "
+	    "yet: this version does not have sessions; leave the key out");
+	bad("{\"packages\": []}", "config.json: \"packages\" is not possible "
+	    "yet: this version does not have packages; leave the key out");
+	bad("{\"network\": false}", "config.json: \"network\" is not possible "
+	    "yet: this version does not have a network; leave the key out");
+	bad("{\"ports\": [80]}", "config.json: \"ports\" is not possible yet: "
+	    "this version does not have ports; leave the key out");
+	bad("{\"mode\": \"command\"}", "config.json: \"mode\" is \"command\", "
+	    "but there is no \"command\"; it must be a list of strings, the "
+	    "program first");
+	bad("{\"command\": [\"ls\"]}", "config.json: \"command\" is there, but "
+	    "\"mode\" is not \"command\"; it must be, or \"command\" must go");
+	bad("{\"call\": \"f\"}", "config.json: \"call\" is there, but \"mode\" "
+	    "is not \"call\"; it must be, or \"call\" must go");
+	bad("{\"mode\": \"call\", \"call\": \"\"}", "config.json: \"call\" is "
+	    "\"\"; it must be a function's name of 1 to 255 bytes");
+	bad("{\"mode\": \"call\", \"call\": \"a\\u0000\"}", "config.json: "
+	    "\"call\" is \"a\\u0000\"; it must be a function's name of 1 to "
+	    "255 bytes");
+	bad("{\"mode\": \"call\", \"call\": \"a\\n\"}", "config.json: \"call\" "
+	    "is \"a\\n\"; it must be a function's name without control "
+	    "characters");
+	bad("{\"mode\": \"call\", \"language\": \"bash\"}", "config.json: "
+	    "\"mode\" is \"call\", but \"language\" is \"bash\", which has no "
+	    "functions to call; it must be \"script\" or \"command\"");
+}
+
+static void test_lists(void)
+{
+	bad("{\"args\": \"a\"}", "config.json: \"args\" is \"a\"; it must be a "
+	    "list of strings");
+	bad("{\"args\": [\"a\", 1]}", "config.json: \"args\"[1] is 1; it must "
+	    "be a string");
+	bad("{\"args\": [\"a\\u0000b\"]}", "config.json: \"args\"[0] contains a "
+	    "NUL character, which it cannot hold");
+	bad("{\"mode\": \"command\", \"command\": []}", "config.json: "
+	    "\"command\" has 0 entries; 1 to 1024 are allowed");
+	bad("{\"mode\": \"command\", \"command\": [\"\"]}", "config.json: "
+	    "\"command\"[0] is empty; it must name a program");
+	bad("{\"inputs\": [\"/etc/passwd\"]}", "config.json: \"inputs\"[0] is "
+	    "\"/etc/passwd\"; it must be relative to the job's directory");
+	bad("{\"inputs\": [\"a\", \"a/../b\"]}", "config.json: \"inputs\"[1] "
+	    "is \"a/../b\"; it must have no empty, \".\" or \"..\" part");
+	bad("{\"inputs\": [\"\"]}", "config.json: \"inputs\"[0] is \"\"; it "
+	    "must have no empty, \".\" or \"..\" part");
+	bad("{\"inputs\": [\"a//b\"]}", "config.json: \"inputs\"[0] is "
+	    "\"a//b\"; it must have no empty, \".\" or \"..\" part");
+	bad("{\"inputs\": [\"a/\"]}", "config.json: \"inputs\"[0] is \"a/\"; "
+	    "it must have no empty, \".\" or \"..\" part");
+	bad("{\"inputs\": [\"output/x\"]}", "config.json: \"inputs\"[0] is "
+	    "\"output/x\"; that is a file of the job tree itself, not an "
+	    "input");
+	bad("{\"inputs\": [\"a\\u0001\"]}", "config.json: \"inputs\"[0] is "
+	    "\"a\\u0001\"; it must not contain control characters");
+}
+
+static void test_env(void)
+{
+	static const char *const refused[] = {
+		"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_ANYTHING", "ld_preload",
+		"PATH", "Path", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME",
+		"PYTHONINSPECT", "PYTHONWARNINGS", "NODE_OPTIONS",
+		"node_options", "NODE_REPL_HISTORY", "BASH_ENV", "ENV",
+		"GLIBC_TUNABLES", "PROMPT_COMMAND", "IFS", "CDPATH", "PS4",
+		"GCONV_PATH", "HOSTALIASES", "LOCPATH", "NLSPATH",
+		"RESOLV_HOST_CONF", "RES_OPTIONS", "TMPDIR", "TZDIR",
+		"MALLOC_CHECK_", "MALLOC_TRACE", "MALLOC_PERTURB_",
+		"SHELLOPTS", "PERL5OPT", "OPENSSL_CONF",
+	};
+	static const char *const taken[] = {
+		"HOME", "TZ", "LANG", "LC_ALL", "PYTHONHASHSEED", "NODE_DEBUG",
+		"L", "LD", "_LD_PRELOAD", "PATHS", "MY_PATH", "DEBUG",
+	};
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		ok(env_is_hijack(refused[i]), "%s is refused", refused[i]);
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		ok(!env_is_hijack(taken[i]), "%s is taken", taken[i]);
+	bad("{\"env\": {\"ld_PreLoad\": \"x\"}}", "config.json: \"env\" sets "
+	    "\"ld_PreLoad\", which is refused: it would change what the "
+	    "loader, the shell or the interpreter runs");
+	bad("{\"env\": []}", "config.json: \"env\" is a list; it must be an "
+	    "object of names and strings");
+	bad("{\"env\": {\"A\": 1}}", "config.json: \"env\": \"A\" is 1; it "
+	    "must be a string");
+	bad("{\"env\": {\"\": \"\"}}", "config.json: \"env\" has the name \"\"; "
+	    "a name must be of letters, digits and _, and not begin with a "
+	    "digit");
+	bad("{\"env\": {\"1A\": \"\"}}", "config.json: \"env\" has the name "
+	    "\"1A\"; a name must be of letters, digits and _, and not begin "
+	    "with a digit");
+	bad("{\"env\": {\"A=B\": \"\"}}", "config.json: \"env\" has the name "
+	    "\"A=B\"; a name must be of letters, digits and _, and not begin "
+	    "with a digit");
+	bad("{\"env\": {\"A\": \"x\\ny\"}}", "config.json: \"env\": \"A\" has "
+	    "a control character (0x0a); a value must have none but TAB");
+	bad("{\"env\": {\"A\": \"\\u0000\"}}", "config.json: \"env\": \"A\" "
+	    "has a control character (0x00); a value must have none but TAB");
+	bad("{\"env\": {\"A\": \"\\u001b[\"}}", "config.json: \"env\": \"A\" "
+	    "has a control character (0x1b); a value must have none but TAB");
+	bad("{\"env\": {\"A\": \"\\u007f\"}}", "config.json: \"env\": \"A\" "
+	    "has a control character (0x7f); a value must have none but TAB");
+}
+
+static void test_keys(void)
+{
+	bad("{\"timout\": 3}", "config.json: \"timout\" is not a key; did you "
+	    "mean \"timeout\"?");
+	bad("{\"Timeout\": 3}", "config.json: \"Timeout\" is not a key; did "
+	    "you mean \"timeout\"?");
+	bad("{\"timeout_s\": 3}", "config.json: \"timeout_s\" is not a key; "
+	    "did you mean \"timeout\"?");
+	bad("{\"memory\": 3}", "config.json: \"memory\" is not a key; did you "
+	    "mean \"memory_mb\"?");
+	bad("{\"lang\": 3}", "config.json: \"lang\" is not a key; did you mean "
+	    "\"language\"?");
+	bad("{\"cpu\": 3}", "config.json: \"cpu\" is not a key; did you mean "
+	    "\"cpus\"?");
+	bad("{\"inpts\": 3}", "config.json: \"inpts\" is not a key; did you "
+	    "mean \"inputs\", \"input\"?");
+	bad("{\"xyzzy\\n\": 3}", "config.json: \"xyzzy\\n\" is not a key; "
+	    "allowed: \"language\", \"args\", \"env\", \"stdin\", "
+	    "\"timeout\", \"grace\", \"memory_mb\", \"cpus\", \"processes\", "
+	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
+	    "\"inputs\", \"start\", \"input\", \"mode\", \"call\", "
+	    "\"command\"");
+	bad("{\"\": 1}", "config.json: \"\" is not a key; allowed: "
+	    "\"language\", \"args\", \"env\", \"stdin\", \"timeout\", "
+	    "\"grace\", \"memory_mb\", \"cpus\", \"processes\", "
+	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
+	    "\"inputs\", \"start\", \"input\", \"mode\", \"call\", "
+	    "\"command\"");
+	bad("{\"timeout\": 1, \"timeout\": 2}", "config.json: line 1, column "
+	    "24: duplicate object key near '\"timeout\"'");
+}
+
+static void test_text(void)
+{
+	bad("[]", "config.json: it is a list; it must be an object, such as "
+	    "{}");
+	bad("3", "config.json: it is 3; it must be an object, such as {}");
+	bad("null", "config.json: it is null; it must be an object, such as "
+	    "{}");
+	bad("{} x", "config.json: line 1, column 4: end of file expected near "
+	    "'x'");
+	bad("{}{}", "config.json: line 1, column 3: end of file expected near "
+	    "'{'");
+	bad("{\n'a': 1}", "config.json: line 2, column 1: string or '}' "
+	    "expected near '''");
+	bad("{\"a\": 1,}", "config.json: line 1, column 9: string or '}' "
+	    "expected near '}'");
+	bad("{} // all defaults", "config.json: line 1, column 4: end of file "
+	    "expected near '/'");
+	bad("{\"args\": [\"\xff\"]}", "config.json: byte 11 (0xff) is not "
+	    "valid UTF-8");
+	bad("{\"args\": [\"\\ud800\"]}", "config.json: line 1, column 18: "
+	    "invalid Unicode '\\uD800' near '\"\\ud800\"'");
+	bad_len("{\"a\0b\": 1}", 10, -EINVAL, "config.json: byte 3 is NUL, "
+		"which no JSON text has");
+	bad_len("{}\0", 3, -EINVAL, "config.json: byte 2 is NUL, which no "
+		"JSON text has");
+}
+
+static void test_early(void)
+{
+	static const char *const texts[] = {
+		"", " \n\t", "\xef\xbb\xbf", "{", "{\"", "{\"tim", "{\"timeout\"",
+		"{\"timeout\":", "{\"timeout\": ", "{\"timeout\": 3",
+		"{\"timeout\": -", "{\"timeout\": 3.", "{\"timeout\": 3e",
+		"{\"timeout\": 3e-", "{\"input\": tru", "{\"input\": t",
+		"{\"input\": fals", "{\"input\": n", "{\"timeout\": 3,",
+		"{\"args\": [\"a\"", "{\"args\": [\"a\",", "{\"args\": [\"\\",
+		"{\"args\": [\"\\u", "{\"args\": [\"\\u00", "{\"args\": [\"\\ud83d",
+		"{\"args\": [\"\xe6\x97", "{\"input\": [[[[", "{\"input\": -",
+		"{\"input\": 1.",
+	};
+	static const char *const wrongs[] = {
+		"{x", "{\"timeout\": x", "{\"timeout\": trux", "{\"args\": [\"\\q",
+		"{\"args\": [\"\\ux", "}", "]", "{\"a\"]", "{\"timeout\": 1.e",
+		"{\"timeout\": --", "{\"timeout\": +", "{\"timeout\": .",
+	};
+	struct job_config c;
+	struct err e;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		early(texts[i]);
+	for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++)
+		is_int(parse_len(wrongs[i], strlen(wrongs[i]), &c, &e),
+		       -EINVAL, "%s can become nothing good", wrongs[i]);
+	is_int(parse_len("", 0, &c, &e), -ENODATA, "no text is too early");
+	is_str(e.text, "config.json: it is empty; {} is the least",
+	       "and the remedy is there");
+}
+
+/* Every start of a good text is either good or merely too early. */
+static void test_prefixes(void)
+{
+	static const char text[] =
+		" {\"language\": \"python\", \"args\": [\"a\\u00e9\\n\", "
+		"\"\xf0\x9f\x8e\x89\"], \"env\": {\"A\": \"b\"}, \"timeout\": "
+		"1.25e1, \"input\": {\"x\": [-1.5E-3, true, false, null, "
+		"\"\\ud83d\\ude00\"]}} ";
+	unsigned wrong = 0;
+
+	for (size_t len = 0; len < sizeof(text) - 1; len++) {
+		struct job_config c;
+		struct err e;
+		int r = parse_len(text, len, &c, &e);
+
+		if (r == 0)
+			config_done(&c);
+		else if (r != -ENODATA)
+			printf("# %zu bytes: %s\n", len, e.text);
+		wrong += r != 0 && r != -ENODATA;
+	}
+	is_int(wrong, 0, "a file that is still being written is never wrong");
+}
+
+/* {"input": [[...]]} with so many levels in all. */
+static int nested(unsigned levels, struct err *e)
+{
+	char text[8192] = "{\"input\":";
+	size_t at = strlen(text);
+	struct job_config c;
+	int r;
+
+	for (unsigned i = 1; i < levels; i++)
+		text[at++] = '[';
+	for (unsigned i = 1; i < levels; i++)
+		text[at++] = ']';
+	text[at++] = '}';
+	r = parse_len(text, at, &c, e);
+	if (r == 0)
+		config_done(&c);
+	return r;
+}
+
+static char *big_text(const char *before, size_t len, const char *after)
+{
+	size_t head = strlen(before);
+	char *text = malloc(head + len + strlen(after) + 1);
+
+	if (!text)
+		abort();
+	memcpy(text, before, head);
+	memset(text + head, 'x', len);
+	memcpy(text + head + len, after, strlen(after) + 1);
+	return text;
+}
+
+static void big(const char *before, size_t len, const char *after, int want,
+		const char *why)
+{
+	char *text = big_text(before, len, after);
+	struct job_config c;
+	struct err e;
+	int r = parse_len(text, strlen(text), &c, &e);
+
+	is_int(r, want, "%s: %zu bytes are %s", before, len,
+	       want ? "too many" : "taken");
+	if (why)
+		is_str(e.text, why, "and the sentence says so");
+	if (!r)
+		config_done(&c);
+	free(text);
+}
+
+static void test_bounds(void)
+{
+	char *many = malloc(32 << 10);
+	struct job_config c;
+	struct err e;
+	int r;
+
+	is_int(nested(32, &e), 0, "32 levels are taken");
+	is_int(nested(33, &e), -EINVAL, "33 levels are refused");
+	is_str(e.text, "config.json: byte 40: nested deeper than 32 levels",
+	       "with the place");
+	is_int(nested(3000, &e), -EINVAL, "3000 levels are refused");
+	big("{\"args\": [\"", (128 << 10) - 1, "\"]}", 0, NULL);
+	big("{\"args\": [\"", 128 << 10, "\"]}", -EINVAL,
+	    "config.json: \"args\" has more than 131072 bytes in all");
+	big("{\"env\": {\"A\": \"", (128 << 10) - 3, "\"}}", 0, NULL);
+	big("{\"env\": {\"A\": \"", (128 << 10) - 2, "\"}}", -EINVAL,
+	    "config.json: \"env\" has more than 131072 bytes in all");
+	big("{\"stdin\": \"", (1 << 20) - 13, "\"}", 0, NULL);
+	big("{\"stdin\": \"", (1 << 20) - 12, "\"}", -EFBIG,
+	    "config.json: it has 1048577 bytes; at most 1048576 are allowed");
+	for (unsigned count = 1024; many && count <= 1025; count++) {
+		strcpy(many, "{\"args\": [");
+		for (unsigned i = 0; i < count; i++)
+			strcat(many + i * 4, i ? ", \"\"" : "\"\"");
+		strcat(many, "]}");
+		r = parse_len(many, strlen(many), &c, &e);
+		is_int(r, count > 1024 ? -EINVAL : 0, "%u args", count);
+		if (!r)
+			config_done(&c);
+	}
+	for (unsigned count = 256; many && count <= 257; count++) {
+		size_t at = (size_t)sprintf(many, "{\"env\": {");
+
+		for (unsigned i = 0; i < count; i++)
+			at += (size_t)sprintf(many + at, "%s\"A%u\": \"\"",
+					      i ? ", " : "", i);
+		strcpy(many + at, "}}");
+		r = parse_len(many, strlen(many), &c, &e);
+		is_int(r, count > 256 ? -EINVAL : 0, "%u variables", count);
+		if (!r)
+			config_done(&c);
+	}
+	free(many);
+}
+
+/* A long foreign word is cut in the sentence, between two characters. */
+static void test_long_words(void)
+{
+	struct job_config c;
+	struct err e;
+	char text[600] = "{\"start\": \"";
+
+	for (int i = 0; i < 150; i++)
+		strcat(text, "\xe6\x97\xa5");
+	strcat(text, "\"}");
+	is_int(parse_len(text, strlen(text), &c, &e), -EINVAL,
+	       "a long word is refused");
+	ok(strstr(e.text, "\xe6\x97\xa5...; it must be \"auto\""),
+	   "and cut between characters: %s", e.text);
+}
+
+int main(void)
+{
+	test_defaults();
+	test_operator();
+	test_values();
+	test_input();
+	test_numbers();
+	test_words();
+	test_lists();
+	test_env();
+	test_keys();
+	test_text();
+	test_early();
+	test_prefixes();
+	test_bounds();
+	test_long_words();
+	return done_testing();
+}
