@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "heat.h"
+#include "layout/base/num.h"
+#include "sys.h"
+
+#define READY_MS 300000
+#define IMAGE_ID "/usr/lib/fsd/image-id"
+#define ROUNDS_MAX 16u
+
+static void send_u32(struct port *port, enum wire_type type, uint32_t value)
+{
+	uint8_t bytes[4];
+	struct wire_writer w = {bytes, sizeof(bytes), 0};
+
+	wire_put_u32(&w, value);
+	port_send(port, (uint8_t)type, 0, bytes, w.used);
+}
+
+void agent_hello(struct agent *a)
+{
+	struct wire_writer w = {port_room(&a->port), WIRE_PAYLOAD_MAX, 0};
+	struct utsname kernel;
+	char image[128];
+
+	uname(&kernel);
+	if (sys_read_line(IMAGE_ID, image, sizeof(image)))
+		image[0] = '\0';
+	wire_put_u32(&w, WIRE_VERSION);
+	wire_put_str(&w, kernel.release);
+	wire_put_str(&w, image);
+	port_commit(&a->port, WIRE_HELLO, 0, w.used);
+}
+
+/* What a runner that did not come up said last, for the reason line. */
+static int describe_failure(struct runner *r, int e, struct err *err)
+{
+	char said[256];
+	ssize_t n = read(r->pipe[PIPE_ERR], said, sizeof(said) - 1);
+
+	said[n > 0 ? n : 0] = '\0';
+	return err_sys(err, e, "the %s runner is not ready (%s)",
+		       runner_name(r->kind), said);
+}
+
+int agent_ready(struct agent *a, struct err *err)
+{
+	uint64_t end = sys_now() + READY_MS * 1000000ull;
+	int mask;
+
+	for (int i = 0; i < WIRE_RUN_MAX; i++) {
+		uint64_t now = sys_now();
+		struct runner *r = &a->runners[i];
+		int e = now < end ? runner_wait(r->control,
+					(int)((end - now) / 1000000u))
+				  : -ETIMEDOUT;
+
+		if (e)
+			return describe_failure(r, e, err);
+	}
+	mask = heat_runners(a->runners, &a->job.files, &a->port,
+			    (1u << WIRE_RUN_MAX) - 1, 1);
+	if (mask < 0)
+		return err_sys(err, mask, "heating");
+	send_u32(&a->port, WIRE_READY, (uint32_t)mask);
+	return 0;
+}
+
+static int on_heat(struct agent *a, const struct frame *f, struct err *err)
+{
+	struct wire_cursor c;
+	uint32_t mask, rounds;
+	int heated;
+
+	wire_begin(&c, f->payload, f->header.length);
+	mask = wire_get_u32(&c);
+	rounds = wire_get_u32(&c);
+	if (wire_end(&c) || rounds < 1 || rounds > ROUNDS_MAX ||
+	    a->job.phase != JOB_NONE)
+		return err_set(err, -EPROTO, "a HEAT that breaks the rules");
+	heated = port_drain(&a->port, true);
+	if (!heated)
+		heated = heat_runners(a->runners, &a->job.files, &a->port,
+				      mask, rounds);
+	if (heated < 0)
+		return err_sys(err, heated, "heating");
+	send_u32(&a->port, WIRE_HEATED, (uint32_t)heated);
+	return 0;
+}
+
+static int on_frame(struct agent *a, const struct frame *f, struct err *err)
+{
+	switch (f->header.type) {
+	case WIRE_PING:
+		port_send(&a->port, WIRE_PONG, 0, f->payload,
+			  f->header.length);
+		return 0;
+	case WIRE_HEAT:
+		return on_heat(a, f, err);
+	case WIRE_JOB:
+		return job_begin(&a->job, &a->port, a->runners, f, err);
+	case WIRE_FILE:
+	case WIRE_FILE_DATA:
+	case WIRE_FILE_END:
+		return job_file(&a->job, &a->port, f, err);
+	case WIRE_RUN:
+		return job_run(&a->job, &a->port, f, err);
+	case WIRE_STDIN:
+	case WIRE_STDIN_END:
+		return job_stdin(&a->job, &a->port, f, err);
+	case WIRE_KILL:
+		return job_kill(&a->job, &a->port, f, err);
+	default:
+		return err_set(err, -EPROTO, "the host sent %s",
+			       wire_type_name(f->header.type));
+	}
+}
+
+/* All whole frames that are there, as long as there is room for answers. */
+static int on_port(struct agent *a, struct err *err)
+{
+	int r = port_fill(&a->port);
+
+	if (r)
+		return err_sys(err, r, "the port");
+	while (port_can_answer(&a->port)) {
+		struct frame f;
+
+		r = port_next(&a->port, &f);
+		if (r <= 0)
+			return r ? err_set(err, r, "no frame of this protocol")
+				 : 0;
+		r = on_frame(a, &f, err);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* The only waitpid for whatever has no other owner: PID 1 inherits them all. */
+static void on_children(struct agent *a)
+{
+	struct signalfd_siginfo info;
+	int status;
+	pid_t pid;
+
+	while (read(a->children, &info, sizeof(info)) > 0)
+		;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		for (int i = 0; i < WIRE_RUN_MAX; i++) {
+			struct runner *r = &a->runners[i];
+
+			if (r->pid != pid)
+				continue;
+			r->pid = 0;
+			r->status = status;
+			if (a->job.runner == r)
+				job_reaped(&a->job, status);
+		}
+	}
+}
+
+int agent_serve(struct agent *a, struct err *err)
+{
+	struct pollfd p[2 + JOB_POLL_MAX];
+	bool starved = false; /* frames wait for room to answer */
+	int r = port_flush(&a->port);
+
+	while (!r) {
+		bool can_answer = port_can_answer(&a->port);
+
+		p[0] = (struct pollfd){.fd = a->port.fd};
+		if (can_answer)
+			p[0].events |= POLLIN;
+		if (port_is_pending(&a->port))
+			p[0].events |= POLLOUT;
+		p[1] = (struct pollfd){.fd = a->children, .events = POLLIN};
+		int n = 2 + job_poll(&a->job, &a->port, p + 2);
+
+		if (poll(p, (nfds_t)n, starved && can_answer ? 0 : -1) < 0 &&
+		    errno != EINTR)
+			return err_sys(err, -errno, "poll");
+		if (p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
+			return err_set(err, -EPIPE, "the host has gone");
+		if (p[0].revents & POLLIN || (starved && can_answer))
+			r = on_port(a, err);
+		starved = !port_can_answer(&a->port);
+		if (!r && p[1].revents)
+			on_children(a);
+		if (!r)
+			r = job_step(&a->job, &a->port);
+		if (!r)
+			r = port_flush(&a->port);
+	}
+	if (err && !err->code)
+		err_sys(err, r, "the port");
+	return r;
+}

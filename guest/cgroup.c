@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "layout/base/cleanup.h"
+#include "sys.h"
+
+#define CGROUP_ROOT "/sys/fs/cgroup"
+#define CPU_PERIOD_US 100000u
+
+static const struct {
+	const char *name;
+	int flags;
+	bool required;
+} files[CGROUP_FILE_MAX] = {
+	[CGROUP_PROCS] = {"cgroup.procs", O_RDWR, true},
+	[CGROUP_EVENTS] = {"cgroup.events", O_RDONLY, true},
+	[CGROUP_KILL] = {"cgroup.kill", O_WRONLY, true},
+	[CGROUP_MEMORY_MAX] = {"memory.max", O_WRONLY, true},
+	[CGROUP_MEMORY_PEAK] = {"memory.peak", O_RDONLY, false},
+	[CGROUP_MEMORY_EVENTS] = {"memory.events", O_RDONLY, true},
+	[CGROUP_PIDS_MAX] = {"pids.max", O_WRONLY, true},
+	[CGROUP_PIDS_PEAK] = {"pids.peak", O_RDONLY, false},
+	[CGROUP_CPU_MAX] = {"cpu.max", O_WRONLY, true},
+	[CGROUP_CPU_STAT] = {"cpu.stat", O_RDONLY, true},
+};
+
+int cgroup_setup(struct err *err)
+{
+	int r = sys_write(CGROUP_ROOT "/cgroup.subtree_control",
+			  "+memory +pids +cpu");
+
+	return r ? err_sys(err, r, "cannot switch the controllers on") : 0;
+}
+
+static int open_file(struct cgroup *c, const char *dir, enum cgroup_file i,
+		     struct err *err)
+{
+	char path[200];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, files[i].name);
+	c->fd[i] = open(path, files[i].flags | O_CLOEXEC);
+	if (c->fd[i] < 0 && files[i].required)
+		return err_sys(err, -errno, "cannot open %s", path);
+	return 0;
+}
+
+/* Settings that no job changes. */
+static int write_fixed(const char *dir, struct err *err)
+{
+	static const char *const fixed[][2] = {
+		{"memory.oom.group", "1"},
+		{"memory.swap.max", "0"},
+	};
+	char path[200];
+
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, fixed[i][0]);
+		int r = sys_write(path, fixed[i][1]);
+
+		if (r && r != -ENOENT) /* no swap in the kernel, no file */
+			return err_sys(err, r, "cannot write %s", path);
+	}
+	return 0;
+}
+
+int cgroup_open(struct cgroup *c, const char *name, struct err *err)
+{
+	char dir[100];
+	int r = 0;
+
+	memset(c, 0, sizeof(*c));
+	snprintf(dir, sizeof(dir), CGROUP_ROOT "/job-%s", name);
+	if (mkdir(dir, 0700) && errno != EEXIST)
+		return err_sys(err, -errno, "cannot make %s", dir);
+	for (int i = 0; !r && i < CGROUP_FILE_MAX; i++)
+		r = open_file(c, dir, i, err);
+	return r ? r : write_fixed(dir, err);
+}
+
+static int put_limit(struct cgroup *c, enum cgroup_file i, uint64_t value,
+		     struct err *err)
+{
+	char text[32];
+	int r;
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	r = sys_put(c->fd[i], text);
+	return r ? err_sys(err, r, "cannot set %s to %s", files[i].name, text)
+		 : 0;
+}
+
+int cgroup_limit(struct cgroup *c, const struct wire_job *job, struct err *err)
+{
+	char text[64];
+	int r;
+
+	r = put_limit(c, CGROUP_MEMORY_MAX, job->memory_bytes, err);
+	if (!r)
+		r = put_limit(c, CGROUP_PIDS_MAX, job->processes, err);
+	/* All CPUs of the machine are no limit: spare the accounting. */
+	if (r || job->cpus >= (unsigned)get_nprocs())
+		return r;
+	snprintf(text, sizeof(text), "%" PRIu64 " %u",
+		 (uint64_t)job->cpus * CPU_PERIOD_US, CPU_PERIOD_US);
+	r = sys_put(c->fd[CGROUP_CPU_MAX], text);
+	return r ? err_sys(err, r, "cannot set cpu.max to %s", text) : 0;
+}
+
+/* The number behind "key " in text, or WIRE_UNKNOWN. */
+static uint64_t find_number(const char *text, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (const char *p = text; p && *p;) {
+		if (!strncmp(p, key, length) && p[length] == ' ')
+			return strtoull(p + length + 1, NULL, 10);
+		p = strchr(p, '\n');
+		p = p ? p + 1 : NULL;
+	}
+	return WIRE_UNKNOWN;
+}
+
+static void read_cpu(struct cgroup *c, uint64_t *ret_user,
+		     uint64_t *ret_system)
+{
+	char text[512];
+
+	if (sys_get(c->fd[CGROUP_CPU_STAT], text, sizeof(text)))
+		text[0] = '\0';
+	*ret_user = find_number(text, "user_usec");
+	*ret_system = find_number(text, "system_usec");
+}
+
+static uint64_t read_number(int fd)
+{
+	char text[64];
+
+	if (fd < 0 || sys_get(fd, text, sizeof(text)))
+		return WIRE_UNKNOWN;
+	if (text[0] < '0' || text[0] > '9')
+		return WIRE_UNKNOWN;
+	return strtoull(text, NULL, 10);
+}
+
+void cgroup_mark(struct cgroup *c)
+{
+	read_cpu(c, &c->user_us, &c->system_us);
+}
+
+/* What was used between two readings, of which either may be unknown. */
+static uint64_t used_since(uint64_t then, uint64_t now)
+{
+	if (then == WIRE_UNKNOWN || now == WIRE_UNKNOWN || now < then)
+		return WIRE_UNKNOWN;
+	return now - then;
+}
+
+void cgroup_usage(struct cgroup *c, struct wire_exit *ret)
+{
+	uint64_t user, system;
+	char text[256];
+
+	read_cpu(c, &user, &system);
+	ret->user_us = used_since(c->user_us, user);
+	ret->system_us = used_since(c->system_us, system);
+	ret->peak_memory_bytes = read_number(c->fd[CGROUP_MEMORY_PEAK]);
+	ret->peak_processes = read_number(c->fd[CGROUP_PIDS_PEAK]);
+	if (sys_get(c->fd[CGROUP_MEMORY_EVENTS], text, sizeof(text)))
+		text[0] = '\0';
+	ret->oom_kills = find_number(text, "oom_kill");
+}
+
+bool cgroup_is_empty(struct cgroup *c)
+{
+	char text[128];
+
+	if (sys_get(c->fd[CGROUP_EVENTS], text, sizeof(text)))
+		return false;
+	return find_number(text, "populated") == 0;
+}
+
+static void kill_each(struct cgroup *c, int signal)
+{
+	int copy = fcntl(c->fd[CGROUP_PROCS], F_DUPFD_CLOEXEC, 0);
+	FILE *procs = copy < 0 ? NULL : fdopen(copy, "r");
+	char line[32];
+
+	if (!procs) {
+		fd_close(&copy);
+		return;
+	}
+	rewind(procs);
+	while (fgets(line, sizeof(line), procs)) {
+		int pid = atoi(line);
+
+		if (pid > 1)
+			kill(pid, signal);
+	}
+	fclose(procs);
+}
+
+void cgroup_kill(struct cgroup *c, int signal)
+{
+	if (signal != SIGKILL || sys_put(c->fd[CGROUP_KILL], "1"))
+		kill_each(c, signal);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One control group per runner. Its files are opened once, when the runner is
+ * started: on a job's hot path a limit is one write.
+ */
+#ifndef GUEST_CGROUP_H
+#define GUEST_CGROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "layout/base/err.h"
+#include "wire.h"
+
+enum cgroup_file {
+	CGROUP_PROCS,
+	CGROUP_EVENTS,
+	CGROUP_KILL,
+	CGROUP_MEMORY_MAX,
+	CGROUP_MEMORY_PEAK,
+	CGROUP_MEMORY_EVENTS,
+	CGROUP_PIDS_MAX,
+	CGROUP_PIDS_PEAK,
+	CGROUP_CPU_MAX,
+	CGROUP_CPU_STAT,
+	CGROUP_FILE_MAX
+};
+
+struct cgroup {
+	int fd[CGROUP_FILE_MAX]; /* owned; -1 if the kernel has no such file */
+	uint64_t user_us, system_us; /* at cgroup_mark() */
+};
+
+/* Switches the controllers on for the groups to come. */
+int cgroup_setup(struct err *err);
+int cgroup_open(struct cgroup *c, const char *name, struct err *err);
+int cgroup_limit(struct cgroup *c, const struct wire_job *job,
+		 struct err *err);
+/* The time used until now is not the job's. */
+void cgroup_mark(struct cgroup *c);
+/* Fills the usage fields; WIRE_UNKNOWN where the kernel does not say. */
+void cgroup_usage(struct cgroup *c, struct wire_exit *ret);
+bool cgroup_is_empty(struct cgroup *c);
+/* Kills all with signal. */
+void cgroup_kill(struct cgroup *c, int signal);
+
+#endif

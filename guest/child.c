@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The child's way down, in an order that matters:
+ *   1 its control group, while it may still write there
+ *   2 session, signals, descriptors, limits
+ *   3 no privilege and no way back: bounding set, groups, ids, no_new_privs
+ *   4 the interpreter, or the wait of the EXEC runner
+ * A step that fails ends the child: the runner is never ready, and init says
+ * so. Its message goes to standard error, which init shows when that happens.
+ */
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "layout/base/num.h"
+#include "sys.h"
+
+#define RUNNERS "/usr/lib/fsd/runners"
+#define PROGRAM_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+#define MESSAGE_MAX (2u * WIRE_JOB_MAX)
+#define EXIT_NOT_FOUND 127
+#define EXIT_CANNOT_RUN 126
+
+struct command {
+	const char *argv[8];
+	const char *envp[4];
+};
+
+/*
+ * How the interpreters start. Python's runner is a sitecustomize module: the
+ * interpreter itself then opens and runs the program, as it always does.
+ * Node's is a preloaded module, for the same reason. The arguments and the
+ * environment here are replaced by the job's before the program sees them.
+ */
+static const struct command commands[WIRE_RUN_MAX] = {
+	[WIRE_RUN_PYTHON] = {
+		{"/usr/bin/python3", HOME "/code.py", NULL},
+		{"LC_ALL=C.UTF-8", "PYTHONPATH=" RUNNERS "/python",
+		 "HOME=" HOME, NULL},
+	},
+	[WIRE_RUN_NODE] = {
+		{"/usr/bin/node", "--require", RUNNERS "/node/wait.js",
+		 HOME "/code.js", NULL},
+		{"LC_ALL=C.UTF-8", "HOME=" HOME, NULL},
+	},
+	[WIRE_RUN_TYPESCRIPT] = {
+		{"/usr/bin/node", "--require", RUNNERS "/node/wait_ts.js",
+		 HOME "/code.ts", NULL},
+		{"LC_ALL=C.UTF-8", "HOME=" HOME, NULL},
+	},
+};
+
+_Noreturn static void fail(const char *what)
+{
+	dprintf(STDERR_FILENO, "runner: %s: %s\n", what, strerror(errno));
+	_exit(EXIT_CANNOT_RUN);
+}
+
+/* Puts fds onto 0..4 without stepping on one that is still to be moved. */
+static void place_descriptors(const struct runner *r, int control)
+{
+	int from[] = {r->theirs[PIPE_IN], r->theirs[PIPE_OUT],
+		      r->theirs[PIPE_ERR], control, r->theirs[PIPE_RESULT]};
+	int count = (int)ARRAY_SIZE(from);
+
+	for (int i = 0; i < count; i++) {
+		from[i] = fcntl(from[i], F_DUPFD, count);
+		if (from[i] < 0)
+			_exit(EXIT_CANNOT_RUN);
+	}
+	for (int i = 0; i < count; i++)
+		if (dup2(from[i], i) < 0)
+			_exit(EXIT_CANNOT_RUN);
+	if (syscall(SYS_close_range, (unsigned)count, ~0u, 0))
+		fail("close_range");
+}
+
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	for (int i = 1; i <= SIGRTMAX; i++)
+		signal(i, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static const struct {
+	int resource;
+	struct rlimit limit;
+} limits[] = {
+	{RLIMIT_CORE, {0, 0}},
+	{RLIMIT_NOFILE, {1024, 65536}},
+	/* The job's own bound is pids.max; this one it cannot raise either. */
+	{RLIMIT_NPROC, {8192, 8192}},
+	{RLIMIT_STACK, {8u << 20, RLIM_INFINITY}},
+	{RLIMIT_MEMLOCK, {64u << 10, 64u << 10}},
+	{RLIMIT_NICE, {0, 0}},
+	{RLIMIT_RTPRIO, {0, 0}},
+};
+
+static void set_limits(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		if (setrlimit((__rlimit_resource_t)limits[i].resource,
+			      &limits[i].limit))
+			fail("setrlimit");
+	/* init itself must never be the one that is killed for memory */
+	int r = sys_write("/proc/self/oom_score_adj", "0");
+
+	if (r) {
+		errno = -r;
+		fail("oom_score_adj");
+	}
+}
+
+static void drop_privilege(void)
+{
+	for (int cap = 0; cap < 64; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) && errno != EINVAL)
+			fail("bounding set");
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
+		fail("ambient set");
+	if (setgroups(0, NULL))
+		fail("setgroups");
+	if (setresgid(USER_ID, USER_ID, USER_ID) ||
+	    setresuid(USER_ID, USER_ID, USER_ID))
+		fail("setresuid");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		fail("no_new_privs");
+}
+
+/* Exactly length bytes. */
+static void read_all(int fd, char *p, size_t length)
+{
+	while (length) {
+		ssize_t n = read(fd, p, length);
+
+		if (n <= 0)
+			_exit(EXIT_CANNOT_RUN); /* init has gone */
+		p += n;
+		length -= (size_t)n;
+	}
+}
+
+static char *read_message(char **ret_end)
+{
+	unsigned char l[4];
+	size_t length;
+	char *text;
+
+	read_all(RUNNER_CONTROL_FD, (char *)l, sizeof(l));
+	length = (size_t)l[0] | (size_t)l[1] << 8 | (size_t)l[2] << 16 |
+		 (size_t)l[3] << 24;
+	if (length > MESSAGE_MAX)
+		_exit(EXIT_CANNOT_RUN);
+	text = malloc(length + 1);
+	if (!text)
+		_exit(EXIT_CANNOT_RUN);
+	read_all(RUNNER_CONTROL_FD, text, length);
+	text[length] = '\0';
+	*ret_end = text + length;
+	return text;
+}
+
+/* The text behind p's NUL. */
+static char *next_text(char *p)
+{
+	return p + strlen(p) + 1;
+}
+
+/* Room for every text of a message and two NULLs. */
+static char **split(char *p, char *end, size_t argc)
+{
+	char **list = calloc((size_t)(end - p) + 3, sizeof(*list));
+	size_t n = 0;
+
+	if (!list)
+		_exit(EXIT_CANNOT_RUN);
+	for (; p < end; p = next_text(p)) {
+		if (n == argc)
+			n++; /* the NULL between arguments and environment */
+		list[n++] = p;
+	}
+	return list;
+}
+
+_Noreturn static void run_command(char **argv, char **envp)
+{
+	const char *why;
+
+	execvpe(argv[0], argv, envp);
+	why = strerror(errno);
+	if (errno == ENOENT || errno == ENOTDIR) {
+		dprintf(STDERR_FILENO, "%s: cannot run: %s\n", argv[0], why);
+		_exit(EXIT_NOT_FOUND);
+	}
+	dprintf(STDERR_FILENO, "%s: cannot run: %s\n", argv[0], why);
+	_exit(EXIT_CANNOT_RUN);
+}
+
+/* The EXEC runner's life: ready, one message, exec. */
+_Noreturn static void wait_and_exec(void)
+{
+	char *end, *p, **argv;
+	size_t argc;
+
+	fcntl(RUNNER_CONTROL_FD, F_SETFD, FD_CLOEXEC);
+	fcntl(RUNNER_RESULT_FD, F_SETFD, FD_CLOEXEC);
+	/* execvpe() looks here: the job's PATH is the program's affair */
+	if (clearenv() || setenv("PATH", PROGRAM_PATH, 1))
+		_exit(EXIT_CANNOT_RUN);
+	if (write(RUNNER_CONTROL_FD, "R", 1) != 1)
+		_exit(EXIT_CANNOT_RUN);
+	p = read_message(&end);
+	p = next_text(next_text(next_text(p))); /* verb, mode, function */
+	argc = (size_t)strtoul(p, NULL, 10);
+	argv = split(next_text(p), end, argc);
+	run_command(argv, argv + argc + 1);
+}
+
+_Noreturn void child_become_runner(struct runner *r, int control)
+{
+	const struct command *c = &commands[r->kind];
+
+	if (sys_put(r->cgroup.fd[CGROUP_PROCS], "0"))
+		_exit(EXIT_CANNOT_RUN);
+	setsid();
+	reset_signals();
+	place_descriptors(r, control);
+	set_limits();
+	umask(022);
+	if (chdir(HOME))
+		fail(HOME);
+	drop_privilege();
+	if (r->kind == WIRE_RUN_EXEC)
+		wait_and_exec();
+	execve(c->argv[0], (char *const *)(uintptr_t)c->argv,
+	       (char *const *)(uintptr_t)c->envp);
+	fail(c->argv[0]);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clone.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/random.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "layout/base/cleanup.h"
+#include "sys.h"
+
+#define TEMPLATE_EPOCH 946684800 /* 2000-01-01 */
+#define SECOND_NS 1000000000ull
+#define MACHINE_ID "/run/machine-id"
+
+static int set_clock(uint64_t ns, struct err *err)
+{
+	struct timespec ts = {.tv_sec = (time_t)(ns / SECOND_NS),
+			      .tv_nsec = (long)(ns % SECOND_NS)};
+
+	if (clock_settime(CLOCK_REALTIME, &ts))
+		return err_sys(err, -errno, "cannot set the clock");
+	return 0;
+}
+
+int clone_stop_clock(struct err *err)
+{
+	return set_clock(TEMPLATE_EPOCH * SECOND_NS, err);
+}
+
+int clone_set_clock(const struct wire_job *job, uint64_t since,
+		    struct err *err)
+{
+	return set_clock(job->realtime_ns + (sys_now() - since), err);
+}
+
+static int add_entropy(const uint8_t *bytes, struct err *err)
+{
+	auto_close int fd = open("/dev/urandom", O_RDWR | O_CLOEXEC);
+	struct {
+		int bits, size;
+		uint8_t bytes[WIRE_ENTROPY_SIZE];
+	} pool = {.bits = 8 * WIRE_ENTROPY_SIZE, .size = WIRE_ENTROPY_SIZE};
+
+	memcpy(pool.bytes, bytes, WIRE_ENTROPY_SIZE);
+	if (fd < 0 || ioctl(fd, RNDADDENTROPY, &pool) ||
+	    ioctl(fd, RNDRESEEDCRNG))
+		return err_sys(err, -errno, "cannot reseed the kernel's random "
+					    "numbers");
+	return 0;
+}
+
+static int write_machine_id(struct err *err)
+{
+	auto_close int fd = open(MACHINE_ID, O_WRONLY | O_CREAT | O_TRUNC |
+						    O_CLOEXEC, 0444);
+	uint8_t id[16];
+	char text[sizeof(id) * 2 + 2];
+
+	if (fd < 0 || getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
+		return err_sys(err, -errno, "cannot make a machine id");
+	for (size_t i = 0; i < sizeof(id); i++)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	text[sizeof(text) - 2] = '\n';
+	if (write(fd, text, sizeof(text) - 1) != (ssize_t)sizeof(text) - 1)
+		return err_sys(err, -errno, "cannot write the machine id");
+	return 0;
+}
+
+int clone_refresh(const struct wire_job *job, struct err *err)
+{
+	int r = add_entropy(job->entropy, err);
+
+	if (!r)
+		r = write_machine_id(err);
+	return r ? r : set_clock(job->realtime_ns - SECOND_NS, err);
+}

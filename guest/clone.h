@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a machine must not share with the others made from its template: the
+ * time, the kernel's random numbers, its name.
+ *
+ * The template's clock stands at a fixed day long ago. So every generator
+ * that reseeds itself by age (OpenSSL's inside an interpreter that was
+ * started before the template was saved) does so at its first use in a job,
+ * when the clock has come to the present; and a clock that nobody has set is
+ * plain to see.
+ */
+#ifndef GUEST_CLONE_H
+#define GUEST_CLONE_H
+
+#include <stdint.h>
+
+#include "layout/base/err.h"
+#include "wire.h"
+
+/* Once, before any runner is started. */
+int clone_stop_clock(struct err *err);
+/* Entropy, machine-id, and the clock, one second early (see files.h). */
+int clone_refresh(const struct wire_job *job, struct err *err);
+/* The right time: job's, and what has passed since sys_now() was since. */
+int clone_set_clock(const struct wire_job *job, uint64_t since,
+		    struct err *err);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+
+#define DEPTH_MAX 64
+#define NAMES_MAX 400000u /* the home has fewer inodes */
+
+struct walk {
+	struct port *port;
+	struct files *files;
+	uint64_t room;      /* bytes that may still be sent */
+	uint32_t entries;   /* entries that may still be sent */
+	uint32_t sent, left_out;
+	char path[WIRE_PATH_MAX + 1];
+	size_t path_len;
+};
+
+struct names {
+	char **item; /* owned, and each */
+	size_t count, size;
+};
+
+static void names_done(struct names *n)
+{
+	for (size_t i = 0; i < n->count; i++)
+		free(n->item[i]);
+	free(n->item);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int names_add(struct names *n, const char *name)
+{
+	if (n->count == NAMES_MAX)
+		return -E2BIG;
+	if (n->count == n->size) {
+		size_t size = n->size ? 2 * n->size : 32;
+		void *item = realloc(n->item, size * sizeof(*n->item));
+
+		if (!item)
+			return -ENOMEM;
+		n->item = item;
+		n->size = size;
+	}
+	n->item[n->count] = strdup(name);
+	if (!n->item[n->count])
+		return -ENOMEM;
+	n->count++;
+	return 0;
+}
+
+/* Consumes fd. */
+static int names_read(struct names *n, int fd)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *e;
+	int r = 0;
+
+	if (!dir) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	while (!r && (e = readdir(dir)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = names_add(n, e->d_name);
+	closedir(dir);
+	if (!r && n->count)
+		qsort(n->item, n->count, sizeof(*n->item), by_text);
+	return r;
+}
+
+/* Sends one FILE header. */
+static int send_header(struct walk *w, enum wire_file_kind kind,
+		       const struct stat *st)
+{
+	int r = port_drain(w->port, false);
+	struct wire_writer out = {port_room(w->port), WIRE_PAYLOAD_MAX, 0};
+
+	if (r)
+		return r;
+	wire_put_u32(&out, st->st_mode & 07777);
+	wire_put_u64(&out, kind == WIRE_FILE_REG ? (uint64_t)st->st_size : 0);
+	wire_put_str(&out, w->path);
+	port_commit(w->port, WIRE_FILE, (uint8_t)kind, out.used);
+	w->entries--;
+	w->sent++;
+	return 0;
+}
+
+/* Exactly size bytes, as promised: should the file be shorter than it was,
+ * zeroes stand for the rest. */
+static int send_bytes(struct walk *w, int fd, uint64_t size)
+{
+	while (size) {
+		int r = port_drain(w->port, false);
+		uint8_t *room = port_room(w->port);
+		size_t want = MIN(size, (uint64_t)WIRE_PAYLOAD_MAX);
+		ssize_t n;
+
+		if (r)
+			return r;
+		n = read(fd, room, want);
+		if (n <= 0) {
+			n = (ssize_t)want;
+			memset(room, 0, want);
+		}
+		port_commit(w->port, WIRE_FILE_DATA, 0, (size_t)n);
+		size -= (uint64_t)n;
+	}
+	port_send(w->port, WIRE_FILE_END, 0, NULL, 0);
+	return 0;
+}
+
+static int visit_file(struct walk *w, int dir, const char *name,
+		      const struct stat *seen)
+{
+	struct stat st;
+
+	if (files_is_untouched(w->files, seen))
+		return 0;
+	auto_close int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW |
+					      O_NONBLOCK | O_NOCTTY |
+					      O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || !w->entries ||
+	    (uint64_t)st.st_size > w->room || !wire_path_ok(w->path)) {
+		w->left_out++;
+		return 0;
+	}
+	w->room -= (uint64_t)st.st_size;
+	int r = send_header(w, WIRE_FILE_REG, &st);
+
+	return r ? r : send_bytes(w, fd, (uint64_t)st.st_size);
+}
+
+static int visit_tree(struct walk *w, int dir, unsigned depth);
+
+static int visit_dir(struct walk *w, int dir, const char *name,
+		     const struct stat *st, unsigned depth)
+{
+	int r = 0;
+
+	if (depth >= DEPTH_MAX || !wire_path_ok(w->path)) {
+		w->left_out++;
+		return 0;
+	}
+	if (!files_is_untouched(w->files, st)) {
+		if (!w->entries) {
+			w->left_out++;
+			return 0;
+		}
+		r = send_header(w, WIRE_FILE_DIR, st);
+	}
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+				   O_CLOEXEC);
+
+	if (fd < 0)
+		w->left_out++;
+	else if (!r)
+		r = visit_tree(w, fd, depth + 1);
+	else
+		close(fd);
+	return r;
+}
+
+static int visit(struct walk *w, int dir, const char *name, unsigned depth)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW)) {
+		w->left_out++;
+		return 0;
+	}
+	if (S_ISDIR(st.st_mode))
+		return visit_dir(w, dir, name, &st, depth);
+	if (S_ISREG(st.st_mode))
+		return visit_file(w, dir, name, &st);
+	w->left_out++;
+	return 0;
+}
+
+/* Everything in dir, which is consumed. */
+static int visit_tree(struct walk *w, int dir, unsigned depth)
+{
+	auto_close int at = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+	struct names __attribute__((cleanup(names_done))) names = {0};
+	size_t base = w->path_len;
+	int r = names_read(&names, dir);
+
+	if (at < 0 || r) {
+		w->left_out++;
+		return 0;
+	}
+	for (size_t i = 0; !r && i < names.count; i++) {
+		size_t room = sizeof(w->path) - base;
+		int n = snprintf(w->path + base, room, "%s%s",
+				 base ? "/" : "", names.item[i]);
+
+		if ((size_t)n >= room) {
+			w->left_out++;
+			continue;
+		}
+		w->path_len = base + (size_t)n;
+		r = visit(w, at, names.item[i], depth);
+		w->path_len = base;
+	}
+	return r;
+}
+
+int collect_send(struct port *port, struct files *files,
+		 const struct wire_job *job)
+{
+	struct walk w = {
+		.port = port,
+		.files = files,
+		.room = job->output_limit,
+		.entries = job->output_files,
+	};
+	uint8_t bytes[8];
+	struct wire_writer out = {bytes, sizeof(bytes), 0};
+	int home = openat(files->home, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = home < 0 ? -errno : visit_tree(&w, home, 0);
+
+	if (!r)
+		r = port_drain(port, false);
+	if (r)
+		return r;
+	wire_put_u32(&out, w.sent);
+	wire_put_u32(&out, w.left_out);
+	port_send(port, WIRE_OUTPUT_END, 0, bytes, sizeof(bytes));
+	return 0;
+}

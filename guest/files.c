@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "layout/base/cleanup.h"
+#include "sys.h"
+#include "wire.h"
+
+int files_open(struct files *f, struct err *err)
+{
+	*f = (struct files){.fd = -1};
+	f->home = open(HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (f->home < 0)
+		return err_sys(err, -errno, "cannot open %s", HOME);
+	return 0;
+}
+
+static int remember(struct files *f, const struct stat *st)
+{
+	if (f->count == f->size) {
+		size_t size = f->size ? 2 * f->size : 16;
+		void *list = realloc(f->list, size * sizeof(*f->list));
+
+		if (!list)
+			return -ENOMEM;
+		f->list = list;
+		f->size = size;
+	}
+	f->list[f->count++] = (struct input){
+		.ino = st->st_ino,
+		.size = st->st_size,
+		.mode = st->st_mode,
+		.ctime = st->st_ctim,
+	};
+	return 0;
+}
+
+/* Gives fd to the user and keeps what it is like. */
+static int finish(struct files *f, int fd)
+{
+	struct stat st;
+
+	if (fchown(fd, USER_ID, USER_ID) || fstat(fd, &st))
+		return -errno;
+	return remember(f, &st);
+}
+
+static int make_dir(struct files *f, const char *path, mode_t mode)
+{
+	if (mkdirat(f->home, path, 0700))
+		return -errno;
+	auto_close int fd = openat(f->home, path, O_RDONLY | O_DIRECTORY |
+						  O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fchmod(fd, mode))
+		return -errno;
+	return finish(f, fd);
+}
+
+static int make_file(struct files *f, const char *path, mode_t mode)
+{
+	f->fd = openat(f->home, path, O_WRONLY | O_CREAT | O_EXCL |
+				      O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (f->fd < 0 || fchmod(f->fd, mode))
+		return -errno;
+	return 0;
+}
+
+int files_begin(struct files *f, uint8_t kind, const void *payload,
+		size_t length, struct err *err)
+{
+	struct wire_cursor c;
+	int r;
+
+	wire_begin(&c, payload, length);
+	mode_t mode = wire_get_u32(&c) & 0777;
+	uint64_t size = wire_get_u64(&c);
+	auto_free char *path = wire_get_str(&c, WIRE_PATH_MAX);
+
+	if (wire_end(&c) || !path || !wire_path_ok(path) || f->fd >= 0 ||
+	    kind >= WIRE_FILE_KIND_MAX)
+		return err_set(err, -EPROTO, "a FILE frame breaks the rules");
+	if (kind == WIRE_FILE_DIR)
+		r = make_dir(f, path, mode);
+	else
+		r = make_file(f, path, mode);
+	f->left = kind == WIRE_FILE_REG ? size : 0;
+	return r ? err_sys(err, r, "cannot make the input %s", path) : 0;
+}
+
+int files_data(struct files *f, const void *data, size_t length,
+	       struct err *err)
+{
+	const char *p = data;
+
+	if (f->fd < 0 || length > f->left)
+		return err_set(err, -EPROTO, "FILE_DATA beyond the file's size");
+	f->left -= length;
+	while (length) {
+		ssize_t n = write(f->fd, p, length);
+
+		if (n < 0 && errno != EINTR)
+			return err_sys(err, -errno, "cannot write an input");
+		if (n > 0) {
+			p += n;
+			length -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+int files_end(struct files *f, struct err *err)
+{
+	int r;
+
+	if (f->fd < 0 || f->left)
+		return err_set(err, -EPROTO, "FILE_END before the file's end");
+	r = finish(f, f->fd);
+	fd_close(&f->fd);
+	return r ? err_sys(err, r, "cannot finish an input") : 0;
+}
+
+static int by_inode(const void *a, const void *b)
+{
+	const struct input *x = a, *y = b;
+
+	return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
+
+bool files_is_untouched(struct files *f, const struct stat *st)
+{
+	struct input key = {.ino = st->st_ino};
+	const struct input *found;
+
+	if (!f->count)
+		return false;
+	if (!f->sorted)
+		qsort(f->list, f->count, sizeof(*f->list), by_inode);
+	f->sorted = true;
+	found = bsearch(&key, f->list, f->count, sizeof(*f->list), by_inode);
+	if (!found)
+		return false;
+	/* A directory changes when something is made in it; that is no work
+	 * of its own. */
+	if (S_ISDIR(st->st_mode))
+		return S_ISDIR(found->mode);
+	return found->size == st->st_size && found->mode == st->st_mode &&
+	       found->ctime.tv_sec == st->st_ctim.tv_sec &&
+	       found->ctime.tv_nsec == st->st_ctim.tv_nsec;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The job's inputs: FILE frames become files of the user in its home. What
+ * was written is remembered by inode, so that afterwards the program's own
+ * work can be told from it. The clock stands a second early meanwhile
+ * (clone_refresh): no change by the program can carry the same ctime.
+ */
+#ifndef GUEST_FILES_H
+#define GUEST_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "layout/base/err.h"
+
+struct input {
+	ino_t ino;
+	off_t size;
+	mode_t mode;
+	struct timespec ctime;
+};
+
+struct files {
+	int home;        /* owned; the directory */
+	int fd;          /* owned; the file that is being written, or -1 */
+	uint64_t left;   /* bytes that it still lacks */
+	struct input *list; /* owned */
+	size_t count, size;
+	bool sorted;
+};
+
+int files_open(struct files *f, struct err *err);
+/* FILE, FILE_DATA, FILE_END. Return: 0, -EPROTO (the host broke a rule) or
+ * what the file system said. */
+int files_begin(struct files *f, uint8_t kind, const void *payload,
+		size_t length, struct err *err);
+int files_data(struct files *f, const void *data, size_t length,
+	       struct err *err);
+int files_end(struct files *f, struct err *err);
+/* True if st is an input that nobody has touched since. */
+bool files_is_untouched(struct files *f, const struct stat *st);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Heating: a program that does nothing goes the whole way of a job, so that
+ * the emulator has translated that way and memory is where it is needed.
+ * Nothing of it is left for the job to see.
+ */
+#ifndef GUEST_HEAT_H
+#define GUEST_HEAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "files.h"
+#include "port.h"
+#include "runner.h"
+
+/*
+ * Heats the runners in mask, rounds times each. Blocks meanwhile; the host
+ * waits for the answer. Return: the mask of those that answered, or -ESHUTDOWN
+ * when the host has gone. A runner that does not answer is killed.
+ */
+int heat_runners(struct runner *runners, struct files *files,
+		 struct port *port, uint32_t mask, uint32_t rounds);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one job of this machine.
+ *
+ *   NONE ── JOB ──► LOADING ── RUN ──► RUNNING ── waitpid ──► ENDING ──► DONE
+ *                      │ cannot: FAILED                          ▲ EXIT, files
+ *                      └──────────────────────────────► DONE     │
+ *   ENDING lasts until every process of the job is dead and its pipes are at
+ *   their end: EXIT comes after the last byte.
+ */
+#ifndef GUEST_JOB_H
+#define GUEST_JOB_H
+
+#include <poll.h>
+
+#include "files.h"
+#include "port.h"
+#include "runner.h"
+#include "stream.h"
+
+enum job_phase { JOB_NONE, JOB_LOADING, JOB_RUNNING, JOB_ENDING, JOB_DONE };
+
+enum job_stream { STREAM_OUT, STREAM_ERR, STREAM_RESULT, STREAM_MAX };
+
+struct job {
+	enum job_phase phase;
+	struct wire_job spec;       /* owned */
+	struct runner *runner;      /* borrowed */
+	struct files files;
+	struct stream stream[STREAM_MAX];
+	struct input_stream input;
+	uint64_t received;          /* sys_now() when JOB came */
+	uint64_t started;           /* sys_now() at RUN */
+	uint64_t ended;             /* sys_now() at waitpid */
+	int status;                 /* of waitpid */
+};
+
+/* Once, at start-up: what can be ready before there is a job. */
+int job_open(struct job *job, struct err *err);
+/* Each: 0; -EPROTO, the host broke the rules; else FAILED has been sent. */
+int job_begin(struct job *job, struct port *port, struct runner *runners,
+	      const struct frame *frame, struct err *err);
+int job_file(struct job *job, struct port *port, const struct frame *frame,
+	     struct err *err);
+int job_run(struct job *job, struct port *port, const struct frame *frame,
+	    struct err *err);
+int job_stdin(struct job *job, struct port *port, const struct frame *frame,
+	      struct err *err);
+int job_kill(struct job *job, struct port *port, const struct frame *frame,
+	     struct err *err);
+
+/* The first process has ended. */
+void job_reaped(struct job *job, int status);
+#define JOB_POLL_MAX (STREAM_MAX + 2)
+/* Fills what the job waits for. Return: how many. */
+int job_poll(struct job *job, const struct port *port, struct pollfd *p);
+/* Moves bytes; ends the job when all is there. Return: 0 or the port's
+ * error. */
+int job_step(struct job *job, struct port *port);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads the modules that the initramfs carries. */
+#ifndef GUEST_MODULES_H
+#define GUEST_MODULES_H
+
+#include "layout/base/err.h"
+
+/* Loads /modules/NAME for every line of /modules/order, in that order. No
+ * such list means a kernel that has everything built in. */
+int modules_load(struct err *err);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+#include "sys.h"
+
+#define ROOT_DEVICE "/dev/vda"
+#define ROOT_WAIT_MS 30000
+
+struct mount_row {
+	const char *target, *type, *options;
+	unsigned long flags;
+};
+
+/*
+ * Sizes are shares of the machine's memory; what a program writes here counts
+ * against its own memory limit besides. /dev/shm comes with mounts_reduce_dev.
+ */
+static const struct mount_row system_mounts[] = {
+	{"/proc", "proc", "hidepid=2", MS_NOSUID | MS_NODEV | MS_NOEXEC},
+	{"/sys", "sysfs", "", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY},
+	{"/sys/fs/cgroup", "cgroup2", "", MS_NOSUID | MS_NODEV | MS_NOEXEC},
+	{"/run", "tmpfs", "mode=0755,size=1m,nr_inodes=1k",
+	 MS_NOSUID | MS_NODEV | MS_NOEXEC},
+	{"/tmp", "tmpfs", "mode=1777,size=50%,nr_inodes=100k",
+	 MS_NOSUID | MS_NODEV},
+	{HOME, "tmpfs", "mode=0755,uid=1000,gid=1000,size=75%,nr_inodes=200k",
+	 MS_NOSUID | MS_NODEV},
+};
+
+static int mount_row(const struct mount_row *m, struct err *err)
+{
+	if (mount(m->type, m->target, m->type, m->flags, m->options))
+		return err_sys(err, -errno, "cannot mount %s on %s", m->type,
+			       m->target);
+	return 0;
+}
+
+int mounts_early(struct err *err)
+{
+	static const struct mount_row dev = {"/dev", "devtmpfs", "mode=0755",
+					     MS_NOSUID | MS_NOEXEC};
+
+	mkdir("/dev", 0755);
+	return mount_row(&dev, err);
+}
+
+/* Waits for the kernel to make the node of the root disk. */
+static int wait_root_device(void)
+{
+	auto_close int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	struct pollfd p = {.fd = watch, .events = POLLIN};
+	uint64_t end = sys_now() + ROOT_WAIT_MS * 1000000ull;
+	char events[1024];
+
+	if (watch < 0 || inotify_add_watch(watch, "/dev", IN_CREATE) < 0)
+		return -errno;
+	while (access(ROOT_DEVICE, F_OK)) {
+		uint64_t now = sys_now();
+
+		if (now >= end)
+			return -ETIMEDOUT;
+		poll(&p, 1, (int)((end - now) / 1000000u) + 1);
+		while (read(watch, events, sizeof(events)) > 0)
+			;
+	}
+	return 0;
+}
+
+int mounts_switch_root(struct err *err)
+{
+	int r = wait_root_device();
+
+	if (r)
+		return err_sys(err, r, "no root disk %s", ROOT_DEVICE);
+	mkdir("/root", 0700);
+	if (mount(ROOT_DEVICE, "/root", "erofs",
+		  MS_RDONLY | MS_NODEV | MS_NOSUID, ""))
+		return err_sys(err, -errno, "cannot mount the root image");
+	if (mount("/dev", "/root/dev", NULL, MS_MOVE, NULL))
+		return err_sys(err, -errno, "cannot move /dev");
+	unlink("/init"); /* its memory: this process keeps what it needs */
+	if (chdir("/root") || mount(".", "/", NULL, MS_MOVE, NULL) ||
+	    chroot(".") || chdir("/"))
+		return err_sys(err, -errno, "cannot move into the root image");
+	return 0;
+}
+
+int mounts_system(struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(system_mounts); i++) {
+		int r = mount_row(&system_mounts[i], err);
+
+		if (r)
+			return r;
+	}
+	/* What limits a program is not for the program to read or change. */
+	if (chmod("/sys/fs/cgroup", 0700))
+		return err_sys(err, -errno, "cannot close the cgroup tree");
+	return 0;
+}
+
+struct node_row {
+	const char *path;
+	unsigned major, minor;
+	mode_t mode;
+};
+
+static const struct node_row dev_nodes[] = {
+	{"/dev/null", 1, 3, 0666},    {"/dev/zero", 1, 5, 0666},
+	{"/dev/full", 1, 7, 0666},    {"/dev/random", 1, 8, 0444},
+	{"/dev/urandom", 1, 9, 0444}, {"/dev/tty", 5, 0, 0666},
+	{"/dev/kmsg", 1, 11, 0200}, /* for init's own last words */
+};
+
+static const struct {
+	const char *path, *target;
+} dev_links[] = {
+	{"/dev/fd", "/proc/self/fd"},	{"/dev/stdin", "/proc/self/fd/0"},
+	{"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"},
+	{"/dev/ptmx", "pts/ptmx"},
+};
+
+static int make_nodes(struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(dev_nodes); i++) {
+		const struct node_row *n = &dev_nodes[i];
+
+		if (mknod(n->path, S_IFCHR | n->mode,
+			  makedev(n->major, n->minor)) ||
+		    chmod(n->path, n->mode))
+			return err_sys(err, -errno, "cannot make %s", n->path);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(dev_links); i++)
+		if (symlink(dev_links[i].target, dev_links[i].path))
+			return err_sys(err, -errno, "cannot make %s",
+				       dev_links[i].path);
+	return 0;
+}
+
+int mounts_reduce_dev(struct err *err)
+{
+	static const struct mount_row dev = {
+		"/dev", "tmpfs", "mode=0755,size=64k,nr_inodes=64",
+		MS_NOSUID | MS_NOEXEC};
+	static const struct mount_row inside[] = {
+		{"/dev/pts", "devpts", "mode=0620,ptmxmode=0666,newinstance",
+		 MS_NOSUID | MS_NOEXEC},
+		{"/dev/shm", "tmpfs", "mode=1777,size=50%,nr_inodes=20k",
+		 MS_NOSUID | MS_NODEV | MS_NOEXEC},
+	};
+	int r;
+
+	if (umount2("/dev", MNT_DETACH))
+		return err_sys(err, -errno, "cannot take the kernel's /dev off");
+	r = mount_row(&dev, err);
+	if (!r)
+		r = make_nodes(err);
+	for (size_t i = 0; !r && i < ARRAY_SIZE(inside); i++) {
+		if (mkdir(inside[i].target, 0755))
+			return err_sys(err, -errno, "cannot make %s",
+				       inside[i].target);
+		r = mount_row(&inside[i], err);
+	}
+	if (!r && mount(NULL, "/dev", NULL,
+			MS_REMOUNT | MS_BIND | MS_RDONLY | dev.flags, NULL))
+		r = err_sys(err, -errno, "cannot make /dev read-only");
+	return r;
+}
+
+/*
+ * required is false where a kernel may be built without the thing that the
+ * setting switches off.
+ */
+static const struct {
+	const char *path, *value;
+	bool required;
+} settings[] = {
+	{"/proc/sys/kernel/dmesg_restrict", "1", true},
+	{"/proc/sys/kernel/kptr_restrict", "2", true},
+	{"/proc/sys/kernel/perf_event_paranoid", "3", false},
+	{"/proc/sys/kernel/unprivileged_bpf_disabled", "1", false},
+	{"/proc/sys/kernel/yama/ptrace_scope", "2", false},
+	{"/proc/sys/kernel/sysrq", "0", false},
+	{"/proc/sys/kernel/kexec_load_disabled", "1", false},
+	{"/proc/sys/user/max_user_namespaces", "0", false},
+	{"/proc/sys/fs/protected_hardlinks", "1", true},
+	{"/proc/sys/fs/protected_symlinks", "1", true},
+	{"/proc/sys/fs/protected_fifos", "2", true},
+	{"/proc/sys/fs/protected_regular", "2", true},
+	{"/proc/sys/fs/suid_dumpable", "0", true},
+	{"/proc/sys/vm/unprivileged_userfaultfd", "0", false},
+	{"/proc/sys/vm/overcommit_memory", "1", true},
+	/* The last: no module after this one. */
+	{"/proc/sys/kernel/modules_disabled", "1", false},
+};
+
+int mounts_settings(struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
+		int r = sys_write(settings[i].path, settings[i].value);
+
+		if (r && (settings[i].required || r != -ENOENT))
+			return err_sys(err, r, "cannot set %s",
+				       settings[i].path);
+	}
+	return 0;
+}

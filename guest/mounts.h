@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the machine's file tree looks like, and the kernel's settings. */
+#ifndef GUEST_MOUNTS_H
+#define GUEST_MOUNTS_H
+
+#include "layout/base/err.h"
+
+/* In the initramfs: the device tree that the kernel fills. */
+int mounts_early(struct err *err);
+/* Mounts the root image, moves into it and frees the initramfs. */
+int mounts_switch_root(struct err *err);
+/* In the root image: proc, sys, cgroups, and the writable places. The device
+ * tree is the kernel's until mounts_reduce_dev(). */
+int mounts_system(struct err *err);
+/* Replaces /dev by the few nodes that a program may have. */
+int mounts_reduce_dev(struct err *err);
+/* Kernel settings that hold from now on. */
+int mounts_settings(struct err *err);
+
+#endif

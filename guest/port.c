@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "port.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "layout/base/cleanup.h"
+#include "sys.h"
+
+#define CLASS_DIR "/sys/class/virtio-ports"
+#define WAIT_MS 10000
+#define RECHECK_MS 20
+#define GREET_SECONDS 60
+
+/* Opens /dev/NAME if sysfs says that this is our port. */
+static int try_port(const char *name)
+{
+	char path[512], value[64];
+
+	snprintf(path, sizeof(path), CLASS_DIR "/%s/name", name);
+	if (sys_read_line(path, value, sizeof(value)) ||
+	    strcmp(value, WIRE_PORT_NAME) != 0)
+		return -ENOENT;
+	snprintf(path, sizeof(path), "/dev/%s", name);
+	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int find_port(void)
+{
+	DIR *dir = opendir(CLASS_DIR);
+	struct dirent *entry;
+	int fd = -ENOENT;
+
+	if (!dir)
+		return -errno;
+	while (fd < 0 && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			fd = try_port(entry->d_name);
+	closedir(dir);
+	return fd;
+}
+
+/*
+ * The node and the name come in either order, and sysfs has no notification
+ * for the name: wake at every new node, and look again at short intervals.
+ */
+static int wait_port(void)
+{
+	auto_close int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	uint64_t end = sys_now() + WAIT_MS * 1000000ull;
+	struct pollfd p = {.fd = watch, .events = POLLIN};
+	char events[1024];
+
+	if (watch < 0 || inotify_add_watch(watch, "/dev", IN_CREATE) < 0)
+		return -errno;
+	for (;;) {
+		int fd = find_port();
+
+		if (fd >= 0 || sys_now() > end)
+			return fd;
+		poll(&p, 1, RECHECK_MS);
+		while (read(watch, events, sizeof(events)) > 0)
+			;
+	}
+}
+
+int port_open(struct port *port, struct err *err)
+{
+	memset(port, 0, sizeof(*port));
+	port->in_size = 2 * (WIRE_HEADER_SIZE + (size_t)WIRE_JOB_MAX);
+	port->in = malloc(port->in_size);
+	port->out = malloc(PORT_OUT_SIZE);
+	if (!port->in || !port->out)
+		return err_set(err, -ENOMEM, "no memory for the port");
+	port->fd = wait_port();
+	if (port->fd < 0)
+		return err_sys(err, port->fd, "no port named %s",
+			       WIRE_PORT_NAME);
+	return 0;
+}
+
+int port_fill(struct port *port)
+{
+	if (port->in_at == port->in_end)
+		port->in_at = port->in_end = 0;
+	if (port->in_at > port->in_size / 2) {
+		port->in_end -= port->in_at;
+		memmove(port->in, port->in + port->in_at, port->in_end);
+		port->in_at = 0;
+	}
+	while (port->in_end < port->in_size) {
+		ssize_t n = read(port->fd, port->in + port->in_end,
+				 port->in_size - port->in_end);
+
+		if (n == 0)
+			return -EPIPE;
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+		port->in_end += (size_t)n;
+	}
+	return 0;
+}
+
+int port_next(struct port *port, struct frame *ret_frame)
+{
+	size_t have = port->in_end - port->in_at;
+	const uint8_t *p = port->in + port->in_at;
+	int r;
+
+	if (have < WIRE_HEADER_SIZE)
+		return 0;
+	r = wire_header_get(p, &ret_frame->header);
+	if (r)
+		return r;
+	if (have - WIRE_HEADER_SIZE < ret_frame->header.length)
+		return 0;
+	ret_frame->payload = p + WIRE_HEADER_SIZE;
+	port->in_at += WIRE_HEADER_SIZE + ret_frame->header.length;
+	return 1;
+}
+
+bool port_has_room(const struct port *port)
+{
+	return port->out_end - port->out_at <= PORT_BULK - WIRE_PAYLOAD_MAX;
+}
+
+bool port_can_answer(const struct port *port)
+{
+	return port->out_end - port->out_at <= PORT_BULK + WIRE_PAYLOAD_MAX;
+}
+
+uint8_t *port_room(struct port *port)
+{
+	size_t need = WIRE_HEADER_SIZE + WIRE_PAYLOAD_MAX;
+
+	if (PORT_OUT_SIZE - port->out_end < need) {
+		port->out_end -= port->out_at;
+		memmove(port->out, port->out + port->out_at, port->out_end);
+		port->out_at = 0;
+	}
+	return port->out + port->out_end + WIRE_HEADER_SIZE;
+}
+
+void port_commit(struct port *port, uint8_t type, uint8_t arg, size_t length)
+{
+	wire_header_put(port->out + port->out_end, (uint32_t)length, type, arg);
+	port->out_end += WIRE_HEADER_SIZE + length;
+}
+
+void port_send(struct port *port, uint8_t type, uint8_t arg,
+	       const void *payload, size_t length)
+{
+	uint8_t *room = port_room(port);
+
+	if (length)
+		memcpy(room, payload, length);
+	port_commit(port, type, arg, length);
+}
+
+void port_send_text(struct port *port, uint8_t type, const char *text)
+{
+	struct wire_writer w = {port_room(port), WIRE_PAYLOAD_MAX, 0};
+
+	wire_put_str(&w, text);
+	port_commit(port, type, 0, w.used);
+}
+
+bool port_is_pending(const struct port *port)
+{
+	return port->out_at < port->out_end;
+}
+
+int port_flush(struct port *port)
+{
+	while (port_is_pending(port)) {
+		ssize_t n = write(port->fd, port->out + port->out_at,
+				  port->out_end - port->out_at);
+
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+		port->out_at += (size_t)n;
+	}
+	port->out_at = port->out_end = 0;
+	return 0;
+}
+
+static void on_alarm(int number)
+{
+	(void)number; /* its only work is EINTR */
+}
+
+int port_greet(struct port *port)
+{
+	struct sigaction wake = {.sa_handler = on_alarm};
+	int r;
+
+	sigaction(SIGALRM, &wake, NULL);
+	if (fcntl(port->fd, F_SETFL, 0))
+		return -errno;
+	alarm(GREET_SECONDS);
+	ssize_t n = write(port->fd, port->out + port->out_at,
+			  port->out_end - port->out_at);
+	r = n < 0 ? -errno : 0;
+	alarm(0);
+	if (!r) {
+		port->out_at += (size_t)n;
+		r = fcntl(port->fd, F_SETFL, O_NONBLOCK) ? -errno : 0;
+	}
+	return r ? r : port_drain(port, true);
+}
+
+int port_drain(struct port *port, bool all)
+{
+	struct pollfd p = {.fd = port->fd, .events = POLLOUT};
+
+	for (;;) {
+		int r = port_flush(port);
+
+		if (r < 0)
+			return r;
+		if (all ? !port_is_pending(port) : port_has_room(port))
+			return 0;
+		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+			return -errno;
+		if (p.revents & (POLLHUP | POLLERR | POLLNVAL))
+			return -EPIPE;
+	}
+}
+
+void port_forget(struct port *port)
+{
+	port->out_at = port->out_end = 0;
+}

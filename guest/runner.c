@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "layout/base/buf.h"
+#include "layout/base/cleanup.h"
+#include "child.h"
+#include "sys.h"
+
+#define PIPE_SIZE (256 << 10)
+#define MESSAGE_MAX (2u * WIRE_JOB_MAX)
+#define SEND_WAIT_MS 10000
+
+static const char *const names[WIRE_RUN_MAX] = {
+	[WIRE_RUN_PYTHON] = "python",
+	[WIRE_RUN_NODE] = "node",
+	[WIRE_RUN_TYPESCRIPT] = "typescript",
+	[WIRE_RUN_EXEC] = "exec",
+};
+
+const char *runner_name(enum wire_runner kind)
+{
+	return names[kind];
+}
+
+static int set_nonblocking(int fd)
+{
+	return fcntl(fd, F_SETFL, O_NONBLOCK) ? -errno : 0;
+}
+
+/* The four pipes; all ends close-on-exec, ours nonblocking. */
+static int make_pipes(struct runner *r, struct err *err)
+{
+	for (int i = 0; i < PIPE_MAX; i++) {
+		int ends[2];
+		int mine = i == PIPE_IN ? 1 : 0;
+
+		if (pipe2(ends, O_CLOEXEC))
+			return err_sys(err, -errno, "cannot make a pipe");
+		r->pipe[i] = ends[mine];
+		r->theirs[i] = ends[!mine];
+		/* /dev/stdout is the program's to open */
+		if (fchown(r->theirs[i], USER_ID, USER_ID) ||
+		    set_nonblocking(r->pipe[i]) ||
+		    fcntl(r->pipe[i], F_SETPIPE_SZ, PIPE_SIZE) < 0)
+			return err_sys(err, -errno, "cannot prepare a pipe");
+	}
+	return 0;
+}
+
+static pid_t start_process(struct runner *r, int *ret_control,
+			   struct err *err)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return err_sys(err, -errno, "cannot make a control socket");
+	pid = fork();
+	if (pid == 0)
+		child_become_runner(r, ends[1]);
+	if (pid < 0)
+		err_sys(err, -errno, "cannot fork the %s runner",
+			names[r->kind]);
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return err ? err->code : -EAGAIN;
+	}
+	*ret_control = ends[0];
+	return pid;
+}
+
+int runner_start(struct runner *r, enum wire_runner kind, struct err *err)
+{
+	int e;
+
+	memset(r, 0, sizeof(*r));
+	r->kind = kind;
+	e = cgroup_open(&r->cgroup, names[kind], err);
+	if (!e)
+		e = make_pipes(r, err);
+	if (e)
+		return e;
+	r->pid = start_process(r, &r->control, err);
+	return r->pid < 0 ? r->pid : 0;
+}
+
+pid_t runner_spare(struct runner *r, int *ret_control, struct err *err)
+{
+	return start_process(r, ret_control, err);
+}
+
+int runner_wait(int control, int timeout_ms)
+{
+	struct pollfd p = {.fd = control, .events = POLLIN};
+	char byte;
+	int n = poll(&p, 1, timeout_ms);
+
+	if (n <= 0)
+		return n ? -errno : -ETIMEDOUT;
+	return read(control, &byte, 1) == 1 ? 0 : -EPIPE;
+}
+
+/* A field with its NUL. */
+static void add_text(struct buf *b, const char *text)
+{
+	buf_add(b, text, strlen(text) + 1);
+}
+
+static int build_message(struct buf *b, const char *verb,
+			 const struct wire_job *job)
+{
+	uint8_t length[4] = {0};
+	struct wire_writer w = {length, sizeof(length), 0};
+
+	b->cap = MESSAGE_MAX;
+	buf_add(b, length, sizeof(length));
+	add_text(b, verb);
+	add_text(b, job->mode == WIRE_MODE_CALL ? "call" : "script");
+	add_text(b, job->call);
+	buf_fmt(b, "%u", job->argv.count);
+	buf_add(b, "", 1);
+	for (uint32_t i = 0; i < job->argv.count; i++)
+		add_text(b, job->argv.item[i]);
+	for (uint32_t i = 0; i < job->envp.count; i++)
+		add_text(b, job->envp.item[i]);
+	if (b->failed)
+		return b->failed;
+	wire_put_u32(&w, (uint32_t)(b->len - sizeof(length)));
+	memcpy(b->data, length, sizeof(length));
+	return 0;
+}
+
+int runner_send(int control, const char *verb, const struct wire_job *job)
+{
+	auto_buf struct buf b = {0};
+	struct pollfd p = {.fd = control, .events = POLLOUT};
+	int r = build_message(&b, verb, job);
+
+	/* A message may be larger than the socket's buffer; the runner is
+	 * there to read it, but one that does not must not hold PID 1. */
+	for (size_t at = 0; !r && at < b.len;) {
+		ssize_t n = send(control, b.data + at, b.len - at,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n >= 0)
+			at += (size_t)n;
+		else if (errno != EAGAIN)
+			r = -errno;
+		else if (poll(&p, 1, SEND_WAIT_MS) == 0)
+			r = -ETIMEDOUT;
+	}
+	return r;
+}
+
+void runner_release(struct runner *r)
+{
+	fd_close(&r->control);
+	for (int i = 0; i < PIPE_MAX; i++)
+		fd_close(&r->theirs[i]);
+}

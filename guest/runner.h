@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A runner: a process that waits to become the program. It is a direct child
+ * of init, already without privilege and in its own control group, and blocks
+ * in a read of its control socket. One message turns it into the program; no
+ * fork lies between the host's RUN and the program's first instruction.
+ *
+ * Its descriptors, and no others:
+ *   0, 1, 2   pipes; they become the program's
+ *   3         control: messages in, one byte back for "ready" and "heated"
+ *   4         RESULT pipe, the write end
+ * 3 and 4 are close-on-exec once the interpreter runs.
+ *
+ * A message is a le32 length and that many bytes: texts, each ended by NUL:
+ * verb ("run", "heat"), mode ("script", "call"), function name, number of
+ * arguments, the arguments, the environment.
+ */
+#ifndef GUEST_RUNNER_H
+#define GUEST_RUNNER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "cgroup.h"
+#include "wire.h"
+
+enum runner_pipe { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_RESULT, PIPE_MAX };
+
+#define RUNNER_CONTROL_FD 3
+#define RUNNER_RESULT_FD 4
+
+struct runner {
+	enum wire_runner kind;
+	pid_t pid;             /* 0: it has ended, or never began */
+	int status;            /* of waitpid, once pid is 0 */
+	int control;           /* owned */
+	int pipe[PIPE_MAX];    /* owned; init's ends, nonblocking */
+	int theirs[PIPE_MAX];  /* owned; EXEC keeps them for its spares */
+	struct cgroup cgroup;
+};
+
+/* Starts the process. It has its pipes and its group, but is not ready. */
+int runner_start(struct runner *r, enum wire_runner kind, struct err *err);
+/* For heating: one more process of the same kind on the same pipes, which
+ * ends after its message. *ret_control is owned by the caller. */
+pid_t runner_spare(struct runner *r, int *ret_control, struct err *err);
+/* Waits for one byte, timeout_ms at most. */
+int runner_wait(int control, int timeout_ms);
+/* Sends the message that makes it the program ("run") or warms it ("heat"). */
+int runner_send(int control, const char *verb, const struct wire_job *job);
+/* Gives up this side of everything that only a start needs. */
+void runner_release(struct runner *r);
+const char *runner_name(enum wire_runner kind);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program's pipes: its output as frames, its input from frames. */
+#ifndef GUEST_STREAM_H
+#define GUEST_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "port.h"
+
+struct stream {
+	int fd;            /* owned; -1 after the pipe's end */
+	uint8_t type;      /* of the frames */
+	uint64_t limit;    /* bytes that are sent; further ones are dropped */
+	uint64_t bytes;    /* that the program wrote */
+	uint64_t dropped;  /* of these */
+};
+
+/* Moves what is in the pipe to the port, as long as that has room. Return: 0,
+ * or 1 at the pipe's end. */
+int stream_pump(struct stream *s, struct port *port);
+
+struct input_stream {
+	int fd;          /* owned; -1 when closed */
+	uint8_t *bytes;  /* owned; WIRE_STDIN_WINDOW */
+	uint32_t at, end;
+	bool ended;      /* the host has sent all */
+};
+
+int input_open(struct input_stream *in, int fd);
+/* Takes a STDIN frame. -EPROTO if it goes beyond the window. */
+int input_add(struct input_stream *in, const void *data, size_t length);
+void input_end(struct input_stream *in);
+bool input_is_pending(const struct input_stream *in);
+/* Writes what the pipe takes and acknowledges it. A program that closed its
+ * input gets nothing more, and the host is told that it was consumed. */
+void input_pump(struct input_stream *in, struct port *port);
+
+#endif
