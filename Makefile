@@ -86,17 +86,20 @@ endif
 
 all: build/fsd build/fsd-fake build/guest/init
 
+define link
+$(call say,LINK  $@)
+$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -pthread
+endef
+
 # --- products ---------------------------------------------------------------
 
 # The program has the real machines only; its twin for tests has the fake too.
 $(O)/fsd: $(COMMON) $(patsubst %.c,$(O)/%.qemu.o,$(CHOICE))
-	$(call say,LINK  $@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -pthread
+	$(link)
 
 $(O)/fsd-fake: $(COMMON) $(call objects,$(FAKE)) \
 		$(patsubst %.c,$(O)/%.fake.o,$(CHOICE))
-	$(call say,LINK  $@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -pthread
+	$(link)
 
 build/fsd build/fsd-fake: build/%: build/release/%
 	$(Q)ln -f $< $@
@@ -105,21 +108,23 @@ build/guest/init: $(GUEST_OBJECTS)
 	$(call say,LINK  $@)
 	$(Q)$(CC) -static -o $@ $^
 
-# Everything but main, so that a test pulls in what it names.
-$(O)/all.a: $(call objects,$(filter-out fsd/main.c,$(LAYOUT) $(VM) $(FAKE) \
-		$(filter-out $(CHOICE),$(FSD)))) \
+# Archives without a main, so that a test pulls in what it names: a test is
+# linked with what lies below its room. guest_x_test is the guest's, fsd_x_test
+# the daemon's.
+CORE := $(call objects,$(LAYOUT) $(VM) $(FAKE))
+$(O)/core.a: $(CORE)
+$(O)/fsd.a: $(CORE) $(call objects,$(filter-out $(CHOICE) fsd/main.c,$(FSD))) \
 		$(patsubst %.c,$(O)/%.fake.o,$(filter-out fsd/main.c,$(CHOICE)))
 $(O)/guest.a: $(call objects,$(filter-out guest/init.c,$(GUEST)))
 %.a:
 	$(Q)rm -f $@ && ar crs $@ $^
 
-$(O)/tests/unit/guest_%_test: $(O)/tests/unit/guest_%_test.o $(O)/guest.a
-	$(call say,LINK  $@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
-
-$(O)/tests/%: $(O)/tests/%.o $(O)/all.a
-	$(call say,LINK  $@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -pthread
+$(O)/tests/unit/guest_%: $(O)/tests/unit/guest_%.o $(O)/guest.a
+	$(link)
+$(O)/tests/unit/fsd_%: $(O)/tests/unit/fsd_%.o $(O)/fsd.a
+	$(link)
+$(O)/tests/%: $(O)/tests/%.o $(O)/core.a
+	$(link)
 
 # --- objects ----------------------------------------------------------------
 

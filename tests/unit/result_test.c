@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* result.json: the whole text, what is null, and what the guest may say. */
+#include "../../layout/result.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../../layout/limits.h"
+#include "tap.h"
+
+static const struct result_file files[] = {
+	{ "plots", 0, 0755, true },
+	{ "plots/a b.PNG", 1234, 0644, false },
+	{ "n\xff\n\"\\\x7f\xe6\x97\xa5.csv", 0, 04755, false },
+};
+
+static struct job_result full(void)
+{
+	return (struct job_result){
+		.job = "hello",
+		.id = "0123456789abcdef",
+		.language = "python",
+		.status = STATUS_SIGNALED,
+		.exit_code = 139,
+		.signal = 11,
+		.program_exit_code = -1,
+		.stdout_bytes = 6,
+		.stderr_dropped = 7,
+		.output = files,
+		.output_count = 3,
+		.output_dropped = 2,
+		.guest_json = "{\"value\": [1.0, 12345678901234567890]}",
+		.guest_len = 38,
+		.wall_ms = 12,
+		.user_ms = RESULT_UNKNOWN,
+		.system_ms = 1,
+		.peak_memory_bytes = 9000000,
+		.peak_processes = RESULT_UNKNOWN,
+		.queued_ms = 0,
+		.machine_ms = 1,
+		.run_ms = 12,
+		.collect_ms = 2,
+		.total_ms = 15,
+		.source = "warm",
+		.accel = "tcg",
+		.template_id = "00112233aabbccdd",
+		.created_ns = 1767323045678000000ull,
+		.started_ns = 1767323045999999999ull,
+		.ended_ns = 1767323046000000000ull,
+	};
+}
+
+static const char full_text[] =
+	"{\n"
+	"  \"schema\": 1,\n"
+	"  \"job\": \"hello\",\n"
+	"  \"id\": \"0123456789abcdef\",\n"
+	"  \"language\": \"python\",\n"
+	"  \"status\": \"signaled\",\n"
+	"  \"exit_code\": 139,\n"
+	"  \"signal\": \"SIGSEGV\",\n"
+	"  \"message\": null,\n"
+	"  \"program_exit_code\": null,\n"
+	"  \"stdout\": {\"bytes\": 6, \"dropped\": 0},\n"
+	"  \"stderr\": {\"bytes\": 0, \"dropped\": 7},\n"
+	"  \"output\": [\n"
+	"    {\"path\": \"plots\", \"bytes\": 0, \"mode\": \"0755\", "
+	"\"mime\": \"inode/directory\"},\n"
+	"    {\"path\": \"plots/a b.PNG\", \"bytes\": 1234, \"mode\": "
+	"\"0644\", \"mime\": \"image/png\"},\n"
+	"    {\"path\": \"n\\ufffd\\n\\\"\\\\\\u007f\xe6\x97\xa5.csv\", "
+	"\"bytes\": 0, \"mode\": \"4755\", \"mime\": \"text/csv\"}\n"
+	"  ],\n"
+	"  \"output_dropped\": 2,\n"
+	"  \"value\": [1.0,12345678901234567890],\n"
+	"  \"results\": null,\n"
+	"  \"error\": null,\n"
+	"  \"usage\": {\"wall_ms\": 12, \"user_ms\": null, \"system_ms\": 1, "
+	"\"peak_memory_bytes\": 9000000, \"peak_processes\": null},\n"
+	"  \"timing\": {\"queued_ms\": 0, \"machine_ms\": 1, \"run_ms\": 12, "
+	"\"collect_ms\": 2, \"total_ms\": 15},\n"
+	"  \"machine\": {\"source\": \"warm\", \"accel\": \"tcg\", "
+	"\"template\": \"00112233aabbccdd\"},\n"
+	"  \"created\": \"2026-01-02T03:04:05.678Z\",\n"
+	"  \"started\": \"2026-01-02T03:04:05.999Z\",\n"
+	"  \"ended\": \"2026-01-02T03:04:06.000Z\"\n"
+	"}\n";
+
+static void test_whole(void)
+{
+	struct job_result r = full();
+	auto_buf struct buf out = { .cap = 0 };
+
+	is_int(result_render(&r, &out), 0, "a result is rendered");
+	is_str(out.data, full_text, "every field, in order, to the byte");
+	buf_done(&out);
+	out.cap = 500;
+	is_int(result_render(&r, &out), -EFBIG, "a caller's cap holds");
+}
+
+/* The text behind a key, up to the line's end. */
+static const char *line_of(const struct job_result *r, const char *key)
+{
+	static char line[1024];
+	auto_buf struct buf out = { .cap = 0 };
+	char start[64];
+	const char *at;
+
+	if (result_render(r, &out) < 0)
+		return NULL;
+	snprintf(start, sizeof(start), "\n  \"%s\": ", key);
+	at = strstr(out.data, start);
+	if (!at)
+		return NULL;
+	at += strlen(start);
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
+	return line;
+}
+
+static void test_absent(void)
+{
+	struct job_result r = {
+		.status = STATUS_FAILED,
+		.exit_code = 125,
+		.message = "no machine could be had: \"qemu\" is missing\n",
+		.program_exit_code = 3,
+		.stdout_bytes = RESULT_UNKNOWN,
+		.wall_ms = RESULT_UNKNOWN,
+	};
+
+	is_str(line_of(&r, "job"), "null,", "no name is null");
+	is_str(line_of(&r, "status"), "\"failed\",", "a word for the end");
+	is_str(line_of(&r, "signal"), "null,", "no signal is null");
+	is_str(line_of(&r, "message"), "\"no machine could be had: \\\"qemu\\\" "
+	       "is missing\\n\",", "a message is quoted");
+	is_str(line_of(&r, "program_exit_code"), "3,", "the program's code");
+	is_str(line_of(&r, "stdout"), "{\"bytes\": null, \"dropped\": 0},",
+	       "an unknown size is null");
+	is_str(line_of(&r, "output"), "[],", "no files are an empty list");
+	is_str(line_of(&r, "value"), "null,", "no value is null");
+	is_str(line_of(&r, "machine"), "{\"source\": null, \"accel\": null, "
+	       "\"template\": null},", "no machine is three nulls");
+	is_str(line_of(&r, "ended"), "null", "no time is null");
+}
+
+static void says(const char *json, const char *value, const char *error,
+		 const char *message)
+{
+	struct job_result r = full();
+
+	r.guest_json = json;
+	r.guest_len = strlen(json);
+	is_str(line_of(&r, "value"), value, "value of %.70s", json);
+	is_str(line_of(&r, "error"), error, "error of %.70s", json);
+	is_str(line_of(&r, "message"), message, "message of %.70s", json);
+}
+
+static void test_guest(void)
+{
+	says("", "null,", "null,", "null,");
+	says("{\"value\": null}", "null,", "null,", "null,");
+	says("{\"value\": \"a\\n\"}", "\"a\\n\",", "null,", "null,");
+	says("{\"value\": {\"value\": 1e999, \"a\" : [ ]}}",
+	     "{\"value\":1e999,\"a\":[]},", "null,", "null,");
+	says("{\"error\": {\"name\": \"E\", \"value\": \"v\", \"traceback\": "
+	     "\"T\\n\", \"x\": 1}}", "null,", "{\"name\": \"E\", \"value\": "
+	     "\"v\", \"traceback\": \"T\\n\"},", "null,");
+	says("{\"error\": {\"name\": 3}}", "null,", "{\"name\": null, "
+	     "\"value\": null, \"traceback\": null},", "null,");
+	says("{\"error\": \"E\"}", "null,", "null,", "null,");
+	says("[1]", "null,", "null,", "\"the program's value was not kept: it "
+	     "is not an object\",");
+	says("{\"value\": 1", "null,", "null,", "\"the program's value was not "
+	     "kept: the JSON text ends too early, at byte 11\",");
+	says("{\"value\": 1}\n{\"value\": 2}", "null,", "null,", "\"the "
+	     "program's value was not kept: line 2, column 1: end of file "
+	     "expected near '{'\",");
+	says("{\"value\": 1, \"value\": 2}", "null,", "null,", "\"the "
+	     "program's value was not kept: line 1, column 20: duplicate "
+	     "object key near '\\\"value\\\"'\",");
+	says("{\"value\": 1}, \"exit_code\": 0, \"x\": {\"y\": 2}", "null,",
+	     "null,", "\"the program's value was not kept: line 1, column 13: "
+	     "end of file expected near ','\",");
+	says("{\"value\": \"\xff\"}", "null,", "null,", "\"the program's value "
+	     "was not kept: byte 11 (0xff) is not valid UTF-8\",");
+	says("{\"value\": NaN}", "null,", "null,", "\"the program's value was "
+	     "not kept: line 1, column 13: invalid token near 'NaN'\",");
+}
+
+static void test_guest_bounds(void)
+{
+	struct job_result r = full();
+	size_t len = LIMIT_VALUE_BYTES + 1;
+	char *text = calloc(1, len + 1);
+	size_t at;
+
+	if (!text)
+		abort();
+	memset(text, ' ', len);
+	r.guest_json = text;
+	r.guest_len = len;
+	is_str(line_of(&r, "message"), "\"the program's value was not kept: it "
+	       "has 16777217 bytes; at most 16777216 are kept\",",
+	       "a value that is too big is not kept");
+	at = (size_t)sprintf(text, "{\"value\":");
+	memset(text + at, '[', 255);
+	memset(text + at + 255, ']', 255);
+	strcpy(text + at + 510, "}");
+	r.guest_len = strlen(text);
+	is_str(line_of(&r, "message"), "null,", "256 levels are kept");
+	memset(text + at, '[', 1000);
+	memset(text + at + 1000, ']', 1000);
+	strcpy(text + at + 2000, "}");
+	r.guest_len = strlen(text);
+	is_str(line_of(&r, "value"), "null,", "1001 levels are not");
+	r.message = "it ran";
+	is_str(line_of(&r, "message"), "\"it ran; the program's value was not "
+	       "kept: byte 264: nested deeper than 256 levels\",",
+	       "and the message has both sentences");
+	free(text);
+}
+
+static void test_mime(void)
+{
+	is_str(mime_by_name("a.csv"), "text/csv", "csv");
+	is_str(mime_by_name("a.tar.gz"), "application/gzip", "tar.gz");
+	is_str(mime_by_name("d.png/a"), "application/octet-stream",
+	       "a directory's ending does not count");
+	is_str(mime_by_name(".png"), "application/octet-stream",
+	       "a hidden file has no ending");
+	is_str(mime_by_name("d/.png"), "application/octet-stream",
+	       "nor has one in a directory");
+	is_str(mime_by_name(""), "application/octet-stream", "no name");
+	is_str(mime_by_name("a."), "application/octet-stream", "no ending");
+}
+
+static void test_time(void)
+{
+	char room[32];
+
+	time_render(0, room);
+	is_str(room, "1970-01-01T00:00:00.000Z", "the epoch");
+	time_render(1709210096001999999ull, room);
+	is_str(room, "2024-02-29T12:34:56.001Z", "a leap day, cut to ms");
+	time_render(UINT64_MAX - 1, room);
+	is_str(room, "2554-07-21T23:34:33.709Z", "the last one");
+}
+
+int main(void)
+{
+	test_whole();
+	test_absent();
+	test_guest();
+	test_guest_bounds();
+	test_mime();
+	test_time();
+	return done_testing();
+}
