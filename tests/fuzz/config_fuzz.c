@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config.json from hostile bytes. What must hold: every refusal has a sentence
+ * that begins with the file's name, and every config that is taken keeps the
+ * schema's promises.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../layout/layout.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_strings(const struct config_strings *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		check(s->item[i] != NULL);
+	check(!s->item || !s->item[s->count]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct config_limits limits = { 3600000, 1024, 2 };
+	struct job_config c;
+	struct err err = { .code = 0 };
+	int r = config_parse((const char *)data, size, &limits, &c, &err);
+
+	if (r < 0) {
+		check(err.code == r);
+		check(!strncmp(err.text, "config.json: ", 13));
+		return 0;
+	}
+	check(r == 0);
+	check(c.timeout_ms >= 100 && c.timeout_ms <= limits.timeout_ms);
+	check(c.grace_ms <= 60000);
+	check(c.memory_mb >= 32 && c.memory_mb <= limits.memory_mb);
+	check(c.cpus >= 1 && c.cpus <= limits.cpus);
+	check(c.processes >= 1 && c.processes <= LIMIT_PROCESSES);
+	check(c.call != NULL && c.mode < JOB_MODE_MAX);
+	check((c.mode == MODE_COMMAND) == (c.command.count > 0));
+	check(!c.input_json || strlen(c.input_json) == c.input_len);
+	check_strings(&c.args);
+	check_strings(&c.env);
+	check_strings(&c.inputs);
+	check_strings(&c.command);
+	config_done(&c);
+	return 0;
+}
