@@ -53,7 +53,7 @@ PKG_CFLAGS := $(filter-out -D_FILE_OFFSET_BITS=%,\
 	$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
 PKG_LIBS := $(shell pkg-config --libs $(LIBRARIES) 2>/dev/null)
 
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(WARN) \
+ALL_CFLAGS = -std=c11 -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(WARN) \
 	$(FLAGS_$(VARIANT)) $(PKG_CFLAGS) $(CFLAGS)
 ALL_LDFLAGS = $(LINK_$(VARIANT)) -Wl,--as-needed $(LDFLAGS)
 
@@ -143,7 +143,7 @@ $(O)/%.fake.o: %.c
 $(O)/%.o: %.c
 	$(call compile,$(ALL_CFLAGS))
 build/guest/%.o: %.c
-	$(call compile,-std=c11 -D_GNU_SOURCE $(WARN) -O2 -g \
+	$(call compile,-std=c11 -D_GNU_SOURCE -I. $(WARN) -O2 -g \
 		-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fno-pie)
 
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one fork of this room: before there is a thread, a loop or a mount. */
+#include "background.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int open_log(const char *state_dir)
+{
+	char path[PATH_MAX];
+
+	mkdir(state_dir, 0700); /* store_open() says what is wrong with it */
+	snprintf(path, sizeof(path), "%s/fsd.log", state_dir);
+	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+static int child(const struct mount_options *options, int ready_fd)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct ready ready = { .fd = ready_fd,
+			       .log_fd = open_log(options->state_dir) };
+
+	setsid();
+	if (options->die_with_parent)
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+	}
+	return serve(options, &ready);
+}
+
+static int wait_ready(int fd, pid_t pid)
+{
+	int status;
+	char byte;
+
+	if (read(fd, &byte, 1) == 1)
+		return 0;
+	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	    WEXITSTATUS(status))
+		return WEXITSTATUS(status);
+	return 1;
+}
+
+int serve_in_background(const struct mount_options *options, pid_t *ret_pid)
+{
+	int pipefd[2], r;
+	pid_t pid;
+
+	if (pipe2(pipefd, O_CLOEXEC) < 0)
+		return complain("mount", 1, "%s", strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		return complain("mount", 1, "%s", strerror(errno));
+	if (pid == 0) {
+		close(pipefd[0]);
+		_exit(child(options, pipefd[1]));
+	}
+	close(pipefd[1]);
+	r = wait_ready(pipefd[0], pid);
+	close(pipefd[0]);
+	if (r == 0 && ret_pid)
+		*ret_pid = pid;
+	return r;
+}

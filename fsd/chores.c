@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "chores.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+struct chores {
+	struct loop *loop;
+	pthread_t thread;
+	pthread_mutex_t lock; /* guards todo, finished, quit */
+	pthread_cond_t wake;
+	struct list todo, finished; /* of struct task */
+	struct loop_call call;      /* runs on_finished; posted when !posted */
+	bool posted, quit;
+};
+
+/* Hands finished tasks back, one batch for any number of them. */
+static void on_finished(struct loop_call *c)
+{
+	struct chores *w = c->arg;
+	struct list batch;
+
+	list_init(&batch);
+	pthread_mutex_lock(&w->lock);
+	list_for_each(pos, tmp, &w->finished) {
+		list_del(pos);
+		list_add_tail(&batch, pos);
+	}
+	w->posted = false;
+	pthread_mutex_unlock(&w->lock);
+	list_for_each(pos, tmp, &batch) {
+		struct task *t = list_entry(pos, struct task, node);
+
+		list_del(pos);
+		t->done(t, t->result);
+	}
+}
+
+static struct task *next_task(struct chores *w)
+{
+	struct task *t;
+
+	while (list_empty(&w->todo) && !w->quit)
+		pthread_cond_wait(&w->wake, &w->lock);
+	t = list_first(&w->todo, struct task, node);
+	if (t)
+		list_del(&t->node);
+	return t;
+}
+
+static void *thread_main(void *arg)
+{
+	struct chores *w = arg;
+	struct task *t;
+
+	pthread_mutex_lock(&w->lock);
+	while ((t = next_task(w))) {
+		pthread_mutex_unlock(&w->lock);
+		t->result = t->work(t);
+		pthread_mutex_lock(&w->lock);
+		list_add_tail(&w->finished, &t->node);
+		if (!w->posted && !w->quit) {
+			w->posted = true;
+			loop_post(w->loop, &w->call);
+		}
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+int chores_new(struct loop *loop, struct chores **ret_chores)
+{
+	struct chores *w = calloc(1, sizeof(*w));
+	sigset_t all, old;
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	w->loop = loop;
+	w->call = (struct loop_call){ .fn = on_finished, .arg = w };
+	list_init(&w->todo);
+	list_init(&w->finished);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wake, NULL);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals go to the loop */
+	r = pthread_create(&w->thread, NULL, thread_main, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r) {
+		free(w);
+		return -r;
+	}
+	*ret_chores = w;
+	return 0;
+}
+
+void chores_add(struct chores *w, struct task *t)
+{
+	pthread_mutex_lock(&w->lock);
+	list_add_tail(&w->todo, &t->node);
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void chores_free(struct chores *w)
+{
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->quit = true;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	loop_call_del(&w->call);
+	on_finished(&w->call);
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->wake);
+	free(w);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fsd doctor: a table of checks, each with what was found and the remedy. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "paths.h"
+
+enum verdict { GOOD, POOR, BAD };
+
+struct finding {
+	enum verdict verdict;
+	char text[600]; /* what was found; for POOR and BAD also the remedy */
+};
+
+static void found(struct finding *f, enum verdict verdict, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void found(struct finding *f, enum verdict verdict, const char *fmt, ...)
+{
+	va_list ap;
+
+	f->verdict = verdict;
+	va_start(ap, fmt);
+	vsnprintf(f->text, sizeof(f->text), fmt, ap);
+	va_end(ap);
+}
+
+static void check_fuse(struct finding *f)
+{
+	auto_close int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		found(f, BAD,
+		      "/dev/fuse: %s; run `modprobe fuse` as root, or pass the "
+		      "device into this container",
+		      strerror(errno));
+	else
+		found(f, GOOD, "/dev/fuse can be opened");
+}
+
+static bool in_path(const char *name)
+{
+	const char *path = getenv("PATH");
+	auto_free char *copy = strdup(path ? path : "/usr/bin:/bin");
+	char full[PATH_MAX], *save = NULL;
+
+	if (!copy)
+		return false;
+	for (char *dir = strtok_r(copy, ":", &save); dir;
+	     dir = strtok_r(NULL, ":", &save)) {
+		snprintf(full, sizeof(full), "%s/%s", dir, name);
+		if (access(full, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void check_mount(struct finding *f)
+{
+	if (geteuid() == 0)
+		found(f, GOOD, "root may mount");
+	else if (in_path("fusermount3"))
+		found(f, GOOD, "fusermount3 mounts for this user");
+	else
+		found(f, BAD,
+		      "this user cannot mount; install the package fuse3 "
+		      "(fusermount3), or run as root");
+}
+
+static void check_qemu(struct finding *f)
+{
+	char version[32];
+	struct err err = { 0 };
+
+	if (vm_qemu_version(NULL, version, &err) < 0)
+		found(f, BAD, "%s", err.text);
+	else
+		found(f, GOOD, "QEMU %s", version);
+}
+
+static void check_image(struct finding *f)
+{
+	auto_free char *dir = default_image_dir();
+	auto_buf struct buf text = { 0 };
+	struct err err = { 0 };
+
+	if (!dir)
+		found(f, BAD, "%s", strerror(ENOMEM));
+	else if (vm_image_verify(dir, &text, &err) < 0)
+		found(f, BAD, "%s; `make image` in the sources builds it",
+		      err.text);
+	else
+		found(f, GOOD, "%s is whole", dir);
+}
+
+static void check_kvm(struct finding *f)
+{
+	if (access("/dev/kvm", R_OK | W_OK) < 0)
+		found(f, POOR,
+		      "/dev/kvm: %s; machines run under emulation (TCG), which "
+		      "works and is slower; for KVM, enable it on the host and "
+		      "give this user the device",
+		      strerror(errno));
+	else
+		found(f, GOOD,
+		      "/dev/kvm can be opened; the first mount finds out by a "
+		      "real boot whether it works, and says so in .fsd/health");
+}
+
+static int nearest_dir(char *path, struct statvfs *ret_st)
+{
+	while (statvfs(path, ret_st) < 0) {
+		char *slash = strrchr(path, '/');
+
+		if (errno != ENOENT || !slash || slash == path)
+			return -errno;
+		*slash = '\0';
+	}
+	return 0;
+}
+
+static void check_state(struct finding *f)
+{
+	auto_free char *dir = default_state_dir();
+	auto_free char *where = dir ? strdup(dir) : NULL;
+	struct statvfs st;
+	uint64_t mib;
+	int r = where ? nearest_dir(where, &st) : -ENOMEM;
+
+	if (r < 0) {
+		found(f, BAD, "the state directory %s: %s; choose another with "
+			      "--state",
+		      dir ? dir : "?", strerror(-r));
+		return;
+	}
+	mib = (uint64_t)st.f_bavail * st.f_frsize >> 20;
+	if (access(where, W_OK) < 0)
+		found(f, BAD,
+		      "the state directory %s cannot be written; choose "
+		      "another with --state",
+		      dir);
+	else if (mib < 1024)
+		found(f, BAD,
+		      "%s has %llu MiB free; a template needs 1 GiB: make "
+		      "room, or choose another place with --state",
+		      where, (unsigned long long)mib);
+	else
+		found(f, GOOD, "%s, %llu MiB free", dir,
+		      (unsigned long long)mib);
+}
+
+static void check_memory(struct finding *f)
+{
+	struct sysinfo info;
+	uint64_t mib = 0;
+
+	if (sysinfo(&info) == 0)
+		mib = (uint64_t)info.totalram * info.mem_unit >> 20;
+	if (mib < 1024)
+		found(f, POOR,
+		      "%llu MiB of memory; a warm machine takes 100 MiB and a "
+		      "job its memory_mb: use a small --pool",
+		      (unsigned long long)mib);
+	else
+		found(f, GOOD, "%llu MiB, %ld CPUs", (unsigned long long)mib,
+		      sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static const struct check {
+	const char *name;
+	void (*fn)(struct finding *f);
+} checks[] = {
+	{ "fuse", check_fuse },	   { "mount", check_mount },
+	{ "qemu", check_qemu },	   { "image", check_image },
+	{ "accel", check_kvm },	   { "state", check_state },
+	{ "memory", check_memory },
+};
+
+static const char *const verdict_names[] = {
+	[GOOD] = "ok", [POOR] = "note", [BAD] = "MISSING",
+};
+
+int command_doctor(int argc, char **argv)
+{
+	bool bad = false;
+
+	(void)argv;
+	if (argc != 1)
+		return usage("doctor");
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		struct finding f = { 0 };
+
+		checks[i].fn(&f);
+		bad |= f.verdict == BAD;
+		printf("%-8s %-8s %s\n", checks[i].name,
+		       verdict_names[f.verdict], f.text);
+	}
+	printf(bad ? "jobs cannot run yet\n" : "jobs can run\n");
+	return bad ? 1 : 0;
+}

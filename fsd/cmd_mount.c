@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fsd mount, fsd umount. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "background.h"
+#include "commands.h"
+#include "paths.h"
+
+enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
+       OPT_OTHER, OPT_DAEMON, OPT_LEVEL };
+
+static const struct option long_options[] = {
+	{ "state", required_argument, NULL, OPT_STATE },
+	{ "image", required_argument, NULL, OPT_IMAGE },
+	{ "accel", required_argument, NULL, OPT_ACCEL },
+	{ "pool", required_argument, NULL, OPT_POOL },
+	{ "max-machines", required_argument, NULL, OPT_MAX },
+	{ "policy", required_argument, NULL, OPT_POLICY },
+	{ "allow-other", no_argument, NULL, OPT_OTHER },
+	{ "daemon", no_argument, NULL, OPT_DAEMON },
+	{ "log-level", required_argument, NULL, OPT_LEVEL },
+	{ 0 },
+};
+
+static int set_accel(struct mount_options *o, const char *text)
+{
+	for (int i = 0; i < VM_ACCEL_MAX; i++) {
+		if (!strcmp(vm_accel_names[i], text)) {
+			o->accel = (enum vm_accel)i;
+			return 0;
+		}
+	}
+	return complain("mount", 2,
+			"--accel is \"%s\"; it must be auto, kvm or tcg", text);
+}
+
+static int set_number(unsigned *ret, const char *name, const char *text,
+		      unsigned min)
+{
+	uint64_t n;
+
+	if (parse_u64(text, min, 10000, &n) < 0)
+		return complain("mount", 2,
+				"%s is \"%s\"; it must be a number from %u to "
+				"10000",
+				name, text, min);
+	*ret = (unsigned)n;
+	return 0;
+}
+
+static int set_policy(struct mount_options *o, const char *text)
+{
+	o->permissive = !strcmp(text, "permissive");
+	if (!o->permissive && strcmp(text, "strict") != 0)
+		return complain("mount", 2,
+				"--policy is \"%s\"; it must be strict or "
+				"permissive",
+				text);
+	return 0;
+}
+
+static int set_level(const char *text)
+{
+	int level = log_level_parse(text);
+
+	if (level < 0)
+		return complain("mount", 2,
+				"--log-level is \"%s\"; it must be error, warn, "
+				"info or debug",
+				text);
+	log_set_level((enum log_level)level);
+	return 0;
+}
+
+/* Return: 0 or the exit code. */
+static int one_option(struct mount_options *o, int opt)
+{
+	switch (opt) {
+	case OPT_STATE:
+		o->state_dir = optarg;
+		return 0;
+	case OPT_IMAGE:
+		o->image_dir = optarg;
+		return 0;
+	case OPT_ACCEL:
+		return set_accel(o, optarg);
+	case OPT_POOL:
+		return set_number(&o->pool, "--pool", optarg, 0);
+	case OPT_MAX:
+		return set_number(&o->max_machines, "--max-machines", optarg,
+				  1);
+	case OPT_POLICY:
+		return set_policy(o, optarg);
+	case OPT_OTHER:
+		o->allow_other = true;
+		return 0;
+	case OPT_DAEMON:
+		o->daemonize = true;
+		return 0;
+	case OPT_LEVEL:
+		return set_level(optarg);
+	default:
+		return usage("mount");
+	}
+}
+
+static int parse(int argc, char **argv, struct mount_options *o)
+{
+	int opt, r = 0;
+
+	while (r == 0 && (opt = getopt_long(argc, argv, "", long_options,
+					    NULL)) != -1)
+		r = one_option(o, opt);
+	if (r == 0 && optind != argc - 1)
+		r = complain("mount", usage("mount"),
+			     "it takes exactly one mount point");
+	return r;
+}
+
+int command_mount(int argc, char **argv)
+{
+	struct mount_options o = { .pool = UINT32_MAX };
+	int r = parse(argc, argv, &o);
+
+	if (r)
+		return r;
+	o.mountpoint = absolute_path(argv[optind]);
+	if (!o.mountpoint)
+		return complain("mount", 1, "the mount point %s: %s",
+				argv[optind], strerror(errno));
+	mount_options_defaults(&o);
+	return o.daemonize ? serve_in_background(&o, NULL) : serve(&o, NULL);
+}
+
+/* --- umount ------------------------------------------------------------------ */
+
+/* The daemon behind a mount, by the attribute that it shows there. */
+static int daemon_of(const char *mnt, pid_t *ret_pid)
+{
+	char text[32];
+	ssize_t n = getxattr(mnt, "user.fsd.pid", text, sizeof(text) - 1);
+
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	*ret_pid = (pid_t)strtol(text, NULL, 10);
+	return *ret_pid > 0 ? 0 : -ESRCH;
+}
+
+static int wait_for_end(int pidfd)
+{
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+	while (poll(&p, 1, -1) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+static int umount_options(int argc, char **argv, bool *ret_now)
+{
+	static const struct option options[] = {
+		{ "now", no_argument, NULL, 'n' },
+		{ 0 },
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (opt != 'n')
+			return usage("umount");
+		*ret_now = true;
+	}
+	return optind == argc - 1 ? 0 : usage("umount");
+}
+
+int command_umount(int argc, char **argv)
+{
+	auto_close int pidfd = -1;
+	bool now = false;
+	pid_t pid = -1;
+	int r = umount_options(argc, argv, &now);
+
+	if (r)
+		return r;
+	r = daemon_of(argv[optind], &pid);
+	if (r == -ENOTCONN)
+		return complain("umount", 1,
+				"%s: the fsd of this mount is dead; `umount %s` "
+				"takes it away",
+				argv[optind], argv[optind]);
+	if (r < 0)
+		return complain("umount", 1, "%s is not a mount of fsd%s%s",
+				argv[optind], r == -ENODATA ? "" : ": ",
+				r == -ENODATA ? "" : strerror(-r));
+	pidfd = pidfd_open(pid, 0);
+	if (pidfd < 0 ||
+	    pidfd_send_signal(pidfd, now ? SIGTERM : SIGUSR1, NULL, 0) < 0)
+		return complain("umount", 1, "fsd (process %d): %s", (int)pid,
+				strerror(errno));
+	r = wait_for_end(pidfd);
+	return r < 0 ? complain("umount", 1, "%s", strerror(-r)) : 0;
+}

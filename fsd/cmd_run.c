@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fsd run: one job from the shell. It is a client of the mount like any other:
+ * it makes a draft, renames it, copies the .follow files to its own streams
+ * and reads exit_code. Without a mount it starts a private one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "run_client.h"
+
+static int bad_env(const char *text)
+{
+	return complain("run", 2, "-e is \"%s\"; it must be NAME=VALUE", text);
+}
+
+static int parse(int argc, char **argv, struct run_client *c)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "mount", required_argument, NULL, 'M' },
+		{ 0 },
+	};
+	int opt;
+
+	/* "+": what follows FILE belongs to the program. */
+	while ((opt = getopt_long(argc, argv, "+l:t:m:e:", options, NULL)) !=
+	       -1) {
+		switch (opt) {
+		case 'l':
+			c->language = optarg;
+			break;
+		case 't':
+			c->timeout = optarg;
+			break;
+		case 'm':
+			c->memory = optarg;
+			break;
+		case 'e':
+			if (!strchr(optarg, '='))
+				return bad_env(optarg);
+			if (c->env_count == ARRAY_SIZE(c->env))
+				return complain("run", 2, "too many -e");
+			c->env[c->env_count++] = optarg;
+			break;
+		case 'j':
+			c->json = true;
+			break;
+		case 'M':
+			c->mount = optarg;
+			break;
+		default:
+			return usage("run");
+		}
+	}
+	if (optind >= argc)
+		return usage("run");
+	c->file = argv[optind];
+	c->args = argv + optind + 1;
+	c->arg_count = (unsigned)(argc - optind - 1);
+	return 0;
+}
+
+int command_run(int argc, char **argv)
+{
+	struct run_client c = { 0 };
+	int r = parse(argc, argv, &c);
+
+	return r ? r : run_client(&c);
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "commit.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "event.h"
+#include "run.h"
+
+/* What looking at a job comes to. */
+enum verdict {
+	WAITING, /* something is not there or not complete yet */
+	WRONG,   /* err has the sentence */
+	READY,
+};
+
+/* --- reading an input whole ---------------------------------------------- */
+
+static int read_all(const struct node *node, uint64_t limit, struct buf *ret)
+{
+	auto_close int fd = node_open(node, O_RDONLY);
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	ret->cap = limit + 1;
+	do {
+		size_t step = MIN(limit + 1 - ret->len, (size_t)65536);
+
+		if (buf_reserve(ret, step) < 0)
+			return -ENOMEM;
+		n = read(fd, ret->data + ret->len, step);
+		if (n < 0)
+			return -errno;
+		ret->len += (size_t)n;
+	} while (n > 0 && ret->len <= limit);
+	return 0;
+}
+
+static int parse_config(struct job *job, struct node *node,
+			struct job_config *ret, struct err *err)
+{
+	auto_buf struct buf text = { 0 };
+	int r = read_all(node, LIMIT_CONFIG_BYTES, &text);
+
+	if (r < 0)
+		return err_sys(err, r, "config.json: cannot be read");
+	return config_parse(text.data ? text.data : "", text.len,
+			    &job->d->options->limits, ret, err);
+}
+
+/* --- the parts ------------------------------------------------------------ */
+
+/* "code.py, code.js" of all files that are a program's by their name. */
+struct candidates {
+	struct node *known, *bare, *unknown;
+	unsigned programs; /* known and bare ones */
+	bool open;         /* somebody is still writing one */
+	char names[160];
+};
+
+static void consider(struct candidates *c, struct node *n)
+{
+	enum code_kind kind = n->is_dir ? CODE_NO : code_kind(n->name);
+	size_t used = strlen(c->names);
+
+	if (kind == CODE_NO)
+		return;
+	if (n->writers)
+		c->open = true;
+	if (kind == CODE_UNKNOWN) {
+		c->unknown = n;
+		return;
+	}
+	if (kind == CODE_KNOWN)
+		c->known = n;
+	else
+		c->bare = n;
+	c->programs++;
+	snprintf(c->names + used, sizeof(c->names) - used, "%s%s",
+		 used ? " and " : "", n->name);
+}
+
+static enum verdict no_program(const struct candidates *c,
+			       const struct job_config *config,
+			       struct node **ret_code, struct err *err)
+{
+	if (!c->unknown)
+		return WAITING;
+	if (config->lang) { /* the config says what it is */
+		*ret_code = c->unknown;
+		return READY;
+	}
+	err_set(err, -EINVAL,
+		"%s: no language has this ending; a program is code with one "
+		"of %s, or \"language\" in config.json names it",
+		c->unknown->name, lang_extensions_text());
+	return WRONG;
+}
+
+static enum verdict find_code(struct job *job, const struct job_config *config,
+			      struct node **ret_code, struct err *err)
+{
+	struct candidates c = { 0 };
+
+	*ret_code = NULL;
+	if (node_load(job->files) < 0)
+		return WAITING;
+	list_for_each(pos, tmp, &job->files->children)
+		consider(&c, list_entry(pos, struct node, sibling));
+	if (config->mode == MODE_COMMAND) {
+		if (!c.programs)
+			return READY;
+		err_set(err, -EINVAL,
+			"%s: with \"mode\": \"command\" there is no code file; "
+			"remove it, or the mode",
+			c.names);
+		return WRONG;
+	}
+	if (c.programs > 1) {
+		err_set(err, -EINVAL,
+			"%s: there is more than one program; exactly one "
+			"code.* file is allowed",
+			c.names);
+		return WRONG;
+	}
+	if (c.open)
+		return WAITING;
+	if (!c.programs)
+		return no_program(&c, config, ret_code, err);
+	*ret_code = c.known ? c.known : c.bare;
+	return READY;
+}
+
+static struct node *find_path(struct job *job, const char *path)
+{
+	auto_free char *copy = strdup(path);
+	struct node *node = job->files;
+	char *save = NULL;
+
+	if (!copy)
+		return NULL;
+	for (char *part = strtok_r(copy, "/", &save); part && node;
+	     part = strtok_r(NULL, "/", &save))
+		node = node->is_dir ? node_find(node, part) : NULL;
+	return node;
+}
+
+static enum verdict check_inputs(struct job *job,
+				 const struct job_config *config,
+				 struct err *err)
+{
+	for (size_t i = 0; i < config->inputs.count; i++) {
+		struct node *node = find_path(job, config->inputs.item[i]);
+
+		if (!node || node->writers)
+			return WAITING;
+	}
+	if (config->input_json && node_find(job->files, "input.json")) {
+		err_set(err, -EINVAL,
+			"config.json: \"input\" is given and there is a file "
+			"input.json as well; only one of them is allowed");
+		return WRONG;
+	}
+	if (config->stdin_text && node_find(job->files, "stdin")) {
+		err_set(err, -EINVAL,
+			"config.json: \"stdin\" is given and there is a file "
+			"stdin as well; only one of them is allowed");
+		return WRONG;
+	}
+	return READY;
+}
+
+/* --- the program's own text ------------------------------------------------ */
+
+static const char bom[] = { (char)0xef, (char)0xbb, (char)0xbf };
+
+static bool is_blank(const struct buf *text, size_t from)
+{
+	for (size_t i = from; i < text->len; i++)
+		if (!isspace((unsigned char)text->data[i]))
+			return false;
+	return true;
+}
+
+static enum verdict check_text(struct run_spec *spec, const struct buf *text,
+			       struct err *err)
+{
+	const char *name = spec->code->name;
+	bool shebang;
+
+	if (text->len >= sizeof(bom) && !memcmp(text->data, bom, sizeof(bom)))
+		spec->code_skip = sizeof(bom);
+	if (text->len > LIMIT_CODE_BYTES) {
+		err_set(err, -EFBIG,
+			"%s: the program is larger than 1 MiB; put data into "
+			"other files",
+			name);
+		return WRONG;
+	}
+	if (is_blank(text, spec->code_skip)) {
+		err_set(err, -EINVAL, "%s: the program is empty", name);
+		return WRONG;
+	}
+	shebang = text->len >= spec->code_skip + 2 &&
+		  !memcmp(text->data + spec->code_skip, "#!", 2);
+	if (!spec->lang && !shebang) {
+		err_set(err, -EINVAL,
+			"%s: it does not begin with #! and config.json has no "
+			"\"language\"; one of the two is needed",
+			name);
+		return WRONG;
+	}
+	return READY;
+}
+
+static enum verdict check_code(struct run_spec *spec, struct err *err)
+{
+	auto_buf struct buf text = { 0 };
+	int r;
+
+	if (!spec->code)
+		return READY;
+	spec->lang = spec->config.lang ? spec->config.lang
+				       : lang_by_file(spec->code->name);
+	if (spec->config.mode == MODE_CALL &&
+	    (!spec->lang || !spec->lang->callable)) {
+		err_set(err, -EINVAL,
+			"config.json: \"mode\" is \"call\", which %s does not "
+			"have; python, javascript and typescript do",
+			spec->lang ? spec->lang->name : spec->code->name);
+		return WRONG;
+	}
+	r = read_all(spec->code, LIMIT_CODE_BYTES, &text);
+	if (r < 0) {
+		err_sys(err, r, "%s: cannot be read", spec->code->name);
+		return WRONG;
+	}
+	return check_text(spec, &text, err);
+}
+
+/* --- the whole -------------------------------------------------------------- */
+
+static enum verdict get_config(struct job *job, bool by_ctl,
+			       struct job_config *ret, struct err *err)
+{
+	struct node *node = node_find(job->files, "config.json");
+
+	if (!node || node->is_dir) {
+		if (!by_ctl)
+			return WAITING;
+		return config_defaults(ret) < 0 ? WAITING : READY;
+	}
+	if (node->writers)
+		return WAITING;
+	return parse_config(job, node, ret, err) < 0 ? WRONG : READY;
+}
+
+/* On READY *spec is to be given to run_start(). */
+static enum verdict examine(struct job *job, bool by_ctl, struct run_spec *spec,
+			    struct err *err)
+{
+	enum verdict v = get_config(job, by_ctl, &spec->config, err);
+
+	if (v != READY)
+		return v;
+	v = find_code(job, &spec->config, &spec->code, err);
+	if (v == READY)
+		v = check_inputs(job, &spec->config, err);
+	if (v == READY)
+		v = check_code(spec, err);
+	if (v == READY && spec->config.manual && !by_ctl)
+		v = WAITING;
+	if (v != READY)
+		run_spec_done(spec);
+	return v;
+}
+
+static void refuse(struct job *job, const struct err *err)
+{
+	bool same = job->meta.state == JOB_REFUSED && job->error &&
+		    !strncmp(job->error, err->text, strlen(err->text));
+
+	face_set_error(job->d, job->meta.uid, job->meta.name, err->text);
+	if (same)
+		return;
+	job_set_error(job, err->text);
+	job_log(job, "refused: %s", err->text);
+	job->d->count.refused++;
+	job_post(job, EV_REFUSE);
+}
+
+static int start(struct job *job, struct run_spec *spec, struct err *err)
+{
+	int r;
+
+	if (job->d->draining) {
+		run_spec_done(spec);
+		return err_set(err, -ESHUTDOWN,
+			       "fsd is draining: no new job starts; write "
+			       "resume to .fsd/ctl, then start to ctl");
+	}
+	r = run_start(job, spec, err);
+	if (r < 0)
+		return r;
+	log_debug("job %s: queued", job->meta.name);
+	return 0;
+}
+
+void commit_evaluate(struct job *job, bool config_closed)
+{
+	struct run_spec spec = { 0 };
+	struct err err = { 0 };
+	enum verdict v;
+
+	if (job->removed || job_is_frozen(job))
+		return;
+	if (job->meta.state == JOB_DONE && !config_closed)
+		return;
+	v = examine(job, false, &spec, &err);
+	if (v == READY && job_name_is_draft(job->meta.name)) {
+		run_spec_done(&spec);
+		v = WAITING;
+	}
+	if (v == READY && start(job, &spec, &err) < 0)
+		v = WRONG;
+	if (v == WRONG) {
+		refuse(job, &err);
+	} else if (v == WAITING && job->meta.state == JOB_REFUSED) {
+		job_set_error(job, NULL);
+		job_post(job, EV_REOPEN);
+	}
+}
+
+int commit_start(struct job *job, struct err *err)
+{
+	struct run_spec spec = { 0 };
+	enum verdict v;
+	int r = -EINVAL;
+
+	if (job_is_frozen(job))
+		return err_set(err, -EBUSY, "ctl: the job is %s already",
+			       state_name(job->meta.state));
+	if (job_name_is_draft(job->meta.name))
+		return err_set(err, -EINVAL,
+			       "ctl: a job whose name begins with \".\" is "
+			       "being prepared and never starts; rename it");
+	*err = (struct err){ 0 };
+	v = examine(job, true, &spec, err);
+	if (v == READY)
+		r = start(job, &spec, err);
+	if (v == WAITING)
+		return err_set(err, -EINVAL,
+			       "ctl: the job is not complete: it needs exactly "
+			       "one closed code.* file and its \"inputs\"");
+	if (r < 0 && v == WRONG)
+		refuse(job, err);
+	return r;
+}
+
+int commit_precheck(struct job *job, struct node *node)
+{
+	struct job_config config;
+	struct stat st;
+	int r;
+
+	if (node->parent != job->files || node->is_dir)
+		return 0;
+	if (!strcmp(node->name, "config.json")) {
+		struct err err = { 0 };
+
+		r = parse_config(job, node, &config, &err);
+		if (r == 0)
+			config_done(&config);
+		if (r < 0 && r != -ENODATA)
+			face_set_error(job->d, job->meta.uid, job->meta.name,
+				       err.text);
+		return r == -EINVAL || r == -EFBIG ? r : 0;
+	}
+	if (code_kind(node->name) == CODE_NO || node_stat(node, &st) < 0)
+		return 0;
+	return st.st_size > (off_t)LIMIT_CODE_BYTES ? -EFBIG : 0;
+}

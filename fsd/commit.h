@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When does a job start? Whenever an input changed for good (closed after
+ * writing, renamed, removed), commit_evaluate() looks at the whole job: all
+ * parts complete and right -> it is queued; complete and wrong -> refused,
+ * with a sentence; else it stays a draft. Nothing else starts or refuses.
+ */
+#ifndef FSD_COMMIT_H
+#define FSD_COMMIT_H
+
+#include "job.h"
+
+/* config_closed: config.json itself was completed just now, which is what
+ * runs a finished job again. */
+void commit_evaluate(struct job *job, bool config_closed);
+/* `ctl start`: with or without a config, "start": "manual" or not.
+ * Return: 0 or negative errno with a sentence, which `error` has too. */
+int commit_start(struct job *job, struct err *err);
+/*
+ * What closing this file now would be answered with: 0, -EINVAL for a
+ * config.json whose content is wrong, -EFBIG for one or a program that is too
+ * large. A text that merely ends too early is no error here: its writer may
+ * not be done.
+ */
+int commit_precheck(struct job *job, struct node *node);
+
+#endif

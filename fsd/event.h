@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The only place that changes a job's state: the pure table says which one
+ * comes next, then the state is entered (written down, told to readers).
+ */
+#ifndef FSD_EVENT_H
+#define FSD_EVENT_H
+
+#include "job.h"
+
+/* Return: 0, or -EINVAL if the event is not possible now (logged). */
+int job_post(struct job *job, enum job_event event);
+
+#endif

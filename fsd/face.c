@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "face.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "job.h"
+#include "lifecycle.h"
+
+const char fsd_version[] = "0.1.0";
+
+struct last_error {
+	struct list node;
+	uid_t uid;
+	char text[800];
+};
+
+/* --- places ------------------------------------------------------------------ */
+
+#define PLACE_ROW(p) ((enum fsd_row)((p) & 0xff))
+#define PLACE_LANG(p) ((unsigned)((p) >> 8 & 0xff))
+#define PLACE_FIELD(p) ((unsigned)((p) >> 16 & 0xff))
+#define PLACE(row, lang, field) \
+	((uint64_t)(row) | (uint64_t)(lang) << 8 | (uint64_t)(field) << 16)
+
+static const char *const field_names[] = {
+	"extensions", "interpreter", "modes",
+};
+
+int face_find(uint64_t dir, const char *name, uint64_t *ret_place)
+{
+	if (!dir) {
+		*ret_place = fsd_row_by_name(name);
+		return *ret_place ? 0 : -ENOENT;
+	}
+	if (PLACE_ROW(dir) != FSD_ROW_TEMPLATES || PLACE_FIELD(dir))
+		return -ENOENT;
+	if (!PLACE_LANG(dir)) {
+		const struct lang *lang = lang_by_name(name);
+
+		if (!lang)
+			return -ENOENT;
+		*ret_place = PLACE(FSD_ROW_TEMPLATES, lang->id + 1, 0);
+		return 0;
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(field_names); i++) {
+		if (!strcmp(field_names[i], name)) {
+			*ret_place = dir | PLACE(0, 0, i + 1);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+bool face_is_dir(uint64_t place)
+{
+	if (!place)
+		return true;
+	return fsd_rows[PLACE_ROW(place)].kind == ROW_DIR &&
+	       !PLACE_FIELD(place);
+}
+
+mode_t face_mode(uint64_t place)
+{
+	if (face_is_dir(place))
+		return S_IFDIR | 0555;
+	if (PLACE_FIELD(place))
+		return S_IFREG | 0444;
+	return fsd_rows[PLACE_ROW(place)].mode;
+}
+
+void face_list(uint64_t dir, void (*fn)(void *arg, const char *name,
+					uint64_t place),
+	       void *arg)
+{
+	if (!dir) {
+		for (unsigned i = 1; i < FSD_ROW_MAX; i++)
+			fn(arg, fsd_rows[i].name, i);
+	} else if (dir == FSD_ROW_TEMPLATES) {
+		for (unsigned i = 0; i < LANG_MAX; i++)
+			fn(arg, langs[i].name, PLACE(dir, i + 1, 0));
+	} else if (PLACE_ROW(dir) == FSD_ROW_TEMPLATES) {
+		for (unsigned i = 0; i < ARRAY_SIZE(field_names); i++)
+			fn(arg, field_names[i], dir | PLACE(0, 0, i + 1));
+	}
+}
+
+/* --- last errors --------------------------------------------------------------- */
+
+#define LAST_ERRORS_MAX 256
+
+static struct last_error *find_error(struct fsd *d, uid_t uid, unsigned *count)
+{
+	struct last_error *found = NULL;
+
+	list_for_each(pos, tmp, &d->last_errors) {
+		struct last_error *e = list_entry(pos, struct last_error, node);
+
+		if (e->uid == uid)
+			found = e;
+		++*count;
+	}
+	return found;
+}
+
+void face_set_error(struct fsd *d, uid_t uid, const char *path,
+		    const char *sentence)
+{
+	unsigned count = 0;
+	struct last_error *e = find_error(d, uid, &count);
+
+	if (!e && count >= LAST_ERRORS_MAX)
+		e = list_entry(d->last_errors.prev, struct last_error, node);
+	if (!e)
+		e = calloc(1, sizeof(*e));
+	if (!e)
+		return;
+	list_del(&e->node);
+	e->uid = uid;
+	snprintf(e->text, sizeof(e->text), "%s: %s\n", path, sentence);
+	list_add(&d->last_errors, &e->node);
+}
+
+void face_done(struct fsd *d)
+{
+	list_for_each(pos, tmp, &d->last_errors)
+		free(list_entry(pos, struct last_error, node));
+	list_init(&d->last_errors);
+}
+
+/* --- texts ----------------------------------------------------------------------- */
+
+static const char readme[] =
+	"fsd runs programs that you write as files, each in a virtual machine "
+	"of its own.\n"
+	"\n"
+	"    mkdir hello                        # a job; its name is yours\n"
+	"    cp program.py hello/code.py        # exactly one code.* file\n"
+	"    echo '{}' > hello/config.json      # this starts it\n"
+	"    cat hello/wait                     # blocks; prints the exit code\n"
+	"    cat hello/stdout hello/stderr      # grow while it runs\n"
+	"    ls hello/output                    # files that it made or changed\n"
+	"    cat hello/result.json              # everything about the run\n"
+	"    rm -r hello                        # kills it if it still runs\n"
+	"\n"
+	"Programs: code.py code.js code.mjs code.ts code.sh, or code with a #! "
+	"line.\n"
+	"Other files in the job's directory are copied into the program's "
+	"working\ndirectory; the file stdin is its standard input.\n"
+	"config.json: {} or keys such as\n"
+	"    \"args\": [\"a\"], \"env\": {\"K\": \"v\"}, \"timeout\": 30, "
+	"\"memory_mb\": 256,\n"
+	"    \"inputs\": [\"data.csv\"] (wait for these files), \"start\": "
+	"\"manual\",\n"
+	"    \"mode\": \"call\", \"call\": \"main\", \"input\": {...} (result "
+	"in result.json).\n"
+	"A name that begins with \".\" is being prepared and never starts; "
+	"rename it\nto submit everything at once.\n"
+	"state is draft, queued, running, done or refused; error says why it "
+	"was refused.\n"
+	"exit_code appears last: when it exists, everything is final. 124 is a "
+	"timeout,\n"
+	"137 killed (memory or by you), 125 a fault of this appliance.\n"
+	"ctl takes start, kill, signal NAME. To run again: write config.json "
+	"again.\n"
+	"stdout.follow, stderr.follow and wait block until there is more; they "
+	"are not\nlisted, so grep -r never hangs.\n"
+	".fsd/health says whether jobs can run, .fsd/last_error why your last "
+	"write failed.\n";
+
+static void text_health(struct fsd *d, struct buf *out)
+{
+	struct err err = { 0 };
+
+	vm_health(d->vm, &err);
+	if (d->draining)
+		buf_str(out, "draining: no new job starts; write resume to "
+			     ".fsd/ctl\n");
+	else
+		buf_fmt(out, "%s\n", err.text);
+}
+
+static void text_security(struct fsd *d, struct buf *out)
+{
+	struct vm_stats s;
+
+	vm_stats(d->vm, &s);
+	buf_fmt(out, "machine  %s  each job runs in a virtual machine of its "
+		     "own, %s\n",
+		s.accel == VM_ACCEL_AUTO ? "absent" : "active",
+		vm_accel_names[s.accel]);
+	if (s.accel == VM_ACCEL_TCG)
+		buf_str(out, "hardware-virtualization  absent  KVM does not "
+			     "work here; QEMU's maintainers do not treat "
+			     "faults of TCG as security faults\n");
+	buf_str(out, "network  active  machines have no network device\n");
+	buf_str(out, "qemu-sandbox  active  QEMU's own system call filter\n");
+	buf_str(out, "guest-user  active  programs run as uid 1000 without "
+		     "capabilities\n");
+	buf_fmt(out, "qemu-user  %s  QEMU runs as the user of fsd\n",
+		geteuid() ? "degraded" : "absent");
+	buf_str(out, "qemu-namespaces  absent  QEMU sees the host's files and "
+		     "processes as the user of fsd does\n");
+}
+
+static void stat_line(struct buf *out, const char *name, const char *type,
+		      const char *help, uint64_t value)
+{
+	buf_fmt(out, "# HELP %s %s\n# TYPE %s %s\n%s %" PRIu64 "\n", name, help,
+		name, type, name, value);
+}
+
+static void stats_states(struct fsd *d, struct buf *out)
+{
+	uint64_t count[JOB_STATE_MAX] = { 0 };
+
+	list_for_each(pos, tmp, jobs_all(d))
+		count[list_entry(pos, struct job, all)->meta.state]++;
+	buf_str(out, "# HELP fsd_jobs Jobs in the tree by state\n"
+		     "# TYPE fsd_jobs gauge\n");
+	for (int i = 0; i < JOB_STATE_MAX; i++)
+		buf_fmt(out, "fsd_jobs{state=\"%s\"} %" PRIu64 "\n",
+			state_name((enum job_state)i), count[i]);
+	buf_str(out, "# HELP fsd_runs_total Runs that ended, by status\n"
+		     "# TYPE fsd_runs_total counter\n");
+	for (int i = 0; i < JOB_STATUS_MAX; i++)
+		buf_fmt(out, "fsd_runs_total{status=\"%s\"} %" PRIu64 "\n",
+			status_name((enum job_status)i), d->count.done[i]);
+}
+
+static void text_stats(struct fsd *d, struct buf *out)
+{
+	struct vm_stats s;
+
+	vm_stats(d->vm, &s);
+	stats_states(d, out);
+	stat_line(out, "fsd_runs_accepted_total", "counter", "Runs queued",
+		  d->count.accepted);
+	stat_line(out, "fsd_refused_total", "counter", "Jobs refused",
+		  d->count.refused);
+	stat_line(out, "fsd_machines_warm", "gauge", "Idle warm machines",
+		  s.warm);
+	stat_line(out, "fsd_machines_starting", "gauge",
+		  "Machines being prepared", s.starting);
+	stat_line(out, "fsd_machines_leased", "gauge", "Machines with a job",
+		  s.leased);
+	stat_line(out, "fsd_leases_waiting", "gauge",
+		  "Jobs that wait for a machine", s.waiting);
+	stat_line(out, "fsd_machines_made_total", "counter", "Machines started",
+		  s.machines_made);
+	stat_line(out, "fsd_machines_failed_total", "counter",
+		  "Machines that failed", s.machines_failed);
+	stat_line(out, "fsd_jobs_warm_total", "counter",
+		  "Jobs served by a warm machine", s.jobs_warm);
+	stat_line(out, "fsd_jobs_restored_total", "counter",
+		  "Jobs served by a machine restored for them",
+		  s.jobs_restored);
+	stat_line(out, "fsd_templates_made_total", "counter",
+		  "Templates made", s.templates_made);
+	stat_line(out, "fsd_boots_failed_total", "counter",
+		  "Boots that failed or hung", s.boots_failed);
+	stat_line(out, "fsd_loop_stall_microseconds", "gauge",
+		  "Longest handler since the last reading",
+		  loop_stall_ns(d->loop) / 1000);
+}
+
+static void text_last_error(struct fsd *d, uid_t uid, struct buf *out)
+{
+	unsigned count = 0;
+	struct last_error *e = find_error(d, uid, &count);
+
+	if (e)
+		buf_str(out, e->text);
+}
+
+static void text_field(uint64_t place, struct buf *out)
+{
+	const struct lang *lang = &langs[PLACE_LANG(place) - 1];
+
+	switch (PLACE_FIELD(place)) {
+	case 1:
+		buf_fmt(out, "%s\n", lang->extensions);
+		break;
+	case 2:
+		buf_fmt(out, "%s\n", lang->interpreter);
+		break;
+	default:
+		buf_fmt(out, "script%s\n", lang->callable ? " call" : "");
+	}
+}
+
+int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
+{
+	if (PLACE_FIELD(place)) {
+		text_field(place, out);
+		return out->failed;
+	}
+	switch (PLACE_ROW(place)) {
+	case FSD_ROW_README:
+		buf_str(out, readme);
+		break;
+	case FSD_ROW_VERSION:
+		buf_fmt(out, "%s\n", fsd_version);
+		break;
+	case FSD_ROW_HEALTH:
+		text_health(d, out);
+		break;
+	case FSD_ROW_SECURITY:
+		text_security(d, out);
+		break;
+	case FSD_ROW_STATS:
+		text_stats(d, out);
+		break;
+	case FSD_ROW_LAST_ERROR:
+		text_last_error(d, uid, out);
+		break;
+	default: /* ctl reads as empty; directories are not read */
+		break;
+	}
+	return out->failed;
+}
+
+int face_ctl(struct fsd *d, const char *data, size_t len, struct err *err)
+{
+	struct ctl_command cmd;
+	int r = ctl_parse(data, len, true, &cmd, err);
+
+	if (r < 0)
+		return r;
+	if (cmd.verb == CTL_DRAIN)
+		lifecycle_drain(d);
+	else
+		lifecycle_resume(d);
+	return 0;
+}

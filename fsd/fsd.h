@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon's one context. Everything in it belongs to the loop's thread.
+ *
+ *   ops      FUSE requests -> node, job, wait; replies once
+ *   node     what users (and collected output trees) have stored
+ *   job      the job object; event: its state, the only place that sets it
+ *   run      one run of a job on one leased machine
+ *   wait     parked readers and poll handles; replies when they are due
+ *   store    the state directory; worker: slow disk work on a thread
+ *   face     what .fsd shows
+ */
+#ifndef FSD_FSD_H
+#define FSD_FSD_H
+
+#include <sys/types.h>
+
+#include "../layout/layout.h"
+#include "../vm/vm.h"
+
+struct fuse_session;
+struct store;
+struct jobs;
+struct nodes;
+
+struct mount_options {
+	const char *mountpoint;
+	const char *state_dir, *image_dir, *cache_dir;
+	enum vm_accel accel;
+	unsigned pool, max_machines;
+	bool permissive;  /* --policy permissive */
+	bool allow_other;
+	bool daemonize;
+	bool die_with_parent; /* fsd run's private mount */
+	struct config_limits limits;
+};
+
+struct fsd {
+	struct loop *loop;
+	struct vm *vm;
+	struct store *store;
+	struct jobs *jobs;
+	struct nodes *nodes;
+	struct fuse_session *session;
+	const struct mount_options *options;
+	bool draining;      /* no new jobs start */
+	bool stopping;      /* quit as soon as nothing runs */
+	unsigned running;   /* runs that hold or wait for a machine */
+	uint64_t started_ns;
+	struct list last_errors; /* of struct last_error, newest first */
+	struct {
+		uint64_t accepted, done[JOB_STATUS_MAX], refused;
+	} count;
+};
+
+/* The sentence of the newest refusal for uid; kept for .fsd/last_error. */
+void face_set_error(struct fsd *d, uid_t uid, const char *path,
+		    const char *sentence);
+
+#endif

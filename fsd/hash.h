@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An intrusive hash table of chains that grows with its contents. The owner
+ * compares keys itself: walk the chain of a hash value with hash_first() and
+ * hash_next().
+ */
+#ifndef FSD_HASH_H
+#define FSD_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct hash_node {
+	struct hash_node *next;
+	uint64_t hash;
+};
+
+struct hash {
+	struct hash_node **slot; /* owned */
+	size_t size, count;      /* size is a power of two or 0 */
+};
+
+void hash_done(struct hash *h); /* frees the slots, not the nodes */
+/* Return: 0 or -ENOMEM (only the first insertion can fail). */
+int hash_add(struct hash *h, struct hash_node *node, uint64_t hash);
+void hash_del(struct hash *h, struct hash_node *node);
+struct hash_node *hash_first(const struct hash *h, uint64_t hash);
+struct hash_node *hash_next(const struct hash_node *node);
+
+/* FNV-1a of a string, continued from seed; a mixer for integers. */
+uint64_t hash_text(const char *text, uint64_t seed);
+uint64_t hash_u64(uint64_t v);
+
+#endif

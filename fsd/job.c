@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "run.h"
+#include "wait.h"
+
+struct jobs {
+	struct hash by_no, by_name;
+	struct list all;
+	unsigned count;
+};
+
+int jobs_new(struct fsd *d)
+{
+	d->jobs = calloc(1, sizeof(*d->jobs));
+	if (!d->jobs)
+		return -ENOMEM;
+	list_init(&d->jobs->all);
+	return 0;
+}
+
+void jobs_free(struct fsd *d)
+{
+	if (!d->jobs)
+		return;
+	list_for_each(pos, tmp, &d->jobs->all) {
+		struct job *job = list_entry(pos, struct job, all);
+
+		run_abandon(job);
+		wait_flush(job);
+		list_del(&job->all);
+		job->removed = true;
+		job_unref(job);
+	}
+	hash_done(&d->jobs->by_no);
+	hash_done(&d->jobs->by_name);
+	free(d->jobs);
+	d->jobs = NULL;
+}
+
+struct job *job_by_no(struct fsd *d, uint64_t no)
+{
+	struct hash_node *h = hash_first(&d->jobs->by_no, hash_u64(no));
+
+	for (; h; h = hash_next(h)) {
+		struct job *job = container_of(h, struct job, by_no);
+
+		if (job->meta.no == no)
+			return job;
+	}
+	return NULL;
+}
+
+struct job *job_by_name(struct fsd *d, const char *name)
+{
+	struct hash_node *h = hash_first(&d->jobs->by_name, hash_text(name, 0));
+
+	for (; h; h = hash_next(h)) {
+		struct job *job = container_of(h, struct job, by_name);
+
+		if (!strcmp(job->meta.name, name))
+			return job;
+	}
+	return NULL;
+}
+
+unsigned jobs_count(const struct fsd *d)
+{
+	return d->jobs->count;
+}
+
+struct list *jobs_all(struct fsd *d)
+{
+	return &d->jobs->all;
+}
+
+/* --- life --------------------------------------------------------------- */
+
+struct job *job_ref(struct job *job)
+{
+	job->refs++;
+	return job;
+}
+
+void job_unref(struct job *job)
+{
+	if (--job->refs)
+		return;
+	node_root_free(job->files);
+	node_root_free(job->output);
+	free(job->error);
+	free(job->meta.name);
+	free(job);
+}
+
+static struct job *job_new(struct fsd *d, const struct job_meta *meta)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->d = d;
+	job->refs = 1;
+	job->meta = *meta;
+	list_init(&job->parked);
+	list_init(&job->polls);
+	job->meta.name = strdup(meta->name);
+	if (!job->meta.name) {
+		free(job);
+		return NULL;
+	}
+	return job;
+}
+
+/* Into the table; on failure the job is gone. */
+static int job_enlist(struct job *job, bool loaded)
+{
+	struct jobs *jobs = job->d->jobs;
+	struct job_meta *m = &job->meta;
+
+	job->files = node_root_new(job->d->nodes, job, AREA_FILES, 0, loaded);
+	if (job->files && m->state == JOB_DONE && m->run)
+		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
+					    m->run, false);
+	if (!job->files ||
+	    hash_add(&jobs->by_no, &job->by_no, hash_u64(m->no)) < 0) {
+		job_unref(job);
+		return -ENOMEM;
+	}
+	if (hash_add(&jobs->by_name, &job->by_name,
+		     hash_text(m->name, 0)) < 0) {
+		hash_del(&jobs->by_no, &job->by_no);
+		job_unref(job);
+		return -ENOMEM;
+	}
+	list_add_tail(&jobs->all, &job->all);
+	jobs->count++;
+	return 0;
+}
+
+int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
+	     gid_t gid, struct job **ret_job)
+{
+	uint64_t now = realtime_ns();
+	struct job_meta meta = {
+		.no = store_next_no(d->store), .uid = uid, .gid = gid,
+		.mode = mode & 0777, .state = JOB_DRAFT,
+		.created_ns = now, .changed_ns = now,
+	};
+	struct job *job;
+	int r;
+
+	meta.name = strdup(name);
+	job = meta.name ? job_new(d, &meta) : NULL;
+	free(meta.name);
+	if (!job)
+		return -ENOMEM;
+	r = store_job_make(d->store, &job->meta);
+	if (r < 0) {
+		job_unref(job);
+		return r;
+	}
+	r = job_enlist(job, true);
+	if (r == 0)
+		*ret_job = job;
+	return r;
+}
+
+int job_load(struct fsd *d, const struct job_meta *meta)
+{
+	struct job *job;
+
+	if (job_by_name(d, meta->name))
+		return -EEXIST;
+	job = job_new(d, meta);
+	return job ? job_enlist(job, false) : -ENOMEM;
+}
+
+static void job_delist(struct job *job)
+{
+	struct jobs *jobs = job->d->jobs;
+
+	hash_del(&jobs->by_no, &job->by_no);
+	hash_del(&jobs->by_name, &job->by_name);
+	list_del(&job->all);
+	jobs->count--;
+	job->removed = true;
+}
+
+int job_rename(struct job *job, const char *name)
+{
+	struct jobs *jobs = job->d->jobs;
+	char *copy = strdup(name), *old = job->meta.name;
+	int r;
+
+	if (!copy)
+		return -ENOMEM;
+	job->meta.name = copy;
+	r = store_meta_write(job->d->store, &job->meta);
+	if (r < 0) {
+		job->meta.name = old;
+		free(copy);
+		return r;
+	}
+	hash_del(&jobs->by_name, &job->by_name);
+	hash_add(&jobs->by_name, &job->by_name, hash_text(name, 0));
+	free(old);
+	return 0;
+}
+
+void job_remove(struct job *job)
+{
+	char id[STORE_ID_SIZE];
+	int r;
+
+	run_abandon(job);
+	job_delist(job);
+	wait_flush(job);
+	node_root_free(take_ptr(job->files));
+	node_root_free(take_ptr(job->output));
+	store_id(job->meta.no, id);
+	r = store_trash(job->d->store, id);
+	if (r < 0)
+		log_error("job %s: cannot delete it: %s", id, strerror(-r));
+	job_unref(job);
+}
+
+/* --- small things ------------------------------------------------------- */
+
+void job_set_error(struct job *job, const char *sentence)
+{
+	char *text = NULL;
+
+	if (sentence && asprintf(&text, "%s\n", sentence) < 0)
+		text = NULL;
+	free(job->error);
+	job->error = text;
+	job_touch(job);
+}
+
+void job_log(struct job *job, const char *fmt, ...)
+{
+	char when[32], text[1024], line[1100];
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	time_render(realtime_ns(), when);
+	snprintf(line, sizeof(line), "%s %s\n", when, text);
+	r = store_log(job->d->store, job->meta.no, line);
+	if (r < 0)
+		log_warn("job %s: its log cannot be written: %s",
+			 job->meta.name, strerror(-r));
+}
+
+void job_touch(struct job *job)
+{
+	job->meta.changed_ns = realtime_ns();
+}
+
+bool job_is_frozen(const struct job *job)
+{
+	return job->meta.state == JOB_QUEUED || job->meta.state == JOB_RUNNING;
+}
+
+bool job_has_row(const struct job *job, enum job_row row)
+{
+	if (job->hidden & (1u << row))
+		return false;
+	if (row == JOB_ROW_OUTPUT && job->sink_output)
+		return true;
+	return job_row_exists(row, job->meta.state);
+}

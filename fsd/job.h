@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The job object and the table of all jobs. A job is in the table while it has
+ * a name in the tree; it lives on, nameless, while a handle or a parked
+ * request refers to it. meta.state is assigned by event.c alone.
+ */
+#ifndef FSD_JOB_H
+#define FSD_JOB_H
+
+#include "fsd.h"
+#include "hash.h"
+#include "node.h"
+#include "store.h"
+
+struct run;
+
+struct job {
+	struct fsd *d;          /* borrowed */
+	struct job_meta meta;   /* as in the store */
+	struct hash_node by_no, by_name;
+	struct list all;        /* in jobs, in the order of making */
+	unsigned refs;          /* the table's, handles', parked requests' */
+	bool removed;           /* no longer in the tree */
+	struct node *files;     /* owned: what the user wrote */
+	struct node *output;    /* owned: what the newest run left, or NULL */
+	struct run *run;        /* owned: the run that is not over, or NULL */
+	char *error;            /* owned: text of `error`, NULL: empty */
+	unsigned hidden;        /* 1 << row: result files removed by hand */
+	bool sink_output;       /* a copy made a dummy output/ in this draft */
+	struct list parked;     /* of struct parked (wait.c) */
+	struct list polls;      /* of struct poll_handle (wait.c) */
+};
+
+int jobs_new(struct fsd *d);
+void jobs_free(struct fsd *d); /* ends every run; nothing is published */
+struct job *job_by_no(struct fsd *d, uint64_t no);
+struct job *job_by_name(struct fsd *d, const char *name);
+unsigned jobs_count(const struct fsd *d);
+/* For each job in order: pos is the list node of job->all. */
+struct list *jobs_all(struct fsd *d);
+
+/* Makes a draft. Return: 0 or negative errno. */
+int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
+	     gid_t gid, struct job **ret_job);
+/* Takes up a job that the store holds. Return: 0 or negative errno. */
+int job_load(struct fsd *d, const struct job_meta *meta);
+int job_rename(struct job *job, const char *name);
+/* Kills its run, deletes everything of it. Never fails for the caller: what
+ * the disk refuses now is deleted at the next start. */
+void job_remove(struct job *job);
+
+struct job *job_ref(struct job *job);
+void job_unref(struct job *job);
+
+/* Replaces the text of `error` (NULL: none); a newline is added. */
+void job_set_error(struct job *job, const char *sentence);
+void job_log(struct job *job, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Something of it changed now. */
+void job_touch(struct job *job);
+
+bool job_is_frozen(const struct job *job); /* queued or running */
+/* True if the row is to be seen now. */
+bool job_has_row(const struct job *job, enum job_row row);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon's own life: drain and resume, the end that waits for running jobs
+ * and the end that does not.
+ */
+#ifndef FSD_LIFECYCLE_H
+#define FSD_LIFECYCLE_H
+
+#include "fsd.h"
+
+void lifecycle_drain(struct fsd *d);
+void lifecycle_resume(struct fsd *d);
+/* now: running jobs end as interrupted; else the loop ends with the last. */
+void lifecycle_stop(struct fsd *d, bool now);
+/* A run ended: perhaps it was the last that was waited for. */
+void lifecycle_run_ended(struct fsd *d);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fsd: run programs that are written as files, each in a machine of its own. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "face.h"
+
+static int command_version(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	printf("fsd %s\n", fsd_version);
+	return 0;
+}
+
+struct command {
+	const char *name;
+	int (*fn)(int argc, char **argv);
+	const char *usage;
+};
+
+static const struct command commands[] = {
+	{ "mount", command_mount,
+	  "fsd mount [OPTIONS] MNT    serve MNT; stays in the foreground\n"
+	  "  --state DIR          durable state (default: /var/lib/fsd for root,\n"
+	  "                       else $XDG_STATE_HOME/fsd)\n"
+	  "  --image DIR          guest image\n"
+	  "  --accel auto|kvm|tcg how machines are run (default auto)\n"
+	  "  --pool N             warm machines to keep (default 2 a CPU)\n"
+	  "  --max-machines N     most machines at once (default 4 a CPU)\n"
+	  "  --policy strict|permissive\n"
+	  "                       strict: no job runs when a wall is missing\n"
+	  "  --allow-other        let other users use the mount\n"
+	  "  --daemon             return when the mount answers\n"
+	  "  --log-level LEVEL    error, warn, info or debug\n" },
+	{ "umount", command_umount,
+	  "fsd umount [--now] MNT     stop: no new jobs, running ones finish\n"
+	  "  --now                running jobs end as interrupted\n" },
+	{ "run", command_run,
+	  "fsd run [OPTIONS] FILE|- [ARG]...   one job; its exit code is ours\n"
+	  "  -l LANG              python, javascript, typescript, bash\n"
+	  "  -t SECONDS           timeout\n"
+	  "  -m MB                memory\n"
+	  "  -e NAME=VALUE        environment, repeatable\n"
+	  "  --json               print result.json instead of the streams\n"
+	  "  --mount MNT          through this mount (default: $FSD_MOUNT, a\n"
+	  "                       mount of fsd, else a private one)\n" },
+	{ "image", command_image,
+	  "fsd image build|list|verify [DIR]   guest images\n" },
+	{ "doctor", command_doctor,
+	  "fsd doctor                 what works here, and remedies\n" },
+	{ "version", command_version, "fsd version\n" },
+};
+
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+int usage(const char *command)
+{
+	const struct command *c = find(command);
+
+	if (c)
+		fprintf(stderr, "usage: %s", c->usage);
+	return 2;
+}
+
+int complain(const char *command, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "fsd %s: ", command);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return code;
+}
+
+static void help(FILE *to)
+{
+	fputs("fsd runs programs that are written as files, each in a virtual "
+	      "machine of its own.\n\n",
+	      to);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		fputs(commands[i].usage, to);
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *c;
+
+	if (argc < 2) {
+		help(stderr);
+		return 2;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+	    !strcmp(argv[1], "help")) {
+		help(stdout);
+		return 0;
+	}
+	c = find(!strcmp(argv[1], "--version") ? "version" : argv[1]);
+	if (!c) {
+		fprintf(stderr,
+			"fsd: there is no command \"%s\"; `fsd help` lists "
+			"them\n",
+			argv[1]);
+		return 2;
+	}
+	return c->fn(argc - 1, argv + 1);
+}

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "job.h"
+#include "store.h"
+
+struct nodes {
+	int jobs_fd; /* borrowed */
+	struct hash by_ino, by_name;
+};
+
+/* --- the table ---------------------------------------------------------- */
+
+int nodes_new(int jobs_fd, struct nodes **ret_nodes)
+{
+	struct nodes *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return -ENOMEM;
+	n->jobs_fd = jobs_fd;
+	*ret_nodes = n;
+	return 0;
+}
+
+void nodes_free(struct nodes *nodes)
+{
+	if (!nodes)
+		return;
+	hash_done(&nodes->by_ino);
+	hash_done(&nodes->by_name);
+	free(nodes);
+}
+
+struct node *node_by_ino(struct nodes *nodes, uint64_t ino)
+{
+	struct hash_node *h = hash_first(&nodes->by_ino, hash_u64(ino));
+
+	for (; h; h = hash_next(h)) {
+		struct node *node = container_of(h, struct node, by_ino);
+
+		if (node->ino == ino)
+			return node;
+	}
+	return NULL;
+}
+
+static uint64_t name_hash(const struct node *dir, const char *name)
+{
+	return hash_text(name, hash_u64((uint64_t)(uintptr_t)dir));
+}
+
+/* --- paths -------------------------------------------------------------- */
+
+/* Writes the components from the area's root down; returns the new length. */
+static int path_tail(const struct node *node, char *room, size_t size)
+{
+	int at = 0, n;
+
+	if (node->parent) {
+		at = path_tail(node->parent, room, size);
+		if (at < 0)
+			return at;
+	}
+	n = snprintf(room + at, size - (size_t)at, "%s%s", at ? "/" : "",
+		     node->name);
+	if (n < 0 || (size_t)(at + n) >= size)
+		return -ENAMETOOLONG;
+	return at + n;
+}
+
+int node_rel_path(const struct node *node, char *room, size_t size)
+{
+	return path_tail(node, room, size);
+}
+
+/* The path below STATE/jobs. */
+static int store_path(const struct node *node, char *room, size_t size)
+{
+	char id[STORE_ID_SIZE];
+	int at, n;
+
+	if (!node->job)
+		return -ESTALE;
+	store_id(node->job->meta.no, id);
+	if (node->area == AREA_FILES)
+		at = snprintf(room, size, "%s/files/", id);
+	else
+		at = snprintf(room, size, "%s/r%u/output/", id, node->run);
+	n = path_tail(node, room + at, size - (size_t)at);
+	return n < 0 ? n : at + n;
+}
+
+static int child_path(const struct node *dir, const char *name, char *room,
+		      size_t size)
+{
+	int at = store_path(dir, room, size), n;
+
+	if (at < 0)
+		return at;
+	n = snprintf(room + at, size - (size_t)at, "/%s", name);
+	return (size_t)(at + n) < size ? 0 : -ENAMETOOLONG;
+}
+
+/* --- life --------------------------------------------------------------- */
+
+static void node_free(struct node *node)
+{
+	hash_del(&node->nodes->by_ino, &node->by_ino);
+	fd_close(&node->keep_fd);
+	free(node->name);
+	free(node);
+}
+
+static void maybe_free(struct node *node)
+{
+	if (node->unlinked && !node->lookups && !node->refs)
+		node_free(node);
+}
+
+void node_ref(struct node *node)
+{
+	node->refs++;
+}
+
+void node_unref(struct node *node)
+{
+	node->refs--;
+	maybe_free(node);
+}
+
+void node_lookup_add(struct node *node)
+{
+	node->lookups++;
+}
+
+void node_forget(struct node *node, uint64_t count)
+{
+	node->lookups -= MIN(count, node->lookups);
+	maybe_free(node);
+}
+
+static bool is_config(const struct node *dir, const char *name)
+{
+	return dir && dir->area == AREA_FILES && !dir->parent &&
+	       !strcmp(name, "config.json");
+}
+
+static uint64_t make_ino(const struct node *dir, const char *name, ino_t ino)
+{
+	return INO_MAKE(is_config(dir, name) ? INO_CONFIG : INO_NODE,
+			INO_REST((uint64_t)ino));
+}
+
+/*
+ * The kernel may still know the number of a file that is gone and whose inode
+ * the store's file system has given out again: bits above 48 tell them apart.
+ */
+static uint64_t free_ino(struct nodes *nodes, uint64_t ino)
+{
+	while (node_by_ino(nodes, ino))
+		ino += 1ull << 48;
+	return ino;
+}
+
+/* dir is NULL for an area's root. */
+static struct node *node_new(struct nodes *nodes, struct node *dir,
+			     const char *name, ino_t ino, bool is_dir)
+{
+	struct node *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->nodes = nodes;
+	n->parent = dir;
+	n->keep_fd = -1;
+	n->is_dir = is_dir;
+	n->name = strdup(name);
+	n->ino = free_ino(nodes, make_ino(dir, name, ino));
+	list_init(&n->children);
+	if (!n->name || hash_add(&nodes->by_ino, &n->by_ino,
+				 hash_u64(n->ino)) < 0) {
+		free(n->name);
+		free(n);
+		return NULL;
+	}
+	return n;
+}
+
+static int link_child(struct node *dir, struct node *n)
+{
+	int r = hash_add(&dir->nodes->by_name, &n->by_name,
+			 name_hash(dir, n->name));
+
+	if (r < 0)
+		return r;
+	n->job = dir->job;
+	n->parent = dir;
+	n->area = dir->area;
+	n->run = dir->run;
+	n->depth = dir->depth + 1;
+	list_add_tail(&dir->children, &n->sibling);
+	dir->child_count++;
+	return 0;
+}
+
+static void unlink_child(struct node *n)
+{
+	if (!n->parent)
+		return;
+	hash_del(&n->nodes->by_name, &n->by_name);
+	list_del(&n->sibling);
+	n->parent->child_count--;
+	n->parent = NULL;
+}
+
+static struct node *add_child(struct node *dir, const char *name, ino_t ino,
+			      bool is_dir)
+{
+	struct node *n = node_new(dir->nodes, dir, name, ino, is_dir);
+
+	if (!n)
+		return NULL;
+	n->parent = NULL;
+	if (link_child(dir, n) < 0) {
+		node_free(n);
+		return NULL;
+	}
+	return n;
+}
+
+struct node *node_root_new(struct nodes *nodes, struct job *job,
+			   enum node_area area, unsigned run, bool loaded)
+{
+	char path[STORE_PATH_MAX];
+	struct node probe = { .job = job, .area = area, .run = run,
+			      .name = (char[]){ "" } };
+	struct node *n;
+	struct stat st;
+
+	if (store_path(&probe, path, sizeof(path)) < 0 ||
+	    fstatat(nodes->jobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return NULL;
+	n = node_new(nodes, NULL, "", st.st_ino, true);
+	if (!n)
+		return NULL;
+	n->job = job;
+	n->area = area;
+	n->run = run;
+	n->loaded = loaded;
+	return n;
+}
+
+/* Leaves the tree; the file, if it is still there, is held by keep_fd. */
+static void detach(struct node *node)
+{
+	unlink_child(node);
+	node->job = NULL;
+	node->unlinked = true;
+	maybe_free(node);
+}
+
+/* Keeps the file while a handle or a run needs it. */
+static void keep(struct node *node)
+{
+	if (node->refs && node->keep_fd < 0)
+		node->keep_fd = node_open(node, O_PATH);
+}
+
+static void free_tree(struct node *node)
+{
+	list_for_each(pos, tmp, &node->children)
+		free_tree(list_entry(pos, struct node, sibling));
+	keep(node);
+	detach(node);
+}
+
+void node_root_free(struct node *root)
+{
+	if (root)
+		free_tree(root);
+}
+
+/* --- directories -------------------------------------------------------- */
+
+static int load_entry(struct node *dir, int fd, const char *name)
+{
+	struct stat st;
+
+	if (!strcmp(name, ".") || !strcmp(name, ".."))
+		return 0;
+	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return 0; /* nothing that we ever make */
+	if (!add_child(dir, name, st.st_ino, S_ISDIR(st.st_mode)))
+		return -ENOMEM;
+	return 0;
+}
+
+int node_load(struct node *dir)
+{
+	struct dirent *e;
+	DIR *d;
+	int r = 0, fd;
+
+	if (dir->loaded)
+		return 0;
+	fd = node_open(dir, O_RDONLY | O_DIRECTORY);
+	if (fd < 0)
+		return fd;
+	d = fdopendir(fd);
+	if (!d) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (r == 0 && (e = readdir(d)))
+		r = load_entry(dir, fd, e->d_name);
+	closedir(d);
+	dir->loaded = r == 0;
+	return r;
+}
+
+struct node *node_find(struct node *dir, const char *name)
+{
+	struct hash_node *h;
+
+	if (node_load(dir) < 0)
+		return NULL;
+	h = hash_first(&dir->nodes->by_name, name_hash(dir, name));
+	for (; h; h = hash_next(h)) {
+		struct node *n = container_of(h, struct node, by_name);
+
+		if (n->parent == dir && !strcmp(n->name, name))
+			return n;
+	}
+	return NULL;
+}
+
+static int check_room(const struct node *dir)
+{
+	return dir->depth >= LIMIT_DEPTH ? -ENAMETOOLONG : 0;
+}
+
+int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
+		   struct node **ret_node, int *ret_fd)
+{
+	char path[STORE_PATH_MAX];
+	auto_close int fd = -1;
+	struct stat st;
+	int r = check_room(dir);
+
+	if (r == 0)
+		r = node_load(dir);
+	if (r == 0)
+		r = child_path(dir, name, path, sizeof(path));
+	if (r < 0)
+		return r;
+	fd = openat(dir->nodes->jobs_fd, path,
+		    flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (fchmod(fd, mode & 0777) < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	*ret_node = add_child(dir, name, st.st_ino, false);
+	if (!*ret_node) {
+		unlinkat(dir->nodes->jobs_fd, path, 0);
+		return -ENOMEM;
+	}
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int node_make_dir(struct node *dir, const char *name, mode_t mode,
+		  struct node **ret_node)
+{
+	int at = dir->nodes->jobs_fd;
+	char path[STORE_PATH_MAX];
+	struct stat st;
+	int r = check_room(dir);
+
+	if (r == 0)
+		r = node_load(dir);
+	if (r == 0)
+		r = child_path(dir, name, path, sizeof(path));
+	if (r < 0)
+		return r;
+	if (mkdirat(at, path, 0700) < 0)
+		return -errno;
+	if (fchmodat(at, path, (mode & 0777) | 0700, 0) < 0 ||
+	    fstatat(at, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	*ret_node = add_child(dir, name, st.st_ino, true);
+	if (!*ret_node) {
+		unlinkat(at, path, AT_REMOVEDIR);
+		return -ENOMEM;
+	}
+	(*ret_node)->loaded = true;
+	return 0;
+}
+
+int node_unlink(struct node *node)
+{
+	char path[STORE_PATH_MAX];
+	int r = store_path(node, path, sizeof(path));
+
+	if (r < 0)
+		return r;
+	if (node->is_dir && (node_load(node) < 0 || node->child_count))
+		return -ENOTEMPTY;
+	keep(node);
+	if (unlinkat(node->nodes->jobs_fd, path,
+		     node->is_dir ? AT_REMOVEDIR : 0) < 0) {
+		r = -errno;
+		fd_close(&node->keep_fd);
+		return r;
+	}
+	detach(node);
+	return 0;
+}
+
+/* Children carry their job, depth and area; a moved tree needs them anew. */
+static void retree(struct node *node)
+{
+	list_for_each(pos, tmp, &node->children) {
+		struct node *n = list_entry(pos, struct node, sibling);
+
+		n->job = node->job;
+		n->area = node->area;
+		n->run = node->run;
+		n->depth = node->depth + 1;
+		retree(n);
+	}
+}
+
+/* Its class may change: config.json has one of its own. */
+static int set_ino(struct node *node, const struct node *dir, const char *name)
+{
+	uint64_t ino = make_ino(dir, name, (ino_t)INO_REST(node->ino));
+
+	if (ino == node->ino || node->lookups)
+		return 0; /* the kernel knows it by this number: keep it */
+	hash_del(&node->nodes->by_ino, &node->by_ino);
+	node->ino = free_ino(node->nodes, ino);
+	return hash_add(&node->nodes->by_ino, &node->by_ino,
+			hash_u64(node->ino));
+}
+
+int node_rename(struct node *node, struct node *dir, const char *name)
+{
+	char from[STORE_PATH_MAX], to[STORE_PATH_MAX];
+	struct node *old = node_find(dir, name);
+	auto_free char *copy = strdup(name);
+	int at = node->nodes->jobs_fd, r;
+
+	if (!copy)
+		return -ENOMEM;
+	if (old == node)
+		return 0;
+	r = store_path(node, from, sizeof(from));
+	if (r >= 0)
+		r = child_path(dir, name, to, sizeof(to));
+	if (r >= 0)
+		r = check_room(dir);
+	if (r < 0)
+		return r;
+	if (old)
+		keep(old);
+	if (renameat(at, from, at, to) < 0)
+		return -errno;
+	if (old)
+		detach(old);
+	unlink_child(node);
+	free(node->name);
+	node->name = take_ptr(copy);
+	r = set_ino(node, dir, name);
+	if (r == 0)
+		r = link_child(dir, node);
+	retree(node);
+	return r;
+}
+
+/* --- contents and attributes -------------------------------------------- */
+
+int node_open(const struct node *node, int flags)
+{
+	char path[STORE_PATH_MAX];
+	int fd;
+
+	flags |= O_CLOEXEC;
+	if (node->keep_fd >= 0) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", node->keep_fd);
+		fd = open(path, flags);
+		return fd < 0 ? -errno : fd;
+	}
+	if (store_path(node, path, sizeof(path)) < 0)
+		return -ESTALE;
+	fd = openat(node->nodes->jobs_fd, path, flags | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+int node_stat(const struct node *node, struct stat *ret_stat)
+{
+	char path[STORE_PATH_MAX];
+	int r;
+
+	if (node->keep_fd >= 0) {
+		r = fstat(node->keep_fd, ret_stat);
+	} else {
+		if (store_path(node, path, sizeof(path)) < 0)
+			return -ESTALE;
+		r = fstatat(node->nodes->jobs_fd, path, ret_stat,
+			    AT_SYMLINK_NOFOLLOW);
+	}
+	return r < 0 ? -errno : 0;
+}
+
+int node_chmod(const struct node *node, mode_t mode)
+{
+	char path[STORE_PATH_MAX];
+
+	if (node->keep_fd >= 0)
+		return 0; /* nobody will see it again */
+	if (store_path(node, path, sizeof(path)) < 0)
+		return -ESTALE;
+	mode = (mode & 0777) | (node->is_dir ? 0700 : 0600);
+	return fchmodat(node->nodes->jobs_fd, path, mode, 0) < 0 ? -errno : 0;
+}
+
+int node_utimens(const struct node *node, const struct timespec times[2])
+{
+	char path[STORE_PATH_MAX];
+
+	if (node->keep_fd >= 0)
+		return 0;
+	if (store_path(node, path, sizeof(path)) < 0)
+		return -ESTALE;
+	return utimensat(node->nodes->jobs_fd, path, times,
+			 AT_SYMLINK_NOFOLLOW) < 0
+		       ? -errno
+		       : 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stored files and directories below a job: what its user wrote (files/) and
+ * what its program left (output/). Each is a real file in the state directory;
+ * a node is its name in the tree and its life. A node lives while it is linked
+ * or somebody holds a reference: the kernel (lookups), an open handle, a run
+ * that has yet to send it. One that is unlinked while a handle or a run holds
+ * it keeps its file by a descriptor.
+ *
+ * Inode numbers, also used as FUSE node ids:
+ *   class 0  job number << 8 | row of the job table (row 0: the directory)
+ *   class 1  rows of .fsd and what is below it
+ *   class 2  stored files: the inode number in the state directory
+ *   class 3  a job's config.json, likewise; the highest, because copying tools
+ *            take directory entries in this order and it should come last
+ */
+#ifndef FSD_NODE_H
+#define FSD_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "../layout/layout.h"
+#include "hash.h"
+
+#define INO_CLASS(ino) ((unsigned)((ino) >> 60))
+#define INO_REST(ino) ((ino) & ((1ull << 60) - 1))
+#define INO_MAKE(class, rest) ((uint64_t)(class) << 60 | (rest))
+enum { INO_JOB, INO_FSD, INO_NODE, INO_CONFIG };
+
+struct nodes;
+struct job;
+
+enum node_area { AREA_FILES, AREA_OUTPUT };
+
+struct node {
+	uint64_t ino;
+	struct nodes *nodes;
+	struct job *job;       /* borrowed; NULL once unlinked */
+	struct node *parent;   /* NULL: the root of its area, or unlinked */
+	enum node_area area;
+	unsigned run;          /* AREA_OUTPUT: of this run */
+	bool is_dir, loaded;   /* loaded: children are known */
+	bool unlinked;
+	char *name;            /* owned; "" for an area's root */
+	struct list children, sibling;
+	unsigned child_count, depth;
+	struct hash_node by_ino, by_name;
+	uint64_t lookups;      /* the kernel's */
+	unsigned refs;         /* handles and runs */
+	unsigned writers;      /* handles open for writing */
+	int keep_fd;           /* O_PATH of an unlinked node, or -1 */
+};
+
+/* jobs_fd is borrowed: the directory that all paths are relative to. */
+int nodes_new(int jobs_fd, struct nodes **ret_nodes);
+void nodes_free(struct nodes *nodes);
+/* The linked or referenced node of this number, or NULL. */
+struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
+
+/* The root of an area; exists in the store already. NULL without memory. */
+struct node *node_root_new(struct nodes *nodes, struct job *job,
+			   enum node_area area, unsigned run, bool loaded);
+/* Forgets a whole tree: every node of it counts as unlinked. Its files are
+ * somebody else's to delete. NULL is fine. */
+void node_root_free(struct node *root);
+
+/* Loads dir's entries from the store if that was not done. 0 or -errno. */
+int node_load(struct node *dir);
+/* NULL if there is none. */
+struct node *node_find(struct node *dir, const char *name);
+
+/* Return: 0 or negative errno; names were checked by the caller. */
+int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
+		   struct node **ret_node, int *ret_fd);
+int node_make_dir(struct node *dir, const char *name, mode_t mode,
+		  struct node **ret_node);
+int node_unlink(struct node *node); /* -ENOTEMPTY for a directory with entries */
+/* Replaces what dir/name was. */
+int node_rename(struct node *node, struct node *dir, const char *name);
+
+int node_stat(const struct node *node, struct stat *ret_stat);
+/* O_NOFOLLOW | O_CLOEXEC are added. Return: fd or negative errno. */
+int node_open(const struct node *node, int flags);
+int node_chmod(const struct node *node, mode_t mode);
+int node_utimens(const struct node *node, const struct timespec times[2]);
+
+void node_ref(struct node *node);
+void node_unref(struct node *node); /* may free it */
+void node_lookup_add(struct node *node);
+void node_forget(struct node *node, uint64_t count); /* may free it */
+
+/* The path below its area, "a/b/c". Return: length, or -ENAMETOOLONG. */
+int node_rel_path(const struct node *node, char *room, size_t size);
+
+#endif

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From inode numbers to things, their attributes, and back. */
+#include "ops.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "commit.h"
+#include "face.h"
+#include "run.h"
+#include "store.h"
+
+const struct fuse_lowlevel_ops fsd_ops = {
+	.lookup = op_lookup,
+	.forget = op_forget,
+	.getattr = op_getattr,
+	.setattr = op_setattr,
+	.statfs = op_statfs,
+	.getxattr = op_getxattr,
+	.listxattr = op_listxattr,
+	.mkdir = op_mkdir,
+	.mknod = op_mknod,
+	.symlink = op_symlink,
+	.link = op_link,
+	.unlink = op_unlink,
+	.rmdir = op_rmdir,
+	.rename = op_rename,
+	.opendir = op_opendir,
+	.readdir = op_readdir,
+	.releasedir = op_releasedir,
+	.create = op_create,
+	.open = op_open,
+	.read = op_read,
+	.write = op_write,
+	.flush = op_flush,
+	.fsync = op_fsync,
+	.release = op_release,
+	.poll = op_poll,
+};
+
+struct fsd *ops_fsd(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+int ops_refuse(fuse_req_t req, int code, const char *path, const char *fmt, ...)
+{
+	char text[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	face_set_error(ops_fsd(req), fuse_req_ctx(req)->uid, path, text);
+	return code;
+}
+
+int ops_check_owner(fuse_req_t req, const struct job *job)
+{
+	uid_t uid = fuse_req_ctx(req)->uid;
+
+	return uid == job->meta.uid || uid == 0 ? 0 : -EACCES;
+}
+
+void ops_changed(struct job *job, const char *top_name)
+{
+	if (!job || job->removed)
+		return;
+	job_touch(job);
+	commit_evaluate(job, top_name && !strcmp(top_name, "config.json"));
+}
+
+/* --- numbers ------------------------------------------------------------------ */
+
+static int target_job(struct fsd *d, uint64_t rest, struct target *t)
+{
+	unsigned row = rest & 0xff;
+
+	t->job = job_by_no(d, rest >> 8);
+	if (!t->job)
+		return -ESTALE;
+	t->row = row;
+	t->kind = row == 0 ? T_JOB : row >= JOB_ROW_MAX ? T_SINK : T_ROW;
+	return 0;
+}
+
+static int target_node(struct fsd *d, uint64_t ino, struct target *t)
+{
+	t->node = node_by_ino(d->nodes, ino);
+	if (!t->node)
+		return -ESTALE;
+	t->kind = T_NODE;
+	t->job = t->node->job;
+	return 0;
+}
+
+int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret)
+{
+	struct fsd *d = ops_fsd(req);
+	struct target t = { 0 };
+	int r = 0;
+
+	if (ino == FUSE_ROOT_ID)
+		t.kind = T_ROOT;
+	else if (INO_CLASS(ino) == INO_JOB)
+		r = target_job(d, INO_REST(ino), &t);
+	else if (INO_CLASS(ino) == INO_FSD)
+		t = (struct target){ .kind = T_FSD, .place = INO_REST(ino) };
+	else
+		r = target_node(d, ino, &t);
+	if (r == 0 && t.job)
+		r = ops_check_owner(req, t.job);
+	*ret = t;
+	return r;
+}
+
+uint64_t ops_ino(const struct target *t)
+{
+	switch (t->kind) {
+	case T_ROOT:
+		return FUSE_ROOT_ID;
+	case T_FSD:
+		return INO_MAKE(INO_FSD, t->place);
+	case T_NODE:
+		return t->node->ino;
+	default:
+		return INO_MAKE(INO_JOB, t->job->meta.no << 8 | t->row);
+	}
+}
+
+struct node *ops_dir_node(const struct target *t)
+{
+	if (t->kind == T_NODE)
+		return t->node->is_dir ? t->node : NULL;
+	if (t->kind == T_JOB)
+		return t->job->files;
+	if (t->kind == T_ROW && t->row == JOB_ROW_OUTPUT)
+		return t->job->output;
+	return NULL;
+}
+
+static int child_of_root(fuse_req_t req, const char *name, struct target *t)
+{
+	if (!strcmp(name, FSD_DIR_NAME)) {
+		t->kind = T_FSD;
+		return 0;
+	}
+	t->kind = T_JOB;
+	t->job = job_by_name(ops_fsd(req), name);
+	return t->job ? ops_check_owner(req, t->job) : -ENOENT;
+}
+
+static int child_of_node(const struct target *dir, const char *name,
+			 struct target *t)
+{
+	struct node *node = ops_dir_node(dir);
+
+	t->job = dir->job;
+	if (dir->kind == T_JOB) {
+		t->row = job_row_by_name(name);
+		t->kind = T_ROW;
+		if (t->row)
+			return job_has_row(t->job, t->row) ? 0 : -ENOENT;
+	}
+	if (dir->kind == T_SINK || dir->kind == T_ROW)
+		if (!node)
+			return dir->row == ROW_SINK_FILE ? -ENOTDIR : -ENOENT;
+	if (!node)
+		return -ENOTDIR;
+	t->kind = T_NODE;
+	t->node = node_find(node, name);
+	return t->node ? 0 : -ENOENT;
+}
+
+int ops_child(fuse_req_t req, const struct target *dir, const char *name,
+	      struct target *ret)
+{
+	*ret = (struct target){ 0 };
+	if (strlen(name) > LIMIT_FILE_NAME)
+		return -ENAMETOOLONG;
+	if (dir->kind == T_ROOT)
+		return child_of_root(req, name, ret);
+	if (dir->kind == T_FSD) {
+		ret->kind = T_FSD;
+		return face_find(dir->place, name, &ret->place);
+	}
+	return child_of_node(dir, name, ret);
+}
+
+/* --- attributes --------------------------------------------------------------- */
+
+static void set_times(struct stat *st, uint64_t ns)
+{
+	st->st_mtim.tv_sec = (time_t)(ns / NS_PER_S);
+	st->st_mtim.tv_nsec = (long)(ns % NS_PER_S);
+	st->st_atim = st->st_ctim = st->st_mtim;
+}
+
+static off_t fd_size(int fd)
+{
+	struct stat st;
+	off_t size = fd >= 0 && fstat(fd, &st) == 0 ? st.st_size : 0;
+
+	fd_close(&fd);
+	return size;
+}
+
+static off_t row_size(const struct job *job, unsigned row)
+{
+	struct store *s = job->d->store;
+	const struct job_meta *m = &job->meta;
+	char line[16];
+
+	switch (row) {
+	case JOB_ROW_STATE:
+		return (off_t)strlen(state_name(m->state)) + 1;
+	case JOB_ROW_ERROR:
+		return job->error ? (off_t)strlen(job->error) : 0;
+	case JOB_ROW_LOG:
+		return fd_size(store_log_open(s, m->no));
+	case JOB_ROW_STDOUT:
+		return (off_t)run_stream_size(job, VM_OUT);
+	case JOB_ROW_STDERR:
+		return (off_t)run_stream_size(job, VM_ERR);
+	case JOB_ROW_RESULT:
+		return fd_size(store_run_open(s, m->no, m->run, "result.json"));
+	case JOB_ROW_EXIT_CODE:
+		return snprintf(line, sizeof(line), "%u\n", m->exit_code);
+	default:
+		return 0;
+	}
+}
+
+static void stat_row(const struct target *t, struct stat *st)
+{
+	const struct job_meta *m = &t->job->meta;
+	mode_t mode = t->row == ROW_SINK_DIR	? S_IFDIR | 0755
+		      : t->row == ROW_SINK_FILE ? S_IFREG | 0644
+		      : t->row		      ? job_rows[t->row].mode
+					      : S_IFDIR | 0777;
+
+	st->st_mode = mode & (S_IFMT | m->mode);
+	st->st_uid = m->uid;
+	st->st_gid = m->gid;
+	st->st_nlink = S_ISDIR(mode) ? 2 : 1;
+	if (t->kind == T_ROW)
+		st->st_size = row_size(t->job, t->row);
+	st->st_blocks = (st->st_size + 511) / 512;
+	set_times(st, m->changed_ns);
+}
+
+static int stat_node(fuse_req_t req, const struct target *t, struct stat *st)
+{
+	int r = node_stat(t->node, st);
+
+	if (r < 0)
+		return r;
+	st->st_uid = t->job ? t->job->meta.uid : fuse_req_ctx(req)->uid;
+	st->st_gid = t->job ? t->job->meta.gid : fuse_req_ctx(req)->gid;
+	st->st_nlink = t->node->unlinked ? 0 : t->node->is_dir ? 2 : 1;
+	return 0;
+}
+
+int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
+{
+	struct fsd *d = ops_fsd(req);
+	struct buf text = { 0 };
+	int r = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->st_blksize = 4096;
+	if (t->kind == T_NODE) {
+		r = stat_node(req, t, ret);
+	} else if (t->job) {
+		stat_row(t, ret);
+	} else {
+		ret->st_mode = t->kind == T_ROOT ? S_IFDIR | 0755
+						 : face_mode(t->place);
+		if (t->kind == T_ROOT && d->options->allow_other)
+			ret->st_mode |= 01777;
+		ret->st_nlink = S_ISDIR(ret->st_mode) ? 2 : 1;
+		ret->st_uid = geteuid();
+		ret->st_gid = getegid();
+		if (t->kind == T_FSD && !face_is_dir(t->place) &&
+		    face_text(d, t->place, fuse_req_ctx(req)->uid, &text) == 0)
+			ret->st_size = (off_t)text.len;
+		buf_done(&text);
+		set_times(ret, realtime_ns());
+	}
+	ret->st_ino = ops_ino(t);
+	return r;
+}
+
+int ops_entry(fuse_req_t req, const struct target *t,
+	      struct fuse_entry_param *ret)
+{
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	r = ops_stat(req, t, &ret->attr);
+	if (r < 0)
+		return r;
+	ret->ino = ops_ino(t);
+	ret->generation = 1;
+	if (t->kind == T_NODE)
+		node_lookup_add(t->node);
+	return 0;
+}
+
+void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fuse_entry_param e;
+	struct target dir, t;
+	int r = ops_target(req, parent, &dir);
+
+	if (r == 0)
+		r = ops_child(req, &dir, name, &t);
+	if (r == 0)
+		r = ops_entry(req, &t, &e);
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else
+		fuse_reply_entry(req, &e);
+}
+
+void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
+{
+	struct node *node;
+
+	if (INO_CLASS(ino) >= INO_NODE) {
+		node = node_by_ino(ops_fsd(req)->nodes, ino);
+		if (node)
+			node_forget(node, nlookup);
+	}
+	fuse_reply_none(req);
+}
+
+void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct target t;
+	struct stat st;
+	int r = ops_target(req, ino, &t);
+
+	(void)fi;
+	if (r == 0)
+		r = ops_stat(req, &t, &st);
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else
+		fuse_reply_attr(req, &st, 0.0);
+}
+
+/* --- changing attributes -------------------------------------------------------- */
+
+static int check_chown(const struct target *t, const struct stat *attr,
+		       int to_set)
+{
+	if (!t->job)
+		return -EPERM;
+	/* To the owner it has already: what cp -a and tar do. */
+	if ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != t->job->meta.uid)
+		return -EPERM;
+	return 0;
+}
+
+static int set_size(fuse_req_t req, const struct target *t, off_t size,
+		    struct fuse_file_info *fi)
+{
+	auto_close int fd = -1;
+	int r;
+
+	if (t->kind != T_NODE)
+		return 0; /* truncating ctl or a copy's sink */
+	if (t->node->area == AREA_OUTPUT)
+		return ops_refuse(req, -EPERM, t->node->name,
+				  "results cannot be changed");
+	if (t->job && job_is_frozen(t->job))
+		return ops_refuse(req, -EBUSY, t->job->meta.name,
+				  "the job is %s: its inputs are frozen",
+				  state_name(t->job->meta.state));
+	if (fi)
+		return ops_handle_truncate(fi, size);
+	fd = node_open(t->node, O_WRONLY);
+	if (fd < 0)
+		return fd;
+	r = ftruncate(fd, size) < 0 ? -errno : 0;
+	if (r == 0)
+		ops_changed(t->job, t->node->name);
+	return r;
+}
+
+static int set_times_of(const struct target *t, const struct stat *attr,
+			int to_set)
+{
+	struct timespec times[2] = { attr->st_atim, attr->st_mtim };
+
+	if (t->kind != T_NODE)
+		return 0;
+	if (to_set & FUSE_SET_ATTR_ATIME_NOW)
+		times[0].tv_nsec = UTIME_NOW;
+	else if (!(to_set & FUSE_SET_ATTR_ATIME))
+		times[0].tv_nsec = UTIME_OMIT;
+	if (to_set & FUSE_SET_ATTR_MTIME_NOW)
+		times[1].tv_nsec = UTIME_NOW;
+	else if (!(to_set & FUSE_SET_ATTR_MTIME))
+		times[1].tv_nsec = UTIME_OMIT;
+	return node_utimens(t->node, times);
+}
+
+static int set_mode(const struct target *t, mode_t mode)
+{
+	if (t->kind == T_NODE)
+		return node_chmod(t->node, mode);
+	if (t->kind != T_JOB)
+		return 0;
+	t->job->meta.mode = (mode & 0777) | 0700;
+	return store_meta_write(t->job->d->store, &t->job->meta);
+}
+
+static int change(fuse_req_t req, const struct target *t,
+		  const struct stat *attr, int to_set,
+		  struct fuse_file_info *fi)
+{
+	int r = 0;
+
+	if (t->kind == T_ROOT || (t->kind == T_FSD && face_is_dir(t->place)))
+		return -EPERM;
+	if (t->kind == T_FSD)
+		return to_set & FUSE_SET_ATTR_SIZE ? 0 : -EPERM;
+	if (to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
+		r = check_chown(t, attr, to_set);
+	if (r == 0 && (to_set & FUSE_SET_ATTR_MODE))
+		r = set_mode(t, attr->st_mode);
+	if (r == 0 && (to_set & FUSE_SET_ATTR_SIZE))
+		r = set_size(req, t, attr->st_size, fi);
+	if (r == 0 && (to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME)))
+		r = set_times_of(t, attr, to_set);
+	return r;
+}
+
+void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+		struct fuse_file_info *fi)
+{
+	struct target t;
+	struct stat st;
+	int r = ops_target(req, ino, &t);
+
+	if (r == 0)
+		r = change(req, &t, attr, to_set, fi);
+	if (r == 0)
+		r = ops_stat(req, &t, &st);
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else
+		fuse_reply_attr(req, &st, 0.0);
+}
+
+void op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+	struct statvfs st;
+
+	(void)ino;
+	if (fstatvfs(store_jobs_fd(ops_fsd(req)->store), &st) < 0) {
+		fuse_reply_err(req, errno);
+		return;
+	}
+	st.f_namemax = LIMIT_FILE_NAME;
+	fuse_reply_statfs(req, &st);
+}
+
+/* --- extended attributes ---------------------------------------------------------- */
+
+static int xattr_value(fuse_req_t req, const struct target *t, const char *name,
+		       char room[64])
+{
+	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.pid"))
+		return snprintf(room, 64, "%d", (int)getpid());
+	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.version"))
+		return snprintf(room, 64, "%s", fsd_version);
+	if (t->kind == T_JOB && !strcmp(name, "user.fsd.state"))
+		return snprintf(room, 64, "%s", state_name(t->job->meta.state));
+	if (t->kind == T_JOB && !strcmp(name, "user.fsd.id")) {
+		char id[STORE_ID_SIZE];
+
+		store_id(t->job->meta.no, id);
+		return snprintf(room, 64, "%s", id);
+	}
+	(void)req;
+	return -ENODATA;
+}
+
+static void reply_xattr(fuse_req_t req, const char *data, int len, size_t size)
+{
+	if (len < 0)
+		fuse_reply_err(req, -len);
+	else if (!size)
+		fuse_reply_xattr(req, (size_t)len);
+	else if (size < (size_t)len)
+		fuse_reply_err(req, ERANGE);
+	else
+		fuse_reply_buf(req, data, (size_t)len);
+}
+
+void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+	struct target t;
+	char room[64] = "";
+	int r = ops_target(req, ino, &t);
+
+	if (r == 0)
+		r = xattr_value(req, &t, name, room);
+	reply_xattr(req, room, r, size);
+}
+
+void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+{
+	static const char root[] = "user.fsd.pid\0user.fsd.version";
+	static const char job[] = "user.fsd.state\0user.fsd.id";
+	struct target t;
+	int r = ops_target(req, ino, &t);
+
+	if (r < 0)
+		reply_xattr(req, NULL, r, size);
+	else if (t.kind == T_ROOT)
+		reply_xattr(req, root, sizeof(root), size);
+	else if (t.kind == T_JOB)
+		reply_xattr(req, job, sizeof(job), size);
+	else
+		reply_xattr(req, "", 0, size);
+}

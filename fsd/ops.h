@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The FUSE face. Each operation decodes its request, calls into node, job,
+ * commit or face, which know no FUSE, and replies exactly once. Shared by
+ * ops*.c; session.c takes fsd_ops.
+ */
+#ifndef FSD_OPS_H
+#define FSD_OPS_H
+
+#define FUSE_USE_VERSION 314
+#include <fuse_lowlevel.h>
+
+#include "job.h"
+
+extern const struct fuse_lowlevel_ops fsd_ops;
+
+/* What an inode number stands for. */
+enum target_kind {
+	T_ROOT,
+	T_FSD,  /* .fsd and below; place */
+	T_JOB,  /* a job's directory; job */
+	T_ROW,  /* a virtual file of a job; job, row */
+	T_SINK, /* a result's copy in a draft: accepted, no effect; job, row */
+	T_NODE, /* a stored file or directory; node, job */
+};
+
+/* Rows above the job table's, for copies of output/ in a draft. */
+enum { ROW_SINK_DIR = 0xfe, ROW_SINK_FILE = 0xff };
+
+struct target {
+	enum target_kind kind;
+	struct job *job;
+	unsigned row;
+	uint64_t place;
+	struct node *node;
+};
+
+/* Who asks, and whether the job is theirs. -EACCES if not. */
+struct fsd *ops_fsd(fuse_req_t req);
+int ops_check_owner(fuse_req_t req, const struct job *job);
+/* Resolves ino and checks the owner. Return: 0, -ESTALE or -EACCES. */
+int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret);
+/* The entry `name` of a directory; T_ROOT, T_FSD, T_JOB, T_NODE, output/.
+ * Return: 0, -ENOENT, -ENOTDIR, -EACCES, -ENAMETOOLONG. */
+int ops_child(fuse_req_t req, const struct target *dir, const char *name,
+	      struct target *ret);
+/* The stored directory behind a target (files/, output/ or one below), or
+ * NULL if it has none. */
+struct node *ops_dir_node(const struct target *t);
+uint64_t ops_ino(const struct target *t);
+/* Return: 0 or negative errno. */
+int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret);
+/* Fills and counts a lookup for replying with fuse_reply_entry/create. */
+int ops_entry(fuse_req_t req, const struct target *t,
+	      struct fuse_entry_param *ret);
+
+/* True if copies of results are accepted and dropped now. */
+bool ops_takes_copies(const struct job *job);
+/* 0, or -EBUSY / -EPERM with last_error told, if dir may not be changed. */
+int ops_check_writable(fuse_req_t req, const struct target *dir,
+		       const char *name);
+/* Sets .fsd/last_error and returns code. */
+int ops_refuse(fuse_req_t req, int code, const char *path, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* An input changed for good. */
+void ops_changed(struct job *job, const char *top_name);
+
+/* The operations, by file. */
+void op_lookup(fuse_req_t, fuse_ino_t, const char *);
+void op_forget(fuse_req_t, fuse_ino_t, uint64_t);
+void op_getattr(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
+void op_setattr(fuse_req_t, fuse_ino_t, struct stat *, int,
+		struct fuse_file_info *);
+void op_statfs(fuse_req_t, fuse_ino_t);
+void op_getxattr(fuse_req_t, fuse_ino_t, const char *, size_t);
+void op_listxattr(fuse_req_t, fuse_ino_t, size_t);
+
+void op_mkdir(fuse_req_t, fuse_ino_t, const char *, mode_t);
+void op_mknod(fuse_req_t, fuse_ino_t, const char *, mode_t, dev_t);
+void op_symlink(fuse_req_t, const char *, fuse_ino_t, const char *);
+void op_link(fuse_req_t, fuse_ino_t, fuse_ino_t, const char *);
+void op_unlink(fuse_req_t, fuse_ino_t, const char *);
+void op_rmdir(fuse_req_t, fuse_ino_t, const char *);
+void op_rename(fuse_req_t, fuse_ino_t, const char *, fuse_ino_t, const char *,
+	       unsigned);
+void op_opendir(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
+void op_readdir(fuse_req_t, fuse_ino_t, size_t, off_t,
+		struct fuse_file_info *);
+void op_releasedir(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
+
+void op_create(fuse_req_t, fuse_ino_t, const char *, mode_t,
+	       struct fuse_file_info *);
+void op_open(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
+void op_read(fuse_req_t, fuse_ino_t, size_t, off_t, struct fuse_file_info *);
+void op_write(fuse_req_t, fuse_ino_t, const char *, size_t, off_t,
+	      struct fuse_file_info *);
+void op_flush(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
+void op_fsync(fuse_req_t, fuse_ino_t, int, struct fuse_file_info *);
+void op_release(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
+void op_poll(fuse_req_t, fuse_ino_t, struct fuse_file_info *,
+	     struct fuse_pollhandle *);
+
+/* ops_file.c: a handle's truncation, for setattr. */
+int ops_handle_truncate(struct fuse_file_info *fi, off_t size);
+
+#endif

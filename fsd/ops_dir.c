@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Directories: making, removing, renaming, listing. */
+#include "ops.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commit.h"
+#include "face.h"
+
+bool ops_takes_copies(const struct job *job)
+{
+	return job->meta.state == JOB_DRAFT || job->meta.state == JOB_REFUSED;
+}
+
+static const char *dir_name(const struct target *dir)
+{
+	return dir->job ? dir->job->meta.name : FSD_DIR_NAME;
+}
+
+int ops_check_writable(fuse_req_t req, const struct target *dir,
+		       const char *name)
+{
+	const struct node *node = ops_dir_node(dir);
+	int r;
+
+	if (dir->kind == T_FSD)
+		return ops_refuse(req, -EPERM, FSD_DIR_NAME,
+				  "this directory belongs to fsd");
+	if (!node || !dir->job)
+		return -ENOENT;
+	r = file_name_check(name);
+	if (r < 0)
+		return ops_refuse(req, r, dir_name(dir),
+				  "a file's name is 1 to 255 bytes of valid "
+				  "UTF-8 without control characters");
+	if (node->area == AREA_OUTPUT)
+		return ops_refuse(req, -EPERM, dir_name(dir),
+				  "output/ is the program's: nothing can be "
+				  "added or changed");
+	if (job_is_frozen(dir->job))
+		return ops_refuse(req, -EBUSY, dir_name(dir),
+				  "the job is %s: its inputs are frozen until "
+				  "it has ended",
+				  state_name(dir->job->meta.state));
+	return 0;
+}
+
+/* --- making --------------------------------------------------------------------- */
+
+static int refuse_name(fuse_req_t req, const char *name, int r)
+{
+	char shown[64];
+
+	snprintf(shown, sizeof(shown), "%.40s", r == -EILSEQ ? "?" : name);
+	if (r == -EPERM)
+		return ops_refuse(req, r, shown, "this name is fsd's own");
+	return ops_refuse(req, r, shown,
+			  "a job's name is 1 to 200 bytes of valid UTF-8 "
+			  "without control characters");
+}
+
+static int make_job(fuse_req_t req, const char *name, mode_t mode,
+		    struct target *t)
+{
+	const struct fuse_ctx *who = fuse_req_ctx(req);
+	struct fsd *d = ops_fsd(req);
+	int r = job_name_check(name);
+
+	if (r < 0)
+		return refuse_name(req, name, r);
+	if (job_by_name(d, name))
+		return -EEXIST;
+	t->kind = T_JOB;
+	r = job_make(d, name, mode | 0700, who->uid, who->gid, &t->job);
+	if (r < 0)
+		return ops_refuse(req, r, name,
+				  "the job cannot be made in %s: %s",
+				  store_dir(d->store), strerror(-r));
+	return 0;
+}
+
+/* A virtual name: a copy's output/ in a draft, else nobody's to make. */
+static int make_row_dir(fuse_req_t req, struct job *job, unsigned row,
+			struct target *t)
+{
+	if (job_has_row(job, row))
+		return -EEXIST;
+	if (row != JOB_ROW_OUTPUT || !ops_takes_copies(job))
+		return ops_refuse(req, -EPERM, job->meta.name,
+				  "%s is a virtual file and cannot be made by "
+				  "hand",
+				  job_rows[row].name);
+	job->sink_output = true;
+	*t = (struct target){ .kind = T_ROW, .job = job, .row = row };
+	return 0;
+}
+
+static bool is_sink_dir(const struct target *dir)
+{
+	if (dir->kind == T_SINK)
+		return dir->row == ROW_SINK_DIR;
+	return dir->kind == T_ROW && dir->row == JOB_ROW_OUTPUT &&
+	       !dir->job->output;
+}
+
+static int make_dir(fuse_req_t req, fuse_ino_t parent, const char *name,
+		    mode_t mode, struct target *t)
+{
+	struct target dir;
+	unsigned row = 0;
+	int r = ops_target(req, parent, &dir);
+
+	if (r < 0)
+		return r;
+	if (dir.kind == T_ROOT)
+		return make_job(req, name, mode, t);
+	if (is_sink_dir(&dir)) {
+		*t = (struct target){ .kind = T_SINK, .job = dir.job,
+				      .row = ROW_SINK_DIR };
+		return 0;
+	}
+	if (dir.kind == T_JOB)
+		row = job_row_by_name(name);
+	if (row)
+		return make_row_dir(req, dir.job, row, t);
+	r = ops_check_writable(req, &dir, name);
+	if (r < 0)
+		return r;
+	if (node_find(ops_dir_node(&dir), name))
+		return -EEXIST;
+	t->kind = T_NODE;
+	t->job = dir.job;
+	return node_make_dir(ops_dir_node(&dir), name, mode, &t->node);
+}
+
+void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	struct fuse_entry_param e;
+	struct target t = { 0 };
+	int r = make_dir(req, parent, name, mode, &t);
+
+	if (r == 0)
+		r = ops_entry(req, &t, &e);
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else
+		fuse_reply_entry(req, &e);
+}
+
+void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	      dev_t rdev)
+{
+	(void)parent;
+	(void)mode;
+	(void)rdev;
+	fuse_reply_err(req, -ops_refuse(req, -EPERM, name,
+					"only files and directories can be "
+					"made here"));
+}
+
+void op_symlink(fuse_req_t req, const char *link, fuse_ino_t parent,
+		const char *name)
+{
+	(void)link;
+	(void)parent;
+	fuse_reply_err(req, -ops_refuse(req, -EPERM, name,
+					"links cannot be made here; copy the "
+					"file (cp -L, tar -h, rsync -L)"));
+}
+
+void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent,
+	     const char *name)
+{
+	(void)ino;
+	(void)parent;
+	fuse_reply_err(req, -ops_refuse(req, -EPERM, name,
+					"hard links cannot be made here; copy "
+					"the file"));
+}
+
+/* --- removing --------------------------------------------------------------------- */
+
+/* Virtual files come and go with the job: rm -r must get past them. A result
+ * that is removed by hand stays away until the next run. */
+static int unlink_row(struct job *job, unsigned row)
+{
+	if (job_rows[row].result && job->meta.state == JOB_DONE)
+		job->hidden |= 1u << row;
+	return 0;
+}
+
+static int unlink_node(struct target *t)
+{
+	struct job *job = t->job;
+	bool input = t->node->area == AREA_FILES;
+	int r = node_unlink(t->node);
+
+	if (r == 0 && input)
+		ops_changed(job, NULL);
+	return r;
+}
+
+static int do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct target dir, t;
+	int r = ops_target(req, parent, &dir);
+
+	if (r == 0)
+		r = ops_child(req, &dir, name, &t);
+	if (r < 0)
+		return r;
+	if (t.kind == T_ROW)
+		return job_rows[t.row].kind == ROW_DIR
+			       ? -EISDIR
+			       : unlink_row(t.job, t.row);
+	if (t.kind == T_NODE)
+		return t.node->is_dir ? -EISDIR : unlink_node(&t);
+	return t.kind == T_JOB ? -EISDIR : -EPERM;
+}
+
+void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	fuse_reply_err(req, -do_unlink(req, parent, name));
+}
+
+static int rmdir_output(struct job *job)
+{
+	job->sink_output = false;
+	if (!job->output)
+		return 0;
+	if (node_load(job->output) < 0 || job->output->child_count)
+		return -ENOTEMPTY;
+	return unlink_row(job, JOB_ROW_OUTPUT);
+}
+
+static int rmdir_job(struct job *job)
+{
+	int r = node_load(job->files);
+
+	if (r < 0)
+		return r;
+	if (job->files->child_count)
+		return -ENOTEMPTY;
+	job_remove(job);
+	return 0;
+}
+
+static int do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct target dir, t;
+	int r = ops_target(req, parent, &dir);
+
+	if (r == 0)
+		r = ops_child(req, &dir, name, &t);
+	if (r < 0)
+		return r;
+	if (t.kind == T_JOB)
+		return rmdir_job(t.job);
+	if (t.kind == T_ROW)
+		return t.row == JOB_ROW_OUTPUT ? rmdir_output(t.job) : -ENOTDIR;
+	if (t.kind == T_NODE)
+		return t.node->is_dir ? unlink_node(&t) : -ENOTDIR;
+	return -EPERM;
+}
+
+void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	fuse_reply_err(req, -do_rmdir(req, parent, name));
+}
+
+/* --- renaming ---------------------------------------------------------------------- */
+
+static int rename_job(fuse_req_t req, struct job *job, const char *to)
+{
+	struct job *old = job_by_name(ops_fsd(req), to);
+	int r = job_name_check(to);
+
+	if (r < 0)
+		return refuse_name(req, to, r);
+	if (old == job)
+		return 0;
+	if (job_is_frozen(job))
+		return ops_refuse(req, -EBUSY, job->meta.name,
+				  "the job is %s and cannot be renamed now",
+				  state_name(job->meta.state));
+	if (old)
+		return -EEXIST;
+	r = job_rename(job, to);
+	if (r == 0) {
+		job_log(job, "renamed to %s", to);
+		commit_evaluate(job, false);
+	}
+	return r;
+}
+
+/* rsync writes a temporary file and renames it: onto a virtual name, in a
+ * draft, that is a copy without effect. */
+static int rename_to_row(fuse_req_t req, struct target *from, unsigned row)
+{
+	struct job *job = from->job;
+
+	if (from->kind == T_NODE && !from->node->is_dir &&
+	    ops_takes_copies(job))
+		return unlink_node(from);
+	return ops_refuse(req, -EPERM, job->meta.name,
+			  "%s is a virtual file and cannot be replaced",
+			  job_rows[row].name);
+}
+
+static bool is_below(const struct node *node, const struct node *dir)
+{
+	for (; node; node = node->parent)
+		if (node == dir)
+			return true;
+	return false;
+}
+
+static int check_replace(const struct target *from, const struct target *dir,
+			 const char *name, unsigned flags)
+{
+	struct node *to_dir = ops_dir_node(dir), *old;
+
+	if (from->node->is_dir && is_below(to_dir, from->node))
+		return -EINVAL;
+	old = node_find(to_dir, name);
+	if (!old || old == from->node)
+		return 0;
+	if (flags & RENAME_NOREPLACE)
+		return -EEXIST;
+	if (old->is_dir != from->node->is_dir)
+		return old->is_dir ? -EISDIR : -ENOTDIR;
+	if (old->is_dir && (node_load(old) < 0 || old->child_count))
+		return -ENOTEMPTY;
+	return 0;
+}
+
+static int rename_node(fuse_req_t req, struct target *from,
+		       const struct target *dir, const char *name,
+		       unsigned flags)
+{
+	struct target source = { .kind = T_JOB, .job = from->job };
+	struct job *old_job = from->job;
+	bool top = dir->kind == T_JOB;
+	int r = ops_check_writable(req, dir, name);
+
+	if (r == 0 && old_job != dir->job)
+		r = ops_check_writable(req, &source, name);
+	if (r == 0 && from->node->area == AREA_OUTPUT)
+		r = -EXDEV; /* results stay: mv copies them */
+	if (r == 0)
+		r = check_replace(from, dir, name, flags);
+	if (r == 0)
+		r = node_rename(from->node, ops_dir_node(dir), name);
+	if (r < 0)
+		return r;
+	if (old_job != dir->job)
+		ops_changed(old_job, NULL);
+	ops_changed(dir->job, top && !from->node->writers ? name : NULL);
+	return 0;
+}
+
+static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
+		     fuse_ino_t newparent, const char *newname, unsigned flags)
+{
+	struct target dir, to, from;
+	unsigned row;
+	int r = ops_target(req, parent, &dir);
+
+	if (r == 0)
+		r = ops_target(req, newparent, &to);
+	if (r == 0)
+		r = ops_child(req, &dir, name, &from);
+	if (r < 0)
+		return r;
+	if (flags & ~(unsigned)RENAME_NOREPLACE)
+		return -EINVAL;
+	if (from.kind == T_JOB)
+		return to.kind == T_ROOT ? rename_job(req, from.job, newname)
+					 : -EXDEV;
+	if (from.kind != T_NODE)
+		return ops_refuse(req, -EPERM, name,
+				  "a virtual file cannot be renamed");
+	row = to.kind == T_JOB ? job_row_by_name(newname) : 0;
+	if (row)
+		return rename_to_row(req, &from, row);
+	if (to.kind == T_ROOT)
+		return from.node->is_dir
+			       ? -EXDEV
+			       : ops_refuse(req, -EPERM, newname,
+					    "only jobs (directories) can be "
+					    "made here");
+	return rename_node(req, &from, &to, newname, flags);
+}
+
+void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
+	       fuse_ino_t newparent, const char *newname, unsigned flags)
+{
+	fuse_reply_err(req, -do_rename(req, parent, name, newparent, newname,
+				       flags));
+}
+
+/* --- listing ------------------------------------------------------------------------ */
+
+/* One opendir's listing: rendered entries and where each ends, so that what
+ * is removed while it is read disturbs nothing. */
+struct listing {
+	struct buf entries;
+	size_t *end; /* owned */
+	size_t count, room;
+	fuse_req_t req; /* while it is being made */
+	struct fsd *d;
+	bool failed;
+};
+
+static void list_entry_add(struct listing *l, const char *name, uint64_t ino,
+			   mode_t mode)
+{
+	struct stat st = { .st_ino = ino, .st_mode = mode };
+	size_t len = fuse_add_direntry(l->req, NULL, 0, name, NULL, 0);
+
+	if (l->count == l->room) {
+		size_t room = l->room ? l->room * 2 : 32;
+		void *end = reallocarray(l->end, room, sizeof(*l->end));
+
+		if (!end) {
+			l->failed = true;
+			return;
+		}
+		l->end = end;
+		l->room = room;
+	}
+	if (buf_reserve(&l->entries, len) < 0) {
+		l->failed = true;
+		return;
+	}
+	fuse_add_direntry(l->req, l->entries.data + l->entries.len, len, name,
+			  &st, (off_t)l->count + 1);
+	l->entries.len += len;
+	l->end[l->count++] = l->entries.len;
+}
+
+static void list_place(void *arg, const char *name, uint64_t place)
+{
+	list_entry_add(arg, name, INO_MAKE(INO_FSD, place), face_mode(place));
+}
+
+static void list_root(struct listing *l)
+{
+	list_entry_add(l, FSD_DIR_NAME, INO_MAKE(INO_FSD, 0), S_IFDIR);
+	list_for_each(pos, tmp, jobs_all(l->d)) {
+		struct job *job = list_entry(pos, struct job, all);
+
+		if (ops_check_owner(l->req, job) == 0)
+			list_entry_add(l, job->meta.name,
+				       INO_MAKE(INO_JOB, job->meta.no << 8),
+				       S_IFDIR);
+	}
+}
+
+static void list_rows(struct listing *l, struct job *job)
+{
+	for (unsigned i = 1; i < JOB_ROW_MAX; i++)
+		if (job_rows[i].listed && job_has_row(job, i))
+			list_entry_add(l, job_rows[i].name,
+				       INO_MAKE(INO_JOB, job->meta.no << 8 | i),
+				       job_rows[i].mode);
+}
+
+/* config.json last: tools that copy in this order start the copy with it. */
+static int list_nodes(struct listing *l, struct node *dir)
+{
+	struct node *config = NULL;
+	int r = node_load(dir);
+
+	if (r < 0)
+		return r;
+	list_for_each(pos, tmp, &dir->children) {
+		struct node *n = list_entry(pos, struct node, sibling);
+
+		if (INO_CLASS(n->ino) == INO_CONFIG && !config)
+			config = n;
+		else
+			list_entry_add(l, n->name, n->ino,
+				       n->is_dir ? S_IFDIR : S_IFREG);
+	}
+	if (config)
+		list_entry_add(l, config->name, config->ino, S_IFREG);
+	return 0;
+}
+
+static int list_make(struct listing *l, const struct target *t)
+{
+	struct node *dir = ops_dir_node(t);
+	int r = 0;
+
+	buf_clear(&l->entries);
+	l->entries.cap = MIB(256);
+	l->count = 0;
+	l->failed = false;
+	list_entry_add(l, ".", ops_ino(t), S_IFDIR);
+	list_entry_add(l, "..", FUSE_ROOT_ID, S_IFDIR);
+	if (t->kind == T_ROOT)
+		list_root(l);
+	if (t->kind == T_FSD)
+		face_list(t->place, list_place, l);
+	if (t->kind == T_JOB)
+		list_rows(l, t->job);
+	if (dir)
+		r = list_nodes(l, dir);
+	return r < 0 ? r : l->failed ? -ENOMEM : 0;
+}
+
+static struct listing *listing_of(const struct fuse_file_info *fi)
+{
+	return (struct listing *)(uintptr_t)fi->fh;
+}
+
+void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct listing *l;
+	struct target t;
+	int r = ops_target(req, ino, &t);
+
+	l = r == 0 ? calloc(1, sizeof(*l)) : NULL;
+	if (!l) {
+		fuse_reply_err(req, r < 0 ? -r : ENOMEM);
+		return;
+	}
+	fi->fh = (uintptr_t)l;
+	fuse_reply_open(req, fi);
+}
+
+void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+		struct fuse_file_info *fi)
+{
+	struct listing *l = listing_of(fi);
+	size_t first = (size_t)off, last, from;
+	struct target t;
+	int r = 0;
+
+	if (off == 0) { /* the beginning, or a rewind: as it is now */
+		l->req = req;
+		l->d = ops_fsd(req);
+		r = ops_target(req, ino, &t);
+		if (r == 0)
+			r = list_make(l, &t);
+	}
+	if (r < 0 || first > l->count) {
+		fuse_reply_err(req, r < 0 ? -r : EINVAL);
+		return;
+	}
+	from = first ? l->end[first - 1] : 0;
+	for (last = first; last < l->count && l->end[last] - from <= size;)
+		last++;
+	size = last > first ? l->end[last - 1] - from : 0;
+	fuse_reply_buf(req, size ? l->entries.data + from : NULL, size);
+}
+
+void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct listing *l = listing_of(fi);
+
+	(void)ino;
+	buf_done(&l->entries);
+	free(l->end);
+	free(l);
+	fuse_reply_err(req, 0);
+}

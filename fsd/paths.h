@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where things are unless the command line says otherwise. */
+#ifndef FSD_PATHS_H
+#define FSD_PATHS_H
+
+/* Owned by the caller; NULL only without memory. */
+char *default_state_dir(void);
+/* The first that has a manifest: $FSD_IMAGE, image/ beside the program,
+ * ../share/fsd/image; else the last of them, for the error message. */
+char *default_image_dir(void);
+/* Absolute, without links; the last component need not be a living mount.
+ * NULL with errno. */
+char *absolute_path(const char *path);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "event.h"
+#include "lifecycle.h"
+#include "run_int.h"
+#include "wait.h"
+
+void run_spec_done(struct run_spec *spec)
+{
+	config_done(&spec->config);
+	*spec = (struct run_spec){ 0 };
+}
+
+void run_free(struct run *run)
+{
+	if (!run)
+		return;
+	loop_timer_del(&run->timer);
+	if (run->lease) {
+		vm_end(run->lease);
+		run->d->running--;
+		lifecycle_run_ended(run->d);
+	}
+	run_unprepare(run);
+	run_output_done(run);
+	for (int i = 0; i < 2; i++)
+		fd_close(&run->stream[i].fd);
+	buf_done(&run->guest_json);
+	run_spec_done(&run->spec);
+	free(run);
+}
+
+/* --- starting ----------------------------------------------------------- */
+
+static struct run *run_new(struct job *job, struct run_spec *spec)
+{
+	struct run *run = calloc(1, sizeof(*run));
+
+	if (!run) {
+		run_spec_done(spec);
+		return NULL;
+	}
+	run->job = job;
+	run->d = job->d;
+	run->number = job->meta.run + 1;
+	run->spec = *spec;
+	*spec = (struct run_spec){ 0 };
+	run->file_fd = -1;
+	run->guest_json.cap = LIMIT_VALUE_BYTES;
+	run->stream[VM_OUT] = (struct run_stream){
+		.fd = -1, .limit = run->spec.config.stdout_limit,
+	};
+	run->stream[VM_ERR] = (struct run_stream){
+		.fd = -1, .limit = run->spec.config.stderr_limit,
+	};
+	run->queued_ns = now_ns();
+	return run;
+}
+
+/* The old results leave the tree and the store. */
+static void drop_old(struct job *job)
+{
+	char path[STORE_PATH_MAX], id[STORE_ID_SIZE];
+
+	node_root_free(take_ptr(job->output));
+	job->hidden = 0;
+	job->sink_output = false;
+	if (!job->meta.run)
+		return;
+	store_id(job->meta.no, id);
+	snprintf(path, sizeof(path), "%s/r%u", id, job->meta.run);
+	store_trash(job->d->store, path);
+}
+
+static int lease(struct run *run, struct err *err)
+{
+	struct vm_need need = {
+		.runner = run->vm_job.wire.runner,
+		.memory_bytes = run_memory_need(run),
+		.cpus = run->vm_job.wire.cpus,
+	};
+
+	run->lease = vm_lease(run->d->vm, &need, &run_events, run);
+	if (!run->lease)
+		return err_sys(err, -ENOMEM, "no machine can be asked for");
+	run->d->running++;
+	return 0;
+}
+
+int run_start(struct job *job, struct run_spec *spec, struct err *err)
+{
+	struct run *run = run_new(job, spec);
+	int r;
+
+	if (!run)
+		return err_sys(err, -ENOMEM, "the job cannot be queued");
+	r = run_prepare(run, err);
+	if (r == 0) {
+		r = store_run_make(job->d->store, job->meta.no, run->number,
+				   &run->stream[VM_OUT].fd,
+				   &run->stream[VM_ERR].fd);
+		if (r < 0)
+			err_sys(err, r, "the job's results cannot be stored "
+				"in the state directory %s",
+				store_dir(job->d->store));
+	}
+	if (r == 0)
+		r = lease(run, err);
+	if (r < 0) {
+		run_free(run);
+		return r;
+	}
+	drop_old(job);
+	job->meta.run = run->number;
+	job->run = run;
+	job_set_error(job, NULL);
+	job->d->count.accepted++;
+	return job_post(job, EV_COMMIT);
+}
+
+/* --- ending ------------------------------------------------------------- */
+
+void run_kill(struct job *job)
+{
+	struct run *run = job->run;
+
+	if (!run || run->ended)
+		return;
+	run->cancelled = true;
+	job_log(job, "cancelled by ctl");
+	if (run->started)
+		vm_kill(run->lease, WIRE_KILL_ALL, SIGKILL);
+	else
+		run_finish(run, STATUS_CANCELLED, NULL);
+}
+
+int run_signal(struct job *job, unsigned signal)
+{
+	struct run *run = job->run;
+	char room[16];
+
+	if (!run || !run->started || run->ended)
+		return -ESRCH;
+	job_log(job, "signal %s by ctl", signal_name(signal, room));
+	vm_kill(run->lease, WIRE_KILL_FIRST, signal);
+	return 0;
+}
+
+void run_abandon(struct job *job)
+{
+	run_free(take_ptr(job->run));
+}
+
+void run_interrupt(struct job *job)
+{
+	if (job->run)
+		run_finish(job->run, STATUS_INTERRUPTED,
+			   "fsd was stopped before the program had ended");
+}
+
+void run_publish_interrupted(struct job *job)
+{
+	struct run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return;
+	run->job = job;
+	run->d = job->d;
+	run->number = job->meta.run;
+	run->file_fd = run->stream[0].fd = run->stream[1].fd = -1;
+	run->queued_ns = now_ns();
+	run->stream[VM_OUT].size = run_stream_size(job, VM_OUT);
+	run->stream[VM_ERR].size = run_stream_size(job, VM_ERR);
+	job->run = run;
+	run_finish(run, STATUS_INTERRUPTED,
+		   "fsd or its host ended while the job was under way");
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+static const char *const stream_files[] = {
+	[VM_OUT] = "stdout", [VM_ERR] = "stderr",
+};
+
+int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
+	     uint64_t offset)
+{
+	auto_close int opened = -1;
+	int fd = job->run ? job->run->stream[stream].fd : -1;
+	ssize_t n;
+
+	if (!job->meta.run || !job_has_row(job, stream == VM_OUT
+							? JOB_ROW_STDOUT
+							: JOB_ROW_STDERR))
+		return 0;
+	if (fd < 0) {
+		opened = store_run_open(job->d->store, job->meta.no,
+					job->meta.run, stream_files[stream]);
+		fd = opened;
+	}
+	if (fd < 0)
+		return fd;
+	n = pread(fd, room, size, (off_t)offset);
+	return n < 0 ? -errno : (int)n;
+}
+
+uint64_t run_stream_size(const struct job *job, enum vm_stream stream)
+{
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (job->run && job->run->stream[stream].fd >= 0)
+		return job->run->stream[stream].size;
+	if (!job->meta.run)
+		return 0;
+	fd = store_run_open(job->d->store, job->meta.no, job->meta.run,
+			    stream_files[stream]);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return 0;
+	return (uint64_t)st.st_size;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run of a job: the inputs as they were at the start, the leased machine,
+ * the growing streams, the collected output tree, the published result. A run
+ * lives from the commit to the publication; afterwards the store has it all.
+ */
+#ifndef FSD_RUN_H
+#define FSD_RUN_H
+
+#include "job.h"
+
+/* What a run needs to know of the job's inputs; made by commit.c. */
+struct run_spec {
+	struct job_config config;   /* owned */
+	const struct lang *lang;    /* NULL: a #! program or a command */
+	struct node *code;          /* borrowed; NULL: a command */
+	uint64_t code_skip;         /* a byte order mark at its start */
+};
+
+/*
+ * Takes spec (also on failure), drops the old results, makes the run's
+ * directory, posts EV_COMMIT and asks for a machine.
+ * Return: 0 or negative errno with a sentence; then nothing has changed.
+ */
+int run_start(struct job *job, struct run_spec *spec, struct err *err);
+void run_spec_done(struct run_spec *spec);
+
+/* Ends it as "cancelled"; what it wrote so far is kept. */
+void run_kill(struct job *job);
+/* -ESRCH if its program is not running now. */
+int run_signal(struct job *job, unsigned signal);
+/* The machine dies, nothing is published: the job is being removed. */
+void run_abandon(struct job *job);
+/* Publishes "interrupted": the daemon is about to end. */
+void run_interrupt(struct job *job);
+/* A job that a dead daemon left queued or running. */
+void run_publish_interrupted(struct job *job);
+
+/*
+ * Bytes of a stream of the newest run at offset, from memory or store.
+ * Return: count, 0 at the present end (or before any run), negative errno.
+ */
+int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
+	     uint64_t offset);
+/* Its size now. */
+uint64_t run_stream_size(const struct job *job, enum vm_stream stream);
+
+#endif

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "commands.h"
+
+struct client {
+	const struct run_client *c;
+	struct private_mount own;
+	const char *mnt;
+	char job[96];      /* name in the mount */
+	int dir;           /* the job's directory */
+	int signals;       /* signalfd */
+	unsigned interrupts;
+	bool submitted;
+};
+
+/* --- the mount ----------------------------------------------------------------- */
+
+static const char *find_mount(char room[256])
+{
+	const char *env = getenv("FSD_MOUNT");
+	FILE *f = setmntent("/proc/self/mounts", "r");
+	struct mntent *m;
+	bool found = false;
+
+	if (env && *env)
+		return env;
+	while (f && !found && (m = getmntent(f))) {
+		struct stat st;
+
+		if (strcmp(m->mnt_type, "fuse.fsd") != 0 ||
+		    strstr(m->mnt_dir, "/fsd-run-") ||
+		    stat(m->mnt_dir, &st) < 0 || st.st_uid != geteuid())
+			continue;
+		snprintf(room, 256, "%s", m->mnt_dir);
+		found = true;
+	}
+	if (f)
+		endmntent(f);
+	return found ? room : NULL;
+}
+
+static int find_or_start(struct client *k, char room[256])
+{
+	int r;
+
+	k->mnt = k->c->mount ? k->c->mount : find_mount(room);
+	if (k->mnt)
+		return 0;
+	r = private_start(&k->own);
+	k->mnt = k->own.mnt;
+	return r;
+}
+
+/* The reason why there is no answer yet, if there is one, once. */
+static void tell_health(const struct client *k)
+{
+	char path[512], text[600];
+	auto_close int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/.fsd/health", k->mnt);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	if (strcmp(text, "ok\n") != 0)
+		fprintf(stderr, "fsd run: %s", text);
+}
+
+/* --- config.json ------------------------------------------------------------------ */
+
+static void json_text(struct buf *b, const char *text, size_t len)
+{
+	buf_str(b, "\"");
+	for (size_t i = 0; i < len; i++) {
+		unsigned char ch = (unsigned char)text[i];
+
+		if (ch == '"' || ch == '\\')
+			buf_fmt(b, "\\%c", ch);
+		else if (ch < 0x20)
+			buf_fmt(b, "\\u%04x", ch);
+		else
+			buf_add(b, text + i, 1);
+	}
+	buf_str(b, "\"");
+}
+
+static int json_number(struct buf *b, const char *key, const char *opt,
+		       const char *text)
+{
+	char *end;
+
+	strtod(text, &end);
+	if (end == text || *end || strspn(text, "0123456789.") != strlen(text))
+		return complain("run", 2, "%s is \"%s\"; it must be a number",
+				opt, text);
+	buf_fmt(b, ",\"%s\":%s", key, text);
+	return 0;
+}
+
+static int make_config(const struct run_client *c, struct buf *b)
+{
+	int r = 0;
+
+	buf_str(b, "{\"args\":[");
+	for (unsigned i = 0; i < c->arg_count; i++) {
+		buf_str(b, i ? "," : "");
+		json_text(b, c->args[i], strlen(c->args[i]));
+	}
+	buf_str(b, "],\"env\":{");
+	for (unsigned i = 0; i < c->env_count; i++) {
+		size_t name = strcspn(c->env[i], "=");
+
+		buf_str(b, i ? "," : "");
+		json_text(b, c->env[i], name);
+		buf_str(b, ":");
+		json_text(b, c->env[i] + name + 1, strlen(c->env[i] + name + 1));
+	}
+	buf_str(b, "}");
+	if (c->language) {
+		buf_str(b, ",\"language\":");
+		json_text(b, c->language, strlen(c->language));
+	}
+	if (c->timeout)
+		r = json_number(b, "timeout", "-t", c->timeout);
+	if (r == 0 && c->memory)
+		r = json_number(b, "memory_mb", "-m", c->memory);
+	buf_str(b, "}\n");
+	return r ? r : b->failed ? complain("run", 1, "out of memory") : 0;
+}
+
+/* --- making the job ---------------------------------------------------------------- */
+
+static int write_file(struct client *k, const char *name, const void *data,
+		      size_t len)
+{
+	int fd = openat(k->dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	ssize_t n = fd < 0 ? -1 : write(fd, data, len);
+	int r = 0;
+
+	if (fd < 0 || n != (ssize_t)len || close(fd) < 0)
+		r = complain("run", 1, "%s/%s: %s", k->job, name,
+			     strerror(errno));
+	return r;
+}
+
+/* Copies until the end of from. */
+static int copy_file(struct client *k, const char *name, int from)
+{
+	auto_close int fd = openat(k->dir, name,
+				   O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	char room[65536];
+	ssize_t n;
+
+	if (fd < 0)
+		return complain("run", 1, "%s/%s: %s", k->job, name,
+				strerror(errno));
+	while ((n = read(from, room, sizeof(room))) > 0)
+		if (write(fd, room, (size_t)n) != n)
+			return complain("run", 1, "%s/%s: %s", k->job, name,
+					strerror(errno));
+	return n < 0 ? complain("run", 1, "%s: %s", name, strerror(errno)) : 0;
+}
+
+/* "code.py" for a file with an ending that is a language's, else "code". */
+static void code_name(const struct run_client *c, char room[300])
+{
+	const char *base = strrchr(c->file, '/');
+	const char *dot;
+
+	base = base ? base + 1 : c->file;
+	dot = strrchr(base, '.');
+	snprintf(room, 300, "code%s", dot && !c->language ? dot : "");
+	if (code_kind(room) != CODE_KNOWN)
+		snprintf(room, 300, "code");
+}
+
+static int put_code(struct client *k)
+{
+	bool from_stdin = !strcmp(k->c->file, "-");
+	auto_close int fd = -1;
+	char name[300];
+
+	code_name(k->c, name);
+	if (from_stdin)
+		return copy_file(k, name, STDIN_FILENO);
+	fd = open(k->c->file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return complain("run", 2, "%s: %s", k->c->file,
+				strerror(errno));
+	return copy_file(k, name, fd);
+}
+
+static int make_job(struct client *k)
+{
+	auto_buf struct buf config = { 0 };
+	char path[512];
+	int r = make_config(k->c, &config);
+
+	if (r)
+		return r;
+	snprintf(k->job, sizeof(k->job), ".run-%d-%llx", (int)getpid(),
+		 (unsigned long long)now_ns());
+	snprintf(path, sizeof(path), "%s/%s", k->mnt, k->job);
+	if (mkdir(path, 0700) < 0)
+		return complain("run", 1, "%s: %s", path, strerror(errno));
+	k->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (k->dir < 0)
+		return complain("run", 1, "%s: %s", path, strerror(errno));
+	r = put_code(k);
+	/* A terminal is not read: a program that wants input gets its end. */
+	if (!r && strcmp(k->c->file, "-") != 0 && !isatty(STDIN_FILENO) &&
+	    fcntl(STDIN_FILENO, F_GETFD) >= 0)
+		r = copy_file(k, "stdin", STDIN_FILENO);
+	return r ? r : write_file(k, "config.json", config.data, config.len);
+}
+
+static int submit(struct client *k)
+{
+	char from[512], to[512];
+
+	snprintf(from, sizeof(from), "%s/%s", k->mnt, k->job);
+	memmove(k->job, k->job + 1, strlen(k->job));
+	snprintf(to, sizeof(to), "%s/%s", k->mnt, k->job);
+	if (rename(from, to) < 0)
+		return complain("run", 1, "%s: %s", to, strerror(errno));
+	k->submitted = true;
+	return 0;
+}
+
+/* --- watching it -------------------------------------------------------------------- */
+
+static ssize_t read_small(struct client *k, const char *name, char *room,
+			  size_t size)
+{
+	auto_close int fd = openat(k->dir, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, room, size - 1);
+
+	room[MAX(n, 0)] = '\0';
+	return n;
+}
+
+static void write_ctl(struct client *k, const char *verb)
+{
+	auto_close int fd = openat(k->dir, "ctl", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, verb, strlen(verb)) < 0 && errno != ESRCH)
+		complain("run", 1, "ctl: %s", strerror(errno));
+}
+
+/* The first one goes to the program, the next one ends it. */
+static void on_signal(struct client *k)
+{
+	struct signalfd_siginfo info;
+	char verb[32];
+
+	if (read(k->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	if (k->interrupts++) {
+		write_ctl(k, "kill\n");
+		return;
+	}
+	read_small(k, "state", verb, sizeof(verb));
+	if (strcmp(verb, "running\n") != 0) {
+		write_ctl(k, "kill\n");
+		return;
+	}
+	snprintf(verb, sizeof(verb), "signal %u\n", info.ssi_signo);
+	write_ctl(k, verb);
+}
+
+/* Return: bytes copied, 0 at the end, -1 when there is nothing now. */
+static ssize_t pump(int from, int to)
+{
+	char room[65536];
+	ssize_t n = read(from, room, sizeof(room)), done = 0;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? -1 : 0;
+	while (done < n) {
+		ssize_t w = write(to, room + done, (size_t)(n - done));
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return 0; /* nobody reads us any more */
+		done += w;
+	}
+	return n;
+}
+
+/* Copies both streams until both have ended. */
+static int follow(struct client *k)
+{
+	const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
+	struct pollfd p[3] = {
+		{ .fd = openat(k->dir, "stdout.follow", flags),
+		  .events = POLLIN },
+		{ .fd = openat(k->dir, "stderr.follow", flags),
+		  .events = POLLIN },
+		{ .fd = k->signals, .events = POLLIN },
+	};
+
+	if (p[0].fd < 0 || p[1].fd < 0)
+		return complain("run", 1, "%s: %s", k->job, strerror(errno));
+	while (p[0].fd >= 0 || p[1].fd >= 0) {
+		if (poll(p, 3, -1) < 0 && errno != EINTR)
+			return complain("run", 1, "%s", strerror(errno));
+		if (p[2].revents)
+			on_signal(k);
+		for (int i = 0; i < 2; i++)
+			if (p[i].revents &&
+			    pump(p[i].fd, k->c->json ? -1 : i + 1) == 0)
+				fd_close(&p[i].fd);
+	}
+	return 0;
+}
+
+/* With --json the streams are not shown: wait for the end only. */
+static int wait_end(struct client *k)
+{
+	struct pollfd p[2] = {
+		{ .fd = openat(k->dir, "wait",
+			       O_RDONLY | O_NONBLOCK | O_CLOEXEC),
+		  .events = POLLIN },
+		{ .fd = k->signals, .events = POLLIN },
+	};
+
+	if (p[0].fd < 0)
+		return complain("run", 1, "%s: %s", k->job, strerror(errno));
+	while (!p[0].revents) {
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			return complain("run", 1, "%s", strerror(errno));
+		if (p[1].revents)
+			on_signal(k);
+	}
+	fd_close(&p[0].fd);
+	return 0;
+}
+
+static int outcome(struct client *k)
+{
+	char text[1024];
+	uint64_t code;
+
+	if (read_small(k, "error", text, sizeof(text)) > 0)
+		fprintf(stderr, "fsd run: %s", text);
+	if (k->c->json) {
+		auto_close int fd = openat(k->dir, "result.json",
+					   O_RDONLY | O_CLOEXEC);
+
+		while (fd >= 0 && pump(fd, STDOUT_FILENO) > 0)
+			;
+	}
+	if (read_small(k, "exit_code", text, sizeof(text)) <= 0)
+		return 2; /* refused: `error` said why */
+	text[strcspn(text, "\n")] = '\0';
+	return parse_u64(text, 0, 255, &code) < 0 ? 1 : (int)code;
+}
+
+/* --- together ------------------------------------------------------------------------ */
+
+static void remove_job(struct client *k)
+{
+	static const char *const names[] = { "config.json", "stdin" };
+	char path[512], code[300];
+
+	if (k->dir < 0)
+		return;
+	code_name(k->c, code);
+	unlinkat(k->dir, code, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		unlinkat(k->dir, names[i], 0);
+	snprintf(path, sizeof(path), "%s/%s", k->mnt, k->job);
+	rmdir(path);
+	fd_close(&k->dir);
+}
+
+static int catch_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int run_client(const struct run_client *c)
+{
+	struct client k = { .c = c, .dir = -1, .signals = -1 };
+	char room[256];
+	int r = find_or_start(&k, room);
+
+	if (r == 0)
+		r = make_job(&k);
+	if (r == 0) {
+		k.signals = catch_signals();
+		r = submit(&k);
+	}
+	if (r == 0) {
+		tell_health(&k);
+		r = c->json ? wait_end(&k) : follow(&k);
+	}
+	if (r == 0)
+		r = outcome(&k);
+	remove_job(&k);
+	fd_close(&k.signals);
+	if (k.own.dir[0])
+		private_stop(&k.own);
+	return r;
+}

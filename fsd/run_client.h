@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The client half of `fsd run`: it knows the mount and nothing behind it. */
+#ifndef FSD_RUN_CLIENT_H
+#define FSD_RUN_CLIENT_H
+
+#include "fsd.h"
+
+struct run_client {
+	const char *file;             /* the program; "-": standard input */
+	char **args;                  /* borrowed */
+	unsigned arg_count;
+	const char *language, *timeout, *memory; /* as given, or NULL */
+	const char *env[LIMIT_ENV];   /* NAME=value */
+	unsigned env_count;
+	bool json;
+	const char *mount;            /* or NULL: find one, else a private one */
+};
+
+/* Return: the job's exit code; 1, 2 for errors of our own; 130 when it was
+ * interrupted before it ran. */
+int run_client(const struct run_client *c);
+
+/* private.c: a mount of our own for as long as this process lives. */
+struct private_mount {
+	char dir[64];  /* everything of it, "" if there is none */
+	char mnt[80];
+	pid_t pid;
+};
+int private_start(struct private_mount *p);
+void private_stop(struct private_mount *p);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by run*.c only. */
+#ifndef FSD_RUN_INT_H
+#define FSD_RUN_INT_H
+
+#include "run.h"
+
+struct run_stream {
+	int fd;           /* owned: append and read */
+	uint64_t size;    /* bytes kept */
+	uint64_t dropped; /* bytes over the limit */
+	uint64_t limit;
+};
+
+struct run {
+	struct job *job;    /* owns us */
+	struct fsd *d;
+	unsigned number;
+	struct run_spec spec;
+	struct vm_lease *lease; /* owned; vm_end() */
+	struct vm_job vm_job;
+	struct vm_input *inputs;  /* owned; path owned by paths[i] */
+	struct node **input_nodes; /* owned array; references; NULL: input.json */
+	char **paths;             /* owned array of owned */
+	unsigned input_count;
+	struct node *stdin_node;  /* a reference, or NULL */
+	struct wire_strings argv, envp; /* owned arrays of owned strings */
+
+	struct run_stream stream[2]; /* VM_OUT, VM_ERR */
+	struct buf guest_json;       /* RESULT */
+	bool guest_overflow;
+
+	bool running;    /* granted and told to run */
+	bool started;    /* the program's first instruction */
+	bool ended;      /* exit is valid */
+	bool timed_out, cancelled;
+	struct wire_exit exit;
+	struct loop_timer timer; /* the timeout, then the grace */
+
+	/* the output tree */
+	struct result_file *files; /* owned; path owned */
+	unsigned file_count, file_room;
+	uint64_t output_bytes, output_dropped;
+	int file_fd;               /* the file being written, or -1 */
+	uint64_t file_left;
+
+	uint64_t queued_ns, granted_ns, started_ns, exited_ns; /* MONOTONIC */
+	uint64_t started_real_ns;
+	const char *source, *accel; /* borrowed constants */
+	char template_id[32];
+};
+
+extern const struct vm_events run_events;
+
+/* run_prepare.c: fills vm_job from the spec and the job's files. */
+int run_prepare(struct run *run, struct err *err);
+void run_unprepare(struct run *run);
+int run_open_input(struct run *run, unsigned i);
+uint64_t run_memory_need(const struct run *run);
+
+/* run_output.c: one entry of the output tree. */
+int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
+		    uint64_t size, const char *path);
+int run_output_data(struct run *run, const void *data, size_t len);
+int run_output_end(struct run *run);
+void run_output_done(struct run *run);
+
+/* run_result.c: renders, publishes, posts the last event, frees the run. */
+void run_finish(struct run *run, enum job_status status, const char *message);
+
+void run_free(struct run *run);
+
+#endif

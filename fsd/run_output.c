@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The output tree: names, sizes and modes come from the guest. Each component
+ * was checked by the wire (no "/", ".", ".."), each directory on the way was
+ * made by us, and a file is made with O_EXCL: nothing is ever followed or
+ * opened that was there before.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run_int.h"
+
+void run_output_done(struct run *run)
+{
+	fd_close(&run->file_fd);
+	for (unsigned i = 0; i < run->file_count; i++)
+		free((char *)(uintptr_t)run->files[i].path);
+	free(run->files);
+	run->files = NULL;
+	run->file_count = run->file_room = 0;
+}
+
+static int remember(struct run *run, uint32_t kind, uint32_t mode,
+		    uint64_t size, const char *path)
+{
+	struct result_file *f;
+
+	if (run->file_count == run->file_room) {
+		unsigned room = run->file_room ? run->file_room * 2 : 16;
+		void *files = reallocarray(run->files, room,
+					   sizeof(*run->files));
+
+		if (!files)
+			return -ENOMEM;
+		run->files = files;
+		run->file_room = room;
+	}
+	f = &run->files[run->file_count];
+	*f = (struct result_file){
+		.path = strdup(path), .bytes = size, .mode = mode & 0777,
+		.is_dir = kind == WIRE_FILE_DIR,
+	};
+	if (!f->path)
+		return -ENOMEM;
+	run->file_count++;
+	return 0;
+}
+
+static int output_root(struct run *run, struct node **ret_root)
+{
+	struct job *job = run->job;
+
+	if (!job->output)
+		job->output = node_root_new(run->d->nodes, job, AREA_OUTPUT,
+					    run->number, true);
+	*ret_root = job->output;
+	return job->output ? 0 : -EIO;
+}
+
+/* Walks to the directory that will hold path, making it where the guest did
+ * not announce it; *ret_name is the last component, inside path. */
+static int parent_of(struct run *run, char *path, struct node **ret_dir,
+		     char **ret_name)
+{
+	struct node *dir, *next;
+	char *name = path, *slash;
+	int r = output_root(run, &dir);
+
+	while (r == 0 && (slash = strchr(name, '/'))) {
+		*slash = '\0';
+		next = node_find(dir, name);
+		if (!next)
+			r = node_make_dir(dir, name, 0755, &next);
+		else if (!next->is_dir)
+			r = -ENOTDIR;
+		*slash = '/';
+		dir = next;
+		name = slash + 1;
+	}
+	*ret_dir = dir;
+	*ret_name = name;
+	return r;
+}
+
+static int make_entry(struct run *run, uint32_t kind, uint32_t mode,
+		      const char *path)
+{
+	auto_free char *copy = strdup(path);
+	struct node *dir, *node;
+	char *name;
+	int r;
+
+	if (!copy)
+		return -ENOMEM;
+	r = parent_of(run, copy, &dir, &name);
+	if (r < 0)
+		return r;
+	if (file_name_check(name) < 0)
+		return -EILSEQ;
+	node = node_find(dir, name);
+	if (kind == WIRE_FILE_DIR)
+		return node ? (node->is_dir ? 0 : -EEXIST)
+			    : node_make_dir(dir, name, mode | 0700, &node);
+	if (node)
+		return -EEXIST;
+	return node_make_file(dir, name, (mode & 0777) | 0600, O_WRONLY, &node,
+			      &run->file_fd);
+}
+
+int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
+		    uint64_t size, const char *path)
+{
+	const uint64_t limit = run->spec.config.output_limit;
+	int r = 0;
+
+	fd_close(&run->file_fd);
+	if (run->file_count >= LIMIT_OUTPUT_FILES ||
+	    size > limit - MIN(run->output_bytes, limit))
+		r = -EFBIG;
+	if (r == 0)
+		r = make_entry(run, kind, mode, path);
+	if (r == 0)
+		r = remember(run, kind, mode, size, path);
+	if (r < 0) {
+		run->output_dropped++;
+		job_log(run->job, "an output file was left out: %s",
+			strerror(-r));
+		return r;
+	}
+	if (kind == WIRE_FILE_REG)
+		run->output_bytes += size;
+	run->file_left = size;
+	return 0;
+}
+
+int run_output_data(struct run *run, const void *data, size_t len)
+{
+	const char *p = data;
+
+	if (run->file_fd < 0 || len > run->file_left)
+		return -EPROTO;
+	while (len) {
+		ssize_t n = write(run->file_fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			n = -errno;
+			job_log(run->job, "output cannot be stored: %s",
+				strerror((int)-n));
+			return (int)n;
+		}
+		p += n;
+		len -= (size_t)n;
+		run->file_left -= (uint64_t)n;
+	}
+	return 0;
+}
+
+int run_output_end(struct run *run)
+{
+	fd_close(&run->file_fd);
+	return run->file_left ? -EPROTO : 0;
+}

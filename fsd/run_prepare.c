@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the machine is told of a job: resolved fields, no JSON. The inputs are
+ * held as they are now; a file that is removed later is still sent.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "run_int.h"
+
+#define HOME "/home/user"
+
+/* What every program finds unless its config says otherwise. */
+static const char *const base_env[] = {
+	"HOME=" HOME,
+	"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+	"USER=user",
+	"LOGNAME=user",
+	"SHELL=/bin/bash",
+	"LANG=C.UTF-8",
+	"PWD=" HOME,
+};
+
+static const uint32_t lang_runner[LANG_MAX] = {
+	[LANG_PYTHON] = WIRE_RUN_PYTHON,
+	[LANG_JAVASCRIPT] = WIRE_RUN_NODE,
+	[LANG_TYPESCRIPT] = WIRE_RUN_TYPESCRIPT,
+	[LANG_BASH] = WIRE_RUN_EXEC,
+};
+
+/* --- lists of strings ------------------------------------------------------ */
+
+static int push(struct wire_strings *list, const char *text)
+{
+	const char **item = reallocarray(list->item, list->count + 1,
+					 sizeof(*item));
+
+	if (!item)
+		return -ENOMEM;
+	list->item = item;
+	item[list->count] = strdup(text);
+	if (!item[list->count])
+		return -ENOMEM;
+	list->count++;
+	return 0;
+}
+
+static void strings_done(struct wire_strings *list)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		free((char *)(uintptr_t)list->item[i]);
+	free(list->item);
+	*list = (struct wire_strings){ 0 };
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "=");
+
+	return n == strcspn(b, "=") && !strncmp(a, b, n);
+}
+
+static int fill_env(struct run *run)
+{
+	const struct config_strings *env = &run->spec.config.env;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(base_env); i++) {
+		bool given = false;
+
+		for (size_t k = 0; k < env->count; k++)
+			given |= same_name(env->item[k], base_env[i]);
+		if (!given)
+			r = push(&run->envp, base_env[i]);
+	}
+	for (size_t k = 0; r == 0 && k < env->count; k++)
+		r = push(&run->envp, env->item[k]);
+	return r;
+}
+
+/* --- who runs it, with which arguments --------------------------------------- */
+
+static bool needs_fresh(const struct run *run)
+{
+	const struct config_strings *env = &run->spec.config.env;
+
+	for (size_t i = 0; i < env->count; i++)
+		if (lang_env_is_fresh(run->spec.lang, env->item[i]))
+			return true;
+	return false;
+}
+
+static uint32_t choose_runner(const struct run *run)
+{
+	const struct lang *lang = run->spec.lang;
+
+	if (!lang)
+		return WIRE_RUN_EXEC;
+	/* A warm runner was started before these variables were known; only
+	 * a program run by itself can be given to a fresh interpreter. */
+	if (run->spec.config.mode == MODE_SCRIPT && needs_fresh(run) &&
+	    lang->id != LANG_TYPESCRIPT)
+		return WIRE_RUN_EXEC;
+	return lang_runner[lang->id];
+}
+
+static int fill_argv(struct run *run)
+{
+	const struct job_config *c = &run->spec.config;
+	const struct config_strings *tail = &c->args;
+	char path[512];
+	int r = 0;
+
+	if (c->mode == MODE_COMMAND) {
+		for (size_t i = 0; r == 0 && i < c->command.count; i++)
+			r = push(&run->argv, c->command.item[i]);
+	} else {
+		snprintf(path, sizeof(path), HOME "/%s", run->spec.code->name);
+		if (run->spec.lang &&
+		    run->vm_job.wire.runner == WIRE_RUN_EXEC)
+			r = push(&run->argv, run->spec.lang->interpreter);
+		if (r == 0)
+			r = push(&run->argv, path);
+	}
+	for (size_t i = 0; r == 0 && i < tail->count; i++)
+		r = push(&run->argv, tail->item[i]);
+	return r;
+}
+
+/* --- inputs --------------------------------------------------------------------- */
+
+static int add_input(struct run *run, struct node *node, const char *path,
+		     const struct vm_input *input)
+{
+	unsigned n = run->input_count + 1;
+	void *inputs = reallocarray(run->inputs, n, sizeof(*run->inputs));
+	void *nodes, *paths;
+
+	if (!inputs)
+		return -ENOMEM;
+	run->inputs = inputs;
+	nodes = reallocarray(run->input_nodes, n, sizeof(*run->input_nodes));
+	if (!nodes)
+		return -ENOMEM;
+	run->input_nodes = nodes;
+	paths = reallocarray(run->paths, n, sizeof(*run->paths));
+	if (!paths)
+		return -ENOMEM;
+	run->paths = paths;
+	run->paths[n - 1] = strdup(path);
+	if (!run->paths[n - 1])
+		return -ENOMEM;
+	run->inputs[n - 1] = *input;
+	run->inputs[n - 1].path = run->paths[n - 1];
+	run->input_nodes[n - 1] = node;
+	if (node)
+		node_ref(node);
+	run->input_count = n;
+	return 0;
+}
+
+/* config.json and stdin are for us; the rest is the program's. */
+static bool is_ours(const struct run *run, const struct node *node)
+{
+	return node->parent == run->job->files &&
+	       (!strcmp(node->name, "config.json") ||
+		(!strcmp(node->name, "stdin") && !node->is_dir));
+}
+
+static int add_node(struct run *run, struct node *node, struct err *err)
+{
+	char path[LIMIT_PATH + 1];
+	struct vm_input in = { 0 };
+	struct stat st;
+	int r = node_rel_path(node, path, sizeof(path));
+
+	if (r >= 0)
+		r = node_stat(node, &st);
+	if (r < 0)
+		return err_sys(err, r, "%s: cannot be read", node->name);
+	in.kind = node->is_dir ? WIRE_FILE_DIR : WIRE_FILE_REG;
+	in.mode = st.st_mode & 0777;
+	if (!node->is_dir)
+		in.size = (uint64_t)st.st_size;
+	if (node == run->spec.code) {
+		in.skip = run->spec.code_skip;
+		in.size -= MIN(in.skip, in.size);
+		if (!run->spec.lang)
+			in.mode |= 0111; /* the kernel reads its #! line */
+	}
+	r = add_input(run, node, path, &in);
+	return r < 0 ? err_sys(err, r, "the inputs") : 0;
+}
+
+static int add_tree(struct run *run, struct node *dir, struct err *err)
+{
+	int r = node_load(dir);
+
+	if (r < 0)
+		return err_sys(err, r, "%s: cannot be listed", dir->name);
+	list_for_each(pos, tmp, &dir->children) {
+		struct node *node = list_entry(pos, struct node, sibling);
+
+		if (is_ours(run, node))
+			continue;
+		r = add_node(run, node, err);
+		if (r == 0 && node->is_dir)
+			r = add_tree(run, node, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int fill_stdin(struct run *run)
+{
+	struct node *node = node_find(run->job->files, "stdin");
+	struct stat st;
+	int r;
+
+	run->vm_job.stdin_size = run->spec.config.stdin_len;
+	if (run->spec.config.stdin_text || !node || node->is_dir)
+		return 0;
+	r = node_stat(node, &st);
+	if (r < 0)
+		return r;
+	run->stdin_node = node;
+	node_ref(node);
+	run->vm_job.stdin_size = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int fill_inputs(struct run *run, struct err *err)
+{
+	const struct job_config *c = &run->spec.config;
+	const struct vm_input json = { .kind = WIRE_FILE_REG, .mode = 0644,
+				       .size = c->input_len };
+	int r = add_tree(run, run->job->files, err);
+
+	if (r == 0 && c->input_json)
+		r = add_input(run, NULL, "input.json", &json);
+	if (r == 0)
+		r = fill_stdin(run);
+	return r < 0 ? err_sys(err, r, "the inputs cannot be listed") : 0;
+}
+
+/* --- together --------------------------------------------------------------------- */
+
+static void fill_limits(struct run *run)
+{
+	const struct job_config *c = &run->spec.config;
+	struct wire_job *w = &run->vm_job.wire;
+
+	w->mode = c->mode == MODE_CALL ? WIRE_MODE_CALL : WIRE_MODE_SCRIPT;
+	w->call = c->call ? c->call : "";
+	w->cpus = (uint32_t)c->cpus;
+	w->processes = (uint32_t)c->processes;
+	w->memory_bytes = MIB(c->memory_mb);
+	w->stdout_limit = c->stdout_limit;
+	w->stderr_limit = c->stderr_limit;
+	w->output_limit = c->output_limit;
+	w->output_files = LIMIT_OUTPUT_FILES;
+}
+
+int run_prepare(struct run *run, struct err *err)
+{
+	int r;
+
+	fill_limits(run);
+	run->vm_job.wire.runner = choose_runner(run);
+	r = fill_argv(run);
+	if (r == 0)
+		r = fill_env(run);
+	if (r < 0)
+		return err_sys(err, r, "the job cannot be queued");
+	r = fill_inputs(run, err);
+	run->vm_job.wire.argv = run->argv;
+	run->vm_job.wire.envp = run->envp;
+	run->vm_job.inputs = run->inputs;
+	run->vm_job.input_count = run->input_count;
+	return r;
+}
+
+void run_unprepare(struct run *run)
+{
+	for (unsigned i = 0; i < run->input_count; i++) {
+		free(run->paths[i]);
+		if (run->input_nodes[i])
+			node_unref(run->input_nodes[i]);
+	}
+	if (run->stdin_node)
+		node_unref(run->stdin_node);
+	free(run->inputs);
+	free(run->input_nodes);
+	free(run->paths);
+	strings_done(&run->argv);
+	strings_done(&run->envp);
+}
+
+/* A descriptor to read these bytes from. */
+static int memory_file(const char *data, size_t len)
+{
+	auto_close int fd = memfd_create("fsd-input", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0)
+			return -errno;
+		data += n;
+		len -= (size_t)n;
+	}
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	return take_fd(&fd);
+}
+
+int run_open_input(struct run *run, unsigned i)
+{
+	const struct job_config *c = &run->spec.config;
+
+	if (i == run->input_count) {
+		if (run->stdin_node)
+			return node_open(run->stdin_node, O_RDONLY);
+		return memory_file(c->stdin_text, c->stdin_len);
+	}
+	if (i > run->input_count)
+		return -EINVAL;
+	if (run->input_nodes[i])
+		return node_open(run->input_nodes[i], O_RDONLY);
+	return memory_file(c->input_json, c->input_len);
+}
+
+uint64_t run_memory_need(const struct run *run)
+{
+	uint64_t need = run->vm_job.wire.memory_bytes;
+
+	for (unsigned i = 0; i < run->input_count; i++)
+		if (!add_checked(&need, run->inputs[i].size))
+			return UINT64_MAX;
+	return need;
+}

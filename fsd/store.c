@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "chores.h"
+
+struct store {
+	char *dir;
+	int root, jobs, trash, lock; /* owned */
+	uint64_t next_no, next_trash;
+	struct chores *chores;
+};
+
+/* --- small helpers ------------------------------------------------------ */
+
+static int write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Write-new and rename: a reader sees the old file or the new, never half. */
+static int replace(int dirfd, const char *path, const void *data, size_t len)
+{
+	char tmp[STORE_PATH_MAX];
+	auto_close int fd = -1;
+	int r;
+
+	snprintf(tmp, sizeof(tmp), "%s.new", path);
+	fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	r = write_all(fd, data, len);
+	if (r == 0 && renameat(dirfd, tmp, dirfd, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlinkat(dirfd, tmp, 0);
+	return r;
+}
+
+static int open_dir(int at, const char *name, struct err *err)
+{
+	int fd;
+
+	if (mkdirat(at, name, 0700) < 0 && errno != EEXIST)
+		return err_sys(err, -errno, "cannot make %s", name);
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(err, -errno, "cannot open %s", name);
+	return fd;
+}
+
+/* --- deletion, on the worker -------------------------------------------- */
+
+struct trash_task {
+	struct task task;
+	int trash; /* borrowed */
+	char name[32];
+};
+
+static void delete_tree(int at, const char *name);
+
+/* The stream's own descriptor is the one the entries are removed by. */
+static void delete_children(int fd)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	while ((e = readdir(dir)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			delete_tree(dirfd(dir), e->d_name);
+	closedir(dir);
+}
+
+static void delete_tree(int at, const char *name)
+{
+	int fd;
+
+	if (unlinkat(at, name, 0) == 0 || (errno != EISDIR && errno != EPERM))
+		return;
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	fchmod(fd, 0700);
+	delete_children(fd);
+	unlinkat(at, name, AT_REMOVEDIR);
+}
+
+static int trash_work(struct task *t)
+{
+	struct trash_task *tt = container_of(t, struct trash_task, task);
+
+	delete_tree(tt->trash, tt->name);
+	return 0;
+}
+
+static void trash_done(struct task *t, int result)
+{
+	(void)result;
+	free(container_of(t, struct trash_task, task));
+}
+
+static int trash_add(struct store *s, const char *name)
+{
+	struct trash_task *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM; /* the next start empties the trash */
+	t->task.work = trash_work;
+	t->task.done = trash_done;
+	t->trash = s->trash;
+	snprintf(t->name, sizeof(t->name), "%s", name);
+	chores_add(s->chores, &t->task);
+	return 0;
+}
+
+int store_trash(struct store *s, const char *path)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%llu",
+		 (unsigned long long)s->next_trash++);
+	if (renameat(s->jobs, path, s->trash, name) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return trash_add(s, name);
+}
+
+/* What an earlier daemon did not get to. */
+static void trash_leftovers(struct store *s)
+{
+	DIR *dir = fdopendir(openat(s->trash, ".", O_RDONLY | O_DIRECTORY |
+							   O_CLOEXEC));
+	struct dirent *e;
+	uint64_t n;
+
+	if (!dir)
+		return;
+	while ((e = readdir(dir))) {
+		if (parse_u64(e->d_name, 0, UINT64_MAX - 1, &n) < 0)
+			continue;
+		s->next_trash = MAX(s->next_trash, n + 1);
+		trash_add(s, e->d_name);
+	}
+	closedir(dir);
+}
+
+/* --- opening ------------------------------------------------------------ */
+
+static int make_parents(const char *dir)
+{
+	char path[4096];
+	char *slash;
+
+	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	for (slash = strchr(path + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	return 0;
+}
+
+static int take_lock(struct store *s, struct err *err)
+{
+	s->lock = openat(s->root, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (s->lock < 0)
+		return err_sys(err, -errno, "cannot open %s/lock", s->dir);
+	if (flock(s->lock, LOCK_EX | LOCK_NB) < 0)
+		return err_set(err, -EBUSY,
+			       "another fsd serves the state directory %s; "
+			       "stop it, or give this one its own with --state",
+			       s->dir);
+	return 0;
+}
+
+static int open_parts(struct store *s, struct err *err)
+{
+	int r = make_parents(s->dir);
+
+	if (r < 0)
+		return err_sys(err, r, "cannot make the state directory %s",
+			       s->dir);
+	s->root = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->root < 0)
+		return err_sys(err, -errno, "cannot open %s", s->dir);
+	r = take_lock(s, err);
+	if (r < 0)
+		return r;
+	s->jobs = open_dir(s->root, "jobs", err);
+	s->trash = s->jobs < 0 ? s->jobs : open_dir(s->root, "trash", err);
+	return MIN(s->trash, 0);
+}
+
+int store_open(struct loop *loop, const char *dir, struct store **ret_store,
+	       struct err *err)
+{
+	struct store *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return err_sys(err, -ENOMEM, "state directory");
+	s->root = s->jobs = s->trash = s->lock = -1;
+	s->dir = strdup(dir);
+	r = s->dir ? open_parts(s, err) : -ENOMEM;
+	if (r == 0)
+		r = chores_new(loop, &s->chores);
+	if (r < 0) {
+		store_close(s);
+		return r;
+	}
+	/* Numbers are never used twice, even if the clock goes back a little:
+	 * store_scan() raises this above every number that it finds. */
+	s->next_no = (uint64_t)time(NULL) << 20;
+	trash_leftovers(s);
+	*ret_store = s;
+	return 0;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	chores_free(s->chores);
+	fd_close(&s->jobs);
+	fd_close(&s->trash);
+	fd_close(&s->lock);
+	fd_close(&s->root);
+	free(s->dir);
+	free(s);
+}
+
+int store_jobs_fd(const struct store *s)
+{
+	return s->jobs;
+}
+
+const char *store_dir(const struct store *s)
+{
+	return s->dir;
+}
+
+uint64_t store_next_no(struct store *s)
+{
+	return s->next_no++;
+}
+
+void store_id(uint64_t no, char ret_id[STORE_ID_SIZE])
+{
+	snprintf(ret_id, STORE_ID_SIZE, "%014llx", (unsigned long long)no);
+}
+
+/* --- jobs --------------------------------------------------------------- */
+
+/* "ID" or "ID/tail"; ret_path has STORE_PATH_MAX bytes. */
+static void job_path(uint64_t no, const char *tail, char *ret_path)
+{
+	char id[STORE_ID_SIZE];
+
+	store_id(no, id);
+	snprintf(ret_path, STORE_PATH_MAX, "%s%s%s", id, tail ? "/" : "",
+		 tail ? tail : "");
+}
+
+static void run_path(uint64_t no, unsigned run, const char *name,
+		     char *ret_path)
+{
+	char tail[64];
+
+	snprintf(tail, sizeof(tail), "r%u%s%s", run, name ? "/" : "",
+		 name ? name : "");
+	job_path(no, tail, ret_path);
+}
+
+int store_meta_write(struct store *s, const struct job_meta *m)
+{
+	char path[STORE_PATH_MAX];
+	auto_buf struct buf text = { 0 };
+
+	buf_fmt(&text, "format 1\nuid %u\ngid %u\nmode %o\nstate %s\nrun %u\n",
+		m->uid, m->gid, m->mode, state_name(m->state), m->run);
+	buf_fmt(&text, "exit_code %u\ncreated %llu\nchanged %llu\nname %s\n",
+		m->exit_code, (unsigned long long)m->created_ns,
+		(unsigned long long)m->changed_ns, m->name);
+	if (text.failed)
+		return text.failed;
+	job_path(m->no, "meta", path);
+	return replace(s->jobs, path, text.data, text.len);
+}
+
+int store_job_make(struct store *s, const struct job_meta *meta)
+{
+	char path[STORE_PATH_MAX];
+	int r = 0;
+
+	job_path(meta->no, NULL, path);
+	if (mkdirat(s->jobs, path, 0700) < 0)
+		return -errno;
+	job_path(meta->no, "files", path);
+	if (mkdirat(s->jobs, path, 0700) < 0)
+		r = -errno;
+	if (r == 0)
+		r = store_meta_write(s, meta);
+	if (r < 0) {
+		job_path(meta->no, NULL, path);
+		store_trash(s, path);
+	}
+	return r;
+}
+
+static int meta_field(struct job_meta *m, const char *key, char *value)
+{
+	uint64_t n = 0;
+	int state;
+
+	if (!strcmp(key, "name")) {
+		free(m->name);
+		m->name = strdup(value);
+		return m->name ? 0 : -ENOMEM;
+	}
+	if (!strcmp(key, "state")) {
+		state = state_parse(value);
+		m->state = (enum job_state)MAX(state, 0);
+		return MIN(state, 0);
+	}
+	if (!strcmp(key, "mode")) {
+		m->mode = (mode_t)strtoul(value, NULL, 8) & 0777;
+		return 0;
+	}
+	if (parse_u64(value, 0, UINT64_MAX, &n) < 0)
+		return -EINVAL;
+	if (!strcmp(key, "format"))
+		return n == 1 ? 0 : -EINVAL;
+	if (!strcmp(key, "uid"))
+		m->uid = (uid_t)n;
+	else if (!strcmp(key, "gid"))
+		m->gid = (gid_t)n;
+	else if (!strcmp(key, "run"))
+		m->run = (unsigned)n;
+	else if (!strcmp(key, "exit_code"))
+		m->exit_code = (unsigned)n;
+	else if (!strcmp(key, "created"))
+		m->created_ns = n;
+	else if (!strcmp(key, "changed"))
+		m->changed_ns = n;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int meta_parse(struct job_meta *m, char *text)
+{
+	char *save = NULL;
+	int r;
+
+	for (char *line = strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		char *value = strchr(line, ' ');
+
+		if (!value)
+			return -EINVAL;
+		*value++ = '\0';
+		r = meta_field(m, line, value);
+		if (r < 0)
+			return r;
+	}
+	return m->name && job_name_check(m->name) == 0 ? 0 : -EINVAL;
+}
+
+static int meta_read(struct store *s, const char *id, struct job_meta *m)
+{
+	char path[STORE_PATH_MAX], text[4096];
+	auto_close int fd = -1;
+	char *end;
+	ssize_t n;
+
+	m->no = strtoull(id, &end, 16);
+	if (*end || !m->no)
+		return -EINVAL;
+	job_path(m->no, "meta", path);
+	fd = openat(s->jobs, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return meta_parse(m, text);
+}
+
+int store_scan(struct store *s,
+	       void (*fn)(void *arg, const struct job_meta *meta),
+	       void (*bad)(void *arg, const char *entry, const char *reason),
+	       void *arg)
+{
+	DIR *dir = fdopendir(openat(s->jobs, ".", O_RDONLY | O_DIRECTORY |
+							  O_CLOEXEC));
+	struct dirent *e;
+
+	if (!dir)
+		return -errno;
+	while ((e = readdir(dir))) {
+		struct job_meta m = { 0 };
+		int r;
+
+		if (e->d_name[0] == '.')
+			continue;
+		r = meta_read(s, e->d_name, &m);
+		if (r == 0) {
+			s->next_no = MAX(s->next_no, m.no + 1);
+			fn(arg, &m);
+		} else {
+			bad(arg, e->d_name, strerror(-r));
+		}
+		free(m.name);
+	}
+	closedir(dir);
+	return 0;
+}
+
+/* --- runs --------------------------------------------------------------- */
+
+int store_run_make(struct store *s, uint64_t no, unsigned run, int *ret_out,
+		   int *ret_err)
+{
+	const int flags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
+	char path[STORE_PATH_MAX];
+	auto_close int out = -1;
+	int err;
+
+	run_path(no, run, NULL, path);
+	store_trash(s, path); /* what a crash may have left under this number */
+	if (mkdirat(s->jobs, path, 0700) < 0)
+		return -errno;
+	run_path(no, run, "output", path);
+	if (mkdirat(s->jobs, path, 0700) < 0)
+		return -errno;
+	run_path(no, run, "stdout", path);
+	out = openat(s->jobs, path, flags, 0600);
+	if (out < 0)
+		return -errno;
+	run_path(no, run, "stderr", path);
+	err = openat(s->jobs, path, flags, 0600);
+	if (err < 0)
+		return -errno;
+	*ret_out = take_fd(&out);
+	*ret_err = err;
+	return 0;
+}
+
+int store_run_publish(struct store *s, uint64_t no, unsigned run,
+		      const char *name, const void *data, size_t len)
+{
+	char path[STORE_PATH_MAX];
+
+	run_path(no, run, name, path);
+	return replace(s->jobs, path, data, len);
+}
+
+int store_run_open(struct store *s, uint64_t no, unsigned run,
+		   const char *name)
+{
+	char path[STORE_PATH_MAX];
+	int fd;
+
+	run_path(no, run, name, path);
+	fd = openat(s->jobs, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+int store_log(struct store *s, uint64_t no, const char *line)
+{
+	char path[STORE_PATH_MAX];
+	auto_close int fd = -1;
+
+	job_path(no, "log", path);
+	fd = openat(s->jobs, path,
+		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+	return fd < 0 ? -errno : write_all(fd, line, strlen(line));
+}
+
+int store_log_open(struct store *s, uint64_t no)
+{
+	char path[STORE_PATH_MAX];
+	int fd;
+
+	job_path(no, "log", path);
+	fd = openat(s->jobs, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}

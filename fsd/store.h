@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state directory. The only file that knows its shape:
+ *
+ *   STATE/lock            held while a daemon serves this directory
+ *   STATE/jobs/ID/meta    "key value" lines; replaced by rename
+ *   STATE/jobs/ID/log     the job's timeline
+ *   STATE/jobs/ID/files/  what the user wrote, under its own names
+ *   STATE/jobs/ID/rN/     run N: stdout stderr result.json exit_code output/
+ *   STATE/trash/          on its way out; emptied by the worker
+ *
+ * ID is ours; a job's name is a value in meta and never part of a path. The
+ * names below files/ and output/ were checked (no "/", ".", ".."), and every
+ * directory there was made by us, so no path leads through a link.
+ */
+#ifndef FSD_STORE_H
+#define FSD_STORE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../layout/layout.h"
+#include "../vm/loop.h"
+
+struct store;
+
+#define STORE_ID_SIZE 24
+#define STORE_PATH_MAX 8192
+
+/* What meta holds. */
+struct job_meta {
+	uint64_t no;           /* unique for ever in this directory */
+	char *name;            /* owned */
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;           /* the job directory's own, 0777 */
+	enum job_state state;
+	unsigned run;          /* number of the newest run, 0: none yet */
+	unsigned exit_code;    /* of that run, when done */
+	uint64_t created_ns, changed_ns; /* CLOCK_REALTIME */
+};
+
+/* Opens or makes dir (0700), takes its lock, empties the trash.
+ * Return: 0; -EBUSY: another daemon has it; negative errno. */
+int store_open(struct loop *loop, const char *dir, struct store **ret_store,
+	       struct err *err);
+/* Waits for the worker. NULL is fine. */
+void store_close(struct store *s);
+int store_jobs_fd(const struct store *s); /* borrowed: STATE/jobs */
+const char *store_dir(const struct store *s);
+
+/* A new number, larger than every one before. */
+uint64_t store_next_no(struct store *s);
+void store_id(uint64_t no, char ret_id[STORE_ID_SIZE]);
+
+/* Makes the job's directory, files/ and meta. Nothing is left on failure. */
+int store_job_make(struct store *s, const struct job_meta *meta);
+int store_meta_write(struct store *s, const struct job_meta *meta);
+/* Calls fn for every job found; meta (and its name) is only lent. Entries that
+ * cannot be read are told to bad() with a reason. */
+int store_scan(struct store *s,
+	       void (*fn)(void *arg, const struct job_meta *meta),
+	       void (*bad)(void *arg, const char *entry, const char *reason),
+	       void *arg);
+
+/* Makes run `run`'s directory with empty stdout and stderr, open for append
+ * and read. */
+int store_run_make(struct store *s, uint64_t no, unsigned run, int *ret_out,
+		   int *ret_err);
+/* Write-new and rename of rN/name. */
+int store_run_publish(struct store *s, uint64_t no, unsigned run,
+		      const char *name, const void *data, size_t len);
+int store_run_open(struct store *s, uint64_t no, unsigned run,
+		   const char *name);
+/* Appends to the job's log; -ENOSPC and the like are returned. */
+int store_log(struct store *s, uint64_t no, const char *line);
+int store_log_open(struct store *s, uint64_t no);
+
+/* Out of sight at once (rename), gone a little later. A path relative to
+ * STATE/jobs. -ENOENT is success. */
+int store_trash(struct store *s, const char *path);
+
+#endif

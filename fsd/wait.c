@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define FUSE_USE_VERSION 314
+#include "wait.h"
+
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <poll.h>
+#include <string.h>
+
+#include "run.h"
+
+#define WAIT_CHUNK (128u << 10) /* most bytes of one follow reply */
+
+struct parked {
+	struct list node; /* in job->parked */
+	struct job *job;  /* a reference */
+	fuse_req_t req;   /* answered once */
+	struct wait_read what;
+};
+
+struct poll_handle {
+	struct list node;          /* in job->polls */
+	struct fuse_pollhandle *ph; /* owned */
+};
+
+/* --- what is there to read ---------------------------------------------- */
+
+static bool is_over(const struct job *job)
+{
+	return job->removed || job->meta.state == JOB_DONE;
+}
+
+/* The line that exit_code holds, or why there is none. -EAGAIN: not yet. */
+static int read_wait(struct job *job, const struct wait_read *what, char *room,
+		     size_t size)
+{
+	char line[16];
+	size_t len;
+
+	if (job->removed)
+		return -ENOENT;
+	if (job->meta.state == JOB_REFUSED)
+		return -EINVAL; /* it will not end by itself; `error` says why */
+	if (job->meta.state != JOB_DONE)
+		return -EAGAIN;
+	len = (size_t)snprintf(line, sizeof(line), "%u\n", job->meta.exit_code);
+	if (what->offset >= len)
+		return 0;
+	len = MIN(len - what->offset, size);
+	memcpy(room, line + what->offset, len);
+	return (int)len;
+}
+
+static int read_follow(struct job *job, const struct wait_read *what,
+		       char *room, size_t size)
+{
+	enum vm_stream stream =
+		what->row == JOB_ROW_STDOUT_FOLLOW ? VM_OUT : VM_ERR;
+	int n;
+
+	if (job->meta.state == JOB_REFUSED)
+		return -EINVAL;
+	if (job->removed || (what->run && what->run != job->meta.run))
+		return 0; /* the run that it followed is gone */
+	n = run_read(job, stream, room, MIN(size, WAIT_CHUNK), what->offset);
+	if (n != 0)
+		return n;
+	return is_over(job) ? 0 : -EAGAIN;
+}
+
+static int try_read(struct job *job, const struct wait_read *what, char *room,
+		    size_t size)
+{
+	if (what->row == JOB_ROW_WAIT)
+		return read_wait(job, what, room, size);
+	return read_follow(job, what, room, size);
+}
+
+/* True if req was answered. */
+static bool answer(struct job *job, fuse_req_t req,
+		   const struct wait_read *what)
+{
+	static char room[WAIT_CHUNK]; /* one thread, used up at once */
+	int n = try_read(job, what, room, MIN(what->size, sizeof(room)));
+
+	if (n == -EAGAIN && !what->nonblock && !job->removed)
+		return false;
+	if (n > 0 && what->end)
+		*what->end = what->offset + (uint64_t)n;
+	if (n < 0)
+		fuse_reply_err(req, -n);
+	else
+		fuse_reply_buf(req, room, (size_t)n);
+	return true;
+}
+
+/* --- parked requests ---------------------------------------------------- */
+
+static void parked_free(struct parked *p)
+{
+	list_del(&p->node);
+	job_unref(p->job);
+	free(p);
+}
+
+static void on_interrupt(fuse_req_t req, void *data)
+{
+	struct parked *p = data;
+
+	parked_free(p);
+	fuse_reply_err(req, EINTR);
+}
+
+void wait_read(struct job *job, struct fuse_req *req,
+	       const struct wait_read *what)
+{
+	struct parked *p;
+
+	if (answer(job, req, what))
+		return;
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	p->job = job_ref(job);
+	p->req = req;
+	p->what = *what;
+	list_add_tail(&job->parked, &p->node);
+	/* Called at once if the interrupt is here already: p is ready. */
+	fuse_req_interrupt_func(req, on_interrupt, p);
+}
+
+unsigned wait_poll_events(struct job *job, const struct wait_read *what)
+{
+	char byte;
+	int n = try_read(job, what, &byte, 1);
+
+	if (n == -EAGAIN)
+		return 0;
+	if (n > 0)
+		return POLLIN | POLLRDNORM |
+		       (what->row == JOB_ROW_WAIT ? POLLHUP : 0u);
+	return POLLIN | POLLRDNORM | POLLHUP | (n < 0 ? POLLERR : 0u);
+}
+
+void wait_poll_add(struct job *job, struct fuse_pollhandle *ph)
+{
+	struct poll_handle *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		fuse_lowlevel_notify_poll(ph); /* wakes once too often */
+		fuse_pollhandle_destroy(ph);
+		return;
+	}
+	p->ph = ph;
+	list_add_tail(&job->polls, &p->node);
+}
+
+static void tell_polls(struct job *job)
+{
+	list_for_each(pos, tmp, &job->polls) {
+		struct poll_handle *p = list_entry(pos, struct poll_handle,
+						   node);
+
+		list_del(pos);
+		fuse_lowlevel_notify_poll(p->ph);
+		fuse_pollhandle_destroy(p->ph);
+		free(p);
+	}
+}
+
+void wait_kick(struct job *job)
+{
+	job_ref(job);
+	list_for_each(pos, tmp, &job->parked) {
+		struct parked *p = list_entry(pos, struct parked, node);
+
+		/* Before the answer: afterwards the request is no more. */
+		if (!answer(p->job, p->req, &p->what))
+			continue;
+		parked_free(p);
+	}
+	tell_polls(job);
+	job_unref(job);
+}
+
+void wait_flush(struct job *job)
+{
+	job_ref(job);
+	job->removed = true; /* nobody is parked again */
+	wait_kick(job);
+	job_unref(job);
+}

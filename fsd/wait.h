@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Readers that wait: a read of `wait` or `*.follow` is answered now or parked
+ * with the job until there is something to say; no thread ever blocks. Poll
+ * handles are told once and forgotten. Every parked request is answered
+ * exactly once: by wait_kick(), by an interrupt, or by wait_flush().
+ */
+#ifndef FSD_WAIT_H
+#define FSD_WAIT_H
+
+#include "job.h"
+
+struct fuse_req;
+struct fuse_pollhandle;
+
+struct wait_read {
+	enum job_row row;  /* JOB_ROW_WAIT, STDOUT_FOLLOW, STDERR_FOLLOW */
+	unsigned run;      /* follow: the run that the handle belongs to; 0:
+			      whichever is or comes next */
+	uint64_t offset;
+	size_t size;
+	bool nonblock;     /* EAGAIN instead of parking */
+	uint64_t *end;     /* or NULL: gets the offset behind what was read;
+			      outlives the request */
+};
+
+/* Answers req, now or later. */
+void wait_read(struct job *job, struct fuse_req *req,
+	       const struct wait_read *what);
+/* What poll() would say of the row now: POLLIN, POLLHUP, 0. */
+unsigned wait_poll_events(struct job *job, const struct wait_read *what);
+/* Keeps ph (owned) and tells it at the next change. */
+void wait_poll_add(struct job *job, struct fuse_pollhandle *ph);
+
+/* Something of the job changed: answer whom it concerns. */
+void wait_kick(struct job *job);
+/* The job goes away: everybody is answered. */
+void wait_flush(struct job *job);
+
+#endif
