@@ -103,17 +103,33 @@ hash_of() {
 	done | sha256sum | cut -c1-64
 }
 
-# Everything that a build depends on, without asking apt (which takes seconds):
-# if the package lists are the same files as before, so is what they resolve to.
-quick_key() {
+# What the package lists say, without asking apt (which takes seconds): if they
+# are the same files as before, so is what they resolve to.
+lists_key() {
 	{
-		hash_of "$here" "$init" ${runners:+"$runners"}
+		hash_of "$here/packages" "$here/build.sh"
 		find /etc/apt -path '*sources*' -type f -exec sha256sum {} + |
 			sort
 		find /var/lib/apt/lists -maxdepth 1 -type f -size +0 \
 			-printf '%f %s %T@\n' | sort
+	} | sha256sum | cut -c1-64
+}
+
+# Everything that a build depends on.
+inputs_key() {
+	{
+		echo "$lists"
+		hash_of "$here" "$init" ${runners:+"$runners"}
 		mkfs.erofs --help 2>&1 | sha256sum
 	} | sha256sum | cut -c1-64
+}
+
+# The cache remembers which image came of which inputs.
+up_to_date() {
+	local image
+	image=$(sed -n "s/^$key //p" "$cache/built" 2>/dev/null) || return 1
+	[ -n "$image" ] &&
+		$python "$here/manifest.py" fresh "$outdir" "$image"
 }
 
 # The host's configured archives, as one-line sources, if Debian signed them.
@@ -149,27 +165,41 @@ wanted() {
 		sort -u
 }
 
+# Which packages and versions, and which kernel: kept by the lists' key.
 resolve() {
-	wanted >"$work/wanted"
-	bare_apt apt-get -s install $(cat "$work/wanted") >"$work/plan" 2>"$log"
-	sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*/\1 \2/p' "$work/plan" |
-		sort >"$work/packages.list"
-	kernel=$(bare_apt apt-cache depends --important $kernel_package |
+	plan=$cache/plan-$lists
+	[ ! -d "$plan" ] || return 0
+	mkdir "$work/plan"
+	wanted >"$work/plan/wanted"
+	bare_apt apt-get -s install $(cat "$work/plan/wanted") \
+		>"$work/simulated" 2>"$log"
+	sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*/\1 \2/p' "$work/simulated" |
+		sort >"$work/plan/packages.list"
+	local name
+	name=$(bare_apt apt-cache depends --important $kernel_package |
 		sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
-	[ -n "$kernel" ] || die "apt knows no kernel package $kernel_package"
-	kernel_version=$(bare_apt apt-cache show --no-all-versions "$kernel" |
-		sed -n 's/^Version: //p')
+	[ -n "$name" ] || die "apt knows no kernel package $kernel_package"
+	bare_apt apt-cache show --no-all-versions "$name" |
+		sed -n "s/^Version: /$name /p" >"$work/plan/kernel"
+	cp "$work/sources.list" "$work/plan/"
+	rm -rf "$cache"/plan-*
+	mv "$work/plan" "$plan"
+}
+
+keys() {
+	cp "$plan/sources.list" "$work/sources.list"
+	read -r kernel kernel_version <"$plan/kernel"
 	release=${kernel#linux-image-}
-	tree_key=$(hash_of "$work/packages.list" "$here/finish.sh")
-	kernel_key=$(printf '%s\n' "$kernel" "$kernel_version" |
-		cat - "$here/kernel.py" "$here/modules" | sha256sum | cut -c1-64)
+	tree_key=$(hash_of "$plan/packages.list" "$here/finish.sh")
+	kernel_key=$(cat "$plan/kernel" "$here/kernel.py" "$here/modules" |
+		sha256sum | cut -c1-64)
 }
 
 download() {
 	mkdir -p "$cache/apt/archives/partial"
 	(cd "$cache/apt/archives" &&
 		bare_apt apt-get -y --download-only install \
-			$(cat "$work/wanted") && bare_apt apt-get download "$kernel") \
+			$(cat "$plan/wanted") && bare_apt apt-get download "$kernel") \
 		>"$log" 2>&1 || die "cannot download packages; if the lists are" \
 			"old, run: apt-get update. apt says:" "$(tail -n 3 "$log")"
 }
@@ -185,24 +215,24 @@ unpack() {
 	SOURCE_DATE_EPOCH=$epoch mmdebstrap --mode=root --format=directory \
 		--variant=custom --skip=update \
 		--aptopt='APT::Install-Recommends "false"' \
-		--include="$(paste -sd, "$work/wanted")" \
+		--include="$(paste -sd, "$plan/wanted")" \
 		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
 		--setup-hook='mkdir -p "$1/var/lib/apt/lists" "$1/var/cache/apt/archives"' \
 		--setup-hook="cp -p '$work'/lists/* \"\$1/var/lib/apt/lists/\"" \
 		--setup-hook="cp '$cache'/apt/archives/*.deb \"\$1/var/cache/apt/archives/\"" \
-		$suite "$work/tree" - <"$work/sources.list" >"$log" 2>&1
+		$suite "$work/tree" - <"$plan/sources.list" >"$log" 2>&1
 	dpkg-query --admindir="$work/tree/var/lib/dpkg" -W \
 		-f '${Package} ${Version}\n' | sort >"$work/unpacked"
-	cmp -s "$work/unpacked" "$work/packages.list" ||
+	cmp -s "$work/unpacked" "$plan/packages.list" ||
 		die "unpacked other packages than were resolved:" \
-			"$(diff "$work/packages.list" "$work/unpacked" | head -n 5)"
+			"$(diff "$plan/packages.list" "$work/unpacked" | head -n 5)"
 	"$here/finish.sh" "$work/tree" >"$log" 2>&1
 }
 
 make_tree() {
 	tree=$cache/tree-$tree_key
 	[ ! -d "$tree" ] || { say "tree: cached" && return; }
-	say "unpacking $(wc -l <"$work/packages.list") packages"
+	say "unpacking $(wc -l <"$plan/packages.list") packages"
 	rm -rf "$cache"/tree-*
 	unpack
 	mv "$work/tree" "$tree"
@@ -229,7 +259,13 @@ place() {
 	local own=$tree/usr/lib/fsd file
 	rm -rf "$own"
 	install -D -m 0755 "$init" "$tree/usr/sbin/fsd-init"
-	install -D -m 0644 "$work/packages.list" "$own/packages.list"
+	install -D -m 0644 "$plan/packages.list" "$own/packages.list"
+	# What init tells the host: an image cannot hold its own hash, so this
+	# is the hash of all that goes into it.
+	content=$(printf '%s\n' "$tree_key" "$kernel_key" "$(hash_of "$init")" \
+		"$(hash_of ${runners:+"$runners"})" | sha256sum | cut -c1-64)
+	echo "$content" >"$own/image-id"
+	chmod 0644 "$own/image-id"
 	[ -n "$runners" ] || return 0
 	(cd "$runners" && find . -type f ! -path '*/__pycache__/*' -print0) |
 		while IFS= read -r -d '' file; do
@@ -261,9 +297,12 @@ pack_initramfs() {
 }
 
 publish() {
-	$python "$here/manifest.py" write "$work/out" "$release" "$key"
+	$python "$here/manifest.py" write "$work/out" "$release" "$content"
 	sync -f "$work/out"
 	$python "$here/manifest.py" swap "$work/out" "$outdir"
+	image=$(sed -n 's/^image //p' "$outdir/manifest")
+	echo "$key $image" >"$work/built"
+	mv "$work/built" "$cache/built"
 }
 
 main() {
@@ -272,8 +311,9 @@ main() {
 	mkdir -p "$cache" "$(dirname "$outdir")"
 	exec 9>"$cache/lock"
 	flock -w 900 9 || die "another build holds $cache/lock"
-	key=$(quick_key)
-	if $python "$here/manifest.py" fresh "$outdir" "$key"; then
+	lists=$(lists_key)
+	key=$(inputs_key)
+	if up_to_date; then
 		say "up to date: $outdir"
 		return
 	fi
@@ -283,9 +323,12 @@ main() {
 	trap 'rm -rf "$work"' EXIT
 	mkdir -p "$work/out"
 	log=$work/log
-	step=sources && sources
-	say "resolving packages"
+	if [ ! -d "$cache/plan-$lists" ]; then
+		say "resolving packages"
+		step=sources && sources
+	fi
 	step=resolve && resolve
+	keys
 	if [ ! -d "$cache/tree-$tree_key" ] ||
 		[ ! -d "$cache/kernel-$kernel_key" ]; then
 		say "downloading packages"
@@ -294,11 +337,11 @@ main() {
 	step=unpack && make_tree
 	step=kernel && make_kernel
 	step=place && place
-	cp "$parts/vmlinux" "$work/packages.list" "$work/out/"
+	cp "$parts/vmlinux" "$plan/packages.list" "$work/out/"
 	step=pack && pack_root
 	pack_initramfs
 	step=publish && publish
-	say "done: $outdir, image $(sed -n 's/^image //p' "$outdir/manifest")"
+	say "done: $outdir, image $image"
 }
 
 main "$@"

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes and checks an image's manifest; README.md describes the format.
 
-manifest.py write DIR KERNEL INPUTS   describe the parts in DIR
-manifest.py check DIR                 compare DIR with its manifest
-manifest.py fresh DIR INPUTS          exit 0 if DIR was built from INPUTS and
-                                      its parts have their sizes (no hashing)
-manifest.py swap NEW DIR              put NEW in DIR's place in one step
+manifest.py write DIR KERNEL CONTENT   describe the parts in DIR
+manifest.py check DIR                  compare DIR with its manifest
+manifest.py fresh DIR IMAGE            exit 0 if DIR says that it is IMAGE and
+                                       its parts have their sizes (no hashing)
+manifest.py swap NEW DIR               put NEW in DIR's place in one step
 """
 import ctypes
 import hashlib
@@ -42,7 +42,7 @@ def image_id(parts):
     return digest.hexdigest()
 
 
-def write(folder, kernel, inputs):
+def write(folder, kernel, content):
     lines, hashes = [], []
     for name in PARTS:
         path = os.path.join(folder, name)
@@ -57,7 +57,7 @@ def write(folder, kernel, inputs):
         f.write(f"image {image_id(hashes)}\n")
         f.write(f"kernel {kernel}\n")
         f.write(f"packages {packages}\n")
-        f.write(f"inputs {inputs}\n")
+        f.write(f"content {content}\n")
         f.writelines(lines)
 
 
@@ -100,7 +100,7 @@ def check(folder):
     print(f"image {keys['image']} ok")
 
 
-def fresh(folder, inputs):
+def fresh(folder, image):
     if not os.path.isfile(os.path.join(folder, "manifest")):
         sys.exit(1)
     keys, parts = read(folder)
@@ -108,7 +108,7 @@ def fresh(folder, inputs):
         path = os.path.join(folder, name)
         if not os.path.isfile(path) or os.path.getsize(path) != size:
             sys.exit(1)
-    sys.exit(0 if keys.get("inputs") == inputs else 1)
+    sys.exit(0 if keys.get("image") == image else 1)
 
 
 def swap(new, folder):
