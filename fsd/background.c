@@ -17,7 +17,7 @@ static int open_log(const char *state_dir)
 {
 	char path[PATH_MAX];
 
-	mkdir(state_dir, 0700); /* store_open() says what is wrong with it */
+	mkdir(state_dir, 0700); /* depot_open() says what is wrong with it */
 	snprintf(path, sizeof(path), "%s/fsd.log", state_dir);
 	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }

@@ -9,7 +9,7 @@
 /* What every entry has in common; may be done twice. */
 static void job_enter(struct job *job)
 {
-	int r = store_meta_write(job->d->store, &job->meta);
+	int r = depot_meta_write(job->d->depot, &job->meta);
 
 	if (r < 0)
 		log_error("job %s: its state cannot be written: %s",

@@ -7,7 +7,7 @@
  *   job      the job object; event: its state, the only place that sets it
  *   run      one run of a job on one leased machine
  *   wait     parked readers and poll handles; replies when they are due
- *   store    the state directory; worker: slow disk work on a thread
+ *   depot    the state directory; chores: slow disk work on a thread
  *   face     what .fsd shows
  */
 #ifndef FSD_FSD_H
@@ -19,7 +19,7 @@
 #include "../vm/vm.h"
 
 struct fuse_session;
-struct store;
+struct depot;
 struct jobs;
 struct nodes;
 
@@ -38,7 +38,7 @@ struct mount_options {
 struct fsd {
 	struct loop *loop;
 	struct vm *vm;
-	struct store *store;
+	struct depot *depot;
 	struct jobs *jobs;
 	struct nodes *nodes;
 	struct fuse_session *session;

@@ -147,7 +147,7 @@ int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 {
 	uint64_t now = realtime_ns();
 	struct job_meta meta = {
-		.no = store_next_no(d->store), .uid = uid, .gid = gid,
+		.no = depot_next_no(d->depot), .uid = uid, .gid = gid,
 		.mode = mode & 0777, .state = JOB_DRAFT,
 		.created_ns = now, .changed_ns = now,
 	};
@@ -159,7 +159,7 @@ int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 	free(meta.name);
 	if (!job)
 		return -ENOMEM;
-	r = store_job_make(d->store, &job->meta);
+	r = depot_job_make(d->depot, &job->meta);
 	if (r < 0) {
 		job_unref(job);
 		return r;
@@ -200,7 +200,7 @@ int job_rename(struct job *job, const char *name)
 	if (!copy)
 		return -ENOMEM;
 	job->meta.name = copy;
-	r = store_meta_write(job->d->store, &job->meta);
+	r = depot_meta_write(job->d->depot, &job->meta);
 	if (r < 0) {
 		job->meta.name = old;
 		free(copy);
@@ -222,8 +222,8 @@ void job_remove(struct job *job)
 	wait_flush(job);
 	node_root_free(take_ptr(job->files));
 	node_root_free(take_ptr(job->output));
-	store_id(job->meta.no, id);
-	r = store_trash(job->d->store, id);
+	depot_id(job->meta.no, id);
+	r = depot_trash(job->d->depot, id);
 	if (r < 0)
 		log_error("job %s: cannot delete it: %s", id, strerror(-r));
 	job_unref(job);
@@ -253,7 +253,7 @@ void job_log(struct job *job, const char *fmt, ...)
 	va_end(ap);
 	time_render(realtime_ns(), when);
 	snprintf(line, sizeof(line), "%s %s\n", when, text);
-	r = store_log(job->d->store, job->meta.no, line);
+	r = depot_log(job->d->depot, job->meta.no, line);
 	if (r < 0)
 		log_warn("job %s: its log cannot be written: %s",
 			 job->meta.name, strerror(-r));

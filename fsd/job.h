@@ -10,7 +10,7 @@
 #include "fsd.h"
 #include "hash.h"
 #include "node.h"
-#include "store.h"
+#include "depot.h"
 
 struct run;
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "job.h"
-#include "store.h"
+#include "depot.h"
 
 struct nodes {
 	int jobs_fd; /* borrowed */
@@ -80,14 +80,14 @@ int node_rel_path(const struct node *node, char *room, size_t size)
 }
 
 /* The path below STATE/jobs. */
-static int store_path(const struct node *node, char *room, size_t size)
+static int node_path(const struct node *node, char *room, size_t size)
 {
 	char id[STORE_ID_SIZE];
 	int at, n;
 
 	if (!node->job)
 		return -ESTALE;
-	store_id(node->job->meta.no, id);
+	depot_id(node->job->meta.no, id);
 	if (node->area == AREA_FILES)
 		at = snprintf(room, size, "%s/files/", id);
 	else
@@ -99,7 +99,7 @@ static int store_path(const struct node *node, char *room, size_t size)
 static int child_path(const struct node *dir, const char *name, char *room,
 		      size_t size)
 {
-	int at = store_path(dir, room, size), n;
+	int at = node_path(dir, room, size), n;
 
 	if (at < 0)
 		return at;
@@ -243,7 +243,7 @@ struct node *node_root_new(struct nodes *nodes, struct job *job,
 	struct node *n;
 	struct stat st;
 
-	if (store_path(&probe, path, sizeof(path)) < 0 ||
+	if (node_path(&probe, path, sizeof(path)) < 0 ||
 	    fstatat(nodes->jobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return NULL;
 	n = node_new(nodes, NULL, "", st.st_ino, true);
@@ -407,7 +407,7 @@ int node_make_dir(struct node *dir, const char *name, mode_t mode,
 int node_unlink(struct node *node)
 {
 	char path[STORE_PATH_MAX];
-	int r = store_path(node, path, sizeof(path));
+	int r = node_path(node, path, sizeof(path));
 
 	if (r < 0)
 		return r;
@@ -462,7 +462,7 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 		return -ENOMEM;
 	if (old == node)
 		return 0;
-	r = store_path(node, from, sizeof(from));
+	r = node_path(node, from, sizeof(from));
 	if (r >= 0)
 		r = child_path(dir, name, to, sizeof(to));
 	if (r >= 0)
@@ -498,7 +498,7 @@ int node_open(const struct node *node, int flags)
 		fd = open(path, flags);
 		return fd < 0 ? -errno : fd;
 	}
-	if (store_path(node, path, sizeof(path)) < 0)
+	if (node_path(node, path, sizeof(path)) < 0)
 		return -ESTALE;
 	fd = openat(node->nodes->jobs_fd, path, flags | O_NOFOLLOW);
 	return fd < 0 ? -errno : fd;
@@ -512,7 +512,7 @@ int node_stat(const struct node *node, struct stat *ret_stat)
 	if (node->keep_fd >= 0) {
 		r = fstat(node->keep_fd, ret_stat);
 	} else {
-		if (store_path(node, path, sizeof(path)) < 0)
+		if (node_path(node, path, sizeof(path)) < 0)
 			return -ESTALE;
 		r = fstatat(node->nodes->jobs_fd, path, ret_stat,
 			    AT_SYMLINK_NOFOLLOW);
@@ -526,7 +526,7 @@ int node_chmod(const struct node *node, mode_t mode)
 
 	if (node->keep_fd >= 0)
 		return 0; /* nobody will see it again */
-	if (store_path(node, path, sizeof(path)) < 0)
+	if (node_path(node, path, sizeof(path)) < 0)
 		return -ESTALE;
 	mode = (mode & 0777) | (node->is_dir ? 0700 : 0600);
 	return fchmodat(node->nodes->jobs_fd, path, mode, 0) < 0 ? -errno : 0;
@@ -538,7 +538,7 @@ int node_utimens(const struct node *node, const struct timespec times[2])
 
 	if (node->keep_fd >= 0)
 		return 0;
-	if (store_path(node, path, sizeof(path)) < 0)
+	if (node_path(node, path, sizeof(path)) < 0)
 		return -ESTALE;
 	return utimensat(node->nodes->jobs_fd, path, times,
 			 AT_SYMLINK_NOFOLLOW) < 0

@@ -3,16 +3,18 @@
 #include "ops.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "commit.h"
 #include "face.h"
 #include "run.h"
-#include "store.h"
+#include "depot.h"
 
 const struct fuse_lowlevel_ops fsd_ops = {
 	.lookup = op_lookup,
@@ -211,7 +213,7 @@ static off_t fd_size(int fd)
 
 static off_t row_size(const struct job *job, unsigned row)
 {
-	struct store *s = job->d->store;
+	struct depot *s = job->d->depot;
 	const struct job_meta *m = &job->meta;
 	char line[16];
 
@@ -221,13 +223,13 @@ static off_t row_size(const struct job *job, unsigned row)
 	case JOB_ROW_ERROR:
 		return job->error ? (off_t)strlen(job->error) : 0;
 	case JOB_ROW_LOG:
-		return fd_size(store_log_open(s, m->no));
+		return fd_size(depot_log_open(s, m->no));
 	case JOB_ROW_STDOUT:
 		return (off_t)run_stream_size(job, VM_OUT);
 	case JOB_ROW_STDERR:
 		return (off_t)run_stream_size(job, VM_ERR);
 	case JOB_ROW_RESULT:
-		return fd_size(store_run_open(s, m->no, m->run, "result.json"));
+		return fd_size(depot_run_open(s, m->no, m->run, "result.json"));
 	case JOB_ROW_EXIT_CODE:
 		return snprintf(line, sizeof(line), "%u\n", m->exit_code);
 	default:
@@ -311,6 +313,37 @@ int ops_entry(fuse_req_t req, const struct target *t,
 	return 0;
 }
 
+/*
+ * True if the caller is in open(O_CREAT | O_EXCL) now. cp -r opens like that
+ * in a directory that it has just made, and the kernel would refuse without
+ * asking us further, once we say that the name exists. /proc shows the call's
+ * arguments; where it does not (another user's process), the answer is no.
+ */
+static bool is_exclusive_create(pid_t pid)
+{
+	unsigned long long nr, at, path, flags;
+	char name[64];
+	auto_fclose FILE *f = NULL;
+
+	snprintf(name, sizeof(name), "/proc/%d/syscall", (int)pid);
+	f = fopen(name, "re");
+	if (!f ||
+	    fscanf(f, "%llu %llx %llx %llx", &nr, &at, &path, &flags) != 4)
+		return false;
+	if (nr == SYS_open)
+		flags = path;
+	else if (nr != SYS_openat)
+		return false;
+	return (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+}
+
+/* A copy of a finished job brings its own state, error, log and ctl. */
+static bool is_copied_row(fuse_req_t req, const struct target *t)
+{
+	return t->kind == T_ROW && ops_takes_copies(t->job) &&
+	       is_exclusive_create(fuse_req_ctx(req)->pid);
+}
+
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fuse_entry_param e;
@@ -319,6 +352,8 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 	if (r == 0)
 		r = ops_child(req, &dir, name, &t);
+	if (r == 0 && is_copied_row(req, &t))
+		r = -ENOENT; /* what comes next is a create */
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0)
@@ -418,7 +453,7 @@ static int set_mode(const struct target *t, mode_t mode)
 	if (t->kind != T_JOB)
 		return 0;
 	t->job->meta.mode = (mode & 0777) | 0700;
-	return store_meta_write(t->job->d->store, &t->job->meta);
+	return depot_meta_write(t->job->d->depot, &t->job->meta);
 }
 
 static int change(fuse_req_t req, const struct target *t,
@@ -464,7 +499,7 @@ void op_statfs(fuse_req_t req, fuse_ino_t ino)
 	struct statvfs st;
 
 	(void)ino;
-	if (fstatvfs(store_jobs_fd(ops_fsd(req)->store), &st) < 0) {
+	if (fstatvfs(depot_jobs_fd(ops_fsd(req)->depot), &st) < 0) {
 		fuse_reply_err(req, errno);
 		return;
 	}
@@ -486,7 +521,7 @@ static int xattr_value(fuse_req_t req, const struct target *t, const char *name,
 	if (t->kind == T_JOB && !strcmp(name, "user.fsd.id")) {
 		char id[STORE_ID_SIZE];
 
-		store_id(t->job->meta.no, id);
+		depot_id(t->job->meta.no, id);
 		return snprintf(room, 64, "%s", id);
 	}
 	(void)req;

@@ -77,7 +77,7 @@ static int make_job(fuse_req_t req, const char *name, mode_t mode,
 	if (r < 0)
 		return ops_refuse(req, r, name,
 				  "the job cannot be made in %s: %s",
-				  store_dir(d->store), strerror(-r));
+				  depot_dir(d->depot), strerror(-r));
 	return 0;
 }
 

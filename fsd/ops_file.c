@@ -133,7 +133,7 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 
 	fi->direct_io = 1; /* its size may change at any time */
 	if (h->t.row == JOB_ROW_LOG)
-		return open_fd(h, store_log_open(job->d->store, m->no));
+		return open_fd(h, depot_log_open(job->d->depot, m->no));
 	switch (job_rows[h->t.row].kind) {
 	case ROW_STREAM:
 		h->kind = H_STREAM;
@@ -143,7 +143,7 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 		if (h->t.row == JOB_ROW_EXIT_CODE)
 			return row_text(h);
 		fi->direct_io = 0;
-		return open_fd(h, store_run_open(job->d->store, m->no, m->run,
+		return open_fd(h, depot_run_open(job->d->depot, m->no, m->run,
 						 "result.json"));
 	case ROW_FOLLOW:
 	case ROW_WAIT:
@@ -472,7 +472,7 @@ static int write_file(fuse_req_t req, struct handle *h, const char *data,
 	if (n < 0)
 		return ops_refuse(req, -errno, job->meta.name,
 				  "%s cannot be stored in %s: %s",
-				  h->t.node->name, store_dir(job->d->store),
+				  h->t.node->name, depot_dir(job->d->depot),
 				  strerror(errno));
 	h->changed = true;
 	return (int)n;

@@ -75,9 +75,9 @@ static void drop_old(struct job *job)
 	job->sink_output = false;
 	if (!job->meta.run)
 		return;
-	store_id(job->meta.no, id);
+	depot_id(job->meta.no, id);
 	snprintf(path, sizeof(path), "%s/r%u", id, job->meta.run);
-	store_trash(job->d->store, path);
+	depot_trash(job->d->depot, path);
 }
 
 static int lease(struct run *run, struct err *err)
@@ -104,13 +104,13 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 		return err_sys(err, -ENOMEM, "the job cannot be queued");
 	r = run_prepare(run, err);
 	if (r == 0) {
-		r = store_run_make(job->d->store, job->meta.no, run->number,
+		r = depot_run_make(job->d->depot, job->meta.no, run->number,
 				   &run->stream[VM_OUT].fd,
 				   &run->stream[VM_ERR].fd);
 		if (r < 0)
 			err_sys(err, r, "the job's results cannot be stored "
 				"in the state directory %s",
-				store_dir(job->d->store));
+				depot_dir(job->d->depot));
 	}
 	if (r == 0)
 		r = lease(run, err);
@@ -202,7 +202,7 @@ int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
 							: JOB_ROW_STDERR))
 		return 0;
 	if (fd < 0) {
-		opened = store_run_open(job->d->store, job->meta.no,
+		opened = depot_run_open(job->d->depot, job->meta.no,
 					job->meta.run, stream_files[stream]);
 		fd = opened;
 	}
@@ -221,7 +221,7 @@ uint64_t run_stream_size(const struct job *job, enum vm_stream stream)
 		return job->run->stream[stream].size;
 	if (!job->meta.run)
 		return 0;
-	fd = store_run_open(job->d->store, job->meta.no, job->meta.run,
+	fd = depot_run_open(job->d->depot, job->meta.no, job->meta.run,
 			    stream_files[stream]);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return 0;

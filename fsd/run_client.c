@@ -144,17 +144,14 @@ static int make_config(const struct run_client *c, struct buf *b)
 
 /* --- making the job ---------------------------------------------------------------- */
 
-static int write_file(struct client *k, const char *name, const void *data,
-		      size_t len)
+static ssize_t read_small(struct client *k, const char *name, char *room,
+			  size_t size)
 {
-	int fd = openat(k->dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-	ssize_t n = fd < 0 ? -1 : write(fd, data, len);
-	int r = 0;
+	auto_close int fd = openat(k->dir, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, room, size - 1);
 
-	if (fd < 0 || n != (ssize_t)len || close(fd) < 0)
-		r = complain("run", 1, "%s/%s: %s", k->job, name,
-			     strerror(errno));
-	return r;
+	room[MAX(n, 0)] = '\0';
+	return n;
 }
 
 /* Copies until the end of from. */
@@ -204,6 +201,26 @@ static int put_code(struct client *k)
 	return copy_file(k, name, fd);
 }
 
+/* A refusal at the close comes with a sentence in `error`. */
+static int write_config(struct client *k, const struct buf *config)
+{
+	int fd = openat(k->dir, "config.json", O_WRONLY | O_CREAT | O_CLOEXEC,
+			0644);
+	ssize_t n = fd < 0 ? -1 : write(fd, config->data, config->len);
+	char text[1024];
+	int r = 0;
+
+	if (fd < 0 || n != (ssize_t)config->len || close(fd) < 0)
+		r = errno;
+	if (r == 0)
+		return 0;
+	if (read_small(k, "error", text, sizeof(text)) > 0)
+		fprintf(stderr, "fsd run: %s", text);
+	else
+		complain("run", 1, "%s/config.json: %s", k->job, strerror(r));
+	return 2;
+}
+
 static int make_job(struct client *k)
 {
 	auto_buf struct buf config = { 0 };
@@ -225,7 +242,7 @@ static int make_job(struct client *k)
 	if (!r && strcmp(k->c->file, "-") != 0 && !isatty(STDIN_FILENO) &&
 	    fcntl(STDIN_FILENO, F_GETFD) >= 0)
 		r = copy_file(k, "stdin", STDIN_FILENO);
-	return r ? r : write_file(k, "config.json", config.data, config.len);
+	return r ? r : write_config(k, &config);
 }
 
 static int submit(struct client *k)
@@ -242,16 +259,6 @@ static int submit(struct client *k)
 }
 
 /* --- watching it -------------------------------------------------------------------- */
-
-static ssize_t read_small(struct client *k, const char *name, char *room,
-			  size_t size)
-{
-	auto_close int fd = openat(k->dir, name, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, room, size - 1);
-
-	room[MAX(n, 0)] = '\0';
-	return n;
-}
 
 static void write_ctl(struct client *k, const char *verb)
 {

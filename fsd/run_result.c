@@ -89,11 +89,11 @@ static int publish(struct run *run, struct job_result *res)
 	int r = result_render(res, &text);
 
 	if (r == 0)
-		r = store_run_publish(run->d->store, job->meta.no, run->number,
+		r = depot_run_publish(run->d->depot, job->meta.no, run->number,
 				      "result.json", text.data, text.len);
 	snprintf(line, sizeof(line), "%u\n", res->exit_code);
 	if (r == 0)
-		r = store_run_publish(run->d->store, job->meta.no, run->number,
+		r = depot_run_publish(run->d->depot, job->meta.no, run->number,
 				      "exit_code", line, strlen(line));
 	return r;
 }
@@ -118,7 +118,7 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	int r;
 
 	loop_timer_del(&run->timer);
-	store_id(job->meta.no, id);
+	depot_id(job->meta.no, id);
 	fill_exit(run, &res);
 	fill_usage(run, &res);
 	fill_timing(run, &res);

@@ -21,7 +21,7 @@
 #include "paths.h"
 #include "run.h"
 #include "session.h"
-#include "store.h"
+#include "depot.h"
 
 void mount_options_defaults(struct mount_options *o)
 {
@@ -94,7 +94,7 @@ static void on_bad(void *arg, const char *entry, const char *reason)
 	struct fsd *d = arg;
 
 	log_error("%s/jobs/%s: left alone, it cannot be read: %s",
-		  store_dir(d->store), entry, reason);
+		  depot_dir(d->depot), entry, reason);
 }
 
 /* Every job back into the state that its promise asks for. */
@@ -176,18 +176,18 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 		r = watch_signals(d, signals);
 	if (r < 0)
 		return err_sys(err, r, "the event loop");
-	r = store_open(d->loop, d->options->state_dir, &d->store, err);
+	r = depot_open(d->loop, d->options->state_dir, &d->depot, err);
 	if (r < 0)
 		return r;
 	r = jobs_new(d);
 	if (r == 0)
-		r = nodes_new(store_jobs_fd(d->store), &d->nodes);
+		r = nodes_new(depot_jobs_fd(d->depot), &d->nodes);
 	if (r < 0)
 		return err_sys(err, r, "the job table");
 	r = start_machines(d, err);
 	if (r < 0)
 		return r;
-	r = store_scan(d->store, on_found, on_bad, d);
+	r = depot_scan(d->depot, on_found, on_bad, d);
 	if (r < 0)
 		return err_sys(err, r, "%s/jobs", d->options->state_dir);
 	resume_jobs(d);
@@ -201,7 +201,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	vm_free(d->vm);
 	session_unmount(d);
 	nodes_free(d->nodes);
-	store_close(d->store);
+	depot_close(d->depot);
 	face_done(d);
 	loop_fd_del(signals);
 	fd_close(&signals->fd);

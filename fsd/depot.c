@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store.h"
+#include "depot.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "chores.h"
 
-struct store {
+struct depot {
 	char *dir;
 	int root, jobs, trash, lock; /* owned */
 	uint64_t next_no, next_trash;
@@ -123,7 +123,7 @@ static void trash_done(struct task *t, int result)
 	free(container_of(t, struct trash_task, task));
 }
 
-static int trash_add(struct store *s, const char *name)
+static int trash_add(struct depot *s, const char *name)
 {
 	struct trash_task *t = calloc(1, sizeof(*t));
 
@@ -137,7 +137,7 @@ static int trash_add(struct store *s, const char *name)
 	return 0;
 }
 
-int store_trash(struct store *s, const char *path)
+int depot_trash(struct depot *s, const char *path)
 {
 	char name[32];
 
@@ -149,7 +149,7 @@ int store_trash(struct store *s, const char *path)
 }
 
 /* What an earlier daemon did not get to. */
-static void trash_leftovers(struct store *s)
+static void trash_leftovers(struct depot *s)
 {
 	DIR *dir = fdopendir(openat(s->trash, ".", O_RDONLY | O_DIRECTORY |
 							   O_CLOEXEC));
@@ -188,7 +188,7 @@ static int make_parents(const char *dir)
 	return 0;
 }
 
-static int take_lock(struct store *s, struct err *err)
+static int take_lock(struct depot *s, struct err *err)
 {
 	s->lock = openat(s->root, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (s->lock < 0)
@@ -201,7 +201,7 @@ static int take_lock(struct store *s, struct err *err)
 	return 0;
 }
 
-static int open_parts(struct store *s, struct err *err)
+static int open_parts(struct depot *s, struct err *err)
 {
 	int r = make_parents(s->dir);
 
@@ -219,10 +219,10 @@ static int open_parts(struct store *s, struct err *err)
 	return MIN(s->trash, 0);
 }
 
-int store_open(struct loop *loop, const char *dir, struct store **ret_store,
+int depot_open(struct loop *loop, const char *dir, struct depot **ret_depot,
 	       struct err *err)
 {
-	struct store *s = calloc(1, sizeof(*s));
+	struct depot *s = calloc(1, sizeof(*s));
 	int r;
 
 	if (!s)
@@ -233,18 +233,18 @@ int store_open(struct loop *loop, const char *dir, struct store **ret_store,
 	if (r == 0)
 		r = chores_new(loop, &s->chores);
 	if (r < 0) {
-		store_close(s);
+		depot_close(s);
 		return r;
 	}
 	/* Numbers are never used twice, even if the clock goes back a little:
-	 * store_scan() raises this above every number that it finds. */
+	 * depot_scan() raises this above every number that it finds. */
 	s->next_no = (uint64_t)time(NULL) << 20;
 	trash_leftovers(s);
-	*ret_store = s;
+	*ret_depot = s;
 	return 0;
 }
 
-void store_close(struct store *s)
+void depot_close(struct depot *s)
 {
 	if (!s)
 		return;
@@ -257,22 +257,22 @@ void store_close(struct store *s)
 	free(s);
 }
 
-int store_jobs_fd(const struct store *s)
+int depot_jobs_fd(const struct depot *s)
 {
 	return s->jobs;
 }
 
-const char *store_dir(const struct store *s)
+const char *depot_dir(const struct depot *s)
 {
 	return s->dir;
 }
 
-uint64_t store_next_no(struct store *s)
+uint64_t depot_next_no(struct depot *s)
 {
 	return s->next_no++;
 }
 
-void store_id(uint64_t no, char ret_id[STORE_ID_SIZE])
+void depot_id(uint64_t no, char ret_id[STORE_ID_SIZE])
 {
 	snprintf(ret_id, STORE_ID_SIZE, "%014llx", (unsigned long long)no);
 }
@@ -284,7 +284,7 @@ static void job_path(uint64_t no, const char *tail, char *ret_path)
 {
 	char id[STORE_ID_SIZE];
 
-	store_id(no, id);
+	depot_id(no, id);
 	snprintf(ret_path, STORE_PATH_MAX, "%s%s%s", id, tail ? "/" : "",
 		 tail ? tail : "");
 }
@@ -299,7 +299,7 @@ static void run_path(uint64_t no, unsigned run, const char *name,
 	job_path(no, tail, ret_path);
 }
 
-int store_meta_write(struct store *s, const struct job_meta *m)
+int depot_meta_write(struct depot *s, const struct job_meta *m)
 {
 	char path[STORE_PATH_MAX];
 	auto_buf struct buf text = { 0 };
@@ -315,7 +315,7 @@ int store_meta_write(struct store *s, const struct job_meta *m)
 	return replace(s->jobs, path, text.data, text.len);
 }
 
-int store_job_make(struct store *s, const struct job_meta *meta)
+int depot_job_make(struct depot *s, const struct job_meta *meta)
 {
 	char path[STORE_PATH_MAX];
 	int r = 0;
@@ -327,10 +327,10 @@ int store_job_make(struct store *s, const struct job_meta *meta)
 	if (mkdirat(s->jobs, path, 0700) < 0)
 		r = -errno;
 	if (r == 0)
-		r = store_meta_write(s, meta);
+		r = depot_meta_write(s, meta);
 	if (r < 0) {
 		job_path(meta->no, NULL, path);
-		store_trash(s, path);
+		depot_trash(s, path);
 	}
 	return r;
 }
@@ -394,7 +394,7 @@ static int meta_parse(struct job_meta *m, char *text)
 	return m->name && job_name_check(m->name) == 0 ? 0 : -EINVAL;
 }
 
-static int meta_read(struct store *s, const char *id, struct job_meta *m)
+static int meta_read(struct depot *s, const char *id, struct job_meta *m)
 {
 	char path[STORE_PATH_MAX], text[4096];
 	auto_close int fd = -1;
@@ -415,7 +415,7 @@ static int meta_read(struct store *s, const char *id, struct job_meta *m)
 	return meta_parse(m, text);
 }
 
-int store_scan(struct store *s,
+int depot_scan(struct depot *s,
 	       void (*fn)(void *arg, const struct job_meta *meta),
 	       void (*bad)(void *arg, const char *entry, const char *reason),
 	       void *arg)
@@ -447,7 +447,7 @@ int store_scan(struct store *s,
 
 /* --- runs --------------------------------------------------------------- */
 
-int store_run_make(struct store *s, uint64_t no, unsigned run, int *ret_out,
+int depot_run_make(struct depot *s, uint64_t no, unsigned run, int *ret_out,
 		   int *ret_err)
 {
 	const int flags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
@@ -456,7 +456,7 @@ int store_run_make(struct store *s, uint64_t no, unsigned run, int *ret_out,
 	int err;
 
 	run_path(no, run, NULL, path);
-	store_trash(s, path); /* what a crash may have left under this number */
+	depot_trash(s, path); /* what a crash may have left under this number */
 	if (mkdirat(s->jobs, path, 0700) < 0)
 		return -errno;
 	run_path(no, run, "output", path);
@@ -475,7 +475,7 @@ int store_run_make(struct store *s, uint64_t no, unsigned run, int *ret_out,
 	return 0;
 }
 
-int store_run_publish(struct store *s, uint64_t no, unsigned run,
+int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
 		      const char *name, const void *data, size_t len)
 {
 	char path[STORE_PATH_MAX];
@@ -484,7 +484,7 @@ int store_run_publish(struct store *s, uint64_t no, unsigned run,
 	return replace(s->jobs, path, data, len);
 }
 
-int store_run_open(struct store *s, uint64_t no, unsigned run,
+int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 		   const char *name)
 {
 	char path[STORE_PATH_MAX];
@@ -495,7 +495,7 @@ int store_run_open(struct store *s, uint64_t no, unsigned run,
 	return fd < 0 ? -errno : fd;
 }
 
-int store_log(struct store *s, uint64_t no, const char *line)
+int depot_log(struct depot *s, uint64_t no, const char *line)
 {
 	char path[STORE_PATH_MAX];
 	auto_close int fd = -1;
@@ -507,7 +507,7 @@ int store_log(struct store *s, uint64_t no, const char *line)
 	return fd < 0 ? -errno : write_all(fd, line, strlen(line));
 }
 
-int store_log_open(struct store *s, uint64_t no)
+int depot_log_open(struct depot *s, uint64_t no)
 {
 	char path[STORE_PATH_MAX];
 	int fd;

@@ -13,8 +13,8 @@
  * names below files/ and output/ were checked (no "/", ".", ".."), and every
  * directory there was made by us, so no path leads through a link.
  */
-#ifndef FSD_STORE_H
-#define FSD_STORE_H
+#ifndef FSD_DEPOT_H
+#define FSD_DEPOT_H
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,7 +22,7 @@
 #include "../layout/layout.h"
 #include "../vm/loop.h"
 
-struct store;
+struct depot;
 
 #define STORE_ID_SIZE 24
 #define STORE_PATH_MAX 8192
@@ -42,42 +42,42 @@ struct job_meta {
 
 /* Opens or makes dir (0700), takes its lock, empties the trash.
  * Return: 0; -EBUSY: another daemon has it; negative errno. */
-int store_open(struct loop *loop, const char *dir, struct store **ret_store,
+int depot_open(struct loop *loop, const char *dir, struct depot **ret_depot,
 	       struct err *err);
 /* Waits for the worker. NULL is fine. */
-void store_close(struct store *s);
-int store_jobs_fd(const struct store *s); /* borrowed: STATE/jobs */
-const char *store_dir(const struct store *s);
+void depot_close(struct depot *s);
+int depot_jobs_fd(const struct depot *s); /* borrowed: STATE/jobs */
+const char *depot_dir(const struct depot *s);
 
 /* A new number, larger than every one before. */
-uint64_t store_next_no(struct store *s);
-void store_id(uint64_t no, char ret_id[STORE_ID_SIZE]);
+uint64_t depot_next_no(struct depot *s);
+void depot_id(uint64_t no, char ret_id[STORE_ID_SIZE]);
 
 /* Makes the job's directory, files/ and meta. Nothing is left on failure. */
-int store_job_make(struct store *s, const struct job_meta *meta);
-int store_meta_write(struct store *s, const struct job_meta *meta);
+int depot_job_make(struct depot *s, const struct job_meta *meta);
+int depot_meta_write(struct depot *s, const struct job_meta *meta);
 /* Calls fn for every job found; meta (and its name) is only lent. Entries that
  * cannot be read are told to bad() with a reason. */
-int store_scan(struct store *s,
+int depot_scan(struct depot *s,
 	       void (*fn)(void *arg, const struct job_meta *meta),
 	       void (*bad)(void *arg, const char *entry, const char *reason),
 	       void *arg);
 
 /* Makes run `run`'s directory with empty stdout and stderr, open for append
  * and read. */
-int store_run_make(struct store *s, uint64_t no, unsigned run, int *ret_out,
+int depot_run_make(struct depot *s, uint64_t no, unsigned run, int *ret_out,
 		   int *ret_err);
 /* Write-new and rename of rN/name. */
-int store_run_publish(struct store *s, uint64_t no, unsigned run,
+int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
 		      const char *name, const void *data, size_t len);
-int store_run_open(struct store *s, uint64_t no, unsigned run,
+int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 		   const char *name);
 /* Appends to the job's log; -ENOSPC and the like are returned. */
-int store_log(struct store *s, uint64_t no, const char *line);
-int store_log_open(struct store *s, uint64_t no);
+int depot_log(struct depot *s, uint64_t no, const char *line);
+int depot_log_open(struct depot *s, uint64_t no);
 
 /* Out of sight at once (rename), gone a little later. A path relative to
  * STATE/jobs. -ENOENT is success. */
-int store_trash(struct store *s, const char *path);
+int depot_trash(struct depot *s, const char *path);
 
 #endif
