@@ -24,7 +24,8 @@ PACKAGES := \
 
 # --- flags ------------------------------------------------------------------
 
-WARN := -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual \
+# guest/ names layout/base/ from the top
+WARN := -iquote . -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual \
 	-Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wvla \
 	-Wformat=2 $(WERROR)
 HARDEN := -D_FORTIFY_SOURCE=2 -fstack-protector-strong \
@@ -136,13 +137,13 @@ $(Q)$(CC) $(1) -MMD -MP -MF $(@:.o=.d.new) -MT $@ -c -o $@ $<
 $(Q)mv -f $(@:.o=.d.new) $(@:.o=.d)
 endef
 
-$(O)/%.qemu.o: %.c
+$(O)/%.qemu.o: %.c Makefile
 	$(call compile,$(ALL_CFLAGS) -DFSD_BACKEND=vm_backend_qemu)
-$(O)/%.fake.o: %.c
+$(O)/%.fake.o: %.c Makefile
 	$(call compile,$(ALL_CFLAGS) -DFSD_BACKEND=vm_backend_fake)
-$(O)/%.o: %.c
+$(O)/%.o: %.c Makefile
 	$(call compile,$(ALL_CFLAGS))
-build/guest/%.o: %.c
+build/guest/%.o: %.c Makefile
 	$(call compile,-std=c11 -D_GNU_SOURCE -I. $(WARN) -O2 -g \
 		-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fno-pie)
 

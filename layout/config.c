@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The schema of config.json is the table `fields`: one row a key, one setter a
- * type. What belongs to two keys at once is checked behind it, in relate().
- * Every refusal is made by wrong(), so that all of them read alike:
+ * type; those of lists are in config_lists.c. What belongs to two keys at once is checked behind it, in relate().
+ * Every refusal is made by config_wrong(), so that all of them read alike:
  *   "timeout" is -3; it must be a number of seconds from 0.1 to 3600
  */
-#include "config.h"
+#include "config_int.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -17,30 +17,10 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/utf8.h"
-#include "env.h"
-#include "json.h"
 #include "limits.h"
-#include "tree.h"
-
-struct parse {
-	const struct config_limits *limits;
-	struct job_config *config; /* being filled */
-	struct json_raw input;     /* "input" as it was written */
-	bool has_call, has_command;
-	struct err *err;
-};
-
-struct field {
-	const char *key;
-	int (*set)(struct parse *p, const struct field *f, json_t *value);
-	size_t offset;     /* in struct job_config */
-	uint64_t min, max; /* max 0: the operator's, from max_from */
-	size_t max_from;   /* offset in struct config_limits */
-	const char *note;  /* what a row's setter needs besides */
-};
 
 /* A found value as a person would write it, cut to a readable length. */
-static const char *found(const json_t *value, char room[96])
+const char *config_found(const json_t *value, char room[96])
 {
 	auto_buf struct buf text = { .cap = 0 };
 	size_t len = 0;
@@ -58,8 +38,10 @@ static const char *found(const json_t *value, char room[96])
 
 		buf_str(&text, dump ? dump : "?");
 	}
-	if (text.failed || text.len < 60)
-		return strcpy(room, text.failed ? "?" : text.data);
+	if (text.failed || text.len < 60) {
+		snprintf(room, 96, "%s", text.failed ? "?" : text.data);
+		return room;
+	}
 	while (len < 56) /* 56 bytes and no half character */
 		len += (size_t)utf8_step(text.data + len, text.len - len);
 	snprintf(room, 96, "%.*s...", (int)len, text.data);
@@ -67,8 +49,7 @@ static const char *found(const json_t *value, char room[96])
 }
 
 /* `"key" is VALUE; it must be ...` */
-__attribute__((format(printf, 4, 5)))
-static int wrong(struct parse *p, const struct field *f, const json_t *value,
+int config_wrong(struct parse *p, const struct field *f, const json_t *value,
 		 const char *fmt, ...)
 {
 	char room[96], must[256];
@@ -78,23 +59,23 @@ static int wrong(struct parse *p, const struct field *f, const json_t *value,
 	vsnprintf(must, sizeof(must), fmt, ap);
 	va_end(ap);
 	return err_set(p->err, -EINVAL, "\"%s\" is %s; it must be %s", f->key,
-		       found(value, room), must);
+		       config_found(value, room), must);
 }
 
-static int no_memory(struct parse *p)
+int config_no_memory(struct parse *p)
 {
 	return err_set(p->err, -ENOMEM, "out of memory");
 }
 
 /* The text, or NULL if it is no string or has a NUL inside. */
-static const char *plain_text(const json_t *value)
+const char *config_text(const json_t *value)
 {
 	const char *text = json_string_value(value);
 
 	return text && strlen(text) == json_string_length(value) ? text : NULL;
 }
 
-static void *at_offset(struct parse *p, const struct field *f)
+void *config_at(struct parse *p, const struct field *f)
 {
 	return (char *)p->config + f->offset;
 }
@@ -114,10 +95,10 @@ static int set_integer(struct parse *p, const struct field *f, json_t *value)
 
 	if (!json_is_integer(value) || n < 0 || (uint64_t)n < f->min ||
 	    (uint64_t)n > max)
-		return wrong(p, f, value, "an integer%s from %llu to %llu",
+		return config_wrong(p, f, value, "an integer%s from %llu to %llu",
 			     f->note, (unsigned long long)f->min,
 			     (unsigned long long)max);
-	*(uint64_t *)at_offset(p, f) = (uint64_t)n;
+	*(uint64_t *)config_at(p, f) = (uint64_t)n;
 	return 0;
 }
 
@@ -128,30 +109,30 @@ static int set_seconds(struct parse *p, const struct field *f, json_t *value)
 
 	if (!json_is_number(value) || s < (double)f->min / 1000 ||
 	    s > (double)max / 1000)
-		return wrong(p, f, value,
+		return config_wrong(p, f, value,
 			     "a number of seconds from %.15g to %.15g",
 			     (double)f->min / 1000, (double)max / 1000);
-	*(uint64_t *)at_offset(p, f) = (uint64_t)(s * 1000 + 0.5);
+	*(uint64_t *)config_at(p, f) = (uint64_t)(s * 1000 + 0.5);
 	return 0;
 }
 
 static int set_language(struct parse *p, const struct field *f, json_t *value)
 {
-	const char *name = plain_text(value);
+	const char *name = config_text(value);
 	const struct lang *lang = name ? lang_by_name(name) : NULL;
 
 	if (!lang)
-		return wrong(p, f, value, "one of %s", lang_names_text());
+		return config_wrong(p, f, value, "one of %s", lang_names_text());
 	p->config->lang = lang;
 	return 0;
 }
 
 static int set_start(struct parse *p, const struct field *f, json_t *value)
 {
-	const char *text = plain_text(value);
+	const char *text = config_text(value);
 
 	if (!text || (strcmp(text, "auto") && strcmp(text, "manual")))
-		return wrong(p, f, value, "\"auto\" or \"manual\"");
+		return config_wrong(p, f, value, "\"auto\" or \"manual\"");
 	p->config->manual = text[0] == 'm';
 	return 0;
 }
@@ -163,7 +144,7 @@ static int set_mode(struct parse *p, const struct field *f, json_t *value)
 		[MODE_CALL] = "call",
 		[MODE_COMMAND] = "command",
 	};
-	const char *text = plain_text(value);
+	const char *text = config_text(value);
 
 	_Static_assert(ARRAY_SIZE(names) == JOB_MODE_MAX, "a name per mode");
 	for (size_t i = 0; text && i < ARRAY_SIZE(names); i++)
@@ -176,7 +157,7 @@ static int set_mode(struct parse *p, const struct field *f, json_t *value)
 			       "\"mode\" is \"cell\", which this version does "
 			       "not have yet; it must be \"script\", \"call\" "
 			       "or \"command\"");
-	return wrong(p, f, value, "\"script\", \"call\" or \"command\"");
+	return config_wrong(p, f, value, "\"script\", \"call\" or \"command\"");
 }
 
 static int set_later(struct parse *p, const struct field *f, json_t *value)
@@ -192,7 +173,7 @@ static int set_stdin(struct parse *p, const struct field *f, json_t *value)
 	size_t len = json_string_length(value);
 
 	if (!json_is_string(value))
-		return wrong(p, f, value, "a string");
+		return config_wrong(p, f, value, "a string");
 	if (len > f->max)
 		return err_set(p->err, -EINVAL,
 			       "\"stdin\" has %zu bytes; at most %llu are "
@@ -200,7 +181,7 @@ static int set_stdin(struct parse *p, const struct field *f, json_t *value)
 			       len, (unsigned long long)f->max);
 	p->config->stdin_text = malloc(len + 1);
 	if (!p->config->stdin_text)
-		return no_memory(p);
+		return config_no_memory(p);
 	memcpy(p->config->stdin_text, json_string_value(value), len + 1);
 	p->config->stdin_len = len;
 	return 0;
@@ -208,23 +189,23 @@ static int set_stdin(struct parse *p, const struct field *f, json_t *value)
 
 static int set_call(struct parse *p, const struct field *f, json_t *value)
 {
-	const char *text = plain_text(value);
+	const char *text = config_text(value);
 	size_t len = text ? strlen(text) : 0;
 	char *copy;
 
 	if (!text || !len || len > f->max)
-		return wrong(p, f, value,
+		return config_wrong(p, f, value,
 			     "a function's name of 1 to %llu bytes",
 			     (unsigned long long)f->max);
 	for (size_t at = 0; at < len;
 	     at += (size_t)utf8_step(text + at, len - at))
 		if (utf8_is_control(text + at))
-			return wrong(p, f, value,
+			return config_wrong(p, f, value,
 				     "a function's name without control "
 				     "characters");
 	copy = strdup(text);
 	if (!copy)
-		return no_memory(p);
+		return config_no_memory(p);
 	free(p->config->call);
 	p->config->call = copy;
 	p->has_call = true;
@@ -245,203 +226,9 @@ static int set_input(struct parse *p, const struct field *f, json_t *value)
 		buf_str(&text, dump ? dump : "");
 	}
 	if (text.failed || !text.len)
-		return no_memory(p);
+		return config_no_memory(p);
 	p->config->input_len = text.len;
 	p->config->input_json = take_ptr(text.data);
-	return 0;
-}
-
-static int strings_alloc(struct config_strings *strings, size_t count)
-{
-	strings->item = calloc(count + 1, sizeof(*strings->item));
-	return strings->item ? 0 : -ENOMEM;
-}
-
-static void strings_done(struct config_strings *strings)
-{
-	for (size_t i = 0; i < strings->count; i++)
-		free(strings->item[i]);
-	free(strings->item);
-	*strings = (struct config_strings){ 0 };
-}
-
-/*
- * A list of strings without NUL. max counts them; LIMIT_ARGS_BYTES holds for
- * their bytes, each with its terminator.
- */
-static int set_strings(struct parse *p, const struct field *f, json_t *value)
-{
-	struct config_strings *strings = at_offset(p, f);
-	uint64_t bytes = 0;
-	json_t *item;
-	size_t i;
-
-	if (!json_is_array(value))
-		return wrong(p, f, value, "a list of strings");
-	if (json_array_size(value) < f->min || json_array_size(value) > f->max)
-		return err_set(p->err, -EINVAL,
-			       "\"%s\" has %zu entries; %llu to %llu are "
-			       "allowed", f->key, json_array_size(value),
-			       (unsigned long long)f->min,
-			       (unsigned long long)f->max);
-	if (strings_alloc(strings, json_array_size(value)) < 0)
-		return no_memory(p);
-	json_array_foreach(value, i, item) {
-		char room[96];
-
-		if (!json_is_string(item))
-			return err_set(p->err, -EINVAL,
-				       "\"%s\"[%zu] is %s; it must be a string",
-				       f->key, i, found(item, room));
-		if (!plain_text(item))
-			return err_set(p->err, -EINVAL,
-				       "\"%s\"[%zu] contains a NUL character, "
-				       "which it cannot hold", f->key, i);
-		bytes += json_string_length(item) + 1;
-		if (bytes > LIMIT_ARGS_BYTES)
-			return err_set(p->err, -EINVAL,
-				       "\"%s\" has more than %llu bytes in all",
-				       f->key,
-				       (unsigned long long)LIMIT_ARGS_BYTES);
-		strings->item[i] = strdup(json_string_value(item));
-		if (!strings->item[i])
-			return no_memory(p);
-		strings->count++;
-	}
-	return 0;
-}
-
-static int set_command(struct parse *p, const struct field *f, json_t *value)
-{
-	int r = set_strings(p, f, value);
-
-	if (r < 0)
-		return r;
-	p->has_command = true;
-	if (p->config->command.item[0][0])
-		return 0;
-	return err_set(p->err, -EINVAL,
-		       "\"command\"[0] is empty; it must name a program");
-}
-
-/* Why path cannot be an input, or NULL. */
-static const char *path_fault(const char *path)
-{
-	unsigned depth = 0;
-	char name[LIMIT_FILE_NAME + 1];
-
-	if (path[0] == '/')
-		return "it must be relative to the job's directory";
-	if (strlen(path) > LIMIT_PATH)
-		return "it must be at most 4095 bytes long";
-	for (;; path++) {
-		size_t len = strcspn(path, "/");
-
-		if (len > LIMIT_FILE_NAME)
-			return "each name in it must be at most 255 bytes long";
-		memcpy(name, path, len);
-		name[len] = '\0';
-		if (file_name_check(name) == -EILSEQ)
-			return "it must not contain control characters";
-		if (file_name_check(name) < 0)
-			return "it must have no empty, \".\" or \"..\" part";
-		if (!depth && job_row_by_name(name))
-			return "that is a file of the job tree itself, not an "
-			       "input";
-		if (++depth > LIMIT_DEPTH)
-			return "it must be at most 64 names deep";
-		path += len;
-		if (!*path)
-			return NULL;
-	}
-}
-
-static int set_inputs(struct parse *p, const struct field *f, json_t *value)
-{
-	const struct config_strings *inputs = &p->config->inputs;
-	int r = set_strings(p, f, value);
-
-	for (size_t i = 0; r == 0 && i < inputs->count; i++) {
-		const char *fault = path_fault(inputs->item[i]);
-		char room[96];
-
-		if (fault)
-			return err_set(p->err, -EINVAL,
-				       "\"inputs\"[%zu] is %s; %s", i,
-				       found(json_array_get(value, i), room),
-				       fault);
-	}
-	return r;
-}
-
-/* One variable of "env". */
-static int check_variable(struct parse *p, const char *name, json_t *value)
-{
-	char room[96];
-	auto_json json_t *quoted = json_string(name);
-	const char *shown = quoted ? found(quoted, room) : "\"?\"";
-	char text[96];
-	size_t bad;
-
-	snprintf(text, sizeof(text), "%s", shown);
-	if (!env_name_ok(name, strlen(name)))
-		return err_set(p->err, -EINVAL,
-			       "\"env\" has the name %s; a name must be of "
-			       "letters, digits and _, and not begin with a "
-			       "digit", text);
-	if (env_is_hijack(name))
-		return err_set(p->err, -EINVAL,
-			       "\"env\" sets %s, which is refused: it would "
-			       "change what the loader, the shell or the "
-			       "interpreter runs", text);
-	if (!json_is_string(value))
-		return err_set(p->err, -EINVAL,
-			       "\"env\": %s is %s; it must be a string", text,
-			       found(value, room));
-	bad = env_value_span(json_string_value(value),
-			     json_string_length(value));
-	if (bad != json_string_length(value))
-		return err_set(p->err, -EINVAL,
-			       "\"env\": %s has a control character (0x%02x); "
-			       "a value must have none but TAB", text,
-			       (unsigned char)json_string_value(value)[bad]);
-	return 0;
-}
-
-static int set_env(struct parse *p, const struct field *f, json_t *value)
-{
-	struct config_strings *env = &p->config->env;
-	uint64_t bytes = 0;
-	const char *name;
-	json_t *item;
-	int r;
-
-	if (!json_is_object(value))
-		return wrong(p, f, value, "an object of names and strings");
-	if (json_object_size(value) > f->max)
-		return err_set(p->err, -EINVAL,
-			       "\"env\" has %zu names; at most %llu are allowed",
-			       json_object_size(value),
-			       (unsigned long long)f->max);
-	if (strings_alloc(env, json_object_size(value)) < 0)
-		return no_memory(p);
-	json_object_foreach(value, name, item) {
-		r = check_variable(p, name, item);
-		if (r < 0)
-			return r;
-		bytes += strlen(name) + json_string_length(item) + 2;
-		if (bytes > LIMIT_ENV_BYTES)
-			return err_set(p->err, -EINVAL,
-				       "\"env\" has more than %llu bytes in "
-				       "all", (unsigned long long)
-					      LIMIT_ENV_BYTES);
-		if (asprintf(&env->item[env->count], "%s=%s", name,
-			     json_string_value(item)) < 0) {
-			env->item[env->count] = NULL;
-			return no_memory(p);
-		}
-		env->count++;
-	}
 	return 0;
 }
 
@@ -450,8 +237,8 @@ static int set_env(struct parse *p, const struct field *f, json_t *value)
 
 static const struct field fields[] = {
 	{ "language", set_language, 0, 0, 0, 0, NULL },
-	{ "args", set_strings, CONFIG(args), 0, LIMIT_ARGS, 0, NULL },
-	{ "env", set_env, CONFIG(env), 0, LIMIT_ENV, 0, NULL },
+	{ "args", config_set_strings, CONFIG(args), 0, LIMIT_ARGS, 0, NULL },
+	{ "env", config_set_env, CONFIG(env), 0, LIMIT_ENV, 0, NULL },
 	{ "stdin", set_stdin, 0, 0, LIMIT_STDIN_TEXT, 0, NULL },
 	{ "timeout", set_seconds, CONFIG(timeout_ms), LIMIT_TIMEOUT_MIN_MS, 0,
 	  OPERATOR(timeout_ms), NULL },
@@ -467,12 +254,12 @@ static const struct field fields[] = {
 	  LIMIT_STREAM_BYTES, 0, " of bytes" },
 	{ "output_limit", set_integer, CONFIG(output_limit), 0,
 	  LIMIT_STREAM_BYTES, 0, " of bytes" },
-	{ "inputs", set_inputs, CONFIG(inputs), 0, LIMIT_ARGS, 0, NULL },
+	{ "inputs", config_set_inputs, CONFIG(inputs), 0, LIMIT_ARGS, 0, NULL },
 	{ "start", set_start, 0, 0, 0, 0, NULL },
 	{ "input", set_input, 0, 0, 0, 0, NULL },
 	{ "mode", set_mode, 0, 0, 0, 0, NULL },
 	{ "call", set_call, 0, 1, LIMIT_FILE_NAME, 0, NULL },
-	{ "command", set_command, CONFIG(command), 1, LIMIT_ARGS, 0, NULL },
+	{ "command", config_set_command, CONFIG(command), 1, LIMIT_ARGS, 0, NULL },
 	{ "session", set_later, 0, 0, 0, 0, "sessions" },
 	{ "packages", set_later, 0, 0, 0, 0, "packages" },
 	{ "network", set_later, 0, 0, 0, 0, "a network" },
@@ -530,9 +317,9 @@ static int unknown_key(struct parse *p, const char *key)
 				fields[i].key);
 		}
 	if (names.failed || !quoted)
-		return no_memory(p);
+		return config_no_memory(p);
 	return err_set(p->err, -EINVAL, "%s is not a key; %s %s%s",
-		       found(quoted, room), near ? "did you mean" : "allowed:",
+		       config_found(quoted, room), near ? "did you mean" : "allowed:",
 		       names.data, near ? "?" : "");
 }
 
@@ -593,10 +380,10 @@ int config_defaults(struct job_config *ret_config)
 
 void config_done(struct job_config *config)
 {
-	strings_done(&config->args);
-	strings_done(&config->env);
-	strings_done(&config->inputs);
-	strings_done(&config->command);
+	config_strings_done(&config->args);
+	config_strings_done(&config->env);
+	config_strings_done(&config->inputs);
+	config_strings_done(&config->command);
 	free(config->stdin_text);
 	free(config->input_json);
 	free(config->call);
@@ -615,7 +402,7 @@ static int set_all(struct parse *p, json_t *root)
 
 		return err_set(p->err, -EINVAL,
 			       "it is %s; it must be an object, such as {}",
-			       found(root, room));
+			       config_found(root, room));
 	}
 	/* a default must not be more than the operator allows */
 	c->timeout_ms = MIN(c->timeout_ms, p->limits->timeout_ms);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What config.c and config_lists.c share; nobody else includes it. */
+#ifndef LAYOUT_CONFIG_INT_H
+#define LAYOUT_CONFIG_INT_H
+
+#include "config.h"
+#include "json.h"
+
+struct parse {
+	const struct config_limits *limits;
+	struct job_config *config; /* being filled */
+	struct json_raw input;     /* "input" as it was written */
+	bool has_call, has_command;
+	struct err *err;
+};
+
+struct field {
+	const char *key;
+	int (*set)(struct parse *p, const struct field *f, json_t *value);
+	size_t offset;     /* in struct job_config */
+	uint64_t min, max; /* max 0: the operator's, from max_from */
+	size_t max_from;   /* offset in struct config_limits */
+	const char *note;  /* what a row's setter needs besides */
+};
+
+/* A found value as a person would write it, cut to a readable length. */
+const char *config_found(const json_t *value, char room[96]);
+/* `"key" is VALUE; it must be ...` Return: -EINVAL. */
+int config_wrong(struct parse *p, const struct field *f, const json_t *value,
+		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+int config_no_memory(struct parse *p);
+/* The text, or NULL if it is no string or has a NUL inside. */
+const char *config_text(const json_t *value);
+/* Where the row's member is in the config being filled. */
+void *config_at(struct parse *p, const struct field *f);
+
+/* Setters of lists; f->min and f->max count the entries. */
+int config_set_strings(struct parse *p, const struct field *f, json_t *value);
+int config_set_command(struct parse *p, const struct field *f, json_t *value);
+int config_set_inputs(struct parse *p, const struct field *f, json_t *value);
+int config_set_env(struct parse *p, const struct field *f, json_t *value);
+void config_strings_done(struct config_strings *strings);
+
+#endif

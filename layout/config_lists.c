@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys of config.json that hold several strings. */
+#include "config_int.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "env.h"
+#include "limits.h"
+#include "tree.h"
+
+static int strings_alloc(struct config_strings *strings, size_t count)
+{
+	strings->item = calloc(count + 1, sizeof(*strings->item));
+	return strings->item ? 0 : -ENOMEM;
+}
+
+void config_strings_done(struct config_strings *strings)
+{
+	for (size_t i = 0; i < strings->count; i++)
+		free(strings->item[i]);
+	free(strings->item);
+	*strings = (struct config_strings){ 0 };
+}
+
+/*
+ * A list of strings without NUL. max counts them; LIMIT_ARGS_BYTES holds for
+ * their bytes, each with its terminator.
+ */
+int config_set_strings(struct parse *p, const struct field *f, json_t *value)
+{
+	struct config_strings *strings = config_at(p, f);
+	uint64_t bytes = 0;
+	json_t *item;
+	size_t i;
+
+	if (!json_is_array(value))
+		return config_wrong(p, f, value, "a list of strings");
+	if (json_array_size(value) < f->min || json_array_size(value) > f->max)
+		return err_set(p->err, -EINVAL,
+			       "\"%s\" has %zu entries; %llu to %llu are "
+			       "allowed", f->key, json_array_size(value),
+			       (unsigned long long)f->min,
+			       (unsigned long long)f->max);
+	if (strings_alloc(strings, json_array_size(value)) < 0)
+		return config_no_memory(p);
+	json_array_foreach(value, i, item) {
+		char room[96];
+
+		if (!json_is_string(item))
+			return err_set(p->err, -EINVAL,
+				       "\"%s\"[%zu] is %s; it must be a string",
+				       f->key, i, config_found(item, room));
+		if (!config_text(item))
+			return err_set(p->err, -EINVAL,
+				       "\"%s\"[%zu] contains a NUL character, "
+				       "which it cannot hold", f->key, i);
+		bytes += json_string_length(item) + 1;
+		if (bytes > LIMIT_ARGS_BYTES)
+			return err_set(p->err, -EINVAL,
+				       "\"%s\" has more than %llu bytes in all",
+				       f->key,
+				       (unsigned long long)LIMIT_ARGS_BYTES);
+		strings->item[i] = strdup(json_string_value(item));
+		if (!strings->item[i])
+			return config_no_memory(p);
+		strings->count++;
+	}
+	return 0;
+}
+
+int config_set_command(struct parse *p, const struct field *f, json_t *value)
+{
+	int r = config_set_strings(p, f, value);
+
+	if (r < 0)
+		return r;
+	p->has_command = true;
+	if (p->config->command.item[0][0])
+		return 0;
+	return err_set(p->err, -EINVAL,
+		       "\"command\"[0] is empty; it must name a program");
+}
+
+/* Why path cannot be an input, or NULL. */
+static const char *path_fault(const char *path)
+{
+	unsigned depth = 0;
+	char name[LIMIT_FILE_NAME + 1];
+
+	if (path[0] == '/')
+		return "it must be relative to the job's directory";
+	if (strlen(path) > LIMIT_PATH)
+		return "it must be at most 4095 bytes long";
+	for (;; path++) {
+		size_t len = strcspn(path, "/");
+
+		if (len > LIMIT_FILE_NAME)
+			return "each name in it must be at most 255 bytes long";
+		memcpy(name, path, len);
+		name[len] = '\0';
+		if (file_name_check(name) == -EILSEQ)
+			return "it must not contain control characters";
+		if (file_name_check(name) < 0)
+			return "it must have no empty, \".\" or \"..\" part";
+		if (!depth && job_row_by_name(name))
+			return "that is a file of the job tree itself, not an "
+			       "input";
+		if (++depth > LIMIT_DEPTH)
+			return "it must be at most 64 names deep";
+		path += len;
+		if (!*path)
+			return NULL;
+	}
+}
+
+int config_set_inputs(struct parse *p, const struct field *f, json_t *value)
+{
+	const struct config_strings *inputs = &p->config->inputs;
+	int r = config_set_strings(p, f, value);
+
+	for (size_t i = 0; r == 0 && i < inputs->count; i++) {
+		const char *fault = path_fault(inputs->item[i]);
+		char room[96];
+
+		if (fault)
+			return err_set(p->err, -EINVAL,
+				       "\"inputs\"[%zu] is %s; %s", i,
+				       config_found(json_array_get(value, i), room),
+				       fault);
+	}
+	return r;
+}
+
+/* One variable of "env". */
+static int check_variable(struct parse *p, const char *name, json_t *value)
+{
+	char room[96];
+	auto_json json_t *quoted = json_string(name);
+	const char *shown = quoted ? config_found(quoted, room) : "\"?\"";
+	char text[96];
+	size_t bad;
+
+	snprintf(text, sizeof(text), "%s", shown);
+	if (!env_name_ok(name, strlen(name)))
+		return err_set(p->err, -EINVAL,
+			       "\"env\" has the name %s; a name must be of "
+			       "letters, digits and _, and not begin with a "
+			       "digit", text);
+	if (env_is_hijack(name))
+		return err_set(p->err, -EINVAL,
+			       "\"env\" sets %s, which is refused: it would "
+			       "change what the loader, the shell or the "
+			       "interpreter runs", text);
+	if (!json_is_string(value))
+		return err_set(p->err, -EINVAL,
+			       "\"env\": %s is %s; it must be a string", text,
+			       config_found(value, room));
+	bad = env_value_span(json_string_value(value),
+			     json_string_length(value));
+	if (bad != json_string_length(value))
+		return err_set(p->err, -EINVAL,
+			       "\"env\": %s has a control character (0x%02x); "
+			       "a value must have none but TAB", text,
+			       (unsigned char)json_string_value(value)[bad]);
+	return 0;
+}
+
+int config_set_env(struct parse *p, const struct field *f, json_t *value)
+{
+	struct config_strings *env = &p->config->env;
+	uint64_t bytes = 0;
+	const char *name;
+	json_t *item;
+	int r;
+
+	if (!json_is_object(value))
+		return config_wrong(p, f, value, "an object of names and strings");
+	if (json_object_size(value) > f->max)
+		return err_set(p->err, -EINVAL,
+			       "\"env\" has %zu names; at most %llu are allowed",
+			       json_object_size(value),
+			       (unsigned long long)f->max);
+	if (strings_alloc(env, json_object_size(value)) < 0)
+		return config_no_memory(p);
+	json_object_foreach(value, name, item) {
+		r = check_variable(p, name, item);
+		if (r < 0)
+			return r;
+		bytes += strlen(name) + json_string_length(item) + 2;
+		if (bytes > LIMIT_ENV_BYTES)
+			return err_set(p->err, -EINVAL,
+				       "\"env\" has more than %llu bytes in "
+				       "all", (unsigned long long)
+					      LIMIT_ENV_BYTES);
+		if (asprintf(&env->item[env->count], "%s=%s", name,
+			     json_string_value(item)) < 0) {
+			env->item[env->count] = NULL;
+			return config_no_memory(p);
+		}
+		env->count++;
+	}
+	return 0;
+}
