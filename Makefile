@@ -89,20 +89,21 @@ all: build/fsd build/fsd-fake build/guest/init
 
 define link
 $(call say,LINK  $@)
+$(Q)mkdir -p $(@D)
 $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -pthread
 endef
 
 # --- products ---------------------------------------------------------------
 
 # The program has the real machines only; its twin for tests has the fake too.
-$(O)/fsd: $(COMMON) $(patsubst %.c,$(O)/%.qemu.o,$(CHOICE))
+$(O)/bin/fsd: $(COMMON) $(patsubst %.c,$(O)/%.qemu.o,$(CHOICE))
 	$(link)
 
-$(O)/fsd-fake: $(COMMON) $(call objects,$(FAKE)) \
+$(O)/bin/fsd-fake: $(COMMON) $(call objects,$(FAKE)) \
 		$(patsubst %.c,$(O)/%.fake.o,$(CHOICE))
 	$(link)
 
-build/fsd build/fsd-fake: build/%: build/release/%
+build/fsd build/fsd-fake: build/%: build/release/bin/%
 	$(Q)ln -f $< $@
 
 build/guest/init: $(GUEST_OBJECTS)

@@ -124,10 +124,10 @@ run_bats() {
 }
 run_bats_asan() {
 	one 'the daemon compiles with sanitizers' 900 "$make" \
-		--no-print-directory -j"$jobs" VARIANT=asan build/asan/fsd-fake
+		--no-print-directory -j"$jobs" VARIANT=asan build/asan/bin/fsd-fake
 	ASAN_OPTIONS=abort_on_error=0:exitcode=99 \
 	UBSAN_OPTIONS=print_stacktrace=1 \
-		bats_dir tests build/asan/fsd-fake 1800
+		bats_dir tests build/asan/bin/fsd-fake 1800
 }
 run_qemu() {
 	one 'the guest image is built' 1800 \
