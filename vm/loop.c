@@ -204,9 +204,17 @@ void loop_defer(struct loop *l, struct loop_call *c)
 		list_add_tail(&l->deferred, &c->node);
 }
 
+
 void loop_call_del(struct loop_call *c)
 {
+	struct loop *l = c->loop;
+
+	if (l)
+		pthread_mutex_lock(&l->post_lock);
 	list_del(&c->node);
+	c->loop = NULL;
+	if (l)
+		pthread_mutex_unlock(&l->post_lock);
 }
 
 void loop_post(struct loop *l, struct loop_call *c)
@@ -214,6 +222,7 @@ void loop_post(struct loop *l, struct loop_call *c)
 	uint64_t one = 1;
 
 	pthread_mutex_lock(&l->post_lock);
+	c->loop = l;
 	list_add_tail(&l->posted, &c->node);
 	pthread_mutex_unlock(&l->post_lock);
 	if (write(l->eventfd, &one, sizeof(one)) < 0) {
@@ -233,6 +242,7 @@ static void on_wake(struct loop_fd *src, uint32_t events)
 	pthread_mutex_lock(&l->post_lock);
 	list_for_each(pos, tmp, &l->posted) {
 		list_del(pos);
+		list_entry(pos, struct loop_call, node)->loop = NULL;
 		list_add_tail(&l->deferred, pos);
 	}
 	pthread_mutex_unlock(&l->post_lock);

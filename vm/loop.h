@@ -38,6 +38,7 @@ struct loop_call {
 	void (*fn)(struct loop_call *c);
 	void *arg;
 	struct list node;
+	struct loop *loop; /* set while another thread's post is pending */
 };
 
 int loop_new(struct loop **ret_loop);
@@ -57,6 +58,7 @@ void loop_timer_del(struct loop_timer *t); /* no-op if not armed */
 
 /* Schedules c unless it is scheduled already. */
 void loop_defer(struct loop *l, struct loop_call *c);
+/* For a posted call: only once its thread cannot post it any more. */
 void loop_call_del(struct loop_call *c);
 /* As loop_defer, from any thread. c must not be scheduled already. */
 void loop_post(struct loop *l, struct loop_call *c);

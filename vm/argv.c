@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "argv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../layout/base/num.h"
+
+/* Each console line costs, idle states are useless to a guest, and a panic
+ * must end the machine rather than hang it. */
+#define KERNEL_ARGS "quiet loglevel=0 panic=-1 cpuidle.off=1"
+
+static void add(struct argv *a, const char *item)
+{
+	if (a->count < ARGV_MAX - 1)
+		a->item[a->count] = item;
+	a->count++;
+}
+
+__attribute__((format(printf, 2, 3))) static void
+add_fmt(struct argv *a, const char *fmt, ...)
+{
+	size_t room = sizeof(a->text) - MIN(a->used, sizeof(a->text));
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(a->text + sizeof(a->text) - room, room, fmt, ap);
+	va_end(ap);
+	add(a, a->text + sizeof(a->text) - room);
+	a->used += (unsigned)n + 1;
+}
+
+static void add_ram(struct argv *a, const struct argv_spec *s)
+{
+	/* A template writes its RAM to the file; a machine copies on write
+	 * and reserves nothing for what it does not touch. */
+	add(a, "-object");
+	add_fmt(a, "memory-backend-file,id=ram,size=%uM,mem-path=/dev/fd/%d,"
+		   "share=%s", s->cls.memory_mib, ARGV_FD_RAM,
+		s->boot ? "on" : "off,reserve=off");
+}
+
+static void add_boot(struct argv *a, const struct argv_spec *s)
+{
+	add(a, "-kernel");
+	add_fmt(a, "/dev/fd/%d", ARGV_FD_KERNEL);
+	add(a, "-initrd");
+	add_fmt(a, "/dev/fd/%d", ARGV_FD_INITRD);
+	add(a, "-append");
+	if (s->accel == VM_ACCEL_TCG && s->tsc_khz)
+		add_fmt(a, KERNEL_ARGS " tsc_early_khz=%u", s->tsc_khz);
+	else
+		add(a, KERNEL_ARGS);
+}
+
+static void add_devices(struct argv *a)
+{
+	add(a, "-add-fd");
+	add_fmt(a, "fd=%d,set=1", ARGV_FD_ROOTFS);
+	add(a, "-blockdev");
+	add(a, "driver=file,node-name=root,filename=/dev/fdset/1,"
+	       "read-only=on,auto-read-only=off,locking=off");
+	add(a, "-device");
+	add(a, "virtio-blk-device,drive=root");
+	add(a, "-device");
+	add(a, "virtio-serial-device,max_ports=2");
+	add(a, "-chardev");
+	add_fmt(a, "socket,id=wire,fd=%d", ARGV_FD_WIRE);
+	add(a, "-device");
+	add(a, "virtserialport,chardev=wire,name=" WIRE_PORT_NAME);
+	add(a, "-chardev");
+	add_fmt(a, "socket,id=qmp,fd=%d", ARGV_FD_QMP);
+	add(a, "-mon");
+	add(a, "chardev=qmp,mode=control");
+}
+
+int argv_make(const struct argv_spec *s, struct argv *a)
+{
+	a->count = a->used = 0;
+	add(a, s->qemu);
+	add(a, "-nodefaults");
+	add(a, "-no-user-config");
+	add(a, "-nographic");
+	add(a, "-no-reboot");
+	add(a, "-nic");
+	add(a, "none");
+	add(a, "-sandbox");
+	add(a, "on,obsolete=deny,elevateprivileges=deny,spawn=deny,"
+	       "resourcecontrol=deny");
+	add(a, "-machine");
+	add(a, "microvm,rtc=on,memory-backend=ram,mem-merge=off,"
+	       "dump-guest-core=off");
+	add(a, "-accel");
+	add(a, s->accel == VM_ACCEL_KVM ? "kvm" : "tcg,tb-size=64");
+	add(a, "-cpu");
+	add(a, s->accel == VM_ACCEL_KVM ? "host" : "max");
+	add(a, "-smp");
+	add_fmt(a, "%u", s->cls.cpus);
+	add(a, "-m");
+	add_fmt(a, "%uM", s->cls.memory_mib);
+	add_ram(a, s);
+	add_devices(a);
+	if (s->boot) {
+		add_boot(a, s);
+	} else {
+		add(a, "-incoming");
+		add(a, "defer");
+	}
+	if (a->count >= ARGV_MAX || a->used > sizeof(a->text))
+		return -E2BIG;
+	a->item[a->count] = NULL;
+	return 0;
+}
+
+void argv_join(const struct argv *a, struct buf *out)
+{
+	for (unsigned i = 0; i < a->count; i++)
+		buf_fmt(out, "%s%s", i ? " " : "", a->item[i]);
+}

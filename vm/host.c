@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../layout/base/cleanup.h"
+#include "spawn.h"
+
+#define VERSION_WAIT_MS 10000
+#define MEASURE_MS 50 /* at least: 1 us of error is 20 ppm then */
+
+bool host_has_kvm(void)
+{
+	auto_close int fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+
+	return fd >= 0;
+}
+
+static uint64_t read_tsc(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#else
+	return 0;
+#endif
+}
+
+/* The value of a "name : value" line, or NULL. */
+static const char *value_of(char *line, const char *name)
+{
+	size_t len = strlen(name);
+	char *p = line + len;
+
+	if (strncmp(line, name, len) != 0 || (*p != '\t' && *p != ' '))
+		return NULL;
+	p = strchr(p, ':');
+	if (!p || p[1] != ' ')
+		return NULL;
+	p[strcspn(p, "\n")] = '\0';
+	return p + 2;
+}
+
+static void cpu_line(struct host_cpu *c, char *line)
+{
+	const char *v;
+
+	if ((v = value_of(line, "model name")))
+		snprintf(c->model, sizeof(c->model), "%s", v);
+	else if ((v = value_of(line, "flags")))
+		for (c->flags = 5381; *v; v++)
+			c->flags = c->flags * 33 + (unsigned char)*v;
+}
+
+void host_cpu(struct host_cpu *ret)
+{
+	auto_fclose FILE *f = fopen("/proc/cpuinfo", "re");
+	auto_free char *line = NULL;
+	size_t size = 0;
+
+	*ret = (struct host_cpu){ .tsc = read_tsc(), .at_ns = now_ns() };
+	/* The first processor speaks for all of them. */
+	while (f && getline(&line, &size, f) > 0 && line[0] != '\n')
+		cpu_line(ret, line);
+}
+
+unsigned host_tsc_khz(const struct host_cpu *cpu)
+{
+	uint64_t ticks = read_tsc() - cpu->tsc, ns = now_ns() - cpu->at_ns;
+
+	if (!cpu->tsc || ns < MEASURE_MS * NS_PER_MS)
+		return 0;
+	return (unsigned)((double)ticks * NS_PER_MS / (double)ns);
+}
+
+static int read_all(const struct child *c, char *text, size_t size)
+{
+	struct pollfd pfd = { .fd = c->stderr_fd, .events = POLLIN };
+	size_t len = 0;
+
+	while (len < size - 1 && poll(&pfd, 1, VERSION_WAIT_MS) > 0) {
+		ssize_t n = read(c->stderr_fd, text + len, size - 1 - len);
+
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	text[len] = '\0';
+	return len ? 0 : -EIO;
+}
+
+int vm_qemu_version(const char *qemu, char ret[32], struct err *err)
+{
+	const char *argv[] = { qemu ? qemu : "qemu-system-x86_64", "--version",
+			       NULL };
+	struct spawn s = { .argv = argv, .want_stdout = true };
+	struct child c;
+	char text[256];
+	int r = spawn(&s, &c, err);
+
+	if (r == -ENOENT)
+		return err_set(err, r, "%s was not found; install the package "
+				       "qemu-system-x86", argv[0]);
+	if (r < 0)
+		return r;
+	r = read_all(&c, text, sizeof(text));
+	child_end(&c);
+	if (r < 0 || sscanf(text, "QEMU emulator version %31[0-9.]", ret) != 1)
+		return err_set(err, -EINVAL, "%s --version says no version; "
+			       "install the package qemu-system-x86", argv[0]);
+	return 0;
+}

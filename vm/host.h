@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this host is: its QEMU, its processor, whether it offers KVM. */
+#ifndef VM_HOST_H
+#define VM_HOST_H
+
+#include "vm.h"
+
+struct host_cpu {
+	char model[128]; /* "" if unknown */
+	uint32_t flags;  /* a sum of its feature list */
+	uint64_t tsc, at_ns; /* the time stamp counter at some moment */
+};
+
+void host_cpu(struct host_cpu *ret);
+/*
+ * The counter's rate, measured from host_cpu() until now; 0 while that is too
+ * short to tell, or where there is no such counter. The rate that the system
+ * lists as the processor's is another one as soon as it saves power.
+ */
+unsigned host_tsc_khz(const struct host_cpu *cpu);
+/* /dev/kvm can be opened: it may work. */
+bool host_has_kvm(void);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Machines that are QEMU processes, restored from a template. The commands of
+ * a restore are in the monitor's socket before QEMU has started, so nobody
+ * waits for greetings.
+ */
+#include "backend.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "../layout/base/cleanup.h"
+#include "process.h"
+#include "template.h"
+
+#define UP_S 2       /* from exec to a running guest, before the scale */
+#define MONITOR_S 2  /* for an answer of the monitor, before the scale */
+
+struct qemu {
+	struct backend base;
+	struct template_ground ground;
+	struct list templates;     /* qemu_template.node */
+	struct list machines;      /* qemu_machine.node */
+	bool making;               /* one template at a time */
+};
+
+struct qemu_template {
+	struct list node;
+	struct qemu *q;
+	struct template *t;        /* owned */
+	bool wanted;               /* waits for its turn */
+};
+
+struct qemu_machine {
+	struct backend_machine base;
+	struct list node;
+	struct qemu *q;
+	const struct backend_machine_events *ev;
+	void *arg;
+	struct process *process;   /* owned */
+	struct loop_timer limit;   /* to up */
+	unsigned scale;
+	bool up;
+};
+
+static struct qemu *qemu_of(struct backend *b)
+{
+	return container_of(b, struct qemu, base);
+}
+
+/* --- templates ---------------------------------------------------------- */
+
+static void next_template(struct qemu *q)
+{
+	list_for_each(pos, tmp, &q->templates) {
+		struct qemu_template *qt =
+			list_entry(pos, struct qemu_template, node);
+
+		if (q->making || !qt->wanted)
+			continue;
+		qt->wanted = false;
+		q->making = true;
+		template_make(qt->t);
+	}
+}
+
+static void on_template(void *arg, struct template *t, const struct err *err)
+{
+	struct qemu_template *qt = arg;
+	const struct backend_host *host = qt->q->base.host;
+	struct backend_template ready;
+
+	qt->q->making = false;
+	template_describe(t, &ready);
+	host->template_done(host->arg, template_class(t), err ? NULL : &ready,
+			    err);
+	next_template(qt->q);
+}
+
+static struct qemu_template *find(struct qemu *q, const struct vm_class *cls)
+{
+	list_for_each(pos, tmp, &q->templates) {
+		struct qemu_template *qt =
+			list_entry(pos, struct qemu_template, node);
+		const struct vm_class *has = template_class(qt->t);
+
+		if (has->memory_mib == cls->memory_mib &&
+		    has->cpus == cls->cpus)
+			return qt;
+	}
+	return NULL;
+}
+
+static struct qemu_template *find_or_add(struct qemu *q,
+					 const struct vm_class *cls)
+{
+	struct qemu_template *qt = find(q, cls);
+
+	if (qt)
+		return qt;
+	qt = calloc(1, sizeof(*qt));
+	if (!qt)
+		return NULL;
+	qt->q = q;
+	qt->t = template_new(&q->ground, cls, on_template, qt);
+	if (!qt->t) {
+		free(qt);
+		return NULL;
+	}
+	list_add_tail(&q->templates, &qt->node);
+	return qt;
+}
+
+static void qemu_template_get(struct backend *b, const struct vm_class *cls)
+{
+	struct qemu_template *qt = find_or_add(qemu_of(b), cls);
+	struct err err;
+
+	if (!qt) {
+		err_sys(&err, -ENOMEM, "a template");
+		b->host->template_done(b->host->arg, cls, NULL, &err);
+		return;
+	}
+	qt->wanted = true;
+	next_template(qt->q);
+}
+
+static void qemu_template_drop(struct backend *b, const struct vm_class *cls,
+			       const char *why)
+{
+	struct qemu_template *qt = find(qemu_of(b), cls);
+
+	if (qt)
+		template_drop(qt->t, why);
+}
+
+/* --- machines ----------------------------------------------------------- */
+
+static void machine_free(struct qemu_machine *m)
+{
+	loop_timer_del(&m->limit);
+	list_del(&m->node);
+	process_free(m->process);
+	free(m);
+}
+
+static void on_gone(void *arg, const char *why)
+{
+	struct qemu_machine *m = arg;
+
+	loop_timer_del(&m->limit);
+	m->ev->gone(m->arg, why);
+	machine_free(m);
+}
+
+static void on_limit(struct loop_timer *t)
+{
+	struct qemu_machine *m = t->arg;
+	char text[80];
+
+	snprintf(text, sizeof(text), "it was not restored within %u s",
+		 UP_S * m->scale);
+	process_kill(m->process, text);
+}
+
+static void on_reply(void *arg, const struct qmp_reply *reply)
+{
+	struct qemu_machine *m = arg;
+
+	/* -EPIPE: it is dying, and gone will say of what. */
+	if (reply->code < 0 && reply->code != -EPIPE)
+		process_kill(m->process, reply->text);
+}
+
+static void send_command(struct qemu_machine *m, const char *command,
+			 const char *arguments)
+{
+	uint64_t limit = (uint64_t)MONITOR_S * m->scale * NS_PER_S;
+
+	/* A monitor that is closed already means that gone is near. */
+	if (qmp_send(process_qmp(m->process), command, arguments, limit,
+		     on_reply, m) == -ENOBUFS)
+		process_kill(m->process, "QEMU's monitor does not keep up");
+}
+
+static void on_event(void *arg, const char *name, const char *status)
+{
+	struct qemu_machine *m = arg;
+
+	if (m->up)
+		return;
+	if (!strcmp(name, "MIGRATION") && !strcmp(status, "completed")) {
+		send_command(m, "cont", NULL);
+	} else if (!strcmp(name, "RESUME")) {
+		m->up = true;
+		loop_timer_del(&m->limit);
+		m->ev->up(m->arg);
+	}
+}
+
+static const struct process_events process_events = {
+	.event = on_event,
+	.gone = on_gone,
+};
+
+static void restore(struct qemu_machine *m)
+{
+	char uri[32];
+
+	snprintf(uri, sizeof(uri), "{\"uri\":\"fd:%d\"}", ARGV_FD_STATE);
+	send_command(m, "qmp_capabilities", NULL);
+	send_command(m, "migrate-set-capabilities",
+		     "{\"capabilities\":[{\"capability\":\"x-ignore-shared\","
+		     "\"state\":true},{\"capability\":\"events\","
+		     "\"state\":true}]}");
+	send_command(m, "migrate-incoming", uri);
+}
+
+static int start_process(struct qemu_machine *m, struct template *t,
+			 int *ret_wire, struct err *err)
+{
+	struct qemu *q = m->q;
+	auto_close int state = -1, ram = -1, ours = -1, theirs = -1;
+	struct argv_spec spec = {
+		.qemu = q->ground.qemu, .accel = template_accel(t),
+		.cls = *template_class(t),
+	};
+	struct argv argv;
+	int pair[2], r = argv_make(&spec, &argv);
+
+	state = openat(template_dir(t), "state", O_RDONLY | O_CLOEXEC);
+	ram = openat(template_dir(t), "ram", O_RDWR | O_CLOEXEC);
+	if (r < 0 || state < 0 || ram < 0)
+		return err_sys(err, r < 0 ? r : -errno, "the template's files");
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		       pair) < 0)
+		return err_sys(err, -errno, "a machine's wire");
+	ours = pair[0];
+	theirs = pair[1];
+	r = process_new(q->base.host->loop, &argv,
+			(int[]){ theirs, ram, q->ground.image.fds[IMAGE_ROOTFS],
+				 state },
+			ARGV_FD_STATE - ARGV_FD_WIRE + 1, &process_events, m,
+			&m->process, err);
+	if (r == 0)
+		*ret_wire = take_fd(&ours);
+	return r;
+}
+
+static int qemu_start(struct backend *b, const struct vm_class *cls,
+		      const struct backend_machine_events *ev, void *arg,
+		      struct backend_machine **ret, int *ret_wire,
+		      struct err *err)
+{
+	struct qemu *q = qemu_of(b);
+	struct qemu_template *qt = find(q, cls);
+	struct backend_template info;
+	struct qemu_machine *m;
+	int r;
+
+	if (!qt || template_dir(qt->t) < 0)
+		return err_set(err, -ENOENT, "there is no template");
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return err_sys(err, -ENOMEM, "a machine");
+	template_describe(qt->t, &info);
+	m->base.backend = b;
+	m->q = q;
+	m->ev = ev;
+	m->arg = arg;
+	m->scale = info.scale;
+	m->limit = (struct loop_timer){ .fn = on_limit, .arg = m };
+	r = start_process(m, qt->t, ret_wire, err);
+	if (r < 0) {
+		free(m);
+		return r;
+	}
+	list_add_tail(&q->machines, &m->node);
+	loop_timer_set(b->host->loop, &m->limit,
+		       (uint64_t)UP_S * m->scale * NS_PER_S);
+	restore(m);
+	*ret = &m->base;
+	return 0;
+}
+
+static struct qemu_machine *machine_of(struct backend_machine *m)
+{
+	return container_of(m, struct qemu_machine, base);
+}
+
+static void qemu_pause(struct backend_machine *m)
+{
+	send_command(machine_of(m), "stop", NULL);
+}
+
+static void qemu_resume(struct backend_machine *m)
+{
+	send_command(machine_of(m), "cont", NULL);
+}
+
+static void qemu_kill(struct backend_machine *m)
+{
+	loop_timer_del(&machine_of(m)->limit);
+	process_kill(machine_of(m)->process, NULL);
+}
+
+/* --- life --------------------------------------------------------------- */
+
+static int qemu_open(const struct backend_host *host, struct backend **ret,
+		     struct err *err)
+{
+	struct qemu *q = calloc(1, sizeof(*q));
+	int r;
+
+	if (!q)
+		return err_sys(err, -ENOMEM, "the QEMU backend");
+	q->base = (struct backend){ .ops = &vm_backend_qemu, .host = host };
+	list_init(&q->templates);
+	list_init(&q->machines);
+	q->ground.host = host;
+	q->ground.qemu = host->options->qemu ? host->options->qemu :
+					       "qemu-system-x86_64";
+	host_cpu(&q->ground.cpu);
+	r = vm_qemu_version(q->ground.qemu, q->ground.version, err);
+	if (r == 0)
+		r = image_open(host->options->image_dir, &q->ground.image, err);
+	if (r < 0) {
+		free(q);
+		return r;
+	}
+	*ret = &q->base;
+	return 0;
+}
+
+static void qemu_close(struct backend *b)
+{
+	struct qemu *q = qemu_of(b);
+
+	/* All first, then the waiting: they die side by side. */
+	list_for_each(pos, tmp, &q->machines)
+		process_kill(list_entry(pos, struct qemu_machine, node)
+				     ->process, NULL);
+	list_for_each(pos2, tmp2, &q->machines)
+		machine_free(list_entry(pos2, struct qemu_machine, node));
+	list_for_each(pos3, tmp3, &q->templates) {
+		struct qemu_template *qt =
+			list_entry(pos3, struct qemu_template, node);
+
+		template_free(qt->t);
+		free(qt);
+	}
+	image_close(&q->ground.image);
+	free(q);
+}
+
+const struct vm_backend vm_backend_qemu = {
+	.name = "qemu",
+	.open = qemu_open,
+	.close = qemu_close,
+	.template_get = qemu_template_get,
+	.template_drop = qemu_template_drop,
+	.start = qemu_start,
+	.pause = qemu_pause,
+	.resume = qemu_resume,
+	.kill = qemu_kill,
+};

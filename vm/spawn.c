@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "spawn.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "../layout/base/cleanup.h"
+#include "../layout/base/num.h"
+
+#define END_WAIT_MS 3000
+
+/* --- in the child: async-signal-safe calls only ------------------------ */
+
+static void child_fail(int fd, int code)
+{
+	if (write(fd, &code, sizeof(code)) < 0) {
+		/* the parent is gone as well */
+	}
+	_exit(127);
+}
+
+/* Moves the table to 3.. by way of numbers above it, so that none is lost. */
+static int place_fds(const struct spawn *s, int *status_fd)
+{
+	int base = SPAWN_FD_FIRST + (int)s->fd_count;
+	int moved[SPAWN_FDS_MAX];
+
+	*status_fd = fcntl(*status_fd, F_DUPFD_CLOEXEC, base);
+	if (*status_fd < 0)
+		return -errno;
+	for (unsigned i = 0; i < s->fd_count; i++) {
+		moved[i] = fcntl(s->fds[i], F_DUPFD_CLOEXEC, base);
+		if (moved[i] < 0)
+			return -errno;
+	}
+	for (unsigned i = 0; i < s->fd_count; i++)
+		if (dup2(moved[i], SPAWN_FD_FIRST + (int)i) < 0)
+			return -errno;
+	/* From here on everything else goes away with exec. */
+	if (syscall(SYS_close_range, (unsigned)base, ~0u,
+		    4u /* CLOSE_RANGE_CLOEXEC */) < 0)
+		return -errno;
+	return 0;
+}
+
+static int standard_fds(const struct spawn *s, int pipe_fd)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, 0) < 0 ||
+	    dup2(s->want_stdout ? pipe_fd : null, 1) < 0 ||
+	    dup2(pipe_fd, 2) < 0)
+		return -errno;
+	return 0;
+}
+
+static int restrain(pid_t parent)
+{
+	struct rlimit none = { 0, 0 };
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return -errno;
+	if (getppid() != parent) /* it died before prctl() */
+		return -ESRCH;
+	if (setsid() < 0 || setrlimit(RLIMIT_CORE, &none) < 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+__attribute__((noreturn)) static void
+child_main(const struct spawn *s, int pipe_fd, int status_fd, pid_t parent)
+{
+	/* exec never writes through argv; its prototype is older than const */
+	char *const *argv = (char *const *)(uintptr_t)s->argv;
+	int r;
+
+	reset_signals();
+	r = restrain(parent);
+	if (r == 0)
+		r = standard_fds(s, pipe_fd);
+	if (r == 0)
+		r = place_fds(s, &status_fd);
+	if (r < 0)
+		child_fail(status_fd, r);
+	execvp(argv[0], argv);
+	child_fail(status_fd, -errno);
+	_exit(127);
+}
+
+/* --- in the parent ----------------------------------------------------- */
+
+/* The child closes its end at exec, or says why there was none. */
+static int exec_result(int fd)
+{
+	int code;
+	ssize_t n;
+
+	do
+		n = read(fd, &code, sizeof(code));
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(code) ? code : 0;
+}
+
+int spawn(const struct spawn *s, struct child *ret, struct err *err)
+{
+	auto_close int out = -1, in = -1, status_r = -1, status_w = -1;
+	struct child c = { .pidfd = -1, .stderr_fd = -1 };
+	pid_t parent = getpid();
+	int p[2], r;
+
+	if (s->fd_count > SPAWN_FDS_MAX)
+		return err_sys(err, -EINVAL, "%s", s->argv[0]);
+	if (pipe2(p, O_CLOEXEC) < 0)
+		return err_sys(err, -errno, "%s", s->argv[0]);
+	in = p[0];
+	out = p[1];
+	if (pipe2(p, O_CLOEXEC) < 0)
+		return err_sys(err, -errno, "%s", s->argv[0]);
+	status_r = p[0];
+	status_w = p[1];
+	fcntl(in, F_SETFL, O_NONBLOCK);
+	c.pid = fork();
+	if (c.pid < 0)
+		return err_sys(err, -errno, "%s", s->argv[0]);
+	if (c.pid == 0)
+		child_main(s, out, status_w, parent);
+	fd_close(&status_w);
+	c.stderr_fd = take_fd(&in);
+	c.pidfd = (int)syscall(SYS_pidfd_open, c.pid, 0);
+	r = c.pidfd < 0 ? -errno : exec_result(status_r);
+	if (r < 0) {
+		child_end(&c);
+		return err_sys(err, r, "%s cannot be started", s->argv[0]);
+	}
+	*ret = c;
+	return 0;
+}
+
+bool child_reap(struct child *c, int *ret_status)
+{
+	int status;
+	pid_t pid;
+
+	do
+		pid = waitpid(c->pid, &status, WNOHANG);
+	while (pid < 0 && errno == EINTR);
+	if (pid == 0)
+		return false;
+	*ret_status = pid > 0 ? status : 0;
+	c->pid = 0;
+	return true;
+}
+
+int child_end(struct child *c)
+{
+	struct pollfd pfd = { .fd = c->pidfd, .events = POLLIN };
+	int status = -1;
+
+	if (c->pid > 0) {
+		kill(c->pid, SIGKILL);
+		if (c->pidfd < 0)
+			waitpid(c->pid, &status, 0);
+		else if (poll(&pfd, 1, END_WAIT_MS) > 0)
+			child_reap(c, &status);
+	}
+	c->pid = 0;
+	fd_close(&c->pidfd);
+	fd_close(&c->stderr_fd);
+	return status;
+}

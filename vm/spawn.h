@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The only place of this room that forks. A child gets /dev/null as standard
+ * input and output, a pipe as standard error, its own session, exactly the
+ * descriptors of a table from number 3 on, no core dumps, no new privileges,
+ * and dies with this process.
+ */
+#ifndef VM_SPAWN_H
+#define VM_SPAWN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "../layout/base/err.h"
+
+#define SPAWN_FD_FIRST 3
+#define SPAWN_FDS_MAX 16
+
+struct spawn {
+	const char *const *argv; /* argv[0] is a path or found in PATH */
+	const int *fds;          /* borrowed; fds[i] becomes 3 + i */
+	unsigned fd_count;
+	bool want_stdout;        /* standard output goes into the pipe too */
+};
+
+struct child {
+	pid_t pid;
+	int pidfd;     /* readable when it has ended */
+	int stderr_fd; /* nonblocking read end of its pipe */
+};
+
+int spawn(const struct spawn *s, struct child *ret, struct err *err);
+/* Kills it if it lives, reaps it, closes both descriptors. Waits at most a
+ * few seconds. Return: its wait status, or -1. */
+int child_end(struct child *c);
+/* Reaps it if it has ended. Return: true and *ret_status, or false. */
+bool child_reap(struct child *c, int *ret_status);
+
+#endif

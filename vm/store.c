@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "../layout/base/cleanup.h"
+#include "../layout/base/num.h"
+
+#define NEW_PREFIX ".new-"
+#define OLD_PREFIX ".old-"
+#define META_MAX 2048
+
+static const char *const file_names[] = { "ram", "state", "meta", "meta.tmp" };
+
+/* CACHE/templates, made if it is missing. Return: fd or negative errno. */
+static int open_parent(const char *cache_dir)
+{
+	auto_close int cache = -1;
+	int fd;
+
+	if (mkdir(cache_dir, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	cache = open(cache_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cache < 0)
+		return -errno;
+	if (mkdirat(cache, "templates", 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(cache, "templates", O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+						O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+static void random_name(const char *prefix, char ret[64])
+{
+	uint64_t r = 0;
+
+	if (getrandom(&r, sizeof(r), 0) < 0)
+		r = now_ns(); /* names only need not to collide */
+	snprintf(ret, 64, "%s%016llx", prefix, (unsigned long long)r);
+}
+
+/* Removes a template directory by name. */
+static void remove_dir(int parent, const char *name)
+{
+	auto_close int dir = openat(parent, name, O_RDONLY | O_DIRECTORY |
+							  O_CLOEXEC |
+							  O_NOFOLLOW);
+
+	if (dir < 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(file_names); i++)
+		unlinkat(dir, file_names[i], 0);
+	unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+/* --- making one --------------------------------------------------------- */
+
+static int begin(uint64_t ram_bytes, struct store_new *n)
+{
+	if (mkdirat(n->parent, n->name, 0700) < 0)
+		return -errno;
+	n->dir = openat(n->parent, n->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (n->dir < 0 || flock(n->dir, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	/* Not read-only: QEMU opens it for writing even to map it privately. */
+	n->ram = openat(n->dir, "ram", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+			0600);
+	n->state = openat(n->dir, "state",
+			  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
+	if (n->ram < 0 || n->state < 0 ||
+	    ftruncate(n->ram, (off_t)ram_bytes) < 0)
+		return -errno;
+	return 0;
+}
+
+int store_begin(const char *cache_dir, uint64_t ram_bytes,
+		struct store_new *ret, struct err *err)
+{
+	struct store_new n = STORE_NEW_INIT;
+	int r;
+
+	n.parent = open_parent(cache_dir);
+	if (n.parent < 0)
+		return err_sys(err, n.parent, "%s", cache_dir);
+	random_name(NEW_PREFIX, n.name);
+	r = begin(ram_bytes, &n);
+	if (r < 0) {
+		store_abandon(&n);
+		return err_sys(err, r, "a new template in %s", cache_dir);
+	}
+	*ret = n;
+	return 0;
+}
+
+static void store_close(struct store_new *n)
+{
+	fd_close(&n->ram);
+	fd_close(&n->state);
+	fd_close(&n->dir);
+	fd_close(&n->parent);
+}
+
+void store_abandon(struct store_new *n)
+{
+	if (n->parent >= 0)
+		remove_dir(n->parent, n->name);
+	store_close(n);
+}
+
+static int write_file(int dir, const char *name, const char *text)
+{
+	size_t len = strlen(text);
+	auto_close int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC |
+						     O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return -errno;
+	return write(fd, text, len) == (ssize_t)len ? 0 : -EIO;
+}
+
+static int write_meta(int dir, const struct store_meta *m)
+{
+	char text[META_MAX];
+	int r;
+
+	snprintf(text, sizeof(text),
+		 "format 1\nkey %s\naccel %s\nrunners %u\nstate %s\nram %s\n",
+		 m->key, vm_accel_names[m->accel], m->runners, m->state_sum,
+		 m->ram_sum);
+	r = write_file(dir, "meta.tmp", text);
+	if (r == 0 && renameat(dir, "meta.tmp", dir, "meta") < 0)
+		r = -errno;
+	return r;
+}
+
+static int commit(struct store_new *n, struct store_meta *meta,
+		  const atomic_bool *cancel)
+{
+	char name[17];
+	int r = sha_file(n->state, cancel, meta->state_sum);
+
+	if (r == 0)
+		r = sha_sparse(n->ram, cancel, meta->ram_sum);
+	if (r == 0)
+		r = write_meta(n->dir, meta);
+	if (r < 0)
+		return r;
+	snprintf(name, sizeof(name), "%.16s", meta->key);
+	if (renameat2(n->parent, n->name, n->parent, name, RENAME_NOREPLACE) <
+	    0)
+		return errno == EEXIST ? -EEXIST : -errno;
+	return 0;
+}
+
+int store_commit(struct store_new *n, struct store_meta *meta,
+		 const atomic_bool *cancel, struct err *err)
+{
+	int r = commit(n, meta, cancel);
+
+	if (r < 0)
+		store_abandon(n);
+	else
+		store_close(n);
+	if (r < 0 && r != -EEXIST)
+		return err_sys(err, r, "saving the template");
+	return 0;
+}
+
+/* --- using one ---------------------------------------------------------- */
+
+static int read_text(int dir, const char *name, char *text, size_t size)
+{
+	auto_close int fd = openat(dir, name, O_RDONLY | O_CLOEXEC |
+						      O_NOFOLLOW);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return 0;
+}
+
+static int accel_parse(const char *name, enum vm_accel *ret)
+{
+	for (unsigned i = VM_ACCEL_KVM; i < VM_ACCEL_MAX; i++)
+		if (!strcmp(name, vm_accel_names[i])) {
+			*ret = i;
+			return 0;
+		}
+	return -EBADMSG;
+}
+
+static int read_meta(int dir, struct store_meta *m)
+{
+	char text[META_MAX], accel[8];
+	int r = read_text(dir, "meta", text, sizeof(text));
+
+	if (r < 0)
+		return r;
+	if (sscanf(text,
+		   "format 1\nkey %64[0-9a-f]\naccel %7[a-z]\nrunners %u\n"
+		   "state %64[0-9a-f]\nram %64[0-9a-f]\n",
+		   m->key, accel, &m->runners, m->state_sum, m->ram_sum) != 5)
+		return -EBADMSG;
+	return accel_parse(accel, &m->accel);
+}
+
+static int verify_file(int dir, const char *name, const char *want,
+		       bool sparse, const atomic_bool *cancel)
+{
+	auto_close int fd = openat(dir, name, O_RDONLY | O_CLOEXEC |
+						      O_NOFOLLOW);
+	char sum[SHA_HEX];
+	int r;
+
+	if (fd < 0)
+		return errno == ENOENT ? -EBADMSG : -errno;
+	r = sparse ? sha_sparse(fd, cancel, sum) : sha_file(fd, cancel, sum);
+	if (r < 0)
+		return r;
+	return strcmp(sum, want) ? -EBADMSG : 0;
+}
+
+static int verify(int dir, const char *key, const atomic_bool *cancel,
+		  struct store_meta *m, struct err *err)
+{
+	int r = read_meta(dir, m);
+
+	if (r == 0 && strcmp(m->key, key))
+		r = -EBADMSG;
+	if (r < 0)
+		return err_set(err, r == -ENOENT ? -EBADMSG : r,
+			       "the template's meta file is damaged");
+	r = verify_file(dir, "state", m->state_sum, false, cancel);
+	if (r < 0)
+		return err_set(err, r, "the template's device state is "
+				       "damaged");
+	r = verify_file(dir, "ram", m->ram_sum, true, cancel);
+	if (r < 0)
+		return err_set(err, r, "the template's memory is damaged");
+	return 0;
+}
+
+int store_open(const char *cache_dir, const char *key,
+	       const atomic_bool *cancel, struct store_template *ret,
+	       struct err *err)
+{
+	auto_close int parent = open_parent(cache_dir), dir = -1;
+	char name[17];
+	int r;
+
+	if (parent < 0)
+		return err_sys(err, parent, "%s", cache_dir);
+	snprintf(name, sizeof(name), "%.16s", key);
+	dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+					   O_NOFOLLOW);
+	if (dir < 0)
+		return err_sys(err, -errno, "template %s", name);
+	r = verify(dir, key, cancel, &ret->meta, err);
+	if (r < 0)
+		return r;
+	ret->dir = take_fd(&dir);
+	return 0;
+}
+
+int store_drop(const char *cache_dir, const char *key)
+{
+	auto_close int parent = open_parent(cache_dir);
+	char name[17], old[64];
+
+	if (parent < 0)
+		return parent;
+	snprintf(name, sizeof(name), "%.16s", key);
+	random_name(OLD_PREFIX, old);
+	/* The name goes first: nobody is to open it half removed. */
+	if (renameat(parent, name, parent, old) < 0)
+		return -errno;
+	remove_dir(parent, old);
+	return 0;
+}
+
+static bool is_leftover(int parent, const char *name)
+{
+	auto_close int dir = -1;
+
+	if (!strncmp(name, OLD_PREFIX, strlen(OLD_PREFIX)))
+		return true;
+	if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) != 0)
+		return false;
+	dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0;
+}
+
+void store_clean(const char *cache_dir)
+{
+	int parent = open_parent(cache_dir);
+	struct dirent *e;
+	DIR *d;
+
+	if (parent < 0)
+		return;
+	d = fdopendir(parent);
+	if (!d) {
+		close(parent);
+		return;
+	}
+	while ((e = readdir(d)))
+		if (is_leftover(parent, e->d_name))
+			remove_dir(parent, e->d_name);
+	closedir(d);
+}
+
+/* --- verdicts ----------------------------------------------------------- */
+
+int store_verdict_get(const char *cache_dir, const char *what,
+		      enum vm_accel *ret)
+{
+	auto_close int parent = open_parent(cache_dir);
+	char name[32], text[16];
+	int r;
+
+	if (parent < 0)
+		return parent;
+	snprintf(name, sizeof(name), "accel-%.16s", what);
+	r = read_text(parent, name, text, sizeof(text));
+	if (r < 0)
+		return r;
+	text[strcspn(text, "\n")] = '\0';
+	return accel_parse(text, ret);
+}
+
+int store_verdict_put(const char *cache_dir, const char *what,
+		      enum vm_accel accel)
+{
+	auto_close int parent = open_parent(cache_dir);
+	char name[32], tmp[64], text[16];
+	int r;
+
+	if (parent < 0)
+		return parent;
+	snprintf(name, sizeof(name), "accel-%.16s", what);
+	random_name(".accel-", tmp);
+	snprintf(text, sizeof(text), "%s\n", vm_accel_names[accel]);
+	r = write_file(parent, tmp, text);
+	if (r == 0 && renameat(parent, tmp, parent, name) < 0)
+		r = -errno;
+	return r;
+}

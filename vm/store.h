@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Templates on disk. One directory each under CACHE/templates, named by the
+ * first 16 digits of its key, never changed once it has that name:
+ *
+ *   ram    sparse; what machines map copy-on-write
+ *   state  of the devices, as QEMU wrote it
+ *   meta   text: the whole key, the sums of both, what the guest offers
+ *
+ * One is made under a ".new-" name whose directory its maker holds locked, so
+ * that a crashed maker's leftovers can be told from a living one's work. All
+ * of this may run on a worker's thread.
+ */
+#ifndef VM_STORE_H
+#define VM_STORE_H
+
+#include "../layout/base/err.h"
+#include "sha.h"
+#include "vm.h"
+
+struct store_meta {
+	char key[SHA_HEX];
+	enum vm_accel accel;
+	uint32_t runners;
+	char state_sum[SHA_HEX], ram_sum[SHA_HEX];
+};
+
+/* One that is being made. All descriptors owned. */
+struct store_new {
+	char name[64];  /* ".new-..." */
+	int parent, dir, ram, state;
+};
+
+/* A verified one; dir is owned. */
+struct store_template {
+	int dir;
+	struct store_meta meta;
+};
+
+#define STORE_NEW_INIT { .parent = -1, .dir = -1, .ram = -1, .state = -1 }
+
+int store_begin(const char *cache_dir, uint64_t ram_bytes,
+		struct store_new *ret, struct err *err);
+/* Removes what was begun; a no-op on STORE_NEW_INIT. */
+void store_abandon(struct store_new *n);
+/* Sums, meta, the final name. Somebody else's equal one wins silently. */
+int store_commit(struct store_new *n, struct store_meta *meta,
+		 const atomic_bool *cancel, struct err *err);
+/* Return: 0, -ENOENT (none), -EBADMSG (does not verify), other. */
+int store_open(const char *cache_dir, const char *key,
+	       const atomic_bool *cancel, struct store_template *ret,
+	       struct err *err);
+int store_drop(const char *cache_dir, const char *key);
+/* Removes what crashed makers left. */
+void store_clean(const char *cache_dir);
+
+/* The accelerator's verdict, a word kept per `what` (a sum). */
+int store_verdict_get(const char *cache_dir, const char *what,
+		      enum vm_accel *ret);
+int store_verdict_put(const char *cache_dir, const char *what,
+		      enum vm_accel accel);
+
+#endif

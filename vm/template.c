@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "template.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "../layout/base/cleanup.h"
+#include "../layout/base/log.h"
+#include "channel.h"
+#include "process.h"
+#include "worker.h"
+
+#define ATTEMPTS 5          /* boots before it is given up */
+#define BOOT_KVM_S 6        /* to HELLO, first attempt */
+#define BOOT_TCG_S 12
+#define BOOT_MORE_S 8       /* more patience with every further attempt */
+#define SAVE_S 30
+#define SCALE_TCG 10
+#define HEAT_ROUNDS 3
+
+struct template {
+	struct template_ground *ground; /* borrowed */
+	struct vm_class cls;
+	template_done_fn *done;
+	void *arg;
+	struct loop_call tell;          /* done(failed), later */
+	struct err err;
+	enum vm_accel accel;            /* of this key */
+	char key[SHA_HEX];
+	struct store_template store;    /* dir -1: not ready */
+
+	/* while it is made */
+	struct worker worker;
+	int result;                     /* of the worker */
+	struct err result_err;
+	bool checked;                   /* the worker verified the image */
+	bool made;                      /* by this process, this time */
+	unsigned attempt;
+	uint64_t began_ns;
+	struct store_new fresh;
+	struct process *process;        /* owned */
+	struct channel *ch;             /* owned */
+	struct loop_timer limit;
+	bool saved;                     /* complete; QEMU is to quit */
+	uint32_t runners;
+};
+
+static void look(struct template *t);
+static void boot(struct template *t);
+
+__attribute__((format(printf, 2, 3))) static void
+progress(struct template *t, const char *fmt, ...)
+{
+	const struct backend_host *host = t->ground->host;
+	char text[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	host->progress(host->arg, text);
+}
+
+static struct loop *loop_of(const struct template *t)
+{
+	return t->ground->host->loop;
+}
+
+static const char *cache_of(const struct template *t)
+{
+	return t->ground->host->options->cache_dir;
+}
+
+static double seconds_since(uint64_t at)
+{
+	return (double)(now_ns() - at) / NS_PER_S;
+}
+
+static void on_tell(struct loop_call *c)
+{
+	struct template *t = c->arg;
+
+	t->done(t->arg, t, t->err.code ? &t->err : NULL);
+}
+
+/* The end of the making, told from the loop. */
+static void finish(struct template *t, const struct err *err)
+{
+	t->err = err ? *err : (struct err){ 0 };
+	loop_defer(loop_of(t), &t->tell);
+}
+
+/* --- what it is: accelerator and key ------------------------------------ */
+
+static void spec_of(const struct template *t, struct argv_spec *s)
+{
+	*s = (struct argv_spec){
+		.qemu = t->ground->qemu, .accel = t->accel, .cls = t->cls,
+		.boot = true, .tsc_khz = host_tsc_khz(&t->ground->cpu),
+	};
+}
+
+/* What the accelerator's verdict depends on. */
+static void verdict_key(const struct template_ground *g, char ret[SHA_HEX])
+{
+	struct sha *s = sha_new();
+
+	ret[0] = '\0';
+	if (!s)
+		return;
+	sha_field(s, g->version);
+	sha_field(s, g->image.kernel);
+	sha_field(s, g->cpu.model);
+	sha_hex(s, ret);
+}
+
+static enum vm_accel choose_accel(const struct template *t)
+{
+	const struct template_ground *g = t->ground;
+	enum vm_accel asked = g->host->options->accel, verdict;
+	char what[SHA_HEX];
+
+	if (asked != VM_ACCEL_AUTO)
+		return asked;
+	if (g->accel != VM_ACCEL_AUTO)
+		return g->accel;
+	if (!host_has_kvm())
+		return VM_ACCEL_TCG;
+	verdict_key(g, what);
+	if (store_verdict_get(cache_of(t), what, &verdict) == 0)
+		return verdict;
+	return VM_ACCEL_KVM; /* a boot with a deadline will tell */
+}
+
+static void keep_verdict(struct template *t, enum vm_accel accel)
+{
+	char what[SHA_HEX];
+
+	t->ground->accel = accel;
+	if (t->ground->host->options->accel != VM_ACCEL_AUTO || !host_has_kvm())
+		return;
+	verdict_key(t->ground, what);
+	if (store_verdict_put(cache_of(t), what, accel) < 0)
+		log_warn("the accelerator's verdict could not be kept");
+}
+
+static int make_key(struct template *t)
+{
+	const struct image *im = &t->ground->image;
+	auto_buf struct buf joined = { 0 };
+	struct argv_spec spec;
+	struct argv argv;
+	struct sha *s;
+	char number[32];
+
+	spec_of(t, &spec);
+	spec.tsc_khz = 0; /* measured anew at each start, and never the same */
+	if (argv_make(&spec, &argv) < 0)
+		return -E2BIG;
+	argv_join(&argv, &joined);
+	s = joined.failed ? NULL : sha_new();
+	if (!s)
+		return -ENOMEM;
+	for (unsigned f = 0; f < IMAGE_FILE_MAX; f++)
+		sha_field(s, im->files[f]->sum);
+	sha_field(s, t->ground->version);
+	sha_field(s, joined.data);
+	snprintf(number, sizeof(number), "%u %u", WIRE_VERSION, HEAT_ROUNDS);
+	sha_field(s, number);
+	sha_field(s, vm_accel_names[t->accel]);
+	snprintf(number, sizeof(number), "%08x", t->ground->cpu.flags);
+	sha_field(s, t->accel == VM_ACCEL_KVM ? t->ground->cpu.model : "");
+	sha_field(s, t->accel == VM_ACCEL_KVM ? number : "");
+	sha_hex(s, t->key);
+	return 0;
+}
+
+/* --- looking for it ----------------------------------------------------- */
+
+static void look_work(void *arg, const atomic_bool *cancel)
+{
+	struct template *t = arg;
+
+	t->result = 0;
+	if (!t->checked) {
+		t->result = image_verify(&t->ground->image, cancel,
+					 &t->result_err);
+		t->checked = t->result == 0;
+		store_clean(cache_of(t));
+	}
+	/* A bad image is worse than a bad template: it cannot be mended. */
+	if (t->result < 0)
+		t->result_err.code = -EIO;
+	else
+		t->result = store_open(cache_of(t), t->key, cancel, &t->store,
+				       &t->result_err);
+}
+
+static void look_done(void *arg)
+{
+	struct template *t = arg;
+
+	t->ground->image_verified = t->ground->image_verified || t->checked;
+	if (t->result == 0) {
+		keep_verdict(t, t->accel);
+		finish(t, NULL);
+	} else if (t->checked && t->result == -ENOENT && !t->made) {
+		boot(t);
+	} else if (t->checked && t->result == -EBADMSG && !t->made) {
+		log_warn("template %.16s is thrown away: %s", t->key,
+			 t->result_err.text);
+		store_drop(cache_of(t), t->key);
+		boot(t);
+	} else {
+		finish(t, &t->result_err);
+	}
+}
+
+static int work(struct template *t, void (*fn)(void *, const atomic_bool *),
+		void (*done)(void *))
+{
+	t->worker.loop = loop_of(t);
+	t->worker.work = fn;
+	t->worker.done = done;
+	t->worker.arg = t;
+	return worker_start(&t->worker);
+}
+
+static void look(struct template *t)
+{
+	struct err err;
+	int r = make_key(t);
+
+	t->checked = t->ground->image_verified;
+	if (r == 0)
+		r = work(t, look_work, look_done);
+	if (r < 0) {
+		err_sys(&err, r, "looking for the template");
+		finish(t, &err);
+	}
+}
+
+void template_make(struct template *t)
+{
+	t->attempt = 0;
+	t->made = false;
+	t->accel = choose_accel(t);
+	progress(t, "checking the guest image and the template");
+	look(t);
+}
+
+/* --- booting ------------------------------------------------------------ */
+
+static void clear_attempt(struct template *t)
+{
+	loop_timer_del(&t->limit);
+	channel_free(t->ch);
+	t->ch = NULL;
+	process_free(t->process);
+	t->process = NULL;
+	store_abandon(&t->fresh);
+	t->saved = false;
+}
+
+static void attempt_failed(struct template *t, const char *sentence)
+{
+	const struct backend_host *host = t->ground->host;
+	struct err err;
+
+	clear_attempt(t);
+	host->boot_failed(host->arg);
+	if (t->accel == VM_ACCEL_KVM &&
+	    host->options->accel == VM_ACCEL_AUTO) {
+		log_info("KVM does not work here (%s); TCG is used", sentence);
+		progress(t, "KVM does not work here: %s", sentence);
+		keep_verdict(t, VM_ACCEL_TCG);
+		t->accel = VM_ACCEL_TCG;
+		t->attempt = 0;
+		look(t);
+	} else if (t->attempt < ATTEMPTS) {
+		log_warn("the guest did not boot (%u of %u): %s", t->attempt,
+			 ATTEMPTS, sentence);
+		boot(t);
+	} else {
+		err_set(&err, -EIO, "the guest did not boot in %u attempts, "
+				    "the last time because %s", ATTEMPTS,
+			sentence);
+		finish(t, &err);
+	}
+}
+
+static void on_limit(struct loop_timer *timer)
+{
+	struct template *t = timer->arg;
+	char text[100];
+
+	snprintf(text, sizeof(text), "it was not %s within %.0f s",
+		 t->saved ? "saved" : "booted", seconds_since(t->began_ns));
+	attempt_failed(t, text);
+}
+
+static void seal_work(void *arg, const atomic_bool *cancel)
+{
+	struct template *t = arg;
+	struct store_meta meta = { .accel = t->accel, .runners = t->runners };
+
+	memcpy(meta.key, t->key, sizeof(meta.key));
+	t->result = store_commit(&t->fresh, &meta, cancel, &t->result_err);
+}
+
+static void seal_done(void *arg)
+{
+	struct template *t = arg;
+
+	if (t->result < 0) {
+		finish(t, &t->result_err);
+		return;
+	}
+	progress(t, "saved");
+	t->made = true;
+	look(t);
+}
+
+static void on_gone(void *arg, const char *why)
+{
+	struct template *t = arg;
+	struct err err;
+	int r;
+
+	if (!t->saved) {
+		attempt_failed(t, why);
+		return;
+	}
+	loop_timer_del(&t->limit);
+	process_free(t->process);
+	t->process = NULL;
+	r = work(t, seal_work, seal_done);
+	if (r < 0) {
+		clear_attempt(t);
+		err_sys(&err, r, "saving the template");
+		finish(t, &err);
+	}
+}
+
+/* --- saving ------------------------------------------------------------- */
+
+static void on_save_reply(void *arg, const struct qmp_reply *reply)
+{
+	struct template *t = arg;
+
+	/* -EPIPE: it is dying, and gone will say why. */
+	if (reply->code < 0 && reply->code != -EPIPE && !t->saved)
+		process_kill(t->process, reply->text);
+}
+
+static void on_event(void *arg, const char *name, const char *status)
+{
+	struct template *t = arg;
+
+	if (strcmp(name, "MIGRATION") != 0)
+		return;
+	if (!strcmp(status, "failed")) {
+		process_kill(t->process, "QEMU could not save the guest");
+	} else if (!strcmp(status, "completed")) {
+		t->saved = true;
+		qmp_send(process_qmp(t->process), "quit", NULL,
+			 SAVE_S * NS_PER_S, NULL, NULL);
+	}
+}
+
+static void save(struct template *t)
+{
+	static const char caps[] =
+		"{\"capabilities\":[{\"capability\":\"x-ignore-shared\","
+		"\"state\":true},{\"capability\":\"events\",\"state\":true}]}";
+	struct qmp *q = process_qmp(t->process);
+
+	channel_free(t->ch);
+	t->ch = NULL;
+	t->began_ns = now_ns();
+	loop_timer_set(loop_of(t), &t->limit, SAVE_S * NS_PER_S);
+	qmp_send(q, "stop", NULL, SAVE_S * NS_PER_S, on_save_reply, t);
+	qmp_send(q, "migrate-set-capabilities", caps, SAVE_S * NS_PER_S,
+		 on_save_reply, t);
+	qmp_send_fd(q, "getfd", "{\"fdname\":\"state\"}", t->fresh.state,
+		    SAVE_S * NS_PER_S, on_save_reply, t);
+	qmp_send(q, "migrate", "{\"uri\":\"fd:state\"}", SAVE_S * NS_PER_S, on_save_reply, t);
+}
+
+static void on_ready(void *arg, uint32_t runners)
+{
+	struct template *t = arg;
+
+	loop_timer_del(&t->limit);
+	t->runners = runners & ((1u << WIRE_RUN_MAX) - 1);
+	progress(t, "guest ready after %.1f s; warming its runners",
+		 seconds_since(t->began_ns));
+	if (t->runners)
+		channel_heat(t->ch, t->runners, HEAT_ROUNDS);
+	else
+		attempt_failed(t, "no runner was ready");
+}
+
+static void on_heated(void *arg, uint32_t runners)
+{
+	struct template *t = arg;
+
+	if (~runners & t->runners)
+		log_warn("runners 0x%x do not answer in the guest",
+			 ~runners & t->runners);
+	t->runners &= runners;
+	progress(t, "guest warm after %.1f s; saving it",
+		 seconds_since(t->began_ns));
+	save(t);
+}
+
+static void on_hello(void *arg, const char *kernel, const char *image)
+{
+	struct template *t = arg;
+
+	(void)image;
+	/* From here on the channel bounds the waits. */
+	loop_timer_del(&t->limit);
+	progress(t, "kernel %s up after %.1f s; starting the runners", kernel,
+		 seconds_since(t->began_ns));
+}
+
+static void on_broken(void *arg, enum vm_failure why, const char *sentence,
+		      bool eof)
+{
+	struct template *t = arg;
+
+	(void)why;
+	if (eof)
+		process_kill(t->process, NULL);
+	else
+		attempt_failed(t, sentence);
+}
+
+static const struct channel_events channel_events = {
+	.hello = on_hello,
+	.ready = on_ready,
+	.heated = on_heated,
+	.broken = on_broken,
+};
+
+static const struct process_events process_events = {
+	.event = on_event,
+	.gone = on_gone,
+};
+
+/* --- starting a boot ---------------------------------------------------- */
+
+static int start_qemu(struct template *t, struct err *err)
+{
+	const struct image *im = &t->ground->image;
+	auto_close int ours = -1, theirs = -1;
+	struct argv_spec spec;
+	struct argv argv;
+	int pair[2], r;
+
+	spec_of(t, &spec);
+	r = argv_make(&spec, &argv);
+	if (r < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return err_sys(err, r < 0 ? r : -errno, "starting QEMU");
+	ours = pair[0];
+	theirs = pair[1];
+	r = process_new(loop_of(t), &argv,
+			(int[]){ theirs, t->fresh.ram, im->fds[IMAGE_ROOTFS],
+				 im->fds[IMAGE_KERNEL], im->fds[IMAGE_INITRD] },
+			ARGV_FD_INITRD - ARGV_FD_WIRE + 1, &process_events, t,
+			&t->process, err);
+	if (r < 0)
+		return r;
+	qmp_send(process_qmp(t->process), "qmp_capabilities", NULL,
+		 SAVE_S * SCALE_TCG * NS_PER_S, on_save_reply, t);
+	r = channel_new(loop_of(t), take_fd(&ours), PHASE_BOOT,
+			t->accel == VM_ACCEL_KVM ? 2 : 2 * SCALE_TCG,
+			&channel_events, t, &t->ch);
+	return r < 0 ? err_sys(err, r, "the guest's wire") : 0;
+}
+
+static void boot(struct template *t)
+{
+	unsigned limit = t->accel == VM_ACCEL_KVM ? BOOT_KVM_S : BOOT_TCG_S;
+	struct err err;
+	int r;
+
+	limit += t->attempt * BOOT_MORE_S;
+	t->attempt++;
+	t->began_ns = now_ns();
+	progress(t, "booting the guest with %s (%u of %u)",
+		 vm_accel_names[t->accel], t->attempt, ATTEMPTS);
+	r = store_begin(cache_of(t), (uint64_t)t->cls.memory_mib << 20,
+			&t->fresh, &err);
+	if (r == 0)
+		r = start_qemu(t, &err);
+	if (r < 0) {
+		/* Not the guest's fault: a further attempt ends the same. */
+		clear_attempt(t);
+		finish(t, &err);
+		return;
+	}
+	loop_timer_set(loop_of(t), &t->limit, limit * NS_PER_S);
+}
+
+/* --- life --------------------------------------------------------------- */
+
+struct template *template_new(struct template_ground *ground,
+			      const struct vm_class *cls,
+			      template_done_fn *done, void *arg)
+{
+	struct template *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	*t = (struct template){
+		.ground = ground, .cls = *cls, .done = done, .arg = arg,
+		.tell = { .fn = on_tell, .arg = t },
+		.limit = { .fn = on_limit, .arg = t },
+		.store = { .dir = -1 }, .fresh = STORE_NEW_INIT,
+	};
+	return t;
+}
+
+void template_free(struct template *t)
+{
+	if (!t)
+		return;
+	worker_stop(&t->worker);
+	clear_attempt(t);
+	loop_call_del(&t->tell);
+	fd_close(&t->store.dir);
+	free(t);
+}
+
+void template_drop(struct template *t, const char *why)
+{
+	if (t->store.dir < 0)
+		return;
+	log_warn("template %.16s is thrown away: %s", t->key, why);
+	store_drop(cache_of(t), t->key);
+	fd_close(&t->store.dir);
+}
+
+const struct vm_class *template_class(const struct template *t)
+{
+	return &t->cls;
+}
+
+int template_dir(const struct template *t)
+{
+	return t->store.dir;
+}
+
+enum vm_accel template_accel(const struct template *t)
+{
+	return t->accel;
+}
+
+void template_describe(const struct template *t, struct backend_template *ret)
+{
+	*ret = (struct backend_template){
+		.runners = t->store.meta.runners,
+		.accel = t->accel,
+		.scale = t->accel == VM_ACCEL_KVM ? 1 : SCALE_TCG,
+	};
+	memcpy(ret->id, t->key, sizeof(ret->id) - 1);
+}

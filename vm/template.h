@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One class's template: found in the cache and verified, or made by booting
+ * the guest once, warming its runners, stopping it and saving its devices.
+ *
+ *   look -> (verified) ------------------------------------> done
+ *     '---> boot -> ready -> heat -> save -> seal -> look --'
+ *            ^ a boot that hangs or dies is tried again, a few times
+ */
+#ifndef VM_TEMPLATE_H
+#define VM_TEMPLATE_H
+
+#include "backend.h"
+#include "host.h"
+#include "image.h"
+#include "store.h"
+
+/* What all templates of a daemon have in common. */
+struct template_ground {
+	const struct backend_host *host;
+	const char *qemu;        /* borrowed */
+	char version[32];        /* QEMU's */
+	struct image image;
+	bool image_verified;
+	struct host_cpu cpu;
+	enum vm_accel accel;     /* AUTO until a boot has decided */
+};
+
+struct template;
+
+/* err NULL: it is ready. */
+typedef void template_done_fn(void *arg, struct template *t,
+			      const struct err *err);
+
+struct template *template_new(struct template_ground *ground,
+			      const struct vm_class *cls,
+			      template_done_fn *done, void *arg);
+void template_free(struct template *t);
+/* Finds or makes it; done follows, later. Not while it is being made. */
+void template_make(struct template *t);
+/* Throws it away, on disk too. */
+void template_drop(struct template *t, const char *why);
+
+const struct vm_class *template_class(const struct template *t);
+/* Valid once ready: its directory (-1 when not ready), what is to be told. */
+int template_dir(const struct template *t);
+void template_describe(const struct template *t, struct backend_template *ret);
+enum vm_accel template_accel(const struct template *t);
+
+#endif

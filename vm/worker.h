@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One slow piece of work (hashing) on a thread of its own, its end told on the
+ * loop. The work looks at *cancel often, so that stopping is quick.
+ */
+#ifndef VM_WORKER_H
+#define VM_WORKER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "loop.h"
+
+struct worker {
+	struct loop *loop;
+	void (*work)(void *arg, const atomic_bool *cancel); /* its thread */
+	void (*done)(void *arg);                            /* the loop's */
+	void *arg;
+	atomic_bool cancel;
+	bool busy;
+	pthread_t thread;
+	struct loop_call call;
+};
+
+/* Fields loop, work, done and arg are set; not busy. Return: 0 or -errno. */
+int worker_start(struct worker *w);
+/* Cancels and waits for the thread; done is not called any more. */
+void worker_stop(struct worker *w);
+
+#endif
