@@ -111,7 +111,8 @@ sources='\.(c|h|sh|bash|bats|py|js|mjs|ts)$|^Makefile$|^\.ci/run$'
 
 check_texts() {
 	local file found=
-	for file in $(matching "$sources" | grep -v '/corpus/'); do
+	# tests/demo/ has programs as a user writes them
+	for file in $(matching "$sources" | grep -vE '/corpus/|^tests/demo/'); do
 		head -n 4 "$file" |
 			grep -q 'SPDX-License-Identifier: Apache-2.0' ||
 			found+="$file has no SPDX line"$'\n'
@@ -163,8 +164,9 @@ check_shell() {
 		skip 'shell scripts pass shellcheck' 'shellcheck is not installed'
 		return
 	fi
+	# SC1007: `local a= b=` is the dialect here
 	verdict 'shell scripts pass shellcheck' \
-		"$(shellcheck -x -f gcc -S warning "${scripts[@]}" 2>&1)"
+		"$(shellcheck -x -f gcc -S warning -e SC1007 "${scripts[@]}" 2>&1)"
 }
 
 check_static() {
