@@ -179,7 +179,10 @@ printf '%s\n' "${summary[@]}"
 if [ "$failed" -gt 0 ]; then
 	echo
 	echo 'what failed (all output is in build/check/):'
-	grep -rhE '^not ok' "$out" 2>/dev/null | sort -u | head -n 50
+	for part in "$@"; do
+		grep -rhE '^not ok' "$out/$part" 2>/dev/null |
+			sed "s/^/$part: /" | head -n 50
+	done
 fi
 echo
 echo "$passed passed, $failed failed, $skipped skipped"
