@@ -148,7 +148,7 @@ build/guest/%.o: %.c Makefile
 	$(call compile,-std=c11 -D_GNU_SOURCE -I. $(WARN) -O2 -g \
 		-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fno-pie)
 
--include $(shell find build -name '*.d' 2>/dev/null)
+-include $(shell find $(O) build/guest -name '*.d' -type f 2>/dev/null)
 
 # --- what people ask for ----------------------------------------------------
 
