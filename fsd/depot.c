@@ -148,6 +148,11 @@ int depot_trash(struct depot *s, const char *path)
 	return trash_add(s, name);
 }
 
+void depot_chore(struct depot *s, struct task *t)
+{
+	chores_add(s->chores, t);
+}
+
 /* What an earlier daemon did not get to. */
 static void trash_leftovers(struct depot *s)
 {

@@ -76,6 +76,10 @@ int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 int depot_log(struct depot *s, uint64_t no, const char *line);
 int depot_log_open(struct depot *s, uint64_t no);
 
+struct task;
+/* Gives the chores' thread something slow to do; see chores.h. */
+void depot_chore(struct depot *s, struct task *t);
+
 /* Out of sight at once (rename), gone a little later. A path relative to
  * STATE/jobs. -ENOENT is success. */
 int depot_trash(struct depot *s, const char *path);

@@ -123,7 +123,8 @@ static int job_enlist(struct job *job, bool loaded)
 	struct job_meta *m = &job->meta;
 
 	job->files = node_root_new(job->d->nodes, job, AREA_FILES, 0, loaded);
-	if (job->files && m->state == JOB_DONE && m->run)
+	job->has_results = m->run && !job_is_frozen(job);
+	if (job->files && job->has_results)
 		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
 					    m->run, false);
 	if (!job->files ||
@@ -274,6 +275,8 @@ bool job_has_row(const struct job *job, enum job_row row)
 	if (job->hidden & (1u << row))
 		return false;
 	if (row == JOB_ROW_OUTPUT && job->sink_output)
+		return true;
+	if (job->has_results && job_rows[row].result)
 		return true;
 	return job_row_exists(row, job->meta.state);
 }

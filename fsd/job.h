@@ -25,6 +25,8 @@ struct job {
 	struct node *output;    /* owned: what the newest run left, or NULL */
 	struct run *run;        /* owned: the run that is not over, or NULL */
 	char *error;            /* owned: text of `error`, NULL: empty */
+	bool has_results;       /* of a run that is over: from its end until the
+				   next one is queued, whatever the state */
 	unsigned hidden;        /* 1 << row: result files removed by hand */
 	bool sink_output;       /* a copy made a dummy output/ in this draft */
 	struct list parked;     /* of struct parked (wait.c) */

@@ -103,4 +103,7 @@ void op_poll(fuse_req_t, fuse_ino_t, struct fuse_file_info *,
 /* ops_file.c: a handle's truncation, for setattr. */
 int ops_handle_truncate(struct fuse_file_info *fi, off_t size);
 
+/* ops_file.c: at the very end. */
+void ops_handles_free(struct fsd *d);
+
 #endif

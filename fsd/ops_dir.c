@@ -186,7 +186,7 @@ void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent,
  * that is removed by hand stays away until the next run. */
 static int unlink_row(struct job *job, unsigned row)
 {
-	if (job_rows[row].result && job->meta.state == JOB_DONE)
+	if (job_rows[row].result && job->has_results)
 		job->hidden |= 1u << row;
 	return 0;
 }

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chores.h"
 #include "commit.h"
+#include "depot.h"
 #include "face.h"
 #include "run.h"
 #include "wait.h"
@@ -23,6 +25,7 @@ enum handle_kind {
 };
 
 struct handle {
+	struct list node; /* in fsd->handles */
 	enum handle_kind kind;
 	struct target t;  /* with references to its job and node */
 	int fd;           /* owned, H_FILE */
@@ -38,12 +41,14 @@ static struct handle *handle_of(const struct fuse_file_info *fi)
 	return (struct handle *)(uintptr_t)fi->fh;
 }
 
-static struct handle *handle_new(enum handle_kind kind, const struct target *t)
+static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
+				 const struct target *t)
 {
 	struct handle *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		return NULL;
+	list_add_tail(&d->handles, &h->node);
 	h->kind = kind;
 	h->t = *t;
 	h->fd = -1;
@@ -56,6 +61,7 @@ static struct handle *handle_new(enum handle_kind kind, const struct target *t)
 
 static void handle_free(struct handle *h)
 {
+	list_del(&h->node);
 	fd_close(&h->fd);
 	buf_done(&h->text);
 	if (h->t.kind == T_NODE)
@@ -63,6 +69,13 @@ static void handle_free(struct handle *h)
 	if (h->t.job)
 		job_unref(h->t.job);
 	free(h);
+}
+
+/* The mount is gone: nobody will release what is still open. */
+void ops_handles_free(struct fsd *d)
+{
+	list_for_each(pos, tmp, &d->handles)
+		handle_free(list_entry(pos, struct handle, node));
 }
 
 static bool wants_write(const struct fuse_file_info *fi)
@@ -88,7 +101,7 @@ static int open_node(fuse_req_t req, const struct target *t,
 				  "the job is %s: its inputs are frozen until "
 				  "it has ended",
 				  state_name(t->job->meta.state));
-	*ret = handle_new(H_FILE, t);
+	*ret = handle_new(ops_fsd(req), H_FILE, t);
 	if (!*ret)
 		return -ENOMEM;
 	(*ret)->fd = node_open(t->node, flags);
@@ -169,7 +182,7 @@ static int open_row(fuse_req_t req, const struct target *t,
 		return ops_refuse(req, -EPERM, t->job->meta.name,
 				  "%s is a virtual file and cannot be written",
 				  job_rows[t->row].name);
-	*ret = handle_new(ctl ? H_CTL : wants_write(fi) ? H_SINK : H_TEXT, t);
+	*ret = handle_new(ops_fsd(req), ctl ? H_CTL : wants_write(fi) ? H_SINK : H_TEXT, t);
 	if (!*ret)
 		return -ENOMEM;
 	fi->direct_io = 1;
@@ -189,7 +202,7 @@ static int open_face(fuse_req_t req, const struct target *t,
 	if (wants_write(fi) && uid != 0 && uid != geteuid())
 		return ops_refuse(req, -EACCES, FSD_DIR_NAME,
 				  "ctl is for the user who runs fsd");
-	*ret = handle_new(ctl ? H_CTL : H_TEXT, t);
+	*ret = handle_new(ops_fsd(req), ctl ? H_CTL : H_TEXT, t);
 	if (!*ret)
 		return -ENOMEM;
 	fi->direct_io = 1;
@@ -207,7 +220,7 @@ static int do_open(fuse_req_t req, const struct target *t,
 	case T_FSD:
 		return open_face(req, t, fi, ret);
 	case T_SINK:
-		*ret = handle_new(H_SINK, t);
+		*ret = handle_new(ops_fsd(req), H_SINK, t);
 		return *ret ? 0 : -ENOMEM;
 	default:
 		return -EISDIR;
@@ -266,7 +279,7 @@ static int create_node(fuse_req_t req, const struct target *dir,
 	if (r < 0)
 		return ops_refuse(req, r, dir->job->meta.name,
 				  "%s cannot be made: %s", name, strerror(-r));
-	*ret = handle_new(H_FILE, t);
+	*ret = handle_new(ops_fsd(req), H_FILE, t);
 	if (!*ret) {
 		fd_close(&fd);
 		return -ENOMEM;
@@ -298,7 +311,7 @@ static int do_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 	    (dir.kind == T_ROW && !ops_dir_node(&dir))) {
 		r = create_sink(req, &dir, row, t);
 		if (r == 0)
-			*ret = handle_new(H_SINK, t);
+			*ret = handle_new(ops_fsd(req), H_SINK, t);
 		return r < 0 ? r : *ret ? 0 : -ENOMEM;
 	}
 	return create_node(req, &dir, name, mode, fi, t, ret);
@@ -524,15 +537,52 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fuse_reply_err(req, -r);
 }
 
+/* A disk may take its time: the chores' thread waits for it, not the loop. */
+struct sync_task {
+	struct task task;
+	fuse_req_t req; /* answered by sync_done() */
+	int fd;         /* owned: a duplicate, the handle may go */
+	bool data;
+};
+
+static int sync_work(struct task *t)
+{
+	struct sync_task *s = container_of(t, struct sync_task, task);
+
+	return (s->data ? fdatasync(s->fd) : fsync(s->fd)) < 0 ? errno : 0;
+}
+
+static void sync_done(struct task *t, int result)
+{
+	struct sync_task *s = container_of(t, struct sync_task, task);
+
+	fuse_reply_err(s->req, result);
+	fd_close(&s->fd);
+	free(s);
+}
+
 void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 	      struct fuse_file_info *fi)
 {
 	struct handle *h = handle_of(fi);
+	struct sync_task *s;
 
 	(void)ino;
-	(void)datasync;
-	fuse_reply_err(req, h->fd >= 0 && h->writer && fsync(h->fd) < 0 ? errno
-									: 0);
+	if (h->kind != H_FILE || !h->writer || h->fd < 0) {
+		fuse_reply_err(req, 0);
+		return;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	s->task.work = sync_work;
+	s->task.done = sync_done;
+	s->req = req;
+	s->data = datasync;
+	s->fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 0);
+	depot_chore(ops_fsd(req)->depot, &s->task);
 }
 
 /* The last close of this open file: the moment that counts. */

@@ -72,6 +72,7 @@ static void drop_old(struct job *job)
 
 	node_root_free(take_ptr(job->output));
 	job->hidden = 0;
+	job->has_results = false;
 	job->sink_output = false;
 	if (!job->meta.run)
 		return;

@@ -143,6 +143,7 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	job->d->count.done[res.status]++;
 	log_end(run, &res);
 	job->run = NULL;
+	job->has_results = true;
 	job_post(job, res.status == STATUS_FAILED ||
 				      res.status == STATUS_INTERRUPTED ||
 				      res.status == STATUS_CANCELLED

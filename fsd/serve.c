@@ -18,6 +18,7 @@
 #include "job.h"
 #include "lifecycle.h"
 #include "node.h"
+#include "ops.h"
 #include "paths.h"
 #include "run.h"
 #include "session.h"
@@ -200,6 +201,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	jobs_free(d);
 	vm_free(d->vm);
 	session_unmount(d);
+	ops_handles_free(d);
 	nodes_free(d->nodes);
 	depot_close(d->depot);
 	face_done(d);
@@ -227,6 +229,7 @@ int serve(const struct mount_options *options, struct ready *ready)
 	int r;
 
 	list_init(&d.last_errors);
+	list_init(&d.handles);
 	raise_limits();
 	r = start(&d, &signals, &err);
 	if (r < 0) {
