@@ -151,7 +151,7 @@ static int read_manifest(int dir, struct image *ret, struct err *err)
 int image_open(const char *path, struct image *ret, struct err *err)
 {
 	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct image im;
+	struct image im = { .fds = { -1, -1, -1 } };
 	int r;
 
 	if (dir < 0)

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* QEMU's arguments, compared with golden texts, word by word. */
+#include "../../vm/argv.h"
+#include "tap.h"
+
+#define HEAD(accel, cpu)                                                     \
+	"qemu -nodefaults -no-user-config -nographic -no-reboot -nic none "  \
+	"-sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,"       \
+	"resourcecontrol=deny -machine microvm,pit=on,pic=on,rtc=on,"        \
+	"isa-serial=off,x-option-roms=off,memory-backend=ram,mem-merge=off," \
+	"dump-guest-core=off -accel " accel " -cpu " cpu " "
+#define DEVICES                                                              \
+	" -add-fd fd=6,set=1 -blockdev driver=file,node-name=root,"          \
+	"filename=/dev/fdset/1,read-only=on,auto-read-only=off,locking=off " \
+	"-device virtio-blk-device,drive=root "                              \
+	"-device virtio-serial-device,max_ports=2 "                          \
+	"-chardev socket,id=wire,fd=4 "                                      \
+	"-device virtserialport,chardev=wire,name=fsd.wire "                 \
+	"-chardev socket,id=qmp,fd=3 -mon chardev=qmp,mode=control "
+
+static void check(const struct argv_spec *spec, const char *want,
+		  const char *name)
+{
+	struct buf b = { 0 };
+	struct argv a;
+
+	is_int(argv_make(spec, &a), 0, "%s: it fits", name);
+	ok(a.item[a.count] == NULL, "%s: it ends with NULL", name);
+	argv_join(&a, &b);
+	is_str(b.data, want, "%s: it is the golden one", name);
+	buf_done(&b);
+}
+
+int main(void)
+{
+	struct argv_spec s = {
+		.qemu = "qemu", .accel = VM_ACCEL_TCG,
+		.cls = { .memory_mib = 1024, .cpus = 1 },
+	};
+
+	check(&s,
+	      HEAD("tcg,tb-size=64", "max") "-smp 1 -m 1024M "
+	      "-object memory-backend-file,id=ram,size=1024M,"
+	      "mem-path=/dev/fd/5,share=off,reserve=off" DEVICES
+	      "-incoming defer", "a machine");
+	s.boot = true;
+	s.tsc_khz = 2596138;
+	check(&s,
+	      HEAD("tcg,tb-size=64", "max") "-smp 1 -m 1024M "
+	      "-object memory-backend-file,id=ram,size=1024M,"
+	      "mem-path=/dev/fd/5,share=on" DEVICES
+	      "-kernel /dev/fd/7 -initrd /dev/fd/8 -append quiet loglevel=0 "
+	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable mitigations=off "
+	      "tsc_early_khz=2596138", "a boot");
+	s.accel = VM_ACCEL_KVM;
+	s.cls = (struct vm_class){ .memory_mib = 4096, .cpus = 2 };
+	check(&s,
+	      HEAD("kvm", "host") "-smp 2 -m 4096M "
+	      "-object memory-backend-file,id=ram,size=4096M,"
+	      "mem-path=/dev/fd/5,share=on" DEVICES
+	      "-kernel /dev/fd/7 -initrd /dev/fd/8 -append quiet loglevel=0 "
+	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable", "a KVM boot");
+	return done_testing();
+}

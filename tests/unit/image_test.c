@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Manifests, an image directory's verification, sums of sparse files. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../vm/image.h"
+#include "../../vm/vm.h"
+#include "tap.h"
+
+#define SUM "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+#define PARTS                                                     \
+	"part vmlinux 0 " SUM "\npart initramfs.cpio 0 " SUM "\n" \
+	"part rootfs.erofs 0 " SUM "\n"
+#define GOOD "format 1\nimage " SUM "\nkernel 6.1.0\nother words here\n" PARTS
+
+static int parse(const char *text)
+{
+	struct image im;
+	struct err err;
+	int r = image_parse(text, strlen(text), &im, &err);
+
+	if (r < 0)
+		printf("# %s\n", err.text);
+	return r;
+}
+
+static void test_manifest(void)
+{
+	is_int(parse(GOOD), 0, "a good manifest, with a line for people");
+	ok(parse("") < 0, "an empty one");
+	ok(parse("image " SUM "\nkernel k\n" PARTS) < 0, "no format");
+	ok(parse("format 2\nimage " SUM "\nkernel k\n" PARTS) < 0,
+	   "another format");
+	ok(parse("format 1\nkernel k\n" PARTS) < 0, "no image line");
+	ok(parse("format 1\nimage 12\nkernel k\n" PARTS) < 0, "a short sum");
+	ok(parse("format 1\nimage " SUM "\nkernel k\n") < 0, "no parts");
+	ok(parse(GOOD "part vmlinux 0 " SUM "\n") < 0, "a part twice");
+	ok(parse(GOOD "part ../x 0 " SUM "\n") < 0, "a part elsewhere");
+	ok(parse(GOOD "part x -1 " SUM "\n") < 0, "a negative size");
+	ok(parse(GOOD "part x 0\n") < 0, "a part without a sum");
+}
+
+static void put(const char *dir, const char *name, const char *text)
+{
+	char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "we");
+	if (!f || fputs(text, f) < 0 || fclose(f))
+		ok(false, "%s can be written", path);
+}
+
+static void test_directory(void)
+{
+	char dir[] = "/tmp/image_test.XXXXXX";
+	static const char *const names[] = { "vmlinux", "initramfs.cpio",
+					     "rootfs.erofs", "manifest" };
+	struct buf b = { 0 };
+	struct err err;
+
+	ok(mkdtemp(dir) != NULL, "a directory");
+	ok(vm_image_verify(dir, &b, &err) < 0, "no manifest: %s", err.text);
+	for (unsigned i = 0; i < 3; i++)
+		put(dir, names[i], "");
+	put(dir, "manifest", GOOD);
+	is_int(vm_image_verify(dir, &b, &err), 0, "it verifies");
+	ok(b.data && strstr(b.data, "kernel 6.1.0\n"), "and tells the kernel");
+	buf_done(&b);
+	put(dir, "vmlinux", "x");
+	is_int(vm_image_verify(dir, &b, &err), -EBADMSG, "another size: %s",
+	       err.text);
+	put(dir, "vmlinux", "");
+	put(dir, "manifest",
+	    "format 1\nimage " SUM "\nkernel k\npart vmlinux 0 "
+	    "00b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n"
+	    "part initramfs.cpio 0 " SUM "\npart rootfs.erofs 0 " SUM "\n");
+	is_int(vm_image_verify(dir, &b, &err), -EBADMSG, "another sum: %s",
+	       err.text);
+	for (unsigned i = 0; i < 4; i++) {
+		char path[300];
+
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		unlink(path);
+	}
+	rmdir(dir);
+}
+
+static void test_sparse(void)
+{
+	char a[SHA_HEX], b[SHA_HEX], c[SHA_HEX];
+	int one = memfd_create("one", MFD_CLOEXEC);
+	int two = memfd_create("two", MFD_CLOEXEC);
+	char zero[1 << 16] = { 0 };
+
+	ok(ftruncate(one, 1 << 30) == 0 && ftruncate(two, 1 << 30) == 0 &&
+		   pwrite(one, "x", 1, 700 << 20) == 1 &&
+		   pwrite(two, "x", 1, 700 << 20) == 1 &&
+		   pwrite(two, zero, sizeof(zero), 5 << 20) == sizeof(zero),
+	   "two sparse files of a gibibyte");
+	is_int(sha_sparse(one, NULL, a), 0, "one is summed");
+	is_int(sha_sparse(two, NULL, b), 0, "and the other");
+	is_str(a, b, "zeros that are written are as good as a hole");
+	if (pwrite(two, "y", 1, (700 << 20) + 70000) != 1)
+		ok(false, "a write");
+	is_int(sha_sparse(two, NULL, c), 0, "after a change");
+	ok(strcmp(b, c) != 0, "one byte makes another sum");
+	if (pwrite(one, "", 1, 700 << 20) != 1 ||
+	    pwrite(one, "x", 1, 701 << 20) != 1)
+		ok(false, "a write");
+	is_int(sha_sparse(one, NULL, c), 0, "after a move");
+	ok(strcmp(a, c) != 0, "the same byte elsewhere makes another sum");
+	close(one);
+	close(two);
+}
+
+static void test_fields(void)
+{
+	char a[SHA_HEX], b[SHA_HEX];
+	struct sha *s = sha_new();
+
+	sha_field(s, "ab");
+	sha_field(s, "c");
+	sha_hex(s, a);
+	s = sha_new();
+	sha_field(s, "a");
+	sha_field(s, "bc");
+	sha_hex(s, b);
+	ok(strcmp(a, b) != 0, "[ab, c] is not [a, bc]");
+	s = sha_new();
+	sha_hex(s, a);
+	is_str(a, SUM, "the sum of nothing");
+}
+
+int main(void)
+{
+	test_manifest();
+	test_directory();
+	test_sparse();
+	test_fields();
+	return done_testing();
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the pool prepares machines for: the arithmetic of demand. */
+#include "../../vm/demand.h"
+#include "tap.h"
+
+#define PYTHON (1u << WIRE_RUN_PYTHON)
+#define NODE (1u << WIRE_RUN_NODE)
+#define EXEC (1u << WIRE_RUN_EXEC)
+#define ALL ((1u << WIRE_RUN_MAX) - 1)
+
+/* How many of `pool` machines each runner gets. */
+static void fill(const struct demand *d, uint32_t possible, unsigned pool,
+		 unsigned have[WIRE_RUN_MAX])
+{
+	memset(have, 0, sizeof(have[0]) * WIRE_RUN_MAX);
+	for (unsigned i = 0; i < pool; i++) {
+		uint32_t mask = demand_next(d, possible, have, pool);
+
+		for (unsigned r = 0; r < WIRE_RUN_MAX; r++)
+			have[r] += !!(mask & 1u << r);
+	}
+}
+
+int main(void)
+{
+	struct demand d;
+	unsigned have[WIRE_RUN_MAX];
+
+	demand_init(&d);
+	fill(&d, ALL, 3, have);
+	ok(have[WIRE_RUN_PYTHON] == 1 && have[WIRE_RUN_NODE] == 1 &&
+		   have[WIRE_RUN_EXEC] == 1,
+	   "three machines at the start: Python, Node, bash");
+	fill(&d, ALL, 1, have);
+	ok(have[WIRE_RUN_PYTHON] == 1 && have[WIRE_RUN_NODE] == 1 &&
+		   have[WIRE_RUN_EXEC] == 1,
+	   "a single one is heated for all of them");
+	fill(&d, ALL, 0, have);
+	is_int(have[WIRE_RUN_PYTHON], 0, "a pool of none heats nothing");
+	fill(&d, PYTHON, 4, have);
+	is_int(have[WIRE_RUN_PYTHON], 4, "only what the guest has");
+	is_int(demand_next(&d, 0, have, 4), 0, "a guest without runners");
+
+	for (int i = 0; i < 100; i++)
+		demand_note(&d, WIRE_RUN_EXEC);
+	fill(&d, ALL, 4, have);
+	is_int(have[WIRE_RUN_EXEC], 4, "after 100 of bash: all for bash");
+	for (int i = 0; i < 100; i++)
+		demand_note(&d, i % 2 ? WIRE_RUN_NODE : WIRE_RUN_PYTHON);
+	fill(&d, ALL, 4, have);
+	ok(have[WIRE_RUN_NODE] == 2 && have[WIRE_RUN_PYTHON] == 2,
+	   "half and half of two, and bash is forgotten");
+	demand_note(&d, 4000000000u);
+	ok(demand_next(&d, ALL, have, 4) != 0, "a runner unknown to us");
+	return done_testing();
+}
