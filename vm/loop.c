@@ -352,5 +352,6 @@ int loop_run(struct loop *l)
 		timers_fire(l);
 		deferred_run(l);
 	}
+	l->quit = false;
 	return 0;
 }

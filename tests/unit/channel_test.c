@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's end of the wire against bytes written by hand. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../vm/channel.h"
+#include "tap.h"
+
+struct peer {
+	struct loop *loop;
+	struct channel *ch;
+	int fd;
+	struct loop_timer stop;
+	uint32_t ready, heated;
+	unsigned starts, exits, finishes, outs;
+	bool broken, eof, free_in_output, hold_in_output, refuse_file;
+	enum vm_failure why;
+	char sentence[300];
+	struct buf out, files;
+};
+
+static void on_ready(void *arg, uint32_t runners)
+{
+	((struct peer *)arg)->ready = runners;
+	loop_quit(((struct peer *)arg)->loop);
+}
+
+static void on_heated(void *arg, uint32_t runners)
+{
+	((struct peer *)arg)->heated = runners;
+	loop_quit(((struct peer *)arg)->loop);
+}
+
+static void on_finished(void *arg)
+{
+	((struct peer *)arg)->finishes += 10;
+	loop_quit(((struct peer *)arg)->loop);
+}
+
+static void on_broken(void *arg, enum vm_failure why, const char *sentence,
+		      bool eof)
+{
+	struct peer *p = arg;
+
+	p->broken = true;
+	p->why = why;
+	p->eof = eof;
+	snprintf(p->sentence, sizeof(p->sentence), "%s", sentence);
+	loop_quit(p->loop);
+}
+
+static const struct channel_events channel_events = {
+	.ready = on_ready, .heated = on_heated, .finished = on_finished,
+	.broken = on_broken,
+};
+
+static int on_open(void *arg, unsigned i)
+{
+	int fd = memfd_create("stdin", MFD_CLOEXEC);
+
+	(void)arg;
+	(void)i;
+	if (ftruncate(fd, 200000) < 0)
+		return -errno;
+	return fd;
+}
+
+static void on_started(void *arg)
+{
+	((struct peer *)arg)->starts++;
+	loop_quit(((struct peer *)arg)->loop);
+}
+
+static int on_output(void *arg, enum vm_stream s, const void *data, size_t len)
+{
+	struct peer *p = arg;
+
+	(void)s;
+	p->outs++;
+	buf_add(&p->out, data, len);
+	if (p->free_in_output) {
+		channel_free(p->ch);
+		p->ch = NULL;
+		loop_quit(p->loop);
+	} else if (p->hold_in_output) {
+		channel_hold(p->ch, true);
+		loop_quit(p->loop);
+	}
+	return 0;
+}
+
+static void on_exited(void *arg, const struct wire_exit *e)
+{
+	(void)e;
+	((struct peer *)arg)->exits++;
+}
+
+static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
+		   const char *path)
+{
+	struct peer *p = arg;
+
+	(void)kind;
+	(void)mode;
+	(void)size;
+	buf_str(&p->files, path);
+	return p->refuse_file ? -ENOSPC : 0;
+}
+
+static int on_file_data(void *arg, const void *data, size_t len)
+{
+	return buf_add(&((struct peer *)arg)->files, data, len);
+}
+
+static int on_file_end(void *arg)
+{
+	return buf_str(&((struct peer *)arg)->files, ";");
+}
+
+static void on_job_finished(void *arg, uint32_t files, uint32_t left_out)
+{
+	(void)files;
+	(void)left_out;
+	((struct peer *)arg)->finishes++;
+}
+
+static const struct vm_events job_events = {
+	.open_input = on_open, .started = on_started, .output = on_output,
+	.exited = on_exited, .file = on_file, .file_data = on_file_data,
+	.file_end = on_file_end, .finished = on_job_finished,
+};
+
+static void on_stop(struct loop_timer *t)
+{
+	loop_quit(((struct peer *)t->arg)->loop);
+}
+
+static void open_peer(struct peer *p, enum channel_phase phase)
+{
+	int pair[2];
+
+	*p = (struct peer){ .fd = -1 };
+	if (loop_new(&p->loop) < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		exit(1);
+	p->fd = pair[1];
+	p->stop = (struct loop_timer){ .fn = on_stop, .arg = p };
+	loop_timer_set(p->loop, &p->stop, 2 * NS_PER_S);
+	if (channel_new(p->loop, pair[0], phase, 1, &channel_events, p,
+			&p->ch) < 0)
+		exit(1);
+}
+
+static void close_peer(struct peer *p)
+{
+	loop_timer_del(&p->stop);
+	channel_free(p->ch);
+	if (p->fd >= 0)
+		close(p->fd);
+	loop_free(p->loop);
+	buf_done(&p->out);
+	buf_done(&p->files);
+}
+
+/* Runs until something that quits happens. */
+static void turn(struct peer *p)
+{
+	loop_run(p->loop);
+}
+
+static void put(struct peer *p, enum wire_type type, uint8_t arg,
+		const void *data, size_t len)
+{
+	uint8_t h[WIRE_HEADER_SIZE];
+
+	wire_header_put(h, (uint32_t)len, (uint8_t)type, arg);
+	if (write(p->fd, h, sizeof(h)) < 0 ||
+	    (len && write(p->fd, data, len) < 0))
+		ok(false, "the peer can write");
+}
+
+static void put_numbers(struct peer *p, enum wire_type type, unsigned count,
+			uint32_t a, uint32_t b)
+{
+	uint8_t room[8];
+	struct wire_writer w = { .p = room, .size = sizeof(room) };
+
+	wire_put_u32(&w, a);
+	wire_put_u32(&w, b);
+	put(p, type, 0, room, 4 * count);
+}
+
+static void put_exit(struct peer *p)
+{
+	uint8_t room[256];
+	struct wire_exit e = { .kind = WIRE_EXIT_CODE };
+	struct wire_writer w = { .p = room, .size = sizeof(room) };
+
+	wire_exit_put(&w, &e);
+	put(p, WIRE_EXIT, 0, room, w.used);
+}
+
+static void put_file(struct peer *p, const char *path, uint64_t size)
+{
+	uint8_t room[5000];
+	struct wire_writer w = { .p = room, .size = sizeof(room) };
+
+	wire_put_u32(&w, 0644);
+	wire_put_u64(&w, size);
+	wire_put_str(&w, path);
+	put(p, WIRE_FILE, WIRE_FILE_REG, room, w.used);
+}
+
+/* Reads frames until one of the type comes. Return: its payload's length. */
+static uint32_t expect(struct peer *p, enum wire_type type)
+{
+	uint8_t h[WIRE_HEADER_SIZE], payload[WIRE_PAYLOAD_MAX];
+	struct wire_header header = { 0 };
+
+	do {
+		if (recv(p->fd, h, sizeof(h), MSG_WAITALL) != sizeof(h) ||
+		    wire_header_get(h, &header) < 0 ||
+		    recv(p->fd, payload, header.length, MSG_WAITALL) < 0)
+			return UINT32_MAX;
+	} while (header.type != type);
+	return header.length;
+}
+
+static void send_job(struct peer *p, struct vm_job *job)
+{
+	static const char *argv[] = { "code.py" };
+
+	job->wire = (struct wire_job){
+		.cpus = 1, .processes = 1, .memory_bytes = 1, .stdout_limit = 9,
+		.stderr_limit = 9, .output_limit = 9, .output_files = 2,
+		.call = "", .argv = { 1, argv },
+	};
+	channel_job(p->ch, job, &job_events, p);
+	loop_timer_set(p->loop, &p->stop, 20 * NS_PER_MS);
+	turn(p);
+	loop_timer_set(p->loop, &p->stop, 2 * NS_PER_S);
+}
+
+static void start_job(struct peer *p, struct vm_job *job)
+{
+	open_peer(p, PHASE_IDLE);
+	send_job(p, job);
+	put(p, WIRE_STARTED, 0, NULL, 0);
+	turn(p);
+	is_int(p->starts, 1, "the program starts");
+}
+
+static void ends(struct peer *p, const char *name)
+{
+	turn(p);
+	ok(p->broken, "%s: %s", name, p->sentence);
+	close_peer(p);
+}
+
+static void test_boot(void)
+{
+	struct peer p;
+	uint8_t room[64];
+	struct wire_writer w = { .p = room, .size = sizeof(room) };
+
+	wire_put_u32(&w, WIRE_VERSION);
+	wire_put_str(&w, "6.1");
+	wire_put_str(&w, "image");
+	open_peer(&p, PHASE_BOOT);
+	put(&p, WIRE_HELLO, 0, room, w.used);
+	put_numbers(&p, WIRE_READY, 1, 5, 0);
+	turn(&p);
+	is_int(p.ready, 5, "HELLO and READY");
+	channel_heat(p.ch, 5, 2);
+	put_numbers(&p, WIRE_HEATED, 1, 4, 0);
+	turn(&p);
+	is_int(p.heated, 4, "HEATED");
+	put_numbers(&p, WIRE_HEATED, 1, 4, 0);
+	ends(&p, "a HEATED that nobody asked for");
+	open_peer(&p, PHASE_BOOT);
+	put_numbers(&p, WIRE_READY, 1, 5, 0);
+	ends(&p, "READY before HELLO");
+	open_peer(&p, PHASE_BOOT);
+	room[0]++;
+	put(&p, WIRE_HELLO, 0, room, w.used);
+	ends(&p, "another version");
+	open_peer(&p, PHASE_IDLE);
+	put(&p, WIRE_STARTED, 0, NULL, 0);
+	ends(&p, "STARTED without a job");
+	open_peer(&p, PHASE_IDLE);
+	close(p.fd);
+	p.fd = -1;
+	turn(&p);
+	ok(p.broken && p.eof && p.why == VM_FAILED_START, "a closed wire");
+	close_peer(&p);
+}
+
+static void test_limits(void)
+{
+	struct peer p;
+	struct vm_job job = { .stdin_size = 0 };
+
+	start_job(&p, &job);
+	put(&p, WIRE_OUT, 0, "123456789", 9);
+	put(&p, WIRE_OUT, 0, "x", 1);
+	ends(&p, "a byte beyond the limit of stdout");
+	start_job(&p, &job);
+	put_numbers(&p, WIRE_STDIN_ACK, 1, 1, 0);
+	ends(&p, "an ACK of what was not sent");
+	start_job(&p, &job);
+	put_exit(&p);
+	put_exit(&p);
+	ends(&p, "a second EXIT");
+	start_job(&p, &job);
+	put_exit(&p);
+	put_file(&p, "../x", 1);
+	ends(&p, "a path that leaves the tree");
+	start_job(&p, &job);
+	put_exit(&p);
+	put_file(&p, "x", 10);
+	ends(&p, "a file beyond the limit");
+	start_job(&p, &job);
+	put_exit(&p);
+	put_file(&p, "x", 2);
+	put(&p, WIRE_FILE_DATA, 0, "abc", 3);
+	ends(&p, "more data than the file's size");
+	start_job(&p, &job);
+	put_exit(&p);
+	put_file(&p, "x", 2);
+	put(&p, WIRE_FILE_END, 0, NULL, 0);
+	ends(&p, "a file that ends too early");
+	start_job(&p, &job);
+	put_exit(&p);
+	put_numbers(&p, WIRE_OUTPUT_END, 2, 1, 0);
+	ends(&p, "a count that is wrong");
+	start_job(&p, &job);
+	put_exit(&p);
+	for (int i = 0; i < 3; i++) {
+		put_file(&p, "x", 0);
+		put(&p, WIRE_FILE_END, 0, NULL, 0);
+	}
+	ends(&p, "a file too many");
+}
+
+static void test_good(void)
+{
+	struct peer p;
+	struct vm_job job = { .stdin_size = 0 };
+
+	start_job(&p, &job);
+	put(&p, WIRE_OUT, 0, "hi", 2);
+	put_exit(&p);
+	put_file(&p, "d/x", 2);
+	put(&p, WIRE_FILE_DATA, 0, "ab", 2);
+	put(&p, WIRE_FILE_END, 0, NULL, 0);
+	put_numbers(&p, WIRE_OUTPUT_END, 2, 1, 7);
+	turn(&p);
+	ok(!p.broken && p.exits == 1 && p.finishes == 11, "a whole run");
+	is_str(p.out.data, "hi", "its output");
+	is_str(p.files.data, "d/xab;", "its file");
+	close_peer(&p);
+
+	start_job(&p, &job);
+	p.refuse_file = true;
+	put_exit(&p);
+	put_file(&p, "x", 2);
+	put(&p, WIRE_FILE_DATA, 0, "ab", 2);
+	put(&p, WIRE_FILE_END, 0, NULL, 0);
+	put_numbers(&p, WIRE_OUTPUT_END, 2, 1, 0);
+	turn(&p);
+	is_str(p.files.data, "x", "a refused file is skipped");
+	is_int(p.finishes, 11, "and the rest goes on");
+	close_peer(&p);
+
+	start_job(&p, &job);
+	p.free_in_output = true;
+	put(&p, WIRE_OUT, 0, "a", 1);
+	put(&p, WIRE_OUT, 0, "b", 1);
+	turn(&p);
+	is_int(p.outs, 1, "freed in an event: no other follows");
+	close_peer(&p);
+
+	start_job(&p, &job);
+	p.hold_in_output = true;
+	put(&p, WIRE_OUT, 0, "a", 1);
+	put(&p, WIRE_OUT, 0, "b", 1);
+	turn(&p);
+	is_int(p.outs, 1, "held: the next frame waits");
+	channel_hold(p.ch, false);
+	is_int(p.outs, 1, "and comes not from inside the call");
+	turn(&p);
+	is_int(p.outs, 2, "but then");
+	close_peer(&p);
+}
+
+static void test_stdin(void)
+{
+	struct peer p;
+	struct vm_job job = { .stdin_size = 200000 };
+	uint32_t got = 0;
+
+	start_job(&p, &job);
+	is_int(expect(&p, WIRE_STDIN), WIRE_STDIN_WINDOW, "one window");
+	ok(recv(p.fd, &got, 1, MSG_DONTWAIT) < 0, "and no byte more");
+	put_numbers(&p, WIRE_STDIN_ACK, 1, 1000, 0);
+	loop_timer_set(p.loop, &p.stop, 20 * NS_PER_MS);
+	turn(&p);
+	is_int(expect(&p, WIRE_STDIN), 1000, "as much as was consumed");
+	channel_kill(p.ch, WIRE_KILL_ALL, 9);
+	loop_timer_set(p.loop, &p.stop, 20 * NS_PER_MS);
+	turn(&p);
+	is_int(expect(&p, WIRE_KILL), 4, "a KILL overtakes standard input");
+	close_peer(&p);
+}
+
+static void test_cancel(void)
+{
+	struct peer p;
+	struct vm_job job = { .stdin_size = 0 };
+	static const char *argv[] = { "x" };
+
+	open_peer(&p, PHASE_IDLE);
+	job.wire.argv = (struct wire_strings){ 1, argv };
+	job.wire.call = "";
+	channel_job(p.ch, &job, &job_events, &p);
+	channel_kill(p.ch, WIRE_KILL_ALL, 9);
+	is_int(p.exits, 0, "nothing from inside the call");
+	turn(&p);
+	ok(p.exits == 1 && p.finishes == 11 && !p.starts,
+	   "a kill before RUN ends the job, and nothing has run");
+	close_peer(&p);
+}
+
+int main(void)
+{
+	test_boot();
+	test_limits();
+	test_good();
+	test_stdin();
+	test_cancel();
+	return done_testing();
+}
