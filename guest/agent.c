@@ -66,8 +66,7 @@ int agent_ready(struct agent *a, struct err *err)
 		if (e)
 			return describe_failure(r, e, err);
 	}
-	mask = heat_runners(a->runners, &a->job.files, &a->port,
-			    (1u << WIRE_RUN_MAX) - 1, 1);
+	mask = heat_runners(a, (1u << WIRE_RUN_MAX) - 1, 1);
 	if (mask < 0)
 		return err_sys(err, mask, "heating");
 	send_u32(&a->port, WIRE_READY, (uint32_t)mask);
@@ -88,8 +87,7 @@ static int on_heat(struct agent *a, const struct frame *f, struct err *err)
 		return err_set(err, -EPROTO, "a HEAT that breaks the rules");
 	heated = port_drain(&a->port, true);
 	if (!heated)
-		heated = heat_runners(a->runners, &a->job.files, &a->port,
-				      mask, rounds);
+		heated = heat_runners(a, mask, rounds);
 	if (heated < 0)
 		return err_sys(err, heated, "heating");
 	send_u32(&a->port, WIRE_HEATED, (uint32_t)heated);
@@ -145,8 +143,14 @@ static int on_port(struct agent *a, struct err *err)
 	return 0;
 }
 
-/* The only waitpid for whatever has no other owner: PID 1 inherits them all. */
-static void on_children(struct agent *a)
+static void reaped(struct agent *a, struct runner *r, int status)
+{
+	r->pid = 0;
+	if (a->current->runner == r)
+		job_reaped(a->current, status);
+}
+
+void agent_reap(struct agent *a)
 {
 	struct signalfd_siginfo info;
 	int status;
@@ -155,16 +159,11 @@ static void on_children(struct agent *a)
 	while (read(a->children, &info, sizeof(info)) > 0)
 		;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		for (int i = 0; i < WIRE_RUN_MAX; i++) {
-			struct runner *r = &a->runners[i];
-
-			if (r->pid != pid)
-				continue;
-			r->pid = 0;
-			r->status = status;
-			if (a->job.runner == r)
-				job_reaped(&a->job, status);
-		}
+		if (a->ghost[WIRE_RUN_EXEC].pid == pid)
+			reaped(a, &a->ghost[WIRE_RUN_EXEC], status);
+		for (int i = 0; i < WIRE_RUN_MAX; i++)
+			if (a->runners[i].pid == pid)
+				reaped(a, &a->runners[i], status);
 	}
 }
 
@@ -194,7 +193,7 @@ int agent_serve(struct agent *a, struct err *err)
 			r = on_port(a, err);
 		starved = !port_can_answer(&a->port);
 		if (!r && p[1].revents)
-			on_children(a);
+			agent_reap(a);
 		if (!r)
 			r = job_step(&a->job, &a->port);
 		if (!r)

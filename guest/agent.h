@@ -10,7 +10,9 @@
 struct agent {
 	struct port port;
 	struct runner runners[WIRE_RUN_MAX];
+	struct runner ghost[WIRE_RUN_MAX]; /* for heating: only EXEC is used */
 	struct job job;
+	struct job *current; /* &job, but while the ghost runs */
 	int children; /* owned; signalfd for SIGCHLD */
 };
 
@@ -19,5 +21,9 @@ void agent_hello(struct agent *a);
 int agent_ready(struct agent *a, struct err *err);
 /* Serves the host until it has gone or breaks a rule. Return: why. */
 int agent_serve(struct agent *a, struct err *err);
+
+/* The only waitpid there is: PID 1 inherits every orphan, so each end is
+ * taken here and given to whom it belongs. */
+void agent_reap(struct agent *a);
 
 #endif

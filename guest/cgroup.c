@@ -80,12 +80,20 @@ int cgroup_open(struct cgroup *c, const char *name, struct err *err)
 	int r = 0;
 
 	memset(c, 0, sizeof(*c));
+	for (int i = 0; i < CGROUP_FILE_MAX; i++)
+		c->fd[i] = -1;
 	snprintf(dir, sizeof(dir), CGROUP_ROOT "/job-%s", name);
 	if (mkdir(dir, 0700) && errno != EEXIST)
 		return err_sys(err, -errno, "cannot make %s", dir);
 	for (int i = 0; !r && i < CGROUP_FILE_MAX; i++)
 		r = open_file(c, dir, i, err);
 	return r ? r : write_fixed(dir, err);
+}
+
+void cgroup_close(struct cgroup *c)
+{
+	for (int i = 0; i < CGROUP_FILE_MAX; i++)
+		fd_close(&c->fd[i]);
 }
 
 static int put_limit(struct cgroup *c, enum cgroup_file i, uint64_t value,

@@ -34,6 +34,7 @@ struct cgroup {
 /* Switches the controllers on for the groups to come. */
 int cgroup_setup(struct err *err);
 int cgroup_open(struct cgroup *c, const char *name, struct err *err);
+void cgroup_close(struct cgroup *c);
 int cgroup_limit(struct cgroup *c, const struct wire_job *job,
 		 struct err *err);
 /* The time used until now is not the job's. */

@@ -29,6 +29,7 @@
 #define RUNNERS "/usr/lib/fsd/runners"
 #define PROGRAM_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 #define MESSAGE_MAX (2u * WIRE_JOB_MAX)
+#define HELPER_LAST_FD 8
 #define EXIT_NOT_FOUND 127
 #define EXIT_CANNOT_RUN 126
 
@@ -45,7 +46,7 @@ struct command {
  */
 static const struct command commands[WIRE_RUN_MAX] = {
 	[WIRE_RUN_PYTHON] = {
-		{"/usr/bin/python3", HOME "/code.py", NULL},
+		{"/usr/bin/python3", "-s", HOME "/code.py", NULL},
 		{"LC_ALL=C.UTF-8", "PYTHONPATH=" RUNNERS "/python",
 		 "HOME=" HOME, NULL},
 	},
@@ -55,8 +56,8 @@ static const struct command commands[WIRE_RUN_MAX] = {
 		{"LC_ALL=C.UTF-8", "HOME=" HOME, NULL},
 	},
 	[WIRE_RUN_TYPESCRIPT] = {
-		{"/usr/bin/node", "--require", RUNNERS "/node/wait_ts.js",
-		 HOME "/code.ts", NULL},
+		{"/usr/bin/node", "--experimental-vm-modules", "--require",
+		 RUNNERS "/node/wait_ts.js", HOME "/code.ts", NULL},
 		{"LC_ALL=C.UTF-8", "HOME=" HOME, NULL},
 	},
 };
@@ -84,6 +85,16 @@ static void place_descriptors(const struct runner *r, int control)
 			_exit(EXIT_CANNOT_RUN);
 	if (syscall(SYS_close_range, (unsigned)count, ~0u, 0))
 		fail("close_range");
+}
+
+/* Two pipes on 5..8, by which the TypeScript runner speaks to esbuild: an
+ * interpreter of JavaScript cannot make pipes to block on by itself. */
+static void make_helper_pipes(void)
+{
+	int ends[2];
+
+	if (pipe(ends) || pipe(ends) || ends[1] != HELPER_LAST_FD)
+		fail("pipe");
 }
 
 static void reset_signals(void)
@@ -246,6 +257,8 @@ _Noreturn void child_become_runner(struct runner *r, int control)
 	drop_privilege();
 	if (r->kind == WIRE_RUN_EXEC)
 		wait_and_exec();
+	if (r->kind == WIRE_RUN_TYPESCRIPT)
+		make_helper_pipes();
 	execve(c->argv[0], (char *const *)(uintptr_t)c->argv,
 	       (char *const *)(uintptr_t)c->envp);
 	fail(c->argv[0]);

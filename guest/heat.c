@@ -4,13 +4,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
+#include "settle.h"
 #include "stream.h"
 #include "sys.h"
 
@@ -19,7 +20,7 @@
 /* What a round runs: the least that still prints. */
 struct nothing {
 	const char *file, *text;
-	const char *argv[3];
+	const char *const argv[3];
 };
 
 static const struct nothing nothings[WIRE_RUN_MAX] = {
@@ -32,19 +33,25 @@ static const struct nothing nothings[WIRE_RUN_MAX] = {
 };
 
 static const char *const heat_env[] = {"HOME=" HOME, "LANG=C.UTF-8"};
+static const char *const true_argv[] = {"/bin/true", NULL};
 
-static void describe(enum wire_runner kind, struct wire_job *ret_job)
+/* The job that says nothing: no limit binds, the clock is as it was. */
+static void describe(const char *const *argv, struct wire_job *ret_job)
 {
-	const struct nothing *n = &nothings[kind];
-	const char **argv = (const char **)(uintptr_t)n->argv;
+	struct timespec now;
 
+	clock_gettime(CLOCK_REALTIME, &now);
 	*ret_job = (struct wire_job){
-		.runner = kind,
+		.runner = WIRE_RUN_EXEC,
 		.cpus = UINT32_MAX,
 		.processes = 4096,
 		.memory_bytes = 1ull << 40,
+		.stdout_limit = UINT64_MAX,
+		.stderr_limit = UINT64_MAX,
+		.realtime_ns = (uint64_t)now.tv_sec * 1000000000u +
+			       (uint64_t)now.tv_nsec,
 		.call = "",
-		.argv = {n->argv[1] ? 2 : 1, argv},
+		.argv = {argv[1] ? 2 : 1, (const char **)(uintptr_t)argv},
 		.envp = {ARRAY_SIZE(heat_env),
 			 (const char **)(uintptr_t)heat_env},
 	};
@@ -87,106 +94,152 @@ static void drain(struct runner *r, struct port *port)
 	}
 }
 
-/* Waits until watched is readable, with the pipes kept empty. */
-static int wait_for(struct runner *r, struct port *port, int watched)
+/* Polls p until end; p[0] must be the port. Return: 0, -ESHUTDOWN (the host
+ * has gone), -ETIMEDOUT or an errno. */
+static int wait_until(struct pollfd *p, int count, uint64_t end)
+{
+	uint64_t now = sys_now();
+
+	if (now >= end)
+		return -ETIMEDOUT;
+	if (poll(p, (nfds_t)count, (int)((end - now) / 1000000u) + 1) < 0 &&
+	    errno != EINTR)
+		return -errno;
+	return p[0].revents & POLLHUP ? -ESHUTDOWN : 0;
+}
+
+/* The runner itself answers; its pipes are kept empty meanwhile. */
+static int heat_runner(struct runner *r, struct port *port)
 {
 	uint64_t end = sys_now() + ROUND_MS * 1000000ull;
 	struct pollfd p[] = {
-		{.fd = watched, .events = POLLIN},
 		{.fd = port->fd}, /* POLLHUP only */
+		{.fd = r->control, .events = POLLIN},
 		{.fd = r->pipe[PIPE_OUT], .events = POLLIN},
 		{.fd = r->pipe[PIPE_ERR], .events = POLLIN},
 	};
-
-	for (;;) {
-		uint64_t now = sys_now();
-
-		if (now >= end)
-			return -ETIMEDOUT;
-		if (poll(p, ARRAY_SIZE(p),
-			 (int)((end - now) / 1000000u) + 1) < 0 &&
-		    errno != EINTR)
-			return -errno;
-		if (p[1].revents & POLLHUP)
-			return -ESHUTDOWN;
-		drain(r, port);
-		if (p[0].revents)
-			return 0;
-	}
-}
-
-/* The runner itself answers. */
-static int heat_runner(struct runner *r, struct port *port,
-		       const struct wire_job *job)
-{
-	int e = runner_send(r->control, "heat", job);
-
-	if (!e)
-		e = wait_for(r, port, r->control);
-	if (!e)
-		e = runner_wait(r->control, 0);
-	return e;
-}
-
-/* A second process of its kind runs to its end. */
-static int heat_spare(struct runner *r, struct port *port,
-		      const struct wire_job *job)
-{
-	auto_close int control = -1;
-	pid_t pid = runner_spare(r, &control, NULL);
-	int e, status;
-
-	if (pid < 0)
-		return pid;
-	auto_close int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-
-	e = pidfd < 0 ? -errno : runner_wait(control, ROUND_MS);
-	if (!e)
-		e = runner_send(control, "run", job);
-	if (!e)
-		e = wait_for(r, port, pidfd);
-	if (e)
-		kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	drain(r, port);
-	return e;
-}
-
-static int heat_round(struct runner *r, struct files *files,
-		      struct port *port)
-{
-	const struct nothing *n = &nothings[r->kind];
-	struct wire_exit usage;
 	struct wire_job job;
 	int e;
 
-	describe(r->kind, &job);
-	e = cgroup_limit(&r->cgroup, &job, NULL);
-	if (!e)
-		e = put_file(files, n);
-	if (!e) {
-		cgroup_mark(&r->cgroup);
-		e = r->kind == WIRE_RUN_EXEC ? heat_spare(r, port, &job)
-					     : heat_runner(r, port, &job);
-		cgroup_usage(&r->cgroup, &usage);
+	describe(nothings[r->kind].argv, &job);
+	e = runner_send(r->control, "heat", &job);
+	while (!e && !p[1].revents) {
+		e = wait_until(p, ARRAY_SIZE(p), end);
+		drain(r, port);
 	}
-	take_file(files, n);
+	if (!e)
+		e = runner_wait(r->control, 0);
+	if (!e)
+		settle_memory(r->pid);
 	return e;
 }
 
-int heat_runners(struct runner *runners, struct files *files,
-		 struct port *port, uint32_t mask, uint32_t rounds)
+/* As the host would: the job, then its start. */
+static int begin_ghost(struct agent *a, struct job *job,
+		       const char *const *argv)
+{
+	struct wire_job spec;
+	struct wire_writer count = {NULL, 0, 0};
+	struct frame frame = {.header = {.type = WIRE_JOB}};
+	auto_free uint8_t *bytes = NULL;
+	int e;
+
+	describe(argv, &spec);
+	wire_job_put(&count, &spec);
+	bytes = malloc(count.used);
+	if (!bytes)
+		return -ENOMEM;
+	struct wire_writer w = {bytes, count.used, 0};
+
+	wire_job_put(&w, &spec);
+	frame.payload = bytes;
+	frame.header.length = (uint32_t)w.used;
+	/* Its runner is found as a real one is. */
+	e = job_begin(job, &a->port, a->ghost, &frame, NULL);
+	if (!e)
+		e = job_run(job, &a->port, &frame, NULL);
+	return e ? e : job_stdin(job, &a->port,
+				 &(struct frame){.header.type = WIRE_STDIN_END},
+				 NULL);
+}
+
+static int follow_ghost(struct agent *a, struct job *job)
+{
+	uint64_t end = sys_now() + ROUND_MS * 1000000ull;
+	struct pollfd p[2 + JOB_POLL_MAX] = {
+		{.fd = a->port.fd},
+		{.fd = a->children, .events = POLLIN},
+	};
+	int e = 0;
+
+	while (!e && job->phase != JOB_DONE) {
+		int n = 2 + job_poll(job, &a->port, p + 2);
+
+		e = wait_until(p, n, end);
+		if (!e && p[1].revents)
+			agent_reap(a);
+		if (!e)
+			e = job_step(job, &a->port);
+		port_forget(&a->port);
+	}
+	return e;
+}
+
+/*
+ * A whole job on a process of its own, with its own control group: all that
+ * init and the kernel do for one, from JOB to EXIT, but for the interpreter.
+ */
+static int heat_ghost(struct agent *a, const char *const *argv)
+{
+	struct job job;
+	int e = job_open(&job, NULL);
+
+	if (e)
+		return e;
+	e = runner_start(&a->ghost[WIRE_RUN_EXEC], WIRE_RUN_EXEC, "heat", NULL);
+	if (!e)
+		e = runner_wait(a->ghost[WIRE_RUN_EXEC].control, ROUND_MS);
+	a->current = &job;
+	if (!e)
+		e = begin_ghost(a, &job, argv);
+	if (!e)
+		e = follow_ghost(a, &job);
+	a->current = &a->job;
+	port_forget(&a->port);
+	if (e && a->ghost[WIRE_RUN_EXEC].pid > 0)
+		kill(a->ghost[WIRE_RUN_EXEC].pid, SIGKILL);
+	job_close(&job);
+	runner_close(&a->ghost[WIRE_RUN_EXEC]);
+	return e;
+}
+
+static int heat_round(struct agent *a, struct runner *r)
+{
+	const struct nothing *n = &nothings[r->kind];
+	int e = put_file(&a->job.files, n);
+
+	if (!e && r->kind == WIRE_RUN_EXEC)
+		e = heat_ghost(a, n->argv);
+	else if (!e)
+		e = heat_runner(r, &a->port);
+	take_file(&a->job.files, n);
+	if (!e && r->kind != WIRE_RUN_EXEC)
+		e = heat_ghost(a, true_argv);
+	return e;
+}
+
+int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 {
 	int heated = 0;
 
 	for (int i = 0; i < WIRE_RUN_MAX; i++) {
-		struct runner *r = &runners[i];
+		struct runner *r = &a->runners[i];
 		int e = 0;
 
 		if (!(mask & 1u << i) || !r->pid)
 			continue;
 		for (uint32_t n = 0; !e && n < rounds; n++)
-			e = heat_round(r, files, port);
+			e = heat_round(a, r);
 		if (e == -ESHUTDOWN)
 			return e;
 		if (e)

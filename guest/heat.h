@@ -7,19 +7,15 @@
 #ifndef GUEST_HEAT_H
 #define GUEST_HEAT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "files.h"
-#include "port.h"
-#include "runner.h"
+#include "agent.h"
 
 /*
  * Heats the runners in mask, rounds times each. Blocks meanwhile; the host
- * waits for the answer. Return: the mask of those that answered, or -ESHUTDOWN
- * when the host has gone. A runner that does not answer is killed.
+ * waits for the answer. Return: the mask of those that answered, or
+ * -ESHUTDOWN when the host has gone. A runner that does not answer is killed.
  */
-int heat_runners(struct runner *runners, struct files *files,
-		 struct port *port, uint32_t mask, uint32_t rounds);
+int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds);
 
 #endif

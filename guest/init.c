@@ -73,7 +73,8 @@ static int start_runners(struct agent *a, struct err *err)
 	int r = 0;
 
 	for (int i = 0; !r && i < WIRE_RUN_MAX; i++)
-		r = runner_start(&a->runners[i], (enum wire_runner)i, err);
+		r = runner_start(&a->runners[i], (enum wire_runner)i,
+				 runner_name((enum wire_runner)i), err);
 	return r;
 }
 
@@ -104,6 +105,7 @@ static int start(struct agent *a, struct err *err)
 		r = cgroup_setup(err);
 	if (!r)
 		r = job_open(&a->job, err);
+	a->current = &a->job;
 	if (!r)
 		r = start_runners(a, err);
 	return r ? r : agent_ready(a, err);

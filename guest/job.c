@@ -21,6 +21,18 @@ int job_open(struct job *job, struct err *err)
 	return files_open(&job->files, err);
 }
 
+void job_close(struct job *job)
+{
+	for (int i = 0; i < STREAM_MAX; i++)
+		fd_close(&job->stream[i].fd);
+	fd_close(&job->input.fd);
+	free(job->input.bytes);
+	fd_close(&job->files.home);
+	fd_close(&job->files.fd);
+	free(job->files.list);
+	wire_job_done(&job->spec);
+}
+
 /* The guest could not run it: the host gets the sentence, the job is over. */
 static int give_up(struct job *job, struct port *port, int r, struct err *err)
 {
@@ -28,7 +40,7 @@ static int give_up(struct job *job, struct port *port, int r, struct err *err)
 		return r;
 	if (job->runner && job->runner->pid)
 		cgroup_kill(&job->runner->cgroup, SIGKILL);
-	port_send_text(port, WIRE_FAILED, err->text);
+	port_send_text(port, WIRE_FAILED, err ? err->text : "");
 	job->phase = JOB_DONE;
 	return 0;
 }
@@ -125,7 +137,7 @@ int job_run(struct job *job, struct port *port, const struct frame *frame,
 	}
 	if (r)
 		return give_up(job, port, r, err);
-	runner_release(runner);
+	fd_close(&runner->control);
 	job->phase = JOB_RUNNING;
 	port_send(port, WIRE_STARTED, 0, NULL, 0);
 	return 0;
@@ -179,7 +191,7 @@ void job_reaped(struct job *job, int status)
 		return;
 	if (job->phase == JOB_LOADING) /* killed before RUN */
 		job->started = job->ended;
-	runner_release(job->runner);
+	fd_close(&job->runner->control);
 	job->phase = JOB_ENDING;
 	if (!cgroup_is_empty(&job->runner->cgroup))
 		cgroup_kill(&job->runner->cgroup, SIGKILL);

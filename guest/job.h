@@ -37,6 +37,7 @@ struct job {
 
 /* Once, at start-up: what can be ready before there is a job. */
 int job_open(struct job *job, struct err *err);
+void job_close(struct job *job);
 /* Each: 0; -EPROTO, the host broke the rules; else FAILED has been sent. */
 int job_begin(struct job *job, struct port *port, struct runner *runners,
 	      const struct frame *frame, struct err *err);

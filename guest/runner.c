@@ -78,24 +78,26 @@ static pid_t start_process(struct runner *r, int *ret_control,
 	return pid;
 }
 
-int runner_start(struct runner *r, enum wire_runner kind, struct err *err)
+int runner_start(struct runner *r, enum wire_runner kind, const char *group,
+		 struct err *err)
 {
 	int e;
 
-	memset(r, 0, sizeof(*r));
-	r->kind = kind;
-	e = cgroup_open(&r->cgroup, names[kind], err);
+	*r = (struct runner){.kind = kind, .control = -1};
+	for (int i = 0; i < PIPE_MAX; i++)
+		r->pipe[i] = r->theirs[i] = -1;
+	e = cgroup_open(&r->cgroup, group, err);
 	if (!e)
 		e = make_pipes(r, err);
 	if (e)
 		return e;
 	r->pid = start_process(r, &r->control, err);
-	return r->pid < 0 ? r->pid : 0;
-}
-
-pid_t runner_spare(struct runner *r, int *ret_control, struct err *err)
-{
-	return start_process(r, ret_control, err);
+	if (r->pid < 0)
+		return r->pid;
+	/* From here on the pipes end when the program's last process has. */
+	for (int i = 0; i < PIPE_MAX; i++)
+		fd_close(&r->theirs[i]);
+	return 0;
 }
 
 int runner_wait(int control, int timeout_ms)
@@ -161,9 +163,12 @@ int runner_send(int control, const char *verb, const struct wire_job *job)
 	return r;
 }
 
-void runner_release(struct runner *r)
+void runner_close(struct runner *r)
 {
 	fd_close(&r->control);
-	for (int i = 0; i < PIPE_MAX; i++)
+	for (int i = 0; i < PIPE_MAX; i++) {
+		fd_close(&r->pipe[i]);
 		fd_close(&r->theirs[i]);
+	}
+	cgroup_close(&r->cgroup);
 }

@@ -32,24 +32,21 @@ enum runner_pipe { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_RESULT, PIPE_MAX };
 struct runner {
 	enum wire_runner kind;
 	pid_t pid;             /* 0: it has ended, or never began */
-	int status;            /* of waitpid, once pid is 0 */
 	int control;           /* owned */
 	int pipe[PIPE_MAX];    /* owned; init's ends, nonblocking */
-	int theirs[PIPE_MAX];  /* owned; EXEC keeps them for its spares */
+	int theirs[PIPE_MAX];  /* owned until the process has them */
 	struct cgroup cgroup;
 };
 
-/* Starts the process. It has its pipes and its group, but is not ready. */
-int runner_start(struct runner *r, enum wire_runner kind, struct err *err);
-/* For heating: one more process of the same kind on the same pipes, which
- * ends after its message. *ret_control is owned by the caller. */
-pid_t runner_spare(struct runner *r, int *ret_control, struct err *err);
+/* Starts the process. It has its pipes and its group, job-GROUP, but is not
+ * ready: runner_wait(). */
+int runner_start(struct runner *r, enum wire_runner kind, const char *group,
+		 struct err *err);
+void runner_close(struct runner *r);
 /* Waits for one byte, timeout_ms at most. */
 int runner_wait(int control, int timeout_ms);
 /* Sends the message that makes it the program ("run") or warms it ("heat"). */
 int runner_send(int control, const char *verb, const struct wire_job *job);
-/* Gives up this side of everything that only a start needs. */
-void runner_release(struct runner *r);
 const char *runner_name(enum wire_runner kind);
 
 #endif

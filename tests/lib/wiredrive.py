@@ -109,7 +109,7 @@ class Machine:
         with open("/proc/cpuinfo") as info:
             mhz = next(line.split(":")[1] for line in info
                        if line.startswith("cpu MHz"))
-        append = ("quiet loglevel=0 reboot=t panic=-1 mitigations=off "
+        append = ("quiet loglevel=0 reboot=t panic=-1 mitigations=off tsc=reliable "
                   f"cpuidle.off=1 tsc_early_khz={int(float(mhz) * 1000)} "
                   + self.extra)
         serial = "on" if self.debug else "off"
@@ -356,9 +356,13 @@ class Machine:
                 return
 
     def cpu_seconds(self):
-        with open(f"/proc/{self.process.pid}/stat") as stat:
-            fields = stat.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """What QEMU has used of the host's processors."""
+        total = 0
+        tasks = f"/proc/{self.process.pid}/task"
+        for task in os.listdir(tasks):
+            with open(f"{tasks}/{task}/schedstat") as stat:
+                total += int(stat.read().split()[0])
+        return total / 1e9
 
     def close(self):
         for sock in (self.wire, self.qmp):

@@ -13,11 +13,16 @@ is run from here, by call.py.
 
 
 def _wait():
+    import gc
     import os
     import posix
     import sys
 
     control, result = 3, 4
+    program = "/home/user/code.py"
+    started = dict(sys.modules)
+    for name in ("sys", "builtins", "__main__", __name__):
+        started.pop(name, None)
     here = __file__.rpartition("/")[0]
 
     def read(length):
@@ -48,12 +53,21 @@ def _wait():
         posix.close(control)
         return argv[0]
 
-    def report(writer=result, pid=posix.getpid()):
-        """At the very end: tells what ended the program, if something did."""
+    def end(pid=posix.getpid()):
+        """The last of the program's exit functions.
+
+        Tells what ended the program, if something did. Then it takes the
+        modules that were there before the program out of the interpreter's
+        sight: to take them apart one by one is most of the work of an end,
+        and no program can see it done.
+        """
         if hasattr(sys, "last_value") and posix.getpid() == pid:
             sys.path.insert(0, here)
             import call
-            call.report(writer, sys.last_value)
+            call.report(result, sys.last_value)
+        for name, module in started.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
 
     def heat():
         """A child goes the program's whole way, to its end."""
@@ -66,6 +80,15 @@ def _wait():
     posix.set_inheritable(control, False)
     posix.set_inheritable(result, False)
     forget()
+    # What is there now is not garbage: no collection needs to look at it.
+    # The ring keeps it alive beyond the interpreter's end.
+    ring = [started]
+    ring.append(ring)
+    del ring
+    gc.collect()
+    gc.freeze()
+    # Where the interpreter would look whether the program is an archive.
+    sys.path_importer_cache[program] = None
     posix.write(control, b"R")
     while True:
         texts = read(int.from_bytes(read(4), "little")).split(b"\0")
@@ -73,8 +96,8 @@ def _wait():
             break
     path = become(texts)
     import atexit
-    atexit.register(report)
-    if texts[1] == b"call" or path != "/home/user/code.py":
+    atexit.register(end)
+    if texts[1] == b"call" or path != program:
         sys.path.insert(0, here)
         import call
         sys.path.remove(here)

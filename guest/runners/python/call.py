@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the Python runner needs only sometimes.
+
+run() is for a program that the interpreter cannot be left to run by itself: a
+function is to be called, or its file is not the one that the interpreter was
+started with. report() tells the host which exception ended the program.
+"""
+import sys
+
+RESULT = 4
+
+
+def _send(result, value):
+    """Writes value as JSON; ValueError or TypeError if JSON cannot hold it."""
+    import json
+    import os
+
+    data = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    data = data.encode("utf-8", "backslashreplace")
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(result, view):]
+    except OSError:
+        pass  # the program closed it; its loss
+
+
+def report(result, error):
+    import traceback
+
+    trace = getattr(sys, "last_traceback", None) or error.__traceback__
+    try:
+        value = str(error)
+    except Exception:
+        value = "<unprintable>"
+    text = "".join(traceback.format_exception(type(error), error, trace))
+    _send(result, {"error": {"name": type(error).__name__, "value": value,
+                             "traceback": text}})
+
+
+def _load(path):
+    """Runs the program at path as __main__, as the interpreter would."""
+    from importlib.machinery import SourceFileLoader
+    import io
+
+    main = sys.modules["__main__"]
+    main.__file__ = path
+    main.__loader__ = SourceFileLoader("__main__", path)
+    main.__cached__ = None
+    sys.path.insert(0, path.rpartition("/")[0] or "/")
+    with io.open_code(path) as file:
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    exec(code, main.__dict__)
+    return main
+
+
+def _call(main, name, result):
+    import json
+    import os
+
+    arguments = {}
+    path = os.path.join(os.path.dirname(main.__file__), "input.json")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            arguments = json.load(file)
+    function = getattr(main, name, None)
+    if not callable(function):
+        raise NameError(f"the program has no function {name!r}")
+    if isinstance(arguments, dict):
+        value = function(**arguments)
+    else:
+        value = function(arguments)
+    if hasattr(value, "__await__"):
+        import asyncio
+
+        async def wait():
+            return await value
+        value = asyncio.run(wait())
+    try:
+        _send(result, {"value": value})
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"what {name}() returned cannot be JSON: "
+                        f"{error}") from None
+
+
+def _own_frames(trace):
+    """The traceback from the program's first frame on."""
+    while trace and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return trace
+
+
+def _exit_code(error):
+    """SystemExit as the interpreter understands it."""
+    code = error.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xff
+    sys.stdout.flush()
+    print(code, file=sys.stderr)
+    return 1
+
+
+def run(path, name, result):
+    """Runs path, then calls name unless that is empty. Never returns."""
+    import atexit
+    import os
+    import signal
+    import threading
+
+    code = 0
+    try:
+        main = _load(path)
+        if name:
+            _call(main, name, result)
+    except SystemExit as error:
+        code = _exit_code(error)
+    except BaseException as error:
+        code = -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+        error.__traceback__ = _own_frames(error.__traceback__)
+        sys.last_type, sys.last_value = type(error), error
+        sys.last_traceback = error.__traceback__
+        sys.excepthook(type(error), error, error.__traceback__)
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.modules["__main__"].__dict__.clear()
+    for stream in sys.stdout, sys.stderr:
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            code = code or 120
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "settle.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+
+#define PAGE 4096u
+#define BATCH 64u
+#define PAGEMAP_PRESENT (1ull << 63)
+
+/* One byte of each of count pages: out and in again. */
+static void rewrite(pid_t pid, const uint64_t *pages, size_t count)
+{
+	struct iovec remote[BATCH], local;
+	char bytes[BATCH];
+
+	for (size_t i = 0; i < count; i++)
+		remote[i] = (struct iovec){(void *)(uintptr_t)pages[i], 1};
+	local = (struct iovec){bytes, count};
+	if (process_vm_readv(pid, &local, 1, remote, count, 0) ==
+	    (ssize_t)count)
+		process_vm_writev(pid, &local, 1, remote, count, 0);
+}
+
+static void settle_range(pid_t pid, int pagemap, uint64_t from, uint64_t to)
+{
+	uint64_t entries[BATCH], pages[BATCH];
+
+	while (from < to) {
+		size_t want = MIN((to - from) / PAGE, (uint64_t)BATCH);
+		ssize_t n = pread(pagemap, entries, want * 8,
+				  (off_t)(from / PAGE * 8));
+		size_t count = 0;
+
+		if (n < (ssize_t)(want * 8))
+			return;
+		for (size_t i = 0; i < want; i++)
+			if (entries[i] & PAGEMAP_PRESENT)
+				pages[count++] = from + i * PAGE;
+		if (count)
+			rewrite(pid, pages, count);
+		from += want * PAGE;
+	}
+}
+
+void settle_memory(pid_t pid)
+{
+	char path[64], line[512];
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
+	auto_close int pagemap = open(path, O_RDONLY | O_CLOEXEC);
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	auto_fclose FILE *maps = fopen(path, "re");
+
+	if (pagemap < 0 || !maps)
+		return;
+	while (fgets(line, sizeof(line), maps)) {
+		uint64_t from, to;
+		char mode[5];
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to,
+			   mode) == 3 &&
+		    mode[0] == 'r' && mode[1] == 'w' && mode[3] == 'p')
+			settle_range(pid, pagemap, from, to);
+	}
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process that has forked finds its own memory write-protected: its next
+ * write to each page is a fault, and a fault is dear under emulation. When the
+ * child has gone, the protection has no purpose any more.
+ */
+#ifndef GUEST_SETTLE_H
+#define GUEST_SETTLE_H
+
+#include <sys/types.h>
+
+/* Makes the private pages of pid writable again, by writing to each what it
+ * holds. The process must be asleep. A page that cannot be written stays as
+ * it is: this saves time and changes nothing. */
+void settle_memory(pid_t pid);
+
+#endif
