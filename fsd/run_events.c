@@ -172,7 +172,10 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 		 why == VM_FAILED_LOST ? "the program's outcome is unknown"
 				       : "the program never ran",
 		 sentence);
-	run_finish(run, run->timed_out ? STATUS_TIMEOUT : STATUS_FAILED,
+	/* Who asked for the end gets it, also from a machine that is silent. */
+	run_finish(run, run->cancelled	 ? STATUS_CANCELLED
+			: run->timed_out ? STATUS_TIMEOUT
+					 : STATUS_FAILED,
 		   message);
 }
 
