@@ -1,0 +1,618 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a shell cannot express: errno numbers, offsets, poll, mmap.
+
+check.py NAME ARGUMENT... — the status is 0 if the check holds; otherwise a
+sentence on standard error says what was found.
+"""
+import ctypes
+import errno
+import os
+import select
+import signal
+import sys
+import time
+
+CHECKS = {}
+
+
+def check(fn):
+    CHECKS[fn.__name__.replace("_", "-")] = fn
+    return fn
+
+
+def die(text):
+    sys.stderr.write("check: %s\n" % text)
+    sys.exit(1)
+
+
+def expect(what, found, wanted):
+    if found != wanted:
+        die("%s is %r; it must be %r" % (what, found, wanted))
+
+
+def fails(number, fn, *args, **kw):
+    """fn must raise this errno."""
+    try:
+        got = fn(*args, **kw)
+    except OSError as e:
+        if e.errno != number:
+            die("%s%r gave %s; it must be %s" % (
+                getattr(fn, "__name__", fn), args,
+                errno.errorcode.get(e.errno, e.errno),
+                errno.errorcode[number]))
+        return
+    die("%s%r gave %r; it must fail with %s" % (
+        getattr(fn, "__name__", fn), args, got, errno.errorcode[number]))
+
+
+def put(path, data, flags=os.O_WRONLY | os.O_CREAT | os.O_TRUNC):
+    fd = os.open(path, flags, 0o644)
+    try:
+        os.write(fd, data)
+    finally:
+        os.close(fd)
+
+
+def get(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+# --- the daemon ---------------------------------------------------------------
+
+def is_mounted(mnt):
+    with open("/proc/self/mountinfo") as f:
+        return any(line.split()[4] == mnt for line in f)
+
+
+@check
+def await_mount(mnt, pid, seconds):
+    """The kernel tells pollers of mountinfo when a mount appears."""
+    end = time.monotonic() + float(seconds)
+    info = open("/proc/self/mountinfo")
+    try:
+        pidfd = os.pidfd_open(int(pid))
+    except ProcessLookupError:
+        die("the daemon has ended already")
+    poll = select.poll()
+    poll.register(info, select.POLLPRI)
+    poll.register(pidfd, select.POLLIN)
+    info.read()
+    while not is_mounted(mnt):
+        left = end - time.monotonic()
+        if left <= 0:
+            die("%s was not mounted in time" % mnt)
+        for fd, _ in poll.poll(left * 1000):
+            if fd == pidfd:
+                die("the daemon ended before it mounted")
+        info.seek(0)
+        info.read()
+    os.stat(mnt)
+
+
+@check
+def await_exit(pid, seconds):
+    try:
+        pidfd = os.pidfd_open(int(pid))
+    except ProcessLookupError:
+        return
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    if not poll.poll(float(seconds) * 1000):
+        die("process %s is still there" % pid)
+
+
+def holds(pid, prefix):
+    """What a process has of a directory: an open file, a mapping, its cwd."""
+    base = "/proc/%s/" % pid
+    for name in ("cwd", "root"):
+        try:
+            if os.readlink(base + name).startswith(prefix):
+                return name
+        except OSError:
+            pass
+    try:
+        for fd in os.listdir(base + "fd"):
+            try:
+                target = os.readlink(base + "fd/" + fd)
+            except OSError:
+                continue
+            if target.startswith(prefix):
+                return target
+        with open(base + "maps", errors="replace") as f:
+            for line in f:
+                if prefix in line:
+                    return line.strip()
+    except OSError:
+        pass
+    return None
+
+
+@check
+def no_leftover(session, state):
+    """A daemon's session is empty and nothing has its state open."""
+    prefix = os.path.realpath(state) + "/"
+    for pid in os.listdir("/proc"):
+        if not pid.isdigit() or int(pid) == os.getpid():
+            continue
+        try:
+            with open("/proc/%s/stat" % pid) as f:
+                fields = f.read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if fields[0] in "ZX":
+            continue
+        if fields[3] == session:
+            die("process %s of the daemon's session remains" % pid)
+        held = holds(pid, prefix)
+        if held:
+            die("process %s still has %s" % (pid, held))
+
+
+# --- names --------------------------------------------------------------------
+
+@check
+def job_names(mnt):
+    mnt = os.fsencode(mnt)
+    for bad in (b"a\nb", b"a\tb", b"\x01", b"a\x7f", b"\xc2\x80", b"\xff",
+                b"a\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf"):
+        fails(errno.EILSEQ, os.mkdir, mnt + b"/" + bad)
+    fails(errno.ENAMETOOLONG, os.mkdir, mnt + b"/" + b"n" * 256)
+    os.mkdir(mnt + b"/a")
+    for bad in (b"a\nb", b"\xff", b"\x1b[31m"):
+        fails(errno.EILSEQ, os.rename, mnt + b"/a", mnt + b"/" + bad)
+        fails(errno.EILSEQ, os.open, mnt + b"/a/" + bad,
+              os.O_WRONLY | os.O_CREAT)
+        fails(errno.EILSEQ, os.mkdir, mnt + b"/a/" + bad)
+    put(mnt + b"/a/" + b"n" * 255, b"x")
+    fails(errno.ENAMETOOLONG, os.open, mnt + b"/a/" + b"n" * 256,
+          os.O_WRONLY | os.O_CREAT)
+
+
+@check
+def virtual_files(job):
+    """Of a job that is done."""
+    for name in ("state", "error", "log", "stdout", "stderr", "result.json",
+                 "exit_code", "wait", "stdout.follow"):
+        path = job + "/" + name
+        fails(errno.EPERM, os.open, path, os.O_WRONLY)
+        fails(errno.EPERM, os.open, path, os.O_RDWR)
+        fails(errno.EPERM, os.open, path, os.O_WRONLY | os.O_TRUNC)
+        fails(errno.EPERM, os.rename, path, job + "/mine")
+        fails(errno.EPERM, os.rename, path, job + "/../other")
+        fails(errno.EPERM, os.link, path, job + "/mine")
+        put(job + "/x", b"x")
+        fails(errno.EPERM, os.rename, job + "/x", path)
+        os.unlink(job + "/x")
+    fails(errno.EPERM, os.rename, job + "/output", job + "/mine")
+    fails(errno.EPERM, os.open, job + "/output/new", os.O_WRONLY | os.O_CREAT)
+    fails(errno.EPERM, os.mkdir, job + "/output/new")
+    for name in ("stdout", "result.json", "exit_code"):
+        before = get(job + "/" + name)
+        try:
+            os.truncate(job + "/" + name, 0)
+        except OSError as e:
+            expect("truncate's errno", e.errno, errno.EPERM)
+        expect(name, get(job + "/" + name), before)
+
+
+# --- writing ------------------------------------------------------------------
+
+def wait_end(job):
+    return get(job + "/wait")
+
+
+@check
+def write_orders(mnt):
+    """pwrite backwards, append, truncate up and down, rename over."""
+    job = mnt + "/orders"
+    os.mkdir(job)
+    text = b"out one\nout two\nout three\n"
+    fd = os.open(job + "/code.sh", os.O_WRONLY | os.O_CREAT, 0o644)
+    for at in range(len(text) - 1, -1, -1):
+        expect("pwrite", os.pwrite(fd, text[at:at + 1], at), 1)
+    os.close(fd)
+    expect("bytes written backwards", get(job + "/code.sh"), text)
+
+    a = os.open(job + "/data", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    b = os.open(job + "/data", os.O_WRONLY | os.O_APPEND)
+    for i in range(50):
+        os.write(a if i % 2 else b, b"%02d\n" % i)
+    os.close(a)
+    os.close(b)
+    expect("two appenders", get(job + "/data"),
+           b"".join(b"%02d\n" % i for i in range(50)))
+
+    os.truncate(job + "/data", 6)
+    expect("truncated", get(job + "/data"), b"00\n01\n")
+    os.truncate(job + "/data", 9)
+    expect("extended", get(job + "/data"), b"00\n01\n\0\0\0")
+    fd = os.open(job + "/data", os.O_RDWR)
+    os.ftruncate(fd, 3)
+    expect("st_size", os.fstat(fd).st_size, 3)
+    os.pwrite(fd, b"end", 1 << 20)
+    expect("st_size with a hole", os.fstat(fd).st_size, (1 << 20) + 3)
+    expect("read and write on one file", os.pread(fd, 9, (1 << 20) - 3),
+           b"\0\0\0end")
+    os.lseek(fd, 0, os.SEEK_END)
+    os.write(fd, b"!")
+    os.close(fd)
+    os.truncate(job + "/data", 3)
+
+    put(job + "/tmp", b"old")
+    put(job + "/tmp2", b"new")
+    os.rename(job + "/tmp2", job + "/tmp")
+    expect("renamed over", get(job + "/tmp"), b"new")
+    fd = os.open(job + "/tmp", os.O_RDONLY)
+    os.unlink(job + "/tmp")
+    expect("an unlinked open file", os.read(fd, 9), b"new")
+    os.close(fd)
+
+    fd = os.open(job + "/excl", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    os.close(fd)
+    fails(errno.EEXIST, os.open, job + "/excl",
+          os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    expect("mode", os.stat(job + "/excl").st_mode & 0o777, 0o600)
+    os.chmod(job + "/excl", 0o755)
+    expect("mode", os.stat(job + "/excl").st_mode & 0o777, 0o755)
+    os.utime(job + "/excl", ns=(10**18, 15 * 10**17))
+    expect("mtime", os.stat(job + "/excl").st_mtime_ns, 15 * 10**17)
+    os.chown(job + "/excl", os.getuid(), os.getgid())
+    fails(errno.EPERM, os.chown, job + "/excl", 12345, -1)
+    fails(errno.EISDIR, os.open, job, os.O_WRONLY)
+    fails(errno.ENOTDIR, os.mkdir, job + "/excl/d")
+    fails(errno.ENOENT, os.open, job + "/no/such",
+          os.O_WRONLY | os.O_CREAT)
+    fd = os.open(job, os.O_RDONLY | os.O_DIRECTORY)
+    os.fsync(fd)
+    os.close(fd)
+
+    fd = os.open(job + "/config.json", os.O_WRONLY | os.O_CREAT, 0o644)
+    os.write(fd, b"{}")
+    os.fsync(fd)
+    os.close(fd)
+    expect("wait", wait_end(job), b"0\n")
+    expect("stdout", get(job + "/stdout"), b"one\ntwo\nthree\n")
+
+
+@check
+def close_error(mnt, text, number):
+    """The closing call fails, and dup2's and fsync's closes too."""
+    number = getattr(errno, number)
+    os.mkdir(mnt)
+    fd = os.open(mnt + "/config.json", os.O_WRONLY | os.O_CREAT, 0o644)
+    os.write(fd, os.fsencode(text))
+    fails(number, os.close, fd)
+
+
+# --- the end ------------------------------------------------------------------
+
+@check
+def exit_code_last(mnt, count):
+    """Whenever exit_code is there, everything else is and does not change."""
+    import json
+    for i in range(int(count)):
+        job = "%s/last%d" % (mnt, i)
+        os.mkdir(job)
+        put(job + "/code.sh", b"out %d\nwrite f %d\nexit %d\n" %
+            (i, i, i % 256))
+        put(job + "/config.json", b"{}")
+        while True:
+            try:
+                code = get(job + "/exit_code")
+                break
+            except FileNotFoundError:
+                if os.path.exists(job + "/result.json"):
+                    json.loads(get(job + "/result.json") or b"half")
+        expect("exit_code", code, b"%d\n" % (i % 256))
+        expect("stdout", get(job + "/stdout"), b"%d\n" % i)
+        expect("output", get(job + "/output/f"), b"%d\n" % i)
+        expect("state", get(job + "/state"), b"done\n")
+        expect("result.json", json.loads(get(job + "/result.json"))
+               ["exit_code"], i % 256)
+
+
+# --- reading ------------------------------------------------------------------
+
+def start(mnt, name, program, config=b"{}"):
+    job = "%s/%s" % (mnt, name)
+    os.mkdir(job)
+    put(job + "/code.sh", program)
+    put(job + "/config.json", config)
+    return job
+
+
+def kill_job(job):
+    put(job + "/ctl", b"kill\n", os.O_WRONLY)
+    wait_end(job)
+
+
+def opened(path, flags=os.O_RDONLY):
+    return os.open(path, flags | os.O_CLOEXEC)
+
+
+@check
+def stream_reads(path, size):
+    import mmap
+    size = int(size)
+    whole = get(path)
+    expect("length", len(whole), size)
+    fd = opened(path)
+    for at in (0, 1, 4095, 4096, 65535, 131071, size - 1, size, size + 1,
+               10**12):
+        expect("pread at %d" % at, os.pread(fd, 5000, at),
+               whole[at:at + 5000])
+    expect("lseek to the end", os.lseek(fd, 0, os.SEEK_END), size)
+    expect("read at the end", os.read(fd, 1), b"")
+    os.lseek(fd, -7, os.SEEK_END)
+    expect("the last bytes", os.read(fd, 100), whole[-7:])
+    with mmap.mmap(fd, size, prot=mmap.PROT_READ) as m:
+        expect("mapped", m[:], whole)
+    os.close(fd)
+
+
+def blocked(pid, mnt):
+    """The process waits in a read of the file system mnt."""
+    with open("/proc/%s/syscall" % pid) as f:
+        words = f.read().split()
+    if len(words) < 3 or words[0] != "0":
+        return False
+    try:
+        return os.readlink("/proc/%s/fd/%d" % (pid, int(words[1], 16))
+                           ).startswith(mnt + "/")
+    except OSError:
+        return False
+
+
+def children(pid):
+    with open("/proc/%s/task/%s/children" % (pid, pid)) as f:
+        return f.read().split()
+
+
+@check
+def blocked_reader(pid, mnt):
+    """Waits until a process below pid is blocked in a read of mnt. There is
+    no event for that: it yields the processor between two looks."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        todo = [pid]
+        while todo:
+            one = todo.pop()
+            try:
+                if blocked(one, mnt):
+                    return
+                todo += children(one)
+            except OSError:
+                pass
+        os.sched_yield()
+    die("process %s does not block" % pid)
+
+
+@check
+def removed_readers(mnt):
+    import shutil
+    import threading
+    job = start(mnt, "gone", b"out up\nsleep 600000\n")
+    fd = opened(job + "/stdout.follow")
+    expect("the first line", os.read(fd, 100), b"up\n")
+    ends = []
+
+    def reader(name):
+        try:
+            data = get(job + "/" + name)
+        except OSError as e:
+            data = e.errno
+        ends.append((name, data))
+
+    threads = [threading.Thread(target=reader, args=(n,), daemon=True)
+               for n in ("wait", "stdout.follow", "stderr.follow") * 5]
+    for t in threads:
+        t.start()
+    shutil.rmtree(job)
+    for t in threads:
+        t.join(20)
+        if t.is_alive():
+            die("a reader is still blocked on a removed job")
+    os.close(fd)
+    for name, data in ends:
+        if name == "wait" and data not in (errno.ENOENT, errno.ESTALE,
+                                           b"137\n"):
+            die("wait gave %r" % (data,))
+
+
+@check
+def interrupt(mnt):
+    job = start(mnt, "intr", b"out up\nsleep 600000\n")
+    fd = opened(job + "/stdout.follow")
+    os.read(fd, 100)
+    os.close(fd)
+
+    def on_alarm(number, frame):
+        raise InterruptedError(errno.EINTR, "interrupted")
+
+    signal.signal(signal.SIGALRM, on_alarm)
+    for name in ("wait", "stderr.follow", "stdout.follow"):
+        fd = opened(job + "/" + name)
+        if name == "stdout.follow":
+            os.read(fd, 100)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        fails(errno.EINTR, os.read, fd, 100)
+        os.close(fd)
+    # The killed reader's process ends, and the job is none the worse.
+    pid = os.fork()
+    if pid == 0:
+        os.read(opened(job + "/wait"), 10)
+        os._exit(1)
+    blocked_reader(str(pid), mnt)
+    os.kill(pid, signal.SIGKILL)
+    expect("the killed reader", os.waitpid(pid, 0)[1], signal.SIGKILL)
+    expect("state", get(job + "/state"), b"running\n")
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(60)
+    kill_job(job)
+
+
+@check
+def nonblock(mnt):
+    job = start(mnt, "nonblock", b"out up\nsleep 600000\n")
+    fd = opened(job + "/stdout.follow")
+    expect("the first line", os.read(fd, 100), b"up\n")
+    os.set_blocking(fd, False)
+    fails(errno.EAGAIN, os.read, fd, 100)
+    w = opened(job + "/wait", os.O_NONBLOCK)
+    fails(errno.EAGAIN, os.read, w, 100)
+    e = opened(job + "/stderr.follow", os.O_NONBLOCK)
+    fails(errno.EAGAIN, os.read, e, 100)
+    kill_job(job)
+    expect("follow at the end", os.read(fd, 100), b"")
+    expect("wait at the end", os.read(w, 100), b"137\n")
+    expect("wait after its line", os.read(w, 100), b"")
+    expect("stderr at the end", os.read(e, 100), b"")
+
+
+def ready(fd, ms, events=select.POLLIN):
+    p = select.poll()
+    p.register(fd, events)
+    return dict(p.poll(ms)).get(fd, 0)
+
+
+@check
+def poll_files(mnt):
+    job = start(mnt, "poll", b"out one\nsleep 300\nout two\nsleep 600000\n")
+    out = opened(job + "/stdout.follow", os.O_NONBLOCK)
+    wait = opened(job + "/wait", os.O_NONBLOCK)
+    if not ready(out, 20000) & select.POLLIN:
+        die("poll on stdout.follow does not see the first line")
+    expect("the first line", os.read(out, 100), b"one\n")
+    if ready(out, 0) & select.POLLIN:
+        die("poll on stdout.follow is ready although all was read")
+    expect("poll on wait", ready(wait, 0), 0)
+    ep = select.epoll()
+    ep.register(out, select.EPOLLIN)
+    ep.register(wait, select.EPOLLIN)
+    got = dict(ep.poll(20))
+    if not got.get(out, 0) & select.EPOLLIN:
+        die("epoll on stdout.follow does not see the second line: %r" % got)
+    expect("the second line", os.read(out, 100), b"two\n")
+    expect("select", select.select([out, wait], [], [], 0)[0], [])
+    state = opened(job + "/state")
+    expect("state", os.read(state, 100), b"running\n")
+    p = select.poll()
+    p.register(state, select.POLLPRI | select.POLLERR)
+    put(job + "/ctl", b"kill\n", os.O_WRONLY)
+    got = dict(ep.poll(20))
+    if not got:
+        die("epoll does not see the end")
+    r = select.select([wait], [], [], 20)[0]
+    expect("select on wait", r, [wait])
+    expect("wait", os.read(wait, 100), b"137\n")
+    if not ready(out, 20000):
+        die("poll on stdout.follow does not see the end")
+    expect("stdout.follow's end", os.read(out, 100), b"")
+    if not p.poll(20000):
+        die("poll on state does not see the change")
+    expect("state", os.pread(state, 100, 0), b"done\n")
+
+
+@check
+def follow_offsets(mnt):
+    job = start(mnt, "offsets", b"out one\nout two\nout three\n")
+    wait_end(job)
+    fd = opened(job + "/stdout.follow")
+    got = b""
+    while True:
+        part = os.read(fd, 3)
+        if not part:
+            break
+        got += part
+    expect("in steps of 3", got, b"one\ntwo\nthree\n")
+    fd = opened(job + "/wait")
+    expect("wait by bytes", os.read(fd, 1) + os.read(fd, 1) + os.read(fd, 1),
+           b"0\n")
+
+
+@check
+def follow_seek(mnt):
+    job = start(mnt, "seek", b"out one\n")
+    wait_end(job)
+    for name in ("wait", "stdout.follow"):
+        fails(errno.EPERM, os.open, job + "/" + name, os.O_WRONLY)
+        fd = opened(job + "/" + name)
+        fails(errno.ESPIPE, os.lseek, fd, 1, os.SEEK_SET)
+        os.close(fd)
+
+
+@check
+def blocked_readers(mnt, count):
+    """Many parked reads; a stat of the mount stays fast; all are answered."""
+    import threading
+    count = int(count)
+    job = start(mnt, "many", b"out up\nsleep 600000\n")
+    fd = opened(job + "/stdout.follow")
+    os.read(fd, 100)
+    threading.stack_size(65536)
+    ends = []
+    parked = threading.Semaphore(0)
+
+    def reader():
+        one = opened(job + "/wait")
+        parked.release()
+        ends.append(os.read(one, 10))
+        os.close(one)
+
+    threads = [threading.Thread(target=reader, daemon=True)
+               for _ in range(count)]
+    for t in threads:
+        t.start()
+    for _ in threads:
+        if not parked.acquire(timeout=60):
+            die("a reader could not open wait")
+    times = []
+    for _ in range(200):
+        before = time.monotonic()
+        os.stat(job)
+        times.append(time.monotonic() - before)
+    times.sort()
+    if times[100] > 0.02:
+        die("the median stat takes %.1f ms with %d blocked readers" %
+            (times[100] * 1000, count))
+    put(job + "/ctl", b"kill\n", os.O_WRONLY)
+    for t in threads:
+        t.join(60)
+        if t.is_alive():
+            die("a reader was never answered")
+    expect("what they read", set(ends), {b"137\n"})
+    expect("how many", len(ends), count)
+    print("median stat with %d blocked readers: %.0f us" %
+          (count, times[100] * 1e6))
+
+
+@check
+def rename_flags(mnt):
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def renameat2(old, new, flags):
+        if libc.renameat2(-100, os.fsencode(old), -100, os.fsencode(new),
+                          flags):
+            raise OSError(ctypes.get_errno(), "renameat2")
+
+    for name in ("a", "b"):
+        os.mkdir(mnt + "/" + name)
+        put("%s/%s/f" % (mnt, name), name.encode())
+    fails(errno.EEXIST, renameat2, mnt + "/a", mnt + "/b", 1)
+    fails(errno.EINVAL, renameat2, mnt + "/a", mnt + "/b", 2)
+    fails(errno.EEXIST, renameat2, mnt + "/a/f", mnt + "/b/f", 1)
+    fails(errno.EINVAL, renameat2, mnt + "/a/f", mnt + "/b/f", 2)
+    renameat2(mnt + "/a/f", mnt + "/a/g", 1)
+    renameat2(mnt + "/a", mnt + "/c", 1)
+    expect("moved", get(mnt + "/c/g"), b"a")
+
+
+# --- run ----------------------------------------------------------------------
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in CHECKS:
+        die("there is no check %r" % sys.argv[1:2])
+    signal.alarm(120)
+    CHECKS[sys.argv[1]](*sys.argv[2:])

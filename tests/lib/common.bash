@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The vocabulary of the bats files: mounts that a test owns, jobs by name, and
+# what is expected of them. Every wait has a bound and ends by a signal (a read
+# that returns, a process that ends), never by sleeping.
+#
+#   FSD     the program under test (default build/fsd-fake)
+#   STRICT  1: a feature that the machine lacks fails the test, it is no skip
+#   SLOW    all bounds are multiplied by this (sanitizers: 4)
+
+bats_load_library bats-support
+bats_load_library bats-assert
+
+TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+FSD=${FSD:-$TESTS/../build/fsd-fake}
+case $FSD in
+*/asan/*) SLOW=${SLOW:-4} ;;
+esac
+SLOW=${SLOW:-1}
+export TESTS FSD SLOW
+
+# Options of `fsd mount` for every mount of a file.
+MOUNT_OPTIONS=${MOUNT_OPTIONS:-}
+
+check() {
+	timeout -k 5 $((60 * SLOW)) /usr/bin/python3 -I -S \
+		"$TESTS/lib/check.py" "$@"
+}
+
+# bounded SECONDS COMMAND... — the bound is for what goes wrong only.
+bounded() {
+	local seconds=$1
+	shift
+	timeout -k 5 $((seconds * SLOW)) "$@"
+}
+
+need() {
+	[ "${STRICT:-0}" != 1 ] || fail "STRICT: $1"
+	skip "$1"
+}
+
+# --- mounts -----------------------------------------------------------------
+
+# mount_start [OPTION...] — $MNT served by $DAEMON, its words in $LOG. The
+# state directory stays between two starts in one test.
+mount_start() {
+	local dir=${MOUNT_DIR:-$BATS_TEST_TMPDIR}
+
+	MNT=${MNT:-$dir/mnt} STATE=${STATE:-$dir/state} LOG=${LOG:-$dir/log}
+	mkdir -p "$MNT"
+	# A session of its own, so that what it leaves can be found.
+	# shellcheck disable=SC2086
+	setsid "$FSD" mount --state "$STATE" $MOUNT_OPTIONS "$@" "$MNT" \
+		>>"$LOG" 2>&1 </dev/null 3>&- 4>&- &
+	DAEMON=$!
+	export MNT STATE LOG DAEMON
+	check await-mount "$MNT" "$DAEMON" $((${MOUNT_SECONDS:-20} * SLOW)) || {
+		cat "$LOG" >&2
+		return 1
+	}
+}
+
+# mount_public [OPTION] — instead of the test's own mount, one that other users
+# can reach (with --allow-other, unless told otherwise).
+mount_public() {
+	[ -z "${DAEMON:-}" ] || mount_stop || return
+	PUBLIC=$(mktemp -d /tmp/fsd-test.XXXXXX)
+	chmod 755 "$PUBLIC"
+	MNT=$PUBLIC/mnt
+	mkdir "$MNT"
+	# shellcheck disable=SC2086
+	mount_start ${1---allow-other}
+}
+
+# mount_stop [SIGNAL] — ends it and looks for what it left behind.
+mount_stop() {
+	local status=0 pid=$DAEMON
+
+	DAEMON=
+	kill -"${1:-TERM}" "$pid" 2>/dev/null
+	check await-exit "$pid" $((20 * SLOW)) ||
+		{ echo "the daemon does not end" >&2; kill -KILL "$pid"; }
+	wait "$pid" || status=$?
+	[ "$status" = 0 ] || [ "${1:-TERM}" = KILL ] || {
+		echo "the daemon ended with status $status" >&2
+		return 1
+	}
+	mount_gone "$pid"
+}
+
+# mount_gone PID — no mount, no process, no open file of it remains.
+mount_gone() {
+	if mountpoint -q "$MNT" 2>/dev/null ||
+	   grep -qF " $MNT " /proc/self/mounts; then
+		umount -l "$MNT"
+		echo "$MNT is still mounted" >&2
+		return 1
+	fi
+	check no-leftover "$1" "$STATE"
+}
+
+# mount_crash — as mount_stop, for a daemon that is killed; takes the dead
+# mount away.
+mount_crash() {
+	local pid=$DAEMON
+
+	DAEMON=
+	kill -KILL "$pid"
+	check await-exit "$pid" $((20 * SLOW))
+	wait "$pid" || true
+}
+
+# log_clean — nothing in the daemon's log that no test announced with
+# expect_log.
+log_clean() {
+	local bad
+
+	[ -e "$LOG" ] || return 0
+	bad=$(grep -E ' error |ERROR: |runtime error|Assertion|LeakSanitizer' \
+		"$LOG" | grep -vE "${LOG_EXPECTED:-^$}") || return 0
+	echo "unexpected in the daemon's log:" >&2
+	echo "$bad" >&2
+	return 1
+}
+
+# expect_log REGEX — an error line that belongs to the test.
+expect_log() {
+	LOG_EXPECTED=${LOG_EXPECTED:+$LOG_EXPECTED|}$1
+	export LOG_EXPECTED
+}
+
+# mount_done — for teardown: shows the log of a test that failed.
+mount_done() {
+	local failed=0
+
+	if [ -n "${DAEMON:-}" ]; then
+		mount_stop || failed=1
+	elif [ -n "${MNT:-}" ] && grep -qF " $MNT " /proc/self/mounts; then
+		umount -l "$MNT"
+	fi
+	[ -z "${PUBLIC:-}" ] || rm -r "$PUBLIC" || failed=1
+	log_clean || failed=1
+	if [ -z "${BATS_TEST_COMPLETED:-}" ] || [ "$failed" = 1 ]; then
+		echo "--- the daemon's log" >&2
+		tail -n 60 "$LOG" >&2
+	fi
+	return $failed
+}
+
+# --- jobs -------------------------------------------------------------------
+
+# job_put JOB FILE TEXT — one file of a job, with a newline at its end.
+job_put() {
+	printf '%s\n' "$3" >"$MNT/$1/$2"
+}
+
+# job_start JOB PROGRAM [CONFIG [FILE]] — a job that is complete.
+job_start() {
+	mkdir "$MNT/$1" || return
+	job_put "$1" "${4:-code.sh}" "$2" || return
+	job_put "$1" config.json "${3:-{\}}"
+}
+
+# job_wait JOB [SECONDS] — until it has ended; prints exit_code's line.
+job_wait() {
+	bounded "${2:-20}" cat "$MNT/$1/wait"
+}
+
+# job_run JOB PROGRAM [CONFIG [FILE]] — started and ended.
+job_run() {
+	job_start "$@" && job_wait "$1" "${JOB_SECONDS:-20}" >/dev/null
+}
+
+# job_follow JOB TEXT — until its standard output begins with that line.
+job_follow() {
+	local line
+
+	IFS= read -r -t $((20 * SLOW)) line <"$MNT/$1/stdout.follow"
+	assert_equal "$line" "$2"
+}
+
+job_state() {
+	cat "$MNT/$1/state"
+}
+
+# result JOB FILTER — from result.json.
+result() {
+	jq -r "$2" "$MNT/$1/result.json"
+}
+
+state_is() {
+	assert_equal "$(job_state "$1")" "$2"
+}
+
+exit_is() {
+	assert_equal "$(cat "$MNT/$1/exit_code")" "$2"
+	assert_equal "$(result "$1" .exit_code)" "$2"
+}
+
+status_is() {
+	assert_equal "$(result "$1" .status)" "$2"
+}
+
+# The bytes, but for newlines at the end.
+stdout_is() {
+	assert_equal "$(cat "$MNT/$1/stdout")" "$2"
+}
+
+stderr_is() {
+	assert_equal "$(cat "$MNT/$1/stderr")" "$2"
+}
+
+result_is() {
+	assert_equal "$(result "$1" "$2")" "$3"
+}
+
+# ended JOB CODE STATUS — the whole of an end.
+ended() {
+	state_is "$1" done
+	exit_is "$1" "$2"
+	status_is "$1" "$3"
+}
+
+# refused JOB TEXT — refused with a sentence that has this in it.
+refused() {
+	state_is "$1" refused
+	run cat "$MNT/$1/error"
+	assert_output --partial "$2"
+	run cat "$MNT/.fsd/last_error"
+	assert_output --partial "$2"
+}
+
+# fails ERRNO COMMAND... — the tool says the errno's own words.
+fails() {
+	local words
+	case $1 in
+	EPERM) words='Operation not permitted' ;;
+	EACCES) words='Permission denied' ;;
+	EBUSY) words='Device or resource busy' ;;
+	EINVAL) words='Invalid argument' ;;
+	EEXIST) words='File exists' ;;
+	ENOENT) words='No such file or directory' ;;
+	EFBIG) words='File too large' ;;
+	EILSEQ) words='Invalid or incomplete multibyte' ;;
+	ENAMETOOLONG) words='File name too long' ;;
+	ENOTEMPTY) words='Directory not empty' ;;
+	ESRCH) words='No such process' ;;
+	ESHUTDOWN) words='Cannot send after transport endpoint shutdown' ;;
+	*) fail "fails: unknown errno $1" ;;
+	esac
+	shift
+	run env LC_ALL=C "$@"
+	assert_failure
+	assert_output --partial "$words"
+}
+
+# exists/absent JOB NAME
+exists() {
+	[ -e "$MNT/$1/$2" ] || fail "$1/$2 does not exist"
+}
+
+absent() {
+	[ ! -e "$MNT/$1/$2" ] || fail "$1/$2 exists"
+}
+
+# by_hand TEXT... >FILE — through one write(2) of a real process, so that every
+# error is its status.
+writes() {
+	bounded 20 /usr/bin/env LC_ALL=C dd status=none of="$1" conv=notrunc
+}
+
+daemon_fds() {
+	find "/proc/$DAEMON/fd" -mindepth 1 2>/dev/null | wc -l
+}
+
+daemon_rss_kb() {
+	awk '/^VmRSS/ { print $2 }' "/proc/$DAEMON/status"
+}
+
+# stat NAME — a figure from .fsd/stats.
+figure() {
+	awk -v name="$1" '$1 == name { print $2 }' "$MNT/.fsd/stats"
+}
