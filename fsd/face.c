@@ -262,8 +262,8 @@ static void text_stats(struct fsd *d, struct buf *out)
 		  "Templates made", s.templates_made);
 	stat_line(out, "fsd_boots_failed_total", "counter",
 		  "Boots that failed or hung", s.boots_failed);
-	stat_line(out, "fsd_loop_stall_microseconds", "gauge",
-		  "Longest handler since the last reading",
+	stat_line(out, "fsd_loop_stall_max_microseconds", "gauge",
+		  "Longest time that one event has held up the others",
 		  loop_stall_ns(d->loop) / 1000);
 }
 

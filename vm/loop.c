@@ -172,6 +172,12 @@ static void timers_arm(struct loop *l)
 	l->timer_armed_ns = at;
 }
 
+/* A handler that began at start_ns has returned. */
+static void took(struct loop *l, uint64_t start_ns)
+{
+	l->stall_ns = MAX(l->stall_ns, now_ns() - start_ns);
+}
+
 static void timers_fire(struct loop *l)
 {
 	uint64_t now = now_ns();
@@ -181,6 +187,8 @@ static void timers_fire(struct loop *l)
 
 		loop_timer_del(t);
 		t->fn(t);
+		took(l, now);
+		now = now_ns();
 	}
 }
 
@@ -253,8 +261,11 @@ static void deferred_run(struct loop *l)
 	struct loop_call *c;
 
 	while ((c = list_first(&l->deferred, struct loop_call, node))) {
+		uint64_t start = now_ns();
+
 		list_del(&c->node);
 		c->fn(c);
+		took(l, start);
 	}
 }
 
@@ -315,20 +326,16 @@ void loop_quit(struct loop *l)
 
 uint64_t loop_stall_ns(struct loop *l)
 {
-	uint64_t stall = l->stall_ns;
-
-	l->stall_ns = 0;
-	return stall;
+	return l->stall_ns;
 }
 
-/* One event, its time taken: the main thread must never block. */
+/* One event: the main thread must never block. */
 static void dispatch(struct loop *l, struct loop_fd *src, uint32_t events)
 {
-	uint64_t start = now_ns(), spent;
+	uint64_t start = now_ns();
 
 	src->fn(src, events);
-	spent = now_ns() - start;
-	l->stall_ns = MAX(l->stall_ns, spent);
+	took(l, start);
 }
 
 int loop_run(struct loop *l)

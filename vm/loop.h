@@ -67,7 +67,7 @@ void loop_post(struct loop *l, struct loop_call *c);
 uint64_t now_ns(void);
 uint64_t realtime_ns(void);
 
-/* The longest time one handler has taken since the last call, in ns. */
+/* The longest time that one handler has taken so far, in ns. */
 uint64_t loop_stall_ns(struct loop *l);
 
 #define NS_PER_MS 1000000ull

@@ -330,7 +330,7 @@ static void test_stall(void)
 	loop_fd_add(loop, &a.src);
 	loop_run(loop);
 	ok(loop_stall_ns(loop) >= 5 * NS_PER_MS, "a slow handler is noticed");
-	is_int((long long)loop_stall_ns(loop), 0, "and forgotten once told");
+	ok(loop_stall_ns(loop) >= 5 * NS_PER_MS, "and not forgotten");
 	pair_close(&a);
 	end();
 }
