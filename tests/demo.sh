@@ -35,20 +35,22 @@ do_it() {
 	eval "$1"
 }
 
-# health changes: told on the log, so that nothing has to be polled.
+# Shows the log's news while a first job waits for a machine.
 wait_ready() {
-	local line
-	echo "waiting for the first template (a machine boots once; kept in $state)"
-	timeout 600 tail -n +"$1" -F "$state/fsd.log" 2>/dev/null | while read -r line; do
-		case $line in
-		*"machines: "*) echo "  ${line#* info machines: }" ;;
-		*"jobs can run"*) break ;;
-		*"jobs cannot run"*)
-			echo "$line" >&2
-			exit 1
-			;;
-		esac
-	done
+	local follower
+	echo "waiting for the first machine (it boots once; kept in $state)"
+	tail -n +"$1" -F "$state/fsd.log" 2>/dev/null |
+		sed -u -n 's/^.* info machines: /  /p' &
+	follower=$!
+	mkdir "$mnt/first"
+	echo 'echo ready' >"$mnt/first/code.sh"
+	echo '{}' >"$mnt/first/config.json"
+	timeout 900 cat "$mnt/first/wait" >/dev/null
+	cat "$mnt/first/error"
+	rm -r "$mnt/first"
+	# The reader goes, and with it the pipe that tail writes to.
+	kill "$follower"
+	wait "$follower" 2>/dev/null || true
 }
 
 say "mount"
