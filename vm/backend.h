@@ -24,6 +24,7 @@ struct backend_template {
 	enum vm_accel accel;
 	unsigned scale;   /* how much slower than KVM waits are to be: 1, 10 */
 	char id[17];      /* first 16 hex digits of its key */
+	bool made;        /* just now, not found */
 };
 
 /* What the room gives a backend; borrowed until close. */

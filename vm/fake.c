@@ -91,6 +91,7 @@ static void on_template(struct loop_timer *timer)
 		.runners = (1u << WIRE_RUN_MAX) - 1,
 		.accel = VM_ACCEL_TCG,
 		.scale = 1,
+		.made = true,
 		.id = "fa4efa4efa4efa4e",
 	};
 

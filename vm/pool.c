@@ -220,7 +220,9 @@ static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 	struct vm_lease *l = m->lease;
 
 	vm->stats.machines_failed++;
-	if (!l || why == VM_FAILED_START)
+	if (m->paused)
+		log_warn("an idle machine died: %s", sentence);
+	else if (!l || why == VM_FAILED_START)
 		class_bad_machine(m->owner, sentence);
 	if (l)
 		lease_fail(l, why, sentence);

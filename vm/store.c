@@ -15,6 +15,7 @@
 #define NEW_PREFIX ".new-"
 #define OLD_PREFIX ".old-"
 #define META_MAX 2048
+#define STALE_S (14 * 24 * 3600)
 
 static const char *const file_names[] = { "ram", "state", "meta", "meta.tmp" };
 
@@ -262,6 +263,9 @@ int store_open(const char *cache_dir, const char *key,
 					   O_NOFOLLOW);
 	if (dir < 0)
 		return err_sys(err, -errno, "template %s", name);
+	/* In use: not to be cleaned away, and fresh again. */
+	if (flock(dir, LOCK_SH | LOCK_NB) < 0 || futimens(dir, NULL) < 0)
+		return err_sys(err, -errno, "template %s", name);
 	r = verify(dir, key, cancel, &ret->meta, err);
 	if (r < 0)
 		return r;
@@ -285,16 +289,30 @@ int store_drop(const char *cache_dir, const char *key)
 	return 0;
 }
 
+/* A finished template that nobody has opened for long. */
+static bool is_stale(int dir)
+{
+	struct stat st;
+
+	return fstat(dir, &st) == 0 &&
+	       st.st_mtim.tv_sec + STALE_S < (time_t)(realtime_ns() / NS_PER_S);
+}
+
 static bool is_leftover(int parent, const char *name)
 {
+	bool fresh = !strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX));
 	auto_close int dir = -1;
 
 	if (!strncmp(name, OLD_PREFIX, strlen(OLD_PREFIX)))
 		return true;
-	if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) != 0)
+	if (!fresh && (strlen(name) != 16 ||
+		       strspn(name, "0123456789abcdef") != 16))
 		return false;
-	dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0;
+	dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+					   O_NOFOLLOW);
+	/* Makers and users hold a lock; the dead hold none. */
+	return dir >= 0 && (fresh || is_stale(dir)) &&
+	       flock(dir, LOCK_EX | LOCK_NB) == 0;
 }
 
 void store_clean(const char *cache_dir)

@@ -51,7 +51,7 @@ int store_open(const char *cache_dir, const char *key,
 	       const atomic_bool *cancel, struct store_template *ret,
 	       struct err *err);
 int store_drop(const char *cache_dir, const char *key);
-/* Removes what crashed makers left. */
+/* Removes what crashed makers left, and what nobody has used for weeks. */
 void store_clean(const char *cache_dir);
 
 /* The accelerator's verdict, a word kept per `what` (a sum). */

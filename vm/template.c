@@ -14,7 +14,7 @@
 
 #define ATTEMPTS 5          /* boots before it is given up */
 #define BOOT_KVM_S 6        /* to HELLO, first attempt */
-#define BOOT_TCG_S 12
+#define BOOT_TCG_S 15
 #define BOOT_MORE_S 8       /* more patience with every further attempt */
 #define SAVE_S 30
 #define SCALE_TCG 10
@@ -565,6 +565,7 @@ void template_describe(const struct template *t, struct backend_template *ret)
 	*ret = (struct backend_template){
 		.runners = t->store.meta.runners,
 		.accel = t->accel,
+		.made = t->made,
 		.scale = t->accel == VM_ACCEL_KVM ? 1 : SCALE_TCG,
 	};
 	memcpy(ret->id, t->key, sizeof(ret->id) - 1);

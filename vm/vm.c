@@ -86,7 +86,7 @@ static void on_template_done(void *arg, const struct vm_class *cls,
 
 	if (t) {
 		vm->stats.accel = t->accel;
-		vm->stats.templates_made++;
+		vm->stats.templates_made += t->made;
 	}
 	pool_template_done(vm, cls, t, err);
 }

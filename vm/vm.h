@@ -62,7 +62,8 @@ struct vm_watch {
  */
 int vm_new(struct loop *loop, const struct vm_options *options,
 	   const struct vm_watch *watch, struct vm **ret_vm, struct err *err);
-/* Kills every machine and waits until they are gone (bounded). NULL is fine. */
+/* Kills every machine and waits until they are gone (bounded). Every lease is
+ * to be ended before. NULL is fine. */
 void vm_free(struct vm *vm);
 
 /*
