@@ -33,6 +33,7 @@ struct handle {
 	uint64_t end;     /* H_WAIT: behind the last byte read, for poll */
 	bool writer;      /* counted in node->writers */
 	bool changed;     /* something was written through it */
+	int seen;         /* `state`: the one that was read last, -1 none */
 	struct buf text;  /* H_TEXT */
 };
 
@@ -52,6 +53,7 @@ static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
 	h->kind = kind;
 	h->t = *t;
 	h->fd = -1;
+	h->seen = -1;
 	if (t->job)
 		job_ref(t->job);
 	if (t->kind == T_NODE)
@@ -347,8 +349,10 @@ static void reply_text(fuse_req_t req, struct handle *h, size_t size, off_t off)
 {
 	int r = 0;
 
-	if (off == 0 && h->t.kind == T_ROW)
+	if (off == 0 && h->t.kind == T_ROW) {
 		r = row_text(h);
+		h->seen = (int)h->t.job->meta.state;
+	}
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else if ((size_t)off >= h->text.len)
@@ -431,6 +435,11 @@ void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 	if (h->kind == H_WAIT) {
 		what = wait_what(h, 1, h->end, 0);
 		events = wait_poll_events(h->t.job, &what);
+	} else if (h->kind == H_TEXT && h->t.kind == T_ROW &&
+		   h->t.row == JOB_ROW_STATE) { /* as sysfs does: a change */
+		events = h->seen == (int)h->t.job->meta.state
+				 ? 0
+				 : POLLIN | POLLRDNORM | POLLPRI;
 	}
 	if (ph && h->t.job)
 		wait_poll_add(h->t.job, ph);
