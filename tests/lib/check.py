@@ -62,8 +62,17 @@ def get(path):
 # --- the daemon ---------------------------------------------------------------
 
 def is_mounted(mnt):
+    """Mounted, and somebody answers."""
     with open("/proc/self/mountinfo") as f:
-        return any(line.split()[4] == mnt for line in f)
+        if not any(line.split()[4] == mnt for line in f):
+            return False
+    try:
+        os.stat(mnt)
+    except OSError as e:
+        if e.errno in (errno.ENOTCONN, errno.ENOENT):
+            return False
+        raise
+    return True
 
 
 @check
@@ -88,7 +97,6 @@ def await_mount(mnt, pid, seconds):
                 die("the daemon ended before it mounted")
         info.seek(0)
         info.read()
-    os.stat(mnt)
 
 
 @check
@@ -352,6 +360,17 @@ def stream_reads(path, size):
     os.close(fd)
 
 
+def read_line(fd):
+    """One line of a file whose reads block."""
+    line = b""
+    while not line.endswith(b"\n"):
+        part = os.read(fd, 1)
+        if not part:
+            die("the file ends after %r" % line)
+        line += part
+    return line
+
+
 def blocked(pid, mnt):
     """The process waits in a read of the file system mnt."""
     with open("/proc/%s/syscall" % pid) as f:
@@ -395,7 +414,7 @@ def removed_readers(mnt):
     import threading
     job = start(mnt, "gone", b"out up\nsleep 600000\n")
     fd = opened(job + "/stdout.follow")
-    expect("the first line", os.read(fd, 100), b"up\n")
+    expect("the first line", read_line(fd), b"up\n")
     ends = []
 
     def reader(name):
@@ -425,7 +444,7 @@ def removed_readers(mnt):
 def interrupt(mnt):
     job = start(mnt, "intr", b"out up\nsleep 600000\n")
     fd = opened(job + "/stdout.follow")
-    os.read(fd, 100)
+    read_line(fd)
     os.close(fd)
 
     def on_alarm(number, frame):
@@ -435,7 +454,7 @@ def interrupt(mnt):
     for name in ("wait", "stderr.follow", "stdout.follow"):
         fd = opened(job + "/" + name)
         if name == "stdout.follow":
-            os.read(fd, 100)
+            read_line(fd)
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         fails(errno.EINTR, os.read, fd, 100)
         os.close(fd)
@@ -457,7 +476,7 @@ def interrupt(mnt):
 def nonblock(mnt):
     job = start(mnt, "nonblock", b"out up\nsleep 600000\n")
     fd = opened(job + "/stdout.follow")
-    expect("the first line", os.read(fd, 100), b"up\n")
+    expect("the first line", read_line(fd), b"up\n")
     os.set_blocking(fd, False)
     fails(errno.EAGAIN, os.read, fd, 100)
     w = opened(job + "/wait", os.O_NONBLOCK)
@@ -480,11 +499,11 @@ def ready(fd, ms, events=select.POLLIN):
 @check
 def poll_files(mnt):
     job = start(mnt, "poll", b"out one\nsleep 300\nout two\nsleep 600000\n")
-    out = opened(job + "/stdout.follow", os.O_NONBLOCK)
+    out = opened(job + "/stdout.follow")
     wait = opened(job + "/wait", os.O_NONBLOCK)
     if not ready(out, 20000) & select.POLLIN:
         die("poll on stdout.follow does not see the first line")
-    expect("the first line", os.read(out, 100), b"one\n")
+    expect("the first line", read_line(out), b"one\n")
     if ready(out, 0) & select.POLLIN:
         die("poll on stdout.follow is ready although all was read")
     expect("poll on wait", ready(wait, 0), 0)
@@ -494,12 +513,13 @@ def poll_files(mnt):
     got = dict(ep.poll(20))
     if not got.get(out, 0) & select.EPOLLIN:
         die("epoll on stdout.follow does not see the second line: %r" % got)
-    expect("the second line", os.read(out, 100), b"two\n")
+    expect("the second line", read_line(out), b"two\n")
     expect("select", select.select([out, wait], [], [], 0)[0], [])
     state = opened(job + "/state")
     expect("state", os.read(state, 100), b"running\n")
     p = select.poll()
-    p.register(state, select.POLLPRI | select.POLLERR)
+    p.register(state, select.POLLIN | select.POLLPRI)
+    expect("poll on a state that was read", p.poll(0), [])
     put(job + "/ctl", b"kill\n", os.O_WRONLY)
     got = dict(ep.poll(20))
     if not got:
@@ -550,7 +570,7 @@ def blocked_readers(mnt, count):
     count = int(count)
     job = start(mnt, "many", b"out up\nsleep 600000\n")
     fd = opened(job + "/stdout.follow")
-    os.read(fd, 100)
+    read_line(fd)
     threading.stack_size(65536)
     ends = []
     parked = threading.Semaphore(0)
@@ -607,6 +627,120 @@ def rename_flags(mnt):
     renameat2(mnt + "/a/f", mnt + "/a/g", 1)
     renameat2(mnt + "/a", mnt + "/c", 1)
     expect("moved", get(mnt + "/c/g"), b"a")
+
+
+# --- load ---------------------------------------------------------------------
+
+def in_threads(count, todo, work):
+    """work(item) for each of todo, by so many threads; the first error."""
+    import queue
+    import threading
+    items = queue.SimpleQueue()
+    errors = []
+    for item in todo:
+        items.put(item)
+
+    def loop():
+        while not errors:
+            try:
+                item = items.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                work(item)
+            except BaseException as e:  # die() too
+                errors.append(e)
+
+    threads = [threading.Thread(target=loop) for _ in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    if errors:
+        if isinstance(errors[0], SystemExit):
+            sys.exit(1)
+        raise errors[0]
+
+
+@check
+def many_jobs(mnt, count, threads):
+    import shutil
+
+    def one(i):
+        job = start(mnt, "load%d" % i,
+                    b"out %d\nerr x\nwrite f %d\nexit %d\n" %
+                    (i, i, i % 256))
+        expect("wait", wait_end(job), b"%d\n" % (i % 256))
+        expect("stdout", get(job + "/stdout"), b"%d\n" % i)
+        expect("output", get(job + "/output/f"), b"%d\n" % i)
+        shutil.rmtree(job)
+
+    began = time.monotonic()
+    in_threads(int(threads), range(int(count)), one)
+    took = time.monotonic() - began
+    print("%s jobs in %.1f s" % (count, took))
+
+
+@check
+def cross_talk(mnt, count):
+    def one(i):
+        mark = b"mark-%04d-" % i
+        job = start(mnt, "talk%d" % i,
+                    b"".join(b"out %s%d\nerr %s%d\nsleep 1\n" %
+                             (mark, k, mark, k) for k in range(20)) +
+                    b"show data\nwrite f %s\nexit %d\n" % (mark, i % 256),
+                    b'{"start": "manual"}')
+        put(job + "/data", mark)
+        put(job + "/ctl", b"start\n", os.O_WRONLY)
+        expect("wait", wait_end(job), b"%d\n" % (i % 256))
+        expect("stdout", get(job + "/stdout"),
+               b"".join(b"%s%d\n" % (mark, k) for k in range(20)) + mark)
+        expect("stderr", get(job + "/stderr"),
+               b"".join(b"%s%d\n" % (mark, k) for k in range(20)))
+        expect("output", get(job + "/output/f"), mark + b"\n")
+
+    in_threads(int(count), range(int(count)), one)
+
+
+@check
+def churn(mnt, count):
+    import shutil
+    import threading
+    stop = threading.Event()
+    bad = []
+
+    def lister():
+        while not stop.is_set():
+            for at, dirs, files in os.walk(mnt):
+                names = dirs + files
+                if len(names) != len(set(names)):
+                    bad.append("%s lists a name twice" % at)
+                for name in files:
+                    try:
+                        get(at + "/" + name)
+                    except OSError as e:
+                        if e.errno not in (errno.ENOENT, errno.ESTALE,
+                                           errno.EINVAL):
+                            bad.append("%s/%s: %s" % (at, name, e))
+
+    readers = [threading.Thread(target=lister) for _ in range(2)]
+    for t in readers:
+        t.start()
+
+    def one(i):
+        job = start(mnt, "churn%d" % i, b"out %d\nwrite f x\n" % i)
+        expect("wait", wait_end(job), b"0\n")
+        shutil.rmtree(job)
+
+    try:
+        in_threads(4, range(int(count)), one)
+    finally:
+        stop.set()
+        for t in readers:
+            t.join()
+    if bad:
+        die(bad[0])
+    expect("what is left", os.listdir(mnt), [".fsd"])
 
 
 # --- run ----------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #   STRICT  1: a feature that the machine lacks fails the test, it is no skip
 #   SLOW    all bounds are multiplied by this (sanitizers: 4)
 
+bats_require_minimum_version 1.5.0
 bats_load_library bats-support
 bats_load_library bats-assert
 
@@ -47,7 +48,8 @@ mount_start() {
 	local dir=${MOUNT_DIR:-$BATS_TEST_TMPDIR}
 
 	MNT=${MNT:-$dir/mnt} STATE=${STATE:-$dir/state} LOG=${LOG:-$dir/log}
-	mkdir -p "$MNT"
+	# A dead daemon's mount can neither be made nor looked at.
+	mkdir -p "$MNT" 2>/dev/null || true
 	# A session of its own, so that what it leaves can be found.
 	# shellcheck disable=SC2086
 	setsid "$FSD" mount --state "$STATE" $MOUNT_OPTIONS "$@" "$MNT" \
@@ -107,7 +109,7 @@ mount_crash() {
 	DAEMON=
 	kill -KILL "$pid"
 	check await-exit "$pid" $((20 * SLOW))
-	wait "$pid" || true
+	wait "$pid" 2>/dev/null || true
 }
 
 # log_clean — nothing in the daemon's log that no test announced with

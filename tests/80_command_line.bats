@@ -1,0 +1,278 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The command: its options, exit codes, and jobs from the shell.
+
+load lib/common
+
+setup() { cd "$BATS_TEST_TMPDIR" || return; }
+teardown() { mount_done; }
+
+program() {
+	printf '%s\n' "$1" >"$BATS_TEST_TMPDIR/code.sh"
+}
+
+# fsd's own `run` through the mount of the test.
+fsd_run() {
+	bounded 30 "$FSD" run --mount "$MNT" "$@"
+}
+
+@test "version, help and no arguments" {
+	run "$FSD" version
+	assert_success
+	assert_output --regexp '^fsd [0-9]+\.[0-9]+\.[0-9]+$'
+	run "$FSD" help
+	assert_success
+	assert_output --partial 'fsd mount'
+	assert_output --partial 'fsd run'
+	run "$FSD" --help
+	assert_success
+	run "$FSD"
+	assert_equal "$status" 2
+}
+
+@test "a wrong command or option is 2 and says so" {
+	local args
+	for args in nonsense 'mount' 'mount a b' 'mount --nonsense x' 'umount' \
+		'run' 'run -t' 'mount --pool x m' 'mount --pool -1 m' \
+		'mount --max-machines 0 m' 'mount --accel xen m' \
+		'mount --policy lax m' 'mount --log-level loud m' 'image nonsense'; do
+		mkdir -p m
+		# shellcheck disable=SC2086
+		run bounded 10 "$FSD" $args </dev/null
+		assert_equal "$status $args" "2 $args"
+		[ -n "$output" ] || fail "fsd $args says nothing"
+	done
+}
+
+@test "mount on what is not there, or is no directory, is 1 with a sentence" {
+	run bounded 10 "$FSD" mount --state s "$BATS_TEST_TMPDIR/missing"
+	assert_equal "$status" 1
+	assert_output --partial missing
+	touch file
+	run bounded 10 "$FSD" mount --state s "$BATS_TEST_TMPDIR/file"
+	assert_equal "$status" 1
+	refute_output ''
+}
+
+@test "a state directory that cannot be used is 1 with a sentence" {
+	mkdir m
+	touch file
+	run bounded 10 "$FSD" mount --state "$BATS_TEST_TMPDIR/file" m
+	assert_equal "$status" 1
+	assert_output --partial file
+	run bounded 10 "$FSD" mount --state /proc/nonsense m
+	assert_equal "$status" 1
+	run mountpoint -q m
+	assert_failure
+}
+
+@test "a second daemon on the same mount or state is refused and harms nothing" {
+	mount_start
+	mkdir "$MNT/a" other
+	run bounded 10 "$FSD" mount --state "$BATS_TEST_TMPDIR/s2" "$MNT"
+	assert_equal "$status" 1
+	refute_output ''
+	run bounded 10 "$FSD" mount --state "$STATE" other
+	assert_equal "$status" 1
+	assert_output --partial "$STATE"
+	job_run b 'out fine'
+	exists . a
+}
+
+@test "mount --daemon returns when the mount answers, umount when it is gone" {
+	mkdir m
+	MNT=$BATS_TEST_TMPDIR/m STATE=$BATS_TEST_TMPDIR/state LOG=$BATS_TEST_TMPDIR/log
+	bounded 20 "$FSD" mount --daemon --state "$STATE" "$MNT" 2>"$LOG" 3>&- 4>&-
+	assert_equal "$(bounded 5 cat "$MNT/.fsd/health")" ok
+	local pid
+	pid=$(getfattr --only-values -n user.fsd.pid "$MNT")
+	job_run a 'out x'
+	bounded 20 "$FSD" umount "$MNT"
+	run mountpoint -q "$MNT"
+	assert_failure
+	check await-exit "$pid" 1
+	check no-leftover "$pid" "$STATE"
+}
+
+@test "mount --daemon that fails says why and is 1" {
+	run bounded 20 "$FSD" mount --daemon --state s "$BATS_TEST_TMPDIR/missing"
+	assert_equal "$status" 1
+	assert_output --partial missing
+}
+
+@test "umount lets a running job finish" {
+	mount_start
+	job_start a $'out up\nsleep 300\nexit 3'
+	job_follow a up
+	bounded 20 "$FSD" umount "$MNT"
+	wait "$DAEMON"
+	DAEMON=
+	mount_start
+	ended a 3 exited
+}
+
+@test "umount --now ends a running job as interrupted" {
+	mount_start
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	bounded 20 "$FSD" umount --now "$MNT"
+	wait "$DAEMON"
+	DAEMON=
+	mount_start
+	ended a 125 interrupted
+	stdout_is a up
+}
+
+@test "umount of what is no mount of fsd is 1" {
+	mkdir d
+	run bounded 10 "$FSD" umount d
+	assert_equal "$status" 1
+	refute_output ''
+	run bounded 10 "$FSD" umount missing
+	assert_equal "$status" 1
+}
+
+@test "the daemon ends on SIGINT and SIGTERM with 0 and leaves nothing" {
+	mount_start
+	job_run a 'out x'
+	mount_stop INT
+	mount_start
+	stdout_is a x
+	mount_stop TERM
+}
+
+@test "run: the job's streams and exit code are the command's" {
+	mount_start
+	program $'out to stdout\nerr to stderr\nexit 7'
+	run --separate-stderr fsd_run code.sh
+	assert_equal "$status" 7
+	assert_equal "$output" 'to stdout'
+	# shellcheck disable=SC2154
+	assert_equal "$stderr" 'to stderr'
+	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
+@test "run: arguments, environment, standard input" {
+	mount_start
+	program $'args\nenv\ncat'
+	run bash -c "printf 'from stdin' | timeout 30 '$FSD' run --mount '$MNT' -e A=1 -e 'B=two words' -e E= code.sh x '' 'y \"z\\' -t"
+	assert_success
+	assert_line x
+	assert_line 'y "z\'
+	assert_line -- -t
+	assert_line A=1
+	assert_line 'B=two words'
+	assert_line E=
+	assert_line 'from stdin'
+}
+
+@test "run -: the program comes from standard input" {
+	mount_start
+	run bash -c "echo 'out piped' | timeout 30 '$FSD' run --mount '$MNT' -l bash -"
+	assert_success
+	assert_output piped
+}
+
+@test "run -t and -m reach the job" {
+	mount_start
+	program $'out x\nsleep 600000'
+	run --separate-stderr fsd_run -t 0.2 code.sh
+	assert_equal "$status" 124
+	assert_equal "$output" x
+	run fsd_run -t soon code.sh
+	assert_equal "$status" 2
+	run fsd_run -m 1 code.sh
+	assert_equal "$status" 2
+	assert_output --partial memory_mb
+	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
+@test "run --json prints result.json" {
+	mount_start
+	program $'out x\nexit 3'
+	run --separate-stderr fsd_run --json code.sh
+	assert_equal "$status" 3
+	assert_equal "$(jq -r .exit_code <<<"$output")" 3
+}
+
+@test "run: a file that is not there is 2, an unknown language too" {
+	mount_start
+	run fsd_run missing.py
+	assert_equal "$status" 2
+	assert_output --partial missing.py
+	program 'out x'
+	run fsd_run -l cobol code.sh
+	assert_equal "$status" 2
+	assert_output --partial cobol
+	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
+@test "run: SIGINT goes to the program, and the command ends with it" {
+	mount_start
+	program $'out up\nsleep 600000'
+	fsd_run code.sh >out 2>err 3>&- &
+	local pid=$! client
+	bounded 20 tail -f --pid=$pid out 3>&- | grep -q -m1 up
+	client=$(ps -o pid= --ppid "$pid")
+	kill -INT "${client// /}"
+	local status=0
+	wait $pid || status=$?
+	assert_equal $status 130
+	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
+@test "run finds the mount by itself" {
+	mount_start
+	program 'out x'
+	run env FSD_MOUNT="$MNT" timeout 30 "$FSD" run code.sh
+	assert_success
+	assert_output x
+}
+
+@test "run without a mount uses a private one and leaves nothing" {
+	if grep -q ' fuse\.fsd ' /proc/self/mounts; then
+		need 'another fsd is mounted on this machine'
+	fi
+	program $'out private\nexit 4'
+	run --separate-stderr bounded 30 "$FSD" run code.sh
+	assert_equal "$status" 4
+	assert_equal "$output" private
+	run find /tmp -maxdepth 1 -name 'fsd-run-*'
+	assert_output ''
+	run grep fsd-run- /proc/self/mounts
+	assert_failure
+}
+
+@test "run with its reader gone does not hang" {
+	mount_start
+	program $'bytes 3000000\nout end'
+	fsd_run code.sh | head -c 10 >/dev/null
+	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
+@test "five megabytes through run are exact" {
+	mount_start
+	program 'bytes 5000000'
+	fsd_run code.sh >out
+	assert_equal "$(stat -c %s out)" 5000000
+	/usr/bin/python3 -c 'import sys; b = bytes(97 + i % 26 for i in range(65536)); d = open("out", "rb").read(); sys.exit(d != (b * 77)[:5000000])'
+}
+
+@test "doctor names what works and what does not" {
+	run bounded 60 "$FSD" doctor
+	[ "$status" = 0 ] || [ "$status" = 1 ]
+	[ "${#lines[@]}" -ge 3 ]
+}
+
+@test "the manual's example in README works as it is written" {
+	mount_start
+	echo 'out from readme' >program.py
+	sed -n 's/^    \(mkdir\|cp\|echo\|cat\)/\1/p' "$MNT/.fsd/README" >steps
+	grep -q mkdir steps
+	(cd "$MNT" && cp "$OLDPWD/program.py" . 2>/dev/null || true)
+	sed -i "s|program.py|$BATS_TEST_TMPDIR/program.py|" steps
+	run bash -c "cd '$MNT' && head -n 5 '$BATS_TEST_TMPDIR/steps' | timeout 30 bash -e"
+	assert_success
+	assert_line 0
+	assert_line 'from readme'
+}
