@@ -41,6 +41,7 @@ int private_start(struct private_mount *p)
 	o.state_dir = state;
 	o.cache_dir = default_state_dir();
 	mount_options_defaults(&o);
+	log_set_level(LOG_WARN); /* our standard error is the program's */
 	r = serve_in_background(&o, &p->pid);
 	if (r)
 		private_stop(p);

@@ -414,8 +414,11 @@ int run_client(const struct run_client *c)
 {
 	struct client k = { .c = c, .dir = -1, .signals = -1 };
 	char room[256];
-	int r = find_or_start(&k, room);
+	int r = 0;
 
+	if (strcmp(c->file, "-") != 0 && access(c->file, R_OK) < 0)
+		return complain("run", 2, "%s: %s", c->file, strerror(errno));
+	r = find_or_start(&k, room);
 	if (r == 0)
 		r = make_job(&k);
 	if (r == 0) {
