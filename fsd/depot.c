@@ -243,7 +243,7 @@ int depot_open(struct loop *loop, const char *dir, struct depot **ret_depot,
 	}
 	/* Numbers are never used twice, even if the clock goes back a little:
 	 * depot_scan() raises this above every number that it finds. */
-	s->next_no = (uint64_t)time(NULL) << 20;
+	s->next_no = realtime_ns() / 1000; /* not what a daemon before us gave */
 	trash_leftovers(s);
 	*ret_depot = s;
 	return 0;

@@ -131,6 +131,8 @@ teardown() { mount_done; }
 	job_run kept $'out kept\nexit 3'
 	for i in {1..20}; do
 		job_start "j$i" $'out one\nwrite f 1\nsleep 20\nout two\nexit 9'
+		# The close is told by the by; the next answer comes after it.
+		[ "$(job_state "j$i")" != draft ]
 		mount_crash
 		mount_start
 		exit_is kept 3
