@@ -22,7 +22,8 @@ static const unsigned next_states[MACHINE_STATE_MAX] = {
 			     TO(MACHINE_LEASED) | TO(MACHINE_ENDED),
 	[MACHINE_HEATING] = TO(MACHINE_WARM) | TO(MACHINE_LEASED) |
 			    TO(MACHINE_ENDED),
-	[MACHINE_WARM] = TO(MACHINE_LEASED) | TO(MACHINE_ENDED),
+	[MACHINE_WARM] = TO(MACHINE_HEATING) | TO(MACHINE_LEASED) |
+			 TO(MACHINE_ENDED),
 	[MACHINE_LEASED] = TO(MACHINE_RUNNING) | TO(MACHINE_ENDED),
 	[MACHINE_RUNNING] = TO(MACHINE_ENDED),
 	[MACHINE_ENDED] = 0,
@@ -146,6 +147,17 @@ static void heat_next(struct machine *m)
 	one = m->round_left & -m->round_left;
 	m->round_left &= ~one;
 	channel_heat(m->ch, one, 1);
+}
+
+void machine_heat(struct machine *m, uint32_t runners, unsigned rounds)
+{
+	if (!runners || !enter(m, MACHINE_HEATING))
+		return;
+	m->heat = runners;
+	m->rounds = rounds;
+	m->bm->backend->ops->resume(m->bm);
+	m->paused = false;
+	heat_next(m);
 }
 
 static void on_heated(void *arg, uint32_t runners)

@@ -3,9 +3,10 @@
  * One machine's life, from its start out of a template to its reaping, and the
  * only place that assigns machine->state:
  *
- *   STARTING -> HEATING -> WARM -> LEASED -> RUNNING -> ENDED -> (freed)
- *       |          |                  ^
- *       +----------+------------------+   a lease that waits takes it early
+ *   STARTING -> HEATING <-> WARM -> LEASED -> RUNNING -> ENDED -> (freed)
+ *       |          |                   ^
+ *       +----------+-------------------+  a lease that waits takes it early
+ *       '--> WARM                         when there is no time to heat it
  *   every state -> ENDED               its process is killed, to be reaped
  */
 #ifndef VM_MACHINE_H
@@ -17,7 +18,7 @@
 enum machine_state {
 	MACHINE_STARTING, /* being restored; cannot hear yet */
 	MACHINE_HEATING,  /* runs no-ops */
-	MACHINE_WARM,     /* stopped, in the pool */
+	MACHINE_WARM,     /* stopped, in the pool; `heated` says how warm */
 	MACHINE_LEASED,   /* belongs to a lease, idle or stopped */
 	MACHINE_RUNNING,  /* has the job */
 	MACHINE_ENDED,    /* killed; its process is not reaped yet */
@@ -77,6 +78,8 @@ struct machine_spec {
 
 int machine_new(const struct machine_spec *spec, struct machine **ret,
 		struct err *err);
+/* From WARM: runs no-ops until it is WARM again. */
+void machine_heat(struct machine *m, uint32_t runners, unsigned rounds);
 /* From idle or WARM to LEASED. */
 void machine_lease(struct machine *m, struct vm_lease *lease);
 /* LEASED to RUNNING: wakes it and sends the job. */

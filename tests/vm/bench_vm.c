@@ -29,6 +29,7 @@ struct one {
 	struct vm_job job;
 	struct vm_input input;
 	const char *argv[3], *envp[2], *text;
+	char path[64];
 	uint64_t asked_ns, granted_ns, started_ns, first_ns, exited_ns;
 	enum vm_source source;
 	bool good;
@@ -178,9 +179,10 @@ static void ask(struct bench *b, unsigned i)
 	unsigned n = 0;
 
 	*o = (struct one){ .b = b, .text = programs[p].text };
+	snprintf(o->path, sizeof(o->path), "/home/user/%s", programs[p].name);
 	if (programs[p].command)
 		o->argv[n++] = programs[p].command;
-	o->argv[n++] = programs[p].name;
+	o->argv[n++] = o->path;
 	o->envp[0] = "PATH=/usr/local/bin:/usr/bin:/bin";
 	o->envp[1] = "HOME=/home/user";
 	o->input = (struct vm_input){
