@@ -15,6 +15,7 @@
 #define READY_MS 300000
 #define IMAGE_ID "/usr/lib/fsd/image-id"
 #define ROUNDS_MAX 16u
+#define ABANDON_MS 100
 
 static void send_u32(struct port *port, enum wire_type type, uint32_t value)
 {
@@ -92,6 +93,34 @@ static int on_heat(struct agent *a, const struct frame *f, struct err *err)
 		return err_sys(err, heated, "heating");
 	send_u32(&a->port, WIRE_HEATED, (uint32_t)heated);
 	return 0;
+}
+
+/*
+ * What waits for other languages has no part in this job, and its memory is
+ * better used. But to kill it is dear, so a program that ends at once is not
+ * made to wait for that.
+ */
+static void abandon_others(struct agent *a)
+{
+	for (int i = 0; i < WIRE_RUN_MAX; i++) {
+		struct runner *r = &a->runners[i];
+
+		if (r != a->job.runner && r->pid)
+			cgroup_abandon(&r->cgroup);
+	}
+	a->alone = true;
+}
+
+/* Milliseconds until the others are to be abandoned, -1: never. */
+static int abandon_in(const struct agent *a)
+{
+	uint64_t due = a->job.started + ABANDON_MS * 1000000ull;
+	uint64_t now;
+
+	if (a->alone || a->job.phase != JOB_RUNNING)
+		return -1;
+	now = sys_now();
+	return now < due ? (int)((due - now) / 1000000u) + 1 : 0;
 }
 
 static int on_frame(struct agent *a, const struct frame *f, struct err *err)
@@ -184,7 +213,8 @@ int agent_serve(struct agent *a, struct err *err)
 		p[1] = (struct pollfd){.fd = a->children, .events = POLLIN};
 		int n = 2 + job_poll(&a->job, &a->port, p + 2);
 
-		if (poll(p, (nfds_t)n, starved && can_answer ? 0 : -1) < 0 &&
+		if (poll(p, (nfds_t)n, starved && can_answer ? 0
+							   : abandon_in(a)) < 0 &&
 		    errno != EINTR)
 			return err_sys(err, -errno, "poll");
 		if (p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
@@ -194,6 +224,8 @@ int agent_serve(struct agent *a, struct err *err)
 		starved = !port_can_answer(&a->port);
 		if (!r && p[1].revents)
 			agent_reap(a);
+		if (!r && abandon_in(a) == 0)
+			abandon_others(a);
 		if (!r)
 			r = job_step(&a->job, &a->port);
 		if (!r)

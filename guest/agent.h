@@ -14,6 +14,7 @@ struct agent {
 	struct job job;
 	struct job *current; /* &job, but while the ghost runs */
 	int children; /* owned; signalfd for SIGCHLD */
+	bool alone;   /* the other runners have been given up */
 };
 
 void agent_hello(struct agent *a);

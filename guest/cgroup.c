@@ -31,6 +31,7 @@ static const struct {
 	[CGROUP_MEMORY_EVENTS] = {"memory.events", O_RDONLY, true},
 	[CGROUP_PIDS_MAX] = {"pids.max", O_WRONLY, true},
 	[CGROUP_PIDS_PEAK] = {"pids.peak", O_RDONLY, false},
+	[CGROUP_CPU_IDLE] = {"cpu.idle", O_WRONLY, false},
 	[CGROUP_CPU_MAX] = {"cpu.max", O_WRONLY, true},
 	[CGROUP_CPU_STAT] = {"cpu.stat", O_RDONLY, true},
 };
@@ -216,6 +217,13 @@ static void kill_each(struct cgroup *c, int signal)
 			kill(pid, signal);
 	}
 	fclose(procs);
+}
+
+void cgroup_abandon(struct cgroup *c)
+{
+	if (c->fd[CGROUP_CPU_IDLE] >= 0)
+		sys_put(c->fd[CGROUP_CPU_IDLE], "1");
+	cgroup_kill(c, SIGKILL);
 }
 
 void cgroup_kill(struct cgroup *c, int signal)

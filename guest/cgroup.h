@@ -21,6 +21,7 @@ enum cgroup_file {
 	CGROUP_MEMORY_EVENTS,
 	CGROUP_PIDS_MAX,
 	CGROUP_PIDS_PEAK,
+	CGROUP_CPU_IDLE,
 	CGROUP_CPU_MAX,
 	CGROUP_CPU_STAT,
 	CGROUP_FILE_MAX
@@ -44,5 +45,7 @@ void cgroup_usage(struct cgroup *c, struct wire_exit *ret);
 bool cgroup_is_empty(struct cgroup *c);
 /* Kills all with signal. */
 void cgroup_kill(struct cgroup *c, int signal);
+/* Kills all, who die only when nobody else wants the processor. */
+void cgroup_abandon(struct cgroup *c);
 
 #endif

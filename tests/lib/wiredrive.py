@@ -75,7 +75,7 @@ def job_frame(runner, argv, env=None, mode=SCRIPT, call="", cpus=1,
 
 class Result:
     def __init__(self):
-        self.out = self.err = self.result = b""
+        self.out, self.err, self.result = bytearray(), bytearray(), bytearray()
         self.exit = self.failed = None
         self.started = False
         self.files = {}
@@ -102,7 +102,7 @@ class Machine:
         self.image, self.work, self.memory = image, work, memory
         self.cpus, self.debug, self.extra = cpus, debug, extra
         self.process = self.wire = self.qmp = None
-        self.buffer = b""
+        self.buffer = bytearray()
         self.qmp_buffer = b""
 
     def command(self, ram, share, incoming):
@@ -250,7 +250,7 @@ class Machine:
                 view = view[self.wire.send(view):]
 
     def fill(self):
-        data = self.wire.recv(1 << 20)
+        data = self.wire.recv(1 << 16)
         if not data:
             raise GuestGone("the wire closed")
         self.buffer += data
@@ -264,8 +264,8 @@ class Machine:
                                                               self.buffer)
                 assert magic == MAGIC, self.buffer[:40]
                 if len(self.buffer) >= 8 + length:
-                    payload = self.buffer[8:8 + length]
-                    self.buffer = self.buffer[8 + length:]
+                    payload = bytes(self.buffer[8:8 + length])
+                    del self.buffer[:8 + length]
                     return NAMES[kind], arg, payload
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.wire], [], [], left)[0]:
@@ -348,7 +348,7 @@ class Machine:
                 mode, size = struct.unpack_from("<IQ", data)
                 path = data[16:].decode("utf-8", "surrogateescape")
                 r.modes[path] = mode
-                r.files[path] = None if arg else b""
+                r.files[path] = None if arg else bytearray()
             elif name == "FILE_DATA":
                 r.files[path] += data
             elif name == "OUTPUT_END":

@@ -46,28 +46,45 @@ async function load(file, linked) {
 	return import(pathToFileURL(file));
 }
 
-async function run({ file, name, send, linked }) {
+function toJson(value) {
+	try {
+		const json = JSON.stringify(value === undefined ? null : value);
+		if (json !== undefined)
+			return json;
+	} catch (error) {
+		return { why: error.message };
+	}
+	return { why: `it is a ${typeof value}` };
+}
+
+function refusal(Kind, text) {
+	const error = new Kind(text);
+	error.stack = `${Kind.name}: ${text}`;
+	return error;
+}
+
+async function run({ file, name, send, refuse, linked }) {
 	const exported = await load(file, linked);
 	const call = globalThis[key].found ?? exported?.[name] ??
 		exported?.default?.[name];
 	delete globalThis[key];
 	if (typeof call !== 'function')
-		throw new ReferenceError(
+		return refuse(refusal(ReferenceError,
 			`the program has no function "${name}"; ` +
-			'an ES module must export it');
-	const value = await call(...readInput(file));
-	const json = JSON.stringify(value === undefined ? null : value);
-	if (json === undefined)
-		throw new TypeError(`what ${name}() returned cannot be JSON`);
-	send({ value: JSON.parse(json) });
+			'an ES module must export it'));
+	const json = toJson(await call(...readInput(file)));
+	if (typeof json !== 'string')
+		return refuse(refusal(TypeError,
+			`what ${name}() returned cannot be JSON: ${json.why}`));
+	return send(`{"value":${json}}`);
 }
 
-function prepare(message, send, linked) {
+function prepare(message, send, refuse, linked) {
 	const file = message.argv[0];
 	if (!/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(message.call))
 		throw new TypeError(`"${message.call}" is no function's name`);
 	Object.defineProperty(globalThis, key, {
-		value: { file, name: message.call, send, linked },
+		value: { file, name: message.call, send, refuse, linked },
 		configurable: true,
 	});
 }
@@ -75,7 +92,6 @@ function prepare(message, send, linked) {
 if (require.main === module) {
 	const job = globalThis[key];
 	delete require.cache[__filename];
-	process.argv[1] = job.file;
 	handOver(job.file, job.name);
 	run(job);
 } else {

@@ -102,7 +102,6 @@ function prepare(file) {
 if (require.main === module) {
 	const file = globalThis[key];
 	delete globalThis[key];
-	process.argv[1] = file;
 	load(file);
 }
 delete require.cache[__filename];

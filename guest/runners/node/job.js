@@ -10,8 +10,11 @@ const v8 = require('v8');
 const Module = require('module');
 const { Console } = require('console');
 
+const { quit, turn } = require('./native.node');
+
 const CONTROL = 3;
 const RESULT = 4;
+const started = process.argv[1]; // what Node would load by itself
 
 function read(length) {
 	const data = Buffer.allocUnsafeSlow(length);
@@ -47,19 +50,20 @@ function takeEnvironment(env) {
 // V8 seeds a context's Math.random at its first call, from this flag when it
 // is set. Nobody has called it before the template was saved; so it is seeded
 // now, and stays V8's own. Other contexts and threads find the flag unset.
-function seed() {
+function seed(really) {
 	const fd = fs.openSync('/dev/urandom', 'r');
 	const bytes = Buffer.allocUnsafeSlow(4);
 	fs.readSync(fd, bytes, 0, 4);
 	fs.closeSync(fd);
 	const number = (bytes.readUInt32LE(0) & 0x7fffffff) || 1;
 	v8.setFlagsFromString(`--random-seed=${number}`);
-	Math.random();
+	if (really)
+		Math.random();
 	v8.setFlagsFromString('--random-seed=0');
 }
 
-function send(value) {
-	const data = Buffer.from(JSON.stringify(value));
+function send(text) {
+	const data = Buffer.from(text);
 	try {
 		for (let at = 0; at < data.length;)
 			at += fs.writeSync(RESULT, data, at);
@@ -76,38 +80,79 @@ function describe(error) {
 		 traceback: String(error.stack) };
 }
 
-// Node takes its whole heap apart when the program has run to its end, which
+// Node takes its threads, its heap and its libraries apart at the end, which
 // no program can see. So the end is that of process.exit(): all exit
-// listeners, then exit. After an uncaught error Node still has to print it,
-// and ends in that way by itself.
-function shortenEnd() {
+// listeners, and then the system call. After an uncaught error Node still has
+// to print it, and ends in its own way.
+function shortenEnd(really) {
 	let failed = false;
-	process.on('uncaughtExceptionMonitor', (error) => {
+	function onError(error) {
 		failed = true;
-		send({ error: describe(error) });
-	});
-	process.on('exit', function end(code) {
-		process.removeListener('exit', end);
+		send(JSON.stringify({ error: describe(error) }));
+	}
+	function onExit(code) {
+		process.removeListener('exit', onExit);
 		if (failed)
 			return;
 		process.emit('exit', code);
-		process.reallyExit(process.exitCode || 0);
-	});
+		if (really)
+			quit(process.exitCode || 0);
+	}
+	process.on('uncaughtExceptionMonitor', onError);
+	process.on('exit', onExit);
+	if (!really) {
+		process.emit('exit', 0);
+		process.removeListener('uncaughtExceptionMonitor', onError);
+	}
+}
+
+// Makes this process the program's, or does as if.
+function prepare(message, really) {
+	takeEnvironment(message.env);
+	seed(really);
+	shortenEnd(really);
+	process.argv.splice(1, Infinity, ...message.argv);
+}
+
+// Ends with an error that is no line of the program's.
+function refuse(error) {
+	fs.writeSync(2, `${error.stack}\n`);
+	send(JSON.stringify({ error: describe(error) }));
+	process.exit(1);
+}
+
+// Makes every text new to V8, which else would find it compiled already.
+function renewing(action) {
+	const readFileSync = fs.readFileSync;
+	fs.readFileSync = (file, ...rest) => {
+		const text = readFileSync(file, ...rest);
+		return typeof text === 'string' && file.startsWith(__dirname)
+			? `${text}//${process.hrtime.bigint()}\n` : text;
+	};
+	try {
+		action();
+	} finally {
+		fs.readFileSync = readFileSync;
+	}
 }
 
 // The program's way with another module and another stream, so that the
-// program finds both as if never used.
+// program finds both as if never used. The module lies here and not where the
+// program will: Node remembers for ever which package.json does not exist.
 function heat(message, cool) {
-	takeEnvironment(message.env);
-	const file = message.argv[0];
+	prepare(message, false);
+	const file = path.join(__dirname,
+			       `nothing${path.extname(message.argv[0])}`);
 	const fd = fs.openSync('/proc/self/fd/1', 'w');
 	const socket = new net.Socket({ fd, readable: false, writable: true });
 	const kept = globalThis.console;
 	globalThis.console = new Console(socket, socket);
 	try {
-		Module._load(file, null, false);
+		renewing(() => replaceMain(file, false));
 	} finally {
+		process._tickCallback();
 		globalThis.console = kept;
+		process.mainModule = undefined;
 		delete require.cache[file];
 		for (const key of Object.keys(Module._pathCache))
 			if (key.includes(file))
@@ -116,6 +161,12 @@ function heat(message, cool) {
 		cool();
 	}
 	void process.stdin, process.stdout, process.stderr;
+	for (let i = 0; i < 3; i++) {
+		setImmediate(() => process.nextTick(() => {}));
+		setImmediate(() => {});
+		turn();
+		process._tickCallback();
+	}
 	fs.writeSync(CONTROL, 'H');
 }
 
@@ -127,6 +178,19 @@ function forget() {
 			delete require.cache[file];
 }
 
+// Node has taken the main module's name from its command line already.
+function replaceMain(file, really) {
+	if (file === started && really)
+		return;
+	const runMain = Module.runMain;
+	Module.runMain = () => {
+		Module.runMain = runMain;
+		return runMain(file);
+	};
+	if (!really)
+		Module.runMain();
+}
+
 // Waits, then makes this process ready to be the program. mainOf says which
 // file Node is to load for a message; cool removes what heating left elsewhere.
 function wait(caller, mainOf, cool = () => {}) {
@@ -136,18 +200,17 @@ function wait(caller, mainOf, cool = () => {}) {
 	let message;
 	while ((message = readMessage()).verb === 'heat')
 		heat(message, cool);
-	takeEnvironment(message.env);
-	seed();
-	shortenEnd();
+	prepare(message, true);
 	fs.closeSync(CONTROL);
-	process.argv.splice(1, Infinity, ...message.argv);
-	const main = mainOf(message);
-	process.argv[1] = main;
-	if (message.call) {
-		process.argv[1] = path.join(__dirname, 'call.js');
-		require('./call.js').prepare(message, send,
-					     main !== message.argv[0]);
-	}
+	const file = message.argv[0];
+	const main = mainOf(message, refuse);
+	if (!message.call)
+		replaceMain(main, true);
+	else
+		replaceMain(path.join(__dirname, 'call.js'), true);
+	if (message.call)
+		require('./call.js').prepare(message, send, refuse,
+					     main !== file);
 }
 
 module.exports = { wait };

@@ -31,18 +31,21 @@ function erase(file, format) {
 	return answer;
 }
 
-// Throws what Node throws for a file that it cannot parse.
-function codeOf(file, format) {
-	const { code, errors } = erase(file, format);
-	if (code !== undefined)
-		return code;
-	const { text, location } = errors[0];
+// As Node's for a file that it cannot parse.
+function syntaxError(file, { text, location }) {
 	const error = new SyntaxError(text);
 	const where = location
 		? `${file}:${location.line}\n${location.lineText}\n` +
 		  `${' '.repeat(location.column)}^\n\n` : `${file}\n`;
 	error.stack = `${where}SyntaxError: ${text}`;
-	throw error;
+	return error;
+}
+
+function codeOf(file, format) {
+	const { code, errors } = erase(file, format);
+	if (errors)
+		throw syntaxError(file, errors[0]);
+	return code;
 }
 
 function packageType(file) {
@@ -101,7 +104,7 @@ function eraseOthers(directory, main) {
 
 // Says which file is Node's main module: the program, or, for an ES module,
 // the one that loads it.
-function prepare(message) {
+function prepare(message, refuse) {
 	const file = message.argv[0];
 	let format = formatOf(file);
 	erased.clear();
@@ -109,8 +112,9 @@ function prepare(message) {
 	if (format === 'cjs' &&
 	    erase(file, 'cjs').errors?.some((e) => TOP_AWAIT.test(e.text)))
 		format = 'esm';
-	if (format === 'esm')
-		erase(file, 'esm');
+	const { errors } = erase(file, format);
+	if (errors)
+		refuse(syntaxError(file, errors[0]));
 	eraseOthers(path.dirname(file), file);
 	esbuild.stop();
 	if (format === 'cjs')

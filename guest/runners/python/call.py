@@ -26,6 +26,13 @@ def _send(result, value):
 
 
 def report(result, error):
+    if isinstance(error, KeyboardInterrupt):
+        # An import may evaluate code, and then the interpreter forgets that
+        # it is to end by a signal.
+        import posix
+        posix.write(result, b'{"error": {"name": "KeyboardInterrupt", '
+                    b'"value": "", "traceback": "KeyboardInterrupt\\n"}}')
+        return
     import traceback
 
     trace = getattr(sys, "last_traceback", None) or error.__traceback__

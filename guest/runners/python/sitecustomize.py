@@ -87,6 +87,12 @@ def _wait():
     del ring
     gc.collect()
     gc.freeze()
+    # But the program's own module has to be collected at the end.
+    main = type(sys)("__main__")
+    main.__dict__.update(sys.modules["__main__"].__dict__)
+    main.__annotations__ = {}
+    sys.modules["__main__"] = main
+    del main
     # Where the interpreter would look whether the program is an archive.
     sys.path_importer_cache[program] = None
     posix.write(control, b"R")

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the runners on Node cannot say in JavaScript:
+ *
+ *   quit(code)  _exit(). Node has no other end than exit(), which joins
+ *               threads and runs the destructors of every library; under
+ *               emulation that is longer than most programs.
+ *   turn()      one turn of the event loop, for heating it.
+ *
+ * The functions of Node-API and libuv are declared here because their binary
+ * interfaces are fixed, and the headers are not on every machine that builds
+ * the guest.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#define UV_RUN_NOWAIT 2
+
+typedef struct napi_env__ *napi_env;
+typedef struct napi_value__ *napi_value;
+typedef struct napi_callback_info__ *napi_callback_info;
+typedef napi_value (*napi_callback)(napi_env env, napi_callback_info info);
+struct uv_loop_s;
+
+int napi_get_cb_info(napi_env env, napi_callback_info info, size_t *argc,
+		     napi_value *argv, napi_value *self, void **data);
+int napi_get_value_int32(napi_env env, napi_value value, int32_t *result);
+int napi_create_function(napi_env env, const char *name, size_t length,
+			 napi_callback call, void *data, napi_value *result);
+int napi_set_named_property(napi_env env, napi_value object, const char *name,
+			    napi_value value);
+int napi_get_uv_event_loop(napi_env env, struct uv_loop_s **loop);
+int uv_run(struct uv_loop_s *loop, int mode);
+napi_value napi_register_module_v1(napi_env env, napi_value exports);
+
+static napi_value quit(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1];
+	size_t argc = 1;
+	int32_t code = 0;
+
+	if (!napi_get_cb_info(env, info, &argc, argv, NULL, NULL) && argc == 1)
+		napi_get_value_int32(env, argv[0], &code);
+	_exit(code);
+}
+
+static napi_value turn(napi_env env, napi_callback_info info)
+{
+	struct uv_loop_s *loop;
+
+	(void)info;
+	if (!napi_get_uv_event_loop(env, &loop))
+		uv_run(loop, UV_RUN_NOWAIT);
+	return NULL;
+}
+
+static void add(napi_env env, napi_value exports, const char *name,
+		napi_callback call)
+{
+	napi_value function;
+
+	if (!napi_create_function(env, name, SIZE_MAX, call, NULL, &function))
+		napi_set_named_property(env, exports, name, function);
+}
+
+__attribute__((visibility("default"))) napi_value
+napi_register_module_v1(napi_env env, napi_value exports)
+{
+	add(env, exports, "quit", quit);
+	add(env, exports, "turn", turn);
+	return exports;
+}
