@@ -10,7 +10,8 @@
 #include "spawn.h"
 
 #define VERSION_WAIT_MS 10000
-#define MEASURE_MS 50 /* at least: 1 us of error is 20 ppm then */
+#define MEASURE_MS 50
+#define READINGS 32
 
 bool host_has_kvm(void)
 {
@@ -54,13 +55,31 @@ static void cpu_line(struct host_cpu *c, char *line)
 			c->flags = c->flags * 33 + (unsigned char)*v;
 }
 
+/* Both clocks at one moment: the tightest of several readings, for whoever is
+ * interrupted between the two is wrong by that time. */
+static void read_clocks(uint64_t *ret_tsc, uint64_t *ret_ns)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (unsigned i = 0; i < READINGS; i++) {
+		uint64_t before = now_ns(), tsc = read_tsc(), after = now_ns();
+
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		*ret_tsc = tsc;
+		*ret_ns = before + best / 2;
+	}
+}
+
 void host_cpu(struct host_cpu *ret)
 {
 	auto_fclose FILE *f = fopen("/proc/cpuinfo", "re");
 	auto_free char *line = NULL;
 	size_t size = 0;
 
-	*ret = (struct host_cpu){ .tsc = read_tsc(), .at_ns = now_ns() };
+	*ret = (struct host_cpu){ 0 };
+	read_clocks(&ret->tsc, &ret->at_ns);
 	/* The first processor speaks for all of them. */
 	while (f && getline(&line, &size, f) > 0 && line[0] != '\n')
 		cpu_line(ret, line);
@@ -68,11 +87,13 @@ void host_cpu(struct host_cpu *ret)
 
 unsigned host_tsc_khz(const struct host_cpu *cpu)
 {
-	uint64_t ticks = read_tsc() - cpu->tsc, ns = now_ns() - cpu->at_ns;
+	uint64_t tsc = 0, ns = 0;
 
-	if (!cpu->tsc || ns < MEASURE_MS * NS_PER_MS)
+	read_clocks(&tsc, &ns);
+	if (!cpu->tsc || ns - cpu->at_ns < MEASURE_MS * NS_PER_MS)
 		return 0;
-	return (unsigned)((double)ticks * NS_PER_MS / (double)ns);
+	return (unsigned)((double)(tsc - cpu->tsc) * NS_PER_MS /
+			  (double)(ns - cpu->at_ns));
 }
 
 static int read_all(const struct child *c, char *text, size_t size)

@@ -9,6 +9,7 @@
 
 #include "../layout/base/cleanup.h"
 
+#define GRACE_MS 1000
 #define SAID_MAX 1000 /* bytes of standard error that are kept, the last */
 
 struct process {
@@ -19,6 +20,7 @@ struct process {
 	struct loop_fd dead;   /* the pidfd */
 	struct loop_fd says;   /* standard error */
 	struct qmp *qmp;       /* owned */
+	struct loop_timer grace; /* from a closed monitor to its end */
 	char said[SAID_MAX];
 	size_t said_len;
 	char why[300];         /* why it was killed, "" if it was not */
@@ -94,6 +96,7 @@ static void on_dead(struct loop_fd *src, uint32_t events)
 	if (!child_reap(&p->child, &status))
 		return;
 	loop_fd_del(&p->dead);
+	loop_timer_del(&p->grace);
 	while (read_said(p))
 		;
 	loop_fd_del(&p->says);
@@ -118,13 +121,19 @@ static void on_event(void *arg, const char *name, const char *status)
 	p->ev->event(p->arg, name, status);
 }
 
-/* Dead, as a rule, and about to be reaped; if not, it is of no use. */
+static void on_grace(struct loop_timer *t)
+{
+	process_kill(t->arg, "QEMU's monitor closed or spoke no JSON");
+}
+
+/* It is ending, as a rule, and its status will say why; a kill at this moment
+ * would hide that. If it lives on, it is of no use. */
 static void on_closed(void *arg, const char *why)
 {
 	struct process *p = arg;
 
 	(void)why;
-	process_kill(p, NULL);
+	loop_timer_set(p->loop, &p->grace, GRACE_MS * NS_PER_MS);
 }
 
 static const struct qmp_events qmp_events = {
@@ -140,6 +149,7 @@ void process_free(struct process *p)
 		return;
 	loop_fd_del(&p->dead);
 	loop_fd_del(&p->says);
+	loop_timer_del(&p->grace);
 	qmp_free(p->qmp);
 	child_end(&p->child);
 	free(p);
@@ -201,6 +211,7 @@ int process_new(struct loop *loop, const struct argv *argv, const int *fds,
 	p->loop = loop;
 	p->ev = ev;
 	p->arg = arg;
+	p->grace = (struct loop_timer){ .fn = on_grace, .arg = p };
 	p->child = (struct child){ .pidfd = -1, .stderr_fd = -1 };
 	r = run(p, argv, fds, fd_count, &qmp, err);
 	if (r == 0) {

@@ -131,9 +131,10 @@ static int write_meta(int dir, const struct store_meta *m)
 	int r;
 
 	snprintf(text, sizeof(text),
-		 "format 1\nkey %s\naccel %s\nrunners %u\nstate %s\nram %s\n",
-		 m->key, vm_accel_names[m->accel], m->runners, m->state_sum,
-		 m->ram_sum);
+		 "format 1\nkey %s\naccel %s\nrunners %u\n"
+		 "tsc_khz %u\nstate %s\nram %s\n",
+		 m->key, vm_accel_names[m->accel], m->runners, m->tsc_khz,
+		 m->state_sum, m->ram_sum);
 	r = write_file(dir, "meta.tmp", text);
 	if (r == 0 && renameat(dir, "meta.tmp", dir, "meta") < 0)
 		r = -errno;
@@ -206,8 +207,9 @@ static int read_meta(int dir, struct store_meta *m)
 		return r;
 	if (sscanf(text,
 		   "format 1\nkey %64[0-9a-f]\naccel %7[a-z]\nrunners %u\n"
-		   "state %64[0-9a-f]\nram %64[0-9a-f]\n",
-		   m->key, accel, &m->runners, m->state_sum, m->ram_sum) != 5)
+		   "tsc_khz %u\nstate %64[0-9a-f]\nram %64[0-9a-f]\n",
+		   m->key, accel, &m->runners, &m->tsc_khz, m->state_sum,
+		   m->ram_sum) != 6)
 		return -EBADMSG;
 	return accel_parse(accel, &m->accel);
 }

@@ -22,6 +22,7 @@ struct store_meta {
 	char key[SHA_HEX];
 	enum vm_accel accel;
 	uint32_t runners;
+	unsigned tsc_khz; /* that the guest was told, 0: nothing */
 	char state_sum[SHA_HEX], ram_sum[SHA_HEX];
 };
 

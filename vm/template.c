@@ -45,6 +45,7 @@ struct template {
 	struct loop_timer limit;
 	bool saved;                     /* complete; QEMU is to quit */
 	uint32_t runners;
+	unsigned tsc_khz;               /* that this boot was told */
 };
 
 static void look(struct template *t);
@@ -171,7 +172,7 @@ static int make_key(struct template *t)
 	sha_field(s, number);
 	sha_field(s, vm_accel_names[t->accel]);
 	snprintf(number, sizeof(number), "%08x", t->ground->cpu.flags);
-	sha_field(s, t->accel == VM_ACCEL_KVM ? t->ground->cpu.model : "");
+	sha_field(s, t->ground->cpu.model);
 	sha_field(s, t->accel == VM_ACCEL_KVM ? number : "");
 	sha_hex(s, t->key);
 	return 0;
@@ -198,10 +199,26 @@ static void look_work(void *arg, const atomic_bool *cancel)
 				       &t->result_err);
 }
 
+/* A guest that was told another rate of the counter would have a wrong clock. */
+static void check_tsc(struct template *t)
+{
+	unsigned now = host_tsc_khz(&t->ground->cpu), then;
+
+	then = t->store.meta.tsc_khz;
+	if (t->result < 0 || !then || !now ||
+	    (now > then ? now - then : then - now) <= then / 1000)
+		return;
+	t->result = err_set(&t->result_err, -EBADMSG,
+			    "it was made where the processor's counter runs "
+			    "at %u kHz, here it is %u", then, now);
+	fd_close(&t->store.dir);
+}
+
 static void look_done(void *arg)
 {
 	struct template *t = arg;
 
+	check_tsc(t);
 	t->ground->image_verified = t->ground->image_verified || t->checked;
 	if (t->result == 0) {
 		keep_verdict(t, t->accel);
@@ -304,7 +321,9 @@ static void on_limit(struct loop_timer *timer)
 static void seal_work(void *arg, const atomic_bool *cancel)
 {
 	struct template *t = arg;
-	struct store_meta meta = { .accel = t->accel, .runners = t->runners };
+	struct store_meta meta = {
+		.accel = t->accel, .runners = t->runners, .tsc_khz = t->tsc_khz,
+	};
 
 	memcpy(meta.key, t->key, sizeof(meta.key));
 	t->result = store_commit(&t->fresh, &meta, cancel, &t->result_err);
@@ -462,6 +481,7 @@ static int start_qemu(struct template *t, struct err *err)
 	int pair[2], r;
 
 	spec_of(t, &spec);
+	t->tsc_khz = t->accel == VM_ACCEL_TCG ? spec.tsc_khz : 0;
 	r = argv_make(&spec, &argv);
 	if (r < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return err_sys(err, r < 0 ? r : -errno, "starting QEMU");
