@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# For the tests on real machines: one mount a file, and one state directory
+# for all files, so that the template is made once.
+#
+#   FSD_IMAGE       the guest image (default build/image)
+#   FSD_ACCEL       auto, kvm or tcg (default auto)
+#   FSD_TEST_STATE  the state directory (default build/test-state)
+
+FSD=${FSD:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)/build/fsd}
+load ../lib/common
+
+IMAGE=${FSD_IMAGE:-$TESTS/../build/image}
+JOB_SECONDS=120
+
+file_setup() {
+	[ -e "$IMAGE/manifest" ] || need "there is no guest image in $IMAGE"
+	MOUNT_DIR=$BATS_FILE_TMPDIR
+	STATE=${FSD_TEST_STATE:-$TESTS/../build/test-state}
+	MOUNT_OPTIONS="--image $IMAGE --accel ${FSD_ACCEL:-auto}"
+	mount_start "$@" || return
+	export MOUNT_OPTIONS
+	# The first job waits for the template.
+	job_start first 'echo ready' || return
+	bounded 900 cat "$MNT/first/wait" >/dev/null || {
+		cat "$MNT/first/error" "$LOG" >&2
+		return 1
+	}
+	rm -r "$MNT/first"
+}
+
+file_teardown() {
+	BATS_TEST_COMPLETED=1 mount_done
+}
+
+# prog FILE [CONFIG] <PROGRAM — runs it; the job's name is then in $J.
+prog() {
+	job_made "$1"
+	job_put "$J" config.json "${2:-{\}}" &&
+		job_wait "$J" $JOB_SECONDS >/dev/null
+}
+
+# job_made FILE <PROGRAM — a draft $J with its program.
+job_made() {
+	N=$((${N:-0} + 1))
+	J=t$BATS_TEST_NUMBER.$N
+	mkdir "$MNT/$J" && cat >"$MNT/$J/$1"
+}
+
+# go CONFIG — the draft $J to its end.
+go() {
+	job_put "$J" config.json "${1:-{\}}" &&
+		job_wait "$J" $JOB_SECONDS >/dev/null
+}
+
+# ok [TEXT] — $J ended with 0, and its output is TEXT.
+ok() {
+	if [ "$(cat "$MNT/$J/exit_code")" != 0 ]; then
+		cat "$MNT/$J/stderr" "$MNT/$J/error" >&2
+	fi
+	ended "$J" 0 exited
+	[ $# = 0 ] || stdout_is "$J" "$1"
+}
+
+out() {
+	cat "$MNT/$J/stdout"
+}
+
+# For teardown: what a failed test's jobs say, then they go.
+jobs_done() {
+	local job file
+
+	for job in "$MNT"/t"$BATS_TEST_NUMBER".*; do
+		[ -e "$job" ] || continue
+		if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
+			for file in state log error stdout stderr; do
+				[ -e "$job/$file" ] || continue
+				echo "--- ${job##*/}/$file" >&2
+				head -c 2000 "$job/$file" | cat -v >&2
+			done
+			[ ! -e "$job/result.json" ] ||
+				jq -c '.output |= .[0:5]' "$job/result.json" >&2
+		fi
+		rm -rf "$job"
+	done
+	[ -n "${BATS_TEST_COMPLETED:-}" ] || tail -n 20 "$LOG" >&2
+}

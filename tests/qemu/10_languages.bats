@@ -1,0 +1,353 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Real programs in every language.
+
+load ../lib/qemu
+
+setup_file() { file_setup; }
+teardown_file() { file_teardown; }
+teardown() { jobs_done; }
+
+@test "Python: hello, exactly" {
+	prog code.py <<<'print("hello")'
+	ok hello
+	assert_equal "$(stat -c %s "$MNT/$J/stdout")" 6
+	assert_equal "$(stat -c %s "$MNT/$J/stderr")" 0
+}
+
+@test "Python: a real main program with __file__, argv, cwd and its own module" {
+	prog code.py '{"args": ["a", "b c"]}' <<'PY'
+import os, sys, inspect
+if __name__ == "__main__":
+    print(__name__, os.path.exists(__file__), os.path.basename(__file__))
+    print(sys.argv[1:], os.path.basename(sys.argv[0]))
+    print(os.getcwd() == os.path.dirname(os.path.abspath(__file__)))
+    print(sys.modules["__main__"].__file__ == __file__)
+    def f(): pass
+    print(inspect.getsource(f).strip())
+    print(sys.path[0] == os.getcwd(), __doc__, __builtins__ is not None)
+PY
+	ok "$(printf '%s\n' '__main__ True code.py' "['a', 'b c'] code.py" True True 'def f(): pass' 'True None True')"
+}
+
+@test "Python: a traceback has the file, the line and its source" {
+	prog code.py <<'PY'
+print("before", flush=True)
+def inner(x):
+    return 1 / x
+inner(0)
+PY
+	ended "$J" 1 exited
+	stdout_is "$J" before
+	run cat "$MNT/$J/stderr"
+	assert_line --index 0 'Traceback (most recent call last):'
+	assert_output --regexp 'File ".*code\.py", line 4, in <module>'
+	assert_line '    inner(0)'
+	assert_line '    return 1 / x'
+	assert_line 'ZeroDivisionError: division by zero'
+	refute_output --partial sitecustomize
+	refute_output --partial runpy
+}
+
+@test "Python: SyntaxError, NameError, ImportError go to stderr with their names" {
+	local error
+	for error in 'SyntaxError:def f(' 'NameError:nope' \
+		'ModuleNotFoundError:import nope' \
+		'FileNotFoundError:open("/nope")' 'KeyError:{}["k"]'; do
+		prog code.py <<<"${error#*:}"
+		ended "$J" 1 exited
+		run cat "$MNT/$J/stderr"
+		assert_output --partial "${error%%:*}"
+	done
+}
+
+@test "Python: every way to exit" {
+	local way code
+	while IFS='|' read -r code way; do
+		prog code.py <<<"import sys, os; print('x', flush=True); $way"
+		ended "$J" "$code" exited
+		stdout_is "$J" x
+	done <<'WAYS'
+0|sys.exit()
+0|sys.exit(None)
+1|sys.exit(1)
+42|sys.exit(42)
+255|sys.exit(-1)
+255|sys.exit(255)
+1|sys.exit("a sentence")
+42|os._exit(42)
+7|raise SystemExit(7)
+0|exit()
+1|raise Exception("x")
+WAYS
+}
+
+@test "Python: atexit runs, unflushed output is kept, os._exit skips both" {
+	prog code.py <<'PY'
+import atexit, sys
+atexit.register(lambda: print("at exit"))
+sys.stdout.write("no newline ")
+sys.exit(3)
+PY
+	ended "$J" 3 exited
+	stdout_is "$J" 'no newline at exit'
+}
+
+@test "Python: asyncio, threads, dataclasses, decimal, sqlite in memory, ssl import" {
+	prog code.py <<'PY'
+import asyncio, threading, dataclasses, decimal, sqlite3, ssl, json, re, zlib, hashlib
+async def f(): await asyncio.sleep(0.01); return 5
+print(asyncio.run(f()))
+r = []
+t = [threading.Thread(target=r.append, args=(i,)) for i in range(20)]
+[x.start() for x in t]; [x.join() for x in t]
+print(sorted(r) == list(range(20)))
+c = sqlite3.connect(":memory:"); print(c.execute("select 6*7").fetchone()[0])
+print(decimal.Decimal("0.1") + decimal.Decimal("0.2"), hashlib.sha256(b"x").hexdigest()[:8])
+PY
+	ok "$(printf '%s\n' 5 True 42 '0.3 2d711642')"
+}
+
+@test "Python: the user's own modules and packages are imported" {
+	job_made code.py <<'PY'
+import helper, pkg.sub
+from pkg import value
+print(helper.f(), pkg.sub.g(), value)
+PY
+	echo 'def f(): return 1' >"$MNT/$J/helper.py"
+	mkdir "$MNT/$J/pkg"
+	echo 'value = 3' >"$MNT/$J/pkg/__init__.py"
+	echo 'def g(): return 2' >"$MNT/$J/pkg/sub.py"
+	go
+	ok '1 2 3'
+}
+
+@test "Python: a user's module may have the name of one of the library" {
+	job_made code.py <<<'import random; print(random.mine)'
+	echo 'mine = "my own random"' >"$MNT/$J/random.py"
+	go
+	ok 'my own random'
+}
+
+@test "Python: pickle and __main__ classes work, and main can be imported again" {
+	prog code.py <<'PY'
+import pickle
+class P:
+    def __init__(self, x): self.x = x
+print(pickle.loads(pickle.dumps(P(4))).x)
+import __main__; print(__main__.P is P)
+PY
+	ok $'4\nTrue'
+}
+
+@test "Python: nothing of the runner is in the way" {
+	prog code.py <<'PY'
+import sys, os, signal, threading, gc
+print(sys.flags.interactive, sys.stdin.isatty(), sys.stdout.encoding, threading.active_count())
+print([f for f in sorted(os.listdir("/proc/self/fd"), key=int) if int(f) < 3])
+print(len([f for f in os.listdir("/proc/self/fd") if int(f) > 2 and os.path.exists("/proc/self/fd/" + f)]))
+print(signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+print(signal.pthread_sigmask(signal.SIG_BLOCK, []), gc.isenabled(), sys.getrecursionlimit())
+print(signal.getsignal(signal.SIGPIPE) == signal.SIG_IGN, os.getpgrp() == os.getpid() or os.getsid(0) > 0)
+PY
+	ok "$(printf '%s\n' '0 False utf-8 1' "['0', '1', '2']" 0 'True True' 'set() True 1000' 'True True')"
+}
+
+@test "Python: a BOM, CRLF lines and an encoding comment" {
+	prog code.py < <(printf '\xef\xbb\xbfprint("bom")\r\nprint("crlf")\r\n')
+	ok $'bom\ncrlf'
+	prog code.py < <(printf '# -*- coding: latin-1 -*-\nprint("\xe9")\n')
+	ok é
+}
+
+@test "Python: mode call gives the value, and prints stay output" {
+	prog code.py '{"mode": "call", "input": {"a": 2, "b": [3, 4]}}' <<'PY'
+def main(a, b):
+    print("printed")
+    return {"sum": a + sum(b), "text": "ü", "none": None}
+PY
+	ok printed
+	assert_equal "$(result "$J" '.value | tojson')" '{"sum":9,"text":"ü","none":null}'
+	prog code.py '{"mode": "call", "call": "f"}' <<<'def f(): raise ValueError("bad thing")'
+	ended "$J" 1 exited
+	result_is "$J" .error.name ValueError
+	result_is "$J" .error.value 'bad thing'
+	result_is "$J" .value null
+}
+
+@test "JavaScript: CommonJS, ES modules, top-level await, JSON and timers" {
+	prog code.js '{"args": ["x"]}' <<'JS'
+const path = require("path");
+console.log(path.basename(__filename), process.argv.slice(2), require.main === module);
+setTimeout(() => console.log("later"), 5);
+console.error("err");
+JS
+	ok "$(printf '%s\n' "code.js [ 'x' ] true" later)"
+	stderr_is "$J" err
+	prog code.mjs <<'JS'
+import fs from "node:fs";
+const x = await Promise.resolve(5);
+console.log(x, fs.existsSync(new URL(import.meta.url)));
+JS
+	ok '5 true'
+	prog code.cjs <<<'console.log(typeof require)'
+	ok function
+}
+
+@test "JavaScript: the user's own modules and JSON are required" {
+	job_made code.js <<<'console.log(require("./lib/m").f(), require("./data.json").k)'
+	mkdir "$MNT/$J/lib"
+	echo 'exports.f = () => 1' >"$MNT/$J/lib/m.js"
+	echo '{"k": 2}' >"$MNT/$J/data.json"
+	go
+	ok '1 2'
+}
+
+@test "JavaScript: exit codes" {
+	local way code
+	while IFS='|' read -r code way; do
+		prog code.js <<<"console.log('x'); $way"
+		ended "$J" "$code" exited
+		stdout_is "$J" x
+	done <<'WAYS'
+0|
+42|process.exit(42)
+3|process.exitCode = 3
+1|throw new Error("x")
+1|undefinedName
+1|Promise.reject(new Error("x"))
+1|import("nope-nope")
+1|require("nope-nope")
+WAYS
+}
+
+@test "JavaScript: an error's stack has the file, the line and its source" {
+	prog code.js <<'JS'
+console.log("before");
+function inner() { throw new TypeError("went wrong"); }
+inner();
+JS
+	ended "$J" 1 exited
+	stdout_is "$J" before
+	run cat "$MNT/$J/stderr"
+	assert_output --regexp 'code\.js:2'
+	assert_output --partial 'throw new TypeError'
+	assert_output --partial 'TypeError: went wrong'
+}
+
+@test "JavaScript: a syntax error and an unknown name say so" {
+	prog code.js <<<'let = ='
+	[ "$(cat "$MNT/$J/exit_code")" != 0 ]
+	run cat "$MNT/$J/stderr"
+	assert_output --partial SyntaxError
+	prog code.js <<<'nope()'
+	run cat "$MNT/$J/stderr"
+	assert_output --partial ReferenceError
+}
+
+@test "JavaScript: mode call awaits main" {
+	prog code.js '{"mode": "call", "input": {"n": 4}}' <<'JS'
+exports.main = async ({ n }) => { console.log("printed"); return { double: n * 2 }; };
+JS
+	ok printed
+	result_is "$J" .value.double 8
+}
+
+@test "TypeScript: types are erased, enums and generics run" {
+	prog code.ts <<'TS'
+interface P { readonly name: string; age?: number }
+enum Color { Red, Green = 5, Blue }
+type Pair<T> = [T, T];
+class Box<T extends object> { constructor(private readonly v: T) {} get(): T { return this.v } }
+function id<T>(x: T): T { return x }
+const p: P = { name: "ü" } satisfies P;
+const pair: Pair<number> = [1, 2];
+abstract class A { abstract f(): string }
+namespace N { export const k = 9 }
+let u = <unknown>"s" as string;
+console.log(p.name, Color.Blue, pair.length, new Box({ a: 1 }).get().a, id<number>(4), N.k, u!, p.age ?? "none");
+TS
+	ok 'ü 6 2 1 4 9 s none'
+	prog code.mts <<<'const x: number = await Promise.resolve(3); console.log(x)'
+	ok 3
+}
+
+@test "TypeScript: what is no TypeScript is a clear error" {
+	prog code.ts <<<'const x: = 5'
+	[ "$(cat "$MNT/$J/exit_code")" != 0 ]
+	run cat "$MNT/$J/stderr"
+	assert_output --partial code.ts
+	refute_output ''
+}
+
+@test "bash: the whole of it" {
+	prog code.sh '{"args": ["one", "two words"]}' <<'SH'
+set -euo pipefail
+declare -A m=([k]=v)
+arr=(a b c)
+echo "$0 $# $2 ${m[k]} ${arr[@]:1} $((2**10)) ${BASH_VERSION%%.*}"
+diff <(echo 1) <(echo 1) && printf '%s\n' same
+cat <<< "here string"
+trap 'echo trapped' EXIT
+seq 3 | while read -r n; do echo "$n"; done | tac
+SH
+	run out
+	assert_line --partial '2 two words v b c 1024 5'
+	assert_line same
+	assert_line 'here string'
+	assert_line --index 3 3
+	assert_line --index 6 trapped
+	ended "$J" 0 exited
+}
+
+@test "bash: exit codes, set -e and an unknown command" {
+	prog code.sh <<<'exit 42'
+	ended "$J" 42 exited
+	prog code.sh <<<$'set -e\nfalse\necho no'
+	ended "$J" 1 exited
+	prog code.sh <<<'nope-nope'
+	ended "$J" 127 exited
+	run cat "$MNT/$J/stderr"
+	assert_output --partial nope-nope
+}
+
+@test "a program with #! runs by awk, sed, sh, python and env" {
+	prog code <<<$'#!/usr/bin/awk -f\nBEGIN { print "awk" }'
+	ok awk
+	job_made code <<<$'#!/bin/sed -f\ns/a/b/'
+	echo aaa >"$MNT/$J/stdin"
+	go
+	ok baa
+	prog code <<<$'#!/bin/sh\necho "sh $0"; exit 3'
+	ended "$J" 3 exited
+	prog code <<<$'#!/usr/bin/env python3\nprint("py")'
+	ok py
+	prog code < <(printf '#!/bin/sh\necho no newline')
+	ok 'no newline'
+	prog code <<<'#!/bin/sh'
+	ok ''
+}
+
+@test "a missing interpreter is no success, and says which" {
+	prog code <<<$'#!/no/such/interpreter\nx'
+	[ "$(cat "$MNT/$J/exit_code")" != 0 ]
+	run cat "$MNT/$J/stderr" "$MNT/$J/error"
+	refute_output ''
+}
+
+@test "mode command runs a command without a program" {
+	N=1 J=t$BATS_TEST_NUMBER.1
+	mkdir "$MNT/$J"
+	echo content >"$MNT/$J/f"
+	go '{"mode": "command", "command": ["sh", "-c", "cat f; echo \"$1\"", "x", "two words"]}'
+	ok $'content\ntwo words'
+}
+
+@test "a program that is a comment only ends with 0 and no output" {
+	prog code.py <<<'# nothing'
+	ok ''
+	prog code.js <<<'// nothing'
+	ok ''
+	prog code.sh <<<'# nothing'
+	ok ''
+}

@@ -1,0 +1,192 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Timeouts, signals, memory: how real programs end.
+
+load ../lib/qemu
+
+setup_file() { file_setup; }
+teardown_file() { file_teardown; }
+teardown() { jobs_done; }
+
+@test "an endless loop ends at its timeout with what it printed" {
+	prog code.py '{"timeout": 1.5}' <<<$'print("partial", flush=True)\nwhile True: pass'
+	ended "$J" 124 timeout
+	stdout_is "$J" partial
+	run result "$J" .usage.wall_ms
+	[ "$output" -ge 1400 ] && [ "$output" -le 6000 ] || fail "wall_ms $output"
+	run result "$J" .message
+	refute_output null
+}
+
+@test "endless loops in JavaScript and bash end too" {
+	prog code.js '{"timeout": 2}' <<<'console.log("partial"); while (true) {}'
+	ended "$J" 124 timeout
+	stdout_is "$J" partial
+	prog code.sh '{"timeout": 1}' <<<'echo partial; while :; do :; done'
+	ended "$J" 124 timeout
+	stdout_is "$J" partial
+}
+
+@test "in the grace a handler may tidy up, and its code is kept apart" {
+	prog code.py '{"timeout": 1, "grace": 10}' <<'PY'
+import signal, sys, time
+def h(*a): print("tidy"); sys.exit(5)
+signal.signal(signal.SIGTERM, h)
+print("up", flush=True)
+time.sleep(600)
+PY
+	ended "$J" 124 timeout
+	result_is "$J" .program_exit_code 5
+	stdout_is "$J" $'up\ntidy'
+}
+
+@test "who ignores SIGTERM is killed after the grace" {
+	prog code.py '{"timeout": 1, "grace": 1}' <<'PY'
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("up", flush=True)
+while True: time.sleep(1)
+PY
+	ended "$J" 124 timeout
+	run result "$J" .usage.wall_ms
+	[ "$output" -ge 1900 ] && [ "$output" -le 8000 ] || fail "wall_ms $output"
+}
+
+@test "a program that has stopped itself still times out" {
+	prog code.py '{"timeout": 1.5}' <<<'import os; print("x", flush=True); os.kill(os.getpid(), 19)'
+	ended "$J" 124 timeout
+	stdout_is "$J" x
+}
+
+@test "a tree of processes that ignore signals dies at the timeout" {
+	prog code.sh '{"timeout": 2}' <<'SH'
+trap '' TERM INT HUP
+sh -c 'trap "" TERM; setsid sleep 600 & sleep 600' &
+echo up
+while :; do sleep 100; done
+SH
+	ended "$J" 124 timeout
+	stdout_is "$J" up
+}
+
+@test "signals: each has its code and its name" {
+	local one
+	for one in 6:SIGABRT 11:SIGSEGV 15:SIGTERM 9:SIGKILL 8:SIGFPE 13:SIGPIPE; do
+		prog code.py <<<"import os, signal
+signal.signal(${one%:*}, signal.SIG_DFL) if ${one%:*} != 9 else 0
+print('x', flush=True); os.kill(os.getpid(), ${one%:*})"
+		ended "$J" $((128 + ${one%:*})) signaled
+		result_is "$J" .signal "${one#*:}"
+		stdout_is "$J" x
+	done
+}
+
+@test "a real segfault, abort and node's abort" {
+	prog code.py <<<'import ctypes; ctypes.string_at(0)'
+	ended "$J" 139 signaled
+	prog code.py <<<'import os; os.abort()'
+	ended "$J" 134 signaled
+	prog code.js <<<'process.abort()'
+	ended "$J" 134 signaled
+	prog code.sh <<<'kill -SEGV $$'
+	ended "$J" 139 signaled
+}
+
+@test "ctl signal reaches the program's handler" {
+	job_made code.py <<'PY'
+import signal, sys
+def h(n, f): print("got", signal.Signals(n).name); sys.exit(9)
+signal.signal(signal.SIGUSR1, h); signal.signal(signal.SIGINT, h)
+print("up", flush=True)
+signal.pause()
+PY
+	job_put "$J" config.json '{}'
+	job_follow "$J" up
+	echo 'signal INT' >"$MNT/$J/ctl"
+	job_wait "$J" 60
+	ended "$J" 9 exited
+	stdout_is "$J" $'up\ngot SIGINT'
+}
+
+@test "KeyboardInterrupt by ctl signal INT" {
+	job_made code.py <<<$'import time\nprint("up", flush=True)\ntime.sleep(600)'
+	job_put "$J" config.json '{}'
+	job_follow "$J" up
+	echo 'signal INT' >"$MNT/$J/ctl"
+	job_wait "$J" 60
+	ended "$J" 130 signaled
+	run cat "$MNT/$J/stderr"
+	assert_output --partial KeyboardInterrupt
+}
+
+@test "ctl kill ends a busy tree at once" {
+	job_made code.sh <<<$'trap "" TERM INT\n(while :; do :; done) &\necho up\nwhile :; do :; done'
+	job_put "$J" config.json '{}'
+	job_follow "$J" up
+	echo kill >"$MNT/$J/ctl"
+	job_wait "$J" 30
+	ended "$J" 137 cancelled
+}
+
+@test "over its memory: 137, out_of_memory, output kept" {
+	prog code.py '{"memory_mb": 64}' <<<$'print("before", flush=True)\nx = []\nwhile True: x.append(bytearray(1 << 20))'
+	ended "$J" 137 out_of_memory
+	stdout_is "$J" before
+	run result "$J" .usage.peak_memory_bytes
+	[ "$output" -le $((64 << 20)) ] && [ "$output" -ge $((48 << 20)) ] || fail "peak $output"
+}
+
+@test "memory that is allowed is there" {
+	prog code.py '{"memory_mb": 256}' <<<'x = bytearray(200 << 20); print(len(x) >> 20)'
+	ok 200
+	prog code.js '{"memory_mb": 256}' <<<'const b = Buffer.alloc(120 << 20, 1); console.log(b.length >> 20)'
+	ok 120
+}
+
+@test "a child over the memory limit, and /dev/shm and /tmp count as well" {
+	prog code.sh '{"memory_mb": 64}' <<<$'python3 -c "x = bytearray(200 << 20)"\necho "code $?"'
+	run out
+	[ "$status" = 0 ]
+	run result "$J" .status
+	[ "$output" = out_of_memory ] || assert_equal "$(out)" 'code 137'
+	prog code.sh '{"memory_mb": 64}' <<<'head -c 200000000 /dev/zero > /dev/shm/x; echo "code $?"'
+	[ "$(result "$J" .status)" = out_of_memory ] || [ "$(out)" != 'code 0' ]
+}
+
+@test "MemoryError for one absurd request is Python's own affair" {
+	prog code.py <<<$'try: x = bytearray(1 << 50)\nexcept MemoryError: print("MemoryError")'
+	ok MemoryError
+}
+
+@test "a recursion without end is an error of its own, not ours" {
+	prog code.py <<<$'def f(): f()\ntry: f()\nexcept RecursionError: print("RecursionError")'
+	ok RecursionError
+	prog code.js <<<'function f() { f() } try { f() } catch (e) { console.log(e.name) }'
+	ok RangeError
+	prog code.py <<<$'import sys\nsys.setrecursionlimit(10**7)\ndef f(n): return f(n + 1) + 1\nf(0)'
+	[ "$(cat "$MNT/$J/exit_code")" != 0 ]
+	[ "$(result "$J" .status)" != failed ]
+}
+
+@test "usage says true figures" {
+	prog code.py <<'PY'
+import time
+x = bytearray(40 << 20)
+end = time.process_time() + 0.5
+while time.process_time() < end: pass
+PY
+	ok
+	[ "$(result "$J" .usage.user_ms)" -ge 400 ]
+	[ "$(result "$J" .usage.wall_ms)" -ge 450 ]
+	[ "$(result "$J" .usage.peak_memory_bytes)" -ge $((40 << 20)) ]
+	[ "$(result "$J" .usage.peak_processes)" -ge 1 ]
+}
+
+@test "the machine after a kill, a crash or no memory left is another one" {
+	prog code.sh '{"timeout": 1}' <<<'touch /tmp/mark; sleep 600'
+	ended "$J" 124 timeout
+	prog code.sh <<<'ls /tmp/mark 2>&1; ps ax 2>/dev/null | grep -c "sleep 600" ; echo fine'
+	run out
+	assert_output --partial fine
+	refute_output --regexp '^/tmp/mark$'
+}
