@@ -100,8 +100,13 @@ void channel_break(struct channel *ch, const char *fmt, ...)
 
 /* --- bytes in ---------------------------------------------------------- */
 
-/* Delivers every whole frame that is buffered, unless the owner holds. */
-static void parse(struct channel *ch)
+/* A guest that sends much, or small things that cost much, has this long at
+ * a time; then it is the others' turn. */
+#define TURN_NS (2 * NS_PER_MS)
+
+/* Delivers every whole frame that is buffered, unless the owner holds or the
+ * turn is over. */
+static void parse(struct channel *ch, uint64_t until)
 {
 	size_t at = 0;
 
@@ -123,6 +128,10 @@ static void parse(struct channel *ch)
 			channel_progress(ch);
 		channel_frame(ch, &h, ch->in + at + WIRE_HEADER_SIZE);
 		at += whole;
+		if (now_ns() >= until) {
+			channel_wake(ch);
+			break;
+		}
 	}
 	ch->in_len -= at;
 	if (at && ch->in_len)
@@ -137,11 +146,16 @@ static void on_eof(struct channel *ch)
 				 "the machine closed its wire");
 }
 
-/* One read and what comes of it. Return: false when there is no more now. */
-static bool read_some(struct channel *ch)
+/* One read and what comes of it. Return: false when there is no more now, or
+ * what is there must be parsed first. */
+static bool read_some(struct channel *ch, uint64_t until)
 {
-	ssize_t n = recv(ch->sock.fd, ch->in + ch->in_len,
-			 CHANNEL_IN_SIZE - ch->in_len, MSG_DONTWAIT);
+	ssize_t n;
+
+	if (ch->in_len == CHANNEL_IN_SIZE)
+		return false;
+	n = recv(ch->sock.fd, ch->in + ch->in_len,
+		 CHANNEL_IN_SIZE - ch->in_len, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
@@ -150,7 +164,7 @@ static bool read_some(struct channel *ch)
 		return false;
 	}
 	ch->in_len += (size_t)n;
-	parse(ch);
+	parse(ch, until);
 	return true;
 }
 
@@ -158,8 +172,8 @@ void channel_drain(struct channel *ch)
 {
 	ch->busy++;
 	ch->hold = false;
-	parse(ch);
-	while (ch->phase != PHASE_DONE && read_some(ch))
+	parse(ch, UINT64_MAX);
+	while (ch->phase != PHASE_DONE && read_some(ch, UINT64_MAX))
 		;
 	leave(ch);
 }
@@ -237,13 +251,14 @@ static void on_socket(struct loop_fd *src, uint32_t events)
 {
 	struct channel *ch = src->arg;
 	unsigned rounds = READ_ROUNDS;
+	uint64_t until = now_ns() + TURN_NS;
 
 	ch->busy++;
 	if (events & EPOLLOUT)
 		pump(ch);
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		while (rounds-- && !ch->hold && ch->phase != PHASE_DONE &&
-		       read_some(ch))
+		       read_some(ch, until) && now_ns() < until)
 			;
 	/* HUP is told again and again; with hold on, stop listening to it. */
 	if (ch->hold && (events & EPOLLHUP))
@@ -257,7 +272,7 @@ static void on_wake(struct loop_call *c)
 
 	ch->busy++;
 	if (!ch->hold)
-		parse(ch);
+		parse(ch, now_ns() + TURN_NS);
 	if (ch->phase != PHASE_DONE)
 		pump(ch);
 	leave(ch);

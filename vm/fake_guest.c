@@ -243,14 +243,6 @@ static void cmd_files(struct fake_guest *g)
 		put_output(g, WIRE_OUT, b.data, b.len);
 }
 
-static void cmd_show(struct fake_guest *g, const char *path)
-{
-	struct fake_file *f = find(&g->inputs, path);
-
-	if (f)
-		put_output(g, WIRE_OUT, f->data.data, f->data.len);
-}
-
 static struct fake_file *file_new(struct list *to, const char *path,
 				  uint8_t kind, uint32_t mode)
 {
@@ -279,13 +271,6 @@ static void cmd_write(struct fake_guest *g, char *rest)
 	buf_clear(&f->data);
 	buf_str(&f->data, text ? text : "");
 	buf_str(&f->data, "\n");
-}
-
-static void cmd_badfile(struct fake_guest *g, const char *path)
-{
-	struct fake_file *f = file_new(&g->outputs, path, WIRE_FILE_REG, 0644);
-
-	buf_str(&f->data, "x");
 }
 
 static void cmd_failed(struct fake_guest *g, const char *text)
@@ -322,14 +307,16 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 		cmd_strings(g, &g->job.envp);
 	else if (!strcmp(word, "files"))
 		cmd_files(g);
-	else if (!strcmp(word, "show"))
-		cmd_show(g, rest);
+	else if (!strcmp(word, "show") && find(&g->inputs, rest))
+		put_output(g, WIRE_OUT, find(&g->inputs, rest)->data.data,
+			   find(&g->inputs, rest)->data.len);
 	else if (!strcmp(word, "write"))
 		cmd_write(g, rest);
 	else if (!strcmp(word, "link"))
 		g->left_out++;
 	else if (!strcmp(word, "badfile"))
-		cmd_badfile(g, rest);
+		buf_str(&file_new(&g->outputs, rest, WIRE_FILE_REG, 0644)->data,
+			"x");
 	else
 		return false;
 	return true;

@@ -256,11 +256,19 @@ static void on_wake(struct loop_fd *src, uint32_t events)
 	pthread_mutex_unlock(&l->post_lock);
 }
 
+/* Those that are scheduled now; what they schedule has its turn after the
+ * other sources had theirs. */
 static void deferred_run(struct loop *l)
 {
+	struct list batch;
 	struct loop_call *c;
 
-	while ((c = list_first(&l->deferred, struct loop_call, node))) {
+	list_init(&batch);
+	list_for_each(pos, tmp, &l->deferred) {
+		list_del(pos);
+		list_add_tail(&batch, pos);
+	}
+	while ((c = list_first(&batch, struct loop_call, node))) {
 		uint64_t start = now_ns();
 
 		list_del(&c->node);
@@ -345,7 +353,8 @@ int loop_run(struct loop *l)
 		int n;
 
 		timers_arm(l);
-		n = epoll_wait(l->epoll, l->batch, BATCH, -1);
+		n = epoll_wait(l->epoll, l->batch, BATCH,
+			       list_empty(&l->deferred) ? -1 : 0);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		l->batch_len = MAX(n, 0);

@@ -43,7 +43,8 @@ struct loop_call {
 
 int loop_new(struct loop **ret_loop);
 void loop_free(struct loop *l);
-/* Runs until loop_quit(); it may be run again. Return: 0 or a negative errno of epoll itself. */
+/* Runs until loop_quit(); it may be run again. Return: 0 or a negative errno
+ * of epoll itself. */
 int loop_run(struct loop *l);
 void loop_quit(struct loop *l);
 
