@@ -17,7 +17,6 @@
  */
 #include "fake_guest.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -381,10 +380,8 @@ static void next_line(struct fake_guest *g)
 {
 	char *word = g->line, *end, *rest;
 
-	if (!word || !*word) {
-		finish(g, WIRE_EXIT_CODE, 0);
-		return;
-	}
+	if (!word || !*word)
+		return finish(g, WIRE_EXIT_CODE, 0);
 	end = strchr(word, '\n');
 	g->line = end ? end + 1 : NULL;
 	if (end)
