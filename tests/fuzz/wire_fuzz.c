@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A frame: header, then the payload as each decoder of foreign bytes sees it.
+ * What was decoded and is encoded again must be the same bytes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../guest/wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_header(const uint8_t *data)
+{
+	uint8_t again[WIRE_HEADER_SIZE];
+	struct wire_header h;
+
+	if (wire_header_get(data, &h))
+		return;
+	check(h.length <= WIRE_JOB_MAX && *wire_type_name(h.type) != '?');
+	wire_header_put(again, h.length, h.type, h.arg);
+	check(!memcmp(again, data, sizeof(again)));
+}
+
+static void check_job(const uint8_t *data, size_t size)
+{
+	struct wire_writer w = {malloc(size + 1), size, 0};
+	struct wire_job job;
+
+	if (w.p && !wire_job_get(data, size, &job)) {
+		check(job.argv.count >= 1 &&
+		      job.envp.count <= WIRE_STRINGS_MAX);
+		wire_job_put(&w, &job);
+		check(w.used == size && !memcmp(w.p, data, size));
+		wire_job_done(&job);
+	}
+	free(w.p);
+}
+
+static void check_exit(const uint8_t *data, size_t size)
+{
+	uint8_t again[256];
+	struct wire_writer w = {again, sizeof(again), 0};
+	struct wire_exit e;
+
+	if (wire_exit_get(data, size, &e))
+		return;
+	wire_exit_put(&w, &e);
+	check(w.used == size && !memcmp(again, data, size));
+}
+
+/* As FILE carries it. */
+static void check_path(const uint8_t *data, size_t size)
+{
+	struct wire_cursor c;
+	char *path;
+
+	wire_begin(&c, data, size);
+	wire_get_u32(&c);
+	wire_get_u64(&c);
+	path = wire_get_str(&c, WIRE_PATH_MAX);
+	if (path && !wire_end(&c) && wire_path_ok(path)) {
+		check(path[0] != '/' && !strstr(path, "//"));
+		check(strncmp(path, "../", 3) != 0 && !strstr(path, "/../"));
+	}
+	free(path);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < WIRE_HEADER_SIZE)
+		return 0;
+	check_header(data);
+	data += WIRE_HEADER_SIZE;
+	size -= WIRE_HEADER_SIZE;
+	check_job(data, size);
+	check_exit(data, size);
+	check_path(data, size);
+	return 0;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames between host and guest: what is written is read, what lies is not. */
+#include "../../guest/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tap.h"
+
+static const char *args[] = {"/home/user/code.py", "a b", ""};
+static const char *env[] = {"HOME=/home/user", "X=\xc3\xbc"};
+
+static struct wire_job sample_job(void)
+{
+	struct wire_job job = {
+		.runner = WIRE_RUN_NODE,
+		.mode = WIRE_MODE_CALL,
+		.cpus = 2,
+		.processes = 256,
+		.memory_bytes = 1ull << 40,
+		.stdout_limit = 1,
+		.stderr_limit = 2,
+		.output_limit = UINT64_MAX,
+		.output_files = 7,
+		.realtime_ns = 1700000000123456789ull,
+		.call = "main",
+		.argv = {3, args},
+		.envp = {2, env},
+	};
+
+	for (size_t i = 0; i < sizeof(job.entropy); i++)
+		job.entropy[i] = (uint8_t)i;
+	return job;
+}
+
+static size_t encode_job(const struct wire_job *job, uint8_t *bytes,
+			 size_t size)
+{
+	struct wire_writer w = {bytes, size, 0};
+
+	wire_job_put(&w, job);
+	return w.used;
+}
+
+static void test_header(void)
+{
+	uint8_t bytes[WIRE_HEADER_SIZE];
+	struct wire_header h = {0};
+
+	wire_header_put(bytes, 0x1234, WIRE_KILL, WIRE_KILL_ALL);
+	is_int(wire_header_get(bytes, &h), 0, "a header is read");
+	is_int(h.length, 0x1234, "its length");
+	is_int(h.type, WIRE_KILL, "its type");
+	is_int(h.arg, WIRE_KILL_ALL, "its argument");
+	is_int(bytes[0], 0x34, "integers are little-endian");
+
+	wire_header_put(bytes, WIRE_PAYLOAD_MAX, WIRE_OUT, 0);
+	is_int(wire_header_get(bytes, &h), 0, "a payload may be full");
+	wire_header_put(bytes, WIRE_PAYLOAD_MAX + 1, WIRE_OUT, 0);
+	is_int(wire_header_get(bytes, &h), -EPROTO, "and not fuller");
+	wire_header_put(bytes, WIRE_JOB_MAX, WIRE_JOB, 0);
+	is_int(wire_header_get(bytes, &h), 0, "a JOB may be larger");
+	wire_header_put(bytes, WIRE_JOB_MAX + 1, WIRE_JOB, 0);
+	is_int(wire_header_get(bytes, &h), -EPROTO, "within its own bound");
+	wire_header_put(bytes, UINT32_MAX, WIRE_OUT, 0);
+	is_int(wire_header_get(bytes, &h), -EPROTO, "no length is negative");
+
+	wire_header_put(bytes, 0, WIRE_NONE, 0);
+	is_int(wire_header_get(bytes, &h), -EPROTO, "no type is no frame");
+	wire_header_put(bytes, 0, 8, 0);
+	is_int(wire_header_get(bytes, &h), -EPROTO, "nor is a gap");
+	wire_header_put(bytes, 0, WIRE_TYPE_MAX, 0);
+	is_int(wire_header_get(bytes, &h), -EPROTO, "nor what is beyond");
+	wire_header_put(bytes, 0, WIRE_PING, 0);
+	bytes[4] ^= 1;
+	is_int(wire_header_get(bytes, &h), -EPROTO,
+	       "another version's magic is refused");
+}
+
+static void test_names(void)
+{
+	is_str(wire_type_name(WIRE_STDIN_ACK), "STDIN_ACK", "a type's name");
+	is_str(wire_type_name(0), "?", "no type has no name");
+	is_str(wire_type_name(WIRE_TYPE_MAX), "?", "nor has an unknown one");
+	is_str(wire_type_name(UINT32_MAX), "?", "however large");
+}
+
+static void test_cursor(void)
+{
+	const uint8_t bytes[] = {1, 0, 0, 0, 3, 0, 0, 0, 'a', 'b', 'c'};
+	const uint8_t nul[] = {2, 0, 0, 0, 'a', 0};
+	uint8_t rest[2] = {9, 9};
+	struct wire_cursor c;
+	char *text;
+
+	wire_begin(&c, bytes, sizeof(bytes));
+	is_int(wire_get_u32(&c), 1, "a number is read");
+	is_int(wire_end(&c), -EPROTO, "what is left over is an error");
+	text = wire_get_str(&c, 3);
+	is_str(text, "abc", "a text is read");
+	free(text);
+	is_int(wire_end(&c), 0, "then the payload is at its end");
+	is_int((long long)wire_get_u64(&c), 0, "past it numbers are 0");
+	wire_get_bytes(&c, rest, sizeof(rest));
+	is_int(rest[0] | rest[1], 0, "bytes are 0");
+	is_str(wire_get_str(&c, 9), NULL, "texts are NULL");
+	is_int(wire_end(&c), -EPROTO, "and the cursor has failed");
+
+	wire_begin(&c, bytes + 4, sizeof(bytes) - 4);
+	is_str(wire_get_str(&c, 2), NULL, "a text over its bound is refused");
+	wire_begin(&c, bytes + 4, sizeof(bytes) - 5);
+	is_str(wire_get_str(&c, 9), NULL, "so is one that is cut off");
+	wire_begin(&c, nul, sizeof(nul));
+	is_str(wire_get_str(&c, 9), NULL, "so is one with NUL inside");
+	wire_begin(&c, bytes, 3);
+	is_int(wire_get_u32(&c), 0, "half a number is none");
+	wire_begin(&c, NULL, 0);
+	is_int(wire_end(&c), 0, "an empty payload is at its end");
+}
+
+static void test_writer(void)
+{
+	uint8_t bytes[8];
+	struct wire_writer w = {bytes, sizeof(bytes), 0};
+
+	memset(bytes, 0xee, sizeof(bytes));
+	wire_put_u32(&w, 1);
+	wire_put_u64(&w, 2);
+	is_int((long long)w.used, 12, "a writer counts past its end");
+	is_int(bytes[0], 1, "what fits is written");
+	ok(bytes[4] == 2 && bytes[7] == 0, "up to the end");
+	wire_put_str(&w, "abc");
+	is_int((long long)w.used, 19, "and goes on counting");
+}
+
+static void test_job(void)
+{
+	static uint8_t bytes[4096];
+	struct wire_job job = sample_job(), got;
+	size_t used = encode_job(&job, bytes, sizeof(bytes));
+
+	is_int(wire_job_get(bytes, used, &got), 0, "a JOB is read");
+	is_int(got.runner, job.runner, "its runner");
+	is_int((long long)got.memory_bytes, (long long)job.memory_bytes,
+	       "its memory");
+	ok(got.output_limit == UINT64_MAX, "its largest number");
+	is_int((long long)got.realtime_ns, (long long)job.realtime_ns,
+	       "its time");
+	ok(!memcmp(got.entropy, job.entropy, sizeof(job.entropy)),
+	   "its entropy");
+	is_str(got.call, "main", "its function");
+	is_int(got.argv.count, 3, "its arguments");
+	is_str(got.argv.item[1], "a b", "each of them");
+	is_str(got.argv.item[2], "", "an empty one too");
+	is_str(got.envp.item[1], env[1], "its environment");
+	wire_job_done(&got);
+	wire_job_done(&got);
+	ok(!got.call && !got.argv.count, "wire_job_done() may come twice");
+
+	unsigned refused = 0;
+
+	for (size_t cut = 0; cut < used; cut++)
+		refused += wire_job_get(bytes, cut, &got) == -EPROTO;
+	is_int(refused, (long long)used, "a JOB cut off anywhere is refused");
+	is_int(wire_job_get(bytes, used + 1, &got), -EPROTO,
+	       "so is one with a byte too many");
+}
+
+/* One wrong field each. */
+static void test_job_range(void)
+{
+	static uint8_t bytes[4096];
+	struct wire_job job, got;
+
+	job = sample_job();
+	job.runner = WIRE_RUN_MAX;
+	is_int(wire_job_get(bytes, encode_job(&job, bytes, sizeof(bytes)),
+			    &got), -EPROTO, "an unknown runner is refused");
+	job = sample_job();
+	job.mode = WIRE_MODE_MAX;
+	is_int(wire_job_get(bytes, encode_job(&job, bytes, sizeof(bytes)),
+			    &got), -EPROTO, "an unknown mode");
+	job = sample_job();
+	job.argv.count = 0;
+	is_int(wire_job_get(bytes, encode_job(&job, bytes, sizeof(bytes)),
+			    &got), -EPROTO, "no argument at all");
+	job = sample_job();
+	job.cpus = 0;
+	is_int(wire_job_get(bytes, encode_job(&job, bytes, sizeof(bytes)),
+			    &got), -EPROTO, "no processor");
+	job = sample_job();
+	job.call = "";
+	is_int(wire_job_get(bytes, encode_job(&job, bytes, sizeof(bytes)),
+			    &got), -EPROTO, "a call of nothing");
+}
+
+/* A count that promises more than the payload can hold must not be believed:
+ * it would be an allocation of the peer's choice. */
+static void test_job_count(void)
+{
+	static uint8_t bytes[4096];
+	struct wire_job job = sample_job(), got;
+	size_t used = encode_job(&job, bytes, sizeof(bytes));
+	size_t fixed = 4 * 4 + 4 * 8 + 4 + 8 + WIRE_ENTROPY_SIZE;
+	size_t at = fixed + 4 + strlen(job.call);
+
+	is_int(bytes[at], 3, "the count of arguments is where it is thought");
+	memset(bytes + at, 0xff, 4);
+	is_int(wire_job_get(bytes, used, &got), -EPROTO,
+	       "a count of four thousand million is refused");
+	bytes[at] = 0xff;
+	bytes[at + 1] = 0x0f;
+	bytes[at + 2] = bytes[at + 3] = 0;
+	is_int(wire_job_get(bytes, used, &got), -EPROTO,
+	       "so is one within bounds that the payload cannot hold");
+}
+
+static void test_exit(void)
+{
+	struct wire_exit e = {
+		.kind = WIRE_EXIT_SIGNAL,
+		.value = 9,
+		.wall_ns = 1,
+		.peak_processes = WIRE_UNKNOWN,
+		.result_dropped = 12,
+	};
+	struct wire_exit got = {0};
+	uint8_t bytes[256];
+	struct wire_writer w = {bytes, sizeof(bytes), 0};
+
+	wire_exit_put(&w, &e);
+	is_int(wire_exit_get(bytes, w.used, &got), 0, "an EXIT is read");
+	ok(!memcmp(&got, &e, sizeof(e)), "all of it");
+	is_int(wire_exit_get(bytes, w.used - 1, &got), -EPROTO,
+	       "a short one is refused");
+	bytes[4] = 65;
+	is_int(wire_exit_get(bytes, w.used, &got), -EPROTO,
+	       "there is no signal 65");
+	bytes[4] = 0;
+	is_int(wire_exit_get(bytes, w.used, &got), -EPROTO, "nor a signal 0");
+	bytes[0] = WIRE_EXIT_CODE;
+	is_int(wire_exit_get(bytes, w.used, &got), 0, "but a code 0");
+	bytes[5] = 1;
+	is_int(wire_exit_get(bytes, w.used, &got), -EPROTO, "and no 256");
+	bytes[5] = 0;
+	bytes[0] = WIRE_EXIT_KIND_MAX;
+	is_int(wire_exit_get(bytes, w.used, &got), -EPROTO,
+	       "an unknown kind is refused");
+}
+
+static void test_path(void)
+{
+	static const char *const good[] = {
+		"a", "a/b", "...", ".a", "a/..b", "%2e%2e", "a\\b", "a b",
+		"\xf0\x9f\x98\x80",
+	};
+	static const char *const bad[] = {
+		"", "/", "/a", "a/", "a//b", ".", "..", "a/.", "a/..", "../a",
+		"a/../b", "./a",
+	};
+	char path[WIRE_PATH_MAX + 2];
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		ok(wire_path_ok(good[i]), "%s is a path", good[i]);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ok(!wire_path_ok(bad[i]), "%s is none", bad[i]);
+
+	memset(path, 'a', sizeof(path));
+	path[255] = '\0';
+	ok(wire_path_ok(path), "a name has 255 bytes");
+	path[255] = 'a';
+	path[256] = '\0';
+	ok(!wire_path_ok(path), "and not 256");
+
+	for (size_t i = 0; i < 64; i++)
+		memcpy(path + 2 * i, "a/", 2);
+	path[127] = '\0';
+	ok(wire_path_ok(path), "64 components are good");
+	memcpy(path + 127, "/a", 3);
+	ok(!wire_path_ok(path), "65 are not");
+
+	memset(path, 'a', sizeof(path));
+	for (size_t i = 200; i < sizeof(path); i += 200)
+		path[i] = '/';
+	path[WIRE_PATH_MAX] = '\0';
+	ok(wire_path_ok(path), "a path has 4095 bytes");
+	path[WIRE_PATH_MAX] = 'a';
+	path[WIRE_PATH_MAX + 1] = '\0';
+	ok(!wire_path_ok(path), "and not 4096");
+}
+
+int main(void)
+{
+	test_header();
+	test_names();
+	test_cursor();
+	test_writer();
+	test_job();
+	test_job_range();
+	test_job_count();
+	test_exit();
+	test_path();
+	return done_testing();
+}
