@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "event.h"
+#include "parsed.h"
 #include "run.h"
 
 /* What looking at a job comes to. */
@@ -38,18 +39,6 @@ static int read_all(const struct node *node, uint64_t limit, struct buf *ret)
 		ret->len += (size_t)n;
 	} while (n > 0 && ret->len <= limit);
 	return 0;
-}
-
-static int parse_config(struct job *job, struct node *node,
-			struct job_config *ret, struct err *err)
-{
-	auto_buf struct buf text = { 0 };
-	int r = read_all(node, LIMIT_CONFIG_BYTES, &text);
-
-	if (r < 0)
-		return err_sys(err, r, "config.json: cannot be read");
-	return config_parse(text.data ? text.data : "", text.len,
-			    &job->d->options->limits, ret, err);
 }
 
 /* --- the parts ------------------------------------------------------------ */
@@ -224,9 +213,9 @@ static enum verdict check_code(struct run_spec *spec, struct err *err)
 
 	if (!spec->code)
 		return READY;
-	spec->lang = spec->config.lang ? spec->config.lang
-				       : lang_by_file(spec->code->name);
-	if (spec->config.mode == MODE_CALL &&
+	spec->lang = spec->config->lang ? spec->config->lang
+					: lang_by_file(spec->code->name);
+	if (spec->config->mode == MODE_CALL &&
 	    (!spec->lang || !spec->lang->callable)) {
 		err_set(err, -EINVAL,
 			"config.json: \"mode\" is \"call\", which %s does not "
@@ -244,35 +233,43 @@ static enum verdict check_code(struct run_spec *spec, struct err *err)
 
 /* --- the whole -------------------------------------------------------------- */
 
+/* On READY spec has it. */
 static enum verdict get_config(struct job *job, bool by_ctl,
-			       struct job_config *ret, struct err *err)
+			       struct run_spec *spec, struct err *err)
 {
 	struct node *node = node_find(job->files, "config.json");
+	struct parsed *p;
 
-	if (!node || node->is_dir) {
-		if (!by_ctl)
-			return WAITING;
-		return config_defaults(ret) < 0 ? WAITING : READY;
-	}
-	if (node->writers)
+	if (!node || node->is_dir)
+		p = by_ctl ? parsed_defaults() : NULL;
+	else
+		p = node->writers ? NULL : parsed_get(job, node);
+	if (!p)
 		return WAITING;
-	return parse_config(job, node, ret, err) < 0 ? WRONG : READY;
+	if (p->result < 0) {
+		*err = p->err;
+		parsed_unref(p);
+		return WRONG;
+	}
+	spec->parsed = p;
+	spec->config = &p->config;
+	return READY;
 }
 
 /* On READY *spec is to be given to run_start(). */
 static enum verdict examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err)
 {
-	enum verdict v = get_config(job, by_ctl, &spec->config, err);
+	enum verdict v = get_config(job, by_ctl, spec, err);
 
 	if (v != READY)
 		return v;
-	v = find_code(job, &spec->config, &spec->code, err);
+	v = find_code(job, spec->config, &spec->code, err);
 	if (v == READY)
-		v = check_inputs(job, &spec->config, err);
+		v = check_inputs(job, spec->config, err);
 	if (v == READY)
 		v = check_code(spec, err);
-	if (v == READY && spec->config.manual && !by_ctl)
+	if (v == READY && spec->config->manual && !by_ctl)
 		v = WAITING;
 	if (v != READY)
 		run_spec_done(spec);
@@ -363,24 +360,29 @@ int commit_start(struct job *job, struct err *err)
 
 int commit_precheck(struct job *job, struct node *node)
 {
-	struct job_config config;
+	struct parsed *p;
 	struct stat st;
-	int r;
+	int r = 0;
 
 	if (node->parent != job->files || node->is_dir)
 		return 0;
 	if (!strcmp(node->name, "config.json")) {
-		struct err err = { 0 };
-
-		r = parse_config(job, node, &config, &err);
-		if (r == 0)
-			config_done(&config);
-		if (r < 0 && r != -ENODATA)
+		p = parsed_get(job, node);
+		if (p && (p->result == -EINVAL || p->result == -EFBIG))
+			r = p->result;
+		if (r < 0)
 			face_set_error(job->d, job->meta.uid, job->meta.name,
-				       err.text);
-		return r == -EINVAL || r == -EFBIG ? r : 0;
+				       p->err.text);
+		parsed_unref(p);
+		return r;
 	}
 	if (code_kind(node->name) == CODE_NO || node_stat(node, &st) < 0)
 		return 0;
 	return st.st_size > (off_t)LIMIT_CODE_BYTES ? -EFBIG : 0;
+}
+
+bool commit_precheck_is_slow(struct job *job, struct node *node)
+{
+	return node->parent == job->files && !node->is_dir &&
+	       !strcmp(node->name, "config.json") && parsed_is_slow(job, node);
 }

@@ -23,5 +23,7 @@ int commit_start(struct job *job, struct err *err);
  * not be done.
  */
 int commit_precheck(struct job *job, struct node *node);
+/* True if parsed_prefetch() should come first, so as not to hold up others. */
+bool commit_precheck_is_slow(struct job *job, struct node *node);
 
 #endif

@@ -125,7 +125,7 @@ static void trash_done(struct task *t, int result)
 
 static int trash_add(struct depot *s, const char *name)
 {
-	struct trash_task *t = calloc(1, sizeof(*t));
+	struct trash_task *t = s->chores ? calloc(1, sizeof(*t)) : NULL;
 
 	if (!t)
 		return -ENOMEM; /* the next start empties the trash */
@@ -260,6 +260,12 @@ void depot_close(struct depot *s)
 	fd_close(&s->root);
 	free(s->dir);
 	free(s);
+}
+
+void depot_finish_chores(struct depot *s)
+{
+	if (s)
+		chores_free(take_ptr(s->chores));
 }
 
 int depot_jobs_fd(const struct depot *s)

@@ -46,6 +46,8 @@ int depot_open(struct loop *loop, const char *dir, struct depot **ret_depot,
 	       struct err *err);
 /* Waits for the worker. NULL is fine. */
 void depot_close(struct depot *s);
+/* Finishes every chore, their `done` included; there are none afterwards. */
+void depot_finish_chores(struct depot *s);
 int depot_jobs_fd(const struct depot *s); /* borrowed: STATE/jobs */
 const char *depot_dir(const struct depot *s);
 

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "parsed.h"
 #include "run.h"
 #include "wait.h"
 
@@ -92,6 +93,7 @@ void job_unref(struct job *job)
 		return;
 	node_root_free(job->files);
 	node_root_free(job->output);
+	parsed_unref(job->parsed);
 	free(job->error);
 	free(job->meta.name);
 	free(job);

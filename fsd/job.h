@@ -13,6 +13,7 @@
 #include "depot.h"
 
 struct run;
+struct parsed;
 
 struct job {
 	struct fsd *d;          /* borrowed */
@@ -24,6 +25,8 @@ struct job {
 	struct node *files;     /* owned: what the user wrote */
 	struct node *output;    /* owned: what the newest run left, or NULL */
 	struct run *run;        /* owned: the run that is not over, or NULL */
+	struct parsed *parsed;  /* a reference: config.json as it was at */
+	uint64_t parsed_ino, parsed_version; /* this file and version */
 	char *error;            /* owned: text of `error`, NULL: empty */
 	bool has_results;       /* of a run that is over: from its end until the
 				   next one is queued, whatever the state */

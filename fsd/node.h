@@ -50,6 +50,7 @@ struct node {
 	uint64_t lookups;      /* the kernel's */
 	unsigned refs;         /* handles and runs */
 	unsigned writers;      /* handles open for writing */
+	uint64_t version;      /* raised by every change of its content */
 	int keep_fd;           /* O_PATH of an unlinked node, or -1 */
 };
 

@@ -423,6 +423,7 @@ static int set_size(fuse_req_t req, const struct target *t, off_t size,
 	if (fd < 0)
 		return fd;
 	r = ftruncate(fd, size) < 0 ? -errno : 0;
+	t->node->version++;
 	if (r == 0)
 		ops_changed(t->job, t->node->name);
 	return r;

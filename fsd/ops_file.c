@@ -12,6 +12,7 @@
 #include "commit.h"
 #include "depot.h"
 #include "face.h"
+#include "parsed.h"
 #include "run.h"
 #include "wait.h"
 
@@ -111,6 +112,7 @@ static int open_node(fuse_req_t req, const struct target *t,
 		return (*ret)->fd;
 	(*ret)->writer = write;
 	(*ret)->changed = fi->flags & O_TRUNC;
+	t->node->version += (*ret)->changed;
 	if (write)
 		t->node->writers++;
 	return 0;
@@ -497,6 +499,7 @@ static int write_file(fuse_req_t req, struct handle *h, const char *data,
 				  h->t.node->name, depot_dir(job->d->depot),
 				  strerror(errno));
 	h->changed = true;
+	h->t.node->version++;
 	return (int)n;
 }
 
@@ -526,7 +529,38 @@ int ops_handle_truncate(struct fuse_file_info *fi, off_t size)
 	if (ftruncate(h->fd, size) < 0)
 		return -errno;
 	h->changed = true;
+	h->t.node->version++;
 	return 0;
+}
+
+/* A FLUSH whose answer needs a large config.json parsed first. The close that
+ * it belongs to waits, so the handle lives. */
+struct slow_flush {
+	fuse_req_t req;
+	struct handle *h;
+};
+
+static void on_parsed(void *arg)
+{
+	struct slow_flush *f = arg;
+
+	fuse_reply_err(f->req,
+		       -commit_precheck(f->h->t.job, f->h->t.node));
+	free(f);
+}
+
+static int flush_slowly(fuse_req_t req, struct handle *h)
+{
+	struct slow_flush *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	*f = (struct slow_flush){ .req = req, .h = h };
+	r = parsed_prefetch(h->t.job, h->t.node, on_parsed, f);
+	if (r < 0)
+		free(f);
+	return r;
 }
 
 /*
@@ -541,8 +575,12 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	(void)ino;
 	if (h->kind == H_FILE && h->t.kind == T_NODE && h->writer &&
-	    h->changed && !h->t.node->unlinked)
+	    h->changed && !h->t.node->unlinked) {
+		if (commit_precheck_is_slow(h->t.job, h->t.node) &&
+		    flush_slowly(req, h) == 0)
+			return;
 		r = commit_precheck(h->t.job, h->t.node);
+	}
 	fuse_reply_err(req, -r);
 }
 

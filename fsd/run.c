@@ -10,12 +10,13 @@
 
 #include "event.h"
 #include "lifecycle.h"
+#include "parsed.h"
 #include "run_int.h"
 #include "wait.h"
 
 void run_spec_done(struct run_spec *spec)
 {
-	config_done(&spec->config);
+	parsed_unref(spec->parsed);
 	*spec = (struct run_spec){ 0 };
 }
 
@@ -56,10 +57,10 @@ static struct run *run_new(struct job *job, struct run_spec *spec)
 	run->file_fd = -1;
 	run->guest_json.cap = LIMIT_VALUE_BYTES;
 	run->stream[VM_OUT] = (struct run_stream){
-		.fd = -1, .limit = run->spec.config.stdout_limit,
+		.fd = -1, .limit = run->spec.config->stdout_limit,
 	};
 	run->stream[VM_ERR] = (struct run_stream){
-		.fd = -1, .limit = run->spec.config.stderr_limit,
+		.fd = -1, .limit = run->spec.config->stderr_limit,
 	};
 	run->queued_ns = now_ns();
 	return run;

@@ -11,7 +11,8 @@
 
 /* What a run needs to know of the job's inputs; made by commit.c. */
 struct run_spec {
-	struct job_config config;   /* owned */
+	struct parsed *parsed;      /* a reference; its result is 0 */
+	const struct job_config *config; /* inside parsed */
 	const struct lang *lang;    /* NULL: a #! program or a command */
 	struct node *code;          /* borrowed; NULL: a command */
 	uint64_t code_skip;         /* a byte order mark at its start */

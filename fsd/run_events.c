@@ -13,7 +13,7 @@
 static void on_timer(struct loop_timer *t)
 {
 	struct run *run = t->arg;
-	const struct job_config *c = &run->spec.config;
+	const struct job_config *c = run->spec.config;
 
 	if (!run->timed_out && c->grace_ms) {
 		run->timed_out = true;
@@ -58,7 +58,7 @@ static void on_started(void *arg)
 	run->timer.fn = on_timer;
 	run->timer.arg = run;
 	loop_timer_set(run->d->loop, &run->timer,
-		       run->spec.config.timeout_ms * NS_PER_MS);
+		       run->spec.config->timeout_ms * NS_PER_MS);
 }
 
 static int keep_result(struct run *run, const void *data, size_t len)

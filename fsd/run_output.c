@@ -112,7 +112,7 @@ static int make_entry(struct run *run, uint32_t kind, uint32_t mode,
 int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 		    uint64_t size, const char *path)
 {
-	const uint64_t limit = run->spec.config.output_limit;
+	const uint64_t limit = run->spec.config->output_limit;
 	int r = 0;
 
 	fd_close(&run->file_fd);

@@ -65,7 +65,7 @@ static bool same_name(const char *a, const char *b)
 
 static int fill_env(struct run *run)
 {
-	const struct config_strings *env = &run->spec.config.env;
+	const struct config_strings *env = &run->spec.config->env;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(base_env); i++) {
@@ -85,7 +85,7 @@ static int fill_env(struct run *run)
 
 static bool needs_fresh(const struct run *run)
 {
-	const struct config_strings *env = &run->spec.config.env;
+	const struct config_strings *env = &run->spec.config->env;
 
 	for (size_t i = 0; i < env->count; i++)
 		if (lang_env_is_fresh(run->spec.lang, env->item[i]))
@@ -101,7 +101,7 @@ static uint32_t choose_runner(const struct run *run)
 		return WIRE_RUN_EXEC;
 	/* A warm runner was started before these variables were known; only
 	 * a program run by itself can be given to a fresh interpreter. */
-	if (run->spec.config.mode == MODE_SCRIPT && needs_fresh(run) &&
+	if (run->spec.config->mode == MODE_SCRIPT && needs_fresh(run) &&
 	    lang->id != LANG_TYPESCRIPT)
 		return WIRE_RUN_EXEC;
 	return lang_runner[lang->id];
@@ -109,7 +109,7 @@ static uint32_t choose_runner(const struct run *run)
 
 static int fill_argv(struct run *run)
 {
-	const struct job_config *c = &run->spec.config;
+	const struct job_config *c = run->spec.config;
 	const struct config_strings *tail = &c->args;
 	char path[512];
 	int r = 0;
@@ -221,8 +221,8 @@ static int fill_stdin(struct run *run)
 	struct stat st;
 	int r;
 
-	run->vm_job.stdin_size = run->spec.config.stdin_len;
-	if (run->spec.config.stdin_text || !node || node->is_dir)
+	run->vm_job.stdin_size = run->spec.config->stdin_len;
+	if (run->spec.config->stdin_text || !node || node->is_dir)
 		return 0;
 	r = node_stat(node, &st);
 	if (r < 0)
@@ -235,7 +235,7 @@ static int fill_stdin(struct run *run)
 
 static int fill_inputs(struct run *run, struct err *err)
 {
-	const struct job_config *c = &run->spec.config;
+	const struct job_config *c = run->spec.config;
 	const struct vm_input json = { .kind = WIRE_FILE_REG, .mode = 0644,
 				       .size = c->input_len };
 	int r = add_tree(run, run->job->files, err);
@@ -251,7 +251,7 @@ static int fill_inputs(struct run *run, struct err *err)
 
 static void fill_limits(struct run *run)
 {
-	const struct job_config *c = &run->spec.config;
+	const struct job_config *c = run->spec.config;
 	struct wire_job *w = &run->vm_job.wire;
 
 	w->mode = c->mode == MODE_CALL ? WIRE_MODE_CALL : WIRE_MODE_SCRIPT;
@@ -322,7 +322,7 @@ static int memory_file(const char *data, size_t len)
 
 int run_open_input(struct run *run, unsigned i)
 {
-	const struct job_config *c = &run->spec.config;
+	const struct job_config *c = run->spec.config;
 
 	if (i == run->input_count) {
 		if (run->stdin_node)

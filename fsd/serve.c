@@ -200,6 +200,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 {
 	jobs_free(d);
 	vm_free(d->vm);
+	depot_finish_chores(d->depot); /* some answer requests */
 	session_unmount(d);
 	ops_handles_free(d);
 	nodes_free(d->nodes);

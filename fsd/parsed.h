@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job's config.json, parsed once for each content: every closing of a file
+ * looks at it, and a large one takes tens of milliseconds, so it can also be
+ * parsed by the chores' thread beforehand.
+ */
+#ifndef FSD_PARSED_H
+#define FSD_PARSED_H
+
+#include "job.h"
+
+struct parsed {
+	unsigned refs;
+	int result;        /* of config_parse() */
+	struct err err;    /* the sentence, if result < 0 */
+	struct job_config config; /* valid if result == 0 */
+};
+
+/* The defaults, as of `{}`; a new reference or NULL without memory. */
+struct parsed *parsed_defaults(void);
+/* A new reference to what node holds now; NULL without memory. */
+struct parsed *parsed_get(struct job *job, struct node *node);
+/* True if parsed_get() would be slow now. */
+bool parsed_is_slow(const struct job *job, const struct node *node);
+/*
+ * Parses on the chores' thread, then calls done(arg) on the loop; the node and
+ * the job must live until then. Return: 0 or negative errno (done is not
+ * called).
+ */
+int parsed_prefetch(struct job *job, struct node *node, void (*done)(void *arg),
+		    void *arg);
+void parsed_unref(struct parsed *p); /* NULL is fine */
+
+#endif
