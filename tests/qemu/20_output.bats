@@ -129,7 +129,7 @@ for p in ("/dev/fd/3", "/proc/1/fd/3", "/proc/1/fd/1", "/dev/hvc0", "/dev/consol
         open(p, "wb", buffering=0).write(b"forged"); print("OPEN", p)
     except OSError: pass
 for pid in os.listdir("/proc"):
-    if pid.isdigit() and int(pid) != os.getpid():
+    if pid.isdigit() and os.stat("/proc/" + pid).st_uid != os.getuid():
         try:
             for fd in os.listdir("/proc/%s/fd" % pid):
                 os.open("/proc/%s/fd/%s" % (pid, fd), os.O_WRONLY); print("OPEN", pid, fd)

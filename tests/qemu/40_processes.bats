@@ -1,0 +1,200 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# fork, threads, subprocesses and what they leave.
+
+load ../lib/qemu
+
+setup_file() { file_setup; }
+teardown_file() { file_teardown; }
+teardown() { jobs_done; }
+
+@test "Python: subprocess, pipes, shell and check_output" {
+	prog code.py <<'PY'
+import subprocess
+print(subprocess.run(["echo", "hi"], capture_output=True, text=True).stdout, end="")
+print(subprocess.check_output("seq 3 | tac | head -n1", shell=True, text=True), end="")
+p = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+print(p.communicate(b"through")[0].decode(), subprocess.call(["sh", "-c", "exit 7"]))
+subprocess.run(["echo", "inherited"])
+PY
+	ok $'hi\n3\nthrough 7\ninherited'
+}
+
+@test "Python: multiprocessing by fork, spawn and forkserver, Pool and shared memory" {
+	prog code.py '{"timeout": 110}' <<'PY'
+import multiprocessing as mp, os
+def square(x): return x * x
+def child(q): q.put("child")
+if __name__ == "__main__":
+    for method in ("fork", "spawn", "forkserver"):
+        c = mp.get_context(method)
+        q = c.Queue(); p = c.Process(target=child, args=(q,)); p.start()
+        print(method, q.get(), flush=True); p.join()
+        with c.Pool(2) as pool: print(pool.map(square, range(5)), flush=True)
+    from multiprocessing import shared_memory
+    s = shared_memory.SharedMemory(create=True, size=4096); s.buf[0] = 7; print(s.buf[0]); s.close(); s.unlink()
+    print(os.path.isdir("/dev/shm"))
+PY
+	ok "$(printf '%s\n' 'fork child' '[0, 1, 4, 9, 16]' 'spawn child' '[0, 1, 4, 9, 16]' 'forkserver child' '[0, 1, 4, 9, 16]' 7 True)"
+}
+
+@test "Python: a fork's child has its own code, exception and tail" {
+	prog code.py <<'PY'
+import os, sys
+def fork(f):
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0: f()
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print(fork(lambda: sys.exit(42)), fork(lambda: os._exit(99)))
+def boom(): raise ValueError("in the child")
+print(fork(boom), fork(lambda: os.kill(os.getpid(), 9)))
+pid = os.fork()
+if pid: os.waitpid(pid, 0)
+print("tail", "parent" if pid else "child")
+PY
+	ended "$J" 0 exited
+	run out
+	assert_line '42 99'
+	assert_line '1 -9'
+	assert_line 'tail child'
+	assert_line 'tail parent'
+	assert_equal "$(grep -c tail "$MNT/$J/stdout")" 2
+	run cat "$MNT/$J/stderr"
+	assert_output --partial 'in the child'
+	result_is "$J" .error null
+}
+
+@test "Python: concurrent.futures, os.posix_spawn, os.pipe and signals to a child" {
+	prog code.py <<'PY'
+import concurrent.futures as cf, os, signal, subprocess, errno
+def f(x): return x + 1
+if __name__ == "__main__":
+    with cf.ThreadPoolExecutor() as e: print(list(e.map(f, range(3))))
+    with cf.ProcessPoolExecutor(2) as e: print(list(e.map(f, range(3))))
+    r, w = os.pipe(); os.write(w, b"p"); print(os.read(r, 9))
+    p = subprocess.Popen(["sleep", "600"]); p.kill(); print(p.wait())
+    os.kill(os.getpid(), 0)
+    try: os.kill(99999, 0)
+    except OSError as e: print(errno.errorcode[e.errno])
+PY
+	ok "$(printf '%s\n' '[1, 2, 3]' '[1, 2, 3]' "b'p'" -9 ESRCH)"
+}
+
+@test "JavaScript: child_process, worker_threads and cluster-like fork" {
+	prog code.js '{"timeout": 100}' <<'JS'
+const { execFileSync, fork } = require("child_process");
+const { Worker, isMainThread, parentPort } = require("worker_threads");
+if (process.argv[2] === "child") { process.send("from child"); process.disconnect(); }
+else {
+  console.log(execFileSync("echo", ["hi"]).toString().trim());
+  const w = new Worker("require('worker_threads').parentPort.postMessage(5)", { eval: true });
+  w.on("message", m => { console.log("worker", m);
+    const c = fork(__filename, ["child"]); c.on("message", m => console.log(m)); });
+}
+JS
+	ok $'hi\nworker 5\nfrom child'
+}
+
+@test "bash: pipelines, jobs, coprocesses, wait" {
+	prog code.sh <<'SH'
+coproc cat
+echo through >&"${COPROC[1]}"; read -r x <&"${COPROC[0]}"; echo "$x"
+(exit 5) & wait $! ; echo $?
+set -o pipefail; false | true; echo $?
+yes | head -n 2 | wc -l
+SH
+	ok $'through\n5\n1\n2'
+}
+
+@test "what is left in the background does not hold the end, and dies" {
+	prog code.sh <<<$'sleep 600 &\nsetsid nohup sleep 600 > /dev/null 2>&1 &\necho done'
+	ok done
+	[ "$(result "$J" .usage.wall_ms)" -lt 10000 ]
+	prog code.py <<<$'import subprocess\nsubprocess.Popen(["sleep", "600"])\nprint("done")'
+	ok done
+	[ "$(result "$J" .usage.wall_ms)" -lt 10000 ]
+}
+
+@test "orphans go to PID 1 and leave no zombies" {
+	prog code.py <<'PY'
+import os, subprocess, time
+for _ in range(30):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            os._exit(0)
+        os._exit(0)
+    os.wait()
+end = time.monotonic() + 10
+while time.monotonic() < end:
+    z = 0
+    for p in os.listdir("/proc"):
+        if p.isdigit():
+            try: z += open("/proc/%s/stat" % p).read().rsplit(")", 1)[1].split()[0] == "Z"
+            except OSError: pass
+    if not z: break
+print("zombies", z)
+PY
+	ok 'zombies 0'
+}
+
+@test "a fork bomb meets the limit of processes and nothing else" {
+	prog code.py '{"processes": 32, "timeout": 60}' <<'PY'
+import os, errno, time
+n = 0
+try:
+    while n < 500:
+        if os.fork() == 0: time.sleep(600); os._exit(0)
+        n += 1
+except OSError as e:
+    print(errno.errorcode[e.errno], n < 32, flush=True)
+os._exit(0)
+PY
+	ok 'EAGAIN True'
+	prog code.sh '{"processes": 20, "timeout": 3}' <<<':(){ :|:& };:; wait; while :; do :; done 2>/dev/null'
+	[ "$(result "$J" .status)" != failed ]
+}
+
+@test "threads count as processes" {
+	prog code.py '{"processes": 16}' <<'PY'
+import threading
+e = threading.Event(); n = 0
+try:
+    while n < 500: threading.Thread(target=e.wait, daemon=True).start(); n += 1
+except RuntimeError as x: print("RuntimeError", n < 16)
+e.set()
+PY
+	ok 'RuntimeError True'
+}
+
+@test "limits cannot be raised" {
+	prog code.py '{"processes": 32}' <<'PY'
+import resource, os
+for name in ("RLIMIT_NPROC", "RLIMIT_CORE", "RLIMIT_MEMLOCK"):
+    s, h = resource.getrlimit(getattr(resource, name))
+    try: resource.setrlimit(getattr(resource, name), (resource.RLIM_INFINITY,) * 2); print(name, "raised" if h != resource.RLIM_INFINITY else "was unlimited")
+    except (ValueError, PermissionError): print(name, "refused")
+for f in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/job/memory.max", "/sys/fs/cgroup/job/pids.max", "/proc/sys/kernel/pid_max"):
+    try: open(f, "w").write("max"); print("WROTE", f)
+    except OSError: pass
+PY
+	ended "$J" 0 exited
+	run out
+	refute_output --partial raised
+	refute_output --partial WROTE
+}
+
+@test "PID 1 survives every signal and the job goes on" {
+	prog code.py <<'PY'
+import os, signal
+for n in range(1, 65):
+    for f in (lambda: os.kill(1, n), lambda: signal.pidfd_send_signal(os.pidfd_open(1), n)):
+        try: f(); print("SENT", n)
+        except (OSError, ValueError): pass
+signal.signal(15, signal.SIG_IGN)
+try: os.kill(-1, 15)
+except OSError as e: print(e)
+print("STILL_ALIVE")
+PY
+	ok STILL_ALIVE
+}

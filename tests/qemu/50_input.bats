@@ -1,0 +1,122 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# stdin, arguments, environment, working directory.
+
+load ../lib/qemu
+
+setup_file() { file_setup; }
+teardown_file() { file_teardown; }
+teardown() { jobs_done; }
+
+@test "without stdin every way to read sees the end at once" {
+	prog code.py <<'PY'
+import os, sys
+try: input()
+except EOFError: print("EOFError")
+print(repr(sys.stdin.read()), repr(sys.stdin.readline()), list(sys.stdin), sys.stdin.buffer.read())
+print(os.read(0, 10), sys.stdin.fileno(), sys.stdin.isatty(), open("/dev/stdin", "rb").read())
+try: sys.stdin.write("x")
+except Exception as e: print(type(e).__name__)
+PY
+	ok "$(printf '%s\n' EOFError "'' '' [] b''" "b'' 0 False b''" UnsupportedOperation)"
+	prog code.sh <<<$'read -r x; echo "$? [$x]"; cat; echo end'
+	ok $'1 []\nend'
+	prog code.js <<<'console.log(JSON.stringify(require("fs").readFileSync(0, "utf8")))'
+	ok '""'
+}
+
+@test "stdin as a file arrives byte for byte in every language" {
+	head -c 300000 /dev/urandom >"$BATS_TEST_TMPDIR/in"
+	local one
+	for one in 'code.py:import sys; sys.stdout.buffer.write(sys.stdin.buffer.read())' \
+		'code.sh:cat' \
+		'code.js:process.stdin.pipe(process.stdout)'; do
+		job_made "${one%%:*}" <<<"${one#*:}"
+		cp "$BATS_TEST_TMPDIR/in" "$MNT/$J/stdin"
+		go
+		ok
+		cmp "$BATS_TEST_TMPDIR/in" "$MNT/$J/stdout"
+	done
+}
+
+@test "five megabytes of stdin, and a program that stops reading" {
+	head -c 5000000 /dev/urandom >"$BATS_TEST_TMPDIR/in"
+	job_made code.py <<<'import sys, hashlib; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())'
+	cp "$BATS_TEST_TMPDIR/in" "$MNT/$J/stdin"
+	go
+	ok "$(sha256sum <"$BATS_TEST_TMPDIR/in" | cut -d' ' -f1)"
+	job_made code.sh <<<$'head -c 5 >/dev/null\necho enough'
+	cp "$BATS_TEST_TMPDIR/in" "$MNT/$J/stdin"
+	go
+	ok enough
+}
+
+@test "input() reads lines of stdin from the config" {
+	prog code.py '{"stdin": "one\nzwei ü\n"}' <<<$'print([input(), input()])\ntry: input()\nexcept EOFError: print("end")'
+	ok $'[\'one\', \'zwei ü\']\nend'
+}
+
+@test "arguments arrive exactly" {
+	local config='{"args": ["", " ", "a b", "*", "$HOME", "ü", "-c", "--", "\n", "\"", "'\''"]}'
+	prog code.py "$config" <<<'import sys, json; print(json.dumps(sys.argv[1:], ensure_ascii=False))'
+	assert_equal "$(out)" "$(jq -c .args <<<"$config" | sed 's/,/, /g')"
+	prog code.js "$config" <<<'console.log(JSON.stringify(process.argv.slice(2)))'
+	assert_equal "$(out)" "$(jq -c .args <<<"$config")"
+	prog code.sh '{"args": ["a b", "", "*"]}' <<<'printf "[%s]" "$@"'
+	ok '[a b][][*]'
+}
+
+@test "the environment is what the config says and the base, no more" {
+	prog code.sh '{"env": {"A": "1", "EMPTY": "", "U": "ü b"}}' <<<'env | sort | grep -vE "^(_|SHLVL|OLDPWD)="'
+	ended "$J" 0 exited
+	assert_equal "$(cut -d= -f1 "$MNT/$J/stdout" | tr '\n' ' ')" \
+		'A EMPTY HOME LANG LOGNAME PATH PWD SHELL U USER '
+	grep -qx 'U=ü b' "$MNT/$J/stdout"
+	prog code.py '{"env": {"A": "1"}}' <<<'import os; print(os.environ["A"], os.environ["HOME"], sorted(k for k in os.environ if "FSD" in k))'
+	ok '1 /home/user []'
+	prog code.js '{"env": {"A": "1"}}' <<<'console.log(process.env.A, process.env.HOME)'
+	ok '1 /home/user'
+	prog code.py <<<'import os; print(os.environ.get("A"))'
+	ok None
+}
+
+@test "the environment of a warm interpreter is the job's: TZ, LANG, PYTHONHASHSEED" {
+	prog code.py '{"env": {"TZ": "Asia/Tokyo"}}' <<<'import time; print(time.strftime("%H", time.localtime(0)), time.tzname[0])'
+	ok '09 JST'
+	prog code.py '{"env": {"PYTHONHASHSEED": "0"}}' <<<'print(hash("x") == -3583185366796564109 or hash("x"))'
+	prog code.py '{"env": {"PYTHONHASHSEED": "0"}}' <<<'print(hash("x"))'
+	local first=$(out)
+	prog code.py '{"env": {"PYTHONHASHSEED": "0"}}' <<<'print(hash("x"))'
+	ok "$first"
+}
+
+@test "home, cwd, user and umask are an ordinary user's" {
+	prog code.sh <<<'pwd; cd ~ && pwd; whoami; id -u; id -g; getent passwd user | cut -d: -f6; umask; touch here && ls here; echo ~'
+	ok "$(printf '%s\n' /home/user /home/user user 1000 1000 /home/user 0022 here /home/user)"
+	prog code.py <<<'import os, pwd, pathlib, tempfile; print(os.path.expanduser("~"), pwd.getpwuid(os.getuid()).pw_name, pathlib.Path.home()); print(tempfile.mkdtemp()[:5])'
+	ok $'/home/user user /home/user\n/tmp/'
+	prog code.py '{"env": {"HOME": "/tmp"}}' <<<'import os; print(os.path.expanduser("~"))'
+	ok /tmp
+}
+
+@test "inputs are there with bytes and modes, and the program may change them" {
+	job_made code.sh <<<$'sha256sum data | cut -c1-64; ./tool; echo more >> data; mkdir sub/new; touch sub/new/f; rm gone; test -x plain || echo "not executable"; stat -c %U data'
+	head -c 200000 /dev/urandom >"$BATS_TEST_TMPDIR/data"
+	cp "$BATS_TEST_TMPDIR/data" "$MNT/$J/data"
+	printf '#!/bin/sh\necho tool\n' >"$MNT/$J/tool"
+	chmod 755 "$MNT/$J/tool"
+	mkdir "$MNT/$J/sub"
+	echo x >"$MNT/$J/gone"
+	echo x >"$MNT/$J/plain"
+	echo x >"$MNT/$J/unchanged"
+	go
+	ok "$(printf '%s\n' "$(sha256sum <"$BATS_TEST_TMPDIR/data" | cut -c1-64)" tool 'not executable' user)"
+	assert_equal "$(cd "$MNT/$J/output" && find . -type f | sort | tr '\n' ' ')" './data ./sub/new/f '
+	cmp <(cat "$BATS_TEST_TMPDIR/data" <(echo more)) "$MNT/$J/output/data"
+	cmp "$BATS_TEST_TMPDIR/data" "$MNT/$J/data"
+}
+
+@test "input.json is what the config gave" {
+	prog code.py '{"input": {"n": [1, 2.5, "ü", null]}}' <<<'import json; print(json.load(open("input.json"))["n"])'
+	ok "[1, 2.5, 'ü', None]"
+}

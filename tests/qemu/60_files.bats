@@ -1,0 +1,167 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What programs leave behind as files, harmless and hostile.
+
+load ../lib/qemu
+
+setup_file() { file_setup; }
+teardown_file() { file_teardown; }
+teardown() { jobs_done; }
+
+@test "files that the program made are in output/, byte for byte, with modes" {
+	prog code.py <<'PY'
+import os
+open("all", "wb").write(bytes(range(256)) * 1000)
+open("empty", "w")
+os.makedirs("a/b/c"); open("a/b/c/deep.txt", "w").write("ü\n")
+open("run", "w").write("x"); os.chmod("run", 0o755)
+open(".hidden", "w").write("h")
+os.makedirs("only/dirs")
+PY
+	ok
+	cmp <(/usr/bin/python3 -c 'import sys; sys.stdout.buffer.write(bytes(range(256)) * 1000)') "$MNT/$J/output/all"
+	assert_equal "$(cat "$MNT/$J/output/a/b/c/deep.txt")" ü
+	assert_equal "$(stat -c %s "$MNT/$J/output/empty")" 0
+	[ -x "$MNT/$J/output/run" ]
+	[ -e "$MNT/$J/output/.hidden" ]
+	result_is "$J" '[.output[] | select(.path == "all")][0].bytes' 256000
+	result_is "$J" .output_dropped 0
+	absent "$J" output/code.py
+}
+
+@test "output exists after a timeout, a signal and no memory left" {
+	prog code.py '{"timeout": 1}' <<<$'open("f", "w").write("kept")\nwhile True: pass'
+	ended "$J" 124 timeout
+	assert_equal "$(cat "$MNT/$J/output/f")" kept
+	prog code.py <<<$'import os\nopen("f", "w").write("kept")\nos.kill(os.getpid(), 11)'
+	ended "$J" 139 signaled
+	assert_equal "$(cat "$MNT/$J/output/f")" kept
+}
+
+@test "symlinks lead nowhere on the host" {
+	prog code.py <<'PY'
+import os
+os.symlink("/etc/passwd", "abs"); os.symlink("../../../../../../etc/passwd", "rel")
+os.symlink("loop", "loop"); os.symlink("/etc", "dir"); os.symlink("real", "fine")
+open("real", "w").write("real")
+os.mkdir("d"); os.symlink("/etc", "d/e")
+PY
+	ok
+	run find "$MNT/$J/output" -type l
+	assert_output ''
+	run bash -c "grep -rl 'root:' '$MNT/$J/output'"
+	assert_output ''
+	assert_equal "$(cat "$MNT/$J/output/real")" real
+}
+
+@test "fifos, sockets and unreadable files hang nobody" {
+	prog code.py <<'PY'
+import os, socket
+os.mkfifo("fifo"); s = socket.socket(socket.AF_UNIX); s.bind("sock")
+open("secret", "w").write("s"); os.chmod("secret", 0)
+os.mkdir("locked"); open("locked/f", "w").write("l"); os.chmod("locked", 0)
+open("plain", "w").write("p")
+PY
+	ok
+	assert_equal "$(cat "$MNT/$J/output/plain")" p
+	run find "$MNT/$J/output" ! -type f ! -type d
+	assert_output ''
+	bounded 20 cp -r "$MNT/$J/output" "$BATS_TEST_TMPDIR/out"
+}
+
+@test "a sparse file of 100 GB costs nothing and is said to be dropped" {
+	prog code.py <<<$'import os\nf = open("sparse", "wb"); f.truncate(100 << 30); f.close()\nopen("small", "w").write("s")'
+	[ "$(result "$J" .status)" = exited ]
+	assert_equal "$(cat "$MNT/$J/output/small")" s
+	[ "$(result "$J" .output_dropped)" -ge 1 ] || [ -e "$MNT/$J/output/sparse" ]
+	[ "$(du -sk "$STATE/jobs" | cut -f1)" -lt 100000 ]
+}
+
+@test "past output_limit files are dropped and counted" {
+	prog code.py '{"output_limit": 100000}' <<<$'for i in range(5): open("f%d" % i, "wb").write(b"x" * 40000)'
+	ok
+	assert_equal "$(find "$MNT/$J/output" -type f | wc -l)" 2
+	result_is "$J" .output_dropped 3
+}
+
+@test "names with newlines, blanks, quotes and no UTF-8" {
+	prog code.py <<'PY'
+import os
+for name in (b"new\nline", b" ", b"q\"'", b"\xff\xfe", b"\x01\x1b[31m", b"n" * 255, "日本".encode(), b"-rf", b"a\\b"):
+    open(name, "w").write("x")
+PY
+	ok
+	run jq -e . "$MNT/$J/result.json"
+	assert_success
+	[ -e "$MNT/$J/output/日本" ] && [ -e "$MNT/$J/output/ " ] && [ -e "$MNT/$J/output/-rf" ]
+	bounded 20 find "$MNT/$J/output" -type f -exec cat {} + >/dev/null
+	local kept
+	kept=$(find "$MNT/$J/output" -type f -printf x | wc -c)
+	assert_equal "$((kept + $(result "$J" .output_dropped)))" 9
+}
+
+@test "a very deep tree ends neither the guest nor the host" {
+	prog code.py <<'PY'
+import os
+for i in range(500):
+    os.mkdir("d"); os.chdir("d")
+open("bottom", "w").write("b")
+PY
+	ended "$J" 0 exited
+	bounded 30 find "$MNT/$J/output" >/dev/null || true
+	bounded 30 rm -rf "$MNT/$J"
+	absent . "$J"
+}
+
+@test "ten thousand tiny files come back" {
+	prog code.py '{"timeout": 110}' <<'PY'
+import os
+for i in range(10000):
+    d = "d%d" % (i // 100)
+    if i % 100 == 0: os.mkdir(d)
+    open("%s/f%d" % (d, i), "w").write(str(i))
+PY
+	ok
+	assert_equal "$(find "$MNT/$J/output" -type f | wc -l)" 10000
+	assert_equal "$(cat "$MNT/$J/output/d12/f1234")" 1234
+	bounded 60 rm -r "$MNT/$J"
+}
+
+@test "a program that removes its own directory, code and home" {
+	prog code.sh <<<$'cd /; rm -rf /home/user/* /home/user/.[a-z]*; rmdir /home/user 2>/dev/null; echo gone'
+	ok gone
+}
+
+@test "the system is read-only, the user has no privilege" {
+	prog code.sh <<'SH'
+for d in / /etc /usr /usr/bin /bin /sbin /var /lib /root /boot /opt; do
+	touch "$d/x" 2>/dev/null && echo "WROTE $d"
+done
+for c in "mount -t tmpfs x /mnt" "mknod /tmp/n c 1 3" "chroot / true" "unshare -m true" "dmesg" "chown 0 /tmp" "su -c true"; do
+	$c >/dev/null 2>&1 </dev/null && echo "DID $c"
+done
+find / -xdev -perm /6000 -type f 2>/dev/null
+grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs)' /proc/self/status | tr -d '\t' | tr '\n' ' '
+SH
+	run out
+	refute_output --partial WROTE
+	refute_output --partial DID
+	assert_line --partial 'CapPrm:0000000000000000 CapEff:0000000000000000'
+	assert_line --partial NoNewPrivs:1
+	assert_equal "${#lines[@]}" 1
+}
+
+@test "there is no network, and a name fails fast" {
+	prog code.py <<'PY'
+import socket, time, os
+print(os.listdir("/sys/class/net"))
+t = time.monotonic()
+try: socket.create_connection(("192.0.2.1", 80), 5)
+except OSError as e: print(e.errno)
+try: socket.getaddrinfo("example.org", 80)
+except OSError as e: print("no name")
+print(time.monotonic() - t < 10)
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); c = socket.create_connection(s.getsockname()); print("lo works")
+PY
+	ok "$(printf '%s\n' "['lo']" 101 'no name' True 'lo works')"
+}

@@ -1,0 +1,164 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Machines are clones of one template: what they must not share.
+
+load ../lib/qemu
+
+setup_file() { file_setup; }
+teardown_file() { file_teardown; }
+teardown() { jobs_done; }
+
+# differ FILE — the program's lines, from three machines of which two run at
+# the same time, are all different.
+differ() {
+	local program line a b
+	program=$(cat)
+	for N in 0 1; do
+		job_made "$1" <<<"$program"
+		job_put "$J" config.json '{}'
+	done
+	N=2
+	job_made "$1" <<<"$program"
+	for a in 1 2; do
+		job_wait "t$BATS_TEST_NUMBER.$a" $JOB_SECONDS >/dev/null
+	done
+	go
+	local t=$MNT/t$BATS_TEST_NUMBER
+	for a in 1 2 3; do
+		[ "$(cat "$t.$a/exit_code")" = 0 ] || fail "$(cat "$t.$a/stderr")"
+		[ -s "$t.$a/stdout" ]
+	done
+	for a in 1:2 1:3 2:3; do
+		b=${a#*:} a=${a%:*}
+		run comm -12 <(sort "$t.$a/stdout") <(sort "$t.$b/stdout")
+		assert_output ''
+	done
+}
+
+@test "the kernel's random numbers: urandom, getrandom, uuid, boot id is no matter" {
+	differ code.sh <<<'head -c 16 /dev/urandom | od -An -tx1; cat /proc/sys/kernel/random/uuid; echo mktemp $(mktemp -u XXXXXXXXXX)'
+}
+
+@test "Python: random, secrets, uuid, tempfile, numpy-free seeds" {
+	differ code.py <<'PY'
+import random, secrets, uuid, tempfile, os, ssl
+print("random", random.random()); print("randint", random.getrandbits(64))
+print("secrets", secrets.token_hex()); print("uuid4", uuid.uuid4()); print("uuid1", uuid.uuid1())
+print("temp", tempfile.mktemp()); print("os", os.urandom(8).hex()); print("ssl", ssl.RAND_bytes(8).hex())
+print("own", random.Random().random()); print("system", random.SystemRandom().random())
+PY
+}
+
+@test "Python: the hash of a string" {
+	differ code.py <<<'print(hash("x"))'
+}
+
+@test "JavaScript: Math.random, crypto, uuid" {
+	differ code.js <<'JS'
+const c = require("crypto");
+console.log("math", Math.random()); console.log("bytes", c.randomBytes(16).toString("hex"));
+console.log("uuid", c.randomUUID()); console.log("web", c.webcrypto.getRandomValues(new Uint32Array(4)).join());
+console.log("int", c.randomInt(2 ** 47));
+JS
+}
+
+@test "TypeScript and ES modules: Math.random and crypto" {
+	differ code.ts <<<'import { randomBytes } from "crypto"; const x: number = Math.random(); console.log("m", x); console.log("b", randomBytes(8).toString("hex"))'
+	N=0
+	rm -rf "$MNT/t$BATS_TEST_NUMBER".*
+	differ code.mjs <<<'console.log("m", Math.random()); console.log("u", crypto.randomUUID?.() ?? (await import("crypto")).randomUUID())'
+}
+
+@test "bash: RANDOM, SRANDOM" {
+	differ code.sh <<<'echo "r $RANDOM$RANDOM$RANDOM"; echo "s $SRANDOM"'
+}
+
+@test "the machine id" {
+	differ code.sh <<<'cat /etc/machine-id'
+}
+
+@test "addresses of an executed program" {
+	differ code.sh <<<'for i in 1 2 3; do grep -m1 stack /proc/self/maps; done | cut -d- -f1 | sort -u | head -n1'
+}
+
+@test "the clock is the host's within 50 ms of the moment it was read" {
+	local before after
+	job_made code.py <<<$'import time\nprint(time.time_ns(), flush=True)\nprint(time.time_ns(), flush=True)'
+	before=$(date +%s%N)
+	go
+	after=$(date +%s%N)
+	ok
+	local one
+	while read -r one; do
+		[ "$one" -ge $((before - 50000000)) ] || fail "behind by $(((before - one) / 1000000)) ms"
+		[ "$one" -le $((after + 50000000)) ] || fail "ahead by $(((one - after) / 1000000)) ms"
+	done <"$MNT/$J/stdout"
+	# Nearer: the moment at which the line arrived here.
+	job_made code.py <<<$'import time\nfor _ in range(5): print(time.time_ns(), flush=True); time.sleep(0.05)'
+	job_put "$J" config.json '{}'
+	local best=999999 line now
+	while read -r line; do
+		now=$(date +%s%N)
+		now=$(((now - line) / 1000000))
+		[ ${now#-} -ge ${best#-} ] || best=$now
+	done <"$MNT/$J/stdout.follow"
+	echo "# the guest's clock against ours: $best ms" >&3
+	[ "${best#-}" -le 50 ] || fail "the clocks differ by $best ms"
+}
+
+@test "time goes on evenly and never back" {
+	prog code.py <<'PY'
+import time
+a, m = time.time(), time.monotonic()
+time.sleep(1)
+b, n = time.time(), time.monotonic()
+print(0.95 < b - a < 1.6, 0.95 < n - m < 1.6, abs((b - a) - (n - m)) < 0.05)
+last = 0
+for _ in range(20000):
+    t = time.monotonic_ns()
+    assert t >= last
+    last = t
+PY
+	ok 'True True True'
+	prog code.js <<<'const d = Date.now(); console.log(new Date().getFullYear() >= 2025, performance.now() >= 0)'
+	ok 'true true'
+	prog code.sh <<<'date +%s'
+	run bash -c "echo \$(($(date +%s) - $(out)))"
+	[ "$output" -ge -2 ] && [ "$output" -le 30 ] || fail "date differs by $output s"
+}
+
+@test "nothing of the template's or of another job's output is in a job's" {
+	local i
+	for i in 1 2 3; do
+		prog code.py <<<'pass'
+		ok ''
+		assert_equal "$(cat "$MNT/$J/stderr")" ''
+		result_is "$J" '.output | length' 0
+	done
+}
+
+@test "nothing of an earlier job is in a later one" {
+	prog code.sh '{"env": {"MARK": "x"}}' <<<'echo x > /tmp/mark; echo x > mark; echo x > /dev/shm/mark'
+	ok
+	prog code.sh <<<'ls /tmp /dev/shm; ls -A | grep -v code.sh; env | grep MARK'
+	assert_equal "$(out)" ''
+}
+
+@test "many machines at once have no cross-talk" {
+	local i
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		N=$((i - 1))
+		job_made code.py <<<"import sys, time
+for k in range(20): print('$i', k, flush=True)
+print(sys.stdin.read()); open('f', 'w').write('$i'); sys.exit($i)"
+		echo "input $i" >"$MNT/$J/stdin"
+		job_put "$J" config.json '{"timeout": 120}'
+	done
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		J=t$BATS_TEST_NUMBER.$i
+		job_wait "$J" $JOB_SECONDS >/dev/null
+		ended "$J" "$i" exited
+		assert_equal "$(out)" "$(printf "$i %s\n" {0..19}; echo "input $i")"
+		assert_equal "$(cat "$MNT/$J/output/f")" "$i"
+	done
+}
