@@ -34,6 +34,7 @@
 #define EXIT_CANNOT_RUN 126
 
 struct command {
+	const char *directory;
 	const char *argv[8];
 	const char *envp[4];
 };
@@ -43,23 +44,29 @@ struct command {
  * interpreter itself then opens and runs the program, as it always does.
  * Node's is a preloaded module, for the same reason. The arguments and the
  * environment here are replaced by the job's before the program sees them.
+ * Node looks for a package.json where it is started and remembers for ever
+ * that there was none, so it goes to the program's place only for the job.
  */
 static const struct command commands[WIRE_RUN_MAX] = {
 	[WIRE_RUN_PYTHON] = {
+		HOME,
 		{"/usr/bin/python3", "-s", HOME "/code.py", NULL},
 		{"LC_ALL=C.UTF-8", "PYTHONPATH=" RUNNERS "/python",
 		 "HOME=" HOME, NULL},
 	},
 	[WIRE_RUN_NODE] = {
+		"/",
 		{"/usr/bin/node", "--require", RUNNERS "/node/wait.js",
 		 HOME "/code.js", NULL},
 		{"LC_ALL=C.UTF-8", "HOME=" HOME, NULL},
 	},
 	[WIRE_RUN_TYPESCRIPT] = {
+		"/",
 		{"/usr/bin/node", "--experimental-vm-modules", "--require",
 		 RUNNERS "/node/wait_ts.js", HOME "/code.ts", NULL},
 		{"LC_ALL=C.UTF-8", "HOME=" HOME, NULL},
 	},
+	[WIRE_RUN_EXEC] = {HOME, {NULL}, {NULL}},
 };
 
 _Noreturn static void fail(const char *what)
@@ -252,8 +259,8 @@ _Noreturn void child_become_runner(struct runner *r, int control)
 	place_descriptors(r, control);
 	set_limits();
 	umask(022);
-	if (chdir(HOME))
-		fail(HOME);
+	if (chdir(c->directory))
+		fail(c->directory);
 	drop_privilege();
 	if (r->kind == WIRE_RUN_EXEC)
 		wait_and_exec();

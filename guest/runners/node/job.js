@@ -112,6 +112,7 @@ function shortenEnd(really) {
 // Makes this process the program's, or does as if.
 function prepare(message, really) {
 	takeEnvironment(message.env);
+	process.chdir('/home/user');
 	seed(really);
 	shortenEnd(really);
 	process.argv.splice(1, Infinity, ...message.argv);
