@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -29,7 +31,9 @@ static void rewrite(pid_t pid, const uint64_t *pages, size_t count)
 		process_vm_writev(pid, &local, 1, remote, count, 0);
 }
 
-static void settle_range(pid_t pid, int pagemap, uint64_t from, uint64_t to)
+/* all: also what is not there yet. */
+static void settle_range(pid_t pid, int pagemap, uint64_t from, uint64_t to,
+			 bool all)
 {
 	uint64_t entries[BATCH], pages[BATCH];
 
@@ -42,7 +46,7 @@ static void settle_range(pid_t pid, int pagemap, uint64_t from, uint64_t to)
 		if (n < (ssize_t)(want * 8))
 			return;
 		for (size_t i = 0; i < want; i++)
-			if (entries[i] & PAGEMAP_PRESENT)
+			if (all || entries[i] & PAGEMAP_PRESENT)
 				pages[count++] = from + i * PAGE;
 		if (count)
 			rewrite(pid, pages, count);
@@ -69,6 +73,7 @@ void settle_memory(pid_t pid)
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to,
 			   mode) == 3 &&
 		    mode[0] == 'r' && mode[1] == 'w' && mode[3] == 'p')
-			settle_range(pid, pagemap, from, to);
+			settle_range(pid, pagemap, from, to,
+				     strchr(line, '/') != NULL);
 	}
 }

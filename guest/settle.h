@@ -2,7 +2,9 @@
 /*
  * A process that has forked finds its own memory write-protected: its next
  * write to each page is a fault, and a fault is dear under emulation. When the
- * child has gone, the protection has no purpose any more.
+ * child has gone, the protection has no purpose any more. The same goes for the
+ * initialised data of programs and libraries, which is copied at its first
+ * write: CPython rewrites all its frozen code when it ends.
  */
 #ifndef GUEST_SETTLE_H
 #define GUEST_SETTLE_H
