@@ -458,6 +458,23 @@ int depot_scan(struct depot *s,
 
 /* --- runs --------------------------------------------------------------- */
 
+void depot_sink_drop(struct depot *s, uint64_t no)
+{
+	char path[STORE_PATH_MAX];
+
+	job_path(no, "sink", path);
+	depot_trash(s, path);
+}
+
+int depot_sink_make(struct depot *s, uint64_t no)
+{
+	char path[STORE_PATH_MAX];
+
+	depot_sink_drop(s, no); /* of an earlier daemon */
+	job_path(no, "sink", path);
+	return mkdirat(s->jobs, path, 0700) < 0 ? -errno : 0;
+}
+
 int depot_run_make(struct depot *s, uint64_t no, unsigned run, int *ret_out,
 		   int *ret_err)
 {

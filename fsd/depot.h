@@ -6,6 +6,7 @@
  *   STATE/jobs/ID/meta    "key value" lines; replaced by rename
  *   STATE/jobs/ID/log     the job's timeline
  *   STATE/jobs/ID/files/  what the user wrote, under its own names
+ *   STATE/jobs/ID/sink/   an output/ that was copied into a draft
  *   STATE/jobs/ID/rN/     run N: stdout stderr result.json exit_code output/
  *   STATE/trash/          on its way out; emptied by the worker
  *
@@ -64,6 +65,10 @@ int depot_scan(struct depot *s,
 	       void (*fn)(void *arg, const struct job_meta *meta),
 	       void (*bad)(void *arg, const char *entry, const char *reason),
 	       void *arg);
+
+/* An empty sink/, and its end. */
+int depot_sink_make(struct depot *s, uint64_t no);
+void depot_sink_drop(struct depot *s, uint64_t no);
 
 /* Makes run `run`'s directory with empty stdout and stderr, open for append
  * and read. */

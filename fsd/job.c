@@ -91,8 +91,11 @@ void job_unref(struct job *job)
 {
 	if (--job->refs)
 		return;
+	if (job->d->jobs)
+		hash_del(&job->d->jobs->by_no, &job->by_no);
 	node_root_free(job->files);
 	node_root_free(job->output);
+	node_root_free(job->sink);
 	parsed_unref(job->parsed);
 	free(job->error);
 	free(job->meta.name);
@@ -187,7 +190,6 @@ static void job_delist(struct job *job)
 {
 	struct jobs *jobs = job->d->jobs;
 
-	hash_del(&jobs->by_no, &job->by_no);
 	hash_del(&jobs->by_name, &job->by_name);
 	list_del(&job->all);
 	jobs->count--;
@@ -225,11 +227,30 @@ void job_remove(struct job *job)
 	wait_flush(job);
 	node_root_free(take_ptr(job->files));
 	node_root_free(take_ptr(job->output));
+	node_root_free(take_ptr(job->sink));
 	depot_id(job->meta.no, id);
 	r = depot_trash(job->d->depot, id);
 	if (r < 0)
 		log_error("job %s: cannot delete it: %s", id, strerror(-r));
 	job_unref(job);
+}
+
+int job_sink_make(struct job *job)
+{
+	int r = depot_sink_make(job->d->depot, job->meta.no);
+
+	if (r < 0)
+		return r;
+	job->sink = node_root_new(job->d->nodes, job, AREA_SINK, 0, true);
+	return job->sink ? 0 : -ENOMEM;
+}
+
+void job_sink_drop(struct job *job)
+{
+	if (!job->sink)
+		return;
+	node_root_free(take_ptr(job->sink));
+	depot_sink_drop(job->d->depot, job->meta.no);
 }
 
 /* --- small things ------------------------------------------------------- */
@@ -276,7 +297,7 @@ bool job_has_row(const struct job *job, enum job_row row)
 {
 	if (job->hidden & (1u << row))
 		return false;
-	if (row == JOB_ROW_OUTPUT && job->sink_output)
+	if (row == JOB_ROW_OUTPUT && job->sink)
 		return true;
 	if (job->has_results && job_rows[row].result)
 		return true;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The job object and the table of all jobs. A job is in the table while it has
- * a name in the tree; it lives on, nameless, while a handle or a parked
- * request refers to it. meta.state is assigned by event.c alone.
+ * The job object and the table of all jobs. A removed job has no name any more;
+ * its number is known while a handle or a parked request refers to it. meta.state is assigned by event.c alone.
  */
 #ifndef FSD_JOB_H
 #define FSD_JOB_H
@@ -31,7 +30,8 @@ struct job {
 	bool has_results;       /* of a run that is over: from its end until the
 				   next one is queued, whatever the state */
 	unsigned hidden;        /* 1 << row: result files removed by hand */
-	bool sink_output;       /* a copy made a dummy output/ in this draft */
+	struct node *sink;      /* owned: the output/ that a copy brought into
+				   this draft, or NULL */
 	struct list parked;     /* of struct parked (wait.c) */
 	struct list polls;      /* of struct poll_handle (wait.c) */
 };
@@ -56,6 +56,10 @@ void job_remove(struct job *job);
 
 struct job *job_ref(struct job *job);
 void job_unref(struct job *job);
+
+/* Makes and drops the place for a copied output/. */
+int job_sink_make(struct job *job);
+void job_sink_drop(struct job *job);
 
 /* Replaces the text of `error` (NULL: none); a newline is added. */
 void job_set_error(struct job *job, const char *sentence);

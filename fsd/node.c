@@ -90,6 +90,8 @@ static int node_path(const struct node *node, char *room, size_t size)
 	depot_id(node->job->meta.no, id);
 	if (node->area == AREA_FILES)
 		at = snprintf(room, size, "%s/files/", id);
+	else if (node->area == AREA_SINK)
+		at = snprintf(room, size, "%s/sink/", id);
 	else
 		at = snprintf(room, size, "%s/r%u/output/", id, node->run);
 	n = path_tail(node, room + at, size - (size_t)at);

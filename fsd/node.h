@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stored files and directories below a job: what its user wrote (files/) and
- * what its program left (output/). Each is a real file in the state directory;
+ * Stored files and directories below a job: what its user wrote (files/),
+ * what its program left (output/), what a copy brought (sink/). Each is a real file in the state directory;
  * a node is its name in the tree and its life. A node lives while it is linked
  * or somebody holds a reference: the kernel (lookups), an open handle, a run
  * that has yet to send it. One that is unlinked while a handle or a run holds
@@ -32,7 +32,11 @@ enum { INO_JOB, INO_FSD, INO_NODE, INO_CONFIG };
 struct nodes;
 struct job;
 
-enum node_area { AREA_FILES, AREA_OUTPUT };
+enum node_area {
+	AREA_FILES,  /* what the user wrote */
+	AREA_OUTPUT, /* what a run left */
+	AREA_SINK,   /* an output/ that was copied into a draft: no effect */
+};
 
 struct node {
 	uint64_t ino;

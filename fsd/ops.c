@@ -141,7 +141,7 @@ struct node *ops_dir_node(const struct target *t)
 	if (t->kind == T_JOB)
 		return t->job->files;
 	if (t->kind == T_ROW && t->row == JOB_ROW_OUTPUT)
-		return t->job->output;
+		return t->job->sink ? t->job->sink : t->job->output;
 	return NULL;
 }
 
@@ -162,17 +162,18 @@ static int child_of_node(const struct target *dir, const char *name,
 	struct node *node = ops_dir_node(dir);
 
 	t->job = dir->job;
+	if (t->job && t->job->removed)
+		return -ENOENT;
 	if (dir->kind == T_JOB) {
 		t->row = job_row_by_name(name);
 		t->kind = T_ROW;
 		if (t->row)
 			return job_has_row(t->job, t->row) ? 0 : -ENOENT;
 	}
-	if (dir->kind == T_SINK || dir->kind == T_ROW)
-		if (!node)
-			return dir->row == ROW_SINK_FILE ? -ENOTDIR : -ENOENT;
 	if (!node)
-		return -ENOTDIR;
+		return dir->kind == T_ROW && dir->row == JOB_ROW_OUTPUT
+			       ? -ENOENT
+			       : -ENOTDIR;
 	t->kind = T_NODE;
 	t->node = node_find(node, name);
 	return t->node ? 0 : -ENOENT;
@@ -240,17 +241,18 @@ static off_t row_size(const struct job *job, unsigned row)
 static void stat_row(const struct target *t, struct stat *st)
 {
 	const struct job_meta *m = &t->job->meta;
-	mode_t mode = t->row == ROW_SINK_DIR	? S_IFDIR | 0755
-		      : t->row == ROW_SINK_FILE ? S_IFREG | 0644
-		      : t->row		      ? job_rows[t->row].mode
-					      : S_IFDIR | 0777;
+	mode_t mode = t->row == ROW_SINK_FILE ? S_IFREG | 0644
+		      : t->row ? job_rows[t->row].mode
+			       : S_IFDIR | 0777;
 
 	st->st_mode = mode & (S_IFMT | m->mode);
 	st->st_uid = m->uid;
 	st->st_gid = m->gid;
 	st->st_nlink = S_ISDIR(mode) ? 2 : 1;
 	if (t->kind == T_ROW)
-		st->st_size = row_size(t->job, t->row);
+		st->st_size = t->job->removed
+				      ? ops_handle_size(t->job, t->row)
+				      : row_size(t->job, t->row);
 	st->st_blocks = (st->st_size + 511) / 512;
 	set_times(st, m->changed_ns);
 }
@@ -340,7 +342,8 @@ static bool is_exclusive_create(pid_t pid)
 /* A copy of a finished job brings its own state, error, log and ctl. */
 static bool is_copied_row(fuse_req_t req, const struct target *t)
 {
-	return t->kind == T_ROW && ops_takes_copies(t->job) &&
+	return t->kind == T_ROW && job_rows[t->row].kind != ROW_DIR &&
+	       ops_takes_copies(t->job) &&
 	       is_exclusive_create(fuse_req_ctx(req)->pid);
 }
 

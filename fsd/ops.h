@@ -24,8 +24,8 @@ enum target_kind {
 	T_NODE, /* a stored file or directory; node, job */
 };
 
-/* Rows above the job table's, for copies of output/ in a draft. */
-enum { ROW_SINK_DIR = 0xfe, ROW_SINK_FILE = 0xff };
+/* A row above the job table's, for copies of results in a draft. */
+enum { ROW_SINK_FILE = 0xff };
 
 struct target {
 	enum target_kind kind;
@@ -103,6 +103,8 @@ void op_poll(fuse_req_t, fuse_ino_t, struct fuse_file_info *,
 /* ops_file.c: a handle's truncation, for setattr. */
 int ops_handle_truncate(struct fuse_file_info *fi, off_t size);
 
+/* ops_file.c: the size of a row of a removed job, by a handle on it. */
+off_t ops_handle_size(const struct job *job, unsigned row);
 /* ops_file.c: at the very end. */
 void ops_handles_free(struct fsd *d);
 

@@ -92,17 +92,8 @@ static int make_row_dir(fuse_req_t req, struct job *job, unsigned row,
 				  "%s is a virtual file and cannot be made by "
 				  "hand",
 				  job_rows[row].name);
-	job->sink_output = true;
 	*t = (struct target){ .kind = T_ROW, .job = job, .row = row };
-	return 0;
-}
-
-static bool is_sink_dir(const struct target *dir)
-{
-	if (dir->kind == T_SINK)
-		return dir->row == ROW_SINK_DIR;
-	return dir->kind == T_ROW && dir->row == JOB_ROW_OUTPUT &&
-	       !dir->job->output;
+	return job_sink_make(job);
 }
 
 static int make_dir(fuse_req_t req, fuse_ino_t parent, const char *name,
@@ -116,11 +107,6 @@ static int make_dir(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return r;
 	if (dir.kind == T_ROOT)
 		return make_job(req, name, mode, t);
-	if (is_sink_dir(&dir)) {
-		*t = (struct target){ .kind = T_SINK, .job = dir.job,
-				      .row = ROW_SINK_DIR };
-		return 0;
-	}
 	if (dir.kind == T_JOB)
 		row = job_row_by_name(name);
 	if (row)
@@ -227,7 +213,12 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 static int rmdir_output(struct job *job)
 {
-	job->sink_output = false;
+	if (job->sink) {
+		if (job->sink->child_count)
+			return -ENOTEMPTY;
+		job_sink_drop(job);
+		return 0;
+	}
 	if (!job->output)
 		return 0;
 	if (node_load(job->output) < 0 || job->output->child_count)
@@ -505,6 +496,8 @@ static int list_make(struct listing *l, const struct target *t)
 		list_root(l);
 	if (t->kind == T_FSD)
 		face_list(t->place, list_place, l);
+	if (t->job && t->job->removed)
+		return 0;
 	if (t->kind == T_JOB)
 		list_rows(l, t->job);
 	if (dir)

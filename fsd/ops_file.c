@@ -17,9 +17,8 @@
 #include "wait.h"
 
 enum handle_kind {
-	H_FILE,   /* fd: a stored file, the log, result.json */
+	H_FILE,   /* fd: a stored file, stdout, stderr, log, result.json */
 	H_TEXT,   /* text made at open and again at each read of offset 0 */
-	H_STREAM, /* stdout, stderr */
 	H_WAIT,   /* wait, *.follow: may park */
 	H_CTL,    /* verbs */
 	H_SINK,   /* written bytes are accepted and dropped */
@@ -72,6 +71,20 @@ static void handle_free(struct handle *h)
 	if (h->t.job)
 		job_unref(h->t.job);
 	free(h);
+}
+
+off_t ops_handle_size(const struct job *job, unsigned row)
+{
+	struct stat st;
+
+	list_for_each(pos, tmp, &job->d->handles) {
+		struct handle *h = list_entry(pos, struct handle, node);
+
+		if (h->t.job == job && h->t.kind == T_ROW && h->t.row == row &&
+		    h->fd >= 0 && fstat(h->fd, &st) == 0)
+			return st.st_size;
+	}
+	return 0;
 }
 
 /* The mount is gone: nobody will release what is still open. */
@@ -153,9 +166,9 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 		return open_fd(h, depot_log_open(job->d->depot, m->no));
 	switch (job_rows[h->t.row].kind) {
 	case ROW_STREAM:
-		h->kind = H_STREAM;
 		fi->direct_io = m->state != JOB_DONE; /* then mmap works */
-		return 0;
+		return open_fd(h, depot_run_open(job->d->depot, m->no, m->run,
+						 job_rows[h->t.row].name));
 	case ROW_FILE:
 		if (h->t.row == JOB_ROW_EXIT_CODE)
 			return row_text(h);
@@ -254,7 +267,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 static int create_sink(fuse_req_t req, const struct target *dir, unsigned row,
 		       struct target *t)
 {
-	if (row && !ops_takes_copies(dir->job))
+	if (!ops_takes_copies(dir->job))
 		return ops_refuse(req, -EPERM, dir->job->meta.name,
 				  "%s is a virtual file and cannot be made by "
 				  "hand",
@@ -311,8 +324,7 @@ static int do_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 				  "mkdir first");
 	if (dir.kind == T_JOB)
 		row = job_row_by_name(name);
-	if (row || dir.kind == T_SINK ||
-	    (dir.kind == T_ROW && !ops_dir_node(&dir))) {
+	if (row) {
 		r = create_sink(req, &dir, row, t);
 		if (r == 0)
 			*ret = handle_new(ops_fsd(req), H_SINK, t);
@@ -376,19 +388,6 @@ static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
 		fuse_reply_buf(req, read_room, (size_t)n);
 }
 
-static void reply_stream(fuse_req_t req, struct handle *h, size_t size,
-			 off_t off)
-{
-	int n = run_read(h->t.job,
-			 h->t.row == JOB_ROW_STDOUT ? VM_OUT : VM_ERR,
-			 read_room, MIN(size, READ_MAX), (uint64_t)off);
-
-	if (n < 0)
-		fuse_reply_err(req, -n);
-	else
-		fuse_reply_buf(req, read_room, (size_t)n);
-}
-
 static struct wait_read wait_what(struct handle *h, size_t size, uint64_t off,
 				  int flags)
 {
@@ -413,9 +412,6 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		return;
 	case H_TEXT:
 		reply_text(req, h, size, off);
-		return;
-	case H_STREAM:
-		reply_stream(req, h, size, off);
 		return;
 	case H_WAIT:
 		what = wait_what(h, size, (uint64_t)off, fi->flags);
@@ -641,7 +637,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	(void)ino;
 	if (node && h->writer) {
 		node->writers--;
-		if (!node->unlinked)
+		if (!node->unlinked && node->area == AREA_FILES)
 			ops_changed(h->t.job, h->changed && !node->writers
 						      ? node->name
 						      : NULL);

@@ -74,7 +74,7 @@ static void drop_old(struct job *job)
 	node_root_free(take_ptr(job->output));
 	job->hidden = 0;
 	job->has_results = false;
-	job->sink_output = false;
+	job_sink_drop(job);
 	if (!job->meta.run)
 		return;
 	depot_id(job->meta.no, id);

@@ -423,7 +423,7 @@ static int parse(struct parse *p, const char *data, size_t len)
 
 	if (len > LIMIT_CONFIG_BYTES)
 		return err_set(p->err, -EFBIG,
-			       "it has %zu bytes; at most %llu are allowed",
+			       "it has %zu bytes; at most 1 MiB (%llu) is allowed",
 			       len, (unsigned long long)LIMIT_CONFIG_BYTES);
 	if (len >= 3 && !memcmp(data, bom, 3)) {
 		data += 3;
