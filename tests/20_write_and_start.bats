@@ -528,3 +528,17 @@ not_started() {
 	ended a 0 exited
 	assert_equal "$(cat "$MNT/.fsd/health")" ok
 }
+
+@test "a config.json in a subdirectory is an input like any other" {
+	mkdir "$MNT/a" "$MNT/a/sub"
+	job_put a code.sh 'show sub/config.json'
+	job_put a sub/config.json 'no JSON at all'
+	not_started a
+	job_put a config.json '{}'
+	job_wait a
+	stdout_is a 'no JSON at all'
+	job_put a sub/config.json '{}'
+	truncate -s 0 "$MNT/a/sub/config.json"
+	state_is a done
+	assert_equal "$(grep -c ' queued$' "$MNT/a/log")" 1
+}

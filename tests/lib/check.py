@@ -743,6 +743,26 @@ def churn(mnt, count):
     expect("what is left", os.listdir(mnt), [".fsd"])
 
 
+@check
+def flip_bit(templates):
+    """One bit in the largest file of every template, where there is data."""
+    flipped = 0
+    for at, _, files in os.walk(templates):
+        big = [(os.stat(at + "/" + f).st_size, at + "/" + f) for f in files]
+        if not big or max(big)[0] < 1 << 20:
+            continue
+        path = max(big)[1]
+        os.chmod(path, 0o600)
+        fd = os.open(path, os.O_RDWR)
+        where = os.lseek(fd, 0, os.SEEK_DATA) + 5
+        byte = os.pread(fd, 1, where)
+        os.pwrite(fd, bytes([byte[0] ^ 1]), where)
+        os.close(fd)
+        flipped += 1
+    if not flipped:
+        die("there is no template in %s" % templates)
+
+
 # --- run ----------------------------------------------------------------------
 
 if __name__ == "__main__":
