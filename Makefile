@@ -16,6 +16,7 @@ O       := build/$(VARIANT)
 PACKAGES := \
 	gcc libc6-dev make pkg-config \
 	libfuse3-dev libjansson-dev libseccomp-dev libssl-dev \
+	libpython3.11-dev \
 	qemu-system-x86 fuse3 \
 	mmdebstrap erofs-utils cpio kmod python3 xz-utils zstd lz4 \
 	bats bats-assert bats-support jq rsync inotify-tools attr acl strace \
@@ -110,6 +111,24 @@ build/guest/init: $(GUEST_OBJECTS)
 	$(call say,LINK  $@)
 	$(Q)$(CC) -static -o $@ $^
 
+# The guest's Python loads it: made for Debian 12's, the same bytes everywhere.
+REHASH := build/guest/rehash.cpython-311-x86_64-linux-gnu.so
+$(REHASH): $(wildcard guest/runners/python/*.[ch]) Makefile
+	$(call say,LINK  $@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -isystem /usr/include/python3.11 \
+		$(WARN) -O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong \
+		-fPIC -fvisibility=hidden -ffile-prefix-map=$(CURDIR)=. \
+		-shared -s -Wl,--build-id=none,--as-needed,-z,relro,-z,now \
+		-o $@ $(filter %.c,$^)
+
+# What the image gets of guest/runners: with what is compiled, not its source.
+RUNNERS := build/guest/runners
+$(RUNNERS): $(REHASH) $(shell find guest/runners -type f 2>/dev/null)
+	$(Q)rm -rf $@ && cp -R guest/runners $@
+	$(Q)find $@ \( -name '*.[ch]' -o -name __pycache__ \) -prune -exec rm -r {} +
+	$(Q)cp $(REHASH) $@/python/
+
 # Archives without a main, so that a test pulls in what it names: a test is
 # linked with what lies below its room. guest_x_test is the guest's, fsd_x_test
 # the daemon's.
@@ -158,9 +177,9 @@ fuzzers: $(FUZZ)
 deps:
 	@tests/deps.sh $(PACKAGES)
 
-image: build/guest/init
+image: build/guest/init $(RUNNERS)
 	$(Q)guest/image/build.sh build/image --init build/guest/init \
-		--runners guest/runners --cache build/image-cache
+		--runners $(RUNNERS) --cache build/image-cache
 
 demo: deps
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
