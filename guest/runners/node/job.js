@@ -125,34 +125,25 @@ function refuse(error) {
 	process.exit(1);
 }
 
-// Makes every text new to V8, which else would find it compiled already.
-function renewing(action) {
-	const readFileSync = fs.readFileSync;
-	fs.readFileSync = (file, ...rest) => {
-		const text = readFileSync(file, ...rest);
-		return typeof text === 'string' && file.startsWith(__dirname)
-			? `${text}//${process.hrtime.bigint()}\n` : text;
-	};
-	try {
-		action();
-	} finally {
-		fs.readFileSync = readFileSync;
-	}
-}
-
 // The program's way with another module and another stream, so that the
-// program finds both as if never used. The module lies here and not where the
-// program will: Node remembers for ever which package.json does not exist.
+// program finds both as if never used. Both the module's text and its place
+// are new each time: V8 and Node's loader know again what they have seen.
+// The place is not the program's, because Node also remembers for ever which
+// package.json there was not.
 function heat(message, cool) {
 	prepare(message, false);
-	const file = path.join(__dirname,
-			       `nothing${path.extname(message.argv[0])}`);
+	const name = `nothing${path.extname(message.argv[0])}`;
+	const directory = `/dev/shm/${process.hrtime.bigint()}`;
+	const file = path.join(directory, name);
+	const text = fs.readFileSync(path.join(__dirname, name), 'utf8');
+	fs.mkdirSync(directory);
+	fs.writeFileSync(file, `${text}// ${directory}\n`);
 	const fd = fs.openSync('/proc/self/fd/1', 'w');
 	const socket = new net.Socket({ fd, readable: false, writable: true });
 	const kept = globalThis.console;
 	globalThis.console = new Console(socket, socket);
 	try {
-		renewing(() => replaceMain(file, false));
+		replaceMain(file, false);
 	} finally {
 		process._tickCallback();
 		globalThis.console = kept;
@@ -162,6 +153,8 @@ function heat(message, cool) {
 			if (key.includes(file))
 				delete Module._pathCache[key];
 		socket.destroy();
+		fs.unlinkSync(file);
+		fs.rmdirSync(directory);
 		cool();
 	}
 	void process.stdin, process.stdout, process.stderr;
