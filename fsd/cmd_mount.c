@@ -135,12 +135,14 @@ int command_mount(int argc, char **argv)
 
 	if (r)
 		return r;
-	o.mountpoint = absolute_path(argv[optind]);
+	o.mountpoint = o.found[2] = absolute_path(argv[optind]);
 	if (!o.mountpoint)
 		return complain("mount", 1, "the mount point %s: %s",
 				argv[optind], strerror(errno));
 	mount_options_defaults(&o);
-	return o.daemonize ? serve_in_background(&o, NULL) : serve(&o, NULL);
+	r = o.daemonize ? serve_in_background(&o, NULL) : serve(&o, NULL);
+	mount_options_done(&o);
+	return r;
 }
 
 /* --- umount ------------------------------------------------------------------ */

@@ -26,9 +26,9 @@ struct ready {
 /* serve.c: mounts and serves until the end. ready may be NULL.
  * Return: exit code. */
 int serve(const struct mount_options *options, struct ready *ready);
-/* Fills what the command line left open; strings are owned by the caller's
- * process for ever. */
+/* Fills what the command line left open. */
 void mount_options_defaults(struct mount_options *options);
+void mount_options_done(struct mount_options *options);
 
 extern const struct vm_backend FSD_BACKEND;
 

@@ -33,6 +33,7 @@ struct mount_options {
 	bool daemonize;
 	bool die_with_parent; /* fsd run's private mount */
 	struct config_limits limits;
+	char *found[3];   /* owned: what mount_options_defaults() found */
 };
 
 struct fsd {

@@ -67,6 +67,14 @@ void hash_del(struct hash *h, struct hash_node *node)
 	h->count--;
 }
 
+struct hash_node *hash_any(const struct hash *h, size_t *from)
+{
+	for (; *from < h->size; ++*from)
+		if (h->slot[*from])
+			return h->slot[*from];
+	return NULL;
+}
+
 struct hash_node *hash_first(const struct hash *h, uint64_t hash)
 {
 	struct hash_node *node;

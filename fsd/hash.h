@@ -26,6 +26,9 @@ int hash_add(struct hash *h, struct hash_node *node, uint64_t hash);
 void hash_del(struct hash *h, struct hash_node *node);
 struct hash_node *hash_first(const struct hash *h, uint64_t hash);
 struct hash_node *hash_next(const struct hash_node *node);
+/* Some node, NULL if there is none: to take all of them out, one by one. *from
+ * is 0 at first and remembers which slots are empty. */
+struct hash_node *hash_any(const struct hash *h, size_t *from);
 
 /* FNV-1a of a string, continued from seed; a mixer for integers. */
 uint64_t hash_text(const char *text, uint64_t seed);

@@ -28,15 +28,6 @@ int nodes_new(int jobs_fd, struct nodes **ret_nodes)
 	return 0;
 }
 
-void nodes_free(struct nodes *nodes)
-{
-	if (!nodes)
-		return;
-	hash_done(&nodes->by_ino);
-	hash_done(&nodes->by_name);
-	free(nodes);
-}
-
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino)
 {
 	struct hash_node *h = hash_first(&nodes->by_ino, hash_u64(ino));
@@ -123,6 +114,21 @@ static void maybe_free(struct node *node)
 {
 	if (node->unlinked && !node->lookups && !node->refs)
 		node_free(node);
+}
+
+/* The kernel's lookups end with the mount: nobody forgets them one by one. */
+void nodes_free(struct nodes *nodes)
+{
+	struct hash_node *h;
+	size_t from = 0;
+
+	if (!nodes)
+		return;
+	while ((h = hash_any(&nodes->by_ino, &from)))
+		node_free(container_of(h, struct node, by_ino));
+	hash_done(&nodes->by_ino);
+	hash_done(&nodes->by_name);
+	free(nodes);
 }
 
 void node_ref(struct node *node)

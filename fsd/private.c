@@ -39,10 +39,11 @@ int private_start(struct private_mount *p)
 	mkdir(p->mnt, 0700);
 	o.mountpoint = p->mnt;
 	o.state_dir = state;
-	o.cache_dir = default_state_dir();
+	o.cache_dir = o.found[2] = default_state_dir();
 	mount_options_defaults(&o);
 	log_set_level(LOG_WARN); /* our standard error is the program's */
 	r = serve_in_background(&o, &p->pid);
+	mount_options_done(&o);
 	if (r)
 		private_stop(p);
 	return r;

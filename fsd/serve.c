@@ -33,11 +33,11 @@ void mount_options_defaults(struct mount_options *o)
 	if (sysinfo(&info) == 0)
 		memory_mb = (uint64_t)info.totalram * info.mem_unit >> 20;
 	if (!o->state_dir)
-		o->state_dir = default_state_dir();
+		o->state_dir = o->found[0] = default_state_dir();
 	if (!o->cache_dir)
 		o->cache_dir = o->state_dir;
 	if (!o->image_dir)
-		o->image_dir = default_image_dir();
+		o->image_dir = o->found[1] = default_image_dir();
 	if (o->pool == UINT32_MAX)
 		o->pool = (unsigned)MAX(cpus, 1) * 2;
 	if (!o->max_machines)
@@ -47,6 +47,12 @@ void mount_options_defaults(struct mount_options *o)
 		.memory_mb = MAX(memory_mb / 2, (uint64_t)DEFAULT_MEMORY_MB),
 		.cpus = (uint64_t)MAX(cpus, 1),
 	};
+}
+
+void mount_options_done(struct mount_options *o)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(o->found); i++)
+		free(take_ptr(o->found[i]));
 }
 
 /* --- signals --------------------------------------------------------------- */

@@ -92,6 +92,7 @@ static int make_session(struct fsd *d)
 	snprintf(options, sizeof(options), "fsname=fsd,subtype=fsd%s",
 		 d->options->allow_other ? ",allow_other" : "");
 	d->session = fuse_session_new(&args, &ops, sizeof(ops), d);
+	fuse_opt_free_args(&args);
 	return d->session ? 0 : -ENOMEM;
 }
 
