@@ -68,12 +68,13 @@ int ops_check_owner(fuse_req_t req, const struct job *job)
 	return uid == job->meta.uid || uid == 0 ? 0 : -EACCES;
 }
 
-void ops_changed(struct job *job, const char *top_name)
+void ops_changed(struct job *job, const struct node *node)
 {
 	if (!job || job->removed)
 		return;
 	job_touch(job);
-	commit_evaluate(job, top_name && !strcmp(top_name, "config.json"));
+	commit_evaluate(job, node && node->parent == job->files &&
+				     !strcmp(node->name, "config.json"));
 }
 
 /* --- numbers ------------------------------------------------------------------ */
@@ -428,7 +429,7 @@ static int set_size(fuse_req_t req, const struct target *t, off_t size,
 	r = ftruncate(fd, size) < 0 ? -errno : 0;
 	t->node->version++;
 	if (r == 0)
-		ops_changed(t->job, t->node->name);
+		ops_changed(t->job, t->node);
 	return r;
 }
 

@@ -62,8 +62,9 @@ int ops_check_writable(fuse_req_t req, const struct target *dir,
 /* Sets .fsd/last_error and returns code. */
 int ops_refuse(fuse_req_t req, int code, const char *path, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* An input changed for good. */
-void ops_changed(struct job *job, const char *top_name);
+/* An input changed for good; node: it is complete now, NULL: it is not, or it
+ * is gone. */
+void ops_changed(struct job *job, const struct node *node);
 
 /* The operations, by file. */
 void op_lookup(fuse_req_t, fuse_ino_t, const char *);

@@ -333,7 +333,6 @@ static int rename_node(fuse_req_t req, struct target *from,
 {
 	struct target source = { .kind = T_JOB, .job = from->job };
 	struct job *old_job = from->job;
-	bool top = dir->kind == T_JOB;
 	int r = ops_check_writable(req, dir, name);
 
 	if (r == 0 && old_job != dir->job)
@@ -348,7 +347,7 @@ static int rename_node(fuse_req_t req, struct target *from,
 		return r;
 	if (old_job != dir->job)
 		ops_changed(old_job, NULL);
-	ops_changed(dir->job, top && !from->node->writers ? name : NULL);
+	ops_changed(dir->job, from->node->writers ? NULL : from->node);
 	return 0;
 }
 

@@ -480,7 +480,8 @@ static int write_ctl(fuse_req_t req, struct handle *h, const char *data,
 static int write_file(fuse_req_t req, struct handle *h, const char *data,
 		      size_t size, off_t off)
 {
-	struct job *job = h->t.job;
+	/* It may have been moved to another job since it was opened. */
+	struct job *job = h->t.node->job ? h->t.node->job : h->t.job;
 	ssize_t n;
 
 	if (job_is_frozen(job) && !job->removed)
@@ -638,9 +639,9 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (node && h->writer) {
 		node->writers--;
 		if (!node->unlinked && node->area == AREA_FILES)
-			ops_changed(h->t.job, h->changed && !node->writers
-						      ? node->name
-						      : NULL);
+			ops_changed(node->job, h->changed && !node->writers
+						       ? node
+						       : NULL);
 	}
 	handle_free(h);
 	fuse_reply_err(req, 0);

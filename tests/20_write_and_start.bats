@@ -529,6 +529,19 @@ not_started() {
 	assert_equal "$(cat "$MNT/.fsd/health")" ok
 }
 
+@test "a file that is moved to another job while it is open counts there" {
+	mkdir "$MNT/a" "$MNT/b"
+	job_put b code.sh 'out b'
+	exec 9>"$MNT/a/config.json"
+	echo '{}' >&9
+	mv "$MNT/a/config.json" "$MNT/b/config.json"
+	not_started b
+	exec 9>&-
+	job_wait b
+	stdout_is b b
+	state_is a draft
+}
+
 @test "a config.json in a subdirectory is an input like any other" {
 	mkdir "$MNT/a" "$MNT/a/sub"
 	job_put a code.sh 'show sub/config.json'
