@@ -9,13 +9,13 @@ PYTHON=/usr/bin/python3.11
 RUNNERS=build/guest/runners/python
 
 setup_file() {
-	cd "$BATS_TEST_DIRNAME/.."
+	cd "$BATS_TEST_DIRNAME/.." || return
 	[ -x $PYTHON ] || skip "$PYTHON is not there: it is Debian 12's"
 	make --no-print-directory build/guest/runners
 }
 
 setup() {
-	cd "$BATS_TEST_DIRNAME/.."
+	cd "$BATS_TEST_DIRNAME/.." || return
 	cat >"$BATS_TEST_TMPDIR/code.py" <<-'END'
 		import collections, enum, json, os, re, sys, typing
 		assert "FSD_FRESH" not in os.environ and "rehash" not in sys.modules

@@ -252,7 +252,7 @@ static PyObject *rehash_rehash(PyObject *Py_UNUSED(self), PyObject *arg)
 	plan_free(p);
 	if (r)
 		return NULL;
-	Py_RETURN_NONE;
+	return Py_NewRef(Py_None);
 }
 
 /* No signal is handled in Python here: nothing may run before the plan is
@@ -293,7 +293,7 @@ static PyObject *rehash_wait(PyObject *Py_UNUSED(self), PyObject *args)
 	plan_free(p);
 	if (r)
 		return NULL;
-	Py_RETURN_NONE;
+	return Py_NewRef(Py_None);
 }
 
 /* Every key of every dict, by the interpreter's own way to look it up. */

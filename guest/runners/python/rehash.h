@@ -11,15 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "internal/pycore_dict.h"
-#include "internal/pycore_gc.h"
-#include "internal/pycore_interp.h"
-#include "internal/pycore_object.h"
-#include "internal/pycore_pystate.h"
+#include <internal/pycore_dict.h>
+#include <internal/pycore_gc.h>
+#include <internal/pycore_interp.h>
+#include <internal/pycore_object.h>
+#include <internal/pycore_pystate.h>
 
-#if PY_VERSION_HEX >> 16 != 0x030b
-#error "the layout of objects is known for Python 3.11 only"
-#endif
+_Static_assert(PY_VERSION_HEX >> 16 == 0x030b,
+	       "the layout of objects is known for Python 3.11 only");
 
 #define SECRET sizeof(_Py_HashSecret_t)
 #define FILTER 4096
