@@ -111,9 +111,13 @@ build/guest/init: $(GUEST_OBJECTS)
 	$(call say,LINK  $@)
 	$(Q)$(CC) -static -o $@ $^
 
-# The guest's Python loads it: made for Debian 12's, the same bytes everywhere.
+# What the guest's interpreters load: the same bytes everywhere. REHASH is made
+# for Debian 12's Python.
 REHASH := build/guest/rehash.cpython-311-x86_64-linux-gnu.so
-$(REHASH): $(wildcard guest/runners/python/*.[ch]) Makefile
+NATIVE := build/guest/native.node
+$(REHASH): $(wildcard guest/runners/python/*.[ch])
+$(NATIVE): guest/runners/node/native.c
+$(REHASH) $(NATIVE): Makefile
 	$(call say,LINK  $@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -isystem /usr/include/python3.11 \
@@ -124,10 +128,11 @@ $(REHASH): $(wildcard guest/runners/python/*.[ch]) Makefile
 
 # What the image gets of guest/runners: with what is compiled, not its source.
 RUNNERS := build/guest/runners
-$(RUNNERS): $(REHASH) $(shell find guest/runners -type f 2>/dev/null)
+$(RUNNERS): $(REHASH) $(NATIVE) $(shell find guest/runners -type f 2>/dev/null)
 	$(Q)rm -rf $@ && cp -R guest/runners $@
 	$(Q)find $@ \( -name '*.[ch]' -o -name __pycache__ \) -prune -exec rm -r {} +
 	$(Q)cp $(REHASH) $@/python/
+	$(Q)cp $(NATIVE) $@/node/
 
 # Archives without a main, so that a test pulls in what it names: a test is
 # linked with what lies below its room. guest_x_test is the guest's, fsd_x_test
