@@ -300,6 +300,18 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 	return r;
 }
 
+/*
+ * What only comes and goes by requests of the kernel it may remember: jobs and
+ * what users have stored. Rows and results appear by themselves.
+ */
+#define REMEMBER_S 3600.0
+
+static bool is_users_own(const struct target *t)
+{
+	return t->kind == T_JOB ||
+	       (t->kind == T_NODE && t->node->area == AREA_FILES);
+}
+
 int ops_entry(fuse_req_t req, const struct target *t,
 	      struct fuse_entry_param *ret)
 {
@@ -311,6 +323,11 @@ int ops_entry(fuse_req_t req, const struct target *t,
 		return r;
 	ret->ino = ops_ino(t);
 	ret->generation = 1;
+	/* With other users about, each of them is to be asked for. */
+	if (is_users_own(t) && !ops_fsd(req)->options->allow_other) {
+		ret->entry_timeout = REMEMBER_S;
+		ret->attr_timeout = t->kind == T_NODE ? REMEMBER_S : 0.0;
+	}
 	if (t->kind == T_NODE)
 		node_lookup_add(t->node);
 	return 0;
