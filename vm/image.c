@@ -155,7 +155,10 @@ int image_open(const char *path, struct image *ret, struct err *err)
 	int r;
 
 	if (dir < 0)
-		return err_sys(err, -errno, "guest image %s: " REMEDY, path);
+		return err_sys(err, -errno,
+			       "there is no guest image in %s (`make image` "
+			       "makes one, --image or FSD_IMAGE names it)",
+			       path);
 	r = read_manifest(dir, &im, err);
 	for (unsigned f = 0; r == 0 && f < IMAGE_FILE_MAX; f++)
 		r = open_part(dir, im.files[f], &im.fds[f], err);
