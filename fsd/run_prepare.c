@@ -11,24 +11,13 @@
 
 #include "run_int.h"
 
-#define HOME "/home/user"
-
-/* What every program finds unless its config says otherwise. */
-static const char *const base_env[] = {
-	"HOME=" HOME,
-	"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
-	"USER=user",
-	"LOGNAME=user",
-	"SHELL=/bin/bash",
-	"LANG=C.UTF-8",
-	"PWD=" HOME,
-};
+static const char *const base_env[] = { WIRE_BASE_ENV };
 
 static const uint32_t lang_runner[LANG_MAX] = {
 	[LANG_PYTHON] = WIRE_RUN_PYTHON,
 	[LANG_JAVASCRIPT] = WIRE_RUN_NODE,
 	[LANG_TYPESCRIPT] = WIRE_RUN_TYPESCRIPT,
-	[LANG_BASH] = WIRE_RUN_EXEC,
+	[LANG_BASH] = WIRE_RUN_BASH,
 };
 
 /* --- lists of strings ------------------------------------------------------ */
@@ -93,6 +82,15 @@ static bool needs_fresh(const struct run *run)
 	return false;
 }
 
+/* The warm shell knows nothing of arguments or of another environment. */
+static bool fits_bash(const struct run *run)
+{
+	const struct job_config *c = run->spec.config;
+
+	return !c->args.count && !c->env.count &&
+	       !strcmp(run->spec.code->name, "code.sh");
+}
+
 static uint32_t choose_runner(const struct run *run)
 {
 	const struct lang *lang = run->spec.lang;
@@ -103,6 +101,8 @@ static uint32_t choose_runner(const struct run *run)
 	 * a program run by itself can be given to a fresh interpreter. */
 	if (run->spec.config->mode == MODE_SCRIPT && needs_fresh(run) &&
 	    lang->id != LANG_TYPESCRIPT)
+		return WIRE_RUN_EXEC;
+	if (lang->id == LANG_BASH && !fits_bash(run))
 		return WIRE_RUN_EXEC;
 	return lang_runner[lang->id];
 }
@@ -118,7 +118,7 @@ static int fill_argv(struct run *run)
 		for (size_t i = 0; r == 0 && i < c->command.count; i++)
 			r = push(&run->argv, c->command.item[i]);
 	} else {
-		snprintf(path, sizeof(path), HOME "/%s", run->spec.code->name);
+		snprintf(path, sizeof(path), WIRE_HOME "/%s", run->spec.code->name);
 		if (run->spec.lang &&
 		    run->vm_job.wire.runner == WIRE_RUN_EXEC)
 			r = push(&run->argv, run->spec.lang->interpreter);

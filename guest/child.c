@@ -36,13 +36,14 @@
 struct command {
 	const char *directory;
 	const char *argv[8];
-	const char *envp[4];
+	const char *envp[10];
 };
 
 /*
  * How the interpreters start. Python's runner is a sitecustomize module: the
  * interpreter itself then opens and runs the program, as it always does.
- * Node's is a preloaded module, for the same reason. The arguments and the
+ * Node's is a preloaded module and bash's what BASH_ENV names, for the same
+ * reason. The arguments and the
  * environment here are replaced by the job's before the program sees them.
  * Node looks for a package.json where it is started and remembers for ever
  * that there was none, so it goes to the program's place only for the job.
@@ -65,6 +66,11 @@ static const struct command commands[WIRE_RUN_MAX] = {
 		{"/usr/bin/node", "--experimental-vm-modules", "--require",
 		 RUNNERS "/node/wait_ts.js", HOME "/code.ts", NULL},
 		{"LC_ALL=C.UTF-8", "HOME=" HOME, NULL},
+	},
+	[WIRE_RUN_BASH] = {
+		HOME,
+		{"/bin/bash", HOME "/code.sh", NULL},
+		{WIRE_BASE_ENV, "BASH_ENV=" RUNNERS "/bash/wait.sh", NULL},
 	},
 	[WIRE_RUN_EXEC] = {HOME, {NULL}, {NULL}},
 };

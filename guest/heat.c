@@ -28,6 +28,7 @@ static const struct nothing nothings[WIRE_RUN_MAX] = {
 	[WIRE_RUN_NODE] = {"code.js", "console.log(1)\n", {HOME "/code.js"}},
 	[WIRE_RUN_TYPESCRIPT] = {"code.ts", "console.log(1 as number)\n",
 				 {HOME "/code.ts"}},
+	[WIRE_RUN_BASH] = {"code.sh", "echo 1\n", {HOME "/code.sh"}},
 	[WIRE_RUN_EXEC] = {"code.sh", "echo 1\n",
 			   {"/bin/bash", HOME "/code.sh"}},
 };
@@ -122,7 +123,7 @@ static int heat_runner(struct runner *r, struct port *port)
 	int e;
 
 	describe(nothings[r->kind].argv, &job);
-	e = runner_send(r->control, "heat", &job);
+	e = runner_send(r, "heat", &job);
 	while (!e && !p[1].revents) {
 		e = wait_until(p, ARRAY_SIZE(p), end);
 		drain(r, port);

@@ -130,7 +130,7 @@ int job_run(struct job *job, struct port *port, const struct frame *frame,
 	if (!r) {
 		cgroup_mark(&runner->cgroup);
 		job->started = sys_now();
-		r = runner_send(runner->control, "run", &job->spec);
+		r = runner_send(runner, "run", &job->spec);
 		if (r)
 			err_sys(err, r, "the %s runner does not answer",
 				runner_name(runner->kind));

@@ -22,6 +22,7 @@ static const char *const names[WIRE_RUN_MAX] = {
 	[WIRE_RUN_PYTHON] = "python",
 	[WIRE_RUN_NODE] = "node",
 	[WIRE_RUN_TYPESCRIPT] = "typescript",
+	[WIRE_RUN_BASH] = "bash",
 	[WIRE_RUN_EXEC] = "exec",
 };
 
@@ -141,11 +142,15 @@ static int build_message(struct buf *b, const char *verb,
 	return 0;
 }
 
-int runner_send(int control, const char *verb, const struct wire_job *job)
+int runner_send(const struct runner *runner, const char *verb,
+		const struct wire_job *job)
 {
 	auto_buf struct buf b = {0};
+	int control = runner->control;
 	struct pollfd p = {.fd = control, .events = POLLOUT};
-	int r = build_message(&b, verb, job);
+	/* A shell reads slowly, and needs to know no more than the verb. */
+	int r = runner->kind == WIRE_RUN_BASH ? buf_add(&b, verb, 1)
+					      : build_message(&b, verb, job);
 
 	/* A message may be larger than the socket's buffer; the runner is
 	 * there to read it, but one that does not must not hold PID 1. */

@@ -13,7 +13,8 @@
  *
  * A message is a le32 length and that many bytes: texts, each ended by NUL:
  * verb ("run", "heat"), mode ("script", "call"), function name, number of
- * arguments, the arguments, the environment.
+ * arguments, the arguments, the environment. Bash gets the verb's first letter
+ * and nothing else.
  */
 #ifndef GUEST_RUNNER_H
 #define GUEST_RUNNER_H
@@ -46,7 +47,8 @@ void runner_close(struct runner *r);
 /* Waits for one byte, timeout_ms at most. */
 int runner_wait(int control, int timeout_ms);
 /* Sends the message that makes it the program ("run") or warms it ("heat"). */
-int runner_send(int control, const char *verb, const struct wire_job *job);
+int runner_send(const struct runner *r, const char *verb,
+		const struct wire_job *job);
 const char *runner_name(enum wire_runner kind);
 
 #endif

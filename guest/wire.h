@@ -58,7 +58,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 1u
+#define WIRE_VERSION 2u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
@@ -104,9 +104,19 @@ enum wire_runner {
 	WIRE_RUN_PYTHON,     /* argv[0] is the program's path, then its args */
 	WIRE_RUN_NODE,       /* the same */
 	WIRE_RUN_TYPESCRIPT, /* the same; types are erased first */
+	WIRE_RUN_BASH,       /* WIRE_HOME/code.sh without arguments, in the
+				environment WIRE_BASE_ENV; envp is not heeded */
 	WIRE_RUN_EXEC,       /* argv as execvpe() takes it */
 	WIRE_RUN_MAX
 };
+
+#define WIRE_HOME "/home/user" /* the program's directory */
+/* What every program finds unless its config says otherwise. */
+#define WIRE_BASE_ENV                                                          \
+	"HOME=" WIRE_HOME,                                                     \
+		"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",           \
+		"USER=user", "LOGNAME=user", "SHELL=/bin/bash",                \
+		"LANG=C.UTF-8", "PWD=" WIRE_HOME
 
 enum wire_mode {
 	WIRE_MODE_SCRIPT, /* run the program */

@@ -11,7 +11,8 @@ static const double at_start[WIRE_RUN_MAX] = {
 	[WIRE_RUN_PYTHON] = 1.2,
 	[WIRE_RUN_NODE] = 1.0,
 	[WIRE_RUN_TYPESCRIPT] = 0.1,
-	[WIRE_RUN_EXEC] = 1.0,
+	[WIRE_RUN_BASH] = 1.0,
+	[WIRE_RUN_EXEC] = 0.1,
 };
 
 void demand_init(struct demand *d)

@@ -15,7 +15,7 @@ import struct
 import subprocess
 import time
 
-MAGIC = 0xF501
+MAGIC = 0xF502
 TYPES = {
     "HEAT": 1, "PING": 2, "JOB": 3, "RUN": 4, "STDIN": 5, "STDIN_END": 6,
     "KILL": 7, "FILE": 16, "FILE_DATA": 17, "FILE_END": 18, "HELLO": 32,
@@ -24,7 +24,7 @@ TYPES = {
     "FAILED": 43,
 }
 NAMES = {number: name for name, number in TYPES.items()}
-PYTHON, NODE, TYPESCRIPT, EXEC = range(4)
+PYTHON, NODE, TYPESCRIPT, BASH, EXEC = range(5)
 SCRIPT, CALL = range(2)
 PAYLOAD_MAX = 64 << 10
 STDIN_WINDOW = 64 << 10
@@ -277,7 +277,7 @@ class Machine:
         assert got[0] == name, got
         return got
 
-    def heat(self, mask=15, rounds=1, timeout=120):
+    def heat(self, mask=31, rounds=1, timeout=120):
         self.send(frame("HEAT", struct.pack("<II", mask, rounds)))
         return struct.unpack("<I", self.expect("HEATED", timeout)[2])[0]
 

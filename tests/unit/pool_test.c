@@ -5,7 +5,6 @@
 
 #define PYTHON (1u << WIRE_RUN_PYTHON)
 #define NODE (1u << WIRE_RUN_NODE)
-#define EXEC (1u << WIRE_RUN_EXEC)
 #define ALL ((1u << WIRE_RUN_MAX) - 1)
 
 /* How many of `pool` machines each runner gets. */
@@ -29,11 +28,11 @@ int main(void)
 	demand_init(&d);
 	fill(&d, ALL, 3, have);
 	ok(have[WIRE_RUN_PYTHON] == 1 && have[WIRE_RUN_NODE] == 1 &&
-		   have[WIRE_RUN_EXEC] == 1,
+		   have[WIRE_RUN_BASH] == 1,
 	   "three machines at the start: Python, Node, bash");
 	fill(&d, ALL, 1, have);
 	ok(have[WIRE_RUN_PYTHON] == 1 && have[WIRE_RUN_NODE] == 1 &&
-		   have[WIRE_RUN_EXEC] == 1,
+		   have[WIRE_RUN_BASH] == 1,
 	   "a single one is heated for all of them");
 	fill(&d, ALL, 0, have);
 	is_int(have[WIRE_RUN_PYTHON], 0, "a pool of none heats nothing");
@@ -42,9 +41,9 @@ int main(void)
 	is_int(demand_next(&d, 0, have, 4), 0, "a guest without runners");
 
 	for (int i = 0; i < 100; i++)
-		demand_note(&d, WIRE_RUN_EXEC);
+		demand_note(&d, WIRE_RUN_BASH);
 	fill(&d, ALL, 4, have);
-	is_int(have[WIRE_RUN_EXEC], 4, "after 100 of bash: all for bash");
+	is_int(have[WIRE_RUN_BASH], 4, "after 100 of bash: all for bash");
 	for (int i = 0; i < 100; i++)
 		demand_note(&d, i % 2 ? WIRE_RUN_NODE : WIRE_RUN_PYTHON);
 	fill(&d, ALL, 4, have);
