@@ -49,7 +49,7 @@ struct fsd {
 	unsigned running;   /* runs that hold or wait for a machine */
 	uint64_t started_ns;
 	struct list last_errors; /* of struct last_error, newest first */
-	struct list handles;     /* of struct handle (ops_file.c): open files */
+	struct list handles;     /* of struct handle (ops_handle.h): open files */
 	struct {
 		uint64_t accepted, done[JOB_STATUS_MAX], refused;
 	} count;

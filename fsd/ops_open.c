@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and creating: stored files, virtual ones, copies without effect. */
+#include "ops_handle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "depot.h"
+#include "face.h"
+
+static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
+				 const struct target *t)
+{
+	struct handle *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	list_add_tail(&d->handles, &h->node);
+	h->kind = kind;
+	h->t = *t;
+	h->fd = -1;
+	h->seen = -1;
+	if (t->job)
+		job_ref(t->job);
+	if (t->kind == T_NODE)
+		node_ref(t->node);
+	return h;
+}
+
+void ops_handle_free(struct handle *h)
+{
+	list_del(&h->node);
+	fd_close(&h->fd);
+	buf_done(&h->text);
+	if (h->t.kind == T_NODE)
+		node_unref(h->t.node);
+	if (h->t.job)
+		job_unref(h->t.job);
+	free(h);
+}
+
+off_t ops_handle_size(const struct job *job, unsigned row)
+{
+	struct stat st;
+
+	list_for_each(pos, tmp, &job->d->handles) {
+		struct handle *h = list_entry(pos, struct handle, node);
+
+		if (h->t.job == job && h->t.kind == T_ROW && h->t.row == row &&
+		    h->fd >= 0 && fstat(h->fd, &st) == 0)
+			return st.st_size;
+	}
+	return 0;
+}
+
+/* The mount is gone: nobody will release what is still open. */
+void ops_handles_free(struct fsd *d)
+{
+	list_for_each(pos, tmp, &d->handles)
+		ops_handle_free(list_entry(pos, struct handle, node));
+}
+
+static bool wants_write(const struct fuse_file_info *fi)
+{
+	return (fi->flags & O_ACCMODE) != O_RDONLY;
+}
+
+/* --- opening ------------------------------------------------------------------ */
+
+static int open_node(fuse_req_t req, const struct target *t,
+		     struct fuse_file_info *fi, struct handle **ret)
+{
+	bool write = wants_write(fi) || (fi->flags & O_TRUNC);
+	int flags = fi->flags & (O_ACCMODE | O_APPEND | O_TRUNC);
+
+	if (t->node->is_dir)
+		return -EISDIR;
+	if (write && t->node->area == AREA_OUTPUT)
+		return ops_refuse(req, -EPERM, t->node->name,
+				  "results cannot be changed");
+	if (write && t->job && job_is_frozen(t->job))
+		return ops_refuse(req, -EBUSY, t->job->meta.name,
+				  "the job is %s: its inputs are frozen until "
+				  "it has ended",
+				  state_name(t->job->meta.state));
+	*ret = handle_new(ops_fsd(req), H_FILE, t);
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->fd = node_open(t->node, flags);
+	if ((*ret)->fd < 0)
+		return (*ret)->fd;
+	(*ret)->writer = write;
+	(*ret)->changed = fi->flags & O_TRUNC;
+	t->node->version += (*ret)->changed;
+	if (write)
+		t->node->writers++;
+	return 0;
+}
+
+int ops_row_text(struct handle *h)
+{
+	const struct job *job = h->t.job;
+
+	buf_clear(&h->text);
+	switch (h->t.row) {
+	case JOB_ROW_STATE:
+		return buf_fmt(&h->text, "%s\n", state_name(job->meta.state));
+	case JOB_ROW_ERROR:
+		return buf_str(&h->text, job->error ? job->error : "");
+	case JOB_ROW_EXIT_CODE:
+		return buf_fmt(&h->text, "%u\n", job->meta.exit_code);
+	default:
+		return 0;
+	}
+}
+
+static int open_fd(struct handle *h, int fd)
+{
+	h->kind = H_FILE;
+	h->fd = fd;
+	return fd == -ENOENT && h->t.row == JOB_ROW_LOG ? 0 : MIN(fd, 0);
+}
+
+/* Opens what a row's kind says for reading. */
+static int open_row_read(struct handle *h, struct fuse_file_info *fi)
+{
+	struct job *job = h->t.job;
+	const struct job_meta *m = &job->meta;
+
+	fi->direct_io = 1; /* its size may change at any time */
+	if (h->t.row == JOB_ROW_LOG)
+		return open_fd(h, depot_log_open(job->d->depot, m->no));
+	switch (job_rows[h->t.row].kind) {
+	case ROW_STREAM:
+		fi->direct_io = m->state != JOB_DONE; /* then mmap works */
+		return open_fd(h, depot_run_open(job->d->depot, m->no, m->run,
+						 job_rows[h->t.row].name));
+	case ROW_FILE:
+		if (h->t.row == JOB_ROW_EXIT_CODE)
+			return ops_row_text(h);
+		fi->direct_io = 0;
+		return open_fd(h, depot_run_open(job->d->depot, m->no, m->run,
+						 "result.json"));
+	case ROW_FOLLOW:
+	case ROW_WAIT:
+		h->kind = H_WAIT;
+		h->run = job->run ? m->run : 0;
+		fi->nonseekable = 1;
+		return 0;
+	case ROW_DIR:
+		return -EISDIR;
+	default:
+		return ops_row_text(h);
+	}
+}
+
+static int open_row(fuse_req_t req, const struct target *t,
+		    struct fuse_file_info *fi, struct handle **ret)
+{
+	bool ctl = t->row == JOB_ROW_CTL;
+
+	if (!job_has_row(t->job, t->row))
+		return -ENOENT;
+	if (wants_write(fi) && !ctl && !ops_takes_copies(t->job))
+		return ops_refuse(req, -EPERM, t->job->meta.name,
+				  "%s is a virtual file and cannot be written",
+				  job_rows[t->row].name);
+	*ret = handle_new(ops_fsd(req), ctl ? H_CTL : wants_write(fi) ? H_SINK : H_TEXT, t);
+	if (!*ret)
+		return -ENOMEM;
+	fi->direct_io = 1;
+	return (*ret)->kind == H_TEXT ? open_row_read(*ret, fi) : 0;
+}
+
+static int open_face(fuse_req_t req, const struct target *t,
+		     struct fuse_file_info *fi, struct handle **ret)
+{
+	uid_t uid = fuse_req_ctx(req)->uid;
+	bool ctl = t->place == FSD_ROW_CTL;
+
+	if (face_is_dir(t->place))
+		return -EISDIR;
+	if (wants_write(fi) && !ctl)
+		return -EPERM;
+	if (wants_write(fi) && uid != 0 && uid != geteuid())
+		return ops_refuse(req, -EACCES, FSD_DIR_NAME,
+				  "ctl is for the user who runs fsd");
+	*ret = handle_new(ops_fsd(req), ctl ? H_CTL : H_TEXT, t);
+	if (!*ret)
+		return -ENOMEM;
+	fi->direct_io = 1;
+	return face_text(ops_fsd(req), t->place, uid, &(*ret)->text);
+}
+
+static int do_open(fuse_req_t req, const struct target *t,
+		   struct fuse_file_info *fi, struct handle **ret)
+{
+	switch (t->kind) {
+	case T_NODE:
+		return open_node(req, t, fi, ret);
+	case T_ROW:
+		return open_row(req, t, fi, ret);
+	case T_FSD:
+		return open_face(req, t, fi, ret);
+	case T_SINK:
+		*ret = handle_new(ops_fsd(req), H_SINK, t);
+		return *ret ? 0 : -ENOMEM;
+	default:
+		return -EISDIR;
+	}
+}
+
+void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct handle *h = NULL;
+	struct target t;
+	int r = ops_target(req, ino, &t);
+
+	if (r == 0)
+		r = do_open(req, &t, fi, &h);
+	if (r < 0) {
+		if (h)
+			ops_handle_free(h);
+		fuse_reply_err(req, -r);
+		return;
+	}
+	fi->fh = (uintptr_t)h;
+	fuse_reply_open(req, fi);
+}
+
+/* --- creating -------------------------------------------------------------------- */
+
+static int create_sink(fuse_req_t req, const struct target *dir, unsigned row,
+		       struct target *t)
+{
+	if (!ops_takes_copies(dir->job))
+		return ops_refuse(req, -EPERM, dir->job->meta.name,
+				  "%s is a virtual file and cannot be made by "
+				  "hand",
+				  job_rows[row].name);
+	*t = (struct target){ .kind = T_SINK, .job = dir->job,
+			      .row = ROW_SINK_FILE };
+	return 0;
+}
+
+static int create_node(fuse_req_t req, const struct target *dir,
+		       const char *name, mode_t mode, struct fuse_file_info *fi,
+		       struct target *t, struct handle **ret)
+{
+	int fd, r = ops_check_writable(req, dir, name);
+
+	if (r < 0)
+		return r;
+	t->kind = T_NODE;
+	t->job = dir->job;
+	t->node = node_find(ops_dir_node(dir), name);
+	if (t->node)
+		return fi->flags & O_EXCL ? -EEXIST
+					  : open_node(req, t, fi, ret);
+	r = node_make_file(ops_dir_node(dir), name, mode,
+			   fi->flags & (O_ACCMODE | O_APPEND), &t->node, &fd);
+	if (r < 0)
+		return ops_refuse(req, r, dir->job->meta.name,
+				  "%s cannot be made: %s", name, strerror(-r));
+	*ret = handle_new(ops_fsd(req), H_FILE, t);
+	if (!*ret) {
+		fd_close(&fd);
+		return -ENOMEM;
+	}
+	(*ret)->fd = fd;
+	(*ret)->changed = true;
+	(*ret)->writer = wants_write(fi);
+	t->node->writers += (*ret)->writer;
+	return 0;
+}
+
+static int do_create(fuse_req_t req, fuse_ino_t parent, const char *name,
+		     mode_t mode, struct fuse_file_info *fi, struct target *t,
+		     struct handle **ret)
+{
+	struct target dir;
+	unsigned row = 0;
+	int r = ops_target(req, parent, &dir);
+
+	if (r < 0)
+		return r;
+	if (dir.kind == T_ROOT)
+		return ops_refuse(req, -EPERM, name,
+				  "only jobs (directories) can be made here: "
+				  "mkdir first");
+	if (dir.kind == T_JOB)
+		row = job_row_by_name(name);
+	if (row) {
+		r = create_sink(req, &dir, row, t);
+		if (r == 0)
+			*ret = handle_new(ops_fsd(req), H_SINK, t);
+		return r < 0 ? r : *ret ? 0 : -ENOMEM;
+	}
+	return create_node(req, &dir, name, mode, fi, t, ret);
+}
+
+void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	       struct fuse_file_info *fi)
+{
+	struct fuse_entry_param e;
+	struct handle *h = NULL;
+	struct target t = { 0 };
+	int r = do_create(req, parent, name, mode, fi, &t, &h);
+
+	if (r == 0)
+		r = ops_entry(req, &t, &e);
+	if (r < 0) {
+		if (h)
+			ops_handle_free(h);
+		fuse_reply_err(req, -r);
+		return;
+	}
+	fi->fh = (uintptr_t)h;
+	fuse_reply_create(req, &e, fi);
+}
