@@ -211,10 +211,10 @@ static void kill_each(struct cgroup *c, int signal)
 	}
 	rewind(procs);
 	while (fgets(line, sizeof(line), procs)) {
-		int pid = atoi(line);
+		long pid = strtol(line, NULL, 10);
 
 		if (pid > 1)
-			kill(pid, signal);
+			kill((pid_t)pid, signal);
 	}
 	fclose(procs);
 }

@@ -255,7 +255,7 @@ names() {
 
 @test "extended attributes tell the state and the id" {
 	job_run a 'out x'
-	assert_equal "$(getfattr --only-values -n user.fsd.state "$MNT/a")" done
+	assert_equal "$(getfattr --only-values -n user.fsd.state "$MNT/a")" 'done'
 	assert_equal "$(getfattr --only-values -n user.fsd.id "$MNT/a")" \
 		"$(result a .id)"
 	run setfattr -n user.mine -v 1 "$MNT/a"

@@ -360,7 +360,7 @@ not_started() {
 	job_put a data 1
 	job_put a code.sh 'out x'
 	rm "$MNT/a/data"
-	state_is a done
+	state_is a 'done'
 	assert_equal "$(grep -c ' queued$' "$MNT/a/log")" 1
 }
 
@@ -552,6 +552,6 @@ not_started() {
 	stdout_is a 'no JSON at all'
 	job_put a sub/config.json '{}'
 	truncate -s 0 "$MNT/a/sub/config.json"
-	state_is a done
+	state_is a 'done'
 	assert_equal "$(grep -c ' queued$' "$MNT/a/log")" 1
 }

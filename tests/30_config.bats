@@ -182,7 +182,8 @@ right() {
 
 @test "language: those of .fsd/templates, case-sensitive" {
 	local name
-	for name in $(ls "$MNT/.fsd/templates"); do
+	for name in "$MNT"/.fsd/templates/*; do
+		name=${name##*/}
 		right "{\"language\": \"$name\"}"
 	done
 	wrong '{"language": "Python"}' python

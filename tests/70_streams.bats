@@ -10,7 +10,7 @@ teardown() { mount_done; }
 @test "cat wait blocks until the end and gives the code" {
 	job_start a $'out up\nsleep 300\nexit 6'
 	assert_equal "$(job_wait a)" 6
-	state_is a done
+	state_is a 'done'
 }
 
 @test "wait before the job is even complete blocks until its end" {
@@ -35,7 +35,7 @@ teardown() { mount_done; }
 @test "stdout.follow gives the bytes as they come and ends with the job" {
 	job_start a $'out one\nsleep 50\nout two\nsleep 50\nout three'
 	assert_equal "$(bounded 10 cat "$MNT/a/stdout.follow")" $'one\ntwo\nthree'
-	state_is a done
+	state_is a 'done'
 }
 
 @test "stderr.follow is the other stream" {

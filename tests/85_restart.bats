@@ -137,7 +137,7 @@ teardown() { mount_done; }
 		mount_start
 		exit_is kept 3
 		bounded 20 cat "$MNT/j$i/wait" >/dev/null
-		state_is "j$i" done
+		state_is "j$i" 'done'
 		code=$(cat "$MNT/j$i/exit_code")
 		[ "$code" = 9 ] || [ "$code" = 125 ] || fail "exit code $code"
 		result_is "j$i" .exit_code "$code"

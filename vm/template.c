@@ -168,7 +168,7 @@ static int make_key(struct template *t)
 		sha_field(s, im->files[f]->sum);
 	sha_field(s, t->ground->version);
 	sha_field(s, joined.data);
-	snprintf(number, sizeof(number), "%u %u", WIRE_VERSION, HEAT_ROUNDS);
+	snprintf(number, sizeof(number), "%u %d", WIRE_VERSION, HEAT_ROUNDS);
 	sha_field(s, number);
 	sha_field(s, vm_accel_names[t->accel]);
 	snprintf(number, sizeof(number), "%08x", t->ground->cpu.flags);

@@ -118,7 +118,7 @@ lists_key() {
 # Everything that a build depends on.
 inputs_key() {
 	{
-		echo "$lists"
+		echo "$lists_id"
 		hash_of "$here" "$init" ${runners:+"$runners"}
 		mkfs.erofs --help 2>&1 | sha256sum
 	} | sha256sum | cut -c1-64
@@ -167,10 +167,11 @@ wanted() {
 
 # Which packages and versions, and which kernel: kept by the lists' key.
 resolve() {
-	plan=$cache/plan-$lists
+	plan=$cache/plan-$lists_id
 	[ ! -d "$plan" ] || return 0
 	mkdir "$work/plan"
 	wanted >"$work/plan/wanted"
+	# shellcheck disable=SC2046 # a list of package names
 	bare_apt apt-get -s install $(cat "$work/plan/wanted") \
 		>"$work/simulated" 2>"$log"
 	sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*/\1 \2/p' "$work/simulated" |
@@ -197,6 +198,7 @@ keys() {
 
 download() {
 	mkdir -p "$cache/apt/archives/partial"
+	# shellcheck disable=SC2046 # a list of package names
 	(cd "$cache/apt/archives" &&
 		bare_apt apt-get -y --download-only install \
 			$(cat "$plan/wanted") && bare_apt apt-get download "$kernel") \
@@ -311,7 +313,7 @@ main() {
 	mkdir -p "$cache" "$(dirname "$outdir")"
 	exec 9>"$cache/lock"
 	flock -w 900 9 || die "another build holds $cache/lock"
-	lists=$(lists_key)
+	lists_id=$(lists_key)
 	key=$(inputs_key)
 	if up_to_date; then
 		say "up to date: $outdir"
@@ -323,7 +325,7 @@ main() {
 	trap 'rm -rf "$work"' EXIT
 	mkdir -p "$work/out"
 	log=$work/log
-	if [ ! -d "$cache/plan-$lists" ]; then
+	if [ ! -d "$cache/plan-$lists_id" ]; then
 		say "resolving packages"
 		step=sources && sources
 	fi

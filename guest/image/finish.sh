@@ -64,7 +64,7 @@ names() {
 }
 
 mount_points() {
-	rm -rf "$tree"/{dev,proc,sys,run,tmp,home,boot,media,mnt,srv,opt}
+	rm -rf "${tree:?}"/{dev,proc,sys,run,tmp,home,boot,media,mnt,srv,opt}
 	mkdir -p "$tree"/{dev,proc,sys,run,tmp,home/user,mnt,opt,srv}
 	chmod 1777 "$tree/tmp"
 	chown 1000:1000 "$tree/home/user"

@@ -218,7 +218,7 @@ result_is() {
 
 # ended JOB CODE STATUS — the whole of an end.
 ended() {
-	state_is "$1" done
+	state_is "$1" 'done'
 	exit_is "$1" "$2"
 	status_is "$1" "$3"
 }

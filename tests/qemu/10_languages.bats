@@ -336,6 +336,7 @@ SH
 }
 
 @test "mode command runs a command without a program" {
+	# shellcheck disable=SC2034 # the name of the next job
 	N=1 J=t$BATS_TEST_NUMBER.1
 	mkdir "$MNT/$J"
 	echo content >"$MNT/$J/f"

@@ -109,10 +109,10 @@ SH
 
 @test "what is left in the background does not hold the end, and dies" {
 	prog code.sh <<<$'sleep 600 &\nsetsid nohup sleep 600 > /dev/null 2>&1 &\necho done'
-	ok done
+	ok 'done'
 	[ "$(result "$J" .usage.wall_ms)" -lt 10000 ]
 	prog code.py <<<$'import subprocess\nsubprocess.Popen(["sleep", "600"])\nprint("done")'
-	ok done
+	ok 'done'
 	[ "$(result "$J" .usage.wall_ms)" -lt 10000 ]
 }
 

@@ -85,7 +85,8 @@ PY
 	ok '09 JST'
 	prog code.py '{"env": {"PYTHONHASHSEED": "0"}}' <<<'print(hash("x") == -3583185366796564109 or hash("x"))'
 	prog code.py '{"env": {"PYTHONHASHSEED": "0"}}' <<<'print(hash("x"))'
-	local first=$(out)
+	local first
+	first=$(out)
 	prog code.py '{"env": {"PYTHONHASHSEED": "0"}}' <<<'print(hash("x"))'
 	ok "$first"
 }

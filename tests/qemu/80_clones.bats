@@ -147,6 +147,7 @@ PY
 @test "many machines at once have no cross-talk" {
 	local i
 	for i in 1 2 3 4 5 6 7 8 9 10; do
+		# shellcheck disable=SC2034 # the name of the next job
 		N=$((i - 1))
 		job_made code.py <<<"import sys, time
 for k in range(20): print('$i', k, flush=True)

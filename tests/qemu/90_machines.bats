@@ -74,7 +74,7 @@ machines() {
 	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
 	job_put "$J" config.json '{}'
 	job_follow "$J" up
-	rm -r "$MNT/$J"
+	rm -r "${MNT:?}/$J"
 	absent . "$J"
 	assert_equal "$(figure fsd_machines_leased)" 0
 }
@@ -85,6 +85,7 @@ own_mount() {
 	local shared=$STATE
 
 	OWN=1 DAEMON=
+	# shellcheck disable=SC2034 # for the library
 	MNT=$BATS_TEST_TMPDIR/mnt LOG=$BATS_TEST_TMPDIR/log
 	STATE=$BATS_TEST_TMPDIR/state
 	mkdir -p "$STATE"

@@ -526,7 +526,7 @@ static void test_bounds(void)
 	    "config.json: \"env\" has more than 131072 bytes in all");
 	big("{\"stdin\": \"", (1 << 20) - 13, "\"}", 0, NULL);
 	big("{\"stdin\": \"", (1 << 20) - 12, "\"}", -EFBIG,
-	    "config.json: it has 1048577 bytes; at most 1048576 are allowed");
+	    "config.json: it has 1048577 bytes; at most 1 MiB (1048576) is allowed");
 	for (unsigned count = 1024; many && count <= 1025; count++) {
 		strcpy(many, "{\"args\": [");
 		for (unsigned i = 0; i < count; i++)
