@@ -15,7 +15,7 @@
 #define READY_MS 300000
 #define IMAGE_ID "/usr/lib/fsd/image-id"
 #define ROUNDS_MAX 16u
-#define ABANDON_MS 100
+#define ABANDON_MS 2000
 
 static void send_u32(struct port *port, enum wire_type type, uint32_t value)
 {
