@@ -115,6 +115,8 @@ teardown() { mount_done; }
 @test "tail -f on stdout shows what comes" {
 	job_start a $'out one\nsleep 200\nout two\nsleep 600000'
 	local lines=() line
+	# stdout appears when the job starts: its first byte says that it has
+	timeout $((20 * SLOW)) head -c 1 "$MNT/a/stdout.follow"
 	exec 9< <(exec timeout $((20 * SLOW)) tail -n +1 -f "$MNT/a/stdout" 3>&-)
 	local tail=$!
 	for _ in 1 2; do
