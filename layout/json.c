@@ -123,6 +123,13 @@ static void scan_mark(struct scan *s, size_t at)
 	}
 }
 
+/* A number within what is no number ("1.-1") must not make it one. */
+static bool begins_word(const struct scan *s, size_t at)
+{
+	return at == 0 || s->data[at - 1] == '\0' ||
+	       !strchr("+-.0123456789eE", s->data[at - 1]);
+}
+
 static void scan_all(struct scan *s)
 {
 	for (size_t at = 0; at < s->len && !s->too_deep;) {
@@ -133,7 +140,8 @@ static void scan_all(struct scan *s)
 			at = scan_string(s, at);
 			continue;
 		}
-		if (s->in_raw && (c == '-' || (c >= '0' && c <= '9')))
+		if (s->in_raw && begins_word(s, at) &&
+		    (c == '-' || (c >= '0' && c <= '9')))
 			n = number_len(s->data + at, s->len - at);
 		if (n) {
 			memset(s->numberless + at, ' ', n);
