@@ -43,7 +43,7 @@ struct template {
 	struct process *process;        /* owned */
 	struct channel *ch;             /* owned */
 	struct loop_timer limit;
-	bool saved;                     /* complete; QEMU is to quit */
+	bool saved;                     /* complete; QEMU is to be killed */
 	uint32_t runners;
 	unsigned tsc_khz;               /* that this boot was told */
 };
@@ -353,6 +353,8 @@ static void on_gone(void *arg, const char *why)
 		return;
 	}
 	loop_timer_del(&t->limit);
+	channel_free(t->ch);
+	t->ch = NULL;
 	process_free(t->process);
 	t->process = NULL;
 	r = work(t, seal_work, seal_done);
@@ -374,6 +376,16 @@ static void on_save_reply(void *arg, const struct qmp_reply *reply)
 		process_kill(t->process, reply->text);
 }
 
+/* State and RAM are in their files. Not "quit": QEMU would close the wire in
+ * an orderly way and write to the guest's memory while doing so. */
+static void on_written(void *arg, const struct qmp_reply *reply)
+{
+	struct template *t = arg;
+
+	if (reply->code != -EPIPE)
+		process_kill(t->process, NULL);
+}
+
 static void on_event(void *arg, const char *name, const char *status)
 {
 	struct template *t = arg;
@@ -384,8 +396,8 @@ static void on_event(void *arg, const char *name, const char *status)
 		process_kill(t->process, "QEMU could not save the guest");
 	} else if (!strcmp(status, "completed")) {
 		t->saved = true;
-		qmp_send(process_qmp(t->process), "quit", NULL,
-			 SAVE_S * NS_PER_S, NULL, NULL);
+		qmp_send(process_qmp(t->process), "query-migrate", NULL,
+			 SAVE_S * NS_PER_S, on_written, t);
 	}
 }
 
@@ -396,8 +408,11 @@ static void save(struct template *t)
 		"\"state\":true},{\"capability\":\"events\",\"state\":true}]}";
 	struct qmp *q = process_qmp(t->process);
 
-	channel_free(t->ch);
-	t->ch = NULL;
+	/*
+	 * The wire stays open until QEMU is no more. When it is closed, QEMU
+	 * tells the guest so, stopped or not, by writing to its memory; every
+	 * clone would find the host gone and power off.
+	 */
 	t->began_ns = now_ns();
 	loop_timer_set(loop_of(t), &t->limit, SAVE_S * NS_PER_S);
 	qmp_send(q, "stop", NULL, SAVE_S * NS_PER_S, on_save_reply, t);
@@ -452,6 +467,8 @@ static void on_broken(void *arg, enum vm_failure why, const char *sentence,
 	struct template *t = arg;
 
 	(void)why;
+	if (t->saved)
+		return; /* it is being killed, and gone comes next */
 	if (eof)
 		process_kill(t->process, NULL);
 	else
