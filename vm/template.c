@@ -270,13 +270,18 @@ void template_make(struct template *t)
 
 /* --- booting ------------------------------------------------------------ */
 
-static void clear_attempt(struct template *t)
+static void clear_guest(struct template *t)
 {
 	loop_timer_del(&t->limit);
 	channel_free(t->ch);
 	t->ch = NULL;
 	process_free(t->process);
 	t->process = NULL;
+}
+
+static void clear_attempt(struct template *t)
+{
+	clear_guest(t);
 	store_abandon(&t->fresh);
 	t->saved = false;
 }
@@ -352,11 +357,7 @@ static void on_gone(void *arg, const char *why)
 		attempt_failed(t, why);
 		return;
 	}
-	loop_timer_del(&t->limit);
-	channel_free(t->ch);
-	t->ch = NULL;
-	process_free(t->process);
-	t->process = NULL;
+	clear_guest(t);
 	r = work(t, seal_work, seal_done);
 	if (r < 0) {
 		clear_attempt(t);
@@ -371,19 +372,10 @@ static void on_save_reply(void *arg, const struct qmp_reply *reply)
 {
 	struct template *t = arg;
 
-	/* -EPIPE: it is dying, and gone will say why. */
-	if (reply->code < 0 && reply->code != -EPIPE && !t->saved)
-		process_kill(t->process, reply->text);
-}
-
-/* State and RAM are in their files. Not "quit": QEMU would close the wire in
- * an orderly way and write to the guest's memory while doing so. */
-static void on_written(void *arg, const struct qmp_reply *reply)
-{
-	struct template *t = arg;
-
-	if (reply->code != -EPIPE)
-		process_kill(t->process, NULL);
+	/* -EPIPE: it is dying, and gone will say why. Once all is in the files
+	 * it is killed: at a "quit" QEMU would close the wire first. */
+	if (reply->code != -EPIPE && (t->saved || reply->code < 0))
+		process_kill(t->process, t->saved ? NULL : reply->text);
 }
 
 static void on_event(void *arg, const char *name, const char *status)
@@ -397,7 +389,7 @@ static void on_event(void *arg, const char *name, const char *status)
 	} else if (!strcmp(status, "completed")) {
 		t->saved = true;
 		qmp_send(process_qmp(t->process), "query-migrate", NULL,
-			 SAVE_S * NS_PER_S, on_written, t);
+			 SAVE_S * NS_PER_S, on_save_reply, t);
 	}
 }
 
@@ -408,11 +400,8 @@ static void save(struct template *t)
 		"\"state\":true},{\"capability\":\"events\",\"state\":true}]}";
 	struct qmp *q = process_qmp(t->process);
 
-	/*
-	 * The wire stays open until QEMU is no more. When it is closed, QEMU
-	 * tells the guest so, stopped or not, by writing to its memory; every
-	 * clone would find the host gone and power off.
-	 */
+	/* The wire stays open until QEMU is no more: its end is written to the
+	 * guest's memory, and every clone would power off. */
 	t->began_ns = now_ns();
 	loop_timer_set(loop_of(t), &t->limit, SAVE_S * NS_PER_S);
 	qmp_send(q, "stop", NULL, SAVE_S * NS_PER_S, on_save_reply, t);
