@@ -355,18 +355,24 @@ static int check_room(const struct node *dir)
 	return dir->depth >= LIMIT_DEPTH ? -ENAMETOOLONG : 0;
 }
 
+/* Where a new entry goes, if it may. */
+static int new_path(struct node *dir, const char *name, char *room, size_t size)
+{
+	int r = check_room(dir);
+
+	if (r == 0)
+		r = node_load(dir);
+	return r < 0 ? r : child_path(dir, name, room, size);
+}
+
 int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
 		   struct node **ret_node, int *ret_fd)
 {
 	char path[STORE_PATH_MAX];
 	auto_close int fd = -1;
 	struct stat st;
-	int r = check_room(dir);
+	int r = new_path(dir, name, path, sizeof(path));
 
-	if (r == 0)
-		r = node_load(dir);
-	if (r == 0)
-		r = child_path(dir, name, path, sizeof(path));
 	if (r < 0)
 		return r;
 	fd = openat(dir->nodes->jobs_fd, path,
@@ -390,12 +396,8 @@ int node_make_dir(struct node *dir, const char *name, mode_t mode,
 	int at = dir->nodes->jobs_fd;
 	char path[STORE_PATH_MAX];
 	struct stat st;
-	int r = check_room(dir);
+	int r = new_path(dir, name, path, sizeof(path));
 
-	if (r == 0)
-		r = node_load(dir);
-	if (r == 0)
-		r = child_path(dir, name, path, sizeof(path));
 	if (r < 0)
 		return r;
 	if (mkdirat(at, path, 0700) < 0)

@@ -195,6 +195,15 @@ int ops_child(fuse_req_t req, const struct target *dir, const char *name,
 	return child_of_node(dir, name, ret);
 }
 
+int ops_find(fuse_req_t req, fuse_ino_t parent, const char *name,
+	     struct target *ret)
+{
+	struct target dir;
+	int r = ops_target(req, parent, &dir);
+
+	return r < 0 ? r : ops_child(req, &dir, name, ret);
+}
+
 /* --- attributes --------------------------------------------------------------- */
 
 static void set_times(struct stat *st, uint64_t ns)
@@ -368,11 +377,9 @@ static bool is_copied_row(fuse_req_t req, const struct target *t)
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fuse_entry_param e;
-	struct target dir, t;
-	int r = ops_target(req, parent, &dir);
+	struct target t;
+	int r = ops_find(req, parent, name, &t);
 
-	if (r == 0)
-		r = ops_child(req, &dir, name, &t);
 	if (r == 0 && is_copied_row(req, &t))
 		r = -ENOENT; /* what comes next is a create */
 	if (r == 0)

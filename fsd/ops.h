@@ -44,6 +44,9 @@ int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret);
  * Return: 0, -ENOENT, -ENOTDIR, -EACCES, -ENAMETOOLONG. */
 int ops_child(fuse_req_t req, const struct target *dir, const char *name,
 	      struct target *ret);
+/* Both: the entry `name` of the directory with number parent. */
+int ops_find(fuse_req_t req, fuse_ino_t parent, const char *name,
+	     struct target *ret);
 /* The stored directory behind a target (files/, output/ or one below), or
  * NULL if it has none. */
 struct node *ops_dir_node(const struct target *t);

@@ -190,11 +190,9 @@ static int unlink_node(struct target *t)
 
 static int do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct target dir, t;
-	int r = ops_target(req, parent, &dir);
+	struct target t;
+	int r = ops_find(req, parent, name, &t);
 
-	if (r == 0)
-		r = ops_child(req, &dir, name, &t);
 	if (r < 0)
 		return r;
 	if (t.kind == T_ROW)
@@ -240,11 +238,9 @@ static int rmdir_job(struct job *job)
 
 static int do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct target dir, t;
-	int r = ops_target(req, parent, &dir);
+	struct target t;
+	int r = ops_find(req, parent, name, &t);
 
-	if (r == 0)
-		r = ops_child(req, &dir, name, &t);
 	if (r < 0)
 		return r;
 	if (t.kind == T_JOB)
