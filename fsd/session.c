@@ -12,8 +12,10 @@
 #include "lifecycle.h"
 #include "ops.h"
 
-/* Requests that are served before other sources of the loop have a turn. */
-#define REQUESTS_PER_TURN 32
+/* Requests are served for so long before other sources have a turn, */
+#define TURN_NS (2 * NS_PER_MS)
+/* and none may take longer by its size alone. */
+#define WRITE_MAX (256u << 10)
 
 struct session {
 	struct fsd *d;
@@ -36,6 +38,7 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 	 * a pipe. */
 	conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
 				  FUSE_CAP_SPLICE_MOVE);
+	conn->max_write = MIN(conn->max_write, WRITE_MAX);
 	conn->time_gran = 1;
 }
 
@@ -134,9 +137,10 @@ static void on_gone(struct session *s, int r)
 static void on_requests(struct loop_fd *src, uint32_t events)
 {
 	struct session *s = src->arg;
+	uint64_t until = now_ns() + TURN_NS;
 
 	(void)events;
-	for (int i = 0; i < REQUESTS_PER_TURN; i++) {
+	do {
 		int n = fuse_session_receive_buf(s->d->session, &s->buf);
 
 		if (n == -EAGAIN || n == -EINTR)
@@ -150,7 +154,7 @@ static void on_requests(struct loop_fd *src, uint32_t events)
 			on_gone(s, 0);
 			return;
 		}
-	}
+	} while (now_ns() < until);
 }
 
 int session_serve(struct fsd *d, struct err *err)
