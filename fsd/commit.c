@@ -18,29 +18,6 @@ enum verdict {
 	READY,
 };
 
-/* --- reading an input whole ---------------------------------------------- */
-
-static int read_all(const struct node *node, uint64_t limit, struct buf *ret)
-{
-	auto_close int fd = node_open(node, O_RDONLY);
-	ssize_t n;
-
-	if (fd < 0)
-		return fd;
-	ret->cap = limit + 1;
-	do {
-		size_t step = MIN(limit + 1 - ret->len, (size_t)65536);
-
-		if (buf_reserve(ret, step) < 0)
-			return -ENOMEM;
-		n = read(fd, ret->data + ret->len, step);
-		if (n < 0)
-			return -errno;
-		ret->len += (size_t)n;
-	} while (n > 0 && ret->len <= limit);
-	return 0;
-}
-
 /* --- the parts ------------------------------------------------------------ */
 
 /* "code.py, code.js" of all files that are a program's by their name. */
@@ -209,6 +186,7 @@ static enum verdict check_text(struct run_spec *spec, const struct buf *text,
 static enum verdict check_code(struct run_spec *spec, struct err *err)
 {
 	auto_buf struct buf text = { 0 };
+	auto_close int fd = -1;
 	int r;
 
 	if (!spec->code)
@@ -223,12 +201,83 @@ static enum verdict check_code(struct run_spec *spec, struct err *err)
 			spec->lang ? spec->lang->name : spec->code->name);
 		return WRONG;
 	}
-	r = read_all(spec->code, LIMIT_CODE_BYTES, &text);
+	fd = node_open(spec->code, O_RDONLY);
+	r = fd < 0 ? fd : node_read(fd, LIMIT_CODE_BYTES, &text);
 	if (r < 0) {
 		err_sys(err, r, "%s: cannot be read", spec->code->name);
 		return WRONG;
 	}
 	return check_text(spec, &text, err);
+}
+
+/* --- a large config --------------------------------------------------------- */
+
+/* What is done about a job once its large config.json is parsed, by the
+ * chores' thread. */
+struct commit_later {
+	struct list waits; /* of struct commit_wait */
+	bool evaluate, config_closed;
+};
+
+static struct node *find_config(struct job *job)
+{
+	struct node *node = node_find(job->files, "config.json");
+
+	return node && !node->is_dir ? node : NULL;
+}
+
+static void on_parsed(void *arg)
+{
+	struct job *job = arg;
+	struct commit_later *later = take_ptr(job->later);
+
+	if (later->evaluate)
+		commit_evaluate(job, later->config_closed);
+	list_for_each(pos, tmp, &later->waits) {
+		struct commit_wait *w = list_entry(pos, struct commit_wait,
+						   node);
+
+		list_del(pos);
+		if (!commit_wait(job, w)) /* it has changed meanwhile */
+			w->done(w);
+	}
+	free(later);
+}
+
+static struct commit_later *later_new(struct job *job, struct node *node)
+{
+	struct commit_later *later = calloc(1, sizeof(*later));
+
+	if (!later)
+		return NULL;
+	list_init(&later->waits);
+	if (parsed_prefetch(job, node, on_parsed, job) < 0)
+		free(take_ptr(later));
+	return later;
+}
+
+/* True if looking at the job has to wait; without memory it never does. */
+static bool put_off(struct job *job)
+{
+	struct node *node = job->later ? NULL : find_config(job);
+
+	if (node && !node->writers && parsed_is_slow(job, node))
+		job->later = later_new(job, node);
+	return job->later;
+}
+
+bool commit_wait(struct job *job, struct commit_wait *w)
+{
+	if (!job->later)
+		return false;
+	list_add_tail(&job->later->waits, &w->node);
+	return true;
+}
+
+void commit_prepare(struct job *job)
+{
+	if (!job->removed && !job_is_frozen(job))
+		put_off(job);
 }
 
 /* --- the whole -------------------------------------------------------------- */
@@ -237,10 +286,10 @@ static enum verdict check_code(struct run_spec *spec, struct err *err)
 static enum verdict get_config(struct job *job, bool by_ctl,
 			       struct run_spec *spec, struct err *err)
 {
-	struct node *node = node_find(job->files, "config.json");
+	struct node *node = find_config(job);
 	struct parsed *p;
 
-	if (!node || node->is_dir)
+	if (!node)
 		p = by_ctl ? parsed_defaults() : NULL;
 	else
 		p = node->writers ? NULL : parsed_get(job, node);
@@ -317,6 +366,11 @@ void commit_evaluate(struct job *job, bool config_closed)
 		return;
 	if (job->meta.state == JOB_DONE && !config_closed)
 		return;
+	if (put_off(job)) {
+		job->later->evaluate = true;
+		job->later->config_closed |= config_closed;
+		return;
+	}
 	v = examine(job, false, &spec, &err);
 	if (v == READY && job_name_is_draft(job->meta.name)) {
 		run_spec_done(&spec);

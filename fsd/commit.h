@@ -11,8 +11,20 @@
 #include "job.h"
 
 /* config_closed: config.json itself was completed just now, which is what
- * runs a finished job again. */
+ * runs a finished job again. With a large config this happens a little later:
+ * it is parsed first, by the chores' thread. */
 void commit_evaluate(struct job *job, bool config_closed);
+/* Parses a large config.json ahead, if there is one to be parsed. */
+void commit_prepare(struct job *job);
+/*
+ * False if nothing of the above is under way; else w->done(w) is called after
+ * it, on the loop. The job may be removed by then.
+ */
+struct commit_wait {
+	struct list node;
+	void (*done)(struct commit_wait *w);
+};
+bool commit_wait(struct job *job, struct commit_wait *w);
 /* `ctl start`: with or without a config, "start": "manual" or not.
  * Return: 0 or negative errno with a sentence, which `error` has too. */
 int commit_start(struct job *job, struct err *err);

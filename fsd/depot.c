@@ -148,9 +148,12 @@ int depot_trash(struct depot *s, const char *path)
 	return trash_add(s, name);
 }
 
-void depot_chore(struct depot *s, struct task *t)
+int depot_chore(struct depot *s, struct task *t)
 {
+	if (!s->chores)
+		return -ESHUTDOWN;
 	chores_add(s->chores, t);
+	return 0;
 }
 
 /* What an earlier daemon did not get to. */

@@ -84,8 +84,9 @@ int depot_log(struct depot *s, uint64_t no, const char *line);
 int depot_log_open(struct depot *s, uint64_t no);
 
 struct task;
-/* Gives the chores' thread something slow to do; see chores.h. */
-void depot_chore(struct depot *s, struct task *t);
+/* Gives the chores' thread something slow to do; see chores.h.
+ * Return: 0, or -ESHUTDOWN if it has ended. */
+int depot_chore(struct depot *s, struct task *t);
 
 /* Out of sight at once (rename), gone a little later. A path relative to
  * STATE/jobs. -ENOENT is success. */

@@ -13,6 +13,7 @@
 
 struct run;
 struct parsed;
+struct commit_later;
 
 struct job {
 	struct fsd *d;          /* borrowed */
@@ -26,6 +27,7 @@ struct job {
 	struct run *run;        /* owned: the run that is not over, or NULL */
 	struct parsed *parsed;  /* a reference: config.json as it was at */
 	uint64_t parsed_ino, parsed_version; /* this file and version */
+	struct commit_later *later; /* owned by commit.c, or NULL */
 	char *error;            /* owned: text of `error`, NULL: empty */
 	bool has_results;       /* of a run that is over: from its end until the
 				   next one is queued, whatever the state */

@@ -13,6 +13,7 @@
 struct nodes {
 	int jobs_fd; /* borrowed */
 	struct hash by_ino, by_name;
+	uint64_t versions; /* given so far */
 };
 
 /* --- the table ---------------------------------------------------------- */
@@ -189,6 +190,7 @@ static struct node *node_new(struct nodes *nodes, struct node *dir,
 	n->keep_fd = -1;
 	n->is_dir = is_dir;
 	n->name = strdup(name);
+	node_changed(n);
 	n->ino = free_ino(nodes, make_ino(dir, name, ino));
 	list_init(&n->children);
 	if (!n->name || hash_add(&nodes->by_ino, &n->by_ino,
@@ -528,6 +530,29 @@ int node_stat(const struct node *node, struct stat *ret_stat)
 			    AT_SYMLINK_NOFOLLOW);
 	}
 	return r < 0 ? -errno : 0;
+}
+
+int node_read(int fd, uint64_t limit, struct buf *ret)
+{
+	ssize_t n;
+
+	ret->cap = limit + 1;
+	do {
+		size_t step = MIN(limit + 1 - ret->len, (size_t)65536);
+
+		if (buf_reserve(ret, step) < 0)
+			return -ENOMEM;
+		n = read(fd, ret->data + ret->len, step);
+		if (n < 0)
+			return -errno;
+		ret->len += (size_t)n;
+	} while (n > 0 && ret->len <= limit);
+	return 0;
+}
+
+void node_changed(struct node *node)
+{
+	node->version = ++node->nodes->versions;
 }
 
 int node_chmod(const struct node *node, mode_t mode)

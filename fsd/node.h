@@ -54,7 +54,7 @@ struct node {
 	uint64_t lookups;      /* the kernel's */
 	unsigned refs;         /* handles and runs */
 	unsigned writers;      /* handles open for writing */
-	uint64_t version;      /* raised by every change of its content */
+	uint64_t version;      /* of its content; no other has had it */
 	int keep_fd;           /* O_PATH of an unlinked node, or -1 */
 };
 
@@ -88,6 +88,9 @@ int node_rename(struct node *node, struct node *dir, const char *name);
 int node_stat(const struct node *node, struct stat *ret_stat);
 /* O_NOFOLLOW | O_CLOEXEC are added. Return: fd or negative errno. */
 int node_open(const struct node *node, int flags);
+/* All of an opened file, but no more than limit + 1 bytes; on any thread. */
+int node_read(int fd, uint64_t limit, struct buf *ret);
+void node_changed(struct node *node); /* its content */
 int node_chmod(const struct node *node, mode_t mode);
 int node_utimens(const struct node *node, const struct timespec times[2]);
 

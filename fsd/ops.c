@@ -11,7 +11,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "commit.h"
 #include "face.h"
 #include "run.h"
 #include "depot.h"
@@ -66,15 +65,6 @@ int ops_check_owner(fuse_req_t req, const struct job *job)
 	uid_t uid = fuse_req_ctx(req)->uid;
 
 	return uid == job->meta.uid || uid == 0 ? 0 : -EACCES;
-}
-
-void ops_changed(struct job *job, const struct node *node)
-{
-	if (!job || job->removed)
-		return;
-	job_touch(job);
-	commit_evaluate(job, node && node->parent == job->files &&
-				     !strcmp(node->name, "config.json"));
 }
 
 /* --- numbers ------------------------------------------------------------------ */
@@ -451,7 +441,7 @@ static int set_size(fuse_req_t req, const struct target *t, off_t size,
 	if (fd < 0)
 		return fd;
 	r = ftruncate(fd, size) < 0 ? -errno : 0;
-	t->node->version++;
+	node_changed(t->node);
 	if (r == 0)
 		ops_changed(t->job, t->node);
 	return r;
@@ -517,10 +507,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 		r = change(req, &t, attr, to_set, fi);
 	if (r == 0)
 		r = ops_stat(req, &t, &st);
-	if (r < 0)
-		fuse_reply_err(req, -r);
-	else
-		fuse_reply_attr(req, &st, 0.0);
+	ops_reply_changed(req, t.job, r, &st);
 }
 
 void op_statfs(fuse_req_t req, fuse_ino_t ino)

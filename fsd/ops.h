@@ -69,6 +69,14 @@ int ops_refuse(fuse_req_t req, int code, const char *path, const char *fmt, ...)
  * is gone. */
 void ops_changed(struct job *job, const struct node *node);
 
+/*
+ * For the end of an operation that may have changed what job is: answers with
+ * -r (st and 0: with attributes) once the job has been looked at, which is at
+ * once but for a large config. job may be NULL.
+ */
+void ops_reply_changed(fuse_req_t req, struct job *job, int r,
+		       const struct stat *st);
+
 /* The operations, by file. */
 void op_lookup(fuse_req_t, fuse_ino_t, const char *);
 void op_forget(fuse_req_t, fuse_ino_t, uint64_t);

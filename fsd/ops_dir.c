@@ -188,25 +188,25 @@ static int unlink_node(struct target *t)
 	return r;
 }
 
-static int do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+static int do_unlink(struct target *t)
 {
-	struct target t;
-	int r = ops_find(req, parent, name, &t);
-
-	if (r < 0)
-		return r;
-	if (t.kind == T_ROW)
-		return job_rows[t.row].kind == ROW_DIR
+	if (t->kind == T_ROW)
+		return job_rows[t->row].kind == ROW_DIR
 			       ? -EISDIR
-			       : unlink_row(t.job, t.row);
-	if (t.kind == T_NODE)
-		return t.node->is_dir ? -EISDIR : unlink_node(&t);
-	return t.kind == T_JOB ? -EISDIR : -EPERM;
+			       : unlink_row(t->job, t->row);
+	if (t->kind == T_NODE)
+		return t->node->is_dir ? -EISDIR : unlink_node(t);
+	return t->kind == T_JOB ? -EISDIR : -EPERM;
 }
 
 void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	fuse_reply_err(req, -do_unlink(req, parent, name));
+	struct target t = { 0 };
+	int r = ops_find(req, parent, name, &t);
+
+	if (r == 0)
+		r = do_unlink(&t);
+	ops_reply_changed(req, t.job, r, NULL);
 }
 
 static int rmdir_output(struct job *job)
@@ -236,25 +236,26 @@ static int rmdir_job(struct job *job)
 	return 0;
 }
 
-static int do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+static int do_rmdir(struct target *t)
 {
-	struct target t;
-	int r = ops_find(req, parent, name, &t);
-
-	if (r < 0)
-		return r;
-	if (t.kind == T_JOB)
-		return rmdir_job(t.job);
-	if (t.kind == T_ROW)
-		return t.row == JOB_ROW_OUTPUT ? rmdir_output(t.job) : -ENOTDIR;
-	if (t.kind == T_NODE)
-		return t.node->is_dir ? unlink_node(&t) : -ENOTDIR;
+	if (t->kind == T_JOB)
+		return rmdir_job(take_ptr(t->job));
+	if (t->kind == T_ROW)
+		return t->row == JOB_ROW_OUTPUT ? rmdir_output(t->job)
+						: -ENOTDIR;
+	if (t->kind == T_NODE)
+		return t->node->is_dir ? unlink_node(t) : -ENOTDIR;
 	return -EPERM;
 }
 
 void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	fuse_reply_err(req, -do_rmdir(req, parent, name));
+	struct target t = { 0 };
+	int r = ops_find(req, parent, name, &t);
+
+	if (r == 0)
+		r = do_rmdir(&t);
+	ops_reply_changed(req, t.job, r, NULL);
 }
 
 /* --- renaming ---------------------------------------------------------------------- */
@@ -347,8 +348,10 @@ static int rename_node(fuse_req_t req, struct target *from,
 	return 0;
 }
 
+/* ret_job: whose state it may change. */
 static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
-		     fuse_ino_t newparent, const char *newname, unsigned flags)
+		     fuse_ino_t newparent, const char *newname, unsigned flags,
+		     struct job **ret_job)
 {
 	struct target dir, to, from;
 	unsigned row;
@@ -362,6 +365,7 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return r;
 	if (flags & ~(unsigned)RENAME_NOREPLACE)
 		return -EINVAL;
+	*ret_job = from.kind == T_JOB ? from.job : to.job;
 	if (from.kind == T_JOB)
 		return to.kind == T_ROOT ? rename_job(req, from.job, newname)
 					 : -EXDEV;
@@ -383,8 +387,10 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	       fuse_ino_t newparent, const char *newname, unsigned flags)
 {
-	fuse_reply_err(req, -do_rename(req, parent, name, newparent, newname,
-				       flags));
+	struct job *job = NULL;
+	int r = do_rename(req, parent, name, newparent, newname, flags, &job);
+
+	ops_reply_changed(req, job, r, NULL);
 }
 
 /* --- listing ------------------------------------------------------------------------ */

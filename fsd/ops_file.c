@@ -111,33 +111,85 @@ void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 
 /* --- writing ----------------------------------------------------------------------- */
 
-static int write_ctl(fuse_req_t req, struct handle *h, const char *data,
-		     size_t len)
+static void reply_ctl(fuse_req_t req, const char *path, int r, struct err *err,
+		      size_t size)
 {
-	struct fsd *d = ops_fsd(req);
+	if (r == -ESRCH)
+		err_set(err, r, "ctl: the program is not running");
+	if (r < 0) {
+		ops_refuse(req, r, path, "%s", err->text);
+		fuse_reply_err(req, -r);
+	} else {
+		fuse_reply_write(req, size);
+	}
+}
+
+/* `start`, which may need a large config.json parsed first. The write(2) that
+ * it belongs to waits, so the handle lives. */
+struct slow_start {
+	struct commit_wait wait;
+	fuse_req_t req;
+	struct handle *h;
+	size_t size;
+};
+
+static void start_job(fuse_req_t req, struct handle *h, size_t size)
+{
+	struct job *job = h->t.job;
+	struct err err = { 0 };
+	int r = job->removed ? -ENOENT : commit_start(job, &err);
+
+	reply_ctl(req, job->meta.name, r, &err, size);
+}
+
+static void on_prepared(struct commit_wait *w)
+{
+	struct slow_start *s = container_of(w, struct slow_start, wait);
+
+	start_job(s->req, s->h, s->size);
+	free(s);
+}
+
+static void write_start(fuse_req_t req, struct handle *h, size_t size)
+{
+	struct slow_start *s = calloc(1, sizeof(*s));
+
+	commit_prepare(h->t.job);
+	if (s) {
+		*s = (struct slow_start){ .wait.done = on_prepared, .req = req,
+					  .h = h, .size = size };
+		if (commit_wait(h->t.job, &s->wait))
+			return;
+		free(s);
+	}
+	start_job(req, h, size);
+}
+
+static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
+		      size_t size)
+{
+	struct job *job = h->t.kind == T_FSD ? NULL : h->t.job;
 	struct ctl_command cmd;
 	struct err err = { 0 };
-	const char *path = FSD_DIR_NAME;
 	int r;
 
-	if (h->t.kind == T_FSD) {
-		r = face_ctl(d, data, len, &err);
-	} else {
-		path = h->t.job->meta.name;
-		r = h->t.job->removed ? -ENOENT
-				      : ctl_parse(data, len, false, &cmd, &err);
-		if (r == 0 && cmd.verb == CTL_START)
-			r = commit_start(h->t.job, &err);
-		else if (r == 0 && cmd.verb == CTL_KILL)
-			run_kill(h->t.job);
-		else if (r == 0)
-			r = run_signal(h->t.job, cmd.signal);
+	if (!job)
+		r = face_ctl(ops_fsd(req), data, size, &err);
+	else if (job->removed)
+		r = -ENOENT;
+	else
+		r = ctl_parse(data, size, false, &cmd, &err);
+	if (job && r == 0) {
+		if (cmd.verb == CTL_START) {
+			write_start(req, h, size);
+			return;
+		}
+		if (cmd.verb == CTL_KILL)
+			run_kill(job);
+		else
+			r = run_signal(job, cmd.signal);
 	}
-	if (r == -ESRCH)
-		err_set(&err, r, "ctl: the program is not running");
-	if (r < 0)
-		return ops_refuse(req, r, path, "%s", err.text);
-	return 0;
+	reply_ctl(req, job ? job->meta.name : FSD_DIR_NAME, r, &err, size);
 }
 
 static int write_file(fuse_req_t req, struct handle *h, const char *data,
@@ -159,7 +211,7 @@ static int write_file(fuse_req_t req, struct handle *h, const char *data,
 				  h->t.node->name, depot_dir(job->d->depot),
 				  strerror(errno));
 	h->changed = true;
-	h->t.node->version++;
+	node_changed(h->t.node);
 	return (int)n;
 }
 
@@ -170,8 +222,10 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 	int r = (int)size;
 
 	(void)ino;
-	if (h->kind == H_CTL && (r = write_ctl(req, h, data, size)) == 0)
-		r = (int)size;
+	if (h->kind == H_CTL) {
+		write_ctl(req, h, data, size);
+		return;
+	}
 	if (h->kind == H_FILE)
 		r = write_file(req, h, data, size, off);
 	if (r < 0)
@@ -189,7 +243,7 @@ int ops_handle_truncate(struct fuse_file_info *fi, off_t size)
 	if (ftruncate(h->fd, size) < 0)
 		return -errno;
 	h->changed = true;
-	h->t.node->version++;
+	node_changed(h->t.node);
 	return 0;
 }
 
@@ -289,7 +343,8 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 	s->req = req;
 	s->data = datasync;
 	s->fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 0);
-	depot_chore(ops_fsd(req)->depot, &s->task);
+	if (depot_chore(ops_fsd(req)->depot, &s->task) < 0)
+		sync_done(&s->task, EIO);
 }
 
 /* The last close of this open file: the moment that counts. */

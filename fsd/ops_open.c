@@ -93,7 +93,8 @@ static int open_node(fuse_req_t req, const struct target *t,
 		return (*ret)->fd;
 	(*ret)->writer = write;
 	(*ret)->changed = fi->flags & O_TRUNC;
-	t->node->version += (*ret)->changed;
+	if ((*ret)->changed)
+		node_changed(t->node);
 	if (write)
 		t->node->writers++;
 	return 0;

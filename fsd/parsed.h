@@ -23,9 +23,8 @@ struct parsed *parsed_get(struct job *job, struct node *node);
 /* True if parsed_get() would be slow now. */
 bool parsed_is_slow(const struct job *job, const struct node *node);
 /*
- * Parses on the chores' thread, then calls done(arg) on the loop; the node and
- * the job must live until then. Return: 0 or negative errno (done is not
- * called).
+ * Parses on the chores' thread, then calls done(arg) on the loop, while job is
+ * still referred to. Return: 0 or negative errno (done is not called).
  */
 int parsed_prefetch(struct job *job, struct node *node, void (*done)(void *arg),
 		    void *arg);

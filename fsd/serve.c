@@ -204,9 +204,9 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 
 static void finish(struct fsd *d, struct loop_fd *signals)
 {
+	depot_finish_chores(d->depot); /* some answer requests, some end runs */
 	jobs_free(d);
 	vm_free(d->vm);
-	depot_finish_chores(d->depot); /* some answer requests */
 	session_unmount(d);
 	ops_handles_free(d);
 	nodes_free(d->nodes);
