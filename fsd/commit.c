@@ -412,24 +412,32 @@ int commit_start(struct job *job, struct err *err)
 	return r;
 }
 
-int commit_precheck(struct job *job, struct node *node)
+static int precheck_config(struct job *job, struct node *node, bool last)
 {
-	struct parsed *p;
+	struct parsed *p = parsed_get(job, node);
 	struct stat st;
-	int r = 0;
+	int r = p ? p->result : 0;
+
+	/* Nothing at all is what a tool that opens and closes leaves. */
+	if (r == -ENODATA && last && node_stat(node, &st) == 0 && st.st_size)
+		r = -EINVAL;
+	if (r != -EINVAL && r != -EFBIG)
+		r = 0;
+	if (r < 0)
+		face_set_error(job->d, job->meta.uid, job->meta.name,
+			       p->err.text);
+	parsed_unref(p);
+	return r;
+}
+
+int commit_precheck(struct job *job, struct node *node, bool last)
+{
+	struct stat st;
 
 	if (node->parent != job->files || node->is_dir)
 		return 0;
-	if (!strcmp(node->name, "config.json")) {
-		p = parsed_get(job, node);
-		if (p && (p->result == -EINVAL || p->result == -EFBIG))
-			r = p->result;
-		if (r < 0)
-			face_set_error(job->d, job->meta.uid, job->meta.name,
-				       p->err.text);
-		parsed_unref(p);
-		return r;
-	}
+	if (!strcmp(node->name, "config.json"))
+		return precheck_config(job, node, last);
 	if (code_kind(node->name) == CODE_NO || node_stat(node, &st) < 0)
 		return 0;
 	return st.st_size > (off_t)LIMIT_CODE_BYTES ? -EFBIG : 0;

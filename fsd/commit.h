@@ -31,10 +31,10 @@ int commit_start(struct job *job, struct err *err);
 /*
  * What closing this file now would be answered with: 0, -EINVAL for a
  * config.json whose content is wrong, -EFBIG for one or a program that is too
- * large. A text that merely ends too early is no error here: its writer may
- * not be done.
+ * large. A text that merely ends too early is wrong if nobody will go on
+ * writing it (last).
  */
-int commit_precheck(struct job *job, struct node *node);
+int commit_precheck(struct job *job, struct node *node, bool last);
 /* True if parsed_prefetch() should come first, so as not to hold up others. */
 bool commit_precheck_is_slow(struct job *job, struct node *node);
 

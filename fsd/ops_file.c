@@ -247,6 +247,23 @@ int ops_handle_truncate(struct fuse_file_info *fi, off_t size)
 	return 0;
 }
 
+/*
+ * A FLUSH comes with each close of a duplicate, and nothing says which one is
+ * the last. A command of a shell closes what the shell has opened and will give
+ * to the next one; but who closes what it opened itself is done.
+ */
+static bool is_last_close(fuse_req_t req, const struct handle *h)
+{
+	pid_t pid = fuse_req_ctx(req)->pid;
+	char path[64];
+
+	if (h->t.node->writers > 1)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid,
+		 (int)h->opener);
+	return pid == h->opener || access(path, F_OK) == 0;
+}
+
 /* A FLUSH whose answer needs a large config.json parsed first. The close that
  * it belongs to waits, so the handle lives. */
 struct slow_flush {
@@ -258,8 +275,8 @@ static void on_parsed(void *arg)
 {
 	struct slow_flush *f = arg;
 
-	fuse_reply_err(f->req,
-		       -commit_precheck(f->h->t.job, f->h->t.node));
+	fuse_reply_err(f->req, -commit_precheck(f->h->t.job, f->h->t.node,
+						is_last_close(f->req, f->h)));
 	free(f);
 }
 
@@ -293,7 +310,8 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		if (commit_precheck_is_slow(h->t.job, h->t.node) &&
 		    flush_slowly(req, h) == 0)
 			return;
-		r = commit_precheck(h->t.job, h->t.node);
+		r = commit_precheck(h->t.job, h->t.node,
+				    is_last_close(req, h));
 	}
 	fuse_reply_err(req, -r);
 }

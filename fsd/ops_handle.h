@@ -21,6 +21,7 @@ struct handle {
 	unsigned run;     /* H_WAIT: the run at open, 0 if none was under way */
 	uint64_t end;     /* H_WAIT: behind the last byte read, for poll */
 	bool writer;      /* counted in node->writers */
+	pid_t opener;     /* of a writer: the thread that opened it */
 	bool changed;     /* something was written through it */
 	int seen;         /* `state`: the one that was read last, -1 none */
 	struct buf text;  /* H_TEXT */

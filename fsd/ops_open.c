@@ -92,6 +92,7 @@ static int open_node(fuse_req_t req, const struct target *t,
 	if ((*ret)->fd < 0)
 		return (*ret)->fd;
 	(*ret)->writer = write;
+	(*ret)->opener = fuse_req_ctx(req)->pid;
 	(*ret)->changed = fi->flags & O_TRUNC;
 	if ((*ret)->changed)
 		node_changed(t->node);
@@ -273,6 +274,7 @@ static int create_node(fuse_req_t req, const struct target *dir,
 	(*ret)->fd = fd;
 	(*ret)->changed = true;
 	(*ret)->writer = wants_write(fi);
+	(*ret)->opener = fuse_req_ctx(req)->pid;
 	t->node->writers += (*ret)->writer;
 	return 0;
 }

@@ -64,6 +64,24 @@ right() {
 	ended a 0 exited
 }
 
+@test "who closes a text that ends too early is told so" {
+	check close-error "$MNT/a" '{"args": [' EINVAL
+	mkdir "$MNT/b"
+	job_put b code.sh 'out x'
+	fails EINVAL /bin/sh -c 'exec cat >"$1"' - "$MNT/b/config.json" \
+		< <(printf '{"args": ["')
+	refused b 'ends too early'
+	# The first of two commands is not: the shell has the file open.
+	{ /bin/echo '{"args": [' && /bin/echo '"1"]}'; } >"$MNT/b/config.json"
+	job_wait b
+	ended b 0 exited
+	# Nor is who leaves an empty file.
+	mkdir "$MNT/c"
+	touch "$MNT/c/config.json"
+	cp /dev/null "$MNT/c/config.json"
+	state_is c refused
+}
+
 @test "an unknown key is refused by its name" {
 	wrong '{"tiemout": 3}' tiemout
 	wrong '{"": 3}'
