@@ -25,8 +25,9 @@ void run_free(struct run *run)
 	if (!run)
 		return;
 	loop_timer_del(&run->timer);
-	if (run->lease) {
+	if (run->lease)
 		vm_end(run->lease);
+	if (run->counted) {
 		run->d->running--;
 		lifecycle_run_ended(run->d);
 	}
@@ -35,6 +36,7 @@ void run_free(struct run *run)
 	for (int i = 0; i < 2; i++)
 		fd_close(&run->stream[i].fd);
 	buf_done(&run->guest_json);
+	free(run->end.name);
 	run_spec_done(&run->spec);
 	free(run);
 }
@@ -93,6 +95,7 @@ static int lease(struct run *run, struct err *err)
 	run->lease = vm_lease(run->d->vm, &need, &run_events, run);
 	if (!run->lease)
 		return err_sys(err, -ENOMEM, "no machine can be asked for");
+	run->counted = true;
 	run->d->running++;
 	return 0;
 }
@@ -134,7 +137,7 @@ void run_kill(struct job *job)
 {
 	struct run *run = job->run;
 
-	if (!run || run->ended)
+	if (!run || run->ended || run->publishing)
 		return;
 	run->cancelled = true;
 	job_log(job, "cancelled by ctl");
@@ -149,7 +152,7 @@ int run_signal(struct job *job, unsigned signal)
 	struct run *run = job->run;
 	char room[16];
 
-	if (!run || !run->started || run->ended)
+	if (!run || !run->started || run->ended || run->publishing)
 		return -ESRCH;
 	job_log(job, "signal %s by ctl", signal_name(signal, room));
 	vm_kill(run->lease, WIRE_KILL_FIRST, signal);
@@ -158,12 +161,17 @@ int run_signal(struct job *job, unsigned signal)
 
 void run_abandon(struct job *job)
 {
-	run_free(take_ptr(job->run));
+	struct run *run = take_ptr(job->run);
+
+	if (run && run->publishing)
+		run->job = NULL; /* its publication frees it */
+	else
+		run_free(run);
 }
 
 void run_interrupt(struct job *job)
 {
-	if (job->run)
+	if (job->run && !job->run->publishing)
 		run_finish(job->run, STATUS_INTERRUPTED,
 			   "fsd was stopped before the program had ended");
 }

@@ -3,6 +3,7 @@
 #ifndef FSD_RUN_INT_H
 #define FSD_RUN_INT_H
 
+#include "chores.h"
 #include "run.h"
 
 struct run_stream {
@@ -12,8 +13,18 @@ struct run_stream {
 	uint64_t limit;
 };
 
+/* A result on its way into the store. */
+struct run_end {
+	struct task task;
+	struct job_result res;
+	uint64_t no;       /* the job's */
+	char id[STORE_ID_SIZE];
+	char *name;        /* owned: the job's; it may be removed meanwhile */
+	char message[700];
+};
+
 struct run {
-	struct job *job;    /* owns us */
+	struct job *job;    /* owns us; NULL: it was removed while publishing */
 	struct fsd *d;
 	unsigned number;
 	struct run_spec spec;
@@ -34,6 +45,9 @@ struct run {
 	bool started;    /* the program's first instruction */
 	bool ended;      /* exit is valid */
 	bool timed_out, cancelled;
+	bool publishing; /* its end is known and nobody else may change it */
+	struct run_end end;
+	bool counted;    /* in fsd->running */
 	struct wire_exit exit;
 	struct loop_timer timer; /* the timeout, then the grace */
 
@@ -65,7 +79,11 @@ int run_output_data(struct run *run, const void *data, size_t len);
 int run_output_end(struct run *run);
 void run_output_done(struct run *run);
 
-/* run_result.c: renders, publishes, posts the last event, frees the run. */
+/*
+ * run_result.c: renders, publishes, posts the last event, frees the run. A
+ * large result is rendered by the chores' thread, so all but the first happens
+ * later.
+ */
 void run_finish(struct run *run, enum job_status status, const char *message);
 
 void run_free(struct run *run);

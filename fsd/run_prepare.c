@@ -291,11 +291,12 @@ void run_unprepare(struct run *run)
 		if (run->input_nodes[i])
 			node_unref(run->input_nodes[i]);
 	}
+	run->input_count = 0;
 	if (run->stdin_node)
-		node_unref(run->stdin_node);
-	free(run->inputs);
-	free(run->input_nodes);
-	free(run->paths);
+		node_unref(take_ptr(run->stdin_node));
+	free(take_ptr(run->inputs));
+	free(take_ptr(run->input_nodes));
+	free(take_ptr(run->paths));
 	strings_done(&run->argv);
 	strings_done(&run->envp);
 }

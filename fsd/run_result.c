@@ -81,73 +81,120 @@ static void fill_rest(const struct run *run, struct job_result *res)
 	res->template_id = run->template_id[0] ? run->template_id : NULL;
 }
 
-static int publish(struct run *run, struct job_result *res)
-{
-	auto_buf struct buf text = { .cap = MIB(128) };
-	struct job *job = run->job;
-	char line[16];
-	int r = result_render(res, &text);
+/* --- publishing ----------------------------------------------------------- */
 
-	if (r == 0)
-		r = depot_run_publish(run->d->depot, job->meta.no, run->number,
-				      "result.json", text.data, text.len);
-	snprintf(line, sizeof(line), "%u\n", res->exit_code);
-	if (r == 0)
-		r = depot_run_publish(run->d->depot, job->meta.no, run->number,
-				      "exit_code", line, strlen(line));
-	return r;
+/* What is rendered on the loop takes well below 1 ms. */
+#define QUICK_FILES 256
+#define QUICK_VALUE 8192
+
+/* On either thread. */
+static int publish_result(struct task *t)
+{
+	struct run *run = container_of(t, struct run, end.task);
+	auto_buf struct buf text = { .cap = MIB(128) };
+	int r = result_render(&run->end.res, &text);
+
+	return r < 0 ? r
+		     : depot_run_publish(run->d->depot, run->end.no,
+					 run->number, "result.json", text.data,
+					 text.len);
 }
 
-static void log_end(struct run *run, const struct job_result *res)
+static int publish_exit_code(struct run *run)
 {
-	job_log(run->job, "%s, exit code %u%s%s", status_name(res->status),
+	char line[16];
+
+	snprintf(line, sizeof(line), "%u\n", run->end.res.exit_code);
+	return depot_run_publish(run->d->depot, run->end.no, run->number,
+				 "exit_code", line, strlen(line));
+}
+
+static void log_end(struct job *job, const struct job_result *res)
+{
+	job_log(job, "%s, exit code %u%s%s", status_name(res->status),
 		res->exit_code, res->message ? ": " : "",
 		res->message ? res->message : "");
-	log_debug("job %s: %s, exit code %u", run->job->meta.name,
+	log_debug("job %s: %s, exit code %u", job->meta.name,
 		  status_name(res->status), res->exit_code);
+}
+
+static void end_run(struct job *job, const struct job_result *res)
+{
+	bool failed = res->status == STATUS_FAILED ||
+		      res->status == STATUS_INTERRUPTED;
+
+	if (failed)
+		job_set_error(job, res->message);
+	if (!job->output)
+		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
+					    job->run->number, false);
+	job->meta.exit_code = res->exit_code;
+	job->d->count.done[res->status]++;
+	log_end(job, res);
+	job->run = NULL;
+	job->has_results = true;
+	job_post(job, failed || res->status == STATUS_CANCELLED ? EV_FAIL
+								: EV_END);
+}
+
+static void on_published(struct task *t, int r)
+{
+	struct run *run = container_of(t, struct run, end.task);
+	struct run_end *end = &run->end;
+
+	if (run->job && r == 0)
+		r = publish_exit_code(run);
+	if (run->job && r < 0) {
+		snprintf(end->message, sizeof(end->message),
+			 "the result cannot be stored: %s", strerror(-r));
+		end->res.message = end->message;
+		end->res.status = STATUS_FAILED;
+		end->res.exit_code = status_exit_code(STATUS_FAILED, 0);
+	}
+	if (run->job)
+		end_run(run->job, &end->res);
+	run_free(run);
+}
+
+static void publish(struct run *run)
+{
+	const struct job_result *res = &run->end.res;
+	struct task *t = &run->end.task;
+	int r = -EAGAIN;
+
+	run->publishing = true;
+	if (run->lease) /* the machine and its files are of no more use */
+		vm_end(take_ptr(run->lease));
+	run_unprepare(run);
+	if (res->output_count > QUICK_FILES || res->guest_len > QUICK_VALUE)
+		r = depot_chore(run->d->depot, t);
+	if (r < 0)
+		on_published(t, publish_result(t));
 }
 
 void run_finish(struct run *run, enum job_status status, const char *message)
 {
+	struct run_end *end = &run->end;
 	struct job *job = run->job;
-	char id[STORE_ID_SIZE], text[700];
-	struct job_result res = {
-		.job = job->meta.name, .id = id, .status = status,
-		.message = message,
-	};
-	int r;
 
 	loop_timer_del(&run->timer);
-	depot_id(job->meta.no, id);
-	fill_exit(run, &res);
-	fill_usage(run, &res);
-	fill_timing(run, &res);
-	fill_rest(run, &res);
+	end->task.work = publish_result;
+	end->task.done = on_published;
+	end->no = job->meta.no;
+	end->name = strdup(job->meta.name);
+	depot_id(end->no, end->id);
+	snprintf(end->message, sizeof(end->message), "%s",
+		 message ? message : "");
+	end->res = (struct job_result){
+		.job = end->name ? end->name : "", .id = end->id,
+		.status = status, .message = message ? end->message : NULL,
+	};
+	fill_exit(run, &end->res);
+	fill_usage(run, &end->res);
+	fill_timing(run, &end->res);
+	fill_rest(run, &end->res);
 	if (run->guest_overflow && !message)
-		res.message = "the program's value is larger than 16 MiB and "
-			      "was dropped";
-	r = publish(run, &res);
-	if (r < 0) {
-		snprintf(text, sizeof(text), "the result cannot be stored: %s",
-			 strerror(-r));
-		res.message = text;
-		res.status = STATUS_FAILED;
-		res.exit_code = status_exit_code(STATUS_FAILED, 0);
-	}
-	if (res.status == STATUS_FAILED || res.status == STATUS_INTERRUPTED)
-		job_set_error(job, res.message);
-	if (!job->output)
-		job->output = node_root_new(run->d->nodes, job, AREA_OUTPUT,
-					    run->number, false);
-	job->meta.exit_code = res.exit_code;
-	job->d->count.done[res.status]++;
-	log_end(run, &res);
-	job->run = NULL;
-	job->has_results = true;
-	job_post(job, res.status == STATUS_FAILED ||
-				      res.status == STATUS_INTERRUPTED ||
-				      res.status == STATUS_CANCELLED
-			      ? EV_FAIL
-			      : EV_END);
-	run_free(run);
+		end->res.message = "the program's value is larger than 16 MiB "
+				   "and was dropped";
+	publish(run);
 }
