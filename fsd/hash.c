@@ -5,10 +5,12 @@
 #include <stdlib.h>
 
 #define HASH_MIN 64
+#define MOVED_AT_ONCE 8
 
 void hash_done(struct hash *h)
 {
 	free(h->slot);
+	free(h->old);
 	*h = (struct hash){ 0 };
 }
 
@@ -20,6 +22,37 @@ static void push(struct hash_node **slot, size_t size, struct hash_node *node)
 	*head = node;
 }
 
+static void move_slot(struct hash *h, size_t i)
+{
+	struct hash_node *node = h->old[i], *next;
+
+	h->old[i] = NULL;
+	for (; node; node = next) {
+		next = node->next;
+		push(h->slot, h->size, node);
+	}
+}
+
+static void move_some(struct hash *h, size_t count)
+{
+	if (!h->old)
+		return;
+	for (; count && h->moved < h->old_size; count--)
+		move_slot(h, h->moved++);
+	if (h->moved < h->old_size)
+		return;
+	free(h->old);
+	h->old = NULL;
+}
+
+/* What has this hash is in its new place. */
+static struct hash_node **chain_of(struct hash *h, uint64_t hash)
+{
+	if (h->old)
+		move_slot(h, hash & (h->old_size - 1));
+	return &h->slot[hash & (h->size - 1)];
+}
+
 /* Keeps the chains short; without memory they only get longer. */
 static int grow(struct hash *h)
 {
@@ -28,15 +61,10 @@ static int grow(struct hash *h)
 
 	if (!slot)
 		return h->size ? 0 : -ENOMEM;
-	for (size_t i = 0; i < h->size; i++) {
-		struct hash_node *node = h->slot[i], *next;
-
-		for (; node; node = next) {
-			next = node->next;
-			push(slot, size, node);
-		}
-	}
-	free(h->slot);
+	move_some(h, SIZE_MAX); /* done long ago, but for lost memory */
+	h->old = h->slot;
+	h->old_size = h->size;
+	h->moved = 0;
 	h->slot = slot;
 	h->size = size;
 	return 0;
@@ -46,6 +74,7 @@ int hash_add(struct hash *h, struct hash_node *node, uint64_t hash)
 {
 	if (h->count >= h->size && grow(h) < 0)
 		return -ENOMEM;
+	move_some(h, MOVED_AT_ONCE);
 	node->hash = hash;
 	push(h->slot, h->size, node);
 	h->count++;
@@ -58,7 +87,7 @@ void hash_del(struct hash *h, struct hash_node *node)
 
 	if (!h->size)
 		return;
-	p = &h->slot[node->hash & (h->size - 1)];
+	p = chain_of(h, node->hash);
 	while (*p && *p != node)
 		p = &(*p)->next;
 	if (!*p)
@@ -67,21 +96,22 @@ void hash_del(struct hash *h, struct hash_node *node)
 	h->count--;
 }
 
-struct hash_node *hash_any(const struct hash *h, size_t *from)
+struct hash_node *hash_any(struct hash *h, size_t *from)
 {
+	move_some(h, SIZE_MAX);
 	for (; *from < h->size; ++*from)
 		if (h->slot[*from])
 			return h->slot[*from];
 	return NULL;
 }
 
-struct hash_node *hash_first(const struct hash *h, uint64_t hash)
+struct hash_node *hash_first(struct hash *h, uint64_t hash)
 {
 	struct hash_node *node;
 
 	if (!h->size)
 		return NULL;
-	node = h->slot[hash & (h->size - 1)];
+	node = *chain_of(h, hash);
 	while (node && node->hash != hash)
 		node = node->next;
 	return node;
