@@ -144,36 +144,68 @@ static enum verdict check_inputs(struct job *job,
 
 static const char bom[] = { (char)0xef, (char)0xbb, (char)0xbf };
 
-static bool is_blank(const struct buf *text, size_t from)
+struct opening {
+	off_t size;
+	uint64_t skip; /* a byte order mark */
+	bool shebang, blank;
+};
+
+static size_t blanks(const char *text, size_t len)
 {
-	for (size_t i = from; i < text->len; i++)
-		if (!isspace((unsigned char)text->data[i]))
-			return false;
-	return true;
+	size_t n = 0;
+
+	while (n < len && isspace((unsigned char)text[n]))
+		n++;
+	return n;
 }
 
-static enum verdict check_text(struct run_spec *spec, const struct buf *text,
-			       struct err *err)
+/* Reads no more of it than tells whether there is a program. */
+static int read_opening(const struct node *code, struct opening *ret)
+{
+	static char block[65536]; /* one thread, used up at once */
+	auto_close int fd = node_open(code, O_RDONLY);
+	struct stat st;
+	size_t at;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = read(fd, block, sizeof(block));
+	if (n < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	*ret = (struct opening){ .size = st.st_size };
+	if (n >= (ssize_t)sizeof(bom) && !memcmp(block, bom, sizeof(bom)))
+		ret->skip = sizeof(bom);
+	at = ret->skip;
+	ret->shebang = (size_t)n >= at + 2 && !memcmp(block + at, "#!", 2);
+	if (st.st_size > (off_t)LIMIT_CODE_BYTES)
+		return 0;
+	while (n > 0 && at + blanks(block + at, (size_t)n - at) == (size_t)n) {
+		n = read(fd, block, sizeof(block));
+		at = 0;
+	}
+	ret->blank = n == 0;
+	return n < 0 ? -errno : 0;
+}
+
+static enum verdict check_opening(struct run_spec *spec,
+				  const struct opening *o, struct err *err)
 {
 	const char *name = spec->code->name;
-	bool shebang;
 
-	if (text->len >= sizeof(bom) && !memcmp(text->data, bom, sizeof(bom)))
-		spec->code_skip = sizeof(bom);
-	if (text->len > LIMIT_CODE_BYTES) {
+	spec->code_skip = o->skip;
+	if (o->size > (off_t)LIMIT_CODE_BYTES) {
 		err_set(err, -EFBIG,
 			"%s: the program is larger than 1 MiB; put data into "
 			"other files",
 			name);
 		return WRONG;
 	}
-	if (is_blank(text, spec->code_skip)) {
+	if (o->blank) {
 		err_set(err, -EINVAL, "%s: the program is empty", name);
 		return WRONG;
 	}
-	shebang = text->len >= spec->code_skip + 2 &&
-		  !memcmp(text->data + spec->code_skip, "#!", 2);
-	if (!spec->lang && !shebang) {
+	if (!spec->lang && !o->shebang) {
 		err_set(err, -EINVAL,
 			"%s: it does not begin with #! and config.json has no "
 			"\"language\"; one of the two is needed",
@@ -185,8 +217,7 @@ static enum verdict check_text(struct run_spec *spec, const struct buf *text,
 
 static enum verdict check_code(struct run_spec *spec, struct err *err)
 {
-	auto_buf struct buf text = { 0 };
-	auto_close int fd = -1;
+	struct opening opening = { 0 };
 	int r;
 
 	if (!spec->code)
@@ -201,13 +232,12 @@ static enum verdict check_code(struct run_spec *spec, struct err *err)
 			spec->lang ? spec->lang->name : spec->code->name);
 		return WRONG;
 	}
-	fd = node_open(spec->code, O_RDONLY);
-	r = fd < 0 ? fd : node_read(fd, LIMIT_CODE_BYTES, &text);
+	r = read_opening(spec->code, &opening);
 	if (r < 0) {
 		err_sys(err, r, "%s: cannot be read", spec->code->name);
 		return WRONG;
 	}
-	return check_text(spec, &text, err);
+	return check_opening(spec, &opening, err);
 }
 
 /* --- a large config --------------------------------------------------------- */
