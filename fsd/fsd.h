@@ -7,7 +7,8 @@
  *   job      the job object; event: its state, the only place that sets it
  *   run      one run of a job on one leased machine
  *   wait     parked readers and poll handles; replies when they are due
- *   depot    the state directory; chores: slow disk work on a thread
+ *   depot    the state directory; chores: slow work on a thread
+ *   turns    long work on the loop, a little at a time
  *   face     what .fsd shows
  */
 #ifndef FSD_FSD_H
@@ -17,6 +18,7 @@
 
 #include "../layout/layout.h"
 #include "../vm/vm.h"
+#include "turns.h"
 
 struct fuse_session;
 struct depot;
@@ -38,6 +40,7 @@ struct mount_options {
 
 struct fsd {
 	struct loop *loop;
+	struct turns turns;
 	struct vm *vm;
 	struct depot *depot;
 	struct jobs *jobs;

@@ -14,6 +14,7 @@ struct nodes {
 	int jobs_fd; /* borrowed */
 	struct hash by_ino, by_name;
 	uint64_t versions; /* given so far */
+	struct list walks; /* of struct walk, in any directory */
 };
 
 /* --- the table ---------------------------------------------------------- */
@@ -25,6 +26,7 @@ int nodes_new(int jobs_fd, struct nodes **ret_nodes)
 	if (!n)
 		return -ENOMEM;
 	n->jobs_fd = jobs_fd;
+	list_init(&n->walks);
 	*ret_nodes = n;
 	return 0;
 }
@@ -224,6 +226,7 @@ static void unlink_child(struct node *n)
 	if (!n->parent)
 		return;
 	hash_del(&n->nodes->by_name, &n->by_name);
+	walks_leave(&n->nodes->walks, &n->sibling);
 	list_del(&n->sibling);
 	n->parent->child_count--;
 	n->parent = NULL;
@@ -334,6 +337,18 @@ int node_load(struct node *dir)
 	closedir(d);
 	dir->loaded = r == 0;
 	return r;
+}
+
+void node_walk(struct walk *w, struct node *dir)
+{
+	walk_begin(w, &dir->nodes->walks, &dir->children);
+}
+
+struct node *node_walk_next(struct walk *w)
+{
+	struct list *at = walk_next(w);
+
+	return at ? list_entry(at, struct node, sibling) : NULL;
 }
 
 struct node *node_find(struct node *dir, const char *name)

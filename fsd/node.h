@@ -23,6 +23,7 @@
 
 #include "../layout/layout.h"
 #include "hash.h"
+#include "walk.h"
 
 #define INO_CLASS(ino) ((unsigned)((ino) >> 60))
 #define INO_REST(ino) ((ino) & ((1ull << 60) - 1))
@@ -73,6 +74,9 @@ void node_root_free(struct node *root);
 
 /* Loads dir's entries from the store if that was not done. 0 or -errno. */
 int node_load(struct node *dir);
+/* Goes through the children of a directory; see walk.h. */
+void node_walk(struct walk *w, struct node *dir);
+struct node *node_walk_next(struct walk *w); /* NULL at the end */
 /* NULL if there is none. */
 struct node *node_find(struct node *dir, const char *name);
 

@@ -14,6 +14,9 @@
 #include "run_int.h"
 #include "wait.h"
 
+/* Inputs are collected for so long before the job is queued. */
+#define COLLECT_NS (NS_PER_MS)
+
 void run_spec_done(struct run_spec *spec)
 {
 	parsed_unref(spec->parsed);
@@ -33,6 +36,7 @@ void run_free(struct run *run)
 	}
 	run_unprepare(run);
 	run_output_done(run);
+	arena_done(&run->texts);
 	for (int i = 0; i < 2; i++)
 		fd_close(&run->stream[i].fd);
 	buf_done(&run->guest_json);
@@ -93,42 +97,72 @@ static int lease(struct run *run, struct err *err)
 	};
 
 	run->lease = vm_lease(run->d->vm, &need, &run_events, run);
-	if (!run->lease)
-		return err_sys(err, -ENOMEM, "no machine can be asked for");
-	run->counted = true;
-	run->d->running++;
-	return 0;
+	return run->lease ? 0
+			  : err_sys(err, -ENOMEM,
+				    "no machine can be asked for");
+}
+
+/* The job is queued while its inputs are still being collected. */
+static bool on_collect(struct turn *t, uint64_t until)
+{
+	struct run *run = container_of(t, struct run, collect);
+	struct err err = { 0 };
+	int r = run_collect(run, until, &err);
+
+	if (r > 0)
+		return true;
+	if (r == 0)
+		r = lease(run, &err);
+	if (r < 0)
+		run_finish(run, STATUS_FAILED, err.text);
+	return false;
+}
+
+/* Return: as run_collect(). */
+static int prepare(struct run *run, struct err *err)
+{
+	struct job *job = run->job;
+	int r = run_prepare(run, err), more = 0;
+
+	if (r == 0)
+		r = more = run_collect(run, now_ns() + COLLECT_NS, err);
+	if (r < 0)
+		return r;
+	r = depot_run_make(job->d->depot, job->meta.no, run->number,
+			   &run->stream[VM_OUT].fd, &run->stream[VM_ERR].fd);
+	if (r < 0)
+		return err_sys(err, r,
+			       "the job's results cannot be stored in the "
+			       "state directory %s",
+			       depot_dir(job->d->depot));
+	return more ? 1 : lease(run, err);
 }
 
 int run_start(struct job *job, struct run_spec *spec, struct err *err)
 {
 	struct run *run = run_new(job, spec);
-	int r;
+	int more, r;
 
 	if (!run)
 		return err_sys(err, -ENOMEM, "the job cannot be queued");
-	r = run_prepare(run, err);
-	if (r == 0) {
-		r = depot_run_make(job->d->depot, job->meta.no, run->number,
-				   &run->stream[VM_OUT].fd,
-				   &run->stream[VM_ERR].fd);
-		if (r < 0)
-			err_sys(err, r, "the job's results cannot be stored "
-				"in the state directory %s",
-				depot_dir(job->d->depot));
-	}
-	if (r == 0)
-		r = lease(run, err);
-	if (r < 0) {
+	more = prepare(run, err);
+	if (more < 0) {
 		run_free(run);
-		return r;
+		return more;
 	}
+	run->counted = true;
+	run->d->running++;
 	drop_old(job);
 	job->meta.run = run->number;
 	job->run = run;
 	job_set_error(job, NULL);
 	job->d->count.accepted++;
-	return job_post(job, EV_COMMIT);
+	r = job_post(job, EV_COMMIT);
+	if (more) {
+		run->collect.work = on_collect;
+		turn_begin(&run->d->turns, &run->collect);
+	}
+	return r;
 }
 
 /* --- ending ------------------------------------------------------------- */

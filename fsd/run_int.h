@@ -3,6 +3,7 @@
 #ifndef FSD_RUN_INT_H
 #define FSD_RUN_INT_H
 
+#include "arena.h"
 #include "chores.h"
 #include "run.h"
 
@@ -30,10 +31,14 @@ struct run {
 	struct run_spec spec;
 	struct vm_lease *lease; /* owned; vm_end() */
 	struct vm_job vm_job;
-	struct vm_input *inputs;  /* owned; path owned by paths[i] */
+	struct vm_input *inputs;  /* owned; their paths are in texts */
 	struct node **input_nodes; /* owned array; references; NULL: input.json */
-	char **paths;             /* owned array of owned */
-	unsigned input_count;
+	unsigned input_count, input_room;
+	struct arena texts;       /* paths of inputs and of files */
+	struct turn collect;      /* inputs, until there is a lease */
+	struct walk walk;         /* in the directory whose turn it is */
+	unsigned next_dir;        /* the input that may be listed next */
+	bool root_listed;
 	struct node *stdin_node;  /* a reference, or NULL */
 	struct wire_strings argv, envp; /* owned arrays of owned strings */
 
@@ -52,7 +57,7 @@ struct run {
 	struct loop_timer timer; /* the timeout, then the grace */
 
 	/* the output tree */
-	struct result_file *files; /* owned; path owned */
+	struct result_file *files; /* owned; their paths are in texts */
 	unsigned file_count, file_room;
 	uint64_t output_bytes, output_dropped;
 	int file_fd;               /* the file being written, or -1 */
@@ -66,8 +71,13 @@ struct run {
 
 extern const struct vm_events run_events;
 
-/* run_prepare.c: fills vm_job from the spec and the job's files. */
+/*
+ * run_prepare.c: fills vm_job from the spec and the job's files, but for the
+ * inputs. run_collect() adds those until now_ns() has reached until.
+ * Return: 0; run_collect: 1 if there are more; negative errno.
+ */
 int run_prepare(struct run *run, struct err *err);
+int run_collect(struct run *run, uint64_t until, struct err *err);
 void run_unprepare(struct run *run);
 int run_open_input(struct run *run, unsigned i);
 uint64_t run_memory_need(const struct run *run);

@@ -15,8 +15,6 @@
 void run_output_done(struct run *run)
 {
 	fd_close(&run->file_fd);
-	for (unsigned i = 0; i < run->file_count; i++)
-		free((char *)(uintptr_t)run->files[i].path);
 	free(run->files);
 	run->files = NULL;
 	run->file_count = run->file_room = 0;
@@ -39,7 +37,7 @@ static int remember(struct run *run, uint32_t kind, uint32_t mode,
 	}
 	f = &run->files[run->file_count];
 	*f = (struct result_file){
-		.path = strdup(path), .bytes = size, .mode = mode & 0777,
+		.path = arena_text(&run->texts, path), .bytes = size, .mode = mode & 0777,
 		.is_dir = kind == WIRE_FILE_DIR,
 	};
 	if (!f->path)

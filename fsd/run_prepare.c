@@ -132,33 +132,39 @@ static int fill_argv(struct run *run)
 
 /* --- inputs --------------------------------------------------------------------- */
 
-static int add_input(struct run *run, struct node *node, const char *path,
-		     const struct vm_input *input)
+static int make_room(struct run *run)
 {
-	unsigned n = run->input_count + 1;
-	void *inputs = reallocarray(run->inputs, n, sizeof(*run->inputs));
-	void *nodes, *paths;
+	unsigned room = run->input_room ? run->input_room * 2 : 16;
+	void *inputs, *nodes;
 
+	if (run->input_count < run->input_room)
+		return 0;
+	inputs = reallocarray(run->inputs, room, sizeof(*run->inputs));
 	if (!inputs)
 		return -ENOMEM;
 	run->inputs = inputs;
-	nodes = reallocarray(run->input_nodes, n, sizeof(*run->input_nodes));
+	nodes = reallocarray(run->input_nodes, room, sizeof(*run->input_nodes));
 	if (!nodes)
 		return -ENOMEM;
 	run->input_nodes = nodes;
-	paths = reallocarray(run->paths, n, sizeof(*run->paths));
-	if (!paths)
+	run->input_room = room;
+	return 0;
+}
+
+static int add_input(struct run *run, struct node *node, const char *path,
+		     const struct vm_input *input)
+{
+	const char *copy = arena_text(&run->texts, path);
+	unsigned i = run->input_count;
+
+	if (!copy || make_room(run) < 0)
 		return -ENOMEM;
-	run->paths = paths;
-	run->paths[n - 1] = strdup(path);
-	if (!run->paths[n - 1])
-		return -ENOMEM;
-	run->inputs[n - 1] = *input;
-	run->inputs[n - 1].path = run->paths[n - 1];
-	run->input_nodes[n - 1] = node;
+	run->inputs[i] = *input;
+	run->inputs[i].path = copy;
+	run->input_nodes[i] = node;
 	if (node)
 		node_ref(node);
-	run->input_count = n;
+	run->input_count++;
 	return 0;
 }
 
@@ -195,24 +201,49 @@ static int add_node(struct run *run, struct node *node, struct err *err)
 	return r < 0 ? err_sys(err, r, "the inputs") : 0;
 }
 
-static int add_tree(struct run *run, struct node *dir, struct err *err)
+/* The directory that is listed next: the job's own, then those that were added,
+ * so that each comes before what is in it. NULL at the end. */
+static struct node *next_dir(struct run *run)
 {
-	int r = node_load(dir);
+	if (!run->root_listed) {
+		run->root_listed = true;
+		return run->job->files;
+	}
+	while (run->next_dir < run->input_count) {
+		struct node *node = run->input_nodes[run->next_dir++];
 
-	if (r < 0)
-		return err_sys(err, r, "%s: cannot be listed", dir->name);
-	list_for_each(pos, tmp, &dir->children) {
-		struct node *node = list_entry(pos, struct node, sibling);
+		if (node->is_dir && !node->unlinked)
+			return node;
+	}
+	return NULL;
+}
 
-		if (is_ours(run, node))
-			continue;
-		r = add_node(run, node, err);
-		if (r == 0 && node->is_dir)
-			r = add_tree(run, node, err);
+/* Return: 0, 1 if there are more, negative errno. */
+static int add_tree(struct run *run, uint64_t until, struct err *err)
+{
+	struct node *node;
+	int r;
+
+	for (;;) {
+		node = run->walk.head ? node_walk_next(&run->walk) : NULL;
+		if (node) {
+			r = is_ours(run, node) ? 0 : add_node(run, node, err);
+		} else {
+			walk_end(&run->walk);
+			node = next_dir(run);
+			if (!node)
+				return 0;
+			r = node_load(node);
+			if (r < 0)
+				return err_sys(err, r, "%s: cannot be listed",
+					       node->name);
+			node_walk(&run->walk, node);
+		}
 		if (r < 0)
 			return r;
+		if (now_ns() >= until)
+			return 1;
 	}
-	return 0;
 }
 
 static int fill_stdin(struct run *run)
@@ -233,18 +264,24 @@ static int fill_stdin(struct run *run)
 	return 0;
 }
 
-static int fill_inputs(struct run *run, struct err *err)
+int run_collect(struct run *run, uint64_t until, struct err *err)
 {
 	const struct job_config *c = run->spec.config;
 	const struct vm_input json = { .kind = WIRE_FILE_REG, .mode = 0644,
 				       .size = c->input_len };
-	int r = add_tree(run, run->job->files, err);
+	int r = add_tree(run, until, err);
 
-	if (r == 0 && c->input_json)
+	if (r)
+		return r;
+	if (c->input_json)
 		r = add_input(run, NULL, "input.json", &json);
 	if (r == 0)
 		r = fill_stdin(run);
-	return r < 0 ? err_sys(err, r, "the inputs cannot be listed") : 0;
+	if (r < 0)
+		return err_sys(err, r, "the inputs cannot be listed");
+	run->vm_job.inputs = run->inputs;
+	run->vm_job.input_count = run->input_count;
+	return 0;
 }
 
 /* --- together --------------------------------------------------------------------- */
@@ -276,27 +313,23 @@ int run_prepare(struct run *run, struct err *err)
 		r = fill_env(run);
 	if (r < 0)
 		return err_sys(err, r, "the job cannot be queued");
-	r = fill_inputs(run, err);
 	run->vm_job.wire.argv = run->argv;
 	run->vm_job.wire.envp = run->envp;
-	run->vm_job.inputs = run->inputs;
-	run->vm_job.input_count = run->input_count;
-	return r;
+	return 0;
 }
 
 void run_unprepare(struct run *run)
 {
-	for (unsigned i = 0; i < run->input_count; i++) {
-		free(run->paths[i]);
+	turn_stop(&run->collect);
+	walk_end(&run->walk);
+	for (unsigned i = 0; i < run->input_count; i++)
 		if (run->input_nodes[i])
 			node_unref(run->input_nodes[i]);
-	}
 	run->input_count = 0;
 	if (run->stdin_node)
 		node_unref(take_ptr(run->stdin_node));
 	free(take_ptr(run->inputs));
 	free(take_ptr(run->input_nodes));
-	free(take_ptr(run->paths));
 	strings_done(&run->argv);
 	strings_done(&run->envp);
 }

@@ -179,6 +179,7 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 {
 	int r = loop_new(&d->loop);
 
+	turns_init(&d->turns, d->loop);
 	if (r == 0)
 		r = watch_signals(d, signals);
 	if (r < 0)
@@ -206,6 +207,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 {
 	depot_finish_chores(d->depot); /* some answer requests, some end runs */
 	jobs_free(d);
+	turns_finish(&d->turns);
 	vm_free(d->vm);
 	session_unmount(d);
 	ops_handles_free(d);
