@@ -11,7 +11,8 @@
 
 struct jobs {
 	struct hash by_no, by_name;
-	struct list all;
+	struct list all, walks; /* of struct job, struct walk */
+	uint64_t seq;           /* given so far */
 	unsigned count;
 };
 
@@ -21,6 +22,7 @@ int jobs_new(struct fsd *d)
 	if (!d->jobs)
 		return -ENOMEM;
 	list_init(&d->jobs->all);
+	list_init(&d->jobs->walks);
 	return 0;
 }
 
@@ -77,6 +79,16 @@ unsigned jobs_count(const struct fsd *d)
 struct list *jobs_all(struct fsd *d)
 {
 	return &d->jobs->all;
+}
+
+uint64_t jobs_last_seq(const struct fsd *d)
+{
+	return d->jobs->seq;
+}
+
+void jobs_walk(struct walk *w, struct fsd *d)
+{
+	walk_begin(w, &d->jobs->walks, &d->jobs->all);
 }
 
 /* --- life --------------------------------------------------------------- */
@@ -143,6 +155,7 @@ static int job_enlist(struct job *job, bool loaded)
 		job_unref(job);
 		return -ENOMEM;
 	}
+	job->seq = ++jobs->seq;
 	list_add_tail(&jobs->all, &job->all);
 	jobs->count++;
 	return 0;
@@ -191,6 +204,7 @@ static void job_delist(struct job *job)
 	struct jobs *jobs = job->d->jobs;
 
 	hash_del(&jobs->by_name, &job->by_name);
+	walks_leave(&jobs->walks, &job->all);
 	list_del(&job->all);
 	jobs->count--;
 	job->removed = true;

@@ -20,6 +20,7 @@ struct job {
 	struct job_meta meta;   /* as in the store */
 	struct hash_node by_no, by_name;
 	struct list all;        /* in jobs, in the order of making */
+	uint64_t seq;           /* raised along that list, unique */
 	unsigned refs;          /* the table's, handles', parked requests' */
 	bool removed;           /* no longer in the tree */
 	struct node *files;     /* owned: what the user wrote */
@@ -45,6 +46,8 @@ struct job *job_by_name(struct fsd *d, const char *name);
 unsigned jobs_count(const struct fsd *d);
 /* For each job in order: pos is the list node of job->all. */
 struct list *jobs_all(struct fsd *d);
+uint64_t jobs_last_seq(const struct fsd *d);
+void jobs_walk(struct walk *w, struct fsd *d); /* see walk.h */
 
 /* Makes a draft. Return: 0 or negative errno. */
 int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,

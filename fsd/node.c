@@ -13,7 +13,7 @@
 struct nodes {
 	int jobs_fd; /* borrowed */
 	struct hash by_ino, by_name;
-	uint64_t versions; /* given so far */
+	uint64_t versions, seq; /* given so far */
 	struct list walks; /* of struct walk, in any directory */
 };
 
@@ -216,6 +216,7 @@ static int link_child(struct node *dir, struct node *n)
 	n->area = dir->area;
 	n->run = dir->run;
 	n->depth = dir->depth + 1;
+	n->seq = ++dir->nodes->seq;
 	list_add_tail(&dir->children, &n->sibling);
 	dir->child_count++;
 	return 0;
@@ -337,6 +338,11 @@ int node_load(struct node *dir)
 	closedir(d);
 	dir->loaded = r == 0;
 	return r;
+}
+
+uint64_t node_last_seq(const struct nodes *nodes)
+{
+	return nodes->seq;
 }
 
 void node_walk(struct walk *w, struct node *dir)

@@ -50,6 +50,7 @@ struct node {
 	bool unlinked;
 	char *name;            /* owned; "" for an area's root */
 	struct list children, sibling;
+	uint64_t seq;          /* raised along its siblings, unique */
 	unsigned child_count, depth;
 	struct hash_node by_ino, by_name;
 	uint64_t lookups;      /* the kernel's */
@@ -74,6 +75,8 @@ void node_root_free(struct node *root);
 
 /* Loads dir's entries from the store if that was not done. 0 or -errno. */
 int node_load(struct node *dir);
+/* Of the newest child in any directory. */
+uint64_t node_last_seq(const struct nodes *nodes);
 /* Goes through the children of a directory; see walk.h. */
 void node_walk(struct walk *w, struct node *dir);
 struct node *node_walk_next(struct walk *w); /* NULL at the end */

@@ -40,6 +40,14 @@ static inline struct list *walk_next(struct walk *w)
 	return at;
 }
 
+/* One back. NULL at the beginning. */
+static inline struct list *walk_back(struct walk *w)
+{
+	if (w->next->prev == w->head)
+		return NULL;
+	return w->next = w->next->prev;
+}
+
 static inline void walks_leave(struct list *walks, const struct list *element)
 {
 	list_for_each(pos, tmp, walks) {

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listing directories. Each answer is made when it is asked for, from where the
+ * last one ended, so none costs more than its size. An entry's offset is its
+ * place in an order that removals do not disturb; what came after the
+ * beginning was read is not listed, so that renaming while reading ends.
+ */
+#include "ops.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "face.h"
+
+/* Offsets: 0 the beginning; then what comes behind each of
+ *   1 "."   2 ".."   3... rows and places   FIRST_SEQ + seq   OFF_CONFIG */
+#define OFF_DOTS 2
+#define FIRST_SEQ 4096
+#define OFF_CONFIG ((off_t)1 << 62)
+
+#define LIST_MAX (256u << 10) /* most bytes of one answer */
+
+struct listing {
+	struct target t;   /* as it was at the beginning; job is not used */
+	struct node *dir;  /* a reference: what is walked, or NULL: jobs */
+	struct walk walk;  /* of jobs or of dir's children */
+	uint64_t last_seq; /* of those that are listed */
+};
+
+/* One answer on its way. */
+struct answer {
+	fuse_req_t req;
+	char *room;
+	size_t len, size;
+	off_t from;  /* entries with an offset up to it are left out */
+	off_t place; /* of the row or place that comes next */
+	bool full;
+};
+
+static void put(struct answer *a, off_t off, const char *name, uint64_t ino,
+		mode_t mode)
+{
+	struct stat st = { .st_ino = ino, .st_mode = mode };
+	size_t len;
+
+	if (a->full || off <= a->from)
+		return;
+	len = fuse_add_direntry(a->req, a->room + a->len, a->size - a->len,
+				name, &st, off);
+	if (len > a->size - a->len)
+		a->full = true;
+	else
+		a->len += len;
+}
+
+static void put_place(void *arg, const char *name, uint64_t place)
+{
+	struct answer *a = arg;
+
+	put(a, ++a->place, name, INO_MAKE(INO_FSD, place), face_mode(place));
+}
+
+static void put_rows(struct answer *a, const struct job *job)
+{
+	for (unsigned i = 1; i < JOB_ROW_MAX; i++)
+		if (job_rows[i].listed && job_has_row(job, i))
+			put(a, OFF_DOTS + (off_t)i, job_rows[i].name,
+			    INO_MAKE(INO_JOB, job->meta.no << 8 | i),
+			    job_rows[i].mode);
+}
+
+/* --- what is many ---------------------------------------------------------- */
+
+static uint64_t seq_of(const struct listing *l, struct list *at)
+{
+	return l->dir ? list_entry(at, struct node, sibling)->seq
+		      : list_entry(at, struct job, all)->seq;
+}
+
+/* To the first entry behind off; mostly it stands there already. */
+static void walk_to(struct listing *l, off_t off)
+{
+	uint64_t seq = off > FIRST_SEQ ? (uint64_t)(off - FIRST_SEQ) : 0;
+	struct walk *w = &l->walk;
+	struct list *at;
+
+	while ((at = walk_back(w)) && seq_of(l, at) > seq)
+		;
+	while (w->next != w->head && seq_of(l, w->next) <= seq)
+		walk_next(w);
+}
+
+/* It comes last: tools that copy in this order start the copy with it. */
+static bool is_config(const struct node *n)
+{
+	return INO_CLASS(n->ino) == INO_CONFIG && !strcmp(n->name, "config.json");
+}
+
+static void put_job(struct answer *a, const struct job *job)
+{
+	if (ops_check_owner(a->req, job) == 0)
+		put(a, FIRST_SEQ + (off_t)job->seq, job->meta.name,
+		    INO_MAKE(INO_JOB, job->meta.no << 8), S_IFDIR);
+}
+
+static void put_node(struct answer *a, const struct node *n)
+{
+	if (!is_config(n))
+		put(a, FIRST_SEQ + (off_t)n->seq, n->name, n->ino,
+		    n->is_dir ? S_IFDIR : S_IFREG);
+}
+
+static void put_many(struct answer *a, struct listing *l)
+{
+	struct walk *w = &l->walk;
+	struct node *config;
+
+	walk_to(l, a->from);
+	while (w->next != w->head && seq_of(l, w->next) <= l->last_seq) {
+		if (l->dir)
+			put_node(a, list_entry(w->next, struct node, sibling));
+		else
+			put_job(a, list_entry(w->next, struct job, all));
+		if (a->full)
+			return;
+		walk_next(w);
+	}
+	config = l->dir ? node_find(l->dir, "config.json") : NULL;
+	if (config && is_config(config))
+		put(a, OFF_CONFIG, config->name, config->ino, S_IFREG);
+}
+
+/* --- the operations -------------------------------------------------------- */
+
+static void listing_end(struct listing *l)
+{
+	walk_end(&l->walk);
+	if (l->dir)
+		node_unref(take_ptr(l->dir));
+}
+
+/* The beginning, or a rewind: the directory as it is now. */
+static int listing_begin(struct listing *l, fuse_req_t req, fuse_ino_t ino)
+{
+	struct fsd *d = ops_fsd(req);
+	int r = ops_target(req, ino, &l->t);
+	struct node *dir;
+
+	listing_end(l);
+	if (r < 0)
+		return r;
+	dir = l->t.job && l->t.job->removed ? NULL : ops_dir_node(&l->t);
+	r = dir ? node_load(dir) : 0;
+	if (r < 0)
+		return r;
+	if (dir) {
+		node_ref(dir);
+		l->dir = dir;
+		l->last_seq = node_last_seq(d->nodes);
+		node_walk(&l->walk, dir);
+	} else if (l->t.kind == T_ROOT) {
+		l->last_seq = jobs_last_seq(d);
+		jobs_walk(&l->walk, d);
+	}
+	return 0;
+}
+
+static void put_all(struct answer *a, struct listing *l, fuse_ino_t ino)
+{
+	struct target t;
+
+	put(a, 1, ".", ino, S_IFDIR);
+	put(a, OFF_DOTS, "..", FUSE_ROOT_ID, S_IFDIR);
+	a->place = OFF_DOTS;
+	if (l->t.kind == T_ROOT)
+		put(a, OFF_DOTS + 1, FSD_DIR_NAME, INO_MAKE(INO_FSD, 0),
+		    S_IFDIR);
+	if (l->t.kind == T_FSD)
+		face_list(l->t.place, put_place, a);
+	if (l->t.kind == T_JOB && ops_target(a->req, ino, &t) == 0 &&
+	    !t.job->removed)
+		put_rows(a, t.job);
+	if (l->walk.head && !a->full)
+		put_many(a, l);
+}
+
+static struct listing *listing_of(const struct fuse_file_info *fi)
+{
+	return (struct listing *)(uintptr_t)fi->fh;
+}
+
+void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct listing *l;
+	struct target t;
+	int r = ops_target(req, ino, &t);
+
+	l = r == 0 ? calloc(1, sizeof(*l)) : NULL;
+	if (!l) {
+		fuse_reply_err(req, r < 0 ? -r : ENOMEM);
+		return;
+	}
+	fi->fh = (uintptr_t)l;
+	fuse_reply_open(req, fi);
+}
+
+void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+		struct fuse_file_info *fi)
+{
+	static char room[LIST_MAX]; /* one thread, used up at once */
+	struct answer a = {
+		.req = req, .room = room, .size = MIN(size, sizeof(room)),
+		.from = off,
+	};
+	struct listing *l = listing_of(fi);
+	int r = off ? 0 : listing_begin(l, req, ino);
+
+	if (r < 0) {
+		fuse_reply_err(req, -r);
+		return;
+	}
+	put_all(&a, l, ino);
+	fuse_reply_buf(req, a.room, a.len);
+}
+
+void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct listing *l = listing_of(fi);
+
+	(void)ino;
+	listing_end(l);
+	free(l);
+	fuse_reply_err(req, 0);
+}
