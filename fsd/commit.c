@@ -240,13 +240,15 @@ static enum verdict check_code(struct run_spec *spec, struct err *err)
 	return check_opening(spec, &opening, err);
 }
 
-/* --- a large config --------------------------------------------------------- */
+/* --- a large config, many files ---------------------------------------------- */
 
 /* What is done about a job once its large config.json is parsed, by the
- * chores' thread. */
+ * chores' thread, or its many files are loaded. */
 struct commit_later {
 	struct list waits; /* of struct commit_wait */
 	bool evaluate, config_closed;
+	struct turn load;
+	struct job *job;   /* a reference, while loading */
 };
 
 static struct node *find_config(struct job *job)
@@ -256,7 +258,7 @@ static struct node *find_config(struct job *job)
 	return node && !node->is_dir ? node : NULL;
 }
 
-static void on_parsed(void *arg)
+static void on_ready(void *arg)
 {
 	struct job *job = arg;
 	struct commit_later *later = take_ptr(job->later);
@@ -274,25 +276,59 @@ static void on_parsed(void *arg)
 	free(later);
 }
 
-static struct commit_later *later_new(struct job *job, struct node *node)
+static bool on_load(struct turn *t, uint64_t until)
+{
+	struct commit_later *later = container_of(t, struct commit_later, load);
+	struct job *job = later->job;
+
+	if (!job->removed && node_load_some(job->files, until) > 0)
+		return true;
+	on_ready(job);
+	job_unref(job);
+	return false;
+}
+
+static struct commit_later *later_new(void)
 {
 	struct commit_later *later = calloc(1, sizeof(*later));
 
-	if (!later)
-		return NULL;
-	list_init(&later->waits);
-	if (parsed_prefetch(job, node, on_parsed, job) < 0)
-		free(take_ptr(later));
+	if (later) {
+		list_init(&later->waits);
+		later->load.work = on_load;
+	}
 	return later;
+}
+
+static void load_later(struct job *job)
+{
+	job->later = later_new();
+	if (!job->later)
+		return;
+	job->later->job = job_ref(job);
+	turn_begin(&job->d->turns, &job->later->load);
+}
+
+static void parse_later(struct job *job, struct node *node)
+{
+	job->later = later_new();
+	if (job->later && parsed_prefetch(job, node, on_ready, job) < 0)
+		free(take_ptr(job->later));
 }
 
 /* True if looking at the job has to wait; without memory it never does. */
 static bool put_off(struct job *job)
 {
-	struct node *node = job->later ? NULL : find_config(job);
+	struct node *node;
 
+	if (job->later)
+		return true;
+	if (node_load_some(job->files, now_ns() + NS_PER_MS) > 0)
+		load_later(job);
+	if (job->later)
+		return true;
+	node = find_config(job);
 	if (node && !node->writers && parsed_is_slow(job, node))
-		job->later = later_new(job, node);
+		parse_later(job, node);
 	return job->later;
 }
 

@@ -8,14 +8,7 @@
 #include <unistd.h>
 
 #include "job.h"
-#include "depot.h"
-
-struct nodes {
-	int jobs_fd; /* borrowed */
-	struct hash by_ino, by_name;
-	uint64_t versions, seq; /* given so far */
-	struct list walks; /* of struct walk, in any directory */
-};
+#include "node_int.h"
 
 /* --- the table ---------------------------------------------------------- */
 
@@ -73,8 +66,7 @@ int node_rel_path(const struct node *node, char *room, size_t size)
 	return path_tail(node, room, size);
 }
 
-/* The path below STATE/jobs. */
-static int node_path(const struct node *node, char *room, size_t size)
+int node_path(const struct node *node, char *room, size_t size)
 {
 	char id[STORE_ID_SIZE];
 	int at, n;
@@ -105,9 +97,17 @@ static int child_path(const struct node *dir, const char *name, char *room,
 
 /* --- life --------------------------------------------------------------- */
 
+static void load_end(struct node *dir)
+{
+	if (dir->loading)
+		closedir(dir->loading);
+	dir->loading = NULL;
+}
+
 static void node_free(struct node *node)
 {
 	hash_del(&node->nodes->by_ino, &node->by_ino);
+	load_end(node);
 	fd_close(&node->keep_fd);
 	free(node->name);
 	free(node);
@@ -274,6 +274,7 @@ struct node *node_root_new(struct nodes *nodes, struct job *job,
 static void detach(struct node *node)
 {
 	unlink_child(node);
+	load_end(node);
 	node->job = NULL;
 	node->unlinked = true;
 	maybe_free(node);
@@ -302,42 +303,79 @@ void node_root_free(struct node *root)
 
 /* --- directories -------------------------------------------------------- */
 
-static int load_entry(struct node *dir, int fd, const char *name)
+static bool is_dots(const char *name)
 {
-	struct stat st;
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
 
-	if (!strcmp(name, ".") || !strcmp(name, ".."))
+static int load_entry(struct node *dir, int fd, const struct dirent *e)
+{
+	struct stat st = { .st_ino = e->d_ino,
+			   .st_mode = DTTOIF(e->d_type) };
+
+	if (is_dots(e->d_name))
 		return 0;
-	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (e->d_type == DT_UNKNOWN &&
+	    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return 0; /* nothing that we ever make */
-	if (!add_child(dir, name, st.st_ino, S_ISDIR(st.st_mode)))
+	if (!add_child(dir, e->d_name, st.st_ino, S_ISDIR(st.st_mode)))
 		return -ENOMEM;
 	return 0;
 }
 
-int node_load(struct node *dir)
+static DIR *open_entries(struct node *dir, int *ret)
+{
+	int fd = node_open(dir, O_RDONLY | O_DIRECTORY);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	*ret = fd < 0 ? fd : d ? 0 : -ENOMEM;
+	if (!d)
+		fd_close(&fd);
+	return d;
+}
+
+int node_load_some(struct node *dir, uint64_t until)
 {
 	struct dirent *e;
-	DIR *d;
-	int r = 0, fd;
+	int r = 0;
 
 	if (dir->loaded)
 		return 0;
-	fd = node_open(dir, O_RDONLY | O_DIRECTORY);
-	if (fd < 0)
-		return fd;
-	d = fdopendir(fd);
-	if (!d) {
-		close(fd);
-		return -ENOMEM;
+	if (!dir->loading)
+		dir->loading = open_entries(dir, &r);
+	while (r == 0 && (e = readdir(dir->loading))) {
+		r = load_entry(dir, dirfd(dir->loading), e);
+		if (r == 0 && now_ns() >= until)
+			return 1;
 	}
-	while (r == 0 && (e = readdir(d)))
-		r = load_entry(dir, fd, e->d_name);
-	closedir(d);
+	load_end(dir);
 	dir->loaded = r == 0;
 	return r;
+}
+
+int node_load(struct node *dir)
+{
+	return node_load_some(dir, UINT64_MAX);
+}
+
+bool node_has_entries(struct node *dir)
+{
+	struct dirent *e;
+	bool found = dir->child_count;
+	DIR *d;
+	int r;
+
+	if (found || dir->loaded)
+		return found;
+	d = open_entries(dir, &r);
+	if (!d)
+		return true; /* as far as we know */
+	while (!found && (e = readdir(d)))
+		found = !is_dots(e->d_name);
+	closedir(d);
+	return found;
 }
 
 uint64_t node_last_seq(const struct nodes *nodes)
@@ -444,7 +482,7 @@ int node_unlink(struct node *node)
 
 	if (r < 0)
 		return r;
-	if (node->is_dir && (node_load(node) < 0 || node->child_count))
+	if (node->is_dir && node_has_entries(node))
 		return -ENOTEMPTY;
 	keep(node);
 	if (unlinkat(node->nodes->jobs_fd, path,
@@ -516,88 +554,4 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 		r = link_child(dir, node);
 	retree(node);
 	return r;
-}
-
-/* --- contents and attributes -------------------------------------------- */
-
-int node_open(const struct node *node, int flags)
-{
-	char path[STORE_PATH_MAX];
-	int fd;
-
-	flags |= O_CLOEXEC;
-	if (node->keep_fd >= 0) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", node->keep_fd);
-		fd = open(path, flags);
-		return fd < 0 ? -errno : fd;
-	}
-	if (node_path(node, path, sizeof(path)) < 0)
-		return -ESTALE;
-	fd = openat(node->nodes->jobs_fd, path, flags | O_NOFOLLOW);
-	return fd < 0 ? -errno : fd;
-}
-
-int node_stat(const struct node *node, struct stat *ret_stat)
-{
-	char path[STORE_PATH_MAX];
-	int r;
-
-	if (node->keep_fd >= 0) {
-		r = fstat(node->keep_fd, ret_stat);
-	} else {
-		if (node_path(node, path, sizeof(path)) < 0)
-			return -ESTALE;
-		r = fstatat(node->nodes->jobs_fd, path, ret_stat,
-			    AT_SYMLINK_NOFOLLOW);
-	}
-	return r < 0 ? -errno : 0;
-}
-
-int node_read(int fd, uint64_t limit, struct buf *ret)
-{
-	ssize_t n;
-
-	ret->cap = limit + 1;
-	do {
-		size_t step = MIN(limit + 1 - ret->len, (size_t)65536);
-
-		if (buf_reserve(ret, step) < 0)
-			return -ENOMEM;
-		n = read(fd, ret->data + ret->len, step);
-		if (n < 0)
-			return -errno;
-		ret->len += (size_t)n;
-	} while (n > 0 && ret->len <= limit);
-	return 0;
-}
-
-void node_changed(struct node *node)
-{
-	node->version = ++node->nodes->versions;
-}
-
-int node_chmod(const struct node *node, mode_t mode)
-{
-	char path[STORE_PATH_MAX];
-
-	if (node->keep_fd >= 0)
-		return 0; /* nobody will see it again */
-	if (node_path(node, path, sizeof(path)) < 0)
-		return -ESTALE;
-	mode = (mode & 0777) | (node->is_dir ? 0700 : 0600);
-	return fchmodat(node->nodes->jobs_fd, path, mode, 0) < 0 ? -errno : 0;
-}
-
-int node_utimens(const struct node *node, const struct timespec times[2])
-{
-	char path[STORE_PATH_MAX];
-
-	if (node->keep_fd >= 0)
-		return 0;
-	if (node_path(node, path, sizeof(path)) < 0)
-		return -ESTALE;
-	return utimensat(node->nodes->jobs_fd, path, times,
-			 AT_SYMLINK_NOFOLLOW) < 0
-		       ? -errno
-		       : 0;
 }

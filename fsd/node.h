@@ -47,6 +47,7 @@ struct node {
 	enum node_area area;
 	unsigned run;          /* AREA_OUTPUT: of this run */
 	bool is_dir, loaded;   /* loaded: children are known */
+	void *loading;         /* owned: a DIR; some of them are */
 	bool unlinked;
 	char *name;            /* owned; "" for an area's root */
 	struct list children, sibling;
@@ -75,6 +76,10 @@ void node_root_free(struct node *root);
 
 /* Loads dir's entries from the store if that was not done. 0 or -errno. */
 int node_load(struct node *dir);
+/* The same until now_ns() has reached until; 1 if there are more. */
+int node_load_some(struct node *dir, uint64_t until);
+/* True if it has entries, without loading all. */
+bool node_has_entries(struct node *dir);
 /* Of the newest child in any directory. */
 uint64_t node_last_seq(const struct nodes *nodes);
 /* Goes through the children of a directory; see walk.h. */

@@ -368,8 +368,11 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fuse_entry_param e;
 	struct target t;
-	int r = ops_find(req, parent, name, &t);
+	int r;
 
+	if (ops_load_first(req, parent, name, NULL))
+		return;
+	r = ops_find(req, parent, name, &t);
 	if (r == 0 && is_copied_row(req, &t))
 		r = -ENOENT; /* what comes next is a create */
 	if (r == 0)

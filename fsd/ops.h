@@ -77,6 +77,14 @@ void ops_changed(struct job *job, const struct node *node);
 void ops_reply_changed(fuse_req_t req, struct job *job, int r,
 		       const struct stat *st);
 
+/*
+ * ops_load.c: false if the entries of the directory ino are known, or cannot
+ * be; else the operation is called again when they are: op_lookup with a name,
+ * op_opendir with fi.
+ */
+bool ops_load_first(fuse_req_t req, fuse_ino_t ino, const char *name,
+		    const struct fuse_file_info *fi);
+
 /* The operations, by file. */
 void op_lookup(fuse_req_t, fuse_ino_t, const char *);
 void op_forget(fuse_req_t, fuse_ino_t, uint64_t);

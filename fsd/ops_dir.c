@@ -218,18 +218,14 @@ static int rmdir_output(struct job *job)
 	}
 	if (!job->output)
 		return 0;
-	if (node_load(job->output) < 0 || job->output->child_count)
+	if (node_has_entries(job->output))
 		return -ENOTEMPTY;
 	return unlink_row(job, JOB_ROW_OUTPUT);
 }
 
 static int rmdir_job(struct job *job)
 {
-	int r = node_load(job->files);
-
-	if (r < 0)
-		return r;
-	if (job->files->child_count)
+	if (node_has_entries(job->files))
 		return -ENOTEMPTY;
 	job_remove(job);
 	return 0;
@@ -318,7 +314,7 @@ static int check_replace(const struct target *from, const struct target *dir,
 		return -EEXIST;
 	if (old->is_dir != from->node->is_dir)
 		return old->is_dir ? -EISDIR : -ENOTDIR;
-	if (old->is_dir && (node_load(old) < 0 || old->child_count))
+	if (old->is_dir && node_has_entries(old))
 		return -ENOTEMPTY;
 	return 0;
 }

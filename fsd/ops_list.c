@@ -193,8 +193,11 @@ void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct listing *l;
 	struct target t;
-	int r = ops_target(req, ino, &t);
+	int r;
 
+	if (ops_load_first(req, ino, NULL, fi))
+		return;
+	r = ops_target(req, ino, &t);
 	l = r == 0 ? calloc(1, sizeof(*l)) : NULL;
 	if (!l) {
 		fuse_reply_err(req, r < 0 ? -r : ENOMEM);

@@ -36,7 +36,8 @@ struct run {
 	unsigned input_count, input_room;
 	struct arena texts;       /* paths of inputs and of files */
 	struct turn collect;      /* inputs, until there is a lease */
-	struct walk walk;         /* in the directory whose turn it is */
+	struct node *dir;         /* borrowed: whose turn it is, or NULL */
+	struct walk walk;         /* in it */
 	unsigned next_dir;        /* the input that may be listed next */
 	bool root_listed;
 	struct node *stdin_node;  /* a reference, or NULL */

@@ -218,32 +218,46 @@ static struct node *next_dir(struct run *run)
 	return NULL;
 }
 
+/* To the next directory, which is loaded. Return: as add_tree(); 0 with
+ * run->dir NULL at the end. */
+static int enter_dir(struct run *run, uint64_t until, struct err *err)
+{
+	int r;
+
+	if (!run->dir)
+		run->dir = next_dir(run);
+	if (!run->dir)
+		return 0;
+	r = run->dir->unlinked ? 0 : node_load_some(run->dir, until);
+	if (r < 0)
+		return err_sys(err, r, "%s: cannot be listed", run->dir->name);
+	if (r == 0)
+		node_walk(&run->walk, run->dir);
+	return r;
+}
+
 /* Return: 0, 1 if there are more, negative errno. */
 static int add_tree(struct run *run, uint64_t until, struct err *err)
 {
 	struct node *node;
-	int r;
+	int r = 0;
 
-	for (;;) {
+	while (r == 0) {
 		node = run->walk.head ? node_walk_next(&run->walk) : NULL;
 		if (node) {
 			r = is_ours(run, node) ? 0 : add_node(run, node, err);
-		} else {
+		} else if (run->walk.head) {
 			walk_end(&run->walk);
-			node = next_dir(run);
-			if (!node)
+			run->dir = NULL;
+		} else {
+			r = enter_dir(run, until, err);
+			if (r == 0 && !run->dir)
 				return 0;
-			r = node_load(node);
-			if (r < 0)
-				return err_sys(err, r, "%s: cannot be listed",
-					       node->name);
-			node_walk(&run->walk, node);
 		}
-		if (r < 0)
-			return r;
-		if (now_ns() >= until)
-			return 1;
+		if (r == 0 && now_ns() >= until)
+			r = 1;
 	}
+	return r;
 }
 
 static int fill_stdin(struct run *run)

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contents and attributes of stored files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "depot.h"
+#include "node_int.h"
+
+int node_open(const struct node *node, int flags)
+{
+	char path[STORE_PATH_MAX];
+	int fd;
+
+	flags |= O_CLOEXEC;
+	if (node->keep_fd >= 0) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", node->keep_fd);
+		fd = open(path, flags);
+		return fd < 0 ? -errno : fd;
+	}
+	if (node_path(node, path, sizeof(path)) < 0)
+		return -ESTALE;
+	fd = openat(node->nodes->jobs_fd, path, flags | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+int node_stat(const struct node *node, struct stat *ret_stat)
+{
+	char path[STORE_PATH_MAX];
+	int r;
+
+	if (node->keep_fd >= 0) {
+		r = fstat(node->keep_fd, ret_stat);
+	} else {
+		if (node_path(node, path, sizeof(path)) < 0)
+			return -ESTALE;
+		r = fstatat(node->nodes->jobs_fd, path, ret_stat,
+			    AT_SYMLINK_NOFOLLOW);
+	}
+	return r < 0 ? -errno : 0;
+}
+
+int node_read(int fd, uint64_t limit, struct buf *ret)
+{
+	ssize_t n;
+
+	ret->cap = limit + 1;
+	do {
+		size_t step = MIN(limit + 1 - ret->len, (size_t)65536);
+
+		if (buf_reserve(ret, step) < 0)
+			return -ENOMEM;
+		n = read(fd, ret->data + ret->len, step);
+		if (n < 0)
+			return -errno;
+		ret->len += (size_t)n;
+	} while (n > 0 && ret->len <= limit);
+	return 0;
+}
+
+void node_changed(struct node *node)
+{
+	node->version = ++node->nodes->versions;
+}
+
+int node_chmod(const struct node *node, mode_t mode)
+{
+	char path[STORE_PATH_MAX];
+
+	if (node->keep_fd >= 0)
+		return 0; /* nobody will see it again */
+	if (node_path(node, path, sizeof(path)) < 0)
+		return -ESTALE;
+	mode = (mode & 0777) | (node->is_dir ? 0700 : 0600);
+	return fchmodat(node->nodes->jobs_fd, path, mode, 0) < 0 ? -errno : 0;
+}
+
+int node_utimens(const struct node *node, const struct timespec times[2])
+{
+	char path[STORE_PATH_MAX];
+
+	if (node->keep_fd >= 0)
+		return 0;
+	if (node_path(node, path, sizeof(path)) < 0)
+		return -ESTALE;
+	return utimensat(node->nodes->jobs_fd, path, times,
+			 AT_SYMLINK_NOFOLLOW) < 0
+		       ? -errno
+		       : 0;
+}
