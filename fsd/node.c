@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -9,16 +8,18 @@
 
 #include "job.h"
 #include "node_int.h"
+#include "turns.h"
 
 /* --- the table ---------------------------------------------------------- */
 
-int nodes_new(int jobs_fd, struct nodes **ret_nodes)
+int nodes_new(int jobs_fd, struct turns *turns, struct nodes **ret_nodes)
 {
 	struct nodes *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
 	n->jobs_fd = jobs_fd;
+	n->turns = turns;
 	list_init(&n->walks);
 	*ret_nodes = n;
 	return 0;
@@ -97,17 +98,10 @@ static int child_path(const struct node *dir, const char *name, char *room,
 
 /* --- life --------------------------------------------------------------- */
 
-static void load_end(struct node *dir)
-{
-	if (dir->loading)
-		closedir(dir->loading);
-	dir->loading = NULL;
-}
-
 static void node_free(struct node *node)
 {
 	hash_del(&node->nodes->by_ino, &node->by_ino);
-	load_end(node);
+	node_load_end(node);
 	fd_close(&node->keep_fd);
 	free(node->name);
 	free(node);
@@ -115,7 +109,7 @@ static void node_free(struct node *node)
 
 static void maybe_free(struct node *node)
 {
-	if (node->unlinked && !node->lookups && !node->refs)
+	if (node->unlinked && !node->parent && !node->lookups && !node->refs)
 		node_free(node);
 }
 
@@ -233,8 +227,8 @@ static void unlink_child(struct node *n)
 	n->parent = NULL;
 }
 
-static struct node *add_child(struct node *dir, const char *name, ino_t ino,
-			      bool is_dir)
+struct node *node_add_child(struct node *dir, const char *name, ino_t ino,
+			    bool is_dir)
 {
 	struct node *n = node_new(dir->nodes, dir, name, ino, is_dir);
 
@@ -274,7 +268,7 @@ struct node *node_root_new(struct nodes *nodes, struct job *job,
 static void detach(struct node *node)
 {
 	unlink_child(node);
-	load_end(node);
+	node_load_end(node);
 	node->job = NULL;
 	node->unlinked = true;
 	maybe_free(node);
@@ -287,96 +281,74 @@ static void keep(struct node *node)
 		node->keep_fd = node_open(node, O_PATH);
 }
 
+/* --- the end of a tree -------------------------------------------------- */
+
+/* Each node is unlinked, but still in its place. Its children go first, whose
+ * files are found by its name. */
+static void doom(struct node *node)
+{
+	list_for_each(pos, tmp, &node->children)
+		doom(list_entry(pos, struct node, sibling));
+	keep(node);
+	node_load_end(node);
+	node->unlinked = true;
+	node->job = NULL;
+}
+
+struct tree_end {
+	struct turn turn;
+	struct node *root; /* a reference */
+};
+
+static struct node *some_leaf(struct node *node)
+{
+	struct node *child;
+
+	while ((child = list_first(&node->children, struct node, sibling)))
+		node = child;
+	return node;
+}
+
+static bool on_tree_end(struct turn *t, uint64_t until)
+{
+	struct tree_end *end = container_of(t, struct tree_end, turn);
+	struct node *node;
+
+	while ((node = some_leaf(end->root)) != end->root) {
+		detach(node);
+		if (now_ns() >= until)
+			return true;
+	}
+	node_unref(end->root);
+	free(end);
+	return false;
+}
+
 static void free_tree(struct node *node)
 {
 	list_for_each(pos, tmp, &node->children)
 		free_tree(list_entry(pos, struct node, sibling));
-	keep(node);
 	detach(node);
 }
 
 void node_root_free(struct node *root)
 {
-	if (root)
+	struct tree_end *end = root ? calloc(1, sizeof(*end)) : NULL;
+
+	if (!root)
+		return;
+	doom(root);
+	if (!end) {
 		free_tree(root);
+		return;
+	}
+	node_ref(root);
+	end->turn.work = on_tree_end;
+	end->root = root;
+	turn_begin(root->nodes->turns, &end->turn);
 }
 
 /* --- directories -------------------------------------------------------- */
-
-static bool is_dots(const char *name)
-{
-	return !strcmp(name, ".") || !strcmp(name, "..");
-}
-
-static int load_entry(struct node *dir, int fd, const struct dirent *e)
-{
-	struct stat st = { .st_ino = e->d_ino,
-			   .st_mode = DTTOIF(e->d_type) };
-
-	if (is_dots(e->d_name))
-		return 0;
-	if (e->d_type == DT_UNKNOWN &&
-	    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return 0; /* nothing that we ever make */
-	if (!add_child(dir, e->d_name, st.st_ino, S_ISDIR(st.st_mode)))
-		return -ENOMEM;
-	return 0;
-}
-
-static DIR *open_entries(struct node *dir, int *ret)
-{
-	int fd = node_open(dir, O_RDONLY | O_DIRECTORY);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	*ret = fd < 0 ? fd : d ? 0 : -ENOMEM;
-	if (!d)
-		fd_close(&fd);
-	return d;
-}
-
-int node_load_some(struct node *dir, uint64_t until)
-{
-	struct dirent *e;
-	int r = 0;
-
-	if (dir->loaded)
-		return 0;
-	if (!dir->loading)
-		dir->loading = open_entries(dir, &r);
-	while (r == 0 && (e = readdir(dir->loading))) {
-		r = load_entry(dir, dirfd(dir->loading), e);
-		if (r == 0 && now_ns() >= until)
-			return 1;
-	}
-	load_end(dir);
-	dir->loaded = r == 0;
-	return r;
-}
-
-int node_load(struct node *dir)
-{
-	return node_load_some(dir, UINT64_MAX);
-}
-
-bool node_has_entries(struct node *dir)
-{
-	struct dirent *e;
-	bool found = dir->child_count;
-	DIR *d;
-	int r;
-
-	if (found || dir->loaded)
-		return found;
-	d = open_entries(dir, &r);
-	if (!d)
-		return true; /* as far as we know */
-	while (!found && (e = readdir(d)))
-		found = !is_dots(e->d_name);
-	closedir(d);
-	return found;
-}
 
 uint64_t node_last_seq(const struct nodes *nodes)
 {
@@ -442,7 +414,7 @@ int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
 		return -errno;
 	if (fchmod(fd, mode & 0777) < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	*ret_node = add_child(dir, name, st.st_ino, false);
+	*ret_node = node_add_child(dir, name, st.st_ino, false);
 	if (!*ret_node) {
 		unlinkat(dir->nodes->jobs_fd, path, 0);
 		return -ENOMEM;
@@ -466,7 +438,7 @@ int node_make_dir(struct node *dir, const char *name, mode_t mode,
 	if (fchmodat(at, path, (mode & 0777) | 0700, 0) < 0 ||
 	    fstatat(at, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	*ret_node = add_child(dir, name, st.st_ino, true);
+	*ret_node = node_add_child(dir, name, st.st_ino, true);
 	if (!*ret_node) {
 		unlinkat(at, path, AT_REMOVEDIR);
 		return -ENOMEM;

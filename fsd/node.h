@@ -61,8 +61,9 @@ struct node {
 	int keep_fd;           /* O_PATH of an unlinked node, or -1 */
 };
 
+struct turns;
 /* jobs_fd is borrowed: the directory that all paths are relative to. */
-int nodes_new(int jobs_fd, struct nodes **ret_nodes);
+int nodes_new(int jobs_fd, struct turns *turns, struct nodes **ret_nodes);
 void nodes_free(struct nodes *nodes);
 /* The linked or referenced node of this number, or NULL. */
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
@@ -70,8 +71,8 @@ struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
 /* The root of an area; exists in the store already. NULL without memory. */
 struct node *node_root_new(struct nodes *nodes, struct job *job,
 			   enum node_area area, unsigned run, bool loaded);
-/* Forgets a whole tree: every node of it counts as unlinked. Its files are
- * somebody else's to delete. NULL is fine. */
+/* Forgets a whole tree: every node of it counts as unlinked at once, and is
+ * given up in turns. Its files are somebody else's to delete. NULL is fine. */
 void node_root_free(struct node *root);
 
 /* Loads dir's entries from the store if that was not done. 0 or -errno. */

@@ -10,9 +10,14 @@ struct nodes {
 	struct hash by_ino, by_name;
 	uint64_t versions, seq; /* given so far */
 	struct list walks; /* of struct walk, in any directory */
+	struct turns *turns;
 };
 
 /* The path below STATE/jobs. Return: length, -ESTALE or -ENAMETOOLONG. */
 int node_path(const struct node *node, char *room, size_t size);
+/* A child that is in the store already; NULL without memory. */
+struct node *node_add_child(struct node *dir, const char *name, ino_t ino,
+			    bool is_dir);
+void node_load_end(struct node *dir); /* if it is under way */
 
 #endif

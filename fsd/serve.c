@@ -189,7 +189,8 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 		return r;
 	r = jobs_new(d);
 	if (r == 0)
-		r = nodes_new(depot_jobs_fd(d->depot), &d->nodes);
+		r = nodes_new(depot_jobs_fd(d->depot), &d->turns,
+			      &d->nodes);
 	if (r < 0)
 		return err_sys(err, r, "the job table");
 	r = start_machines(d, err);
@@ -211,6 +212,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	vm_free(d->vm);
 	session_unmount(d);
 	ops_handles_free(d);
+	turns_finish(&d->turns);
 	nodes_free(d->nodes);
 	depot_close(d->depot);
 	face_done(d);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The entries of a directory, as the store has them. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "../vm/loop.h"
+#include "node_int.h"
+
+static bool is_dots(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+static int load_entry(struct node *dir, int fd, const struct dirent *e)
+{
+	struct stat st = { .st_ino = e->d_ino,
+			   .st_mode = DTTOIF(e->d_type) };
+
+	if (is_dots(e->d_name))
+		return 0;
+	if (e->d_type == DT_UNKNOWN &&
+	    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return 0; /* nothing that we ever make */
+	if (!node_add_child(dir, e->d_name, st.st_ino, S_ISDIR(st.st_mode)))
+		return -ENOMEM;
+	return 0;
+}
+
+void node_load_end(struct node *dir)
+{
+	if (dir->loading)
+		closedir(dir->loading);
+	dir->loading = NULL;
+}
+
+static DIR *open_entries(struct node *dir, int *ret)
+{
+	int fd = node_open(dir, O_RDONLY | O_DIRECTORY);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	*ret = fd < 0 ? fd : d ? 0 : -ENOMEM;
+	if (!d)
+		fd_close(&fd);
+	return d;
+}
+
+int node_load_some(struct node *dir, uint64_t until)
+{
+	struct dirent *e;
+	int r = 0;
+
+	if (dir->loaded)
+		return 0;
+	if (!dir->loading)
+		dir->loading = open_entries(dir, &r);
+	while (r == 0 && (e = readdir(dir->loading))) {
+		r = load_entry(dir, dirfd(dir->loading), e);
+		if (r == 0 && now_ns() >= until)
+			return 1;
+	}
+	node_load_end(dir);
+	dir->loaded = r == 0;
+	return r;
+}
+
+int node_load(struct node *dir)
+{
+	return node_load_some(dir, UINT64_MAX);
+}
+
+bool node_has_entries(struct node *dir)
+{
+	struct dirent *e;
+	bool found = dir->child_count;
+	DIR *d;
+	int r;
+
+	if (found || dir->loaded)
+		return found;
+	d = open_entries(dir, &r);
+	if (!d)
+		return true; /* as far as we know */
+	while (!found && (e = readdir(d)))
+		found = !is_dots(e->d_name);
+	closedir(d);
+	return found;
+}
