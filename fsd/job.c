@@ -125,6 +125,7 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	job->meta = *meta;
 	list_init(&job->parked);
 	list_init(&job->polls);
+	list_init(&job->walks);
 	job->meta.name = strdup(meta->name);
 	if (!job->meta.name) {
 		free(job);

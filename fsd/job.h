@@ -35,8 +35,13 @@ struct job {
 	unsigned hidden;        /* 1 << row: result files removed by hand */
 	struct node *sink;      /* owned: the output/ that a copy brought into
 				   this draft, or NULL */
-	struct list parked;     /* of struct parked (wait.c) */
-	struct list polls;      /* of struct poll_handle (wait.c) */
+	/* wait.c */
+	struct list parked;     /* of struct parked */
+	struct list polls;      /* of struct poll_handle */
+	struct list walks;      /* of struct walk, through parked */
+	struct turn kick;       /* goes through both */
+	struct walk kick_at;
+	bool kicked;            /* kick is under way and has a reference */
 };
 
 int jobs_new(struct fsd *d);

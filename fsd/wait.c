@@ -98,6 +98,7 @@ static bool answer(struct job *job, fuse_req_t req,
 
 static void parked_free(struct parked *p)
 {
+	walks_leave(&p->job->walks, &p->node);
 	list_del(&p->node);
 	job_unref(p->job);
 	free(p);
@@ -157,32 +158,60 @@ void wait_poll_add(struct job *job, struct fuse_pollhandle *ph)
 	list_add_tail(&job->polls, &p->node);
 }
 
-static void tell_polls(struct job *job)
+/* Return: true if there are more. */
+static bool tell_polls(struct job *job, uint64_t until)
 {
-	list_for_each(pos, tmp, &job->polls) {
-		struct poll_handle *p = list_entry(pos, struct poll_handle,
-						   node);
+	struct poll_handle *p;
 
-		list_del(pos);
+	while ((p = list_first(&job->polls, struct poll_handle, node))) {
+		list_del(&p->node);
 		fuse_lowlevel_notify_poll(p->ph);
 		fuse_pollhandle_destroy(p->ph);
 		free(p);
+		if (now_ns() >= until)
+			return true;
 	}
+	return false;
+}
+
+static bool answer_parked(struct job *job, uint64_t until)
+{
+	struct list *at;
+
+	while (job->kick_at.head && (at = walk_next(&job->kick_at))) {
+		struct parked *p = list_entry(at, struct parked, node);
+
+		/* Before the answer: afterwards the request is no more. */
+		if (answer(p->job, p->req, &p->what))
+			parked_free(p);
+		if (now_ns() >= until)
+			return true;
+	}
+	walk_end(&job->kick_at);
+	return false;
+}
+
+static bool on_kick(struct turn *t, uint64_t until)
+{
+	struct job *job = container_of(t, struct job, kick);
+
+	if (answer_parked(job, until) || tell_polls(job, until))
+		return true;
+	job->kicked = false;
+	job_unref(job);
+	return false;
 }
 
 void wait_kick(struct job *job)
 {
+	walk_end(&job->kick_at); /* what was passed may be due now */
+	walk_begin(&job->kick_at, &job->walks, &job->parked);
+	if (job->kicked)
+		return;
+	job->kicked = true;
 	job_ref(job);
-	list_for_each(pos, tmp, &job->parked) {
-		struct parked *p = list_entry(pos, struct parked, node);
-
-		/* Before the answer: afterwards the request is no more. */
-		if (!answer(p->job, p->req, &p->what))
-			continue;
-		parked_free(p);
-	}
-	tell_polls(job);
-	job_unref(job);
+	job->kick.work = on_kick;
+	turn_begin(&job->d->turns, &job->kick);
 }
 
 void wait_flush(struct job *job)
