@@ -156,6 +156,41 @@ int depot_chore(struct depot *s, struct task *t)
 	return 0;
 }
 
+struct close_task {
+	struct task task;
+	int fd; /* owned */
+};
+
+static int close_work(struct task *t)
+{
+	fd_close(&container_of(t, struct close_task, task)->fd);
+	return 0;
+}
+
+static void close_done(struct task *t, int result)
+{
+	(void)result;
+	free(container_of(t, struct close_task, task));
+}
+
+void depot_close_file(struct depot *s, int fd)
+{
+	struct close_task *c = NULL;
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size >= (off_t)DEPOT_LARGE)
+		c = calloc(1, sizeof(*c));
+	if (c) {
+		c->task.work = close_work;
+		c->task.done = close_done;
+		c->fd = fd;
+		if (depot_chore(s, &c->task) == 0)
+			return;
+		free(c);
+	}
+	fd_close(&fd);
+}
+
 /* What an earlier daemon did not get to. */
 static void trash_leftovers(struct depot *s)
 {

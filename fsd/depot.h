@@ -88,6 +88,12 @@ struct task;
  * Return: 0, or -ESHUTDOWN if it has ended. */
 int depot_chore(struct depot *s, struct task *t);
 
+/* Closes fd, elsewhere if its file is so large that this may take long. */
+void depot_close_file(struct depot *s, int fd);
+
+/* Of this size on, a file takes the file system long to give up. */
+#define DEPOT_LARGE MIB(8)
+
 /* Out of sight at once (rename), gone a little later. A path relative to
  * STATE/jobs. -ENOENT is success. */
 int depot_trash(struct depot *s, const char *path);

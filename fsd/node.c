@@ -12,13 +12,15 @@
 
 /* --- the table ---------------------------------------------------------- */
 
-int nodes_new(int jobs_fd, struct turns *turns, struct nodes **ret_nodes)
+int nodes_new(struct depot *depot, struct turns *turns,
+	      struct nodes **ret_nodes)
 {
 	struct nodes *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
-	n->jobs_fd = jobs_fd;
+	n->depot = depot;
+	n->jobs_fd = depot_jobs_fd(depot);
 	n->turns = turns;
 	list_init(&n->walks);
 	*ret_nodes = n;
@@ -102,7 +104,8 @@ static void node_free(struct node *node)
 {
 	hash_del(&node->nodes->by_ino, &node->by_ino);
 	node_load_end(node);
-	fd_close(&node->keep_fd);
+	if (node->keep_fd >= 0)
+		depot_close_file(node->nodes->depot, node->keep_fd);
 	free(node->name);
 	free(node);
 }
@@ -447,6 +450,23 @@ int node_make_dir(struct node *dir, const char *name, mode_t mode,
 	return 0;
 }
 
+static bool is_large(const struct node *node)
+{
+	struct stat st;
+
+	return !node->is_dir && node_stat(node, &st) == 0 &&
+	       st.st_size >= (off_t)DEPOT_LARGE;
+}
+
+/* What is large goes the way of whole trees. */
+static int delete(const struct node *node, const char *path)
+{
+	if (is_large(node))
+		return depot_trash(node->nodes->depot, path);
+	return unlinkat(node->nodes->jobs_fd, path,
+			node->is_dir ? AT_REMOVEDIR : 0) < 0 ? -errno : 0;
+}
+
 int node_unlink(struct node *node)
 {
 	char path[STORE_PATH_MAX];
@@ -457,14 +477,12 @@ int node_unlink(struct node *node)
 	if (node->is_dir && node_has_entries(node))
 		return -ENOTEMPTY;
 	keep(node);
-	if (unlinkat(node->nodes->jobs_fd, path,
-		     node->is_dir ? AT_REMOVEDIR : 0) < 0) {
-		r = -errno;
+	r = delete(node, path);
+	if (r < 0)
 		fd_close(&node->keep_fd);
-		return r;
-	}
-	detach(node);
-	return 0;
+	else
+		detach(node);
+	return r;
 }
 
 /* Children carry their job, depth and area; a moved tree needs them anew. */
@@ -494,12 +512,28 @@ static int set_ino(struct node *node, const struct node *dir, const char *name)
 			hash_u64(node->ino));
 }
 
+/* Replacing a file gives the old one up, and may write the new one to the disk:
+ * large ones change places, and the old one is deleted by the worker. */
+static int move(const struct node *node, const char *from,
+		const struct node *old, const char *to)
+{
+	int at = node->nodes->jobs_fd;
+
+	if (old && !node->is_dir && (is_large(node) || is_large(old)) &&
+	    renameat2(at, from, at, to, RENAME_EXCHANGE) == 0) {
+		if (depot_trash(node->nodes->depot, from) < 0)
+			unlinkat(at, from, 0);
+		return 0;
+	}
+	return renameat(at, from, at, to) < 0 ? -errno : 0;
+}
+
 int node_rename(struct node *node, struct node *dir, const char *name)
 {
 	char from[STORE_PATH_MAX], to[STORE_PATH_MAX];
 	struct node *old = node_find(dir, name);
 	auto_free char *copy = strdup(name);
-	int at = node->nodes->jobs_fd, r;
+	int r;
 
 	if (!copy)
 		return -ENOMEM;
@@ -514,8 +548,9 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 		return r;
 	if (old)
 		keep(old);
-	if (renameat(at, from, at, to) < 0)
-		return -errno;
+	r = move(node, from, old, to);
+	if (r < 0)
+		return r;
 	if (old)
 		detach(old);
 	unlink_child(node);

@@ -61,9 +61,11 @@ struct node {
 	int keep_fd;           /* O_PATH of an unlinked node, or -1 */
 };
 
+struct depot;
 struct turns;
-/* jobs_fd is borrowed: the directory that all paths are relative to. */
-int nodes_new(int jobs_fd, struct turns *turns, struct nodes **ret_nodes);
+/* Both are borrowed. */
+int nodes_new(struct depot *depot, struct turns *turns,
+	      struct nodes **ret_nodes);
 void nodes_free(struct nodes *nodes);
 /* The linked or referenced node of this number, or NULL. */
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
@@ -101,6 +103,7 @@ int node_rename(struct node *node, struct node *dir, const char *name);
 int node_stat(const struct node *node, struct stat *ret_stat);
 /* O_NOFOLLOW | O_CLOEXEC are added. Return: fd or negative errno. */
 int node_open(const struct node *node, int flags);
+void node_close(const struct node *node, int fd); /* see depot_close_file() */
 /* All of an opened file, but no more than limit + 1 bytes; on any thread. */
 int node_read(int fd, uint64_t limit, struct buf *ret);
 void node_changed(struct node *node); /* its content */

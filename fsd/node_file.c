@@ -25,6 +25,11 @@ int node_open(const struct node *node, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
+void node_close(const struct node *node, int fd)
+{
+	depot_close_file(node->nodes->depot, fd);
+}
+
 int node_stat(const struct node *node, struct stat *ret_stat)
 {
 	char path[STORE_PATH_MAX];

@@ -6,7 +6,8 @@
 #include "node.h"
 
 struct nodes {
-	int jobs_fd; /* borrowed */
+	struct depot *depot; /* borrowed */
+	int jobs_fd; /* the depot's: all paths are relative to it */
 	struct hash by_ino, by_name;
 	uint64_t versions, seq; /* given so far */
 	struct list walks; /* of struct walk, in any directory */

@@ -504,8 +504,12 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 {
 	struct target t;
 	struct stat st;
-	int r = ops_target(req, ino, &t);
+	int r;
 
+	if ((to_set & FUSE_SET_ATTR_SIZE) &&
+	    ops_shrink_first(req, ino, attr->st_size, attr, to_set, fi))
+		return;
+	r = ops_target(req, ino, &t);
 	if (r == 0)
 		r = change(req, &t, attr, to_set, fi);
 	if (r == 0)

@@ -85,6 +85,15 @@ void ops_reply_changed(fuse_req_t req, struct job *job, int r,
 bool ops_load_first(fuse_req_t req, fuse_ino_t ino, const char *name,
 		    const struct fuse_file_info *fi);
 
+/*
+ * ops_shrink.c: false if cutting the file ino to size takes no time, or is not
+ * allowed; else that is done first, by the chores' thread, then the operation
+ * is called again: op_setattr with attr, else op_open.
+ */
+bool ops_shrink_first(fuse_req_t req, fuse_ino_t ino, off_t size,
+		      const struct stat *attr, int to_set,
+		      const struct fuse_file_info *fi);
+
 /* The operations, by file. */
 void op_lookup(fuse_req_t, fuse_ino_t, const char *);
 void op_forget(fuse_req_t, fuse_ino_t, uint64_t);

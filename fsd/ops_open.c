@@ -32,7 +32,10 @@ static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
 void ops_handle_free(struct handle *h)
 {
 	list_del(&h->node);
-	fd_close(&h->fd);
+	if (h->t.kind == T_NODE)
+		node_close(h->t.node, h->fd);
+	else
+		fd_close(&h->fd);
 	buf_done(&h->text);
 	if (h->t.kind == T_NODE)
 		node_unref(h->t.node);
@@ -218,8 +221,11 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct handle *h = NULL;
 	struct target t;
-	int r = ops_target(req, ino, &t);
+	int r;
 
+	if ((fi->flags & O_TRUNC) && ops_shrink_first(req, ino, 0, NULL, 0, fi))
+		return;
+	r = ops_target(req, ino, &t);
 	if (r == 0)
 		r = do_open(req, &t, fi, &h);
 	if (r < 0) {

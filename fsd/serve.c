@@ -189,8 +189,7 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 		return r;
 	r = jobs_new(d);
 	if (r == 0)
-		r = nodes_new(depot_jobs_fd(d->depot), &d->turns,
-			      &d->nodes);
+		r = nodes_new(d->depot, &d->turns, &d->nodes);
 	if (r < 0)
 		return err_sys(err, r, "the job table");
 	r = start_machines(d, err);
