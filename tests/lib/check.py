@@ -763,6 +763,103 @@ def flip_bit(templates):
         die("there is no template in %s" % templates)
 
 
+# --- the loop -----------------------------------------------------------------
+
+def cpu_ns(pid):
+    """Of the main thread and of the others."""
+    used = {}
+    for task in os.listdir("/proc/%d/task" % pid):
+        text = get("/proc/%d/task/%s/schedstat" % (pid, task))
+        used[int(task)] = int(text.split()[0])
+    return used.pop(pid), sum(used.values())
+
+
+@check
+def worker_does(pid, *command):
+    """Most of the daemon's work for this command is not its main thread's."""
+    import subprocess
+    before = cpu_ns(int(pid))
+    subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
+    after = cpu_ns(int(pid))
+    main, others = after[0] - before[0], after[1] - before[1]
+    if main * 2 > others:
+        die("%s: the main thread worked %.1f ms, the others %.1f ms" % (
+            " ".join(command), main / 1e6, others / 1e6))
+
+
+@check
+def listing(path, count):
+    """Each entry once, whatever is removed or renamed meanwhile."""
+    def names(every):
+        found = []
+        with os.scandir(path) as entries:
+            for i, entry in enumerate(entries):
+                found.append(entry.name)
+                every(i, entry.name)
+        return found
+
+    def disturb(i, name):
+        if i % 3 == 0:
+            os.unlink(path + "/" + name)
+        elif i % 3 == 1:
+            os.rename(path + "/" + name, path + "/r" + name)
+
+    all_names = names(lambda i, name: None)
+    expect("the number of entries", len(all_names), int(count))
+    found = names(disturb)
+    expect("an entry that is listed twice",
+           len(found) - len(set(found)), 0)
+    missed = [n for n in all_names if n not in set(found)]
+    # those that were renamed before they were come to may be missing
+    if len(missed) > int(count) // 2:
+        die("%d entries of %s are missing" % (len(missed), count))
+    rest = names(lambda i, name: None)
+    expect("what is left", sorted(rest), sorted(os.listdir(path)))
+
+
+@check
+def seek_listing(path):
+    """telldir's places stay good while others are removed."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.opendir.restype = libc.readdir.restype = ctypes.c_void_p
+    libc.telldir.restype = ctypes.c_long
+    libc.readdir.argtypes = libc.telldir.argtypes = [ctypes.c_void_p]
+    libc.closedir.argtypes = libc.rewinddir.argtypes = [ctypes.c_void_p]
+    libc.seekdir.argtypes = [ctypes.c_void_p, ctypes.c_long]
+    d = libc.opendir(os.fsencode(path))
+
+    def name():
+        entry = libc.readdir(d)
+        # struct dirent: ino, off, reclen, type, name
+        return ctypes.string_at(entry + 19).decode() if entry else None
+
+    seen = []
+    while True:
+        place = libc.telldir(d)
+        found = name()
+        if not found:
+            break
+        seen.append((place, found))
+    files = [s for s in seen if s[1].startswith("f")]
+    for place, wanted in (files[700], files[3], files[-1], files[250]):
+        libc.seekdir(d, place)
+        expect("the entry at its place", name(), wanted)
+    for _, gone in files[:200]:
+        os.unlink(path + "/" + gone)
+    libc.seekdir(d, files[250][0])
+    expect("the entry after removals", name(), files[250][1])
+    libc.rewinddir(d)
+    left = []
+    while True:
+        found = name()
+        if not found:
+            break
+        left.append(found)
+    expect("what is left", len([f for f in left if f.startswith("f")]),
+           len(files) - 200)
+    libc.closedir(d)
+
+
 # --- run ----------------------------------------------------------------------
 
 if __name__ == "__main__":
