@@ -75,8 +75,8 @@ static enum verdict find_code(struct job *job, const struct job_config *config,
 	*ret_code = NULL;
 	if (node_load(job->files) < 0)
 		return WAITING;
-	list_for_each(pos, tmp, &job->files->children)
-		consider(&c, list_entry(pos, struct node, sibling));
+	list_for_each(pos, tmp, &job->files->codes)
+		consider(&c, list_entry(pos, struct node, code));
 	if (config->mode == MODE_COMMAND) {
 		if (!c.programs)
 			return READY;

@@ -192,6 +192,7 @@ static struct node *node_new(struct nodes *nodes, struct node *dir,
 	node_changed(n);
 	n->ino = free_ino(nodes, make_ino(dir, name, ino));
 	list_init(&n->children);
+	list_init(&n->codes);
 	if (!n->name || hash_add(&nodes->by_ino, &n->by_ino,
 				 hash_u64(n->ino)) < 0) {
 		free(n->name);
@@ -215,6 +216,9 @@ static int link_child(struct node *dir, struct node *n)
 	n->depth = dir->depth + 1;
 	n->seq = ++dir->nodes->seq;
 	list_add_tail(&dir->children, &n->sibling);
+	if (dir->area == AREA_FILES && !dir->parent &&
+	    code_kind(n->name) != CODE_NO)
+		list_add_tail(&dir->codes, &n->code);
 	dir->child_count++;
 	return 0;
 }
@@ -226,6 +230,7 @@ static void unlink_child(struct node *n)
 	hash_del(&n->nodes->by_name, &n->by_name);
 	walks_leave(&n->nodes->walks, &n->sibling);
 	list_del(&n->sibling);
+	list_del(&n->code);
 	n->parent->child_count--;
 	n->parent = NULL;
 }

@@ -51,6 +51,9 @@ struct node {
 	bool unlinked;
 	char *name;            /* owned; "" for an area's root */
 	struct list children, sibling;
+	struct list codes;     /* of a job's own directory: the children whose
+				  name is a program's, linked by code */
+	struct list code;
 	uint64_t seq;          /* raised along its siblings, unique */
 	unsigned child_count, depth;
 	struct hash_node by_ino, by_name;
