@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread for slow disk work (deletion of trees, fsync), so that the loop's
- * thread never waits for a disk. Tasks run in order; `done` runs on the loop.
+ * One thread for slow work that needs nothing of the loop's: deletion of trees,
+ * fsync, parsing and rendering of what is large. Tasks run in order; `done`
+ * runs on the loop.
  */
 #ifndef FSD_CHORES_H
 #define FSD_CHORES_H
