@@ -13,6 +13,7 @@
 #define BACKOFF_MS 200          /* doubles with every failure */
 #define BACKOFF_MAX_MS 15000
 #define TEMPLATE_RETRY_MS 20000
+#define YOUNG_MS 150            /* most jobs have ended by then */
 #define MACHINE_MIB 1024        /* the pool's class */
 #define MACHINE_EXTRA (320ull << 20) /* the guest's own: kernel, runners */
 
@@ -365,10 +366,27 @@ static struct machine *cold_one(struct pool_class *c)
 	return NULL;
 }
 
+/* When the last lease that has begun is no longer young; 0: now. */
+static uint64_t young_until(const struct vm *vm)
+{
+	uint64_t now = now_ns(), until = 0;
+
+	list_for_each(pos, tmp, &vm->machines) {
+		struct machine *m = list_entry(pos, struct machine, node);
+
+		if (m->lease && m->state != MACHINE_ENDED)
+			until = MAX(until, m->lease->info.granted_ns +
+						   YOUNG_MS * NS_PER_MS);
+	}
+	return until > now ? until : 0;
+}
+
 /*
  * Keeps the pool full, but leaves the processors to the jobs that run: heat
  * costs as much as a job, so while all are busy machines are only restored,
- * one at a time, and heated when there is time again.
+ * one at a time, and heated when there is time again. To start a machine takes
+ * longer than a short job, and would slow it down by half; so as long as there
+ * is another one for the next job, the replacement waits for the end of this.
  */
 static void refill(struct vm *vm)
 {
@@ -380,6 +398,8 @@ static void refill(struct vm *vm)
 	struct machine *cold;
 
 	if (c->state != CLASS_READY || now_ns() < c->retry_ns)
+		return;
+	if (class_count(c, MACHINE_WARM) && young_until(vm))
 		return;
 	while (pool_hot(c, have) < want && preparing(vm) < slots &&
 	       total(vm) < vm->options.max_machines)
@@ -397,10 +417,13 @@ static void refill(struct vm *vm)
 	}
 }
 
-/* When the earliest class may be tried again. */
+/* When the earliest class may be tried again, or the pool be filled. */
 static void arm_retry(struct vm *vm)
 {
-	uint64_t now = now_ns(), at = UINT64_MAX;
+	uint64_t now = now_ns(), at = young_until(vm);
+
+	if (!at)
+		at = UINT64_MAX;
 
 	list_for_each(pos, tmp, &vm->classes) {
 		struct pool_class *c = list_entry(pos, struct pool_class, node);
