@@ -337,4 +337,5 @@ def main():
     print("written to", os.path.relpath(path))
 
 
-main()
+if __name__ == "__main__":
+    main()
