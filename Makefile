@@ -115,15 +115,16 @@ build/guest/init: $(GUEST_OBJECTS)
 # for Debian 12's Python.
 REHASH := build/guest/rehash.cpython-311-x86_64-linux-gnu.so
 NATIVE := build/guest/native.node
-$(REHASH): $(wildcard guest/runners/python/*.[ch])
-$(NATIVE): guest/runners/node/native.c
+$(REHASH): $(wildcard guest/runners/python/*.[ch]) guest/runners/hold.h
+$(NATIVE): guest/runners/node/native.c guest/runners/hold.h
 $(REHASH) $(NATIVE): Makefile
 	$(call say,LINK  $@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -isystem /usr/include/python3.11 \
 		$(WARN) -O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong \
 		-fPIC -fvisibility=hidden -ffile-prefix-map=$(CURDIR)=. \
-		-shared -s -Wl,--build-id=none,--as-needed,-z,relro,-z,now \
+		-shared -s -static-libgcc -Wl,--exclude-libs,ALL \
+		-Wl,--build-id=none,--as-needed,-z,relro,-z,now \
 		-o $@ $(filter %.c,$^)
 
 # What the image gets of guest/runners: with what is compiled, not its source.

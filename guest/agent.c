@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clone.h"
 #include "heat.h"
 #include "layout/base/num.h"
 #include "sys.h"
@@ -66,6 +67,8 @@ int agent_ready(struct agent *a, struct err *err)
 
 		if (e)
 			return describe_failure(r, e, err);
+		/* Nothing but the runner's own code has run there yet. */
+		cgroup_take_holder(&r->cgroup, r->pid);
 	}
 	mask = heat_runners(a, (1u << WIRE_RUN_MAX) - 1, 1);
 	if (mask < 0)
@@ -95,6 +98,23 @@ static int on_heat(struct agent *a, const struct frame *f, struct err *err)
 	return 0;
 }
 
+static int on_own(struct agent *a, const struct frame *f, struct err *err)
+{
+	if (f->header.length != WIRE_ENTROPY_SIZE || a->owned ||
+	    a->job.phase != JOB_NONE)
+		return err_set(err, -EPROTO, "an OWN that breaks the rules");
+	a->owned = true;
+	return clone_own(f->payload, err);
+}
+
+/* A clone with the template's secrets runs nobody's program. */
+static int on_job(struct agent *a, const struct frame *f, struct err *err)
+{
+	if (!a->owned)
+		return err_set(err, -EPROTO, "a JOB before OWN");
+	return job_begin(&a->job, &a->port, a->runners, f, err);
+}
+
 /*
  * What waits for other languages has no part in this job, and its memory is
  * better used. But to kill it is dear, so a program that ends at once is not
@@ -108,6 +128,7 @@ static void abandon_others(struct agent *a)
 		if (r != a->job.runner && r->pid)
 			cgroup_abandon(&r->cgroup);
 	}
+	cgroup_kill_holders(); /* they hold that memory */
 	a->alone = true;
 }
 
@@ -123,6 +144,12 @@ static int abandon_in(const struct agent *a)
 	return now < due ? (int)((due - now) / 1000000u) + 1 : 0;
 }
 
+/* Milliseconds until something is due by time alone, -1: nothing is. */
+static int due_in(const struct agent *a)
+{
+	return job_is_young(&a->job) ? JOB_YOUNG_MS : abandon_in(a);
+}
+
 static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 {
 	switch (f->header.type) {
@@ -132,8 +159,10 @@ static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 		return 0;
 	case WIRE_HEAT:
 		return on_heat(a, f, err);
+	case WIRE_OWN:
+		return on_own(a, f, err);
 	case WIRE_JOB:
-		return job_begin(&a->job, &a->port, a->runners, f, err);
+		return on_job(a, f, err);
 	case WIRE_FILE:
 	case WIRE_FILE_DATA:
 	case WIRE_FILE_END:
@@ -208,13 +237,16 @@ int agent_serve(struct agent *a, struct err *err)
 		p[0] = (struct pollfd){.fd = a->port.fd};
 		if (can_answer)
 			p[0].events |= POLLIN;
-		if (port_is_pending(&a->port))
+		if (port_is_pending(&a->port) && !job_is_young(&a->job))
 			p[0].events |= POLLOUT;
 		p[1] = (struct pollfd){.fd = a->children, .events = POLLIN};
 		int n = 2 + job_poll(&a->job, &a->port, p + 2);
 
+		r = job_launch(&a->job, &a->port, err);
+		if (r)
+			break;
 		if (poll(p, (nfds_t)n, starved && can_answer ? 0
-							   : abandon_in(a)) < 0 &&
+							   : due_in(a)) < 0 &&
 		    errno != EINTR)
 			return err_sys(err, -errno, "poll");
 		if (p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
@@ -228,7 +260,7 @@ int agent_serve(struct agent *a, struct err *err)
 			abandon_others(a);
 		if (!r)
 			r = job_step(&a->job, &a->port);
-		if (!r)
+		if (!r && !job_is_young(&a->job))
 			r = port_flush(&a->port);
 	}
 	if (err && !err->code)

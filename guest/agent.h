@@ -15,6 +15,7 @@ struct agent {
 	struct job *current; /* &job, but while the ghost runs */
 	int children; /* owned; signalfd for SIGCHLD */
 	bool alone;   /* the other runners have been given up */
+	bool owned;   /* OWN has come: no other machine has these secrets */
 };
 
 void agent_hello(struct agent *a);

@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 #include "sys.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
+#define HOLDERS CGROUP_ROOT "/holders"
 #define CPU_PERIOD_US 100000u
 
 static const struct {
@@ -36,12 +38,62 @@ static const struct {
 	[CGROUP_CPU_STAT] = {"cpu.stat", O_RDONLY, true},
 };
 
+static int holders_kill = -1, holders_time = -1; /* of the holders' group */
+
+static int make_holders(struct err *err)
+{
+	static const char *const settings[][2] = {
+		{HOLDERS "/pids.max", "1"}, /* of those that fork: none */
+		{HOLDERS "/cpu.idle", "1"},
+	};
+
+	if (mkdir(HOLDERS, 0700))
+		return err_sys(err, -errno, "cannot make %s", HOLDERS);
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
+		int r = sys_write(settings[i][0], settings[i][1]);
+
+		if (r)
+			return err_sys(err, r, "cannot write %s",
+				       settings[i][0]);
+	}
+	holders_kill = open(HOLDERS "/cgroup.kill", O_WRONLY | O_CLOEXEC);
+	holders_time = open(HOLDERS "/cpu.stat", O_RDONLY | O_CLOEXEC);
+	if (holders_kill < 0 || holders_time < 0)
+		return err_sys(err, -errno, "cannot open the files of %s",
+			       HOLDERS);
+	return 0;
+}
+
 int cgroup_setup(struct err *err)
 {
 	int r = sys_write(CGROUP_ROOT "/cgroup.subtree_control",
 			  "+memory +pids +cpu");
 
-	return r ? err_sys(err, r, "cannot switch the controllers on") : 0;
+	if (r)
+		return err_sys(err, r, "cannot switch the controllers on");
+	return make_holders(err);
+}
+
+void cgroup_take_holder(struct cgroup *c, pid_t besides)
+{
+	char text[256], *p = text;
+	pid_t holder = 0;
+
+	if (sys_get(c->fd[CGROUP_PROCS], text, sizeof(text)))
+		return;
+	while (*p) {
+		pid_t pid = (pid_t)strtol(p, &p, 10);
+
+		p += *p == '\n';
+		if (pid == besides)
+			continue;
+		if (holder)
+			return;
+		holder = pid;
+	}
+	snprintf(text, sizeof(text), "%d", holder);
+	if (holder)
+		sys_write(HOLDERS "/cgroup.procs", text);
 }
 
 static int open_file(struct cgroup *c, const char *dir, enum cgroup_file i,
@@ -109,16 +161,21 @@ static int put_limit(struct cgroup *c, enum cgroup_file i, uint64_t value,
 		 : 0;
 }
 
-int cgroup_limit(struct cgroup *c, const struct wire_job *job, struct err *err)
+int cgroup_limit(struct cgroup *c, const struct wire_job *job,
+		 struct err *err)
 {
+	static int processors; /* to ask is to open a file */
 	char text[64];
 	int r;
+
+	if (!processors)
+		processors = get_nprocs();
 
 	r = put_limit(c, CGROUP_MEMORY_MAX, job->memory_bytes, err);
 	if (!r)
 		r = put_limit(c, CGROUP_PIDS_MAX, job->processes, err);
 	/* All CPUs of the machine are no limit: spare the accounting. */
-	if (r || job->cpus >= (unsigned)get_nprocs())
+	if (r || job->cpus >= (unsigned)processors)
 		return r;
 	snprintf(text, sizeof(text), "%" PRIu64 " %u",
 		 (uint64_t)job->cpus * CPU_PERIOD_US, CPU_PERIOD_US);
@@ -138,6 +195,20 @@ static uint64_t find_number(const char *text, const char *key)
 		p = p ? p + 1 : NULL;
 	}
 	return WIRE_UNKNOWN;
+}
+
+uint64_t cgroup_holders_time(void)
+{
+	char text[512];
+
+	if (sys_get(holders_time, text, sizeof(text)))
+		return WIRE_UNKNOWN;
+	return find_number(text, "usage_usec");
+}
+
+void cgroup_kill_holders(void)
+{
+	sys_put(holders_kill, "1");
 }
 
 static void read_cpu(struct cgroup *c, uint64_t *ret_user,

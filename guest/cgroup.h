@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "layout/base/err.h"
 #include "wire.h"
@@ -32,8 +33,17 @@ struct cgroup {
 	uint64_t user_us, system_us; /* at cgroup_mark() */
 };
 
-/* Switches the controllers on for the groups to come. */
+/* Switches the controllers on for the groups to come, and makes the holders'
+ * group. */
 int cgroup_setup(struct err *err);
+/*
+ * Moves the only process but `besides`, if there is just one, to the holders'
+ * group: it may not fork there, and runs when nobody else wants to.
+ */
+void cgroup_take_holder(struct cgroup *c, pid_t besides);
+/* Processor time that the holders have used, in microseconds. */
+uint64_t cgroup_holders_time(void);
+void cgroup_kill_holders(void);
 int cgroup_open(struct cgroup *c, const char *name, struct err *err);
 void cgroup_close(struct cgroup *c);
 int cgroup_limit(struct cgroup *c, const struct wire_job *job,

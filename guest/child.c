@@ -52,8 +52,7 @@ static const struct command commands[WIRE_RUN_MAX] = {
 	[WIRE_RUN_PYTHON] = {
 		HOME,
 		{"/usr/bin/python3", "-s", HOME "/code.py", NULL},
-		{"LC_ALL=C.UTF-8", "PYTHONPATH=" RUNNERS "/python",
-		 "HOME=" HOME, NULL},
+		{WIRE_BASE_ENV, "PYTHONPATH=" RUNNERS "/python", NULL},
 	},
 	[WIRE_RUN_NODE] = {
 		"/",

@@ -72,11 +72,14 @@ static int write_machine_id(struct err *err)
 	return 0;
 }
 
-int clone_refresh(const struct wire_job *job, struct err *err)
+int clone_own(const uint8_t *entropy, struct err *err)
 {
-	int r = add_entropy(job->entropy, err);
+	int r = add_entropy(entropy, err);
 
-	if (!r)
-		r = write_machine_id(err);
-	return r ? r : set_clock(job->realtime_ns - SECOND_NS, err);
+	return r ? r : write_machine_id(err);
+}
+
+int clone_set_early_clock(const struct wire_job *job, struct err *err)
+{
+	return set_clock(job->realtime_ns - SECOND_NS, err);
 }

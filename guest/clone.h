@@ -19,8 +19,11 @@
 
 /* Once, before any runner is started. */
 int clone_stop_clock(struct err *err);
-/* Entropy, machine-id, and the clock, one second early (see files.h). */
-int clone_refresh(const struct wire_job *job, struct err *err);
+/* Takes WIRE_ENTROPY_SIZE bytes that no other machine has, and draws a
+ * machine id. */
+int clone_own(const uint8_t *entropy, struct err *err);
+/* Job's time, one second early: the time of its inputs (see files.h). */
+int clone_set_early_clock(const struct wire_job *job, struct err *err);
 /* The right time: job's, and what has passed since sys_now() was since. */
 int clone_set_clock(const struct wire_job *job, uint64_t since,
 		    struct err *err);

@@ -3,7 +3,7 @@
  * The job's inputs: FILE frames become files of the user in its home. What
  * was written is remembered by inode, so that afterwards the program's own
  * work can be told from it. The clock stands a second early meanwhile
- * (clone_refresh): no change by the program can carry the same ctime.
+ * (clone_set_early_clock): no change by the program can carry the same ctime.
  */
 #ifndef GUEST_FILES_H
 #define GUEST_FILES_H

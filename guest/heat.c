@@ -49,6 +49,8 @@ static void describe(const char *const *argv, struct wire_job *ret_job)
 		.memory_bytes = 1ull << 40,
 		.stdout_limit = UINT64_MAX,
 		.stderr_limit = UINT64_MAX,
+		.output_limit = 1, /* to look for some is part of every job */
+		.output_files = 1,
 		.realtime_ns = (uint64_t)now.tv_sec * 1000000000u +
 			       (uint64_t)now.tv_nsec,
 		.call = "",
@@ -109,9 +111,27 @@ static int wait_until(struct pollfd *p, int count, uint64_t end)
 	return p[0].revents & POLLHUP ? -ESHUTDOWN : 0;
 }
 
-/* The runner itself answers; its pipes are kept empty meanwhile. */
-static int heat_runner(struct runner *r, struct port *port)
+/* Those that keep secrets draw them anew now rather than in the job. */
+static int own_runner(struct runner *r)
 {
+	static const char *const argv[] = {"", NULL};
+	struct wire_job job;
+	int e;
+
+	if (r->kind == WIRE_RUN_BASH || r->kind == WIRE_RUN_EXEC)
+		return 0;
+	describe(argv, &job);
+	e = runner_send(r, "own", &job);
+	if (!e)
+		e = runner_wait(r->control, ROUND_MS);
+	r->own = !e;
+	return e;
+}
+
+/* The runner itself answers; its pipes are kept empty meanwhile. */
+static int heat_runner(struct agent *a, struct runner *r)
+{
+	struct port *port = &a->port;
 	uint64_t end = sys_now() + ROUND_MS * 1000000ull;
 	struct pollfd p[] = {
 		{.fd = port->fd}, /* POLLHUP only */
@@ -123,7 +143,9 @@ static int heat_runner(struct runner *r, struct port *port)
 	int e;
 
 	describe(nothings[r->kind].argv, &job);
-	e = runner_send(r, "heat", &job);
+	e = a->owned && !r->own ? own_runner(r) : 0;
+	if (!e)
+		e = runner_send(r, "heat", &job);
 	while (!e && !p[1].revents) {
 		e = wait_until(p, ARRAY_SIZE(p), end);
 		drain(r, port);
@@ -159,9 +181,11 @@ static int begin_ghost(struct agent *a, struct job *job,
 	e = job_begin(job, &a->port, a->ghost, &frame, NULL);
 	if (!e)
 		e = job_run(job, &a->port, &frame, NULL);
-	return e ? e : job_stdin(job, &a->port,
-				 &(struct frame){.header.type = WIRE_STDIN_END},
-				 NULL);
+	if (!e)
+		e = job_stdin(job, &a->port,
+			      &(struct frame){.header.type = WIRE_STDIN_END},
+			      NULL);
+	return e ? e : job_launch(job, &a->port, NULL);
 }
 
 static int follow_ghost(struct agent *a, struct job *job)
@@ -222,7 +246,7 @@ static int heat_round(struct agent *a, struct runner *r)
 	if (!e && r->kind == WIRE_RUN_EXEC)
 		e = heat_ghost(a, n->argv);
 	else if (!e)
-		e = heat_runner(r, &a->port);
+		e = heat_runner(a, r);
 	take_file(&a->job.files, n);
 	if (!e && r->kind != WIRE_RUN_EXEC)
 		e = heat_ghost(a, true_argv);
@@ -248,5 +272,6 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 		else
 			heated |= 1 << i;
 	}
+	settle_self(); /* it has forked the ghosts */
 	return heated;
 }

@@ -89,7 +89,7 @@ int job_begin(struct job *job, struct port *port, struct runner *runners,
 		return give_up(job, port, r, err);
 	}
 	attach(job, runner);
-	r = clone_refresh(&job->spec, err);
+	r = clone_set_early_clock(&job->spec, err);
 	if (!r)
 		r = cgroup_limit(&runner->cgroup, &job->spec, err);
 	return give_up(job, port, r, err);
@@ -127,20 +127,31 @@ int job_run(struct job *job, struct port *port, const struct frame *frame,
 	if (job->phase != JOB_LOADING || job->files.fd >= 0)
 		return err_set(err, -EPROTO, "RUN before the job is complete");
 	r = clone_set_clock(&job->spec, job->received, err);
-	if (!r) {
-		cgroup_mark(&runner->cgroup);
-		job->started = sys_now();
-		r = runner_send(runner, "run", &job->spec);
-		if (r)
-			err_sys(err, r, "the %s runner does not answer",
-				runner_name(runner->kind));
-	}
 	if (r)
 		return give_up(job, port, r, err);
-	fd_close(&runner->control);
+	cgroup_mark(&runner->cgroup);
+	job->holders_time = cgroup_holders_time();
+	job->started = sys_now();
 	job->phase = JOB_RUNNING;
+	job->launch = true;
 	port_send(port, WIRE_STARTED, 0, NULL, 0);
 	return 0;
+}
+
+int job_launch(struct job *job, struct port *port, struct err *err)
+{
+	struct runner *runner = job->runner;
+	int r;
+
+	if (!job->launch)
+		return 0;
+	job->launch = false;
+	r = runner_send(runner, "run", &job->spec);
+	fd_close(&runner->control);
+	if (r)
+		err_sys(err, r, "the %s runner does not answer",
+			runner_name(runner->kind));
+	return give_up(job, port, r, err);
 }
 
 int job_stdin(struct job *job, struct port *port, const struct frame *frame,
@@ -166,8 +177,10 @@ int job_kill(struct job *job, struct port *port, const struct frame *frame,
 {
 	struct wire_cursor c;
 	uint32_t number;
+	int r = job_launch(job, port, err); /* it is the program that is killed */
 
-	(void)port;
+	if (r)
+		return r;
 	wire_begin(&c, frame->payload, frame->header.length);
 	number = wire_get_u32(&c);
 	if (wire_end(&c) || number < 1 || number > 64 ||
@@ -192,9 +205,23 @@ void job_reaped(struct job *job, int status)
 	if (job->phase == JOB_LOADING) /* killed before RUN */
 		job->started = job->ended;
 	fd_close(&job->runner->control);
+	job->launch = false;
 	job->phase = JOB_ENDING;
 	if (!cgroup_is_empty(&job->runner->cgroup))
 		cgroup_kill(&job->runner->cgroup, SIGKILL);
+	/*
+	 * The program could make a holder run, whose memory it shares. Such a
+	 * one runs no further instruction. One that has slept all the time
+	 * sleeps on: to end it is long, and for nothing.
+	 */
+	if (cgroup_holders_time() != job->holders_time)
+		cgroup_kill_holders();
+}
+
+bool job_is_young(const struct job *job)
+{
+	return job->phase == JOB_RUNNING &&
+	       sys_now() < job->started + JOB_YOUNG_MS * 1000000ull;
 }
 
 static bool is_live(const struct job *job)
@@ -217,7 +244,7 @@ int job_poll(struct job *job, const struct port *port, struct pollfd *p)
 
 	if (job->phase == JOB_NONE || job->phase == JOB_DONE)
 		return 0;
-	for (int i = 0; i < STREAM_MAX; i++)
+	for (int i = 0; i < STREAM_MAX && !job_is_young(job); i++)
 		if (job->stream[i].fd >= 0 && port_has_room(port))
 			p[n++] = (struct pollfd){.fd = job->stream[i].fd,
 						 .events = POLLIN};
@@ -258,18 +285,14 @@ static int finish(struct job *job, struct port *port)
 	uint8_t bytes[256];
 	struct wire_writer w = {bytes, sizeof(bytes), 0};
 	struct wire_exit e;
-	int r = 0;
 
 	describe_end(job, &e);
 	wire_exit_put(&w, &e);
 	port_send(port, WIRE_EXIT, 0, bytes, w.used);
 	job->phase = JOB_DONE;
-	if (job->spec.output_limit) {
-		r = port_flush(port);
-		if (!r)
-			r = collect_send(port, &job->files, &job->spec);
-	}
-	return r;
+	return job->spec.output_limit
+		       ? collect_send(port, &job->files, &job->spec)
+		       : 0;
 }
 
 int job_step(struct job *job, struct port *port)
@@ -277,7 +300,7 @@ int job_step(struct job *job, struct port *port)
 	if (job->phase == JOB_NONE || job->phase == JOB_DONE)
 		return 0;
 	input_pump(&job->input, port);
-	for (int i = 0; i < STREAM_MAX; i++) {
+	for (int i = 0; i < STREAM_MAX && !job_is_young(job); i++) {
 		struct stream *s = &job->stream[i];
 
 		if (s->fd >= 0 && is_live(job) && stream_pump(s, port))

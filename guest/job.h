@@ -33,6 +33,8 @@ struct job {
 	uint64_t started;           /* sys_now() at RUN */
 	uint64_t ended;             /* sys_now() at waitpid */
 	int status;                 /* of waitpid */
+	uint64_t holders_time;      /* cgroup_holders_time() at RUN */
+	bool launch;                /* RUN came; the runner waits for word */
 };
 
 /* Once, at start-up: what can be ready before there is a job. */
@@ -45,11 +47,23 @@ int job_file(struct job *job, struct port *port, const struct frame *frame,
 	     struct err *err);
 int job_run(struct job *job, struct port *port, const struct frame *frame,
 	    struct err *err);
+/*
+ * After RUN, when nothing else is left to do: from here on the processor is
+ * the program's. STARTED has been put but need not be flushed at once.
+ */
+int job_launch(struct job *job, struct port *port, struct err *err);
 int job_stdin(struct job *job, struct port *port, const struct frame *frame,
 	      struct err *err);
 int job_kill(struct job *job, struct port *port, const struct frame *frame,
 	     struct err *err);
 
+/*
+ * To take the processor from the program, for its first line of output or to
+ * say STARTED, costs a tenth of a short one's time. So a program is left alone
+ * at first, unless it ends; its pipes hold what it writes meanwhile.
+ */
+#define JOB_YOUNG_MS 12
+bool job_is_young(const struct job *job);
 /* The first process has ended. */
 void job_reaped(struct job *job, int status);
 #define JOB_POLL_MAX (STREAM_MAX + 2)

@@ -223,18 +223,19 @@ int port_drain(struct port *port, bool all)
 {
 	struct pollfd p = {.fd = port->fd, .events = POLLOUT};
 
-	for (;;) {
+	while (all ? port_is_pending(port) : !port_has_room(port)) {
 		int r = port_flush(port);
 
 		if (r < 0)
 			return r;
 		if (all ? !port_is_pending(port) : port_has_room(port))
-			return 0;
+			break;
 		if (poll(&p, 1, -1) < 0 && errno != EINTR)
 			return -errno;
 		if (p.revents & (POLLHUP | POLLERR | POLLNVAL))
 			return -EPIPE;
 	}
+	return 0;
 }
 
 void port_forget(struct port *port)

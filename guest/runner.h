@@ -11,8 +11,11 @@
  *   4         RESULT pipe, the write end
  * 3 and 4 are close-on-exec once the interpreter runs.
  *
+ * An interpreter may have a second process on its memory that only sleeps, the
+ * holder (runners/hold.h). It has a control group of its own.
+ *
  * A message is a le32 length and that many bytes: texts, each ended by NUL:
- * verb ("run", "heat"), mode ("script", "call"), function name, number of
+ * verb ("run", "heat", "own"), mode ("script", "call"), function name, number of
  * arguments, the arguments, the environment. Bash gets the verb's first letter
  * and nothing else.
  */
@@ -33,6 +36,7 @@ enum runner_pipe { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_RESULT, PIPE_MAX };
 struct runner {
 	enum wire_runner kind;
 	pid_t pid;             /* 0: it has ended, or never began */
+	bool own;              /* has secrets that no clone has */
 	int control;           /* owned */
 	int pipe[PIPE_MAX];    /* owned; init's ends, nonblocking */
 	int theirs[PIPE_MAX];  /* owned until the process has them */
@@ -46,7 +50,8 @@ int runner_start(struct runner *r, enum wire_runner kind, const char *group,
 void runner_close(struct runner *r);
 /* Waits for one byte, timeout_ms at most. */
 int runner_wait(int control, int timeout_ms);
-/* Sends the message that makes it the program ("run") or warms it ("heat"). */
+/* Sends the message that makes it the program ("run"), warms it ("heat") or
+ * has it draw its secrets anew ("own"). */
 int runner_send(const struct runner *r, const char *verb,
 		const struct wire_job *job);
 const char *runner_name(enum wire_runner kind);

@@ -15,5 +15,7 @@
  * holds. The process must be asleep. A page that cannot be written stays as
  * it is: this saves time and changes nothing. */
 void settle_memory(pid_t pid);
+/* The same for the caller, which may be awake: it has one thread. */
+void settle_self(void);
 
 #endif

@@ -31,6 +31,7 @@ static void store32(uint8_t *p, uint32_t v)
 static const char *const type_names[WIRE_TYPE_MAX] = {
 	[WIRE_HEAT] = "HEAT",
 	[WIRE_PING] = "PING",
+	[WIRE_OWN] = "OWN",
 	[WIRE_JOB] = "JOB",
 	[WIRE_RUN] = "RUN",
 	[WIRE_STDIN] = "STDIN",
@@ -204,7 +205,6 @@ void wire_job_put(struct wire_writer *w, const struct wire_job *job)
 	wire_put_u64(w, job->output_limit);
 	wire_put_u32(w, job->output_files);
 	wire_put_u64(w, job->realtime_ns);
-	wire_put_bytes(w, job->entropy, sizeof(job->entropy));
 	wire_put_str(w, job->call);
 	put_strings(w, &job->argv);
 	put_strings(w, &job->envp);
@@ -246,7 +246,6 @@ static void get_numbers(struct wire_cursor *c, struct wire_job *job)
 	job->output_limit = wire_get_u64(c);
 	job->output_files = wire_get_u32(c);
 	job->realtime_ns = wire_get_u64(c);
-	wire_get_bytes(c, job->entropy, sizeof(job->entropy));
 }
 
 static bool job_in_range(const struct wire_job *job)

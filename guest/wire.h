@@ -18,10 +18,13 @@
  *
  *   G HELLO            once, when init runs; READY once every runner waits
  *   H HEAT   G HEATED  any number of times before the job
+ *   H OWN              once, before the job: this clone is one machine now and
+ *                      shares no secret with another
  *   H PING   G PONG    any time; PONG echoes the payload
  *   H JOB, H FILE*     one job: its fields, then its files, in order
  *   H RUN              everything was sent: start the program
- *   G STARTED          the program's first instruction is about to run
+ *   G STARTED          the program's first instruction is about to run; it
+ *                      may come some milliseconds late
  *   H STDIN*, H STDIN_END   at most WIRE_STDIN_WINDOW bytes beyond what
  *   G STDIN_ACK        has been consumed
  *   H KILL             any time after JOB
@@ -35,6 +38,9 @@
  *   READY      u32 mask of warm runners (1 << enum wire_runner)
  *   HEAT       u32 mask of runners, u32 rounds (1..16)
  *   HEATED     u32 mask of runners that answered
+ *   OWN        64 bytes from the host's CSPRNG. The guest mixes them into its
+ *              kernel's random numbers and draws its machine id; a runner
+ *              draws its own secrets at the next HEAT, or else at RUN.
  *   JOB        see struct wire_job
  *   FILE       arg = enum wire_file_kind; u32 mode (07777), u64 size, str path.
  *              path is relative, "/"-separated, no empty, "." or ".."
@@ -58,7 +64,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 2u
+#define WIRE_VERSION 3u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
@@ -79,6 +85,7 @@ enum wire_type {
 	WIRE_STDIN = 5,
 	WIRE_STDIN_END = 6,
 	WIRE_KILL = 7,
+	WIRE_OWN = 8,
 	/* both */
 	WIRE_FILE = 16,
 	WIRE_FILE_DATA = 17,
@@ -143,8 +150,8 @@ struct wire_strings {
 /*
  * JOB. On the wire, in this order: u32 runner, u32 mode, u32 cpus,
  * u32 processes, u64 memory_bytes, u64 stdout_limit, u64 stderr_limit,
- * u64 output_limit, u32 output_files, u64 realtime_ns, 64 bytes entropy,
- * str call, list argv, list envp. A list is u32 count, then that many str.
+ * u64 output_limit, u32 output_files, u64 realtime_ns, str call, list argv,
+ * list envp. A list is u32 count, then that many str.
  */
 struct wire_job {
 	uint32_t runner;       /* enum wire_runner */
@@ -157,7 +164,6 @@ struct wire_job {
 	uint64_t output_limit; /* bytes of all output files; 0: send none */
 	uint32_t output_files; /* most output entries */
 	uint64_t realtime_ns;  /* the host's CLOCK_REALTIME */
-	uint8_t entropy[WIRE_ENTROPY_SIZE]; /* fresh from the host's CSPRNG */
 	const char *call;      /* function name for WIRE_MODE_CALL, else "" */
 	struct wire_strings argv; /* >= 1 */
 	struct wire_strings envp; /* "NAME=value" */

@@ -45,6 +45,9 @@ int channel_new(struct loop *loop, int fd, enum channel_phase phase,
 void channel_free(struct channel *ch);
 
 enum channel_phase channel_phase(const struct channel *ch);
+/* Sends OWN: once, to a clone, before its first HEAT or its job. Return: 0 or
+ * -EIO, the host has no random bytes; then nothing may run there. */
+int channel_own(struct channel *ch);
 /* Sends one HEAT; `heated` follows, or `broken` when it takes too long. */
 void channel_heat(struct channel *ch, uint32_t runners, uint32_t rounds);
 /* Sends the job, its inputs, RUN, its standard input; ev gets what follows,

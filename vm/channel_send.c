@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the host says: HEAT, the job and its inputs in order, RUN, standard
+ * What the host says: OWN, HEAT, the job and its inputs in order, RUN, standard
  * input within the window, signals between any two frames. Inputs are read in
  * pieces as the socket takes them, so a job of any size costs one piece.
  */
 #include "channel_int.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -26,6 +27,17 @@ void channel_heat(struct channel *ch, uint32_t runners, uint32_t rounds)
 	channel_wake(ch);
 }
 
+int channel_own(struct channel *ch)
+{
+	uint8_t entropy[WIRE_ENTROPY_SIZE];
+
+	if (getrandom(entropy, sizeof(entropy), 0) != (ssize_t)sizeof(entropy))
+		return -EIO;
+	channel_put(ch, WIRE_OWN, 0, entropy, sizeof(entropy));
+	channel_wake(ch);
+	return 0;
+}
+
 void channel_send_end(struct channel *ch)
 {
 	ch->step = SEND_NOTHING;
@@ -42,12 +54,6 @@ static void put_job(struct channel *ch)
 	auto_free uint8_t *payload = NULL;
 
 	wire.realtime_ns = realtime_ns();
-	if (getrandom(wire.entropy, sizeof(wire.entropy), 0) !=
-	    (ssize_t)sizeof(wire.entropy)) {
-		/* A clone without fresh entropy must not run anything. */
-		channel_break(ch, "the host gave no random bytes");
-		return;
-	}
 	wire_job_put(&w, &wire);
 	if (w.used > WIRE_JOB_MAX) {
 		channel_break_as(ch, VM_FAILED_INPUT, false,

@@ -44,7 +44,7 @@ struct fake_guest {
 	bool paused, hung, running, ignore_term, in_cat;
 	struct buf in, out;
 	struct wire_job job;    /* owned when have_job */
-	bool have_job;
+	bool have_job, owned;
 	struct list inputs, outputs; /* fake_file.node */
 	struct fake_file *open; /* the input that is coming */
 	char *script, *line;    /* owned; the next line in it */
@@ -434,10 +434,9 @@ static void on_file(struct fake_guest *g, const struct wire_header *h,
 		    struct wire_cursor *c)
 {
 	uint32_t mode = wire_get_u32(c);
-	uint64_t size = wire_get_u64(c);
+	__attribute__((unused)) uint64_t size = wire_get_u64(c);
 	auto_free char *path = wire_get_str(c, WIRE_PATH_MAX);
 
-	(void)size;
 	if (path)
 		g->open = file_new(&g->inputs, path, h->arg, mode);
 }
@@ -471,7 +470,9 @@ static void on_frame(struct fake_guest *g, const struct wire_header *h,
 		put_u32s(g, WIRE_HEATED, 1, wire_get_u32(&c), 0);
 	} else if (h->type == WIRE_PING) {
 		put(g, WIRE_PONG, 0, payload, h->length);
-	} else if (h->type == WIRE_JOB) {
+	} else if (h->type == WIRE_OWN) {
+		g->owned = true;
+	} else if (h->type == WIRE_JOB && g->owned) {
 		g->have_job = wire_job_get(payload, h->length, &g->job) == 0;
 	} else if (h->type == WIRE_FILE) {
 		on_file(g, h, &c);

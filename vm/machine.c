@@ -217,6 +217,8 @@ int machine_new(const struct machine_spec *spec, struct machine **ret,
 	}
 	r = channel_new(spec->loop, wire, PHASE_IDLE, spec->scale,
 			&channel_events, m, &m->ch);
+	if (!r)
+		r = channel_own(m->ch);
 	if (r < 0)
 		end(m); /* it is the backend's until gone */
 	*ret = m;

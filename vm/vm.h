@@ -89,7 +89,7 @@ struct vm_input {
 };
 
 struct vm_job {
-	struct wire_job wire; /* realtime_ns and entropy are filled by vm */
+	struct wire_job wire; /* realtime_ns is filled by vm */
 	const struct vm_input *inputs;
 	unsigned input_count;
 	uint64_t stdin_size; /* bytes of standard input */

@@ -15,10 +15,10 @@ import struct
 import subprocess
 import time
 
-MAGIC = 0xF502
+MAGIC = 0xF503
 TYPES = {
     "HEAT": 1, "PING": 2, "JOB": 3, "RUN": 4, "STDIN": 5, "STDIN_END": 6,
-    "KILL": 7, "FILE": 16, "FILE_DATA": 17, "FILE_END": 18, "HELLO": 32,
+    "KILL": 7, "OWN": 8, "FILE": 16, "FILE_DATA": 17, "FILE_END": 18, "HELLO": 32,
     "READY": 33, "HEATED": 34, "PONG": 35, "STARTED": 36, "STDIN_ACK": 37,
     "OUT": 38, "ERR": 39, "RESULT": 40, "EXIT": 41, "OUTPUT_END": 42,
     "FAILED": 43,
@@ -61,7 +61,7 @@ def file_frames(path, data, mode=0o644):
 def job_frame(runner, argv, env=None, mode=SCRIPT, call="", cpus=1,
               processes=256, memory=256 << 20, stdout_limit=64 << 20,
               stderr_limit=16 << 20, output_limit=0, output_files=10000,
-              now=None, entropy=None):
+              now=None):
     env = env if env is not None else {"HOME": "/home/user",
                                        "LANG": "C.UTF-8",
                                        "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -69,7 +69,7 @@ def job_frame(runner, argv, env=None, mode=SCRIPT, call="", cpus=1,
     return frame("JOB", struct.pack(
         "<IIIIQQQQIQ", runner, mode, cpus, processes, memory, stdout_limit,
         stderr_limit, output_limit, output_files, now or time.time_ns())
-        + (entropy or os.urandom(64)) + text(call) + texts(argv)
+        + text(call) + texts(argv)
         + texts([f"{k}={v}" for k, v in env.items()]))
 
 
@@ -102,6 +102,7 @@ class Machine:
         self.image, self.work, self.memory = image, work, memory
         self.cpus, self.debug, self.extra = cpus, debug, extra
         self.process = self.wire = self.qmp = None
+        self.owned = False
         self.buffer = bytearray()
         self.qmp_buffer = b""
 
@@ -277,6 +278,10 @@ class Machine:
         assert got[0] == name, got
         return got
 
+    def own(self, entropy=None):
+        self.owned = True
+        self.send(frame("OWN", entropy or os.urandom(64)))
+
     def heat(self, mask=31, rounds=1, timeout=120):
         self.send(frame("HEAT", struct.pack("<II", mask, rounds)))
         return struct.unpack("<I", self.expect("HEATED", timeout)[2])[0]
@@ -285,6 +290,8 @@ class Machine:
             **options):
         """One job. files: (path, bytes or None[, mode]). kill: (seconds
         after STARTED, scope, signal)."""
+        if not self.owned:
+            self.own(options.pop("entropy", None))
         data = job_frame(runner, argv, **options)
         for item in files:
             data += file_frames(*item)

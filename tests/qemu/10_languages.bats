@@ -93,6 +93,64 @@ PY
 	stdout_is "$J" 'no newline at exit'
 }
 
+# as_on_host PROGRAM — its output and its code are those of the host's Python.
+as_on_host() {
+	local code=0 expected
+	prog code.py <<<"$1"
+	expected=$(env -i LANG=C.UTF-8 /usr/bin/python3 -s -c "$1" \
+		2>/dev/null) || code=$?
+	exit_is "$J" "$code"
+	stdout_is "$J" "$expected"
+}
+
+@test "Python: what a program can see of its end is as on the host" {
+	local program finaliser='
+class D:
+    def __init__(self, name): self.name = name
+    def __del__(self): os.write(1, f"del {self.name}\n".encode())
+'
+	for program in \
+		"import os$finaliser
+d = D('global'); a = D('cycle'); a.me = a; del a; print('end')" \
+		"import os, sys$finaliser
+d = D('global'); print('end'); sys.exit(3)" \
+		"import os$finaliser
+d = D('global'); print('end'); 1 / 0" \
+		'import weakref
+class A: pass
+a = A(); weakref.finalize(a, print, "finalised"); print("end")' \
+		'import os; os.close(1); print("lost")' \
+		'import sys; sys.stdout.close()' \
+		'import sys
+def hook(*a):
+    print("hook", a[0].__name__)
+    del sys.last_value, sys.last_type, sys.last_traceback
+sys.excepthook = hook
+1 / 0' \
+		'import atexit, os; atexit.register(os._exit, 9); print(1, flush=True)' \
+		'import atexit; atexit.register(lambda: 1 / 0); print("end")' \
+		'import threading, time
+threading.Thread(target=lambda: (time.sleep(.2), print("thread"))).start()
+print("main")' \
+		'import threading
+threading.Thread(target=lambda: [0 for _ in iter(int, 1)], daemon=True).start()
+print("main")' \
+		'import os, sys
+child = os.fork()
+if child: print("child", os.waitpid(child, 0)[1] >> 8)
+sys.exit(4 if child else 3)' \
+		'import builtins; builtins.print("x"); vars(builtins).clear()'; do
+		as_on_host "$program"
+	done
+}
+
+@test "Python: a file that a program leaves open in another's module is written" {
+	prog code.py <<<'import os; os.kept = open("kept", "w"); os.kept.write("whole")'
+	ok
+	run cat "$MNT/$J/output/kept"
+	assert_output whole
+}
+
 @test "Python: asyncio, threads, dataclasses, decimal, sqlite in memory, ssl import" {
 	prog code.py <<'PY'
 import asyncio, threading, dataclasses, decimal, sqlite3, ssl, json, re, zlib, hashlib

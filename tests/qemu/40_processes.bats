@@ -198,3 +198,37 @@ print("STILL_ALIVE")
 PY
 	ok STILL_ALIVE
 }
+
+@test "who wakes the process that keeps a program's memory gains nothing" {
+	# Found as what is there beside this program; woken, it runs a little.
+	prog code.py <<'PY'
+import os, signal, time
+woken = 0
+for name in os.listdir("/proc"):
+    if name.isdigit() and int(name) != os.getpid():
+        try:
+            os.kill(int(name), signal.SIGSTOP)
+            os.kill(int(name), signal.SIGCONT)
+            os.kill(int(name), signal.SIGTERM)
+            woken += 1
+        except OSError:
+            pass
+time.sleep(0.1)
+print(woken > 0, flush=True)
+open("made", "w").write("x" * 1000)
+PY
+	ok True
+	run cat "$MNT/$J/output/made"
+	assert_output "$(printf 'x%.0s' {1..1000})"
+}
+
+@test "memory that many processes used is free again after execve" {
+	prog code.py '{"memory_mb": 128}' <<'PY'
+import os, sys
+if len(sys.argv) < 2:
+    big = bytearray(80 << 20)
+    os.execv(sys.executable, [sys.executable, "-S", __file__, "again"])
+print(len(bytearray(20 << 20)))
+PY
+	ok $((20 << 20))
+}

@@ -12,8 +12,8 @@ const { Console } = require('console');
 
 // An image without native.node works as well, and is slower.
 const native = path.join(__dirname, 'native.node');
-const { quit, turn } = fs.existsSync(native) ? require(native)
-	: { quit: process.reallyExit, turn: () => {} };
+const { quit, hold, turn } = fs.existsSync(native) ? require(native)
+	: { quit: process.reallyExit, hold: () => {}, turn: () => {} };
 
 const CONTROL = 3;
 const RESULT = 4;
@@ -65,6 +65,8 @@ function seed(really) {
 	v8.setFlagsFromString('--random-seed=0');
 }
 
+let seeded = false; // with this machine's own
+
 function send(text) {
 	const data = Buffer.from(text);
 	try {
@@ -113,7 +115,8 @@ function shortenEnd(really) {
 function prepare(message, really) {
 	takeEnvironment(message.env);
 	process.chdir('/home/user');
-	seed(really);
+	if (!seeded)
+		seed(really);
 	shortenEnd(really);
 	process.argv.splice(1, Infinity, ...message.argv);
 }
@@ -164,7 +167,6 @@ function heat(message, cool) {
 		turn();
 		process._tickCallback();
 	}
-	fs.writeSync(CONTROL, 'H');
 }
 
 function forget() {
@@ -193,10 +195,16 @@ function replaceMain(file, really) {
 function wait(caller, mainOf, cool = () => {}) {
 	caller.children.length = 0;
 	forget();
+	hold();
 	fs.writeSync(CONTROL, 'R');
 	let message;
-	while ((message = readMessage()).verb === 'heat')
-		heat(message, cool);
+	while ((message = readMessage()).verb !== 'run') {
+		if (message.verb === 'heat')
+			heat(message, cool);
+		else
+			seed(seeded = true);
+		fs.writeSync(CONTROL, 'H');
+	}
 	prepare(message, true);
 	fs.closeSync(CONTROL);
 	const file = message.argv[0];

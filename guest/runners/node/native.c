@@ -5,6 +5,7 @@
  *   quit(code)  _exit(). Node has no other end than exit(), which joins
  *               threads and runs the destructors of every library; under
  *               emulation that is longer than most programs.
+ *   hold()      starts the holder; see hold.h.
  *   turn()      one turn of the event loop, for heating it.
  *
  * The functions of Node-API and libuv are declared here because their binary
@@ -14,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
+
+#include "../hold.h"
 
 #define UV_RUN_NOWAIT 2
 
@@ -55,6 +58,14 @@ static napi_value turn(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
+static napi_value hold(napi_env env, napi_callback_info info)
+{
+	(void)env;
+	(void)info;
+	hold_memory();
+	return NULL;
+}
+
 static void add(napi_env env, napi_value exports, const char *name,
 		napi_callback call)
 {
@@ -68,6 +79,7 @@ __attribute__((visibility("default"))) napi_value
 napi_register_module_v1(napi_env env, napi_value exports)
 {
 	add(env, exports, "quit", quit);
+	add(env, exports, "hold", hold);
 	add(env, exports, "turn", turn);
 	return exports;
 }

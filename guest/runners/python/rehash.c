@@ -336,6 +336,10 @@ static PyMethodDef methods[] = {
 	{"wait", rehash_wait, METH_VARARGS,
 	 "wait(fd, said): plan, write what is said to fd, wait until fd can be "
 	 "read, then take a new secret from the kernel"},
+	{"stay", rehash_stay, METH_NOARGS,
+	 "stay(): make ready what each clone would have to; once"},
+	{"leave", rehash_leave, METH_NOARGS,
+	 "leave(): the interpreter's end, which has begun, is to be shorter"},
 	{"check", rehash_check, METH_NOARGS,
 	 "check(): is every hash consistent with the secret? Counts what is "
 	 "there"},

@@ -89,6 +89,12 @@ static inline Py_hash_t *text_hash(PyObject *op)
 }
 Py_hash_t text_compute(PyObject *op);
 
+/* stay.c */
+PyObject *rehash_stay(PyObject *self, PyObject *arg);
+
+/* leave.c */
+PyObject *rehash_leave(PyObject *self, PyObject *arg);
+
 /* rehash_table.c: dicts and sets. Return of the first three: 1 the secret
  * matters, 0 it does not, -1 refused. */
 

@@ -13,6 +13,7 @@ is run from here, by call.py.
 
 
 def _wait():
+    import atexit
     import gc
     import os
     import posix
@@ -41,6 +42,7 @@ def _wait():
 
     def forget():
         """Leaves no trace of this module in what a program looks at."""
+        del os.environ["PYTHONPATH"]
         sys.path[:] = [p for p in sys.path if p != here]
         sys.path_importer_cache.pop(here, None)
         sys.modules.pop("rehash", None)
@@ -50,10 +52,12 @@ def _wait():
         """Takes the job's arguments and environment."""
         count = int(texts[3])
         argv = [os.fsdecode(t) for t in texts[4:4 + count]]
-        os.environ.clear()
-        for text in texts[4 + count:-1]:
-            name, _, value = text.partition(b"=")
-            os.environb[name] = value
+        # The usual one is there already: see guest/child.c.
+        if texts[4 + count:-1] != usual:
+            os.environ.clear()
+            for text in texts[4 + count:-1]:
+                name, _, value = text.partition(b"=")
+                os.environb[name] = value
         sys.argv[:] = argv
         sys.orig_argv[:] = [sys.executable] + argv
         posix.close(control)
@@ -63,17 +67,22 @@ def _wait():
         """The last of the program's exit functions.
 
         Tells what ended the program, if something did. Then it takes the
-        modules that were there before the program out of the interpreter's
-        sight: to take them apart one by one is most of the work of an end,
-        and no program can see it done.
+        modules that were there before the program, if that has put nothing
+        into them, out of the interpreter's sight: to take them apart one by
+        one is long, and no program can see it done.
         """
         if hasattr(sys, "last_value") and posix.getpid() == pid:
             sys.path.insert(0, here)
             import call
             call.report(result, sys.last_value)
-        for name, module in started.items():
-            if sys.modules.get(name) is module:
+        for name, (module, size) in started.items():
+            if sys.modules.get(name) is module and len(vars(module)) == size:
                 del sys.modules[name]
+        try:
+            sys.stdout.flush()
+            rehash.leave()
+        except Exception:
+            pass  # output is lost, and the long way tells how
 
     def heat():
         """A child goes the program's whole way, to its end."""
@@ -105,11 +114,17 @@ def _wait():
         os.lseek(job, 0, os.SEEK_SET)
         os.dup2(job, control)
         os.set_inheritable(result, True)
-        os.execve(sys.executable, sys.orig_argv, {**os.environ, fresh: "1"})
+        os.execve(sys.executable, sys.orig_argv,
+                  {**os.environ, "PYTHONPATH": here, fresh: "1"})
 
     posix.set_inheritable(control, False)
     posix.set_inheritable(result, False)
     forget()
+    usual = [name + b"=" + value for name, value in os.environb.items()]
+    if rehash and fresh not in os.environ:
+        rehash.stay()
+    for name, module in started.items():
+        started[name] = module, len(vars(module))
     # What is there now is not garbage: no collection needs to look at it.
     # The ring keeps it alive beyond the interpreter's end.
     ring = [started]
@@ -125,20 +140,26 @@ def _wait():
     del main
     # Where the interpreter would look whether the program is an archive.
     sys.path_importer_cache[program] = None
-    said, own = b"R", fresh in os.environ
+    # own: the hash secret is this machine's; later ones would be no better.
+    said, own, settled = b"R", False, fresh in os.environ
     while True:
-        if fresh not in os.environ:
+        if settled:
+            own = True
+            if said and fresh not in os.environ:
+                posix.write(control, said)
+        else:
             own = wait(said)
         length = read(4)
         message = read(int.from_bytes(length, "little"))
         texts = message.split(b"\0")
-        if fresh in os.environ or texts[0] == b"run" or heat():
+        if texts[0] == b"own":
+            settled = own
+        elif texts[0] == b"run" or fresh in os.environ or heat():
             break
         said = b"H"
     if not own:
         again(length + message)
     path = become(texts)
-    import atexit
     atexit.register(end)
     if texts[1] == b"call" or path != program:
         sys.path.insert(0, here)
