@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "layout/base/num.h"
+#include "ghost.h"
 #include "sys.h"
 
 #define RUNNERS "/usr/lib/fsd/runners"
@@ -47,7 +48,11 @@ struct command {
  * environment here are replaced by the job's before the program sees them.
  * Node looks for a package.json where it is started and remembers for ever
  * that there was none, so it goes to the program's place only for the job.
+ * V8's baseline compiler is off: what it makes of functions that heating has
+ * made warm would be translated once more in the job, which takes longer than
+ * it saves; hot functions are optimised as ever.
  */
+#define NO_BASELINE "--no-sparkplug"
 static const struct command commands[WIRE_RUN_MAX] = {
 	[WIRE_RUN_PYTHON] = {
 		HOME,
@@ -56,14 +61,14 @@ static const struct command commands[WIRE_RUN_MAX] = {
 	},
 	[WIRE_RUN_NODE] = {
 		"/",
-		{"/usr/bin/node", "--require", RUNNERS "/node/wait.js",
-		 HOME "/code.js", NULL},
+		{"/usr/bin/node", NO_BASELINE, "--require",
+		 RUNNERS "/node/wait.js", HOME "/code.js", NULL},
 		{"LC_ALL=C.UTF-8", "HOME=" HOME, NULL},
 	},
 	[WIRE_RUN_TYPESCRIPT] = {
 		"/",
-		{"/usr/bin/node", "--experimental-vm-modules", "--require",
-		 RUNNERS "/node/wait_ts.js", HOME "/code.ts", NULL},
+		{"/usr/bin/node", NO_BASELINE, "--experimental-vm-modules",
+		 "--require", RUNNERS "/node/wait_ts.js", HOME "/code.ts", NULL},
 		{"LC_ALL=C.UTF-8", "HOME=" HOME, NULL},
 	},
 	[WIRE_RUN_BASH] = {
@@ -250,6 +255,8 @@ _Noreturn static void wait_and_exec(void)
 	p = next_text(next_text(next_text(p))); /* verb, mode, function */
 	argc = (size_t)strtoul(p, NULL, 10);
 	argv = split(next_text(p), end, argc);
+	if (!strcmp(argv[0], RUNNER_GHOST))
+		ghost_live_and_end();
 	run_command(argv, argv + argc + 1);
 }
 

@@ -34,7 +34,7 @@ static const struct nothing nothings[WIRE_RUN_MAX] = {
 };
 
 static const char *const heat_env[] = {"HOME=" HOME, "LANG=C.UTF-8"};
-static const char *const true_argv[] = {"/bin/true", NULL};
+static const char *const ghost_argv[] = {RUNNER_GHOST, NULL};
 
 /* The job that says nothing: no limit binds, the clock is as it was. */
 static void describe(const char *const *argv, struct wire_job *ret_job)
@@ -152,7 +152,11 @@ static int heat_runner(struct agent *a, struct runner *r)
 	}
 	if (!e)
 		e = runner_wait(r->control, 0);
-	if (!e)
+	/*
+	 * Python has forked. The others need it only once, in the template:
+	 * done in a clone it makes the host copy all their pages.
+	 */
+	if (!e && (!a->owned || r->kind == WIRE_RUN_PYTHON))
 		settle_memory(r->pid);
 	return e;
 }
@@ -249,7 +253,7 @@ static int heat_round(struct agent *a, struct runner *r)
 		e = heat_runner(a, r);
 	take_file(&a->job.files, n);
 	if (!e && r->kind != WIRE_RUN_EXEC)
-		e = heat_ghost(a, true_argv);
+		e = heat_ghost(a, ghost_argv);
 	return e;
 }
 

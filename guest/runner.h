@@ -32,6 +32,7 @@ enum runner_pipe { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_RESULT, PIPE_MAX };
 
 #define RUNNER_CONTROL_FD 3
 #define RUNNER_RESULT_FD 4
+#define RUNNER_GHOST "" /* argv[0] that no job has: see ghost.h */
 
 struct runner {
 	enum wire_runner kind;

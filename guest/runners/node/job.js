@@ -107,6 +107,7 @@ function shortenEnd(really) {
 	process.on('exit', onExit);
 	if (!really) {
 		process.emit('exit', 0);
+		void process.exitCode;
 		process.removeListener('uncaughtExceptionMonitor', onError);
 	}
 }
@@ -161,6 +162,7 @@ function heat(message, cool) {
 		cool();
 	}
 	void process.stdin, process.stdout, process.stderr;
+	/^/.exec(''); // Node's last act before it runs a main module
 	for (let i = 0; i < 3; i++) {
 		setImmediate(() => process.nextTick(() => {}));
 		setImmediate(() => {});
@@ -192,7 +194,7 @@ function replaceMain(file, really) {
 
 // Waits, then makes this process ready to be the program. mainOf says which
 // file Node is to load for a message; cool removes what heating left elsewhere.
-function wait(caller, mainOf, cool = () => {}) {
+function wait(caller, mainOf = null, cool = () => {}) {
 	caller.children.length = 0;
 	forget();
 	hold();
@@ -208,7 +210,7 @@ function wait(caller, mainOf, cool = () => {}) {
 	prepare(message, true);
 	fs.closeSync(CONTROL);
 	const file = message.argv[0];
-	const main = mainOf(message, refuse);
+	const main = mainOf ? mainOf(message, refuse) : file;
 	if (!message.call)
 		replaceMain(main, true);
 	else
