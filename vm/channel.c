@@ -219,17 +219,29 @@ static bool write_some(struct channel *ch)
 
 static void pump(struct channel *ch)
 {
+	uint64_t until = now_ns() + TURN_NS;
 	unsigned rounds = READ_ROUNDS;
 
 	while (rounds-- && ch->phase != PHASE_DONE) {
 		if (ch->out.len - ch->out_at < OUT_ENOUGH)
-			channel_fill(ch);
+			channel_fill(ch, until);
 		if (ch->phase == PHASE_DONE || ch->out.len == ch->out_at ||
 		    !write_some(ch))
 			break;
+		if (now_ns() >= until) {
+			channel_wake(ch); /* thousands of little files */
+			break;
+		}
 	}
 	if (ch->phase != PHASE_DONE)
 		interest(ch);
+}
+
+void channel_pump(struct channel *ch)
+{
+	ch->busy++;
+	pump(ch);
+	leave(ch);
 }
 
 void channel_put(struct channel *ch, enum wire_type type, uint8_t arg,

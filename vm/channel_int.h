@@ -85,12 +85,14 @@ void channel_frame(struct channel *ch, const struct wire_header *h,
 void channel_put(struct channel *ch, enum wire_type type, uint8_t arg,
 		 const void *payload, size_t length);
 /* Puts frames until there is enough to write, or nothing more to say. */
-void channel_fill(struct channel *ch);
+void channel_fill(struct channel *ch, uint64_t until);
 void channel_signal(struct channel *ch, enum wire_kill_scope scope,
 		    unsigned sig);
 /* Nothing more is to be sent of the job. */
 void channel_send_end(struct channel *ch);
 /* Wants bytes written, and held frames delivered, soon. */
 void channel_wake(struct channel *ch);
+/* Fills and writes now, for a turn at most. */
+void channel_pump(struct channel *ch);
 
 #endif

@@ -82,7 +82,7 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	ch->phase = PHASE_SENDING;
 	ch->step = SEND_JOB;
 	channel_wait(ch, "taking the job", WAIT_JOB_S);
-	channel_wake(ch);
+	channel_pump(ch); /* what the caller does next can wait */
 }
 
 /* Opens the input whose turn it is. Return: 0, or < 0 after a break. */
@@ -307,13 +307,14 @@ static void end_cancelled(struct channel *ch)
 		ch->ev->finished(ch->arg);
 }
 
-void channel_fill(struct channel *ch)
+void channel_fill(struct channel *ch, uint64_t until)
 {
 	if (ch->cancelled && ch->phase == PHASE_SENDING) {
 		end_cancelled(ch);
 		return;
 	}
 	while (ch->phase != PHASE_DONE &&
-	       ch->out.len - ch->out_at < FILL_ENOUGH && put_next(ch))
+	       ch->out.len - ch->out_at < FILL_ENOUGH && put_next(ch) &&
+	       now_ns() < until)
 		;
 }
