@@ -9,6 +9,7 @@
 
 #include "depot.h"
 #include "face.h"
+#include "run.h"
 
 static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
 				 const struct target *t)
@@ -277,6 +278,7 @@ static int create_node(fuse_req_t req, const struct target *dir,
 		fd_close(&fd);
 		return -ENOMEM;
 	}
+	run_expect(ops_fsd(req), name);
 	(*ret)->fd = fd;
 	(*ret)->changed = true;
 	(*ret)->writer = wants_write(fi);

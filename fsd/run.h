@@ -26,6 +26,9 @@ struct run_spec {
 int run_start(struct job *job, struct run_spec *spec, struct err *err);
 void run_spec_done(struct run_spec *spec);
 
+/* A program is being written under this name: a run is likely soon. */
+void run_expect(struct fsd *d, const char *name);
+
 /* Ends it as "cancelled"; what it wrote so far is kept. */
 void run_kill(struct job *job);
 /* -ESRCH if its program is not running now. */

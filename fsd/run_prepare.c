@@ -107,6 +107,14 @@ static uint32_t choose_runner(const struct run *run)
 	return lang_runner[lang->id];
 }
 
+void run_expect(struct fsd *d, const char *name)
+{
+	const struct lang *lang = lang_by_file(name);
+
+	if (lang)
+		vm_expect(d->vm, lang_runner[lang->id]);
+}
+
 static int fill_argv(struct run *run)
 {
 	const struct job_config *c = run->spec.config;

@@ -160,16 +160,17 @@ static void publish(struct run *run)
 {
 	const struct job_result *res = &run->end.res;
 	struct task *t = &run->end.task;
-	int r = -EAGAIN;
-
 	run->publishing = true;
-	if (run->lease) /* the machine and its files are of no more use */
-		vm_end(take_ptr(run->lease));
-	run_unprepare(run);
-	if (res->output_count > QUICK_FILES || res->guest_len > QUICK_VALUE)
-		r = depot_chore(run->d->depot, t);
-	if (r < 0)
-		on_published(t, publish_result(t));
+	if ((res->output_count > QUICK_FILES || res->guest_len > QUICK_VALUE) &&
+	    depot_chore(run->d->depot, t) >= 0) {
+		/* the machine and its files are of no more use */
+		if (run->lease)
+			vm_end(take_ptr(run->lease));
+		run_unprepare(run);
+		return;
+	}
+	/* Their end can wait, and who waits for the job cannot. */
+	on_published(t, publish_result(t));
 }
 
 void run_finish(struct run *run, enum job_status status, const char *message)

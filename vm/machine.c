@@ -7,6 +7,8 @@
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
 
+#define ROUSED_MS 1000  /* after that it is stopped again */
+#define SERVED_MS 100   /* from its last word to its end, if nobody ends it */
 #define EOF_WAIT_MS 1000 /* from a closed wire to the death of its process */
 
 const char *const machine_state_names[MACHINE_STATE_MAX] = {
@@ -51,6 +53,8 @@ static void end(struct machine *m)
 		return;
 	enter(m, MACHINE_ENDED);
 	loop_timer_del(&m->eof_wait);
+	loop_timer_del(&m->sleep);
+	loop_timer_del(&m->served);
 	channel_free(m->ch);
 	m->ch = NULL;
 	if (m->bm)
@@ -117,12 +121,36 @@ void machine_forget(struct machine *m)
 
 /* --- its beginning ----------------------------------------------------- */
 
+static void stop(struct machine *m)
+{
+	m->bm->backend->ops->pause(m->bm);
+	m->paused = true;
+}
+
+static void awake(struct machine *m)
+{
+	loop_timer_del(&m->sleep);
+	if (m->paused)
+		m->bm->backend->ops->resume(m->bm);
+	m->paused = false;
+}
+
+static void on_sleep(struct loop_timer *t)
+{
+	stop(t->arg);
+}
+
+void machine_rouse(struct machine *m)
+{
+	awake(m);
+	loop_timer_set(m->loop, &m->sleep, ROUSED_MS * NS_PER_MS);
+}
+
 static void stop_and_store(struct machine *m)
 {
 	if (!enter(m, MACHINE_WARM))
 		return;
-	m->bm->backend->ops->pause(m->bm);
-	m->paused = true;
+	stop(m);
 	m->ev->warm(m->arg, m);
 }
 
@@ -155,8 +183,7 @@ void machine_heat(struct machine *m, uint32_t runners, unsigned rounds)
 		return;
 	m->heat = runners;
 	m->rounds = rounds;
-	m->bm->backend->ops->resume(m->bm);
-	m->paused = false;
+	awake(m);
 	heat_next(m);
 }
 
@@ -179,9 +206,21 @@ static void on_up(void *arg)
 		heat_next(m);
 }
 
+static void on_served(struct loop_timer *t)
+{
+	end(t->arg); /* its lease may outlive it */
+}
+
+/*
+ * It has served. To take the process down keeps a processor busy for longer
+ * than to publish the result, so whoever has the lease comes first and then
+ * ends it.
+ */
 static void on_finished(void *arg)
 {
-	end(arg); /* it has served; its lease may outlive it */
+	struct machine *m = arg;
+
+	loop_timer_set(m->loop, &m->served, SERVED_MS * NS_PER_MS);
 }
 
 static const struct channel_events channel_events = {
@@ -208,6 +247,8 @@ int machine_new(const struct machine_spec *spec, struct machine **ret,
 		.owner = spec->owner, .heat = spec->heat,
 		.rounds = spec->heat ? spec->rounds : 0,
 		.eof_wait = { .fn = on_eof_wait, .arg = m },
+		.sleep = { .fn = on_sleep, .arg = m },
+		.served = { .fn = on_served, .arg = m },
 	};
 	r = spec->backend->ops->start(spec->backend, spec->cls, &backend_events,
 				      m, &m->bm, &wire, err);
@@ -231,6 +272,7 @@ void machine_lease(struct machine *m, struct vm_lease *lease)
 {
 	if (enter(m, MACHINE_LEASED))
 		m->lease = lease;
+	loop_timer_del(&m->sleep);
 }
 
 void machine_run(struct machine *m, const struct vm_job *job,
@@ -239,8 +281,6 @@ void machine_run(struct machine *m, const struct vm_job *job,
 	if (!enter(m, MACHINE_RUNNING))
 		return;
 	/* The bytes wait in the socket: nobody waits for the guest to wake. */
-	if (m->paused)
-		m->bm->backend->ops->resume(m->bm);
-	m->paused = false;
+	awake(m);
 	channel_job(m->ch, job, ev, arg);
 }

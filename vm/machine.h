@@ -60,6 +60,8 @@ struct machine {
 	unsigned rounds;              /* of heat that are left per runner */
 	uint32_t round_left;          /* runners left in this round */
 	bool paused, up;
+	struct loop_timer sleep;      /* WARM, but awake: when it is to stop */
+	struct loop_timer served;     /* its job is over: its end is near */
 	struct loop_timer eof_wait;   /* the wire closed: why? */
 	enum vm_failure eof_why;
 };
@@ -80,6 +82,9 @@ int machine_new(const struct machine_spec *spec, struct machine **ret,
 		struct err *err);
 /* From WARM: runs no-ops until it is WARM again. */
 void machine_heat(struct machine *m, uint32_t runners, unsigned rounds);
+/* WARM and stopped: wakes it for a moment, because a job may come. It is WARM
+ * all the same. */
+void machine_rouse(struct machine *m);
 /* From idle or WARM to LEASED. */
 void machine_lease(struct machine *m, struct vm_lease *lease);
 /* LEASED to RUNNING: wakes it and sends the job. */

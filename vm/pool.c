@@ -269,21 +269,35 @@ static bool start(struct pool_class *c, uint32_t heat)
 
 /* --- what is due ------------------------------------------------------- */
 
-/* A warm machine for the lease: one that is hot for its runner, else any. */
+/* A warm machine for the lease: one that is hot for its runner, awake at best,
+ * else any. */
 static struct machine *warm_for(struct pool_class *c, uint32_t runner)
 {
-	struct machine *any = NULL;
+	struct machine *any = NULL, *hot = NULL;
 
 	list_for_each(pos, tmp, &c->vm->machines) {
 		struct machine *m = list_entry(pos, struct machine, node);
 
 		if (m->owner != c || m->state != MACHINE_WARM)
 			continue;
-		if (m->heated & 1u << runner)
-			return m;
 		any = m;
+		if (m->heated & 1u << runner && (!hot || hot->paused))
+			hot = m;
 	}
-	return any;
+	return hot ? hot : any;
+}
+
+void pool_expect(struct vm *vm, uint32_t runner)
+{
+	struct pool_class *c = base_class(vm);
+	struct machine *m = warm_for(c, runner);
+
+	/* One at a time: whoever only makes files must not cost more. */
+	list_for_each(pos, tmp, &vm->machines)
+		if (list_entry(pos, struct machine, node)->sleep.loop)
+			return;
+	if (m && m->paused)
+		machine_rouse(m);
 }
 
 static void grant_warm(struct pool_class *c)

@@ -72,6 +72,8 @@ void pool_done(struct vm *vm);
 /* Looks at everything soon. */
 void pool_kick(struct vm *vm);
 int pool_lease(struct vm *vm, struct vm_lease *lease);
+/* A lease for the runner may come soon: a machine for it is woken. */
+void pool_expect(struct vm *vm, uint32_t runner);
 /* The lease does not wait any more, or its machine is not wanted. */
 void pool_unlease(struct vm_lease *lease);
 /* Delivers failed, later, once. */

@@ -184,6 +184,11 @@ void vm_stats(const struct vm *vm, struct vm_stats *ret)
 
 /* --- leases -------------------------------------------------------------- */
 
+void vm_expect(struct vm *vm, uint32_t runner)
+{
+	pool_expect(vm, runner);
+}
+
 struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
 			  const struct vm_events *events, void *arg)
 {

@@ -134,6 +134,11 @@ struct vm_events {
 };
 
 /*
+ * A lease for the runner (enum wire_runner) may come within a second: somebody
+ * writes a program. One warm machine is woken, and stopped again if none does.
+ */
+void vm_expect(struct vm *vm, uint32_t runner);
+/*
  * Asks for a machine. Grants are in the order of the asking among those that
  * the same kind of machine can serve. *events is borrowed, and arg, until
  * vm_end(). NULL only without memory.
