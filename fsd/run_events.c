@@ -105,6 +105,20 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
 	return r;
 }
 
+/* STARTED may come late, and with a short program comes with its end. What the
+ * guest says of the time is believed as far as it can be true. */
+static void correct_start(struct run *run, uint64_t wall_ns)
+{
+	uint64_t late;
+
+	if (!run->started || wall_ns >= run->exited_ns - run->granted_ns ||
+	    run->exited_ns - wall_ns >= run->started_ns)
+		return;
+	late = run->started_ns - (run->exited_ns - wall_ns);
+	run->started_ns -= late;
+	run->started_real_ns -= late;
+}
+
 static void on_exited(void *arg, const struct wire_exit *e)
 {
 	struct run *run = arg;
@@ -113,6 +127,7 @@ static void on_exited(void *arg, const struct wire_exit *e)
 	run->ended = true;
 	run->exit = *e;
 	run->exited_ns = now_ns();
+	correct_start(run, e->wall_ns);
 	/* What the guest dropped never came here; what we dropped did. */
 	run->stream[VM_OUT].dropped += e->stdout_dropped;
 	run->stream[VM_ERR].dropped += e->stderr_dropped;

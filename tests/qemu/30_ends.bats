@@ -191,3 +191,10 @@ PY
 	assert_output --partial fine
 	refute_output --regexp '^/tmp/mark$'
 }
+
+@test "the time of a short run is its own, not that of its telling" {
+	prog code.py <<<'import time; time.sleep(0.008)'
+	ok
+	run result "$J" '.timing.run_ms >= 8 and .timing.run_ms <= .timing.total_ms'
+	assert_output true
+}
