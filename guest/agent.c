@@ -69,6 +69,7 @@ int agent_ready(struct agent *a, struct err *err)
 			return describe_failure(r, e, err);
 		/* Nothing but the runner's own code has run there yet. */
 		cgroup_take_holder(&r->cgroup, r->pid);
+		cgroup_mark(&r->cgroup);
 	}
 	mask = heat_runners(a, (1u << WIRE_RUN_MAX) - 1, 1);
 	if (mask < 0)

@@ -14,6 +14,7 @@
 
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
+#include "layout/limits.h"
 #include "sys.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
@@ -39,6 +40,7 @@ static const struct {
 };
 
 static int holders_kill = -1, holders_time = -1; /* of the holders' group */
+static uint64_t holders_marked; /* what they had used at cgroup_mark() */
 
 static int make_holders(struct err *err)
 {
@@ -127,6 +129,22 @@ static int write_fixed(const char *dir, struct err *err)
 	return 0;
 }
 
+/* *last is what was set last: most jobs are content with the usual. */
+static int put_limit(struct cgroup *c, enum cgroup_file i, uint64_t value,
+		     uint64_t *last, struct err *err)
+{
+	char text[32];
+	int r;
+
+	if (*last == value)
+		return 0;
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	r = sys_put(c->fd[i], text);
+	*last = r ? 0 : value;
+	return r ? err_sys(err, r, "cannot set %s to %s", files[i].name, text)
+		 : 0;
+}
+
 int cgroup_open(struct cgroup *c, const char *name, struct err *err)
 {
 	char dir[100];
@@ -140,25 +158,21 @@ int cgroup_open(struct cgroup *c, const char *name, struct err *err)
 		return err_sys(err, -errno, "cannot make %s", dir);
 	for (int i = 0; !r && i < CGROUP_FILE_MAX; i++)
 		r = open_file(c, dir, i, err);
-	return r ? r : write_fixed(dir, err);
+	if (!r)
+		r = write_fixed(dir, err);
+	if (!r)
+		r = put_limit(c, CGROUP_MEMORY_MAX,
+			      (uint64_t)DEFAULT_MEMORY_MB << 20, &c->memory_max,
+			      err);
+	return r ? r
+		 : put_limit(c, CGROUP_PIDS_MAX, DEFAULT_PROCESSES,
+			     &c->pids_max, err);
 }
 
 void cgroup_close(struct cgroup *c)
 {
 	for (int i = 0; i < CGROUP_FILE_MAX; i++)
 		fd_close(&c->fd[i]);
-}
-
-static int put_limit(struct cgroup *c, enum cgroup_file i, uint64_t value,
-		     struct err *err)
-{
-	char text[32];
-	int r;
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	r = sys_put(c->fd[i], text);
-	return r ? err_sys(err, r, "cannot set %s to %s", files[i].name, text)
-		 : 0;
 }
 
 int cgroup_limit(struct cgroup *c, const struct wire_job *job,
@@ -171,9 +185,11 @@ int cgroup_limit(struct cgroup *c, const struct wire_job *job,
 	if (!processors)
 		processors = get_nprocs();
 
-	r = put_limit(c, CGROUP_MEMORY_MAX, job->memory_bytes, err);
+	r = put_limit(c, CGROUP_MEMORY_MAX, job->memory_bytes, &c->memory_max,
+		      err);
 	if (!r)
-		r = put_limit(c, CGROUP_PIDS_MAX, job->processes, err);
+		r = put_limit(c, CGROUP_PIDS_MAX, job->processes, &c->pids_max,
+			      err);
 	/* All CPUs of the machine are no limit: spare the accounting. */
 	if (r || job->cpus >= (unsigned)processors)
 		return r;
@@ -197,7 +213,7 @@ static uint64_t find_number(const char *text, const char *key)
 	return WIRE_UNKNOWN;
 }
 
-uint64_t cgroup_holders_time(void)
+static uint64_t read_holders_time(void)
 {
 	char text[512];
 
@@ -236,6 +252,12 @@ static uint64_t read_number(int fd)
 void cgroup_mark(struct cgroup *c)
 {
 	read_cpu(c, &c->user_us, &c->system_us);
+	holders_marked = read_holders_time();
+}
+
+bool cgroup_holders_ran(void)
+{
+	return read_holders_time() != holders_marked;
 }
 
 /* What was used between two readings, of which either may be unknown. */

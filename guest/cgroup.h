@@ -31,6 +31,7 @@ enum cgroup_file {
 struct cgroup {
 	int fd[CGROUP_FILE_MAX]; /* owned; -1 if the kernel has no such file */
 	uint64_t user_us, system_us; /* at cgroup_mark() */
+	uint64_t memory_max, pids_max; /* as set last */
 };
 
 /* Switches the controllers on for the groups to come, and makes the holders'
@@ -41,14 +42,15 @@ int cgroup_setup(struct err *err);
  * group: it may not fork there, and runs when nobody else wants to.
  */
 void cgroup_take_holder(struct cgroup *c, pid_t besides);
-/* Processor time that the holders have used, in microseconds. */
-uint64_t cgroup_holders_time(void);
+/* Has a holder used the processor since cgroup_mark()? */
+bool cgroup_holders_ran(void);
 void cgroup_kill_holders(void);
 int cgroup_open(struct cgroup *c, const char *name, struct err *err);
 void cgroup_close(struct cgroup *c);
 int cgroup_limit(struct cgroup *c, const struct wire_job *job,
 		 struct err *err);
-/* The time used until now is not the job's. */
+/* The time used until now is not the job's. From here on the runner sleeps
+ * until the job or the next heating. */
 void cgroup_mark(struct cgroup *c);
 /* Fills the usage fields; WIRE_UNKNOWN where the kernel does not say. */
 void cgroup_usage(struct cgroup *c, struct wire_exit *ret);

@@ -231,9 +231,14 @@ int collect_send(struct port *port, struct files *files,
 	};
 	uint8_t bytes[8];
 	struct wire_writer out = {bytes, sizeof(bytes), 0};
-	int home = openat(files->home, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = home < 0 ? -errno : visit_tree(&w, home, 0);
+	int r = 0;
 
+	if (!files_are_as_sealed(files)) {
+		int home = openat(files->home, ".",
+				  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		r = home < 0 ? -errno : visit_tree(&w, home, 0);
+	}
 	if (!r)
 		r = port_drain(port, false);
 	if (r)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "layout/base/cleanup.h"
@@ -88,6 +89,12 @@ int files_begin(struct files *f, uint8_t kind, const void *payload,
 	else
 		r = make_file(f, path, mode);
 	f->left = kind == WIRE_FILE_REG ? size : 0;
+	free(f->only);
+	f->only = kind == WIRE_FILE_REG && f->count == 0 && !strchr(path, '/')
+			  ? take_ptr(path)
+			  : NULL;
+	if (r && f->only)
+		path = take_ptr(f->only);
 	return r ? err_sys(err, r, "cannot make the input %s", path) : 0;
 }
 
@@ -128,6 +135,29 @@ static int by_inode(const void *a, const void *b)
 	const struct input *x = a, *y = b;
 
 	return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
+
+void files_seal(struct files *f)
+{
+	struct stat st;
+
+	if (f->count != 1 || fstat(f->home, &st)) {
+		free(f->only);
+		f->only = NULL;
+		return;
+	}
+	f->sealed = st.st_ctim;
+}
+
+bool files_are_as_sealed(struct files *f)
+{
+	struct stat st;
+
+	return f->only && !fstat(f->home, &st) &&
+	       st.st_ctim.tv_sec == f->sealed.tv_sec &&
+	       st.st_ctim.tv_nsec == f->sealed.tv_nsec &&
+	       !fstatat(f->home, f->only, &st, AT_SYMLINK_NOFOLLOW) &&
+	       files_is_untouched(f, &st);
 }
 
 bool files_is_untouched(struct files *f, const struct stat *st)

@@ -29,6 +29,8 @@ struct files {
 	struct input *list; /* owned */
 	size_t count, size;
 	bool sorted;
+	char *only;      /* owned; the name of the only input, or NULL */
+	struct timespec sealed; /* the home's ctime when all inputs were there */
 };
 
 int files_open(struct files *f, struct err *err);
@@ -39,6 +41,13 @@ int files_begin(struct files *f, uint8_t kind, const void *payload,
 int files_data(struct files *f, const void *data, size_t length,
 	       struct err *err);
 int files_end(struct files *f, struct err *err);
+/* All inputs are there: the program may begin. */
+void files_seal(struct files *f);
+/*
+ * True if nothing was made, changed or removed since: found without a walk, and
+ * only for the commonest job, whose one input is a file.
+ */
+bool files_are_as_sealed(struct files *f);
 /* True if st is an input that nobody has touched since. */
 bool files_is_untouched(struct files *f, const struct stat *st);
 

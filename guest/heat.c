@@ -158,6 +158,7 @@ static int heat_runner(struct agent *a, struct runner *r)
 	 */
 	if (!e && (!a->owned || r->kind == WIRE_RUN_PYTHON))
 		settle_memory(r->pid);
+	cgroup_mark(&r->cgroup);
 	return e;
 }
 

@@ -30,6 +30,7 @@ void job_close(struct job *job)
 	fd_close(&job->files.home);
 	fd_close(&job->files.fd);
 	free(job->files.list);
+	free(job->files.only);
 	wire_job_done(&job->spec);
 }
 
@@ -118,7 +119,6 @@ int job_file(struct job *job, struct port *port, const struct frame *frame,
 int job_run(struct job *job, struct port *port, const struct frame *frame,
 	    struct err *err)
 {
-	struct runner *runner = job->runner;
 	int r;
 
 	(void)frame;
@@ -129,8 +129,7 @@ int job_run(struct job *job, struct port *port, const struct frame *frame,
 	r = clone_set_clock(&job->spec, job->received, err);
 	if (r)
 		return give_up(job, port, r, err);
-	cgroup_mark(&runner->cgroup);
-	job->holders_time = cgroup_holders_time();
+	files_seal(&job->files);
 	job->started = sys_now();
 	job->phase = JOB_RUNNING;
 	job->launch = true;
@@ -214,7 +213,7 @@ void job_reaped(struct job *job, int status)
 	 * one runs no further instruction. One that has slept all the time
 	 * sleeps on: to end it is long, and for nothing.
 	 */
-	if (cgroup_holders_time() != job->holders_time)
+	if (cgroup_holders_ran())
 		cgroup_kill_holders();
 }
 

@@ -33,7 +33,6 @@ struct job {
 	uint64_t started;           /* sys_now() at RUN */
 	uint64_t ended;             /* sys_now() at waitpid */
 	int status;                 /* of waitpid */
-	uint64_t holders_time;      /* cgroup_holders_time() at RUN */
 	bool launch;                /* RUN came; the runner waits for word */
 };
 
