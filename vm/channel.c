@@ -223,7 +223,8 @@ static void pump(struct channel *ch)
 	unsigned rounds = READ_ROUNDS;
 
 	while (rounds-- && ch->phase != PHASE_DONE) {
-		if (ch->out.len - ch->out_at < OUT_ENOUGH)
+		/* a job that is not wanted any more ends before it is sent */
+		if (ch->out.len - ch->out_at < OUT_ENOUGH || ch->cancelled)
 			channel_fill(ch, until);
 		if (ch->phase == PHASE_DONE || ch->out.len == ch->out_at ||
 		    !write_some(ch))

@@ -420,9 +420,11 @@ static void test_cancel(void)
 {
 	struct peer p;
 	struct vm_job job = { .stdin_size = 0 };
-	static const char *argv[] = { "x" };
+	static char large[WIRE_JOB_MAX - 4096]; /* than the socket takes */
+	const char *argv[] = { large };
 
 	open_peer(&p, PHASE_IDLE);
+	memset(large, 'x', sizeof(large) - 1);
 	job.wire.argv = (struct wire_strings){ 1, argv };
 	job.wire.call = "";
 	channel_job(p.ch, &job, &job_events, &p);
