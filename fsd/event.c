@@ -6,16 +6,24 @@
 
 #include "wait.h"
 
-/* What every entry has in common; may be done twice. */
+/*
+ * What every entry has in common; may be done twice. At the end the result has
+ * been published already, and a restart knows by that: who waits for it need
+ * not wait for the records.
+ */
 static void job_enter(struct job *job)
 {
-	int r = depot_meta_write(job->d->depot, &job->meta);
+	int r;
 
+	if (job->meta.state == JOB_DONE)
+		wait_kick(job);
+	r = depot_meta_write(job->d->depot, &job->meta);
 	if (r < 0)
 		log_error("job %s: its state cannot be written: %s",
 			  job->meta.name, strerror(-r));
 	job_log(job, "%s", state_name(job->meta.state));
-	wait_kick(job);
+	if (job->meta.state != JOB_DONE)
+		wait_kick(job);
 }
 
 int job_post(struct job *job, enum job_event event)

@@ -210,10 +210,32 @@ void run_interrupt(struct job *job)
 			   "fsd was stopped before the program had ended");
 }
 
-void run_publish_interrupted(struct job *job)
+/* exit_code is what is published last. */
+static bool take_published(struct job *job)
 {
-	struct run *run = calloc(1, sizeof(*run));
+	auto_close int fd = depot_run_open(job->d->depot, job->meta.no,
+					   job->meta.run, "exit_code");
+	char text[8] = "";
+	unsigned code;
 
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 ||
+	    sscanf(text, "%3u", &code) != 1)
+		return false;
+	if (!job->output)
+		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
+					    job->meta.run, false);
+	job->meta.exit_code = code;
+	job->has_results = true;
+	job_post(job, EV_END);
+	return true;
+}
+
+void run_recover(struct job *job)
+{
+	struct run *run = NULL;
+
+	if (!take_published(job))
+		run = calloc(1, sizeof(*run));
 	if (!run)
 		return;
 	run->job = job;

@@ -37,8 +37,9 @@ int run_signal(struct job *job, unsigned signal);
 void run_abandon(struct job *job);
 /* Publishes "interrupted": the daemon is about to end. */
 void run_interrupt(struct job *job);
-/* A job that a dead daemon left queued or running. */
-void run_publish_interrupted(struct job *job);
+/* A job that a dead daemon left running: done if its result was published,
+ * else interrupted. */
+void run_recover(struct job *job);
 
 /*
  * Bytes of a stream of the newest run at offset, from memory or store.

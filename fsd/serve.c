@@ -116,7 +116,7 @@ static void resume_jobs(struct fsd *d)
 			commit_evaluate(job, false);
 			break;
 		case JOB_RUNNING:
-			run_publish_interrupted(job);
+			run_recover(job);
 			break;
 		case JOB_REFUSED: /* says why again, or starts */
 			commit_evaluate(job, false);

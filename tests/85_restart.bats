@@ -71,6 +71,22 @@ teardown() { mount_done; }
 	assert_equal "$(cat "$MNT/a/wait")" 125
 }
 
+@test "a result that was published when the daemon was killed stays the result" {
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	mount_crash
+	# what the last rename before the death has left
+	local run
+	run=$(dirname "$STATE"/jobs/*/r1/stdout)
+	echo '{"exit_code": 7}' >"$run/result.json"
+	echo 7 >"$run/exit_code"
+	mount_start
+	state_is a 'done'
+	assert_equal "$(cat "$MNT/a/wait")" 7
+	assert_equal "$(cat "$MNT/a/result.json")" '{"exit_code": 7}'
+	stdout_is a up
+}
+
 @test "a job that was queued when the daemon was killed runs" {
 	mount_stop
 	mount_start --max-machines 1 --pool 1
