@@ -235,6 +235,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, -r);
 		return;
 	}
+	fi->noflush = !wants_write(fi); /* its close has nothing to say */
 	fi->fh = (uintptr_t)h;
 	fuse_reply_open(req, fi);
 }
