@@ -16,7 +16,6 @@
 #define READY_MS 300000
 #define IMAGE_ID "/usr/lib/fsd/image-id"
 #define ROUNDS_MAX 16u
-#define ABANDON_MS 2000
 
 static void send_u32(struct port *port, enum wire_type type, uint32_t value)
 {
@@ -129,18 +128,34 @@ static void abandon_others(struct agent *a)
 		if (r != a->job.runner && r->pid)
 			cgroup_abandon(&r->cgroup);
 	}
-	cgroup_kill_holders(); /* they hold that memory */
-	a->alone = true;
 }
 
-/* Milliseconds until the others are to be abandoned, -1: never. */
-static int abandon_in(const struct agent *a)
+/* A program that runs longer may exec, and then the memory that a holder still
+ * has counts against the next one. */
+static void release_memory(struct agent *a)
 {
-	uint64_t due = a->job.started + ABANDON_MS * 1000000ull;
-	uint64_t now;
+	(void)a;
+	cgroup_kill_holders();
+}
 
-	if (a->alone || a->job.phase != JOB_RUNNING)
+/* What is good for short programs and ends for others: milliseconds after the
+ * start, in this order. */
+static const struct {
+	unsigned ms;
+	void (*fn)(struct agent *a);
+} later[] = {
+	{100, release_memory},
+	{2000, abandon_others},
+};
+
+/* Milliseconds until the next of these, -1: never. */
+static int later_in(const struct agent *a)
+{
+	uint64_t due, now;
+
+	if (a->later == ARRAY_SIZE(later) || a->job.phase != JOB_RUNNING)
 		return -1;
+	due = a->job.started + later[a->later].ms * 1000000ull;
 	now = sys_now();
 	return now < due ? (int)((due - now) / 1000000u) + 1 : 0;
 }
@@ -148,7 +163,7 @@ static int abandon_in(const struct agent *a)
 /* Milliseconds until something is due by time alone, -1: nothing is. */
 static int due_in(const struct agent *a)
 {
-	return job_is_young(&a->job) ? JOB_YOUNG_MS : abandon_in(a);
+	return job_is_young(&a->job) ? JOB_YOUNG_MS : later_in(a);
 }
 
 static int on_frame(struct agent *a, const struct frame *f, struct err *err)
@@ -257,8 +272,8 @@ int agent_serve(struct agent *a, struct err *err)
 		starved = !port_can_answer(&a->port);
 		if (!r && p[1].revents)
 			agent_reap(a);
-		if (!r && abandon_in(a) == 0)
-			abandon_others(a);
+		while (!r && later_in(a) == 0)
+			later[a->later++].fn(a);
 		if (!r)
 			r = job_step(&a->job, &a->port);
 		if (!r && !job_is_young(&a->job))

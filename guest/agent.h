@@ -14,7 +14,7 @@ struct agent {
 	struct job job;
 	struct job *current; /* &job, but while the ghost runs */
 	int children; /* owned; signalfd for SIGCHLD */
-	bool alone;   /* the other runners have been given up */
+	unsigned later; /* of what is due some time after the start: the next */
 	bool owned;   /* OWN has come: no other machine has these secrets */
 };
 
