@@ -17,6 +17,7 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 /* By hand: errno is the interpreter's, at the same address. */
@@ -40,6 +41,8 @@ __attribute__((no_stack_protector)) static int hold_sleep(void *unused)
 	(void)unused;
 	hold_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, 0, sizeof(all));
 	hold_call(SYS_close_range, 0, ~0u, 0, 0);
+	/* Where init is somebody who may end, as in a test. */
+	hold_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0);
 	/* When it dies, nobody is to wait for that. */
 	hold_call(SYS_sched_setscheduler, 0, SCHED_IDLE, (long)&priority, 0);
 	for (;;)
