@@ -134,6 +134,8 @@ static void on_gone(struct session *s, int r)
 	lifecycle_stop(s->d, true);
 }
 
+/* Request after request, for a turn; less when one of them has set something
+ * going: a job's machine is to start before its owner's next question. */
 static void on_requests(struct loop_fd *src, uint32_t events)
 {
 	struct session *s = src->arg;
@@ -154,7 +156,7 @@ static void on_requests(struct loop_fd *src, uint32_t events)
 			on_gone(s, 0);
 			return;
 		}
-	} while (now_ns() < until);
+	} while (now_ns() < until && !loop_is_due(s->d->loop));
 }
 
 int session_serve(struct fsd *d, struct err *err)

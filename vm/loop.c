@@ -212,6 +212,10 @@ void loop_defer(struct loop *l, struct loop_call *c)
 		list_add_tail(&l->deferred, &c->node);
 }
 
+bool loop_is_due(const struct loop *l)
+{
+	return !list_empty(&l->deferred);
+}
 
 void loop_call_del(struct loop_call *c)
 {

@@ -59,6 +59,8 @@ void loop_timer_del(struct loop_timer *t); /* no-op if not armed */
 
 /* Schedules c unless it is scheduled already. */
 void loop_defer(struct loop *l, struct loop_call *c);
+/* Is a deferred call waiting for its turn? */
+bool loop_is_due(const struct loop *l);
 /* For a posted call: only once its thread cannot post it any more. */
 void loop_call_del(struct loop_call *c);
 /* As loop_defer, from any thread. c must not be scheduled already. */
