@@ -219,7 +219,7 @@ static bool take_published(struct job *job)
 	unsigned code;
 
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 ||
-	    sscanf(text, "%3u", &code) != 1)
+	    sscanf(text, "%3u", &code) != 1 || code > 255)
 		return false;
 	if (!job->output)
 		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,

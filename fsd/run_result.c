@@ -160,6 +160,7 @@ static void publish(struct run *run)
 {
 	const struct job_result *res = &run->end.res;
 	struct task *t = &run->end.task;
+
 	run->publishing = true;
 	if ((res->output_count > QUICK_FILES || res->guest_len > QUICK_VALUE) &&
 	    depot_chore(run->d->depot, t) >= 0) {

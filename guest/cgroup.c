@@ -45,7 +45,7 @@ static uint64_t holders_marked; /* what they had used at cgroup_mark() */
 static int make_holders(struct err *err)
 {
 	static const char *const settings[][2] = {
-		{HOLDERS "/pids.max", "1"}, /* of those that fork: none */
+		{HOLDERS "/pids.max", "1"}, /* a fork fails */
 		{HOLDERS "/cpu.idle", "1"},
 	};
 

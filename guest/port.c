@@ -219,16 +219,21 @@ int port_greet(struct port *port)
 	return r ? r : port_drain(port, true);
 }
 
+static bool is_too_full(const struct port *port, bool all)
+{
+	return all ? port_is_pending(port) : !port_has_room(port);
+}
+
 int port_drain(struct port *port, bool all)
 {
 	struct pollfd p = {.fd = port->fd, .events = POLLOUT};
 
-	while (all ? port_is_pending(port) : !port_has_room(port)) {
+	while (is_too_full(port, all)) {
 		int r = port_flush(port);
 
 		if (r < 0)
 			return r;
-		if (all ? !port_is_pending(port) : port_has_room(port))
+		if (!is_too_full(port, all))
 			break;
 		if (poll(&p, 1, -1) < 0 && errno != EINTR)
 			return -errno;

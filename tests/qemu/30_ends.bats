@@ -197,4 +197,9 @@ PY
 	ok
 	run result "$J" '.timing.run_ms >= 8 and .timing.run_ms <= .timing.total_ms'
 	assert_output true
+	# what the machine measured, though it tells its start with its end
+	prog code.py <<<'pass'
+	ok
+	run result "$J" '.timing.run_ms >= .usage.wall_ms - 1'
+	assert_output true
 }
