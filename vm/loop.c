@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -31,6 +32,7 @@ struct loop {
 	struct epoll_event batch[BATCH];
 	int batch_len, batch_at;
 	uint64_t stall_ns;
+	uint64_t linger_ns; /* until then it does not sleep; 0: it may */
 };
 
 uint64_t now_ns(void)
@@ -350,6 +352,28 @@ static void dispatch(struct loop *l, struct loop_fd *src, uint32_t events)
 	took(l, start);
 }
 
+void loop_linger(struct loop *l, uint64_t ns)
+{
+	l->linger_ns = now_ns() + ns;
+}
+
+/* Return: as epoll_wait(), 0 also if something else is due. */
+static int wait_events(struct loop *l)
+{
+	bool sleeps = list_empty(&l->deferred);
+	int n = 0;
+
+	while (sleeps && n == 0 && l->linger_ns > now_ns()) {
+		n = epoll_wait(l->epoll, l->batch, BATCH, 0);
+		if (n == 0)
+			sched_yield();
+	}
+	l->linger_ns = 0;
+	if (n == 0)
+		n = epoll_wait(l->epoll, l->batch, BATCH, sleeps ? -1 : 0);
+	return n;
+}
+
 int loop_run(struct loop *l)
 {
 	deferred_run(l);
@@ -357,8 +381,7 @@ int loop_run(struct loop *l)
 		int n;
 
 		timers_arm(l);
-		n = epoll_wait(l->epoll, l->batch, BATCH,
-			       list_empty(&l->deferred) ? -1 : 0);
+		n = wait_events(l);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		l->batch_len = MAX(n, 0);

@@ -57,6 +57,13 @@ void loop_fd_del(struct loop_fd *src); /* no-op if not added */
 void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t after_ns);
 void loop_timer_del(struct loop_timer *t); /* no-op if not armed */
 
+/*
+ * Before it sleeps next, the loop asks for events for so long (ns): to be woken
+ * costs more than a quick answer, above all from another processor. It gives
+ * way to whoever else wants this one.
+ */
+void loop_linger(struct loop *l, uint64_t ns);
+
 /* Schedules c unless it is scheduled already. */
 void loop_defer(struct loop *l, struct loop_call *c);
 /* Is a deferred call waiting for its turn? */

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../layout/base/num.h"
@@ -335,8 +337,71 @@ static void test_stall(void)
 	end();
 }
 
+/* --- lingering -------------------------------------------------------------- */
+
+static void *write_soon(void *arg)
+{
+	const struct timespec soon = { .tv_nsec = 3000000 };
+	struct pair *p = arg;
+
+	nanosleep(&soon, NULL); /* while the loop is at it */
+	if (write(p->fds[1], "x", 1) != 1)
+		abort();
+	return NULL;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static void test_linger(void)
+{
+	struct loop_timer quit = { .fn = on_quit_timer };
+	pthread_t thread;
+	struct pair a;
+	char c;
+
+	begin();
+	pair_open(&a, 'a');
+	ok(read(a.fds[0], &c, 1) == 1, "nothing is there to read yet");
+	loop_fd_add(loop, &a.src);
+	quit.arg = loop;
+	loop_timer_set(loop, &quit, 20 * NS_PER_MS);
+	loop_linger(loop, 10 * NS_PER_S);
+	pthread_create(&thread, NULL, write_soon, &a);
+	loop_run(loop);
+	pthread_join(thread, NULL);
+	ok(!strcmp(trace, "aq"), "who lingers sees descriptors and timers: %s",
+	   trace);
+	pair_close(&a);
+	end();
+}
+
+static void test_linger_ends(void)
+{
+	struct loop_timer quit = { .fn = on_quit_timer };
+	uint64_t before;
+
+	begin();
+	quit.arg = loop;
+	loop_timer_set(loop, &quit, 300 * NS_PER_MS);
+	loop_linger(loop, NS_PER_MS);
+	before = cpu_ns();
+	loop_run(loop);
+	ok(cpu_ns() - before < 100 * NS_PER_MS,
+	   "lingering ends, and then the loop sleeps: %llu us",
+	   (unsigned long long)(cpu_ns() - before) / 1000);
+	end();
+}
+
 int main(void)
 {
+	test_linger();
+	test_linger_ends();
 	test_fds();
 	test_fd_mod();
 	test_timers();
