@@ -110,7 +110,7 @@ class Machine:
         with open("/proc/cpuinfo") as info:
             mhz = next(line.split(":")[1] for line in info
                        if line.startswith("cpu MHz"))
-        append = ("quiet loglevel=0 reboot=t panic=-1 mitigations=off tsc=reliable "
+        append = ("quiet loglevel=0 reboot=t panic=-1 mitigations=off tsc=reliable nowatchdog "
                   f"cpuidle.off=1 tsc_early_khz={int(float(mhz) * 1000)} "
                   + self.extra)
         serial = "on" if self.debug else "off"

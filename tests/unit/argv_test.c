@@ -50,8 +50,8 @@ int main(void)
 	      "-object memory-backend-file,id=ram,size=1024M,"
 	      "mem-path=/dev/fd/5,share=on" DEVICES
 	      "-kernel /dev/fd/7 -initrd /dev/fd/8 -append quiet loglevel=0 "
-	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable mitigations=off "
-	      "tsc_early_khz=2596138", "a boot");
+	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable nowatchdog "
+	      "mitigations=off tsc_early_khz=2596138", "a boot");
 	s.accel = VM_ACCEL_KVM;
 	s.cls = (struct vm_class){ .memory_mib = 4096, .cpus = 2 };
 	check(&s,
@@ -59,6 +59,7 @@ int main(void)
 	      "-object memory-backend-file,id=ram,size=4096M,"
 	      "mem-path=/dev/fd/5,share=on" DEVICES
 	      "-kernel /dev/fd/7 -initrd /dev/fd/8 -append quiet loglevel=0 "
-	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable", "a KVM boot");
+	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable nowatchdog",
+	      "a KVM boot");
 	return done_testing();
 }
