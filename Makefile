@@ -115,8 +115,8 @@ build/guest/init: $(GUEST_OBJECTS)
 # for Debian 12's Python.
 REHASH := build/guest/rehash.cpython-311-x86_64-linux-gnu.so
 NATIVE := build/guest/native.node
-$(REHASH): $(wildcard guest/runners/python/*.[ch]) guest/runners/hold.h
-$(NATIVE): guest/runners/node/native.c guest/runners/hold.h
+$(REHASH): $(wildcard guest/runners/python/*.[ch] guest/runners/*.h)
+$(NATIVE): guest/runners/node/native.c $(wildcard guest/runners/*.h)
 $(REHASH) $(NATIVE): Makefile
 	$(call say,LINK  $@)
 	$(Q)mkdir -p $(@D)

@@ -17,6 +17,11 @@
 #define IMAGE_ID "/usr/lib/fsd/image-id"
 #define ROUNDS_MAX 16u
 
+static bool is_heating(const struct agent *a)
+{
+	return a->current != &a->job;
+}
+
 static void send_u32(struct port *port, enum wire_type type, uint32_t value)
 {
 	uint8_t bytes[4];
@@ -110,6 +115,8 @@ static int on_own(struct agent *a, const struct frame *f, struct err *err)
 /* A clone with the template's secrets runs nobody's program. */
 static int on_job(struct agent *a, const struct frame *f, struct err *err)
 {
+	if (is_heating(a)) /* its runner is found as a real one is */
+		return job_begin(a->current, &a->port, a->ghost, f, err);
 	if (!a->owned)
 		return err_set(err, -EPROTO, "a JOB before OWN");
 	return job_begin(&a->job, &a->port, a->runners, f, err);
@@ -163,11 +170,13 @@ static int later_in(const struct agent *a)
 /* Milliseconds until something is due by time alone, -1: nothing is. */
 static int due_in(const struct agent *a)
 {
-	return job_is_young(&a->job) ? JOB_YOUNG_MS : later_in(a);
+	return job_is_young(a->current) ? JOB_YOUNG_MS : later_in(a);
 }
 
 static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 {
+	struct job *job = a->current;
+
 	switch (f->header.type) {
 	case WIRE_PING:
 		port_send(&a->port, WIRE_PONG, 0, f->payload,
@@ -182,14 +191,14 @@ static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 	case WIRE_FILE:
 	case WIRE_FILE_DATA:
 	case WIRE_FILE_END:
-		return job_file(&a->job, &a->port, f, err);
+		return job_file(job, &a->port, f, err);
 	case WIRE_RUN:
-		return job_run(&a->job, &a->port, f, err);
+		return job_run(job, &a->port, f, err);
 	case WIRE_STDIN:
 	case WIRE_STDIN_END:
-		return job_stdin(&a->job, &a->port, f, err);
+		return job_stdin(job, &a->port, f, err);
 	case WIRE_KILL:
-		return job_kill(&a->job, &a->port, f, err);
+		return job_kill(job, &a->port, f, err);
 	default:
 		return err_set(err, -EPROTO, "the host sent %s",
 			       wire_type_name(f->header.type));
@@ -199,7 +208,7 @@ static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 /* All whole frames that are there, as long as there is room for answers. */
 static int on_port(struct agent *a, struct err *err)
 {
-	int r = port_fill(&a->port);
+	int r = is_heating(a) ? 0 : port_fill(&a->port);
 
 	if (r)
 		return err_sys(err, r, "the port");
@@ -241,44 +250,73 @@ void agent_reap(struct agent *a)
 	}
 }
 
+/* Milliseconds until something is due, or end has come; -1: never. */
+static int wait_ms(const struct agent *a, uint64_t end)
+{
+	uint64_t now = sys_now();
+	int due = due_in(a);
+
+	if (a->starved && port_can_answer(&a->port))
+		return 0;
+	if (end == UINT64_MAX)
+		return due;
+	end = end > now ? (end - now) / 1000000u + 1 : 0;
+	return due >= 0 && (uint64_t)due < end ? due : (int)end;
+}
+
+/* Return: how many there are to poll. */
+static int what_to_poll(struct agent *a, struct pollfd *p)
+{
+	struct job *job = a->current;
+
+	p[0] = (struct pollfd){.fd = a->port.fd};
+	if (!is_heating(a) && port_can_answer(&a->port))
+		p[0].events |= POLLIN;
+	if (!is_heating(a) && port_is_pending(&a->port) && !job_is_young(job))
+		p[0].events |= POLLOUT;
+	p[1] = (struct pollfd){.fd = a->children, .events = POLLIN};
+	return 2 + job_poll(job, &a->port, p + 2);
+}
+
+int agent_turn(struct agent *a, uint64_t end, struct err *err)
+{
+	struct job *job = a->current;
+	struct pollfd p[2 + JOB_POLL_MAX];
+	bool read_on = a->starved && port_can_answer(&a->port);
+	int n = what_to_poll(a, p);
+	int r = job_launch(job, &a->port, err);
+
+	if (r)
+		return r;
+	n = poll(p, (nfds_t)n, wait_ms(a, end));
+	if (n < 0 && errno != EINTR)
+		return err_sys(err, -errno, "poll");
+	if (n == 0 && sys_now() >= end)
+		return -ETIMEDOUT;
+	if (p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
+		return err_set(err, -EPIPE, "the host has gone");
+	if (p[0].revents & POLLIN || read_on)
+		r = on_port(a, err);
+	a->starved = !port_can_answer(&a->port);
+	if (!r && p[1].revents)
+		agent_reap(a);
+	while (!r && later_in(a) == 0)
+		later[a->later++].fn(a);
+	if (!r)
+		r = job_step(job, &a->port);
+	if (is_heating(a))
+		port_forget(&a->port);
+	else if (!r && !job_is_young(job))
+		r = port_flush(&a->port);
+	return r;
+}
+
 int agent_serve(struct agent *a, struct err *err)
 {
-	struct pollfd p[2 + JOB_POLL_MAX];
-	bool starved = false; /* frames wait for room to answer */
 	int r = port_flush(&a->port);
 
-	while (!r) {
-		bool can_answer = port_can_answer(&a->port);
-
-		p[0] = (struct pollfd){.fd = a->port.fd};
-		if (can_answer)
-			p[0].events |= POLLIN;
-		if (port_is_pending(&a->port) && !job_is_young(&a->job))
-			p[0].events |= POLLOUT;
-		p[1] = (struct pollfd){.fd = a->children, .events = POLLIN};
-		int n = 2 + job_poll(&a->job, &a->port, p + 2);
-
-		r = job_launch(&a->job, &a->port, err);
-		if (r)
-			break;
-		if (poll(p, (nfds_t)n, starved && can_answer ? 0
-							   : due_in(a)) < 0 &&
-		    errno != EINTR)
-			return err_sys(err, -errno, "poll");
-		if (p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
-			return err_set(err, -EPIPE, "the host has gone");
-		if (p[0].revents & POLLIN || (starved && can_answer))
-			r = on_port(a, err);
-		starved = !port_can_answer(&a->port);
-		if (!r && p[1].revents)
-			agent_reap(a);
-		while (!r && later_in(a) == 0)
-			later[a->later++].fn(a);
-		if (!r)
-			r = job_step(&a->job, &a->port);
-		if (!r && !job_is_young(&a->job))
-			r = port_flush(&a->port);
-	}
+	while (!r)
+		r = agent_turn(a, UINT64_MAX, err);
 	if (err && !err->code)
 		err_sys(err, r, "the port");
 	return r;

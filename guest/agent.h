@@ -13,6 +13,7 @@ struct agent {
 	struct runner ghost[WIRE_RUN_MAX]; /* for heating: only EXEC is used */
 	struct job job;
 	struct job *current; /* &job, but while the ghost runs */
+	bool starved; /* frames are there that nothing announces */
 	int children; /* owned; signalfd for SIGCHLD */
 	unsigned later; /* of what is due some time after the start: the next */
 	bool owned;   /* OWN has come: no other machine has these secrets */
@@ -21,6 +22,13 @@ struct agent {
 void agent_hello(struct agent *a);
 /* Waits for every runner, heats each once, says READY. */
 int agent_ready(struct agent *a, struct err *err);
+/*
+ * Waits for what comes next and does it, until sys_now() is end at most. While
+ * the ghost runs, the frames are those that heat.c has put there and the host
+ * hears nothing. Return: 0, -ETIMEDOUT, -EPIPE (the host has gone), else why
+ * the host cannot be served any more.
+ */
+int agent_turn(struct agent *a, uint64_t end, struct err *err);
 /* Serves the host until it has gone or breaks a rule. Return: why. */
 int agent_serve(struct agent *a, struct err *err);
 

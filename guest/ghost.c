@@ -4,14 +4,19 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runners/hold.h"
 
 #define THREADS 2
+#define PAGE 4096u
+#define MEMORY (1024u << 10) /* a control group is charged for 256 KiB at once */
 
 static uint32_t word;
 
@@ -34,6 +39,20 @@ static void turn_events(void)
 	epoll_wait(loop, &e, 1, 0);
 }
 
+/* More of everything than the kernel keeps at hand; every other page has
+ * another protection, so that none is one with its neighbours. */
+static void use_memory(void)
+{
+	char *memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return;
+	memset(memory, 1, MEMORY);
+	for (unsigned at = 0; at < MEMORY; at += 2 * PAGE)
+		mprotect(memory + at, PAGE, PROT_READ);
+}
+
 _Noreturn void ghost_live_and_end(void)
 {
 	pthread_t thread;
@@ -41,6 +60,8 @@ _Noreturn void ghost_live_and_end(void)
 
 	stat("/usr/lib/there/is/none", &st);
 	turn_events();
+	use_memory();
+	hold_memory(0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&thread, NULL, wait_for_ever, NULL);
 	if (write(STDOUT_FILENO, "1\n", 2) == 2)

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "layout/base/buf.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "settle.h"
@@ -16,6 +17,7 @@
 #include "sys.h"
 
 #define ROUND_MS 60000
+#define REST_MS 12 /* three ticks */
 
 /* What a round runs: the least that still prints. */
 struct nothing {
@@ -33,7 +35,7 @@ static const struct nothing nothings[WIRE_RUN_MAX] = {
 			   {"/bin/bash", HOME "/code.sh"}},
 };
 
-static const char *const heat_env[] = {"HOME=" HOME, "LANG=C.UTF-8"};
+static const char *const heat_env[] = {WIRE_BASE_ENV};
 static const char *const ghost_argv[] = {RUNNER_GHOST, NULL};
 
 /* The job that says nothing: no limit binds, the clock is as it was. */
@@ -60,20 +62,24 @@ static void describe(const char *const *argv, struct wire_job *ret_job)
 	};
 }
 
+static void file_head(struct wire_writer *w, const struct nothing *n)
+{
+	wire_put_u32(w, 0644);
+	wire_put_u64(w, strlen(n->text));
+	wire_put_str(w, n->file);
+}
+
 /* Makes the program's file in the way in which a job's inputs are made. */
 static int put_file(struct files *files, const struct nothing *n)
 {
 	uint8_t bytes[64];
 	struct wire_writer w = {bytes, sizeof(bytes), 0};
-	size_t length = strlen(n->text);
 	int r;
 
-	wire_put_u32(&w, 0644);
-	wire_put_u64(&w, length);
-	wire_put_str(&w, n->file);
+	file_head(&w, n);
 	r = files_begin(files, WIRE_FILE_REG, bytes, w.used, NULL);
 	if (!r)
-		r = files_data(files, n->text, length, NULL);
+		r = files_data(files, n->text, strlen(n->text), NULL);
 	return r ? r : files_end(files, NULL);
 }
 
@@ -162,15 +168,22 @@ static int heat_runner(struct agent *a, struct runner *r)
 	return e;
 }
 
-/* As the host would: the job, then its start. */
-static int begin_ghost(struct agent *a, struct job *job,
-		       const char *const *argv)
+/* As the host would: a job with one file, then its start. */
+static int add_frame(struct buf *b, enum wire_type type, uint8_t arg,
+		     const void *payload, size_t length)
+{
+	uint8_t header[WIRE_HEADER_SIZE];
+
+	wire_header_put(header, (uint32_t)length, (uint8_t)type, arg);
+	buf_add(b, header, sizeof(header));
+	return length ? buf_add(b, payload, length) : b->failed;
+}
+
+static int add_job(struct buf *b, const char *const *argv)
 {
 	struct wire_job spec;
 	struct wire_writer count = {NULL, 0, 0};
-	struct frame frame = {.header = {.type = WIRE_JOB}};
 	auto_free uint8_t *bytes = NULL;
-	int e;
 
 	describe(argv, &spec);
 	wire_job_put(&count, &spec);
@@ -180,82 +193,99 @@ static int begin_ghost(struct agent *a, struct job *job,
 	struct wire_writer w = {bytes, count.used, 0};
 
 	wire_job_put(&w, &spec);
-	frame.payload = bytes;
-	frame.header.length = (uint32_t)w.used;
-	/* Its runner is found as a real one is. */
-	e = job_begin(job, &a->port, a->ghost, &frame, NULL);
-	if (!e)
-		e = job_run(job, &a->port, &frame, NULL);
-	if (!e)
-		e = job_stdin(job, &a->port,
-			      &(struct frame){.header.type = WIRE_STDIN_END},
-			      NULL);
-	return e ? e : job_launch(job, &a->port, NULL);
+	return add_frame(b, WIRE_JOB, 0, bytes, w.used);
 }
 
-static int follow_ghost(struct agent *a, struct job *job)
+static int add_frames(struct buf *b, const char *const *argv,
+		      const struct nothing *n)
+{
+	uint8_t head[64];
+	struct wire_writer w = {head, sizeof(head), 0};
+	int e = add_job(b, argv);
+
+	if (e)
+		return e;
+	file_head(&w, n);
+	add_frame(b, WIRE_FILE, WIRE_FILE_REG, head, w.used);
+	add_frame(b, WIRE_FILE_DATA, 0, n->text, strlen(n->text));
+	add_frame(b, WIRE_FILE_END, 0, NULL, 0);
+	add_frame(b, WIRE_RUN, 0, NULL, 0);
+	return add_frame(b, WIRE_STDIN_END, 0, NULL, 0);
+}
+
+/* The agent takes the frames for the host's, and nobody hears its answers. */
+static int run_ghost(struct agent *a, struct job *job, struct buf *frames)
 {
 	uint64_t end = sys_now() + ROUND_MS * 1000000ull;
-	struct pollfd p[2 + JOB_POLL_MAX] = {
-		{.fd = a->port.fd},
-		{.fd = a->children, .events = POLLIN},
-	};
+	struct port real = a->port;
 	int e = 0;
 
-	while (!e && job->phase != JOB_DONE) {
-		int n = 2 + job_poll(job, &a->port, p + 2);
-
-		e = wait_until(p, n, end);
-		if (!e && p[1].revents)
-			agent_reap(a);
-		if (!e)
-			e = job_step(job, &a->port);
-		port_forget(&a->port);
-	}
-	return e;
+	a->current = job;
+	a->port.in = (uint8_t *)frames->data;
+	a->port.in_at = 0;
+	a->port.in_size = a->port.in_end = frames->len;
+	a->starved = true;
+	while (!e && job->phase != JOB_DONE)
+		e = agent_turn(a, end, NULL);
+	port_forget(&a->port);
+	a->port.in = real.in;
+	a->port.in_at = real.in_at;
+	a->port.in_size = real.in_size;
+	a->port.in_end = real.in_end;
+	a->current = &a->job;
+	return e == -EPIPE ? -ESHUTDOWN : e;
 }
 
 /*
  * A whole job on a process of its own, with its own control group: all that
  * init and the kernel do for one, from JOB to EXIT, but for the interpreter.
  */
-static int heat_ghost(struct agent *a, const char *const *argv)
+static int heat_ghost(struct agent *a, const char *const *argv,
+		      const struct nothing *n)
 {
+	struct runner *r = &a->ghost[WIRE_RUN_EXEC];
+	auto_buf struct buf frames = {0};
 	struct job job;
 	int e = job_open(&job, NULL);
 
 	if (e)
 		return e;
-	e = runner_start(&a->ghost[WIRE_RUN_EXEC], WIRE_RUN_EXEC, "heat", NULL);
+	e = runner_start(r, WIRE_RUN_EXEC, "heat", NULL);
 	if (!e)
-		e = runner_wait(a->ghost[WIRE_RUN_EXEC].control, ROUND_MS);
-	a->current = &job;
+		e = runner_wait(r->control, ROUND_MS);
 	if (!e)
-		e = begin_ghost(a, &job, argv);
+		e = add_frames(&frames, argv, n);
 	if (!e)
-		e = follow_ghost(a, &job);
-	a->current = &a->job;
-	port_forget(&a->port);
-	if (e && a->ghost[WIRE_RUN_EXEC].pid > 0)
-		kill(a->ghost[WIRE_RUN_EXEC].pid, SIGKILL);
+		e = run_ghost(a, &job, &frames);
+	if (e && r->pid > 0)
+		kill(r->pid, SIGKILL);
+	take_file(&job.files, n);
 	job_close(&job);
-	runner_close(&a->ghost[WIRE_RUN_EXEC]);
+	runner_close(r);
 	return e;
 }
 
 static int heat_round(struct agent *a, struct runner *r)
 {
 	const struct nothing *n = &nothings[r->kind];
-	int e = put_file(&a->job.files, n);
+	int e;
 
-	if (!e && r->kind == WIRE_RUN_EXEC)
-		e = heat_ghost(a, n->argv);
-	else if (!e)
+	if (r->kind == WIRE_RUN_EXEC)
+		return heat_ghost(a, n->argv, n);
+	e = put_file(&a->job.files, n);
+	if (!e)
 		e = heat_runner(a, r);
 	take_file(&a->job.files, n);
-	if (!e && r->kind != WIRE_RUN_EXEC)
-		e = heat_ghost(a, ghost_argv);
-	return e;
+	return e ? e : heat_ghost(a, ghost_argv, n);
+}
+
+/*
+ * The kernel stops its tick when it is idle and starts it again when the host
+ * sends something: that has a way of its own, and it is the first of each job.
+ */
+static void rest(void)
+{
+	poll(NULL, 0, REST_MS);
 }
 
 int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
@@ -278,5 +308,7 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 			heated |= 1 << i;
 	}
 	settle_self(); /* it has forked the ghosts */
+	if (heated)
+		rest();
 	return heated;
 }

@@ -70,7 +70,7 @@ check_doors() {
 		"$(doors '^layout/base/.*\.[ch]$' 'layout/base/[^/]+\.h')"
 	verdict 'guest/ includes layout/limits.h and layout/base/ only' \
 		"$(doors '^guest/.*\.[ch]$' \
-		'layout/limits\.h|layout/base/[^/]+\.h|guest/runners/hold\.h')"
+		'layout/limits\.h|layout/base/[^/]+\.h|guest/runners/(hold|populate)\.h')"
 	verdict 'vm/ includes guest/wire.h and layout/base/ only' \
 		"$(doors '^vm/.*\.[ch]$' 'guest/wire\.h|layout/base/[^/]+\.h')"
 	verdict 'fsd/ includes the doors of vm/ and layout/ only' \

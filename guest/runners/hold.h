@@ -50,13 +50,13 @@ __attribute__((no_stack_protector)) static int hold_sleep(void *unused)
 	return 0;
 }
 
-/* Starts the holder. Without one everything works, and ends more slowly. */
-static inline void hold_memory(void)
+/* Starts the holder. Without one everything works, and ends more slowly.
+ * whose: CLONE_PARENT, or 0 for a child of the caller that dies with it. */
+static inline void hold_memory(int whose)
 {
 	static _Alignas(64) char stack[4096];
 
-	clone(hold_sleep, stack + sizeof(stack), CLONE_VM | CLONE_PARENT,
-	      NULL);
+	clone(hold_sleep, stack + sizeof(stack), CLONE_VM | whose, NULL);
 }
 
 #endif

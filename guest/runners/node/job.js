@@ -161,6 +161,10 @@ function heat(message, cool) {
 		fs.rmdirSync(directory);
 		cool();
 	}
+	// Node looks for these on its way to the program; the kernel knows then
+	// that they are not there.
+	for (const place of ['/home/user', '/home', ''])
+		fs.existsSync(`${place}/package.json`);
 	void process.stdin, process.stdout, process.stderr;
 	/^/.exec(''); // Node's last act before it runs a main module
 	for (let i = 0; i < 3; i++) {

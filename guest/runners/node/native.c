@@ -5,7 +5,8 @@
  *   quit(code)  _exit(). Node has no other end than exit(), which joins
  *               threads and runs the destructors of every library; under
  *               emulation that is longer than most programs.
- *   hold()      starts the holder; see hold.h.
+ *   hold()      has the code's pages there and starts the holder; see
+ *               populate.h and hold.h.
  *   turn()      one turn of the event loop, for heating it.
  *
  * The functions of Node-API and libuv are declared here because their binary
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "../hold.h"
+#include "../populate.h"
 
 #define UV_RUN_NOWAIT 2
 
@@ -62,7 +64,8 @@ static napi_value hold(napi_env env, napi_callback_info info)
 {
 	(void)env;
 	(void)info;
-	hold_memory();
+	populate_files(1);
+	hold_memory(CLONE_PARENT);
 	return NULL;
 }
 

@@ -1,36 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a waiting interpreter can do once so that each clone need not do it in
- * its job: have the pages there that a program's way goes through. A fault is
- * dear under emulation, and those of a heated child are not its parent's.
- */
+/* A waiting interpreter's last preparations. */
 #include "rehash.h"
 
-#include <stdio.h>
-#include <sys/mman.h>
-
 #include "../hold.h"
+#include "../populate.h"
 
 #define STACK_DEPTH (128u << 10) /* of an import in an import, and some */
-
-/* Programs and libraries: what is only read. */
-static void populate_files(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512];
-
-	while (maps && fgets(line, sizeof(line), maps)) {
-		unsigned long from, to;
-		char mode[5];
-
-		/* It saves time or does nothing. */
-		if (sscanf(line, "%lx-%lx %4s", &from, &to, mode) == 3 &&
-		    mode[0] == 'r' && mode[1] == '-' && strstr(line, " /"))
-			madvise((void *)from, to - from, MADV_POPULATE_READ);
-	}
-	if (maps)
-		fclose(maps);
-}
 
 static void populate_stack(void)
 {
@@ -42,8 +17,8 @@ static void populate_stack(void)
 
 PyObject *rehash_stay(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 {
-	populate_files();
+	populate_files(0);
 	populate_stack();
-	hold_memory();
+	hold_memory(CLONE_PARENT);
 	return Py_NewRef(Py_None);
 }
