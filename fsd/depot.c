@@ -41,7 +41,7 @@ static int write_all(int fd, const void *data, size_t len)
 /* Write-new and rename: a reader sees the old file or the new, never half. */
 static int replace(int dirfd, const char *path, const void *data, size_t len)
 {
-	char tmp[STORE_PATH_MAX];
+	char tmp[STORE_PATH_MAX + 8];
 	auto_close int fd = -1;
 	int r;
 
@@ -522,12 +522,13 @@ int depot_run_make(struct depot *s, uint64_t no, unsigned run, int *ret_out,
 	int err;
 
 	run_path(no, run, NULL, path);
-	depot_trash(s, path); /* what a crash may have left under this number */
-	if (mkdirat(s->jobs, path, 0700) < 0)
-		return -errno;
-	run_path(no, run, "output", path);
-	if (mkdirat(s->jobs, path, 0700) < 0)
-		return -errno;
+	if (mkdirat(s->jobs, path, 0700) < 0) {
+		if (errno != EEXIST)
+			return -errno;
+		depot_trash(s, path); /* a crash has left it */
+		if (mkdirat(s->jobs, path, 0700) < 0)
+			return -errno;
+	}
 	run_path(no, run, "stdout", path);
 	out = openat(s->jobs, path, flags, 0600);
 	if (out < 0)
@@ -541,13 +542,28 @@ int depot_run_make(struct depot *s, uint64_t no, unsigned run, int *ret_out,
 	return 0;
 }
 
+int depot_output_make(struct depot *s, uint64_t no, unsigned run)
+{
+	char path[STORE_PATH_MAX];
+
+	run_path(no, run, "output", path);
+	return mkdirat(s->jobs, path, 0700) < 0 ? -errno : 0;
+}
+
 int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
 		      const char *name, const void *data, size_t len)
 {
 	char path[STORE_PATH_MAX];
+	auto_close int fd = -1;
+	int r;
 
 	run_path(no, run, name, path);
-	return replace(s->jobs, path, data, len);
+	fd = openat(s->jobs, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+		    0600);
+	r = fd < 0 ? -errno : write_all(fd, data, len);
+	if (r < 0 && fd >= 0)
+		unlinkat(s->jobs, path, 0);
+	return r;
 }
 
 int depot_run_open(struct depot *s, uint64_t no, unsigned run,
@@ -561,7 +577,7 @@ int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 	return fd < 0 ? -errno : fd;
 }
 
-int depot_log(struct depot *s, uint64_t no, const char *line)
+int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len)
 {
 	char path[STORE_PATH_MAX];
 	auto_close int fd = -1;
@@ -570,7 +586,7 @@ int depot_log(struct depot *s, uint64_t no, const char *line)
 	fd = openat(s->jobs, path,
 		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 		    0600);
-	return fd < 0 ? -errno : write_all(fd, line, strlen(line));
+	return fd < 0 ? -errno : write_all(fd, lines, len);
 }
 
 int depot_log_open(struct depot *s, uint64_t no)

@@ -71,16 +71,19 @@ int depot_sink_make(struct depot *s, uint64_t no);
 void depot_sink_drop(struct depot *s, uint64_t no);
 
 /* Makes run `run`'s directory with empty stdout and stderr, open for append
- * and read. */
+ * and read; what was there is gone. */
 int depot_run_make(struct depot *s, uint64_t no, unsigned run, int *ret_out,
 		   int *ret_err);
-/* Write-new and rename of rN/name. */
+/* Its output/, which a run that leaves no files does not have. */
+int depot_output_make(struct depot *s, uint64_t no, unsigned run);
+/* Writes rN/name whole or, on an error, not at all. Nobody reads it before
+ * exit_code is there, which comes last and is too short to be torn. */
 int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
 		      const char *name, const void *data, size_t len);
 int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 		   const char *name);
 /* Appends to the job's log; -ENOSPC and the like are returned. */
-int depot_log(struct depot *s, uint64_t no, const char *line);
+int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len);
 int depot_log_open(struct depot *s, uint64_t no);
 
 struct task;

@@ -53,6 +53,9 @@ struct fsd {
 	uint64_t started_ns;
 	struct list last_errors; /* of struct last_error, newest first */
 	struct list handles;     /* of struct handle (ops_handle.h): open files */
+	struct list unlogged;    /* of struct job, whose log has lines that */
+	struct turn log_turn;    /* this writes, */
+	struct loop_timer log_timer; /* begun by this */
 	struct {
 		uint64_t accepted, done[JOB_STATUS_MAX], refused;
 	} count;

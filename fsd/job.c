@@ -2,7 +2,6 @@
 #include "job.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "parsed.h"
@@ -34,6 +33,7 @@ void jobs_free(struct fsd *d)
 		struct job *job = list_entry(pos, struct job, all);
 
 		run_abandon(job);
+		job_log_flush(job);
 		wait_flush(job);
 		list_del(&job->all);
 		job->removed = true;
@@ -239,6 +239,7 @@ void job_remove(struct job *job)
 
 	run_abandon(job);
 	job_delist(job);
+	job_log_drop(job);
 	wait_flush(job);
 	node_root_free(take_ptr(job->files));
 	node_root_free(take_ptr(job->output));
@@ -279,23 +280,6 @@ void job_set_error(struct job *job, const char *sentence)
 	free(job->error);
 	job->error = text;
 	job_touch(job);
-}
-
-void job_log(struct job *job, const char *fmt, ...)
-{
-	char when[32], text[1024], line[1100];
-	va_list ap;
-	int r;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	time_render(realtime_ns(), when);
-	snprintf(line, sizeof(line), "%s %s\n", when, text);
-	r = depot_log(job->d->depot, job->meta.no, line);
-	if (r < 0)
-		log_warn("job %s: its log cannot be written: %s",
-			 job->meta.name, strerror(-r));
 }
 
 void job_touch(struct job *job)

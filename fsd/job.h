@@ -35,6 +35,8 @@ struct job {
 	unsigned hidden;        /* 1 << row: result files removed by hand */
 	struct node *sink;      /* owned: the output/ that a copy brought into
 				   this draft, or NULL */
+	struct buf log;         /* lines that are not in the store yet, */
+	struct list unlogged;   /* while there are some; job_log.c */
 	/* wait.c */
 	struct list parked;     /* of struct parked */
 	struct list polls;      /* of struct poll_handle */
@@ -73,8 +75,14 @@ void job_sink_drop(struct job *job);
 
 /* Replaces the text of `error` (NULL: none); a newline is added. */
 void job_set_error(struct job *job, const char *sentence);
+/* job_log.c: a line of `log`, in the store soon, or when that is read. */
 void job_log(struct job *job, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+void job_log_flush(struct job *job);
+/* For reading; it grows. Return: fd, or negative errno: -ENOENT if it has no
+ * line and cannot be made. */
+int job_log_open(struct job *job);
+void job_log_drop(struct job *job); /* nobody will read it */
 /* Something of it changed now. */
 void job_touch(struct job *job);
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "face.h"
@@ -212,7 +211,7 @@ static off_t fd_size(int fd)
 	return size;
 }
 
-static off_t row_size(const struct job *job, unsigned row)
+static off_t row_size(struct job *job, unsigned row)
 {
 	struct depot *s = job->d->depot;
 	const struct job_meta *m = &job->meta;
@@ -224,6 +223,7 @@ static off_t row_size(const struct job *job, unsigned row)
 	case JOB_ROW_ERROR:
 		return job->error ? (off_t)strlen(job->error) : 0;
 	case JOB_ROW_LOG:
+		job_log_flush(job);
 		return fd_size(depot_log_open(s, m->no));
 	case JOB_ROW_STDOUT:
 		return (off_t)run_stream_size(job, VM_OUT);
@@ -301,14 +301,43 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 
 /*
  * What only comes and goes by requests of the kernel it may remember: jobs and
- * what users have stored. Rows and results appear by themselves.
+ * what users have stored. Rows and results appear by themselves; each open
+ * asks for them anew, so that their attributes may be remembered as soon as
+ * they are final.
  */
 #define REMEMBER_S 3600.0
+#define REMEMBER_FINAL_S 1.0
 
 static bool is_users_own(const struct target *t)
 {
 	return t->kind == T_JOB ||
 	       (t->kind == T_NODE && t->node->area == AREA_FILES);
+}
+
+static bool is_final(const struct target *t)
+{
+	if (t->kind == T_NODE)
+		return t->node->area == AREA_OUTPUT;
+	if (t->kind != T_ROW)
+		return false;
+	switch (job_rows[t->row].kind) {
+	case ROW_FOLLOW:
+	case ROW_WAIT: /* they have no size */
+		return true;
+	default:
+		return job_rows[t->row].result &&
+		       t->job->meta.state == JOB_DONE;
+	}
+}
+
+double ops_attr_timeout(fuse_req_t req, const struct target *t)
+{
+	/* With other users about, each of them is to be asked for. */
+	if (ops_fsd(req)->options->allow_other)
+		return 0.0;
+	if (t->kind == T_NODE && t->node->area == AREA_FILES)
+		return REMEMBER_S;
+	return is_final(t) ? REMEMBER_FINAL_S : 0.0;
 }
 
 int ops_entry(fuse_req_t req, const struct target *t,
@@ -322,11 +351,9 @@ int ops_entry(fuse_req_t req, const struct target *t,
 		return r;
 	ret->ino = ops_ino(t);
 	ret->generation = 1;
-	/* With other users about, each of them is to be asked for. */
-	if (is_users_own(t) && !ops_fsd(req)->options->allow_other) {
+	if (is_users_own(t) && !ops_fsd(req)->options->allow_other)
 		ret->entry_timeout = REMEMBER_S;
-		ret->attr_timeout = t->kind == T_NODE ? REMEMBER_S : 0.0;
-	}
+	ret->attr_timeout = ops_attr_timeout(req, t);
 	if (t->kind == T_NODE)
 		node_lookup_add(t->node);
 	return 0;
@@ -407,7 +434,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else
-		fuse_reply_attr(req, &st, 0.0);
+		fuse_reply_attr(req, &st, ops_attr_timeout(req, &t));
 }
 
 /* --- changing attributes -------------------------------------------------------- */
@@ -528,65 +555,4 @@ void op_statfs(fuse_req_t req, fuse_ino_t ino)
 	}
 	st.f_namemax = LIMIT_FILE_NAME;
 	fuse_reply_statfs(req, &st);
-}
-
-/* --- extended attributes ---------------------------------------------------------- */
-
-static int xattr_value(fuse_req_t req, const struct target *t, const char *name,
-		       char room[64])
-{
-	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.pid"))
-		return snprintf(room, 64, "%d", (int)getpid());
-	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.version"))
-		return snprintf(room, 64, "%s", fsd_version);
-	if (t->kind == T_JOB && !strcmp(name, "user.fsd.state"))
-		return snprintf(room, 64, "%s", state_name(t->job->meta.state));
-	if (t->kind == T_JOB && !strcmp(name, "user.fsd.id")) {
-		char id[STORE_ID_SIZE];
-
-		depot_id(t->job->meta.no, id);
-		return snprintf(room, 64, "%s", id);
-	}
-	(void)req;
-	return -ENODATA;
-}
-
-static void reply_xattr(fuse_req_t req, const char *data, int len, size_t size)
-{
-	if (len < 0)
-		fuse_reply_err(req, -len);
-	else if (!size)
-		fuse_reply_xattr(req, (size_t)len);
-	else if (size < (size_t)len)
-		fuse_reply_err(req, ERANGE);
-	else
-		fuse_reply_buf(req, data, (size_t)len);
-}
-
-void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
-{
-	struct target t;
-	char room[64] = "";
-	int r = ops_target(req, ino, &t);
-
-	if (r == 0)
-		r = xattr_value(req, &t, name, room);
-	reply_xattr(req, room, r, size);
-}
-
-void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
-{
-	static const char root[] = "user.fsd.pid\0user.fsd.version";
-	static const char job[] = "user.fsd.state\0user.fsd.id";
-	struct target t;
-	int r = ops_target(req, ino, &t);
-
-	if (r < 0)
-		reply_xattr(req, NULL, r, size);
-	else if (t.kind == T_ROOT)
-		reply_xattr(req, root, sizeof(root), size);
-	else if (t.kind == T_JOB)
-		reply_xattr(req, job, sizeof(job), size);
-	else
-		reply_xattr(req, "", 0, size);
 }

@@ -53,6 +53,8 @@ struct node *ops_dir_node(const struct target *t);
 uint64_t ops_ino(const struct target *t);
 /* Return: 0 or negative errno. */
 int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret);
+/* For how many seconds the kernel may keep the answer of ops_stat(). */
+double ops_attr_timeout(fuse_req_t req, const struct target *t);
 /* Fills and counts a lookup for replying with fuse_reply_entry/create. */
 int ops_entry(fuse_req_t req, const struct target *t,
 	      struct fuse_entry_param *ret);

@@ -18,6 +18,14 @@ static const char *dir_name(const struct target *dir)
 	return dir->job ? dir->job->meta.name : FSD_DIR_NAME;
 }
 
+static bool is_output(const struct target *dir)
+{
+	const struct node *node = ops_dir_node(dir);
+
+	return node ? node->area == AREA_OUTPUT
+		    : dir->kind == T_ROW && dir->row == JOB_ROW_OUTPUT;
+}
+
 int ops_check_writable(fuse_req_t req, const struct target *dir,
 		       const char *name)
 {
@@ -27,14 +35,14 @@ int ops_check_writable(fuse_req_t req, const struct target *dir,
 	if (dir->kind == T_FSD)
 		return ops_refuse(req, -EPERM, FSD_DIR_NAME,
 				  "this directory belongs to fsd");
-	if (!node || !dir->job)
+	if (!dir->job || (!node && !is_output(dir)))
 		return -ENOENT;
 	r = file_name_check(name);
 	if (r < 0)
 		return ops_refuse(req, r, dir_name(dir),
 				  "a file's name is 1 to 255 bytes of valid "
 				  "UTF-8 without control characters");
-	if (node->area == AREA_OUTPUT)
+	if (is_output(dir))
 		return ops_refuse(req, -EPERM, dir_name(dir),
 				  "output/ is the program's: nothing can be "
 				  "added or changed");
@@ -216,9 +224,7 @@ static int rmdir_output(struct job *job)
 		job_sink_drop(job);
 		return 0;
 	}
-	if (!job->output)
-		return 0;
-	if (node_has_entries(job->output))
+	if (job->output && node_has_entries(job->output))
 		return -ENOTEMPTY;
 	return unlink_row(job, JOB_ROW_OUTPUT);
 }

@@ -43,6 +43,8 @@ static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
 {
 	ssize_t n = 0;
 
+	if (h->t.kind == T_ROW && h->t.row == JOB_ROW_LOG)
+		job_log_flush(h->t.job);
 	if (h->fd >= 0)
 		n = pread(h->fd, read_room, MIN(size, READ_MAX), off);
 	if (n < 0)

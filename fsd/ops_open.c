@@ -71,6 +71,15 @@ static bool wants_write(const struct fuse_file_info *fi)
 	return (fi->flags & O_ACCMODE) != O_RDONLY;
 }
 
+/*
+ * Who only writes past the page cache: the kernel has no page to keep and does
+ * not ask about security.capability before each first write.
+ */
+static void set_direct(struct fuse_file_info *fi)
+{
+	fi->direct_io = (fi->flags & O_ACCMODE) == O_WRONLY;
+}
+
 /* --- opening ------------------------------------------------------------------ */
 
 static int open_node(fuse_req_t req, const struct target *t,
@@ -95,6 +104,7 @@ static int open_node(fuse_req_t req, const struct target *t,
 	(*ret)->fd = node_open(t->node, flags);
 	if ((*ret)->fd < 0)
 		return (*ret)->fd;
+	set_direct(fi);
 	(*ret)->writer = write;
 	(*ret)->opener = fuse_req_ctx(req)->pid;
 	(*ret)->changed = fi->flags & O_TRUNC;
@@ -137,16 +147,16 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 
 	fi->direct_io = 1; /* its size may change at any time */
 	if (h->t.row == JOB_ROW_LOG)
-		return open_fd(h, depot_log_open(job->d->depot, m->no));
+		return open_fd(h, job_log_open(job));
 	switch (job_rows[h->t.row].kind) {
 	case ROW_STREAM:
 		fi->direct_io = m->state != JOB_DONE; /* then mmap works */
 		return open_fd(h, depot_run_open(job->d->depot, m->no, m->run,
 						 job_rows[h->t.row].name));
 	case ROW_FILE:
+		fi->direct_io = 0;
 		if (h->t.row == JOB_ROW_EXIT_CODE)
 			return ops_row_text(h);
-		fi->direct_io = 0;
 		return open_fd(h, depot_run_open(job->d->depot, m->no, m->run,
 						 "result.json"));
 	case ROW_FOLLOW:
@@ -280,6 +290,7 @@ static int create_node(fuse_req_t req, const struct target *dir,
 		return -ENOMEM;
 	}
 	run_expect(ops_fsd(req), name);
+	set_direct(fi);
 	(*ret)->fd = fd;
 	(*ret)->changed = true;
 	(*ret)->writer = wants_write(fi);

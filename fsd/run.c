@@ -121,21 +121,28 @@ static bool on_collect(struct turn *t, uint64_t until)
 /* Return: as run_collect(). */
 static int prepare(struct run *run, struct err *err)
 {
-	struct job *job = run->job;
-	int r = run_prepare(run, err), more = 0;
+	int r = run_prepare(run, err);
 
 	if (r == 0)
-		r = more = run_collect(run, now_ns() + COLLECT_NS, err);
-	if (r < 0)
-		return r;
-	r = depot_run_make(job->d->depot, job->meta.no, run->number,
+		r = run_collect(run, now_ns() + COLLECT_NS, err);
+	return r == 0 ? lease(run, err) : r;
+}
+
+int run_store(struct run *run)
+{
+	struct depot *depot = run->d->depot;
+	int r;
+
+	if (run->stored)
+		return 0;
+	r = depot_run_make(depot, run->job->meta.no, run->number,
 			   &run->stream[VM_OUT].fd, &run->stream[VM_ERR].fd);
+	run->stored = r == 0;
 	if (r < 0)
-		return err_sys(err, r,
-			       "the job's results cannot be stored in the "
-			       "state directory %s",
-			       depot_dir(job->d->depot));
-	return more ? 1 : lease(run, err);
+		log_error("job %s: its results cannot be stored in the state "
+			  "directory %s: %s", run->job->meta.name,
+			  depot_dir(depot), strerror(-r));
+	return r;
 }
 
 int run_start(struct job *job, struct run_spec *spec, struct err *err)
@@ -219,11 +226,9 @@ static bool take_published(struct job *job)
 	unsigned code;
 
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 ||
-	    sscanf(text, "%3u", &code) != 1 || code > 255)
+	    !strchr(text, '\n') || sscanf(text, "%3u", &code) != 1 ||
+	    code > 255)
 		return false;
-	if (!job->output)
-		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
-					    job->meta.run, false);
 	job->meta.exit_code = code;
 	job->has_results = true;
 	job_post(job, EV_END);
@@ -232,8 +237,12 @@ static bool take_published(struct job *job)
 
 void run_recover(struct job *job)
 {
+	auto_close int out = depot_run_open(job->d->depot, job->meta.no,
+					    job->meta.run, "stdout");
 	struct run *run = NULL;
 
+	job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
+				    job->meta.run, false);
 	if (!take_published(job))
 		run = calloc(1, sizeof(*run));
 	if (!run)
@@ -242,6 +251,7 @@ void run_recover(struct job *job)
 	run->d = job->d;
 	run->number = job->meta.run;
 	run->file_fd = run->stream[0].fd = run->stream[1].fd = -1;
+	run->stored = out >= 0;
 	run->queued_ns = now_ns();
 	run->stream[VM_OUT].size = run_stream_size(job, VM_OUT);
 	run->stream[VM_ERR].size = run_stream_size(job, VM_ERR);

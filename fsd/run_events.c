@@ -27,10 +27,14 @@ static void on_timer(struct loop_timer *t)
 	vm_kill(run->lease, WIRE_KILL_ALL, SIGKILL);
 }
 
+#define NOT_STORED "the job's results cannot be stored in the state directory"
+
 static void on_granted(void *arg)
 {
 	struct run *run = arg;
 	struct vm_lease_info info;
+	char message[200];
+	int r;
 
 	vm_lease_info(run->lease, &info);
 	run->granted_ns = now_ns();
@@ -40,7 +44,14 @@ static void on_granted(void *arg)
 		 info.template_id ? info.template_id : "");
 	run->running = true;
 	vm_run(run->lease, &run->vm_job);
+	/* While the machine is at it. */
+	r = run_store(run);
 	job_post(run->job, EV_GRANT);
+	if (r < 0) {
+		snprintf(message, sizeof(message), NOT_STORED ": %s",
+			 strerror(-r));
+		run_finish(run, STATUS_FAILED, message);
+	}
 }
 
 static int on_open_input(void *arg, unsigned i)

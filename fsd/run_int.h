@@ -47,6 +47,7 @@ struct run {
 	struct buf guest_json;       /* RESULT */
 	bool guest_overflow;
 
+	bool stored;     /* there is a place for its results */
 	bool running;    /* granted and told to run */
 	bool started;    /* the program's first instruction */
 	bool ended;      /* exit is valid */
@@ -96,6 +97,10 @@ void run_output_done(struct run *run);
  * later.
  */
 void run_finish(struct run *run, enum job_status status, const char *message);
+
+/* run.c: makes the place for its results, if there is none yet, and says so if
+ * that cannot be. Return: 0 or negative errno. */
+int run_store(struct run *run);
 
 void run_free(struct run *run);
 

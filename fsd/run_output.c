@@ -49,12 +49,17 @@ static int remember(struct run *run, uint32_t kind, uint32_t mode,
 static int output_root(struct run *run, struct node **ret_root)
 {
 	struct job *job = run->job;
+	int r = 0;
 
-	if (!job->output)
-		job->output = node_root_new(run->d->nodes, job, AREA_OUTPUT,
-					    run->number, true);
+	if (!job->output) {
+		r = depot_output_make(run->d->depot, job->meta.no, run->number);
+		if (r == 0)
+			job->output = node_root_new(run->d->nodes, job,
+						    AREA_OUTPUT, run->number,
+						    true);
+	}
 	*ret_root = job->output;
-	return job->output ? 0 : -EIO;
+	return job->output ? 0 : r < 0 ? r : -EIO;
 }
 
 /* Walks to the directory that will hold path, making it where the guest did

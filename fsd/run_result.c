@@ -125,9 +125,6 @@ static void end_run(struct job *job, const struct job_result *res)
 
 	if (failed)
 		job_set_error(job, res->message);
-	if (!job->output)
-		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
-					    job->run->number, false);
 	job->meta.exit_code = res->exit_code;
 	job->d->count.done[res->status]++;
 	log_end(job, res);
@@ -180,6 +177,7 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	struct job *job = run->job;
 
 	loop_timer_del(&run->timer);
+	run_store(run); /* if it never ran; publishing tells of a failure */
 	end->task.work = publish_result;
 	end->task.done = on_published;
 	end->no = job->meta.no;

@@ -207,6 +207,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 {
 	depot_finish_chores(d->depot); /* some answer requests, some end runs */
 	jobs_free(d);
+	loop_timer_del(&d->log_timer);
 	turns_finish(&d->turns);
 	vm_free(d->vm);
 	session_unmount(d);
@@ -240,6 +241,7 @@ int serve(const struct mount_options *options, struct ready *ready)
 
 	list_init(&d.last_errors);
 	list_init(&d.handles);
+	list_init(&d.unlogged);
 	raise_limits();
 	r = start(&d, &signals, &err);
 	if (r < 0) {

@@ -268,6 +268,59 @@ teardown() { mount_done; }
 	assert_line --index $((${#lines[@]} - 1)) --regexp 'done$'
 }
 
+@test "the log's last line is there at the end, also for who has it open" {
+	local line last
+	mkdir "$MNT/a"
+	job_put a code.sh 'exit 3'
+	exec 9<"$MNT/a/log"
+	job_put a config.json '{}'
+	job_wait a >/dev/null
+	while IFS= read -r line <&9; do last=$line; done
+	exec 9<&-
+	[[ $last == *done ]] || fail "the last line is: $last"
+}
+
+@test "the log outlives a daemon that is stopped right after a job's end" {
+	job_run a 'exit 3'
+	local before
+	before=$(cat "$MNT/a/log")
+	job_run b 'exit 4'
+	mount_stop
+	mount_start
+	assert_equal "$(cat "$MNT/a/log")" "$before"
+	run cat "$MNT/b/log"
+	assert_output --partial 'exit code 4'
+}
+
+@test "a run that left no files has an empty output/ like any directory" {
+	job_run a 'exit 0'
+	[ -d "$MNT/a/output" ]
+	assert_equal "$(ls -A "$MNT/a/output")" ''
+	(cd "$MNT/a/output" && [ "$(pwd)" = "$MNT/a/output" ])
+	fails EPERM touch "$MNT/a/output/mine"
+	fails EPERM mkdir "$MNT/a/output/mine"
+	result_is a '.output | length' 0
+	mount_stop
+	mount_start
+	[ -d "$MNT/a/output" ]
+	assert_equal "$(ls -A "$MNT/a/output")" ''
+	rmdir "$MNT/a/output"
+	[ ! -e "$MNT/a/output" ]
+}
+
+@test "sizes of results are those of the newest run at once" {
+	job_run a $'out short\nexit 3'
+	assert_equal "$(stat -c %s "$MNT/a/exit_code" "$MNT/a/stdout" | xargs)" '2 6'
+	cat "$MNT/a/exit_code" "$MNT/a/stdout" >/dev/null
+	job_put a code.sh $'out much longer than that\nexit 137'
+	job_put a config.json '{}'
+	job_wait a >/dev/null
+	assert_equal "$(stat -c %s "$MNT/a/exit_code" "$MNT/a/stdout" | xargs)" '4 22'
+	assert_equal "$(cat "$MNT/a/exit_code")" 137
+	stdout_is a 'much longer than that'
+	wc -c <"$MNT/a/result.json" >/dev/null
+}
+
 @test "output/ has what the program made, with bytes, mode and type" {
 	job_run a $'write one.txt hello\nwrite sub/deep/two.json {"a":1}'
 	assert_equal "$(cat "$MNT/a/output/one.txt")" hello

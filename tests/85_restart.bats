@@ -75,7 +75,7 @@ teardown() { mount_done; }
 	job_start a $'out up\nsleep 600000'
 	job_follow a up
 	mount_crash
-	# what the last rename before the death has left
+	# what the last write before the death has left
 	local run
 	run=$(dirname "$STATE"/jobs/*/r1/stdout)
 	echo '{"exit_code": 7}' >"$run/result.json"
@@ -84,6 +84,19 @@ teardown() { mount_done; }
 	state_is a 'done'
 	assert_equal "$(cat "$MNT/a/wait")" 7
 	assert_equal "$(cat "$MNT/a/result.json")" '{"exit_code": 7}'
+	stdout_is a up
+}
+
+@test "an exit code that was cut short by a crash is none" {
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	mount_crash
+	local run
+	run=$(dirname "$STATE"/jobs/*/r1/stdout)
+	printf '{"exit' >"$run/result.json"
+	printf 13 >"$run/exit_code"
+	mount_start
+	ended a 125 interrupted
 	stdout_is a up
 }
 

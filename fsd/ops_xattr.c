@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Extended attributes: user.fsd.* of the mount and of jobs, read-only. */
+#include "ops.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "face.h"
+#include "depot.h"
+
+static int xattr_value(fuse_req_t req, const struct target *t, const char *name,
+		       char room[64])
+{
+	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.pid"))
+		return snprintf(room, 64, "%d", (int)getpid());
+	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.version"))
+		return snprintf(room, 64, "%s", fsd_version);
+	if (t->kind == T_JOB && !strcmp(name, "user.fsd.state"))
+		return snprintf(room, 64, "%s", state_name(t->job->meta.state));
+	if (t->kind == T_JOB && !strcmp(name, "user.fsd.id")) {
+		char id[STORE_ID_SIZE];
+
+		depot_id(t->job->meta.no, id);
+		return snprintf(room, 64, "%s", id);
+	}
+	(void)req;
+	return -ENODATA;
+}
+
+static void reply_xattr(fuse_req_t req, const char *data, int len, size_t size)
+{
+	if (len < 0)
+		fuse_reply_err(req, -len);
+	else if (!size)
+		fuse_reply_xattr(req, (size_t)len);
+	else if (size < (size_t)len)
+		fuse_reply_err(req, ERANGE);
+	else
+		fuse_reply_buf(req, data, (size_t)len);
+}
+
+void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+	struct target t;
+	char room[64] = "";
+	int r = ops_target(req, ino, &t);
+
+	if (r == 0)
+		r = xattr_value(req, &t, name, room);
+	reply_xattr(req, room, r, size);
+}
+
+void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+{
+	static const char root[] = "user.fsd.pid\0user.fsd.version";
+	static const char job[] = "user.fsd.state\0user.fsd.id";
+	struct target t;
+	int r = ops_target(req, ino, &t);
+
+	if (r < 0)
+		reply_xattr(req, NULL, r, size);
+	else if (t.kind == T_ROOT)
+		reply_xattr(req, root, sizeof(root), size);
+	else if (t.kind == T_JOB)
+		reply_xattr(req, job, sizeof(job), size);
+	else
+		reply_xattr(req, "", 0, size);
+}
