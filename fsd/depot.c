@@ -16,7 +16,7 @@ struct depot {
 	char *dir;
 	int root, jobs, trash, lock; /* owned */
 	uint64_t next_no, next_trash;
-	struct chores *chores;
+	struct chores *threads[DEPOT_THREADS];
 };
 
 /* --- small helpers ------------------------------------------------------ */
@@ -125,7 +125,8 @@ static void trash_done(struct task *t, int result)
 
 static int trash_add(struct depot *s, const char *name)
 {
-	struct trash_task *t = s->chores ? calloc(1, sizeof(*t)) : NULL;
+	struct trash_task *t = s->threads[DEPOT_CHORES] ? calloc(1, sizeof(*t))
+							: NULL;
 
 	if (!t)
 		return -ENOMEM; /* the next start empties the trash */
@@ -133,7 +134,7 @@ static int trash_add(struct depot *s, const char *name)
 	t->task.done = trash_done;
 	t->trash = s->trash;
 	snprintf(t->name, sizeof(t->name), "%s", name);
-	chores_add(s->chores, &t->task);
+	chores_add(s->threads[DEPOT_CHORES], &t->task);
 	return 0;
 }
 
@@ -148,11 +149,11 @@ int depot_trash(struct depot *s, const char *path)
 	return trash_add(s, name);
 }
 
-int depot_chore(struct depot *s, struct task *t)
+int depot_chore(struct depot *s, enum depot_thread thread, struct task *t)
 {
-	if (!s->chores)
+	if (!s->threads[thread])
 		return -ESHUTDOWN;
-	chores_add(s->chores, t);
+	chores_add(s->threads[thread], t);
 	return 0;
 }
 
@@ -184,7 +185,7 @@ void depot_close_file(struct depot *s, int fd)
 		c->task.work = close_work;
 		c->task.done = close_done;
 		c->fd = fd;
-		if (depot_chore(s, &c->task) == 0)
+		if (depot_chore(s, DEPOT_CHORES, &c->task) == 0)
 			return;
 		free(c);
 	}
@@ -273,8 +274,8 @@ int depot_open(struct loop *loop, const char *dir, struct depot **ret_depot,
 	s->root = s->jobs = s->trash = s->lock = -1;
 	s->dir = strdup(dir);
 	r = s->dir ? open_parts(s, err) : -ENOMEM;
-	if (r == 0)
-		r = chores_new(loop, &s->chores);
+	for (int i = 0; r == 0 && i < DEPOT_THREADS; i++)
+		r = chores_new(loop, &s->threads[i]);
 	if (r < 0) {
 		depot_close(s);
 		return r;
@@ -291,7 +292,7 @@ void depot_close(struct depot *s)
 {
 	if (!s)
 		return;
-	chores_free(s->chores);
+	depot_finish_chores(s);
 	fd_close(&s->jobs);
 	fd_close(&s->trash);
 	fd_close(&s->lock);
@@ -302,8 +303,8 @@ void depot_close(struct depot *s)
 
 void depot_finish_chores(struct depot *s)
 {
-	if (s)
-		chores_free(take_ptr(s->chores));
+	for (int i = 0; s && i < DEPOT_THREADS; i++)
+		chores_free(take_ptr(s->threads[i]));
 }
 
 int depot_jobs_fd(const struct depot *s)

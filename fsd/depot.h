@@ -87,9 +87,14 @@ int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len);
 int depot_log_open(struct depot *s, uint64_t no);
 
 struct task;
-/* Gives the chores' thread something slow to do; see chores.h.
+enum depot_thread {
+	DEPOT_CHORES, /* deletion, parsing and rendering of what is large */
+	DEPOT_DISK,   /* somebody waits for the disk to have taken their bytes */
+	DEPOT_THREADS
+};
+/* Gives a thread something slow to do; see chores.h.
  * Return: 0, or -ESHUTDOWN if it has ended. */
-int depot_chore(struct depot *s, struct task *t);
+int depot_chore(struct depot *s, enum depot_thread thread, struct task *t);
 
 /* Closes fd, elsewhere if its file is so large that this may take long. */
 void depot_close_file(struct depot *s, int fd);

@@ -194,46 +194,109 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 	reply_ctl(req, job ? job->meta.name : FSD_DIR_NAME, r, &err, size);
 }
 
-static int write_file(fuse_req_t req, struct handle *h, const char *data,
-		      size_t size, off_t off)
+/* It may have been moved to another job since it was opened. */
+static struct job *job_of(const struct handle *h)
 {
-	/* It may have been moved to another job since it was opened. */
-	struct job *job = h->t.node->job ? h->t.node->job : h->t.job;
-	ssize_t n;
+	return h->t.node->job ? h->t.node->job : h->t.job;
+}
 
-	if (job_is_frozen(job) && !job->removed)
-		return ops_refuse(req, -EBUSY, job->meta.name,
-				  "the job is %s: its inputs are frozen until "
-				  "it has ended",
-				  state_name(job->meta.state));
-	n = pwrite(h->fd, data, size, off);
-	if (n < 0)
-		return ops_refuse(req, -errno, job->meta.name,
-				  "%s cannot be stored in %s: %s",
-				  h->t.node->name, depot_dir(job->d->depot),
-				  strerror(errno));
+/* r: bytes written or negative errno. */
+static void written(fuse_req_t req, struct handle *h, int r)
+{
+	struct job *job = job_of(h);
+
+	if (r < 0) {
+		ops_refuse(req, r, job->meta.name,
+			   "%s cannot be stored in %s: %s", h->t.node->name,
+			   depot_dir(job->d->depot), strerror(-r));
+		fuse_reply_err(req, -r);
+		return;
+	}
 	h->changed = true;
 	node_changed(h->t.node);
-	return (int)n;
+	fuse_reply_write(req, (size_t)r);
+}
+
+/* When the disk is behind, the kernel holds up whoever writes much: not the
+ * loop. The write(2) that it belongs to waits, so the handle lives. */
+#define WRITE_LARGE 65536
+
+struct large_write {
+	struct task task;
+	fuse_req_t req;
+	struct handle *h;
+	off_t off;
+	size_t size;
+	char data[];
+};
+
+static int large_work(struct task *t)
+{
+	struct large_write *w = container_of(t, struct large_write, task);
+	ssize_t n = pwrite(w->h->fd, w->data, w->size, w->off);
+
+	return n < 0 ? -errno : (int)n;
+}
+
+static void large_done(struct task *t, int result)
+{
+	struct large_write *w = container_of(t, struct large_write, task);
+
+	written(w->req, w->h, result);
+	free(w);
+}
+
+static int write_large(fuse_req_t req, struct handle *h, const char *data,
+		       size_t size, off_t off)
+{
+	struct large_write *w = malloc(sizeof(*w) + size);
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	*w = (struct large_write){
+		.task.work = large_work, .task.done = large_done,
+		.req = req, .h = h, .off = off, .size = size,
+	};
+	memcpy(w->data, data, size);
+	r = depot_chore(ops_fsd(req)->depot, DEPOT_DISK, &w->task);
+	if (r < 0)
+		free(w);
+	return r;
+}
+
+static void write_file(fuse_req_t req, struct handle *h, const char *data,
+		       size_t size, off_t off)
+{
+	struct job *job = job_of(h);
+	ssize_t n;
+
+	if (job_is_frozen(job) && !job->removed) {
+		ops_refuse(req, -EBUSY, job->meta.name,
+			   "the job is %s: its inputs are frozen until it has "
+			   "ended",
+			   state_name(job->meta.state));
+		fuse_reply_err(req, EBUSY);
+		return;
+	}
+	if (size >= WRITE_LARGE && write_large(req, h, data, size, off) == 0)
+		return;
+	n = pwrite(h->fd, data, size, off);
+	written(req, h, n < 0 ? -errno : (int)n);
 }
 
 void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 	      off_t off, struct fuse_file_info *fi)
 {
 	struct handle *h = handle_of(fi);
-	int r = (int)size;
 
 	(void)ino;
-	if (h->kind == H_CTL) {
+	if (h->kind == H_CTL)
 		write_ctl(req, h, data, size);
-		return;
-	}
-	if (h->kind == H_FILE)
-		r = write_file(req, h, data, size, off);
-	if (r < 0)
-		fuse_reply_err(req, -r);
+	else if (h->kind == H_FILE)
+		write_file(req, h, data, size, off);
 	else
-		fuse_reply_write(req, (size_t)r);
+		fuse_reply_write(req, size);
 }
 
 int ops_handle_truncate(struct fuse_file_info *fi, off_t size)
@@ -363,7 +426,7 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 	s->req = req;
 	s->data = datasync;
 	s->fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 0);
-	if (depot_chore(ops_fsd(req)->depot, &s->task) < 0)
+	if (depot_chore(ops_fsd(req)->depot, DEPOT_DISK, &s->task) < 0)
 		sync_done(&s->task, EIO);
 }
 

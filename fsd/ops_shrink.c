@@ -89,7 +89,8 @@ bool ops_shrink_first(fuse_req_t req, fuse_ino_t ino, off_t size,
 		s->fi = *fi;
 	node_ref(node);
 	node->writers++;
-	if (s->fd >= 0 && depot_chore(ops_fsd(req)->depot, &s->task) == 0)
+	if (s->fd >= 0 && depot_chore(ops_fsd(req)->depot, DEPOT_CHORES,
+				      &s->task) == 0)
 		return true;
 	shrink_end(s);
 	free(s);

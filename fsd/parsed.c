@@ -140,7 +140,7 @@ int parsed_prefetch(struct job *job, struct node *node, void (*done)(void *arg),
 		.fd = node_open(node, O_RDONLY), .done = done, .arg = arg,
 	};
 	node_ref(node);
-	r = depot_chore(job->d->depot, &f->task);
+	r = depot_chore(job->d->depot, DEPOT_CHORES, &f->task);
 	if (r < 0)
 		prefetch_free(f);
 	return r;

@@ -160,7 +160,7 @@ static void publish(struct run *run)
 
 	run->publishing = true;
 	if ((res->output_count > QUICK_FILES || res->guest_len > QUICK_VALUE) &&
-	    depot_chore(run->d->depot, t) >= 0) {
+	    depot_chore(run->d->depot, DEPOT_CHORES, t) >= 0) {
 		/* the machine and its files are of no more use */
 		if (run->lease)
 			vm_end(take_ptr(run->lease));

@@ -5,7 +5,12 @@
 load lib/common
 
 setup() { mount_start; }
-teardown() { mount_done; }
+teardown() {
+	local failed=0
+	mount_done || failed=1
+	[ -z "${SMALL:-}" ] || umount -l "$SMALL"
+	return $failed
+}
 
 # big_config FILE [MEMBERS] — almost 1 MiB that takes long to parse.
 big_config() {
@@ -49,6 +54,35 @@ files() {
 	mount_start
 	check worker-does "$DAEMON" sh -c 'echo start >"$1"' - "$MNT/c/ctl"
 	assert_equal "$(job_wait c)" 4
+}
+
+@test "large writes hold up nobody but their writer, and are exact" {
+	mkdir "$MNT/.a"
+	head -c 30000000 /dev/urandom >"$BATS_TEST_TMPDIR/big"
+	check writes-elsewhere "$DAEMON" cp "$BATS_TEST_TMPDIR/big" "$MNT/.a/big"
+	cmp "$BATS_TEST_TMPDIR/big" "$MNT/.a/big"
+	dd if="$BATS_TEST_TMPDIR/big" of="$MNT/.a/odd" bs=70001 2>/dev/null
+	cmp "$BATS_TEST_TMPDIR/big" "$MNT/.a/odd"
+	cat "$BATS_TEST_TMPDIR/big" >>"$MNT/.a/odd"
+	assert_equal "$(stat -c %s "$MNT/.a/odd")" 60000000
+	tail -c 30000000 "$MNT/.a/odd" | cmp - "$BATS_TEST_TMPDIR/big"
+}
+
+@test "a large write to a full disk is told to its writer, and what fits is kept" {
+	mount_stop
+	mkdir "$BATS_TEST_TMPDIR/small"
+	mount -t tmpfs -o size=4m tmpfs "$BATS_TEST_TMPDIR/small" ||
+		need 'a tmpfs can be mounted'
+	SMALL=$BATS_TEST_TMPDIR/small
+	STATE=$SMALL/state
+	mount_start
+	mkdir "$MNT/.a"
+	fails ENOSPC dd if=/dev/zero of="$MNT/.a/big" bs=256k count=40
+	run cat "$MNT/.fsd/last_error"
+	assert_output --partial 'No space left'
+	rm -r "$MNT/.a"
+	job_run b 'out fits'
+	stdout_is b fits
 }
 
 @test "a job that is removed while its config is parsed leaves nothing" {

@@ -788,6 +788,26 @@ def worker_does(pid, *command):
 
 
 @check
+def writes_elsewhere(pid, *command):
+    """The daemon's main thread writes next to nothing for this command."""
+    import subprocess
+
+    def written(tid):
+        with open("/proc/%s/task/%s/io" % (pid, tid)) as f:
+            fields = dict(line.split(": ") for line in f)
+        return int(fields["wchar"])
+
+    def all_written():
+        return sum(written(tid) for tid in os.listdir("/proc/%s/task" % pid))
+    main, everybody = written(pid), all_written()
+    subprocess.run(command, check=True)
+    main, everybody = written(pid) - main, all_written() - everybody
+    if not everybody or main * 10 > everybody:
+        die("%s: the main thread wrote %d bytes of %d" % (
+            " ".join(command), main, everybody))
+
+
+@check
 def listing(path, count):
     """Each entry once, whatever is removed or renamed meanwhile."""
     def names(every):

@@ -236,6 +236,7 @@ refused() {
 fails() {
 	local words
 	case $1 in
+	ENOSPC) words='No space left on device' ;;
 	EPERM) words='Operation not permitted' ;;
 	EACCES) words='Permission denied' ;;
 	EBUSY) words='Device or resource busy' ;;
