@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "chores.h"
+#include "erase.h"
 
 struct depot {
 	char *dir;
@@ -77,43 +78,11 @@ struct trash_task {
 	char name[32];
 };
 
-static void delete_tree(int at, const char *name);
-
-/* The stream's own descriptor is the one the entries are removed by. */
-static void delete_children(int fd)
-{
-	DIR *dir = fdopendir(fd);
-	struct dirent *e;
-
-	if (!dir) {
-		close(fd);
-		return;
-	}
-	while ((e = readdir(dir)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			delete_tree(dirfd(dir), e->d_name);
-	closedir(dir);
-}
-
-static void delete_tree(int at, const char *name)
-{
-	int fd;
-
-	if (unlinkat(at, name, 0) == 0 || (errno != EISDIR && errno != EPERM))
-		return;
-	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	fchmod(fd, 0700);
-	delete_children(fd);
-	unlinkat(at, name, AT_REMOVEDIR);
-}
-
 static int trash_work(struct task *t)
 {
 	struct trash_task *tt = container_of(t, struct trash_task, task);
 
-	delete_tree(tt->trash, tt->name);
+	erase_tree(tt->trash, tt->name);
 	return 0;
 }
 
@@ -125,8 +94,8 @@ static void trash_done(struct task *t, int result)
 
 static int trash_add(struct depot *s, const char *name)
 {
-	struct trash_task *t = s->threads[DEPOT_CHORES] ? calloc(1, sizeof(*t))
-							: NULL;
+	struct trash_task *t = calloc(1, sizeof(*t));
+	int r;
 
 	if (!t)
 		return -ENOMEM; /* the next start empties the trash */
@@ -134,8 +103,10 @@ static int trash_add(struct depot *s, const char *name)
 	t->task.done = trash_done;
 	t->trash = s->trash;
 	snprintf(t->name, sizeof(t->name), "%s", name);
-	chores_add(s->threads[DEPOT_CHORES], &t->task);
-	return 0;
+	r = depot_chore(s, DEPOT_CHORES, &t->task);
+	if (r < 0)
+		free(t);
+	return r;
 }
 
 int depot_trash(struct depot *s, const char *path)

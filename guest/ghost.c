@@ -16,7 +16,8 @@
 
 #define THREADS 2
 #define PAGE 4096u
-#define MEMORY (1024u << 10) /* a control group is charged for 256 KiB at once */
+#define AREAS (1024u << 10)
+#define MEMORY (288u << 10) /* a control group is charged for 256 KiB at once */
 
 static uint32_t word;
 
@@ -43,13 +44,13 @@ static void turn_events(void)
  * another protection, so that none is one with its neighbours. */
 static void use_memory(void)
 {
-	char *memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE,
+	char *memory = mmap(NULL, AREAS, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return;
 	memset(memory, 1, MEMORY);
-	for (unsigned at = 0; at < MEMORY; at += 2 * PAGE)
+	for (unsigned at = 0; at < AREAS; at += 2 * PAGE)
 		mprotect(memory + at, PAGE, PROT_READ);
 }
 
