@@ -27,7 +27,6 @@
 #include "ghost.h"
 #include "sys.h"
 
-#define RUNNERS "/usr/lib/fsd/runners"
 #define PROGRAM_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 #define MESSAGE_MAX (2u * WIRE_JOB_MAX)
 #define HELPER_LAST_FD 8
@@ -252,7 +251,10 @@ _Noreturn static void wait_and_exec(void)
 	if (write(RUNNER_CONTROL_FD, "R", 1) != 1)
 		_exit(EXIT_CANNOT_RUN);
 	p = read_message(&end);
-	p = next_text(next_text(next_text(p))); /* verb, mode, function */
+	p = next_text(p); /* the verb */
+	if (!strcmp(p, "session") || !strcmp(p, "cell")) /* it hears on */
+		fcntl(RUNNER_CONTROL_FD, F_SETFD, 0);
+	p = next_text(next_text(p)); /* the mode, the function */
 	argc = (size_t)strtoul(p, NULL, 10);
 	argv = split(next_text(p), end, argc);
 	if (!strcmp(argv[0], RUNNER_GHOST))

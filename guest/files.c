@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include "layout/base/cleanup.h"
 #include "sys.h"
 #include "wire.h"
+
+#define DEPTH_MAX 64
 
 int files_open(struct files *f, struct err *err)
 {
@@ -52,7 +55,7 @@ static int finish(struct files *f, int fd)
 
 static int make_dir(struct files *f, const char *path, mode_t mode)
 {
-	if (mkdirat(f->home, path, 0700))
+	if (mkdirat(f->home, path, 0700) && (errno != EEXIST || !f->replace))
 		return -errno;
 	auto_close int fd = openat(f->home, path, O_RDONLY | O_DIRECTORY |
 						  O_NOFOLLOW | O_CLOEXEC);
@@ -63,6 +66,8 @@ static int make_dir(struct files *f, const char *path, mode_t mode)
 
 static int make_file(struct files *f, const char *path, mode_t mode)
 {
+	if (f->replace && unlinkat(f->home, path, 0) && errno != ENOENT)
+		return -errno;
 	f->fd = openat(f->home, path, O_WRONLY | O_CREAT | O_EXCL |
 				      O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (f->fd < 0 || fchmod(f->fd, mode))
@@ -147,6 +152,62 @@ void files_seal(struct files *f)
 		return;
 	}
 	f->sealed = st.st_ctim;
+}
+
+static int know_tree(struct files *f, int fd, unsigned depth);
+
+static int know(struct files *f, int dir, const char *name, unsigned depth)
+{
+	struct stat st;
+	int fd, r;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : -errno;
+	r = remember(f, &st);
+	if (r || !S_ISDIR(st.st_mode) || depth >= DEPTH_MAX)
+		return r;
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? 0 : know_tree(f, fd, depth + 1);
+}
+
+/* Consumes fd. */
+static int know_tree(struct files *f, int fd, unsigned depth)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *e;
+	int r = 0;
+
+	if (!dir) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	while (!r && (e = readdir(dir)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = know(f, dirfd(dir), e->d_name, depth);
+	closedir(dir);
+	return r;
+}
+
+int files_seal_all(struct files *f)
+{
+	int home = openat(f->home, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	free(f->only);
+	f->only = NULL;
+	f->count = 0;
+	f->sorted = false;
+	return home < 0 ? -errno : know_tree(f, home, 0);
+}
+
+void files_forget(struct files *f)
+{
+	fd_close(&f->fd);
+	free(f->only);
+	f->only = NULL;
+	f->count = 0;
+	f->sorted = false;
+	f->replace = true;
 }
 
 bool files_are_as_sealed(struct files *f)

@@ -29,6 +29,7 @@ struct files {
 	struct input *list; /* owned */
 	size_t count, size;
 	bool sorted;
+	bool replace;    /* what is there already may be replaced */
 	char *only;      /* owned; the name of the only input, or NULL */
 	struct timespec sealed; /* the home's ctime when all inputs were there */
 };
@@ -43,6 +44,11 @@ int files_data(struct files *f, const void *data, size_t length,
 int files_end(struct files *f, struct err *err);
 /* All inputs are there: the program may begin. */
 void files_seal(struct files *f);
+/* The same for a step: whatever is in the home now is an input. Return: 0 or
+ * negative errno. */
+int files_seal_all(struct files *f);
+/* As files_open() left it. */
+void files_forget(struct files *f);
 /*
  * True if nothing was made, changed or removed since: found without a walk, and
  * only for the commonest job, whose one input is a file.

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include "clone.h"
@@ -14,11 +15,27 @@
 int job_open(struct job *job, struct err *err)
 {
 	memset(job, 0, sizeof(*job));
+	job->step.input = -1;
 	for (int i = 0; i < STREAM_MAX; i++)
 		job->stream[i].fd = -1;
 	if (input_open(&job->input, -1))
 		return err_set(err, -ENOMEM, "no memory for the input");
 	return files_open(&job->files, err);
+}
+
+/* A step is over and the next may come. */
+static void begin_anew(struct job *job)
+{
+	step_end(job);
+	fd_close(&job->input.fd);
+	job->input.at = job->input.end = 0;
+	job->input.ended = false;
+	wire_job_done(&job->spec);
+	files_forget(&job->files);
+	job->runner = NULL;
+	job->status = 0;
+	job->again = true;
+	job->phase = JOB_NONE;
 }
 
 void job_close(struct job *job)
@@ -51,7 +68,6 @@ static void attach(struct job *job, struct runner *runner)
 {
 	const struct wire_job *spec = &job->spec;
 
-	job->runner = runner;
 	job->input.fd = take_fd(&runner->pipe[PIPE_IN]);
 	job->stream[STREAM_OUT] = (struct stream){
 		.fd = take_fd(&runner->pipe[PIPE_OUT]),
@@ -83,14 +99,22 @@ int job_begin(struct job *job, struct port *port, struct runner *runners,
 		return err_set(err, r, "a JOB that cannot be read");
 	job->received = sys_now();
 	job->phase = JOB_LOADING;
-	runner = &runners[job->spec.runner];
+	job->step.on = wire_mode_is_step(job->spec.mode);
+	runner = &runners[job->step.on ? WIRE_RUN_EXEC : job->spec.runner];
 	if (!runner->pid) {
-		r = err_set(err, -ESRCH, "the %s runner is not there",
+		r = err_set(err, -ESRCH, runner->living
+			    ? "the session's interpreter has ended"
+			    : "the %s runner is not there",
 			    runner_name(job->spec.runner));
 		return give_up(job, port, r, err);
 	}
-	attach(job, runner);
-	r = clone_set_early_clock(&job->spec, err);
+	job->runner = runner;
+	if (!job->step.on)
+		attach(job, runner);
+	r = job->step.on ? step_begin(job, err) : 0;
+	/* A living interpreter's clock never goes back. */
+	if (!r && !runner->living)
+		r = clone_set_early_clock(&job->spec, err);
 	if (!r)
 		r = cgroup_limit(&runner->cgroup, &job->spec, err);
 	return give_up(job, port, r, err);
@@ -126,14 +150,19 @@ int job_run(struct job *job, struct port *port, const struct frame *frame,
 		return 0;
 	if (job->phase != JOB_LOADING || job->files.fd >= 0)
 		return err_set(err, -EPROTO, "RUN before the job is complete");
-	r = clone_set_clock(&job->spec, job->received, err);
+	r = job->runner->living ? 0
+				: clone_set_clock(&job->spec, job->received, err);
+	if (!r && job->step.on)
+		r = files_seal_all(&job->files);
 	if (r)
 		return give_up(job, port, r, err);
-	files_seal(&job->files);
+	if (!job->step.on)
+		files_seal(&job->files);
 	job->started = sys_now();
 	job->phase = JOB_RUNNING;
 	job->launch = true;
-	port_send(port, WIRE_STARTED, 0, NULL, 0);
+	if (!job->step.on) /* an interpreter says so itself */
+		port_send(port, WIRE_STARTED, 0, NULL, 0);
 	return 0;
 }
 
@@ -145,6 +174,8 @@ int job_launch(struct job *job, struct port *port, struct err *err)
 	if (!job->launch)
 		return 0;
 	job->launch = false;
+	if (job->step.on)
+		return give_up(job, port, step_launch(job, err), err);
 	r = runner_send(runner, "run", &job->spec);
 	fd_close(&runner->control);
 	if (r)
@@ -158,6 +189,8 @@ int job_stdin(struct job *job, struct port *port, const struct frame *frame,
 {
 	int r = 0;
 
+	if (job->phase == JOB_NONE && job->again)
+		return 0; /* on its way when the step ended */
 	if (job->phase == JOB_NONE)
 		return err_set(err, -EPROTO, "STDIN without a job");
 	if (frame->header.type == WIRE_STDIN_END)
@@ -167,7 +200,8 @@ int job_stdin(struct job *job, struct port *port, const struct frame *frame,
 			      frame->header.length);
 	if (r)
 		return err_set(err, r, "STDIN beyond the window");
-	input_pump(&job->input, port);
+	if (!job->step.on || job->step.started)
+		input_pump(&job->input, port);
 	return 0;
 }
 
@@ -183,7 +217,8 @@ int job_kill(struct job *job, struct port *port, const struct frame *frame,
 	wire_begin(&c, frame->payload, frame->header.length);
 	number = wire_get_u32(&c);
 	if (wire_end(&c) || number < 1 || number > 64 ||
-	    frame->header.arg >= WIRE_KILL_SCOPE_MAX || job->phase == JOB_NONE)
+	    frame->header.arg >= WIRE_KILL_SCOPE_MAX ||
+	    (job->phase == JOB_NONE && !job->again))
 		return err_set(err, -EPROTO, "a KILL that breaks the rules");
 	/* After waitpid the pid may be another process's. */
 	if (job->phase == JOB_DONE || !job->runner)
@@ -205,6 +240,7 @@ void job_reaped(struct job *job, int status)
 		job->started = job->ended;
 	fd_close(&job->runner->control);
 	job->launch = false;
+	job->step.over = job->step.on;
 	job->phase = JOB_ENDING;
 	if (!cgroup_is_empty(&job->runner->cgroup))
 		cgroup_kill(&job->runner->cgroup, SIGKILL);
@@ -219,7 +255,7 @@ void job_reaped(struct job *job, int status)
 
 bool job_is_young(const struct job *job)
 {
-	return job->phase == JOB_RUNNING &&
+	return job->phase == JOB_RUNNING && !job->step.on &&
 	       sys_now() < job->started + JOB_YOUNG_MS * 1000000ull;
 }
 
@@ -247,7 +283,11 @@ int job_poll(struct job *job, const struct port *port, struct pollfd *p)
 		if (job->stream[i].fd >= 0 && port_has_room(port))
 			p[n++] = (struct pollfd){.fd = job->stream[i].fd,
 						 .events = POLLIN};
-	if (input_is_pending(&job->input) && port_can_answer(port))
+	if (job->step.on && job->phase == JOB_RUNNING)
+		p[n++] = (struct pollfd){.fd = job->runner->control,
+					 .events = POLLIN};
+	if (input_is_pending(&job->input) && job->input.fd >= 0 &&
+	    port_can_answer(port))
 		p[n++] = (struct pollfd){.fd = job->input.fd,
 					 .events = POLLOUT};
 	/* Processes that close their pipes and take their time to die. */
@@ -270,6 +310,7 @@ static void describe_end(const struct job *job, struct wire_exit *ret)
 		ret->kind = WIRE_EXIT_CODE;
 		ret->value = (uint32_t)WEXITSTATUS(job->status);
 	}
+	ret->lives = job->step.lives;
 	ret->wall_ns = job->ended - job->started;
 	cgroup_usage(&job->runner->cgroup, ret);
 	ret->stdout_bytes = s[STREAM_OUT].bytes;
@@ -284,29 +325,52 @@ static int finish(struct job *job, struct port *port)
 	uint8_t bytes[256];
 	struct wire_writer w = {bytes, sizeof(bytes), 0};
 	struct wire_exit e;
+	int r = 0;
 
 	describe_end(job, &e);
 	wire_exit_put(&w, &e);
 	port_send(port, WIRE_EXIT, 0, bytes, w.used);
 	job->phase = JOB_DONE;
-	return job->spec.output_limit
-		       ? collect_send(port, &job->files, &job->spec)
-		       : 0;
+	if (job->spec.output_limit)
+		r = collect_send(port, &job->files, &job->spec);
+	if (e.lives)
+		begin_anew(job);
+	return r;
+}
+
+/* True if all that was written has been read; a fifo that is held open at both
+ * ends does not say so. */
+static bool is_empty(const struct stream *s)
+{
+	int left = 0;
+
+	return ioctl(s->fd, FIONREAD, &left) || !left;
+}
+
+static void pump(struct job *job, struct port *port)
+{
+	input_pump(&job->input, port);
+	for (int i = 0; i < STREAM_MAX && !job_is_young(job); i++) {
+		struct stream *s = &job->stream[i];
+
+		if (s->fd < 0 || !is_live(job))
+			continue;
+		if (stream_pump(s, port) || (job->step.over && is_empty(s)))
+			fd_close(&s->fd);
+	}
 }
 
 int job_step(struct job *job, struct port *port)
 {
 	if (job->phase == JOB_NONE || job->phase == JOB_DONE)
 		return 0;
-	input_pump(&job->input, port);
-	for (int i = 0; i < STREAM_MAX && !job_is_young(job); i++) {
-		struct stream *s = &job->stream[i];
-
-		if (s->fd >= 0 && is_live(job) && stream_pump(s, port))
-			fd_close(&s->fd);
-	}
+	if (job->step.on)
+		step_hear(job, port);
+	if (!job->step.on || job->step.started || job->step.over)
+		pump(job, port);
 	if (job->phase == JOB_ENDING && pipes_ended(job) &&
-	    cgroup_is_empty(&job->runner->cgroup) && port_has_room(port))
+	    (job->step.lives || cgroup_is_empty(&job->runner->cgroup)) &&
+	    port_has_room(port))
 		return finish(job, port);
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "files.h"
 #include "port.h"
 #include "runner.h"
+#include "step.h"
 #include "stream.h"
 
 enum job_phase { JOB_NONE, JOB_LOADING, JOB_RUNNING, JOB_ENDING, JOB_DONE };
@@ -34,6 +35,8 @@ struct job {
 	uint64_t ended;             /* sys_now() at waitpid */
 	int status;                 /* of waitpid */
 	bool launch;                /* RUN came; the runner waits for word */
+	struct step step;
+	bool again;                 /* steps have been before this one */
 };
 
 /* Once, at start-up: what can be ready before there is a job. */
@@ -65,7 +68,7 @@ int job_kill(struct job *job, struct port *port, const struct frame *frame,
 bool job_is_young(const struct job *job);
 /* The first process has ended. */
 void job_reaped(struct job *job, int status);
-#define JOB_POLL_MAX (STREAM_MAX + 2)
+#define JOB_POLL_MAX (STREAM_MAX + 3)
 /* Fills what the job waits for. Return: how many. */
 int job_poll(struct job *job, const struct port *port, struct pollfd *p);
 /* Moves bytes; ends the job when all is there. Return: 0 or the port's

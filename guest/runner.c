@@ -26,6 +26,18 @@ static const char *const names[WIRE_RUN_MAX] = {
 	[WIRE_RUN_EXEC] = "exec",
 };
 
+static const char *const modes[WIRE_MODE_MAX] = {
+	[WIRE_MODE_SCRIPT] = "script",
+	[WIRE_MODE_CALL] = "call",
+	[WIRE_MODE_SESSION] = "session",
+	[WIRE_MODE_CELL] = "cell",
+};
+
+const char *runner_mode(uint32_t mode)
+{
+	return modes[mode];
+}
+
 const char *runner_name(enum wire_runner kind)
 {
 	return names[kind];
@@ -127,7 +139,7 @@ static int build_message(struct buf *b, const char *verb,
 	b->cap = MESSAGE_MAX;
 	buf_add(b, length, sizeof(length));
 	add_text(b, verb);
-	add_text(b, job->mode == WIRE_MODE_CALL ? "call" : "script");
+	add_text(b, modes[job->mode]);
 	add_text(b, job->call);
 	buf_fmt(b, "%u", job->argv.count);
 	buf_add(b, "", 1);

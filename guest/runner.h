@@ -15,8 +15,8 @@
  * holder (runners/hold.h). It has a control group of its own.
  *
  * A message is a le32 length and that many bytes: texts, each ended by NUL:
- * verb ("run", "heat", "own"), mode ("script", "call"), function name, number of
- * arguments, the arguments, the environment. Bash gets the verb's first letter
+ * verb ("run", "heat", "own"), mode ("script", "call", "session", "cell"), function
+ * name, number of arguments, the arguments, the environment. Bash gets the verb's first letter
  * and nothing else.
  */
 #ifndef GUEST_RUNNER_H
@@ -30,6 +30,7 @@
 
 enum runner_pipe { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_RESULT, PIPE_MAX };
 
+#define RUNNERS "/usr/lib/fsd/runners"
 #define RUNNER_CONTROL_FD 3
 #define RUNNER_RESULT_FD 4
 #define RUNNER_GHOST "" /* argv[0] that no job has: see ghost.h */
@@ -38,6 +39,7 @@ struct runner {
 	enum wire_runner kind;
 	pid_t pid;             /* 0: it has ended, or never began */
 	bool own;              /* has secrets that no clone has */
+	bool living;           /* it takes steps: see step.h */
 	int control;           /* owned */
 	int pipe[PIPE_MAX];    /* owned; init's ends, nonblocking */
 	int theirs[PIPE_MAX];  /* owned until the process has them */
@@ -56,5 +58,6 @@ int runner_wait(int control, int timeout_ms);
 int runner_send(const struct runner *r, const char *verb,
 		const struct wire_job *job);
 const char *runner_name(enum wire_runner kind);
+const char *runner_mode(uint32_t mode); /* as in a message */
 
 #endif

@@ -305,6 +305,7 @@ void wire_exit_put(struct wire_writer *w, const struct wire_exit *e)
 {
 	wire_put_u32(w, e->kind);
 	wire_put_u32(w, e->value);
+	wire_put_u32(w, e->lives);
 	wire_put_u64(w, e->wall_ns);
 	wire_put_u64(w, e->user_us);
 	wire_put_u64(w, e->system_us);
@@ -326,6 +327,7 @@ int wire_exit_get(const void *payload, size_t length, struct wire_exit *ret)
 	wire_begin(&c, payload, length);
 	e.kind = wire_get_u32(&c);
 	e.value = wire_get_u32(&c);
+	e.lives = wire_get_u32(&c);
 	e.wall_ns = wire_get_u64(&c);
 	e.user_us = wire_get_u64(&c);
 	e.system_us = wire_get_u64(&c);
@@ -342,6 +344,8 @@ int wire_exit_get(const void *payload, size_t length, struct wire_exit *ret)
 	if (e.kind == WIRE_EXIT_CODE && e.value > 255)
 		return -EPROTO;
 	if (e.kind == WIRE_EXIT_SIGNAL && (e.value < 1 || e.value > 64))
+		return -EPROTO;
+	if (e.lives > (e.kind == WIRE_EXIT_CODE))
 		return -EPROTO;
 	*ret = e;
 	return 0;

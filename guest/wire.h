@@ -33,6 +33,10 @@
  *   G FILE* OUTPUT_END the output tree, if the job asked for it
  *   G FAILED           instead of STARTED/EXIT: the guest could not run it
  *
+ * A job whose mode is SESSION or CELL is a step: the interpreter lives on when
+ * EXIT says so, and after OUTPUT_END the next JOB may come, with the same
+ * runner. Its files replace those of the same name.
+ *
  * HELLO, READY: payload struct-free, fields in order:
  *   HELLO      u32 version, str kernel release, str image id
  *   READY      u32 mask of warm runners (1 << enum wire_runner)
@@ -64,7 +68,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 3u
+#define WIRE_VERSION 4u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
@@ -128,8 +132,15 @@ enum wire_runner {
 enum wire_mode {
 	WIRE_MODE_SCRIPT, /* run the program */
 	WIRE_MODE_CALL,   /* load it, call a function, RESULT has its value */
+	WIRE_MODE_SESSION, /* run it in a living interpreter: a step */
+	WIRE_MODE_CELL,   /* the same, and RESULT has its last value */
 	WIRE_MODE_MAX
 };
+
+static inline bool wire_mode_is_step(uint32_t mode)
+{
+	return mode == WIRE_MODE_SESSION || mode == WIRE_MODE_CELL;
+}
 
 enum wire_file_kind { WIRE_FILE_REG, WIRE_FILE_DIR, WIRE_FILE_KIND_MAX };
 
@@ -177,10 +188,11 @@ enum wire_exit_kind {
 
 #define WIRE_UNKNOWN UINT64_MAX /* a figure that the guest could not read */
 
-/* EXIT. On the wire: u32 kind, u32 value, then the u64 fields in order. */
+/* EXIT. On the wire: the u32 fields, then the u64 fields, in order. */
 struct wire_exit {
 	uint32_t kind;  /* enum wire_exit_kind */
 	uint32_t value;
+	uint32_t lives; /* 1: a step's end, its interpreter takes another */
 	uint64_t wall_ns; /* from the program's start to waitpid */
 	uint64_t user_us, system_us; /* cgroup cpu.stat, this job's share */
 	uint64_t peak_memory_bytes;  /* memory.peak */

@@ -28,7 +28,7 @@ PYTHON, NODE, TYPESCRIPT, BASH, EXEC = range(5)
 SCRIPT, CALL = range(2)
 PAYLOAD_MAX = 64 << 10
 STDIN_WINDOW = 64 << 10
-EXIT_FIELDS = ("kind value wall_ns user_us system_us peak_memory_bytes "
+EXIT_FIELDS = ("kind value lives wall_ns user_us system_us peak_memory_bytes "
                "peak_processes oom_kills stdout_bytes stdout_dropped "
                "stderr_bytes stderr_dropped result_dropped").split()
 

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "step.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "job.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+#include "sys.h"
+
+#define DIRECTORY "/run/step"
+#define FIFO_SIZE (256 << 10)
+
+enum { FIFO_IN, FIFO_OUT, FIFO_ERR, FIFO_RESULT, FIFO_MAX };
+
+static const char *const fifos[FIFO_MAX] = {
+	[FIFO_IN] = DIRECTORY "/in",
+	[FIFO_OUT] = DIRECTORY "/out",
+	[FIFO_ERR] = DIRECTORY "/err",
+	[FIFO_RESULT] = DIRECTORY "/result",
+};
+
+static const char *const sessions[WIRE_RUN_MAX][4] = {
+	[WIRE_RUN_PYTHON] = {"/usr/bin/python3", "-s",
+			     RUNNERS "/python/session.py"},
+	[WIRE_RUN_NODE] = {"/usr/bin/node", "--no-sparkplug",
+			   RUNNERS "/node/session.js"},
+	[WIRE_RUN_BASH] = {"/bin/bash", RUNNERS "/bash/session.sh"},
+};
+
+static const char *const base_env[] = {WIRE_BASE_ENV};
+
+/* Opened for both ways: it never ends and never blocks. */
+static int make_fifo(const char *path)
+{
+	int fd;
+
+	unlink(path);
+	if (mkfifo(path, 0600) || chown(path, USER_ID, USER_ID))
+		return -errno;
+	fd = open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	fcntl(fd, F_SETPIPE_SZ, FIFO_SIZE);
+	return fd;
+}
+
+/* texts, but for the first skip, each with its NUL. */
+static int put_texts(const char *path, const struct wire_strings *texts,
+		     uint32_t skip)
+{
+	auto_close int fd = -1;
+
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	if (fd < 0)
+		return -errno;
+	for (uint32_t i = skip; i < texts->count; i++) {
+		size_t length = strlen(texts->item[i]) + 1;
+
+		if (write(fd, texts->item[i], length) != (ssize_t)length)
+			return -ENOSPC;
+	}
+	return 0;
+}
+
+static int make_fifos(struct job *job)
+{
+	struct wire_job *spec = &job->spec;
+	int fd[FIFO_MAX];
+
+	for (int i = 0; i < FIFO_MAX; i++) {
+		fd[i] = make_fifo(fifos[i]);
+		for (int k = 0; fd[i] < 0 && k < i; k++)
+			close(fd[k]);
+		if (fd[i] < 0)
+			return fd[i];
+	}
+	job->step.input = fd[FIFO_IN];
+	job->stream[STREAM_OUT] = (struct stream){
+		.fd = fd[FIFO_OUT], .type = WIRE_OUT,
+		.limit = spec->stdout_limit,
+	};
+	job->stream[STREAM_ERR] = (struct stream){
+		.fd = fd[FIFO_ERR], .type = WIRE_ERR,
+		.limit = spec->stderr_limit,
+	};
+	job->stream[STREAM_RESULT] = (struct stream){
+		.fd = fd[FIFO_RESULT], .type = WIRE_RESULT,
+		.limit = WIRE_RESULT_MAX,
+	};
+	return 0;
+}
+
+int step_begin(struct job *job, struct err *err)
+{
+	const struct wire_job *spec = &job->spec;
+	int r = 0;
+
+	job->step = (struct step){.on = true, .input = -1};
+	if (!sessions[spec->runner][0])
+		return err_set(err, -EINVAL, "there are no sessions of %s",
+			       runner_name(spec->runner));
+	if (mkdir(DIRECTORY, 0755) && errno != EEXIST)
+		r = -errno;
+	if (!r)
+		r = make_fifos(job);
+	if (!r)
+		r = put_texts(DIRECTORY "/args", &spec->argv, 1);
+	if (!r)
+		r = put_texts(DIRECTORY "/env", &spec->envp, 0);
+	if (job->runner->living)
+		cgroup_mark(&job->runner->cgroup);
+	job->files.replace = true;
+	return r ? err_sys(err, r, "cannot prepare the session's step") : 0;
+}
+
+/* The EXEC runner becomes the interpreter. */
+static int begin_life(struct job *job)
+{
+	const char *const *argv = sessions[job->spec.runner];
+	struct wire_job start = {
+		.runner = WIRE_RUN_EXEC, .mode = job->spec.mode, .call = "",
+		.argv = {.item = (const char **)(uintptr_t)argv},
+		.envp = {.item = (const char **)(uintptr_t)base_env,
+			 .count = ARRAY_SIZE(base_env)},
+	};
+
+	while (argv[start.argv.count])
+		start.argv.count++;
+	job->runner->living = true;
+	return runner_send(job->runner, "run", &start);
+}
+
+int step_launch(struct job *job, struct err *err)
+{
+	char line[WIRE_PATH_MAX + 64];
+	int n = snprintf(line, sizeof(line), "step %s %s " DIRECTORY "\n",
+			 runner_mode(job->spec.mode), job->spec.argv.item[0]);
+	int r = job->runner->living ? 0 : begin_life(job);
+
+	if (!r && send(job->runner->control, line, (size_t)n,
+		       MSG_DONTWAIT | MSG_NOSIGNAL) != n)
+		r = -EPIPE;
+	return r ? err_sys(err, r, "the session does not answer") : 0;
+}
+
+static void start(struct job *job, struct port *port)
+{
+	struct input_stream *in = &job->input;
+
+	if (job->step.started)
+		return;
+	job->step.started = true;
+	job->started = sys_now();
+	port_send(port, WIRE_STARTED, 0, NULL, 0);
+	in->fd = take_fd(&job->step.input);
+	if (in->ended && !input_is_pending(in))
+		fd_close(&in->fd);
+}
+
+static void hear(struct job *job, struct port *port, uint8_t said)
+{
+	if (job->step.coming) {
+		job->step.coming = false;
+		job->step.over = job->step.lives = true;
+		job->status = said << 8; /* as waitpid would tell it */
+		job->ended = sys_now();
+		job->phase = JOB_ENDING;
+	} else if (said == 'S') {
+		start(job, port);
+	} else if (said == 'E' && job->step.started) {
+		job->step.coming = true;
+	} /* R: what is to be done was said already */
+}
+
+void step_hear(struct job *job, struct port *port)
+{
+	uint8_t said;
+	ssize_t n;
+
+	while (job->phase == JOB_RUNNING && job->runner->control >= 0) {
+		n = recv(job->runner->control, &said, 1, MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) /* waitpid says the rest */
+			fd_close(&job->runner->control);
+		else
+			hear(job, port, said);
+	}
+}
+
+void step_end(struct job *job)
+{
+	fd_close(&job->step.input);
+	for (int i = 0; i < FIFO_MAX; i++)
+		unlink(fifos[i]);
+	job->step = (struct step){.input = -1};
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job that is one step of a living interpreter (runners/.../session.*). The
+ * interpreter is what the EXEC runner has become. Its control socket stays:
+ *
+ *   it to init   R       it is ready, once
+ *                S       it has opened the step's fifos and begins
+ *                E code  the step is over; code is one byte
+ *   init to it   "step MODE FILE DIRECTORY\n"
+ *
+ * In DIRECTORY are the fifos in, out, err and result, new for each step, so
+ * that what belongs to another one never comes here; and the files args and
+ * env, texts each ended by NUL.
+ */
+#ifndef GUEST_STEP_H
+#define GUEST_STEP_H
+
+#include <stdbool.h>
+
+#include "layout/base/err.h"
+#include "port.h"
+
+struct job;
+
+struct step {
+	bool on;       /* this job is one */
+	bool started;  /* S has come */
+	bool coming;   /* E has come, its code has not */
+	bool over;     /* no more will be said: what the fifos hold is all */
+	bool lives;    /* ... and another step may follow */
+	int input;     /* owned; the fifo `in`, until S */
+};
+
+/* At JOB: the fifos, of which the job's streams read. Return: 0 or errno. */
+int step_begin(struct job *job, struct err *err);
+/* Instead of the message that starts a program. */
+int step_launch(struct job *job, struct err *err);
+/* What the interpreter has said. */
+void step_hear(struct job *job, struct port *port);
+/* At its end: nothing is left of it. */
+void step_end(struct job *job);
+
+#endif
