@@ -30,6 +30,8 @@ struct channel_events {
 	void (*ready)(void *arg, uint32_t runners);
 	void (*heated)(void *arg, uint32_t runners);
 	void (*finished)(void *arg); /* after the job's own `finished` */
+	/* Before the job's own `finished`: its interpreter takes another. */
+	void (*lives)(void *arg);
 	/* eof: the peer closed the wire; its process may know more. */
 	void (*broken)(void *arg, enum vm_failure why, const char *sentence,
 		       bool eof);

@@ -67,6 +67,7 @@ struct channel {
 	uint64_t output_bytes;
 	uint32_t files;
 	bool in_file, skip_file;
+	bool lives;                     /* EXIT said so */
 };
 
 /* Ends the channel with a sentence; why follows from the phase. */

@@ -151,8 +151,15 @@ static void on_output(struct channel *ch, const struct wire_header *h,
 
 static void finish(struct channel *ch, uint32_t files, uint32_t left_out)
 {
-	ch->phase = PHASE_DONE;
 	channel_wait(ch, NULL, 0);
+	if (ch->lives && !ch->killed) {
+		ch->phase = PHASE_IDLE;
+		if (ch->ev->lives)
+			ch->ev->lives(ch->arg);
+		ch->job_ev->finished(ch->job_arg, files, left_out);
+		return;
+	}
+	ch->phase = PHASE_DONE;
 	loop_fd_del(&ch->sock);
 	ch->job_ev->finished(ch->job_arg, files, left_out);
 	if (!ch->closed)
@@ -172,7 +179,12 @@ static void on_exit_frame(struct channel *ch, const struct wire_header *h,
 		bad(ch, h, "came before the program's start");
 		return;
 	}
+	if (e.lives && !wire_mode_is_step(ch->job->wire.mode)) {
+		bad(ch, h, "speaks of an interpreter that lives on");
+		return;
+	}
 	channel_send_end(ch);
+	ch->lives = e.lives;
 	ch->phase = PHASE_COLLECTING;
 	channel_wait(ch, "sending its output files", WAIT_OUTPUT_S);
 	ch->job_ev->exited(ch->job_arg, &e);

@@ -76,6 +76,13 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 {
 	if (ch->phase != PHASE_IDLE)
 		return;
+	/* Of the step before, if there was one. */
+	ch->input = 0;
+	ch->input_at = ch->stdin_acked = 0;
+	ch->killed = ch->cancelled = ch->has_signal = ch->lives = false;
+	memset(ch->got, 0, sizeof(ch->got));
+	ch->output_bytes = 0;
+	ch->files = 0;
 	ch->job = job;
 	ch->job_ev = ev;
 	ch->job_arg = arg;

@@ -27,7 +27,7 @@ static const unsigned next_states[MACHINE_STATE_MAX] = {
 	[MACHINE_WARM] = TO(MACHINE_HEATING) | TO(MACHINE_LEASED) |
 			 TO(MACHINE_ENDED),
 	[MACHINE_LEASED] = TO(MACHINE_RUNNING) | TO(MACHINE_ENDED),
-	[MACHINE_RUNNING] = TO(MACHINE_ENDED),
+	[MACHINE_RUNNING] = TO(MACHINE_LEASED) | TO(MACHINE_ENDED),
 	[MACHINE_ENDED] = 0,
 };
 _Static_assert(ARRAY_SIZE(next_states) == MACHINE_STATE_MAX, "a row a state");
@@ -223,9 +223,15 @@ static void on_finished(void *arg)
 	loop_timer_set(m->loop, &m->served, SERVED_MS * NS_PER_MS);
 }
 
+static void on_lives(void *arg)
+{
+	enter(arg, MACHINE_LEASED);
+}
+
 static const struct channel_events channel_events = {
 	.heated = on_heated,
 	.finished = on_finished,
+	.lives = on_lives,
 	.broken = on_broken,
 };
 
@@ -280,6 +286,7 @@ void machine_run(struct machine *m, const struct vm_job *job,
 {
 	if (!enter(m, MACHINE_RUNNING))
 		return;
+	m->used = true;
 	/* The bytes wait in the socket: nobody waits for the guest to wake. */
 	awake(m);
 	channel_job(m->ch, job, ev, arg);

@@ -3,7 +3,7 @@
  * One machine's life, from its start out of a template to its reaping, and the
  * only place that assigns machine->state:
  *
- *   STARTING -> HEATING <-> WARM -> LEASED -> RUNNING -> ENDED -> (freed)
+ *   STARTING -> HEATING <-> WARM -> LEASED <-> RUNNING -> ENDED -> (freed)
  *       |          |                   ^
  *       +----------+-------------------+  a lease that waits takes it early
  *       '--> WARM                         when there is no time to heat it
@@ -60,6 +60,7 @@ struct machine {
 	unsigned rounds;              /* of heat that are left per runner */
 	uint32_t round_left;          /* runners left in this round */
 	bool paused, up;
+	bool used;                    /* it has had a job */
 	struct loop_timer sleep;      /* WARM, but awake: when it is to stop */
 	struct loop_timer served;     /* its job is over: its end is near */
 	struct loop_timer eof_wait;   /* the wire closed: why? */

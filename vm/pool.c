@@ -223,7 +223,7 @@ static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 	vm->stats.machines_failed++;
 	if (m->paused)
 		log_warn("an idle machine died: %s", sentence);
-	else if (!l || why == VM_FAILED_START)
+	else if (!l || (why == VM_FAILED_START && !m->used))
 		class_bad_machine(m->owner, sentence);
 	if (l)
 		lease_fail(l, why, sentence);

@@ -213,6 +213,12 @@ void vm_run(struct vm_lease *l, const struct vm_job *job)
 		machine_run(l->machine, job, l->events, l->arg);
 }
 
+void vm_hear(struct vm_lease *l, const struct vm_events *events, void *arg)
+{
+	l->events = events;
+	l->arg = arg;
+}
+
 void vm_kill(struct vm_lease *l, enum wire_kill_scope scope, unsigned sig)
 {
 	if (l->machine && l->machine->ch)

@@ -12,7 +12,8 @@
  * Instead of any event after vm_lease there may come one `failed`, after which
  * only vm_end() is allowed. vm_end() is allowed at any time, also from inside
  * an event; the machine dies and no further event is delivered. A machine
- * serves one job and is destroyed.
+ * serves one job and is destroyed; but when the job was a session's step and
+ * `exited` said that its interpreter lives, vm_run() may be called again.
  */
 #ifndef VM_VM_H
 #define VM_VM_H
@@ -147,6 +148,8 @@ struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
 			  const struct vm_events *events, void *arg);
 /* After granted. *job and what it points at are borrowed until vm_end(). */
 void vm_run(struct vm_lease *lease, const struct vm_job *job);
+/* From now on ev hears of the lease, not who asked for it. */
+void vm_hear(struct vm_lease *lease, const struct vm_events *events, void *arg);
 /* After vm_run(). Signal 9 to WIRE_KILL_ALL ends the job (exited follows). */
 void vm_kill(struct vm_lease *lease, enum wire_kill_scope scope, unsigned sig);
 /* Stops (true) or resumes reading what the guest sends: back-pressure. */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by fake_guest.c (the wire's far end) and fake_script.c. */
+#ifndef VM_FAKE_GUEST_INT_H
+#define VM_FAKE_GUEST_INT_H
+
+#include "fake_guest.h"
+
+#include "../guest/wire.h"
+#include "../layout/base/buf.h"
+
+struct fake_file {
+	struct list node;
+	char *path;             /* owned */
+	uint8_t kind;
+	uint32_t mode;
+	struct buf data;        /* owned */
+};
+
+struct fake_guest {
+	struct loop *loop;
+	struct loop_fd sock;    /* its fd is owned */
+	struct loop_timer sleep;
+	struct loop_call step;  /* the script's next lines */
+	void (*crash)(void *arg);
+	void *arg;
+	bool paused, hung, running, ignore_term, in_cat;
+	struct buf in, out;
+	struct wire_job job;    /* owned when have_job */
+	bool have_job, owned;
+	struct list inputs, outputs; /* fake_file.node */
+	struct fake_file *open; /* the input that is coming */
+	char *script, *line;    /* owned; the next line in it */
+	struct buf stdin_data;
+	bool stdin_end;
+	uint64_t bytes_left;    /* of a `bytes` command */
+	struct wire_exit exit;
+	uint32_t left_out;
+	uint64_t started_ns;
+	struct buf memory;      /* of a session */
+};
+
+void fake_put(struct fake_guest *g, enum wire_type type, uint8_t arg,
+	      const void *data, size_t len);
+void fake_put_u32s(struct fake_guest *g, enum wire_type type, unsigned count,
+		   uint32_t a, uint32_t b);
+/* Output of the program, cut at the job's limit as the real guest does. */
+void fake_put_output(struct fake_guest *g, enum wire_type type,
+		     const void *data, size_t len);
+void fake_flush(struct fake_guest *g);
+void fake_finish(struct fake_guest *g, enum wire_exit_kind kind,
+		 uint32_t value);
+struct fake_file *fake_file_new(struct list *to, const char *path,
+				uint8_t kind, uint32_t mode);
+struct fake_file *fake_file_find(struct list *files, const char *path);
+
+/* The program's text, owned by the caller. */
+char *fake_script_of(struct fake_guest *g);
+/* Goes on until there is something to wait for. */
+void fake_script_run(struct fake_guest *g);
+
+#endif

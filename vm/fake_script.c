@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job's program is the received file whose name is argv[0]'s last component
+ * (or argv[1]'s, when that begins with "code"), else argv joined by blanks.
+ * One command a line; an unknown line does nothing; the end is exit 0.
+ *
+ *   out TEXT, err TEXT   a line           outn TEXT       without the newline
+ *   bytes N              N bytes          result TEXT     to the RESULT stream
+ *   sleep MS             cat              standard input to standard output
+ *   args  env  files     what was sent    show PATH       an input's bytes
+ *   write PATH TEXT      an output file   link PATH       one left out
+ *   exit N  signal N  oom  failed TEXT    how it ends
+ *   badfile PATH         FILE with this very path, then the end
+ *   crash  garbage       the machine dies, or sends bytes that are no frame
+ *   hang                 never answers again, not even KILL
+ *   ignoreterm           signals but 9 do nothing from here on
+ *   remember TEXT        for the session's later steps
+ *   recall               what was remembered, a line each
+ */
+#include "fake_guest_int.h"
+
+#include <string.h>
+
+#include "../layout/base/cleanup.h"
+
+#define OUT_HIGH (256u << 10) /* the script waits while more is unsent */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+char *fake_script_of(struct fake_guest *g)
+{
+	auto_buf struct buf joined = { 0 };
+
+	for (uint32_t i = 0; i < MIN(g->job.argv.count, 2u); i++) {
+		const char *name = base_name(g->job.argv.item[i]);
+		struct fake_file *f = fake_file_find(&g->inputs, name);
+
+		if (f && (i == 0 || !strncmp(name, "code", 4)))
+			return strdup(f->data.data ? f->data.data : "");
+	}
+	for (uint32_t i = 0; i < g->job.argv.count; i++) {
+		buf_str(&joined, i ? " " : "");
+		buf_str(&joined, g->job.argv.item[i]);
+	}
+	return take_ptr(joined.data);
+}
+
+static void cmd_strings(struct fake_guest *g, const struct wire_strings *list)
+{
+	for (uint32_t i = 0; i < list->count; i++) {
+		fake_put_output(g, WIRE_OUT, list->item[i], strlen(list->item[i]));
+		fake_put_output(g, WIRE_OUT, "\n", 1);
+	}
+}
+
+static void cmd_files(struct fake_guest *g)
+{
+	auto_buf struct buf b = { 0 };
+
+	list_for_each(pos, tmp, &g->inputs) {
+		struct fake_file *f = list_entry(pos, struct fake_file, node);
+
+		buf_fmt(&b, "%s%s %zu %o\n", f->path,
+			f->kind == WIRE_FILE_DIR ? "/" : "", f->data.len,
+			f->mode);
+	}
+	if (b.len)
+		fake_put_output(g, WIRE_OUT, b.data, b.len);
+}
+
+static void cmd_write(struct fake_guest *g, char *rest)
+{
+	char *text = strchr(rest, ' ');
+	struct fake_file *f;
+
+	if (text)
+		*text++ = '\0';
+	f = fake_file_find(&g->outputs, rest);
+	if (!f)
+		f = fake_file_new(&g->outputs, rest, WIRE_FILE_REG, 0644);
+	buf_clear(&f->data);
+	buf_str(&f->data, text ? text : "");
+	buf_str(&f->data, "\n");
+}
+
+static void cmd_failed(struct fake_guest *g, const char *text)
+{
+	uint8_t room[512];
+	struct wire_writer w = { .p = room, .size = sizeof(room) };
+
+	wire_put_str(&w, text);
+	fake_put(g, WIRE_FAILED, 0, room, MIN(w.used, sizeof(room)));
+	g->running = false;
+}
+
+static void cmd_line(struct fake_guest *g, enum wire_type type,
+		     const char *text)
+{
+	fake_put_output(g, type, text, strlen(text));
+	fake_put_output(g, type, "\n", 1);
+}
+
+/* Commands that write something. Return: true if word was one. */
+static bool run_output(struct fake_guest *g, const char *word, char *rest)
+{
+	if (!strcmp(word, "out"))
+		cmd_line(g, WIRE_OUT, rest);
+	else if (!strcmp(word, "err"))
+		cmd_line(g, WIRE_ERR, rest);
+	else if (!strcmp(word, "outn"))
+		fake_put_output(g, WIRE_OUT, rest, strlen(rest));
+	else if (!strcmp(word, "result"))
+		fake_put(g, WIRE_RESULT, 0, rest, strlen(rest));
+	else if (!strcmp(word, "args"))
+		cmd_strings(g, &g->job.argv);
+	else if (!strcmp(word, "env"))
+		cmd_strings(g, &g->job.envp);
+	else if (!strcmp(word, "files"))
+		cmd_files(g);
+	else if (!strcmp(word, "show") && fake_file_find(&g->inputs, rest))
+		fake_put_output(g, WIRE_OUT, fake_file_find(&g->inputs, rest)->data.data,
+			   fake_file_find(&g->inputs, rest)->data.len);
+	else if (!strcmp(word, "write"))
+		cmd_write(g, rest);
+	else if (!strcmp(word, "remember"))
+		buf_fmt(&g->memory, "%s\n", rest);
+	else if (!strcmp(word, "recall") && g->memory.len)
+		fake_put_output(g, WIRE_OUT, g->memory.data, g->memory.len);
+	else if (!strcmp(word, "link"))
+		g->left_out++;
+	else if (!strcmp(word, "badfile"))
+		buf_str(&fake_file_new(&g->outputs, rest, WIRE_FILE_REG, 0644)->data,
+			"x");
+	else
+		return false;
+	return true;
+}
+
+static void run_end(struct fake_guest *g, const char *word, const char *rest)
+{
+	uint64_t n = strtoull(rest, NULL, 10);
+
+	if (!strcmp(word, "exit"))
+		fake_finish(g, WIRE_EXIT_CODE, (uint32_t)(n & 255));
+	else if (!strcmp(word, "signal"))
+		fake_finish(g, WIRE_EXIT_SIGNAL, (uint32_t)n);
+	else if (!strcmp(word, "oom")) {
+		g->exit.oom_kills = 1;
+		fake_finish(g, WIRE_EXIT_SIGNAL, 9);
+	} else if (!strcmp(word, "failed"))
+		cmd_failed(g, rest);
+	else if (!strcmp(word, "crash")) {
+		g->running = false;
+		fake_flush(g);
+		g->crash(g->arg);
+	} else if (!strcmp(word, "garbage"))
+		buf_add(&g->out, "this is no frame at all", 23);
+	else if (!strcmp(word, "hang"))
+		fake_flush(g), g->hung = true;
+	else if (!strcmp(word, "ignoreterm"))
+		g->ignore_term = true;
+	else if (!strcmp(word, "sleep"))
+		loop_timer_set(g->loop, &g->sleep, n * NS_PER_MS);
+	else if (!strcmp(word, "cat"))
+		g->in_cat = true;
+	else if (!strcmp(word, "bytes"))
+		g->bytes_left = n;
+}
+
+static void more_bytes(struct fake_guest *g)
+{
+	char block[WIRE_PAYLOAD_MAX];
+	size_t n = (size_t)MIN(g->bytes_left, (uint64_t)sizeof(block));
+
+	for (size_t i = 0; i < n; i++)
+		block[i] = (char)('a' + i % 26);
+	g->bytes_left -= n;
+	fake_put_output(g, WIRE_OUT, block, n);
+}
+
+static void more_cat(struct fake_guest *g)
+{
+	size_t len = g->stdin_data.len;
+
+	if (len) {
+		fake_put_output(g, WIRE_OUT, g->stdin_data.data, len);
+		buf_clear(&g->stdin_data);
+		fake_put_u32s(g, WIRE_STDIN_ACK, 1, (uint32_t)len, 0);
+	} else if (g->stdin_end) {
+		g->in_cat = false;
+	}
+}
+
+static void next_line(struct fake_guest *g)
+{
+	char *word = g->line, *end, *rest;
+
+	if (!word || !*word)
+		return fake_finish(g, WIRE_EXIT_CODE, 0);
+	end = strchr(word, '\n');
+	g->line = end ? end + 1 : NULL;
+	if (end)
+		*end = '\0';
+	rest = strchr(word, ' ');
+	if (rest)
+		*rest++ = '\0';
+	else
+		rest = word + strlen(word);
+	if (!run_output(g, word, rest))
+		run_end(g, word, rest);
+}
+
+/* Nothing can go on before something happens. */
+static bool waits(const struct fake_guest *g)
+{
+	return !g->running || g->paused || g->hung || g->sleep.loop ||
+	       (g->in_cat && !g->stdin_data.len && !g->stdin_end) ||
+	       g->out.len > OUT_HIGH;
+}
+
+void fake_script_run(struct fake_guest *g)
+{
+	while (!waits(g)) {
+		if (g->bytes_left)
+			more_bytes(g);
+		else if (g->in_cat)
+			more_cat(g);
+		else
+			next_line(g);
+		if (g->out.len > OUT_HIGH / 2)
+			fake_flush(g);
+	}
+	fake_flush(g);
+}
