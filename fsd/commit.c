@@ -10,6 +10,7 @@
 #include "event.h"
 #include "parsed.h"
 #include "run.h"
+#include "sessions.h"
 
 /* What looking at a job comes to. */
 enum verdict {
@@ -215,7 +216,27 @@ static enum verdict check_opening(struct run_spec *spec,
 	return READY;
 }
 
-static enum verdict check_code(struct run_spec *spec, struct err *err)
+static int check_living(struct job *job, const struct run_spec *spec,
+			struct err *err)
+{
+	const struct job_config *c = spec->config;
+
+	if (!c->session && c->mode != MODE_CELL)
+		return 0;
+	if (!spec->lang || !spec->lang->living)
+		return err_set(err, -EINVAL,
+			       "config.json: %s is for python, javascript and "
+			       "bash; %s is %s",
+			       c->session ? "\"session\"" : "\"mode\" \"cell\"",
+			       spec->code->name,
+			       spec->lang ? spec->lang->name : "something else");
+	return c->session ? sessions_check(job->d, job->meta.uid, c->session,
+					   spec->lang, err)
+			  : 0;
+}
+
+static enum verdict check_code(struct job *job, struct run_spec *spec,
+			       struct err *err)
 {
 	struct opening opening = { 0 };
 	int r;
@@ -232,6 +253,9 @@ static enum verdict check_code(struct run_spec *spec, struct err *err)
 			spec->lang ? spec->lang->name : spec->code->name);
 		return WRONG;
 	}
+	r = check_living(job, spec, err);
+	if (r < 0)
+		return WRONG;
 	r = read_opening(spec->code, &opening);
 	if (r < 0) {
 		err_sys(err, r, "%s: cannot be read", spec->code->name);
@@ -383,7 +407,7 @@ static enum verdict examine(struct job *job, bool by_ctl, struct run_spec *spec,
 	if (v == READY)
 		v = check_inputs(job, spec->config, err);
 	if (v == READY)
-		v = check_code(spec, err);
+		v = check_code(job, spec, err);
 	if (v == READY && spec->config->manual && !by_ctl)
 		v = WAITING;
 	if (v != READY)

@@ -9,6 +9,7 @@
 
 #include "job.h"
 #include "lifecycle.h"
+#include "sessions.h"
 
 const char fsd_version[] = "0.1.0";
 
@@ -23,6 +24,7 @@ struct last_error {
 #define PLACE_ROW(p) ((enum fsd_row)((p) & 0xff))
 #define PLACE_LANG(p) ((unsigned)((p) >> 8 & 0xff))
 #define PLACE_FIELD(p) ((unsigned)((p) >> 16 & 0xff))
+#define PLACE_SESSION(p) ((p) >> 24)
 #define PLACE(row, lang, field) \
 	((uint64_t)(row) | (uint64_t)(lang) << 8 | (uint64_t)(field) << 16)
 
@@ -30,12 +32,41 @@ static const char *const field_names[] = {
 	"extensions", "interpreter", "modes",
 };
 
-int face_find(uint64_t dir, const char *name, uint64_t *ret_place)
+/* In sessions/ or below it. */
+static int find_session(struct fsd *d, uid_t uid, uint64_t dir,
+			const char *name, uint64_t *ret_place)
+{
+	struct session *s;
+	const char *field;
+
+	if (PLACE_FIELD(dir))
+		return -ENOENT;
+	if (!PLACE_SESSION(dir)) {
+		s = sessions_find(d, uid, name);
+		if (s)
+			*ret_place = dir | session_no(s) << 24;
+		return s ? 0 : -ENOENT;
+	}
+	if (!sessions_by_no(d, PLACE_SESSION(dir)))
+		return -ESTALE;
+	for (unsigned i = 0; (field = session_field_name(i)); i++) {
+		if (!strcmp(field, name)) {
+			*ret_place = dir | PLACE(0, 0, i + 1);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
+	      uint64_t *ret_place)
 {
 	if (!dir) {
 		*ret_place = fsd_row_by_name(name);
 		return *ret_place ? 0 : -ENOENT;
 	}
+	if (PLACE_ROW(dir) == FSD_ROW_SESSIONS)
+		return find_session(d, uid, dir, name, ret_place);
 	if (PLACE_ROW(dir) != FSD_ROW_TEMPLATES || PLACE_FIELD(dir))
 		return -ENOENT;
 	if (!PLACE_LANG(dir)) {
@@ -72,11 +103,44 @@ mode_t face_mode(uint64_t place)
 	return fsd_rows[PLACE_ROW(place)].mode;
 }
 
-void face_list(uint64_t dir, void (*fn)(void *arg, const char *name,
-					uint64_t place),
+struct lister {
+	void (*fn)(void *arg, const char *name, uint64_t place);
+	void *arg;
+};
+
+static void list_session(void *arg, const char *name, uint64_t no)
+{
+	struct lister *l = arg;
+
+	l->fn(l->arg, name, FSD_ROW_SESSIONS | no << 24);
+}
+
+static void list_sessions(struct fsd *d, uid_t uid, uint64_t dir,
+			  struct lister *l)
+{
+	const char *field;
+
+	if (!PLACE_SESSION(dir))
+		sessions_list(d, uid, list_session, l);
+	for (unsigned i = 0; PLACE_SESSION(dir) &&
+			     (field = session_field_name(i)); i++)
+		l->fn(l->arg, field, dir | PLACE(0, 0, i + 1));
+}
+
+struct session *face_session(struct fsd *d, uint64_t place)
+{
+	if (PLACE_ROW(place) != FSD_ROW_SESSIONS || PLACE_FIELD(place))
+		return NULL;
+	return sessions_by_no(d, PLACE_SESSION(place));
+}
+
+void face_list(struct fsd *d, uid_t uid, uint64_t dir,
+	       void (*fn)(void *arg, const char *name, uint64_t place),
 	       void *arg)
 {
-	if (!dir) {
+	if (PLACE_ROW(dir) == FSD_ROW_SESSIONS) {
+		list_sessions(d, uid, dir, &(struct lister){ fn, arg });
+	} else if (!dir) {
 		for (unsigned i = 1; i < FSD_ROW_MAX; i++)
 			fn(arg, fsd_rows[i].name, i);
 	} else if (dir == FSD_ROW_TEMPLATES) {
@@ -294,6 +358,13 @@ static void text_field(uint64_t place, struct buf *out)
 
 int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
 {
+	if (PLACE_ROW(place) == FSD_ROW_SESSIONS) {
+		const struct session *s =
+			sessions_by_no(d, PLACE_SESSION(place));
+
+		return s ? session_field(s, PLACE_FIELD(place) - 1, out)
+			 : -ESTALE;
+	}
 	if (PLACE_FIELD(place)) {
 		text_field(place, out);
 		return out->failed;

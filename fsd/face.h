@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What .fsd shows: texts made on demand from the daemon's state. A place in it
- * is a small number: row | language << 8 | field << 16 (language and field
- * count from 1 and only exist below templates/).
+ * is a small number: row | language << 8 | field << 16 | session << 24. Language
+ * and field count from 1 and exist below templates/; session and field below
+ * sessions/.
  */
 #ifndef FSD_FACE_H
 #define FSD_FACE_H
 
 #include "fsd.h"
 
+struct session;
+
 /* 0 is .fsd itself. Return: 0 or -ENOENT. */
-int face_find(uint64_t dir, const char *name, uint64_t *ret_place);
+int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
+	      uint64_t *ret_place);
 bool face_is_dir(uint64_t place);
 mode_t face_mode(uint64_t place);
 /* Calls fn for each entry of a directory. */
-void face_list(uint64_t dir, void (*fn)(void *arg, const char *name,
-					uint64_t place),
+void face_list(struct fsd *d, uid_t uid, uint64_t dir,
+	       void (*fn)(void *arg, const char *name, uint64_t place),
 	       void *arg);
+/* The session whose directory that is, or NULL. */
+struct session *face_session(struct fsd *d, uint64_t place);
 /* The whole text of a file, as uid sees it. Return: 0 or negative errno. */
 int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out);
 /* One write to .fsd/ctl. Return: 0 or negative errno with a sentence. */

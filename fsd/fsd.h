@@ -6,6 +6,7 @@
  *   node     what users (and collected output trees) have stored
  *   job      the job object; event: its state, the only place that sets it
  *   run      one run of a job on one leased machine
+ *   sessions machines whose interpreter outlives a run
  *   wait     parked readers and poll handles; replies when they are due
  *   depot    the state directory; chores: slow work on a thread
  *   turns    long work on the loop, a little at a time
@@ -53,6 +54,8 @@ struct fsd {
 	uint64_t started_ns;
 	struct list last_errors; /* of struct last_error, newest first */
 	struct list handles;     /* of struct handle (ops_handle.h): open files */
+	struct list sessions;    /* of struct session (sessions.c) */
+	uint64_t last_session;
 	struct list unlogged;    /* of struct job, whose log has lines that */
 	struct turn log_turn;    /* this writes, */
 	struct loop_timer log_timer; /* begun by this */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session.h"
+#include "mountpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,16 +24,16 @@
  */
 #define LINGER_NS (200000ull)
 
-struct session {
+struct mountpoint {
 	struct fsd *d;
 	uint64_t last_ns; /* when the last request was answered */
 	struct loop_fd src;
 	struct fuse_buf buf; /* libfuse allocates it at the first request */
 };
 
-static struct session *session_of(struct fsd *d)
+static struct mountpoint *mountpoint_of(struct fsd *d)
 {
-	static struct session only; /* libfuse's callbacks need a fixed place */
+	static struct mountpoint only; /* libfuse's callbacks need a fixed place */
 
 	only.d = d;
 	return &only;
@@ -107,7 +107,7 @@ static int make_session(struct fsd *d)
 	return d->session ? 0 : -ENOMEM;
 }
 
-int session_mount(struct fsd *d, struct err *err)
+int mountpoint_open(struct fsd *d, struct err *err)
 {
 	const char *mountpoint = d->options->mountpoint;
 	int r = check_mountpoint(mountpoint, err);
@@ -132,7 +132,7 @@ int session_mount(struct fsd *d, struct err *err)
 	return 0;
 }
 
-static void on_gone(struct session *s, int r)
+static void on_gone(struct mountpoint *s, int r)
 {
 	if (r < 0)
 		log_error("the mount's channel failed: %s", strerror(-r));
@@ -146,7 +146,7 @@ static void on_gone(struct session *s, int r)
  * going: a job's machine is to start before its owner's next question. */
 static void on_requests(struct loop_fd *src, uint32_t events)
 {
-	struct session *s = src->arg;
+	struct mountpoint *s = src->arg;
 	uint64_t now = now_ns(), until = now + TURN_NS;
 	bool burst = now - s->last_ns < LINGER_NS;
 
@@ -171,9 +171,9 @@ static void on_requests(struct loop_fd *src, uint32_t events)
 		loop_linger(s->d->loop, LINGER_NS);
 }
 
-int session_serve(struct fsd *d, struct err *err)
+int mountpoint_serve(struct fsd *d, struct err *err)
 {
-	struct session *s = session_of(d);
+	struct mountpoint *s = mountpoint_of(d);
 	int fd = fuse_session_fd(d->session);
 	int flags = fcntl(fd, F_GETFL), r;
 
@@ -186,9 +186,9 @@ int session_serve(struct fsd *d, struct err *err)
 	return r < 0 ? err_sys(err, r, "the mount's channel") : 0;
 }
 
-void session_unmount(struct fsd *d)
+void mountpoint_close(struct fsd *d)
 {
-	struct session *s = session_of(d);
+	struct mountpoint *s = mountpoint_of(d);
 
 	if (!d->session)
 		return;

@@ -179,7 +179,8 @@ int ops_child(fuse_req_t req, const struct target *dir, const char *name,
 		return child_of_root(req, name, ret);
 	if (dir->kind == T_FSD) {
 		ret->kind = T_FSD;
-		return face_find(dir->place, name, &ret->place);
+		return face_find(ops_fsd(req), fuse_req_ctx(req)->uid,
+				 dir->place, name, &ret->place);
 	}
 	return child_of_node(dir, name, ret);
 }

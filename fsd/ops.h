@@ -2,7 +2,7 @@
 /*
  * The FUSE face. Each operation decodes its request, calls into node, job,
  * commit or face, which know no FUSE, and replies exactly once. Shared by
- * ops*.c; session.c takes fsd_ops.
+ * ops*.c; mountpoint.c takes fsd_ops.
  */
 #ifndef FSD_OPS_H
 #define FSD_OPS_H

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "commit.h"
+#include "face.h"
+#include "sessions.h"
 
 bool ops_takes_copies(const struct job *job)
 {
@@ -237,8 +239,15 @@ static int rmdir_job(struct job *job)
 	return 0;
 }
 
-static int do_rmdir(struct target *t)
+static int do_rmdir(fuse_req_t req, struct target *t)
 {
+	struct session *session =
+		t->kind == T_FSD ? face_session(ops_fsd(req), t->place) : NULL;
+
+	if (session) {
+		session_end(session);
+		return 0;
+	}
 	if (t->kind == T_JOB)
 		return rmdir_job(take_ptr(t->job));
 	if (t->kind == T_ROW)
@@ -255,7 +264,7 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	int r = ops_find(req, parent, name, &t);
 
 	if (r == 0)
-		r = do_rmdir(&t);
+		r = do_rmdir(req, &t);
 	ops_reply_changed(req, t.job, r, NULL);
 }
 

@@ -176,7 +176,8 @@ static void put_all(struct answer *a, struct listing *l, fuse_ino_t ino)
 		put(a, OFF_DOTS + 1, FSD_DIR_NAME, INO_MAKE(INO_FSD, 0),
 		    S_IFDIR);
 	if (l->t.kind == T_FSD)
-		face_list(l->t.place, put_place, a);
+		face_list(ops_fsd(a->req), fuse_req_ctx(a->req)->uid,
+			  l->t.place, put_place, a);
 	if (l->t.kind == T_JOB && ops_target(a->req, ino, &t) == 0 &&
 	    !t.job->removed)
 		put_rows(a, t.job);

@@ -23,13 +23,20 @@ void run_spec_done(struct run_spec *spec)
 	*spec = (struct run_spec){ 0 };
 }
 
+void run_leave(struct run *run)
+{
+	if (run->session)
+		sessions_leave(run);
+	else if (run->lease)
+		vm_end(take_ptr(run->lease));
+}
+
 void run_free(struct run *run)
 {
 	if (!run)
 		return;
 	loop_timer_del(&run->timer);
-	if (run->lease)
-		vm_end(run->lease);
+	run_leave(run);
 	if (run->counted) {
 		run->d->running--;
 		lifecycle_run_ended(run->d);
@@ -96,6 +103,8 @@ static int lease(struct run *run, struct err *err)
 		.cpus = run->vm_job.wire.cpus,
 	};
 
+	if (run->spec.config->session)
+		return sessions_join(run);
 	run->lease = vm_lease(run->d->vm, &need, &run_events, run);
 	return run->lease ? 0
 			  : err_sys(err, -ENOMEM,

@@ -29,14 +29,15 @@ static void on_timer(struct loop_timer *t)
 
 #define NOT_STORED "the job's results cannot be stored in the state directory"
 
-static void on_granted(void *arg)
+void run_begin(struct run *run, struct vm_lease *lease)
 {
-	struct run *run = arg;
 	struct vm_lease_info info;
 	char message[200];
 	int r;
 
-	vm_lease_info(run->lease, &info);
+	run->lease = lease;
+	vm_hear(lease, &run_events, run);
+	vm_lease_info(lease, &info);
 	run->granted_ns = now_ns();
 	run->source = vm_source_names[info.source];
 	run->accel = vm_accel_names[info.accel];
@@ -46,12 +47,20 @@ static void on_granted(void *arg)
 	vm_run(run->lease, &run->vm_job);
 	/* While the machine is at it. */
 	r = run_store(run);
-	job_post(run->job, EV_GRANT);
+	if (run->job->meta.state != JOB_RUNNING)
+		job_post(run->job, EV_GRANT);
 	if (r < 0) {
 		snprintf(message, sizeof(message), NOT_STORED ": %s",
 			 strerror(-r));
 		run_finish(run, STATUS_FAILED, message);
 	}
+}
+
+static void on_granted(void *arg)
+{
+	struct run *run = arg;
+
+	run_begin(run, run->lease);
 }
 
 static int on_open_input(void *arg, unsigned i)
@@ -180,6 +189,7 @@ static void on_finished(void *arg, uint32_t files, uint32_t left_out)
 
 	(void)files;
 	run->output_dropped += left_out;
+	run->complete = true;
 	run_finish(run, status_of(run), NULL);
 }
 
@@ -188,6 +198,8 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 	struct run *run = arg;
 	char message[600];
 
+	if (why != VM_FAILED_LOST && sessions_retry(run))
+		return;
 	if (run->ended) { /* its outcome is known; some output may be missing */
 		snprintf(message, sizeof(message),
 			 "the output tree is incomplete: %s", sentence);

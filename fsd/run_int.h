@@ -6,6 +6,7 @@
 #include "arena.h"
 #include "chores.h"
 #include "run.h"
+#include "sessions.h"
 
 struct run_stream {
 	int fd;           /* owned: append and read */
@@ -29,7 +30,9 @@ struct run {
 	struct fsd *d;
 	unsigned number;
 	struct run_spec spec;
-	struct vm_lease *lease; /* owned; vm_end() */
+	struct vm_lease *lease; /* owned, vm_end(); or the session's */
+	struct session *session; /* borrowed: where it waits or is, or NULL */
+	struct list in_session;
 	struct vm_job vm_job;
 	struct vm_input *inputs;  /* owned; their paths are in texts */
 	struct node **input_nodes; /* owned array; references; NULL: input.json */
@@ -51,6 +54,7 @@ struct run {
 	bool running;    /* granted and told to run */
 	bool started;    /* the program's first instruction */
 	bool ended;      /* exit is valid */
+	bool complete;   /* the machine has given all of its output */
 	bool timed_out, cancelled;
 	bool publishing; /* its end is known and nobody else may change it */
 	struct run_end end;
@@ -98,6 +102,10 @@ void run_output_done(struct run *run);
  */
 void run_finish(struct run *run, enum job_status status, const char *message);
 
+/* run_events.c: a machine is there. */
+void run_begin(struct run *run, struct vm_lease *lease);
+/* run.c: gives up the machine, or the place in a session. */
+void run_leave(struct run *run);
 /* run.c: makes the place for its results, if there is none yet, and says so if
  * that cannot be. Return: 0 or negative errno. */
 int run_store(struct run *run);

@@ -52,12 +52,19 @@ static bool same_name(const char *a, const char *b)
 	return n == strcspn(b, "=") && !strncmp(a, b, n);
 }
 
+static bool is_step(const struct run *run)
+{
+	return run->spec.config->session || run->spec.config->mode == MODE_CELL;
+}
+
 static int fill_env(struct run *run)
 {
 	const struct config_strings *env = &run->spec.config->env;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(base_env); i++) {
+	/* A session's environment is what its steps have made of it. */
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(base_env) && !is_step(run);
+	     i++) {
 		bool given = false;
 
 		for (size_t k = 0; k < env->count; k++)
@@ -97,6 +104,8 @@ static uint32_t choose_runner(const struct run *run)
 
 	if (!lang)
 		return WIRE_RUN_EXEC;
+	if (is_step(run))
+		return lang_runner[lang->id];
 	/* A warm runner was started before these variables were known; only
 	 * a program run by itself can be given to a fresh interpreter. */
 	if (run->spec.config->mode == MODE_SCRIPT && needs_fresh(run) &&
@@ -313,7 +322,10 @@ static void fill_limits(struct run *run)
 	const struct job_config *c = run->spec.config;
 	struct wire_job *w = &run->vm_job.wire;
 
-	w->mode = c->mode == MODE_CALL ? WIRE_MODE_CALL : WIRE_MODE_SCRIPT;
+	w->mode = c->mode == MODE_CALL   ? WIRE_MODE_CALL
+		  : c->mode == MODE_CELL ? WIRE_MODE_CELL
+		  : c->session		 ? WIRE_MODE_SESSION
+					 : WIRE_MODE_SCRIPT;
 	w->call = c->call ? c->call : "";
 	w->cpus = (uint32_t)c->cpus;
 	w->processes = (uint32_t)c->processes;

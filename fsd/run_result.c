@@ -76,6 +76,10 @@ static void fill_rest(const struct run *run, struct job_result *res)
 		res->guest_json = run->guest_json.data;
 		res->guest_len = run->guest_json.len;
 	}
+	res->session = run->spec.config ? run->spec.config->session : NULL;
+	if (res->session && run->running)
+		res->session_state = run->ended && run->exit.lives ? "kept"
+								   : "lost";
 	res->source = run->source;
 	res->accel = run->accel;
 	res->template_id = run->template_id[0] ? run->template_id : NULL;
@@ -162,8 +166,7 @@ static void publish(struct run *run)
 	if ((res->output_count > QUICK_FILES || res->guest_len > QUICK_VALUE) &&
 	    depot_chore(run->d->depot, DEPOT_CHORES, t) >= 0) {
 		/* the machine and its files are of no more use */
-		if (run->lease)
-			vm_end(take_ptr(run->lease));
+		run_leave(run);
 		run_unprepare(run);
 		return;
 	}

@@ -21,8 +21,9 @@
 #include "ops.h"
 #include "paths.h"
 #include "run.h"
-#include "session.h"
+#include "mountpoint.h"
 #include "depot.h"
+#include "sessions.h"
 
 void mount_options_defaults(struct mount_options *o)
 {
@@ -199,8 +200,8 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	if (r < 0)
 		return err_sys(err, r, "%s/jobs", d->options->state_dir);
 	resume_jobs(d);
-	r = session_mount(d, err);
-	return r < 0 ? r : session_serve(d, err);
+	r = mountpoint_open(d, err);
+	return r < 0 ? r : mountpoint_serve(d, err);
 }
 
 static void finish(struct fsd *d, struct loop_fd *signals)
@@ -208,9 +209,10 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	depot_finish_chores(d->depot); /* some answer requests, some end runs */
 	jobs_free(d);
 	loop_timer_del(&d->log_timer);
+	sessions_free(d);
 	turns_finish(&d->turns);
 	vm_free(d->vm);
-	session_unmount(d);
+	mountpoint_close(d);
 	ops_handles_free(d);
 	turns_finish(&d->turns);
 	nodes_free(d->nodes);
@@ -242,6 +244,7 @@ int serve(const struct mount_options *options, struct ready *ready)
 	list_init(&d.last_errors);
 	list_init(&d.handles);
 	list_init(&d.unlogged);
+	list_init(&d.sessions);
 	raise_limits();
 	r = start(&d, &signals, &err);
 	if (r < 0) {

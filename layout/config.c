@@ -18,6 +18,7 @@
 #include "base/num.h"
 #include "base/utf8.h"
 #include "limits.h"
+#include "tree.h"
 
 /* A found value as a person would write it, cut to a readable length. */
 const char *config_found(const json_t *value, char room[96])
@@ -143,6 +144,7 @@ static int set_mode(struct parse *p, const struct field *f, json_t *value)
 		[MODE_SCRIPT] = "script",
 		[MODE_CALL] = "call",
 		[MODE_COMMAND] = "command",
+		[MODE_CELL] = "cell",
 	};
 	const char *text = config_text(value);
 
@@ -152,12 +154,8 @@ static int set_mode(struct parse *p, const struct field *f, json_t *value)
 			p->config->mode = (enum job_mode)i;
 			return 0;
 		}
-	if (text && !strcmp(text, "cell"))
-		return err_set(p->err, -EINVAL,
-			       "\"mode\" is \"cell\", which this version does "
-			       "not have yet; it must be \"script\", \"call\" "
-			       "or \"command\"");
-	return config_wrong(p, f, value, "\"script\", \"call\" or \"command\"");
+	return config_wrong(p, f, value,
+			    "\"script\", \"call\", \"cell\" or \"command\"");
 }
 
 static int set_later(struct parse *p, const struct field *f, json_t *value)
@@ -212,6 +210,23 @@ static int set_call(struct parse *p, const struct field *f, json_t *value)
 	return 0;
 }
 
+static int set_session(struct parse *p, const struct field *f, json_t *value)
+{
+	const char *text = config_text(value);
+	char *copy;
+
+	if (!text || job_name_check(text) < 0 || job_name_is_draft(text))
+		return config_wrong(p, f, value,
+				    "a session's name: 1 to %u bytes without "
+				    "\"/\" and control characters that do not "
+				    "begin with \".\"", LIMIT_JOB_NAME);
+	copy = strdup(text);
+	if (!copy)
+		return config_no_memory(p);
+	p->config->session = copy;
+	return 0;
+}
+
 static int set_input(struct parse *p, const struct field *f, json_t *value)
 {
 	auto_buf struct buf text = { .cap = LIMIT_CONFIG_BYTES * 8 };
@@ -260,7 +275,9 @@ static const struct field fields[] = {
 	{ "mode", set_mode, 0, 0, 0, 0, NULL },
 	{ "call", set_call, 0, 1, LIMIT_FILE_NAME, 0, NULL },
 	{ "command", config_set_command, CONFIG(command), 1, LIMIT_ARGS, 0, NULL },
-	{ "session", set_later, 0, 0, 0, 0, "sessions" },
+	{ "session", set_session, 0, 0, 0, 0, NULL },
+	{ "session_idle", set_seconds, CONFIG(session_idle_ms),
+	  LIMIT_SESSION_IDLE_MIN_MS, LIMIT_SESSION_IDLE_MS, 0, NULL },
 	{ "packages", set_later, 0, 0, 0, 0, "packages" },
 	{ "network", set_later, 0, 0, 0, 0, "a network" },
 	{ "ports", set_later, 0, 0, 0, 0, "ports" },
@@ -349,6 +366,18 @@ static int relate(struct parse *p)
 		return err_set(p->err, -EINVAL,
 			       "\"call\" is there, but \"mode\" is not "
 			       "\"call\"; it must be, or \"call\" must go");
+	if (c->session && (c->mode == MODE_CALL || c->mode == MODE_COMMAND))
+		return err_set(p->err, -EINVAL,
+			       "\"session\" is there, and \"mode\" is \"%s\"; "
+			       "in a session it must be \"script\" or "
+			       "\"cell\"",
+			       c->mode == MODE_CALL ? "call" : "command");
+	if (c->lang && !c->lang->living &&
+	    (c->session || c->mode == MODE_CELL))
+		return err_set(p->err, -EINVAL,
+			       "\"language\" is \"%s\", which has no sessions "
+			       "and cells; python, javascript and bash do",
+			       c->lang->name);
 	if (c->mode == MODE_CALL && c->lang && !c->lang->callable)
 		return err_set(p->err, -EINVAL,
 			       "\"mode\" is \"call\", but \"language\" is "
@@ -369,6 +398,7 @@ int config_defaults(struct job_config *ret_config)
 		.stderr_limit = DEFAULT_STDERR_LIMIT,
 		.output_limit = DEFAULT_OUTPUT_LIMIT,
 		.mode = MODE_SCRIPT,
+		.session_idle_ms = DEFAULT_SESSION_IDLE_MS,
 	};
 
 	config.call = strdup("main");
@@ -387,6 +417,7 @@ void config_done(struct job_config *config)
 	free(config->stdin_text);
 	free(config->input_json);
 	free(config->call);
+	free(config->session);
 	*config = (struct job_config){ 0 };
 }
 

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "lang.h"
 
-enum job_mode { MODE_SCRIPT, MODE_CALL, MODE_COMMAND, JOB_MODE_MAX };
+enum job_mode { MODE_SCRIPT, MODE_CALL, MODE_COMMAND, MODE_CELL, JOB_MODE_MAX };
 
 /* The operator's own maxima. */
 struct config_limits {
@@ -37,6 +37,8 @@ struct job_config {
 	size_t input_len;
 	enum job_mode mode;
 	char *call;              /* owned; "main" by default */
+	char *session;           /* owned; NULL: a machine of its own */
+	uint64_t session_idle_ms; /* the session ends after so long without use */
 };
 
 /* All defaults, as for `{}`. Free with config_done(). Return: 0 or -ENOMEM. */

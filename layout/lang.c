@@ -13,6 +13,7 @@ const struct lang langs[LANG_MAX] = {
 		.interpreter = "/usr/bin/python3",
 		.version_of = "python3",
 		.callable = true,
+		.living = true,
 		/* TZ: a forked interpreter has read it already */
 		.fresh_env = "PYTHON* LC_* LANG LANGUAGE TZ MALLOC_*",
 	},
@@ -23,6 +24,7 @@ const struct lang langs[LANG_MAX] = {
 		.interpreter = "/usr/bin/node",
 		.version_of = "nodejs",
 		.callable = true,
+		.living = true,
 		.fresh_env = "NODE_* UV_* LC_* LANG LANGUAGE SSL_* MALLOC_*",
 	},
 	[LANG_TYPESCRIPT] = {
@@ -40,6 +42,7 @@ const struct lang langs[LANG_MAX] = {
 		.extensions = " .sh ",
 		.interpreter = "/bin/bash",
 		.version_of = "bash",
+		.living = true,
 		.fresh_env = "", /* it is always started afresh */
 	},
 };

@@ -21,6 +21,7 @@ struct lang {
 	const char *interpreter; /* absolute path in the image */
 	const char *version_of;  /* package whose version is the language's */
 	bool callable;           /* "mode": "call" is possible */
+	bool living;             /* sessions and cells are possible */
 	/* Environment names (prefixes, blank-separated) that only a freshly
 	 * started interpreter heeds, e.g. PYTHON*, LC_*, LANG */
 	const char *fresh_env;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "base/num.h"
 #include "json.h"
 #include "limits.h"
@@ -146,6 +147,54 @@ static void put_message(struct buf *out, const char *message,
 	put_text(out, "message", both.failed ? fault : both.data);
 }
 
+/* One rich result: a MIME type and what is of it, in one of three ways. */
+static bool put_rich(struct buf *out, const json_t *item, bool first)
+{
+	static const char *const ways[] = { "data", "base64", "path" };
+	const json_t *mime = json_object_get(item, "mime"), *what = NULL;
+	const char *way = NULL;
+
+	for (size_t i = 0; !what && i < ARRAY_SIZE(ways); i++) {
+		way = ways[i];
+		what = json_object_get(item, way);
+	}
+	if (!json_is_string(mime) || !what ||
+	    (strcmp(way, "data") && !json_is_string(what)))
+		return false;
+	auto_free char *text = json_dumps(what, JSON_COMPACT | JSON_ENCODE_ANY);
+
+	buf_fmt(out, "%s\n    {\"mime\": ", first ? "" : ",");
+	json_quote(out, json_string_value(mime), json_string_length(mime));
+	buf_fmt(out, ", \"%s\": %s}", way, text ? text : "null");
+	return true;
+}
+
+/* A cell's value, for people and by MIME type. */
+static void put_results(struct buf *out, const struct guest *g)
+{
+	const json_t *text = g->root ? json_object_get(g->root, "text") : NULL;
+	const json_t *results = g->root ? json_object_get(g->root, "results")
+					: NULL;
+	unsigned count = 0;
+
+	key(out, "text");
+	if (json_is_string(text))
+		json_quote(out, json_string_value(text),
+			   json_string_length(text));
+	else
+		buf_str(out, "null");
+	key(out, "results");
+	if (!json_is_array(results)) {
+		buf_str(out, "null");
+		return;
+	}
+	buf_str(out, "[");
+	for (size_t i = 0; i < json_array_size(results) &&
+			   count < LIMIT_RESULTS && !out->failed; i++)
+		count += put_rich(out, json_array_get(results, i), !count);
+	buf_str(out, count ? "\n  ]" : "]");
+}
+
 static void put_value(struct buf *out, const struct guest *g)
 {
 	static const char *const parts[] = { "name", "value", "traceback" };
@@ -157,8 +206,7 @@ static void put_value(struct buf *out, const struct guest *g)
 		json_compact(out, g->value.text, g->value.len);
 	else
 		buf_str(out, "null");
-	key(out, "results");
-	buf_str(out, "null"); /* rich results: none are collected yet */
+	put_results(out, g);
 	key(out, "error");
 	if (!json_is_object(error)) {
 		buf_str(out, "null");
@@ -235,6 +283,8 @@ int result_render(const struct job_result *result, struct buf *out)
 	put_text(out, "job", result->job);
 	put_text(out, "id", result->id);
 	put_text(out, "language", result->language);
+	put_text(out, "session", result->session);
+	put_text(out, "session_state", result->session_state);
 	put_ending(out, result, guest.fault.text);
 	put_stream(out, "stdout", result->stdout_bytes,
 		   result->stdout_dropped);

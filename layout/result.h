@@ -39,6 +39,8 @@ struct job_result {
 	size_t guest_len;
 	uint64_t wall_ms, user_ms, system_ms, peak_memory_bytes, peak_processes;
 	uint64_t queued_ms, machine_ms, run_ms, collect_ms, total_ms;
+	const char *session;       /* its name, or NULL */
+	const char *session_state; /* "kept", "lost", or NULL */
 	const char *source, *accel, *template_id; /* or NULL */
 	uint64_t created_ns, started_ns, ended_ns; /* CLOCK_REALTIME; 0: null */
 };

@@ -224,7 +224,6 @@ right() {
 	wrong '{"mode": "command", "command": []}' command
 	wrong '{"mode": "command", "command": "ls"}' command
 	wrong '{"call": "f"}' call
-	wrong '{"mode": "cell"}'
 	job_start a 'out x' '{"mode": "command", "command": ["ls"]}'
 	refused a command
 	job_start b 'out x' '{"mode": "call"}'
@@ -235,7 +234,6 @@ right() {
 	wrong '{"packages": ["numpy"]}' packages
 	wrong '{"network": true}' network
 	wrong '{"ports": [80]}' ports
-	wrong '{"session": "s"}' session
 }
 
 @test "a refused job loses nothing and starts when it is mended" {

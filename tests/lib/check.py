@@ -788,6 +788,18 @@ def worker_does(pid, *command):
 
 
 @check
+def becomes(seconds, *command):
+    """The command succeeds in time. For what nothing in the mount tells of."""
+    import subprocess
+    end = time.monotonic() + float(seconds)
+    while subprocess.run(command, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL).returncode:
+        if time.monotonic() > end:
+            die("%s: not within %s s" % (" ".join(command), seconds))
+        select.select([], [], [], 0.02)
+
+
+@check
 def writes_elsewhere(pid, *command):
     """The daemon's main thread writes next to nothing for this command."""
     import subprocess

@@ -232,14 +232,23 @@ static void test_words(void)
 	bad("{\"start\": \"later\"}", "config.json: \"start\" is \"later\"; it "
 	    "must be \"auto\" or \"manual\"");
 	bad("{\"mode\": \"repl\"}", "config.json: \"mode\" is \"repl\"; it "
-	    "must be \"script\", \"call\" or \"command\"");
+	    "must be \"script\", \"call\", \"cell\" or \"command\"");
 	bad("{\"mode\": 1}", "config.json: \"mode\" is 1; it must be "
-	    "\"script\", \"call\" or \"command\"");
-	bad("{\"mode\": \"cell\"}", "config.json: \"mode\" is \"cell\", which "
-	    "this version does not have yet; it must be \"script\", \"call\" "
-	    "or \"command\"");
-	bad("{\"session\": \"a\"}", "config.json: \"session\" is not possible "
-	    "yet: this version does not have sessions; leave the key out");
+	    "\"script\", \"call\", \"cell\" or \"command\"");
+	bad("{\"session\": \"a/b\"}", "config.json: \"session\" is \"a/b\"; it "
+	    "must be a session's name: 1 to 200 bytes without \"/\" and "
+	    "control characters that do not begin with \".\"");
+	bad("{\"session\": \".a\"}", "config.json: \"session\" is \".a\"; it "
+	    "must be a session's name: 1 to 200 bytes without \"/\" and "
+	    "control characters that do not begin with \".\"");
+	bad("{\"session_idle\": 0}", "config.json: \"session_idle\" is 0; it "
+	    "must be a number of seconds from 1 to 86400");
+	bad("{\"session\": \"a\", \"mode\": \"call\"}", "config.json: "
+	    "\"session\" is there, and \"mode\" is \"call\"; in a session it "
+	    "must be \"script\" or \"cell\"");
+	bad("{\"session\": \"a\", \"language\": \"typescript\"}",
+	    "config.json: \"language\" is \"typescript\", which has no "
+	    "sessions and cells; python, javascript and bash do");
 	bad("{\"packages\": []}", "config.json: \"packages\" is not possible "
 	    "yet: this version does not have packages; leave the key out");
 	bad("{\"network\": false}", "config.json: \"network\" is not possible "
@@ -364,13 +373,13 @@ static void test_keys(void)
 	    "\"timeout\", \"grace\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"input\", \"mode\", \"call\", "
-	    "\"command\"");
+	    "\"command\", \"session\", \"session_idle\"");
 	bad("{\"\": 1}", "config.json: \"\" is not a key; allowed: "
 	    "\"language\", \"args\", \"env\", \"stdin\", \"timeout\", "
 	    "\"grace\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"input\", \"mode\", \"call\", "
-	    "\"command\"");
+	    "\"command\", \"session\", \"session_idle\"");
 	bad("{\"timeout\": 1, \"timeout\": 2}", "config.json: line 1, column "
 	    "24: duplicate object key near '\"timeout\"'");
 }

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sessions.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "job.h"
+#include "run_int.h"
+
+struct session {
+	struct list node;          /* in fsd->sessions */
+	struct fsd *d;
+	uint64_t no;               /* never used twice by one daemon */
+	char *name;                /* owned */
+	uid_t uid;
+	const struct lang *lang;
+	struct vm_lease *lease;    /* owned; NULL: begun at the next step */
+	bool granted;
+	uint64_t lease_steps;      /* that this machine has done */
+	struct list waiting;       /* of struct run, in order */
+	struct run *current;       /* borrowed: it has the lease */
+	uint64_t steps, idle_ms;
+	uint64_t idle_since_ns;
+	struct loop_timer idle;
+	struct loop_call next;
+	bool ending;               /* gone as soon as the last run has left */
+};
+
+static void session_free(struct session *s)
+{
+	list_del(&s->node);
+	loop_timer_del(&s->idle);
+	loop_call_del(&s->next);
+	if (s->lease)
+		vm_end(s->lease);
+	free(s->name);
+	free(s);
+}
+
+static void drop_machine(struct session *s)
+{
+	if (s->lease)
+		vm_end(take_ptr(s->lease));
+	s->granted = false;
+	s->lease_steps = 0;
+}
+
+/* --- its machine ------------------------------------------------------------- */
+
+static void on_granted(void *arg)
+{
+	struct session *s = arg;
+
+	s->granted = true;
+	loop_defer(s->d->loop, &s->next);
+}
+
+/* No machine could be had, or an idle one has died. */
+static void on_failed(void *arg, enum vm_failure why, const char *sentence)
+{
+	struct session *s = arg;
+	struct run *run = list_first(&s->waiting, struct run, in_session);
+
+	drop_machine(s);
+	if (run)
+		run_events.failed(run, why, sentence);
+	else
+		log_warn("session %s: its machine has died: %s", s->name,
+			 sentence);
+	loop_defer(s->d->loop, &s->next);
+}
+
+static const struct vm_events session_events = {
+	.granted = on_granted,
+	.failed = on_failed,
+};
+
+/* --- one step after the other ---------------------------------------------------- */
+
+static void on_idle(struct loop_timer *t)
+{
+	struct session *s = t->arg;
+
+	log_debug("session %s: ended after %" PRIu64 " s without use", s->name,
+		  s->idle_ms / 1000);
+	session_free(s);
+}
+
+static void rest(struct session *s)
+{
+	if (s->ending) {
+		session_free(s);
+		return;
+	}
+	if (!s->idle.loop) {
+		s->idle_since_ns = now_ns();
+		loop_timer_set(s->d->loop, &s->idle, s->idle_ms * NS_PER_MS);
+	}
+}
+
+static void ask_for_machine(struct session *s, struct run *run)
+{
+	struct vm_need need = {
+		.runner = WIRE_RUN_EXEC,
+		.memory_bytes = run_memory_need(run),
+		.cpus = run->vm_job.wire.cpus,
+	};
+
+	s->lease = vm_lease(s->d->vm, &need, &session_events, s);
+	if (!s->lease)
+		run_events.failed(run, VM_FAILED_START,
+				  "no machine can be asked for");
+}
+
+static void on_next(struct loop_call *c)
+{
+	struct session *s = c->arg;
+	struct run *run = list_first(&s->waiting, struct run, in_session);
+
+	if (s->current)
+		return;
+	if (!run) {
+		rest(s);
+		return;
+	}
+	loop_timer_del(&s->idle);
+	if (!s->lease) {
+		ask_for_machine(s, run);
+	} else if (s->granted) {
+		list_del(&run->in_session);
+		s->current = run;
+		run_begin(run, s->lease);
+	}
+}
+
+static struct session *session_new(struct fsd *d, uid_t uid, const char *name,
+				   const struct lang *lang)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	*s = (struct session){
+		.d = d, .no = ++d->last_session, .name = strdup(name),
+		.uid = uid, .lang = lang,
+		.idle = { .fn = on_idle, .arg = s },
+		.next = { .fn = on_next, .arg = s },
+	};
+	list_init(&s->waiting);
+	if (!s->name) {
+		free(s);
+		return NULL;
+	}
+	list_add_tail(&d->sessions, &s->node);
+	return s;
+}
+
+static struct session *find_own(struct fsd *d, uid_t uid, const char *name)
+{
+	list_for_each(pos, tmp, &d->sessions) {
+		struct session *s = list_entry(pos, struct session, node);
+
+		if (s->uid == uid && !s->ending && !strcmp(s->name, name))
+			return s;
+	}
+	return NULL;
+}
+
+int sessions_check(struct fsd *d, uid_t uid, const char *name,
+		   const struct lang *lang, struct err *err)
+{
+	const struct session *s = find_own(d, uid, name);
+	unsigned count = 0, most = MAX(d->options->max_machines, 2u) - 1;
+
+	if (s && s->lang != lang)
+		return err_set(err, -EINVAL,
+			       "config.json: \"session\" is \"%s\", which speaks "
+			       "%s; this program is %s: use another name, or "
+			       "end it by rmdir .fsd/sessions/%s",
+			       name, s->lang->name, lang->name, name);
+	list_for_each(pos, tmp, &d->sessions)
+		count++;
+	if (!s && count >= most)
+		return err_set(err, -EAGAIN,
+			       "config.json: \"session\" is \"%s\", and %u "
+			       "sessions live already, as many as machines "
+			       "allow; end one by rmdir .fsd/sessions/NAME",
+			       name, count);
+	return 0;
+}
+
+int sessions_join(struct run *run)
+{
+	const struct job_config *c = run->spec.config;
+	uid_t uid = run->job->meta.uid;
+	struct session *s = find_own(run->d, uid, c->session);
+
+	if (!s)
+		s = session_new(run->d, uid, c->session, run->spec.lang);
+	if (!s)
+		return -ENOMEM;
+	s->idle_ms = c->session_idle_ms;
+	run->session = s;
+	list_add_tail(&s->waiting, &run->in_session);
+	loop_defer(s->d->loop, &s->next);
+	return 0;
+}
+
+void sessions_leave(struct run *run)
+{
+	struct session *s = take_ptr(run->session);
+
+	if (!s)
+		return;
+	list_del(&run->in_session);
+	if (s->current == run) {
+		s->current = NULL;
+		if (run->complete && run->exit.lives && !s->ending) {
+			s->steps++;
+			s->lease_steps++;
+			vm_hear(s->lease, &session_events, s);
+		} else {
+			drop_machine(s);
+		}
+	}
+	run->lease = NULL;
+	loop_defer(s->d->loop, &s->next);
+}
+
+bool sessions_retry(struct run *run)
+{
+	struct session *s = run->session;
+
+	if (!s || s->current != run || run->started || !s->lease_steps)
+		return false;
+	drop_machine(s);
+	run->lease = NULL;
+	s->current = NULL;
+	list_add(&s->waiting, &run->in_session);
+	job_log(run->job, "session %s: its interpreter had ended; begun anew",
+		s->name);
+	loop_defer(s->d->loop, &s->next);
+	return true;
+}
+
+void sessions_free(struct fsd *d)
+{
+	list_for_each(pos, tmp, &d->sessions)
+		session_free(list_entry(pos, struct session, node));
+}
+
+void session_end(struct session *s)
+{
+	struct run *run;
+
+	s->ending = true;
+	while ((run = list_first(&s->waiting, struct run, in_session)))
+		run_finish(run, STATUS_CANCELLED, "its session was ended");
+	if (s->current)
+		run_kill(s->current->job);
+	loop_timer_del(&s->idle);
+	loop_defer(s->d->loop, &s->next);
+}
+
+/* --- what .fsd/sessions shows ------------------------------------------------------ */
+
+static bool may_see(const struct session *s, uid_t uid)
+{
+	return !s->ending && (s->uid == uid || uid == 0);
+}
+
+struct session *sessions_find(struct fsd *d, uid_t uid, const char *name)
+{
+	struct session *own = find_own(d, uid, name);
+
+	if (own || uid)
+		return own;
+	list_for_each(pos, tmp, &d->sessions) {
+		struct session *s = list_entry(pos, struct session, node);
+
+		if (may_see(s, uid) && !strcmp(s->name, name))
+			return s;
+	}
+	return NULL;
+}
+
+struct session *sessions_by_no(struct fsd *d, uint64_t no)
+{
+	list_for_each(pos, tmp, &d->sessions) {
+		struct session *s = list_entry(pos, struct session, node);
+
+		if (s->no == no && !s->ending)
+			return s;
+	}
+	return NULL;
+}
+
+void sessions_list(struct fsd *d, uid_t uid,
+		   void (*fn)(void *arg, const char *name, uint64_t no),
+		   void *arg)
+{
+	list_for_each(pos, tmp, &d->sessions) {
+		struct session *s = list_entry(pos, struct session, node);
+
+		/* Two users may have chosen one name: root sees the first. */
+		if (may_see(s, uid) && sessions_find(d, uid, s->name) == s)
+			fn(arg, s->name, s->no);
+	}
+}
+
+uint64_t session_no(const struct session *s)
+{
+	return s->no;
+}
+
+static bool is_busy(const struct session *s)
+{
+	return s->current || !list_empty(&s->waiting);
+}
+
+static int field_state(const struct session *s, struct buf *out)
+{
+	return buf_fmt(out, "%s\n", is_busy(s) ? "busy"
+				    : s->lease ? "idle" : "lost");
+}
+
+static int field_language(const struct session *s, struct buf *out)
+{
+	return buf_fmt(out, "%s\n", s->lang->name);
+}
+
+static int field_idle(const struct session *s, struct buf *out)
+{
+	uint64_t ns = is_busy(s) ? 0 : now_ns() - s->idle_since_ns;
+
+	return buf_fmt(out, "%llu\n", (unsigned long long)(ns / NS_PER_S));
+}
+
+static int field_steps(const struct session *s, struct buf *out)
+{
+	return buf_fmt(out, "%" PRIu64 "\n", s->steps);
+}
+
+static const struct {
+	const char *name;
+	int (*show)(const struct session *s, struct buf *out);
+} fields[] = {
+	{ "state", field_state },
+	{ "language", field_language },
+	{ "idle", field_idle },
+	{ "steps", field_steps },
+};
+
+const char *session_field_name(unsigned field)
+{
+	return field < ARRAY_SIZE(fields) ? fields[field].name : NULL;
+}
+
+int session_field(const struct session *s, unsigned field, struct buf *out)
+{
+	return field < ARRAY_SIZE(fields) ? fields[field].show(s, out)
+					  : -ENOENT;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Living sessions: a machine whose interpreter outlives a job. A run whose
+ * config names a session waits for its turn there instead of for a machine of
+ * its own; the session leases one at its first step, and another when the
+ * interpreter was lost. It ends by rmdir, by idleness, and with the daemon.
+ */
+#ifndef FSD_SESSIONS_H
+#define FSD_SESSIONS_H
+
+#include "fsd.h"
+
+struct run;
+struct session;
+
+/* Return: 0, or negative errno with a sentence: the session speaks another
+ * language, or there are too many. */
+int sessions_check(struct fsd *d, uid_t uid, const char *name,
+		   const struct lang *lang, struct err *err);
+/* run->session is set; run_begin() or run_events.failed() comes later.
+ * Return: 0 or -ENOMEM. */
+int sessions_join(struct run *run);
+/* The run needs the session no more; its machine is kept if the interpreter
+ * lives. run->session and run->lease are NULL afterwards. */
+void sessions_leave(struct run *run);
+/* The machine has refused the run before anything of it ran, because it had
+ * lost its interpreter: true if the run will begin again in another one. */
+bool sessions_retry(struct run *run);
+void sessions_free(struct fsd *d);
+
+/* For .fsd/sessions. Those of uid; root sees all. */
+struct session *sessions_find(struct fsd *d, uid_t uid, const char *name);
+struct session *sessions_by_no(struct fsd *d, uint64_t no);
+void sessions_list(struct fsd *d, uid_t uid,
+		   void (*fn)(void *arg, const char *name, uint64_t no),
+		   void *arg);
+uint64_t session_no(const struct session *s);
+/* The files of its directory, by index from 0; NULL beyond the last. */
+const char *session_field_name(unsigned field);
+int session_field(const struct session *s, unsigned field, struct buf *out);
+/* Its steps are cancelled, its machine ends, its name is free. */
+void session_end(struct session *s);
+
+#endif

@@ -1,0 +1,249 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Living sessions, as far as the host has a part in them: the order of steps,
+# whose machine it is, what is told, and how a session ends.
+
+load lib/common
+
+setup() { mount_start; }
+teardown() { mount_done; }
+
+# step JOB PROGRAM [SESSION [MORE]] — one step, started.
+step() {
+	job_start "$1" "$2" "{\"session\": \"${3:-s}\"${4:+, $4}}"
+}
+
+session() {
+	cat "$MNT/.fsd/sessions/$1/$2"
+}
+
+@test "what one step left is there in the next" {
+	step a 'remember one'
+	job_wait a
+	step b $'remember two\nrecall'
+	job_wait b
+	stdout_is b $'one\ntwo'
+	result_is a .session s
+	result_is a .session_state kept
+	result_is b .session_state kept
+	job_run c 'recall'
+	stdout_is c ''
+	result_is c .session null
+	result_is c .session_state null
+}
+
+@test "each step is a job with its own output, code and files" {
+	step a $'out of a\nerr of a\nwrite a.txt a\nexit 3'
+	job_wait a
+	step b $'out of b\nwrite b.txt b\nexit 4'
+	job_wait b
+	ended a 3 exited
+	ended b 4 exited
+	stdout_is a 'of a'
+	stderr_is a 'of a'
+	stdout_is b 'of b'
+	stderr_is b ''
+	assert_equal "$(ls "$MNT/a/output")" a.txt
+	assert_equal "$(ls "$MNT/b/output")" b.txt
+}
+
+@test "steps run one after the other in the order of their start" {
+	local i
+	step first $'out up\nsleep 300\nremember 0'
+	job_follow first up
+	for i in 1 2 3 4 5 6 7 8; do
+		step "s$i" $'recall\nremember '"$i"
+	done
+	state_is s8 queued
+	for i in 1 2 3 4 5 6 7 8; do
+		job_wait "s$i" >/dev/null
+		assert_equal "$(tail -n 1 "$MNT/s$i/stdout")" $((i - 1))
+	done
+	assert_equal "$(session s steps)" 9
+}
+
+@test "sessions of other names know nothing of each other and run at once" {
+	step a $'remember of-a\nout up\nsleep 60000' one
+	job_follow a up
+	step b $'remember of-b\nrecall' two
+	job_wait b
+	stdout_is b of-b
+	assert_equal "$(ls "$MNT/.fsd/sessions" | sort | xargs)" 'one two'
+	assert_equal "$(session one state)" busy
+	assert_equal "$(session two state)" idle
+	assert_equal "$(session two language)" bash
+	echo kill >"$MNT/a/ctl"
+	job_wait a
+}
+
+@test "a step that loses the interpreter says so, and the next begins anew" {
+	local n=0 program
+	for program in 'signal 9' 'signal 11' 'crash'; do
+		n=$((n + 1))
+		step "x$n" $'remember kept\nexit 0' "s$n"
+		job_wait "x$n"
+		step "y$n" $'out before\n'"$program" "s$n"
+		job_wait "y$n"
+		result_is "y$n" .session_state lost
+		stdout_is "y$n" before
+		step "z$n" $'recall\nout fresh' "s$n"
+		job_wait "z$n"
+		stdout_is "z$n" fresh
+		result_is "z$n" .session_state kept
+	done
+}
+
+@test "a timeout and a kill lose the session, an exit code does not" {
+	step a $'remember it\nexit 9'
+	job_wait a
+	result_is a .session_state kept
+	step b $'recall\nsleep 60000' s '"timeout": 0.3'
+	job_wait b
+	ended b 124 timeout
+	stdout_is b it
+	result_is b .session_state lost
+	step c $'out up\nsleep 60000'
+	job_follow c up
+	echo kill >"$MNT/c/ctl"
+	job_wait c
+	ended c 137 cancelled
+	result_is c .session_state lost
+	step d 'recall'
+	job_wait d
+	stdout_is d ''
+}
+
+@test "a step that waits can be removed, and the others go on" {
+	step a $'out up\nsleep 400\nremember a'
+	job_follow a up
+	step b 'remember b'
+	step c 'recall'
+	rm -r "$MNT/b"
+	job_wait c
+	stdout_is c a
+	assert_equal "$(session s steps)" 2
+}
+
+@test "removing the step that runs loses the session" {
+	step a $'remember a\nout up\nsleep 60000'
+	job_follow a up
+	step b 'recall'
+	rm -r "$MNT/a"
+	job_wait b
+	stdout_is b ''
+}
+
+@test "rmdir ends a session: its steps are cancelled and its name is free" {
+	step a $'remember a\nout up\nsleep 60000'
+	job_follow a up
+	step b 'recall'
+	rmdir "$MNT/.fsd/sessions/s"
+	[ ! -e "$MNT/.fsd/sessions/s" ]
+	job_wait a
+	job_wait b
+	status_is a cancelled
+	status_is b cancelled
+	step c $'recall\nout new'
+	job_wait c
+	stdout_is c new
+	assert_equal "$(session s steps)" 1
+}
+
+@test "rmdir of an idle session gives its machine back" {
+	step a 'remember a'
+	job_wait a
+	rmdir "$MNT/.fsd/sessions/s"
+	assert_equal "$(ls "$MNT/.fsd/sessions")" ''
+	check becomes $((20 * SLOW)) sh -c 'grep -qx "fsd_machines_leased 0" "$1"' - "$MNT/.fsd/stats"
+}
+
+@test "an idle session ends after session_idle seconds" {
+	step a 'remember a' s '"session_idle": 1'
+	job_wait a
+	[ -d "$MNT/.fsd/sessions/s" ]
+	check becomes $((20 * SLOW)) sh -c '! test -e "$1"' - "$MNT/.fsd/sessions/s"
+	step b 'recall'
+	job_wait b
+	stdout_is b ''
+}
+
+@test "a session that is in use does not end by idleness" {
+	step a $'out up\nsleep 1500\nremember a' s '"session_idle": 1'
+	job_follow a up
+	job_wait a
+	step b 'recall'
+	job_wait b
+	stdout_is b a
+}
+
+@test "another language under the same name is refused with a sentence" {
+	step a 'remember a'
+	job_wait a
+	mkdir "$MNT/b"
+	job_put b code.py 'out x'
+	job_put b config.json '{"session": "s"}' || true
+	refused b '"session" is "s", which speaks bash'
+	mkdir "$MNT/c"
+	job_put c code.ts 'out x'
+	job_put c config.json '{"session": "s"}' || true
+	refused c 'typescript'
+	mkdir "$MNT/d"
+	job_put d code $'#!/bin/sh\nout x'
+	job_put d config.json '{"mode": "cell"}' || true
+	refused d 'python, javascript and bash'
+}
+
+@test "sessions leave a machine for those who want none" {
+	mount_stop
+	mount_start --max-machines 3 --pool 1
+	step a 'remember a' one
+	job_wait a
+	step b 'remember b' two
+	job_wait b
+	step c 'remember c' three || true
+	refused c 'end one by rmdir'
+	job_run d 'out through'
+	stdout_is d through
+	rmdir "$MNT/.fsd/sessions/one"
+	rm -r "$MNT/c"
+	step c 'remember c' three
+	job_wait c
+	ended c 0 exited
+}
+
+@test "a cell needs no session, and its value is told" {
+	job_start a 'result {"text": "42", "results": [{"mime": "text/plain", "data": "42"}, {"mime": "image/png", "base64": "aGk="}, {"nomime": 1}, 7]}' '{"mode": "cell"}'
+	job_wait a
+	result_is a .text 42
+	result_is a '.results | length' 2
+	result_is a '.results[1].base64' aGk=
+	result_is a .session null
+}
+
+@test "fifty steps in five sessions at once all come to their end in order" {
+	local i k
+	for i in $(seq 10); do
+		for k in 1 2 3 4 5; do
+			step "j$k-$i" $'recall\nremember '"$i" "s$k"
+		done
+	done
+	for k in 1 2 3 4 5; do
+		job_wait "j$k-10" >/dev/null
+		assert_equal "$(xargs <"$MNT/j$k-10/stdout")" '1 2 3 4 5 6 7 8 9'
+	done
+}
+
+@test "a restart ends the sessions and loses no result of theirs" {
+	step a $'remember a\nout kept'
+	job_wait a
+	step b $'out up\nsleep 60000'
+	job_follow b up
+	mount_stop
+	mount_start
+	assert_equal "$(ls "$MNT/.fsd/sessions")" ''
+	stdout_is a kept
+	ended b 125 interrupted
+	step c 'recall'
+	job_wait c
+	stdout_is c ''
+}
