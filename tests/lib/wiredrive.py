@@ -15,7 +15,7 @@ import struct
 import subprocess
 import time
 
-MAGIC = 0xF503
+MAGIC = 0xF504
 TYPES = {
     "HEAT": 1, "PING": 2, "JOB": 3, "RUN": 4, "STDIN": 5, "STDIN_END": 6,
     "KILL": 7, "OWN": 8, "FILE": 16, "FILE_DATA": 17, "FILE_END": 18, "HELLO": 32,
@@ -345,7 +345,7 @@ class Machine:
             elif name == "EXIT":
                 r.seconds = time.monotonic() - began
                 r.exit = dict(zip(EXIT_FIELDS,
-                                  struct.unpack("<II11Q", data)))
+                                  struct.unpack("<III11Q", data)))
                 if not want_output:
                     return
             elif name == "FAILED":
