@@ -39,25 +39,6 @@ static int write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* Write-new and rename: a reader sees the old file or the new, never half. */
-static int replace(int dirfd, const char *path, const void *data, size_t len)
-{
-	char tmp[STORE_PATH_MAX + 8];
-	auto_close int fd = -1;
-	int r;
-
-	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	r = write_all(fd, data, len);
-	if (r == 0 && renameat(dirfd, tmp, dirfd, path) < 0)
-		r = -errno;
-	if (r < 0)
-		unlinkat(dirfd, tmp, 0);
-	return r;
-}
-
 static int open_dir(int at, const char *name, struct err *err)
 {
 	int fd;
@@ -320,10 +301,18 @@ static void run_path(uint64_t no, unsigned run, const char *name,
 	job_path(no, tail, ret_path);
 }
 
+/*
+ * One write of one sector over the old one: nobody sees half of it, and no new
+ * file is made for each state of a job.
+ */
+#define META_SIZE 512
+
 int depot_meta_write(struct depot *s, const struct job_meta *m)
 {
-	char path[STORE_PATH_MAX];
+	char path[STORE_PATH_MAX], record[META_SIZE];
 	auto_buf struct buf text = { 0 };
+	auto_close int fd = -1;
+	ssize_t n;
 
 	buf_fmt(&text, "format 1\nuid %u\ngid %u\nmode %o\nstate %s\nrun %u\n",
 		m->uid, m->gid, m->mode, state_name(m->state), m->run);
@@ -332,8 +321,17 @@ int depot_meta_write(struct depot *s, const struct job_meta *m)
 		(unsigned long long)m->changed_ns, m->name);
 	if (text.failed)
 		return text.failed;
+	if (text.len > META_SIZE)
+		return -ENAMETOOLONG;
+	memcpy(record, text.data, text.len);
+	memset(record + text.len, '\n', META_SIZE - text.len);
 	job_path(m->no, "meta", path);
-	return replace(s->jobs, path, text.data, text.len);
+	fd = openat(s->jobs, path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+	if (fd < 0)
+		return -errno;
+	n = pwrite(fd, record, META_SIZE, 0);
+	return n == META_SIZE ? 0 : n < 0 ? -errno : -ENOSPC;
 }
 
 int depot_job_make(struct depot *s, const struct job_meta *meta)
@@ -430,10 +428,20 @@ static int meta_read(struct depot *s, const char *id, struct job_meta *m)
 	if (fd < 0)
 		return -errno;
 	n = read(fd, text, sizeof(text) - 1);
-	if (n < 0)
-		return -errno;
+	if (n <= 0)
+		return n < 0 ? -errno : -ENODATA;
 	text[n] = '\0';
 	return meta_parse(m, text);
+}
+
+/* A daemon died while it made this job: mkdir has not returned, and nobody
+ * has put anything there. */
+static bool is_unborn(struct depot *s, const char *id)
+{
+	char path[STORE_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/files", id);
+	return unlinkat(s->jobs, path, AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
 int depot_scan(struct depot *s,
@@ -457,6 +465,8 @@ int depot_scan(struct depot *s,
 		if (r == 0) {
 			s->next_no = MAX(s->next_no, m.no + 1);
 			fn(arg, &m);
+		} else if (r == -ENODATA && is_unborn(s, e->d_name)) {
+			depot_trash(s, e->d_name);
 		} else {
 			bad(arg, e->d_name, strerror(-r));
 		}
@@ -485,33 +495,37 @@ int depot_sink_make(struct depot *s, uint64_t no)
 	return mkdirat(s->jobs, path, 0700) < 0 ? -errno : 0;
 }
 
-int depot_run_make(struct depot *s, uint64_t no, unsigned run, int *ret_out,
-		   int *ret_err)
+int depot_run_make(struct depot *s, uint64_t no, unsigned run)
 {
-	const int flags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
 	char path[STORE_PATH_MAX];
-	auto_close int out = -1;
-	int err;
 
 	run_path(no, run, NULL, path);
-	if (mkdirat(s->jobs, path, 0700) < 0) {
-		if (errno != EEXIST)
-			return -errno;
-		depot_trash(s, path); /* a crash has left it */
-		if (mkdirat(s->jobs, path, 0700) < 0)
-			return -errno;
-	}
-	run_path(no, run, "stdout", path);
-	out = openat(s->jobs, path, flags, 0600);
-	if (out < 0)
+	if (mkdirat(s->jobs, path, 0700) == 0)
+		return 0;
+	if (errno != EEXIST)
 		return -errno;
-	run_path(no, run, "stderr", path);
-	err = openat(s->jobs, path, flags, 0600);
-	if (err < 0)
-		return -errno;
-	*ret_out = take_fd(&out);
-	*ret_err = err;
-	return 0;
+	depot_trash(s, path); /* a crash has left it */
+	return mkdirat(s->jobs, path, 0700) < 0 ? -errno : 0;
+}
+
+bool depot_run_has(struct depot *s, uint64_t no, unsigned run)
+{
+	char path[STORE_PATH_MAX];
+
+	run_path(no, run, NULL, path);
+	return faccessat(s->jobs, path, F_OK, 0) == 0;
+}
+
+int depot_stream_open(struct depot *s, uint64_t no, unsigned run,
+		      const char *name)
+{
+	char path[STORE_PATH_MAX];
+	int fd;
+
+	run_path(no, run, name, path);
+	fd = openat(s->jobs, path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC |
+					   O_NOFOLLOW, 0600);
+	return fd < 0 ? -errno : fd;
 }
 
 int depot_output_make(struct depot *s, uint64_t no, unsigned run)

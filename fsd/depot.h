@@ -3,11 +3,12 @@
  * The state directory. The only file that knows its shape:
  *
  *   STATE/lock            held while a daemon serves this directory
- *   STATE/jobs/ID/meta    "key value" lines; replaced by rename
+ *   STATE/jobs/ID/meta    "key value" lines; state done publishes a result
  *   STATE/jobs/ID/log     the job's timeline
  *   STATE/jobs/ID/files/  what the user wrote, under its own names
  *   STATE/jobs/ID/sink/   an output/ that was copied into a draft
- *   STATE/jobs/ID/rN/     run N: stdout stderr result.json exit_code output/
+ *   STATE/jobs/ID/rN/     run N: result.json, and what is not empty of stdout,
+ *                         stderr, output/
  *   STATE/trash/          on its way out; emptied by the worker
  *
  * ID is ours; a job's name is a value in meta and never part of a path. The
@@ -17,6 +18,7 @@
 #ifndef FSD_DEPOT_H
 #define FSD_DEPOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -70,14 +72,16 @@ int depot_scan(struct depot *s,
 int depot_sink_make(struct depot *s, uint64_t no);
 void depot_sink_drop(struct depot *s, uint64_t no);
 
-/* Makes run `run`'s directory with empty stdout and stderr, open for append
- * and read; what was there is gone. */
-int depot_run_make(struct depot *s, uint64_t no, unsigned run, int *ret_out,
-		   int *ret_err);
+/* Makes run `run`'s directory; what was there is gone. */
+int depot_run_make(struct depot *s, uint64_t no, unsigned run);
+bool depot_run_has(struct depot *s, uint64_t no, unsigned run);
+/* Its stdout or stderr, for append and read; made if it is not there. */
+int depot_stream_open(struct depot *s, uint64_t no, unsigned run,
+		      const char *name);
 /* Its output/, which a run that leaves no files does not have. */
 int depot_output_make(struct depot *s, uint64_t no, unsigned run);
-/* Writes rN/name whole or, on an error, not at all. Nobody reads it before
- * exit_code is there, which comes last and is too short to be torn. */
+/* Writes rN/name whole or, on an error, not at all. Nobody reads it before the
+ * job is done. */
 int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
 		      const char *name, const void *data, size_t len);
 int depot_run_open(struct depot *s, uint64_t no, unsigned run,

@@ -7,23 +7,19 @@
 #include "wait.h"
 
 /*
- * What every entry has in common; may be done twice. At the end the result has
- * been published already, and a restart knows by that: who waits for it need
- * not wait for the records.
+ * What every entry has in common; may be done twice. That a job is done is
+ * what publishes its result, so it is on record before anybody hears of it.
  */
 static void job_enter(struct job *job)
 {
 	int r;
 
-	if (job->meta.state == JOB_DONE)
-		wait_kick(job);
 	r = depot_meta_write(job->d->depot, &job->meta);
 	if (r < 0)
 		log_error("job %s: its state cannot be written: %s",
 			  job->meta.name, strerror(-r));
+	wait_kick(job);
 	job_log(job, "%s", state_name(job->meta.state));
-	if (job->meta.state != JOB_DONE)
-		wait_kick(job);
 }
 
 int job_post(struct job *job, enum job_event event)

@@ -136,7 +136,10 @@ static int open_fd(struct handle *h, int fd)
 {
 	h->kind = H_FILE;
 	h->fd = fd;
-	return fd == -ENOENT && h->t.row == JOB_ROW_LOG ? 0 : MIN(fd, 0);
+	/* what is empty need not be there */
+	return fd == -ENOENT && job_rows[h->t.row].kind == ROW_STREAM
+		       ? 0
+		       : MIN(fd, 0);
 }
 
 /* Opens what a row's kind says for reading. */
@@ -151,8 +154,9 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 	switch (job_rows[h->t.row].kind) {
 	case ROW_STREAM:
 		fi->direct_io = m->state != JOB_DONE; /* then mmap works */
-		return open_fd(h, depot_run_open(job->d->depot, m->no, m->run,
-						 job_rows[h->t.row].name));
+		return open_fd(h, run_open(job, h->t.row == JOB_ROW_STDOUT
+							? VM_OUT
+							: VM_ERR));
 	case ROW_FILE:
 		fi->direct_io = 0;
 		if (h->t.row == JOB_ROW_EXIT_CODE)

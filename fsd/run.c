@@ -144,8 +144,7 @@ int run_store(struct run *run)
 
 	if (run->stored)
 		return 0;
-	r = depot_run_make(depot, run->job->meta.no, run->number,
-			   &run->stream[VM_OUT].fd, &run->stream[VM_ERR].fd);
+	r = depot_run_make(depot, run->job->meta.no, run->number);
 	run->stored = r == 0;
 	if (r < 0)
 		log_error("job %s: its results cannot be stored in the state "
@@ -226,41 +225,19 @@ void run_interrupt(struct job *job)
 			   "fsd was stopped before the program had ended");
 }
 
-/* exit_code is what is published last. */
-static bool take_published(struct job *job)
-{
-	auto_close int fd = depot_run_open(job->d->depot, job->meta.no,
-					   job->meta.run, "exit_code");
-	char text[8] = "";
-	unsigned code;
-
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 ||
-	    !strchr(text, '\n') || sscanf(text, "%3u", &code) != 1 ||
-	    code > 255)
-		return false;
-	job->meta.exit_code = code;
-	job->has_results = true;
-	job_post(job, EV_END);
-	return true;
-}
-
 void run_recover(struct job *job)
 {
-	auto_close int out = depot_run_open(job->d->depot, job->meta.no,
-					    job->meta.run, "stdout");
-	struct run *run = NULL;
+	struct run *run = calloc(1, sizeof(*run));
 
-	job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
-				    job->meta.run, false);
-	if (!take_published(job))
-		run = calloc(1, sizeof(*run));
 	if (!run)
 		return;
+	job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
+				    job->meta.run, false);
 	run->job = job;
 	run->d = job->d;
 	run->number = job->meta.run;
 	run->file_fd = run->stream[0].fd = run->stream[1].fd = -1;
-	run->stored = out >= 0;
+	run->stored = depot_run_has(job->d->depot, job->meta.no, run->number);
 	run->queued_ns = now_ns();
 	run->stream[VM_OUT].size = run_stream_size(job, VM_OUT);
 	run->stream[VM_ERR].size = run_stream_size(job, VM_ERR);
@@ -274,6 +251,26 @@ void run_recover(struct job *job)
 static const char *const stream_files[] = {
 	[VM_OUT] = "stdout", [VM_ERR] = "stderr",
 };
+
+/* A run's streams are made when there is something to put into them, or when
+ * somebody wants to see them grow. */
+int run_stream_make(struct run *run, enum vm_stream stream)
+{
+	struct run_stream *s = &run->stream[stream];
+
+	if (s->fd < 0)
+		s->fd = depot_stream_open(run->d->depot, run->job->meta.no,
+					  run->number, stream_files[stream]);
+	return MIN(s->fd, 0);
+}
+
+int run_open(struct job *job, enum vm_stream stream)
+{
+	if (job->run && job->run->stored && !job->run->publishing)
+		run_stream_make(job->run, stream);
+	return depot_run_open(job->d->depot, job->meta.no, job->meta.run,
+			      stream_files[stream]);
+}
 
 int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
 	     uint64_t offset)
@@ -292,7 +289,7 @@ int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
 		fd = opened;
 	}
 	if (fd < 0)
-		return fd;
+		return fd == -ENOENT ? 0 : fd;
 	n = pread(fd, room, size, (off_t)offset);
 	return n < 0 ? -errno : (int)n;
 }

@@ -37,8 +37,7 @@ int run_signal(struct job *job, unsigned signal);
 void run_abandon(struct job *job);
 /* Publishes "interrupted": the daemon is about to end. */
 void run_interrupt(struct job *job);
-/* A job that a dead daemon left running: done if its result was published,
- * else interrupted. */
+/* A job that a dead daemon left running: interrupted. */
 void run_recover(struct job *job);
 
 /*
@@ -47,6 +46,8 @@ void run_recover(struct job *job);
  */
 int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
 	     uint64_t offset);
+/* Opens it for reading. Return: fd; -ENOENT: it is over and was empty. */
+int run_open(struct job *job, enum vm_stream stream);
 /* Its size now. */
 uint64_t run_stream_size(const struct job *job, enum vm_stream stream);
 

@@ -118,7 +118,9 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
 	s = &run->stream[stream];
 	room = s->limit - MIN(s->size, s->limit);
 	s->dropped += len - MIN(len, room);
-	r = append(s, data, MIN(len, room));
+	r = room ? run_stream_make(run, stream) : 0;
+	if (r == 0)
+		r = append(s, data, MIN(len, room));
 	if (r < 0)
 		job_log(run->job, "output cannot be stored: %s", strerror(-r));
 	wait_kick(run->job);

@@ -110,6 +110,9 @@ void run_leave(struct run *run);
  * that cannot be. Return: 0 or negative errno. */
 int run_store(struct run *run);
 
+/* run.c: 0 or negative errno; then its fd is there. */
+int run_stream_make(struct run *run, enum vm_stream stream);
+
 void run_free(struct run *run);
 
 #endif

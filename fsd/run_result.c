@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a run: result.json and exit_code, then the last event. */
+/* The end of a run: result.json, then the last event, which publishes it. */
 #include <errno.h>
 #include <string.h>
 
@@ -104,15 +104,6 @@ static int publish_result(struct task *t)
 					 text.len);
 }
 
-static int publish_exit_code(struct run *run)
-{
-	char line[16];
-
-	snprintf(line, sizeof(line), "%u\n", run->end.res.exit_code);
-	return depot_run_publish(run->d->depot, run->end.no, run->number,
-				 "exit_code", line, strlen(line));
-}
-
 static void log_end(struct job *job, const struct job_result *res)
 {
 	job_log(job, "%s, exit code %u%s%s", status_name(res->status),
@@ -143,8 +134,6 @@ static void on_published(struct task *t, int r)
 	struct run *run = container_of(t, struct run, end.task);
 	struct run_end *end = &run->end;
 
-	if (run->job && r == 0)
-		r = publish_exit_code(run);
 	if (run->job && r < 0) {
 		snprintf(end->message, sizeof(end->message),
 			 "the result cannot be stored: %s", strerror(-r));

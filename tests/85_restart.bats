@@ -79,7 +79,8 @@ teardown() { mount_done; }
 	local run
 	run=$(dirname "$STATE"/jobs/*/r1/stdout)
 	echo '{"exit_code": 7}' >"$run/result.json"
-	echo 7 >"$run/exit_code"
+	sed -i 's/^state running/state done/; s/^exit_code .*/exit_code 7/' \
+		"$STATE"/jobs/*/meta
 	mount_start
 	state_is a 'done'
 	assert_equal "$(cat "$MNT/a/wait")" 7
@@ -87,17 +88,44 @@ teardown() { mount_done; }
 	stdout_is a up
 }
 
-@test "an exit code that was cut short by a crash is none" {
+@test "a result that was not published when the daemon was killed is none" {
 	job_start a $'out up\nsleep 600000'
 	job_follow a up
 	mount_crash
 	local run
 	run=$(dirname "$STATE"/jobs/*/r1/stdout)
 	printf '{"exit' >"$run/result.json"
-	printf 13 >"$run/exit_code"
 	mount_start
 	ended a 125 interrupted
 	stdout_is a up
+}
+
+@test "a job that was being made when the daemon was killed leaves nothing" {
+	mount_crash
+	mkdir -p "$STATE/jobs/000000000000a1/files" "$STATE/jobs/000000000000a2"
+	: >"$STATE/jobs/000000000000a1/meta"
+	: >"$STATE/jobs/000000000000a2/meta"
+	mount_start
+	assert_equal "$(ls -A "$MNT")" .fsd
+	job_run b 'exit 0'
+	assert_equal "$(ls "$STATE/jobs" | wc -l)" 1
+}
+
+@test "a stream that is empty can be opened, followed and read at every time" {
+	job_start a $'sleep 300\nout late'
+	bounded 20 cat "$MNT/a/stderr.follow"
+	exec 9<"$MNT/a/stdout"
+	job_wait a
+	assert_equal "$(cat <&9)" late
+	exec 9<&-
+	assert_equal "$(cat "$MNT/a/stderr")" ''
+	assert_equal "$(stat -c %s "$MNT/a/stderr")" 0
+	mount_stop
+	mount_start
+	assert_equal "$(cat "$MNT/a/stderr")" ''
+	stdout_is a late
+	cp -r "$MNT/a" "$BATS_TEST_TMPDIR/copy"
+	[ -e "$BATS_TEST_TMPDIR/copy/stderr" ]
 }
 
 @test "a job that was queued when the daemon was killed runs" {
