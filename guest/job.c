@@ -366,7 +366,13 @@ int job_step(struct job *job, struct port *port)
 		return 0;
 	if (job->step.on)
 		step_hear(job, port);
-	if (!job->step.on || job->step.started || job->step.over)
+	if (job->step.over && !job->step.started) {
+		port_send_text(port, WIRE_FAILED, "the session's interpreter "
+						  "ended before it began");
+		job->phase = JOB_DONE;
+		return 0;
+	}
+	if (!job->step.on || job->step.started)
 		pump(job, port);
 	if (job->phase == JOB_ENDING && pipes_ended(job) &&
 	    (job->step.lives || cgroup_is_empty(&job->runner->cgroup)) &&

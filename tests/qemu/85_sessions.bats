@@ -1,0 +1,198 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Living sessions and cells in real interpreters.
+
+load ../lib/qemu
+
+setup_file() { file_setup; }
+teardown_file() { file_teardown; }
+teardown() {
+	local s
+	for s in "$MNT"/.fsd/sessions/*/; do
+		[ -d "$s" ] && rmdir "$s"
+	done
+	jobs_done
+}
+
+# step SESSION FILE [MORE] <PROGRAM — one step to its end; its job is $J.
+step() {
+	prog "$2" "{\"session\": \"$1\"${3:+, $3}}"
+}
+
+@test "Python keeps variables, imports, functions, classes, files and the directory" {
+	step p code.py <<'PY'
+import json, os
+x = 41
+def f(n): return n + x
+class C:
+    at = 7
+open("made.txt", "w").write("by the first")
+os.makedirs("sub", exist_ok=True)
+os.chdir("sub")
+os.environ["MARK"] = "set"
+PY
+	ok
+	step p code.py <<'PY'
+print(json.dumps([x, f(1), C.at, os.path.basename(os.getcwd()), os.environ["MARK"], open("../made.txt").read()]))
+print(__name__, os.path.basename(__file__))
+PY
+	ok $'[41, 42, 7, "sub", "set", "by the first"]\n__main__ code.py'
+	assert_equal "$(cat "$MNT/.fsd/sessions/p/steps")" 2
+	assert_equal "$(ls "$MNT/$J/output")" ''
+}
+
+@test "JavaScript keeps const, let, functions, classes, requires and promises" {
+	step j code.js <<'JS'
+const path = require('path');
+let n = 1;
+function up() { return ++n; }
+class Box { constructor(v) { this.v = v; } }
+const box = new Box(3);
+globalThis.later = new Promise((done) => setTimeout(() => done('late'), 50));
+console.log(path.basename(__filename));
+JS
+	ok code.js
+	step j code.js <<'JS'
+console.log(up(), box.v, new Box(4).v, path.sep, typeof require);
+later.then((text) => console.log(text));
+JS
+	ok $'2 3 4 / function\nlate'
+}
+
+@test "bash keeps variables, functions, arrays, options and the directory" {
+	step b code.sh <<'SH'
+a=1; list=(x 'y z'); declare -A map=([k]=v); f() { echo "f $1 $a"; }; export E=exported
+mkdir -p d; cd d; shopt -s extglob
+SH
+	ok
+	step b code.sh <<'SH'
+f arg; echo "${#list[@]} ${list[1]} ${map[k]} $E ${PWD##*/}"; shopt -q extglob && echo extglob
+SH
+	ok $'f arg 1\n2 y z v exported d\nextglob'
+}
+
+@test "an exception and an exit keep the session and have their code" {
+	step p code.py <<<$'x = 1\nraise ValueError("no")'
+	ended "$J" 1 exited
+	result_is "$J" .session_state kept
+	result_is "$J" .error.name ValueError
+	run cat "$MNT/$J/stderr"
+	assert_line --index 0 'Traceback (most recent call last):'
+	assert_output --partial 'code.py", line 2'
+	step p code.py <<<$'import sys\nx += 1\nsys.exit(7)'
+	ended "$J" 7 exited
+	result_is "$J" .session_state kept
+	step p code.py <<<'print(x)'
+	ok 2
+	step b code.sh <<<$'a=1\nf() { exit 4; }\nf\necho not here'
+	ended "$J" 4 exited
+	stdout_is "$J" ''
+	step b code.sh <<<$'echo $a\nexit 5'
+	ended "$J" 5 exited
+	step b code.sh <<<'echo $a'
+	ok 1
+	step j code.js <<<$'let a = 1\nthrow new TypeError("no")'
+	ended "$J" 1 exited
+	result_is "$J" .error.name TypeError
+	step j code.js <<<$'a++\nprocess.exit(6)'
+	ended "$J" 6 exited
+	step j code.js <<<'console.log(a)'
+	ok 2
+}
+
+@test "what kills the interpreter loses the session, and says so" {
+	local how
+	for how in 'import os; os._exit(3)' 'import os; os.kill(os.getpid(), 9)' \
+		'import ctypes; ctypes.string_at(0)'; do
+		step p code.py <<<'x = 1'
+		ok
+		step p code.py <<<"$how"
+		result_is "$J" .session_state lost
+		step p code.py <<<'print("x" in globals())'
+		ok False
+	done
+}
+
+@test "a timeout ends a step and its session, and the next begins anew" {
+	step p code.py <<<'x = 1'
+	step p code.py '"timeout": 0.5' <<<$'print(x, flush=True)\nwhile True: pass'
+	ended "$J" 124 timeout
+	stdout_is "$J" 1
+	result_is "$J" .session_state lost
+	step p code.py <<<'print("x" in globals())'
+	ok False
+}
+
+@test "output never comes under another step's name" {
+	local i
+	for i in 1 2 3 4 5 6; do
+		step p code.py <<<"import sys; print('step $i'); print('err $i', file=sys.stderr); sys.stdout.write('no newline $i')"
+		stdout_is "$J" "step $i
+no newline $i"
+		stderr_is "$J" "err $i"
+	done
+	step p code.py <<<'import subprocess; subprocess.Popen(["sh", "-c", "sleep 1; echo from a child"]); print("parent")'
+	ok parent
+	step p code.py <<<'import time; time.sleep(1.5); print("next")'
+	ok next
+}
+
+@test "each step has its own stdin and arguments" {
+	step p code.py '"stdin": "one\n", "args": ["a", "b c"]' <<<'import sys; print(input(), sys.argv[1:], repr(sys.stdin.read()))'
+	ok "one ['a', 'b c'] ''"
+	step p code.py '"stdin": "two\n"' <<<'import sys; print(input(), sys.argv[1:])'
+	ok 'two []'
+	step p code.py <<<$'try: input()\nexcept EOFError: print("end")'
+	ok end
+	step b code.sh '"stdin": "three\n", "args": ["x"]' <<<'read -r l; echo "$l $1 $#"'
+	ok 'three x 1'
+	step j code.js '"stdin": "four", "args": ["y"]' <<<'console.log(require("fs").readFileSync(0, "utf8"), process.argv.slice(2))'
+	ok "four [ 'y' ]"
+}
+
+@test "output/ has what this step made or changed, and no more" {
+	step p code.py <<<'open("a", "w").write("1"); open("b", "w").write("1")'
+	assert_equal "$(ls "$MNT/$J/output" | xargs)" 'a b'
+	step p code.py <<<'open("b", "w").write("22"); open("c", "w").write("3")'
+	assert_equal "$(ls "$MNT/$J/output" | xargs)" 'b c'
+	assert_equal "$(cat "$MNT/$J/output/b")" 22
+	job_made code.py <<<'print(open("data").read())'
+	echo given >"$MNT/$J/data"
+	go '{"session": "p"}'
+	ok given
+}
+
+@test "a cell gives the value of its last expression" {
+	prog code.py '{"mode": "cell"}' <<<$'x = 20\nx * 2 + 2'
+	ok ''
+	result_is "$J" .text 42
+	step p code.py '"mode": "cell"' <<<$'x = 5\nx'
+	result_is "$J" .text 5
+	step p code.py '"mode": "cell"' <<'PY'
+class Rich:
+    def _repr_html_(self): return "<b>%d</b>" % x
+    def _repr_png_(self): return b"\x89PNG fake"
+Rich()
+PY
+	result_is "$J" '.results[] | select(.mime == "text/html") | .data' '<b>5</b>'
+	result_is "$J" '.results[] | select(.mime == "image/png") | .base64 | @base64d | .[1:4]' PNG
+	step p code.py '"mode": "cell"' <<<'y = 1'
+	result_is "$J" .text null
+	step p code.py '"mode": "cell"' <<<'1 / 0'
+	ended "$J" 1 exited
+	result_is "$J" .error.name ZeroDivisionError
+	step j code.js '"mode": "cell"' <<<$'const o = { a: 1 }\no'
+	result_is "$J" .text '{ a: 1 }'
+}
+
+@test "fifty short steps are fast, and cost no machine each" {
+	local before after start
+	step p code.py <<<'n = 0'
+	before=$(grep '^fsd_machines_made_total' "$MNT/.fsd/stats")
+	for _ in $(seq 50); do
+		step p code.py <<<'n += 1; print(n)'
+	done
+	stdout_is "$J" 50
+	after=$(grep '^fsd_machines_made_total' "$MNT/.fsd/stats")
+	assert_equal "$after" "$before"
+}
