@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+# The living bash: it runs one step after another. Descriptor 3 is the control
+# socket; see guest/runners/python/session.py for what is said there.
+#
+# A step is read with `.` outside any function, so that what it declares is
+# global. `exit`, also that of set -e, ends this shell: its trap ends the step,
+# continues in a subshell, which has all variables, and waits for that. A
+# program's own EXIT trap runs in a subshell at the end of the step that has set
+# it, as a script's would, and is forgotten. With `builtin trap` or `exec` a
+# program can end its session.
+#
+# set -e, -u, -x, -v and pipefail are how one script wants to be run and are off
+# when a step begins; all other options stay as they are.
+if [[ ! -v fsd_runner ]]; then
+	unset BASH_ENV
+	fsd_runner=${BASH_SOURCE[0]} fsd_file='' fsd_exit=''
+	[[ $fsd_runner == /* ]] || fsd_runner=$PWD/$fsd_runner
+
+	# An EXIT trap is kept for the step's end; all others are bash's affair.
+	trap() {
+		if [[ $BASHPID != "$fsd_pid" || $# == 0 || $1 == -[lp]* ]]; then
+			# shellcheck disable=SC2064
+			builtin trap "$@"
+			return
+		fi
+		[[ $1 != -- ]] || shift
+		[[ $# != 1 ]] || set -- - "$1"
+		local action=$1 name others=()
+		shift
+		for name; do
+			case ${name^^} in
+			0 | EXIT | SIGEXIT) fsd_exit=$action ;;
+			*) others+=("$name") ;;
+			esac
+		done
+		case $fsd_exit in
+		- | *fsd_runner*) fsd_exit='' ;;
+		esac
+		[[ ${#others[@]} == 0 ]] ||
+			builtin trap -- "$action" "${others[@]}"
+	}
+
+	# The step, if one runs, ends with $?. fsd_file is empty between steps.
+	fsd_end() {
+		fsd_code=$?
+		{ set +euxvn +o pipefail; } 2>/dev/null
+		[[ $fsd_file ]] || return 0
+		if [[ $fsd_exit ]]; then
+			# It may exit, and that shall not end this shell.
+			(
+				(exit "$fsd_code")
+				eval "$fsd_exit"
+				builtin exit "$fsd_code"
+			)
+			fsd_code=$? fsd_exit=''
+		fi
+		fsd_file=''
+		exec </dev/null >/dev/null 2>&1 4>&-
+		if [[ ! -e /proc/$BASHPID/fd/3 ]]; then
+			eval "exec 3>&${fsd_kept[0]} ${fsd_kept[0]}>&-" \
+				"${fsd_kept[1]}>&-"
+		fi
+		printf -v fsd_code '\\%o' "$fsd_code"
+		# shellcheck disable=SC2059
+		builtin printf "E$fsd_code" >&3
+	}
+
+	# Return: is there another step?
+	fsd_turn() {
+		fsd_end
+		IFS=' ' builtin read -r _ _ fsd_file fsd_dir <&3 || return
+		exec <"$fsd_dir/in" >"$fsd_dir/out" 2>"$fsd_dir/err" \
+			4>"$fsd_dir/result"
+		builtin printf S >&3
+		fsd_args=()
+		[[ ! -e $fsd_dir/args ]] || mapfile -d '' fsd_args <"$fsd_dir/args"
+		if [[ -e $fsd_dir/env ]]; then
+			while IFS= builtin read -r -d '' fsd_text; do
+				export "${fsd_text?}"
+			done <"$fsd_dir/env"
+		fi
+		BASH_ARGV0=$fsd_file
+		# The step has 3 and 4 closed, and where bash keeps them meanwhile
+		# no program inherits them. A step that exits leaves them there.
+		fsd_kept=()
+		for ((fsd_fd = 10; ${#fsd_kept[@]} < 2; fsd_fd++)); do
+			[[ -e /proc/$BASHPID/fd/$fsd_fd ]] ||
+				fsd_kept+=("$fsd_fd")
+		done
+		(exit 0)
+	}
+	builtin printf R >&3
+fi
+fsd_pid=$BASHPID
+builtin trap 'fsd_end; ( . "$fsd_runner" )' EXIT
+while fsd_turn; do
+	# shellcheck source=/dev/null
+	. "$fsd_file" "${fsd_args[@]}" 3>&- 4>&-
+done
+# A program's `continue` turns the loop, as its end does; `break` leaves it.
+[[ ! $fsd_file ]] || exit 0
+builtin trap - EXIT
+exit 0

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notebook cells: the last expression's value and rich representations."""
+import ast
+import base64
+import builtins
+import inspect
+import json
+import os
+import sys
+import traceback
+import types
+
+__builtins__ = dict(vars(builtins))
+
+METHODS = {
+    "_repr_html_": "text/html",
+    "_repr_svg_": "image/svg+xml",
+    "_repr_png_": "image/png",
+    "_repr_jpeg_": "image/jpeg",
+    "_repr_markdown_": "text/markdown",
+    "_repr_latex_": "text/latex",
+    "_repr_json_": "application/json",
+}
+
+_now = None  # the cell that runs; display() adds to it
+_runner = None  # an event loop that lives as long as the session
+
+
+def _result(mime, data):
+    """One entry of "results"; TypeError if data is nothing for mime."""
+    if mime == "application/json":
+        json.dumps(data, allow_nan=False)
+        return {"mime": mime, "data": data}
+    if isinstance(data, (bytes, bytearray)):
+        return {"mime": mime, "base64": base64.b64encode(data).decode()}
+    if not isinstance(data, str):
+        raise TypeError(f"{mime} is a {type(data).__name__}, not text")
+    if mime.startswith("image/") and mime != "image/svg+xml":
+        return {"mime": mime, "base64": "".join(data.split())}
+    return {"mime": mime, "data": data}
+
+
+def _asked(value, name, **how):
+    """What a method returns, without its metadata; None if there is none."""
+    method = getattr(type(value), name, None)
+    data = method(value, **how) if callable(method) else None
+    return data[0] if isinstance(data, tuple) else data
+
+
+def _rich(value):
+    """mime: entry, for all that value has to say about itself."""
+    found = {}
+
+    def attempt(name, take, **how):
+        try:
+            data = _asked(value, name, **how)
+            if data is not None:
+                take(data)
+        except Exception:
+            print(f"{type(value).__name__}.{name}:", file=sys.stderr)
+            traceback.print_exc()
+
+    def bundle(data):
+        for mime, part in data.items():
+            found[mime] = _result(mime, part)
+
+    def single(mime):
+        def take(data):
+            found.setdefault(mime, _result(mime, data))
+        return take
+
+    attempt("_repr_mimebundle_", bundle, include=None, exclude=None)
+    for name, mime in METHODS.items():
+        attempt(name, single(mime))
+    return found
+
+
+def _add(said, value):
+    """Return: value's repr()."""
+    text = repr(value)
+    found = _rich(value)
+    found.setdefault("text/plain", _result("text/plain", text))
+    said["results"].extend(found.values())
+    return text
+
+
+def display(*values):
+    """Shows values as the cell's last expression would be shown."""
+    for value in values:
+        if _now is None:
+            print(repr(value))
+        else:
+            _add(_now, value)
+
+
+def _evaluate(code, names):
+    """As eval(); awaits the code if there is an await outside functions."""
+    global _runner
+    if not code.co_flags & inspect.CO_COROUTINE:
+        return eval(code, names)
+    if _runner is None:
+        import asyncio
+        _runner = asyncio.Runner()
+    return _runner.run(types.FunctionType(code, names)())
+
+
+def run(source, file, names, said):
+    global _now
+    _now = said
+    if "display" not in names:
+        names["display"] = display
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    tree = compile(source, file, "exec", flags | ast.PyCF_ONLY_AST,
+                   dont_inherit=True)
+    last = None
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        last = ast.Expression(tree.body.pop().value)
+    _evaluate(compile(tree, file, "exec", flags, dont_inherit=True), names)
+    if last:
+        value = _evaluate(compile(last, file, "eval", flags,
+                                  dont_inherit=True), names)
+        # As in other notebooks, a semicolon keeps the value back.
+        if value is not None and not source.rstrip().endswith(b";"):
+            said["text"] = _add(said, value)
+
+
+def show(said):
+    """The end of a cell: the open figures."""
+    global _now
+    _now = None
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if not pyplot:
+        return
+    try:
+        import io
+
+        for number in pyplot.get_fignums():
+            image = io.BytesIO()
+            pyplot.figure(number).savefig(image, format="png",
+                                          bbox_inches="tight")
+            said["results"].append(_result("image/png", image.getvalue()))
+        pyplot.close("all")
+    except Exception:
+        traceback.print_exc()
