@@ -8,7 +8,6 @@ step has its streams, and E and the exit code when it has ended. A line there,
 What a program may replace (functions of os, names of builtins, streams) is
 taken hold of before the first step.
 """
-import ast
 import builtins
 import fcntl
 import io
@@ -50,6 +49,7 @@ def _session():
     own = {__file__, cell.__file__}
     stdin_errors, stdout_errors = sys.stdin.errors, sys.stdout.errors
     pid = getpid()
+    received = b""
     streams = []  # weak: those of earlier steps may be held by the program
 
     def high(fd):
@@ -71,14 +71,14 @@ def _session():
 
     def line():
         """Return: the next line's words; None at the end of the socket."""
-        text = b""
-        while not text.endswith(b"\n"):
-            byte = read(control, 1)
-            if not byte:
+        nonlocal received
+        while b"\n" not in received:
+            more = read(control, 4096)
+            if not more:
                 return None
-            text += byte
-        return [part.decode("utf-8", "surrogateescape")
-                for part in text.split()]
+            received += more
+        text, _, received = received.partition(b"\n")
+        return text.decode("utf-8", "surrogateescape").split(" ")
 
     def stream(fd, mode, name, errors, line_buffering=False):
         raw = io.FileIO(fd, mode, closefd=False)

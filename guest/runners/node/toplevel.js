@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step declares outside functions has to stay, and a later step may
+// declare it again. So const, let and class become var, which the main context
+// keeps and takes again. A step that awaits (or returns) outside functions
+// runs in an async function: its functions are declared before it and its
+// variables become assignments. Lines stay where they are.
+'use strict';
+
+const vm = require('vm');
+
+// Debian has it as a package; elsewhere it is inside Node.
+function findAcorn() {
+	try {
+		return require('/usr/share/nodejs/acorn');
+	} catch {
+		const text = process.binding('natives')[
+			'internal/deps/acorn/acorn/dist/acorn'];
+		const module = { exports: {} };
+		vm.compileFunction(text, ['exports', 'module'])(
+			module.exports, module);
+		return module.exports;
+	}
+}
+
+const { parse } = findAcorn();
+
+const FUNCTIONS = /^(Function|ArrowFunction|StaticBlock)/;
+
+function parseAs(source, asynchronous) {
+	try {
+		return parse(source, {
+			ecmaVersion: 'latest', sourceType: 'script',
+			allowHashBang: true,
+			allowAwaitOutsideFunction: asynchronous,
+			allowReturnOutsideFunction: asynchronous,
+		});
+	} catch {
+		return null;
+	}
+}
+
+// The names that a pattern binds.
+function namesIn(pattern) {
+	switch (pattern?.type) {
+	case 'Identifier':
+		return [pattern.name];
+	case 'ObjectPattern':
+		return pattern.properties.flatMap((p) =>
+			namesIn(p.type === 'Property' ? p.value : p));
+	case 'ArrayPattern':
+		return pattern.elements.flatMap(namesIn);
+	case 'AssignmentPattern':
+		return namesIn(pattern.left);
+	case 'RestElement':
+		return namesIn(pattern.argument);
+	default:
+		return [];
+	}
+}
+
+const namesOf = (declaration) =>
+	declaration.declarations.flatMap((d) => namesIn(d.id));
+
+function edited(source, edits) {
+	let text = '', at = 0;
+	edits.sort((a, b) => a[0] - b[0]);
+	for (const [from, to, instead] of edits) {
+		text += source.slice(at, from) + instead;
+		at = to;
+	}
+	return text + source.slice(at);
+}
+
+const blank = (text) => text.replace(/[^\r\n\u2028\u2029]/g, ' ');
+
+// `let x;` makes x undefined once more.
+function initialise(declaration, edits) {
+	if (declaration.kind === 'var')
+		return;
+	for (const { init, end } of declaration.declarations)
+		if (!init)
+			edits.push([end, end, ' = void 0']);
+}
+
+function plain(source, body) {
+	const names = [], edits = [];
+	for (const node of body) {
+		if (node.type === 'VariableDeclaration') {
+			const { start, kind } = node;
+			names.push(...namesOf(node));
+			initialise(node, edits);
+			edits.push([start, start + kind.length,
+				    'var'.padEnd(kind.length)]);
+		} else if (node.type === 'ClassDeclaration') {
+			const { start, end, id: { name } } = node;
+			names.push(name);
+			edits.push([start, start, `var ${name} = `],
+				   [end, end, ';']);
+		} else if (node.type === 'FunctionDeclaration') {
+			names.push(node.id.name);
+		}
+	}
+	return { names, code: edited(source, edits) };
+}
+
+// Declarations of var in blocks and loops, where they are not in functions.
+function* innerVars(node, parent) {
+	if (FUNCTIONS.test(node.type))
+		return;
+	if (node.type === 'VariableDeclaration' && node.kind === 'var')
+		yield [node, parent];
+	for (const item of Object.values(node).flat())
+		if (typeof item?.type === 'string')
+			yield* innerVars(item, node);
+}
+
+function assign(source, node, parent, edits) {
+	const { start, end, kind, declarations } = node;
+	const last = declarations[declarations.length - 1];
+	if (/^For/.test(parent?.type) && parent.body !== node) {
+		edits.push([start, start + kind.length, '']);
+		return;
+	}
+	initialise(node, edits);
+	edits.push([start, start + kind.length, 'void('],
+		   [last.end, last.end, source[end - 1] === ';' ? ')' : ');']);
+}
+
+function asynchronous(source, body) {
+	const names = [], edits = [], before = [];
+	let last = 0;
+	if (source.startsWith('#!')) {
+		const end = /$/m.exec(source).index;
+		edits.push([0, end, blank(source.slice(0, end))]);
+	}
+	for (const node of body) {
+		const { start, end } = node;
+		if (node.type === 'FunctionDeclaration' || node.directive) {
+			before.push(blank(source.slice(last, start)),
+				    source.slice(start, end));
+			last = end;
+		}
+		if (node.type === 'FunctionDeclaration') {
+			edits.push([start, end, blank(source.slice(start, end))]);
+		} else if (node.type === 'ClassDeclaration') {
+			names.push(node.id.name);
+			edits.push([start, start, `${node.id.name} = `],
+				   [end, end, ';']);
+		} else if (node.type === 'VariableDeclaration') {
+			names.push(...namesOf(node));
+			assign(source, node, null, edits);
+		} else {
+			for (const [inner, parent] of innerVars(node)) {
+				names.push(...namesOf(inner));
+				assign(source, inner, parent, edits);
+			}
+		}
+	}
+	const end = body[body.length - 1];
+	if (end?.type === 'ExpressionStatement' && !end.directive)
+		edits.push([end.start, end.start, 'return ('],
+			   [end.expression.end, end.expression.end, ')']);
+	return { names, functions: before.join(''), open: '(async () => {',
+		 code: edited(source, edits), close: '\n})()' };
+}
+
+// Return: { names, functions, open, code, close }; all but code may be missing.
+function rewrite(source, cell) {
+	// A cell that looks like an object is one.
+	if (cell && /^\s*\{/.test(source) && parseAs(`(${source}\n)`, false))
+		return { open: '(', code: source, close: '\n)' };
+	let tree = parseAs(source, false);
+	if (tree)
+		return plain(source, tree.body);
+	tree = parseAs(source, true);
+	return tree ? asynchronous(source, tree.body) : { code: source };
+}
+
+module.exports = { rewrite };
