@@ -271,7 +271,8 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 	struct job *job = job_of(h);
 	ssize_t n;
 
-	if (job_is_frozen(job) && !job->removed) {
+	if (job_is_frozen(job) && !job->removed &&
+	    !file_is_swap(h->t.node->name)) {
 		ops_refuse(req, -EBUSY, job->meta.name,
 			   "the job is %s: its inputs are frozen until it has "
 			   "ended",

@@ -185,9 +185,12 @@ static int add_input(struct run *run, struct node *node, const char *path,
 	return 0;
 }
 
-/* config.json and stdin are for us; the rest is the program's. */
+/* config.json and stdin are for us, a swap file is for its editor; the rest is
+ * the program's. */
 static bool is_ours(const struct run *run, const struct node *node)
 {
+	if (!node->is_dir && file_is_swap(node->name))
+		return true;
 	return node->parent == run->job->files &&
 	       (!strcmp(node->name, "config.json") ||
 		(!strcmp(node->name, "stdin") && !node->is_dir));

@@ -144,6 +144,14 @@ int file_name_check(const char *name)
 	return name_check(name, LIMIT_FILE_NAME);
 }
 
+bool file_is_swap(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 5 && name[0] == '.' && !memcmp(name + len - 4, ".sw", 3) &&
+	       name[len - 1] >= 'a' && name[len - 1] <= 'p';
+}
+
 static const struct {
 	const char *name;
 	enum ctl_verb verb;

@@ -77,6 +77,8 @@ int job_name_check(const char *name);
 /* An input's or directory's name: the same rules, up to 255 bytes, and .fsd
  * is a name like any other. */
 int file_name_check(const char *name);
+/* ".code.py.swp": vim writes to it for as long as it has the file open. */
+bool file_is_swap(const char *name);
 /* A name that begins with "." is being prepared and never starts. */
 static inline bool job_name_is_draft(const char *name)
 {

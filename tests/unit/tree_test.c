@@ -100,6 +100,11 @@ static void test_names(void)
 	is_int(file_name_check(name), -ENAMETOOLONG, "256 bytes are");
 	ok(job_name_is_draft(".x") && !job_name_is_draft("x"),
 	   "a leading dot prepares");
+	ok(file_is_swap(".code.py.swp") && file_is_swap(".x.swo"),
+	   "vim's swap files are known by their name");
+	ok(!file_is_swap("code.py.swp") && !file_is_swap(".swp") &&
+		   !file_is_swap(".x.swf.c") && !file_is_swap(".x.swz"),
+	   "and other names are not theirs");
 }
 
 static void test_utf8(void)
