@@ -94,6 +94,19 @@ bool face_is_dir(uint64_t place)
 	       !PLACE_FIELD(place);
 }
 
+bool face_is_fixed(uint64_t place)
+{
+	switch (PLACE_ROW(place)) {
+	case FSD_ROW_HEALTH:
+	case FSD_ROW_SECURITY:
+	case FSD_ROW_STATS:
+	case FSD_ROW_LAST_ERROR:
+		return false;
+	default:
+		return true;
+	}
+}
+
 mode_t face_mode(uint64_t place)
 {
 	if (face_is_dir(place))
@@ -186,6 +199,7 @@ void face_set_error(struct fsd *d, uid_t uid, const char *path,
 	e->uid = uid;
 	snprintf(e->text, sizeof(e->text), "%s: %s\n", path, sentence);
 	list_add(&d->last_errors, &e->node);
+	d->changed_ns = realtime_ns();
 }
 
 void face_done(struct fsd *d)
@@ -405,5 +419,6 @@ int face_ctl(struct fsd *d, const char *data, size_t len, struct err *err)
 		lifecycle_drain(d);
 	else
 		lifecycle_resume(d);
+	d->changed_ns = realtime_ns();
 	return 0;
 }

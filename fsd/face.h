@@ -16,6 +16,7 @@ struct session;
 int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 	      uint64_t *ret_place);
 bool face_is_dir(uint64_t place);
+bool face_is_fixed(uint64_t place); /* never changes while mounted */
 mode_t face_mode(uint64_t place);
 /* Calls fn for each entry of a directory. */
 void face_list(struct fsd *d, uid_t uid, uint64_t dir,

@@ -51,7 +51,9 @@ struct fsd {
 	bool draining;      /* no new jobs start */
 	bool stopping;      /* quit as soon as nothing runs */
 	unsigned running;   /* runs that hold or wait for a machine */
-	uint64_t started_ns;
+	/* CLOCK_REALTIME: the mount was made; a job came, went or was renamed;
+	 * something of any job, or of what .fsd tells, changed */
+	uint64_t started_ns, listed_ns, changed_ns;
 	struct list last_errors; /* of struct last_error, newest first */
 	struct list handles;     /* of struct handle (ops_handle.h): open files */
 	struct list sessions;    /* of struct session (sessions.c) */

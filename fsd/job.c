@@ -134,6 +134,12 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	return job;
 }
 
+/* The list of jobs is another one now. */
+static void jobs_listed(struct fsd *d)
+{
+	d->listed_ns = d->changed_ns = realtime_ns();
+}
+
 /* Into the table; on failure the job is gone. */
 static int job_enlist(struct job *job, bool loaded)
 {
@@ -185,9 +191,11 @@ int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 		return r;
 	}
 	r = job_enlist(job, true);
-	if (r == 0)
-		*ret_job = job;
-	return r;
+	if (r < 0)
+		return r;
+	jobs_listed(d);
+	*ret_job = job;
+	return 0;
 }
 
 int job_load(struct fsd *d, const struct job_meta *meta)
@@ -209,6 +217,7 @@ static void job_delist(struct job *job)
 	list_del(&job->all);
 	jobs->count--;
 	job->removed = true;
+	jobs_listed(job->d);
 }
 
 int job_rename(struct job *job, const char *name)
@@ -229,6 +238,7 @@ int job_rename(struct job *job, const char *name)
 	hash_del(&jobs->by_name, &job->by_name);
 	hash_add(&jobs->by_name, &job->by_name, hash_text(name, 0));
 	free(old);
+	jobs_listed(job->d);
 	return 0;
 }
 
@@ -284,7 +294,7 @@ void job_set_error(struct job *job, const char *sentence)
 
 void job_touch(struct job *job)
 {
-	job->meta.changed_ns = realtime_ns();
+	job->meta.changed_ns = job->d->changed_ns = realtime_ns();
 }
 
 bool job_is_frozen(const struct job *job)

@@ -203,39 +203,64 @@ static void set_times(struct stat *st, uint64_t ns)
 	st->st_atim = st->st_ctim = st->st_mtim;
 }
 
-static off_t fd_size(int fd)
+/* Takes the size and the time of the last write from the store's file. */
+static void stat_stored(int fd, struct stat *ret)
 {
 	struct stat st;
-	off_t size = fd >= 0 && fstat(fd, &st) == 0 ? st.st_size : 0;
 
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		ret->st_size = st.st_size;
+		ret->st_atim = ret->st_ctim = ret->st_mtim = st.st_mtim;
+	}
 	fd_close(&fd);
-	return size;
 }
 
-static off_t row_size(struct job *job, unsigned row)
+static void stat_result(const struct job *job, unsigned row, struct stat *st)
 {
-	struct depot *s = job->d->depot;
+	stat_stored(depot_run_open(job->d->depot, job->meta.no, job->meta.run,
+				   job_rows[row].name),
+		    st);
+}
+
+/* Sizes, and times: what is read later than it was made must not look newer
+ * because something else of the job has changed. */
+static void stat_row_file(struct job *job, unsigned row, struct stat *st)
+{
 	const struct job_meta *m = &job->meta;
 	char line[16];
 
 	switch (row) {
 	case JOB_ROW_STATE:
-		return (off_t)strlen(state_name(m->state)) + 1;
+		st->st_size = (off_t)strlen(state_name(m->state)) + 1;
+		break;
 	case JOB_ROW_ERROR:
-		return job->error ? (off_t)strlen(job->error) : 0;
+		st->st_size = job->error ? (off_t)strlen(job->error) : 0;
+		break;
 	case JOB_ROW_LOG:
 		job_log_flush(job);
-		return fd_size(depot_log_open(s, m->no));
+		stat_stored(depot_log_open(job->d->depot, m->no), st);
+		break;
 	case JOB_ROW_STDOUT:
-		return (off_t)run_stream_size(job, VM_OUT);
 	case JOB_ROW_STDERR:
-		return (off_t)run_stream_size(job, VM_ERR);
+		stat_result(job, row, st);
+		if (job->run) /* some of it may not be in the store yet */
+			st->st_size = (off_t)run_stream_size(
+				job, row == JOB_ROW_STDOUT ? VM_OUT : VM_ERR);
+		break;
 	case JOB_ROW_RESULT:
-		return fd_size(depot_run_open(s, m->no, m->run, "result.json"));
+		stat_result(job, row, st);
+		break;
 	case JOB_ROW_EXIT_CODE:
-		return snprintf(line, sizeof(line), "%u\n", m->exit_code);
+		stat_result(job, row, st);
+		st->st_size = snprintf(line, sizeof(line), "%u\n",
+				       m->exit_code);
+		break;
+	case JOB_ROW_OUTPUT:
+		stat_result(job, JOB_ROW_EXIT_CODE, st);
+		st->st_size = 0;
+		break;
 	default:
-		return 0;
+		break;
 	}
 }
 
@@ -250,12 +275,12 @@ static void stat_row(const struct target *t, struct stat *st)
 	st->st_uid = m->uid;
 	st->st_gid = m->gid;
 	st->st_nlink = S_ISDIR(mode) ? 2 : 1;
-	if (t->kind == T_ROW)
-		st->st_size = t->job->removed
-				      ? ops_handle_size(t->job, t->row)
-				      : row_size(t->job, t->row);
-	st->st_blocks = (st->st_size + 511) / 512;
 	set_times(st, m->changed_ns);
+	if (t->kind == T_ROW && t->job->removed)
+		st->st_size = ops_handle_size(t->job, t->row);
+	else if (t->kind == T_ROW)
+		stat_row_file(t->job, t->row, st);
+	st->st_blocks = (st->st_size + 511) / 512;
 }
 
 static int stat_node(fuse_req_t req, const struct target *t, struct stat *st)
@@ -268,6 +293,14 @@ static int stat_node(fuse_req_t req, const struct target *t, struct stat *st)
 	st->st_gid = t->job ? t->job->meta.gid : fuse_req_ctx(req)->gid;
 	st->st_nlink = t->node->unlinked ? 0 : t->node->is_dir ? 2 : 1;
 	return 0;
+}
+
+static uint64_t face_time(const struct fsd *d, const struct target *t)
+{
+	if (t->kind == T_ROOT)
+		return MAX(d->listed_ns, d->started_ns);
+	return face_is_fixed(t->place) ? d->started_ns
+				       : MAX(d->changed_ns, d->started_ns);
 }
 
 int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
@@ -294,7 +327,7 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 		    face_text(d, t->place, fuse_req_ctx(req)->uid, &text) == 0)
 			ret->st_size = (off_t)text.len;
 		buf_done(&text);
-		set_times(ret, realtime_ns());
+		set_times(ret, face_time(d, t));
 	}
 	ret->st_ino = ops_ino(t);
 	return r;

@@ -127,7 +127,10 @@ static int make_dir(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return -EEXIST;
 	t->kind = T_NODE;
 	t->job = dir.job;
-	return node_make_dir(ops_dir_node(&dir), name, mode, &t->node);
+	r = node_make_dir(ops_dir_node(&dir), name, mode, &t->node);
+	if (r == 0)
+		job_touch(dir.job);
+	return r;
 }
 
 void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)

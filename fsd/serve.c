@@ -236,7 +236,7 @@ static void tell_ready(struct ready *ready)
 
 int serve(const struct mount_options *options, struct ready *ready)
 {
-	struct fsd d = { .options = options, .started_ns = now_ns() };
+	struct fsd d = { .options = options, .started_ns = realtime_ns() };
 	struct loop_fd signals = { .fd = -1 };
 	struct err err = { 0 };
 	int r;
