@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "config.h"
+#include "event_line.h"
 #include "lang.h"
 #include "limits.h"
 #include "result.h"
