@@ -563,16 +563,32 @@ int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 	return fd < 0 ? -errno : fd;
 }
 
+static int append(struct depot *s, const char *path, const void *data,
+		  size_t len)
+{
+	auto_close int fd = openat(s->jobs, path, O_WRONLY | O_APPEND |
+						  O_CREAT | O_CLOEXEC |
+						  O_NOFOLLOW,
+				   0600);
+
+	return fd < 0 ? -errno : write_all(fd, data, len);
+}
+
+int depot_run_append(struct depot *s, uint64_t no, unsigned run,
+		     const char *name, const void *data, size_t len)
+{
+	char path[STORE_PATH_MAX];
+
+	run_path(no, run, name, path);
+	return append(s, path, data, len);
+}
+
 int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len)
 {
 	char path[STORE_PATH_MAX];
-	auto_close int fd = -1;
 
 	job_path(no, "log", path);
-	fd = openat(s->jobs, path,
-		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-		    0600);
-	return fd < 0 ? -errno : write_all(fd, lines, len);
+	return append(s, path, lines, len);
 }
 
 int depot_log_open(struct depot *s, uint64_t no)

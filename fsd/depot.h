@@ -7,8 +7,8 @@
  *   STATE/jobs/ID/log     the job's timeline
  *   STATE/jobs/ID/files/  what the user wrote, under its own names
  *   STATE/jobs/ID/sink/   an output/ that was copied into a draft
- *   STATE/jobs/ID/rN/     run N: result.json, and what is not empty of stdout,
- *                         stderr, output/
+ *   STATE/jobs/ID/rN/     run N: result.json, order (event_line.h), and what is
+ *                         not empty of stdout, stderr, output/
  *   STATE/trash/          on its way out; emptied by the worker
  *
  * ID is ours; a job's name is a value in meta and never part of a path. The
@@ -86,6 +86,9 @@ int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
 		      const char *name, const void *data, size_t len);
 int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 		   const char *name);
+/* -ENOENT: the run has no directory yet. */
+int depot_run_append(struct depot *s, uint64_t no, unsigned run,
+		     const char *name, const void *data, size_t len);
 /* Appends to the job's log; -ENOSPC and the like are returned. */
 int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len);
 int depot_log_open(struct depot *s, uint64_t no);

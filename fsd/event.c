@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "events.h"
 #include "wait.h"
 
 /*
@@ -14,6 +15,7 @@ static void job_enter(struct job *job)
 {
 	int r;
 
+	events_state(job);
 	r = depot_meta_write(job->d->depot, &job->meta);
 	if (r < 0)
 		log_error("job %s: its state cannot be written: %s",

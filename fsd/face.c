@@ -244,8 +244,9 @@ static const char readme[] =
 	"137 killed (memory or by you), 125 a fault of this appliance.\n"
 	"ctl takes start, kill, signal NAME. To run again: write config.json "
 	"again.\n"
-	"stdout.follow, stderr.follow and wait block until there is more; they "
-	"are not\nlisted, so grep -r never hangs.\n"
+	"stdout.follow, stderr.follow, events (JSON lines: all that happens) "
+	"and wait\nblock until there is more; they are not listed, so grep -r "
+	"never hangs.\n"
 	".fsd/health says whether jobs can run, .fsd/last_error why your last "
 	"write failed.\n";
 

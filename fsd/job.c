@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "events.h"
 #include "parsed.h"
 #include "run.h"
 #include "wait.h"
@@ -109,6 +110,7 @@ void job_unref(struct job *job)
 	node_root_free(job->output);
 	node_root_free(job->sink);
 	parsed_unref(job->parsed);
+	events_free(job->events);
 	free(job->error);
 	free(job->meta.name);
 	free(job);

@@ -14,6 +14,7 @@
 struct run;
 struct parsed;
 struct commit_later;
+struct events;
 
 struct job {
 	struct fsd *d;          /* borrowed */
@@ -37,6 +38,7 @@ struct job {
 				   this draft, or NULL */
 	struct buf log;         /* lines that are not in the store yet, */
 	struct list unlogged;   /* while there are some; job_log.c */
+	struct events *events;  /* owned: the newest run's, or NULL */
 	/* wait.c */
 	struct list parked;     /* of struct parked */
 	struct list polls;      /* of struct poll_handle */
@@ -79,6 +81,7 @@ void job_set_error(struct job *job, const char *sentence);
 void job_log(struct job *job, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void job_log_flush(struct job *job);
+void job_log_soon(struct job *job); /* flushes it */
 /* For reading; it grows. Return: fd, or negative errno: -ENOENT if it has no
  * line and cannot be made. */
 int job_log_open(struct job *job);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "events.h"
 #include "job.h"
 
 #define GATHER_NS (20 * NS_PER_MS)
@@ -28,6 +29,7 @@ void job_log_flush(struct job *job)
 	if (r < 0)
 		log_warn("job %s: its log cannot be written: %s",
 			 job->meta.name, strerror(-r));
+	events_flush(job);
 	job_log_drop(job);
 }
 
@@ -67,10 +69,23 @@ static void on_gathered(struct loop_timer *timer)
 	turn_begin(&d->turns, &d->log_turn);
 }
 
-void job_log(struct job *job, const char *fmt, ...)
+void job_log_soon(struct job *job)
 {
 	struct fsd *d = job->d;
-	bool first = !job->log.len;
+
+	if (job->removed)
+		return;
+	if (list_empty(&job->unlogged))
+		list_add_tail(&d->unlogged, &job->unlogged);
+	if (!d->log_timer.loop) {
+		d->log_timer.fn = on_gathered;
+		d->log_timer.arg = d;
+		loop_timer_set(d->loop, &d->log_timer, GATHER_NS);
+	}
+}
+
+void job_log(struct job *job, const char *fmt, ...)
+{
 	char when[32], text[1024];
 	va_list ap;
 
@@ -83,13 +98,8 @@ void job_log(struct job *job, const char *fmt, ...)
 	if (buf_fmt(&job->log, "%s %s\n", when, text) < 0)
 		log_warn("job %s: no memory for a line of its log: %s",
 			 job->meta.name, text);
-	if (first && job->log.len)
-		list_add_tail(&d->unlogged, &job->unlogged);
 	if (job->log.failed || job->log.len > GATHER_BYTES)
 		job_log_flush(job);
-	if (!d->log_timer.loop) {
-		d->log_timer.fn = on_gathered;
-		d->log_timer.arg = d;
-		loop_timer_set(d->loop, &d->log_timer, GATHER_NS);
-	}
+	else
+		job_log_soon(job);
 }

@@ -61,6 +61,7 @@ static struct wait_read wait_what(struct handle *h, size_t size, uint64_t off,
 	return (struct wait_read){
 		.row = h->t.row, .run = h->run, .offset = off, .size = size,
 		.nonblock = flags & O_NONBLOCK, .end = &h->end,
+		.events = h->events,
 	};
 }
 

@@ -8,7 +8,7 @@
 enum handle_kind {
 	H_FILE,   /* fd: a stored file, stdout, stderr, log, result.json */
 	H_TEXT,   /* text made at open and again at each read of offset 0 */
-	H_WAIT,   /* wait, *.follow: may park */
+	H_WAIT,   /* wait, *.follow, events: may park */
 	H_CTL,    /* verbs */
 	H_SINK,   /* written bytes are accepted and dropped */
 };
@@ -25,6 +25,7 @@ struct handle {
 	bool changed;     /* something was written through it */
 	int seen;         /* `state`: the one that was read last, -1 none */
 	struct buf text;  /* H_TEXT */
+	struct events_reader *events; /* owned, H_WAIT on `events` */
 };
 
 static inline struct handle *handle_of(const struct fuse_file_info *fi)

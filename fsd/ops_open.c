@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "depot.h"
+#include "events.h"
 #include "face.h"
 #include "run.h"
 
@@ -38,6 +39,7 @@ void ops_handle_free(struct handle *h)
 	else
 		fd_close(&h->fd);
 	buf_done(&h->text);
+	events_reader_free(h->events);
 	if (h->t.kind == T_NODE)
 		node_unref(h->t.node);
 	if (h->t.job)
@@ -167,8 +169,10 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 	case ROW_WAIT:
 		h->kind = H_WAIT;
 		h->run = job->run ? m->run : 0;
-		fi->nonseekable = 1;
-		return 0;
+		fi->nonseekable = h->t.row != JOB_ROW_EVENTS;
+		if (h->t.row == JOB_ROW_EVENTS)
+			h->events = events_reader_new(job);
+		return fi->nonseekable || h->events ? 0 : -ENOMEM;
 	case ROW_DIR:
 		return -EISDIR;
 	default:

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "event.h"
+#include "events.h"
 #include "run_int.h"
 #include "wait.h"
 
@@ -110,7 +111,7 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
 {
 	struct run *run = arg;
 	struct run_stream *s;
-	uint64_t room;
+	uint64_t room, before;
 	int r;
 
 	if (stream == VM_RESULT)
@@ -118,9 +119,11 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
 	s = &run->stream[stream];
 	room = s->limit - MIN(s->size, s->limit);
 	s->dropped += len - MIN(len, room);
+	before = s->size;
 	r = room ? run_stream_make(run, stream) : 0;
 	if (r == 0)
 		r = append(s, data, MIN(len, room));
+	events_output(run->job, stream, s->size - before);
 	if (r < 0)
 		job_log(run->job, "output cannot be stored: %s", strerror(-r));
 	wait_kick(run->job);

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "events.h"
 #include "run.h"
 
 #define WAIT_CHUNK (128u << 10) /* most bytes of one follow reply */
@@ -73,25 +74,35 @@ static int try_read(struct job *job, const struct wait_read *what, char *room,
 {
 	if (what->row == JOB_ROW_WAIT)
 		return read_wait(job, what, room, size);
+	if (what->row == JOB_ROW_EVENTS)
+		return events_read(job, what->events, room, size,
+				   what->offset);
 	return read_follow(job, what, room, size);
 }
 
-/* True if req was answered. */
-static bool answer(struct job *job, fuse_req_t req,
-		   const struct wait_read *what)
+enum answer {
+	ANSWERED,
+	NOT_YET, /* until something happens */
+	GO_ON,   /* there is more to do first */
+};
+
+static enum answer answer(struct job *job, fuse_req_t req,
+			  const struct wait_read *what)
 {
 	static char room[WAIT_CHUNK]; /* one thread, used up at once */
 	int n = try_read(job, what, room, MIN(what->size, sizeof(room)));
 
+	if (n == -EINPROGRESS)
+		return GO_ON;
 	if (n == -EAGAIN && !what->nonblock && !job->removed)
-		return false;
+		return NOT_YET;
 	if (n > 0 && what->end)
 		*what->end = what->offset + (uint64_t)n;
 	if (n < 0)
 		fuse_reply_err(req, -n);
 	else
 		fuse_reply_buf(req, room, (size_t)n);
-	return true;
+	return ANSWERED;
 }
 
 /* --- parked requests ---------------------------------------------------- */
@@ -115,9 +126,10 @@ static void on_interrupt(fuse_req_t req, void *data)
 void wait_read(struct job *job, struct fuse_req *req,
 	       const struct wait_read *what)
 {
+	enum answer first = answer(job, req, what);
 	struct parked *p;
 
-	if (answer(job, req, what))
+	if (first == ANSWERED)
 		return;
 	p = calloc(1, sizeof(*p));
 	if (!p) {
@@ -130,6 +142,8 @@ void wait_read(struct job *job, struct fuse_req *req,
 	list_add_tail(&job->parked, &p->node);
 	/* Called at once if the interrupt is here already: p is ready. */
 	fuse_req_interrupt_func(req, on_interrupt, p);
+	if (first == GO_ON)
+		wait_kick(job);
 }
 
 unsigned wait_poll_events(struct job *job, const struct wait_read *what)
@@ -139,7 +153,7 @@ unsigned wait_poll_events(struct job *job, const struct wait_read *what)
 
 	if (n == -EAGAIN)
 		return 0;
-	if (n > 0)
+	if (n > 0 || n == -EINPROGRESS)
 		return POLLIN | POLLRDNORM |
 		       (what->row == JOB_ROW_WAIT ? POLLHUP : 0u);
 	return POLLIN | POLLRDNORM | POLLHUP | (n < 0 ? POLLERR : 0u);
@@ -174,16 +188,30 @@ static bool tell_polls(struct job *job, uint64_t until)
 	return false;
 }
 
+/* To be come to again, after the others. */
+static void put_off(struct parked *p)
+{
+	struct job *job = p->job;
+
+	list_del(&p->node);
+	list_add_tail(&job->parked, &p->node);
+	if (job->kick_at.next == &job->parked)
+		walk_back(&job->kick_at);
+}
+
 static bool answer_parked(struct job *job, uint64_t until)
 {
 	struct list *at;
 
 	while (job->kick_at.head && (at = walk_next(&job->kick_at))) {
 		struct parked *p = list_entry(at, struct parked, node);
+		/* Afterwards an answered request is no more. */
+		enum answer now = answer(p->job, p->req, &p->what);
 
-		/* Before the answer: afterwards the request is no more. */
-		if (answer(p->job, p->req, &p->what))
+		if (now == ANSWERED)
 			parked_free(p);
+		else if (now == GO_ON)
+			put_off(p);
 		if (now_ns() >= until)
 			return true;
 	}

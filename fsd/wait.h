@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readers that wait: a read of `wait` or `*.follow` is answered now or parked
- * with the job until there is something to say; no thread ever blocks. Poll
+ * Readers that wait: a read of `wait`, `*.follow` or `events` is answered now or
+ * parked with the job until there is something to say; no thread ever blocks. Poll
  * handles are told once and forgotten. Every parked request is answered
  * exactly once: by wait_kick(), by an interrupt, or by wait_flush().
  */
@@ -14,7 +14,7 @@ struct fuse_req;
 struct fuse_pollhandle;
 
 struct wait_read {
-	enum job_row row;  /* JOB_ROW_WAIT, STDOUT_FOLLOW, STDERR_FOLLOW */
+	enum job_row row;  /* WAIT, STDOUT_FOLLOW, STDERR_FOLLOW, EVENTS */
 	unsigned run;      /* follow: the run that the handle belongs to; 0:
 			      whichever is or comes next */
 	uint64_t offset;
@@ -22,6 +22,7 @@ struct wait_read {
 	bool nonblock;     /* EAGAIN instead of parking */
 	uint64_t *end;     /* or NULL: gets the offset behind what was read;
 			      outlives the request */
+	struct events_reader *events; /* EVENTS: the open file's; so does it */
 };
 
 /* Answers req, now or later. */

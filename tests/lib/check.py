@@ -629,6 +629,170 @@ def rename_flags(mnt):
     expect("moved", get(mnt + "/c/g"), b"a")
 
 
+# --- events -------------------------------------------------------------------
+
+def event_bytes(line):
+    import base64
+    if "data" in line:
+        return line["data"].encode()
+    return base64.b64decode(line["base64"], validate=True)
+
+
+EVENT_FIELDS = {
+    "state": [{"state"}], "stdout": [{"data"}, {"base64"}],
+    "stderr": [{"data"}, {"base64"}], "error": [{"message"}],
+    "result": [{"bytes", "result"}], "end": [{"exit_code", "status"}],
+}
+
+
+def event_lines(text):
+    """Each line is an object of a known shape and no time goes back."""
+    import json
+    import re
+    lines = []
+    before = ""
+    for raw in text.splitlines(keepends=True):
+        if not raw.endswith(b"\n"):
+            die("events ends within a line: %r" % raw[-80:])
+        line = json.loads(raw.decode())
+        when = line.get("time", "")
+        if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", when):
+            die("a time is %r" % when)
+        if when < before:
+            die("%s comes after %s" % (when, before))
+        before = when
+        if set(line) - {"time", "event"} not in \
+                EVENT_FIELDS.get(line["event"], []):
+            die("a line is %r" % line)
+        lines.append(line)
+    return lines
+
+
+def events_say(job, text):
+    """The whole of a job that is done, by its other files."""
+    import json
+    lines = event_lines(text)
+    for stream in ("stdout", "stderr"):
+        told = [event_bytes(x) for x in lines if x["event"] == stream]
+        if b"".join(told) != get(job + "/" + stream):
+            die("events tells of %d bytes of %s, which has %d" % (
+                sum(map(len, told)), stream, len(get(job + "/" + stream))))
+        if any(len(x) > 65536 or not x for x in told):
+            die("a line has %r bytes" % [len(x) for x in told])
+    result = get(job + "/result.json")
+    told = [x for x in lines if x["event"] == "result"]
+    expect("results told", len(told), 1)
+    expect("the result's length", told[0]["bytes"], len(result))
+    if len(result) <= 65536:
+        expect("the result", told[0]["result"], json.loads(result))
+    else:
+        expect("a long result", told[0]["result"], None)
+    expect("the last event", lines[-1]["event"], "end")
+    expect("the exit code", lines[-1]["exit_code"],
+           int(get(job + "/exit_code")))
+    expect("the status", lines[-1]["status"], json.loads(result)["status"])
+    states = [x["state"] for x in lines if x["event"] == "state"]
+    expect("the states", states, [x for x in ("queued", "running", "done")
+                                  if x != "running" or "running" in states])
+    return lines
+
+
+@check
+def events_of(job):
+    """All of it, from a reader that began at any time."""
+    events_say(job, get(job + "/events"))
+
+
+@check
+def events_order(job, count):
+    """out 0, err 1, out 2 ... is told in this order."""
+    lines = events_say(job, get(job + "/events"))
+    said = b"".join(event_bytes(x) for x in lines
+                    if x["event"] in ("stdout", "stderr"))
+    expect("the order", said.split(),
+           [b"%d" % i for i in range(int(count))])
+
+
+def read_events(fd, wanted):
+    """Lines up to one that has all of wanted."""
+    import json
+    while True:
+        line = json.loads(read_line(fd))
+        if wanted.items() <= line.items():
+            return line
+
+
+@check
+def events_block(mnt):
+    """Interrupted, EAGAIN, poll and epoll, as of stdout.follow."""
+    job = start(mnt, "block", b"out one\nsleep 300\nerr two\nsleep 600000\n")
+    fd = opened(job + "/events")
+    p = select.epoll()
+    p.register(fd, select.EPOLLIN)
+    read_events(fd, {"event": "stdout", "data": "one\n"})
+    expect("poll when all was read", ready(fd, 0), 0)
+    got = p.poll(20)
+    expect("epoll", got and got[0][1] & select.EPOLLIN, select.EPOLLIN)
+    read_events(fd, {"event": "stderr", "data": "two\n"})
+    os.set_blocking(fd, False)
+    fails(errno.EAGAIN, os.read, fd, 100)
+    expect("poll when there is nothing", ready(fd, 0), 0)
+    os.set_blocking(fd, True)
+
+    def on_alarm(number, frame):
+        raise InterruptedError(errno.EINTR, "interrupted")
+
+    signal.signal(signal.SIGALRM, on_alarm)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    fails(errno.EINTR, os.read, fd, 100)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(60)
+    kill_job(job)
+    if not ready(fd, 20000):
+        die("poll does not see the end")
+    end = read_events(fd, {"event": "end"})
+    expect("the end", (end["exit_code"], end["status"]), (137, "cancelled"))
+    expect("behind the end", os.read(fd, 100), b"")
+    expect("poll at the end", ready(fd, 0) & select.POLLHUP, select.POLLHUP)
+
+
+@check
+def events_offsets(mnt):
+    """While it runs and after: whoever reads, and however, gets the same."""
+    job = start(mnt, "offsets", b"out one\nbytes 300000\nerr two\nout three\n"
+                b"sleep 200\nout four\nsleep 600000\n")
+    fd = opened(job + "/events")
+    read_events(fd, {"event": "stdout", "data": "four\n"})
+    size = os.lseek(fd, 0, os.SEEK_CUR)
+
+    def whole(step):
+        one = opened(job + "/events")
+        text = b""
+        while len(text) < size:
+            part = os.read(one, min(step, size - len(text)))
+            if not part:
+                die("events ends at %d of %d" % (len(text), size))
+            text += part
+        os.close(one)
+        return text
+
+    before = whole(1 << 20)
+    expect("in steps of 777", whole(777) == before, True)
+    for at in (0, 1, 100, size - 1, 65536, 3, size // 2):
+        expect("pread at %d" % at, os.pread(fd, 500, at)
+               == before[at:at + 500], True)
+    os.lseek(fd, 0, os.SEEK_SET)
+    expect("read again", os.read(fd, 1000), before[:1000])
+    kill_job(job)
+    after = get(job + "/events")
+    expect("the start after the end", after[:size] == before, True)
+    events_say(job, after)
+    for at in (len(after), len(after) + 1, 1 << 40):
+        expect("pread at %d" % at, os.pread(fd, 10, at), b"")
+    expect("the last bytes", os.pread(fd, 10, len(after) - 10), after[-10:])
+    fails(errno.EPERM, os.open, job + "/events", os.O_WRONLY)
+
+
 # --- load ---------------------------------------------------------------------
 
 def in_threads(count, todo, work):

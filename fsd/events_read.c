@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making the lines of `events` for a reader, who holds a place: so far in the
+ * records, so far in each stream, so far in what was made. From there it goes
+ * on; to an earlier place it goes from the start.
+ */
+#include "events_int.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run.h"
+
+#define WORK_NS NS_PER_MS /* for one answer */
+
+enum phase {
+	PHASE_UNBOUND, /* to no run yet */
+	PHASE_RECORDS,
+	PHASE_STDOUT,  /* bytes that no record tells of: a crash came first */
+	PHASE_STDERR,
+	PHASE_RESULT,
+	PHASE_END,
+};
+
+struct events_reader {
+	enum phase phase;
+	unsigned run;        /* bound to */
+	bool refusal;        /* bound to a refusal instead, which is in line */
+	struct buf line;     /* what was made last */
+	uint64_t line_start; /* its offset */
+	uint64_t order_at;   /* bytes of records used */
+	uint64_t time_ms;    /* of the record that was used last */
+	uint64_t came[2], told[2]; /* bytes of each stream; those in between
+				      are held back, inside a character */
+};
+
+/* A stored file of the run, a piece at a time. One thread: the rooms are used
+ * up within a call of events_read(). */
+struct piece {
+	const char *name;
+	int fd;          /* -1: not open yet */
+	uint64_t offset;
+	size_t len;
+	char *room;
+	size_t size;
+};
+
+struct sources {
+	struct job *job;
+	unsigned run;
+	struct piece file[3]; /* the streams, the order */
+};
+
+#define ORDER_SOURCE 2
+
+struct events_reader *events_reader_new(const struct job *job)
+{
+	struct events_reader *r = calloc(1, sizeof(*r));
+
+	if (r && job->run) {
+		r->run = job->meta.run;
+		r->phase = PHASE_RECORDS;
+	}
+	return r;
+}
+
+void events_reader_free(struct events_reader *r)
+{
+	if (!r)
+		return;
+	buf_done(&r->line);
+	free(r);
+}
+
+/* --- the store ---------------------------------------------------------- */
+
+static void sources_init(struct sources *s, struct job *job, unsigned run)
+{
+	static char rooms[2][EVENT_DATA_MAX + EVENT_HELD_MAX], order[4096];
+
+	*s = (struct sources){ .job = job, .run = run, .file = {
+		{ .name = "stdout", .fd = -1, .room = rooms[0],
+		  .size = sizeof(rooms[0]) },
+		{ .name = "stderr", .fd = -1, .room = rooms[1],
+		  .size = sizeof(rooms[1]) },
+		{ .name = ORDER_FILE, .fd = -1, .room = order,
+		  .size = sizeof(order) },
+	} };
+}
+
+static void sources_done(struct sources *s)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(s->file); i++)
+		fd_close(&s->file[i].fd);
+}
+
+static int piece_open(struct sources *s, struct piece *p)
+{
+	if (p->fd < 0)
+		p->fd = depot_run_open(s->job->d->depot, s->job->meta.no,
+				       s->run, p->name);
+	return MIN(p->fd, 0);
+}
+
+/* Return: bytes at offset in *ret, up to want or the end; negative errno. */
+static ssize_t piece_get(struct sources *s, struct piece *p, uint64_t offset,
+			 size_t want, const char **ret)
+{
+	ssize_t n;
+	int r;
+
+	if (offset < p->offset || offset + want > p->offset + p->len) {
+		r = piece_open(s, p);
+		if (r < 0)
+			return r;
+		n = pread(p->fd, p->room, p->size, (off_t)offset);
+		p->len = 0;
+		if (n < 0)
+			return -errno;
+		p->offset = offset;
+		p->len = (size_t)n;
+	}
+	*ret = p->room + (offset - p->offset);
+	return (ssize_t)MIN(want, p->len - (size_t)(offset - p->offset));
+}
+
+/* --- records ------------------------------------------------------------ */
+
+static bool is_over(const struct sources *s)
+{
+	return !s->job->run;
+}
+
+/* Return: bytes it takes, 0 if there is none yet or no more, -EPROTO. */
+static int next_record(struct events_reader *r, struct sources *s,
+		       struct order_record *ret)
+{
+	struct events *e = s->job->events;
+	const char *data = NULL;
+	ssize_t n;
+
+	if (e && e->run != s->run)
+		e = NULL;
+	if (e && r->order_at > e->stored + e->order.len)
+		return 0; /* lost, see there */
+	if (e && r->order_at >= e->stored) {
+		if (r->order_at == e->stored + e->order.len)
+			events_seal(e);
+		data = e->order.data + (r->order_at - e->stored);
+		n = (ssize_t)(e->order.len - (r->order_at - e->stored));
+	} else {
+		n = piece_get(s, &s->file[ORDER_SOURCE], r->order_at,
+			      ORDER_RECORD_MAX, &data);
+	}
+	if (n <= 0)
+		return 0;
+	return order_get((const uint8_t *)data, (size_t)n, r->time_ms, ret);
+}
+
+/*
+ * So many more bytes of a stream; last: nothing is held back behind them.
+ * Return: 0, or -EPROTO if they are not all there.
+ */
+static int put_data(struct events_reader *r, struct sources *s,
+		    enum order_kind stream, uint32_t count, bool last)
+{
+	size_t want = (size_t)(r->came[stream] - r->told[stream]) + count;
+	const char *data = NULL;
+	ssize_t n = piece_get(s, &s->file[stream], r->told[stream], want,
+			      &data);
+	size_t len;
+
+	if (n < 0 || (size_t)n < want)
+		return -EPROTO;
+	r->came[stream] += count;
+	len = last ? want : event_whole(data, want);
+	r->told[stream] += len;
+	return len ? event_data(&r->line, r->time_ms, stream, data, len) : 0;
+}
+
+/* Return: 0, perhaps with a line; -EAGAIN; negative errno. */
+static int use_record(struct events_reader *r, struct sources *s)
+{
+	struct order_record record = { 0 };
+	uint64_t before = r->time_ms;
+	int len = next_record(r, s, &record), ret = 0;
+
+	if (len == 0 && !is_over(s))
+		return -EAGAIN;
+	if (len > 0) {
+		r->time_ms = record.time_ms;
+		if (record.kind != ORDER_STATE)
+			ret = put_data(r, s, record.kind, record.count, false);
+		else if (record.count < JOB_STATE_MAX)
+			ret = event_state(&r->line, r->time_ms,
+					  state_name((enum job_state)
+						     record.count));
+		r->order_at += (uint64_t)len;
+	}
+	/* What is torn ends the order; the rest is told without. */
+	if (len <= 0 || ret == -EPROTO) {
+		r->time_ms = before;
+		r->phase = PHASE_STDOUT;
+		ret = 0;
+	}
+	return ret;
+}
+
+static uint64_t stream_size(struct sources *s, struct piece *p)
+{
+	struct stat st;
+
+	return piece_open(s, p) < 0 || fstat(p->fd, &st) < 0
+		       ? 0
+		       : (uint64_t)st.st_size;
+}
+
+static int use_rest(struct events_reader *r, struct sources *s,
+		    enum order_kind stream)
+{
+	uint64_t size = stream_size(s, &s->file[stream]);
+	uint64_t left = size - MIN(r->came[stream], size);
+	uint32_t count = (uint32_t)MIN(left, (uint64_t)EVENT_DATA_MAX);
+
+	if (r->told[stream] >= size) {
+		r->phase++;
+		return 0;
+	}
+	return put_data(r, s, stream, count, count == left);
+}
+
+static int use_result(struct events_reader *r, struct sources *s)
+{
+	static char room[EVENT_RESULT_MAX];
+	struct depot *depot = s->job->d->depot;
+	uint64_t no = s->job->meta.no;
+	auto_close int fd = depot_run_open(depot, no, s->run, "result.json");
+	auto_close int code = depot_run_open(depot, no, s->run, "exit_code");
+	struct stat st = { .st_size = 0 };
+	struct event_end end = {
+		.time_ms = s->job->meta.changed_ns / NS_PER_MS,
+		.after_ms = r->time_ms,
+		.exit_code = s->job->meta.exit_code, .error = s->job->error,
+	};
+	ssize_t n = fd < 0 ? 0 : pread(fd, room, sizeof(room), 0);
+
+	if (n > 0 && fstat(fd, &st) == 0) {
+		end.result = room;
+		end.len = (size_t)n;
+		end.bytes = (uint64_t)st.st_size;
+	}
+	if (code >= 0 && fstat(code, &st) == 0)
+		end.time_ms = (uint64_t)st.st_mtim.tv_sec * 1000 +
+			      (uint64_t)st.st_mtim.tv_nsec / NS_PER_MS;
+	r->phase = PHASE_END;
+	return event_end(&r->line, &end);
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+static int bind(struct events_reader *r, struct job *job)
+{
+	uint64_t now = job->meta.changed_ns / NS_PER_MS;
+
+	if (job->run || job->meta.state == JOB_DONE) {
+		r->run = job->meta.run;
+		r->phase = PHASE_RECORDS;
+		return 0;
+	}
+	if (job->meta.state != JOB_REFUSED)
+		return -EAGAIN;
+	r->refusal = true;
+	r->phase = PHASE_END;
+	event_state(&r->line, now, state_name(JOB_REFUSED));
+	return event_error(&r->line, now, job->error ? job->error : "");
+}
+
+/* Return: 0, perhaps with a line behind the others; -EAGAIN; negative errno. */
+static int make_line(struct events_reader *r, struct sources *s)
+{
+	switch (r->phase) {
+	case PHASE_UNBOUND:
+		return bind(r, s->job);
+	case PHASE_RECORDS:
+		return use_record(r, s);
+	case PHASE_STDOUT:
+		return use_rest(r, s, ORDER_STDOUT);
+	case PHASE_STDERR:
+		return use_rest(r, s, ORDER_STDERR);
+	case PHASE_RESULT:
+		return use_result(r, s);
+	default:
+		return 0;
+	}
+}
+
+static void rewind_to_start(struct events_reader *r)
+{
+	*r = (struct events_reader){
+		.run = r->run, .line = r->line,
+		.phase = r->run ? PHASE_RECORDS : PHASE_UNBOUND,
+	};
+	buf_clear(&r->line);
+}
+
+/* What was made before the offset is of no more use. */
+static void forget(struct events_reader *r, uint64_t offset)
+{
+	uint64_t end = r->line_start + r->line.len;
+
+	if (r->refusal || offset < end)
+		return;
+	r->line_start = end;
+	if (r->line.size > 4096) /* thousands may wait */
+		buf_done(&r->line);
+	else
+		buf_clear(&r->line);
+}
+
+static size_t copy(const struct events_reader *r, char *room, size_t size,
+		   uint64_t offset)
+{
+	size_t from = (size_t)(offset - r->line_start);
+
+	if (offset >= r->line_start + r->line.len)
+		return 0;
+	size = MIN(size, r->line.len - from);
+	memcpy(room, r->line.data + from, size);
+	return size;
+}
+
+/* The run's files are no more. */
+static bool is_gone(const struct job *job, const struct events_reader *r)
+{
+	return job->removed || (r->run && r->run != job->meta.run);
+}
+
+int events_read(struct job *job, struct events_reader *r, char *room,
+		size_t size, uint64_t offset)
+{
+	uint64_t until = now_ns() + WORK_NS;
+	struct sources s;
+	size_t used = 0;
+	int ret = 0;
+
+	if (offset < r->line_start)
+		rewind_to_start(r);
+	sources_init(&s, job, r->run);
+	while (used < size && ret == 0) {
+		size_t n = copy(r, room + used, size - used, offset + used);
+
+		used += n;
+		if (n)
+			continue;
+		forget(r, offset + used);
+		if (is_gone(job, r) || r->phase == PHASE_END)
+			break;
+		if (now_ns() >= until)
+			ret = -EINPROGRESS;
+		else
+			ret = make_line(r, &s);
+		s.run = r->run;
+		if (r->line.failed)
+			ret = r->line.failed;
+	}
+	sources_done(&s);
+	return used ? (int)used : ret;
+}
