@@ -283,6 +283,19 @@ static const struct field fields[] = {
 	{ "ports", set_later, 0, 0, 0, 0, "ports" },
 };
 
+bool config_key(unsigned i, struct config_key *ret)
+{
+	if (i >= ARRAY_SIZE(fields))
+		return false;
+	*ret = (struct config_key){
+		.name = fields[i].key, .min = fields[i].min,
+		.max = fields[i].max,
+		.operators = !fields[i].max && fields[i].min,
+		.later = fields[i].set == set_later,
+	};
+	return true;
+}
+
 /* Single-letter edits from a to b, case aside; len's of at most 32 bytes. */
 static unsigned distance(const char *a, const char *b)
 {

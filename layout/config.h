@@ -55,4 +55,15 @@ int config_parse(const char *data, size_t len,
 		 struct job_config *ret_config, struct err *err);
 void config_done(struct job_config *config);
 
+/* A row of the schema, for the manual. */
+struct config_key {
+	const char *name;
+	uint64_t min, max; /* of its number, bytes or entries; both 0: none */
+	bool operators;    /* the operator chooses max */
+	bool later;        /* refused: this version does not have it */
+};
+
+/* By index from 0. Return: false behind the last. */
+bool config_key(unsigned i, struct config_key *ret);
+
 #endif
