@@ -271,7 +271,8 @@ function becomeMain(file) {
 	process.mainModule = module;
 	const names = { module, exports: module.exports, __filename: file,
 			__dirname: path.dirname(file),
-			require: Module.createRequire(file) };
+			require: Module.createRequire(file),
+			__import: importFrom(file) };
 	for (const [name, value] of Object.entries(names))
 		defineProperty(globalThis, name, {
 			value, configurable: true, writable: true,
@@ -279,10 +280,7 @@ function becomeMain(file) {
 }
 
 // A module in the program's place knows what import() means there.
-function importer(file) {
-	const wanted = vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
-	if (wanted)
-		return wanted;
+function importFrom(file) {
 	let load;
 	return (specifier) => {
 		if (!load) {
@@ -309,9 +307,8 @@ function declare(names) {
 
 function execute(file) {
 	const source = readFileSync(file, 'utf8').replace(/^\ufeff/, '');
-	const importModuleDynamically = importer(file);
-	const script = (code, columnOffset = 0) => new vm.Script(code, {
-		filename: file, columnOffset, importModuleDynamically });
+	const script = (code, columnOffset = 0) =>
+		new vm.Script(code, { filename: file, columnOffset });
 	const run = (compiled) =>
 		compiled.runInThisContext({ displayErrors: false });
 	const { names = [], functions, open = '', code, close = '' } =

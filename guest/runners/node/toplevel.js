@@ -3,7 +3,8 @@
 // declare it again. So const, let and class become var, which the main context
 // keeps and takes again. A step that awaits (or returns) outside functions
 // runs in an async function: its functions are declared before it and its
-// variables become assignments. Lines stay where they are.
+// variables become assignments. import() becomes __import(), because Node gives
+// code of node:vm no loader. Lines stay where they are.
 'use strict';
 
 const vm = require('vm');
@@ -63,7 +64,7 @@ const namesOf = (declaration) =>
 
 function edited(source, edits) {
 	let text = '', at = 0;
-	edits.sort((a, b) => a[0] - b[0]);
+	edits.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
 	for (const [from, to, instead] of edits) {
 		text += source.slice(at, from) + instead;
 		at = to;
@@ -82,8 +83,8 @@ function initialise(declaration, edits) {
 			edits.push([end, end, ' = void 0']);
 }
 
-function plain(source, body) {
-	const names = [], edits = [];
+function plain(source, body, edits) {
+	const names = [];
 	for (const node of body) {
 		if (node.type === 'VariableDeclaration') {
 			const { start, kind } = node;
@@ -103,15 +104,27 @@ function plain(source, body) {
 	return { names, code: edited(source, edits) };
 }
 
+function* within(node) {
+	for (const item of Object.values(node).flat())
+		if (typeof item?.type === 'string')
+			yield item;
+}
+
 // Declarations of var in blocks and loops, where they are not in functions.
 function* innerVars(node, parent) {
 	if (FUNCTIONS.test(node.type))
 		return;
 	if (node.type === 'VariableDeclaration' && node.kind === 'var')
 		yield [node, parent];
-	for (const item of Object.values(node).flat())
-		if (typeof item?.type === 'string')
-			yield* innerVars(item, node);
+	for (const inner of within(node))
+		yield* innerVars(inner, node);
+}
+
+function* imports(node) {
+	if (node.type === 'ImportExpression')
+		yield [node.start, node.start + 6, '__import'];
+	for (const inner of within(node))
+		yield* imports(inner);
 }
 
 function assign(source, node, parent, edits) {
@@ -126,19 +139,25 @@ function assign(source, node, parent, edits) {
 		   [last.end, last.end, source[end - 1] === ';' ? ')' : ');']);
 }
 
-function asynchronous(source, body) {
-	const names = [], edits = [], before = [];
+function asynchronous(source, body, edits) {
+	const names = [], before = [];
 	let last = 0;
 	if (source.startsWith('#!')) {
 		const end = /$/m.exec(source).index;
 		edits.push([0, end, blank(source.slice(0, end))]);
 	}
+	const inner = edits.splice(0);
 	for (const node of body) {
 		const { start, end } = node;
+		const own = inner.filter(([from]) => from >= start && from < end);
 		if (node.type === 'FunctionDeclaration' || node.directive) {
 			before.push(blank(source.slice(last, start)),
-				    source.slice(start, end));
+				    edited(source.slice(start, end),
+					   own.map(([from, to, text]) =>
+						[from - start, to - start, text])));
 			last = end;
+		} else {
+			edits.push(...own);
 		}
 		if (node.type === 'FunctionDeclaration') {
 			edits.push([start, end, blank(source.slice(start, end))]);
@@ -150,9 +169,9 @@ function asynchronous(source, body) {
 			names.push(...namesOf(node));
 			assign(source, node, null, edits);
 		} else {
-			for (const [inner, parent] of innerVars(node)) {
-				names.push(...namesOf(inner));
-				assign(source, inner, parent, edits);
+			for (const [found, parent] of innerVars(node)) {
+				names.push(...namesOf(found));
+				assign(source, found, parent, edits);
 			}
 		}
 	}
@@ -169,11 +188,12 @@ function rewrite(source, cell) {
 	// A cell that looks like an object is one.
 	if (cell && /^\s*\{/.test(source) && parseAs(`(${source}\n)`, false))
 		return { open: '(', code: source, close: '\n)' };
-	let tree = parseAs(source, false);
-	if (tree)
-		return plain(source, tree.body);
-	tree = parseAs(source, true);
-	return tree ? asynchronous(source, tree.body) : { code: source };
+	const first = parseAs(source, false);
+	const tree = first ?? parseAs(source, true);
+	if (!tree)
+		return { code: source };
+	const edits = /\bimport\b/.test(source) ? [...imports(tree)] : [];
+	return (first ? plain : asynchronous)(source, tree.body, edits);
 }
 
 module.exports = { rewrite };
