@@ -32,6 +32,7 @@ const struct fuse_lowlevel_ops fsd_ops = {
 	.opendir = op_opendir,
 	.readdir = op_readdir,
 	.releasedir = op_releasedir,
+	.access = op_access,
 	.create = op_create,
 	.open = op_open,
 	.read = op_read,
@@ -274,7 +275,7 @@ static void stat_row(const struct target *t, struct stat *st)
 	st->st_mode = mode & (S_IFMT | m->mode);
 	st->st_uid = m->uid;
 	st->st_gid = m->gid;
-	st->st_nlink = S_ISDIR(mode) ? 2 : 1;
+	st->st_nlink = t->job->removed ? 0 : S_ISDIR(mode) ? 2 : 1;
 	set_times(st, m->changed_ns);
 	if (t->kind == T_ROW && t->job->removed)
 		st->st_size = ops_handle_size(t->job, t->row);
@@ -436,6 +437,8 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	r = ops_find(req, parent, name, &t);
 	if (r == 0 && is_copied_row(req, &t))
 		r = -ENOENT; /* what comes next is a create */
+	if (r == -ESTALE)
+		r = -ENOENT; /* the directory went on the way through it */
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0)

@@ -121,6 +121,7 @@ void op_releasedir(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
 
 void op_create(fuse_req_t, fuse_ino_t, const char *, mode_t,
 	       struct fuse_file_info *);
+void op_access(fuse_req_t, fuse_ino_t, int);
 void op_open(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
 void op_read(fuse_req_t, fuse_ino_t, size_t, off_t, struct fuse_file_info *);
 void op_write(fuse_req_t, fuse_ino_t, const char *, size_t, off_t,

@@ -21,7 +21,9 @@
 #define LIST_MAX (256u << 10) /* most bytes of one answer */
 
 struct listing {
-	struct target t;   /* as it was at the beginning; job is not used */
+	struct target t;   /* as it was at the beginning */
+	struct job *job;   /* references to what was opened, by its kind: a */
+	struct node *node; /* directory that is removed can be looked at */
 	struct node *dir;  /* a reference: what is walked, or NULL: jobs */
 	struct walk walk;  /* of jobs or of dir's children */
 	uint64_t last_seq; /* of those that are listed */
@@ -204,6 +206,12 @@ void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, r < 0 ? -r : ENOMEM);
 		return;
 	}
+	if (t.kind == T_JOB)
+		l->job = job_ref(t.job);
+	if (t.kind == T_NODE) {
+		l->node = t.node;
+		node_ref(l->node);
+	}
 	fi->fh = (uintptr_t)l;
 	fuse_reply_open(req, fi);
 }
@@ -233,6 +241,10 @@ void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	(void)ino;
 	listing_end(l);
+	if (l->job)
+		job_unref(l->job);
+	if (l->node)
+		node_unref(l->node);
 	free(l);
 	fuse_reply_err(req, 0);
 }

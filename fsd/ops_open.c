@@ -258,6 +258,24 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fuse_reply_open(req, fi);
 }
 
+/*
+ * Without an answer the kernel takes everything for executable. What may be
+ * written is for open() to say: rm asks about each file that it thinks is not.
+ */
+void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
+{
+	struct target t;
+	struct stat st;
+	int r = ops_target(req, ino, &t);
+
+	if (r == 0 && (mask & X_OK)) {
+		r = ops_stat(req, &t, &st);
+		if (r == 0 && !S_ISDIR(st.st_mode) && !(st.st_mode & 0111))
+			r = -EACCES;
+	}
+	fuse_reply_err(req, -r);
+}
+
 /* --- creating -------------------------------------------------------------------- */
 
 static int create_sink(fuse_req_t req, const struct target *dir, unsigned row,
