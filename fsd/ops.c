@@ -243,6 +243,10 @@ static void stat_row_file(struct job *job, unsigned row, struct stat *st)
 		break;
 	case JOB_ROW_STDOUT:
 	case JOB_ROW_STDERR:
+		/* One that is empty need not be in the store. */
+		if (job->has_results)
+			stat_result(job, JOB_ROW_RESULT, st);
+		st->st_size = 0;
 		stat_result(job, row, st);
 		if (job->run) /* some of it may not be in the store yet */
 			st->st_size = (off_t)run_stream_size(
@@ -252,12 +256,12 @@ static void stat_row_file(struct job *job, unsigned row, struct stat *st)
 		stat_result(job, row, st);
 		break;
 	case JOB_ROW_EXIT_CODE:
-		stat_result(job, row, st);
+		stat_result(job, JOB_ROW_RESULT, st);
 		st->st_size = snprintf(line, sizeof(line), "%u\n",
 				       m->exit_code);
 		break;
 	case JOB_ROW_OUTPUT:
-		stat_result(job, JOB_ROW_EXIT_CODE, st);
+		stat_result(job, JOB_ROW_RESULT, st);
 		st->st_size = 0;
 		break;
 	default:

@@ -201,6 +201,8 @@ void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (ops_load_first(req, ino, NULL, fi))
 		return;
 	r = ops_target(req, ino, &t);
+	if (r == -ESTALE) /* removed since it was looked up, as a name is */
+		r = -ENOENT;
 	l = r == 0 ? calloc(1, sizeof(*l)) : NULL;
 	if (!l) {
 		fuse_reply_err(req, r < 0 ? -r : ENOMEM);
