@@ -472,6 +472,10 @@ void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	(void)fi;
 	if (r == 0)
 		r = ops_stat(req, &t, &st);
+	/* The kernel asks again for what is stale, and may find what has taken
+	 * its name; nothing takes a directory's. */
+	if (r == -ESTALE && t.kind == T_NODE && t.node->is_dir)
+		r = -ENOENT;
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else
