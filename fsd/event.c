@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "events.h"
+#include "notify.h"
 #include "wait.h"
 
 /*
@@ -22,6 +23,7 @@ static void job_enter(struct job *job)
 			  job->meta.name, strerror(-r));
 	wait_kick(job);
 	job_log(job, "%s", state_name(job->meta.state));
+	notify_state(job);
 }
 
 int job_post(struct job *job, enum job_event event)

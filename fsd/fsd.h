@@ -10,6 +10,7 @@
  *   wait     parked readers and poll handles; replies when they are due
  *   depot    the state directory; chores: slow work on a thread
  *   turns    long work on the loop, a little at a time
+ *   notify   tells watchers (inotify) of what happens by itself
  *   face     what .fsd shows
  */
 #ifndef FSD_FSD_H
@@ -25,6 +26,7 @@ struct fuse_session;
 struct depot;
 struct jobs;
 struct nodes;
+struct notify;
 
 struct mount_options {
 	const char *mountpoint;
@@ -47,6 +49,7 @@ struct fsd {
 	struct jobs *jobs;
 	struct nodes *nodes;
 	struct fuse_session *session;
+	struct notify *notify; /* NULL before the mount */
 	const struct mount_options *options;
 	bool draining;      /* no new jobs start */
 	bool stopping;      /* quit as soon as nothing runs */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "events.h"
+#include "notify.h"
 #include "parsed.h"
 #include "run.h"
 #include "wait.h"
@@ -125,6 +126,7 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	job->d = d;
 	job->refs = 1;
 	job->meta = *meta;
+	list_init(&job->notes);
 	list_init(&job->parked);
 	list_init(&job->polls);
 	list_init(&job->walks);
@@ -164,6 +166,7 @@ static int job_enlist(struct job *job, bool loaded)
 		job_unref(job);
 		return -ENOMEM;
 	}
+	notify_known(job);
 	job->seq = ++jobs->seq;
 	list_add_tail(&jobs->all, &job->all);
 	jobs->count++;
@@ -251,6 +254,7 @@ void job_remove(struct job *job)
 
 	run_abandon(job);
 	job_delist(job);
+	notify_drop(job);
 	job_log_drop(job);
 	wait_flush(job);
 	node_root_free(take_ptr(job->files));

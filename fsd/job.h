@@ -39,6 +39,12 @@ struct job {
 	struct buf log;         /* lines that are not in the store yet, */
 	struct list unlogged;   /* while there are some; job_log.c */
 	struct events *events;  /* owned: the newest run's, or NULL */
+	/* notify.c */
+	struct list notify;     /* in one of its queues, with a reference */
+	struct list notes;      /* owned: of struct note, oldest first */
+	uint64_t notify_ns;     /* when the first of them is due, */
+	bool notify_urgent;     /* which is soon: it is in the queue for that */
+	unsigned announced;     /* 1 << row: results that watchers know of */
 	/* wait.c */
 	struct list parked;     /* of struct parked */
 	struct list polls;      /* of struct poll_handle */

@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "face.h"
+#include "notify.h"
 
 static int command_version(int argc, char **argv)
 {
@@ -52,6 +53,7 @@ static const struct command commands[] = {
 	{ "doctor", command_doctor,
 	  "fsd doctor                 what works here, and remedies\n" },
 	{ "version", command_version, "fsd version\n" },
+	{ NOTIFY_COMMAND, notify_helper, "" }, /* fsd mount calls it */
 };
 
 static const struct command *find(const char *name)

@@ -186,6 +186,11 @@ int mountpoint_serve(struct fsd *d, struct err *err)
 	return r < 0 ? err_sys(err, r, "the mount's channel") : 0;
 }
 
+uint64_t mountpoint_asked_ns(struct fsd *d)
+{
+	return mountpoint_of(d)->last_ns;
+}
+
 void mountpoint_close(struct fsd *d)
 {
 	struct mountpoint *s = mountpoint_of(d);

@@ -13,6 +13,8 @@
 int mountpoint_open(struct fsd *d, struct err *err);
 /* Lets the loop serve it. */
 int mountpoint_serve(struct fsd *d, struct err *err);
+/* When the newest request came; 0: none yet. */
+uint64_t mountpoint_asked_ns(struct fsd *d);
 void mountpoint_close(struct fsd *d); /* no-op if not mounted */
 
 #endif

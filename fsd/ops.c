@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "face.h"
+#include "notify.h"
 #include "run.h"
 #include "depot.h"
 
@@ -62,9 +63,12 @@ int ops_refuse(fuse_req_t req, int code, const char *path, const char *fmt, ...)
 
 int ops_check_owner(fuse_req_t req, const struct job *job)
 {
-	uid_t uid = fuse_req_ctx(req)->uid;
+	const struct fuse_ctx *who = fuse_req_ctx(req);
 
-	return uid == job->meta.uid || uid == 0 ? 0 : -EACCES;
+	/* Another job may have got the name of the one that it is at. */
+	if (notify_is_helper(job->d, who->pid))
+		return notify_is_at(job, who->pid) ? 0 : -EACCES;
+	return who->uid == job->meta.uid || who->uid == 0 ? 0 : -EACCES;
 }
 
 /* --- numbers ------------------------------------------------------------------ */
@@ -147,8 +151,20 @@ static int child_of_root(fuse_req_t req, const char *name, struct target *t)
 	return t->job ? ops_check_owner(req, t->job) : -ENOENT;
 }
 
-static int child_of_node(const struct target *dir, const char *name,
-			 struct target *t)
+static int child_row(fuse_req_t req, const struct job *job, unsigned row)
+{
+	switch (notify_sight(job, row, fuse_req_ctx(req)->pid)) {
+	case NOTIFY_HIDDEN:
+		return -ENOENT;
+	case NOTIFY_SHOWN:
+		return 0;
+	default:
+		return job_has_row(job, row) ? 0 : -ENOENT;
+	}
+}
+
+static int child_of_node(fuse_req_t req, const struct target *dir,
+			 const char *name, struct target *t)
 {
 	struct node *node = ops_dir_node(dir);
 
@@ -159,7 +175,7 @@ static int child_of_node(const struct target *dir, const char *name,
 		t->row = job_row_by_name(name);
 		t->kind = T_ROW;
 		if (t->row)
-			return job_has_row(t->job, t->row) ? 0 : -ENOENT;
+			return child_row(req, t->job, t->row);
 	}
 	if (!node)
 		return dir->kind == T_ROW && dir->row == JOB_ROW_OUTPUT
@@ -183,7 +199,7 @@ int ops_child(fuse_req_t req, const struct target *dir, const char *name,
 		return face_find(ops_fsd(req), fuse_req_ctx(req)->uid,
 				 dir->place, name, &ret->place);
 	}
-	return child_of_node(dir, name, ret);
+	return child_of_node(req, dir, name, ret);
 }
 
 int ops_find(fuse_req_t req, fuse_ino_t parent, const char *name,

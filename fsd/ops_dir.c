@@ -8,6 +8,7 @@
 
 #include "commit.h"
 #include "face.h"
+#include "notify.h"
 #include "sessions.h"
 
 bool ops_takes_copies(const struct job *job)
@@ -94,6 +95,10 @@ static int make_job(fuse_req_t req, const char *name, mode_t mode,
 static int make_row_dir(fuse_req_t req, struct job *job, unsigned row,
 			struct target *t)
 {
+	if (notify_take_made(job, row, fuse_req_ctx(req)->pid)) {
+		*t = (struct target){ .kind = T_ROW, .job = job, .row = row };
+		return 0;
+	}
 	if (job_has_row(job, row))
 		return -EEXIST;
 	if (row != JOB_ROW_OUTPUT || !ops_takes_copies(job))
@@ -147,10 +152,30 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 		fuse_reply_entry(req, &e);
 }
 
+/* True if the helper makes a row that is there. */
+static bool is_told(fuse_req_t req, fuse_ino_t parent, const char *name,
+		    struct fuse_entry_param *ret)
+{
+	struct target t;
+
+	if (ops_target(req, parent, &t) < 0 || t.kind != T_JOB)
+		return false;
+	t.kind = T_ROW;
+	t.row = job_row_by_name(name);
+	return t.row &&
+	       notify_take_made(t.job, t.row, fuse_req_ctx(req)->pid) &&
+	       ops_entry(req, &t, ret) == 0;
+}
+
 void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	      dev_t rdev)
 {
-	(void)parent;
+	struct fuse_entry_param e;
+
+	if (is_told(req, parent, name, &e)) {
+		fuse_reply_entry(req, &e);
+		return;
+	}
 	(void)mode;
 	(void)rdev;
 	fuse_reply_err(req, -ops_refuse(req, -EPERM, name,
@@ -184,8 +209,10 @@ void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent,
  * that is removed by hand stays away until the next run. */
 static int unlink_row(struct job *job, unsigned row)
 {
-	if (job_rows[row].result && job->has_results)
+	if (job_rows[row].result && job->has_results) {
 		job->hidden |= 1u << row;
+		notify_removed(job, row);
+	}
 	return 0;
 }
 
@@ -200,8 +227,11 @@ static int unlink_node(struct target *t)
 	return r;
 }
 
-static int do_unlink(struct target *t)
+static int do_unlink(fuse_req_t req, struct target *t)
 {
+	if (t->kind == T_ROW &&
+	    notify_take_gone(t->job, t->row, fuse_req_ctx(req)->pid))
+		return 0; /* it was gone before */
 	if (t->kind == T_ROW)
 		return job_rows[t->row].kind == ROW_DIR
 			       ? -EISDIR
@@ -217,7 +247,7 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 	int r = ops_find(req, parent, name, &t);
 
 	if (r == 0)
-		r = do_unlink(&t);
+		r = do_unlink(req, &t);
 	ops_reply_changed(req, t.job, r, NULL);
 }
 

@@ -10,6 +10,7 @@
 #include "depot.h"
 #include "events.h"
 #include "face.h"
+#include "notify.h"
 #include "run.h"
 
 static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
@@ -184,10 +185,11 @@ static int open_row(fuse_req_t req, const struct target *t,
 		    struct fuse_file_info *fi, struct handle **ret)
 {
 	bool ctl = t->row == JOB_ROW_CTL;
+	bool helper = notify_is_at(t->job, fuse_req_ctx(req)->pid);
 
-	if (!job_has_row(t->job, t->row))
+	if (!helper && !job_has_row(t->job, t->row))
 		return -ENOENT;
-	if (wants_write(fi) && !ctl && !ops_takes_copies(t->job))
+	if (wants_write(fi) && !ctl && !helper && !ops_takes_copies(t->job))
 		return ops_refuse(req, -EPERM, t->job->meta.name,
 				  "%s is a virtual file and cannot be written",
 				  job_rows[t->row].name);
@@ -253,7 +255,8 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, -r);
 		return;
 	}
-	fi->noflush = !wants_write(fi); /* its close has nothing to say */
+	/* its close has nothing to say */
+	fi->noflush = !wants_write(fi) || h->kind == H_SINK;
 	fi->fh = (uintptr_t)h;
 	fuse_reply_open(req, fi);
 }
@@ -281,6 +284,11 @@ void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 static int create_sink(fuse_req_t req, const struct target *dir, unsigned row,
 		       struct target *t)
 {
+	if (notify_take_made(dir->job, row, fuse_req_ctx(req)->pid)) {
+		*t = (struct target){ .kind = T_ROW, .job = dir->job,
+				      .row = row };
+		return 0;
+	}
 	if (!ops_takes_copies(dir->job))
 		return ops_refuse(req, -EPERM, dir->job->meta.name,
 				  "%s is a virtual file and cannot be made by "
@@ -345,6 +353,7 @@ static int do_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		r = create_sink(req, &dir, row, t);
 		if (r == 0)
 			*ret = handle_new(ops_fsd(req), H_SINK, t);
+		fi->direct_io = fi->noflush = 1; /* no page of it is kept */
 		return r < 0 ? r : *ret ? 0 : -ENOMEM;
 	}
 	return create_node(req, &dir, name, mode, fi, t, ret);

@@ -8,6 +8,7 @@
 
 #include "event.h"
 #include "events.h"
+#include "notify.h"
 #include "run_int.h"
 #include "wait.h"
 
@@ -127,6 +128,8 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
 	if (r < 0)
 		job_log(run->job, "output cannot be stored: %s", strerror(-r));
 	wait_kick(run->job);
+	notify_grew(run->job, stream == VM_OUT ? JOB_ROW_STDOUT
+					       : JOB_ROW_STDERR);
 	return r;
 }
 

@@ -18,6 +18,7 @@
 #include "job.h"
 #include "lifecycle.h"
 #include "node.h"
+#include "notify.h"
 #include "ops.h"
 #include "paths.h"
 #include "run.h"
@@ -201,7 +202,11 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 		return err_sys(err, r, "%s/jobs", d->options->state_dir);
 	resume_jobs(d);
 	r = mountpoint_open(d, err);
-	return r < 0 ? r : mountpoint_serve(d, err);
+	if (r == 0)
+		r = mountpoint_serve(d, err);
+	if (r == 0)
+		notify_start(d);
+	return r;
 }
 
 static void finish(struct fsd *d, struct loop_fd *signals)
@@ -213,6 +218,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	turns_finish(&d->turns);
 	vm_free(d->vm);
 	mountpoint_close(d);
+	notify_free(d);
 	ops_handles_free(d);
 	turns_finish(&d->turns);
 	nodes_free(d->nodes);

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is to be told of which job, and when. */
+#include "notify_int.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "mountpoint.h"
+
+/*
+ * While a job runs its news are collected for so long: a short one is told of
+ * once, when it has ended, and one that writes much does not fill the queues
+ * of its watchers.
+ */
+#define COLLECT_NS (20 * NS_PER_MS)
+/*
+ * Who has waited for the end reads the results now, and may remove the job
+ * next: all of that comes first. What is to be told waits until nobody has
+ * asked for anything for so long, but no longer than that.
+ */
+#define QUIET_NS (NS_PER_MS / 2)
+#define PATIENCE_NS (5 * NS_PER_MS)
+/* A job has no more notes than this: who runs one again and again, faster than
+ * anybody could be told, gets the news of several runs in one. */
+#define NOTES_MAX 16
+
+#define BIT(row) (1u << (row))
+
+/* In the order in which they are told; nothing comes after exit_code. */
+static const uint8_t told[] = {
+	JOB_ROW_STDOUT, JOB_ROW_STDERR, JOB_ROW_OUTPUT,
+	JOB_ROW_RESULT, JOB_ROW_STATE,	JOB_ROW_EXIT_CODE,
+};
+
+/* Files that are complete once the job has ended. */
+#define FINAL (BIT(JOB_ROW_STDOUT) | BIT(JOB_ROW_STDERR) | \
+	       BIT(JOB_ROW_RESULT) | BIT(JOB_ROW_EXIT_CODE))
+
+static unsigned results_of(const struct job *job)
+{
+	unsigned found = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(told); i++)
+		if (job_rows[told[i]].result && job_has_row(job, told[i]))
+			found |= BIT(told[i]);
+	/* In a draft it is what its user has copied there. */
+	return job->sink ? found & ~BIT(JOB_ROW_OUTPUT) : found;
+}
+
+/* --- notes ------------------------------------------------------------------ */
+
+static unsigned count_notes(const struct job *job)
+{
+	unsigned n = 0;
+
+	list_for_each(pos, tmp, &job->notes)
+		n++;
+	return n;
+}
+
+/* The newest one, or a new one if rows that it speaks of are gone since then.
+ * NULL without memory. */
+static struct note *note_of(struct job *job, unsigned gone)
+{
+	struct note *note = NULL;
+
+	if (!list_empty(&job->notes))
+		note = list_entry(job->notes.prev, struct note, node);
+	if (note && !((note->made | note->grew | note->closed) & gone))
+		return note;
+	if (note && count_notes(job) >= NOTES_MAX)
+		return note;
+	note = calloc(1, sizeof(*note));
+	if (!note) {
+		log_warn("job %s: no memory to tell of its changes",
+			 job->meta.name);
+		return NULL;
+	}
+	list_add_tail(&job->notes, &note->node);
+	return note;
+}
+
+static void drop_notes(struct job *job)
+{
+	list_for_each(pos, tmp, &job->notes) {
+		list_del(pos);
+		free(list_entry(pos, struct note, node));
+	}
+}
+
+static bool has_urgent(const struct job *job)
+{
+	list_for_each(pos, tmp, &job->notes)
+		if (list_entry(pos, struct note, node)->urgent)
+			return true;
+	return false;
+}
+
+/* --- queues ----------------------------------------------------------------- */
+
+static void on_due(struct loop_timer *t)
+{
+	notify_pump(t->arg);
+}
+
+/* Into the queue where it belongs. A queued job is held by a reference. */
+static void enqueue(struct notify *n, struct job *job)
+{
+	bool urgent = has_urgent(job), queued = !list_empty(&job->notify);
+	uint64_t after = urgent ? QUIET_NS : COLLECT_NS, now = now_ns();
+
+	if (queued && (!urgent || job->notify_urgent))
+		return;
+	if (!queued)
+		job_ref(job);
+	list_del(&job->notify);
+	list_add_tail(urgent ? &n->ready : &n->later, &job->notify);
+	job->notify_urgent = urgent;
+	job->notify_ns = now + after;
+	if (!n->due.loop || n->due.at_ns > job->notify_ns)
+		loop_timer_set(n->d->loop, &n->due, after);
+}
+
+static void dequeue(struct job *job)
+{
+	if (list_empty(&job->notify))
+		return;
+	list_del(&job->notify);
+	job_unref(job);
+}
+
+/* When the first of the jobs that have ended may be told of. */
+static uint64_t ready_ns(struct notify *n, const struct job *job)
+{
+	uint64_t quiet = mountpoint_asked_ns(n->d) + QUIET_NS;
+
+	/* When it is at it, the newest requests are the helper's. */
+	if (n->at_it)
+		return job->notify_ns;
+	return MAX(job->notify_ns, MIN(quiet, job->notify_ns + PATIENCE_NS));
+}
+
+/* The one that is next and due, or NULL. */
+static struct job *next_job(struct notify *n)
+{
+	struct job *ready = list_first(&n->ready, struct job, notify);
+	struct job *later = list_first(&n->later, struct job, notify);
+	uint64_t now = now_ns(), at = UINT64_MAX;
+
+	if (ready)
+		at = ready_ns(n, ready);
+	if (at <= now)
+		return ready;
+	if (later && later->notify_ns <= now)
+		return later;
+	if (later)
+		at = MIN(at, later->notify_ns);
+	if (at != UINT64_MAX)
+		loop_timer_set(n->d->loop, &n->due, at - now);
+	return NULL;
+}
+
+/* --- what the helper is to do ------------------------------------------------ */
+
+static void add_step(struct notify_message *m, enum notify_action action,
+		     unsigned row)
+{
+	m->steps[m->count++] = (struct notify_step){
+		.action = (uint8_t)action, .row = (uint8_t)row,
+	};
+}
+
+static void add_steps(struct notify_message *m, const struct note *note,
+		      unsigned row)
+{
+	/* by made, closed, grew; one action for as much as it can tell */
+	static const enum notify_action actions[2][2][2] = {
+		[0][0] = { NOTIFY_ACTIONS, NOTIFY_GROW },
+		[0][1] = { NOTIFY_CLOSE, NOTIFY_END },
+		[1][0] = { NOTIFY_MAKE, NOTIFY_MAKE },
+		[1][1] = { NOTIFY_WHOLE, NOTIFY_FILLED },
+	};
+	bool made = note->made & BIT(row), closed = note->closed & BIT(row);
+	bool grew = note->grew & BIT(row);
+	enum notify_action action = actions[made][closed][grew];
+
+	if (row == JOB_ROW_STATE && closed)
+		action = NOTIFY_CHANGE;
+	if (row == JOB_ROW_OUTPUT && made)
+		action = NOTIFY_MKDIR;
+	if (action != NOTIFY_ACTIONS)
+		add_step(m, action, row);
+	if (action == NOTIFY_MAKE && grew)
+		add_step(m, NOTIFY_GROW, row);
+}
+
+static void make_message(struct notify *n)
+{
+	struct notify_message *m = &n->message;
+
+	*m = (struct notify_message){ 0 };
+	snprintf(m->job, sizeof(m->job), "%s", n->job->meta.name);
+	/* exit_code is the first to go, as it is the last to come */
+	for (size_t i = ARRAY_SIZE(told); i--;)
+		if (n->note->gone & BIT(told[i]))
+			add_step(m, NOTIFY_UNLINK, told[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(told); i++)
+		add_steps(m, n->note, told[i]);
+}
+
+/* The helper is through with the note, or will never be. */
+static void note_done(struct notify *n)
+{
+	struct job *job = take_ptr(n->job);
+
+	free(take_ptr(n->note));
+	if (job->removed)
+		drop_notes(job);
+	else if (!list_empty(&job->notes))
+		enqueue(n, job);
+	job_unref(job);
+}
+
+void notify_answered(struct notify *n, bool found)
+{
+	if (!n->note)
+		return;
+	/* It may have got another name meanwhile. */
+	if (!found && !n->job->removed &&
+	    strcmp(n->job->meta.name, n->message.job) != 0) {
+		notify_lost(n);
+		return;
+	}
+	note_done(n);
+}
+
+void notify_lost(struct notify *n)
+{
+	if (!n->note)
+		return;
+	if (n->job->removed) {
+		note_done(n);
+		return;
+	}
+	n->note->urgent = true; /* it was late already */
+	list_add(&n->job->notes, &n->note->node);
+	n->note = NULL;
+	enqueue(n, n->job);
+	job_unref(take_ptr(n->job));
+}
+
+void notify_pump(struct notify *n)
+{
+	struct job *job;
+	int r;
+
+	while (!n->note && notify_link_is_up(n) && (job = next_job(n))) {
+		n->job = job_ref(job);
+		n->note = list_first(&job->notes, struct note, node);
+		list_del(&n->note->node);
+		dequeue(job);
+		make_message(n);
+		n->at_it = true;
+		r = n->message.count ? notify_link_send(n) : -ESTALE;
+		if (r == -ESTALE)
+			note_done(n);
+		else if (r < 0)
+			notify_lost(n);
+	}
+	if (n->note)
+		return;
+	n->at_it = false;
+	notify_link_rest(n);
+}
+
+/* --- what happens to jobs ----------------------------------------------------- */
+
+void notify_known(struct job *job)
+{
+	job->announced = results_of(job);
+}
+
+void notify_state(struct job *job)
+{
+	unsigned now = results_of(job), known = job->announced;
+	bool ended = job->meta.state == JOB_DONE;
+	struct notify *n = job->d->notify;
+	struct note *note;
+
+	job->announced = now;
+	note = n && !job->removed ? note_of(job, known & ~now) : NULL;
+	if (!note)
+		return;
+	/* output/ goes untold: the kernel takes a directory that was removed for
+	 * dead, and it will come again with the same number. */
+	note->gone |= known & ~now & ~BIT(JOB_ROW_OUTPUT);
+	note->made |= now & ~known;
+	note->closed |= BIT(JOB_ROW_STATE) | (ended ? now & FINAL : 0);
+	note->urgent |= ended;
+	enqueue(n, job);
+}
+
+void notify_grew(struct job *job, enum job_row row)
+{
+	struct notify *n = job->d->notify;
+	struct note *note = n && !job->removed ? note_of(job, 0) : NULL;
+
+	if (!note || (note->grew & BIT(row)))
+		return;
+	note->grew |= BIT(row);
+	enqueue(n, job);
+}
+
+void notify_removed(struct job *job, enum job_row row)
+{
+	job->announced &= ~BIT(row);
+}
+
+void notify_drop(struct job *job)
+{
+	drop_notes(job);
+	dequeue(job);
+}
+
+/* --- the helper's requests ------------------------------------------------------ */
+
+bool notify_is_helper(const struct fsd *d, pid_t pid)
+{
+	/* 0 is anybody from another pid namespace */
+	return d->notify && pid > 0 && pid == d->notify->child.pid;
+}
+
+bool notify_is_at(const struct job *job, pid_t pid)
+{
+	return notify_is_helper(job->d, pid) && job->d->notify->note &&
+	       job->d->notify->job == job;
+}
+
+enum notify_sight notify_sight(const struct job *job, enum job_row row,
+			       pid_t pid)
+{
+	const struct note *note;
+
+	if (!notify_is_at(job, pid))
+		return NOTIFY_AS_IT_IS;
+	note = job->d->notify->note;
+	if (note->gone & BIT(row))
+		return NOTIFY_SHOWN;
+	if (note->made & BIT(row))
+		return NOTIFY_HIDDEN;
+	return (note->grew | note->closed) & BIT(row) ? NOTIFY_SHOWN
+						      : NOTIFY_AS_IT_IS;
+}
+
+/* Once it was made it is not made again, should another helper go on. */
+static bool take(unsigned *set, enum job_row row)
+{
+	bool found = *set & BIT(row);
+
+	*set &= ~BIT(row);
+	return found;
+}
+
+bool notify_take_made(const struct job *job, enum job_row row, pid_t pid)
+{
+	return notify_is_at(job, pid) && take(&job->d->notify->note->made, row);
+}
+
+bool notify_take_gone(const struct job *job, enum job_row row, pid_t pid)
+{
+	return notify_is_at(job, pid) && take(&job->d->notify->note->gone, row);
+}
+
+/* --- start and end ---------------------------------------------------------------- */
+
+void notify_start(struct fsd *d)
+{
+	struct notify *n;
+
+	if (d->options->die_with_parent)
+		return; /* a private mount: nobody watches there */
+	n = calloc(1, sizeof(*n));
+	if (!n) {
+		log_warn("no memory: watchers (inotify) are not told of "
+			 "results");
+		return;
+	}
+	n->d = d;
+	n->sock = n->child.pidfd = n->child.stderr_fd = -1;
+	list_init(&n->ready);
+	list_init(&n->later);
+	n->due.fn = on_due;
+	n->due.arg = n;
+	d->notify = n;
+	notify_link_start(n);
+}
+
+static void drop_queue(struct list *queue)
+{
+	struct job *job;
+
+	while ((job = list_first(queue, struct job, notify)))
+		notify_drop(job);
+}
+
+void notify_free(struct fsd *d)
+{
+	struct notify *n = take_ptr(d->notify);
+
+	if (!n)
+		return;
+	notify_link_end(n);
+	notify_lost(n);
+	loop_timer_del(&n->due);
+	drop_queue(&n->ready);
+	drop_queue(&n->later);
+	free(n);
+}

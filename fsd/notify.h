@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inotify for what happens by itself. The kernel tells watchers of what comes
+ * through the mount, never of what a FUSE daemon changes; so a helper process
+ * does it once more through the mount: it makes `exit_code`, which was there
+ * already, and a watcher sees it made. Its requests are answered from the
+ * job's state and change nothing.
+ *
+ *   job -> note, note, ...        what is to be told, oldest first
+ *   helper <- one note at a time  a datagram; it answers when it is through
+ *
+ * Nobody waits for the helper: notes pile up with their jobs (growth and states
+ * of one file as one), and what it was at when it died is told by the next one.
+ */
+#ifndef FSD_NOTIFY_H
+#define FSD_NOTIFY_H
+
+#include "job.h"
+
+struct notify;
+
+/* Starts the helper, once the mount is served. Without memory there are no
+ * events; without a helper they wait for one. */
+void notify_start(struct fsd *d);
+/* After the unmount: until then the helper may be in a request. */
+void notify_free(struct fsd *d);
+
+/* What the job shows now is no news. */
+void notify_known(struct job *job);
+/* Its state was entered: rows may have come and gone with that. */
+void notify_state(struct job *job);
+void notify_grew(struct job *job, enum job_row row);
+/* A row was removed by hand, of which the kernel has told. */
+void notify_removed(struct job *job, enum job_row row);
+/* The job is gone: there is nothing left to tell. */
+void notify_drop(struct job *job);
+
+/* --- for the helper's requests -------------------------------------------- */
+
+bool notify_is_helper(const struct fsd *d, pid_t pid);
+/* True if pid is the helper, and at this job. */
+bool notify_is_at(const struct job *job, pid_t pid);
+/* What it is to find under a row's name. */
+enum notify_sight {
+	NOTIFY_AS_IT_IS,
+	NOTIFY_HIDDEN, /* it is to make it */
+	NOTIFY_SHOWN,  /* it is to remove or to write it */
+};
+enum notify_sight notify_sight(const struct job *job, enum job_row row,
+			       pid_t pid);
+/* True if pid is to make, or to remove, this row; from then on it has. */
+bool notify_take_made(const struct job *job, enum job_row row, pid_t pid);
+bool notify_take_gone(const struct job *job, enum job_row row, pid_t pid);
+
+/* The helper's main(), behind a command that no page mentions. */
+#define NOTIFY_COMMAND "notify-helper"
+int notify_helper(int argc, char **argv);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The helper: does through the mount what the daemon says, so that the kernel
+ * tells watchers. It is single-threaded, for its requests are known by its pid;
+ * holds nothing of the mount when there is nothing to tell; may do nothing
+ * that its user could not; and sees no other files.
+ */
+#include "notify_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NOBODY 65534
+
+/* --- what it does; the working directory is the job's ---------------------------- */
+
+static void do_unlink(const char *name)
+{
+	unlink(name);
+}
+
+static void do_make(const char *name)
+{
+	mknod(name, S_IFREG | 0666, 0);
+}
+
+static void do_mkdir(const char *name)
+{
+	mkdir(name, 0777);
+}
+
+/* The size that is asked for is not the one that it gets. */
+static void do_grow(const char *name)
+{
+	if (truncate(name, 0) < 0) {
+		/* nobody is told then; it may be gone */
+	}
+}
+
+static void open_and_close(const char *name, int flags, bool grew)
+{
+	int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0666);
+
+	if (fd >= 0 && grew && write(fd, "", 1) < 0) {
+		/* likewise */
+	}
+	fd_close(&fd);
+}
+
+static void do_change(const char *name)
+{
+	open_and_close(name, O_TRUNC, false);
+}
+
+/* Exclusive, or the kernel would ask for the name twice. */
+static void do_whole(const char *name)
+{
+	open_and_close(name, O_CREAT | O_EXCL, false);
+}
+
+static void do_filled(const char *name)
+{
+	open_and_close(name, O_CREAT | O_EXCL, true);
+}
+
+static void do_close(const char *name)
+{
+	open_and_close(name, 0, false);
+}
+
+static void do_end(const char *name)
+{
+	open_and_close(name, 0, true);
+}
+
+static void (*const actions[])(const char *name) = {
+	[NOTIFY_UNLINK] = do_unlink, [NOTIFY_MAKE] = do_make,
+	[NOTIFY_MKDIR] = do_mkdir,   [NOTIFY_GROW] = do_grow,
+	[NOTIFY_CHANGE] = do_change, [NOTIFY_WHOLE] = do_whole,
+	[NOTIFY_FILLED] = do_filled, [NOTIFY_CLOSE] = do_close,
+	[NOTIFY_END] = do_end,
+};
+_Static_assert(ARRAY_SIZE(actions) == NOTIFY_ACTIONS, "each is done");
+
+/* Return: the answer. */
+static uint8_t perform(int root, const struct notify_message *m)
+{
+	/* Outside of the job none of these names may be touched. */
+	if (fchdir(root) < 0 || chdir(m->job) < 0)
+		return 1;
+	for (unsigned i = 0; i < m->count; i++)
+		actions[m->steps[i].action](job_rows[m->steps[i].row].name);
+	return 0;
+}
+
+/* --- messages ----------------------------------------------------------------------- */
+
+/* A descriptor that comes along replaces *root.
+ * Return: false at the end of the daemon. */
+static bool receive(int sock, struct notify_message *m, int *root)
+{
+	struct iovec iov = { m, sizeof(*m) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	do
+		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(*m))
+		return false;
+	c = CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_type == SCM_RIGHTS) {
+		fd_close(root);
+		memcpy(root, CMSG_DATA(c), sizeof(*root));
+	}
+	return true;
+}
+
+static void let_go(int *root)
+{
+	if (chdir("/") < 0)
+		_exit(1);
+	fd_close(root);
+}
+
+/* --- rights --------------------------------------------------------------------------- */
+
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct none[2] = { 0 };
+
+	return (int)syscall(SYS_capset, &head, none);
+}
+
+/*
+ * Its root becomes a directory with nothing that can be opened in it. Without
+ * other users the mount lets only the daemon's own in. What a container does
+ * not allow is left: capabilities it gives up in any case.
+ */
+static int restrain(bool others)
+{
+	if (geteuid() == 0 && chroot("/proc/self/fdinfo") < 0)
+		log_debug("its root stays: %s", strerror(errno));
+	if (geteuid() == 0 && others &&
+	    (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+	     setresuid(NOBODY, NOBODY, NOBODY) < 0))
+		log_debug("its user stays: %s", strerror(errno));
+	if (chdir("/") < 0 || drop_capabilities() < 0)
+		return -errno;
+	/* A change of user has taken this back. */
+	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : 0;
+}
+
+int notify_helper(int argc, char **argv)
+{
+	struct notify_message message = { 0 };
+	const int sock = SPAWN_FD_FIRST;
+	uint8_t answer;
+	int root = -1, r;
+
+	prctl(PR_SET_NAME, "fsd-notify");
+	umask(0);
+	r = restrain(argc > 1 && !strcmp(argv[1], "other"));
+	if (r < 0)
+		return 1;
+	while (receive(sock, &message, &root)) {
+		if (!message.count) {
+			let_go(&root);
+			continue;
+		}
+		answer = perform(root, &message);
+		if (send(sock, &answer, 1, MSG_NOSIGNAL) != 1)
+			break;
+	}
+	return 0;
+}
