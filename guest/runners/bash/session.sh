@@ -40,15 +40,19 @@ if [[ ! -v fsd_runner ]]; then
 			builtin trap -- "$action" "${others[@]}"
 	}
 
+	fsd_is() {
+		return "$1"
+	}
+
 	# The step, if one runs, ends with $?. fsd_file is empty between steps.
 	fsd_end() {
 		fsd_code=$?
-		{ set +euxvn +o pipefail; } 2>/dev/null
+		set +euxvn +o pipefail
 		[[ $fsd_file ]] || return 0
 		if [[ $fsd_exit ]]; then
 			# It may exit, and that shall not end this shell.
 			(
-				(exit "$fsd_code")
+				fsd_is "$fsd_code"
 				eval "$fsd_exit"
 				builtin exit "$fsd_code"
 			)
@@ -87,15 +91,18 @@ if [[ ! -v fsd_runner ]]; then
 			[[ -e /proc/$BASHPID/fd/$fsd_fd ]] ||
 				fsd_kept+=("$fsd_fd")
 		done
-		(exit 0)
 	}
 	builtin printf R >&3
 fi
 fsd_pid=$BASHPID
-builtin trap 'fsd_end; ( . "$fsd_runner" )' EXIT
+# Where it stands, set -x shows nothing of this file.
+builtin trap '{ fsd_code=$?; set +ex; fsd_is "$fsd_code"; } 2>/dev/null
+	fsd_end; ( . "$fsd_runner" )' EXIT
 while fsd_turn; do
+	set -- "${fsd_args[@]}"
 	# shellcheck source=/dev/null
-	. "$fsd_file" "${fsd_args[@]}" 3>&- 4>&-
+	. "$fsd_file" 3>&- 4>&-
+	{ fsd_code=$?; set +ex; fsd_is "$fsd_code"; } 2>/dev/null
 done
 # A program's `continue` turns the loop, as its end does; `break` leaves it.
 [[ ! $fsd_file ]] || exit 0

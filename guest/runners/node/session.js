@@ -188,20 +188,25 @@ function arrow(stack) {
 	}
 }
 
+// Node puts one before the stack of what a script throws.
+const ARROW = /^((?:\/|node:|file:).*:\d+\n.*\n[ \t]*\^*\n)\n?/;
+
 function print(error) {
 	let text;
 	if (typeof error?.stack === 'string') {
-		const stack = cleaned(error);
-		try {
-			error.stack = stack;
-		} catch {
-			// It is frozen.
-		}
-		// Node has put the arrow before wrong syntax already.
-		const has = /^\/.*:\d+\n/.test(stack);
+		const [whole] = ARROW.exec(error.stack) ?? [''];
+		const stack = cleaned(error).slice(whole.length);
 		// inspect() puts brackets around what has no frames.
-		text = (has ? '' : arrow(stack)) +
-			(/^ {4}at /m.test(stack) ? inspect(error) : stack);
+		if (/^ {4}at /m.test(stack)) {
+			try {
+				error.stack = stack;
+			} catch {
+				// It is frozen.
+			}
+			text = (whole || arrow(stack)) + inspect(error);
+		} else {
+			text = whole + stack;
+		}
 	} else {
 		text = `Uncaught:\n${inspect(error)}`;
 	}
@@ -309,8 +314,7 @@ function execute(file) {
 	const source = readFileSync(file, 'utf8').replace(/^\ufeff/, '');
 	const script = (code, columnOffset = 0) =>
 		new vm.Script(code, { filename: file, columnOffset });
-	const run = (compiled) =>
-		compiled.runInThisContext({ displayErrors: false });
+	const run = (compiled) => compiled.runInThisContext();
 	const { names = [], functions, open = '', code, close = '' } =
 		rewrite(source, step.mode === 'cell');
 	const main = script(open + code + close, -open.length);

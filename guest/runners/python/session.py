@@ -15,10 +15,10 @@ import json
 import linecache
 import os
 import posix
-import signal
 import sys
 import traceback
 import weakref
+import _signal
 from importlib.machinery import SourceFileLoader
 
 import cell
@@ -41,8 +41,8 @@ def _strings(path):
 def _session():
     read, write, close = posix.read, posix.write, posix.close
     open_, dup2, getpid = posix.open, posix.dup2, posix.getpid
-    getsignal, set_signal = signal.getsignal, signal.signal
-    ignore, interrupt = signal.SIG_IGN, signal.SIGINT
+    getsignal, set_signal = _signal.getsignal, _signal.signal
+    ignore, interrupt = _signal.SIG_IGN, _signal.SIGINT
     dumps, run_cell, show = json.dumps, cell.run, cell.show
     format_exception = traceback.format_exception
     excepthook, modules = sys.excepthook, sys.modules
