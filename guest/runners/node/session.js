@@ -20,8 +20,7 @@ const { inspect } = require('util');
 const { rewrite } = require('./toplevel.js');
 const { describe } = require('./cell.js');
 
-const { openSync, closeSync, readSync, writeSync, readFileSync, existsSync } =
-	fs;
+const { openSync, closeSync, readSync, writeSync, existsSync } = fs;
 const { reallyExit } = process;
 const { setImmediate: soon, clearTimeout: clear } = timers;
 const { defineProperty } = Object;
@@ -49,6 +48,18 @@ function writeAll(fd, data) {
 				     0, 0, 1);
 		}
 	}
+}
+
+// readFileSync() itself would use what a program has put into fs.
+function readText(file) {
+	const parts = [], fd = openSync(file, O_RDONLY);
+	for (let n = 1; n;) {
+		const part = Buffer.allocUnsafeSlow(16384);
+		n = readSync(fd, part);
+		parts.push(part.subarray(0, n));
+	}
+	closeSync(fd);
+	return Buffer.concat(parts).toString();
 }
 
 // Node cannot duplicate descriptors, but the lowest free one is taken.
@@ -179,7 +190,7 @@ function arrow(stack) {
 		return '';
 	const [, file, line, column] = place;
 	try {
-		const text = readFileSync(file.replace(/^file:\/\//, ''), 'utf8')
+		const text = readText(file.replace(/^file:\/\//, ''))
 			.split('\n')[line - 1];
 		const indent = text.slice(0, column - 1).replace(/[^\t]/g, ' ');
 		return `${file}:${line}\n${text}\n${indent}^\n\n`;
@@ -196,8 +207,7 @@ function print(error) {
 	if (typeof error?.stack === 'string') {
 		const [whole] = ARROW.exec(error.stack) ?? [''];
 		const stack = cleaned(error).slice(whole.length);
-		// inspect() puts brackets around what has no frames.
-		if (/^ {4}at /m.test(stack)) {
+		if (!whole || /^ {4}at /m.test(stack)) {
 			try {
 				error.stack = stack;
 			} catch {
@@ -205,7 +215,7 @@ function print(error) {
 			}
 			text = (whole || arrow(stack)) + inspect(error);
 		} else {
-			text = whole + stack;
+			text = whole + stack; // wrong syntax: no frame is its
 		}
 	} else {
 		text = `Uncaught:\n${inspect(error)}`;
@@ -264,8 +274,7 @@ function exit(code) {
 // --- steps
 
 function strings(file) {
-	return existsSync(file)
-		? readFileSync(file, 'utf8').split('\0').slice(0, -1) : [];
+	return existsSync(file) ? readText(file).split('\0').slice(0, -1) : [];
 }
 
 // require, module and the rest as a program finds them.
@@ -311,7 +320,7 @@ function declare(names) {
 }
 
 function execute(file) {
-	const source = readFileSync(file, 'utf8').replace(/^\ufeff/, '');
+	const source = readText(file).replace(/^\ufeff/, '');
 	const script = (code, columnOffset = 0) =>
 		new vm.Script(code, { filename: file, columnOffset });
 	const run = (compiled) => compiled.runInThisContext();

@@ -217,13 +217,16 @@ def _session():
         result = open_streams(place)
         said = {"text": None, "results": []}
         say(b"S")
-        set_signal(interrupt, handler)
+        if handler is not None:  # else it is no handler of Python's
+            set_signal(interrupt, handler)
         try:
             code = run(mode, file, place, said)
+            kept = getsignal(interrupt)
+            set_signal(interrupt, ignore)
         except KeyboardInterrupt:
             code = 130  # it came too late to end the program
-        kept = getsignal(interrupt)
-        set_signal(interrupt, ignore)
+            kept = getsignal(interrupt)
+            set_signal(interrupt, ignore)
         if getpid() != pid:
             flush()
             sys.exit(code)  # a child that the program has forked
