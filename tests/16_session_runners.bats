@@ -943,6 +943,77 @@ output_is() {
 	output_is 'exit: 3' 'exit: 4' 'exit: 0' 'out: 2 3 1' 'exit: 5'
 }
 
+@test "bash: exit leaves loops, conditions, files and functions" {
+	session bash <<-'END'
+		### session
+		i=0; while :; do exit $((++i)); done; echo not
+		### session
+		g() { if exit 2; then echo not; fi; }; while ! g; do echo not; done
+		echo not
+		### session
+		set -e; exit 3 || echo not; (echo not); echo not | cat
+		### session
+		echo 'eval "exit 4"; echo not' >lib.sh; . ./lib.sh; echo not
+		### session
+		x=$(exit 5) || exit; echo not
+		### session
+		(exit 6) || echo "$? $i"
+		### session
+		exit 263
+		### session
+		exit no 2>/dev/null
+		### session
+		set -o | grep -c 'errtrace *on\|functrace *on'; trap -p DEBUG
+	END
+	output_is 'exit: 1' 'exit: 2' 'exit: 3' 'exit: 4' 'exit: 5' 'out: 6 1' \
+		'exit: 0' 'exit: 7' 'exit: 2' 'out: 0' 'exit: 0'
+}
+
+@test "bash: exit leaves no local variable behind" {
+	session bash <<-'END'
+		### session
+		IFS=:; f() { local IFS=, x=1; exit 1; }; f
+		### session
+		echo "$IFS ${x-none}"
+	END
+	output_is 'exit: 1' 'out: : none' 'exit: 0'
+}
+
+@test "bash: exit makes no process stay" {
+	session bash <<-'END'
+		### session
+		first=$BASHPID; exit 1
+		### session
+		[ "$first" = "$BASHPID" ] && echo same
+	END
+	output_is 'exit: 1' 'out: same' 'exit: 0'
+}
+
+@test "bash: exit works under a program's own traps" {
+	session bash <<-'END'
+		### session
+		trap 'echo error' ERR; trap 'exit 8' USR1
+		f() { exit 3; }; f; echo not
+		### session
+		kill -USR1 $BASHPID; echo not
+		### session
+		trap 'echo debug' DEBUG
+		exit 4
+		### session
+		trap - DEBUG
+		builtin exit 5
+		### session
+		echo on
+	END
+	assert_line --index 0 'exit: 3'
+	assert_line 'exit: 4'
+	assert_line 'exit: 5'
+	assert_line 'exit: 8'
+	assert_line 'out: on'
+	refute_line 'out: error'
+	refute_line 'out: not'
+}
+
 @test "bash: what is declared after an exit stays as well" {
 	session bash <<-'END'
 		### session
@@ -959,7 +1030,7 @@ output_is() {
 @test "bash: a session outlives many exits" {
 	{
 		for i in {1..40}; do
-			printf '### session\necho $((++n)); exit %d\n' "$i"
+			printf '### session\necho $((++n)); set -e; (exit %d)\n' "$i"
 		done
 	} >"$BATS_TEST_TMPDIR/steps"
 	session bash <"$BATS_TEST_TMPDIR/steps"

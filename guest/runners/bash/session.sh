@@ -3,9 +3,11 @@
 # socket; see guest/runners/python/session.py for what is said there.
 #
 # A step is read with `.` outside any function, so that what it declares is
-# global. `exit`, also that of set -e, ends this shell: its trap ends the step,
-# continues in a subshell, which has all variables, and waits for that. A
-# program's own EXIT trap runs in a subshell at the end of the step that has set
+# global. exit is a function, which leaves all functions and files up to here as
+# return would. Where that would be seen (the program has traps, or it is no
+# command that exits, as under set -e) the shell does end: its EXIT trap ends the
+# step, continues in a subshell, which has all variables, and waits for that.
+# A program's own EXIT trap runs in a subshell at the end of the step that has set
 # it, as a script's would, and is forgotten. With `builtin trap` or `exec` a
 # program can end its session.
 #
@@ -14,6 +16,7 @@
 if [[ ! -v fsd_runner ]]; then
 	unset BASH_ENV
 	fsd_runner=${BASH_SOURCE[0]} fsd_file='' fsd_exit=''
+	fsd_left='' fsd_traced=''
 	[[ $fsd_runner == /* ]] || fsd_runner=$PWD/$fsd_runner
 
 	# An EXIT trap is kept for the step's end; all others are bash's affair.
@@ -36,8 +39,33 @@ if [[ ! -v fsd_runner ]]; then
 		case $fsd_exit in
 		- | *fsd_runner*) fsd_exit='' ;;
 		esac
-		[[ ${#others[@]} == 0 ]] ||
-			builtin trap -- "$action" "${others[@]}"
+		[[ ${#others[@]} != 0 ]] || return 0
+		fsd_traced=1
+		builtin trap -- "$action" "${others[@]}"
+	}
+
+	# With extdebug, a DEBUG trap that returns 2 makes bash return from where
+	# it is, before each command until it is here again.
+	exit() {
+		local code=${1-$?}
+		if [[ $BASHPID != "$fsd_pid" || $fsd_traced || $- == *[ET]* ||
+		      $# -gt 1 || ! $code =~ ^[0-9]{1,9}$ ]] ||
+		   shopt -q extdebug; then
+			builtin exit "${@-$code}"
+		fi
+		{ set +ex; } 2>/dev/null
+		# shellcheck disable=SC2034
+		fsd_left=$((10#$code & 255)) # for fsd_after
+		shopt -s extdebug
+		builtin trap fsd_unwind DEBUG
+	}
+
+	fsd_unwind() {
+		[[ ${#FUNCNAME[@]} -le $fsd_depth ]] || return 2
+	}
+
+	fsd_measure() {
+		fsd_depth=${#FUNCNAME[@]}
 	}
 
 	fsd_is() {
@@ -95,16 +123,25 @@ if [[ ! -v fsd_runner ]]; then
 	builtin printf R >&3
 fi
 fsd_pid=$BASHPID
-# Where it stands, set -x shows nothing of this file.
-builtin trap '{ fsd_code=$?; set +ex; fsd_is "$fsd_code"; } 2>/dev/null
+# A subshell has forgotten the traps, but knows them until it sets one.
+[[ ! $fsd_traced ]] || eval "$(builtin trap -p)"
+fsd_measure
+# The first thing after a step, when its options and exit's trap still stand.
+fsd_after='fsd_code=${fsd_left:-$?}
+	[[ -z $fsd_left ]] || { builtin trap - DEBUG; shopt -u extdebug; }
+	set +ex
+	fsd_left=""
+	fsd_is "$fsd_code"'
+# shellcheck disable=SC2064
+builtin trap "{ $fsd_after; } 2>/dev/null"'
 	fsd_end; ( . "$fsd_runner" )' EXIT
 while fsd_turn; do
 	set -- "${fsd_args[@]}"
 	# shellcheck source=/dev/null
 	. "$fsd_file" 3>&- 4>&-
-	{ fsd_code=$?; set +ex; fsd_is "$fsd_code"; } 2>/dev/null
+	{ eval "$fsd_after"; } 2>/dev/null
 done
 # A program's `continue` turns the loop, as its end does; `break` leaves it.
-[[ ! $fsd_file ]] || exit 0
+[[ ! $fsd_file ]] || builtin exit 0
 builtin trap - EXIT
-exit 0
+builtin exit 0
