@@ -220,71 +220,6 @@ static void set_times(struct stat *st, uint64_t ns)
 	st->st_atim = st->st_ctim = st->st_mtim;
 }
 
-/* Takes the size and the time of the last write from the store's file. */
-static void stat_stored(int fd, struct stat *ret)
-{
-	struct stat st;
-
-	if (fd >= 0 && fstat(fd, &st) == 0) {
-		ret->st_size = st.st_size;
-		ret->st_atim = ret->st_ctim = ret->st_mtim = st.st_mtim;
-	}
-	fd_close(&fd);
-}
-
-static void stat_result(const struct job *job, unsigned row, struct stat *st)
-{
-	stat_stored(depot_run_open(job->d->depot, job->meta.no, job->meta.run,
-				   job_rows[row].name),
-		    st);
-}
-
-/* Sizes, and times: what is read later than it was made must not look newer
- * because something else of the job has changed. */
-static void stat_row_file(struct job *job, unsigned row, struct stat *st)
-{
-	const struct job_meta *m = &job->meta;
-	char line[16];
-
-	switch (row) {
-	case JOB_ROW_STATE:
-		st->st_size = (off_t)strlen(state_name(m->state)) + 1;
-		break;
-	case JOB_ROW_ERROR:
-		st->st_size = job->error ? (off_t)strlen(job->error) : 0;
-		break;
-	case JOB_ROW_LOG:
-		job_log_flush(job);
-		stat_stored(depot_log_open(job->d->depot, m->no), st);
-		break;
-	case JOB_ROW_STDOUT:
-	case JOB_ROW_STDERR:
-		/* One that is empty need not be in the store. */
-		if (job->has_results)
-			stat_result(job, JOB_ROW_RESULT, st);
-		st->st_size = 0;
-		stat_result(job, row, st);
-		if (job->run) /* some of it may not be in the store yet */
-			st->st_size = (off_t)run_stream_size(
-				job, row == JOB_ROW_STDOUT ? VM_OUT : VM_ERR);
-		break;
-	case JOB_ROW_RESULT:
-		stat_result(job, row, st);
-		break;
-	case JOB_ROW_EXIT_CODE:
-		stat_result(job, JOB_ROW_RESULT, st);
-		st->st_size = snprintf(line, sizeof(line), "%u\n",
-				       m->exit_code);
-		break;
-	case JOB_ROW_OUTPUT:
-		stat_result(job, JOB_ROW_RESULT, st);
-		st->st_size = 0;
-		break;
-	default:
-		break;
-	}
-}
-
 static void stat_row(const struct target *t, struct stat *st)
 {
 	const struct job_meta *m = &t->job->meta;
@@ -300,7 +235,7 @@ static void stat_row(const struct target *t, struct stat *st)
 	if (t->kind == T_ROW && t->job->removed)
 		st->st_size = ops_handle_size(t->job, t->row);
 	else if (t->kind == T_ROW)
-		stat_row_file(t->job, t->row, st);
+		ops_stat_row(t->job, t->row, st);
 	st->st_blocks = (st->st_size + 511) / 512;
 }
 
@@ -500,13 +435,18 @@ void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 /* --- changing attributes -------------------------------------------------------- */
 
-static int check_chown(const struct target *t, const struct stat *attr,
-		       int to_set)
+/*
+ * Everything in a job is its owner's. To whom it belongs already it may be
+ * given: cp -a and tar do. For root they pass on what a source says, and would
+ * fail with each archive of somebody else's: that is heard without effect.
+ */
+static int check_chown(fuse_req_t req, const struct target *t,
+		       const struct stat *attr, int to_set)
 {
 	if (!t->job)
 		return -EPERM;
-	/* To the owner it has already: what cp -a and tar do. */
-	if ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != t->job->meta.uid)
+	if ((to_set & FUSE_SET_ATTR_UID) && fuse_req_ctx(req)->uid != 0 &&
+	    attr->st_uid != t->job->meta.uid)
 		return -EPERM;
 	return 0;
 }
@@ -577,7 +517,7 @@ static int change(fuse_req_t req, const struct target *t,
 	if (t->kind == T_FSD)
 		return to_set & FUSE_SET_ATTR_SIZE ? 0 : -EPERM;
 	if (to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
-		r = check_chown(t, attr, to_set);
+		r = check_chown(req, t, attr, to_set);
 	if (r == 0 && (to_set & FUSE_SET_ATTR_MODE))
 		r = set_mode(t, attr->st_mode);
 	if (r == 0 && (to_set & FUSE_SET_ATTR_SIZE))

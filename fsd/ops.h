@@ -61,6 +61,8 @@ int ops_entry(fuse_req_t req, const struct target *t,
 
 /* True if copies of results are accepted and dropped now. */
 bool ops_takes_copies(const struct job *job);
+/* Adds what it knows to st, which has the time of the job's last change. */
+void ops_stat_row(struct job *job, unsigned row, struct stat *st);
 /* 0, or -EBUSY / -EPERM with last_error told, if dir may not be changed. */
 int ops_check_writable(fuse_req_t req, const struct target *dir,
 		       const char *name);

@@ -365,6 +365,37 @@ queued_count() {
 	once a "$(seq 100; seq 4901 5000)"
 }
 
+@test "root may bring files of other owners, which are the job's owner's from then on" {
+	source_tree
+	if [ "$(id -u)" = 0 ]; then
+		chown -R 1234:1234 src
+	fi
+	cp -a src "$MNT/a"
+	rsync -a src/ "$MNT/b/"
+	mkdir "$MNT/c"
+	tar c -C src . | tar xp --same-owner -C "$MNT/c"
+	mv src "$MNT/d"
+	local job
+	for job in a b c d; do
+		once $job payload
+		assert_equal "$(find "$MNT/$job" ! -user "$(id -u)")" ''
+	done
+}
+
+@test "another user may chown to nobody but himself" {
+	mount_public
+	local other='setpriv --reuid 65534 --regid 65534 --clear-groups'
+	mkdir "$MNT/.keep"
+	$other mkdir "$MNT/theirs"
+	$other sh -c "echo 'out x' >'$MNT/theirs/code.sh'"
+	$other chown 65534 "$MNT/theirs/code.sh"
+	fails EPERM $other chown 0 "$MNT/theirs/code.sh"
+	fails EPERM $other chown 0 "$MNT/theirs"
+	assert_equal "$(stat -c %u "$MNT/theirs/code.sh")" 65534
+	$other sh -c "echo '{}' >'$MNT/theirs/config.json'"
+	once theirs x
+}
+
 # --- moving -------------------------------------------------------------------
 
 @test "mv of a directory from another file system is one job and leaves nothing" {

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sizes and times of virtual files. A result has the time at which it was
+ * written, so that a program that was edited after its run is newer.
+ */
+#include "ops.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "depot.h"
+#include "run.h"
+
+/* Takes the size and the time of the last write from the store's file. */
+static void stat_stored(int fd, struct stat *ret)
+{
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		ret->st_size = st.st_size;
+		ret->st_atim = ret->st_ctim = ret->st_mtim = st.st_mtim;
+	}
+	fd_close(&fd);
+}
+
+static void stat_result(const struct job *job, unsigned row, struct stat *st)
+{
+	stat_stored(depot_run_open(job->d->depot, job->meta.no, job->meta.run,
+				   job_rows[row].name),
+		    st);
+}
+
+void ops_stat_row(struct job *job, unsigned row, struct stat *st)
+{
+	const struct job_meta *m = &job->meta;
+	char line[16];
+
+	switch (row) {
+	case JOB_ROW_STATE:
+		st->st_size = (off_t)strlen(state_name(m->state)) + 1;
+		break;
+	case JOB_ROW_ERROR:
+		st->st_size = job->error ? (off_t)strlen(job->error) : 0;
+		break;
+	case JOB_ROW_LOG:
+		job_log_flush(job);
+		stat_stored(depot_log_open(job->d->depot, m->no), st);
+		break;
+	case JOB_ROW_STDOUT:
+	case JOB_ROW_STDERR:
+		/* One that is empty need not be in the store. */
+		if (job->has_results)
+			stat_result(job, JOB_ROW_RESULT, st);
+		st->st_size = 0;
+		stat_result(job, row, st);
+		if (job->run) /* some of it may not be in the store yet */
+			st->st_size = (off_t)run_stream_size(
+				job, row == JOB_ROW_STDOUT ? VM_OUT : VM_ERR);
+		break;
+	case JOB_ROW_RESULT:
+		stat_result(job, row, st);
+		break;
+	case JOB_ROW_EXIT_CODE:
+		stat_result(job, JOB_ROW_RESULT, st);
+		st->st_size = snprintf(line, sizeof(line), "%u\n",
+				       m->exit_code);
+		break;
+	case JOB_ROW_OUTPUT:
+		stat_result(job, JOB_ROW_RESULT, st);
+		st->st_size = 0;
+		break;
+	default:
+		break;
+	}
+}
