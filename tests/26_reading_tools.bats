@@ -6,7 +6,6 @@
 load lib/common
 
 setup() {
-	START=$PWD
 	mount_start
 	cd "$BATS_TEST_TMPDIR" || return
 }
@@ -273,7 +272,6 @@ modified() {
 		before+=("$name $(modified "a/$name")")
 	done
 	mount_stop
-	cd "$START" # FSD may be relative to it
 	mount_start
 	for name in . code.sh stdout result.json exit_code output output/f log; do
 		after+=("$name $(modified "a/$name")")
@@ -761,7 +759,7 @@ modified() {
 	mkdir "$MNT/a"
 	python "$MNT/a/data.db" <<-'END'
 		import sqlite3, sys
-		for mode in "delete", "truncate", "persist":
+		for mode in "delete", "truncate", "persist", "wal":
 		    db = sqlite3.connect(sys.argv[1])
 		    db.execute("pragma journal_mode = " + mode)
 		    db.execute("create table if not exists t (x)")
@@ -770,6 +768,7 @@ modified() {
 		    db.close()
 	END
 	absent a data.db-wal
+	absent a data.db-shm
 	rm -f "$MNT/a/data.db-journal"
 	cp "$MNT/a/data.db" before.db
 	job_put a code.sh 'show data.db'
@@ -780,7 +779,7 @@ modified() {
 		import sqlite3, sys
 		db = sqlite3.connect("file:%s?mode=ro" % sys.argv[1], uri=True)
 		assert db.execute("pragma integrity_check").fetchone() == ("ok",)
-		assert db.execute("select count(*) from t").fetchone() == (1500,)
+		assert db.execute("select count(*) from t").fetchone() == (2000,)
 	END
 }
 
