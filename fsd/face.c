@@ -224,8 +224,8 @@ static const char readme[] =
 	"    cat hello/result.json              # everything about the run\n"
 	"    rm -r hello                        # kills it if it still runs\n"
 	"\n"
-	"Programs: code.py code.js code.mjs code.ts code.sh, or code with a #! "
-	"line.\n"
+	"Programs: code.py code.js code.mjs code.cjs code.ts code.mts code.sh, "
+	"or code\nwith a #! line.\n"
 	"Other files in the job's directory are copied into the program's "
 	"working\ndirectory; the file stdin is its standard input.\n"
 	"config.json: {} or keys such as\n"
@@ -233,8 +233,11 @@ static const char readme[] =
 	"\"memory_mb\": 256,\n"
 	"    \"inputs\": [\"data.csv\"] (wait for these files), \"start\": "
 	"\"manual\",\n"
-	"    \"mode\": \"call\", \"call\": \"main\", \"input\": {...} (result "
-	"in result.json).\n"
+	"    \"mode\": \"call\", \"call\": \"main\", \"input\": {...} (what it "
+	"returns is the\n"
+	"    value in result.json), \"mode\": \"cell\" (its last value is), "
+	"\"session\": \"s\"\n"
+	"    (the next job with it finds what this one has left).\n"
 	"A name that begins with \".\" is being prepared and never starts; "
 	"rename it\nto submit everything at once.\n"
 	"state is draft, queued, running, done or refused; error says why it "
@@ -248,7 +251,8 @@ static const char readme[] =
 	"and wait\nblock until there is more; they are not listed, so grep -r "
 	"never hangs.\n"
 	".fsd/health says whether jobs can run, .fsd/last_error why your last "
-	"write failed.\n";
+	"write\nfailed, .fsd/templates what can be run, .fsd/sessions which "
+	"sessions live\n(rmdir ends one). More: man jobtree.\n";
 
 static void text_health(struct fsd *d, struct buf *out)
 {
@@ -360,14 +364,16 @@ static void text_field(uint64_t place, struct buf *out)
 	const struct lang *lang = &langs[PLACE_LANG(place) - 1];
 
 	switch (PLACE_FIELD(place)) {
-	case 1:
-		buf_fmt(out, "%s\n", lang->extensions);
+	case 1: /* without the blanks around it */
+		buf_fmt(out, "%.*s\n", (int)strlen(lang->extensions) - 2,
+			lang->extensions + 1);
 		break;
 	case 2:
 		buf_fmt(out, "%s\n", lang->interpreter);
 		break;
 	default:
-		buf_fmt(out, "script%s\n", lang->callable ? " call" : "");
+		buf_fmt(out, "script%s%s\n", lang->callable ? " call" : "",
+			lang->living ? " cell" : "");
 	}
 }
 

@@ -797,6 +797,144 @@ def events_offsets(mnt):
     fails(errno.EPERM, os.open, job + "/events", os.O_WRONLY)
 
 
+# --- .fsd ---------------------------------------------------------------------
+
+PROM_NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+PROM_LABEL = r"[a-zA-Z_][a-zA-Z0-9_]*"
+PROM_VALUE = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|Inf)|NaN"
+PROM_TYPES = ("counter", "gauge", "histogram", "summary", "untyped")
+
+
+def prom_labels(text, line):
+    """The inside of the braces: name="value" with commas between."""
+    import re
+    labels = {}
+    while text:
+        m = re.match(r'(%s)="((?:[^"\\\n]|\\[\\"n])*)"(,|$)' % PROM_LABEL,
+                     text)
+        if not m or m.group(1) in labels or m.group(1).startswith("__"):
+            die("bad labels: %s" % line)
+        labels[m.group(1)] = m.group(2)
+        text = text[m.end():]
+    return tuple(sorted(labels.items()))
+
+
+def prom_comment(line, families, current):
+    """HELP, then TYPE, once each and before the samples."""
+    import re
+    m = re.fullmatch(r"# (HELP|TYPE) (%s) (\S.*)" % PROM_NAME, line)
+    if not m:
+        die("neither HELP nor TYPE: %s" % line)
+    what, name, rest = m.groups()
+    if what == "HELP":
+        if name in families:
+            die("%s comes twice" % name)
+        families[name] = None
+        return name
+    if name != current or families.get(name):
+        die("TYPE without its HELP before it: %s" % line)
+    if rest not in PROM_TYPES:
+        die("%s is no type: %s" % (rest, line))
+    if (rest == "counter") != name.endswith("_total"):
+        die("a counter, and nothing else, ends in _total: %s" % line)
+    families[name] = rest
+    return name
+
+
+@check
+def prometheus(path):
+    """Strictly the text format, version 0.0.4."""
+    import re
+    text = get(path).decode()
+    if not text.endswith("\n"):
+        die("it ends within a line")
+    families, series, current = {}, set(), None
+    for line in text[:-1].split("\n"):
+        if line.startswith("#"):
+            current = prom_comment(line, families, current)
+            continue
+        m = re.fullmatch(r"(%s)(?:\{(.*)\})? (%s)" % (PROM_NAME, PROM_VALUE),
+                         line)
+        if not m:
+            die("no sample: %r" % line)
+        name, labels, value = m.groups()
+        if name != current or not families[name]:
+            die("a sample without HELP and TYPE right before it: %s" % line)
+        one = (name, prom_labels(labels or "", line))
+        if one in series:
+            die("a series comes twice: %s" % line)
+        series.add(one)
+        if families[name] == "counter" and float(value) < 0:
+            die("a counter below 0: %s" % line)
+    empty = set(families) - {name for name, _ in series}
+    if empty:
+        die("nothing of %s" % ", ".join(sorted(empty)))
+    if not series:
+        die("there are no samples")
+
+
+@check
+def manual_results(page, *results):
+    """The members that jobtree.5 names are those of these result.json."""
+    import json
+    import re
+    found = set()
+
+    def collect(value, within):
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, dict):
+                for key in item:
+                    found.add(key)
+                    if key != "value" or within:
+                        collect(item[key], key)
+
+    for path in results:
+        collect(json.loads(get(path)), None)
+    text = get(page).decode()
+    text = text[text.index("\n.SH RESULTS"):]
+    text = text[text.index("these members"):text.index("\n.PP")]
+    named = set()
+    for line in text.splitlines():
+        words = re.findall(r'"[^"]*"|\S+', line)
+        if words and words[0] in (".BR", ".RB", ".B"):
+            words = words[2:] if words[0] == ".RB" else words[1:]
+            named.update(w for w in words[::2] if w != ".")
+    # what a member may be, not what it is called
+    named -= {"kept", "lost"}
+    if named != found:
+        die("jobtree.5 lacks %s and invents %s" % (
+            sorted(found - named), sorted(named - found)))
+
+
+@check
+def ctl_refuses(path, last_error, *verbs):
+    """EINVAL for all but these verbs, with a sentence that lists them."""
+    fd = os.open(path, os.O_WRONLY)
+    bad = [b"\n", b"   \n", b"nonsense", b"nonsense\n", b"start\nkill\n",
+           b"drain\nresume\n", b"\0", b"kill\0\n", b"\xff\xfe", b"\x1b[31m",
+           b"START\n", b"drain now\n", b"kill -9\n", b"\xc3\xbc\n",
+           b"signal\n", b"signal NOPE\n", b"signal TERM\nkill\n",
+           b"x" * 255, b"x" * 256, b"x" * 5000, bytes(range(256))]
+    for text in bad:
+        fails(errno.EINVAL, os.write, fd, text)
+        said = get(last_error).decode()
+        if "ctl: " not in said or not said.endswith("\n"):
+            die("after %r last_error says %r" % (text, said))
+        if "is not a verb" in said and not all(v in said for v in verbs):
+            die("after %r last_error does not list the verbs: %r" %
+                (text, said))
+    expect("a write of nothing", os.write(fd, b""), 0)
+    os.close(fd)
+
+
+@check
+def one_value(path):
+    """One line, without blanks around it."""
+    text = get(path).decode()
+    if text.count("\n") != 1 or text[:-1] != text.strip() or not text[:-1]:
+        die("%s has %r" % (path, text))
+
+
 # --- load ---------------------------------------------------------------------
 
 def in_threads(count, todo, work):
