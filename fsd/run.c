@@ -101,6 +101,7 @@ static int lease(struct run *run, struct err *err)
 		.runner = run->vm_job.wire.runner,
 		.memory_bytes = run_memory_need(run),
 		.cpus = run->vm_job.wire.cpus,
+		.owner = run->job->meta.uid,
 	};
 
 	if (run->spec.config->session)

@@ -178,6 +178,7 @@ static void grant(struct machine *m, enum vm_source source)
 
 	list_del(&l->node);
 	c->waiting_count--;
+	c->round = MAX(c->round, l->round);
 	machine_lease(m, l);
 	l->machine = m;
 	l->granted = true;
@@ -501,6 +502,28 @@ void lease_fail(struct vm_lease *l, enum vm_failure why, const char *sentence)
 	loop_defer(l->vm->loop, &l->call);
 }
 
+/* Its place: behind the owner's others, and behind no more than one of each
+ * other owner's for each of those. */
+static void enqueue(struct pool_class *c, struct vm_lease *l)
+{
+	struct list *at = c->waiting.prev;
+	const struct vm_lease *before;
+
+	l->round = c->round + 1;
+	for (; at != &c->waiting; at = at->prev) {
+		before = list_entry(at, struct vm_lease, node);
+		if (before->need.owner == l->need.owner) {
+			l->round = before->round + 1;
+			break;
+		}
+	}
+	for (at = c->waiting.prev; at != &c->waiting; at = at->prev)
+		if (list_entry(at, struct vm_lease, node)->round <= l->round)
+			break;
+	list_add(at, &l->node);
+	c->waiting_count++;
+}
+
 int pool_lease(struct vm *vm, struct vm_lease *l)
 {
 	struct vm_class cls = class_of(&l->need);
@@ -509,8 +532,7 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	if (!l->cls)
 		return -ENOMEM;
 	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
-	list_add_tail(&l->cls->waiting, &l->node);
-	l->cls->waiting_count++;
+	enqueue(l->cls, l);
 	demand_note(&vm->demand, l->need.runner);
 	/* A template that failed lately will not be there soon either. */
 	if (l->cls->state == CLASS_FAILED && now_ns() < l->cls->retry_ns)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machines and those who want one: classes with their templates, leases in
- * the order of their asking, warm machines kept ahead of them. One function,
+ * The machines and those who want one: classes with their templates, leases,
+ * one of each owner's in turn, warm machines kept ahead of them. One function,
  * pool_work(), looks at everything and does what is due; whatever happens only
  * schedules it, so it never runs inside a call of vm.h.
  */
@@ -26,7 +26,8 @@ struct pool_class {
 	enum class_state state;
 	struct backend_template tmpl; /* while READY */
 	struct err err;            /* why FAILED, or the last bad machine */
-	struct list waiting;       /* vm_lease.node, in order */
+	struct list waiting;       /* vm_lease.node, by round */
+	uint64_t round;            /* of the last one granted */
 	unsigned waiting_count;
 	unsigned bad_row;          /* machines that failed, in a row */
 	unsigned bad_templates;    /* templates that failed, in a row */
@@ -38,6 +39,7 @@ struct vm_lease {
 	struct vm *vm;
 	struct pool_class *cls;
 	struct vm_need need;
+	uint64_t round;            /* an owner has one lease in each */
 	const struct vm_events *events; /* borrowed */
 	void *arg;
 	struct machine *machine;   /* NULL before grant and after its end */

@@ -78,6 +78,7 @@ struct vm_need {
 	uint32_t runner;      /* enum wire_runner: which path should be hot */
 	uint64_t memory_bytes; /* the program's memory and its files together */
 	unsigned cpus;        /* >= 1 */
+	uint32_t owner;       /* whose it is: owners take turns */
 };
 
 /* One input of a job. Directories come before what is in them. */
@@ -140,8 +141,8 @@ struct vm_events {
  */
 void vm_expect(struct vm *vm, uint32_t runner);
 /*
- * Asks for a machine. Grants are in the order of the asking among those that
- * the same kind of machine can serve. *events is borrowed, and arg, until
+ * Asks for a machine. Among those that the same kind of machine can serve,
+ * owners take turns, and each one's are granted in the order of the asking. *events is borrowed, and arg, until
  * vm_end(). NULL only without memory.
  */
 struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
