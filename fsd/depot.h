@@ -2,6 +2,7 @@
 /*
  * The state directory. The only file that knows its shape:
  *
+ *   STATE/key             what inode numbers are shuffled by; node_ino.c
  *   STATE/lock            held while a daemon serves this directory
  *   STATE/jobs/ID/meta    "key value" lines; state done publishes a result
  *   STATE/jobs/ID/log     the job's timeline

@@ -167,7 +167,8 @@ static int job_enlist(struct job *job, bool loaded)
 		return -ENOMEM;
 	}
 	notify_known(job);
-	job->seq = ++jobs->seq;
+	/* By the clock: a counter would tell each user of the others' jobs. */
+	job->seq = jobs->seq = MAX(jobs->seq + 1, now_ns());
 	list_add_tail(&jobs->all, &job->all);
 	jobs->count++;
 	return 0;

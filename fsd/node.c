@@ -22,6 +22,7 @@ int nodes_new(struct depot *depot, struct turns *turns,
 	n->depot = depot;
 	n->jobs_fd = depot_jobs_fd(depot);
 	n->turns = turns;
+	n->ino_key = node_ino_key(depot);
 	list_init(&n->walks);
 	*ret_nodes = n;
 	return 0;
@@ -190,6 +191,7 @@ static struct node *node_new(struct nodes *nodes, struct node *dir,
 	n->is_dir = is_dir;
 	n->name = strdup(name);
 	node_changed(n);
+	ino = node_ino_shuffle(ino, nodes->ino_key);
 	n->ino = free_ino(nodes, make_ino(dir, name, ino));
 	list_init(&n->children);
 	list_init(&n->codes);
@@ -214,7 +216,7 @@ static int link_child(struct node *dir, struct node *n)
 	n->area = dir->area;
 	n->run = dir->run;
 	n->depth = dir->depth + 1;
-	n->seq = ++dir->nodes->seq;
+	n->seq = dir->nodes->seq = MAX(dir->nodes->seq + 1, now_ns());
 	list_add_tail(&dir->children, &n->sibling);
 	if (dir->area == AREA_FILES && !dir->parent &&
 	    code_kind(n->name) != CODE_NO)

@@ -10,6 +10,7 @@ struct nodes {
 	int jobs_fd; /* the depot's: all paths are relative to it */
 	struct hash by_ino, by_name;
 	uint64_t versions, seq; /* given so far */
+	uint64_t ino_key;
 	struct list walks; /* of struct walk, in any directory */
 	struct turns *turns;
 };
@@ -20,5 +21,9 @@ int node_path(const struct node *node, char *room, size_t size);
 struct node *node_add_child(struct node *dir, const char *name, ino_t ino,
 			    bool is_dir);
 void node_load_end(struct node *dir); /* if it is under way */
+
+/* node_ino.c: the number that users see for one of the store's. */
+uint64_t node_ino_shuffle(uint64_t ino, uint64_t key);
+uint64_t node_ino_key(const struct depot *depot);
 
 #endif
