@@ -148,7 +148,9 @@ static int child_of_root(fuse_req_t req, const char *name, struct target *t)
 	}
 	t->kind = T_JOB;
 	t->job = job_by_name(ops_fsd(req), name);
-	return t->job ? ops_check_owner(req, t->job) : -ENOENT;
+	if (!t->job)
+		return -ENOENT;
+	return ops_check_owner(req, t->job) < 0 ? -ENOENT : 0;
 }
 
 static int child_row(fuse_req_t req, const struct job *job, unsigned row)

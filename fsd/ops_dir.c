@@ -71,6 +71,22 @@ static int refuse_name(fuse_req_t req, const char *name, int r)
 			  "without control characters");
 }
 
+/*
+ * To whom the job of that name is somebody else's, it does not exist, but the
+ * name cannot be had. What says so fits other reasons as well.
+ */
+static int check_free(fuse_req_t req, const char *name)
+{
+	const struct job *old = job_by_name(ops_fsd(req), name);
+
+	if (!old)
+		return 0;
+	if (ops_check_owner(req, old) == 0)
+		return -EEXIST;
+	return ops_refuse(req, -EACCES, name,
+			  "this name is not to be had here; choose another");
+}
+
 static int make_job(fuse_req_t req, const char *name, mode_t mode,
 		    struct target *t)
 {
@@ -80,8 +96,9 @@ static int make_job(fuse_req_t req, const char *name, mode_t mode,
 
 	if (r < 0)
 		return refuse_name(req, name, r);
-	if (job_by_name(d, name))
-		return -EEXIST;
+	r = check_free(req, name);
+	if (r < 0)
+		return r;
 	t->kind = T_JOB;
 	r = job_make(d, name, mode | 0700, who->uid, who->gid, &t->job);
 	if (r < 0)
@@ -316,8 +333,9 @@ static int rename_job(fuse_req_t req, struct job *job, const char *to)
 		return ops_refuse(req, -EBUSY, job->meta.name,
 				  "the job is %s and cannot be renamed now",
 				  state_name(job->meta.state));
-	if (old)
-		return -EEXIST;
+	r = check_free(req, to);
+	if (r < 0)
+		return r;
 	r = job_rename(job, to);
 	if (r == 0) {
 		job_log(job, "renamed to %s", to);

@@ -223,11 +223,11 @@ names() {
 	mount_public
 	(umask 022 && job_run a 'out secret')
 	local other='setpriv --reuid 65534 --regid 65534 --clear-groups'
-	fails EACCES $other cat "$MNT/a/stdout"
-	fails EACCES $other ls "$MNT/a"
-	fails EACCES $other dd status=none of="$MNT/a/code.sh" if=/dev/null
-	fails EACCES $other rmdir "$MNT/a"
-	fails EACCES $other mv "$MNT/a" "$MNT/b"
+	fails ENOENT $other cat "$MNT/a/stdout"
+	fails ENOENT $other ls "$MNT/a"
+	fails ENOENT $other dd status=none of="$MNT/a/code.sh" if=/dev/null
+	fails ENOENT $other rmdir "$MNT/a"
+	fails ENOENT $other mv "$MNT/a" "$MNT/b"
 	assert_equal "$($other ls "$MNT")" ""
 	fails EACCES $other dd status=none of="$MNT/.fsd/ctl" if=/dev/null
 	$other mkdir "$MNT/theirs"
