@@ -18,7 +18,8 @@
 #include "paths.h"
 
 enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
-       OPT_OTHER, OPT_DAEMON, OPT_LEVEL };
+       OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
+       OPT_QUOTA_RUNNING };
 
 static const struct option long_options[] = {
 	{ "state", required_argument, NULL, OPT_STATE },
@@ -30,6 +31,9 @@ static const struct option long_options[] = {
 	{ "allow-other", no_argument, NULL, OPT_OTHER },
 	{ "daemon", no_argument, NULL, OPT_DAEMON },
 	{ "log-level", required_argument, NULL, OPT_LEVEL },
+	{ "quota-jobs", required_argument, NULL, OPT_QUOTA_JOBS },
+	{ "quota-bytes", required_argument, NULL, OPT_QUOTA_BYTES },
+	{ "quota-running", required_argument, NULL, OPT_QUOTA_RUNNING },
 	{ 0 },
 };
 
@@ -56,6 +60,26 @@ static int set_number(unsigned *ret, const char *name, const char *text,
 				"10000",
 				name, text, min);
 	*ret = (unsigned)n;
+	return 0;
+}
+
+static int set_quota(uint64_t *ret, const char *name, const char *text)
+{
+	if (parse_u64(text, 0, UINT32_MAX, ret) < 0)
+		return complain("mount", 2,
+				"%s is \"%s\"; it must be a number from 0 (no "
+				"limit) to %u",
+				name, text, UINT32_MAX);
+	return 0;
+}
+
+static int set_quota_bytes(struct mount_options *o, const char *text)
+{
+	if (quota_parse_size(text, &o->quota.bytes) < 0)
+		return complain("mount", 2,
+				"--quota-bytes is \"%s\"; it must be a number "
+				"of bytes, or one with K, M or G; 0 is no limit",
+				text);
 	return 0;
 }
 
@@ -110,6 +134,12 @@ static int one_option(struct mount_options *o, int opt)
 		return 0;
 	case OPT_LEVEL:
 		return set_level(optarg);
+	case OPT_QUOTA_JOBS:
+		return set_quota(&o->quota.jobs, "--quota-jobs", optarg);
+	case OPT_QUOTA_BYTES:
+		return set_quota_bytes(o, optarg);
+	case OPT_QUOTA_RUNNING:
+		return set_quota(&o->quota.running, "--quota-running", optarg);
 	default:
 		return usage("mount");
 	}

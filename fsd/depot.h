@@ -69,6 +69,9 @@ int depot_scan(struct depot *s,
 	       void (*bad)(void *arg, const char *entry, const char *reason),
 	       void *arg);
 
+/* Bytes of the regular files below a part of it, "files" or "r1". Slow. */
+uint64_t depot_count(const struct depot *s, uint64_t no, const char *part);
+
 /* An empty sink/, and its end. */
 int depot_sink_make(struct depot *s, uint64_t no);
 void depot_sink_drop(struct depot *s, uint64_t no);

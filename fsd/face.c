@@ -296,17 +296,64 @@ static void stat_line(struct buf *out, const char *name, const char *type,
 		name, type, name, value);
 }
 
-static void stats_states(struct fsd *d, struct buf *out)
+/* Who may see the figures of all users. */
+static bool is_operator(uid_t uid)
+{
+	return uid == 0 || uid == geteuid();
+}
+
+static void stats_states(struct fsd *d, uid_t uid, struct buf *out)
 {
 	uint64_t count[JOB_STATE_MAX] = { 0 };
+	bool all = is_operator(uid);
 
-	list_for_each(pos, tmp, jobs_all(d))
-		count[list_entry(pos, struct job, all)->meta.state]++;
+	list_for_each(pos, tmp, jobs_all(d)) {
+		const struct job *job = list_entry(pos, struct job, all);
+
+		count[job->meta.state] += all || job->meta.uid == uid;
+	}
 	buf_str(out, "# HELP fsd_jobs Jobs in the tree by state\n"
 		     "# TYPE fsd_jobs gauge\n");
 	for (int i = 0; i < JOB_STATE_MAX; i++)
 		buf_fmt(out, "fsd_jobs{state=\"%s\"} %" PRIu64 "\n",
 			state_name((enum job_state)i), count[i]);
+}
+
+static void stats_user(void *arg, uid_t uid, const struct quota_use *use)
+{
+	struct buf *out = arg;
+
+	buf_fmt(out, "fsd_user_jobs{uid=\"%u\"} %" PRIu64 "\n", uid, use->jobs);
+	buf_fmt(out, "fsd_user_bytes{uid=\"%u\"} %" PRIu64 "\n", uid,
+		use->bytes);
+	buf_fmt(out, "fsd_user_running{uid=\"%u\"} %" PRIu64 "\n", uid,
+		use->running);
+	buf_fmt(out, "fsd_user_waiting{uid=\"%u\"} %" PRIu64 "\n", uid,
+		use->waiting);
+}
+
+/* What the quotas count; bytes are 0 without a quota of them. */
+static void stats_users(struct fsd *d, uid_t uid, struct buf *out)
+{
+	struct quota_limits may;
+	struct quota_use has;
+
+	if (!quota_of(d->quota, uid, &has, &may))
+		return;
+	stat_line(out, "fsd_quota_jobs", "gauge", "Jobs that a user may have",
+		  may.jobs);
+	stat_line(out, "fsd_quota_bytes", "gauge", "Bytes that a user may keep",
+		  may.bytes);
+	stat_line(out, "fsd_quota_running", "gauge",
+		  "Runs of a user at a time", may.running);
+	if (is_operator(uid))
+		quota_each(d->quota, stats_user, out);
+	else
+		stats_user(out, uid, &has);
+}
+
+static void stats_runs(struct fsd *d, struct buf *out)
+{
 	buf_str(out, "# HELP fsd_runs_total Runs that ended, by status\n"
 		     "# TYPE fsd_runs_total counter\n");
 	for (int i = 0; i < JOB_STATUS_MAX; i++)
@@ -314,12 +361,16 @@ static void stats_states(struct fsd *d, struct buf *out)
 			status_name((enum job_status)i), d->count.done[i]);
 }
 
-static void text_stats(struct fsd *d, struct buf *out)
+static void text_stats(struct fsd *d, uid_t uid, struct buf *out)
 {
 	struct vm_stats s;
 
+	stats_states(d, uid, out);
+	stats_users(d, uid, out);
+	if (!is_operator(uid))
+		return; /* the rest comes from others' jobs, too */
 	vm_stats(d->vm, &s);
-	stats_states(d, out);
+	stats_runs(d, out);
 	stat_line(out, "fsd_runs_accepted_total", "counter", "Runs queued",
 		  d->count.accepted);
 	stat_line(out, "fsd_refused_total", "counter", "Jobs refused",
@@ -404,7 +455,7 @@ int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
 		text_security(d, out);
 		break;
 	case FSD_ROW_STATS:
-		text_stats(d, out);
+		text_stats(d, uid, out);
 		break;
 	case FSD_ROW_LAST_ERROR:
 		text_last_error(d, uid, out);

@@ -9,6 +9,7 @@
  *   sessions machines whose interpreter outlives a run
  *   wait     parked readers and poll handles; replies when they are due
  *   depot    the state directory; chores: slow work on a thread
+ *   quota    what each user has and may have
  *   turns    long work on the loop, a little at a time
  *   notify   tells watchers (inotify) of what happens by itself
  *   face     what .fsd shows
@@ -20,6 +21,7 @@
 
 #include "../layout/layout.h"
 #include "../vm/vm.h"
+#include "quota.h"
 #include "turns.h"
 
 struct fuse_session;
@@ -38,6 +40,7 @@ struct mount_options {
 	bool daemonize;
 	bool die_with_parent; /* fsd run's private mount */
 	struct config_limits limits;
+	struct quota_limits quota; /* of each uid */
 	char *found[3];   /* owned: what mount_options_defaults() found */
 };
 
@@ -48,6 +51,7 @@ struct fsd {
 	struct depot *depot;
 	struct jobs *jobs;
 	struct nodes *nodes;
+	struct quota *quota; /* NULL: there are none */
 	struct fuse_session *session;
 	struct notify *notify; /* NULL before the mount */
 	const struct mount_options *options;

@@ -155,14 +155,16 @@ static int job_enlist(struct job *job, bool loaded)
 	if (job->files && job->has_results)
 		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
 					    m->run, false);
-	if (!job->files ||
+	if (!job->files || quota_job_begin(job, !loaded) < 0 ||
 	    hash_add(&jobs->by_no, &job->by_no, hash_u64(m->no)) < 0) {
+		quota_job_end(job);
 		job_unref(job);
 		return -ENOMEM;
 	}
 	if (hash_add(&jobs->by_name, &job->by_name,
 		     hash_text(m->name, 0)) < 0) {
 		hash_del(&jobs->by_no, &job->by_no);
+		quota_job_end(job);
 		job_unref(job);
 		return -ENOMEM;
 	}
@@ -261,6 +263,7 @@ void job_remove(struct job *job)
 	node_root_free(take_ptr(job->files));
 	node_root_free(take_ptr(job->output));
 	node_root_free(take_ptr(job->sink));
+	quota_job_end(job);
 	depot_id(job->meta.no, id);
 	r = depot_trash(job->d->depot, id);
 	if (r < 0)
@@ -283,6 +286,7 @@ void job_sink_drop(struct job *job)
 	if (!job->sink)
 		return;
 	node_root_free(take_ptr(job->sink));
+	quota_area_end(job, AREA_SINK);
 	depot_sink_drop(job->d->depot, job->meta.no);
 }
 

@@ -36,6 +36,7 @@ struct job {
 	unsigned hidden;        /* 1 << row: result files removed by hand */
 	struct node *sink;      /* owned: the output/ that a copy brought into
 				   this draft, or NULL */
+	struct quota_share quota; /* what it counts for */
 	struct buf log;         /* lines that are not in the store yet, */
 	struct list unlogged;   /* while there are some; job_log.c */
 	struct events *events;  /* owned: the newest run's, or NULL */

@@ -34,6 +34,10 @@ static const struct command commands[] = {
 	  "  --policy strict|permissive\n"
 	  "                       strict: no job runs when a wall is missing\n"
 	  "  --allow-other        let other users use the mount\n"
+	  "  --quota-jobs N       most jobs of each user (default: no limit)\n"
+	  "  --quota-bytes SIZE   most bytes of each user; 10K, 20M, 30G\n"
+	  "  --quota-running N    most jobs of each user that run at a time;\n"
+	  "                       the others wait\n"
 	  "  --daemon             return when the mount answers\n"
 	  "  --log-level LEVEL    error, warn, info or debug\n" },
 	{ "umount", command_umount,

@@ -140,6 +140,12 @@ void node_ref(struct node *node)
 void node_unref(struct node *node)
 {
 	node->refs--;
+	if (node->unlinked && !node->refs) {
+		quota_closed(node);
+		if (node->keep_fd >= 0)
+			depot_close_file(node->nodes->depot,
+					 take_fd(&node->keep_fd));
+	}
 	maybe_free(node);
 }
 
@@ -277,6 +283,7 @@ struct node *node_root_new(struct nodes *nodes, struct job *job,
 /* Leaves the tree; the file, if it is still there, is held by keep_fd. */
 static void detach(struct node *node)
 {
+	quota_unlinked(node);
 	unlink_child(node);
 	node_load_end(node);
 	node->job = NULL;
@@ -300,6 +307,7 @@ static void doom(struct node *node)
 	list_for_each(pos, tmp, &node->children)
 		doom(list_entry(pos, struct node, sibling));
 	keep(node);
+	quota_orphan(node);
 	node_load_end(node);
 	node->unlinked = true;
 	node->job = NULL;
@@ -484,6 +492,7 @@ int node_unlink(struct node *node)
 	if (node->is_dir && node_has_entries(node))
 		return -ENOTEMPTY;
 	keep(node);
+	quota_look(node);
 	r = delete(node, path);
 	if (r < 0)
 		fd_close(&node->keep_fd);
@@ -553,8 +562,10 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 		r = check_room(dir);
 	if (r < 0)
 		return r;
-	if (old)
+	if (old) {
 		keep(old);
+		quota_look(old);
+	}
 	r = move(node, from, old, to);
 	if (r < 0)
 		return r;

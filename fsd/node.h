@@ -23,6 +23,7 @@
 
 #include "../layout/layout.h"
 #include "hash.h"
+#include "quota.h"
 #include "walk.h"
 
 #define INO_CLASS(ino) ((unsigned)((ino) >> 60))
@@ -62,6 +63,7 @@ struct node {
 	unsigned writers;      /* handles open for writing */
 	uint64_t version;      /* of its content; no other has had it */
 	int keep_fd;           /* O_PATH of an unlinked node, or -1 */
+	struct quota_file quota; /* its size, as it counts */
 };
 
 struct depot;

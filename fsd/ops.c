@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -453,10 +452,24 @@ static int check_chown(fuse_req_t req, const struct target *t,
 	return 0;
 }
 
+static int truncate_node(const struct target *t, off_t size)
+{
+	auto_close int fd = node_open(t->node, O_WRONLY);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = ftruncate(fd, size) < 0 ? -errno : 0;
+	node_changed(t->node);
+	if (r == 0)
+		ops_changed(t->job, t->node);
+	return r;
+}
+
 static int set_size(fuse_req_t req, const struct target *t, off_t size,
 		    struct fuse_file_info *fi)
 {
-	auto_close int fd = -1;
+	struct err err = { 0 };
 	int r;
 
 	if (t->kind != T_NODE)
@@ -468,15 +481,12 @@ static int set_size(fuse_req_t req, const struct target *t, off_t size,
 		return ops_refuse(req, -EBUSY, t->job->meta.name,
 				  "the job is %s: its inputs are frozen",
 				  state_name(t->job->meta.state));
-	if (fi)
-		return ops_handle_truncate(fi, size);
-	fd = node_open(t->node, O_WRONLY);
-	if (fd < 0)
-		return fd;
-	r = ftruncate(fd, size) < 0 ? -errno : 0;
-	node_changed(t->node);
-	if (r == 0)
-		ops_changed(t->job, t->node);
+	r = quota_resize(t->node, (uint64_t)size, &err);
+	if (r < 0)
+		return ops_refuse(req, r, t->job ? t->job->meta.name : "",
+				  "%s: %s", t->node->name, err.text);
+	r = fi ? ops_handle_truncate(fi, size) : truncate_node(t, size);
+	quota_settle(t->node);
 	return r;
 }
 
@@ -545,17 +555,4 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 	if (r == 0)
 		r = ops_stat(req, &t, &st);
 	ops_reply_changed(req, t.job, r, &st);
-}
-
-void op_statfs(fuse_req_t req, fuse_ino_t ino)
-{
-	struct statvfs st;
-
-	(void)ino;
-	if (fstatvfs(depot_jobs_fd(ops_fsd(req)->depot), &st) < 0) {
-		fuse_reply_err(req, errno);
-		return;
-	}
-	st.f_namemax = LIMIT_FILE_NAME;
-	fuse_reply_statfs(req, &st);
 }

@@ -92,10 +92,14 @@ static int make_job(fuse_req_t req, const char *name, mode_t mode,
 {
 	const struct fuse_ctx *who = fuse_req_ctx(req);
 	struct fsd *d = ops_fsd(req);
+	struct err err = { 0 };
 	int r = job_name_check(name);
 
 	if (r < 0)
 		return refuse_name(req, name, r);
+	r = quota_check_job(d->quota, who->uid, &err);
+	if (r < 0)
+		return ops_refuse(req, r, name, "%s", err.text);
 	r = check_free(req, name);
 	if (r < 0)
 		return r;
@@ -391,6 +395,8 @@ static int rename_node(fuse_req_t req, struct target *from,
 {
 	struct target source = { .kind = T_JOB, .job = from->job };
 	struct job *old_job = from->job;
+	struct quota_move move = { 0 };
+	struct err err = { 0 };
 	int r = ops_check_writable(req, dir, name);
 
 	if (r == 0 && old_job != dir->job)
@@ -399,10 +405,17 @@ static int rename_node(fuse_req_t req, struct target *from,
 		r = -EXDEV; /* results stay: mv copies them */
 	if (r == 0)
 		r = check_replace(from, dir, name, flags);
+	if (r < 0)
+		return r;
+	r = quota_move_begin(&move, from->node, ops_dir_node(dir), &err);
+	if (r == -EDQUOT)
+		return ops_refuse(req, r, dir->job->meta.name, "%s: %s", name,
+				  err.text);
 	if (r == 0)
 		r = node_rename(from->node, ops_dir_node(dir), name);
 	if (r < 0)
 		return r;
+	quota_move_end(&move, from->node);
 	if (old_job != dir->job)
 		ops_changed(old_job, NULL);
 	ops_changed(dir->job, from->node->writers ? NULL : from->node);

@@ -206,6 +206,7 @@ static void written(fuse_req_t req, struct handle *h, int r)
 {
 	struct job *job = job_of(h);
 
+	quota_write_end(h->t.node);
 	if (r < 0) {
 		ops_refuse(req, r, job->meta.name,
 			   "%s cannot be stored in %s: %s", h->t.node->name,
@@ -270,7 +271,9 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 		       size_t size, off_t off)
 {
 	struct job *job = job_of(h);
+	struct err err = { 0 };
 	ssize_t n;
+	int r;
 
 	if (job_is_frozen(job) && !job->removed &&
 	    !file_is_swap(h->t.node->name)) {
@@ -279,6 +282,13 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 			   "ended",
 			   state_name(job->meta.state));
 		fuse_reply_err(req, EBUSY);
+		return;
+	}
+	r = quota_write_begin(h->t.node, h->fd, (uint64_t)off, size, &err);
+	if (r < 0) {
+		ops_refuse(req, r, job->meta.name, "%s: %s", h->t.node->name,
+			   err.text);
+		fuse_reply_err(req, -r);
 		return;
 	}
 	if (size >= WRITE_LARGE && write_large(req, h, data, size, off) == 0)

@@ -104,6 +104,8 @@ static int open_node(fuse_req_t req, const struct target *t,
 	*ret = handle_new(ops_fsd(req), H_FILE, t);
 	if (!*ret)
 		return -ENOMEM;
+	if (flags & O_TRUNC)
+		quota_look(t->node);
 	(*ret)->fd = node_open(t->node, flags);
 	if ((*ret)->fd < 0)
 		return (*ret)->fd;
@@ -111,8 +113,10 @@ static int open_node(fuse_req_t req, const struct target *t,
 	(*ret)->writer = write;
 	(*ret)->opener = fuse_req_ctx(req)->pid;
 	(*ret)->changed = fi->flags & O_TRUNC;
-	if ((*ret)->changed)
+	if ((*ret)->changed) {
 		node_changed(t->node);
+		quota_settle(t->node);
+	}
 	if (write)
 		t->node->writers++;
 	return 0;
@@ -303,6 +307,7 @@ static int create_node(fuse_req_t req, const struct target *dir,
 		       const char *name, mode_t mode, struct fuse_file_info *fi,
 		       struct target *t, struct handle **ret)
 {
+	struct err err = { 0 };
 	int fd, r = ops_check_writable(req, dir, name);
 
 	if (r < 0)
@@ -313,6 +318,10 @@ static int create_node(fuse_req_t req, const struct target *dir,
 	if (t->node)
 		return fi->flags & O_EXCL ? -EEXIST
 					  : open_node(req, t, fi, ret);
+	r = quota_check_create(ops_dir_node(dir), &err);
+	if (r < 0)
+		return ops_refuse(req, r, dir->job->meta.name, "%s: %s", name,
+				  err.text);
 	r = node_make_file(ops_dir_node(dir), name, mode,
 			   fi->flags & (O_ACCMODE | O_APPEND), &t->node, &fd);
 	if (r < 0)

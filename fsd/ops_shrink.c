@@ -37,6 +37,7 @@ static void shrink_end(struct shrink *s)
 	fd_close(&s->fd);
 	s->node->writers--;
 	node_changed(s->node);
+	quota_settle(s->node);
 	node_unref(s->node);
 }
 
@@ -87,6 +88,7 @@ bool ops_shrink_first(fuse_req_t req, fuse_ino_t ino, off_t size,
 		s->attr = *attr;
 	if (fi)
 		s->fi = *fi;
+	quota_look(node);
 	node_ref(node);
 	node->writers++;
 	if (s->fd >= 0 && depot_chore(ops_fsd(req)->depot, DEPOT_CHORES,

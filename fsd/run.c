@@ -42,6 +42,7 @@ void run_free(struct run *run)
 		lifecycle_run_ended(run->d);
 	}
 	run_unprepare(run);
+	quota_leave(&run->slot);
 	run_output_done(run);
 	arena_done(&run->texts);
 	for (int i = 0; i < 2; i++)
@@ -85,6 +86,7 @@ static void drop_old(struct job *job)
 	char path[STORE_PATH_MAX], id[STORE_ID_SIZE];
 
 	node_root_free(take_ptr(job->output));
+	quota_area_end(job, AREA_OUTPUT);
 	job->hidden = 0;
 	job->has_results = false;
 	job_sink_drop(job);
@@ -112,6 +114,31 @@ static int lease(struct run *run, struct err *err)
 				    "no machine can be asked for");
 }
 
+static void on_slot(struct quota_slot *slot)
+{
+	struct run *run = container_of(slot, struct run, slot);
+	struct err err = { 0 };
+
+	if (lease(run, &err) < 0)
+		run_finish(run, STATUS_FAILED, err.text);
+}
+
+/* A lease, as soon as its owner's quota allows. */
+static int ask(struct run *run, struct err *err)
+{
+	run->slot.ready = on_slot;
+	return quota_enter(run->job->quota.user, &run->slot) ? lease(run, err)
+							      : 0;
+}
+
+static void tell_wait(const struct run *run)
+{
+	if (!list_empty(&run->slot.node))
+		job_log(run->job, "waits for another run of user %u to end: at "
+			"most %" PRIu64 " at a time (--quota-running)",
+			run->job->meta.uid, quota_running(run->slot.user));
+}
+
 /* The job is queued while its inputs are still being collected. */
 static bool on_collect(struct turn *t, uint64_t until)
 {
@@ -122,9 +149,11 @@ static bool on_collect(struct turn *t, uint64_t until)
 	if (r > 0)
 		return true;
 	if (r == 0)
-		r = lease(run, &err);
+		r = ask(run, &err);
 	if (r < 0)
 		run_finish(run, STATUS_FAILED, err.text);
+	else
+		tell_wait(run);
 	return false;
 }
 
@@ -135,7 +164,7 @@ static int prepare(struct run *run, struct err *err)
 
 	if (r == 0)
 		r = run_collect(run, now_ns() + COLLECT_NS, err);
-	return r == 0 ? lease(run, err) : r;
+	return r == 0 ? ask(run, err) : r;
 }
 
 int run_store(struct run *run)
@@ -177,6 +206,8 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 	if (more) {
 		run->collect.work = on_collect;
 		turn_begin(&run->d->turns, &run->collect);
+	} else {
+		tell_wait(run);
 	}
 	return r;
 }
@@ -234,6 +265,7 @@ void run_recover(struct job *job)
 		return;
 	job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
 				    job->meta.run, false);
+	quota_unpublish(job);
 	run->job = job;
 	run->d = job->d;
 	run->number = job->meta.run;

@@ -83,10 +83,27 @@ static void on_started(void *arg)
 		       run->spec.config->timeout_ms * NS_PER_MS);
 }
 
+/* Said once; what is left out is counted where it is. */
+void run_over_quota(struct run *run)
+{
+	if (run->over_quota)
+		return;
+	run->over_quota = true;
+	job_log(run->job, "some of the output is left out: " RUN_OVER_QUOTA);
+}
+
 static int keep_result(struct run *run, const void *data, size_t len)
 {
-	if (!run->guest_overflow && buf_add(&run->guest_json, data, len) < 0)
+	if (run->guest_overflow)
+		return 0;
+	if (len > quota_run_room(run->job)) {
+		run_over_quota(run);
 		run->guest_overflow = true;
+	} else if (buf_add(&run->guest_json, data, len) < 0) {
+		run->guest_overflow = true;
+	} else {
+		quota_run_add(run->job, len);
+	}
 	return 0;
 }
 
@@ -119,12 +136,17 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
 		return keep_result(run, data, len);
 	s = &run->stream[stream];
 	room = s->limit - MIN(s->size, s->limit);
+	if (MIN(len, room) > quota_run_room(run->job)) {
+		run_over_quota(run);
+		room = quota_run_room(run->job);
+	}
 	s->dropped += len - MIN(len, room);
 	before = s->size;
 	r = room ? run_stream_make(run, stream) : 0;
 	if (r == 0)
 		r = append(s, data, MIN(len, room));
 	events_output(run->job, stream, s->size - before);
+	quota_run_add(run->job, s->size - before);
 	if (r < 0)
 		job_log(run->job, "output cannot be stored: %s", strerror(-r));
 	wait_kick(run->job);

@@ -23,6 +23,7 @@ struct run_end {
 	char id[STORE_ID_SIZE];
 	char *name;        /* owned: the job's; it may be removed meanwhile */
 	char message[700];
+	uint64_t stored;   /* bytes of result.json */
 };
 
 struct run {
@@ -59,6 +60,8 @@ struct run {
 	bool publishing; /* its end is known and nobody else may change it */
 	struct run_end end;
 	bool counted;    /* in fsd->running */
+	bool over_quota; /* something was left out for that reason */
+	struct quota_slot slot; /* of its owner's */
 	struct wire_exit exit;
 	struct loop_timer timer; /* the timeout, then the grace */
 
@@ -112,6 +115,9 @@ int run_store(struct run *run);
 
 /* run.c: 0 or negative errno; then its fd is there. */
 int run_stream_make(struct run *run, enum vm_stream stream);
+/* run_events.c: something does not fit into the owner's quota of bytes. */
+void run_over_quota(struct run *run);
+#define RUN_OVER_QUOTA "the owner's quota of bytes (--quota-bytes) is used up"
 
 void run_free(struct run *run);
 

@@ -12,9 +12,17 @@
 
 #include "run_int.h"
 
+/* What was counted for it and did not come is given back. */
+static void close_file(struct run *run)
+{
+	if (run->file_fd >= 0 && run->job)
+		quota_run_sub(run->job, run->file_left);
+	fd_close(&run->file_fd);
+}
+
 void run_output_done(struct run *run)
 {
-	fd_close(&run->file_fd);
+	close_file(run);
 	free(run->files);
 	run->files = NULL;
 	run->file_count = run->file_room = 0;
@@ -118,10 +126,16 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 	const uint64_t limit = run->spec.config->output_limit;
 	int r = 0;
 
-	fd_close(&run->file_fd);
+	close_file(run);
+	run->file_left = 0;
 	if (run->file_count >= LIMIT_OUTPUT_FILES ||
 	    size > limit - MIN(run->output_bytes, limit))
 		r = -EFBIG;
+	if (r == 0 && kind == WIRE_FILE_REG &&
+	    size > quota_run_room(run->job)) {
+		run_over_quota(run);
+		r = -EDQUOT;
+	}
 	if (r == 0)
 		r = make_entry(run, kind, mode, path);
 	if (r == 0)
@@ -132,8 +146,10 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 			strerror(-r));
 		return r;
 	}
-	if (kind == WIRE_FILE_REG)
+	if (kind == WIRE_FILE_REG) {
 		run->output_bytes += size;
+		quota_run_add(run->job, size);
+	}
 	run->file_left = size;
 	return 0;
 }
@@ -164,6 +180,6 @@ int run_output_data(struct run *run, const void *data, size_t len)
 
 int run_output_end(struct run *run)
 {
-	fd_close(&run->file_fd);
+	close_file(run);
 	return run->file_left ? -EPROTO : 0;
 }

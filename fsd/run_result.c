@@ -98,6 +98,7 @@ static int publish_result(struct task *t)
 	auto_buf struct buf text = { .cap = MIB(128) };
 	int r = result_render(&run->end.res, &text);
 
+	run->end.stored = text.len;
 	return r < 0 ? r
 		     : depot_run_publish(run->d->depot, run->end.no,
 					 run->number, "result.json", text.data,
@@ -134,6 +135,10 @@ static void on_published(struct task *t, int r)
 	struct run *run = container_of(t, struct run, end.task);
 	struct run_end *end = &run->end;
 
+	if (run->job)
+		quota_run_sub(run->job, run->guest_json.len);
+	if (run->job && r == 0)
+		quota_run_add(run->job, end->stored);
 	if (run->job && r < 0) {
 		snprintf(end->message, sizeof(end->message),
 			 "the result cannot be stored: %s", strerror(-r));
@@ -175,6 +180,8 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	end->no = job->meta.no;
 	end->name = strdup(job->meta.name);
 	depot_id(end->no, end->id);
+	if (run->over_quota && !message)
+		message = "some of the output is left out: " RUN_OVER_QUOTA;
 	snprintf(end->message, sizeof(end->message), "%s",
 		 message ? message : "");
 	end->res = (struct job_result){

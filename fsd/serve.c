@@ -189,7 +189,9 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	r = depot_open(d->loop, d->options->state_dir, &d->depot, err);
 	if (r < 0)
 		return r;
-	r = jobs_new(d);
+	r = quota_new(&d->options->quota, &d->quota);
+	if (r == 0)
+		r = jobs_new(d);
 	if (r == 0)
 		r = nodes_new(d->depot, &d->turns, &d->nodes);
 	if (r < 0)
@@ -222,6 +224,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	ops_handles_free(d);
 	turns_finish(&d->turns);
 	nodes_free(d->nodes);
+	quota_free(d->quota);
 	depot_close(d->depot);
 	face_done(d);
 	loop_fd_del(signals);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many bytes a job keeps in the state directory, at a daemon's start. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "depot.h"
+
+static uint64_t count_tree(int at, const char *path, unsigned depth);
+
+static uint64_t count_entry(int fd, const char *name, unsigned depth)
+{
+	struct stat st;
+
+	if (!strcmp(name, ".") || !strcmp(name, "..") ||
+	    fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (S_ISDIR(st.st_mode))
+		return count_tree(fd, name, depth + 1);
+	return S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
+static uint64_t count_tree(int at, const char *path, unsigned depth)
+{
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+					  O_NOFOLLOW);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	uint64_t sum = 0;
+
+	if (!dir) {
+		fd_close(&fd);
+		return 0;
+	}
+	while (depth <= LIMIT_DEPTH + 2 && (e = readdir(dir)))
+		sum += count_entry(fd, e->d_name, depth);
+	closedir(dir);
+	return sum;
+}
+
+uint64_t depot_count(const struct depot *s, uint64_t no, const char *part)
+{
+	char path[STORE_ID_SIZE + 32], id[STORE_ID_SIZE];
+
+	depot_id(no, id);
+	snprintf(path, sizeof(path), "%s/%s", id, part);
+	return count_tree(depot_jobs_fd(s), path, 0);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What jobs, runs and stored files come to. A job has a sum for each of its
+ * areas, so that a whole tree is given up without looking at it; a file's size
+ * is looked up when it is first about to change.
+ */
+#include "quota.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "job.h"
+
+_Static_assert(QUOTA_AREAS == AREA_SINK + 1, "one sum for each area");
+
+static void add(struct quota_share *s, unsigned area, uint64_t more)
+{
+	if (!quota_has_bytes(s->user))
+		return;
+	s->bytes[area] += more;
+	quota_count_bytes(s->user, more);
+}
+
+/* --- jobs --------------------------------------------------------------- */
+
+int quota_job_begin(struct job *job, bool loaded)
+{
+	struct quota_share *s = &job->quota;
+	struct depot *depot = job->d->depot;
+	const struct job_meta *m = &job->meta;
+	char run[16];
+
+	s->user = quota_user(job->d->quota, m->uid);
+	if (job->d->quota && !s->user)
+		return -ENOMEM;
+	quota_count_job(s->user, 1);
+	if (!loaded || !quota_has_bytes(s->user))
+		return 0;
+	depot_sink_drop(depot, m->no); /* nobody sees it any more */
+	snprintf(run, sizeof(run), "r%u", m->run);
+	add(s, AREA_FILES, depot_count(depot, m->no, "files"));
+	add(s, AREA_OUTPUT, depot_count(depot, m->no, run));
+	return 0;
+}
+
+void quota_area_end(struct job *job, unsigned area)
+{
+	add(&job->quota, area, -job->quota.bytes[area]);
+}
+
+void quota_job_end(struct job *job)
+{
+	for (unsigned i = 0; i < QUOTA_AREAS; i++)
+		quota_area_end(job, i);
+	quota_count_job(job->quota.user, -1);
+	job->quota.user = NULL;
+}
+
+void quota_unpublish(struct job *job)
+{
+	auto_close int fd = depot_run_open(job->d->depot, job->meta.no,
+					   job->meta.run, "result.json");
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		quota_run_sub(job, (uint64_t)st.st_size);
+}
+
+/* --- runs --------------------------------------------------------------- */
+
+uint64_t quota_run_room(const struct job *job)
+{
+	return quota_left(job->quota.user);
+}
+
+void quota_run_add(struct job *job, uint64_t bytes)
+{
+	add(&job->quota, AREA_OUTPUT, bytes);
+}
+
+void quota_run_sub(struct job *job, uint64_t bytes)
+{
+	add(&job->quota, AREA_OUTPUT, -bytes);
+}
+
+/* --- files -------------------------------------------------------------- */
+
+static struct quota_user *user_of(const struct node *node)
+{
+	struct quota_user *u = node->job ? node->job->quota.user
+					 : node->quota.payer;
+
+	return quota_has_bytes(u) && !node->is_dir ? u : NULL;
+}
+
+static void set_size(struct node *node, uint64_t size)
+{
+	uint64_t more = size - node->quota.size;
+
+	if (node->job)
+		add(&node->job->quota, node->area, more);
+	else
+		quota_count_bytes(node->quota.payer, more);
+	node->quota.size = size;
+}
+
+void quota_look(struct node *node)
+{
+	struct stat st;
+
+	if (!user_of(node) || node->quota.known || node_stat(node, &st) < 0)
+		return;
+	node->quota.size = (uint64_t)st.st_size;
+	node->quota.known = true;
+}
+
+void quota_settle(struct node *node)
+{
+	struct stat st;
+
+	if (user_of(node) && node->quota.known && !node->quota.writing &&
+	    node_stat(node, &st) == 0)
+		set_size(node, (uint64_t)st.st_size);
+}
+
+int quota_check_create(const struct node *dir, struct err *err)
+{
+	const struct quota_user *u = dir->job ? dir->job->quota.user : NULL;
+
+	return quota_left(u) ? 0 : quota_check_bytes(u, 1, err);
+}
+
+int quota_resize(struct node *node, uint64_t size, struct err *err)
+{
+	const struct quota_user *u = user_of(node);
+	int r = 0;
+
+	if (!u)
+		return 0;
+	quota_look(node);
+	if (size > node->quota.size)
+		r = quota_check_bytes(u, size - node->quota.size, err);
+	if (r == 0 && size > node->quota.size)
+		set_size(node, size);
+	return r;
+}
+
+int quota_write_begin(struct node *node, int fd, uint64_t off, size_t size,
+		      struct err *err)
+{
+	int flags, r;
+
+	if (!user_of(node))
+		return 0;
+	quota_look(node);
+	flags = fcntl(fd, F_GETFL);
+	if (flags >= 0 && (flags & O_APPEND))
+		off = node->quota.size;
+	r = quota_resize(node, off + size, err);
+	if (r == 0)
+		node->quota.writing++;
+	return r;
+}
+
+void quota_write_end(struct node *node)
+{
+	if (!node->quota.writing || --node->quota.writing)
+		return;
+	quota_settle(node);
+}
+
+/* --- names that go and come --------------------------------------------- */
+
+void quota_unlinked(struct node *node)
+{
+	struct quota_user *u = user_of(node);
+	struct quota_file *f = &node->quota;
+
+	if (!u || !node->job || !f->known)
+		return;
+	add(&node->job->quota, node->area, -f->size);
+	if (!node->refs)
+		return;
+	f->payer = u;
+	quota_count_bytes(u, f->size);
+}
+
+void quota_orphan(struct node *node)
+{
+	struct quota_user *u = node->refs && node->job ? user_of(node) : NULL;
+
+	if (!u)
+		return;
+	quota_look(node);
+	node->quota.payer = u;
+	quota_count_bytes(u, node->quota.size);
+}
+
+void quota_closed(struct node *node)
+{
+	struct quota_user *payer = take_ptr(node->quota.payer);
+
+	if (payer)
+		quota_count_bytes(payer, -node->quota.size);
+}
+
+/* What is loaded and was looked at before is in memory. */
+static int tree_bytes(struct node *node, uint64_t *sum)
+{
+	int r = node->is_dir ? node_load(node) : 0;
+
+	if (!node->is_dir) {
+		quota_look(node);
+		*sum += node->quota.size;
+		return 0;
+	}
+	list_for_each(pos, tmp, &node->children)
+		if (r == 0)
+			r = tree_bytes(list_entry(pos, struct node, sibling),
+				       sum);
+	return r;
+}
+
+int quota_move_begin(struct quota_move *m, struct node *node,
+		     const struct node *dir, struct err *err)
+{
+	struct quota_share *from = &node->job->quota;
+	int r;
+
+	*m = (struct quota_move){ .area = node->area };
+	if (!quota_has_bytes(from->user) ||
+	    (node->job == dir->job && node->area == dir->area))
+		return 0;
+	r = tree_bytes(node, &m->bytes);
+	if (r == 0 && from->user != dir->job->quota.user)
+		r = quota_check_bytes(dir->job->quota.user, m->bytes, err);
+	if (r == 0)
+		m->from = from;
+	return r;
+}
+
+void quota_move_end(const struct quota_move *m, const struct node *node)
+{
+	if (!m->from)
+		return;
+	add(m->from, m->area, -m->bytes);
+	add(&node->job->quota, node->area, m->bytes);
+}
