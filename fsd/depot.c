@@ -22,23 +22,6 @@ struct depot {
 
 /* --- small helpers ------------------------------------------------------ */
 
-static int write_all(int fd, const void *data, size_t len)
-{
-	const char *p = data;
-
-	while (len) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static int open_dir(int at, const char *name, struct err *err)
 {
 	int fd;
@@ -281,10 +264,7 @@ void depot_id(uint64_t no, char ret_id[STORE_ID_SIZE])
 	snprintf(ret_id, STORE_ID_SIZE, "%014llx", (unsigned long long)no);
 }
 
-/* --- jobs --------------------------------------------------------------- */
-
-/* "ID" or "ID/tail"; ret_path has STORE_PATH_MAX bytes. */
-static void job_path(uint64_t no, const char *tail, char *ret_path)
+void depot_job_path(uint64_t no, const char *tail, char *ret_path)
 {
 	char id[STORE_ID_SIZE];
 
@@ -293,15 +273,7 @@ static void job_path(uint64_t no, const char *tail, char *ret_path)
 		 tail ? tail : "");
 }
 
-static void run_path(uint64_t no, unsigned run, const char *name,
-		     char *ret_path)
-{
-	char tail[64];
-
-	snprintf(tail, sizeof(tail), "r%u%s%s", run, name ? "/" : "",
-		 name ? name : "");
-	job_path(no, tail, ret_path);
-}
+/* --- jobs --------------------------------------------------------------- */
 
 /*
  * One write of one sector over the old one: nobody sees half of it, and no new
@@ -327,7 +299,7 @@ int depot_meta_write(struct depot *s, const struct job_meta *m)
 		return -ENAMETOOLONG;
 	memcpy(record, text.data, text.len);
 	memset(record + text.len, '\n', META_SIZE - text.len);
-	job_path(m->no, "meta", path);
+	depot_job_path(m->no, "meta", path);
 	fd = openat(s->jobs, path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 		    0600);
 	if (fd < 0)
@@ -341,16 +313,16 @@ int depot_job_make(struct depot *s, const struct job_meta *meta)
 	char path[STORE_PATH_MAX];
 	int r = 0;
 
-	job_path(meta->no, NULL, path);
+	depot_job_path(meta->no, NULL, path);
 	if (mkdirat(s->jobs, path, 0700) < 0)
 		return -errno;
-	job_path(meta->no, "files", path);
+	depot_job_path(meta->no, "files", path);
 	if (mkdirat(s->jobs, path, 0700) < 0)
 		r = -errno;
 	if (r == 0)
 		r = depot_meta_write(s, meta);
 	if (r < 0) {
-		job_path(meta->no, NULL, path);
+		depot_job_path(meta->no, NULL, path);
 		depot_trash(s, path);
 	}
 	return r;
@@ -425,7 +397,7 @@ static int meta_read(struct depot *s, const char *id, struct job_meta *m)
 	m->no = strtoull(id, &end, 16);
 	if (*end || !m->no)
 		return -EINVAL;
-	job_path(m->no, "meta", path);
+	depot_job_path(m->no, "meta", path);
 	fd = openat(s->jobs, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
@@ -476,129 +448,4 @@ int depot_scan(struct depot *s,
 	}
 	closedir(dir);
 	return 0;
-}
-
-/* --- runs --------------------------------------------------------------- */
-
-void depot_sink_drop(struct depot *s, uint64_t no)
-{
-	char path[STORE_PATH_MAX];
-
-	job_path(no, "sink", path);
-	depot_trash(s, path);
-}
-
-int depot_sink_make(struct depot *s, uint64_t no)
-{
-	char path[STORE_PATH_MAX];
-
-	depot_sink_drop(s, no); /* of an earlier daemon */
-	job_path(no, "sink", path);
-	return mkdirat(s->jobs, path, 0700) < 0 ? -errno : 0;
-}
-
-int depot_run_make(struct depot *s, uint64_t no, unsigned run)
-{
-	char path[STORE_PATH_MAX];
-
-	run_path(no, run, NULL, path);
-	if (mkdirat(s->jobs, path, 0700) == 0)
-		return 0;
-	if (errno != EEXIST)
-		return -errno;
-	depot_trash(s, path); /* a crash has left it */
-	return mkdirat(s->jobs, path, 0700) < 0 ? -errno : 0;
-}
-
-bool depot_run_has(struct depot *s, uint64_t no, unsigned run)
-{
-	char path[STORE_PATH_MAX];
-
-	run_path(no, run, NULL, path);
-	return faccessat(s->jobs, path, F_OK, 0) == 0;
-}
-
-int depot_stream_open(struct depot *s, uint64_t no, unsigned run,
-		      const char *name)
-{
-	char path[STORE_PATH_MAX];
-	int fd;
-
-	run_path(no, run, name, path);
-	fd = openat(s->jobs, path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC |
-					   O_NOFOLLOW, 0600);
-	return fd < 0 ? -errno : fd;
-}
-
-int depot_output_make(struct depot *s, uint64_t no, unsigned run)
-{
-	char path[STORE_PATH_MAX];
-
-	run_path(no, run, "output", path);
-	return mkdirat(s->jobs, path, 0700) < 0 ? -errno : 0;
-}
-
-int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
-		      const char *name, const void *data, size_t len)
-{
-	char path[STORE_PATH_MAX];
-	auto_close int fd = -1;
-	int r;
-
-	run_path(no, run, name, path);
-	fd = openat(s->jobs, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-		    0600);
-	r = fd < 0 ? -errno : write_all(fd, data, len);
-	if (r < 0 && fd >= 0)
-		unlinkat(s->jobs, path, 0);
-	return r;
-}
-
-int depot_run_open(struct depot *s, uint64_t no, unsigned run,
-		   const char *name)
-{
-	char path[STORE_PATH_MAX];
-	int fd;
-
-	run_path(no, run, name, path);
-	fd = openat(s->jobs, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	return fd < 0 ? -errno : fd;
-}
-
-static int append(struct depot *s, const char *path, const void *data,
-		  size_t len)
-{
-	auto_close int fd = openat(s->jobs, path, O_WRONLY | O_APPEND |
-						  O_CREAT | O_CLOEXEC |
-						  O_NOFOLLOW,
-				   0600);
-
-	return fd < 0 ? -errno : write_all(fd, data, len);
-}
-
-int depot_run_append(struct depot *s, uint64_t no, unsigned run,
-		     const char *name, const void *data, size_t len)
-{
-	char path[STORE_PATH_MAX];
-
-	run_path(no, run, name, path);
-	return append(s, path, data, len);
-}
-
-int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len)
-{
-	char path[STORE_PATH_MAX];
-
-	job_path(no, "log", path);
-	return append(s, path, lines, len);
-}
-
-int depot_log_open(struct depot *s, uint64_t no)
-{
-	char path[STORE_PATH_MAX];
-	int fd;
-
-	job_path(no, "log", path);
-	fd = openat(s->jobs, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	return fd < 0 ? -errno : fd;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state directory. The only file that knows its shape:
+ * The state directory. Only depot*.c know its shape:
  *
  *   STATE/key             what inode numbers are shuffled by; node_ino.c
  *   STATE/lock            held while a daemon serves this directory
@@ -71,6 +71,9 @@ int depot_scan(struct depot *s,
 
 /* Bytes of the regular files below a part of it, "files" or "r1". Slow. */
 uint64_t depot_count(const struct depot *s, uint64_t no, const char *part);
+
+/* depot_*.c only: "ID" or "ID/tail"; ret_path has STORE_PATH_MAX bytes. */
+void depot_job_path(uint64_t no, const char *tail, char *ret_path);
 
 /* An empty sink/, and its end. */
 int depot_sink_make(struct depot *s, uint64_t no);

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the state directory keeps of a job's runs, and of its log. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "depot.h"
+
+static int write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static void run_path(uint64_t no, unsigned run, const char *name,
+		     char *ret_path)
+{
+	char tail[64];
+
+	snprintf(tail, sizeof(tail), "r%u%s%s", run, name ? "/" : "",
+		 name ? name : "");
+	depot_job_path(no, tail, ret_path);
+}
+
+void depot_sink_drop(struct depot *s, uint64_t no)
+{
+	char path[STORE_PATH_MAX];
+
+	depot_job_path(no, "sink", path);
+	depot_trash(s, path);
+}
+
+int depot_sink_make(struct depot *s, uint64_t no)
+{
+	char path[STORE_PATH_MAX];
+
+	depot_sink_drop(s, no); /* of an earlier daemon */
+	depot_job_path(no, "sink", path);
+	return mkdirat(depot_jobs_fd(s), path, 0700) < 0 ? -errno : 0;
+}
+
+int depot_run_make(struct depot *s, uint64_t no, unsigned run)
+{
+	char path[STORE_PATH_MAX];
+
+	run_path(no, run, NULL, path);
+	if (mkdirat(depot_jobs_fd(s), path, 0700) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return -errno;
+	depot_trash(s, path); /* a crash has left it */
+	return mkdirat(depot_jobs_fd(s), path, 0700) < 0 ? -errno : 0;
+}
+
+bool depot_run_has(struct depot *s, uint64_t no, unsigned run)
+{
+	char path[STORE_PATH_MAX];
+
+	run_path(no, run, NULL, path);
+	return faccessat(depot_jobs_fd(s), path, F_OK, 0) == 0;
+}
+
+int depot_stream_open(struct depot *s, uint64_t no, unsigned run,
+		      const char *name)
+{
+	char path[STORE_PATH_MAX];
+	int fd;
+
+	run_path(no, run, name, path);
+	fd = openat(depot_jobs_fd(s), path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC |
+					   O_NOFOLLOW, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+int depot_output_make(struct depot *s, uint64_t no, unsigned run)
+{
+	char path[STORE_PATH_MAX];
+
+	run_path(no, run, "output", path);
+	return mkdirat(depot_jobs_fd(s), path, 0700) < 0 ? -errno : 0;
+}
+
+int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
+		      const char *name, const void *data, size_t len)
+{
+	char path[STORE_PATH_MAX];
+	auto_close int fd = -1;
+	int r;
+
+	run_path(no, run, name, path);
+	fd = openat(depot_jobs_fd(s), path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+		    0600);
+	r = fd < 0 ? -errno : write_all(fd, data, len);
+	if (r < 0 && fd >= 0)
+		unlinkat(depot_jobs_fd(s), path, 0);
+	return r;
+}
+
+int depot_run_open(struct depot *s, uint64_t no, unsigned run,
+		   const char *name)
+{
+	char path[STORE_PATH_MAX];
+	int fd;
+
+	run_path(no, run, name, path);
+	fd = openat(depot_jobs_fd(s), path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+static int append(struct depot *s, const char *path, const void *data,
+		  size_t len)
+{
+	auto_close int fd = openat(depot_jobs_fd(s), path, O_WRONLY | O_APPEND |
+						  O_CREAT | O_CLOEXEC |
+						  O_NOFOLLOW,
+				   0600);
+
+	return fd < 0 ? -errno : write_all(fd, data, len);
+}
+
+int depot_run_append(struct depot *s, uint64_t no, unsigned run,
+		     const char *name, const void *data, size_t len)
+{
+	char path[STORE_PATH_MAX];
+
+	run_path(no, run, name, path);
+	return append(s, path, data, len);
+}
+
+int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len)
+{
+	char path[STORE_PATH_MAX];
+
+	depot_job_path(no, "log", path);
+	return append(s, path, lines, len);
+}
+
+int depot_log_open(struct depot *s, uint64_t no)
+{
+	char path[STORE_PATH_MAX];
+	int fd;
+
+	depot_job_path(no, "log", path);
+	fd = openat(depot_jobs_fd(s), path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
