@@ -3,6 +3,7 @@
 
 #include "commit.h"
 #include "job.h"
+#include "notify.h"
 #include "run.h"
 
 void lifecycle_drain(struct fsd *d)
@@ -37,11 +38,12 @@ void lifecycle_stop(struct fsd *d, bool now)
 	}
 	list_for_each(pos, tmp, jobs_all(d))
 		run_interrupt(list_entry(pos, struct job, all));
-	loop_quit(d->loop);
+	if (now || !notify_finish(d))
+		loop_quit(d->loop);
 }
 
 void lifecycle_run_ended(struct fsd *d)
 {
-	if (d->stopping && !d->running)
+	if (d->stopping && !d->running && !notify_finish(d))
 		loop_quit(d->loop);
 }

@@ -12,7 +12,8 @@ void lifecycle_drain(struct fsd *d);
 void lifecycle_resume(struct fsd *d);
 /* now: running jobs end as interrupted; else the loop ends with the last. */
 void lifecycle_stop(struct fsd *d, bool now);
-/* A run ended: perhaps it was the last that was waited for. */
+/* A run ended, or watchers were told all: perhaps that was the last thing that
+ * was waited for. */
 void lifecycle_run_ended(struct fsd *d);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lifecycle.h"
 #include "mountpoint.h"
 
 /*
@@ -20,6 +21,8 @@
  */
 #define QUIET_NS (NS_PER_MS / 2)
 #define PATIENCE_NS (5 * NS_PER_MS)
+/* The end of the daemon waits no longer than this for what is left to tell. */
+#define FINISH_NS NS_PER_S
 /* A job has no more notes than this: who runs one again and again, faster than
  * anybody could be told, gets the news of several runs in one. */
 #define NOTES_MAX 16
@@ -271,6 +274,7 @@ void notify_pump(struct notify *n)
 		return;
 	n->at_it = false;
 	notify_link_rest(n);
+	lifecycle_run_ended(n->d);
 }
 
 /* --- what happens to jobs ----------------------------------------------------- */
@@ -373,6 +377,26 @@ bool notify_take_gone(const struct job *job, enum job_row row, pid_t pid)
 
 /* --- start and end ---------------------------------------------------------------- */
 
+static void on_give_up(struct loop_timer *t)
+{
+	struct notify *n = t->arg;
+
+	n->gave_up = true;
+	lifecycle_run_ended(n->d);
+}
+
+bool notify_finish(struct fsd *d)
+{
+	struct notify *n = d->notify;
+
+	if (!n || n->gave_up || !notify_link_is_up(n) ||
+	    (!n->note && list_empty(&n->ready) && list_empty(&n->later)))
+		return false;
+	if (!n->give_up.loop)
+		loop_timer_set(d->loop, &n->give_up, FINISH_NS);
+	return true;
+}
+
 void notify_start(struct fsd *d)
 {
 	struct notify *n;
@@ -390,7 +414,8 @@ void notify_start(struct fsd *d)
 	list_init(&n->ready);
 	list_init(&n->later);
 	n->due.fn = on_due;
-	n->due.arg = n;
+	n->give_up.fn = on_give_up;
+	n->due.arg = n->give_up.arg = n;
 	d->notify = n;
 	notify_link_start(n);
 }
@@ -412,6 +437,7 @@ void notify_free(struct fsd *d)
 	notify_link_end(n);
 	notify_lost(n);
 	loop_timer_del(&n->due);
+	loop_timer_del(&n->give_up);
 	drop_queue(&n->ready);
 	drop_queue(&n->later);
 	free(n);

@@ -25,6 +25,10 @@ void notify_start(struct fsd *d);
 /* After the unmount: until then the helper may be in a request. */
 void notify_free(struct fsd *d);
 
+/* True if there is something to tell before the end: lifecycle_run_ended() is
+ * called when that is done, or has taken too long. */
+bool notify_finish(struct fsd *d);
+
 /* What the job shows now is no news. */
 void notify_known(struct job *job);
 /* Its state was entered: rows may have come and gone with that. */

@@ -49,6 +49,8 @@ struct notify {
 	struct fsd *d;
 	struct list ready, later; /* of struct job: ended, and still running */
 	struct loop_timer due;    /* the first of them */
+	struct loop_timer give_up; /* at the end: nobody waits longer */
+	bool gave_up;
 	bool at_it;               /* one job after the other is told of */
 	struct job *job;          /* a reference: the one being told of, */
 	struct note *note;        /* owned: and what; NULL: the helper is idle */

@@ -262,9 +262,22 @@ def unmount(mnt, count):
         pass
 
 
+def last(path, *command):
+    """The command ends the daemon when its last job has ended."""
+    watch = Watch()
+    os.mkdir(path)
+    watch.add(path)
+    start(path, "out one\nsleep 200")
+    watch.until("CREATE", "stdout")
+    if os.spawnvp(os.P_WAIT, command[0], command) != 0:
+        die("%s failed" % (command,))
+    watch.until("CLOSE_WRITE", "exit_code")
+    watch.until("UNMOUNT", "")
+
+
 CHECKS = {"job": job, "growth": growth, "one-file": one_file,
           "states": states, "helper": helper, "many": many,
-          "unmount": unmount}
+          "unmount": unmount, "last": last}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in CHECKS:
