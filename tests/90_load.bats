@@ -25,8 +25,8 @@ JOBS=${LOAD_JOBS:-1000}
 	*) [ "$later" -le $((rss + 4096)) ] || fail "memory: $rss kB, then $later kB" ;;
 	esac
 	assert_equal "$(figure fsd_machines_leased)" 0
-	run ps -o pid= --ppid "$DAEMON"
-	assert_output ''
+	run ps -o comm= --ppid "$DAEMON"
+	assert_output fsd-notify
 	mount_stop
 	run find "$STATE/jobs" "$STATE/trash" -mindepth 1
 	assert_output ''
