@@ -234,11 +234,9 @@ static int use_rest(struct events_reader *r, struct sources *s,
 static int use_result(struct events_reader *r, struct sources *s)
 {
 	static char room[EVENT_RESULT_MAX];
-	struct depot *depot = s->job->d->depot;
-	uint64_t no = s->job->meta.no;
-	auto_close int fd = depot_run_open(depot, no, s->run, "result.json");
-	auto_close int code = depot_run_open(depot, no, s->run, "exit_code");
-	struct stat st = { .st_size = 0 };
+	auto_close int fd = depot_run_open(s->job->d->depot, s->job->meta.no,
+					   s->run, "result.json");
+	struct stat st;
 	struct event_end end = {
 		.time_ms = s->job->meta.changed_ns / NS_PER_MS,
 		.after_ms = r->time_ms,
@@ -250,10 +248,9 @@ static int use_result(struct events_reader *r, struct sources *s)
 		end.result = room;
 		end.len = (size_t)n;
 		end.bytes = (uint64_t)st.st_size;
-	}
-	if (code >= 0 && fstat(code, &st) == 0)
 		end.time_ms = (uint64_t)st.st_mtim.tv_sec * 1000 +
 			      (uint64_t)st.st_mtim.tv_nsec / NS_PER_MS;
+	}
 	r->phase = PHASE_END;
 	return event_end(&r->line, &end);
 }
