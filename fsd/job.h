@@ -34,6 +34,7 @@ struct job {
 	bool has_results;       /* of a run that is over: from its end until the
 				   next one is queued, whatever the state */
 	unsigned hidden;        /* 1 << row: result files removed by hand */
+	unsigned copied;        /* 1 << row: a copy of one was written here */
 	struct node *sink;      /* owned: the output/ that a copy brought into
 				   this draft, or NULL */
 	struct quota_share quota; /* what it counts for */

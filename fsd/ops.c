@@ -351,27 +351,61 @@ int ops_entry(fuse_req_t req, const struct target *t,
 }
 
 /*
- * True if the caller is in open(O_CREAT | O_EXCL) now. cp -r opens like that
- * in a directory that it has just made, and the kernel would refuse without
- * asking us further, once we say that the name exists. /proc shows the call's
- * arguments; where it does not (another user's process), the answer is no.
+ * The system call that somebody is in now, from /proc; where it does not tell
+ * (another user's process), the answer is false.
  */
-static bool is_exclusive_create(pid_t pid)
+static bool get_call(pid_t pid, unsigned long long *nr,
+		     unsigned long long arg[3])
 {
-	unsigned long long nr, at, path, flags;
 	char name[64];
 	auto_fclose FILE *f = NULL;
 
 	snprintf(name, sizeof(name), "/proc/%d/syscall", (int)pid);
 	f = fopen(name, "re");
-	if (!f ||
-	    fscanf(f, "%llu %llx %llx %llx", &nr, &at, &path, &flags) != 4)
+	return f && fscanf(f, "%llu %llx %llx %llx", nr, &arg[0], &arg[1],
+			   &arg[2]) == 4;
+}
+
+/*
+ * open(O_CREAT | O_EXCL): cp -r opens like that in a directory that it has just
+ * made, and the kernel would refuse without asking us further, once we say that
+ * the name exists.
+ */
+static bool is_exclusive_create(pid_t pid)
+{
+	unsigned long long nr, arg[3], flags;
+
+	if (!get_call(pid, &nr, arg) || (nr != SYS_open && nr != SYS_openat))
 		return false;
-	if (nr == SYS_open)
-		flags = path;
-	else if (nr != SYS_openat)
-		return false;
+	flags = arg[nr == SYS_open ? 1 : 2];
 	return (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+}
+
+/*
+ * A copied result is nowhere to be seen, but some (unzip, Python's copytree)
+ * give the copy its times and mode by its name when they have closed it.
+ */
+static bool is_copys_attributes(fuse_req_t req, fuse_ino_t parent,
+				const char *name, struct target *t)
+{
+	static const unsigned long long calls[] = {
+		SYS_utimensat, SYS_utime, SYS_utimes, SYS_futimesat,
+		SYS_chmod, SYS_fchmodat, SYS_chown, SYS_lchown, SYS_fchownat,
+	};
+	unsigned long long nr, arg[3];
+	struct target dir;
+
+	if (ops_target(req, parent, &dir) < 0 || dir.kind != T_JOB ||
+	    !(dir.job->copied & 1u << job_row_by_name(name)) ||
+	    !ops_takes_copies(dir.job) ||
+	    !get_call(fuse_req_ctx(req)->pid, &nr, arg))
+		return false;
+	*t = (struct target){ .kind = T_SINK, .job = dir.job,
+			      .row = ROW_SINK_FILE };
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (nr == calls[i])
+			return true;
+	return false;
 }
 
 /* A copy of a finished job brings its own state, error, log and ctl. */
@@ -393,6 +427,8 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	r = ops_find(req, parent, name, &t);
 	if (r == 0 && is_copied_row(req, &t))
 		r = -ENOENT; /* what comes next is a create */
+	else if (r == -ENOENT && is_copys_attributes(req, parent, name, &t))
+		r = 0;
 	if (r == -ESTALE)
 		r = -ENOENT; /* the directory went on the way through it */
 	if (r == 0)

@@ -355,8 +355,10 @@ static int rename_to_row(fuse_req_t req, struct target *from, unsigned row)
 	struct job *job = from->job;
 
 	if (from->kind == T_NODE && !from->node->is_dir &&
-	    ops_takes_copies(job))
+	    ops_takes_copies(job)) {
+		job->copied |= 1u << row;
 		return unlink_node(from);
+	}
 	return ops_refuse(req, -EPERM, job->meta.name,
 			  "%s is a virtual file and cannot be replaced",
 			  job_rows[row].name);

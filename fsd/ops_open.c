@@ -298,6 +298,7 @@ static int create_sink(fuse_req_t req, const struct target *dir, unsigned row,
 				  "%s is a virtual file and cannot be made by "
 				  "hand",
 				  job_rows[row].name);
+	dir->job->copied |= 1u << row;
 	*t = (struct target){ .kind = T_SINK, .job = dir->job,
 			      .row = ROW_SINK_FILE };
 	return 0;

@@ -1178,3 +1178,127 @@ socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$MNT/a/s"
 		assert_equal "$(cat rest)" ''
 	done
 }
+
+# --- what is no writing -------------------------------------------------------
+
+@test "touch, chmod, an open for append and an empty dd are no new config" {
+	job_run a 'out x'
+	touch "$MNT/a/config.json"
+	chmod 600 "$MNT/a/config.json"
+	: >>"$MNT/a/config.json"
+	dd status=none if=/dev/null of="$MNT/a/config.json" conv=notrunc
+	cat "$MNT/a/config.json" >/dev/null
+	touch "$MNT/a/code.sh"
+	once a x
+}
+
+@test "rsync --delete over a finished job takes the results, and a new run brings them back" {
+	source_tree
+	printf 'show lib/deep/data\nwrite d/f x\n' >src/code.sh
+	rsync -a src/ "$MNT/a/"
+	once a payload
+	run rsync -a --delete src/ "$MNT/a/"
+	assert_success
+	assert_output ''
+	absent a stdout
+	state_is a 'done'
+	printf '{"inputs": ["lib/deep/data"], "timeout": 9}\n' >src/config.json
+	rsync -a --delete src/ "$MNT/a/"
+	assert_equal "$(job_wait a)" 0
+	stdout_is a payload
+	assert_equal "$(cat "$MNT/a/output/d/f")" x
+	assert_equal "$(queued_count a)" 2
+}
+
+@test "rsync -n says what it would do and does nothing" {
+	source_tree
+	mkdir "$MNT/a"
+	run rsync -ain src/ "$MNT/a/"
+	assert_output --partial code.sh
+	absent a code.sh
+	idle a
+}
+
+# --- jobs from jobs -----------------------------------------------------------
+
+@test "cp -r of a running job is a new job that runs once" {
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	cp -r "$MNT/a" "$MNT/b"
+	job_follow b up
+	assert_equal "$(queued_count b)" 1
+	echo kill >"$MNT/a/ctl"
+	echo kill >"$MNT/b/ctl"
+	job_wait a
+	job_wait b
+}
+
+@test "a finished job that was zipped, copied by Python or piped by tar runs again elsewhere" {
+	job_run a $'out x\nwrite d/f 1'
+	(cd "$MNT/a" && zip -qr "$BATS_TEST_TMPDIR/a.zip" .)
+	unzip -qo a.zip -d "$MNT/.z"
+	mv "$MNT/.z" "$MNT/z"
+	/usr/bin/python3 -c 'import shutil, sys
+shutil.copytree(sys.argv[1] + "/a", sys.argv[1] + "/p")' "$MNT"
+	mkdir "$MNT/t"
+	tar c -C "$MNT/a" . | tar x -C "$MNT/t"
+	local job
+	for job in z p t; do
+		once $job x
+		assert_equal "$(cat "$MNT/$job/output/d/f")" 1
+	done
+}
+
+@test "a copied result takes its times and mode, and is still nowhere to be seen" {
+	mkdir "$MNT/a"
+	echo 0 >"$MNT/a/exit_code"
+	touch -d 2001-01-01 "$MNT/a/exit_code" stamp
+	/usr/bin/python3 -c 'import os, sys
+os.chmod(sys.argv[1], 0o600)' "$MNT/a/exit_code"
+	absent a exit_code
+	fails ENOENT cat "$MNT/a/exit_code"
+	fails ENOENT chmod 600 "$MNT/a/result.json"
+	job_put a code.sh 'exit 5'
+	job_put a config.json '{}'
+	assert_equal "$(job_wait a)" 5
+	exit_is a 5
+	[ "$MNT/a/exit_code" -nt stamp ]
+}
+
+@test "who reads a file that is replaced meanwhile reads the old one to its end" {
+	mkdir "$MNT/a"
+	seq 50000 >"$MNT/a/data"
+	exec 9<"$MNT/a/data"
+	head -c 10 <&9 >first
+	echo new >"$MNT/a/data.new"
+	mv "$MNT/a/data.new" "$MNT/a/data"
+	cat <&9 >rest
+	exec 9<&-
+	seq 50000 >want
+	cat first rest | cmp - want
+	assert_equal "$(cat "$MNT/a/data")" new
+}
+
+@test "what one process writes, another that has the file open reads at once" {
+	mkdir "$MNT/a"
+	/usr/bin/python3 - "$MNT/a/data" <<-'END'
+		import mmap, os, sys
+		for flags in os.O_WRONLY, os.O_WRONLY | os.O_APPEND, os.O_RDWR:
+		    w = os.open(sys.argv[1], flags | os.O_CREAT | os.O_TRUNC, 0o644)
+		    r = os.open(sys.argv[1], os.O_RDONLY)
+		    total = b""
+		    for i in range(300):
+		        os.write(w, b"%04d\n" % i)
+		        total += b"%04d\n" % i
+		        assert os.fstat(r).st_size == len(total)
+		        assert os.pread(r, 1 << 20, 0) == total
+		    if not flags & os.O_APPEND:
+		        m = mmap.mmap(r, 0, mmap.MAP_SHARED, mmap.PROT_READ)
+		        for i in range(300):
+		            os.pwrite(w, b"%04d" % i, 5)
+		            assert m[5:9] == b"%04d" % i
+		    for i in range(100):
+		        os.ftruncate(w, i % 7)
+		        assert len(os.pread(r, 100, 0)) == i % 7
+	END
+}
