@@ -21,7 +21,8 @@ PACKAGES := \
 	mmdebstrap erofs-utils cpio kmod python3 xz-utils zstd lz4 \
 	bats bats-assert bats-support jq rsync inotify-tools attr acl strace \
 	psmisc procps util-linux man-db groff-base \
-	ed nano vim-tiny zip unzip git perl lua5.4 mawk php-cli ruby tcl \
+	ed less nano vim-tiny zip unzip git perl \
+	lua5.4 mawk php-cli ruby tcl \
 	clang libclang-rt-14-dev llvm cppcheck shellcheck clang-format
 
 # --- flags ------------------------------------------------------------------
