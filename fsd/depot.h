@@ -69,8 +69,10 @@ int depot_scan(struct depot *s,
 	       void (*bad)(void *arg, const char *entry, const char *reason),
 	       void *arg);
 
-/* Bytes of the regular files below a part of it, "files" or "r1". Slow. */
-uint64_t depot_count(const struct depot *s, uint64_t no, const char *part);
+/* Bytes of the regular files below a part of it, "files" or "r1", but for the
+ * one at its top that is named uncounted. Slow. */
+uint64_t depot_count(const struct depot *s, uint64_t no, const char *part,
+		     const char *uncounted);
 
 /* depot_*.c only: "ID" or "ID/tail"; ret_path has STORE_PATH_MAX bytes. */
 void depot_job_path(uint64_t no, const char *tail, char *ret_path);

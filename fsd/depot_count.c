@@ -7,9 +7,12 @@
 
 #include "depot.h"
 
-static uint64_t count_tree(int at, const char *path, unsigned depth);
+static uint64_t count_tree(int at, const char *path, unsigned depth,
+			   const char *uncounted);
 
-static uint64_t count_entry(int fd, const char *name, unsigned depth)
+/* uncounted: a file of ours at the top, or "". */
+static uint64_t count_entry(int fd, const char *name, unsigned depth,
+			    const char *uncounted)
 {
 	struct stat st;
 
@@ -17,11 +20,14 @@ static uint64_t count_entry(int fd, const char *name, unsigned depth)
 	    fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (S_ISDIR(st.st_mode))
-		return count_tree(fd, name, depth + 1);
+		return count_tree(fd, name, depth + 1, uncounted);
+	if (depth == 0 && !strcmp(name, uncounted))
+		return 0;
 	return S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
-static uint64_t count_tree(int at, const char *path, unsigned depth)
+static uint64_t count_tree(int at, const char *path, unsigned depth,
+			   const char *uncounted)
 {
 	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
 					  O_NOFOLLOW);
@@ -34,16 +40,17 @@ static uint64_t count_tree(int at, const char *path, unsigned depth)
 		return 0;
 	}
 	while (depth <= LIMIT_DEPTH + 2 && (e = readdir(dir)))
-		sum += count_entry(fd, e->d_name, depth);
+		sum += count_entry(fd, e->d_name, depth, uncounted);
 	closedir(dir);
 	return sum;
 }
 
-uint64_t depot_count(const struct depot *s, uint64_t no, const char *part)
+uint64_t depot_count(const struct depot *s, uint64_t no, const char *part,
+		     const char *uncounted)
 {
 	char path[STORE_ID_SIZE + 32], id[STORE_ID_SIZE];
 
 	depot_id(no, id);
 	snprintf(path, sizeof(path), "%s/%s", id, part);
-	return count_tree(depot_jobs_fd(s), path, 0);
+	return count_tree(depot_jobs_fd(s), path, 0, uncounted);
 }

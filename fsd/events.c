@@ -94,7 +94,6 @@ void events_flush(struct job *job)
 				     ORDER_FILE, e->order.data, e->order.len);
 	if (r == 0) {
 		e->stored += e->lost ? 0 : e->order.len;
-		quota_run_add(job, e->lost ? 0 : e->order.len);
 		buf_clear(&e->order);
 	} else if (r != -ENOENT) { /* which it is before the machine is there */
 		log_warn("job %s: the order of its output cannot be stored: %s",

@@ -5,7 +5,8 @@
  * it.
  *
  * Bytes are the sizes of the regular files below a job's files/, sink/ and rN/
- * in the state directory, whatever they take there. A file that was deleted
+ * in the state directory, whatever they take there, but for the record of the
+ * order of a run's output. A file that was deleted
  * while it is open counts until it is closed. quota.c has the sums and knows
  * nothing of jobs and files; quota_files.c tells it what they come to.
  *

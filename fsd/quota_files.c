@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "events_int.h"
 #include "job.h"
 
 _Static_assert(QUOTA_AREAS == AREA_SINK + 1, "one sum for each area");
@@ -39,8 +40,8 @@ int quota_job_begin(struct job *job, bool loaded)
 		return 0;
 	depot_sink_drop(depot, m->no); /* nobody sees it any more */
 	snprintf(run, sizeof(run), "r%u", m->run);
-	add(s, AREA_FILES, depot_count(depot, m->no, "files"));
-	add(s, AREA_OUTPUT, depot_count(depot, m->no, run));
+	add(s, AREA_FILES, depot_count(depot, m->no, "files", ""));
+	add(s, AREA_OUTPUT, depot_count(depot, m->no, run, ORDER_FILE));
 	return 0;
 }
 

@@ -105,6 +105,7 @@ static void ask_for_machine(struct session *s, struct run *run)
 		.runner = WIRE_RUN_EXEC,
 		.memory_bytes = run_memory_need(run),
 		.cpus = run->vm_job.wire.cpus,
+		.owner = s->uid,
 	};
 
 	s->lease = vm_lease(s->d->vm, &need, &session_events, s);

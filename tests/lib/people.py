@@ -192,7 +192,8 @@ def used(mnt):
 
 def tree_bytes(top):
     return sum(os.lstat(os.path.join(d, f)).st_size
-               for d, _, files in os.walk(top) for f in files)
+               for d, _, files in os.walk(top) for f in files
+               if (d, f) != (top, "order"))
 
 
 def recount(state):
