@@ -185,6 +185,26 @@ PY
 	result_is "$J" .text '{ a: 1 }'
 }
 
+@test "a large rich result is a file under output/, and the others are told" {
+	step p code.py '"mode": "cell"' <<'PY'
+class Big:
+    def _repr_html_(self): return "<i>" + "x" * 100000 + "</i>"
+    def _repr_png_(self): return b"\x89PNG" + b"y" * 200000
+    def __repr__(self): return "small"
+Big()
+PY
+	result_is "$J" '[.results[] | select(.path) | .mime] | sort | join(" ")' 'image/png text/html'
+	local at
+	at=$(result "$J" '.results[] | select(.mime == "image/png") | .path')
+	assert_equal "$(stat -c %s "$MNT/$J/output/$at")" 200004
+	at=$(result "$J" '.results[] | select(.mime == "text/html") | .path')
+	assert_equal "$(wc -c <"$MNT/$J/output/$at")" 100007
+	result_is "$J" .text small
+	step j code.js '"mode": "cell"' <<<"const z = { a: 'z'.repeat(100000) }; z"
+	at=$(result "$J" '.results[] | select(.mime == "application/json") | .path')
+	assert_equal "$(jq -r '.a | length' "$MNT/$J/output/$at")" 100000
+}
+
 @test "fifty short steps are fast, and cost no machine each" {
 	local before after
 	step p code.py <<<'n = 0'

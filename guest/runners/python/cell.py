@@ -22,6 +22,16 @@ METHODS = {
     "_repr_json_": "application/json",
 }
 
+# What is larger is put into a file, which comes out under output/.
+LARGE = 65536
+FOLDER = "results"
+ENDINGS = {
+    "text/html": "html", "image/svg+xml": "svg", "image/png": "png",
+    "image/jpeg": "jpg", "text/markdown": "md", "text/latex": "tex",
+    "application/json": "json", "text/plain": "txt",
+}
+
+_home = os.getcwd()  # where the session began
 _now = None  # the cell that runs; display() adds to it
 _runner = None  # an event loop that lives as long as the session
 
@@ -45,6 +55,34 @@ def _asked(value, name, **how):
     method = getattr(type(value), name, None)
     data = method(value, **how) if callable(method) else None
     return data[0] if isinstance(data, tuple) else data
+
+
+def _shelve(entry):
+    """The same entry, with a path instead of much data."""
+    if "base64" in entry:
+        data = base64.b64decode(entry["base64"])
+    elif isinstance(entry["data"], str):
+        data = entry["data"].encode(errors="surrogateescape")
+    else:
+        data = json.dumps(entry["data"]).encode()
+    if len(data) <= LARGE:
+        return entry
+    folder = os.path.join(_home, FOLDER)
+    os.makedirs(folder, exist_ok=True)
+    number = 1 + len(os.listdir(folder))
+    name = f"{number}.{ENDINGS.get(entry['mime'], 'bin')}"
+    with open(os.path.join(folder, name), "wb") as file:
+        file.write(data)
+    return {"mime": entry["mime"], "path": f"{FOLDER}/{name}"}
+
+
+def _keep(said, entries):
+    for entry in entries:
+        try:
+            entry = _shelve(entry)
+        except (OSError, ValueError):
+            traceback.print_exc()  # no room, or no base64: as it is
+        said["results"].append(entry)
 
 
 def _rich(value):
@@ -80,7 +118,7 @@ def _add(said, value):
     text = repr(value)
     found = _rich(value)
     found.setdefault("text/plain", _result("text/plain", text))
-    said["results"].extend(found.values())
+    _keep(said, found.values())
     return text
 
 
@@ -139,7 +177,7 @@ def show(said):
             image = io.BytesIO()
             pyplot.figure(number).savefig(image, format="png",
                                           bbox_inches="tight")
-            said["results"].append(_result("image/png", image.getvalue()))
+            _keep(said, [_result("image/png", image.getvalue())])
         pyplot.close("all")
     except Exception:
         traceback.print_exc()
