@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -306,6 +307,45 @@ def bench_session(table, mount, host):
               host["python"])
 
 
+def stat_us(path):
+    times = []
+    for _ in range(2000):
+        start = time.monotonic()
+        os.stat(path)
+        times.append((time.monotonic() - start) * 1e6)
+    return statistics.median(times)
+
+
+def bench_blocked(table):
+    """A stat on the mount, without and with readers that wait."""
+    mount = Mount(FAKE)
+    mount.ready(warm=1)
+    PROGRAMS["sleeper"] = ("code.sh", "sleep 600000\n", None)
+    job = mount.submit("sleeper", "sleeper")
+    state = os.path.join(job, "state")
+    alone = stat_us(state)
+    count = 500 if QUICK else 5000
+    threading.stack_size(128 << 10)
+
+    def block():
+        try:
+            with open(job + "/wait") as f:
+                f.read()
+        except OSError:
+            pass  # the job was removed
+    readers = [threading.Thread(target=block) for _ in range(count)]
+    for reader in readers:
+        reader.start()
+    time.sleep(1)  # the last of them gets to its read
+    blocked = stat_us(state)
+    remove(job)
+    for reader in readers:
+        reader.join(60)
+    mount.close()
+    table.add("stat beside %d blocked readers" % count, blocked, "us",
+              "stat without them", alone, (blocked <= 2 * alone, "<= 2"))
+
+
 def pin(pid, processors):
     for task in os.listdir("/proc/%d/task" % pid):
         os.sched_setaffinity(int(task), processors)
@@ -358,6 +398,7 @@ def main():
         os.cpu_count(), platform.release())
     print("machine: %s; accelerator: TCG" % machine)
     bench_warm(table)
+    bench_blocked(table)
     bench_interface(table)
     bench_cold(table)
     bench_rate(table)
