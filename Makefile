@@ -65,7 +65,7 @@ ALL_LDFLAGS = $(LINK_$(VARIANT)) -Wl,--as-needed $(LDFLAGS)
 
 LAYOUT := $(wildcard layout/base/*.c layout/*.c)
 FAKE   := $(wildcard vm/fake*.c)
-VM     := guest/wire.c $(filter-out $(FAKE),$(wildcard vm/*.c))
+VM     := guest/wire.c guest/wire_fs.c $(filter-out $(FAKE),$(wildcard vm/*.c))
 FSD    := $(wildcard fsd/*.c)
 GUEST  := $(wildcard guest/*.c) layout/base/err.c layout/base/buf.c
 # The daemon's files that name the machines' backend: compiled once for each.

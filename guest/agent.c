@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clone.h"
+#include "fs.h"
 #include "heat.h"
 #include "layout/base/num.h"
 #include "sys.h"
@@ -122,6 +123,14 @@ static int on_job(struct agent *a, const struct frame *f, struct err *err)
 	return job_begin(&a->job, &a->port, a->runners, f, err);
 }
 
+/* Only a session's files are anybody's but the program's. */
+static int on_fs(struct agent *a, const struct frame *f, struct err *err)
+{
+	if (!a->job.again && !a->job.step.on)
+		return err_set(err, -EPROTO, "an FS without a session");
+	return fs_answer(a->job.files.home, &a->port, f, err);
+}
+
 /*
  * What waits for other languages has no part in this job, and its memory is
  * better used. But to kill it is dear, so a program that ends at once is not
@@ -199,6 +208,8 @@ static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 		return job_stdin(job, &a->port, f, err);
 	case WIRE_KILL:
 		return job_kill(job, &a->port, f, err);
+	case WIRE_FS:
+		return on_fs(a, f, err);
 	default:
 		return err_set(err, -EPROTO, "the host sent %s",
 			       wire_type_name(f->header.type));

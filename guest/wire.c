@@ -37,6 +37,7 @@ static const char *const type_names[WIRE_TYPE_MAX] = {
 	[WIRE_STDIN] = "STDIN",
 	[WIRE_STDIN_END] = "STDIN_END",
 	[WIRE_KILL] = "KILL",
+	[WIRE_FS] = "FS",
 	[WIRE_FILE] = "FILE",
 	[WIRE_FILE_DATA] = "FILE_DATA",
 	[WIRE_FILE_END] = "FILE_END",
@@ -52,6 +53,7 @@ static const char *const type_names[WIRE_TYPE_MAX] = {
 	[WIRE_EXIT] = "EXIT",
 	[WIRE_OUTPUT_END] = "OUTPUT_END",
 	[WIRE_FAILED] = "FAILED",
+	[WIRE_FS_REPLY] = "FS_REPLY",
 };
 
 const char *wire_type_name(unsigned type)

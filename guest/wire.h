@@ -32,6 +32,8 @@
  *   G EXIT             after the last OUT, ERR and RESULT byte
  *   G FILE* OUTPUT_END the output tree, if the job asked for it
  *   G FAILED           instead of STARTED/EXIT: the guest could not run it
+ *   H FS   G FS_REPLY  any number of times from a session's first JOB on, to
+ *                      the machine's end; see wire_fs.h
  *
  * A job whose mode is SESSION or CELL is a step: the interpreter lives on when
  * EXIT says so, and after OUTPUT_END the next JOB may come, with the same
@@ -68,7 +70,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 4u
+#define WIRE_VERSION 5u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
@@ -90,6 +92,7 @@ enum wire_type {
 	WIRE_STDIN_END = 6,
 	WIRE_KILL = 7,
 	WIRE_OWN = 8,
+	WIRE_FS = 9,
 	/* both */
 	WIRE_FILE = 16,
 	WIRE_FILE_DATA = 17,
@@ -107,6 +110,7 @@ enum wire_type {
 	WIRE_EXIT = 41,
 	WIRE_OUTPUT_END = 42,
 	WIRE_FAILED = 43,
+	WIRE_FS_REPLY = 44,
 	WIRE_TYPE_MAX
 };
 

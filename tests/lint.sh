@@ -71,8 +71,8 @@ check_doors() {
 	verdict 'guest/ includes layout/limits.h and layout/base/ only' \
 		"$(doors '^guest/.*\.[ch]$' \
 		'layout/limits\.h|layout/base/[^/]+\.h|guest/runners/(hold|populate)\.h')"
-	verdict 'vm/ includes guest/wire.h and layout/base/ only' \
-		"$(doors '^vm/.*\.[ch]$' 'guest/wire\.h|layout/base/[^/]+\.h')"
+	verdict 'vm/ includes guest/wire*.h and layout/base/ only' \
+		"$(doors '^vm/.*\.[ch]$' 'guest/wire(_fs)?\.h|layout/base/[^/]+\.h')"
 	verdict 'fsd/ includes the doors of vm/ and layout/ only' \
 		"$(doors '^fsd/.*\.[ch]$' \
 			'vm/vm\.h|vm/loop\.h|vm/spawn\.h|vm/backend\.h|layout/layout\.h')"

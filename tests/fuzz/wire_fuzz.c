@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../guest/wire.h"
+#include "../../guest/wire_fs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -53,6 +53,40 @@ static void check_exit(const uint8_t *data, size_t size)
 	check(w.used == size && !memcmp(again, data, size));
 }
 
+static void check_fs(const uint8_t *data, size_t size)
+{
+	struct wire_writer w = {malloc(size + 1), size, 0};
+	struct wire_fs fs;
+
+	if (w.p && !wire_fs_get(data, size, &fs)) {
+		check(fs.op < WIRE_FS_MAX && fs.size <= WIRE_FS_CHUNK &&
+		      fs.length <= WIRE_FS_CHUNK && fs.mode <= 0777);
+		check(!fs.path[0] || wire_path_ok(fs.path));
+		check(!fs.to[0] || wire_path_ok(fs.to));
+		wire_fs_put(&w, &fs);
+		check(w.used == size && !memcmp(w.p, data, size));
+		wire_fs_done(&fs);
+	}
+	free(w.p);
+}
+
+/* Against each operation that it may be the reply to. */
+static void check_fs_reply(const uint8_t *data, size_t size)
+{
+	struct wire_fs fs = {.length = 8, .size = 8};
+	struct wire_fs_stat st;
+	uint32_t id, error;
+
+	if (wire_fs_reply_get(data, size, &id, &error, &data, &size))
+		return;
+	check(!error || !size);
+	for (fs.op = 0; fs.op < WIRE_FS_MAX; fs.op++)
+		if (!wire_fs_reply_check(&fs, data, size) &&
+		    fs.op == WIRE_FS_STAT)
+			check(!wire_fs_stat_get(data, size, &st) &&
+			      st.size <= WIRE_FS_SIZE_MAX);
+}
+
 /* As FILE carries it. */
 static void check_path(const uint8_t *data, size_t size)
 {
@@ -80,5 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_job(data, size);
 	check_exit(data, size);
 	check_path(data, size);
+	check_fs(data, size);
+	check_fs_reply(data, size);
 	return 0;
 }

@@ -15,13 +15,13 @@ import struct
 import subprocess
 import time
 
-MAGIC = 0xF504
+MAGIC = 0xF505
 TYPES = {
     "HEAT": 1, "PING": 2, "JOB": 3, "RUN": 4, "STDIN": 5, "STDIN_END": 6,
-    "KILL": 7, "OWN": 8, "FILE": 16, "FILE_DATA": 17, "FILE_END": 18, "HELLO": 32,
+    "KILL": 7, "OWN": 8, "FS": 9, "FILE": 16, "FILE_DATA": 17, "FILE_END": 18, "HELLO": 32,
     "READY": 33, "HEATED": 34, "PONG": 35, "STARTED": 36, "STDIN_ACK": 37,
     "OUT": 38, "ERR": 39, "RESULT": 40, "EXIT": 41, "OUTPUT_END": 42,
-    "FAILED": 43,
+    "FAILED": 43, "FS_REPLY": 44,
 }
 NAMES = {number: name for name, number in TYPES.items()}
 PYTHON, NODE, TYPESCRIPT, BASH, EXEC = range(5)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames between host and guest: what is written is read, what lies is not. */
-#include "../../guest/wire.h"
+#include "../../guest/wire_fs.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static void test_header(void)
 
 	wire_header_put(bytes, 0, WIRE_NONE, 0);
 	is_int(wire_header_get(bytes, &h), -EPROTO, "no type is no frame");
-	wire_header_put(bytes, 0, 9, 0);
+	wire_header_put(bytes, 0, 10, 0);
 	is_int(wire_header_get(bytes, &h), -EPROTO, "nor is a gap");
 	wire_header_put(bytes, 0, WIRE_TYPE_MAX, 0);
 	is_int(wire_header_get(bytes, &h), -EPROTO, "nor what is beyond");
@@ -286,6 +286,145 @@ static void test_path(void)
 	ok(!wire_path_ok(path), "and not 4096");
 }
 
+static size_t fs_bytes(uint8_t *room, size_t size, const struct wire_fs *fs)
+{
+	struct wire_writer w = {room, size, 0};
+
+	wire_fs_put(&w, fs);
+	return w.used;
+}
+
+static void fs_refused(const struct wire_fs *fs, const char *name)
+{
+	static uint8_t room[WIRE_FS_REQUEST_MAX + 100];
+	struct wire_fs got;
+	size_t n = fs_bytes(room, sizeof(room), fs);
+
+	is_int(wire_fs_get(room, n, &got), -EPROTO, "FS: %s is refused", name);
+}
+
+static void test_fs(void)
+{
+	static char long_path[WIRE_PATH_MAX + 1];
+	static uint8_t room[WIRE_FS_REQUEST_MAX], data[WIRE_FS_CHUNK + 1];
+	char path[] = "d/f", to[] = "d/g", empty[] = "", up[] = "../f";
+	struct wire_fs got, fs = {
+		.id = 7, .op = WIRE_FS_WRITE, .path = path, .offset = 1ull << 40,
+		.flags = WIRE_FS_APPEND, .to = empty, .data = "abc", .size = 3,
+	};
+	size_t n = fs_bytes(room, sizeof(room), &fs);
+
+	is_int(wire_fs_get(room, n, &got), 0, "an FS is decoded");
+	ok(got.id == 7 && got.op == WIRE_FS_WRITE && got.size == 3 &&
+	   got.offset == 1ull << 40 && got.flags == WIRE_FS_APPEND &&
+	   !memcmp(got.data, "abc", 3), "all of it");
+	is_str(got.path, path, "its path");
+	wire_fs_done(&got);
+	for (size_t cut = 1; cut <= 4; cut++)
+		is_int(wire_fs_get(room, n - 3 - cut, &got), -EPROTO,
+		       "one that lacks %zu bytes is refused", cut);
+	fs.op = WIRE_FS_STAT;
+	fs_refused(&fs, "data where there is none");
+	fs.op = WIRE_FS_WRITE;
+	fs.data = data;
+	fs.size = WIRE_FS_CHUNK + 1;
+	fs_refused(&fs, "too much data");
+	fs = (struct wire_fs){.op = WIRE_FS_MAX, .path = path, .to = empty};
+	fs_refused(&fs, "an unknown operation");
+	fs.op = WIRE_FS_STAT;
+	fs.path = up;
+	fs_refused(&fs, "a path that leaves the home");
+	fs.path = empty;
+	is_int(wire_fs_get(room, fs_bytes(room, sizeof(room), &fs), &got), 0,
+	       "the home itself has attributes");
+	wire_fs_done(&got);
+	fs.op = WIRE_FS_UNLINK;
+	fs_refused(&fs, "to unlink the home");
+	fs.path = path;
+	fs.to = to;
+	fs_refused(&fs, "a second path where there is none");
+	fs.op = WIRE_FS_RENAME;
+	fs.to = up;
+	fs_refused(&fs, "a new path that leaves the home");
+	fs.to = empty;
+	fs_refused(&fs, "a new path that is the home");
+	fs = (struct wire_fs){.op = WIRE_FS_READ, .path = path, .to = empty,
+			      .length = WIRE_FS_CHUNK + 1};
+	fs_refused(&fs, "to read too much");
+	fs.length = 1;
+	fs.offset = UINT64_MAX;
+	fs_refused(&fs, "an offset that is no file's");
+	fs.offset = 0;
+	fs.mode = 04755;
+	fs_refused(&fs, "a mode with more than rights");
+	fs.mode = 0;
+	fs.flags = WIRE_FS_FLAGS + 1;
+	fs_refused(&fs, "an unknown flag");
+	memset(long_path, 'a', sizeof(long_path) - 1);
+	for (size_t i = 200; i < sizeof(long_path) - 2; i += 200)
+		long_path[i] = '/';
+	fs = (struct wire_fs){.op = WIRE_FS_RENAME, .path = long_path,
+			      .to = long_path};
+	n = fs_bytes(room, sizeof(room), &fs);
+	ok(n <= WIRE_FS_REQUEST_MAX && n <= WIRE_PAYLOAD_MAX &&
+	   !wire_fs_get(room, n, &got), "the longest paths are good");
+	wire_fs_done(&got);
+}
+
+static int reply_of(uint32_t op, const struct wire_writer *w)
+{
+	struct wire_fs fs = {.op = op, .length = 4, .size = 4};
+
+	return wire_fs_reply_check(&fs, w->p, w->used);
+}
+
+static void test_fs_reply(void)
+{
+	uint8_t room[256];
+	struct wire_writer w = {room, sizeof(room), 0};
+	struct wire_fs_stat st = {.kind = WIRE_FILE_DIR, .mode = 0755,
+				  .size = 9, .mtime_ns = 1};
+	const uint8_t *data;
+	uint32_t id, error;
+	size_t size;
+
+	wire_fs_stat_put(&w, &st);
+	is_int(reply_of(WIRE_FS_STAT, &w), 0, "a stat");
+	is_int(reply_of(WIRE_FS_UNLINK, &w), -EPROTO, "but nothing to UNLINK");
+	is_int(reply_of(WIRE_FS_READ, &w), -EPROTO, "more than was asked for");
+	room[0] = WIRE_FILE_KIND_MAX;
+	is_int(reply_of(WIRE_FS_STAT, &w), -EPROTO, "an unknown kind");
+	room[0] = 0;
+	room[15] = 0x80;
+	is_int(reply_of(WIRE_FS_STAT, &w), -EPROTO, "a size that is no file's");
+	w.used = 0;
+	is_int(reply_of(WIRE_FS_READ, &w), 0, "READ at the end");
+	wire_put_u32(&w, 5);
+	is_int(reply_of(WIRE_FS_WRITE, &w), -EPROTO, "more written than sent");
+	room[0] = 4;
+	is_int(reply_of(WIRE_FS_WRITE, &w), 0, "all written");
+	room[0] = 0;
+	is_int(reply_of(WIRE_FS_WRITE, &w), -EPROTO, "nothing written");
+	w.used = 0;
+	wire_put_u64(&w, 0);
+	wire_put_u32(&w, WIRE_FILE_REG);
+	wire_put_str(&w, "name");
+	is_int(reply_of(WIRE_FS_LIST, &w), 0, "an entry");
+	w.used--;
+	is_int(reply_of(WIRE_FS_LIST, &w), -EPROTO, "a part of one");
+	w.used = 0;
+	wire_put_u32(&w, 3);
+	wire_put_u32(&w, ENOENT);
+	is_int(wire_fs_reply_get(room, 8, &id, &error, &data, &size), 0,
+	       "an errno");
+	ok(id == 3 && error == ENOENT && !size, "is told");
+	is_int(wire_fs_reply_get(room, 9, &id, &error, &data, &size), -EPROTO,
+	       "but no data beside it");
+	room[6] = 1;
+	is_int(wire_fs_reply_get(room, 8, &id, &error, &data, &size), -EPROTO,
+	       "nor what is no errno");
+}
+
 int main(void)
 {
 	test_header();
@@ -297,5 +436,7 @@ int main(void)
 	test_job_count();
 	test_exit();
 	test_path();
+	test_fs();
+	test_fs_reply();
 	return done_testing();
 }

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "layout/base/cleanup.h"
+#include "sys.h"
+#include "wire_fs.h"
+
+#define NS_PER_S 1000000000u
+
+/* What an operation reads and writes. */
+struct call {
+	int home;
+	const struct wire_fs *fs;
+	struct wire_writer *out;
+};
+
+/* Below dir, through no symbolic link. "" is dir itself. */
+static int open_at(int dir, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (unsigned)flags | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+			   RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+	};
+	long fd = syscall(SYS_openat2, dir, path[0] ? path : ".", &how,
+			  sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* The directory that path is in. *ret_name is the rest, in path. */
+static int open_parent(int home, const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	char parent[WIRE_PATH_MAX + 1] = "";
+
+	*ret_name = slash ? slash + 1 : path;
+	if (slash)
+		memcpy(parent, path, (size_t)(slash - path));
+	return open_at(home, parent, O_PATH | O_DIRECTORY);
+}
+
+/* Only what stays what it is: no fifo, device or link is ever opened. */
+static int open_file(int home, const char *path, int flags)
+{
+	auto_close int fd = open_at(home, path, flags | O_NONBLOCK | O_NOCTTY |
+							O_NOFOLLOW);
+	struct stat st;
+
+	if (fd < 0)
+		return fd == -ENXIO ? -ENOENT : fd;
+	if (fstat(fd, &st))
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	return S_ISREG(st.st_mode) ? take_fd(&fd) : -ENOENT;
+}
+
+/* A handle on a file or directory, whatever its mode. */
+static int open_any(int home, const char *path, struct stat *ret_st)
+{
+	auto_close int fd = open_at(home, path, O_PATH | O_NOFOLLOW);
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, ret_st))
+		return -errno;
+	return S_ISREG(ret_st->st_mode) || S_ISDIR(ret_st->st_mode)
+		       ? take_fd(&fd)
+		       : -ENOENT;
+}
+
+static int put_stat(struct call *c, int fd)
+{
+	struct wire_fs_stat out;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	out = (struct wire_fs_stat){
+		.kind = S_ISDIR(st.st_mode) ? WIRE_FILE_DIR : WIRE_FILE_REG,
+		.mode = st.st_mode & 0777,
+		.size = S_ISDIR(st.st_mode) ? 0 : (uint64_t)st.st_size,
+		.mtime_ns = st.st_mtim.tv_sec < 0
+				    ? 0
+				    : (uint64_t)st.st_mtim.tv_sec * NS_PER_S +
+					      (uint64_t)st.st_mtim.tv_nsec,
+	};
+	wire_fs_stat_put(c->out, &out);
+	return 0;
+}
+
+static int op_stat(struct call *c)
+{
+	struct stat st;
+	auto_close int fd = open_any(c->home, c->fs->path, &st);
+
+	return fd < 0 ? fd : put_stat(c, fd);
+}
+
+/* The kind of an entry, or -1: it is none that is shown. */
+static int entry_kind(DIR *dir, const struct dirent *e)
+{
+	struct stat st;
+
+	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+		return -1;
+	if (e->d_type == DT_REG)
+		return WIRE_FILE_REG;
+	if (e->d_type == DT_DIR)
+		return WIRE_FILE_DIR;
+	if (e->d_type != DT_UNKNOWN ||
+	    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW))
+		return -1;
+	return S_ISREG(st.st_mode) ? WIRE_FILE_REG
+	       : S_ISDIR(st.st_mode) ? WIRE_FILE_DIR : -1;
+}
+
+/* Entries from offset on, as many as fit. Where it goes on stands before them
+ * and is known last. */
+static int list(struct call *c, DIR *dir)
+{
+	struct wire_writer head = {c->out->p + c->out->used, 8, 0};
+	uint64_t at = c->fs->offset;
+	struct dirent *e;
+
+	wire_put_u64(c->out, 0);
+	if (at)
+		seekdir(dir, (long)at);
+	errno = 0;
+	while ((e = readdir(dir))) {
+		int kind = entry_kind(dir, e);
+		size_t need = 8 + strlen(e->d_name);
+
+		if (kind >= 0 && c->out->used + need > WIRE_FS_CHUNK) {
+			wire_put_u64(&head, at);
+			return 0;
+		}
+		at = (uint64_t)e->d_off;
+		if (kind < 0)
+			continue;
+		wire_put_u32(c->out, (uint32_t)kind);
+		wire_put_str(c->out, e->d_name);
+	}
+	return -errno;
+}
+
+static int op_list(struct call *c)
+{
+	int fd = open_at(c->home, c->fs->path, O_RDONLY | O_DIRECTORY);
+	DIR *dir;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	dir = fdopendir(fd);
+	if (!dir) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	r = list(c, dir);
+	closedir(dir);
+	return r;
+}
+
+static int op_read(struct call *c)
+{
+	auto_close int fd = open_file(c->home, c->fs->path, O_RDONLY);
+	size_t got = 0;
+
+	while (fd >= 0 && got < c->fs->length) {
+		ssize_t n = pread(fd, c->out->p + c->out->used,
+				  c->fs->length - got,
+				  (off_t)(c->fs->offset + got));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		c->out->used += (size_t)n;
+		got += (size_t)n;
+	}
+	return fd < 0 ? fd : 0;
+}
+
+static int op_write(struct call *c)
+{
+	const struct wire_fs *fs = c->fs;
+	bool append = fs->flags & WIRE_FS_APPEND;
+	auto_close int fd = open_file(c->home, fs->path,
+				      O_WRONLY | (append ? O_APPEND : 0));
+	const char *p = fs->data;
+	size_t done = 0;
+
+	while (fd >= 0 && done < fs->size) {
+		ssize_t n = append ? write(fd, p + done, fs->size - done)
+				   : pwrite(fd, p + done, fs->size - done,
+					    (off_t)(fs->offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0 && !done)
+			return n ? -errno : -EIO;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	if (fd < 0)
+		return fd;
+	wire_put_u32(c->out, (uint32_t)done);
+	return 0;
+}
+
+static int op_truncate(struct call *c)
+{
+	auto_close int fd = open_file(c->home, c->fs->path, O_WRONLY);
+
+	if (fd < 0)
+		return fd;
+	return ftruncate(fd, (off_t)c->fs->offset) ? -errno : put_stat(c, fd);
+}
+
+static int op_create(struct call *c)
+{
+	const struct wire_fs *fs = c->fs;
+	const char *name;
+	auto_close int dir = open_parent(c->home, fs->path, &name);
+	auto_close int fd = -1;
+	bool cut = fs->flags & WIRE_FS_EMPTY;
+
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+			       O_CLOEXEC, fs->mode);
+	if (fd < 0 && errno != EEXIST)
+		return -errno;
+	if (fd < 0 && (fs->flags & WIRE_FS_EXCLUSIVE))
+		return -EEXIST;
+	if (fd < 0)
+		fd = open_file(dir, name, cut ? O_WRONLY : O_RDONLY);
+	if (fd < 0)
+		return fd;
+	return cut && ftruncate(fd, 0) ? -errno : put_stat(c, fd);
+}
+
+static int op_mkdir(struct call *c)
+{
+	const char *name;
+	auto_close int dir = open_parent(c->home, c->fs->path, &name);
+
+	if (dir < 0)
+		return dir;
+	return mkdirat(dir, name, c->fs->mode) ? -errno : op_stat(c);
+}
+
+static int unlink_in(struct call *c, int flags)
+{
+	const char *name;
+	auto_close int dir = open_parent(c->home, c->fs->path, &name);
+
+	if (dir < 0)
+		return dir;
+	return unlinkat(dir, name, flags) ? -errno : 0;
+}
+
+static int op_unlink(struct call *c)
+{
+	return unlink_in(c, 0);
+}
+
+static int op_rmdir(struct call *c)
+{
+	return unlink_in(c, AT_REMOVEDIR);
+}
+
+static int op_rename(struct call *c)
+{
+	const struct wire_fs *fs = c->fs;
+	const char *from, *to;
+	auto_close int dir = open_parent(c->home, fs->path, &from);
+	auto_close int to_dir = open_parent(c->home, fs->to, &to);
+	unsigned flags = fs->flags & WIRE_FS_EXCLUSIVE ? RENAME_NOREPLACE : 0;
+
+	if (dir < 0 || to_dir < 0)
+		return dir < 0 ? dir : to_dir;
+	return renameat2(dir, from, to_dir, to, flags) ? -errno : 0;
+}
+
+static int op_chmod(struct call *c)
+{
+	struct stat st;
+	auto_close int fd = open_any(c->home, c->fs->path, &st);
+	char path[64];
+
+	if (fd < 0)
+		return fd;
+	/* fchmod() takes no O_PATH; this names the same inode. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return chmod(path, c->fs->mode) ? -errno : put_stat(c, fd);
+}
+
+static struct timespec time_of(uint64_t ns)
+{
+	if (ns == WIRE_UNKNOWN)
+		return (struct timespec){.tv_nsec = UTIME_OMIT};
+	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
+				 .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+static int op_times(struct call *c)
+{
+	struct timespec times[2] = {time_of(c->fs->offset),
+				    time_of(c->fs->other)};
+	struct stat st;
+	auto_close int fd = open_any(c->home, c->fs->path, &st);
+
+	if (fd < 0)
+		return fd;
+	return utimensat(fd, "", times, AT_EMPTY_PATH) ? -errno
+						       : put_stat(c, fd);
+}
+
+static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
+	[WIRE_FS_STAT] = op_stat,         [WIRE_FS_LIST] = op_list,
+	[WIRE_FS_READ] = op_read,         [WIRE_FS_WRITE] = op_write,
+	[WIRE_FS_TRUNCATE] = op_truncate, [WIRE_FS_CREATE] = op_create,
+	[WIRE_FS_MKDIR] = op_mkdir,       [WIRE_FS_UNLINK] = op_unlink,
+	[WIRE_FS_RMDIR] = op_rmdir,       [WIRE_FS_RENAME] = op_rename,
+	[WIRE_FS_CHMOD] = op_chmod,       [WIRE_FS_TIMES] = op_times,
+};
+
+/* As the user: that takes init's rights over files away for so long. */
+static int as_user(struct call *c)
+{
+	mode_t mask = umask(0);
+	int r;
+
+	setfsgid(USER_ID);
+	setfsuid(USER_ID);
+	r = ops[c->fs->op](c);
+	setfsuid(0);
+	setfsgid(0);
+	umask(mask);
+	return r;
+}
+
+int fs_answer(int home, struct port *port, const struct frame *frame,
+	      struct err *err)
+{
+	uint8_t *room = port_room(port);
+	struct wire_writer head = {room, 8, 0};
+	/* Of what is behind id and errno. */
+	struct wire_writer out = {room + 8, WIRE_PAYLOAD_MAX - 8, 0};
+	struct wire_fs fs;
+	struct call call = {.home = home, .fs = &fs, .out = &out};
+	int r = wire_fs_get(frame->payload, frame->header.length, &fs);
+
+	if (r)
+		return err_set(err, r, "an FS that breaks the rules");
+	r = as_user(&call);
+	wire_put_u32(&head, fs.id);
+	wire_put_u32(&head, (uint32_t)-r);
+	port_commit(port, WIRE_FS_REPLY, 0, 8 + (r ? 0 : out.used));
+	wire_fs_done(&fs);
+	return 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * FS: a session's home, used from outside. Each request is carried out at once
+ * and by nobody's right but the user's own, so that whatever a hostile program
+ * makes of the tree meanwhile, it gains nothing that it could not do itself.
+ */
+#ifndef GUEST_FS_H
+#define GUEST_FS_H
+
+#include "layout/base/err.h"
+#include "port.h"
+
+/* Puts the answer. There is room for one (port_can_answer()). Return: 0, or
+ * -EPROTO: the request breaks a rule. */
+int fs_answer(int home, struct port *port, const struct frame *frame,
+	      struct err *err);
+
+#endif

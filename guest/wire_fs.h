@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * FS and FS_REPLY: the home of a session's machine, used from outside. Each
+ * request is one operation on a path and is answered by one reply with its id,
+ * in the order of the requests. Nothing stays open between two of them.
+ *
+ *   FS         u32 id, u32 op, str path, u64 offset, u64 other, u32 length,
+ *              u32 mode, u32 flags, str to, then bytes (WRITE)
+ *   FS_REPLY   u32 id, u32 errno (0: done), then what the operation gives:
+ *
+ *   STAT                        a stat
+ *   LIST      from `offset`     u64 where it goes on, 0: nowhere; then entries
+ *   READ      offset, length    the bytes; fewer: the file ends there
+ *   WRITE     offset or APPEND  u32 bytes written
+ *   TRUNCATE  offset: the size  a stat
+ *   CREATE    mode, EXCLUSIVE   a stat; a file that is there is taken
+ *   MKDIR     mode              a stat
+ *   UNLINK, RMDIR               nothing
+ *   RENAME    to, EXCLUSIVE     nothing
+ *   CHMOD     mode              a stat
+ *   TIMES     offset, other     a stat; atime and mtime in ns, or WIRE_UNKNOWN
+ *
+ * A stat is u32 kind (enum wire_file_kind), u32 mode (0777), u64 size, u64
+ * mtime in ns. An entry is u32 kind, str name. Whatever is neither a file nor a
+ * directory is not there. path is "" for the home itself.
+ */
+#ifndef GUEST_WIRE_FS_H
+#define GUEST_WIRE_FS_H
+
+#include "wire.h"
+
+#define WIRE_FS_CHUNK (32u << 10) /* bytes of one READ, WRITE or LIST */
+#define WIRE_FS_REQUEST_MAX (WIRE_FS_CHUNK + 2 * WIRE_PATH_MAX + 64)
+#define WIRE_FS_SIZE_MAX ((uint64_t)INT64_MAX)
+#define WIRE_NAME_MAX 255u
+
+enum wire_fs_op {
+	WIRE_FS_STAT,
+	WIRE_FS_LIST,
+	WIRE_FS_READ,
+	WIRE_FS_WRITE,
+	WIRE_FS_TRUNCATE,
+	WIRE_FS_CREATE,
+	WIRE_FS_MKDIR,
+	WIRE_FS_UNLINK,
+	WIRE_FS_RMDIR,
+	WIRE_FS_RENAME,
+	WIRE_FS_CHMOD,
+	WIRE_FS_TIMES,
+	WIRE_FS_MAX
+};
+
+enum wire_fs_flag {
+	WIRE_FS_EXCLUSIVE = 1, /* CREATE, RENAME: there must be nothing yet */
+	WIRE_FS_APPEND = 2,    /* WRITE: at the end, wherever that is */
+	WIRE_FS_EMPTY = 4,     /* CREATE: what is there is cut to nothing */
+	WIRE_FS_FLAGS = 7,
+};
+
+struct wire_fs {
+	uint32_t id;
+	uint32_t op;      /* enum wire_fs_op */
+	char *path;
+	uint64_t offset, other;
+	uint32_t length;
+	uint32_t mode;
+	uint32_t flags;   /* enum wire_fs_flag */
+	char *to;
+	const void *data; /* borrowed */
+	size_t size;
+};
+
+struct wire_fs_stat {
+	uint32_t kind; /* enum wire_file_kind */
+	uint32_t mode;
+	uint64_t size;
+	uint64_t mtime_ns;
+};
+
+void wire_fs_put(struct wire_writer *w, const struct wire_fs *fs);
+/*
+ * Decodes an FS payload: path and to are copies for wire_fs_done(), data points
+ * into the payload. Return: 0, -EPROTO (bounds; an operand that the operation
+ * has not, or may not have) or -ENOMEM; on failure *ret needs no release.
+ */
+int wire_fs_get(const void *payload, size_t length, struct wire_fs *ret);
+void wire_fs_done(struct wire_fs *fs);
+
+void wire_fs_stat_put(struct wire_writer *w, const struct wire_fs_stat *st);
+/* Of a whole reply's data. Return: 0 or -EPROTO. */
+int wire_fs_stat_get(const void *data, size_t length,
+		     struct wire_fs_stat *ret);
+
+/*
+ * The parts of a reply, id and errno with its data behind. Return: 0, or
+ * -EPROTO: no errno of Linux, data beside an error, or not what op gives.
+ */
+int wire_fs_reply_get(const void *payload, size_t length, uint32_t *ret_id,
+		      uint32_t *ret_errno, const uint8_t **ret_data,
+		      size_t *ret_size);
+int wire_fs_reply_check(const struct wire_fs *fs, const uint8_t *data,
+			size_t size);
+
+#endif
