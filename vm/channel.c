@@ -34,6 +34,7 @@ void channel_free(struct channel *ch)
 	ch->busy++;
 	ch->closed = true;
 	ch->phase = PHASE_DONE;
+	channel_fs_end(ch);
 	loop_fd_del(&ch->sock);
 	loop_timer_del(&ch->deadline);
 	loop_call_del(&ch->wake);
@@ -66,6 +67,7 @@ void channel_progress(struct channel *ch)
 {
 	if (ch->waiting_for && !ch->hold)
 		loop_timer_set(ch->loop, &ch->deadline, ch->wait_ns);
+	channel_fs_progress(ch);
 }
 
 void channel_break_as(struct channel *ch, enum vm_failure why, bool eof,
@@ -78,6 +80,7 @@ void channel_break_as(struct channel *ch, enum vm_failure why, bool eof,
 	channel_send_end(ch);
 	loop_fd_del(&ch->sock);
 	ch->busy++;
+	channel_fs_end(ch);
 	ch->ev->broken(ch->arg, why, sentence, eof);
 	leave(ch);
 }
@@ -124,7 +127,8 @@ static void parse(struct channel *ch, uint64_t until)
 		whole = WIRE_HEADER_SIZE + h.length;
 		if (ch->in_len - at < whole)
 			break;
-		if (h.length)
+		/* To answer about files is no progress of the job. */
+		if (h.length && h.type != WIRE_FS_REPLY)
 			channel_progress(ch);
 		channel_frame(ch, &h, ch->in + at + WIRE_HEADER_SIZE);
 		at += whole;
@@ -306,6 +310,7 @@ void channel_hold(struct channel *ch, bool hold)
 	ch->hold = hold;
 	if (hold) {
 		loop_timer_del(&ch->deadline);
+		loop_timer_del(&ch->fs_deadline);
 	} else {
 		channel_progress(ch);
 		if (!ch->sock.loop && loop_fd_add(ch->loop, &ch->sock) < 0)
@@ -335,9 +340,13 @@ int channel_new(struct loop *loop, int fd, enum channel_phase phase,
 		.scale = scale, .input_fd = -1, .out = { .cap = OUT_CAP },
 		.sock = { .fd = fd, .events = EPOLLIN, .fn = on_socket },
 		.deadline = { .fn = on_silence }, .wake = { .fn = on_wake },
+		.fs_deadline = { .fn = channel_fs_silence },
 		.in = malloc(CHANNEL_IN_SIZE),
 	};
 	ch->sock.arg = ch->deadline.arg = ch->wake.arg = ch;
+	ch->fs_deadline.arg = ch;
+	list_init(&ch->fs_waiting);
+	list_init(&ch->fs_flight);
 	r = ch->in ? loop_fd_add(loop, &ch->sock) : -ENOMEM;
 	if (r < 0) {
 		free(ch->in);

@@ -56,6 +56,9 @@ void channel_heat(struct channel *ch, uint32_t runners, uint32_t rounds);
  * but for `granted` and `failed`, which are the owner's. Phase IDLE only. */
 void channel_job(struct channel *ch, const struct vm_job *job,
 		 const struct vm_events *ev, void *arg);
+/* See vm_fs(). */
+int channel_fs(struct channel *ch, const struct wire_fs *fs, vm_fs_done *done,
+	       void *arg);
 void channel_kill(struct channel *ch, enum wire_kill_scope scope,
 		  unsigned sig);
 void channel_hold(struct channel *ch, bool hold);

@@ -68,6 +68,13 @@ struct channel {
 	uint32_t files;
 	bool in_file, skip_file;
 	bool lives;                     /* EXIT said so */
+
+	struct list fs_waiting, fs_flight; /* channel_fs.c's, owned */
+	unsigned fs_count, fs_in_flight;
+	uint32_t fs_next;               /* the next request's id */
+	struct loop_timer fs_deadline;
+	uint32_t job_mode;              /* of the last job */
+	bool job_put;                   /* a JOB frame is in out, or was */
 };
 
 /* Ends the channel with a sentence; why follows from the phase. */
@@ -85,6 +92,15 @@ void channel_frame(struct channel *ch, const struct wire_header *h,
 /* Puts a frame into out. */
 void channel_put(struct channel *ch, enum wire_type type, uint8_t arg,
 		 const void *payload, size_t length);
+/* channel_fs.c. A request that waits is put: false if none may be now. */
+bool channel_fs_put(struct channel *ch);
+/* FS_REPLY. Return: 0, or -EPROTO: it answers nothing that was asked. */
+int channel_fs_reply(struct channel *ch, const uint8_t *payload, size_t length);
+/* The guest did something, or hold has changed. */
+void channel_fs_progress(struct channel *ch);
+void channel_fs_silence(struct loop_timer *t);
+/* No answer will come any more. */
+void channel_fs_end(struct channel *ch);
 /* Puts frames until there is enough to write, or nothing more to say. */
 void channel_fill(struct channel *ch, uint64_t until);
 void channel_signal(struct channel *ch, enum wire_kill_scope scope,

@@ -15,8 +15,8 @@
 
 #define IN(phase) (1u << (phase))
 
-/* The phases in which the guest may send a type. HEATED and EXIT have a
- * further condition beside this one. */
+/* The phases in which the guest may send a type. HEATED, EXIT and FS_REPLY
+ * have a further condition beside this one. */
 static const unsigned legal[WIRE_TYPE_MAX] = {
 	[WIRE_HELLO] = IN(PHASE_BOOT),
 	[WIRE_READY] = IN(PHASE_HELLO),
@@ -33,6 +33,9 @@ static const unsigned legal[WIRE_TYPE_MAX] = {
 	[WIRE_FILE_DATA] = IN(PHASE_COLLECTING),
 	[WIRE_FILE_END] = IN(PHASE_COLLECTING),
 	[WIRE_OUTPUT_END] = IN(PHASE_COLLECTING),
+	[WIRE_FS_REPLY] = IN(PHASE_IDLE) | IN(PHASE_SENDING) |
+			  IN(PHASE_STARTING) | IN(PHASE_RUNNING) |
+			  IN(PHASE_COLLECTING),
 };
 
 static void bad(struct channel *ch, const struct wire_header *h,
@@ -161,6 +164,7 @@ static void finish(struct channel *ch, uint32_t files, uint32_t left_out)
 	}
 	ch->phase = PHASE_DONE;
 	loop_fd_del(&ch->sock);
+	channel_fs_end(ch);
 	ch->job_ev->finished(ch->job_arg, files, left_out);
 	if (!ch->closed)
 		ch->ev->finished(ch->arg);
@@ -275,6 +279,13 @@ static void on_output_end(struct channel *ch, const struct wire_header *h,
 	finish(ch, files, left_out);
 }
 
+static void on_fs_reply(struct channel *ch, const struct wire_header *h,
+			const uint8_t *payload)
+{
+	if (channel_fs_reply(ch, payload, h->length) < 0)
+		bad(ch, h, "was not asked for or is malformed");
+}
+
 void channel_frame(struct channel *ch, const struct wire_header *h,
 		   const uint8_t *payload)
 {
@@ -312,6 +323,8 @@ void channel_frame(struct channel *ch, const struct wire_header *h,
 		return on_file_end(ch, h);
 	case WIRE_OUTPUT_END:
 		return on_output_end(ch, h, &c);
+	case WIRE_FS_REPLY:
+		return on_fs_reply(ch, h, payload);
 	default:
 		return bad(ch, h, "is not the guest's to send");
 	}

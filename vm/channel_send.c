@@ -69,6 +69,7 @@ static void put_job(struct channel *ch)
 	w = (struct wire_writer){ .p = payload, .size = w.used };
 	wire_job_put(&w, &wire);
 	channel_put(ch, WIRE_JOB, 0, payload, w.used);
+	ch->job_put = true;
 }
 
 void channel_job(struct channel *ch, const struct vm_job *job,
@@ -84,6 +85,7 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	ch->output_bytes = 0;
 	ch->files = 0;
 	ch->job = job;
+	ch->job_mode = job->wire.mode;
 	ch->job_ev = ev;
 	ch->job_arg = arg;
 	ch->phase = PHASE_SENDING;
@@ -220,6 +222,8 @@ static bool put_stdin(struct channel *ch)
 /* Puts the next frame. Return: false when there is none now. */
 static bool put_next(struct channel *ch)
 {
+	if (channel_fs_put(ch))
+		return true;
 	switch (ch->step) {
 	case SEND_NOTHING:
 		return false;
@@ -307,6 +311,7 @@ static void end_cancelled(struct channel *ch)
 	channel_wait(ch, NULL, 0);
 	ch->phase = PHASE_DONE;
 	loop_fd_del(&ch->sock);
+	channel_fs_end(ch);
 	ev->exited(ch->job_arg, &e);
 	if (!ch->closed)
 		ev->finished(ch->job_arg, 0, 0);

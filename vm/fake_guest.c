@@ -106,7 +106,7 @@ static void put_outputs(struct fake_guest *g)
 	fake_put_u32s(g, WIRE_OUTPUT_END, 2, files, g->left_out);
 }
 
-static void file_free(struct fake_file *f)
+void fake_file_free(struct fake_file *f)
 {
 	list_del(&f->node);
 	free(f->path);
@@ -117,13 +117,21 @@ static void file_free(struct fake_file *f)
 static void files_free(struct list *files)
 {
 	list_for_each(pos, tmp, files)
-		file_free(list_entry(pos, struct fake_file, node));
+		fake_file_free(list_entry(pos, struct fake_file, node));
 }
 
-/* A step is over: what was sent stays, the rest is the next one's. */
+/* A step is over: its files stay, the rest is the next one's. */
 static void begin_anew(struct fake_guest *g)
 {
-	files_free(&g->outputs);
+	list_for_each(pos, tmp, &g->outputs) {
+		struct fake_file *f = list_entry(pos, struct fake_file, node);
+		struct fake_file *old = fake_file_find(&g->inputs, f->path);
+
+		if (old)
+			fake_file_free(old);
+		list_del(&f->node);
+		list_add_tail(&g->inputs, &f->node);
+	}
 	buf_clear(&g->stdin_data);
 	g->stdin_end = g->in_cat = g->ignore_term = false;
 	g->bytes_left = 0;
@@ -214,7 +222,7 @@ static void on_file(struct fake_guest *g, const struct wire_header *h,
 	struct fake_file *old = path ? fake_file_find(&g->inputs, path) : NULL;
 
 	if (old) /* an earlier step's */
-		file_free(old);
+		fake_file_free(old);
 	if (path)
 		g->open = fake_file_new(&g->inputs, path, h->arg, mode);
 }
@@ -252,6 +260,9 @@ static void on_frame(struct fake_guest *g, const struct wire_header *h,
 		g->owned = true;
 	} else if (h->type == WIRE_JOB && g->owned) {
 		g->have_job = wire_job_get(payload, h->length, &g->job) == 0;
+		g->in_session |= wire_mode_is_step(g->job.mode);
+	} else if (h->type == WIRE_FS && g->in_session) {
+		fake_fs(g, payload, h->length);
 	} else if (h->type == WIRE_FILE) {
 		on_file(g, h, &c);
 	} else if (h->type == WIRE_FILE_DATA && g->open) {
@@ -348,6 +359,7 @@ void fake_guest_free(struct fake_guest *g)
 	if (g->have_job)
 		wire_job_done(&g->job);
 	free(g->script);
+	free(g->fs_fault);
 	free(g);
 }
 

@@ -37,6 +37,8 @@ struct fake_guest {
 	uint32_t left_out;
 	uint64_t started_ns;
 	struct buf memory;      /* of a session */
+	bool in_session;        /* a step has come */
+	char *fs_fault;         /* owned: what FS does wrong, or NULL */
 };
 
 void fake_put(struct fake_guest *g, enum wire_type type, uint8_t arg,
@@ -52,6 +54,11 @@ void fake_finish(struct fake_guest *g, enum wire_exit_kind kind,
 struct fake_file *fake_file_new(struct list *to, const char *path,
 				uint8_t kind, uint32_t mode);
 struct fake_file *fake_file_find(struct list *files, const char *path);
+
+/* Out of its list, and gone. */
+void fake_file_free(struct fake_file *f);
+/* fake_fs.c: answers FS. */
+void fake_fs(struct fake_guest *g, const void *payload, size_t length);
 
 /* The program's text, owned by the caller. */
 char *fake_script_of(struct fake_guest *g);

@@ -16,6 +16,8 @@
  *   ignoreterm           signals but 9 do nothing from here on
  *   remember TEXT        for the session's later steps
  *   recall               what was remembered, a line each
+ *   plant NAME           a file that only FS finds, whatever its name is
+ *   fsfault HOW          FS goes wrong: silent, garbage, long, number
  */
 #include "fake_guest_int.h"
 
@@ -131,6 +133,10 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 		buf_fmt(&g->memory, "%s\n", rest);
 	else if (!strcmp(word, "recall") && g->memory.len)
 		fake_put_output(g, WIRE_OUT, g->memory.data, g->memory.len);
+	else if (!strcmp(word, "plant"))
+		fake_file_new(&g->inputs, rest, WIRE_FILE_REG, 0644);
+	else if (!strcmp(word, "fsfault"))
+		free(g->fs_fault), g->fs_fault = strdup(rest);
 	else if (!strcmp(word, "link"))
 		g->left_out++;
 	else if (!strcmp(word, "badfile"))

@@ -225,6 +225,14 @@ void vm_kill(struct vm_lease *l, enum wire_kill_scope scope, unsigned sig)
 		channel_kill(l->machine->ch, scope, sig);
 }
 
+int vm_fs(struct vm_lease *l, const struct wire_fs *fs, vm_fs_done *done,
+	  void *arg)
+{
+	if (!l->machine || l->failed || !l->machine->ch)
+		return -ESTALE;
+	return channel_fs(l->machine->ch, fs, done, arg);
+}
+
 void vm_hold(struct vm_lease *l, bool hold)
 {
 	if (l->machine && l->machine->ch)

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../guest/wire.h"
+#include "../guest/wire_fs.h"
 #include "../layout/base/buf.h"
 #include "../layout/base/err.h"
 #include "loop.h"
@@ -153,6 +153,20 @@ void vm_run(struct vm_lease *lease, const struct vm_job *job);
 void vm_hear(struct vm_lease *lease, const struct vm_events *events, void *arg);
 /* After vm_run(). Signal 9 to WIRE_KILL_ALL ends the job (exited follows). */
 void vm_kill(struct vm_lease *lease, enum wire_kill_scope scope, unsigned sig);
+/*
+ * Asks for a file of a session's machine: from vm_run() of its first step on,
+ * whether a step runs or none. *fs is copied; its id is chosen here. Return: 0,
+ * then done comes exactly once; -ESTALE: there is no such machine; -EBUSY: too
+ * much was asked for already; -ENOMEM.
+ *
+ * r is 0 with what the operation gives (wire_fs.h, checked, but what it says
+ * is the guest's), an errno of the guest, or -EIO: the machine has ended. Only
+ * then done may come from inside vm_end() and vm_free(). It may ask again, but
+ * not end the lease.
+ */
+typedef void vm_fs_done(void *arg, int r, const uint8_t *data, size_t size);
+int vm_fs(struct vm_lease *lease, const struct wire_fs *fs, vm_fs_done *done,
+	  void *arg);
 /* Stops (true) or resumes reading what the guest sends: back-pressure. */
 void vm_hold(struct vm_lease *lease, bool hold);
 void vm_end(struct vm_lease *lease);

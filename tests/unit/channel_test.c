@@ -20,6 +20,9 @@ struct peer {
 	enum vm_failure why;
 	char sentence[300];
 	struct buf out, files;
+	unsigned answers;
+	int answer; /* the last one's */
+	size_t answered; /* bytes of it */
 };
 
 static void on_ready(void *arg, uint32_t runners)
@@ -436,6 +439,166 @@ static void test_cancel(void)
 	close_peer(&p);
 }
 
+/* --- files of a session ------------------------------------------------------- */
+
+static void on_fs(void *arg, int r, const uint8_t *data, size_t size)
+{
+	struct peer *p = arg;
+
+	(void)data;
+	p->answers++;
+	p->answer = r;
+	p->answered = size;
+	loop_quit(p->loop);
+}
+
+static int ask(struct peer *p, enum wire_fs_op op)
+{
+	char path[] = "f", to[] = "";
+	struct wire_fs fs = { .op = op, .path = path, .to = to,
+			      .length = op == WIRE_FS_READ ? 4 : 0 };
+
+	return channel_fs(p->ch, &fs, on_fs, p);
+}
+
+static void reply(struct peer *p, uint32_t id, uint32_t error, size_t size)
+{
+	uint8_t room[64] = { 0 };
+	struct wire_writer w = { .p = room, .size = 8 };
+
+	wire_put_u32(&w, id);
+	wire_put_u32(&w, error);
+	put(p, WIRE_FS_REPLY, 0, room, 8 + size);
+}
+
+/* A step whose program runs. */
+static void start_step(struct peer *p, struct vm_job *job)
+{
+	static const char *argv[] = { "code.py" };
+
+	open_peer(p, PHASE_IDLE);
+	job->wire = (struct wire_job){
+		.mode = WIRE_MODE_SESSION, .cpus = 1, .processes = 1,
+		.memory_bytes = 1, .stdout_limit = 9, .call = "",
+		.argv = { 1, argv },
+	};
+	channel_job(p->ch, job, &job_events, p);
+	loop_timer_set(p->loop, &p->stop, 20 * NS_PER_MS);
+	turn(p);
+	loop_timer_set(p->loop, &p->stop, 2 * NS_PER_S);
+	put(p, WIRE_STARTED, 0, NULL, 0);
+	turn(p);
+}
+
+static void end_step(struct peer *p, bool lives)
+{
+	uint8_t room[256];
+	struct wire_exit e = { .kind = WIRE_EXIT_CODE, .lives = lives };
+	struct wire_writer w = { .p = room, .size = sizeof(room) };
+
+	wire_exit_put(&w, &e);
+	put(p, WIRE_EXIT, 0, room, w.used);
+	loop_timer_set(p->loop, &p->stop, 20 * NS_PER_MS);
+	turn(p);
+	loop_timer_set(p->loop, &p->stop, 2 * NS_PER_S);
+}
+
+static void test_fs(void)
+{
+	struct peer p;
+	struct vm_job job = { .stdin_size = 0 };
+
+	open_peer(&p, PHASE_IDLE);
+	is_int(ask(&p, WIRE_FS_STAT), -ESTALE, "no files before a step");
+	close_peer(&p);
+	start_job(&p, &job);
+	is_int(ask(&p, WIRE_FS_STAT), -ESTALE, "nor of a job that is none");
+	close_peer(&p);
+
+	start_step(&p, &job);
+	is_int(ask(&p, WIRE_FS_READ), 0, "of a step they are asked for");
+	is_int(ask(&p, WIRE_FS_UNLINK), 0, "several at once");
+	loop_timer_set(p.loop, &p.stop, 20 * NS_PER_MS);
+	turn(&p);
+	ok(expect(&p, WIRE_FS) != UINT32_MAX && expect(&p, WIRE_FS) != UINT32_MAX,
+	   "both are put");
+	reply(&p, 0, 0, 3);
+	turn(&p);
+	ok(p.answers == 1 && !p.answer && p.answered == 3, "and answered");
+	reply(&p, 1, ENOENT, 0);
+	turn(&p);
+	ok(p.answers == 2 && p.answer == -ENOENT, "in order, or with an errno");
+	end_step(&p, true);
+	ok(!p.broken && p.finishes == 1, "the step is over");
+	is_int(ask(&p, WIRE_FS_READ), 0, "the files are there all the same");
+	loop_timer_set(p.loop, &p.stop, 20 * NS_PER_MS);
+	turn(&p);
+	loop_timer_set(p.loop, &p.stop, 2 * NS_PER_S);
+	reply(&p, 2, 0, 0);
+	turn(&p);
+	ok(p.answers == 3 && !p.answered, "and empty ones are");
+	reply(&p, 3, 0, 0);
+	ends(&p, "an answer that nobody asked for");
+}
+
+static void test_fs_broken(void)
+{
+	static const struct {
+		uint32_t id, error;
+		size_t size;
+		const char *name;
+	} bad[] = {
+		{ 1, 0, 0, "an answer to another question" },
+		{ 0, 0, 5, "more than was asked for" },
+		{ 0, ENOENT, 1, "data beside an errno" },
+		{ 0, 5000, 0, "what is no errno" },
+	};
+	struct peer p;
+	struct vm_job job = { .stdin_size = 0 };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		start_step(&p, &job);
+		ask(&p, WIRE_FS_READ);
+		loop_timer_set(p.loop, &p.stop, 20 * NS_PER_MS);
+		turn(&p);
+		loop_timer_set(p.loop, &p.stop, 2 * NS_PER_S);
+		reply(&p, bad[i].id, bad[i].error, bad[i].size);
+		ends(&p, bad[i].name);
+		ok(p.answers == 1 && p.answer == -EIO, "and EIO");
+	}
+}
+
+static void test_fs_ends(void)
+{
+	struct peer p;
+	struct vm_job job = { .stdin_size = 0 };
+	int r = 0;
+
+	start_step(&p, &job);
+	ask(&p, WIRE_FS_READ);
+	end_step(&p, false);
+	ok(p.answers == 1 && p.answer == -EIO, "the end of its life is EIO");
+	is_int(ask(&p, WIRE_FS_READ), -ESTALE, "then there is nothing");
+	close_peer(&p);
+
+	start_step(&p, &job);
+	for (unsigned i = 0; i < 1000 && !r; i++)
+		r = ask(&p, WIRE_FS_READ);
+	is_int(r, -EBUSY, "not too much at once");
+	channel_free(p.ch);
+	p.ch = NULL;
+	is_int(p.answers, 512, "and all of it is answered at last");
+	close_peer(&p);
+
+	start_step(&p, &job);
+	ask(&p, WIRE_FS_READ);
+	loop_timer_set(p.loop, &p.stop, 6 * NS_PER_S);
+	turn(&p);
+	ok(p.answers == 1 && p.answer == -EIO, "silence is EIO");
+	ok(p.broken, "and the end: %s", p.sentence);
+	close_peer(&p);
+}
+
 int main(void)
 {
 	test_boot();
@@ -443,5 +606,8 @@ int main(void)
 	test_good();
 	test_stdin();
 	test_cancel();
+	test_fs();
+	test_fs_broken();
+	test_fs_ends();
 	return done_testing();
 }

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests for the files of a session's machine: what waits to be put, what
+ * waits for its answer, and the watch over that. The guest answers in order,
+ * and what it answers must be what was asked for.
+ */
+#include "channel_int.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "../layout/base/cleanup.h"
+
+#define WAITING_MAX 512 /* put or not */
+#define FLIGHT_MAX 16   /* put; what they take in `out` has its room there */
+
+struct asked {
+	struct list node;     /* in fs_waiting, then in fs_flight */
+	struct wire_fs fs;    /* only what wire_fs_reply_check() asks for */
+	vm_fs_done *done;
+	void *arg;
+	size_t size;
+	uint8_t payload[];
+};
+
+static bool is_session(const struct channel *ch)
+{
+	return wire_mode_is_step(ch->job_mode) && ch->phase >= PHASE_IDLE &&
+	       ch->phase < PHASE_DONE;
+}
+
+int channel_fs(struct channel *ch, const struct wire_fs *fs, vm_fs_done *done,
+	       void *arg)
+{
+	struct wire_fs numbered = *fs;
+	struct wire_writer w = { .p = NULL };
+	struct asked *a;
+
+	if (!is_session(ch))
+		return -ESTALE;
+	if (ch->fs_count >= WAITING_MAX)
+		return -EBUSY;
+	numbered.id = ch->fs_next++;
+	wire_fs_put(&w, &numbered);
+	if (w.used > WIRE_FS_REQUEST_MAX)
+		return -EINVAL;
+	a = malloc(sizeof(*a) + w.used);
+	if (!a)
+		return -ENOMEM;
+	*a = (struct asked){
+		.fs = { .id = numbered.id, .op = fs->op, .length = fs->length,
+			.size = fs->size },
+		.done = done, .arg = arg, .size = w.used,
+	};
+	w = (struct wire_writer){ .p = a->payload, .size = w.used };
+	wire_fs_put(&w, &numbered);
+	ch->fs_count++;
+	list_add_tail(&ch->fs_waiting, &a->node);
+	channel_wake(ch);
+	return 0;
+}
+
+void channel_fs_progress(struct channel *ch)
+{
+	if (list_empty(&ch->fs_flight) || ch->hold)
+		loop_timer_del(&ch->fs_deadline);
+	else
+		loop_timer_set(ch->loop, &ch->fs_deadline,
+			       (uint64_t)WAIT_JOB_S * ch->scale * NS_PER_S);
+}
+
+void channel_fs_silence(struct loop_timer *t)
+{
+	struct channel *ch = t->arg;
+
+	channel_break(ch, "the machine was silent for %u s while asked for a "
+			  "file", WAIT_JOB_S * ch->scale);
+}
+
+bool channel_fs_put(struct channel *ch)
+{
+	struct asked *a = list_first(&ch->fs_waiting, struct asked, node);
+
+	/* The guest knows of the session by its first JOB. */
+	if (!a || ch->fs_in_flight >= FLIGHT_MAX || !ch->job_put)
+		return false;
+	channel_put(ch, WIRE_FS, 0, a->payload, a->size);
+	if (ch->phase == PHASE_DONE)
+		return false; /* and a is gone */
+	list_del(&a->node);
+	list_add_tail(&ch->fs_flight, &a->node);
+	if (!ch->fs_in_flight++)
+		channel_fs_progress(ch);
+	return true;
+}
+
+static void answer(struct channel *ch, struct asked *a, int r,
+		   const uint8_t *data, size_t size)
+{
+	list_del(&a->node);
+	ch->fs_count--;
+	a->done(a->arg, r, data, size);
+	free(a);
+}
+
+int channel_fs_reply(struct channel *ch, const uint8_t *payload, size_t length)
+{
+	struct asked *a = list_first(&ch->fs_flight, struct asked, node);
+	const uint8_t *data;
+	uint32_t id, error;
+	size_t size;
+
+	if (wire_fs_reply_get(payload, length, &id, &error, &data, &size) < 0 ||
+	    !a || id != a->fs.id ||
+	    (!error && wire_fs_reply_check(&a->fs, data, size) < 0))
+		return -EPROTO;
+	ch->fs_in_flight--;
+	answer(ch, a, -(int)error, data, size);
+	if (ch->phase != PHASE_DONE) {
+		channel_fs_progress(ch);
+		if (!list_empty(&ch->fs_waiting))
+			channel_wake(ch);
+	}
+	return 0;
+}
+
+void channel_fs_end(struct channel *ch)
+{
+	struct asked *a;
+
+	loop_timer_del(&ch->fs_deadline);
+	ch->fs_in_flight = 0;
+	while ((a = list_first(&ch->fs_flight, struct asked, node)) ||
+	       (a = list_first(&ch->fs_waiting, struct asked, node)))
+		answer(ch, a, -EIO, NULL, 0);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FS on the fake machine's list of files. A path's parents are whatever its
+ * list says: a directory in it, or the beginning of an input's path. */
+#include "fake_guest_int.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "../guest/wire_fs.h"
+#include "../layout/base/cleanup.h"
+
+struct call {
+	struct fake_guest *g;
+	const struct wire_fs *fs;
+	struct fake_file *file; /* at the path, or NULL */
+	struct wire_writer out;
+};
+
+static struct fake_file *find(struct fake_guest *g, const char *path)
+{
+	struct fake_file *f = fake_file_find(&g->outputs, path);
+
+	return f ? f : fake_file_find(&g->inputs, path);
+}
+
+/* The part of path below dir ("" is the top), or NULL. */
+static const char *below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	if (!n)
+		return path;
+	return !strncmp(path, dir, n) && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+static bool has_children(struct fake_guest *g, const char *dir)
+{
+	struct list *lists[] = { &g->inputs, &g->outputs };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		list_for_each(pos, tmp, lists[i])
+			if (below(list_entry(pos, struct fake_file, node)->path,
+				  dir))
+				return true;
+	return false;
+}
+
+static bool is_dir(struct fake_guest *g, const char *path)
+{
+	struct fake_file *f = path[0] ? find(g, path) : NULL;
+
+	return !path[0] || (f ? f->kind == WIRE_FILE_DIR
+			      : has_children(g, path));
+}
+
+static int check_parent(struct fake_guest *g, const char *path)
+{
+	auto_free char *parent = strdup(path);
+	char *slash = strrchr(parent, '/');
+
+	if (!slash)
+		return 0;
+	*slash = '\0';
+	return is_dir(g, parent) ? 0 : find(g, parent) ? -ENOTDIR : -ENOENT;
+}
+
+static int op_stat(struct call *c)
+{
+	struct wire_fs_stat st = { .kind = WIRE_FILE_DIR, .mode = 0755 };
+
+	if (c->file) {
+		st.kind = c->file->kind;
+		st.mode = c->file->mode & 0777;
+		st.size = c->file->data.len;
+	} else if (!is_dir(c->g, c->fs->path)) {
+		return -ENOENT;
+	}
+	wire_fs_stat_put(&c->out, &st);
+	return 0;
+}
+
+/* Those directly in the directory, by their number from 1. */
+static int op_list(struct call *c)
+{
+	struct list *lists[] = { &c->g->inputs, &c->g->outputs };
+	struct wire_writer head = { .p = c->out.p, .size = 8 };
+	uint64_t at = 0;
+
+	if (!is_dir(c->g, c->fs->path))
+		return c->file ? -ENOTDIR : -ENOENT;
+	wire_put_u64(&c->out, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		list_for_each(pos, tmp, lists[i]) {
+			struct fake_file *f =
+				list_entry(pos, struct fake_file, node);
+			const char *name = below(f->path, c->fs->path);
+
+			if (!name || strchr(name, '/') || at++ < c->fs->offset)
+				continue;
+			if (c->out.used + 8 + strlen(name) > WIRE_FS_CHUNK) {
+				wire_put_u64(&head, at - 1);
+				return 0;
+			}
+			wire_put_u32(&c->out, f->kind);
+			wire_put_str(&c->out, name);
+		}
+	return 0;
+}
+
+static int op_read(struct call *c)
+{
+	const struct buf *data = c->file ? &c->file->data : NULL;
+
+	if (!data)
+		return is_dir(c->g, c->fs->path) ? -EISDIR : -ENOENT;
+	if (c->file->kind == WIRE_FILE_DIR)
+		return -EISDIR;
+	if (c->fs->offset < data->len)
+		wire_put_bytes(&c->out, data->data + c->fs->offset,
+			       MIN(c->fs->length,
+				   data->len - (size_t)c->fs->offset));
+	return 0;
+}
+
+/* Makes data as long as size at least. */
+static void lengthen(struct buf *data, size_t size)
+{
+	if (data->len >= size || buf_reserve(data, size - data->len + 1) < 0)
+		return;
+	memset(data->data + data->len, 0, size - data->len + 1);
+	data->len = size;
+}
+
+static int op_write(struct call *c)
+{
+	struct buf *data = c->file ? &c->file->data : NULL;
+	uint64_t at = c->fs->offset;
+
+	if (!data)
+		return -ENOENT;
+	if (c->fs->flags & WIRE_FS_APPEND)
+		at = data->len;
+	if (at + c->fs->size > data->cap)
+		return -ENOSPC;
+	lengthen(data, (size_t)at + c->fs->size);
+	if (c->fs->size)
+		memcpy(data->data + at, c->fs->data, c->fs->size);
+	wire_put_u32(&c->out, (uint32_t)c->fs->size);
+	return 0;
+}
+
+static int op_truncate(struct call *c)
+{
+	struct buf *data = c->file ? &c->file->data : NULL;
+
+	if (!data)
+		return -ENOENT;
+	if (c->fs->offset > data->cap)
+		return -EFBIG;
+	lengthen(data, (size_t)c->fs->offset);
+	data->len = (size_t)c->fs->offset;
+	if (data->data)
+		data->data[data->len] = '\0';
+	return op_stat(c);
+}
+
+static int make(struct call *c, uint8_t kind)
+{
+	int r = check_parent(c->g, c->fs->path);
+
+	if (r < 0)
+		return r;
+	c->file = fake_file_new(&c->g->inputs, c->fs->path, kind, c->fs->mode);
+	return op_stat(c);
+}
+
+static int op_create(struct call *c)
+{
+	if (!c->file)
+		return make(c, WIRE_FILE_REG);
+	if (c->fs->flags & WIRE_FS_EXCLUSIVE)
+		return -EEXIST;
+	if (c->fs->flags & WIRE_FS_EMPTY)
+		c->file->data.len = 0;
+	return op_stat(c);
+}
+
+static int op_mkdir(struct call *c)
+{
+	return is_dir(c->g, c->fs->path) || c->file ? -EEXIST
+						    : make(c, WIRE_FILE_DIR);
+}
+
+static int op_unlink(struct call *c)
+{
+	if (!c->file)
+		return -ENOENT;
+	if (c->file->kind == WIRE_FILE_DIR)
+		return -EISDIR;
+	fake_file_free(c->file);
+	return 0;
+}
+
+static int op_rmdir(struct call *c)
+{
+	if (!c->file || c->file->kind != WIRE_FILE_DIR)
+		return c->file ? -ENOTDIR : -ENOENT;
+	if (has_children(c->g, c->fs->path))
+		return -ENOTEMPTY;
+	fake_file_free(c->file);
+	return 0;
+}
+
+static void rename_below(struct list *files, const char *from, const char *to)
+{
+	list_for_each(pos, tmp, files) {
+		struct fake_file *f = list_entry(pos, struct fake_file, node);
+		const char *rest = below(f->path, from);
+		auto_buf struct buf path = { 0 };
+
+		if (!rest && strcmp(f->path, from) != 0)
+			continue;
+		buf_fmt(&path, "%s%s%s", to, rest ? "/" : "", rest ? rest : "");
+		free(f->path);
+		f->path = take_ptr(path.data);
+	}
+}
+
+static int op_rename(struct call *c)
+{
+	struct fake_file *old = find(c->g, c->fs->to);
+	int r = check_parent(c->g, c->fs->to);
+
+	if (r < 0 || !c->file)
+		return r < 0 ? r : -ENOENT;
+	if (below(c->fs->to, c->fs->path))
+		return -EINVAL;
+	if (old == c->file)
+		return 0;
+	if (old && (c->fs->flags & WIRE_FS_EXCLUSIVE))
+		return -EEXIST;
+	if (old && old->kind != c->file->kind)
+		return old->kind == WIRE_FILE_DIR ? -EISDIR : -ENOTDIR;
+	if (old && has_children(c->g, c->fs->to))
+		return -ENOTEMPTY;
+	if (old)
+		fake_file_free(old);
+	rename_below(&c->g->inputs, c->fs->path, c->fs->to);
+	rename_below(&c->g->outputs, c->fs->path, c->fs->to);
+	return 0;
+}
+
+static int op_chmod(struct call *c)
+{
+	if (c->file)
+		c->file->mode = c->fs->mode;
+	return op_stat(c);
+}
+
+static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
+	[WIRE_FS_STAT] = op_stat,	  [WIRE_FS_LIST] = op_list,
+	[WIRE_FS_READ] = op_read,	  [WIRE_FS_WRITE] = op_write,
+	[WIRE_FS_TRUNCATE] = op_truncate, [WIRE_FS_CREATE] = op_create,
+	[WIRE_FS_MKDIR] = op_mkdir,	  [WIRE_FS_UNLINK] = op_unlink,
+	[WIRE_FS_RMDIR] = op_rmdir,	  [WIRE_FS_RENAME] = op_rename,
+	[WIRE_FS_CHMOD] = op_chmod,	  [WIRE_FS_TIMES] = op_stat,
+};
+
+static bool has_fault(const struct fake_guest *g, const char *fault)
+{
+	return g->fs_fault && !strcmp(g->fs_fault, fault);
+}
+
+void fake_fs(struct fake_guest *g, const void *payload, size_t length)
+{
+	uint8_t room[WIRE_PAYLOAD_MAX];
+	struct wire_writer head = { .p = room, .size = 8 };
+	struct wire_fs fs;
+	struct call c = { .g = g, .fs = &fs };
+	int r;
+
+	c.out = (struct wire_writer){ .p = room + 8, .size = sizeof(room) - 8 };
+	if (wire_fs_get(payload, length, &fs) < 0) {
+		g->crash(g->arg);
+		return;
+	}
+	c.file = find(g, fs.path);
+	r = ops[fs.op](&c);
+	wire_put_u32(&head, has_fault(g, "number") ? fs.id + 1 : fs.id);
+	wire_put_u32(&head, (uint32_t)-r);
+	if (has_fault(g, "garbage"))
+		memset(room + 4, 0xee, 60);
+	if (has_fault(g, "long"))
+		c.out.used = WIRE_FS_CHUNK + 9;
+	if (!has_fault(g, "silent"))
+		fake_put(g, WIRE_FS_REPLY, 0, room, 8 + (r ? 0 : c.out.used));
+	wire_fs_done(&fs);
+	fake_flush(g);
+}
