@@ -28,6 +28,16 @@ struct last_error {
 #define PLACE(row, lang, field) \
 	((uint64_t)(row) | (uint64_t)(lang) << 8 | (uint64_t)(field) << 16)
 
+#define FIELD_FILES 0xff /* of a session */
+
+uint64_t face_files(uint64_t place)
+{
+	return PLACE_ROW(place) == FSD_ROW_SESSIONS &&
+			       PLACE_FIELD(place) == FIELD_FILES
+		       ? PLACE_SESSION(place)
+		       : 0;
+}
+
 static const char *const field_names[] = {
 	"extensions", "interpreter", "modes",
 };
@@ -49,6 +59,10 @@ static int find_session(struct fsd *d, uid_t uid, uint64_t dir,
 	}
 	if (!sessions_by_no(d, PLACE_SESSION(dir)))
 		return -ESTALE;
+	if (!strcmp(name, FACE_FILES)) {
+		*ret_place = dir | PLACE(0, 0, FIELD_FILES);
+		return 0;
+	}
 	for (unsigned i = 0; (field = session_field_name(i)); i++) {
 		if (!strcmp(field, name)) {
 			*ret_place = dir | PLACE(0, 0, i + 1);
@@ -88,7 +102,7 @@ int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 
 bool face_is_dir(uint64_t place)
 {
-	if (!place)
+	if (!place || face_files(place))
 		return true;
 	return fsd_rows[PLACE_ROW(place)].kind == ROW_DIR &&
 	       !PLACE_FIELD(place);
@@ -138,6 +152,8 @@ static void list_sessions(struct fsd *d, uid_t uid, uint64_t dir,
 	for (unsigned i = 0; PLACE_SESSION(dir) &&
 			     (field = session_field_name(i)); i++)
 		l->fn(l->arg, field, dir | PLACE(0, 0, i + 1));
+	if (PLACE_SESSION(dir))
+		l->fn(l->arg, FACE_FILES, dir | PLACE(0, 0, FIELD_FILES));
 }
 
 struct session *face_session(struct fsd *d, uint64_t place)

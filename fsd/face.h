@@ -22,8 +22,12 @@ mode_t face_mode(uint64_t place);
 void face_list(struct fsd *d, uid_t uid, uint64_t dir,
 	       void (*fn)(void *arg, const char *name, uint64_t place),
 	       void *arg);
-/* The session whose directory that is, or NULL. */
+/* The session whose directory that is, or NULL. Its field FACE_FILES is where
+ * remote.c begins. */
+#define FACE_FILES "files"
 struct session *face_session(struct fsd *d, uint64_t place);
+/* The number of the session whose files/ that is, or 0. */
+uint64_t face_files(uint64_t place);
 /* The whole text of a file, as uid sees it. Return: 0 or negative errno. */
 int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out);
 /* One write to .fsd/ctl. Return: 0 or negative errno with a sentence. */

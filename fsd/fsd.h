@@ -7,6 +7,7 @@
  *   job      the job object; event: its state, the only place that sets it
  *   run      one run of a job on one leased machine
  *   sessions machines whose interpreter outlives a run
+ *   remote   the inode numbers of what is in those machines
  *   wait     parked readers and poll handles; replies when they are due
  *   depot    the state directory; chores: slow work on a thread
  *   quota    what each user has and may have
@@ -29,6 +30,7 @@ struct depot;
 struct jobs;
 struct nodes;
 struct notify;
+struct remotes;
 
 struct mount_options {
 	const char *mountpoint;
@@ -65,6 +67,8 @@ struct fsd {
 	struct list handles;     /* of struct handle (ops_handle.h): open files */
 	struct list sessions;    /* of struct session (sessions.c) */
 	uint64_t last_session;
+	struct remotes *remotes; /* of their machines' files */
+	struct list remote_listings; /* of struct remote_listing */
 	struct list unlogged;    /* of struct job, whose log has lines that */
 	struct turn log_turn;    /* this writes, */
 	struct loop_timer log_timer; /* begun by this */

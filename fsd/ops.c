@@ -13,6 +13,7 @@
 #include "notify.h"
 #include "run.h"
 #include "depot.h"
+#include "ops_remote.h"
 
 const struct fuse_lowlevel_ops fsd_ops = {
 	.lookup = op_lookup,
@@ -422,6 +423,8 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct target t;
 	int r;
 
+	if (remote_lookup(req, parent, name))
+		return;
 	if (ops_load_first(req, parent, name, NULL))
 		return;
 	r = ops_find(req, parent, name, &t);
@@ -443,6 +446,8 @@ void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
 {
 	struct node *node;
 
+	if (remote_forgot(req, ino, nlookup))
+		return;
 	if (INO_CLASS(ino) >= INO_NODE) {
 		node = node_by_ino(ops_fsd(req)->nodes, ino);
 		if (node)
@@ -455,9 +460,12 @@ void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct target t;
 	struct stat st;
-	int r = ops_target(req, ino, &t);
+	int r;
 
 	(void)fi;
+	if (remote_getattr(req, ino))
+		return;
+	r = ops_target(req, ino, &t);
 	if (r == 0)
 		r = ops_stat(req, &t, &st);
 	/* The kernel asks again for what is stale, and may find what has taken
@@ -582,6 +590,8 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 	struct stat st;
 	int r;
 
+	if (remote_setattr(req, ino, attr, to_set))
+		return;
 	if ((to_set & FUSE_SET_ATTR_SIZE) &&
 	    ops_shrink_first(req, ino, attr->st_size, attr, to_set, fi))
 		return;

@@ -10,6 +10,7 @@
 #include "face.h"
 #include "notify.h"
 #include "sessions.h"
+#include "ops_remote.h"
 
 bool ops_takes_copies(const struct job *job)
 {
@@ -163,8 +164,11 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
 	struct fuse_entry_param e;
 	struct target t = { 0 };
-	int r = make_dir(req, parent, name, mode, &t);
+	int r;
 
+	if (remote_mkdir(req, parent, name, mode))
+		return;
+	r = make_dir(req, parent, name, mode, &t);
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0)
@@ -265,8 +269,11 @@ static int do_unlink(fuse_req_t req, struct target *t)
 void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct target t = { 0 };
-	int r = ops_find(req, parent, name, &t);
+	int r;
 
+	if (remote_unlink(req, parent, name))
+		return;
+	r = ops_find(req, parent, name, &t);
 	if (r == 0)
 		r = do_unlink(req, &t);
 	ops_reply_changed(req, t.job, r, NULL);
@@ -315,8 +322,11 @@ static int do_rmdir(fuse_req_t req, struct target *t)
 void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct target t = { 0 };
-	int r = ops_find(req, parent, name, &t);
+	int r;
 
+	if (remote_rmdir(req, parent, name))
+		return;
+	r = ops_find(req, parent, name, &t);
 	if (r == 0)
 		r = do_rmdir(req, &t);
 	ops_reply_changed(req, t.job, r, NULL);
@@ -464,7 +474,10 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	       fuse_ino_t newparent, const char *newname, unsigned flags)
 {
 	struct job *job = NULL;
-	int r = do_rename(req, parent, name, newparent, newname, flags, &job);
+	int r;
 
+	if (remote_rename(req, parent, name, newparent, newname, flags))
+		return;
+	r = do_rename(req, parent, name, newparent, newname, flags, &job);
 	ops_reply_changed(req, job, r, NULL);
 }

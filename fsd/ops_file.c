@@ -15,6 +15,7 @@
 #include "parsed.h"
 #include "run.h"
 #include "wait.h"
+#include "ops_remote.h"
 
 /* --- reading ----------------------------------------------------------------------- */
 
@@ -71,7 +72,8 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	struct handle *h = handle_of(fi);
 	struct wait_read what;
 
-	(void)ino;
+	if (remote_read(req, ino, size, off))
+		return;
 	switch (h->kind) {
 	case H_FILE:
 		reply_file(req, h, size, off);
@@ -95,7 +97,8 @@ void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 	unsigned events = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
 	struct wait_read what;
 
-	(void)ino;
+	if (remote_poll(req, ino, ph))
+		return;
 	if (h->kind == H_WAIT) {
 		what = wait_what(h, 1, h->end, 0);
 		events = wait_poll_events(h->t.job, &what);
@@ -302,7 +305,8 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 {
 	struct handle *h = handle_of(fi);
 
-	(void)ino;
+	if (remote_write(req, ino, data, size, off, fi))
+		return;
 	if (h->kind == H_CTL)
 		write_ctl(req, h, data, size);
 	else if (h->kind == H_FILE)
@@ -381,7 +385,8 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct handle *h = handle_of(fi);
 	int r = 0;
 
-	(void)ino;
+	if (remote_sync(req, ino))
+		return;
 	if (h->kind == H_FILE && h->t.kind == T_NODE && h->writer &&
 	    h->changed && !h->t.node->unlinked) {
 		if (commit_precheck_is_slow(h->t.job, h->t.node) &&
@@ -423,7 +428,8 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 	struct handle *h = handle_of(fi);
 	struct sync_task *s;
 
-	(void)ino;
+	if (remote_sync(req, ino))
+		return;
 	if (h->kind != H_FILE || !h->writer || h->fd < 0) {
 		fuse_reply_err(req, 0);
 		return;
@@ -446,9 +452,11 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct handle *h = handle_of(fi);
-	struct node *node = h->t.kind == T_NODE ? h->t.node : NULL;
+	struct node *node;
 
-	(void)ino;
+	if (remote_sync(req, ino))
+		return;
+	node = h->t.kind == T_NODE ? h->t.node : NULL;
 	if (node && h->writer) {
 		node->writers--;
 		if (!node->unlinked && node->area == AREA_FILES)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "face.h"
+#include "ops_remote.h"
 
 /* Offsets: 0 the beginning; then what comes behind each of
  *   1 "."   2 ".."   3... rows and places   FIRST_SEQ + seq   OFF_CONFIG */
@@ -198,6 +199,8 @@ void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct target t;
 	int r;
 
+	if (remote_opendir(req, ino, fi))
+		return;
 	if (ops_load_first(req, ino, NULL, fi))
 		return;
 	r = ops_target(req, ino, &t);
@@ -227,8 +230,11 @@ void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		.from = off,
 	};
 	struct listing *l = listing_of(fi);
-	int r = off ? 0 : listing_begin(l, req, ino);
+	int r;
 
+	if (remote_readdir(req, ino, size, off, fi))
+		return;
+	r = off ? 0 : listing_begin(l, req, ino);
 	if (r < 0) {
 		fuse_reply_err(req, -r);
 		return;
@@ -241,7 +247,8 @@ void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct listing *l = listing_of(fi);
 
-	(void)ino;
+	if (remote_releasedir(req, ino, fi))
+		return;
 	listing_end(l);
 	if (l->job)
 		job_unref(l->job);

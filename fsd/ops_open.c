@@ -12,6 +12,7 @@
 #include "face.h"
 #include "notify.h"
 #include "run.h"
+#include "ops_remote.h"
 
 static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
 				 const struct target *t)
@@ -248,6 +249,8 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct target t;
 	int r;
 
+	if (remote_open(req, ino, fi))
+		return;
 	if ((fi->flags & O_TRUNC) && ops_shrink_first(req, ino, 0, NULL, 0, fi))
 		return;
 	r = ops_target(req, ino, &t);
@@ -375,8 +378,11 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	struct fuse_entry_param e;
 	struct handle *h = NULL;
 	struct target t = { 0 };
-	int r = do_create(req, parent, name, mode, fi, &t, &h);
+	int r;
 
+	if (remote_create(req, parent, name, mode, fi))
+		return;
+	r = do_create(req, parent, name, mode, fi, &t, &h);
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0) {

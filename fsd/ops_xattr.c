@@ -8,6 +8,7 @@
 
 #include "face.h"
 #include "depot.h"
+#include "ops_remote.h"
 
 static int xattr_value(fuse_req_t req, const struct target *t, const char *name,
 		       char room[64])
@@ -45,8 +46,11 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
 	struct target t;
 	char room[64] = "";
-	int r = ops_target(req, ino, &t);
+	int r;
 
+	if (remote_xattr(req, ino, false, size))
+		return;
+	r = ops_target(req, ino, &t);
 	if (r == 0)
 		r = xattr_value(req, &t, name, room);
 	reply_xattr(req, room, r, size);
@@ -57,8 +61,11 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 	static const char root[] = "user.fsd.pid\0user.fsd.version";
 	static const char job[] = "user.fsd.state\0user.fsd.id";
 	struct target t;
-	int r = ops_target(req, ino, &t);
+	int r;
 
+	if (remote_xattr(req, ino, true, size))
+		return;
+	r = ops_target(req, ino, &t);
 	if (r < 0)
 		reply_xattr(req, NULL, r, size);
 	else if (t.kind == T_ROOT)

@@ -19,11 +19,12 @@
 #include "lifecycle.h"
 #include "node.h"
 #include "notify.h"
-#include "ops.h"
+#include "ops_remote.h"
 #include "paths.h"
 #include "run.h"
 #include "mountpoint.h"
 #include "depot.h"
+#include "remote.h"
 #include "sessions.h"
 
 void mount_options_defaults(struct mount_options *o)
@@ -193,6 +194,8 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	if (r == 0)
 		r = jobs_new(d);
 	if (r == 0)
+		r = remotes_new(&d->remotes);
+	if (r == 0)
 		r = nodes_new(d->depot, &d->turns, &d->nodes);
 	if (r < 0)
 		return err_sys(err, r, "the job table");
@@ -222,6 +225,8 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	mountpoint_close(d);
 	notify_free(d);
 	ops_handles_free(d);
+	remote_listings_free(d);
+	remotes_free(d->remotes);
 	turns_finish(&d->turns);
 	nodes_free(d->nodes);
 	quota_free(d->quota);
@@ -254,6 +259,7 @@ int serve(const struct mount_options *options, struct ready *ready)
 	list_init(&d.handles);
 	list_init(&d.unlogged);
 	list_init(&d.sessions);
+	list_init(&d.remote_listings);
 	raise_limits();
 	r = start(&d, &signals, &err);
 	if (r < 0) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "job.h"
+#include "remote.h"
 #include "run_int.h"
 
 struct session {
@@ -14,6 +15,7 @@ struct session {
 	uint64_t no;               /* never used twice by one daemon */
 	char *name;                /* owned */
 	uid_t uid;
+	gid_t gid;
 	const struct lang *lang;
 	struct vm_lease *lease;    /* owned; NULL: begun at the next step */
 	bool granted;
@@ -34,6 +36,7 @@ static void session_free(struct session *s)
 	loop_call_del(&s->next);
 	if (s->lease)
 		vm_end(s->lease);
+	remote_drop(s->d, s->no);
 	free(s->name);
 	free(s);
 }
@@ -135,8 +138,8 @@ static void on_next(struct loop_call *c)
 	}
 }
 
-static struct session *session_new(struct fsd *d, uid_t uid, const char *name,
-				   const struct lang *lang)
+static struct session *session_new(struct fsd *d, const struct job_meta *owner,
+				   const char *name, const struct lang *lang)
 {
 	struct session *s = calloc(1, sizeof(*s));
 
@@ -144,7 +147,7 @@ static struct session *session_new(struct fsd *d, uid_t uid, const char *name,
 		return NULL;
 	*s = (struct session){
 		.d = d, .no = ++d->last_session, .name = strdup(name),
-		.uid = uid, .lang = lang,
+		.uid = owner->uid, .gid = owner->gid, .lang = lang,
 		.idle = { .fn = on_idle, .arg = s },
 		.next = { .fn = on_next, .arg = s },
 	};
@@ -194,11 +197,11 @@ int sessions_check(struct fsd *d, uid_t uid, const char *name,
 int sessions_join(struct run *run)
 {
 	const struct job_config *c = run->spec.config;
-	uid_t uid = run->job->meta.uid;
-	struct session *s = find_own(run->d, uid, c->session);
+	const struct job_meta *owner = &run->job->meta;
+	struct session *s = find_own(run->d, owner->uid, c->session);
 
 	if (!s)
-		s = session_new(run->d, uid, c->session, run->spec.lang);
+		s = session_new(run->d, owner, c->session, run->spec.lang);
 	if (!s)
 		return -ENOMEM;
 	s->idle_ms = c->session_idle_ms;
@@ -313,6 +316,34 @@ void sessions_list(struct fsd *d, uid_t uid,
 uint64_t session_no(const struct session *s)
 {
 	return s->no;
+}
+
+const char *session_name(const struct session *s)
+{
+	return s->name;
+}
+
+uid_t session_uid(const struct session *s)
+{
+	return s->uid;
+}
+
+gid_t session_gid(const struct session *s)
+{
+	return s->gid;
+}
+
+int session_fs(struct session *s, const struct wire_fs *fs, vm_fs_done *done,
+	       void *arg)
+{
+	int r = s->lease && !s->ending ? vm_fs(s->lease, fs, done, arg)
+				       : -ESTALE;
+
+	if (r == 0 && s->idle.loop) {
+		loop_timer_del(&s->idle);
+		rest(s);
+	}
+	return r;
 }
 
 static bool is_busy(const struct session *s)

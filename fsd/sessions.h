@@ -38,6 +38,12 @@ uint64_t session_no(const struct session *s);
 /* The files of its directory, by index from 0; NULL beyond the last. */
 const char *session_field_name(unsigned field);
 int session_field(const struct session *s, unsigned field, struct buf *out);
+const char *session_name(const struct session *s);
+uid_t session_uid(const struct session *s);
+gid_t session_gid(const struct session *s);
+/* Asks for a file of its machine, see vm_fs(). That is use: it is not idle. */
+int session_fs(struct session *s, const struct wire_fs *fs, vm_fs_done *done,
+	       void *arg);
 /* Its steps are cancelled, its machine ends, its name is free. */
 void session_end(struct session *s);
 

@@ -249,6 +249,10 @@ fails() {
 	EILSEQ) words='Invalid or incomplete multibyte' ;;
 	ENAMETOOLONG) words='File name too long' ;;
 	ENOTEMPTY) words='Directory not empty' ;;
+	ENOTDIR) words='Not a directory' ;;
+	EISDIR) words='Is a directory' ;;
+	ESTALE) words='Stale file handle' ;;
+	EIO) words='Input/output error' ;;
 	ESRCH) words='No such process' ;;
 	ESHUTDOWN) words='Cannot send after transport endpoint shutdown' ;;
 	*) fail "fails: unknown errno $1" ;;
@@ -257,6 +261,11 @@ fails() {
 	run env LC_ALL=C "$@"
 	assert_failure
 	assert_output --partial "$words"
+}
+
+# names DIR — what is in it, on one line.
+names() {
+	find "$1" -mindepth 1 -maxdepth 1 -printf '%f\n' | LC_ALL=C sort | xargs
 }
 
 # exists/absent JOB NAME

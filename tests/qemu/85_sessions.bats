@@ -152,9 +152,9 @@ no newline $i"
 
 @test "output/ has what this step made or changed, and no more" {
 	step p code.py <<<'open("a", "w").write("1"); open("b", "w").write("1")'
-	assert_equal "$(cd "$MNT/$J/output" && echo *)" 'a b'
+	assert_equal "$(names "$MNT/$J/output")" 'a b'
 	step p code.py <<<'open("b", "w").write("22"); open("c", "w").write("3")'
-	assert_equal "$(cd "$MNT/$J/output" && echo *)" 'b c'
+	assert_equal "$(names "$MNT/$J/output")" 'b c'
 	assert_equal "$(cat "$MNT/$J/output/b")" 22
 	job_made code.py <<<'print(open("data").read())'
 	echo given >"$MNT/$J/data"
@@ -215,4 +215,103 @@ PY
 	stdout_is "$J" 50
 	after=$(grep '^fsd_machines_made_total' "$MNT/.fsd/stats")
 	assert_equal "$after" "$before"
+}
+
+@test "a session's files are read and written from outside" {
+	local f=$MNT/.fsd/sessions/p/files n
+	step p code.py <<<'open("made.txt", "w").write("inside")'
+	assert_equal "$(cat "$f/made.txt")" inside
+	echo outside >"$f/data.txt"
+	echo more >>"$f/data.txt"
+	step p code.py <<<'import os; print(open("data.txt").read(), end=""); print(os.stat("data.txt").st_uid, oct(os.stat("data.txt").st_mode)); open("data.txt", "a").write("mine")'
+	ok $'outside\nmore\n1000 0o100644'
+	assert_equal "$(cat "$f/data.txt")" $'outside\nmore\nmine'
+	assert_equal "$(names "$MNT/$J/output")" data.txt
+	for n in 0 1 65536 1048576 5242880; do
+		head -c "$n" /dev/urandom >"$BATS_TEST_TMPDIR/f"
+		bounded 60 cp "$BATS_TEST_TMPDIR/f" "$f/f$n"
+		bounded 60 cmp "$BATS_TEST_TMPDIR/f" "$f/f$n"
+	done
+	step p code.py <<<'import hashlib; print(hashlib.sha256(open("f5242880", "rb").read()).hexdigest())'
+	ok "$(sha256sum <"$BATS_TEST_TMPDIR/f" | cut -d' ' -f1)"
+	truncate -s 3 "$f/data.txt"
+	assert_equal "$(cat "$f/data.txt")" out
+}
+
+@test "a session's tree is made, copied, moved and removed from outside" {
+	local f=$MNT/.fsd/sessions/p/files t=$BATS_TEST_TMPDIR/tree
+	step p code.py <<<'pass'
+	mkdir -p "$t/with blank/ünï" "$t/empty"
+	echo x >"$t/with blank/ünï/日本 語.txt"
+	cp -r "$t" "$f/in"
+	diff -r "$t" "$f/in"
+	tar -C "$t" -cf - . | (mkdir "$f/tar" && tar -C "$f/tar" -xpf -)
+	diff -r "$t" "$f/tar"
+	touch -d @1000000000 "$f/tar/with blank"
+	assert_equal "$(stat -c %Y "$f/tar/with blank")" 1000000000
+	mv "$f/in" "$f/moved"
+	chmod 700 "$f/moved"
+	step p code.py <<<$'import os\nprint(oct(os.stat("moved").st_mode), os.listdir("moved/with blank/ünï"))'
+	ok "0o40700 ['日本 語.txt']"
+	rm -r "$f/moved" "$f/tar"
+	assert_equal "$(ls "$f")" code.py
+	fails ENOTDIR mkdir "$f/code.py/x"
+}
+
+@test "links, fifos and sockets of a session are not there outside" {
+	local f=$MNT/.fsd/sessions/p/files
+	step p code.py <<'PY'
+import os, socket
+os.symlink("/etc/passwd", "link")
+os.symlink("/etc", "dir")
+os.symlink("real", "near")
+os.mkfifo("fifo")
+socket.socket(socket.AF_UNIX).bind("socket")
+os.mkdir("real"); open("real/file", "w").write("x")
+PY
+	ok
+	assert_equal "$(names "$f")" 'code.py real'
+	fails ENOENT cat "$f/link"
+	fails ENOENT cat "$f/dir/passwd"
+	fails ENOENT ls "$f/near"
+	fails ENOENT timeout 10 cat "$f/fifo"
+	run bounded 10 sh -c 'echo x >"$1"' - "$f/link"
+	assert_failure
+	cd "$f/real"
+	step p code.py <<<'import os; os.rename("real", "was"); os.symlink("/etc", "real")'
+	run cat passwd
+	assert_failure
+	run cat file
+	assert_failure
+	cd /
+	assert_equal "$(names "$f")" 'code.py was'
+}
+
+@test "five thousand files of a session are listed" {
+	local f=$MNT/.fsd/sessions/p/files
+	step p code.py <<<$'import os\nos.mkdir("many")\nfor i in range(5000): open(f"many/file number {i}", "w")'
+	ok
+	assert_equal "$(bounded 60 ls "$f/many" | sort -u | wc -l)" 5000
+	bounded 120 rm -r "$f/many"
+	step p code.py <<<'import os; print(os.path.exists("many"))'
+	ok False
+}
+
+@test "a session's files are used while a step runs and while it is killed" {
+	local f=$MNT/.fsd/sessions/p/files i
+	job_made code.py <<<$'import os, time\nprint("up", flush=True)\nwhile not os.path.exists("go"): time.sleep(0.01)\nopen("seen", "w").write(open("go").read())\nprint("seen", flush=True)\nwhile True: os.rename("seen", "seen2"); os.rename("seen2", "seen")'
+	job_put "$J" config.json '{"session": "p"}'
+	job_follow "$J" up
+	assert_equal "$(ls "$f")" code.py
+	echo outside >"$f/.go" && mv "$f/.go" "$f/go"
+	bounded 60 grep -qm1 seen "$MNT/$J/stdout.follow"
+	for i in $(seq 50); do
+		ls "$f" >/dev/null && cat "$f/seen" 2>/dev/null || true
+	done
+	(while bounded 10 cat "$f/go" 2>/dev/null; do :; done) >/dev/null &
+	i=$!
+	echo kill >"$MNT/$J/ctl"
+	job_wait "$J" >/dev/null
+	wait "$i" || true
+	assert_equal "$(ls "$f")" ''
 }

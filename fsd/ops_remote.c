@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names and attributes in a session's machine, and how it is asked. */
+#include "ops_remote.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "face.h"
+#include "node.h"
+#include "remote.h"
+#include "sessions.h"
+
+/* --- asking ------------------------------------------------------------------ */
+
+/* The session whose files/ that number is, or 0. */
+static uint64_t root_session(fuse_ino_t ino)
+{
+	return INO_CLASS(ino) == INO_FSD ? face_files(INO_REST(ino)) : 0;
+}
+
+bool remote_is(fuse_ino_t ino)
+{
+	return INO_CLASS(ino) == INO_REMOTE || root_session(ino);
+}
+
+/* Where ino is. NULL: nowhere any more. */
+static const char *find(struct fsd *d, fuse_ino_t ino, uint64_t *ret_session)
+{
+	*ret_session = root_session(ino);
+	return *ret_session ? "" : remote_path(d->remotes, ino, ret_session);
+}
+
+/* The owned path of name in dir (NULL: of dir itself), or NULL. */
+static char *join(const char *dir, const char *name)
+{
+	auto_buf struct buf path = { 0 };
+
+	buf_fmt(&path, "%s%s%s", dir, *dir && name ? "/" : "",
+		name ? name : "");
+	return path.failed ? NULL : take_ptr(path.data);
+}
+
+void ask_free(struct ask *a)
+{
+	free(a->fs.path);
+	free(a->fs.to);
+	buf_done(&a->data);
+	free(a);
+}
+
+void ask_fail(struct ask *a, int r)
+{
+	const struct session *s = sessions_by_no(a->d, a->session);
+
+	if (a->failed && a->failed(a, r))
+		return;
+	if (r == -ESTALE && a->fs.op >= WIRE_FS_WRITE)
+		ops_refuse(a->req, r, s ? session_name(s) : FSD_DIR_NAME,
+			   "the session has no machine; files/ is empty until "
+			   "one of its steps runs");
+	fuse_reply_err(a->req, -r);
+	ask_free(a);
+}
+
+static void on_done(void *arg, int r, const uint8_t *data, size_t size)
+{
+	struct ask *a = arg;
+
+	if (r < 0)
+		ask_fail(a, r);
+	else
+		a->answered(a, data, size);
+}
+
+void ask_send(struct ask *a)
+{
+	struct session *s = sessions_by_no(a->d, a->session);
+	int r = s ? session_fs(s, &a->fs, on_done, a) : -ESTALE;
+
+	if (r < 0)
+		ask_fail(a, r);
+}
+
+void ask_again(struct ask *a)
+{
+	uint64_t session;
+	const char *path = find(a->d, a->ino, &session);
+	char *copy = path ? strdup(path) : NULL;
+
+	if (!copy) {
+		ask_fail(a, path ? -ENOMEM : -ESTALE);
+		return;
+	}
+	free(a->fs.path);
+	a->fs.path = copy;
+	ask_send(a);
+}
+
+/* Return: 0 or negative errno. */
+static int check(struct fsd *d, fuse_req_t req, fuse_ino_t ino,
+		 const char *name, char **ret_path, uint64_t *ret_session)
+{
+	uid_t uid = fuse_req_ctx(req)->uid;
+	const char *dir = find(d, ino, ret_session);
+	const struct session *s = dir ? sessions_by_no(d, *ret_session) : NULL;
+	int r = name ? file_name_check(name) : 0;
+
+	if (!s)
+		return -ESTALE;
+	if (uid && uid != session_uid(s))
+		return -EACCES;
+	if (r < 0)
+		return r;
+	*ret_path = join(dir, name);
+	if (!*ret_path)
+		return -ENOMEM;
+	if (**ret_path && !wire_path_ok(*ret_path)) {
+		free(take_ptr(*ret_path));
+		return -ENAMETOOLONG;
+	}
+	return 0;
+}
+
+struct ask *ask_new(fuse_req_t req, fuse_ino_t ino, const char *name,
+		    enum wire_fs_op op)
+{
+	struct fsd *d = ops_fsd(req);
+	char *path = NULL;
+	uint64_t session;
+	int r = check(d, req, ino, name, &path, &session);
+	struct ask *a = r < 0 ? NULL : calloc(1, sizeof(*a));
+
+	if (!a) {
+		free(path);
+		fuse_reply_err(req, r < 0 ? -r : ENOMEM);
+		return NULL;
+	}
+	a->d = d;
+	a->req = req;
+	a->ino = ino;
+	a->session = session;
+	a->fs.op = op;
+	a->fs.path = path;
+	return a;
+}
+
+/* --- attributes ---------------------------------------------------------------- */
+
+static void fill(const struct session *s, const struct wire_fs_stat *from,
+		 struct stat *ret)
+{
+	bool dir = from->kind == WIRE_FILE_DIR;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->st_mode = (dir ? S_IFDIR : S_IFREG) | (from->mode & 0777);
+	ret->st_nlink = dir ? 2 : 1;
+	ret->st_uid = session_uid(s);
+	ret->st_gid = session_gid(s);
+	ret->st_size = dir ? 0 : (off_t)from->size;
+	ret->st_blksize = 4096;
+	ret->st_blocks = ret->st_size / 512 + (ret->st_size % 512 > 0);
+	ret->st_mtim.tv_sec = (time_t)(from->mtime_ns / NS_PER_S);
+	ret->st_mtim.tv_nsec = (long)(from->mtime_ns % NS_PER_S);
+	ret->st_atim = ret->st_ctim = ret->st_mtim;
+}
+
+bool ask_stat(struct ask *a, const uint8_t *data, size_t size,
+	      struct stat *ret)
+{
+	const struct session *s = sessions_by_no(a->d, a->session);
+	struct wire_fs_stat st;
+	int r = s ? wire_fs_stat_get(data, size, &st) : -ESTALE;
+
+	if (r < 0) {
+		ask_fail(a, r);
+		return false;
+	}
+	fill(s, &st, ret);
+	ret->st_ino = a->ino;
+	return true;
+}
+
+bool ask_entry(struct ask *a, const uint8_t *data, size_t size,
+	       struct fuse_entry_param *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	if (!ask_stat(a, data, size, &ret->attr))
+		return false;
+	ret->ino = remote_found(a->d->remotes, a->session, a->fs.path,
+				S_ISDIR(ret->attr.st_mode));
+	if (!ret->ino) {
+		ask_fail(a, -ENOMEM);
+		return false;
+	}
+	ret->attr.st_ino = ret->ino;
+	ret->generation = 1;
+	return true;
+}
+
+static void entry_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	struct fuse_entry_param e;
+
+	if (!ask_entry(a, data, size, &e))
+		return;
+	fuse_reply_entry(a->req, &e);
+	ask_free(a);
+}
+
+static void attr_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	struct stat st;
+
+	if (!ask_stat(a, data, size, &st))
+		return;
+	fuse_reply_attr(a->req, &st, 0);
+	ask_free(a);
+}
+
+static void ok_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	(void)data;
+	(void)size;
+	fuse_reply_err(a->req, 0);
+	ask_free(a);
+}
+
+/* files/ is there even when no machine is: empty, and nobody's to change. */
+static void empty_root(struct ask *a, struct stat *ret)
+{
+	const struct session *s = sessions_by_no(a->d, a->session);
+	struct wire_fs_stat st = { .kind = WIRE_FILE_DIR, .mode = 0555,
+				   .mtime_ns = realtime_ns() };
+
+	fill(s, &st, ret);
+	ret->st_ino = a->ino;
+}
+
+static bool is_empty_root(const struct ask *a, int r)
+{
+	return (r == -ESTALE || r == -EIO) && !a->fs.path[0] &&
+	       sessions_by_no(a->d, a->session);
+}
+
+static bool attr_failed(struct ask *a, int r)
+{
+	struct stat st;
+
+	if (!is_empty_root(a, r))
+		return false;
+	empty_root(a, &st);
+	fuse_reply_attr(a->req, &st, 0);
+	ask_free(a);
+	return true;
+}
+
+/* What is in it, while no machine is: nothing. */
+static bool lookup_failed(struct ask *a, int r)
+{
+	if (r != -ESTALE || !root_session(a->ino) ||
+	    !sessions_by_no(a->d, a->session))
+		return false;
+	fuse_reply_err(a->req, ENOENT);
+	ask_free(a);
+	return true;
+}
+
+/* Of files/ itself, whose number is the face's. */
+static void root_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	struct fuse_entry_param e = { .ino = a->ino, .generation = 1 };
+
+	if (!ask_stat(a, data, size, &e.attr))
+		return;
+	fuse_reply_entry(a->req, &e);
+	ask_free(a);
+}
+
+static bool root_failed(struct ask *a, int r)
+{
+	struct fuse_entry_param e = { .ino = a->ino, .generation = 1 };
+
+	if (!is_empty_root(a, r))
+		return false;
+	empty_root(a, &e.attr);
+	fuse_reply_entry(a->req, &e);
+	ask_free(a);
+	return true;
+}
+
+static bool lookup_root(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct target t;
+	struct ask *a;
+
+	if (INO_CLASS(parent) != INO_FSD || strcmp(name, FACE_FILES) != 0 ||
+	    ops_find(req, parent, name, &t) < 0 || !face_files(t.place))
+		return false;
+	a = ask_new(req, ops_ino(&t), NULL, WIRE_FS_STAT);
+	if (!a)
+		return true;
+	a->answered = root_answered;
+	a->failed = root_failed;
+	ask_send(a);
+	return true;
+}
+
+bool remote_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct ask *a;
+
+	if (!remote_is(parent))
+		return lookup_root(req, parent, name);
+	/* No such name is shown, whoever has made it. */
+	if (file_name_check(name) == -EILSEQ) {
+		fuse_reply_err(req, ENOENT);
+		return true;
+	}
+	a = ask_new(req, parent, name, WIRE_FS_STAT);
+	if (!a)
+		return true;
+	a->answered = entry_answered;
+	a->failed = lookup_failed;
+	ask_send(a);
+	return true;
+}
+
+bool remote_forgot(fuse_req_t req, fuse_ino_t ino, uint64_t count)
+{
+	if (!remote_is(ino))
+		return false;
+	if (!root_session(ino))
+		remote_forget(ops_fsd(req)->remotes, ino, count);
+	fuse_reply_none(req);
+	return true;
+}
+
+bool remote_getattr(fuse_req_t req, fuse_ino_t ino)
+{
+	struct ask *a;
+
+	if (!remote_is(ino))
+		return false;
+	a = ask_new(req, ino, NULL, WIRE_FS_STAT);
+	if (!a)
+		return true;
+	a->answered = attr_answered;
+	a->failed = attr_failed;
+	ask_send(a);
+	return true;
+}
+
+static uint64_t time_of(const struct ask *a, const struct timespec *ts, int bit,
+			int now_bit)
+{
+	if (a->to_set & now_bit)
+		return realtime_ns();
+	if (!(a->to_set & bit) || ts->tv_sec < 0)
+		return WIRE_UNKNOWN;
+	return (uint64_t)ts->tv_sec * NS_PER_S + (uint64_t)ts->tv_nsec;
+}
+
+#define SET_TIMES (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW | \
+		   FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW)
+
+/* One thing after the other; the last answer has all of it. */
+static void set_next(struct ask *a)
+{
+	int bits = a->to_set;
+
+	if (bits & FUSE_SET_ATTR_MODE) {
+		a->fs.op = WIRE_FS_CHMOD;
+		a->fs.mode = a->attr.st_mode & 0777;
+		bits &= ~FUSE_SET_ATTR_MODE;
+	} else if (bits & FUSE_SET_ATTR_SIZE) {
+		a->fs.op = WIRE_FS_TRUNCATE;
+		a->fs.mode = 0;
+		a->fs.offset = (uint64_t)a->attr.st_size;
+		bits &= ~FUSE_SET_ATTR_SIZE;
+	} else if (bits & SET_TIMES) {
+		a->fs.op = WIRE_FS_TIMES;
+		a->fs.offset = time_of(a, &a->attr.st_atim, FUSE_SET_ATTR_ATIME,
+				       FUSE_SET_ATTR_ATIME_NOW);
+		a->fs.other = time_of(a, &a->attr.st_mtim, FUSE_SET_ATTR_MTIME,
+				      FUSE_SET_ATTR_MTIME_NOW);
+		bits &= ~SET_TIMES;
+	} else {
+		a->fs.op = WIRE_FS_STAT;
+	}
+	a->to_set = bits;
+	ask_again(a);
+}
+
+static void set_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	if (a->to_set)
+		set_next(a);
+	else
+		attr_answered(a, data, size);
+}
+
+bool remote_setattr(fuse_req_t req, fuse_ino_t ino, const struct stat *attr,
+		    int to_set)
+{
+	const int known = FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_SIZE | SET_TIMES;
+	struct session *s;
+	struct ask *a;
+
+	if (!remote_is(ino))
+		return false;
+	a = ask_new(req, ino, NULL, WIRE_FS_CHMOD);
+	if (!a)
+		return true;
+	s = sessions_by_no(a->d, a->session);
+	/* To the owner it has already: what cp -a and tar do. */
+	if ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != session_uid(s)) {
+		ask_fail(a, -EPERM);
+		return true;
+	}
+	a->attr = *attr;
+	a->to_set = to_set & known;
+	a->answered = set_answered;
+	set_next(a);
+	return true;
+}
+
+bool remote_xattr(fuse_req_t req, fuse_ino_t ino, bool list, size_t size)
+{
+	if (!remote_is(ino))
+		return false;
+	if (!list)
+		fuse_reply_err(req, ENODATA);
+	else if (size)
+		fuse_reply_buf(req, NULL, 0);
+	else
+		fuse_reply_xattr(req, 0);
+	return true;
+}
+
+/* --- names ------------------------------------------------------------------------ */
+
+static bool refuse_name(fuse_req_t req, const char *name)
+{
+	int r = file_name_check(name);
+
+	if (r < 0)
+		ops_refuse(req, r, FACE_FILES,
+			   "a file's name is 1 to 255 bytes of valid UTF-8 "
+			   "without control characters");
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	return r < 0;
+}
+
+bool remote_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
+		  mode_t mode)
+{
+	struct ask *a;
+
+	if (!remote_is(parent))
+		return false;
+	a = refuse_name(req, name) ? NULL
+				   : ask_new(req, parent, name, WIRE_FS_MKDIR);
+	if (!a)
+		return true;
+	a->fs.mode = mode & 0777;
+	a->answered = entry_answered;
+	ask_send(a);
+	return true;
+}
+
+static void gone_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	remote_gone(a->d->remotes, a->session, a->fs.path);
+	ok_answered(a, data, size);
+}
+
+static bool remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
+			enum wire_fs_op op)
+{
+	struct ask *a;
+
+	if (!remote_is(parent))
+		return false;
+	a = ask_new(req, parent, name, op);
+	if (!a)
+		return true;
+	a->answered = gone_answered;
+	ask_send(a);
+	return true;
+}
+
+bool remote_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	return remove_name(req, parent, name, WIRE_FS_UNLINK);
+}
+
+bool remote_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	return remove_name(req, parent, name, WIRE_FS_RMDIR);
+}
+
+static void moved_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	remote_moved(a->d->remotes, a->session, a->fs.path, a->fs.to);
+	ok_answered(a, data, size);
+}
+
+bool remote_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
+		   fuse_ino_t to, const char *newname, unsigned flags)
+{
+	uint64_t session;
+	struct ask *a;
+	int r;
+
+	if (!remote_is(parent) && !remote_is(to))
+		return false;
+	if (!remote_is(parent) || !remote_is(to)) {
+		fuse_reply_err(req, EXDEV); /* mv copies */
+		return true;
+	}
+	a = refuse_name(req, newname)
+		    ? NULL
+		    : ask_new(req, parent, name, WIRE_FS_RENAME);
+	if (!a)
+		return true;
+	r = check(a->d, req, to, newname, &a->fs.to, &session);
+	if (r == 0 && session != a->session)
+		r = -EXDEV;
+	if (r == 0 && (flags & ~(unsigned)RENAME_NOREPLACE))
+		r = -EINVAL;
+	if (r < 0) {
+		ask_fail(a, r);
+		return true;
+	}
+	a->fs.flags = flags & RENAME_NOREPLACE ? WIRE_FS_EXCLUSIVE : 0;
+	a->answered = moved_answered;
+	ask_send(a);
+	return true;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * .fsd/sessions/NAME/files: each operation is asked of the session's machine
+ * and answered when that has answered; the loop never waits, the kernel keeps
+ * nothing. Called at the head of each op_*(): false if the number is another's,
+ * else the request is answered, or will be.
+ *
+ * Shared by ops_remote.c (names and attributes) and ops_remote_data.c.
+ */
+#ifndef FSD_OPS_REMOTE_H
+#define FSD_OPS_REMOTE_H
+
+#include "ops.h"
+
+bool remote_lookup(fuse_req_t, fuse_ino_t, const char *);
+bool remote_forgot(fuse_req_t, fuse_ino_t, uint64_t);
+bool remote_getattr(fuse_req_t, fuse_ino_t);
+bool remote_setattr(fuse_req_t, fuse_ino_t, const struct stat *, int);
+bool remote_xattr(fuse_req_t, fuse_ino_t, bool list, size_t);
+bool remote_mkdir(fuse_req_t, fuse_ino_t, const char *, mode_t);
+bool remote_unlink(fuse_req_t, fuse_ino_t, const char *);
+bool remote_rmdir(fuse_req_t, fuse_ino_t, const char *);
+bool remote_rename(fuse_req_t, fuse_ino_t, const char *, fuse_ino_t,
+		   const char *, unsigned);
+bool remote_create(fuse_req_t, fuse_ino_t, const char *, mode_t,
+		   const struct fuse_file_info *);
+bool remote_open(fuse_req_t, fuse_ino_t, const struct fuse_file_info *);
+bool remote_read(fuse_req_t, fuse_ino_t, size_t, off_t);
+bool remote_write(fuse_req_t, fuse_ino_t, const char *, size_t, off_t,
+		  const struct fuse_file_info *);
+bool remote_poll(fuse_req_t, fuse_ino_t, struct fuse_pollhandle *);
+/* flush, fsync, release: nothing is kept here. */
+bool remote_sync(fuse_req_t, fuse_ino_t);
+bool remote_opendir(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
+bool remote_readdir(fuse_req_t, fuse_ino_t, size_t, off_t,
+		    struct fuse_file_info *);
+bool remote_releasedir(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
+/* At the very end: listings that nobody closed. */
+void remote_listings_free(struct fsd *d);
+
+/* --- the two files' own ---------------------------------------------------- */
+
+/* One request on its way. */
+struct ask {
+	struct fsd *d;
+	fuse_req_t req;
+	fuse_ino_t ino;       /* of the file, or of the directory of name */
+	uint64_t session;
+	struct wire_fs fs;    /* what is asked now; its path and to are owned */
+	/* Answers the request and consumes a, or asks again. */
+	void (*answered)(struct ask *a, const uint8_t *data, size_t size);
+	/* Instead of an error, if there is one; may be NULL. */
+	bool (*failed)(struct ask *a, int r);
+	struct fuse_file_info fi;
+	struct stat attr;     /* setattr: of these bits that are left */
+	int to_set;
+	struct buf data;      /* read, or to be written */
+	size_t want, at;
+	off_t off;
+	struct remote_listing *listing;
+};
+
+/* True if the number is a directory files/ or something below one. */
+bool remote_is(fuse_ino_t ino);
+/*
+ * For what is at ino, or at name in it. Return: NULL if the request has been
+ * answered already: it is nobody's, not for who asks, or no memory is left.
+ */
+struct ask *ask_new(fuse_req_t req, fuse_ino_t ino, const char *name,
+		    enum wire_fs_op op);
+/* Both consume a at last. */
+void ask_send(struct ask *a);
+void ask_fail(struct ask *a, int r);
+void ask_free(struct ask *a);
+/* The next of several, of the same file: by the path that it has now. */
+void ask_again(struct ask *a);
+/* a's file as it was told. Return: false, and the request has failed. */
+bool ask_stat(struct ask *a, const uint8_t *data, size_t size,
+	      struct stat *ret);
+/* Counts a lookup. The same. */
+bool ask_entry(struct ask *a, const uint8_t *data, size_t size,
+	       struct fuse_entry_param *ret);
+
+#endif

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Open files and listings in a session's machine. */
+#include "ops_remote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+
+
+#define READ_MAX (1u << 20)
+#define LIST_MAX (64u << 20) /* bytes of one listing's names */
+#define ANSWER_MAX (256u << 10)
+
+/* --- opening ------------------------------------------------------------------ */
+
+static bool wants_write(const struct fuse_file_info *fi)
+{
+	return (fi->flags & O_ACCMODE) != O_RDONLY;
+}
+
+static void open_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	struct stat st;
+
+	if (!ask_stat(a, data, size, &st))
+		return;
+	if (S_ISDIR(st.st_mode)) {
+		ask_fail(a, -EISDIR);
+		return;
+	}
+	a->fi.direct_io = 1;
+	fuse_reply_open(a->req, &a->fi);
+	ask_free(a);
+}
+
+bool remote_open(fuse_req_t req, fuse_ino_t ino,
+		 const struct fuse_file_info *fi)
+{
+	bool cut = (fi->flags & O_TRUNC) && wants_write(fi);
+	struct ask *a;
+
+	if (!remote_is(ino))
+		return false;
+	a = ask_new(req, ino, NULL, cut ? WIRE_FS_TRUNCATE : WIRE_FS_STAT);
+	if (!a)
+		return true;
+	a->fi = *fi;
+	a->answered = open_answered;
+	ask_send(a);
+	return true;
+}
+
+static void create_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	struct fuse_entry_param e;
+
+	if (!ask_entry(a, data, size, &e))
+		return;
+	a->fi.direct_io = 1;
+	fuse_reply_create(a->req, &e, &a->fi);
+	ask_free(a);
+}
+
+bool remote_create(fuse_req_t req, fuse_ino_t parent, const char *name,
+		   mode_t mode, const struct fuse_file_info *fi)
+{
+	struct ask *a;
+
+	if (!remote_is(parent))
+		return false;
+	a = ask_new(req, parent, name, WIRE_FS_CREATE);
+	if (!a)
+		return true;
+	a->fs.mode = mode & 0777;
+	a->fs.flags = (fi->flags & O_EXCL ? WIRE_FS_EXCLUSIVE : 0) |
+		      (fi->flags & O_TRUNC ? WIRE_FS_EMPTY : 0);
+	a->fi = *fi;
+	a->answered = create_answered;
+	ask_send(a);
+	return true;
+}
+
+/* --- bytes ---------------------------------------------------------------------- */
+
+static void reply_read(struct ask *a)
+{
+	fuse_reply_buf(a->req, a->data.data, a->data.len);
+	ask_free(a);
+}
+
+static void read_next(struct ask *a)
+{
+	a->fs.offset = (uint64_t)a->off + a->data.len;
+	a->fs.length = (uint32_t)MIN(a->want - a->data.len,
+				     (size_t)WIRE_FS_CHUNK);
+	ask_again(a);
+}
+
+static void read_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	if (buf_add(&a->data, data, size) < 0)
+		ask_fail(a, -ENOMEM);
+	else if (size < a->fs.length || a->data.len == a->want)
+		reply_read(a);
+	else
+		read_next(a);
+}
+
+/* What came before the error counts; the next read meets it again. */
+static bool read_failed(struct ask *a, int r)
+{
+	(void)r;
+	if (!a->data.len)
+		return false;
+	reply_read(a);
+	return true;
+}
+
+bool remote_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off)
+{
+	struct ask *a;
+
+	if (!remote_is(ino))
+		return false;
+	a = ask_new(req, ino, NULL, WIRE_FS_READ);
+	if (!a)
+		return true;
+	a->want = MIN(size, (size_t)READ_MAX);
+	a->off = off;
+	a->answered = read_answered;
+	a->failed = read_failed;
+	read_next(a);
+	return true;
+}
+
+static void write_next(struct ask *a)
+{
+	a->fs.offset = (uint64_t)a->off + a->at;
+	a->fs.data = a->data.data + a->at;
+	a->fs.size = MIN(a->data.len - a->at, (size_t)WIRE_FS_CHUNK);
+	ask_again(a);
+}
+
+static void reply_write(struct ask *a)
+{
+	fuse_reply_write(a->req, a->at);
+	ask_free(a);
+}
+
+static void write_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	struct wire_cursor c;
+	size_t asked = a->fs.size;
+	uint32_t n;
+
+	wire_begin(&c, data, size);
+	n = wire_get_u32(&c);
+	a->at += MIN((size_t)n, asked);
+	if (n < asked || a->at == a->data.len)
+		reply_write(a);
+	else
+		write_next(a);
+}
+
+static bool write_failed(struct ask *a, int r)
+{
+	(void)r;
+	if (!a->at)
+		return false;
+	reply_write(a);
+	return true;
+}
+
+bool remote_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
+		  off_t off, const struct fuse_file_info *fi)
+{
+	struct ask *a;
+
+	if (!remote_is(ino))
+		return false;
+	a = ask_new(req, ino, NULL, WIRE_FS_WRITE);
+	if (!a)
+		return true;
+	if (!size || buf_add(&a->data, data, size) < 0) {
+		if (size)
+			ask_fail(a, -ENOMEM);
+		else
+			reply_write(a);
+		return true;
+	}
+	/* The kernel may not know where the end is: the machine does. */
+	a->fs.flags = fi->flags & O_APPEND ? WIRE_FS_APPEND : 0;
+	a->off = off;
+	a->answered = write_answered;
+	a->failed = write_failed;
+	write_next(a);
+	return true;
+}
+
+bool remote_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_pollhandle *ph)
+{
+	if (!remote_is(ino))
+		return false;
+	if (ph)
+		fuse_pollhandle_destroy(ph);
+	fuse_reply_poll(req, POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM);
+	return true;
+}
+
+bool remote_sync(fuse_req_t req, fuse_ino_t ino)
+{
+	if (!remote_is(ino))
+		return false;
+	fuse_reply_err(req, 0);
+	return true;
+}
+
+/* --- listings -------------------------------------------------------------------- */
+
+/*
+ * All names are taken at the beginning, so that what is removed while somebody
+ * reads on disturbs nothing: for each a byte of its kind, its text and a NUL.
+ * An entry's offset is where the next one begins, behind "." and "..".
+ */
+#define OFF_DOTS 2
+
+struct remote_listing {
+	struct list node; /* in fsd->remote_listings */
+	struct buf names;
+};
+
+static struct remote_listing *listing_of(const struct fuse_file_info *fi)
+{
+	return (struct remote_listing *)(uintptr_t)fi->fh;
+}
+
+static void listing_free(struct remote_listing *l)
+{
+	list_del(&l->node);
+	buf_done(&l->names);
+	free(l);
+}
+
+void remote_listings_free(struct fsd *d)
+{
+	list_for_each(pos, tmp, &d->remote_listings)
+		listing_free(list_entry(pos, struct remote_listing, node));
+}
+
+static void opendir_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	struct remote_listing *l = calloc(1, sizeof(*l));
+
+	(void)data;
+	(void)size;
+	if (!l) {
+		ask_fail(a, -ENOMEM);
+		return;
+	}
+	l->names.cap = LIST_MAX;
+	list_add_tail(&a->d->remote_listings, &l->node);
+	a->fi.fh = (uintptr_t)l;
+	fuse_reply_open(a->req, &a->fi);
+	ask_free(a);
+}
+
+bool remote_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct ask *a;
+
+	if (!remote_is(ino))
+		return false;
+	a = ask_new(req, ino, NULL, WIRE_FS_LIST);
+	if (!a)
+		return true;
+	a->fi = *fi;
+	opendir_answered(a, NULL, 0);
+	return true;
+}
+
+/* Return: false when there is no room for it any more. */
+static bool put(struct ask *a, char *room, const char *name, mode_t kind,
+		fuse_ino_t ino, off_t off)
+{
+	struct stat st = { .st_ino = ino, .st_mode = kind };
+	size_t n = fuse_add_direntry(a->req, room + a->at, a->want - a->at,
+				     name, &st, off);
+
+	if (n > a->want - a->at)
+		return false;
+	a->at += n;
+	return true;
+}
+
+static void reply_listing(struct ask *a)
+{
+	static char room[ANSWER_MAX]; /* one thread, used up at once */
+	const struct buf *names = &a->listing->names;
+	size_t from = a->off > OFF_DOTS ? (size_t)(a->off - OFF_DOTS) : 0;
+
+	a->want = MIN(a->want, sizeof(room));
+	if (a->off < 1)
+		put(a, room, ".", S_IFDIR, a->ino, 1);
+	if (a->off < OFF_DOTS)
+		put(a, room, "..", S_IFDIR, FUSE_ROOT_ID, OFF_DOTS);
+	while (from < names->len) {
+		const char *name = names->data + from + 1;
+		size_t next = from + 2 + strlen(name);
+
+		/* Its number is not known before it is looked up. */
+		if (!put(a, room, name,
+			 names->data[from] == WIRE_FILE_DIR ? S_IFDIR : S_IFREG,
+			 UINT32_MAX, (off_t)next + OFF_DOTS))
+			break;
+		from = next;
+	}
+	fuse_reply_buf(a->req, room, a->at);
+	ask_free(a);
+}
+
+/* Return: 0 or -EFBIG, -ENOMEM. Names that no file here may have are left
+ * out. */
+static int add_names(struct buf *names, struct wire_cursor *c)
+{
+	while (!c->failed && c->p < c->end) {
+		char kind = (char)wire_get_u32(c);
+		auto_free char *name = wire_get_str(c, WIRE_NAME_MAX);
+
+		if (!name || file_name_check(name) < 0)
+			continue;
+		buf_add(names, &kind, 1);
+		buf_add(names, name, strlen(name) + 1);
+	}
+	return names->failed;
+}
+
+static void list_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	struct buf *names = &a->listing->names;
+	struct wire_cursor c;
+	int r;
+
+	wire_begin(&c, data, size);
+	a->fs.offset = wire_get_u64(&c);
+	r = a->fs.offset && c.p == c.end ? -EIO /* it would never end */
+					 : add_names(names, &c);
+	if (r < 0)
+		ask_fail(a, r);
+	else if (a->fs.offset)
+		ask_again(a);
+	else
+		reply_listing(a);
+}
+
+/* No machine: files/ is empty. */
+static bool list_failed(struct ask *a, int r)
+{
+	if (r != -ESTALE || a->fs.path[0])
+		return false;
+	buf_clear(&a->listing->names);
+	reply_listing(a);
+	return true;
+}
+
+bool remote_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+		    struct fuse_file_info *fi)
+{
+	struct ask *a;
+
+	if (!remote_is(ino))
+		return false;
+	a = ask_new(req, ino, NULL, WIRE_FS_LIST);
+	if (!a)
+		return true;
+	a->listing = listing_of(fi);
+	a->want = size;
+	a->off = off;
+	if (off) {
+		reply_listing(a);
+		return true;
+	}
+	buf_clear(&a->listing->names);
+	a->answered = list_answered;
+	a->failed = list_failed;
+	ask_send(a);
+	return true;
+}
+
+bool remote_releasedir(fuse_req_t req, fuse_ino_t ino,
+		       struct fuse_file_info *fi)
+{
+	if (!remote_is(ino))
+		return false;
+	listing_free(listing_of(fi));
+	fuse_reply_err(req, 0);
+	return true;
+}

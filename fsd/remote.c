@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "remote.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hash.h"
+#include "node.h"
+
+struct remote {
+	struct list node;         /* in remotes->all */
+	struct hash_node by_ino, by_path;
+	uint64_t ino, session;
+	char *path;               /* owned; NULL: it has none, nor by_path */
+	bool is_dir;
+	uint64_t lookups;
+};
+
+struct remotes {
+	struct hash by_ino, by_path;
+	struct list all;
+	uint64_t last;            /* number given: none is used twice */
+};
+
+static uint64_t path_hash(uint64_t session, const char *path)
+{
+	return hash_text(path, hash_u64(session));
+}
+
+static struct remote *by_ino(struct remotes *all, uint64_t ino)
+{
+	struct hash_node *n = hash_first(&all->by_ino, hash_u64(ino));
+
+	for (; n; n = hash_next(n)) {
+		struct remote *r = container_of(n, struct remote, by_ino);
+
+		if (r->ino == ino)
+			return r;
+	}
+	return NULL;
+}
+
+static struct remote *by_path(struct remotes *all, uint64_t session,
+			      const char *path)
+{
+	struct hash_node *n = hash_first(&all->by_path,
+					 path_hash(session, path));
+
+	for (; n; n = hash_next(n)) {
+		struct remote *r = container_of(n, struct remote, by_path);
+
+		if (r->session == session && !strcmp(r->path, path))
+			return r;
+	}
+	return NULL;
+}
+
+static void lose_path(struct remotes *all, struct remote *r)
+{
+	if (r->path)
+		hash_del(&all->by_path, &r->by_path);
+	free(take_ptr(r->path));
+}
+
+/* Consumes path. */
+static void take_path(struct remotes *all, struct remote *r, char *path)
+{
+	lose_path(all, r);
+	if (!path)
+		return;
+	r->path = path;
+	if (hash_add(&all->by_path, &r->by_path,
+		     path_hash(r->session, path)) < 0)
+		free(take_ptr(r->path));
+}
+
+static void remote_free(struct remotes *all, struct remote *r)
+{
+	lose_path(all, r);
+	hash_del(&all->by_ino, &r->by_ino);
+	list_del(&r->node);
+	free(r);
+}
+
+static struct remote *remote_new(struct remotes *all, uint64_t session,
+				 const char *path, bool is_dir)
+{
+	struct remote *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->ino = INO_MAKE(INO_REMOTE, ++all->last);
+	r->session = session;
+	r->is_dir = is_dir;
+	if (hash_add(&all->by_ino, &r->by_ino, hash_u64(r->ino)) < 0) {
+		free(r);
+		return NULL;
+	}
+	list_add_tail(&all->all, &r->node);
+	take_path(all, r, strdup(path));
+	if (!r->path) {
+		remote_free(all, r);
+		return NULL;
+	}
+	return r;
+}
+
+int remotes_new(struct remotes **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	list_init(&(*ret)->all);
+	return 0;
+}
+
+void remotes_free(struct remotes *all)
+{
+	if (!all)
+		return;
+	list_for_each(pos, tmp, &all->all)
+		remote_free(all, list_entry(pos, struct remote, node));
+	hash_done(&all->by_ino);
+	hash_done(&all->by_path);
+	free(all);
+}
+
+const char *remote_path(struct remotes *all, uint64_t ino,
+			uint64_t *ret_session)
+{
+	const struct remote *r = by_ino(all, ino);
+
+	if (!r || !r->path)
+		return NULL;
+	*ret_session = r->session;
+	return r->path;
+}
+
+uint64_t remote_found(struct remotes *all, uint64_t session, const char *path,
+		      bool is_dir)
+{
+	struct remote *r = by_path(all, session, path);
+
+	/* The kernel takes it ill when a number becomes another kind's. */
+	if (r && r->is_dir != is_dir) {
+		lose_path(all, r);
+		r = NULL;
+	}
+	if (!r)
+		r = remote_new(all, session, path, is_dir);
+	if (!r)
+		return 0;
+	r->lookups++;
+	return r->ino;
+}
+
+uint64_t remote_known(struct remotes *all, uint64_t session, const char *path)
+{
+	const struct remote *r = by_path(all, session, path);
+
+	return r ? r->ino : 0;
+}
+
+void remote_forget(struct remotes *all, uint64_t ino, uint64_t count)
+{
+	struct remote *r = by_ino(all, ino);
+
+	if (!r)
+		return;
+	r->lookups -= MIN(count, r->lookups);
+	if (!r->lookups)
+		remote_free(all, r);
+}
+
+void remote_gone(struct remotes *all, uint64_t session, const char *path)
+{
+	struct remote *r = by_path(all, session, path);
+
+	if (r)
+		lose_path(all, r);
+}
+
+/* "from" or "from/rest" as it is called below to, owned by the caller. */
+static char *moved_path(const char *path, const char *from, const char *to)
+{
+	size_t n = strlen(from);
+	auto_buf struct buf moved = { 0 };
+
+	if (strncmp(path, from, n) != 0 || (path[n] && path[n] != '/'))
+		return NULL;
+	buf_str(&moved, to);
+	buf_str(&moved, path + n);
+	return moved.failed ? NULL : take_ptr(moved.data);
+}
+
+void remote_moved(struct remotes *all, uint64_t session, const char *from,
+		  const char *to)
+{
+	if (!strcmp(from, to))
+		return;
+	remote_gone(all, session, to);
+	list_for_each(pos, tmp, &all->all) {
+		struct remote *r = list_entry(pos, struct remote, node);
+		char *path = r->session == session && r->path
+				     ? moved_path(r->path, from, to)
+				     : NULL;
+
+		if (path)
+			take_path(all, r, path);
+	}
+}
+
+void remote_drop(struct fsd *d, uint64_t session)
+{
+	if (!d->remotes)
+		return;
+	list_for_each(pos, tmp, &d->remotes->all) {
+		struct remote *r = list_entry(pos, struct remote, node);
+
+		if (r->session == session)
+			remote_free(d->remotes, r);
+	}
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inode numbers of what is in a session's machine: a table of paths and
+ * nothing else, for the machine alone knows what is there. A number is made by
+ * a lookup and lives until the kernel forgets it; a file's path may change
+ * meanwhile, and it has none once it was removed, or its session has ended.
+ */
+#ifndef FSD_REMOTE_H
+#define FSD_REMOTE_H
+
+#include "fsd.h"
+
+struct remotes;
+
+int remotes_new(struct remotes **ret); /* 0 or -ENOMEM */
+void remotes_free(struct remotes *all);
+
+/* The path of a number below its session's files/, borrowed until the next
+ * call here, and the session's number; NULL: it has none any more. */
+const char *remote_path(struct remotes *all, uint64_t ino,
+			uint64_t *ret_session);
+/* One more lookup of what is there. Return: its number, 0 without memory. */
+uint64_t remote_found(struct remotes *all, uint64_t session, const char *path,
+		      bool is_dir);
+/* The number that a path has already, or 0. */
+uint64_t remote_known(struct remotes *all, uint64_t session, const char *path);
+void remote_forget(struct remotes *all, uint64_t ino, uint64_t count);
+/* The path is nobody's any more: it was removed or replaced. */
+void remote_gone(struct remotes *all, uint64_t session, const char *path);
+/* It and what is below it are at another path. */
+void remote_moved(struct remotes *all, uint64_t session, const char *from,
+		  const char *to);
+/* The session has ended. */
+void remote_drop(struct fsd *d, uint64_t session);
+
+#endif
