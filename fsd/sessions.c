@@ -64,13 +64,15 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 {
 	struct session *s = arg;
 	struct run *run = list_first(&s->waiting, struct run, in_session);
+	char kept[300];
 
+	/* The sentence is the lease's. */
+	snprintf(kept, sizeof(kept), "%s", sentence);
 	drop_machine(s);
 	if (run)
-		run_events.failed(run, why, sentence);
+		run_events.failed(run, why, kept);
 	else
-		log_warn("session %s: its machine has died: %s", s->name,
-			 sentence);
+		log_warn("session %s: its machine has died: %s", s->name, kept);
 	loop_defer(s->d->loop, &s->next);
 }
 
