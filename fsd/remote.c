@@ -155,13 +155,6 @@ uint64_t remote_found(struct remotes *all, uint64_t session, const char *path,
 	return r->ino;
 }
 
-uint64_t remote_known(struct remotes *all, uint64_t session, const char *path)
-{
-	const struct remote *r = by_path(all, session, path);
-
-	return r ? r->ino : 0;
-}
-
 void remote_forget(struct remotes *all, uint64_t ino, uint64_t count)
 {
 	struct remote *r = by_ino(all, ino);

@@ -22,8 +22,6 @@ const char *remote_path(struct remotes *all, uint64_t ino,
 /* One more lookup of what is there. Return: its number, 0 without memory. */
 uint64_t remote_found(struct remotes *all, uint64_t session, const char *path,
 		      bool is_dir);
-/* The number that a path has already, or 0. */
-uint64_t remote_known(struct remotes *all, uint64_t session, const char *path);
 void remote_forget(struct remotes *all, uint64_t ino, uint64_t count);
 /* The path is nobody's any more: it was removed or replaced. */
 void remote_gone(struct remotes *all, uint64_t session, const char *path);
