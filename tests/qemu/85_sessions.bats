@@ -315,3 +315,27 @@ PY
 	wait "$i" || true
 	assert_equal "$(ls "$f")" ''
 }
+
+@test "a program that swaps a directory and a link gains nothing by it" {
+	local f=$MNT/.fsd/sessions/p/files text
+	job_made code.py <<'PY'
+import ctypes, os
+os.mkdir("a"); open("a/shadow", "w").write("mine")
+os.symlink("/etc", "b")
+swap = ctypes.CDLL(None).syscall
+print("up", flush=True)
+while True: swap(316, -100, b"a", -100, b"b", 2)
+PY
+	job_put "$J" config.json '{"session": "p"}'
+	job_follow "$J" up
+	for _ in $(seq 300); do
+		text=$(bounded 10 cat "$f/a/shadow" 2>/dev/null) || continue
+		assert_equal "$text" mine
+	done
+	for _ in $(seq 100); do
+		bounded 10 sh -c 'echo outside >"$1"' - "$f/b/made" 2>/dev/null || true
+	done
+	echo kill >"$MNT/$J/ctl"
+	job_wait "$J" >/dev/null
+	ended "$J" 137 cancelled
+}
