@@ -263,11 +263,13 @@ step() {
 	done
 }
 
-@test "the daemon ends while files are open and asked for" {
-	step a $'write f 1\nfsfault silent'
-	exec 5<"$FILES/.."
-	cat "$FILES/f" >/dev/null 2>&1 3>&- 4>&- 5<&- &
-	local reader=$!
+@test "the daemon ends while a file is open and asked for" {
+	local reader
+	step a 'write f 1'
+	exec 5<"$FILES/f"
+	step b 'fsfault silent'
+	cat <&5 >/dev/null 2>&1 3>&- 4>&- &
+	reader=$!
 	exec 5<&-
 	mount_stop
 	wait "$reader" || true
