@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changing attributes. */
+#include "ops.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "depot.h"
+#include "face.h"
+#include "ops_remote.h"
+
+/*
+ * Everything in a job is its owner's. To whom it belongs already it may be
+ * given: cp -a and tar do. For root they pass on what a source says, and would
+ * fail with each archive of somebody else's: that is heard without effect.
+ */
+static int check_chown(fuse_req_t req, const struct target *t,
+		       const struct stat *attr, int to_set)
+{
+	if (!t->job)
+		return -EPERM;
+	if ((to_set & FUSE_SET_ATTR_UID) && fuse_req_ctx(req)->uid != 0 &&
+	    attr->st_uid != t->job->meta.uid)
+		return -EPERM;
+	return 0;
+}
+
+static int truncate_node(const struct target *t, off_t size)
+{
+	auto_close int fd = node_open(t->node, O_WRONLY);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = ftruncate(fd, size) < 0 ? -errno : 0;
+	node_changed(t->node);
+	if (r == 0)
+		ops_changed(t->job, t->node);
+	return r;
+}
+
+static int set_size(fuse_req_t req, const struct target *t, off_t size,
+		    struct fuse_file_info *fi)
+{
+	struct err err = { 0 };
+	int r;
+
+	if (t->kind != T_NODE)
+		return 0; /* truncating ctl or a copy's sink */
+	if (t->node->area == AREA_OUTPUT)
+		return ops_refuse(req, -EPERM, t->node->name,
+				  "results cannot be changed");
+	if (t->job && job_is_frozen(t->job))
+		return ops_refuse(req, -EBUSY, t->job->meta.name,
+				  "the job is %s: its inputs are frozen",
+				  state_name(t->job->meta.state));
+	r = quota_resize(t->node, (uint64_t)size, &err);
+	if (r < 0)
+		return ops_refuse(req, r, t->job ? t->job->meta.name : "",
+				  "%s: %s", t->node->name, err.text);
+	r = fi ? ops_handle_truncate(fi, size) : truncate_node(t, size);
+	quota_settle(t->node);
+	return r;
+}
+
+static int set_times_of(const struct target *t, const struct stat *attr,
+			int to_set)
+{
+	struct timespec times[2] = { attr->st_atim, attr->st_mtim };
+
+	if (t->kind != T_NODE)
+		return 0;
+	if (to_set & FUSE_SET_ATTR_ATIME_NOW)
+		times[0].tv_nsec = UTIME_NOW;
+	else if (!(to_set & FUSE_SET_ATTR_ATIME))
+		times[0].tv_nsec = UTIME_OMIT;
+	if (to_set & FUSE_SET_ATTR_MTIME_NOW)
+		times[1].tv_nsec = UTIME_NOW;
+	else if (!(to_set & FUSE_SET_ATTR_MTIME))
+		times[1].tv_nsec = UTIME_OMIT;
+	return node_utimens(t->node, times);
+}
+
+static int set_mode(const struct target *t, mode_t mode)
+{
+	if (t->kind == T_NODE)
+		return node_chmod(t->node, mode);
+	if (t->kind != T_JOB)
+		return 0;
+	t->job->meta.mode = (mode & 0777) | 0700;
+	return depot_meta_write(t->job->d->depot, &t->job->meta);
+}
+
+static int change(fuse_req_t req, const struct target *t,
+		  const struct stat *attr, int to_set,
+		  struct fuse_file_info *fi)
+{
+	int r = 0;
+
+	if (t->kind == T_ROOT || (t->kind == T_FSD && face_is_dir(t->place)))
+		return -EPERM;
+	if (t->kind == T_FSD)
+		return to_set & FUSE_SET_ATTR_SIZE ? 0 : -EPERM;
+	if (to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
+		r = check_chown(req, t, attr, to_set);
+	if (r == 0 && (to_set & FUSE_SET_ATTR_MODE))
+		r = set_mode(t, attr->st_mode);
+	if (r == 0 && (to_set & FUSE_SET_ATTR_SIZE))
+		r = set_size(req, t, attr->st_size, fi);
+	if (r == 0 && (to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME)))
+		r = set_times_of(t, attr, to_set);
+	return r;
+}
+
+void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+		struct fuse_file_info *fi)
+{
+	struct target t;
+	struct stat st;
+	int r;
+
+	if (remote_setattr(req, ino, attr, to_set))
+		return;
+	if ((to_set & FUSE_SET_ATTR_SIZE) &&
+	    ops_shrink_first(req, ino, attr->st_size, attr, to_set, fi))
+		return;
+	r = ops_target(req, ino, &t);
+	if (r == 0)
+		r = change(req, &t, attr, to_set, fi);
+	if (r == 0)
+		r = ops_stat(req, &t, &st);
+	ops_reply_changed(req, t.job, r, &st);
+}
