@@ -276,8 +276,11 @@ void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 {
 	struct target t;
 	struct stat st;
-	int r = ops_target(req, ino, &t);
+	int r;
 
+	if (remote_sync(req, ino)) /* the program's own files are its affair */
+		return;
+	r = ops_target(req, ino, &t);
 	if (r == 0 && (mask & X_OK)) {
 		r = ops_stat(req, &t, &st);
 		if (r == 0 && !S_ISDIR(st.st_mode) && !(st.st_mode & 0111))

@@ -33,7 +33,7 @@ static void check_document(const struct buf *out)
 		return;
 	}
 	check(json_integer_value(json_object_get(root, "exit_code")) == 139);
-	check(json_object_size(root) == 22);
+	check(json_object_size(root) == 25);
 	check(!strcmp(json_string_value(json_object_get(root, "status")),
 		      "signaled"));
 	json_decref(root);
