@@ -7,6 +7,7 @@ Times are end to end: from the first write (mkdir) until exit_code can be read.
 Baselines run in the same process of this script, interleaved with what they
 are compared to, because such machines are noisy.
 """
+import atexit
 import json
 import os
 import platform
@@ -50,7 +51,9 @@ class Mount:
         self.log = open(os.path.join(self.dir, "log"), "wb+")
         self.proc = subprocess.Popen(
             [binary, "mount", "--state", self.state, "--accel", "tcg",
-             *options, self.mnt], stderr=self.log, stdin=subprocess.DEVNULL)
+             *options, self.mnt], stderr=self.log, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL)
+        atexit.register(self.proc.terminate)  # also when a bench fails
         self.until(lambda: os.path.exists(self.mnt + "/.fsd/health"), "mount")
 
     def until(self, test, what):
@@ -135,6 +138,13 @@ def descendants(pid):
     return found
 
 
+def is_machine(pid):
+    try:
+        return "qemu" in os.path.basename(os.readlink("/proc/%d/exe" % pid))
+    except OSError:
+        return False  # it has ended meanwhile
+
+
 def pss_mb(pid):
     with open("/proc/%d/smaps_rollup" % pid) as f:
         return int(re.search(r"^Pss: +(\d+)", f.read(), re.M)[1]) / 1024
@@ -206,9 +216,9 @@ def bench_warm(table):
                       "ms", "bwrap python3", host["python"])
         table.add("  its 95th percentile", sorted(ours)[int(len(ours) * .95)
                                                       - 1], "ms")
-    bench_session(table, mount, host)
     bench_idle(table, mount)
     bench_output(table, mount)
+    bench_session(table, mount, host)
     mount.close()
     return host
 
@@ -216,8 +226,7 @@ def bench_warm(table):
 def bench_idle(table, mount):
     mount.until(lambda: mount.stat("fsd_machines_warm") >= 4 and
                 mount.stat("fsd_machines_starting") == 0, "four machines")
-    pids = [p for p in descendants(mount.proc.pid) if "qemu" in
-            os.path.basename(os.readlink("/proc/%d/exe" % p))]
+    pids = [p for p in descendants(mount.proc.pid) if is_machine(p)]
     before = [cpu_s(p) for p in pids]
     time.sleep(2)  # the interval that is measured
     spent = sum(cpu_s(p) - b for p, b in zip(pids, before))
