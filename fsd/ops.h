@@ -63,6 +63,8 @@ int ops_entry(fuse_req_t req, const struct target *t,
 bool ops_takes_copies(const struct job *job);
 /* Adds what it knows to st, which has the time of the job's last change. */
 void ops_stat_row(struct job *job, unsigned row, struct stat *st);
+/* 0, or file_name_check()'s error with last_error told of dir. */
+int ops_check_file_name(fuse_req_t req, const char *dir, const char *name);
 /* 0, or -EBUSY / -EPERM with last_error told, if dir may not be changed. */
 int ops_check_writable(fuse_req_t req, const struct target *dir,
 		       const char *name);

@@ -30,6 +30,16 @@ static bool is_output(const struct target *dir)
 		    : dir->kind == T_ROW && dir->row == JOB_ROW_OUTPUT;
 }
 
+int ops_check_file_name(fuse_req_t req, const char *dir, const char *name)
+{
+	int r = file_name_check(name);
+
+	return r < 0 ? ops_refuse(req, r, dir,
+				  "a file's name is 1 to 255 bytes of valid "
+				  "UTF-8 without control characters")
+		     : 0;
+}
+
 int ops_check_writable(fuse_req_t req, const struct target *dir,
 		       const char *name)
 {
@@ -41,11 +51,9 @@ int ops_check_writable(fuse_req_t req, const struct target *dir,
 				  "this directory belongs to fsd");
 	if (!dir->job || (!node && !is_output(dir)))
 		return -ENOENT;
-	r = file_name_check(name);
+	r = ops_check_file_name(req, dir_name(dir), name);
 	if (r < 0)
-		return ops_refuse(req, r, dir_name(dir),
-				  "a file's name is 1 to 255 bytes of valid "
-				  "UTF-8 without control characters");
+		return r;
 	if (is_output(dir))
 		return ops_refuse(req, -EPERM, dir_name(dir),
 				  "output/ is the program's: nothing can be "

@@ -442,12 +442,8 @@ bool remote_xattr(fuse_req_t req, fuse_ino_t ino, bool list, size_t size)
 
 static bool refuse_name(fuse_req_t req, const char *name)
 {
-	int r = file_name_check(name);
+	int r = ops_check_file_name(req, FACE_FILES, name);
 
-	if (r < 0)
-		ops_refuse(req, r, FACE_FILES,
-			   "a file's name is 1 to 255 bytes of valid UTF-8 "
-			   "without control characters");
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	return r < 0;

@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <string.h>
 
-
 #define READ_MAX (1u << 20)
 #define LIST_MAX (64u << 20) /* bytes of one listing's names */
 #define ANSWER_MAX (256u << 10)

@@ -4,18 +4,9 @@
 # program of submit/ takes a job's path and a config, and keeps the same
 # contract: see submit/submit.py.
 
-load lib/common
+load lib/tools
 
 SUBMIT=$TESTS/submit
-
-setup() {
-	mount_start
-	cd "$BATS_TEST_TMPDIR" || return
-}
-teardown() {
-	cd /
-	mount_done
-}
 
 # submits COMMAND... — the program makes a job, waits for its end and reads what
 # it left, once with a config that is good and once with one that is wrong.
