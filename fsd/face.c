@@ -282,6 +282,24 @@ static void text_health(struct fsd *d, struct buf *out)
 		buf_fmt(out, "%s\n", err.text);
 }
 
+/* As they were found, what each stops, and for one that is missing the way to
+ * have it. */
+static void text_walls(const struct walls *w, struct buf *out)
+{
+	for (unsigned i = 0; w && i < WALLS; i++) {
+		bool bad = w->wall[i].state == WALL_ABSENT &&
+			   wall_infos[i].required;
+
+		buf_fmt(out, "%s  %s  %s: %s%s%s\n", wall_infos[i].name,
+			wall_state_names[w->wall[i].state], wall_infos[i].does,
+			w->wall[i].detail, bad ? "; to have it: " : "",
+			bad ? wall_infos[i].remedy : "");
+	}
+	if (!w)
+		buf_str(out, "qemu  absent  there is none: these machines are "
+			     "for tests\n");
+}
+
 static void text_security(struct fsd *d, struct buf *out)
 {
 	struct vm_stats s;
@@ -296,13 +314,9 @@ static void text_security(struct fsd *d, struct buf *out)
 			     "work here; QEMU's maintainers do not treat "
 			     "faults of TCG as security faults\n");
 	buf_str(out, "network  active  machines have no network device\n");
-	buf_str(out, "qemu-sandbox  active  QEMU's own system call filter\n");
 	buf_str(out, "guest-user  active  programs run as uid 1000 without "
 		     "capabilities\n");
-	buf_fmt(out, "qemu-user  %s  QEMU runs as the user of fsd\n",
-		geteuid() ? "degraded" : "absent");
-	buf_str(out, "qemu-namespaces  absent  QEMU sees the host's files and "
-		     "processes as the user of fsd does\n");
+	text_walls(vm_walls(d->vm), out);
 }
 
 static void stat_line(struct buf *out, const char *name, const char *type,

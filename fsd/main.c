@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "face.h"
 #include "notify.h"
+#include "../vm/jailer.h"
 
 static int command_version(int argc, char **argv)
 {
@@ -57,7 +58,8 @@ static const struct command commands[] = {
 	{ "doctor", command_doctor,
 	  "fsd doctor                 what works here, and remedies\n" },
 	{ "version", command_version, "fsd version\n" },
-	{ NOTIFY_COMMAND, notify_helper, "" }, /* fsd mount calls it */
+	{ NOTIFY_COMMAND, notify_helper, "" }, /* fsd mount calls it, */
+	{ JAILER_COMMAND, jailer_main, "" },   /* and this */
 };
 
 static const struct command *find(const char *name)

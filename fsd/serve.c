@@ -156,7 +156,7 @@ static int start_machines(struct fsd *d, struct err *err)
 	struct vm_options vo = {
 		.backend = &FSD_BACKEND, .cache_dir = o->cache_dir,
 		.image_dir = o->image_dir, .accel = o->accel, .pool = o->pool,
-		.max_machines = o->max_machines,
+		.max_machines = o->max_machines, .permissive = o->permissive,
 	};
 	struct vm_watch watch = {
 		.changed = on_vm_changed, .progress = on_vm_progress, .arg = d,

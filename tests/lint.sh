@@ -75,7 +75,7 @@ check_doors() {
 		"$(doors '^vm/.*\.[ch]$' 'guest/wire(_fs)?\.h|layout/base/[^/]+\.h')"
 	verdict 'fsd/ includes the doors of vm/ and layout/ only' \
 		"$(doors '^fsd/.*\.[ch]$' \
-			'vm/vm\.h|vm/loop\.h|vm/spawn\.h|vm/backend\.h|layout/layout\.h')"
+			'vm/vm\.h|vm/loop\.h|vm/spawn\.h|vm/backend\.h|vm/jailer\.h|layout/layout\.h')"
 	verdict 'only layout/json.h and vm/qmp*.c know the JSON library' "$(
 		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include <jansson\.h>' |
 			grep -vE '^layout/json\.h:|^vm/qmp[a-z_]*\.c:'
@@ -97,10 +97,10 @@ check_sentences() {
 			'\<(machine|m)(->|\.)state[[:space:]]*=[^=]' |
 			grep -v '^vm/machine\.c:')"
 	# fsd/background.c: before there is a thread, a loop or a mount
-	verdict 'only vm/spawn.c, fsd/background.c and guest/ fork' \
+	verdict 'only vm/spawn.c, the jailer, fsd/background.c and guest/ fork' \
 		"$(grep_in '^(layout|vm|fsd)/.*\.[ch]$' \
 			'\<(fork|vfork|clone|clone3|posix_spawnp?|system|popen|daemon)[[:space:]]?\(|SYS_clone' |
-			grep -vE '^(vm/spawn|fsd/background)\.c:')"
+			grep -vE '^(vm/spawn|vm/jailer|vm/jail_cell|fsd/background)\.c:')"
 	verdict 'nothing sleeps to synchronise' \
 		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' \
 			'\<(sleep|usleep|nanosleep|clock_nanosleep)[[:space:]]?\(')"

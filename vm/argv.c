@@ -45,17 +45,17 @@ static void add_ram(struct argv *a, const struct argv_spec *s)
 	/* A template writes its RAM to the file; a machine copies on write
 	 * and reserves nothing for what it does not touch. */
 	add(a, "-object");
-	add_fmt(a, "memory-backend-file,id=ram,size=%uM,mem-path=/dev/fd/%d,"
-		   "share=%s", s->cls.memory_mib, ARGV_FD_RAM,
+	add_fmt(a, "memory-backend-file,id=ram,size=%uM,mem-path=" ARGV_RAM
+		   ",share=%s", s->cls.memory_mib,
 		s->boot ? "on" : "off,reserve=off");
 }
 
 static void add_boot(struct argv *a, const struct argv_spec *s)
 {
 	add(a, "-kernel");
-	add_fmt(a, "/dev/fd/%d", ARGV_FD_KERNEL);
+	add(a, s->kernel);
 	add(a, "-initrd");
-	add_fmt(a, "/dev/fd/%d", ARGV_FD_INITRD);
+	add(a, s->initrd);
 	add(a, "-append");
 	if (s->accel == VM_ACCEL_KVM)
 		add(a, KERNEL_ARGS);
@@ -63,6 +63,14 @@ static void add_boot(struct argv *a, const struct argv_spec *s)
 		add_fmt(a, KERNEL_ARGS_TCG " tsc_early_khz=%u", s->tsc_khz);
 	else
 		add(a, KERNEL_ARGS_TCG);
+}
+
+static void add_monitor(struct argv *a)
+{
+	add(a, "-chardev");
+	add_fmt(a, "socket,id=qmp,fd=%d", ARGV_FD_QMP);
+	add(a, "-mon");
+	add(a, "chardev=qmp,mode=control");
 }
 
 static void add_devices(struct argv *a)
@@ -80,16 +88,12 @@ static void add_devices(struct argv *a)
 	add_fmt(a, "socket,id=wire,fd=%d", ARGV_FD_WIRE);
 	add(a, "-device");
 	add(a, "virtserialport,chardev=wire,name=" WIRE_PORT_NAME);
-	add(a, "-chardev");
-	add_fmt(a, "socket,id=qmp,fd=%d", ARGV_FD_QMP);
-	add(a, "-mon");
-	add(a, "chardev=qmp,mode=control");
 }
 
-int argv_make(const struct argv_spec *s, struct argv *a)
+static void add_common(struct argv *a, const char *qemu)
 {
 	a->count = a->used = 0;
-	add(a, s->qemu);
+	add(a, qemu);
 	add(a, "-nodefaults");
 	add(a, "-no-user-config");
 	add(a, "-nographic");
@@ -99,6 +103,29 @@ int argv_make(const struct argv_spec *s, struct argv *a)
 	add(a, "-sandbox");
 	add(a, "on,obsolete=deny,elevateprivileges=deny,spawn=deny,"
 	       "resourcecontrol=deny");
+}
+
+static int finish(struct argv *a)
+{
+	if (a->count >= ARGV_MAX || a->used > sizeof(a->text))
+		return -E2BIG;
+	a->item[a->count] = NULL;
+	return 0;
+}
+
+int argv_probe(const char *qemu, struct argv *a)
+{
+	add_common(a, qemu);
+	add(a, "-machine");
+	add(a, "none");
+	add(a, "-S");
+	add_monitor(a);
+	return finish(a);
+}
+
+int argv_make(const struct argv_spec *s, struct argv *a)
+{
+	add_common(a, s->qemu);
 	add(a, "-machine");
 	add(a, "microvm,pit=on,pic=on,rtc=on,isa-serial=off,"
 	       "x-option-roms=off,memory-backend=ram,mem-merge=off,"
@@ -113,16 +140,14 @@ int argv_make(const struct argv_spec *s, struct argv *a)
 	add_fmt(a, "%uM", s->cls.memory_mib);
 	add_ram(a, s);
 	add_devices(a);
+	add_monitor(a);
 	if (s->boot) {
 		add_boot(a, s);
 	} else {
 		add(a, "-incoming");
 		add(a, "defer");
 	}
-	if (a->count >= ARGV_MAX || a->used > sizeof(a->text))
-		return -E2BIG;
-	a->item[a->count] = NULL;
-	return 0;
+	return finish(a);
 }
 
 void argv_join(const struct argv *a, struct buf *out)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a machine is to be, as QEMU's arguments. Pure: no file is looked at.
- * All that QEMU opens is handed to it by number, in the order of enum argv_fd.
+ * All that QEMU uses of ours is handed to it by number (enum argv_fd), but for
+ * RAM, which the jailer gives it when it asks, and the kernel's files.
  */
 #ifndef VM_ARGV_H
 #define VM_ARGV_H
@@ -14,16 +15,16 @@
 enum argv_fd {
 	ARGV_FD_QMP = 3,
 	ARGV_FD_WIRE,
-	ARGV_FD_RAM,
 	ARGV_FD_ROOTFS,
-	ARGV_FD_OWN,                  /* from here on: */
-	ARGV_FD_STATE = ARGV_FD_OWN,  /* restored: of the devices, to be read */
-	ARGV_FD_KERNEL = ARGV_FD_OWN, /* booted: both files */
-	ARGV_FD_INITRD,
+	ARGV_FD_STATE, /* restored: of the devices, to be read */
 };
+
+/* Whatever QEMU opens to read and write, it gets the RAM's file. */
+#define ARGV_RAM "/ram"
 
 struct argv_spec {
 	const char *qemu;     /* program */
+	const char *kernel, *initrd; /* boot: where they are in its root */
 	enum vm_accel accel;  /* KVM or TCG */
 	struct vm_class cls;
 	bool boot;            /* boot and share RAM, else be restored */
@@ -42,6 +43,8 @@ struct argv {
 
 /* Return: 0 or -E2BIG. */
 int argv_make(const struct argv_spec *spec, struct argv *ret);
+/* A QEMU without a machine, that waits at its monitor. The same. */
+int argv_probe(const char *qemu, struct argv *ret);
 /* All of it, blank-separated, into out: the golden form, and the key's. */
 void argv_join(const struct argv *a, struct buf *out);
 

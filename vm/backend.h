@@ -102,6 +102,9 @@ struct vm_backend {
 
 	/* Kills it without ceremony; gone follows soon. Idempotent. */
 	void (*kill)(struct backend_machine *m);
+
+	/* How the walls around each machine stand; NULL: there are none. */
+	const struct walls *(*walls)(struct backend *b);
 };
 
 extern const struct vm_backend vm_backend_qemu;

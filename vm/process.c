@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process.h"
 
-#include <signal.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,9 +16,9 @@ struct process {
 	struct loop *loop;
 	const struct process_events *ev;
 	void *arg;
-	struct child child;
-	struct loop_fd dead;   /* the pidfd */
-	struct loop_fd says;   /* standard error */
+	struct jailed jailed;
+	int said_fd;           /* its standard error, owned */
+	struct loop_fd says;
 	struct qmp *qmp;       /* owned */
 	struct loop_timer grace; /* from a closed monitor to its end */
 	char said[SAID_MAX];
@@ -31,7 +31,7 @@ struct process {
 static bool read_said(struct process *p)
 {
 	char block[512];
-	ssize_t n = read(p->child.stderr_fd, block, sizeof(block));
+	ssize_t n = read(p->said_fd, block, sizeof(block));
 	size_t drop;
 
 	if (n <= 0)
@@ -86,23 +86,21 @@ static void explain(struct process *p, int status, char *text, size_t size)
 			 WEXITSTATUS(status), words[0] ? ": " : "", words);
 }
 
-static void on_dead(struct loop_fd *src, uint32_t events)
+static void on_ended(struct jailed *m, int status, const struct err *err)
 {
-	struct process *p = src->arg;
+	struct process *p = container_of(m, struct process, jailed);
 	char text[400];
-	int status;
 
-	(void)events;
-	if (!child_reap(&p->child, &status))
-		return;
-	loop_fd_del(&p->dead);
 	loop_timer_del(&p->grace);
 	while (read_said(p))
 		;
 	loop_fd_del(&p->says);
 	qmp_free(p->qmp);
 	p->qmp = NULL;
-	explain(p, status, text, sizeof(text));
+	if (err->code)
+		snprintf(text, sizeof(text), "%.399s", err->text);
+	else
+		explain(p, status, text, sizeof(text));
 	p->ev->gone(p->arg, text);
 }
 
@@ -110,8 +108,7 @@ void process_kill(struct process *p, const char *why)
 {
 	if (why && !p->why[0])
 		snprintf(p->why, sizeof(p->why), "%s", why);
-	if (p->child.pid > 0)
-		kill(p->child.pid, SIGKILL); /* not reaped: the pid is its */
+	jailed_kill(&p->jailed);
 }
 
 static void on_event(void *arg, const char *name, const char *status)
@@ -147,11 +144,11 @@ void process_free(struct process *p)
 {
 	if (!p)
 		return;
-	loop_fd_del(&p->dead);
 	loop_fd_del(&p->says);
 	loop_timer_del(&p->grace);
 	qmp_free(p->qmp);
-	child_end(&p->child);
+	jailed_drop(&p->jailed);
+	fd_close(&p->said_fd);
 	free(p);
 }
 
@@ -162,45 +159,42 @@ struct qmp *process_qmp(struct process *p)
 
 static int watch(struct process *p)
 {
-	int r;
-
-	p->dead = (struct loop_fd){
-		.fd = p->child.pidfd, .events = EPOLLIN, .fn = on_dead,
-		.arg = p,
-	};
 	p->says = (struct loop_fd){
-		.fd = p->child.stderr_fd, .events = EPOLLIN, .fn = on_says,
+		.fd = p->said_fd, .events = EPOLLIN, .fn = on_says,
 		.arg = p,
 	};
-	r = loop_fd_add(p->loop, &p->dead);
-	return r < 0 ? r : loop_fd_add(p->loop, &p->says);
+	return loop_fd_add(p->loop, &p->says);
 }
 
-static int run(struct process *p, const struct argv *argv, const int *fds,
-	       unsigned fd_count, int *ret_qmp, struct err *err)
+static int run(struct process *p, struct jail *jail,
+	       const struct jail_request *what, const int *fds, int *ret_qmp,
+	       struct err *err)
 {
-	auto_close int ours = -1, theirs = -1;
-	int table[SPAWN_FDS_MAX], pair[2], r;
-	struct spawn s = {
-		.argv = argv->item, .fds = table, .fd_count = fd_count + 1,
-	};
+	auto_close int ours = -1, theirs = -1, said = -1;
+	int table[JAIL_FDS_MAX], pair[2], r;
 
-	if (fd_count + 1 > SPAWN_FDS_MAX)
-		return err_sys(err, -EINVAL, "QEMU's descriptors");
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return err_sys(err, -errno, "QEMU's standard error");
+	p->said_fd = pair[0];
+	said = pair[1];
+	fcntl(p->said_fd, F_SETFL, O_NONBLOCK);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(err, -errno, "QEMU's monitor");
 	ours = pair[0];
 	theirs = pair[1];
-	table[0] = theirs;
-	memcpy(table + 1, fds, fd_count * sizeof(*fds));
-	r = spawn(&s, &p->child, err);
+	table[JAIL_FD_ERR] = said;
+	table[JAIL_FD_QMP] = theirs;
+	memcpy(table + JAIL_FD_WIRE, fds,
+	       (jail_fd_count(what->kind) - JAIL_FD_WIRE) * sizeof(*fds));
+	r = jail_start(jail, what, table, &p->jailed, err);
 	if (r == 0)
 		*ret_qmp = take_fd(&ours);
 	return r;
 }
 
-int process_new(struct loop *loop, const struct argv *argv, const int *fds,
-		unsigned fd_count, const struct process_events *ev, void *arg,
+int process_new(struct loop *loop, struct jail *jail,
+		const struct jail_request *what, const int *fds,
+		const struct process_events *ev, void *arg,
 		struct process **ret, struct err *err)
 {
 	struct process *p = calloc(1, sizeof(*p));
@@ -212,8 +206,9 @@ int process_new(struct loop *loop, const struct argv *argv, const int *fds,
 	p->ev = ev;
 	p->arg = arg;
 	p->grace = (struct loop_timer){ .fn = on_grace, .arg = p };
-	p->child = (struct child){ .pidfd = -1, .stderr_fd = -1 };
-	r = run(p, argv, fds, fd_count, &qmp, err);
+	p->jailed.ended = on_ended;
+	p->said_fd = -1;
+	r = run(p, jail, what, fds, &qmp, err);
 	if (r == 0) {
 		r = qmp_new(loop, qmp, &qmp_events, p, &p->qmp);
 		if (r == 0)

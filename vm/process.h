@@ -6,9 +6,8 @@
 #ifndef VM_PROCESS_H
 #define VM_PROCESS_H
 
-#include "argv.h"
+#include "jail.h"
 #include "qmp.h"
-#include "spawn.h"
 
 struct process;
 
@@ -19,11 +18,15 @@ struct process_events {
 	void (*gone)(void *arg, const char *why);
 };
 
-/* fds[i] becomes number ARGV_FD_WIRE + i; borrowed. */
-int process_new(struct loop *loop, const struct argv *argv, const int *fds,
-		unsigned fd_count, const struct process_events *ev, void *arg,
+/*
+ * fds: those from JAIL_FD_WIRE on, borrowed; its standard error and its monitor
+ * are made here.
+ */
+int process_new(struct loop *loop, struct jail *jail,
+		const struct jail_request *what, const int *fds,
+		const struct process_events *ev, void *arg,
 		struct process **ret, struct err *err);
-/* Kills what lives and waits for it (bounded); no event comes any more. */
+/* Kills what lives; no event comes any more. */
 void process_free(struct process *p);
 struct qmp *process_qmp(struct process *p);
 /* SIGKILL; gone follows. why: what gone is to say, NULL for the truth. */

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "../layout/base/cleanup.h"
+#include "argv.h"
 #include "process.h"
 #include "template.h"
 
@@ -24,6 +25,7 @@ struct qemu {
 	struct list templates;     /* qemu_template.node */
 	struct list machines;      /* qemu_machine.node */
 	bool making;               /* one template at a time */
+	struct walls walls;        /* around each machine */
 };
 
 struct qemu_template {
@@ -223,27 +225,26 @@ static int start_process(struct qemu_machine *m, struct template *t,
 {
 	struct qemu *q = m->q;
 	auto_close int state = -1, ram = -1, ours = -1, theirs = -1;
-	struct argv_spec spec = {
-		.qemu = q->ground.qemu, .accel = template_accel(t),
-		.cls = *template_class(t),
+	const struct vm_class *cls = template_class(t);
+	struct jail_request what = {
+		.kind = JAIL_RESTORE, .accel = template_accel(t),
+		.memory_mib = cls->memory_mib, .cpus = cls->cpus,
 	};
-	struct argv argv;
-	int pair[2], r = argv_make(&spec, &argv);
+	int pair[2], r;
 
 	state = openat(template_dir(t), "state", O_RDONLY | O_CLOEXEC);
-	ram = openat(template_dir(t), "ram", O_RDWR | O_CLOEXEC);
-	if (r < 0 || state < 0 || ram < 0)
-		return err_sys(err, r < 0 ? r : -errno, "the template's files");
+	ram = openat(template_dir(t), "ram", O_RDONLY | O_CLOEXEC);
+	if (state < 0 || ram < 0)
+		return err_sys(err, -errno, "the template's files");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		       pair) < 0)
 		return err_sys(err, -errno, "a machine's wire");
 	ours = pair[0];
 	theirs = pair[1];
-	r = process_new(q->base.host->loop, &argv,
-			(int[]){ theirs, ram, q->ground.image.fds[IMAGE_ROOTFS],
-				 state },
-			ARGV_FD_STATE - ARGV_FD_WIRE + 1, &process_events, m,
-			&m->process, err);
+	r = process_new(q->base.host->loop, q->ground.jail, &what,
+			(int[]){ theirs, q->ground.image.fds[IMAGE_ROOTFS],
+				 ram, state },
+			&process_events, m, &m->process, err);
 	if (r == 0)
 		*ret_wire = take_fd(&ours);
 	return r;
@@ -308,6 +309,21 @@ static void qemu_kill(struct backend_machine *m)
 
 /* --- life --------------------------------------------------------------- */
 
+static int open_jail(struct qemu *q, struct err *err)
+{
+	const struct vm_options *o = q->base.host->options;
+	struct jail_options jo = {
+		.qemu = q->ground.qemu, .image_dir = o->image_dir,
+		.kernel = q->ground.image.fds[IMAGE_KERNEL],
+		.initrd = q->ground.image.fds[IMAGE_INITRD],
+		.kvm = o->accel != VM_ACCEL_TCG && host_has_kvm(),
+		.strict = !o->permissive,
+	};
+
+	return jail_open(q->base.host->loop, &jo, &q->ground.jail, &q->walls,
+			 err);
+}
+
 static int qemu_open(const struct backend_host *host, struct backend **ret,
 		     struct err *err)
 {
@@ -326,7 +342,10 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 	r = vm_qemu_version(q->ground.qemu, q->ground.version, err);
 	if (r == 0)
 		r = image_open(host->options->image_dir, &q->ground.image, err);
+	if (r == 0)
+		r = open_jail(q, err);
 	if (r < 0) {
+		image_close(&q->ground.image);
 		free(q);
 		return r;
 	}
@@ -351,8 +370,14 @@ static void qemu_close(struct backend *b)
 		template_free(qt->t);
 		free(qt);
 	}
+	jail_close(q->ground.jail);
 	image_close(&q->ground.image);
 	free(q);
+}
+
+static const struct walls *qemu_walls(struct backend *b)
+{
+	return &qemu_of(b)->walls;
 }
 
 const struct vm_backend vm_backend_qemu = {
@@ -365,4 +390,5 @@ const struct vm_backend vm_backend_qemu = {
 	.pause = qemu_pause,
 	.resume = qemu_resume,
 	.kill = qemu_kill,
+	.walls = qemu_walls,
 };

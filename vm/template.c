@@ -8,7 +8,9 @@
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
+#include "argv.h"
 #include "channel.h"
+#include "jail_root.h"
 #include "process.h"
 #include "worker.h"
 
@@ -99,7 +101,7 @@ static void spec_of(const struct template *t, struct argv_spec *s)
 {
 	*s = (struct argv_spec){
 		.qemu = t->ground->qemu, .accel = t->accel, .cls = t->cls,
-		.boot = true, .tsc_khz = host_tsc_khz(&t->ground->cpu),
+		.kernel = JAIL_KERNEL, .initrd = JAIL_INITRD, .boot = true,
 	};
 }
 
@@ -156,8 +158,8 @@ static int make_key(struct template *t)
 	struct sha *s;
 	char number[32];
 
+	/* Without the counter's rate: it is measured anew at each start. */
 	spec_of(t, &spec);
-	spec.tsc_khz = 0; /* measured anew at each start, and never the same */
 	if (argv_make(&spec, &argv) < 0)
 		return -E2BIG;
 	argv_join(&argv, &joined);
@@ -482,22 +484,22 @@ static int start_qemu(struct template *t, struct err *err)
 {
 	const struct image *im = &t->ground->image;
 	auto_close int ours = -1, theirs = -1;
-	struct argv_spec spec;
-	struct argv argv;
+	struct jail_request what = {
+		.kind = JAIL_BOOT, .accel = t->accel,
+		.memory_mib = t->cls.memory_mib, .cpus = t->cls.cpus,
+	};
 	int pair[2], r;
 
-	spec_of(t, &spec);
-	t->tsc_khz = t->accel == VM_ACCEL_TCG ? spec.tsc_khz : 0;
-	r = argv_make(&spec, &argv);
-	if (r < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return err_sys(err, r < 0 ? r : -errno, "starting QEMU");
+	t->tsc_khz = t->accel == VM_ACCEL_TCG ?
+			     host_tsc_khz(&t->ground->cpu) : 0;
+	what.tsc_khz = t->tsc_khz;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, -errno, "starting QEMU");
 	ours = pair[0];
 	theirs = pair[1];
-	r = process_new(loop_of(t), &argv,
-			(int[]){ theirs, t->fresh.ram, im->fds[IMAGE_ROOTFS],
-				 im->fds[IMAGE_KERNEL], im->fds[IMAGE_INITRD] },
-			ARGV_FD_INITRD - ARGV_FD_WIRE + 1, &process_events, t,
-			&t->process, err);
+	r = process_new(loop_of(t), t->ground->jail, &what,
+			(int[]){ theirs, im->fds[IMAGE_ROOTFS], t->fresh.ram },
+			&process_events, t, &t->process, err);
 	if (r < 0)
 		return r;
 	qmp_send(process_qmp(t->process), "qmp_capabilities", NULL,

@@ -13,6 +13,7 @@
 #include "backend.h"
 #include "host.h"
 #include "image.h"
+#include "jail.h"
 #include "store.h"
 
 /* What all templates of a daemon have in common. */
@@ -21,6 +22,7 @@ struct template_ground {
 	const char *qemu;        /* borrowed */
 	char version[32];        /* QEMU's */
 	struct image image;
+	struct jail *jail; /* owned by the backend */
 	bool image_verified;
 	struct host_cpu cpu;
 	enum vm_accel accel;     /* AUTO until a boot has decided */

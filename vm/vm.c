@@ -169,6 +169,13 @@ void vm_free(struct vm *vm)
 	vm_release(vm);
 }
 
+const struct walls *vm_walls(const struct vm *vm)
+{
+	const struct vm_backend *ops = vm->backend->ops;
+
+	return ops->walls ? ops->walls(vm->backend) : NULL;
+}
+
 void vm_stats(const struct vm *vm, struct vm_stats *ret)
 {
 	*ret = vm->stats;

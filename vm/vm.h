@@ -26,6 +26,7 @@
 #include "../layout/base/buf.h"
 #include "../layout/base/err.h"
 #include "loop.h"
+#include "walls.h"
 
 struct vm;
 struct vm_lease;
@@ -45,6 +46,7 @@ struct vm_options {
 	enum vm_accel accel;
 	unsigned pool;         /* warm machines to keep, 0: none */
 	unsigned max_machines; /* most machines alive at once, >= 1 */
+	bool permissive;       /* a required wall may be missing */
 };
 
 /* What the room tells its owner without being asked. */
@@ -188,6 +190,9 @@ struct vm_stats {
 	enum vm_accel accel; /* VM_ACCEL_AUTO while undecided */
 };
 void vm_stats(const struct vm *vm, struct vm_stats *ret);
+/* The walls around each machine as they were found; NULL: there are none
+ * (machines of tests). Borrowed. */
+const struct walls *vm_walls(const struct vm *vm);
 
 /* --- without a running room: doctor, image ------------------------------ */
 

@@ -10,7 +10,7 @@
 	"isa-serial=off,x-option-roms=off,memory-backend=ram,mem-merge=off," \
 	"dump-guest-core=off -accel " accel " -cpu " cpu " "
 #define DEVICES                                                              \
-	" -add-fd fd=6,set=1 -blockdev driver=file,node-name=root,"          \
+	" -add-fd fd=5,set=1 -blockdev driver=file,node-name=root,"          \
 	"filename=/dev/fdset/1,read-only=on,auto-read-only=off,locking=off " \
 	"-device virtio-blk-device,drive=root "                              \
 	"-device virtio-serial-device,max_ports=2 "                          \
@@ -35,21 +35,22 @@ int main(void)
 {
 	struct argv_spec s = {
 		.qemu = "qemu", .accel = VM_ACCEL_TCG,
+		.kernel = "/kernel", .initrd = "/initrd",
 		.cls = { .memory_mib = 1024, .cpus = 1 },
 	};
 
 	check(&s,
 	      HEAD("tcg,tb-size=64", "max") "-smp 1 -m 1024M "
 	      "-object memory-backend-file,id=ram,size=1024M,"
-	      "mem-path=/dev/fd/5,share=off,reserve=off" DEVICES
+	      "mem-path=/ram,share=off,reserve=off" DEVICES
 	      "-incoming defer", "a machine");
 	s.boot = true;
 	s.tsc_khz = 2596138;
 	check(&s,
 	      HEAD("tcg,tb-size=64", "max") "-smp 1 -m 1024M "
 	      "-object memory-backend-file,id=ram,size=1024M,"
-	      "mem-path=/dev/fd/5,share=on" DEVICES
-	      "-kernel /dev/fd/7 -initrd /dev/fd/8 -append quiet loglevel=0 "
+	      "mem-path=/ram,share=on" DEVICES
+	      "-kernel /kernel -initrd /initrd -append quiet loglevel=0 "
 	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable nowatchdog "
 	      "mitigations=off tsc_early_khz=2596138", "a boot");
 	s.accel = VM_ACCEL_KVM;
@@ -57,8 +58,8 @@ int main(void)
 	check(&s,
 	      HEAD("kvm", "host") "-smp 2 -m 4096M "
 	      "-object memory-backend-file,id=ram,size=4096M,"
-	      "mem-path=/dev/fd/5,share=on" DEVICES
-	      "-kernel /dev/fd/7 -initrd /dev/fd/8 -append quiet loglevel=0 "
+	      "mem-path=/ram,share=on" DEVICES
+	      "-kernel /kernel -initrd /initrd -append quiet loglevel=0 "
 	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable nowatchdog",
 	      "a KVM boot");
 	return done_testing();

@@ -17,6 +17,7 @@
 #include "../../layout/base/cleanup.h"
 #include "../../layout/base/log.h"
 #include "../../vm/backend.h"
+#include "../../vm/jailer.h"
 #include "../unit/tap.h"
 
 #define RUNNERS 4
@@ -414,6 +415,8 @@ int main(int argc, char **argv)
 	unsigned pool = getenv("POOL") ? (unsigned)atoi(getenv("POOL")) : 3;
 	struct bench b = { .runner = runner ? (unsigned)atoi(runner) : 0 };
 
+	if (argc > 1 && !strcmp(argv[1], JAILER_COMMAND))
+		return jailer_main(argc - 1, argv + 1);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc < 3) {
 		fprintf(stderr, "usage: bench_vm IMAGE CACHE [COMMAND [N]]\n");

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The jailer's messages, and what its filters let a QEMU do. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../vm/jail_filter.h"
+#include "../../vm/jail_wire.h"
+#include "../../vm/vm.h"
+#include "tap.h"
+
+/* --- messages ------------------------------------------------------------------ */
+
+static const struct jail_request good = {
+	.version = JAIL_VERSION, .op = JAIL_START, .id = 7,
+	.kind = JAIL_RESTORE, .accel = VM_ACCEL_TCG, .memory_mib = 1024,
+	.cpus = 1,
+};
+
+static int check(const struct jail_request *q, size_t size, unsigned fds)
+{
+	struct jail_request copy;
+
+	return jail_request_check(q, size, fds, &copy, NULL);
+}
+
+#define REFUSED(change, name)                                              \
+	do {                                                               \
+		struct jail_request q_ = good;                             \
+		change;                                                    \
+		is_int(check(&q_, sizeof(q_), 6), -EINVAL, name);          \
+	} while (0)
+
+static void test_messages(void)
+{
+	struct jail_request q = good, copy;
+	struct err err;
+
+	is_int(check(&q, sizeof(q), 6), 0, "a restore with six descriptors");
+	is_int(check(&q, sizeof(q), 5), -EINVAL, "not with five");
+	is_int(check(&q, sizeof(q), 0), -EINVAL, "not with none");
+	is_int(check(&q, sizeof(q) - 1, 6), -EINVAL, "not a short message");
+	is_int(check(&q, sizeof(q) + 1, 6), -EINVAL, "not a long one");
+	is_int(check(&q, 0, 0), -EINVAL, "not an empty one");
+	REFUSED(q_.version = 2, "not another version");
+	REFUSED(q_.op = 0, "not operation 0");
+	REFUSED(q_.op = 99, "not an unknown operation");
+	REFUSED(q_.kind = JAIL_KINDS, "not an unknown kind");
+	REFUSED(q_.kind = UINT32_MAX, "not the largest kind");
+	REFUSED(q_.kind = JAIL_BOOT, "not a boot with a restore's descriptors");
+	REFUSED(q_.accel = VM_ACCEL_AUTO, "not an undecided accelerator");
+	REFUSED(q_.accel = UINT32_MAX, "not an unknown accelerator");
+	REFUSED(q_.memory_mib = 0, "not without memory");
+	REFUSED(q_.memory_mib = UINT32_MAX, "not with all the memory there is");
+	REFUSED(q_.cpus = 0, "not without a processor");
+	REFUSED(q_.cpus = 257, "not with 257 processors");
+	q.op = JAIL_KILL;
+	is_int(check(&q, sizeof(q), 0), 0, "a kill");
+	is_int(check(&q, sizeof(q), 1), -EINVAL,
+	       "a kill comes without descriptors");
+	jail_request_check(&good, 3, 0, &copy, &err);
+	is_str(err.text, "a message of 3 bytes", "the sentence says what came");
+}
+
+/* --- filters --------------------------------------------------------------------- */
+
+enum outcome { WORKS, KILLED, FAILS };
+
+static long do_openat(int flags)
+{
+	return syscall(SYS_openat, AT_FDCWD, "/", flags, 0600);
+}
+
+static long do_mmap(int flags)
+{
+	return syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE,
+		       flags | MAP_ANONYMOUS, -1, 0) == -1 ? -1 : 0;
+}
+
+static long try_read(void) { return do_openat(O_RDONLY | O_CLOEXEC); }
+static long try_create(void) { return do_openat(O_RDWR | O_CREAT); }
+static long try_write(void) { return do_openat(O_WRONLY); }
+static long try_truncate(void) { return do_openat(O_RDONLY | O_TRUNC); }
+static long try_tmpfile(void) { return do_openat(O_TMPFILE | O_RDWR); }
+static long try_device(void) { return do_openat(O_RDWR | O_CLOEXEC); }
+static long try_private(void) { return do_mmap(MAP_PRIVATE); }
+static long try_shared(void) { return do_mmap(MAP_SHARED); }
+static long try_validate(void) { return do_mmap(MAP_SHARED_VALIDATE); }
+static long try_clone3(void) { return syscall(SYS_clone3, NULL, 0); }
+static long try_fork(void) { return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
+static long try_vfork(void)
+{
+	return syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
+}
+static long try_userns(void)
+{
+	return syscall(SYS_clone, CLONE_VM | CLONE_THREAD | CLONE_SIGHAND |
+		       CLONE_NEWUSER, 0, 0, 0, 0);
+}
+static long try_socket(void) { return syscall(SYS_socket, AF_UNIX, 1, 0); }
+static long try_connect(void) { return syscall(SYS_connect, 0, NULL, 0); }
+static long try_ptrace(void) { return syscall(SYS_ptrace, 0, 0, 0, 0); }
+static long try_kill(void) { return syscall(SYS_kill, 1, 0); }
+static long try_unlink(void) { return syscall(SYS_unlink, "/nowhere"); }
+static long try_rename(void) { return syscall(SYS_rename, "/no", "/where"); }
+static long try_mount(void) { return syscall(SYS_mount, 0, "/", 0, 0, 0); }
+static long try_chroot(void) { return syscall(SYS_chroot, "/"); }
+static long try_bpf(void) { return syscall(SYS_bpf, 0, NULL, 0); }
+static long try_uring(void) { return syscall(SYS_io_uring_setup, 1, NULL); }
+static long try_memfd(void) { return syscall(SYS_memfd_create, "x", 0); }
+static long try_ioctl(void) { return syscall(SYS_ioctl, 0, 0x5412, "x"); }
+static long try_dumpable(void)
+{
+	return syscall(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+static long try_setlimit(void)
+{
+	struct { unsigned long a, b; } l = { 0, 0 };
+
+	return syscall(SYS_prlimit64, 0, 1, &l, NULL);
+}
+static long try_getlimit(void)
+{
+	struct { unsigned long a, b; } l;
+
+	return syscall(SYS_prlimit64, 0, 1, NULL, &l);
+}
+static long try_setuid(void) { return syscall(SYS_setuid, 0); }
+static long try_ftruncate(void) { return syscall(SYS_ftruncate, 0, 0); }
+static long try_fallocate(void) { return syscall(SYS_fallocate, 0, 0, 0, 1); }
+static long try_vm_write(void)
+{
+	return syscall(SYS_process_vm_writev, 1, NULL, 0, NULL, 0, 0);
+}
+static long try_kcmp(void) { return syscall(SYS_kcmp, 1, 1, 0, 0, 0); }
+static long try_pidfd(void) { return syscall(SYS_pidfd_open, 1, 0); }
+static long try_dup2(void) { return syscall(SYS_dup2, 0, 1); }
+
+/* A restored machine's, with the emulator. */
+static const struct attempt {
+	const char *name;
+	long (*fn)(void);
+	enum outcome outcome;
+	int code;
+} attempts[] = {
+	{ "opens a file to read", try_read, WORKS, 0 },
+	{ "creates a file", try_create, KILLED, 0 },
+	{ "opens a file to write", try_write, KILLED, 0 },
+	{ "truncates a file", try_truncate, KILLED, 0 },
+	{ "makes an unnamed file", try_tmpfile, KILLED, 0 },
+	{ "opens a device", try_device, FAILS, EACCES },
+	{ "maps memory of its own", try_private, WORKS, 0 },
+	{ "maps shared memory", try_shared, KILLED, 0 },
+	{ "maps shared memory the other way", try_validate, KILLED, 0 },
+	{ "asks for clone3", try_clone3, FAILS, ENOSYS },
+	{ "forks", try_fork, KILLED, 0 },
+	{ "vforks", try_vfork, KILLED, 0 },
+	{ "makes a user namespace", try_userns, KILLED, 0 },
+	{ "makes a socket", try_socket, KILLED, 0 },
+	{ "connects", try_connect, KILLED, 0 },
+	{ "traces", try_ptrace, KILLED, 0 },
+	{ "signals a process", try_kill, KILLED, 0 },
+	{ "removes a file", try_unlink, KILLED, 0 },
+	{ "renames a file", try_rename, KILLED, 0 },
+	{ "mounts", try_mount, KILLED, 0 },
+	{ "changes its root", try_chroot, KILLED, 0 },
+	{ "loads BPF", try_bpf, KILLED, 0 },
+	{ "asks for io_uring", try_uring, FAILS, ENOSYS },
+	{ "asks for memory by descriptor", try_memfd, FAILS, ENOSYS },
+	{ "puts a letter into a terminal", try_ioctl, FAILS, ENOTTY },
+	{ "makes itself dumpable", try_dumpable, KILLED, 0 },
+	{ "sets a limit", try_setlimit, KILLED, 0 },
+	{ "reads a limit", try_getlimit, WORKS, 0 },
+	{ "changes its user", try_setuid, KILLED, 0 },
+	{ "shortens a file", try_ftruncate, KILLED, 0 },
+	{ "punches a hole", try_fallocate, KILLED, 0 },
+	{ "writes to another's memory", try_vm_write, KILLED, 0 },
+	{ "compares processes", try_kcmp, KILLED, 0 },
+	{ "asks for a process", try_pidfd, KILLED, 0 },
+	{ "doubles a descriptor", try_dup2, KILLED, 0 },
+};
+
+static int outcome_of(const struct sock_fprog *filter, long (*fn)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		if (syscall(SYS_seccomp, 1, 0, filter))
+			syscall(SYS_exit_group, 200);
+		syscall(SYS_exit_group, fn() < 0 ? errno : 0);
+	}
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static void test_attempts(void)
+{
+	struct sock_fprog filter;
+
+	is_int(jail_filter_make(FILTER_TCG | FILTER_RESTORE, &filter, NULL), 0,
+	       "a restored machine's filter is made");
+	for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++) {
+		const struct attempt *a = &attempts[i];
+		int status = outcome_of(&filter, a->fn);
+
+		if (a->outcome == KILLED)
+			ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS,
+			   "a QEMU that %s is killed", a->name);
+		else
+			is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+			       a->code, "a QEMU that %s is answered", a->name);
+	}
+	free(filter.filter);
+}
+
+static void test_kinds(void)
+{
+	static const unsigned kinds[] = {
+		FILTER_TCG | FILTER_RESTORE, FILTER_TCG | FILTER_BOOT,
+		FILTER_KVM | FILTER_RESTORE, FILTER_KVM | FILTER_BOOT,
+	};
+	struct sock_fprog filter;
+
+	for (unsigned i = 0; i < 4; i++) {
+		is_int(jail_filter_make(kinds[i], &filter, NULL), 0,
+		       "filter %u is made", i);
+		ok(filter.len > 50 && filter.len < 1000, "it has a sane length");
+		/* only who makes a template may share memory with its file */
+		if (kinds[i] & FILTER_BOOT)
+			is_int(outcome_of(&filter, try_shared), 0,
+			       "a boot may map its RAM's file");
+		else
+			ok(WIFSIGNALED(outcome_of(&filter, try_shared)),
+			   "a restored machine may not");
+		ok(WIFSIGNALED(outcome_of(&filter, try_socket)),
+		   "none may make a socket");
+		free(filter.filter);
+	}
+}
+
+static void test_table(void)
+{
+	for (unsigned i = 0; i < filter_row_count; i++) {
+		const struct filter_row *row = &filter_rows[i];
+
+		ok(row->name[0] && row->where & (FILTER_TCG | FILTER_KVM) &&
+			   row->where & (FILTER_BOOT | FILTER_RESTORE),
+		   "%s is for some machine", row->name);
+	}
+}
+
+int main(void)
+{
+	test_messages();
+	test_table();
+	test_attempts();
+	test_kinds();
+	return done_testing();
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jail.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "../layout/base/cleanup.h"
+#include "../layout/base/log.h"
+#include "../layout/base/num.h"
+#include "jailer.h"
+#include "spawn.h"
+
+/* Beyond what systems give out by themselves, below the largest. */
+#define UID_FIRST 1900000000u
+#define UID_COUNT 65536u
+#define OPEN_WAIT_MS 30000
+#define SEND_WAIT_S 2
+
+struct jail {
+	struct loop *loop;
+	struct child child;
+	int sock;
+	struct loop_fd says;
+	struct list machines; /* jailed.node */
+	uint32_t last_id;
+};
+
+/* --- the machines ------------------------------------------------------------- */
+
+static void forget(struct jailed *m)
+{
+	list_del(&m->node);
+	m->jail = NULL;
+}
+
+static void tell_ended(struct jail *j, const struct jail_answer *a)
+{
+	struct err err = { 0 };
+
+	if (a->code < 0)
+		err_sys(&err, a->code, "QEMU cannot be started: %s",
+			a->step < JAIL_STEPS ? jail_step_names[a->step] : "?");
+	list_for_each(pos, tmp, &j->machines) {
+		struct jailed *m = list_entry(pos, struct jailed, node);
+
+		if (m->id != a->id)
+			continue;
+		forget(m);
+		m->ended(m, a->code < 0 ? 0 : a->code, &err);
+		return;
+	}
+}
+
+static void jailer_gone(struct jail *j)
+{
+	struct err err;
+	struct jailed *m;
+
+	log_error("the jailer has ended: no machine can be started any more");
+	loop_fd_del(&j->says);
+	fd_close(&j->sock);
+	err_set(&err, -EPIPE, "the jailer has ended");
+	while ((m = list_first(&j->machines, struct jailed, node))) {
+		forget(m);
+		m->ended(m, 0, &err);
+	}
+}
+
+static void on_says(struct loop_fd *src, uint32_t events)
+{
+	struct jail *j = src->arg;
+	struct jail_answer a;
+	ssize_t n;
+
+	(void)events;
+	while (j->sock >= 0) {
+		n = recv(j->sock, &a, sizeof(a), MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n == (ssize_t)sizeof(a) && a.version == JAIL_VERSION &&
+		    a.said == JAIL_ENDED)
+			tell_ended(j, &a);
+		else
+			jailer_gone(j);
+	}
+}
+
+static int say(struct jail *j, const struct jail_request *q, const int *fds,
+	       unsigned count)
+{
+	struct iovec iov = { (void *)(uintptr_t)q, sizeof(*q) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(JAIL_FDS_MAX * sizeof(int))];
+	} control = { 0 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (count) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(&control.head), fds, count * sizeof(int));
+	}
+	return sendmsg(j->sock, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int jail_start(struct jail *j, const struct jail_request *what, const int *fds,
+	       struct jailed *m, struct err *err)
+{
+	struct jail_request q = *what;
+	int r;
+
+	q.version = JAIL_VERSION;
+	q.op = JAIL_START;
+	q.id = ++j->last_id;
+	r = j->sock < 0 ? -EPIPE : say(j, &q, fds, jail_fd_count(q.kind));
+	if (r < 0)
+		return err_sys(err, r, "the jailer");
+	m->jail = j;
+	m->id = q.id;
+	list_add_tail(&j->machines, &m->node);
+	return 0;
+}
+
+void jailed_kill(struct jailed *m)
+{
+	struct jail_request q = {
+		.version = JAIL_VERSION, .op = JAIL_KILL, .id = m->id,
+	};
+
+	/* Without a jailer it is dead already. */
+	if (m->jail && m->jail->sock >= 0 && say(m->jail, &q, NULL, 0) < 0)
+		log_warn("the jailer was not told to end a machine: %s",
+			 strerror(errno));
+}
+
+void jailed_drop(struct jailed *m)
+{
+	if (!m->jail)
+		return;
+	jailed_kill(m);
+	forget(m);
+}
+
+/* --- the jailer ---------------------------------------------------------------- */
+
+static int find_program(const char *name, char ret[PATH_MAX])
+{
+	const char *path = getenv("PATH");
+	auto_free char *copy = strdup(path ? path : "/usr/bin:/bin");
+	char full[PATH_MAX], *save = NULL;
+
+	if (strchr(name, '/'))
+		return realpath(name, ret) ? 0 : -errno;
+	for (char *dir = strtok_r(copy, ":", &save); dir;
+	     dir = strtok_r(NULL, ":", &save)) {
+		snprintf(full, sizeof(full), "%s/%s", dir, name);
+		if (access(full, X_OK) == 0 && realpath(full, ret))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int start_jailer(struct jail *j, const struct jail_options *o,
+			int theirs, struct err *err)
+{
+	char qemu[PATH_MAX], first[16], count[16];
+	const char *argv[] = { "/proc/self/exe", JAILER_COMMAND, qemu,
+			       o->image_dir, first, count,
+			       o->kvm ? "kvm" : "tcg", NULL };
+	struct spawn s = {
+		.argv = argv, .fds = (int[]){ theirs, o->kernel, o->initrd },
+		.fd_count = 3,
+	};
+	int r = find_program(o->qemu, qemu);
+
+	if (r < 0)
+		return err_sys(err, r, "%s", o->qemu);
+	snprintf(first, sizeof(first), "%u",
+		 o->uid_count ? o->uid_first : UID_FIRST);
+	snprintf(count, sizeof(count), "%u",
+		 o->uid_count ? o->uid_count : UID_COUNT);
+	return spawn(&s, &j->child, err);
+}
+
+/* Its first message is what it found, or why there is nothing to find. */
+static int hear_walls(struct jail *j, struct walls *ret, struct err *err)
+{
+	struct pollfd p = { .fd = j->sock, .events = POLLIN };
+	union {
+		struct walls walls;
+		struct err err;
+	} said;
+	ssize_t n;
+
+	if (poll(&p, 1, OPEN_WAIT_MS) <= 0)
+		return err_set(err, -ETIMEDOUT, "the jailer does not answer");
+	n = recv(j->sock, &said, sizeof(said), 0);
+	if (n == (ssize_t)sizeof(said.walls)) {
+		*ret = said.walls;
+		return 0;
+	}
+	if (n == (ssize_t)sizeof(said.err)) {
+		*err = said.err;
+		return err->code;
+	}
+	return err_set(err, -EPIPE, "the jailer has ended");
+}
+
+static int judge(const struct walls *w, bool strict, struct err *err)
+{
+	enum wall missing = walls_missing(w);
+
+	if (missing == WALLS)
+		return 0;
+	if (!strict) {
+		log_warn("the wall %s is missing: %s", wall_infos[missing].name,
+			 w->wall[missing].detail);
+		return 0;
+	}
+	return err_set(err, -EPERM, "the wall %s is missing (%s): %s; or "
+		       "accept it with --policy permissive",
+		       wall_infos[missing].name, w->wall[missing].detail,
+		       wall_infos[missing].remedy);
+}
+
+int jail_open(struct loop *loop, const struct jail_options *o,
+	      struct jail **ret, struct walls *ret_walls, struct err *err)
+{
+	struct timeval limit = { .tv_sec = SEND_WAIT_S };
+	struct jail *j = calloc(1, sizeof(*j));
+	int pair[2], r;
+
+	if (!j)
+		return err_sys(err, -ENOMEM, "the jailer");
+	j->loop = loop;
+	j->sock = -1;
+	j->child = (struct child){ .pidfd = -1, .stderr_fd = -1 };
+	list_init(&j->machines);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		r = err_sys(err, -errno, "the jailer");
+		jail_close(j);
+		return r;
+	}
+	j->sock = pair[0];
+	setsockopt(j->sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	r = start_jailer(j, o, pair[1], err);
+	close(pair[1]);
+	if (r == 0)
+		r = hear_walls(j, ret_walls, err);
+	if (r == 0)
+		r = judge(ret_walls, o->strict, err);
+	if (r == 0) {
+		j->says = (struct loop_fd){
+			.fd = j->sock, .events = EPOLLIN, .fn = on_says,
+			.arg = j,
+		};
+		r = loop_fd_add(loop, &j->says);
+	}
+	if (r < 0) {
+		jail_close(j);
+		return r;
+	}
+	*ret = j;
+	return 0;
+}
+
+/* It ends by itself when its socket does, after its machines. */
+static void wait_for_end(struct jail *j)
+{
+	struct pollfd p = { .fd = j->child.pidfd, .events = POLLIN };
+
+	if (j->child.pidfd >= 0)
+		poll(&p, 1, OPEN_WAIT_MS / 10);
+	child_end(&j->child);
+}
+
+void jail_close(struct jail *j)
+{
+	struct jailed *m;
+
+	if (!j)
+		return;
+	loop_fd_del(&j->says);
+	while ((m = list_first(&j->machines, struct jailed, node)))
+		forget(m);
+	fd_close(&j->sock);
+	wait_for_end(j);
+	free(j);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon's side of the jailer: a process of its own that alone may make
+ * jails. It is told numbers and descriptors, never a path or an argument, and
+ * builds QEMU's command line itself (jail_wire.h). Its machines die with it,
+ * and it dies with the daemon.
+ */
+#ifndef VM_JAIL_H
+#define VM_JAIL_H
+
+#include "jail_wire.h"
+#include "loop.h"
+#include "walls.h"
+
+struct jail;
+
+struct jail_options {
+	const char *qemu;      /* a path, or a name that is looked up in PATH */
+	const char *image_dir; /* where a booted machine's kernel is */
+	int kernel, initrd;    /* its files, as they were verified; borrowed */
+	uint32_t uid_first, uid_count; /* 0: the default range */
+	bool kvm;              /* machines may use /dev/kvm */
+	bool strict;           /* a missing required wall is an error */
+};
+
+/* One machine's process; embedded in its owner, zeroed. */
+struct jailed {
+	/* It is reaped, or was never started (status 0, *err set). Once. */
+	void (*ended)(struct jailed *m, int status, const struct err *err);
+	struct jail *jail; /* NULL when there is no process */
+	struct list node;
+	uint32_t id;
+};
+
+/*
+ * Starts the jailer and waits until it has built the root of all jails and
+ * proved the walls on a living QEMU (bounded, some 0.1 s). *ret_walls is what
+ * it found. Return: 0, or a negative errno with what is missing and a remedy.
+ */
+int jail_open(struct loop *loop, const struct jail_options *options,
+	      struct jail **ret, struct walls *ret_walls, struct err *err);
+/* Every machine is killed, and the jailer waited for (bounded). */
+void jail_close(struct jail *j);
+/* fds as jail_fd in jail_wire.h says, all borrowed. `ended` is to be set. */
+int jail_start(struct jail *j, const struct jail_request *what, const int *fds,
+	       struct jailed *m, struct err *err);
+void jailed_kill(struct jailed *m); /* `ended` follows */
+/* Kills it; nothing follows. A no-op without a process. */
+void jailed_drop(struct jailed *m);
+
+#endif

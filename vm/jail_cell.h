@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The jailer's inside: what it is, and its cells, one living process each. */
+#ifndef VM_JAIL_CELL_H
+#define VM_JAIL_CELL_H
+
+#include <linux/filter.h>
+#include <poll.h>
+#include <stdbool.h>
+
+#include "argv.h"
+#include "jail_cgroup.h"
+#include "jail_child.h"
+#include "jail_wire.h"
+#include "walls.h"
+
+struct cell {
+	pid_t pid;      /* 0: free */
+	uint32_t id;
+	uint32_t kind;
+	int pidfd;
+	int status;     /* our end of the child's socket, until exec */
+	int listener;   /* of its filter, until RAM is given */
+	int ram;        /* owned until it is given */
+	int lease;      /* lock of its user id */
+	struct jail_word word; /* code < 0: a step failed */
+};
+
+struct uid_range {
+	uint32_t first, count, next;
+	int dir; /* of lock files; -1: ids are not changed */
+};
+
+struct jailer {
+	int sock, null, landlock;
+	unsigned long clone_flags;
+	const char *qemu, *kernel, *initrd;
+	struct uid_range uids;
+	struct jail_cgroups cgroups;
+	struct sock_fprog filter[4]; /* by filter_index() */
+	struct cell *cells;
+	unsigned cell_count;
+	struct pollfd *polls;
+	unsigned poll_room;
+};
+
+/* fds are consumed. Return: the cell, or NULL with what failed in *word. */
+struct cell *cell_start(struct jailer *j, const struct jail_request *q,
+			int *fds, unsigned fd_count, struct jail_word *word);
+/* Something is to be read from its status or its listener. */
+void cell_heard(struct cell *c);
+void cell_asked(struct cell *c);
+/* Its process has ended; frees the cell. *ret_code as in jail_answer. */
+void cell_reap(struct cell *c, struct jail_answer *ret);
+/* Which of the filters. */
+unsigned filter_index(bool boot, bool kvm);
+
+#endif

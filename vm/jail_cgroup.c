@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jail_cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../layout/base/cleanup.h"
+#include "../layout/base/num.h"
+
+#define MOUNT "/sys/fs/cgroup"
+#define PREFIX "fsd-"
+#define CONTROL "cgroup.subtree_control"
+#define ALL_CONTROLLERS "+memory +pids +cpu"
+/* What QEMU itself takes: translated code, tables, libraries. */
+#define QEMU_MIB 256u
+#define THREADS 64u
+#define PERIOD_US 100000u
+
+enum tree { TREE_MEMORY, TREE_PIDS, TREE_CPU };
+
+static const char *const controllers[CGROUP_TREES] = {
+	[TREE_MEMORY] = "memory", [TREE_PIDS] = "pids", [TREE_CPU] = "cpu",
+};
+
+static int write_at(int dir, const char *file, const char *text)
+{
+	auto_close int fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
+
+	return n < 0 ? -errno : 0;
+}
+
+/* --- finding our own place ------------------------------------------------- */
+
+/* Our group in the hierarchy of a controller ("" for version 2), by
+ * /proc/self/cgroup; "/" when it is not told. */
+static void own_path(const char *controller, char *ret, size_t size)
+{
+	auto_fclose FILE *f = fopen("/proc/self/cgroup", "re");
+	char line[512];
+
+	snprintf(ret, size, "/");
+	while (f && fgets(line, sizeof(line), f)) {
+		char *list = strchr(line, ':');
+		char *path = list ? strchr(list + 1, ':') : NULL;
+		char *save = NULL, *word;
+
+		if (!path)
+			continue;
+		*path++ = '\0';
+		path[strcspn(path, "\n")] = '\0';
+		list++;
+		if (!*list && !*controller) {
+			snprintf(ret, size, "%s", path);
+			return;
+		}
+		for (word = strtok_r(list, ",", &save); word;
+		     word = strtok_r(NULL, ",", &save))
+			if (*controller && !strcmp(word, controller)) {
+				snprintf(ret, size, "%s", path);
+				return;
+			}
+	}
+}
+
+/* Its groups first: a group with groups in it stays. */
+static void remove_slots(int base)
+{
+	int fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir) {
+		fd_close(&fd);
+		return;
+	}
+	while ((e = readdir(dir)))
+		if (e->d_name[0] == 'm' && e->d_type == DT_DIR)
+			unlinkat(base, e->d_name, AT_REMOVEDIR);
+	closedir(dir);
+}
+
+/* The name says whose it is; the dead one's is of no use. */
+static void remove_dead(int parent)
+{
+	int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir) {
+		fd_close(&fd);
+		return;
+	}
+	while ((e = readdir(dir))) {
+		auto_close int base = -1;
+		long pid = 0;
+
+		if (!strncmp(e->d_name, PREFIX, strlen(PREFIX)))
+			pid = strtol(e->d_name + strlen(PREFIX), NULL, 10);
+		if (pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+			continue;
+		base = openat(parent, e->d_name,
+			      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		remove_slots(base);
+		unlinkat(parent, e->d_name, AT_REMOVEDIR);
+	}
+	closedir(dir);
+}
+
+/* HIERARCHY/our own group/fsd-PID, or the same at the hierarchy's top when our
+ * own group is not to be seen there. Return: 0 or negative errno. */
+static int make_base(struct jail_cgroups *c, int tree, const char *controller)
+{
+	char own[400], path[512];
+	int parent;
+
+	own_path(controller, own, sizeof(own));
+	snprintf(path, sizeof(path), MOUNT "/%s%s", controller, own);
+	parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (parent < 0) {
+		snprintf(path, sizeof(path), MOUNT "/%s", controller);
+		parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (parent < 0)
+		return -errno;
+	c->parent[tree] = parent;
+	remove_dead(parent);
+	/* Refused where processes live; then what the top offers counts. */
+	if (c->v2)
+		write_at(parent, CONTROL, ALL_CONTROLLERS);
+	if (mkdirat(parent, c->name, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	c->base[tree] = openat(parent, c->name,
+			       O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return c->base[tree] < 0 ? -errno : 0;
+}
+
+static bool open_v2(struct jail_cgroups *c)
+{
+	c->v2 = access(MOUNT "/cgroup.controllers", F_OK) == 0;
+	return c->v2 && make_base(c, 0, "") == 0 &&
+	       write_at(c->base[0], CONTROL, ALL_CONTROLLERS) == 0;
+}
+
+static bool open_v1(struct jail_cgroups *c)
+{
+	int r = 0;
+
+	c->v2 = false;
+	for (int t = 0; r == 0 && t < CGROUP_TREES; t++)
+		r = make_base(c, t, controllers[t]);
+	return r == 0;
+}
+
+static void init(struct jail_cgroups *c)
+{
+	*c = (struct jail_cgroups){
+		.base = { -1, -1, -1 }, .parent = { -1, -1, -1 },
+	};
+	snprintf(c->name, sizeof(c->name), PREFIX "%d", (int)getpid());
+}
+
+void jail_cgroups_open(struct jail_cgroups *c, struct walls *w)
+{
+	init(c);
+	if (open_v2(c)) {
+		wall_set(w, WALL_CGROUP, WALL_ACTIVE, "version 2");
+		return;
+	}
+	jail_cgroups_close(c);
+	init(c);
+	if (open_v1(c)) {
+		wall_set(w, WALL_CGROUP, WALL_ACTIVE, "version 1");
+	} else {
+		jail_cgroups_close(c);
+		wall_set(w, WALL_CGROUP, WALL_DEGRADED,
+			 "no writable cgroup tree in " MOUNT
+			 ": resource limits only");
+	}
+}
+
+/* --- use --------------------------------------------------------------------- */
+
+struct limit {
+	bool v2;
+	enum tree tree;   /* version 1 */
+	const char *file;
+	bool optional;    /* a kernel may lack it */
+};
+
+static const struct limit memory_limits[] = {
+	{ true, TREE_MEMORY, "memory.max", false },
+	{ true, TREE_MEMORY, "memory.swap.max", true },
+	{ false, TREE_MEMORY, "memory.limit_in_bytes", false },
+};
+
+static int set_limits(const struct jail_cgroups *c, const int *dirs,
+		      unsigned memory_mib, unsigned cpus)
+{
+	char bytes[32], cpu[48];
+	int r = 0;
+
+	snprintf(bytes, sizeof(bytes), "%llu",
+		 ((unsigned long long)memory_mib + QEMU_MIB) << 20);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(memory_limits); i++) {
+		const struct limit *l = &memory_limits[i];
+
+		if (l->v2 != c->v2)
+			continue;
+		r = write_at(dirs[c->v2 ? 0 : l->tree], l->file,
+			     strstr(l->file, "swap") ? "0" : bytes);
+		if (l->optional && r == -ENOENT)
+			r = 0;
+	}
+	if (r == 0) {
+		snprintf(cpu, sizeof(cpu), "%u", THREADS + cpus);
+		r = write_at(dirs[c->v2 ? 0 : TREE_PIDS], "pids.max", cpu);
+	}
+	/* One more than it has processors: QEMU has a thread beside them. */
+	if (r == 0 && c->v2) {
+		snprintf(cpu, sizeof(cpu), "%u %u", (cpus + 1) * PERIOD_US,
+			 PERIOD_US);
+		r = write_at(dirs[0], "cpu.max", cpu);
+	} else if (r == 0) {
+		snprintf(cpu, sizeof(cpu), "%u", (cpus + 1) * PERIOD_US);
+		r = write_at(dirs[TREE_CPU], "cpu.cfs_quota_us", cpu);
+	}
+	return r;
+}
+
+static int open_slot(int base, const char *name)
+{
+	if (mkdirat(base, name, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	return openat(base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+int jail_cgroups_enter(struct jail_cgroups *c, unsigned slot, pid_t pid,
+		       unsigned memory_mib, unsigned cpus)
+{
+	int dirs[CGROUP_TREES] = { -1, -1, -1 }, r = 0;
+	char name[32];
+
+	if (c->base[0] < 0)
+		return 0;
+	snprintf(name, sizeof(name), "m%u", slot);
+	for (int t = 0; r == 0 && t < CGROUP_TREES; t++) {
+		if (c->base[t] < 0)
+			continue;
+		dirs[t] = open_slot(c->base[t], name);
+		r = dirs[t] < 0 ? dirs[t] : 0;
+	}
+	if (r == 0)
+		r = set_limits(c, dirs, memory_mib, cpus);
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	for (int t = 0; t < CGROUP_TREES; t++) {
+		if (r == 0 && dirs[t] >= 0)
+			r = write_at(dirs[t], "cgroup.procs", name);
+		fd_close(&dirs[t]);
+	}
+	return r;
+}
+
+void jail_cgroups_close(struct jail_cgroups *c)
+{
+	for (int t = 0; t < CGROUP_TREES; t++) {
+		if (c->base[t] >= 0)
+			remove_slots(c->base[t]);
+		fd_close(&c->base[t]);
+		if (c->parent[t] >= 0)
+			unlinkat(c->parent[t], c->name, AT_REMOVEDIR);
+		fd_close(&c->parent[t]);
+	}
+}

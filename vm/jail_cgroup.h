@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Control groups of machines, below the daemon's own: version 2 where it has
+ * the controllers, else version 1. A group belongs to a slot and is used again
+ * by the slot's next machine.
+ */
+#ifndef VM_JAIL_CGROUP_H
+#define VM_JAIL_CGROUP_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "../layout/base/err.h"
+#include "walls.h"
+
+#define CGROUP_TREES 3 /* v1: memory, pids, cpu; v2: one */
+
+struct jail_cgroups {
+	int base[CGROUP_TREES];   /* our own directories, owned; -1: none */
+	int parent[CGROUP_TREES]; /* where they are, owned */
+	char name[32];            /* their name there */
+	bool v2;
+};
+
+/* Makes ours, removes those that dead daemons left; tells by *w. */
+void jail_cgroups_open(struct jail_cgroups *c, struct walls *w);
+/* Removes ours; machines must be gone. */
+void jail_cgroups_close(struct jail_cgroups *c);
+/* Sets the slot's limits and puts pid there. Without groups it does nothing. */
+int jail_cgroups_enter(struct jail_cgroups *c, unsigned slot, pid_t pid,
+		       unsigned memory_mib, unsigned cpus);
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jail_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../layout/base/num.h"
+#include "spawn.h"
+
+#define HOST_NAME "machine"
+#define FDS 256
+
+/* --- Landlock ----------------------------------------------------------------- */
+
+/* By version of the interface, what it can forbid. */
+static const uint64_t landlock_rights[] = {
+	[1] = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1,
+	[2] = 1ull << 13, /* REFER */
+	[3] = 1ull << 14, /* TRUNCATE */
+	[4] = 0,
+	[5] = 1ull << 15, /* IOCTL_DEV */
+};
+
+/* linux/landlock.h of 6.12; older headers lack the later members. */
+struct ruleset {
+	uint64_t fs, net, scoped;
+};
+
+#define NET_ALL 3ull    /* BIND_TCP, CONNECT_TCP: from version 4 */
+#define SCOPED_ALL 3ull /* abstract sockets, signals: from version 6 */
+
+int jail_landlock_make(const char *root)
+{
+	const uint64_t reading = LANDLOCK_ACCESS_FS_READ_FILE |
+				 LANDLOCK_ACCESS_FS_READ_DIR |
+				 LANDLOCK_ACCESS_FS_EXECUTE;
+	struct landlock_path_beneath_attr rule = { .allowed_access = reading };
+	struct ruleset set = { 0 };
+	size_t size = 8;
+	int fd, r;
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0,
+			       LANDLOCK_CREATE_RULESET_VERSION);
+
+	if (version < 1)
+		return -1;
+	for (long v = 1; v < (long)ARRAY_SIZE(landlock_rights); v++)
+		set.fs |= v <= version ? landlock_rights[v] : 0;
+	if (version >= 4) {
+		set.net = NET_ALL;
+		size = 16;
+	}
+	if (version >= 6) {
+		set.scoped = SCOPED_ALL;
+		size = 24;
+	}
+	fd = (int)syscall(SYS_landlock_create_ruleset, &set, size, 0);
+	if (fd < 0)
+		return -1;
+	rule.parent_fd = open(root, O_PATH | O_CLOEXEC);
+	r = rule.parent_fd < 0 ? -1 :
+		(int)syscall(SYS_landlock_add_rule, fd,
+			     LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+	if (rule.parent_fd >= 0)
+		close(rule.parent_fd);
+	if (r < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* --- the steps; each returns 0 or a negative errno ------------------------------ */
+
+static int own_names(void)
+{
+	if (setsid() < 0)
+		return -errno;
+	/* Its group is its slot's by now: that is the top of what it sees. */
+	if (unshare(CLONE_NEWCGROUP) < 0 && errno != EPERM)
+		return -errno;
+	if (sethostname(HOST_NAME, strlen(HOST_NAME)) < 0 ||
+	    setdomainname("", 0) < 0)
+		return -errno;
+	return 0;
+}
+
+/* 0 1 2: null, null, standard error; then QMP, wire, ... but not RAM; then
+ * status, which exec closes. By way of high numbers, so that none is lost. */
+static int place_fds(struct jail_child *c)
+{
+	int from[JAIL_FDS_MAX + 4], count = 0;
+
+	from[count++] = c->null;
+	from[count++] = c->null;
+	for (unsigned i = 0; i < c->fd_count; i++)
+		if (i != JAIL_FD_RAM)
+			from[count++] = c->fds[i];
+	from[count++] = c->status;
+	if (c->landlock >= 0)
+		from[count++] = c->landlock;
+	for (int i = 0; i < count; i++) {
+		from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, count);
+		if (from[i] < 0)
+			return -errno;
+	}
+	for (int i = 0; i < count; i++)
+		if (dup2(from[i], i) < 0)
+			return -errno;
+	if (c->landlock >= 0)
+		c->landlock = --count;
+	c->status = --count;
+	if (fcntl(c->status, F_SETFD, FD_CLOEXEC) < 0 ||
+	    (c->landlock >= 0 &&
+	     fcntl(c->landlock, F_SETFD, FD_CLOEXEC) < 0) ||
+	    syscall(SYS_close_range, MAX(c->status, c->landlock) + 1, ~0u, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static int limit(int resource, rlim_t value)
+{
+	struct rlimit l = { value, value };
+
+	return setrlimit((__rlimit_resource_t)resource, &l) < 0 ? -errno : 0;
+}
+
+static int set_limits(const struct jail_child *c)
+{
+	int r = limit(RLIMIT_CORE, 0);
+
+	if (r == 0)
+		r = limit(RLIMIT_NOFILE, FDS);
+	if (r == 0)
+		r = limit(RLIMIT_FSIZE, c->file_bytes);
+	if (r == 0)
+		r = limit(RLIMIT_MSGQUEUE, 0);
+	if (r == 0 && c->threads)
+		r = limit(RLIMIT_NPROC, c->threads);
+	return r;
+}
+
+static int enter_landlock(const struct jail_child *c)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	if (c->landlock < 0)
+		return 0;
+	if (syscall(SYS_landlock_restrict_self, c->landlock, 0) < 0)
+		return -errno;
+	close(c->landlock);
+	return 0;
+}
+
+static int drop_bounding(void)
+{
+	for (int cap = 0; cap < 64; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL)
+			return -errno;
+	return prctl(PR_SET_SECUREBITS,
+		     SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
+			     SECBIT_NO_SETUID_FIXUP_LOCKED |
+			     SECBIT_KEEP_CAPS_LOCKED |
+			     SECBIT_NO_CAP_AMBIENT_RAISE |
+			     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0 ?
+		       -errno : 0;
+}
+
+static int change_ids(const struct jail_child *c)
+{
+	int r = drop_bounding();
+
+	if (r < 0 || !c->uid)
+		return r;
+	if (setgroups(0, NULL) < 0 || setresgid(c->uid, c->uid, c->uid) < 0 ||
+	    setresuid(c->uid, c->uid, c->uid) < 0)
+		return -errno;
+	return 0;
+}
+
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct none[2] = { 0 };
+
+	if (syscall(SYS_capset, &head, none) < 0)
+		return -errno;
+	return 0;
+}
+
+/* The jailer's end is this one's; it may have come already. */
+static int tie_to_parent(const struct jail_child *c)
+{
+	struct pollfd p = { .fd = c->status, .events = 0 };
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return -errno;
+	return poll(&p, 1, 0) > 0 && p.revents & POLLHUP ? -ESRCH : 0;
+}
+
+/* The filter lets through what hands its listener over, and exec. */
+static int filter(struct jail_child *c)
+{
+	struct jail_word word = { JAIL_STEP_SECCOMP, 0 };
+	struct iovec iov = { &word, sizeof(word) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	int fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+			      SECCOMP_FILTER_FLAG_NEW_LISTENER, &c->filter);
+
+	if (fd < 0)
+		return -errno;
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	if (sendmsg(c->status, &msg, MSG_NOSIGNAL) < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+_Noreturn static void end(const struct jail_child *c, uint32_t step, int code)
+{
+	struct iovec iov;
+	struct jail_word word = { step, code };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	iov = (struct iovec){ &word, sizeof(word) };
+	if (sendmsg(c->status, &msg, MSG_NOSIGNAL) < 0) {
+		/* the jailer is gone as well */
+	}
+	_exit(127);
+}
+
+static void must(const struct jail_child *c, uint32_t step, int r)
+{
+	if (r < 0)
+		end(c, step, r);
+}
+
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+_Noreturn void jail_child_main(struct jail_child *c)
+{
+	/* One heap: the others would cost a system call a page. */
+	static const char *const envp[] = {
+		"GLIBC_TUNABLES=glibc.malloc.arena_max=1", NULL,
+	};
+	char go;
+
+	if (recv(c->status, &go, 1, 0) != 1)
+		_exit(127);
+	reset_signals();
+	must(c, JAIL_STEP_FDS, place_fds(c));
+	must(c, JAIL_STEP_NAMES, own_names());
+	must(c, JAIL_STEP_LIMITS, set_limits(c));
+	must(c, JAIL_STEP_LANDLOCK, enter_landlock(c));
+	must(c, JAIL_STEP_IDS, change_ids(c));
+	must(c, JAIL_STEP_CAPS, drop_capabilities());
+	must(c, JAIL_STEP_PARENT, tie_to_parent(c));
+	must(c, JAIL_STEP_SECCOMP, filter(c));
+	execve(c->argv[0], (char *const *)(uintptr_t)c->argv,
+	       (char *const *)(uintptr_t)envp);
+	end(c, JAIL_STEP_EXEC, -errno);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jail_filter.h"
+
+#include <asm/prctl.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <seccomp.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "../layout/base/cleanup.h"
+#include "../layout/base/num.h"
+
+#define NAMED(call) __NR_##call, #call
+#define ANY -1, 0, 0
+#define OK FILTER_ALL, FILTER_ALLOW, 0
+#define RARELY FILTER_ALL | FILTER_RARE, FILTER_ALLOW, 0
+#define KVM_ONLY FILTER_ALL & ~FILTER_TCG, FILTER_ALLOW, 0
+#define BOOT_ONLY FILTER_ALL & ~FILTER_RESTORE
+#define RESTORE_ONLY FILTER_ALL & ~FILTER_BOOT
+
+#define THREAD (CLONE_VM | CLONE_THREAD)
+#define OTHER_NAMESPACES (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | \
+	CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
+#define UNNAMED (__O_TMPFILE & ~O_DIRECTORY)
+#define CHANGING (O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | UNNAMED)
+#define KVM_IOCTL 0xae00u /* asm/kvm.h: KVMIO in the second byte */
+
+const struct filter_row filter_rows[] = {
+	/* --- to be a process ------------------------------------------- */
+	{ NAMED(execve), OK, ANY, "to become QEMU; -sandbox takes it away" },
+	{ NAMED(brk), OK, ANY, "malloc" },
+	{ NAMED(mmap), FILTER_ALL & ~FILTER_RESTORE, FILTER_ALLOW, 0, ANY,
+	  "memory; a template's RAM is shared with its file" },
+	{ NAMED(mmap), RESTORE_ONLY, FILTER_ALLOW, 0, 3, MAP_TYPE, MAP_PRIVATE,
+	  "memory; nothing can be written to a file by way of it" },
+	{ NAMED(mprotect), OK, ANY, "malloc, translated code" },
+	{ NAMED(munmap), OK, ANY, "malloc" },
+	{ NAMED(mremap), RARELY, ANY, "realloc of large blocks" },
+	{ NAMED(madvise), OK, ANY, "memory that is given back" },
+	{ NAMED(arch_prctl), OK, 0, UINT32_MAX, ARCH_SET_FS,
+	  "thread-local storage" },
+	{ NAMED(set_tid_address), OK, ANY, "threads" },
+	{ NAMED(set_robust_list), OK, ANY, "threads" },
+	{ NAMED(rseq), OK, ANY, "threads" },
+	{ NAMED(futex), OK, ANY, "locks" },
+	{ NAMED(clone), OK, 0, THREAD | OTHER_NAMESPACES, THREAD,
+	  "threads, and only threads" },
+	{ NAMED(clone3), FILTER_ALL, FILTER_REFUSE, ENOSYS, ANY,
+	  "its flags cannot be seen here; the C library then uses clone" },
+	{ NAMED(exit), OK, ANY, "a thread's end" },
+	{ NAMED(exit_group), RARELY, ANY, "QEMU's end" },
+	{ NAMED(gettid), OK, ANY, "which thread is this" },
+	{ NAMED(getpid), RARELY, ANY, "who am I" },
+	{ NAMED(tgkill), RARELY, ANY, "abort(); KVM's kick of a processor" },
+	{ NAMED(rt_sigaction), OK, ANY, "signals" },
+	{ NAMED(rt_sigprocmask), OK, ANY, "signals" },
+	{ NAMED(rt_sigreturn), RARELY, ANY, "signals" },
+	{ NAMED(rt_sigpending), KVM_ONLY, ANY, "KVM's signal loop" },
+	{ NAMED(rt_sigtimedwait), KVM_ONLY, ANY, "KVM's signal loop" },
+	{ NAMED(sigaltstack), RARELY, ANY, "coroutines of some builds" },
+	{ NAMED(signalfd4), OK, ANY, "the main loop's signals" },
+	{ NAMED(sched_yield), RARELY, ANY, "locks of some builds" },
+	{ NAMED(restart_syscall), RARELY, ANY, "after SIGSTOP and SIGCONT" },
+
+	/* --- to ask ------------------------------------------------------ */
+	{ NAMED(getrandom), OK, ANY, "seeds" },
+	{ NAMED(sysinfo), OK, ANY, "the C library's qsort" },
+	{ NAMED(uname), RARELY, ANY, "libraries" },
+	{ NAMED(prlimit64), OK, 2, UINT64_MAX, 0,
+	  "limits are read, never set" },
+	{ NAMED(sched_getaffinity), OK, ANY, "how many processors" },
+	{ NAMED(get_mempolicy), OK, ANY, "libnuma's start" },
+	{ NAMED(set_mempolicy), OK, ANY, "libnuma's start" },
+	{ NAMED(clock_gettime), RARELY, ANY, "where the vDSO cannot" },
+	{ NAMED(clock_getres), RARELY, ANY, "timers" },
+	{ NAMED(gettimeofday), RARELY, ANY, "where the vDSO cannot" },
+	{ NAMED(clock_nanosleep), OK, ANY, "waiting" },
+	{ NAMED(prctl), OK, 0, UINT32_MAX, PR_SET_TIMERSLACK,
+	  "exact timers" },
+	{ NAMED(prctl), OK, 0, UINT32_MAX, PR_MCE_KILL, "memory errors" },
+	{ NAMED(prctl), OK, 0, UINT32_MAX, PR_SET_NO_NEW_PRIVS,
+	  "before QEMU's own filter" },
+	{ NAMED(prctl), RARELY, 0, UINT32_MAX, PR_SET_NAME, "thread names" },
+	{ NAMED(seccomp), OK, ANY, "QEMU's own filter" },
+
+	/* --- files: to read those of the root, to use what was given ----- */
+	{ NAMED(openat), OK, 2, CHANGING, O_RDONLY,
+	  "libraries and firmware, to read" },
+	{ NAMED(openat), FILTER_ALL, FILTER_ASK, 0, 2, UINT32_MAX, O_RDWR,
+	  "the guest's RAM: the jailer gives its descriptor" },
+	{ NAMED(openat), FILTER_ALL & ~FILTER_KVM, FILTER_REFUSE, EACCES, 2,
+	  UINT32_MAX, O_RDWR | O_CLOEXEC, "devices are probed for" },
+	{ NAMED(openat), KVM_ONLY, 2, UINT32_MAX, O_RDWR | O_CLOEXEC,
+	  "/dev/kvm" },
+	{ NAMED(close), OK, ANY, "" },
+	{ NAMED(read), OK, ANY, "" },
+	{ NAMED(readv), OK, ANY, "the migration stream" },
+	{ NAMED(pread64), OK, ANY, "the root disk" },
+	{ NAMED(preadv), OK, ANY, "the root disk" },
+	{ NAMED(write), OK, ANY, "event descriptors, standard error" },
+	{ NAMED(writev), BOOT_ONLY, FILTER_ALLOW, 0, ANY,
+	  "the migration stream" },
+	{ NAMED(lseek), OK, ANY, "" },
+	{ NAMED(newfstatat), OK, ANY, "" },
+	{ NAMED(statfs), OK, ANY, "libselinux's start" },
+	{ NAMED(fstatfs), OK, ANY, "page size of the RAM's file" },
+	{ NAMED(access), OK, ANY, "firmware and modules are looked for" },
+	{ NAMED(readlink), OK, ANY, "where the program lies" },
+	{ NAMED(getcwd), RARELY, ANY, "where the program lies" },
+	{ NAMED(getdents64), RARELY, ANY, "what libraries look for" },
+	{ NAMED(fchdir), RARELY, ANY, "what libraries look for" },
+	{ NAMED(fadvise64), OK, ANY, "the root disk" },
+	{ NAMED(fcntl), OK, 1, UINT32_MAX, F_GETFL, "" },
+	{ NAMED(fcntl), OK, 1, UINT32_MAX, F_SETFL, "nonblocking sockets" },
+	{ NAMED(fcntl), OK, 1, UINT32_MAX, F_GETFD, "" },
+	{ NAMED(fcntl), RARELY, 1, UINT32_MAX, F_SETFD, "" },
+	{ NAMED(fcntl), OK, 1, UINT32_MAX, F_DUPFD_CLOEXEC,
+	  "the root disk's descriptor set" },
+	{ NAMED(ioctl), KVM_ONLY, 1, 0xffffff00u & 0xff00u, KVM_IOCTL,
+	  "KVM's own requests" },
+	{ NAMED(eventfd2), OK, ANY, "the main loop" },
+	{ NAMED(poll), OK, ANY, "the main loop" },
+	{ NAMED(ppoll), OK, ANY, "the main loop" },
+	{ NAMED(epoll_create1), OK, ANY, "the main loop, in place of io_uring" },
+	{ NAMED(epoll_ctl), RARELY, ANY, "with many descriptors" },
+	{ NAMED(epoll_wait), RARELY, ANY, "with many descriptors" },
+	{ NAMED(memfd_create), FILTER_ALL, FILTER_REFUSE, ENOSYS, ANY,
+	  "probed for at start" },
+	{ NAMED(io_uring_setup), FILTER_ALL, FILTER_REFUSE, ENOSYS, ANY,
+	  "probed for at start" },
+	{ NAMED(ioctl), FILTER_ALL & ~FILTER_KVM, FILTER_REFUSE, ENOTTY, ANY,
+	  "a terminal is probed for" },
+
+	/* --- the two sockets that it was given --------------------------- */
+	{ NAMED(sendmsg), OK, ANY, "wire and monitor" },
+	{ NAMED(recvmsg), OK, ANY, "wire and monitor" },
+	{ NAMED(getsockname), OK, ANY, "wire and monitor" },
+	{ NAMED(getpeername), OK, ANY, "wire and monitor" },
+	{ NAMED(getsockopt), OK, ANY, "what kind of socket" },
+	{ NAMED(setsockopt), OK, ANY, "wire and monitor" },
+	{ NAMED(shutdown), RARELY, ANY, "their end" },
+};
+
+const unsigned filter_row_count = ARRAY_SIZE(filter_rows);
+
+static uint32_t action_of(const struct filter_row *row)
+{
+	switch (row->action) {
+	case FILTER_ALLOW:
+		return SCMP_ACT_ALLOW;
+	case FILTER_REFUSE:
+		return SCMP_ACT_ERRNO((uint32_t)row->code);
+	case FILTER_ASK:
+		return SCMP_ACT_NOTIFY;
+	}
+	return SCMP_ACT_KILL_PROCESS;
+}
+
+static int add_row(scmp_filter_ctx ctx, const struct filter_row *row)
+{
+	struct scmp_arg_cmp cmp = {
+		.arg = (unsigned)(row->arg < 0 ? 0 : row->arg),
+		.op = SCMP_CMP_MASKED_EQ,
+		.datum_a = row->mask, .datum_b = row->value,
+	};
+
+	return seccomp_rule_add_array(ctx, action_of(row), row->call,
+				      row->arg < 0 ? 0 : 1, &cmp);
+}
+
+static bool is_for(const struct filter_row *row, unsigned where)
+{
+	return (row->where & where) == where;
+}
+
+/* By way of a file: the library writes no other. */
+static int export(scmp_filter_ctx ctx, struct sock_fprog *ret)
+{
+	auto_close int fd = memfd_create("filter", MFD_CLOEXEC);
+	struct stat st;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = seccomp_export_bpf(ctx, fd);
+	if (r < 0)
+		return r;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	ret->filter = malloc((size_t)st.st_size + 1);
+	if (!ret->filter)
+		return -ENOMEM;
+	if (pread(fd, ret->filter, (size_t)st.st_size, 0) != st.st_size) {
+		free(take_ptr(ret->filter));
+		return -EIO;
+	}
+	ret->len = (unsigned short)((size_t)st.st_size /
+				    sizeof(*ret->filter));
+	return 0;
+}
+
+int jail_filter_make(unsigned where, struct sock_fprog *ret, struct err *err)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	int r = ctx ? 0 : -ENOMEM;
+
+	*ret = (struct sock_fprog){ 0 };
+	if (r == 0)
+		r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH,
+				     SCMP_ACT_KILL_PROCESS);
+	/* 2: a binary tree; a heated machine makes thousands of calls. */
+	if (r == 0)
+		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(filter_rows); i++) {
+		if (!is_for(&filter_rows[i], where))
+			continue;
+		r = add_row(ctx, &filter_rows[i]);
+		if (r < 0)
+			err_sys(err, r, "the filter's row for %s",
+				filter_rows[i].name);
+	}
+	if (r == 0) {
+		r = export(ctx, ret);
+		if (r < 0)
+			err_sys(err, r, "the system call filter");
+	}
+	if (ctx)
+		seccomp_release(ctx);
+	return r;
+}

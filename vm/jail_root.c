@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jail_root.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/mount.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+#include "../layout/base/cleanup.h"
+#include "../layout/base/num.h"
+#include "spawn.h"
+
+#define LOADER_WAIT_MS 10000
+#define LIST_MAX 65536
+
+/* --- which files ------------------------------------------------------------ */
+
+static int add(struct jail_files *files, const char *path, const char *inside)
+{
+	struct jail_file *f = &files->file[files->count];
+
+	if (files->count == JAIL_FILES_MAX || strlen(path) >= JAIL_PATH_MAX ||
+	    strlen(inside) >= JAIL_PATH_MAX)
+		return -E2BIG;
+	memcpy(f->path, path, strlen(path) + 1);
+	memcpy(f->inside, inside, strlen(inside) + 1);
+	files->count++;
+	return 0;
+}
+
+const char *jail_file_of(const struct jail_files *files, const char *inside)
+{
+	for (unsigned i = 0; i < files->count; i++)
+		if (!strcmp(files->file[i].inside, inside))
+			return files->file[i].path;
+	return NULL;
+}
+
+static int read_list(const struct child *c, char *text, size_t size)
+{
+	struct pollfd pfd = { .fd = c->stderr_fd, .events = POLLIN };
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (n > 0 && len < size - 1) {
+		if (poll(&pfd, 1, LOADER_WAIT_MS) <= 0)
+			return -ETIMEDOUT;
+		n = read(c->stderr_fd, text + len, size - 1 - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	text[len] = '\0';
+	return 0;
+}
+
+/* "name => /path (0x...)" or "/path (0x...)"; a library is bound where the
+ * loader has found it, for there it looks again. */
+static int add_line(struct jail_files *files, char *line)
+{
+	char *path = strchr(line, '/'), *end;
+
+	end = path ? strstr(path, " (0x") : NULL;
+	if (!end)
+		return 0; /* the vDSO */
+	*end = '\0';
+	return jail_file_of(files, path) ? 0 : add(files, path, path);
+}
+
+static int add_libraries(struct jail_files *files, const char *qemu,
+			 const char *module, struct err *err)
+{
+	auto_free char *text = malloc(LIST_MAX);
+	char preload[JAIL_PATH_MAX + 16], *save = NULL;
+	const char *argv[] = { "/usr/bin/env", "LD_TRACE_LOADED_OBJECTS=1",
+			       preload, qemu, NULL };
+	struct spawn s = { .argv = argv, .want_stdout = true };
+	struct child c;
+	int r;
+
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", module);
+	if (!text)
+		return err_sys(err, -ENOMEM, "the list of libraries");
+	r = spawn(&s, &c, err);
+	if (r < 0)
+		return r;
+	r = read_list(&c, text, LIST_MAX);
+	child_end(&c);
+	for (char *line = strtok_r(text, "\n", &save); r == 0 && line;
+	     line = strtok_r(NULL, "\n", &save))
+		r = add_line(files, line);
+	return r < 0 ? err_sys(err, r, "the libraries of %s", qemu) : 0;
+}
+
+/* The first of the candidates below QEMU's prefix that is there. */
+static bool find_beside(const char *qemu, const char *const *candidates,
+			char ret[PATH_MAX])
+{
+	char path[PATH_MAX];
+	size_t len = strlen(qemu) - strlen(strrchr(qemu, '/'));
+
+	for (; *candidates; candidates++) {
+		snprintf(path, sizeof(path), "%.*s/../%s", (int)len, qemu,
+			 *candidates);
+		if (access(path, R_OK) == 0 && realpath(path, ret))
+			return true;
+	}
+	return false;
+}
+
+/* The emulator is a module in some distributions, built in in others. */
+static const char *const modules[] = {
+	"lib/x86_64-linux-gnu/qemu/accel-tcg-x86_64.so",
+	"lib64/qemu/accel-tcg-x86_64.so", "lib/qemu/accel-tcg-x86_64.so",
+	"libexec/qemu/accel-tcg-x86_64.so", NULL,
+};
+
+static const char *const firmware[] = {
+	"share/qemu/bios-microvm.bin", "share/qemu/qboot.rom",
+	"share/qemu-kvm/bios-microvm.bin", NULL,
+};
+
+/* QEMU looks in .../bin/../share: inside it is at the plain place. */
+static int add_beside(struct jail_files *files, const char *qemu,
+		      const char *const *candidates, const char *name,
+		      char ret[PATH_MAX])
+{
+	char inside[PATH_MAX], *slash;
+
+	ret[0] = '\0';
+	if (!find_beside(qemu, candidates, ret))
+		return 0;
+	snprintf(inside, sizeof(inside), "%s", ret);
+	slash = strrchr(inside, '/');
+	snprintf(slash, sizeof(inside) - (size_t)(slash - inside), "/%s", name);
+	return add(files, ret, inside);
+}
+
+int jail_files_find(struct jail_files *files, const char *qemu,
+		    const char *image_dir, int kernel, int initrd,
+		    struct err *err)
+{
+	char module[PATH_MAX], bios[PATH_MAX], path[JAIL_PATH_MAX];
+	int r;
+
+	files->count = 0;
+	r = add(files, qemu, qemu);
+	if (r == 0)
+		r = add_beside(files, qemu, modules, "accel-tcg-x86_64.so",
+			       module);
+	if (r == 0)
+		r = add_beside(files, qemu, firmware, "bios-microvm.bin", bios);
+	if (r == 0 && !bios[0])
+		return err_set(err, -ENOENT, "there is no bios-microvm.bin "
+			       "beside %s; install the package "
+			       "qemu-system-data", qemu);
+	snprintf(path, sizeof(path), "%s/vmlinux", image_dir);
+	if (r == 0)
+		r = add(files, path, JAIL_KERNEL);
+	if (r == 0)
+		files->file[files->count - 1].same_as = kernel;
+	snprintf(path, sizeof(path), "%s/initramfs.cpio", image_dir);
+	if (r == 0)
+		r = add(files, path, JAIL_INITRD);
+	if (r == 0)
+		files->file[files->count - 1].same_as = initrd;
+	if (r < 0)
+		return err_sys(err, r, "QEMU's files");
+	return add_libraries(files, qemu, module, err);
+}
+
+/* --- the root ------------------------------------------------------------------ */
+
+static int make_parents(int root, const char *inside)
+{
+	char path[JAIL_PATH_MAX];
+
+	for (const char *p = strchr(inside + 1, '/'); p; p = strchr(p + 1, '/')) {
+		snprintf(path, sizeof(path), "%.*s", (int)(p - inside - 1),
+			 inside + 1);
+		if (mkdirat(root, path, 0755) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	return 0;
+}
+
+/* What was verified is what is bound, whatever has come under its name. */
+static int check_same(int tree, int same_as)
+{
+	struct stat is, must;
+
+	if (!same_as)
+		return 0;
+	if (fstat(tree, &is) < 0 || fstat(same_as, &must) < 0)
+		return -errno;
+	return is.st_dev == must.st_dev && is.st_ino == must.st_ino ? 0 :
+								      -ESTALE;
+}
+
+static int bind_file(int root, const struct jail_file *f)
+{
+	struct mount_attr attr = {
+		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+			    MOUNT_ATTR_NODEV,
+	};
+	auto_close int tree = open_tree(AT_FDCWD, f->path,
+					OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	auto_close int place = -1;
+	int r = tree < 0 ? -errno : check_same(tree, f->same_as);
+
+	if (r == 0)
+		r = make_parents(root, f->inside);
+
+	if (r < 0)
+		return r;
+	place = openat(root, f->inside + 1, O_CREAT | O_EXCL | O_WRONLY |
+		       O_CLOEXEC, 0444);
+	if (place < 0)
+		return -errno;
+	if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attr,
+		    sizeof(attr)) < 0 ||
+	    move_mount(tree, "", root, f->inside + 1,
+		       MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return -errno;
+	return 0;
+}
+
+/* QEMU asks here whether memory can be mapped without reserving it, and gives
+ * up when it cannot; where the host says 2 the kernel reserves all the same. */
+static int add_overcommit(int root)
+{
+	static const char path[] = "/proc/sys/vm/overcommit_memory";
+	auto_close int fd = -1;
+	int r = make_parents(root, path);
+
+	if (r < 0)
+		return r;
+	fd = openat(root, path + 1, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC,
+		    0444);
+	return fd < 0 || write(fd, "1\n", 2) != 2 ? -errno : 0;
+}
+
+static int make_tmpfs(void)
+{
+	auto_close int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	int fd;
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "size", "256k", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	fd = fsmount(fs, FSMOUNT_CLOEXEC,
+		     MOUNT_ATTR_NOSUID);
+	return fd < 0 ? -errno : fd;
+}
+
+static int add_kvm(int root)
+{
+	if (mkdirat(root, "dev", 0755) < 0 && errno != EEXIST)
+		return -errno;
+	if (mknodat(root, "dev/kvm", S_IFCHR | 0666, makedev(10, 232)) < 0 ||
+	    fchmodat(root, "dev/kvm", 0666, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+/* From "." to "/", and what was there is let go. */
+static int become_root(bool devices)
+{
+	struct mount_attr attr = {
+		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+			    (devices ? 0 : MOUNT_ATTR_NODEV),
+	};
+
+	if (syscall(SYS_pivot_root, ".", ".") < 0 ||
+	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ||
+	    syscall(SYS_mount_setattr, AT_FDCWD, "/", 0, &attr,
+		    sizeof(attr)) < 0)
+		return -errno;
+	return 0;
+}
+
+int jail_root_enter(const struct jail_files *files, bool kvm, struct err *err)
+{
+	auto_close int tmpfs = -1;
+	int root, r;
+
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return err_sys(err, -errno, "a mount namespace");
+	tmpfs = make_tmpfs();
+	/* Any directory will do: nobody else sees what is mounted there. */
+	if (tmpfs < 0 || move_mount(tmpfs, "", AT_FDCWD, "/proc",
+				    MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_sys(err, tmpfs < 0 ? tmpfs : -errno,
+			       "an empty root");
+	root = tmpfs;
+	for (unsigned i = 0; i < files->count; i++) {
+		r = bind_file(root, &files->file[i]);
+		if (r < 0)
+			return err_sys(err, r, "%s in the jail's root",
+				       files->file[i].path);
+	}
+	r = kvm ? add_kvm(root) : 0;
+	if (r == 0)
+		r = add_overcommit(root);
+	if (r == 0)
+		r = fchdir(root) < 0 ? -errno : become_root(kvm);
+	return r < 0 ? err_sys(err, r, "the jail's root") : 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jail_wire.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "../layout/base/num.h"
+#include "vm.h"
+
+const char *const jail_step_names[JAIL_STEPS] = {
+	[JAIL_STEP_NONE] = "nothing",
+	[JAIL_STEP_UID] = "a user id of its own",
+	[JAIL_STEP_CLONE] = "namespaces",
+	[JAIL_STEP_CGROUP] = "a control group",
+	[JAIL_STEP_FDS] = "descriptors",
+	[JAIL_STEP_NAMES] = "names",
+	[JAIL_STEP_LIMITS] = "resource limits",
+	[JAIL_STEP_LANDLOCK] = "Landlock",
+	[JAIL_STEP_IDS] = "user and group",
+	[JAIL_STEP_CAPS] = "capabilities",
+	[JAIL_STEP_PARENT] = "the jailer",
+	[JAIL_STEP_SECCOMP] = "seccomp",
+	[JAIL_STEP_EXEC] = "the program",
+};
+
+unsigned jail_fd_count(uint32_t kind)
+{
+	static const unsigned counts[JAIL_KINDS] = {
+		[JAIL_BOOT] = JAIL_FD_RAM + 1,
+		[JAIL_RESTORE] = JAIL_FD_STATE + 1,
+		[JAIL_PROBE] = JAIL_FD_QMP + 1,
+	};
+
+	return kind < JAIL_KINDS ? counts[kind] : 0;
+}
+
+static int check_start(const struct jail_request *q, unsigned fd_count,
+		       struct err *err)
+{
+	if (q->kind >= JAIL_KINDS)
+		return err_set(err, -EINVAL, "kind %u is unknown", q->kind);
+	if (fd_count != jail_fd_count(q->kind))
+		return err_set(err, -EINVAL, "%u descriptors came; it must be "
+			       "%u", fd_count, jail_fd_count(q->kind));
+	if (q->accel != VM_ACCEL_KVM && q->accel != VM_ACCEL_TCG)
+		return err_set(err, -EINVAL, "accelerator %u is unknown",
+			       q->accel);
+	if (!q->memory_mib || q->memory_mib > JAIL_MEMORY_MIB_MAX)
+		return err_set(err, -EINVAL, "%u MiB of memory; it must be 1 "
+			       "to %u", q->memory_mib, JAIL_MEMORY_MIB_MAX);
+	if (!q->cpus || q->cpus > JAIL_CPUS_MAX)
+		return err_set(err, -EINVAL, "%u processors; it must be 1 to "
+			       "%u", q->cpus, JAIL_CPUS_MAX);
+	return 0;
+}
+
+int jail_request_check(const void *bytes, size_t size, unsigned fd_count,
+		       struct jail_request *ret, struct err *err)
+{
+	if (size != sizeof(*ret))
+		return err_set(err, -EINVAL, "a message of %zu bytes", size);
+	memcpy(ret, bytes, sizeof(*ret));
+	if (ret->version != JAIL_VERSION)
+		return err_set(err, -EINVAL, "version %u; it must be %u",
+			       ret->version, JAIL_VERSION);
+	if (ret->op == JAIL_START)
+		return check_start(ret, fd_count, err);
+	if (ret->op != JAIL_KILL)
+		return err_set(err, -EINVAL, "operation %u is unknown",
+			       ret->op);
+	return fd_count ? err_set(err, -EINVAL, "descriptors come with START "
+				  "only") : 0;
+}

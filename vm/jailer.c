@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The jailer's process: it alone may make jails, and does nothing else. It
+ * stands in the jails' own root, so that it can name no file of the host
+ * either, and keeps only the capabilities that a jail takes.
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "../layout/base/cleanup.h"
+#include "../layout/base/num.h"
+#include "jail_cell.h"
+#include "jail_filter.h"
+#include "jail_probe.h"
+#include "jail_root.h"
+#include "jailer.h"
+#include "spawn.h"
+
+#define LEASE_DIR "/run/fsd"
+#define LEASES LEASE_DIR "/uids"
+#define UIDS_MIN 1024u /* fewer are not worth it */
+
+/* --- what is possible here -------------------------------------------------------- */
+
+static const struct {
+	unsigned long flag;
+	enum wall wall;
+	const char *detail;
+} namespaces[] = {
+	{ CLONE_NEWPID, WALL_PID, "it is alone, process 1" },
+	{ CLONE_NEWNET, WALL_NET, "one interface, lo, and that is down" },
+	{ CLONE_NEWIPC, WALL_IPC, "its own" },
+	{ CLONE_NEWUTS, WALL_UTS, "its own; its host name is \"machine\"" },
+	{ CLONE_NEWCGROUP, WALL_CGROUP_NS, "its own" },
+};
+
+/* Each by itself, so that what is missing can be named. */
+static void try_namespaces(struct jailer *j, struct walls *w)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
+		struct clone_args args = {
+			.flags = namespaces[i].flag, .exit_signal = SIGCHLD,
+		};
+		long pid = syscall(SYS_clone3, &args, sizeof(args));
+
+		if (pid == 0)
+			_exit(0);
+		if (pid < 0) {
+			wall_set(w, namespaces[i].wall, WALL_ABSENT, "%s",
+				 strerror(errno));
+			continue;
+		}
+		waitpid((pid_t)pid, NULL, 0);
+		/* cgroup: entered after the group itself (jail_child.c) */
+		if (namespaces[i].flag != CLONE_NEWCGROUP)
+			j->clone_flags |= namespaces[i].flag;
+		wall_set(w, namespaces[i].wall, WALL_ACTIVE, "%s",
+			 namespaces[i].detail);
+	}
+}
+
+static int write_file(const char *path, const char *text)
+{
+	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+/* Who is not root gets capabilities that mean nothing outside. */
+static int enter_user_namespace(struct walls *w)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	char map[64];
+	int r;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) {
+		wall_set(w, WALL_USER_NS, WALL_ABSENT, "%s", strerror(errno));
+		return -errno;
+	}
+	snprintf(map, sizeof(map), "%u %u 1", uid, uid);
+	r = write_file("/proc/self/uid_map", map);
+	if (r == 0)
+		r = write_file("/proc/self/setgroups", "deny");
+	snprintf(map, sizeof(map), "%u %u 1", gid, gid);
+	if (r == 0)
+		r = write_file("/proc/self/gid_map", map);
+	if (r < 0) {
+		wall_set(w, WALL_USER_NS, WALL_ABSENT, "%s", strerror(-r));
+		return r;
+	}
+	wall_set(w, WALL_USER_NS, WALL_ACTIVE, "capabilities end at it");
+	wall_set(w, WALL_USER, WALL_DEGRADED, "machines run as user %u, as "
+		 "fsd does, in a namespace in which it owns nothing", uid);
+	return 0;
+}
+
+/*
+ * Are all of [first, first + count) ids of this user namespace? If not, the
+ * upper half of its largest part becomes *u, when that is large enough.
+ */
+static bool fit_ids(const char *map, struct uid_range *u)
+{
+	auto_fclose FILE *f = fopen(map, "re");
+	uint32_t inside, outside, count, best = 0, best_first = 0;
+
+	while (f && fscanf(f, "%u %u %u", &inside, &outside, &count) == 3) {
+		if (u->first >= inside && u->first - inside < count &&
+		    count - (u->first - inside) >= u->count)
+			return true;
+		if (count > best) {
+			best = count;
+			best_first = inside;
+		}
+	}
+	if (best < 2 * UIDS_MIN)
+		return false;
+	u->first = best_first + best / 2;
+	u->count = best / 2;
+	return true;
+}
+
+static int open_leases(struct jailer *j, struct walls *w)
+{
+	struct stat st;
+
+	mkdir(LEASE_DIR, 0755);
+	mkdir(LEASES, 0700);
+	j->uids.dir = open(LEASES, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+			   O_NOFOLLOW);
+	if (j->uids.dir >= 0 && (fstat(j->uids.dir, &st) < 0 ||
+				 st.st_uid != 0 || (st.st_mode & 022))) {
+		errno = EPERM;
+		fd_close(&j->uids.dir);
+	}
+	if (j->uids.dir < 0) {
+		wall_set(w, WALL_USER, WALL_ABSENT, LEASES ": %s",
+			 strerror(errno));
+		return -errno;
+	}
+	wall_set(w, WALL_USER, WALL_ACTIVE, "each its own, of %u to %u",
+		 j->uids.first, j->uids.first + j->uids.count - 1);
+	return 0;
+}
+
+/* As root a mount namespace and user ids, else a user namespace. */
+static int take_ground(struct jailer *j, struct walls *w)
+{
+	if (geteuid() == 0 && fit_ids("/proc/self/uid_map", &j->uids) &&
+	    fit_ids("/proc/self/gid_map", &j->uids) &&
+	    unshare(CLONE_NEWNS) == 0) {
+		open_leases(j, w);
+		wall_set(w, WALL_USER_NS, WALL_ABSENT, "not needed: a user id "
+			 "of its own, and no capability");
+		return 0;
+	}
+	return enter_user_namespace(w);
+}
+
+static int make_filters(struct jailer *j, struct err *err)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(j->filter); i++)
+		r = jail_filter_make((i & 1 ? FILTER_BOOT : FILTER_RESTORE) |
+				     (i & 2 ? FILTER_KVM : FILTER_TCG),
+				     &j->filter[i], err);
+	return r;
+}
+
+static void enter_root(struct jailer *j, const struct jail_files *files,
+		       bool kvm, struct walls *w)
+{
+	struct err err = { 0 };
+
+	if (jail_root_enter(files, kvm, &err) < 0) {
+		wall_set(w, WALL_ROOT, WALL_ABSENT, "%s", err.text);
+		return;
+	}
+	j->kernel = JAIL_KERNEL;
+	j->initrd = JAIL_INITRD;
+	wall_set(w, WALL_ROOT, WALL_ACTIVE, "read-only, %u files, all QEMU's "
+		 "and the kernel's", files->count);
+}
+
+/* --- its own rights ------------------------------------------------------------------ */
+
+static const unsigned kept[] = {
+	CAP_SYS_ADMIN, /* namespaces */
+	CAP_SETUID, CAP_SETGID, CAP_SETPCAP, /* what a child gives up */
+	CAP_KILL,      /* machines are other users' */
+	CAP_DAC_OVERRIDE, /* the top of a cgroup tree may be read-only */
+};
+
+static int restrain(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct sets[2] = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
+		sets[kept[i] / 32].effective |= 1u << kept[i] % 32;
+		sets[kept[i] / 32].permitted |= 1u << kept[i] % 32;
+	}
+	return syscall(SYS_capset, &head, sets) < 0 ? -errno : 0;
+}
+
+/* --- messages ------------------------------------------------------------------------- */
+
+static void answer(const struct jailer *j, const struct jail_answer *a)
+{
+	/* Without its daemon it ends at the next turn. */
+	send(j->sock, a, sizeof(*a), MSG_NOSIGNAL);
+}
+
+static void refuse(const struct jailer *j, uint32_t id, struct jail_word word)
+{
+	struct jail_answer a = {
+		.version = JAIL_VERSION, .said = JAIL_ENDED, .id = id,
+		.step = word.step, .code = word.code,
+	};
+
+	answer(j, &a);
+}
+
+static void perform(struct jailer *j, const struct jail_request *q, int *fds,
+		    unsigned fd_count)
+{
+	struct jail_word word;
+
+	if (q->op == JAIL_START) {
+		if (!cell_start(j, q, fds, fd_count, &word))
+			refuse(j, q->id, word);
+		return;
+	}
+	for (unsigned i = 0; i < j->cell_count; i++)
+		if (j->cells[i].pid && j->cells[i].id == q->id)
+			kill(j->cells[i].pid, SIGKILL);
+}
+
+/* Return: false when the daemon has gone. */
+static bool receive(struct jailer *j)
+{
+	struct jail_request q;
+	char bytes[sizeof(q) + 1];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(JAIL_FDS_MAX * sizeof(int))];
+	} control;
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	ssize_t n = recvmsg(j->sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	int fds[JAIL_FDS_MAX];
+	unsigned count = 0;
+	struct cmsghdr *head;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	head = CMSG_FIRSTHDR(&msg);
+	if (head && head->cmsg_type == SCM_RIGHTS) {
+		count = (unsigned)((head->cmsg_len - CMSG_LEN(0)) /
+				   sizeof(int));
+		memcpy(fds, CMSG_DATA(head), count * sizeof(int));
+	}
+	if (n == 0)
+		return false;
+	if (jail_request_check(bytes, (size_t)n, count, &q, NULL) == 0) {
+		perform(j, &q, fds, count);
+		return true;
+	}
+	/* A daemon that speaks wrongly is not ours any more. */
+	for (unsigned i = 0; i < count; i++)
+		close(fds[i]);
+	return false;
+}
+
+/* --- the loop --------------------------------------------------------------------------- */
+
+#define PER_CELL 3
+
+static unsigned fill(const struct jailer *j, struct pollfd *p)
+{
+	unsigned n = 0;
+
+	p[n++] = (struct pollfd){ .fd = j->sock, .events = POLLIN };
+	for (unsigned i = 0; i < j->cell_count; i++) {
+		const struct cell *c = &j->cells[i];
+
+		p[n++] = (struct pollfd){ .fd = c->pid ? c->status : -1,
+					  .events = POLLIN };
+		p[n++] = (struct pollfd){ .fd = c->pid ? c->listener : -1,
+					  .events = POLLIN };
+		p[n++] = (struct pollfd){ .fd = c->pid ? c->pidfd : -1,
+					  .events = POLLIN };
+	}
+	return n;
+}
+
+static void turn_cell(struct jailer *j, struct cell *c, const struct pollfd *p)
+{
+	struct jail_answer a;
+
+	if (!c->pid)
+		return;
+	if (p[0].revents && c->status == p[0].fd)
+		cell_heard(c);
+	if (p[1].revents && c->listener == p[1].fd)
+		cell_asked(c);
+	if (p[2].revents && c->pidfd == p[2].fd) {
+		cell_reap(c, &a);
+		answer(j, &a);
+	}
+}
+
+static bool turn(struct jailer *j)
+{
+	unsigned cells = j->cell_count, room = 1 + PER_CELL * cells;
+	struct pollfd *p = j->polls;
+
+	if (room > j->poll_room) {
+		p = realloc(p, room * sizeof(*p));
+		if (!p)
+			return false;
+		j->polls = p;
+		j->poll_room = room;
+	}
+	if (poll(p, fill(j, p), -1) < 0)
+		return errno == EINTR;
+	for (unsigned i = 0; i < cells; i++)
+		turn_cell(j, &j->cells[i], p + 1 + i * PER_CELL);
+	return !p[0].revents || receive(j);
+}
+
+static void end(struct jailer *j)
+{
+	for (unsigned i = 0; i < j->cell_count; i++) {
+		if (!j->cells[i].pid)
+			continue;
+		kill(j->cells[i].pid, SIGKILL);
+		waitpid(j->cells[i].pid, NULL, 0);
+	}
+	jail_cgroups_close(&j->cgroups);
+}
+
+static int open_all(struct jailer *j, struct jail_files *files, bool kvm,
+		    const char *image_dir, struct walls *w, struct err *err)
+{
+	int r = jail_files_find(files, j->qemu, image_dir, JAILER_FD_KERNEL,
+				JAILER_FD_INITRD, err);
+	struct jail_probe probe;
+
+	if (r == 0)
+		r = make_filters(j, err);
+	if (r < 0)
+		return r;
+	j->kernel = jail_file_of(files, JAIL_KERNEL);
+	j->initrd = jail_file_of(files, JAIL_INITRD);
+	j->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	jail_cgroups_open(&j->cgroups, w);
+	jail_probe_open(&probe);
+	if (take_ground(j, w) == 0)
+		enter_root(j, files, kvm, w);
+	else
+		wall_set(w, WALL_ROOT, WALL_ABSENT, "no mount namespace");
+	try_namespaces(j, w);
+	j->landlock = jail_landlock_make("/");
+	r = jail_probe_run(&probe, j, w, err);
+	return r < 0 ? r : restrain();
+}
+
+int jailer_main(int argc, char **argv)
+{
+	static struct jail_files files;
+	struct walls walls = { 0 };
+	struct jailer j = {
+		.sock = JAILER_FD_SOCK, .landlock = -1, .uids = { .dir = -1 },
+	};
+	struct err err = { 0 };
+	bool kvm;
+
+	if (argc != 6)
+		return 2;
+	prctl(PR_SET_NAME, "fsd-jailer");
+	umask(022);
+	j.qemu = argv[1];
+	j.uids.first = (uint32_t)strtoul(argv[3], NULL, 10);
+	j.uids.count = (uint32_t)strtoul(argv[4], NULL, 10);
+	kvm = !strcmp(argv[5], "kvm");
+	if (open_all(&j, &files, kvm, argv[2], &walls, &err) < 0) {
+		send(j.sock, &err, sizeof(err), MSG_NOSIGNAL);
+		end(&j);
+		return 1;
+	}
+	if (send(j.sock, &walls, sizeof(walls), MSG_NOSIGNAL) ==
+	    (ssize_t)sizeof(walls))
+		while (turn(&j))
+			;
+	end(&j);
+	return 0;
+}

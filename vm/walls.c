@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "walls.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define AS_ROOT "run fsd as root, or allow user namespaces " \
+		"(sysctl user.max_user_namespaces)"
+#define ALLOW_NS "allow it: sysctl user.max_*_namespaces, and in a container " \
+		 "the capability SYS_ADMIN"
+
+const struct wall_info wall_infos[WALLS] = {
+	[WALL_USER] = { "qemu-user", true,
+		"a QEMU that is taken over owns no file and no process",
+		"run fsd as root, with a writable /run" },
+	[WALL_USER_NS] = { "qemu-user-namespace", false,
+		"what a QEMU may do ends at its namespaces", AS_ROOT },
+	[WALL_ROOT] = { "qemu-root", true,
+		"no file of the host can be named", AS_ROOT },
+	[WALL_PID] = { "qemu-pid-namespace", true,
+		"no process of the host can be named", ALLOW_NS },
+	[WALL_NET] = { "qemu-network-namespace", true,
+		"no network, but for a loopback that is down", ALLOW_NS },
+	[WALL_IPC] = { "qemu-ipc-namespace", true,
+		"no shared memory of the host's", ALLOW_NS },
+	[WALL_UTS] = { "qemu-uts-namespace", true,
+		"the host's name is not known", ALLOW_NS },
+	[WALL_CGROUP_NS] = { "qemu-cgroup-namespace", true,
+		"control groups of the host cannot be named", ALLOW_NS },
+	[WALL_CAPS] = { "qemu-capabilities", true,
+		"nothing that root may do", AS_ROOT },
+	[WALL_SECCOMP] = { "qemu-seccomp", true,
+		"a system call that QEMU does not need kills it",
+		"a kernel of 5.14 or later with CONFIG_SECCOMP_FILTER" },
+	[WALL_SANDBOX] = { "qemu-sandbox", true,
+		"QEMU's own system call filter",
+		"a QEMU that is built with seccomp" },
+	[WALL_LANDLOCK] = { "qemu-landlock", false,
+		"no file can be written, whatever its modes say",
+		"a kernel of 5.13 or later with landlock among its LSMs" },
+	[WALL_CGROUP] = { "qemu-cgroup", true,
+		"memory, processor time and threads are bounded",
+		"a writable cgroup tree in /sys/fs/cgroup" },
+	[WALL_RLIMITS] = { "qemu-rlimits", true,
+		"no core dump, no file, few descriptors", "none is needed" },
+};
+
+const char *const wall_state_names[WALL_STATES] = {
+	[WALL_ABSENT] = "absent", [WALL_DEGRADED] = "degraded",
+	[WALL_ACTIVE] = "active",
+};
+
+void wall_set(struct walls *w, enum wall wall, enum wall_state state,
+	      const char *fmt, ...)
+{
+	va_list ap;
+
+	w->wall[wall].state = state;
+	va_start(ap, fmt);
+	vsnprintf(w->wall[wall].detail, sizeof(w->wall[wall].detail), fmt, ap);
+	va_end(ap);
+}
+
+enum wall walls_missing(const struct walls *w)
+{
+	for (unsigned i = 0; i < WALLS; i++)
+		if (wall_infos[i].required && w->wall[i].state == WALL_ABSENT)
+			return (enum wall)i;
+	return WALLS;
+}
