@@ -6,6 +6,7 @@
  * that its user could not; and sees no other files.
  */
 #include "notify_int.h"
+#include "../vm/fdpass.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,29 +109,15 @@ static uint8_t perform(int root, const struct notify_message *m)
  * Return: false at the end of the daemon. */
 static bool receive(int sock, struct notify_message *m, int *root)
 {
-	struct iovec iov = { m, sizeof(*m) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *c;
-	ssize_t n;
+	int fd;
+	unsigned count;
+	ssize_t n = fdpass_receive(sock, m, sizeof(*m), &fd, 1, &count, 0);
 
-	do
-		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof(*m))
-		return false;
-	c = CMSG_FIRSTHDR(&msg);
-	if (c && c->cmsg_type == SCM_RIGHTS) {
+	if (count) {
 		fd_close(root);
-		memcpy(root, CMSG_DATA(c), sizeof(*root));
+		*root = fd;
 	}
-	return true;
+	return n == (ssize_t)sizeof(*m);
 }
 
 static void let_go(int *root)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The helper as a process, and the socket to it. */
 #include "notify_int.h"
+#include "../vm/fdpass.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,25 +88,11 @@ static void learn_device(struct notify *n)
 
 static int send_message(struct notify *n, int fd)
 {
-	struct iovec iov = { &n->message, sizeof(n->message) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t r = fdpass_send(n->sock, &n->message, sizeof(n->message), &fd,
+				fd >= 0, MSG_DONTWAIT);
 
-	if (fd >= 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		control.head.cmsg_level = SOL_SOCKET;
-		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	}
-	if (sendmsg(n->sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
-		return 0;
 	/* A dead one is noticed by its end, and what it was told kept. */
-	return errno == EPIPE || errno == ECONNRESET ? 0 : -errno;
+	return r >= 0 || r == -EPIPE || r == -ECONNRESET ? 0 : (int)r;
 }
 
 static void let_go(struct notify *n)

@@ -11,6 +11,7 @@
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
 #include "../layout/base/num.h"
+#include "fdpass.h"
 #include "jailer.h"
 #include "spawn.h"
 
@@ -92,22 +93,9 @@ static void on_says(struct loop_fd *src, uint32_t events)
 static int say(struct jail *j, const struct jail_request *q, const int *fds,
 	       unsigned count)
 {
-	struct iovec iov = { (void *)(uintptr_t)q, sizeof(*q) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(JAIL_FDS_MAX * sizeof(int))];
-	} control = { 0 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n = fdpass_send(j->sock, q, sizeof(*q), fds, count, 0);
 
-	if (count) {
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		control.head.cmsg_level = SOL_SOCKET;
-		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(&control.head), fds, count * sizeof(int));
-	}
-	return sendmsg(j->sock, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return n < 0 ? (int)n : 0;
 }
 
 int jail_start(struct jail *j, const struct jail_request *what, const int *fds,

@@ -15,6 +15,7 @@
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/num.h"
+#include "fdpass.h"
 #include "jail_root.h"
 
 #define CELLS_MORE 16
@@ -203,25 +204,16 @@ struct cell *cell_start(struct jailer *j, const struct jail_request *q,
 void cell_heard(struct cell *c)
 {
 	struct jail_word word;
-	struct iovec iov = { &word, sizeof(word) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = sizeof(control),
-	};
-	ssize_t n = recvmsg(c->status, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	struct cmsghdr *head;
+	int fd;
+	unsigned count;
+	ssize_t n = fdpass_receive(c->status, &word, sizeof(word), &fd, 1,
+				   &count, MSG_DONTWAIT);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN)
 		return;
-	head = n == (ssize_t)sizeof(word) ? CMSG_FIRSTHDR(&msg) : NULL;
-	if (head && head->cmsg_type == SCM_RIGHTS &&
-	    head->cmsg_len == CMSG_LEN(sizeof(int))) {
+	if (count) {
 		fd_close(&c->listener);
-		memcpy(&c->listener, CMSG_DATA(head), sizeof(c->listener));
+		c->listener = fd;
 		return;
 	}
 	if (n == (ssize_t)sizeof(word) && word.code < 0)

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "../layout/base/num.h"
+#include "fdpass.h"
 #include "spawn.h"
 
 #define HOST_NAME "machine"
@@ -217,40 +218,25 @@ static int tie_to_parent(const struct jail_child *c)
 static int filter(struct jail_child *c)
 {
 	struct jail_word word = { JAIL_STEP_SECCOMP, 0 };
-	struct iovec iov = { &word, sizeof(word) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = sizeof(control),
-	};
+	ssize_t n;
 	int fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 			      SECCOMP_FILTER_FLAG_NEW_LISTENER, &c->filter);
 
 	if (fd < 0)
 		return -errno;
-	control.head.cmsg_level = SOL_SOCKET;
-	control.head.cmsg_type = SCM_RIGHTS;
-	control.head.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	if (sendmsg(c->status, &msg, MSG_NOSIGNAL) < 0)
-		return -errno;
+	n = fdpass_send(c->status, &word, sizeof(word), &fd, 1, 0);
+	if (n < 0)
+		return (int)n;
 	close(fd);
 	return 0;
 }
 
 _Noreturn static void end(const struct jail_child *c, uint32_t step, int code)
 {
-	struct iovec iov;
 	struct jail_word word = { step, code };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	iov = (struct iovec){ &word, sizeof(word) };
-	if (sendmsg(c->status, &msg, MSG_NOSIGNAL) < 0) {
-		/* the jailer is gone as well */
-	}
+	/* When the jailer is gone as well nobody asks. */
+	fdpass_send(c->status, &word, sizeof(word), NULL, 0, 0);
 	_exit(127);
 }
 
@@ -258,16 +244,6 @@ static void must(const struct jail_child *c, uint32_t step, int r)
 {
 	if (r < 0)
 		end(c, step, r);
-}
-
-static void reset_signals(void)
-{
-	sigset_t none;
-
-	for (int i = 1; i < NSIG; i++)
-		signal(i, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 _Noreturn void jail_child_main(struct jail_child *c)
@@ -280,7 +256,7 @@ _Noreturn void jail_child_main(struct jail_child *c)
 
 	if (recv(c->status, &go, 1, 0) != 1)
 		_exit(127);
-	reset_signals();
+	spawn_reset_signals();
 	must(c, JAIL_STEP_FDS, place_fds(c));
 	must(c, JAIL_STEP_NAMES, own_names());
 	must(c, JAIL_STEP_LIMITS, set_limits(c));

@@ -21,6 +21,7 @@
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/num.h"
+#include "fdpass.h"
 #include "jail_cell.h"
 #include "jail_filter.h"
 #include "jail_probe.h"
@@ -256,30 +257,13 @@ static bool receive(struct jailer *j)
 {
 	struct jail_request q;
 	char bytes[sizeof(q) + 1];
-	struct iovec iov = { bytes, sizeof(bytes) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(JAIL_FDS_MAX * sizeof(int))];
-	} control;
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = sizeof(control),
-	};
-	ssize_t n = recvmsg(j->sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	int fds[JAIL_FDS_MAX];
-	unsigned count = 0;
-	struct cmsghdr *head;
+	unsigned count;
+	ssize_t n = fdpass_receive(j->sock, bytes, sizeof(bytes), fds,
+				   ARRAY_SIZE(fds), &count, MSG_DONTWAIT);
 
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
-	head = CMSG_FIRSTHDR(&msg);
-	if (head && head->cmsg_type == SCM_RIGHTS) {
-		count = (unsigned)((head->cmsg_len - CMSG_LEN(0)) /
-				   sizeof(int));
-		memcpy(fds, CMSG_DATA(head), count * sizeof(int));
-	}
-	if (n == 0)
-		return false;
+	if (n <= 0)
+		return n == -EAGAIN;
 	if (jail_request_check(bytes, (size_t)n, count, &q, NULL) == 0) {
 		perform(j, &q, fds, count);
 		return true;

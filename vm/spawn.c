@@ -74,7 +74,7 @@ static int restrain(pid_t parent)
 	return 0;
 }
 
-static void reset_signals(void)
+void spawn_reset_signals(void)
 {
 	sigset_t none;
 
@@ -91,7 +91,7 @@ child_main(const struct spawn *s, int pipe_fd, int status_fd, pid_t parent)
 	char *const *argv = (char *const *)(uintptr_t)s->argv;
 	int r;
 
-	reset_signals();
+	spawn_reset_signals();
 	r = restrain(parent);
 	if (r == 0)
 		r = standard_fds(s, pipe_fd);

@@ -30,6 +30,8 @@ struct child {
 };
 
 int spawn(const struct spawn *s, struct child *ret, struct err *err);
+/* In a new process: every signal as it is by default, none blocked. */
+void spawn_reset_signals(void);
 /* Kills it if it lives, reaps it, closes both descriptors. Waits at most a
  * few seconds. Return: its wait status, or -1. */
 int child_end(struct child *c);

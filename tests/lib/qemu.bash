@@ -62,6 +62,16 @@ ok() {
 	[ $# = 0 ] || stdout_is "$J" "$1"
 }
 
+# machines — the process of each machine, a line each.
+machines() {
+	local jailer
+	jailer=$(jailer) && pgrep -P "$jailer" qemu
+}
+
+jailer() {
+	pgrep -P "$DAEMON" -x fsd-jailer
+}
+
 out() {
 	cat "$MNT/$J/stdout"
 }

@@ -14,10 +14,6 @@ teardown() {
 	[ -z "${OWN:-}" ] || mount_done
 }
 
-machines() {
-	ps -o pid=,comm= --ppid "$DAEMON" | awk '$2 != "fsd-notify" { print $1 }'
-}
-
 @test "every process of a machine goes with its job" {
 	local before after
 	prog code.py <<<'print(1)'

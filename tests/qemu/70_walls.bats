@@ -1,0 +1,257 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The walls around each machine, seen from the host on living ones.
+
+load ../lib/qemu
+
+export LOG_EXPECTED='machines do not start|the jailer|wall|boot'
+
+setup_file() { file_setup; }
+teardown_file() { file_teardown; }
+setup() {
+	[ "$(id -u)" = 0 ] || need 'root'
+}
+teardown() {
+	jobs_done
+	[ -z "${OWN:-}" ] || mount_done
+}
+
+# two_machines — two that run a job each: $M and $M2.
+two_machines() {
+	local job held=()
+	for job in 1 2; do
+		job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
+		job_put "$J" config.json '{}'
+		job_follow "$J" up
+		held+=("$J")
+	done
+	M=$(machines | sed -n 1p)
+	M2=$(machines | sed -n 2p)
+	[ -n "$M" ] && [ -n "$M2" ]
+}
+
+status_of() {
+	sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status"
+}
+
+@test "the report names every wall, and each one that is required stands" {
+	run cat "$MNT/.fsd/security"
+	assert_line --regexp '^qemu-user  active  '
+	for wall in root pid-namespace network-namespace ipc-namespace \
+		uts-namespace cgroup-namespace capabilities seccomp sandbox \
+		rlimits; do
+		assert_line --regexp "^qemu-$wall  active  "
+	done
+	assert_line --regexp '^qemu-cgroup  (active|degraded)  '
+	assert_line --regexp '^qemu-landlock  (active|absent)  '
+	assert_line --regexp '^hardware-virtualization  (active|absent)  '
+}
+
+@test "two machines never have the same user, and neither is anybody's" {
+	two_machines
+	local a b
+	read -r a _ <<<"$(status_of "$M" Uid)"
+	read -r b _ <<<"$(status_of "$M2" Uid)"
+	[ "$a" != "$b" ] || fail "both are user $a"
+	for pid in "$M" "$M2"; do
+		[ "$(status_of "$pid" Uid | tr -s '\t' '\n' | sort -u | wc -l)" = 1 ]
+		[ "$(status_of "$pid" Gid)" = "$(status_of "$pid" Uid)" ]
+		[ -z "$(status_of "$pid" Groups | tr -d ' ')" ]
+		! getent passwd "$(status_of "$pid" Uid | cut -f1)"
+	done
+}
+
+@test "a machine has no capability in any set and can get none" {
+	two_machines
+	for set in CapInh CapPrm CapEff CapBnd CapAmb; do
+		assert_equal "$(status_of "$M" "$set")" 0000000000000000
+	done
+	assert_equal "$(status_of "$M" NoNewPrivs)" 1
+	assert_equal "$(status_of "$M" Seccomp)" 2
+	assert_equal "$(status_of "$M" Seccomp_filters)" 2
+}
+
+@test "every namespace of a machine is its own, but for the root they share" {
+	two_machines
+	local ns
+	for ns in pid net ipc uts cgroup; do
+		[ "$(readlink "/proc/$M/ns/$ns")" != "$(readlink "/proc/self/ns/$ns")" ] ||
+			fail "$ns is the host's"
+		[ "$(readlink "/proc/$M/ns/$ns")" != "$(readlink "/proc/$M2/ns/$ns")" ] ||
+			fail "two machines share $ns"
+	done
+	[ "$(readlink "/proc/$M/ns/mnt")" != "$(readlink /proc/self/ns/mnt)" ]
+}
+
+@test "no file of the host can be read from a machine's root" {
+	two_machines
+	local path
+	for path in etc/passwd etc/shadow root tmp home var "${MNT#/}" "${STATE#/}" \
+		proc/self proc/version proc/cpuinfo sys/kernel dev/null dev/fuse \
+		bin/sh usr/bin/env usr/bin/python3; do
+		[ ! -e "/proc/$M/root/$path" ] || fail "/$path is there"
+	done
+	run find "/proc/$M/root/" -xdev -type f ! -path '*/overcommit_memory' -size +0
+	assert_output ''
+	# what is bound there is QEMU's and the kernel's
+	run awk '$5 != "/" { print $4, $6 }' "/proc/$M/mountinfo"
+	refute_line --regexp '^/etc/|^/root/|^/home/|^/var/|^/tmp/'
+	refute_line --regexp ' rw'
+}
+
+@test "nothing can be written in a machine's root, by root neither" {
+	two_machines
+	run touch "/proc/$M/root/x"
+	assert_failure
+	assert_output --partial 'Read-only'
+	run mkdir "/proc/$M/root/usr/x"
+	assert_failure
+}
+
+@test "a machine's network is a loopback that is down" {
+	two_machines
+	assert_equal "$(awk 'NR > 2 { print $1 }' "/proc/$M/net/dev")" lo:
+	assert_equal "$(wc -l <"/proc/$M/net/route")" 1
+	assert_equal "$(cat "/proc/$M/net/if_inet6")" ''
+}
+
+@test "a machine holds sockets, events and what it may read, nothing to write" {
+	two_machines
+	local fd target flags
+	for fd in "/proc/$M/fd/"*; do
+		target=$(readlink "$fd")
+		flags=$(sed -n 's/^flags:[[:space:]]*//p' "/proc/$M/fdinfo/${fd##*/}")
+		case $target in
+		socket:* | pipe:* | anon_inode:* | /dev/null) ;;
+		*/ram | */rootfs.erofs | */state)
+			[ $((flags & 3)) = 0 ] || fail "$target may be written" ;;
+		*) fail "it holds $target" ;;
+		esac
+	done
+}
+
+@test "a machine has its limits: no core, no file to write, few descriptors" {
+	two_machines
+	run cat "/proc/$M/limits"
+	assert_line --regexp '^Max core file size +0 +0 '
+	assert_line --regexp '^Max file size +0 +0 '
+	assert_line --regexp '^Max open files +256 +256 '
+	assert_line --regexp '^Max processes +[0-9]{1,3} +[0-9]{1,3} '
+}
+
+@test "a machine's memory and processes are bounded by its control group" {
+	grep -q '^qemu-cgroup  active' "$MNT/.fsd/security" ||
+		need 'a writable cgroup tree'
+	two_machines
+	run cat "/proc/$M/cgroup"
+	assert_output --regexp "fsd-[0-9]+/m[0-9]+"
+	[ "$(cat "/proc/$M/cgroup")" != "$(cat "/proc/$M2/cgroup")" ]
+	local file limit
+	for file in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+		limit=$file$(sed -n 's/^[0-9]*:\(memory\)\{0,1\}:\(.*fsd-.*\)/\2/p' \
+			"/proc/$M/cgroup" | head -n 1)
+		for file in "$limit/memory.limit_in_bytes" "$limit/memory.max"; do
+			[ ! -e "$file" ] || {
+				[ "$(cat "$file")" -le $((1280 << 20)) ]
+				return
+			}
+		done
+	done
+	fail 'no limit was found'
+}
+
+# injected PID CALL ARGS... — what comes of the call, made by the machine.
+injected() {
+	timeout 30 python3 "$TESTS/hostile/inject.py" "$@"
+}
+
+@test "a machine that makes a system call it does not need is killed by it" {
+	# socket, connect, ptrace, kill, mount, unlink, fork, setuid, bpf, execveat
+	local call
+	for call in '41 1 1 0' '42 0 0 0' '101 0 0 0' '62 1 9' '165 0 0 0 0' \
+		'87 0' '57' '105 0' '321 0 0 0' '322 0 0 0 0 0'; do
+		two_machines
+		# shellcheck disable=SC2086 # number and arguments
+		run injected "$M" $call
+		assert_output 'killed SIGSYS'
+	done
+	prog code.py <<<'print("others run on")'
+	ok 'others run on'
+}
+
+@test "QEMU's own filter is there as well: it cannot execute" {
+	two_machines
+	run injected "$M" 59 0 0 0
+	assert_output 'killed SIGSYS'
+}
+
+@test "a machine that is killed by its filter fails its job by name" {
+	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
+	job_put "$J" config.json '{"timeout": 100}'
+	job_follow "$J" up
+	local pid
+	for pid in $(machines); do
+		injected "$pid" 41 1 1 0 || true
+	done
+	job_wait "$J" 20
+	ended "$J" 125 failed
+	run result "$J" .message
+	assert_output --partial 'Bad system call'
+}
+
+@test "when the jailer is killed its machines die with it and a job is told" {
+	OWN=1
+	mount_start "$BATS_TEST_TMPDIR"
+	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
+	job_put "$J" config.json '{"timeout": 100}'
+	job_follow "$J" up
+	local pids pid
+	pids=$(machines)
+	kill -KILL "$(jailer)"
+	job_wait "$J" 20
+	ended "$J" 125 failed
+	run result "$J" .message
+	assert_output --partial 'jailer'
+	for pid in $pids; do
+		[ ! -e "/proc/$pid" ] || fail "machine $pid lives"
+	done
+}
+
+@test "a killed daemon leaves no machine and no jailer, and its groups go" {
+	OWN=1
+	mount_start "$BATS_TEST_TMPDIR"
+	two_machines
+	local pids pid group _
+	pids="$(machines) $(jailer)"
+	group=$(sed -n 's/.*\/\(fsd-[0-9]*\)\/m.*/\1/p' "/proc/$M/cgroup" | head -n 1)
+	kill -KILL "$DAEMON"
+	for _ in $(seq 100); do
+		pid=$(for pid in $pids; do ps -o pid= -p "$pid"; done)
+		[ -n "$pid" ] || break
+		sleep 0.01
+	done
+	[ -z "$pid" ] || fail "still alive: $pid"
+	umount "$MNT"
+	mount_start "$BATS_TEST_TMPDIR"
+	[ -z "$group" ] ||
+		[ -z "$(find /sys/fs/cgroup -type d -name "$group" 2>/dev/null)" ]
+}
+
+# in_user_namespace COMMAND... — as root of one that may have no network
+# namespace: a wall is missing there.
+in_user_namespace() {
+	unshare --user --map-root-user --mount bash -c '
+		echo 0 >/proc/sys/user/max_net_namespaces && "$@"' _ "$@"
+}
+
+@test "strict refuses to start without a wall, and says which and how to get it" {
+	in_user_namespace true || need 'user namespaces'
+	mkdir "$BATS_TEST_TMPDIR/m"
+	# shellcheck disable=SC2086 # a list
+	run in_user_namespace timeout 60 "$FSD" mount $MOUNT_OPTIONS \
+		--state "$BATS_TEST_TMPDIR/s" "$BATS_TEST_TMPDIR/m"
+	assert_failure
+	assert_output --partial 'the wall qemu-network-namespace is missing'
+	assert_output --partial 'user.max_'
+	assert_output --partial '--policy permissive'
+}
