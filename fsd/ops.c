@@ -57,7 +57,10 @@ int ops_refuse(fuse_req_t req, int code, const char *path, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	face_set_error(ops_fsd(req), fuse_req_ctx(req)->uid, path, text);
+	/* Who has the helper's uid has not asked for this. */
+	if (!notify_is_helper(ops_fsd(req), fuse_req_ctx(req)->pid))
+		face_set_error(ops_fsd(req), fuse_req_ctx(req)->uid, path,
+			       text);
 	return code;
 }
 

@@ -193,6 +193,14 @@ need_node() {
 	mount_stop
 }
 
+@test "a result that is removed before it was told is not made again" {
+	watch job "$MNT/a" 'out x'
+	watch removed "$MNT/a" "$(helper)"
+	absent a exit_code
+	assert_equal "$(cat "$MNT/.fsd/last_error")" ''
+	stdout_is a x
+}
+
 @test "a job that is removed or renamed before it was told disturbs nobody" {
 	local i
 	for i in {1..20}; do
