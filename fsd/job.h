@@ -13,6 +13,7 @@
 
 struct run;
 struct parsed;
+struct person;
 struct commit_later;
 struct events;
 
@@ -24,6 +25,7 @@ struct job {
 	uint64_t seq;           /* raised along that list, unique */
 	unsigned refs;          /* the table's, handles', parked requests' */
 	bool removed;           /* no longer in the tree */
+	struct person *owner;   /* borrowed; NULL without memory */
 	struct node *files;     /* owned: what the user wrote */
 	struct node *output;    /* owned: what the newest run left, or NULL */
 	struct run *run;        /* owned: the run that is not over, or NULL */

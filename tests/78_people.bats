@@ -69,6 +69,11 @@ job_of() {
 	people numbers "$MNT"
 }
 
+@test "no time tells when others do something" {
+	with
+	people times "$MNT"
+}
+
 @test "chmod and chgrp by the owner open a job to nobody" {
 	with
 	job_of 65534 theirs 'out x'
