@@ -51,7 +51,7 @@ struct job {
 	unsigned announced;     /* 1 << row: results that watchers know of */
 	/* wait.c */
 	struct list parked;     /* of struct parked */
-	struct list polls;      /* of struct poll_handle */
+	struct list polls;      /* of struct wait_poll */
 	struct list walks;      /* of struct walk, through parked */
 	struct turn kick;       /* goes through both */
 	struct walk kick_at;

@@ -36,6 +36,7 @@ static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
 void ops_handle_free(struct handle *h)
 {
 	list_del(&h->node);
+	wait_poll_drop(&h->poll);
 	if (h->t.kind == T_NODE)
 		node_close(h->t.node, h->fd);
 	else
