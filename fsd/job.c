@@ -128,6 +128,7 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	job->refs = 1;
 	job->meta = *meta;
 	job->owner = person_of(d, meta->uid);
+	list_init(&job->open);
 	list_init(&job->notes);
 	list_init(&job->parked);
 	list_init(&job->polls);

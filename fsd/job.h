@@ -39,7 +39,8 @@ struct job {
 	unsigned copied;        /* 1 << row: a copy of one was written here */
 	struct node *sink;      /* owned: the output/ that a copy brought into
 				   this draft, or NULL */
-	struct quota_share quota; /* what it counts for */
+	struct quota_share quota; /* what it counts for, */
+	struct list open;       /* of struct quota_open: if bytes are counted */
 	struct buf log;         /* lines that are not in the store yet, */
 	struct list unlogged;   /* while there are some; job_log.c */
 	struct events *events;  /* owned: the newest run's, or NULL */

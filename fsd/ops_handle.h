@@ -28,6 +28,7 @@ struct handle {
 	struct buf text;  /* H_TEXT */
 	struct events_reader *events; /* owned, H_WAIT on `events` */
 	struct wait_poll poll;
+	struct quota_open open;
 };
 
 static inline struct handle *handle_of(const struct fuse_file_info *fi)

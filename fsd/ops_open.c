@@ -37,6 +37,7 @@ void ops_handle_free(struct handle *h)
 {
 	list_del(&h->node);
 	wait_poll_drop(&h->poll);
+	quota_done_with(&h->open);
 	if (h->t.kind == T_NODE)
 		node_close(h->t.node, h->fd);
 	else
@@ -145,6 +146,8 @@ static int open_fd(struct handle *h, int fd)
 {
 	h->kind = H_FILE;
 	h->fd = fd;
+	if (h->t.row != JOB_ROW_LOG)
+		quota_opened(h->t.job, &h->open, h->t.row, fd);
 	/* what is empty need not be there */
 	return fd == -ENOENT && job_rows[h->t.row].kind == ROW_STREAM
 		       ? 0

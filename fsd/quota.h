@@ -49,6 +49,16 @@ struct quota_file {
 	bool known;
 };
 
+/* Of an open file of a run's, stdout, stderr or result.json; embedded, zeroed. */
+struct quota_open {
+	struct list node;         /* in job->open; when the run's results are
+				     gone, with the others of the same file */
+	struct quota_user *payer; /* borrowed: from then on */
+	uint64_t size;            /* counted once for all of them */
+	unsigned row;
+	int fd;                   /* borrowed */
+};
+
 /* Of a run; embedded, zeroed. */
 struct quota_slot {
 	struct list node;        /* in the user's waiting ones */
@@ -104,6 +114,10 @@ void quota_job_end(struct job *job);
 void quota_area_end(struct job *job, unsigned area);
 /* What was published for a run that has to be published again. */
 void quota_unpublish(struct job *job);
+
+/* fd is one of the newest run's; the file is closed. */
+void quota_opened(struct job *job, struct quota_open *o, unsigned row, int fd);
+void quota_done_with(struct quota_open *o);
 
 /* Bytes that a run may still leave, and those that it leaves or gives back. */
 uint64_t quota_run_room(const struct job *job);

@@ -45,9 +45,38 @@ int quota_job_begin(struct job *job, bool loaded)
 	return 0;
 }
 
+/* Those of one row are of one file: the newest run's. */
+static void orphan_open(struct job *job)
+{
+	struct quota_user *u = job->quota.user;
+	struct quota_open *first;
+	struct stat st;
+
+	while ((first = list_first(&job->open, struct quota_open, node))) {
+		list_del(&first->node);
+		first->payer = u;
+		first->size = fstat(first->fd, &st) < 0 ? 0
+							: (uint64_t)st.st_size;
+		quota_count_bytes(u, first->size);
+		list_for_each(pos, tmp, &job->open) {
+			struct quota_open *o =
+				list_entry(pos, struct quota_open, node);
+
+			if (o->row != first->row)
+				continue;
+			list_del(&o->node);
+			list_add(&first->node, &o->node);
+			o->payer = u;
+			o->size = first->size;
+		}
+	}
+}
+
 void quota_area_end(struct job *job, unsigned area)
 {
 	add(&job->quota, area, -job->quota.bytes[area]);
+	if (area == AREA_OUTPUT)
+		orphan_open(job);
 }
 
 void quota_job_end(struct job *job)
@@ -83,6 +112,22 @@ void quota_run_add(struct job *job, uint64_t bytes)
 void quota_run_sub(struct job *job, uint64_t bytes)
 {
 	add(&job->quota, AREA_OUTPUT, -bytes);
+}
+
+void quota_opened(struct job *job, struct quota_open *o, unsigned row, int fd)
+{
+	if (fd < 0 || !quota_has_bytes(job->quota.user))
+		return;
+	o->row = row;
+	o->fd = fd;
+	list_add_tail(&job->open, &o->node);
+}
+
+void quota_done_with(struct quota_open *o)
+{
+	if (o->payer && list_empty(&o->node)) /* the last one */
+		quota_count_bytes(o->payer, -o->size);
+	list_del(&o->node);
 }
 
 /* --- files -------------------------------------------------------------- */

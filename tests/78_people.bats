@@ -179,6 +179,31 @@ job_of() {
 	assert_equal "$(of bytes 65534)" 0
 }
 
+@test "results that are open when they go count until they are closed" {
+	local old kept
+	with --quota-bytes 40K
+	job_of 65534 a 'bytes 15000'
+	job_wait a >/dev/null
+	exec 7<"$MNT/a/stdout" 8<"$MNT/a/stdout" 9<"$MNT/a/result.json"
+	old=$(stat -c %s "$MNT/a/result.json")
+	$u4 sh -c "echo {} >$MNT/a/config.json"
+	job_wait a >/dev/null
+	kept=$(stat -c %s "$MNT/a/result.json")
+	kept=$((kept + 15000 + $(cat "$MNT/a/code.sh" "$MNT/a/config.json" | wc -c)))
+	assert_equal "$(of bytes 65534)" $((kept + 15000 + old))
+	exec 7<&-
+	assert_equal "$(of bytes 65534)" $((kept + 15000 + old))
+	exec 9<&-
+	assert_equal "$(of bytes 65534)" $((kept + 15000))
+	exec 7<"$MNT/a/stdout"
+	$u4 rm -r "$MNT/a"
+	assert_equal "$(of bytes 65534)" 30000
+	exec 8<&-
+	assert_equal "$(of bytes 65534)" 15000
+	exec 7<&-
+	people nothing-used "$MNT"
+}
+
 @test "large files count as they grow, shrink, are replaced and go" {
 	local i pids=() f=$BATS_TEST_TMPDIR/large
 	with --quota-bytes 50M
