@@ -89,11 +89,10 @@ void quota_job_end(struct job *job)
 
 void quota_unpublish(struct job *job)
 {
-	auto_close int fd = depot_run_open(job->d->depot, job->meta.no,
-					   job->meta.run, "result.json");
 	struct stat st;
 
-	if (fd >= 0 && fstat(fd, &st) == 0)
+	if (depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
+			   "result.json", &st) == 0)
 		quota_run_sub(job, (uint64_t)st.st_size);
 }
 
