@@ -144,14 +144,15 @@ void quota_orphan(struct node *node);
 /* Nobody has it open any more. */
 void quota_closed(struct node *node);
 
-/* Around node's way to dir. */
+/* Around node's way to dir, where it replaces old, if that is not NULL. */
 struct quota_move {
 	struct quota_share *from; /* NULL: nothing changes */
 	unsigned area;
 	uint64_t bytes;
 };
 int quota_move_begin(struct quota_move *m, struct node *node,
-		     const struct node *dir, struct err *err);
+		     const struct node *dir, struct node *old,
+		     struct err *err);
 void quota_move_end(const struct quota_move *m, const struct node *node);
 
 #endif

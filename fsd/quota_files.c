@@ -267,10 +267,21 @@ static int tree_bytes(struct node *node, uint64_t *sum)
 	return r;
 }
 
+/* What its owner gets back for it at once. */
+static uint64_t replaced_bytes(struct node *old)
+{
+	if (!old || old->is_dir || old->refs)
+		return 0;
+	quota_look(old);
+	return old->quota.size;
+}
+
 int quota_move_begin(struct quota_move *m, struct node *node,
-		     const struct node *dir, struct err *err)
+		     const struct node *dir, struct node *old,
+		     struct err *err)
 {
 	struct quota_share *from = &node->job->quota;
+	uint64_t back = replaced_bytes(old);
 	int r;
 
 	*m = (struct quota_move){ .area = node->area };
@@ -279,7 +290,8 @@ int quota_move_begin(struct quota_move *m, struct node *node,
 		return 0;
 	r = tree_bytes(node, &m->bytes);
 	if (r == 0 && from->user != dir->job->quota.user)
-		r = quota_check_bytes(dir->job->quota.user, m->bytes, err);
+		r = quota_check_bytes(dir->job->quota.user,
+				      m->bytes - MIN(back, m->bytes), err);
 	if (r == 0)
 		m->from = from;
 	return r;

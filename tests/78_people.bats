@@ -166,6 +166,13 @@ job_of() {
 	rm "$MNT/theirs/f"
 	mv "$MNT/mine/f" "$MNT/theirs/g"
 	assert_equal "$(of bytes 65534) $(of bytes 0)" '9000 0'
+	# what is replaced makes room, unless somebody has it open
+	head -c 9500 /dev/zero >"$MNT/mine/f"
+	exec 7<"$MNT/theirs/g"
+	fails EDQUOT mv "$MNT/mine/f" "$MNT/theirs/g"
+	exec 7<&-
+	mv "$MNT/mine/f" "$MNT/theirs/g"
+	assert_equal "$(of bytes 65534) $(of bytes 0)" '9500 0'
 }
 
 @test "a file that was removed counts until it is closed" {
