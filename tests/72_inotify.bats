@@ -86,6 +86,16 @@ need_node() {
 	assert_equal "$(tail -n 1 <<<"$output")" 'CLOSE_WRITE exit_code'
 }
 
+@test "output that has no room is no growth" {
+	mount_stop
+	mount_start --quota-bytes 15 # the program and its config
+	run watch job "$MNT/a" 'out dropped'
+	assert_success
+	refute_line 'MODIFY stdout'
+	assert_line 'CLOSE_WRITE stdout'
+	result_is a .stdout.dropped 8
+}
+
 @test "a watcher of stdout alone sees it grow and be closed" {
 	watch one-file "$MNT/a" stdout
 }
