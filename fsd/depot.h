@@ -21,6 +21,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "../layout/layout.h"
@@ -95,12 +96,16 @@ int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
 		      const char *name, const void *data, size_t len);
 int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 		   const char *name);
+/* Needs no descriptor: sizes are true also when there is none left. */
+int depot_run_stat(struct depot *s, uint64_t no, unsigned run,
+		   const char *name, struct stat *ret);
 /* -ENOENT: the run has no directory yet. */
 int depot_run_append(struct depot *s, uint64_t no, unsigned run,
 		     const char *name, const void *data, size_t len);
 /* Appends to the job's log; -ENOSPC and the like are returned. */
 int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len);
 int depot_log_open(struct depot *s, uint64_t no);
+int depot_log_stat(struct depot *s, uint64_t no, struct stat *ret);
 
 struct task;
 enum depot_thread {

@@ -121,6 +121,22 @@ int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 	return fd < 0 ? -errno : fd;
 }
 
+static int stat_at(struct depot *s, const char *path, struct stat *ret)
+{
+	return fstatat(depot_jobs_fd(s), path, ret, AT_SYMLINK_NOFOLLOW) < 0
+		       ? -errno
+		       : 0;
+}
+
+int depot_run_stat(struct depot *s, uint64_t no, unsigned run,
+		   const char *name, struct stat *ret)
+{
+	char path[STORE_PATH_MAX];
+
+	run_path(no, run, name, path);
+	return stat_at(s, path, ret);
+}
+
 static int append(struct depot *s, const char *path, const void *data,
 		  size_t len)
 {
@@ -147,6 +163,14 @@ int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len)
 
 	depot_job_path(no, "log", path);
 	return append(s, path, lines, len);
+}
+
+int depot_log_stat(struct depot *s, uint64_t no, struct stat *ret)
+{
+	char path[STORE_PATH_MAX];
+
+	depot_job_path(no, "log", path);
+	return stat_at(s, path, ret);
 }
 
 int depot_log_open(struct depot *s, uint64_t no)

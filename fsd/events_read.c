@@ -133,7 +133,8 @@ static bool is_over(const struct sources *s)
 	return !s->job->run;
 }
 
-/* Return: bytes it takes, 0 if there is none yet or no more, -EPROTO. */
+/* Return: bytes it takes, 0 if there is none yet or no more, -EPROTO if it is
+ * none; other negative errno if that cannot be seen now. */
 static int next_record(struct events_reader *r, struct sources *s,
 		       struct order_record *ret)
 {
@@ -155,13 +156,14 @@ static int next_record(struct events_reader *r, struct sources *s,
 			      ORDER_RECORD_MAX, &data);
 	}
 	if (n <= 0)
-		return 0;
+		return n == -ENOENT ? 0 : (int)n;
 	return order_get((const uint8_t *)data, (size_t)n, r->time_ms, ret);
 }
 
 /*
  * So many more bytes of a stream; last: nothing is held back behind them.
- * Return: 0, or -EPROTO if they are not all there.
+ * Return: 0; -EPROTO if they are not all there; negative errno. Nothing was
+ * told then.
  */
 static int put_data(struct events_reader *r, struct sources *s,
 		    enum order_kind stream, uint32_t count, bool last)
@@ -171,13 +173,20 @@ static int put_data(struct events_reader *r, struct sources *s,
 	ssize_t n = piece_get(s, &s->file[stream], r->told[stream], want,
 			      &data);
 	size_t len;
+	int ret = 0;
 
+	if (n < 0 && n != -ENOENT)
+		return (int)n;
 	if (n < 0 || (size_t)n < want)
 		return -EPROTO;
-	r->came[stream] += count;
 	len = last ? want : event_whole(data, want);
-	r->told[stream] += len;
-	return len ? event_data(&r->line, r->time_ms, stream, data, len) : 0;
+	if (len)
+		ret = event_data(&r->line, r->time_ms, stream, data, len);
+	if (ret == 0) {
+		r->came[stream] += count;
+		r->told[stream] += len;
+	}
+	return ret;
 }
 
 /* Return: 0, perhaps with a line; -EAGAIN; negative errno. */
@@ -189,6 +198,8 @@ static int use_record(struct events_reader *r, struct sources *s)
 
 	if (len == 0 && !is_over(s))
 		return -EAGAIN;
+	if (len < 0 && len != -EPROTO)
+		return len;
 	if (len > 0) {
 		r->time_ms = record.time_ms;
 		if (record.kind != ORDER_STATE)
@@ -197,37 +208,49 @@ static int use_record(struct events_reader *r, struct sources *s)
 			ret = event_state(&r->line, r->time_ms,
 					  state_name((enum job_state)
 						     record.count));
-		r->order_at += (uint64_t)len;
 	}
 	/* What is torn ends the order; the rest is told without. */
 	if (len <= 0 || ret == -EPROTO) {
-		r->time_ms = before;
 		r->phase = PHASE_STDOUT;
-		ret = 0;
+		len = ret = 0;
 	}
+	if (len == 0 || ret < 0)
+		r->time_ms = before;
+	else
+		r->order_at += (uint64_t)len;
 	return ret;
 }
 
-static uint64_t stream_size(struct sources *s, struct piece *p)
+/* Return: 0 or negative errno; a stream that is not there is empty. */
+static int stream_size(struct sources *s, struct piece *p, uint64_t *ret_size)
 {
-	struct stat st;
+	struct stat st = { 0 };
+	int r = piece_open(s, p);
 
-	return piece_open(s, p) < 0 || fstat(p->fd, &st) < 0
-		       ? 0
-		       : (uint64_t)st.st_size;
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (r == 0 && fstat(p->fd, &st) < 0)
+		return -errno;
+	*ret_size = (uint64_t)st.st_size;
+	return 0;
 }
 
 static int use_rest(struct events_reader *r, struct sources *s,
 		    enum order_kind stream)
 {
-	uint64_t size = stream_size(s, &s->file[stream]);
-	uint64_t left = size - MIN(r->came[stream], size);
-	uint32_t count = (uint32_t)MIN(left, (uint64_t)EVENT_DATA_MAX);
+	uint64_t size = 0, left;
+	uint32_t count;
+	int ret = is_over(s) ? stream_size(s, &s->file[stream], &size)
+			     : -EAGAIN;
 
+	if (ret < 0)
+		return ret;
 	if (r->told[stream] >= size) {
 		r->phase++;
 		return 0;
 	}
+	left = size - MIN(r->came[stream], size);
+	count = (uint32_t)MIN(left, (uint64_t)EVENT_DATA_MAX);
 	return put_data(r, s, stream, count, count == left);
 }
 
@@ -243,7 +266,13 @@ static int use_result(struct events_reader *r, struct sources *s)
 		.exit_code = s->job->meta.exit_code, .error = s->job->error,
 	};
 	ssize_t n = fd < 0 ? 0 : pread(fd, room, sizeof(room), 0);
+	int ret;
 
+	/* Only what is not there was never stored. */
+	if (fd < 0 && fd != -ENOENT)
+		return fd;
+	if (n < 0)
+		return -errno;
 	if (n > 0 && fstat(fd, &st) == 0) {
 		end.result = room;
 		end.len = (size_t)n;
@@ -251,8 +280,10 @@ static int use_result(struct events_reader *r, struct sources *s)
 		end.time_ms = (uint64_t)st.st_mtim.tv_sec * 1000 +
 			      (uint64_t)st.st_mtim.tv_nsec / NS_PER_MS;
 	}
-	r->phase = PHASE_END;
-	return event_end(&r->line, &end);
+	ret = event_end(&r->line, &end);
+	if (ret == 0)
+		r->phase = PHASE_END;
+	return ret;
 }
 
 /* --- reading ------------------------------------------------------------ */
@@ -260,6 +291,7 @@ static int use_result(struct events_reader *r, struct sources *s)
 static int bind(struct events_reader *r, struct job *job)
 {
 	uint64_t now = job->meta.changed_ns / NS_PER_MS;
+	int ret;
 
 	if (job->run || job->meta.state == JOB_DONE) {
 		r->run = job->meta.run;
@@ -268,13 +300,16 @@ static int bind(struct events_reader *r, struct job *job)
 	}
 	if (job->meta.state != JOB_REFUSED)
 		return -EAGAIN;
+	event_state(&r->line, now, state_name(JOB_REFUSED));
+	ret = event_error(&r->line, now, job->error ? job->error : "");
+	if (ret < 0)
+		return ret;
 	r->refusal = true;
 	r->phase = PHASE_END;
-	event_state(&r->line, now, state_name(JOB_REFUSED));
-	return event_error(&r->line, now, job->error ? job->error : "");
+	return 0;
 }
 
-/* Return: 0, perhaps with a line behind the others; -EAGAIN; negative errno. */
+/* Return: 0, perhaps with a line; -EAGAIN; negative errno. */
 static int make_line(struct events_reader *r, struct sources *s)
 {
 	switch (r->phase) {
@@ -359,8 +394,8 @@ int events_read(struct job *job, struct events_reader *r, char *room,
 		else
 			ret = make_line(r, &s);
 		s.run = r->run;
-		if (r->line.failed)
-			ret = r->line.failed;
+		if (ret < 0) /* no half of a line; the next call makes it */
+			buf_clear(&r->line);
 	}
 	sources_done(&s);
 	return used ? (int)used : ret;

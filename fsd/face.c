@@ -9,6 +9,7 @@
 
 #include "job.h"
 #include "lifecycle.h"
+#include "people.h"
 #include "sessions.h"
 
 const char fsd_version[] = "0.1.0";
@@ -215,7 +216,7 @@ void face_set_error(struct fsd *d, uid_t uid, const char *path,
 	e->uid = uid;
 	snprintf(e->text, sizeof(e->text), "%s: %s\n", path, sentence);
 	list_add(&d->last_errors, &e->node);
-	d->changed_ns = realtime_ns();
+	person_changed(d, person_of(d, uid));
 }
 
 void face_done(struct fsd *d)
@@ -324,12 +325,6 @@ static void stat_line(struct buf *out, const char *name, const char *type,
 {
 	buf_fmt(out, "# HELP %s %s\n# TYPE %s %s\n%s %" PRIu64 "\n", name, help,
 		name, type, name, value);
-}
-
-/* Who may see the figures of all users. */
-static bool is_operator(uid_t uid)
-{
-	return uid == 0 || uid == geteuid();
 }
 
 static void stats_states(struct fsd *d, uid_t uid, struct buf *out)
@@ -507,6 +502,6 @@ int face_ctl(struct fsd *d, const char *data, size_t len, struct err *err)
 		lifecycle_drain(d);
 	else
 		lifecycle_resume(d);
-	d->changed_ns = realtime_ns();
+	d->health_ns = realtime_ns();
 	return 0;
 }

@@ -14,6 +14,7 @@
  *   turns    long work on the loop, a little at a time
  *   notify   tells watchers (inotify) of what happens by itself
  *   face     what .fsd shows
+ *   people   which times each user sees
  */
 #ifndef FSD_FSD_H
 #define FSD_FSD_H
@@ -46,6 +47,11 @@ struct mount_options {
 	char *found[3];   /* owned: what mount_options_defaults() found */
 };
 
+/* CLOCK_REALTIME: a job came, went or was renamed; anything changed. */
+struct times {
+	uint64_t listed_ns, changed_ns;
+};
+
 struct fsd {
 	struct loop *loop;
 	struct turns turns;
@@ -60,9 +66,10 @@ struct fsd {
 	bool draining;      /* no new jobs start */
 	bool stopping;      /* quit as soon as nothing runs */
 	unsigned running;   /* runs that hold or wait for a machine */
-	/* CLOCK_REALTIME: the mount was made; a job came, went or was renamed;
-	 * something of any job, or of what .fsd tells, changed */
-	uint64_t started_ns, listed_ns, changed_ns;
+	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */
+	uint64_t health_ns;  /* the operator changed what all are told, */
+	struct times times;  /* anybody's job or anything of .fsd changed */
+	struct list people;  /* of struct person: the same of each */
 	struct list last_errors; /* of struct last_error, newest first */
 	struct list handles;     /* of struct handle (ops_handle.h): open files */
 	struct list sessions;    /* of struct session (sessions.c) */

@@ -7,6 +7,7 @@
 #include "events.h"
 #include "notify.h"
 #include "parsed.h"
+#include "people.h"
 #include "run.h"
 #include "wait.h"
 
@@ -126,6 +127,8 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	job->d = d;
 	job->refs = 1;
 	job->meta = *meta;
+	job->owner = person_of(d, meta->uid);
+	list_init(&job->open);
 	list_init(&job->notes);
 	list_init(&job->parked);
 	list_init(&job->polls);
@@ -136,12 +139,6 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 		return NULL;
 	}
 	return job;
-}
-
-/* The list of jobs is another one now. */
-static void jobs_listed(struct fsd *d)
-{
-	d->listed_ns = d->changed_ns = realtime_ns();
 }
 
 /* Into the table; on failure the job is gone. */
@@ -201,7 +198,7 @@ int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 	r = job_enlist(job, true);
 	if (r < 0)
 		return r;
-	jobs_listed(d);
+	person_listed(d, job->owner);
 	*ret_job = job;
 	return 0;
 }
@@ -225,7 +222,7 @@ static void job_delist(struct job *job)
 	list_del(&job->all);
 	jobs->count--;
 	job->removed = true;
-	jobs_listed(job->d);
+	person_listed(job->d, job->owner);
 }
 
 int job_rename(struct job *job, const char *name)
@@ -246,7 +243,7 @@ int job_rename(struct job *job, const char *name)
 	hash_del(&jobs->by_name, &job->by_name);
 	hash_add(&jobs->by_name, &job->by_name, hash_text(name, 0));
 	free(old);
-	jobs_listed(job->d);
+	person_listed(job->d, job->owner);
 	return 0;
 }
 
@@ -305,7 +302,8 @@ void job_set_error(struct job *job, const char *sentence)
 
 void job_touch(struct job *job)
 {
-	job->meta.changed_ns = job->d->changed_ns = realtime_ns();
+	person_changed(job->d, job->owner);
+	job->meta.changed_ns = job->d->times.changed_ns;
 }
 
 bool job_is_frozen(const struct job *job)

@@ -13,6 +13,7 @@
 
 struct run;
 struct parsed;
+struct person;
 struct commit_later;
 struct events;
 
@@ -24,6 +25,7 @@ struct job {
 	uint64_t seq;           /* raised along that list, unique */
 	unsigned refs;          /* the table's, handles', parked requests' */
 	bool removed;           /* no longer in the tree */
+	struct person *owner;   /* borrowed; NULL without memory */
 	struct node *files;     /* owned: what the user wrote */
 	struct node *output;    /* owned: what the newest run left, or NULL */
 	struct run *run;        /* owned: the run that is not over, or NULL */
@@ -37,7 +39,8 @@ struct job {
 	unsigned copied;        /* 1 << row: a copy of one was written here */
 	struct node *sink;      /* owned: the output/ that a copy brought into
 				   this draft, or NULL */
-	struct quota_share quota; /* what it counts for */
+	struct quota_share quota; /* what it counts for, */
+	struct list open;       /* of struct quota_open: if bytes are counted */
 	struct buf log;         /* lines that are not in the store yet, */
 	struct list unlogged;   /* while there are some; job_log.c */
 	struct events *events;  /* owned: the newest run's, or NULL */
@@ -49,7 +52,7 @@ struct job {
 	unsigned announced;     /* 1 << row: results that watchers know of */
 	/* wait.c */
 	struct list parked;     /* of struct parked */
-	struct list polls;      /* of struct poll_handle */
+	struct list polls;      /* of struct wait_poll */
 	struct list walks;      /* of struct walk, through parked */
 	struct turn kick;       /* goes through both */
 	struct walk kick_at;

@@ -567,6 +567,8 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 		quota_look(old);
 	}
 	r = move(node, from, old, to);
+	if (r < 0 && old)
+		fd_close(&old->keep_fd);
 	if (r < 0)
 		return r;
 	if (old)

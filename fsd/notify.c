@@ -315,9 +315,23 @@ void notify_grew(struct job *job, enum job_row row)
 	enqueue(n, job);
 }
 
+static void forget_row(struct note *note, enum job_row row)
+{
+	note->gone &= ~BIT(row);
+	note->made &= ~BIT(row);
+	note->grew &= ~BIT(row);
+	note->closed &= ~BIT(row);
+}
+
 void notify_removed(struct job *job, enum job_row row)
 {
+	struct notify *n = job->d->notify;
+
 	job->announced &= ~BIT(row);
+	list_for_each(pos, tmp, &job->notes)
+		forget_row(list_entry(pos, struct note, node), row);
+	if (n && n->note && n->job == job)
+		forget_row(n->note, row);
 }
 
 void notify_drop(struct job *job)

@@ -34,7 +34,8 @@ void notify_known(struct job *job);
 /* Its state was entered: rows may have come and gone with that. */
 void notify_state(struct job *job);
 void notify_grew(struct job *job, enum job_row row);
-/* A row was removed by hand, of which the kernel has told. */
+/* A row was removed by hand, of which the kernel has told: whatever else there
+ * was to tell of it came before. */
 void notify_removed(struct job *job, enum job_row row);
 /* The job is gone: there is nothing left to tell. */
 void notify_drop(struct job *job);

@@ -11,6 +11,7 @@
 
 #include "face.h"
 #include "notify.h"
+#include "people.h"
 #include "run.h"
 #include "depot.h"
 #include "ops_remote.h"
@@ -57,7 +58,10 @@ int ops_refuse(fuse_req_t req, int code, const char *path, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	face_set_error(ops_fsd(req), fuse_req_ctx(req)->uid, path, text);
+	/* Who has the helper's uid has not asked for this. */
+	if (!notify_is_helper(ops_fsd(req), fuse_req_ctx(req)->pid))
+		face_set_error(ops_fsd(req), fuse_req_ctx(req)->uid, path,
+			       text);
 	return code;
 }
 
@@ -253,12 +257,14 @@ static int stat_node(fuse_req_t req, const struct target *t, struct stat *st)
 	return 0;
 }
 
-static uint64_t face_time(const struct fsd *d, const struct target *t)
+static uint64_t face_time(fuse_req_t req, const struct target *t)
 {
+	struct fsd *d = ops_fsd(req);
+	struct times seen = people_times(d, fuse_req_ctx(req)->uid);
+
 	if (t->kind == T_ROOT)
-		return MAX(d->listed_ns, d->started_ns);
-	return face_is_fixed(t->place) ? d->started_ns
-				       : MAX(d->changed_ns, d->started_ns);
+		return seen.listed_ns;
+	return face_is_fixed(t->place) ? d->started_ns : seen.changed_ns;
 }
 
 int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
@@ -285,7 +291,7 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 		    face_text(d, t->place, fuse_req_ctx(req)->uid, &text) == 0)
 			ret->st_size = (off_t)text.len;
 		buf_done(&text);
-		set_times(ret, face_time(d, t));
+		set_times(ret, face_time(req, t));
 	}
 	ret->st_ino = ops_ino(t);
 	return r;

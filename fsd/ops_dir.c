@@ -427,7 +427,8 @@ static int rename_node(fuse_req_t req, struct target *from,
 		r = check_replace(from, dir, name, flags);
 	if (r < 0)
 		return r;
-	r = quota_move_begin(&move, from->node, ops_dir_node(dir), &err);
+	r = quota_move_begin(&move, from->node, ops_dir_node(dir),
+			     node_find(ops_dir_node(dir), name), &err);
 	if (r == -EDQUOT)
 		return ops_refuse(req, r, dir->job->meta.name, "%s: %s", name,
 				  err.text);

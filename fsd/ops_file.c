@@ -14,7 +14,6 @@
 #include "face.h"
 #include "parsed.h"
 #include "run.h"
-#include "wait.h"
 #include "ops_remote.h"
 
 /* --- reading ----------------------------------------------------------------------- */
@@ -109,7 +108,7 @@ void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 				 : POLLIN | POLLRDNORM | POLLPRI;
 	}
 	if (ph && h->t.job)
-		wait_poll_add(h->t.job, ph);
+		wait_poll_set(h->t.job, &h->poll, ph);
 	else if (ph)
 		fuse_pollhandle_destroy(ph);
 	fuse_reply_poll(req, events);

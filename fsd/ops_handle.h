@@ -4,6 +4,7 @@
 #define FSD_OPS_HANDLE_H
 
 #include "ops.h"
+#include "wait.h"
 
 enum handle_kind {
 	H_FILE,   /* fd: a stored file, stdout, stderr, log, result.json */
@@ -26,6 +27,8 @@ struct handle {
 	int seen;         /* `state`: the one that was read last, -1 none */
 	struct buf text;  /* H_TEXT */
 	struct events_reader *events; /* owned, H_WAIT on `events` */
+	struct wait_poll poll;
+	struct quota_open open;
 };
 
 static inline struct handle *handle_of(const struct fuse_file_info *fi)

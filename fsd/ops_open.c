@@ -36,6 +36,8 @@ static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
 void ops_handle_free(struct handle *h)
 {
 	list_del(&h->node);
+	wait_poll_drop(&h->poll);
+	quota_done_with(&h->open);
 	if (h->t.kind == T_NODE)
 		node_close(h->t.node, h->fd);
 	else
@@ -144,6 +146,8 @@ static int open_fd(struct handle *h, int fd)
 {
 	h->kind = H_FILE;
 	h->fd = fd;
+	if (h->t.row != JOB_ROW_LOG)
+		quota_opened(h->t.job, &h->open, h->t.row, fd);
 	/* what is empty need not be there */
 	return fd == -ENOENT && job_rows[h->t.row].kind == ROW_STREAM
 		       ? 0

@@ -6,33 +6,30 @@
 #include "ops.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "depot.h"
 #include "run.h"
 
-/* Takes the size and the time of the last write from the store's file. */
-static void stat_stored(int fd, struct stat *ret)
+/* The size and the time of the last write, of a file that the store has. */
+static void take(const struct stat *stored, struct stat *ret)
+{
+	ret->st_size = stored->st_size;
+	ret->st_atim = ret->st_ctim = ret->st_mtim = stored->st_mtim;
+}
+
+static void stat_result(const struct job *job, unsigned row, struct stat *ret)
 {
 	struct stat st;
 
-	if (fd >= 0 && fstat(fd, &st) == 0) {
-		ret->st_size = st.st_size;
-		ret->st_atim = ret->st_ctim = ret->st_mtim = st.st_mtim;
-	}
-	fd_close(&fd);
-}
-
-static void stat_result(const struct job *job, unsigned row, struct stat *st)
-{
-	stat_stored(depot_run_open(job->d->depot, job->meta.no, job->meta.run,
-				   job_rows[row].name),
-		    st);
+	if (depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
+			   job_rows[row].name, &st) == 0)
+		take(&st, ret);
 }
 
 void ops_stat_row(struct job *job, unsigned row, struct stat *st)
 {
 	const struct job_meta *m = &job->meta;
+	struct stat stored;
 	char line[16];
 
 	switch (row) {
@@ -44,7 +41,8 @@ void ops_stat_row(struct job *job, unsigned row, struct stat *st)
 		break;
 	case JOB_ROW_LOG:
 		job_log_flush(job);
-		stat_stored(depot_log_open(job->d->depot, m->no), st);
+		if (depot_log_stat(job->d->depot, m->no, &stored) == 0)
+			take(&stored, st);
 		break;
 	case JOB_ROW_STDOUT:
 	case JOB_ROW_STDERR:

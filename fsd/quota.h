@@ -49,6 +49,16 @@ struct quota_file {
 	bool known;
 };
 
+/* Of an open file of a run's, stdout, stderr or result.json; embedded, zeroed. */
+struct quota_open {
+	struct list node;         /* in job->open; when the run's results are
+				     gone, with the others of the same file */
+	struct quota_user *payer; /* borrowed: from then on */
+	uint64_t size;            /* counted once for all of them */
+	unsigned row;
+	int fd;                   /* borrowed */
+};
+
 /* Of a run; embedded, zeroed. */
 struct quota_slot {
 	struct list node;        /* in the user's waiting ones */
@@ -105,6 +115,10 @@ void quota_area_end(struct job *job, unsigned area);
 /* What was published for a run that has to be published again. */
 void quota_unpublish(struct job *job);
 
+/* fd is one of the newest run's; the file is closed. */
+void quota_opened(struct job *job, struct quota_open *o, unsigned row, int fd);
+void quota_done_with(struct quota_open *o);
+
 /* Bytes that a run may still leave, and those that it leaves or gives back. */
 uint64_t quota_run_room(const struct job *job);
 void quota_run_add(struct job *job, uint64_t bytes);
@@ -130,14 +144,15 @@ void quota_orphan(struct node *node);
 /* Nobody has it open any more. */
 void quota_closed(struct node *node);
 
-/* Around node's way to dir. */
+/* Around node's way to dir, where it replaces old, if that is not NULL. */
 struct quota_move {
 	struct quota_share *from; /* NULL: nothing changes */
 	unsigned area;
 	uint64_t bytes;
 };
 int quota_move_begin(struct quota_move *m, struct node *node,
-		     const struct node *dir, struct err *err);
+		     const struct node *dir, struct node *old,
+		     struct err *err);
 void quota_move_end(const struct quota_move *m, const struct node *node);
 
 #endif

@@ -45,9 +45,38 @@ int quota_job_begin(struct job *job, bool loaded)
 	return 0;
 }
 
+/* Those of one row are of one file: the newest run's. */
+static void orphan_open(struct job *job)
+{
+	struct quota_user *u = job->quota.user;
+	struct quota_open *first;
+	struct stat st;
+
+	while ((first = list_first(&job->open, struct quota_open, node))) {
+		list_del(&first->node);
+		first->payer = u;
+		first->size = fstat(first->fd, &st) < 0 ? 0
+							: (uint64_t)st.st_size;
+		quota_count_bytes(u, first->size);
+		list_for_each(pos, tmp, &job->open) {
+			struct quota_open *o =
+				list_entry(pos, struct quota_open, node);
+
+			if (o->row != first->row)
+				continue;
+			list_del(&o->node);
+			list_add(&first->node, &o->node);
+			o->payer = u;
+			o->size = first->size;
+		}
+	}
+}
+
 void quota_area_end(struct job *job, unsigned area)
 {
 	add(&job->quota, area, -job->quota.bytes[area]);
+	if (area == AREA_OUTPUT)
+		orphan_open(job);
 }
 
 void quota_job_end(struct job *job)
@@ -60,11 +89,10 @@ void quota_job_end(struct job *job)
 
 void quota_unpublish(struct job *job)
 {
-	auto_close int fd = depot_run_open(job->d->depot, job->meta.no,
-					   job->meta.run, "result.json");
 	struct stat st;
 
-	if (fd >= 0 && fstat(fd, &st) == 0)
+	if (depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
+			   "result.json", &st) == 0)
 		quota_run_sub(job, (uint64_t)st.st_size);
 }
 
@@ -83,6 +111,22 @@ void quota_run_add(struct job *job, uint64_t bytes)
 void quota_run_sub(struct job *job, uint64_t bytes)
 {
 	add(&job->quota, AREA_OUTPUT, -bytes);
+}
+
+void quota_opened(struct job *job, struct quota_open *o, unsigned row, int fd)
+{
+	if (fd < 0 || !quota_has_bytes(job->quota.user))
+		return;
+	o->row = row;
+	o->fd = fd;
+	list_add_tail(&job->open, &o->node);
+}
+
+void quota_done_with(struct quota_open *o)
+{
+	if (o->payer && list_empty(&o->node)) /* the last one */
+		quota_count_bytes(o->payer, -o->size);
+	list_del(&o->node);
 }
 
 /* --- files -------------------------------------------------------------- */
@@ -223,10 +267,21 @@ static int tree_bytes(struct node *node, uint64_t *sum)
 	return r;
 }
 
+/* What its owner gets back for it at once. */
+static uint64_t replaced_bytes(struct node *old)
+{
+	if (!old || old->is_dir || old->refs)
+		return 0;
+	quota_look(old);
+	return old->quota.size;
+}
+
 int quota_move_begin(struct quota_move *m, struct node *node,
-		     const struct node *dir, struct err *err)
+		     const struct node *dir, struct node *old,
+		     struct err *err)
 {
 	struct quota_share *from = &node->job->quota;
+	uint64_t back = replaced_bytes(old);
 	int r;
 
 	*m = (struct quota_move){ .area = node->area };
@@ -235,7 +290,8 @@ int quota_move_begin(struct quota_move *m, struct node *node,
 		return 0;
 	r = tree_bytes(node, &m->bytes);
 	if (r == 0 && from->user != dir->job->quota.user)
-		r = quota_check_bytes(dir->job->quota.user, m->bytes, err);
+		r = quota_check_bytes(dir->job->quota.user,
+				      m->bytes - MIN(back, m->bytes), err);
 	if (r == 0)
 		m->from = from;
 	return r;

@@ -329,16 +329,13 @@ int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
 
 uint64_t run_stream_size(const struct job *job, enum vm_stream stream)
 {
-	auto_close int fd = -1;
 	struct stat st;
 
 	if (job->run && job->run->stream[stream].fd >= 0)
 		return job->run->stream[stream].size;
-	if (!job->meta.run)
-		return 0;
-	fd = depot_run_open(job->d->depot, job->meta.no, job->meta.run,
-			    stream_files[stream]);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (!job->meta.run ||
+	    depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
+			   stream_files[stream], &st) < 0)
 		return 0;
 	return (uint64_t)st.st_size;
 }

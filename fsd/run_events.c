@@ -149,6 +149,8 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
 	quota_run_add(run->job, s->size - before);
 	if (r < 0)
 		job_log(run->job, "output cannot be stored: %s", strerror(-r));
+	if (s->size == before)
+		return r;
 	wait_kick(run->job);
 	notify_grew(run->job, stream == VM_OUT ? JOB_ROW_STDOUT
 					       : JOB_ROW_STDERR);

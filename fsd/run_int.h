@@ -69,7 +69,8 @@ struct run {
 	struct result_file *files; /* owned; their paths are in texts */
 	unsigned file_count, file_room;
 	uint64_t output_bytes, output_dropped;
-	int file_fd;               /* the file being written, or -1 */
+	int file_fd;               /* the file being written, or -1, */
+	struct node *file;         /* borrowed: this one */
 	uint64_t file_left;
 
 	uint64_t queued_ns, granted_ns, started_ns, exited_ns; /* MONOTONIC */

@@ -116,8 +116,8 @@ static int make_entry(struct run *run, uint32_t kind, uint32_t mode,
 			    : node_make_dir(dir, name, mode | 0700, &node);
 	if (node)
 		return -EEXIST;
-	return node_make_file(dir, name, (mode & 0777) | 0600, O_WRONLY, &node,
-			      &run->file_fd);
+	return node_make_file(dir, name, (mode & 0777) | 0600, O_WRONLY,
+			      &run->file, &run->file_fd);
 }
 
 int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
@@ -154,6 +154,21 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 	return 0;
 }
 
+/* A file is kept whole or not at all: what came of it may be the room that the
+ * result needs. */
+static int give_up_file(struct run *run, int r)
+{
+	const struct result_file *f = &run->files[--run->file_count];
+
+	job_log(run->job, "an output file was left out: %s", strerror(-r));
+	close_file(run);
+	run->file_left = 0;
+	run->output_bytes -= f->bytes;
+	run->output_dropped++;
+	node_unlink(run->file);
+	return r;
+}
+
 int run_output_data(struct run *run, const void *data, size_t len)
 {
 	const char *p = data;
@@ -165,12 +180,8 @@ int run_output_data(struct run *run, const void *data, size_t len)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0) {
-			n = -errno;
-			job_log(run->job, "output cannot be stored: %s",
-				strerror((int)-n));
-			return (int)n;
-		}
+		if (n < 0)
+			return give_up_file(run, -errno);
 		p += n;
 		len -= (size_t)n;
 		run->file_left -= (uint64_t)n;

@@ -21,6 +21,7 @@
 #include "notify.h"
 #include "ops_remote.h"
 #include "paths.h"
+#include "people.h"
 #include "run.h"
 #include "mountpoint.h"
 #include "depot.h"
@@ -232,6 +233,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	quota_free(d->quota);
 	depot_close(d->depot);
 	face_done(d);
+	people_free(d);
 	loop_fd_del(signals);
 	fd_close(&signals->fd);
 	loop_free(d->loop);
@@ -256,6 +258,7 @@ int serve(const struct mount_options *options, struct ready *ready)
 	int r;
 
 	list_init(&d.last_errors);
+	list_init(&d.people);
 	list_init(&d.handles);
 	list_init(&d.unlogged);
 	list_init(&d.sessions);

@@ -140,6 +140,14 @@ static void on_next(struct loop_call *c)
 	}
 }
 
+/* By the clock: a counter would tell each user of the others' sessions. It is
+ * part of an inode number, which has room for nine years of this. */
+static uint64_t next_no(struct fsd *d)
+{
+	d->last_session = MAX(d->last_session + 1, now_ns() >> 22);
+	return d->last_session;
+}
+
 static struct session *session_new(struct fsd *d, const struct job_meta *owner,
 				   const char *name, const struct lang *lang)
 {
@@ -148,7 +156,7 @@ static struct session *session_new(struct fsd *d, const struct job_meta *owner,
 	if (!s)
 		return NULL;
 	*s = (struct session){
-		.d = d, .no = ++d->last_session, .name = strdup(name),
+		.d = d, .no = next_no(d), .name = strdup(name),
 		.uid = owner->uid, .gid = owner->gid, .lang = lang,
 		.idle = { .fn = on_idle, .arg = s },
 		.next = { .fn = on_next, .arg = s },

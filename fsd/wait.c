@@ -19,11 +19,6 @@ struct parked {
 	struct wait_read what;
 };
 
-struct poll_handle {
-	struct list node;          /* in job->polls */
-	struct fuse_pollhandle *ph; /* owned */
-};
-
 /* --- what is there to read ---------------------------------------------- */
 
 static bool is_over(const struct job *job)
@@ -159,15 +154,17 @@ unsigned wait_poll_events(struct job *job, const struct wait_read *what)
 	return POLLIN | POLLRDNORM | POLLHUP | (n < 0 ? POLLERR : 0u);
 }
 
-void wait_poll_add(struct job *job, struct fuse_pollhandle *ph)
+void wait_poll_drop(struct wait_poll *p)
 {
-	struct poll_handle *p = calloc(1, sizeof(*p));
+	list_del(&p->node);
+	if (p->ph)
+		fuse_pollhandle_destroy(take_ptr(p->ph));
+}
 
-	if (!p) {
-		fuse_lowlevel_notify_poll(ph); /* wakes once too often */
-		fuse_pollhandle_destroy(ph);
-		return;
-	}
+void wait_poll_set(struct job *job, struct wait_poll *p,
+		   struct fuse_pollhandle *ph)
+{
+	wait_poll_drop(p);
 	p->ph = ph;
 	list_add_tail(&job->polls, &p->node);
 }
@@ -175,13 +172,11 @@ void wait_poll_add(struct job *job, struct fuse_pollhandle *ph)
 /* Return: true if there are more. */
 static bool tell_polls(struct job *job, uint64_t until)
 {
-	struct poll_handle *p;
+	struct wait_poll *p;
 
-	while ((p = list_first(&job->polls, struct poll_handle, node))) {
-		list_del(&p->node);
+	while ((p = list_first(&job->polls, struct wait_poll, node))) {
 		fuse_lowlevel_notify_poll(p->ph);
-		fuse_pollhandle_destroy(p->ph);
-		free(p);
+		wait_poll_drop(p);
 		if (now_ns() >= until)
 			return true;
 	}

@@ -30,8 +30,17 @@ void wait_read(struct job *job, struct fuse_req *req,
 	       const struct wait_read *what);
 /* What poll() would say of the row now: POLLIN, POLLHUP, 0. */
 unsigned wait_poll_events(struct job *job, const struct wait_read *what);
+/* Of an open file, which has no more than one: the kernel tells all that poll
+ * it by the newest. Embedded, zeroed. */
+struct wait_poll {
+	struct list node;           /* in job->polls */
+	struct fuse_pollhandle *ph; /* owned, or NULL */
+};
+
 /* Keeps ph (owned) and tells it at the next change. */
-void wait_poll_add(struct job *job, struct fuse_pollhandle *ph);
+void wait_poll_set(struct job *job, struct wait_poll *p,
+		   struct fuse_pollhandle *ph);
+void wait_poll_drop(struct wait_poll *p); /* the file is closed */
 
 /* Something of the job changed: answer whom it concerns. */
 void wait_kick(struct job *job);

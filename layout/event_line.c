@@ -221,14 +221,16 @@ static void put_result(struct buf *out, const struct event_end *e)
 
 static uint64_t ended_ms(const struct event_end *e)
 {
+	char copy[sizeof("\"2026-01-02T03:04:05.678Z\"")] = "";
 	const char *text;
 	struct tm tm = { 0 };
 	unsigned ms;
 
-	/* what follows the text in e->result ends the numbers */
 	if (e->len != e->bytes ||
-	    member(e, "ended", true, &text) != strlen("\"2026-01-02T03:04:05.678Z\"") ||
-	    sscanf(text, "\"%4d-%2d-%2dT%2d:%2d:%2d.%3uZ\"", &tm.tm_year,
+	    member(e, "ended", true, &text) != sizeof(copy) - 1)
+		return e->time_ms;
+	memcpy(copy, text, sizeof(copy) - 1);
+	if (sscanf(copy, "\"%4d-%2d-%2dT%2d:%2d:%2d.%3uZ\"", &tm.tm_year,
 		   &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec,
 		   &ms) != 7)
 		return e->time_ms;

@@ -100,6 +100,17 @@ while n > 0:
 	job_wait a
 }
 
+@test "sizes and times are true while the daemon has no descriptor left" {
+	local want
+	mount_public # where the kernel remembers none
+	job_run a $'out hello\nerr more'
+	cat "$MNT/a/log" >/dev/null
+	want=$(stat -c '%n %s %Y' "$MNT"/a/{stdout,stderr,result.json,exit_code,log})
+	daemon_starve
+	assert_equal "$(stat -c '%n %s %Y' "$MNT"/a/{stdout,stderr,result.json,exit_code,log})" "$want"
+	daemon_feed
+}
+
 @test "an open file sees what was written after it was opened" {
 	job_start a $'out one\nsleep 600000'
 	job_follow a one

@@ -267,3 +267,20 @@ nothing_left() {
 @test "rename with exchange or noreplace says what it cannot do" {
 	check rename-flags "$MNT"
 }
+
+@test "a file that a failed rename did not replace is what it was" {
+	local stored
+	mkdir "$MNT/a"
+	job_put a x new
+	job_put a b old
+	stored=$(echo "$STATE"/jobs/*/files)
+	exec 7<"$MNT/a/b"
+	mv "$stored/x" "$STATE/kept" # so that it fails
+	# shellcheck disable=SC2016
+	fails ENOENT /usr/bin/python3 -I -S -c \
+		'import os, sys; os.rename(*sys.argv[1:])' "$MNT/a/x" "$MNT/a/b"
+	mv "$STATE/kept" "$stored/x"
+	chmod 755 "$MNT/a/b"
+	assert_equal "$(stat -c '%a %s' "$stored/b")" '755 4'
+	exec 7<&-
+}

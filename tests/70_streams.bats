@@ -104,6 +104,17 @@ teardown() { mount_done; }
 	check poll-files "$MNT"
 }
 
+@test "who polls again and again costs no memory" {
+	local before
+	mkdir "$MNT/a"
+	check poll-often "$MNT/a" 2000
+	before=$(daemon_rss_kb)
+	check poll-often "$MNT/a" 20000
+	# a sanitizer keeps what was freed
+	[ "$SLOW" != 1 ] || [ $(($(daemon_rss_kb) - before)) -lt 512 ] ||
+		fail "it grew by $(($(daemon_rss_kb) - before)) KiB"
+}
+
 @test "offsets of a follow file are those of the stream" {
 	check follow-offsets "$MNT"
 }

@@ -86,6 +86,16 @@ need_node() {
 	assert_equal "$(tail -n 1 <<<"$output")" 'CLOSE_WRITE exit_code'
 }
 
+@test "output that has no room is no growth" {
+	mount_stop
+	mount_start --quota-bytes 15 # the program and its config
+	run watch job "$MNT/a" 'out dropped'
+	assert_success
+	refute_line 'MODIFY stdout'
+	assert_line 'CLOSE_WRITE stdout'
+	result_is a .stdout.dropped 8
+}
+
 @test "a watcher of stdout alone sees it grow and be closed" {
 	watch one-file "$MNT/a" stdout
 }
@@ -191,6 +201,14 @@ need_node() {
 	kill -STOP "$(helper)"
 	job_run a 'out x'
 	mount_stop
+}
+
+@test "a result that is removed before it was told is not made again" {
+	watch job "$MNT/a" 'out x'
+	watch removed "$MNT/a" "$(helper)"
+	absent a exit_code
+	assert_equal "$(cat "$MNT/.fsd/last_error")" ''
+	stdout_is a x
 }
 
 @test "a job that is removed or renamed before it was told disturbs nobody" {

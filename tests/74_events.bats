@@ -244,6 +244,30 @@ alternate() {
 	assert_equal "$(events a 'select(.event == "end").exit_code')" 0
 }
 
+@test "events that cannot be read now fail, and tell no end that never was" {
+	local want
+	job_run a $'out one\nerr two\nexit 3'
+	want=$(sha256sum <"$MNT/a/events")
+	exec 9<"$MNT/a/events"
+	job_start b $'out up\nsleep 600000'
+	job_follow b up
+	exec 8<"$MNT/b/events"
+	cat "$MNT/a/log" "$MNT/b/log" >/dev/null # the order is stored with it
+	daemon_starve
+	run bounded 20 cat <&9
+	assert_failure
+	refute_output --partial '"end"'
+	run bounded 20 cat <&8
+	assert_failure
+	refute_output --partial '"end"'
+	daemon_feed
+	# nothing was passed over
+	assert_equal "$(bounded 20 cat /dev/fd/9 | sha256sum)" "$want"
+	echo kill >"$MNT/b/ctl"
+	assert_equal "$(bounded 20 tail -n 1 <&8 | jq -r .status)" cancelled
+	exec 8<&- 9<&-
+}
+
 @test "removing the job ends its readers" {
 	job_start a $'out up\nsleep 600000'
 	job_follow a up

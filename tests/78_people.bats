@@ -69,6 +69,11 @@ job_of() {
 	people numbers "$MNT"
 }
 
+@test "no time tells when others do something" {
+	with
+	people times "$MNT"
+}
+
 @test "chmod and chgrp by the owner open a job to nobody" {
 	with
 	job_of 65534 theirs 'out x'
@@ -161,6 +166,13 @@ job_of() {
 	rm "$MNT/theirs/f"
 	mv "$MNT/mine/f" "$MNT/theirs/g"
 	assert_equal "$(of bytes 65534) $(of bytes 0)" '9000 0'
+	# what is replaced makes room, unless somebody has it open
+	head -c 9500 /dev/zero >"$MNT/mine/f"
+	exec 7<"$MNT/theirs/g"
+	fails EDQUOT mv "$MNT/mine/f" "$MNT/theirs/g"
+	exec 7<&-
+	mv "$MNT/mine/f" "$MNT/theirs/g"
+	assert_equal "$(of bytes 65534) $(of bytes 0)" '9500 0'
 }
 
 @test "a file that was removed counts until it is closed" {
@@ -172,6 +184,31 @@ job_of() {
 		! head -c 9000 /dev/zero >&3' - "$MNT" >"$BATS_TEST_TMPDIR/said"
 	assert_equal "$(cat "$BATS_TEST_TMPDIR/said")" 'fsd_user_bytes{uid="65534"} 9000'
 	assert_equal "$(of bytes 65534)" 0
+}
+
+@test "results that are open when they go count until they are closed" {
+	local old kept
+	with --quota-bytes 40K
+	job_of 65534 a 'bytes 15000'
+	job_wait a >/dev/null
+	exec 7<"$MNT/a/stdout" 8<"$MNT/a/stdout" 9<"$MNT/a/result.json"
+	old=$(stat -c %s "$MNT/a/result.json")
+	$u4 sh -c "echo {} >$MNT/a/config.json"
+	job_wait a >/dev/null
+	kept=$(stat -c %s "$MNT/a/result.json")
+	kept=$((kept + 15000 + $(cat "$MNT/a/code.sh" "$MNT/a/config.json" | wc -c)))
+	assert_equal "$(of bytes 65534)" $((kept + 15000 + old))
+	exec 7<&-
+	assert_equal "$(of bytes 65534)" $((kept + 15000 + old))
+	exec 9<&-
+	assert_equal "$(of bytes 65534)" $((kept + 15000))
+	exec 7<"$MNT/a/stdout"
+	$u4 rm -r "$MNT/a"
+	assert_equal "$(of bytes 65534)" 30000
+	exec 8<&-
+	assert_equal "$(of bytes 65534)" 15000
+	exec 7<&-
+	people nothing-used "$MNT"
 }
 
 @test "large files count as they grow, shrink, are replaced and go" {

@@ -68,14 +68,34 @@ files() {
 	tail -c 30000000 "$MNT/.a/odd" | cmp - "$BATS_TEST_TMPDIR/big"
 }
 
-@test "a large write to a full disk is told to its writer, and what fits is kept" {
+# small_disk SIZE [OPTION...] — under the state directory.
+small_disk() {
 	mount_stop
 	mkdir "$BATS_TEST_TMPDIR/small"
-	mount -t tmpfs -o size=4m tmpfs "$BATS_TEST_TMPDIR/small" ||
+	mount -t tmpfs -o size="$1" tmpfs "$BATS_TEST_TMPDIR/small" ||
 		need 'a tmpfs can be mounted'
 	SMALL=$BATS_TEST_TMPDIR/small
 	STATE=$SMALL/state
-	mount_start
+	mount_start "${@:2}"
+}
+
+@test "a file of output that a full disk cannot take is left out, not cut" {
+	local text
+	small_disk 1m --quota-bytes 100M
+	text=$(head -c 700000 /dev/zero | tr '\0' y)
+	job_run a "write f $text"$'\nwrite g short\nexit 3'
+	ended a 3 exited
+	result_is a .output_dropped 1
+	result_is a '[.output[].path] | join(" ")' g
+	assert_equal "$(names "$MNT/a/output")" g
+	run cat "$MNT/a/log"
+	assert_output --partial 'left out: No space left on device'
+	assert_equal "$(figure 'fsd_user_bytes{uid="0"}')" "$(cat \
+		"$STATE"/jobs/*/{files/*,r1/result.json,r1/output/g} | wc -c)"
+}
+
+@test "a large write to a full disk is told to its writer, and what fits is kept" {
+	small_disk 4m
 	mkdir "$MNT/.a"
 	fails ENOSPC dd if=/dev/zero of="$MNT/.a/big" bs=256k count=40
 	run cat "$MNT/.fsd/last_error"

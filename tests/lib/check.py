@@ -501,6 +501,15 @@ def ready(fd, ms, events=select.POLLIN):
 
 
 @check
+def poll_often(job, times):
+    """A file that never has anything to say, by one who is impatient."""
+    fd = os.open(job + "/wait", os.O_RDONLY)
+    for _ in range(int(times)):
+        expect("select", select.select([fd], [], [], 1e-6)[0], [])
+    os.close(fd)
+
+
+@check
 def poll_files(mnt):
     job = start(mnt, "poll", b"out one\nsleep 300\nout two\nsleep 600000\n")
     out = opened(job + "/stdout.follow")

@@ -287,6 +287,16 @@ daemon_fds() {
 	find "/proc/$DAEMON/fd" -mindepth 1 2>/dev/null | wc -l
 }
 
+# daemon_starve — it gets no more descriptors; daemon_feed ends that.
+daemon_starve() {
+	FILES=$(prlimit --pid "$DAEMON" --nofile --output SOFT --noheadings)
+	prlimit --pid "$DAEMON" --nofile=1:
+}
+
+daemon_feed() {
+	prlimit --pid "$DAEMON" --nofile="$FILES:"
+}
+
 daemon_rss_kb() {
 	awk '/^VmRSS/ { print $2 }' "/proc/$DAEMON/status"
 }

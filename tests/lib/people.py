@@ -177,6 +177,62 @@ def numbers(mnt):
             die("the numbers %d and %d are neighbours" % (a, b))
 
 
+    for name in "s", "s/files/x":
+        with As(OTHER):
+            if name == "s":
+                os.mkdir(mnt + "/step")
+                put(mnt + "/step/code.sh", b"out x\n")
+                put(mnt + "/step/config.json", b'{"session": "s"}')
+                get(mnt + "/step/wait")
+            else:
+                put(mnt + "/.fsd/sessions/" + name, b"x")
+            ino = os.stat(mnt + "/.fsd/sessions/" + name).st_ino
+        if (ino & (1 << 60) - 1) >> (24 if name == "s" else 0) < 1000:
+            die("the number of %s, %x, is a counter's" % (name, ino))
+
+
+@check
+def times(mnt):
+    """When others do something is nobody's business but the operator's."""
+    places = ["", "/.fsd"] + ["/.fsd/" + name
+                              for name in os.listdir(mnt + "/.fsd")]
+
+    def seen(uid=OTHER):
+        with As(uid):
+            return [os.stat(mnt + p).st_mtime_ns for p in places]
+
+    with As(OTHER):
+        os.mkdir(mnt + "/mine")
+        outcome(lambda: os.mkdir(mnt + "/.fsd/no"))
+    before, all_before = seen(), seen(0)
+    for uid in 0, 65533:
+        with As(uid):
+            job = "%s/theirs%d" % (mnt, uid)
+            os.mkdir(job)
+            outcome(lambda: os.mkdir(mnt + "/.fsd/no"))
+            put(job + "/code.sh", b"out x\n")
+            put(job + "/config.json", b"{}")
+            get(job + "/wait")
+            os.rename(job, job + "x")
+    expect("what another user sees of the times", seen(), before)
+    if seen(0)[0] == all_before[0]:
+        die("the operator does not see that a job came")
+    with As(OTHER):
+        os.rename(mnt + "/mine", mnt + "/mine2")
+    if seen()[0] <= before[0]:
+        die("the root's time does not tell of one's own rename")
+    at = places.index("/.fsd/last_error")
+    before = seen()
+    with As(OTHER):
+        outcome(lambda: os.mkdir(mnt + "/.fsd/no"))
+    if seen()[at] <= before[at]:
+        die("last_error's time does not tell of one's own error")
+    at = places.index("/.fsd/health")
+    put(mnt + "/.fsd/ctl", b"drain\n", os.O_WRONLY)
+    if seen()[at] <= before[at]:
+        die("health's time does not tell that the operator changed it")
+
+
 # --- quotas -----------------------------------------------------------------
 
 def used(mnt):

@@ -275,7 +275,27 @@ def last(path, *command):
     watch.until("UNMOUNT", "")
 
 
-CHECKS = {"job": job, "growth": growth, "one-file": one_file,
+def removed(path, helper):
+    """A second run's exit_code is removed before the helper has told of it;
+    the helper is one that hangs meanwhile."""
+    watch = Watch()
+    watch.add(path)
+    os.kill(int(helper), signal.SIGSTOP)
+    start(path, "out x")
+    open(path + "/wait").read()
+    os.unlink(path + "/exit_code")
+    os.kill(int(helper), signal.SIGCONT)
+    seen = [e[1:] for e in watch.until("CLOSE_WRITE", "state")]
+    seen += [e[1:] for e in iter(lambda: watch.next(0.3), None)]
+    if seen.count(("DELETE", "exit_code")) != 1:
+        die("exit_code did not go once: %s" % seen)
+    if ("CREATE", "exit_code") in seen:
+        die("exit_code was made after it was removed: %s" % seen)
+    if ("CLOSE_WRITE", "result.json") not in seen:
+        die("the rest was not told: %s" % seen)
+
+
+CHECKS = {"job": job, "removed": removed, "growth": growth, "one-file": one_file,
           "states": states, "helper": helper, "many": many,
           "unmount": unmount, "last": last}
 

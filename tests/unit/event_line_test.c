@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "../../layout/base/num.h"
 #include "../../layout/state.h"
@@ -186,8 +188,34 @@ static void test_end(void)
 	       "a result that could not be kept is a failure");
 }
 
+/* Nothing can be read behind it. */
+static const char *at_the_edge(const char *text, size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (two == MAP_FAILED || mprotect(two + page, page, PROT_NONE) < 0)
+		abort();
+	return memcpy(two + page - len, text, len);
+}
+
+static void test_edge(void)
+{
+	static const char text[] = "{\n  \"status\": \"exited\",\n"
+				   "  \"ended\": \"2026-01-02T03:04:05.678Z\"\n";
+	struct event_end end = { .result = at_the_edge(text, sizeof(text) - 1),
+				 .len = sizeof(text) - 1,
+				 .bytes = sizeof(text) - 1 };
+	auto_buf struct buf out = { 0 };
+
+	is_int(event_end(&out, &end), 0, "a result that fills its room is told");
+	ok(strstr(out.data, BEGIN "\"end\""), "with its time");
+}
+
 int main(void)
 {
+	test_edge();
 	test_records();
 	test_whole();
 	test_data();

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who has made jobs or was refused something, and when something of theirs
+ * changed: the mount's own times would tell each of what the others do.
+ */
+#ifndef FSD_PEOPLE_H
+#define FSD_PEOPLE_H
+
+#include "fsd.h"
+
+struct person {
+	struct list node; /* in fsd->people */
+	uid_t uid;
+	struct times times;
+};
+
+/* NULL without memory. */
+struct person *person_of(struct fsd *d, uid_t uid);
+void people_free(struct fsd *d);
+
+/* Something of theirs did so now; p may be NULL. */
+void person_listed(struct fsd *d, struct person *p);
+void person_changed(struct fsd *d, struct person *p);
+
+/* Who may see the figures of all users. */
+bool is_operator(uid_t uid);
+/* What uid is to see. */
+struct times people_times(struct fsd *d, uid_t uid);
+
+#endif
