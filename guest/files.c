@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "beneath.h"
 #include "layout/base/cleanup.h"
 #include "sys.h"
 #include "wire.h"
@@ -53,26 +54,41 @@ static int finish(struct files *f, int fd)
 	return remember(f, &st);
 }
 
-static int make_dir(struct files *f, const char *path, mode_t mode)
+static int make_dir(struct files *f, int at, const char *name, mode_t mode)
 {
-	if (mkdirat(f->home, path, 0700) && (errno != EEXIST || !f->replace))
+	if (mkdirat(at, name, 0700) && (errno != EEXIST || !f->replace))
 		return -errno;
-	auto_close int fd = openat(f->home, path, O_RDONLY | O_DIRECTORY |
-						  O_NOFOLLOW | O_CLOEXEC);
+	auto_close int fd = openat(at, name, O_RDONLY | O_DIRECTORY |
+					     O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fchmod(fd, mode))
 		return -errno;
 	return finish(f, fd);
 }
 
-static int make_file(struct files *f, const char *path, mode_t mode)
+static int make_file(struct files *f, int at, const char *name, mode_t mode)
 {
-	if (f->replace && unlinkat(f->home, path, 0) && errno != ENOENT)
+	if (f->replace && unlinkat(at, name, 0) && errno != ENOENT)
 		return -errno;
-	f->fd = openat(f->home, path, O_WRONLY | O_CREAT | O_EXCL |
-				      O_NOFOLLOW | O_CLOEXEC, 0600);
+	f->fd = openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+				 O_CLOEXEC, 0600);
 	if (f->fd < 0 || fchmod(f->fd, mode))
 		return -errno;
 	return 0;
+}
+
+/* A session's program may change meanwhile what is on the way to path. */
+static int make(struct files *f, uint8_t kind, const char *path, mode_t mode)
+{
+	const char *name = path;
+	auto_close int parent = -1;
+
+	if (strchr(path, '/')) {
+		parent = beneath_parent(f->home, path, &name);
+		if (parent < 0)
+			return parent;
+	}
+	return (kind == WIRE_FILE_DIR ? make_dir : make_file)(
+		f, parent < 0 ? f->home : parent, name, mode);
 }
 
 int files_begin(struct files *f, uint8_t kind, const void *payload,
@@ -89,10 +105,7 @@ int files_begin(struct files *f, uint8_t kind, const void *payload,
 	if (wire_end(&c) || !path || !wire_path_ok(path) || f->fd >= 0 ||
 	    kind >= WIRE_FILE_KIND_MAX)
 		return err_set(err, -EPROTO, "a FILE frame breaks the rules");
-	if (kind == WIRE_FILE_DIR)
-		r = make_dir(f, path, mode);
-	else
-		r = make_file(f, path, mode);
+	r = make(f, kind, path, mode);
 	f->left = kind == WIRE_FILE_REG ? size : 0;
 	free(f->only);
 	f->only = kind == WIRE_FILE_REG && f->count == 0 && !strchr(path, '/')

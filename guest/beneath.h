@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Paths below a directory whose tree is a hostile program's, which changes it
+ * meanwhile: no symbolic link, mount or ".." on the way is ever followed.
+ */
+#ifndef GUEST_BENEATH_H
+#define GUEST_BENEATH_H
+
+/* flags are those of open(). "" is dir itself. Return: a descriptor or
+ * negative errno. */
+int beneath_open(int dir, const char *path, int flags);
+/* The directory that path is in, as O_PATH. *ret_name is the rest, in path. */
+int beneath_parent(int dir, const char *path, const char **ret_name);
+
+#endif
