@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include "clone.h"
@@ -240,7 +239,8 @@ void job_reaped(struct job *job, int status)
 		job->started = job->ended;
 	fd_close(&job->runner->control);
 	job->launch = false;
-	job->step.over = job->step.on;
+	if (job->step.on)
+		step_over(job);
 	job->phase = JOB_ENDING;
 	if (!cgroup_is_empty(&job->runner->cgroup))
 		cgroup_kill(&job->runner->cgroup, SIGKILL);
@@ -338,15 +338,6 @@ static int finish(struct job *job, struct port *port)
 	return r;
 }
 
-/* True if all that was written has been read; a fifo that is held open at both
- * ends does not say so. */
-static bool is_empty(const struct stream *s)
-{
-	int left = 0;
-
-	return ioctl(s->fd, FIONREAD, &left) || !left;
-}
-
 static void pump(struct job *job, struct port *port)
 {
 	input_pump(&job->input, port);
@@ -355,7 +346,7 @@ static void pump(struct job *job, struct port *port)
 
 		if (s->fd < 0 || !is_live(job))
 			continue;
-		if (stream_pump(s, port) || (job->step.over && is_empty(s)))
+		if (stream_pump(s, port))
 			fd_close(&s->fd);
 	}
 }
