@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "beneath.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -32,4 +33,23 @@ int beneath_parent(int dir, const char *path, const char **ret_name)
 	if (slash)
 		memcpy(parent, path, (size_t)(slash - path));
 	return beneath_open(dir, parent, O_PATH | O_DIRECTORY);
+}
+
+int beneath_each(int fd, int (*fn)(void *arg, int dir, const char *name),
+		 void *arg)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *e;
+	int r = 0;
+
+	if (!dir) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	while (!r && (e = readdir(dir)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = fn(arg, dirfd(dir), e->d_name);
+	closedir(dir);
+	return r;
 }

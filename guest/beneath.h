@@ -11,5 +11,9 @@
 int beneath_open(int dir, const char *path, int flags);
 /* The directory that path is in, as O_PATH. *ret_name is the rest, in path. */
 int beneath_parent(int dir, const char *path, const char **ret_name);
+/* Calls fn for what is in the directory fd, which is consumed, until that
+ * returns other than 0. Return: that, or negative errno. */
+int beneath_each(int fd, int (*fn)(void *arg, int dir, const char *name),
+		 void *arg);
 
 #endif

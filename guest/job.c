@@ -151,8 +151,11 @@ int job_run(struct job *job, struct port *port, const struct frame *frame,
 		return err_set(err, -EPROTO, "RUN before the job is complete");
 	r = job->runner->living ? 0
 				: clone_set_clock(&job->spec, job->received, err);
-	if (!r && job->step.on)
-		r = files_seal_all(&job->files);
+	if (!r && job->step.on) {
+		r = files_seal_all(&job->files, job->spec.argv.item[0]);
+		if (r)
+			err_sys(err, r, "cannot read the session's files");
+	}
 	if (r)
 		return give_up(job, port, r, err);
 	if (!job->step.on)

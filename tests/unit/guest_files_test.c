@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "guest/collect.h"
 #include "guest/wire.h"
 #include "tests/unit/tap.h"
 
@@ -76,6 +77,54 @@ static void test_usual(struct files *f)
 	   "a file needs its directory");
 }
 
+/* What collect_send() says that it has left out. */
+static int left_out(struct files *f)
+{
+	struct port port = {.fd = open("/dev/null", O_WRONLY | O_CLOEXEC),
+			    .out = malloc(PORT_OUT_SIZE)};
+	struct wire_job job = {.output_limit = 1000, .output_files = 100};
+	struct wire_cursor c;
+	uint32_t count;
+
+	if (!port.out || collect_send(&port, f, &job))
+		abort();
+	wire_begin(&c, port.out + port.out_end - 4, 4);
+	count = wire_get_u32(&c);
+	free(port.out);
+	close(port.fd);
+	return (int)count;
+}
+
+static void test_left_out(struct files *f)
+{
+	ok(!mkfifo("home/fifo", 0600) && !symlink("a", "home/old"),
+	   "a step leaves a fifo and a link");
+	is_int(left_out(f), 2, "which are left out");
+	is_int(files_seal_all(f, "/home/user/code.py"), 0, "another begins");
+	is_int(left_out(f), 0, "they are not of its making");
+	ok(!symlink("a", "home/new") && !unlink("home/old") &&
+	   !symlink("b", "home/old"), "it makes links of its own");
+	is_int(left_out(f), 2, "which are left out");
+}
+
+/* In one tick of the file system's clock, if that is let. */
+static void test_tick(struct files *f)
+{
+	int fd = open("home/file", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int same = 0;
+	struct stat st;
+
+	for (int i = 0; i < 50; i++) {
+		if (pwrite(fd, "1", 1, 0) != 1 ||
+		    files_seal_all(f, "/home/user/code.py") ||
+		    pwrite(fd, "2", 1, 0) != 1 || fstat(fd, &st))
+			abort();
+		same += files_is_untouched(f, &st);
+	}
+	close(fd);
+	is_int(same, 0, "a step changes at once what is just there");
+}
+
 int main(void)
 {
 	struct files f;
@@ -87,6 +136,8 @@ int main(void)
 	enter(&f);
 	test_links(&f);
 	test_usual(&f);
+	test_left_out(&f);
+	test_tick(&f);
 	close(f.home);
 	free(f.list);
 	ok(!system("rm -r \"$PWD\""), "nothing is left");
