@@ -57,7 +57,10 @@ static int give_up(struct job *job, struct port *port, int r, struct err *err)
 		return r;
 	if (job->runner && job->runner->pid)
 		cgroup_kill(&job->runner->cgroup, SIGKILL);
-	port_send_text(port, WIRE_FAILED, err ? err->text : "");
+	port_send_text(port, WIRE_FAILED,
+		       job->step.on && r == -ESRCH ? WIRE_FAILED_ENDED
+						   : WIRE_FAILED_JOB,
+		       err ? err->text : "");
 	job->phase = JOB_DONE;
 	return 0;
 }
@@ -361,8 +364,9 @@ int job_step(struct job *job, struct port *port)
 	if (job->step.on)
 		step_hear(job, port);
 	if (job->step.over && !job->step.started) {
-		port_send_text(port, WIRE_FAILED, "the session's interpreter "
-						  "ended before it began");
+		port_send_text(port, WIRE_FAILED, WIRE_FAILED_ENDED,
+			       "the session's interpreter ended before it "
+			       "began");
 		job->phase = JOB_DONE;
 		return 0;
 	}

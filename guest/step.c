@@ -148,7 +148,7 @@ int step_launch(struct job *job, struct err *err)
 
 	if (!r && send(job->runner->control, line, (size_t)n,
 		       MSG_DONTWAIT | MSG_NOSIGNAL) != n)
-		r = -EPIPE;
+		r = -ESRCH;
 	return r ? err_sys(err, r, "the session does not answer") : 0;
 }
 
