@@ -230,7 +230,8 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 	struct run *run = arg;
 	char message[600];
 
-	if (why != VM_FAILED_LOST && sessions_retry(run))
+	if (why != VM_FAILED_LOST && why != VM_FAILED_GUEST &&
+	    sessions_retry(run))
 		return;
 	if (run->ended) { /* its outcome is known; some output may be missing */
 		snprintf(message, sizeof(message),

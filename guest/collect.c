@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "beneath.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 
 #define DEPTH_MAX 64
-#define NAMES_MAX 400000u /* the home has fewer inodes */
 
 struct walk {
 	struct port *port;
@@ -21,6 +20,7 @@ struct walk {
 	uint64_t room;      /* bytes that may still be sent */
 	uint32_t entries;   /* entries that may still be sent */
 	uint32_t sent, left_out;
+	uint32_t names;     /* that may still be read */
 	char path[WIRE_PATH_MAX + 1];
 	size_t path_len;
 };
@@ -28,6 +28,7 @@ struct walk {
 struct names {
 	char **item; /* owned, and each */
 	size_t count, size;
+	uint32_t *room; /* the walk's */
 };
 
 static void names_done(struct names *n)
@@ -42,10 +43,14 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int names_add(struct names *n, const char *name)
+static int names_add(void *arg, int dir, const char *name)
 {
-	if (n->count == NAMES_MAX)
+	struct names *n = arg;
+
+	(void)dir;
+	if (!*n->room)
 		return -E2BIG;
+	--*n->room;
 	if (n->count == n->size) {
 		size_t size = n->size ? 2 * n->size : 32;
 		void *item = realloc(n->item, size * sizeof(*n->item));
@@ -65,19 +70,8 @@ static int names_add(struct names *n, const char *name)
 /* Consumes fd. */
 static int names_read(struct names *n, int fd)
 {
-	DIR *dir = fdopendir(fd);
-	struct dirent *e;
-	int r = 0;
+	int r = beneath_each(fd, names_add, n);
 
-	if (!dir) {
-		r = -errno;
-		close(fd);
-		return r;
-	}
-	while (!r && (e = readdir(dir)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			r = names_add(n, e->d_name);
-	closedir(dir);
 	if (!r && n->count)
 		qsort(n->item, n->count, sizeof(*n->item), by_text);
 	return r;
@@ -188,7 +182,8 @@ static int visit(struct walk *w, int dir, const char *name, unsigned depth)
 		return visit_dir(w, dir, name, &st, depth);
 	if (S_ISREG(st.st_mode))
 		return visit_file(w, dir, name, &st);
-	w->left_out++;
+	if (!files_is_untouched(w->files, &st))
+		w->left_out++;
 	return 0;
 }
 
@@ -196,7 +191,8 @@ static int visit(struct walk *w, int dir, const char *name, unsigned depth)
 static int visit_tree(struct walk *w, int dir, unsigned depth)
 {
 	auto_close int at = fcntl(dir, F_DUPFD_CLOEXEC, 0);
-	struct names __attribute__((cleanup(names_done))) names = {0};
+	struct names __attribute__((cleanup(names_done))) names = {
+		.room = &w->names};
 	size_t base = w->path_len;
 	int r = names_read(&names, dir);
 
@@ -228,6 +224,7 @@ int collect_send(struct port *port, struct files *files,
 		.files = files,
 		.room = job->output_limit,
 		.entries = job->output_files,
+		.names = FILES_MAX,
 	};
 	uint8_t bytes[8];
 	struct wire_writer out = {bytes, sizeof(bytes), 0};

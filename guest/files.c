@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "beneath.h"
 #include "layout/base/cleanup.h"
 #include "sys.h"
 #include "wire.h"
 
 #define DEPTH_MAX 64
+#define TICK_TRIES 10
 
 int files_open(struct files *f, struct err *err)
 {
@@ -53,26 +56,41 @@ static int finish(struct files *f, int fd)
 	return remember(f, &st);
 }
 
-static int make_dir(struct files *f, const char *path, mode_t mode)
+static int make_dir(struct files *f, int at, const char *name, mode_t mode)
 {
-	if (mkdirat(f->home, path, 0700) && (errno != EEXIST || !f->replace))
+	if (mkdirat(at, name, 0700) && (errno != EEXIST || !f->replace))
 		return -errno;
-	auto_close int fd = openat(f->home, path, O_RDONLY | O_DIRECTORY |
-						  O_NOFOLLOW | O_CLOEXEC);
+	auto_close int fd = openat(at, name, O_RDONLY | O_DIRECTORY |
+					     O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fchmod(fd, mode))
 		return -errno;
 	return finish(f, fd);
 }
 
-static int make_file(struct files *f, const char *path, mode_t mode)
+static int make_file(struct files *f, int at, const char *name, mode_t mode)
 {
-	if (f->replace && unlinkat(f->home, path, 0) && errno != ENOENT)
+	if (f->replace && unlinkat(at, name, 0) && errno != ENOENT)
 		return -errno;
-	f->fd = openat(f->home, path, O_WRONLY | O_CREAT | O_EXCL |
-				      O_NOFOLLOW | O_CLOEXEC, 0600);
+	f->fd = openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+				 O_CLOEXEC, 0600);
 	if (f->fd < 0 || fchmod(f->fd, mode))
 		return -errno;
 	return 0;
+}
+
+/* A session's program may change meanwhile what is on the way to path. */
+static int make(struct files *f, uint8_t kind, const char *path, mode_t mode)
+{
+	const char *name = path;
+	auto_close int parent = -1;
+
+	if (strchr(path, '/')) {
+		parent = beneath_parent(f->home, path, &name);
+		if (parent < 0)
+			return parent;
+	}
+	return (kind == WIRE_FILE_DIR ? make_dir : make_file)(
+		f, parent < 0 ? f->home : parent, name, mode);
 }
 
 int files_begin(struct files *f, uint8_t kind, const void *payload,
@@ -89,10 +107,7 @@ int files_begin(struct files *f, uint8_t kind, const void *payload,
 	if (wire_end(&c) || !path || !wire_path_ok(path) || f->fd >= 0 ||
 	    kind >= WIRE_FILE_KIND_MAX)
 		return err_set(err, -EPROTO, "a FILE frame breaks the rules");
-	if (kind == WIRE_FILE_DIR)
-		r = make_dir(f, path, mode);
-	else
-		r = make_file(f, path, mode);
+	r = make(f, kind, path, mode);
 	f->left = kind == WIRE_FILE_REG ? size : 0;
 	free(f->only);
 	f->only = kind == WIRE_FILE_REG && f->count == 0 && !strchr(path, '/')
@@ -154,50 +169,68 @@ void files_seal(struct files *f)
 	f->sealed = st.st_ctim;
 }
 
-static int know_tree(struct files *f, int fd, unsigned depth);
+struct knowing {
+	struct files *files;
+	const char *program; /* its name in the home */
+	unsigned depth;
+	struct timespec *newest;
+};
 
-static int know(struct files *f, int dir, const char *name, unsigned depth)
+static bool is_later(const struct timespec *a, const struct timespec *b)
 {
+	return a->tv_sec > b->tv_sec ||
+	       (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
+}
+
+static int know(void *arg, int dir, const char *name)
+{
+	struct knowing k = *(struct knowing *)arg;
 	struct stat st;
 	int fd, r;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : -errno;
-	r = remember(f, &st);
-	if (r || !S_ISDIR(st.st_mode) || depth >= DEPTH_MAX)
+	if (S_ISREG(st.st_mode) && is_later(&st.st_ctim, k.newest) &&
+	    (k.depth || strcmp(name, k.program) != 0))
+		*k.newest = st.st_ctim;
+	r = k.files->count < FILES_MAX ? remember(k.files, &st) : -E2BIG;
+	if (r || !S_ISDIR(st.st_mode) || k.depth++ >= DEPTH_MAX)
 		return r;
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? 0 : know_tree(f, fd, depth + 1);
+	return fd < 0 ? 0 : beneath_each(fd, know, &k);
 }
 
-/* Consumes fd. */
-static int know_tree(struct files *f, int fd, unsigned depth)
+/* Until a change has another ctime: that is of the clock's last tick. */
+static void wait_tick(const struct timespec *newest)
 {
-	DIR *dir = fdopendir(fd);
-	struct dirent *e;
-	int r = 0;
+	struct timespec now;
 
-	if (!dir) {
-		r = -errno;
-		close(fd);
-		return r;
+	for (int i = 0; i < TICK_TRIES; i++) {
+		clock_gettime(CLOCK_REALTIME_COARSE, &now);
+		if (is_later(&now, newest))
+			return;
+		poll(NULL, 0, 1);
 	}
-	while (!r && (e = readdir(dir)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			r = know(f, dirfd(dir), e->d_name, depth);
-	closedir(dir);
-	return r;
 }
 
-int files_seal_all(struct files *f)
+int files_seal_all(struct files *f, const char *program)
 {
+	const char *slash = strrchr(program, '/');
+	struct timespec newest = {0};
+	struct knowing k = {.files = f, .newest = &newest,
+			    .program = slash ? slash + 1 : program};
 	int home = openat(f->home, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = home < 0 ? -errno : 0;
 
 	free(f->only);
 	f->only = NULL;
 	f->count = 0;
 	f->sorted = false;
-	return home < 0 ? -errno : know_tree(f, home, 0);
+	if (!r)
+		r = beneath_each(home, know, &k);
+	if (!r)
+		wait_tick(&newest);
+	return r;
 }
 
 void files_forget(struct files *f)

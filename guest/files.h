@@ -15,6 +15,8 @@
 
 #include "layout/base/err.h"
 
+#define FILES_MAX 400000u /* the home has fewer inodes */
+
 struct input {
 	ino_t ino;
 	off_t size;
@@ -44,9 +46,12 @@ int files_data(struct files *f, const void *data, size_t length,
 int files_end(struct files *f, struct err *err);
 /* All inputs are there: the program may begin. */
 void files_seal(struct files *f);
-/* The same for a step: whatever is in the home now is an input. Return: 0 or
- * negative errno. */
-int files_seal_all(struct files *f);
+/*
+ * The same for a step: whatever is in the home now is an input, and if it came
+ * just now the clock ticks first. But for the program: that changes no file of
+ * its own so soon. Return: 0 or negative errno.
+ */
+int files_seal_all(struct files *f, const char *program);
 /* As files_open() left it. */
 void files_forget(struct files *f);
 /*

@@ -4,14 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "beneath.h"
 #include "layout/base/cleanup.h"
 #include "sys.h"
 #include "wire_fs.h"
@@ -25,37 +24,11 @@ struct call {
 	struct wire_writer *out;
 };
 
-/* Below dir, through no symbolic link. "" is dir itself. */
-static int open_at(int dir, const char *path, int flags)
-{
-	struct open_how how = {
-		.flags = (unsigned)flags | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-			   RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
-	};
-	long fd = syscall(SYS_openat2, dir, path[0] ? path : ".", &how,
-			  sizeof(how));
-
-	return fd < 0 ? -errno : (int)fd;
-}
-
-/* The directory that path is in. *ret_name is the rest, in path. */
-static int open_parent(int home, const char *path, const char **ret_name)
-{
-	const char *slash = strrchr(path, '/');
-	char parent[WIRE_PATH_MAX + 1] = "";
-
-	*ret_name = slash ? slash + 1 : path;
-	if (slash)
-		memcpy(parent, path, (size_t)(slash - path));
-	return open_at(home, parent, O_PATH | O_DIRECTORY);
-}
-
-/* Only what stays what it is: no fifo, device or link is ever opened. */
+/* Only a file: of a fifo nothing is read or written, and none holds up. */
 static int open_file(int home, const char *path, int flags)
 {
-	auto_close int fd = open_at(home, path, flags | O_NONBLOCK | O_NOCTTY |
-							O_NOFOLLOW);
+	auto_close int fd = beneath_open(home, path, flags | O_NONBLOCK |
+						     O_NOCTTY | O_NOFOLLOW);
 	struct stat st;
 
 	if (fd < 0)
@@ -70,7 +43,7 @@ static int open_file(int home, const char *path, int flags)
 /* A handle on a file or directory, whatever its mode. */
 static int open_any(int home, const char *path, struct stat *ret_st)
 {
-	auto_close int fd = open_at(home, path, O_PATH | O_NOFOLLOW);
+	auto_close int fd = beneath_open(home, path, O_PATH | O_NOFOLLOW);
 
 	if (fd < 0)
 		return fd;
@@ -158,7 +131,7 @@ static int list(struct call *c, DIR *dir)
 
 static int op_list(struct call *c)
 {
-	int fd = open_at(c->home, c->fs->path, O_RDONLY | O_DIRECTORY);
+	int fd = beneath_open(c->home, c->fs->path, O_RDONLY | O_DIRECTORY);
 	DIR *dir;
 	int r;
 
@@ -238,7 +211,7 @@ static int op_create(struct call *c)
 {
 	const struct wire_fs *fs = c->fs;
 	const char *name;
-	auto_close int dir = open_parent(c->home, fs->path, &name);
+	auto_close int dir = beneath_parent(c->home, fs->path, &name);
 	auto_close int fd = -1;
 	bool cut = fs->flags & WIRE_FS_EMPTY;
 
@@ -260,7 +233,7 @@ static int op_create(struct call *c)
 static int op_mkdir(struct call *c)
 {
 	const char *name;
-	auto_close int dir = open_parent(c->home, c->fs->path, &name);
+	auto_close int dir = beneath_parent(c->home, c->fs->path, &name);
 
 	if (dir < 0)
 		return dir;
@@ -270,7 +243,7 @@ static int op_mkdir(struct call *c)
 static int unlink_in(struct call *c, int flags)
 {
 	const char *name;
-	auto_close int dir = open_parent(c->home, c->fs->path, &name);
+	auto_close int dir = beneath_parent(c->home, c->fs->path, &name);
 
 	if (dir < 0)
 		return dir;
@@ -291,8 +264,8 @@ static int op_rename(struct call *c)
 {
 	const struct wire_fs *fs = c->fs;
 	const char *from, *to;
-	auto_close int dir = open_parent(c->home, fs->path, &from);
-	auto_close int to_dir = open_parent(c->home, fs->to, &to);
+	auto_close int dir = beneath_parent(c->home, fs->path, &from);
+	auto_close int to_dir = beneath_parent(c->home, fs->to, &to);
 	unsigned flags = fs->flags & WIRE_FS_EXCLUSIVE ? RENAME_NOREPLACE : 0;
 
 	if (dir < 0 || to_dir < 0)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include "clone.h"
@@ -58,7 +57,10 @@ static int give_up(struct job *job, struct port *port, int r, struct err *err)
 		return r;
 	if (job->runner && job->runner->pid)
 		cgroup_kill(&job->runner->cgroup, SIGKILL);
-	port_send_text(port, WIRE_FAILED, err ? err->text : "");
+	port_send_text(port, WIRE_FAILED,
+		       job->step.on && r == -ESRCH ? WIRE_FAILED_ENDED
+						   : WIRE_FAILED_JOB,
+		       err ? err->text : "");
 	job->phase = JOB_DONE;
 	return 0;
 }
@@ -152,8 +154,11 @@ int job_run(struct job *job, struct port *port, const struct frame *frame,
 		return err_set(err, -EPROTO, "RUN before the job is complete");
 	r = job->runner->living ? 0
 				: clone_set_clock(&job->spec, job->received, err);
-	if (!r && job->step.on)
-		r = files_seal_all(&job->files);
+	if (!r && job->step.on) {
+		r = files_seal_all(&job->files, job->spec.argv.item[0]);
+		if (r)
+			err_sys(err, r, "cannot read the session's files");
+	}
 	if (r)
 		return give_up(job, port, r, err);
 	if (!job->step.on)
@@ -240,7 +245,8 @@ void job_reaped(struct job *job, int status)
 		job->started = job->ended;
 	fd_close(&job->runner->control);
 	job->launch = false;
-	job->step.over = job->step.on;
+	if (job->step.on)
+		step_over(job);
 	job->phase = JOB_ENDING;
 	if (!cgroup_is_empty(&job->runner->cgroup))
 		cgroup_kill(&job->runner->cgroup, SIGKILL);
@@ -338,15 +344,6 @@ static int finish(struct job *job, struct port *port)
 	return r;
 }
 
-/* True if all that was written has been read; a fifo that is held open at both
- * ends does not say so. */
-static bool is_empty(const struct stream *s)
-{
-	int left = 0;
-
-	return ioctl(s->fd, FIONREAD, &left) || !left;
-}
-
 static void pump(struct job *job, struct port *port)
 {
 	input_pump(&job->input, port);
@@ -355,7 +352,7 @@ static void pump(struct job *job, struct port *port)
 
 		if (s->fd < 0 || !is_live(job))
 			continue;
-		if (stream_pump(s, port) || (job->step.over && is_empty(s)))
+		if (stream_pump(s, port))
 			fd_close(&s->fd);
 	}
 }
@@ -367,8 +364,9 @@ int job_step(struct job *job, struct port *port)
 	if (job->step.on)
 		step_hear(job, port);
 	if (job->step.over && !job->step.started) {
-		port_send_text(port, WIRE_FAILED, "the session's interpreter "
-						  "ended before it began");
+		port_send_text(port, WIRE_FAILED, WIRE_FAILED_ENDED,
+			       "the session's interpreter ended before it "
+			       "began");
 		job->phase = JOB_DONE;
 		return 0;
 	}

@@ -167,12 +167,13 @@ void port_send(struct port *port, uint8_t type, uint8_t arg,
 	port_commit(port, type, arg, length);
 }
 
-void port_send_text(struct port *port, uint8_t type, const char *text)
+void port_send_text(struct port *port, uint8_t type, uint8_t arg,
+		    const char *text)
 {
 	struct wire_writer w = {port_room(port), WIRE_PAYLOAD_MAX, 0};
 
 	wire_put_str(&w, text);
-	port_commit(port, type, 0, w.used);
+	port_commit(port, type, arg, w.used);
 }
 
 bool port_is_pending(const struct port *port)

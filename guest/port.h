@@ -52,7 +52,8 @@ void port_commit(struct port *port, uint8_t type, uint8_t arg, size_t length);
 /* Queues a frame. The caller has checked for room; see above. */
 void port_send(struct port *port, uint8_t type, uint8_t arg,
 	       const void *payload, size_t length);
-void port_send_text(struct port *port, uint8_t type, const char *text);
+void port_send_text(struct port *port, uint8_t type, uint8_t arg,
+		    const char *text);
 
 /* Writes all that waits, as soon as the host listens; a minute at most. Until
  * then the port says "hung up", which later means that the host has gone. */

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 
 #define DIRECTORY "/run/step"
 #define FIFO_SIZE (256 << 10)
+#define ROUNDS 64 /* bytes that are heard at a time */
 
 enum { FIFO_IN, FIFO_OUT, FIFO_ERR, FIFO_RESULT, FIFO_MAX };
 
@@ -148,7 +148,7 @@ int step_launch(struct job *job, struct err *err)
 
 	if (!r && send(job->runner->control, line, (size_t)n,
 		       MSG_DONTWAIT | MSG_NOSIGNAL) != n)
-		r = -EPIPE;
+		r = -ESRCH;
 	return r ? err_sys(err, r, "the session does not answer") : 0;
 }
 
@@ -166,11 +166,19 @@ static void start(struct job *job, struct port *port)
 		fd_close(&in->fd);
 }
 
+void step_over(struct job *job)
+{
+	job->step.over = true;
+	for (int i = 0; i < STREAM_MAX; i++)
+		stream_last(&job->stream[i]);
+}
+
 static void hear(struct job *job, struct port *port, uint8_t said)
 {
 	if (job->step.coming) {
 		job->step.coming = false;
-		job->step.over = job->step.lives = true;
+		job->step.lives = true;
+		step_over(job);
 		job->status = said << 8; /* as waitpid would tell it */
 		job->ended = sys_now();
 		job->phase = JOB_ENDING;
@@ -186,7 +194,9 @@ void step_hear(struct job *job, struct port *port)
 	uint8_t said;
 	ssize_t n;
 
-	while (job->phase == JOB_RUNNING && job->runner->control >= 0) {
+	/* A program that has found the socket may write for ever. */
+	for (int i = 0; i < ROUNDS && job->phase == JOB_RUNNING &&
+			job->runner->control >= 0; i++) {
 		n = recv(job->runner->control, &said, 1, MSG_DONTWAIT);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;

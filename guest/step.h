@@ -26,7 +26,7 @@ struct step {
 	bool on;       /* this job is one */
 	bool started;  /* S has come */
 	bool coming;   /* E has come, its code has not */
-	bool over;     /* no more will be said: what the fifos hold is all */
+	bool over;     /* no more will be said */
 	bool lives;    /* ... and another step may follow */
 	int input;     /* owned; the fifo `in`, until S */
 };
@@ -35,6 +35,8 @@ struct step {
 int step_begin(struct job *job, struct err *err);
 /* Instead of the message that starts a program. */
 int step_launch(struct job *job, struct err *err);
+/* The interpreter says no more: what its fifos hold now is the rest. */
+void step_over(struct job *job);
 /* What the interpreter has said. */
 void step_hear(struct job *job, struct port *port);
 /* At its end: nothing is left of it. */

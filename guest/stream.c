@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "layout/base/cleanup.h"
@@ -15,14 +16,20 @@
 int stream_pump(struct stream *s, struct port *port)
 {
 	for (int i = 0; i < ROUNDS && port_has_room(port); i++) {
-		ssize_t n = read(s->fd, port_room(port), WIRE_PAYLOAD_MAX);
 		uint64_t sent = s->bytes - s->dropped;
-		size_t keep;
+		size_t keep, want = WIRE_PAYLOAD_MAX;
+		ssize_t n;
 
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR ? 0 : 1;
+		if (s->last)
+			want = MIN(want, (size_t)s->rest);
+		n = read(s->fd, port_room(port), want);
+		if (n < 0) /* of the last, others may have read some */
+			return (errno == EAGAIN && !s->last) || errno == EINTR
+				       ? 0
+				       : 1;
 		if (n == 0)
 			return 1;
+		s->rest -= s->last ? (int)n : 0;
 		keep = MIN((uint64_t)n, s->limit - sent);
 		s->bytes += (uint64_t)n;
 		s->dropped += (uint64_t)n - keep;
@@ -30,6 +37,13 @@ int stream_pump(struct stream *s, struct port *port)
 			port_commit(port, s->type, 0, keep);
 	}
 	return 0;
+}
+
+void stream_last(struct stream *s)
+{
+	s->last = true;
+	if (s->fd >= 0 && ioctl(s->fd, FIONREAD, &s->rest))
+		s->rest = 0;
 }
 
 int input_open(struct input_stream *in, int fd)

@@ -14,11 +14,15 @@ struct stream {
 	uint64_t limit;    /* bytes that are sent; further ones are dropped */
 	uint64_t bytes;    /* that the program wrote */
 	uint64_t dropped;  /* of these */
+	bool last;         /* no more than rest is read */
+	int rest;
 };
 
 /* Moves what is in the pipe to the port, as long as that has room. Return: 0,
  * or 1 at the pipe's end. */
 int stream_pump(struct stream *s, struct port *port);
+/* What is in the pipe now is all: who has it open may go on writing. */
+void stream_last(struct stream *s);
 
 struct input_stream {
 	int fd;          /* owned; -1 when closed */

@@ -60,7 +60,7 @@
  *   EXIT       see struct wire_exit
  *   OUTPUT_END u32 files sent, u32 entries left out (links, devices, sockets,
  *              fifos, over a limit, bad names)
- *   FAILED     str, one sentence
+ *   FAILED     str, one sentence; arg is an enum wire_failed
  * A str is u32 length and that many bytes, no NUL inside, not terminated.
  */
 #ifndef GUEST_WIRE_H
@@ -147,6 +147,12 @@ static inline bool wire_mode_is_step(uint32_t mode)
 }
 
 enum wire_file_kind { WIRE_FILE_REG, WIRE_FILE_DIR, WIRE_FILE_KIND_MAX };
+
+enum wire_failed {
+	WIRE_FAILED_JOB,   /* the guest cannot run it */
+	WIRE_FAILED_ENDED, /* the session's interpreter had ended before it */
+	WIRE_FAILED_MAX
+};
 
 enum wire_kill_scope {
 	WIRE_KILL_FIRST, /* the program's first process */

@@ -475,3 +475,114 @@ load lib/session
 	END
 	output_is 'exit: 0' 'out: Point(x=3)' 'exit: 0'
 }
+
+@test "Python: an exit code may be anything" {
+	session python <<-'END'
+		### session
+		class Odd:
+		    __class__ = int
+		    def __str__(self): return "odd"
+		raise SystemExit(Odd())
+		### session
+		class Number(int):
+		    def __and__(self, other): return 1 / 0
+		raise SystemExit(Number(3))
+		### session
+		class Mute:
+		    def __str__(self): raise KeyboardInterrupt
+		raise SystemExit(Mute())
+		### session
+		class Bad(SystemExit):
+		    code = property(lambda self: 1 / 0)
+		raise Bad
+		### session
+		print("on")
+	END
+	output_is 'err: odd' 'exit: 1' 'exit: 3' 'exit: 1' 'exit: 1' 'out: on' \
+		'exit: 0'
+}
+
+@test "Python: an exception whose own methods fail is told as far as it can be" {
+	session python <<-'END'
+		### session
+		class Kind(type):
+		    __name__ = property(lambda self: 1 / 0)
+		class Bad(Exception, metaclass=Kind):
+		    __traceback__ = property(lambda self: 1)
+		    def __str__(self): raise SystemExit(4)
+		    def __setattr__(self, name, value): raise ValueError
+		raise Bad
+		### session
+		raise ValueError("\udcff")
+		### session
+		import traceback
+		traceback.TracebackException = None
+		1 / 0
+		### session
+		print("on")
+	END
+	assert_line --index 0 'err: Traceback (most recent call last):'
+	assert_line --partial '"name": "Exception", "value": "<unprintable>"'
+	assert_line --partial '"value": "\\udcff"'
+	assert_line --partial '"name": "ZeroDivisionError", "value": "division by zero"'
+	assert_line 'out: on'
+}
+
+@test "Python: streams that fail at the end of a step spoil no session" {
+	session python <<-'END'
+		### session
+		import sys
+		del sys.stdout, sys.stderr
+		### session
+		class Stream:
+		    def flush(self): raise SystemExit(3)
+		sys.stdout = Stream()
+		### session
+		print("on")
+	END
+	output_is 'exit: 0' 'exit: 0' 'out: on' 'exit: 0'
+}
+
+@test "Python: a signal's handler runs in steps and not between them" {
+	session python <<-'END'
+		### session
+		import signal, time
+		def late(*a): raise TimeoutError("late")
+		signal.signal(signal.SIGALRM, late)
+		signal.setitimer(signal.ITIMER_REAL, 0.05)
+		### session pause=0.2
+		print(signal.getsignal(signal.SIGALRM) is late)
+		signal.setitimer(signal.ITIMER_REAL, 0.05)
+		time.sleep(5)
+		### session
+		print("on")
+	END
+	assert_line --index 0 'exit: 0'
+	assert_line --index 1 'out: True'
+	assert_line 'err: TimeoutError: late'
+	assert_line 'out: on'
+}
+
+@test "Python: results are what they were when they were shown" {
+	session python <<-'END'
+		### cell
+		data = {"a": 1}
+		class Live:
+		    def _repr_json_(self): return data
+		    def __repr__(self): return "live"
+		display(Live())
+		data["a"] = data
+		### cell
+		class Text(str):
+		    def __len__(self): return 1 / 0
+		class Odd:
+		    def _repr_mimebundle_(self, **how): return {object(): b"x"}
+		    def __repr__(self): return Text("odd")
+		Odd()
+		### session
+		print("on")
+	END
+	assert_line --partial '{"mime": "application/json", "data": {"a": 1}}'
+	assert_line --partial '"text": "odd"'
+	assert_line 'out: on'
+}

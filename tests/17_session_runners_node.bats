@@ -375,3 +375,92 @@ load lib/session
 	[ "$(grep -c application/json <<<"$output")" = 2 ] || fail "$output"
 	assert_line --partial '"text": "[ NaN ]"'
 }
+
+@test "JavaScript: what beforeExit does is its step's, and is awaited" {
+	session node <<-'END'
+		### session
+		process.on('beforeExit', () => {
+			console.log('bye');
+			setTimeout(() => console.log('late'), 1);
+		});
+		### session
+		process.removeAllListeners();
+		console.log('two');
+		### session
+		console.log('three');
+	END
+	output_is 'out: bye' 'out: late' 'exit: 0' 'out: two' 'exit: 0' \
+		'out: three' 'exit: 0'
+}
+
+@test "JavaScript: what goes on after process.exit() reaches no other step" {
+	session node <<-'END'
+		### session
+		try { process.exit(1); } catch {}
+		setTimeout(() => console.log('late'), 100);
+		setInterval(() => console.log('later'), 100);
+		### session
+		setTimeout(() => console.log('two'), 250);
+	END
+	output_is 'exit: 1' 'out: two' 'exit: 0'
+}
+
+@test "JavaScript: an error that cannot be shown is one nevertheless" {
+	session node <<-'END'
+		### session
+		throw Object.create(null);
+		### session
+		throw { get stack() { throw 1; } };
+		### session
+		throw Object.defineProperty(new Error('m'), 'message', {
+			get() { throw 3; } });
+		### session
+		throw Symbol('s');
+	END
+	assert_line 'err: [Object: null prototype] {}'
+	assert_line 'err: <unprintable>'
+	[ "$(grep -c '^result: {"error": {"name": ' <<<"$output")" = 4 ] ||
+		fail "$output"
+	assert_line --partial '"name": "Error", "value": "<unprintable>"'
+	assert_line --partial '"value": "Symbol(s)"'
+}
+
+@test "JavaScript: a value is looked at without an end or a call" {
+	session node <<-'END'
+		### cell
+		({ get a() { throw new Error('called'); } })
+		### cell
+		let deep = []; for (let i = 0; i < 20000; i++) deep = [deep]; deep
+		### cell
+		let wide = []; for (let i = 0; i < 40; i++) wide = [wide, wide]; wide
+		### cell
+		new Proxy({}, { ownKeys() { throw new Error('called'); } })
+	END
+	assert_line --partial '"text": "{ a: [Getter] }"'
+	assert_line --partial '"text": "[ [ [ [Array] ] ] ]"'
+	refute_line --partial 'application/json'
+	refute_line --regexp '^err'
+}
+
+@test "JavaScript: what is put into every object does not hold up the session" {
+	session node <<-'END'
+		### session
+		Object.prototype.value = 1; Object.prototype.get = 2;
+		### session
+		delete Object.prototype.value; delete Object.prototype.get;
+		console.log('on');
+	END
+	output_is 'exit: 0' 'out: on' 'exit: 0'
+}
+
+@test "JavaScript: a session that cannot take another step ends" {
+	run -0 bounded 60 /usr/bin/python3 tests/lib/session_test.py node \
+		guest/runners <<-'END'
+		### session
+		Object.defineProperty(globalThis, 'module', { value: 1,
+			configurable: false, writable: false });
+		### session
+		console.log('not');
+	END
+	assert_output $'exit: 0\ndied: 1'
+}

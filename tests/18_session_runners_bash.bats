@@ -329,3 +329,49 @@ load lib/session
 	END
 	output_is 'exit: 0' 'out: 0' 'exit: 0'
 }
+
+@test "bash: a program's own descriptors stay, whatever their numbers" {
+	session bash <<-'END'
+		### session
+		exec 3>three 10>ten 11>eleven
+		echo 3 >&3; echo End of ten >&10; echo 11 >&11
+		### session
+		echo on >&10; cat three ten eleven
+		### session
+		exec 3>&- 4>&- 10>&- 11>&- 12>&-
+		### session
+		for fd in /proc/self/fd/*; do echo "${fd##*/}"; done | sort -n | head -4
+	END
+	output_is 'exit: 0' 'out: 3' 'out: End of ten' 'out: on' 'out: 11' \
+		'exit: 0' 'exit: 0' 'out: 0' 'out: 1' 'out: 2' 'out: 3' 'exit: 0'
+}
+
+@test "bash: TMOUT is for the program and not for the time between steps" {
+	session bash <<-'END'
+		### session
+		x=1 TMOUT=1
+		### session pause=1.3
+		echo "$x $TMOUT"
+		### session
+		readonly TMOUT
+		### session pause=1.3
+		echo "$x"
+	END
+	output_is 'exit: 0' 'out: 1 1' 'exit: 0' 'exit: 0' 'out: 1' 'exit: 0'
+}
+
+@test "bash: functions and aliases with the names of builtins spoil nothing" {
+	session bash <<-'END'
+		### session
+		shopt -s expand_aliases
+		for name in eval export mapfile printf read set shopt trap; do
+			builtin eval "$name() { echo not; }"
+			alias "$name=echo not"
+		done
+		### session args=a env=B=1
+		echo "$1 $B"; printenv B
+		### session
+		exit 3
+	END
+	output_is 'exit: 0' 'out: a 1' 'out: 1' 'exit: 0' 'exit: 3'
+}

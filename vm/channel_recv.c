@@ -201,9 +201,10 @@ static void on_failed(struct channel *ch, const struct wire_header *h,
 {
 	auto_free char *text = wire_get_str(c, FAILED_TEXT_MAX);
 	enum vm_failure why = ch->phase == PHASE_RUNNING ? VM_FAILED_LOST :
-							   VM_FAILED_GUEST;
+			      h->arg == WIRE_FAILED_ENDED ? VM_FAILED_ENDED :
+							    VM_FAILED_GUEST;
 
-	if (wire_end(c) < 0) {
+	if (wire_end(c) < 0 || h->arg >= WIRE_FAILED_MAX) {
 		bad(ch, h, "is malformed");
 		return;
 	}

@@ -102,6 +102,7 @@ struct vm_job {
 enum vm_failure {
 	VM_FAILED_START, /* no machine could be had: nothing has run */
 	VM_FAILED_GUEST, /* the guest refused before the program's start */
+	VM_FAILED_ENDED, /* the session's interpreter had: nothing has run */
 	VM_FAILED_LOST,  /* the machine died, was silent or spoke wrongly after
 			    RUN was sent: the outcome is unknown */
 	VM_FAILED_INPUT, /* an input could not be read: nothing has run */

@@ -6,11 +6,11 @@ bash below RUNNERS in an empty directory and gives it the steps, each of which
 begins with a line
 
     ### session|cell [stdin=TEXT] [args=WORDS] [env=WORDS] [file=NAME]
-        [int=TEXT] [later=TEXT] [open]
+        [int=TEXT] [later=TEXT] [open] [pause=SECONDS]
 
 where TEXT may hold \\n and WORDS are parted by commas. int: interrupt the runner
 when its output says so; later: wait for that in the output after the end; open:
-stdin has no end. Of each step it prints the lines `out: ...`, `err: ...`,
+stdin has no end; pause: before the step. Of each step it prints the lines `out: ...`, `err: ...`,
 `result: JSON` and `exit: N`, with HOME for the directory. The last line is
 `ended` if the runner ended when it was told to, else `died: STATUS`.
 """
@@ -127,6 +127,7 @@ class Session:
 
     def run(self, mode, options, code):
         self.steps += 1
+        time.sleep(float(options.get("pause", 0)))
         file = f"{self.home}/{options.get('file', 'step.' + self.extension)}"
         with open(file, "w") as f:
             f.write(code)

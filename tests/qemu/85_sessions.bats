@@ -339,3 +339,51 @@ PY
 	job_wait "$J" >/dev/null
 	ended "$J" 137 cancelled
 }
+
+@test "a child that writes without a pause holds up neither its step nor the next" {
+	step b code.sh <<<'yes & echo $!'
+	ended "$J" 0 exited
+	result_is "$J" .session_state kept
+	step b code.sh <<<'kill %1; echo next'
+	ok next
+	step p code.py <<<'import subprocess; subprocess.Popen(["yes"]); print("up")'
+	ended "$J" 0 exited
+	step p code.py <<<'print("next")'
+	ok next
+}
+
+@test "an input goes behind no link that the session has made" {
+	step p code.py <<<$'import os\nos.mkdir("real"); os.symlink("/run/step", "in"); open("kept", "w").write("x")'
+	ok
+	job_made code.py <<<'print(1)'
+	mkdir "$MNT/$J/in" && echo x >"$MNT/$J/in/args"
+	go '{"session": "p"}'
+	ended "$J" 125 failed
+	run cat "$MNT/$J/error"
+	assert_output --partial 'cannot make the input in'
+}
+
+@test "a step that changes an input at once has it in its output" {
+	local i
+	step p code.py <<<$'import os\nos.symlink("x", "link"); os.mkfifo("fifo")'
+	result_is "$J" .output_dropped 2
+	for i in 1 2 3 4 5 6 7 8; do
+		job_made code.py <<<'f = open("data", "r+"); f.write("b"); f.close()'
+		printf a >"$MNT/$J/data"
+		go '{"session": "p"}'
+		ok
+		assert_equal "$(names "$MNT/$J/output")" data
+		result_is "$J" .output_dropped 0
+	done
+}
+
+@test "an interpreter that is stopped between two steps ends with a sentence" {
+	step p code.py <<<'import subprocess; subprocess.Popen("sleep 0.5; kill -STOP $PPID", shell=True)'
+	ok
+	sleep 1.5
+	step p code.py <<<'print(1)'
+	ended "$J" 125 failed
+	result_is "$J" .session_state lost
+	step p code.py <<<'print("anew")'
+	ok anew
+}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The living bash: it runs one step after another. Descriptor 3 is the control
-# socket; see guest/runners/python/session.py for what is said there.
+# socket; see guest/runners/python/session.py for what is said there. It moves to
+# 250, close-on-exec, where few programs look for a descriptor.
 #
 # A step is read with `.` outside any function, so that what it declares is
 # global. exit is a function, which leaves all functions and files up to here as
@@ -17,6 +18,9 @@ if [[ ! -v fsd_runner ]]; then
 	unset BASH_ENV
 	fsd_runner=${BASH_SOURCE[0]} fsd_file='' fsd_exit=''
 	fsd_left='' fsd_traced=''
+	# bash keeps 3 in 10 meanwhile, and gives its copy the same flag.
+	{ exec 250<&10; } 3<&-
+	exec 3<&-
 	[[ $fsd_runner == /* ]] || fsd_runner=$PWD/$fsd_runner
 
 	# An EXIT trap is kept for the step's end; all others are bash's affair.
@@ -27,7 +31,7 @@ if [[ ! -v fsd_runner ]]; then
 			return
 		fi
 		[[ $1 != -- ]] || shift
-		[[ $# != 1 ]] || set -- - "$1"
+		[[ $# != 1 ]] || builtin set -- - "$1"
 		local action=$1 name others=()
 		shift
 		for name; do
@@ -50,13 +54,13 @@ if [[ ! -v fsd_runner ]]; then
 		local code=${1-$?}
 		if [[ $BASHPID != "$fsd_pid" || $fsd_traced || $- == *[ET]* ||
 		      $# -gt 1 || ! $code =~ ^[0-9]{1,9}$ ]] ||
-		   shopt -q extdebug; then
+		   builtin shopt -q extdebug; then
 			builtin exit "${@-$code}"
 		fi
-		{ set +ex; } 2>/dev/null
+		{ builtin set +ex; } 2>/dev/null
 		# shellcheck disable=SC2034
 		fsd_left=$((10#$code & 255)) # for fsd_after
-		shopt -s extdebug
+		builtin shopt -s extdebug
 		builtin trap fsd_unwind DEBUG
 	}
 
@@ -75,71 +79,61 @@ if [[ ! -v fsd_runner ]]; then
 	# The step, if one runs, ends with $?. fsd_file is empty between steps.
 	fsd_end() {
 		fsd_code=$?
-		set +euxvn +o pipefail
+		builtin set +euxvn +o pipefail
 		[[ $fsd_file ]] || return 0
 		if [[ $fsd_exit ]]; then
 			# It may exit, and that shall not end this shell.
 			(
 				fsd_is "$fsd_code"
-				eval "$fsd_exit"
+				builtin eval "$fsd_exit"
 				builtin exit "$fsd_code"
 			)
 			fsd_code=$? fsd_exit=''
 		fi
 		fsd_file=''
-		exec </dev/null >/dev/null 2>&1 4>&-
-		if [[ ! -e /proc/$BASHPID/fd/3 ]]; then
-			eval "exec 3>&${fsd_kept[0]} ${fsd_kept[0]}>&-" \
-				"${fsd_kept[1]}>&-"
-		fi
-		printf -v fsd_code '\\%o' "$fsd_code"
+		exec </dev/null >/dev/null 2>&1
+		builtin printf -v fsd_code '\\%o' "$fsd_code"
 		# shellcheck disable=SC2059
-		builtin printf "E$fsd_code" >&3
+		builtin printf "E$fsd_code" >&250
 	}
 
 	# Return: is there another step?
 	fsd_turn() {
 		fsd_end
-		IFS=' ' builtin read -r _ _ fsd_file fsd_dir <&3 || return
-		exec <"$fsd_dir/in" >"$fsd_dir/out" 2>"$fsd_dir/err" \
-			4>"$fsd_dir/result"
-		builtin printf S >&3
+		# TMOUT is for what the program reads.
+		IFS=' ' builtin read ${TMOUT:+-t9999999} -r _ _ \
+			fsd_file fsd_dir <&250 || return
+		exec <"$fsd_dir/in" >"$fsd_dir/out" 2>"$fsd_dir/err"
+		builtin printf S >&250
 		fsd_args=()
-		[[ ! -e $fsd_dir/args ]] || mapfile -d '' fsd_args <"$fsd_dir/args"
+		[[ ! -e $fsd_dir/args ]] || builtin mapfile -d '' fsd_args <"$fsd_dir/args"
 		if [[ -e $fsd_dir/env ]]; then
 			while IFS= builtin read -r -d '' fsd_text; do
-				export "${fsd_text?}"
+				builtin export "${fsd_text?}"
 			done <"$fsd_dir/env"
 		fi
 		BASH_ARGV0=$fsd_file
-		# The step has 3 and 4 closed, and where bash keeps them meanwhile
-		# no program inherits them. A step that exits leaves them there.
-		fsd_kept=()
-		for ((fsd_fd = 10; ${#fsd_kept[@]} < 2; fsd_fd++)); do
-			[[ -e /proc/$BASHPID/fd/$fsd_fd ]] ||
-				fsd_kept+=("$fsd_fd")
-		done
 	}
-	builtin printf R >&3
+	builtin printf R >&250
 fi
 fsd_pid=$BASHPID
 # A subshell has forgotten the traps, but knows them until it sets one.
-[[ ! $fsd_traced ]] || eval "$(builtin trap -p)"
+[[ ! $fsd_traced ]] || builtin eval "$(builtin trap -p)"
 fsd_measure
 # The first thing after a step, when its options and exit's trap still stand.
 fsd_after='fsd_code=${fsd_left:-$?}
-	[[ -z $fsd_left ]] || { builtin trap - DEBUG; shopt -u extdebug; }
-	set +ex
+	[[ -z $fsd_left ]] || { builtin trap - DEBUG; builtin shopt -u extdebug; }
+	builtin set +ex
 	fsd_left=""
 	fsd_is "$fsd_code"'
 # shellcheck disable=SC2064
 builtin trap "{ $fsd_after; } 2>/dev/null"'
 	fsd_end; ( . "$fsd_runner" )' EXIT
 while fsd_turn; do
-	set -- "${fsd_args[@]}"
+	builtin set -- "${fsd_args[@]}"
 	# shellcheck source=/dev/null
-	. "$fsd_file" 3>&- 4>&-
-	{ eval "$fsd_after"; } 2>/dev/null
+	. "$fsd_file"
+	{ builtin eval "$fsd_after"; } 2>/dev/null
 done
 # A program's `continue` turns the loop, as its end does; `break` leaves it.
 [[ ! $fsd_file ]] || builtin exit 0

@@ -2,34 +2,44 @@
 // Notebook cells: what is said about a value.
 'use strict';
 
-const { inspect } = require('util');
+const { inspect, types: { isProxy } } = require('util');
 const fs = require('fs');
 const path = require('path');
-const { getPrototypeOf } = Object;
+const { getPrototypeOf, getOwnPropertyDescriptor: getOwn } = Object;
 
 // What is larger is put into a file, which comes out under output/.
 const LARGE = 65536;
 const FOLDER = 'results';
 const home = process.cwd(); // where the session began
 
-// Can JSON hold value as it is?
-function isJson(value, above = []) {
+// What is deeper or has more in it is not looked at: an object may be in itself
+// in many ways.
+const DEPTH = 64;
+const MANY = 250000;
+
+// Can JSON hold value as it is? Nothing of the program's is called for it.
+function isJson(value, room = { left: MANY }, depth = 0) {
 	if (value === null || typeof value === 'string' ||
 	    typeof value === 'boolean')
 		return true;
 	if (typeof value === 'number')
 		return Number.isFinite(value);
-	if (typeof value !== 'object' || above.includes(value))
+	if (typeof value !== 'object' || isProxy(value) || depth === DEPTH)
 		return false;
+	const isArray = Array.isArray(value);
 	const kind = getPrototypeOf(value);
-	const inner = [...above, value];
-	if (Array.isArray(value))
-		return kind === Array.prototype &&
-			Array.from(value).every((v) => isJson(v, inner));
-	return (kind === Object.prototype || kind === null) &&
-		typeof value.toJSON !== 'function' &&
-		Object.getOwnPropertySymbols(value).length === 0 &&
-		Object.values(value).every((v) => isJson(v, inner));
+	if (isArray ? kind !== Array.prototype
+		: kind !== Object.prototype && kind !== null)
+		return false;
+	if (Object.getOwnPropertySymbols(value).length || 'toJSON' in value)
+		return false;
+	for (const name of isArray ? value.keys() : Object.keys(value)) {
+		const inner = getOwn(value, name);
+		if (!inner || inner.get || !room.left-- ||
+		    !isJson(inner.value, room, depth + 1))
+			return false;
+	}
+	return true;
 }
 
 // The same entry, with a path instead of much data.

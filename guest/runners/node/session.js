@@ -116,6 +116,7 @@ function openStreams(place) {
 	['stdin', 'stdout', 'stderr'].forEach((name, fd) => {
 		let stream;
 		defineProperty(process, name, {
+			__proto__: null,
 			configurable: true,
 			enumerable: true,
 			get: () => stream ??= make[fd](),
@@ -223,12 +224,26 @@ function print(error) {
 	writeAll(2, Buffer.from(`${text}\n\nNode.js ${process.version}\n`));
 }
 
+// What ask() returns as a string, whatever the program's part in it does.
+function attempt(ask, otherwise) {
+	try {
+		return String(ask());
+	} catch {
+		return otherwise;
+	}
+}
+
 function told(error) {
 	if (!(error instanceof Error))
-		return { name: typeof error, value: String(error),
-			 traceback: '' };
-	return { name: String(error.name), value: String(error.message),
-		 traceback: String(error.stack) };
+		return { name: typeof error, traceback: '',
+			 value: attempt(() => error, '<unprintable>') };
+	return { name: attempt(() => error.name, 'Error'),
+		 value: attempt(() => error.message, '<unprintable>'),
+		 traceback: attempt(() => error.stack, '') };
+}
+
+function clearTimers() {
+	live.forEach((timer) => (clear(timer), timers.clearImmediate(timer)));
 }
 
 // The step is over though the loop may have work.
@@ -237,7 +252,7 @@ function abandon(code) {
 		return;
 	step.over = true;
 	step.code = code;
-	live.forEach((timer) => (clear(timer), timers.clearImmediate(timer)));
+	clearTimers();
 	for (const handle of process._getActiveHandles())
 		handle.unref?.();
 	soon(finish);
@@ -248,10 +263,10 @@ function fail(error) {
 		return;
 	try {
 		print(error);
-		step.said.error = told(error);
 	} catch {
-		// What cannot be told is an error nevertheless.
+		writeAll(2, Buffer.from('Uncaught:\n<unprintable>\n'));
 	}
+	step.said.error = told(error);
 	abandon(1);
 }
 
@@ -273,6 +288,14 @@ function exit(code) {
 
 // --- steps
 
+function exitCode() {
+	try {
+		return Number(step.code ?? process.exitCode ?? 0) & 0xff;
+	} catch {
+		return 1; // it is no number
+	}
+}
+
 function strings(file) {
 	return existsSync(file) ? readText(file).split('\0').slice(0, -1) : [];
 }
@@ -289,8 +312,8 @@ function becomeMain(file) {
 			__import: importFrom(file) };
 	for (const [name, value] of Object.entries(names))
 		defineProperty(globalThis, name, {
-			value, configurable: true, writable: true,
-			enumerable: false });
+			__proto__: null, value, configurable: true,
+			writable: true, enumerable: false });
 }
 
 // A module in the program's place knows what import() means there.
@@ -314,8 +337,9 @@ function declare(names) {
 		const found = Object.getOwnPropertyDescriptor(globalThis, name);
 		if (found?.configurable && !found.writable)
 			defineProperty(globalThis, name, {
-				value: undefined, configurable: true,
-				writable: true, enumerable: true });
+				__proto__: null, value: undefined,
+				configurable: true, writable: true,
+				enumerable: true });
 	}
 }
 
@@ -398,12 +422,14 @@ function next() {
 
 function finish() {
 	const { said, waits } = step;
+	if (step.over) // it may have gone on in spite of process.exit()
+		clearTimers();
 	if (waits && !step.over) {
 		writeAll(2, Buffer.from('Warning: Detected unsettled ' +
 					'top-level await\n'));
 		step.code = 13;
 	}
-	const code = Number(step.code ?? process.exitCode ?? 0) & 0xff;
+	const code = exitCode();
 	if (Object.keys(said).length) {
 		try {
 			writeAll(step.result, Buffer.from(stringify(said)));
@@ -411,10 +437,27 @@ function finish() {
 			// The program closed it; its loss.
 		}
 	}
-	closeStreams();
-	step = null;
-	writeAll(CONTROL, Buffer.from([0x45, code]));
-	next();
+	try {
+		closeStreams();
+		step = null;
+		writeAll(CONTROL, Buffer.from([0x45, code]));
+		next();
+	} catch {
+		// What the program has spoilt is of no use to another step.
+		reallyExit.call(process, 1);
+	}
+}
+
+// The loop has nothing to do. What the program has for this case comes first,
+// once, and may give it more. Of these listeners it may remove all.
+function onIdle(emit, rest) {
+	if (step.idle || !process.listenerCount('beforeExit')) {
+		finish();
+		return true;
+	}
+	step.idle = true;
+	soon(() => {}); // or Node would end
+	return emit.call(process, 'beforeExit', ...rest);
 }
 
 function main() {
@@ -424,7 +467,11 @@ function main() {
 	['clearTimeout', 'clearInterval', 'clearImmediate'].forEach(untrack);
 	process.exit = exit;
 	process.setUncaughtExceptionCaptureCallback(onUncaught);
-	process.on('beforeExit', finish);
+	const { emit } = process;
+	process.emit = function (name, ...rest) {
+		return name === 'beforeExit' && step ? onIdle(emit, rest)
+			: emit.call(this, name, ...rest);
+	};
 	writeAll(CONTROL, Buffer.from('R'));
 	next();
 }

@@ -36,10 +36,17 @@ _now = None  # the cell that runs; display() adds to it
 _runner = None  # an event loop that lives as long as the session
 
 
+def clean(text):
+    """As a plain str that UTF-8 can hold; TypeError if it is none."""
+    return str.encode(text, "utf-8", "backslashreplace").decode()
+
+
 def _result(mime, data):
     """One entry of "results"; TypeError if data is nothing for mime."""
+    mime = clean(mime)
     if mime == "application/json":
-        json.dumps(data, allow_nan=False)
+        # A copy: the program may change its own.
+        data = json.loads(json.dumps(data, allow_nan=False))
         return {"mime": mime, "data": data}
     if isinstance(data, (bytes, bytearray)):
         return {"mime": mime, "base64": base64.b64encode(data).decode()}
@@ -47,7 +54,7 @@ def _result(mime, data):
         raise TypeError(f"{mime} is a {type(data).__name__}, not text")
     if mime.startswith("image/") and mime != "image/svg+xml":
         return {"mime": mime, "base64": "".join(data.split())}
-    return {"mime": mime, "data": data}
+    return {"mime": mime, "data": clean(data)}
 
 
 def _asked(value, name, **how):
@@ -62,7 +69,7 @@ def _shelve(entry):
     if "base64" in entry:
         data = base64.b64decode(entry["base64"])
     elif isinstance(entry["data"], str):
-        data = entry["data"].encode(errors="surrogateescape")
+        data = entry["data"].encode()
     else:
         data = json.dumps(entry["data"]).encode()
     if len(data) <= LARGE:
@@ -115,7 +122,7 @@ def _rich(value):
 
 def _add(said, value):
     """Return: value's repr()."""
-    text = repr(value)
+    text = clean(repr(value))
     found = _rich(value)
     found.setdefault("text/plain", _result("text/plain", text))
     _keep(said, found.values())

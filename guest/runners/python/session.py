@@ -42,8 +42,11 @@ def _session():
     read, write, close = posix.read, posix.write, posix.close
     open_, dup2, getpid = posix.open, posix.dup2, posix.getpid
     getsignal, set_signal = _signal.getsignal, _signal.signal
-    ignore, interrupt = _signal.SIG_IGN, _signal.SIGINT
+    signals = range(1, _signal.NSIG)
     dumps, run_cell, show = json.dumps, cell.run, cell.show
+    clean, with_traceback = cell.clean, BaseException.with_traceback
+    traceback_of = BaseException.__traceback__.__get__
+    forget_lines = linecache.cache.pop
     format_exception = traceback.format_exception
     excepthook, modules = sys.excepthook, sys.modules
     own = {__file__, cell.__file__}
@@ -51,6 +54,7 @@ def _session():
     pid = getpid()
     received = b""
     streams = []  # weak: those of earlier steps may be held by the program
+    handlers = {}  # the program's, of signals; between two steps
 
     def high(fd):
         moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH)
@@ -107,11 +111,11 @@ def _session():
 
     def flush():
         """Also what the program has put in the place of the streams."""
-        for text in [sys.stdout, sys.stderr] + [ref() for ref in streams]:
+        for find in [lambda: sys.stdout, lambda: sys.stderr] + streams:
             try:
-                text.flush()
-            except Exception:
-                pass  # it was closed or its reader has gone
+                find().flush()
+            except BaseException:
+                pass  # it was closed, or is no stream
 
     def close_streams():
         flush()
@@ -128,7 +132,7 @@ def _session():
         main.__name__ = "__main__"
         main.__file__ = file
         main.__loader__ = SourceFileLoader("__main__", file)
-        linecache.cache.pop(file, None)
+        forget_lines(file, None)
 
     def execute(mode, file, said):
         with io.open_code(file) as source:
@@ -149,42 +153,64 @@ def _session():
             trace = trace.tb_next
         return first or trace
 
+    def told(ask, otherwise):
+        """What ask() returns as a plain str, whatever the program's part in
+        it does."""
+        try:
+            return clean(ask())
+        except BaseException:
+            return otherwise
+
     def failed(error, file, said):
         """Prints the exception as the interpreter would and reports it."""
-        trace = own_frames_off(error.__traceback__, file)
-        error.__traceback__ = trace
-        sys.last_type, sys.last_value = type(error), error
+        kind = type(error)
+        trace = own_frames_off(traceback_of(error), file)
+        error = with_traceback(error, trace)
+        said["error"] = {
+            "name": told(lambda: kind.__name__, "Exception"),
+            "value": told(lambda: str(error), "<unprintable>"),
+            "traceback": told(lambda: "".join(
+                format_exception(kind, error, trace)), "")}
+        sys.last_type, sys.last_value = kind, error
         sys.last_traceback = trace
         try:
             sys.stdout.flush()
-        except Exception:
+        except BaseException:
             pass
         try:
-            sys.excepthook(type(error), error, trace)
+            sys.excepthook(kind, error, trace)
         except BaseException:
-            excepthook(type(error), error, trace)
-        try:
-            value = str(error)
-        except Exception:
-            value = "<unprintable>"
-        said["error"] = {
-            "name": type(error).__name__, "value": value,
-            "traceback": "".join(format_exception(type(error), error, trace))}
+            excepthook(kind, error, trace)
 
     def leave(error):
         """Return: the exit code that SystemExit means."""
-        code = error.code
-        if code is None or isinstance(code, int):
-            return (code or 0) & 0xff
         try:
+            code = error.code
+            if code is None:
+                return 0
+            if int in type(code).__mro__:
+                return int.__and__(code, 0xff)
             sys.stdout.flush()
             print(code, file=sys.stderr)
-        except Exception:
-            pass
+        except BaseException:
+            pass  # it cannot be printed
         return 1
+
+    def quiet():
+        """Takes the program's handlers of signals away."""
+        for number in signals:
+            handler = getsignal(number)
+            if callable(handler) and handler is not nobody:
+                handlers[number] = handler
+                set_signal(number, nobody)
+
+    def nobody(number, frame):
+        """An interrupt is for a step; between two there is none."""
 
     def run(mode, file, place, said):
         try:
+            while handlers:
+                set_signal(*handlers.popitem())
             prepare(file, place)
             try:
                 execute(mode, file, said)
@@ -205,7 +231,11 @@ def _session():
         said = {name: value for name, value in said.items() if value}
         if not said:
             return
-        data = dumps(said, ensure_ascii=False)
+        try:
+            data = dumps(said, ensure_ascii=False)
+        except (RecursionError, MemoryError):
+            said.pop("results", None)
+            data = dumps(said, ensure_ascii=False)
         data = data.encode("utf-8", "backslashreplace")
         try:
             while data:
@@ -217,19 +247,21 @@ def _session():
         result = open_streams(place)
         said = {"text": None, "results": []}
         say(b"S")
-        if handler is not None:  # else it is no handler of Python's
-            set_signal(interrupt, handler)
-        try:
-            code = run(mode, file, place, said)
-            kept = getsignal(interrupt)
-            set_signal(interrupt, ignore)
-        except KeyboardInterrupt:
-            code = 130  # it came too late to end the program
-            kept = getsignal(interrupt)
-            set_signal(interrupt, ignore)
+        code = None
+        while True:
+            try:
+                if code is None:
+                    code = 1  # if not even its error can be told
+                    code = run(mode, file, place, said)
+                quiet()
+                break
+            except KeyboardInterrupt:
+                code = 130
+            except BaseException:
+                pass  # a handler came too late to end the program
         if getpid() != pid:
             flush()
-            sys.exit(code)  # a child that the program has forked
+            raise SystemExit(code)  # a child that the program has forked
         report(result, said)
         close_streams()
         try:
@@ -237,14 +269,11 @@ def _session():
         except OSError:
             pass
         say(b"E" + bytes([code]))
-        return kept
 
-    # An interrupt is for a step; between two there is nothing to interrupt.
-    handler = getsignal(interrupt)
-    set_signal(interrupt, ignore)
+    quiet()
     say(b"R")
     while words := line():
-        handler = step(*words[1:])
+        step(*words[1:])
     posix._exit(0)
 
 
