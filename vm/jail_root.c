@@ -201,11 +201,10 @@ static int check_same(int tree, int same_as)
 								      -ESTALE;
 }
 
-static int bind_file(int root, const struct jail_file *f)
+static int bind_at(int root, const struct jail_file *f, uint64_t more)
 {
 	struct mount_attr attr = {
-		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-			    MOUNT_ATTR_NODEV,
+		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | more,
 	};
 	auto_close int tree = open_tree(AT_FDCWD, f->path,
 					OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
@@ -258,14 +257,19 @@ static int make_tmpfs(void)
 	return fd < 0 ? -errno : fd;
 }
 
+/* For machines of every user; in a user namespace the host's own is bound, and
+ * then its modes count. */
 static int add_kvm(int root)
 {
+	static const struct jail_file host = {
+		.path = "/dev/kvm", .inside = "/dev/kvm",
+	};
+
 	if (mkdirat(root, "dev", 0755) < 0 && errno != EEXIST)
 		return -errno;
-	if (mknodat(root, "dev/kvm", S_IFCHR | 0666, makedev(10, 232)) < 0 ||
-	    fchmodat(root, "dev/kvm", 0666, 0) < 0)
-		return -errno;
-	return 0;
+	if (mknodat(root, "dev/kvm", S_IFCHR | 0600, makedev(10, 232)) < 0)
+		return errno == EPERM ? bind_at(root, &host, 0) : -errno;
+	return fchmodat(root, "dev/kvm", 0666, 0) < 0 ? -errno : 0;
 }
 
 /* From "." to "/", and what was there is let go. */
@@ -299,7 +303,7 @@ int jail_root_enter(const struct jail_files *files, bool kvm, struct err *err)
 			       "an empty root");
 	root = tmpfs;
 	for (unsigned i = 0; i < files->count; i++) {
-		r = bind_file(root, &files->file[i]);
+		r = bind_at(root, &files->file[i], MOUNT_ATTR_NODEV);
 		if (r < 0)
 			return err_sys(err, r, "%s in the jail's root",
 				       files->file[i].path);

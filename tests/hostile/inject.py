@@ -65,11 +65,15 @@ def main():
     for name, value in zip(ARGUMENTS, sys.argv[3:]):
         setattr(regs, name, int(value, 0) & (2 ** 64 - 1))
     ptrace(SETREGS, pid, ctypes.addressof(regs))
+    # The stop after the call comes even when a filter has ended the process:
+    # then there is no further one.
     killed = to_call(pid)
+    if killed is None:
+        ptrace(GETREGS, pid, ctypes.addressof(regs))
+        killed = to_call(pid)
     if killed is not None:
         print("killed", signal.Signals(killed).name)
         return
-    ptrace(GETREGS, pid, ctypes.addressof(regs))
     print(ctypes.c_long(regs.rax).value)
     ptrace(DETACH, pid)
 

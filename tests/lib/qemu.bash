@@ -65,11 +65,24 @@ ok() {
 # machines — the process of each machine, a line each.
 machines() {
 	local jailer
-	jailer=$(jailer) && pgrep -P "$jailer" qemu
+	jailer=$(jailer) && pgrep -P "$jailer" -r D,R,S,t,T qemu
 }
 
 jailer() {
 	pgrep -P "$DAEMON" -x fsd-jailer
+}
+
+# own_mount — the rest of a subshell has a daemon of its own, with a copy of
+# the templates.
+own_mount() {
+	local shared=$STATE
+
+	OWN=1 DAEMON=
+	# shellcheck disable=SC2034 # for the library
+	MNT=$BATS_TEST_TMPDIR/mnt LOG=$BATS_TEST_TMPDIR/log
+	STATE=$BATS_TEST_TMPDIR/state
+	mkdir -p "$STATE"
+	cp -a --sparse=always "$shared/templates" "$STATE/"
 }
 
 out() {

@@ -75,19 +75,6 @@ teardown() {
 	assert_equal "$(figure fsd_machines_leased)" 0
 }
 
-# own_mount — the rest of a subshell has a daemon of its own, with a copy of
-# the templates.
-own_mount() {
-	local shared=$STATE
-
-	OWN=1 DAEMON=
-	# shellcheck disable=SC2034 # for the library
-	MNT=$BATS_TEST_TMPDIR/mnt LOG=$BATS_TEST_TMPDIR/log
-	STATE=$BATS_TEST_TMPDIR/state
-	mkdir -p "$STATE"
-	cp -a --sparse=always "$shared/templates" "$STATE/"
-}
-
 @test "a daemon that is killed leaves no machine behind, and its job is interrupted" {
 	own_mount
 	mount_start
