@@ -97,19 +97,30 @@ void ask_again(struct ask *a)
 	ask_send(a);
 }
 
-/* Return: 0 or negative errno. */
-static int check(struct fsd *d, fuse_req_t req, fuse_ino_t ino,
-		 const char *name, char **ret_path, uint64_t *ret_session)
+/* No bad name is shown, whoever has made it; nor is one made. */
+static int check_name(fuse_req_t req, const char *name, enum wire_fs_op op)
 {
-	uid_t uid = fuse_req_ctx(req)->uid;
+	int r = op == WIRE_FS_STAT ? file_name_check(name)
+				   : ops_check_file_name(req, FACE_FILES, name);
+
+	return r == -EILSEQ && op == WIRE_FS_STAT ? -ENOENT : r;
+}
+
+/* Return: 0 or negative errno. */
+static int check(fuse_req_t req, fuse_ino_t ino, const char *name,
+		 enum wire_fs_op op, char **ret_path, uint64_t *ret_session)
+{
+	struct fsd *d = ops_fsd(req);
 	const char *dir = find(d, ino, ret_session);
 	const struct session *s = dir ? sessions_by_no(d, *ret_session) : NULL;
-	int r = name ? file_name_check(name) : 0;
+	int r = 0;
 
 	if (!s)
 		return -ESTALE;
-	if (uid && uid != session_uid(s))
+	if (!session_is_for(s, fuse_req_ctx(req)->uid))
 		return -EACCES;
+	if (name)
+		r = check_name(req, name, op);
 	if (r < 0)
 		return r;
 	*ret_path = join(dir, name);
@@ -122,27 +133,34 @@ static int check(struct fsd *d, fuse_req_t req, fuse_ino_t ino,
 	return 0;
 }
 
-struct ask *ask_new(fuse_req_t req, fuse_ino_t ino, const char *name,
-		    enum wire_fs_op op)
+bool ask(fuse_req_t req, fuse_ino_t ino, const char *name,
+	 const struct ask *what)
 {
-	struct fsd *d = ops_fsd(req);
 	char *path = NULL;
 	uint64_t session;
-	int r = check(d, req, ino, name, &path, &session);
-	struct ask *a = r < 0 ? NULL : calloc(1, sizeof(*a));
+	struct ask *a;
+	int r;
 
+	if (!remote_is(ino))
+		return false;
+	r = check(req, ino, name, what->fs.op, &path, &session);
+	a = r < 0 ? NULL : malloc(sizeof(*a));
 	if (!a) {
 		free(path);
 		fuse_reply_err(req, r < 0 ? -r : ENOMEM);
-		return NULL;
+		return true;
 	}
-	a->d = d;
+	*a = *what;
+	a->d = ops_fsd(req);
 	a->req = req;
 	a->ino = ino;
 	a->session = session;
-	a->fs.op = op;
 	a->fs.path = path;
-	return a;
+	if (a->begin)
+		a->begin(a);
+	else
+		ask_send(a);
+	return true;
 }
 
 /* --- attributes ---------------------------------------------------------------- */
@@ -227,31 +245,18 @@ static void ok_answered(struct ask *a, const uint8_t *data, size_t size)
 }
 
 /* files/ is there even when no machine is: empty, and nobody's to change. */
-static void empty_root(struct ask *a, struct stat *ret)
+static bool empty_root(struct ask *a, int r)
 {
-	const struct session *s = sessions_by_no(a->d, a->session);
-	struct wire_fs_stat st = { .kind = WIRE_FILE_DIR, .mode = 0555,
-				   .mtime_ns = realtime_ns() };
+	const struct wire_fs_stat st = { .kind = WIRE_FILE_DIR, .mode = 0555,
+					 .mtime_ns = realtime_ns() };
+	uint8_t data[sizeof(st)];
+	struct wire_writer w = { .p = data, .size = sizeof(data) };
 
-	fill(s, &st, ret);
-	ret->st_ino = a->ino;
-}
-
-static bool is_empty_root(const struct ask *a, int r)
-{
-	return (r == -ESTALE || r == -EIO) && !a->fs.path[0] &&
-	       sessions_by_no(a->d, a->session);
-}
-
-static bool attr_failed(struct ask *a, int r)
-{
-	struct stat st;
-
-	if (!is_empty_root(a, r))
+	if ((r != -ESTALE && r != -EIO) || a->fs.path[0] ||
+	    !sessions_by_no(a->d, a->session))
 		return false;
-	empty_root(a, &st);
-	fuse_reply_attr(a->req, &st, 0);
-	ask_free(a);
+	wire_fs_stat_put(&w, &st);
+	a->answered(a, data, w.used);
 	return true;
 }
 
@@ -277,53 +282,24 @@ static void root_answered(struct ask *a, const uint8_t *data, size_t size)
 	ask_free(a);
 }
 
-static bool root_failed(struct ask *a, int r)
-{
-	struct fuse_entry_param e = { .ino = a->ino, .generation = 1 };
-
-	if (!is_empty_root(a, r))
-		return false;
-	empty_root(a, &e.attr);
-	fuse_reply_entry(a->req, &e);
-	ask_free(a);
-	return true;
-}
-
 static bool lookup_root(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct target t;
-	struct ask *a;
 
 	if (INO_CLASS(parent) != INO_FSD || strcmp(name, FACE_FILES) != 0 ||
-	    ops_find(req, parent, name, &t) < 0 || !face_files(t.place))
+	    ops_find(req, parent, name, &t) < 0)
 		return false;
-	a = ask_new(req, ops_ino(&t), NULL, WIRE_FS_STAT);
-	if (!a)
-		return true;
-	a->answered = root_answered;
-	a->failed = root_failed;
-	ask_send(a);
-	return true;
+	return ask(req, ops_ino(&t), NULL, &(struct ask){
+		.fs.op = WIRE_FS_STAT,
+		.answered = root_answered, .failed = empty_root });
 }
 
 bool remote_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct ask *a;
-
-	if (!remote_is(parent))
-		return lookup_root(req, parent, name);
-	/* No such name is shown, whoever has made it. */
-	if (file_name_check(name) == -EILSEQ) {
-		fuse_reply_err(req, ENOENT);
-		return true;
-	}
-	a = ask_new(req, parent, name, WIRE_FS_STAT);
-	if (!a)
-		return true;
-	a->answered = entry_answered;
-	a->failed = lookup_failed;
-	ask_send(a);
-	return true;
+	return ask(req, parent, name, &(struct ask){
+		.fs.op = WIRE_FS_STAT,
+		.answered = entry_answered, .failed = lookup_failed }) ||
+	       lookup_root(req, parent, name);
 }
 
 bool remote_forgot(fuse_req_t req, fuse_ino_t ino, uint64_t count)
@@ -338,17 +314,9 @@ bool remote_forgot(fuse_req_t req, fuse_ino_t ino, uint64_t count)
 
 bool remote_getattr(fuse_req_t req, fuse_ino_t ino)
 {
-	struct ask *a;
-
-	if (!remote_is(ino))
-		return false;
-	a = ask_new(req, ino, NULL, WIRE_FS_STAT);
-	if (!a)
-		return true;
-	a->answered = attr_answered;
-	a->failed = attr_failed;
-	ask_send(a);
-	return true;
+	return ask(req, ino, NULL, &(struct ask){
+		.fs.op = WIRE_FS_STAT,
+		.answered = attr_answered, .failed = empty_root });
 }
 
 static uint64_t time_of(const struct ask *a, const struct timespec *ts, int bit,
@@ -400,29 +368,26 @@ static void set_answered(struct ask *a, const uint8_t *data, size_t size)
 		attr_answered(a, data, size);
 }
 
+static void set_begin(struct ask *a)
+{
+	const struct session *s = sessions_by_no(a->d, a->session);
+
+	/* To the owner it has already: what cp -a and tar do. */
+	if ((a->to_set & FUSE_SET_ATTR_UID) &&
+	    a->attr.st_uid != session_uid(s)) {
+		ask_fail(a, -EPERM);
+		return;
+	}
+	a->to_set &= FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_SIZE | SET_TIMES;
+	set_next(a);
+}
+
 bool remote_setattr(fuse_req_t req, fuse_ino_t ino, const struct stat *attr,
 		    int to_set)
 {
-	const int known = FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_SIZE | SET_TIMES;
-	struct session *s;
-	struct ask *a;
-
-	if (!remote_is(ino))
-		return false;
-	a = ask_new(req, ino, NULL, WIRE_FS_CHMOD);
-	if (!a)
-		return true;
-	s = sessions_by_no(a->d, a->session);
-	/* To the owner it has already: what cp -a and tar do. */
-	if ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != session_uid(s)) {
-		ask_fail(a, -EPERM);
-		return true;
-	}
-	a->attr = *attr;
-	a->to_set = to_set & known;
-	a->answered = set_answered;
-	set_next(a);
-	return true;
+	return ask(req, ino, NULL, &(struct ask){
+		.fs.op = WIRE_FS_CHMOD, .attr = *attr, .to_set = to_set,
+		.begin = set_begin, .answered = set_answered });
 }
 
 bool remote_xattr(fuse_req_t req, fuse_ino_t ino, bool list, size_t size)
@@ -440,30 +405,12 @@ bool remote_xattr(fuse_req_t req, fuse_ino_t ino, bool list, size_t size)
 
 /* --- names ------------------------------------------------------------------------ */
 
-static bool refuse_name(fuse_req_t req, const char *name)
-{
-	int r = ops_check_file_name(req, FACE_FILES, name);
-
-	if (r < 0)
-		fuse_reply_err(req, -r);
-	return r < 0;
-}
-
 bool remote_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
 		  mode_t mode)
 {
-	struct ask *a;
-
-	if (!remote_is(parent))
-		return false;
-	a = refuse_name(req, name) ? NULL
-				   : ask_new(req, parent, name, WIRE_FS_MKDIR);
-	if (!a)
-		return true;
-	a->fs.mode = mode & 0777;
-	a->answered = entry_answered;
-	ask_send(a);
-	return true;
+	return ask(req, parent, name, &(struct ask){
+		.fs = { .op = WIRE_FS_MKDIR, .mode = mode & 0777 },
+		.answered = entry_answered });
 }
 
 static void gone_answered(struct ask *a, const uint8_t *data, size_t size)
@@ -472,29 +419,16 @@ static void gone_answered(struct ask *a, const uint8_t *data, size_t size)
 	ok_answered(a, data, size);
 }
 
-static bool remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
-			enum wire_fs_op op)
-{
-	struct ask *a;
-
-	if (!remote_is(parent))
-		return false;
-	a = ask_new(req, parent, name, op);
-	if (!a)
-		return true;
-	a->answered = gone_answered;
-	ask_send(a);
-	return true;
-}
-
 bool remote_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	return remove_name(req, parent, name, WIRE_FS_UNLINK);
+	return ask(req, parent, name, &(struct ask){
+		.fs.op = WIRE_FS_UNLINK, .answered = gone_answered });
 }
 
 bool remote_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	return remove_name(req, parent, name, WIRE_FS_RMDIR);
+	return ask(req, parent, name, &(struct ask){
+		.fs.op = WIRE_FS_RMDIR, .answered = gone_answered });
 }
 
 static void moved_answered(struct ask *a, const uint8_t *data, size_t size)
@@ -503,35 +437,34 @@ static void moved_answered(struct ask *a, const uint8_t *data, size_t size)
 	ok_answered(a, data, size);
 }
 
+static void move_begin(struct ask *a)
+{
+	uint64_t session;
+	int r = check(a->req, a->to_ino, a->to_name, a->fs.op, &a->fs.to,
+		      &session);
+
+	if (r == 0 && session != a->session)
+		r = -EXDEV;
+	if (r < 0)
+		ask_fail(a, r);
+	else
+		ask_send(a);
+}
+
 bool remote_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		   fuse_ino_t to, const char *newname, unsigned flags)
 {
-	uint64_t session;
-	struct ask *a;
-	int r;
+	int r = 0;
 
-	if (!remote_is(parent) && !remote_is(to))
-		return false;
-	if (!remote_is(parent) || !remote_is(to)) {
-		fuse_reply_err(req, EXDEV); /* mv copies */
-		return true;
-	}
-	a = refuse_name(req, newname)
-		    ? NULL
-		    : ask_new(req, parent, name, WIRE_FS_RENAME);
-	if (!a)
-		return true;
-	r = check(a->d, req, to, newname, &a->fs.to, &session);
-	if (r == 0 && session != a->session)
-		r = -EXDEV;
-	if (r == 0 && (flags & ~(unsigned)RENAME_NOREPLACE))
-		r = -EINVAL;
-	if (r < 0) {
-		ask_fail(a, r);
-		return true;
-	}
-	a->fs.flags = flags & RENAME_NOREPLACE ? WIRE_FS_EXCLUSIVE : 0;
-	a->answered = moved_answered;
-	ask_send(a);
-	return true;
+	if (remote_is(parent) != remote_is(to))
+		r = EXDEV; /* mv copies */
+	else if (remote_is(to) && (flags & ~(unsigned)RENAME_NOREPLACE))
+		r = EINVAL;
+	if (r)
+		fuse_reply_err(req, r);
+	return r || ask(req, parent, name, &(struct ask){
+		.fs = { .op = WIRE_FS_RENAME,
+			.flags = flags ? WIRE_FS_EXCLUSIVE : 0 },
+		.to_ino = to, .to_name = newname,
+		.begin = move_begin, .answered = moved_answered });
 }

@@ -271,9 +271,9 @@ void session_end(struct session *s)
 
 /* --- what .fsd/sessions shows ------------------------------------------------------ */
 
-static bool may_see(const struct session *s, uid_t uid)
+bool session_is_for(const struct session *s, uid_t uid)
 {
-	return !s->ending && (s->uid == uid || uid == 0);
+	return s->uid == uid || uid == 0;
 }
 
 struct session *sessions_find(struct fsd *d, uid_t uid, const char *name)
@@ -285,7 +285,8 @@ struct session *sessions_find(struct fsd *d, uid_t uid, const char *name)
 	list_for_each(pos, tmp, &d->sessions) {
 		struct session *s = list_entry(pos, struct session, node);
 
-		if (may_see(s, uid) && !strcmp(s->name, name))
+		if (!s->ending && session_is_for(s, uid) &&
+		    !strcmp(s->name, name))
 			return s;
 	}
 	return NULL;
@@ -310,7 +311,8 @@ void sessions_list(struct fsd *d, uid_t uid,
 		struct session *s = list_entry(pos, struct session, node);
 
 		/* Two users may have chosen one name: root sees the first. */
-		if (may_see(s, uid) && sessions_find(d, uid, s->name) == s)
+		if (session_is_for(s, uid) &&
+		    sessions_find(d, uid, s->name) == s)
 			fn(arg, s->name, s->no);
 	}
 }

@@ -40,6 +40,7 @@ const char *session_field_name(unsigned field);
 int session_field(const struct session *s, unsigned field, struct buf *out);
 const char *session_name(const struct session *s);
 uid_t session_uid(const struct session *s);
+bool session_is_for(const struct session *s, uid_t uid);
 gid_t session_gid(const struct session *s);
 /* Asks for a file of its machine, see vm_fs(). That is use: it is not idle. */
 int session_fs(struct session *s, const struct wire_fs *fs, vm_fs_done *done,
