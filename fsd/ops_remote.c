@@ -63,12 +63,32 @@ void ask_fail(struct ask *a, int r)
 	ask_free(a);
 }
 
+/*
+ * What a file system may say of a file. All else that a machine says is EIO:
+ * ENOSYS would make the kernel do without the operation in the whole mount, and
+ * what is no errno of its own it does not take for an answer at all.
+ */
+static int believed(int r)
+{
+	static const int known[] = {
+		EPERM, ENOENT, EAGAIN, ENOMEM, EACCES, EBUSY, EEXIST, EXDEV,
+		ENOTDIR, EISDIR, EINVAL, ENFILE, EMFILE, ETXTBSY, EFBIG,
+		ENOSPC, EROFS, EMLINK, ENAMETOOLONG, ENOTEMPTY, ELOOP,
+		EOVERFLOW, EILSEQ, EDQUOT,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (r == -known[i])
+			return r;
+	return -EIO;
+}
+
 static void on_done(void *arg, int r, const uint8_t *data, size_t size)
 {
 	struct ask *a = arg;
 
 	if (r < 0)
-		ask_fail(a, r);
+		ask_fail(a, believed(r));
 	else
 		a->answered(a, data, size);
 }

@@ -275,3 +275,24 @@ step() {
 	wait "$reader" || true
 	mount_start
 }
+
+@test "no errno of a machine harms the mount" {
+	local n
+	for n in 38 116 512 524 900; do
+		step "a$n" $'write f 1\nfsfault errno '"$n"
+		fails EIO timeout 10 truncate -s 0 "$FILES/f"
+		fails EIO timeout 10 sh -c ': >"$1"' - "$FILES/f"
+		fails EIO timeout 10 sh -c ': >"$1"' - "$FILES/new"
+		fails EIO timeout 10 mv -n "$FILES/f" "$FILES/g"
+		fails EIO timeout 10 ls "$FILES"
+		rmdir "$MNT/.fsd/sessions/s"
+	done
+	grep -q . "$MNT/.fsd/version"
+	job_run after 'out fine'
+	stdout_is after fine
+}
+
+@test "an errno that a file system has is passed on" {
+	step a $'write f 1\nfsfault errno 28'
+	fails ENOSPC sh -c ': >"$1"' - "$FILES/new"
+}

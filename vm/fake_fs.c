@@ -4,6 +4,7 @@
 #include "fake_guest_int.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../guest/wire_fs.h"
@@ -271,6 +272,15 @@ static bool has_fault(const struct fake_guest *g, const char *fault)
 	return g->fs_fault && !strcmp(g->fs_fault, fault);
 }
 
+static int answer(struct call *c)
+{
+	const char *fault = c->g->fs_fault ? c->g->fs_fault : "";
+
+	if (!strncmp(fault, "errno ", 6) && c->fs->op != WIRE_FS_STAT)
+		return -(int)strtoul(fault + 6, NULL, 10);
+	return ops[c->fs->op](c);
+}
+
 void fake_fs(struct fake_guest *g, const void *payload, size_t length)
 {
 	uint8_t room[WIRE_PAYLOAD_MAX];
@@ -285,7 +295,7 @@ void fake_fs(struct fake_guest *g, const void *payload, size_t length)
 		return;
 	}
 	c.file = find(g, fs.path);
-	r = ops[fs.op](&c);
+	r = answer(&c);
 	wire_put_u32(&head, has_fault(g, "number") ? fs.id + 1 : fs.id);
 	wire_put_u32(&head, (uint32_t)-r);
 	if (has_fault(g, "garbage"))
