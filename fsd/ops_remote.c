@@ -11,6 +11,10 @@
 #include "remote.h"
 #include "sessions.h"
 
+/* One that takes many answers ends so long after its beginning, and the machine
+ * has its wait for the last of them. */
+#define ASK_NS (120 * NS_PER_S)
+
 /* --- asking ------------------------------------------------------------------ */
 
 /* The session whose files/ that number is, or 0. */
@@ -106,10 +110,11 @@ void ask_again(struct ask *a)
 {
 	uint64_t session;
 	const char *path = find(a->d, a->ino, &session);
-	char *copy = path ? strdup(path) : NULL;
+	bool late = now_ns() > a->until_ns;
+	char *copy = path && !late ? strdup(path) : NULL;
 
 	if (!copy) {
-		ask_fail(a, path ? -ENOMEM : -ESTALE);
+		ask_fail(a, !path ? -ESTALE : late ? -EIO : -ENOMEM);
 		return;
 	}
 	free(a->fs.path);
@@ -175,6 +180,7 @@ bool ask(fuse_req_t req, fuse_ino_t ino, const char *name,
 	a->req = req;
 	a->ino = ino;
 	a->session = session;
+	a->until_ns = now_ns() + ASK_NS;
 	a->fs.path = path;
 	if (a->begin)
 		a->begin(a);

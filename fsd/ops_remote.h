@@ -46,6 +46,7 @@ struct ask {
 	fuse_req_t req;
 	fuse_ino_t ino;       /* of the file, or of the directory of name */
 	uint64_t session;
+	uint64_t until_ns;    /* nothing more is asked afterwards */
 	struct wire_fs fs;    /* what is asked now; its path and to are owned */
 	/* Instead of ask_send(), at first; may be NULL. */
 	void (*begin)(struct ask *a);

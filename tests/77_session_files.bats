@@ -296,3 +296,10 @@ step() {
 	step a $'write f 1\nfsfault errno 28'
 	fails ENOSPC sh -c ': >"$1"' - "$FILES/new"
 }
+
+@test "a listing without end ends" {
+	step a $'write f 1\nfsfault endless'
+	fails EIO timeout 20 ls "$FILES"
+	step b 'out still there'
+	stdout_is b 'still there'
+}

@@ -272,10 +272,21 @@ static bool has_fault(const struct fake_guest *g, const char *fault)
 	return g->fs_fault && !strcmp(g->fs_fault, fault);
 }
 
+/* A listing of one name at a time, which is none, and never the last one. */
+static int list_endlessly(struct call *c)
+{
+	wire_put_u64(&c->out, c->fs->offset + 1);
+	wire_put_u32(&c->out, WIRE_FILE_REG);
+	wire_put_str(&c->out, "a/b");
+	return 0;
+}
+
 static int answer(struct call *c)
 {
 	const char *fault = c->g->fs_fault ? c->g->fs_fault : "";
 
+	if (!strcmp(fault, "endless") && c->fs->op == WIRE_FS_LIST)
+		return list_endlessly(c);
 	if (!strncmp(fault, "errno ", 6) && c->fs->op != WIRE_FS_STAT)
 		return -(int)strtoul(fault + 6, NULL, 10);
 	return ops[c->fs->op](c);

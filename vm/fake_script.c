@@ -17,8 +17,8 @@
  *   remember TEXT        for the session's later steps
  *   recall               what was remembered, a line each
  *   plant NAME           a file that only FS finds, whatever its name is
- *   fsfault HOW          FS goes wrong: silent, garbage, long, number, errno N
- *                        (but of a stat)
+ *   fsfault HOW          FS goes wrong: silent, garbage, long, number, endless
+ *                        (a listing), errno N (but of a stat)
  */
 #include "fake_guest_int.h"
 
