@@ -216,6 +216,8 @@ bool ask_stat(struct ask *a, const uint8_t *data, size_t size,
 	struct wire_fs_stat st;
 	int r = s ? wire_fs_stat_get(data, size, &st) : -ESTALE;
 
+	if (r == 0 && !a->fs.path[0] && st.kind != WIRE_FILE_DIR)
+		r = -EIO;
 	if (r < 0) {
 		ask_fail(a, r);
 		return false;
@@ -231,6 +233,12 @@ bool ask_entry(struct ask *a, const uint8_t *data, size_t size,
 	memset(ret, 0, sizeof(*ret));
 	if (!ask_stat(a, data, size, &ret->attr))
 		return false;
+	/* The kernel would take neither, and forget neither's number. */
+	if (a->fs.op != WIRE_FS_STAT &&
+	    S_ISDIR(ret->attr.st_mode) != (a->fs.op == WIRE_FS_MKDIR)) {
+		ask_fail(a, -EIO);
+		return false;
+	}
 	ret->ino = remote_found(a->d->remotes, a->session, a->fs.path,
 				S_ISDIR(ret->attr.st_mode));
 	if (!ret->ino) {

@@ -303,3 +303,10 @@ step() {
 	step b 'out still there'
 	stdout_is b 'still there'
 }
+
+@test "what is made is of its kind, whatever the machine says" {
+	step a $'write f 1\nfsfault kind'
+	fails EIO timeout 10 sh -c ': >"$1"' - "$FILES/new"
+	fails EIO timeout 10 mkdir "$FILES/d"
+	[ "$(stat -c %F "$FILES")" = directory ]
+}

@@ -281,12 +281,29 @@ static int list_endlessly(struct call *c)
 	return 0;
 }
 
+/* Whatever is asked for is what it is not. */
+static int other_kind(struct call *c)
+{
+	struct wire_fs_stat st = {
+		.kind = c->fs->op == WIRE_FS_MKDIR || !c->fs->path[0]
+				? WIRE_FILE_REG
+				: WIRE_FILE_DIR,
+	};
+
+	wire_fs_stat_put(&c->out, &st);
+	return 0;
+}
+
 static int answer(struct call *c)
 {
 	const char *fault = c->g->fs_fault ? c->g->fs_fault : "";
 
 	if (!strcmp(fault, "endless") && c->fs->op == WIRE_FS_LIST)
 		return list_endlessly(c);
+	if (!strcmp(fault, "kind") &&
+	    (c->fs->op == WIRE_FS_CREATE || c->fs->op == WIRE_FS_MKDIR ||
+	     !c->fs->path[0]))
+		return other_kind(c);
 	if (!strncmp(fault, "errno ", 6) && c->fs->op != WIRE_FS_STAT)
 		return -(int)strtoul(fault + 6, NULL, 10);
 	return ops[c->fs->op](c);

@@ -18,7 +18,8 @@
  *   recall               what was remembered, a line each
  *   plant NAME           a file that only FS finds, whatever its name is
  *   fsfault HOW          FS goes wrong: silent, garbage, long, number, endless
- *                        (a listing), errno N (but of a stat)
+ *                        (a listing), kind (of what is made), errno N (but of
+ *                        a stat)
  */
 #include "fake_guest_int.h"
 
