@@ -353,6 +353,27 @@ bool remote_getattr(fuse_req_t req, fuse_ino_t ino)
 		.answered = attr_answered, .failed = empty_root });
 }
 
+static void access_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	struct stat st;
+
+	if (!ask_stat(a, data, size, &st))
+		return;
+	fuse_reply_err(a->req, S_ISDIR(st.st_mode) || st.st_mode & 0111
+				       ? 0 : EACCES);
+	ask_free(a);
+}
+
+/* Who may read and write the machine's files is its affair. */
+bool remote_access(fuse_req_t req, fuse_ino_t ino, int mask)
+{
+	if (!(mask & X_OK))
+		return remote_sync(req, ino);
+	return ask(req, ino, NULL, &(struct ask){
+		.fs.op = WIRE_FS_STAT,
+		.answered = access_answered, .failed = empty_root });
+}
+
 static uint64_t time_of(const struct ask *a, const struct timespec *ts, int bit,
 			int now_bit)
 {

@@ -28,6 +28,7 @@ bool remote_open(fuse_req_t, fuse_ino_t, const struct fuse_file_info *);
 bool remote_read(fuse_req_t, fuse_ino_t, size_t, off_t);
 bool remote_write(fuse_req_t, fuse_ino_t, const char *, size_t, off_t,
 		  const struct fuse_file_info *);
+bool remote_access(fuse_req_t, fuse_ino_t, int mask);
 bool remote_poll(fuse_req_t, fuse_ino_t, struct fuse_pollhandle *);
 /* flush, fsync, release: nothing is kept here. */
 bool remote_sync(fuse_req_t, fuse_ino_t);

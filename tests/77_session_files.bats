@@ -310,3 +310,16 @@ step() {
 	fails EIO timeout 10 mkdir "$FILES/d"
 	[ "$(stat -c %F "$FILES")" = directory ]
 }
+
+@test "a program's mode says whether it can be run" {
+	step a 'write f 1'
+	[ ! -x "$FILES/f" ]
+	chmod 755 "$FILES/f"
+	[ -x "$FILES/f" ]
+	[ -r "$FILES/f" ]
+	cd "$FILES"
+	cd /
+	step b 'crash'
+	cd "$FILES"
+	cd /
+}
