@@ -14,11 +14,6 @@
 
 /* --- opening ------------------------------------------------------------------ */
 
-static bool wants_write(const struct fuse_file_info *fi)
-{
-	return (fi->flags & O_ACCMODE) != O_RDONLY;
-}
-
 static void open_answered(struct ask *a, const uint8_t *data, size_t size)
 {
 	struct stat st;
@@ -37,10 +32,8 @@ static void open_answered(struct ask *a, const uint8_t *data, size_t size)
 bool remote_open(fuse_req_t req, fuse_ino_t ino,
 		 const struct fuse_file_info *fi)
 {
-	bool cut = (fi->flags & O_TRUNC) && wants_write(fi);
-
 	return ask(req, ino, NULL, &(struct ask){
-		.fs.op = cut ? WIRE_FS_TRUNCATE : WIRE_FS_STAT,
+		.fs.op = fi->flags & O_TRUNC ? WIRE_FS_TRUNCATE : WIRE_FS_STAT,
 		.fi = *fi, .answered = open_answered });
 }
 

@@ -323,3 +323,10 @@ step() {
 	cd "$FILES"
 	cd /
 }
+
+@test "to open for reading and to cut cuts" {
+	step a 'write f 1'
+	/usr/bin/python3 -c 'import os, sys
+os.open(sys.argv[1], os.O_RDONLY | os.O_TRUNC)' "$FILES/f"
+	assert_equal "$(stat -c %s "$FILES/f")" 0
+}
