@@ -377,11 +377,16 @@ bool remote_access(fuse_req_t req, fuse_ino_t ino, int mask)
 static uint64_t time_of(const struct ask *a, const struct timespec *ts, int bit,
 			int now_bit)
 {
+	const time_t last = INT64_MAX / NS_PER_S; /* in the year 2262 */
+
 	if (a->to_set & now_bit)
 		return realtime_ns();
-	if (!(a->to_set & bit) || ts->tv_sec < 0)
+	if (!(a->to_set & bit))
 		return WIRE_UNKNOWN;
-	return (uint64_t)ts->tv_sec * NS_PER_S + (uint64_t)ts->tv_nsec;
+	if (ts->tv_sec < 0)
+		return 0;
+	return (uint64_t)MIN(ts->tv_sec, last) * NS_PER_S +
+	       (uint64_t)ts->tv_nsec;
 }
 
 #define SET_TIMES (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW | \

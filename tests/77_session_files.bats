@@ -330,3 +330,13 @@ step() {
 os.open(sys.argv[1], os.O_RDONLY | os.O_TRUNC)' "$FILES/f"
 	assert_equal "$(stat -c %s "$FILES/f")" 0
 }
+
+@test "a time that the machine does not know is the nearest one" {
+	step a 'write f 1'
+	touch -d @1234567890 "$FILES/f"
+	assert_equal "$(stat -c %Y "$FILES/f")" 1234567890
+	touch -d 1950-01-01 "$FILES/f"
+	assert_equal "$(stat -c %Y "$FILES/f")" 0
+	touch -d 9999-01-01 "$FILES/f"
+	assert_equal "$(stat -c %Y "$FILES/f")" 9223372036
+}

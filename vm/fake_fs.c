@@ -73,6 +73,7 @@ static int op_stat(struct call *c)
 		st.kind = c->file->kind;
 		st.mode = c->file->mode & 0777;
 		st.size = c->file->data.len;
+		st.mtime_ns = c->file->mtime_ns;
 	} else if (!is_dir(c->g, c->fs->path)) {
 		return -ENOENT;
 	}
@@ -258,13 +259,20 @@ static int op_chmod(struct call *c)
 	return op_stat(c);
 }
 
+static int op_times(struct call *c)
+{
+	if (c->file && c->fs->other != WIRE_UNKNOWN)
+		c->file->mtime_ns = c->fs->other;
+	return op_stat(c);
+}
+
 static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
 	[WIRE_FS_STAT] = op_stat,	  [WIRE_FS_LIST] = op_list,
 	[WIRE_FS_READ] = op_read,	  [WIRE_FS_WRITE] = op_write,
 	[WIRE_FS_TRUNCATE] = op_truncate, [WIRE_FS_CREATE] = op_create,
 	[WIRE_FS_MKDIR] = op_mkdir,	  [WIRE_FS_UNLINK] = op_unlink,
 	[WIRE_FS_RMDIR] = op_rmdir,	  [WIRE_FS_RENAME] = op_rename,
-	[WIRE_FS_CHMOD] = op_chmod,	  [WIRE_FS_TIMES] = op_stat,
+	[WIRE_FS_CHMOD] = op_chmod,	  [WIRE_FS_TIMES] = op_times,
 };
 
 static bool has_fault(const struct fake_guest *g, const char *fault)

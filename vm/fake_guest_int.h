@@ -13,6 +13,7 @@ struct fake_file {
 	char *path;             /* owned */
 	uint8_t kind;
 	uint32_t mode;
+	uint64_t mtime_ns;
 	struct buf data;        /* owned */
 };
 
