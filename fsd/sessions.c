@@ -29,24 +29,24 @@ struct session {
 	bool ending;               /* gone as soon as the last run has left */
 };
 
+/* What was opened in it is not what the next one has at the same path. */
+static void drop_machine(struct session *s)
+{
+	if (s->lease)
+		vm_end(take_ptr(s->lease));
+	remote_drop(s->d, s->no);
+	s->granted = false;
+	s->lease_steps = 0;
+}
+
 static void session_free(struct session *s)
 {
 	list_del(&s->node);
 	loop_timer_del(&s->idle);
 	loop_call_del(&s->next);
-	if (s->lease)
-		vm_end(s->lease);
-	remote_drop(s->d, s->no);
+	drop_machine(s);
 	free(s->name);
 	free(s);
-}
-
-static void drop_machine(struct session *s)
-{
-	if (s->lease)
-		vm_end(take_ptr(s->lease));
-	s->granted = false;
-	s->lease_steps = 0;
 }
 
 /* --- its machine ------------------------------------------------------------- */

@@ -276,6 +276,19 @@ step() {
 	mount_start
 }
 
+@test "what was opened in one machine is not found in the next" {
+	step a $'write f first'
+	mkdir "$FILES/d"
+	exec 5<>"$FILES/f" 6<"$FILES/d"
+	step b 'crash'
+	step c $'write f second\nplant d/g'
+	fails ESTALE cat /proc/self/fd/5
+	run bounded 10 sh -c 'echo mine >&5'
+	assert_failure
+	assert_equal "$(cat "$FILES/f")" second
+	exec 5>&- 6<&-
+}
+
 @test "no errno of a machine harms the mount" {
 	local n
 	for n in 38 116 512 524 900; do
