@@ -196,16 +196,20 @@ int sessions_check(struct fsd *d, uid_t uid, const char *name,
 	return 0;
 }
 
-int sessions_join(struct run *run)
+int sessions_join(struct run *run, struct err *err)
 {
 	const struct job_config *c = run->spec.config;
 	const struct job_meta *owner = &run->job->meta;
 	struct session *s = find_own(run->d, owner->uid, c->session);
+	int r = sessions_check(run->d, owner->uid, c->session, run->spec.lang,
+			       err);
 
+	if (r < 0)
+		return r;
 	if (!s)
 		s = session_new(run->d, owner, c->session, run->spec.lang);
 	if (!s)
-		return -ENOMEM;
+		return err_sys(err, -ENOMEM, "a session cannot be begun");
 	s->idle_ms = c->session_idle_ms;
 	run->session = s;
 	list_add_tail(&s->waiting, &run->in_session);

@@ -18,8 +18,9 @@ struct session;
 int sessions_check(struct fsd *d, uid_t uid, const char *name,
 		   const struct lang *lang, struct err *err);
 /* run->session is set; run_begin() or run_events.failed() comes later.
- * Return: 0 or -ENOMEM. */
-int sessions_join(struct run *run);
+ * Return: 0, -ENOMEM, or what sessions_check() says now: the run may have
+ * waited since it was asked. */
+int sessions_join(struct run *run, struct err *err);
 /* The run needs the session no more; its machine is kept if the interpreter
  * lives. run->session and run->lease are NULL afterwards. */
 void sessions_leave(struct run *run);
