@@ -239,6 +239,9 @@ step() {
 	fails EACCES $other cat f
 	fails EACCES $other mkdir d
 	fails EACCES $other rm -f f
+	cd ..
+	fails EACCES $other ls .
+	fails EACCES $other cat state
 	cd /
 	$other mkdir "$MNT/theirs"
 	$other sh -c "echo 'write g 2' >$MNT/theirs/code.sh; echo '{\"session\": \"t\"}' >$MNT/theirs/config.json"
