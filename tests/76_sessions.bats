@@ -248,6 +248,17 @@ session() {
 	stdout_is c ''
 }
 
+@test "a step that was killed takes its interpreter with it, whatever that says" {
+	step a $'remember a\nsurvive\nout up\nsleep 60000'
+	job_follow a up
+	echo kill >"$MNT/a/ctl"
+	job_wait a
+	result_is a .session_state lost
+	step b $'recall\nout new'
+	job_wait b
+	stdout_is b new
+}
+
 @test "a step that had to wait is judged again when its turn comes" {
 	mount_stop
 	mount_start --max-machines 4 --pool 1 --quota-running 1

@@ -20,6 +20,7 @@ struct peer {
 	enum vm_failure why;
 	char sentence[300];
 	struct buf out, files;
+	bool lives;      /* EXIT said so */
 	unsigned answers;
 	int answer; /* the last one's */
 	size_t answered; /* bytes of it */
@@ -97,8 +98,8 @@ static int on_output(void *arg, enum vm_stream s, const void *data, size_t len)
 
 static void on_exited(void *arg, const struct wire_exit *e)
 {
-	(void)e;
 	((struct peer *)arg)->exits++;
+	((struct peer *)arg)->lives = e->lives;
 }
 
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
@@ -599,6 +600,20 @@ static void test_fs_ends(void)
 	close_peer(&p);
 }
 
+static void test_killed_lives(void)
+{
+	struct peer p;
+	struct vm_job job = { .stdin_size = 0 };
+
+	start_step(&p, &job);
+	channel_kill(p.ch, WIRE_KILL_ALL, 9);
+	end_step(&p, true);
+	ok(p.exits == 1 && p.finishes == 11, "a step that was killed is the "
+					     "last one of its machine");
+	ok(!p.lives, "whatever that says");
+	close_peer(&p);
+}
+
 int main(void)
 {
 	test_boot();
@@ -609,5 +624,6 @@ int main(void)
 	test_fs();
 	test_fs_broken();
 	test_fs_ends();
+	test_killed_lives();
 	return done_testing();
 }
