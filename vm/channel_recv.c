@@ -191,6 +191,7 @@ static void on_exit_frame(struct channel *ch, const struct wire_header *h,
 	e.lives &= !ch->killed; /* it is not used again, so nobody counts on it */
 	ch->lives = e.lives;
 	ch->phase = PHASE_COLLECTING;
+	channel_fs_progress(ch);
 	channel_wait(ch, "sending its output files", WAIT_OUTPUT_S);
 	ch->job_ev->exited(ch->job_arg, &e);
 	if (ch->phase == PHASE_COLLECTING && !ch->job->wire.output_limit)
