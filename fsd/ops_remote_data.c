@@ -14,14 +14,25 @@
 
 /* --- opening ------------------------------------------------------------------ */
 
+/* As its owner; then a handle needs no right, whatever becomes of the mode. */
+static bool may_open(const struct ask *a, mode_t mode)
+{
+	int how = a->fi.flags & O_ACCMODE;
+
+	if (fuse_req_ctx(a->req)->uid == 0)
+		return true;
+	return (how == O_WRONLY || mode & S_IRUSR) &&
+	       (how == O_RDONLY || mode & S_IWUSR);
+}
+
 static void open_answered(struct ask *a, const uint8_t *data, size_t size)
 {
 	struct stat st;
 
 	if (!ask_stat(a, data, size, &st))
 		return;
-	if (S_ISDIR(st.st_mode)) {
-		ask_fail(a, -EISDIR);
+	if (S_ISDIR(st.st_mode) || !may_open(a, st.st_mode)) {
+		ask_fail(a, S_ISDIR(st.st_mode) ? -EISDIR : -EACCES);
 		return;
 	}
 	a->fi.direct_io = 1;

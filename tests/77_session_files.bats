@@ -247,7 +247,15 @@ step() {
 	$other sh -c "echo 'write g 2' >$MNT/theirs/code.sh; echo '{\"session\": \"t\"}' >$MNT/theirs/config.json"
 	$other cat "$MNT/theirs/wait" >/dev/null
 	assert_equal "$(cat "$MNT/.fsd/sessions/t/files/g")" 2
-	assert_equal "$(stat -c %u "$MNT/.fsd/sessions/t/files/g")" 65534
+	FILES=$MNT/.fsd/sessions/t/files
+	assert_equal "$(stat -c %u "$FILES/g")" 65534
+	$other chmod 444 "$FILES/g"
+	fails EACCES $other sh -c 'echo >>"$1"' - "$FILES/g"
+	assert_equal "$($other cat "$FILES/g")" 2
+	$other cp "$FILES/g" "$FILES/copy"
+	assert_equal "$($other cat "$FILES/copy")" 2
+	$other chmod 200 "$FILES/copy"
+	fails EACCES $other cat "$FILES/copy"
 }
 
 @test "many at once get each their own bytes" {
