@@ -213,6 +213,7 @@ int sessions_join(struct run *run, struct err *err)
 	s->idle_ms = c->session_idle_ms;
 	run->session = s;
 	list_add_tail(&s->waiting, &run->in_session);
+	loop_timer_del(&s->idle); /* it may be due before the call */
 	loop_defer(s->d->loop, &s->next);
 	return 0;
 }
