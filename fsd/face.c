@@ -58,8 +58,6 @@ static int find_session(struct fsd *d, uid_t uid, uint64_t dir,
 			*ret_place = dir | session_no(s) << 24;
 		return s ? 0 : -ENOENT;
 	}
-	if (!sessions_by_no(d, PLACE_SESSION(dir)))
-		return -ESTALE;
 	if (!strcmp(name, FACE_FILES)) {
 		*ret_place = dir | PLACE(0, 0, FIELD_FILES);
 		return 0;
@@ -99,6 +97,16 @@ int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 		}
 	}
 	return -ENOENT;
+}
+
+int face_check(struct fsd *d, uid_t uid, uint64_t place)
+{
+	const struct session *s;
+
+	if (PLACE_ROW(place) != FSD_ROW_SESSIONS || !PLACE_SESSION(place))
+		return 0;
+	s = sessions_by_no(d, PLACE_SESSION(place));
+	return !s ? -ESTALE : session_is_for(s, uid) ? 0 : -EACCES;
 }
 
 bool face_is_dir(uint64_t place)

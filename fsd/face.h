@@ -15,6 +15,8 @@ struct session;
 /* 0 is .fsd itself. Return: 0 or -ENOENT. */
 int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 	      uint64_t *ret_place);
+/* 0, -ESTALE or -EACCES: a session that has ended, or another user's. */
+int face_check(struct fsd *d, uid_t uid, uint64_t place);
 bool face_is_dir(uint64_t place);
 bool face_is_fixed(uint64_t place); /* never changes while mounted */
 mode_t face_mode(uint64_t place);

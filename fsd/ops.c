@@ -89,6 +89,12 @@ static int target_job(struct fsd *d, uint64_t rest, struct target *t)
 	return 0;
 }
 
+static int target_face(fuse_req_t req, uint64_t place, struct target *t)
+{
+	*t = (struct target){ .kind = T_FSD, .place = place };
+	return face_check(ops_fsd(req), fuse_req_ctx(req)->uid, place);
+}
+
 static int target_node(struct fsd *d, uint64_t ino, struct target *t)
 {
 	t->node = node_by_ino(d->nodes, ino);
@@ -110,7 +116,7 @@ int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 	else if (INO_CLASS(ino) == INO_JOB)
 		r = target_job(d, INO_REST(ino), &t);
 	else if (INO_CLASS(ino) == INO_FSD)
-		t = (struct target){ .kind = T_FSD, .place = INO_REST(ino) };
+		r = target_face(req, INO_REST(ino), &t);
 	else
 		r = target_node(d, ino, &t);
 	if (r == 0 && t.job)

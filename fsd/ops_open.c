@@ -282,7 +282,7 @@ void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 	struct stat st;
 	int r;
 
-	if (remote_sync(req, ino)) /* the program's own files are its affair */
+	if (remote_access(req, ino, mask))
 		return;
 	r = ops_target(req, ino, &t);
 	if (r == 0 && (mask & X_OK)) {

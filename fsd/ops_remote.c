@@ -11,6 +11,10 @@
 #include "remote.h"
 #include "sessions.h"
 
+/* One that takes many answers ends so long after its beginning, and the machine
+ * has its wait for the last of them. */
+#define ASK_NS (120 * NS_PER_S)
+
 /* --- asking ------------------------------------------------------------------ */
 
 /* The session whose files/ that number is, or 0. */
@@ -63,12 +67,32 @@ void ask_fail(struct ask *a, int r)
 	ask_free(a);
 }
 
+/*
+ * What a file system may say of a file. All else that a machine says is EIO:
+ * ENOSYS would make the kernel do without the operation in the whole mount, and
+ * what is no errno of its own it does not take for an answer at all.
+ */
+static int believed(int r)
+{
+	static const int known[] = {
+		EPERM, ENOENT, EAGAIN, ENOMEM, EACCES, EBUSY, EEXIST, EXDEV,
+		ENOTDIR, EISDIR, EINVAL, ENFILE, EMFILE, ETXTBSY, EFBIG,
+		ENOSPC, EROFS, EMLINK, ENAMETOOLONG, ENOTEMPTY, ELOOP,
+		EOVERFLOW, EILSEQ, EDQUOT,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (r == -known[i])
+			return r;
+	return -EIO;
+}
+
 static void on_done(void *arg, int r, const uint8_t *data, size_t size)
 {
 	struct ask *a = arg;
 
 	if (r < 0)
-		ask_fail(a, r);
+		ask_fail(a, believed(r));
 	else
 		a->answered(a, data, size);
 }
@@ -86,10 +110,11 @@ void ask_again(struct ask *a)
 {
 	uint64_t session;
 	const char *path = find(a->d, a->ino, &session);
-	char *copy = path ? strdup(path) : NULL;
+	bool late = now_ns() > a->until_ns;
+	char *copy = path && !late ? strdup(path) : NULL;
 
 	if (!copy) {
-		ask_fail(a, path ? -ENOMEM : -ESTALE);
+		ask_fail(a, !path ? -ESTALE : late ? -EIO : -ENOMEM);
 		return;
 	}
 	free(a->fs.path);
@@ -97,19 +122,30 @@ void ask_again(struct ask *a)
 	ask_send(a);
 }
 
-/* Return: 0 or negative errno. */
-static int check(struct fsd *d, fuse_req_t req, fuse_ino_t ino,
-		 const char *name, char **ret_path, uint64_t *ret_session)
+/* No bad name is shown, whoever has made it; nor is one made. */
+static int check_name(fuse_req_t req, const char *name, enum wire_fs_op op)
 {
-	uid_t uid = fuse_req_ctx(req)->uid;
+	int r = op == WIRE_FS_STAT ? file_name_check(name)
+				   : ops_check_file_name(req, FACE_FILES, name);
+
+	return r == -EILSEQ && op == WIRE_FS_STAT ? -ENOENT : r;
+}
+
+/* Return: 0 or negative errno. */
+static int check(fuse_req_t req, fuse_ino_t ino, const char *name,
+		 enum wire_fs_op op, char **ret_path, uint64_t *ret_session)
+{
+	struct fsd *d = ops_fsd(req);
 	const char *dir = find(d, ino, ret_session);
 	const struct session *s = dir ? sessions_by_no(d, *ret_session) : NULL;
-	int r = name ? file_name_check(name) : 0;
+	int r = 0;
 
 	if (!s)
 		return -ESTALE;
-	if (uid && uid != session_uid(s))
+	if (!session_is_for(s, fuse_req_ctx(req)->uid))
 		return -EACCES;
+	if (name)
+		r = check_name(req, name, op);
 	if (r < 0)
 		return r;
 	*ret_path = join(dir, name);
@@ -122,27 +158,35 @@ static int check(struct fsd *d, fuse_req_t req, fuse_ino_t ino,
 	return 0;
 }
 
-struct ask *ask_new(fuse_req_t req, fuse_ino_t ino, const char *name,
-		    enum wire_fs_op op)
+bool ask(fuse_req_t req, fuse_ino_t ino, const char *name,
+	 const struct ask *what)
 {
-	struct fsd *d = ops_fsd(req);
 	char *path = NULL;
 	uint64_t session;
-	int r = check(d, req, ino, name, &path, &session);
-	struct ask *a = r < 0 ? NULL : calloc(1, sizeof(*a));
+	struct ask *a;
+	int r;
 
+	if (!remote_is(ino))
+		return false;
+	r = check(req, ino, name, what->fs.op, &path, &session);
+	a = r < 0 ? NULL : malloc(sizeof(*a));
 	if (!a) {
 		free(path);
 		fuse_reply_err(req, r < 0 ? -r : ENOMEM);
-		return NULL;
+		return true;
 	}
-	a->d = d;
+	*a = *what;
+	a->d = ops_fsd(req);
 	a->req = req;
 	a->ino = ino;
 	a->session = session;
-	a->fs.op = op;
+	a->until_ns = now_ns() + ASK_NS;
 	a->fs.path = path;
-	return a;
+	if (a->begin)
+		a->begin(a);
+	else
+		ask_send(a);
+	return true;
 }
 
 /* --- attributes ---------------------------------------------------------------- */
@@ -172,6 +216,8 @@ bool ask_stat(struct ask *a, const uint8_t *data, size_t size,
 	struct wire_fs_stat st;
 	int r = s ? wire_fs_stat_get(data, size, &st) : -ESTALE;
 
+	if (r == 0 && !a->fs.path[0] && st.kind != WIRE_FILE_DIR)
+		r = -EIO;
 	if (r < 0) {
 		ask_fail(a, r);
 		return false;
@@ -187,6 +233,12 @@ bool ask_entry(struct ask *a, const uint8_t *data, size_t size,
 	memset(ret, 0, sizeof(*ret));
 	if (!ask_stat(a, data, size, &ret->attr))
 		return false;
+	/* The kernel would take neither, and forget neither's number. */
+	if (a->fs.op != WIRE_FS_STAT &&
+	    S_ISDIR(ret->attr.st_mode) != (a->fs.op == WIRE_FS_MKDIR)) {
+		ask_fail(a, -EIO);
+		return false;
+	}
 	ret->ino = remote_found(a->d->remotes, a->session, a->fs.path,
 				S_ISDIR(ret->attr.st_mode));
 	if (!ret->ino) {
@@ -227,31 +279,18 @@ static void ok_answered(struct ask *a, const uint8_t *data, size_t size)
 }
 
 /* files/ is there even when no machine is: empty, and nobody's to change. */
-static void empty_root(struct ask *a, struct stat *ret)
+static bool empty_root(struct ask *a, int r)
 {
-	const struct session *s = sessions_by_no(a->d, a->session);
-	struct wire_fs_stat st = { .kind = WIRE_FILE_DIR, .mode = 0555,
-				   .mtime_ns = realtime_ns() };
+	const struct wire_fs_stat st = { .kind = WIRE_FILE_DIR, .mode = 0555,
+					 .mtime_ns = realtime_ns() };
+	uint8_t data[sizeof(st)];
+	struct wire_writer w = { .p = data, .size = sizeof(data) };
 
-	fill(s, &st, ret);
-	ret->st_ino = a->ino;
-}
-
-static bool is_empty_root(const struct ask *a, int r)
-{
-	return (r == -ESTALE || r == -EIO) && !a->fs.path[0] &&
-	       sessions_by_no(a->d, a->session);
-}
-
-static bool attr_failed(struct ask *a, int r)
-{
-	struct stat st;
-
-	if (!is_empty_root(a, r))
+	if ((r != -ESTALE && r != -EIO) || a->fs.path[0] ||
+	    !sessions_by_no(a->d, a->session))
 		return false;
-	empty_root(a, &st);
-	fuse_reply_attr(a->req, &st, 0);
-	ask_free(a);
+	wire_fs_stat_put(&w, &st);
+	a->answered(a, data, w.used);
 	return true;
 }
 
@@ -277,53 +316,24 @@ static void root_answered(struct ask *a, const uint8_t *data, size_t size)
 	ask_free(a);
 }
 
-static bool root_failed(struct ask *a, int r)
-{
-	struct fuse_entry_param e = { .ino = a->ino, .generation = 1 };
-
-	if (!is_empty_root(a, r))
-		return false;
-	empty_root(a, &e.attr);
-	fuse_reply_entry(a->req, &e);
-	ask_free(a);
-	return true;
-}
-
 static bool lookup_root(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct target t;
-	struct ask *a;
 
 	if (INO_CLASS(parent) != INO_FSD || strcmp(name, FACE_FILES) != 0 ||
-	    ops_find(req, parent, name, &t) < 0 || !face_files(t.place))
+	    ops_find(req, parent, name, &t) < 0)
 		return false;
-	a = ask_new(req, ops_ino(&t), NULL, WIRE_FS_STAT);
-	if (!a)
-		return true;
-	a->answered = root_answered;
-	a->failed = root_failed;
-	ask_send(a);
-	return true;
+	return ask(req, ops_ino(&t), NULL, &(struct ask){
+		.fs.op = WIRE_FS_STAT,
+		.answered = root_answered, .failed = empty_root });
 }
 
 bool remote_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct ask *a;
-
-	if (!remote_is(parent))
-		return lookup_root(req, parent, name);
-	/* No such name is shown, whoever has made it. */
-	if (file_name_check(name) == -EILSEQ) {
-		fuse_reply_err(req, ENOENT);
-		return true;
-	}
-	a = ask_new(req, parent, name, WIRE_FS_STAT);
-	if (!a)
-		return true;
-	a->answered = entry_answered;
-	a->failed = lookup_failed;
-	ask_send(a);
-	return true;
+	return ask(req, parent, name, &(struct ask){
+		.fs.op = WIRE_FS_STAT,
+		.answered = entry_answered, .failed = lookup_failed }) ||
+	       lookup_root(req, parent, name);
 }
 
 bool remote_forgot(fuse_req_t req, fuse_ino_t ino, uint64_t count)
@@ -338,27 +348,45 @@ bool remote_forgot(fuse_req_t req, fuse_ino_t ino, uint64_t count)
 
 bool remote_getattr(fuse_req_t req, fuse_ino_t ino)
 {
-	struct ask *a;
+	return ask(req, ino, NULL, &(struct ask){
+		.fs.op = WIRE_FS_STAT,
+		.answered = attr_answered, .failed = empty_root });
+}
 
-	if (!remote_is(ino))
-		return false;
-	a = ask_new(req, ino, NULL, WIRE_FS_STAT);
-	if (!a)
-		return true;
-	a->answered = attr_answered;
-	a->failed = attr_failed;
-	ask_send(a);
-	return true;
+static void access_answered(struct ask *a, const uint8_t *data, size_t size)
+{
+	struct stat st;
+
+	if (!ask_stat(a, data, size, &st))
+		return;
+	fuse_reply_err(a->req, S_ISDIR(st.st_mode) || st.st_mode & 0111
+				       ? 0 : EACCES);
+	ask_free(a);
+}
+
+/* Who may read and write the machine's files is its affair. */
+bool remote_access(fuse_req_t req, fuse_ino_t ino, int mask)
+{
+	if (!(mask & X_OK))
+		return remote_sync(req, ino);
+	return ask(req, ino, NULL, &(struct ask){
+		.fs.op = WIRE_FS_STAT,
+		.answered = access_answered, .failed = empty_root });
 }
 
 static uint64_t time_of(const struct ask *a, const struct timespec *ts, int bit,
 			int now_bit)
 {
+	const time_t last = INT64_MAX / NS_PER_S; /* in the year 2262 */
+
 	if (a->to_set & now_bit)
 		return realtime_ns();
-	if (!(a->to_set & bit) || ts->tv_sec < 0)
+	if (!(a->to_set & bit))
 		return WIRE_UNKNOWN;
-	return (uint64_t)ts->tv_sec * NS_PER_S + (uint64_t)ts->tv_nsec;
+	if (ts->tv_sec < 0)
+		return 0;
+	return (uint64_t)MIN(ts->tv_sec, last) * NS_PER_S +
+	       (uint64_t)ts->tv_nsec;
 }
 
 #define SET_TIMES (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW | \
@@ -400,29 +428,26 @@ static void set_answered(struct ask *a, const uint8_t *data, size_t size)
 		attr_answered(a, data, size);
 }
 
+static void set_begin(struct ask *a)
+{
+	const struct session *s = sessions_by_no(a->d, a->session);
+
+	/* To the owner it has already: what cp -a and tar do. */
+	if ((a->to_set & FUSE_SET_ATTR_UID) &&
+	    a->attr.st_uid != session_uid(s)) {
+		ask_fail(a, -EPERM);
+		return;
+	}
+	a->to_set &= FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_SIZE | SET_TIMES;
+	set_next(a);
+}
+
 bool remote_setattr(fuse_req_t req, fuse_ino_t ino, const struct stat *attr,
 		    int to_set)
 {
-	const int known = FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_SIZE | SET_TIMES;
-	struct session *s;
-	struct ask *a;
-
-	if (!remote_is(ino))
-		return false;
-	a = ask_new(req, ino, NULL, WIRE_FS_CHMOD);
-	if (!a)
-		return true;
-	s = sessions_by_no(a->d, a->session);
-	/* To the owner it has already: what cp -a and tar do. */
-	if ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != session_uid(s)) {
-		ask_fail(a, -EPERM);
-		return true;
-	}
-	a->attr = *attr;
-	a->to_set = to_set & known;
-	a->answered = set_answered;
-	set_next(a);
-	return true;
+	return ask(req, ino, NULL, &(struct ask){
+		.fs.op = WIRE_FS_CHMOD, .attr = *attr, .to_set = to_set,
+		.begin = set_begin, .answered = set_answered });
 }
 
 bool remote_xattr(fuse_req_t req, fuse_ino_t ino, bool list, size_t size)
@@ -440,30 +465,12 @@ bool remote_xattr(fuse_req_t req, fuse_ino_t ino, bool list, size_t size)
 
 /* --- names ------------------------------------------------------------------------ */
 
-static bool refuse_name(fuse_req_t req, const char *name)
-{
-	int r = ops_check_file_name(req, FACE_FILES, name);
-
-	if (r < 0)
-		fuse_reply_err(req, -r);
-	return r < 0;
-}
-
 bool remote_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
 		  mode_t mode)
 {
-	struct ask *a;
-
-	if (!remote_is(parent))
-		return false;
-	a = refuse_name(req, name) ? NULL
-				   : ask_new(req, parent, name, WIRE_FS_MKDIR);
-	if (!a)
-		return true;
-	a->fs.mode = mode & 0777;
-	a->answered = entry_answered;
-	ask_send(a);
-	return true;
+	return ask(req, parent, name, &(struct ask){
+		.fs = { .op = WIRE_FS_MKDIR, .mode = mode & 0777 },
+		.answered = entry_answered });
 }
 
 static void gone_answered(struct ask *a, const uint8_t *data, size_t size)
@@ -472,29 +479,16 @@ static void gone_answered(struct ask *a, const uint8_t *data, size_t size)
 	ok_answered(a, data, size);
 }
 
-static bool remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
-			enum wire_fs_op op)
-{
-	struct ask *a;
-
-	if (!remote_is(parent))
-		return false;
-	a = ask_new(req, parent, name, op);
-	if (!a)
-		return true;
-	a->answered = gone_answered;
-	ask_send(a);
-	return true;
-}
-
 bool remote_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	return remove_name(req, parent, name, WIRE_FS_UNLINK);
+	return ask(req, parent, name, &(struct ask){
+		.fs.op = WIRE_FS_UNLINK, .answered = gone_answered });
 }
 
 bool remote_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	return remove_name(req, parent, name, WIRE_FS_RMDIR);
+	return ask(req, parent, name, &(struct ask){
+		.fs.op = WIRE_FS_RMDIR, .answered = gone_answered });
 }
 
 static void moved_answered(struct ask *a, const uint8_t *data, size_t size)
@@ -503,35 +497,34 @@ static void moved_answered(struct ask *a, const uint8_t *data, size_t size)
 	ok_answered(a, data, size);
 }
 
+static void move_begin(struct ask *a)
+{
+	uint64_t session;
+	int r = check(a->req, a->to_ino, a->to_name, a->fs.op, &a->fs.to,
+		      &session);
+
+	if (r == 0 && session != a->session)
+		r = -EXDEV;
+	if (r < 0)
+		ask_fail(a, r);
+	else
+		ask_send(a);
+}
+
 bool remote_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		   fuse_ino_t to, const char *newname, unsigned flags)
 {
-	uint64_t session;
-	struct ask *a;
-	int r;
+	int r = 0;
 
-	if (!remote_is(parent) && !remote_is(to))
-		return false;
-	if (!remote_is(parent) || !remote_is(to)) {
-		fuse_reply_err(req, EXDEV); /* mv copies */
-		return true;
-	}
-	a = refuse_name(req, newname)
-		    ? NULL
-		    : ask_new(req, parent, name, WIRE_FS_RENAME);
-	if (!a)
-		return true;
-	r = check(a->d, req, to, newname, &a->fs.to, &session);
-	if (r == 0 && session != a->session)
-		r = -EXDEV;
-	if (r == 0 && (flags & ~(unsigned)RENAME_NOREPLACE))
-		r = -EINVAL;
-	if (r < 0) {
-		ask_fail(a, r);
-		return true;
-	}
-	a->fs.flags = flags & RENAME_NOREPLACE ? WIRE_FS_EXCLUSIVE : 0;
-	a->answered = moved_answered;
-	ask_send(a);
-	return true;
+	if (remote_is(parent) != remote_is(to))
+		r = EXDEV; /* mv copies */
+	else if (remote_is(to) && (flags & ~(unsigned)RENAME_NOREPLACE))
+		r = EINVAL;
+	if (r)
+		fuse_reply_err(req, r);
+	return r || ask(req, parent, name, &(struct ask){
+		.fs = { .op = WIRE_FS_RENAME,
+			.flags = flags ? WIRE_FS_EXCLUSIVE : 0 },
+		.to_ino = to, .to_name = newname,
+		.begin = move_begin, .answered = moved_answered });
 }

@@ -28,6 +28,7 @@ bool remote_open(fuse_req_t, fuse_ino_t, const struct fuse_file_info *);
 bool remote_read(fuse_req_t, fuse_ino_t, size_t, off_t);
 bool remote_write(fuse_req_t, fuse_ino_t, const char *, size_t, off_t,
 		  const struct fuse_file_info *);
+bool remote_access(fuse_req_t, fuse_ino_t, int mask);
 bool remote_poll(fuse_req_t, fuse_ino_t, struct fuse_pollhandle *);
 /* flush, fsync, release: nothing is kept here. */
 bool remote_sync(fuse_req_t, fuse_ino_t);
@@ -46,7 +47,10 @@ struct ask {
 	fuse_req_t req;
 	fuse_ino_t ino;       /* of the file, or of the directory of name */
 	uint64_t session;
+	uint64_t until_ns;    /* nothing more is asked afterwards */
 	struct wire_fs fs;    /* what is asked now; its path and to are owned */
+	/* Instead of ask_send(), at first; may be NULL. */
+	void (*begin)(struct ask *a);
 	/* Answers the request and consumes a, or asks again. */
 	void (*answered)(struct ask *a, const uint8_t *data, size_t size);
 	/* Instead of an error, if there is one; may be NULL. */
@@ -54,20 +58,21 @@ struct ask {
 	struct fuse_file_info fi;
 	struct stat attr;     /* setattr: of these bits that are left */
 	int to_set;
+	fuse_ino_t to_ino;    /* rename: the other directory, and the name */
+	const char *to_name;  /* in it, borrowed until begin() has returned */
 	struct buf data;      /* read, or to be written */
 	size_t want, at;
 	off_t off;
 	struct remote_listing *listing;
 };
 
-/* True if the number is a directory files/ or something below one. */
-bool remote_is(fuse_ino_t ino);
 /*
- * For what is at ino, or at name in it. Return: NULL if the request has been
- * answered already: it is nobody's, not for who asks, or no memory is left.
+ * Asks for what is at ino, or at name in it: a copy of what, with all of it
+ * filled in that the number and the name tell. False if the number is another's;
+ * else the request is answered, or will be.
  */
-struct ask *ask_new(fuse_req_t req, fuse_ino_t ino, const char *name,
-		    enum wire_fs_op op);
+bool ask(fuse_req_t req, fuse_ino_t ino, const char *name,
+	 const struct ask *what);
 /* Both consume a at last. */
 void ask_send(struct ask *a);
 void ask_fail(struct ask *a, int r);
@@ -80,5 +85,8 @@ bool ask_stat(struct ask *a, const uint8_t *data, size_t size,
 /* Counts a lookup. The same. */
 bool ask_entry(struct ask *a, const uint8_t *data, size_t size,
 	       struct fuse_entry_param *ret);
+
+/* True if the number is a directory files/ or something below one. */
+bool remote_is(fuse_ino_t ino);
 
 #endif

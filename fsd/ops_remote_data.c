@@ -9,13 +9,20 @@
 
 #define READ_MAX (1u << 20)
 #define LIST_MAX (64u << 20) /* bytes of one listing's names */
+#define LIST_ENOUGH (WIRE_FS_CHUNK / 2) /* of one answer that is not the last */
 #define ANSWER_MAX (256u << 10)
 
 /* --- opening ------------------------------------------------------------------ */
 
-static bool wants_write(const struct fuse_file_info *fi)
+/* As its owner; then a handle needs no right, whatever becomes of the mode. */
+static bool may_open(const struct ask *a, mode_t mode)
 {
-	return (fi->flags & O_ACCMODE) != O_RDONLY;
+	int how = a->fi.flags & O_ACCMODE;
+
+	if (fuse_req_ctx(a->req)->uid == 0)
+		return true;
+	return (how == O_WRONLY || mode & S_IRUSR) &&
+	       (how == O_RDONLY || mode & S_IWUSR);
 }
 
 static void open_answered(struct ask *a, const uint8_t *data, size_t size)
@@ -24,8 +31,8 @@ static void open_answered(struct ask *a, const uint8_t *data, size_t size)
 
 	if (!ask_stat(a, data, size, &st))
 		return;
-	if (S_ISDIR(st.st_mode)) {
-		ask_fail(a, -EISDIR);
+	if (S_ISDIR(st.st_mode) || !may_open(a, st.st_mode)) {
+		ask_fail(a, S_ISDIR(st.st_mode) ? -EISDIR : -EACCES);
 		return;
 	}
 	a->fi.direct_io = 1;
@@ -36,18 +43,9 @@ static void open_answered(struct ask *a, const uint8_t *data, size_t size)
 bool remote_open(fuse_req_t req, fuse_ino_t ino,
 		 const struct fuse_file_info *fi)
 {
-	bool cut = (fi->flags & O_TRUNC) && wants_write(fi);
-	struct ask *a;
-
-	if (!remote_is(ino))
-		return false;
-	a = ask_new(req, ino, NULL, cut ? WIRE_FS_TRUNCATE : WIRE_FS_STAT);
-	if (!a)
-		return true;
-	a->fi = *fi;
-	a->answered = open_answered;
-	ask_send(a);
-	return true;
+	return ask(req, ino, NULL, &(struct ask){
+		.fs.op = fi->flags & O_TRUNC ? WIRE_FS_TRUNCATE : WIRE_FS_STAT,
+		.fi = *fi, .answered = open_answered });
 }
 
 static void create_answered(struct ask *a, const uint8_t *data, size_t size)
@@ -64,20 +62,11 @@ static void create_answered(struct ask *a, const uint8_t *data, size_t size)
 bool remote_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		   mode_t mode, const struct fuse_file_info *fi)
 {
-	struct ask *a;
-
-	if (!remote_is(parent))
-		return false;
-	a = ask_new(req, parent, name, WIRE_FS_CREATE);
-	if (!a)
-		return true;
-	a->fs.mode = mode & 0777;
-	a->fs.flags = (fi->flags & O_EXCL ? WIRE_FS_EXCLUSIVE : 0) |
-		      (fi->flags & O_TRUNC ? WIRE_FS_EMPTY : 0);
-	a->fi = *fi;
-	a->answered = create_answered;
-	ask_send(a);
-	return true;
+	return ask(req, parent, name, &(struct ask){
+		.fs = { .op = WIRE_FS_CREATE, .mode = mode & 0777,
+			.flags = (fi->flags & O_EXCL ? WIRE_FS_EXCLUSIVE : 0) |
+				 (fi->flags & O_TRUNC ? WIRE_FS_EMPTY : 0) },
+		.fi = *fi, .answered = create_answered });
 }
 
 /* --- bytes ---------------------------------------------------------------------- */
@@ -118,19 +107,10 @@ static bool read_failed(struct ask *a, int r)
 
 bool remote_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off)
 {
-	struct ask *a;
-
-	if (!remote_is(ino))
-		return false;
-	a = ask_new(req, ino, NULL, WIRE_FS_READ);
-	if (!a)
-		return true;
-	a->want = MIN(size, (size_t)READ_MAX);
-	a->off = off;
-	a->answered = read_answered;
-	a->failed = read_failed;
-	read_next(a);
-	return true;
+	return ask(req, ino, NULL, &(struct ask){
+		.fs.op = WIRE_FS_READ, .want = MIN(size, (size_t)READ_MAX),
+		.off = off, .begin = read_next,
+		.answered = read_answered, .failed = read_failed });
 }
 
 static void write_next(struct ask *a)
@@ -171,30 +151,25 @@ static bool write_failed(struct ask *a, int r)
 	return true;
 }
 
+static void write_begin(struct ask *a)
+{
+	if (!a->fs.size)
+		reply_write(a);
+	else if (buf_add(&a->data, a->fs.data, a->fs.size) < 0)
+		ask_fail(a, -ENOMEM);
+	else
+		write_next(a);
+}
+
 bool remote_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 		  off_t off, const struct fuse_file_info *fi)
 {
-	struct ask *a;
-
-	if (!remote_is(ino))
-		return false;
-	a = ask_new(req, ino, NULL, WIRE_FS_WRITE);
-	if (!a)
-		return true;
-	if (!size || buf_add(&a->data, data, size) < 0) {
-		if (size)
-			ask_fail(a, -ENOMEM);
-		else
-			reply_write(a);
-		return true;
-	}
 	/* The kernel may not know where the end is: the machine does. */
-	a->fs.flags = fi->flags & O_APPEND ? WIRE_FS_APPEND : 0;
-	a->off = off;
-	a->answered = write_answered;
-	a->failed = write_failed;
-	write_next(a);
-	return true;
+	return ask(req, ino, NULL, &(struct ask){
+		.fs = { .op = WIRE_FS_WRITE, .data = data, .size = size,
+			.flags = fi->flags & O_APPEND ? WIRE_FS_APPEND : 0 },
+		.off = off, .begin = write_begin,
+		.answered = write_answered, .failed = write_failed });
 }
 
 bool remote_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_pollhandle *ph)
@@ -247,12 +222,11 @@ void remote_listings_free(struct fsd *d)
 		listing_free(list_entry(pos, struct remote_listing, node));
 }
 
-static void opendir_answered(struct ask *a, const uint8_t *data, size_t size)
+/* Without a question. */
+static void opendir_begin(struct ask *a)
 {
 	struct remote_listing *l = calloc(1, sizeof(*l));
 
-	(void)data;
-	(void)size;
 	if (!l) {
 		ask_fail(a, -ENOMEM);
 		return;
@@ -266,16 +240,8 @@ static void opendir_answered(struct ask *a, const uint8_t *data, size_t size)
 
 bool remote_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct ask *a;
-
-	if (!remote_is(ino))
-		return false;
-	a = ask_new(req, ino, NULL, WIRE_FS_LIST);
-	if (!a)
-		return true;
-	a->fi = *fi;
-	opendir_answered(a, NULL, 0);
-	return true;
+	return ask(req, ino, NULL, &(struct ask){
+		.fs.op = WIRE_FS_LIST, .fi = *fi, .begin = opendir_begin });
 }
 
 /* Return: false when there is no room for it any more. */
@@ -342,8 +308,8 @@ static void list_answered(struct ask *a, const uint8_t *data, size_t size)
 
 	wire_begin(&c, data, size);
 	a->fs.offset = wire_get_u64(&c);
-	r = a->fs.offset && c.p == c.end ? -EIO /* it would never end */
-					 : add_names(names, &c);
+	r = a->fs.offset && size < LIST_ENOUGH ? -EIO /* it would never end */
+					       : add_names(names, &c);
 	if (r < 0)
 		ask_fail(a, r);
 	else if (a->fs.offset)
@@ -362,28 +328,23 @@ static bool list_failed(struct ask *a, int r)
 	return true;
 }
 
+static void readdir_begin(struct ask *a)
+{
+	if (a->off) {
+		reply_listing(a);
+		return;
+	}
+	buf_clear(&a->listing->names);
+	ask_send(a);
+}
+
 bool remote_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
-	struct ask *a;
-
-	if (!remote_is(ino))
-		return false;
-	a = ask_new(req, ino, NULL, WIRE_FS_LIST);
-	if (!a)
-		return true;
-	a->listing = listing_of(fi);
-	a->want = size;
-	a->off = off;
-	if (off) {
-		reply_listing(a);
-		return true;
-	}
-	buf_clear(&a->listing->names);
-	a->answered = list_answered;
-	a->failed = list_failed;
-	ask_send(a);
-	return true;
+	return ask(req, ino, NULL, &(struct ask){
+		.fs.op = WIRE_FS_LIST, .listing = listing_of(fi), .want = size,
+		.off = off, .begin = readdir_begin,
+		.answered = list_answered, .failed = list_failed });
 }
 
 bool remote_releasedir(fuse_req_t req, fuse_ino_t ino,

@@ -107,7 +107,7 @@ static int lease(struct run *run, struct err *err)
 	};
 
 	if (run->spec.config->session)
-		return sessions_join(run);
+		return sessions_join(run, err);
 	run->lease = vm_lease(run->d->vm, &need, &run_events, run);
 	return run->lease ? 0
 			  : err_sys(err, -ENOMEM,

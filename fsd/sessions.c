@@ -29,24 +29,24 @@ struct session {
 	bool ending;               /* gone as soon as the last run has left */
 };
 
+/* What was opened in it is not what the next one has at the same path. */
+static void drop_machine(struct session *s)
+{
+	if (s->lease)
+		vm_end(take_ptr(s->lease));
+	remote_drop(s->d, s->no);
+	s->granted = false;
+	s->lease_steps = 0;
+}
+
 static void session_free(struct session *s)
 {
 	list_del(&s->node);
 	loop_timer_del(&s->idle);
 	loop_call_del(&s->next);
-	if (s->lease)
-		vm_end(s->lease);
-	remote_drop(s->d, s->no);
+	drop_machine(s);
 	free(s->name);
 	free(s);
-}
-
-static void drop_machine(struct session *s)
-{
-	if (s->lease)
-		vm_end(take_ptr(s->lease));
-	s->granted = false;
-	s->lease_steps = 0;
 }
 
 /* --- its machine ------------------------------------------------------------- */
@@ -204,19 +204,24 @@ int sessions_check(struct fsd *d, uid_t uid, const char *name,
 	return 0;
 }
 
-int sessions_join(struct run *run)
+int sessions_join(struct run *run, struct err *err)
 {
 	const struct job_config *c = run->spec.config;
 	const struct job_meta *owner = &run->job->meta;
 	struct session *s = find_own(run->d, owner->uid, c->session);
+	int r = sessions_check(run->d, owner->uid, c->session, run->spec.lang,
+			       err);
 
+	if (r < 0)
+		return r;
 	if (!s)
 		s = session_new(run->d, owner, c->session, run->spec.lang);
 	if (!s)
-		return -ENOMEM;
+		return err_sys(err, -ENOMEM, "a session cannot be begun");
 	s->idle_ms = c->session_idle_ms;
 	run->session = s;
 	list_add_tail(&s->waiting, &run->in_session);
+	loop_timer_del(&s->idle); /* it may be due before the call */
 	loop_defer(s->d->loop, &s->next);
 	return 0;
 }
@@ -279,9 +284,9 @@ void session_end(struct session *s)
 
 /* --- what .fsd/sessions shows ------------------------------------------------------ */
 
-static bool may_see(const struct session *s, uid_t uid)
+bool session_is_for(const struct session *s, uid_t uid)
 {
-	return !s->ending && (s->uid == uid || uid == 0);
+	return s->uid == uid || uid == 0;
 }
 
 struct session *sessions_find(struct fsd *d, uid_t uid, const char *name)
@@ -293,7 +298,8 @@ struct session *sessions_find(struct fsd *d, uid_t uid, const char *name)
 	list_for_each(pos, tmp, &d->sessions) {
 		struct session *s = list_entry(pos, struct session, node);
 
-		if (may_see(s, uid) && !strcmp(s->name, name))
+		if (!s->ending && session_is_for(s, uid) &&
+		    !strcmp(s->name, name))
 			return s;
 	}
 	return NULL;
@@ -318,7 +324,8 @@ void sessions_list(struct fsd *d, uid_t uid,
 		struct session *s = list_entry(pos, struct session, node);
 
 		/* Two users may have chosen one name: root sees the first. */
-		if (may_see(s, uid) && sessions_find(d, uid, s->name) == s)
+		if (session_is_for(s, uid) &&
+		    sessions_find(d, uid, s->name) == s)
 			fn(arg, s->name, s->no);
 	}
 }

@@ -18,8 +18,9 @@ struct session;
 int sessions_check(struct fsd *d, uid_t uid, const char *name,
 		   const struct lang *lang, struct err *err);
 /* run->session is set; run_begin() or run_events.failed() comes later.
- * Return: 0 or -ENOMEM. */
-int sessions_join(struct run *run);
+ * Return: 0, -ENOMEM, or what sessions_check() says now: the run may have
+ * waited since it was asked. */
+int sessions_join(struct run *run, struct err *err);
 /* The run needs the session no more; its machine is kept if the interpreter
  * lives. run->session and run->lease are NULL afterwards. */
 void sessions_leave(struct run *run);
@@ -40,6 +41,7 @@ const char *session_field_name(unsigned field);
 int session_field(const struct session *s, unsigned field, struct buf *out);
 const char *session_name(const struct session *s);
 uid_t session_uid(const struct session *s);
+bool session_is_for(const struct session *s, uid_t uid);
 gid_t session_gid(const struct session *s);
 /* Asks for a file of its machine, see vm_fs(). That is use: it is not idle. */
 int session_fs(struct session *s, const struct wire_fs *fs, vm_fs_done *done,

@@ -24,7 +24,8 @@ struct call {
 	struct wire_writer *out;
 };
 
-/* Only a file: of a fifo nothing is read or written, and none holds up. */
+/* Only a file, of a fifo nothing is read or written, and none holds up; and
+ * nothing of others, for READ and WRITE come here with init's rights. */
 static int open_file(int home, const char *path, int flags)
 {
 	auto_close int fd = beneath_open(home, path, flags | O_NONBLOCK |
@@ -37,7 +38,9 @@ static int open_file(int home, const char *path, int flags)
 		return -errno;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
-	return S_ISREG(st.st_mode) ? take_fd(&fd) : -ENOENT;
+	if (!S_ISREG(st.st_mode))
+		return -ENOENT;
+	return st.st_uid == USER_ID ? take_fd(&fd) : -EACCES;
 }
 
 /* A handle on a file or directory, whatever its mode. */
@@ -316,14 +319,19 @@ static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
 	[WIRE_FS_CHMOD] = op_chmod,       [WIRE_FS_TIMES] = op_times,
 };
 
-/* As the user: that takes init's rights over files away for so long. */
+/*
+ * As the user: that takes init's rights over files away for so long. But who
+ * reads or writes has opened the file outside, and its mode was looked at then:
+ * what cp makes read-only is written all the same.
+ */
 static int as_user(struct call *c)
 {
+	bool opened = c->fs->op == WIRE_FS_READ || c->fs->op == WIRE_FS_WRITE;
 	mode_t mask = umask(0);
 	int r;
 
 	setfsgid(USER_ID);
-	setfsuid(USER_ID);
+	setfsuid(opened ? 0 : USER_ID);
 	r = ops[c->fs->op](c);
 	setfsuid(0);
 	setfsgid(0);

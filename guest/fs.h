@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * FS: a session's home, used from outside. Each request is carried out at once
- * and by nobody's right but the user's own, so that whatever a hostile program
- * makes of the tree meanwhile, it gains nothing that it could not do itself.
+ * and by nobody's right but the user's own, or on nobody's file but the user's,
+ * so that whatever a hostile program makes of the tree meanwhile, it gains
+ * nothing that it could not do itself.
  */
 #ifndef GUEST_FS_H
 #define GUEST_FS_H

@@ -22,7 +22,8 @@
  *
  * A stat is u32 kind (enum wire_file_kind), u32 mode (0777), u64 size, u64
  * mtime in ns. An entry is u32 kind, str name. Whatever is neither a file nor a
- * directory is not there. path is "" for the home itself.
+ * directory is not there. path is "" for the home itself. READ and WRITE do not
+ * heed the file's mode: the host has, when it was opened.
  */
 #ifndef GUEST_WIRE_FS_H
 #define GUEST_WIRE_FS_H

@@ -247,3 +247,40 @@ session() {
 	job_wait c
 	stdout_is c ''
 }
+
+@test "a step that was killed takes its interpreter with it, whatever that says" {
+	step a $'remember a\nsurvive\nout up\nsleep 60000'
+	job_follow a up
+	echo kill >"$MNT/a/ctl"
+	job_wait a
+	result_is a .session_state lost
+	step b $'recall\nout new'
+	job_wait b
+	stdout_is b new
+}
+
+@test "a step that had to wait is judged again when its turn comes" {
+	mount_stop
+	mount_start --max-machines 4 --pool 1 --quota-running 1
+	job_start first $'out up\nsleep 60000'
+	job_follow first up
+	step a 'remember a'
+	job_start b 'out wrong' '{"session": "s"}' code.py
+	step c 'out c' two
+	step d 'out d' three
+	step e 'out e' four
+	echo kill >"$MNT/first/ctl"
+	job_wait a
+	job_wait b
+	ended b 125 failed
+	grep -q 'speaks bash' "$MNT/b/error"
+	job_wait c
+	job_wait d
+	ended d 0 exited
+	job_wait e
+	ended e 125 failed
+	grep -q 'end one by rmdir' "$MNT/e/error"
+	step f 'recall'
+	job_wait f
+	stdout_is f a
+}

@@ -239,12 +239,23 @@ step() {
 	fails EACCES $other cat f
 	fails EACCES $other mkdir d
 	fails EACCES $other rm -f f
+	cd ..
+	fails EACCES $other ls .
+	fails EACCES $other cat state
 	cd /
 	$other mkdir "$MNT/theirs"
 	$other sh -c "echo 'write g 2' >$MNT/theirs/code.sh; echo '{\"session\": \"t\"}' >$MNT/theirs/config.json"
 	$other cat "$MNT/theirs/wait" >/dev/null
 	assert_equal "$(cat "$MNT/.fsd/sessions/t/files/g")" 2
-	assert_equal "$(stat -c %u "$MNT/.fsd/sessions/t/files/g")" 65534
+	FILES=$MNT/.fsd/sessions/t/files
+	assert_equal "$(stat -c %u "$FILES/g")" 65534
+	$other chmod 444 "$FILES/g"
+	fails EACCES $other sh -c 'echo >>"$1"' - "$FILES/g"
+	assert_equal "$($other cat "$FILES/g")" 2
+	$other cp "$FILES/g" "$FILES/copy"
+	assert_equal "$($other cat "$FILES/copy")" 2
+	$other chmod 200 "$FILES/copy"
+	fails EACCES $other cat "$FILES/copy"
 }
 
 @test "many at once get each their own bytes" {
@@ -274,4 +285,82 @@ step() {
 	mount_stop
 	wait "$reader" || true
 	mount_start
+}
+
+@test "what was opened in one machine is not found in the next" {
+	step a $'write f first'
+	mkdir "$FILES/d"
+	exec 5<>"$FILES/f" 6<"$FILES/d"
+	step b 'crash'
+	step c $'write f second\nplant d/g'
+	fails ESTALE cat /proc/self/fd/5
+	run bounded 10 sh -c 'echo mine >&5'
+	assert_failure
+	assert_equal "$(cat "$FILES/f")" second
+	exec 5>&- 6<&-
+}
+
+@test "no errno of a machine harms the mount" {
+	local n
+	for n in 38 116 512 524 900; do
+		step "a$n" $'write f 1\nfsfault errno '"$n"
+		fails EIO timeout 10 truncate -s 0 "$FILES/f"
+		fails EIO timeout 10 sh -c ': >"$1"' - "$FILES/f"
+		fails EIO timeout 10 sh -c ': >"$1"' - "$FILES/new"
+		fails EIO timeout 10 mv -n "$FILES/f" "$FILES/g"
+		fails EIO timeout 10 ls "$FILES"
+		rmdir "$MNT/.fsd/sessions/s"
+	done
+	grep -q . "$MNT/.fsd/version"
+	job_run after 'out fine'
+	stdout_is after fine
+}
+
+@test "an errno that a file system has is passed on" {
+	step a $'write f 1\nfsfault errno 28'
+	fails ENOSPC sh -c ': >"$1"' - "$FILES/new"
+}
+
+@test "a listing without end ends" {
+	step a $'write f 1\nfsfault endless'
+	fails EIO timeout 20 ls "$FILES"
+	step b 'out still there'
+	stdout_is b 'still there'
+}
+
+@test "what is made is of its kind, whatever the machine says" {
+	step a $'write f 1\nfsfault kind'
+	fails EIO timeout 10 sh -c ': >"$1"' - "$FILES/new"
+	fails EIO timeout 10 mkdir "$FILES/d"
+	[ "$(stat -c %F "$FILES")" = directory ]
+}
+
+@test "a program's mode says whether it can be run" {
+	step a 'write f 1'
+	[ ! -x "$FILES/f" ]
+	chmod 755 "$FILES/f"
+	[ -x "$FILES/f" ]
+	[ -r "$FILES/f" ]
+	cd "$FILES"
+	cd /
+	step b 'crash'
+	cd "$FILES"
+	cd /
+}
+
+@test "to open for reading and to cut cuts" {
+	step a 'write f 1'
+	/usr/bin/python3 -c 'import os, sys
+os.open(sys.argv[1], os.O_RDONLY | os.O_TRUNC)' "$FILES/f"
+	assert_equal "$(stat -c %s "$FILES/f")" 0
+}
+
+@test "a time that the machine does not know is the nearest one" {
+	step a 'write f 1'
+	touch -d @1234567890 "$FILES/f"
+	assert_equal "$(stat -c %Y "$FILES/f")" 1234567890
+	touch -d 1950-01-01 "$FILES/f"
+	assert_equal "$(stat -c %Y "$FILES/f")" 0
+	touch -d 9999-01-01 "$FILES/f"
+	assert_equal "$(stat -c %Y "$FILES/f")" 9223372036
 }

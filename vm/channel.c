@@ -67,7 +67,10 @@ void channel_progress(struct channel *ch)
 {
 	if (ch->waiting_for && !ch->hold)
 		loop_timer_set(ch->loop, &ch->deadline, ch->wait_ns);
-	channel_fs_progress(ch);
+	/* What else it does is no reason not to answer; only to send an output
+	 * tree it does by itself. */
+	if (ch->phase == PHASE_COLLECTING)
+		channel_fs_progress(ch);
 }
 
 void channel_break_as(struct channel *ch, enum vm_failure why, bool eof,
@@ -313,6 +316,7 @@ void channel_hold(struct channel *ch, bool hold)
 		loop_timer_del(&ch->fs_deadline);
 	} else {
 		channel_progress(ch);
+		channel_fs_progress(ch);
 		if (!ch->sock.loop && loop_fd_add(ch->loop, &ch->sock) < 0)
 			channel_wait(ch, "its wire was lost", 1);
 		channel_wake(ch);

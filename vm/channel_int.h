@@ -96,7 +96,7 @@ void channel_put(struct channel *ch, enum wire_type type, uint8_t arg,
 bool channel_fs_put(struct channel *ch);
 /* FS_REPLY. Return: 0, or -EPROTO: it answers nothing that was asked. */
 int channel_fs_reply(struct channel *ch, const uint8_t *payload, size_t length);
-/* The guest did something, or hold has changed. */
+/* The wait for an answer starts again: one came, or none could. */
 void channel_fs_progress(struct channel *ch);
 void channel_fs_silence(struct loop_timer *t);
 /* No answer will come any more. */

@@ -155,7 +155,7 @@ static void on_output(struct channel *ch, const struct wire_header *h,
 static void finish(struct channel *ch, uint32_t files, uint32_t left_out)
 {
 	channel_wait(ch, NULL, 0);
-	if (ch->lives && !ch->killed) {
+	if (ch->lives) {
 		ch->phase = PHASE_IDLE;
 		if (ch->ev->lives)
 			ch->ev->lives(ch->arg);
@@ -188,8 +188,10 @@ static void on_exit_frame(struct channel *ch, const struct wire_header *h,
 		return;
 	}
 	channel_send_end(ch);
+	e.lives &= !ch->killed; /* it is not used again, so nobody counts on it */
 	ch->lives = e.lives;
 	ch->phase = PHASE_COLLECTING;
+	channel_fs_progress(ch);
 	channel_wait(ch, "sending its output files", WAIT_OUTPUT_S);
 	ch->job_ev->exited(ch->job_arg, &e);
 	if (ch->phase == PHASE_COLLECTING && !ch->job->wire.output_limit)

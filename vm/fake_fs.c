@@ -4,6 +4,7 @@
 #include "fake_guest_int.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../guest/wire_fs.h"
@@ -72,6 +73,7 @@ static int op_stat(struct call *c)
 		st.kind = c->file->kind;
 		st.mode = c->file->mode & 0777;
 		st.size = c->file->data.len;
+		st.mtime_ns = c->file->mtime_ns;
 	} else if (!is_dir(c->g, c->fs->path)) {
 		return -ENOENT;
 	}
@@ -257,18 +259,62 @@ static int op_chmod(struct call *c)
 	return op_stat(c);
 }
 
+static int op_times(struct call *c)
+{
+	if (c->file && c->fs->other != WIRE_UNKNOWN)
+		c->file->mtime_ns = c->fs->other;
+	return op_stat(c);
+}
+
 static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
 	[WIRE_FS_STAT] = op_stat,	  [WIRE_FS_LIST] = op_list,
 	[WIRE_FS_READ] = op_read,	  [WIRE_FS_WRITE] = op_write,
 	[WIRE_FS_TRUNCATE] = op_truncate, [WIRE_FS_CREATE] = op_create,
 	[WIRE_FS_MKDIR] = op_mkdir,	  [WIRE_FS_UNLINK] = op_unlink,
 	[WIRE_FS_RMDIR] = op_rmdir,	  [WIRE_FS_RENAME] = op_rename,
-	[WIRE_FS_CHMOD] = op_chmod,	  [WIRE_FS_TIMES] = op_stat,
+	[WIRE_FS_CHMOD] = op_chmod,	  [WIRE_FS_TIMES] = op_times,
 };
 
 static bool has_fault(const struct fake_guest *g, const char *fault)
 {
 	return g->fs_fault && !strcmp(g->fs_fault, fault);
+}
+
+/* A listing of one name at a time, which is none, and never the last one. */
+static int list_endlessly(struct call *c)
+{
+	wire_put_u64(&c->out, c->fs->offset + 1);
+	wire_put_u32(&c->out, WIRE_FILE_REG);
+	wire_put_str(&c->out, "a/b");
+	return 0;
+}
+
+/* Whatever is asked for is what it is not. */
+static int other_kind(struct call *c)
+{
+	struct wire_fs_stat st = {
+		.kind = c->fs->op == WIRE_FS_MKDIR || !c->fs->path[0]
+				? WIRE_FILE_REG
+				: WIRE_FILE_DIR,
+	};
+
+	wire_fs_stat_put(&c->out, &st);
+	return 0;
+}
+
+static int answer(struct call *c)
+{
+	const char *fault = c->g->fs_fault ? c->g->fs_fault : "";
+
+	if (!strcmp(fault, "endless") && c->fs->op == WIRE_FS_LIST)
+		return list_endlessly(c);
+	if (!strcmp(fault, "kind") &&
+	    (c->fs->op == WIRE_FS_CREATE || c->fs->op == WIRE_FS_MKDIR ||
+	     !c->fs->path[0]))
+		return other_kind(c);
+	if (!strncmp(fault, "errno ", 6) && c->fs->op != WIRE_FS_STAT)
+		return -(int)strtoul(fault + 6, NULL, 10);
+	return ops[c->fs->op](c);
 }
 
 void fake_fs(struct fake_guest *g, const void *payload, size_t length)
@@ -285,7 +331,7 @@ void fake_fs(struct fake_guest *g, const void *payload, size_t length)
 		return;
 	}
 	c.file = find(g, fs.path);
-	r = ops[fs.op](&c);
+	r = answer(&c);
 	wire_put_u32(&head, has_fault(g, "number") ? fs.id + 1 : fs.id);
 	wire_put_u32(&head, (uint32_t)-r);
 	if (has_fault(g, "garbage"))

@@ -133,7 +133,7 @@ static void begin_anew(struct fake_guest *g)
 		list_add_tail(&g->inputs, &f->node);
 	}
 	buf_clear(&g->stdin_data);
-	g->stdin_end = g->in_cat = g->ignore_term = false;
+	g->stdin_end = g->in_cat = g->ignore_term = g->survives = false;
 	g->bytes_left = 0;
 	g->left_out = 0;
 	memset(&g->exit, 0, sizeof(g->exit));
@@ -243,7 +243,10 @@ static void on_kill(struct fake_guest *g, struct wire_cursor *c)
 
 	if (g->hung || (g->ignore_term && sig != 9))
 		return;
-	fake_finish(g, WIRE_EXIT_SIGNAL, sig);
+	if (g->survives)
+		fake_finish(g, WIRE_EXIT_CODE, 0);
+	else
+		fake_finish(g, WIRE_EXIT_SIGNAL, sig);
 }
 
 static void on_frame(struct fake_guest *g, const struct wire_header *h,

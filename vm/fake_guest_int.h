@@ -13,6 +13,7 @@ struct fake_file {
 	char *path;             /* owned */
 	uint8_t kind;
 	uint32_t mode;
+	uint64_t mtime_ns;
 	struct buf data;        /* owned */
 };
 
@@ -38,6 +39,7 @@ struct fake_guest {
 	uint64_t started_ns;
 	struct buf memory;      /* of a session */
 	bool in_session;        /* a step has come */
+	bool survives;          /* the step that is killed */
 	char *fs_fault;         /* owned: what FS does wrong, or NULL */
 };
 

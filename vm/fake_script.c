@@ -17,7 +17,10 @@
  *   remember TEXT        for the session's later steps
  *   recall               what was remembered, a line each
  *   plant NAME           a file that only FS finds, whatever its name is
- *   fsfault HOW          FS goes wrong: silent, garbage, long, number
+ *   fsfault HOW          FS goes wrong: silent, garbage, long, number, endless
+ *                        (a listing), kind (of what is made), errno N (but of
+ *                        a stat)
+ *   survive              KILL ends the step, and its interpreter lives on
  */
 #include "fake_guest_int.h"
 
@@ -170,6 +173,8 @@ static void run_end(struct fake_guest *g, const char *word, const char *rest)
 		fake_flush(g), g->hung = true;
 	else if (!strcmp(word, "ignoreterm"))
 		g->ignore_term = true;
+	else if (!strcmp(word, "survive"))
+		g->survives = true;
 	else if (!strcmp(word, "sleep"))
 		loop_timer_set(g->loop, &g->sleep, n * NS_PER_MS);
 	else if (!strcmp(word, "cat"))

@@ -3,9 +3,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "../layout/base/cleanup.h"
@@ -84,7 +84,7 @@ static void remove_slots(int base)
 	closedir(dir);
 }
 
-/* The name says whose it is; the dead one's is of no use. */
+/* Whose owner holds no lock on it any more is of no use. */
 static void remove_dead(int parent)
 {
 	int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -97,14 +97,13 @@ static void remove_dead(int parent)
 	}
 	while ((e = readdir(dir))) {
 		auto_close int base = -1;
-		long pid = 0;
 
-		if (!strncmp(e->d_name, PREFIX, strlen(PREFIX)))
-			pid = strtol(e->d_name + strlen(PREFIX), NULL, 10);
-		if (pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0)
 			continue;
 		base = openat(parent, e->d_name,
 			      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (base < 0 || flock(base, LOCK_EX | LOCK_NB) < 0)
+			continue;
 		remove_slots(base);
 		unlinkat(parent, e->d_name, AT_REMOVEDIR);
 	}
@@ -136,7 +135,8 @@ static int make_base(struct jail_cgroups *c, int tree, const char *controller)
 		return -errno;
 	c->base[tree] = openat(parent, c->name,
 			       O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return c->base[tree] < 0 ? -errno : 0;
+	return c->base[tree] < 0 || flock(c->base[tree], LOCK_SH | LOCK_NB) < 0 ?
+		       -errno : 0;
 }
 
 static bool open_v2(struct jail_cgroups *c)

@@ -255,6 +255,13 @@ PY
 	ok "0o40700 ['日本 語.txt']"
 	rm -r "$f/moved" "$f/tar"
 	assert_equal "$(ls "$f")" code.py
+	chmod 400 "$t/with blank/ünï/日本 語.txt"
+	cp "$t/with blank/ünï/日本 語.txt" "$f/only read"
+	assert_equal "$(cat "$f/only read")" x
+	[ "$(stat -c %a "$f/only read")" = 400 ]
+	chmod 000 "$f/only read"
+	assert_equal "$(cat "$f/only read")" x
+	rm -f "$f/only read"
 	fails ENOTDIR mkdir "$f/code.py/x"
 }
 

@@ -20,6 +20,8 @@ struct peer {
 	enum vm_failure why;
 	char sentence[300];
 	struct buf out, files;
+	bool lives;      /* EXIT said so */
+	struct loop_timer chat;
 	unsigned answers;
 	int answer; /* the last one's */
 	size_t answered; /* bytes of it */
@@ -97,8 +99,8 @@ static int on_output(void *arg, enum vm_stream s, const void *data, size_t len)
 
 static void on_exited(void *arg, const struct wire_exit *e)
 {
-	(void)e;
 	((struct peer *)arg)->exits++;
+	((struct peer *)arg)->lives = e->lives;
 }
 
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
@@ -479,7 +481,8 @@ static void start_step(struct peer *p, struct vm_job *job)
 	open_peer(p, PHASE_IDLE);
 	job->wire = (struct wire_job){
 		.mode = WIRE_MODE_SESSION, .cpus = 1, .processes = 1,
-		.memory_bytes = 1, .stdout_limit = 9, .call = "",
+		.memory_bytes = 1, .stdout_limit = 9, .stderr_limit = 99,
+		.call = "",
 		.argv = { 1, argv },
 	};
 	channel_job(p->ch, job, &job_events, p);
@@ -599,6 +602,47 @@ static void test_fs_ends(void)
 	close_peer(&p);
 }
 
+static void on_chat(struct loop_timer *t)
+{
+	struct peer *p = t->arg;
+
+	put(p, WIRE_ERR, 0, ".", 1);
+	loop_timer_set(p->loop, t, 500 * NS_PER_MS);
+}
+
+/* A program's output is no answer. */
+static void test_fs_talk(void)
+{
+	struct peer p;
+	struct vm_job job = { .stdin_size = 0 };
+
+	start_step(&p, &job);
+	ask(&p, WIRE_FS_READ);
+	p.chat = (struct loop_timer){ .fn = on_chat, .arg = &p };
+	loop_timer_set(p.loop, &p.chat, 0);
+	loop_timer_set(p.loop, &p.stop, 6 * NS_PER_S);
+	turn(&p);
+	ok(p.answers == 1 && p.answer == -EIO, "who talks and does not answer "
+					       "is silent");
+	ok(p.broken, "and the end: %s", p.sentence);
+	loop_timer_del(&p.chat);
+	close_peer(&p);
+}
+
+static void test_killed_lives(void)
+{
+	struct peer p;
+	struct vm_job job = { .stdin_size = 0 };
+
+	start_step(&p, &job);
+	channel_kill(p.ch, WIRE_KILL_ALL, 9);
+	end_step(&p, true);
+	ok(p.exits == 1 && p.finishes == 11, "a step that was killed is the "
+					     "last one of its machine");
+	ok(!p.lives, "whatever that says");
+	close_peer(&p);
+}
+
 int main(void)
 {
 	test_boot();
@@ -609,5 +653,7 @@ int main(void)
 	test_fs();
 	test_fs_broken();
 	test_fs_ends();
+	test_fs_talk();
+	test_killed_lives();
 	return done_testing();
 }
