@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "../layout/layout.h"
 
 struct chores {
 	struct loop *loop;
@@ -14,6 +17,8 @@ struct chores {
 	struct list todo, finished; /* of struct task */
 	struct loop_call call;      /* runs on_finished; posted when !posted */
 	bool posted, quit;
+	struct loop_call start;     /* makes the thread */
+	bool started;
 };
 
 /* Hands finished tasks back, one batch for any number of them. */
@@ -70,28 +75,37 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
+static void on_start(struct loop_call *c)
+{
+	struct chores *w = c->arg;
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals go to the loop */
+	r = pthread_create(&w->thread, NULL, thread_main, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	w->started = r == 0;
+	if (r) { /* what there is to do waits for one */
+		log_error("no thread for slow work: %s", strerror(r));
+		loop_defer(w->loop, c);
+	}
+}
+
 int chores_new(struct loop *loop, struct chores **ret_chores)
 {
 	struct chores *w = calloc(1, sizeof(*w));
-	sigset_t all, old;
-	int r;
 
 	if (!w)
 		return -ENOMEM;
 	w->loop = loop;
 	w->call = (struct loop_call){ .fn = on_finished, .arg = w };
+	w->start = (struct loop_call){ .fn = on_start, .arg = w };
 	list_init(&w->todo);
 	list_init(&w->finished);
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->wake, NULL);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals go to the loop */
-	r = pthread_create(&w->thread, NULL, thread_main, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r) {
-		free(w);
-		return -r;
-	}
+	loop_defer(loop, &w->start);
 	*ret_chores = w;
 	return 0;
 }
@@ -112,7 +126,11 @@ void chores_free(struct chores *w)
 	w->quit = true;
 	pthread_cond_signal(&w->wake);
 	pthread_mutex_unlock(&w->lock);
-	pthread_join(w->thread, NULL);
+	if (w->started)
+		pthread_join(w->thread, NULL);
+	else
+		thread_main(w); /* the loop never ran */
+	loop_call_del(&w->start);
 	loop_call_del(&w->call);
 	on_finished(&w->call);
 	pthread_mutex_destroy(&w->lock);

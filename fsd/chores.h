@@ -19,6 +19,8 @@ struct task {
 	int result;            /* what work() returned */
 };
 
+/* The thread begins when the loop runs: what the daemon gives up before that
+ * (restrain.h) its threads do not have either. */
 int chores_new(struct loop *loop, struct chores **ret_chores);
 void chores_add(struct chores *w, struct task *t);
 /* Finishes every task (their `done` is called here), then ends the thread. */

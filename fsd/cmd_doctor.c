@@ -102,6 +102,37 @@ static void check_image(struct finding *f)
 		found(f, GOOD, "%s is whole", dir);
 }
 
+/* What --policy strict, the default, would say, and what is less than whole. */
+static void check_walls(struct finding *f)
+{
+	auto_free char *dir = default_image_dir();
+	struct walls walls = { 0 };
+	struct err err = { 0 };
+	auto_buf struct buf text = { 0 };
+	bool bad = false;
+
+	if (!dir || vm_walls_find(dir, &walls, &err) < 0) {
+		found(f, BAD, "%s", dir ? err.text : strerror(ENOMEM));
+		return;
+	}
+	for (unsigned i = 0; i < WALLS; i++) {
+		const struct wall_info *info = &wall_infos[i];
+		bool absent = walls.wall[i].state == WALL_ABSENT;
+
+		if (walls.wall[i].state == WALL_ACTIVE ||
+		    (absent && !info->required))
+			continue;
+		bad |= absent;
+		buf_fmt(&text, "%s%s is %s (%s)%s%s", text.len ? "; " : "",
+			info->name, wall_state_names[walls.wall[i].state],
+			walls.wall[i].detail, absent ? ": " : "",
+			absent ? info->remedy : "");
+	}
+	found(f, bad ? BAD : text.len ? POOR : GOOD, "%s",
+	      text.len ? text.data : "each machine is in a jail of its own, "
+				     "and all its walls stand");
+}
+
 static void check_kvm(struct finding *f)
 {
 	if (access("/dev/kvm", R_OK | W_OK) < 0)
@@ -182,7 +213,7 @@ static const struct check {
 	{ "fuse", check_fuse },	   { "mount", check_mount },
 	{ "qemu", check_qemu },	   { "image", check_image },
 	{ "accel", check_kvm },	   { "state", check_state },
-	{ "memory", check_memory },
+	{ "memory", check_memory }, { "walls", check_walls },
 };
 
 static const char *const verdict_names[] = {

@@ -19,7 +19,9 @@
 
 enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
-       OPT_QUOTA_RUNNING };
+       OPT_QUOTA_RUNNING, OPT_UIDS };
+
+#define UIDS_LOWEST 1000u
 
 static const struct option long_options[] = {
 	{ "state", required_argument, NULL, OPT_STATE },
@@ -28,6 +30,7 @@ static const struct option long_options[] = {
 	{ "pool", required_argument, NULL, OPT_POOL },
 	{ "max-machines", required_argument, NULL, OPT_MAX },
 	{ "policy", required_argument, NULL, OPT_POLICY },
+	{ "uids", required_argument, NULL, OPT_UIDS },
 	{ "allow-other", no_argument, NULL, OPT_OTHER },
 	{ "daemon", no_argument, NULL, OPT_DAEMON },
 	{ "log-level", required_argument, NULL, OPT_LEVEL },
@@ -94,6 +97,25 @@ static int set_policy(struct mount_options *o, const char *text)
 	return 0;
 }
 
+/* No uid of people's, and not the one that means "none". */
+static int set_uids(struct mount_options *o, const char *text)
+{
+	const char *dash = strchr(text, '-');
+	char first[16] = "";
+	uint64_t a, b;
+
+	if (dash && (size_t)(dash - text) < sizeof(first))
+		memcpy(first, text, (size_t)(dash - text));
+	if (parse_u64(first, UIDS_LOWEST, UINT32_MAX - 1, &a) < 0 ||
+	    parse_u64(dash + 1, UIDS_LOWEST, UINT32_MAX - 1, &b) < 0 || b < a)
+		return complain("mount", 2,
+				"--uids is \"%s\"; it must be FIRST-LAST, from "
+				"%u to %u", text, UIDS_LOWEST, UINT32_MAX - 1);
+	o->uid_first = (uint32_t)a;
+	o->uid_count = (uint32_t)(b - a + 1);
+	return 0;
+}
+
 static int set_level(const char *text)
 {
 	int level = log_level_parse(text);
@@ -126,6 +148,8 @@ static int one_option(struct mount_options *o, int opt)
 				  1);
 	case OPT_POLICY:
 		return set_policy(o, optarg);
+	case OPT_UIDS:
+		return set_uids(o, optarg);
 	case OPT_OTHER:
 		o->allow_other = true;
 		return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "face.h"
+#include "restrain.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -309,6 +310,15 @@ static void text_walls(const struct walls *w, struct buf *out)
 			     "for tests\n");
 }
 
+static void text_own_walls(const struct fsd *d, struct buf *out)
+{
+	for (unsigned i = 0; i < OWN_WALLS; i++)
+		buf_fmt(out, "%s  %s  the daemon, once it serves: %s\n",
+			own_wall_names[i],
+			d->own_walls.wall[i].active ? "active" : "absent",
+			d->own_walls.wall[i].detail);
+}
+
 static void text_security(struct fsd *d, struct buf *out)
 {
 	struct vm_stats s;
@@ -326,6 +336,7 @@ static void text_security(struct fsd *d, struct buf *out)
 	buf_str(out, "guest-user  active  programs run as uid 1000 without "
 		     "capabilities\n");
 	text_walls(vm_walls(d->vm), out);
+	text_own_walls(d, out);
 }
 
 static void stat_line(struct buf *out, const char *name, const char *type,

@@ -12,6 +12,7 @@
  *   depot    the state directory; chores: slow work on a thread
  *   quota    what each user has and may have
  *   turns    long work on the loop, a little at a time
+ *   keeper   a process for what takes rights; restrain: what is given up
  *   notify   tells watchers (inotify) of what happens by itself
  *   face     what .fsd shows
  *   people   which times each user sees
@@ -30,6 +31,7 @@ struct fuse_session;
 struct depot;
 struct jobs;
 struct nodes;
+struct keeper;
 struct notify;
 struct remotes;
 
@@ -39,6 +41,7 @@ struct mount_options {
 	enum vm_accel accel;
 	unsigned pool, max_machines;
 	bool permissive;  /* --policy permissive */
+	uint32_t uid_first, uid_count; /* --uids; 0: the default */
 	bool allow_other;
 	bool daemonize;
 	bool die_with_parent; /* fsd run's private mount */
@@ -52,6 +55,15 @@ struct times {
 	uint64_t listed_ns, changed_ns;
 };
 
+enum own_wall { OWN_CAPS, OWN_LANDLOCK, OWN_SECCOMP, OWN_WALLS };
+
+struct own_walls {
+	struct {
+		bool active;
+		char detail[120];
+	} wall[OWN_WALLS];
+};
+
 struct fsd {
 	struct loop *loop;
 	struct turns turns;
@@ -61,8 +73,10 @@ struct fsd {
 	struct nodes *nodes;
 	struct quota *quota; /* NULL: there are none */
 	struct fuse_session *session;
+	struct keeper *keeper; /* owned; has rights that this process has not */
 	struct notify *notify; /* NULL before the mount */
 	const struct mount_options *options;
+	struct own_walls own_walls; /* what was given up (restrain.h) */
 	bool draining;      /* no new jobs start */
 	bool stopping;      /* quit as soon as nothing runs */
 	unsigned running;   /* runs that hold or wait for a machine */

@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "face.h"
+#include "keeper.h"
 #include "notify.h"
 #include "../vm/jailer.h"
 
@@ -34,6 +35,7 @@ static const struct command commands[] = {
 	  "  --max-machines N     most machines at once (default 4 a CPU)\n"
 	  "  --policy strict|permissive\n"
 	  "                       strict: no job runs when a wall is missing\n"
+	  "  --uids FIRST-LAST    user ids of machines, each has its own\n"
 	  "  --allow-other        let other users use the mount\n"
 	  "  --quota-jobs N       most jobs of each user (default: no limit)\n"
 	  "  --quota-bytes SIZE   most bytes of each user; 10K, 20M, 30G\n"
@@ -59,7 +61,8 @@ static const struct command commands[] = {
 	  "fsd doctor                 what works here, and remedies\n" },
 	{ "version", command_version, "fsd version\n" },
 	{ NOTIFY_COMMAND, notify_helper, "" }, /* fsd mount calls it, */
-	{ JAILER_COMMAND, jailer_main, "" },   /* and this */
+	{ JAILER_COMMAND, jailer_main, "" },   /* and these */
+	{ KEEPER_COMMAND, keeper_main, "" },
 };
 
 static const struct command *find(const char *name)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "keeper.h"
 #include "lifecycle.h"
 #include "ops.h"
 
@@ -198,7 +199,9 @@ void mountpoint_close(struct fsd *d)
 	if (!d->session)
 		return;
 	loop_fd_del(&s->src);
-	fuse_session_unmount(d->session);
+	/* The library's own way takes rights that may be given up already. */
+	if (keeper_umount(d->keeper) < 0)
+		fuse_session_unmount(d->session);
 	fuse_session_destroy(d->session);
 	free(s->buf.mem);
 	s->buf = (struct fuse_buf){ 0 };

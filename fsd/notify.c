@@ -345,7 +345,7 @@ void notify_drop(struct job *job)
 bool notify_is_helper(const struct fsd *d, pid_t pid)
 {
 	/* 0 is anybody from another pid namespace */
-	return d->notify && pid > 0 && pid == d->notify->child.pid;
+	return d->notify && pid > 0 && pid == d->notify->pid;
 }
 
 bool notify_is_at(const struct job *job, pid_t pid)
@@ -424,7 +424,7 @@ void notify_start(struct fsd *d)
 		return;
 	}
 	n->d = d;
-	n->sock = n->child.pidfd = n->child.stderr_fd = -1;
+	n->sock = n->pidfd = -1;
 	list_init(&n->ready);
 	list_init(&n->later);
 	n->due.fn = on_due;

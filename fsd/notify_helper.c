@@ -7,17 +7,16 @@
  */
 #include "notify_int.h"
 #include "../vm/fdpass.h"
+#include "../vm/rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define NOBODY 65534
@@ -129,16 +128,6 @@ static void let_go(int *root)
 
 /* --- rights --------------------------------------------------------------------------- */
 
-static int drop_capabilities(void)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct none[2] = { 0 };
-
-	return (int)syscall(SYS_capset, &head, none);
-}
-
 /*
  * Its root becomes a directory with nothing that can be opened in it. Without
  * other users the mount lets only the daemon's own in. What a container does
@@ -152,7 +141,7 @@ static int restrain(bool others)
 	    (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
 	     setresuid(NOBODY, NOBODY, NOBODY) < 0))
 		log_debug("its user stays: %s", strerror(errno));
-	if (chdir("/") < 0 || drop_capabilities() < 0)
+	if (chdir("/") < 0 || rights_keep(NULL, 0) < 0)
 		return -errno;
 	/* A change of user has taken this back. */
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : 0;

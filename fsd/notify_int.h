@@ -56,8 +56,8 @@ struct notify {
 	struct note *note;        /* owned: and what; NULL: the helper is idle */
 	struct notify_message message;
 	/* notify_link.c */
-	struct child child;       /* pid 0: there is none */
-	int sock;                 /* owned, or -1 */
+	int sock, pidfd;          /* of the helper; owned, or -1 */
+	pid_t pid;                /* 0: there is none */
 	struct loop_fd sock_src, end_src;
 	struct loop_timer restart, release;
 	uint64_t started_ns, pause_ns; /* pause_ns: from that to the next */

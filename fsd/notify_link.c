@@ -2,6 +2,7 @@
 /* The helper as a process, and the socket to it. */
 #include "notify_int.h"
 #include "../vm/fdpass.h"
+#include "keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,26 +42,10 @@ static int device_of(int fd, uint32_t *ret_major, uint32_t *ret_minor)
 	return 0;
 }
 
-/*
- * A clone belongs to nobody's tree: an umount of the mount point does not find
- * it busy. Who may not clone opens the root itself, for as long as there is
- * something to tell.
- */
-static int open_root(const struct notify *n, bool *ret_clone)
-{
-	const char *path = n->d->options->mountpoint;
-	int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-
-	*ret_clone = fd >= 0;
-	if (fd < 0)
-		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 /* The mount point may have lost our mount, or have another one above it. */
 static int open_ours(const struct notify *n, bool *ret_clone)
 {
-	auto_close int fd = open_root(n, ret_clone);
+	auto_close int fd = keeper_clone(n->d->keeper, ret_clone);
 	uint32_t major, minor;
 
 	if (fd < 0)
@@ -74,7 +59,7 @@ static int open_ours(const struct notify *n, bool *ret_clone)
 static void learn_device(struct notify *n)
 {
 	bool clone;
-	auto_close int fd = open_root(n, &clone);
+	auto_close int fd = keeper_clone(n->d->keeper, &clone);
 
 	n->knows_dev = fd >= 0 &&
 		       device_of(fd, &n->dev_major, &n->dev_minor) == 0;
@@ -146,7 +131,8 @@ static void close_link(struct notify *n)
 	loop_timer_del(&n->release);
 	fd_close(&n->sock);
 	n->has_mount = false;
-	child_end(&n->child);
+	fd_close(&n->pidfd); /* without its socket it ends */
+	n->pid = 0;
 }
 
 static void link_up(struct notify *n);
@@ -207,40 +193,30 @@ static void on_end(struct loop_fd *src, uint32_t events)
 	restart_later(n);
 }
 
-static int spawn_helper(struct notify *n, struct err *err)
+static int start_helper(struct notify *n)
 {
-	const char *argv[] = { "/proc/self/exe", NOTIFY_COMMAND,
-			       n->d->options->allow_other ? "other" : "own",
-			       NULL };
-	auto_close int theirs = -1;
-	struct spawn s = { .argv = argv, .fds = &theirs, .fd_count = 1 };
-	int pair[2], r;
+	int r = keeper_notify(n->d->keeper, &n->sock, &n->pidfd,
+			      &n->pid);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(err, -errno, "a socket");
-	n->sock = pair[0];
-	theirs = pair[1];
-	r = spawn(&s, &n->child, err);
 	if (r < 0)
 		return r;
 	n->sock_src = (struct loop_fd){ .fd = n->sock, .events = EPOLLIN,
 					.fn = on_answer, .arg = n };
-	n->end_src = (struct loop_fd){ .fd = n->child.pidfd, .events = EPOLLIN,
+	n->end_src = (struct loop_fd){ .fd = n->pidfd, .events = EPOLLIN,
 				       .fn = on_end, .arg = n };
 	r = loop_fd_add(n->d->loop, &n->end_src);
-	if (r == 0)
-		r = loop_fd_add(n->d->loop, &n->sock_src);
-	return r < 0 ? err_sys(err, r, "the event loop") : 0;
+	return r < 0 ? r : loop_fd_add(n->d->loop, &n->sock_src);
 }
 
 static void link_up(struct notify *n)
 {
-	struct err err = { 0 };
+	int r;
 
 	n->started_ns = now_ns();
-	if (spawn_helper(n, &err) < 0) {
+	r = start_helper(n);
+	if (r < 0) {
 		log_warn("watchers (inotify) are not told of results for now: "
-			 "%s", err.text);
+			 "%s", strerror(-r));
 		close_link(n);
 		restart_later(n);
 		return;

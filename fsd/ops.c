@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From inode numbers to things, their attributes, and back. */
+#include "keeper.h"
 #include "ops.h"
 
 #include <errno.h>
@@ -364,33 +365,20 @@ int ops_entry(fuse_req_t req, const struct target *t,
 }
 
 /*
- * The system call that somebody is in now, from /proc; where it does not tell
- * (another user's process), the answer is false.
- */
-static bool get_call(pid_t pid, unsigned long long *nr,
-		     unsigned long long arg[3])
-{
-	char name[64];
-	auto_fclose FILE *f = NULL;
-
-	snprintf(name, sizeof(name), "/proc/%d/syscall", (int)pid);
-	f = fopen(name, "re");
-	return f && fscanf(f, "%llu %llx %llx %llx", nr, &arg[0], &arg[1],
-			   &arg[2]) == 4;
-}
-
-/*
  * open(O_CREAT | O_EXCL): cp -r opens like that in a directory that it has just
  * made, and the kernel would refuse without asking us further, once we say that
  * the name exists.
  */
-static bool is_exclusive_create(pid_t pid)
+static bool is_exclusive_create(fuse_req_t req)
 {
-	unsigned long long nr, arg[3], flags;
+	unsigned long long call[KEEPER_CALL_WORDS], flags;
 
-	if (!get_call(pid, &nr, arg) || (nr != SYS_open && nr != SYS_openat))
+	/* Where it cannot be told, it is none. */
+	if (keeper_call(ops_fsd(req)->keeper, fuse_req_ctx(req)->pid,
+			call) < 0 ||
+	    (call[0] != SYS_open && call[0] != SYS_openat))
 		return false;
-	flags = arg[nr == SYS_open ? 1 : 2];
+	flags = call[call[0] == SYS_open ? 2 : 3];
 	return (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
 }
 
@@ -405,18 +393,19 @@ static bool is_copys_attributes(fuse_req_t req, fuse_ino_t parent,
 		SYS_utimensat, SYS_utime, SYS_utimes, SYS_futimesat,
 		SYS_chmod, SYS_fchmodat, SYS_chown, SYS_lchown, SYS_fchownat,
 	};
-	unsigned long long nr, arg[3];
+	unsigned long long call[KEEPER_CALL_WORDS];
 	struct target dir;
 
 	if (ops_target(req, parent, &dir) < 0 || dir.kind != T_JOB ||
 	    !(dir.job->copied & 1u << job_row_by_name(name)) ||
 	    !ops_takes_copies(dir.job) ||
-	    !get_call(fuse_req_ctx(req)->pid, &nr, arg))
+	    keeper_call(ops_fsd(req)->keeper, fuse_req_ctx(req)->pid,
+			call) < 0)
 		return false;
 	*t = (struct target){ .kind = T_SINK, .job = dir.job,
 			      .row = ROW_SINK_FILE };
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
-		if (nr == calls[i])
+		if (call[0] == calls[i])
 			return true;
 	return false;
 }
@@ -426,7 +415,7 @@ static bool is_copied_row(fuse_req_t req, const struct target *t)
 {
 	return t->kind == T_ROW && job_rows[t->row].kind != ROW_DIR &&
 	       ops_takes_copies(t->job) &&
-	       is_exclusive_create(fuse_req_ctx(req)->pid);
+	       is_exclusive_create(req);
 }
 
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)

@@ -62,6 +62,18 @@ static void fill_exit(const struct run *run, struct job_result *res)
 		res->program_exit_code = (int)e->value;
 }
 
+/* Found once, at the start. */
+static const char *const *missing_walls(const struct fsd *d)
+{
+	static const char *names[WALLS + 1];
+	const struct walls *walls = vm_walls(d->vm);
+
+	if (!walls)
+		return NULL;
+	walls_missing(walls, names);
+	return names;
+}
+
 static void fill_rest(const struct run *run, struct job_result *res)
 {
 	res->language = run->spec.lang ? run->spec.lang->name : NULL;
@@ -83,6 +95,7 @@ static void fill_rest(const struct run *run, struct job_result *res)
 	res->source = run->source;
 	res->accel = run->accel;
 	res->template_id = run->template_id[0] ? run->template_id : NULL;
+	res->missing_walls = missing_walls(run->job->d);
 }
 
 /* --- publishing ----------------------------------------------------------- */

@@ -16,12 +16,14 @@
 #include "event.h"
 #include "face.h"
 #include "job.h"
+#include "keeper.h"
 #include "lifecycle.h"
 #include "node.h"
 #include "notify.h"
 #include "ops_remote.h"
 #include "paths.h"
 #include "people.h"
+#include "restrain.h"
 #include "run.h"
 #include "mountpoint.h"
 #include "depot.h"
@@ -158,6 +160,7 @@ static int start_machines(struct fsd *d, struct err *err)
 		.backend = &FSD_BACKEND, .cache_dir = o->cache_dir,
 		.image_dir = o->image_dir, .accel = o->accel, .pool = o->pool,
 		.max_machines = o->max_machines, .permissive = o->permissive,
+		.uid_first = o->uid_first, .uid_count = o->uid_count,
 	};
 	struct vm_watch watch = {
 		.changed = on_vm_changed, .progress = on_vm_progress, .arg = d,
@@ -207,12 +210,15 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	if (r < 0)
 		return err_sys(err, r, "%s/jobs", d->options->state_dir);
 	resume_jobs(d);
-	r = mountpoint_open(d, err);
+	r = keeper_open(d->options, &d->keeper, err);
+	if (r == 0)
+		r = mountpoint_open(d, err);
 	if (r == 0)
 		r = mountpoint_serve(d, err);
-	if (r == 0)
-		notify_start(d);
-	return r;
+	if (r < 0)
+		return r;
+	notify_start(d);
+	return restrain(d, err);
 }
 
 static void finish(struct fsd *d, struct loop_fd *signals)
@@ -225,6 +231,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	vm_free(d->vm);
 	mountpoint_close(d);
 	notify_free(d);
+	keeper_close(d->keeper);
 	ops_handles_free(d);
 	remote_listings_free(d);
 	remotes_free(d->remotes);

@@ -225,6 +225,20 @@ static void put_value(struct buf *out, const struct guest *g)
 	buf_str(out, "}");
 }
 
+static void put_walls(struct buf *out, const char *const *walls)
+{
+	if (!walls) {
+		buf_str(out, "null");
+		return;
+	}
+	buf_str(out, "[");
+	for (unsigned i = 0; walls[i]; i++) {
+		buf_str(out, i ? ", " : "");
+		text_or_null(out, walls[i]);
+	}
+	buf_str(out, "]");
+}
+
 static void put_figures(struct buf *out, const struct job_result *r)
 {
 	key(out, "usage");
@@ -250,6 +264,8 @@ static void put_figures(struct buf *out, const struct job_result *r)
 	text_or_null(out, r->accel);
 	buf_str(out, ", \"template\": ");
 	text_or_null(out, r->template_id);
+	buf_str(out, ", \"missing_walls\": ");
+	put_walls(out, r->missing_walls);
 	buf_str(out, "}");
 }
 

@@ -42,6 +42,9 @@ struct job_result {
 	const char *session;       /* its name, or NULL */
 	const char *session_state; /* "kept", "lost", or NULL */
 	const char *source, *accel, *template_id; /* or NULL */
+	/* Walls around the machine that were required and did not stand; NULL:
+	 * it is not known. */
+	const char *const *missing_walls; /* NULL at the end */
 	uint64_t created_ns, started_ns, ended_ns; /* CLOCK_REALTIME; 0: null */
 };
 

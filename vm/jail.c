@@ -201,21 +201,18 @@ static int hear_walls(struct jail *j, struct walls *ret, struct err *err)
 	return err_set(err, -EPIPE, "the jailer has ended");
 }
 
-static int judge(const struct walls *w, bool strict, struct err *err)
+static int judge(const struct walls *w, struct err *err)
 {
-	enum wall missing = walls_missing(w);
+	for (unsigned i = 0; i < WALLS; i++) {
+		const struct wall_info *info = &wall_infos[i];
 
-	if (missing == WALLS)
-		return 0;
-	if (!strict) {
-		log_warn("the wall %s is missing: %s", wall_infos[missing].name,
-			 w->wall[missing].detail);
-		return 0;
+		if (info->required && w->wall[i].state == WALL_ABSENT)
+			return err_set(err, -EPERM, "the wall %s is missing "
+				       "(%s): %s; or accept it with --policy "
+				       "permissive", info->name,
+				       w->wall[i].detail, info->remedy);
 	}
-	return err_set(err, -EPERM, "the wall %s is missing (%s): %s; or "
-		       "accept it with --policy permissive",
-		       wall_infos[missing].name, w->wall[missing].detail,
-		       wall_infos[missing].remedy);
+	return 0;
 }
 
 int jail_open(struct loop *loop, const struct jail_options *o,
@@ -242,8 +239,8 @@ int jail_open(struct loop *loop, const struct jail_options *o,
 	close(pair[1]);
 	if (r == 0)
 		r = hear_walls(j, ret_walls, err);
-	if (r == 0)
-		r = judge(ret_walls, o->strict, err);
+	if (r == 0 && o->strict)
+		r = judge(ret_walls, err);
 	if (r == 0) {
 		j->says = (struct loop_fd){
 			.fd = j->sock, .events = EPOLLIN, .fn = on_says,

@@ -19,6 +19,7 @@
 #define QEMU_MIB 256u
 #define THREADS 64u
 #define PERIOD_US 100000u
+#define TRIES 5
 
 enum tree { TREE_MEMORY, TREE_PIDS, TREE_CPU };
 
@@ -110,6 +111,31 @@ static void remove_dead(int parent)
 	closedir(dir);
 }
 
+/* It is ours as long as we hold it locked; another jailer may have taken it for
+ * a dead one's just before. */
+static int make_own(struct jail_cgroups *c, int tree)
+{
+	struct stat made, there;
+	int fd;
+
+	for (int i = 0; i < TRIES; i++) {
+		if (mkdirat(c->parent[tree], c->name, 0755) < 0 &&
+		    errno != EEXIST)
+			return -errno;
+		fd = openat(c->parent[tree], c->name,
+			    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0 && flock(fd, LOCK_SH) == 0 &&
+		    fstat(fd, &made) == 0 &&
+		    fstatat(c->parent[tree], c->name, &there, 0) == 0 &&
+		    made.st_ino == there.st_ino) {
+			c->base[tree] = fd;
+			return 0;
+		}
+		fd_close(&fd);
+	}
+	return -EAGAIN;
+}
+
 /* HIERARCHY/our own group/fsd-PID, or the same at the hierarchy's top when our
  * own group is not to be seen there. Return: 0 or negative errno. */
 static int make_base(struct jail_cgroups *c, int tree, const char *controller)
@@ -131,12 +157,7 @@ static int make_base(struct jail_cgroups *c, int tree, const char *controller)
 	/* Refused where processes live; then what the top offers counts. */
 	if (c->v2)
 		write_at(parent, CONTROL, ALL_CONTROLLERS);
-	if (mkdirat(parent, c->name, 0755) < 0 && errno != EEXIST)
-		return -errno;
-	c->base[tree] = openat(parent, c->name,
-			       O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return c->base[tree] < 0 || flock(c->base[tree], LOCK_SH | LOCK_NB) < 0 ?
-		       -errno : 0;
+	return make_own(c, tree);
 }
 
 static bool open_v2(struct jail_cgroups *c)

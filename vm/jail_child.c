@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
-#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <poll.h>
@@ -20,69 +18,11 @@
 
 #include "../layout/base/num.h"
 #include "fdpass.h"
+#include "rights.h"
 #include "spawn.h"
 
 #define HOST_NAME "machine"
 #define FDS 256
-
-/* --- Landlock ----------------------------------------------------------------- */
-
-/* By version of the interface, what it can forbid. */
-static const uint64_t landlock_rights[] = {
-	[1] = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1,
-	[2] = 1ull << 13, /* REFER */
-	[3] = 1ull << 14, /* TRUNCATE */
-	[4] = 0,
-	[5] = 1ull << 15, /* IOCTL_DEV */
-};
-
-/* linux/landlock.h of 6.12; older headers lack the later members. */
-struct ruleset {
-	uint64_t fs, net, scoped;
-};
-
-#define NET_ALL 3ull    /* BIND_TCP, CONNECT_TCP: from version 4 */
-#define SCOPED_ALL 3ull /* abstract sockets, signals: from version 6 */
-
-int jail_landlock_make(const char *root)
-{
-	const uint64_t reading = LANDLOCK_ACCESS_FS_READ_FILE |
-				 LANDLOCK_ACCESS_FS_READ_DIR |
-				 LANDLOCK_ACCESS_FS_EXECUTE;
-	struct landlock_path_beneath_attr rule = { .allowed_access = reading };
-	struct ruleset set = { 0 };
-	size_t size = 8;
-	int fd, r;
-	long version = syscall(SYS_landlock_create_ruleset, NULL, 0,
-			       LANDLOCK_CREATE_RULESET_VERSION);
-
-	if (version < 1)
-		return -1;
-	for (long v = 1; v < (long)ARRAY_SIZE(landlock_rights); v++)
-		set.fs |= v <= version ? landlock_rights[v] : 0;
-	if (version >= 4) {
-		set.net = NET_ALL;
-		size = 16;
-	}
-	if (version >= 6) {
-		set.scoped = SCOPED_ALL;
-		size = 24;
-	}
-	fd = (int)syscall(SYS_landlock_create_ruleset, &set, size, 0);
-	if (fd < 0)
-		return -1;
-	rule.parent_fd = open(root, O_PATH | O_CLOEXEC);
-	r = rule.parent_fd < 0 ? -1 :
-		(int)syscall(SYS_landlock_add_rule, fd,
-			     LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
-	if (rule.parent_fd >= 0)
-		close(rule.parent_fd);
-	if (r < 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
 
 /* --- the steps; each returns 0 or a negative errno ------------------------------ */
 
@@ -156,14 +96,15 @@ static int set_limits(const struct jail_child *c)
 
 static int enter_landlock(const struct jail_child *c)
 {
+	int r;
+
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	if (c->landlock < 0)
 		return 0;
-	if (syscall(SYS_landlock_restrict_self, c->landlock, 0) < 0)
-		return -errno;
+	r = rights_landlock_enter(c->landlock);
 	close(c->landlock);
-	return 0;
+	return r;
 }
 
 static int drop_bounding(void)
@@ -188,18 +129,6 @@ static int change_ids(const struct jail_child *c)
 		return r;
 	if (setgroups(0, NULL) < 0 || setresgid(c->uid, c->uid, c->uid) < 0 ||
 	    setresuid(c->uid, c->uid, c->uid) < 0)
-		return -errno;
-	return 0;
-}
-
-static int drop_capabilities(void)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct none[2] = { 0 };
-
-	if (syscall(SYS_capset, &head, none) < 0)
 		return -errno;
 	return 0;
 }
@@ -262,7 +191,7 @@ _Noreturn void jail_child_main(struct jail_child *c)
 	must(c, JAIL_STEP_LIMITS, set_limits(c));
 	must(c, JAIL_STEP_LANDLOCK, enter_landlock(c));
 	must(c, JAIL_STEP_IDS, change_ids(c));
-	must(c, JAIL_STEP_CAPS, drop_capabilities());
+	must(c, JAIL_STEP_CAPS, rights_keep(NULL, 0));
 	must(c, JAIL_STEP_PARENT, tie_to_parent(c));
 	must(c, JAIL_STEP_SECCOMP, filter(c));
 	execve(c->argv[0], (char *const *)(uintptr_t)c->argv,

@@ -37,7 +37,4 @@ struct jail_word {
 /* Waits for a byte on status, then goes down. Never returns. */
 _Noreturn void jail_child_main(struct jail_child *c);
 
-/* A ruleset that lets the files below root be read and executed, or -1. */
-int jail_landlock_make(const char *root);
-
 #endif

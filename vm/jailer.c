@@ -27,6 +27,7 @@
 #include "jail_probe.h"
 #include "jail_root.h"
 #include "jailer.h"
+#include "rights.h"
 #include "spawn.h"
 
 #define LEASE_DIR "/run/fsd"
@@ -205,20 +206,6 @@ static const unsigned kept[] = {
 	CAP_DAC_OVERRIDE, /* the top of a cgroup tree may be read-only */
 };
 
-static int restrain(void)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct sets[2] = { 0 };
-
-	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
-		sets[kept[i] / 32].effective |= 1u << kept[i] % 32;
-		sets[kept[i] / 32].permitted |= 1u << kept[i] % 32;
-	}
-	return syscall(SYS_capset, &head, sets) < 0 ? -errno : 0;
-}
-
 /* --- messages ------------------------------------------------------------------------- */
 
 static void answer(const struct jailer *j, const struct jail_answer *a)
@@ -347,6 +334,7 @@ static int open_all(struct jailer *j, struct jail_files *files, bool kvm,
 {
 	int r = jail_files_find(files, j->qemu, image_dir, JAILER_FD_KERNEL,
 				JAILER_FD_INITRD, err);
+	struct rights_path root = { .path = "/" };
 	struct jail_probe probe;
 
 	if (r == 0)
@@ -363,9 +351,9 @@ static int open_all(struct jailer *j, struct jail_files *files, bool kvm,
 	else
 		wall_set(w, WALL_ROOT, WALL_ABSENT, "no mount namespace");
 	try_namespaces(j, w);
-	j->landlock = jail_landlock_make("/");
+	j->landlock = rights_landlock(&root, 1);
 	r = jail_probe_run(&probe, j, w, err);
-	return r < 0 ? r : restrain();
+	return r < 0 ? r : rights_keep(kept, ARRAY_SIZE(kept));
 }
 
 int jailer_main(int argc, char **argv)

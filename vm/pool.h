@@ -64,6 +64,7 @@ struct vm {
 	unsigned processors;       /* that this process may use */
 	char step[160];            /* of the template that is being made */
 	struct err told;           /* the health that `changed` last told of */
+	struct loop_call begin;
 	struct loop_call tell;
 	struct vm_stats stats;     /* the counters; the rest is computed */
 };

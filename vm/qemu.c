@@ -12,10 +12,12 @@
 #include <sys/socket.h>
 
 #include "../layout/base/cleanup.h"
+#include "../layout/base/log.h"
 #include "argv.h"
 #include "process.h"
 #include "template.h"
 
+#define QEMU_DEFAULT "qemu-system-x86_64"
 #define UP_S 2       /* from exec to a running guest, before the scale */
 #define MONITOR_S 2  /* for an answer of the monitor, before the scale */
 
@@ -317,11 +319,18 @@ static int open_jail(struct qemu *q, struct err *err)
 		.kernel = q->ground.image.fds[IMAGE_KERNEL],
 		.initrd = q->ground.image.fds[IMAGE_INITRD],
 		.kvm = o->accel != VM_ACCEL_TCG && host_has_kvm(),
-		.strict = !o->permissive,
+		.strict = !o->permissive, .uid_first = o->uid_first,
+		.uid_count = o->uid_count,
 	};
 
-	return jail_open(q->base.host->loop, &jo, &q->ground.jail, &q->walls,
-			 err);
+	const char *missing[WALLS + 1];
+	int r = jail_open(q->base.host->loop, &jo, &q->ground.jail, &q->walls,
+			  err);
+
+	walls_missing(&q->walls, missing);
+	for (unsigned i = 0; r == 0 && missing[i]; i++)
+		log_warn("the wall %s is missing", missing[i]);
+	return r;
 }
 
 static int qemu_open(const struct backend_host *host, struct backend **ret,
@@ -337,7 +346,7 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 	list_init(&q->machines);
 	q->ground.host = host;
 	q->ground.qemu = host->options->qemu ? host->options->qemu :
-					       "qemu-system-x86_64";
+					       QEMU_DEFAULT;
 	host_cpu(&q->ground.cpu);
 	r = vm_qemu_version(q->ground.qemu, q->ground.version, err);
 	if (r == 0)
@@ -351,6 +360,31 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 	}
 	*ret = &q->base;
 	return 0;
+}
+
+int vm_walls_find(const char *image_dir, struct walls *ret, struct err *err)
+{
+	struct jail_options o = {
+		.qemu = QEMU_DEFAULT, .image_dir = image_dir,
+		.kvm = host_has_kvm(),
+	};
+	struct jail *jail = NULL;
+	struct loop *loop = NULL;
+	struct image image;
+	int r = image_open(image_dir, &image, err);
+
+	if (r < 0)
+		return r;
+	o.kernel = image.fds[IMAGE_KERNEL];
+	o.initrd = image.fds[IMAGE_INITRD];
+	r = loop_new(&loop);
+	r = r < 0 ? err_sys(err, r, "an event loop") :
+		    jail_open(loop, &o, &jail, ret, err);
+	jail_close(jail);
+	if (loop)
+		loop_free(loop);
+	image_close(&image);
+	return r;
 }
 
 static void qemu_close(struct backend *b)

@@ -60,7 +60,7 @@ static int standard_fds(const struct spawn *s, int pipe_fd)
 	return 0;
 }
 
-static int restrain(pid_t parent)
+static int restrain(pid_t parent, bool may_gain)
 {
 	struct rlimit none = { 0, 0 };
 
@@ -69,7 +69,7 @@ static int restrain(pid_t parent)
 	if (getppid() != parent) /* it died before prctl() */
 		return -ESRCH;
 	if (setsid() < 0 || setrlimit(RLIMIT_CORE, &none) < 0 ||
-	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	    (!may_gain && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0))
 		return -errno;
 	return 0;
 }
@@ -92,7 +92,7 @@ child_main(const struct spawn *s, int pipe_fd, int status_fd, pid_t parent)
 	int r;
 
 	spawn_reset_signals();
-	r = restrain(parent);
+	r = restrain(parent, s->may_gain);
 	if (r == 0)
 		r = standard_fds(s, pipe_fd);
 	if (r == 0)

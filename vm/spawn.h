@@ -2,8 +2,8 @@
 /*
  * The only place of this room that forks. A child gets /dev/null as standard
  * input and output, a pipe as standard error, its own session, exactly the
- * descriptors of a table from number 3 on, no core dumps, no new privileges,
- * and dies with this process.
+ * descriptors of a table from number 3 on, no core dumps, no new privileges
+ * (unless it may gain some), and dies with this process.
  */
 #ifndef VM_SPAWN_H
 #define VM_SPAWN_H
@@ -21,6 +21,7 @@ struct spawn {
 	const int *fds;          /* borrowed; fds[i] becomes 3 + i */
 	unsigned fd_count;
 	bool want_stdout;        /* standard output goes into the pipe too */
+	bool may_gain;           /* it may gain privileges (a setuid program) */
 };
 
 struct child {

@@ -126,6 +126,11 @@ static unsigned processors(void)
 	return (unsigned)MAX(n, 1);
 }
 
+static void on_begin(struct loop_call *call)
+{
+	pool_kick(call->arg);
+}
+
 int vm_new(struct loop *loop, const struct vm_options *options,
 	   const struct vm_watch *watch, struct vm **ret_vm, struct err *err)
 {
@@ -139,6 +144,7 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 	vm->watch = *watch;
 	vm->processors = processors();
 	vm->tell = (struct loop_call){ .fn = on_tell, .arg = vm };
+	vm->begin = (struct loop_call){ .fn = on_begin, .arg = vm };
 	vm->host = (struct backend_host){
 		.loop = loop, .options = &vm->options,
 		.template_done = on_template_done, .progress = on_progress,
@@ -154,7 +160,7 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 		return r;
 	}
 	pool_init(vm);
-	pool_kick(vm);
+	loop_defer(loop, &vm->begin); /* with threads: not before the loop */
 	*ret_vm = vm;
 	return 0;
 }
@@ -165,6 +171,7 @@ void vm_free(struct vm *vm)
 		return;
 	vm->backend->ops->close(vm->backend);
 	pool_done(vm);
+	loop_call_del(&vm->begin);
 	loop_call_del(&vm->tell);
 	vm_release(vm);
 }

@@ -47,6 +47,7 @@ struct vm_options {
 	unsigned pool;         /* warm machines to keep, 0: none */
 	unsigned max_machines; /* most machines alive at once, >= 1 */
 	bool permissive;       /* a required wall may be missing */
+	uint32_t uid_first, uid_count; /* user ids of machines; 0: default */
 };
 
 /* What the room tells its owner without being asked. */
@@ -200,6 +201,9 @@ const struct walls *vm_walls(const struct vm *vm);
 /* Verifies every part against the manifest. ret gets "kernel ..., image ..."
  * lines for a person. Return: 0 or negative errno. */
 int vm_image_verify(const char *image_dir, struct buf *ret, struct err *err);
+/* How the walls around a machine would stand here. Return: 0, or a negative
+ * errno: QEMU does not run in a jail at all. */
+int vm_walls_find(const char *image_dir, struct walls *ret, struct err *err);
 /* QEMU's version as "7.2.22". Return: 0, -ENOENT (remedy in err), ... */
 int vm_qemu_version(const char *qemu, char ret[32], struct err *err);
 

@@ -61,10 +61,13 @@ void wall_set(struct walls *w, enum wall wall, enum wall_state state,
 	va_end(ap);
 }
 
-enum wall walls_missing(const struct walls *w)
+unsigned walls_missing(const struct walls *w, const char *ret[WALLS + 1])
 {
+	unsigned n = 0;
+
 	for (unsigned i = 0; i < WALLS; i++)
 		if (wall_infos[i].required && w->wall[i].state == WALL_ABSENT)
-			return (enum wall)i;
-	return WALLS;
+			ret[n++] = wall_infos[i].name;
+	ret[n] = NULL;
+	return n;
 }

@@ -42,7 +42,8 @@ extern const char *const wall_state_names[WALL_STATES];
 
 void wall_set(struct walls *w, enum wall wall, enum wall_state state,
 	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* The first that is required and absent, or WALLS. */
-enum wall walls_missing(const struct walls *w);
+/* Their names, of those that are required and absent, and NULL. Return: how
+ * many they are. */
+unsigned walls_missing(const struct walls *w, const char *ret[WALLS + 1]);
 
 #endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keeper's process. */
+#include "keeper_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../vm/rights.h"
+#include "notify.h"
+
+#define UMOUNT_WAIT_MS 2500
+
+struct self {
+	const char *mountpoint, *others;
+};
+
+struct reply {
+	struct keeper_answer answer;
+	int fds[KEEPER_FDS_MAX];
+	unsigned fd_count;
+};
+
+/*
+ * A clone belongs to nobody's tree: an umount of the mount point does not find
+ * it busy. Who may not clone opens the root itself.
+ */
+static int do_clone(const struct self *me, struct reply *r, pid_t pid)
+{
+	int fd = open_tree(AT_FDCWD, me->mountpoint,
+			   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	(void)pid;
+	r->answer.is_clone = fd >= 0;
+	if (fd < 0)
+		fd = open(me->mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r->fds[r->fd_count++] = fd;
+	return 0;
+}
+
+static int do_notify(const struct self *me, struct reply *r, pid_t pid)
+{
+	const char *argv[] = { "/proc/self/exe", NOTIFY_COMMAND, me->others,
+			       NULL };
+	auto_close int theirs = -1;
+	struct spawn s = { .argv = argv, .fds = &theirs, .fd_count = 1 };
+	struct child c;
+	int pair[2], code;
+
+	(void)pid;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	theirs = pair[1];
+	code = spawn(&s, &c, NULL);
+	if (code < 0) {
+		close(pair[0]);
+		return code;
+	}
+	fd_close(&c.stderr_fd);
+	r->answer.pid = c.pid;
+	r->fds[r->fd_count++] = pair[0];
+	r->fds[r->fd_count++] = c.pidfd;
+	return 0;
+}
+
+static int do_call(const struct self *me, struct reply *r, pid_t pid)
+{
+	uint64_t *call = r->answer.call;
+	unsigned long long word[KEEPER_CALL_WORDS];
+	char name[64];
+	auto_fclose FILE *f = NULL;
+
+	(void)me;
+	snprintf(name, sizeof(name), "/proc/%d/syscall", (int)pid);
+	f = fopen(name, "re");
+	if (!f)
+		return -errno;
+	/* The first of them is decimal, or the word "running". */
+	if (fscanf(f, "%llu %llx %llx %llx", &word[0], &word[1], &word[2],
+		   &word[3]) != KEEPER_CALL_WORDS)
+		return -ENODATA;
+	for (int i = 0; i < KEEPER_CALL_WORDS; i++)
+		call[i] = word[i];
+	return 0;
+}
+
+static int do_umount(const struct self *me, struct reply *r, pid_t pid)
+{
+	const char *argv[] = { "fusermount3", "-u", "-q", "-z", "--",
+			       me->mountpoint, NULL };
+	struct spawn s = { .argv = argv, .may_gain = true };
+	struct child c;
+	int code;
+
+	(void)pid;
+	(void)r;
+	if (umount2(me->mountpoint, MNT_DETACH) == 0)
+		return 0;
+	if (geteuid() == 0)
+		return -errno;
+	code = spawn(&s, &c, NULL);
+	if (code == 0) {
+		struct pollfd p = { .fd = c.pidfd, .events = POLLIN };
+
+		poll(&p, 1, UMOUNT_WAIT_MS);
+		code = child_end(&c) == 0 ? 0 : -EPERM;
+	}
+	return code;
+}
+
+static int (*const operations[KEEPER_OPS])(const struct self *me,
+					   struct reply *r, pid_t pid) = {
+	[KEEPER_CLONE] = do_clone, [KEEPER_NOTIFY] = do_notify,
+	[KEEPER_CALL] = do_call, [KEEPER_UMOUNT] = do_umount,
+};
+
+/* Return: false at the daemon's end, or when it speaks wrongly. */
+static bool serve_one(int sock, const struct self *me)
+{
+	struct keeper_request q;
+	struct reply r = { 0 };
+	unsigned count;
+	int fd;
+	ssize_t n = fdpass_receive(sock, &q, sizeof(q), &fd, 1, &count, 0);
+
+	if (count)
+		close(fd);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		; /* helpers that have ended */
+	if (n != (ssize_t)sizeof(q) || count || q.op >= KEEPER_OPS ||
+	    !operations[q.op])
+		return false;
+	r.answer.code = operations[q.op](me, &r, (pid_t)q.pid);
+	n = fdpass_send(sock, &r.answer, sizeof(r.answer), r.fds, r.fd_count,
+			0);
+	while (r.fd_count)
+		close(r.fds[--r.fd_count]);
+	return n == (ssize_t)sizeof(r.answer);
+}
+
+static const unsigned kept[] = {
+	CAP_SYS_ADMIN,  /* clones of the mount, its end */
+	CAP_SYS_PTRACE, /* the system call of another user's process */
+	CAP_SETUID, CAP_SETGID, CAP_SYS_CHROOT, /* what the helper gives up */
+};
+
+int keeper_main(int argc, char **argv)
+{
+	struct self me;
+
+	if (argc != 3)
+		return 2;
+	me = (struct self){ .mountpoint = argv[1], .others = argv[2] };
+	prctl(PR_SET_NAME, "fsd-keeper");
+	signal(SIGCHLD, SIG_DFL);
+	if (geteuid() == 0 && rights_keep(kept, ARRAY_SIZE(kept)) < 0)
+		return 1;
+	while (serve_one(SPAWN_FD_FIRST, &me))
+		;
+	return 0;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "restrain.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../vm/rights.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED true /* it looks for leaks with processes of its own */
+#else
+#define SANITIZED false
+#endif
+
+const char *const own_wall_names[OWN_WALLS] = {
+	[OWN_CAPS] = "daemon-capabilities",
+	[OWN_LANDLOCK] = "daemon-landlock",
+	[OWN_SECCOMP] = "daemon-seccomp",
+};
+
+static void note(struct fsd *d, enum own_wall wall, int r, const char *detail)
+{
+	d->own_walls.wall[wall].active = r == 0;
+	snprintf(d->own_walls.wall[wall].detail,
+		 sizeof(d->own_walls.wall[wall].detail), "%s",
+		 r < 0 ? strerror(-r) : detail);
+}
+
+/* --- files ---------------------------------------------------------------------- */
+
+static int give_up_files(const struct fsd *d)
+{
+	const struct rights_path paths[] = {
+		{ d->options->state_dir, true },
+		{ d->options->cache_dir, true },
+		{ "/proc", false }, /* our own descriptors, who is alive */
+	};
+	int set = rights_landlock(paths, ARRAY_SIZE(paths)), r;
+
+	if (set < 0)
+		return set;
+	r = rights_landlock_enter(set);
+	close(set);
+	return r;
+}
+
+/* --- system calls ----------------------------------------------------------------- */
+
+#define OTHERS (CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | \
+		CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+
+/* Denied with EPERM, whatever the arguments. */
+static const int denied[] = {
+	/* other programs and other processes */
+	SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork),
+	SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
+	SCMP_SYS(process_vm_writev), SCMP_SYS(process_madvise),
+	SCMP_SYS(pidfd_getfd), SCMP_SYS(kcmp), SCMP_SYS(tkill),
+	/* the network: what it needs it has */
+	SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(listen),
+	SCMP_SYS(accept), SCMP_SYS(accept4),
+	/* mounts, roots, namespaces */
+	SCMP_SYS(mount), SCMP_SYS(umount2), SCMP_SYS(pivot_root),
+	SCMP_SYS(chroot), SCMP_SYS(setns), SCMP_SYS(unshare),
+	SCMP_SYS(open_tree), SCMP_SYS(move_mount), SCMP_SYS(fsopen),
+	SCMP_SYS(fsconfig), SCMP_SYS(fsmount), SCMP_SYS(fspick),
+	SCMP_SYS(mount_setattr), SCMP_SYS(open_by_handle_at),
+	/* rights */
+	SCMP_SYS(setuid), SCMP_SYS(setgid), SCMP_SYS(setreuid),
+	SCMP_SYS(setregid), SCMP_SYS(setresuid), SCMP_SYS(setresgid),
+	SCMP_SYS(setfsuid), SCMP_SYS(setfsgid), SCMP_SYS(setgroups),
+	SCMP_SYS(capset),
+	/* the kernel itself */
+	SCMP_SYS(bpf), SCMP_SYS(perf_event_open), SCMP_SYS(userfaultfd),
+	SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter),
+	SCMP_SYS(io_uring_register), SCMP_SYS(keyctl), SCMP_SYS(add_key),
+	SCMP_SYS(request_key), SCMP_SYS(init_module), SCMP_SYS(finit_module),
+	SCMP_SYS(delete_module), SCMP_SYS(kexec_load),
+	SCMP_SYS(kexec_file_load), SCMP_SYS(reboot), SCMP_SYS(swapon),
+	SCMP_SYS(swapoff), SCMP_SYS(acct), SCMP_SYS(quotactl), SCMP_SYS(iopl),
+	SCMP_SYS(ioperm), SCMP_SYS(settimeofday), SCMP_SYS(clock_settime),
+	SCMP_SYS(adjtimex), SCMP_SYS(clock_adjtime), SCMP_SYS(syslog),
+	SCMP_SYS(sethostname), SCMP_SYS(setdomainname), SCMP_SYS(personality),
+};
+
+/* Threads are made by clone; clone3 hides its flags, and the C library then
+ * does without it. */
+static int add_clone(scmp_filter_ctx ctx)
+{
+	int r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3),
+				 0);
+
+	if (r == 0)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM),
+				     SCMP_SYS(clone), 1,
+				     SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD,
+					     0));
+	for (int bit = 0; r == 0 && bit < 32; bit++)
+		if (OTHERS & 1u << bit)
+			r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM),
+					     SCMP_SYS(clone), 1,
+					     SCMP_A0(SCMP_CMP_MASKED_EQ,
+						     1u << bit, 1u << bit));
+	return r;
+}
+
+static int give_up_calls(void)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+	int r = ctx ? 0 : -ENOMEM;
+
+	if (r == 0)
+		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	/* all threads: those of slow work are there already */
+	if (r == 0)
+		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(denied); i++)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), denied[i], 0);
+	if (r == 0)
+		r = add_clone(ctx);
+	if (r == 0)
+		r = seccomp_load(ctx);
+	if (ctx)
+		seccomp_release(ctx);
+	return r;
+}
+
+/* --- all of it ---------------------------------------------------------------------- */
+
+/* A user's file may be read-only and still be root's to write. */
+static const unsigned kept[] = { CAP_DAC_OVERRIDE };
+
+int restrain(struct fsd *d, struct err *err)
+{
+	int r;
+
+	if (SANITIZED) {
+		for (unsigned i = 0; i < OWN_WALLS; i++)
+			note(d, i, -ENOTSUP, "");
+		return 0;
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_sys(err, -errno, "no_new_privs");
+	r = give_up_files(d);
+	note(d, OWN_LANDLOCK, r, "files below the state directory only");
+	if (r < 0 && r != -ENOSYS && r != -EOPNOTSUPP)
+		return err_sys(err, r, "Landlock for the daemon");
+	r = rights_keep(kept, ARRAY_SIZE(kept));
+	note(d, OWN_CAPS, r, "none but to write what it owns");
+	if (r < 0)
+		return err_sys(err, r, "giving up capabilities");
+	r = give_up_calls();
+	note(d, OWN_SECCOMP, r,
+	     "no process, socket, mount or look into others");
+	return r < 0 ? err_sys(err, r, "the daemon's seccomp filter") : 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rights.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../layout/base/cleanup.h"
+#include "../layout/base/num.h"
+
+int rights_keep(const unsigned *caps, size_t count)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct has[2], want[2] = { 0 };
+
+	if (syscall(SYS_capget, &head, has) < 0)
+		return -errno;
+	for (size_t i = 0; i < count; i++)
+		want[caps[i] / 32].permitted |=
+			has[caps[i] / 32].permitted & 1u << caps[i] % 32;
+	want[0].effective = want[0].permitted;
+	want[1].effective = want[1].permitted;
+	return syscall(SYS_capset, &head, want) < 0 ? -errno : 0;
+}
+
+/* By version of the interface, what it can forbid of files. */
+static const uint64_t file_rights[] = {
+	[1] = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1,
+	[2] = 1ull << 13, /* REFER */
+	[3] = 1ull << 14, /* TRUNCATE */
+	[4] = 0,
+	[5] = 1ull << 15, /* IOCTL_DEV */
+};
+
+/* linux/landlock.h of 6.12; older headers lack the later members. */
+struct ruleset {
+	uint64_t files, net, scoped;
+};
+
+#define READING (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | \
+		 LANDLOCK_ACCESS_FS_EXECUTE)
+#define NET_ALL 3ull    /* BIND_TCP, CONNECT_TCP: from version 4 */
+#define SCOPED_ALL 3ull /* abstract sockets, signals: from version 6 */
+
+static int add_path(int set, const struct rights_path *p, uint64_t all)
+{
+	auto_close int fd = open(p->path, O_PATH | O_CLOEXEC);
+	struct landlock_path_beneath_attr rule = {
+		.allowed_access = p->write ? all : all & READING,
+		.parent_fd = fd,
+	};
+
+	return fd < 0 || syscall(SYS_landlock_add_rule, set,
+				 LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0 ?
+		       -errno : 0;
+}
+
+int rights_landlock(const struct rights_path *paths, size_t count)
+{
+	struct ruleset set = { 0 };
+	size_t size = 8;
+	auto_close int fd = -1;
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0,
+			       LANDLOCK_CREATE_RULESET_VERSION);
+
+	if (version < 1)
+		return -ENOSYS;
+	for (long v = 1; v < (long)ARRAY_SIZE(file_rights); v++)
+		set.files |= v <= version ? file_rights[v] : 0;
+	if (version >= 4) {
+		set.net = NET_ALL;
+		size = 16;
+	}
+	if (version >= 6) {
+		set.scoped = SCOPED_ALL;
+		size = 24;
+	}
+	fd = (int)syscall(SYS_landlock_create_ruleset, &set, size, 0);
+	if (fd < 0)
+		return -errno;
+	for (size_t i = 0; i < count; i++) {
+		int r = add_path(fd, &paths[i], set.files);
+
+		if (r < 0)
+			return r;
+	}
+	return take_fd(&fd);
+}
+
+int rights_landlock_enter(int ruleset)
+{
+	return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
+}

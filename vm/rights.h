@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Giving up rights: capabilities, and files by Landlock. No way back. */
+#ifndef VM_RIGHTS_H
+#define VM_RIGHTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Of the capabilities that this thread has only those of caps stay (CAP_...,
+ * count of them), effective and permitted; none is inherited. Async-signal-
+ * safe. Return: 0 or negative errno.
+ */
+int rights_keep(const unsigned *caps, size_t count);
+
+struct rights_path {
+	const char *path;
+	bool write; /* else read and execute */
+};
+
+/*
+ * A Landlock ruleset: what lies below the paths, nothing else; no TCP, no
+ * abstract socket and no signal across its border, as far as the kernel can.
+ * Return: a descriptor, -ENOSYS (the kernel has no Landlock), ...
+ */
+int rights_landlock(const struct rights_path *paths, size_t count);
+/* Async-signal-safe; needs no_new_privs. Return: 0 or negative errno. */
+int rights_landlock_enter(int ruleset);
+
+#endif
