@@ -14,6 +14,8 @@ static const struct result_file files[] = {
 	{ "n\xff\n\"\\\x7f\xe6\x97\xa5.csv", 0, 04755, false },
 };
 
+static const char *const missing[] = { "qemu-user", "qemu-seccomp", NULL };
+
 static struct job_result full(void)
 {
 	return (struct job_result){
@@ -44,6 +46,7 @@ static struct job_result full(void)
 		.source = "warm",
 		.accel = "tcg",
 		.template_id = "00112233aabbccdd",
+		.missing_walls = missing,
 		.created_ns = 1767323045678000000ull,
 		.started_ns = 1767323045999999999ull,
 		.ended_ns = 1767323046000000000ull,
@@ -83,7 +86,8 @@ static const char full_text[] =
 	"  \"timing\": {\"queued_ms\": 0, \"machine_ms\": 1, \"run_ms\": 12, "
 	"\"collect_ms\": 2, \"total_ms\": 15},\n"
 	"  \"machine\": {\"source\": \"warm\", \"accel\": \"tcg\", "
-	"\"template\": \"00112233aabbccdd\"},\n"
+	"\"template\": \"00112233aabbccdd\", "
+	"\"missing_walls\": [\"qemu-user\", \"qemu-seccomp\"]},\n"
 	"  \"created\": \"2026-01-02T03:04:05.678Z\",\n"
 	"  \"started\": \"2026-01-02T03:04:05.999Z\",\n"
 	"  \"ended\": \"2026-01-02T03:04:06.000Z\"\n"
@@ -142,7 +146,8 @@ static void test_absent(void)
 	is_str(line_of(&r, "output"), "[],", "no files are an empty list");
 	is_str(line_of(&r, "value"), "null,", "no value is null");
 	is_str(line_of(&r, "machine"), "{\"source\": null, \"accel\": null, "
-	       "\"template\": null},", "no machine is three nulls");
+	       "\"template\": null, \"missing_walls\": null},",
+	       "no machine is four nulls");
 	is_str(line_of(&r, "ended"), "null", "no time is null");
 }
 
