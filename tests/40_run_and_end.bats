@@ -207,7 +207,7 @@ teardown() { mount_done; }
 	result_is a .language bash
 	result_is a '.usage | keys | join(" ")' 'peak_memory_bytes peak_processes system_ms user_ms wall_ms'
 	result_is a '.timing | keys | join(" ")' 'collect_ms machine_ms queued_ms run_ms total_ms'
-	result_is a '.machine | keys | join(" ")' 'accel source template'
+	result_is a '.machine | keys | join(" ")' 'accel missing_walls source template'
 	result_is a .value null
 	result_is a .results null
 	result_is a .error null

@@ -51,7 +51,7 @@ const struct filter_row filter_rows[] = {
 	  "threads, and only threads" },
 	{ NAMED(clone3), FILTER_ALL, FILTER_REFUSE, ENOSYS, ANY,
 	  "its flags cannot be seen here; the C library then uses clone" },
-	{ NAMED(exit), OK, ANY, "a thread's end" },
+	{ NAMED(exit), RARELY, ANY, "a thread's end" },
 	{ NAMED(exit_group), RARELY, ANY, "QEMU's end" },
 	{ NAMED(gettid), OK, ANY, "which thread is this" },
 	{ NAMED(getpid), RARELY, ANY, "who am I" },
@@ -100,7 +100,7 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(read), OK, ANY, "" },
 	{ NAMED(readv), OK, ANY, "the migration stream" },
 	{ NAMED(pread64), OK, ANY, "the root disk" },
-	{ NAMED(preadv), OK, ANY, "the root disk" },
+	{ NAMED(preadv), RARELY, ANY, "the root disk, in pieces" },
 	{ NAMED(write), OK, ANY, "event descriptors, standard error" },
 	{ NAMED(writev), BOOT_ONLY, FILTER_ALLOW, 0, ANY,
 	  "the migration stream" },
@@ -132,7 +132,7 @@ const struct filter_row filter_rows[] = {
 	  "probed for at start" },
 	{ NAMED(io_uring_setup), FILTER_ALL, FILTER_REFUSE, ENOSYS, ANY,
 	  "probed for at start" },
-	{ NAMED(ioctl), FILTER_ALL & ~FILTER_KVM, FILTER_REFUSE, ENOTTY, ANY,
+	{ NAMED(ioctl), (FILTER_ALL | FILTER_RARE) & ~FILTER_KVM, FILTER_REFUSE, ENOTTY, ANY,
 	  "a terminal is probed for" },
 
 	/* --- the two sockets that it was given --------------------------- */

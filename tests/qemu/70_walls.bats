@@ -192,6 +192,33 @@ injected() {
 	assert_output 'killed SIGSYS'
 }
 
+@test "the list of permitted calls names none that machines do not make" {
+	local rows=$TESTS/../build/release/tests/unit/jail_test
+	[ -x "$rows" ] || make -s -C "$TESTS/.." build/release/tests/unit/jail_test
+	own_mount
+	mount_start --pool 1
+	strace -f -qq -o "$BATS_TEST_TMPDIR/calls" -p "$(jailer)" &
+	local tracer=$! source
+	for source in code.py:'print(1)' code.js:'console.log(1)' code.sh:'echo 1'; do
+		prog "${source%%:*}" <<<"${source#*:}"
+		ok 1
+	done
+	mount_stop
+	wait "$tracer"
+	"$rows" rows | sort -u >"$BATS_TEST_TMPDIR/listed"
+	# a machine's first thread is the jailer's until it is QEMU
+	awk -v jailer="$(head -n 1 "$BATS_TEST_TMPDIR/calls" | cut -d ' ' -f 1)" '
+		NR == FNR { if (/ execve\(/) { main[$1] = 1 } next }
+		$1 == jailer { next }
+		/ execve\(/ { qemu[$1] = 1 }
+		(!main[$1] || qemu[$1]) && match($2, /^[a-z0-9_]+\(/) {
+			print substr($2, 1, RLENGTH - 1) }' \
+		"$BATS_TEST_TMPDIR/calls" "$BATS_TEST_TMPDIR/calls" |
+		sort -u >"$BATS_TEST_TMPDIR/made"
+	run comm -23 "$BATS_TEST_TMPDIR/listed" "$BATS_TEST_TMPDIR/made"
+	assert_output ''
+}
+
 @test "a machine that is killed by its filter fails its job by name" {
 	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
 	job_put "$J" config.json '{"timeout": 100}'

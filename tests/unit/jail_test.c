@@ -260,8 +260,24 @@ static void test_table(void)
 	}
 }
 
-int main(void)
+/* "rows": the calls that each restored machine under emulation makes. */
+static void print_rows(void)
 {
+	for (unsigned i = 0; i < filter_row_count; i++) {
+		const struct filter_row *row = &filter_rows[i];
+
+		if (!(row->where & FILTER_RARE) && row->where & FILTER_TCG &&
+		    row->where & FILTER_RESTORE)
+			printf("%s\n", row->name);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "rows")) {
+		print_rows();
+		return 0;
+	}
 	test_messages();
 	test_table();
 	test_attempts();
