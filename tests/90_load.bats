@@ -26,7 +26,7 @@ JOBS=${LOAD_JOBS:-1000}
 	esac
 	assert_equal "$(figure fsd_machines_leased)" 0
 	run ps -o comm= --ppid "$DAEMON"
-	assert_output fsd-notify
+	assert_output fsd-keeper
 	mount_stop
 	run find "$STATE/jobs" "$STATE/trash" -mindepth 1
 	assert_output ''

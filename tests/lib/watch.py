@@ -163,14 +163,24 @@ def states(path):
         watch.until("CLOSE_WRITE", "")
 
 
+def children(pid, name):
+    """Of a process, those of that name."""
+    found = []
+    try:
+        for child in open("/proc/%s/task/%s/children" % (pid, pid)).read().split():
+            if open("/proc/%s/comm" % child).read() == name + "\n":
+                found.append(int(child))
+    except OSError:
+        pass  # one has ended
+    return found
+
+
 def helper_of(daemon):
-    path = "/proc/%s/task/%s/children" % (daemon, daemon)
-    for pid in open(path).read().split():
-        try:
-            if open("/proc/%s/comm" % pid).read() == "fsd-notify\n":
-                return int(pid)
-        except OSError:
-            pass
+    """The keeper's child."""
+    for keeper in children(daemon, "fsd-keeper"):
+        for helper in children(keeper, "fsd-notify"):
+            if open("/proc/%d/stat" % helper).read().split()[2] != "Z":
+                return helper
     return None
 
 
