@@ -290,6 +290,8 @@ daemon_fds() {
 # daemon_starve — it gets no more descriptors; daemon_feed ends that.
 daemon_starve() {
 	FILES=$(prlimit --pid "$DAEMON" --nofile --output SOFT --noheadings)
+	# a machine that is made just then is none
+	LOG_EXPECTED=${LOG_EXPECTED:+$LOG_EXPECTED|}Too many open files
 	prlimit --pid "$DAEMON" --nofile=1:
 }
 
