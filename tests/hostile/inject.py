@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """inject.py PID CALL [ARG...] - makes a process do one system call.
 
-Stands for a QEMU that is taken over: its next system call becomes CALL with
-the arguments (numbers). The kernel's filters see it as the process's own.
+Stands for a process that is taken over: its next system call becomes CALL with
+the arguments (numbers), and is made afterwards. The kernel's filters see it as the process's own.
 Prints what came of it: "killed SIGNAL", or the call's result (an errno is
 negative). Needs to be root.
 """
@@ -61,6 +61,7 @@ def main():
         # at the entry the result is -ENOSYS
         if regs.rax == 2 ** 64 - 38:
             break
+    asked = Registers.from_buffer_copy(regs)
     regs.orig_rax = call
     for name, value in zip(ARGUMENTS, sys.argv[3:]):
         setattr(regs, name, int(value, 0) & (2 ** 64 - 1))
@@ -70,6 +71,10 @@ def main():
     killed = to_call(pid)
     if killed is None:
         ptrace(GETREGS, pid, ctypes.addressof(regs))
+        # What it had asked for it asks again, as if nothing had been.
+        asked.rip -= 2
+        asked.rax = asked.orig_rax
+        ptrace(SETREGS, pid, ctypes.addressof(asked))
         killed = to_call(pid)
     if killed is not None:
         print("killed", signal.Signals(killed).name)

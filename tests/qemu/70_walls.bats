@@ -286,3 +286,31 @@ in_user_namespace() {
 	assert_output --partial 'user.max_'
 	assert_output --partial '--policy permissive'
 }
+
+@test "permissive runs without the wall, and says so everywhere" {
+	in_user_namespace true || need 'user namespaces'
+	own_mount
+	mkdir -p "$MNT"
+	# shellcheck disable=SC2016,SC2086 # expanded inside; a list
+	run in_user_namespace timeout 200 bash -c '
+		state=$1 mnt=$2
+		shift 2
+		"$@" --daemon --policy permissive --state "$state" "$mnt"
+		mkdir "$mnt/a"
+		echo "print(6 * 7)" >"$mnt/a/code.py"
+		echo "{}" >"$mnt/a/config.json"
+		cat "$mnt/a/wait" "$mnt/a/stdout"
+		jq -c .machine.missing_walls "$mnt/a/result.json"
+		grep "^qemu-net" "$mnt/.fsd/security"
+		grep "^qemu-user " "$mnt/.fsd/security"
+		"$1" umount "$mnt"
+		grep missing "$state/fsd.log"
+	' _ "$STATE" "$MNT" "$FSD" mount $MOUNT_OPTIONS
+	assert_success
+	assert_line --index 0 0
+	assert_line --index 1 42
+	assert_line '["qemu-network-namespace"]'
+	assert_line --regexp '^qemu-network-namespace  absent .*user.max_'
+	assert_line --regexp '^qemu-user  degraded '
+	assert_line --partial 'the wall qemu-network-namespace is missing'
+}
