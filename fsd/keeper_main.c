@@ -128,7 +128,7 @@ static int (*const operations[KEEPER_OPS])(const struct self *me,
 /* Return: false at the daemon's end, or when it speaks wrongly. */
 static bool serve_one(int sock, const struct self *me)
 {
-	struct keeper_request q;
+	struct keeper_request q = { 0 };
 	struct reply r = { 0 };
 	unsigned count;
 	int fd;

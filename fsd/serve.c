@@ -257,6 +257,19 @@ static void tell_ready(struct ready *ready)
 	fd_close(&ready->fd);
 }
 
+/* Permissive lets them be missing; the log is to have it. */
+static void tell_walls(const struct fsd *d)
+{
+	const struct walls *walls = vm_walls(d->vm);
+	const char *missing[WALLS + 1] = { NULL };
+
+	if (walls)
+		walls_missing(walls, missing);
+	for (unsigned i = 0; missing[i]; i++)
+		log_warn("the wall %s is missing; .fsd/security says why",
+			 missing[i]);
+}
+
 int serve(const struct mount_options *options, struct ready *ready)
 {
 	struct fsd d = { .options = options, .started_ns = realtime_ns() };
@@ -280,6 +293,7 @@ int serve(const struct mount_options *options, struct ready *ready)
 		 options->state_dir);
 	if (ready)
 		tell_ready(ready);
+	tell_walls(&d);
 	r = loop_run(d.loop);
 	finish(&d, &signals);
 	log_info("ended");

@@ -203,7 +203,7 @@ struct cell *cell_start(struct jailer *j, const struct jail_request *q,
 /* Its way down: a failure, or the listener of its filter, or exec. */
 void cell_heard(struct cell *c)
 {
-	struct jail_word word;
+	struct jail_word word = { 0 };
 	int fd;
 	unsigned count;
 	ssize_t n = fdpass_receive(c->status, &word, sizeof(word), &fd, 1,

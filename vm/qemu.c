@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 
 #include "../layout/base/cleanup.h"
-#include "../layout/base/log.h"
 #include "argv.h"
 #include "process.h"
 #include "template.h"
@@ -323,14 +322,9 @@ static int open_jail(struct qemu *q, struct err *err)
 		.uid_count = o->uid_count,
 	};
 
-	const char *missing[WALLS + 1];
-	int r = jail_open(q->base.host->loop, &jo, &q->ground.jail, &q->walls,
-			  err);
 
-	walls_missing(&q->walls, missing);
-	for (unsigned i = 0; r == 0 && missing[i]; i++)
-		log_warn("the wall %s is missing", missing[i]);
-	return r;
+	return jail_open(q->base.host->loop, &jo, &q->ground.jail, &q->walls,
+			 err);
 }
 
 static int qemu_open(const struct backend_host *host, struct backend **ret,

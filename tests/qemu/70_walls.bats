@@ -18,12 +18,11 @@ teardown() {
 
 # two_machines — two that run a job each: $M and $M2.
 two_machines() {
-	local job held=()
-	for job in 1 2; do
+	local _
+	for _ in 1 2; do
 		job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
 		job_put "$J" config.json '{}'
 		job_follow "$J" up
-		held+=("$J")
 	done
 	M=$(machines | sed -n 1p)
 	M2=$(machines | sed -n 2p)
@@ -152,9 +151,9 @@ usr/share/qemu/bios-microvm.bin"
 	run cat "/proc/$M/cgroup"
 	assert_output --regexp "fsd-[0-9]+/m[0-9]+"
 	[ "$(cat "/proc/$M/cgroup")" != "$(cat "/proc/$M2/cgroup")" ]
-	local file limit
-	for file in /sys/fs/cgroup/memory /sys/fs/cgroup; do
-		limit=$file$(sed -n 's/^[0-9]*:\(memory\)\{0,1\}:\(.*fsd-.*\)/\2/p' \
+	local tree file limit
+	for tree in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+		limit=$tree$(sed -n 's/^[0-9]*:\(memory\)\{0,1\}:\(.*fsd-.*\)/\2/p' \
 			"/proc/$M/cgroup" | head -n 1)
 		for file in "$limit/memory.limit_in_bytes" "$limit/memory.max"; do
 			[ ! -e "$file" ] || {
@@ -307,8 +306,8 @@ in_user_namespace() {
 		grep missing "$state/fsd.log"
 	' _ "$STATE" "$MNT" "$FSD" mount $MOUNT_OPTIONS
 	assert_success
-	assert_line --index 0 0
-	assert_line --index 1 42
+	assert_line 0
+	assert_line 42
 	assert_line '["qemu-network-namespace"]'
 	assert_line --regexp '^qemu-network-namespace  absent .*user.max_'
 	assert_line --regexp '^qemu-user  degraded '
