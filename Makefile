@@ -111,7 +111,7 @@ build/fsd build/fsd-fake: build/%: build/release/bin/%
 
 build/guest/init: $(GUEST_OBJECTS)
 	$(call say,LINK  $@)
-	$(Q)$(CC) -static -o $@ $^
+	$(Q)$(CC) -static -o $@ $^ -lseccomp
 
 # What the guest's interpreters load: the same bytes everywhere. REHASH is made
 # for Debian 12's Python.
