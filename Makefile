@@ -113,6 +113,12 @@ build/guest/init: $(GUEST_OBJECTS)
 	$(call say,LINK  $@)
 	$(Q)$(CC) -static -o $@ $^ -lseccomp
 
+# What the tests of hostile programs run in a guest.
+build/hostile/raw: tests/hostile/raw.c Makefile
+	$(call say,LINK  $@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O1 -static -s -o $@ $<
+
 # What the guest's interpreters load: the same bytes everywhere. REHASH is made
 # for Debian 12's Python.
 REHASH := build/guest/rehash.cpython-311-x86_64-linux-gnu.so
