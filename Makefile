@@ -111,7 +111,13 @@ build/fsd build/fsd-fake: build/%: build/release/bin/%
 
 build/guest/init: $(GUEST_OBJECTS)
 	$(call say,LINK  $@)
-	$(Q)$(CC) -static -o $@ $^
+	$(Q)$(CC) -static -o $@ $^ -lseccomp
+
+# What the tests of hostile programs run in a guest.
+build/hostile/raw: tests/hostile/raw.c Makefile
+	$(call say,LINK  $@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O1 -static -s -o $@ $<
 
 # What the guest's interpreters load: the same bytes everywhere. REHASH is made
 # for Debian 12's Python.

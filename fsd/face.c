@@ -333,8 +333,12 @@ static void text_security(struct fsd *d, struct buf *out)
 			     "work here; QEMU's maintainers do not treat "
 			     "faults of TCG as security faults\n");
 	buf_str(out, "network  active  machines have no network device\n");
+	/* init starts no program without them, so a machine that serves has
+	 * them. */
 	buf_str(out, "guest-user  active  programs run as uid 1000 without "
-		     "capabilities\n");
+		     "capabilities\n"
+		     "guest-seccomp  active  a filter keeps them from what no "
+		     "program in a sandbox needs\n");
 	text_walls(vm_walls(d->vm), out);
 	text_own_walls(d, out);
 }

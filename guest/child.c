@@ -3,8 +3,10 @@
  * The child's way down, in an order that matters:
  *   1 its control group, while it may still write there
  *   2 session, signals, descriptors, limits
- *   3 no privilege and no way back: bounding set, groups, ids, no_new_privs
- *   4 the interpreter, or the wait of the EXEC runner
+ *   3 no privilege and no way back: bounding set, securebits, groups, ids,
+ *     capabilities, no_new_privs
+ *   4 the filter of system calls
+ *   5 the interpreter, or the wait of the EXEC runner
  * A step that fails ends the child: the runner is never ready, and init says
  * so. Its message goes to standard error, which init shows when that happens.
  */
@@ -13,6 +15,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +28,7 @@
 #include <unistd.h>
 
 #include "layout/base/num.h"
+#include "filter.h"
 #include "ghost.h"
 #include "sys.h"
 
@@ -152,6 +157,22 @@ static void set_limits(void)
 	}
 }
 
+/* uid 0 is a user like others: it gains nothing by exec nor by setuid. */
+#define ROOT_IS_NOBODY                                                        \
+	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |      \
+	 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |            \
+	 SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	if (syscall(SYS_capset, &head, none))
+		fail("capset");
+}
+
 static void drop_privilege(void)
 {
 	for (int cap = 0; cap < 64; cap++)
@@ -159,13 +180,26 @@ static void drop_privilege(void)
 			fail("bounding set");
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
 		fail("ambient set");
+	if (prctl(PR_SET_SECUREBITS, ROOT_IS_NOBODY, 0, 0, 0))
+		fail("securebits");
 	if (setgroups(0, NULL))
 		fail("setgroups");
 	if (setresgid(USER_ID, USER_ID, USER_ID) ||
 	    setresuid(USER_ID, USER_ID, USER_ID))
 		fail("setresuid");
+	drop_capabilities(); /* with these securebits setresuid did not */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		fail("no_new_privs");
+}
+
+static void filter_calls(void)
+{
+	int r = filter_install();
+
+	if (r) {
+		errno = -r;
+		fail("seccomp");
+	}
 }
 
 /* Exactly length bytes. */
@@ -276,6 +310,7 @@ _Noreturn void child_become_runner(struct runner *r, int control)
 	if (chdir(c->directory))
 		fail(c->directory);
 	drop_privilege();
+	filter_calls();
 	if (r->kind == WIRE_RUN_EXEC)
 		wait_and_exec();
 	if (r->kind == WIRE_RUN_TYPESCRIPT)

@@ -17,6 +17,7 @@
 
 #include "agent.h"
 #include "clone.h"
+#include "filter.h"
 #include "layout/base/cleanup.h"
 #include "modules.h"
 #include "mounts.h"
@@ -116,6 +117,10 @@ static int start(struct agent *a, struct err *err)
 		r = mounts_settings(err);
 	if (!r)
 		r = set_network(err);
+	if (!r)
+		r = mounts_seal(err);
+	if (!r)
+		r = filter_make(err);
 	if (!r)
 		r = clone_stop_clock(err);
 	if (!r)

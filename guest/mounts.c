@@ -188,21 +188,39 @@ static const struct {
 	const char *path, *value;
 	bool required;
 } settings[] = {
+	/* the kernel's words and addresses */
 	{"/proc/sys/kernel/dmesg_restrict", "1", true},
 	{"/proc/sys/kernel/kptr_restrict", "2", true},
+	{"/proc/sys/kernel/randomize_va_space", "2", true},
+	/* ways into it; the filter of system calls closes most of them too */
 	{"/proc/sys/kernel/perf_event_paranoid", "3", false},
 	{"/proc/sys/kernel/unprivileged_bpf_disabled", "1", false},
-	{"/proc/sys/kernel/yama/ptrace_scope", "2", false},
+	{"/proc/sys/net/core/bpf_jit_harden", "2", false},
+	{"/proc/sys/kernel/io_uring_disabled", "2", false},
+	{"/proc/sys/kernel/unprivileged_userns_clone", "0", false},
+	{"/proc/sys/user/max_user_namespaces", "0", false},
+	{"/proc/sys/vm/unprivileged_userfaultfd", "0", false},
+	{"/proc/sys/vm/mmap_min_addr", "65536", true},
+	{"/proc/sys/net/mptcp/enabled", "0", false},
+	{"/proc/sys/dev/tty/ldisc_autoload", "0", false},
+	{"/proc/sys/dev/tty/legacy_tiocsti", "0", false},
 	{"/proc/sys/kernel/sysrq", "0", false},
 	{"/proc/sys/kernel/kexec_load_disabled", "1", false},
-	{"/proc/sys/user/max_user_namespaces", "0", false},
+	/* 1: one's own children may be debugged, and nobody else's */
+	{"/proc/sys/kernel/yama/ptrace_scope", "1", true},
 	{"/proc/sys/fs/protected_hardlinks", "1", true},
 	{"/proc/sys/fs/protected_symlinks", "1", true},
 	{"/proc/sys/fs/protected_fifos", "2", true},
 	{"/proc/sys/fs/protected_regular", "2", true},
 	{"/proc/sys/fs/suid_dumpable", "0", true},
-	{"/proc/sys/vm/unprivileged_userfaultfd", "0", false},
 	{"/proc/sys/vm/overcommit_memory", "1", true},
+	/* a kernel that has stumbled over a program runs it no further */
+	{"/proc/sys/kernel/panic_on_oops", "1", true},
+	/* what the kernel starts by itself as root: no such program is there,
+	 * and one that came to be would have no capability */
+	{"/proc/sys/kernel/modprobe", "\n", false},
+	{"/proc/sys/kernel/usermodehelper/bset", "0 0", true},
+	{"/proc/sys/kernel/usermodehelper/inheritable", "0 0", true},
 	/* The last: no module after this one. */
 	{"/proc/sys/kernel/modules_disabled", "1", false},
 };
@@ -215,6 +233,98 @@ int mounts_settings(struct err *err)
 		if (r && (settings[i].required || r != -ENOENT))
 			return err_sys(err, r, "cannot set %s",
 				       settings[i].path);
+	}
+	return 0;
+}
+
+/*
+ * What the kernel tells of itself to whoever asks, and what it may be told.
+ * The user could read some and write none; covered it is closed to uid 0 as
+ * well, should a program come that far without a capability.
+ */
+enum cover {
+	COVER_FILE,      /* reads as empty */
+	COVER_DIRECTORY, /* likewise */
+	COVER_WRITES,    /* stays, but is read-only */
+};
+
+static const struct {
+	const char *path;
+	enum cover how;
+} covers[] = {
+	{"/proc/sys", COVER_WRITES},
+	{"/proc/sysrq-trigger", COVER_WRITES},
+	{"/proc/irq", COVER_WRITES},
+	{"/proc/bus", COVER_WRITES},
+	{"/proc/fs", COVER_WRITES},
+	{"/proc/kcore", COVER_FILE},
+	{"/proc/kmsg", COVER_FILE},
+	{"/proc/kallsyms", COVER_FILE},
+	{"/proc/keys", COVER_FILE},
+	{"/proc/key-users", COVER_FILE},
+	{"/proc/timer_list", COVER_FILE},
+	{"/proc/sched_debug", COVER_FILE},
+	{"/proc/interrupts", COVER_FILE},
+	{"/proc/config.gz", COVER_FILE},
+	{"/proc/iomem", COVER_FILE},
+	{"/proc/ioports", COVER_FILE},
+	{"/proc/mtrr", COVER_FILE},
+	{"/proc/slabinfo", COVER_FILE},
+	{"/proc/vmallocinfo", COVER_FILE},
+	{"/proc/pagetypeinfo", COVER_FILE},
+	{"/proc/kpagecgroup", COVER_FILE},
+	{"/proc/kpagecount", COVER_FILE},
+	{"/proc/kpageflags", COVER_FILE},
+	{"/proc/acpi", COVER_DIRECTORY},
+	{"/proc/scsi", COVER_DIRECTORY},
+	{"/proc/dynamic_debug", COVER_DIRECTORY},
+	{"/sys/firmware", COVER_DIRECTORY},
+	{"/sys/fs/bpf", COVER_DIRECTORY},
+	{"/sys/fs/pstore", COVER_DIRECTORY},
+	{"/sys/kernel/boot_params", COVER_DIRECTORY},
+	{"/sys/kernel/btf", COVER_DIRECTORY}, /* the layout of its structures */
+	{"/sys/kernel/debug", COVER_DIRECTORY},
+	{"/sys/kernel/irq", COVER_DIRECTORY},
+	{"/sys/kernel/livepatch", COVER_DIRECTORY},
+	{"/sys/kernel/security", COVER_DIRECTORY},
+	{"/sys/kernel/slab", COVER_DIRECTORY},
+	{"/sys/kernel/tracing", COVER_DIRECTORY},
+	{"/sys/kernel/notes", COVER_FILE},      /* addresses */
+	{"/sys/kernel/vmcoreinfo", COVER_FILE}, /* an address */
+};
+
+#define SEALED (MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+static int cover(const char *path, enum cover how)
+{
+	int r = 0;
+
+	switch (how) {
+	case COVER_FILE:
+		r = mount("/dev/null", path, NULL, MS_BIND, NULL);
+		break;
+	case COVER_DIRECTORY:
+		r = mount("tmpfs", path, "tmpfs", SEALED,
+			  "mode=0555,size=4k,nr_inodes=2");
+		break;
+	case COVER_WRITES:
+		r = mount(path, path, NULL, MS_BIND, NULL);
+		if (!r)
+			r = mount(NULL, path, NULL,
+				  MS_REMOUNT | MS_BIND | SEALED, NULL);
+		break;
+	}
+	return r ? -errno : 0;
+}
+
+int mounts_seal(struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(covers); i++) {
+		int r = cover(covers[i].path, covers[i].how);
+
+		if (r && r != -ENOENT) /* this kernel has no such thing */
+			return err_sys(err, r, "cannot cover %s",
+				       covers[i].path);
 	}
 	return 0;
 }

@@ -16,5 +16,8 @@ int mounts_system(struct err *err);
 int mounts_reduce_dev(struct err *err);
 /* Kernel settings that hold from now on. */
 int mounts_settings(struct err *err);
+/* The last: covers what the kernel shows of itself, and closes the rest to
+ * writing. */
+int mounts_seal(struct err *err);
 
 #endif

@@ -11,6 +11,7 @@
 #   resolve   which versions of which packages that means today
 #   unpack    mmdebstrap, finish.sh: a tree, kept in the cache by its versions
 #   kernel    vmlinux and modules out of the kernel's package, kept likewise
+#   check     nothing in the tree gives a privilege
 #   pack      tree + init + runners -> rootfs.erofs; init + modules -> initramfs
 #   publish   manifest, then the new directory takes OUTDIR's place in one step
 #
@@ -339,6 +340,7 @@ main() {
 	step=unpack && make_tree
 	step=kernel && make_kernel
 	step=place && place
+	step=check && $python "$here/privileges.py" "$tree" 2>"$log"
 	cp "$parts/vmlinux" "$plan/packages.list" "$work/out/"
 	step=pack && pack_root
 	pack_initramfs
