@@ -78,8 +78,8 @@ static void fill_rest(const struct run *run, struct job_result *res)
 	}
 	res->session = run->spec.config ? run->spec.config->session : NULL;
 	if (res->session && run->running)
-		res->session_state = run->ended && run->exit.lives ? "kept"
-								   : "lost";
+		res->session_state = run->complete && run->exit.lives
+					     ? "kept" : "lost";
 	res->source = run->source;
 	res->accel = run->accel;
 	res->template_id = run->template_id[0] ? run->template_id : NULL;

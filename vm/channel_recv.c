@@ -155,7 +155,7 @@ static void on_output(struct channel *ch, const struct wire_header *h,
 static void finish(struct channel *ch, uint32_t files, uint32_t left_out)
 {
 	channel_wait(ch, NULL, 0);
-	if (ch->lives && !ch->killed) {
+	if (ch->lives) {
 		ch->phase = PHASE_IDLE;
 		if (ch->ev->lives)
 			ch->ev->lives(ch->arg);
@@ -187,6 +187,8 @@ static void on_exit_frame(struct channel *ch, const struct wire_header *h,
 		bad(ch, h, "speaks of an interpreter that lives on");
 		return;
 	}
+	/* Its end may have crossed the signal that was to kill it. */
+	e.lives = e.lives && !ch->killed;
 	channel_send_end(ch);
 	ch->lives = e.lives;
 	ch->phase = PHASE_COLLECTING;
