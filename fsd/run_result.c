@@ -174,6 +174,7 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	struct job *job = run->job;
 
 	loop_timer_del(&run->timer);
+	run_output_cut(run);
 	run_store(run); /* if it never ran; publishing tells of a failure */
 	end->task.work = publish_result;
 	end->task.done = on_published;
