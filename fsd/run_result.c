@@ -13,9 +13,10 @@ static uint64_t span_ms(uint64_t from, uint64_t to)
 	return from && to >= from ? (to - from) / NS_PER_MS : RESULT_UNKNOWN;
 }
 
+/* A guest may say anything; not every reader of JSON holds more than this. */
 static uint64_t scaled(uint64_t value, uint64_t divisor)
 {
-	return value == WIRE_UNKNOWN ? RESULT_UNKNOWN : value / divisor;
+	return value > INT64_MAX ? RESULT_UNKNOWN : value / divisor;
 }
 
 static void fill_usage(const struct run *run, struct job_result *res)
