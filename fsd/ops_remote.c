@@ -11,6 +11,10 @@
 #include "remote.h"
 #include "sessions.h"
 
+/* A machine that answers each question late must not keep who asked, whom no
+ * signal ends meanwhile. */
+#define ASK_S 30
+
 /* --- asking ------------------------------------------------------------------ */
 
 /* The session whose files/ that number is, or 0. */
@@ -88,8 +92,9 @@ void ask_again(struct ask *a)
 	const char *path = find(a->d, a->ino, &session);
 	char *copy = path ? strdup(path) : NULL;
 
-	if (!copy) {
-		ask_fail(a, path ? -ENOMEM : -ESTALE);
+	if (!copy || now_ns() >= a->until_ns) {
+		free(copy);
+		ask_fail(a, copy ? -EIO : path ? -ENOMEM : -ESTALE);
 		return;
 	}
 	free(a->fs.path);
@@ -142,6 +147,7 @@ struct ask *ask_new(fuse_req_t req, fuse_ino_t ino, const char *name,
 	a->session = session;
 	a->fs.op = op;
 	a->fs.path = path;
+	a->until_ns = now_ns() + ASK_S * NS_PER_S;
 	return a;
 }
 
@@ -187,6 +193,11 @@ bool ask_entry(struct ask *a, const uint8_t *data, size_t size,
 	memset(ret, 0, sizeof(*ret));
 	if (!ask_stat(a, data, size, &ret->attr))
 		return false;
+	/* The kernel would take it for a fault, and never forget it. */
+	if (a->kind && (ret->attr.st_mode & S_IFMT) != a->kind) {
+		ask_fail(a, -EIO);
+		return false;
+	}
 	ret->ino = remote_found(a->d->remotes, a->session, a->fs.path,
 				S_ISDIR(ret->attr.st_mode));
 	if (!ret->ino) {
@@ -461,6 +472,7 @@ bool remote_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
 	if (!a)
 		return true;
 	a->fs.mode = mode & 0777;
+	a->kind = S_IFDIR;
 	a->answered = entry_answered;
 	ask_send(a);
 	return true;

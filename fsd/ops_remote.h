@@ -58,6 +58,8 @@ struct ask {
 	size_t want, at;
 	off_t off;
 	struct remote_listing *listing;
+	mode_t kind;          /* what was made is of this, or 0 */
+	uint64_t until_ns;    /* then no more is asked for */
 };
 
 /* True if the number is a directory files/ or something below one. */

@@ -75,6 +75,7 @@ bool remote_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 	a->fs.flags = (fi->flags & O_EXCL ? WIRE_FS_EXCLUSIVE : 0) |
 		      (fi->flags & O_TRUNC ? WIRE_FS_EMPTY : 0);
 	a->fi = *fi;
+	a->kind = S_IFREG;
 	a->answered = create_answered;
 	ask_send(a);
 	return true;
@@ -334,6 +335,12 @@ static int add_names(struct buf *names, struct wire_cursor *c)
 	return names->failed;
 }
 
+static void end_listing(struct ask *a)
+{
+	a->at = 0;
+	reply_listing(a);
+}
+
 static void list_answered(struct ask *a, const uint8_t *data, size_t size)
 {
 	struct buf *names = &a->listing->names;
@@ -342,14 +349,17 @@ static void list_answered(struct ask *a, const uint8_t *data, size_t size)
 
 	wire_begin(&c, data, size);
 	a->fs.offset = wire_get_u64(&c);
-	r = a->fs.offset && c.p == c.end ? -EIO /* it would never end */
-					 : add_names(names, &c);
+	r = add_names(names, &c);
+	/* Or it would never end: what goes on is to be full, or counts so. */
+	a->at += MAX(size, (size_t)WIRE_FS_CHUNK / 2);
+	if (r == 0 && a->at > LIST_MAX)
+		r = -EFBIG;
 	if (r < 0)
 		ask_fail(a, r);
 	else if (a->fs.offset)
 		ask_again(a);
 	else
-		reply_listing(a);
+		end_listing(a);
 }
 
 /* No machine: files/ is empty. */
@@ -358,7 +368,7 @@ static bool list_failed(struct ask *a, int r)
 	if (r != -ESTALE || a->fs.path[0])
 		return false;
 	buf_clear(&a->listing->names);
-	reply_listing(a);
+	end_listing(a);
 	return true;
 }
 
