@@ -158,6 +158,8 @@ $(O)/tests/unit/guest_%: $(O)/tests/unit/guest_%.o $(O)/guest.a
 	$(link)
 $(O)/tests/unit/fsd_%: $(O)/tests/unit/fsd_%.o $(O)/fsd.a
 	$(link)
+$(O)/tests/fuzz/fsd_%: $(O)/tests/fuzz/fsd_%.o $(O)/fsd.a
+	$(link)
 $(O)/tests/%: $(O)/tests/%.o $(O)/core.a
 	$(link)
 

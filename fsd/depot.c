@@ -288,12 +288,7 @@ int depot_meta_write(struct depot *s, const struct job_meta *m)
 	auto_close int fd = -1;
 	ssize_t n;
 
-	buf_fmt(&text, "format 1\nuid %u\ngid %u\nmode %o\nstate %s\nrun %u\n",
-		m->uid, m->gid, m->mode, state_name(m->state), m->run);
-	buf_fmt(&text, "exit_code %u\ncreated %llu\nchanged %llu\nname %s\n",
-		m->exit_code, (unsigned long long)m->created_ns,
-		(unsigned long long)m->changed_ns, m->name);
-	if (text.failed)
+	if (depot_meta_print(m, &text) < 0)
 		return text.failed;
 	if (text.len > META_SIZE)
 		return -ENAMETOOLONG;
@@ -328,74 +323,13 @@ int depot_job_make(struct depot *s, const struct job_meta *meta)
 	return r;
 }
 
-static int meta_field(struct job_meta *m, const char *key, char *value)
-{
-	uint64_t n = 0;
-	int state;
-
-	if (!strcmp(key, "name")) {
-		free(m->name);
-		m->name = strdup(value);
-		return m->name ? 0 : -ENOMEM;
-	}
-	if (!strcmp(key, "state")) {
-		state = state_parse(value);
-		m->state = (enum job_state)MAX(state, 0);
-		return MIN(state, 0);
-	}
-	if (!strcmp(key, "mode")) {
-		m->mode = (mode_t)strtoul(value, NULL, 8) & 0777;
-		return 0;
-	}
-	if (parse_u64(value, 0, UINT64_MAX, &n) < 0)
-		return -EINVAL;
-	if (!strcmp(key, "format"))
-		return n == 1 ? 0 : -EINVAL;
-	if (!strcmp(key, "uid"))
-		m->uid = (uid_t)n;
-	else if (!strcmp(key, "gid"))
-		m->gid = (gid_t)n;
-	else if (!strcmp(key, "run"))
-		m->run = (unsigned)n;
-	else if (!strcmp(key, "exit_code"))
-		m->exit_code = (unsigned)n;
-	else if (!strcmp(key, "created"))
-		m->created_ns = n;
-	else if (!strcmp(key, "changed"))
-		m->changed_ns = n;
-	else
-		return -EINVAL;
-	return 0;
-}
-
-static int meta_parse(struct job_meta *m, char *text)
-{
-	char *save = NULL;
-	int r;
-
-	for (char *line = strtok_r(text, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		char *value = strchr(line, ' ');
-
-		if (!value)
-			return -EINVAL;
-		*value++ = '\0';
-		r = meta_field(m, line, value);
-		if (r < 0)
-			return r;
-	}
-	return m->name && job_name_check(m->name) == 0 ? 0 : -EINVAL;
-}
-
 static int meta_read(struct depot *s, const char *id, struct job_meta *m)
 {
 	char path[STORE_PATH_MAX], text[4096];
 	auto_close int fd = -1;
-	char *end;
 	ssize_t n;
 
-	m->no = strtoull(id, &end, 16);
-	if (*end || !m->no)
+	if (depot_no(id, &m->no) < 0)
 		return -EINVAL;
 	depot_job_path(m->no, "meta", path);
 	fd = openat(s->jobs, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -405,7 +339,7 @@ static int meta_read(struct depot *s, const char *id, struct job_meta *m)
 	if (n <= 0)
 		return n < 0 ? -errno : -ENODATA;
 	text[n] = '\0';
-	return meta_parse(m, text);
+	return depot_meta_parse(text, m);
 }
 
 /* A daemon died while it made this job: mkdir has not returned, and nobody

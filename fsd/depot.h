@@ -78,6 +78,13 @@ uint64_t depot_count(const struct depot *s, uint64_t no, const char *part,
 /* depot_*.c only: "ID" or "ID/tail"; ret_path has STORE_PATH_MAX bytes. */
 void depot_job_path(uint64_t no, const char *tail, char *ret_path);
 
+/* depot_*.c only: the text of meta, and back. ret keeps its no and owns the
+ * name. An entry's number is one only as depot_id() writes it.
+ * Return: 0, -EINVAL or -ENOMEM. */
+int depot_meta_print(const struct job_meta *meta, struct buf *out);
+int depot_meta_parse(char *text, struct job_meta *ret);
+int depot_no(const char *id, uint64_t *ret_no);
+
 /* An empty sink/, and its end. */
 int depot_sink_make(struct depot *s, uint64_t no);
 void depot_sink_drop(struct depot *s, uint64_t no);

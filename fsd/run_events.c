@@ -171,6 +171,13 @@ static void correct_start(struct run *run, uint64_t wall_ns)
 	run->started_real_ns -= late;
 }
 
+/* What the guest dropped never came here; what we dropped did. */
+static void add_dropped(struct run_stream *s, uint64_t guests)
+{
+	s->dropped = guests > INT64_MAX - s->dropped ? RESULT_UNKNOWN
+						     : s->dropped + guests;
+}
+
 static void on_exited(void *arg, const struct wire_exit *e)
 {
 	struct run *run = arg;
@@ -180,9 +187,8 @@ static void on_exited(void *arg, const struct wire_exit *e)
 	run->exit = *e;
 	run->exited_ns = now_ns();
 	correct_start(run, e->wall_ns);
-	/* What the guest dropped never came here; what we dropped did. */
-	run->stream[VM_OUT].dropped += e->stdout_dropped;
-	run->stream[VM_ERR].dropped += e->stderr_dropped;
+	add_dropped(&run->stream[VM_OUT], e->stdout_dropped);
+	add_dropped(&run->stream[VM_ERR], e->stderr_dropped);
 }
 
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,

@@ -69,8 +69,10 @@ struct run {
 	struct result_file *files; /* owned; their paths are in texts */
 	unsigned file_count, file_room;
 	uint64_t output_bytes, output_dropped;
-	int file_fd;               /* the file being written, or -1, */
-	struct node *file;         /* borrowed: this one */
+	uint64_t path_bytes;       /* of all that were announced */
+	unsigned entries;          /* made, and those on the way to them */
+	struct node *file;         /* borrowed: the one being written */
+	int file_fd;               /* its fd, or -1 */
 	uint64_t file_left;
 
 	uint64_t queued_ns, granted_ns, started_ns, exited_ns; /* MONOTONIC */
@@ -97,6 +99,8 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 		    uint64_t size, const char *path);
 int run_output_data(struct run *run, const void *data, size_t len);
 int run_output_end(struct run *run);
+/* No more will come: what is not whole yet goes. */
+void run_output_cut(struct run *run);
 void run_output_done(struct run *run);
 
 /*

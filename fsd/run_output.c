@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The output tree: names, sizes and modes come from the guest. Each component
- * was checked by the wire (no "/", ".", ".."), each directory on the way was
- * made by us, and a file is made with O_EXCL: nothing is ever followed or
- * opened that was there before.
+ * was checked by the wire (no "/", ".", "..") and here, each directory on the
+ * way was made by us, and a file is made with O_EXCL: nothing is ever followed
+ * or opened that was there before. A file that did not come whole is not kept.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +12,29 @@
 
 #include "run_int.h"
 
+#define LOGGED_MOST 32
+
 /* What was counted for it and did not come is given back. */
 static void close_file(struct run *run)
 {
 	if (run->file_fd >= 0 && run->job)
 		quota_run_sub(run->job, run->file_left);
 	fd_close(&run->file_fd);
+}
+
+void run_output_cut(struct run *run)
+{
+	struct node *node = take_ptr(run->file);
+
+	if (run->file_fd < 0)
+		return;
+	close_file(run);
+	run->file_count--;
+	run->output_dropped++;
+	run->output_bytes -= run->files[run->file_count].bytes;
+	if (node_unlink(node) < 0)
+		log_warn("job %s: half a file stays in its output",
+			 run->job->meta.name);
 }
 
 void run_output_done(struct run *run)
@@ -33,6 +50,9 @@ static int remember(struct run *run, uint32_t kind, uint32_t mode,
 {
 	struct result_file *f;
 
+	run->path_bytes += strlen(path);
+	if (run->path_bytes > LIMIT_OUTPUT_PATHS)
+		return -EFBIG;
 	if (run->file_count == run->file_room) {
 		unsigned room = run->file_room ? run->file_room * 2 : 16;
 		void *files = reallocarray(run->files, room,
@@ -70,6 +90,22 @@ static int output_root(struct run *run, struct node **ret_root)
 	return job->output ? 0 : r < 0 ? r : -EIO;
 }
 
+/* Counts what is about to be made. */
+static int check_entry(struct run *run, const char *name)
+{
+	if (file_name_check(name) < 0)
+		return -EILSEQ;
+	return run->entries++ < LIMIT_OUTPUT_FILES ? 0 : -EFBIG;
+}
+
+static int make_dir(struct run *run, struct node *in, const char *name,
+		    uint32_t mode, struct node **ret)
+{
+	int r = check_entry(run, name);
+
+	return r < 0 ? r : node_make_dir(in, name, mode | 0700, ret);
+}
+
 /* Walks to the directory that will hold path, making it where the guest did
  * not announce it; *ret_name is the last component, inside path. */
 static int parent_of(struct run *run, char *path, struct node **ret_dir,
@@ -83,7 +119,7 @@ static int parent_of(struct run *run, char *path, struct node **ret_dir,
 		*slash = '\0';
 		next = node_find(dir, name);
 		if (!next)
-			r = node_make_dir(dir, name, 0755, &next);
+			r = make_dir(run, dir, name, 0755, &next);
 		else if (!next->is_dir)
 			r = -ENOTDIR;
 		*slash = '/';
@@ -108,16 +144,21 @@ static int make_entry(struct run *run, uint32_t kind, uint32_t mode,
 	r = parent_of(run, copy, &dir, &name);
 	if (r < 0)
 		return r;
-	if (file_name_check(name) < 0)
-		return -EILSEQ;
-	node = node_find(dir, name);
-	if (kind == WIRE_FILE_DIR)
-		return node ? (node->is_dir ? 0 : -EEXIST)
-			    : node_make_dir(dir, name, mode | 0700, &node);
-	if (node)
+	if (node_find(dir, name))
 		return -EEXIST;
-	return node_make_file(dir, name, (mode & 0777) | 0600, O_WRONLY,
-			      &run->file, &run->file_fd);
+	if (kind == WIRE_FILE_DIR)
+		return make_dir(run, dir, name, mode, &node);
+	r = check_entry(run, name);
+	return r < 0 ? r : node_make_file(dir, name, (mode & 0777) | 0600,
+					  O_WRONLY, &run->file, &run->file_fd);
+}
+
+/* The timeline names the first ones; the result has their number. */
+static void left_out(struct run *run, int r)
+{
+	if (run->output_dropped++ < LOGGED_MOST)
+		job_log(run->job, "an output file was left out: %s",
+			strerror(-r));
 }
 
 int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
@@ -126,8 +167,7 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 	const uint64_t limit = run->spec.config->output_limit;
 	int r = 0;
 
-	close_file(run);
-	run->file_left = 0;
+	run_output_cut(run);
 	if (run->file_count >= LIMIT_OUTPUT_FILES ||
 	    size > limit - MIN(run->output_bytes, limit))
 		r = -EFBIG;
@@ -137,13 +177,13 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 		r = -EDQUOT;
 	}
 	if (r == 0)
-		r = make_entry(run, kind, mode, path);
-	if (r == 0)
 		r = remember(run, kind, mode, size, path);
+	if (r == 0) {
+		r = make_entry(run, kind, mode, path);
+		run->file_count -= r < 0;
+	}
 	if (r < 0) {
-		run->output_dropped++;
-		job_log(run->job, "an output file was left out: %s",
-			strerror(-r));
+		left_out(run, r);
 		return r;
 	}
 	if (kind == WIRE_FILE_REG) {
@@ -158,14 +198,9 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
  * result needs. */
 static int give_up_file(struct run *run, int r)
 {
-	const struct result_file *f = &run->files[--run->file_count];
-
 	job_log(run->job, "an output file was left out: %s", strerror(-r));
-	close_file(run);
+	run_output_cut(run);
 	run->file_left = 0;
-	run->output_bytes -= f->bytes;
-	run->output_dropped++;
-	node_unlink(run->file);
 	return r;
 }
 
@@ -191,6 +226,10 @@ int run_output_data(struct run *run, const void *data, size_t len)
 
 int run_output_end(struct run *run)
 {
+	if (run->file_left) {
+		run_output_cut(run);
+		return -EPROTO;
+	}
 	close_file(run);
-	return run->file_left ? -EPROTO : 0;
+	return 0;
 }

@@ -13,9 +13,10 @@ static uint64_t span_ms(uint64_t from, uint64_t to)
 	return from && to >= from ? (to - from) / NS_PER_MS : RESULT_UNKNOWN;
 }
 
+/* A guest may say anything; not every reader of JSON holds more than this. */
 static uint64_t scaled(uint64_t value, uint64_t divisor)
 {
-	return value == WIRE_UNKNOWN ? RESULT_UNKNOWN : value / divisor;
+	return value > INT64_MAX ? RESULT_UNKNOWN : value / divisor;
 }
 
 static void fill_usage(const struct run *run, struct job_result *res)
@@ -90,8 +91,8 @@ static void fill_rest(const struct run *run, struct job_result *res)
 	}
 	res->session = run->spec.config ? run->spec.config->session : NULL;
 	if (res->session && run->running)
-		res->session_state = run->ended && run->exit.lives ? "kept"
-								   : "lost";
+		res->session_state = run->complete && run->exit.lives
+					     ? "kept" : "lost";
 	res->source = run->source;
 	res->accel = run->accel;
 	res->template_id = run->template_id[0] ? run->template_id : NULL;
@@ -187,6 +188,7 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	struct job *job = run->job;
 
 	loop_timer_del(&run->timer);
+	run_output_cut(run);
 	run_store(run); /* if it never ran; publishing tells of a failure */
 	end->task.work = publish_result;
 	end->task.done = on_published;

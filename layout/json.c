@@ -15,12 +15,14 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/utf8.h"
+#include "limits.h"
 
 struct scan {
 	const char *data;
 	size_t len;
 	unsigned depth, max_depth;
 	size_t too_deep;     /* offset + 1 of the bracket that was too much */
+	uint64_t parts;      /* what the library would make of it */
 	bool in_string;      /* at the end of the bytes */
 	size_t string_start; /* of the last string, behind its quote */
 	size_t string_len;
@@ -94,11 +96,15 @@ static void raw_end(struct scan *s, size_t at)
 	s->in_raw = false;
 }
 
+/* As against a number, by what the library needs for one. */
+#define CONTAINER_PARTS 4
+
 static void scan_mark(struct scan *s, size_t at)
 {
 	switch (s->data[at]) {
 	case '{':
 	case '[':
+		s->parts += CONTAINER_PARTS;
 		if (++s->depth > s->max_depth && !s->too_deep)
 			s->too_deep = at + 1;
 		break;
@@ -110,6 +116,7 @@ static void scan_mark(struct scan *s, size_t at)
 			s->depth--;
 		break;
 	case ',':
+		s->parts++;
 		if (s->depth == 1)
 			raw_end(s, at);
 		break;
@@ -132,7 +139,8 @@ static bool begins_word(const struct scan *s, size_t at)
 
 static void scan_all(struct scan *s)
 {
-	for (size_t at = 0; at < s->len && !s->too_deep;) {
+	for (size_t at = 0; at < s->len && !s->too_deep &&
+			    s->parts <= LIMIT_VALUE_PARTS;) {
 		char c = s->data[at];
 		size_t n = 0;
 
@@ -281,6 +289,11 @@ int json_read(const char *data, size_t len, unsigned max_depth,
 		return err_set(err, -EINVAL,
 			       "byte %zu: nested deeper than %u levels",
 			       s.too_deep - 1, max_depth);
+	if (s.parts > LIMIT_VALUE_PARTS)
+		return err_set(err, -EINVAL,
+			       "it has more than %u numbers and strings; a list "
+			       "or an object counts as %u of them",
+			       LIMIT_VALUE_PARTS, CONTAINER_PARTS);
 	json = json_loadb(copy, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL |
 			  JSON_DECODE_ANY, &e);
 	if (!json)

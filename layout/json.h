@@ -31,7 +31,8 @@ struct json_raw {
 };
 
 /*
- * Strict RFC 8259 with no duplicate keys, no BOM, at most max_depth levels.
+ * Strict RFC 8259 with no duplicate keys, no BOM, at most max_depth levels and
+ * LIMIT_VALUE_PARTS parts, which a text of 1 MiB cannot have.
  * raw: NULL, or the member to keep. On failure err has a sentence without a
  * file's name.
  * Return: 0; -ENODATA: it ends too early or is empty; -EINVAL; -ENOMEM.

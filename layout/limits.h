@@ -29,8 +29,10 @@
 #define LIMIT_PROCESSES 4096u
 #define LIMIT_STREAM_BYTES GIB(4)
 #define LIMIT_OUTPUT_FILES 65536u  /* entries of output/; inodes are finite */
+#define LIMIT_OUTPUT_PATHS MIB(32) /* bytes of their paths; all are in memory */
 #define LIMIT_VALUE_BYTES MIB(16)  /* value and error of result.json */
 #define LIMIT_VALUE_DEPTH 256u     /* levels of JSON in them */
+#define LIMIT_VALUE_PARTS 2000000u /* of JSON in them; each takes memory */
 #define LIMIT_RESULT_BYTES MIB(512) /* result.json: LIMIT_OUTPUT_FILES names */
 
 #define DEFAULT_TIMEOUT_MS 30000u

@@ -147,8 +147,22 @@ static void put_message(struct buf *out, const char *message,
 	put_text(out, "message", both.failed ? fault : both.data);
 }
 
+/* A file of output/, and nothing else. */
+static bool is_output(const struct job_result *r, const json_t *path)
+{
+	const char *text = json_string_value(path);
+
+	if (strlen(text) != json_string_length(path))
+		return false;
+	for (unsigned i = 0; i < r->output_count; i++)
+		if (!r->output[i].is_dir && !strcmp(r->output[i].path, text))
+			return true;
+	return false;
+}
+
 /* One rich result: a MIME type and what is of it, in one of three ways. */
-static bool put_rich(struct buf *out, const json_t *item, bool first)
+static bool put_rich(struct buf *out, const struct job_result *r,
+		     const json_t *item, bool first)
 {
 	static const char *const ways[] = { "data", "base64", "path" };
 	const json_t *mime = json_object_get(item, "mime"), *what = NULL;
@@ -159,7 +173,8 @@ static bool put_rich(struct buf *out, const json_t *item, bool first)
 		what = json_object_get(item, way);
 	}
 	if (!json_is_string(mime) || !what ||
-	    (strcmp(way, "data") && !json_is_string(what)))
+	    (strcmp(way, "data") && !json_is_string(what)) ||
+	    (!strcmp(way, "path") && !is_output(r, what)))
 		return false;
 	auto_free char *text = json_dumps(what, JSON_COMPACT | JSON_ENCODE_ANY);
 
@@ -170,7 +185,8 @@ static bool put_rich(struct buf *out, const json_t *item, bool first)
 }
 
 /* A cell's value, for people and by MIME type. */
-static void put_results(struct buf *out, const struct guest *g)
+static void put_results(struct buf *out, const struct job_result *r,
+			const struct guest *g)
 {
 	const json_t *text = g->root ? json_object_get(g->root, "text") : NULL;
 	const json_t *results = g->root ? json_object_get(g->root, "results")
@@ -191,11 +207,13 @@ static void put_results(struct buf *out, const struct guest *g)
 	buf_str(out, "[");
 	for (size_t i = 0; i < json_array_size(results) &&
 			   count < LIMIT_RESULTS && !out->failed; i++)
-		count += put_rich(out, json_array_get(results, i), !count);
+		count += put_rich(out, r, json_array_get(results, i),
+				  !count);
 	buf_str(out, count ? "\n  ]" : "]");
 }
 
-static void put_value(struct buf *out, const struct guest *g)
+static void put_value(struct buf *out, const struct job_result *r,
+		      const struct guest *g)
 {
 	static const char *const parts[] = { "name", "value", "traceback" };
 	const json_t *error = g->root ? json_object_get(g->root, "error")
@@ -206,7 +224,7 @@ static void put_value(struct buf *out, const struct guest *g)
 		json_compact(out, g->value.text, g->value.len);
 	else
 		buf_str(out, "null");
-	put_results(out, g);
+	put_results(out, r, g);
 	key(out, "error");
 	if (!json_is_object(error)) {
 		buf_str(out, "null");
@@ -307,7 +325,7 @@ int result_render(const struct job_result *result, struct buf *out)
 	put_stream(out, "stderr", result->stderr_bytes,
 		   result->stderr_dropped);
 	put_output(out, result);
-	put_value(out, &guest);
+	put_value(out, result, &guest);
 	put_figures(out, result);
 	put_time(out, "created", result->created_ns);
 	put_time(out, "started", result->started_ns);

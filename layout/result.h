@@ -34,7 +34,8 @@ struct job_result {
 	uint64_t output_dropped;
 	/* The bytes of RESULT: a JSON object with "value" or "error", chosen by
 	 * the guest, so hostile. Not valid, too deep, too big: both null and
-	 * message says so. */
+	 * message says so. A rich result's path that is no file of output is
+	 * left out. */
 	const char *guest_json;
 	size_t guest_len;
 	uint64_t wall_ms, user_ms, system_ms, peak_memory_bytes, peak_processes;

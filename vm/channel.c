@@ -49,24 +49,52 @@ static void on_silence(struct loop_timer *t)
 {
 	struct channel *ch = t->arg;
 
-	channel_break(ch, "the machine was silent for %u s while %s",
-		      (unsigned)(ch->wait_ns / NS_PER_S), ch->waiting_for);
+	if (now_ns() >= ch->wait_end_ns)
+		channel_break(ch, "the machine was too slow while %s",
+			      ch->waiting_for);
+	else
+		channel_break(ch, "the machine was silent for %u s while %s",
+			      (unsigned)(ch->wait_ns / NS_PER_S),
+			      ch->waiting_for);
+}
+
+static void watch(struct channel *ch)
+{
+	uint64_t now = now_ns(), left = ch->wait_end_ns - now;
+
+	if (!ch->waiting_for || ch->hold)
+		loop_timer_del(&ch->deadline);
+	else
+		loop_timer_set(ch->loop, &ch->deadline,
+			       now >= ch->wait_end_ns
+				       ? 0 : MIN(ch->wait_ns, left));
+}
+
+static void watch_anew(struct channel *ch)
+{
+	ch->wait_end_ns = now_ns() + WAIT_WHOLE * ch->wait_ns;
+	watch(ch);
 }
 
 void channel_wait(struct channel *ch, const char *what, unsigned seconds)
 {
 	ch->waiting_for = what;
 	ch->wait_ns = (uint64_t)seconds * ch->scale * NS_PER_S;
-	if (what && !ch->hold)
-		loop_timer_set(ch->loop, &ch->deadline, ch->wait_ns);
-	else
-		loop_timer_del(&ch->deadline);
+	watch_anew(ch);
 }
 
-void channel_progress(struct channel *ch)
+static uint64_t worth_of(const struct channel *ch, size_t bytes)
 {
-	if (ch->waiting_for && !ch->hold)
-		loop_timer_set(ch->loop, &ch->deadline, ch->wait_ns);
+	return bytes * ch->scale * (NS_PER_S / WAIT_BYTES_PER_S);
+}
+
+void channel_progress(struct channel *ch, uint64_t worth_ns)
+{
+	/* A program that is to die is owed nothing. */
+	if (!ch->killed || ch->phase == PHASE_COLLECTING)
+		ch->wait_end_ns += worth_ns;
+	if (ch->waiting_for)
+		watch(ch);
 	/* What else it does is no reason not to answer; only to send an output
 	 * tree it does by itself. */
 	if (ch->phase == PHASE_COLLECTING)
@@ -110,6 +138,20 @@ void channel_break(struct channel *ch, const char *fmt, ...)
  * a time; then it is the others' turn. */
 #define TURN_NS (2 * NS_PER_MS)
 
+/* A frame was dealt with, which took the host so long: its disk may be slow. */
+static void progress(struct channel *ch, const struct wire_header *h,
+		     uint64_t took_ns)
+{
+	size_t bytes = WIRE_HEADER_SIZE + h->length;
+
+	/* To answer about files is no progress of the job. */
+	if (!h->length || h->type == WIRE_FS_REPLY || ch->phase == PHASE_DONE)
+		return;
+	if (h->type == WIRE_FILE)
+		bytes += WAIT_ENTRY_BYTES;
+	channel_progress(ch, worth_of(ch, bytes) + took_ns);
+}
+
 /* Delivers every whole frame that is buffered, unless the owner holds or the
  * turn is over. */
 static void parse(struct channel *ch, uint64_t until)
@@ -119,6 +161,7 @@ static void parse(struct channel *ch, uint64_t until)
 	while (ch->phase != PHASE_DONE && !ch->hold &&
 	       ch->in_len - at >= WIRE_HEADER_SIZE) {
 		struct wire_header h;
+		uint64_t began, now;
 		size_t whole;
 
 		if (wire_header_get(ch->in + at, &h) < 0 ||
@@ -130,12 +173,12 @@ static void parse(struct channel *ch, uint64_t until)
 		whole = WIRE_HEADER_SIZE + h.length;
 		if (ch->in_len - at < whole)
 			break;
-		/* To answer about files is no progress of the job. */
-		if (h.length && h.type != WIRE_FS_REPLY)
-			channel_progress(ch);
+		began = now_ns();
 		channel_frame(ch, &h, ch->in + at + WIRE_HEADER_SIZE);
 		at += whole;
-		if (now_ns() >= until) {
+		now = now_ns();
+		progress(ch, &h, now - began);
+		if (now >= until) {
 			channel_wake(ch);
 			break;
 		}
@@ -220,7 +263,7 @@ static bool write_some(struct channel *ch)
 	}
 	/* A peer that takes bytes is alive, but not one that is to die. */
 	if (!ch->killed)
-		channel_progress(ch);
+		channel_progress(ch, worth_of(ch, (size_t)n));
 	return true;
 }
 
@@ -315,7 +358,7 @@ void channel_hold(struct channel *ch, bool hold)
 		loop_timer_del(&ch->deadline);
 		loop_timer_del(&ch->fs_deadline);
 	} else {
-		channel_progress(ch);
+		watch_anew(ch);
 		channel_fs_progress(ch);
 		if (!ch->sock.loop && loop_fd_add(ch->loop, &ch->sock) < 0)
 			channel_wait(ch, "its wire was lost", 1);

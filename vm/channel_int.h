@@ -14,6 +14,11 @@
 #define WAIT_JOB_S 3
 #define WAIT_KILL_S 2
 #define WAIT_OUTPUT_S 3
+/* And one that does something now and then: so many of these waits in all, and
+ * the time that its bytes may take; an entry of the tree is worth some more. */
+#define WAIT_WHOLE 3
+#define WAIT_BYTES_PER_S (1u << 20)
+#define WAIT_ENTRY_BYTES 4096u
 
 enum send_step {
 	SEND_NOTHING,
@@ -40,6 +45,7 @@ struct channel {
 	bool eof;
 	const char *waiting_for;        /* NULL: no deadline */
 	uint64_t wait_ns;
+	uint64_t wait_end_ns;           /* whatever it does until then */
 
 	uint8_t *in;                    /* owned, CHANNEL_IN_SIZE */
 	size_t in_len;
@@ -84,8 +90,8 @@ void channel_break_as(struct channel *ch, enum vm_failure why, bool eof,
 		      const char *sentence);
 /* Starts (what set) or ends (NULL) the watch over the guest's silence. */
 void channel_wait(struct channel *ch, const char *what, unsigned seconds);
-/* The guest did something: the watch starts again. */
-void channel_progress(struct channel *ch);
+/* The guest did something that may take so long: the watch starts again. */
+void channel_progress(struct channel *ch, uint64_t worth_ns);
 /* One whole frame from the guest. */
 void channel_frame(struct channel *ch, const struct wire_header *h,
 		   const uint8_t *payload);

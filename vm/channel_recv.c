@@ -7,8 +7,10 @@
 #include "channel_int.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "../layout/base/cleanup.h"
+#include "../layout/base/utf8.h"
 
 #define HELLO_TEXT_MAX 256
 #define FAILED_TEXT_MAX 400
@@ -187,6 +189,8 @@ static void on_exit_frame(struct channel *ch, const struct wire_header *h,
 		bad(ch, h, "speaks of an interpreter that lives on");
 		return;
 	}
+	/* Its end may have crossed the signal that was to kill it. */
+	e.lives = e.lives && !ch->killed;
 	channel_send_end(ch);
 	e.lives &= !ch->killed; /* it is not used again, so nobody counts on it */
 	ch->lives = e.lives;
@@ -196,6 +200,21 @@ static void on_exit_frame(struct channel *ch, const struct wire_header *h,
 	ch->job_ev->exited(ch->job_arg, &e);
 	if (ch->phase == PHASE_COLLECTING && !ch->job->wire.output_limit)
 		finish(ch, 0, 0);
+}
+
+/* For logs and terminals: one line of UTF-8 without control characters. */
+static void make_plain(char *text)
+{
+	size_t len = strlen(text);
+
+	for (size_t at = 0; at < len;) {
+		int step = utf8_step(text + at, len - at);
+		size_t n = step > 0 ? (size_t)step : 1;
+
+		if (step <= 0 || utf8_is_control(text + at))
+			memset(text + at, '?', n);
+		at += n;
+	}
 }
 
 static void on_failed(struct channel *ch, const struct wire_header *h,
@@ -210,9 +229,7 @@ static void on_failed(struct channel *ch, const struct wire_header *h,
 		bad(ch, h, "is malformed");
 		return;
 	}
-	for (char *p = text; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
+	make_plain(text);
 	channel_break_as(ch, why, false, text);
 }
 

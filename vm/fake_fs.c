@@ -180,6 +180,8 @@ static int op_create(struct call *c)
 {
 	if (!c->file)
 		return make(c, WIRE_FILE_REG);
+	if (c->file->kind == WIRE_FILE_DIR)
+		return -EISDIR;
 	if (c->fs->flags & WIRE_FS_EXCLUSIVE)
 		return -EEXIST;
 	if (c->fs->flags & WIRE_FS_EMPTY)
@@ -317,6 +319,25 @@ static int answer(struct call *c)
 	return ops[c->fs->op](c);
 }
 
+/* An answer whose errno and data are the fault's, if it is for this op. */
+static bool lies(struct fake_guest *g, const struct wire_fs *fs)
+{
+	auto_buf struct buf payload = { 0 };
+	uint8_t room[4];
+	struct wire_writer w = { .p = room, .size = sizeof(room) };
+	char *end = NULL;
+
+	if (!g->fs_fault || strtoul(g->fs_fault, &end, 10) != fs->op ||
+	    end == g->fs_fault)
+		return false;
+	wire_put_u32(&w, fs->id);
+	buf_add(&payload, room, sizeof(room));
+	fake_hex(&payload, end + strspn(end, " "));
+	fake_put(g, WIRE_FS_REPLY, 0, payload.data, payload.len);
+	fake_flush(g);
+	return true;
+}
+
 void fake_fs(struct fake_guest *g, const void *payload, size_t length)
 {
 	uint8_t room[WIRE_PAYLOAD_MAX];
@@ -336,6 +357,10 @@ void fake_fs(struct fake_guest *g, const void *payload, size_t length)
 	wire_put_u32(&head, (uint32_t)-r);
 	if (has_fault(g, "garbage"))
 		memset(room + 4, 0xee, 60);
+	if (lies(g, &fs)) {
+		wire_fs_done(&fs);
+		return;
+	}
 	if (has_fault(g, "long"))
 		c.out.used = WIRE_FS_CHUNK + 9;
 	if (!has_fault(g, "silent"))

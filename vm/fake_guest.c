@@ -227,12 +227,24 @@ static void on_file(struct fake_guest *g, const struct wire_header *h,
 		g->open = fake_file_new(&g->inputs, path, h->arg, mode);
 }
 
+static void on_job(struct fake_guest *g, const void *payload, size_t length)
+{
+	static const char lie[] = "FAKE_AT_JOB=";
+
+	g->have_job = wire_job_get(payload, length, &g->job) == 0;
+	g->in_session |= wire_mode_is_step(g->job.mode);
+	for (uint32_t i = 0; i < g->job.envp.count; i++)
+		if (!strncmp(g->job.envp.item[i], lie, strlen(lie)))
+			fake_hex(&g->out, g->job.envp.item[i] + strlen(lie));
+}
+
 static void on_run(struct fake_guest *g)
 {
-	fake_put(g, WIRE_STARTED, 0, NULL, 0);
+	g->script = fake_script_of(g);
+	if (!g->script || strncmp(g->script, "nostart\n", 8) != 0)
+		fake_put(g, WIRE_STARTED, 0, NULL, 0);
 	g->started_ns = now_ns();
 	g->running = true;
-	g->script = fake_script_of(g);
 	g->line = g->script;
 	loop_defer(g->loop, &g->step);
 }
@@ -241,7 +253,7 @@ static void on_kill(struct fake_guest *g, struct wire_cursor *c)
 {
 	uint32_t sig = wire_get_u32(c);
 
-	if (g->hung || (g->ignore_term && sig != 9))
+	if (g->hung || g->deaf || (g->ignore_term && sig != 9))
 		return;
 	if (g->survives)
 		fake_finish(g, WIRE_EXIT_CODE, 0);
@@ -262,8 +274,7 @@ static void on_frame(struct fake_guest *g, const struct wire_header *h,
 	} else if (h->type == WIRE_OWN) {
 		g->owned = true;
 	} else if (h->type == WIRE_JOB && g->owned) {
-		g->have_job = wire_job_get(payload, h->length, &g->job) == 0;
-		g->in_session |= wire_mode_is_step(g->job.mode);
+		on_job(g, payload, h->length);
 	} else if (h->type == WIRE_FS && g->in_session) {
 		fake_fs(g, payload, h->length);
 	} else if (h->type == WIRE_FILE) {
@@ -334,7 +345,7 @@ struct fake_guest *fake_guest_new(struct loop *loop, int fd,
 	g->crash = crash;
 	g->arg = arg;
 	g->paused = true;
-	g->out.cap = g->in.cap = 1u << 30;
+	g->out.cap = g->in.cap = g->drops.cap = 1u << 30;
 	g->sock = (struct loop_fd){
 		.fd = fd, .events = EPOLLIN, .fn = on_socket, .arg = g,
 	};
@@ -359,6 +370,7 @@ void fake_guest_free(struct fake_guest *g)
 	buf_done(&g->out);
 	buf_done(&g->stdin_data);
 	buf_done(&g->memory);
+	buf_done(&g->drops);
 	if (g->have_job)
 		wire_job_done(&g->job);
 	free(g->script);

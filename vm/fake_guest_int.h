@@ -41,6 +41,11 @@ struct fake_guest {
 	bool in_session;        /* a step has come */
 	bool survives;          /* the step that is killed */
 	char *fs_fault;         /* owned: what FS does wrong, or NULL */
+	bool mute, deaf;        /* says, hears nothing of itself */
+	struct buf drops;       /* what is sent slowly, from drops_at on */
+	size_t drops_at;
+	uint64_t drop_ns;
+	bool drops_forever;
 };
 
 void fake_put(struct fake_guest *g, enum wire_type type, uint8_t arg,
@@ -64,6 +69,8 @@ void fake_fs(struct fake_guest *g, const void *payload, size_t length);
 
 /* The program's text, owned by the caller. */
 char *fake_script_of(struct fake_guest *g);
+/* Appends the bytes that the digits of text say. */
+void fake_hex(struct buf *to, const char *text);
 /* Goes on until there is something to wait for. */
 void fake_script_run(struct fake_guest *g);
 

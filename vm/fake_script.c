@@ -19,12 +19,28 @@
  *   plant NAME           a file that only FS finds, whatever its name is
  *   fsfault HOW          FS goes wrong: silent, garbage, long, number, endless
  *                        (a listing), kind (of what is made), errno N (but of
- *                        a stat)
+ *                        a stat), or OP HEX: the reply's bytes behind its id
  *   survive              KILL ends the step, and its interpreter lives on
+ *
+ * What a guest does that was taken over:
+ *
+ *   raw HEX              these bytes, and no frame around them
+ *   flood N HEX          the same N times
+ *   trickle MS HEX       one of the bytes every MS
+ *   drip MS HEX          all of them every MS, for ever
+ *   close                closes the wire
+ *   mute                 says nothing of itself any more: it has no end
+ *   deaf                 KILL is not heard
+ *   nostart              on the first line: STARTED is not sent
+ *
+ * and, since a program comes late, in the job's environment:
+ *
+ *   FAKE_AT_JOB=HEX      these bytes when JOB comes
  */
 #include "fake_guest_int.h"
 
 #include <string.h>
+#include <sys/socket.h>
 
 #include "../layout/base/cleanup.h"
 
@@ -150,6 +166,72 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 	return true;
 }
 
+/* --- lies ------------------------------------------------------------------ */
+
+static unsigned hex_digit(char c)
+{
+	return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a' + 10);
+}
+
+void fake_hex(struct buf *to, const char *text)
+{
+	for (; text[0] && text[1]; text += 2) {
+		char byte = (char)(hex_digit(text[0]) << 4 |
+				   hex_digit(text[1]));
+
+		buf_add(to, &byte, 1);
+	}
+}
+
+/* "MS HEX". */
+static void cmd_slowly(struct fake_guest *g, char *rest, bool forever)
+{
+	g->drop_ns = strtoull(rest, &rest, 10) * NS_PER_MS;
+	buf_clear(&g->drops);
+	fake_hex(&g->drops, rest + strspn(rest, " "));
+	g->drops_at = 0;
+	g->drops_forever = forever;
+}
+
+/* Those that are due now. */
+static void more_drops(struct fake_guest *g)
+{
+	size_t n = g->drops_forever ? g->drops.len : 1;
+
+	buf_add(&g->out, g->drops.data + g->drops_at, n);
+	g->drops_at = g->drops_forever ? 0 : g->drops_at + n;
+	if (g->drops_at == g->drops.len)
+		buf_clear(&g->drops);
+	loop_timer_set(g->loop, &g->sleep, g->drop_ns);
+}
+
+/* Return: true if word was one. */
+static bool run_lie(struct fake_guest *g, const char *word, char *rest)
+{
+	auto_buf struct buf bytes = { 0 };
+	uint64_t n = 1;
+
+	if (!strcmp(word, "raw") || !strcmp(word, "flood")) {
+		if (word[0] == 'f')
+			n = strtoull(rest, &rest, 10);
+		fake_hex(&bytes, rest + strspn(rest, " "));
+		while (n--)
+			buf_add(&g->out, bytes.data, bytes.len);
+	} else if (!strcmp(word, "trickle") || !strcmp(word, "drip"))
+		cmd_slowly(g, rest, word[0] == 'd');
+	else if (!strcmp(word, "close")) {
+		fake_flush(g);
+		shutdown(g->sock.fd, SHUT_RDWR);
+		g->mute = true;
+	} else if (!strcmp(word, "mute"))
+		g->mute = true;
+	else if (!strcmp(word, "deaf"))
+		g->deaf = true;
+	else
+		return false;
+	return true;
+}
+
 static void run_end(struct fake_guest *g, const char *word, const char *rest)
 {
 	uint64_t n = strtoull(rest, NULL, 10);
@@ -212,7 +294,7 @@ static void next_line(struct fake_guest *g)
 	char *word = g->line, *end, *rest;
 
 	if (!word || !*word)
-		return fake_finish(g, WIRE_EXIT_CODE, 0);
+		return g->mute ? (void)0 : fake_finish(g, WIRE_EXIT_CODE, 0);
 	end = strchr(word, '\n');
 	g->line = end ? end + 1 : NULL;
 	if (end)
@@ -222,7 +304,7 @@ static void next_line(struct fake_guest *g)
 		*rest++ = '\0';
 	else
 		rest = word + strlen(word);
-	if (!run_output(g, word, rest))
+	if (!run_output(g, word, rest) && !run_lie(g, word, rest))
 		run_end(g, word, rest);
 }
 
@@ -231,6 +313,7 @@ static bool waits(const struct fake_guest *g)
 {
 	return !g->running || g->paused || g->hung || g->sleep.loop ||
 	       (g->in_cat && !g->stdin_data.len && !g->stdin_end) ||
+	       (g->mute && !g->drops.len && !(g->line && *g->line)) ||
 	       g->out.len > OUT_HIGH;
 }
 
@@ -241,6 +324,8 @@ void fake_script_run(struct fake_guest *g)
 			more_bytes(g);
 		else if (g->in_cat)
 			more_cat(g);
+		else if (g->drops.len)
+			more_drops(g);
 		else
 			next_line(g);
 		if (g->out.len > OUT_HIGH / 2)

@@ -125,16 +125,21 @@ static int write_file(int dir, const char *name, const char *text)
 	return write(fd, text, len) == (ssize_t)len ? 0 : -EIO;
 }
 
+static void print_meta(const struct store_meta *m, char text[META_MAX])
+{
+	snprintf(text, META_MAX,
+		 "format 1\nkey %s\naccel %s\nrunners %u\n"
+		 "tsc_khz %u\nstate %s\nram %s\n",
+		 m->key, vm_accel_names[m->accel], m->runners, m->tsc_khz,
+		 m->state_sum, m->ram_sum);
+}
+
 static int write_meta(int dir, const struct store_meta *m)
 {
 	char text[META_MAX];
 	int r;
 
-	snprintf(text, sizeof(text),
-		 "format 1\nkey %s\naccel %s\nrunners %u\n"
-		 "tsc_khz %u\nstate %s\nram %s\n",
-		 m->key, vm_accel_names[m->accel], m->runners, m->tsc_khz,
-		 m->state_sum, m->ram_sum);
+	print_meta(m, text);
 	r = write_file(dir, "meta.tmp", text);
 	if (r == 0 && renameat(dir, "meta.tmp", dir, "meta") < 0)
 		r = -errno;
@@ -198,20 +203,38 @@ static int accel_parse(const char *name, enum vm_accel *ret)
 	return -EBADMSG;
 }
 
-static int read_meta(int dir, struct store_meta *m)
+static bool is_sum(const char *text)
 {
-	char text[META_MAX], accel[8];
-	int r = read_text(dir, "meta", text, sizeof(text));
+	return strlen(text) == SHA_HEX - 1;
+}
 
-	if (r < 0)
-		return r;
+/* What was read is right if it is what would be written. */
+int store_meta_parse(const char *text, struct store_meta *ret)
+{
+	struct store_meta m = { .accel = VM_ACCEL_AUTO };
+	char again[META_MAX], accel[8];
+
 	if (sscanf(text,
 		   "format 1\nkey %64[0-9a-f]\naccel %7[a-z]\nrunners %u\n"
 		   "tsc_khz %u\nstate %64[0-9a-f]\nram %64[0-9a-f]\n",
-		   m->key, accel, &m->runners, &m->tsc_khz, m->state_sum,
-		   m->ram_sum) != 6)
+		   m.key, accel, &m.runners, &m.tsc_khz, m.state_sum,
+		   m.ram_sum) != 6 ||
+	    accel_parse(accel, &m.accel) < 0)
 		return -EBADMSG;
-	return accel_parse(accel, &m->accel);
+	print_meta(&m, again);
+	if (strcmp(text, again) != 0 || !is_sum(m.key) ||
+	    !is_sum(m.state_sum) || !is_sum(m.ram_sum))
+		return -EBADMSG;
+	*ret = m;
+	return 0;
+}
+
+static int read_meta(int dir, struct store_meta *m)
+{
+	char text[META_MAX];
+	int r = read_text(dir, "meta", text, sizeof(text));
+
+	return r < 0 ? r : store_meta_parse(text, m);
 }
 
 static int verify_file(int dir, const char *name, const char *want,

@@ -51,6 +51,8 @@ int store_commit(struct store_new *n, struct store_meta *meta,
 int store_open(const char *cache_dir, const char *key,
 	       const atomic_bool *cancel, struct store_template *ret,
 	       struct err *err);
+/* The text of a template's meta. Return: 0 or -EBADMSG. */
+int store_meta_parse(const char *text, struct store_meta *ret);
 int store_drop(const char *cache_dir, const char *key);
 /* Removes what crashed makers left, and what nobody has used for weeks. */
 void store_clean(const char *cache_dir);

@@ -441,6 +441,100 @@ static void test_cancel(void)
 	close_peer(&p);
 }
 
+/* --- a guest that was taken over ---------------------------------------------- */
+
+/* What an idle machine may say of itself is nothing. */
+static void test_idle(void)
+{
+	static const uint8_t types[] = {
+		WIRE_HEAT, WIRE_PING, WIRE_JOB, WIRE_RUN, WIRE_STDIN,
+		WIRE_STDIN_END, WIRE_KILL, WIRE_OWN, WIRE_FS, WIRE_FILE,
+		WIRE_FILE_DATA, WIRE_FILE_END, WIRE_HELLO, WIRE_READY,
+		WIRE_HEATED, WIRE_PONG, WIRE_STARTED, WIRE_STDIN_ACK, WIRE_OUT,
+		WIRE_ERR, WIRE_RESULT, WIRE_EXIT, WIRE_OUTPUT_END, WIRE_FAILED,
+		WIRE_FS_REPLY,
+	};
+	struct peer p;
+
+	for (size_t i = 0; i < sizeof(types); i++) {
+		open_peer(&p, PHASE_IDLE);
+		put_numbers(&p, types[i], 1, 0, 0);
+		turn(&p);
+		ok(p.broken && p.why == VM_FAILED_START, "while idle: %s",
+		   p.sentence);
+		close_peer(&p);
+	}
+}
+
+static void test_failed_text(void)
+{
+	static const uint8_t payload[] = "\x0c\0\0\0a\n\x1b[b\xc2\x9b\xff\xc3(\xc3\xa9";
+	struct peer p;
+	struct vm_job job = { .stdin_size = 0 };
+
+	start_job(&p, &job);
+	put(&p, WIRE_FAILED, 0, payload, sizeof(payload) - 1);
+	turn(&p);
+	is_str(p.sentence, "a??[b????" "(\xc3\xa9",
+	       "its words are one line of UTF-8 without controls");
+	close_peer(&p);
+}
+
+/* Each takes a little, so that the other is never silent. */
+struct drip {
+	struct loop_timer timer;
+	struct peer *p;
+	bool reads;
+};
+
+static void on_drip(struct loop_timer *t)
+{
+	struct drip *d = t->arg;
+	static char room[40000];
+
+	if (d->reads && read(d->p->fd, room, sizeof(room)) < 0)
+		return;
+	if (!d->reads)
+		put(d->p, WIRE_FILE_DATA, 0, "x", 1);
+	loop_timer_set(d->p->loop, t, 200 * NS_PER_MS);
+}
+
+static void too_slow(struct peer *p, bool reads, const char *name)
+{
+	struct drip d = { .timer = { .fn = on_drip }, .p = p, .reads = reads };
+	uint64_t before = now_ns();
+
+	d.timer.arg = &d;
+	loop_timer_set(p->loop, &d.timer, 1);
+	loop_timer_set(p->loop, &p->stop, 30 * NS_PER_S);
+	turn(p);
+	loop_timer_del(&d.timer);
+	ok(p->broken && now_ns() - before < 20 * NS_PER_S, "%s: %s", name,
+	   p->sentence);
+	close_peer(p);
+}
+
+static void test_slow(void)
+{
+	static const struct vm_input inputs[20] = {
+		[0 ... 19] = { .path = "data", .kind = WIRE_FILE_REG,
+			       .size = 200000 },
+	};
+	struct peer p;
+	struct vm_job job = { .stdin_size = 0 };
+
+	start_job(&p, &job);
+	job.wire.output_limit = 1u << 20;
+	put_exit(&p);
+	put_file(&p, "x", 1u << 20);
+	too_slow(&p, false, "a byte now and then");
+	open_peer(&p, PHASE_IDLE);
+	job.inputs = inputs;
+	job.input_count = 20;
+	send_job(&p, &job);
+	too_slow(&p, true, "a few bytes taken now and then");
+}
+
 /* --- files of a session ------------------------------------------------------- */
 
 static void on_fs(void *arg, int r, const uint8_t *data, size_t size)
@@ -650,6 +744,9 @@ int main(void)
 	test_good();
 	test_stdin();
 	test_cancel();
+	test_idle();
+	test_failed_text();
+	test_slow();
 	test_fs();
 	test_fs_broken();
 	test_fs_ends();

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../vm/image.h"
+#include "../../vm/store.h"
 #include "../../vm/vm.h"
 #include "tap.h"
 
@@ -137,11 +138,49 @@ static void test_fields(void)
 	is_str(a, SUM, "the sum of nothing");
 }
 
+static void test_template_meta(void)
+{
+	static const char *const wrong[][3] = {
+		{ "b\n", "b", "without its end" },
+		{ "b\n", "b\nx", "with something behind it" },
+		{ "format 1", "format 2", "of another format" },
+		{ "accel tcg", "accel auto", "of no accelerator" },
+		{ "accel tcg", "accel none", "of an unknown one" },
+		{ "runners 31", "runners -1", "with a negative number" },
+		{ "runners 31", "runners 4294967327", "with one too large" },
+		{ "runners 31", "runners  31", "with a blank too many" },
+		{ "key a", "key ", "with a short key" },
+		{ "ram b", "ram ", "with a short sum" },
+		{ "state 0", "state g", "with a sum that is none" },
+		{ "tsc_khz 7\n", "", "without a line" },
+	};
+	char good[400], bad[500], sums[3][SHA_HEX] = { { 0 } };
+	struct store_meta m;
+
+	for (int i = 0; i < 3; i++)
+		memset(sums[i], "a0b"[i], SHA_HEX - 1);
+	snprintf(good, sizeof(good), "format 1\nkey %s\naccel tcg\n"
+		 "runners 31\ntsc_khz 7\nstate %s\nram %s\n", sums[0], sums[1],
+		 sums[2]);
+	is_int(store_meta_parse(good, &m), 0, "a template's record");
+	ok(m.runners == 31 && m.tsc_khz == 7 && !strcmp(m.ram_sum, sums[2]),
+	   "has its fields");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		const char *at = strstr(good, wrong[i][0]);
+
+		snprintf(bad, sizeof(bad), "%.*s%s%s", (int)(at - good), good,
+			 wrong[i][1], at + strlen(wrong[i][0]));
+		is_int(store_meta_parse(bad, &m), -EBADMSG, "a record %s",
+		       wrong[i][2]);
+	}
+}
+
 int main(void)
 {
 	test_manifest();
 	test_directory();
 	test_sparse();
 	test_fields();
+	test_template_meta();
 	return done_testing();
 }

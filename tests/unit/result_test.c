@@ -228,6 +228,59 @@ static void test_guest_bounds(void)
 	free(text);
 }
 
+/* Each part takes memory: a text of 6 MB makes no gigabytes. */
+static void test_guest_parts(void)
+{
+	const size_t count = 2000000;
+	char *text = malloc(3 * count + 100), *p = text;
+	struct job_result r = { .job = "j", .id = "i" };
+
+	if (!text)
+		return;
+	p += sprintf(p, "{\"value\": [0");
+	for (size_t i = 0; i < count - 4; i++)
+		p = stpcpy(p, ",1");
+	strcpy(p, "]}");
+	r.guest_json = text;
+	r.guest_len = strlen(text);
+	is_str(line_of(&r, "message"), "\"the program's value was not kept: it "
+	       "has more than 2000000 numbers and strings; a list or an object "
+	       "counts as 4 of them\",", "a value of too many parts is not kept");
+	p = text + sprintf(text, "{\"value\": [{}");
+	for (size_t i = 0; i < 399997; i++)
+		p = stpcpy(p, ",{}");
+	strcpy(p, "]}");
+	r.guest_len = strlen(text);
+	is_str(line_of(&r, "message"), "null,", "399998 objects are kept");
+	strcpy(p, ",{}]}");
+	r.guest_len = strlen(text);
+	is_str(line_of(&r, "value"), "null,", "one more is not");
+	free(text);
+}
+
+static void test_rich_paths(void)
+{
+	static const struct result_file made[] = {
+		{ .path = "d", .is_dir = true }, { .path = "d/plot.png" },
+	};
+	static const char *const lies[] = {
+		"../d/plot.png", "/etc/passwd", "d", "d/plot.png\\u0000x", "",
+		"d/none", "d/../d/plot.png",
+	};
+	struct job_result r = { .job = "j", .id = "i", .output = made,
+				.output_count = 2 };
+	char text[200];
+
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		snprintf(text, sizeof(text), "{\"results\": [{\"mime\": \"a/b\", "
+			 "\"path\": \"%s\"}]}", lies[i]);
+		r.guest_json = text;
+		r.guest_len = strlen(text);
+		is_str(line_of(&r, "results"), "[],",
+		       "a path that is no file of output: %s", lies[i]);
+	}
+}
+
 static void test_mime(void)
 {
 	is_str(mime_by_name("a.csv"), "text/csv", "csv");
@@ -260,6 +313,8 @@ int main(void)
 	test_absent();
 	test_guest();
 	test_guest_bounds();
+	test_guest_parts();
+	test_rich_paths();
 	test_mime();
 	test_time();
 	return done_testing();
