@@ -80,6 +80,8 @@ static int ask(struct keeper *k, const struct keeper_request *q,
 		return a->code;
 	while (count)
 		close(fds[--count]);
+	if (n == (ssize_t)sizeof(*a))
+		return -EMFILE; /* no room for its descriptors */
 	/* Late answers would be taken for the next one's. */
 	log_warn("the keeper does not answer: %s",
 		 n < 0 ? strerror((int)-n) : "it has ended");

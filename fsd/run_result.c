@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a run: result.json, then the last event, which publishes it. */
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "event.h"
@@ -104,19 +105,25 @@ static void fill_rest(const struct run *run, struct job_result *res)
 /* What is rendered on the loop takes well below 1 ms. */
 #define QUICK_FILES 256
 #define QUICK_VALUE 8192
+#define BULKY_VALUE (1u << 20)
 
 /* On either thread. */
 static int publish_result(struct task *t)
 {
 	struct run *run = container_of(t, struct run, end.task);
-	auto_buf struct buf text = { .cap = MIB(128) };
+	struct buf text = { .cap = MIB(128) };
 	int r = result_render(&run->end.res, &text);
 
 	run->end.stored = text.len;
-	return r < 0 ? r
-		     : depot_run_publish(run->d->depot, run->end.no,
-					 run->number, "result.json", text.data,
-					 text.len);
+	if (r == 0)
+		r = depot_run_publish(run->d->depot, run->end.no, run->number,
+				      "result.json", text.data, text.len);
+	buf_done(&text);
+	/* The parts of a large value lie in many small pieces, which the C
+	 * library would keep for the next one. */
+	if (run->end.res.guest_len > BULKY_VALUE)
+		malloc_trim(0);
+	return r;
 }
 
 static void log_end(struct job *job, const struct job_result *res)

@@ -255,9 +255,15 @@ static bool receive(struct jailer *j)
 		perform(j, &q, fds, count);
 		return true;
 	}
-	/* A daemon that speaks wrongly is not ours any more. */
 	for (unsigned i = 0; i < count; i++)
 		close(fds[i]);
+	if (n == (ssize_t)sizeof(q) && q.version == JAIL_VERSION &&
+	    q.op == JAIL_START && count < jail_fd_count(q.kind)) {
+		/* no room for its descriptors */
+		refuse(j, q.id, (struct jail_word){ JAIL_STEP_FDS, -EMFILE });
+		return true;
+	}
+	/* A daemon that speaks wrongly is not ours any more. */
 	return false;
 }
 

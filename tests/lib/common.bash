@@ -291,7 +291,7 @@ daemon_fds() {
 daemon_starve() {
 	FILES=$(prlimit --pid "$DAEMON" --nofile --output SOFT --noheadings)
 	# a machine that is made just then is none
-	LOG_EXPECTED=${LOG_EXPECTED:+$LOG_EXPECTED|}Too many open files
+	expect_log 'Too many open files'
 	prlimit --pid "$DAEMON" --nofile=1:
 }
 
