@@ -262,6 +262,20 @@ def bench_output(table, mount):
     remove(job)
 
 
+def bench_neighbours(table):
+    """What others notice of a program that takes what it can get."""
+    mount = Mount(FSD, state=STATE)
+    mount.ready(warm=2)
+    script = os.path.join(ROOT, "tests/hostile/neighbour.py")
+    out = subprocess.run([sys.executable, script, mount.mnt],
+                         stdout=subprocess.PIPE, text=True).stdout
+    for name, quiet, beside in re.findall(
+            r"^(\S+) +quiet +(\d+) ms, beside it +(\d+) ms", out, re.M):
+        table.add("a job beside a program's " + name, float(beside), "ms",
+                  "quiet", float(quiet))
+    mount.close()
+
+
 def bench_cold(table):
     state = tempfile.mkdtemp(prefix="fsd-bench-cold-")
     mount = Mount(FSD, "--pool", "0", state=state)
@@ -411,6 +425,8 @@ def main():
     bench_interface(table)
     bench_cold(table)
     bench_rate(table)
+    if not QUICK:
+        bench_neighbours(table)
     path = os.path.join(ROOT, "build/bench.json")
     with open(path, "w") as f:
         json.dump({"machine": machine, "accel": "tcg", "rounds": ROUNDS,

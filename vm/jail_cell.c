@@ -19,6 +19,7 @@
 #include "jail_root.h"
 
 #define CELLS_MORE 16
+#define QEMU_MIB 1024u  /* of addresses, beside the guest's memory */
 #define THREADS_MAX 128 /* of one user id, beside one a processor */
 
 /* --- user ids ------------------------------------------------------------------ */
@@ -130,6 +131,10 @@ static int prepare(struct jailer *j, const struct jail_request *q, int *fds,
 	c->lease = lease_uid(&j->uids, &child->uid);
 	if (c->lease < -1)
 		return c->lease;
+	/* Where no control group bounds its memory. */
+	if (j->cgroups.base[0] < 0)
+		child->address_bytes = ((uint64_t)q->memory_mib + QEMU_MIB)
+				       << 20;
 	child->threads = child->uid ? THREADS_MAX + q->cpus : 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;

@@ -91,6 +91,8 @@ static int set_limits(const struct jail_child *c)
 		r = limit(RLIMIT_MSGQUEUE, 0);
 	if (r == 0 && c->threads)
 		r = limit(RLIMIT_NPROC, c->threads);
+	if (r == 0 && c->address_bytes)
+		r = limit(RLIMIT_AS, c->address_bytes);
 	return r;
 }
 

@@ -21,6 +21,7 @@ struct jail_child {
 	int landlock;            /* ruleset, -1: the kernel has none */
 	uint64_t file_bytes;     /* RLIMIT_FSIZE */
 	unsigned threads;        /* RLIMIT_NPROC, 0: not set */
+	uint64_t address_bytes;  /* RLIMIT_AS, 0: not set */
 	struct sock_fprog filter;
 };
 

@@ -5,7 +5,7 @@ what it can get.
 
 For each attack: the median time of a small job when it is quiet, then while
 the attack runs in a machine of its own. Prints a line each; fails when a
-neighbour's job goes wrong or takes WORST times as long.
+neighbour's job goes wrong or takes WORST times as long and SLACK.
 """
 import os
 import shutil
@@ -13,8 +13,9 @@ import statistics
 import sys
 import time
 
-JOBS = 7
-WORST = 8.0
+JOBS = int(os.environ.get("NEIGHBOUR_JOBS", "7"))
+WORST = 8.0  # times as long as when it is quiet, and
+SLACK = 300  # ms, for whatever else the host does
 SECONDS = 60
 
 UP = "import os, sys, time\nprint('up', flush=True)\n"
@@ -123,12 +124,12 @@ def beside(mnt, attack):
     shutil.rmtree(job)
     print("%-16s quiet %4.0f ms, beside it %4.0f ms = %.1f x, worst %4.0f ms" %
           (attack, quiet, median, median / quiet, worst), flush=True)
-    return median / quiet
+    return median > WORST * quiet + SLACK
 
 
 def main():
     mnt, chosen = sys.argv[1], sys.argv[2:] or list(ATTACKS)
-    bad = [a for a in chosen if beside(mnt, a) > WORST]
+    bad = [a for a in chosen if beside(mnt, a)]
     if bad:
         sys.exit("others wait too long beside " + ", ".join(bad))
 
