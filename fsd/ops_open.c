@@ -393,6 +393,8 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0) {
+		if (h && h->writer) /* nobody will close it */
+			t.node->writers--;
 		if (h)
 			ops_handle_free(h);
 		fuse_reply_err(req, -r);

@@ -185,7 +185,8 @@ int sessions_check(struct fsd *d, uid_t uid, const char *name,
 		   const struct lang *lang, struct err *err)
 {
 	const struct session *s = find_own(d, uid, name);
-	unsigned count = 0, most = MAX(d->options->max_machines, 2u) - 1;
+	const uint64_t quota = d->options->quota.running;
+	unsigned count = 0, own = 0, most = MAX(d->options->max_machines, 2u) - 1;
 
 	if (s && s->lang != lang)
 		return err_set(err, -EINVAL,
@@ -193,8 +194,18 @@ int sessions_check(struct fsd *d, uid_t uid, const char *name,
 			       "%s; this program is %s: use another name, or "
 			       "end it by rmdir .fsd/sessions/%s",
 			       name, s->lang->name, lang->name, name);
-	list_for_each(pos, tmp, &d->sessions)
+	list_for_each(pos, tmp, &d->sessions) {
 		count++;
+		own += list_entry(pos, struct session, node)->uid == uid;
+	}
+	/* Idle ones have their machines as well. */
+	if (!s && quota && own >= quota)
+		return err_set(err, -EDQUOT,
+			       "config.json: \"session\" is \"%s\", and you "
+			       "have %u sessions already, as many as "
+			       "--quota-running allows; end one by rmdir "
+			       ".fsd/sessions/NAME",
+			       name, own);
 	if (!s && count >= most)
 		return err_set(err, -EAGAIN,
 			       "config.json: \"session\" is \"%s\", and %u "

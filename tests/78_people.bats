@@ -324,6 +324,21 @@ job_of() {
 	assert_equal "$(of running 65534) $(of waiting 65534)" '0 0'
 }
 
+@test "a session counts against the quota while it lives, idle or not" {
+	with --quota-running 1 --max-machines 4 --pool 4
+	$u4 mkdir "$MNT/a" "$MNT/b"
+	echo 'remember x' | $u4 tee "$MNT/a/code.sh" "$MNT/b/code.sh" >/dev/null
+	echo '{"session": "one"}' | $u4 tee "$MNT/a/config.json" >/dev/null
+	assert_equal "$(job_wait a)" 0
+	echo '{"session": "two"}' | $u4 tee "$MNT/b/config.json" >/dev/null || true
+	state_is b refused
+	run $u4 cat "$MNT/b/error"
+	assert_output --partial 'you have 1 sessions already'
+	$u4 rmdir "$MNT/.fsd/sessions/one"
+	echo '{"session": "two"}' | $u4 tee "$MNT/b/config.json" >/dev/null
+	assert_equal "$(job_wait b)" 0
+}
+
 @test "a run that waits for its quota can be killed and removed" {
 	with --quota-running 1
 	job_of 65534 a $'out up\nsleep 600000'
