@@ -75,7 +75,7 @@ static int add_libraries(struct jail_files *files, const char *qemu,
 			 const char *module, struct err *err)
 {
 	auto_free char *text = malloc(LIST_MAX);
-	char preload[JAIL_PATH_MAX + 16], *save = NULL;
+	char preload[PATH_MAX + 16], *save = NULL;
 	const char *argv[] = { "/usr/bin/env", "LD_TRACE_LOADED_OBJECTS=1",
 			       preload, qemu, NULL };
 	struct spawn s = { .argv = argv, .want_stdout = true };
