@@ -313,3 +313,32 @@ in_user_namespace() {
 	assert_line --regexp '^qemu-user  degraded '
 	assert_line --partial 'the wall qemu-network-namespace is missing'
 }
+
+@test "without root of the host strict is content with what it can have, and names it" {
+	unshare --user --map-root-user --mount true || need 'user namespaces'
+	own_mount
+	mkdir -p "$MNT"
+	# shellcheck disable=SC2016,SC2086 # expanded inside; a list
+	run unshare --user --map-root-user --mount timeout 200 bash -c '
+		state=$1 mnt=$2
+		shift 2
+		"$@" --daemon --state "$state" "$mnt"
+		mkdir "$mnt/a"
+		echo "print(6 * 7)" >"$mnt/a/code.py"
+		echo "{}" >"$mnt/a/config.json"
+		cat "$mnt/a/wait" "$mnt/a/stdout"
+		jq -c .machine.missing_walls "$mnt/a/result.json"
+		cat "$mnt/.fsd/security"
+		"$1" umount "$mnt"
+	' _ "$STATE" "$MNT" "$FSD" mount $MOUNT_OPTIONS
+	assert_success
+	assert_line 42
+	assert_line '[]'
+	assert_line --regexp '^qemu-user  degraded '
+	assert_line --regexp '^qemu-user-namespace  active '
+	for wall in root pid-namespace network-namespace ipc-namespace \
+		uts-namespace cgroup-namespace capabilities seccomp sandbox \
+		rlimits; do
+		assert_line --regexp "^qemu-$wall  active "
+	done
+}
