@@ -148,7 +148,7 @@ static void trash_leftovers(struct depot *s)
 
 /* --- opening ------------------------------------------------------------ */
 
-static int make_parents(const char *dir)
+int depot_make_dirs(const char *dir)
 {
 	char path[4096];
 	char *slash;
@@ -182,7 +182,7 @@ static int take_lock(struct depot *s, struct err *err)
 
 static int open_parts(struct depot *s, struct err *err)
 {
-	int r = make_parents(s->dir);
+	int r = depot_make_dirs(s->dir);
 
 	if (r < 0)
 		return err_sys(err, r, "cannot make the state directory %s",

@@ -45,6 +45,9 @@ struct job_meta {
 	uint64_t created_ns, changed_ns; /* CLOCK_REALTIME */
 };
 
+/* Makes a directory, its parents too, unless they are there. */
+int depot_make_dirs(const char *dir);
+
 /* Opens or makes dir (0700), takes its lock, empties the trash.
  * Return: 0; -EBUSY: another daemon has it; negative errno. */
 int depot_open(struct loop *loop, const char *dir, struct depot **ret_depot,

@@ -105,7 +105,8 @@ static int do_umount(const struct self *me, struct reply *r, pid_t pid)
 
 	(void)pid;
 	(void)r;
-	if (umount2(me->mountpoint, MNT_DETACH) == 0)
+	/* By force: who is in it still gets no answer any more. */
+	if (umount2(me->mountpoint, MNT_DETACH | MNT_FORCE) == 0)
 		return 0;
 	if (geteuid() == 0)
 		return -errno;

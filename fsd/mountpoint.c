@@ -199,9 +199,10 @@ void mountpoint_close(struct fsd *d)
 	if (!d->session)
 		return;
 	loop_fd_del(&s->src);
-	/* The library's own way takes rights that may be given up already. */
-	if (keeper_umount(d->keeper) < 0)
-		fuse_session_unmount(d->session);
+	/* The library's own way takes rights that may be given up already; it
+	 * then finds that the mount has gone. */
+	keeper_umount(d->keeper);
+	fuse_session_unmount(d->session);
 	fuse_session_destroy(d->session);
 	free(s->buf.mem);
 	s->buf = (struct fuse_buf){ 0 };

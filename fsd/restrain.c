@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "restrain.h"
+#include "depot.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -41,8 +42,11 @@ static int give_up_files(const struct fsd *d)
 		{ d->options->cache_dir, true },
 		{ "/proc", false }, /* our own descriptors, who is alive */
 	};
-	int set = rights_landlock(paths, ARRAY_SIZE(paths)), r;
+	int r = depot_make_dirs(d->options->cache_dir), set;
 
+	if (r < 0)
+		return r;
+	set = rights_landlock(paths, ARRAY_SIZE(paths));
 	if (set < 0)
 		return set;
 	r = rights_landlock_enter(set);
