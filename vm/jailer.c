@@ -340,7 +340,9 @@ static int open_all(struct jailer *j, struct jail_files *files, bool kvm,
 {
 	int r = jail_files_find(files, j->qemu, image_dir, JAILER_FD_KERNEL,
 				JAILER_FD_INITRD, err);
-	struct rights_path root = { .path = "/" };
+	const struct rights_path paths[] = {
+		{ .path = "/" }, { .path = "/dev/kvm", .write = true },
+	};
 	struct jail_probe probe;
 
 	if (r == 0)
@@ -357,7 +359,7 @@ static int open_all(struct jailer *j, struct jail_files *files, bool kvm,
 	else
 		wall_set(w, WALL_ROOT, WALL_ABSENT, "no mount namespace");
 	try_namespaces(j, w);
-	j->landlock = rights_landlock(&root, 1);
+	j->landlock = rights_landlock(paths, kvm ? 2 : 1);
 	r = jail_probe_run(&probe, j, w, err);
 	return r < 0 ? r : rights_keep(kept, ARRAY_SIZE(kept));
 }

@@ -317,7 +317,7 @@ static int open_jail(struct qemu *q, struct err *err)
 		.qemu = q->ground.qemu, .image_dir = o->image_dir,
 		.kernel = q->ground.image.fds[IMAGE_KERNEL],
 		.initrd = q->ground.image.fds[IMAGE_INITRD],
-		.kvm = o->accel != VM_ACCEL_TCG && host_has_kvm(),
+		.kvm = q->ground.kvm && o->accel != VM_ACCEL_TCG,
 		.strict = !o->permissive, .uid_first = o->uid_first,
 		.uid_count = o->uid_count,
 	};
@@ -342,6 +342,7 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 	q->ground.qemu = host->options->qemu ? host->options->qemu :
 					       QEMU_DEFAULT;
 	host_cpu(&q->ground.cpu);
+	q->ground.kvm = host_has_kvm();
 	r = vm_qemu_version(q->ground.qemu, q->ground.version, err);
 	if (r == 0)
 		r = image_open(host->options->image_dir, &q->ground.image, err);

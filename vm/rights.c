@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -45,6 +46,9 @@ struct ruleset {
 
 #define READING (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | \
 		 LANDLOCK_ACCESS_FS_EXECUTE)
+/* What a rule for a single file may name. */
+#define OF_FILES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE | \
+		  LANDLOCK_ACCESS_FS_WRITE_FILE | 1ull << 14 | 1ull << 15)
 #define NET_ALL 3ull    /* BIND_TCP, CONNECT_TCP: from version 4 */
 #define SCOPED_ALL 3ull /* abstract sockets, signals: from version 6 */
 
@@ -55,7 +59,10 @@ static int add_path(int set, const struct rights_path *p, uint64_t all)
 		.allowed_access = p->write ? all : all & READING,
 		.parent_fd = fd,
 	};
+	struct stat st;
 
+	if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
+		rule.allowed_access &= OF_FILES;
 	return fd < 0 || syscall(SYS_landlock_add_rule, set,
 				 LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0 ?
 		       -errno : 0;

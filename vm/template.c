@@ -129,7 +129,7 @@ static enum vm_accel choose_accel(const struct template *t)
 		return asked;
 	if (g->accel != VM_ACCEL_AUTO)
 		return g->accel;
-	if (!host_has_kvm())
+	if (!g->kvm)
 		return VM_ACCEL_TCG;
 	verdict_key(g, what);
 	if (store_verdict_get(cache_of(t), what, &verdict) == 0)
@@ -142,7 +142,7 @@ static void keep_verdict(struct template *t, enum vm_accel accel)
 	char what[SHA_HEX];
 
 	t->ground->accel = accel;
-	if (t->ground->host->options->accel != VM_ACCEL_AUTO || !host_has_kvm())
+	if (t->ground->host->options->accel != VM_ACCEL_AUTO || !t->ground->kvm)
 		return;
 	verdict_key(t->ground, what);
 	if (store_verdict_put(cache_of(t), what, accel) < 0)

@@ -23,6 +23,7 @@ struct template_ground {
 	char version[32];        /* QEMU's */
 	struct image image;
 	struct jail *jail; /* owned by the backend */
+	bool kvm;          /* /dev/kvm could be opened at the start */
 	bool image_verified;
 	struct host_cpu cpu;
 	enum vm_accel accel;     /* AUTO until a boot has decided */
