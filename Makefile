@@ -212,7 +212,7 @@ lint:
 fuzz:
 	$(Q)MAKE='$(MAKE)' FUZZ_TIME=$(TIME) tests/run.sh fuzz
 
-bench: all image
+bench: all image $(O)/tests/vm/bench_jail
 	$(Q)tests/bench.sh
 
 format:

@@ -262,6 +262,17 @@ def bench_output(table, mount):
     remove(job)
 
 
+def bench_jail(table):
+    """QEMU to its monitor's greeting, in a jail and without one, in turn."""
+    jail, plain = subprocess.run(
+        [os.path.join(ROOT, "build/release/tests/vm/bench_jail"),
+         os.path.join(ROOT, "build/image")],
+        stdout=subprocess.PIPE, check=True, text=True).stdout.split()
+    jail, plain = float(jail), float(plain)
+    table.add("a QEMU's start, in a jail", jail, "ms", "without one", plain,
+              (jail <= plain + 10, "<= 10 ms more"))
+
+
 def bench_neighbours(table):
     """What others notice of a program that takes what it can get."""
     mount = Mount(FSD, state=STATE)
@@ -425,6 +436,7 @@ def main():
     bench_interface(table)
     bench_cold(table)
     bench_rate(table)
+    bench_jail(table)
     if not QUICK:
         bench_neighbours(table)
     path = os.path.join(ROOT, "build/bench.json")

@@ -163,13 +163,16 @@ static uint32_t launch(struct jailer *j, const struct jail_request *q,
 		*ret_code = c->pid;
 		return JAIL_STEP_CLONE;
 	}
-	*ret_code = jail_cgroups_enter(&j->cgroups, (unsigned)(c - j->cells),
-				       c->pid, q->memory_mib, q->cpus);
-	if (*ret_code < 0)
-		return JAIL_STEP_CGROUP;
 	/* It fails when the child is dead already: then its end says so. */
 	send(c->status, "", 1, MSG_NOSIGNAL);
-	return JAIL_STEP_NONE;
+	/*
+	 * To move a process to another group takes the kernel up to 10 ms, in
+	 * which this one is on its way down. It is there before its guest runs,
+	 * for its RAM comes from here, later.
+	 */
+	*ret_code = jail_cgroups_enter(&j->cgroups, (unsigned)(c - j->cells),
+				       c->pid, q->memory_mib, q->cpus);
+	return *ret_code < 0 ? JAIL_STEP_CGROUP : JAIL_STEP_NONE;
 }
 
 struct cell *cell_start(struct jailer *j, const struct jail_request *q,

@@ -30,7 +30,7 @@ static int own_names(void)
 {
 	if (setsid() < 0)
 		return -errno;
-	/* Its group is its slot's by now: that is the top of what it sees. */
+	/* It has no cgroup tree to look at, and this would not name it. */
 	if (unshare(CLONE_NEWCGROUP) < 0 && errno != EPERM)
 		return -errno;
 	if (sethostname(HOST_NAME, strlen(HOST_NAME)) < 0 ||

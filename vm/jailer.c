@@ -65,7 +65,7 @@ static void try_namespaces(struct jailer *j, struct walls *w)
 			continue;
 		}
 		waitpid((pid_t)pid, NULL, 0);
-		/* cgroup: entered after the group itself (jail_child.c) */
+		/* cgroup: by the child itself, after the rest */
 		if (namespaces[i].flag != CLONE_NEWCGROUP)
 			j->clone_flags |= namespaces[i].flag;
 		wall_set(w, namespaces[i].wall, WALL_ACTIVE, "%s",

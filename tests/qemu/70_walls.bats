@@ -342,3 +342,16 @@ in_user_namespace() {
 		assert_line --regexp "^qemu-$wall  active "
 	done
 }
+
+@test "KVM is tried in the jail where the host has it, and a verdict is kept" {
+	[ -w /dev/kvm ] || skip 'there is no /dev/kvm'
+	own_mount
+	rm -f "$STATE"/templates/accel-*
+	mount_start
+	prog code.py <<<'print(1)'
+	ok 1
+	run cat "$LOG"
+	assert_output --partial 'booting the guest with kvm'
+	refute_output --partial 'Permission denied'
+	[ -n "$(ls -d "$STATE"/templates/accel-*)" ]
+}

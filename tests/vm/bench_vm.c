@@ -393,7 +393,7 @@ static void idle(struct bench *b, unsigned seconds)
 	loop_timer_set(b->loop, &end, seconds * NS_PER_S);
 	loop_run(b->loop);
 	snprintf(command, sizeof(command),
-		 "for p in $(pgrep -P %d); do echo \"# pid $p $(grep -h ^Pss: "
+		 "for p in $(pgrep -P $(pgrep -P %d -x fsd-jailer)); do echo \"# pid $p $(grep -h ^Pss: "
 		 "/proc/$p/smaps_rollup) ticks $(cut -d' ' -f14,15 "
 		 "/proc/$p/stat)\"; done", (int)getpid());
 	for (int i = 0; i < 2; i++) {
