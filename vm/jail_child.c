@@ -81,7 +81,7 @@ static int limit(int resource, rlim_t value)
 
 static int set_limits(const struct jail_child *c)
 {
-	int r = limit(RLIMIT_CORE, 0);
+	int r = spawn_no_core();
 
 	if (r == 0)
 		r = limit(RLIMIT_NOFILE, FDS);

@@ -138,7 +138,7 @@ usr/share/qemu/bios-microvm.bin"
 @test "a machine has its limits: no core, no file to write, few descriptors" {
 	two_machines
 	run cat "/proc/$M/limits"
-	assert_line --regexp '^Max core file size +0 +0 '
+	assert_line --regexp '^Max core file size +1 +1 '
 	assert_line --regexp '^Max file size +0 +0 '
 	assert_line --regexp '^Max open files +256 +256 '
 	assert_line --regexp '^Max processes +[0-9]{1,3} +[0-9]{1,3} '
