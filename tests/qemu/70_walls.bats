@@ -158,6 +158,9 @@ usr/share/qemu/bios-microvm.bin"
 		for file in "$limit/memory.limit_in_bytes" "$limit/memory.max"; do
 			[ ! -e "$file" ] || {
 				[ "$(cat "$file")" -le $((1280 << 20)) ]
+				file=$limit/memory.memsw.limit_in_bytes
+				[ ! -e "$file" ] ||
+					[ "$(cat "$file")" -le $((1280 << 20)) ]
 				return
 			}
 		done
