@@ -251,7 +251,8 @@ static bool receive(struct jailer *j)
 
 	if (n <= 0)
 		return n == -EAGAIN;
-	if (jail_request_check(bytes, (size_t)n, count, &q, NULL) == 0) {
+	if (jail_request_check(bytes, (size_t)n, count, &q, NULL) == 0 &&
+	    (q.op != JAIL_START || jail_fds_check(&q, fds, NULL) == 0)) {
 		perform(j, &q, fds, count);
 		return true;
 	}
