@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -144,7 +145,8 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(getsockname), OK, ANY, "wire and monitor" },
 	{ NAMED(getpeername), OK, ANY, "wire and monitor" },
 	{ NAMED(getsockopt), OK, ANY, "what kind of socket" },
-	{ NAMED(setsockopt), OK, ANY, "wire and monitor" },
+	{ NAMED(setsockopt), OK, 2, UINT32_MAX, SO_ZEROCOPY,
+	  "asked of each socket; no program is to be attached to one" },
 	{ NAMED(shutdown), RARELY, ANY, "their end" },
 };
 

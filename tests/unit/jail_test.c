@@ -274,6 +274,10 @@ static long try_direct(void)
 {
 	return syscall(SYS_fcntl, 0, F_SETFL, O_RDONLY | O_DIRECT);
 }
+static long try_attach(void)
+{
+	return syscall(SYS_setsockopt, 0, SOL_SOCKET, SO_ATTACH_FILTER, "", 0);
+}
 static long try_nonblock(void)
 {
 	return syscall(SYS_fcntl, 0, F_SETFL, O_RDWR | O_NONBLOCK);
@@ -322,6 +326,7 @@ static const struct attempt {
 	{ "compares processes", try_kcmp, KILLED, 0 },
 	{ "asks for a process", try_pidfd, KILLED, 0 },
 	{ "makes others read past the cache", try_direct, KILLED, 0 },
+	{ "attaches a program to a socket", try_attach, KILLED, 0 },
 	{ "does not want to wait", try_nonblock, WORKS, 0 },
 	{ "doubles a descriptor", try_dup2, KILLED, 0 },
 };
