@@ -254,7 +254,7 @@ void cell_asked(struct cell *c)
 	fd_close(&c->listener);
 }
 
-void cell_reap(struct cell *c, struct jail_answer *ret)
+void cell_reap(struct jailer *j, struct cell *c, struct jail_answer *ret)
 {
 	int status = 0;
 
@@ -274,5 +274,9 @@ void cell_reap(struct cell *c, struct jail_answer *ret)
 		.step = c->word.step,
 		.code = c->word.code < 0 ? c->word.code : status,
 	};
+	/* A template's RAM may lie in memory, and the next machine here is to
+	 * have all of its own. */
+	if (c->kind == JAIL_BOOT)
+		jail_cgroups_leave(&j->cgroups, (unsigned)(c - j->cells));
 	clear(c);
 }

@@ -293,6 +293,16 @@ int jail_cgroups_enter(struct jail_cgroups *c, unsigned slot, pid_t pid,
 	return r;
 }
 
+void jail_cgroups_leave(struct jail_cgroups *c, unsigned slot)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "m%u", slot);
+	for (int t = 0; t < CGROUP_TREES; t++)
+		if (c->base[t] >= 0)
+			unlinkat(c->base[t], name, AT_REMOVEDIR);
+}
+
 void jail_cgroups_close(struct jail_cgroups *c)
 {
 	for (int t = 0; t < CGROUP_TREES; t++) {

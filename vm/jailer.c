@@ -301,7 +301,7 @@ static void turn_cell(struct jailer *j, struct cell *c, const struct pollfd *p)
 	if (p[1].revents && c->listener == p[1].fd)
 		cell_asked(c);
 	if (p[2].revents && c->pidfd == p[2].fd) {
-		cell_reap(c, &a);
+		cell_reap(j, c, &a);
 		answer(j, &a);
 	}
 }
