@@ -20,8 +20,12 @@
 
 #define UMOUNT_WAIT_MS 2500
 
+/* One lives as a rule; another may be started while the last one ends. */
+#define HELPERS_MAX 4
+
 struct self {
 	const char *mountpoint, *others;
+	unsigned helpers; /* that live */
 };
 
 struct reply {
@@ -34,7 +38,7 @@ struct reply {
  * A clone belongs to nobody's tree: an umount of the mount point does not find
  * it busy. Who may not clone opens the root itself.
  */
-static int do_clone(const struct self *me, struct reply *r, pid_t pid)
+static int do_clone(struct self *me, struct reply *r, pid_t pid)
 {
 	int fd = open_tree(AT_FDCWD, me->mountpoint,
 			   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
@@ -49,7 +53,7 @@ static int do_clone(const struct self *me, struct reply *r, pid_t pid)
 	return 0;
 }
 
-static int do_notify(const struct self *me, struct reply *r, pid_t pid)
+static int do_notify(struct self *me, struct reply *r, pid_t pid)
 {
 	const char *argv[] = { "/proc/self/exe", NOTIFY_COMMAND, me->others,
 			       NULL };
@@ -59,6 +63,8 @@ static int do_notify(const struct self *me, struct reply *r, pid_t pid)
 	int pair[2], code;
 
 	(void)pid;
+	if (me->helpers >= HELPERS_MAX)
+		return -EAGAIN;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	theirs = pair[1];
@@ -67,6 +73,7 @@ static int do_notify(const struct self *me, struct reply *r, pid_t pid)
 		close(pair[0]);
 		return code;
 	}
+	me->helpers++;
 	fd_close(&c.stderr_fd);
 	r->answer.pid = c.pid;
 	r->fds[r->fd_count++] = pair[0];
@@ -74,7 +81,7 @@ static int do_notify(const struct self *me, struct reply *r, pid_t pid)
 	return 0;
 }
 
-static int do_call(const struct self *me, struct reply *r, pid_t pid)
+static int do_call(struct self *me, struct reply *r, pid_t pid)
 {
 	uint64_t *call = r->answer.call;
 	unsigned long long word[KEEPER_CALL_WORDS];
@@ -95,7 +102,7 @@ static int do_call(const struct self *me, struct reply *r, pid_t pid)
 	return 0;
 }
 
-static int do_umount(const struct self *me, struct reply *r, pid_t pid)
+static int do_umount(struct self *me, struct reply *r, pid_t pid)
 {
 	const char *argv[] = { "fusermount3", "-u", "-q", "-z", "--",
 			       me->mountpoint, NULL };
@@ -120,14 +127,14 @@ static int do_umount(const struct self *me, struct reply *r, pid_t pid)
 	return code;
 }
 
-static int (*const operations[KEEPER_OPS])(const struct self *me,
+static int (*const operations[KEEPER_OPS])(struct self *me,
 					   struct reply *r, pid_t pid) = {
 	[KEEPER_CLONE] = do_clone, [KEEPER_NOTIFY] = do_notify,
 	[KEEPER_CALL] = do_call, [KEEPER_UMOUNT] = do_umount,
 };
 
 /* Return: false at the daemon's end, or when it speaks wrongly. */
-static bool serve_one(int sock, const struct self *me)
+static bool serve_one(int sock, struct self *me)
 {
 	struct keeper_request q = { 0 };
 	struct reply r = { 0 };
@@ -138,7 +145,7 @@ static bool serve_one(int sock, const struct self *me)
 	if (count)
 		close(fd);
 	while (waitpid(-1, NULL, WNOHANG) > 0)
-		; /* helpers that have ended */
+		me->helpers -= me->helpers > 0; /* or fusermount3 */
 	if (n != (ssize_t)sizeof(q) || count || q.op >= KEEPER_OPS ||
 	    !operations[q.op])
 		return false;

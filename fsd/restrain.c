@@ -7,8 +7,11 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../vm/rights.h"
@@ -66,6 +69,9 @@ static const int denied[] = {
 	SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
 	SCMP_SYS(process_vm_writev), SCMP_SYS(process_madvise),
 	SCMP_SYS(pidfd_getfd), SCMP_SYS(kcmp), SCMP_SYS(tkill),
+	/* as root it could end, stop or starve any process of root's */
+	SCMP_SYS(kill), SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo),
+	SCMP_SYS(pidfd_send_signal), SCMP_SYS(process_mrelease),
 	/* the network: what it needs it has */
 	SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(listen),
 	SCMP_SYS(accept), SCMP_SYS(accept4),
@@ -114,6 +120,65 @@ static int add_clone(scmp_filter_ctx ctx)
 	return r;
 }
 
+/* Denied with EPERM when the argument, masked, has the value. */
+static const struct {
+	int call;
+	unsigned arg;
+	uint64_t mask, value;
+} denied_so[] = {
+	/* a program in its directory would be anybody's way to root */
+	{ SCMP_SYS(chmod), 1, S_ISUID, S_ISUID },
+	{ SCMP_SYS(chmod), 1, S_ISGID, S_ISGID },
+	{ SCMP_SYS(fchmod), 1, S_ISUID, S_ISUID },
+	{ SCMP_SYS(fchmod), 1, S_ISGID, S_ISGID },
+	{ SCMP_SYS(fchmodat), 2, S_ISUID, S_ISUID },
+	{ SCMP_SYS(fchmodat), 2, S_ISGID, S_ISGID },
+	{ SCMP_SYS(open), 2, S_ISUID, S_ISUID },
+	{ SCMP_SYS(open), 2, S_ISGID, S_ISGID },
+	{ SCMP_SYS(openat), 3, S_ISUID, S_ISUID },
+	{ SCMP_SYS(openat), 3, S_ISGID, S_ISGID },
+	{ SCMP_SYS(creat), 1, S_ISUID, S_ISUID },
+	{ SCMP_SYS(creat), 1, S_ISGID, S_ISGID },
+	{ SCMP_SYS(mknod), 1, S_ISUID, S_ISUID },
+	{ SCMP_SYS(mknod), 1, S_ISGID, S_ISGID },
+	{ SCMP_SYS(mknodat), 2, S_ISUID, S_ISUID },
+	{ SCMP_SYS(mknodat), 2, S_ISGID, S_ISGID },
+	/* what is typed at the terminal that it was started from */
+	{ SCMP_SYS(ioctl), 1, UINT32_MAX, TIOCSTI },
+	{ SCMP_SYS(ioctl), 1, UINT32_MAX, TIOCLINUX },
+};
+
+/* Modes that cannot be seen here. */
+static const int hidden[] = { SYS_openat2, 452 /* fchmodat2 */ };
+
+static int add_arguments(scmp_filter_ctx ctx)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(denied_so); i++)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM),
+				     denied_so[i].call, 1,
+				     SCMP_CMP(denied_so[i].arg,
+					      SCMP_CMP_MASKED_EQ,
+					      denied_so[i].mask,
+					      denied_so[i].value));
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(hidden); i++)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), hidden[i],
+				     0);
+	/* of its own threads: abort() */
+	if (r == 0)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM),
+				     SCMP_SYS(tgkill), 1,
+				     SCMP_A0(SCMP_CMP_NE,
+					     (scmp_datum_t)getpid()));
+	/* its own limits */
+	if (r == 0)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM),
+				     SCMP_SYS(prlimit64), 1,
+				     SCMP_A0(SCMP_CMP_NE, 0));
+	return r;
+}
+
 static int give_up_calls(void)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
@@ -128,6 +193,8 @@ static int give_up_calls(void)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), denied[i], 0);
 	if (r == 0)
 		r = add_clone(ctx);
+	if (r == 0)
+		r = add_arguments(ctx);
 	if (r == 0)
 		r = seccomp_load(ctx);
 	if (ctx)

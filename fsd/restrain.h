@@ -8,7 +8,8 @@
  *   serving  no capability but to write what it owns; no new privileges; below
  *            the state directory it may do as before and nowhere else may it
  *            open a file (Landlock); it can start no process, make no socket,
- *            mount nothing, look into no other process (seccomp)
+ *            mount nothing, look into no other process nor signal it, and
+ *            make no setuid program (seccomp)
  */
 #ifndef FSD_RESTRAIN_H
 #define FSD_RESTRAIN_H

@@ -57,6 +57,16 @@ injected() {
 		run injected $call
 		assert_output -- -1
 	done
+	# kill, pidfd_send_signal, tgkill and prlimit64 of process 1, fchmod to
+	# setuid and setgid, openat that makes a setuid file, TIOCSTI
+	for call in '62 1 0' '424 0 0 0 0' '234 1 1 0' '302 1 7 0 0' '91 -1 0o4755' \
+		'91 -1 0o2755' '257 -1 0 0x42 0o4700' '16 -1 0x5412 0'; do
+		# shellcheck disable=SC2086 # number and arguments
+		run injected $call
+		assert_output -- -1
+	done
+	run injected 437 0 0 0 0
+	assert_output -- -38
 	run injected 435 0 0
 	assert_output -- -38
 	job_run a 'out it works on'

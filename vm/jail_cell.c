@@ -26,15 +26,16 @@
 
 /*
  * One that nobody else has leased, of any daemon on this host: a lock on a file
- * of its name, which ends with its holder.
+ * of its name, which ends with its holder. Where ids are not changed it stays
+ * 0 and there is no lock. Return: 0 or negative errno.
  */
-static int lease_uid(struct uid_range *u, uid_t *ret)
+static int lease_uid(struct uid_range *u, uid_t *ret, int *ret_lock)
 {
 	char name[16];
 
 	*ret = 0;
 	if (u->dir < 0)
-		return -1;
+		return 0;
 	for (uint32_t tried = 0; tried < u->count; tried++) {
 		uid_t uid = u->first + u->next++ % u->count;
 		int fd;
@@ -46,7 +47,8 @@ static int lease_uid(struct uid_range *u, uid_t *ret)
 			return -errno;
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
 			*ret = uid;
-			return fd;
+			*ret_lock = fd;
+			return 0;
 		}
 		close(fd);
 	}
@@ -117,7 +119,7 @@ static int prepare(struct jailer *j, const struct jail_request *q, int *fds,
 		   unsigned fd_count, struct cell *c, struct jail_child *child)
 {
 	bool boot = q->kind == JAIL_BOOT;
-	int pair[2];
+	int pair[2], r;
 
 	*child = (struct jail_child){
 		.null = j->null, .fd_count = fd_count, .status = -1,
@@ -128,9 +130,9 @@ static int prepare(struct jailer *j, const struct jail_request *q, int *fds,
 						 q->accel == VM_ACCEL_KVM)],
 	};
 	memcpy(child->fds, fds, fd_count * sizeof(*fds));
-	c->lease = lease_uid(&j->uids, &child->uid);
-	if (c->lease < -1)
-		return c->lease;
+	r = lease_uid(&j->uids, &child->uid, &c->lease);
+	if (r < 0)
+		return r;
 	/* Where no control group bounds its memory. */
 	if (j->cgroups.base[0] < 0)
 		child->address_bytes = ((uint64_t)q->memory_mib + QEMU_MIB)
@@ -255,7 +257,7 @@ void cell_asked(struct cell *c)
 	fd_close(&c->listener);
 }
 
-void cell_reap(struct cell *c, struct jail_answer *ret)
+void cell_reap(struct jailer *j, struct cell *c, struct jail_answer *ret)
 {
 	int status = 0;
 
@@ -275,5 +277,9 @@ void cell_reap(struct cell *c, struct jail_answer *ret)
 		.step = c->word.step,
 		.code = c->word.code < 0 ? c->word.code : status,
 	};
+	/* A template's RAM may lie in memory, and the next machine here is to
+	 * have all of its own. */
+	if (c->kind == JAIL_BOOT)
+		jail_cgroups_leave(&j->cgroups, (unsigned)(c - j->cells));
 	clear(c);
 }

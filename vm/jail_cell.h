@@ -50,7 +50,7 @@ struct cell *cell_start(struct jailer *j, const struct jail_request *q,
 void cell_heard(struct cell *c);
 void cell_asked(struct cell *c);
 /* Its process has ended; frees the cell. *ret_code as in jail_answer. */
-void cell_reap(struct cell *c, struct jail_answer *ret);
+void cell_reap(struct jailer *j, struct cell *c, struct jail_answer *ret);
 /* Which of the filters. */
 unsigned filter_index(bool boot, bool kvm);
 

@@ -210,13 +210,17 @@ struct limit {
 	bool v2;
 	enum tree tree;   /* version 1 */
 	const char *file;
-	bool optional;    /* a kernel may lack it */
+	bool optional;    /* a kernel may lack it, or not want it now */
 };
 
 static const struct limit memory_limits[] = {
 	{ true, TREE_MEMORY, "memory.max", false },
 	{ true, TREE_MEMORY, "memory.swap.max", true },
+	/* With swap it is never less than without: so before, when the slot's
+	 * last machine had less, and after, when it had more. */
+	{ false, TREE_MEMORY, "memory.memsw.limit_in_bytes", true },
 	{ false, TREE_MEMORY, "memory.limit_in_bytes", false },
+	{ false, TREE_MEMORY, "memory.memsw.limit_in_bytes", true },
 };
 
 static int set_limits(const struct jail_cgroups *c, const int *dirs,
@@ -234,7 +238,7 @@ static int set_limits(const struct jail_cgroups *c, const int *dirs,
 			continue;
 		r = write_at(dirs[c->v2 ? 0 : l->tree], l->file,
 			     strstr(l->file, "swap") ? "0" : bytes);
-		if (l->optional && r == -ENOENT)
+		if (l->optional && (r == -ENOENT || r == -EINVAL))
 			r = 0;
 	}
 	if (r == 0) {
@@ -249,6 +253,9 @@ static int set_limits(const struct jail_cgroups *c, const int *dirs,
 	} else if (r == 0) {
 		snprintf(cpu, sizeof(cpu), "%u", (cpus + 1) * PERIOD_US);
 		r = write_at(dirs[TREE_CPU], "cpu.cfs_quota_us", cpu);
+		/* Not more than a group above has: that bounds it then. */
+		if (r == -EINVAL)
+			r = 0;
 	}
 	return r;
 }
@@ -284,6 +291,16 @@ int jail_cgroups_enter(struct jail_cgroups *c, unsigned slot, pid_t pid,
 		fd_close(&dirs[t]);
 	}
 	return r;
+}
+
+void jail_cgroups_leave(struct jail_cgroups *c, unsigned slot)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "m%u", slot);
+	for (int t = 0; t < CGROUP_TREES; t++)
+		if (c->base[t] >= 0)
+			unlinkat(c->base[t], name, AT_REMOVEDIR);
 }
 
 void jail_cgroups_close(struct jail_cgroups *c)

@@ -29,5 +29,10 @@ void jail_cgroups_close(struct jail_cgroups *c);
 /* Sets the slot's limits and puts pid there. Without groups it does nothing. */
 int jail_cgroups_enter(struct jail_cgroups *c, unsigned slot, pid_t pid,
 		       unsigned memory_mib, unsigned cpus);
+/*
+ * The slot's group is not used again; a no-op while somebody is in it. What a
+ * process wrote to files in memory stays charged to its group when it ends.
+ */
+void jail_cgroups_leave(struct jail_cgroups *c, unsigned slot);
 
 #endif

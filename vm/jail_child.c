@@ -81,7 +81,7 @@ static int limit(int resource, rlim_t value)
 
 static int set_limits(const struct jail_child *c)
 {
-	int r = limit(RLIMIT_CORE, 0);
+	int r = spawn_no_core();
 
 	if (r == 0)
 		r = limit(RLIMIT_NOFILE, FDS);
@@ -135,7 +135,8 @@ static int change_ids(const struct jail_child *c)
 	return 0;
 }
 
-/* The jailer's end is this one's; it may have come already. */
+/* The jailer's end is this one's; it may have come already. A change of user
+ * undoes it. */
 static int tie_to_parent(const struct jail_child *c)
 {
 	struct pollfd p = { .fd = c->status, .events = 0 };
@@ -183,12 +184,15 @@ _Noreturn void jail_child_main(struct jail_child *c)
 	static const char *const envp[] = {
 		"GLIBC_TUNABLES=glibc.malloc.arena_max=1", NULL,
 	};
+	/* Among what goes is the jailer's end of our socket: while we hold it
+	 * we cannot see that the jailer has gone. */
+	int placed = place_fds(c);
 	char go;
 
-	if (recv(c->status, &go, 1, 0) != 1)
+	if (tie_to_parent(c) < 0 || recv(c->status, &go, 1, 0) != 1)
 		_exit(127);
 	spawn_reset_signals();
-	must(c, JAIL_STEP_FDS, place_fds(c));
+	must(c, JAIL_STEP_FDS, placed);
 	must(c, JAIL_STEP_NAMES, own_names());
 	must(c, JAIL_STEP_LIMITS, set_limits(c));
 	must(c, JAIL_STEP_LANDLOCK, enter_landlock(c));

@@ -35,7 +35,8 @@ struct jail_word {
 	int32_t code;  /* negative errno */
 };
 
-/* Waits for a byte on status, then goes down. Never returns. */
+/* Waits for a byte on status, then goes down; ends with its parent from the
+ * first moment on. Never returns. */
 _Noreturn void jail_child_main(struct jail_child *c);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -27,6 +28,7 @@
 	CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 #define UNNAMED (__O_TMPFILE & ~O_DIRECTORY)
 #define CHANGING (O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | UNNAMED)
+#define DISK_FLAGS (O_DIRECT | O_APPEND | O_ASYNC | O_NOATIME)
 #define KVM_IOCTL 0xae00u /* asm/kvm.h: KVMIO in the second byte */
 
 const struct filter_row filter_rows[] = {
@@ -115,7 +117,9 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(fchdir), RARELY, ANY, "what libraries look for" },
 	{ NAMED(fadvise64), OK, ANY, "the root disk" },
 	{ NAMED(fcntl), OK, 1, UINT32_MAX, F_GETFL, "" },
-	{ NAMED(fcntl), OK, 1, UINT32_MAX, F_SETFL, "nonblocking sockets" },
+	{ NAMED(fcntl), FILTER_ALL, FILTER_ALLOW, DISK_FLAGS, 1, UINT32_MAX,
+	  F_SETFL, "nonblocking sockets; all machines share the root disk's "
+	  "description, so nothing that changes how a file is read" },
 	{ NAMED(fcntl), OK, 1, UINT32_MAX, F_GETFD, "" },
 	{ NAMED(fcntl), RARELY, 1, UINT32_MAX, F_SETFD, "" },
 	{ NAMED(fcntl), OK, 1, UINT32_MAX, F_DUPFD_CLOEXEC,
@@ -141,7 +145,8 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(getsockname), OK, ANY, "wire and monitor" },
 	{ NAMED(getpeername), OK, ANY, "wire and monitor" },
 	{ NAMED(getsockopt), OK, ANY, "what kind of socket" },
-	{ NAMED(setsockopt), OK, ANY, "wire and monitor" },
+	{ NAMED(setsockopt), OK, 2, UINT32_MAX, SO_ZEROCOPY,
+	  "asked of each socket; no program is to be attached to one" },
 	{ NAMED(shutdown), RARELY, ANY, "their end" },
 };
 
@@ -162,14 +167,17 @@ static uint32_t action_of(const struct filter_row *row)
 
 static int add_row(scmp_filter_ctx ctx, const struct filter_row *row)
 {
-	struct scmp_arg_cmp cmp = {
-		.arg = (unsigned)(row->arg < 0 ? 0 : row->arg),
-		.op = SCMP_CMP_MASKED_EQ,
-		.datum_a = row->mask, .datum_b = row->value,
+	unsigned arg = (unsigned)(row->arg < 0 ? 0 : row->arg);
+	struct scmp_arg_cmp cmp[] = {
+		{ .arg = arg, .op = SCMP_CMP_MASKED_EQ,
+		  .datum_a = row->mask, .datum_b = row->value },
+		{ .arg = arg + 1, .op = SCMP_CMP_MASKED_EQ,
+		  .datum_a = (uint64_t)row->code, .datum_b = 0 },
 	};
+	unsigned count = row->action == FILTER_ALLOW && row->code ? 2 : 1;
 
 	return seccomp_rule_add_array(ctx, action_of(row), row->call,
-				      row->arg < 0 ? 0 : 1, &cmp);
+				      row->arg < 0 ? 0 : count, cmp);
 }
 
 static bool is_for(const struct filter_row *row, unsigned where)

@@ -33,7 +33,8 @@ struct filter_row {
 	const char *name;
 	unsigned where;    /* FILTER_ bits */
 	enum filter_action action;
-	int code;          /* REFUSE: errno */
+	int code;          /* REFUSE: errno; ALLOW: bits of the argument after
+			      arg, not to be set */
 	int8_t arg;        /* -1: any arguments; else this one, */
 	uint64_t mask, value; /* masked, must have the value */
 	const char *why;

@@ -246,7 +246,7 @@ static int run(const struct jail_probe *p, struct jailer *j, struct walls *w,
 		if (r == 0)
 			r = look(p, j, c->pid, w, err);
 		kill(c->pid, SIGKILL);
-		cell_reap(c, &a);
+		cell_reap(j, c, &a);
 		if (r == -ECHILD)
 			explain(&a, said[0], err);
 		else if (r == -ETIMEDOUT)

@@ -2,7 +2,9 @@
 #include "jail_wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../layout/base/num.h"
 #include "vm.h"
@@ -70,4 +72,30 @@ int jail_request_check(const void *bytes, size_t size, unsigned fd_count,
 			       ret->op);
 	return fd_count ? err_set(err, -EINVAL, "descriptors come with START "
 				  "only") : 0;
+}
+
+int jail_fds_check(const struct jail_request *q, const int *fds,
+		   struct err *err)
+{
+	static const mode_t types[JAIL_FDS_MAX] = {
+		[JAIL_FD_ERR] = S_IFIFO, [JAIL_FD_QMP] = S_IFSOCK,
+		[JAIL_FD_WIRE] = S_IFSOCK, [JAIL_FD_ROOTFS] = S_IFREG,
+		[JAIL_FD_RAM] = S_IFREG, [JAIL_FD_STATE] = S_IFREG,
+	};
+
+	for (unsigned i = 0; i < jail_fd_count(q->kind); i++) {
+		bool written = i == JAIL_FD_RAM && q->kind == JAIL_BOOT;
+		int flags = fcntl(fds[i], F_GETFL);
+		struct stat st;
+
+		if (flags < 0 || flags & O_PATH || fstat(fds[i], &st) < 0 ||
+		    (st.st_mode & S_IFMT) != types[i])
+			return err_set(err, -EINVAL, "descriptor %u is not "
+				       "what it must be", i);
+		if (types[i] == S_IFREG &&
+		    (flags & O_ACCMODE) != (written ? O_RDWR : O_RDONLY))
+			return err_set(err, -EINVAL, "descriptor %u is not "
+				       "open as it must be", i);
+	}
+	return 0;
 }

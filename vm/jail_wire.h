@@ -78,5 +78,9 @@ unsigned jail_fd_count(uint32_t kind);
  */
 int jail_request_check(const void *bytes, size_t size, unsigned fd_count,
 		       struct jail_request *ret, struct err *err);
+/* Is each descriptor of a START that has passed what its place is for: a pipe,
+ * a socket, a file that is open as it is to be? Return: 0 or -EINVAL. */
+int jail_fds_check(const struct jail_request *q, const int *fds,
+		   struct err *err);
 
 #endif

@@ -251,7 +251,8 @@ static bool receive(struct jailer *j)
 
 	if (n <= 0)
 		return n == -EAGAIN;
-	if (jail_request_check(bytes, (size_t)n, count, &q, NULL) == 0) {
+	if (jail_request_check(bytes, (size_t)n, count, &q, NULL) == 0 &&
+	    (q.op != JAIL_START || jail_fds_check(&q, fds, NULL) == 0)) {
 		perform(j, &q, fds, count);
 		return true;
 	}
@@ -300,7 +301,7 @@ static void turn_cell(struct jailer *j, struct cell *c, const struct pollfd *p)
 	if (p[1].revents && c->listener == p[1].fd)
 		cell_asked(c);
 	if (p[2].revents && c->pidfd == p[2].fd) {
-		cell_reap(c, &a);
+		cell_reap(j, c, &a);
 		answer(j, &a);
 	}
 }

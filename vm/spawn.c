@@ -60,18 +60,28 @@ static int standard_fds(const struct spawn *s, int pipe_fd)
 	return 0;
 }
 
+/* Where core dumps go to a program of the host's 0 bounds nothing, and 1 means
+ * none; that may be more than we are allowed. */
+int spawn_no_core(void)
+{
+	struct rlimit none = { 1, 1 };
+
+	if (setrlimit(RLIMIT_CORE, &none) == 0)
+		return 0;
+	none.rlim_cur = none.rlim_max = 0;
+	return setrlimit(RLIMIT_CORE, &none) < 0 ? -errno : 0;
+}
+
 static int restrain(pid_t parent, bool may_gain)
 {
-	struct rlimit none = { 0, 0 };
-
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return -errno;
 	if (getppid() != parent) /* it died before prctl() */
 		return -ESRCH;
-	if (setsid() < 0 || setrlimit(RLIMIT_CORE, &none) < 0 ||
+	if (setsid() < 0 ||
 	    (!may_gain && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0))
 		return -errno;
-	return 0;
+	return spawn_no_core();
 }
 
 void spawn_reset_signals(void)

@@ -31,6 +31,8 @@ struct child {
 };
 
 int spawn(const struct spawn *s, struct child *ret, struct err *err);
+/* In a new process: no core dump. Return: 0 or negative errno. */
+int spawn_no_core(void);
 /* In a new process: every signal as it is by default, none blocked. */
 void spawn_reset_signals(void);
 /* Kills it if it lives, reaps it, closes both descriptors. Waits at most a

@@ -14,6 +14,7 @@ setup() {
 teardown() {
 	jobs_done
 	[ -z "${OWN:-}" ] || mount_done
+	case $STATE in /dev/shm/fsd-walls.*) rm -rf "$STATE" ;; esac
 }
 
 # two_machines — two that run a job each: $M and $M2.
@@ -138,7 +139,7 @@ usr/share/qemu/bios-microvm.bin"
 @test "a machine has its limits: no core, no file to write, few descriptors" {
 	two_machines
 	run cat "/proc/$M/limits"
-	assert_line --regexp '^Max core file size +0 +0 '
+	assert_line --regexp '^Max core file size +1 +1 '
 	assert_line --regexp '^Max file size +0 +0 '
 	assert_line --regexp '^Max open files +256 +256 '
 	assert_line --regexp '^Max processes +[0-9]{1,3} +[0-9]{1,3} '
@@ -158,11 +159,31 @@ usr/share/qemu/bios-microvm.bin"
 		for file in "$limit/memory.limit_in_bytes" "$limit/memory.max"; do
 			[ ! -e "$file" ] || {
 				[ "$(cat "$file")" -le $((1280 << 20)) ]
+				file=$limit/memory.memsw.limit_in_bytes
+				[ ! -e "$file" ] ||
+					[ "$(cat "$file")" -le $((1280 << 20)) ]
 				return
 			}
 		done
 	done
 	fail 'no limit was found'
+}
+
+@test "a template that lies in memory is not the next machine's to bear" {
+	grep -q '^qemu-cgroup  active  .* version 1$' "$MNT/.fsd/security" ||
+		need 'control groups of version 1'
+	[ "$(stat -f -c %T /dev/shm)" = tmpfs ] || need '/dev/shm in memory'
+	own_mount
+	STATE=$(mktemp -d /dev/shm/fsd-walls.XXXXXX)
+	mount_start --pool 0 --max-machines 1
+	job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
+	job_put "$J" config.json '{}'
+	bounded 300 bash -c 'until grep -q up "$1"; do sleep 0.2; done' _ "$MNT/$J/stdout"
+	local group
+	group=$(sed -n 's/^[0-9]*:memory://p' "/proc/$(machines)/cgroup")
+	run awk '$1 == "shmem" { print $2 }' "/sys/fs/cgroup/memory$group/memory.stat"
+	rm -r "${STATE:?}"/templates
+	[ "$output" -lt $((64 << 20)) ] || fail "$output bytes are charged to it"
 }
 
 # injected PID CALL ARGS... — what comes of the call, made by the machine.

@@ -2,10 +2,14 @@
 /* The jailer's messages, and what its filters let a QEMU do. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -13,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../vm/jail_cell.h"
 #include "../../vm/jail_filter.h"
 #include "../../vm/jail_wire.h"
 #include "../../vm/vm.h"
@@ -69,6 +74,127 @@ static void test_messages(void)
 	       "a kill comes without descriptors");
 	jail_request_check(&good, 3, 0, &copy, &err);
 	is_str(err.text, "a message of 3 bytes", "the sentence says what came");
+}
+
+/* What the jailer is given instead of what it must be given. */
+static int check_fds(uint32_t kind, unsigned at, int instead)
+{
+	struct jail_request q = good;
+	int pipes[2], socks[2], fds[JAIL_FDS_MAX], r;
+
+	q.kind = kind;
+	if (pipe(pipes) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, socks) < 0)
+		return 1;
+	fds[JAIL_FD_ERR] = pipes[1];
+	fds[JAIL_FD_QMP] = socks[0];
+	fds[JAIL_FD_WIRE] = socks[1];
+	for (int i = JAIL_FD_ROOTFS; i <= JAIL_FD_STATE; i++)
+		fds[i] = open("/proc/self/exe", O_RDONLY);
+	if (kind == JAIL_BOOT) {
+		close(fds[JAIL_FD_RAM]);
+		fds[JAIL_FD_RAM] = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+	}
+	if (at < JAIL_FDS_MAX)
+		dup2(instead, fds[at]);
+	r = jail_fds_check(&q, fds, NULL);
+	for (int i = 0; i < JAIL_FDS_MAX; i++)
+		close(fds[i]);
+	close(pipes[0]);
+	close(instead);
+	return r;
+}
+
+static void test_descriptors(void)
+{
+	is_int(check_fds(JAIL_RESTORE, JAIL_FDS_MAX, -1), 0,
+	       "a restore with what it is for");
+	is_int(check_fds(JAIL_BOOT, JAIL_FDS_MAX, -1), 0,
+	       "a boot with what it is for");
+	is_int(check_fds(JAIL_RESTORE, JAIL_FD_RAM,
+			 open("/tmp", O_TMPFILE | O_RDWR, 0600)), -EINVAL,
+	       "not with memory that can be written");
+	is_int(check_fds(JAIL_BOOT, JAIL_FD_ROOTFS,
+			 open("/tmp", O_TMPFILE | O_RDWR, 0600)), -EINVAL,
+	       "not with a disk that can be written");
+	is_int(check_fds(JAIL_RESTORE, JAIL_FD_STATE, open("/", O_RDONLY)),
+	       -EINVAL, "not with a directory");
+	is_int(check_fds(JAIL_RESTORE, JAIL_FD_QMP, open("/", O_RDONLY)),
+	       -EINVAL, "not with a directory as a socket");
+	is_int(check_fds(JAIL_RESTORE, JAIL_FD_ERR,
+			 open("/dev/null", O_RDWR)), -EINVAL,
+	       "not with a device as its standard error");
+	is_int(check_fds(JAIL_RESTORE, JAIL_FD_ROOTFS,
+			 open("/proc/self/exe", O_PATH)), -EINVAL,
+	       "not with a name of a file that is not open");
+}
+
+/* --- a child ---------------------------------------------------------------------- */
+
+/* A jailer that dies before it says "go"; the pid of its child goes to out. */
+static void make_orphan(int out)
+{
+	int pair[2];
+	struct jail_child c = { .landlock = -1 };
+	pid_t pid;
+
+	socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+	c.null = open("/dev/null", O_RDWR);
+	c.status = pair[1];
+	pid = fork();
+	if (pid == 0)
+		jail_child_main(&c);
+	if (write(out, &pid, sizeof(pid)) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+static void test_orphan(void)
+{
+	int out[2];
+	pid_t jailer, child = 0;
+	struct pollfd p = { .events = POLLIN };
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	if (pipe(out) < 0)
+		return;
+	jailer = fork();
+	if (jailer == 0)
+		make_orphan(out[1]);
+	ok(read(out[0], &child, sizeof(child)) == sizeof(child),
+	   "a jailer makes a child and dies");
+	waitpid(jailer, NULL, 0);
+	p.fd = (int)syscall(SYS_pidfd_open, child, 0);
+	is_int(poll(&p, 1, 5000), 1, "the child, which waits for it, ends");
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(p.fd);
+	close(out[0]);
+	close(out[1]);
+}
+
+/* Nothing may be made in the directory of leases: with EPERM, at that. */
+static void test_no_lease(void)
+{
+	struct jail_request q = good;
+	struct jailer j = { .qemu = "/qemu", .landlock = -1, .null = -1 };
+	struct jail_word word = { 0 };
+	char dir[] = "/tmp/jail-test.XXXXXX";
+	int fd = mkdtemp(dir) ? open(dir, O_RDONLY | O_DIRECTORY) : -1;
+	int flags = FS_IMMUTABLE_FL, none = 0, pair[2];
+
+	if (ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0 &&
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0) {
+		q.kind = JAIL_PROBE;
+		j.uids = (struct uid_range){ .first = 1900000000u, .count = 1,
+					     .dir = fd };
+		ok(!cell_start(&j, &q, pair, 2, &word),
+		   "no machine starts without a user of its own");
+		is_int(word.code, -EPERM, "and it is said why");
+		free(j.cells);
+		ioctl(fd, FS_IOC_SETFLAGS, &none);
+	}
+	close(fd);
+	rmdir(dir);
 }
 
 /* --- filters --------------------------------------------------------------------- */
@@ -143,6 +269,19 @@ static long try_vm_write(void)
 }
 static long try_kcmp(void) { return syscall(SYS_kcmp, 1, 1, 0, 0, 0); }
 static long try_pidfd(void) { return syscall(SYS_pidfd_open, 1, 0); }
+/* The root disk's descriptor is one of all machines. */
+static long try_direct(void)
+{
+	return syscall(SYS_fcntl, 0, F_SETFL, O_RDONLY | O_DIRECT);
+}
+static long try_attach(void)
+{
+	return syscall(SYS_setsockopt, 0, SOL_SOCKET, SO_ATTACH_FILTER, "", 0);
+}
+static long try_nonblock(void)
+{
+	return syscall(SYS_fcntl, 0, F_SETFL, O_RDWR | O_NONBLOCK);
+}
 static long try_dup2(void) { return syscall(SYS_dup2, 0, 1); }
 
 /* A restored machine's, with the emulator. */
@@ -186,6 +325,9 @@ static const struct attempt {
 	{ "writes to another's memory", try_vm_write, KILLED, 0 },
 	{ "compares processes", try_kcmp, KILLED, 0 },
 	{ "asks for a process", try_pidfd, KILLED, 0 },
+	{ "makes others read past the cache", try_direct, KILLED, 0 },
+	{ "attaches a program to a socket", try_attach, KILLED, 0 },
+	{ "does not want to wait", try_nonblock, WORKS, 0 },
 	{ "doubles a descriptor", try_dup2, KILLED, 0 },
 };
 
@@ -279,6 +421,9 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	test_messages();
+	test_descriptors();
+	test_orphan();
+	test_no_lease();
 	test_table();
 	test_attempts();
 	test_kinds();
