@@ -79,7 +79,8 @@ injected() {
 	assert_equal "$(awk '/^CapInh/ { print $2 }' "/proc/$keeper/status")" \
 		0000000000000000
 	[ "$(id -u)" != 0 ] || assert_equal \
-		"$(awk '/^CapEff/ { print $2 }' "/proc/$keeper/status")" 00000000002c00c0
+		"$(awk '/^Cap(Eff|Bnd)/ { print $2 }' "/proc/$keeper/status" |
+			sort -u)" 00000000002c00c0
 	run readlink "/proc/$keeper/fd/"*
 	refute_output --partial "$STATE"
 }

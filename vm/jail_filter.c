@@ -6,6 +6,7 @@
 #include <linux/sched.h>
 #include <seccomp.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -45,6 +46,10 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(madvise), OK, ANY, "memory that is given back" },
 	{ NAMED(arch_prctl), OK, 0, UINT32_MAX, ARCH_SET_FS,
 	  "thread-local storage" },
+	{ NAMED(arch_prctl), KVM_ONLY, 0, UINT32_MAX, 0x1024,
+	  "ARCH_GET_XCOMP_GUEST_PERM: large registers of the guest (AMX)" },
+	{ NAMED(arch_prctl), KVM_ONLY, 0, UINT32_MAX, 0x1025,
+	  "ARCH_REQ_XCOMP_GUEST_PERM: the same" },
 	{ NAMED(set_tid_address), OK, ANY, "threads" },
 	{ NAMED(set_robust_list), OK, ANY, "threads" },
 	{ NAMED(rseq), OK, ANY, "threads" },
@@ -136,6 +141,8 @@ const struct filter_row filter_rows[] = {
 	  "probed for at start" },
 	{ NAMED(io_uring_setup), FILTER_ALL, FILTER_REFUSE, ENOSYS, ANY,
 	  "probed for at start" },
+	{ NAMED(ioctl), FILTER_ALL & ~FILTER_TCG, FILTER_REFUSE, ENOTTY, 1,
+	  UINT32_MAX, TCGETS, "a terminal is probed for" },
 	{ NAMED(ioctl), (FILTER_ALL | FILTER_RARE) & ~FILTER_KVM, FILTER_REFUSE, ENOTTY, ANY,
 	  "a terminal is probed for" },
 

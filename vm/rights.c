@@ -6,12 +6,30 @@
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/num.h"
+
+static bool is_among(const unsigned *caps, size_t count, unsigned cap)
+{
+	for (size_t i = 0; i < count; i++)
+		if (caps[i] == cap)
+			return true;
+	return false;
+}
+
+/* So that no program that it executes gets them back. Who may not (without
+ * CAP_SETPCAP) has none to lose, or no_new_privs. */
+static void drop_bounding(const unsigned *caps, size_t count)
+{
+	for (unsigned cap = 0; cap < 64; cap++)
+		if (!is_among(caps, count, cap))
+			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+}
 
 int rights_keep(const unsigned *caps, size_t count)
 {
@@ -25,6 +43,7 @@ int rights_keep(const unsigned *caps, size_t count)
 	for (size_t i = 0; i < count; i++)
 		want[caps[i] / 32].permitted |=
 			has[caps[i] / 32].permitted & 1u << caps[i] % 32;
+	drop_bounding(caps, count);
 	want[0].effective = want[0].permitted;
 	want[1].effective = want[1].permitted;
 	return syscall(SYS_capset, &head, want) < 0 ? -errno : 0;

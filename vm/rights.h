@@ -8,8 +8,8 @@
 
 /*
  * Of the capabilities that this thread has only those of caps stay (CAP_...,
- * count of them), effective and permitted; none is inherited. Async-signal-
- * safe. Return: 0 or negative errno.
+ * count of them), effective, permitted and bounding; none is inherited. Async-
+ * signal-safe. Return: 0 or negative errno.
  */
 int rights_keep(const unsigned *caps, size_t count);
 
