@@ -170,12 +170,12 @@ static int add_arguments(scmp_filter_ctx ctx)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM),
 				     SCMP_SYS(tgkill), 1,
 				     SCMP_A0(SCMP_CMP_NE,
-					     (scmp_datum_t)getpid()));
+					     (scmp_datum_t)getpid(), 0));
 	/* its own limits */
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM),
 				     SCMP_SYS(prlimit64), 1,
-				     SCMP_A0(SCMP_CMP_NE, 0));
+				     SCMP_A0(SCMP_CMP_NE, 0, 0));
 	return r;
 }
 
