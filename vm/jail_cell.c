@@ -124,6 +124,8 @@ static int prepare(struct jailer *j, const struct jail_request *q, int *fds,
 	*child = (struct jail_child){
 		.null = j->null, .fd_count = fd_count, .status = -1,
 		.landlock = j->landlock,
+		.own_uts = j->clone_flags & CLONE_NEWUTS,
+		.own_cgroup_ns = j->cgroup_ns,
 		/* A restored machine writes to no file at all. */
 		.file_bytes = boot ? (uint64_t)q->memory_mib << 20 : 0,
 		.filter = j->filter[filter_index(boot,

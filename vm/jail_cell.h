@@ -33,6 +33,7 @@ struct uid_range {
 struct jailer {
 	int sock, null, landlock;
 	unsigned long clone_flags;
+	bool cgroup_ns; /* by the child itself, after the rest */
 	const char *qemu, *kernel, *initrd;
 	struct uid_range uids;
 	struct jail_cgroups cgroups;

@@ -26,15 +26,16 @@
 
 /* --- the steps; each returns 0 or a negative errno ------------------------------ */
 
-static int own_names(void)
+static int own_names(const struct jail_child *c)
 {
 	if (setsid() < 0)
 		return -errno;
 	/* It has no cgroup tree to look at, and this would not name it. */
-	if (unshare(CLONE_NEWCGROUP) < 0 && errno != EPERM)
+	if (c->own_cgroup_ns && unshare(CLONE_NEWCGROUP) < 0)
 		return -errno;
-	if (sethostname(HOST_NAME, strlen(HOST_NAME)) < 0 ||
-	    setdomainname("", 0) < 0)
+	if (c->own_uts &&
+	    (sethostname(HOST_NAME, strlen(HOST_NAME)) < 0 ||
+	     setdomainname("", 0) < 0))
 		return -errno;
 	return 0;
 }
@@ -193,7 +194,7 @@ _Noreturn void jail_child_main(struct jail_child *c)
 		_exit(127);
 	spawn_reset_signals();
 	must(c, JAIL_STEP_FDS, placed);
-	must(c, JAIL_STEP_NAMES, own_names());
+	must(c, JAIL_STEP_NAMES, own_names(c));
 	must(c, JAIL_STEP_LIMITS, set_limits(c));
 	must(c, JAIL_STEP_LANDLOCK, enter_landlock(c));
 	must(c, JAIL_STEP_IDS, change_ids(c));

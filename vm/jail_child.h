@@ -18,6 +18,8 @@ struct jail_child {
 	unsigned fd_count;
 	int status;              /* SOCK_SEQPACKET to the jailer */
 	uid_t uid;               /* also the group; 0: as it is */
+	bool own_uts;            /* its host name is its own to set */
+	bool own_cgroup_ns;      /* it can have one */
 	int landlock;            /* ruleset, -1: the kernel has none */
 	uint64_t file_bytes;     /* RLIMIT_FSIZE */
 	unsigned threads;        /* RLIMIT_NPROC, 0: not set */

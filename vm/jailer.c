@@ -65,8 +65,9 @@ static void try_namespaces(struct jailer *j, struct walls *w)
 			continue;
 		}
 		waitpid((pid_t)pid, NULL, 0);
-		/* cgroup: by the child itself, after the rest */
-		if (namespaces[i].flag != CLONE_NEWCGROUP)
+		if (namespaces[i].flag == CLONE_NEWCGROUP)
+			j->cgroup_ns = true;
+		else
 			j->clone_flags |= namespaces[i].flag;
 		wall_set(w, namespaces[i].wall, WALL_ACTIVE, "%s",
 			 namespaces[i].detail);

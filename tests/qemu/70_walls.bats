@@ -289,23 +289,45 @@ injected() {
 		[ -z "$(find /sys/fs/cgroup -type d -name "$group" 2>/dev/null)" ]
 }
 
-# in_user_namespace COMMAND... — as root of one that may have no network
-# namespace: a wall is missing there.
+# in_user_namespace COMMAND... — as root of one that may have no namespace of
+# the kind $MISSING (net): a wall is missing there.
 in_user_namespace() {
 	unshare --user --map-root-user --mount bash -c '
-		echo 0 >/proc/sys/user/max_net_namespaces && "$@"' _ "$@"
+		echo 0 >"/proc/sys/user/max_$1_namespaces" && shift && "$@"' \
+		_ "${MISSING:-net}" "$@"
 }
 
 @test "strict refuses to start without a wall, and says which and how to get it" {
 	in_user_namespace true || need 'user namespaces'
 	mkdir "$BATS_TEST_TMPDIR/m"
-	# shellcheck disable=SC2086 # a list
-	run in_user_namespace timeout 60 "$FSD" mount $MOUNT_OPTIONS \
+	local wall
+	for wall in net:network pid:pid ipc:ipc uts:uts cgroup:cgroup; do
+		# shellcheck disable=SC2086 # a list
+		MISSING=${wall%:*} run in_user_namespace timeout 60 "$FSD" \
+			mount $MOUNT_OPTIONS --state "$BATS_TEST_TMPDIR/s" \
+			"$BATS_TEST_TMPDIR/m"
+		assert_failure
+		assert_output --partial "the wall qemu-${wall#*:}-namespace is missing"
+		assert_output --partial 'user.max_'
+		assert_output --partial '--policy permissive'
+	done
+}
+
+@test "without a namespace of its own for names the host's name stays, and strict says so" {
+	in_user_namespace true || need 'user namespaces'
+	mkdir "$BATS_TEST_TMPDIR/m"
+	local name
+	name=$(hostname)
+	# shellcheck disable=SC2016,SC2086 # expanded inside; a list
+	run unshare --user --map-root-user --mount --uts timeout 60 bash -c '
+		echo 1 >/proc/sys/user/max_uts_namespaces
+		hostname before
+		"$@"
+		hostname' _ "$FSD" mount $MOUNT_OPTIONS \
 		--state "$BATS_TEST_TMPDIR/s" "$BATS_TEST_TMPDIR/m"
-	assert_failure
-	assert_output --partial 'the wall qemu-network-namespace is missing'
-	assert_output --partial 'user.max_'
-	assert_output --partial '--policy permissive'
+	assert_line --partial 'the wall qemu-uts-namespace is missing'
+	assert_line before
+	assert_equal "$(hostname)" "$name"
 }
 
 @test "permissive runs without the wall, and says so everywhere" {
