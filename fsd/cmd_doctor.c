@@ -11,6 +11,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "../vm/spawn.h"
 #include "commands.h"
 #include "paths.h"
 
@@ -47,28 +48,13 @@ static void check_fuse(struct finding *f)
 		found(f, GOOD, "/dev/fuse can be opened");
 }
 
-static bool in_path(const char *name)
-{
-	const char *path = getenv("PATH");
-	auto_free char *copy = strdup(path ? path : "/usr/bin:/bin");
-	char full[PATH_MAX], *save = NULL;
-
-	if (!copy)
-		return false;
-	for (char *dir = strtok_r(copy, ":", &save); dir;
-	     dir = strtok_r(NULL, ":", &save)) {
-		snprintf(full, sizeof(full), "%s/%s", dir, name);
-		if (access(full, X_OK) == 0)
-			return true;
-	}
-	return false;
-}
-
 static void check_mount(struct finding *f)
 {
+	char path[PATH_MAX];
+
 	if (geteuid() == 0)
 		found(f, GOOD, "root may mount");
-	else if (in_path("fusermount3"))
+	else if (spawn_find("fusermount3", path) == 0)
 		found(f, GOOD, "fusermount3 mounts for this user");
 	else
 		found(f, BAD,
@@ -117,16 +103,15 @@ static void check_walls(struct finding *f)
 	}
 	for (unsigned i = 0; i < WALLS; i++) {
 		const struct wall_info *info = &wall_infos[i];
-		bool absent = walls.wall[i].state == WALL_ABSENT;
+		bool missing = wall_is_missing(&walls, i);
 
-		if (walls.wall[i].state == WALL_ACTIVE ||
-		    (absent && !info->required))
+		if (!missing && walls.wall[i].state != WALL_DEGRADED)
 			continue;
-		bad |= absent;
+		bad |= missing;
 		buf_fmt(&text, "%s%s is %s (%s)%s%s", text.len ? "; " : "",
 			info->name, wall_state_names[walls.wall[i].state],
-			walls.wall[i].detail, absent ? ": " : "",
-			absent ? info->remedy : "");
+			walls.wall[i].detail, missing ? ": " : "",
+			missing ? info->remedy : "");
 	}
 	found(f, bad ? BAD : text.len ? POOR : GOOD, "%s",
 	      text.len ? text.data : "each machine is in a jail of its own, "

@@ -297,8 +297,7 @@ static void text_health(struct fsd *d, struct buf *out)
 static void text_walls(const struct walls *w, struct buf *out)
 {
 	for (unsigned i = 0; w && i < WALLS; i++) {
-		bool bad = w->wall[i].state == WALL_ABSENT &&
-			   wall_infos[i].required;
+		bool bad = wall_is_missing(w, i);
 
 		buf_fmt(out, "%s  %s  %s: %s%s%s\n", wall_infos[i].name,
 			wall_state_names[w->wall[i].state], wall_infos[i].does,

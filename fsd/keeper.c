@@ -2,7 +2,6 @@
 #include "keeper_int.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>

@@ -120,48 +120,45 @@ static int add_clone(scmp_filter_ctx ctx)
 	return r;
 }
 
-/* Denied with EPERM when the argument, masked, has the value. */
+/* Calls whose argument is a file's mode, without its set-id bits: a program in
+ * its directory would be anybody's way to root. */
 static const struct {
 	int call;
 	unsigned arg;
-	uint64_t mask, value;
-} denied_so[] = {
-	/* a program in its directory would be anybody's way to root */
-	{ SCMP_SYS(chmod), 1, S_ISUID, S_ISUID },
-	{ SCMP_SYS(chmod), 1, S_ISGID, S_ISGID },
-	{ SCMP_SYS(fchmod), 1, S_ISUID, S_ISUID },
-	{ SCMP_SYS(fchmod), 1, S_ISGID, S_ISGID },
-	{ SCMP_SYS(fchmodat), 2, S_ISUID, S_ISUID },
-	{ SCMP_SYS(fchmodat), 2, S_ISGID, S_ISGID },
-	{ SCMP_SYS(open), 2, S_ISUID, S_ISUID },
-	{ SCMP_SYS(open), 2, S_ISGID, S_ISGID },
-	{ SCMP_SYS(openat), 3, S_ISUID, S_ISUID },
-	{ SCMP_SYS(openat), 3, S_ISGID, S_ISGID },
-	{ SCMP_SYS(creat), 1, S_ISUID, S_ISUID },
-	{ SCMP_SYS(creat), 1, S_ISGID, S_ISGID },
-	{ SCMP_SYS(mknod), 1, S_ISUID, S_ISUID },
-	{ SCMP_SYS(mknod), 1, S_ISGID, S_ISGID },
-	{ SCMP_SYS(mknodat), 2, S_ISUID, S_ISUID },
-	{ SCMP_SYS(mknodat), 2, S_ISGID, S_ISGID },
-	/* what is typed at the terminal that it was started from */
-	{ SCMP_SYS(ioctl), 1, UINT32_MAX, TIOCSTI },
-	{ SCMP_SYS(ioctl), 1, UINT32_MAX, TIOCLINUX },
+} modes[] = {
+	{ SCMP_SYS(chmod), 1 },	 { SCMP_SYS(fchmod), 1 },
+	{ SCMP_SYS(fchmodat), 2 }, { SCMP_SYS(open), 2 },
+	{ SCMP_SYS(openat), 3 }, { SCMP_SYS(creat), 1 },
+	{ SCMP_SYS(mknod), 1 },	 { SCMP_SYS(mknodat), 2 },
 };
+
+/* What is typed at the terminal that it was started from. */
+static const unsigned typing[] = { TIOCSTI, TIOCLINUX };
 
 /* Modes that cannot be seen here. */
 static const int hidden[] = { SYS_openat2, 452 /* fchmodat2 */ };
+
+/* EPERM when the argument, masked, has the value. */
+static int deny_when(scmp_filter_ctx ctx, int call, unsigned arg, uint64_t mask,
+		     uint64_t value)
+{
+	return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), call, 1,
+				SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, mask, value));
+}
 
 static int add_arguments(scmp_filter_ctx ctx)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(denied_so); i++)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM),
-				     denied_so[i].call, 1,
-				     SCMP_CMP(denied_so[i].arg,
-					      SCMP_CMP_MASKED_EQ,
-					      denied_so[i].mask,
-					      denied_so[i].value));
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(modes); i++) {
+		r = deny_when(ctx, modes[i].call, modes[i].arg, S_ISUID,
+			      S_ISUID);
+		if (r == 0)
+			r = deny_when(ctx, modes[i].call, modes[i].arg,
+				      S_ISGID, S_ISGID);
+	}
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(typing); i++)
+		r = deny_when(ctx, SCMP_SYS(ioctl), 1, UINT32_MAX, typing[i]);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(hidden); i++)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), hidden[i],
 				     0);
@@ -186,9 +183,6 @@ static int give_up_calls(void)
 
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	/* all threads: those of slow work are there already */
-	if (r == 0)
-		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(denied); i++)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), denied[i], 0);
 	if (r == 0)

@@ -2,7 +2,6 @@
 #include "host.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -96,22 +95,6 @@ unsigned host_tsc_khz(const struct host_cpu *cpu)
 			  (double)(ns - cpu->at_ns));
 }
 
-static int read_all(const struct child *c, char *text, size_t size)
-{
-	struct pollfd pfd = { .fd = c->stderr_fd, .events = POLLIN };
-	size_t len = 0;
-
-	while (len < size - 1 && poll(&pfd, 1, VERSION_WAIT_MS) > 0) {
-		ssize_t n = read(c->stderr_fd, text + len, size - 1 - len);
-
-		if (n <= 0)
-			break;
-		len += (size_t)n;
-	}
-	text[len] = '\0';
-	return len ? 0 : -EIO;
-}
-
 int vm_qemu_version(const char *qemu, char ret[32], struct err *err)
 {
 	const char *argv[] = { qemu ? qemu : "qemu-system-x86_64", "--version",
@@ -126,7 +109,7 @@ int vm_qemu_version(const char *qemu, char ret[32], struct err *err)
 				       "qemu-system-x86", argv[0]);
 	if (r < 0)
 		return r;
-	r = read_all(&c, text, sizeof(text));
+	r = child_read(&c, text, sizeof(text), VERSION_WAIT_MS) > 0 ? 0 : -EIO;
 	child_end(&c);
 	if (r < 0 || sscanf(text, "QEMU emulator version %31[0-9.]", ret) != 1)
 		return err_set(err, -EINVAL, "%s --version says no version; "

@@ -138,23 +138,6 @@ void jailed_drop(struct jailed *m)
 
 /* --- the jailer ---------------------------------------------------------------- */
 
-static int find_program(const char *name, char ret[PATH_MAX])
-{
-	const char *path = getenv("PATH");
-	auto_free char *copy = strdup(path ? path : "/usr/bin:/bin");
-	char full[PATH_MAX], *save = NULL;
-
-	if (strchr(name, '/'))
-		return realpath(name, ret) ? 0 : -errno;
-	for (char *dir = strtok_r(copy, ":", &save); dir;
-	     dir = strtok_r(NULL, ":", &save)) {
-		snprintf(full, sizeof(full), "%s/%s", dir, name);
-		if (access(full, X_OK) == 0 && realpath(full, ret))
-			return 0;
-	}
-	return -ENOENT;
-}
-
 static int start_jailer(struct jail *j, const struct jail_options *o,
 			int theirs, struct err *err)
 {
@@ -166,7 +149,7 @@ static int start_jailer(struct jail *j, const struct jail_options *o,
 		.argv = argv, .fds = (int[]){ theirs, o->kernel, o->initrd },
 		.fd_count = 3,
 	};
-	int r = find_program(o->qemu, qemu);
+	int r = spawn_find(o->qemu, qemu);
 
 	if (r < 0)
 		return err_sys(err, r, "%s", o->qemu);
@@ -206,7 +189,7 @@ static int judge(const struct walls *w, struct err *err)
 	for (unsigned i = 0; i < WALLS; i++) {
 		const struct wall_info *info = &wall_infos[i];
 
-		if (info->required && w->wall[i].state == WALL_ABSENT)
+		if (wall_is_missing(w, i))
 			return err_set(err, -EPERM, "the wall %s is missing "
 				       "(%s): %s; or accept it with --policy "
 				       "permissive", info->name,

@@ -110,11 +110,8 @@ static int enter_landlock(const struct jail_child *c)
 	return r;
 }
 
-static int drop_bounding(void)
+static int lock_securebits(void)
 {
-	for (int cap = 0; cap < 64; cap++)
-		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL)
-			return -errno;
 	return prctl(PR_SET_SECUREBITS,
 		     SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
 			     SECBIT_NO_SETUID_FIXUP_LOCKED |
@@ -126,8 +123,10 @@ static int drop_bounding(void)
 
 static int change_ids(const struct jail_child *c)
 {
-	int r = drop_bounding();
+	int r = rights_bound(NULL, 0);
 
+	if (r == 0)
+		r = lock_securebits();
 	if (r < 0 || !c->uid)
 		return r;
 	if (setgroups(0, NULL) < 0 || setresgid(c->uid, c->uid, c->uid) < 0 ||

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/mount.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -42,22 +41,6 @@ const char *jail_file_of(const struct jail_files *files, const char *inside)
 	return NULL;
 }
 
-static int read_list(const struct child *c, char *text, size_t size)
-{
-	struct pollfd pfd = { .fd = c->stderr_fd, .events = POLLIN };
-	size_t len = 0;
-	ssize_t n = 1;
-
-	while (n > 0 && len < size - 1) {
-		if (poll(&pfd, 1, LOADER_WAIT_MS) <= 0)
-			return -ETIMEDOUT;
-		n = read(c->stderr_fd, text + len, size - 1 - len);
-		len += n > 0 ? (size_t)n : 0;
-	}
-	text[len] = '\0';
-	return 0;
-}
-
 /* "name => /path (0x...)" or "/path (0x...)"; a library is bound where the
  * loader has found it, for there it looks again. */
 static int add_line(struct jail_files *files, char *line)
@@ -80,6 +63,7 @@ static int add_libraries(struct jail_files *files, const char *qemu,
 			       preload, qemu, NULL };
 	struct spawn s = { .argv = argv, .want_stdout = true };
 	struct child c;
+	ssize_t n;
 	int r;
 
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", module);
@@ -88,8 +72,9 @@ static int add_libraries(struct jail_files *files, const char *qemu,
 	r = spawn(&s, &c, err);
 	if (r < 0)
 		return r;
-	r = read_list(&c, text, LIST_MAX);
+	n = child_read(&c, text, LIST_MAX, LOADER_WAIT_MS);
 	child_end(&c);
+	r = n < 0 ? (int)n : 0;
 	for (char *line = strtok_r(text, "\n", &save); r == 0 && line;
 	     line = strtok_r(NULL, "\n", &save))
 		r = add_line(files, line);

@@ -5,11 +5,10 @@
  * either, and keeps only the capabilities that a jail takes.
  */
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
-#include <sched.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

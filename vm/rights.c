@@ -22,13 +22,13 @@ static bool is_among(const unsigned *caps, size_t count, unsigned cap)
 	return false;
 }
 
-/* So that no program that it executes gets them back. Who may not (without
- * CAP_SETPCAP) has none to lose, or no_new_privs. */
-static void drop_bounding(const unsigned *caps, size_t count)
+int rights_bound(const unsigned *caps, size_t count)
 {
 	for (unsigned cap = 0; cap < 64; cap++)
-		if (!is_among(caps, count, cap))
-			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+		if (!is_among(caps, count, cap) &&
+		    prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL)
+			return -errno;
+	return 0;
 }
 
 int rights_keep(const unsigned *caps, size_t count)
@@ -43,7 +43,8 @@ int rights_keep(const unsigned *caps, size_t count)
 	for (size_t i = 0; i < count; i++)
 		want[caps[i] / 32].permitted |=
 			has[caps[i] / 32].permitted & 1u << caps[i] % 32;
-	drop_bounding(caps, count);
+	/* Who may not (without CAP_SETPCAP) has none to lose, or no_new_privs. */
+	rights_bound(caps, count);
 	want[0].effective = want[0].permitted;
 	want[1].effective = want[1].permitted;
 	return syscall(SYS_capset, &head, want) < 0 ? -errno : 0;

@@ -13,6 +13,10 @@
  */
 int rights_keep(const unsigned *caps, size_t count);
 
+/* No program that it executes gets others than these back. Async-signal-safe.
+ * Return: 0 or negative errno. */
+int rights_bound(const unsigned *caps, size_t count);
+
 struct rights_path {
 	const char *path;
 	bool write; /* else read and execute */

@@ -2,6 +2,7 @@
 #include "spawn.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -128,6 +129,23 @@ static int exec_result(int fd)
 	return n == (ssize_t)sizeof(code) ? code : 0;
 }
 
+int spawn_find(const char *name, char ret[PATH_MAX])
+{
+	const char *path = getenv("PATH");
+	auto_free char *copy = strdup(path ? path : "/usr/bin:/bin");
+	char full[PATH_MAX], *save = NULL;
+
+	if (strchr(name, '/'))
+		return realpath(name, ret) ? 0 : -errno;
+	for (char *dir = strtok_r(copy, ":", &save); dir;
+	     dir = strtok_r(NULL, ":", &save)) {
+		snprintf(full, sizeof(full), "%s/%s", dir, name);
+		if (access(full, X_OK) == 0 && realpath(full, ret))
+			return 0;
+	}
+	return -ENOENT;
+}
+
 int spawn(const struct spawn *s, struct child *ret, struct err *err)
 {
 	auto_close int out = -1, in = -1, status_r = -1, status_w = -1;
@@ -194,4 +212,20 @@ int child_end(struct child *c)
 	fd_close(&c->pidfd);
 	fd_close(&c->stderr_fd);
 	return status;
+}
+
+ssize_t child_read(const struct child *c, char *text, size_t size, int wait_ms)
+{
+	struct pollfd pfd = { .fd = c->stderr_fd, .events = POLLIN };
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (n > 0 && len < size - 1) {
+		if (poll(&pfd, 1, wait_ms) <= 0)
+			return -ETIMEDOUT;
+		n = read(c->stderr_fd, text + len, size - 1 - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	text[len] = '\0';
+	return (ssize_t)len;
 }

@@ -8,6 +8,7 @@
 #ifndef VM_SPAWN_H
 #define VM_SPAWN_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -30,6 +31,9 @@ struct child {
 	int stderr_fd; /* nonblocking read end of its pipe */
 };
 
+/* An executable by its path, or by its name in PATH; resolved. Return: 0 or
+ * negative errno. */
+int spawn_find(const char *name, char ret[PATH_MAX]);
 int spawn(const struct spawn *s, struct child *ret, struct err *err);
 /* In a new process: no core dump. Return: 0 or negative errno. */
 int spawn_no_core(void);
@@ -40,5 +44,9 @@ void spawn_reset_signals(void);
 int child_end(struct child *c);
 /* Reaps it if it has ended. Return: true and *ret_status, or false. */
 bool child_reap(struct child *c, int *ret_status);
+
+/* What it says until it closes its pipe, or size - 1 bytes of it, as a text;
+ * wait_ms is between two pieces. Return: its length or -ETIMEDOUT. */
+ssize_t child_read(const struct child *c, char *text, size_t size, int wait_ms);
 
 #endif

@@ -61,12 +61,17 @@ void wall_set(struct walls *w, enum wall wall, enum wall_state state,
 	va_end(ap);
 }
 
+bool wall_is_missing(const struct walls *w, enum wall wall)
+{
+	return wall_infos[wall].required && w->wall[wall].state == WALL_ABSENT;
+}
+
 unsigned walls_missing(const struct walls *w, const char *ret[WALLS + 1])
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < WALLS; i++)
-		if (wall_infos[i].required && w->wall[i].state == WALL_ABSENT)
+		if (wall_is_missing(w, i))
 			ret[n++] = wall_infos[i].name;
 	ret[n] = NULL;
 	return n;

@@ -42,6 +42,8 @@ extern const char *const wall_state_names[WALL_STATES];
 
 void wall_set(struct walls *w, enum wall wall, enum wall_state state,
 	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* Is it required and absent? */
+bool wall_is_missing(const struct walls *w, enum wall wall);
 /* Their names, of those that are required and absent, and NULL. Return: how
  * many they are. */
 unsigned walls_missing(const struct walls *w, const char *ret[WALLS + 1]);
