@@ -8,10 +8,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "holder.h"
 
 static int open_log(const char *state_dir)
 {
@@ -29,13 +30,11 @@ static int child(const struct mount_options *options, int ready_fd)
 			       .log_fd = open_log(options->state_dir) };
 
 	setsid();
-	if (options->die_with_parent)
-		prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
 	}
-	return serve(options, &ready);
+	return hold(options, &ready);
 }
 
 static int wait_ready(int fd, pid_t pid)
@@ -51,7 +50,7 @@ static int wait_ready(int fd, pid_t pid)
 	return 1;
 }
 
-int serve_in_background(const struct mount_options *options, pid_t *ret_pid)
+int hold_in_background(const struct mount_options *options, pid_t *ret_pid)
 {
 	int pipefd[2], r;
 	pid_t pid;

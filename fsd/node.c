@@ -13,19 +13,20 @@
 /* --- the table ---------------------------------------------------------- */
 
 int nodes_new(struct depot *depot, struct turns *turns,
-	      struct nodes **ret_nodes)
+	      struct inherit *inherit, struct nodes **ret_nodes)
 {
 	struct nodes *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
+	n->inherit = inherit;
 	n->depot = depot;
 	n->jobs_fd = depot_jobs_fd(depot);
 	n->turns = turns;
 	n->ino_key = node_ino_key(depot);
 	list_init(&n->walks);
 	*ret_nodes = n;
-	return 0;
+	return node_inherit_begin(n);
 }
 
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino)
@@ -104,6 +105,7 @@ static int child_path(const struct node *dir, const char *name, char *room,
 static void node_free(struct node *node)
 {
 	hash_del(&node->nodes->by_ino, &node->by_ino);
+	node_unkeep(node);
 	node_load_end(node);
 	if (node->keep_fd >= 0)
 		depot_close_file(node->nodes->depot, node->keep_fd);
@@ -127,6 +129,7 @@ void nodes_free(struct nodes *nodes)
 		return;
 	while ((h = hash_any(&nodes->by_ino, &from)))
 		node_free(container_of(h, struct node, by_ino));
+	node_inherit_end(nodes);
 	hash_done(&nodes->by_ino);
 	hash_done(&nodes->by_name);
 	free(nodes);
@@ -152,11 +155,14 @@ void node_unref(struct node *node)
 void node_lookup_add(struct node *node)
 {
 	node->lookups++;
+	node_keep(node);
 }
 
 void node_forget(struct node *node, uint64_t count)
 {
 	node->lookups -= MIN(count, node->lookups);
+	if (!node->lookups)
+		node_unkeep(node);
 	maybe_free(node);
 }
 
@@ -181,6 +187,13 @@ static uint64_t free_ino(struct nodes *nodes, uint64_t ino)
 	while (node_by_ino(nodes, ino))
 		ino += 1ull << 48;
 	return ino;
+}
+
+void node_renumber(struct node *node, uint64_t ino)
+{
+	hash_del(&node->nodes->by_ino, &node->by_ino);
+	node->ino = ino;
+	hash_add(&node->nodes->by_ino, &node->by_ino, hash_u64(ino));
 }
 
 /* dir is NULL for an area's root. */
@@ -511,6 +524,7 @@ static void retree(struct node *node)
 		n->area = node->area;
 		n->run = node->run;
 		n->depth = node->depth + 1;
+		node_keep(n);
 		retree(n);
 	}
 }
@@ -579,6 +593,7 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 	r = set_ino(node, dir, name);
 	if (r == 0)
 		r = link_child(dir, node);
+	node_keep(node);
 	retree(node);
 	return r;
 }
