@@ -373,7 +373,8 @@ int depot_scan(struct depot *s,
 		if (r == 0) {
 			s->next_no = MAX(s->next_no, m.no + 1);
 			fn(arg, &m);
-		} else if (r == -ENODATA && is_unborn(s, e->d_name)) {
+		} else if ((r == -ENODATA || r == -ENOENT) &&
+			   is_unborn(s, e->d_name)) {
 			depot_trash(s, e->d_name);
 		} else {
 			bad(arg, e->d_name, strerror(-r));

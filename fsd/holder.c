@@ -26,8 +26,8 @@
 #define PAUSE_MS 50
 #define PAUSE_MAX_MS 5000
 
-/* Forwarded to the server: what a user may tell us. */
-#define HEARD { SIGINT, SIGTERM, SIGUSR1, SIGUSR2, HOLDER_NOW }
+/* What a user may tell us, which the server is told, too; and of our children. */
+#define HEARD { SIGINT, SIGTERM, SIGUSR1, SIGUSR2, HOLDER_NOW, SIGCHLD }
 
 struct holder {
 	const struct mount_options *options;
@@ -256,6 +256,18 @@ static void take_installed(struct holder *h)
 	h->exe = fd;
 }
 
+/* What a killed server has left ends by itself, and we are told. */
+static void reap_orphans(const struct holder *h)
+{
+	siginfo_t info = { 0 };
+
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid > 0 && info.si_pid != h->server.pid) {
+		waitpid(info.si_pid, NULL, WNOHANG);
+		info.si_pid = 0;
+	}
+}
+
 static void on_signal(struct holder *h)
 {
 	struct signalfd_siginfo info;
@@ -264,6 +276,10 @@ static void on_signal(struct holder *h)
 	if (read(h->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
 	sig = (int)info.ssi_signo;
+	if (sig == SIGCHLD) {
+		reap_orphans(h);
+		return;
+	}
 	if (sig == SIGUSR2 || sig == HOLDER_NOW)
 		take_installed(h);
 	else
@@ -286,8 +302,7 @@ static int watch_signals(struct holder *h)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	/* A shell's "&" leaves it ignored, and then nobody waits for us. */
-	signal(SIGCHLD, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL); /* else nobody could be waited for */
 	h->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return h->signals < 0 ? -errno : 0;
 }
@@ -322,8 +337,10 @@ static void watch(struct holder *h)
 		on_signal(h);
 	if (p[1].revents)
 		hear_server(h);
-	if (p[2].revents)
+	if (p[2].revents) {
 		on_end(h);
+		reap_orphans(h);
+	}
 }
 
 int hold(const struct mount_options *options, struct ready *ready)
@@ -337,6 +354,7 @@ int hold(const struct mount_options *options, struct ready *ready)
 	};
 	struct err err = { 0 };
 
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (options->die_with_parent)
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (begin(&h, &err) < 0)

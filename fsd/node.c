@@ -182,9 +182,10 @@ static uint64_t make_ino(const struct node *dir, const char *name, ino_t ino)
  * The kernel may still know the number of a file that is gone and whose inode
  * the store's file system has given out again: bits above 48 tell them apart.
  */
-static uint64_t free_ino(struct nodes *nodes, uint64_t ino)
+static uint64_t free_ino(struct nodes *nodes, const struct node *dir,
+			 uint64_t ino)
 {
-	while (node_by_ino(nodes, ino))
+	while (node_by_ino(nodes, ino) || node_is_others(nodes, dir, ino))
 		ino += 1ull << 48;
 	return ino;
 }
@@ -211,7 +212,7 @@ static struct node *node_new(struct nodes *nodes, struct node *dir,
 	n->name = strdup(name);
 	node_changed(n);
 	ino = node_ino_shuffle(ino, nodes->ino_key);
-	n->ino = free_ino(nodes, make_ino(dir, name, ino));
+	n->ino = free_ino(nodes, dir, make_ino(dir, name, ino));
 	list_init(&n->children);
 	list_init(&n->codes);
 	if (!n->name || hash_add(&nodes->by_ino, &n->by_ino,
@@ -537,7 +538,7 @@ static int set_ino(struct node *node, const struct node *dir, const char *name)
 	if (ino == node->ino || node->lookups)
 		return 0; /* the kernel knows it by this number: keep it */
 	hash_del(&node->nodes->by_ino, &node->by_ino);
-	node->ino = free_ino(node->nodes, ino);
+	node->ino = free_ino(node->nodes, dir, ino);
 	return hash_add(&node->nodes->by_ino, &node->by_ino,
 			hash_u64(node->ino));
 }

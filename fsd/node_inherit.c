@@ -91,6 +91,13 @@ const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino)
 	return i ? i->kept : NULL;
 }
 
+bool node_is_others(struct nodes *nodes, const struct node *dir, uint64_t ino)
+{
+	const struct inherited *i = find(nodes, ino);
+
+	return i && (!dir || !dir->job || i->kept->job != dir->job->meta.no);
+}
+
 void nodes_forget(struct nodes *nodes, uint64_t ino)
 {
 	struct inherited *i = find(nodes, ino);

@@ -27,6 +27,8 @@ void node_load_end(struct node *dir); /* if it is under way */
 /* node_inherit.c */
 int node_inherit_begin(struct nodes *nodes);
 void node_inherit_end(struct nodes *nodes);
+/* The kernel knows it from before, and not in the job of dir. */
+bool node_is_others(struct nodes *nodes, const struct node *dir, uint64_t ino);
 void node_keep(struct node *node);   /* the kernel knows it now */
 void node_unkeep(struct node *node); /* no more */
 void node_renumber(struct node *node, uint64_t ino); /* node.c */

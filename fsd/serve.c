@@ -174,6 +174,12 @@ static void on_vm_broken(void *arg)
 	lifecycle_hand_over(d, false);
 }
 
+/* Jobs do not need it, so it can wait until none is running. */
+static void on_keeper_gone(void *arg)
+{
+	lifecycle_hand_over(arg, false);
+}
+
 static void on_vm_progress(void *arg, const char *sentence)
 {
 	(void)arg;
@@ -287,6 +293,8 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	if (r < 0)
 		return r;
 	r = keeper_open(d->options, &d->keeper, err);
+	if (r == 0 && keeper_watch(d->keeper, d->loop, on_keeper_gone, d) < 0)
+		log_warn("the end of the keeper would not be noticed");
 	/* What was written by a server that may have been taken over is read
 	 * with no more rights than that one had. */
 	if (r == 0)

@@ -102,12 +102,20 @@ mount_gone() {
 	check no-leftover "$1" "$STATE"
 }
 
-# mount_crash — as mount_stop, for a daemon that is killed; takes the dead
-# mount away.
+# server_pid — the process that serves $MNT now.
+server_pid() {
+	getfattr --absolute-names --only-values -n user.fsd.pid "$MNT"
+}
+
+# mount_crash — all of it at once, as when the host dies; the dead mount stays.
 mount_crash() {
-	local pid=$DAEMON
+	local pid=$DAEMON server
 
 	DAEMON=
+	server=$(server_pid)
+	kill -STOP "$pid" # nobody follows the server
+	kill -KILL "$server"
+	check await-exit "$server" $((20 * SLOW))
 	kill -KILL "$pid"
 	check await-exit "$pid" $((20 * SLOW))
 	wait "$pid" 2>/dev/null || true
