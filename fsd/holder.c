@@ -58,7 +58,7 @@ static int start_server(struct holder *h, struct err *err)
 	if (!argv)
 		return err_sys(err, -ENOMEM, "the serving process");
 	snprintf(program, sizeof(program), "/proc/self/fd/%d", h->exe);
-	argv[0] = program;
+	argv[0] = h->path;
 	argv[1] = HOLDER_SERVES;
 	for (int i = 1; i < o->argc; i++)
 		argv[i + 1] = o->argv[i];
@@ -69,7 +69,7 @@ static int start_server(struct holder *h, struct err *err)
 	h->control = pair[0];
 	theirs = pair[1];
 	r = spawn(&(struct spawn){
-			  .argv = argv,
+			  .argv = argv, .program = program,
 			  .fds = (int[]){ theirs, h->inherit,
 					  h->log_fd >= 0 ? h->log_fd
 							 : STDERR_FILENO },

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -386,6 +387,7 @@ int serve(const struct mount_options *options)
 	list_init(&d.unlogged);
 	list_init(&d.sessions);
 	list_init(&d.remote_listings);
+	prctl(PR_SET_NAME, "fsd-server");
 	raise_limits();
 	r = start(&d, &signals, &err);
 	if (r < 0) {

@@ -110,7 +110,7 @@ child_main(const struct spawn *s, int pipe_fd, int status_fd, pid_t parent)
 		r = place_fds(s, &status_fd);
 	if (r < 0)
 		child_fail(status_fd, r);
-	execvp(argv[0], argv);
+	execvp(s->program ? s->program : argv[0], argv);
 	child_fail(status_fd, -errno);
 	_exit(127);
 }

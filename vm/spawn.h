@@ -18,7 +18,8 @@
 #define SPAWN_FDS_MAX 16
 
 struct spawn {
-	const char *const *argv; /* argv[0] is a path or found in PATH */
+	const char *const *argv; /* argv[0] is a path or found in PATH, */
+	const char *program;     /* unless this one is run as it */
 	const int *fds;          /* borrowed; fds[i] becomes 3 + i */
 	unsigned fd_count;
 	bool want_stdout;        /* standard output goes into the pipe too */
