@@ -28,7 +28,8 @@ struct jail {
 	struct loop_fd says;
 	struct list machines; /* jailed.node */
 	uint32_t last_id;
-	bool unheard;         /* what it found is still to come */
+	bool unheard;         /* what it found is still to come, for */
+	struct walls *walls;  /* this, which its owner keeps */
 	bool strict;
 	void (*gone)(void *arg);
 	void *arg;
@@ -96,6 +97,7 @@ static bool hear_late(struct jail *j)
 		return true;
 	j->unheard = false;
 	if (n == (ssize_t)sizeof(said.walls)) {
+		*j->walls = said.walls;
 		if (!j->strict || judge(&said.walls, &err) == 0)
 			return true;
 	} else if (n == (ssize_t)sizeof(said.err)) {
@@ -259,10 +261,13 @@ int jail_open(struct loop *loop, const struct jail_options *o,
 	close(pair[1]);
 	j->strict = o->strict;
 	j->unheard = o->known;
-	if (r == 0 && o->known)
+	j->walls = ret_walls;
+	if (r == 0 && o->known) {
 		*ret_walls = *o->known;
-	else if (r == 0)
+		walls_bound(ret_walls);
+	} else if (r == 0) {
 		r = hear_walls(j, ret_walls, err);
+	}
 	if (r == 0 && o->strict)
 		r = judge(ret_walls, err);
 	if (r == 0) {

@@ -38,8 +38,8 @@ struct jailed {
 
 /*
  * Starts the jailer and waits until it has built the root of all jails and
- * proved the walls on a living QEMU (bounded, some 0.1 s). *ret_walls is what
- * it found. With `known` that comes later, and one that finds less ends.
+ * proved the walls on a living QEMU (bounded, some 0.1 s). *ret_walls, which
+ * outlives the jail, is what it found. With `known` that comes later, and one that finds less ends.
  * Return: 0, or a negative errno with what is missing and a remedy.
  */
 int jail_open(struct loop *loop, const struct jail_options *options,
