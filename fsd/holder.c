@@ -318,7 +318,9 @@ static int begin(struct holder *h, struct err *err)
 	h->exe = open_program("/proc/self/exe");
 	h->inherit = inherit_make();
 	if (h->exe < 0 || h->inherit < 0)
-		return err_sys(err, MIN(h->exe, h->inherit), "fsd");
+		return err_sys(err, MIN(h->exe, h->inherit),
+			       "%s", h->exe < 0 ? h->path :
+			       "memory that servers leave to each other");
 	r = mountpoint_check(h->options->mountpoint, err);
 	return r < 0 ? r : start_server(h, err);
 }

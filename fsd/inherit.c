@@ -46,17 +46,11 @@ struct inherit {
 
 int inherit_make(void)
 {
-	int fd = memfd_create("fsd-inherit", MFD_CLOEXEC);
+	auto_close int fd = memfd_create("fsd-inherit", MFD_CLOEXEC);
 
-	if (fd < 0)
+	if (fd < 0 || ftruncate(fd, (off_t)WHOLE) < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)WHOLE) < 0) {
-		int r = -errno;
-
-		close(fd);
-		return r;
-	}
-	return fd;
+	return take_fd(&fd);
 }
 
 static uint32_t *live_of(const struct inherit *in, enum inherit_table table,

@@ -101,6 +101,7 @@ static int watch_signals(struct fsd *d, struct loop_fd *src)
 	sigaddset(&set, HOLDER_NOW); /* or at once */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* it is an error like a full disk */
 	signal(SIGHUP, SIG_IGN);
 	src->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	src->events = EPOLLIN;
