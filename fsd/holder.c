@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../vm/fdpass.h"
+#include "../vm/loop.h"
 #include "../vm/spawn.h"
 #include "commands.h"
 #include "inherit.h"
@@ -23,8 +24,8 @@
 /* A server that does not come to answer is tried so often, with a pause that
  * begins with the first and doubles up to the second. */
 #define TRIES_MAX 12
-#define PAUSE_MS 50
-#define PAUSE_MAX_MS 5000
+#define PAUSE_MS 50u
+#define PAUSE_MAX_MS 5000u
 
 /* What a user may tell us, which the server is told, too; and of our children. */
 #define HEARD { SIGINT, SIGTERM, SIGUSR1, SIGUSR2, HOLDER_NOW, SIGCHLD }
@@ -33,7 +34,9 @@ struct holder {
 	const struct mount_options *options;
 	struct ready *ready;        /* NULL once told */
 	int log_fd;                 /* owned, or -1 */
-	int signals, inherit, mount; /* owned */
+	int signals, inherit;       /* owned */
+	struct fuse_session *session; /* owned: of the mount, or NULL; */
+	int mount;                  /* borrowed: its descriptor, or -1 */
 	int exe;                    /* owned: what the next server runs */
 	int old_exe;                /* owned: what to go back to, or -1 */
 	char path[PATH_MAX];        /* where the program is installed */
@@ -92,7 +95,7 @@ static void give_mount(struct holder *h)
 	char byte = HOLDER_PREPARED;
 
 	if (h->mount < 0) {
-		h->mount = mountpoint_make(h->options, &err);
+		h->mount = mountpoint_make(h->options, &h->session, &err);
 		if (h->mount < 0) {
 			h->code = complain("mount", 1, "%s", err.text);
 			return; /* the server sees the end of its socket */
@@ -164,13 +167,18 @@ static int judge_end(const struct holder *h, int status)
 	return -1;
 }
 
-/* A pause that signals can end. */
+static void on_signal(struct holder *h);
+
+/* A pause, unless somebody wants us to end. */
 static void rest(struct holder *h)
 {
 	struct pollfd p = { .fd = h->signals, .events = POLLIN };
-	unsigned ms = PAUSE_MS << MIN(h->tries, 7u);
+	uint64_t pause = MIN(PAUSE_MS << MIN(h->tries, 8u), PAUSE_MAX_MS);
+	uint64_t end = now_ns() + pause * NS_PER_MS, now;
 
-	poll(&p, 1, (int)MIN(ms, (unsigned)PAUSE_MAX_MS));
+	while (!h->ending && (now = now_ns()) < end)
+		if (poll(&p, 1, (int)((end - now) / NS_PER_MS) + 1) > 0)
+			on_signal(h);
 }
 
 /* What was installed last may not work, or not go on with what there is. */
@@ -197,14 +205,16 @@ static void next_server(struct holder *h, int status)
 		rest(h);
 		h->tries++;
 	}
-	while (h->tries < TRIES_MAX && start_server(h, &err) < 0) {
+	while (!h->ending && h->tries < TRIES_MAX &&
+	       start_server(h, &err) < 0) {
 		log_error("%s", err.text);
 		rest(h);
 		h->tries++;
 	}
-	if (h->tries < TRIES_MAX)
+	if (h->server.pidfd >= 0)
 		return;
-	log_error("no serving process lives: giving up");
+	if (!h->ending)
+		log_error("no serving process lives: giving up");
 	h->code = 1;
 }
 
@@ -365,10 +375,7 @@ int hold(const struct mount_options *options, struct ready *ready)
 		watch(&h);
 	fd_close(&h.control);
 	child_end(&h.server);
-	/* The server has taken it away, if it could. */
-	if (h.mount >= 0)
-		mountpoint_remove(options->mountpoint);
-	fd_close(&h.mount);
+	mountpoint_free(options, h.session);
 	fd_close(&h.exe);
 	fd_close(&h.old_exe);
 	fd_close(&h.inherit);

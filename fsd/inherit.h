@@ -43,7 +43,7 @@ struct inherit_head {
 	uint64_t last_seq;  /* of requests */
 	uint32_t count[INHERIT_TABLES]; /* records that were ever in use */
 	struct vm_known known; /* of the machines' room */
-	uint8_t init[INHERIT_INIT_MAX];
+	_Alignas(uint64_t) uint8_t init[INHERIT_INIT_MAX];
 };
 
 /* How far a request has come, wherever it lies. */

@@ -10,8 +10,13 @@
 
 /* The directory can be mounted on; the mount of a dead fsd is taken away. */
 int mountpoint_check(const char *path, struct err *err);
-/* Mounts. Return: the kernel's descriptor (nonblocking), or negative errno. */
-int mountpoint_make(const struct mount_options *options, struct err *err);
+/* Mounts. Return: the kernel's descriptor (nonblocking; *ret_session's), or
+ * negative errno. */
+int mountpoint_make(const struct mount_options *options,
+		    struct fuse_session **ret_session, struct err *err);
+/* Takes it away if that was not done; NULL is fine. */
+void mountpoint_free(const struct mount_options *options,
+		     struct fuse_session *session);
 /* Takes it away if it is there, by force: who is in it gets no answer any more.
  * By fusermount3 where this user may not. Return: 0 or negative errno. */
 int mountpoint_remove(const char *path);

@@ -58,53 +58,58 @@ int mountpoint_check(const char *mountpoint, struct err *err)
 	return 0;
 }
 
-/* The library knows how, also where fusermount3 has to. Its session is of no
- * more use: each server makes its own. */
-static int mount_by_library(const struct mount_options *o, struct err *err)
+/* The library knows how, also where fusermount3 has to. Its session serves
+ * nothing: each server makes its own. */
+static struct fuse_session *make_session(const struct mount_options *o)
 {
 	static const struct fuse_lowlevel_ops none;
 	char options[128];
 	char *argv[] = { (char[]){ "fsd" }, (char[]){ "-o" }, options, NULL };
 	struct fuse_args args = FUSE_ARGS_INIT(3, argv);
 	struct fuse_session *session;
-	int fd = -EPERM;
 
 	snprintf(options, sizeof(options), "fsname=fsd,subtype=fsd%s",
 		 o->allow_other ? ",allow_other" : "");
 	session = fuse_session_new(&args, &none, sizeof(none), NULL);
 	fuse_opt_free_args(&args);
+	return session;
+}
+
+int mountpoint_make(const struct mount_options *options,
+		    struct fuse_session **ret_session, struct err *err)
+{
+	struct fuse_session *session = make_session(options);
+	int fd, flags;
+
 	if (!session)
 		return err_sys(err, -ENOMEM, "the FUSE session");
-	if (fuse_session_mount(session, o->mountpoint) == 0) {
-		fd = fcntl(fuse_session_fd(session), F_DUPFD_CLOEXEC, 0);
-		if (fd < 0)
-			fd = err_sys(err, -errno, "the mount's channel");
-	} else {
-		err_set(err, fd,
-			"%s cannot be mounted: run as root, or install "
-			"fuse3 (fusermount3)%s",
-			o->mountpoint,
-			o->allow_other && geteuid()
-				? " and put user_allow_other into "
-				  "/etc/fuse.conf"
-				: "");
+	if (fuse_session_mount(session, options->mountpoint) != 0) {
+		fuse_session_destroy(session);
+		return err_set(err, -EPERM,
+			       "%s cannot be mounted: run as root, or install "
+			       "fuse3 (fusermount3)%s",
+			       options->mountpoint,
+			       options->allow_other && geteuid()
+				       ? " and put user_allow_other into "
+					 "/etc/fuse.conf"
+				       : "");
 	}
-	fuse_session_destroy(session);
+	*ret_session = session;
+	fd = fuse_session_fd(session);
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return err_sys(err, -errno, "the mount's channel");
 	return fd;
 }
 
-int mountpoint_make(const struct mount_options *options, struct err *err)
+void mountpoint_free(const struct mount_options *options,
+		     struct fuse_session *session)
 {
-	int fd = mount_by_library(options, err);
-	int flags = fd < 0 ? 0 : fcntl(fd, F_GETFL);
-
-	if (fd >= 0 && (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)) {
-		int r = err_sys(err, -errno, "the mount's channel");
-
-		close(fd);
-		return r;
-	}
-	return fd;
+	if (!session)
+		return;
+	mountpoint_remove(options->mountpoint);
+	fuse_session_unmount(session);
+	fuse_session_destroy(session);
 }
 
 int mountpoint_remove(const char *path)
