@@ -16,7 +16,7 @@ teardown() { mount_done; }
 	exists a output/d/f
 	job_run b 'out y'
 	stdout_is b y
-	assert_equal "$(ls "$MNT" | xargs)" 'a b'
+	assert_equal "$(names "$MNT")" '.fsd a b'
 }
 
 @test "workers go on through a hundred kills, and no call is lost or done twice" {
