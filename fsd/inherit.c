@@ -11,7 +11,7 @@
 
 #define HEAD_AT 0
 #define MESSAGE_AT KIB(64)
-#define WHOLE GIB(3)
+#define WHOLE (GIB(3) + MIB(16))
 
 static const struct {
 	uint64_t at;
@@ -22,6 +22,7 @@ static const struct {
 	[INHERIT_HANDLES] = { MIB(512), sizeof(struct inherit_handle),
 			      1u << 20 },
 	[INHERIT_NODES] = { GIB(1), sizeof(struct inherit_node), 1u << 24 },
+	[INHERIT_UNTOLD] = { GIB(3), sizeof(struct inherit_untold), 1u << 20 },
 	[INHERIT_BLOCKS] = { GIB(2), sizeof(struct inherit_block), 1u << 16 },
 };
 

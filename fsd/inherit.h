@@ -8,6 +8,7 @@
  *   0        struct inherit_head
  *   64 KiB   struct inherit_message: the request that is being read or served
  *   4 MiB    requests   512 MiB  handles   1 GiB  nodes   2 GiB  blocks
+ *   3 GiB    untold
  *
  * All but what is used is a hole. A table's record begins with `live`, which
  * is written last: who takes over finds whole ones. It believes none of them:
@@ -31,6 +32,7 @@
 
 enum inherit_table {
 	INHERIT_REQUESTS, INHERIT_HANDLES, INHERIT_NODES, INHERIT_BLOCKS,
+	INHERIT_UNTOLD,
 	INHERIT_TABLES
 };
 
@@ -100,6 +102,13 @@ struct inherit_node {
 	uint32_t run;    /* AREA_OUTPUT */
 	uint64_t ino, job;
 	uint32_t area, unused;
+};
+
+/* A job of which watchers have not been told all. */
+struct inherit_untold {
+	uint32_t live;
+	uint32_t known;  /* 1 << row: the results that they know of */
+	uint64_t job;
 };
 
 struct inherit_block {

@@ -236,6 +236,7 @@ static int take_over(struct fsd *d, struct err *err)
 		d->draining = head->draining;
 	}
 	head->started_ns = d->started_ns;
+	notify_take_over(d);
 	ops_restore(d);
 	resume_jobs(d);
 	fd = get_mount(d, err);
@@ -303,6 +304,7 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 		r = restrain(d, err);
 	if (r < 0)
 		return r;
+	notify_new(d);
 	r = depot_scan(d->depot, on_found, on_bad, d);
 	if (r < 0)
 		return err_sys(err, r, "%s/jobs", d->options->state_dir);

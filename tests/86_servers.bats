@@ -163,6 +163,14 @@ teardown() { mount_done; }
 	assert_line 'CREATE exit_code'
 }
 
+@test "watchers are told of an end that came with a kill, or just before one" {
+	local i
+	for i in 1 2 3 4 5; do
+		run -0 timeout $((60 * SLOW)) python3 "$TESTS/lib/watch.py" \
+			ends-with-server "$MNT/a$i" "$MNT"
+	done
+}
+
 @test "umount of a mount whose server was killed ends it cleanly" {
 	server_kill
 	bounded 20 "$FSD" umount "$MNT"
