@@ -157,6 +157,39 @@ int depot_run_append(struct depot *s, uint64_t no, unsigned run,
 	return append(s, path, data, len);
 }
 
+/* No sentence of ours is longer. */
+#define ERROR_MAX 8192
+
+int depot_error_write(struct depot *s, uint64_t no, const char *text)
+{
+	char path[STORE_PATH_MAX];
+	auto_close int fd = -1;
+
+	depot_job_path(no, "error", path);
+	if (!text)
+		return unlinkat(depot_jobs_fd(s), path, 0) < 0 &&
+				       errno != ENOENT
+			       ? -errno
+			       : 0;
+	fd = openat(depot_jobs_fd(s), path,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+	return fd < 0 ? -errno : write_all(fd, text, strlen(text));
+}
+
+char *depot_error_read(struct depot *s, uint64_t no)
+{
+	char path[STORE_PATH_MAX], text[ERROR_MAX];
+	auto_close int fd = -1;
+	ssize_t n;
+
+	depot_job_path(no, "error", path);
+	fd = openat(depot_jobs_fd(s), path,
+		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text));
+	return n > 0 ? strndup(text, (size_t)n) : NULL;
+}
+
 int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len)
 {
 	char path[STORE_PATH_MAX];

@@ -90,11 +90,13 @@ struct fsd {
 	uint64_t last_session;
 	struct remotes *remotes; /* of their machines' files */
 	struct list remote_listings; /* of struct remote_listing */
+	struct list resuming;    /* of struct job: resume.c */
+	struct turn resume;
 	struct list unlogged;    /* of struct job, whose log has lines that */
 	struct turn log_turn;    /* this writes, */
 	struct loop_timer log_timer; /* begun by this */
 	struct {
-		uint64_t accepted, done[JOB_STATUS_MAX], refused;
+		uint64_t accepted, done[JOB_STATUS_MAX], refused, retried;
 	} count;
 };
 

@@ -4,6 +4,7 @@
 #include "commit.h"
 #include "job.h"
 #include "notify.h"
+#include "resume.h"
 #include "run.h"
 
 void lifecycle_drain(struct fsd *d)
@@ -19,6 +20,7 @@ void lifecycle_resume(struct fsd *d)
 		return;
 	log_info("resumed");
 	d->draining = false;
+	resume_go_on(d);
 	/* What was completed meanwhile was refused for this reason alone. */
 	list_for_each(pos, tmp, jobs_all(d)) {
 		struct job *job = list_entry(pos, struct job, all);

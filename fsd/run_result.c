@@ -100,6 +100,17 @@ static void fill_rest(const struct run *run, struct job_result *res)
 	res->missing_walls = missing_walls(run->job->d);
 }
 
+static void fill_attempts(struct run *run, struct job_result *res)
+{
+	const struct job_meta *m = &run->job->meta;
+	unsigned before = MIN(MAX(m->attempt, 1u) - 1, LIMIT_RETRY);
+
+	depot_attempts_read(run->d->depot, m->no, run->number,
+			    run->end.attempts, before, &run->end.attempts_text);
+	res->attempt = before + 1;
+	res->attempts = run->end.attempts;
+}
+
 /* --- publishing ----------------------------------------------------------- */
 
 /* What is rendered on the loop takes well below 1 ms. */
@@ -143,6 +154,7 @@ static void end_run(struct job *job, const struct job_result *res)
 	if (failed)
 		job_set_error(job, res->message);
 	job->meta.exit_code = res->exit_code;
+	job->meta.ended_ns = res->ended_ns;
 	job->d->count.done[res->status]++;
 	log_end(job, res);
 	job->run = NULL;
@@ -195,6 +207,8 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	struct job *job = run->job;
 
 	loop_timer_del(&run->timer);
+	if (run_again(run, status, message))
+		return;
 	run_output_cut(run);
 	run_store(run); /* if it never ran; publishing tells of a failure */
 	end->task.work = publish_result;
@@ -213,6 +227,7 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	fill_exit(run, &end->res);
 	fill_usage(run, &end->res);
 	fill_timing(run, &end->res);
+	fill_attempts(run, &end->res);
 	fill_rest(run, &end->res);
 	if (run->guest_overflow && !message)
 		end->res.message = "the program's value is larger than 16 MiB "

@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "commit.h"
-#include "event.h"
 #include "face.h"
 #include "job.h"
 #include "keeper.h"
@@ -24,7 +22,7 @@
 #include "paths.h"
 #include "people.h"
 #include "restrain.h"
-#include "run.h"
+#include "resume.h"
 #include "mountpoint.h"
 #include "depot.h"
 #include "remote.h"
@@ -93,44 +91,9 @@ static int watch_signals(struct fsd *d, struct loop_fd *src)
 
 /* --- what an earlier daemon left ---------------------------------------------- */
 
-static void on_found(void *arg, const struct job_meta *meta)
+static int on_found(void *arg, const struct job_meta *meta)
 {
-	int r = job_load(arg, meta);
-
-	if (r < 0)
-		log_error("job %s: cannot be taken up again: %s", meta->name,
-			  strerror(-r));
-}
-
-static void on_bad(void *arg, const char *entry, const char *reason)
-{
-	struct fsd *d = arg;
-
-	log_error("%s/jobs/%s: left alone, it cannot be read: %s",
-		  depot_dir(d->depot), entry, reason);
-}
-
-/* Every job back into the state that its promise asks for. */
-static void resume_jobs(struct fsd *d)
-{
-	list_for_each(pos, tmp, jobs_all(d)) {
-		struct job *job = list_entry(pos, struct job, all);
-
-		switch (job->meta.state) {
-		case JOB_QUEUED: /* it never ran: from the top */
-			job->meta.state = JOB_DRAFT;
-			commit_evaluate(job, false);
-			break;
-		case JOB_RUNNING:
-			run_recover(job);
-			break;
-		case JOB_REFUSED: /* says why again, or starts */
-			commit_evaluate(job, false);
-			break;
-		default:
-			break;
-		}
-	}
+	return job_load(arg, meta);
 }
 
 /* --- the room below ------------------------------------------------------------- */
@@ -206,9 +169,9 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	r = start_machines(d, err);
 	if (r < 0)
 		return r;
-	r = depot_scan(d->depot, on_found, on_bad, d);
+	r = depot_scan(d->depot, on_found, d, err);
 	if (r < 0)
-		return err_sys(err, r, "%s/jobs", d->options->state_dir);
+		return r;
 	resume_jobs(d);
 	r = keeper_open(d->options, &d->keeper, err);
 	if (r == 0)
@@ -281,6 +244,7 @@ int serve(const struct mount_options *options, struct ready *ready)
 	list_init(&d.people);
 	list_init(&d.handles);
 	list_init(&d.unlogged);
+	list_init(&d.resuming);
 	list_init(&d.sessions);
 	list_init(&d.remote_listings);
 	raise_limits();
