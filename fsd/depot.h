@@ -102,6 +102,10 @@ int depot_format_check(int root, const char *dir, bool fresh, struct err *err);
 /* Every job is of our format and on the disk: the directory is. */
 int depot_format_set(int root, struct err *err);
 
+/* depot_tidy.c: removes what is of no more use in a job's directory: runs
+ * before `run`, and sink/ unless it is in use. Return: 0 or negative errno. */
+int depot_tidy(struct depot *s, uint64_t no, unsigned run, bool sink);
+
 /* depot_lost.c: moves jobs/entry to lost+found/NAME/. Return: 0 or errno. */
 int depot_set_aside(struct depot *s, const char *entry, const char *reason);
 /* What is there. fn gets the number of each, which stays the same for as long
@@ -112,6 +116,8 @@ void depot_lost_each(struct depot *s,
 /* Its text: what, why, when, where. Return: 0, -ENOENT. */
 int depot_lost_text(struct depot *s, uint64_t no, struct buf *out);
 uint64_t depot_lost_count(struct depot *s);
+/* Places that a daemon made and died before it had used them. */
+void depot_lost_tidy(struct depot *s);
 
 /* Bytes of the regular files below a part of it, "files" or "r1", but for the
  * one at its top that is named uncounted. Slow. */

@@ -175,6 +175,23 @@ int depot_lost_text(struct depot *s, uint64_t no, struct buf *out)
 	return n < 0 ? -errno : buf_add(out, text, (size_t)n);
 }
 
+/* Whoever made it holds the lock of the directory, or has ended. */
+void depot_lost_tidy(struct depot *s)
+{
+	int fd = open_lost(s, false);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir) {
+		fd_close(&fd);
+		return;
+	}
+	while ((e = readdir(dir)))
+		if (is_harmless(e->d_name) && is_empty(fd, e->d_name))
+			erase_tree(fd, e->d_name);
+	closedir(dir);
+}
+
 static void on_count(void *arg, uint64_t no, const char *name)
 {
 	uint64_t *count = arg;

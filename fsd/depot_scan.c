@@ -227,8 +227,10 @@ int depot_scan(struct depot *s,
 	       struct err *err)
 {
 	struct found f = { 0 };
-	int r = read_all(s, &f), old = 0;
+	int r, old = 0;
 
+	depot_lost_tidy(s);
+	r = read_all(s, &f);
 	if (f.count)
 		qsort(f.metas, f.count, sizeof(*f.metas), by_no);
 	for (size_t i = 0; r == 0 && i < f.count; i++) {

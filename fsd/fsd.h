@@ -26,6 +26,7 @@
 #include "../vm/vm.h"
 #include "quota.h"
 #include "turns.h"
+#include "walk.h"
 
 struct fuse_session;
 struct depot;
@@ -91,7 +92,8 @@ struct fsd {
 	struct remotes *remotes; /* of their machines' files */
 	struct list remote_listings; /* of struct remote_listing */
 	struct list resuming;    /* of struct job: resume.c */
-	struct turn resume;
+	struct turn resume, tidy;
+	struct walk tidy_at;     /* through the jobs */
 	struct list unlogged;    /* of struct job, whose log has lines that */
 	struct turn log_turn;    /* this writes, */
 	struct loop_timer log_timer; /* begun by this */

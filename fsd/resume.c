@@ -2,6 +2,7 @@
 #include "resume.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "commit.h"
 #include "run.h"
@@ -65,6 +66,8 @@ static bool resume_first(struct job *job)
 	return false;
 }
 
+static void tidy_begin(struct fsd *d);
+
 static bool on_turn(struct turn *t, uint64_t until)
 {
 	struct fsd *d = container_of(t, struct fsd, resume);
@@ -77,8 +80,44 @@ static bool on_turn(struct turn *t, uint64_t until)
 		if (now_ns() >= until)
 			return true;
 	}
+	if (list_empty(&d->resuming))
+		tidy_begin(d);
 	return false;
 }
+
+/* --- what lies about ---------------------------------------------------------- */
+
+static bool on_tidy(struct turn *t, uint64_t until)
+{
+	struct fsd *d = container_of(t, struct fsd, tidy);
+	struct list *pos;
+
+	while (d->jobs && !d->stopping && (pos = walk_next(&d->tidy_at))) {
+		const struct job *job = list_entry(pos, struct job, all);
+		int r = depot_tidy(d->depot, job->meta.no, job->meta.run,
+				   job->sink);
+
+		if (r < 0)
+			log_warn("job %s: its directory cannot be tidied up: "
+				 "%s", job->meta.name, strerror(-r));
+		if (now_ns() >= until)
+			return true;
+	}
+	if (d->jobs)
+		walk_end(&d->tidy_at);
+	return false;
+}
+
+static void tidy_begin(struct fsd *d)
+{
+	if (d->tidy.work)
+		return;
+	d->tidy.work = on_tidy;
+	jobs_walk(&d->tidy_at, d);
+	turn_begin(&d->turns, &d->tidy);
+}
+
+/* --- together ------------------------------------------------------------------ */
 
 void resume_go_on(struct fsd *d)
 {

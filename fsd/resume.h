@@ -3,7 +3,8 @@
  * What a daemon before this one left under way. Runs that it did not finish end
  * at once, or may be tried again; what was queued asks for machines anew, in
  * the order in which it was accepted; what was refused is looked at again, to
- * say why. A long queue is taken up a little at a time, while the mount serves.
+ * say why. A long queue is taken up a little at a time, while the mount serves;
+ * then each job's directory is tidied up.
  */
 #ifndef FSD_RESUME_H
 #define FSD_RESUME_H

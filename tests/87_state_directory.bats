@@ -270,3 +270,60 @@ lost() {
 	stdout_is a x
 	assert_equal "$(names "$MNT/.fsd/lost+found")" ''
 }
+
+# --- what lies about -----------------------------------------------------------
+
+@test "what a killed daemon left of earlier runs and copies is gone after the next start" {
+	job_run a 'out x'
+	mkdir "$MNT/b"
+	mount_crash
+	local a b
+	a=$(job_dir a) b=$(job_dir b)
+	sed -i 's/^run 1$/run 3/' "$a/meta"
+	mv "$a/r1" "$a/r3"
+	mkdir -p "$a/r1/output" "$a/r2" "$b/sink/d" "$STATE/trash/7/d"
+	echo x >"$a/r1/output/f"
+	echo x >"$b/sink/d/f"
+	echo x >"$a/strangers"
+	mount_start
+	stdout_is a x
+	mount_stop
+	assert_equal "$(names "$a")" 'files log meta r3 strangers'
+	assert_equal "$(names "$b")" 'files meta'
+	assert_equal "$(names "$STATE/trash")" ''
+	assert_equal "$(names "$STATE/jobs" | wc -w)" 2
+}
+
+# --- many jobs -----------------------------------------------------------------
+
+many() {
+	bounded 120 /usr/bin/python3 -I -S "$TESTS/lib/many_jobs.py" "$STATE" "$@"
+}
+
+@test "ten thousand finished jobs do not keep the mount from answering" {
+	mount_stop
+	many 10000
+	local began=$EPOCHREALTIME ended
+	MOUNT_SECONDS=10 mount_start
+	ended=$EPOCHREALTIME
+	echo "# 10000 jobs: $((${ended/./} / 1000 - ${began/./} / 1000)) ms" >&3
+	stdout_is j0 j0
+	stdout_is j9999 j9999
+	assert_equal "$(ls "$MNT" | wc -l)" 10000
+}
+
+@test "a long queue does not keep the mount from answering, and any of it can be ended" {
+	mount_stop
+	many 5000 queued
+	MOUNT_SECONDS=10 mount_start --max-machines 1 --pool 1
+	echo kill >"$MNT/j4999/ctl"
+	job_wait j4999
+	ended j4999 137 cancelled
+	rm -r "$MNT/j4998"
+	job_wait j0
+	stdout_is j0 j0
+	mount_stop
+	mount_start --max-machines 1 --pool 1
+	status_is j4999 cancelled
+	absent . j4998
+}
