@@ -18,10 +18,12 @@ int complain(const char *command, int code, const char *fmt, ...)
 /* The usage of one command, on standard error; returns 2. */
 int usage(const char *command);
 
-/* Whom to tell that the mount answers; both owned by serve(). */
+/* Whom to tell that the mount answers. */
+struct daemon_log;
 struct ready {
-	int fd;     /* gets one byte */
-	int log_fd; /* becomes standard error then; -1: it stays */
+	int fd;                 /* owned by serve(); gets one byte */
+	struct daemon_log *log; /* borrowed; becomes standard error then; NULL:
+				   that stays */
 };
 /* serve.c: mounts and serves until the end. ready may be NULL.
  * Return: exit code. */

@@ -6,7 +6,7 @@
  *   STATE/key             what inode numbers are shuffled by; node_ino.c
  *   STATE/lock            held while a daemon serves this directory
  *   STATE/jobs/ID/meta    "key value" lines; state done publishes a result
- *   STATE/jobs/ID/log     the job's timeline; log.old: what came before it
+ *   STATE/jobs/ID/log     the job's timeline, LIMIT_LOG_BYTES of it
  *   STATE/jobs/ID/error   why it was refused or could not be run
  *   STATE/jobs/ID/attempts  how earlier runs of this submission failed
  *   STATE/jobs/ID/files/  what the user wrote, under its own names
@@ -161,7 +161,8 @@ int depot_run_append(struct depot *s, uint64_t no, unsigned run,
 /* The text of `error`, NULL: none. Read: owned by the caller. */
 int depot_error_write(struct depot *s, uint64_t no, const char *text);
 char *depot_error_read(struct depot *s, uint64_t no);
-/* Appends to the job's log; -ENOSPC and the like are returned. */
+/* Appends to the job's log, the older half of which goes when it is too long;
+ * -ENOSPC and the like are returned. */
 int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len);
 int depot_log_open(struct depot *s, uint64_t no);
 int depot_log_stat(struct depot *s, uint64_t no, struct stat *ret);

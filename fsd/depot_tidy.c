@@ -16,6 +16,8 @@ static bool is_stale(const char *name, unsigned run, bool sink)
 
 	if (!strcmp(name, "sink"))
 		return !sink;
+	if (!strcmp(name, "log.new"))
+		return true;
 	return name[0] == 'r' &&
 	       parse_u64(name + 1, 1, UINT32_MAX, &number) == 0 && number < run;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "daemon_log.h"
 #include "face.h"
 #include "job.h"
 #include "keeper.h"
@@ -212,9 +213,8 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 /* The one who started us goes on; our own lines go to the log from here. */
 static void tell_ready(struct ready *ready)
 {
-	if (ready->log_fd >= 0)
-		dup2(ready->log_fd, STDERR_FILENO);
-	fd_close(&ready->log_fd);
+	if (ready->log)
+		daemon_log_begin(ready->log);
 	if (write(ready->fd, "", 1) != 1)
 		log_warn("nobody waits for the mount to be ready");
 	fd_close(&ready->fd);

@@ -294,6 +294,27 @@ lost() {
 	assert_equal "$(names "$STATE/jobs" | wc -w)" 2
 }
 
+@test "a job's log is bounded, and says so where it was cut" {
+	job_run a 'out x'
+	mount_stop
+	local log
+	log=$(job_dir a)/log
+	seq -f 'line %010.0f' 16384 >"$log"
+	mount_start
+	job_put a config.json '{}'
+	job_wait a
+	assert_equal "$(tail -n 4 "$MNT/a/log" | cut -d' ' -f2- | xargs)" \
+		'queued running exited, exit code 0 done'
+	run stat -c %s "$MNT/a/log"
+	[ "$output" -le $((256 * 1024)) ] && [ "$output" -gt $((120 * 1024)) ]
+	run head -n 1 "$MNT/a/log"
+	assert_output --partial 'is left out: at most 256 KiB are kept'
+	# from the start of a line on, and none is missing
+	run sed -n '2,9000{/^line/p}' "$MNT/a/log"
+	assert_equal "${lines[0]}" "$(printf 'line %010d' "$((16385 - ${#lines[@]}))")"
+	[ ! -e "${log%/*}/log.new" ]
+}
+
 # --- many jobs -----------------------------------------------------------------
 
 many() {
