@@ -24,6 +24,7 @@ static void job_enter(struct job *job)
 	wait_kick(job);
 	job_log(job, "%s", state_name(job->meta.state));
 	notify_state(job);
+	retain_entered(job);
 }
 
 int job_post(struct job *job, enum job_event event)

@@ -15,6 +15,7 @@
  *   keeper   a process for what takes rights; restrain: what is given up
  *   notify   tells watchers (inotify) of what happens by itself
  *   face     what .fsd shows
+ *   retain   how long results stay; resume: what a daemon before this one left
  *   people   which times each user sees
  */
 #ifndef FSD_FSD_H
@@ -25,6 +26,7 @@
 #include "../layout/layout.h"
 #include "../vm/vm.h"
 #include "quota.h"
+#include "retain.h"
 #include "turns.h"
 #include "walk.h"
 
@@ -48,6 +50,7 @@ struct mount_options {
 	bool die_with_parent; /* fsd run's private mount */
 	struct config_limits limits;
 	struct quota_limits quota; /* of each uid */
+	struct retain_limits retain; /* likewise */
 	char *found[3];   /* owned: what mount_options_defaults() found */
 };
 
@@ -92,6 +95,9 @@ struct fsd {
 	struct remotes *remotes; /* of their machines' files */
 	struct list remote_listings; /* of struct remote_listing */
 	struct list resuming;    /* of struct job: resume.c */
+	struct list doomed;      /* of struct job: retain.c */
+	struct turn retain_turn;
+	struct loop_timer retain_timer;
 	struct turn resume, tidy;
 	struct walk tidy_at;     /* through the jobs */
 	struct list unlogged;    /* of struct job, whose log has lines that */

@@ -40,6 +40,7 @@ void jobs_free(struct fsd *d)
 		wait_flush(job);
 		list_del(&job->all);
 		list_del(&job->resume);
+		retain_forget(job);
 		job->removed = true;
 		job_unref(job);
 	}
@@ -105,8 +106,10 @@ struct job *job_ref(struct job *job)
 
 void job_unref(struct job *job)
 {
-	if (--job->refs)
+	if (--job->refs) {
+		retain_let_go(job);
 		return;
+	}
 	if (job->d->jobs)
 		hash_del(&job->d->jobs->by_no, &job->by_no);
 	node_root_free(job->files);
@@ -256,6 +259,7 @@ void job_remove(struct job *job)
 
 	run_abandon(job);
 	list_del(&job->resume);
+	retain_forget(job);
 	job_delist(job);
 	notify_drop(job);
 	job_log_drop(job);

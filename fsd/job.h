@@ -40,6 +40,7 @@ struct job {
 	unsigned copied;        /* 1 << row: a copy of one was written here */
 	struct node *sink;      /* owned: the output/ that a copy brought into
 				   this draft, or NULL */
+	struct retain retain;
 	struct quota_share quota; /* what it counts for, */
 	struct list open;       /* of struct quota_open: if bytes are counted */
 	struct buf log;         /* lines that are not in the store yet, */

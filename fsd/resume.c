@@ -142,6 +142,7 @@ void resume_jobs(struct fsd *d)
 		if (job->meta.state == JOB_RUNNING)
 			run_recover(job);
 	}
+	retain_begin(d);
 	enlist(d, JOB_QUEUED);
 	enlist(d, JOB_REFUSED); /* says why again, or starts */
 	if (on_turn(&d->resume, now_ns() + FIRST_NS))

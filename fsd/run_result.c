@@ -48,6 +48,7 @@ static void fill_timing(const struct run *run, struct job_result *res)
 	res->created_ns = run->job->meta.created_ns;
 	res->started_ns = run->started_real_ns;
 	res->ended_ns = realtime_ns();
+	res->kept_until_ns = retain_until(run->job, res->ended_ns);
 }
 
 static void fill_exit(const struct run *run, struct job_result *res)
@@ -139,9 +140,15 @@ static int publish_result(struct task *t)
 
 static void log_end(struct job *job, const struct job_result *res)
 {
+	char until[32];
+
 	job_log(job, "%s, exit code %u%s%s", status_name(res->status),
 		res->exit_code, res->message ? ": " : "",
 		res->message ? res->message : "");
+	if (res->kept_until_ns) {
+		time_render(res->kept_until_ns, until);
+		job_log(job, "kept until %s", until);
+	}
 	log_debug("job %s: %s, exit code %u", job->meta.name,
 		  status_name(res->status), res->exit_code);
 }

@@ -190,6 +190,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	depot_finish_chores(d->depot); /* some answer requests, some end runs */
 	jobs_free(d);
 	loop_timer_del(&d->log_timer);
+	loop_timer_del(&d->retain_timer);
 	sessions_free(d);
 	turns_finish(&d->turns);
 	vm_free(d->vm);
@@ -245,6 +246,7 @@ int serve(const struct mount_options *options, struct ready *ready)
 	list_init(&d.handles);
 	list_init(&d.unlogged);
 	list_init(&d.resuming);
+	list_init(&d.doomed);
 	list_init(&d.sessions);
 	list_init(&d.remote_listings);
 	raise_limits();
