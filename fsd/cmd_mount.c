@@ -20,7 +20,8 @@
 
 enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
-       OPT_QUOTA_RUNNING, OPT_UIDS, OPT_CACHE, OPT_PRIVATE };
+       OPT_QUOTA_RUNNING, OPT_RETAIN_SECONDS, OPT_RETAIN_COUNT,
+       OPT_RETAIN_BYTES, OPT_UIDS, OPT_CACHE, OPT_PRIVATE };
 
 #define UIDS_LOWEST 1000u
 
@@ -38,6 +39,9 @@ static const struct option long_options[] = {
 	{ "quota-jobs", required_argument, NULL, OPT_QUOTA_JOBS },
 	{ "quota-bytes", required_argument, NULL, OPT_QUOTA_BYTES },
 	{ "quota-running", required_argument, NULL, OPT_QUOTA_RUNNING },
+	{ "retain-seconds", required_argument, NULL, OPT_RETAIN_SECONDS },
+	{ "retain-count", required_argument, NULL, OPT_RETAIN_COUNT },
+	{ "retain-bytes", required_argument, NULL, OPT_RETAIN_BYTES },
 	/* fsd run's */
 	{ "cache", required_argument, NULL, OPT_CACHE },
 	{ "private", no_argument, NULL, OPT_PRIVATE },
@@ -80,13 +84,13 @@ static int set_quota(uint64_t *ret, const char *name, const char *text)
 	return 0;
 }
 
-static int set_quota_bytes(struct mount_options *o, const char *text)
+static int set_bytes(uint64_t *ret, const char *name, const char *text)
 {
-	if (quota_parse_size(text, &o->quota.bytes) < 0)
+	if (quota_parse_size(text, ret) < 0)
 		return complain("mount", 2,
-				"--quota-bytes is \"%s\"; it must be a number "
-				"of bytes, or one with K, M or G; 0 is no limit",
-				text);
+				"%s is \"%s\"; it must be a number of bytes, "
+				"or one with K, M or G; 0 is no limit",
+				name, text);
 	return 0;
 }
 
@@ -171,9 +175,16 @@ static int one_option(struct mount_options *o, int opt)
 	case OPT_QUOTA_JOBS:
 		return set_quota(&o->quota.jobs, "--quota-jobs", optarg);
 	case OPT_QUOTA_BYTES:
-		return set_quota_bytes(o, optarg);
+		return set_bytes(&o->quota.bytes, "--quota-bytes", optarg);
 	case OPT_QUOTA_RUNNING:
 		return set_quota(&o->quota.running, "--quota-running", optarg);
+	case OPT_RETAIN_SECONDS:
+		return set_quota(&o->retain.seconds, "--retain-seconds",
+				 optarg);
+	case OPT_RETAIN_COUNT:
+		return set_quota(&o->retain.count, "--retain-count", optarg);
+	case OPT_RETAIN_BYTES:
+		return set_bytes(&o->retain.bytes, "--retain-bytes", optarg);
 	default:
 		return usage("mount");
 	}
@@ -207,6 +218,7 @@ int mount_options_parse(struct mount_options *o, int argc, char **argv)
 		return complain("mount", 1, "the mount point %s: %s",
 				argv[optind], strerror(errno));
 	mount_options_defaults(o);
+	o->quota.count_bytes = o->retain.bytes;
 	return 0;
 }
 

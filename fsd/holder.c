@@ -18,6 +18,7 @@
 #include "../vm/loop.h"
 #include "../vm/spawn.h"
 #include "commands.h"
+#include "daemon_log.h"
 #include "inherit.h"
 #include "mountpoint.h"
 
@@ -33,7 +34,6 @@
 struct holder {
 	const struct mount_options *options;
 	struct ready *ready;        /* NULL once told */
-	int log_fd;                 /* owned, or -1 */
 	int signals, inherit;       /* owned */
 	struct fuse_session *session; /* owned: of the mount, or NULL; */
 	int mount;                  /* borrowed: its descriptor, or -1 */
@@ -73,10 +73,8 @@ static int start_server(struct holder *h, struct err *err)
 	theirs = pair[1];
 	r = spawn(&(struct spawn){
 			  .argv = argv, .program = program,
-			  .fds = (int[]){ theirs, h->inherit,
-					  h->log_fd >= 0 ? h->log_fd
-							 : STDERR_FILENO },
-			  .fd_count = 3,
+			  .fds = (int[]){ theirs, h->inherit },
+			  .fd_count = 2,
 			  .error_fd = STDERR_FILENO,
 			  .may_gain = true, /* its keeper runs fusermount3 */
 			  .parting = SIGTERM,
@@ -114,8 +112,8 @@ static void tell_ready(struct holder *h)
 	fd_close(&h->old_exe);
 	if (!ready)
 		return;
-	if (h->log_fd >= 0)
-		dup2(h->log_fd, STDERR_FILENO);
+	if (ready->log)
+		daemon_log_begin(ready->log);
 	if (write(ready->fd, "", 1) != 1)
 		log_warn("nobody waits for the mount to be ready");
 	fd_close(&ready->fd);
@@ -359,7 +357,6 @@ int hold(const struct mount_options *options, struct ready *ready)
 {
 	struct holder h = {
 		.options = options, .ready = ready, .code = -1,
-		.log_fd = ready ? ready->log_fd : -1,
 		.signals = -1, .inherit = -1, .mount = -1, .exe = -1,
 		.old_exe = -1, .control = -1,
 		.server = { .pidfd = -1, .stderr_fd = -1 },
@@ -380,6 +377,5 @@ int hold(const struct mount_options *options, struct ready *ready)
 	fd_close(&h.old_exe);
 	fd_close(&h.inherit);
 	fd_close(&h.signals);
-	fd_close(&h.log_fd);
 	return h.code;
 }

@@ -26,13 +26,15 @@
 enum { HOLDER_PREPARED = 'P', HOLDER_READY = 'R' };
 enum { HOLDER_NEXT = 75 };
 #define HOLDER_NOW SIGRTMIN
-/* A server's descriptors; the log is its standard error once it serves. */
-enum { HOLDER_FD_CONTROL = 3, HOLDER_FD_INHERIT, HOLDER_FD_LOG };
+/* A server's descriptors. */
+enum { HOLDER_FD_CONTROL = 3, HOLDER_FD_INHERIT };
 
-/* Whom to tell that the mount answers; both are owned by hold(). */
+/* Whom to tell that the mount answers. */
+struct daemon_log;
 struct ready {
-	int fd;     /* gets one byte */
-	int log_fd; /* becomes standard error then; -1: it stays */
+	int fd;     /* owned by hold(); gets one byte */
+	struct daemon_log *log; /* borrowed; becomes standard error then; NULL:
+				   that stays */
 };
 
 /* Until the end of the service. ready may be NULL. Return: exit code. */

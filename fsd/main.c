@@ -42,6 +42,9 @@ static const struct command commands[] = {
 	  "  --quota-bytes SIZE   most bytes of each user; 10K, 20M, 30G\n"
 	  "  --quota-running N    most jobs of each user that run at a time;\n"
 	  "                       the others wait\n"
+	  "  --retain-seconds N   remove jobs of each user so long after their end,\n"
+	  "  --retain-count N     when more than N are finished, the oldest first,\n"
+	  "  --retain-bytes SIZE  or when they hold more (default: keep all)\n"
 	  "  --daemon             return when the mount answers\n"
 	  "  --log-level LEVEL    error, warn, info or debug\n" },
 	{ "umount", command_umount,

@@ -70,9 +70,10 @@ static struct note *note_of(struct job *job, unsigned gone)
 
 	if (!list_empty(&job->notes))
 		note = list_entry(job->notes.prev, struct note, node);
-	if (note && !((note->made | note->grew | note->closed) & gone))
+	if (note && !note->remove &&
+	    !((note->made | note->grew | note->closed) & gone))
 		return note;
-	if (note && count_notes(job) >= NOTES_MAX)
+	if (note && !note->remove && count_notes(job) >= NOTES_MAX)
 		return note;
 	note = calloc(1, sizeof(*note));
 	if (!note) {
@@ -227,6 +228,11 @@ static void make_message(struct notify *n)
 
 	*m = (struct notify_message){ 0 };
 	snprintf(m->job, sizeof(m->job), "%s", n->job->meta.name);
+	if (n->note->remove) {
+		m->remove = true;
+		m->count = 1;
+		return;
+	}
 	/* exit_code is the first to go, as it is the last to come */
 	for (size_t i = ARRAY_SIZE(told); i--;)
 		if (n->note->gone & BIT(told[i]))
@@ -239,6 +245,8 @@ static void make_message(struct notify *n)
 static void note_done(struct notify *n)
 {
 	struct job *job = take_ptr(n->job);
+	bool remove = n->note->remove;
+	struct fsd *d = n->d;
 
 	free(take_ptr(n->note));
 	if (job->removed)
@@ -247,7 +255,11 @@ static void note_done(struct notify *n)
 		enqueue(n, job);
 	else
 		drop_untold(job);
+	remove = remove && !job->removed;
 	job_unref(job);
+	/* It is still there: the table has a reference. */
+	if (remove && d->jobs)
+		retain_told(job);
 }
 
 void notify_answered(struct notify *n, bool found)
@@ -361,6 +373,22 @@ void notify_removed(struct job *job, enum job_row row)
 		forget_row(n->note, row);
 }
 
+bool notify_remove(struct job *job)
+{
+	struct notify *n = job->d->notify;
+	struct note *note;
+
+	if (!n || !notify_link_is_up(n))
+		return false;
+	note = calloc(1, sizeof(*note));
+	if (!note)
+		return false;
+	note->remove = note->urgent = true;
+	list_add_tail(&job->notes, &note->node);
+	enqueue(n, job);
+	return true;
+}
+
 void notify_drop(struct job *job)
 {
 	drop_notes(job);
@@ -379,6 +407,12 @@ bool notify_is_at(const struct job *job, pid_t pid)
 {
 	return notify_is_helper(job->d, pid) && job->d->notify->note &&
 	       job->d->notify->job == job;
+}
+
+bool notify_is_removing(const struct fsd *d, pid_t pid)
+{
+	return notify_is_helper(d, pid) && d->notify->note &&
+	       d->notify->note->remove && !d->notify->job->removed;
 }
 
 enum notify_sight notify_sight(const struct job *job, enum job_row row,

@@ -276,6 +276,14 @@ static uint64_t face_time(fuse_req_t req, const struct target *t)
 	return face_is_fixed(t->place) ? d->started_ns : seen.changed_ns;
 }
 
+/* Who may remove what is decided here, not by the bit; see notify_helper.c. */
+static mode_t root_mode(fuse_req_t req)
+{
+	return notify_is_removing(ops_fsd(req), fuse_req_ctx(req)->pid)
+		       ? 0777
+		       : 01777;
+}
+
 int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 {
 	struct fsd *d = ops_fsd(req);
@@ -292,7 +300,7 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 		ret->st_mode = t->kind == T_ROOT ? S_IFDIR | 0755
 						 : face_mode(t->place);
 		if (t->kind == T_ROOT && d->options->allow_other)
-			ret->st_mode |= 01777;
+			ret->st_mode |= root_mode(req);
 		ret->st_nlink = S_ISDIR(ret->st_mode) ? 2 : 1;
 		ret->st_uid = geteuid();
 		ret->st_gid = getegid();
@@ -307,8 +315,8 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 }
 
 /*
- * What only comes and goes by requests of the kernel it may remember: jobs and
- * what users have stored. Rows and results appear by themselves; each open
+ * What only comes and goes by requests of the kernel it may remember: jobs
+ * (unless they may go by themselves) and what users have stored. Rows and results appear by themselves; each open
  * asks for them anew, so that their attributes may be remembered as soon as
  * they are final.
  */
@@ -358,7 +366,8 @@ int ops_entry(fuse_req_t req, const struct target *t,
 		return r;
 	ret->ino = ops_ino(t);
 	ret->generation = 1;
-	if (is_users_own(t) && !ops_fsd(req)->options->allow_other)
+	if (is_users_own(t) && !ops_fsd(req)->options->allow_other &&
+	    !(t->kind == T_JOB && retain_may_go(t->job)))
 		ret->entry_timeout = REMEMBER_S;
 	ret->attr_timeout = ops_attr_timeout(req, t);
 	if (t->kind == T_NODE)

@@ -336,6 +336,9 @@ static int do_rmdir(fuse_req_t req, struct target *t)
 		session_end(session);
 		return 0;
 	}
+	if (t->kind == T_JOB && notify_is_helper(ops_fsd(req),
+						 fuse_req_ctx(req)->pid))
+		return retain_take(take_ptr(t->job));
 	if (t->kind == T_JOB)
 		return rmdir_job(take_ptr(t->job));
 	if (t->kind == T_ROW)

@@ -13,6 +13,7 @@
 #include "notify.h"
 #include "open_files.h"
 #include "requests.h"
+#include "resume.h"
 #include "run.h"
 #include "ops_remote.h"
 
@@ -152,14 +153,14 @@ static int open_node(fuse_req_t req, const struct target *t,
 
 int ops_row_text(struct handle *h)
 {
-	const struct job *job = h->t.job;
+	struct job *job = h->t.job;
 
 	buf_clear(&h->text);
 	switch (h->t.row) {
 	case JOB_ROW_STATE:
 		return buf_fmt(&h->text, "%s\n", state_name(job->meta.state));
 	case JOB_ROW_ERROR:
-		return buf_str(&h->text, job->error ? job->error : "");
+		return buf_str(&h->text, job_error(job));
 	case JOB_ROW_EXIT_CODE:
 		return buf_fmt(&h->text, "%u\n", job->meta.exit_code);
 	default:
@@ -185,6 +186,7 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 	struct job *job = h->t.job;
 	const struct job_meta *m = &job->meta;
 
+	resume_look(job);
 	fi->direct_io = 1; /* its size may change at any time */
 	if (h->t.row == JOB_ROW_LOG)
 		return open_fd(h, job_log_open(job));

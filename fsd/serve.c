@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "commit.h"
-#include "event.h"
+#include "daemon_log.h"
 #include "face.h"
 #include "holder.h"
 #include "inherit.h"
@@ -34,7 +33,7 @@
 #include "paths.h"
 #include "people.h"
 #include "restrain.h"
-#include "run.h"
+#include "resume.h"
 #include "mountpoint.h"
 #include "depot.h"
 #include "remote.h"
@@ -112,44 +111,9 @@ static int watch_signals(struct fsd *d, struct loop_fd *src)
 
 /* --- what an earlier daemon left ---------------------------------------------- */
 
-static void on_found(void *arg, const struct job_meta *meta)
+static int on_found(void *arg, const struct job_meta *meta)
 {
-	int r = job_load(arg, meta);
-
-	if (r < 0)
-		log_error("job %s: cannot be taken up again: %s", meta->name,
-			  strerror(-r));
-}
-
-static void on_bad(void *arg, const char *entry, const char *reason)
-{
-	struct fsd *d = arg;
-
-	log_error("%s/jobs/%s: left alone, it cannot be read: %s",
-		  depot_dir(d->depot), entry, reason);
-}
-
-/* Every job back into the state that its promise asks for. */
-static void resume_jobs(struct fsd *d)
-{
-	list_for_each(pos, tmp, jobs_all(d)) {
-		struct job *job = list_entry(pos, struct job, all);
-
-		switch (job->meta.state) {
-		case JOB_QUEUED: /* it never ran: from the top */
-			job->meta.state = JOB_DRAFT;
-			commit_evaluate(job, false);
-			break;
-		case JOB_RUNNING:
-			run_recover(job);
-			break;
-		case JOB_REFUSED: /* says why again, or starts */
-			commit_evaluate(job, false);
-			break;
-		default:
-			break;
-		}
-	}
+	return job_load(arg, meta);
 }
 
 /* --- the room below ------------------------------------------------------------- */
@@ -305,10 +269,8 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	if (r < 0)
 		return r;
 	notify_new(d);
-	r = depot_scan(d->depot, on_found, on_bad, d);
-	if (r < 0)
-		return err_sys(err, r, "%s/jobs", d->options->state_dir);
-	return take_over(d, err);
+	r = depot_scan(d->depot, on_found, d, err);
+	return r < 0 ? r : take_over(d, err);
 }
 
 static void finish(struct fsd *d, struct loop_fd *signals)
@@ -316,6 +278,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	depot_finish_chores(d->depot); /* some answer requests, some end runs */
 	jobs_free(d);
 	loop_timer_del(&d->log_timer);
+	loop_timer_del(&d->retain_timer);
 	sessions_free(d);
 	turns_finish(&d->turns);
 	vm_free(d->vm);
@@ -344,10 +307,10 @@ static void tell_ready(struct fsd *d)
 {
 	char byte = HOLDER_READY;
 
+	if (d->log)
+		daemon_log_begin(d->log);
 	if (send(d->control, &byte, 1, MSG_NOSIGNAL) != 1)
 		log_warn("nobody waits for the mount to be ready");
-	dup2(HOLDER_FD_LOG, STDERR_FILENO);
-	close(HOLDER_FD_LOG);
 }
 
 /*
@@ -388,13 +351,18 @@ int serve(const struct mount_options *options)
 	list_init(&d.people);
 	list_init(&d.handles);
 	list_init(&d.unlogged);
+	list_init(&d.resuming);
+	list_init(&d.doomed);
 	list_init(&d.sessions);
 	list_init(&d.remote_listings);
 	prctl(PR_SET_NAME, "fsd-server");
+	if (options->daemonize || options->die_with_parent)
+		d.log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);
 	raise_limits();
 	r = start(&d, &signals, &err);
 	if (r < 0) {
 		finish(&d, &signals);
+		daemon_log_close(d.log);
 		return r == -EPIPE && !err.text[0]
 			       ? 1
 			       : complain("mount", 1, "%s", err.text);
@@ -408,6 +376,7 @@ int serve(const struct mount_options *options)
 		hand_over(&d);
 	finish(&d, &signals);
 	log_info("ended");
+	daemon_log_close(d.log);
 	return r < 0 ? 1 : 0;
 }
 

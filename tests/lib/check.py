@@ -111,6 +111,16 @@ def await_exit(pid, seconds):
         die("process %s is still there" % pid)
 
 
+@check
+def await_gone(path, seconds):
+    """Asked for by its name again and again: no watch, which would hold it."""
+    end = time.monotonic() + float(seconds)
+    while os.path.lexists(path):
+        if time.monotonic() > end:
+            die("%s is still there" % path)
+        select.poll().poll(10)
+
+
 def holds(pid, prefix):
     """What a process has of a directory: an open file, a mapping, its cwd."""
     base = "/proc/%s/" % pid
