@@ -282,9 +282,8 @@ static struct node *find_config(struct job *job)
 	return node && !node->is_dir ? node : NULL;
 }
 
-static void on_ready(void *arg)
+static void look_again(struct job *job)
 {
-	struct job *job = arg;
 	struct commit_later *later = take_ptr(job->later);
 
 	if (later->evaluate)
@@ -298,6 +297,11 @@ static void on_ready(void *arg)
 			w->done(w);
 	}
 	free(later);
+}
+
+static void on_ready(void *arg)
+{
+	job_start(arg, look_again);
 }
 
 static bool on_load(struct turn *t, uint64_t until)

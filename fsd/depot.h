@@ -120,12 +120,22 @@ int depot_log_stat(struct depot *s, uint64_t no, struct stat *ret);
 struct task;
 enum depot_thread {
 	DEPOT_CHORES, /* deletion, parsing and rendering of what is large */
-	DEPOT_DISK,   /* somebody waits for the disk to have taken their bytes */
+	DEPOT_DISK,   /* what somebody waits for; several threads */
 	DEPOT_THREADS
 };
 /* Gives a thread something slow to do; see chores.h.
  * Return: 0, or -ESHUTDOWN if it has ended. */
 int depot_chore(struct depot *s, enum depot_thread thread, struct task *t);
+
+/*
+ * Has work(arg) done by a thread for the disk while this fiber waits: every
+ * system call that may change the state directory goes this way, since any
+ * of them may wait for the disk (a journal that is being written, too much
+ * that was not written yet). Outside of fibers (start and end, other threads)
+ * it is simply called: the functions below may be called by a thread as well,
+ * so that several of them are one way to it. Return: what work returned.
+ */
+int depot_do(struct depot *s, int (*work)(void *arg), void *arg);
 
 /* Closes fd, elsewhere if its file is so large that this may take long. */
 void depot_close_file(struct depot *s, int fd);
@@ -136,5 +146,11 @@ void depot_close_file(struct depot *s, int fd);
 /* Out of sight at once (rename), gone a little later. A path relative to
  * STATE/jobs. -ENOENT is success. */
 int depot_trash(struct depot *s, const char *path);
+/* A file or an empty directory; what is large goes that way. */
+int depot_delete(struct depot *s, const char *path, bool is_dir);
+/* To what may be there already. Large files change places, and the old one
+ * goes that way: to give it up, or to write the new one first, takes long. */
+int depot_rename(struct depot *s, const char *from, const char *to,
+		 bool is_file);
 
 #endif

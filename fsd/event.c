@@ -8,25 +8,25 @@
 #include "notify.h"
 #include "wait.h"
 
-/*
- * What every entry has in common; may be done twice. That a job is done is
- * what publishes its result, so it is on record before anybody hears of it.
- */
-static void job_enter(struct job *job)
+static void job_record(struct job *job)
 {
-	int r;
+	int r = depot_meta_write(job->d->depot, &job->meta);
 
-	events_state(job);
-	r = depot_meta_write(job->d->depot, &job->meta);
 	if (r < 0)
 		log_error("job %s: its state cannot be written: %s",
 			  job->meta.name, strerror(-r));
+}
+
+/* What every entry has in common; may be done twice. */
+static void job_enter(struct job *job)
+{
+	events_state(job);
 	wait_kick(job);
 	job_log(job, "%s", state_name(job->meta.state));
 	notify_state(job);
 }
 
-int job_post(struct job *job, enum job_event event)
+static int post(struct job *job, enum job_event event, bool record)
 {
 	enum job_state next = state_next(job->meta.state, event);
 
@@ -40,6 +40,18 @@ int job_post(struct job *job, enum job_event event)
 		return 0;
 	job->meta.state = next;
 	job_touch(job);
+	if (record)
+		job_record(job);
 	job_enter(job);
 	return 0;
+}
+
+int job_post(struct job *job, enum job_event event)
+{
+	return post(job, event, true);
+}
+
+int job_posted(struct job *job, enum job_event event)
+{
+	return post(job, event, false);
 }

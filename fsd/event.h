@@ -10,5 +10,7 @@
 
 /* Return: 0, or -EINVAL if the event is not possible now (logged). */
 int job_post(struct job *job, enum job_event event);
+/* The same, when the store has the new state on record already. */
+int job_posted(struct job *job, enum job_event event);
 
 #endif

@@ -91,8 +91,8 @@ struct fsd {
 	struct remotes *remotes; /* of their machines' files */
 	struct list remote_listings; /* of struct remote_listing */
 	struct list unlogged;    /* of struct job, whose log has lines that */
-	struct turn log_turn;    /* this writes, */
-	struct loop_timer log_timer; /* begun by this */
+	struct loop_timer log_timer; /* are written, when this is due */
+	bool logging;            /* by a fiber */
 	struct {
 		uint64_t accepted, done[JOB_STATUS_MAX], refused;
 	} count;

@@ -13,19 +13,32 @@ void lifecycle_drain(struct fsd *d)
 	d->draining = true;
 }
 
+/* What was completed meanwhile was refused for this reason alone. */
+static void on_resumed(void *arg)
+{
+	struct fsd *d = arg;
+	struct walk walk = { 0 };
+	struct list *at;
+
+	jobs_walk(&walk, d);
+	while ((at = walk_next(&walk))) {
+		struct job *job = list_entry(at, struct job, all);
+
+		job_hold(job);
+		if (job->meta.state == JOB_REFUSED)
+			commit_evaluate(job, false);
+		jobs_let_go();
+	}
+	walk_end(&walk);
+}
+
 void lifecycle_resume(struct fsd *d)
 {
 	if (!d->draining || d->stopping)
 		return;
 	log_info("resumed");
 	d->draining = false;
-	/* What was completed meanwhile was refused for this reason alone. */
-	list_for_each(pos, tmp, jobs_all(d)) {
-		struct job *job = list_entry(pos, struct job, all);
-
-		if (job->meta.state == JOB_REFUSED)
-			commit_evaluate(job, false);
-	}
+	fiber_run(on_resumed, d);
 }
 
 void lifecycle_stop(struct fsd *d, bool now)

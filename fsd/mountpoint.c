@@ -161,7 +161,7 @@ static void on_requests(struct loop_fd *src, uint32_t events)
 			on_gone(s, n == -ENODEV ? 0 : n);
 			return;
 		}
-		fuse_session_process_buf(s->d->session, &s->buf);
+		ops_serve(s->d->session, &s->buf);
 		if (fuse_session_exited(s->d->session)) {
 			on_gone(s, 0);
 			return;
@@ -205,6 +205,7 @@ void mountpoint_close(struct fsd *d)
 	fuse_session_unmount(d->session);
 	fuse_session_destroy(d->session);
 	free(s->buf.mem);
+	ops_serve_done();
 	s->buf = (struct fuse_buf){ 0 };
 	d->session = NULL;
 }

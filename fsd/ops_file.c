@@ -8,9 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chores.h"
 #include "commit.h"
-#include "depot.h"
+#include "depot_calls.h"
 #include "face.h"
 #include "parsed.h"
 #include "run.h"
@@ -39,16 +38,45 @@ static void reply_text(fuse_req_t req, struct handle *h, size_t size, off_t off)
 			       MIN(size, h->text.len - (size_t)off));
 }
 
+static uint64_t stream_left(const struct handle *h, off_t off)
+{
+	uint64_t size = run_stream_size(h->t.job, h->t.row == JOB_ROW_STDOUT
+							  ? VM_OUT : VM_ERR);
+
+	return size - MIN((uint64_t)off, size);
+}
+
+/* The read(2) that it belongs to waits, so the handle lives. */
+static void reply_from_disk(fuse_req_t req, struct handle *h, size_t size,
+			    off_t off)
+{
+	auto_free char *room = malloc(size);
+	ssize_t n = room ? call_read(ops_fsd(req)->depot, h->fd, room, size,
+				     off)
+			 : -ENOMEM;
+
+	if (n < 0)
+		fuse_reply_err(req, (int)-n);
+	else
+		fuse_reply_buf(req, room, (size_t)n);
+}
+
 static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
 {
 	ssize_t n = 0;
 
+	size = MIN(size, READ_MAX);
+	/* Of a stream that grows no more than stat() tells. */
+	if (h->run && h->t.job->run && h->run == h->t.job->meta.run)
+		size = (size_t)MIN(size, stream_left(h, off));
 	if (h->t.kind == T_ROW && h->t.row == JOB_ROW_LOG)
 		job_log_flush(h->t.job);
 	if (h->fd >= 0)
-		n = pread(h->fd, read_room, MIN(size, READ_MAX), off);
-	if (n < 0)
-		fuse_reply_err(req, errno);
+		n = call_read_now(h->fd, read_room, size, off);
+	if (n == -EAGAIN)
+		reply_from_disk(req, h, size, off);
+	else if (n < 0)
+		fuse_reply_err(req, (int)-n);
 	else
 		fuse_reply_buf(req, read_room, (size_t)n);
 }
@@ -221,60 +249,11 @@ static void written(fuse_req_t req, struct handle *h, int r)
 	fuse_reply_write(req, (size_t)r);
 }
 
-/* When the disk is behind, the kernel holds up whoever writes much: not the
- * loop. The write(2) that it belongs to waits, so the handle lives. */
-#define WRITE_LARGE 65536
-
-struct large_write {
-	struct task task;
-	fuse_req_t req;
-	struct handle *h;
-	off_t off;
-	size_t size;
-	char data[];
-};
-
-static int large_work(struct task *t)
-{
-	struct large_write *w = container_of(t, struct large_write, task);
-	ssize_t n = pwrite(w->h->fd, w->data, w->size, w->off);
-
-	return n < 0 ? -errno : (int)n;
-}
-
-static void large_done(struct task *t, int result)
-{
-	struct large_write *w = container_of(t, struct large_write, task);
-
-	written(w->req, w->h, result);
-	free(w);
-}
-
-static int write_large(fuse_req_t req, struct handle *h, const char *data,
-		       size_t size, off_t off)
-{
-	struct large_write *w = malloc(sizeof(*w) + size);
-	int r;
-
-	if (!w)
-		return -ENOMEM;
-	*w = (struct large_write){
-		.task.work = large_work, .task.done = large_done,
-		.req = req, .h = h, .off = off, .size = size,
-	};
-	memcpy(w->data, data, size);
-	r = depot_chore(ops_fsd(req)->depot, DEPOT_DISK, &w->task);
-	if (r < 0)
-		free(w);
-	return r;
-}
-
 static void write_file(fuse_req_t req, struct handle *h, const char *data,
 		       size_t size, off_t off)
 {
 	struct job *job = job_of(h);
 	struct err err = { 0 };
-	ssize_t n;
 	int r;
 
 	if (job_is_frozen(job) && !job->removed &&
@@ -293,10 +272,9 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 		fuse_reply_err(req, -r);
 		return;
 	}
-	if (size >= WRITE_LARGE && write_large(req, h, data, size, off) == 0)
-		return;
-	n = pwrite(h->fd, data, size, off);
-	written(req, h, n < 0 ? -errno : (int)n);
+	/* No lane is held: it changes no name, and may take long. The write(2)
+	 * that it belongs to waits, so the handle lives. */
+	written(req, h, (int)call_write(job->d->depot, h->fd, data, size, off));
 }
 
 void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
@@ -306,6 +284,8 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 
 	if (remote_write(req, ino, data, size, off, fi))
 		return;
+	if (h->kind == H_CTL && h->t.job)
+		ops_hold(req, ino, NULL);
 	if (h->kind == H_CTL)
 		write_ctl(req, h, data, size);
 	else if (h->kind == H_FILE)
@@ -317,11 +297,13 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 int ops_handle_truncate(struct fuse_file_info *fi, off_t size)
 {
 	struct handle *h = handle_of(fi);
+	int r;
 
 	if (h->kind != H_FILE)
 		return 0;
-	if (ftruncate(h->fd, size) < 0)
-		return -errno;
+	r = call_truncate(h->t.job->d->depot, h->fd, size);
+	if (r < 0)
+		return r;
 	h->changed = true;
 	node_changed(h->t.node);
 	return 0;
@@ -386,6 +368,7 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (remote_sync(req, ino))
 		return;
+	ops_hold(req, ino, NULL);
 	if (h->kind == H_FILE && h->t.kind == T_NODE && h->writer &&
 	    h->changed && !h->t.node->unlinked) {
 		if (commit_precheck_is_slow(h->t.job, h->t.node) &&
@@ -397,54 +380,31 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fuse_reply_err(req, -r);
 }
 
-/* A disk may take its time: the chores' thread waits for it, not the loop. */
-struct sync_task {
-	struct task task;
-	fuse_req_t req; /* answered by sync_done() */
-	int fd;         /* owned: a duplicate, the handle may go */
+struct sync_call {
+	int fd;
 	bool data;
 };
 
-static int sync_work(struct task *t)
+static int do_sync(void *arg)
 {
-	struct sync_task *s = container_of(t, struct sync_task, task);
+	const struct sync_call *s = arg;
 
-	return (s->data ? fdatasync(s->fd) : fsync(s->fd)) < 0 ? errno : 0;
+	return (s->data ? fdatasync(s->fd) : fsync(s->fd)) < 0 ? -errno : 0;
 }
 
-static void sync_done(struct task *t, int result)
-{
-	struct sync_task *s = container_of(t, struct sync_task, task);
-
-	fuse_reply_err(s->req, result);
-	fd_close(&s->fd);
-	free(s);
-}
-
+/* The fsync(2) that it belongs to waits, so the handle lives. */
 void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 	      struct fuse_file_info *fi)
 {
 	struct handle *h = handle_of(fi);
-	struct sync_task *s;
+	struct sync_call s = { .fd = h ? h->fd : -1, .data = datasync };
+	int r = 0;
 
 	if (remote_sync(req, ino))
 		return;
-	if (h->kind != H_FILE || !h->writer || h->fd < 0) {
-		fuse_reply_err(req, 0);
-		return;
-	}
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		fuse_reply_err(req, ENOMEM);
-		return;
-	}
-	s->task.work = sync_work;
-	s->task.done = sync_done;
-	s->req = req;
-	s->data = datasync;
-	s->fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 0);
-	if (depot_chore(ops_fsd(req)->depot, DEPOT_DISK, &s->task) < 0)
-		sync_done(&s->task, EIO);
+	if (h->kind == H_FILE && h->writer && h->fd >= 0)
+		r = depot_do(ops_fsd(req)->depot, do_sync, &s);
+	fuse_reply_err(req, -r);
 }
 
 /* The last close of this open file: the moment that counts. */
@@ -455,6 +415,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (remote_sync(req, ino))
 		return;
+	ops_hold(req, ino, NULL);
 	node = h->t.kind == T_NODE ? h->t.node : NULL;
 	if (node && h->writer) {
 		node->writers--;

@@ -19,7 +19,7 @@ struct handle {
 	enum handle_kind kind;
 	struct target t;  /* with references to its job and node */
 	int fd;           /* owned, H_FILE */
-	unsigned run;     /* H_WAIT: the run at open, 0 if none was under way */
+	unsigned run;     /* H_WAIT, a stream: the run at open, 0 if none was under way */
 	uint64_t end;     /* H_WAIT: behind the last byte read, for poll */
 	bool writer;      /* counted in node->writers */
 	pid_t opener;     /* of a writer: the thread that opened it */

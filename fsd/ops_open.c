@@ -166,6 +166,7 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 	switch (job_rows[h->t.row].kind) {
 	case ROW_STREAM:
 		fi->direct_io = m->state != JOB_DONE; /* then mmap works */
+		h->run = job->run ? m->run : 0;
 		return open_fd(h, run_open(job, h->t.row == JOB_ROW_STDOUT
 							? VM_OUT
 							: VM_ERR));
@@ -255,8 +256,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (remote_open(req, ino, fi))
 		return;
-	if ((fi->flags & O_TRUNC) && ops_shrink_first(req, ino, 0, NULL, 0, fi))
-		return;
+	ops_hold(req, ino, NULL);
 	r = ops_target(req, ino, &t);
 	if (r == 0)
 		r = do_open(req, &t, fi, &h);
@@ -389,6 +389,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 
 	if (remote_create(req, parent, name, mode, fi))
 		return;
+	ops_hold(req, parent, NULL);
 	r = do_create(req, parent, name, mode, fi, &t, &h);
 	if (r == 0)
 		r = ops_entry(req, &t, &e);

@@ -224,6 +224,7 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 static void finish(struct fsd *d, struct loop_fd *signals)
 {
 	depot_finish_chores(d->depot); /* some answer requests, some end runs */
+	fibers_finish();
 	jobs_free(d);
 	loop_timer_del(&d->log_timer);
 	sessions_free(d);
@@ -243,6 +244,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	people_free(d);
 	loop_fd_del(signals);
 	fd_close(&signals->fd);
+	fibers_done();
 	loop_free(d->loop);
 }
 
@@ -294,6 +296,7 @@ int serve(const struct mount_options *options, struct ready *ready)
 	if (ready)
 		tell_ready(ready);
 	tell_walls(&d);
+	fibers_init(d.loop);
 	r = loop_run(d.loop);
 	finish(&d, &signals);
 	log_info("ended");
