@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -16,7 +17,9 @@
 
 struct depot {
 	char *dir;
-	int root, jobs, trash, lock; /* owned */
+	int root, jobs, trash, lock, reserve; /* owned */
+	_Atomic bool reserved; /* reserve has its room */
+	bool relaxed;
 	uint64_t next_no;
 	_Atomic uint64_t next_trash;
 	struct chores *threads[DEPOT_THREADS];
@@ -318,7 +321,27 @@ static int open_parts(struct depot *s, struct err *err)
 		return r;
 	s->jobs = open_dir(s->root, "jobs", err);
 	s->trash = s->jobs < 0 ? s->jobs : open_dir(s->root, "trash", err);
+	/* A disk that has no room for it serves all the same. */
+	s->reserve = openat(s->root, "reserve", O_RDWR | O_CREAT | O_CLOEXEC |
+							 O_NOFOLLOW, 0600);
+	depot_reserve(s);
 	return MIN(s->trash, 0);
+}
+
+/* Enough for some ends of ordinary runs. */
+#define RESERVE (64u << 10)
+
+void depot_reserve(struct depot *s)
+{
+	if (s->reserve >= 0 && !s->reserved &&
+	    fallocate(s->reserve, 0, 0, RESERVE) == 0)
+		s->reserved = true;
+}
+
+bool depot_give_reserve(struct depot *s)
+{
+	return s->reserve >= 0 && atomic_exchange(&s->reserved, false) &&
+	       ftruncate(s->reserve, 0) == 0;
 }
 
 static const unsigned threads[DEPOT_THREADS] = {
@@ -334,7 +357,7 @@ int depot_open(struct loop *loop, const char *dir, struct depot **ret_depot,
 
 	if (!s)
 		return err_sys(err, -ENOMEM, "state directory");
-	s->root = s->jobs = s->trash = s->lock = -1;
+	s->root = s->jobs = s->trash = s->lock = s->reserve = -1;
 	s->dir = strdup(dir);
 	r = s->dir ? open_parts(s, err) : -ENOMEM;
 	for (int i = 0; r == 0 && i < DEPOT_THREADS; i++)
@@ -359,6 +382,7 @@ void depot_close(struct depot *s)
 	fd_close(&s->jobs);
 	fd_close(&s->trash);
 	fd_close(&s->lock);
+	fd_close(&s->reserve);
 	fd_close(&s->root);
 	free(s->dir);
 	free(s);
@@ -373,6 +397,16 @@ void depot_finish_chores(struct depot *s)
 int depot_jobs_fd(const struct depot *s)
 {
 	return s->jobs;
+}
+
+void depot_set_relaxed(struct depot *s, bool relaxed)
+{
+	s->relaxed = relaxed;
+}
+
+bool depot_is_relaxed(const struct depot *s)
+{
+	return s->relaxed;
 }
 
 const char *depot_dir(const struct depot *s)

@@ -11,6 +11,7 @@
  *   STATE/jobs/ID/rN/     run N: result.json, order (event_line.h), and what is
  *                         not empty of stdout, stderr, output/
  *   STATE/trash/          on its way out; emptied by the worker
+ *   STATE/reserve         room that the results of runs get when there is none
  *
  * ID is ours; a job's name is a value in meta and never part of a path. The
  * names below files/ and output/ were checked (no "/", ".", ".."), and every
@@ -73,6 +74,17 @@ int depot_scan(struct depot *s,
 	       void (*bad)(void *arg, const char *entry, const char *reason),
 	       void *arg);
 
+/*
+ * depot_sync.c, for threads: what durability.md promises; nothing on a relaxed
+ * mount. A job's inputs, its directory and that it is there; what a run left;
+ * the record, as depot_meta_write(). Return: 0 or negative errno.
+ */
+void depot_set_relaxed(struct depot *s, bool relaxed);
+bool depot_is_relaxed(const struct depot *s);
+int depot_sync_inputs(struct depot *s, uint64_t no);
+int depot_sync_run(struct depot *s, uint64_t no, unsigned run);
+int depot_meta_commit(struct depot *s, const struct job_meta *meta);
+
 /* Bytes of the regular files below a part of it, "files" or "r1", but for the
  * one at its top that is named uncounted. Slow. */
 uint64_t depot_count(const struct depot *s, uint64_t no, const char *part,
@@ -104,6 +116,10 @@ int depot_output_make(struct depot *s, uint64_t no, unsigned run);
  * job is done. */
 int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
 		      const char *name, const void *data, size_t len);
+/* After -ENOSPC: true if there is a little room now, once until
+ * depot_reserve() finds enough to keep it again. For threads. */
+bool depot_give_reserve(struct depot *s);
+void depot_reserve(struct depot *s);
 int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 		   const char *name);
 /* Needs no descriptor: sizes are true also when there is none left. */

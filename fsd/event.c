@@ -8,6 +8,50 @@
 #include "notify.h"
 #include "wait.h"
 
+#define RECORD_NS NS_PER_S /* between two attempts */
+
+static void on_late(struct loop_timer *t);
+
+static void arm(struct fsd *d)
+{
+	d->record_timer.fn = on_late;
+	d->record_timer.arg = d;
+	if (!d->record_timer.loop)
+		loop_timer_set(d->loop, &d->record_timer, RECORD_NS);
+}
+
+static void on_record_late(void *arg)
+{
+	struct fsd *d = arg;
+	struct job *job;
+
+	while ((job = list_first(&d->unrecorded, struct job, unrecorded))) {
+		list_del(&job->unrecorded);
+		job_hold(job);
+		if (!job->removed &&
+		    depot_meta_write(d->depot, &job->meta) < 0) {
+			job_record_later(job);
+			jobs_let_go();
+			return; /* nor will it take the others' */
+		}
+		jobs_let_go();
+	}
+}
+
+static void on_late(struct loop_timer *t)
+{
+	fiber_run(on_record_late, t->arg);
+}
+
+void job_record_later(struct job *job)
+{
+	if (job->removed)
+		return;
+	if (list_empty(&job->unrecorded))
+		list_add_tail(&job->d->unrecorded, &job->unrecorded);
+	arm(job->d);
+}
+
 static void job_record(struct job *job)
 {
 	int r = depot_meta_write(job->d->depot, &job->meta);
@@ -15,6 +59,8 @@ static void job_record(struct job *job)
 	if (r < 0)
 		log_error("job %s: its state cannot be written: %s",
 			  job->meta.name, strerror(-r));
+	if (r < 0)
+		job_record_later(job);
 }
 
 /* What every entry has in common; may be done twice. */

@@ -12,5 +12,8 @@
 int job_post(struct job *job, enum job_event event);
 /* The same, when the store has the new state on record already. */
 int job_posted(struct job *job, enum job_event event);
+/* The store did not take the record of its state: it is tried again until it
+ * does. */
+void job_record_later(struct job *job);
 
 #endif

@@ -38,6 +38,7 @@ void jobs_free(struct fsd *d)
 		struct job *job = list_entry(pos, struct job, all);
 
 		run_abandon(job);
+		list_del(&job->unrecorded);
 		job_log_flush(job);
 		wait_flush(job);
 		list_del(&job->all);
@@ -305,6 +306,7 @@ static void job_delist(struct job *job)
 {
 	struct jobs *jobs = job->d->jobs;
 
+	list_del(&job->unrecorded);
 	hash_del(&jobs->by_name, &job->by_name);
 	walks_leave(&jobs->walks, &job->all);
 	list_del(&job->all);

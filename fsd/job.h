@@ -37,6 +37,9 @@ struct job {
 	char *error;            /* owned: text of `error`, NULL: empty */
 	bool has_results;       /* of a run that is over: from its end until the
 				   next one is queued, whatever the state */
+	struct list unrecorded; /* while its record is to be written again */
+	bool promised;          /* a close was answered: it is on record that
+				   the job starts; commit_promise() */
 	unsigned hidden;        /* 1 << row: result files removed by hand */
 	unsigned copied;        /* 1 << row: a copy of one was written here */
 	struct node *sink;      /* owned: the output/ that a copy brought into

@@ -11,6 +11,7 @@
 #include "commit.h"
 #include "depot_calls.h"
 #include "face.h"
+#include "keeper.h"
 #include "parsed.h"
 #include "run.h"
 #include "ops_remote.h"
@@ -326,41 +327,49 @@ static bool is_last_close(fuse_req_t req, const struct handle *h)
 	return pid == h->opener || access(path, F_OK) == 0;
 }
 
-/* A FLUSH whose answer needs a large config.json parsed first. The close that
- * it belongs to waits, so the handle lives. */
-struct slow_flush {
-	fuse_req_t req;
-	struct handle *h;
-};
-
 static void on_parsed(void *arg)
 {
-	struct slow_flush *f = arg;
-
-	fuse_reply_err(f->req, -commit_precheck(f->h->t.job, f->h->t.node,
-						is_last_close(f->req, f->h)));
-	free(f);
+	fiber_wake(arg);
 }
 
-static int flush_slowly(fuse_req_t req, struct handle *h)
+/* A large config.json is parsed first, elsewhere. */
+static void parse_first(struct handle *h)
 {
-	struct slow_flush *f = calloc(1, sizeof(*f));
-	int r;
+	if (fiber_self() && commit_precheck_is_slow(h->t.job, h->t.node) &&
+	    parsed_prefetch(h->t.job, h->t.node, on_parsed, fiber_self()) == 0)
+		fiber_pause();
+}
 
-	if (!f)
-		return -ENOMEM;
-	*f = (struct slow_flush){ .req = req, .h = h };
-	r = parsed_prefetch(h->t.job, h->t.node, on_parsed, f);
-	if (r < 0)
-		free(f);
-	return r;
+/* A shell that restores what it has redirected closes a duplicate: it may go on
+ * writing by the other one. */
+static bool has_another(fuse_req_t req, const struct handle *h)
+{
+	return keeper_opens(ops_fsd(req)->keeper, fuse_req_ctx(req)->pid,
+			    h->t.node->ino) > 0;
 }
 
 /*
- * Called at each close of a duplicate, too: it may refuse, it never starts
- * anything. Bash flushes before its first write, so what was not changed is
- * not judged.
+ * What close(2) waits for. Called at each close of a duplicate, too: it may
+ * refuse, it never starts anything. Bash flushes before its first write, so
+ * what was not changed is not judged.
  */
+static int flush(fuse_req_t req, struct handle *h)
+{
+	struct job *job = job_of(h);
+	bool last = is_last_close(req, h);
+	int r;
+
+	parse_first(h);
+	h->failed = false;
+	r = commit_precheck(h->t.job, h->t.node, last);
+	if (r < 0 || !last || !job || h->t.node->area != AREA_FILES ||
+	    !commit_would_start(job, h->t.node) || has_another(req, h))
+		return r;
+	r = commit_promise(job);
+	h->failed = r < 0;
+	return r;
+}
+
 void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct handle *h = handle_of(fi);
@@ -370,13 +379,8 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	ops_hold(req, ino, NULL);
 	if (h->kind == H_FILE && h->t.kind == T_NODE && h->writer &&
-	    h->changed && !h->t.node->unlinked) {
-		if (commit_precheck_is_slow(h->t.job, h->t.node) &&
-		    flush_slowly(req, h) == 0)
-			return;
-		r = commit_precheck(h->t.job, h->t.node,
-				    is_last_close(req, h));
-	}
+	    h->changed && !h->t.node->unlinked)
+		r = flush(req, h);
 	fuse_reply_err(req, -r);
 }
 
@@ -407,6 +411,16 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 	fuse_reply_err(req, -r);
 }
 
+/* A close that has failed completes nothing; the next one may. */
+static void settle(struct handle *h, struct node *node)
+{
+	if (!h->failed)
+		ops_changed(node->job, h->changed && !node->writers ? node
+								    : NULL);
+	if (node->job)
+		commit_settle(node->job);
+}
+
 /* The last close of this open file: the moment that counts. */
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
@@ -420,9 +434,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (node && h->writer) {
 		node->writers--;
 		if (!node->unlinked && node->area == AREA_FILES)
-			ops_changed(node->job, h->changed && !node->writers
-						       ? node
-						       : NULL);
+			settle(h, node);
 	}
 	ops_handle_free(h);
 	fuse_reply_err(req, 0);

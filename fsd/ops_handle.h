@@ -24,6 +24,7 @@ struct handle {
 	bool writer;      /* counted in node->writers */
 	pid_t opener;     /* of a writer: the thread that opened it */
 	bool changed;     /* something was written through it */
+	bool failed;      /* its close: what it completes does not start */
 	int seen;         /* `state`: the one that was read last, -1 none */
 	struct buf text;  /* H_TEXT */
 	struct events_reader *events; /* owned, H_WAIT on `events` */

@@ -172,6 +172,7 @@ struct step {
 	struct depot *depot;
 	struct job_meta meta;
 	unsigned old; /* results that are given up, or 0 */
+	bool inputs;  /* they may not be on the disk yet */
 };
 
 /* By a thread. Each part is there if the one after it is: an end of the daemon
@@ -182,10 +183,12 @@ static int do_step(void *arg)
 	char path[STORE_PATH_MAX], id[STORE_ID_SIZE];
 	int r = 0;
 
-	if (s->meta.state == JOB_RUNNING)
+	if (s->inputs)
+		r = depot_sync_inputs(s->depot, s->meta.no);
+	if (r == 0 && s->meta.state == JOB_RUNNING)
 		r = depot_run_make(s->depot, s->meta.no, s->meta.run);
 	if (r == 0)
-		r = depot_meta_write(s->depot, &s->meta);
+		r = depot_meta_commit(s->depot, &s->meta);
 	if (r < 0 || !s->old)
 		return r;
 	depot_id(s->meta.no, id);
@@ -203,8 +206,10 @@ int run_record(struct run *run, enum job_state state)
 	s.meta.state = state;
 	s.meta.run = run->number;
 	s.meta.changed_ns = realtime_ns();
-	if (job->meta.run != run->number)
+	if (!run->accepted) {
 		s.old = job->meta.run;
+		s.inputs = !job->promised;
+	}
 	r = depot_do(run->d->depot, do_step, &s);
 	run->stored |= r == 0 && state == JOB_RUNNING;
 	return r;
@@ -249,6 +254,7 @@ static int accept_run(struct run *run, struct err *err)
 	run->accepted = run->counted = true;
 	run->d->running++;
 	drop_old(job);
+	job->promised = false;
 	job->meta.run = run->number;
 	job->run = run;
 	job_set_error(job, NULL);

@@ -104,6 +104,21 @@ static void fill_rest(const struct run *run, struct job_result *res)
 
 #define BULKY_VALUE (1u << 20)
 
+/* All that there is to be before the record says so. */
+static int store_result(struct run *run, const struct buf *text)
+{
+	struct depot *depot = run->d->depot;
+	uint64_t no = run->end.meta.no;
+	int r = 0;
+
+	if (!run->stored)
+		r = depot_run_make(depot, no, run->number);
+	if (r == 0)
+		r = depot_run_publish(depot, no, run->number, "result.json",
+				      text->data, text->len);
+	return r == 0 ? depot_sync_run(depot, no, run->number) : r;
+}
+
 /* By a thread. */
 static int publish_result(struct run *run)
 {
@@ -112,17 +127,28 @@ static int publish_result(struct run *run)
 	int r = result_render(&run->end.res, &text);
 
 	run->end.stored = text.len;
-	if (r == 0 && !run->stored)
-		r = depot_run_make(depot, run->end.meta.no, run->number);
 	if (r == 0)
-		r = depot_run_publish(depot, run->end.meta.no, run->number,
-				      "result.json", text.data, text.len);
+		r = store_result(run, &text);
+	if ((r == -ENOSPC || r == -EDQUOT) && depot_give_reserve(depot))
+		r = store_result(run, &text);
+	else if (r == 0)
+		depot_reserve(depot);
 	buf_done(&text);
 	/* The parts of a large value lie in many small pieces, which the C
 	 * library would keep for the next one. */
 	if (run->end.res.guest_len > BULKY_VALUE)
 		malloc_trim(0);
 	return r;
+}
+
+static void not_kept(struct run_end *end, int r)
+{
+	snprintf(end->message, sizeof(end->message),
+		 "the result cannot be stored: %s", strerror(-r));
+	end->res.message = end->message;
+	end->res.status = STATUS_FAILED;
+	end->res.exit_code = status_exit_code(STATUS_FAILED, 0);
+	end->stored = 0;
 }
 
 /* The record comes last: it is what publishes the result. */
@@ -132,17 +158,14 @@ static int do_end(void *arg)
 	struct run_end *end = &run->end;
 	int r = publish_result(run);
 
-	if (r < 0) {
-		snprintf(end->message, sizeof(end->message),
-			 "the result cannot be stored: %s", strerror(-r));
-		end->res.message = end->message;
-		end->res.status = STATUS_FAILED;
-		end->res.exit_code = status_exit_code(STATUS_FAILED, 0);
-		end->stored = 0;
-	}
+	if (r < 0)
+		not_kept(end, r);
 	end->meta.exit_code = end->res.exit_code;
 	end->meta.changed_ns = realtime_ns();
-	return depot_meta_write(run->d->depot, &end->meta);
+	r = depot_meta_commit(run->d->depot, &end->meta);
+	if (r < 0) /* for those who are there; the next start may say else */
+		not_kept(end, r);
+	return r;
 }
 
 static void log_end(struct job *job, const struct job_result *res)
@@ -200,9 +223,11 @@ static void on_end(void *arg)
 		run->end.meta = run->job->meta;
 		run->end.meta.state = JOB_DONE;
 		r = depot_do(run->d->depot, do_end, run);
-		if (r < 0)
+		if (r < 0) {
 			log_error("job %s: its end cannot be written: %s",
 				  run->job->meta.name, strerror(-r));
+			job_record_later(run->job);
+		}
 		quota_run_sub(run->job, run->guest_json.len);
 		quota_run_add(run->job, run->end.stored);
 		end_run(take_ptr(run->job), &run->end.res,

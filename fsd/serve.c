@@ -194,6 +194,7 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	r = depot_open(d->loop, d->options->state_dir, &d->depot, err);
 	if (r < 0)
 		return r;
+	depot_set_relaxed(d->depot, d->options->relaxed);
 	r = quota_new(&d->options->quota, &d->quota);
 	if (r == 0)
 		r = jobs_new(d);
@@ -227,6 +228,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	fibers_finish();
 	jobs_free(d);
 	loop_timer_del(&d->log_timer);
+	loop_timer_del(&d->record_timer);
 	sessions_free(d);
 	turns_finish(&d->turns);
 	vm_free(d->vm);
@@ -283,6 +285,7 @@ int serve(const struct mount_options *options, struct ready *ready)
 	list_init(&d.people);
 	list_init(&d.handles);
 	list_init(&d.unlogged);
+	list_init(&d.unrecorded);
 	list_init(&d.sessions);
 	list_init(&d.remote_listings);
 	raise_limits();
