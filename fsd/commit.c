@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "commit.h"
+#include "commit_int.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,13 +11,6 @@
 #include "parsed.h"
 #include "run.h"
 #include "sessions.h"
-
-/* What looking at a job comes to. */
-enum verdict {
-	WAITING, /* something is not there or not complete yet */
-	WRONG,   /* err has the sentence */
-	READY,
-};
 
 /* --- the parts ------------------------------------------------------------ */
 
@@ -399,8 +392,7 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 	return READY;
 }
 
-/* On READY *spec is to be given to run_start(). */
-static enum verdict examine(struct job *job, bool by_ctl, struct run_spec *spec,
+enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err)
 {
 	enum verdict v = get_config(job, by_ctl, spec, err);
@@ -419,7 +411,7 @@ static enum verdict examine(struct job *job, bool by_ctl, struct run_spec *spec,
 	return v;
 }
 
-static void refuse(struct job *job, const struct err *err)
+void commit_refuse(struct job *job, const struct err *err)
 {
 	bool same = job->meta.state == JOB_REFUSED && job->error &&
 		    !strncmp(job->error, err->text, strlen(err->text));
@@ -465,7 +457,7 @@ void commit_evaluate(struct job *job, bool config_closed)
 		job->later->config_closed |= config_closed;
 		return;
 	}
-	v = examine(job, false, &spec, &err);
+	v = commit_examine(job, false, &spec, &err);
 	if (v == READY && job_name_is_draft(job->meta.name)) {
 		run_spec_done(&spec);
 		v = WAITING;
@@ -473,7 +465,7 @@ void commit_evaluate(struct job *job, bool config_closed)
 	if (v == READY && start(job, &spec, &err) < 0)
 		v = WRONG;
 	if (v == WRONG) {
-		refuse(job, &err);
+		commit_refuse(job, &err);
 	} else if (v == WAITING && job->meta.state == JOB_REFUSED) {
 		job_set_error(job, NULL);
 		job_post(job, EV_REOPEN);
@@ -494,7 +486,7 @@ int commit_start(struct job *job, struct err *err)
 			       "ctl: a job whose name begins with \".\" is "
 			       "being prepared and never starts; rename it");
 	*err = (struct err){ 0 };
-	v = examine(job, true, &spec, err);
+	v = commit_examine(job, true, &spec, err);
 	if (v == READY)
 		r = start(job, &spec, err);
 	if (v == WAITING)
@@ -502,73 +494,8 @@ int commit_start(struct job *job, struct err *err)
 			       "ctl: the job is not complete: it needs exactly "
 			       "one closed code.* file and its \"inputs\"");
 	if (r < 0 && v == WRONG)
-		refuse(job, err);
+		commit_refuse(job, err);
 	return r;
-}
-
-/* --- what a close promises ----------------------------------------------------- */
-
-/* On the stack of the fiber that waits. */
-struct promise {
-	struct depot *depot;
-	struct job_meta meta;
-};
-
-static int do_promise(void *arg)
-{
-	const struct promise *p = arg;
-	int r = depot_sync_inputs(p->depot, p->meta.no);
-
-	return r < 0 ? r : depot_meta_commit(p->depot, &p->meta);
-}
-
-static bool is_config(const struct job *job, const struct node *node)
-{
-	return node->parent == job->files && !strcmp(node->name, "config.json");
-}
-
-bool commit_would_start(struct job *job, struct node *node)
-{
-	struct run_spec spec = { 0 };
-	struct err err = { 0 };
-	enum verdict v;
-
-	if (job->removed || job_is_frozen(job) || job->d->draining ||
-	    job->later || job_name_is_draft(job->meta.name) ||
-	    (job->meta.state == JOB_DONE && !is_config(job, node)) ||
-	    node_load_some(job->files, now_ns() + NS_PER_MS) > 0)
-		return false;
-	node->writers--;
-	v = examine(job, false, &spec, &err);
-	node->writers++;
-	run_spec_done(&spec);
-	return v == READY;
-}
-
-int commit_promise(struct job *job)
-{
-	struct promise p = { .depot = job->d->depot };
-	struct err err = { 0 };
-	int r;
-
-	p.meta = job->meta;
-	p.meta.state = JOB_QUEUED;
-	r = depot_do(job->d->depot, do_promise, &p);
-	job->promised = r == 0;
-	if (r < 0) {
-		err_sys(&err, r, "the job cannot be stored in the state "
-				 "directory %s", depot_dir(job->d->depot));
-		refuse(job, &err);
-	}
-	return r;
-}
-
-void commit_settle(struct job *job)
-{
-	if (!job->promised || job->removed || job_is_frozen(job))
-		return;
-	job->promised = false;
-	depot_meta_write(job->d->depot, &job->meta);
 }
 
 static int precheck_config(struct job *job, struct node *node, bool last)
