@@ -251,7 +251,7 @@ static int accept_run(struct run *run, struct err *err)
 		return err_sys(err, r,
 			       "the job cannot be queued in the state "
 			       "directory %s", depot_dir(run->d->depot));
-	run->accepted = run->counted = true;
+	run->counted = true;
 	run->d->running++;
 	drop_old(job);
 	job->promised = false;
@@ -260,6 +260,7 @@ static int accept_run(struct run *run, struct err *err)
 	job_set_error(job, NULL);
 	job->d->count.accepted++;
 	r = job_posted(job, EV_COMMIT);
+	run->accepted = true; /* nothing waits from here to go_on() */
 	return r;
 }
 
