@@ -55,6 +55,20 @@ static struct task *next_task(struct chores *w)
 	return t;
 }
 
+/* The loop may run as soon as it is told: without the lock, which it needs. */
+static void hand_back(struct chores *w, struct task *t)
+{
+	bool post;
+
+	pthread_mutex_lock(&w->lock);
+	list_add_tail(&w->finished, &t->node);
+	post = !w->posted && !w->quit;
+	w->posted |= post;
+	pthread_mutex_unlock(&w->lock);
+	if (post)
+		loop_post(w->loop, &w->call);
+}
+
 static void *thread_main(void *arg)
 {
 	struct chores *w = arg;
@@ -64,12 +78,8 @@ static void *thread_main(void *arg)
 	while ((t = next_task(w))) {
 		pthread_mutex_unlock(&w->lock);
 		t->result = t->work(t);
+		hand_back(w, t);
 		pthread_mutex_lock(&w->lock);
-		list_add_tail(&w->finished, &t->node);
-		if (!w->posted && !w->quit) {
-			w->posted = true;
-			loop_post(w->loop, &w->call);
-		}
 	}
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
@@ -118,8 +128,8 @@ void chores_add(struct chores *w, struct task *t)
 {
 	pthread_mutex_lock(&w->lock);
 	list_add_tail(&w->todo, &t->node);
-	pthread_cond_signal(&w->wake);
 	pthread_mutex_unlock(&w->lock);
+	pthread_cond_signal(&w->wake);
 }
 
 void chores_free(struct chores *w)

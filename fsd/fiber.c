@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stack is entered by ucontext, and left and entered again by setjmp(), which
+ * makes no system call. The C library's check of longjmp() knows one stack only.
+ */
+#undef _FORTIFY_SOURCE
 #include "fiber.h"
 
 #include <errno.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -25,8 +31,17 @@
 #define GUARD_SIZE 4096u
 #define SPARE_MOST 32
 
+struct place {
+	jmp_buf jump;
+#ifdef SANITIZED
+	void *fake; /* the sanitizer's, while another one runs */
+#endif
+};
+
 struct fiber {
-	ucontext_t context;
+	struct place place; /* where it waits */
+	ucontext_t context; /* where it begins */
+	bool begun;
 	void (*fn)(void *arg);
 	void *arg;
 	struct fiber *from; /* who goes on when it waits; NULL: the loop */
@@ -34,9 +49,6 @@ struct fiber {
 	struct list held;
 	char *stack;        /* owned, a guard page below it */
 	bool over;
-#ifdef SANITIZED
-	void *fake; /* the sanitizer's, while another one runs */
-#endif
 };
 
 /* Others than the loop's thread have none. */
@@ -46,11 +58,10 @@ static _Thread_local struct fiber *self_;
 static struct {
 	struct loop_call call;
 	struct loop *loop;
-	ucontext_t main;
+	struct place main;
 	struct list ready, spare;
 	unsigned spares;
 #ifdef SANITIZED
-	void *main_fake;
 	const void *main_stack;
 	size_t main_size;
 #endif
@@ -58,25 +69,32 @@ static struct {
 
 /* --- from one to the other ---------------------------------------------- */
 
+static _Noreturn void enter(struct fiber *f)
+{
+	if (!f || f->begun)
+		_longjmp(f ? f->place.jump : all.main.jump, 1);
+	f->begun = true;
+	setcontext(&f->context);
+	abort(); /* it only fails with a bad argument */
+}
+
 /* To f, or to the loop's own stack. */
 static void go(struct fiber *f)
 {
-	struct fiber *self = self_;
-	ucontext_t *here = self ? &self->context : &all.main;
-	ucontext_t *there = f ? &f->context : &all.main;
+	struct place *here = self_ ? &self_->place : &all.main;
 
 	self_ = f;
 #ifdef SANITIZED
 	__sanitizer_start_switch_fiber(
-		self ? &self->fake : &all.main_fake,
-		f ? f->stack + GUARD_SIZE : all.main_stack,
+		&here->fake, f ? f->stack + GUARD_SIZE : all.main_stack,
 		f ? STACK_SIZE : all.main_size);
 #endif
-	if (swapcontext(here, there) < 0)
-		abort(); /* it only fails with a bad argument */
+	if (_setjmp(here->jump) == 0)
+		enter(f);
 #ifdef SANITIZED
-	__sanitizer_finish_switch_fiber(self ? self->fake : all.main_fake,
-					NULL, NULL);
+	/* Who comes back has set self_ to this one. */
+	here = self_ ? &self_->place : &all.main;
+	__sanitizer_finish_switch_fiber(here->fake, NULL, NULL);
 #endif
 }
 

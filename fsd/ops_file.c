@@ -340,12 +340,29 @@ static void parse_first(struct handle *h)
 		fiber_pause();
 }
 
-/* A shell that restores what it has redirected closes a duplicate: it may go on
- * writing by the other one. */
-static bool has_another(fuse_req_t req, const struct handle *h)
+/*
+ * A shell that restores what it has redirected closes a duplicate, and may go
+ * on writing by the other one. The release of a file comes within microseconds:
+ * if it does not, there is time to ask whether that is so.
+ */
+#define DOUBT_NS (5 * NS_PER_MS)
+
+static void on_doubt(struct loop_timer *t)
 {
-	return keeper_opens(ops_fsd(req)->keeper, fuse_req_ctx(req)->pid,
-			    h->t.node->ino) > 0;
+	struct handle *h = t->arg;
+	struct job *job = job_of(h);
+
+	if (job->promised && keeper_opens(job->d->keeper, h->closer,
+					  h->t.node->ino) > 0)
+		job_start(job, commit_settle);
+}
+
+static void doubt(fuse_req_t req, struct handle *h)
+{
+	h->closer = fuse_req_ctx(req)->pid;
+	h->doubt.fn = on_doubt;
+	h->doubt.arg = h;
+	loop_timer_set(ops_fsd(req)->loop, &h->doubt, DOUBT_NS);
 }
 
 /*
@@ -363,10 +380,11 @@ static int flush(fuse_req_t req, struct handle *h)
 	h->failed = false;
 	r = commit_precheck(h->t.job, h->t.node, last);
 	if (r < 0 || !last || !job || h->t.node->area != AREA_FILES ||
-	    !commit_would_start(job, h->t.node) || has_another(req, h))
+	    !commit_would_start(job, h->t.node))
 		return r;
 	r = commit_promise(job);
 	h->failed = r < 0;
+	doubt(req, h);
 	return r;
 }
 
@@ -429,6 +447,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (remote_sync(req, ino))
 		return;
+	loop_timer_del(&h->doubt);
 	ops_hold(req, ino, NULL);
 	node = h->t.kind == T_NODE ? h->t.node : NULL;
 	if (node && h->writer) {

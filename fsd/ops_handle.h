@@ -25,6 +25,8 @@ struct handle {
 	pid_t opener;     /* of a writer: the thread that opened it */
 	bool changed;     /* something was written through it */
 	bool failed;      /* its close: what it completes does not start */
+	pid_t closer;     /* who was told that it succeeded, */
+	struct loop_timer doubt; /* and this long there is no release */
 	int seen;         /* `state`: the one that was read last, -1 none */
 	struct buf text;  /* H_TEXT */
 	struct events_reader *events; /* owned, H_WAIT on `events` */

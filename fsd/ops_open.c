@@ -36,6 +36,7 @@ static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
 void ops_handle_free(struct handle *h)
 {
 	list_del(&h->node);
+	loop_timer_del(&h->doubt);
 	wait_poll_drop(&h->poll);
 	quota_done_with(&h->open);
 	if (h->t.kind == T_NODE)
