@@ -11,14 +11,14 @@
 
 struct chores {
 	struct loop *loop;
-	pthread_t thread;
-	pthread_mutex_t lock; /* guards todo, finished, quit */
+	pthread_t thread[CHORES_THREADS];
+	unsigned wanted, started;   /* threads */
+	pthread_mutex_t lock; /* guards todo, finished, posted, quit */
 	pthread_cond_t wake;
 	struct list todo, finished; /* of struct task */
 	struct loop_call call;      /* runs on_finished; posted when !posted */
 	bool posted, quit;
-	struct loop_call start;     /* makes the thread */
-	bool started;
+	struct loop_call start;     /* makes the threads */
 };
 
 /* Hands finished tasks back, one batch for any number of them. */
@@ -55,6 +55,20 @@ static struct task *next_task(struct chores *w)
 	return t;
 }
 
+/* The loop may run as soon as it is told: without the lock, which it needs. */
+static void hand_back(struct chores *w, struct task *t)
+{
+	bool post;
+
+	pthread_mutex_lock(&w->lock);
+	list_add_tail(&w->finished, &t->node);
+	post = !w->posted && !w->quit;
+	w->posted |= post;
+	pthread_mutex_unlock(&w->lock);
+	if (post)
+		loop_post(w->loop, &w->call);
+}
+
 static void *thread_main(void *arg)
 {
 	struct chores *w = arg;
@@ -64,12 +78,8 @@ static void *thread_main(void *arg)
 	while ((t = next_task(w))) {
 		pthread_mutex_unlock(&w->lock);
 		t->result = t->work(t);
+		hand_back(w, t);
 		pthread_mutex_lock(&w->lock);
-		list_add_tail(&w->finished, &t->node);
-		if (!w->posted && !w->quit) {
-			w->posted = true;
-			loop_post(w->loop, &w->call);
-		}
 	}
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
@@ -83,22 +93,26 @@ static void on_start(struct loop_call *c)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals go to the loop */
-	r = pthread_create(&w->thread, NULL, thread_main, w);
+	do {
+		r = pthread_create(&w->thread[w->started], NULL, thread_main,
+				   w);
+		w->started += r == 0;
+	} while (r == 0 && w->started < w->wanted);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	w->started = r == 0;
 	if (r) { /* what there is to do waits for one */
 		log_error("no thread for slow work: %s", strerror(r));
 		loop_defer(w->loop, c);
 	}
 }
 
-int chores_new(struct loop *loop, struct chores **ret_chores)
+int chores_new(struct loop *loop, unsigned threads, struct chores **ret_chores)
 {
 	struct chores *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return -ENOMEM;
 	w->loop = loop;
+	w->wanted = MIN(threads, (unsigned)CHORES_THREADS);
 	w->call = (struct loop_call){ .fn = on_finished, .arg = w };
 	w->start = (struct loop_call){ .fn = on_start, .arg = w };
 	list_init(&w->todo);
@@ -114,8 +128,8 @@ void chores_add(struct chores *w, struct task *t)
 {
 	pthread_mutex_lock(&w->lock);
 	list_add_tail(&w->todo, &t->node);
-	pthread_cond_signal(&w->wake);
 	pthread_mutex_unlock(&w->lock);
+	pthread_cond_signal(&w->wake);
 }
 
 void chores_free(struct chores *w)
@@ -124,11 +138,11 @@ void chores_free(struct chores *w)
 		return;
 	pthread_mutex_lock(&w->lock);
 	w->quit = true;
-	pthread_cond_signal(&w->wake);
+	pthread_cond_broadcast(&w->wake);
 	pthread_mutex_unlock(&w->lock);
-	if (w->started)
-		pthread_join(w->thread, NULL);
-	else
+	for (unsigned i = 0; i < w->started; i++)
+		pthread_join(w->thread[i], NULL);
+	if (!w->started)
 		thread_main(w); /* the loop never ran */
 	loop_call_del(&w->start);
 	loop_call_del(&w->call);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread for slow work that needs nothing of the loop's: deletion of trees,
- * fsync, parsing and rendering of what is large. Tasks run in order; `done`
- * runs on the loop.
+ * Threads for slow work that needs nothing of the loop's: what waits for a
+ * disk, deletion of trees, parsing and rendering of what is large. Tasks are
+ * begun in order, one after the other if there is one thread; `done` runs on
+ * the loop.
  */
 #ifndef FSD_CHORES_H
 #define FSD_CHORES_H
@@ -19,11 +20,12 @@ struct task {
 	int result;            /* what work() returned */
 };
 
-/* The thread begins when the loop runs: what the daemon gives up before that
+/* The threads begin when the loop runs: what the daemon gives up before that
  * (restrain.h) its threads do not have either. */
-int chores_new(struct loop *loop, struct chores **ret_chores);
+#define CHORES_THREADS 4
+int chores_new(struct loop *loop, unsigned threads, struct chores **ret_chores);
 void chores_add(struct chores *w, struct task *t);
-/* Finishes every task (their `done` is called here), then ends the thread. */
+/* Finishes every task (their `done` is called here), then ends the threads. */
 void chores_free(struct chores *w);
 
 #endif

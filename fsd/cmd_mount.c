@@ -21,7 +21,7 @@
 enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
        OPT_QUOTA_RUNNING, OPT_RETAIN_SECONDS, OPT_RETAIN_COUNT,
-       OPT_RETAIN_BYTES, OPT_UIDS, OPT_CACHE, OPT_PRIVATE };
+       OPT_RETAIN_BYTES, OPT_UIDS, OPT_DURABILITY, OPT_CACHE, OPT_PRIVATE };
 
 #define UIDS_LOWEST 1000u
 
@@ -32,6 +32,7 @@ static const struct option long_options[] = {
 	{ "pool", required_argument, NULL, OPT_POOL },
 	{ "max-machines", required_argument, NULL, OPT_MAX },
 	{ "policy", required_argument, NULL, OPT_POLICY },
+	{ "durability", required_argument, NULL, OPT_DURABILITY },
 	{ "uids", required_argument, NULL, OPT_UIDS },
 	{ "allow-other", no_argument, NULL, OPT_OTHER },
 	{ "daemon", no_argument, NULL, OPT_DAEMON },
@@ -105,6 +106,17 @@ static int set_policy(struct mount_options *o, const char *text)
 	return 0;
 }
 
+static int set_durability(struct mount_options *o, const char *text)
+{
+	o->relaxed = !strcmp(text, "relaxed");
+	if (!o->relaxed && strcmp(text, "full") != 0)
+		return complain("mount", 2,
+				"--durability is \"%s\"; it must be full or "
+				"relaxed",
+				text);
+	return 0;
+}
+
 /* No uid of people's, and not the one that means "none". */
 static int set_uids(struct mount_options *o, const char *text)
 {
@@ -156,6 +168,8 @@ static int one_option(struct mount_options *o, int opt)
 				  1);
 	case OPT_POLICY:
 		return set_policy(o, optarg);
+	case OPT_DURABILITY:
+		return set_durability(o, optarg);
 	case OPT_UIDS:
 		return set_uids(o, optarg);
 	case OPT_OTHER:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "commit.h"
+#include "commit_int.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,13 +12,6 @@
 #include "resume.h"
 #include "run.h"
 #include "sessions.h"
-
-/* What looking at a job comes to. */
-enum verdict {
-	WAITING, /* something is not there or not complete yet */
-	WRONG,   /* err has the sentence */
-	READY,
-};
 
 /* --- the parts ------------------------------------------------------------ */
 
@@ -283,9 +276,8 @@ static struct node *find_config(struct job *job)
 	return node && !node->is_dir ? node : NULL;
 }
 
-static void on_ready(void *arg)
+static void look_again(struct job *job)
 {
-	struct job *job = arg;
 	struct commit_later *later = take_ptr(job->later);
 
 	if (later->evaluate)
@@ -303,6 +295,11 @@ static void on_ready(void *arg)
 			w->done(w);
 	}
 	free(later);
+}
+
+static void on_ready(void *arg)
+{
+	job_start(arg, look_again);
 }
 
 static bool on_load(struct turn *t, uint64_t until)
@@ -400,8 +397,7 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 	return READY;
 }
 
-/* On READY *spec is to be given to run_start(). */
-static enum verdict examine(struct job *job, bool by_ctl, struct run_spec *spec,
+enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err)
 {
 	enum verdict v = get_config(job, by_ctl, spec, err);
@@ -420,7 +416,7 @@ static enum verdict examine(struct job *job, bool by_ctl, struct run_spec *spec,
 	return v;
 }
 
-static void refuse(struct job *job, const struct err *err)
+void commit_refuse(struct job *job, const struct err *err)
 {
 	bool same = job->meta.state == JOB_REFUSED &&
 		    !strncmp(job_error(job), err->text, strlen(err->text));
@@ -466,7 +462,7 @@ void commit_evaluate(struct job *job, bool config_closed)
 		job->later->config_closed |= config_closed;
 		return;
 	}
-	v = examine(job, false, &spec, &err);
+	v = commit_examine(job, false, &spec, &err);
 	if (v == READY && job_name_is_draft(job->meta.name)) {
 		run_spec_done(&spec);
 		v = WAITING;
@@ -474,7 +470,7 @@ void commit_evaluate(struct job *job, bool config_closed)
 	if (v == READY && start(job, &spec, &err) < 0)
 		v = WRONG;
 	if (v == WRONG) {
-		refuse(job, &err);
+		commit_refuse(job, &err);
 	} else if (v == WAITING && job->meta.state == JOB_REFUSED) {
 		job_set_error(job, NULL);
 		job_post(job, EV_REOPEN);
@@ -494,9 +490,13 @@ bool commit_resume(struct job *job)
 		return true;
 	}
 	/* It was started once, whether by its config or by ctl. */
-	v = examine(job, true, &spec, &err);
+	v = commit_examine(job, true, &spec, &err);
 	if (v == READY && run_start(job, &spec, &err) < 0)
 		v = WRONG;
+	if (v == WAITING && node_is_written(job->files)) {
+		job_take_back(job);
+		return false;
+	}
 	if (v == WAITING)
 		err_set(&err, -EINVAL, "its program or its inputs are gone");
 	if (v != READY) {
@@ -520,7 +520,7 @@ int commit_start(struct job *job, struct err *err)
 			       "ctl: a job whose name begins with \".\" is "
 			       "being prepared and never starts; rename it");
 	*err = (struct err){ 0 };
-	v = examine(job, true, &spec, err);
+	v = commit_examine(job, true, &spec, err);
 	if (v == READY)
 		r = start(job, &spec, err);
 	if (v == WAITING)
@@ -528,7 +528,7 @@ int commit_start(struct job *job, struct err *err)
 			       "ctl: the job is not complete: it needs exactly "
 			       "one closed code.* file and its \"inputs\"");
 	if (r < 0 && v == WRONG)
-		refuse(job, err);
+		commit_refuse(job, err);
 	return r;
 }
 

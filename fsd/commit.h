@@ -39,6 +39,17 @@ int commit_start(struct job *job, struct err *err);
  * writing it (last).
  */
 int commit_precheck(struct job *job, struct node *node, bool last);
+/*
+ * The last writer of node is about to be told that its close has succeeded: if
+ * the job starts with that, to promise has it on record (durability.md). The
+ * start itself comes with the release of the file, for which nobody waits. In a
+ * fiber that holds the job. Return: 0, or negative errno: then the job is
+ * refused, and the release is not to start it.
+ */
+bool commit_would_start(struct job *job, struct node *node);
+int commit_promise(struct job *job);
+/* After that release: if the job has not started, nothing is promised. */
+void commit_settle(struct job *job);
 /* True if parsed_prefetch() should come first, so as not to hold up others. */
 bool commit_precheck_is_slow(struct job *job, struct node *node);
 

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -12,11 +13,15 @@
 
 #include "chores.h"
 #include "erase.h"
+#include "fiber.h"
 
 struct depot {
 	char *dir;
-	int root, jobs, trash, lock; /* owned */
-	uint64_t next_no, next_trash;
+	int root, jobs, trash, lock, reserve; /* owned */
+	_Atomic bool reserved; /* reserve has its room */
+	bool relaxed;
+	uint64_t next_no;
+	_Atomic uint64_t next_trash;
 	struct chores *threads[DEPOT_THREADS];
 };
 
@@ -73,15 +78,98 @@ static int trash_add(struct depot *s, const char *name)
 	return r;
 }
 
+/* --- what goes and moves, on the threads for the disk ---------------------- */
+
+struct leave {
+	int jobs, trash; /* borrowed */
+	const char *path, *to;
+	bool is_dir;
+	char name[32];   /* in the trash */
+	bool trashed;
+};
+
+static int to_trash(struct leave *l, const char *path)
+{
+	if (renameat(l->jobs, path, l->trash, l->name) < 0)
+		return -errno;
+	l->trashed = true;
+	return 0;
+}
+
+static bool is_large(const struct leave *l, const char *path)
+{
+	struct stat st;
+
+	return fstatat(l->jobs, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode) && st.st_size >= (off_t)DEPOT_LARGE;
+}
+
+static int trash_it(void *arg)
+{
+	struct leave *l = arg;
+	int r = to_trash(l, l->path);
+
+	return r == -ENOENT ? 0 : r;
+}
+
+static int delete_it(void *arg)
+{
+	struct leave *l = arg;
+
+	if (!l->is_dir && is_large(l, l->path))
+		return to_trash(l, l->path);
+	return unlinkat(l->jobs, l->path, l->is_dir ? AT_REMOVEDIR : 0) < 0
+		       ? -errno
+		       : 0;
+}
+
+static int rename_it(void *arg)
+{
+	struct leave *l = arg;
+
+	if (!l->is_dir && (is_large(l, l->path) || is_large(l, l->to)) &&
+	    renameat2(l->jobs, l->path, l->jobs, l->to, RENAME_EXCHANGE) == 0) {
+		if (to_trash(l, l->path) < 0)
+			unlinkat(l->jobs, l->path, 0);
+		return 0;
+	}
+	return renameat(l->jobs, l->path, l->jobs, l->to) < 0 ? -errno : 0;
+}
+
+static int leave(struct depot *s, struct leave *l, int (*work)(void *arg))
+{
+	int r;
+
+	l->jobs = s->jobs;
+	l->trash = s->trash;
+	snprintf(l->name, sizeof(l->name), "%llu",
+		 (unsigned long long)s->next_trash++);
+	r = depot_do(s, work, l);
+	if (r == 0 && l->trashed)
+		r = trash_add(s, l->name);
+	return r;
+}
+
 int depot_trash(struct depot *s, const char *path)
 {
-	char name[32];
+	struct leave l = { .path = path };
 
-	snprintf(name, sizeof(name), "%llu",
-		 (unsigned long long)s->next_trash++);
-	if (renameat(s->jobs, path, s->trash, name) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	return trash_add(s, name);
+	return leave(s, &l, trash_it);
+}
+
+int depot_delete(struct depot *s, const char *path, bool is_dir)
+{
+	struct leave l = { .path = path, .is_dir = is_dir };
+
+	return leave(s, &l, delete_it);
+}
+
+int depot_rename(struct depot *s, const char *from, const char *to,
+		 bool is_file)
+{
+	struct leave l = { .path = from, .to = to, .is_dir = !is_file };
+
+	return leave(s, &l, rename_it);
 }
 
 int depot_chore(struct depot *s, enum depot_thread thread, struct task *t)
@@ -90,6 +178,43 @@ int depot_chore(struct depot *s, enum depot_thread thread, struct task *t)
 		return -ESHUTDOWN;
 	chores_add(s->threads[thread], t);
 	return 0;
+}
+
+/* On the stack of the fiber that waits. */
+struct disk_task {
+	struct task task;
+	int (*work)(void *arg);
+	void *arg;
+	struct fiber *fiber;
+	int result;
+};
+
+static int disk_work(struct task *t)
+{
+	struct disk_task *d = container_of(t, struct disk_task, task);
+
+	return d->work(d->arg);
+}
+
+static void disk_done(struct task *t, int result)
+{
+	struct disk_task *d = container_of(t, struct disk_task, task);
+
+	d->result = result;
+	fiber_resume(d->fiber);
+}
+
+int depot_do(struct depot *s, int (*work)(void *arg), void *arg)
+{
+	struct disk_task d = {
+		.task = { .work = disk_work, .done = disk_done },
+		.work = work, .arg = arg, .fiber = fiber_self(),
+	};
+
+	if (!d.fiber || depot_chore(s, DEPOT_DISK, &d.task) < 0)
+		return work(arg);
+	fiber_pause();
+	return d.result;
 }
 
 struct close_task {
@@ -140,7 +265,8 @@ static void trash_leftovers(struct depot *s)
 	while ((e = readdir(dir))) {
 		if (parse_u64(e->d_name, 0, UINT64_MAX - 1, &n) < 0)
 			continue;
-		s->next_trash = MAX(s->next_trash, n + 1);
+		if (n >= s->next_trash)
+			s->next_trash = n + 1;
 		trash_add(s, e->d_name);
 	}
 	closedir(dir);
@@ -200,8 +326,33 @@ static int open_parts(struct depot *s, struct err *err)
 		return r;
 	s->jobs = open_dir(s->root, "jobs", err);
 	s->trash = s->jobs < 0 ? s->jobs : open_dir(s->root, "trash", err);
+	/* A disk that has no room for it serves all the same. */
+	s->reserve = openat(s->root, "reserve", O_RDWR | O_CREAT | O_CLOEXEC |
+							 O_NOFOLLOW, 0600);
+	depot_reserve(s);
 	return MIN(s->trash, 0);
 }
+
+/* Enough for some ends of ordinary runs. */
+#define RESERVE (64u << 10)
+
+void depot_reserve(struct depot *s)
+{
+	if (s->reserve >= 0 && !s->reserved &&
+	    fallocate(s->reserve, 0, 0, RESERVE) == 0)
+		s->reserved = true;
+}
+
+bool depot_give_reserve(struct depot *s)
+{
+	return s->reserve >= 0 && atomic_exchange(&s->reserved, false) &&
+	       ftruncate(s->reserve, 0) == 0;
+}
+
+static const unsigned threads[DEPOT_THREADS] = {
+	[DEPOT_CHORES] = 1,
+	[DEPOT_DISK] = CHORES_THREADS,
+};
 
 int depot_open(struct loop *loop, const char *dir, struct depot **ret_depot,
 	       struct err *err)
@@ -211,11 +362,11 @@ int depot_open(struct loop *loop, const char *dir, struct depot **ret_depot,
 
 	if (!s)
 		return err_sys(err, -ENOMEM, "state directory");
-	s->root = s->jobs = s->trash = s->lock = -1;
+	s->root = s->jobs = s->trash = s->lock = s->reserve = -1;
 	s->dir = strdup(dir);
 	r = s->dir ? open_parts(s, err) : -ENOMEM;
 	for (int i = 0; r == 0 && i < DEPOT_THREADS; i++)
-		r = chores_new(loop, &s->threads[i]);
+		r = chores_new(loop, threads[i], &s->threads[i]);
 	if (r < 0) {
 		depot_close(s);
 		return r;
@@ -236,6 +387,7 @@ void depot_close(struct depot *s)
 	fd_close(&s->jobs);
 	fd_close(&s->trash);
 	fd_close(&s->lock);
+	fd_close(&s->reserve);
 	fd_close(&s->root);
 	free(s->dir);
 	free(s);
@@ -260,6 +412,16 @@ int depot_root_fd(const struct depot *s)
 void depot_seen_no(struct depot *s, uint64_t no)
 {
 	s->next_no = MAX(s->next_no, no + 1);
+}
+
+void depot_set_relaxed(struct depot *s, bool relaxed)
+{
+	s->relaxed = relaxed;
+}
+
+bool depot_is_relaxed(const struct depot *s)
+{
+	return s->relaxed;
 }
 
 const char *depot_dir(const struct depot *s)
@@ -296,44 +458,78 @@ void depot_job_path(uint64_t no, const char *tail, char *ret_path)
  */
 #define META_SIZE 512
 
-int depot_meta_write(struct depot *s, const struct job_meta *m)
+struct record {
+	int jobs; /* borrowed */
+	uint64_t no;
+	char sector[META_SIZE];
+};
+
+static int record_print(const struct depot *s, const struct job_meta *m,
+			struct record *ret)
 {
-	char path[STORE_PATH_MAX], record[META_SIZE];
 	auto_buf struct buf text = { 0 };
-	auto_close int fd = -1;
-	ssize_t n;
 
 	if (depot_meta_print(m, &text) < 0)
 		return text.failed;
 	if (text.len > META_SIZE)
 		return -ENAMETOOLONG;
-	memcpy(record, text.data, text.len);
-	memset(record + text.len, '\n', META_SIZE - text.len);
-	depot_job_path(m->no, "meta", path);
-	fd = openat(s->jobs, path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+	ret->jobs = s->jobs;
+	ret->no = m->no;
+	memcpy(ret->sector, text.data, text.len);
+	memset(ret->sector + text.len, '\n', META_SIZE - text.len);
+	return 0;
+}
+
+static int record_write(void *arg)
+{
+	const struct record *r = arg;
+	char path[STORE_PATH_MAX];
+	auto_close int fd = -1;
+	ssize_t n;
+
+	depot_job_path(r->no, "meta", path);
+	fd = openat(r->jobs, path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 		    0600);
 	if (fd < 0)
 		return -errno;
-	n = pwrite(fd, record, META_SIZE, 0);
+	n = pwrite(fd, r->sector, META_SIZE, 0);
 	return n == META_SIZE ? 0 : n < 0 ? -errno : -ENOSPC;
+}
+
+int depot_meta_write(struct depot *s, const struct job_meta *m)
+{
+	struct record r;
+	int ret = record_print(s, m, &r);
+
+	return ret < 0 ? ret : depot_do(s, record_write, &r);
+}
+
+static int job_make_work(void *arg)
+{
+	const struct record *r = arg;
+	char path[STORE_PATH_MAX];
+
+	depot_job_path(r->no, NULL, path);
+	if (mkdirat(r->jobs, path, 0700) < 0)
+		return -errno;
+	depot_job_path(r->no, "files", path);
+	if (mkdirat(r->jobs, path, 0700) < 0)
+		return -errno;
+	return record_write(arg);
 }
 
 int depot_job_make(struct depot *s, const struct job_meta *meta)
 {
 	char path[STORE_PATH_MAX];
-	int r = 0;
+	struct record r;
+	int ret = record_print(s, meta, &r);
 
-	depot_job_path(meta->no, NULL, path);
-	if (mkdirat(s->jobs, path, 0700) < 0)
-		return -errno;
-	depot_job_path(meta->no, "files", path);
-	if (mkdirat(s->jobs, path, 0700) < 0)
-		r = -errno;
-	if (r == 0)
-		r = depot_meta_write(s, meta);
-	if (r < 0) {
+	if (ret < 0)
+		return ret;
+	ret = depot_do(s, job_make_work, &r);
+	if (ret < 0) {
 		depot_job_path(meta->no, NULL, path);
 		depot_trash(s, path);
 	}
-	return r;
+	return ret;
 }

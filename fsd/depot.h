@@ -15,6 +15,7 @@
  *                         not empty of stdout, stderr, output/
  *   STATE/trash/          on its way out; emptied by the worker
  *   STATE/lost+found/NAME/  what lay in jobs/ and is no job: entry, and why
+ *   STATE/reserve         room that the results of runs get when there is none
  *
  * ID is ours; a job's name is a value in meta and never part of a path. The
  * names below files/ and output/ were checked (no "/", ".", ".."), and every
@@ -119,6 +120,17 @@ uint64_t depot_lost_count(struct depot *s);
 /* Places that a daemon made and died before it had used them. */
 void depot_lost_tidy(struct depot *s);
 
+/*
+ * depot_sync.c, for threads: what durability.md promises; nothing on a relaxed
+ * mount. A job's inputs, its directory and that it is there; what a run left;
+ * the record, as depot_meta_write(). Return: 0 or negative errno.
+ */
+void depot_set_relaxed(struct depot *s, bool relaxed);
+bool depot_is_relaxed(const struct depot *s);
+int depot_sync_inputs(struct depot *s, uint64_t no);
+int depot_sync_run(struct depot *s, uint64_t no, unsigned run);
+int depot_meta_commit(struct depot *s, const struct job_meta *meta);
+
 /* Bytes of the regular files below a part of it, "files" or "r1", but for the
  * one at its top that is named uncounted. Slow. */
 uint64_t depot_count(const struct depot *s, uint64_t no, const char *part,
@@ -150,6 +162,10 @@ int depot_output_make(struct depot *s, uint64_t no, unsigned run);
  * job is done. */
 int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
 		      const char *name, const void *data, size_t len);
+/* After -ENOSPC: true if there is a little room now, once until
+ * depot_reserve() finds enough to keep it again. For threads. */
+bool depot_give_reserve(struct depot *s);
+void depot_reserve(struct depot *s);
 int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 		   const char *name);
 /* Needs no descriptor: sizes are true also when there is none left. */
@@ -185,12 +201,22 @@ void depot_attempts_drop(struct depot *s, uint64_t no);
 struct task;
 enum depot_thread {
 	DEPOT_CHORES, /* deletion, parsing and rendering of what is large */
-	DEPOT_DISK,   /* somebody waits for the disk to have taken their bytes */
+	DEPOT_DISK,   /* what somebody waits for; several threads */
 	DEPOT_THREADS
 };
 /* Gives a thread something slow to do; see chores.h.
  * Return: 0, or -ESHUTDOWN if it has ended. */
 int depot_chore(struct depot *s, enum depot_thread thread, struct task *t);
+
+/*
+ * Has work(arg) done by a thread for the disk while this fiber waits: every
+ * system call that may change the state directory goes this way, since any
+ * of them may wait for the disk (a journal that is being written, too much
+ * that was not written yet). Outside of fibers (start and end, other threads)
+ * it is simply called: the functions below may be called by a thread as well,
+ * so that several of them are one way to it. Return: what work returned.
+ */
+int depot_do(struct depot *s, int (*work)(void *arg), void *arg);
 
 /* Closes fd, elsewhere if its file is so large that this may take long. */
 void depot_close_file(struct depot *s, int fd);
@@ -201,5 +227,11 @@ void depot_close_file(struct depot *s, int fd);
 /* Out of sight at once (rename), gone a little later. A path relative to
  * STATE/jobs. -ENOENT is success. */
 int depot_trash(struct depot *s, const char *path);
+/* A file or an empty directory; what is large goes that way. */
+int depot_delete(struct depot *s, const char *path, bool is_dir);
+/* To what may be there already. Large files change places, and the old one
+ * goes that way: to give it up, or to write the new one first, takes long. */
+int depot_rename(struct depot *s, const char *from, const char *to,
+		 bool is_file);
 
 #endif

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "depot.h"
+#include "depot_calls.h"
 
 static int write_all(int fd, const void *data, size_t len)
 {
@@ -50,7 +50,7 @@ int depot_sink_make(struct depot *s, uint64_t no)
 
 	depot_sink_drop(s, no); /* of an earlier daemon */
 	depot_job_path(no, "sink", path);
-	return mkdirat(depot_jobs_fd(s), path, 0700) < 0 ? -errno : 0;
+	return call_mkdir(s, path);
 }
 
 int depot_run_make(struct depot *s, uint64_t no, unsigned run)
@@ -78,12 +78,9 @@ int depot_stream_open(struct depot *s, uint64_t no, unsigned run,
 		      const char *name)
 {
 	char path[STORE_PATH_MAX];
-	int fd;
 
 	run_path(no, run, name, path);
-	fd = openat(depot_jobs_fd(s), path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC |
-					   O_NOFOLLOW, 0600);
-	return fd < 0 ? -errno : fd;
+	return call_open(s, path, O_RDWR | O_CREAT | O_APPEND);
 }
 
 int depot_output_make(struct depot *s, uint64_t no, unsigned run)
@@ -91,7 +88,7 @@ int depot_output_make(struct depot *s, uint64_t no, unsigned run)
 	char path[STORE_PATH_MAX];
 
 	run_path(no, run, "output", path);
-	return mkdirat(depot_jobs_fd(s), path, 0700) < 0 ? -errno : 0;
+	return call_mkdir(s, path);
 }
 
 int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
@@ -137,15 +134,36 @@ int depot_run_stat(struct depot *s, uint64_t no, unsigned run,
 	return stat_at(s, path, ret);
 }
 
-static int append(struct depot *s, const char *path, const void *data,
-		  size_t len)
+struct append {
+	int at;
+	const char *path;
+	const void *data;
+	size_t len;
+};
+
+/* What was not written whole is taken back: it will be tried again. */
+static int do_append(void *arg)
 {
-	auto_close int fd = openat(depot_jobs_fd(s), path, O_WRONLY | O_APPEND |
+	const struct append *a = arg;
+	auto_close int fd = openat(a->at, a->path, O_WRONLY | O_APPEND |
 						  O_CREAT | O_CLOEXEC |
 						  O_NOFOLLOW,
 				   0600);
+	struct stat st;
+	int r = fd < 0 || fstat(fd, &st) < 0 ? -errno
+					     : write_all(fd, a->data, a->len);
 
-	return fd < 0 ? -errno : write_all(fd, data, len);
+	if (r < 0 && fd >= 0 && ftruncate(fd, st.st_size) < 0)
+		return -errno;
+	return r;
+}
+
+static int append(struct depot *s, const char *path, const void *data,
+		  size_t len)
+{
+	struct append a = { depot_jobs_fd(s), path, data, len };
+
+	return depot_do(s, do_append, &a);
 }
 
 int depot_run_append(struct depot *s, uint64_t no, unsigned run,

@@ -8,26 +8,72 @@
 #include "notify.h"
 #include "wait.h"
 
-/*
- * What every entry has in common; may be done twice. That a job is done is
- * what publishes its result, so it is on record before anybody hears of it.
- */
-static void job_enter(struct job *job)
-{
-	int r;
+#define RECORD_NS NS_PER_S /* between two attempts */
 
-	events_state(job);
-	r = depot_meta_write(job->d->depot, &job->meta);
+static void on_late(struct loop_timer *t);
+
+static void arm(struct fsd *d)
+{
+	d->record_timer.fn = on_late;
+	d->record_timer.arg = d;
+	if (!d->record_timer.loop)
+		loop_timer_set(d->loop, &d->record_timer, RECORD_NS);
+}
+
+static void on_record_late(void *arg)
+{
+	struct fsd *d = arg;
+	struct job *job;
+
+	while ((job = list_first(&d->unrecorded, struct job, unrecorded))) {
+		list_del(&job->unrecorded);
+		job_hold(job);
+		if (!job->removed &&
+		    depot_meta_write(d->depot, &job->meta) < 0) {
+			job_record_later(job);
+			jobs_let_go();
+			return; /* nor will it take the others' */
+		}
+		jobs_let_go();
+	}
+}
+
+static void on_late(struct loop_timer *t)
+{
+	fiber_run(on_record_late, t->arg);
+}
+
+void job_record_later(struct job *job)
+{
+	if (job->removed)
+		return;
+	if (list_empty(&job->unrecorded))
+		list_add_tail(&job->d->unrecorded, &job->unrecorded);
+	arm(job->d);
+}
+
+static void job_record(struct job *job)
+{
+	int r = depot_meta_write(job->d->depot, &job->meta);
+
 	if (r < 0)
 		log_error("job %s: its state cannot be written: %s",
 			  job->meta.name, strerror(-r));
+	if (r < 0)
+		job_record_later(job);
+}
+
+/* What every entry has in common; may be done twice. */
+static void job_enter(struct job *job)
+{
+	events_state(job);
 	wait_kick(job);
 	job_log(job, "%s", state_name(job->meta.state));
 	notify_state(job);
 	retain_entered(job);
 }
 
-int job_post(struct job *job, enum job_event event)
+static int post(struct job *job, enum job_event event, bool record)
 {
 	enum job_state next = state_next(job->meta.state, event);
 
@@ -42,6 +88,33 @@ int job_post(struct job *job, enum job_event event)
 		return 0;
 	job->meta.state = next;
 	job_touch(job);
+	if (record)
+		job_record(job);
 	job_enter(job);
 	return 0;
+}
+
+int job_post(struct job *job, enum job_event event)
+{
+	return post(job, event, true);
+}
+
+int job_posted(struct job *job, enum job_event event)
+{
+	return post(job, event, false);
+}
+
+void job_take_back(struct job *job)
+{
+	unsigned before = job->meta.run - 1;
+	bool has = before && depot_run_has(job->d->depot, job->meta.no, before);
+
+	job->meta.run = before;
+	job->meta.state = has ? JOB_DONE : JOB_DRAFT;
+	job->has_results = has;
+	if (has && !job->output)
+		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
+					    before, false);
+	job_record(job);
+	job_enter(job);
 }

@@ -10,5 +10,15 @@
 
 /* Return: 0, or -EINVAL if the event is not possible now (logged). */
 int job_post(struct job *job, enum job_event event);
+/* The same, when the store has the new state on record already. */
+int job_posted(struct job *job, enum job_event event);
+/*
+ * Of a job that the server before has on record as queued, since it has promised
+ * so to a close whose release is still to come: that starts it.
+ */
+void job_take_back(struct job *job);
+/* The store did not take the record of its state: it is tried again until it
+ * does. */
+void job_record_later(struct job *job);
 
 #endif

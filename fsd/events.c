@@ -52,7 +52,7 @@ static void add(struct job *job, enum order_kind kind, uint32_t count)
 				       .time_ms = now };
 	e->has_last = true;
 	if (e->order.len > GATHER_BYTES)
-		events_flush(job);
+		job_log_begin(job);
 	else
 		job_log_soon(job);
 }
@@ -84,23 +84,27 @@ void events_output(struct job *job, enum vm_stream stream, uint64_t count)
 void events_flush(struct job *job)
 {
 	struct events *e = job->events;
+	auto_buf struct buf copy = { 0 };
 	int r = 0;
 
 	if (!e)
 		return;
 	events_seal(e);
+	/* Until they are there, readers have them from memory, and more come. */
 	if (e->order.len && !e->lost)
+		r = buf_add(&copy, e->order.data, e->order.len);
+	if (r == 0 && copy.len)
 		r = depot_run_append(job->d->depot, job->meta.no, e->run,
-				     ORDER_FILE, e->order.data, e->order.len);
+				     ORDER_FILE, copy.data, copy.len);
 	if (r == 0) {
-		e->stored += e->lost ? 0 : e->order.len;
-		buf_clear(&e->order);
+		e->stored += copy.len;
+		buf_eat(&e->order, e->lost ? e->order.len : copy.len);
 	} else if (r != -ENOENT) { /* which it is before the machine is there */
 		log_warn("job %s: the order of its output cannot be stored: %s",
 			 job->meta.name, strerror(-r));
 		e->lost = true;
 	}
 	/* From now on the store has it all. */
-	if (!job->run)
+	if (!job->run && !e->order.len && !e->has_last)
 		events_free(take_ptr(job->events));
 }

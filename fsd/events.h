@@ -19,7 +19,7 @@ struct events_reader; /* the place of one open file */
 void events_state(struct job *job);
 /* So many bytes came to the stream's end. */
 void events_output(struct job *job, enum vm_stream stream, uint64_t count);
-/* Into the store, as far as there is a place for it. */
+/* Into the store, as far as there is a place for it. The job is held. */
 void events_flush(struct job *job);
 /* Memory is short of it. NULL is fine. */
 void events_free(struct events *e);

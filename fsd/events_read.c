@@ -115,10 +115,10 @@ static ssize_t piece_get(struct sources *s, struct piece *p, uint64_t offset,
 		r = piece_open(s, p);
 		if (r < 0)
 			return r;
-		n = pread(p->fd, p->room, p->size, (off_t)offset);
+		n = run_pread(s->job, p->fd, p->room, p->size, offset);
 		p->len = 0;
 		if (n < 0)
-			return -errno;
+			return n;
 		p->offset = offset;
 		p->len = (size_t)n;
 	}
@@ -265,14 +265,14 @@ static int use_result(struct events_reader *r, struct sources *s)
 		.after_ms = r->time_ms,
 		.exit_code = s->job->meta.exit_code, .error = job_error(s->job),
 	};
-	ssize_t n = fd < 0 ? 0 : pread(fd, room, sizeof(room), 0);
+	ssize_t n = fd < 0 ? 0 : run_pread(s->job, fd, room, sizeof(room), 0);
 	int ret;
 
 	/* Only what is not there was never stored. */
 	if (fd < 0 && fd != -ENOENT)
 		return fd;
 	if (n < 0)
-		return -errno;
+		return (int)n;
 	if (n > 0 && fstat(fd, &st) == 0) {
 		end.result = room;
 		end.len = (size_t)n;

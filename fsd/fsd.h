@@ -51,6 +51,7 @@ struct mount_options {
 	enum vm_accel accel;
 	unsigned pool, max_machines;
 	bool permissive;  /* --policy permissive */
+	bool relaxed;     /* --durability relaxed */
 	uint32_t uid_first, uid_count; /* --uids; 0: the default */
 	bool allow_other;
 	bool daemonize;
@@ -118,8 +119,10 @@ struct fsd {
 	struct turn resume, tidy;
 	struct walk tidy_at;     /* through the jobs */
 	struct list unlogged;    /* of struct job, whose log has lines that */
-	struct turn log_turn;    /* this writes, */
-	struct loop_timer log_timer; /* begun by this */
+	struct loop_timer log_timer; /* are written, when this is due */
+	bool logging;            /* by a fiber */
+	struct list unrecorded;  /* of struct job: event.c */
+	struct loop_timer record_timer;
 	struct {
 		uint64_t accepted, done[JOB_STATUS_MAX], refused, retried;
 	} count;

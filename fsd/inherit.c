@@ -11,13 +11,14 @@
 
 #define HEAD_AT 0
 #define MESSAGE_AT KIB(64)
+#define MESSAGE_SIZE (MIB(1) + KIB(64))
 #define WHOLE (GIB(3) + MIB(16))
 
 static const struct {
 	uint64_t at;
 	uint32_t size, most;
 } tables[INHERIT_TABLES] = {
-	[INHERIT_REQUESTS] = { MIB(4), sizeof(struct inherit_request),
+	[INHERIT_REQUESTS] = { MIB(64), sizeof(struct inherit_request),
 			       1u << 20 },
 	[INHERIT_HANDLES] = { MIB(512), sizeof(struct inherit_handle),
 			      1u << 20 },
@@ -27,15 +28,16 @@ static const struct {
 };
 
 _Static_assert(sizeof(struct inherit_head) <= MESSAGE_AT, "the head's room");
-_Static_assert(MESSAGE_AT + sizeof(struct inherit_message) <= MIB(4),
-	       "the message's room");
+_Static_assert(MESSAGE_AT + INHERIT_MESSAGES * MESSAGE_SIZE <= MIB(64),
+	       "the messages' room");
+_Static_assert(sizeof(struct inherit_message) <= MESSAGE_SIZE, "one's room");
 _Static_assert(sizeof(struct inherit_request) == 232, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_handle) == 64, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_node) == 32, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_block) == INHERIT_BLOCK,
 	       "as it lies in memory");
-_Static_assert(sizeof(struct inherit_message) - INHERIT_MESSAGE_MAX ==
-	       sizeof(struct inherit_progress), "its data is aligned");
+_Static_assert(offsetof(struct inherit_message, data) % 8 == 0,
+	       "a request begins with numbers");
 
 struct inherit {
 	uint8_t *base; /* owned mapping of WHOLE bytes */
@@ -105,9 +107,10 @@ struct inherit_head *inherit_head(struct inherit *in)
 	return (struct inherit_head *)(void *)(in->base + HEAD_AT);
 }
 
-struct inherit_message *inherit_message(struct inherit *in)
+struct inherit_message *inherit_message(struct inherit *in, unsigned i)
 {
-	return (struct inherit_message *)(void *)(in->base + MESSAGE_AT);
+	return (struct inherit_message *)(void *)(in->base + MESSAGE_AT +
+						  i * MESSAGE_SIZE);
 }
 
 /* --- records ------------------------------------------------------------- */

@@ -6,8 +6,8 @@
  * to outlive the host is in the depot.
  *
  *   0        struct inherit_head
- *   64 KiB   struct inherit_message: the request that is being read or served
- *   4 MiB    requests   512 MiB  handles   1 GiB  nodes   2 GiB  blocks
+ *   64 KiB   struct inherit_message, some: requests that are being looked at
+ *   64 MiB   requests   512 MiB  handles   1 GiB  nodes   2 GiB  blocks
  *   3 GiB    untold
  *
  * All but what is used is a hole. A table's record begins with `live`, which
@@ -28,6 +28,7 @@
 
 #define INHERIT_INIT_MAX 4096u
 #define INHERIT_MESSAGE_MAX ((1u << 20) + 4096u)
+#define INHERIT_MESSAGES 32u
 #define INHERIT_BLOCK 16384u
 
 enum inherit_table {
@@ -56,6 +57,7 @@ struct inherit_progress {
 };
 
 struct inherit_message {
+	uint64_t seq;
 	struct inherit_progress progress;
 	uint8_t data[INHERIT_MESSAGE_MAX]; /* its first word is 0: none */
 };
@@ -87,9 +89,9 @@ struct inherit_handle {
 	uint32_t uid;    /* who opened it */
 	uint32_t run;
 	int32_t opener, seen;
-	uint8_t writer, changed;
+	int32_t closer;
+	uint8_t writer, changed, failed;
 	uint8_t how;     /* INHERIT_DIRECT ...: what its opener was told */
-	uint8_t unused[5];
 };
 
 #define INHERIT_DIRECT 1u
@@ -126,7 +128,8 @@ int inherit_open(int fd, struct inherit **ret);
 void inherit_close(struct inherit *in); /* NULL is fine */
 
 struct inherit_head *inherit_head(struct inherit *in);
-struct inherit_message *inherit_message(struct inherit *in);
+/* i: below INHERIT_MESSAGES. */
+struct inherit_message *inherit_message(struct inherit *in, unsigned i);
 
 /* A zeroed record, not live yet, and its place. NULL: there is no room. */
 void *inherit_add(struct inherit *in, enum inherit_table table,

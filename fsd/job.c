@@ -13,6 +13,7 @@
 
 struct jobs {
 	struct hash by_no, by_name;
+	struct list claims;     /* of struct name_claim */
 	struct list all, walks; /* of struct job, struct walk */
 	uint64_t seq;           /* given so far */
 	unsigned count;
@@ -25,6 +26,7 @@ int jobs_new(struct fsd *d)
 		return -ENOMEM;
 	list_init(&d->jobs->all);
 	list_init(&d->jobs->walks);
+	list_init(&d->jobs->claims);
 	return 0;
 }
 
@@ -36,6 +38,7 @@ void jobs_free(struct fsd *d)
 		struct job *job = list_entry(pos, struct job, all);
 
 		run_abandon(job);
+		list_del(&job->unrecorded);
 		job_log_flush(job);
 		wait_flush(job);
 		list_del(&job->all);
@@ -122,6 +125,91 @@ void job_unref(struct job *job)
 	free(job);
 }
 
+void job_hold(struct job *job)
+{
+	job_ref(job); /* also for the wait */
+	if (!lane_enter(&job->lane))
+		job_unref(job);
+}
+
+void jobs_let_go(void)
+{
+	struct list *held = fiber_self() ? fiber_held(fiber_self()) : NULL;
+	struct lane *lane;
+
+	while (held && (lane = list_first(held, struct lane, held))) {
+		lane_leave(lane);
+		job_unref(container_of(lane, struct job, lane));
+	}
+}
+
+struct job_call {
+	struct job *job; /* a reference */
+	void (*fn)(struct job *job);
+};
+
+static void on_job_call(void *arg)
+{
+	struct job_call call = *(struct job_call *)arg;
+
+	job_hold(call.job);
+	call.fn(call.job);
+	jobs_let_go();
+	job_unref(call.job);
+}
+
+void job_start(struct job *job, void (*fn)(struct job *job))
+{
+	struct job_call call = { job_ref(job), fn };
+
+	if (fiber_start(on_job_call, &call) == 0)
+		return;
+	fn(job); /* it may hold up the others a little */
+	job_unref(job);
+}
+
+/* --- names that are about to be taken -------------------------------------- */
+
+struct claim_place {
+	struct list node;
+	struct fiber *fiber;
+};
+
+static struct name_claim *find_claim(struct fsd *d, const char *name)
+{
+	list_for_each(pos, tmp, &d->jobs->claims) {
+		struct name_claim *c = list_entry(pos, struct name_claim, node);
+
+		if (!strcmp(c->name, name))
+			return c;
+	}
+	return NULL;
+}
+
+void name_claim(struct fsd *d, struct name_claim *c, const char *name)
+{
+	struct name_claim *other;
+
+	while ((other = find_claim(d, name)) && fiber_self()) {
+		struct claim_place p = { .fiber = fiber_self() };
+
+		list_add_tail(&other->waiting, &p.node);
+		fiber_pause();
+	}
+	*c = (struct name_claim){ .name = name };
+	list_init(&c->waiting);
+	list_add_tail(&d->jobs->claims, &c->node);
+}
+
+void name_release(struct name_claim *c)
+{
+	list_del(&c->node);
+	list_for_each(pos, tmp, &c->waiting) {
+		list_del(pos);
+		fiber_wake(list_entry(pos, struct claim_place, node)->fiber);
+	}
+}
+
 static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 {
 	struct job *job = calloc(1, sizeof(*job));
@@ -132,6 +220,7 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	job->refs = 1;
 	job->meta = *meta;
 	job->owner = person_of(d, meta->uid);
+	lane_init(&job->lane);
 	list_init(&job->open);
 	list_init(&job->notes);
 	list_init(&job->parked);
@@ -222,6 +311,7 @@ static void job_delist(struct job *job)
 {
 	struct jobs *jobs = job->d->jobs;
 
+	list_del(&job->unrecorded);
 	hash_del(&jobs->by_name, &job->by_name);
 	walks_leave(&jobs->walks, &job->all);
 	list_del(&job->all);
@@ -233,21 +323,20 @@ static void job_delist(struct job *job)
 int job_rename(struct job *job, const char *name)
 {
 	struct jobs *jobs = job->d->jobs;
-	char *copy = strdup(name), *old = job->meta.name;
+	auto_free char *copy = strdup(name);
+	struct job_meta meta = job->meta;
 	int r;
 
 	if (!copy)
 		return -ENOMEM;
-	job->meta.name = copy;
-	r = depot_meta_write(job->d->depot, &job->meta);
-	if (r < 0) {
-		job->meta.name = old;
-		free(copy);
+	meta.name = copy;
+	r = depot_meta_write(job->d->depot, &meta);
+	if (r < 0)
 		return r;
-	}
 	hash_del(&jobs->by_name, &job->by_name);
 	hash_add(&jobs->by_name, &job->by_name, hash_text(name, 0));
-	free(old);
+	free(job->meta.name);
+	job->meta.name = take_ptr(copy);
 	person_listed(job->d, job->owner);
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "fsd.h"
 #include "hash.h"
+#include "lane.h"
 #include "node.h"
 #include "depot.h"
 
@@ -24,6 +25,7 @@ struct job {
 	struct list all;        /* in jobs, in the order of making */
 	uint64_t seq;           /* raised along that list, unique */
 	unsigned refs;          /* the table's, handles', parked requests' */
+	struct lane lane;       /* whose turn it is to change it */
 	bool removed;           /* no longer in the tree */
 	struct person *owner;   /* borrowed; NULL without memory */
 	struct node *files;     /* owned: what the user wrote */
@@ -36,6 +38,9 @@ struct job {
 	bool error_stored;      /* but the store has it: job_error() */
 	bool has_results;       /* of a run that is over: from its end until the
 				   next one is queued, whatever the state */
+	struct list unrecorded; /* while its record is to be written again */
+	bool promised;          /* a close was answered: it is on record that
+				   the job starts; commit_promise() */
 	unsigned hidden;        /* 1 << row: result files removed by hand */
 	unsigned copied;        /* 1 << row: a copy of one was written here */
 	struct node *sink;      /* owned: the output/ that a copy brought into
@@ -45,6 +50,7 @@ struct job {
 	struct list open;       /* of struct quota_open: if bytes are counted */
 	struct buf log;         /* lines that are not in the store yet, */
 	struct list unlogged;   /* while there are some; job_log.c */
+	bool flushing;          /* a fiber is about to put them there */
 	struct events *events;  /* owned: the newest run's, or NULL */
 	struct list resume;     /* in fsd->resuming: a daemon before this one
 				   knew it, and nobody has looked since */
@@ -87,6 +93,23 @@ void job_remove(struct job *job);
 struct job *job_ref(struct job *job);
 void job_unref(struct job *job);
 
+/* This fiber holds the job's lane, and it a reference, until it lets go of all
+ * that it holds. */
+void job_hold(struct job *job);
+void jobs_let_go(void);
+/* fn(job) in a fiber that holds the job: now, if nobody else does. */
+void job_start(struct job *job, void (*fn)(struct job *job));
+
+/* The name of a job that is being made or renamed: on the stack of the fiber
+ * that does it, which waits until nobody else does. */
+struct name_claim {
+	struct list node;
+	const char *name;
+	struct list waiting; /* of struct claim_place */
+};
+void name_claim(struct fsd *d, struct name_claim *c, const char *name);
+void name_release(struct name_claim *c);
+
 /* Makes and drops the place for a copied output/. */
 int job_sink_make(struct job *job);
 void job_sink_drop(struct job *job);
@@ -98,8 +121,9 @@ void job_set_error(struct job *job, const char *sentence);
 /* job_log.c: a line of `log`, in the store soon, or when that is read. */
 void job_log(struct job *job, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-void job_log_flush(struct job *job);
-void job_log_soon(struct job *job); /* flushes it */
+void job_log_flush(struct job *job); /* a fiber waits for it */
+void job_log_soon(struct job *job);
+void job_log_begin(struct job *job); /* flushes it, and nobody waits */
 /* For reading; it grows. Return: fd, or negative errno: -ENOENT if it has no
  * line and cannot be made. */
 int job_log_open(struct job *job);

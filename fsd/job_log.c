@@ -19,18 +19,71 @@ void job_log_drop(struct job *job)
 	buf_done(&job->log);
 }
 
-void job_log_flush(struct job *job)
+/* The job is held. What comes meanwhile is behind what is written. */
+static void flush(struct job *job)
 {
+	struct buf lines = job->log;
 	int r = 0;
 
-	if (job->log.len)
-		r = depot_log(job->d->depot, job->meta.no, job->log.data,
-			      job->log.len);
+	job->log = (struct buf){ 0 };
+	list_del(&job->unlogged);
+	if (lines.len)
+		r = depot_log(job->d->depot, job->meta.no, lines.data,
+			      lines.len);
 	if (r < 0)
 		log_warn("job %s: its log cannot be written: %s",
 			 job->meta.name, strerror(-r));
+	/* Its next line comes with them, when there is room again. */
+	if (r < 0 && lines.len < GATHER_BYTES && !job->removed) {
+		if (job->log.len)
+			buf_add(&lines, job->log.data, job->log.len);
+		buf_done(&job->log);
+		job->log = lines;
+		lines = (struct buf){ 0 };
+	}
+	buf_done(&lines);
 	events_flush(job);
-	job_log_drop(job);
+}
+
+static void flush_now(void *arg)
+{
+	struct job *job = arg;
+
+	job_hold(job);
+	if (!job->removed)
+		flush(job);
+	job_unref(job);
+}
+
+static void on_flush_now(void *arg)
+{
+	flush_now(arg);
+	jobs_let_go();
+}
+
+void job_log_flush(struct job *job)
+{
+	job_ref(job);
+	if (fiber_self())
+		flush_now(job);
+	else
+		fiber_run(on_flush_now, job);
+}
+
+static void on_begun(struct job *job)
+{
+	job->flushing = false;
+	if (!job->removed)
+		flush(job);
+}
+
+/* There is much of it. Who says so does not wait for it. */
+void job_log_begin(struct job *job)
+{
+	if (job->removed || job->flushing)
+		return;
+	job->flushing = true;
+	job_start(job, on_begun);
 }
 
 int job_log_open(struct job *job)
@@ -46,27 +99,28 @@ int job_log_open(struct job *job)
 	return r;
 }
 
-/* Return: true if there are more. */
-static bool on_flush(struct turn *t, uint64_t until)
+static void on_flush(void *arg)
 {
-	struct fsd *d = container_of(t, struct fsd, log_turn);
+	struct fsd *d = arg;
 	struct job *job;
 
 	while ((job = list_first(&d->unlogged, struct job, unlogged))) {
-		job_log_flush(job);
-		if (now_ns() >= until)
-			return !list_empty(&d->unlogged);
+		list_del(&job->unlogged);
+		job_ref(job);
+		flush_now(job);
+		jobs_let_go();
 	}
-	return false;
+	d->logging = false;
 }
 
 static void on_gathered(struct loop_timer *timer)
 {
 	struct fsd *d = timer->arg;
 
-	turn_stop(&d->log_turn);
-	d->log_turn.work = on_flush;
-	turn_begin(&d->turns, &d->log_turn);
+	if (d->logging)
+		return;
+	d->logging = true;
+	fiber_run(on_flush, d);
 }
 
 void job_log_soon(struct job *job)
@@ -99,7 +153,7 @@ void job_log(struct job *job, const char *fmt, ...)
 		log_warn("job %s: no memory for a line of its log: %s",
 			 job->meta.name, text);
 	if (job->log.failed || job->log.len > GATHER_BYTES)
-		job_log_flush(job);
+		job_log_begin(job);
 	else
 		job_log_soon(job);
 }

@@ -170,6 +170,15 @@ int keeper_call(struct keeper *k, pid_t pid,
 	return r;
 }
 
+int keeper_opens(struct keeper *k, pid_t pid, uint64_t ino)
+{
+	struct keeper_request q = { .op = KEEPER_OPENS, .pid = pid,
+				    .ino = ino };
+	struct keeper_answer a;
+
+	return ask(k, &q, &a, NULL, 0);
+}
+
 int keeper_umount(struct keeper *k)
 {
 	struct keeper_request q = { .op = KEEPER_UMOUNT };

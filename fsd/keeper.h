@@ -3,12 +3,13 @@
  * The keeper: a process beside the daemon for the few things that take rights
  * which the daemon has given up (restrain.h). It is told what, never where: it
  * knows one mount point, one program to start, and of another process no more
- * than the system call that it is in.
+ * than the system call that it is in, and whether a file is among its own.
  *
  *   CLONE   a descriptor of the mount's root, a clone where that is allowed
  *   NOTIFY  starts the helper for watchers: its socket, its pidfd
  *   CALL    the system call of a process that waits for the mount
  *   UMOUNT  takes the mount away
+ *   OPENS   whether a process has a file of this number open
  */
 #ifndef FSD_KEEPER_H
 #define FSD_KEEPER_H
@@ -42,6 +43,8 @@ int keeper_notify(struct keeper *k, int *ret_sock, int *ret_pidfd,
 int keeper_call(struct keeper *k, pid_t pid,
 		unsigned long long ret[KEEPER_CALL_WORDS]);
 int keeper_umount(struct keeper *k);
+/* Return: 1 if it has, 0, or a negative errno. */
+int keeper_opens(struct keeper *k, pid_t pid, uint64_t ino);
 
 /* The process: KEEPER_COMMAND MNT own|other; its socket is descriptor 3. */
 int keeper_main(int argc, char **argv);

@@ -9,12 +9,14 @@
 
 enum keeper_op {
 	KEEPER_CLONE = 1, KEEPER_NOTIFY, KEEPER_CALL, KEEPER_UMOUNT,
+	KEEPER_OPENS,
 	KEEPER_OPS
 };
 
 struct keeper_request {
 	uint32_t op;
-	int32_t pid; /* CALL */
+	int32_t pid;  /* CALL, OPENS */
+	uint64_t ino; /* OPENS */
 };
 
 struct keeper_answer {

@@ -2,6 +2,7 @@
 /* The keeper's process. */
 #include "keeper_int.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -37,12 +38,13 @@ struct reply {
  * A clone belongs to nobody's tree: an umount of the mount point does not find
  * it busy. Who may not clone opens the root itself.
  */
-static int do_clone(struct self *me, struct reply *r, pid_t pid)
+static int do_clone(struct self *me, struct reply *r,
+		    const struct keeper_request *q)
 {
 	int fd = open_tree(AT_FDCWD, me->mountpoint,
 			   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
-	(void)pid;
+	(void)q;
 	r->answer.is_clone = fd >= 0;
 	if (fd < 0)
 		fd = open(me->mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -52,7 +54,8 @@ static int do_clone(struct self *me, struct reply *r, pid_t pid)
 	return 0;
 }
 
-static int do_notify(struct self *me, struct reply *r, pid_t pid)
+static int do_notify(struct self *me, struct reply *r,
+		    const struct keeper_request *q)
 {
 	const char *argv[] = { "/proc/self/exe", NOTIFY_COMMAND, me->others,
 			       NULL };
@@ -61,7 +64,7 @@ static int do_notify(struct self *me, struct reply *r, pid_t pid)
 	struct child c;
 	int pair[2], code;
 
-	(void)pid;
+	(void)q;
 	if (me->helpers >= HELPERS_MAX)
 		return -EAGAIN;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -80,7 +83,8 @@ static int do_notify(struct self *me, struct reply *r, pid_t pid)
 	return 0;
 }
 
-static int do_call(struct self *me, struct reply *r, pid_t pid)
+static int do_call(struct self *me, struct reply *r,
+		    const struct keeper_request *q)
 {
 	uint64_t *call = r->answer.call;
 	unsigned long long word[KEEPER_CALL_WORDS];
@@ -88,7 +92,7 @@ static int do_call(struct self *me, struct reply *r, pid_t pid)
 	auto_fclose FILE *f = NULL;
 
 	(void)me;
-	snprintf(name, sizeof(name), "/proc/%d/syscall", (int)pid);
+	snprintf(name, sizeof(name), "/proc/%d/syscall", (int)q->pid);
 	f = fopen(name, "re");
 	if (!f)
 		return -errno;
@@ -101,17 +105,58 @@ static int do_call(struct self *me, struct reply *r, pid_t pid)
 	return 0;
 }
 
-static int do_umount(struct self *me, struct reply *r, pid_t pid)
+/* Of so many descriptors; with more it is too long a look. */
+#define OPENS_MOST 512
+
+static bool is_open_as(pid_t pid, const char *fd, uint64_t ino)
+{
+	unsigned long long number;
+	char name[300], line[128];
+	auto_fclose FILE *f = NULL;
+
+	snprintf(name, sizeof(name), "/proc/%d/fdinfo/%s", (int)pid, fd);
+	f = fopen(name, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "ino: %llu", &number) == 1)
+			return number == ino;
+	return false;
+}
+
+static int do_opens(struct self *me, struct reply *r,
+		    const struct keeper_request *q)
+{
+	char name[64];
+	struct dirent *e;
+	int found = 0;
+	DIR *dir;
+
+	(void)me;
+	(void)r;
+	snprintf(name, sizeof(name), "/proc/%d/fdinfo", (int)q->pid);
+	dir = opendir(name);
+	if (!dir)
+		return -errno;
+	for (int n = 0; !found && n < OPENS_MOST && (e = readdir(dir)); n++)
+		found = e->d_name[0] != '.' &&
+			is_open_as(q->pid, e->d_name, q->ino);
+	closedir(dir);
+	return found;
+}
+
+static int do_umount(struct self *me, struct reply *r,
+		    const struct keeper_request *q)
 {
 	(void)r;
-	(void)pid;
+	(void)q;
 	return mountpoint_remove(me->mountpoint);
 }
 
 static int (*const operations[KEEPER_OPS])(struct self *me,
-					   struct reply *r, pid_t pid) = {
+					   struct reply *r,
+					   const struct keeper_request *q) = {
 	[KEEPER_CLONE] = do_clone, [KEEPER_NOTIFY] = do_notify,
 	[KEEPER_CALL] = do_call, [KEEPER_UMOUNT] = do_umount,
+	[KEEPER_OPENS] = do_opens,
 };
 
 /* Return: false at the daemon's end, or when it speaks wrongly. */
@@ -130,7 +175,7 @@ static bool serve_one(int sock, struct self *me)
 	if (n != (ssize_t)sizeof(q) || count || q.op >= KEEPER_OPS ||
 	    !operations[q.op])
 		return false;
-	r.answer.code = operations[q.op](me, &r, (pid_t)q.pid);
+	r.answer.code = operations[q.op](me, &r, &q);
 	n = fdpass_send(sock, &r.answer, sizeof(r.answer), r.fds, r.fd_count,
 			0);
 	while (r.fd_count)

@@ -22,6 +22,25 @@ void lifecycle_drain(struct fsd *d)
 	set_draining(d, true);
 }
 
+/* What was completed meanwhile was refused for this reason alone. */
+static void on_resumed(void *arg)
+{
+	struct fsd *d = arg;
+	struct walk walk = { 0 };
+	struct list *at;
+
+	jobs_walk(&walk, d);
+	while ((at = walk_next(&walk))) {
+		struct job *job = list_entry(at, struct job, all);
+
+		job_hold(job);
+		if (job->meta.state == JOB_REFUSED)
+			commit_evaluate(job, false);
+		jobs_let_go();
+	}
+	walk_end(&walk);
+}
+
 void lifecycle_resume(struct fsd *d)
 {
 	if (!d->draining || d->stopping)
@@ -29,13 +48,7 @@ void lifecycle_resume(struct fsd *d)
 	log_info("resumed");
 	set_draining(d, false);
 	resume_go_on(d);
-	/* What was completed meanwhile was refused for this reason alone. */
-	list_for_each(pos, tmp, jobs_all(d)) {
-		struct job *job = list_entry(pos, struct job, all);
-
-		if (job->meta.state == JOB_REFUSED)
-			commit_evaluate(job, false);
-	}
+	fiber_run(on_resumed, d);
 }
 
 void lifecycle_stop(struct fsd *d, bool now)

@@ -36,6 +36,8 @@ static const struct command commands[] = {
 	  "  --max-machines N     most machines at once (default 4 a CPU)\n"
 	  "  --policy strict|permissive\n"
 	  "                       strict: no job runs when a wall is missing\n"
+	  "  --durability full|relaxed\n"
+	  "                       full: what was accepted outlives the host\n"
 	  "  --uids FIRST-LAST    user ids of machines, each has its own\n"
 	  "  --allow-other        let other users use the mount\n"
 	  "  --quota-jobs N       most jobs of each user (default: no limit)\n"

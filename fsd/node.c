@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "depot_calls.h"
 #include "job.h"
 #include "node_int.h"
 #include "turns.h"
@@ -430,6 +431,21 @@ static int new_path(struct node *dir, const char *name, char *room, size_t size)
 	return r < 0 ? r : child_path(dir, name, room, size);
 }
 
+/* It is in the store; dir may have gone meanwhile. */
+static int made(struct node *dir, const char *name, const char *path,
+		const struct stat *st, struct node **ret_node)
+{
+	bool is_dir = S_ISDIR(st->st_mode);
+
+	if (dir->unlinked)
+		return -ESTALE;
+	*ret_node = node_add_child(dir, name, st->st_ino, is_dir);
+	if (*ret_node)
+		return 0;
+	depot_delete(dir->nodes->depot, path, is_dir);
+	return -ENOMEM;
+}
+
 int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
 		   struct node **ret_node, int *ret_fd)
 {
@@ -440,17 +456,14 @@ int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
 
 	if (r < 0)
 		return r;
-	fd = openat(dir->nodes->jobs_fd, path,
-		    flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	if (fchmod(fd, mode & 0777) < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	*ret_node = node_add_child(dir, name, st.st_ino, false);
-	if (!*ret_node) {
-		unlinkat(dir->nodes->jobs_fd, path, 0);
-		return -ENOMEM;
-	}
+	node_ref(dir);
+	r = call_make_file(dir->nodes->depot, path, flags, mode & 0777, &st,
+			   &fd);
+	if (r == 0)
+		r = made(dir, name, path, &st, ret_node);
+	node_unref(dir);
+	if (r < 0)
+		return r;
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
@@ -458,42 +471,21 @@ int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
 int node_make_dir(struct node *dir, const char *name, mode_t mode,
 		  struct node **ret_node)
 {
-	int at = dir->nodes->jobs_fd;
 	char path[STORE_PATH_MAX];
 	struct stat st;
 	int r = new_path(dir, name, path, sizeof(path));
 
 	if (r < 0)
 		return r;
-	if (mkdirat(at, path, 0700) < 0)
-		return -errno;
-	if (fchmodat(at, path, (mode & 0777) | 0700, 0) < 0 ||
-	    fstatat(at, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	*ret_node = node_add_child(dir, name, st.st_ino, true);
-	if (!*ret_node) {
-		unlinkat(at, path, AT_REMOVEDIR);
-		return -ENOMEM;
-	}
+	node_ref(dir);
+	r = call_make_dir(dir->nodes->depot, path, (mode & 0777) | 0700, &st);
+	if (r == 0)
+		r = made(dir, name, path, &st, ret_node);
+	node_unref(dir);
+	if (r < 0)
+		return r;
 	(*ret_node)->loaded = true;
 	return 0;
-}
-
-static bool is_large(const struct node *node)
-{
-	struct stat st;
-
-	return !node->is_dir && node_stat(node, &st) == 0 &&
-	       st.st_size >= (off_t)DEPOT_LARGE;
-}
-
-/* What is large goes the way of whole trees. */
-static int delete(const struct node *node, const char *path)
-{
-	if (is_large(node))
-		return depot_trash(node->nodes->depot, path);
-	return unlinkat(node->nodes->jobs_fd, path,
-			node->is_dir ? AT_REMOVEDIR : 0) < 0 ? -errno : 0;
 }
 
 int node_unlink(struct node *node)
@@ -507,11 +499,13 @@ int node_unlink(struct node *node)
 		return -ENOTEMPTY;
 	keep(node);
 	quota_look(node);
-	r = delete(node, path);
-	if (r < 0)
+	node_ref(node);
+	r = depot_delete(node->nodes->depot, path, node->is_dir);
+	if (!node->unlinked && r < 0)
 		fd_close(&node->keep_fd);
-	else
+	else if (!node->unlinked)
 		detach(node);
+	node_unref(node);
 	return r;
 }
 
@@ -543,22 +537,6 @@ static int set_ino(struct node *node, const struct node *dir, const char *name)
 			hash_u64(node->ino));
 }
 
-/* Replacing a file gives the old one up, and may write the new one to the disk:
- * large ones change places, and the old one is deleted by the worker. */
-static int move(const struct node *node, const char *from,
-		const struct node *old, const char *to)
-{
-	int at = node->nodes->jobs_fd;
-
-	if (old && !node->is_dir && (is_large(node) || is_large(old)) &&
-	    renameat2(at, from, at, to, RENAME_EXCHANGE) == 0) {
-		if (depot_trash(node->nodes->depot, from) < 0)
-			unlinkat(at, from, 0);
-		return 0;
-	}
-	return renameat(at, from, at, to) < 0 ? -errno : 0;
-}
-
 int node_rename(struct node *node, struct node *dir, const char *name)
 {
 	char from[STORE_PATH_MAX], to[STORE_PATH_MAX];
@@ -581,7 +559,7 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 		keep(old);
 		quota_look(old);
 	}
-	r = move(node, from, old, to);
+	r = depot_rename(node->nodes->depot, from, to, old && !node->is_dir);
 	if (r < 0 && old)
 		fd_close(&old->keep_fd);
 	if (r < 0)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "depot.h"
+#include "depot_calls.h"
 #include "node_int.h"
 
 int node_open(const struct node *node, int flags)
@@ -21,6 +21,10 @@ int node_open(const struct node *node, int flags)
 	}
 	if (node_path(node, path, sizeof(path)) < 0)
 		return -ESTALE;
+	if (flags & (O_TRUNC | O_CREAT))
+		return call_open(node->nodes->depot, path, flags);
+	/* Changes nothing. Who opens it has looked it up, so it is in memory
+	 * but for a moment of bad luck. */
 	fd = openat(node->nodes->jobs_fd, path, flags | O_NOFOLLOW);
 	return fd < 0 ? -errno : fd;
 }
@@ -78,7 +82,7 @@ int node_chmod(const struct node *node, mode_t mode)
 	if (node_path(node, path, sizeof(path)) < 0)
 		return -ESTALE;
 	mode = (mode & 0777) | (node->is_dir ? 0700 : 0600);
-	return fchmodat(node->nodes->jobs_fd, path, mode, 0) < 0 ? -errno : 0;
+	return call_chmod(node->nodes->depot, path, mode);
 }
 
 int node_utimens(const struct node *node, const struct timespec times[2])
@@ -89,8 +93,5 @@ int node_utimens(const struct node *node, const struct timespec times[2])
 		return 0;
 	if (node_path(node, path, sizeof(path)) < 0)
 		return -ESTALE;
-	return utimensat(node->nodes->jobs_fd, path, times,
-			 AT_SYMLINK_NOFOLLOW) < 0
-		       ? -errno
-		       : 0;
+	return call_utimens(node->nodes->depot, path, times);
 }

@@ -116,7 +116,7 @@ int ops_resolve(struct fsd *d, fuse_ino_t ino, struct target *ret)
 	return 0;
 }
 
-int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret)
+static int resolve(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 {
 	int r = ops_resolve(ops_fsd(req), ino, ret);
 
@@ -126,6 +126,35 @@ int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 	if (r == 0 && ret->job)
 		r = ops_check_owner(req, ret->job);
 	return r;
+}
+
+int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret)
+{
+	int r;
+
+	do {
+		r = resolve(req, ino, ret);
+	} while (ret->job && lane_wait(&ret->job->lane));
+	return r;
+}
+
+static struct job *hold_which(fuse_req_t req, fuse_ino_t ino, const char *name)
+{
+	struct target t;
+
+	if (ino == FUSE_ROOT_ID)
+		return name ? job_by_name(ops_fsd(req), name) : NULL;
+	return resolve(req, ino, &t) < 0 ? NULL : t.job;
+}
+
+void ops_hold(fuse_req_t req, fuse_ino_t ino, const char *name)
+{
+	struct job *job;
+
+	/* After a wait it may be another one. */
+	while ((job = hold_which(req, ino, name)) &&
+	       ops_check_owner(req, job) == 0 && job->lane.owner != fiber_self())
+		job_hold(job);
 }
 
 uint64_t ops_ino(const struct target *t)
@@ -160,7 +189,9 @@ static int child_of_root(fuse_req_t req, const char *name, struct target *t)
 		return 0;
 	}
 	t->kind = T_JOB;
-	t->job = job_by_name(ops_fsd(req), name);
+	do {
+		t->job = job_by_name(ops_fsd(req), name);
+	} while (t->job && lane_wait(&t->job->lane));
 	if (!t->job)
 		return -ENOENT;
 	return ops_check_owner(req, t->job) < 0 ? -ENOENT : 0;
@@ -437,8 +468,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 	if (remote_lookup(req, parent, name))
 		return;
-	if (ops_load_first(req, parent, name, NULL))
-		return;
+	ops_load(req, parent);
 	r = ops_find(req, parent, name, &t);
 	if (r == 0 && is_copied_row(req, &t))
 		r = -ENOENT; /* what comes next is a create */

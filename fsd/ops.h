@@ -38,10 +38,17 @@ struct target {
 /* Who asks, and whether the job is theirs. -EACCES if not. */
 struct fsd *ops_fsd(fuse_req_t req);
 int ops_check_owner(fuse_req_t req, const struct job *job);
-/* Resolves ino and checks the owner. Return: 0, -ESTALE or -EACCES. */
+/* Resolves ino and checks the owner, when nobody else is changing the job.
+ * Return: 0, -ESTALE or -EACCES. */
 int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret);
 /* The same for nobody in particular. */
 int ops_resolve(struct fsd *d, fuse_ino_t ino, struct target *ret);
+/*
+ * For an operation that changes a job: holds it (lane.h) until its end. ino is
+ * of something in the job, or the root; then it is the job of that name, if
+ * name is not NULL. To know is the operation's: it looks again.
+ */
+void ops_hold(fuse_req_t req, fuse_ino_t ino, const char *name);
 /* The entry `name` of a directory; T_ROOT, T_FSD, T_JOB, T_NODE, output/.
  * Return: 0, -ENOENT, -ENOTDIR, -EACCES, -ENAMETOOLONG. */
 int ops_child(fuse_req_t req, const struct target *dir, const char *name,
@@ -85,22 +92,8 @@ void ops_changed(struct job *job, const struct node *node);
 void ops_reply_changed(fuse_req_t req, struct job *job, int r,
 		       const struct stat *st);
 
-/*
- * ops_load.c: false if the entries of the directory ino are known, or cannot
- * be; else the operation is called again when they are: op_lookup with a name,
- * op_opendir with fi.
- */
-bool ops_load_first(fuse_req_t req, fuse_ino_t ino, const char *name,
-		    const struct fuse_file_info *fi);
-
-/*
- * ops_shrink.c: false if cutting the file ino to size takes no time, or is not
- * allowed; else that is done first, by the chores' thread, then the operation
- * is called again: op_setattr with attr, else op_open.
- */
-bool ops_shrink_first(fuse_req_t req, fuse_ino_t ino, off_t size,
-		      const struct stat *attr, int to_set,
-		      const struct fuse_file_info *fi);
+/* ops_load.c: knows the entries of the directory ino afterwards, if it can. */
+void ops_load(fuse_req_t req, fuse_ino_t ino);
 
 /* The operations, by file. */
 void op_lookup(fuse_req_t, fuse_ino_t, const char *);

@@ -110,8 +110,9 @@ static int make_job(fuse_req_t req, const char *name, mode_t mode,
 {
 	const struct fuse_ctx *who = fuse_req_ctx(req);
 	struct fsd *d = ops_fsd(req);
+	struct name_claim claim;
 	struct err err = { 0 };
-	int r = job_name_check(name);
+	int r = job_name_check(name), made = 0;
 
 	if (r < 0)
 		return refuse_name(req, name, r);
@@ -122,15 +123,20 @@ static int make_job(fuse_req_t req, const char *name, mode_t mode,
 	r = quota_check_job(d->quota, who->uid, &err);
 	if (r < 0)
 		return ops_refuse(req, r, name, "%s", err.text);
+	name_claim(d, &claim, name);
 	r = check_free(req, name);
+	if (r == 0) {
+		requests_begin(d, 0);
+		made = job_make(d, name, mode | 0700, who->uid, who->gid,
+				&t->job);
+	}
+	name_release(&claim);
 	if (r < 0)
 		return r;
-	requests_begin(d, 0);
-	r = job_make(d, name, mode | 0700, who->uid, who->gid, &t->job);
-	if (r < 0)
-		return ops_refuse(req, r, name,
+	if (made < 0)
+		return ops_refuse(req, made, name,
 				  "the job cannot be made in %s: %s",
-				  depot_dir(d->depot), strerror(-r));
+				  depot_dir(d->depot), strerror(-made));
 	return 0;
 }
 
@@ -191,6 +197,7 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 
 	if (remote_mkdir(req, parent, name, mode))
 		return;
+	ops_hold(req, parent, NULL);
 	r = make_dir(req, parent, name, mode, &t);
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
@@ -297,6 +304,7 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 	if (remote_unlink(req, parent, name))
 		return;
+	ops_hold(req, parent, name);
 	r = ops_find(req, parent, name, &t);
 	if (r == 0)
 		r = do_unlink(req, &t);
@@ -356,6 +364,7 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 	if (remote_rmdir(req, parent, name))
 		return;
+	ops_hold(req, parent, name);
 	r = ops_find(req, parent, name, &t);
 	if (r == 0)
 		r = do_rmdir(req, &t);
@@ -369,6 +378,7 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 static int rename_job(fuse_req_t req, struct job *job, const char *to)
 {
 	struct job *old = job_by_name(ops_fsd(req), to);
+	struct name_claim claim;
 	int r = job_name_check(to);
 
 	if (r < 0)
@@ -379,10 +389,11 @@ static int rename_job(fuse_req_t req, struct job *job, const char *to)
 		return ops_refuse(req, -EBUSY, job->meta.name,
 				  "the job is %s and cannot be renamed now",
 				  state_name(job->meta.state));
+	name_claim(job->d, &claim, to);
 	r = check_free(req, to);
-	if (r < 0)
-		return r;
-	r = job_rename(job, to);
+	if (r == 0)
+		r = job_rename(job, to);
+	name_release(&claim);
 	if (r == 0) {
 		job_log(job, "renamed to %s", to);
 		commit_evaluate(job, false);
@@ -515,6 +526,8 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 
 	if (remote_rename(req, parent, name, newparent, newname, flags))
 		return;
+	ops_hold(req, parent, name);
+	ops_hold(req, newparent, NULL);
 	r = do_rename(req, parent, name, newparent, newname, flags, &job);
 	ops_reply_changed(req, job, r, NULL);
 }

@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chores.h"
 #include "commit.h"
-#include "depot.h"
-#include "face.h"
+#include "depot_calls.h"
 #include "open_files.h"
-#include "parsed.h"
 #include "requests.h"
+#include "face.h"
+#include "keeper.h"
+#include "parsed.h"
 #include "run.h"
 #include "ops_remote.h"
 
@@ -41,16 +41,45 @@ static void reply_text(fuse_req_t req, struct handle *h, size_t size, off_t off)
 			       MIN(size, h->text.len - (size_t)off));
 }
 
+static uint64_t stream_left(const struct handle *h, off_t off)
+{
+	uint64_t size = run_stream_size(h->t.job, h->t.row == JOB_ROW_STDOUT
+							  ? VM_OUT : VM_ERR);
+
+	return size - MIN((uint64_t)off, size);
+}
+
+/* The read(2) that it belongs to waits, so the handle lives. */
+static void reply_from_disk(fuse_req_t req, struct handle *h, size_t size,
+			    off_t off)
+{
+	auto_free char *room = malloc(size);
+	ssize_t n = room ? call_read(ops_fsd(req)->depot, h->fd, room, size,
+				     off)
+			 : -ENOMEM;
+
+	if (n < 0)
+		fuse_reply_err(req, (int)-n);
+	else
+		fuse_reply_buf(req, room, (size_t)n);
+}
+
 static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
 {
 	ssize_t n = 0;
 
+	size = MIN(size, READ_MAX);
+	/* Of a stream that grows no more than stat() tells. */
+	if (h->kept->run && h->t.job->run && h->kept->run == h->t.job->meta.run)
+		size = (size_t)MIN(size, stream_left(h, off));
 	if (h->t.kind == T_ROW && h->t.row == JOB_ROW_LOG)
 		job_log_flush(h->t.job);
 	if (h->fd >= 0)
-		n = pread(h->fd, read_room, MIN(size, READ_MAX), off);
-	if (n < 0)
-		fuse_reply_err(req, errno);
+		n = call_read_now(h->fd, read_room, size, off);
+	if (n == -EAGAIN)
+		reply_from_disk(req, h, size, off);
+	else if (n < 0)
+		fuse_reply_err(req, (int)-n);
 	else
 		fuse_reply_buf(req, read_room, (size_t)n);
 }
@@ -247,58 +276,11 @@ static void written(fuse_req_t req, struct handle *h, int r)
 	fuse_reply_write(req, (size_t)r);
 }
 
-/* When the disk is behind, the kernel holds up whoever writes much: not the
- * loop. The write(2) that it belongs to waits, so the handle lives. */
-#define WRITE_LARGE 65536
-
-struct large_write {
-	struct task task;
-	fuse_req_t req;
-	struct handle *h;
-	off_t off;
-	size_t size;
-	char data[];
-};
-
-static int large_work(struct task *t)
-{
-	struct large_write *w = container_of(t, struct large_write, task);
-	ssize_t n = pwrite(w->h->fd, w->data, w->size, w->off);
-
-	return n < 0 ? -errno : (int)n;
-}
-
-static void large_done(struct task *t, int result)
-{
-	struct large_write *w = container_of(t, struct large_write, task);
-
-	written(w->req, w->h, result);
-	free(w);
-}
-
-static int write_large(fuse_req_t req, struct handle *h, const char *data,
-		       size_t size, off_t off)
-{
-	struct large_write *w = malloc(sizeof(*w) + size);
-	int r;
-
-	if (!w)
-		return -ENOMEM;
-	*w = (struct large_write){
-		.task.work = large_work, .task.done = large_done,
-		.req = req, .h = h, .off = off, .size = size,
-	};
-	memcpy(w->data, data, size);
-	r = depot_chore(ops_fsd(req)->depot, DEPOT_DISK, &w->task);
-	if (r < 0)
-		free(w);
-	return r;
-}
-
 /*
  * What is appended twice is there twice: where the file ended is kept, and what
- * the server before has appended of it is cut off. Return: 0: it is to be
- * written; size: it was; or a negative errno.
+ * the server before has appended of it is cut off. The kernel lets one write at
+ * a time through. Return: 0: it is to be written; size: it was; or a negative
+ * errno.
  */
 static int append_again(struct handle *h, size_t size)
 {
@@ -314,10 +296,9 @@ static int append_again(struct handle *h, size_t size)
 	}
 	if ((uint64_t)st.st_size >= before + size)
 		return (int)size;
-	if ((uint64_t)st.st_size > before &&
-	    ftruncate(h->fd, (off_t)before) < 0)
-		return -errno;
-	return 0;
+	return (uint64_t)st.st_size > before
+		       ? call_truncate(d->depot, h->fd, (off_t)before)
+		       : 0;
 }
 
 static void write_file(fuse_req_t req, struct handle *h, const char *data,
@@ -325,7 +306,6 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 {
 	struct job *job = job_of(h);
 	struct err err = { 0 };
-	ssize_t n;
 	int r;
 
 	if (job_is_frozen(job) && !job->removed &&
@@ -351,10 +331,9 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 			return;
 		}
 	}
-	if (size >= WRITE_LARGE && write_large(req, h, data, size, off) == 0)
-		return;
-	n = pwrite(h->fd, data, size, off);
-	written(req, h, n < 0 ? -errno : (int)n);
+	/* No lane is held: it changes no name, and may take long. The write(2)
+	 * that it belongs to waits, so the handle lives. */
+	written(req, h, (int)call_write(job->d->depot, h->fd, data, size, off));
 }
 
 void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
@@ -368,6 +347,8 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
+	if (h->kind == H_CTL && h->t.job)
+		ops_hold(req, ino, NULL);
 	if (h->kind == H_CTL)
 		write_ctl(req, h, data, size);
 	else if (h->kind == H_FILE)
@@ -379,13 +360,15 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 int ops_handle_truncate(fuse_req_t req, struct fuse_file_info *fi, off_t size)
 {
 	struct handle *h = ops_handle(req, fi);
+	int r;
 
 	if (!h)
 		return -ESTALE;
 	if (h->kind != H_FILE)
 		return 0;
-	if (ftruncate(h->fd, size) < 0)
-		return -errno;
+	r = call_truncate(h->t.job->d->depot, h->fd, size);
+	if (r < 0)
+		return r;
 	h->kept->changed = true;
 	node_changed(h->t.node);
 	return 0;
@@ -408,41 +391,67 @@ static bool is_last_close(fuse_req_t req, const struct handle *h)
 	return pid == h->kept->opener || access(path, F_OK) == 0;
 }
 
-/* A FLUSH whose answer needs a large config.json parsed first. The close that
- * it belongs to waits, so the handle lives. */
-struct slow_flush {
-	fuse_req_t req;
-	struct handle *h;
-};
-
 static void on_parsed(void *arg)
 {
-	struct slow_flush *f = arg;
-
-	fuse_reply_err(f->req, -commit_precheck(f->h->t.job, f->h->t.node,
-						is_last_close(f->req, f->h)));
-	free(f);
+	fiber_wake(arg);
 }
 
-static int flush_slowly(fuse_req_t req, struct handle *h)
+/* A large config.json is parsed first, elsewhere. */
+static void parse_first(struct handle *h)
 {
-	struct slow_flush *f = calloc(1, sizeof(*f));
-	int r;
-
-	if (!f)
-		return -ENOMEM;
-	*f = (struct slow_flush){ .req = req, .h = h };
-	r = parsed_prefetch(h->t.job, h->t.node, on_parsed, f);
-	if (r < 0)
-		free(f);
-	return r;
+	if (fiber_self() && commit_precheck_is_slow(h->t.job, h->t.node) &&
+	    parsed_prefetch(h->t.job, h->t.node, on_parsed, fiber_self()) == 0)
+		fiber_pause();
 }
 
 /*
- * Called at each close of a duplicate, too: it may refuse, it never starts
- * anything. Bash flushes before its first write, so what was not changed is
- * not judged.
+ * A shell that restores what it has redirected closes a duplicate, and may go
+ * on writing by the other one. The release of a file comes within microseconds:
+ * if it does not, there is time to ask whether that is so.
  */
+#define DOUBT_NS (5 * NS_PER_MS)
+
+static void on_doubt(struct loop_timer *t)
+{
+	struct handle *h = t->arg;
+	struct job *job = job_of(h);
+
+	if (job->promised && keeper_opens(job->d->keeper, h->kept->closer,
+					  h->t.node->ino) > 0)
+		job_start(job, commit_settle);
+}
+
+static void doubt(fuse_req_t req, struct handle *h)
+{
+	h->kept->closer = fuse_req_ctx(req)->pid;
+	h->doubt.fn = on_doubt;
+	h->doubt.arg = h;
+	loop_timer_set(ops_fsd(req)->loop, &h->doubt, DOUBT_NS);
+}
+
+/*
+ * What close(2) waits for. Called at each close of a duplicate, too: it may
+ * refuse, it never starts anything. Bash flushes before its first write, so
+ * what was not changed is not judged.
+ */
+static int flush(fuse_req_t req, struct handle *h)
+{
+	struct job *job = job_of(h);
+	bool last = is_last_close(req, h);
+	int r;
+
+	parse_first(h);
+	h->kept->failed = false;
+	r = commit_precheck(h->t.job, h->t.node, last);
+	if (r < 0 || !last || !job || h->t.node->area != AREA_FILES ||
+	    !commit_would_start(job, h->t.node))
+		return r;
+	r = commit_promise(job);
+	h->kept->failed = r < 0;
+	doubt(req, h);
+	return r;
+}
+
 void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct handle *h = ops_handle(req, fi);
@@ -450,78 +459,55 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (remote_sync(req, ino))
 		return;
+	ops_hold(req, ino, NULL);
 	if (h && h->kind == H_FILE && h->t.kind == T_NODE && h->kept->writer &&
-	    h->kept->changed && !h->t.node->unlinked) {
-		if (commit_precheck_is_slow(h->t.job, h->t.node) &&
-		    flush_slowly(req, h) == 0)
-			return;
-		r = commit_precheck(h->t.job, h->t.node,
-				    is_last_close(req, h));
-	}
+	    h->kept->changed && !h->t.node->unlinked)
+		r = flush(req, h);
 	fuse_reply_err(req, -r);
 }
 
-/* A disk may take its time: the chores' thread waits for it, not the loop. */
-struct sync_task {
-	struct task task;
-	fuse_req_t req; /* answered by sync_done() */
-	int fd;         /* owned: a duplicate, the handle may go */
+struct sync_call {
+	int fd;
 	bool data;
 };
 
-static int sync_work(struct task *t)
+static int do_sync(void *arg)
 {
-	struct sync_task *s = container_of(t, struct sync_task, task);
+	const struct sync_call *s = arg;
 
-	return (s->data ? fdatasync(s->fd) : fsync(s->fd)) < 0 ? errno : 0;
+	return (s->data ? fdatasync(s->fd) : fsync(s->fd)) < 0 ? -errno : 0;
 }
 
-static void sync_done(struct task *t, int result)
-{
-	struct sync_task *s = container_of(t, struct sync_task, task);
-
-	fuse_reply_err(s->req, result);
-	fd_close(&s->fd);
-	free(s);
-}
-
+/* The fsync(2) that it belongs to waits, so the handle lives. */
 void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 	      struct fuse_file_info *fi)
 {
 	struct handle *h = ops_handle(req, fi);
-	struct sync_task *s;
+	struct sync_call s = { .fd = h ? h->fd : -1, .data = datasync };
+	int r = 0;
 
 	if (remote_sync(req, ino))
 		return;
-	if (!h || h->kind != H_FILE || !h->kept->writer || h->fd < 0) {
-		fuse_reply_err(req, 0);
-		return;
-	}
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		fuse_reply_err(req, ENOMEM);
-		return;
-	}
-	s->task.work = sync_work;
-	s->task.done = sync_done;
-	s->req = req;
-	s->data = datasync;
-	s->fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 0);
-	if (depot_chore(ops_fsd(req)->depot, DEPOT_DISK, &s->task) < 0)
-		sync_done(&s->task, EIO);
+	if (h && h->kind == H_FILE && h->kept->writer && h->fd >= 0)
+		r = depot_do(ops_fsd(req)->depot, do_sync, &s);
+	fuse_reply_err(req, -r);
 }
 
-/* It may start a job, and only once: the server before may have done so. */
-static void closed(const struct handle *h, struct node *node)
+/* A close that has failed completes nothing; the next one may. */
+static void settle(struct handle *h, struct node *node)
 {
-	struct job *job = node->job;
-	bool complete = h->kept->changed && !node->writers;
+	struct fsd *d = h->d;
 	uint64_t run;
 
-	if (requests_again(job->d, &run) && job->meta.run > run)
+	/* It may start the job, and only once: the server before may have. */
+	if (node->job && requests_again(d, &run) && node->job->meta.run > run)
 		return;
-	requests_begin(job->d, job->meta.run);
-	ops_changed(job, complete ? node : NULL);
+	requests_begin(d, node->job ? node->job->meta.run : 0);
+	if (!h->kept->failed)
+		ops_changed(node->job, h->kept->changed && !node->writers ? node
+								    : NULL);
+	if (node->job)
+		commit_settle(node->job);
 }
 
 /* The last close of this open file: the moment that counts. */
@@ -537,11 +523,13 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, 0);
 		return;
 	}
+	loop_timer_del(&h->doubt);
+	ops_hold(req, ino, NULL);
 	node = h->t.kind == T_NODE ? h->t.node : NULL;
 	if (node && h->kept->writer) {
 		node->writers--;
 		if (!node->unlinked && node->area == AREA_FILES)
-			closed(h, node);
+			settle(h, node);
 	}
 	ops_handle_free(h);
 	fuse_reply_err(req, 0);

@@ -23,14 +23,17 @@ struct handle {
 	int fd;           /* owned, H_FILE */
 	/*
 	 * Owned: what must outlive this process.
-	 *   run      H_WAIT: the run at open, 0 if none was under way
+	 *   run      H_WAIT, a stream: the run at open, 0 if none was under way
 	 *   end      H_WAIT: behind the last byte read, for poll
 	 *   writer   counted in node->writers
 	 *   opener   of a writer: the thread that opened it
 	 *   changed  something was written through it
+	 *   failed   its close: what it completes does not start
+	 *   closer   who was told that it succeeded
 	 *   seen     `state`: the one that was read last, -1 none
 	 */
 	struct inherit_handle *kept;
+	struct loop_timer doubt; /* so long after its close there is no release */
 	struct buf text;  /* H_TEXT */
 	struct events_reader *events; /* owned, H_WAIT on `events` */
 	struct wait_poll poll;

@@ -246,8 +246,7 @@ void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_open(req, fi);
 		return;
 	}
-	if (ops_load_first(req, ino, NULL, fi))
-		return;
+	ops_load(req, ino);
 	r = ops_target(req, ino, &t);
 	if (r == -ESTALE) /* removed since it was looked up, as a name is */
 		r = -ENOENT;

@@ -1,61 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Directories of an earlier daemon are loaded when something in them is asked
- * for, the large ones in turns: the two requests by which the kernel enters a
- * directory wait for it, so all others find it loaded.
+ * for, the large ones a little at a time: the two requests by which the kernel
+ * enters a directory wait for it, so all others find it loaded. To list one
+ * may read from the disk, on the loop: a block now and then, of which the file
+ * system reads many ahead.
  */
 #include "ops.h"
 
-#include <string.h>
-
-struct load {
-	struct turn turn;
-	struct node *dir; /* a reference */
-	fuse_req_t req;
-	fuse_ino_t ino;
-	char *name;       /* owned; NULL: it is an opendir */
-	struct fuse_file_info fi;
-};
-
-static bool on_turn(struct turn *t, uint64_t until)
+void ops_load(fuse_req_t req, fuse_ino_t ino)
 {
-	struct load *l = container_of(t, struct load, turn);
-
-	if (!l->dir->unlinked && node_load_some(l->dir, until) > 0)
-		return true;
-	node_unref(l->dir);
-	if (l->name)
-		op_lookup(l->req, l->ino, l->name);
-	else
-		op_opendir(l->req, l->ino, &l->fi);
-	free(l->name);
-	free(l);
-	return false;
-}
-
-bool ops_load_first(fuse_req_t req, fuse_ino_t ino, const char *name,
-		    const struct fuse_file_info *fi)
-{
-	struct fsd *d = ops_fsd(req);
 	struct target t;
-	struct load *l;
 	struct node *dir = ops_target(req, ino, &t) == 0 ? ops_dir_node(&t)
 							 : NULL;
 
-	if (!dir || node_load_some(dir, now_ns() + NS_PER_MS) <= 0)
-		return false;
-	l = calloc(1, sizeof(*l));
-	if (!l)
-		return false;
-	*l = (struct load){ .turn.work = on_turn, .dir = dir, .req = req,
-			    .ino = ino, .name = name ? strdup(name) : NULL };
-	if (fi)
-		l->fi = *fi;
-	if (name && !l->name) {
-		free(l);
-		return false;
-	}
+	if (!dir || dir->loaded)
+		return;
 	node_ref(dir);
-	turn_begin(&d->turns, &l->turn);
-	return true;
+	while (!dir->unlinked && node_load_some(dir, now_ns() + NS_PER_MS) > 0 &&
+	       fiber_self())
+		fiber_breathe();
+	node_unref(dir);
 }

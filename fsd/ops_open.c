@@ -62,6 +62,7 @@ void ops_handle_free(struct handle *h)
 {
 	list_del(&h->node);
 	open_files_del(h->d, take_ptr(h->kept));
+	loop_timer_del(&h->doubt);
 	wait_poll_drop(&h->poll);
 	quota_done_with(&h->open);
 	if (h->t.kind == T_NODE)
@@ -193,6 +194,7 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 	switch (job_rows[h->t.row].kind) {
 	case ROW_STREAM:
 		fi->direct_io = m->state != JOB_DONE; /* then mmap works */
+		h->kept->run = job->run ? m->run : 0;
 		return open_fd(h, run_open(job, h->t.row == JOB_ROW_STDOUT
 							? VM_OUT
 							: VM_ERR));
@@ -343,8 +345,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_open(req, fi);
 		return;
 	}
-	if ((fi->flags & O_TRUNC) && ops_shrink_first(req, ino, 0, NULL, 0, fi))
-		return;
+	ops_hold(req, ino, NULL);
 	r = ops_target(req, ino, &t);
 	if (r == 0)
 		r = do_open(req, &t, fi, &h);
@@ -481,6 +482,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 
 	if (remote_create(req, parent, name, mode, fi))
 		return;
+	ops_hold(req, parent, NULL);
 	h = opened_before(req, fi);
 	if (h)
 		t = h->t;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "depot.h"
+#include "depot_calls.h"
 #include "face.h"
 #include "ops_remote.h"
 
@@ -34,7 +34,7 @@ static int truncate_node(const struct target *t, off_t size)
 
 	if (fd < 0)
 		return fd;
-	r = ftruncate(fd, size) < 0 ? -errno : 0;
+	r = call_truncate(t->job->d->depot, fd, size);
 	node_changed(t->node);
 	if (r == 0)
 		ops_changed(t->job, t->node);
@@ -123,9 +123,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 
 	if (remote_setattr(req, ino, attr, to_set))
 		return;
-	if ((to_set & FUSE_SET_ATTR_SIZE) &&
-	    ops_shrink_first(req, ino, attr->st_size, attr, to_set, fi))
-		return;
+	ops_hold(req, ino, NULL);
 	r = ops_target(req, ino, &t);
 	if (r == 0)
 		r = change(req, &t, attr, to_set, fi);

@@ -8,8 +8,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "fiber.h"
 #include "hash.h"
 #include "inherit.h"
+#include "job.h"
 #include "ops.h"
 
 /* A request that so many servers died of, each while it looked at it, is
@@ -27,18 +29,34 @@ struct pending {
 	struct inherit_request *kept;
 };
 
+/* A request on its way through an operation, perhaps in a fiber that waits. */
+struct look {
+	struct list node; /* in requests->looks */
+	struct fsd *d;
+	const uint8_t *data; /* the message's, or the copy */
+	uint32_t len;
+	uint64_t unique;
+	bool answered;
+	struct inherit_progress *progress;
+	struct inherit_message *message; /* taken, or NULL */
+	uint8_t *copy;                   /* owned, or NULL */
+};
+
 struct requests {
 	int fd;                 /* the session's */
 	struct hash by_unique;  /* of struct pending */
+	struct list looks;      /* of struct look */
+	struct look *plain;     /* the one that runs in no fiber, or NULL */
+	bool taken[INHERIT_MESSAGES];
 	bool first_answer_lost; /* the kernel has had it: of INIT */
-	struct {
-		const uint8_t *data;  /* NULL: none */
-		uint32_t len;
-		uint64_t unique;
-		bool answered;
-		struct inherit_progress *progress;
-	} now;
 };
+
+static struct look *look_now(const struct fsd *d)
+{
+	struct fiber *f = fiber_self();
+
+	return f ? *fiber_own(f) : d->requests->plain;
+}
 
 static const struct fuse_in_header *header_of(const void *data)
 {
@@ -126,17 +144,18 @@ static struct pending *link_kept(struct requests *q, struct inherit_request *k,
 	return p;
 }
 
-/* Of the message that is being looked at. NULL: there is no room. */
-static struct inherit_request *keep_record(struct fsd *d)
+/* NULL: there is no room. */
+static struct inherit_request *keep_record(struct fsd *d, const uint8_t *data,
+					   uint32_t len, uint64_t seq,
+					   const struct inherit_progress *p)
 {
-	struct requests *q = d->requests;
 	uint32_t place;
 	struct inherit_request *k = inherit_add(d->inherit, INHERIT_REQUESTS,
 						&place);
 
-	if (k && keep_data(d->inherit, k, q->now.data, q->now.len) == 0) {
-		k->progress = *q->now.progress;
-		k->seq = ++inherit_head(d->inherit)->last_seq;
+	if (k && keep_data(d->inherit, k, data, len) == 0) {
+		k->progress = *p;
+		k->seq = seq;
 		inherit_publish(&k->live);
 		return k;
 	}
@@ -149,26 +168,47 @@ static struct inherit_request *keep_record(struct fsd *d)
 	return NULL;
 }
 
-/* Its answer comes later. */
-static void keep(struct fsd *d)
+/* Its answer comes when nobody looks at it any more, or its message is needed
+ * for others. */
+static struct inherit_request *keep(struct fsd *d, const uint8_t *data,
+				    uint32_t len, uint64_t seq,
+				    const struct inherit_progress *p)
 {
-	struct inherit_request *k = keep_record(d);
+	struct inherit_request *k = keep_record(d, data, len, seq, p);
 
-	if (!k)
-		return;
-	k->progress.tries = 0; /* it was survived */
-	if (!link_kept(d->requests, k, d->requests->now.unique))
+	if (k && !link_kept(d->requests, k, header_of(data)->unique)) {
 		inherit_del(d->inherit, INHERIT_REQUESTS, k);
+		k = NULL;
+	}
+	return k;
 }
 
 /* --- libfuse's side --------------------------------------------------------------- */
+
+static void answered(struct fsd *d, uint64_t unique)
+{
+	struct requests *q = d->requests;
+	struct pending *p = find(q, unique);
+
+	list_for_each(pos, tmp, &q->looks) {
+		struct look *l = list_entry(pos, struct look, node);
+
+		if (l->unique != unique)
+			continue;
+		l->answered = true;
+		if (l->message) /* it will not be looked at again */
+			((struct fuse_in_header *)(void *)l->message->data)
+				->len = 0;
+	}
+	if (p)
+		forget(d, p);
+}
 
 static ssize_t on_writev(int fd, struct iovec *iov, int count, void *userdata)
 {
 	struct fsd *d = userdata;
 	struct requests *q = d->requests;
 	const struct fuse_out_header *out = iov[0].iov_base;
-	struct pending *p;
 	ssize_t n;
 
 	if (q->first_answer_lost) {
@@ -178,10 +218,8 @@ static ssize_t on_writev(int fd, struct iovec *iov, int count, void *userdata)
 	n = writev(fd, iov, count);
 	/* Refused or not, there will be no other answer: ENOENT is one that
 	 * the kernel has had from the server before. */
-	if (out->unique && q->now.data && out->unique == q->now.unique)
-		q->now.answered = true;
-	if (out->unique && (p = find(q, out->unique)))
-		forget(d, p);
+	if (out->unique)
+		answered(d, out->unique);
 	return n;
 }
 
@@ -233,7 +271,9 @@ static void give(struct fsd *d, const uint8_t *data, uint32_t len)
 static void repeat_init(struct fsd *d)
 {
 	struct inherit_head *head = inherit_head(d->inherit);
-	struct fuse_in_header *in = (void *)inherit_message(d->inherit)->data;
+	/* The first of all messages is in the first place. */
+	struct fuse_in_header *in =
+		(void *)inherit_message(d->inherit, 0)->data;
 	bool unanswered = in->len && in->opcode == FUSE_INIT;
 
 	if (!head->init_len || head->init_len > sizeof(head->init) ||
@@ -253,8 +293,10 @@ int requests_open(struct fsd *d, int fd)
 	int r = q ? 0 : -ENOMEM;
 
 	d->requests = q;
-	if (q)
+	if (q) {
 		q->fd = fd;
+		list_init(&q->looks);
+	}
 	if (r == 0)
 		r = make_session(d);
 	if (r == 0)
@@ -265,6 +307,13 @@ int requests_open(struct fsd *d, int fd)
 	}
 	repeat_init(d);
 	return 0;
+}
+
+static void free_look(struct look *l)
+{
+	list_del(&l->node);
+	free(l->copy);
+	free(l);
 }
 
 void requests_close(struct fsd *d)
@@ -282,86 +331,14 @@ void requests_close(struct fsd *d)
 		free(container_of(h, struct pending, node));
 	}
 	hash_done(&q->by_unique);
+	list_for_each(pos, tmp, &q->looks)
+		free_look(list_entry(pos, struct look, node));
 	free(q);
 }
 
 int requests_fd(const struct fsd *d)
 {
 	return d->requests->fd;
-}
-
-/* --- looking at one ---------------------------------------------------------------- */
-
-static bool has_answer(uint32_t opcode)
-{
-	return opcode != FUSE_FORGET && opcode != FUSE_BATCH_FORGET &&
-	       opcode != FUSE_INTERRUPT;
-}
-
-static void look_at(struct fsd *d, const uint8_t *data, uint32_t len,
-		    struct inherit_progress *progress)
-{
-	struct requests *q = d->requests;
-	struct inherit_head *head = inherit_head(d->inherit);
-	const struct fuse_in_header *in = header_of(data);
-
-	q->now.data = data;
-	q->now.len = len;
-	q->now.unique = in->unique;
-	q->now.answered = !has_answer(in->opcode);
-	q->now.progress = progress;
-	if (in->opcode == FUSE_INIT && len <= sizeof(head->init)) {
-		memcpy(head->init, data, len);
-		head->init_len = len;
-	}
-	progress->tries++;
-	give(d, data, len);
-	q->now.data = NULL;
-}
-
-int requests_next(struct fsd *d)
-{
-	struct requests *q = d->requests;
-	struct inherit_message *m = inherit_message(d->inherit);
-	struct fuse_in_header *in = (void *)m->data;
-	ssize_t n;
-
-	m->progress = (struct inherit_progress){ 0 };
-	n = read(q->fd, m->data, sizeof(m->data));
-	if (n < 0)
-		return errno == EAGAIN	? 0
-		       : errno == EINTR || errno == ENOENT ? 1 /* it is gone */
-							   : -errno;
-	if ((size_t)n < sizeof(*in) || in->len != n) {
-		in->len = 0;
-		return n == 0 ? -ENODEV : -EIO;
-	}
-	look_at(d, m->data, (uint32_t)n, &m->progress);
-	if (!q->now.answered) {
-		q->now.data = m->data;
-		keep(d);
-		q->now.data = NULL;
-	}
-	in->len = 0;
-	return 1;
-}
-
-const void *requests_current(const struct fsd *d, size_t *ret_len)
-{
-	*ret_len = d->requests->now.data ? d->requests->now.len : 0;
-	return d->requests->now.data;
-}
-
-uint64_t requests_poll(const struct fsd *d)
-{
-	const uint8_t *data = d->requests->now.data;
-	struct fuse_poll_in in;
-
-	if (!data || header_of(data)->opcode != FUSE_POLL ||
-	    d->requests->now.len < sizeof(struct fuse_in_header) + sizeof(in))
-		return 0;
-	memcpy(&in, data + sizeof(struct fuse_in_header), sizeof(in));
-	return in.flags & FUSE_POLL_SCHEDULE_NOTIFY ? in.kh : 0;
 }
 
 static void tell(struct fsd *d, uint64_t unique, int32_t error,
@@ -381,6 +358,169 @@ static void tell(struct fsd *d, uint64_t unique, int32_t error,
 			 strerror(errno));
 }
 
+/* --- looking at one ---------------------------------------------------------------- */
+
+static bool has_answer(uint32_t opcode)
+{
+	return opcode != FUSE_FORGET && opcode != FUSE_BATCH_FORGET &&
+	       opcode != FUSE_INTERRUPT;
+}
+
+/* Nobody looks at it any more. */
+static void look_end(struct look *l)
+{
+	struct requests *q = l->d->requests;
+
+	if (!l->answered && !find(q, l->unique)) {
+		l->progress->tries = 0;
+		keep(l->d, l->data, l->len,
+		     l->message ? l->message->seq
+				: ++inherit_head(l->d->inherit)->last_seq,
+		     l->progress);
+	}
+	if (l->message) {
+		((struct fuse_in_header *)(void *)l->message->data)->len = 0;
+		for (unsigned i = 0; i < INHERIT_MESSAGES; i++)
+			if (l->message == inherit_message(l->d->inherit, i))
+				q->taken[i] = false;
+	}
+	free_look(l);
+}
+
+static void on_look(void *arg)
+{
+	struct look *l = arg;
+	struct fiber *f = fiber_self();
+	struct requests *q = l->d->requests;
+	struct look *outer = q->plain;
+
+	if (f)
+		*fiber_own(f) = l;
+	else
+		q->plain = l;
+	give(l->d, l->data, l->len);
+	jobs_let_go();
+	if (!f)
+		q->plain = outer;
+	look_end(l);
+}
+
+static struct look *look_new(struct fsd *d, const uint8_t *data, uint32_t len,
+			     struct inherit_progress *progress)
+{
+	struct look *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->d = d;
+	l->data = data;
+	l->len = len;
+	l->unique = header_of(data)->unique;
+	l->answered = !has_answer(header_of(data)->opcode);
+	l->progress = progress;
+	list_add_tail(&d->requests->looks, &l->node);
+	return l;
+}
+
+/* Consumes it. Until it has waited or ended once, it may be what kills us. */
+static void look_at(struct look *l)
+{
+	struct inherit_progress *progress = l->progress;
+	struct inherit_head *head = inherit_head(l->d->inherit);
+
+	if (header_of(l->data)->opcode == FUSE_INIT &&
+	    l->len <= sizeof(head->init)) {
+		memcpy(head->init, l->data, l->len);
+		head->init_len = l->len;
+	}
+	progress->tries++;
+	if (fiber_start(on_look, l) < 0)
+		on_look(l);
+	progress->tries = 0;
+}
+
+/* The last one is for those who find all others taken. */
+#define SPILL (INHERIT_MESSAGES - 1)
+
+static unsigned free_message(const struct requests *q)
+{
+	unsigned i = 0;
+
+	while (i < SPILL && q->taken[i])
+		i++;
+	return i;
+}
+
+/* Its message must be free for the next one at once. */
+static struct look *spill(struct fsd *d, struct inherit_message *m,
+			  uint32_t len)
+{
+	uint8_t *copy = malloc(len);
+	struct inherit_request *k = NULL;
+	struct look *l = NULL;
+
+	if (copy) {
+		memcpy(copy, m->data, len);
+		if (has_answer(header_of(copy)->opcode))
+			k = keep(d, copy, len, m->seq, &m->progress);
+		l = look_new(d, copy, len, k ? &k->progress : &m->progress);
+	}
+	if (!l) {
+		free(copy);
+		return NULL;
+	}
+	l->copy = copy;
+	((struct fuse_in_header *)(void *)m->data)->len = 0;
+	return l;
+}
+
+int requests_next(struct fsd *d)
+{
+	struct requests *q = d->requests;
+	unsigned place = free_message(q);
+	struct inherit_message *m = inherit_message(d->inherit, place);
+	struct fuse_in_header *in = (void *)m->data;
+	struct look *l;
+	ssize_t n;
+
+	m->progress = (struct inherit_progress){ 0 };
+	m->seq = ++inherit_head(d->inherit)->last_seq;
+	n = read(q->fd, m->data, sizeof(m->data));
+	if (n < 0)
+		return errno == EAGAIN	? 0
+		       : errno == EINTR || errno == ENOENT ? 1 /* it is gone */
+							   : -errno;
+	if ((size_t)n < sizeof(*in) || in->len != n) {
+		in->len = 0;
+		return n == 0 ? -ENODEV : -EIO;
+	}
+	l = place == SPILL ? spill(d, m, (uint32_t)n)
+			   : look_new(d, m->data, (uint32_t)n, &m->progress);
+	if (!l) {
+		tell(d, in->unique, -ENOMEM, NULL, 0);
+		in->len = 0;
+		return 1;
+	}
+	if (!l->copy) {
+		l->message = m;
+		q->taken[place] = true;
+	}
+	look_at(l);
+	return 1;
+}
+
+uint64_t requests_poll(const struct fsd *d)
+{
+	const struct look *l = look_now(d);
+	struct fuse_poll_in in;
+
+	if (!l || header_of(l->data)->opcode != FUSE_POLL ||
+	    l->len < sizeof(struct fuse_in_header) + sizeof(in))
+		return 0;
+	memcpy(&in, l->data + sizeof(struct fuse_in_header), sizeof(in));
+	return in.flags & FUSE_POLL_SCHEDULE_NOTIFY ? in.kh : 0;
+}
+
 void requests_wake(struct fsd *d, uint64_t poll)
 {
 	struct fuse_notify_poll_wakeup_out out = { .kh = poll };
@@ -390,41 +530,37 @@ void requests_wake(struct fsd *d, uint64_t poll)
 
 void requests_begin(struct fsd *d, uint64_t before)
 {
-	struct inherit_progress *p = d->requests->now.progress;
+	struct look *l = look_now(d);
 
-	if (!d->requests->now.data)
+	if (!l)
 		return;
-	p->before = before;
-	inherit_publish(&p->begun);
+	l->progress->before = before;
+	inherit_publish(&l->progress->begun);
 }
 
 bool requests_again(const struct fsd *d, uint64_t *ret_before)
 {
-	const struct inherit_progress *p = d->requests->now.progress;
+	const struct look *l = look_now(d);
 
-	if (!d->requests->now.data || !p->begun)
+	if (!l || !l->progress->begun)
 		return false;
-	*ret_before = p->before;
+	*ret_before = l->progress->before;
 	return true;
 }
 
 /* --- from the server before -------------------------------------------------------- */
 
-/* The message that it was looking at becomes the last of the requests. */
-static void keep_message(struct fsd *d)
+/* The messages that it was looking at become requests like the others. */
+static void keep_messages(struct fsd *d)
 {
-	struct requests *q = d->requests;
-	struct inherit_message *m = inherit_message(d->inherit);
-	struct fuse_in_header *in = (void *)m->data;
+	for (unsigned i = 0; i < INHERIT_MESSAGES; i++) {
+		struct inherit_message *m = inherit_message(d->inherit, i);
+		struct fuse_in_header *in = (void *)m->data;
 
-	if (in->len >= sizeof(*in) && in->len <= sizeof(m->data)) {
-		q->now.data = m->data;
-		q->now.len = in->len;
-		q->now.progress = &m->progress;
-		keep_record(d);
-		q->now.data = NULL;
+		if (in->len >= sizeof(*in) && in->len <= sizeof(m->data))
+			keep_record(d, m->data, in->len, m->seq, &m->progress);
+		in->len = 0;
 	}
-	in->len = 0;
 }
 
 /* Blocks of requests that were not whole yet. */
@@ -507,25 +643,33 @@ static uint32_t collect(struct fsd *d, struct inherit_request **list,
 	return count;
 }
 
-static void look_again(struct fsd *d, struct inherit_request *k, uint8_t *room)
+static void look_again(struct fsd *d, struct inherit_request *k)
 {
+	uint8_t *copy = malloc(MAX(k->len, (uint32_t)INHERIT_SHORT));
+	struct look *l = NULL;
 	uint64_t unique;
 
-	if (!copy_kept(d, k, room))
-		return;
-	unique = header_of(room)->unique;
-	if (k->progress.tries >= TRIES_MAX) {
-		log_error("a request (operation %u) ended %u servers; it is "
-			  "refused", header_of(room)->opcode, TRIES_MAX);
-		tell(d, unique, -EIO, NULL, 0);
-		forget(d, find(d->requests, unique));
+	if (copy && copy_kept(d, k, copy))
+		l = look_new(d, copy, k->len, &k->progress);
+	if (!l) {
+		free(copy);
 		return;
 	}
-	look_at(d, room, k->len, &k->progress);
-	if (!d->requests->now.answered)
-		k->progress.tries = 0;
-	else if (!has_answer(header_of(room)->opcode))
-		forget(d, find(d->requests, unique));
+	l->copy = copy;
+	unique = l->unique;
+	if (k->progress.tries < TRIES_MAX) {
+		bool answers = !l->answered;
+
+		look_at(l);
+		if (!answers)
+			forget(d, find(d->requests, unique));
+		return;
+	}
+	log_error("a request (operation %u) ended %u servers; it is refused",
+		  header_of(copy)->opcode, TRIES_MAX);
+	free_look(l);
+	tell(d, unique, -EIO, NULL, 0);
+	forget(d, find(d->requests, unique));
 }
 
 void requests_take_over(struct fsd *d)
@@ -535,7 +679,7 @@ void requests_take_over(struct fsd *d)
 	struct inherit_request **list;
 	uint32_t count;
 
-	keep_message(d);
+	keep_messages(d);
 	list = calloc(inherit_count(in, INHERIT_REQUESTS) + 1, sizeof(*list));
 
 	if (!list || !room) {
@@ -549,7 +693,7 @@ void requests_take_over(struct fsd *d)
 	inherit_recycle(in, INHERIT_REQUESTS);
 	drop_blocks(in, list, count);
 	for (uint32_t i = 0; i < count; i++)
-		look_again(d, list[i], room);
+		look_again(d, list[i]);
 	free(list);
 	free(room);
 }

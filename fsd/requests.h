@@ -31,9 +31,6 @@ void requests_take_over(struct fsd *d);
  * errno: -ENODEV when the mount has gone. */
 int requests_next(struct fsd *d);
 
-/* The request that is being looked at, as the kernel wrote it; borrowed until
- * the operation returns. NULL if there is none. */
-const void *requests_current(const struct fsd *d, size_t *ret_len);
 /* The poll that it is, as the kernel numbers it; 0: it is none. */
 uint64_t requests_poll(const struct fsd *d);
 /* Tells the kernel that something happened to such a poll. */

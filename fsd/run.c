@@ -2,12 +2,14 @@
 #include "run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "depot_calls.h"
 #include "event.h"
 #include "events.h"
 #include "lifecycle.h"
@@ -50,6 +52,7 @@ void run_free(struct run *run)
 	for (int i = 0; i < 2; i++)
 		fd_close(&run->stream[i].fd);
 	buf_done(&run->guest_json);
+	run_flow_done(run);
 	free(run->end.name);
 	free(run->end.attempts_text);
 	run_spec_done(&run->spec);
@@ -83,6 +86,7 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 	return run;
 }
 
+/* The old results leave the tree; the store has given them up. */
 void run_hide_old(struct job *job)
 {
 	node_root_free(take_ptr(job->output));
@@ -125,8 +129,10 @@ static void on_slot(struct quota_slot *slot)
 	struct run *run = container_of(slot, struct run, slot);
 	struct err err = { 0 };
 
-	if (lease(run, &err) < 0)
+	if (lease(run, &err) < 0 && run->accepted)
 		run_finish(run, STATUS_FAILED, err.text);
+	else if (!run->lease && !run->session)
+		run_fail(run, VM_FAILED_GUEST, err.text);
 }
 
 /* A lease, as soon as its owner's quota allows. */
@@ -173,19 +179,121 @@ static int prepare(struct run *run, struct err *err)
 	return r == 0 ? ask(run, err) : r;
 }
 
-int run_store(struct run *run)
+/* --- on record ------------------------------------------------------------ */
+
+/* On the stack of the fiber that waits for it. */
+struct step {
+	struct depot *depot;
+	struct job_meta meta;
+	unsigned old; /* results that are given up, or 0 */
+	bool inputs;  /* they may not be on the disk yet */
+};
+
+/* By a thread. Each part is there if the one after it is: an end of the daemon
+ * or the host in between leaves the job as it was, or as it is to be. */
+static int do_step(void *arg)
 {
-	struct depot *depot = run->d->depot;
+	const struct step *s = arg;
+	char path[STORE_PATH_MAX], id[STORE_ID_SIZE];
+	int r = 0;
+
+	if (s->inputs)
+		r = depot_sync_inputs(s->depot, s->meta.no);
+	if (r == 0 && s->meta.state == JOB_RUNNING)
+		r = depot_run_make(s->depot, s->meta.no, s->meta.run);
+	if (r == 0)
+		r = depot_meta_commit(s->depot, &s->meta);
+	if (r < 0 || !s->old)
+		return r;
+	depot_id(s->meta.no, id);
+	snprintf(path, sizeof(path), "%s/r%u", id, s->old);
+	depot_trash(s->depot, path); /* else the next start does it */
+	return 0;
+}
+
+/* What the record says of a run that is new. */
+static void fill_accepted(const struct run *run, struct job_meta *m)
+{
+	const struct job_config *c = run->spec.config;
+
+	m->run = run->number;
+	m->attempt = 1;
+	m->retry = (unsigned)c->retry;
+	m->retain_s = (uint32_t)c->retain_s;
+	m->queued_no = depot_next_no(run->d->depot);
+	m->ended_ns = 0;
+}
+
+int run_record(struct run *run, enum job_state state)
+{
+	struct job *job = run->job;
+	struct step s = { .depot = run->d->depot, .meta = job->meta };
 	int r;
 
-	if (run->stored)
-		return 0;
-	r = depot_run_make(depot, run->job->meta.no, run->number);
-	run->stored = r == 0;
+	s.meta.state = state;
+	s.meta.changed_ns = realtime_ns();
+	if (!run->accepted) {
+		s.old = job->meta.run;
+		s.inputs = !job->promised;
+		fill_accepted(run, &s.meta);
+	}
+	r = depot_do(run->d->depot, do_step, &s);
+	run->stored |= r == 0 && state == JOB_RUNNING;
+	if (r == 0 && !run->accepted) {
+		fill_accepted(run, &job->meta);
+		job->meta.queued_no = s.meta.queued_no;
+	}
+	return r;
+}
+
+void run_hold(struct run *run)
+{
+	run->busy++;
+}
+
+void run_let_go(struct run *run)
+{
+	if (--run->busy == 0 && !run->job)
+		run_free(run);
+}
+
+/* What came before the run was accepted. */
+static void go_on(struct run *run)
+{
+	if (run->failed)
+		run_fail(run, run->why, run->end.message);
+	else if (run->granted && run->stored)
+		run_go(run);
+	else if (run->granted)
+		run_begin(run, run->lease);
+}
+
+static int accept_run(struct run *run, struct err *err)
+{
+	struct job *job = run->job;
+	unsigned old_attempts = job->meta.attempt;
+	int r;
+
+	/* A machine that is at hand comes now, and makes two records one. */
+	if (fiber_self())
+		fiber_breathe();
+	r = run_record(run, run->granted && !run->failed ? JOB_RUNNING
+							 : JOB_QUEUED);
 	if (r < 0)
-		log_error("job %s: its results cannot be stored in the state "
-			  "directory %s: %s", run->job->meta.name,
-			  depot_dir(depot), strerror(-r));
+		return err_sys(err, r,
+			       "the job cannot be queued in the state "
+			       "directory %s", depot_dir(run->d->depot));
+	run->counted = true;
+	run->d->running++;
+	run_hide_old(job);
+	if (old_attempts > 1)
+		depot_attempts_drop(job->d->depot, job->meta.no);
+	job->promised = false;
+	job->run = run;
+	job_set_error(job, NULL);
+	job->d->count.accepted++;
+	r = job_posted(job, EV_COMMIT);
+	run->accepted = true; /* nothing waits from here to go_on() */
 	return r;
 }
 
@@ -195,37 +303,17 @@ void run_collect_later(struct run *run)
 	turn_begin(&run->d->turns, &run->collect);
 }
 
-/* The old results go when it is on record that there is a new run: who dies in
- * between leaves all of the one or nothing but the other. */
-static int accept(struct run *run)
-{
-	const struct job_config *c = run->spec.config;
-	struct job *job = run->job;
-	struct job_meta *m = &job->meta;
-	unsigned old = m->run, old_attempts = m->attempt;
-	int r;
-
-	run_hide_old(job);
-	m->run = run->number;
-	m->attempt = 1;
-	m->retry = (unsigned)c->retry;
-	m->retain_s = (uint32_t)c->retain_s;
-	m->queued_no = depot_next_no(job->d->depot);
-	m->ended_ns = 0;
-	job->run = run;
-	job_set_error(job, NULL);
-	job->d->count.accepted++;
-	r = job_post(job, EV_COMMIT);
-	run_drop(job, old);
-	if (old_attempts > 1)
-		depot_attempts_drop(job->d->depot, m->no);
-	return r;
-}
-
-/* An earlier daemon has accepted it. */
+/* An earlier daemon has accepted it: so it is on record. */
 static int take_up(struct run *run)
 {
+	struct job_meta *m = &run->job->meta;
+
+	run->counted = true;
+	run->d->running++;
+	m->retry = (unsigned)run->spec.config->retry;
+	m->retain_s = (uint32_t)run->spec.config->retain_s;
 	run->job->run = run;
+	run->accepted = true;
 	events_state(run->job);
 	return 0;
 }
@@ -239,18 +327,22 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 	if (!run)
 		return err_sys(err, -ENOMEM, "the job cannot be queued");
 	more = prepare(run, err);
-	if (more < 0) {
+	r = MIN(more, 0);
+	run_hold(run);
+	if (r == 0)
+		r = queued ? take_up(run) : accept_run(run, err);
+	if (r < 0) {
 		run_free(run);
-		return more;
+		return r;
 	}
-	run->counted = true;
-	run->d->running++;
-	r = queued ? take_up(run) : accept(run);
-	if (more)
+	if (more) {
 		run_collect_later(run);
-	else
+	} else {
 		tell_wait(run);
-	return r;
+		go_on(run);
+	}
+	run_let_go(run);
+	return 0;
 }
 
 /* --- ending ------------------------------------------------------------- */
@@ -268,6 +360,7 @@ static struct run *run_found(struct job *job)
 	run->job = job;
 	run->d = job->d;
 	run->number = job->meta.run;
+	run->accepted = true;
 	run->file_fd = run->stream[0].fd = run->stream[1].fd = -1;
 	run->stored = depot_run_has(job->d->depot, job->meta.no, run->number);
 	run->queued_ns = now_ns();
@@ -308,14 +401,23 @@ int run_signal(struct job *job, unsigned signal)
 	return 0;
 }
 
+void run_give_up(struct run *run)
+{
+	if (!run->busy) {
+		run_free(run);
+		return;
+	}
+	loop_timer_del(&run->timer);
+	run_leave(run);
+	run_unprepare(run);
+	quota_leave(&run->slot);
+	run->job = NULL; /* who is at it frees it */
+}
+
 void run_abandon(struct job *job)
 {
-	struct run *run = take_ptr(job->run);
-
-	if (run && run->publishing)
-		run->job = NULL; /* its publication frees it */
-	else
-		run_free(run);
+	if (job->run)
+		run_give_up(take_ptr(job->run));
 }
 
 void run_interrupt(struct job *job)
@@ -350,7 +452,7 @@ void run_reject(struct job *job, const char *message)
 
 /* --- reading ------------------------------------------------------------ */
 
-static const char *const stream_files[] = {
+const char *const run_stream_names[2] = {
 	[VM_OUT] = "stdout", [VM_ERR] = "stderr",
 };
 
@@ -358,12 +460,22 @@ static const char *const stream_files[] = {
  * somebody wants to see them grow. */
 int run_stream_make(struct run *run, enum vm_stream stream)
 {
-	struct run_stream *s = &run->stream[stream];
+	int fd;
 
+	if (run->stream[stream].fd >= 0)
+		return 0;
+	fd = depot_stream_open(run->d->depot, run->job->meta.no, run->number,
+			       run_stream_names[stream]);
+	run_stream_made(&run->stream[stream], fd);
+	return MIN(fd, 0);
+}
+
+void run_stream_made(struct run_stream *s, int fd)
+{
 	if (s->fd < 0)
-		s->fd = depot_stream_open(run->d->depot, run->job->meta.no,
-					  run->number, stream_files[stream]);
-	return MIN(s->fd, 0);
+		s->fd = MAX(fd, -1);
+	else if (fd >= 0 && fd != s->fd)
+		close(fd);
 }
 
 int run_open(struct job *job, enum vm_stream stream)
@@ -371,7 +483,53 @@ int run_open(struct job *job, enum vm_stream stream)
 	if (job->run && job->run->stored && !job->run->publishing)
 		run_stream_make(job->run, stream);
 	return depot_run_open(job->d->depot, job->meta.no, job->meta.run,
-			      stream_files[stream]);
+			      run_stream_names[stream]);
+}
+
+struct fetch {
+	struct job *job; /* a reference */
+	int fd;          /* owned */
+	uint64_t offset;
+	size_t size;
+};
+
+/* Into memory, where who waits for it finds it. */
+static void on_fetch(void *arg)
+{
+	struct fetch f = *(struct fetch *)arg;
+	auto_free char *room = malloc(f.size);
+
+	if (room)
+		call_read(f.job->d->depot, f.fd, room, f.size,
+			  (off_t)f.offset);
+	fd_close(&f.fd);
+	wait_kick(f.job);
+	job_unref(f.job);
+}
+
+ssize_t run_pread(struct job *job, int fd, char *room, size_t size,
+		  uint64_t offset)
+{
+	ssize_t n = call_read_now(fd, room, size, (off_t)offset);
+	struct fetch f = { .job = job, .offset = offset, .size = size };
+
+	if (n != -EAGAIN)
+		return n;
+	f.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (f.fd < 0)
+		return -errno;
+	job_ref(job);
+	if (fiber_start(on_fetch, &f) == 0)
+		return -EAGAIN;
+	fd_close(&f.fd);
+	job_unref(job);
+	n = pread(fd, room, size, (off_t)offset); /* no memory */
+	return n < 0 ? -errno : n;
+}
+
+static size_t bounded(const struct run_stream *s, size_t size, uint64_t offset)
+{
+	return (size_t)MIN((uint64_t)size, s->size - MIN(offset, s->size));
 }
 
 int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
@@ -381,19 +539,22 @@ int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
 	int fd = job->run ? job->run->stream[stream].fd : -1;
 	ssize_t n;
 
-	if (!job->meta.run || !job_has_row(job, stream == VM_OUT
+	/* What is being written is not there yet. */
+	if (job->run && fd >= 0)
+		size = bounded(&job->run->stream[stream], size, offset);
+	if (!size || !job->meta.run || !job_has_row(job, stream == VM_OUT
 							? JOB_ROW_STDOUT
 							: JOB_ROW_STDERR))
 		return 0;
 	if (fd < 0) {
 		opened = depot_run_open(job->d->depot, job->meta.no,
-					job->meta.run, stream_files[stream]);
+					job->meta.run, run_stream_names[stream]);
 		fd = opened;
 	}
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	n = pread(fd, room, size, (off_t)offset);
-	return n < 0 ? -errno : (int)n;
+	n = run_pread(job, fd, room, size, offset);
+	return (int)n;
 }
 
 uint64_t run_stream_size(const struct job *job, enum vm_stream stream)
@@ -404,7 +565,7 @@ uint64_t run_stream_size(const struct job *job, enum vm_stream stream)
 		return job->run->stream[stream].size;
 	if (!job->meta.run ||
 	    depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
-			   stream_files[stream], &st) < 0)
+			   run_stream_names[stream], &st) < 0)
 		return 0;
 	return (uint64_t)st.st_size;
 }

@@ -19,9 +19,10 @@ struct run_spec {
 };
 
 /*
- * Takes spec (also on failure), drops the old results, posts EV_COMMIT and asks
- * for a machine. A job that is queued already, by a daemon before this one,
- * stays as it is and only asks.
+ * Takes spec (also on failure), asks for a machine, has it on record that the
+ * job is queued (or running, if a machine is at hand), drops the old results,
+ * posts EV_COMMIT. In a fiber that holds the job. A job that is queued already,
+ * by a daemon before this one, stays as it is and only asks.
  * Return: 0 or negative errno with a sentence; then nothing has changed.
  */
 int run_start(struct job *job, struct run_spec *spec, struct err *err);
@@ -46,10 +47,17 @@ void run_reject(struct job *job, const char *message);
 
 /*
  * Bytes of a stream of the newest run at offset, from memory or store.
- * Return: count, 0 at the present end (or before any run), negative errno.
+ * Return: count, 0 at the present end (or before any run), negative errno;
+ * -EAGAIN as run_pread().
  */
 int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
 	     uint64_t offset);
+/*
+ * The same of any file of the job's runs: -EAGAIN if the disk has to be asked,
+ * which it is; who is parked with the job is looked at again afterwards.
+ */
+ssize_t run_pread(struct job *job, int fd, char *room, size_t size,
+		  uint64_t offset);
 /* Opens it for reading. Return: fd; -ENOENT: it is over and was empty. */
 int run_open(struct job *job, enum vm_stream stream);
 /* Its size now. */

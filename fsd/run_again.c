@@ -79,7 +79,7 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 		next = follower(run);
 		if (!next)
 			return false;
-		next->counted = true;
+		next->counted = next->accepted = true;
 		next->d->running++;
 	}
 	record(run, status, message);
@@ -89,7 +89,7 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 	job->d->count.retried++;
 	enter(job, next);
 	run_drop(job, number);
-	run_free(run);
+	run_give_up(run);
 	if (next)
 		run_collect_later(next);
 	return true;

@@ -31,11 +31,48 @@ static void on_timer(struct loop_timer *t)
 
 #define NOT_STORED "the job's results cannot be stored in the state directory"
 
+/* Its program starts: that it does is on record. */
+void run_go(struct run *run)
+{
+	run->running = true;
+	run->d->busy++;
+	vm_run(run->lease, &run->vm_job);
+	if (run->job->meta.state != JOB_RUNNING)
+		job_posted(run->job, EV_GRANT);
+}
+
+static void not_stored(struct run *run, int r)
+{
+	char message[200];
+
+	log_error("job %s: its results cannot be stored in the state "
+		  "directory %s: %s", run->job->meta.name,
+		  depot_dir(run->d->depot), strerror(-r));
+	snprintf(message, sizeof(message), NOT_STORED ": %s", strerror(-r));
+	run_finish(run, STATUS_FAILED, message);
+}
+
+static void on_begin(void *arg)
+{
+	struct run *run = arg;
+	int r = 0;
+
+	job_hold(run->job);
+	if (run->job && !run->publishing &&
+	    run->job->meta.state != JOB_RUNNING)
+		r = run_record(run, JOB_RUNNING);
+	/* Meanwhile it may have been cancelled, or its machine lost. */
+	if (run->job && !run->publishing && r < 0)
+		not_stored(run, r);
+	else if (run->job && !run->publishing && run->lease)
+		run_go(run);
+	jobs_let_go();
+	run_let_go(run);
+}
+
 void run_begin(struct run *run, struct vm_lease *lease)
 {
 	struct vm_lease_info info;
-	char message[200];
-	int r;
 
 	run->lease = lease;
 	vm_hear(lease, &run_events, run);
@@ -47,18 +84,11 @@ void run_begin(struct run *run, struct vm_lease *lease)
 	run->accel = vm_accel_names[info.accel];
 	snprintf(run->template_id, sizeof(run->template_id), "%s",
 		 info.template_id ? info.template_id : "");
-	run->running = true;
-	run->d->busy++;
-	vm_run(run->lease, &run->vm_job);
-	/* While the machine is at it. */
-	r = run_store(run);
-	if (run->job->meta.state != JOB_RUNNING)
-		job_post(run->job, EV_GRANT);
-	if (r < 0) {
-		snprintf(message, sizeof(message), NOT_STORED ": %s",
-			 strerror(-r));
-		run_finish(run, STATUS_FAILED, message);
-	}
+	run->granted = true;
+	if (run->d->handing_over || !run->accepted)
+		return; /* the next server runs it; who accepts it goes on */
+	run_hold(run);
+	fiber_run(on_begin, run);
 }
 
 static void on_granted(void *arg)
@@ -110,54 +140,24 @@ static int keep_result(struct run *run, const void *data, size_t len)
 	return 0;
 }
 
-/* All of data into the stream's file. Return: 0 or negative errno. */
-static int append(struct run_stream *s, const char *data, size_t len)
-{
-	while (len) {
-		ssize_t n = write(s->fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		len -= (size_t)n;
-		s->size += (uint64_t)n;
-	}
-	return 0;
-}
-
 static int on_output(void *arg, enum vm_stream stream, const void *data,
 		     size_t len)
 {
-	struct run *run = arg;
-	struct run_stream *s;
-	uint64_t room, before;
-	int r;
+	return stream == VM_RESULT ? keep_result(arg, data, len)
+				   : run_flow_output(arg, stream, data, len);
+}
 
-	if (stream == VM_RESULT)
-		return keep_result(run, data, len);
-	s = &run->stream[stream];
-	room = s->limit - MIN(s->size, s->limit);
-	if (MIN(len, room) > quota_run_room(run->job)) {
-		run_over_quota(run);
-		room = quota_run_room(run->job);
-	}
-	s->dropped += len - MIN(len, room);
-	before = s->size;
-	r = room ? run_stream_make(run, stream) : 0;
-	if (r == 0)
-		r = append(s, data, MIN(len, room));
-	events_output(run->job, stream, s->size - before);
-	quota_run_add(run->job, s->size - before);
-	if (r < 0)
-		job_log(run->job, "output cannot be stored: %s", strerror(-r));
-	if (s->size == before)
-		return r;
-	wait_kick(run->job);
-	notify_grew(run->job, stream == VM_OUT ? JOB_ROW_STDOUT
-					       : JOB_ROW_STDERR);
-	return r;
+#define NOT_KEPT "the output could not be kept on the host"
+
+void run_flow_failed(struct run *run, int r)
+{
+	run->flow.failed = true;
+	for (int s = 0; s < 2; s++)
+		run->stream[s].dropped += run->stream[s].taken -
+					  run->stream[s].size;
+	job_log(run->job, "output cannot be stored: %s", strerror(-r));
+	if (!run->publishing)
+		run_fail(run, VM_FAILED_LOST, NOT_KEPT);
 }
 
 /* STARTED may come late, and with a short program comes with its end. What the
@@ -197,17 +197,17 @@ static void on_exited(void *arg, const struct wire_exit *e)
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
 		   const char *path)
 {
-	return run_output_file(arg, kind, mode, size, path);
+	return run_flow_file(arg, kind, mode, size, path);
 }
 
 static int on_file_data(void *arg, const void *data, size_t len)
 {
-	return run_output_data(arg, data, len);
+	return run_flow_data(arg, data, len);
 }
 
 static int on_file_end(void *arg)
 {
-	return run_output_end(arg);
+	return run_flow_end(arg);
 }
 
 static enum job_status status_of(const struct run *run)
@@ -236,9 +236,20 @@ static void on_finished(void *arg, uint32_t files, uint32_t left_out)
 
 static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 {
-	struct run *run = arg;
+	run_fail(arg, why, sentence);
+}
+
+void run_fail(struct run *run, enum vm_failure why, const char *sentence)
+{
 	char message[600];
 
+	if (!run->accepted) { /* who accepts it goes on */
+		run->failed = true;
+		run->why = why;
+		snprintf(run->end.message, sizeof(run->end.message), "%s",
+			 sentence);
+		return;
+	}
 	if (why != VM_FAILED_LOST && why != VM_FAILED_GUEST &&
 	    sessions_retry(run))
 		return;

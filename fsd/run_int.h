@@ -4,24 +4,35 @@
 #define FSD_RUN_INT_H
 
 #include "arena.h"
-#include "chores.h"
 #include "run.h"
 #include "sessions.h"
 
 struct run_stream {
 	int fd;           /* owned: append and read */
+	uint64_t taken;   /* bytes kept, or about to be */
 	uint64_t size;    /* bytes kept */
 	uint64_t dropped; /* bytes over the limit */
 	uint64_t limit;
 };
 
+/* What is on its way into the store; run_flow.c. */
+struct run_flow {
+	struct buf in;        /* items: what came, */
+	size_t last;          /* the newest item in it */
+	struct buf now;       /* and what is being written */
+	struct fiber *waiter; /* for the end of that, or NULL */
+	bool busy;
+	bool held;            /* the machine is not listened to */
+	bool skip;            /* this file of the tree is left out */
+	bool failed;          /* no more is taken */
+};
+
 /* A result on its way into the store. */
 struct run_end {
-	struct task task;
+	struct job_meta meta; /* as it is to be on record; its name is borrowed */
 	struct job_result res;
-	uint64_t no;       /* the job's */
 	char id[STORE_ID_SIZE];
-	char *name;        /* owned: the job's; it may be removed meanwhile */
+	char *name;        /* owned: the job's, as it was */
 	char message[700];
 	struct result_attempt attempts[LIMIT_RETRY];
 	char *attempts_text; /* owned: their messages */
@@ -29,7 +40,7 @@ struct run_end {
 };
 
 struct run {
-	struct job *job;    /* owns us; NULL: it was removed while publishing */
+	struct job *job;    /* owns us; NULL: it was removed while we were busy */
 	struct fsd *d;
 	unsigned number;
 	struct run_spec spec;
@@ -50,9 +61,16 @@ struct run {
 	struct wire_strings argv, envp; /* owned arrays of owned strings */
 
 	struct run_stream stream[2]; /* VM_OUT, VM_ERR */
+	struct run_flow flow;
 	struct buf guest_json;       /* RESULT */
 	bool guest_overflow;
 
+	unsigned busy;   /* fibers that are at it: they need it, and end it if
+			    its job is no more */
+	bool accepted;   /* on record, and the job's */
+	bool granted;    /* before that */
+	bool failed;     /* before that, for the reason in message */
+	enum vm_failure why;
 	bool stored;     /* there is a place for its results */
 	bool running;    /* granted and told to run */
 	bool started;    /* the program's first instruction */
@@ -97,6 +115,19 @@ void run_unprepare(struct run *run);
 int run_open_input(struct run *run, unsigned i);
 uint64_t run_memory_need(const struct run *run);
 
+/* run_flow.c: what the machine gives, in order. Return: 0 or -ENOMEM. */
+int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
+		    size_t len);
+int run_flow_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,
+		  const char *path);
+int run_flow_data(struct run *run, const void *data, size_t len);
+int run_flow_end(struct run *run);
+void run_flow_wait(struct run *run); /* until all of it is in the store */
+void run_flow_done(struct run *run);
+/* run_events.c: the store took no more of a stream. */
+void run_flow_failed(struct run *run, int r);
+extern const char *const run_stream_names[2]; /* run.c */
+
 /* run_output.c: one entry of the output tree. */
 int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 		    uint64_t size, const char *path);
@@ -107,9 +138,8 @@ void run_output_cut(struct run *run);
 void run_output_done(struct run *run);
 
 /*
- * run_result.c: renders, publishes, posts the last event, frees the run. A
- * large result is rendered by the chores' thread, so all but the first happens
- * later.
+ * run_result.c: takes down what came of it, then renders and publishes it by a
+ * thread, posts the last event, frees the run. The machine is given up at once.
  */
 void run_finish(struct run *run, enum job_status status, const char *message);
 
@@ -128,18 +158,27 @@ void run_drop(struct job *job, unsigned number);
 
 /* run_events.c: a machine is there. */
 void run_begin(struct run *run, struct vm_lease *lease);
+/* The same, for a run that was just accepted, and is on record as running. */
+void run_go(struct run *run);
+void run_fail(struct run *run, enum vm_failure why, const char *sentence);
+/* run.c: has the state on record, with what belongs to it.
+ * Return: 0 or negative errno. */
+int run_record(struct run *run, enum job_state state);
+/* run.c: one of its fibers comes and goes. */
+void run_hold(struct run *run);
+void run_let_go(struct run *run); /* may free it */
 /* run.c: gives up the machine, or the place in a session. */
 void run_leave(struct run *run);
-/* run.c: makes the place for its results, if there is none yet, and says so if
- * that cannot be. Return: 0 or negative errno. */
-int run_store(struct run *run);
-
-/* run.c: 0 or negative errno; then its fd is there. */
+/* run.c: 0 or negative errno; else its fd is there. */
 int run_stream_make(struct run *run, enum vm_stream stream);
+/* It was opened as fd, if that is one; perhaps by two at the same time. */
+void run_stream_made(struct run_stream *s, int fd);
 /* run_events.c: something does not fit into the owner's quota of bytes. */
 void run_over_quota(struct run *run);
 #define RUN_OVER_QUOTA "the owner's quota of bytes (--quota-bytes) is used up"
 
 void run_free(struct run *run);
+/* run.c: it is nobody's any more; it goes when nobody is at it. */
+void run_give_up(struct run *run);
 
 #endif

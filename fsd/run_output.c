@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "depot_calls.h"
 #include "run_int.h"
 
 #define LOGGED_MOST 32
@@ -206,22 +207,17 @@ static int give_up_file(struct run *run, int r)
 
 int run_output_data(struct run *run, const void *data, size_t len)
 {
-	const char *p = data;
+	const struct result_file *f = run->files + run->file_count - 1;
+	ssize_t n;
 
 	if (run->file_fd < 0 || len > run->file_left)
 		return -EPROTO;
-	while (len) {
-		ssize_t n = write(run->file_fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return give_up_file(run, -errno);
-		p += n;
-		len -= (size_t)n;
-		run->file_left -= (uint64_t)n;
-	}
-	return 0;
+	n = call_write(run->d->depot, run->file_fd, data, len,
+		       (off_t)(f->bytes - run->file_left));
+	if (n < 0)
+		return give_up_file(run, (int)n);
+	run->file_left -= (uint64_t)n;
+	return n == (ssize_t)len ? 0 : give_up_file(run, -ENOSPC);
 }
 
 int run_output_end(struct run *run)

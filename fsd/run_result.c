@@ -114,27 +114,70 @@ static void fill_attempts(struct run *run, struct job_result *res)
 
 /* --- publishing ----------------------------------------------------------- */
 
-/* What is rendered on the loop takes well below 1 ms. */
-#define QUICK_FILES 256
-#define QUICK_VALUE 8192
 #define BULKY_VALUE (1u << 20)
 
-/* On either thread. */
-static int publish_result(struct task *t)
+/* All that there is to be before the record says so. */
+static int store_result(struct run *run, const struct buf *text)
 {
-	struct run *run = container_of(t, struct run, end.task);
+	struct depot *depot = run->d->depot;
+	uint64_t no = run->end.meta.no;
+	int r = 0;
+
+	if (!run->stored)
+		r = depot_run_make(depot, no, run->number);
+	if (r == 0)
+		r = depot_run_publish(depot, no, run->number, "result.json",
+				      text->data, text->len);
+	return r == 0 ? depot_sync_run(depot, no, run->number) : r;
+}
+
+/* By a thread. */
+static int publish_result(struct run *run)
+{
+	struct depot *depot = run->d->depot;
 	struct buf text = { .cap = MIB(128) };
 	int r = result_render(&run->end.res, &text);
 
 	run->end.stored = text.len;
 	if (r == 0)
-		r = depot_run_publish(run->d->depot, run->end.no, run->number,
-				      "result.json", text.data, text.len);
+		r = store_result(run, &text);
+	if ((r == -ENOSPC || r == -EDQUOT) && depot_give_reserve(depot))
+		r = store_result(run, &text);
+	else if (r == 0)
+		depot_reserve(depot);
 	buf_done(&text);
 	/* The parts of a large value lie in many small pieces, which the C
 	 * library would keep for the next one. */
 	if (run->end.res.guest_len > BULKY_VALUE)
 		malloc_trim(0);
+	return r;
+}
+
+static void not_kept(struct run_end *end, int r)
+{
+	snprintf(end->message, sizeof(end->message),
+		 "the result cannot be stored: %s", strerror(-r));
+	end->res.message = end->message;
+	end->res.status = STATUS_FAILED;
+	end->res.exit_code = status_exit_code(STATUS_FAILED, 0);
+	end->stored = 0;
+}
+
+/* The record comes last: it is what publishes the result. */
+static int do_end(void *arg)
+{
+	struct run *run = arg;
+	struct run_end *end = &run->end;
+	int r = publish_result(run);
+
+	if (r < 0)
+		not_kept(end, r);
+	end->meta.exit_code = end->res.exit_code;
+	end->meta.ended_ns = end->res.ended_ns;
+	end->meta.changed_ns = realtime_ns();
+	r = depot_meta_commit(run->d->depot, &end->meta);
+	if (r < 0) /* for those who are there; the next start may say else */
+		not_kept(end, r);
 	return r;
 }
 
@@ -153,7 +196,8 @@ static void log_end(struct job *job, const struct job_result *res)
 		  status_name(res->status), res->exit_code);
 }
 
-static void end_run(struct job *job, const struct job_result *res)
+static void end_run(struct job *job, const struct job_result *res,
+		    uint64_t changed_ns)
 {
 	bool failed = res->status == STATUS_FAILED ||
 		      res->status == STATUS_INTERRUPTED;
@@ -166,46 +210,51 @@ static void end_run(struct job *job, const struct job_result *res)
 	log_end(job, res);
 	job->run = NULL;
 	job->has_results = true;
-	job_post(job, failed || res->status == STATUS_CANCELLED ? EV_FAIL
+	job_posted(job, failed || res->status == STATUS_CANCELLED ? EV_FAIL
 								: EV_END);
+	job->meta.changed_ns = changed_ns; /* as it is on record */
 }
 
-static void on_published(struct task *t, int r)
+/* Its end came before all of its output was known to be lost. */
+static void fill_lost(struct run *run)
 {
-	struct run *run = container_of(t, struct run, end.task);
-	struct run_end *end = &run->end;
+	struct job_result *res = &run->end.res;
 
-	if (run->job)
-		quota_run_sub(run->job, run->guest_json.len);
-	if (run->job && r == 0)
-		quota_run_add(run->job, end->stored);
-	if (run->job && r < 0) {
-		snprintf(end->message, sizeof(end->message),
-			 "the result cannot be stored: %s", strerror(-r));
-		end->res.message = end->message;
-		end->res.status = STATUS_FAILED;
-		end->res.exit_code = status_exit_code(STATUS_FAILED, 0);
-	}
-	if (run->job)
-		end_run(run->job, &end->res);
-	run_free(run);
-}
-
-static void publish(struct run *run)
-{
-	const struct job_result *res = &run->end.res;
-	struct task *t = &run->end.task;
-
-	run->publishing = true;
-	if ((res->output_count > QUICK_FILES || res->guest_len > QUICK_VALUE) &&
-	    depot_chore(run->d->depot, DEPOT_CHORES, t) >= 0) {
-		/* the machine and its files are of no more use */
-		run_leave(run);
-		run_unprepare(run);
+	if (res->message)
 		return;
+	snprintf(run->end.message, sizeof(run->end.message), "%s",
+		 "some of the output could not be kept on the host");
+	res->message = run->end.message;
+}
+
+static void on_end(void *arg)
+{
+	struct run *run = arg;
+	int r = 0;
+
+	run_flow_wait(run);
+	if (run->job)
+		job_hold(run->job);
+	if (run->job) { /* else it was removed meanwhile */
+		run_output_cut(run);
+		fill_rest(run, &run->end.res);
+		if (run->flow.failed)
+			fill_lost(run);
+		run->end.meta = run->job->meta;
+		run->end.meta.state = JOB_DONE;
+		r = depot_do(run->d->depot, do_end, run);
+		if (r < 0) {
+			log_error("job %s: its end cannot be written: %s",
+				  run->job->meta.name, strerror(-r));
+			job_record_later(run->job);
+		}
+		quota_run_sub(run->job, run->guest_json.len);
+		quota_run_add(run->job, run->end.stored);
+		end_run(take_ptr(run->job), &run->end.res,
+			run->end.meta.changed_ns);
 	}
-	/* Their end can wait, and who waits for the job cannot. */
-	on_published(t, publish_result(t));
+	jobs_let_go();
+	run_let_go(run);
 }
 
 void run_finish(struct run *run, enum job_status status, const char *message)
@@ -213,16 +262,15 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	struct run_end *end = &run->end;
 	struct job *job = run->job;
 
+	run_hold(run);
 	loop_timer_del(&run->timer);
-	if (run_again(run, status, message))
+	if (run_again(run, status, message)) {
+		run_let_go(run);
 		return;
-	run_output_cut(run);
-	run_store(run); /* if it never ran; publishing tells of a failure */
-	end->task.work = publish_result;
-	end->task.done = on_published;
-	end->no = job->meta.no;
+	}
+	run->publishing = true;
 	end->name = strdup(job->meta.name);
-	depot_id(end->no, end->id);
+	depot_id(job->meta.no, end->id);
 	if (run->over_quota && !message)
 		message = "some of the output is left out: " RUN_OVER_QUOTA;
 	snprintf(end->message, sizeof(end->message), "%s",
@@ -235,9 +283,14 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	fill_usage(run, &end->res);
 	fill_timing(run, &end->res);
 	fill_attempts(run, &end->res);
-	fill_rest(run, &end->res);
 	if (run->guest_overflow && !message)
 		end->res.message = "the program's value is larger than 16 MiB "
 				   "and was dropped";
-	publish(run);
+	run_hold(run);
+	fiber_run(on_end, run);
+	/* The machine and its files are of no more use, but their end can wait,
+	 * and who waits for the job cannot. */
+	run_leave(run);
+	run_unprepare(run);
+	run_let_go(run);
 }

@@ -245,6 +245,7 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	r = depot_open(d->loop, d->options->state_dir, &d->depot, err);
 	if (r < 0)
 		return r;
+	depot_set_relaxed(d->depot, d->options->relaxed);
 	r = quota_new(&d->options->quota, &d->quota);
 	if (r == 0)
 		r = jobs_new(d);
@@ -276,9 +277,11 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 static void finish(struct fsd *d, struct loop_fd *signals)
 {
 	depot_finish_chores(d->depot); /* some answer requests, some end runs */
+	fibers_finish();
 	jobs_free(d);
 	loop_timer_del(&d->log_timer);
 	loop_timer_del(&d->retain_timer);
+	loop_timer_del(&d->record_timer);
 	sessions_free(d);
 	turns_finish(&d->turns);
 	vm_free(d->vm);
@@ -299,6 +302,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	fd_close(&d->control);
 	loop_fd_del(signals);
 	fd_close(&signals->fd);
+	fibers_done();
 	loop_free(d->loop);
 }
 
@@ -322,6 +326,7 @@ __attribute__((noreturn)) static void hand_over(struct fsd *d)
 	list_for_each(pos, tmp, &d->unlogged)
 		job_log_flush(list_entry(pos, struct job, unlogged));
 	depot_finish_chores(d->depot);
+	fibers_finish();
 	log_info("another server takes over");
 	_exit(HOLDER_NEXT);
 }
@@ -353,6 +358,7 @@ int serve(const struct mount_options *options)
 	list_init(&d.unlogged);
 	list_init(&d.resuming);
 	list_init(&d.doomed);
+	list_init(&d.unrecorded);
 	list_init(&d.sessions);
 	list_init(&d.remote_listings);
 	prctl(PR_SET_NAME, "fsd-server");
@@ -371,6 +377,7 @@ int serve(const struct mount_options *options)
 		 options->state_dir);
 	tell_ready(&d);
 	tell_walls(&d);
+	fibers_init(d.loop);
 	r = loop_run(d.loop);
 	if (d.handing_over && !d.stopping)
 		hand_over(&d);

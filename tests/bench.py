@@ -223,6 +223,24 @@ def bench_warm(table):
     return host
 
 
+def bench_durability(table):
+    """What it costs that a job and its results outlive the host."""
+    times = {"relaxed": [], "full": []}
+    for turn in range(4):
+        kind = ("relaxed", "full")[turn % 2]
+        mount = Mount(FSD, "--durability", kind, state=STATE)
+        for i in range(ROUNDS // 2 + 6):
+            mount.ready(warm=2)
+            spent, source = mount.run("%s-%d-%d" % (kind, turn, i), "python")
+            if i >= 6 and source == "warm":
+                times[kind].append(spent)
+        mount.close()
+    relaxed, full = (statistics.median(times[k]) for k in ("relaxed", "full"))
+    table.add("warm python job, --durability relaxed", relaxed, "ms")
+    table.add("warm python job, --durability full", full, "ms",
+              "relaxed", relaxed, (full <= 1.2 * relaxed, "<= 1.2"))
+
+
 def bench_idle(table, mount):
     mount.until(lambda: mount.stat("fsd_machines_warm") >= 4 and
                 mount.stat("fsd_machines_starting") == 0, "four machines")
@@ -387,7 +405,7 @@ def pin(pid, processors):
 
 def bench_interface(table):
     """What the files alone cost: on one processor, with who asks."""
-    mount = Mount(FAKE)
+    mount = Mount(FAKE, "--durability", "relaxed")
     mount.ready(warm=1)
     PROGRAMS["none"] = ("code.sh", "exit 0\n", None)
     count = 200 if QUICK else 1000
@@ -432,6 +450,7 @@ def main():
         os.cpu_count(), platform.release())
     print("machine: %s; accelerator: TCG" % machine)
     bench_warm(table)
+    bench_durability(table)
     bench_blocked(table)
     bench_interface(table)
     bench_cold(table)

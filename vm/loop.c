@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -28,6 +29,8 @@ struct loop {
 	struct list deferred;       /* of loop_call */
 	pthread_mutex_t post_lock;  /* guards posted */
 	struct list posted;         /* of loop_call, from other threads */
+	atomic_bool has_posted;     /* there is one */
+	atomic_bool asleep;         /* who posts has to wake it */
 	struct loop_fd wake, clock; /* eventfd, timerfd */
 	struct epoll_event batch[BATCH];
 	int batch_len, batch_at;
@@ -239,6 +242,10 @@ void loop_post(struct loop *l, struct loop_call *c)
 	c->loop = l;
 	list_add_tail(&l->posted, &c->node);
 	pthread_mutex_unlock(&l->post_lock);
+	/* Either the loop sees the one, or we see the other. */
+	atomic_store(&l->has_posted, true);
+	if (!atomic_exchange(&l->asleep, false))
+		return;
 	if (write(l->eventfd, &one, sizeof(one)) < 0) {
 		/* EAGAIN: the counter is full, so it will wake anyway */
 	}
@@ -253,6 +260,12 @@ static void on_wake(struct loop_fd *src, uint32_t events)
 	if (read(l->eventfd, &count, sizeof(count)) < 0) {
 		/* EAGAIN: somebody drained it already */
 	}
+}
+
+static void take_posted(struct loop *l)
+{
+	if (!atomic_exchange(&l->has_posted, false))
+		return;
 	pthread_mutex_lock(&l->post_lock);
 	list_for_each(pos, tmp, &l->posted) {
 		list_del(pos);
@@ -363,19 +376,27 @@ static int wait_events(struct loop *l)
 	bool sleeps = list_empty(&l->deferred);
 	int n = 0;
 
-	while (sleeps && n == 0 && l->linger_ns > now_ns()) {
+	while (sleeps && n == 0 && !atomic_load(&l->has_posted) &&
+	       l->linger_ns > now_ns()) {
 		n = epoll_wait(l->epoll, l->batch, BATCH, 0);
 		if (n == 0)
 			sched_yield();
 	}
 	l->linger_ns = 0;
-	if (n == 0)
-		n = epoll_wait(l->epoll, l->batch, BATCH, sleeps ? -1 : 0);
+	if (n)
+		return n;
+	if (sleeps) {
+		atomic_store(&l->asleep, true);
+		sleeps = !atomic_load(&l->has_posted);
+	}
+	n = epoll_wait(l->epoll, l->batch, BATCH, sleeps ? -1 : 0);
+	atomic_store(&l->asleep, false);
 	return n;
 }
 
 int loop_run(struct loop *l)
 {
+	take_posted(l);
 	deferred_run(l);
 	while (!l->quit) {
 		int n;
@@ -392,6 +413,7 @@ int loop_run(struct loop *l)
 				dispatch(l, ev.data.ptr, ev.events);
 		}
 		l->batch_len = 0;
+		take_posted(l);
 		timers_fire(l);
 		deferred_run(l);
 	}

@@ -125,9 +125,9 @@ mount_crash() {
 	DAEMON=
 	server=$(server_pid)
 	kill -STOP "$pid" # nobody follows the server
-	kill -KILL "$server"
+	# Until both are dead whoever closes a file of the mount waits.
+	kill -KILL "$server" "$pid"
 	check await-exit "$server" $((20 * SLOW))
-	kill -KILL "$pid"
 	check await-exit "$pid" $((20 * SLOW))
 	wait "$pid" 2>/dev/null || true
 }

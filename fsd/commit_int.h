@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by commit*.c only. */
+#ifndef FSD_COMMIT_INT_H
+#define FSD_COMMIT_INT_H
+
+#include "commit.h"
+#include "run.h"
+
+/* What looking at a job comes to. */
+enum verdict {
+	WAITING, /* something is not there or not complete yet */
+	WRONG,   /* err has the sentence */
+	READY,
+};
+
+/* On READY *spec is to be given to run_start(). */
+enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
+			    struct err *err);
+/* The sentence of err goes to who asks why. */
+void commit_refuse(struct job *job, const struct err *err);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a close promises. The release of the file, which starts the job, comes
+ * a moment after close(2) has returned.
+ */
+#include "commit_int.h"
+
+#include <string.h>
+
+/* On the stack of the fiber that waits. */
+struct promise {
+	struct depot *depot;
+	struct job_meta meta;
+};
+
+static int do_promise(void *arg)
+{
+	const struct promise *p = arg;
+	int r = depot_sync_inputs(p->depot, p->meta.no);
+
+	return r < 0 ? r : depot_meta_commit(p->depot, &p->meta);
+}
+
+static bool is_config(const struct job *job, const struct node *node)
+{
+	return node->parent == job->files && !strcmp(node->name, "config.json");
+}
+
+bool commit_would_start(struct job *job, struct node *node)
+{
+	struct run_spec spec = { 0 };
+	struct err err = { 0 };
+	enum verdict v;
+
+	if (job->removed || job_is_frozen(job) || job->d->draining ||
+	    job->later || job_name_is_draft(job->meta.name) ||
+	    (job->meta.state == JOB_DONE && !is_config(job, node)) ||
+	    node_load_some(job->files, now_ns() + NS_PER_MS) > 0)
+		return false;
+	node->writers--;
+	v = commit_examine(job, false, &spec, &err);
+	node->writers++;
+	run_spec_done(&spec);
+	return v == READY;
+}
+
+int commit_promise(struct job *job)
+{
+	struct promise p = { .depot = job->d->depot };
+	struct err err = { 0 };
+	int r;
+
+	p.meta = job->meta;
+	p.meta.state = JOB_QUEUED;
+	p.meta.run++; /* the start reads the rest from the config */
+	p.meta.attempt = 1;
+	p.meta.queued_no = depot_next_no(job->d->depot);
+	p.meta.ended_ns = 0;
+	r = depot_do(job->d->depot, do_promise, &p);
+	job->promised = r == 0;
+	if (r < 0) {
+		err_sys(&err, r, "the job cannot be stored in the state "
+				 "directory %s", depot_dir(job->d->depot));
+		commit_refuse(job, &err);
+	}
+	return r;
+}
+
+void commit_settle(struct job *job)
+{
+	if (!job->promised || job->removed || job_is_frozen(job))
+		return;
+	job->promised = false;
+	depot_meta_write(job->d->depot, &job->meta);
+}

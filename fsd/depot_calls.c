@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "depot_calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* On the stack of the fiber that waits for it. */
+struct call {
+	int at, fd, flags;
+	const char *path;
+	mode_t mode;
+	const struct timespec *times;
+	const void *data;
+	void *room;
+	size_t size;
+	off_t off;
+	struct stat *st;
+};
+
+static int result(int r)
+{
+	return r < 0 ? -errno : r;
+}
+
+static int do_mkdir(void *arg)
+{
+	const struct call *c = arg;
+
+	return result(mkdirat(c->at, c->path, 0700));
+}
+
+int call_mkdir(struct depot *s, const char *path)
+{
+	struct call c = { .at = depot_jobs_fd(s), .path = path };
+
+	return depot_do(s, do_mkdir, &c);
+}
+
+static int do_chmod(void *arg)
+{
+	const struct call *c = arg;
+
+	return result(fchmodat(c->at, c->path, c->mode, 0));
+}
+
+int call_chmod(struct depot *s, const char *path, mode_t mode)
+{
+	struct call c = { .at = depot_jobs_fd(s), .path = path, .mode = mode };
+
+	return depot_do(s, do_chmod, &c);
+}
+
+static int do_utimens(void *arg)
+{
+	const struct call *c = arg;
+
+	return result(utimensat(c->at, c->path, c->times,
+				AT_SYMLINK_NOFOLLOW));
+}
+
+int call_utimens(struct depot *s, const char *path,
+		 const struct timespec times[2])
+{
+	struct call c = { .at = depot_jobs_fd(s), .path = path,
+			  .times = times };
+
+	return depot_do(s, do_utimens, &c);
+}
+
+static int do_open(void *arg)
+{
+	const struct call *c = arg;
+
+	return result(openat(c->at, c->path,
+			     c->flags | O_CLOEXEC | O_NOFOLLOW, 0600));
+}
+
+int call_open(struct depot *s, const char *path, int flags)
+{
+	struct call c = { .at = depot_jobs_fd(s), .path = path,
+			  .flags = flags };
+
+	return depot_do(s, do_open, &c);
+}
+
+static int do_write(void *arg)
+{
+	struct call *c = arg;
+	const char *p = c->data;
+	size_t left = c->size;
+
+	while (left) {
+		ssize_t n = pwrite(c->fd, p, left, c->off);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			c->size -= left;
+			return n < 0 ? -errno : -ENOSPC;
+		}
+		p += n;
+		c->off += n;
+		left -= (size_t)n;
+	}
+	return 0;
+}
+
+ssize_t call_write(struct depot *s, int fd, const void *data, size_t size,
+		   off_t off)
+{
+	struct call c = { .fd = fd, .data = data, .size = size, .off = off };
+	int r = depot_do(s, do_write, &c);
+
+	return c.size || r == 0 ? (ssize_t)c.size : r;
+}
+
+ssize_t call_read_now(int fd, void *room, size_t size, off_t off)
+{
+	char *p = room;
+	size_t done = 0;
+	ssize_t n;
+
+	do {
+		struct iovec v = { p + done, size - done };
+
+		n = preadv2(fd, &v, 1, off + (off_t)done, RWF_NOWAIT);
+		if (n < 0 && errno == EOPNOTSUPP)
+			n = pread(fd, p + done, size - done,
+				  off + (off_t)done);
+		if (n < 0)
+			return -errno;
+		done += (size_t)n;
+	} while (n > 0 && done < size); /* less may be all that is in memory */
+	return (ssize_t)done;
+}
+
+static int do_read(void *arg)
+{
+	struct call *c = arg;
+	ssize_t n = pread(c->fd, c->room, c->size, c->off);
+
+	c->size = n < 0 ? 0 : (size_t)n;
+	return n < 0 ? -errno : 0;
+}
+
+ssize_t call_read(struct depot *s, int fd, void *room, size_t size, off_t off)
+{
+	struct call c = { .fd = fd, .room = room, .size = size, .off = off };
+	int r = depot_do(s, do_read, &c);
+
+	return r < 0 ? r : (ssize_t)c.size;
+}
+
+static int do_truncate(void *arg)
+{
+	const struct call *c = arg;
+
+	return result(ftruncate(c->fd, c->off));
+}
+
+int call_truncate(struct depot *s, int fd, off_t size)
+{
+	struct call c = { .fd = fd, .off = size };
+
+	return depot_do(s, do_truncate, &c);
+}
+
+static int do_make_file(void *arg)
+{
+	struct call *c = arg;
+	auto_close int fd = openat(c->at, c->path,
+				   c->flags | O_CREAT | O_EXCL | O_NOFOLLOW |
+					   O_CLOEXEC, 0600);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	if (fchmod(fd, c->mode) < 0 || fstat(fd, c->st) < 0) {
+		r = -errno;
+		unlinkat(c->at, c->path, 0);
+		return r;
+	}
+	return take_fd(&fd);
+}
+
+int call_make_file(struct depot *s, const char *path, int flags, mode_t mode,
+		   struct stat *ret, int *ret_fd)
+{
+	struct call c = { .at = depot_jobs_fd(s), .path = path, .st = ret,
+			  .flags = flags, .mode = mode };
+	int r = depot_do(s, do_make_file, &c);
+
+	*ret_fd = r;
+	return MIN(r, 0);
+}
+
+static int do_make_dir(void *arg)
+{
+	struct call *c = arg;
+	int r;
+
+	if (mkdirat(c->at, c->path, 0700) < 0)
+		return -errno;
+	if (fchmodat(c->at, c->path, c->mode, 0) == 0 &&
+	    fstatat(c->at, c->path, c->st, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	r = -errno;
+	unlinkat(c->at, c->path, AT_REMOVEDIR);
+	return r;
+}
+
+int call_make_dir(struct depot *s, const char *path, mode_t mode,
+		  struct stat *ret)
+{
+	struct call c = { .at = depot_jobs_fd(s), .path = path, .mode = mode,
+			  .st = ret };
+
+	return depot_do(s, do_make_dir, &c);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * System calls that change the state directory, each by depot_do(): a fiber
+ * waits, the loop does not. Paths are relative to STATE/jobs. For depot*.c and
+ * node*.c only, but for call_open(), call_write() and call_truncate(). Return:
+ * 0 or what the call does, or a negative errno.
+ */
+#ifndef FSD_DEPOT_CALLS_H
+#define FSD_DEPOT_CALLS_H
+
+#include <sys/stat.h>
+
+#include "depot.h"
+
+int call_mkdir(struct depot *s, const char *path);
+int call_chmod(struct depot *s, const char *path, mode_t mode);
+int call_utimens(struct depot *s, const char *path,
+		 const struct timespec times[2]);
+/* O_CLOEXEC and O_NOFOLLOW are added. Return: fd. */
+int call_open(struct depot *s, const char *path, int flags);
+/* All of it. Return: bytes that were written before an error, if any. */
+ssize_t call_write(struct depot *s, int fd, const void *data, size_t size,
+		   off_t off);
+int call_truncate(struct depot *s, int fd, off_t size);
+
+/*
+ * What memory has of a file, without a wait. Return: bytes, all of size or up
+ * to the end; -EAGAIN: some of them have to come from the disk. Where a file
+ * system cannot tell, they are read.
+ */
+ssize_t call_read_now(int fd, void *room, size_t size, off_t off);
+/* From the disk. */
+ssize_t call_read(struct depot *s, int fd, void *room, size_t size, off_t off);
+
+/* A new file or directory; its number is in *ret. Nothing is left of one that
+ * failed. */
+int call_make_file(struct depot *s, const char *path, int flags, mode_t mode,
+		   struct stat *ret, int *ret_fd);
+int call_make_dir(struct depot *s, const char *path, mode_t mode,
+		  struct stat *ret);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lane.h"
+
+/* On the stack of who waits. */
+struct lane_place {
+	struct list node;
+	struct fiber *fiber;
+	bool enters;
+};
+
+void lane_init(struct lane *l)
+{
+	list_init(&l->waiting);
+}
+
+bool lane_is_free(const struct lane *l)
+{
+	return !l->owner || l->owner == fiber_self();
+}
+
+static void own(struct lane *l, struct fiber *f)
+{
+	l->owner = f;
+	list_add_tail(fiber_held(f), &l->held);
+}
+
+static void wait_for(struct lane *l, bool enters)
+{
+	struct lane_place p = { .fiber = fiber_self(), .enters = enters };
+
+	list_add_tail(&l->waiting, &p.node);
+	fiber_pause();
+}
+
+bool lane_enter(struct lane *l)
+{
+	struct fiber *self = fiber_self();
+
+	if (!self || l->owner == self)
+		return false;
+	if (l->owner)
+		wait_for(l, true); /* and is given it */
+	else
+		own(l, self);
+	return true;
+}
+
+bool lane_wait(struct lane *l)
+{
+	if (!fiber_self() || lane_is_free(l))
+		return false;
+	wait_for(l, false);
+	return true;
+}
+
+/* To the next one who wants it; who only waits for a moment of rest has it
+ * before that one does anything. */
+void lane_leave(struct lane *l)
+{
+	struct lane_place *p;
+
+	list_del(&l->held);
+	l->owner = NULL;
+	while (!l->owner &&
+	       (p = list_first(&l->waiting, struct lane_place, node))) {
+		list_del(&p->node);
+		if (p->enters)
+			own(l, p->fiber);
+		fiber_wake(p->fiber);
+	}
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a machine gives of a run, on its way to the disk: output and the output
+ * tree, in the order in which it came. What comes while the disk is busy is
+ * gathered and goes with the next piece; a machine that is faster than the
+ * disk is not listened to for a while, so that little memory is taken. A reader
+ * hears of output when it is in the store, so it never sees a size that it
+ * cannot read.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "depot_calls.h"
+#include "events.h"
+#include "fiber.h"
+#include "notify.h"
+#include "run_int.h"
+#include "wait.h"
+
+#define FLOW_MOST MIB(1) /* waiting, of one run */
+#define FLOW_LESS (256u << 10) /* then its machine is heard again */
+#define FLOW_KEPT (64u << 10) /* of memory, when nothing waits */
+
+enum flow_kind { FLOW_OUT, FLOW_ERR, FLOW_FILE, FLOW_DATA, FLOW_END };
+
+struct flow_item {
+	enum flow_kind kind;
+	uint32_t len; /* of what follows: bytes, or a path with its end */
+	uint32_t file_kind, mode;
+	uint64_t size;
+};
+
+static const struct flow_item *item_at(const struct buf *b, size_t at,
+				       struct flow_item *room)
+{
+	if (at >= b->len)
+		return NULL;
+	memcpy(room, b->data + at, sizeof(*room));
+	return room;
+}
+
+static size_t item_size(const struct flow_item *item)
+{
+	return sizeof(*item) + item->len;
+}
+
+/* --- in ------------------------------------------------------------------- */
+
+static void on_flow(void *arg);
+
+static void hold_back(struct run *run, bool hold)
+{
+	if (run->flow.held == hold || !run->lease)
+		return;
+	run->flow.held = hold;
+	vm_hold(run->lease, hold);
+}
+
+/* True if it was put to the output that came right before it. */
+static bool extend(struct buf *in, size_t last,
+		   const struct flow_item *item, const void *data)
+{
+	struct flow_item old;
+
+	if (item->kind > FLOW_ERR || in->len > FLOW_MOST / 2 ||
+	    !item_at(in, last, &old) || old.kind != item->kind ||
+	    buf_add(in, data, item->len) < 0)
+		return false;
+	old.len += item->len;
+	memcpy(in->data + last, &old, sizeof(old));
+	return true;
+}
+
+/* Nothing is added twice, nor a part of it. */
+static int put(struct run *run, const struct flow_item *item, const void *data)
+{
+	struct buf *in = &run->flow.in;
+	size_t before = in->len;
+	int r;
+
+	if (extend(in, run->flow.last, item, data))
+		return 0;
+	run->flow.last = in->len;
+	r = buf_add(in, item, sizeof(*item));
+
+	if (r == 0)
+		r = buf_add(in, data, item->len);
+	if (r < 0) {
+		in->len = before;
+		return r;
+	}
+	if (in->len + run->flow.now.len > FLOW_MOST)
+		hold_back(run, true);
+	if (!run->flow.busy) {
+		run->flow.busy = true;
+		run_hold(run);
+		fiber_run(on_flow, run);
+	}
+	return 0;
+}
+
+int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
+		    size_t len)
+{
+	struct run_stream *s = &run->stream[stream];
+	struct flow_item item = {
+		.kind = stream == VM_OUT ? FLOW_OUT : FLOW_ERR,
+	};
+	uint64_t room = s->limit - MIN(s->taken, s->limit);
+	int r;
+
+	if (run->flow.failed)
+		return 0; /* its end is near */
+	if (MIN(len, room) > quota_run_room(run->job)) {
+		run_over_quota(run);
+		room = quota_run_room(run->job);
+	}
+	item.len = (uint32_t)MIN(len, room);
+	r = item.len ? put(run, &item, data) : 0;
+	s->dropped += len - item.len;
+	if (r < 0)
+		return r;
+	s->taken += item.len;
+	return 0;
+}
+
+int run_flow_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,
+		  const char *path)
+{
+	struct flow_item item = {
+		.kind = FLOW_FILE, .len = (uint32_t)strlen(path) + 1,
+		.file_kind = kind, .mode = mode, .size = size,
+	};
+
+	return put(run, &item, path);
+}
+
+int run_flow_data(struct run *run, const void *data, size_t len)
+{
+	struct flow_item item = { .kind = FLOW_DATA, .len = (uint32_t)len };
+
+	return put(run, &item, data);
+}
+
+int run_flow_end(struct run *run)
+{
+	struct flow_item item = { .kind = FLOW_END };
+
+	return put(run, &item, "");
+}
+
+/* --- out: streams ---------------------------------------------------------- */
+
+/* Neighbours: from `from` to `to` there is only output. */
+struct flow_write {
+	struct depot *depot;
+	uint64_t no;
+	unsigned number;
+	const struct buf *items;
+	size_t from, to;
+	int fd[2];
+	uint64_t wrote[2];
+};
+
+static int stream_fd(struct flow_write *w, enum vm_stream stream)
+{
+	if (w->fd[stream] < 0)
+		w->fd[stream] = depot_stream_open(w->depot, w->no, w->number,
+						  run_stream_names[stream]);
+	return w->fd[stream];
+}
+
+/* By a thread. */
+static int do_write(void *arg)
+{
+	struct flow_write *w = arg;
+	struct flow_item item;
+	int fd;
+
+	for (size_t at = w->from; at < w->to; at += item_size(&item)) {
+		const char *data = w->items->data + at + sizeof(item);
+		enum vm_stream s;
+		size_t done = 0;
+
+		item_at(w->items, at, &item);
+		s = item.kind == FLOW_OUT ? VM_OUT : VM_ERR;
+		fd = stream_fd(w, s);
+		if (fd < 0)
+			return fd;
+		while (done < item.len) {
+			ssize_t n = write(fd, data + done, item.len - done);
+
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n < 0)
+				return -errno;
+			done += (size_t)n;
+			w->wrote[s] += (size_t)n;
+		}
+	}
+	return 0;
+}
+
+static void tell_written(struct run *run, const struct flow_write *w)
+{
+	uint64_t left[2] = { w->wrote[VM_OUT], w->wrote[VM_ERR] };
+	struct flow_item item;
+
+	for (size_t at = w->from; at < w->to; at += item_size(&item)) {
+		enum vm_stream s;
+		uint64_t n;
+
+		item_at(w->items, at, &item);
+		s = item.kind == FLOW_OUT ? VM_OUT : VM_ERR;
+		n = MIN(item.len, left[s]);
+		left[s] -= n;
+		run->stream[s].size += n;
+		if (n)
+			events_output(run->job, s, n);
+	}
+	if (!w->wrote[VM_OUT] && !w->wrote[VM_ERR])
+		return;
+	wait_kick(run->job);
+	for (int s = 0; s < 2; s++)
+		if (w->wrote[s])
+			notify_grew(run->job, s == VM_OUT ? JOB_ROW_STDOUT
+							  : JOB_ROW_STDERR);
+}
+
+/* Return: where the next item is, or 0: no more of this run. */
+static size_t write_streams(struct run *run, size_t at)
+{
+	struct flow_write w = {
+		.depot = run->d->depot, .no = run->job->meta.no,
+		.number = run->number, .items = &run->flow.now,
+		.from = at, .to = at,
+		.fd = { run->stream[0].fd, run->stream[1].fd },
+	};
+	struct flow_item item;
+	int r;
+
+	while (item_at(w.items, w.to, &item) && item.kind <= FLOW_ERR)
+		w.to += item_size(&item);
+	r = depot_do(run->d->depot, do_write, &w);
+	for (int s = 0; s < 2; s++)
+		run_stream_made(&run->stream[s], w.fd[s]);
+	if (!run->job)
+		return 0;
+	tell_written(run, &w);
+	if (r < 0)
+		run_flow_failed(run, r);
+	return r < 0 ? 0 : w.to;
+}
+
+/* --- out: the tree --------------------------------------------------------- */
+
+/* What follows a file that was left out is left out with it. */
+static void do_item(struct run *run, const struct flow_item *item,
+		    const char *data)
+{
+	switch (item->kind) {
+	case FLOW_FILE:
+		run->flow.skip = run_output_file(run, item->file_kind,
+						 item->mode, item->size,
+						 data) < 0;
+		return;
+	case FLOW_DATA:
+		if (!run->flow.skip)
+			run->flow.skip = run_output_data(run, data,
+							 item->len) < 0;
+		return;
+	default:
+		if (!run->flow.skip)
+			run_output_end(run);
+	}
+}
+
+/* Return: as write_streams(). */
+static size_t write_entry(struct run *run, const struct flow_item *item,
+			  size_t at)
+{
+	job_hold(run->job);
+	if (run->job)
+		do_item(run, item, run->flow.now.data + at + sizeof(*item));
+	jobs_let_go();
+	return run->job ? at + item_size(item) : 0;
+}
+
+static void write_now(struct run *run)
+{
+	struct flow_item item;
+	size_t at = 0;
+
+	do {
+		if (!item_at(&run->flow.now, at, &item))
+			return;
+		at = item.kind <= FLOW_ERR ? write_streams(run, at)
+					   : write_entry(run, &item, at);
+	} while (at);
+}
+
+static void on_flow(void *arg)
+{
+	struct run *run = arg;
+	struct run_flow *flow = &run->flow;
+
+	if (fiber_self()) /* what comes with it goes with it */
+		fiber_breathe();
+	while (run->job && !flow->failed && flow->in.len) {
+		struct buf empty = flow->now;
+
+		flow->now = flow->in;
+		flow->in = empty;
+		flow->last = 0;
+		write_now(run);
+		buf_clear(&flow->now);
+		if (flow->in.len < FLOW_LESS)
+			hold_back(run, false);
+	}
+	flow->busy = false;
+	if (flow->now.size > FLOW_KEPT)
+		buf_done(&flow->now);
+	if (flow->in.size > FLOW_KEPT && !flow->in.len)
+		buf_done(&flow->in);
+	if (flow->waiter)
+		fiber_wake(take_ptr(flow->waiter));
+	run_let_go(run);
+}
+
+void run_flow_wait(struct run *run)
+{
+	if (!run->flow.busy || !fiber_self())
+		return;
+	run->flow.waiter = fiber_self();
+	fiber_pause();
+}
+
+void run_flow_done(struct run *run)
+{
+	buf_done(&run->flow.in);
+	buf_done(&run->flow.now);
+}

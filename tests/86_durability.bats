@@ -1,0 +1,243 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What outlives what: fsd/durability.md. And who waits for the disk.
+
+load lib/common
+
+setup() { mount_start; }
+teardown() {
+	local failed=0
+	[ -z "${TRACE:-}" ] || trace_stop
+	mount_done || failed=1
+	[ -z "${SMALL:-}" ] || umount -l "$SMALL"
+	return $failed
+}
+
+# trace [OPTION...] — the daemon's system calls, one a line, in $CALLS: the
+# thread, the call, with the paths of descriptors.
+trace() {
+	CALLS=$BATS_TEST_TMPDIR/calls
+	# what is not traced costs the daemon nothing
+	strace -f -y -p "$SERVER" -o "$CALLS" "$@" 2>"$BATS_TEST_TMPDIR/strace" &
+	TRACE=$!
+	bounded 20 sh -c 'until grep -q attached "$1"; do :; done' - \
+		"$BATS_TEST_TMPDIR/strace"
+}
+
+trace_stop() {
+	kill "$TRACE"
+	wait "$TRACE" || true
+	TRACE=
+}
+
+CHANGES=mkdirat,unlinkat,renameat,renameat2,ftruncate,fchmod,fchmodat,utimensat,pwrite64,fsync,fdatasync
+
+# small_disk SIZE [OPTION...] — under the state directory.
+small_disk() {
+	mount_stop
+	mkdir "$BATS_TEST_TMPDIR/small"
+	mount -t tmpfs -o size="$1" tmpfs "$BATS_TEST_TMPDIR/small" ||
+		need 'a tmpfs can be mounted'
+	SMALL=$BATS_TEST_TMPDIR/small
+	STATE=$SMALL/state
+	mount_start "${@:2}"
+}
+
+fill() {
+	dd if=/dev/zero of="$SMALL/filler" bs=4k 2>/dev/null || true
+}
+
+# close_but_keep FILE TEXT [MORE] — writes and closes it, while another process
+# has it still: it is not released. That one then writes MORE, or nothing ever.
+close_but_keep() {
+	python3 - "$@" <<-'END'
+		import os, signal, sys
+		fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT, 0o600)
+		os.write(fd, sys.argv[2].encode())
+		ours, theirs = os.pipe()
+		pid = os.fork()
+		if pid == 0:
+		    os.close(theirs)
+		    os.close(0), os.close(1), os.close(2)
+		    os.read(ours, 1)
+		    if len(sys.argv) > 3:
+		        os.write(fd, sys.argv[3].encode())
+		    else:
+		        signal.pause()
+		    os._exit(0)
+		os.close(fd)
+		os.write(theirs, b"x")
+		if len(sys.argv) > 3:
+		    os.waitpid(pid, 0)
+		print(pid)
+	END
+}
+
+@test "a job whose last close was answered runs, though the daemon was killed before it began" {
+	local keeper
+	mkdir "$MNT/a"
+	job_put a code.sh 'exit 3'
+	keeper=$(close_but_keep "$MNT/a/config.json" '{}')
+	state_is a draft
+	mount_crash
+	kill "$keeper"
+	mount_start
+	assert_equal "$(job_wait a)" 3
+	assert_equal "$(grep -c ' running$' "$MNT/a/log")" 1
+}
+
+@test "what a close has promised is taken back if the file is written on" {
+	mkdir "$MNT/a"
+	job_put a code.sh 'exit 3'
+	close_but_keep "$MNT/a/config.json" '{}' '['
+	refused a 'config.json'
+	grep -q '^state refused' "$STATE"/jobs/*/meta
+}
+
+@test "a file that nobody had closed when the daemon was killed starts nothing" {
+	mkdir "$MNT/a"
+	job_put a config.json '{}'
+	exec 9>"$MNT/a/code.sh"
+	echo 'exit 3' >&9
+	# echo has closed a duplicate of it, which looks like the end for a moment
+	bounded 20 sh -c 'until grep -qx "state draft" "$@"; do :; done' - \
+		"$STATE"/jobs/*/meta
+	mount_crash
+	exec 9>&- || true
+	mount_start
+	state_is a draft
+	echo start >"$MNT/a/ctl"
+	assert_equal "$(job_wait a)" 3
+}
+
+@test "with full durability all of a job is on the disk when its close returns" {
+	local path
+	mkdir -p "$MNT/a/sub"
+	echo data >"$MNT/a/sub/data"
+	job_put a code.sh $'out x\nwrite d/f y'
+	trace -e trace=fsync,fdatasync
+	job_put a config.json '{}'
+	cp "$CALLS" "$BATS_TEST_TMPDIR/accepted"
+	job_wait a
+	trace_stop
+	for path in /files/code.sh /files/config.json /files/sub/data /files/sub \
+		/files /meta '' ; do
+		grep -qE "jobs/[0-9a-f]*$path>\) += 0" "$BATS_TEST_TMPDIR/accepted" ||
+			fail "not synced: ID$path"
+	done
+	grep -qE 'state/jobs>\) += 0' "$BATS_TEST_TMPDIR/accepted"
+	for path in stdout result.json output/d/f output/d output; do
+		grep -qE "/r1/$path>\) += 0" "$CALLS" || fail "not synced: $path"
+	done
+	# the record of the end comes last
+	tail -n 1 "$CALLS" | grep -q '/meta>'
+}
+
+@test "with relaxed durability nothing waits for the disk" {
+	mount_stop
+	mount_start --durability relaxed
+	trace -e trace=fsync,fdatasync,syncfs,sync,sync_file_range
+	job_run a $'out x\nwrite f y\nexit 3'
+	ended a 3 exited
+	trace_stop
+	run grep -E 'sync' "$CALLS"
+	assert_failure
+}
+
+@test "a close that cannot be made durable fails, and the job runs when it can be" {
+	expect_log 'cannot be stored'
+	mkdir "$MNT/a"
+	job_put a code.sh 'exit 3'
+	trace -e trace=fsync -e inject=fsync:error=EIO
+	echo '{}' >"$BATS_TEST_TMPDIR/c"
+	fails EIO cp "$BATS_TEST_TMPDIR/c" "$MNT/a/config.json"
+	refused a 'Input/output error'
+	trace_stop
+	state_is a refused
+	echo start >"$MNT/a/ctl"
+	assert_equal "$(job_wait a)" 3
+}
+
+@test "no call that changes the disk is made by the thread that serves the others" {
+	trace -e trace=$CHANGES
+	job_run a $'out x\nwrite d/f y\nexit 3'
+	echo z >"$MNT/a/more"
+	truncate -s 1 "$MNT/a/more"
+	chmod 600 "$MNT/a/more"
+	touch "$MNT/a/more"
+	mv "$MNT/a/more" "$MNT/a/less"
+	sync "$MNT/a/less"
+	cat "$MNT/a/log" >/dev/null
+	mv "$MNT/a" "$MNT/b"
+	mkdir "$MNT/b/dir"
+	rm -r "$MNT/b"
+	trace_stop
+	[ "$(grep -c . "$CALLS")" -gt 20 ]
+	run grep -E "^$SERVER " "$CALLS"
+	assert_failure
+}
+
+@test "a disk that takes its time holds up nobody but who waits for it" {
+	mkdir "$MNT/other"
+	trace -e trace=$CHANGES -e inject=$CHANGES:delay_enter=300000
+	job_start a 'exit 3' &
+	python3 - "$MNT/other/state" "$MNT/a/exit_code" <<-'END'
+		import os, sys, time
+		worst, end = 0, time.monotonic() + 60
+		while not os.path.exists(sys.argv[2]) and time.monotonic() < end:
+		    begin = time.monotonic()
+		    os.stat(sys.argv[1])
+		    worst = max(worst, time.monotonic() - begin)
+		sys.exit("%.3f s" % worst if worst > 0.25 else 0)
+	END
+	wait $!
+	trace_stop
+	assert_equal "$(job_wait a)" 3
+}
+
+@test "a full disk: closing fails, all answers, and with room the job runs" {
+	expect_log 'No space left'
+	small_disk 2m
+	mkdir "$MNT/a" "$MNT/b"
+	job_put a code.sh 'exit 3'
+	fill
+	echo '{}' >"$BATS_TEST_TMPDIR/c"
+	fails ENOSPC cp "$BATS_TEST_TMPDIR/c" "$MNT/a/config.json"
+	fails ENOSPC mkdir "$MNT/c"
+	[ "$(job_state b)" = draft ]
+	ls -lR "$MNT" >/dev/null
+	rm "$SMALL/filler"
+	job_put a config.json '{}'
+	assert_equal "$(job_wait a)" 3
+	job_run c 'exit 4'
+	ended c 4 exited
+}
+
+@test "a run that ends on a full disk has its result all the same" {
+	small_disk 2m
+	job_start a $'out up\nsleep 1500\nexit 3'
+	job_follow a up
+	fill
+	assert_equal "$(job_wait a)" 3
+	ended a 3 exited
+	stdout_is a up
+	rm "$SMALL/filler"
+	job_run b 'exit 4'
+	[ "$(stat -c %b "$STATE/reserve")" -gt 0 ]
+}
+
+@test "a program whose output finds no room fails, says so, and runs with room" {
+	expect_log 'No space left'
+	small_disk 2m
+	job_start a $'out up\nsleep 1000\nbytes 300000\nexit 3'
+	job_follow a up
+	fill
+	assert_equal "$(job_wait a)" 125
+	ended a 125 failed
+	run cat "$MNT/a/error"
+	assert_output --partial 'the output could not be kept'
+	rm "$SMALL/filler"
+	echo start >"$MNT/a/ctl"
+	assert_equal "$(job_wait a)" 3
+	assert_equal "$(stat -c %s "$MNT/a/stdout")" 300003
+}
