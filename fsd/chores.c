@@ -13,9 +13,12 @@ struct chores {
 	struct loop *loop;
 	pthread_t thread[CHORES_THREADS];
 	unsigned wanted, started;   /* threads */
-	pthread_mutex_t lock; /* guards todo, finished, posted, quit */
+	pthread_mutex_t lock; /* guards what follows but start */
 	pthread_cond_t wake;
 	struct list todo, finished; /* of struct task */
+	unsigned waiting;           /* tasks in todo */
+	unsigned looking;           /* threads that will look there before they
+				       sleep: nobody need be woken for those */
 	struct loop_call call;      /* runs on_finished; posted when !posted */
 	bool posted, quit;
 	struct loop_call start;     /* makes the threads */
@@ -47,11 +50,17 @@ static struct task *next_task(struct chores *w)
 {
 	struct task *t;
 
-	while (list_empty(&w->todo) && !w->quit)
+	while (list_empty(&w->todo) && !w->quit) {
+		w->looking--;
 		pthread_cond_wait(&w->wake, &w->lock);
+		w->looking++;
+	}
+	w->looking--;
 	t = list_first(&w->todo, struct task, node);
-	if (t)
-		list_del(&t->node);
+	if (!t)
+		return NULL;
+	list_del(&t->node);
+	w->waiting--;
 	return t;
 }
 
@@ -62,6 +71,7 @@ static void hand_back(struct chores *w, struct task *t)
 
 	pthread_mutex_lock(&w->lock);
 	list_add_tail(&w->finished, &t->node);
+	w->looking++;
 	post = !w->posted && !w->quit;
 	w->posted |= post;
 	pthread_mutex_unlock(&w->lock);
@@ -75,6 +85,7 @@ static void *thread_main(void *arg)
 	struct task *t;
 
 	pthread_mutex_lock(&w->lock);
+	w->looking++;
 	while ((t = next_task(w))) {
 		pthread_mutex_unlock(&w->lock);
 		t->result = t->work(t);
@@ -126,10 +137,14 @@ int chores_new(struct loop *loop, unsigned threads, struct chores **ret_chores)
 
 void chores_add(struct chores *w, struct task *t)
 {
+	bool wake;
+
 	pthread_mutex_lock(&w->lock);
 	list_add_tail(&w->todo, &t->node);
+	wake = ++w->waiting > w->looking;
 	pthread_mutex_unlock(&w->lock);
-	pthread_cond_signal(&w->wake);
+	if (wake)
+		pthread_cond_signal(&w->wake);
 }
 
 void chores_free(struct chores *w)

@@ -9,7 +9,9 @@
  *   sessions machines whose interpreter outlives a run
  *   remote   the inode numbers of what is in those machines
  *   wait     parked readers and poll handles; replies when they are due
- *   depot    the state directory; chores: slow work on a thread
+ *   depot    the state directory; chores: slow work on threads
+ *   fiber    requests and steps of runs that may wait in their middle; lane:
+ *            whose turn it is at a job
  *   quota    what each user has and may have
  *   turns    long work on the loop, a little at a time
  *   keeper   a process for what takes rights; restrain: what is given up

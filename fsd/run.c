@@ -268,6 +268,9 @@ static void go_on(struct run *run)
 		run_begin(run, run->lease);
 }
 
+/* So many turns of the loop it takes a machine that waits to be leased. */
+#define AT_HAND 3
+
 static int accept_run(struct run *run, struct err *err)
 {
 	struct job *job = run->job;
@@ -275,7 +278,8 @@ static int accept_run(struct run *run, struct err *err)
 	int r;
 
 	/* A machine that is at hand comes now, and makes two records one. */
-	if (fiber_self())
+	for (int i = 0; i < AT_HAND && fiber_self() && run->lease &&
+			!run->granted && !run->failed; i++)
 		fiber_breathe();
 	r = run_record(run, run->granted && !run->failed ? JOB_RUNNING
 							 : JOB_QUEUED);

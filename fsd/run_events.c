@@ -152,9 +152,12 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
 void run_flow_failed(struct run *run, int r)
 {
 	run->flow.failed = true;
-	for (int s = 0; s < 2; s++)
-		run->stream[s].dropped += run->stream[s].taken -
-					  run->stream[s].size;
+	for (int s = 0; s < 2; s++) {
+		uint64_t lost = run->stream[s].taken - run->stream[s].size;
+
+		run->stream[s].dropped += lost;
+		quota_run_sub(run->job, lost);
+	}
 	job_log(run->job, "output cannot be stored: %s", strerror(-r));
 	if (!run->publishing)
 		run_fail(run, VM_FAILED_LOST, NOT_KEPT);

@@ -117,12 +117,15 @@ int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
 		room = quota_run_room(run->job);
 	}
 	item.len = (uint32_t)MIN(len, room);
-	r = item.len ? put(run, &item, data) : 0;
 	s->dropped += len - item.len;
-	if (r < 0)
-		return r;
 	s->taken += item.len;
-	return 0;
+	quota_run_add(run->job, item.len);
+	r = item.len ? put(run, &item, data) : 0;
+	if (r < 0) {
+		s->taken -= item.len;
+		quota_run_sub(run->job, item.len);
+	}
+	return r;
 }
 
 int run_flow_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,

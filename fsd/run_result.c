@@ -215,16 +215,18 @@ static void end_run(struct job *job, const struct job_result *res,
 	job->meta.changed_ns = changed_ns; /* as it is on record */
 }
 
-/* Its end came before all of its output was known to be lost. */
+/* Its end came before it was known that its output is not kept. */
 static void fill_lost(struct run *run)
 {
 	struct job_result *res = &run->end.res;
 
-	if (res->message)
+	if (res->status == STATUS_FAILED)
 		return;
 	snprintf(run->end.message, sizeof(run->end.message), "%s",
-		 "some of the output could not be kept on the host");
+		 "the output could not be kept on the host");
 	res->message = run->end.message;
+	res->status = STATUS_FAILED;
+	res->exit_code = status_exit_code(STATUS_FAILED, 0);
 }
 
 static void on_end(void *arg)
