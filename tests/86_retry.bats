@@ -31,6 +31,15 @@ teardown() { mount_done; }
 	assert_equal "$(grep -c ' done$' "$MNT/a/log")" 1
 }
 
+@test "events tell which attempt it is, and nothing of those before" {
+	job_run a $'out once\ncrash' '{"retry": 2}'
+	run jq -c 'select(.event == "state") | [.state, .attempt]' "$MNT/a/events"
+	assert_output $'["queued",3]\n["running",null]\n["done",null]'
+	job_run b 'out x' '{"retry": 2}'
+	run jq -c 'select(.state == "queued") | has("attempt")' "$MNT/b/events"
+	assert_output false
+}
+
 @test "without retry nothing is run twice" {
 	job_run a $'out once\ncrash'
 	ended a 125 failed
