@@ -8,10 +8,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "holder.h"
 
 static struct daemon_log *open_log(const char *state_dir)
 {
@@ -27,13 +28,11 @@ static int child(const struct mount_options *options, int ready_fd)
 	int r;
 
 	setsid();
-	if (options->die_with_parent)
-		prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
 	}
-	r = serve(options, &ready);
+	r = hold(options, &ready);
 	daemon_log_close(ready.log);
 	return r;
 }
@@ -51,7 +50,7 @@ static int wait_ready(int fd, pid_t pid)
 	return 1;
 }
 
-int serve_in_background(const struct mount_options *options, pid_t *ret_pid)
+int hold_in_background(const struct mount_options *options, pid_t *ret_pid)
 {
 	int pipefd[2], r;
 	pid_t pid;

@@ -13,6 +13,9 @@
  *   quota    what each user has and may have
  *   turns    long work on the loop, a little at a time
  *   keeper   a process for what takes rights; restrain: what is given up
+ *   requests what the kernel waits for; inherit: it outlives this process
+ *   open_files  the numbers of open files; ops_restore: as they were
+ *   holder   the process that keeps the mount while servers come and go
  *   notify   tells watchers (inotify) of what happens by itself
  *   face     what .fsd shows
  *   retain   how long results stay; resume: what a daemon before this one left
@@ -37,6 +40,10 @@ struct nodes;
 struct keeper;
 struct notify;
 struct remotes;
+struct inherit;
+struct requests;
+struct open_files;
+struct daemon_log;
 
 struct mount_options {
 	const char *mountpoint;
@@ -48,6 +55,8 @@ struct mount_options {
 	bool allow_other;
 	bool daemonize;
 	bool die_with_parent; /* fsd run's private mount */
+	char **argv;          /* borrowed: what these were parsed from, */
+	int argc;             /* to be parsed again by each server */
 	struct config_limits limits;
 	struct quota_limits quota; /* of each uid */
 	struct retain_limits retain; /* likewise */
@@ -76,6 +85,9 @@ struct fsd {
 	struct jobs *jobs;
 	struct nodes *nodes;
 	struct quota *quota; /* NULL: there are none */
+	struct inherit *inherit;       /* owned: what the next server gets, */
+	struct requests *requests;     /* owned: of it */
+	struct open_files *open_files; /* owned: of it */
 	struct fuse_session *session;
 	struct keeper *keeper; /* owned; has rights that this process has not */
 	struct notify *notify; /* NULL before the mount */
@@ -83,7 +95,12 @@ struct fsd {
 	struct own_walls own_walls; /* what was given up (restrain.h) */
 	bool draining;      /* no new jobs start */
 	bool stopping;      /* quit as soon as nothing runs */
+	bool handing_over;  /* the same, and another server goes on: no run
+			       begins */
+	unsigned busy;      /* runs whose machine has been told to run */
 	unsigned running;   /* runs that hold or wait for a machine */
+	int control;        /* owned: the holder's socket */
+	struct daemon_log *log; /* owned, or NULL: standard error stays */
 	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */
 	uint64_t health_ns;  /* the operator changed what all are told, */
 	struct times times;  /* anybody's job or anything of .fsd changed */

@@ -54,6 +54,7 @@ struct job {
 	uint64_t notify_ns;     /* when the first of them is due, */
 	bool notify_urgent;     /* which is soon: it is in the queue for that */
 	unsigned announced;     /* 1 << row: results that watchers know of */
+	struct inherit_untold *untold; /* owned: while there are notes */
 	/* wait.c */
 	struct list parked;     /* of struct parked */
 	struct list polls;      /* of struct wait_poll */

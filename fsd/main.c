@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "face.h"
+#include "holder.h"
 #include "keeper.h"
 #include "notify.h"
 #include "../vm/jailer.h"
@@ -49,6 +50,10 @@ static const struct command commands[] = {
 	{ "umount", command_umount,
 	  "fsd umount [--now] MNT     stop: no new jobs, running ones finish\n"
 	  "  --now                running jobs end as interrupted\n" },
+	{ "upgrade", command_upgrade,
+	  "fsd upgrade [--now] MNT    go on with the program as it is installed\n"
+	  "                       now, once no job is running; no unmount\n"
+	  "  --now                running jobs end as interrupted\n" },
 	{ "run", command_run,
 	  "fsd run [OPTIONS] FILE|- [ARG]...   one job; its exit code is ours\n"
 	  "  -l LANG              python, javascript, typescript, bash\n"
@@ -66,6 +71,7 @@ static const struct command commands[] = {
 	{ NOTIFY_COMMAND, notify_helper, "" }, /* fsd mount calls it, */
 	{ JAILER_COMMAND, jailer_main, "" },   /* and these */
 	{ KEEPER_COMMAND, keeper_main, "" },
+	{ HOLDER_SERVES, command_serve, "" },
 };
 
 static const struct command *find(const char *name)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "inherit.h"
 #include "lifecycle.h"
 #include "mountpoint.h"
 
@@ -84,8 +85,31 @@ static struct note *note_of(struct job *job, unsigned gone)
 	return note;
 }
 
+/* known: what watchers had been told when the first of its notes was made. */
+static void keep_untold(struct job *job, unsigned known)
+{
+	uint32_t place;
+
+	if (job->untold)
+		return;
+	job->untold = inherit_add(job->d->inherit, INHERIT_UNTOLD, &place);
+	if (!job->untold)
+		return; /* the next server would not tell it */
+	job->untold->known = known;
+	job->untold->job = job->meta.no;
+	inherit_publish(&job->untold->live);
+}
+
+static void drop_untold(struct job *job)
+{
+	if (job->untold)
+		inherit_del(job->d->inherit, INHERIT_UNTOLD,
+			    take_ptr(job->untold));
+}
+
 static void drop_notes(struct job *job)
 {
+	drop_untold(job);
 	list_for_each(pos, tmp, &job->notes) {
 		list_del(pos);
 		free(list_entry(pos, struct note, node));
@@ -229,6 +253,8 @@ static void note_done(struct notify *n)
 		drop_notes(job);
 	else if (!list_empty(&job->notes))
 		enqueue(n, job);
+	else
+		drop_untold(job);
 	remove = remove && !job->removed;
 	job_unref(job);
 	/* It is still there: the table has a reference. */
@@ -313,6 +339,7 @@ void notify_state(struct job *job)
 	note->made |= now & ~known;
 	note->closed |= BIT(JOB_ROW_STATE) | (ended ? now & FINAL : 0);
 	note->urgent |= ended;
+	keep_untold(job, known);
 	enqueue(n, job);
 }
 
@@ -439,7 +466,7 @@ bool notify_finish(struct fsd *d)
 	return true;
 }
 
-void notify_start(struct fsd *d)
+void notify_new(struct fsd *d)
 {
 	struct notify *n;
 
@@ -459,7 +486,33 @@ void notify_start(struct fsd *d)
 	n->give_up.fn = on_give_up;
 	n->due.arg = n->give_up.arg = n;
 	d->notify = n;
-	notify_link_start(n);
+}
+
+/* Some of it may be told twice: that it was told is known when it was. */
+void notify_take_over(struct fsd *d)
+{
+	uint32_t count = inherit_count(d->inherit, INHERIT_UNTOLD);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct inherit_untold *u =
+			inherit_at(d->inherit, INHERIT_UNTOLD, i);
+		struct job *job = u ? job_by_no(d, u->job) : NULL;
+
+		if (u && (!job || job->untold || !d->notify)) {
+			u->live = 0;
+		} else if (u) {
+			job->untold = u;
+			job->announced = u->known;
+			notify_state(job);
+		}
+	}
+	inherit_recycle(d->inherit, INHERIT_UNTOLD);
+}
+
+void notify_start(struct fsd *d)
+{
+	if (d->notify)
+		notify_link_start(d->notify);
 }
 
 static void drop_queue(struct list *queue)

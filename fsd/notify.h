@@ -19,8 +19,12 @@
 
 struct notify;
 
-/* Starts the helper, once the mount is served. Without memory there are no
- * events; without a helper they wait for one. */
+/* Before the first job is looked at. Without memory there are no events. */
+void notify_new(struct fsd *d);
+/* When all jobs are known: what the server before has left untold. */
+void notify_take_over(struct fsd *d);
+/* Starts the helper, once the mount is served; until there is one, what is to
+ * be told waits. */
 void notify_start(struct fsd *d);
 /* After the unmount: until then the helper may be in a request. */
 void notify_free(struct fsd *d);

@@ -90,15 +90,11 @@ static int target_job(struct fsd *d, uint64_t rest, struct target *t)
 	return 0;
 }
 
-static int target_face(fuse_req_t req, uint64_t place, struct target *t)
-{
-	*t = (struct target){ .kind = T_FSD, .place = place };
-	return face_check(ops_fsd(req), fuse_req_ctx(req)->uid, place);
-}
-
 static int target_node(struct fsd *d, uint64_t ino, struct target *t)
 {
 	t->node = node_by_ino(d->nodes, ino);
+	if (!t->node)
+		t->node = ops_restore_node(d, ino);
 	if (!t->node)
 		return -ESTALE;
 	t->kind = T_NODE;
@@ -106,23 +102,29 @@ static int target_node(struct fsd *d, uint64_t ino, struct target *t)
 	return 0;
 }
 
+int ops_resolve(struct fsd *d, fuse_ino_t ino, struct target *ret)
+{
+	*ret = (struct target){ .kind = T_ROOT };
+	if (ino == FUSE_ROOT_ID)
+		return 0;
+	if (INO_CLASS(ino) == INO_JOB)
+		return target_job(d, INO_REST(ino), ret);
+	if (INO_CLASS(ino) != INO_FSD)
+		return target_node(d, ino, ret);
+	ret->kind = T_FSD;
+	ret->place = INO_REST(ino);
+	return 0;
+}
+
 int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 {
-	struct fsd *d = ops_fsd(req);
-	struct target t = { 0 };
-	int r = 0;
+	int r = ops_resolve(ops_fsd(req), ino, ret);
 
-	if (ino == FUSE_ROOT_ID)
-		t.kind = T_ROOT;
-	else if (INO_CLASS(ino) == INO_JOB)
-		r = target_job(d, INO_REST(ino), &t);
-	else if (INO_CLASS(ino) == INO_FSD)
-		r = target_face(req, INO_REST(ino), &t);
-	else
-		r = target_node(d, ino, &t);
-	if (r == 0 && t.job)
-		r = ops_check_owner(req, t.job);
-	*ret = t;
+	if (r == 0 && ret->kind == T_FSD)
+		r = face_check(ops_fsd(req), fuse_req_ctx(req)->uid,
+			       ret->place);
+	if (r == 0 && ret->job)
+		r = ops_check_owner(req, ret->job);
 	return r;
 }
 
@@ -454,6 +456,8 @@ void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
 		node = node_by_ino(ops_fsd(req)->nodes, ino);
 		if (node)
 			node_forget(node, nlookup);
+		else
+			nodes_forget(ops_fsd(req)->nodes, ino);
 	}
 	fuse_reply_none(req);
 }

@@ -38,6 +38,7 @@ void run_free(struct run *run)
 		return;
 	loop_timer_del(&run->timer);
 	run_leave(run);
+	run->d->busy -= run->running;
 	if (run->counted) {
 		run->d->running--;
 		lifecycle_run_ended(run->d);
