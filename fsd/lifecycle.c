@@ -5,7 +5,6 @@
 #include "inherit.h"
 #include "job.h"
 #include "notify.h"
-#include "resume.h"
 #include "run.h"
 
 /* It is the operator's wish, whichever server there is. */
@@ -28,7 +27,6 @@ void lifecycle_resume(struct fsd *d)
 		return;
 	log_info("resumed");
 	set_draining(d, false);
-	resume_go_on(d);
 	/* What was completed meanwhile was refused for this reason alone. */
 	list_for_each(pos, tmp, jobs_all(d)) {
 		struct job *job = list_entry(pos, struct job, all);

@@ -105,6 +105,18 @@ teardown() { mount_done; }
 	assert_output --partial 'attempt 1 of 2: interrupted: fsd or its host'
 }
 
+@test "a job that ran when its server was killed runs again, and who waits gets the end" {
+	job_start a $'out up\nsleep 700\nexit 4' '{"retry": 1}'
+	job_follow a up
+	cat "$MNT/a/wait" >"$BATS_TEST_TMPDIR/code" &
+	local waiter=$!
+	server_kill
+	wait "$waiter"
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/code")" 4
+	ended a 4 exited
+	result_is a .attempt 2
+}
+
 @test "a job that ran when the daemon was told to end runs again" {
 	job_start a $'out up\nsleep 1500\nexit 4' '{"retry": 1}'
 	job_follow a up
