@@ -189,6 +189,12 @@ static int put_data(struct events_reader *r, struct sources *s,
 	return ret;
 }
 
+/* Each attempt begins by being queued, and is a run of its own. */
+static unsigned attempt_of(const struct sources *s, uint32_t state)
+{
+	return state == JOB_QUEUED ? s->job->meta.attempt : 0;
+}
+
 /* Return: 0, perhaps with a line; -EAGAIN; negative errno. */
 static int use_record(struct events_reader *r, struct sources *s)
 {
@@ -207,7 +213,8 @@ static int use_record(struct events_reader *r, struct sources *s)
 		else if (record.count < JOB_STATE_MAX)
 			ret = event_state(&r->line, r->time_ms,
 					  state_name((enum job_state)
-						     record.count));
+						     record.count),
+					  attempt_of(s, record.count));
 	}
 	/* What is torn ends the order; the rest is told without. */
 	if (len <= 0 || ret == -EPROTO) {
@@ -300,7 +307,7 @@ static int bind(struct events_reader *r, struct job *job)
 	}
 	if (job->meta.state != JOB_REFUSED)
 		return -EAGAIN;
-	event_state(&r->line, now, state_name(JOB_REFUSED));
+	event_state(&r->line, now, state_name(JOB_REFUSED), 0);
 	ret = event_error(&r->line, now, job_error(job));
 	if (ret < 0)
 		return ret;

@@ -411,6 +411,7 @@ void job_set_error(struct job *job, const char *sentence)
 	if (sentence && asprintf(&text, "%s\n", sentence) < 0)
 		text = NULL;
 	store_error(job, text);
+	job->error_stored = false;
 	free(job->error);
 	job->error = text;
 	job_touch(job);

@@ -409,12 +409,6 @@ bool notify_is_at(const struct job *job, pid_t pid)
 	       job->d->notify->job == job;
 }
 
-bool notify_is_removing(const struct fsd *d, pid_t pid)
-{
-	return notify_is_helper(d, pid) && d->notify->note &&
-	       d->notify->note->remove && !d->notify->job->removed;
-}
-
 enum notify_sight notify_sight(const struct job *job, enum job_row row,
 			       pid_t pid)
 {

@@ -52,8 +52,6 @@ void notify_drop(struct job *job);
 bool notify_is_helper(const struct fsd *d, pid_t pid);
 /* True if pid is the helper, and at this job. */
 bool notify_is_at(const struct job *job, pid_t pid);
-/* True if pid is the helper, and is to remove a job. */
-bool notify_is_removing(const struct fsd *d, pid_t pid);
 /* What it is to find under a row's name. */
 enum notify_sight {
 	NOTIFY_AS_IT_IS,

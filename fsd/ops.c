@@ -307,14 +307,6 @@ static uint64_t face_time(fuse_req_t req, const struct target *t)
 	return face_is_fixed(t->place) ? d->started_ns : seen.changed_ns;
 }
 
-/* Who may remove what is decided here, not by the bit; see notify_helper.c. */
-static mode_t root_mode(fuse_req_t req)
-{
-	return notify_is_removing(ops_fsd(req), fuse_req_ctx(req)->pid)
-		       ? 0777
-		       : 01777;
-}
-
 int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 {
 	struct fsd *d = ops_fsd(req);
@@ -331,7 +323,7 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 		ret->st_mode = t->kind == T_ROOT ? S_IFDIR | 0755
 						 : face_mode(t->place);
 		if (t->kind == T_ROOT && d->options->allow_other)
-			ret->st_mode |= root_mode(req);
+			ret->st_mode |= 01777;
 		ret->st_nlink = S_ISDIR(ret->st_mode) ? 2 : 1;
 		ret->st_uid = geteuid();
 		ret->st_gid = getegid();

@@ -8,7 +8,7 @@
 #include "run.h"
 
 /* Before the mount answers; few have more to take up than fits in. */
-#define FIRST_NS (50 * NS_PER_MS)
+#define FIRST_NS (20 * NS_PER_MS)
 
 static int by_acceptance(const void *a, const void *b)
 {
@@ -73,7 +73,8 @@ static bool on_turn(struct turn *t, uint64_t until)
 	struct fsd *d = container_of(t, struct fsd, resume);
 	struct job *job;
 
-	while (!d->draining &&
+	/* Drained or not: it was accepted. */
+	while (!d->stopping &&
 	       (job = list_first(&d->resuming, struct job, resume))) {
 		if (resume_first(job))
 			return false; /* resume_go_on() */
@@ -123,7 +124,7 @@ void resume_go_on(struct fsd *d)
 {
 	turn_stop(&d->resume);
 	d->resume.work = on_turn;
-	if (!list_empty(&d->resuming) && !d->draining)
+	if (!list_empty(&d->resuming))
 		turn_begin(&d->turns, &d->resume);
 }
 

@@ -15,7 +15,7 @@
 void resume_jobs(struct fsd *d);
 /* Somebody wants to know of this one before its turn has come. */
 void resume_look(struct job *job);
-/* What had to wait, has; or the daemon starts jobs again. */
+/* What had to wait, has. */
 void resume_go_on(struct fsd *d);
 
 #endif

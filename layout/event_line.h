@@ -46,7 +46,9 @@ int order_get(const uint8_t *data, size_t len, uint64_t before_ms,
 size_t event_whole(const char *data, size_t len);
 
 /* Each appends one line. Return: 0 or negative errno, as all of buf. */
-int event_state(struct buf *out, uint64_t time_ms, const char *state);
+/* attempt: which run of the submission begins so; told from the second on. */
+int event_state(struct buf *out, uint64_t time_ms, const char *state,
+		unsigned attempt);
 /* Text, or base64 if the bytes are not UTF-8. */
 int event_data(struct buf *out, uint64_t time_ms, enum order_kind stream,
 	       const char *data, size_t len);

@@ -31,6 +31,15 @@ teardown() { mount_done; }
 	assert_equal "$(grep -c ' done$' "$MNT/a/log")" 1
 }
 
+@test "events tell which attempt it is, and nothing of those before" {
+	job_run a $'out once\ncrash' '{"retry": 2}'
+	run jq -c 'select(.event == "state") | [.state, .attempt]' "$MNT/a/events"
+	assert_output $'["queued",3]\n["running",null]\n["done",null]'
+	job_run b 'out x' '{"retry": 2}'
+	run jq -c 'select(.state == "queued") | has("attempt")' "$MNT/b/events"
+	assert_output false
+}
+
 @test "without retry nothing is run twice" {
 	job_run a $'out once\ncrash'
 	ended a 125 failed
@@ -94,6 +103,18 @@ teardown() { mount_done; }
 	result_is a '.attempts[].status' interrupted
 	run cat "$MNT/a/log"
 	assert_output --partial 'attempt 1 of 2: interrupted: fsd or its host'
+}
+
+@test "a job that ran when its server was killed runs again, and who waits gets the end" {
+	job_start a $'out up\nsleep 700\nexit 4' '{"retry": 1}'
+	job_follow a up
+	cat "$MNT/a/wait" >"$BATS_TEST_TMPDIR/code" &
+	local waiter=$!
+	server_kill
+	wait "$waiter"
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/code")" 4
+	ended a 4 exited
+	result_is a .attempt 2
 }
 
 @test "a job that ran when the daemon was told to end runs again" {

@@ -127,6 +127,20 @@ mount_refused() {
 	stdout_is a 'by hand'
 }
 
+@test "a queued job runs under the next server also where no new one starts" {
+	mount_stop
+	mount_start --max-machines 1 --pool 1
+	job_start first $'out up\nsleep 600000'
+	job_follow first up
+	job_start a 'out accepted'
+	state_is a queued
+	echo drain >"$MNT/.fsd/ctl"
+	server_kill
+	job_wait a
+	ended a 0 exited
+	status_is first interrupted
+}
+
 @test "a queued job stays queued when the daemon is told to end" {
 	mount_stop
 	mount_start --max-machines 1 --pool 1
@@ -285,6 +299,7 @@ lost() {
 	echo x >"$a/r1/output/f"
 	echo x >"$b/sink/d/f"
 	echo x >"$a/strangers"
+	touch "$a/log" # its lines may not have come that far
 	mount_start
 	stdout_is a x
 	mount_stop

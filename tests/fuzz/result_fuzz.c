@@ -33,7 +33,8 @@ static void check_document(const struct buf *out)
 		return;
 	}
 	check(json_integer_value(json_object_get(root, "exit_code")) == 139);
-	check(json_object_size(root) == 25);
+	check(json_object_size(root) == 28);
+	check(json_array_size(json_object_get(root, "attempts")) == 2);
 	check(!strcmp(json_string_value(json_object_get(root, "status")),
 		      "signaled"));
 	json_decref(root);
@@ -43,6 +44,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *name = malloc(size + 1);
 	struct result_file file = { .path = name, .bytes = size, .mode = 0644 };
+	/* a record from the disk may say anything */
+	const struct result_attempt attempts[] = {
+		{ .known = true, .status = STATUS_FAILED, .message = name },
+		{ .known = false },
+	};
 	struct job_result r = {
 		.job = name,
 		.id = "id",
@@ -50,6 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.exit_code = 139,
 		.signal = 11,
 		.program_exit_code = -1,
+		.attempt = 3,
+		.attempts = attempts,
 		.output = &file,
 		.output_count = 1,
 		.guest_json = (const char *)data,

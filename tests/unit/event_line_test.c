@@ -124,9 +124,14 @@ static void test_lines(void)
 {
 	auto_buf struct buf out = { 0 };
 
-	event_state(&out, T0, "queued");
+	event_state(&out, T0, "queued", 1);
 	is_str(out.data, BEGIN "\"state\", \"state\": \"queued\"}\n",
 	       "a state is told");
+	buf_clear(&out);
+	event_state(&out, T0, "queued", 2);
+	is_str(out.data,
+	       BEGIN "\"state\", \"state\": \"queued\", \"attempt\": 2}\n",
+	       "and which attempt it begins, if that is not the first");
 	buf_clear(&out);
 	event_error(&out, T0, "code: \"x\" is wrong\n");
 	is_str(out.data,
