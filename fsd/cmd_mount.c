@@ -19,7 +19,8 @@
 
 enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
-       OPT_QUOTA_RUNNING, OPT_UIDS };
+       OPT_QUOTA_RUNNING, OPT_UIDS, OPT_MAX_QUEUED, OPT_QUOTA_QUEUED,
+       OPT_RESERVE };
 
 #define UIDS_LOWEST 1000u
 
@@ -37,6 +38,9 @@ static const struct option long_options[] = {
 	{ "quota-jobs", required_argument, NULL, OPT_QUOTA_JOBS },
 	{ "quota-bytes", required_argument, NULL, OPT_QUOTA_BYTES },
 	{ "quota-running", required_argument, NULL, OPT_QUOTA_RUNNING },
+	{ "quota-queued", required_argument, NULL, OPT_QUOTA_QUEUED },
+	{ "max-queued", required_argument, NULL, OPT_MAX_QUEUED },
+	{ "memory-reserve", required_argument, NULL, OPT_RESERVE },
 	{ 0 },
 };
 
@@ -76,13 +80,14 @@ static int set_quota(uint64_t *ret, const char *name, const char *text)
 	return 0;
 }
 
-static int set_quota_bytes(struct mount_options *o, const char *text)
+static int set_size(uint64_t *ret, const char *name, const char *text,
+		    const char *zero)
 {
-	if (quota_parse_size(text, &o->quota.bytes) < 0)
+	if (quota_parse_size(text, ret) < 0)
 		return complain("mount", 2,
-				"--quota-bytes is \"%s\"; it must be a number "
-				"of bytes, or one with K, M or G; 0 is no limit",
-				text);
+				"%s is \"%s\"; it must be a number of bytes, "
+				"or one with K, M or G; 0 is %s",
+				name, text, zero);
 	return 0;
 }
 
@@ -161,9 +166,17 @@ static int one_option(struct mount_options *o, int opt)
 	case OPT_QUOTA_JOBS:
 		return set_quota(&o->quota.jobs, "--quota-jobs", optarg);
 	case OPT_QUOTA_BYTES:
-		return set_quota_bytes(o, optarg);
+		return set_size(&o->quota.bytes, "--quota-bytes", optarg,
+				"no limit");
 	case OPT_QUOTA_RUNNING:
 		return set_quota(&o->quota.running, "--quota-running", optarg);
+	case OPT_QUOTA_QUEUED:
+		return set_quota(&o->quota_queued, "--quota-queued", optarg);
+	case OPT_MAX_QUEUED:
+		return set_quota(&o->max_queued, "--max-queued", optarg);
+	case OPT_RESERVE:
+		return set_size(&o->reserve, "--memory-reserve", optarg,
+				"none");
 	default:
 		return usage("mount");
 	}
@@ -184,7 +197,10 @@ static int parse(int argc, char **argv, struct mount_options *o)
 
 int command_mount(int argc, char **argv)
 {
-	struct mount_options o = { .pool = UINT32_MAX };
+	struct mount_options o = {
+		.pool = UINT32_MAX, .reserve = UINT64_MAX,
+		.max_queued = DEFAULT_MAX_QUEUED,
+	};
 	int r = parse(argc, argv, &o);
 
 	if (r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "commit.h"
+#include "commit_int.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,14 +10,8 @@
 #include "event.h"
 #include "parsed.h"
 #include "run.h"
+#include "sched_open.h"
 #include "sessions.h"
-
-/* What looking at a job comes to. */
-enum verdict {
-	WAITING, /* something is not there or not complete yet */
-	WRONG,   /* err has the sentence */
-	READY,
-};
 
 /* --- the parts ------------------------------------------------------------ */
 
@@ -68,7 +62,7 @@ static enum verdict no_program(const struct candidates *c,
 	return WRONG;
 }
 
-static enum verdict find_code(struct job *job, const struct job_config *config,
+enum verdict commit_find_code(struct job *job, const struct job_config *config,
 			      struct node **ret_code, struct err *err)
 {
 	struct candidates c = { 0 };
@@ -116,7 +110,7 @@ static struct node *find_path(struct job *job, const char *path)
 	return node;
 }
 
-static enum verdict check_inputs(struct job *job,
+enum verdict commit_check_inputs(struct job *job,
 				 const struct job_config *config,
 				 struct err *err)
 {
@@ -396,16 +390,16 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 }
 
 /* On READY *spec is to be given to run_start(). */
-static enum verdict examine(struct job *job, bool by_ctl, struct run_spec *spec,
+enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err)
 {
 	enum verdict v = get_config(job, by_ctl, spec, err);
 
 	if (v != READY)
 		return v;
-	v = find_code(job, spec->config, &spec->code, err);
+	v = commit_find_code(job, spec->config, &spec->code, err);
 	if (v == READY)
-		v = check_inputs(job, spec->config, err);
+		v = commit_check_inputs(job, spec->config, err);
 	if (v == READY)
 		v = check_code(job, spec, err);
 	if (v == READY && spec->config->manual && !by_ctl)
@@ -439,6 +433,11 @@ static int start(struct job *job, struct run_spec *spec, struct err *err)
 			       "fsd is draining: no new job starts; write "
 			       "resume to .fsd/ctl, then start to ctl");
 	}
+	r = sched_check_job(job, spec->config, err);
+	if (r < 0) {
+		run_spec_done(spec);
+		return r;
+	}
 	r = run_start(job, spec, err);
 	if (r < 0)
 		return r;
@@ -461,7 +460,7 @@ void commit_evaluate(struct job *job, bool config_closed)
 		job->later->config_closed |= config_closed;
 		return;
 	}
-	v = examine(job, false, &spec, &err);
+	v = commit_examine(job, false, &spec, &err);
 	if (v == READY && job_name_is_draft(job->meta.name)) {
 		run_spec_done(&spec);
 		v = WAITING;
@@ -490,7 +489,7 @@ int commit_start(struct job *job, struct err *err)
 			       "ctl: a job whose name begins with \".\" is "
 			       "being prepared and never starts; rename it");
 	*err = (struct err){ 0 };
-	v = examine(job, true, &spec, err);
+	v = commit_examine(job, true, &spec, err);
 	if (v == READY)
 		r = start(job, &spec, err);
 	if (v == WAITING)
@@ -500,41 +499,4 @@ int commit_start(struct job *job, struct err *err)
 	if (r < 0 && v == WRONG)
 		refuse(job, err);
 	return r;
-}
-
-static int precheck_config(struct job *job, struct node *node, bool last)
-{
-	struct parsed *p = parsed_get(job, node);
-	struct stat st;
-	int r = p ? p->result : 0;
-
-	/* Nothing at all is what a tool that opens and closes leaves. */
-	if (r == -ENODATA && last && node_stat(node, &st) == 0 && st.st_size)
-		r = -EINVAL;
-	if (r != -EINVAL && r != -EFBIG)
-		r = 0;
-	if (r < 0)
-		face_set_error(job->d, job->meta.uid, job->meta.name,
-			       p->err.text);
-	parsed_unref(p);
-	return r;
-}
-
-int commit_precheck(struct job *job, struct node *node, bool last)
-{
-	struct stat st;
-
-	if (node->parent != job->files || node->is_dir)
-		return 0;
-	if (!strcmp(node->name, "config.json"))
-		return precheck_config(job, node, last);
-	if (code_kind(node->name) == CODE_NO || node_stat(node, &st) < 0)
-		return 0;
-	return st.st_size > (off_t)LIMIT_CODE_BYTES ? -EFBIG : 0;
-}
-
-bool commit_precheck_is_slow(struct job *job, struct node *node)
-{
-	return node->parent == job->files && !node->is_dir &&
-	       !strcmp(node->name, "config.json") && parsed_is_slow(job, node);
 }

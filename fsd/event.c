@@ -6,6 +6,7 @@
 
 #include "events.h"
 #include "notify.h"
+#include "people.h"
 #include "wait.h"
 
 /*
@@ -38,7 +39,9 @@ int job_post(struct job *job, enum job_event event)
 	}
 	if (next == job->meta.state)
 		return 0;
+	person_count(job->owner, job->meta.state, -1);
 	job->meta.state = next;
+	person_count(job->owner, next, 1);
 	job_touch(job);
 	job_enter(job);
 	return 0;

@@ -5,6 +5,7 @@
  *   ops      FUSE requests -> node, job, wait; replies once
  *   node     what users (and collected output trees) have stored
  *   job      the job object; event: its state, the only place that sets it
+ *   sched    which of the runs that wait is next
  *   run      one run of a job on one leased machine
  *   sessions machines whose interpreter outlives a run
  *   remote   the inode numbers of what is in those machines
@@ -34,6 +35,7 @@ struct nodes;
 struct keeper;
 struct notify;
 struct remotes;
+struct sched;
 
 struct mount_options {
 	const char *mountpoint;
@@ -47,6 +49,8 @@ struct mount_options {
 	bool die_with_parent; /* fsd run's private mount */
 	struct config_limits limits;
 	struct quota_limits quota; /* of each uid */
+	uint64_t max_queued, quota_queued; /* runs that wait; 0: no limit */
+	uint64_t reserve; /* bytes of memory that stay free; UINT64_MAX: some */
 	char *found[3];   /* owned: what mount_options_defaults() found */
 };
 
@@ -72,6 +76,7 @@ struct fsd {
 	struct jobs *jobs;
 	struct nodes *nodes;
 	struct quota *quota; /* NULL: there are none */
+	struct sched *sched;
 	struct fuse_session *session;
 	struct keeper *keeper; /* owned; has rights that this process has not */
 	struct notify *notify; /* NULL before the mount */

@@ -41,6 +41,9 @@ static const struct command commands[] = {
 	  "  --quota-bytes SIZE   most bytes of each user; 10K, 20M, 30G\n"
 	  "  --quota-running N    most jobs of each user that run at a time;\n"
 	  "                       the others wait\n"
+	  "  --max-queued N       most jobs that wait (default 100000; 0: no limit)\n"
+	  "  --quota-queued N     most jobs of each user that wait\n"
+	  "  --memory-reserve SIZE  memory that machines leave free (default a 16th)\n"
 	  "  --daemon             return when the mount answers\n"
 	  "  --log-level LEVEL    error, warn, info or debug\n" },
 	{ "umount", command_umount,

@@ -9,6 +9,7 @@
 #include "commit.h"
 #include "face.h"
 #include "notify.h"
+#include "run.h"
 #include "sessions.h"
 #include "ops_remote.h"
 
@@ -253,8 +254,11 @@ static int unlink_node(struct target *t)
 {
 	struct job *job = t->job;
 	bool input = t->node->area == AREA_FILES;
-	int r = node_unlink(t->node);
+	int r;
 
+	if (input && job)
+		run_keep_inputs(job);
+	r = node_unlink(t->node);
 	if (r == 0 && input)
 		ops_changed(job, NULL);
 	return r;
@@ -345,6 +349,7 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 static int rename_job(fuse_req_t req, struct job *job, const char *to)
 {
 	struct job *old = job_by_name(ops_fsd(req), to);
+	struct err err = { 0 };
 	int r = job_name_check(to);
 
 	if (r < 0)
@@ -358,6 +363,9 @@ static int rename_job(fuse_req_t req, struct job *job, const char *to)
 	r = check_free(req, to);
 	if (r < 0)
 		return r;
+	r = commit_precheck_submit(job, to, &err);
+	if (r < 0)
+		return ops_refuse(req, r, to, "%s", err.text);
 	r = job_rename(job, to);
 	if (r == 0) {
 		job_log(job, "renamed to %s", to);
@@ -427,6 +435,10 @@ static int rename_node(fuse_req_t req, struct target *from,
 		r = check_replace(from, dir, name, flags);
 	if (r < 0)
 		return r;
+	if (dir->kind == T_JOB && !strcmp(name, "config.json"))
+		r = commit_precheck_config(dir->job, from->node, &err);
+	if (r < 0)
+		return ops_refuse(req, r, dir->job->meta.name, "%s", err.text);
 	r = quota_move_begin(&move, from->node, ops_dir_node(dir),
 			     node_find(ops_dir_node(dir), name), &err);
 	if (r == -EDQUOT)

@@ -25,7 +25,8 @@ static int remove_one(const char *path, const struct stat *st, int type,
 
 int private_start(struct private_mount *p)
 {
-	struct mount_options o = { .pool = 0, .die_with_parent = true };
+	struct mount_options o = { .pool = 0, .reserve = UINT64_MAX,
+				   .die_with_parent = true };
 	char state[96];
 	int r;
 

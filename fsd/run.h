@@ -26,6 +26,10 @@ struct run_spec {
 int run_start(struct job *job, struct run_spec *spec, struct err *err);
 void run_spec_done(struct run_spec *spec);
 
+/* One of its files is about to go: what a queued run will send is held as it is
+ * now. Many files are held a little later. */
+void run_keep_inputs(struct job *job);
+
 /* A program is being written under this name: a run is likely soon. */
 void run_expect(struct fsd *d, const char *name);
 
@@ -35,7 +39,7 @@ void run_kill(struct job *job);
 int run_signal(struct job *job, unsigned signal);
 /* The machine dies, nothing is published: the job is being removed. */
 void run_abandon(struct job *job);
-/* Publishes "interrupted": the daemon is about to end. */
+/* Publishes "interrupted" if it runs: the daemon is about to end. */
 void run_interrupt(struct job *job);
 /* A job that a dead daemon left running: interrupted. */
 void run_recover(struct job *job);

@@ -6,6 +6,7 @@
 #include "arena.h"
 #include "chores.h"
 #include "run.h"
+#include "sched.h"
 #include "sessions.h"
 
 struct run_stream {
@@ -39,7 +40,7 @@ struct run {
 	struct node **input_nodes; /* owned array; references; NULL: input.json */
 	unsigned input_count, input_room;
 	struct arena texts;       /* paths of inputs and of files */
-	struct turn collect;      /* inputs, until there is a lease */
+	struct turn collect;      /* inputs, when it may have its machine */
 	struct node *dir;         /* borrowed: whose turn it is, or NULL */
 	struct walk walk;         /* in it */
 	unsigned next_dir;        /* the input that may be listed next */
@@ -61,7 +62,8 @@ struct run {
 	struct run_end end;
 	bool counted;    /* in fsd->running */
 	bool over_quota; /* something was left out for that reason */
-	struct quota_slot slot; /* of its owner's */
+	struct sched_slot slot;
+	bool collected;  /* vm_job has all of its inputs */
 	struct wire_exit exit;
 	struct loop_timer timer; /* the timeout, then the grace */
 

@@ -28,6 +28,7 @@
 #include "mountpoint.h"
 #include "depot.h"
 #include "remote.h"
+#include "sched_open.h"
 #include "sessions.h"
 
 void mount_options_defaults(struct mount_options *o)
@@ -118,7 +119,9 @@ static void resume_jobs(struct fsd *d)
 
 		switch (job->meta.state) {
 		case JOB_QUEUED: /* it never ran: from the top */
+			person_count(job->owner, JOB_QUEUED, -1);
 			job->meta.state = JOB_DRAFT;
+			person_count(job->owner, JOB_DRAFT, 1);
 			commit_evaluate(job, false);
 			break;
 		case JOB_RUNNING:
@@ -145,6 +148,8 @@ static void on_vm_changed(void *arg)
 		log_info("jobs can run");
 	else if (r != -EAGAIN)
 		log_error("jobs cannot run: %s", err.text);
+	if (d->sched)
+		sched_look(d->sched);
 }
 
 static void on_vm_progress(void *arg, const char *sentence)
@@ -163,10 +168,15 @@ static int start_machines(struct fsd *d, struct err *err)
 		.uid_first = o->uid_first, .uid_count = o->uid_count,
 	};
 	struct vm_watch watch = {
-		.changed = on_vm_changed, .progress = on_vm_progress, .arg = d,
+		.changed = on_vm_changed, .progress = on_vm_progress,
+		.freed = sched_on_freed, .may_warm = sched_on_may_warm,
+		.arg = d,
 	};
+	int r = vm_new(d->loop, &vo, &watch, &d->vm, err);
 
-	return vm_new(d->loop, &vo, &watch, &d->vm, err);
+	if (r == 0 && sched_open(d) < 0)
+		r = err_sys(err, -ENOMEM, "the scheduler");
+	return r;
 }
 
 /* --- start and end --------------------------------------------------------------- */
@@ -229,6 +239,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	sessions_free(d);
 	turns_finish(&d->turns);
 	vm_free(d->vm);
+	sched_free(d->sched);
 	mountpoint_close(d);
 	notify_free(d);
 	keeper_close(d->keeper);

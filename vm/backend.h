@@ -103,6 +103,9 @@ struct vm_backend {
 	/* Kills it without ceremony; gone follows soon. Idempotent. */
 	void (*kill)(struct backend_machine *m);
 
+	/* Tests: another host's memory than this one's. NULL: there is none. */
+	void (*memory)(struct backend *b, struct vm_memory *memory);
+
 	/* How the walls around each machine stand; NULL: there are none. */
 	const struct walls *(*walls)(struct backend *b);
 };

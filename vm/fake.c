@@ -6,10 +6,12 @@
  * Linked into the test binary only.
  *
  * FSD_FAKE_START_MS    how long a machine takes to come up (default 1)
+ * FSD_FAKE_MEMORY      a file: MiB that are available, MiB in all
  * FSD_FAKE_FAIL_STARTS how many of the first machines die instead
  */
 #include "backend.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,6 +25,8 @@ struct fake {
 	struct list templates;     /* fake_template.node, being made */
 	uint64_t start_ns;
 	uint64_t fail_starts;      /* machines that are still to fail */
+	int memory_fd;             /* owned; -1: the host's memory is ours */
+	struct vm_memory memory;   /* as it was read last */
 };
 
 struct fake_template {
@@ -69,8 +73,28 @@ static int fake_open(const struct backend_host *host, struct backend **ret,
 	list_init(&f->templates);
 	f->start_ns = env_number("FSD_FAKE_START_MS", 1) * NS_PER_MS;
 	f->fail_starts = env_number("FSD_FAKE_FAIL_STARTS", 0);
+	f->memory_fd = -1;
+	if (getenv("FSD_FAKE_MEMORY"))
+		f->memory_fd = open(getenv("FSD_FAKE_MEMORY"),
+				    O_RDONLY | O_CLOEXEC);
 	*ret = &f->base;
 	return 0;
+}
+
+/* Whoever writes it cuts it first: then the last figures hold. */
+static void fake_memory(struct backend *b, struct vm_memory *memory)
+{
+	struct fake *f = fake_of(b);
+	unsigned long long available, total;
+	char text[64] = "";
+
+	if (f->memory_fd < 0)
+		return;
+	if (pread(f->memory_fd, text, sizeof(text) - 1, 0) > 0 &&
+	    sscanf(text, "%llu %llu", &available, &total) == 2)
+		f->memory = (struct vm_memory){ .available = available << 20,
+						.total = total << 20 };
+	*memory = f->memory;
 }
 
 /* --- templates ----------------------------------------------------------- */
@@ -239,6 +263,7 @@ static void fake_close(struct backend *b)
 		machine_free(list_entry(pos, struct fake_machine, node));
 	list_for_each(pos2, tmp2, &f->templates)
 		template_free(list_entry(pos2, struct fake_template, node));
+	fd_close(&f->memory_fd);
 	free(f);
 }
 
@@ -252,4 +277,5 @@ const struct vm_backend vm_backend_fake = {
 	.pause = fake_pause,
 	.resume = fake_resume,
 	.kill = fake_kill,
+	.memory = fake_memory,
 };

@@ -178,7 +178,6 @@ static void grant(struct machine *m, enum vm_source source)
 
 	list_del(&l->node);
 	c->waiting_count--;
-	c->round = MAX(c->round, l->round);
 	machine_lease(m, l);
 	l->machine = m;
 	l->granted = true;
@@ -233,10 +232,14 @@ static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 
 static void on_gone(void *arg, struct machine *m)
 {
+	struct vm *vm = arg;
+
 	list_del(&m->node);
 	if (m->lease)
 		m->lease->machine = NULL;
-	pool_kick(arg);
+	if (vm->watch.freed)
+		vm->watch.freed(vm->watch.arg);
+	pool_kick(vm);
 }
 
 static const struct machine_events machine_events = {
@@ -331,6 +334,21 @@ static bool make_room(struct vm *vm, struct pool_class *c)
 	return false;
 }
 
+bool pool_give_way(struct vm *vm)
+{
+	if (pool_count(vm, MACHINE_ENDED))
+		return true; /* its memory is free as soon as it is reaped */
+	list_for_each(pos, tmp, &vm->machines) {
+		struct machine *m = list_entry(pos, struct machine, node);
+
+		if (m->state == MACHINE_WARM) {
+			machine_end(m);
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Machines that use a processor now to become ready. */
 static unsigned preparing(const struct vm *vm)
 {
@@ -415,6 +433,8 @@ static void refill(struct vm *vm)
 	if (c->state != CLASS_READY || now_ns() < c->retry_ns)
 		return;
 	if (class_count(c, MACHINE_WARM) && young_until(vm))
+		return;
+	if (vm->watch.may_warm && !vm->watch.may_warm(vm->watch.arg))
 		return;
 	while (pool_hot(c, have) < want && preparing(vm) < slots &&
 	       total(vm) < vm->options.max_machines)
@@ -502,28 +522,6 @@ void lease_fail(struct vm_lease *l, enum vm_failure why, const char *sentence)
 	loop_defer(l->vm->loop, &l->call);
 }
 
-/* Its place: behind the owner's others, and behind no more than one of each
- * other owner's for each of those. */
-static void enqueue(struct pool_class *c, struct vm_lease *l)
-{
-	struct list *at = c->waiting.prev;
-	const struct vm_lease *before;
-
-	l->round = c->round + 1;
-	for (; at != &c->waiting; at = at->prev) {
-		before = list_entry(at, struct vm_lease, node);
-		if (before->need.owner == l->need.owner) {
-			l->round = before->round + 1;
-			break;
-		}
-	}
-	for (at = c->waiting.prev; at != &c->waiting; at = at->prev)
-		if (list_entry(at, struct vm_lease, node)->round <= l->round)
-			break;
-	list_add(at, &l->node);
-	c->waiting_count++;
-}
-
 int pool_lease(struct vm *vm, struct vm_lease *l)
 {
 	struct vm_class cls = class_of(&l->need);
@@ -532,7 +530,8 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	if (!l->cls)
 		return -ENOMEM;
 	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
-	enqueue(l->cls, l);
+	list_add_tail(&l->cls->waiting, &l->node);
+	l->cls->waiting_count++;
 	demand_note(&vm->demand, l->need.runner);
 	/* A template that failed lately will not be there soon either. */
 	if (l->cls->state == CLASS_FAILED && now_ns() < l->cls->retry_ns)

@@ -8,6 +8,7 @@
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
+#include "host.h"
 #include "pool.h"
 
 const char *const vm_accel_names[VM_ACCEL_MAX] = {
@@ -159,6 +160,7 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 		vm_release(vm);
 		return r;
 	}
+	host_memory_open(&vm->memory);
 	pool_init(vm);
 	loop_defer(loop, &vm->begin); /* with threads: not before the loop */
 	*ret_vm = vm;
@@ -173,6 +175,7 @@ void vm_free(struct vm *vm)
 	pool_done(vm);
 	loop_call_del(&vm->begin);
 	loop_call_del(&vm->tell);
+	host_memory_close(&vm->memory);
 	vm_release(vm);
 }
 
@@ -194,6 +197,18 @@ void vm_stats(const struct vm *vm, struct vm_stats *ret)
 	list_for_each(pos, tmp, &vm->classes)
 		ret->waiting += list_entry(pos, struct pool_class, node)
 					->waiting_count;
+}
+
+bool vm_give_way(struct vm *vm)
+{
+	return pool_give_way(vm);
+}
+
+void vm_memory(struct vm *vm, struct vm_memory *ret)
+{
+	host_memory_get(&vm->memory, ret);
+	if (vm->backend->ops->memory)
+		vm->backend->ops->memory(vm->backend, ret);
 }
 
 /* --- leases -------------------------------------------------------------- */

@@ -237,6 +237,7 @@ refused() {
 fails() {
 	local words
 	case $1 in
+	EAGAIN) words='Resource temporarily unavailable' ;;
 	EDQUOT) words='Disk quota exceeded' ;;
 	ENOSPC) words='No space left on device' ;;
 	EPERM) words='Operation not permitted' ;;

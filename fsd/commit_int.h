@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by commit.c and commit_check.c. */
+#ifndef FSD_COMMIT_INT_H
+#define FSD_COMMIT_INT_H
+
+#include "commit.h"
+#include "parsed.h"
+#include "run.h"
+
+/* What looking at a job comes to. */
+enum verdict {
+	WAITING, /* something is not there or not complete yet */
+	WRONG,   /* err has the sentence */
+	READY,
+};
+
+/* The whole job. On READY *spec is to be given to run_start(). */
+enum verdict commit_examine(struct job *job, bool by_ctl,
+			    struct run_spec *spec, struct err *err);
+enum verdict commit_find_code(struct job *job, const struct job_config *config,
+			      struct node **ret_code, struct err *err);
+enum verdict commit_check_inputs(struct job *job,
+				 const struct job_config *config,
+				 struct err *err);
+
+#endif
