@@ -31,20 +31,26 @@ static void on_timer(struct loop_timer *t)
 
 #define NOT_STORED "the job's results cannot be stored in the state directory"
 
-void run_begin(struct run *run, struct vm_lease *lease)
+static void note_machine(struct run *run)
 {
 	struct vm_lease_info info;
+
+	vm_lease_info(run->lease, &info);
+	run->source = vm_source_names[info.source];
+	run->accel = vm_accel_names[info.accel];
+	snprintf(run->template_id, sizeof(run->template_id), "%s",
+		 info.template_id ? info.template_id : "");
+}
+
+void run_begin(struct run *run, struct vm_lease *lease)
+{
 	char message[200];
 	int r;
 
 	run->lease = lease;
 	vm_hear(lease, &run_events, run);
-	vm_lease_info(lease, &info);
+	note_machine(run);
 	run->granted_ns = now_ns();
-	run->source = vm_source_names[info.source];
-	run->accel = vm_accel_names[info.accel];
-	snprintf(run->template_id, sizeof(run->template_id), "%s",
-		 info.template_id ? info.template_id : "");
 	run->running = true;
 	vm_run(run->lease, &run->vm_job);
 	/* While the machine is at it. */
@@ -75,6 +81,7 @@ static void on_started(void *arg)
 	struct run *run = arg;
 
 	run->started = true;
+	note_machine(run); /* the first one may have been dead */
 	run->started_ns = now_ns();
 	run->started_real_ns = realtime_ns();
 	run->timer.fn = on_timer;

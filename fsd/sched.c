@@ -53,8 +53,17 @@ static bool has_memory(struct sched *s, uint64_t need)
 	return need <= room(s);
 }
 
+static const char *is_sick(const struct sched *s)
+{
+	bool hopeless;
+
+	return s->host.sick(s->host.arg, &hopeless);
+}
+
 static enum why fits(struct sched *s, struct sched_slot *slot)
 {
+	bool hopeless = false;
+
 	if (!quota_may_run(slot->user->quota))
 		return WHY_QUOTA;
 	if (sched_is_living(slot))
@@ -63,7 +72,7 @@ static enum why fits(struct sched *s, struct sched_slot *slot)
 		return WHY_MACHINES;
 	if (s->machines && s->cpus + slot->cpus > s->limits.cpus)
 		return WHY_CPUS;
-	if (s->machines && s->host.sick(s->host.arg))
+	if (s->host.sick(s->host.arg, &hopeless) && (s->machines || hopeless))
 		return WHY_SICK;
 	return has_memory(s, need_of(slot->memory)) ? FITS : WHY_MEMORY;
 }
@@ -111,7 +120,7 @@ static void say(struct sched *s, struct sched_slot *slot, enum why why)
 		snprintf(text, sizeof(text),
 			 "waits until machines can be had "
 			 "again: %.300s",
-			 s->host.sick(s->host.arg));
+			 is_sick(s));
 		break;
 	}
 	slot->ops->tell(slot, text);
@@ -264,7 +273,7 @@ static void on_look(struct loop_call *call)
 		slot->ops->ready(slot);
 	}
 	/* Waits for what nobody will tell of: memory, a machine that lives. */
-	if (s->waiting && (s->short_of_memory || s->host.sick(s->host.arg)))
+	if (s->waiting && (s->short_of_memory || is_sick(s)))
 		loop_timer_set(s->loop, &s->again, LOOK_NS);
 	else
 		loop_timer_del(&s->again);

@@ -58,8 +58,9 @@ struct sched_host {
 	void (*memory)(void *arg, struct vm_memory *ret);
 	/* Memory is short: ends something idle. sched_look() follows, if so. */
 	void (*give_way)(void *arg);
-	/* NULL, or why no machine can be had now: then one at a time tries. */
-	const char *(*sick)(void *arg);
+	/* NULL, or why no machine can be had now: then one at a time tries, or
+	 * none if it is *ret_hopeless. */
+	const char *(*sick)(void *arg, bool *ret_hopeless);
 	uint64_t (*now)(void);
 	void *arg;
 };

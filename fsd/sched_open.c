@@ -24,12 +24,13 @@ static void on_give_way(void *arg)
 	vm_give_way(d->vm);
 }
 
-static const char *on_sick(void *arg)
+static const char *on_sick(void *arg, bool *ret_hopeless)
 {
 	static struct err err; /* one thread */
 	struct fsd *d = arg;
 	int r = vm_health(d->vm, &err);
 
+	*ret_hopeless = vm_has_no_template(d->vm);
 	return r == 0 || r == -EAGAIN ? NULL : err.text;
 }
 

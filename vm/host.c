@@ -122,7 +122,7 @@ int vm_qemu_version(const char *qemu, char ret[32], struct err *err)
 /* A cgroup file's own number, or that behind a name at a line's start. */
 static uint64_t number_in(int fd, const char *name, uint64_t otherwise)
 {
-	char text[8192];
+	char text[16384];
 	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
 	const char *at = text;
 
@@ -239,4 +239,11 @@ void host_memory_get(const struct host_memory *m, struct vm_memory *ret)
 		ret->total = limit;
 		ret->available = MIN(ret->available, limit - MIN(used, limit));
 	}
+}
+
+uint64_t host_oom_kills(void)
+{
+	auto_close int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+
+	return number_in(fd, "oom_kill ", 0);
 }

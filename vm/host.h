@@ -34,6 +34,8 @@ struct host_memory {
 void host_memory_open(struct host_memory *ret);
 void host_memory_close(struct host_memory *m);
 void host_memory_get(const struct host_memory *m, struct vm_memory *ret);
+/* Processes that the kernel has killed for lack of memory since its start. */
+uint64_t host_oom_kills(void);
 /* /dev/kvm can be opened: it may work. */
 bool host_has_kvm(void);
 

@@ -12,7 +12,10 @@
 #define BAD_ROW_GIVE_UP 6       /* then who waits is told */
 #define BACKOFF_MS 200          /* doubles with every failure */
 #define BACKOFF_MAX_MS 15000
-#define TEMPLATE_RETRY_MS 20000
+#define TEMPLATE_RETRY_MS 5000 /* doubles, too */
+#define TEMPLATE_RETRY_MAX_MS 300000
+#define AGAIN_MAX 2             /* other machines for a job that none has heard */
+#define AGAIN_MS 5000           /* in that time, or it has waited enough */
 #define YOUNG_MS 150            /* most jobs have ended by then */
 #define MACHINE_MIB 1024        /* the pool's class */
 #define MACHINE_EXTRA (320ull << 20) /* the guest's own: kernel, runners */
@@ -81,6 +84,14 @@ static void class_want_template(struct pool_class *c)
 	loop_defer(vm->loop, &vm->tell);
 }
 
+/* ms, doubled with each failure after the first, at most max; in ns. */
+static uint64_t backoff(uint64_t ms, unsigned failures, uint64_t max)
+{
+	for (unsigned i = 1; i < failures && ms < max; i++)
+		ms *= 2;
+	return MIN(ms, max) * NS_PER_MS;
+}
+
 void pool_template_done(void *arg, const struct vm_class *cls,
 			const struct backend_template *t,
 			const struct err *err)
@@ -94,11 +105,17 @@ void pool_template_done(void *arg, const struct vm_class *cls,
 		c->state = CLASS_READY;
 		c->tmpl = *t;
 		c->bad_templates = 0;
+		if (!c->bad_row)
+			c->bad_since_ns = 0;
 	} else {
 		c->state = CLASS_FAILED;
 		c->err = *err;
 		c->bad_templates++;
-		c->retry_ns = now_ns() + TEMPLATE_RETRY_MS * NS_PER_MS;
+		c->retry_ns = now_ns() + backoff(TEMPLATE_RETRY_MS,
+						 c->bad_templates,
+						 TEMPLATE_RETRY_MAX_MS);
+		if (!c->bad_since_ns)
+			c->bad_since_ns = realtime_ns();
 		log_error("no template for machines of %u MiB: %s",
 			  cls->memory_mib, err->text);
 		class_fail_waiting(c);
@@ -107,27 +124,51 @@ void pool_template_done(void *arg, const struct vm_class *cls,
 	pool_kick(vm);
 }
 
-/* A machine of the class failed before it was of use. */
-static void class_bad_machine(struct pool_class *c, const char *sentence)
+static void class_is_bad(struct pool_class *c)
 {
-	uint64_t wait = BACKOFF_MS;
+	if (!c->bad_since_ns)
+		c->bad_since_ns = realtime_ns();
+	loop_defer(c->vm->loop, &c->vm->tell);
+}
 
+/* A machine of the class failed before it was of use; template: it was started
+ * from that, which may be why. */
+static void class_bad_machine(struct pool_class *c, const char *sentence,
+			      bool template)
+{
 	c->bad_row++;
 	err_set(&c->err, -EIO, "machines do not start: %s", sentence);
 	log_warn("a machine failed to start (%u in a row): %s", c->bad_row,
 		 sentence);
-	for (unsigned i = 1; i < c->bad_row && wait < BACKOFF_MAX_MS; i++)
-		wait *= 2;
-	c->retry_ns = now_ns() + MIN(wait, (uint64_t)BACKOFF_MAX_MS) *
-					 NS_PER_MS;
-	if (c->bad_row % BAD_ROW_TEMPLATE == 0 && c->state == CLASS_READY) {
+	c->retry_ns = now_ns() + backoff(BACKOFF_MS, c->bad_row,
+					 BACKOFF_MAX_MS);
+	c->bad_started += template;
+	if (template && c->bad_started % BAD_ROW_TEMPLATE == 0 &&
+	    c->state == CLASS_READY) {
 		c->vm->backend->ops->template_drop(c->vm->backend, &c->cls,
 						   sentence);
 		c->state = CLASS_NONE;
 	}
 	if (c->bad_row >= BAD_ROW_GIVE_UP)
 		class_fail_waiting(c);
-	loop_defer(c->vm->loop, &c->vm->tell);
+	class_is_bad(c);
+}
+
+/* A machine that was stored has died, and nobody used it. One may; when others
+ * follow, they are not replaced at once for ever. */
+static void class_bad_idle(struct pool_class *c, const char *sentence)
+{
+	log_warn("an idle machine died: %s", sentence);
+	c->idle_deaths++;
+	c->refill_ns = now_ns() + backoff(BACKOFF_MS, c->idle_deaths,
+					  BACKOFF_MAX_MS);
+	/* More than all of them twice: it is no accident. Jobs run all the
+	 * same, in machines that are made for them. */
+	if (c->idle_deaths <= 2 * c->vm->options.pool + 2 || c->bad_row)
+		return;
+	err_set(&c->err, -EAGAIN, "idle machines die (%u so far): %s",
+		c->idle_deaths, sentence);
+	class_is_bad(c);
 }
 
 /* One has answered: whatever was wrong is over. */
@@ -135,7 +176,19 @@ static void class_good_machine(struct pool_class *c)
 {
 	if (!c->bad_row)
 		return;
-	c->bad_row = 0;
+	c->bad_row = c->bad_started = 0;
+	c->bad_since_ns = 0;
+	loop_defer(c->vm->loop, &c->vm->tell);
+}
+
+/* One that was idle has served. */
+static void class_good_idle(struct pool_class *c)
+{
+	if (!c->idle_deaths)
+		return;
+	c->idle_deaths = 0;
+	c->refill_ns = 0;
+	c->bad_since_ns = c->bad_row ? c->bad_since_ns : 0;
 	loop_defer(c->vm->loop, &c->vm->tell);
 }
 
@@ -191,7 +244,10 @@ static void grant(struct machine *m, enum vm_source source)
 		c->vm->stats.jobs_warm++;
 	else
 		c->vm->stats.jobs_restored++;
-	loop_defer(c->vm->loop, &l->call);
+	if (l->job) /* another machine has had it, and never said so */
+		machine_run(m, l->job, l->again >= AGAIN_MAX, l->events, l->arg);
+	else
+		loop_defer(c->vm->loop, &l->call);
 }
 
 static bool on_idle(void *arg, struct machine *m)
@@ -199,7 +255,7 @@ static bool on_idle(void *arg, struct machine *m)
 	struct pool_class *c = m->owner;
 
 	(void)arg;
-	if (m->heated || !m->heat)
+	if (m->heated)
 		class_good_machine(c);
 	if (list_empty(&c->waiting))
 		return false;
@@ -214,6 +270,37 @@ static void on_warm(void *arg, struct machine *m)
 	pool_kick(arg);
 }
 
+/*
+ * The machine has not said a word since it was given its job: it was dead or
+ * frozen before, and the job never ran there, or nobody will ever know that it
+ * did. So another machine may have it, and its owner need not hear of this.
+ */
+static bool may_have_another(const struct vm_lease *l, const struct machine *m)
+{
+	return l && !m->heard && l->runs <= 1 && l->again < AGAIN_MAX &&
+	       (!l->first_run_ns ||
+		now_ns() - l->first_run_ns < AGAIN_MS * NS_PER_MS);
+}
+
+static void have_another(struct vm_lease *l, struct machine *m,
+			 const char *sentence)
+{
+	struct pool_class *c = l->cls;
+
+	log_warn("a machine did not take its job (%s); another one has it",
+		 sentence);
+	m->lease = NULL;
+	loop_call_del(&l->call);
+	l->machine = NULL;
+	l->granted = false;
+	l->again++;
+	list_add(&c->waiting, &l->node);
+	c->waiting_count++;
+	/* What froze it may have frozen others. */
+	list_for_each(pos, tmp, &c->vm->machines)
+		machine_probe(list_entry(pos, struct machine, node));
+}
+
 static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 		      const char *sentence)
 {
@@ -221,13 +308,23 @@ static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 	struct vm_lease *l = m->lease;
 
 	vm->stats.machines_failed++;
-	if (m->paused)
-		log_warn("an idle machine died: %s", sentence);
-	else if (!l || (why == VM_FAILED_START && !m->used))
-		class_bad_machine(m->owner, sentence);
-	if (l)
+	if (m->stored && !m->heard)
+		class_bad_idle(m->owner, sentence);
+	else if (!m->heard && (!l || m->used || why == VM_FAILED_START))
+		class_bad_machine(m->owner, sentence, true);
+	if (may_have_another(l, m))
+		have_another(l, m, sentence);
+	else if (l)
 		lease_fail(l, why, sentence);
 	pool_kick(vm);
+}
+
+static void on_heard(void *arg, struct machine *m)
+{
+	(void)arg;
+	class_good_machine(m->owner);
+	if (m->stored)
+		class_good_idle(m->owner);
 }
 
 static void on_gone(void *arg, struct machine *m)
@@ -244,6 +341,7 @@ static void on_gone(void *arg, struct machine *m)
 
 static const struct machine_events machine_events = {
 	.idle = on_idle,
+	.heard = on_heard,
 	.warm = on_warm,
 	.broken = on_broken,
 	.gone = on_gone,
@@ -263,7 +361,7 @@ static bool start(struct pool_class *c, uint32_t heat)
 
 	if (machine_new(&spec, &m, &err) < 0) {
 		vm->stats.machines_failed++;
-		class_bad_machine(c, err.text);
+		class_bad_machine(c, err.text, false);
 		return false;
 	}
 	vm->stats.machines_made++;
@@ -282,7 +380,7 @@ static struct machine *warm_for(struct pool_class *c, uint32_t runner)
 	list_for_each(pos, tmp, &c->vm->machines) {
 		struct machine *m = list_entry(pos, struct machine, node);
 
-		if (m->owner != c || m->state != MACHINE_WARM)
+		if (m->owner != c || m->state != MACHINE_WARM || m->suspect)
 			continue;
 		any = m;
 		if (m->heated & 1u << runner && (!hot || hot->paused))
@@ -430,7 +528,8 @@ static void refill(struct vm *vm)
 	unsigned want = MIN(vm->options.pool, vm->options.max_machines);
 	struct machine *cold;
 
-	if (c->state != CLASS_READY || now_ns() < c->retry_ns)
+	if (c->state != CLASS_READY || now_ns() < c->retry_ns ||
+	    now_ns() < c->refill_ns)
 		return;
 	if (class_count(c, MACHINE_WARM) && young_until(vm))
 		return;
@@ -465,6 +564,8 @@ static void arm_retry(struct vm *vm)
 
 		if (c->retry_ns > now)
 			at = MIN(at, c->retry_ns);
+		if (c->refill_ns > now)
+			at = MIN(at, c->refill_ns);
 	}
 	if (at != UINT64_MAX)
 		loop_timer_set(vm->loop, &vm->retry, at - now + NS_PER_MS);

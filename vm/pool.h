@@ -26,12 +26,16 @@ struct pool_class {
 	struct vm_class cls;
 	enum class_state state;
 	struct backend_template tmpl; /* while READY */
-	struct err err;            /* why FAILED, or the last bad machine */
+	struct err err;            /* why FAILED, or the last bad machine, */
+	uint64_t bad_since_ns;     /* CLOCK_REALTIME, since when; 0: it is well */
 	struct list waiting;       /* vm_lease.node, oldest first */
 	unsigned waiting_count;
-	unsigned bad_row;          /* machines that failed, in a row */
+	unsigned bad_row;          /* machines that failed, in a row, */
+	unsigned bad_started;      /* and those of them that had been started */
 	unsigned bad_templates;    /* templates that failed, in a row */
 	uint64_t retry_ns;         /* nothing is started before that time */
+	unsigned idle_deaths;      /* since one of them has served */
+	uint64_t refill_ns;        /* nor any idle one before this */
 };
 
 struct vm_lease {
@@ -42,6 +46,10 @@ struct vm_lease {
 	const struct vm_events *events; /* borrowed */
 	void *arg;
 	struct machine *machine;   /* NULL before grant and after its end */
+	const struct vm_job *job;  /* borrowed; NULL before vm_run() */
+	unsigned runs;             /* calls of vm_run() */
+	unsigned again;            /* machines that never said anything of it */
+	uint64_t first_run_ns;
 	struct loop_call call;     /* delivers granted or failed */
 	bool granted, failed;
 	enum vm_failure why;

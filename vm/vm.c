@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
@@ -25,6 +26,19 @@ const char *const vm_source_names[VM_SOURCE_MAX] = {
 
 /* --- what its owner is told --------------------------------------------- */
 
+/* Why, and since when. */
+static int bad_health(const struct pool_class *c, struct err *ret)
+{
+	time_t since = (time_t)(c->bad_since_ns / NS_PER_S);
+	char when[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&since, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return err_set(ret, c->err.code, "%.400s (since %s)", c->err.text,
+		       when);
+}
+
 int vm_health(const struct vm *vm, struct err *ret)
 {
 	const struct pool_class *c =
@@ -37,16 +51,19 @@ int vm_health(const struct vm *vm, struct err *ret)
 			       "the template machine is being made: %s",
 			       vm->step[0] ? vm->step : "not begun");
 	case CLASS_FAILED:
-		*ret = c->err;
-		return c->err.code;
+		return bad_health(c, ret);
 	case CLASS_READY:
 		break;
 	}
-	if (c->bad_row) {
-		*ret = c->err;
-		return c->err.code;
-	}
+	if (c->bad_since_ns)
+		return bad_health(c, ret);
 	return err_set(ret, 0, "ok");
+}
+
+bool vm_has_no_template(const struct vm *vm)
+{
+	return list_first(&vm->classes, struct pool_class, node)->state ==
+	       CLASS_FAILED;
 }
 
 static void on_tell(struct loop_call *call)
@@ -238,8 +255,13 @@ struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
 
 void vm_run(struct vm_lease *l, const struct vm_job *job)
 {
-	if (l->machine && !l->failed)
-		machine_run(l->machine, job, l->events, l->arg);
+	if (l->failed)
+		return;
+	l->job = job;
+	if (!l->runs++)
+		l->first_run_ns = now_ns();
+	if (l->machine) /* else another one is on its way */
+		machine_run(l->machine, job, false, l->events, l->arg);
 }
 
 void vm_hear(struct vm_lease *l, const struct vm_events *events, void *arg)

@@ -75,8 +75,8 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 void vm_free(struct vm *vm);
 
 /*
- * 0 when jobs can run; -EAGAIN while the template is being made; else a
- * negative errno. *ret always gets one sentence, "ok" when 0.
+ * 0 when jobs can run; -EAGAIN while the template is being made, or they can
+ * though all is not well; else a negative errno. *ret always gets one sentence, "ok" when 0.
  */
 int vm_health(const struct vm *vm, struct err *ret);
 
@@ -97,6 +97,9 @@ void vm_memory(struct vm *vm, struct vm_memory *ret);
 /* Ends an idle machine, for its memory. False if there is none; else freed
  * follows. */
 bool vm_give_way(struct vm *vm);
+
+/* The template cannot be had; it is tried again, whether anybody waits or not. */
+bool vm_has_no_template(const struct vm *vm);
 
 /* What a job needs of a machine. */
 struct vm_need {

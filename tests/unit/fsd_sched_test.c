@@ -17,6 +17,7 @@ static uint64_t clock_ns;
 static struct vm_memory memory;
 static unsigned given_way;
 static const char *sick;
+static bool hopeless;
 static char order[64], told[1000];
 
 struct run {
@@ -42,9 +43,10 @@ static void on_give_way(void *arg)
 	given_way++;
 }
 
-static const char *on_sick(void *arg)
+static const char *on_sick(void *arg, bool *ret_hopeless)
 {
 	(void)arg;
+	*ret_hopeless = hopeless;
 	return sick;
 }
 
@@ -103,6 +105,7 @@ static void begin(struct sched_limits limits, uint64_t running)
 	order[0] = told[0] = '\0';
 	given_way = 0;
 	sick = NULL;
+	hopeless = false;
 	limits.cpus = limits.cpus ? limits.cpus : 100;
 	if (loop_new(&loop) < 0 || quota_new(&q, &quota) < 0 ||
 	    sched_new(loop, &limits, &host, quota, &s) < 0)
@@ -441,7 +444,12 @@ static void test_sick(void)
 
 	begin((struct sched_limits){ .machines = 9 }, 0);
 	sick = "no template";
+	hopeless = true;
 	come(&a, 'a', 1, 0);
+	is_str(order, "", "without a template nobody tries");
+	hopeless = false;
+	sched_look(s);
+	settle();
 	come(&b, 'b', 1, 0);
 	is_str(order, "a", "while no machine can be had one run tries");
 	ok(strstr(told, "no template"), "and the others are told why they wait");
