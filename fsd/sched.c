@@ -55,9 +55,7 @@ static bool has_memory(struct sched *s, uint64_t need)
 
 static const char *is_sick(const struct sched *s)
 {
-	bool hopeless;
-
-	return s->host.sick(s->host.arg, &hopeless);
+	return s->host.sick(s->host.arg, NULL);
 }
 
 static enum why fits(struct sched *s, struct sched_slot *slot)

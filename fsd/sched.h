@@ -59,7 +59,7 @@ struct sched_host {
 	/* Memory is short: ends something idle. sched_look() follows, if so. */
 	void (*give_way)(void *arg);
 	/* NULL, or why no machine can be had now: then one at a time tries, or
-	 * none if it is *ret_hopeless. */
+	 * none if it is *ret_hopeless (which may be NULL). */
 	const char *(*sick)(void *arg, bool *ret_hopeless);
 	uint64_t (*now)(void);
 	void *arg;

@@ -30,7 +30,8 @@ static const char *on_sick(void *arg, bool *ret_hopeless)
 	struct fsd *d = arg;
 	int r = vm_health(d->vm, &err);
 
-	*ret_hopeless = vm_has_no_template(d->vm);
+	if (ret_hopeless)
+		*ret_hopeless = vm_has_no_template(d->vm);
 	return r == 0 || r == -EAGAIN ? NULL : err.text;
 }
 

@@ -78,7 +78,7 @@ health_becomes() {
 @test "idle machines that die are replaced ever more slowly; health says so until one has served" {
 	local began=$EPOCHSECONDS made
 	FSD_FAKE_IDLE_DEATHS=6 mount_start --pool 1
-	health_becomes 'idle machines die (5 so far): it died in its sleep (fake) (since 20'
+	health_becomes 'idle machines die (5 so far): it died while it was idle (fake) (since 20'
 	[ $((EPOCHSECONDS - began)) -ge 2 ] || fail 'they were replaced at once'
 	made=$(figure fsd_machines_made_total)
 	[ "$made" -le 6 ] || fail "$made machines were made"

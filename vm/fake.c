@@ -270,7 +270,7 @@ static struct fake_machine *machine_of(struct backend_machine *m)
 
 static void on_idle_death(struct loop_timer *t)
 {
-	die(t->arg, "it died in its sleep (fake)");
+	die(t->arg, "it died while it was idle (fake)");
 }
 
 static void fake_pause(struct backend_machine *bm)

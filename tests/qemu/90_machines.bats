@@ -200,8 +200,7 @@ stopped() {
 	printf 'x' | dd of="$BATS_TEST_TMPDIR/image/rootfs.erofs" bs=1 \
 		seek=5000000 conv=notrunc status=none
 	expect_log 'jobs cannot run|no template'
-	MOUNT_OPTIONS="--image $BATS_TEST_TMPDIR/image"
-	mount_start
+	mount_start --image "$BATS_TEST_TMPDIR/image"
 	check becomes 120 grep -q 'rootfs.erofs' "$MNT/.fsd/health"
 	job_made code.py <<<'print("wrong")'
 	job_put "$J" config.json '{}'

@@ -46,7 +46,8 @@ static void on_give_way(void *arg)
 static const char *on_sick(void *arg, bool *ret_hopeless)
 {
 	(void)arg;
-	*ret_hopeless = hopeless;
+	if (ret_hopeless)
+		*ret_hopeless = hopeless;
 	return sick;
 }
 
