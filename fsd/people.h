@@ -13,6 +13,8 @@ struct person {
 	uid_t uid;
 	struct times times;
 	uint64_t jobs[JOB_STATE_MAX]; /* theirs in the tree */
+	struct list finished;    /* of struct job: retain.c; the oldest first */
+	uint64_t finished_count;
 };
 
 /* NULL without memory. */

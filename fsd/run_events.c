@@ -49,9 +49,12 @@ void run_begin(struct run *run, struct vm_lease *lease)
 
 	run->lease = lease;
 	vm_hear(lease, &run_events, run);
+	if (run->d->handing_over)
+		return; /* the next server runs it */
 	note_machine(run);
 	run->granted_ns = now_ns();
 	run->running = true;
+	run->d->busy++;
 	vm_run(run->lease, &run->vm_job);
 	/* While the machine is at it. */
 	r = run_store(run);

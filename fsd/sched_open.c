@@ -78,17 +78,17 @@ int sched_open(struct fsd *d)
 	return sched_new(d->loop, &limits, &host, d->quota, &d->sched);
 }
 
-/* What is found at the start, before there is a mount, was accepted once. */
-static bool was_accepted(const struct fsd *d)
+/* By a daemon before this one. */
+static bool was_accepted(const struct job *job)
 {
-	return !d->session;
+	return job->meta.state == JOB_QUEUED;
 }
 
 int sched_check_job(struct job *job, const struct job_config *config,
 		    struct err *err)
 {
 	return sched_check(job->d->sched, job->meta.uid, MIB(config->memory_mb),
-			   was_accepted(job->d), err);
+			   was_accepted(job), err);
 }
 
 bool sched_is_full(struct fsd *d, uid_t uid, struct err *err)
