@@ -21,7 +21,8 @@
 enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
        OPT_QUOTA_RUNNING, OPT_RETAIN_SECONDS, OPT_RETAIN_COUNT,
-       OPT_RETAIN_BYTES, OPT_UIDS, OPT_DURABILITY, OPT_CACHE, OPT_PRIVATE };
+       OPT_RETAIN_BYTES, OPT_UIDS, OPT_DURABILITY, OPT_CACHE, OPT_PRIVATE,
+       OPT_MAX_QUEUED, OPT_QUOTA_QUEUED, OPT_RESERVE };
 
 #define UIDS_LOWEST 1000u
 
@@ -40,6 +41,9 @@ static const struct option long_options[] = {
 	{ "quota-jobs", required_argument, NULL, OPT_QUOTA_JOBS },
 	{ "quota-bytes", required_argument, NULL, OPT_QUOTA_BYTES },
 	{ "quota-running", required_argument, NULL, OPT_QUOTA_RUNNING },
+	{ "quota-queued", required_argument, NULL, OPT_QUOTA_QUEUED },
+	{ "max-queued", required_argument, NULL, OPT_MAX_QUEUED },
+	{ "memory-reserve", required_argument, NULL, OPT_RESERVE },
 	{ "retain-seconds", required_argument, NULL, OPT_RETAIN_SECONDS },
 	{ "retain-count", required_argument, NULL, OPT_RETAIN_COUNT },
 	{ "retain-bytes", required_argument, NULL, OPT_RETAIN_BYTES },
@@ -85,13 +89,14 @@ static int set_quota(uint64_t *ret, const char *name, const char *text)
 	return 0;
 }
 
-static int set_bytes(uint64_t *ret, const char *name, const char *text)
+static int set_size(uint64_t *ret, const char *name, const char *text,
+		    const char *zero)
 {
 	if (quota_parse_size(text, ret) < 0)
 		return complain("mount", 2,
 				"%s is \"%s\"; it must be a number of bytes, "
-				"or one with K, M or G; 0 is no limit",
-				name, text);
+				"or one with K, M or G; 0 is %s",
+				name, text, zero);
 	return 0;
 }
 
@@ -189,16 +194,25 @@ static int one_option(struct mount_options *o, int opt)
 	case OPT_QUOTA_JOBS:
 		return set_quota(&o->quota.jobs, "--quota-jobs", optarg);
 	case OPT_QUOTA_BYTES:
-		return set_bytes(&o->quota.bytes, "--quota-bytes", optarg);
+		return set_size(&o->quota.bytes, "--quota-bytes", optarg,
+				"no limit");
 	case OPT_QUOTA_RUNNING:
 		return set_quota(&o->quota.running, "--quota-running", optarg);
+	case OPT_QUOTA_QUEUED:
+		return set_quota(&o->quota_queued, "--quota-queued", optarg);
+	case OPT_MAX_QUEUED:
+		return set_quota(&o->max_queued, "--max-queued", optarg);
+	case OPT_RESERVE:
+		return set_size(&o->reserve, "--memory-reserve", optarg,
+				"none");
 	case OPT_RETAIN_SECONDS:
 		return set_quota(&o->retain.seconds, "--retain-seconds",
 				 optarg);
 	case OPT_RETAIN_COUNT:
 		return set_quota(&o->retain.count, "--retain-count", optarg);
 	case OPT_RETAIN_BYTES:
-		return set_bytes(&o->retain.bytes, "--retain-bytes", optarg);
+		return set_size(&o->retain.bytes, "--retain-bytes", optarg,
+				"no limit");
 	default:
 		return usage("mount");
 	}
@@ -222,8 +236,10 @@ int mount_options_parse(struct mount_options *o, int argc, char **argv)
 {
 	int r;
 
-	*o = (struct mount_options){ .pool = UINT32_MAX, .argc = argc,
-				     .argv = argv };
+	*o = (struct mount_options){
+		.pool = UINT32_MAX, .reserve = UINT64_MAX,
+		.max_queued = DEFAULT_MAX_QUEUED, .argc = argc, .argv = argv,
+	};
 	r = parse(argc, argv, o);
 	if (r)
 		return r;

@@ -11,6 +11,7 @@
 #include "parsed.h"
 #include "resume.h"
 #include "run.h"
+#include "sched_open.h"
 #include "sessions.h"
 
 /* --- the parts ------------------------------------------------------------ */
@@ -62,7 +63,7 @@ static enum verdict no_program(const struct candidates *c,
 	return WRONG;
 }
 
-static enum verdict find_code(struct job *job, const struct job_config *config,
+enum verdict commit_find_code(struct job *job, const struct job_config *config,
 			      struct node **ret_code, struct err *err)
 {
 	struct candidates c = { 0 };
@@ -110,7 +111,7 @@ static struct node *find_path(struct job *job, const char *path)
 	return node;
 }
 
-static enum verdict check_inputs(struct job *job,
+enum verdict commit_check_inputs(struct job *job,
 				 const struct job_config *config,
 				 struct err *err)
 {
@@ -404,9 +405,9 @@ enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 
 	if (v != READY)
 		return v;
-	v = find_code(job, spec->config, &spec->code, err);
+	v = commit_find_code(job, spec->config, &spec->code, err);
 	if (v == READY)
-		v = check_inputs(job, spec->config, err);
+		v = commit_check_inputs(job, spec->config, err);
 	if (v == READY)
 		v = check_code(job, spec, err);
 	if (v == READY && spec->config->manual && !by_ctl)
@@ -439,6 +440,11 @@ static int start(struct job *job, struct run_spec *spec, struct err *err)
 		return err_set(err, -ESHUTDOWN,
 			       "fsd is draining: no new job starts; write "
 			       "resume to .fsd/ctl, then start to ctl");
+	}
+	r = sched_check_job(job, spec->config, err);
+	if (r < 0) {
+		run_spec_done(spec);
+		return r;
 	}
 	r = run_start(job, spec, err);
 	if (r < 0)
@@ -491,6 +497,10 @@ bool commit_resume(struct job *job)
 	}
 	/* It was started once, whether by its config or by ctl. */
 	v = commit_examine(job, true, &spec, &err);
+	if (v == READY && sched_check_job(job, spec.config, &err) < 0) {
+		run_spec_done(&spec);
+		v = WRONG;
+	}
 	if (v == READY && run_start(job, &spec, &err) < 0)
 		v = WRONG;
 	if (v == WAITING && node_is_written(job->files)) {
@@ -530,41 +540,4 @@ int commit_start(struct job *job, struct err *err)
 	if (r < 0 && v == WRONG)
 		commit_refuse(job, err);
 	return r;
-}
-
-static int precheck_config(struct job *job, struct node *node, bool last)
-{
-	struct parsed *p = parsed_get(job, node);
-	struct stat st;
-	int r = p ? p->result : 0;
-
-	/* Nothing at all is what a tool that opens and closes leaves. */
-	if (r == -ENODATA && last && node_stat(node, &st) == 0 && st.st_size)
-		r = -EINVAL;
-	if (r != -EINVAL && r != -EFBIG)
-		r = 0;
-	if (r < 0)
-		face_set_error(job->d, job->meta.uid, job->meta.name,
-			       p->err.text);
-	parsed_unref(p);
-	return r;
-}
-
-int commit_precheck(struct job *job, struct node *node, bool last)
-{
-	struct stat st;
-
-	if (node->parent != job->files || node->is_dir)
-		return 0;
-	if (!strcmp(node->name, "config.json"))
-		return precheck_config(job, node, last);
-	if (code_kind(node->name) == CODE_NO || node_stat(node, &st) < 0)
-		return 0;
-	return st.st_size > (off_t)LIMIT_CODE_BYTES ? -EFBIG : 0;
-}
-
-bool commit_precheck_is_slow(struct job *job, struct node *node)
-{
-	return node->parent == job->files && !node->is_dir &&
-	       !strcmp(node->name, "config.json") && parsed_is_slow(job, node);
 }

@@ -35,7 +35,7 @@ int commit_start(struct job *job, struct err *err);
 /*
  * What closing this file now would be answered with: 0, -EINVAL for a
  * config.json whose content is wrong, -EFBIG for one or a program that is too
- * large. A text that merely ends too early is wrong if nobody will go on
+ * large, -EAGAIN if it would start the job and the queue is full. A text that merely ends too early is wrong if nobody will go on
  * writing it (last).
  */
 int commit_precheck(struct job *job, struct node *node, bool last);
@@ -50,6 +50,14 @@ bool commit_would_start(struct job *job, struct node *node);
 int commit_promise(struct job *job);
 /* After that release: if the job has not started, nothing is promised. */
 void commit_settle(struct job *job);
+/*
+ * Before a rename that would start the job, its own from a name that begins
+ * with ".", or node's to its config.json: -EAGAIN with a sentence if the queue
+ * is full. Then nothing is to be renamed.
+ */
+int commit_precheck_submit(struct job *job, const char *to, struct err *err);
+int commit_precheck_config(struct job *job, struct node *node,
+			   struct err *err);
 /* True if parsed_prefetch() should come first, so as not to hold up others. */
 bool commit_precheck_is_slow(struct job *job, struct node *node);
 

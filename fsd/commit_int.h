@@ -4,6 +4,7 @@
 #define FSD_COMMIT_INT_H
 
 #include "commit.h"
+#include "parsed.h"
 #include "run.h"
 
 /* What looking at a job comes to. */
@@ -13,9 +14,14 @@ enum verdict {
 	READY,
 };
 
-/* On READY *spec is to be given to run_start(). */
+/* The whole job. On READY *spec is to be given to run_start(). */
 enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err);
+enum verdict commit_find_code(struct job *job, const struct job_config *config,
+			      struct node **ret_code, struct err *err);
+enum verdict commit_check_inputs(struct job *job,
+				 const struct job_config *config,
+				 struct err *err);
 /* The sentence of err goes to who asks why. */
 void commit_refuse(struct job *job, const struct err *err);
 

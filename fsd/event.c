@@ -6,6 +6,7 @@
 
 #include "events.h"
 #include "notify.h"
+#include "people.h"
 #include "wait.h"
 
 #define RECORD_NS NS_PER_S /* between two attempts */
@@ -86,7 +87,9 @@ static int post(struct job *job, enum job_event event, bool record)
 	/* Queued again is another run, which is to be on record. */
 	if (next == job->meta.state && event != EV_AGAIN)
 		return 0;
+	person_count(job->owner, job->meta.state, -1);
 	job->meta.state = next;
+	person_count(job->owner, next, 1);
 	job_touch(job);
 	if (record)
 		job_record(job);

@@ -11,6 +11,7 @@
 #include "job.h"
 #include "lifecycle.h"
 #include "people.h"
+#include "sched.h"
 #include "sessions.h"
 
 const char fsd_version[] = "0.1.0";
@@ -400,10 +401,11 @@ static void stats_states(struct fsd *d, uid_t uid, struct buf *out)
 	uint64_t count[JOB_STATE_MAX] = { 0 };
 	bool all = is_operator(uid);
 
-	list_for_each(pos, tmp, jobs_all(d)) {
-		const struct job *job = list_entry(pos, struct job, all);
+	list_for_each(pos, tmp, &d->people) {
+		const struct person *p = list_entry(pos, struct person, node);
 
-		count[job->meta.state] += all || job->meta.uid == uid;
+		for (int i = 0; (all || p->uid == uid) && i < JOB_STATE_MAX; i++)
+			count[i] += p->jobs[i];
 	}
 	buf_str(out, "# HELP fsd_jobs Jobs in the tree by state\n"
 		     "# TYPE fsd_jobs gauge\n");
@@ -456,6 +458,7 @@ static void stats_runs(struct fsd *d, struct buf *out)
 
 static void text_stats(struct fsd *d, uid_t uid, struct buf *out)
 {
+	struct sched_stats waits;
 	struct vm_stats s;
 
 	stats_states(d, uid, out);
@@ -481,6 +484,13 @@ static void text_stats(struct fsd *d, uid_t uid, struct buf *out)
 		  s.leased);
 	stat_line(out, "fsd_leases_waiting", "gauge",
 		  "Jobs that wait for a machine", s.waiting);
+	sched_stats(d->sched, &waits);
+	stat_line(out, "fsd_runs_waiting", "gauge", "Runs that wait for room",
+		  waits.waiting);
+	stat_line(out, "fsd_memory_promised_bytes", "gauge",
+		  "What machines with a job may come to", waits.promised);
+	stat_line(out, "fsd_memory_room_bytes", "gauge",
+		  "Memory that can be promised to further ones", waits.room);
 	stat_line(out, "fsd_machines_made_total", "counter", "Machines started",
 		  s.machines_made);
 	stat_line(out, "fsd_machines_failed_total", "counter",

@@ -5,6 +5,7 @@
  *   ops      FUSE requests -> node, job, wait; replies once
  *   node     what users (and collected output trees) have stored
  *   job      the job object; event: its state, the only place that sets it
+ *   sched    which of the runs that wait is next
  *   run      one run of a job on one leased machine
  *   sessions machines whose interpreter outlives a run
  *   remote   the inode numbers of what is in those machines
@@ -42,6 +43,7 @@ struct nodes;
 struct keeper;
 struct notify;
 struct remotes;
+struct sched;
 struct inherit;
 struct requests;
 struct open_files;
@@ -62,6 +64,8 @@ struct mount_options {
 	int argc;             /* to be parsed again by each server */
 	struct config_limits limits;
 	struct quota_limits quota; /* of each uid */
+	uint64_t max_queued, quota_queued; /* runs that wait; 0: no limit */
+	uint64_t reserve; /* bytes of memory that stay free; UINT64_MAX: some */
 	struct retain_limits retain; /* likewise */
 	char *found[3];   /* owned: what mount_options_defaults() found */
 };
@@ -88,6 +92,7 @@ struct fsd {
 	struct jobs *jobs;
 	struct nodes *nodes;
 	struct quota *quota; /* NULL: there are none */
+	struct sched *sched;
 	struct inherit *inherit;       /* owned: what the next server gets, */
 	struct requests *requests;     /* owned: of it */
 	struct open_files *open_files; /* owned: of it */

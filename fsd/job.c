@@ -264,6 +264,7 @@ static int job_enlist(struct job *job, bool loaded)
 	job->seq = jobs->seq = MAX(jobs->seq + 1, now_ns());
 	list_add_tail(&jobs->all, &job->all);
 	jobs->count++;
+	person_count(job->owner, m->state, 1);
 	return 0;
 }
 
@@ -316,6 +317,7 @@ static void job_delist(struct job *job)
 	walks_leave(&jobs->walks, &job->all);
 	list_del(&job->all);
 	jobs->count--;
+	person_count(job->owner, job->meta.state, -1);
 	job->removed = true;
 	person_listed(job->d, job->owner);
 }

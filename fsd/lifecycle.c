@@ -5,6 +5,7 @@
 #include "inherit.h"
 #include "job.h"
 #include "notify.h"
+#include "resume.h"
 #include "run.h"
 
 /* It is the operator's wish, whichever server there is. */

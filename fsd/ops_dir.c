@@ -10,6 +10,7 @@
 #include "face.h"
 #include "notify.h"
 #include "requests.h"
+#include "run.h"
 #include "sessions.h"
 #include "ops_remote.h"
 
@@ -275,8 +276,11 @@ static int unlink_node(struct target *t)
 {
 	struct job *job = t->job;
 	bool input = t->node->area == AREA_FILES;
-	int r = node_unlink(t->node);
+	int r;
 
+	if (input && job)
+		run_keep_inputs(job);
+	r = node_unlink(t->node);
 	if (r == 0 && input)
 		ops_changed(job, NULL);
 	return r;
@@ -379,6 +383,8 @@ static int rename_job(fuse_req_t req, struct job *job, const char *to)
 {
 	struct job *old = job_by_name(ops_fsd(req), to);
 	struct name_claim claim;
+	struct err err = { 0 };
+	bool full;
 	int r = job_name_check(to);
 
 	if (r < 0)
@@ -392,8 +398,13 @@ static int rename_job(fuse_req_t req, struct job *job, const char *to)
 	name_claim(job->d, &claim, to);
 	r = check_free(req, to);
 	if (r == 0)
+		r = commit_precheck_submit(job, to, &err);
+	full = r == -EAGAIN && err.text[0];
+	if (r == 0)
 		r = job_rename(job, to);
 	name_release(&claim);
+	if (full)
+		return ops_refuse(req, r, to, "%s", err.text);
 	if (r == 0) {
 		job_log(job, "renamed to %s", to);
 		commit_evaluate(job, false);
@@ -462,6 +473,10 @@ static int rename_node(fuse_req_t req, struct target *from,
 		r = check_replace(from, dir, name, flags);
 	if (r < 0)
 		return r;
+	if (dir->kind == T_JOB && !strcmp(name, "config.json"))
+		r = commit_precheck_config(dir->job, from->node, &err);
+	if (r < 0)
+		return ops_refuse(req, r, dir->job->meta.name, "%s", err.text);
 	r = quota_move_begin(&move, from->node, ops_dir_node(dir),
 			     node_find(ops_dir_node(dir), name), &err);
 	if (r == -EDQUOT)

@@ -53,6 +53,12 @@ void person_listed(struct fsd *d, struct person *p)
 		p->times.listed_ns = p->times.changed_ns;
 }
 
+void person_count(struct person *p, enum job_state state, int more)
+{
+	if (p)
+		p->jobs[state] += (uint64_t)more;
+}
+
 bool is_operator(uid_t uid)
 {
 	return uid == 0 || uid == geteuid();

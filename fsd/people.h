@@ -12,6 +12,7 @@ struct person {
 	struct list node; /* in fsd->people */
 	uid_t uid;
 	struct times times;
+	uint64_t jobs[JOB_STATE_MAX]; /* theirs in the tree */
 	struct list finished;    /* of struct job: retain.c; the oldest first */
 	uint64_t finished_count;
 };
@@ -23,6 +24,9 @@ void people_free(struct fsd *d);
 /* Something of theirs did so now; p may be NULL. */
 void person_listed(struct fsd *d, struct person *p);
 void person_changed(struct fsd *d, struct person *p);
+
+/* One of their jobs is, or is not any more, in this state. */
+void person_count(struct person *p, enum job_state state, int more);
 
 /* Who may see the figures of all users. */
 bool is_operator(uid_t uid);

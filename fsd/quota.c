@@ -19,7 +19,6 @@ struct quota_user {
 	const struct quota *quota;
 	uid_t uid;
 	struct quota_use use;
-	struct list waiting; /* of struct quota_slot, in the order of asking */
 };
 
 int quota_parse_size(const char *text, uint64_t *ret_bytes)
@@ -95,7 +94,6 @@ struct quota_user *quota_user(struct quota *q, uid_t uid)
 		return NULL;
 	u->quota = q;
 	u->uid = uid;
-	list_init(&u->waiting);
 	if (hash_add(&q->users, &u->by_uid, hash_u64(uid)) < 0) {
 		free(u);
 		return NULL;
@@ -195,43 +193,19 @@ uint64_t quota_running(const struct quota_user *u)
 	return u ? u->quota->limits.running : 0;
 }
 
-static bool has_turn(const struct quota_user *u)
+bool quota_may_run(const struct quota_user *u)
 {
 	return !quota_running(u) || u->use.running < quota_running(u);
 }
 
-bool quota_enter(struct quota_user *u, struct quota_slot *slot)
+void quota_count_running(struct quota_user *u, int more)
 {
-	slot->user = u;
-	if (!u)
-		return true;
-	if (has_turn(u)) {
-		u->use.running++;
-		return true;
-	}
-	u->use.waiting++;
-	list_add_tail(&u->waiting, &slot->node);
-	return false;
+	if (u)
+		u->use.running += (uint64_t)more;
 }
 
-void quota_leave(struct quota_slot *slot)
+void quota_count_waiting(struct quota_user *u, int more)
 {
-	struct quota_user *u = take_ptr(slot->user);
-	struct quota_slot *next;
-
-	if (!u)
-		return;
-	if (!list_empty(&slot->node)) {
-		list_del(&slot->node);
-		u->use.waiting--;
-		return;
-	}
-	u->use.running--;
-	next = list_first(&u->waiting, struct quota_slot, node);
-	if (!next || !has_turn(u))
-		return;
-	list_del(&next->node);
-	u->use.waiting--;
-	u->use.running++;
-	next->ready(next);
+	if (u)
+		u->use.waiting += (uint64_t)more;
 }

@@ -60,13 +60,6 @@ struct quota_open {
 	int fd;                   /* borrowed */
 };
 
-/* Of a run; embedded, zeroed. */
-struct quota_slot {
-	struct list node;        /* in the user's waiting ones */
-	struct quota_user *user; /* borrowed; NULL: it counts for nothing */
-	void (*ready)(struct quota_slot *slot);
-};
-
 /* "4096", "10K", "2M", "1G". Return: 0, -EINVAL or -ERANGE. */
 int quota_parse_size(const char *text, uint64_t *ret_bytes);
 
@@ -96,13 +89,11 @@ void quota_count_bytes(struct quota_user *u, uint64_t more);
 int quota_check_bytes(const struct quota_user *u, uint64_t more,
 		      struct err *err);
 
-/*
- * A run of the user's begins. Return: true if it may have a machine now; else
- * slot->ready() is called when one of the user's runs has left, in the order
- * of asking.
- */
-bool quota_enter(struct quota_user *u, struct quota_slot *slot);
-void quota_leave(struct quota_slot *slot); /* waiting, running or neither */
+/* May one more run of the user's have a machine? Who does, says so, and says
+ * how many wait for one; sched.c chooses among them. u may be NULL. */
+bool quota_may_run(const struct quota_user *u);
+void quota_count_running(struct quota_user *u, int more);
+void quota_count_waiting(struct quota_user *u, int more);
 /* How many of the user's runs may have a machine. */
 uint64_t quota_running(const struct quota_user *u);
 

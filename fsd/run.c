@@ -17,7 +17,7 @@
 #include "run_int.h"
 #include "wait.h"
 
-/* Inputs are collected for so long before the job is queued. */
+/* Inputs are collected for so long before it is the others' turn. */
 #define COLLECT_NS (NS_PER_MS)
 
 void run_spec_done(struct run_spec *spec)
@@ -32,6 +32,7 @@ void run_leave(struct run *run)
 		sessions_leave(run);
 	else if (run->lease)
 		vm_end(take_ptr(run->lease));
+	sched_release(&run->slot.hold);
 }
 
 void run_free(struct run *run)
@@ -40,13 +41,13 @@ void run_free(struct run *run)
 		return;
 	loop_timer_del(&run->timer);
 	run_leave(run);
+	sched_leave(&run->slot);
 	run->d->busy -= run->running;
 	if (run->counted) {
 		run->d->running--;
 		lifecycle_run_ended(run->d);
 	}
 	run_unprepare(run);
-	quota_leave(&run->slot);
 	run_output_done(run);
 	arena_done(&run->texts);
 	for (int i = 0; i < 2; i++)
@@ -54,6 +55,8 @@ void run_free(struct run *run)
 	buf_done(&run->guest_json);
 	run_flow_done(run);
 	free(run->end.name);
+	if (run->spec.code)
+		node_unref(run->spec.code);
 	free(run->end.attempts_text);
 	run_spec_done(&run->spec);
 	free(run);
@@ -74,6 +77,8 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 	run->number = number;
 	run->spec = *spec;
 	*spec = (struct run_spec){ 0 };
+	if (run->spec.code)
+		node_ref(run->spec.code); /* it may be removed meanwhile */
 	run->file_fd = -1;
 	run->guest_json.cap = LIMIT_VALUE_BYTES;
 	run->stream[VM_OUT] = (struct run_stream){
@@ -113,7 +118,6 @@ static int lease(struct run *run, struct err *err)
 		.runner = run->vm_job.wire.runner,
 		.memory_bytes = run_memory_need(run),
 		.cpus = run->vm_job.wire.cpus,
-		.owner = run->job->meta.uid,
 	};
 
 	if (run->spec.config->session)
@@ -124,59 +128,145 @@ static int lease(struct run *run, struct err *err)
 				    "no machine can be asked for");
 }
 
-static void on_slot(struct quota_slot *slot)
+/* Its inputs are known, and with them what its machine may come to. */
+static int settle(struct run *run, struct err *err)
 {
-	struct run *run = container_of(slot, struct run, slot);
-	struct err err = { 0 };
+	int r = sched_grow(&run->slot, run_memory_need(run), err);
 
-	if (lease(run, &err) < 0 && run->accepted)
-		run_finish(run, STATUS_FAILED, err.text);
-	else if (!run->lease && !run->session)
-		run_fail(run, VM_FAILED_GUEST, err.text);
+	if (r == 0)
+		return lease(run, err);
+	run->final = r == -E2BIG;
+	if (r != -EAGAIN)
+		return r;
+	run_unprepare(run); /* it waits again, and holds nothing meanwhile */
+	arena_done(&run->texts);
+	run->collected = false;
+	return 0;
 }
 
-/* A lease, as soon as its owner's quota allows. */
-static int ask(struct run *run, struct err *err)
+/* Return: as run_collect(). */
+static int collect(struct run *run, uint64_t until, struct err *err)
 {
-	run->slot.ready = on_slot;
-	return quota_enter(run->job->quota.user, &run->slot) ? lease(run, err)
-							      : 0;
+	int r = run->collected ? 0 : run_collect(run, until, err);
+
+	run->collected = r == 0;
+	return r == 0 && run->slot.granted ? settle(run, err) : r;
 }
 
-static void tell_wait(const struct run *run)
+/* There will be no machine for it. */
+static void no_machine(struct run *run, const char *why)
 {
-	if (!list_empty(&run->slot.node))
-		job_log(run->job, "waits for another run of user %u to end: at "
-			"most %" PRIu64 " at a time (--quota-running)",
-			run->job->meta.uid, quota_running(run->slot.user));
+	if (run->accepted)
+		run_finish(run, STATUS_FAILED, why);
+	else
+		run_fail(run, VM_FAILED_GUEST, why);
 }
 
-/* The job is queued while its inputs are still being collected. */
 static bool on_collect(struct turn *t, uint64_t until)
 {
 	struct run *run = container_of(t, struct run, collect);
 	struct err err = { 0 };
-	int r = run_collect(run, until, &err);
+	int r = collect(run, until, &err);
 
-	if (r > 0)
-		return true;
-	if (r == 0)
-		r = ask(run, &err);
 	if (r < 0)
-		run_finish(run, STATUS_FAILED, err.text);
-	else
-		tell_wait(run);
-	return false;
+		no_machine(run, err.text);
+	return r > 0;
+}
+
+static void collect_later(struct run *run)
+{
+	run->collect.work = on_collect;
+	turn_begin(&run->d->turns, &run->collect);
 }
 
 /* Return: as run_collect(). */
 static int prepare(struct run *run, struct err *err)
 {
-	int r = run_prepare(run, err);
+	int r = run->vm_job.wire.argv.count ? 0 : run_prepare(run, err);
 
-	if (r == 0)
-		r = run_collect(run, now_ns() + COLLECT_NS, err);
-	return r == 0 ? ask(run, err) : r;
+	return r == 0 ? collect(run, now_ns() + COLLECT_NS, err) : r;
+}
+
+static void on_ready(struct sched_slot *slot)
+{
+	struct run *run = container_of(slot, struct run, slot);
+	struct err err = { 0 };
+	int r;
+
+	if (!list_empty(&run->collect.node))
+		return; /* it is being collected already */
+	r = prepare(run, &err);
+	if (r > 0)
+		collect_later(run);
+	else if (r < 0)
+		no_machine(run, err.text);
+}
+
+static void on_tell(struct sched_slot *slot, const char *sentence)
+{
+	job_log(container_of(slot, struct run, slot)->job, "%s", sentence);
+}
+
+static bool has_machine(struct sched_slot *slot)
+{
+	return sessions_has_machine(container_of(slot, struct run, slot));
+}
+
+static const struct sched_slot_ops slot_ops = {
+	.ready = on_ready,
+	.tell = on_tell,
+	.has_machine = has_machine,
+};
+
+/* Return: 1 if it waits; else as run_collect(). */
+static int enter(struct run *run, bool *ret_waits, struct err *err)
+{
+	const struct job_config *c = run->spec.config;
+	int r;
+
+	run->slot = (struct sched_slot){
+		.ops = &slot_ops, .uid = run->job->meta.uid,
+		/* the steps of a session keep their order */
+		.priority = c->session ? 0 : c->priority,
+		.memory = MIB(c->memory_mb), .cpus = (unsigned)c->cpus,
+		.is_step = c->session,
+	};
+	r = sched_enter(run->d->sched, &run->slot);
+	*ret_waits = r == 0;
+	if (r < 0)
+		return err_sys(err, r, "the job cannot be queued");
+	return r ? prepare(run, err) : 0;
+}
+
+void run_queue(struct run *run)
+{
+	struct err err = { 0 };
+	bool waits;
+	int more = enter(run, &waits, &err);
+
+	if (more < 0)
+		run_finish(run, STATUS_FAILED, err.text);
+	else if (more)
+		collect_later(run);
+	else if (waits)
+		sched_tell(&run->slot);
+}
+
+void run_keep_inputs(struct job *job)
+{
+	struct run *run = job->run;
+	struct err err = { 0 };
+	int r;
+
+	if (!run || !run->slot.waits || run->collected ||
+	    !list_empty(&run->collect.node))
+		return;
+	r = prepare(run, &err);
+	if (r > 0)
+		collect_later(run);
+	else if (r < 0)
+		log_warn("job %s: its inputs cannot be kept: %s",
+			 job->meta.name, err.text);
 }
 
 /* --- on record ------------------------------------------------------------ */
@@ -301,12 +391,6 @@ static int accept_run(struct run *run, struct err *err)
 	return r;
 }
 
-void run_collect_later(struct run *run)
-{
-	run->collect.work = on_collect;
-	turn_begin(&run->d->turns, &run->collect);
-}
-
 /* An earlier daemon has accepted it: so it is on record. */
 static int take_up(struct run *run)
 {
@@ -326,11 +410,12 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 {
 	bool queued = job->meta.state == JOB_QUEUED;
 	struct run *run = run_new(job, spec, job->meta.run + !queued);
+	bool waits;
 	int more, r;
 
 	if (!run)
 		return err_sys(err, -ENOMEM, "the job cannot be queued");
-	more = prepare(run, err);
+	more = enter(run, &waits, err);
 	r = MIN(more, 0);
 	run_hold(run);
 	if (r == 0)
@@ -339,12 +424,11 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 		run_free(run);
 		return r;
 	}
-	if (more) {
-		run_collect_later(run);
-	} else {
-		tell_wait(run);
-		go_on(run);
-	}
+	if (more)
+		collect_later(run);
+	else if (waits && run->slot.waits)
+		sched_tell(&run->slot);
+	go_on(run);
 	run_let_go(run);
 	return 0;
 }
@@ -414,7 +498,7 @@ void run_give_up(struct run *run)
 	loop_timer_del(&run->timer);
 	run_leave(run);
 	run_unprepare(run);
-	quota_leave(&run->slot);
+	sched_leave(&run->slot);
 	run->job = NULL; /* who is at it frees it */
 }
 

@@ -28,6 +28,10 @@ struct run_spec {
 int run_start(struct job *job, struct run_spec *spec, struct err *err);
 void run_spec_done(struct run_spec *spec);
 
+/* One of its files is about to go: what a queued run will send is held as it is
+ * now. Many files are held a little later. */
+void run_keep_inputs(struct job *job);
+
 /* A program is being written under this name: a run is likely soon. */
 void run_expect(struct fsd *d, const char *name);
 

@@ -39,19 +39,17 @@ static int record(const struct run *run, enum job_status status,
 	return r;
 }
 
-/* The next run, ready to collect its inputs, or NULL. */
+/* The next run, that takes over what this one was to do, or NULL. */
 static struct run *follower(struct run *run)
 {
 	struct run_spec spec = run->spec;
-	struct err err = { 0 };
+	struct node *code = spec.code;
 	struct run *next;
 
 	run->spec = (struct run_spec){ 0 };
 	next = run_new(run->job, &spec, run->number + 1);
-	if (next && run_prepare(next, &err) < 0) {
-		run_free(next);
-		next = NULL;
-	}
+	if (code)
+		node_unref(code); /* the next one has a reference of its own */
 	return next;
 }
 
@@ -91,6 +89,6 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 	run_drop(job, number);
 	run_give_up(run);
 	if (next)
-		run_collect_later(next);
+		run_queue(next);
 	return true;
 }

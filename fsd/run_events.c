@@ -70,23 +70,29 @@ static void on_begin(void *arg)
 	run_let_go(run);
 }
 
-void run_begin(struct run *run, struct vm_lease *lease)
+static void note_machine(struct run *run)
 {
 	struct vm_lease_info info;
+
+	vm_lease_info(run->lease, &info);
+	run->source = vm_source_names[info.source];
+	run->accel = vm_accel_names[info.accel];
+	snprintf(run->template_id, sizeof(run->template_id), "%s",
+		 info.template_id ? info.template_id : "");
+}
+
+void run_begin(struct run *run, struct vm_lease *lease)
+{
 
 	run->lease = lease;
 	vm_hear(lease, &run_events, run);
 	if (run->d->handing_over)
 		return; /* the next server runs it */
-	vm_lease_info(lease, &info);
+	note_machine(run);
 	run->granted_ns = now_ns();
-	run->source = vm_source_names[info.source];
-	run->accel = vm_accel_names[info.accel];
-	snprintf(run->template_id, sizeof(run->template_id), "%s",
-		 info.template_id ? info.template_id : "");
 	run->granted = true;
-	if (run->d->handing_over || !run->accepted)
-		return; /* the next server runs it; who accepts it goes on */
+	if (!run->accepted)
+		return; /* who accepts it goes on */
 	run_hold(run);
 	fiber_run(on_begin, run);
 }
@@ -108,6 +114,7 @@ static void on_started(void *arg)
 	struct run *run = arg;
 
 	run->started = true;
+	note_machine(run); /* the first one may have been dead */
 	run->started_ns = now_ns();
 	run->started_real_ns = realtime_ns();
 	run->timer.fn = on_timer;

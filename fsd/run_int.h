@@ -5,6 +5,7 @@
 
 #include "arena.h"
 #include "run.h"
+#include "sched.h"
 #include "sessions.h"
 
 struct run_stream {
@@ -52,7 +53,7 @@ struct run {
 	struct node **input_nodes; /* owned array; references; NULL: input.json */
 	unsigned input_count, input_room;
 	struct arena texts;       /* paths of inputs and of files */
-	struct turn collect;      /* inputs, until there is a lease */
+	struct turn collect;      /* inputs, when it may have its machine */
 	struct node *dir;         /* borrowed: whose turn it is, or NULL */
 	struct walk walk;         /* in it */
 	unsigned next_dir;        /* the input that may be listed next */
@@ -82,7 +83,8 @@ struct run {
 	struct run_end end;
 	bool counted;    /* in fsd->running */
 	bool over_quota; /* something was left out for that reason */
-	struct quota_slot slot; /* of its owner's */
+	struct sched_slot slot;
+	bool collected;  /* vm_job has all of its inputs */
 	struct wire_exit exit;
 	struct loop_timer timer; /* the timeout, then the grace */
 
@@ -149,8 +151,8 @@ bool run_again(struct run *run, enum job_status status, const char *message);
 
 /* run.c: number: of the run. Takes spec. NULL without memory. */
 struct run *run_new(struct job *job, struct run_spec *spec, unsigned number);
-/* run.c: it collects its inputs, then asks for a machine. */
-void run_collect_later(struct run *run);
+/* run.c: it waits for its turn, collects its inputs, asks for a machine. */
+void run_queue(struct run *run);
 /* run.c: the results of the job's newest run leave the tree, */
 void run_hide_old(struct job *job);
 /* and run `number`'s the store. */

@@ -362,13 +362,16 @@ void run_unprepare(struct run *run)
 	for (unsigned i = 0; i < run->input_count; i++)
 		if (run->input_nodes[i])
 			node_unref(run->input_nodes[i]);
-	run->input_count = 0;
+	run->input_count = run->input_room = run->next_dir = 0;
+	run->root_listed = false;
+	run->dir = NULL;
 	if (run->stdin_node)
 		node_unref(take_ptr(run->stdin_node));
 	free(take_ptr(run->inputs));
 	free(take_ptr(run->input_nodes));
 	strings_done(&run->argv);
 	strings_done(&run->envp);
+	run->vm_job.wire.argv.count = 0; /* it is not prepared any more */
 }
 
 /* A descriptor to read these bytes from. */

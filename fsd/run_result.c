@@ -293,6 +293,7 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	/* The machine and its files are of no more use, but their end can wait,
 	 * and who waits for the job cannot. */
 	run_leave(run);
+	sched_leave(&run->slot);
 	run_unprepare(run);
 	run_let_go(run);
 }

@@ -37,6 +37,7 @@
 #include "mountpoint.h"
 #include "depot.h"
 #include "remote.h"
+#include "sched_open.h"
 #include "sessions.h"
 
 void mount_options_defaults(struct mount_options *o)
@@ -128,6 +129,8 @@ static void on_vm_changed(void *arg)
 		log_info("jobs can run");
 	else if (r != -EAGAIN)
 		log_error("jobs cannot run: %s", err.text);
+	if (d->sched)
+		sched_look(d->sched);
 }
 
 /* Another server has a jailer of its own; with this one's its machines died. */
@@ -164,10 +167,14 @@ static int start_machines(struct fsd *d, struct err *err)
 	};
 	struct vm_watch watch = {
 		.changed = on_vm_changed, .progress = on_vm_progress,
+		.freed = sched_on_freed, .may_warm = sched_on_may_warm,
 		.broken = on_vm_broken, .arg = d,
 	};
+	int r = vm_new(d->loop, &vo, &watch, &d->vm, err);
 
-	return vm_new(d->loop, &vo, &watch, &d->vm, err);
+	if (r == 0 && sched_open(d) < 0)
+		r = err_sys(err, -ENOMEM, "the scheduler");
+	return r;
 }
 
 /* --- the server before -------------------------------------------------------------- */
@@ -285,6 +292,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	sessions_free(d);
 	turns_finish(&d->turns);
 	vm_free(d->vm);
+	sched_free(d->sched);
 	mountpoint_close(d);
 	notify_free(d);
 	keeper_close(d->keeper);

@@ -8,6 +8,7 @@
 #include "job.h"
 #include "remote.h"
 #include "run_int.h"
+#include "sched.h"
 
 struct session {
 	struct list node;          /* in fsd->sessions */
@@ -18,6 +19,7 @@ struct session {
 	gid_t gid;
 	const struct lang *lang;
 	struct vm_lease *lease;    /* owned; NULL: begun at the next step */
+	struct sched_hold hold;    /* what its machine was promised */
 	bool granted;
 	uint64_t lease_steps;      /* that this machine has done */
 	struct list waiting;       /* of struct run, in order */
@@ -34,6 +36,7 @@ static void drop_machine(struct session *s)
 {
 	if (s->lease)
 		vm_end(take_ptr(s->lease));
+	sched_release(&s->hold);
 	remote_drop(s->d, s->no);
 	s->granted = false;
 	s->lease_steps = 0;
@@ -110,8 +113,10 @@ static void ask_for_machine(struct session *s, struct run *run)
 		.runner = WIRE_RUN_EXEC,
 		.memory_bytes = run_memory_need(run),
 		.cpus = run->vm_job.wire.cpus,
-		.owner = s->uid,
 	};
+
+	/* The one before has ended: this one has its place. */
+	sched_hold(s->d->sched, s->uid, need.memory_bytes, need.cpus, &s->hold);
 
 	s->lease = vm_lease(s->d->vm, &need, &session_events, s);
 	if (!s->lease)
@@ -231,10 +236,21 @@ int sessions_join(struct run *run, struct err *err)
 		return err_sys(err, -ENOMEM, "a session cannot be begun");
 	s->idle_ms = c->session_idle_ms;
 	run->session = s;
+	if (run->slot.hold.sched && !s->hold.sched)
+		sched_pass(&run->slot.hold, &s->hold);
+	sched_release(&run->slot.hold);
 	list_add_tail(&s->waiting, &run->in_session);
 	loop_timer_del(&s->idle); /* it may be due before the call */
 	loop_defer(s->d->loop, &s->next);
 	return 0;
+}
+
+bool sessions_has_machine(const struct run *run)
+{
+	const struct session *s = find_own(run->d, run->job->meta.uid,
+					   run->spec.config->session);
+
+	return s && s->hold.sched;
 }
 
 void sessions_leave(struct run *run)

@@ -24,6 +24,8 @@ int sessions_join(struct run *run, struct err *err);
 /* The run needs the session no more; its machine is kept if the interpreter
  * lives. run->session and run->lease are NULL afterwards. */
 void sessions_leave(struct run *run);
+/* Its session lives, or will: the step needs no further machine. */
+bool sessions_has_machine(const struct run *run);
 /* The machine has refused the run before anything of it ran, because it had
  * lost its interpreter: true if the run will begin again in another one. */
 bool sessions_retry(struct run *run);

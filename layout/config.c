@@ -103,6 +103,18 @@ static int set_integer(struct parse *p, const struct field *f, json_t *value)
 	return 0;
 }
 
+static int set_priority(struct parse *p, const struct field *f, json_t *value)
+{
+	const json_int_t most = LIMIT_PRIORITY;
+	json_int_t n = json_integer_value(value);
+
+	if (!json_is_integer(value) || n < -most || n > most)
+		return config_wrong(p, f, value, "an integer from -%u to %u",
+				    LIMIT_PRIORITY, LIMIT_PRIORITY);
+	p->config->priority = (int)n;
+	return 0;
+}
+
 static int set_seconds(struct parse *p, const struct field *f, json_t *value)
 {
 	uint64_t max = field_max(p, f);
@@ -281,6 +293,7 @@ static const struct field fields[] = {
 	{ "session", set_session, 0, 0, 0, 0, NULL },
 	{ "session_idle", set_seconds, CONFIG(session_idle_ms),
 	  LIMIT_SESSION_IDLE_MIN_MS, LIMIT_SESSION_IDLE_MS, 0, NULL },
+	{ "priority", set_priority, 0, 0, 0, 0, NULL },
 	{ "packages", set_later, 0, 0, 0, 0, "packages" },
 	{ "network", set_later, 0, 0, 0, 0, "a network" },
 	{ "ports", set_later, 0, 0, 0, 0, "ports" },

@@ -40,6 +40,7 @@ struct job_config {
 	enum job_mode mode;
 	char *call;              /* owned; "main" by default */
 	char *session;           /* owned; NULL: a machine of its own */
+	int priority;            /* higher ones first, among one user's */
 	uint64_t session_idle_ms; /* the session ends after so long without use */
 };
 

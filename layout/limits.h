@@ -28,6 +28,7 @@
 #define LIMIT_RETRY 10u            /* a fault that stays is told of soon */
 #define LIMIT_RETAIN_S 31536000u   /* a year */
 #define LIMIT_RESULTS 256u /* rich results of one cell */
+#define LIMIT_PRIORITY 100u /* and as much below 0 */
 #define LIMIT_MEMORY_MIN_MB 32u
 #define LIMIT_PROCESSES 4096u
 #define LIMIT_STREAM_BYTES GIB(4)
@@ -45,6 +46,7 @@
 #define DEFAULT_STDOUT_LIMIT MIB(64)
 #define DEFAULT_STDERR_LIMIT MIB(16)
 #define DEFAULT_OUTPUT_LIMIT MIB(256)
+#define DEFAULT_MAX_QUEUED 100000u   /* runs that wait, of all users */
 #define DEFAULT_TIMEOUT_MAX_MS 3600000u /* the operator may change it */
 
 #endif

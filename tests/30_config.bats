@@ -320,3 +320,13 @@ right() {
 	run grep -cP '[\x00-\x08\x0b-\x1f\x7f]' "$MNT/a/error"
 	assert_output 0
 }
+
+@test "priority is an integer from -100 to 100" {
+	local n
+	for n in -100 0 100; do
+		right "{\"priority\": $n}"
+	done
+	for n in -101 101 1.5 '"high"' true null; do
+		wrong "{\"priority\": $n}" "\"priority\" is $n; it must be an integer from -100 to 100"
+	done
+}

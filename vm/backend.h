@@ -53,6 +53,8 @@ struct backend_machine {
 struct backend_machine_events {
 	/* The guest runs and hears its wire. At most once. */
 	void (*up)(void *arg);
+	/* After probe: it has answered. */
+	void (*alive)(void *arg);
 	/*
 	 * The machine does not exist any more: its process is reaped. Exactly
 	 * once, after kill or by itself. The backend frees it afterwards.
@@ -97,12 +99,19 @@ struct vm_backend {
 		     struct err *err);
 
 	/* Stops the guest's processors: no CPU is used until resume. Both only
-	 * after up, and in turn; neither waits; failure shows as gone. */
+	 * after up, and in turn; neither waits; failure shows as gone, and so
+	 * does a resume that is not answered in time (limit_ns 0: the
+	 * backend's own). */
 	void (*pause)(struct backend_machine *m);
-	void (*resume)(struct backend_machine *m);
+	void (*resume)(struct backend_machine *m, uint64_t limit_ns);
+	/* After up: does it still answer? alive follows, or gone. */
+	void (*probe)(struct backend_machine *m, uint64_t limit_ns);
 
 	/* Kills it without ceremony; gone follows soon. Idempotent. */
 	void (*kill)(struct backend_machine *m);
+
+	/* Tests: another host's memory than this one's. NULL: there is none. */
+	void (*memory)(struct backend *b, struct vm_memory *memory);
 
 	/* How the walls around each machine stand; NULL: there are none. */
 	const struct walls *(*walls)(struct backend *b);

@@ -152,6 +152,15 @@ static void progress(struct channel *ch, const struct wire_header *h,
 	channel_progress(ch, worth_of(ch, bytes) + took_ns);
 }
 
+void channel_hear(struct channel *ch)
+{
+	if (!ch->job || ch->heard)
+		return;
+	ch->heard = true;
+	if (ch->ev->heard)
+		ch->ev->heard(ch->arg);
+}
+
 /* Delivers every whole frame that is buffered, unless the owner holds or the
  * turn is over. */
 static void parse(struct channel *ch, uint64_t until)
@@ -166,6 +175,7 @@ static void parse(struct channel *ch, uint64_t until)
 
 		if (wire_header_get(ch->in + at, &h) < 0 ||
 		    h.length > WIRE_PAYLOAD_MAX) {
+			channel_hear(ch);
 			channel_break(ch, "the machine sent bytes that are no "
 					  "frame");
 			break;

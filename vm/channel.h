@@ -29,6 +29,8 @@ struct channel_events {
 	void (*hello)(void *arg, const char *kernel, const char *image);
 	void (*ready)(void *arg, uint32_t runners);
 	void (*heated)(void *arg, uint32_t runners);
+	/* Something came of the first job; before it is dealt with. */
+	void (*heard)(void *arg);
 	void (*finished)(void *arg); /* after the job's own `finished` */
 	/* Before the job's own `finished`: its interpreter takes another. */
 	void (*lives)(void *arg);

@@ -81,6 +81,7 @@ struct channel {
 	struct loop_timer fs_deadline;
 	uint32_t job_mode;              /* of the last job */
 	bool job_put;                   /* a JOB frame is in out, or was */
+	bool heard;                     /* a frame of the job has come */
 };
 
 /* Ends the channel with a sentence; why follows from the phase. */
@@ -92,6 +93,8 @@ void channel_break_as(struct channel *ch, enum vm_failure why, bool eof,
 void channel_wait(struct channel *ch, const char *what, unsigned seconds);
 /* The guest did something that may take so long: the watch starts again. */
 void channel_progress(struct channel *ch, uint64_t worth_ns);
+/* The guest has sent something. */
+void channel_hear(struct channel *ch);
 /* One whole frame from the guest. */
 void channel_frame(struct channel *ch, const struct wire_header *h,
 		   const uint8_t *payload);

@@ -311,6 +311,8 @@ void channel_frame(struct channel *ch, const struct wire_header *h,
 {
 	struct wire_cursor c;
 
+	if (h->type != WIRE_HEATED || !ch->heats) /* asked for before the job */
+		channel_hear(ch);
 	if (h->type >= WIRE_TYPE_MAX || !(legal[h->type] & IN(ch->phase))) {
 		bad(ch, h, "is not allowed now");
 		return;

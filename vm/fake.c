@@ -6,10 +6,15 @@
  * Linked into the test binary only.
  *
  * FSD_FAKE_START_MS    how long a machine takes to come up (default 1)
+ * FSD_FAKE_FAIL_TEMPLATES how many of the first templates cannot be had
+ * FSD_FAKE_FREEZE      how many of the first machines never wake once stopped
+ * FSD_FAKE_IDLE_DEATHS how many stopped ones die, a moment later
+ * FSD_FAKE_MEMORY      a file: MiB that are available, MiB in all
  * FSD_FAKE_FAIL_STARTS how many of the first machines die instead
  */
 #include "backend.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,12 +22,18 @@
 #include "../layout/base/cleanup.h"
 #include "fake_guest.h"
 
+#define FROZEN_NS (20 * NS_PER_S)
+
 struct fake {
 	struct backend base;
 	struct list machines;      /* fake_machine.node */
 	struct list templates;     /* fake_template.node, being made */
 	uint64_t start_ns;
 	uint64_t fail_starts;      /* machines that are still to fail */
+	uint64_t fail_templates;
+	uint64_t freezes, idle_deaths; /* and to do so, when they are idle */
+	int memory_fd;             /* owned; -1: the host's memory is ours */
+	struct vm_memory memory;   /* as it was read last */
 };
 
 struct fake_template {
@@ -41,7 +52,8 @@ struct fake_machine {
 	struct loop_timer timer;   /* to up */
 	struct loop_call reap;
 	const char *why;
-	bool fails;
+	struct loop_timer limit;   /* for an answer */
+	bool fails, freezes, frozen;
 };
 
 static struct fake *fake_of(struct backend *b)
@@ -69,8 +81,31 @@ static int fake_open(const struct backend_host *host, struct backend **ret,
 	list_init(&f->templates);
 	f->start_ns = env_number("FSD_FAKE_START_MS", 1) * NS_PER_MS;
 	f->fail_starts = env_number("FSD_FAKE_FAIL_STARTS", 0);
+	f->fail_templates = env_number("FSD_FAKE_FAIL_TEMPLATES", 0);
+	f->freezes = env_number("FSD_FAKE_FREEZE", 0);
+	f->idle_deaths = env_number("FSD_FAKE_IDLE_DEATHS", 0);
+	f->memory_fd = -1;
+	if (getenv("FSD_FAKE_MEMORY"))
+		f->memory_fd = open(getenv("FSD_FAKE_MEMORY"),
+				    O_RDONLY | O_CLOEXEC);
 	*ret = &f->base;
 	return 0;
+}
+
+/* Whoever writes it cuts it first: then the last figures hold. */
+static void fake_memory(struct backend *b, struct vm_memory *memory)
+{
+	struct fake *f = fake_of(b);
+	unsigned long long available, total;
+	char text[64] = "";
+
+	if (f->memory_fd < 0)
+		return;
+	if (pread(f->memory_fd, text, sizeof(text) - 1, 0) > 0 &&
+	    sscanf(text, "%llu %llu", &available, &total) == 2)
+		f->memory = (struct vm_memory){ .available = available << 20,
+						.total = total << 20 };
+	*memory = f->memory;
 }
 
 /* --- templates ----------------------------------------------------------- */
@@ -95,7 +130,16 @@ static void on_template(struct loop_timer *timer)
 		.id = "fa4efa4efa4efa4e",
 	};
 
+	struct fake *f = t->fake;
+	struct err err;
+
 	template_free(t);
+	if (f->fail_templates) {
+		f->fail_templates--;
+		err_set(&err, -EIO, "the guest did not boot (fake)");
+		host->template_done(host->arg, &cls, NULL, &err);
+		return;
+	}
 	host->progress(host->arg, "saved");
 	host->template_done(host->arg, &cls, &made, NULL);
 }
@@ -127,6 +171,7 @@ static void fake_template_drop(struct backend *b, const struct vm_class *cls,
 static void machine_free(struct fake_machine *m)
 {
 	loop_timer_del(&m->timer);
+	loop_timer_del(&m->limit);
 	loop_call_del(&m->reap);
 	fake_guest_free(m->guest);
 	list_del(&m->node);
@@ -172,6 +217,11 @@ static void on_start(struct loop_timer *t)
 	m->ev->up(m->arg);
 }
 
+static void on_limit(struct loop_timer *t)
+{
+	die(t->arg, "the monitor did not answer (fake)");
+}
+
 static int fake_start(struct backend *b, const struct vm_class *cls,
 		      const struct backend_machine_events *ev, void *arg,
 		      struct backend_machine **ret, int *ret_wire,
@@ -198,9 +248,13 @@ static int fake_start(struct backend *b, const struct vm_class *cls,
 		free(m);
 		return err_sys(err, -ENOMEM, "a fake guest");
 	}
+	m->limit = (struct loop_timer){ .fn = on_limit, .arg = m };
 	if (f->fail_starts) {
 		f->fail_starts--;
 		m->fails = true;
+	} else if (f->freezes) {
+		f->freezes--;
+		m->freezes = true;
 	}
 	list_add_tail(&f->machines, &m->node);
 	loop_timer_set(b->host->loop, &m->timer, f->start_ns);
@@ -214,16 +268,56 @@ static struct fake_machine *machine_of(struct backend_machine *m)
 	return container_of(m, struct fake_machine, base);
 }
 
-static void fake_pause(struct backend_machine *m)
+static void on_idle_death(struct loop_timer *t)
 {
-	if (machine_of(m)->guest)
-		fake_guest_pause(machine_of(m)->guest);
+	die(t->arg, "it died while it was idle (fake)");
 }
 
-static void fake_resume(struct backend_machine *m)
+static void fake_pause(struct backend_machine *bm)
 {
-	if (machine_of(m)->guest)
-		fake_guest_resume(machine_of(m)->guest);
+	struct fake_machine *m = machine_of(bm);
+	struct fake *f = fake_of(bm->backend);
+
+	m->frozen = m->freezes;
+	if (m->guest)
+		fake_guest_pause(m->guest);
+	if (!f->idle_deaths || m->freezes)
+		return;
+	f->idle_deaths--;
+	m->timer.fn = on_idle_death;
+	loop_timer_set(bm->backend->host->loop, &m->timer, 1);
+}
+
+/* Its answer is due; a frozen one has none. */
+static bool answers(struct fake_machine *m, uint64_t limit_ns)
+{
+	if (m->frozen)
+		loop_timer_set(m->base.backend->host->loop, &m->limit,
+			       limit_ns ? limit_ns : FROZEN_NS);
+	return !m->frozen && m->guest;
+}
+
+static void fake_resume(struct backend_machine *bm, uint64_t limit_ns)
+{
+	if (answers(machine_of(bm), limit_ns))
+		fake_guest_resume(machine_of(bm)->guest);
+}
+
+static void on_alive(struct loop_timer *t)
+{
+	struct fake_machine *m = t->arg;
+
+	m->ev->alive(m->arg);
+}
+
+static void fake_probe(struct backend_machine *bm, uint64_t limit_ns)
+{
+	struct fake_machine *m = machine_of(bm);
+
+	if (!answers(m, limit_ns))
+		return;
+	m->timer.fn = on_alive;
+	loop_timer_set(bm->backend->host->loop, &m->timer, 0);
 }
 
 static void fake_kill(struct backend_machine *m)
@@ -239,6 +333,7 @@ static void fake_close(struct backend *b)
 		machine_free(list_entry(pos, struct fake_machine, node));
 	list_for_each(pos2, tmp2, &f->templates)
 		template_free(list_entry(pos2, struct fake_template, node));
+	fd_close(&f->memory_fd);
 	free(f);
 }
 
@@ -251,5 +346,7 @@ const struct vm_backend vm_backend_fake = {
 	.start = fake_start,
 	.pause = fake_pause,
 	.resume = fake_resume,
+	.probe = fake_probe,
 	.kill = fake_kill,
+	.memory = fake_memory,
 };

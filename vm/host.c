@@ -116,3 +116,134 @@ int vm_qemu_version(const char *qemu, char ret[32], struct err *err)
 			       "install the package qemu-system-x86", argv[0]);
 	return 0;
 }
+
+/* --- memory -------------------------------------------------------------- */
+
+/* A cgroup file's own number, or that behind a name at a line's start. */
+static uint64_t number_in(int fd, const char *name, uint64_t otherwise)
+{
+	char text[16384];
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	const char *at = text;
+
+	if (n <= 0)
+		return otherwise;
+	text[n] = '\0';
+	while (name && strncmp(at, name, strlen(name)) != 0) {
+		at = strchr(at, '\n');
+		if (!at++)
+			return otherwise;
+	}
+	at += name ? strlen(name) : 0;
+	at += strspn(at, " \t");
+	return *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : otherwise;
+}
+
+struct group_files {
+	const char *root, *limit, *used;
+};
+
+static const struct group_files group_v2 = {
+	"/sys/fs/cgroup", "memory.max", "memory.current",
+};
+static const struct group_files group_v1 = {
+	"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+	"memory.usage_in_bytes",
+};
+
+static int open_in(const char *root, const char *path, const char *name)
+{
+	char file[800];
+	int n = snprintf(file, sizeof(file), "%s%s/%s", root, path, name);
+
+	return n < 0 || (size_t)n >= sizeof(file) ?
+		       -1 : open(file, O_RDONLY | O_CLOEXEC);
+}
+
+/* The group of that path and those around it, as far as they can be seen. */
+static void open_groups(struct host_memory *m, const struct group_files *f,
+			char *path)
+{
+	bool more = true;
+
+	while (more && m->groups < HOST_GROUPS) {
+		char *slash = strrchr(path, '/');
+		int limit;
+
+		if (slash && !slash[1])
+			*slash = '\0'; /* the root */
+		limit = open_in(f->root, path, f->limit);
+		if (limit >= 0) {
+			m->group[m->groups].limit = limit;
+			m->group[m->groups].used = open_in(f->root, path,
+							   f->used);
+			m->group[m->groups++].stat = open_in(f->root, path,
+							     "memory.stat");
+		}
+		slash = strrchr(path, '/');
+		more = slash;
+		if (slash)
+			*slash = '\0';
+	}
+}
+
+void host_memory_open(struct host_memory *ret)
+{
+	auto_fclose FILE *f = fopen("/proc/self/cgroup", "re");
+	char line[700];
+
+	*ret = (struct host_memory){
+		.meminfo = open("/proc/meminfo", O_RDONLY | O_CLOEXEC),
+	};
+	while (f && fgets(line, sizeof(line), f)) {
+		char *path = strchr(line, '/');
+
+		line[strcspn(line, "\n")] = '\0';
+		if (path && !strncmp(line, "0::", 3))
+			open_groups(ret, &group_v2, path);
+		else if (path && strstr(line, ":memory:"))
+			open_groups(ret, &group_v1, path);
+	}
+}
+
+void host_memory_close(struct host_memory *m)
+{
+	fd_close(&m->meminfo);
+	for (unsigned i = 0; i < m->groups; i++) {
+		fd_close(&m->group[i].limit);
+		fd_close(&m->group[i].used);
+		fd_close(&m->group[i].stat);
+	}
+	m->groups = 0;
+}
+
+void host_memory_get(const struct host_memory *m, struct vm_memory *ret)
+{
+	uint64_t kib = number_in(m->meminfo, "MemTotal:", UINT64_MAX >> 10);
+
+	ret->total = kib << 10;
+	kib = number_in(m->meminfo, "MemAvailable:", UINT64_MAX >> 10);
+	ret->available = kib << 10;
+	for (unsigned i = 0; i < m->groups; i++) {
+		uint64_t limit = number_in(m->group[i].limit, NULL, UINT64_MAX);
+		uint64_t used, cache;
+
+		if (limit >= ret->total)
+			continue;
+		used = number_in(m->group[i].used, NULL, 0);
+		/* what the kernel takes back before anybody goes without */
+		cache = number_in(m->group[i].stat, "inactive_file ", 0);
+		cache = number_in(m->group[i].stat, "total_inactive_file ",
+				  cache);
+		used -= MIN(used, cache);
+		ret->total = limit;
+		ret->available = MIN(ret->available, limit - MIN(used, limit));
+	}
+}
+
+uint64_t host_oom_kills(void)
+{
+	auto_close int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+
+	return number_in(fd, "oom_kill ", 0);
+}

@@ -7,6 +7,8 @@
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
 
+/* A monitor answers in a millisecond; a QEMU that is frozen never does. */
+#define WAKE_MS 2000
 #define ROUSED_MS 1000  /* after that it is stopped again */
 #define SERVED_MS 100   /* from its last word to its end, if nobody ends it */
 #define EOF_WAIT_MS 1000 /* from a closed wire to the death of its process */
@@ -127,12 +129,30 @@ static void stop(struct machine *m)
 	m->paused = true;
 }
 
-static void awake(struct machine *m)
+/* limit_ns: for its answer, 0: as long as any. */
+static void awake(struct machine *m, uint64_t limit_ns)
 {
 	loop_timer_del(&m->sleep);
 	if (m->paused)
-		m->bm->backend->ops->resume(m->bm);
+		m->bm->backend->ops->resume(m->bm, limit_ns);
 	m->paused = false;
+}
+
+void machine_probe(struct machine *m)
+{
+	if (m->state != MACHINE_WARM || m->suspect)
+		return;
+	m->suspect = true;
+	m->bm->backend->ops->probe(m->bm, WAKE_MS * NS_PER_MS);
+}
+
+static void on_alive(void *arg)
+{
+	struct machine *m = arg;
+
+	m->suspect = false;
+	if (m->state == MACHINE_WARM)
+		m->ev->warm(m->arg, m);
 }
 
 static void on_sleep(struct loop_timer *t)
@@ -142,7 +162,7 @@ static void on_sleep(struct loop_timer *t)
 
 void machine_rouse(struct machine *m)
 {
-	awake(m);
+	awake(m, WAKE_MS * NS_PER_MS);
 	loop_timer_set(m->loop, &m->sleep, ROUSED_MS * NS_PER_MS);
 }
 
@@ -150,6 +170,7 @@ static void stop_and_store(struct machine *m)
 {
 	if (!enter(m, MACHINE_WARM))
 		return;
+	m->stored = true;
 	stop(m);
 	m->ev->warm(m->arg, m);
 }
@@ -183,7 +204,7 @@ void machine_heat(struct machine *m, uint32_t runners, unsigned rounds)
 		return;
 	m->heat = runners;
 	m->rounds = rounds;
-	awake(m);
+	awake(m, 0);
 	heat_next(m);
 }
 
@@ -223,6 +244,14 @@ static void on_finished(void *arg)
 	loop_timer_set(m->loop, &m->served, SERVED_MS * NS_PER_MS);
 }
 
+static void on_heard(void *arg)
+{
+	struct machine *m = arg;
+
+	m->heard = true;
+	m->ev->heard(m->arg, m);
+}
+
 static void on_lives(void *arg)
 {
 	enter(arg, MACHINE_LEASED);
@@ -230,6 +259,7 @@ static void on_lives(void *arg)
 
 static const struct channel_events channel_events = {
 	.heated = on_heated,
+	.heard = on_heard,
 	.finished = on_finished,
 	.lives = on_lives,
 	.broken = on_broken,
@@ -237,6 +267,7 @@ static const struct channel_events channel_events = {
 
 static const struct backend_machine_events backend_events = {
 	.up = on_up,
+	.alive = on_alive,
 	.gone = on_gone,
 };
 
@@ -281,13 +312,13 @@ void machine_lease(struct machine *m, struct vm_lease *lease)
 	loop_timer_del(&m->sleep);
 }
 
-void machine_run(struct machine *m, const struct vm_job *job,
+void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 		 const struct vm_events *ev, void *arg)
 {
 	if (!enter(m, MACHINE_RUNNING))
 		return;
 	m->used = true;
 	/* The bytes wait in the socket: nobody waits for the guest to wake. */
-	awake(m);
+	awake(m, patient ? 0 : WAKE_MS * NS_PER_MS);
 	channel_job(m->ch, job, ev, arg);
 }

@@ -36,6 +36,8 @@ struct machine_events {
 	 */
 	bool (*idle)(void *arg, struct machine *m);
 	void (*warm)(void *arg, struct machine *m);
+	/* It has said something of its job, for the first time. */
+	void (*heard)(void *arg, struct machine *m);
 	/* It broke, in whatever state; it is ENDED now. */
 	void (*broken)(void *arg, struct machine *m, enum vm_failure why,
 		       const char *sentence);
@@ -61,6 +63,9 @@ struct machine {
 	uint32_t round_left;          /* runners left in this round */
 	bool paused, up;
 	bool used;                    /* it has had a job */
+	bool heard;                   /* and has said something of it */
+	bool stored;                  /* it was WARM */
+	bool suspect;                 /* WARM: it is to answer first */
 	struct loop_timer sleep;      /* WARM, but awake: when it is to stop */
 	struct loop_timer served;     /* its job is over: its end is near */
 	struct loop_timer eof_wait;   /* the wire closed: why? */
@@ -86,10 +91,13 @@ void machine_heat(struct machine *m, uint32_t runners, unsigned rounds);
 /* WARM and stopped: wakes it for a moment, because a job may come. It is WARM
  * all the same. */
 void machine_rouse(struct machine *m);
+/* WARM: it is a suspect until it has answered; if it does not it dies. */
+void machine_probe(struct machine *m);
 /* From idle or WARM to LEASED. */
 void machine_lease(struct machine *m, struct vm_lease *lease);
-/* LEASED to RUNNING: wakes it and sends the job. */
-void machine_run(struct machine *m, const struct vm_job *job,
+/* LEASED to RUNNING: wakes it and sends the job. Unless patient, one that does
+ * not wake at once is broken soon. */
+void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 		 const struct vm_events *ev, void *arg);
 /* Kills it, in any state; no event but gone follows. */
 void machine_end(struct machine *m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pool.h"
+#include "pool_class.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,136 +8,9 @@
 #include "../layout/base/log.h"
 
 #define HEAT_ROUNDS 1           /* measured: further ones change nothing */
-#define BAD_ROW_TEMPLATE 2      /* then the template is to blame */
-#define BAD_ROW_GIVE_UP 6       /* then who waits is told */
-#define BACKOFF_MS 200          /* doubles with every failure */
-#define BACKOFF_MAX_MS 15000
-#define TEMPLATE_RETRY_MS 20000
+#define AGAIN_MAX 2             /* other machines for a job that none has heard */
+#define AGAIN_MS 5000           /* in that time, or it has waited enough */
 #define YOUNG_MS 150            /* most jobs have ended by then */
-#define MACHINE_MIB 1024        /* the pool's class */
-#define MACHINE_EXTRA (320ull << 20) /* the guest's own: kernel, runners */
-
-/* --- classes ----------------------------------------------------------- */
-
-static struct pool_class *class_get(struct vm *vm, const struct vm_class *cls)
-{
-	struct pool_class *c;
-
-	list_for_each(pos, tmp, &vm->classes) {
-		c = list_entry(pos, struct pool_class, node);
-		if (c->cls.memory_mib == cls->memory_mib &&
-		    c->cls.cpus == cls->cpus)
-			return c;
-	}
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return NULL;
-	c->vm = vm;
-	c->cls = *cls;
-	list_init(&c->waiting);
-	list_add_tail(&vm->classes, &c->node);
-	return c;
-}
-
-/* The smallest class that holds the need; doubling keeps them few. */
-static struct vm_class class_of(const struct vm_need *need)
-{
-	uint64_t bytes = need->memory_bytes, mib = MACHINE_MIB;
-
-	if (!add_checked(&bytes, MACHINE_EXTRA))
-		bytes = UINT64_MAX;
-	while (mib < UINT32_MAX / 2 && mib << 20 < bytes)
-		mib *= 2;
-	return (struct vm_class){
-		.memory_mib = (uint32_t)mib,
-		.cpus = MAX(need->cpus, 1u),
-	};
-}
-
-static struct pool_class *base_class(struct vm *vm)
-{
-	return list_first(&vm->classes, struct pool_class, node);
-}
-
-static void class_fail_waiting(struct pool_class *c)
-{
-	struct vm_lease *l;
-
-	while ((l = list_first(&c->waiting, struct vm_lease, node)))
-		lease_fail(l, VM_FAILED_START, c->err.text);
-}
-
-static void class_want_template(struct pool_class *c)
-{
-	struct vm *vm = c->vm;
-
-	if (c->state != CLASS_NONE && c->state != CLASS_FAILED)
-		return;
-	if (now_ns() < c->retry_ns)
-		return;
-	c->state = CLASS_MAKING;
-	snprintf(vm->step, sizeof(vm->step), "starting");
-	vm->backend->ops->template_get(vm->backend, &c->cls);
-	loop_defer(vm->loop, &vm->tell);
-}
-
-void pool_template_done(void *arg, const struct vm_class *cls,
-			const struct backend_template *t,
-			const struct err *err)
-{
-	struct vm *vm = arg;
-	struct pool_class *c = class_get(vm, cls);
-
-	if (!c)
-		return; /* cannot be: it was asked for */
-	if (t) {
-		c->state = CLASS_READY;
-		c->tmpl = *t;
-		c->bad_templates = 0;
-	} else {
-		c->state = CLASS_FAILED;
-		c->err = *err;
-		c->bad_templates++;
-		c->retry_ns = now_ns() + TEMPLATE_RETRY_MS * NS_PER_MS;
-		log_error("no template for machines of %u MiB: %s",
-			  cls->memory_mib, err->text);
-		class_fail_waiting(c);
-	}
-	loop_defer(vm->loop, &vm->tell);
-	pool_kick(vm);
-}
-
-/* A machine of the class failed before it was of use. */
-static void class_bad_machine(struct pool_class *c, const char *sentence)
-{
-	uint64_t wait = BACKOFF_MS;
-
-	c->bad_row++;
-	err_set(&c->err, -EIO, "machines do not start: %s", sentence);
-	log_warn("a machine failed to start (%u in a row): %s", c->bad_row,
-		 sentence);
-	for (unsigned i = 1; i < c->bad_row && wait < BACKOFF_MAX_MS; i++)
-		wait *= 2;
-	c->retry_ns = now_ns() + MIN(wait, (uint64_t)BACKOFF_MAX_MS) *
-					 NS_PER_MS;
-	if (c->bad_row % BAD_ROW_TEMPLATE == 0 && c->state == CLASS_READY) {
-		c->vm->backend->ops->template_drop(c->vm->backend, &c->cls,
-						   sentence);
-		c->state = CLASS_NONE;
-	}
-	if (c->bad_row >= BAD_ROW_GIVE_UP)
-		class_fail_waiting(c);
-	loop_defer(c->vm->loop, &c->vm->tell);
-}
-
-/* One has answered: whatever was wrong is over. */
-static void class_good_machine(struct pool_class *c)
-{
-	if (!c->bad_row)
-		return;
-	c->bad_row = 0;
-	loop_defer(c->vm->loop, &c->vm->tell);
-}
 
 /* --- machines ---------------------------------------------------------- */
 
@@ -178,7 +51,6 @@ static void grant(struct machine *m, enum vm_source source)
 
 	list_del(&l->node);
 	c->waiting_count--;
-	c->round = MAX(c->round, l->round);
 	machine_lease(m, l);
 	l->machine = m;
 	l->granted = true;
@@ -192,7 +64,10 @@ static void grant(struct machine *m, enum vm_source source)
 		c->vm->stats.jobs_warm++;
 	else
 		c->vm->stats.jobs_restored++;
-	loop_defer(c->vm->loop, &l->call);
+	if (l->job) /* another machine has had it, and never said so */
+		machine_run(m, l->job, l->again >= AGAIN_MAX, l->events, l->arg);
+	else
+		loop_defer(c->vm->loop, &l->call);
 }
 
 static bool on_idle(void *arg, struct machine *m)
@@ -200,7 +75,7 @@ static bool on_idle(void *arg, struct machine *m)
 	struct pool_class *c = m->owner;
 
 	(void)arg;
-	if (m->heated || !m->heat)
+	if (m->heated)
 		class_good_machine(c);
 	if (list_empty(&c->waiting))
 		return false;
@@ -215,6 +90,37 @@ static void on_warm(void *arg, struct machine *m)
 	pool_kick(arg);
 }
 
+/*
+ * The machine has not said a word since it was given its job: it was dead or
+ * frozen before, and the job never ran there, or nobody will ever know that it
+ * did. So another machine may have it, and its owner need not hear of this.
+ */
+static bool may_have_another(const struct vm_lease *l, const struct machine *m)
+{
+	return l && !m->heard && l->runs <= 1 && l->again < AGAIN_MAX &&
+	       (!l->first_run_ns ||
+		now_ns() - l->first_run_ns < AGAIN_MS * NS_PER_MS);
+}
+
+static void have_another(struct vm_lease *l, struct machine *m,
+			 const char *sentence)
+{
+	struct pool_class *c = l->cls;
+
+	log_warn("a machine did not take its job (%s); another one has it",
+		 sentence);
+	m->lease = NULL;
+	loop_call_del(&l->call);
+	l->machine = NULL;
+	l->granted = false;
+	l->again++;
+	list_add(&c->waiting, &l->node);
+	c->waiting_count++;
+	/* What froze it may have frozen others. */
+	list_for_each(pos, tmp, &c->vm->machines)
+		machine_probe(list_entry(pos, struct machine, node));
+}
+
 static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 		      const char *sentence)
 {
@@ -222,25 +128,40 @@ static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 	struct vm_lease *l = m->lease;
 
 	vm->stats.machines_failed++;
-	if (m->paused)
-		log_warn("an idle machine died: %s", sentence);
-	else if (!l || (why == VM_FAILED_START && !m->used))
-		class_bad_machine(m->owner, sentence);
-	if (l)
+	if (m->stored && !m->heard)
+		class_bad_idle(m->owner, sentence);
+	else if (!m->heard && (!l || m->used || why == VM_FAILED_START))
+		class_bad_machine(m->owner, sentence, true);
+	if (may_have_another(l, m))
+		have_another(l, m, sentence);
+	else if (l)
 		lease_fail(l, why, sentence);
 	pool_kick(vm);
 }
 
+static void on_heard(void *arg, struct machine *m)
+{
+	(void)arg;
+	class_good_machine(m->owner);
+	if (m->stored)
+		class_good_idle(m->owner);
+}
+
 static void on_gone(void *arg, struct machine *m)
 {
+	struct vm *vm = arg;
+
 	list_del(&m->node);
 	if (m->lease)
 		m->lease->machine = NULL;
-	pool_kick(arg);
+	if (vm->watch.freed)
+		vm->watch.freed(vm->watch.arg);
+	pool_kick(vm);
 }
 
 static const struct machine_events machine_events = {
 	.idle = on_idle,
+	.heard = on_heard,
 	.warm = on_warm,
 	.broken = on_broken,
 	.gone = on_gone,
@@ -260,7 +181,7 @@ static bool start(struct pool_class *c, uint32_t heat)
 
 	if (machine_new(&spec, &m, &err) < 0) {
 		vm->stats.machines_failed++;
-		class_bad_machine(c, err.text);
+		class_bad_machine(c, err.text, false);
 		return false;
 	}
 	vm->stats.machines_made++;
@@ -279,7 +200,7 @@ static struct machine *warm_for(struct pool_class *c, uint32_t runner)
 	list_for_each(pos, tmp, &c->vm->machines) {
 		struct machine *m = list_entry(pos, struct machine, node);
 
-		if (m->owner != c || m->state != MACHINE_WARM)
+		if (m->owner != c || m->state != MACHINE_WARM || m->suspect)
 			continue;
 		any = m;
 		if (m->heated & 1u << runner && (!hot || hot->paused))
@@ -328,6 +249,21 @@ static bool make_room(struct vm *vm, struct pool_class *c)
 	}
 	if (victim)
 		machine_end(victim);
+	return false;
+}
+
+bool pool_give_way(struct vm *vm)
+{
+	if (pool_count(vm, MACHINE_ENDED))
+		return true; /* its memory is free as soon as it is reaped */
+	list_for_each(pos, tmp, &vm->machines) {
+		struct machine *m = list_entry(pos, struct machine, node);
+
+		if (m->state == MACHINE_WARM) {
+			machine_end(m);
+			return true;
+		}
+	}
 	return false;
 }
 
@@ -412,9 +348,12 @@ static void refill(struct vm *vm)
 	unsigned want = MIN(vm->options.pool, vm->options.max_machines);
 	struct machine *cold;
 
-	if (c->state != CLASS_READY || now_ns() < c->retry_ns)
+	if (c->state != CLASS_READY || now_ns() < c->retry_ns ||
+	    now_ns() < c->refill_ns)
 		return;
 	if (class_count(c, MACHINE_WARM) && young_until(vm))
+		return;
+	if (vm->watch.may_warm && !vm->watch.may_warm(vm->watch.arg))
 		return;
 	while (pool_hot(c, have) < want && preparing(vm) < slots &&
 	       total(vm) < vm->options.max_machines)
@@ -445,6 +384,8 @@ static void arm_retry(struct vm *vm)
 
 		if (c->retry_ns > now)
 			at = MIN(at, c->retry_ns);
+		if (c->refill_ns > now)
+			at = MIN(at, c->refill_ns);
 	}
 	if (at != UINT64_MAX)
 		loop_timer_set(vm->loop, &vm->retry, at - now + NS_PER_MS);
@@ -502,28 +443,6 @@ void lease_fail(struct vm_lease *l, enum vm_failure why, const char *sentence)
 	loop_defer(l->vm->loop, &l->call);
 }
 
-/* Its place: behind the owner's others, and behind no more than one of each
- * other owner's for each of those. */
-static void enqueue(struct pool_class *c, struct vm_lease *l)
-{
-	struct list *at = c->waiting.prev;
-	const struct vm_lease *before;
-
-	l->round = c->round + 1;
-	for (; at != &c->waiting; at = at->prev) {
-		before = list_entry(at, struct vm_lease, node);
-		if (before->need.owner == l->need.owner) {
-			l->round = before->round + 1;
-			break;
-		}
-	}
-	for (at = c->waiting.prev; at != &c->waiting; at = at->prev)
-		if (list_entry(at, struct vm_lease, node)->round <= l->round)
-			break;
-	list_add(at, &l->node);
-	c->waiting_count++;
-}
-
 int pool_lease(struct vm *vm, struct vm_lease *l)
 {
 	struct vm_class cls = class_of(&l->need);
@@ -532,7 +451,8 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	if (!l->cls)
 		return -ENOMEM;
 	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
-	enqueue(l->cls, l);
+	list_add_tail(&l->cls->waiting, &l->node);
+	l->cls->waiting_count++;
 	demand_note(&vm->demand, l->need.runner);
 	/* A template that failed lately will not be there soon either. */
 	if (l->cls->state == CLASS_FAILED && now_ns() < l->cls->retry_ns)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machines and those who want one: classes with their templates, leases,
- * one of each owner's in turn, warm machines kept ahead of them. One function,
+ * The machines and those who want one: classes with their templates, leases in
+ * the order of their asking, warm machines kept ahead of them. One function,
  * pool_work(), looks at everything and does what is due; whatever happens only
  * schedules it, so it never runs inside a call of vm.h.
  */
@@ -10,6 +10,7 @@
 
 #include "backend.h"
 #include "demand.h"
+#include "host.h"
 #include "machine.h"
 
 enum class_state {
@@ -25,13 +26,16 @@ struct pool_class {
 	struct vm_class cls;
 	enum class_state state;
 	struct backend_template tmpl; /* while READY */
-	struct err err;            /* why FAILED, or the last bad machine */
-	struct list waiting;       /* vm_lease.node, by round */
-	uint64_t round;            /* of the last one granted */
+	struct err err;            /* why FAILED, or the last bad machine, */
+	uint64_t bad_since_ns;     /* CLOCK_REALTIME, since when; 0: it is well */
+	struct list waiting;       /* vm_lease.node, oldest first */
 	unsigned waiting_count;
-	unsigned bad_row;          /* machines that failed, in a row */
+	unsigned bad_row;          /* machines that failed, in a row, */
+	unsigned bad_started;      /* and those of them that had been started */
 	unsigned bad_templates;    /* templates that failed, in a row */
 	uint64_t retry_ns;         /* nothing is started before that time */
+	unsigned idle_deaths;      /* since one of them has served */
+	uint64_t refill_ns;        /* nor any idle one before this */
 };
 
 struct vm_lease {
@@ -39,10 +43,13 @@ struct vm_lease {
 	struct vm *vm;
 	struct pool_class *cls;
 	struct vm_need need;
-	uint64_t round;            /* an owner has one lease in each */
 	const struct vm_events *events; /* borrowed */
 	void *arg;
 	struct machine *machine;   /* NULL before grant and after its end */
+	const struct vm_job *job;  /* borrowed; NULL before vm_run() */
+	unsigned runs;             /* calls of vm_run() */
+	unsigned again;            /* machines that never said anything of it */
+	uint64_t first_run_ns;
 	struct loop_call call;     /* delivers granted or failed */
 	bool granted, failed;
 	enum vm_failure why;
@@ -61,6 +68,7 @@ struct vm {
 	struct demand demand;
 	struct loop_call work;
 	struct loop_timer retry;
+	struct host_memory memory;
 	unsigned processors;       /* that this process may use */
 	char step[160];            /* of the template that is being made */
 	struct err told;           /* the health that `changed` last told of */
@@ -75,6 +83,8 @@ void pool_done(struct vm *vm);
 /* Looks at everything soon. */
 void pool_kick(struct vm *vm);
 int pool_lease(struct vm *vm, struct vm_lease *lease);
+/* See vm_give_way(). */
+bool pool_give_way(struct vm *vm);
 /* A lease for the runner may come soon: a machine for it is woken. */
 void pool_expect(struct vm *vm, uint32_t runner);
 /* The lease does not wait any more, or its machine is not wanted. */

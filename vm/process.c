@@ -2,12 +2,14 @@
 #include "process.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "../layout/base/cleanup.h"
+#include "host.h"
 
 #define GRACE_MS 1000
 #define SAID_MAX 1000 /* bytes of standard error that are kept, the last */
@@ -24,6 +26,8 @@ struct process {
 	char said[SAID_MAX];
 	size_t said_len;
 	char why[300];         /* why it was killed, "" if it was not */
+	char shutdown[32];     /* the guest ended it: QEMU's word for how */
+	uint64_t oom_kills;    /* of the host, before it */
 };
 
 /* --- what it says ------------------------------------------------------- */
@@ -77,6 +81,14 @@ static void explain(struct process *p, int status, char *text, size_t size)
 	last_words(p, words, sizeof(words));
 	if (p->why[0])
 		snprintf(text, size, "%s", p->why);
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		snprintf(text, size, "QEMU was killed from outside%s",
+			 host_oom_kills() != p->oom_kills ?
+				 ": memory ran out on the host" : "");
+	else if (p->shutdown[0] && WIFEXITED(status))
+		snprintf(text, size, "the guest's kernel has ended: a panic, "
+				     "or a reset by whoever is root there (%s)",
+			 p->shutdown);
 	else if (WIFSIGNALED(status))
 		snprintf(text, size, "QEMU was ended by signal %d (%s)%s%s",
 			 WTERMSIG(status), strsignal(WTERMSIG(status)),
@@ -115,6 +127,9 @@ static void on_event(void *arg, const char *name, const char *status)
 {
 	struct process *p = arg;
 
+	if (!strcmp(name, "SHUTDOWN"))
+		snprintf(p->shutdown, sizeof(p->shutdown), "%s",
+			 status[0] ? status : "shutdown");
 	p->ev->event(p->arg, name, status);
 }
 
@@ -208,6 +223,7 @@ int process_new(struct loop *loop, struct jail *jail,
 	p->grace = (struct loop_timer){ .fn = on_grace, .arg = p };
 	p->jailed.ended = on_ended;
 	p->said_fd = -1;
+	p->oom_kills = host_oom_kills();
 	r = run(p, jail, what, fds, &qmp, err);
 	if (r == 0) {
 		r = qmp_new(loop, qmp, &qmp_events, p, &p->qmp);

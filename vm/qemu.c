@@ -177,15 +177,32 @@ static void on_reply(void *arg, const struct qmp_reply *reply)
 		process_kill(m->process, reply->text);
 }
 
+/* limit_ns 0: as long as any machine has. */
+static void send_within(struct qemu_machine *m, const char *command,
+			const char *arguments, uint64_t limit_ns,
+			qmp_reply_fn *fn)
+{
+	if (!limit_ns)
+		limit_ns = (uint64_t)MONITOR_S * m->scale * NS_PER_S;
+	/* A monitor that is closed already means that gone is near. */
+	if (qmp_send(process_qmp(m->process), command, arguments, limit_ns, fn,
+		     m) == -ENOBUFS)
+		process_kill(m->process, "QEMU's monitor does not keep up");
+}
+
 static void send_command(struct qemu_machine *m, const char *command,
 			 const char *arguments)
 {
-	uint64_t limit = (uint64_t)MONITOR_S * m->scale * NS_PER_S;
+	send_within(m, command, arguments, 0, on_reply);
+}
 
-	/* A monitor that is closed already means that gone is near. */
-	if (qmp_send(process_qmp(m->process), command, arguments, limit,
-		     on_reply, m) == -ENOBUFS)
-		process_kill(m->process, "QEMU's monitor does not keep up");
+static void on_probed(void *arg, const struct qmp_reply *reply)
+{
+	struct qemu_machine *m = arg;
+
+	on_reply(arg, reply);
+	if (reply->code == 0)
+		m->ev->alive(m->arg);
 }
 
 static void on_event(void *arg, const char *name, const char *status)
@@ -297,9 +314,14 @@ static void qemu_pause(struct backend_machine *m)
 	send_command(machine_of(m), "stop", NULL);
 }
 
-static void qemu_resume(struct backend_machine *m)
+static void qemu_resume(struct backend_machine *m, uint64_t limit_ns)
 {
-	send_command(machine_of(m), "cont", NULL);
+	send_within(machine_of(m), "cont", NULL, limit_ns, on_reply);
+}
+
+static void qemu_probe(struct backend_machine *m, uint64_t limit_ns)
+{
+	send_within(machine_of(m), "query-status", NULL, limit_ns, on_probed);
 }
 
 static void qemu_kill(struct backend_machine *m)
@@ -449,6 +471,7 @@ const struct vm_backend vm_backend_qemu = {
 	.start = qemu_start,
 	.pause = qemu_pause,
 	.resume = qemu_resume,
+	.probe = qemu_probe,
 	.kill = qemu_kill,
 	.walls = qemu_walls,
 };

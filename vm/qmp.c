@@ -140,6 +140,9 @@ static void on_line(struct qmp *q, const char *line, size_t len)
 	} else if (event) {
 		copy_text(status, sizeof(status), json_object_get(m, "data"),
 			  "status");
+		if (!status[0])
+			copy_text(status, sizeof(status),
+				  json_object_get(m, "data"), "reason");
 		q->ev->event(q->arg, event, status);
 	} else if (json_object_get(m, "return") ||
 		   json_object_get(m, "error")) {

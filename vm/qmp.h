@@ -19,7 +19,7 @@ struct qmp_reply {
 };
 
 struct qmp_events {
-	/* status: the event's data.status, or "". */
+	/* status: the event's data.status or data.reason, or "". */
 	void (*event)(void *arg, const char *name, const char *status);
 	/* The peer closed, or spoke no JSON. Commands have failed before. */
 	void (*closed)(void *arg, const char *why);

@@ -5,9 +5,11 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
+#include "host.h"
 #include "pool.h"
 
 const char *const vm_accel_names[VM_ACCEL_MAX] = {
@@ -24,6 +26,19 @@ const char *const vm_source_names[VM_SOURCE_MAX] = {
 
 /* --- what its owner is told --------------------------------------------- */
 
+/* Why, and since when. */
+static int bad_health(const struct pool_class *c, struct err *ret)
+{
+	time_t since = (time_t)(c->bad_since_ns / NS_PER_S);
+	char when[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&since, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return err_set(ret, c->err.code, "%.400s (since %s)", c->err.text,
+		       when);
+}
+
 int vm_health(const struct vm *vm, struct err *ret)
 {
 	const struct pool_class *c =
@@ -36,16 +51,19 @@ int vm_health(const struct vm *vm, struct err *ret)
 			       "the template machine is being made: %s",
 			       vm->step[0] ? vm->step : "not begun");
 	case CLASS_FAILED:
-		*ret = c->err;
-		return c->err.code;
+		return bad_health(c, ret);
 	case CLASS_READY:
 		break;
 	}
-	if (c->bad_row) {
-		*ret = c->err;
-		return c->err.code;
-	}
+	if (c->bad_since_ns)
+		return bad_health(c, ret);
 	return err_set(ret, 0, "ok");
+}
+
+bool vm_has_no_template(const struct vm *vm)
+{
+	return list_first(&vm->classes, struct pool_class, node)->state ==
+	       CLASS_FAILED;
 }
 
 static void on_tell(struct loop_call *call)
@@ -168,6 +186,7 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 		vm_release(vm);
 		return r;
 	}
+	host_memory_open(&vm->memory);
 	pool_init(vm);
 	loop_defer(loop, &vm->begin); /* with threads: not before the loop */
 	*ret_vm = vm;
@@ -182,6 +201,7 @@ void vm_free(struct vm *vm)
 	pool_done(vm);
 	loop_call_del(&vm->begin);
 	loop_call_del(&vm->tell);
+	host_memory_close(&vm->memory);
 	vm_release(vm);
 }
 
@@ -203,6 +223,18 @@ void vm_stats(const struct vm *vm, struct vm_stats *ret)
 	list_for_each(pos, tmp, &vm->classes)
 		ret->waiting += list_entry(pos, struct pool_class, node)
 					->waiting_count;
+}
+
+bool vm_give_way(struct vm *vm)
+{
+	return pool_give_way(vm);
+}
+
+void vm_memory(struct vm *vm, struct vm_memory *ret)
+{
+	host_memory_get(&vm->memory, ret);
+	if (vm->backend->ops->memory)
+		vm->backend->ops->memory(vm->backend, ret);
 }
 
 /* --- leases -------------------------------------------------------------- */
@@ -232,8 +264,13 @@ struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
 
 void vm_run(struct vm_lease *l, const struct vm_job *job)
 {
-	if (l->machine && !l->failed)
-		machine_run(l->machine, job, l->events, l->arg);
+	if (l->failed)
+		return;
+	l->job = job;
+	if (!l->runs++)
+		l->first_run_ns = now_ns();
+	if (l->machine) /* else another one is on its way */
+		machine_run(l->machine, job, false, l->events, l->arg);
 }
 
 void vm_hear(struct vm_lease *l, const struct vm_events *events, void *arg)

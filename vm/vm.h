@@ -68,6 +68,10 @@ struct vm_watch {
 	void (*broken)(void *arg);
 	/* One step of a template's making, for a person: "booting", ... */
 	void (*progress)(void *arg, const char *sentence);
+	/* A machine is gone, and what it took is free. May be NULL. */
+	void (*freed)(void *arg);
+	/* May one be made that nobody waits for? May be NULL. */
+	bool (*may_warm)(void *arg);
 	void *arg;
 };
 
@@ -83,17 +87,37 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 void vm_free(struct vm *vm);
 
 /*
- * 0 when jobs can run; -EAGAIN while the template is being made; else a
- * negative errno. *ret always gets one sentence, "ok" when 0.
+ * 0 when jobs can run; -EAGAIN while the template is being made, or they can
+ * though all is not well; else a negative errno. *ret always gets one sentence, "ok" when 0.
  */
 int vm_health(const struct vm *vm, struct err *ret);
+
+/*
+ * Memory in bytes: what there is for us, the host's or what a control group
+ * leaves us of it, and what of that is free or would be at once.
+ */
+struct vm_memory {
+	uint64_t total, available;
+};
+void vm_memory(struct vm *vm, struct vm_memory *ret);
+/*
+ * Measured (PSS, QEMU 7.2 under TCG): a machine comes to what its program may
+ * take and some 70 to 100 MiB: QEMU, translated code, the guest's kernel and
+ * runners. An idle one has those alone.
+ */
+#define VM_MACHINE_BYTES (128ull << 20)
+/* Ends an idle machine, for its memory. False if there is none; else freed
+ * follows. */
+bool vm_give_way(struct vm *vm);
+
+/* The template cannot be had; it is tried again, whether anybody waits or not. */
+bool vm_has_no_template(const struct vm *vm);
 
 /* What a job needs of a machine. */
 struct vm_need {
 	uint32_t runner;      /* enum wire_runner: which path should be hot */
 	uint64_t memory_bytes; /* the program's memory and its files together */
 	unsigned cpus;        /* >= 1 */
-	uint32_t owner;       /* whose it is: owners take turns */
 };
 
 /* One input of a job. Directories come before what is in them. */
@@ -157,9 +181,9 @@ struct vm_events {
  */
 void vm_expect(struct vm *vm, uint32_t runner);
 /*
- * Asks for a machine. Among those that the same kind of machine can serve,
- * owners take turns, and each one's are granted in the order of the asking. *events is borrowed, and arg, until
- * vm_end(). NULL only without memory.
+ * Asks for a machine. Those that the same kind of machine can serve are granted
+ * in the order of the asking. *events is borrowed, and arg, until vm_end().
+ * NULL only without memory.
  */
 struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
 			  const struct vm_events *events, void *arg);

@@ -256,6 +256,7 @@ refused() {
 fails() {
 	local words
 	case $1 in
+	EAGAIN) words='Resource temporarily unavailable' ;;
 	EDQUOT) words='Disk quota exceeded' ;;
 	ENOSPC) words='No space left on device' ;;
 	EPERM) words='Operation not permitted' ;;

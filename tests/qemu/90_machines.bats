@@ -40,7 +40,7 @@ teardown() {
 	ended "$J" 125 failed
 	stdout_is "$J" up
 	run result "$J" .message
-	assert_output --partial unknown
+	assert_output --partial 'outcome is unknown: QEMU was killed from outside'
 	prog code.py <<<'print("the next one is fine")'
 	ok 'the next one is fine'
 }
@@ -64,6 +64,43 @@ teardown() {
 	stdout_is "$J" up
 	prog code.py <<<'print("the next one is fine")'
 	ok 'the next one is fine'
+}
+
+@test "idle machines that were killed are not given out" {
+	local pid
+	for pid in $(machines); do
+		kill -KILL "$pid" || true
+	done
+	prog code.py <<<'print("fine")'
+	ok fine
+}
+
+# stopped — every machine is, until they are reaped.
+stopped() {
+	local pid
+	# one that is being made would only be late
+	check becomes 60 grep -q '^fsd_machines_starting 0$' "$MNT/.fsd/stats"
+	STOPPED=$(machines)
+	for pid in $STOPPED; do
+		kill -STOP "$pid"
+	done
+}
+
+@test "idle machines that are frozen are not given out, and their job does not notice" {
+	local pid
+	stopped
+	[ "$(wc -w <<<"$STOPPED")" -ge 2 ]
+	job_made code.py <<<'print("fine")'
+	job_put "$J" config.json '{}'
+	job_wait "$J" 60
+	ok fine
+	result_is "$J" .message null
+	# All of them were asked, and thrown away.
+	for pid in $STOPPED; do
+		check await-exit "$pid" 20
+	done
+	prog code.py <<<'print("and again")'
+	ok 'and again'
 }
 
 @test "rm -r of a running job ends its machine" {
@@ -113,6 +150,63 @@ teardown() {
 	assert_equal "$(bounded 900 cat "$MNT/$J/wait")" 0
 	stdout_is "$J" right
 	[ "$(figure fsd_templates_made_total)" -ge 1 ] || fail 'the damaged template was used'
+}
+
+@test "whatever is wrong with a template's files, it is made again" {
+	local dir
+	own_mount
+	for dir in "$STATE"/templates/*/; do
+		truncate -c -s 4096 "$dir/state"
+	done
+	mount_start
+	job_made code.py <<<'print("right")'
+	job_put "$J" config.json '{}'
+	assert_equal "$(bounded 900 cat "$MNT/$J/wait")" 0
+	stdout_is "$J" right
+	assert_equal "$(figure fsd_templates_made_total)" 1
+	rm -r "${MNT:?}/$J"
+	mount_stop
+	for dir in "$STATE"/templates/*/; do
+		echo nonsense >"$dir/meta"
+	done
+	mount_start
+	job_made code.py <<<'print("right again")'
+	job_put "$J" config.json '{}'
+	assert_equal "$(bounded 900 cat "$MNT/$J/wait")" 0
+	stdout_is "$J" 'right again'
+	assert_equal "$(figure fsd_templates_made_total)" 1
+}
+
+@test "a template that is damaged while it serves gives no wrong result and is made again" {
+	local dir
+	own_mount
+	mount_start --pool 0
+	prog code.py <<<'print("right")'
+	ok right
+	for dir in "$STATE"/templates/*/; do
+		truncate -c -s 8M "$dir/ram"
+	done
+	job_made code.py <<<'print("right")'
+	job_put "$J" config.json '{}'
+	assert_equal "$(bounded 900 cat "$MNT/$J/wait")" 0
+	stdout_is "$J" right
+	assert_equal "$(figure fsd_templates_made_total)" 1
+}
+
+@test "a guest image that is damaged is refused by its name, and runs nothing" {
+	own_mount
+	cp -a "$IMAGE" "$BATS_TEST_TMPDIR/image"
+	chmod u+w "$BATS_TEST_TMPDIR/image/rootfs.erofs"
+	printf 'x' | dd of="$BATS_TEST_TMPDIR/image/rootfs.erofs" bs=1 \
+		seek=5000000 conv=notrunc status=none
+	expect_log 'jobs cannot run|no template'
+	mount_start --image "$BATS_TEST_TMPDIR/image"
+	check becomes 120 grep -q 'rootfs.erofs' "$MNT/.fsd/health"
+	job_made code.py <<<'print("wrong")'
+	job_put "$J" config.json '{}'
+	state_is "$J" queued
+	run cat "$MNT/$J/log"
+	assert_output --partial rootfs.erofs
 }
 
 @test "doctor says that jobs can run here" {

@@ -382,13 +382,13 @@ static void test_keys(void)
 	    "\"timeout\", \"grace\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
-	    "\"command\", \"session\", \"session_idle\"");
+	    "\"command\", \"session\", \"session_idle\", \"priority\"");
 	bad("{\"\": 1}", "config.json: \"\" is not a key; allowed: "
 	    "\"language\", \"args\", \"env\", \"stdin\", \"timeout\", "
 	    "\"grace\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
-	    "\"command\", \"session\", \"session_idle\"");
+	    "\"command\", \"session\", \"session_idle\", \"priority\"");
 	bad("{\"timeout\": 1, \"timeout\": 2}", "config.json: line 1, column "
 	    "24: duplicate object key near '\"timeout\"'");
 }

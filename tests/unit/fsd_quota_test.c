@@ -45,7 +45,6 @@ static void test_sizes(void)
 static void test_none(void)
 {
 	struct quota_limits none = { 0 };
-	struct quota_slot slot = { 0 };
 	struct quota_use use;
 	struct quota *q = (void *)&none;
 
@@ -55,8 +54,7 @@ static void test_none(void)
 	is_int(quota_check_job(q, 1, NULL), 0, "any job may be made");
 	is_int(quota_check_bytes(NULL, UINT64_MAX, NULL), 0, "of any size");
 	ok(quota_left(NULL) == UINT64_MAX, "there is always room");
-	ok(quota_enter(NULL, &slot), "and any run begins");
-	quota_leave(&slot);
+	ok(quota_may_run(NULL), "and any run begins");
 	ok(!quota_of(q, 1, &use, &none), "nothing is counted");
 	quota_free(q);
 }
@@ -95,39 +93,26 @@ static void test_counts(void)
 	quota_free(q);
 }
 
-static struct quota_slot slots[6];
-static char order[8];
-
-static void on_ready(struct quota_slot *slot)
-{
-	size_t n = strlen(order);
-
-	order[n] = (char)('0' + (slot - slots));
-}
-
-static void test_slots(void)
+static void test_runs(void)
 {
 	struct quota_limits limits = { .running = 2 };
+	struct quota_use use;
 	struct quota_user *a;
 	struct quota *q;
 
 	is_int(quota_new(&limits, &q), 0, "with two runs at a time");
 	a = quota_user(q, 1);
-	for (int i = 0; i < 6; i++) {
-		slots[i].ready = on_ready;
-		ok(quota_enter(a, &slots[i]) == (i < 2), "run %d %s", i,
-		   i < 2 ? "begins" : "waits");
-	}
-	quota_leave(&slots[3]);
-	is_str(order, "", "who gives up waiting lets nobody in");
-	quota_leave(&slots[1]);
-	is_str(order, "2", "the first that waits is next");
-	quota_leave(&slots[1]);
-	is_str(order, "2", "leaving twice is leaving once");
-	quota_leave(&slots[0]);
-	quota_leave(&slots[2]);
-	is_str(order, "245", "then in the order of asking");
-	ok(quota_enter(quota_user(q, 2), &slots[0]), "others are not held up");
+	is_int((long long)quota_running(a), 2, "which it says");
+	quota_count_running(a, 1);
+	ok(quota_may_run(a), "the second may run");
+	quota_count_running(a, 1);
+	ok(!quota_may_run(a), "the third waits");
+	quota_count_waiting(a, 1);
+	ok(quota_may_run(quota_user(q, 2)), "others are not held up");
+	quota_of(q, 1, &use, &limits);
+	ok(use.running == 2 && use.waiting == 1, "both are counted");
+	quota_count_running(a, -1);
+	ok(quota_may_run(a), "and may run when one has ended");
 	quota_free(q);
 }
 
@@ -159,7 +144,7 @@ int main(void)
 	test_sizes();
 	test_none();
 	test_counts();
-	test_slots();
+	test_runs();
 	test_inodes();
 	return done_testing();
 }

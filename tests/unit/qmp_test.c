@@ -121,6 +121,22 @@ static void test_answers(void)
 	close_peer(&p);
 }
 
+static void test_reason(void)
+{
+	struct peer p;
+
+	open_peer(&p);
+	send_one(&p, NS_PER_S);
+	send_one(&p, NS_PER_S);
+	say(&p, "{\"event\":\"SHUTDOWN\",\"data\":{\"guest\":true,"
+		"\"reason\":\"guest-reset\"}}\r\n{\"return\":{},\"id\":1}\r\n"
+		"{\"return\":{},\"id\":2}\r\n");
+	loop_run(p.loop);
+	is_str(p.event, "SHUTDOWN", "the guest has ended");
+	is_str(p.status, "guest-reset", "and why, for want of a status");
+	close_peer(&p);
+}
+
 static void test_ends(void)
 {
 	struct peer p;
@@ -192,6 +208,7 @@ static void test_fd(void)
 int main(void)
 {
 	test_answers();
+	test_reason();
 	test_ends();
 	test_fd();
 	return done_testing();

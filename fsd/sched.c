@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched_int.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "quota.h"
+
+#define LOOK_NS NS_PER_S         /* others that free memory tell nobody */
+#define FRESH_NS (5 * NS_PER_MS) /* a reading of the memory holds so long */
+#define PASS_NS (10 * NS_PER_S)  /* others may go first for so long */
+
+/* --- room --------------------------------------------------------------- */
+
+static void read_memory(struct sched *s, bool now)
+{
+	uint64_t at = s->host.now(), high;
+
+	if (!now && s->memory_ns && at - s->memory_ns < FRESH_NS)
+		return;
+	s->memory_ns = at;
+	s->host.memory(s->host.arg, &s->memory);
+	high = s->memory.available;
+	if (!add_checked(&high, s->promised))
+		high = UINT64_MAX;
+	s->capacity = MIN(MAX(s->capacity, s->memory.available), high);
+}
+
+/* What can be promised still. */
+static uint64_t room(const struct sched *s)
+{
+	uint64_t taken = s->promised + s->limits.reserve;
+	uint64_t by_promise = s->capacity - MIN(taken, s->capacity);
+	uint64_t by_now = s->memory.available -
+			  MIN(s->limits.reserve, s->memory.available);
+
+	return MIN(by_promise, by_now);
+}
+
+static uint64_t need_of(uint64_t memory)
+{
+	return add_checked(&memory, VM_MACHINE_BYTES) ? memory : UINT64_MAX;
+}
+
+static bool has_memory(struct sched *s, uint64_t need)
+{
+	read_memory(s, false);
+	if (need <= room(s))
+		return true;
+	read_memory(s, true);
+	return need <= room(s);
+}
+
+static const char *is_sick(const struct sched *s)
+{
+	return s->host.sick(s->host.arg, NULL);
+}
+
+static enum why fits(struct sched *s, struct sched_slot *slot)
+{
+	bool hopeless = false;
+
+	if (!quota_may_run(slot->user->quota))
+		return WHY_QUOTA;
+	if (sched_is_living(slot))
+		return FITS;
+	if (s->machines >= s->limits.machines)
+		return WHY_MACHINES;
+	if (s->machines && s->cpus + slot->cpus > s->limits.cpus)
+		return WHY_CPUS;
+	if (s->host.sick(s->host.arg, &hopeless) && (s->machines || hopeless))
+		return WHY_SICK;
+	return has_memory(s, need_of(slot->memory)) ? FITS : WHY_MEMORY;
+}
+
+#define MIB_OF(bytes) ((uint64_t)(bytes) >> 20)
+
+static void say(struct sched *s, struct sched_slot *slot, enum why why)
+{
+	char text[400];
+
+	if (slot->told & 1u << why)
+		return;
+	slot->told |= 1u << why;
+	switch (why) {
+	case FITS:
+		return;
+	case WHY_TURN:
+		snprintf(text, sizeof(text), "waits for its turn");
+		break;
+	case WHY_QUOTA:
+		snprintf(text, sizeof(text),
+			 "waits for another run of user %u to end: at most "
+			 "%" PRIu64 " at a time (--quota-running)",
+			 slot->uid, quota_running(slot->user->quota));
+		break;
+	case WHY_MACHINES:
+		snprintf(text, sizeof(text),
+			 "waits for a machine: all %u are in use "
+			 "(--max-machines)",
+			 s->limits.machines);
+		break;
+	case WHY_CPUS:
+		snprintf(text, sizeof(text),
+			 "waits for processors: machines have %u of the %u "
+			 "that they may have together, and this one wants %u",
+			 s->cpus, s->limits.cpus, slot->cpus);
+		break;
+	case WHY_MEMORY:
+		snprintf(text, sizeof(text),
+			 "waits for memory: its machine may come to %" PRIu64
+			 " MiB, and %" PRIu64 " MiB can be promised now",
+			 MIB_OF(need_of(slot->memory)), MIB_OF(room(s)));
+		break;
+	case WHY_SICK:
+		snprintf(text, sizeof(text),
+			 "waits until machines can be had "
+			 "again: %.300s",
+			 is_sick(s));
+		break;
+	}
+	slot->ops->tell(slot, text);
+}
+
+/* --- choosing ----------------------------------------------------------- */
+
+/* A step that needs no machine, only its owner's quota. */
+static struct sched_slot *next_step(struct sched *s)
+{
+	list_for_each (pos, tmp, &s->users) {
+		struct sched_user *u = list_entry(pos, struct sched_user, node);
+		struct sched_slot *slot =
+			list_first(&u->steps, struct sched_slot, node);
+
+		if (slot && fits(s, slot) == FITS)
+			return slot;
+		slot = sched_head_of(u);
+		if (slot && sched_is_living(slot) && fits(s, slot) == FITS)
+			return slot;
+	}
+	return NULL;
+}
+
+static struct sched_user *least_served(struct sched *s)
+{
+	struct sched_user *least = NULL;
+	uint64_t now = s->host.now();
+
+	list_for_each (pos, tmp, &s->users) {
+		struct sched_user *u = list_entry(pos, struct sched_user, node);
+
+		if (u->skipped != s->round && !list_empty(&u->levels) &&
+		    (!least ||
+		     sched_account(u, now) < sched_account(least, now)))
+			least = u;
+	}
+	return least;
+}
+
+/* The next one does not fit. Return: true if others may go first. */
+static bool may_pass(struct sched *s, struct sched_slot *slot, enum why why)
+{
+	uint64_t need = need_of(slot->memory);
+	bool ours_have_it = why != WHY_MEMORY;
+
+	if (why == WHY_MEMORY) {
+		s->short_of_memory = true;
+		if (add_checked(&need, s->limits.reserve))
+			ours_have_it = need <= s->capacity;
+		s->host.give_way(s->host.arg);
+	}
+	if (!s->blocked) {
+		s->blocked = slot;
+		s->blocked_ns = s->host.now();
+	}
+	return !ours_have_it || s->blocked != slot ||
+	       s->host.now() - s->blocked_ns < PASS_NS;
+}
+
+#define PASSERS 16 /* that are looked at: there may be many more */
+
+/* One of the same user that fits, in its order. */
+static struct sched_slot *passer(struct sched *s, const struct sched_user *u)
+{
+	unsigned left = PASSERS;
+
+	list_for_each (pos, tmp, &u->levels) {
+		const struct sched_level *l =
+			list_entry(pos, struct sched_level, node);
+
+		list_for_each (at, tmp2, &l->slots) {
+			struct sched_slot *slot =
+				list_entry(at, struct sched_slot, node);
+
+			if (!left--)
+				return NULL;
+			if (fits(s, slot) == FITS)
+				return slot;
+		}
+	}
+	return NULL;
+}
+
+/* Who is next and fits, or NULL. */
+static struct sched_slot *next(struct sched *s)
+{
+	struct sched_slot *slot = next_step(s);
+	struct sched_user *u;
+	enum why why;
+
+	if (slot)
+		return slot;
+	s->round++;
+	s->short_of_memory = false;
+	if (s->machines >= s->limits.machines)
+		return NULL; /* the most usual case, and there may be many */
+	/* Who was blocked for long is not passed by those before it either. */
+	slot = s->blocked;
+	if (slot) {
+		why = fits(s, slot);
+		if (why == FITS)
+			return slot;
+		if ((why == WHY_MEMORY || why == WHY_CPUS) &&
+		    !may_pass(s, slot, why))
+			return NULL;
+	}
+	while ((u = least_served(s))) {
+		slot = sched_head_of(u);
+		why = fits(s, slot);
+		if (why == FITS)
+			return slot;
+		if (slot->told)
+			say(s, slot, why);
+		u->skipped = s->round;
+		if (why != WHY_MEMORY && why != WHY_CPUS)
+			continue;
+		if (!may_pass(s, slot, why))
+			return NULL;
+		slot = passer(s, u);
+		if (slot)
+			return slot;
+	}
+	return NULL;
+}
+
+static void grant(struct sched *s, struct sched_slot *slot)
+{
+	struct sched_user *u = slot->user;
+	uint64_t served =
+		sched_account(u, s->host.now()) - u->holds * ADVANCE_NS;
+	bool needs = !sched_is_living(slot);
+
+	sched_wait_out(s, slot);
+	slot->granted = true;
+	quota_count_running(u->quota, 1);
+	if (!needs)
+		return;
+	s->floor_ns = MAX(s->floor_ns, served);
+	sched_hold(s, slot->uid, slot->memory, slot->cpus, &slot->hold);
+}
+
+static void on_look(struct loop_call *call)
+{
+	struct sched *s = call->arg;
+	struct sched_slot *slot;
+
+	while ((slot = next(s))) {
+		grant(s, slot);
+		slot->ops->ready(slot);
+	}
+	/* Waits for what nobody will tell of: memory, a machine that lives. */
+	if (s->waiting && (s->short_of_memory || is_sick(s)))
+		loop_timer_set(s->loop, &s->again, LOOK_NS);
+	else
+		loop_timer_del(&s->again);
+}
+
+static void on_again(struct loop_timer *t)
+{
+	sched_look(t->arg);
+}
+
+void sched_look(struct sched *s)
+{
+	if (s->waiting)
+		loop_defer(s->loop, &s->look);
+}
+
+/* --- the door ----------------------------------------------------------- */
+
+int sched_check(struct sched *s, uid_t uid, uint64_t memory, bool force,
+		struct err *err)
+{
+	uint64_t need = need_of(memory), most;
+	const struct sched_user *u;
+
+	read_memory(s, false);
+	most = s->memory.total - MIN(s->limits.reserve, s->memory.total);
+	if (need > most)
+		return err_set(err, -EINVAL,
+			       "a machine for this job may come to %" PRIu64
+			       " MiB, and this host never has more than "
+			       "%" PRIu64 " MiB for machines (%" PRIu64 " less "
+			       "the reserve); ask for less memory_mb",
+			       MIB_OF(need), MIB_OF(most),
+			       MIB_OF(s->memory.total));
+	if (force)
+		return 0;
+	if (s->limits.queued && s->waiting >= s->limits.queued)
+		return err_set(err, -EAGAIN,
+			       "the queue is full: %" PRIu64 " jobs wait, as "
+			       "many as --max-queued allows; when some have "
+			       "ended, write start to ctl, or config.json "
+			       "again",
+			       s->waiting);
+	u = s->limits.user_queued ? sched_user_of(s, uid) : NULL;
+	if (u && u->waiting >= s->limits.user_queued)
+		return err_set(err, -EAGAIN,
+			       "your part of the queue is full: %" PRIu64
+			       " jobs of user %u wait, as many as "
+			       "--quota-queued allows; when some have ended, "
+			       "write start to ctl, or config.json again",
+			       u->waiting, uid);
+	return 0;
+}
+
+int sched_enter(struct sched *s, struct sched_slot *slot)
+{
+	int r;
+
+	slot->sched = s;
+	slot->user = sched_user_of(s, slot->uid);
+	r = slot->user ? sched_wait_in(s, slot, false) : -ENOMEM;
+	if (r < 0) {
+		slot->user = NULL;
+		return r;
+	}
+	if (next(s) == slot) {
+		grant(s, slot);
+		return 1;
+	}
+	sched_look(s);
+	return 0;
+}
+
+void sched_tell(struct sched_slot *slot)
+{
+	struct sched *s = slot->user ? slot->sched : NULL;
+	enum why why;
+
+	if (!s || !slot->waits)
+		return;
+	why = fits(s, slot);
+	say(s, slot, why == FITS ? WHY_TURN : why);
+}
+
+int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err)
+{
+	struct sched_hold *h = &slot->hold;
+	struct sched *s = h->sched;
+	uint64_t need = need_of(memory), before = h->memory;
+	int r;
+
+	slot->memory = memory;
+	if (!s || need <= before)
+		return 0;
+	r = sched_check(s, slot->uid, memory, true, err);
+	if (r < 0)
+		return -E2BIG;
+	if (has_memory(s, need - before)) {
+		h->memory = need;
+		s->promised += need - before;
+		return 0;
+	}
+	sched_release(h);
+	slot->granted = false;
+	quota_count_running(slot->user->quota, -1);
+	r = sched_wait_in(s, slot, true);
+	sched_look(s);
+	if (r < 0)
+		return r;
+	sched_tell(slot);
+	return -EAGAIN;
+}
+
+void sched_leave(struct sched_slot *slot)
+{
+	if (!slot->user)
+		return;
+	if (slot->waits)
+		sched_wait_out(slot->sched, slot);
+	if (slot->granted)
+		quota_count_running(slot->user->quota, -1);
+	slot->granted = false;
+	slot->user = NULL;
+	sched_release(&slot->hold);
+	sched_look(slot->sched);
+}
+
+void sched_pass(struct sched_hold *from, struct sched_hold *to)
+{
+	sched_release(to);
+	*to = *from;
+	*from = (struct sched_hold){0};
+}
+
+void sched_hold(struct sched *s, uid_t uid, uint64_t memory, unsigned cpus,
+		struct sched_hold *hold)
+{
+	struct sched_user *u = sched_user_of(s, uid);
+
+	if (hold->sched)
+		return;
+	*hold = (struct sched_hold){
+		.sched = s,
+		.user = u,
+		.memory = need_of(memory),
+		.cpus = cpus,
+		.since_ns = s->host.now(),
+	};
+	s->machines++;
+	s->cpus += cpus;
+	s->promised += hold->memory;
+	if (!u)
+		return; /* without memory nobody is charged */
+	u->holds++;
+	u->since_sum += hold->since_ns;
+}
+
+void sched_release(struct sched_hold *hold)
+{
+	struct sched *s = hold->sched;
+	struct sched_user *u = hold->user;
+
+	if (!s)
+		return;
+	s->machines--;
+	s->cpus -= hold->cpus;
+	s->promised -= hold->memory;
+	if (u) {
+		u->holds--;
+		u->since_sum -= hold->since_ns;
+		u->served_ns += s->host.now() - hold->since_ns;
+	}
+	*hold = (struct sched_hold){0};
+	sched_look(s);
+}
+
+bool sched_has_spare(struct sched *s)
+{
+	return !s->short_of_memory && has_memory(s, VM_MACHINE_BYTES);
+}
+
+void sched_stats(struct sched *s, struct sched_stats *ret)
+{
+	read_memory(s, false);
+	*ret = (struct sched_stats){
+		.waiting = s->waiting,
+		.machines = s->machines,
+		.promised = s->promised,
+		.room = room(s),
+	};
+}
+
+int sched_new(struct loop *loop, const struct sched_limits *limits,
+	      const struct sched_host *host, struct quota *quota,
+	      struct sched **ret)
+{
+	struct sched *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	*s = (struct sched){
+		.loop = loop,
+		.limits = *limits,
+		.host = *host,
+		.quota = quota,
+		.look = {.fn = on_look, .arg = s},
+		.again = {.fn = on_again, .arg = s},
+	};
+	list_init(&s->users);
+	*ret = s;
+	return 0;
+}
+
+void sched_free(struct sched *s)
+{
+	struct hash_node *h;
+	size_t from = 0;
+
+	if (!s)
+		return;
+	loop_call_del(&s->look);
+	loop_timer_del(&s->again);
+	while ((h = hash_any(&s->by_uid, &from))) {
+		hash_del(&s->by_uid, h);
+		free(container_of(h, struct sched_user, by_uid));
+	}
+	hash_done(&s->by_uid);
+	free(s);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who runs next. Every run waits here until there is room for it: a machine
+ * (--max-machines), processors, memory, its owner's quota (--quota-running).
+ * Nothing else holds a run back, and nothing else chooses.
+ *
+ * Room. A machine may come to what its program may take and VM_MACHINE_BYTES.
+ * That is promised to it when it is granted, until its end, whatever it takes.
+ * What all promises together may come to is what would be free if none of our
+ * machines ran. Nobody tells that number: it is what is free now, and what the
+ * machines have taken of their promises, which lies between nothing and all; so
+ * the last estimate is kept within these bounds, and is exact whenever nothing
+ * runs. A reserve stays free beside all promises. When memory is short, idle
+ * machines give way. Others that free memory tell nobody, so as long as a run
+ * waits for memory a timer looks once a second.
+ *
+ * Order. Among users the one is next who has been served least, in seconds of
+ * machines held, those of runs under way included: by their number a user of
+ * long runs would get all of the machine from a user of short ones. Each run
+ * under way counts for a little in advance, so that users who begin together
+ * take turns at once. Who comes back has the account of the one who was served
+ * last, or a bounded debt: nobody saves up by being away, and nobody pays for
+ * long. Of one user the highest priority is first, then the oldest. Only
+ * session's steps whose machine is there already pass: they need none.
+ *
+ * Who is next and does not fit lets others that do fit go first for a while,
+ * also those behind it of the same user.
+ * Then, if it would fit as soon as ours have ended, nobody passes any more; if
+ * it would not (others have the memory), all may.
+ *
+ * A run that waits is a few hundred bytes and no descriptor: its inputs are
+ * listed when it is granted. What happens costs the number of users, at most.
+ */
+#ifndef FSD_SCHED_H
+#define FSD_SCHED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../layout/layout.h"
+#include "../vm/vm.h"
+
+struct quota;
+struct sched;
+struct sched_level;
+struct sched_slot;
+struct sched_user;
+
+struct sched_limits {
+	unsigned machines, cpus; /* in use at a time */
+	uint64_t queued, user_queued; /* runs that wait; 0: no limit */
+	uint64_t reserve;        /* bytes that stay free */
+};
+
+/* What the scheduler asks of those around it. */
+struct sched_host {
+	void (*memory)(void *arg, struct vm_memory *ret);
+	/* Memory is short: ends something idle. sched_look() follows, if so. */
+	void (*give_way)(void *arg);
+	/* NULL, or why no machine can be had now: then one at a time tries, or
+	 * none if it is *ret_hopeless (which may be NULL). */
+	const char *(*sick)(void *arg, bool *ret_hopeless);
+	uint64_t (*now)(void);
+	void *arg;
+};
+
+/* A machine that is promised; embedded, zeroed. */
+struct sched_hold {
+	struct sched *sched;     /* borrowed; NULL: none */
+	struct sched_user *user;
+	uint64_t memory;
+	unsigned cpus;
+	uint64_t since_ns;
+};
+
+struct sched_slot_ops {
+	/* There is room: its machine may be asked for. Not inside a call. */
+	void (*ready)(struct sched_slot *slot);
+	/* Why it waits; once for each reason. */
+	void (*tell)(struct sched_slot *slot, const char *sentence);
+	/* Its session's machine is there, or will be: it needs none. */
+	bool (*has_machine)(struct sched_slot *slot);
+};
+
+/* Of a run; embedded, zeroed, what is above the line filled in. */
+struct sched_slot {
+	const struct sched_slot_ops *ops;
+	uid_t uid;
+	int priority;
+	uint64_t memory;         /* that the program and its files may take */
+	unsigned cpus;
+	bool is_step;            /* of a session: has_machine() is asked */
+	/* --- */
+	struct sched *sched;     /* borrowed */
+	struct list node;        /* while it waits */
+	struct sched_user *user; /* NULL: it is not known here */
+	struct sched_level *level; /* where it waits; NULL: as a step */
+	struct sched_hold hold;
+	uint32_t told;           /* 1 << reason */
+	bool waits, granted;
+};
+
+int sched_new(struct loop *loop, const struct sched_limits *limits,
+	      const struct sched_host *host, struct quota *quota,
+	      struct sched **ret);
+void sched_free(struct sched *s); /* every slot has left; NULL is fine */
+
+/*
+ * May a run of uid with a program of so many bytes be queued? Return: 0;
+ * -EINVAL: it never fits; -EAGAIN: too many wait (not if force); each with a
+ * sentence.
+ */
+int sched_check(struct sched *s, uid_t uid, uint64_t memory, bool force,
+		struct err *err);
+/* Return: 1 if it may have its machine at once; 0: ready() follows; -ENOMEM. */
+int sched_enter(struct sched *s, struct sched_slot *slot);
+/* Says why it waits, if it does. */
+void sched_tell(struct sched_slot *slot);
+/*
+ * It was granted, and now it is known what it needs. Return: 0; -EAGAIN: more
+ * than there is room for: it waits again, ready() follows; -E2BIG: it never
+ * fits, with a sentence.
+ */
+int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err);
+/* Waiting, granted or neither. */
+void sched_leave(struct sched_slot *slot);
+
+/* For a session: its first step's machine outlives the step; a further machine
+ * is not waited for. */
+void sched_pass(struct sched_hold *from, struct sched_hold *to);
+void sched_hold(struct sched *s, uid_t uid, uint64_t memory, unsigned cpus,
+		struct sched_hold *hold);
+void sched_release(struct sched_hold *hold); /* no-op on none */
+
+/* Something of what was waited for may have changed. */
+void sched_look(struct sched *s);
+/* Is there memory that nobody needs, for an idle machine? */
+bool sched_has_spare(struct sched *s);
+
+struct sched_stats {
+	uint64_t waiting, machines, promised, room;
+};
+void sched_stats(struct sched *s, struct sched_stats *ret);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by sched.c (room, choosing) and sched_wait.c (users, who waits). */
+#ifndef FSD_SCHED_INT_H
+#define FSD_SCHED_INT_H
+
+#include "hash.h"
+#include "sched.h"
+
+#define ADVANCE_NS (100 * NS_PER_MS) /* what a run counts for as it begins */
+#define DEBT_NS (60 * NS_PER_S)   /* at most, for who comes back */
+
+enum why {
+	FITS,
+	WHY_TURN, /* others are before it */
+	WHY_QUOTA,
+	WHY_MACHINES,
+	WHY_CPUS,
+	WHY_MEMORY,
+	WHY_SICK,
+};
+
+/* Those of a user with one priority, the oldest first. */
+struct sched_level {
+	struct list node; /* in the user's, the highest first */
+	int priority;
+	struct list slots;
+};
+
+struct sched_user {
+	struct hash_node by_uid;
+	struct list node;      /* in sched->users while it has waiting ones */
+	uid_t uid;
+	struct quota_user *quota; /* borrowed; NULL: none */
+	struct list steps;     /* that need no machine, the oldest first */
+	struct list levels;
+	uint64_t waiting;
+	unsigned queued_steps; /* in the levels */
+	unsigned holds;        /* under way, */
+	uint64_t since_sum;    /* and the sum of their beginnings; wraps */
+	uint64_t served_ns;    /* by those that are over */
+	unsigned skipped;      /* in this round of choosing */
+};
+
+struct sched {
+	struct loop *loop;
+	struct sched_limits limits;
+	struct sched_host host;
+	struct quota *quota;     /* borrowed; NULL: there are none */
+	struct hash by_uid;      /* of struct sched_user, owned */
+	struct list users;       /* with waiting ones */
+	uint64_t waiting;
+	unsigned machines, cpus; /* promised */
+	uint64_t promised;
+	uint64_t floor_ns;       /* the account that was served last */
+	unsigned round;
+	struct sched_slot *blocked; /* borrowed: the next one, that does not
+				       fit, */
+	uint64_t blocked_ns;     /* since then */
+	bool short_of_memory;    /* somebody waits for it */
+	struct vm_memory memory; /* as it was read at */
+	uint64_t memory_ns;
+	uint64_t capacity;       /* estimate: free if none of ours ran */
+	struct loop_call look;
+	struct loop_timer again;
+};
+
+/* NULL without memory. */
+struct sched_user *sched_user_of(struct sched *s, uid_t uid);
+/* What it has been served, and will soon have been. */
+uint64_t sched_account(const struct sched_user *u, uint64_t now);
+/* The one of its levels that is next. */
+struct sched_slot *sched_head_of(const struct sched_user *u);
+/* Its session's machine is there. */
+bool sched_is_living(struct sched_slot *slot);
+/* At the end of its list, or at its front. Return: 0 or -ENOMEM. */
+int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front);
+void sched_wait_out(struct sched *s, struct sched_slot *slot);
+
+#endif

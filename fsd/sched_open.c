@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched_open.h"
+
+#include <errno.h>
+
+#include "job.h"
+
+#define RESERVE_MIN MIB(128)
+#define RESERVE_MAX GIB(1)
+#define RESERVE_SHARE 16 /* of the memory there is */
+#define CPUS_EACH 4      /* machines that may share a processor */
+
+static void on_memory(void *arg, struct vm_memory *ret)
+{
+	struct fsd *d = arg;
+
+	vm_memory(d->vm, ret);
+}
+
+static void on_give_way(void *arg)
+{
+	struct fsd *d = arg;
+
+	vm_give_way(d->vm);
+}
+
+static const char *on_sick(void *arg, bool *ret_hopeless)
+{
+	static struct err err; /* one thread */
+	struct fsd *d = arg;
+	int r = vm_health(d->vm, &err);
+
+	if (ret_hopeless)
+		*ret_hopeless = vm_has_no_template(d->vm);
+	return r == 0 || r == -EAGAIN ? NULL : err.text;
+}
+
+void sched_on_freed(void *arg)
+{
+	struct fsd *d = arg;
+
+	if (d->sched)
+		sched_look(d->sched);
+}
+
+bool sched_on_may_warm(void *arg)
+{
+	struct fsd *d = arg;
+
+	return !d->sched || sched_has_spare(d->sched);
+}
+
+int sched_open(struct fsd *d)
+{
+	const struct mount_options *o = d->options;
+	const struct sched_host host = {
+		.memory = on_memory,
+		.give_way = on_give_way,
+		.sick = on_sick,
+		.now = now_ns,
+		.arg = d,
+	};
+	struct sched_limits limits = {
+		.machines = o->max_machines,
+		.cpus = MAX(o->max_machines,
+			    CPUS_EACH * (unsigned)o->limits.cpus),
+		.queued = o->max_queued,
+		.user_queued = o->quota_queued,
+		.reserve = o->reserve,
+	};
+	struct vm_memory memory;
+
+	vm_memory(d->vm, &memory);
+	if (limits.reserve == UINT64_MAX)
+		limits.reserve =
+			MIN(MAX(memory.total / RESERVE_SHARE, RESERVE_MIN),
+			    RESERVE_MAX);
+	return sched_new(d->loop, &limits, &host, d->quota, &d->sched);
+}
+
+/* By a daemon before this one. */
+static bool was_accepted(const struct job *job)
+{
+	return job->meta.state == JOB_QUEUED;
+}
+
+int sched_check_job(struct job *job, const struct job_config *config,
+		    struct err *err)
+{
+	return sched_check(job->d->sched, job->meta.uid, MIB(config->memory_mb),
+			   was_accepted(job), err);
+}
+
+bool sched_is_full(struct fsd *d, uid_t uid, struct err *err)
+{
+	return sched_check(d->sched, uid, 0, false, err) == -EAGAIN;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The scheduler's ties to this daemon: its machines, its options. */
+#ifndef FSD_SCHED_OPEN_H
+#define FSD_SCHED_OPEN_H
+
+#include "fsd.h"
+#include "sched.h"
+
+/* After the machines' room. Return: 0 or -ENOMEM. */
+int sched_open(struct fsd *d);
+/* For vm_watch: a machine is gone; may one be made ahead? */
+void sched_on_freed(void *arg);
+bool sched_on_may_warm(void *arg);
+
+/* May job be queued with this config? See sched_check(); what an earlier
+ * daemon had queued is not too much. */
+int sched_check_job(struct job *job, const struct job_config *config,
+		    struct err *err);
+/* Nothing more may be queued for uid: who would start one is to be told. */
+bool sched_is_full(struct fsd *d, uid_t uid, struct err *err);
+
+#endif

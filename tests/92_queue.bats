@@ -1,0 +1,287 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Who runs when: memory, priorities, a full queue, a long one.
+
+load lib/common
+
+teardown() {
+	mount_done || return
+	[ -z "${MEMORY:-}" ] || rm -f "$MEMORY"
+}
+
+QUEUE=${LOAD_QUEUE:-2000}
+
+# one OPTION... — a mount with one machine, which `first` has.
+one() {
+	mount_start --max-machines 1 --pool 1 "$@"
+	job_start first $'out up\nsleep 600000' '{"timeout": 3600}'
+	job_follow first up
+}
+
+# first_ends — the machine is free.
+first_ends() {
+	echo kill >"$MNT/first/ctl"
+	job_wait first
+}
+
+# memory AVAILABLE TOTAL — the host's, in MiB, from now on.
+memory() {
+	export MEMORY=$BATS_TEST_TMPDIR/memory
+	export FSD_FAKE_MEMORY=$MEMORY
+	echo "$@" >"$MEMORY"
+}
+
+# log_has JOB TEXT COUNT
+log_has() {
+	assert_equal "$(grep -cF -- "$2" "$MNT/$1/log")" "$3"
+}
+
+# becomes VALUE NAME — a figure, in time.
+becomes() {
+	check becomes 20 sh -c "[ \"\$(awk -v n='$2' '\$1 == n { print \$2 }' \
+		'$MNT/.fsd/stats')\" = '$1' ]"
+}
+
+queue() {
+	bounded 300 /usr/bin/python3 -I -S "$TESTS/lib/queue.py" "$@"
+}
+
+@test "of one user's jobs the highest priority is first, then the oldest" {
+	local job
+	one
+	for job in a:0 b:-1 c:7 d:0 e:7 f:-100; do
+		job_start "${job%:*}" 'sleep 5' "{\"priority\": ${job#*:}}"
+	done
+	first_ends
+	for job in a b c d e f; do
+		job_wait $job
+	done
+	assert_equal "$(for job in a b c d e f; do
+		echo "$(result $job .started) $job"
+	done | sort | cut -d' ' -f2 | xargs)" 'c e a d b f'
+}
+
+@test "a job that waits says in its log for what, once" {
+	one
+	job_start a 'out x'
+	log_has a 'waits for a machine: all 1 are in use (--max-machines)' 1
+	job_start b 'out x'
+	first_ends
+	job_wait b
+	log_has a waits 1
+	log_has b waits 1
+	log_has first waits 0
+}
+
+@test "a job waits for memory, and runs when another process has freed it" {
+	memory 300 4000
+	mount_start --pool 0
+	job_start a 'out x'
+	state_is a queued
+	log_has a 'waits for memory: its machine may come to 384 MiB, and 50 MiB can be promised now' 1
+	job_run small 'out x' '{"memory_mb": 32}' && false
+	memory 1000 4000
+	assert_equal "$(job_wait a)" 0
+	assert_equal "$(job_wait small)" 0
+	log_has a waits 1
+}
+
+@test "a small job passes one that waits for memory" {
+	memory 700 4000
+	mount_start --pool 0
+	job_start big 'out x' '{"memory_mb": 1000}'
+	state_is big queued
+	job_run small 'out x' '{"memory_mb": 64}'
+	ended small 0 exited
+	state_is big queued
+	rm -r "$MNT/big"
+	assert_equal "$(figure fsd_runs_waiting)" 0
+}
+
+@test "what is promised to a machine is not promised to another, used or not" {
+	memory 1100 4000
+	mount_start --pool 0
+	job_start a $'out up\nsleep 600000'
+	job_start b $'out up\nsleep 600000'
+	job_follow a up
+	job_follow b up
+	job_start c $'out up\nsleep 600000'
+	state_is c queued
+	assert_equal "$(figure fsd_memory_promised_bytes)" $(((2 * 384 << 20) + 2 * 20))
+	rm -r "$MNT/a"
+	job_follow c up
+	rm -r "$MNT/b" "$MNT/c"
+	assert_equal "$(figure fsd_memory_promised_bytes)" 0
+}
+
+@test "idle machines give way to a job that waits for memory, and come back" {
+	memory 4000 4000
+	mount_start --pool 3 --max-machines 8
+	becomes 3 fsd_machines_warm
+	memory 300 4000
+	job_start a 'out x'
+	becomes 0 fsd_machines_warm
+	state_is a queued
+	memory 4000 4000
+	assert_equal "$(job_wait a)" 0
+	becomes 3 fsd_machines_warm
+}
+
+@test "a job that never fits is refused at once, and so is one with its files" {
+	memory 1000 1000
+	mount_start --pool 0
+	job_start a 'out x' '{"memory_mb": 800}'
+	refused a 'may come to 928 MiB, and this host never has more than 872 MiB'
+	job_start b 'out x' '{"memory_mb": 700}'
+	assert_equal "$(job_wait b)" 0
+	mkdir "$MNT/c"
+	truncate -s 300M "$MNT/c/data"
+	job_put c code.sh 'out x'
+	job_put c config.json '{"memory_mb": 600}'
+	refused c 'may come to 1028 MiB'
+	memory 800 1000
+	job_put c config.json '{"memory_mb": 610}' # not even without the files
+	state_is c queued
+	memory 1000 1000
+	job_wait c
+	ended c 125 failed
+	run result c .message
+	assert_output --partial 'may come to 1038 MiB'
+	memory 2000 2000
+	job_put a config.json '{"memory_mb": 800}'
+	assert_equal "$(job_wait a)" 0
+}
+
+@test "a full queue is told to who would start a job, and nothing is lost" {
+	one --max-queued 2
+	job_start a 'out a'
+	job_start b 'out b'
+	mkdir "$MNT/c"
+	job_put c code.sh 'out c'
+	echo '{}' >"$BATS_TEST_TMPDIR/config"
+	fails EAGAIN cp "$BATS_TEST_TMPDIR/config" "$MNT/c/config.json"
+	refused c 'the queue is full: 2 jobs wait, as many as --max-queued allows'
+	fails EAGAIN dd if=<(echo start) of="$MNT/c/ctl" conv=notrunc
+	state_is c refused
+	mkdir "$MNT/.d"
+	job_put .d code.sh 'out d'
+	job_put .d config.json '{}'
+	fails EAGAIN mv "$MNT/.d" "$MNT/d"
+	absent . d
+	exists .d config.json
+	run cat "$MNT/.fsd/last_error"
+	assert_output --partial 'd: the queue is full'
+	mkdir "$MNT/e"
+	job_put e config.json '{}'
+	echo 'out e' >"$BATS_TEST_TMPDIR/code"
+	fails EAGAIN cp "$BATS_TEST_TMPDIR/code" "$MNT/e/code.sh"
+	refused e 'the queue is full'
+	mkdir "$MNT/f"
+	job_put f code.sh 'out f'
+	job_put f tmp '{}'
+	fails EAGAIN mv "$MNT/f/tmp" "$MNT/f/config.json"
+	state_is f draft
+	first_ends
+	job_wait a
+	job_wait b
+	echo start >"$MNT/c/ctl"
+	mv "$MNT/.d" "$MNT/d"
+	cp "$BATS_TEST_TMPDIR/config" "$MNT/e/config.json"
+	mv "$MNT/f/tmp" "$MNT/f/config.json"
+	local job
+	for job in c d e f; do
+		job_wait $job
+		stdout_is $job $job
+	done
+}
+
+@test "a part of the queue is each user's" {
+	one --quota-queued 1
+	job_start a 'out a'
+	job_start b 'out b'
+	refused b "1 jobs of user 0 wait, as many as --quota-queued allows"
+	first_ends
+	job_wait a
+	job_put b config.json '{}'
+	job_wait b
+	stdout_is b b
+}
+
+@test "what makes no job start is not refused by a full queue" {
+	one --max-queued 1
+	job_start a 'out a'
+	mkdir "$MNT/b" "$MNT/.c"
+	echo '{}' >"$BATS_TEST_TMPDIR/config"
+	echo '{"start": "manual"}' >"$BATS_TEST_TMPDIR/manual"
+	cp "$BATS_TEST_TMPDIR/config" "$MNT/b/config.json"
+	cp "$BATS_TEST_TMPDIR/manual" "$MNT/.c/config.json"
+	cp "$BATS_TEST_TMPDIR/config" "$MNT/.c/code.sh"
+	mv "$MNT/.c" "$MNT/c"
+	state_is b draft
+	state_is c draft
+	first_ends
+}
+
+@test "wrong options of the queue are refused with what is allowed" {
+	local option
+	mkdir "$BATS_TEST_TMPDIR/m"
+	for option in '--max-queued -1' '--max-queued many' '--quota-queued 1x' \
+		'--memory-reserve 1T' '--memory-reserve all'; do
+		# shellcheck disable=SC2086
+		run bounded 10 "$FSD" mount $option "$BATS_TEST_TMPDIR/m"
+		assert_equal "$status" 2
+		assert_output --partial 'must be a number'
+	done
+}
+
+@test "a file that is removed from a queued job is still sent" {
+	one
+	mkdir -p "$MNT/a/d"
+	echo inside >"$MNT/a/d/data"
+	job_put a code.sh $'show data\nfiles'
+	job_put a config.json '{}'
+	state_is a queued
+	rm -r "$MNT/a/d" "$MNT/a/code.sh"
+	first_ends
+	job_wait a
+	ended a 0 exited
+	run cat "$MNT/a/stdout"
+	assert_line --partial 'd/data 7'
+}
+
+@test "jobs that wait when fsd ends wait again when it is back, and run" {
+	one
+	job_start a 'out a'
+	job_start b 'out b'
+	mount_stop
+	mount_start --max-machines 1 --max-queued 1
+	ended first 125 interrupted
+	job_wait a
+	job_wait b
+	stdout_is a a
+	stdout_is b b
+}
+
+@test "a long queue makes nothing slower, holds no descriptors and little memory" {
+	local before after fds rss n i
+	one
+	read -ra before <<<"$(queue measure "$MNT" first)"
+	fds=$(daemon_fds) rss=$(daemon_rss_kb)
+	queue fill "$MNT" 1 "$QUEUE"
+	assert_equal "$(figure 'fsd_jobs{state="queued"}')" "$QUEUE"
+	[ "$(daemon_fds)" -le $((fds + 2)) ] || fail "descriptors: $fds, then $(daemon_fds)"
+	n=$((($(daemon_rss_kb) - rss) * 1024 / QUEUE))
+	read -ra after <<<"$(queue measure "$MNT" first)"
+	echo "# stat, state, submit: ${before[*]} us; with $QUEUE that wait ${after[*]} us; $n bytes each" >&3
+	case $FSD in
+	*/asan/*) ;; # it keeps more of everything
+	*) [ "$n" -le 6144 ] || fail "$n bytes a job" ;;
+	esac
+	for i in 0 1 2; do
+		[ "${after[i]}" -le $((before[i] * 3 + 300)) ] ||
+			fail "it was ${before[*]} us, and is ${after[*]}"
+	done
+	queue empty "$MNT" 1 "$QUEUE"
+	assert_equal "$(figure fsd_runs_waiting)" 0
+	first_ends
+}

@@ -1,0 +1,125 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Machines that are dead, frozen or never come up, and what their jobs see of it.
+
+load lib/common
+
+teardown() { mount_done; }
+
+becomes() {
+	check becomes 30 sh -c "[ \"\$(awk -v n='$2' '\$1 == n { print \$2 }' \
+		'$MNT/.fsd/stats')\" = '$1' ]"
+}
+
+# health_becomes TEXT — it has this in it, in time.
+health_becomes() {
+	check becomes 30 grep -qF -- "$1" "$MNT/.fsd/health"
+}
+
+@test "a frozen idle machine is not given out: its job has another one and does not notice" {
+	FSD_FAKE_FREEZE=2 mount_start --pool 2 --max-machines 4
+	becomes 2 fsd_machines_warm
+	JOB_SECONDS=10 job_run a $'show data\nexit 3' '{"inputs": ["data"]}' &
+	check becomes 10 test -d "$MNT/a"
+	echo given >"$MNT/a/data"
+	wait $!
+	ended a 3 exited
+	stdout_is a given
+	result_is a .message null
+	assert_equal "$(cat "$MNT/a/error")" ''
+	[ "$(grep -c running "$MNT/a/log")" = 1 ]
+	grep -q 'did not take its job.*another one has it' "$LOG"
+	# The other one was asked, and was frozen as well.
+	becomes 2 fsd_machines_failed_total
+	job_run b 'out well'
+	ended b 0 exited
+	becomes 2 fsd_machines_failed_total
+}
+
+@test "a job that waits for another machine can be killed and removed" {
+	FSD_FAKE_FREEZE=1 FSD_FAKE_START_MS=2000 mount_start --pool 1 --max-machines 1
+	becomes 1 fsd_machines_warm
+	job_start a 'out x'
+	check becomes 10 grep -q 'another one has it' "$LOG"
+	echo kill >"$MNT/a/ctl"
+	job_wait a
+	ended a 137 cancelled
+	job_run b 'out x'
+	ended b 0 exited
+}
+
+@test "a session's first step has another machine, too" {
+	FSD_FAKE_FREEZE=1 mount_start --pool 1
+	becomes 1 fsd_machines_warm
+	job_run a 'remember x' '{"session": "s"}'
+	job_run b 'recall' '{"session": "s"}'
+	ended a 0 exited
+	stdout_is b x
+}
+
+@test "a machine that takes its job and then dies is not replaced: nobody knows what it did" {
+	mount_start --pool 2
+	job_run a $'out begun\nwrite f x\ncrash'
+	ended a 125 failed
+	stdout_is a begun
+	run result a .message
+	assert_output --partial 'outcome is unknown: the machine crashed'
+	assert_equal "$(cat "$MNT/.fsd/health")" ok
+}
+
+@test "a guest that is silent from the beginning fails its job in bounded time" {
+	mount_start --pool 1
+	JOB_SECONDS=30 job_run a $'nostart\nmute' '{"timeout": 1}'
+	ended a 125 failed
+	run result a .message
+	assert_output --partial 'the machine was silent for 3 s while starting the program'
+}
+
+@test "idle machines that die are replaced ever more slowly; health says so until one has served" {
+	local began=$EPOCHSECONDS made
+	FSD_FAKE_IDLE_DEATHS=6 mount_start --pool 1
+	health_becomes 'idle machines die (5 so far): it died while it was idle (fake) (since 20'
+	[ $((EPOCHSECONDS - began)) -ge 2 ] || fail 'they were replaced at once'
+	made=$(figure fsd_machines_made_total)
+	[ "$made" -le 6 ] || fail "$made machines were made"
+	becomes 1 fsd_machines_warm
+	job_run a 'out x'
+	ended a 0 exited
+	assert_equal "$(cat "$MNT/.fsd/health")" ok
+}
+
+@test "while machines do not start one job tries, the others wait, and all is well by itself" {
+	expect_log 'machines do not start'
+	FSD_FAKE_FAIL_STARTS=5 mount_start --pool 0 --max-machines 4
+	job_start a 'out a'
+	health_becomes 'machines do not start: the machine failed to start (fake) (since 20'
+	job_start b 'out b'
+	run cat "$MNT/b/log"
+	assert_output --partial 'waits until machines can be had again: machines do not start'
+	assert_equal "$(job_wait a)" 0
+	assert_equal "$(job_wait b)" 0
+	assert_equal "$(cat "$MNT/.fsd/health")" ok
+}
+
+@test "machines that never start fail the job that tries, with the reason" {
+	expect_log 'machines do not start'
+	FSD_FAKE_FAIL_STARTS=1000 mount_start --pool 0
+	job_start a 'out a'
+	job_wait a 30
+	ended a 125 failed
+	run result a .message
+	assert_output --partial 'the program never ran: machines do not start: the machine failed to start (fake)'
+	[ "$(figure fsd_machines_failed_total)" -le 12 ]
+}
+
+@test "without a template jobs wait, and run when it can be had again" {
+	expect_log 'no template|jobs cannot run'
+	FSD_FAKE_FAIL_TEMPLATES=1 mount_start --pool 1
+	health_becomes 'the guest did not boot (fake) (since 20'
+	job_start a 'out a'
+	state_is a queued
+	run cat "$MNT/a/log"
+	assert_output --partial 'waits until machines can be had again: the guest did not boot'
+	assert_equal "$(job_wait a)" 0
+	assert_equal "$(cat "$MNT/.fsd/health")" ok
+}

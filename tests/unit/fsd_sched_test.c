@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who runs next, and when: room, order, what never fits. The clock, the memory
+ * and the machines are the test's. */
+#include "../../fsd/quota.h"
+#include "../../fsd/sched.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define MACHINE (VM_MACHINE_BYTES + MIB(128)) /* what a run() may come to */
+
+static struct loop *loop;
+static struct sched *s;
+static struct quota *quota;
+static uint64_t clock_ns;
+static struct vm_memory memory;
+static unsigned given_way;
+static const char *sick;
+static bool hopeless;
+static char order[64], told[1000];
+
+struct run {
+	struct sched_slot slot;
+	char name;
+	bool lives; /* its session's machine is there */
+};
+
+static uint64_t on_now(void)
+{
+	return clock_ns;
+}
+
+static void on_memory(void *arg, struct vm_memory *ret)
+{
+	(void)arg;
+	*ret = memory;
+}
+
+static void on_give_way(void *arg)
+{
+	(void)arg;
+	given_way++;
+}
+
+static const char *on_sick(void *arg, bool *ret_hopeless)
+{
+	(void)arg;
+	if (ret_hopeless)
+		*ret_hopeless = hopeless;
+	return sick;
+}
+
+static void note(const struct run *r)
+{
+	size_t n = strlen(order);
+
+	order[n] = r->name;
+	order[n + 1] = '\0';
+}
+
+static void on_ready(struct sched_slot *slot)
+{
+	note(container_of(slot, struct run, slot));
+}
+
+static void on_tell(struct sched_slot *slot, const char *sentence)
+{
+	(void)slot;
+	snprintf(told, sizeof(told), "%s", sentence);
+}
+
+static bool has_machine(struct sched_slot *slot)
+{
+	return container_of(slot, struct run, slot)->lives;
+}
+
+static const struct sched_slot_ops ops = { on_ready, on_tell, has_machine };
+
+static void on_quit(struct loop_call *c)
+{
+	loop_quit(c->arg);
+}
+
+/* All that is due, and what comes of it. */
+static void settle(void)
+{
+	for (int i = 0; i < 3; i++) {
+		struct loop_call quit = { .fn = on_quit, .arg = loop };
+
+		loop_defer(loop, &quit);
+		loop_run(loop);
+	}
+}
+
+static void begin(struct sched_limits limits, uint64_t running)
+{
+	const struct sched_host host = {
+		.memory = on_memory, .give_way = on_give_way, .sick = on_sick,
+		.now = on_now,
+	};
+	const struct quota_limits q = { .running = running };
+
+	clock_ns = 1000 * NS_PER_S;
+	memory = (struct vm_memory){ GIB(64), GIB(64) };
+	order[0] = told[0] = '\0';
+	given_way = 0;
+	sick = NULL;
+	hopeless = false;
+	limits.cpus = limits.cpus ? limits.cpus : 100;
+	if (loop_new(&loop) < 0 || quota_new(&q, &quota) < 0 ||
+	    sched_new(loop, &limits, &host, quota, &s) < 0)
+		exit(1);
+}
+
+static void end(void)
+{
+	sched_free(s);
+	quota_free(quota);
+	loop_free(loop);
+}
+
+static void later(uint64_t ms)
+{
+	clock_ns += ms * NS_PER_MS;
+}
+
+/* It comes, and is noted if it has its machine at once. */
+static void come(struct run *r, char name, uid_t uid, int priority)
+{
+	uint64_t bytes = r->slot.memory;
+
+	r->name = name;
+	r->slot.ops = &ops;
+	r->slot.uid = uid;
+	r->slot.priority = priority;
+	r->slot.memory = bytes ? bytes : MIB(128);
+	r->slot.cpus = r->slot.cpus ? r->slot.cpus : 1;
+	if (sched_enter(s, &r->slot) == 1)
+		note(r);
+	else
+		sched_tell(&r->slot);
+}
+
+static void go(struct run *r)
+{
+	sched_leave(&r->slot);
+	settle();
+}
+
+static void test_one_user(void)
+{
+	struct run a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 }, e = { 0 };
+
+	begin((struct sched_limits){ .machines = 1 }, 0);
+	come(&a, 'a', 1, 0);
+	is_str(order, "a", "the first has its machine at once");
+	come(&b, 'b', 1, 0);
+	ok(strstr(told, "all 1 are in use (--max-machines)"),
+	   "the second is told for what it waits");
+	come(&c, 'c', 1, 5);
+	come(&d, 'd', 1, -5);
+	come(&e, 'e', 1, 5);
+	settle();
+	is_str(order, "a", "all others wait");
+	go(&a);
+	go(&c);
+	go(&e);
+	go(&b);
+	is_str(order, "acebd", "priority first, then the oldest");
+	go(&d);
+	end();
+}
+
+static void test_leaving(void)
+{
+	struct run a = { 0 }, b = { 0 }, c = { 0 };
+
+	begin((struct sched_limits){ .machines = 1 }, 0);
+	come(&a, 'a', 1, 0);
+	come(&b, 'b', 1, 0);
+	come(&c, 'c', 1, 0);
+	go(&b);
+	is_str(order, "a", "who gives up waiting lets nobody in");
+	go(&b);
+	go(&a);
+	is_str(order, "ac", "the next is the one behind it");
+	go(&c);
+	go(&c);
+	come(&a, 'a', 1, 0);
+	is_str(order, "aca", "leaving twice is leaving once");
+	go(&a);
+	end();
+}
+
+static void test_fair(void)
+{
+	struct run a[6] = { 0 }, b[3] = { 0 };
+
+	begin((struct sched_limits){ .machines = 1 }, 0);
+	for (unsigned i = 0; i < 6; i++)
+		come(&a[i], (char)('1' + i), 1, 0);
+	later(100);
+	come(&b[0], 'a', 2, -100);
+	later(100);
+	go(&a[0]);
+	is_str(order, "1a", "a user's only job is next, whatever its priority");
+	later(100);
+	come(&b[1], 'b', 2, 100);
+	go(&b[0]);
+	is_str(order, "1ab", "then who has been served less,");
+	later(1000);
+	come(&b[2], 'c', 2, 100);
+	go(&b[1]);
+	later(100);
+	go(&a[1]);
+	later(100);
+	go(&a[2]);
+	is_str(order, "1ab234", "in seconds of machines, not numbers of jobs");
+	later(5000);
+	go(&a[3]);
+	is_str(order, "1ab234c", "until it is the other's turn");
+	later(100);
+	go(&b[2]);
+	go(&a[4]);
+	go(&a[5]);
+	end();
+}
+
+static void test_long_ago(void)
+{
+	struct run a = { 0 }, b = { 0 }, c = { 0 }, x = { 0 }, y = { 0 };
+
+	begin((struct sched_limits){ .machines = 1 }, 0);
+	come(&a, 'a', 1, 0);
+	later(3600 * 1000);
+	go(&a);
+	come(&b, 'b', 2, 0);
+	come(&x, 'x', 1, 0);
+	come(&c, 'c', 2, 0);
+	come(&y, 'y', 1, 0);
+	later(61 * 1000);
+	go(&b);
+	is_str(order, "abx", "an hour of machines is paid for with a minute");
+	go(&x);
+	go(&c);
+	go(&y);
+	end();
+}
+
+static void test_together(void)
+{
+	struct run first = { 0 }, a[4] = { 0 }, b[4] = { 0 };
+
+	begin((struct sched_limits){ .machines = 4, .cpus = 4 }, 0);
+	first.slot.cpus = 4;
+	come(&first, '0', 3, 0);
+	for (unsigned i = 0; i < 4; i++)
+		come(&a[i], 'a', 1, 0);
+	for (unsigned i = 0; i < 4; i++)
+		come(&b[i], 'b', 2, 0);
+	ok(strstr(told, "processors"), "more processors than there are wait");
+	go(&first);
+	is_str(order, "0abab", "free machines go round at once");
+	for (unsigned i = 0; i < 4; i++) {
+		go(&a[i]);
+		go(&b[i]);
+	}
+	end();
+}
+
+static void test_quota(void)
+{
+	struct run a = { 0 }, b = { 0 }, c = { 0 };
+
+	begin((struct sched_limits){ .machines = 4 }, 1);
+	come(&a, 'a', 1, 0);
+	come(&b, 'b', 1, 0);
+	ok(strstr(told, "at most 1 at a time (--quota-running)"),
+	   "one too many of a user waits for it");
+	come(&c, 'c', 2, 0);
+	is_str(order, "ac", "and holds up nobody else");
+	go(&a);
+	is_str(order, "acb", "until one of the user's has ended");
+	go(&b);
+	go(&c);
+	end();
+}
+
+static void test_memory(void)
+{
+	struct run a = { 0 }, b = { 0 }, c = { 0 };
+
+	begin((struct sched_limits){ .machines = 4, .reserve = MIB(100) }, 0);
+	memory.available = 2 * MACHINE + MIB(120);
+	come(&a, 'a', 1, 0);
+	come(&b, 'b', 1, 0);
+	is_str(order, "ab", "as many as fit beside the reserve");
+	later(1000);
+	come(&c, 'c', 1, 0);
+	is_str(order, "ab", "what was promised is not promised twice, though "
+			    "it is free");
+	ok(strstr(told, "waits for memory: its machine may come to 256 MiB"),
+	   "it is told");
+	ok(given_way > 0, "idle machines give way");
+	ok(!sched_has_spare(s), "and none are made ahead");
+	memory.available -= MIB(300);
+	later(1000);
+	go(&a);
+	is_str(order, "ab", "while another process has the memory it waits on");
+	memory.available += MIB(400);
+	later(1000);
+	sched_look(s);
+	settle();
+	is_str(order, "abc", "and runs when it is free");
+	go(&b);
+	go(&c);
+	end();
+}
+
+static void test_never(void)
+{
+	struct err err = { 0 };
+	struct run a = { 0 };
+
+	begin((struct sched_limits){ .machines = 4, .reserve = MIB(100) }, 0);
+	memory.total = GIB(1);
+	is_int(sched_check(s, 1, MIB(796), false, &err), 0, "the most there is");
+	is_int(sched_check(s, 1, MIB(797), false, &err), -EINVAL,
+	       "more than there ever is cannot be queued");
+	ok(strstr(err.text, "925 MiB") && strstr(err.text, "924 MiB"),
+	   "which says how much: %s", err.text);
+	is_int(sched_check(s, 1, UINT64_MAX, true, &err), -EINVAL,
+	       "nor all that can be said");
+	come(&a, 'a', 1, 0);
+	is_int(sched_grow(&a.slot, MIB(900), &err), -E2BIG,
+	       "and with its files a run ends that never fits");
+	go(&a);
+	end();
+}
+
+static void test_growing(void)
+{
+	struct err err = { 0 };
+	struct sched_stats st;
+	struct run a = { 0 }, b = { 0 };
+
+	begin((struct sched_limits){ .machines = 4 }, 1);
+	memory.available = 2 * MACHINE + MIB(100);
+	come(&a, 'a', 1, 0);
+	come(&b, 'b', 2, 0);
+	is_int(sched_grow(&b.slot, MIB(200), &err), 0, "files find their room");
+	sched_stats(s, &st);
+	is_int((long long)st.promised, (long long)(2 * MACHINE + MIB(72)),
+	       "which is promised then");
+	is_int(sched_grow(&b.slot, MIB(300), &err), -EAGAIN,
+	       "or the run waits again");
+	settle();
+	is_str(order, "ab", "and is not let in for less");
+	sched_stats(s, &st);
+	ok(st.waiting == 1 && st.machines == 1, "it has given all back");
+	go(&a);
+	is_str(order, "abb", "until there is room for all of it");
+	go(&b);
+	sched_stats(s, &st);
+	ok(!st.waiting && !st.machines && !st.promised, "nothing is left");
+	end();
+}
+
+static void test_passing(void)
+{
+	struct run a = { 0 }, big = { 0 }, c = { 0 }, d = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 0);
+	memory.available = 4 * MACHINE;
+	come(&a, 'a', 1, 0);
+	big.slot.memory = 3 * MACHINE;
+	come(&big, 'B', 2, 0);
+	come(&c, 'c', 3, 0);
+	is_str(order, "ac", "small ones pass a large one");
+	go(&c);
+	later(11 * 1000);
+	come(&d, 'd', 3, 0);
+	settle();
+	is_str(order, "ac", "not for ever");
+	go(&a);
+	is_str(order, "acB", "it has its memory as soon as others have ended");
+	go(&big);
+	is_str(order, "acBd", "and then they are next");
+	go(&d);
+	end();
+}
+
+static void test_others_have_it(void)
+{
+	struct run a = { 0 }, big = { 0 }, c = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 0);
+	memory.available = 2 * MACHINE;
+	come(&a, 'a', 1, 0);
+	big.slot.memory = 5 * MACHINE;
+	come(&big, 'B', 2, 0);
+	later(11 * 1000);
+	come(&c, 'c', 3, 0);
+	is_str(order, "ac", "what waits for other processes holds up nobody");
+	go(&a);
+	go(&c);
+	memory.available = 9 * MACHINE;
+	later(1000);
+	sched_look(s);
+	settle();
+	is_str(order, "acB", "and runs when they let it");
+	go(&big);
+	end();
+}
+
+static void test_full(void)
+{
+	struct err err = { 0 };
+	struct run a = { 0 }, b = { 0 }, c = { 0 };
+
+	begin((struct sched_limits){ .machines = 1, .queued = 2,
+				     .user_queued = 1 }, 0);
+	come(&a, 'a', 1, 0);
+	is_int(sched_check(s, 1, 1, false, &err), 0, "there is room to wait");
+	come(&b, 'b', 1, 0);
+	is_int(sched_check(s, 1, 1, false, &err), -EAGAIN, "the user's is used");
+	ok(strstr(err.text, "--quota-queued"), "by that option");
+	is_int(sched_check(s, 2, 1, false, &err), 0, "another's is not");
+	come(&c, 'c', 2, 0);
+	is_int(sched_check(s, 3, 1, false, &err), -EAGAIN, "all of it is used");
+	ok(strstr(err.text, "--max-queued"), "by the other one");
+	is_int(sched_check(s, 3, 1, true, &err), 0,
+	       "what was accepted before is not refused");
+	go(&b);
+	is_int(sched_check(s, 3, 1, false, &err), 0, "until one has left");
+	go(&a);
+	go(&c);
+	end();
+}
+
+static void test_sick(void)
+{
+	struct run a = { 0 }, b = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 0);
+	sick = "no template";
+	hopeless = true;
+	come(&a, 'a', 1, 0);
+	is_str(order, "", "without a template nobody tries");
+	hopeless = false;
+	sched_look(s);
+	settle();
+	come(&b, 'b', 1, 0);
+	is_str(order, "a", "while no machine can be had one run tries");
+	ok(strstr(told, "no template"), "and the others are told why they wait");
+	sick = NULL;
+	sched_look(s);
+	settle();
+	is_str(order, "ab", "until there are machines again");
+	go(&a);
+	go(&b);
+	end();
+}
+
+static void test_steps(void)
+{
+	struct run a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
+	struct sched_hold machine = { 0 };
+	struct sched_stats st;
+
+	begin((struct sched_limits){ .machines = 1 }, 1);
+	a.slot.is_step = b.slot.is_step = c.slot.is_step = true;
+	come(&a, 'a', 1, 0);
+	sched_pass(&a.slot.hold, &machine);
+	b.lives = c.lives = true;
+	come(&b, 'b', 1, 0);
+	come(&c, 'c', 1, 0);
+	come(&d, 'd', 2, 0);
+	is_str(order, "a", "a step waits for its owner's quota");
+	go(&a);
+	is_str(order, "ab", "but for no machine when its session has one");
+	sched_stats(s, &st);
+	is_int((long long)st.machines, 1, "which is the session's");
+	go(&b);
+	go(&c);
+	is_str(order, "abc", "steps in order");
+	sched_release(&machine);
+	settle();
+	is_str(order, "abcd", "and others when the session ends");
+	go(&d);
+	end();
+}
+
+int main(void)
+{
+	test_one_user();
+	test_leaving();
+	test_fair();
+	test_long_ago();
+	test_together();
+	test_quota();
+	test_memory();
+	test_never();
+	test_growing();
+	test_passing();
+	test_others_have_it();
+	test_full();
+	test_sick();
+	test_steps();
+	return done_testing();
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds of machines: their templates, and what is done when they fail. */
+#include "pool_class.h"
+
+#include <stdio.h>
+
+#include "../layout/base/log.h"
+
+#define BAD_ROW_TEMPLATE 2      /* then the template is to blame */
+#define BAD_ROW_GIVE_UP 6       /* then who waits is told */
+#define BACKOFF_MS 200          /* doubles with every failure */
+#define BACKOFF_MAX_MS 15000
+#define TEMPLATE_RETRY_MS 5000 /* doubles, too */
+#define TEMPLATE_RETRY_MAX_MS 300000
+#define MACHINE_EXTRA (320ull << 20) /* the guest's own: kernel, runners */
+
+struct pool_class *class_get(struct vm *vm, const struct vm_class *cls)
+{
+	struct pool_class *c;
+
+	list_for_each(pos, tmp, &vm->classes) {
+		c = list_entry(pos, struct pool_class, node);
+		if (c->cls.memory_mib == cls->memory_mib &&
+		    c->cls.cpus == cls->cpus)
+			return c;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->vm = vm;
+	c->cls = *cls;
+	list_init(&c->waiting);
+	list_add_tail(&vm->classes, &c->node);
+	return c;
+}
+
+/* The smallest class that holds the need; doubling keeps them few. */
+struct vm_class class_of(const struct vm_need *need)
+{
+	uint64_t bytes = need->memory_bytes, mib = MACHINE_MIB;
+
+	if (!add_checked(&bytes, MACHINE_EXTRA))
+		bytes = UINT64_MAX;
+	while (mib < UINT32_MAX / 2 && mib << 20 < bytes)
+		mib *= 2;
+	return (struct vm_class){
+		.memory_mib = (uint32_t)mib,
+		.cpus = MAX(need->cpus, 1u),
+	};
+}
+
+struct pool_class *base_class(struct vm *vm)
+{
+	return list_first(&vm->classes, struct pool_class, node);
+}
+
+static void class_fail_waiting(struct pool_class *c)
+{
+	struct vm_lease *l;
+
+	while ((l = list_first(&c->waiting, struct vm_lease, node)))
+		lease_fail(l, VM_FAILED_START, c->err.text);
+}
+
+void class_want_template(struct pool_class *c)
+{
+	struct vm *vm = c->vm;
+
+	if (c->state != CLASS_NONE && c->state != CLASS_FAILED)
+		return;
+	if (now_ns() < c->retry_ns)
+		return;
+	c->state = CLASS_MAKING;
+	snprintf(vm->step, sizeof(vm->step), "starting");
+	vm->backend->ops->template_get(vm->backend, &c->cls);
+	loop_defer(vm->loop, &vm->tell);
+}
+
+/* ms, doubled with each failure after the first, at most max; in ns. */
+static uint64_t backoff(uint64_t ms, unsigned failures, uint64_t max)
+{
+	for (unsigned i = 1; i < failures && ms < max; i++)
+		ms *= 2;
+	return MIN(ms, max) * NS_PER_MS;
+}
+
+void pool_template_done(void *arg, const struct vm_class *cls,
+			const struct backend_template *t,
+			const struct err *err)
+{
+	struct vm *vm = arg;
+	struct pool_class *c = class_get(vm, cls);
+
+	if (!c)
+		return; /* cannot be: it was asked for */
+	if (t) {
+		c->state = CLASS_READY;
+		c->tmpl = *t;
+		c->bad_templates = 0;
+		if (!c->bad_row)
+			c->bad_since_ns = 0;
+	} else {
+		c->state = CLASS_FAILED;
+		c->err = *err;
+		c->bad_templates++;
+		c->retry_ns = now_ns() + backoff(TEMPLATE_RETRY_MS,
+						 c->bad_templates,
+						 TEMPLATE_RETRY_MAX_MS);
+		if (!c->bad_since_ns)
+			c->bad_since_ns = realtime_ns();
+		log_error("no template for machines of %u MiB: %s",
+			  cls->memory_mib, err->text);
+		class_fail_waiting(c);
+	}
+	loop_defer(vm->loop, &vm->tell);
+	pool_kick(vm);
+}
+
+static void class_is_bad(struct pool_class *c)
+{
+	if (!c->bad_since_ns)
+		c->bad_since_ns = realtime_ns();
+	loop_defer(c->vm->loop, &c->vm->tell);
+}
+
+/* A machine of the class failed before it was of use; template: it was started
+ * from that, which may be why. */
+void class_bad_machine(struct pool_class *c, const char *sentence,
+			      bool template)
+{
+	c->bad_row++;
+	err_set(&c->err, -EIO, "machines do not start: %s", sentence);
+	log_warn("a machine failed to start (%u in a row): %s", c->bad_row,
+		 sentence);
+	c->retry_ns = now_ns() + backoff(BACKOFF_MS, c->bad_row,
+					 BACKOFF_MAX_MS);
+	c->bad_started += template;
+	if (template && c->bad_started % BAD_ROW_TEMPLATE == 0 &&
+	    c->state == CLASS_READY) {
+		c->vm->backend->ops->template_drop(c->vm->backend, &c->cls,
+						   sentence);
+		c->state = CLASS_NONE;
+	}
+	if (c->bad_row >= BAD_ROW_GIVE_UP)
+		class_fail_waiting(c);
+	class_is_bad(c);
+}
+
+/* A machine that was stored has died, and nobody used it. One may; when others
+ * follow, they are not replaced at once for ever. */
+void class_bad_idle(struct pool_class *c, const char *sentence)
+{
+	log_warn("an idle machine died: %s", sentence);
+	c->idle_deaths++;
+	c->refill_ns = now_ns() + backoff(BACKOFF_MS, c->idle_deaths,
+					  BACKOFF_MAX_MS);
+	/* More than all of them twice: it is no accident. Jobs run all the
+	 * same, in machines that are made for them. */
+	if (c->idle_deaths <= 2 * c->vm->options.pool + 2 || c->bad_row)
+		return;
+	err_set(&c->err, -EAGAIN, "idle machines die (%u so far): %s",
+		c->idle_deaths, sentence);
+	class_is_bad(c);
+}
+
+/* One has answered: whatever was wrong is over. */
+void class_good_machine(struct pool_class *c)
+{
+	if (!c->bad_row)
+		return;
+	c->bad_row = c->bad_started = 0;
+	c->bad_since_ns = 0;
+	loop_defer(c->vm->loop, &c->vm->tell);
+}
+
+/* One that was idle has served. */
+void class_good_idle(struct pool_class *c)
+{
+	if (!c->idle_deaths)
+		return;
+	c->idle_deaths = 0;
+	c->refill_ns = 0;
+	c->bad_since_ns = c->bad_row ? c->bad_since_ns : 0;
+	loop_defer(c->vm->loop, &c->vm->tell);
+}

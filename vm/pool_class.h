@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The classes of the pool; for pool.c. */
+#ifndef VM_POOL_CLASS_H
+#define VM_POOL_CLASS_H
+
+#include "pool.h"
+
+#define MACHINE_MIB 1024        /* the pool's class */
+
+/* NULL without memory. */
+struct pool_class *class_get(struct vm *vm, const struct vm_class *cls);
+/* The smallest class that holds the need; doubling keeps them few. */
+struct vm_class class_of(const struct vm_need *need);
+struct pool_class *base_class(struct vm *vm);
+/* Asks for its template, unless there is one, or it is too early. */
+void class_want_template(struct pool_class *c);
+
+/* A machine of the class failed before it was of use; template: it was started
+ * from that, which may be why. */
+void class_bad_machine(struct pool_class *c, const char *sentence,
+		       bool template);
+/* One that was idle died, and nobody had used it. */
+void class_bad_idle(struct pool_class *c, const char *sentence);
+/* One has answered, one that was idle has served: whatever was wrong is over. */
+void class_good_machine(struct pool_class *c);
+void class_good_idle(struct pool_class *c);
+
+#endif
