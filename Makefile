@@ -9,6 +9,7 @@
 VARIANT ?= release
 PREFIX  ?= /usr/local
 TIME    ?= 60
+KILLS   ?= 2000
 WERROR  ?= -Werror
 O       := build/$(VARIANT)
 
@@ -83,7 +84,8 @@ say = @echo '  $(1)'
 endif
 
 .PHONY: all unit fuzzers deps image demo check check-unit check-asan \
-	check-bats check-bats-asan check-qemu check-fuzz bench fuzz lint \
+	check-bats check-bats-asan check-fault check-qemu check-fuzz bench \
+	fault fuzz lint \
 	format install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -204,13 +206,18 @@ demo: deps
 
 check: deps
 	$(Q)MAKE='$(MAKE)' tests/run.sh build lint unit asan bats bats-asan \
-		qemu fuzz
-check-unit check-asan check-bats check-bats-asan check-qemu check-fuzz:
+		fault qemu fuzz
+check-unit check-asan check-bats check-bats-asan check-fault check-qemu \
+check-fuzz:
 	$(Q)MAKE='$(MAKE)' tests/run.sh $(@:check-%=%)
 lint:
 	$(Q)MAKE='$(MAKE)' tests/run.sh lint
 fuzz:
 	$(Q)MAKE='$(MAKE)' FUZZ_TIME=$(TIME) tests/run.sh fuzz
+
+# Each death of the daemon, then what came of the jobs that it had accepted.
+fault: build/fsd-fake
+	$(Q)/usr/bin/python3 -B tests/fault/kills.py --kills $(KILLS)
 
 bench: all image $(O)/tests/vm/bench_jail
 	$(Q)tests/bench.sh

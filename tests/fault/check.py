@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checker: compares what was accepted with what came out. Its findings
+name the promise that was broken:
+
+  lost       accepted, and it is not there, or was never run or told about
+  doubled    it ran more than once, or two results were seen
+  half       exit_code is there, and what it promises is not, or not the same
+  back       removed, and there again
+  stuck      it has not ended in time
+  untold     its end is told in result.json and not in `error`
+
+An end that is told (`interrupted`, `failed`) is none of them, and is counted.
+"""
+import collections
+import json
+import os
+import re
+import threading
+
+import service
+
+END_S = 20 * service.SLOW  # every job of these tests ends within this
+
+# Ends that the appliance, not the program, has chosen.
+TOLD = ("interrupted", "failed", "cancelled")
+
+
+class Counts(collections.Counter):
+    """accepted, exited, interrupted, failed, unknown (never accepted)."""
+
+    def __str__(self):
+        return ", ".join("%d %s" % (n, k) for k, n in sorted(self.items()))
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def walk(top):
+    """Path below top: bytes, of every file."""
+    found = {}
+    for at, _, names in os.walk(top):
+        for name in names:
+            path = os.path.join(at, name)
+            found[os.path.relpath(path, top)] = read(path)
+    return found
+
+
+# --- one result ------------------------------------------------------------------
+
+class Result:
+    """Everything that a finished job shows. Raises FileNotFoundError when a
+    part of it is missing."""
+
+    def __init__(self, d):
+        self.exit_code = read(d + "/exit_code")
+        self.text = read(d + "/result.json")
+        self.stdout = read(d + "/stdout")
+        self.stderr = read(d + "/stderr")
+        self.output = walk(d + "/output") if os.path.isdir(d + "/output") else {}
+        self.wait = read(d + "/wait")
+        self.error = read(d + "/error")
+        self.json = json.loads(self.text)
+
+    def key(self):
+        """Two of one run are the same."""
+        return (self.exit_code, self.text, self.stdout, self.stderr,
+                tuple(sorted(self.output.items())))
+
+    def inner(self, name):
+        """Findings that need no knowledge of the program."""
+        j = self.json
+        told = {f["path"]: f["bytes"] for f in j["output"] or ()
+                if not f["path"].endswith("/")}
+        pairs = (
+            ("exit_code and result.json", self.exit_code,
+             b"%d\n" % j["exit_code"]),
+            ("wait and exit_code", self.wait, self.exit_code),
+            ("job", j["job"], name),
+            ("stdout's size", len(self.stdout),
+             j["stdout"]["bytes"] - j["stdout"]["dropped"]),
+            ("stderr's size", len(self.stderr),
+             j["stderr"]["bytes"] - j["stderr"]["dropped"]),
+            ("output/", {p: len(d) for p, d in self.output.items()},
+             {p: n for p, n in told.items() if p in self.output or n}),
+        )
+        return ["half: %s: %s: %r is not %r" % (name, what, a, b)
+                for what, a, b in pairs if a != b]
+
+
+def check_exited(job, res, runs):
+    """The program's own end: every byte is known but for the run's number."""
+    line = res.output.get("witness", b"")
+    found = []
+    if not re.fullmatch(rb"%s [0-9a-f]{16}\n" % job.token.encode(), line):
+        return ["half: %s: output/witness is %r" % (job.name, line[:60])]
+    if runs is not None and runs != [line]:
+        found.append("doubled: %s: its result is of %r, the witness has %r" % (
+            job.name, line, runs))
+    out, err = job.streams(line)
+    files = dict(job.files, witness=line)
+    for what, a, b in (("stdout", res.stdout, out), ("stderr", res.stderr, err),
+                       ("output/", res.output, files),
+                       ("exit code", res.json["exit_code"], job.code)):
+        if a != b:
+            found.append("half: %s: %s is %.200r, not %.200r" % (
+                job.name, what, a, b))
+    return found
+
+
+def check_told(job, res, runs):
+    """What it wrote before the end that it was told of."""
+    found = []
+    if not res.json["message"] and res.json["status"] != "cancelled":
+        found.append("lost: %s: %s, and nothing says why" % (
+            job.name, res.json["status"]))
+    elif not res.error and res.json["status"] != "cancelled":
+        found.append("untold: %s: %s, and `error` is empty" % (
+            job.name, res.json["status"]))
+    if res.stdout:
+        line = res.stdout[:res.stdout.find(b"\n") + 1]
+        if not job.streams(line)[0].startswith(res.stdout):
+            found.append("half: %s: stdout is %.100r" % (job.name, res.stdout))
+    return found
+
+
+def check_result(job, res, runs):
+    found = res.inner(job.name)
+    if runs is not None and len(runs) > 1:
+        found.append("doubled: %s ran %d times: %r" % (
+            job.name, len(runs), runs))
+    status = res.json["status"]
+    if status == "exited":
+        found += check_exited(job, res, runs)
+    elif status in TOLD:
+        found += check_told(job, res, runs)
+    else:
+        found.append("half: %s: status %s" % (job.name, status))
+    if job.result is None:
+        job.result = res.key()
+    elif job.result != res.key():
+        found.append("doubled: %s: two results were seen, %.300r and %.300r" % (
+            job.name, job.result, res.key()))
+    return found
+
+
+# --- the whole ---------------------------------------------------------------------
+
+def ended(tree, job):
+    """True when its end is there; else its state."""
+    if os.path.exists("%s/%s/exit_code" % (tree, job.name)):
+        return True
+    return read("%s/%s/state" % (tree, job.name)).decode().strip()
+
+
+def await_end(svc, job):
+    """Return: True, or the word to be told. A read of `wait` returns when the
+    job has ended or has gone."""
+    state = ended(svc.tree, job)
+    if state is True or state not in ("queued", "running"):
+        return state
+    with svc.watched(END_S):
+        read("%s/%s/wait" % (svc.tree, job.name))
+    return ended(svc.tree, job)
+
+
+def check_accepted(svc, journal, job, counts):
+    try:
+        state = await_end(svc, job)
+    except FileNotFoundError:
+        return ["lost: %s (%s): it is not there" % (job.name, job.how)]
+    except service.Hung:
+        return ["stuck: %s (%s) does not end" % (job.name, job.how)]
+    if state is not True:
+        return ["lost: %s (%s): it is %s: %s" % (
+            job.name, job.how, state,
+            read("%s/%s/error" % (svc.tree, job.name)).decode().strip())]
+    try:
+        res = Result("%s/%s" % (svc.tree, job.name))
+    except (FileNotFoundError, ValueError) as e:
+        return ["half: %s (%s): %s" % (job.name, job.how, e)]
+    counts[res.json["status"]] += 1
+    return check_result(job, res, journal.runs(job))
+
+
+def check_unknown(svc, journal, job, counts):
+    """Its accepting call has not returned, or it was being removed: it may be
+    there or not, but nothing of it is wrong."""
+    d = "%s/%s" % (svc.tree, job.name)
+    counts["unknown"] += 1
+    try:
+        if await_end(svc, job) is not True or job.removing:
+            return []
+        return check_result(job, Result(d), journal.runs(job))
+    except service.Hung:
+        return ["stuck: %s (%s), never accepted, does not end" % (
+            job.name, job.how)]
+    except FileNotFoundError:
+        if not os.path.exists(d + "/exit_code"):
+            return []
+        return ["half: %s: exit_code without the rest" % job.name]
+
+
+def check(svc, journal, counts=None):
+    """Every job of the journal against the tree and the witness; waits for
+    their ends. Return: findings."""
+    counts = Counts() if counts is None else counts
+    found = []
+    for job in list(journal.jobs.values()):
+        if job.removed:
+            if os.path.exists("%s/%s" % (svc.tree, job.name)):
+                found.append("back: %s was removed" % job.name)
+            continue
+        if not job.accepted or job.removing:
+            found += check_unknown(svc, journal, job, counts)
+        else:
+            counts["accepted"] += 1
+            found += check_accepted(svc, journal, job, counts)
+    return found
