@@ -85,7 +85,7 @@ endif
 
 .PHONY: all unit fuzzers deps image demo check check-unit check-asan \
 	check-bats check-bats-asan check-fault check-qemu check-fuzz bench \
-	fault fuzz lint \
+	fault soak fuzz lint \
 	format install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -217,7 +217,12 @@ fuzz:
 
 # Each death of the daemon, then what came of the jobs that it had accepted.
 fault: build/fsd-fake
-	$(Q)/usr/bin/python3 -B tests/fault/kills.py --kills $(KILLS)
+	$(Q)tests/fault/run.sh $(KILLS)
+
+# An hour, unless TIME is given.
+soak: build/fsd-fake
+	$(Q)/usr/bin/python3 -B tests/fault/soak.py --seconds \
+		$(if $(filter file default,$(origin TIME)),3600,$(TIME))
 
 bench: all image $(O)/tests/vm/bench_jail
 	$(Q)tests/bench.sh

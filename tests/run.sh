@@ -143,6 +143,10 @@ run_fault() {
 		"$make" --no-print-directory -j"$jobs" build/fsd-fake
 	tap check 60 "${python[@]}" tests/fault/check_test.py
 	tap kills 120 "${python[@]}" tests/fault/kills.py --kills 100 --seed 1
+	tap calls 120 "${python[@]}" tests/fault/calls.py --runs 60 --seed 1
+	tap crash 120 "${python[@]}" tests/fault/crash.py --states 60 --seed 1
+	tap damage 120 "${python[@]}" tests/fault/damage.py --runs 30 --seed 1
+	tap soak 240 "${python[@]}" tests/fault/soak.py --seconds 30 --seed 1
 }
 
 run_fuzz() {

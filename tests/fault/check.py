@@ -89,10 +89,14 @@ class Result:
                 for what, a, b in pairs if a != b]
 
 
-def check_exited(job, res, runs):
+def check_exited(job, res, runs, faulty):
     """The program's own end: every byte is known but for the run's number."""
     line = res.output.get("witness", b"")
     found = []
+    lost = res.json["output_dropped"], res.json["stdout"]["dropped"], \
+        res.json["stderr"]["dropped"]
+    if faulty and any(lost):
+        return check_dropped(job, res)
     if not re.fullmatch(rb"%s [0-9a-f]{16}\n" % job.token.encode(), line):
         return ["half: %s: output/witness is %r" % (job.name, line[:60])]
     if runs is not None and runs != [line]:
@@ -106,6 +110,29 @@ def check_exited(job, res, runs):
         if a != b:
             found.append("half: %s: %s is %.200r, not %.200r" % (
                 job.name, what, a, b))
+    return found
+
+
+def check_dropped(job, res):
+    """The disk did not take all of it, and the result says so: what is there
+    is right."""
+    line = res.stdout[:res.stdout.find(b"\n") + 1] or \
+        res.output.get("witness", b"")
+    out, err = job.streams(line)
+    j = res.json
+    files = dict(job.files, witness=line)
+    found = []
+    for what, a, b, dropped in (
+            ("stdout", res.stdout, out, j["stdout"]["dropped"]),
+            ("stderr", res.stderr, err, j["stderr"]["dropped"])):
+        if a != b and not (dropped and len(a) + dropped == len(b)):
+            found.append("half: %s: %s is %.200r, not %.200r" % (
+                job.name, what, a, b))
+    wrong = [p for p, data in res.output.items() if files.get(p) != data]
+    missing = len(files) - len(res.output)
+    if wrong or missing > j["output_dropped"]:
+        found.append("half: %s: output/ has %r, %r of it wrong, %d dropped" % (
+            job.name, list(res.output), wrong, j["output_dropped"]))
     return found
 
 
@@ -125,14 +152,14 @@ def check_told(job, res, runs):
     return found
 
 
-def check_result(job, res, runs):
+def check_result(job, res, runs, faulty):
     found = res.inner(job.name)
     if runs is not None and len(runs) > 1:
         found.append("doubled: %s ran %d times: %r" % (
             job.name, len(runs), runs))
     status = res.json["status"]
     if status == "exited":
-        found += check_exited(job, res, runs)
+        found += check_exited(job, res, runs, faulty)
     elif status in TOLD:
         found += check_told(job, res, runs)
     else:
@@ -147,22 +174,19 @@ def check_result(job, res, runs):
 
 # --- the whole ---------------------------------------------------------------------
 
-def ended(tree, job):
-    """True when its end is there; else its state."""
-    if os.path.exists("%s/%s/exit_code" % (tree, job.name)):
-        return True
-    return read("%s/%s/state" % (tree, job.name)).decode().strip()
+def state_of(svc, job):
+    return read("%s/%s/state" % (svc.tree, job.name)).decode().strip()
 
 
 def await_end(svc, job):
-    """Return: True, or the word to be told. A read of `wait` returns when the
-    job has ended or has gone."""
-    state = ended(svc.tree, job)
-    if state is True or state not in ("queued", "running"):
-        return state
-    with svc.watched(END_S):
-        read("%s/%s/wait" % (svc.tree, job.name))
-    return ended(svc.tree, job)
+    """Return: True when its end is there; else its state. A read of `wait`
+    returns when the job has ended or has gone."""
+    if state_of(svc, job) in ("queued", "running"):
+        with svc.watched(END_S):
+            read("%s/%s/wait" % (svc.tree, job.name))
+    state = state_of(svc, job)
+    there = os.path.exists("%s/%s/exit_code" % (svc.tree, job.name))
+    return True if there and state == "done" else state
 
 
 def check_accepted(svc, journal, job, counts):
@@ -172,16 +196,19 @@ def check_accepted(svc, journal, job, counts):
         return ["lost: %s (%s): it is not there" % (job.name, job.how)]
     except service.Hung:
         return ["stuck: %s (%s) does not end" % (job.name, job.how)]
+    error = read("%s/%s/error" % (svc.tree, job.name)).decode().strip()
+    if state == "refused" and journal.faulty and error:
+        counts["refused"] += 1  # it could not be read, and says so
+        return []
     if state is not True:
         return ["lost: %s (%s): it is %s: %s" % (
-            job.name, job.how, state,
-            read("%s/%s/error" % (svc.tree, job.name)).decode().strip())]
+            job.name, job.how, state, error)]
     try:
         res = Result("%s/%s" % (svc.tree, job.name))
     except (FileNotFoundError, ValueError) as e:
         return ["half: %s (%s): %s" % (job.name, job.how, e)]
     counts[res.json["status"]] += 1
-    return check_result(job, res, journal.runs(job))
+    return check_result(job, res, journal.runs(job), journal.faulty)
 
 
 def check_unknown(svc, journal, job, counts):
@@ -192,7 +219,8 @@ def check_unknown(svc, journal, job, counts):
     try:
         if await_end(svc, job) is not True or job.removing:
             return []
-        return check_result(job, Result(d), journal.runs(job))
+        return check_result(job, Result(d), journal.runs(job),
+                            journal.faulty)
     except service.Hung:
         return ["stuck: %s (%s), never accepted, does not end" % (
             job.name, job.how)]
@@ -200,6 +228,8 @@ def check_unknown(svc, journal, job, counts):
         if not os.path.exists(d + "/exit_code"):
             return []
         return ["half: %s: exit_code without the rest" % job.name]
+    except ValueError as e:
+        return ["half: %s: result.json: %s" % (job.name, e)]
 
 
 def check(svc, journal, counts=None):

@@ -12,6 +12,7 @@ import time
 
 import check
 import jobs
+import soak
 import tap
 
 LINE = b"t1 0123456789abcdef\n"
@@ -65,6 +66,7 @@ def lay_out(svc, journal):
         "stdout": {"bytes": len(out), "dropped": 0},
         "stderr": {"bytes": len(err), "dropped": 0},
         "output": [{"path": p, "bytes": len(x)} for p, x in files.items()],
+        "output_dropped": 0,
     }).encode())
     write(svc.witness, LINE)
     return job
@@ -171,11 +173,22 @@ def case(spoil, word):
         found or ["nothing was found; it must be " + word]
 
 
+NOISY = [((i * 7919) % 13 - 6) * 100 for i in range(60)]  # of no direction
+
+
+def grows(slope):
+    samples = [(i, {"rss_kb": 20000 + noise + slope * i})
+               for i, noise in enumerate(NOISY)]
+    return soak.growth(samples, "rss_kb")
+
+
 def main():
     t = tap.Tap()
     for what, spoil, word in CASES:
         t.run("the checker calls %s %s" % (what, word or "good"),
               case, spoil, word)
+    t.ok(not grows(0), "a soak calls noise no growth", grows(0))
+    t.ok(grows(100), "a soak calls a rise under noise growth")
     return t.end()
 
 

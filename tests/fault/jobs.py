@@ -147,6 +147,7 @@ class Journal:
         self.rng = random.Random(seed)
         self.real = witness is None  # real machines run Python, and have none
         self.witness = witness       # the file
+        self.faulty = False          # what the disk refuses may be left out
         self.at = 0                  # read so far
         self.lines = collections.defaultdict(list)  # token: of its runs
         self.lock = threading.Lock()
@@ -188,15 +189,11 @@ class Journal:
                 self.lines[line.split()[0].decode()].append(line)
         return self.lines[job.token]
 
-    def open(self):
-        """Those that were accepted and not removed."""
-        return [j for j in self.jobs.values() if j.accepted and not j.removing]
-
-    def forget(self):
-        """Those that are removed for good; a long test needs the room."""
+    def drop(self, job):
+        """Removed for good; a long test needs the room."""
         with self.lock:
-            for name in [j.name for j in self.jobs.values() if j.removed]:
-                del self.jobs[name]
+            del self.jobs[job.name]
+            self.lines.pop(job.token, None)
 
 
 def remove_tree(path):

@@ -286,32 +286,48 @@ def at_random(svc, args, budget, record):
     clean(svc, journal)
 
 
+def helper_names(svc):
+    """Of the processes that are neither the user's own nor the server."""
+    mine = (svc.popen.pid, svc.server())
+    return sorted(service.name_of(p) for p in svc.processes()
+                  if p not in mine and service.name_of(p).startswith("fsd"))
+
+
+def kill_helper(svc, rng, record, names):
+    server = svc.server()
+    some = [p for p in svc.processes() if p not in (server, svc.popen.pid) and
+            service.name_of(p) in names]
+    if not some:
+        return
+    pid = rng.choice(some)
+    name = service.name_of(pid)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    record.kills += 1
+    with svc.watched():
+        record.by_itself += svc.server() == server
+    if not service.until(service.START_S / 4,
+                         lambda: helper_names(svc) == names):
+        record.findings.append("%s was killed; %r have become %r" % (
+            name, names, helper_names(svc)))
+        svc.stop()
+        svc.start()
+
+
 def helpers(svc, args, budget, record):
-    """The service goes on when one of its helpers dies."""
+    """The service goes on when one of its helpers dies, and has it again."""
     journal = args.journal(svc)
     load = Load(svc, journal, record, 2)
     pause = threading.Event()
-    for _ in range(budget):
+    service.until(service.START_S / 4, lambda: len(helper_names(svc)) > 1)
+    names = helper_names(svc)
+    for _ in range(max(budget, 10)):
         load.go()
         pause.wait(0.03)
-        server = svc.server()
-        some = [p for p in svc.processes() if p not in (server, svc.popen.pid)]
-        if not some:
-            continue
-        pid = args.rng.choice(some)
-        name = service.name_of(pid)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        record.kills += 1
         try:
-            with svc.watched():
-                if svc.server() == server:
-                    record.by_itself += 1
-                else:
-                    record.findings.append(
-                        "the server has changed when %s died" % name)
+            kill_helper(svc, args.rng, record, names)
         except (OSError, service.Hung) as e:
-            record.findings.append("when %s died: %r" % (name, e))
+            record.findings.append("a helper died, and the mount: %r" % e)
             svc.revive()
     load.end()
     record.findings += check.check(svc, journal, record.counts)
@@ -332,7 +348,8 @@ PARTS = {
               "doubles and halves nothing", 0.1, at_start),
     "random": ("killed at any time under load, it loses, doubles and halves "
                "nothing", 0.25, at_random),
-    "helpers": ("a helper that is killed is missed by no job", 0.05, helpers),
+    "helpers": ("a helper that is killed is missed by no job, and is replaced",
+                0.05, helpers),
 }
 
 

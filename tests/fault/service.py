@@ -200,11 +200,6 @@ class Service:
                 found.append(pid)
         return found
 
-    def helpers(self):
-        """Processes of it but the server and the user's own."""
-        mine = (self.popen.pid, self.server())
-        return [p for p in self.processes() if p not in mine]
-
     def spawn_stopped(self):
         """As spawn(), stopped before its first instruction: SIGCONT lets it go.
         """

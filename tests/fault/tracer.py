@@ -69,7 +69,7 @@ assert len(BY_NUMBER) == len(CALLS)
 class Call:
     """One system call on the state directory, as it was recorded."""
     __slots__ = ("no", "name", "args", "paths", "data", "entered", "left",
-                 "result", "tid")
+                 "result", "tid", "index")
 
     def __repr__(self):
         return "%d %s%r = %s" % (self.no, self.name,
@@ -79,10 +79,12 @@ class Call:
 class Plan:
     """What is to be done at the calls. kill: number of the call at which the
     process dies, before it or, with after, behind it. fail: an errno for the
-    calls [first, first + count) of those whose name is in names (all)."""
+    calls [first, first + count) of those whose name is in names (all). also: a
+    file elsewhere whose calls are recorded, and neither counted nor touched."""
 
     def __init__(self, kill=0, after=False, fail=0, first=1, count=1,
-                 names=None, record=False, reads=False):
+                 names=None, record=False, reads=False, also=None):
+        self.also = also and also.encode()
         self.kill, self.after = kill, after
         self.fail, self.first, self.count = fail, first, count
         self.names, self.record, self.reads = names, record, reads
@@ -207,9 +209,13 @@ class Tracer:
 
     # --- at a stop --------------------------------------------------------------
 
-    def kill(self, t, call):
-        self.at = "%s %s" % (call.name, b" ".join(
+    def note(self, call):
+        """Where the first fault was."""
+        self.at = self.at or "%s %s" % (call.name, b" ".join(
             p[len(self.below):] for p in call.paths).decode(errors="replace"))
+
+    def kill(self, t, call):
+        self.note(call)
         self.killed = time.monotonic()
         os.kill(t.tid, signal.SIGKILL)  # all of its threads
 
@@ -219,20 +225,25 @@ class Tracer:
         if not name:
             return
         paths = [self.where(t, how, args) for how in CALLS[name][1]]
-        if not self.is_counted(name, args, paths):
+        counted = self.is_counted(name, args, paths)
+        if not counted and (not self.plan.also or self.plan.also not in paths):
             return
-        self.count += 1
+        self.count += counted
         call = t.call = Call()
         call.no, call.name, call.args, call.paths = self.count, name, args, paths
         call.entered, call.tid, call.data = time.monotonic(), t.tid, None
         if self.plan.record:
             call.data = self.data_of(t, name, args)
+        if not counted:
+            call.no = 0
+            return
         if self.count == self.plan.kill and not self.plan.after:
             self.kill(t, call)
         first = self.plan.first
         if self.plan.fail and first <= self.count < first + self.plan.count:
             ptrace(POKEUSER, t.tid, ORIG_RAX, ctypes.c_ulong(-1).value)
             t.fails = self.plan.fail
+            self.note(call)
 
     def on_exit(self, t, result):
         call, t.call = t.call, None
@@ -244,7 +255,7 @@ class Tracer:
         call.left, call.result = time.monotonic(), result
         if self.plan.record:
             self.calls.append(call)
-        if call.no == self.plan.kill and self.plan.after:
+        if call.no and call.no == self.plan.kill and self.plan.after:
             self.kill(t, call)
 
     def on_syscall(self, t):

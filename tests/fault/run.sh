@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# run.sh KILLS — the long form of everything but the soak, with so many kills.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+
+kills=${1:?run.sh KILLS}
+status=0
+for part in "kills --kills $kills" "calls --runs $kills" \
+	"crash --states $kills" "damage --runs $((kills / 10 + 1))"; do
+	read -ra words <<<"$part"
+	echo "### ${words[0]}"
+	/usr/bin/python3 -B "tests/fault/${words[0]}.py" "${words[@]:1}" || status=1
+done
+exit $status
