@@ -293,25 +293,18 @@ def helper_names(svc):
                   if p not in mine and service.name_of(p).startswith("fsd"))
 
 
-def kill_helper(svc, rng, record, names):
+BACK_S = 20 * service.SLOW  # a helper that dies often comes back this late
+
+
+def kill_helper(svc, name, record):
     server = svc.server()
-    some = [p for p in svc.processes() if p not in (server, svc.popen.pid) and
-            service.name_of(p) in names]
-    if not some:
-        return
-    pid = rng.choice(some)
-    name = service.name_of(pid)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-    record.kills += 1
+    for pid in svc.processes():
+        if service.name_of(pid) == name and pid not in (server, svc.popen.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            record.kills += 1
     with svc.watched():
         record.by_itself += svc.server() == server
-    if not service.until(service.START_S / 4,
-                         lambda: helper_names(svc) == names):
-        record.findings.append("%s was killed; %r have become %r" % (
-            name, names, helper_names(svc)))
-        svc.stop()
-        svc.start()
 
 
 def helpers(svc, args, budget, record):
@@ -319,16 +312,23 @@ def helpers(svc, args, budget, record):
     journal = args.journal(svc)
     load = Load(svc, journal, record, 2)
     pause = threading.Event()
-    service.until(service.START_S / 4, lambda: len(helper_names(svc)) > 1)
+    service.until(BACK_S, lambda: len(helper_names(svc)) > 1)
     names = helper_names(svc)
-    for _ in range(max(budget, 10)):
-        load.go()
-        pause.wait(0.03)
-        try:
-            kill_helper(svc, args.rng, record, names)
-        except (OSError, service.Hung) as e:
-            record.findings.append("a helper died, and the mount: %r" % e)
-            svc.revive()
+    for name in sorted(set(names)):
+        for _ in range(max(2, budget // len(names))):
+            load.go()
+            pause.wait(0.03)
+            try:
+                kill_helper(svc, name, record)
+            except (OSError, service.Hung) as e:
+                record.findings.append("%s died, and the mount: %r" % (name, e))
+                svc.revive()
+        if not service.until(BACK_S, lambda: helper_names(svc) == names):
+            record.findings.append("%s was killed; %r have become %r" % (
+                name, names, helper_names(svc)))
+            load.pause()
+            record.findings += svc.stop()
+            svc.start()
     load.end()
     record.findings += check.check(svc, journal, record.counts)
     clean(svc, journal)

@@ -196,7 +196,7 @@ class Tracer:
         if name in READS:
             return False
         return name not in ("open", "openat") or \
-            args[2 if name == "openat" else 1] & O_WRITES
+            bool(args[2 if name == "openat" else 1] & O_WRITES)
 
     def data_of(self, t, name, args):
         if name in ("write", "pwrite64"):
