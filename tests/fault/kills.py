@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 
 import check
 import jobs
@@ -56,10 +57,15 @@ class Record:
 
     def __init__(self):
         self.findings = []
+        self.unplaced = []  # findings of which place() is to say where
         self.counts = check.Counts()
         self.kills = 0
         self.by_itself = 0
         self.ms = []  # from a death to the next answer
+
+    def place(self, where):
+        self.findings += ["%s: %s" % (where, f) for f in self.unplaced]
+        self.unplaced = []
 
     def text(self):
         return "%d kills, %d survived by the mount itself; back in ms: %s; %s" % (
@@ -78,7 +84,7 @@ def work(svc, journal):
     os.mkdir(svc.tree + "/draft")
     jobs.put(svc.tree + "/draft/data", b"x" * 5000)
     for job in done:
-        with svc.watched():
+        with svc.watched(what="wait of %s (%s)" % (job.name, job.how)):
             check.read("%s/%s/wait" % (svc.tree, job.name))
     journal.remove(svc.tree, done[0])
     os.rename(svc.tree + "/draft/data", svc.tree + "/draft/renamed")
@@ -86,15 +92,15 @@ def work(svc, journal):
 
 
 @contextlib.contextmanager
-def dying(svc, record):
+def dying(record):
     """What a client may be told when the server dies under it."""
     try:
         yield
     except service.Hung as e:
-        record.findings.append("stuck: a client: %s" % e)
+        record.unplaced.append("stuck: a client: %s" % e)
     except OSError as e:
         if e.errno not in service.DEAD:
-            record.findings.append("a client was told %r" % e)
+            record.unplaced.append("a client was told %r" % e)
 
 
 def settle(svc, journal, record, where):
@@ -144,11 +150,12 @@ def at_calls(svc, args, budget, after, record):
         plan = tracer.Plan(kill=n, after=after)
         with tracer.Trace(svc.server(), svc.state, plan) as t:
             pulse = Pulse(svc, t.fd)
-            with dying(svc, record), svc.watched(3 * service.ANSWER_S):
+            with dying(record), svc.watched(3 * service.ANSWER_S):
                 work(svc, journal)
+        where = "%s call %d, %s" % ("behind" if after else "before", n, t.at)
+        record.place(where)
         if t.killed:  # the number of calls is not quite the same each time
-            killed(svc, journal, t, pulse, record, "%s call %d, %s" % (
-                "behind" if after else "before", n, t.at))
+            killed(svc, journal, t, pulse, record, where)
 
 
 # --- while it starts ----------------------------------------------------------
@@ -187,30 +194,41 @@ class Client(threading.Thread):
     def __init__(self, load, seed):
         super().__init__(daemon=True)
         self.load, self.rng = load, random.Random(seed)
+        self.doing, self.busy = "nothing", False
         self.start()
 
     def run(self):
         while not self.load.over:
             self.load.may_go.wait()
-            with self.load.inside():
-                try:
-                    self.one()
-                except OSError as e:
-                    if e.errno not in service.DEAD:
-                        self.load.record.findings.append(
-                            "a client was told %r" % e)
-                    self.load.cut.wait(0.01)
+            with self.load.idle:
+                self.busy = self.load.may_go.is_set()
+            if self.busy:
+                self.try_one()
+                with self.load.idle:
+                    self.busy = False
+                    self.load.idle.notify_all()
+
+    def try_one(self):
+        try:
+            self.one()
+        except OSError as e:
+            if e.errno not in service.DEAD:
+                self.load.record.findings.append(
+                    "a client %s, and was told %r" % (self.doing, e))
+            self.load.cut.wait(0.01)
 
     def one(self):
         svc, journal = self.load.svc, self.load.journal
         job = journal.make(long=True)
+        self.doing = "submits %s (%s)" % (job.name, job.how)
         journal.submit(svc.tree, job)
         what = self.rng.random()
-        if what < 0.6:
-            check.read("%s/%s/wait" % (svc.tree, job.name))
-        elif what < 0.7:
-            check.read("%s/%s/stdout.follow" % (svc.tree, job.name))
+        name = "wait" if what < 0.6 else "stdout.follow"
+        if what < 0.7:
+            self.doing = "reads %s of %s" % (name, job.name)
+            check.read("%s/%s/%s" % (svc.tree, job.name, name))
         if what < 0.2:
+            self.doing = "removes %s" % job.name
             journal.remove(svc.tree, job)
 
 
@@ -221,32 +239,23 @@ class Load:
         self.may_go = threading.Event()
         self.cut = threading.Event()  # never set: a pause with a bound
         self.idle = threading.Condition()
-        self.busy = 0
         self.clients = [Client(self, journal.rng.random())
                         for _ in range(clients)]
-
-    @contextlib.contextmanager
-    def inside(self):
-        with self.idle:
-            self.busy += 1
-        try:
-            yield
-        finally:
-            with self.idle:
-                self.busy -= 1
-                self.idle.notify_all()
 
     def go(self):
         self.may_go.set()
 
     def pause(self):
         """Until every client has come back from the mount."""
-        self.may_go.clear()
         with self.idle:
-            if not self.idle.wait_for(lambda: not self.busy,
-                                      3 * service.ANSWER_S):
-                self.record.findings.append("stuck: clients do not come back")
-                service.umount(self.svc.tree, service.MNT_FORCE)
+            self.may_go.clear()
+            if not self.idle.wait_for(
+                    lambda: not any(c.busy for c in self.clients),
+                    service.ANSWER_S):
+                self.record.findings += ["stuck: a client %s" % c.doing
+                                         for c in self.clients if c.busy]
+                service.umount(self.svc.mnt, service.MNT_FORCE)
+                self.svc.revive()
 
     def end(self):
         self.pause()
@@ -385,9 +394,9 @@ def main():
                 svc.start()
                 fn(svc, args, max(1, round(args.kills * share)), record)
                 record.findings += svc.stop() + svc.log_findings()
-            except BaseException:
-                t.say("the log: " + svc.log_tail(5))
-                raise
+            except Exception:
+                record.findings += traceback.format_exc().splitlines()
+                record.findings.append("the log: " + svc.log_tail(5))
             finally:
                 svc.remove()
             return record.findings

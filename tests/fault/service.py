@@ -229,12 +229,16 @@ class Service:
                     raise
             if self.popen.poll() is not None or time.monotonic() > end:
                 break
+        if self.popen.poll() is None:  # its connection was cut
+            self.popen.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.popen.wait(START_S)
         self.clear()
         self.start()
         return False
 
     @contextlib.contextmanager
-    def watched(self, seconds=ANSWER_S):
+    def watched(self, seconds=ANSWER_S, what="a call"):
         """Bounds what a block does with the mount: the connection is cut when
         it takes too long, and Hung is raised."""
         late = threading.Event()
@@ -250,7 +254,8 @@ class Service:
             yield
         except OSError as e:
             if late.is_set():
-                raise Hung("no answer within %.0f s" % seconds) from e
+                raise Hung("%s: no answer within %.0f s" % (
+                    what, seconds)) from e
             raise
         finally:
             timer.cancel()
