@@ -141,7 +141,7 @@ run_fault() {
 	local python=(/usr/bin/python3 -B)
 	one 'the daemon on fake machines compiles' 900 \
 		"$make" --no-print-directory -j"$jobs" build/fsd-fake
-	tap check 60 "${python[@]}" tests/fault/check_test.py
+	tap self 60 "${python[@]}" tests/fault/self_test.py
 	tap kills 120 "${python[@]}" tests/fault/kills.py --kills 100 --seed 1
 	tap calls 120 "${python[@]}" tests/fault/calls.py --runs 60 --seed 1
 	tap crash 120 "${python[@]}" tests/fault/crash.py --states 60 --seed 1

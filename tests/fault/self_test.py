@@ -1,19 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The checker itself: a directory that looks like a mount with one finished
-job is damaged in each way, and the checker has to name it."""
+"""The harness itself. A directory that looks like a mount with one finished job
+is damaged in each way, and the checker has to name it; the disk that loses
+power has to lose what nobody made durable; the soak has to see growth."""
 import contextlib
 import json
 import os
+import random
 import shutil
 import sys
 import tempfile
 import time
 
 import check
+import disk
 import jobs
 import soak
 import tap
+import tracer
 
 LINE = b"t1 0123456789abcdef\n"
 
@@ -173,6 +177,120 @@ def case(spoil, word):
         found or ["nothing was found; it must be " + word]
 
 
+# --- the disk -------------------------------------------------------------------
+
+class Script:
+    """Calls as a tracer records them: each begins when the last has ended."""
+
+    def __init__(self, base):
+        self.disk = disk.Disk("/state", base)
+        self.index = -1
+        self.now = 0
+
+    def call(self, name, *paths, args=(0,) * 6, data=None, result=0, early=0):
+        call = tracer.Call()
+        call.name, call.args, call.data = name, args, data
+        call.paths = [(b"/state/" + p).rstrip(b"/") for p in paths]
+        self.index += 1
+        call.index, call.no, call.result = self.index, self.index + 1, result
+        call.entered, call.left = self.now - early, self.now + 1
+        self.now += 1
+        self.disk.add(self.index, call)
+
+    def write(self, path, data):
+        self.call("openat", path, args=(0, 0, os.O_WRONLY | os.O_CREAT, 0),
+                  result=9)
+        self.call("write", path, args=(9, 0, len(data)), data=data,
+                  result=len(data))
+
+    def shows(self, how):
+        tree = self.disk.tree(self.disk.choose(
+            self.index, how, random.Random(1)), how == "torn")
+        return {p[1:].decode(): d for p, d in tree.items() if d is not None}
+
+
+def new_file(s):
+    s.write(b"f", b"data")
+
+
+def data_synced(s):
+    new_file(s)
+    s.call("fsync", b"f")
+
+
+def entry_synced(s):
+    new_file(s)
+    s.call("fsync", b"")
+
+
+def both_synced(s):
+    data_synced(s)
+    s.call("fsync", b"")
+
+
+def all_synced(s):
+    new_file(s)
+    s.call("syncfs", b"")
+
+
+def synced_too_early(s):
+    new_file(s)
+    s.call("syncfs", b"", early=1)
+
+
+def renamed(s):
+    both_synced(s)
+    s.call("renameat", b"f", b"old")
+
+
+def renamed_and_synced(s):
+    renamed(s)
+    s.call("fsync", b"")
+
+
+def removed_again(s):
+    both_synced(s)
+    s.call("unlinkat", b"f")
+
+
+OLD = {"old": b"old"}
+DISKS = (
+    # what is called; how it crashes; what is there
+    ("a new file", new_file, "all", dict(OLD, f=b"data")),
+    ("a new file", new_file, "synced", OLD),
+    ("a new file", new_file, "torn", dict(OLD, f=b"da")),
+    ("a new file that was synced, its directory not", data_synced, "synced",
+     OLD),
+    ("a new file whose directory was synced", entry_synced, "synced",
+     dict(OLD, f=b"")),
+    ("a new file, synced with its directory", both_synced, "synced",
+     dict(OLD, f=b"data")),
+    ("a new file and syncfs", all_synced, "synced", dict(OLD, f=b"data")),
+    ("a syncfs that began before the write", synced_too_early, "synced",
+     dict(OLD, f=b"")),
+    ("a rename", renamed, "synced", dict(OLD, f=b"data")),
+    ("a rename", renamed, "all", {"old": b"data"}),
+    ("a rename that was synced", renamed_and_synced, "synced",
+     {"old": b"data"}),
+    ("a removal", removed_again, "synced", dict(OLD, f=b"data")),
+    ("a removal", removed_again, "all", OLD),
+)
+
+
+def power_cut(calls, how, wanted):
+    base = tempfile.mkdtemp(prefix="fsd-fault.")
+    try:
+        write(base + "/old", b"old")
+        script = Script(base)
+        calls(script)
+        found = script.shows(how)
+    finally:
+        shutil.rmtree(base)
+    return [] if found == wanted else ["it shows %r, not %r" % (found, wanted)]
+
+
+# --- the soak -------------------------------------------------------------------
+
 NOISY = [((i * 7919) % 13 - 6) * 100 for i in range(60)]  # of no direction
 
 
@@ -187,6 +305,9 @@ def main():
     for what, spoil, word in CASES:
         t.run("the checker calls %s %s" % (what, word or "good"),
               case, spoil, word)
+    for what, calls, how, wanted in DISKS:
+        t.run("after a crash (%s) %s is %s" % (how, what, wanted), power_cut,
+              calls, how, wanted)
     t.ok(not grows(0), "a soak calls noise no growth", grows(0))
     t.ok(grows(100), "a soak calls a rise under noise growth")
     return t.end()
