@@ -216,7 +216,7 @@ fuzz:
 	$(Q)MAKE='$(MAKE)' FUZZ_TIME=$(TIME) tests/run.sh fuzz
 
 # Each death of the daemon, then what came of the jobs that it had accepted.
-fault: build/fsd-fake
+fault: build/fsd build/fsd-fake
 	$(Q)tests/fault/run.sh $(KILLS)
 
 # An hour, unless TIME is given.

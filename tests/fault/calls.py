@@ -60,9 +60,7 @@ def work(svc, journal):
 
 
 def clean(svc, journal):
-    for name in os.listdir(svc.tree):
-        if name != ".fsd":
-            jobs.remove_tree(svc.tree + "/" + name)
+    jobs.empty(svc.tree)
     journal.jobs.clear()
 
 

@@ -43,9 +43,7 @@ def run_one(svc, journal, **fixed):
 
 
 def clean(svc, journal):
-    for name in os.listdir(svc.tree):
-        if name != ".fsd":
-            jobs.remove_tree(svc.tree + "/" + name)
+    jobs.empty(svc.tree)
     journal.jobs.clear()
 
 

@@ -196,6 +196,13 @@ class Journal:
             self.lines.pop(job.token, None)
 
 
+def empty(tree):
+    """Removes every job."""
+    for name in os.listdir(tree):
+        if name != ".fsd":
+            remove_tree(tree + "/" + name)
+
+
 def remove_tree(path):
     """rm -r: virtual files vanish with the directory."""
     names = sorted(os.listdir(path))

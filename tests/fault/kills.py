@@ -115,9 +115,7 @@ def settle(svc, journal, record, where):
 
 
 def clean(svc, journal):
-    for name in os.listdir(svc.tree):
-        if name != ".fsd":
-            jobs.remove_tree(svc.tree + "/" + name)
+    jobs.empty(svc.tree)
     journal.jobs.clear()
 
 

@@ -7,8 +7,10 @@ cd "$(dirname "$0")/../.." || exit 1
 
 kills=${1:?run.sh KILLS}
 status=0
-for part in "kills --kills $kills" "calls --runs $kills" \
-	"crash --states $kills" "damage --runs $((kills / 10 + 1))"; do
+parts=("kills --kills $kills" "calls --runs $kills" "crash --states $kills"
+	"damage --runs $((kills / 10 + 1))")
+[ ! -e "${FSD_IMAGE:-build/image}/manifest" ] || parts+=("machines --kills 20")
+for part in "${parts[@]}"; do
 	read -ra words <<<"$part"
 	echo "### ${words[0]}"
 	/usr/bin/python3 -B "tests/fault/${words[0]}.py" "${words[@]:1}" || status=1

@@ -195,10 +195,15 @@ class Service:
                     found.append(pid)
             except OSError:
                 continue
-        for pid in parents:
-            if pid not in found and parents[pid] in found:
-                found.append(pid)
+        for owner in found:  # it grows: theirs too
+            found += [p for p, parent in parents.items()
+                      if parent == owner and p not in found]
         return found
+
+    def machines(self):
+        """QEMU's processes."""
+        return [p for p in self.processes()
+                if name_of(p).startswith("qemu-system")]
 
     def spawn_stopped(self):
         """As spawn(), stopped before its first instruction: SIGCONT lets it go.
