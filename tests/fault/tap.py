@@ -50,20 +50,22 @@ class Tap:
 
 
 def some_of_each(findings, most=6):
-    """Those that differ by more than numbers, a few of each kind."""
-    kinds = collections.defaultdict(list)
+    """A few of each word, and of those first what differs by more than numbers
+    and places."""
+    words = collections.defaultdict(lambda: collections.defaultdict(list))
     for line in findings:
-        kinds[re.sub(r"[0-9a-f]*[0-9][0-9a-f]*", "N", line)[:300]].append(line)
-    by_word = collections.defaultdict(list)
-    for same in kinds.values():
-        word = re.search(r"\b(lost|doubled|half|back|stuck|untold):", same[0])
-        by_word[word and word.group(1)].append(same)
-    for word, groups in by_word.items():
-        count = sum(map(len, groups))
-        for same in groups[:most if word else 40]:
-            yield same[0][:1000]
-        if count > len(groups[:most]):
-            yield "%d findings of this kind (%s) in all" % (count, word)
+        word = re.search(r"\b(lost|doubled|half|back|stuck|untold):", line)
+        kind = line[word.start():] if word else line
+        kind = re.sub(r"'[^']*'|[0-9a-f]*[0-9][0-9a-f]*", "N", kind)[:200]
+        words[word.group(1) if word else ""][kind].append(line)
+    for word, kinds in words.items():
+        room = most if word else 40
+        some = [same[0] for same in kinds.values()]
+        some += [line for same in kinds.values() for line in same[1:]]
+        for line in some[:room]:
+            yield line[:1000]
+        if len(some) > room:
+            yield "%d in all that are %s" % (len(some), word or "said")
 
 
 def spread(values):
