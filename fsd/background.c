@@ -2,40 +2,39 @@
 /* The one fork of this room: before there is a thread, a loop or a mount. */
 #include "background.h"
 
+#include "daemon_log.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int open_log(const char *state_dir)
-{
-	char path[PATH_MAX];
+#include "holder.h"
 
+static struct daemon_log *open_log(const char *state_dir)
+{
 	mkdir(state_dir, 0700); /* depot_open() says what is wrong with it */
-	snprintf(path, sizeof(path), "%s/fsd.log", state_dir);
-	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	return daemon_log_open(state_dir, DAEMON_LOG_LIMIT);
 }
 
 static int child(const struct mount_options *options, int ready_fd)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct ready ready = { .fd = ready_fd,
-			       .log_fd = open_log(options->state_dir) };
+			       .log = open_log(options->state_dir) };
+	int r;
 
 	setsid();
-	if (options->die_with_parent)
-		prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
 	}
-	return serve(options, &ready);
+	r = hold(options, &ready);
+	daemon_log_close(ready.log);
+	return r;
 }
 
 static int wait_ready(int fd, pid_t pid)
@@ -51,7 +50,7 @@ static int wait_ready(int fd, pid_t pid)
 	return 1;
 }
 
-int serve_in_background(const struct mount_options *options, pid_t *ret_pid)
+int hold_in_background(const struct mount_options *options, pid_t *ret_pid)
 {
 	int pipefd[2], r;
 	pid_t pid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A daemon in the background, ready when the call returns. */
+/* A service in the background, ready when the call returns. */
 #ifndef FSD_BACKGROUND_H
 #define FSD_BACKGROUND_H
 
@@ -8,11 +8,11 @@
 #include "commands.h"
 
 /*
- * Starts serve() in a child of its own session and waits until the mount
+ * Starts hold() in a child of its own session and waits until the mount
  * answers, or the child has ended with its sentence on our standard error;
  * later lines go to STATE/fsd.log. ret_pid (or NULL): the child.
  * Return: 0 or an exit code.
  */
-int serve_in_background(const struct mount_options *options, pid_t *ret_pid);
+int hold_in_background(const struct mount_options *options, pid_t *ret_pid);
 
 #endif

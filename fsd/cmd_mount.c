@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsd mount, fsd umount. */
+/* fsd mount, fsd umount, fsd upgrade. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -14,12 +14,14 @@
 #include <unistd.h>
 
 #include "background.h"
+#include "holder.h"
 #include "commands.h"
 #include "paths.h"
 
 enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
-       OPT_QUOTA_RUNNING, OPT_UIDS };
+       OPT_QUOTA_RUNNING, OPT_RETAIN_SECONDS, OPT_RETAIN_COUNT,
+       OPT_RETAIN_BYTES, OPT_UIDS, OPT_CACHE, OPT_PRIVATE };
 
 #define UIDS_LOWEST 1000u
 
@@ -37,6 +39,12 @@ static const struct option long_options[] = {
 	{ "quota-jobs", required_argument, NULL, OPT_QUOTA_JOBS },
 	{ "quota-bytes", required_argument, NULL, OPT_QUOTA_BYTES },
 	{ "quota-running", required_argument, NULL, OPT_QUOTA_RUNNING },
+	{ "retain-seconds", required_argument, NULL, OPT_RETAIN_SECONDS },
+	{ "retain-count", required_argument, NULL, OPT_RETAIN_COUNT },
+	{ "retain-bytes", required_argument, NULL, OPT_RETAIN_BYTES },
+	/* fsd run's */
+	{ "cache", required_argument, NULL, OPT_CACHE },
+	{ "private", no_argument, NULL, OPT_PRIVATE },
 	{ 0 },
 };
 
@@ -76,13 +84,13 @@ static int set_quota(uint64_t *ret, const char *name, const char *text)
 	return 0;
 }
 
-static int set_quota_bytes(struct mount_options *o, const char *text)
+static int set_bytes(uint64_t *ret, const char *name, const char *text)
 {
-	if (quota_parse_size(text, &o->quota.bytes) < 0)
+	if (quota_parse_size(text, ret) < 0)
 		return complain("mount", 2,
-				"--quota-bytes is \"%s\"; it must be a number "
-				"of bytes, or one with K, M or G; 0 is no limit",
-				text);
+				"%s is \"%s\"; it must be a number of bytes, "
+				"or one with K, M or G; 0 is no limit",
+				name, text);
 	return 0;
 }
 
@@ -158,12 +166,25 @@ static int one_option(struct mount_options *o, int opt)
 		return 0;
 	case OPT_LEVEL:
 		return set_level(optarg);
+	case OPT_CACHE:
+		o->cache_dir = optarg;
+		return 0;
+	case OPT_PRIVATE:
+		o->die_with_parent = true;
+		return 0;
 	case OPT_QUOTA_JOBS:
 		return set_quota(&o->quota.jobs, "--quota-jobs", optarg);
 	case OPT_QUOTA_BYTES:
-		return set_quota_bytes(o, optarg);
+		return set_bytes(&o->quota.bytes, "--quota-bytes", optarg);
 	case OPT_QUOTA_RUNNING:
 		return set_quota(&o->quota.running, "--quota-running", optarg);
+	case OPT_RETAIN_SECONDS:
+		return set_quota(&o->retain.seconds, "--retain-seconds",
+				 optarg);
+	case OPT_RETAIN_COUNT:
+		return set_quota(&o->retain.count, "--retain-count", optarg);
+	case OPT_RETAIN_BYTES:
+		return set_bytes(&o->retain.bytes, "--retain-bytes", optarg);
 	default:
 		return usage("mount");
 	}
@@ -173,6 +194,7 @@ static int parse(int argc, char **argv, struct mount_options *o)
 {
 	int opt, r = 0;
 
+	optind = 1;
 	while (r == 0 && (opt = getopt_long(argc, argv, "", long_options,
 					    NULL)) != -1)
 		r = one_option(o, opt);
@@ -182,30 +204,43 @@ static int parse(int argc, char **argv, struct mount_options *o)
 	return r;
 }
 
-int command_mount(int argc, char **argv)
+int mount_options_parse(struct mount_options *o, int argc, char **argv)
 {
-	struct mount_options o = { .pool = UINT32_MAX };
-	int r = parse(argc, argv, &o);
+	int r;
 
+	*o = (struct mount_options){ .pool = UINT32_MAX, .argc = argc,
+				     .argv = argv };
+	r = parse(argc, argv, o);
 	if (r)
 		return r;
-	o.mountpoint = o.found[2] = absolute_path(argv[optind]);
-	if (!o.mountpoint)
+	o->mountpoint = o->found[2] = absolute_path(argv[optind]);
+	if (!o->mountpoint)
 		return complain("mount", 1, "the mount point %s: %s",
 				argv[optind], strerror(errno));
-	mount_options_defaults(&o);
-	r = o.daemonize ? serve_in_background(&o, NULL) : serve(&o, NULL);
+	mount_options_defaults(o);
+	o->quota.count_bytes = o->retain.bytes;
+	return 0;
+}
+
+int command_mount(int argc, char **argv)
+{
+	struct mount_options o = { 0 };
+	int r = mount_options_parse(&o, argc, argv);
+
+	if (r == 0)
+		r = o.daemonize ? hold_in_background(&o, NULL) : hold(&o, NULL);
 	mount_options_done(&o);
 	return r;
 }
 
 /* --- umount ------------------------------------------------------------------ */
 
-/* The daemon behind a mount, by the attribute that it shows there. */
-static int daemon_of(const char *mnt, pid_t *ret_pid)
+/* A process behind a mount, by an attribute that it shows there:
+ * user.fsd.service the one that keeps it, user.fsd.pid the one that serves. */
+static int process_of(const char *mnt, const char *attribute, pid_t *ret_pid)
 {
 	char text[32];
-	ssize_t n = getxattr(mnt, "user.fsd.pid", text, sizeof(text) - 1);
+	ssize_t n = getxattr(mnt, attribute, text, sizeof(text) - 1);
 
 	if (n < 0)
 		return -errno;
@@ -224,7 +259,19 @@ static int wait_for_end(int pidfd)
 	return 0;
 }
 
-static int umount_options(int argc, char **argv, bool *ret_now)
+static int no_service(const char *command, const char *mnt, int r)
+{
+	if (r == -ENOTCONN)
+		return complain(command, 1,
+				"%s: the fsd of this mount is dead; `umount %s` "
+				"takes it away", mnt, mnt);
+	return complain(command, 1, "%s is not a mount of fsd%s%s", mnt,
+			r == -ENODATA ? "" : ": ",
+			r == -ENODATA ? "" : strerror(-r));
+}
+
+/* --now MNT, the options of umount and upgrade. */
+static int now_options(int argc, char **argv, bool *ret_now)
 {
 	static const struct option options[] = {
 		{ "now", no_argument, NULL, 'n' },
@@ -234,10 +281,10 @@ static int umount_options(int argc, char **argv, bool *ret_now)
 
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt != 'n')
-			return usage("umount");
+			return usage(argv[0]);
 		*ret_now = true;
 	}
-	return optind == argc - 1 ? 0 : usage("umount");
+	return optind == argc - 1 ? 0 : usage(argv[0]);
 }
 
 int command_umount(int argc, char **argv)
@@ -245,20 +292,13 @@ int command_umount(int argc, char **argv)
 	auto_close int pidfd = -1;
 	bool now = false;
 	pid_t pid = -1;
-	int r = umount_options(argc, argv, &now);
+	int r = now_options(argc, argv, &now);
 
 	if (r)
 		return r;
-	r = daemon_of(argv[optind], &pid);
-	if (r == -ENOTCONN)
-		return complain("umount", 1,
-				"%s: the fsd of this mount is dead; `umount %s` "
-				"takes it away",
-				argv[optind], argv[optind]);
+	r = process_of(argv[optind], "user.fsd.service", &pid);
 	if (r < 0)
-		return complain("umount", 1, "%s is not a mount of fsd%s%s",
-				argv[optind], r == -ENODATA ? "" : ": ",
-				r == -ENODATA ? "" : strerror(-r));
+		return no_service("umount", argv[optind], r);
 	pidfd = pidfd_open(pid, 0);
 	if (pidfd < 0 ||
 	    pidfd_send_signal(pidfd, now ? SIGTERM : SIGUSR1, NULL, 0) < 0)
@@ -266,4 +306,39 @@ int command_umount(int argc, char **argv)
 				strerror(errno));
 	r = wait_for_end(pidfd);
 	return r < 0 ? complain("umount", 1, "%s", strerror(-r)) : 0;
+}
+
+/* --- upgrade ------------------------------------------------------------------ */
+
+int command_upgrade(int argc, char **argv)
+{
+	auto_close int service = -1, server = -1;
+	pid_t pid = -1, old = -1;
+	const char *mnt;
+	char version[64] = "";
+	bool now = false;
+	int r = now_options(argc, argv, &now);
+
+	if (r)
+		return r;
+	mnt = argv[optind];
+	r = process_of(mnt, "user.fsd.service", &pid);
+	if (r == 0)
+		r = process_of(mnt, "user.fsd.pid", &old);
+	if (r < 0)
+		return no_service("upgrade", mnt, r);
+	server = pidfd_open(old, 0);
+	service = pidfd_open(pid, 0);
+	if (server < 0 || service < 0 ||
+	    pidfd_send_signal(service, now ? HOLDER_NOW : SIGUSR2, NULL, 0) < 0)
+		return complain("upgrade", 1, "fsd (process %d): %s", (int)pid,
+				strerror(errno));
+	r = wait_for_end(server);
+	if (r < 0)
+		return complain("upgrade", 1, "%s", strerror(-r));
+	/* The next one answers it. */
+	if (getxattr(mnt, "user.fsd.version", version, sizeof(version) - 1) < 0)
+		return complain("upgrade", 1, "%s: %s", mnt, strerror(errno));
+	printf("%s is served by fsd %s\n", mnt, version);
+	return 0;
 }

@@ -11,6 +11,8 @@ int command_umount(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_image(int argc, char **argv);
 int command_doctor(int argc, char **argv);
+int command_upgrade(int argc, char **argv);
+int command_serve(int argc, char **argv); /* what the holder starts */
 
 /* "fsd NAME: sentence" on standard error; returns code. */
 int complain(const char *command, int code, const char *fmt, ...)
@@ -18,14 +20,12 @@ int complain(const char *command, int code, const char *fmt, ...)
 /* The usage of one command, on standard error; returns 2. */
 int usage(const char *command);
 
-/* Whom to tell that the mount answers; both owned by serve(). */
-struct ready {
-	int fd;     /* gets one byte */
-	int log_fd; /* becomes standard error then; -1: it stays */
-};
-/* serve.c: mounts and serves until the end. ready may be NULL.
- * Return: exit code. */
-int serve(const struct mount_options *options, struct ready *ready);
+/* serve.c: one server from start to end, of the holder at descriptor 3
+ * (holder.h). Return: exit code. */
+int serve(const struct mount_options *options);
+/* Of `fsd mount`'s arguments; mount_options_done() frees what is found for
+ * them. Return: 0 or an exit code, and standard error has said why. */
+int mount_options_parse(struct mount_options *o, int argc, char **argv);
 /* Fills what the command line left open. */
 void mount_options_defaults(struct mount_options *options);
 void mount_options_done(struct mount_options *options);

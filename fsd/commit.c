@@ -9,6 +9,7 @@
 
 #include "event.h"
 #include "parsed.h"
+#include "resume.h"
 #include "run.h"
 #include "sessions.h"
 
@@ -270,7 +271,7 @@ static enum verdict check_code(struct job *job, struct run_spec *spec,
  * chores' thread, or its many files are loaded. */
 struct commit_later {
 	struct list waits; /* of struct commit_wait */
-	bool evaluate, config_closed;
+	bool evaluate, config_closed, resume;
 	struct turn load;
 	struct job *job;   /* a reference, while loading */
 };
@@ -289,6 +290,10 @@ static void on_ready(void *arg)
 
 	if (later->evaluate)
 		commit_evaluate(job, later->config_closed);
+	if (later->resume) {
+		commit_resume(job);
+		resume_go_on(job->d);
+	}
 	list_for_each(pos, tmp, &later->waits) {
 		struct commit_wait *w = list_entry(pos, struct commit_wait,
 						   node);
@@ -417,8 +422,8 @@ static enum verdict examine(struct job *job, bool by_ctl, struct run_spec *spec,
 
 static void refuse(struct job *job, const struct err *err)
 {
-	bool same = job->meta.state == JOB_REFUSED && job->error &&
-		    !strncmp(job->error, err->text, strlen(err->text));
+	bool same = job->meta.state == JOB_REFUSED &&
+		    !strncmp(job_error(job), err->text, strlen(err->text));
 
 	face_set_error(job->d, job->meta.uid, job->meta.name, err->text);
 	if (same)
@@ -474,6 +479,31 @@ void commit_evaluate(struct job *job, bool config_closed)
 		job_set_error(job, NULL);
 		job_post(job, EV_REOPEN);
 	}
+}
+
+bool commit_resume(struct job *job)
+{
+	struct run_spec spec = { 0 };
+	struct err err = { 0 };
+	enum verdict v;
+
+	if (job->removed || job->meta.state != JOB_QUEUED || job->run)
+		return false;
+	if (put_off(job)) {
+		job->later->resume = true;
+		return true;
+	}
+	/* It was started once, whether by its config or by ctl. */
+	v = examine(job, true, &spec, &err);
+	if (v == READY && run_start(job, &spec, &err) < 0)
+		v = WRONG;
+	if (v == WAITING)
+		err_set(&err, -EINVAL, "its program or its inputs are gone");
+	if (v != READY) {
+		err_wrap(&err, "it was accepted, but cannot be run any more");
+		run_reject(job, err.text);
+	}
+	return false;
 }
 
 int commit_start(struct job *job, struct err *err)

@@ -14,6 +14,10 @@
  * runs a finished job again. With a large config this happens a little later:
  * it is parsed first, by the chores' thread. */
 void commit_evaluate(struct job *job, bool config_closed);
+/* A job that a daemon before this one had accepted and not run: it asks for a
+ * machine, or ends as "failed" if it cannot be run any more. True if that has to
+ * wait; then resume_go_on() is called behind it. */
+bool commit_resume(struct job *job);
 /* Parses a large config.json ahead, if there is one to be parsed. */
 void commit_prepare(struct job *job);
 /*

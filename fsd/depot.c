@@ -183,6 +183,7 @@ static int take_lock(struct depot *s, struct err *err)
 static int open_parts(struct depot *s, struct err *err)
 {
 	int r = depot_make_dirs(s->dir);
+	bool fresh;
 
 	if (r < 0)
 		return err_sys(err, r, "cannot make the state directory %s",
@@ -191,6 +192,10 @@ static int open_parts(struct depot *s, struct err *err)
 	if (s->root < 0)
 		return err_sys(err, -errno, "cannot open %s", s->dir);
 	r = take_lock(s, err);
+	if (r < 0)
+		return r;
+	fresh = faccessat(s->root, "jobs", F_OK, 0) < 0 && errno == ENOENT;
+	r = depot_format_check(s->root, s->dir, fresh, err);
 	if (r < 0)
 		return r;
 	s->jobs = open_dir(s->root, "jobs", err);
@@ -245,6 +250,16 @@ void depot_finish_chores(struct depot *s)
 int depot_jobs_fd(const struct depot *s)
 {
 	return s->jobs;
+}
+
+int depot_root_fd(const struct depot *s)
+{
+	return s->root;
+}
+
+void depot_seen_no(struct depot *s, uint64_t no)
+{
+	s->next_no = MAX(s->next_no, no + 1);
 }
 
 const char *depot_dir(const struct depot *s)
@@ -321,65 +336,4 @@ int depot_job_make(struct depot *s, const struct job_meta *meta)
 		depot_trash(s, path);
 	}
 	return r;
-}
-
-static int meta_read(struct depot *s, const char *id, struct job_meta *m)
-{
-	char path[STORE_PATH_MAX], text[4096];
-	auto_close int fd = -1;
-	ssize_t n;
-
-	if (depot_no(id, &m->no) < 0)
-		return -EINVAL;
-	depot_job_path(m->no, "meta", path);
-	fd = openat(s->jobs, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return n < 0 ? -errno : -ENODATA;
-	text[n] = '\0';
-	return depot_meta_parse(text, m);
-}
-
-/* A daemon died while it made this job: mkdir has not returned, and nobody
- * has put anything there. */
-static bool is_unborn(struct depot *s, const char *id)
-{
-	char path[STORE_PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/files", id);
-	return unlinkat(s->jobs, path, AT_REMOVEDIR) == 0 || errno == ENOENT;
-}
-
-int depot_scan(struct depot *s,
-	       void (*fn)(void *arg, const struct job_meta *meta),
-	       void (*bad)(void *arg, const char *entry, const char *reason),
-	       void *arg)
-{
-	DIR *dir = fdopendir(openat(s->jobs, ".", O_RDONLY | O_DIRECTORY |
-							  O_CLOEXEC));
-	struct dirent *e;
-
-	if (!dir)
-		return -errno;
-	while ((e = readdir(dir))) {
-		struct job_meta m = { 0 };
-		int r;
-
-		if (e->d_name[0] == '.')
-			continue;
-		r = meta_read(s, e->d_name, &m);
-		if (r == 0) {
-			s->next_no = MAX(s->next_no, m.no + 1);
-			fn(arg, &m);
-		} else if (r == -ENODATA && is_unborn(s, e->d_name)) {
-			depot_trash(s, e->d_name);
-		} else {
-			bad(arg, e->d_name, strerror(-r));
-		}
-		free(m.name);
-	}
-	closedir(dir);
-	return 0;
 }

@@ -2,15 +2,19 @@
 /*
  * The state directory. Only depot*.c know its shape:
  *
+ *   STATE/format          which of these layouts it is; depot_format.c
  *   STATE/key             what inode numbers are shuffled by; node_ino.c
  *   STATE/lock            held while a daemon serves this directory
  *   STATE/jobs/ID/meta    "key value" lines; state done publishes a result
- *   STATE/jobs/ID/log     the job's timeline
+ *   STATE/jobs/ID/log     the job's timeline, LIMIT_LOG_BYTES of it
+ *   STATE/jobs/ID/error   why it was refused or could not be run
+ *   STATE/jobs/ID/attempts  how earlier runs of this submission failed
  *   STATE/jobs/ID/files/  what the user wrote, under its own names
  *   STATE/jobs/ID/sink/   an output/ that was copied into a draft
  *   STATE/jobs/ID/rN/     run N: result.json, order (event_line.h), and what is
  *                         not empty of stdout, stderr, output/
  *   STATE/trash/          on its way out; emptied by the worker
+ *   STATE/lost+found/NAME/  what lay in jobs/ and is no job: entry, and why
  *
  * ID is ours; a job's name is a value in meta and never part of a path. The
  * names below files/ and output/ were checked (no "/", ".", ".."), and every
@@ -43,7 +47,17 @@ struct job_meta {
 	unsigned run;          /* number of the newest run, 0: none yet */
 	unsigned exit_code;    /* of that run, when done */
 	uint64_t created_ns, changed_ns; /* CLOCK_REALTIME */
+	uint64_t queued_no;    /* rises in the order in which jobs were
+				  accepted, 0: never was */
+	uint64_t ended_ns;     /* CLOCK_REALTIME: of the newest run, when done */
+	unsigned attempt;      /* which one of this submission that run is, 1.. */
+	unsigned retry;        /* how many more than one there may be */
+	uint32_t retain_s;     /* kept so long after its end; 0: for ever */
+	unsigned format;       /* that it was read in; 0: it was not */
 };
+
+/* The layout of the state directory that this daemon writes. */
+#define DEPOT_FORMAT 2u
 
 /* Makes a directory, its parents too, unless they are there. */
 int depot_make_dirs(const char *dir);
@@ -57,6 +71,7 @@ void depot_close(struct depot *s);
 /* Finishes every chore, their `done` included; there are none afterwards. */
 void depot_finish_chores(struct depot *s);
 int depot_jobs_fd(const struct depot *s); /* borrowed: STATE/jobs */
+int depot_root_fd(const struct depot *s); /* borrowed: STATE */
 const char *depot_dir(const struct depot *s);
 
 /* A new number, larger than every one before. */
@@ -66,12 +81,43 @@ void depot_id(uint64_t no, char ret_id[STORE_ID_SIZE]);
 /* Makes the job's directory, files/ and meta. Nothing is left on failure. */
 int depot_job_make(struct depot *s, const struct job_meta *meta);
 int depot_meta_write(struct depot *s, const struct job_meta *meta);
-/* Calls fn for every job found; meta (and its name) is only lent. Entries that
- * cannot be read are told to bad() with a reason. */
+/*
+ * Calls fn for every job, in the order of their making; meta (and its name) is
+ * only lent. fn returns -EEXIST if there is a job of that name already. What is
+ * no job, or damaged, is set aside (depot_lost.c). Jobs of an older format are
+ * written anew.
+ * Return: 0, or negative errno with a sentence.
+ */
 int depot_scan(struct depot *s,
-	       void (*fn)(void *arg, const struct job_meta *meta),
-	       void (*bad)(void *arg, const char *entry, const char *reason),
-	       void *arg);
+	       int (*fn)(void *arg, const struct job_meta *meta), void *arg,
+	       struct err *err);
+/* No number up to this one is given again. */
+void depot_seen_no(struct depot *s, uint64_t no);
+
+/*
+ * depot_format.c. 0, or negative errno with a sentence: the directory is of a
+ * newer format than ours, or its format cannot be read. Fresh: nothing is there.
+ */
+int depot_format_check(int root, const char *dir, bool fresh, struct err *err);
+/* Every job is of our format and on the disk: the directory is. */
+int depot_format_set(int root, struct err *err);
+
+/* depot_tidy.c: removes what is of no more use in a job's directory: runs
+ * before `run`, and sink/ unless it is in use. Return: 0 or negative errno. */
+int depot_tidy(struct depot *s, uint64_t no, unsigned run, bool sink);
+
+/* depot_lost.c: moves jobs/entry to lost+found/NAME/. Return: 0 or errno. */
+int depot_set_aside(struct depot *s, const char *entry, const char *reason);
+/* What is there. fn gets the number of each, which stays the same for as long
+ * as the daemon lives, and its name. */
+void depot_lost_each(struct depot *s,
+		     void (*fn)(void *arg, uint64_t no, const char *name),
+		     void *arg);
+/* Its text: what, why, when, where. Return: 0, -ENOENT. */
+int depot_lost_text(struct depot *s, uint64_t no, struct buf *out);
+uint64_t depot_lost_count(struct depot *s);
+/* Places that a daemon made and died before it had used them. */
+void depot_lost_tidy(struct depot *s);
 
 /* Bytes of the regular files below a part of it, "files" or "r1", but for the
  * one at its top that is named uncounted. Slow. */
@@ -112,10 +158,29 @@ int depot_run_stat(struct depot *s, uint64_t no, unsigned run,
 /* -ENOENT: the run has no directory yet. */
 int depot_run_append(struct depot *s, uint64_t no, unsigned run,
 		     const char *name, const void *data, size_t len);
-/* Appends to the job's log; -ENOSPC and the like are returned. */
+/* The text of `error`, NULL: none. Read: owned by the caller. */
+int depot_error_write(struct depot *s, uint64_t no, const char *text);
+char *depot_error_read(struct depot *s, uint64_t no);
+/* Appends to the job's log, the older half of which goes when it is too long;
+ * -ENOSPC and the like are returned. */
 int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len);
 int depot_log_open(struct depot *s, uint64_t no);
 int depot_log_stat(struct depot *s, uint64_t no, struct stat *ret);
+
+/* depot_attempts.c: how run `run` failed, one that has another one behind it.
+ * Twice is as once. Return: 0 or negative errno. */
+int depot_attempt_add(struct depot *s, uint64_t no, unsigned run,
+		      const struct result_attempt *attempt);
+/* How the count runs before run failed, the oldest first; what there is no
+ * record of stays unknown. *ret_text (owned by the caller) has the messages. */
+void depot_attempts_read(struct depot *s, uint64_t no, unsigned run,
+			 struct result_attempt *ret, unsigned count,
+			 char **ret_text);
+/* depot_*.c only: one line, which ret->message lies in. 0 or -EINVAL. */
+int depot_attempt_parse(char *line, unsigned *ret_run,
+			struct result_attempt *ret);
+/* Those of an earlier submission are of no more use. */
+void depot_attempts_drop(struct depot *s, uint64_t no);
 
 struct task;
 enum depot_thread {

@@ -2,7 +2,7 @@
 /*
  * STATE/jobs/ID/meta: "key value" lines, each exactly once. It is ours, but
  * lies on a disk: what is not as we write it is no job, since a guess could
- * give it to another owner.
+ * give it to another owner. An older format has fewer keys, and exactly those.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,32 +11,44 @@
 
 enum meta_key {
 	META_FORMAT, META_UID, META_GID, META_MODE, META_STATE, META_RUN,
-	META_EXIT_CODE, META_CREATED, META_CHANGED, META_NAME, META_MAX
+	META_EXIT_CODE, META_CREATED, META_CHANGED, META_QUEUED, META_ENDED,
+	META_ATTEMPT, META_RETRY, META_RETAIN, META_NAME, META_MAX
 };
 
 static const struct {
 	const char *name;
-	uint64_t most; /* of a decimal number; 0: it is none */
+	uint64_t most;   /* of a decimal number; 0: it is none */
+	unsigned format; /* the first that has it */
 } keys[META_MAX] = {
-	[META_FORMAT] = { "format", 1 },
-	[META_UID] = { "uid", UINT32_MAX },
-	[META_GID] = { "gid", UINT32_MAX },
-	[META_MODE] = { "mode", 0 },
-	[META_STATE] = { "state", 0 },
-	[META_RUN] = { "run", UINT32_MAX - 1 },
-	[META_EXIT_CODE] = { "exit_code", 255 },
-	[META_CREATED] = { "created", INT64_MAX },
-	[META_CHANGED] = { "changed", INT64_MAX },
-	[META_NAME] = { "name", 0 },
+	[META_FORMAT] = { "format", DEPOT_FORMAT, 1 },
+	[META_UID] = { "uid", UINT32_MAX, 1 },
+	[META_GID] = { "gid", UINT32_MAX, 1 },
+	[META_MODE] = { "mode", 0, 1 },
+	[META_STATE] = { "state", 0, 1 },
+	[META_RUN] = { "run", UINT32_MAX - 1, 1 },
+	[META_EXIT_CODE] = { "exit_code", 255, 1 },
+	[META_CREATED] = { "created", INT64_MAX, 1 },
+	[META_CHANGED] = { "changed", INT64_MAX, 1 },
+	[META_QUEUED] = { "queued", INT64_MAX, 2 },
+	[META_ENDED] = { "ended", INT64_MAX, 2 },
+	[META_ATTEMPT] = { "attempt", LIMIT_RETRY + 1, 2 },
+	[META_RETRY] = { "retry", LIMIT_RETRY, 2 },
+	[META_RETAIN] = { "retain", LIMIT_RETAIN_S, 2 },
+	[META_NAME] = { "name", 0, 1 },
 };
 
 int depot_meta_print(const struct job_meta *m, struct buf *out)
 {
-	buf_fmt(out, "format 1\nuid %u\ngid %u\nmode %o\nstate %s\nrun %u\n",
-		m->uid, m->gid, m->mode, state_name(m->state), m->run);
-	return buf_fmt(out, "exit_code %u\ncreated %llu\nchanged %llu\nname %s\n",
-		       m->exit_code, (unsigned long long)m->created_ns,
-		       (unsigned long long)m->changed_ns, m->name);
+	buf_fmt(out, "format %u\nuid %u\ngid %u\nmode %o\nstate %s\nrun %u\n",
+		DEPOT_FORMAT, m->uid, m->gid, m->mode, state_name(m->state),
+		m->run);
+	buf_fmt(out, "exit_code %u\ncreated %llu\nchanged %llu\nqueued %llu\n",
+		m->exit_code, (unsigned long long)m->created_ns,
+		(unsigned long long)m->changed_ns,
+		(unsigned long long)m->queued_no);
+	return buf_fmt(out, "ended %llu\nattempt %u\nretry %u\nretain %u\n"
+		       "name %s\n", (unsigned long long)m->ended_ns, m->attempt,
+		       m->retry, m->retain_s, m->name);
 }
 
 static int get_mode(const char *value, mode_t *ret)
@@ -75,7 +87,8 @@ static int get_field(struct job_meta *m, enum meta_key key, const char *value)
 		return -EINVAL;
 	switch (key) {
 	case META_FORMAT:
-		return n == 1 ? 0 : -EINVAL;
+		m->format = (unsigned)n;
+		return n ? 0 : -EINVAL;
 	case META_UID:
 		m->uid = (uid_t)n;
 		return 0;
@@ -97,6 +110,21 @@ static int get_field(struct job_meta *m, enum meta_key key, const char *value)
 		return 0;
 	case META_CHANGED:
 		m->changed_ns = n;
+		return 0;
+	case META_QUEUED:
+		m->queued_no = n;
+		return 0;
+	case META_ENDED:
+		m->ended_ns = n;
+		return 0;
+	case META_ATTEMPT:
+		m->attempt = (unsigned)n;
+		return 0;
+	case META_RETRY:
+		m->retry = (unsigned)n;
+		return 0;
+	case META_RETAIN:
+		m->retain_s = (uint32_t)n;
 		return 0;
 	case META_NAME:
 		return get_name(value, &m->name);
@@ -121,6 +149,17 @@ static enum meta_key get_key(char *line, char **ret_value)
 	return key;
 }
 
+/* 1 << key of all that the format has. */
+static unsigned keys_of(unsigned format)
+{
+	unsigned set = 0;
+
+	for (unsigned key = 0; key < META_MAX; key++)
+		if (keys[key].format <= format)
+			set |= 1u << key;
+	return set;
+}
+
 static int parse(struct job_meta *m, char *text)
 {
 	unsigned seen = 0;
@@ -138,7 +177,20 @@ static int parse(struct job_meta *m, char *text)
 			return r;
 		seen |= 1u << key;
 	}
-	return seen == (1u << META_MAX) - 1 ? 0 : -EINVAL;
+	return m->format && seen == keys_of(m->format) ? 0 : -EINVAL;
+}
+
+/* What it did not say, as far as it follows from what it did. Numbers are given
+ * by the clock, in microseconds: depot_next_no(). */
+static void modernize(struct job_meta *m)
+{
+	if (m->format >= 2)
+		return;
+	if (m->state == JOB_QUEUED || m->state == JOB_RUNNING)
+		m->queued_no = m->changed_ns / 1000;
+	if (m->state == JOB_DONE)
+		m->ended_ns = m->changed_ns;
+	m->attempt = m->run ? 1 : 0;
 }
 
 int depot_meta_parse(char *text, struct job_meta *ret)
@@ -146,11 +198,13 @@ int depot_meta_parse(char *text, struct job_meta *ret)
 	struct job_meta m = { .no = ret->no };
 	int r = parse(&m, text);
 
-	if (r < 0)
+	if (r < 0) {
 		free(m.name);
-	else
-		*ret = m;
-	return r;
+		return r;
+	}
+	modernize(&m);
+	*ret = m;
+	return 0;
 }
 
 int depot_no(const char *id, uint64_t *ret)

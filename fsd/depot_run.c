@@ -157,12 +157,100 @@ int depot_run_append(struct depot *s, uint64_t no, unsigned run,
 	return append(s, path, data, len);
 }
 
+/* No sentence of ours is longer. */
+#define ERROR_MAX 8192
+
+int depot_error_write(struct depot *s, uint64_t no, const char *text)
+{
+	char path[STORE_PATH_MAX];
+	auto_close int fd = -1;
+
+	depot_job_path(no, "error", path);
+	if (!text)
+		return unlinkat(depot_jobs_fd(s), path, 0) < 0 &&
+				       errno != ENOENT
+			       ? -errno
+			       : 0;
+	fd = openat(depot_jobs_fd(s), path,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+	return fd < 0 ? -errno : write_all(fd, text, strlen(text));
+}
+
+char *depot_error_read(struct depot *s, uint64_t no)
+{
+	char path[STORE_PATH_MAX], text[ERROR_MAX];
+	auto_close int fd = -1;
+	ssize_t n;
+
+	depot_job_path(no, "error", path);
+	fd = openat(depot_jobs_fd(s), path,
+		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text));
+	return n > 0 ? strndup(text, (size_t)n) : NULL;
+}
+
+/* What is kept of a log that is too long, from the start of a line on.
+ * Return: its length; negative errno. */
+static ssize_t log_tail(int fd, off_t size, char room[LIMIT_LOG_BYTES / 2])
+{
+	const size_t keep = LIMIT_LOG_BYTES / 2;
+	ssize_t n = pread(fd, room, keep, size - (off_t)keep);
+	char *line = n > 0 ? memchr(room, '\n', (size_t)n) : NULL;
+
+	if (n < 0)
+		return -errno;
+	if (!line)
+		return 0;
+	n -= ++line - room;
+	memmove(room, line, (size_t)n);
+	return n;
+}
+
+/* The newer half, in a new file: who reads the old one comes to its end. */
+static int log_cut(struct depot *s, uint64_t no, int fd, off_t size)
+{
+	char path[STORE_PATH_MAX], new_path[STORE_PATH_MAX], when[32];
+	auto_free char *tail = malloc(LIMIT_LOG_BYTES / 2);
+	ssize_t n = tail ? log_tail(fd, size, tail) : -ENOMEM;
+	auto_buf struct buf text = { .cap = LIMIT_LOG_BYTES };
+	auto_close int new_fd = -1;
+	int r;
+
+	if (n < 0)
+		return (int)n;
+	time_render(realtime_ns(), when);
+	buf_fmt(&text, "%s what was here before is left out: at most %llu KiB "
+		"are kept\n", when, (unsigned long long)LIMIT_LOG_BYTES >> 10);
+	if (buf_add(&text, tail, (size_t)n) < 0)
+		return text.failed;
+	depot_job_path(no, "log", path);
+	depot_job_path(no, "log.new", new_path);
+	new_fd = openat(depot_jobs_fd(s), new_path,
+			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+			0600);
+	r = new_fd < 0 ? -errno : write_all(new_fd, text.data, text.len);
+	if (r == 0 && renameat(depot_jobs_fd(s), new_path, depot_jobs_fd(s),
+			       path) < 0)
+		r = -errno;
+	return r;
+}
+
 int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len)
 {
 	char path[STORE_PATH_MAX];
+	auto_close int fd = -1;
+	struct stat st;
+	int r;
 
 	depot_job_path(no, "log", path);
-	return append(s, path, lines, len);
+	fd = openat(depot_jobs_fd(s), path,
+		    O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	r = fd < 0 ? -errno : write_all(fd, lines, len);
+	if (r == 0 && fstat(fd, &st) == 0 &&
+	    st.st_size > (off_t)LIMIT_LOG_BYTES)
+		r = log_cut(s, no, fd, st.st_size);
+	return r;
 }
 
 int depot_log_stat(struct depot *s, uint64_t no, struct stat *ret)

@@ -24,6 +24,7 @@ static void job_enter(struct job *job)
 	wait_kick(job);
 	job_log(job, "%s", state_name(job->meta.state));
 	notify_state(job);
+	retain_entered(job);
 }
 
 int job_post(struct job *job, enum job_event event)
@@ -36,7 +37,8 @@ int job_post(struct job *job, enum job_event event)
 			  state_name(job->meta.state));
 		return -EINVAL;
 	}
-	if (next == job->meta.state)
+	/* Queued again is another run, which is to be on record. */
+	if (next == job->meta.state && event != EV_AGAIN)
 		return 0;
 	job->meta.state = next;
 	job_touch(job);

@@ -263,7 +263,7 @@ static int use_result(struct events_reader *r, struct sources *s)
 	struct event_end end = {
 		.time_ms = s->job->meta.changed_ns / NS_PER_MS,
 		.after_ms = r->time_ms,
-		.exit_code = s->job->meta.exit_code, .error = s->job->error,
+		.exit_code = s->job->meta.exit_code, .error = job_error(s->job),
 	};
 	ssize_t n = fd < 0 ? 0 : pread(fd, room, sizeof(room), 0);
 	int ret;
@@ -301,7 +301,7 @@ static int bind(struct events_reader *r, struct job *job)
 	if (job->meta.state != JOB_REFUSED)
 		return -EAGAIN;
 	event_state(&r->line, now, state_name(JOB_REFUSED));
-	ret = event_error(&r->line, now, job->error ? job->error : "");
+	ret = event_error(&r->line, now, job_error(job));
 	if (ret < 0)
 		return ret;
 	r->refusal = true;

@@ -72,9 +72,41 @@ static int find_session(struct fsd *d, uid_t uid, uint64_t dir,
 	return -ENOENT;
 }
 
+/* An entry of lost+found, which is the operator's alone. */
+static bool is_lost(uint64_t place)
+{
+	return PLACE_ROW(place) == FSD_ROW_LOST && PLACE_SESSION(place);
+}
+
+struct lost_name {
+	const char *name;
+	uint64_t no; /* 0: not found */
+};
+
+static void on_lost(void *arg, uint64_t no, const char *name)
+{
+	struct lost_name *wanted = arg;
+
+	if (!strcmp(name, wanted->name))
+		wanted->no = no;
+}
+
+static int find_lost(struct fsd *d, uid_t uid, const char *name,
+		     uint64_t *ret_place)
+{
+	struct lost_name wanted = { .name = name };
+
+	if (is_operator(uid))
+		depot_lost_each(d->depot, on_lost, &wanted);
+	*ret_place = FSD_ROW_LOST | wanted.no << 24;
+	return wanted.no ? 0 : -ENOENT;
+}
+
 int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 	      uint64_t *ret_place)
 {
+	if (dir == FSD_ROW_LOST)
+		return find_lost(d, uid, name, ret_place);
 	if (!dir) {
 		*ret_place = fsd_row_by_name(name);
 		return *ret_place ? 0 : -ENOENT;
@@ -104,6 +136,8 @@ int face_check(struct fsd *d, uid_t uid, uint64_t place)
 {
 	const struct session *s;
 
+	if (is_lost(place))
+		return is_operator(uid) ? 0 : -EACCES;
 	if (PLACE_ROW(place) != FSD_ROW_SESSIONS || !PLACE_SESSION(place))
 		return 0;
 	s = sessions_by_no(d, PLACE_SESSION(place));
@@ -115,7 +149,7 @@ bool face_is_dir(uint64_t place)
 	if (!place || face_files(place))
 		return true;
 	return fsd_rows[PLACE_ROW(place)].kind == ROW_DIR &&
-	       !PLACE_FIELD(place);
+	       !PLACE_FIELD(place) && !is_lost(place);
 }
 
 bool face_is_fixed(uint64_t place)
@@ -135,6 +169,8 @@ mode_t face_mode(uint64_t place)
 {
 	if (face_is_dir(place))
 		return S_IFDIR | 0555;
+	if (is_lost(place))
+		return S_IFREG | 0400;
 	if (PLACE_FIELD(place))
 		return S_IFREG | 0444;
 	return fsd_rows[PLACE_ROW(place)].mode;
@@ -144,6 +180,13 @@ struct lister {
 	void (*fn)(void *arg, const char *name, uint64_t place);
 	void *arg;
 };
+
+static void list_lost(void *arg, uint64_t no, const char *name)
+{
+	struct lister *l = arg;
+
+	l->fn(l->arg, name, FSD_ROW_LOST | no << 24);
+}
 
 static void list_session(void *arg, const char *name, uint64_t no)
 {
@@ -179,6 +222,9 @@ void face_list(struct fsd *d, uid_t uid, uint64_t dir,
 {
 	if (PLACE_ROW(dir) == FSD_ROW_SESSIONS) {
 		list_sessions(d, uid, dir, &(struct lister){ fn, arg });
+	} else if (dir == FSD_ROW_LOST && is_operator(uid)) {
+		depot_lost_each(d->depot, list_lost,
+				&(struct lister){ fn, arg });
 	} else if (!dir) {
 		for (unsigned i = 1; i < FSD_ROW_MAX; i++)
 			fn(arg, fsd_rows[i].name, i);
@@ -420,8 +466,13 @@ static void text_stats(struct fsd *d, uid_t uid, struct buf *out)
 	stats_runs(d, out);
 	stat_line(out, "fsd_runs_accepted_total", "counter", "Runs queued",
 		  d->count.accepted);
+	stat_line(out, "fsd_runs_retried_total", "counter",
+		  "Runs that failed and were followed by another one",
+		  d->count.retried);
 	stat_line(out, "fsd_refused_total", "counter", "Jobs refused",
 		  d->count.refused);
+	stat_line(out, "fsd_lost_found", "gauge",
+		  "Damaged entries in lost+found", depot_lost_count(d->depot));
 	stat_line(out, "fsd_machines_warm", "gauge", "Idle warm machines",
 		  s.warm);
 	stat_line(out, "fsd_machines_starting", "gauge",
@@ -484,6 +535,8 @@ int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
 		return s ? session_field(s, PLACE_FIELD(place) - 1, out)
 			 : -ESTALE;
 	}
+	if (is_lost(place))
+		return depot_lost_text(d->depot, PLACE_SESSION(place), out);
 	if (PLACE_FIELD(place)) {
 		text_field(place, out);
 		return out->failed;

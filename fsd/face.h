@@ -3,7 +3,7 @@
  * What .fsd shows: texts made on demand from the daemon's state. A place in it
  * is a small number: row | language << 8 | field << 16 | session << 24. Language
  * and field count from 1 and exist below templates/; session and field below
- * sessions/.
+ * sessions/; in lost+found/ the session is an entry's number.
  */
 #ifndef FSD_FACE_H
 #define FSD_FACE_H

@@ -13,8 +13,12 @@
  *   quota    what each user has and may have
  *   turns    long work on the loop, a little at a time
  *   keeper   a process for what takes rights; restrain: what is given up
+ *   requests what the kernel waits for; inherit: it outlives this process
+ *   open_files  the numbers of open files; ops_restore: as they were
+ *   holder   the process that keeps the mount while servers come and go
  *   notify   tells watchers (inotify) of what happens by itself
  *   face     what .fsd shows
+ *   retain   how long results stay; resume: what a daemon before this one left
  *   people   which times each user sees
  */
 #ifndef FSD_FSD_H
@@ -25,7 +29,9 @@
 #include "../layout/layout.h"
 #include "../vm/vm.h"
 #include "quota.h"
+#include "retain.h"
 #include "turns.h"
+#include "walk.h"
 
 struct fuse_session;
 struct depot;
@@ -34,6 +40,10 @@ struct nodes;
 struct keeper;
 struct notify;
 struct remotes;
+struct inherit;
+struct requests;
+struct open_files;
+struct daemon_log;
 
 struct mount_options {
 	const char *mountpoint;
@@ -45,8 +55,11 @@ struct mount_options {
 	bool allow_other;
 	bool daemonize;
 	bool die_with_parent; /* fsd run's private mount */
+	char **argv;          /* borrowed: what these were parsed from, */
+	int argc;             /* to be parsed again by each server */
 	struct config_limits limits;
 	struct quota_limits quota; /* of each uid */
+	struct retain_limits retain; /* likewise */
 	char *found[3];   /* owned: what mount_options_defaults() found */
 };
 
@@ -72,6 +85,9 @@ struct fsd {
 	struct jobs *jobs;
 	struct nodes *nodes;
 	struct quota *quota; /* NULL: there are none */
+	struct inherit *inherit;       /* owned: what the next server gets, */
+	struct requests *requests;     /* owned: of it */
+	struct open_files *open_files; /* owned: of it */
 	struct fuse_session *session;
 	struct keeper *keeper; /* owned; has rights that this process has not */
 	struct notify *notify; /* NULL before the mount */
@@ -79,7 +95,12 @@ struct fsd {
 	struct own_walls own_walls; /* what was given up (restrain.h) */
 	bool draining;      /* no new jobs start */
 	bool stopping;      /* quit as soon as nothing runs */
+	bool handing_over;  /* the same, and another server goes on: no run
+			       begins */
+	unsigned busy;      /* runs whose machine has been told to run */
 	unsigned running;   /* runs that hold or wait for a machine */
+	int control;        /* owned: the holder's socket */
+	struct daemon_log *log; /* owned, or NULL: standard error stays */
 	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */
 	uint64_t health_ns;  /* the operator changed what all are told, */
 	struct times times;  /* anybody's job or anything of .fsd changed */
@@ -90,11 +111,17 @@ struct fsd {
 	uint64_t last_session;
 	struct remotes *remotes; /* of their machines' files */
 	struct list remote_listings; /* of struct remote_listing */
+	struct list resuming;    /* of struct job: resume.c */
+	struct list doomed;      /* of struct job: retain.c */
+	struct turn retain_turn;
+	struct loop_timer retain_timer;
+	struct turn resume, tidy;
+	struct walk tidy_at;     /* through the jobs */
 	struct list unlogged;    /* of struct job, whose log has lines that */
 	struct turn log_turn;    /* this writes, */
 	struct loop_timer log_timer; /* begun by this */
 	struct {
-		uint64_t accepted, done[JOB_STATUS_MAX], refused;
+		uint64_t accepted, done[JOB_STATUS_MAX], refused, retried;
 	} count;
 };
 

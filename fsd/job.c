@@ -39,6 +39,8 @@ void jobs_free(struct fsd *d)
 		job_log_flush(job);
 		wait_flush(job);
 		list_del(&job->all);
+		list_del(&job->resume);
+		retain_forget(job);
 		job->removed = true;
 		job_unref(job);
 	}
@@ -104,8 +106,10 @@ struct job *job_ref(struct job *job)
 
 void job_unref(struct job *job)
 {
-	if (--job->refs)
+	if (--job->refs) {
+		retain_let_go(job);
 		return;
+	}
 	if (job->d->jobs)
 		hash_del(&job->d->jobs->by_no, &job->by_no);
 	node_root_free(job->files);
@@ -149,6 +153,7 @@ static int job_enlist(struct job *job, bool loaded)
 
 	job->files = node_root_new(job->d->nodes, job, AREA_FILES, 0, loaded);
 	job->has_results = m->run && !job_is_frozen(job);
+	job->error_stored = !loaded && m->state != JOB_DRAFT;
 	if (job->files && job->has_results)
 		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
 					    m->run, false);
@@ -253,6 +258,8 @@ void job_remove(struct job *job)
 	int r;
 
 	run_abandon(job);
+	list_del(&job->resume);
+	retain_forget(job);
 	job_delist(job);
 	notify_drop(job);
 	job_log_drop(job);
@@ -289,12 +296,32 @@ void job_sink_drop(struct job *job)
 
 /* --- small things ------------------------------------------------------- */
 
+const char *job_error(struct job *job)
+{
+	if (job->error_stored)
+		job->error = depot_error_read(job->d->depot, job->meta.no);
+	job->error_stored = false;
+	return job->error ? job->error : "";
+}
+
+static void store_error(struct job *job, const char *text)
+{
+	int r = 0;
+
+	if (text || *job_error(job))
+		r = depot_error_write(job->d->depot, job->meta.no, text);
+	if (r < 0)
+		log_warn("job %s: its error cannot be stored: %s",
+			 job->meta.name, strerror(-r));
+}
+
 void job_set_error(struct job *job, const char *sentence)
 {
 	char *text = NULL;
 
 	if (sentence && asprintf(&text, "%s\n", sentence) < 0)
 		text = NULL;
+	store_error(job, text);
 	free(job->error);
 	job->error = text;
 	job_touch(job);

@@ -32,24 +32,29 @@ struct job {
 	struct parsed *parsed;  /* a reference: config.json as it was at */
 	uint64_t parsed_ino, parsed_version; /* this file and version */
 	struct commit_later *later; /* owned by commit.c, or NULL */
-	char *error;            /* owned: text of `error`, NULL: empty */
+	char *error;            /* owned: text of `error`, NULL: empty; */
+	bool error_stored;      /* but the store has it: job_error() */
 	bool has_results;       /* of a run that is over: from its end until the
 				   next one is queued, whatever the state */
 	unsigned hidden;        /* 1 << row: result files removed by hand */
 	unsigned copied;        /* 1 << row: a copy of one was written here */
 	struct node *sink;      /* owned: the output/ that a copy brought into
 				   this draft, or NULL */
+	struct retain retain;
 	struct quota_share quota; /* what it counts for, */
 	struct list open;       /* of struct quota_open: if bytes are counted */
 	struct buf log;         /* lines that are not in the store yet, */
 	struct list unlogged;   /* while there are some; job_log.c */
 	struct events *events;  /* owned: the newest run's, or NULL */
+	struct list resume;     /* in fsd->resuming: a daemon before this one
+				   knew it, and nobody has looked since */
 	/* notify.c */
 	struct list notify;     /* in one of its queues, with a reference */
 	struct list notes;      /* owned: of struct note, oldest first */
 	uint64_t notify_ns;     /* when the first of them is due, */
 	bool notify_urgent;     /* which is soon: it is in the queue for that */
 	unsigned announced;     /* 1 << row: results that watchers know of */
+	struct inherit_untold *untold; /* owned: while there are notes */
 	/* wait.c */
 	struct list parked;     /* of struct parked */
 	struct list polls;      /* of struct wait_poll */
@@ -86,6 +91,8 @@ void job_unref(struct job *job);
 int job_sink_make(struct job *job);
 void job_sink_drop(struct job *job);
 
+/* The text of `error`; "": empty. */
+const char *job_error(struct job *job);
 /* Replaces the text of `error` (NULL: none); a newline is added. */
 void job_set_error(struct job *job, const char *sentence);
 /* job_log.c: a line of `log`, in the store soon, or when that is read. */

@@ -7,6 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "../vm/loop.h"
 #include "fsd.h"
 
 #define ANSWER_S 3
@@ -14,6 +15,11 @@
 struct keeper {
 	int sock;
 	struct child child;
+	struct loop *loop;     /* borrowed; NULL: nobody is to be told */
+	struct loop_fd end;
+	struct loop_call tell;
+	void (*gone)(void *arg);
+	void *arg;
 };
 
 /* --- the daemon's side ----------------------------------------------------------- */
@@ -54,10 +60,46 @@ int keeper_open(const struct mount_options *options, struct keeper **ret,
 	return 0;
 }
 
+static void on_tell(struct loop_call *c)
+{
+	struct keeper *k = container_of(c, struct keeper, tell);
+
+	k->gone(k->arg);
+}
+
+/* From the loop: who asks may be in the middle of something. */
+static void tell_gone(struct keeper *k)
+{
+	loop_fd_del(&k->end);
+	if (k->loop)
+		loop_defer(take_ptr(k->loop), &k->tell);
+}
+
+static void on_end(struct loop_fd *src, uint32_t events)
+{
+	(void)events;
+	log_warn("the keeper has ended");
+	tell_gone(src->arg);
+}
+
+int keeper_watch(struct keeper *k, struct loop *loop, void (*gone)(void *arg),
+		 void *arg)
+{
+	k->loop = loop;
+	k->gone = gone;
+	k->arg = arg;
+	k->tell.fn = on_tell;
+	k->end = (struct loop_fd){ .fd = k->child.pidfd, .events = EPOLLIN,
+				   .fn = on_end, .arg = k };
+	return loop_fd_add(loop, &k->end);
+}
+
 void keeper_close(struct keeper *k)
 {
 	if (!k)
 		return;
+	loop_fd_del(&k->end);
+	loop_call_del(&k->tell);
 	fd_close(&k->sock);
 	child_end(&k->child);
 	free(k);
@@ -85,6 +127,7 @@ static int ask(struct keeper *k, const struct keeper_request *q,
 	log_warn("the keeper does not answer: %s",
 		 n < 0 ? strerror((int)-n) : "it has ended");
 	fd_close(&k->sock);
+	tell_gone(k);
 	return -EPIPE;
 }
 

@@ -23,10 +23,15 @@
 #define KEEPER_CALL_WORDS 4 /* its number, three arguments */
 
 struct keeper;
+struct loop;
 struct mount_options;
 
 int keeper_open(const struct mount_options *options, struct keeper **ret,
 		struct err *err);
+/* Tells once, from the loop, that it has ended or does not answer any more.
+ * Return: 0 or negative errno. */
+int keeper_watch(struct keeper *k, struct loop *loop, void (*gone)(void *arg),
+		 void *arg);
 /* It ends by itself. NULL is fine. */
 void keeper_close(struct keeper *k);
 

@@ -16,9 +16,8 @@
 #include <unistd.h>
 
 #include "../vm/rights.h"
+#include "mountpoint.h"
 #include "notify.h"
-
-#define UMOUNT_WAIT_MS 2500
 
 /* One lives as a rule; another may be started while the last one ends. */
 #define HELPERS_MAX 4
@@ -104,27 +103,9 @@ static int do_call(struct self *me, struct reply *r, pid_t pid)
 
 static int do_umount(struct self *me, struct reply *r, pid_t pid)
 {
-	const char *argv[] = { "fusermount3", "-u", "-q", "-z", "--",
-			       me->mountpoint, NULL };
-	struct spawn s = { .argv = argv, .may_gain = true };
-	struct child c;
-	int code;
-
-	(void)pid;
 	(void)r;
-	/* By force: who is in it still gets no answer any more. */
-	if (umount2(me->mountpoint, MNT_DETACH | MNT_FORCE) == 0)
-		return 0;
-	if (geteuid() == 0)
-		return -errno;
-	code = spawn(&s, &c, NULL);
-	if (code == 0) {
-		struct pollfd p = { .fd = c.pidfd, .events = POLLIN };
-
-		poll(&p, 1, UMOUNT_WAIT_MS);
-		code = child_end(&c) == 0 ? 0 : -EPERM;
-	}
-	return code;
+	(void)pid;
+	return mountpoint_remove(me->mountpoint);
 }
 
 static int (*const operations[KEEPER_OPS])(struct self *me,

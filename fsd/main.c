@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "face.h"
+#include "holder.h"
 #include "keeper.h"
 #include "notify.h"
 #include "../vm/jailer.h"
@@ -41,10 +42,17 @@ static const struct command commands[] = {
 	  "  --quota-bytes SIZE   most bytes of each user; 10K, 20M, 30G\n"
 	  "  --quota-running N    most jobs of each user that run at a time;\n"
 	  "                       the others wait\n"
+	  "  --retain-seconds N   remove jobs of each user so long after their end,\n"
+	  "  --retain-count N     when more than N are finished, the oldest first,\n"
+	  "  --retain-bytes SIZE  or when they hold more (default: keep all)\n"
 	  "  --daemon             return when the mount answers\n"
 	  "  --log-level LEVEL    error, warn, info or debug\n" },
 	{ "umount", command_umount,
 	  "fsd umount [--now] MNT     stop: no new jobs, running ones finish\n"
+	  "  --now                running jobs end as interrupted\n" },
+	{ "upgrade", command_upgrade,
+	  "fsd upgrade [--now] MNT    go on with the program as it is installed\n"
+	  "                       now, once no job is running; no unmount\n"
 	  "  --now                running jobs end as interrupted\n" },
 	{ "run", command_run,
 	  "fsd run [OPTIONS] FILE|- [ARG]...   one job; its exit code is ours\n"
@@ -63,6 +71,7 @@ static const struct command commands[] = {
 	{ NOTIFY_COMMAND, notify_helper, "" }, /* fsd mount calls it, */
 	{ JAILER_COMMAND, jailer_main, "" },   /* and these */
 	{ KEEPER_COMMAND, keeper_main, "" },
+	{ HOLDER_SERVES, command_serve, "" },
 };
 
 static const struct command *find(const char *name)

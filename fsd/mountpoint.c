@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The server's side: the loop answers what comes through the mount. */
 #include "mountpoint.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <mntent.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "inherit.h"
 #include "keeper.h"
 #include "lifecycle.h"
 #include "ops.h"
+#include "requests.h"
 
-/* Requests are served for so long before other sources have a turn, */
+/* Requests are served for so long before other sources have a turn. */
 #define TURN_NS (2 * NS_PER_MS)
-/* and none may take longer by its size alone. */
-#define WRITE_MAX (256u << 10)
 
 /*
  * Who works with files asks again at once: while the questions come closer
@@ -29,108 +26,14 @@ struct mountpoint {
 	struct fsd *d;
 	uint64_t last_ns; /* when the last request was answered */
 	struct loop_fd src;
-	struct fuse_buf buf; /* libfuse allocates it at the first request */
 };
 
 static struct mountpoint *mountpoint_of(struct fsd *d)
 {
-	static struct mountpoint only; /* libfuse's callbacks need a fixed place */
+	static struct mountpoint only;
 
 	only.d = d;
 	return &only;
-}
-
-static void on_init(void *userdata, struct fuse_conn_info *conn)
-{
-	(void)userdata;
-	/* Our replies are short or come from a buffer: a copy is cheaper than
-	 * a pipe. */
-	conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
-				  FUSE_CAP_SPLICE_MOVE);
-	conn->max_write = MIN(conn->max_write, WRITE_MAX);
-	conn->time_gran = 1;
-}
-
-static bool is_ours(const char *mountpoint)
-{
-	FILE *f = setmntent("/proc/self/mounts", "r");
-	struct mntent *m;
-	bool found = false;
-
-	if (!f)
-		return false;
-	while ((m = getmntent(f)))
-		if (!strcmp(m->mnt_dir, mountpoint))
-			found = !strcmp(m->mnt_type, "fuse.fsd");
-	endmntent(f);
-	return found;
-}
-
-static int check_mountpoint(const char *mountpoint, struct err *err)
-{
-	struct stat st;
-
-	if (is_ours(mountpoint)) {
-		if (stat(mountpoint, &st) == 0 || errno != ENOTCONN)
-			return err_set(err, -EBUSY,
-				       "%s: fsd is mounted here already; "
-				       "`fsd umount %s` ends it",
-				       mountpoint, mountpoint);
-		log_warn("%s: taking away the mount of a dead fsd", mountpoint);
-		umount2(mountpoint, MNT_DETACH);
-	}
-	if (stat(mountpoint, &st) < 0)
-		return err_sys(err, -errno, "the mount point %s", mountpoint);
-	if (!S_ISDIR(st.st_mode))
-		return err_set(err, -ENOTDIR,
-			       "the mount point %s is not a directory",
-			       mountpoint);
-	if (access("/dev/fuse", R_OK | W_OK) < 0)
-		return err_sys(err, -errno,
-			       "/dev/fuse cannot be opened; load the module "
-			       "fuse, or pass the device into this container");
-	return 0;
-}
-
-static int make_session(struct fsd *d)
-{
-	char options[128];
-	char *argv[] = { (char[]){ "fsd" }, (char[]){ "-o" }, options, NULL };
-	struct fuse_args args = FUSE_ARGS_INIT(3, argv);
-	static struct fuse_lowlevel_ops ops;
-
-	ops = fsd_ops;
-	ops.init = on_init;
-	snprintf(options, sizeof(options), "fsname=fsd,subtype=fsd%s",
-		 d->options->allow_other ? ",allow_other" : "");
-	d->session = fuse_session_new(&args, &ops, sizeof(ops), d);
-	fuse_opt_free_args(&args);
-	return d->session ? 0 : -ENOMEM;
-}
-
-int mountpoint_open(struct fsd *d, struct err *err)
-{
-	const char *mountpoint = d->options->mountpoint;
-	int r = check_mountpoint(mountpoint, err);
-
-	if (r < 0)
-		return r;
-	r = make_session(d);
-	if (r < 0)
-		return err_sys(err, r, "the FUSE session");
-	if (fuse_session_mount(d->session, mountpoint) != 0) {
-		fuse_session_destroy(d->session);
-		d->session = NULL;
-		return err_set(err, -EPERM,
-			       "%s cannot be mounted: run as root, or install "
-			       "fuse3 (fusermount3)%s",
-			       mountpoint,
-			       d->options->allow_other && geteuid()
-				       ? " and put user_allow_other into "
-					 "/etc/fuse.conf"
-				       : "");
-	}
-	return 0;
 }
 
 static void on_gone(struct mountpoint *s, int r)
@@ -153,15 +56,14 @@ static void on_requests(struct loop_fd *src, uint32_t events)
 
 	(void)events;
 	do {
-		int n = fuse_session_receive_buf(s->d->session, &s->buf);
+		int r = requests_next(s->d);
 
-		if (n == -EAGAIN || n == -EINTR)
+		if (r == 0)
 			break;
-		if (n <= 0) {
-			on_gone(s, n == -ENODEV ? 0 : n);
+		if (r < 0) {
+			on_gone(s, r == -ENODEV ? 0 : r);
 			return;
 		}
-		fuse_session_process_buf(s->d->session, &s->buf);
 		if (fuse_session_exited(s->d->session)) {
 			on_gone(s, 0);
 			return;
@@ -172,19 +74,31 @@ static void on_requests(struct loop_fd *src, uint32_t events)
 		loop_linger(s->d->loop, LINGER_NS);
 }
 
-int mountpoint_serve(struct fsd *d, struct err *err)
+int mountpoint_serve(struct fsd *d, int fd, struct err *err)
 {
 	struct mountpoint *s = mountpoint_of(d);
-	int fd = fuse_session_fd(d->session);
-	int flags = fcntl(fd, F_GETFL), r;
+	int r = requests_open(d, fd);
 
-	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
-		return err_sys(err, -errno, "the mount's channel");
+	if (r < 0)
+		return err_sys(err, r, "the FUSE session");
 	s->src = (struct loop_fd){
-		.fd = fd, .events = EPOLLIN, .fn = on_requests, .arg = s,
+		.fd = requests_fd(d), .events = EPOLLIN, .fn = on_requests,
+		.arg = s,
 	};
 	r = loop_fd_add(d->loop, &s->src);
-	return r < 0 ? err_sys(err, r, "the mount's channel") : 0;
+	if (r < 0)
+		return err_sys(err, r, "the mount's channel");
+	requests_take_over(d);
+	for (uint32_t i = 0; i < inherit_count(d->inherit, INHERIT_HANDLES);
+	     i++) {
+		const struct inherit_handle *h =
+			inherit_at(d->inherit, INHERIT_HANDLES, i);
+
+		/* They ask again, and are told what has changed. */
+		if (h && h->poll)
+			requests_wake(d, h->poll);
+	}
+	return 0;
 }
 
 uint64_t mountpoint_asked_ns(struct fsd *d)
@@ -194,17 +108,10 @@ uint64_t mountpoint_asked_ns(struct fsd *d)
 
 void mountpoint_close(struct fsd *d)
 {
-	struct mountpoint *s = mountpoint_of(d);
-
-	if (!d->session)
+	if (!d->requests)
 		return;
-	loop_fd_del(&s->src);
-	/* The library's own way takes rights that may be given up already; it
-	 * then finds that the mount has gone. */
+	loop_fd_del(&mountpoint_of(d)->src);
+	/* This process has given up the rights that it takes. */
 	keeper_umount(d->keeper);
-	fuse_session_unmount(d->session);
-	fuse_session_destroy(d->session);
-	free(s->buf.mem);
-	s->buf = (struct fuse_buf){ 0 };
-	d->session = NULL;
+	requests_close(d);
 }

@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mount: made, its requests brought into the loop, taken away. */
+/*
+ * The mount. The holder makes it and takes it away; the server answers what
+ * comes through it.
+ */
 #ifndef FSD_MOUNTPOINT_H
 #define FSD_MOUNTPOINT_H
 
 #include "fsd.h"
 
-/*
- * Mounts d->options->mountpoint, which must be a directory. A mount of ours
- * there whose daemon is dead is taken away first; a living one is an error.
- * Return: 0 or negative errno with the remedy.
- */
-int mountpoint_open(struct fsd *d, struct err *err);
-/* Lets the loop serve it. */
-int mountpoint_serve(struct fsd *d, struct err *err);
-/* When the newest request came; 0: none yet. */
+/* The directory can be mounted on; the mount of a dead fsd is taken away. */
+int mountpoint_check(const char *path, struct err *err);
+/* Mounts. Return: the kernel's descriptor (nonblocking; *ret_session's), or
+ * negative errno. */
+int mountpoint_make(const struct mount_options *options,
+		    struct fuse_session **ret_session, struct err *err);
+/* Takes it away if that was not done; NULL is fine. */
+void mountpoint_free(const struct mount_options *options,
+		     struct fuse_session *session);
+/* Takes it away if it is there, by force: who is in it gets no answer any more.
+ * By fusermount3 where this user may not. Return: 0 or negative errno. */
+int mountpoint_remove(const char *path);
+
+/* Answers from now on what comes through fd (owned), and first what the server
+ * before has left unanswered. */
+int mountpoint_serve(struct fsd *d, int fd, struct err *err);
+void mountpoint_close(struct fsd *d);
+/* When the last request was answered, now_ns(). */
 uint64_t mountpoint_asked_ns(struct fsd *d);
-void mountpoint_close(struct fsd *d); /* no-op if not mounted */
 
 #endif

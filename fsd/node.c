@@ -13,19 +13,20 @@
 /* --- the table ---------------------------------------------------------- */
 
 int nodes_new(struct depot *depot, struct turns *turns,
-	      struct nodes **ret_nodes)
+	      struct inherit *inherit, struct nodes **ret_nodes)
 {
 	struct nodes *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
+	n->inherit = inherit;
 	n->depot = depot;
 	n->jobs_fd = depot_jobs_fd(depot);
 	n->turns = turns;
 	n->ino_key = node_ino_key(depot);
 	list_init(&n->walks);
 	*ret_nodes = n;
-	return 0;
+	return node_inherit_begin(n);
 }
 
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino)
@@ -104,6 +105,7 @@ static int child_path(const struct node *dir, const char *name, char *room,
 static void node_free(struct node *node)
 {
 	hash_del(&node->nodes->by_ino, &node->by_ino);
+	node_unkeep(node);
 	node_load_end(node);
 	if (node->keep_fd >= 0)
 		depot_close_file(node->nodes->depot, node->keep_fd);
@@ -127,6 +129,7 @@ void nodes_free(struct nodes *nodes)
 		return;
 	while ((h = hash_any(&nodes->by_ino, &from)))
 		node_free(container_of(h, struct node, by_ino));
+	node_inherit_end(nodes);
 	hash_done(&nodes->by_ino);
 	hash_done(&nodes->by_name);
 	free(nodes);
@@ -152,11 +155,14 @@ void node_unref(struct node *node)
 void node_lookup_add(struct node *node)
 {
 	node->lookups++;
+	node_keep(node);
 }
 
 void node_forget(struct node *node, uint64_t count)
 {
 	node->lookups -= MIN(count, node->lookups);
+	if (!node->lookups)
+		node_unkeep(node);
 	maybe_free(node);
 }
 
@@ -176,11 +182,19 @@ static uint64_t make_ino(const struct node *dir, const char *name, ino_t ino)
  * The kernel may still know the number of a file that is gone and whose inode
  * the store's file system has given out again: bits above 48 tell them apart.
  */
-static uint64_t free_ino(struct nodes *nodes, uint64_t ino)
+static uint64_t free_ino(struct nodes *nodes, const struct node *dir,
+			 uint64_t ino)
 {
-	while (node_by_ino(nodes, ino))
+	while (node_by_ino(nodes, ino) || node_is_others(nodes, dir, ino))
 		ino += 1ull << 48;
 	return ino;
+}
+
+void node_renumber(struct node *node, uint64_t ino)
+{
+	hash_del(&node->nodes->by_ino, &node->by_ino);
+	node->ino = ino;
+	hash_add(&node->nodes->by_ino, &node->by_ino, hash_u64(ino));
 }
 
 /* dir is NULL for an area's root. */
@@ -198,7 +212,7 @@ static struct node *node_new(struct nodes *nodes, struct node *dir,
 	n->name = strdup(name);
 	node_changed(n);
 	ino = node_ino_shuffle(ino, nodes->ino_key);
-	n->ino = free_ino(nodes, make_ino(dir, name, ino));
+	n->ino = free_ino(nodes, dir, make_ino(dir, name, ino));
 	list_init(&n->children);
 	list_init(&n->codes);
 	if (!n->name || hash_add(&nodes->by_ino, &n->by_ino,
@@ -511,6 +525,7 @@ static void retree(struct node *node)
 		n->area = node->area;
 		n->run = node->run;
 		n->depth = node->depth + 1;
+		node_keep(n);
 		retree(n);
 	}
 }
@@ -523,7 +538,7 @@ static int set_ino(struct node *node, const struct node *dir, const char *name)
 	if (ino == node->ino || node->lookups)
 		return 0; /* the kernel knows it by this number: keep it */
 	hash_del(&node->nodes->by_ino, &node->by_ino);
-	node->ino = free_ino(node->nodes, ino);
+	node->ino = free_ino(node->nodes, dir, ino);
 	return hash_add(&node->nodes->by_ino, &node->by_ino,
 			hash_u64(node->ino));
 }
@@ -579,6 +594,7 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 	r = set_ino(node, dir, name);
 	if (r == 0)
 		r = link_child(dir, node);
+	node_keep(node);
 	retree(node);
 	return r;
 }

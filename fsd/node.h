@@ -65,16 +65,27 @@ struct node {
 	uint64_t version;      /* of its content; no other has had it */
 	int keep_fd;           /* O_PATH of an unlinked node, or -1 */
 	struct quota_file quota; /* its size, as it counts */
+	struct inherit_node *kept; /* owned: while the kernel knows it */
 };
 
 struct depot;
 struct turns;
-/* Both are borrowed. */
+struct inherit;
+/* All are borrowed. */
 int nodes_new(struct depot *depot, struct turns *turns,
-	      struct nodes **ret_nodes);
+	      struct inherit *inherit, struct nodes **ret_nodes);
 void nodes_free(struct nodes *nodes);
 /* The linked or referenced node of this number, or NULL. */
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
+
+/*
+ * What the kernel knows from the server before. nodes_inherited(): where the
+ * file of this number was, or NULL. node_adopt(): it is found below root, or
+ * NULL. nodes_forget(): the kernel has forgotten the number.
+ */
+const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino);
+struct node *node_adopt(struct node *root, uint64_t ino);
+void nodes_forget(struct nodes *nodes, uint64_t ino);
 
 /* The root of an area; exists in the store already. NULL without memory. */
 struct node *node_root_new(struct nodes *nodes, struct job *job,

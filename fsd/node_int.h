@@ -13,6 +13,8 @@ struct nodes {
 	uint64_t ino_key;
 	struct list walks; /* of struct walk, in any directory */
 	struct turns *turns;
+	struct inherit *inherit;
+	struct hash inherited; /* of struct inherited */
 };
 
 /* The path below STATE/jobs. Return: length, -ESTALE or -ENAMETOOLONG. */
@@ -21,6 +23,15 @@ int node_path(const struct node *node, char *room, size_t size);
 struct node *node_add_child(struct node *dir, const char *name, ino_t ino,
 			    bool is_dir);
 void node_load_end(struct node *dir); /* if it is under way */
+
+/* node_inherit.c */
+int node_inherit_begin(struct nodes *nodes);
+void node_inherit_end(struct nodes *nodes);
+/* The kernel knows it from before, and not in the job of dir. */
+bool node_is_others(struct nodes *nodes, const struct node *dir, uint64_t ino);
+void node_keep(struct node *node);   /* the kernel knows it now */
+void node_unkeep(struct node *node); /* no more */
+void node_renumber(struct node *node, uint64_t ino); /* node.c */
 
 /* node_ino.c: the number that users see for one of the store's. */
 uint64_t node_ino_shuffle(uint64_t ino, uint64_t key);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "inherit.h"
 #include "lifecycle.h"
 #include "mountpoint.h"
 
@@ -69,9 +70,10 @@ static struct note *note_of(struct job *job, unsigned gone)
 
 	if (!list_empty(&job->notes))
 		note = list_entry(job->notes.prev, struct note, node);
-	if (note && !((note->made | note->grew | note->closed) & gone))
+	if (note && !note->remove &&
+	    !((note->made | note->grew | note->closed) & gone))
 		return note;
-	if (note && count_notes(job) >= NOTES_MAX)
+	if (note && !note->remove && count_notes(job) >= NOTES_MAX)
 		return note;
 	note = calloc(1, sizeof(*note));
 	if (!note) {
@@ -83,8 +85,31 @@ static struct note *note_of(struct job *job, unsigned gone)
 	return note;
 }
 
+/* known: what watchers had been told when the first of its notes was made. */
+static void keep_untold(struct job *job, unsigned known)
+{
+	uint32_t place;
+
+	if (job->untold)
+		return;
+	job->untold = inherit_add(job->d->inherit, INHERIT_UNTOLD, &place);
+	if (!job->untold)
+		return; /* the next server would not tell it */
+	job->untold->known = known;
+	job->untold->job = job->meta.no;
+	inherit_publish(&job->untold->live);
+}
+
+static void drop_untold(struct job *job)
+{
+	if (job->untold)
+		inherit_del(job->d->inherit, INHERIT_UNTOLD,
+			    take_ptr(job->untold));
+}
+
 static void drop_notes(struct job *job)
 {
+	drop_untold(job);
 	list_for_each(pos, tmp, &job->notes) {
 		list_del(pos);
 		free(list_entry(pos, struct note, node));
@@ -203,6 +228,11 @@ static void make_message(struct notify *n)
 
 	*m = (struct notify_message){ 0 };
 	snprintf(m->job, sizeof(m->job), "%s", n->job->meta.name);
+	if (n->note->remove) {
+		m->remove = true;
+		m->count = 1;
+		return;
+	}
 	/* exit_code is the first to go, as it is the last to come */
 	for (size_t i = ARRAY_SIZE(told); i--;)
 		if (n->note->gone & BIT(told[i]))
@@ -215,13 +245,21 @@ static void make_message(struct notify *n)
 static void note_done(struct notify *n)
 {
 	struct job *job = take_ptr(n->job);
+	bool remove = n->note->remove;
+	struct fsd *d = n->d;
 
 	free(take_ptr(n->note));
 	if (job->removed)
 		drop_notes(job);
 	else if (!list_empty(&job->notes))
 		enqueue(n, job);
+	else
+		drop_untold(job);
+	remove = remove && !job->removed;
 	job_unref(job);
+	/* It is still there: the table has a reference. */
+	if (remove && d->jobs)
+		retain_told(job);
 }
 
 void notify_answered(struct notify *n, bool found)
@@ -301,6 +339,7 @@ void notify_state(struct job *job)
 	note->made |= now & ~known;
 	note->closed |= BIT(JOB_ROW_STATE) | (ended ? now & FINAL : 0);
 	note->urgent |= ended;
+	keep_untold(job, known);
 	enqueue(n, job);
 }
 
@@ -334,6 +373,22 @@ void notify_removed(struct job *job, enum job_row row)
 		forget_row(n->note, row);
 }
 
+bool notify_remove(struct job *job)
+{
+	struct notify *n = job->d->notify;
+	struct note *note;
+
+	if (!n || !notify_link_is_up(n))
+		return false;
+	note = calloc(1, sizeof(*note));
+	if (!note)
+		return false;
+	note->remove = note->urgent = true;
+	list_add_tail(&job->notes, &note->node);
+	enqueue(n, job);
+	return true;
+}
+
 void notify_drop(struct job *job)
 {
 	drop_notes(job);
@@ -352,6 +407,12 @@ bool notify_is_at(const struct job *job, pid_t pid)
 {
 	return notify_is_helper(job->d, pid) && job->d->notify->note &&
 	       job->d->notify->job == job;
+}
+
+bool notify_is_removing(const struct fsd *d, pid_t pid)
+{
+	return notify_is_helper(d, pid) && d->notify->note &&
+	       d->notify->note->remove && !d->notify->job->removed;
 }
 
 enum notify_sight notify_sight(const struct job *job, enum job_row row,
@@ -411,7 +472,7 @@ bool notify_finish(struct fsd *d)
 	return true;
 }
 
-void notify_start(struct fsd *d)
+void notify_new(struct fsd *d)
 {
 	struct notify *n;
 
@@ -431,7 +492,33 @@ void notify_start(struct fsd *d)
 	n->give_up.fn = on_give_up;
 	n->due.arg = n->give_up.arg = n;
 	d->notify = n;
-	notify_link_start(n);
+}
+
+/* Some of it may be told twice: that it was told is known when it was. */
+void notify_take_over(struct fsd *d)
+{
+	uint32_t count = inherit_count(d->inherit, INHERIT_UNTOLD);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct inherit_untold *u =
+			inherit_at(d->inherit, INHERIT_UNTOLD, i);
+		struct job *job = u ? job_by_no(d, u->job) : NULL;
+
+		if (u && (!job || job->untold || !d->notify)) {
+			u->live = 0;
+		} else if (u) {
+			job->untold = u;
+			job->announced = u->known;
+			notify_state(job);
+		}
+	}
+	inherit_recycle(d->inherit, INHERIT_UNTOLD);
+}
+
+void notify_start(struct fsd *d)
+{
+	if (d->notify)
+		notify_link_start(d->notify);
 }
 
 static void drop_queue(struct list *queue)

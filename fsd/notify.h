@@ -19,8 +19,12 @@
 
 struct notify;
 
-/* Starts the helper, once the mount is served. Without memory there are no
- * events; without a helper they wait for one. */
+/* Before the first job is looked at. Without memory there are no events. */
+void notify_new(struct fsd *d);
+/* When all jobs are known: what the server before has left untold. */
+void notify_take_over(struct fsd *d);
+/* Starts the helper, once the mount is served; until there is one, what is to
+ * be told waits. */
 void notify_start(struct fsd *d);
 /* After the unmount: until then the helper may be in a request. */
 void notify_free(struct fsd *d);
@@ -37,6 +41,9 @@ void notify_grew(struct job *job, enum job_row row);
 /* A row was removed by hand, of which the kernel has told: whatever else there
  * was to tell of it came before. */
 void notify_removed(struct job *job, enum job_row row);
+/* It is to go, which the helper does: retain_take() when it asks, retain_told()
+ * behind that. False if there is no helper to do so. */
+bool notify_remove(struct job *job);
 /* The job is gone: there is nothing left to tell. */
 void notify_drop(struct job *job);
 
@@ -45,6 +52,8 @@ void notify_drop(struct job *job);
 bool notify_is_helper(const struct fsd *d, pid_t pid);
 /* True if pid is the helper, and at this job. */
 bool notify_is_at(const struct job *job, pid_t pid);
+/* True if pid is the helper, and is to remove a job. */
+bool notify_is_removing(const struct fsd *d, pid_t pid);
 /* What it is to find under a row's name. */
 enum notify_sight {
 	NOTIFY_AS_IT_IS,

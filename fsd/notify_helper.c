@@ -91,11 +91,25 @@ static void (*const actions[])(const char *name) = {
 };
 _Static_assert(ARRAY_SIZE(actions) == NOTIFY_ACTIONS, "each is done");
 
+/* In a directory with the sticky bit the kernel lets nobody remove what is not
+ * theirs, and does not ask. The daemon, which decides, shows it to us without
+ * that bit for as long as there is something to remove. */
+static uint8_t remove_job(int root, const char *name)
+{
+	struct stat st;
+
+	return fstat(root, &st) < 0 || rmdir(name) < 0;
+}
+
 /* Return: the answer. */
 static uint8_t perform(int root, const struct notify_message *m)
 {
+	if (fchdir(root) < 0)
+		return 1;
+	if (m->remove)
+		return remove_job(root, m->job);
 	/* Outside of the job none of these names may be touched. */
-	if (fchdir(root) < 0 || chdir(m->job) < 0)
+	if (chdir(m->job) < 0)
 		return 1;
 	for (unsigned i = 0; i < m->count; i++)
 		actions[m->steps[i].action](job_rows[m->steps[i].row].name);

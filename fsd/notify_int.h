@@ -32,6 +32,7 @@ struct notify_step {
  * descriptor. The answer is a byte: 0, or 1 if there is no such job. */
 struct notify_message {
 	uint8_t count; /* of steps; 0: let go of the mount, and no answer */
+	bool remove;   /* the job itself, and nothing else; count is 1 */
 	struct notify_step steps[NOTIFY_STEPS_MAX];
 	char job[LIMIT_FILE_NAME + 1]; /* its name now */
 };
@@ -43,6 +44,7 @@ struct note {
 	struct list node; /* in job->notes */
 	unsigned gone, made, grew, closed;
 	bool urgent;      /* the job has ended */
+	bool remove;      /* it is to go; its last one */
 };
 
 struct notify {

@@ -90,15 +90,11 @@ static int target_job(struct fsd *d, uint64_t rest, struct target *t)
 	return 0;
 }
 
-static int target_face(fuse_req_t req, uint64_t place, struct target *t)
-{
-	*t = (struct target){ .kind = T_FSD, .place = place };
-	return face_check(ops_fsd(req), fuse_req_ctx(req)->uid, place);
-}
-
 static int target_node(struct fsd *d, uint64_t ino, struct target *t)
 {
 	t->node = node_by_ino(d->nodes, ino);
+	if (!t->node)
+		t->node = ops_restore_node(d, ino);
 	if (!t->node)
 		return -ESTALE;
 	t->kind = T_NODE;
@@ -106,23 +102,29 @@ static int target_node(struct fsd *d, uint64_t ino, struct target *t)
 	return 0;
 }
 
+int ops_resolve(struct fsd *d, fuse_ino_t ino, struct target *ret)
+{
+	*ret = (struct target){ .kind = T_ROOT };
+	if (ino == FUSE_ROOT_ID)
+		return 0;
+	if (INO_CLASS(ino) == INO_JOB)
+		return target_job(d, INO_REST(ino), ret);
+	if (INO_CLASS(ino) != INO_FSD)
+		return target_node(d, ino, ret);
+	ret->kind = T_FSD;
+	ret->place = INO_REST(ino);
+	return 0;
+}
+
 int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 {
-	struct fsd *d = ops_fsd(req);
-	struct target t = { 0 };
-	int r = 0;
+	int r = ops_resolve(ops_fsd(req), ino, ret);
 
-	if (ino == FUSE_ROOT_ID)
-		t.kind = T_ROOT;
-	else if (INO_CLASS(ino) == INO_JOB)
-		r = target_job(d, INO_REST(ino), &t);
-	else if (INO_CLASS(ino) == INO_FSD)
-		r = target_face(req, INO_REST(ino), &t);
-	else
-		r = target_node(d, ino, &t);
-	if (r == 0 && t.job)
-		r = ops_check_owner(req, t.job);
-	*ret = t;
+	if (r == 0 && ret->kind == T_FSD)
+		r = face_check(ops_fsd(req), fuse_req_ctx(req)->uid,
+			       ret->place);
+	if (r == 0 && ret->job)
+		r = ops_check_owner(req, ret->job);
 	return r;
 }
 
@@ -274,6 +276,14 @@ static uint64_t face_time(fuse_req_t req, const struct target *t)
 	return face_is_fixed(t->place) ? d->started_ns : seen.changed_ns;
 }
 
+/* Who may remove what is decided here, not by the bit; see notify_helper.c. */
+static mode_t root_mode(fuse_req_t req)
+{
+	return notify_is_removing(ops_fsd(req), fuse_req_ctx(req)->pid)
+		       ? 0777
+		       : 01777;
+}
+
 int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 {
 	struct fsd *d = ops_fsd(req);
@@ -290,7 +300,7 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 		ret->st_mode = t->kind == T_ROOT ? S_IFDIR | 0755
 						 : face_mode(t->place);
 		if (t->kind == T_ROOT && d->options->allow_other)
-			ret->st_mode |= 01777;
+			ret->st_mode |= root_mode(req);
 		ret->st_nlink = S_ISDIR(ret->st_mode) ? 2 : 1;
 		ret->st_uid = geteuid();
 		ret->st_gid = getegid();
@@ -305,8 +315,8 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 }
 
 /*
- * What only comes and goes by requests of the kernel it may remember: jobs and
- * what users have stored. Rows and results appear by themselves; each open
+ * What only comes and goes by requests of the kernel it may remember: jobs
+ * (unless they may go by themselves) and what users have stored. Rows and results appear by themselves; each open
  * asks for them anew, so that their attributes may be remembered as soon as
  * they are final.
  */
@@ -356,7 +366,8 @@ int ops_entry(fuse_req_t req, const struct target *t,
 		return r;
 	ret->ino = ops_ino(t);
 	ret->generation = 1;
-	if (is_users_own(t) && !ops_fsd(req)->options->allow_other)
+	if (is_users_own(t) && !ops_fsd(req)->options->allow_other &&
+	    !(t->kind == T_JOB && retain_may_go(t->job)))
 		ret->entry_timeout = REMEMBER_S;
 	ret->attr_timeout = ops_attr_timeout(req, t);
 	if (t->kind == T_NODE)
@@ -453,6 +464,8 @@ void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
 		node = node_by_ino(ops_fsd(req)->nodes, ino);
 		if (node)
 			node_forget(node, nlookup);
+		else
+			nodes_forget(ops_fsd(req)->nodes, ino);
 	}
 	fuse_reply_none(req);
 }

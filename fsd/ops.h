@@ -40,6 +40,8 @@ struct fsd *ops_fsd(fuse_req_t req);
 int ops_check_owner(fuse_req_t req, const struct job *job);
 /* Resolves ino and checks the owner. Return: 0, -ESTALE or -EACCES. */
 int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret);
+/* The same for nobody in particular. */
+int ops_resolve(struct fsd *d, fuse_ino_t ino, struct target *ret);
 /* The entry `name` of a directory; T_ROOT, T_FSD, T_JOB, T_NODE, output/.
  * Return: 0, -ENOENT, -ENOTDIR, -EACCES, -ENAMETOOLONG. */
 int ops_child(fuse_req_t req, const struct target *dir, const char *name,
@@ -137,11 +139,16 @@ void op_poll(fuse_req_t, fuse_ino_t, struct fuse_file_info *,
 	     struct fuse_pollhandle *);
 
 /* ops_file.c: a handle's truncation, for setattr. */
-int ops_handle_truncate(struct fuse_file_info *fi, off_t size);
+int ops_handle_truncate(fuse_req_t req, struct fuse_file_info *fi, off_t size);
 
 /* ops_open.c: the size of a row of a removed job, by a handle on it. */
 off_t ops_handle_size(const struct job *job, unsigned row);
 /* ops_open.c: at the very end. */
 void ops_handles_free(struct fsd *d);
+
+/* ops_restore.c: the files that were open when the server before was killed. */
+void ops_restore(struct fsd *d);
+/* A stored file by the number that server gave it, or NULL. */
+struct node *ops_restore_node(struct fsd *d, fuse_ino_t ino);
 
 #endif

@@ -9,6 +9,7 @@
 #include "commit.h"
 #include "face.h"
 #include "notify.h"
+#include "requests.h"
 #include "sessions.h"
 #include "ops_remote.h"
 
@@ -80,6 +81,14 @@ static int refuse_name(fuse_req_t req, const char *name, int r)
 			  "without control characters");
 }
 
+/* The server before was about to do it: what it has done counts. */
+static bool done_before(const struct fsd *d)
+{
+	uint64_t unused;
+
+	return requests_again(d, &unused);
+}
+
 /*
  * To whom the job of that name is somebody else's, it does not exist, but the
  * name cannot be had. What says so fits other reasons as well.
@@ -106,13 +115,17 @@ static int make_job(fuse_req_t req, const char *name, mode_t mode,
 
 	if (r < 0)
 		return refuse_name(req, name, r);
+	t->kind = T_JOB;
+	t->job = done_before(d) ? job_by_name(d, name) : NULL;
+	if (t->job && t->job->meta.uid == who->uid)
+		return 0;
 	r = quota_check_job(d->quota, who->uid, &err);
 	if (r < 0)
 		return ops_refuse(req, r, name, "%s", err.text);
 	r = check_free(req, name);
 	if (r < 0)
 		return r;
-	t->kind = T_JOB;
+	requests_begin(d, 0);
 	r = job_make(d, name, mode | 0700, who->uid, who->gid, &t->job);
 	if (r < 0)
 		return ops_refuse(req, r, name,
@@ -158,10 +171,12 @@ static int make_dir(fuse_req_t req, fuse_ino_t parent, const char *name,
 	r = ops_check_writable(req, &dir, name);
 	if (r < 0)
 		return r;
-	if (node_find(ops_dir_node(&dir), name))
-		return -EEXIST;
 	t->kind = T_NODE;
 	t->job = dir.job;
+	t->node = node_find(ops_dir_node(&dir), name);
+	if (t->node)
+		return t->node->is_dir && done_before(dir.job->d) ? 0 : -EEXIST;
+	requests_begin(dir.job->d, 0);
 	r = node_make_dir(ops_dir_node(&dir), name, mode, &t->node);
 	if (r == 0)
 		job_touch(dir.job);
@@ -262,6 +277,7 @@ static int unlink_node(struct target *t)
 
 static int do_unlink(fuse_req_t req, struct target *t)
 {
+	requests_begin(ops_fsd(req), 0);
 	if (t->kind == T_ROW &&
 	    notify_take_gone(t->job, t->row, fuse_req_ctx(req)->pid))
 		return 0; /* it was gone before */
@@ -284,6 +300,8 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 	r = ops_find(req, parent, name, &t);
 	if (r == 0)
 		r = do_unlink(req, &t);
+	else if (r == -ENOENT && done_before(ops_fsd(req)))
+		r = 0;
 	ops_reply_changed(req, t.job, r, NULL);
 }
 
@@ -313,10 +331,14 @@ static int do_rmdir(fuse_req_t req, struct target *t)
 	struct session *session =
 		t->kind == T_FSD ? face_session(ops_fsd(req), t->place) : NULL;
 
+	requests_begin(ops_fsd(req), 0);
 	if (session) {
 		session_end(session);
 		return 0;
 	}
+	if (t->kind == T_JOB && notify_is_helper(ops_fsd(req),
+						 fuse_req_ctx(req)->pid))
+		return retain_take(take_ptr(t->job));
 	if (t->kind == T_JOB)
 		return rmdir_job(take_ptr(t->job));
 	if (t->kind == T_ROW)
@@ -337,6 +359,8 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	r = ops_find(req, parent, name, &t);
 	if (r == 0)
 		r = do_rmdir(req, &t);
+	else if (r == -ENOENT && done_before(ops_fsd(req)))
+		r = 0;
 	ops_reply_changed(req, t.job, r, NULL);
 }
 
@@ -456,8 +480,12 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		r = ops_target(req, newparent, &to);
 	if (r == 0)
 		r = ops_child(req, &dir, name, &from);
+	if (r == -ENOENT && done_before(ops_fsd(req)) &&
+	    ops_child(req, &to, newname, &from) == 0)
+		return 0;
 	if (r < 0)
 		return r;
+	requests_begin(ops_fsd(req), 0);
 	if (flags & ~(unsigned)RENAME_NOREPLACE)
 		return -EINVAL;
 	*ret_job = from.kind == T_JOB ? from.job : to.job;

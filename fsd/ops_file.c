@@ -12,7 +12,9 @@
 #include "commit.h"
 #include "depot.h"
 #include "face.h"
+#include "open_files.h"
 #include "parsed.h"
+#include "requests.h"
 #include "run.h"
 #include "ops_remote.h"
 
@@ -28,7 +30,7 @@ static void reply_text(fuse_req_t req, struct handle *h, size_t size, off_t off)
 
 	if (off == 0 && h->t.kind == T_ROW) {
 		r = ops_row_text(h);
-		h->seen = (int)h->t.job->meta.state;
+		h->kept->seen = (int)h->t.job->meta.state;
 	}
 	if (r < 0)
 		fuse_reply_err(req, -r);
@@ -56,11 +58,11 @@ static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
 static struct wait_read wait_what(struct handle *h, size_t size, uint64_t off,
 				  int flags)
 {
-	if (!h->run && h->t.job->run)
-		h->run = h->t.job->meta.run;
+	if (!h->kept->run && h->t.job->run)
+		h->kept->run = h->t.job->meta.run;
 	return (struct wait_read){
-		.row = h->t.row, .run = h->run, .offset = off, .size = size,
-		.nonblock = flags & O_NONBLOCK, .end = &h->end,
+		.row = h->t.row, .run = h->kept->run, .offset = off, .size = size,
+		.nonblock = flags & O_NONBLOCK, .end = &h->kept->end,
 		.events = h->events,
 	};
 }
@@ -68,11 +70,15 @@ static struct wait_read wait_what(struct handle *h, size_t size, uint64_t off,
 void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	     struct fuse_file_info *fi)
 {
-	struct handle *h = handle_of(fi);
+	struct handle *h = ops_handle(req, fi);
 	struct wait_read what;
 
 	if (remote_read(req, ino, size, off))
 		return;
+	if (!h) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
 	switch (h->kind) {
 	case H_FILE:
 		reply_file(req, h, size, off);
@@ -92,25 +98,33 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 	     struct fuse_pollhandle *ph)
 {
-	struct handle *h = handle_of(fi);
+	struct handle *h = ops_handle(req, fi);
 	unsigned events = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
 	struct wait_read what;
 
 	if (remote_poll(req, ino, ph))
 		return;
+	if (!h) {
+		if (ph)
+			fuse_pollhandle_destroy(ph);
+		fuse_reply_poll(req, POLLERR);
+		return;
+	}
 	if (h->kind == H_WAIT) {
-		what = wait_what(h, 1, h->end, 0);
+		what = wait_what(h, 1, h->kept->end, 0);
 		events = wait_poll_events(h->t.job, &what);
 	} else if (h->kind == H_TEXT && h->t.kind == T_ROW &&
 		   h->t.row == JOB_ROW_STATE) { /* as sysfs does: a change */
-		events = h->seen == (int)h->t.job->meta.state
+		events = h->kept->seen == (int)h->t.job->meta.state
 				 ? 0
 				 : POLLIN | POLLRDNORM | POLLPRI;
 	}
-	if (ph && h->t.job)
+	if (ph && h->t.job) {
+		h->kept->poll = requests_poll(ops_fsd(req));
 		wait_poll_set(h->t.job, &h->poll, ph);
-	else if (ph)
+	} else if (ph) {
 		fuse_pollhandle_destroy(ph);
+	}
 	fuse_reply_poll(req, events);
 }
 
@@ -170,6 +184,18 @@ static void write_start(fuse_req_t req, struct handle *h, size_t size)
 	start_job(req, h, size);
 }
 
+/* By the server before, that was killed before it could say so. */
+static bool ctl_done_before(struct job *job, enum ctl_verb verb)
+{
+	uint64_t run;
+
+	if (requests_again(job->d, &run))
+		return verb == CTL_START ? job->meta.run > run
+					 : verb == CTL_SIGNAL;
+	requests_begin(job->d, job->meta.run);
+	return false;
+}
+
 static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 		      size_t size)
 {
@@ -184,7 +210,7 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 		r = -ENOENT;
 	else
 		r = ctl_parse(data, size, false, &cmd, &err);
-	if (job && r == 0) {
+	if (job && r == 0 && !ctl_done_before(job, cmd.verb)) {
 		if (cmd.verb == CTL_START) {
 			write_start(req, h, size);
 			return;
@@ -216,7 +242,7 @@ static void written(fuse_req_t req, struct handle *h, int r)
 		fuse_reply_err(req, -r);
 		return;
 	}
-	h->changed = true;
+	h->kept->changed = true;
 	node_changed(h->t.node);
 	fuse_reply_write(req, (size_t)r);
 }
@@ -269,6 +295,31 @@ static int write_large(fuse_req_t req, struct handle *h, const char *data,
 	return r;
 }
 
+/*
+ * What is appended twice is there twice: where the file ended is kept, and what
+ * the server before has appended of it is cut off. Return: 0: it is to be
+ * written; size: it was; or a negative errno.
+ */
+static int append_again(struct handle *h, size_t size)
+{
+	struct fsd *d = job_of(h)->d;
+	uint64_t before;
+	struct stat st;
+
+	if (fstat(h->fd, &st) < 0)
+		return -errno;
+	if (!requests_again(d, &before)) {
+		requests_begin(d, (uint64_t)st.st_size);
+		return 0;
+	}
+	if ((uint64_t)st.st_size >= before + size)
+		return (int)size;
+	if ((uint64_t)st.st_size > before &&
+	    ftruncate(h->fd, (off_t)before) < 0)
+		return -errno;
+	return 0;
+}
+
 static void write_file(fuse_req_t req, struct handle *h, const char *data,
 		       size_t size, off_t off)
 {
@@ -293,6 +344,13 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 		fuse_reply_err(req, -r);
 		return;
 	}
+	if (h->kept->flags & O_APPEND) {
+		r = append_again(h, size);
+		if (r) {
+			written(req, h, r);
+			return;
+		}
+	}
 	if (size >= WRITE_LARGE && write_large(req, h, data, size, off) == 0)
 		return;
 	n = pwrite(h->fd, data, size, off);
@@ -302,10 +360,14 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 	      off_t off, struct fuse_file_info *fi)
 {
-	struct handle *h = handle_of(fi);
+	struct handle *h = ops_handle(req, fi);
 
 	if (remote_write(req, ino, data, size, off, fi))
 		return;
+	if (!h) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
 	if (h->kind == H_CTL)
 		write_ctl(req, h, data, size);
 	else if (h->kind == H_FILE)
@@ -314,15 +376,17 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 		fuse_reply_write(req, size);
 }
 
-int ops_handle_truncate(struct fuse_file_info *fi, off_t size)
+int ops_handle_truncate(fuse_req_t req, struct fuse_file_info *fi, off_t size)
 {
-	struct handle *h = handle_of(fi);
+	struct handle *h = ops_handle(req, fi);
 
+	if (!h)
+		return -ESTALE;
 	if (h->kind != H_FILE)
 		return 0;
 	if (ftruncate(h->fd, size) < 0)
 		return -errno;
-	h->changed = true;
+	h->kept->changed = true;
 	node_changed(h->t.node);
 	return 0;
 }
@@ -340,8 +404,8 @@ static bool is_last_close(fuse_req_t req, const struct handle *h)
 	if (h->t.node->writers > 1)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid,
-		 (int)h->opener);
-	return pid == h->opener || access(path, F_OK) == 0;
+		 (int)h->kept->opener);
+	return pid == h->kept->opener || access(path, F_OK) == 0;
 }
 
 /* A FLUSH whose answer needs a large config.json parsed first. The close that
@@ -381,13 +445,13 @@ static int flush_slowly(fuse_req_t req, struct handle *h)
  */
 void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct handle *h = handle_of(fi);
+	struct handle *h = ops_handle(req, fi);
 	int r = 0;
 
 	if (remote_sync(req, ino))
 		return;
-	if (h->kind == H_FILE && h->t.kind == T_NODE && h->writer &&
-	    h->changed && !h->t.node->unlinked) {
+	if (h && h->kind == H_FILE && h->t.kind == T_NODE && h->kept->writer &&
+	    h->kept->changed && !h->t.node->unlinked) {
 		if (commit_precheck_is_slow(h->t.job, h->t.node) &&
 		    flush_slowly(req, h) == 0)
 			return;
@@ -424,12 +488,12 @@ static void sync_done(struct task *t, int result)
 void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 	      struct fuse_file_info *fi)
 {
-	struct handle *h = handle_of(fi);
+	struct handle *h = ops_handle(req, fi);
 	struct sync_task *s;
 
 	if (remote_sync(req, ino))
 		return;
-	if (h->kind != H_FILE || !h->writer || h->fd < 0) {
+	if (!h || h->kind != H_FILE || !h->kept->writer || h->fd < 0) {
 		fuse_reply_err(req, 0);
 		return;
 	}
@@ -447,21 +511,37 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 		sync_done(&s->task, EIO);
 }
 
+/* It may start a job, and only once: the server before may have done so. */
+static void closed(const struct handle *h, struct node *node)
+{
+	struct job *job = node->job;
+	bool complete = h->kept->changed && !node->writers;
+	uint64_t run;
+
+	if (requests_again(job->d, &run) && job->meta.run > run)
+		return;
+	requests_begin(job->d, job->meta.run);
+	ops_changed(job, complete ? node : NULL);
+}
+
 /* The last close of this open file: the moment that counts. */
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct handle *h = handle_of(fi);
+	struct handle *h = ops_handle(req, fi);
 	struct node *node;
 
 	if (remote_sync(req, ino))
 		return;
+	if (!h) {
+		open_files_drop(ops_fsd(req), fi->fh);
+		fuse_reply_err(req, 0);
+		return;
+	}
 	node = h->t.kind == T_NODE ? h->t.node : NULL;
-	if (node && h->writer) {
+	if (node && h->kept->writer) {
 		node->writers--;
 		if (!node->unlinked && node->area == AREA_FILES)
-			ops_changed(node->job, h->changed && !node->writers
-						       ? node
-						       : NULL);
+			closed(h, node);
 	}
 	ops_handle_free(h);
 	fuse_reply_err(req, 0);

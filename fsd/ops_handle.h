@@ -3,6 +3,7 @@
 #ifndef FSD_OPS_HANDLE_H
 #define FSD_OPS_HANDLE_H
 
+#include "inherit.h"
 #include "ops.h"
 #include "wait.h"
 
@@ -16,27 +17,35 @@ enum handle_kind {
 
 struct handle {
 	struct list node; /* in fsd->handles */
+	struct fsd *d;    /* borrowed */
 	enum handle_kind kind;
 	struct target t;  /* with references to its job and node */
 	int fd;           /* owned, H_FILE */
-	unsigned run;     /* H_WAIT: the run at open, 0 if none was under way */
-	uint64_t end;     /* H_WAIT: behind the last byte read, for poll */
-	bool writer;      /* counted in node->writers */
-	pid_t opener;     /* of a writer: the thread that opened it */
-	bool changed;     /* something was written through it */
-	int seen;         /* `state`: the one that was read last, -1 none */
+	/*
+	 * Owned: what must outlive this process.
+	 *   run      H_WAIT: the run at open, 0 if none was under way
+	 *   end      H_WAIT: behind the last byte read, for poll
+	 *   writer   counted in node->writers
+	 *   opener   of a writer: the thread that opened it
+	 *   changed  something was written through it
+	 *   seen     `state`: the one that was read last, -1 none
+	 */
+	struct inherit_handle *kept;
 	struct buf text;  /* H_TEXT */
 	struct events_reader *events; /* owned, H_WAIT on `events` */
 	struct wait_poll poll;
 	struct quota_open open;
 };
 
-static inline struct handle *handle_of(const struct fuse_file_info *fi)
-{
-	return (struct handle *)(uintptr_t)fi->fh;
-}
-
+/* Of a request on an open file. NULL: it could not be taken over from the
+ * server before, since what it was on is gone. */
+struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi);
 void ops_handle_free(struct handle *h);
+/* One of the server before. Return: 0 or negative errno. */
+int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
+		       const struct target *t);
+/* ops_list.c */
+void ops_listing_restore(struct fsd *d, struct inherit_handle *kept);
 /* A row's text as it is now. Return: 0 or negative errno. */
 int ops_row_text(struct handle *h);
 

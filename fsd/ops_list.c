@@ -5,12 +5,14 @@
  * place in an order that removals do not disturb; what came after the
  * beginning was read is not listed, so that renaming while reading ends.
  */
-#include "ops.h"
+#include "ops_handle.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "face.h"
+#include "open_files.h"
+#include "requests.h"
 #include "ops_remote.h"
 
 /* Offsets: 0 the beginning; then what comes behind each of
@@ -22,12 +24,14 @@
 #define LIST_MAX (256u << 10) /* most bytes of one answer */
 
 struct listing {
-	struct target t;   /* as it was at the beginning */
+	struct target t;   /* as it was at the beginning, */
+	bool begun;        /* which has been */
 	struct job *job;   /* references to what was opened, by its kind: a */
 	struct node *node; /* directory that is removed can be looked at */
 	struct node *dir;  /* a reference: what is walked, or NULL: jobs */
 	struct walk walk;  /* of jobs or of dir's children */
 	uint64_t last_seq; /* of those that are listed */
+	struct inherit_handle *kept; /* owned */
 };
 
 /* One answer on its way. */
@@ -152,6 +156,7 @@ static int listing_begin(struct listing *l, fuse_req_t req, fuse_ino_t ino)
 	listing_end(l);
 	if (r < 0)
 		return r;
+	l->begun = true;
 	dir = l->t.job && l->t.job->removed ? NULL : ops_dir_node(&l->t);
 	r = dir ? node_load(dir) : 0;
 	if (r < 0)
@@ -188,9 +193,45 @@ static void put_all(struct answer *a, struct listing *l, fuse_ino_t ino)
 		put_many(a, l);
 }
 
-static struct listing *listing_of(const struct fuse_file_info *fi)
+static struct listing *listing_of(fuse_req_t req,
+				  const struct fuse_file_info *fi)
 {
-	return (struct listing *)(uintptr_t)fi->fh;
+	return open_files_at(ops_fsd(req), fi->fh, INHERIT_LISTING);
+}
+
+/* Of what t was opened on. */
+static void refer(struct listing *l, const struct target *t)
+{
+	if (t->kind == T_JOB)
+		l->job = job_ref(t->job);
+	if (t->kind != T_NODE)
+		return;
+	l->node = t->node;
+	node_ref(l->node);
+}
+
+/* It goes on from its last offset: whatever is there now came after that, so
+ * some may be listed twice, and none is left out. */
+void ops_listing_restore(struct fsd *d, struct inherit_handle *kept)
+{
+	struct listing *l = calloc(1, sizeof(*l));
+	struct target t;
+
+	if (!l || ops_resolve(d, kept->ino, &t) < 0 ||
+	    open_files_adopt(d, kept, l) < 0) {
+		free(l);
+		return;
+	}
+	l->kept = kept;
+	refer(l, &t);
+}
+
+static void publish(fuse_req_t req, struct listing *l,
+		    struct fuse_file_info *fi)
+{
+	inherit_publish(&l->kept->live);
+	requests_begin(ops_fsd(req), fi->fh);
+	fuse_reply_open(req, fi);
 }
 
 void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -201,24 +242,26 @@ void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (remote_opendir(req, ino, fi))
 		return;
+	if (requests_again(ops_fsd(req), &fi->fh) && listing_of(req, fi)) {
+		fuse_reply_open(req, fi);
+		return;
+	}
 	if (ops_load_first(req, ino, NULL, fi))
 		return;
 	r = ops_target(req, ino, &t);
 	if (r == -ESTALE) /* removed since it was looked up, as a name is */
 		r = -ENOENT;
 	l = r == 0 ? calloc(1, sizeof(*l)) : NULL;
-	if (!l) {
+	if (l)
+		l->kept = open_files_add(ops_fsd(req), INHERIT_LISTING, ino, l,
+					 &fi->fh);
+	if (!l || !l->kept) {
+		free(l);
 		fuse_reply_err(req, r < 0 ? -r : ENOMEM);
 		return;
 	}
-	if (t.kind == T_JOB)
-		l->job = job_ref(t.job);
-	if (t.kind == T_NODE) {
-		l->node = t.node;
-		node_ref(l->node);
-	}
-	fi->fh = (uintptr_t)l;
-	fuse_reply_open(req, fi);
+	refer(l, &t);
+	publish(req, l, fi);
 }
 
 void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
@@ -229,12 +272,16 @@ void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		.req = req, .room = room, .size = MIN(size, sizeof(room)),
 		.from = off,
 	};
-	struct listing *l = listing_of(fi);
+	struct listing *l = listing_of(req, fi);
 	int r;
 
 	if (remote_readdir(req, ino, size, off, fi))
 		return;
-	r = off ? 0 : listing_begin(l, req, ino);
+	if (!l) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
+	r = off && l->begun ? 0 : listing_begin(l, req, ino);
 	if (r < 0) {
 		fuse_reply_err(req, -r);
 		return;
@@ -245,11 +292,17 @@ void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 
 void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct listing *l = listing_of(fi);
+	struct listing *l = listing_of(req, fi);
 
 	if (remote_releasedir(req, ino, fi))
 		return;
+	if (!l) {
+		open_files_drop(ops_fsd(req), fi->fh);
+		fuse_reply_err(req, 0);
+		return;
+	}
 	listing_end(l);
+	open_files_del(ops_fsd(req), l->kept);
 	if (l->job)
 		job_unref(l->job);
 	if (l->node)

@@ -11,21 +11,35 @@
 #include "events.h"
 #include "face.h"
 #include "notify.h"
+#include "open_files.h"
+#include "requests.h"
+#include "resume.h"
 #include "run.h"
 #include "ops_remote.h"
 
-static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
-				 const struct target *t)
+/* kept: what an earlier server has left of it, or NULL. */
+static struct handle *handle_make(struct fsd *d, enum handle_kind kind,
+				  const struct target *t,
+				  struct inherit_handle *kept)
 {
 	struct handle *h = calloc(1, sizeof(*h));
+	uint64_t fh;
 
 	if (!h)
 		return NULL;
+	h->kept = kept ? kept : open_files_add(d, INHERIT_FILE, ops_ino(t), h,
+					       &fh);
+	if (!h->kept) {
+		free(h);
+		return NULL;
+	}
 	list_add_tail(&d->handles, &h->node);
+	h->d = d;
 	h->kind = kind;
 	h->t = *t;
 	h->fd = -1;
-	h->seen = -1;
+	if (!kept)
+		h->kept->seen = -1;
 	if (t->job)
 		job_ref(t->job);
 	if (t->kind == T_NODE)
@@ -33,9 +47,21 @@ static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
 	return h;
 }
 
+static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
+				 const struct target *t)
+{
+	return handle_make(d, kind, t, NULL);
+}
+
+struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi)
+{
+	return open_files_at(ops_fsd(req), fi->fh, INHERIT_FILE);
+}
+
 void ops_handle_free(struct handle *h)
 {
 	list_del(&h->node);
+	open_files_del(h->d, take_ptr(h->kept));
 	wait_poll_drop(&h->poll);
 	quota_done_with(&h->open);
 	if (h->t.kind == T_NODE)
@@ -113,10 +139,10 @@ static int open_node(fuse_req_t req, const struct target *t,
 	if ((*ret)->fd < 0)
 		return (*ret)->fd;
 	set_direct(fi);
-	(*ret)->writer = write;
-	(*ret)->opener = fuse_req_ctx(req)->pid;
-	(*ret)->changed = fi->flags & O_TRUNC;
-	if ((*ret)->changed) {
+	(*ret)->kept->writer = write;
+	(*ret)->kept->opener = fuse_req_ctx(req)->pid;
+	(*ret)->kept->changed = !!(fi->flags & O_TRUNC);
+	if ((*ret)->kept->changed) {
 		node_changed(t->node);
 		quota_settle(t->node);
 	}
@@ -127,14 +153,14 @@ static int open_node(fuse_req_t req, const struct target *t,
 
 int ops_row_text(struct handle *h)
 {
-	const struct job *job = h->t.job;
+	struct job *job = h->t.job;
 
 	buf_clear(&h->text);
 	switch (h->t.row) {
 	case JOB_ROW_STATE:
 		return buf_fmt(&h->text, "%s\n", state_name(job->meta.state));
 	case JOB_ROW_ERROR:
-		return buf_str(&h->text, job->error ? job->error : "");
+		return buf_str(&h->text, job_error(job));
 	case JOB_ROW_EXIT_CODE:
 		return buf_fmt(&h->text, "%u\n", job->meta.exit_code);
 	default:
@@ -160,6 +186,7 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 	struct job *job = h->t.job;
 	const struct job_meta *m = &job->meta;
 
+	resume_look(job);
 	fi->direct_io = 1; /* its size may change at any time */
 	if (h->t.row == JOB_ROW_LOG)
 		return open_fd(h, job_log_open(job));
@@ -178,7 +205,7 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 	case ROW_FOLLOW:
 	case ROW_WAIT:
 		h->kind = H_WAIT;
-		h->run = job->run ? m->run : 0;
+		h->kept->run = job->run ? m->run : 0;
 		fi->nonseekable = h->t.row != JOB_ROW_EVENTS;
 		if (h->t.row == JOB_ROW_EVENTS)
 			h->events = events_reader_new(job);
@@ -247,6 +274,63 @@ static int do_open(fuse_req_t req, const struct target *t,
 	}
 }
 
+/* From here on it is there for the next server, too. */
+static void publish(fuse_req_t req, struct handle *h, struct fuse_file_info *fi)
+{
+	struct inherit_handle *k = h->kept;
+
+	k->flags = (uint32_t)fi->flags & (O_ACCMODE | O_APPEND);
+	k->what = h->kind;
+	k->uid = fuse_req_ctx(req)->uid;
+	k->how = (uint8_t)((fi->direct_io ? INHERIT_DIRECT : 0) |
+			   (fi->noflush ? INHERIT_NOFLUSH : 0) |
+			   (fi->nonseekable ? INHERIT_NOSEEK : 0));
+	fi->fh = (uint64_t)inherit_place(h->d->inherit, INHERIT_HANDLES, k) + 1;
+	inherit_publish(&k->live);
+	requests_begin(h->d, fi->fh);
+}
+
+/* What the server before has opened, and was killed before it could say so. */
+static struct handle *opened_before(fuse_req_t req, struct fuse_file_info *fi)
+{
+	struct fsd *d = ops_fsd(req);
+	struct handle *h = NULL;
+
+	if (requests_again(d, &fi->fh))
+		h = open_files_at(d, fi->fh, INHERIT_FILE);
+	if (!h)
+		return NULL;
+	fi->direct_io = !!(h->kept->how & INHERIT_DIRECT);
+	fi->noflush = !!(h->kept->how & INHERIT_NOFLUSH);
+	fi->nonseekable = !!(h->kept->how & INHERIT_NOSEEK);
+	return h;
+}
+
+int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
+		       const struct target *t)
+{
+	struct handle *h = handle_make(d, kept->what, t, kept);
+	struct fuse_file_info unused = { 0 };
+	unsigned run = kept->run;
+	int r = h ? open_files_adopt(d, kept, h) : -ENOMEM;
+
+	if (r == 0 && t->kind == T_NODE)
+		h->fd = node_open(t->node, (int)kept->flags &
+						   (O_ACCMODE | O_APPEND));
+	if (r == 0 && t->kind == T_NODE && h->fd < 0)
+		r = h->fd;
+	else if (r == 0 && t->kind == T_NODE)
+		t->node->writers += kept->writer;
+	if (r == 0 && t->kind == T_ROW && h->kind != H_CTL && h->kind != H_SINK)
+		r = open_row_read(h, &unused);
+	if (r == 0 && t->kind == T_FSD && h->kind == H_TEXT)
+		r = face_text(d, t->place, kept->uid, &h->text);
+	kept->run = run;
+	if (r < 0 && h)
+		ops_handle_free(h);
+	return r;
+}
+
 void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct handle *h = NULL;
@@ -255,6 +339,10 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (remote_open(req, ino, fi))
 		return;
+	if (opened_before(req, fi)) {
+		fuse_reply_open(req, fi);
+		return;
+	}
 	if ((fi->flags & O_TRUNC) && ops_shrink_first(req, ino, 0, NULL, 0, fi))
 		return;
 	r = ops_target(req, ino, &t);
@@ -268,7 +356,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	}
 	/* its close has nothing to say */
 	fi->noflush = !wants_write(fi) || h->kind == H_SINK;
-	fi->fh = (uintptr_t)h;
+	publish(req, h, fi);
 	fuse_reply_open(req, fi);
 }
 
@@ -318,7 +406,9 @@ static int create_node(fuse_req_t req, const struct target *dir,
 		       const char *name, mode_t mode, struct fuse_file_info *fi,
 		       struct target *t, struct handle **ret)
 {
+	struct fsd *d = ops_fsd(req);
 	struct err err = { 0 };
+	uint64_t before;
 	int fd, r = ops_check_writable(req, dir, name);
 
 	if (r < 0)
@@ -327,29 +417,31 @@ static int create_node(fuse_req_t req, const struct target *dir,
 	t->job = dir->job;
 	t->node = node_find(ops_dir_node(dir), name);
 	if (t->node)
-		return fi->flags & O_EXCL ? -EEXIST
-					  : open_node(req, t, fi, ret);
+		return fi->flags & O_EXCL && !requests_again(d, &before)
+			       ? -EEXIST
+			       : open_node(req, t, fi, ret);
 	r = quota_check_create(ops_dir_node(dir), &err);
 	if (r < 0)
 		return ops_refuse(req, r, dir->job->meta.name, "%s: %s", name,
 				  err.text);
+	requests_begin(d, 0);
 	r = node_make_file(ops_dir_node(dir), name, mode,
 			   fi->flags & (O_ACCMODE | O_APPEND), &t->node, &fd);
 	if (r < 0)
 		return ops_refuse(req, r, dir->job->meta.name,
 				  "%s cannot be made: %s", name, strerror(-r));
-	*ret = handle_new(ops_fsd(req), H_FILE, t);
+	*ret = handle_new(d, H_FILE, t);
 	if (!*ret) {
 		fd_close(&fd);
 		return -ENOMEM;
 	}
-	run_expect(ops_fsd(req), name);
+	run_expect(d, name);
 	set_direct(fi);
 	(*ret)->fd = fd;
-	(*ret)->changed = true;
-	(*ret)->writer = wants_write(fi);
-	(*ret)->opener = fuse_req_ctx(req)->pid;
-	t->node->writers += (*ret)->writer;
+	(*ret)->kept->changed = true;
+	(*ret)->kept->writer = wants_write(fi);
+	(*ret)->kept->opener = fuse_req_ctx(req)->pid;
+	t->node->writers += (*ret)->kept->writer;
 	return 0;
 }
 
@@ -389,17 +481,20 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 
 	if (remote_create(req, parent, name, mode, fi))
 		return;
-	r = do_create(req, parent, name, mode, fi, &t, &h);
+	h = opened_before(req, fi);
+	if (h)
+		t = h->t;
+	r = h ? 0 : do_create(req, parent, name, mode, fi, &t, &h);
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0) {
-		if (h && h->writer) /* nobody will close it */
+		if (h && t.kind == T_NODE && h->kept->writer) /* nobody will close it */
 			t.node->writers--;
 		if (h)
 			ops_handle_free(h);
 		fuse_reply_err(req, -r);
 		return;
 	}
-	fi->fh = (uintptr_t)h;
+	publish(req, h, fi);
 	fuse_reply_create(req, &e, fi);
 }

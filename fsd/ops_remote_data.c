@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Open files and listings in a session's machine. */
+#include "open_files.h"
 #include "ops_remote.h"
 
 #include <errno.h>
@@ -201,17 +202,22 @@ bool remote_sync(fuse_req_t req, fuse_ino_t ino)
 
 struct remote_listing {
 	struct list node; /* in fsd->remote_listings */
+	struct fsd *d;    /* borrowed */
+	struct inherit_handle *kept; /* owned: no more than its number */
 	struct buf names;
 };
 
-static struct remote_listing *listing_of(const struct fuse_file_info *fi)
+/* NULL: of a server before, whose machines are gone. */
+static struct remote_listing *listing_of(fuse_req_t req,
+					 const struct fuse_file_info *fi)
 {
-	return (struct remote_listing *)(uintptr_t)fi->fh;
+	return open_files_at(ops_fsd(req), fi->fh, INHERIT_REMOTE);
 }
 
 static void listing_free(struct remote_listing *l)
 {
 	list_del(&l->node);
+	open_files_del(l->d, l->kept);
 	buf_done(&l->names);
 	free(l);
 }
@@ -227,13 +233,18 @@ static void opendir_begin(struct ask *a)
 {
 	struct remote_listing *l = calloc(1, sizeof(*l));
 
-	if (!l) {
+	if (l)
+		l->kept = open_files_add(a->d, INHERIT_REMOTE, a->ino, l,
+					 &a->fi.fh);
+	if (!l || !l->kept) {
+		free(l);
 		ask_fail(a, -ENOMEM);
 		return;
 	}
+	l->d = a->d;
 	l->names.cap = LIST_MAX;
 	list_add_tail(&a->d->remote_listings, &l->node);
-	a->fi.fh = (uintptr_t)l;
+	inherit_publish(&l->kept->live);
 	fuse_reply_open(a->req, &a->fi);
 	ask_free(a);
 }
@@ -341,8 +352,13 @@ static void readdir_begin(struct ask *a)
 bool remote_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
+	if (remote_is(ino) && !listing_of(req, fi)) {
+		fuse_reply_err(req, ESTALE);
+		return true;
+	}
 	return ask(req, ino, NULL, &(struct ask){
-		.fs.op = WIRE_FS_LIST, .listing = listing_of(fi), .want = size,
+		.fs.op = WIRE_FS_LIST, .listing = listing_of(req, fi),
+		.want = size,
 		.off = off, .begin = readdir_begin,
 		.answered = list_answered, .failed = list_failed });
 }
@@ -352,7 +368,10 @@ bool remote_releasedir(fuse_req_t req, fuse_ino_t ino,
 {
 	if (!remote_is(ino))
 		return false;
-	listing_free(listing_of(fi));
+	if (listing_of(req, fi))
+		listing_free(listing_of(req, fi));
+	else
+		open_files_drop(ops_fsd(req), fi->fh);
 	fuse_reply_err(req, 0);
 	return true;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "depot.h"
+#include "resume.h"
 #include "run.h"
 
 /* The size and the time of the last write, of a file that the store has. */
@@ -37,7 +38,8 @@ void ops_stat_row(struct job *job, unsigned row, struct stat *st)
 		st->st_size = (off_t)strlen(state_name(m->state)) + 1;
 		break;
 	case JOB_ROW_ERROR:
-		st->st_size = job->error ? (off_t)strlen(job->error) : 0;
+		resume_look(job);
+		st->st_size = (off_t)strlen(job_error(job));
 		break;
 	case JOB_ROW_LOG:
 		job_log_flush(job);

@@ -60,7 +60,7 @@ static int set_size(fuse_req_t req, const struct target *t, off_t size,
 	if (r < 0)
 		return ops_refuse(req, r, t->job ? t->job->meta.name : "",
 				  "%s: %s", t->node->name, err.text);
-	r = fi ? ops_handle_truncate(fi, size) : truncate_node(t, size);
+	r = fi ? ops_handle_truncate(req, fi, size) : truncate_node(t, size);
 	quota_settle(t->node);
 	return r;
 }

@@ -15,6 +15,8 @@ static int xattr_value(fuse_req_t req, const struct target *t, const char *name,
 {
 	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.pid"))
 		return snprintf(room, 64, "%d", (int)getpid());
+	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.service"))
+		return snprintf(room, 64, "%d", (int)getppid());
 	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.version"))
 		return snprintf(room, 64, "%s", fsd_version);
 	if (t->kind == T_JOB && !strcmp(name, "user.fsd.state"))
@@ -58,7 +60,8 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 
 void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
-	static const char root[] = "user.fsd.pid\0user.fsd.version";
+	static const char root[] = "user.fsd.pid\0user.fsd.service\0"
+				   "user.fsd.version";
 	static const char job[] = "user.fsd.state\0user.fsd.id";
 	struct target t;
 	int r;

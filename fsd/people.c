@@ -19,11 +19,13 @@ struct person *person_of(struct fsd *d, uid_t uid)
 {
 	struct person *p = find(d, uid);
 
-	if (!p)
+	if (!p) {
 		p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->uid = uid;
+		if (!p)
+			return NULL;
+		p->uid = uid;
+		list_init(&p->finished);
+	}
 	list_del(&p->node);
 	list_add(&d->people, &p->node); /* who is busy is found at once */
 	return p;

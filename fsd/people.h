@@ -12,6 +12,8 @@ struct person {
 	struct list node; /* in fsd->people */
 	uid_t uid;
 	struct times times;
+	struct list finished;    /* of struct job: retain.c; the oldest first */
+	uint64_t finished_count;
 };
 
 /* NULL without memory. */

@@ -25,10 +25,19 @@ static int remove_one(const char *path, const struct stat *st, int type,
 
 int private_start(struct private_mount *p)
 {
-	struct mount_options o = { .pool = 0, .die_with_parent = true };
 	char state[96];
+	auto_free char *cache = default_state_dir();
+	/* Its standard error is the program's. */
+	char *argv[] = { (char[]){ "mount" }, (char[]){ "--state" }, state,
+			 (char[]){ "--cache" }, cache, (char[]){ "--pool" },
+			 (char[]){ "0" }, (char[]){ "--log-level" },
+			 (char[]){ "warn" }, (char[]){ "--private" }, p->mnt,
+			 NULL };
+	struct mount_options o;
 	int r;
 
+	if (!cache)
+		return complain("run", 1, "%s", strerror(ENOMEM));
 	snprintf(p->dir, sizeof(p->dir), "/tmp/fsd-run-XXXXXX");
 	if (!mkdtemp(p->dir)) {
 		p->dir[0] = '\0';
@@ -37,12 +46,9 @@ int private_start(struct private_mount *p)
 	snprintf(p->mnt, sizeof(p->mnt), "%s/mnt", p->dir);
 	snprintf(state, sizeof(state), "%s/state", p->dir);
 	mkdir(p->mnt, 0700);
-	o.mountpoint = p->mnt;
-	o.state_dir = state;
-	o.cache_dir = o.found[2] = default_state_dir();
-	mount_options_defaults(&o);
-	log_set_level(LOG_WARN); /* our standard error is the program's */
-	r = serve_in_background(&o, &p->pid);
+	r = mount_options_parse(&o, (int)ARRAY_SIZE(argv) - 1, argv);
+	if (r == 0)
+		r = hold_in_background(&o, &p->pid);
 	mount_options_done(&o);
 	if (r)
 		private_stop(p);

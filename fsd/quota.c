@@ -49,7 +49,8 @@ int quota_parse_size(const char *text, uint64_t *ret_bytes)
 int quota_new(const struct quota_limits *limits, struct quota **ret)
 {
 	*ret = NULL;
-	if (!limits->jobs && !limits->bytes && !limits->running)
+	if (!limits->jobs && !limits->bytes && !limits->running &&
+	    !limits->count_bytes)
 		return 0;
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
@@ -153,12 +154,17 @@ int quota_check_job(struct quota *q, uid_t uid, struct err *err)
 
 bool quota_has_bytes(const struct quota_user *u)
 {
-	return u && u->quota->limits.bytes;
+	return u && (u->quota->limits.bytes || u->quota->limits.count_bytes);
+}
+
+uint64_t quota_bytes(const struct quota_user *u)
+{
+	return u ? u->use.bytes : 0;
 }
 
 uint64_t quota_left(const struct quota_user *u)
 {
-	if (!quota_has_bytes(u))
+	if (!u || !u->quota->limits.bytes)
 		return UINT64_MAX;
 	return u->quota->limits.bytes - MIN(u->use.bytes,
 					    u->quota->limits.bytes);

@@ -27,6 +27,7 @@ struct quota_user;
 
 struct quota_limits {
 	uint64_t jobs, bytes, running; /* 0: no limit */
+	bool count_bytes; /* also without a limit: somebody wants to know */
 };
 
 struct quota_use {
@@ -87,6 +88,7 @@ int quota_check_job(struct quota *q, uid_t uid, struct err *err);
 
 /* Are bytes counted at all? u may be NULL. */
 bool quota_has_bytes(const struct quota_user *u);
+uint64_t quota_bytes(const struct quota_user *u); /* 0: they are not counted */
 uint64_t quota_left(const struct quota_user *u); /* UINT64_MAX: no limit */
 /* Never fails: what is there is there. Wraps around for fewer bytes. */
 void quota_count_bytes(struct quota_user *u, uint64_t more);

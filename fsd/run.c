@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "event.h"
+#include "events.h"
 #include "lifecycle.h"
 #include "parsed.h"
 #include "run_int.h"
@@ -37,6 +38,7 @@ void run_free(struct run *run)
 		return;
 	loop_timer_del(&run->timer);
 	run_leave(run);
+	run->d->busy -= run->running;
 	if (run->counted) {
 		run->d->running--;
 		lifecycle_run_ended(run->d);
@@ -49,13 +51,14 @@ void run_free(struct run *run)
 		fd_close(&run->stream[i].fd);
 	buf_done(&run->guest_json);
 	free(run->end.name);
+	free(run->end.attempts_text);
 	run_spec_done(&run->spec);
 	free(run);
 }
 
 /* --- starting ----------------------------------------------------------- */
 
-static struct run *run_new(struct job *job, struct run_spec *spec)
+struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 {
 	struct run *run = calloc(1, sizeof(*run));
 
@@ -65,7 +68,7 @@ static struct run *run_new(struct job *job, struct run_spec *spec)
 	}
 	run->job = job;
 	run->d = job->d;
-	run->number = job->meta.run + 1;
+	run->number = number;
 	run->spec = *spec;
 	*spec = (struct run_spec){ 0 };
 	run->file_fd = -1;
@@ -80,20 +83,23 @@ static struct run *run_new(struct job *job, struct run_spec *spec)
 	return run;
 }
 
-/* The old results leave the tree and the store. */
-static void drop_old(struct job *job)
+void run_hide_old(struct job *job)
 {
-	char path[STORE_PATH_MAX], id[STORE_ID_SIZE];
-
 	node_root_free(take_ptr(job->output));
 	quota_area_end(job, AREA_OUTPUT);
 	job->hidden = 0;
 	job->has_results = false;
 	job_sink_drop(job);
-	if (!job->meta.run)
+}
+
+void run_drop(struct job *job, unsigned number)
+{
+	char path[STORE_PATH_MAX], id[STORE_ID_SIZE];
+
+	if (!number)
 		return;
 	depot_id(job->meta.no, id);
-	snprintf(path, sizeof(path), "%s/r%u", id, job->meta.run);
+	snprintf(path, sizeof(path), "%s/r%u", id, number);
 	depot_trash(job->d->depot, path);
 }
 
@@ -183,9 +189,51 @@ int run_store(struct run *run)
 	return r;
 }
 
+void run_collect_later(struct run *run)
+{
+	run->collect.work = on_collect;
+	turn_begin(&run->d->turns, &run->collect);
+}
+
+/* The old results go when it is on record that there is a new run: who dies in
+ * between leaves all of the one or nothing but the other. */
+static int accept(struct run *run)
+{
+	const struct job_config *c = run->spec.config;
+	struct job *job = run->job;
+	struct job_meta *m = &job->meta;
+	unsigned old = m->run, old_attempts = m->attempt;
+	int r;
+
+	run_hide_old(job);
+	m->run = run->number;
+	m->attempt = 1;
+	m->retry = (unsigned)c->retry;
+	m->retain_s = (uint32_t)c->retain_s;
+	m->queued_no = depot_next_no(job->d->depot);
+	m->ended_ns = 0;
+	job->run = run;
+	job_set_error(job, NULL);
+	job->d->count.accepted++;
+	r = job_post(job, EV_COMMIT);
+	run_drop(job, old);
+	if (old_attempts > 1)
+		depot_attempts_drop(job->d->depot, m->no);
+	return r;
+}
+
+/* An earlier daemon has accepted it. */
+static int take_up(struct run *run)
+{
+	run->job->run = run;
+	events_state(run->job);
+	return 0;
+}
+
 int run_start(struct job *job, struct run_spec *spec, struct err *err)
 {
-	struct run *run = run_new(job, spec);
+	bool queued = job->meta.state == JOB_QUEUED;
+	struct run *run = run_new(job, spec, job->meta.run + !queued);
 	int more, r;
 
 	if (!run)
@@ -197,27 +245,47 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 	}
 	run->counted = true;
 	run->d->running++;
-	drop_old(job);
-	job->meta.run = run->number;
-	job->run = run;
-	job_set_error(job, NULL);
-	job->d->count.accepted++;
-	r = job_post(job, EV_COMMIT);
-	if (more) {
-		run->collect.work = on_collect;
-		turn_begin(&run->d->turns, &run->collect);
-	} else {
+	r = queued ? take_up(run) : accept(run);
+	if (more)
+		run_collect_later(run);
+	else
 		tell_wait(run);
-	}
 	return r;
 }
 
 /* --- ending ------------------------------------------------------------- */
 
+/* Of a run that this daemon knows nothing of but what the store has. */
+static struct run *run_found(struct job *job)
+{
+	struct run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return NULL;
+	job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
+				    job->meta.run, false);
+	quota_unpublish(job);
+	run->job = job;
+	run->d = job->d;
+	run->number = job->meta.run;
+	run->file_fd = run->stream[0].fd = run->stream[1].fd = -1;
+	run->stored = depot_run_has(job->d->depot, job->meta.no, run->number);
+	run->queued_ns = now_ns();
+	run->stream[VM_OUT].size = run_stream_size(job, VM_OUT);
+	run->stream[VM_ERR].size = run_stream_size(job, VM_ERR);
+	job->run = run;
+	return run;
+}
+
 void run_kill(struct job *job)
 {
 	struct run *run = job->run;
 
+	if (!run && job->meta.state == JOB_QUEUED) { /* not taken up yet */
+		list_del(&job->resume);
+		run_found(job);
+		run = job->run;
+	}
 	if (!run || run->ended || run->publishing)
 		return;
 	run->cancelled = true;
@@ -252,31 +320,32 @@ void run_abandon(struct job *job)
 
 void run_interrupt(struct job *job)
 {
-	if (job->run && !job->run->publishing)
+	if (!job->run || job->run->publishing)
+		return;
+	if (job->meta.state == JOB_QUEUED)
+		run_abandon(job); /* the next daemon takes it up */
+	else
 		run_finish(job->run, STATUS_INTERRUPTED,
 			   "fsd was stopped before the program had ended");
 }
 
 void run_recover(struct job *job)
 {
-	struct run *run = calloc(1, sizeof(*run));
+	struct run *run = run_found(job);
+
+	if (run)
+		run_finish(run, STATUS_INTERRUPTED,
+			   "fsd or its host ended while the job was under way");
+}
+
+void run_reject(struct job *job, const char *message)
+{
+	struct run *run = run_found(job);
 
 	if (!run)
 		return;
-	job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
-				    job->meta.run, false);
-	quota_unpublish(job);
-	run->job = job;
-	run->d = job->d;
-	run->number = job->meta.run;
-	run->file_fd = run->stream[0].fd = run->stream[1].fd = -1;
-	run->stored = depot_run_has(job->d->depot, job->meta.no, run->number);
-	run->queued_ns = now_ns();
-	run->stream[VM_OUT].size = run_stream_size(job, VM_OUT);
-	run->stream[VM_ERR].size = run_stream_size(job, VM_ERR);
-	job->run = run;
-	run_finish(run, STATUS_INTERRUPTED,
-		   "fsd or its host ended while the job was under way");
+	run->final = true;
+	run_finish(run, STATUS_FAILED, message);
 }
 
 /* --- reading ------------------------------------------------------------ */

@@ -19,8 +19,9 @@ struct run_spec {
 };
 
 /*
- * Takes spec (also on failure), drops the old results, makes the run's
- * directory, posts EV_COMMIT and asks for a machine.
+ * Takes spec (also on failure), drops the old results, posts EV_COMMIT and asks
+ * for a machine. A job that is queued already, by a daemon before this one,
+ * stays as it is and only asks.
  * Return: 0 or negative errno with a sentence; then nothing has changed.
  */
 int run_start(struct job *job, struct run_spec *spec, struct err *err);
@@ -35,10 +36,13 @@ void run_kill(struct job *job);
 int run_signal(struct job *job, unsigned signal);
 /* The machine dies, nothing is published: the job is being removed. */
 void run_abandon(struct job *job);
-/* Publishes "interrupted": the daemon is about to end. */
+/* The daemon is about to end. What is queued stays so; what runs ends as
+ * "interrupted", or is queued again if it may. */
 void run_interrupt(struct job *job);
-/* A job that a dead daemon left running: interrupted. */
+/* A job that a dead daemon left running: likewise. */
 void run_recover(struct job *job);
+/* A job that was accepted and cannot be run any more ends as "failed". */
+void run_reject(struct job *job, const char *message);
 
 /*
  * Bytes of a stream of the newest run at offset, from memory or store.

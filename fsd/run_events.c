@@ -39,6 +39,8 @@ void run_begin(struct run *run, struct vm_lease *lease)
 
 	run->lease = lease;
 	vm_hear(lease, &run_events, run);
+	if (run->d->handing_over)
+		return; /* the next server runs it */
 	vm_lease_info(lease, &info);
 	run->granted_ns = now_ns();
 	run->source = vm_source_names[info.source];
@@ -46,6 +48,7 @@ void run_begin(struct run *run, struct vm_lease *lease)
 	snprintf(run->template_id, sizeof(run->template_id), "%s",
 		 info.template_id ? info.template_id : "");
 	run->running = true;
+	run->d->busy++;
 	vm_run(run->lease, &run->vm_job);
 	/* While the machine is at it. */
 	r = run_store(run);

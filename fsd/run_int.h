@@ -23,6 +23,8 @@ struct run_end {
 	char id[STORE_ID_SIZE];
 	char *name;        /* owned: the job's; it may be removed meanwhile */
 	char message[700];
+	struct result_attempt attempts[LIMIT_RETRY];
+	char *attempts_text; /* owned: their messages */
 	uint64_t stored;   /* bytes of result.json */
 };
 
@@ -57,6 +59,7 @@ struct run {
 	bool ended;      /* exit is valid */
 	bool complete;   /* the machine has given all of its output */
 	bool timed_out, cancelled;
+	bool final;      /* another run of the job would end like this one */
 	bool publishing; /* its end is known and nobody else may change it */
 	struct run_end end;
 	bool counted;    /* in fsd->running */
@@ -109,6 +112,19 @@ void run_output_done(struct run *run);
  * later.
  */
 void run_finish(struct run *run, enum job_status status, const char *message);
+
+/* run_again.c: if the appliance failed the run and the job may have another
+ * one, that one begins. Return: true if so; then run is freed. */
+bool run_again(struct run *run, enum job_status status, const char *message);
+
+/* run.c: number: of the run. Takes spec. NULL without memory. */
+struct run *run_new(struct job *job, struct run_spec *spec, unsigned number);
+/* run.c: it collects its inputs, then asks for a machine. */
+void run_collect_later(struct run *run);
+/* run.c: the results of the job's newest run leave the tree, */
+void run_hide_old(struct job *job);
+/* and run `number`'s the store. */
+void run_drop(struct job *job, unsigned number);
 
 /* run_events.c: a machine is there. */
 void run_begin(struct run *run, struct vm_lease *lease);

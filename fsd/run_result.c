@@ -48,6 +48,7 @@ static void fill_timing(const struct run *run, struct job_result *res)
 	res->created_ns = run->job->meta.created_ns;
 	res->started_ns = run->started_real_ns;
 	res->ended_ns = realtime_ns();
+	res->kept_until_ns = retain_until(run->job, res->ended_ns);
 }
 
 static void fill_exit(const struct run *run, struct job_result *res)
@@ -100,6 +101,17 @@ static void fill_rest(const struct run *run, struct job_result *res)
 	res->missing_walls = missing_walls(run->job->d);
 }
 
+static void fill_attempts(struct run *run, struct job_result *res)
+{
+	const struct job_meta *m = &run->job->meta;
+	unsigned before = MIN(MAX(m->attempt, 1u) - 1, LIMIT_RETRY);
+
+	depot_attempts_read(run->d->depot, m->no, run->number,
+			    run->end.attempts, before, &run->end.attempts_text);
+	res->attempt = before + 1;
+	res->attempts = run->end.attempts;
+}
+
 /* --- publishing ----------------------------------------------------------- */
 
 /* What is rendered on the loop takes well below 1 ms. */
@@ -128,9 +140,15 @@ static int publish_result(struct task *t)
 
 static void log_end(struct job *job, const struct job_result *res)
 {
+	char until[32];
+
 	job_log(job, "%s, exit code %u%s%s", status_name(res->status),
 		res->exit_code, res->message ? ": " : "",
 		res->message ? res->message : "");
+	if (res->kept_until_ns) {
+		time_render(res->kept_until_ns, until);
+		job_log(job, "kept until %s", until);
+	}
 	log_debug("job %s: %s, exit code %u", job->meta.name,
 		  status_name(res->status), res->exit_code);
 }
@@ -143,6 +161,7 @@ static void end_run(struct job *job, const struct job_result *res)
 	if (failed)
 		job_set_error(job, res->message);
 	job->meta.exit_code = res->exit_code;
+	job->meta.ended_ns = res->ended_ns;
 	job->d->count.done[res->status]++;
 	log_end(job, res);
 	job->run = NULL;
@@ -195,6 +214,8 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	struct job *job = run->job;
 
 	loop_timer_del(&run->timer);
+	if (run_again(run, status, message))
+		return;
 	run_output_cut(run);
 	run_store(run); /* if it never ran; publishing tells of a failure */
 	end->task.work = publish_result;
@@ -213,6 +234,7 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	fill_exit(run, &end->res);
 	fill_usage(run, &end->res);
 	fill_timing(run, &end->res);
+	fill_attempts(run, &end->res);
 	fill_rest(run, &end->res);
 	if (run->guest_overflow && !message)
 		end->res.message = "the program's value is larger than 16 MiB "

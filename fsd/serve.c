@@ -1,30 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One daemon from start to end. Before the mount answers an error ends it with
- * a sentence; afterwards none may.
+ * One server from start to end. Before the mount answers an error ends it with
+ * a sentence; afterwards none may. It may be killed at any moment: the holder
+ * starts another one, which finds in d->inherit and in the depot what this one
+ * was at.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "commands.h"
-#include "commit.h"
-#include "event.h"
+#include "daemon_log.h"
 #include "face.h"
+#include "holder.h"
+#include "inherit.h"
 #include "job.h"
 #include "keeper.h"
 #include "lifecycle.h"
 #include "node.h"
 #include "notify.h"
+#include "open_files.h"
 #include "ops_remote.h"
+#include "../vm/fdpass.h"
+#include "../vm/spawn.h"
 #include "paths.h"
 #include "people.h"
 #include "restrain.h"
-#include "run.h"
+#include "resume.h"
 #include "mountpoint.h"
 #include "depot.h"
 #include "remote.h"
@@ -69,8 +78,14 @@ static void on_signal(struct loop_fd *src, uint32_t events)
 	struct signalfd_siginfo info;
 
 	(void)events;
-	while (read(src->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		lifecycle_stop(d, info.ssi_signo != SIGUSR1);
+	while (read(src->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGUSR2)
+			lifecycle_hand_over(d, false);
+		else if ((int)info.ssi_signo == HOLDER_NOW)
+			lifecycle_hand_over(d, true);
+		else
+			lifecycle_stop(d, info.ssi_signo != SIGUSR1);
+	}
 }
 
 static int watch_signals(struct fsd *d, struct loop_fd *src)
@@ -81,8 +96,11 @@ static int watch_signals(struct fsd *d, struct loop_fd *src)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGUSR1); /* end after the running jobs */
+	sigaddset(&set, SIGUSR2); /* another server goes on then, */
+	sigaddset(&set, HOLDER_NOW); /* or at once */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* it is an error like a full disk */
 	signal(SIGHUP, SIG_IGN);
 	src->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	src->events = EPOLLIN;
@@ -93,44 +111,9 @@ static int watch_signals(struct fsd *d, struct loop_fd *src)
 
 /* --- what an earlier daemon left ---------------------------------------------- */
 
-static void on_found(void *arg, const struct job_meta *meta)
+static int on_found(void *arg, const struct job_meta *meta)
 {
-	int r = job_load(arg, meta);
-
-	if (r < 0)
-		log_error("job %s: cannot be taken up again: %s", meta->name,
-			  strerror(-r));
-}
-
-static void on_bad(void *arg, const char *entry, const char *reason)
-{
-	struct fsd *d = arg;
-
-	log_error("%s/jobs/%s: left alone, it cannot be read: %s",
-		  depot_dir(d->depot), entry, reason);
-}
-
-/* Every job back into the state that its promise asks for. */
-static void resume_jobs(struct fsd *d)
-{
-	list_for_each(pos, tmp, jobs_all(d)) {
-		struct job *job = list_entry(pos, struct job, all);
-
-		switch (job->meta.state) {
-		case JOB_QUEUED: /* it never ran: from the top */
-			job->meta.state = JOB_DRAFT;
-			commit_evaluate(job, false);
-			break;
-		case JOB_RUNNING:
-			run_recover(job);
-			break;
-		case JOB_REFUSED: /* says why again, or starts */
-			commit_evaluate(job, false);
-			break;
-		default:
-			break;
-		}
-	}
+	return job_load(arg, meta);
 }
 
 /* --- the room below ------------------------------------------------------------- */
@@ -147,6 +130,22 @@ static void on_vm_changed(void *arg)
 		log_error("jobs cannot run: %s", err.text);
 }
 
+/* Another server has a jailer of its own; with this one's its machines died. */
+static void on_vm_broken(void *arg)
+{
+	struct fsd *d = arg;
+
+	log_warn("machines cannot be started any more: another server takes "
+		 "over");
+	lifecycle_hand_over(d, false);
+}
+
+/* Jobs do not need it, so it can wait until none is running. */
+static void on_keeper_gone(void *arg)
+{
+	lifecycle_hand_over(arg, false);
+}
+
 static void on_vm_progress(void *arg, const char *sentence)
 {
 	(void)arg;
@@ -161,12 +160,58 @@ static int start_machines(struct fsd *d, struct err *err)
 		.image_dir = o->image_dir, .accel = o->accel, .pool = o->pool,
 		.max_machines = o->max_machines, .permissive = o->permissive,
 		.uid_first = o->uid_first, .uid_count = o->uid_count,
+		.known = &inherit_head(d->inherit)->known,
 	};
 	struct vm_watch watch = {
-		.changed = on_vm_changed, .progress = on_vm_progress, .arg = d,
+		.changed = on_vm_changed, .progress = on_vm_progress,
+		.broken = on_vm_broken, .arg = d,
 	};
 
 	return vm_new(d->loop, &vo, &watch, &d->vm, err);
+}
+
+/* --- the server before -------------------------------------------------------------- */
+
+/* The kernel's descriptor of the mount, which the holder makes for the first
+ * server. */
+static int get_mount(struct fsd *d, struct err *err)
+{
+	char byte = HOLDER_PREPARED;
+	unsigned count = 0;
+	int fd = -1;
+	ssize_t n = send(d->control, &byte, 1, MSG_NOSIGNAL);
+
+	if (n == 1)
+		n = fdpass_receive(d->control, &byte, 1, &fd, 1, &count, 0);
+	if (n == 1 && count)
+		return fd;
+	/* It has said why it could not. */
+	return err_set(err, -EPIPE, "%s", "");
+}
+
+static int take_over(struct fsd *d, struct err *err)
+{
+	struct inherit_head *head = inherit_head(d->inherit);
+	int fd, r;
+
+	if (head->served) {
+		d->started_ns = head->started_ns;
+		d->health_ns = head->health_ns;
+		d->draining = head->draining;
+	}
+	head->started_ns = d->started_ns;
+	notify_take_over(d);
+	ops_restore(d);
+	resume_jobs(d);
+	fd = get_mount(d, err);
+	if (fd < 0)
+		return fd;
+	r = mountpoint_serve(d, fd, err);
+	if (r < 0)
+		return r;
+	notify_start(d);
+	head->served++;
+	return 0;
 }
 
 /* --- start and end --------------------------------------------------------------- */
@@ -191,6 +236,12 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 		r = watch_signals(d, signals);
 	if (r < 0)
 		return err_sys(err, r, "the event loop");
+	r = inherit_open(HOLDER_FD_INHERIT, &d->inherit);
+	if (r == -EPROTO)
+		return err_set(err, r, "this fsd cannot take over from the one "
+			       "that served before; umount, then mount");
+	if (r < 0)
+		return err_sys(err, r, "the memory of the server before");
 	r = depot_open(d->loop, d->options->state_dir, &d->depot, err);
 	if (r < 0)
 		return r;
@@ -200,25 +251,26 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	if (r == 0)
 		r = remotes_new(&d->remotes);
 	if (r == 0)
-		r = nodes_new(d->depot, &d->turns, &d->nodes);
+		r = open_files_new(&d->open_files);
+	if (r == 0)
+		r = nodes_new(d->depot, &d->turns, d->inherit, &d->nodes);
 	if (r < 0)
 		return err_sys(err, r, "the job table");
 	r = start_machines(d, err);
 	if (r < 0)
 		return r;
-	r = depot_scan(d->depot, on_found, on_bad, d);
-	if (r < 0)
-		return err_sys(err, r, "%s/jobs", d->options->state_dir);
-	resume_jobs(d);
 	r = keeper_open(d->options, &d->keeper, err);
+	if (r == 0 && keeper_watch(d->keeper, d->loop, on_keeper_gone, d) < 0)
+		log_warn("the end of the keeper would not be noticed");
+	/* What was written by a server that may have been taken over is read
+	 * with no more rights than that one had. */
 	if (r == 0)
-		r = mountpoint_open(d, err);
-	if (r == 0)
-		r = mountpoint_serve(d, err);
+		r = restrain(d, err);
 	if (r < 0)
 		return r;
-	notify_start(d);
-	return restrain(d, err);
+	notify_new(d);
+	r = depot_scan(d->depot, on_found, d, err);
+	return r < 0 ? r : take_over(d, err);
 }
 
 static void finish(struct fsd *d, struct loop_fd *signals)
@@ -226,6 +278,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	depot_finish_chores(d->depot); /* some answer requests, some end runs */
 	jobs_free(d);
 	loop_timer_del(&d->log_timer);
+	loop_timer_del(&d->retain_timer);
 	sessions_free(d);
 	turns_finish(&d->turns);
 	vm_free(d->vm);
@@ -241,20 +294,36 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	depot_close(d->depot);
 	face_done(d);
 	people_free(d);
+	open_files_free(d->open_files);
+	inherit_close(d->inherit);
+	fd_close(&d->control);
 	loop_fd_del(signals);
 	fd_close(&signals->fd);
 	loop_free(d->loop);
 }
 
-/* The one who started us goes on; our own lines go to the log from here. */
-static void tell_ready(struct ready *ready)
+/* Our own lines go to the log from here. */
+static void tell_ready(struct fsd *d)
 {
-	if (ready->log_fd >= 0)
-		dup2(ready->log_fd, STDERR_FILENO);
-	fd_close(&ready->log_fd);
-	if (write(ready->fd, "", 1) != 1)
+	char byte = HOLDER_READY;
+
+	if (d->log)
+		daemon_log_begin(d->log);
+	if (send(d->control, &byte, 1, MSG_NOSIGNAL) != 1)
 		log_warn("nobody waits for the mount to be ready");
-	fd_close(&ready->fd);
+}
+
+/*
+ * For another server to go on: as if this one had been killed, but that what it
+ * would still have written is written.
+ */
+__attribute__((noreturn)) static void hand_over(struct fsd *d)
+{
+	list_for_each(pos, tmp, &d->unlogged)
+		job_log_flush(list_entry(pos, struct job, unlogged));
+	depot_finish_chores(d->depot);
+	log_info("another server takes over");
+	_exit(HOLDER_NEXT);
 }
 
 /* Permissive lets them be missing; the log is to have it. */
@@ -270,9 +339,10 @@ static void tell_walls(const struct fsd *d)
 			 missing[i]);
 }
 
-int serve(const struct mount_options *options, struct ready *ready)
+int serve(const struct mount_options *options)
 {
-	struct fsd d = { .options = options, .started_ns = realtime_ns() };
+	struct fsd d = { .options = options, .started_ns = realtime_ns(),
+			 .control = HOLDER_FD_CONTROL };
 	struct loop_fd signals = { .fd = -1 };
 	struct err err = { 0 };
 	int r;
@@ -281,21 +351,42 @@ int serve(const struct mount_options *options, struct ready *ready)
 	list_init(&d.people);
 	list_init(&d.handles);
 	list_init(&d.unlogged);
+	list_init(&d.resuming);
+	list_init(&d.doomed);
 	list_init(&d.sessions);
 	list_init(&d.remote_listings);
+	prctl(PR_SET_NAME, "fsd-server");
+	if (options->daemonize || options->die_with_parent)
+		d.log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);
 	raise_limits();
 	r = start(&d, &signals, &err);
 	if (r < 0) {
 		finish(&d, &signals);
-		return complain("mount", 1, "%s", err.text);
+		daemon_log_close(d.log);
+		return r == -EPIPE && !err.text[0]
+			       ? 1
+			       : complain("mount", 1, "%s", err.text);
 	}
 	log_info("serving %s, state in %s", options->mountpoint,
 		 options->state_dir);
-	if (ready)
-		tell_ready(ready);
+	tell_ready(&d);
 	tell_walls(&d);
 	r = loop_run(d.loop);
+	if (d.handing_over && !d.stopping)
+		hand_over(&d);
 	finish(&d, &signals);
 	log_info("ended");
+	daemon_log_close(d.log);
 	return r < 0 ? 1 : 0;
+}
+
+int command_serve(int argc, char **argv)
+{
+	struct mount_options o = { 0 };
+	int r = mount_options_parse(&o, argc, argv);
+
+	if (r == 0)
+		r = serve(&o);
+	mount_options_done(&o);
+	return r;
 }

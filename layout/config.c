@@ -271,6 +271,9 @@ static const struct field fields[] = {
 	  LIMIT_STREAM_BYTES, 0, " of bytes" },
 	{ "inputs", config_set_inputs, CONFIG(inputs), 0, LIMIT_ARGS, 0, NULL },
 	{ "start", set_start, 0, 0, 0, 0, NULL },
+	{ "retry", set_integer, CONFIG(retry), 0, LIMIT_RETRY, 0, "" },
+	{ "retain", set_integer, CONFIG(retain_s), 1, LIMIT_RETAIN_S, 0,
+	  " of seconds" },
 	{ "input", set_input, 0, 0, 0, 0, NULL },
 	{ "mode", set_mode, 0, 0, 0, 0, NULL },
 	{ "call", set_call, 0, 1, LIMIT_FILE_NAME, 0, NULL },
@@ -385,6 +388,12 @@ static int relate(struct parse *p)
 			       "in a session it must be \"script\" or "
 			       "\"cell\"",
 			       c->mode == MODE_CALL ? "call" : "command");
+	if (c->session && c->retry)
+		return err_set(p->err, -EINVAL,
+			       "\"retry\" is %llu, and \"session\" is there; "
+			       "what a lost session held cannot be had again: "
+			       "one of the two must go",
+			       (unsigned long long)c->retry);
 	if (c->lang && !c->lang->living &&
 	    (c->session || c->mode == MODE_CELL))
 		return err_set(p->err, -EINVAL,

@@ -33,6 +33,8 @@ struct job_config {
 	uint64_t memory_mb, cpus, processes;
 	uint64_t stdout_limit, stderr_limit, output_limit; /* bytes */
 	bool manual;             /* "start": "manual" */
+	uint64_t retry;          /* more runs after one that fsd failed */
+	uint64_t retain_s;       /* removed so long after its end; 0: never */
 	char *input_json;        /* owned, compact; NULL: none */
 	size_t input_len;
 	enum job_mode mode;

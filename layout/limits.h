@@ -24,6 +24,9 @@
 #define LIMIT_GRACE_MS 60000u
 #define LIMIT_SESSION_IDLE_MIN_MS 1000u
 #define LIMIT_SESSION_IDLE_MS 86400000u
+#define LIMIT_LOG_BYTES KIB(256)   /* a job's log; one can be run for ever */
+#define LIMIT_RETRY 10u            /* a fault that stays is told of soon */
+#define LIMIT_RETAIN_S 31536000u   /* a year */
 #define LIMIT_RESULTS 256u /* rich results of one cell */
 #define LIMIT_MEMORY_MIN_MB 32u
 #define LIMIT_PROCESSES 4096u

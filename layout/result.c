@@ -54,12 +54,18 @@ static void put_text(struct buf *out, const char *name, const char *text)
 	text_or_null(out, text);
 }
 
-static void put_time(struct buf *out, const char *name, uint64_t ns)
+static void time_or_null(struct buf *out, uint64_t ns)
 {
 	char room[32];
 
 	time_render(ns, room);
-	put_text(out, name, ns ? room : NULL);
+	text_or_null(out, ns ? room : NULL);
+}
+
+static void put_time(struct buf *out, const char *name, uint64_t ns)
+{
+	key(out, name);
+	time_or_null(out, ns);
 }
 
 static void number_or_null(struct buf *out, uint64_t n)
@@ -287,6 +293,31 @@ static void put_figures(struct buf *out, const struct job_result *r)
 	buf_str(out, "}");
 }
 
+/* How the runs before this one failed, each on one line. */
+static void put_attempts(struct buf *out, const struct job_result *r)
+{
+	unsigned count = r->attempt ? r->attempt - 1 : 0;
+
+	key(out, "attempt");
+	buf_fmt(out, "%u", r->attempt);
+	key(out, "attempts");
+	buf_str(out, "[");
+	for (unsigned i = 0; i < count && !out->failed; i++) {
+		const struct result_attempt *a = &r->attempts[i];
+
+		buf_fmt(out, "%s\n    {\"status\": ", i ? "," : "");
+		text_or_null(out, a->known ? status_name(a->status) : NULL);
+		buf_str(out, ", \"message\": ");
+		text_or_null(out, a->known ? a->message : NULL);
+		buf_str(out, ", \"started\": ");
+		time_or_null(out, a->known ? a->started_ns : 0);
+		buf_str(out, ", \"ended\": ");
+		time_or_null(out, a->known ? a->ended_ns : 0);
+		buf_str(out, "}");
+	}
+	buf_str(out, count ? "\n  ]" : "]");
+}
+
 static void put_ending(struct buf *out, const struct job_result *r,
 		       const char *fault)
 {
@@ -320,6 +351,7 @@ int result_render(const struct job_result *result, struct buf *out)
 	put_text(out, "session", result->session);
 	put_text(out, "session_state", result->session_state);
 	put_ending(out, result, guest.fault.text);
+	put_attempts(out, result);
 	put_stream(out, "stdout", result->stdout_bytes,
 		   result->stdout_dropped);
 	put_stream(out, "stderr", result->stderr_bytes,
@@ -330,6 +362,7 @@ int result_render(const struct job_result *result, struct buf *out)
 	put_time(out, "created", result->created_ns);
 	put_time(out, "started", result->started_ns);
 	put_time(out, "ended", result->ended_ns);
+	put_time(out, "kept_until", result->kept_until_ns);
 	buf_str(out, "\n}\n");
 	json_decref(guest.root);
 	return out->failed;

@@ -18,6 +18,14 @@ struct result_file {
 	bool is_dir;      /* mime "inode/directory" */
 };
 
+/* An earlier run of the same submission, which the appliance failed. */
+struct result_attempt {
+	bool known;          /* else it is all null */
+	enum job_status status;
+	const char *message; /* or NULL */
+	uint64_t started_ns, ended_ns; /* CLOCK_REALTIME; 0: null */
+};
+
 struct job_result {
 	const char *job;      /* the user's name for it */
 	const char *id;
@@ -27,6 +35,8 @@ struct job_result {
 	unsigned signal;      /* 0: none */
 	const char *message;  /* or NULL */
 	int program_exit_code; /* -1: none */
+	unsigned attempt;      /* 1..: which run of this submission it was, */
+	const struct result_attempt *attempts; /* and those before: attempt-1 */
 	uint64_t stdout_bytes, stdout_dropped; /* kept, dropped */
 	uint64_t stderr_bytes, stderr_dropped;
 	const struct result_file *output;
@@ -47,6 +57,7 @@ struct job_result {
 	 * it is not known. */
 	const char *const *missing_walls; /* NULL at the end */
 	uint64_t created_ns, started_ns, ended_ns; /* CLOCK_REALTIME; 0: null */
+	uint64_t kept_until_ns;    /* likewise; 0: for ever, null */
 };
 
 /* The whole document with a final newline. An out without a cap of its own gets

@@ -25,6 +25,7 @@ static const char *const event_names[] = {
 	[EV_GRANT] = "grant",
 	[EV_END] = "end",
 	[EV_FAIL] = "fail",
+	[EV_AGAIN] = "again",
 };
 _Static_assert(ARRAY_SIZE(event_names) == JOB_EVENT_MAX, "a name per event");
 
@@ -40,10 +41,12 @@ static const uint8_t next[JOB_STATE_MAX][JOB_EVENT_MAX] = {
 	[JOB_QUEUED] = {
 		[EV_GRANT] = TO(JOB_RUNNING),
 		[EV_FAIL] = TO(JOB_DONE),
+		[EV_AGAIN] = TO(JOB_QUEUED),
 	},
 	[JOB_RUNNING] = {
 		[EV_END] = TO(JOB_DONE),
 		[EV_FAIL] = TO(JOB_DONE),
+		[EV_AGAIN] = TO(JOB_QUEUED),
 	},
 	[JOB_DONE] = {
 		[EV_COMMIT] = TO(JOB_QUEUED),

@@ -8,6 +8,9 @@
  *     | v                +------> done <----+              |
  *   refused --COMMIT--> queued <------------COMMIT---------+
  *
+ * AGAIN takes queued and running to queued: an attempt failed, and the job may
+ * have another one.
+ *
  * REOPEN (an input was written or removed) takes refused back to draft and
  * leaves draft and done as they are. REFUSE is possible in done too: the old
  * results stay in the store but are no longer shown, so that nobody takes them
@@ -32,6 +35,7 @@ enum job_event {
 	EV_GRANT,  /* a machine was leased */
 	EV_END,    /* the program has ended and its results are kept */
 	EV_FAIL,   /* the appliance failed, or the job was cancelled */
+	EV_AGAIN,  /* the appliance failed, and "retry" allows one more run */
 	JOB_EVENT_MAX
 };
 

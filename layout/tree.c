@@ -77,6 +77,8 @@ const struct tree_row fsd_rows[] = {
 				false, "what can be run" },
 	[FSD_ROW_SESSIONS] = { "sessions", ROW_DIR, S_IFDIR | 0555, 0, true,
 			       false, "living sessions" },
+	[FSD_ROW_LOST] = { "lost+found", ROW_DIR, S_IFDIR | 0555, 0, true,
+			   false, "what was found damaged, and why" },
 };
 _Static_assert(ARRAY_SIZE(fsd_rows) == FSD_ROW_MAX, "a row per file");
 

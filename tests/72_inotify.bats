@@ -12,7 +12,7 @@ watch() {
 }
 
 helper() {
-	watch helper "$DAEMON"
+	watch helper "$SERVER"
 }
 
 need_node() {
@@ -170,7 +170,7 @@ need_node() {
 @test "a helper that is killed is followed by another, and nothing is lost" {
 	local first
 	first=$(helper)
-	watch many "$MNT" 100 "$DAEMON"
+	watch many "$MNT" 100 "$SERVER"
 	[ "$(helper)" != "$first" ] || fail 'the helper was not killed'
 	grep -q 'helper for watchers' "$LOG" || fail 'the log says nothing of it'
 }

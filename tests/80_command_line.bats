@@ -94,6 +94,28 @@ fsd_run() {
 	check no-leftover "$pid" "$STATE"
 }
 
+@test "the log of mount --daemon is begun anew at 8 MiB, and when somebody moves it" {
+	mkdir m state
+	MNT=$BATS_TEST_TMPDIR/m STATE=$BATS_TEST_TMPDIR/state LOG=$BATS_TEST_TMPDIR/log
+	truncate -s 8M state/fsd.log
+	echo two >state/fsd.log.1
+	echo three >state/fsd.log.2
+	echo four >state/fsd.log.3
+	bounded 20 "$FSD" mount --daemon --state "$STATE" "$MNT" 2>"$LOG" 3>&- 4>&-
+	# the daemon has given up its rights when it says this
+	echo drain >"$MNT/.fsd/ctl"
+	grep -q ' info draining' state/fsd.log
+	assert_equal "$(stat -c %s state/fsd.log.1)" $((8 << 20))
+	assert_equal "$(cat state/fsd.log.2 state/fsd.log.3)" $'two\nthree'
+	[ ! -e state/fsd.log.4 ]
+	mv state/fsd.log moved
+	echo resume >"$MNT/.fsd/ctl"
+	grep -q ' info resumed' state/fsd.log
+	bounded 20 "$FSD" umount "$MNT"
+	grep -q ' info ended' state/fsd.log
+	assert_equal "$(stat -c %a state/fsd.log)" 600
+}
+
 @test "mount --daemon that fails says why and is 1" {
 	run bounded 20 "$FSD" mount --daemon --state s "$BATS_TEST_TMPDIR/missing"
 	assert_equal "$status" 1

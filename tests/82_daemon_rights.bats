@@ -15,14 +15,14 @@ teardown() { mount_done; }
 # a request is what brings it to one.
 injected() {
 	stat "$MNT/.fsd/health" >/dev/null
-	timeout 30 python3 "$TESTS/hostile/inject.py" "$DAEMON" "$@"
+	timeout 30 python3 "$TESTS/hostile/inject.py" "$SERVER" "$@"
 }
 
 @test "every thread has one capability at the most, and can get no other" {
 	[ -z "${SANITIZED:-}" ] || return 0
 	local file
 	job_run a 'out x'
-	for file in "/proc/$DAEMON/task/"*/status; do
+	for file in "/proc/$SERVER/task/"*/status; do
 		run awk '/^Cap(Eff|Prm|Inh|Amb)|^NoNewPrivs|^Seccomp:/ { print $1 $2 }' "$file"
 		assert_line --regexp '^CapPrm:000000000000000[02]$'
 		assert_line --regexp '^CapEff:000000000000000[02]$'
@@ -75,7 +75,7 @@ injected() {
 
 @test "the keeper does what is left, without the rest of root's rights" {
 	local keeper
-	keeper=$(pgrep -P "$DAEMON" -x fsd-keeper)
+	keeper=$(pgrep -P "$SERVER" -x fsd-keeper)
 	assert_equal "$(awk '/^CapInh/ { print $2 }' "/proc/$keeper/status")" \
 		0000000000000000
 	[ "$(id -u)" != 0 ] || assert_equal \
@@ -85,11 +85,15 @@ injected() {
 	refute_output --partial "$STATE"
 }
 
-@test "a daemon whose keeper is killed serves on and ends its mount" {
-	expect_log 'keeper|watchers'
-	kill -KILL "$(pgrep -P "$DAEMON" -x fsd-keeper)"
-	job_run a 'out x'
-	stdout_is a x
+@test "a keeper that is killed takes no job with it, and another one follows" {
+	job_start a $'out up\nsleep 500\nexit 3'
+	job_follow a up
+	kill -KILL "$(pgrep -P "$SERVER" -x fsd-keeper)"
+	job_wait a
+	ended a 3 exited
+	check await-exit "$SERVER" $((20 * SLOW))
+	[ -n "$(pgrep -P "$(server_pid)" -x fsd-keeper)" ]
+	exit_is a 3
 	umount "$MNT"
 	check await-exit "$DAEMON" $((20 * SLOW))
 	wait "$DAEMON"

@@ -25,7 +25,7 @@ JOBS=${LOAD_JOBS:-1000}
 	*) [ "$later" -le $((rss + 4096)) ] || fail "memory: $rss kB, then $later kB" ;;
 	esac
 	assert_equal "$(figure fsd_machines_leased)" 0
-	run ps -o comm= --ppid "$DAEMON"
+	run ps -o comm= --ppid "$SERVER"
 	assert_output fsd-keeper
 	mount_stop
 	run find "$STATE/jobs" "$STATE/trash" -mindepth 1

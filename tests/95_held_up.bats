@@ -38,13 +38,13 @@ files() {
 	mkdir "$MNT/a"
 	job_put a code.sh 'exit 3'
 	big_config "$BATS_TEST_TMPDIR/c" ', timeout: -3'
-	check worker-does "$DAEMON" cp "$BATS_TEST_TMPDIR/c" "$MNT/a/config.json"
+	check worker-does "$SERVER" cp "$BATS_TEST_TMPDIR/c" "$MNT/a/config.json"
 	mkdir "$MNT/b"
 	job_put b code.sh 'exit 3'
 	cp "$BATS_TEST_TMPDIR/c" "$MNT/b/tmp"
-	check worker-does "$DAEMON" mv "$MNT/b/tmp" "$MNT/b/config.json"
+	check worker-does "$SERVER" mv "$MNT/b/tmp" "$MNT/b/config.json"
 	refused b '"timeout" is -3'
-	check worker-does "$DAEMON" truncate -s -20 "$MNT/b/config.json"
+	check worker-does "$SERVER" truncate -s -20 "$MNT/b/config.json"
 	refused b 'config.json'
 	mkdir "$MNT/c"
 	big_config "$MNT/c/config.json" ', start: "manual"'
@@ -52,14 +52,14 @@ files() {
 	state_is c draft
 	mount_stop
 	mount_start
-	check worker-does "$DAEMON" sh -c 'echo start >"$1"' - "$MNT/c/ctl"
+	check worker-does "$SERVER" sh -c 'echo start >"$1"' - "$MNT/c/ctl"
 	assert_equal "$(job_wait c)" 4
 }
 
 @test "large writes hold up nobody but their writer, and are exact" {
 	mkdir "$MNT/.a"
 	head -c 30000000 /dev/urandom >"$BATS_TEST_TMPDIR/big"
-	check writes-elsewhere "$DAEMON" cp "$BATS_TEST_TMPDIR/big" "$MNT/.a/big"
+	check writes-elsewhere "$SERVER" cp "$BATS_TEST_TMPDIR/big" "$MNT/.a/big"
 	cmp "$BATS_TEST_TMPDIR/big" "$MNT/.a/big"
 	dd if="$BATS_TEST_TMPDIR/big" of="$MNT/.a/odd" bs=70001 2>/dev/null
 	cmp "$BATS_TEST_TMPDIR/big" "$MNT/.a/odd"

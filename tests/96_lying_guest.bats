@@ -76,10 +76,7 @@ told() {
 }
 
 @test "output that the host cannot keep is not there in half" {
-	mount_stop
-	trap '' XFSZ
-	ulimit -f 256
-	mount_start
+	prlimit --pid "$SERVER" --fsize=$((256 * 1024))
 	lies full
 }
 

@@ -37,6 +37,7 @@ struct backend_host {
 			      const struct err *err);
 	void (*progress)(void *arg, const char *sentence);
 	void (*boot_failed)(void *arg); /* for the statistics */
+	void (*broken)(void *arg); /* no machine can be started any more */
 	void *arg;
 };
 

@@ -28,6 +28,17 @@ struct jail {
 	struct loop_fd says;
 	struct list machines; /* jailed.node */
 	uint32_t last_id;
+	bool unheard;         /* what it found is still to come, for */
+	struct walls *walls;  /* this, which its owner keeps */
+	bool strict;
+	void (*gone)(void *arg);
+	void *arg;
+};
+
+/* Its first message. */
+union jail_found {
+	struct walls walls;
+	struct err err;
 };
 
 /* --- the machines ------------------------------------------------------------- */
@@ -69,6 +80,32 @@ static void jailer_gone(struct jail *j)
 		forget(m);
 		m->ended(m, 0, &err);
 	}
+	if (j->gone)
+		j->gone(j->arg);
+}
+
+static int judge(const struct walls *w, struct err *err);
+
+/* Its first message, that nobody has waited for. Return: is all well? */
+static bool hear_late(struct jail *j)
+{
+	union jail_found said;
+	struct err err = { 0 };
+	ssize_t n = recv(j->sock, &said, sizeof(said), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	j->unheard = false;
+	if (n == (ssize_t)sizeof(said.walls)) {
+		*j->walls = said.walls;
+		if (!j->strict || judge(&said.walls, &err) == 0)
+			return true;
+	} else if (n == (ssize_t)sizeof(said.err)) {
+		err = said.err;
+	}
+	if (err.code)
+		log_error("%s", err.text);
+	return false;
 }
 
 static void on_says(struct loop_fd *src, uint32_t events)
@@ -78,6 +115,11 @@ static void on_says(struct loop_fd *src, uint32_t events)
 	ssize_t n;
 
 	(void)events;
+	if (j->unheard) {
+		if (!hear_late(j))
+			jailer_gone(j);
+		return;
+	}
 	while (j->sock >= 0) {
 		n = recv(j->sock, &a, sizeof(a), MSG_DONTWAIT);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -164,10 +206,7 @@ static int start_jailer(struct jail *j, const struct jail_options *o,
 static int hear_walls(struct jail *j, struct walls *ret, struct err *err)
 {
 	struct pollfd p = { .fd = j->sock, .events = POLLIN };
-	union {
-		struct walls walls;
-		struct err err;
-	} said;
+	union jail_found said;
 	ssize_t n;
 
 	if (poll(&p, 1, OPEN_WAIT_MS) <= 0)
@@ -220,8 +259,15 @@ int jail_open(struct loop *loop, const struct jail_options *o,
 	setsockopt(j->sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	r = start_jailer(j, o, pair[1], err);
 	close(pair[1]);
-	if (r == 0)
+	j->strict = o->strict;
+	j->unheard = o->known;
+	j->walls = ret_walls;
+	if (r == 0 && o->known) {
+		*ret_walls = *o->known;
+		walls_bound(ret_walls);
+	} else if (r == 0) {
 		r = hear_walls(j, ret_walls, err);
+	}
 	if (r == 0 && o->strict)
 		r = judge(ret_walls, err);
 	if (r == 0) {
@@ -230,6 +276,8 @@ int jail_open(struct loop *loop, const struct jail_options *o,
 			.arg = j,
 		};
 		r = loop_fd_add(loop, &j->says);
+		j->gone = o->gone;
+		j->arg = o->arg;
 	}
 	if (r < 0) {
 		jail_close(j);

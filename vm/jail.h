@@ -21,6 +21,10 @@ struct jail_options {
 	uint32_t uid_first, uid_count; /* 0: the default range */
 	bool kvm;              /* machines may use /dev/kvm */
 	bool strict;           /* a missing required wall is an error */
+	const struct walls *known; /* not NULL: what an earlier jailer found;
+				      this one is not waited for */
+	void (*gone)(void *arg);   /* the jailer has ended; nothing more comes */
+	void *arg;
 };
 
 /* One machine's process; embedded in its owner, zeroed. */
@@ -34,8 +38,9 @@ struct jailed {
 
 /*
  * Starts the jailer and waits until it has built the root of all jails and
- * proved the walls on a living QEMU (bounded, some 0.1 s). *ret_walls is what
- * it found. Return: 0, or a negative errno with what is missing and a remedy.
+ * proved the walls on a living QEMU (bounded, some 0.1 s). *ret_walls, which
+ * outlives the jail, is what it found. With `known` that comes later, and one that finds less ends.
+ * Return: 0, or a negative errno with what is missing and a remedy.
  */
 int jail_open(struct loop *loop, const struct jail_options *options,
 	      struct jail **ret, struct walls *ret_walls, struct err *err);

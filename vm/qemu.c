@@ -310,6 +310,35 @@ static void qemu_kill(struct backend_machine *m)
 
 /* --- life --------------------------------------------------------------- */
 
+static void on_jailer_gone(void *arg)
+{
+	struct qemu *q = arg;
+
+	q->base.host->broken(q->base.host->arg);
+}
+
+/* Return: 0 or negative errno. */
+static int know_version(struct qemu *q, struct err *err)
+{
+	const struct vm_known *known = q->base.host->options->known;
+
+	if (!known || !known->valid)
+		return vm_qemu_version(q->ground.qemu, q->ground.version, err);
+	snprintf(q->ground.version, sizeof(q->ground.version), "%.*s",
+		 (int)sizeof(known->qemu_version) - 1, known->qemu_version);
+	return 0;
+}
+
+static void keep_known(const struct qemu *q, struct vm_known *known)
+{
+	if (!known)
+		return;
+	snprintf(known->qemu_version, sizeof(known->qemu_version), "%s",
+		 q->ground.version);
+	known->walls = q->walls;
+	known->valid = 1;
+}
+
 static int open_jail(struct qemu *q, struct err *err)
 {
 	const struct vm_options *o = q->base.host->options;
@@ -320,8 +349,9 @@ static int open_jail(struct qemu *q, struct err *err)
 		.kvm = q->ground.kvm && o->accel != VM_ACCEL_TCG,
 		.strict = !o->permissive, .uid_first = o->uid_first,
 		.uid_count = o->uid_count,
+		.known = o->known && o->known->valid ? &o->known->walls : NULL,
+		.gone = on_jailer_gone, .arg = q,
 	};
-
 
 	return jail_open(q->base.host->loop, &jo, &q->ground.jail, &q->walls,
 			 err);
@@ -343,7 +373,7 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 					       QEMU_DEFAULT;
 	host_cpu(&q->ground.cpu);
 	q->ground.kvm = host_has_kvm();
-	r = vm_qemu_version(q->ground.qemu, q->ground.version, err);
+	r = know_version(q, err);
 	if (r == 0)
 		r = image_open(host->options->image_dir, &q->ground.image, err);
 	if (r == 0)
@@ -353,6 +383,7 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 		free(q);
 		return r;
 	}
+	keep_known(q, host->options->known);
 	*ret = &q->base;
 	return 0;
 }

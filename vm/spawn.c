@@ -56,7 +56,7 @@ static int standard_fds(const struct spawn *s, int pipe_fd)
 
 	if (null < 0 || dup2(null, 0) < 0 ||
 	    dup2(s->want_stdout ? pipe_fd : null, 1) < 0 ||
-	    dup2(pipe_fd, 2) < 0)
+	    dup2(s->error_fd ? s->error_fd : pipe_fd, 2) < 0)
 		return -errno;
 	return 0;
 }
@@ -73,9 +73,9 @@ int spawn_no_core(void)
 	return setrlimit(RLIMIT_CORE, &none) < 0 ? -errno : 0;
 }
 
-static int restrain(pid_t parent, bool may_gain)
+static int restrain(pid_t parent, bool may_gain, int parting)
 {
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+	if (prctl(PR_SET_PDEATHSIG, parting ? parting : SIGKILL) < 0)
 		return -errno;
 	if (getppid() != parent) /* it died before prctl() */
 		return -ESRCH;
@@ -103,14 +103,14 @@ child_main(const struct spawn *s, int pipe_fd, int status_fd, pid_t parent)
 	int r;
 
 	spawn_reset_signals();
-	r = restrain(parent, s->may_gain);
+	r = restrain(parent, s->may_gain, s->parting);
 	if (r == 0)
 		r = standard_fds(s, pipe_fd);
 	if (r == 0)
 		r = place_fds(s, &status_fd);
 	if (r < 0)
 		child_fail(status_fd, r);
-	execvp(argv[0], argv);
+	execvp(s->program ? s->program : argv[0], argv);
 	child_fail(status_fd, -errno);
 	_exit(127);
 }
@@ -170,7 +170,8 @@ int spawn(const struct spawn *s, struct child *ret, struct err *err)
 	if (c.pid == 0)
 		child_main(s, out, status_w, parent);
 	fd_close(&status_w);
-	c.stderr_fd = take_fd(&in);
+	if (!s->error_fd)
+		c.stderr_fd = take_fd(&in);
 	c.pidfd = (int)syscall(SYS_pidfd_open, c.pid, 0);
 	r = c.pidfd < 0 ? -errno : exec_result(status_r);
 	if (r < 0) {

@@ -3,7 +3,7 @@
  * The only place of this room that forks. A child gets /dev/null as standard
  * input and output, a pipe as standard error, its own session, exactly the
  * descriptors of a table from number 3 on, no core dumps, no new privileges
- * (unless it may gain some), and dies with this process.
+ * (unless it may gain some), and dies with this process unless told otherwise.
  */
 #ifndef VM_SPAWN_H
 #define VM_SPAWN_H
@@ -18,17 +18,20 @@
 #define SPAWN_FDS_MAX 16
 
 struct spawn {
-	const char *const *argv; /* argv[0] is a path or found in PATH */
+	const char *const *argv; /* argv[0] is a path or found in PATH, */
+	const char *program;     /* unless this one is run as it */
 	const int *fds;          /* borrowed; fds[i] becomes 3 + i */
 	unsigned fd_count;
 	bool want_stdout;        /* standard output goes into the pipe too */
 	bool may_gain;           /* it may gain privileges (a setuid program) */
+	int error_fd;            /* its standard error, borrowed; 0: a pipe */
+	int parting;             /* its signal when we end; 0: SIGKILL */
 };
 
 struct child {
 	pid_t pid;
 	int pidfd;     /* readable when it has ended */
-	int stderr_fd; /* nonblocking read end of its pipe */
+	int stderr_fd; /* nonblocking read end of its pipe, or -1 */
 };
 
 /* An executable by its path, or by its name in PATH; resolved. Return: 0 or

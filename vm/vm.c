@@ -78,6 +78,14 @@ static void on_boot_failed(void *arg)
 	vm->stats.boots_failed++;
 }
 
+static void on_broken(void *arg)
+{
+	struct vm *vm = arg;
+
+	if (vm->watch.broken)
+		vm->watch.broken(vm->watch.arg);
+}
+
 static void on_template_done(void *arg, const struct vm_class *cls,
 			     const struct backend_template *t,
 			     const struct err *err)
@@ -148,7 +156,8 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 	vm->host = (struct backend_host){
 		.loop = loop, .options = &vm->options,
 		.template_done = on_template_done, .progress = on_progress,
-		.boot_failed = on_boot_failed, .arg = vm,
+		.boot_failed = on_boot_failed, .broken = on_broken,
+		.arg = vm,
 	};
 	r = copy_strings(&vm->options, options);
 	if (r < 0)

@@ -38,6 +38,14 @@ enum vm_source { VM_WARM, VM_RESTORED, VM_BOOTED, VM_SOURCE_MAX };
 extern const char *const vm_accel_names[VM_ACCEL_MAX];   /* "auto" ... */
 extern const char *const vm_source_names[VM_SOURCE_MAX]; /* "warm" ... */
 
+/* What a daemon finds out before its first machine and need not a second time,
+ * when it takes over from one that was killed; no pointers. */
+struct vm_known {
+	uint32_t valid;
+	char qemu_version[32];
+	struct walls walls;
+};
+
 struct vm_options {
 	const struct vm_backend *backend;
 	const char *cache_dir; /* templates and the accelerator's verdict */
@@ -48,12 +56,16 @@ struct vm_options {
 	unsigned max_machines; /* most machines alive at once, >= 1 */
 	bool permissive;       /* a required wall may be missing */
 	uint32_t uid_first, uid_count; /* user ids of machines; 0: default */
+	struct vm_known *known; /* or NULL; filled in, or believed if valid:
+				   then vm_new() does not wait for processes */
 };
 
 /* What the room tells its owner without being asked. */
 struct vm_watch {
 	/* Health or readiness changed; read them with vm_health(). */
 	void (*changed)(void *arg);
+	/* No machine can be started any more, by this process. */
+	void (*broken)(void *arg);
 	/* One step of a template's making, for a person: "booting", ... */
 	void (*progress)(void *arg, const char *sentence);
 	void *arg;

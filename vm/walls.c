@@ -76,3 +76,12 @@ unsigned walls_missing(const struct walls *w, const char *ret[WALLS + 1])
 	ret[n] = NULL;
 	return n;
 }
+
+void walls_bound(struct walls *w)
+{
+	for (unsigned i = 0; i < WALLS; i++) {
+		if (w->wall[i].state >= WALL_STATES)
+			w->wall[i].state = WALL_ABSENT;
+		w->wall[i].detail[sizeof(w->wall[i].detail) - 1] = '\0';
+	}
+}

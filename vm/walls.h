@@ -42,6 +42,8 @@ extern const char *const wall_state_names[WALL_STATES];
 
 void wall_set(struct walls *w, enum wall wall, enum wall_state state,
 	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* Whatever was in it, it can be shown now: from memory that others wrote. */
+void walls_bound(struct walls *w);
 /* Is it required and absent? */
 bool wall_is_missing(const struct walls *w, enum wall wall);
 /* Their names, of those that are required and absent, and NULL. Return: how

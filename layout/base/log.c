@@ -19,6 +19,16 @@ static const char *const level_names[] = {
 _Static_assert(ARRAY_SIZE(level_names) == LOG_LEVEL_MAX, "a name per level");
 
 static enum log_level threshold = LOG_INFO;
+static struct {
+	void (*fn)(void *arg);
+	void *arg;
+} before;
+
+void log_before(void (*fn)(void *arg), void *arg)
+{
+	before.fn = fn;
+	before.arg = arg;
+}
 
 void log_set_level(enum log_level level)
 {
@@ -58,6 +68,8 @@ void log_at(enum log_level level, const char *fmt, ...)
 		if (line[i] == '\n')
 			line[i] = ' ';
 	line[n++] = '\n';
+	if (before.fn)
+		before.fn(before.arg);
 	if (write(STDERR_FILENO, line, n) < 0) {
 		/* there is nowhere left to say it */
 	}

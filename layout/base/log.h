@@ -15,6 +15,10 @@ void log_set_level(enum log_level level);
 /* Level of a name (error, warn, info, debug), or -EINVAL. */
 int log_level_parse(const char *name);
 
+/* fn is called before each line is written, by whatever thread writes it; it may
+ * change what standard error is. NULL: nobody is. */
+void log_before(void (*fn)(void *arg), void *arg);
+
 void log_at(enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a disk gives back of a job: its record, its number; and what an operator
+ * What a disk gives back of a job: its record, its number, a line about an
+ * earlier attempt; and what an operator
  * writes for a size. What must hold: what is taken is written again as it was.
  */
 #include <stdlib.h>
@@ -35,9 +36,30 @@ static void check_meta(const char *text)
 		      m.state == again.state && m.run == again.run &&
 		      m.created_ns == again.created_ns &&
 		      m.changed_ns == again.changed_ns);
+		check(m.queued_no == again.queued_no &&
+		      m.ended_ns == again.ended_ns &&
+		      m.attempt == again.attempt && m.retry == again.retry &&
+		      m.retain_s == again.retain_s && printed.len <= 512);
+		check(m.retry <= LIMIT_RETRY && m.attempt <= LIMIT_RETRY + 1 &&
+		      m.retain_s <= LIMIT_RETAIN_S &&
+		      again.format == DEPOT_FORMAT);
 		free(again.name);
 		free(m.name);
 	}
+	free(copy);
+}
+
+static void check_attempt(const char *text)
+{
+	struct result_attempt a = { .known = false };
+	char *copy = strdup(text);
+	unsigned run = 0;
+
+	check(copy != NULL);
+	if (depot_attempt_parse(copy, &run, &a) == 0)
+		check(run && a.known && a.status < JOB_STATUS_MAX &&
+		      a.started_ns <= INT64_MAX && a.ended_ns <= INT64_MAX &&
+		      (!a.message || *a.message));
 	free(copy);
 }
 
@@ -69,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(text, data, size);
 	text[size] = '\0';
 	check_meta(text);
+	check_attempt(text);
 	check_no(text);
 	check_size(text);
 	free(text);

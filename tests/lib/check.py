@@ -111,6 +111,16 @@ def await_exit(pid, seconds):
         die("process %s is still there" % pid)
 
 
+@check
+def await_gone(path, seconds):
+    """Asked for by its name again and again: no watch, which would hold it."""
+    end = time.monotonic() + float(seconds)
+    while os.path.lexists(path):
+        if time.monotonic() > end:
+            die("%s is still there" % path)
+        select.poll().poll(10)
+
+
 def holds(pid, prefix):
     """What a process has of a directory: an open file, a mapping, its cwd."""
     base = "/proc/%s/" % pid
@@ -1233,6 +1243,83 @@ def seek_listing(path):
     expect("what is left", len([f for f in left if f.startswith("f")]),
            len(files) - 200)
     libc.closedir(d)
+
+
+# --- a server that is killed ----------------------------------------------------
+
+def kill_server(mnt):
+    """Until another one has answered. The time from the kill on, in s."""
+    pid = int(os.getxattr(mnt, "user.fsd.pid"))
+    begin = time.monotonic()
+    os.kill(pid, signal.SIGKILL)
+    while int(os.getxattr(mnt, "user.fsd.pid")) == pid:
+        pass  # it had answered before it died
+    return time.monotonic() - begin
+
+
+@check
+def parked_through(mnt, count):
+    """Readers that wait for a job's end, three servers long."""
+    import threading
+    job, count, ends = mnt + "/parked", int(count), []
+    os.mkdir(job)
+    threading.stack_size(65536)
+    fds = [opened(job + "/wait") for _ in range(count)]
+
+    def reader(fd):
+        ends.append(os.read(fd, 10))
+
+    threads = [threading.Thread(target=reader, args=(fd,), daemon=True)
+               for fd in fds]
+    for t in threads:
+        t.start()
+    worst = max(kill_server(mnt) for _ in range(3))
+    put(job + "/code.sh", b"exit 5\n")
+    put(job + "/config.json", b"{}")
+    for t in threads:
+        t.join(60)
+        if t.is_alive():
+            die("a reader was never answered")
+    expect("what they read", set(ends), {b"5\n"})
+    expect("how many", len(ends), count)
+    print("%d readers; the slowest answer after a kill took %.0f ms" % (
+        count, worst * 1000))
+
+
+@check
+def polls_through(mnt):
+    """Who polls for a job's end is woken by the server that follows."""
+    job = start(mnt, "polled", b"out up\nsleep 600000\n")
+    follow = opened(job + "/stdout.follow")
+    read_line(follow)
+    wait, state = opened(job + "/wait"), opened(job + "/state")
+    os.read(state, 100)
+    expect("poll before", (ready(wait, 0), ready(state, 0)), (0, 0))
+    kill_server(mnt)
+    if not ready(wait, 20000) & select.POLLIN:
+        die("poll of wait was not woken")
+    expect("wait", os.read(wait, 10), b"125\n")
+    if not ready(state, 20000):
+        die("poll of state was not woken")
+    expect("the stream that was followed", os.read(follow, 10), b"")
+
+
+@check
+def lists_through(mnt, count):
+    """Every entry is listed though the server dies meanwhile."""
+    job, count = mnt + "/many", int(count)
+    os.mkdir(job)
+    for i in range(count):
+        put("%s/f%d" % (job, i), b"")
+    found = []
+    with os.scandir(job) as entries:
+        for i, entry in enumerate(entries):
+            found.append(entry.name)
+            if i in (count // 4, count // 2):
+                kill_server(mnt)
+    wanted = set(os.listdir(job))
+    expect("what is left out", sorted(wanted - set(found)), [])
+    expect("what is not there", sorted(set(found) - wanted), [])
 
 
 # --- run ----------------------------------------------------------------------

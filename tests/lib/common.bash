@@ -43,8 +43,8 @@ need() {
 
 # --- mounts -----------------------------------------------------------------
 
-# mount_start [OPTION...] — $MNT served by $DAEMON, its words in $LOG. The
-# state directory stays between two starts in one test.
+# mount_start [OPTION...] — $MNT kept by $DAEMON and served by $SERVER, their
+# words in $LOG. The state directory stays between two starts in one test.
 mount_start() {
 	local dir=${MOUNT_DIR:-$BATS_TEST_TMPDIR}
 
@@ -61,6 +61,8 @@ mount_start() {
 		cat "$LOG" >&2
 		return 1
 	}
+	SERVER=$(server_pid)
+	export SERVER
 }
 
 # mount_public [OPTION] — instead of the test's own mount, one that other users
@@ -102,12 +104,29 @@ mount_gone() {
 	check no-leftover "$1" "$STATE"
 }
 
-# mount_crash — as mount_stop, for a daemon that is killed; takes the dead
-# mount away.
+# server_pid — the process that serves $MNT now.
+server_pid() {
+	getfattr --absolute-names --only-values -n user.fsd.pid "$MNT"
+}
+
+# server_kill — the process that serves dies; the mount does not.
+server_kill() {
+	local pid
+
+	pid=$(server_pid)
+	kill -KILL "$pid"
+	check await-exit "$pid" $((20 * SLOW))
+}
+
+# mount_crash — all of it at once, as when the host dies; the dead mount stays.
 mount_crash() {
-	local pid=$DAEMON
+	local pid=$DAEMON server
 
 	DAEMON=
+	server=$(server_pid)
+	kill -STOP "$pid" # nobody follows the server
+	kill -KILL "$server"
+	check await-exit "$server" $((20 * SLOW))
 	kill -KILL "$pid"
 	check await-exit "$pid" $((20 * SLOW))
 	wait "$pid" 2>/dev/null || true
@@ -284,23 +303,23 @@ writes() {
 }
 
 daemon_fds() {
-	find "/proc/$DAEMON/fd" -mindepth 1 2>/dev/null | wc -l
+	find "/proc/$SERVER/fd" -mindepth 1 2>/dev/null | wc -l
 }
 
 # daemon_starve — it gets no more descriptors; daemon_feed ends that.
 daemon_starve() {
-	FILES=$(prlimit --pid "$DAEMON" --nofile --output SOFT --noheadings)
+	FILES=$(prlimit --pid "$SERVER" --nofile --output SOFT --noheadings)
 	# a machine that is made just then is none
 	expect_log 'Too many open files'
-	prlimit --pid "$DAEMON" --nofile=1:
+	prlimit --pid "$SERVER" --nofile=1:
 }
 
 daemon_feed() {
-	prlimit --pid "$DAEMON" --nofile="$FILES:"
+	prlimit --pid "$SERVER" --nofile="$FILES:"
 }
 
 daemon_rss_kb() {
-	awk '/^VmRSS/ { print $2 }' "/proc/$DAEMON/status"
+	awk '/^VmRSS/ { print $2 }' "/proc/$SERVER/status"
 }
 
 # stat NAME — a figure from .fsd/stats.

@@ -69,7 +69,7 @@ machines() {
 }
 
 jailer() {
-	pgrep -P "$DAEMON" -x fsd-jailer
+	pgrep -P "$SERVER" -x fsd-jailer
 }
 
 # own_mount — the rest of a subshell has a daemon of its own, with a copy of

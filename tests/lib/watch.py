@@ -131,6 +131,22 @@ def growth(path):
     show(seen + watch.until("CLOSE_WRITE", "exit_code"))
 
 
+def ends_with_server(path, mnt):
+    """The server dies under one job, and when another has just ended."""
+    for name, program in (("-long", "out up\nsleep 600000"), ("-short", "exit 3")):
+        watch = Watch()
+        os.mkdir(path + name)
+        watch.add(path + name)
+        start(path + name, program)
+        if name == "-long":
+            with open(path + name + "/stdout.follow") as f:
+                f.readline()
+        else:
+            open(path + name + "/wait").read()
+        os.kill(int(os.getxattr(mnt, "user.fsd.pid")), signal.SIGKILL)
+        watch.until("CLOSE_WRITE", "exit_code")
+
+
 def one_file(path, name):
     """A watcher of a file that is there already."""
     watch = Watch()
@@ -307,7 +323,8 @@ def removed(path, helper):
 
 CHECKS = {"job": job, "removed": removed, "growth": growth, "one-file": one_file,
           "states": states, "helper": helper, "many": many,
-          "unmount": unmount, "last": last}
+          "unmount": unmount, "last": last,
+          "ends-with-server": ends_with_server}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in CHECKS:

@@ -279,7 +279,7 @@ injected() {
 	local pids pid group
 	pids="$(machines) $(jailer)"
 	group=$(sed -n 's/.*\/\(fsd-[0-9]*\)\/m.*/\1/p' "/proc/$M/cgroup" | head -n 1)
-	kill -KILL "$DAEMON"
+	mount_crash
 	for pid in $pids; do
 		check await-exit "$pid" 1
 	done

@@ -229,6 +229,15 @@ static void test_words(void)
 	bad("{\"language\": \"bash\\u0000\"}", "config.json: \"language\" is "
 	    "\"bash\\u0000\"; it must be one of python, javascript, "
 	    "typescript, bash");
+	bad("{\"retry\": 11}", "config.json: \"retry\" is 11; it must be an "
+	    "integer from 0 to 10");
+	bad("{\"retry\": true}", "config.json: \"retry\" is true; it must be an "
+	    "integer from 0 to 10");
+	bad("{\"retry\": 1, \"session\": \"s\"}", "config.json: \"retry\" is 1, "
+	    "and \"session\" is there; what a lost session held cannot be had "
+	    "again: one of the two must go");
+	bad("{\"retain\": 0}", "config.json: \"retain\" is 0; it must be an "
+	    "integer of seconds from 1 to 31536000");
 	bad("{\"start\": \"later\"}", "config.json: \"start\" is \"later\"; it "
 	    "must be \"auto\" or \"manual\"");
 	bad("{\"mode\": \"repl\"}", "config.json: \"mode\" is \"repl\"; it "
@@ -372,13 +381,13 @@ static void test_keys(void)
 	    "allowed: \"language\", \"args\", \"env\", \"stdin\", "
 	    "\"timeout\", \"grace\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
-	    "\"inputs\", \"start\", \"input\", \"mode\", \"call\", "
+	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
 	    "\"command\", \"session\", \"session_idle\"");
 	bad("{\"\": 1}", "config.json: \"\" is not a key; allowed: "
 	    "\"language\", \"args\", \"env\", \"stdin\", \"timeout\", "
 	    "\"grace\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
-	    "\"inputs\", \"start\", \"input\", \"mode\", \"call\", "
+	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
 	    "\"command\", \"session\", \"session_idle\"");
 	bad("{\"timeout\": 1, \"timeout\": 2}", "config.json: line 1, column "
 	    "24: duplicate object key near '\"timeout\"'");

@@ -7,18 +7,29 @@
 #include "tap.h"
 
 static const char good[] =
-	"format 1\nuid 1000\ngid 100\nmode 750\nstate done\nrun 3\n"
-	"exit_code 7\ncreated 5\nchanged 6\nname a job\n\n\n";
+	"format 2\nuid 1000\ngid 100\nmode 750\nstate done\nrun 3\n"
+	"exit_code 7\ncreated 5\nchanged 6000\nqueued 8\nended 9\nattempt 2\n"
+	"retry 4\nretain 60\nname a job\n\n\n";
 
-/* good, with from replaced by to. */
-static int parse(const char *from, const char *to, struct job_meta *ret)
+static const char old[] =
+	"format 1\nuid 1000\ngid 100\nmode 750\nstate done\nrun 3\n"
+	"exit_code 7\ncreated 5\nchanged 6000\nname a job\n\n\n";
+
+/* whole, with from replaced by to. */
+static int parse_of(const char *whole, const char *from, const char *to,
+		    struct job_meta *ret)
 {
-	const char *at = strstr(good, from);
+	const char *at = strstr(whole, from);
 	char text[1000];
 
-	snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - good), good, to,
+	snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - whole), whole, to,
 		 at + strlen(from));
 	return depot_meta_parse(text, ret);
+}
+
+static int parse(const char *from, const char *to, struct job_meta *ret)
+{
+	return parse_of(good, from, to, ret);
 }
 
 static void test_good(void)
@@ -29,7 +40,9 @@ static void test_good(void)
 	is_int(parse("", "", &m), 0, "a record is read");
 	ok(m.no == 9 && m.uid == 1000 && m.gid == 100 && m.mode == 0750 &&
 	   m.state == JOB_DONE && m.run == 3 && m.exit_code == 7 &&
-	   m.created_ns == 5 && m.changed_ns == 6, "with all its fields");
+	   m.created_ns == 5 && m.changed_ns == 6000 && m.queued_no == 8 &&
+	   m.ended_ns == 9 && m.attempt == 2 && m.retry == 4 &&
+	   m.retain_s == 60 && m.format == 2, "with all its fields");
 	is_str(m.name, "a job", "and its name");
 	depot_meta_print(&m, &out);
 	ok(out.data && !strncmp(out.data, good, out.len),
@@ -38,12 +51,37 @@ static void test_good(void)
 	free(m.name);
 }
 
+static void test_old(void)
+{
+	struct job_meta m = { .no = 9 };
+
+	is_int(parse_of(old, "", "", &m), 0, "one of format 1 is read");
+	ok(m.format == 1 && m.uid == 1000 && m.run == 3, "as what it is");
+	ok(m.ended_ns == 6000 && m.attempt == 1 && !m.queued_no && !m.retry &&
+	   !m.retain_s, "and what it did not say follows from the rest");
+	free(m.name);
+	is_int(parse_of(old, "state done", "state queued", &m), 0,
+	       "a queued one, too");
+	ok(m.queued_no == 6 && !m.ended_ns,
+	   "which has its place by the time of its acceptance");
+	free(take_ptr(m.name));
+	is_int(parse_of(old, "format 1", "format 2", &m), -EINVAL,
+	       "it is none of format 2");
+	is_int(parse_of(old, "name", "retry 1\nname", &m), -EINVAL,
+	       "and has no keys that format 1 has not");
+}
+
 static void test_wrong(void)
 {
 	static const char *const wrong[][2] = {
 		{ "uid 1000\n", "" }, { "gid 100\n", "" }, { "name a job", "" },
 		{ "mode 750\n", "" }, { "state done\n", "" },
-		{ "format 1\n", "" }, { "format 1", "format 2" },
+		{ "format 2\n", "" }, { "format 2", "format 3" },
+		{ "format 2", "format 0" }, { "format 2", "format 1" },
+		{ "queued 8\n", "" }, { "queued 8", "queued -8" },
+		{ "ended 9", "ended x" }, { "attempt 2", "attempt 12" },
+		{ "retry 4", "retry 11" }, { "retry 4\n", "" },
+		{ "retain 60", "retain 31536001" }, { "retain 60\n", "" },
 		{ "gid", "uid 0\nuid 0\ngid" }, { "uid 1000", "uid 4294967296" },
 		{ "uid 1000", "uid -1" }, { "uid 1000", "uid 0x0" },
 		{ "uid 1000", "uid " }, { "uid 1000", "uid" },
@@ -60,6 +98,31 @@ static void test_wrong(void)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ok(parse(wrong[i][0], wrong[i][1], &m) == -EINVAL && !m.name,
 		   "%s instead of %s is no record", wrong[i][1], wrong[i][0]);
+}
+
+static void test_attempts(void)
+{
+	static const char *const wrong[] = {
+		"", "3", "3 failed", "3 failed 1 2", "3 nosuch 1 2 x",
+		"x failed 1 2 x", "0 failed 1 2 x", "3 failed -1 2 x",
+		"3 failed 1 9223372036854775808 x", " 3 failed 1 2 x",
+	};
+	struct result_attempt a = { .known = false };
+	char text[200] = "3 failed 10 20 the machine died: why\\n";
+	unsigned run = 0;
+
+	ok(depot_attempt_parse(text, &run, &a) == 0 && run == 3 && a.known &&
+	   a.status == STATUS_FAILED && a.started_ns == 10 &&
+	   a.ended_ns == 20, "a line of an earlier attempt is read");
+	is_str(a.message, "the machine died: why\\n", "with its sentence");
+	snprintf(text, sizeof(text), "4 interrupted 0 20 ");
+	ok(depot_attempt_parse(text, &run, &a) == 0 && !a.message,
+	   "or without one");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(text, sizeof(text), "%s", wrong[i]);
+		is_int(depot_attempt_parse(text, &run, &a), -EINVAL,
+		       "\"%s\" is none", wrong[i]);
+	}
 }
 
 static void test_numbers(void)
@@ -81,6 +144,8 @@ static void test_numbers(void)
 int main(void)
 {
 	test_good();
+	test_old();
+	test_attempts();
 	test_wrong();
 	test_numbers();
 	return done_testing();

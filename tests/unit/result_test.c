@@ -16,6 +16,13 @@ static const struct result_file files[] = {
 
 static const char *const missing[] = { "qemu-user", "qemu-seccomp", NULL };
 
+static const struct result_attempt attempts[] = {
+	{ true, STATUS_FAILED, "it \"broke\"", 1767323045000000000ull,
+	  1767323045001000000ull },
+	{ false, STATUS_EXITED, "never shown", 1, 1 },
+	{ true, STATUS_INTERRUPTED, NULL, 0, 1767323045002000000ull },
+};
+
 static struct job_result full(void)
 {
 	return (struct job_result){
@@ -26,6 +33,8 @@ static struct job_result full(void)
 		.exit_code = 139,
 		.signal = 11,
 		.program_exit_code = -1,
+		.attempt = 4,
+		.attempts = attempts,
 		.stdout_bytes = 6,
 		.stderr_dropped = 7,
 		.output = files,
@@ -50,6 +59,7 @@ static struct job_result full(void)
 		.created_ns = 1767323045678000000ull,
 		.started_ns = 1767323045999999999ull,
 		.ended_ns = 1767323046000000000ull,
+		.kept_until_ns = 1767323106000000000ull,
 	};
 }
 
@@ -66,6 +76,16 @@ static const char full_text[] =
 	"  \"signal\": \"SIGSEGV\",\n"
 	"  \"message\": null,\n"
 	"  \"program_exit_code\": null,\n"
+	"  \"attempt\": 4,\n"
+	"  \"attempts\": [\n"
+	"    {\"status\": \"failed\", \"message\": \"it \\\"broke\\\"\", "
+	"\"started\": \"2026-01-02T03:04:05.000Z\", "
+	"\"ended\": \"2026-01-02T03:04:05.001Z\"},\n"
+	"    {\"status\": null, \"message\": null, \"started\": null, "
+	"\"ended\": null},\n"
+	"    {\"status\": \"interrupted\", \"message\": null, "
+	"\"started\": null, \"ended\": \"2026-01-02T03:04:05.002Z\"}\n"
+	"  ],\n"
 	"  \"stdout\": {\"bytes\": 6, \"dropped\": 0},\n"
 	"  \"stderr\": {\"bytes\": 0, \"dropped\": 7},\n"
 	"  \"output\": [\n"
@@ -90,7 +110,8 @@ static const char full_text[] =
 	"\"missing_walls\": [\"qemu-user\", \"qemu-seccomp\"]},\n"
 	"  \"created\": \"2026-01-02T03:04:05.678Z\",\n"
 	"  \"started\": \"2026-01-02T03:04:05.999Z\",\n"
-	"  \"ended\": \"2026-01-02T03:04:06.000Z\"\n"
+	"  \"ended\": \"2026-01-02T03:04:06.000Z\",\n"
+	"  \"kept_until\": \"2026-01-02T03:05:06.000Z\"\n"
 	"}\n";
 
 static void test_whole(void)
@@ -148,7 +169,7 @@ static void test_absent(void)
 	is_str(line_of(&r, "machine"), "{\"source\": null, \"accel\": null, "
 	       "\"template\": null, \"missing_walls\": null},",
 	       "no machine is four nulls");
-	is_str(line_of(&r, "ended"), "null", "no time is null");
+	is_str(line_of(&r, "ended"), "null,", "no time is null");
 }
 
 static void says(const char *json, const char *value, const char *error,

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../layout/layout.h"
+
+#define NAME "fsd.log"
+
+struct daemon_log {
+	int dir; /* owned */
+	uint64_t limit;
+	pthread_mutex_t lock; /* threads look one at a time */
+	int first; /* owned: open until begin, then -1 */
+};
+
+static int open_file(const struct daemon_log *l)
+{
+	return openat(l->dir, NAME,
+		      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+		      0600);
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/* Standard error goes on in what has the name now. */
+static void reopen(const struct daemon_log *l)
+{
+	auto_close int fd = open_file(l);
+
+	/* If there is none, the old one is better than nothing. */
+	if (fd >= 0)
+		dup2(fd, STDERR_FILENO);
+}
+
+static bool shift(const struct daemon_log *l, unsigned from)
+{
+	char a[32] = NAME, b[32];
+
+	if (from)
+		snprintf(a, sizeof(a), NAME ".%u", from);
+	snprintf(b, sizeof(b), NAME ".%u", from + 1);
+	return renameat(l->dir, a, l->dir, b) == 0 || errno == ENOENT;
+}
+
+/* st: the file that is full. Who has its lock moves it, and nobody else. */
+static void rotate(const struct daemon_log *l, const struct stat *st)
+{
+	auto_close int fd = open_file(l);
+	unsigned from = DAEMON_LOG_KEPT;
+	struct stat named;
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 ||
+	    fstatat(l->dir, NAME, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !is_same(st, &named))
+		return;
+	/* Never over one that could not make room. */
+	while (from-- && shift(l, from))
+		;
+}
+
+static void look(void *arg)
+{
+	struct daemon_log *l = arg;
+	struct stat own, named;
+
+	pthread_mutex_lock(&l->lock);
+	if (fstat(STDERR_FILENO, &own) == 0 &&
+	    (uint64_t)own.st_size >= l->limit && S_ISREG(own.st_mode))
+		rotate(l, &own);
+	if (fstatat(l->dir, NAME, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !is_same(&own, &named))
+		reopen(l);
+	pthread_mutex_unlock(&l->lock);
+}
+
+struct daemon_log *daemon_log_open(const char *state_dir, uint64_t limit)
+{
+	struct daemon_log *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	pthread_mutex_init(&l->lock, NULL);
+	l->limit = limit;
+	l->dir = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	l->first = l->dir < 0 ? -1 : open_file(l);
+	if (l->first >= 0)
+		return l;
+	fd_close(&l->dir);
+	free(l);
+	return NULL;
+}
+
+void daemon_log_begin(struct daemon_log *l)
+{
+	dup2(l->first, STDERR_FILENO);
+	fd_close(&l->first);
+	log_before(look, l);
+}
+
+void daemon_log_close(struct daemon_log *l)
+{
+	if (!l)
+		return;
+	log_before(NULL, NULL);
+	fd_close(&l->first);
+	fd_close(&l->dir);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}

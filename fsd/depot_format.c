@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * STATE/format, "format N": the layout of the whole state directory.
+ *
+ *   1  has no such file; a job's meta has no queued, ended, attempt, retry and
+ *      retain
+ *   2  depot.h
+ *
+ * A directory of an older format becomes one of ours while its jobs are read
+ * (depot_scan.c): each meta is written anew, and the file is made when all of
+ * them are on the disk. So whoever dies in between leaves an older directory,
+ * some of whose jobs are ours already, and the next start goes on with it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "depot.h"
+
+/* Return: the number, 0: there is no file; negative errno. */
+static int read_format(int root)
+{
+	auto_close int fd = openat(root, "format",
+				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char text[32];
+	uint64_t number;
+	ssize_t n;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	if (strncmp(text, "format ", 7) != 0 || text[n - 1] != '\n')
+		return -EINVAL;
+	text[n - 1] = '\0';
+	return parse_u64(text + 7, 1, INT32_MAX, &number) < 0 ? -EINVAL
+							      : (int)number;
+}
+
+int depot_format_check(int root, const char *dir, bool fresh, struct err *err)
+{
+	int format = read_format(root);
+
+	if (format == -EINVAL)
+		return err_set(err, -EINVAL,
+			       "%s/format is not as fsd writes it, so nobody "
+			       "can tell what lies there; if no newer fsd has "
+			       "served this directory, remove that file",
+			       dir);
+	if (format < 0)
+		return err_sys(err, format, "cannot read %s/format", dir);
+	if (format > (int)DEPOT_FORMAT)
+		return err_set(err, -EPROTONOSUPPORT,
+			       "the state directory %s is of format %d, and "
+			       "this fsd knows formats up to %u; use the newer "
+			       "fsd, or another directory with --state",
+			       dir, format, DEPOT_FORMAT);
+	return format == 0 && fresh ? depot_format_set(root, err) : 0;
+}
+
+static int write_format(int root)
+{
+	auto_close int fd = openat(root, "format.new",
+				   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+					   O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return -errno;
+	if (dprintf(fd, "format %u\n", DEPOT_FORMAT) < 0 || fsync(fd) < 0)
+		return -errno;
+	if (renameat(root, "format.new", root, "format") < 0)
+		return -errno;
+	return fsync(root) < 0 ? -errno : 0;
+}
+
+int depot_format_set(int root, struct err *err)
+{
+	int r = read_format(root);
+
+	if (r == (int)DEPOT_FORMAT)
+		return 0;
+	/* What says that all jobs are of this format comes after them. */
+	r = syncfs(root) < 0 ? -errno : write_format(root);
+	return r < 0 ? err_sys(err, r, "cannot write the state directory's "
+				       "format") : 0;
+}

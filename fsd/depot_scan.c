@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a daemon finds in STATE/jobs when it starts. Everything here is done for
+ * each of perhaps a hundred thousand jobs before the mount answers: one record
+ * is read, and one directory looked for. The rest is tidied up later.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "depot.h"
+
+struct found {
+	struct job_meta *metas; /* owned, and their names */
+	size_t count, room;
+};
+
+static void found_done(struct found *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		free(f->metas[i].name);
+	free(f->metas);
+}
+
+static int found_add(struct found *f, const struct job_meta *m)
+{
+	size_t room = f->room ? f->room * 2 : 256;
+	struct job_meta *metas = f->metas;
+
+	if (f->count == f->room) {
+		metas = reallocarray(f->metas, room, sizeof(*metas));
+		if (!metas)
+			return -ENOMEM;
+		f->metas = metas;
+		f->room = room;
+	}
+	metas[f->count++] = *m;
+	return 0;
+}
+
+/* --- one entry ----------------------------------------------------------- */
+
+static int meta_read(int job, struct job_meta *m)
+{
+	char text[4096];
+	auto_close int fd = openat(job, "meta", O_RDONLY | O_CLOEXEC |
+						O_NOFOLLOW | O_NONBLOCK);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return n < 0 ? -errno : -ENODATA;
+	if (memchr(text, '\0', (size_t)n)) /* a hole in the file */
+		return -EINVAL;
+	text[n] = '\0';
+	return depot_meta_parse(text, m);
+}
+
+static bool has_files(int job)
+{
+	struct stat st;
+
+	return fstatat(job, "files", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+static bool is_gone(int r)
+{
+	return r == 0 || errno == ENOENT;
+}
+
+/* A daemon died while it made this job: mkdir has not returned, and nobody has
+ * put anything there. meta is not there, or empty. True if all of it is gone. */
+static bool drop_unborn(struct depot *s, int job, const char *entry)
+{
+	return is_gone(unlinkat(job, "files", AT_REMOVEDIR)) &&
+	       is_gone(unlinkat(job, "meta", 0)) &&
+	       unlinkat(depot_jobs_fd(s), entry, AT_REMOVEDIR) == 0;
+}
+
+/* What a damaged disk or a stranger's hand leaves; anything else, such as no
+ * memory, says nothing of the entry. */
+static const char *fault_of(int r)
+{
+	switch (r) {
+	case -ENOENT:
+	case -ENODATA:
+		return "it has no record (meta)";
+	case -EINVAL:
+		return "its record (meta) is not as fsd writes it";
+	case -EIO:
+		return "its record (meta) cannot be read from the disk";
+	case -EACCES:
+		return "its record (meta) may not be read";
+	case -ELOOP:
+	case -ENOTDIR:
+	case -EISDIR:
+	case -ENXIO:
+		return "it is not a directory with a record (meta)";
+	default:
+		return NULL;
+	}
+}
+
+static void set_aside(struct depot *s, const char *entry, const char *reason)
+{
+	int r = depot_set_aside(s, entry, reason);
+
+	if (r < 0)
+		log_error("%s/jobs/%s: left alone (%s), it cannot be moved to "
+			  "lost+found: %s", depot_dir(s), entry, reason,
+			  strerror(-r));
+	else
+		log_error("%s/jobs/%s: set aside, see .fsd/lost+found: %s",
+			  depot_dir(s), entry, reason);
+}
+
+static void set_job_aside(struct depot *s, uint64_t no, const char *reason)
+{
+	char id[STORE_ID_SIZE];
+
+	depot_id(no, id);
+	set_aside(s, id, reason);
+}
+
+/* Return: 0: it is a job; 1: it is none, and gone; negative errno. */
+static int read_entry(struct depot *s, const char *entry, struct job_meta *m,
+		      const char **ret_fault)
+{
+	auto_close int job = -1;
+	int r;
+
+	*ret_fault = "its name is not one that fsd gives";
+	if (depot_no(entry, &m->no) < 0)
+		return -EINVAL;
+	job = openat(depot_jobs_fd(s), entry,
+		     O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	r = job < 0 ? -errno : meta_read(job, m);
+	*ret_fault = fault_of(r);
+	if ((r == -ENODATA || r == -ENOENT) && job >= 0 &&
+	    drop_unborn(s, job, entry))
+		return 1;
+	if (r < 0 || has_files(job))
+		return r;
+	free(take_ptr(m->name));
+	*ret_fault = "its directory files/ is missing";
+	return -ENOENT;
+}
+
+/* Return: 0, or negative errno: the scan cannot go on. */
+static int scan_entry(struct depot *s, const char *entry, struct found *f)
+{
+	struct job_meta m = { 0 };
+	const char *fault;
+	int r = read_entry(s, entry, &m, &fault);
+
+	if (r == 0) {
+		r = found_add(f, &m);
+		if (r < 0)
+			free(m.name);
+		return r;
+	}
+	if (r < 0 && !fault)
+		return r;
+	if (r < 0)
+		set_aside(s, entry, fault);
+	return 0;
+}
+
+/* --- all of them --------------------------------------------------------- */
+
+static int read_all(struct depot *s, struct found *f)
+{
+	int fd = openat(depot_jobs_fd(s), ".",
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	int r = 0;
+
+	if (!dir) {
+		r = -errno;
+		fd_close(&fd);
+		return r;
+	}
+	while (r == 0 && (e = readdir(dir)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = scan_entry(s, e->d_name, f);
+	closedir(dir);
+	return r;
+}
+
+static int by_no(const void *a, const void *b)
+{
+	const struct job_meta *x = a, *y = b;
+
+	return x->no < y->no ? -1 : x->no > y->no;
+}
+
+/* Return: negative errno: its record stays of the older format. */
+static int modernize(struct depot *s, struct job_meta *m)
+{
+	int r = m->format < DEPOT_FORMAT ? depot_meta_write(s, m) : 0;
+
+	if (r < 0)
+		log_warn("job %s: its record cannot be written in format %u: "
+			 "%s", m->name, DEPOT_FORMAT, strerror(-r));
+	return r;
+}
+
+/* Whatever cannot be done now is done at the next start. */
+static void set_format(struct depot *s)
+{
+	struct err err = { 0 };
+
+	if (depot_format_set(depot_root_fd(s), &err) < 0)
+		log_warn("%s: %s", depot_dir(s), err.text);
+}
+
+int depot_scan(struct depot *s,
+	       int (*fn)(void *arg, const struct job_meta *meta), void *arg,
+	       struct err *err)
+{
+	struct found f = { 0 };
+	int r, old = 0;
+
+	depot_lost_tidy(s);
+	r = read_all(s, &f);
+	if (f.count)
+		qsort(f.metas, f.count, sizeof(*f.metas), by_no);
+	for (size_t i = 0; r == 0 && i < f.count; i++) {
+		struct job_meta *m = &f.metas[i];
+
+		depot_seen_no(s, MAX(m->no, m->queued_no));
+		old |= modernize(s, m);
+		r = fn(arg, m);
+		if (r == -EEXIST) {
+			set_job_aside(s, m->no,
+				      "there is an older job of the same name");
+			r = 0;
+		}
+	}
+	found_done(&f);
+	if (r < 0)
+		return err_sys(err, r, "the jobs in %s/jobs cannot be taken up",
+			       depot_dir(s));
+	if (old == 0)
+		set_format(s);
+	return 0;
+}

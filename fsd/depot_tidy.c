@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a daemon that was killed left in a job's directory and nobody reads. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "depot.h"
+
+/* Runs before the newest one are gone as soon as that is on record; a copied
+ * output/ is known to the daemon that took it. What is not ours stays. */
+static bool is_stale(const char *name, unsigned run, bool sink)
+{
+	uint64_t number;
+
+	if (!strcmp(name, "sink"))
+		return !sink;
+	if (!strcmp(name, "log.new"))
+		return true;
+	return name[0] == 'r' &&
+	       parse_u64(name + 1, 1, UINT32_MAX, &number) == 0 && number < run;
+}
+
+static int drop(struct depot *s, uint64_t no, const char *name)
+{
+	char path[STORE_PATH_MAX];
+
+	depot_job_path(no, name, path);
+	return depot_trash(s, path);
+}
+
+int depot_tidy(struct depot *s, uint64_t no, unsigned run, bool sink)
+{
+	char id[STORE_ID_SIZE];
+	struct dirent *e;
+	int fd, r = 0;
+	DIR *dir;
+
+	depot_id(no, id);
+	fd = openat(depot_jobs_fd(s), id,
+		    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		r = -errno;
+		fd_close(&fd);
+		return r;
+	}
+	while (r == 0 && (e = readdir(dir)))
+		if (is_stale(e->d_name, run, sink))
+			r = drop(s, no, e->d_name);
+	closedir(dir);
+	return r;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "holder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/pidfd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../vm/fdpass.h"
+#include "../vm/loop.h"
+#include "../vm/spawn.h"
+#include "commands.h"
+#include "daemon_log.h"
+#include "inherit.h"
+#include "mountpoint.h"
+
+/* A server that does not come to answer is tried so often, with a pause that
+ * begins with the first and doubles up to the second. */
+#define TRIES_MAX 12
+#define PAUSE_MS 50u
+#define PAUSE_MAX_MS 5000u
+
+/* What a user may tell us, which the server is told, too; and of our children. */
+#define HEARD { SIGINT, SIGTERM, SIGUSR1, SIGUSR2, HOLDER_NOW, SIGCHLD }
+
+struct holder {
+	const struct mount_options *options;
+	struct ready *ready;        /* NULL once told */
+	int signals, inherit;       /* owned */
+	struct fuse_session *session; /* owned: of the mount, or NULL; */
+	int mount;                  /* borrowed: its descriptor, or -1 */
+	int exe;                    /* owned: what the next server runs */
+	int old_exe;                /* owned: what to go back to, or -1 */
+	char path[PATH_MAX];        /* where the program is installed */
+	struct child server;
+	int control;                /* owned: the server's */
+	bool serves, ever_served;
+	bool ending;                /* somebody has told us to end */
+	unsigned tries;
+	int code;                   /* of the end; below 0: not yet */
+};
+
+/* --- the server -------------------------------------------------------------------- */
+
+static int start_server(struct holder *h, struct err *err)
+{
+	const struct mount_options *o = h->options;
+	char program[32];
+	const char **argv = calloc((size_t)o->argc + 2, sizeof(*argv));
+	auto_close int theirs = -1;
+	int pair[2], r;
+
+	if (!argv)
+		return err_sys(err, -ENOMEM, "the serving process");
+	snprintf(program, sizeof(program), "/proc/self/fd/%d", h->exe);
+	argv[0] = h->path;
+	argv[1] = HOLDER_SERVES;
+	for (int i = 1; i < o->argc; i++)
+		argv[i + 1] = o->argv[i];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		free(argv);
+		return err_sys(err, -errno, "the serving process");
+	}
+	h->control = pair[0];
+	theirs = pair[1];
+	r = spawn(&(struct spawn){
+			  .argv = argv, .program = program,
+			  .fds = (int[]){ theirs, h->inherit },
+			  .fd_count = 2,
+			  .error_fd = STDERR_FILENO,
+			  .may_gain = true, /* its keeper runs fusermount3 */
+			  .parting = SIGTERM,
+		  }, &h->server, err);
+	free(argv);
+	if (r < 0)
+		fd_close(&h->control);
+	h->serves = false;
+	return r;
+}
+
+/* Now, when it is prepared: what is wrong with machines is said before. */
+static void give_mount(struct holder *h)
+{
+	struct err err = { 0 };
+	char byte = HOLDER_PREPARED;
+
+	if (h->mount < 0) {
+		h->mount = mountpoint_make(h->options, &h->session, &err);
+		if (h->mount < 0) {
+			h->code = complain("mount", 1, "%s", err.text);
+			return; /* the server sees the end of its socket */
+		}
+	}
+	if (fdpass_send(h->control, &byte, 1, &h->mount, 1, 0) < 0)
+		log_warn("the serving process does not take the mount");
+}
+
+static void tell_ready(struct holder *h)
+{
+	struct ready *ready = take_ptr(h->ready);
+
+	h->serves = h->ever_served = true;
+	h->tries = 0;
+	fd_close(&h->old_exe);
+	if (!ready)
+		return;
+	if (ready->log)
+		daemon_log_begin(ready->log);
+	if (write(ready->fd, "", 1) != 1)
+		log_warn("nobody waits for the mount to be ready");
+	fd_close(&ready->fd);
+}
+
+static void hear_server(struct holder *h)
+{
+	char byte;
+	ssize_t n = recv(h->control, &byte, 1, MSG_DONTWAIT);
+
+	if (n == 1 && byte == HOLDER_PREPARED)
+		give_mount(h);
+	else if (n == 1 && byte == HOLDER_READY)
+		tell_ready(h);
+	else if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+		fd_close(&h->control);
+}
+
+/* --- one after the other ------------------------------------------------------------- */
+
+static void say_end(int status)
+{
+	if (WIFSIGNALED(status))
+		log_warn("the serving process was killed (%s); another one "
+			 "takes over", strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status) != HOLDER_NEXT)
+		log_warn("the serving process ended with status %d; another "
+			 "one is tried", WEXITSTATUS(status));
+}
+
+/* Return: the exit code of the service, or -1: another server goes on. */
+static int judge_end(const struct holder *h, int status)
+{
+	bool by_itself = WIFEXITED(status) &&
+			 WEXITSTATUS(status) != HOLDER_NEXT;
+
+	if (h->code >= 0)
+		return h->code;
+	if (by_itself && (h->serves || !h->ever_served))
+		return WEXITSTATUS(status);
+	if (h->ending)
+		return 1;
+	if (!h->ever_served)
+		return complain("mount", 1, "the serving process was killed "
+				"while it started (%s)",
+				WIFSIGNALED(status)
+					? strsignal(WTERMSIG(status))
+					: "?");
+	return -1;
+}
+
+static void on_signal(struct holder *h);
+
+/* A pause, unless somebody wants us to end. */
+static void rest(struct holder *h)
+{
+	struct pollfd p = { .fd = h->signals, .events = POLLIN };
+	uint64_t pause = MIN(PAUSE_MS << MIN(h->tries, 8u), PAUSE_MAX_MS);
+	uint64_t end = now_ns() + pause * NS_PER_MS, now;
+
+	while (!h->ending && (now = now_ns()) < end)
+		if (poll(&p, 1, (int)((end - now) / NS_PER_MS) + 1) > 0)
+			on_signal(h);
+}
+
+/* What was installed last may not work, or not go on with what there is. */
+static void go_back(struct holder *h)
+{
+	if (h->old_exe < 0)
+		return;
+	log_error("%s does not serve: going on with the program before",
+		  h->path);
+	fd_close(&h->exe);
+	h->exe = take_fd(&h->old_exe);
+}
+
+static void next_server(struct holder *h, int status)
+{
+	struct err err = { 0 };
+
+	h->code = judge_end(h, status);
+	if (h->code >= 0)
+		return;
+	say_end(status);
+	if (!h->serves) {
+		go_back(h);
+		rest(h);
+		h->tries++;
+	}
+	while (!h->ending && h->tries < TRIES_MAX &&
+	       start_server(h, &err) < 0) {
+		log_error("%s", err.text);
+		rest(h);
+		h->tries++;
+	}
+	if (h->server.pidfd >= 0)
+		return;
+	if (!h->ending)
+		log_error("no serving process lives: giving up");
+	h->code = 1;
+}
+
+static void on_end(struct holder *h)
+{
+	int status;
+
+	if (!child_reap(&h->server, &status))
+		return;
+	while (h->control >= 0 && !h->serves && h->code < 0) {
+		char byte; /* its last word came before its end */
+		ssize_t n = recv(h->control, &byte, 1, MSG_DONTWAIT);
+
+		if (n == 1 && byte == HOLDER_READY)
+			tell_ready(h);
+		else
+			break;
+	}
+	child_end(&h->server);
+	fd_close(&h->control);
+	next_server(h, status);
+}
+
+/* Its number must not be one that the server gets. Return: fd or -errno. */
+static int open_program(const char *path)
+{
+	auto_close int low = open(path, O_PATH | O_CLOEXEC);
+	int fd = low < 0 ? low : fcntl(low, F_DUPFD_CLOEXEC,
+				       SPAWN_FD_FIRST + SPAWN_FDS_MAX);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* The program as it is installed now; the one that runs is kept until the new
+ * one has answered. */
+static void take_installed(struct holder *h)
+{
+	int fd = open_program(h->path);
+
+	if (fd < 0) {
+		log_error("%s: %s; going on with the program before", h->path,
+			  strerror(-fd));
+		return;
+	}
+	if (h->old_exe >= 0)
+		fd_close(&h->exe);
+	else
+		h->old_exe = take_fd(&h->exe);
+	h->exe = fd;
+}
+
+/* What a killed server has left ends by itself, and we are told. */
+static void reap_orphans(const struct holder *h)
+{
+	siginfo_t info = { 0 };
+
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid > 0 && info.si_pid != h->server.pid) {
+		waitpid(info.si_pid, NULL, WNOHANG);
+		info.si_pid = 0;
+	}
+}
+
+static void on_signal(struct holder *h)
+{
+	struct signalfd_siginfo info;
+	int sig;
+
+	if (read(h->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	sig = (int)info.ssi_signo;
+	if (sig == SIGCHLD) {
+		reap_orphans(h);
+		return;
+	}
+	if (sig == SIGUSR2 || sig == HOLDER_NOW)
+		take_installed(h);
+	else
+		h->ending = true;
+	if (h->server.pidfd >= 0)
+		pidfd_send_signal(h->server.pidfd, sig == SIGINT ? SIGTERM : sig,
+				  NULL, 0);
+}
+
+/* --- start and end ------------------------------------------------------------------- */
+
+static int watch_signals(struct holder *h)
+{
+	const int heard[] = HEARD;
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(heard); i++)
+		sigaddset(&set, heard[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* else nobody could be waited for */
+	h->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return h->signals < 0 ? -errno : 0;
+}
+
+static int begin(struct holder *h, struct err *err)
+{
+	ssize_t n = readlink("/proc/self/exe", h->path, sizeof(h->path) - 1);
+	int r = n < 0 ? -errno : watch_signals(h);
+
+	if (r < 0)
+		return err_sys(err, r, "fsd");
+	h->path[n] = '\0';
+	h->exe = open_program("/proc/self/exe");
+	h->inherit = inherit_make();
+	if (h->exe < 0 || h->inherit < 0)
+		return err_sys(err, MIN(h->exe, h->inherit),
+			       "%s", h->exe < 0 ? h->path :
+			       "memory that servers leave to each other");
+	r = mountpoint_check(h->options->mountpoint, err);
+	return r < 0 ? r : start_server(h, err);
+}
+
+static void watch(struct holder *h)
+{
+	struct pollfd p[] = {
+		{ .fd = h->signals, .events = POLLIN },
+		{ .fd = h->control, .events = POLLIN },
+		{ .fd = h->server.pidfd, .events = POLLIN },
+	};
+
+	if (poll(p, ARRAY_SIZE(p), -1) < 0)
+		return;
+	if (p[0].revents)
+		on_signal(h);
+	if (p[1].revents)
+		hear_server(h);
+	if (p[2].revents) {
+		on_end(h);
+		reap_orphans(h);
+	}
+}
+
+int hold(const struct mount_options *options, struct ready *ready)
+{
+	struct holder h = {
+		.options = options, .ready = ready, .code = -1,
+		.signals = -1, .inherit = -1, .mount = -1, .exe = -1,
+		.old_exe = -1, .control = -1,
+		.server = { .pidfd = -1, .stderr_fd = -1 },
+	};
+	struct err err = { 0 };
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (options->die_with_parent)
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (begin(&h, &err) < 0)
+		h.code = complain("mount", 1, "%s", err.text);
+	while (h.code < 0)
+		watch(&h);
+	fd_close(&h.control);
+	child_end(&h.server);
+	mountpoint_free(options, h.session);
+	fd_close(&h.exe);
+	fd_close(&h.old_exe);
+	fd_close(&h.inherit);
+	fd_close(&h.signals);
+	return h.code;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process that a user starts and ends: it makes the mount, keeps the
+ * kernel's descriptor of it and the memory that servers leave to each other
+ * (inherit.h), and starts one server after the other. It takes no request and
+ * reads nothing that a server writes but one byte at a time, so there is little
+ * that could end it; a server may be killed at any moment.
+ *
+ *   server -> HOLDER_PREPARED    the first one: the mount is made now
+ *          <- any byte, with the kernel's descriptor
+ *   server -> HOLDER_READY       the mount answers
+ *   exit 0, 1   the end of the service;  HOLDER_NEXT, a signal   the next one
+ *
+ * SIGTERM, SIGINT: end now. SIGUSR1: end after the running jobs. SIGUSR2: the
+ * next server is the program that is installed now, after the running jobs;
+ * HOLDER_NOW: at once. If the holder is killed its server ends the service.
+ */
+#ifndef FSD_HOLDER_H
+#define FSD_HOLDER_H
+
+#include <signal.h>
+
+#include "fsd.h"
+
+#define HOLDER_SERVES "serve" /* the command that it starts */
+enum { HOLDER_PREPARED = 'P', HOLDER_READY = 'R' };
+enum { HOLDER_NEXT = 75 };
+#define HOLDER_NOW SIGRTMIN
+/* A server's descriptors. */
+enum { HOLDER_FD_CONTROL = 3, HOLDER_FD_INHERIT };
+
+/* Whom to tell that the mount answers. */
+struct daemon_log;
+struct ready {
+	int fd;     /* owned by hold(); gets one byte */
+	struct daemon_log *log; /* borrowed; becomes standard error then; NULL:
+				   that stays */
+};
+
+/* Until the end of the service. ready may be NULL. Return: exit code. */
+int hold(const struct mount_options *options, struct ready *ready);
+
+#endif

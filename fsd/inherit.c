@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inherit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../layout/layout.h"
+
+#define HEAD_AT 0
+#define MESSAGE_AT KIB(64)
+#define WHOLE (GIB(3) + MIB(16))
+
+static const struct {
+	uint64_t at;
+	uint32_t size, most;
+} tables[INHERIT_TABLES] = {
+	[INHERIT_REQUESTS] = { MIB(4), sizeof(struct inherit_request),
+			       1u << 20 },
+	[INHERIT_HANDLES] = { MIB(512), sizeof(struct inherit_handle),
+			      1u << 20 },
+	[INHERIT_NODES] = { GIB(1), sizeof(struct inherit_node), 1u << 24 },
+	[INHERIT_UNTOLD] = { GIB(3), sizeof(struct inherit_untold), 1u << 20 },
+	[INHERIT_BLOCKS] = { GIB(2), sizeof(struct inherit_block), 1u << 16 },
+};
+
+_Static_assert(sizeof(struct inherit_head) <= MESSAGE_AT, "the head's room");
+_Static_assert(MESSAGE_AT + sizeof(struct inherit_message) <= MIB(4),
+	       "the message's room");
+_Static_assert(sizeof(struct inherit_request) == 232, "as it lies in memory");
+_Static_assert(sizeof(struct inherit_handle) == 64, "as it lies in memory");
+_Static_assert(sizeof(struct inherit_node) == 32, "as it lies in memory");
+_Static_assert(sizeof(struct inherit_block) == INHERIT_BLOCK,
+	       "as it lies in memory");
+_Static_assert(sizeof(struct inherit_message) - INHERIT_MESSAGE_MAX ==
+	       sizeof(struct inherit_progress), "its data is aligned");
+
+struct inherit {
+	uint8_t *base; /* owned mapping of WHOLE bytes */
+	struct {
+		uint32_t *place; /* owned: free places, last in first out */
+		uint32_t count, size;
+	} free[INHERIT_TABLES];
+};
+
+int inherit_make(void)
+{
+	auto_close int fd = memfd_create("fsd-inherit", MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, (off_t)WHOLE) < 0)
+		return -errno;
+	return take_fd(&fd);
+}
+
+static uint32_t *live_of(const struct inherit *in, enum inherit_table table,
+			 uint32_t place)
+{
+	/* A record begins with it. */
+	return (uint32_t *)(void *)(in->base + tables[table].at +
+				    (uint64_t)place * tables[table].size);
+}
+
+int inherit_open(int fd, struct inherit **ret)
+{
+	struct inherit *in = calloc(1, sizeof(*in));
+	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+	void *base = MAP_FAILED;
+	struct inherit_head *head;
+
+	if (in)
+		base = mmap(NULL, WHOLE, PROT_READ | PROT_WRITE,
+			    flags | MAP_NORESERVE, fd, 0);
+	if (base == MAP_FAILED) {
+		free(in);
+		return -ENOMEM;
+	}
+	in->base = base;
+	head = inherit_head(in);
+	if (!head->version)
+		head->version = INHERIT_VERSION;
+	if (head->version != INHERIT_VERSION) {
+		inherit_close(in);
+		return -EPROTO;
+	}
+	for (unsigned i = 0; i < INHERIT_TABLES; i++)
+		head->count[i] = MIN(head->count[i], tables[i].most);
+	*ret = in;
+	return 0;
+}
+
+void inherit_close(struct inherit *in)
+{
+	if (!in)
+		return;
+	for (unsigned i = 0; i < INHERIT_TABLES; i++)
+		free(in->free[i].place);
+	munmap(in->base, WHOLE);
+	free(in);
+}
+
+struct inherit_head *inherit_head(struct inherit *in)
+{
+	return (struct inherit_head *)(void *)(in->base + HEAD_AT);
+}
+
+struct inherit_message *inherit_message(struct inherit *in)
+{
+	return (struct inherit_message *)(void *)(in->base + MESSAGE_AT);
+}
+
+/* --- records ------------------------------------------------------------- */
+
+static int push_free(struct inherit *in, enum inherit_table table,
+		     uint32_t place)
+{
+	uint32_t size = in->free[table].size;
+	uint32_t *bigger;
+
+	if (in->free[table].count == size) {
+		size = size ? size * 2 : 256;
+		bigger = realloc(in->free[table].place, size * sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM; /* its place is lost until the end */
+		in->free[table].place = bigger;
+		in->free[table].size = size;
+	}
+	in->free[table].place[in->free[table].count++] = place;
+	return 0;
+}
+
+void *inherit_add(struct inherit *in, enum inherit_table table,
+		  uint32_t *ret_place)
+{
+	struct inherit_head *head = inherit_head(in);
+	uint32_t place, *live;
+
+	if (in->free[table].count)
+		place = in->free[table].place[--in->free[table].count];
+	else if (head->count[table] < tables[table].most)
+		place = head->count[table]++;
+	else
+		return NULL;
+	live = live_of(in, table, place);
+	if (table == INHERIT_BLOCKS)
+		*live = 0; /* its data is written anyway */
+	else
+		memset(live, 0, tables[table].size);
+	*ret_place = place;
+	return live;
+}
+
+void *inherit_at(struct inherit *in, enum inherit_table table, uint32_t place)
+{
+	uint32_t *live;
+
+	if (place >= inherit_head(in)->count[table])
+		return NULL;
+	live = live_of(in, table, place);
+	return __atomic_load_n(live, __ATOMIC_ACQUIRE) ? live : NULL;
+}
+
+uint32_t inherit_count(const struct inherit *in, enum inherit_table table)
+{
+	return ((const struct inherit_head *)(const void *)in->base)
+		->count[table];
+}
+
+uint32_t inherit_place(const struct inherit *in, enum inherit_table table,
+		       const void *record)
+{
+	return (uint32_t)(((uint64_t)((const uint8_t *)record - in->base) -
+			   tables[table].at) / tables[table].size);
+}
+
+void inherit_del(struct inherit *in, enum inherit_table table, void *record)
+{
+	uint32_t *live = record;
+
+	__atomic_store_n(live, 0u, __ATOMIC_RELEASE);
+	push_free(in, table, inherit_place(in, table, record));
+}
+
+void inherit_recycle(struct inherit *in, enum inherit_table table)
+{
+	for (uint32_t i = inherit_count(in, table); i--;)
+		if (!inherit_at(in, table, i))
+			push_free(in, table, i);
+}

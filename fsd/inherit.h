@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a serving process leaves to the next one when it is killed: requests
+ * that the kernel waits for, open files, the inode numbers that it knows. The
+ * memory is the holder's (holder.h), so it outlives whoever writes it; what is
+ * to outlive the host is in the depot.
+ *
+ *   0        struct inherit_head
+ *   64 KiB   struct inherit_message: the request that is being read or served
+ *   4 MiB    requests   512 MiB  handles   1 GiB  nodes   2 GiB  blocks
+ *   3 GiB    untold
+ *
+ * All but what is used is a hole. A table's record begins with `live`, which
+ * is written last: who takes over finds whole ones. It believes none of them:
+ * the process that died may have been taken over itself.
+ */
+#ifndef FSD_INHERIT_H
+#define FSD_INHERIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../vm/vm.h"
+
+/* Raised with every change of what is here. */
+#define INHERIT_VERSION 1u
+
+#define INHERIT_INIT_MAX 4096u
+#define INHERIT_MESSAGE_MAX ((1u << 20) + 4096u)
+#define INHERIT_BLOCK 16384u
+
+enum inherit_table {
+	INHERIT_REQUESTS, INHERIT_HANDLES, INHERIT_NODES, INHERIT_BLOCKS,
+	INHERIT_UNTOLD,
+	INHERIT_TABLES
+};
+
+struct inherit_head {
+	uint32_t version;
+	uint32_t served;    /* servers so far; 0: none has served yet */
+	uint32_t draining;  /* the operator's wish */
+	uint32_t init_len;  /* 0: the kernel has not begun */
+	uint64_t started_ns, health_ns; /* of the mount, CLOCK_REALTIME */
+	uint64_t last_seq;  /* of requests */
+	uint32_t count[INHERIT_TABLES]; /* records that were ever in use */
+	struct vm_known known; /* of the machines' room */
+	_Alignas(uint64_t) uint8_t init[INHERIT_INIT_MAX];
+};
+
+/* How far a request has come, wherever it lies. */
+struct inherit_progress {
+	uint32_t tries;  /* servers that died while they looked at it */
+	uint32_t begun;  /* what cannot be done twice has begun, */
+	uint64_t before; /* and what the operation found before */
+};
+
+struct inherit_message {
+	struct inherit_progress progress;
+	uint8_t data[INHERIT_MESSAGE_MAX]; /* its first word is 0: none */
+};
+
+#define INHERIT_SHORT 200u /* bytes of a request that need no blocks */
+
+struct inherit_request {
+	uint32_t live;
+	uint32_t len;
+	uint64_t seq;    /* in this order they came */
+	struct inherit_progress progress;
+	union {
+		uint8_t data[INHERIT_SHORT];
+		uint32_t block[INHERIT_SHORT / sizeof(uint32_t)];
+	};
+};
+
+enum inherit_handle_kind { INHERIT_FILE = 1, INHERIT_LISTING, INHERIT_REMOTE };
+
+/* An open file or directory; its number for the kernel is its place + 1. */
+struct inherit_handle {
+	uint32_t live;
+	uint32_t kind;   /* enum inherit_handle_kind */
+	uint64_t ino;
+	uint64_t end;    /* the fields of struct handle of the same names */
+	uint64_t poll;   /* the kernel's number of a poll, 0: none */
+	uint32_t flags;  /* O_ACCMODE | O_APPEND of its opening */
+	uint32_t what;   /* enum handle_kind */
+	uint32_t uid;    /* who opened it */
+	uint32_t run;
+	int32_t opener, seen;
+	uint8_t writer, changed;
+	uint8_t how;     /* INHERIT_DIRECT ...: what its opener was told */
+	uint8_t unused[5];
+};
+
+#define INHERIT_DIRECT 1u
+#define INHERIT_NOFLUSH 2u
+#define INHERIT_NOSEEK 4u
+
+/* A stored file that the kernel has looked up. */
+struct inherit_node {
+	uint32_t live;
+	uint32_t run;    /* AREA_OUTPUT */
+	uint64_t ino, job;
+	uint32_t area, unused;
+};
+
+/* A job of which watchers have not been told all. */
+struct inherit_untold {
+	uint32_t live;
+	uint32_t known;  /* 1 << row: the results that they know of */
+	uint64_t job;
+};
+
+struct inherit_block {
+	uint32_t live;
+	uint8_t data[INHERIT_BLOCK - sizeof(uint32_t)];
+};
+
+struct inherit;
+
+/* Return: a descriptor of new memory, or a negative errno. */
+int inherit_make(void);
+/* Takes over what is in fd (borrowed); below 0: nothing, and for nobody.
+ * Return: 0, -ENOMEM, -EPROTO: another version has written it. */
+int inherit_open(int fd, struct inherit **ret);
+void inherit_close(struct inherit *in); /* NULL is fine */
+
+struct inherit_head *inherit_head(struct inherit *in);
+struct inherit_message *inherit_message(struct inherit *in);
+
+/* A zeroed record, not live yet, and its place. NULL: there is no room. */
+void *inherit_add(struct inherit *in, enum inherit_table table,
+		  uint32_t *ret_place);
+/* NULL if there is no such place or nothing live there. */
+void *inherit_at(struct inherit *in, enum inherit_table table, uint32_t place);
+/* Places of a table: 0 .. this - 1. */
+uint32_t inherit_count(const struct inherit *in, enum inherit_table table);
+uint32_t inherit_place(const struct inherit *in, enum inherit_table table,
+		       const void *record);
+void inherit_del(struct inherit *in, enum inherit_table table, void *record);
+/* Once, when `live` of every record of a table can be believed: what is not is
+ * given out again. Before that only what lies behind all of them is. */
+void inherit_recycle(struct inherit *in, enum inherit_table table);
+
+/* Everything before is written before `live` is. */
+static inline void inherit_publish(uint32_t *live)
+{
+	__atomic_store_n(live, 1u, __ATOMIC_RELEASE);
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "open_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct open_files {
+	void **object; /* owned array, by place; what is in it is borrowed */
+	uint32_t size;
+};
+
+int open_files_new(struct open_files **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
+}
+
+void open_files_free(struct open_files *o)
+{
+	if (!o)
+		return;
+	free(o->object);
+	free(o);
+}
+
+static int put(struct open_files *o, uint32_t place, void *object)
+{
+	uint32_t size = MAX(o->size, 64u);
+	void **bigger;
+
+	while (size <= place)
+		size *= 2;
+	if (size > o->size) {
+		bigger = realloc(o->object, size * sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		memset(bigger + o->size, 0,
+		       (size - o->size) * sizeof(*bigger));
+		o->object = bigger;
+		o->size = size;
+	}
+	o->object[place] = object;
+	return 0;
+}
+
+struct inherit_handle *open_files_add(struct fsd *d,
+				      enum inherit_handle_kind kind,
+				      uint64_t ino, void *object,
+				      uint64_t *ret_fh)
+{
+	uint32_t place;
+	struct inherit_handle *k = inherit_add(d->inherit, INHERIT_HANDLES,
+					       &place);
+
+	if (!k)
+		return NULL;
+	if (put(d->open_files, place, object) < 0) {
+		inherit_del(d->inherit, INHERIT_HANDLES, k);
+		return NULL;
+	}
+	k->kind = kind;
+	k->ino = ino;
+	*ret_fh = (uint64_t)place + 1;
+	return k;
+}
+
+int open_files_adopt(struct fsd *d, struct inherit_handle *k, void *object)
+{
+	return put(d->open_files,
+		   inherit_place(d->inherit, INHERIT_HANDLES, k), object);
+}
+
+void *open_files_at(const struct fsd *d, uint64_t fh,
+		    enum inherit_handle_kind kind)
+{
+	const struct inherit_handle *k =
+		fh && fh <= d->open_files->size
+			? inherit_at(d->inherit, INHERIT_HANDLES,
+				     (uint32_t)(fh - 1))
+			: NULL;
+
+	return k && k->kind == kind ? d->open_files->object[fh - 1] : NULL;
+}
+
+void open_files_del(struct fsd *d, struct inherit_handle *k)
+{
+	if (!k)
+		return;
+	d->open_files->object[inherit_place(d->inherit, INHERIT_HANDLES, k)] =
+		NULL;
+	inherit_del(d->inherit, INHERIT_HANDLES, k);
+}
+
+void open_files_drop(struct fsd *d, uint64_t fh)
+{
+	if (fh && fh <= d->open_files->size)
+		open_files_del(d, inherit_at(d->inherit, INHERIT_HANDLES,
+					     (uint32_t)(fh - 1)));
+}

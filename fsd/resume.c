@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "resume.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "commit.h"
+#include "run.h"
+
+/* Before the mount answers; few have more to take up than fits in. */
+#define FIRST_NS (50 * NS_PER_MS)
+
+static int by_acceptance(const void *a, const void *b)
+{
+	const struct job *x = *(struct job *const *)a;
+	const struct job *y = *(struct job *const *)b;
+
+	if (x->meta.queued_no != y->meta.queued_no)
+		return x->meta.queued_no < y->meta.queued_no ? -1 : 1;
+	return x->meta.no < y->meta.no ? -1 : x->meta.no > y->meta.no;
+}
+
+/* Return: how many are in the state; each into where, unless that is NULL. */
+static size_t collect(struct fsd *d, enum job_state state, struct job **where)
+{
+	size_t count = 0;
+
+	list_for_each(pos, tmp, jobs_all(d)) {
+		struct job *job = list_entry(pos, struct job, all);
+
+		if (job->meta.state != state)
+			continue;
+		if (where)
+			where[count] = job;
+		count++;
+	}
+	return count;
+}
+
+static void enlist(struct fsd *d, enum job_state state)
+{
+	size_t count = collect(d, state, NULL);
+	struct job **jobs = calloc(count + 1, sizeof(*jobs));
+
+	if (!jobs) {
+		log_error("no memory to take up %zu jobs that are %s; the next "
+			  "start does", count, state_name(state));
+		return;
+	}
+	collect(d, state, jobs);
+	if (count)
+		qsort(jobs, count, sizeof(struct job *), by_acceptance);
+	for (size_t i = 0; i < count; i++)
+		list_add_tail(&d->resuming, &jobs[i]->resume);
+	free(jobs);
+}
+
+/* The first one of the list. Return: true if the rest has to wait for it. */
+static bool resume_first(struct job *job)
+{
+	list_del(&job->resume);
+	if (job->meta.state == JOB_QUEUED)
+		return commit_resume(job);
+	if (job->meta.state == JOB_REFUSED)
+		commit_evaluate(job, false);
+	return false;
+}
+
+static void tidy_begin(struct fsd *d);
+
+static bool on_turn(struct turn *t, uint64_t until)
+{
+	struct fsd *d = container_of(t, struct fsd, resume);
+	struct job *job;
+
+	while (!d->draining &&
+	       (job = list_first(&d->resuming, struct job, resume))) {
+		if (resume_first(job))
+			return false; /* resume_go_on() */
+		if (now_ns() >= until)
+			return true;
+	}
+	if (list_empty(&d->resuming))
+		tidy_begin(d);
+	return false;
+}
+
+/* --- what lies about ---------------------------------------------------------- */
+
+static bool on_tidy(struct turn *t, uint64_t until)
+{
+	struct fsd *d = container_of(t, struct fsd, tidy);
+	struct list *pos;
+
+	while (d->jobs && !d->stopping && (pos = walk_next(&d->tidy_at))) {
+		const struct job *job = list_entry(pos, struct job, all);
+		int r = depot_tidy(d->depot, job->meta.no, job->meta.run,
+				   job->sink);
+
+		if (r < 0)
+			log_warn("job %s: its directory cannot be tidied up: "
+				 "%s", job->meta.name, strerror(-r));
+		if (now_ns() >= until)
+			return true;
+	}
+	if (d->jobs)
+		walk_end(&d->tidy_at);
+	return false;
+}
+
+static void tidy_begin(struct fsd *d)
+{
+	if (d->tidy.work)
+		return;
+	d->tidy.work = on_tidy;
+	jobs_walk(&d->tidy_at, d);
+	turn_begin(&d->turns, &d->tidy);
+}
+
+/* --- together ------------------------------------------------------------------ */
+
+void resume_go_on(struct fsd *d)
+{
+	turn_stop(&d->resume);
+	d->resume.work = on_turn;
+	if (!list_empty(&d->resuming) && !d->draining)
+		turn_begin(&d->turns, &d->resume);
+}
+
+void resume_look(struct job *job)
+{
+	if (list_empty(&job->resume) || job->meta.state != JOB_REFUSED)
+		return;
+	resume_first(job);
+}
+
+void resume_jobs(struct fsd *d)
+{
+	list_for_each(pos, tmp, jobs_all(d)) {
+		struct job *job = list_entry(pos, struct job, all);
+
+		if (job->meta.state == JOB_RUNNING)
+			run_recover(job);
+	}
+	retain_begin(d);
+	enlist(d, JOB_QUEUED);
+	enlist(d, JOB_REFUSED); /* says why again, or starts */
+	if (on_turn(&d->resume, now_ns() + FIRST_NS))
+		resume_go_on(d);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "retain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job.h"
+#include "notify.h"
+#include "people.h"
+
+static const struct retain_limits *limits_of(const struct job *job)
+{
+	return &job->d->options->retain;
+}
+
+/* Seconds after its end; 0: for ever. */
+static uint64_t seconds_of(const struct job *job)
+{
+	uint64_t own = job->meta.retain_s, all = limits_of(job)->seconds;
+
+	return own && all ? MIN(own, all) : MAX(own, all);
+}
+
+uint64_t retain_until(const struct job *job, uint64_t ended_ns)
+{
+	uint64_t seconds = seconds_of(job);
+
+	return seconds ? ended_ns + seconds * NS_PER_S : 0;
+}
+
+bool retain_may_go(const struct job *job)
+{
+	const struct retain_limits *l = limits_of(job);
+
+	return seconds_of(job) || l->count || l->bytes;
+}
+
+/* --- removal --------------------------------------------------------------- */
+
+/* refs of ours: the table's, and those of who is at it. */
+static bool is_held(const struct job *job, unsigned ours)
+{
+	return job->refs > ours;
+}
+
+static void remove_now(struct job *job)
+{
+	log_info("job %s of user %u: removed, %s", job->meta.name,
+		 job->meta.uid, job->retain.why);
+	job_remove(job);
+}
+
+int retain_take(struct job *job)
+{
+	/* the table, and the helper's note */
+	if (job->retain.state != RETAIN_ASKED || is_held(job, 2))
+		return -EBUSY;
+	remove_now(job);
+	return 0;
+}
+
+/* Return: true if there are more that may go now. */
+static bool on_turn(struct turn *t, uint64_t until)
+{
+	struct fsd *d = container_of(t, struct fsd, retain_turn);
+
+	list_for_each(pos, tmp, &d->doomed) {
+		struct job *job = list_entry(pos, struct job, retain.node);
+
+		if (is_held(job, 1))
+			continue; /* retain_let_go() */
+		list_del(&job->retain.node);
+		job->retain.state = RETAIN_ASKED;
+		if (!notify_remove(job))
+			remove_now(job);
+		if (now_ns() >= until)
+			return true;
+	}
+	return false;
+}
+
+/* From a timer: nobody is in the middle of anything with a job. */
+static void on_soon(struct loop_timer *t)
+{
+	struct fsd *d = t->arg;
+
+	turn_stop(&d->retain_turn);
+	d->retain_turn.work = on_turn;
+	turn_begin(&d->turns, &d->retain_turn);
+}
+
+static void soon(struct fsd *d)
+{
+	d->retain_timer.fn = on_soon;
+	d->retain_timer.arg = d;
+	if (!d->retain_timer.loop)
+		loop_timer_set(d->loop, &d->retain_timer, 0);
+}
+
+void retain_let_go(struct job *job)
+{
+	if (job->retain.state == RETAIN_DOOMED && !job->removed)
+		soon(job->d);
+}
+
+void retain_told(struct job *job)
+{
+	if (job->removed || job->retain.state != RETAIN_ASKED)
+		return;
+	if (!is_held(job, 1)) { /* it could not; it goes all the same */
+		remove_now(job);
+		return;
+	}
+	job->retain.state = RETAIN_DOOMED;
+	list_add_tail(&job->d->doomed, &job->retain.node);
+}
+
+/* --- whose turn it is --------------------------------------------------------- */
+
+/* Out of wherever it is. */
+static void leave(struct job *job)
+{
+	struct retain *r = &job->retain;
+
+	if (r->state == RETAIN_KEPT && !list_empty(&r->node))
+		job->owner->finished_count--;
+	list_del(&r->node);
+	loop_timer_del(&r->timer);
+	r->state = RETAIN_KEPT;
+}
+
+static void doom(struct job *job, const char *why)
+{
+	leave(job);
+	job->retain.state = RETAIN_DOOMED;
+	job->retain.why = why;
+	list_add_tail(&job->d->doomed, &job->retain.node);
+	soon(job->d);
+}
+
+static void on_time(struct loop_timer *t)
+{
+	struct job *job = t->arg;
+	uint64_t own = job->meta.retain_s;
+
+	doom(job, own && own == seconds_of(job)
+			  ? "its time (\"retain\") is over"
+			  : "its time (--retain-seconds) is over");
+}
+
+/* By the monotonic clock: who sets the other one removes nothing. */
+static void arm(struct job *job)
+{
+	uint64_t until = retain_until(job, job->meta.ended_ns);
+	uint64_t now = realtime_ns();
+	struct loop_timer *t = &job->retain.timer;
+
+	if (!until)
+		return;
+	/* It has not ended later than now. */
+	until = MIN(until, now + seconds_of(job) * NS_PER_S);
+	t->fn = on_time;
+	t->arg = job;
+	loop_timer_set(job->d->loop, t, until > now ? until - now : 0);
+}
+
+static uint64_t bytes_of(const struct job *job)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < QUOTA_AREAS; i++)
+		sum += job->quota.bytes[i];
+	return sum;
+}
+
+/* What the owner keeps, without what is as good as gone. */
+static uint64_t bytes_kept(const struct job *job)
+{
+	uint64_t sum = quota_bytes(job->quota.user), doomed = 0;
+
+	list_for_each(pos, tmp, &job->d->doomed) {
+		const struct job *other =
+			list_entry(pos, struct job, retain.node);
+
+		if (other->owner == job->owner)
+			doomed += bytes_of(other);
+	}
+	return sum - MIN(sum, doomed);
+}
+
+/* newest: the last of its owner's. */
+static void enforce(struct job *newest)
+{
+	const struct retain_limits *l = limits_of(newest);
+	struct person *p = newest->owner;
+	uint64_t bytes = l->bytes ? bytes_kept(newest) : 0;
+	struct job *oldest;
+
+	while ((oldest = list_first(&p->finished, struct job, retain.node)) !=
+	       newest) {
+		if (l->count && p->finished_count > l->count) {
+			bytes -= MIN(bytes, bytes_of(oldest));
+			doom(oldest, "for a newer one (--retain-count)");
+		} else if (l->bytes && bytes > l->bytes) {
+			bytes -= MIN(bytes, bytes_of(oldest));
+			doom(oldest, "for room (--retain-bytes)");
+		} else {
+			return;
+		}
+	}
+}
+
+void retain_entered(struct job *job)
+{
+	const struct retain_limits *l = limits_of(job);
+
+	leave(job);
+	if (job->meta.state != JOB_DONE)
+		return;
+	arm(job);
+	if (!job->owner || (!l->count && !l->bytes))
+		return;
+	list_add_tail(&job->owner->finished, &job->retain.node);
+	job->owner->finished_count++;
+	enforce(job);
+}
+
+void retain_forget(struct job *job)
+{
+	leave(job);
+}
+
+/* --- the start ----------------------------------------------------------------- */
+
+static int by_end(const void *a, const void *b)
+{
+	const struct job *x = *(struct job *const *)a;
+	const struct job *y = *(struct job *const *)b;
+
+	if (x->meta.ended_ns != y->meta.ended_ns)
+		return x->meta.ended_ns < y->meta.ended_ns ? -1 : 1;
+	return x->meta.no < y->meta.no ? -1 : x->meta.no > y->meta.no;
+}
+
+/* Return: how many there are; each into where, unless that is NULL. */
+static size_t find_done(struct fsd *d, struct job **where)
+{
+	size_t count = 0;
+
+	list_for_each(pos, tmp, jobs_all(d)) {
+		struct job *job = list_entry(pos, struct job, all);
+
+		if (job->meta.state != JOB_DONE)
+			continue;
+		if (where)
+			where[count] = job;
+		count++;
+	}
+	return count;
+}
+
+void retain_begin(struct fsd *d)
+{
+	size_t count = find_done(d, NULL);
+	struct job **jobs = calloc(count + 1, sizeof(*jobs));
+
+	if (!jobs) {
+		log_warn("no memory to look for jobs whose time is over; the "
+			 "next start does");
+		return;
+	}
+	find_done(d, jobs);
+	if (count)
+		qsort(jobs, count, sizeof(struct job *), by_end);
+	for (size_t i = 0; i < count; i++)
+		retain_entered(jobs[i]);
+	free(jobs);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long results stay. A job that is done goes with all that is in it
+ *
+ *   so long after its end        --retain-seconds, "retain" in its config: the
+ *                                shorter of the two
+ *   as the oldest of its owner's --retain-count, --retain-bytes; the newest one
+ *                                stays whatever it holds
+ *
+ * and no other job ever does. Then it is doomed, and goes as soon as nobody has
+ * it open or waits for it; run again, it is like any other. The helper removes
+ * it through the mount, so that watchers see it go (notify.h).
+ */
+#ifndef FSD_RETAIN_H
+#define FSD_RETAIN_H
+
+#include "../vm/loop.h"
+
+struct fsd;
+struct job;
+struct person;
+
+struct retain_limits {
+	uint64_t seconds, count, bytes; /* 0: for ever, any */
+};
+
+enum retain_state {
+	RETAIN_KEPT,
+	RETAIN_DOOMED, /* in fsd->doomed */
+	RETAIN_ASKED,  /* the helper is to remove it */
+};
+
+/* Of a job; embedded, zeroed. */
+struct retain {
+	struct list node;        /* in person->finished, by its end, or */
+	enum retain_state state; /* in fsd->doomed */
+	const char *why;         /* then; a constant */
+	struct loop_timer timer; /* until its time is over */
+};
+
+/* Every job is loaded: those that are done, the oldest first. */
+void retain_begin(struct fsd *d);
+/* Its state was entered. */
+void retain_entered(struct job *job);
+/* It is on its way out of the table. */
+void retain_forget(struct job *job);
+/* Whoever held it has let go of it. */
+void retain_let_go(struct job *job);
+/* The helper's request. Return: 0: it is removed; -EBUSY: not now. */
+int retain_take(struct job *job);
+/* The helper is through: what it has not removed is looked at again. */
+void retain_told(struct job *job);
+
+/* May it ever go by itself? */
+bool retain_may_go(const struct job *job);
+/* Until when a job that ended then stays; 0: for ever. */
+uint64_t retain_until(const struct job *job, uint64_t ended_ns);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * "retry": a run that the appliance failed (failed, interrupted) is followed by
+ * another one, in another machine, while the job has attempts left. The order
+ * in which it is written down makes a crash at any point harmless: how the run
+ * failed, by its number; then meta, with the next number; then the old run's
+ * files go. What is left of them is tidied up at the next start.
+ */
+#include <string.h>
+
+#include "event.h"
+#include "run_int.h"
+
+/* The program's own end is one, and so is what somebody asked for. */
+static bool may_again(const struct run *run, enum job_status status)
+{
+	const struct job_meta *m = &run->job->meta;
+
+	return (status == STATUS_FAILED || status == STATUS_INTERRUPTED) &&
+	       !run->ended && !run->cancelled && !run->timed_out &&
+	       !run->final && m->attempt && m->attempt <= m->retry;
+}
+
+static int record(const struct run *run, enum job_status status,
+		  const char *message)
+{
+	const struct result_attempt attempt = {
+		.known = true, .status = status, .message = message,
+		.started_ns = run->started_real_ns, .ended_ns = realtime_ns(),
+	};
+	struct job *job = run->job;
+	int r = depot_attempt_add(run->d->depot, job->meta.no, run->number,
+				  &attempt);
+
+	/* The job is worth more than the record of how it failed. */
+	if (r < 0)
+		log_warn("job %s: how attempt %u failed cannot be stored: %s",
+			 job->meta.name, job->meta.attempt, strerror(-r));
+	return r;
+}
+
+/* The next run, ready to collect its inputs, or NULL. */
+static struct run *follower(struct run *run)
+{
+	struct run_spec spec = run->spec;
+	struct err err = { 0 };
+	struct run *next;
+
+	run->spec = (struct run_spec){ 0 };
+	next = run_new(run->job, &spec, run->number + 1);
+	if (next && run_prepare(next, &err) < 0) {
+		run_free(next);
+		next = NULL;
+	}
+	return next;
+}
+
+/* meta, and what readers see. */
+static void enter(struct job *job, struct run *next)
+{
+	run_hide_old(job);
+	job->run = next;
+	job->meta.run++;
+	job->meta.attempt++;
+	job_post(job, EV_AGAIN);
+}
+
+bool run_again(struct run *run, enum job_status status, const char *message)
+{
+	struct job *job = run->job;
+	unsigned number = run->number;
+	struct run *next = NULL;
+
+	if (!may_again(run, status))
+		return false;
+	/* Without a spec it was found at the start, and is taken up later;
+	 * when the daemon ends, by the next one. */
+	if (run->spec.parsed && !run->d->stopping) {
+		next = follower(run);
+		if (!next)
+			return false;
+		next->counted = true;
+		next->d->running++;
+	}
+	record(run, status, message);
+	job_log(job, "attempt %u of %u: %s: %s; it is run again",
+		job->meta.attempt, job->meta.retry + 1, status_name(status),
+		message ? message : "");
+	job->d->count.retried++;
+	enter(job, next);
+	run_drop(job, number);
+	run_free(run);
+	if (next)
+		run_collect_later(next);
+	return true;
+}

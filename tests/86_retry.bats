@@ -1,0 +1,150 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# "retry": what the appliance failed is run again, and only that.
+
+load lib/common
+
+setup() { mount_start; }
+teardown() { mount_done; }
+
+@test "a machine that dies under a job is followed by another one, as often as retry says" {
+	job_run a $'out once\ncrash' '{"retry": 2}'
+	ended a 125 failed
+	stdout_is a once
+	result_is a .attempt 3
+	result_is a '.attempts | length' 2
+	result_is a '[.attempts[].status] | unique | .[]' failed
+	run result a '.attempts[0].message'
+	assert_output --partial 'outcome is unknown'
+	# each began after the one before it had ended
+	run result a '[.attempts[] | .started, .ended] + [.started, .ended] | . == sort'
+	assert_output true
+	assert_equal "$(figure fsd_runs_retried_total)" 2
+}
+
+@test "the log says of each attempt how it failed" {
+	job_run a $'out once\ncrash' '{"retry": 1}'
+	run cat "$MNT/a/log"
+	assert_output --partial 'attempt 1 of 2: failed: the program'
+	assert_equal "$(grep -c ' queued$' "$MNT/a/log")" 2
+	assert_equal "$(grep -c ' running$' "$MNT/a/log")" 2
+	assert_equal "$(grep -c ' done$' "$MNT/a/log")" 1
+}
+
+@test "without retry nothing is run twice" {
+	job_run a $'out once\ncrash'
+	ended a 125 failed
+	result_is a .attempt 1
+	result_is a '.attempts == []' true
+	assert_equal "$(figure fsd_runs_retried_total)" 0
+}
+
+@test "a program's own end, a timeout, a kill and no memory are not tried again" {
+	job_run code 'exit 3' '{"retry": 5}'
+	job_run signal 'signal 11' '{"retry": 5}'
+	job_run timeout 'sleep 600000' '{"retry": 5, "timeout": 0.2}'
+	job_run oom 'oom' '{"retry": 5}'
+	job_start kill $'out up\nsleep 600000' '{"retry": 5}'
+	job_follow kill up
+	echo kill >"$MNT/kill/ctl"
+	job_wait kill
+	local job
+	for job in code signal timeout oom kill; do
+		result_is "$job" .attempt 1
+	done
+	status_is code exited
+	status_is signal signaled
+	status_is timeout timeout
+	status_is oom out_of_memory
+	status_is kill cancelled
+}
+
+@test "who follows the output of a failed attempt comes to its end" {
+	job_start a $'out up\nsleep 300\ncrash' '{"retry": 1}'
+	job_follow a up
+	# opened in one run, read to the end of that run
+	assert_equal "$(bounded 20 cat "$MNT/a/stdout.follow")" up
+	job_wait a
+	stdout_is a up
+	result_is a .stdout.bytes 3
+}
+
+@test "who waits for the job waits for the last attempt" {
+	job_start a $'sleep 200\ncrash' '{"retry": 2}'
+	assert_equal "$(job_wait a)" 125
+	result_is a .attempt 3
+}
+
+@test "what a failed attempt has left is no part of the next one's results" {
+	job_run a $'write left 1\nout one\nerr two\ncrash' '{"retry": 1}'
+	assert_equal "$(ls "$STATE"/jobs/*/ -d | wc -l)" 1
+	assert_equal "$(cd "$STATE"/jobs/* && echo r*)" r2
+	assert_equal "$(cat "$MNT/a/stdout" "$MNT/a/stderr")" $'one\ntwo'
+}
+
+@test "a job that ran when the daemon was killed runs again" {
+	job_start a $'out up\nsleep 1500\nout end\nexit 4' '{"retry": 1}'
+	job_follow a up
+	mount_crash
+	mount_start
+	job_wait a
+	ended a 4 exited
+	stdout_is a $'up\nend'
+	result_is a .attempt 2
+	result_is a '.attempts[].status' interrupted
+	run cat "$MNT/a/log"
+	assert_output --partial 'attempt 1 of 2: interrupted: fsd or its host'
+}
+
+@test "a job that ran when the daemon was told to end runs again" {
+	job_start a $'out up\nsleep 1500\nexit 4' '{"retry": 1}'
+	job_follow a up
+	mount_stop
+	mount_start
+	job_wait a
+	ended a 4 exited
+	result_is a .attempt 2
+}
+
+@test "attempts are counted over any number of daemons" {
+	job_start a $'out up\nsleep 600000' '{"retry": 3}'
+	for _ in 1 2 3; do
+		job_follow a up
+		mount_crash
+		mount_start
+	done
+	job_follow a up
+	mount_crash
+	mount_start
+	ended a 125 interrupted
+	result_is a .attempt 4
+	result_is a '[.attempts[].status] | join(" ")' 'interrupted interrupted interrupted'
+	stdout_is a up
+}
+
+@test "a new submission begins with its first attempt" {
+	job_run a $'out once\ncrash' '{"retry": 1}'
+	result_is a .attempt 2
+	job_put a code.sh 'exit 0'
+	job_put a config.json '{"retry": 1}'
+	job_wait a
+	ended a 0 exited
+	result_is a .attempt 1
+	result_is a '.attempts == []' true
+	[ ! -e "$(echo "$STATE"/jobs/*)/attempts" ] || fail 'their record is left'
+}
+
+@test "a record of attempts that is damaged costs no job" {
+	job_start a $'out up\nsleep 600000' '{"retry": 3}'
+	job_follow a up
+	mount_crash
+	mount_start
+	job_follow a up
+	mount_crash
+	printf 'garbage \xff\n9 failed 1 1 x\n1 fai' >"$(echo "$STATE"/jobs/*)/attempts"
+	mount_start
+	job_follow a up
+	echo kill >"$MNT/a/ctl"
+	job_wait a
+	result_is a '[.attempts[].status | tostring] | join(" ")' 'null interrupted'
+}

@@ -1,0 +1,287 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The process that serves the mount may be killed at any moment: another one
+# goes on with all that was open, asked for or promised.
+
+load lib/common
+
+setup() { mount_start; }
+teardown() { mount_done; }
+
+@test "who uses a mount whose server is killed notices nothing" {
+	job_run a $'out x\nwrite d/f 1\nexit 3'
+	server_kill
+	ended a 3 exited
+	stdout_is a x
+	exists a output/d/f
+	job_run b 'out y'
+	stdout_is b y
+	assert_equal "$(names "$MNT")" '.fsd a b'
+}
+
+@test "workers go on through a hundred kills, and no call is lost or done twice" {
+	run -0 timeout $((200 * SLOW)) python3 -I -S "$TESTS/lib/kills.py" \
+		"$MNT" "${SERVER_KILLS:-100}" 3
+	echo "# $output" >&3
+	assert_equal "$(ls "$STATE/jobs" | wc -l)" "$(ls "$MNT" | wc -l)"
+}
+
+@test "files stay open for reading, writing and appending" {
+	mkdir "$MNT/a"
+	printf 'abc' >"$MNT/a/data"
+	exec 5<>"$MNT/a/data" 6>>"$MNT/a/data" 7<"$MNT/a/data"
+	server_kill
+	printf d >&6
+	server_kill
+	printf X >&5
+	assert_equal "$(cat <&7)" Xbcd
+	exec 5>&- 6>&- 7<&-
+	assert_equal "$(cat "$MNT/a/data")" Xbcd
+}
+
+@test "a config that was being written starts its job when it is closed" {
+	mkdir "$MNT/a"
+	job_put a code.sh 'out x'
+	exec 5>"$MNT/a/config.json"
+	printf '{"args":' >&5
+	server_kill
+	state_is a draft
+	printf ' []}' >&5
+	state_is a draft
+	exec 5>&-
+	job_wait a
+	stdout_is a x
+}
+
+@test "a program that another process still writes keeps its job from starting" {
+	mkdir "$MNT/a"
+	exec 5>"$MNT/a/code.sh"
+	printf 'out one\n' >&5
+	job_put a config.json '{}'
+	server_kill
+	state_is a draft
+	printf 'out two\n' >&5
+	exec 5>&-
+	job_wait a
+	stdout_is a $'one\ntwo'
+}
+
+@test "readers that wait are answered by the server that follows" {
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	cat "$MNT/a/wait" >"$BATS_TEST_TMPDIR/wait" &
+	local waiter=$!
+	cat "$MNT/a/stdout.follow" >"$BATS_TEST_TMPDIR/follow" &
+	local follower=$!
+	check blocked-reader "$waiter" "$MNT"
+	check blocked-reader "$follower" "$MNT"
+	server_kill
+	check await-exit "$waiter" $((20 * SLOW))
+	check await-exit "$follower" $((20 * SLOW))
+	wait "$waiter" "$follower"
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/wait")" 125
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/follow")" up
+	ended a 125 interrupted
+	stdout_is a up
+}
+
+@test "a reader that waits for a job that has not begun waits on" {
+	mkdir "$MNT/a"
+	cat "$MNT/a/wait" >"$BATS_TEST_TMPDIR/wait" &
+	local waiter=$!
+	check blocked-reader "$waiter" "$MNT"
+	server_kill
+	state_is a draft
+	server_kill
+	job_put a code.sh 'exit 7'
+	job_put a config.json '{}'
+	check await-exit "$waiter" $((20 * SLOW))
+	wait "$waiter"
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/wait")" 7
+}
+
+@test "a thousand readers that wait are answered after a kill" {
+	run -0 check parked-through "$MNT" 1000
+	echo "# $output" >&3
+}
+
+@test "poll wakes after a kill" {
+	check polls-through "$MNT"
+}
+
+@test "a directory that is being listed misses nothing" {
+	check lists-through "$MNT" 3000
+}
+
+@test "a working directory deep in a job stays one" {
+	mkdir -p "$MNT/a/one/two"
+	cd "$MNT/a/one/two"
+	echo x >file
+	server_kill
+	assert_equal "$(cat file)" x
+	echo y >>file
+	mv file other
+	assert_equal "$(cat other)" $'x\ny'
+	assert_equal "$(cat "$MNT/a/one/two/other")" $'x\ny'
+	cd /
+}
+
+@test "queued jobs keep their place and run" {
+	mount_stop
+	mount_start --max-machines 1 --pool 1
+	local i
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	for i in 1 2 3; do
+		job_start "b$i" "out $i"
+	done
+	server_kill
+	ended a 125 interrupted
+	for i in 1 2 3; do
+		job_wait "b$i"
+		ended "b$i" 0 exited
+	done
+	[[ $(result b1 .started) < $(result b2 .started) ]]
+	[[ $(result b2 .started) < $(result b3 .started) ]]
+}
+
+@test "draining is the operator's wish, whichever process serves" {
+	echo drain >"$MNT/.fsd/ctl"
+	server_kill
+	run cat "$MNT/.fsd/health"
+	assert_output --partial draining
+	job_start a 'out x' || true
+	refused a draining
+	echo resume >"$MNT/.fsd/ctl"
+	job_wait a
+}
+
+@test "watchers are told of results after a kill" {
+	server_kill
+	run -0 timeout $((60 * SLOW)) python3 "$TESTS/lib/watch.py" job \
+		"$MNT/a" 'out x'
+	assert_line 'CREATE exit_code'
+}
+
+@test "watchers are told of an end that came with a kill, or just before one" {
+	local i
+	for i in 1 2 3 4 5; do
+		run -0 timeout $((60 * SLOW)) python3 "$TESTS/lib/watch.py" \
+			ends-with-server "$MNT/a$i" "$MNT"
+	done
+}
+
+@test "umount of a mount whose server was killed ends it cleanly" {
+	server_kill
+	bounded 20 "$FSD" umount "$MNT"
+	wait "$DAEMON"
+	local pid=$DAEMON
+	DAEMON=
+	mount_gone "$pid"
+}
+
+@test "a service whose own process is killed ends and leaves nothing" {
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	local pid=$DAEMON server
+	server=$(server_pid)
+	DAEMON=
+	kill -KILL "$pid"
+	check await-exit "$server" $((20 * SLOW))
+	wait "$pid" || true
+	mount_gone "$pid"
+	mount_start
+	ended a 125 interrupted
+}
+
+@test "a server that cannot start again is tried again until it can" {
+	mount_stop
+	local dir=$BATS_TEST_TMPDIR/dir
+	mkdir "$dir"
+	: >"$dir.file"
+	ln -s "$dir" "$dir.good"
+	ln -s "$dir.file" "$dir.bad"
+	STATE=$dir.state
+	cp -P "$dir.good" "$STATE"
+	mount_start
+	mkdir "$MNT/a"
+	echo kept >"$MNT/a/data"
+	mv -T "$dir.bad" "$STATE"
+	server_kill
+	check becomes $((20 * SLOW)) grep -q 'Not a directory' "$LOG"
+	mv -T "$dir.good" "$STATE"
+	assert_equal "$(bounded 30 cat "$MNT/a/data")" kept
+}
+
+@test "no process is left behind by a killed server" {
+	local i
+	for i in 1 2 3; do
+		server_kill
+		job_run "a$i" 'out x'
+	done
+	assert_equal "$(pgrep -c -P "$DAEMON")" 1
+	assert_equal "$(pgrep -c -P "$(server_pid)")" 1
+}
+
+@test "upgrade goes on with the program that is installed, once no job runs" {
+	mount_stop
+	cp "$FSD" "$BATS_TEST_TMPDIR/fsd"
+	FSD=$BATS_TEST_TMPDIR/fsd mount_start
+	job_start a $'out up\nsleep 300\nexit 3'
+	job_follow a up
+	local before after
+	before=$(server_pid)
+	cp "$FSD" "$BATS_TEST_TMPDIR/new"
+	mv "$BATS_TEST_TMPDIR/new" "$BATS_TEST_TMPDIR/fsd"
+	run -0 bounded 20 "$FSD" upgrade "$MNT"
+	assert_output "$MNT is served by $("$FSD" version)"
+	after=$(server_pid)
+	[ "$before" != "$after" ]
+	assert_equal "$(readlink "/proc/$after/exe")" "$BATS_TEST_TMPDIR/fsd"
+	ended a 3 exited
+	job_run b 'out y'
+}
+
+@test "upgrade --now ends running jobs as interrupted" {
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	run -0 bounded 20 "$FSD" upgrade --now "$MNT"
+	ended a 125 interrupted
+	stdout_is a up
+}
+
+@test "jobs that come while an upgrade waits run after it" {
+	job_start a $'out up\nsleep 600'
+	job_follow a up
+	"$FSD" upgrade "$MNT" >/dev/null &
+	check becomes $((20 * SLOW)) grep -q 'takes over when' "$LOG"
+	job_start b 'out later'
+	state_is b queued
+	wait $!
+	ended a 0 exited
+	job_wait b
+	stdout_is b later
+}
+
+@test "an upgrade to a program that does not work goes back to the one before" {
+	mount_stop
+	cp "$FSD" "$BATS_TEST_TMPDIR/fsd"
+	FSD=$BATS_TEST_TMPDIR/fsd mount_start
+	expect_log 'does not serve|cannot be started'
+	mkdir "$MNT/a"
+	printf '#!/bin/sh\nexit 9\n' >"$BATS_TEST_TMPDIR/bad"
+	chmod 755 "$BATS_TEST_TMPDIR/bad"
+	mv "$BATS_TEST_TMPDIR/bad" "$BATS_TEST_TMPDIR/fsd"
+	bounded 20 "$FSD" upgrade "$MNT"
+	exists . a
+	run grep -c 'does not serve' "$LOG"
+	assert_output 1
+	mount_stop
+}
+
+@test "upgrade of what is no mount of fsd is 1" {
+	mkdir "$BATS_TEST_TMPDIR/d"
+	run bounded 10 "$FSD" upgrade "$BATS_TEST_TMPDIR/d"
+	assert_equal "$status" 1
+	refute_output ''
+}
