@@ -78,10 +78,8 @@ class Result:
              b"%d\n" % j["exit_code"]),
             ("wait and exit_code", self.wait, self.exit_code),
             ("job", j["job"], name),
-            ("stdout's size", len(self.stdout),
-             j["stdout"]["bytes"] - j["stdout"]["dropped"]),
-            ("stderr's size", len(self.stderr),
-             j["stderr"]["bytes"] - j["stderr"]["dropped"]),
+            ("stdout's size", len(self.stdout), j["stdout"]["bytes"]),
+            ("stderr's size", len(self.stderr), j["stderr"]["bytes"]),
             ("output/", {p: len(d) for p, d in self.output.items()},
              {p: n for p, n in told.items() if p in self.output or n}),
         )
@@ -117,7 +115,8 @@ def check_dropped(job, res):
     """The disk did not take all of it, and the result says so: what is there
     is right."""
     line = res.stdout[:res.stdout.find(b"\n") + 1] or \
-        res.output.get("witness", b"")
+        res.output.get("witness", b"") or b"%s %016d\n" % (
+            job.token.encode(), 0)  # nothing is left of it
     out, err = job.streams(line)
     j = res.json
     files = dict(job.files, witness=line)

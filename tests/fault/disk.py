@@ -12,8 +12,9 @@ its end has returned. What is not durable may be there or not:
   any      any of it, each for itself: all that POSIX promises
   torn     everything, but of the last write only a half
 
-An entry whose directory is not there is not there either. Modes and times are
-not modelled.
+An entry whose directory is not there is not there either. Of what is appended a
+beginning is kept: a file grows when its bytes are there. Modes and times are not
+modelled.
 """
 import hashlib
 import os
@@ -178,6 +179,19 @@ class Disk:
     def choose(self, until, how, rng):
         """The operations that the disk has kept."""
         made = self.made(until)
+        chosen = set(self.chosen(made, until, how, rng))
+        kept, cut = [], set()
+        for op in made:
+            appends = op.file is not None and op.data is not None and \
+                op.at is None
+            if op not in chosen or (appends and op.file in cut):
+                if appends:
+                    cut.add(op.file)
+                continue
+            kept.append(op)
+        return kept
+
+    def chosen(self, made, until, how, rng):
         if how in ("all", "torn"):
             return made
         if how == "ordered":

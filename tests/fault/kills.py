@@ -183,6 +183,30 @@ def at_start(svc, args, budget, record):
             most = max(most, t.count)
 
 
+def at_takeover(svc, args, budget, record):
+    """Each call of a server that takes over from a killed one."""
+    journal = args.journal(svc)
+    most = 1
+    while record.kills < budget and svc.server() != svc.popen.pid:
+        for n in numbers(args.rng, most, min(most, budget - record.kills)):
+            for how in jobs.WAYS:
+                journal.submit(svc.tree, journal.make(how=how, sleep_ms=20))
+            plan = tracer.Plan(kill=n, after=args.rng.random() < 0.5)
+            with tracer.Trace(svc.popen.pid, svc.state, plan, True) as t:
+                pulse = Pulse(svc, t.fd)
+                os.kill(svc.server(), signal.SIGKILL)
+                with dying(record), svc.watched():
+                    os.stat(svc.tree)
+                    record.findings += check.check(svc, journal, record.counts)
+            where = "taking over, call %d, %s" % (n, t.at)
+            record.place(where)
+            if t.killed:
+                killed(svc, journal, t, pulse, record, where)
+            most = max(most, t.count)
+            if len(journal.jobs) > KEPT:
+                clean(svc, journal)
+
+
 # --- at any time ----------------------------------------------------------------
 
 class Client(threading.Thread):
@@ -352,9 +376,11 @@ PARTS = {
                "halves nothing", 0.3,
                lambda *a: at_calls(*a[:3], True, a[3])),
     "start": ("killed while it takes up what another has left, it loses, "
-              "doubles and halves nothing", 0.1, at_start),
+              "doubles and halves nothing", 0.05, at_start),
+    "takeover": ("killed while it takes over from a killed one, it loses, "
+                 "doubles and halves nothing", 0.1, at_takeover),
     "random": ("killed at any time under load, it loses, doubles and halves "
-               "nothing", 0.25, at_random),
+               "nothing", 0.2, at_random),
     "helpers": ("a helper that is killed is missed by no job, and is replaced",
                 0.05, helpers),
 }

@@ -218,6 +218,7 @@ class Tracer:
         self.note(call)
         self.killed = time.monotonic()
         os.kill(t.tid, signal.SIGKILL)  # all of its threads
+        self.send(b"k")
 
     def on_entry(self, t, number, args):
         name = BY_NUMBER.get(number)
@@ -326,7 +327,7 @@ class Tracer:
 
 class Trace:
     """with Trace(pid, state, plan) as t: ...; then t.count, t.calls, t.killed.
-    t.fd is readable as soon as the target has died. children: those that it
+    t.fd is readable as soon as it was killed. children: those that it
     makes are traced too."""
 
     def __init__(self, pid, below, plan, children=False):
@@ -380,6 +381,7 @@ class Trace:
             blob += part
         os.close(self.fd)
         os.waitpid(self.child, 0)
+        blob = blob.lstrip(b"k")  # a pickle begins with another byte
         if not blob:
             self.error = "it died"
             return
