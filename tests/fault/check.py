@@ -129,7 +129,7 @@ def check_dropped(job, res):
                 job.name, what, a, b))
     wrong = [p for p, data in res.output.items() if files.get(p) != data]
     missing = len(files) - len(res.output)
-    if wrong or missing > j["output_dropped"]:
+    if wrong or (missing > j["output_dropped"] and not j["message"]):
         found.append("half: %s: output/ has %r, %r of it wrong, %d dropped" % (
             job.name, list(res.output), wrong, j["output_dropped"]))
     return found
@@ -144,8 +144,10 @@ def check_told(job, res, runs):
     elif not res.error and res.json["status"] != "cancelled":
         found.append("untold: %s: %s, and `error` is empty" % (
             job.name, res.json["status"]))
+    line = res.stdout[:res.stdout.find(b"\n") + 1]
+    if res.stdout and not line:  # the host died in the middle of it
+        line = res.stdout.ljust(len(job.token) + 18, b"0")
     if res.stdout:
-        line = res.stdout[:res.stdout.find(b"\n") + 1]
         if not job.streams(line)[0].startswith(res.stdout):
             found.append("half: %s: stdout is %.100r" % (job.name, res.stdout))
     return found
@@ -205,9 +207,19 @@ def check_accepted(svc, journal, job, counts):
     try:
         res = Result("%s/%s" % (svc.tree, job.name))
     except (FileNotFoundError, ValueError) as e:
+        if journal.faulty and error and is_unstored(svc, job):
+            counts["without a result"] += 1
+            return []
         return ["half: %s (%s): %s" % (job.name, job.how, e)]
     counts[res.json["status"]] += 1
     return check_result(job, res, journal.runs(job), journal.faulty)
+
+
+def is_unstored(svc, job):
+    """The disk took no result.json: the job has failed, and `error` says it."""
+    d = "%s/%s" % (svc.tree, job.name)
+    return not os.path.exists(d + "/result.json") and \
+        read(d + "/exit_code") == b"125\n"
 
 
 def check_unknown(svc, journal, job, counts):
