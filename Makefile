@@ -9,6 +9,7 @@
 VARIANT ?= release
 PREFIX  ?= /usr/local
 TIME    ?= 60
+KILLS   ?= 2000
 WERROR  ?= -Werror
 O       := build/$(VARIANT)
 
@@ -83,7 +84,8 @@ say = @echo '  $(1)'
 endif
 
 .PHONY: all unit fuzzers deps image demo check check-unit check-asan \
-	check-bats check-bats-asan check-qemu check-fuzz bench fuzz lint \
+	check-bats check-bats-asan check-fault check-qemu check-fuzz bench \
+	fault soak fuzz lint \
 	format install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -204,13 +206,23 @@ demo: deps
 
 check: deps
 	$(Q)MAKE='$(MAKE)' tests/run.sh build lint unit asan bats bats-asan \
-		qemu fuzz
-check-unit check-asan check-bats check-bats-asan check-qemu check-fuzz:
+		fault qemu fuzz
+check-unit check-asan check-bats check-bats-asan check-fault check-qemu \
+check-fuzz:
 	$(Q)MAKE='$(MAKE)' tests/run.sh $(@:check-%=%)
 lint:
 	$(Q)MAKE='$(MAKE)' tests/run.sh lint
 fuzz:
 	$(Q)MAKE='$(MAKE)' FUZZ_TIME=$(TIME) tests/run.sh fuzz
+
+# Each death of the daemon, then what came of the jobs that it had accepted.
+fault: build/fsd build/fsd-fake
+	$(Q)tests/fault/run.sh $(KILLS)
+
+# An hour, unless TIME is given.
+soak: build/fsd-fake
+	$(Q)/usr/bin/python3 -B tests/fault/soak.py --seconds \
+		$(if $(filter file default,$(origin TIME)),3600,$(TIME))
 
 bench: all image $(O)/tests/vm/bench_jail
 	$(Q)tests/bench.sh

@@ -158,6 +158,7 @@ int depot_stream_open(struct depot *s, uint64_t no, unsigned run,
 		      const char *name);
 /* Its output/, which a run that leaves no files does not have. */
 int depot_output_make(struct depot *s, uint64_t no, unsigned run);
+void depot_output_drop(struct depot *s, uint64_t no, unsigned run);
 /* Writes rN/name whole or, on an error, not at all. Nobody reads it before the
  * job is done. */
 int depot_run_publish(struct depot *s, uint64_t no, unsigned run,

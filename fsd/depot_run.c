@@ -91,6 +91,14 @@ int depot_output_make(struct depot *s, uint64_t no, unsigned run)
 	return call_mkdir(s, path);
 }
 
+void depot_output_drop(struct depot *s, uint64_t no, unsigned run)
+{
+	char path[STORE_PATH_MAX];
+
+	run_path(no, run, "output", path);
+	depot_trash(s, path);
+}
+
 int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
 		      const char *name, const void *data, size_t len)
 {

@@ -493,12 +493,30 @@ static int rename_node(fuse_req_t req, struct target *from,
 	return 0;
 }
 
+/* What follows from what the server before has renamed, unless it had come to
+ * that: then there is a run that was not there. */
+static int renamed_before(struct target *found, struct target *to,
+			  uint64_t run_before, struct job **ret_job)
+{
+	struct job *job = found->kind == T_JOB ? found->job : to->job;
+
+	*ret_job = job;
+	if (!job || job->meta.run > run_before)
+		return 0;
+	if (found->kind == T_JOB)
+		commit_evaluate(job, false);
+	if (found->kind == T_NODE)
+		ops_changed(job, found->node->writers ? NULL : found->node);
+	return 0;
+}
+
 /* ret_job: whose state it may change. */
 static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		     fuse_ino_t newparent, const char *newname, unsigned flags,
 		     struct job **ret_job)
 {
 	struct target dir, to, from;
+	uint64_t run_before;
 	unsigned row;
 	int r = ops_target(req, parent, &dir);
 
@@ -506,15 +524,15 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		r = ops_target(req, newparent, &to);
 	if (r == 0)
 		r = ops_child(req, &dir, name, &from);
-	if (r == -ENOENT && done_before(ops_fsd(req)) &&
+	if (r == -ENOENT && requests_again(ops_fsd(req), &run_before) &&
 	    ops_child(req, &to, newname, &from) == 0)
-		return 0;
+		return renamed_before(&from, &to, run_before, ret_job);
 	if (r < 0)
 		return r;
-	requests_begin(ops_fsd(req), 0);
+	*ret_job = from.kind == T_JOB ? from.job : to.job;
+	requests_begin(ops_fsd(req), *ret_job ? (*ret_job)->meta.run : 0);
 	if (flags & ~(unsigned)RENAME_NOREPLACE)
 		return -EINVAL;
-	*ret_job = from.kind == T_JOB ? from.job : to.job;
 	if (from.kind == T_JOB)
 		return to.kind == T_ROOT ? rename_job(req, from.job, newname)
 					 : -EXDEV;

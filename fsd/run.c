@@ -442,6 +442,8 @@ static struct run *run_found(struct job *job)
 
 	if (!run)
 		return NULL;
+	/* Nobody knows which of its files came whole. */
+	depot_output_drop(job->d->depot, job->meta.no, job->meta.run);
 	job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
 				    job->meta.run, false);
 	quota_unpublish(job);

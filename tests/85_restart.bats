@@ -100,6 +100,21 @@ teardown() { mount_done; }
 	stdout_is a up
 }
 
+@test "files that a killed daemon was taking from a program are not kept by half" {
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	mount_crash
+	local run
+	run=$(dirname "$STATE"/jobs/*/r1/stdout)
+	mkdir "$run/output"
+	printf 'the first ha' >"$run/output/half"
+	mount_start
+	ended a 125 interrupted
+	stdout_is a up
+	absent a output/half
+	result_is a '.output | length' 0
+}
+
 @test "a job that was being made when the daemon was killed leaves nothing" {
 	mount_crash
 	mkdir -p "$STATE/jobs/000000000000a1/files" "$STATE/jobs/000000000000a2"

@@ -12,6 +12,7 @@
 #   unit asan  the unit tests; the same with sanitizers
 #   bats bats-asan  the daemon on fake machines through a real mount
 #   qemu       the daemon on real machines
+#   fault      the daemon is killed, its store fails; the short form
 #   fuzz       every fuzzer on its corpus, then for FUZZ_TIME seconds (5)
 #
 # PARTS of bats files: BATS_FILES="a.bats b.bats" chooses them.
@@ -133,6 +134,19 @@ run_qemu() {
 	one 'the guest image is built' 1800 \
 		"$make" --no-print-directory -j"$jobs" all image build/hostile/raw
 	bats_dir tests/qemu build/fsd 1800
+}
+
+# The long forms are `make fault` and `make soak`.
+run_fault() {
+	local python=(/usr/bin/python3 -B)
+	one 'the daemon on fake machines compiles' 900 \
+		"$make" --no-print-directory -j"$jobs" build/fsd-fake
+	tap self 60 "${python[@]}" tests/fault/self_test.py
+	tap kills 120 "${python[@]}" tests/fault/kills.py --kills 100 --seed 1
+	tap calls 120 "${python[@]}" tests/fault/calls.py --runs 60 --seed 1
+	tap crash 120 "${python[@]}" tests/fault/crash.py --states 60 --seed 1
+	tap damage 120 "${python[@]}" tests/fault/damage.py --runs 30 --seed 1
+	tap soak 240 "${python[@]}" tests/fault/soak.py --seconds 30 --seed 1
 }
 
 run_fuzz() {

@@ -11,6 +11,7 @@
  * FSD_FAKE_IDLE_DEATHS how many stopped ones die, a moment later
  * FSD_FAKE_MEMORY      a file: MiB that are available, MiB in all
  * FSD_FAKE_FAIL_STARTS how many of the first machines die instead
+ * FSD_FAKE_WITNESS     a file that gets a line of each run that says `witness`
  */
 #include "backend.h"
 
@@ -73,9 +74,15 @@ static int fake_open(const struct backend_host *host, struct backend **ret,
 		     struct err *err)
 {
 	struct fake *f = calloc(1, sizeof(*f));
+	int r;
 
 	if (!f)
 		return err_sys(err, -ENOMEM, "the fake backend");
+	r = fake_witness_open();
+	if (r < 0) {
+		free(f);
+		return err_sys(err, r, "FSD_FAKE_WITNESS");
+	}
 	f->base = (struct backend){ .ops = &vm_backend_fake, .host = host };
 	list_init(&f->machines);
 	list_init(&f->templates);

@@ -13,5 +13,7 @@ struct fake_guest *fake_guest_new(struct loop *loop, int fd,
 void fake_guest_free(struct fake_guest *g);
 void fake_guest_pause(struct fake_guest *g);
 void fake_guest_resume(struct fake_guest *g);
+/* Opens FSD_FAKE_WITNESS, if there is one. Return: 0 or negative errno. */
+int fake_witness_open(void);
 
 #endif

@@ -21,6 +21,9 @@
  *                        (a listing), kind (of what is made), errno N (but of
  *                        a stat), or OP HEX: the reply's bytes behind its id
  *   survive              KILL ends the step, and its interpreter lives on
+ *   witness TEXT         the line "TEXT NONCE", whose NONCE is this run's own, to
+ *                        both streams, an output file "witness" and the host's
+ *                        file FSD_FAKE_WITNESS: how often it ran is seen there
  *
  * What a guest does that was taken over:
  *
@@ -39,8 +42,12 @@
  */
 #include "fake_guest_int.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "../layout/base/cleanup.h"
 
@@ -126,6 +133,40 @@ static void cmd_line(struct fake_guest *g, enum wire_type type,
 	fake_put_output(g, type, "\n", 1);
 }
 
+/* --- what has run, told outside of the tree -------------------------------- */
+
+static int witness_fd = -1;
+
+/* Before the daemon gives up the files that are not its own. */
+int fake_witness_open(void)
+{
+	const char *path = getenv("FSD_FAKE_WITNESS");
+
+	if (!path || witness_fd >= 0)
+		return 0;
+	witness_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
+			  0600);
+	return witness_fd < 0 ? -errno : 0;
+}
+
+static void cmd_witness(struct fake_guest *g, const char *text)
+{
+	auto_buf struct buf line = { 0 };
+	unsigned long long nonce;
+
+	if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
+		abort();
+	buf_fmt(&line, "%s %016llx\n", text, nonce);
+	/* a witness who is not heard would let a second run pass for the first */
+	if (witness_fd >= 0 &&
+	    write(witness_fd, line.data, line.len) != (ssize_t)line.len)
+		abort();
+	fake_put_output(g, WIRE_OUT, line.data, line.len);
+	fake_put_output(g, WIRE_ERR, line.data, line.len);
+	buf_add(&fake_file_new(&g->outputs, "witness", WIRE_FILE_REG, 0644)->data,
+		line.data, line.len);
+}
+
 /* Commands that write something. Return: true if word was one. */
 static bool run_output(struct fake_guest *g, const char *word, char *rest)
 {
@@ -148,6 +189,8 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 			   fake_file_find(&g->inputs, rest)->data.len);
 	else if (!strcmp(word, "write"))
 		cmd_write(g, rest);
+	else if (!strcmp(word, "witness"))
+		cmd_witness(g, rest);
 	else if (!strcmp(word, "remember"))
 		buf_fmt(&g->memory, "%s\n", rest);
 	else if (!strcmp(word, "recall") && g->memory.len)

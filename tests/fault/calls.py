@@ -1,0 +1,213 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every system call of the store fails, once or from then on, with what a
+disk has to say. The mount goes on answering, a job says what came of it, what
+was accepted is not lost, and later jobs are as ever.
+
+calls.py [--runs N] [--seed S] [PART...]
+"""
+import argparse
+import errno
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+import check
+import jobs
+import service
+import tap
+import tracer
+
+ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS)
+FOR_EVER = 1 << 30
+
+
+class Findings(list):
+    """With what was done when they were found before them."""
+
+    def under(self, where, found):
+        self += ["%s: %s" % (where, f) for f in found]
+
+
+def work(svc, journal):
+    """As a patient client: what fails is left. Return: findings."""
+    found, begun = [], []
+    for how in jobs.WAYS:
+        job = journal.make(how=how, sleep_ms=0)
+        begun.append(job)
+        try:
+            journal.submit(svc.tree, job)
+        except OSError as e:
+            if e.errno in service.DEAD:
+                return found + ["the daemon died: %r" % e]
+    for job in begun:
+        if job.accepted:
+            try:
+                check.await_end(svc, job)
+            except FileNotFoundError:
+                pass  # check() says what that means
+    if begun[0].accepted:
+        try:
+            journal.remove(svc.tree, begun[0])
+        except OSError as e:
+            if e.errno in service.DEAD:
+                found.append("the daemon died: %r" % e)
+    return found
+
+
+def clean(svc, journal):
+    jobs.empty(svc.tree)
+    journal.jobs.clear()
+
+
+def after(svc, journal, counts):
+    """The fault has gone: what was accepted is there, and life goes on."""
+    found = check.check(svc, journal, counts)
+    journal.jobs.clear()
+    journal.faulty = False
+    later = journal.make(how="config")
+    try:
+        with svc.watched():
+            journal.submit(svc.tree, later)
+        found += ["later: " + f for f in check.check(svc, journal)]
+    except (OSError, service.Hung) as e:
+        found.append("a later job: %r" % e)
+    if later.result and later.result[0] != b"%d\n" % later.code:
+        found.append("a later job ended with %r" % later.result[0])
+    journal.faulty = True
+    try:
+        clean(svc, journal)
+    except OSError as e:
+        found.append("a later removal: %r" % e)
+    return found
+
+
+def plans(rng, most, budget, reads):
+    every = [(n, e, count) for n in range(1, most + 1)
+             for e in ((errno.EIO,) if reads else ERRORS)
+             for count in (1, FOR_EVER)]
+    rng.shuffle(every)
+    for n, e, count in every[:budget]:
+        yield tracer.Plan(fail=e, first=n, count=count, reads=reads)
+
+
+def where(plan, t):
+    return "%s %s call %d of %d (%s)" % (
+        errno.errorcode[plan.fail], "at" if plan.count == 1 else "from",
+        plan.first, t.count, t.at)
+
+
+def at_work(svc, args, budget, reads):
+    journal = jobs.Journal(args.rng.random(), svc.witness)
+    journal.faulty = True
+    counts, found = check.Counts(), Findings()
+    with tracer.Trace(svc.server(), svc.state, tracer.Plan(reads=reads)) as t:
+        work(svc, journal)
+    clean(svc, journal)
+    for plan in plans(args.rng, t.count, budget, reads):
+        try:
+            with tracer.Trace(svc.server(), svc.state, plan) as t, \
+                    svc.watched(3 * service.ANSWER_S):
+                some = work(svc, journal)
+            some += after(svc, journal, counts)
+        except (OSError, service.Hung) as e:
+            some = ["%r" % e]
+        found.under(where(plan, t), some)
+        if some:  # a new one, so that this is not found again and again
+            svc.stop()
+            shutil.rmtree(svc.state)
+            svc.start()
+            journal.jobs.clear()
+        counts["faults"] += 1
+    args.tap.say(counts)
+    return found
+
+
+def at_start(svc, args, budget):
+    """It may refuse to start, with a sentence; the next start has all."""
+    journal = jobs.Journal(args.rng.random(), svc.witness)
+    counts, found = check.Counts(), Findings()
+    svc.stop()
+    svc.spawn_stopped()
+    with tracer.Trace(svc.popen.pid, svc.state, tracer.Plan(), True) as t:
+        os.kill(svc.popen.pid, signal.SIGCONT)
+        svc.await_answer()
+    most, n = t.count, args.rng.randrange(t.count)
+    for _ in range(budget):
+        journal.faulty = False
+        for how in jobs.WAYS:
+            journal.submit(svc.tree, journal.make(how=how, sleep_ms=0))
+        check.check(svc, journal, counts)
+        for how in jobs.WAYS:
+            journal.submit(svc.tree, journal.make(how=how, sleep_ms=20))
+        svc.popen.kill()
+        svc.popen.wait()
+        some = svc.clear()
+        n = n % most + 1
+        plan = tracer.Plan(fail=args.rng.choice(ERRORS), first=n,
+                           count=args.rng.choice((1, FOR_EVER)))
+        said = os.path.getsize(svc.log)
+        svc.spawn_stopped()
+        with tracer.Trace(svc.popen.pid, svc.state, plan, True) as t:
+            os.kill(svc.popen.pid, signal.SIGCONT)
+            svc.await_first(t.fd)
+        most = max(most, t.count)
+        if svc.popen.poll() is not None:
+            counts["refused to start"] += 1
+            if svc.popen.returncode < 0:
+                some.append("it died by signal %d" % -svc.popen.returncode)
+            if os.path.getsize(svc.log) == said:
+                some.append("it refused to start without a sentence")
+        some += svc.stop() if svc.popen.poll() is None else svc.clear()
+        svc.start()
+        journal.faulty = True
+        some += after(svc, journal, counts)
+        found.under(where(plan, t), some)
+        counts["faults"] += 1
+    args.tap.say(counts)
+    return found
+
+
+PARTS = {
+    "store": ("any call of the store may fail: it answers, says so, and goes "
+              "on", 0.6, lambda s, a, n: at_work(s, a, n, False)),
+    "reads": ("any call that reads the store may fail: it answers, and goes on",
+              0.2, lambda s, a, n: at_work(s, a, n, True)),
+    "start": ("any call of a start may fail: it starts or says why, and the "
+              "next start has every job", 0.2, at_start),
+}
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--runs", type=int, default=100)
+    p.add_argument("--seed", type=int, default=int(time.time()))
+    p.add_argument("--program", default=service.TOP + "/build/fsd-fake")
+    p.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    args = p.parse_args()
+    args.rng = random.Random(args.seed)
+    args.tap = tap.Tap()
+    args.tap.say("seed %d" % args.seed)
+    top = tempfile.mkdtemp(prefix="fsd-fault.")
+    for name in args.parts or PARTS:
+        sentence, share, fn = PARTS[name]
+
+        def run():
+            svc = service.Service(args.program, top + "/" + name)
+            try:
+                svc.start()
+                found = fn(svc, args, max(1, round(args.runs * share)))
+                return found + svc.stop() + svc.log_findings()
+            finally:
+                svc.remove()
+        args.tap.run(sentence, run)
+    shutil.rmtree(top)
+    return args.tap.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
