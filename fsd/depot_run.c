@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the state directory keeps of a job's runs, and of its log. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -64,6 +65,27 @@ int depot_run_make(struct depot *s, uint64_t no, unsigned run)
 		return -errno;
 	depot_trash(s, path); /* a crash has left it */
 	return mkdirat(depot_jobs_fd(s), path, 0700) < 0 ? -errno : 0;
+}
+
+void depot_run_tidy(struct depot *s, uint64_t no, unsigned run)
+{
+	char path[STORE_PATH_MAX], id[STORE_ID_SIZE];
+	struct dirent *e;
+	uint64_t n;
+	DIR *dir;
+
+	depot_id(no, id);
+	dir = fdopendir(openat(depot_jobs_fd(s), id,
+			       O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	while (dir && (e = readdir(dir))) {
+		if (e->d_name[0] != 'r' ||
+		    parse_u64(e->d_name + 1, 0, UINT32_MAX, &n) < 0 || n == run)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", id, e->d_name);
+		depot_trash(s, path);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 bool depot_run_has(struct depot *s, uint64_t no, unsigned run)

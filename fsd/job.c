@@ -298,6 +298,8 @@ int job_load(struct fsd *d, const struct job_meta *meta)
 
 	if (job_by_name(d, meta->name))
 		return -EEXIST;
+	if (meta->state == JOB_QUEUED || meta->state == JOB_RUNNING)
+		depot_run_tidy(d->depot, meta->no, meta->run);
 	job = job_new(d, meta);
 	return job ? job_enlist(job, false) : -ENOMEM;
 }

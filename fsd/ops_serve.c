@@ -25,7 +25,7 @@ static void on_request(void *arg)
 	const struct request *r = arg; /* until the first wait */
 	struct fuse_buf own = *r->buf;
 
-	*r->buf = (struct fuse_buf){ .mem = NULL };
+	*r->buf = (struct fuse_buf){.mem = NULL};
 	if (spares)
 		*r->buf = spare[--spares];
 	fuse_session_process_buf(r->session, &own);
@@ -35,7 +35,7 @@ static void on_request(void *arg)
 
 void ops_serve(struct fuse_session *session, struct fuse_buf *buf)
 {
-	struct request r = { .session = session, .buf = buf };
+	struct request r = {.session = session, .buf = buf};
 
 	if (fiber_start(on_request, &r) < 0)
 		fuse_session_process_buf(session, buf);
