@@ -18,9 +18,8 @@
 #include "run_int.h"
 #include "wait.h"
 
-#define FLOW_MOST MIB(1)       /* waiting, of one run */
-#define FLOW_LESS (256u << 10) /* then its machine is heard again */
-#define FLOW_KEPT (64u << 10)  /* of memory, when nothing waits */
+#define FLOW_MOST (256u << 10) /* waiting, of one run */
+#define FLOW_LESS (64u << 10)  /* then its machine is heard again */
 
 enum flow_kind { FLOW_OUT, FLOW_ERR, FLOW_FILE, FLOW_DATA, FLOW_END };
 
@@ -330,10 +329,6 @@ static void on_flow(void *arg)
 			hold_back(run, false);
 	}
 	flow->busy = false;
-	if (flow->now.size > FLOW_KEPT)
-		buf_done(&flow->now);
-	if (flow->in.size > FLOW_KEPT && !flow->in.len)
-		buf_done(&flow->in);
 	if (flow->waiter)
 		fiber_wake(take_ptr(flow->waiter));
 	run_let_go(run);
