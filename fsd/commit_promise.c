@@ -28,8 +28,8 @@ static bool is_config(const struct job *job, const struct node *node)
 
 bool commit_would_start(struct job *job, struct node *node)
 {
-	struct run_spec spec = { 0 };
-	struct err err = { 0 };
+	struct run_spec spec = {0};
+	struct err err = {0};
 	enum verdict v;
 
 	if (job->removed || job_is_frozen(job) || job->d->draining ||
@@ -46,8 +46,8 @@ bool commit_would_start(struct job *job, struct node *node)
 
 int commit_promise(struct job *job)
 {
-	struct promise p = { .depot = job->d->depot };
-	struct err err = { 0 };
+	struct promise p = {.depot = job->d->depot};
+	struct err err = {0};
 	int r;
 
 	p.meta = job->meta;
@@ -59,8 +59,10 @@ int commit_promise(struct job *job)
 	r = depot_do(job->d->depot, do_promise, &p);
 	job->promised = r == 0;
 	if (r < 0) {
-		err_sys(&err, r, "the job cannot be stored in the state "
-				 "directory %s", depot_dir(job->d->depot));
+		err_sys(&err, r,
+			"the job cannot be stored in the state "
+			"directory %s",
+			depot_dir(job->d->depot));
 		commit_refuse(job, &err);
 	}
 	return r;

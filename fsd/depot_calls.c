@@ -33,7 +33,7 @@ static int do_mkdir(void *arg)
 
 int call_mkdir(struct depot *s, const char *path)
 {
-	struct call c = { .at = depot_jobs_fd(s), .path = path };
+	struct call c = {.at = depot_jobs_fd(s), .path = path};
 
 	return depot_do(s, do_mkdir, &c);
 }
@@ -47,7 +47,7 @@ static int do_chmod(void *arg)
 
 int call_chmod(struct depot *s, const char *path, mode_t mode)
 {
-	struct call c = { .at = depot_jobs_fd(s), .path = path, .mode = mode };
+	struct call c = {.at = depot_jobs_fd(s), .path = path, .mode = mode};
 
 	return depot_do(s, do_chmod, &c);
 }
@@ -56,15 +56,13 @@ static int do_utimens(void *arg)
 {
 	const struct call *c = arg;
 
-	return result(utimensat(c->at, c->path, c->times,
-				AT_SYMLINK_NOFOLLOW));
+	return result(utimensat(c->at, c->path, c->times, AT_SYMLINK_NOFOLLOW));
 }
 
 int call_utimens(struct depot *s, const char *path,
 		 const struct timespec times[2])
 {
-	struct call c = { .at = depot_jobs_fd(s), .path = path,
-			  .times = times };
+	struct call c = {.at = depot_jobs_fd(s), .path = path, .times = times};
 
 	return depot_do(s, do_utimens, &c);
 }
@@ -73,14 +71,13 @@ static int do_open(void *arg)
 {
 	const struct call *c = arg;
 
-	return result(openat(c->at, c->path,
-			     c->flags | O_CLOEXEC | O_NOFOLLOW, 0600));
+	return result(openat(c->at, c->path, c->flags | O_CLOEXEC | O_NOFOLLOW,
+			     0600));
 }
 
 int call_open(struct depot *s, const char *path, int flags)
 {
-	struct call c = { .at = depot_jobs_fd(s), .path = path,
-			  .flags = flags };
+	struct call c = {.at = depot_jobs_fd(s), .path = path, .flags = flags};
 
 	return depot_do(s, do_open, &c);
 }
@@ -110,7 +107,7 @@ static int do_write(void *arg)
 ssize_t call_write(struct depot *s, int fd, const void *data, size_t size,
 		   off_t off)
 {
-	struct call c = { .fd = fd, .data = data, .size = size, .off = off };
+	struct call c = {.fd = fd, .data = data, .size = size, .off = off};
 	int r = depot_do(s, do_write, &c);
 
 	return c.size || r == 0 ? (ssize_t)c.size : r;
@@ -123,12 +120,11 @@ ssize_t call_read_now(int fd, void *room, size_t size, off_t off)
 	ssize_t n;
 
 	do {
-		struct iovec v = { p + done, size - done };
+		struct iovec v = {p + done, size - done};
 
 		n = preadv2(fd, &v, 1, off + (off_t)done, RWF_NOWAIT);
 		if (n < 0 && errno == EOPNOTSUPP)
-			n = pread(fd, p + done, size - done,
-				  off + (off_t)done);
+			n = pread(fd, p + done, size - done, off + (off_t)done);
 		if (n < 0)
 			return -errno;
 		done += (size_t)n;
@@ -147,7 +143,7 @@ static int do_read(void *arg)
 
 ssize_t call_read(struct depot *s, int fd, void *room, size_t size, off_t off)
 {
-	struct call c = { .fd = fd, .room = room, .size = size, .off = off };
+	struct call c = {.fd = fd, .room = room, .size = size, .off = off};
 	int r = depot_do(s, do_read, &c);
 
 	return r < 0 ? r : (ssize_t)c.size;
@@ -162,7 +158,7 @@ static int do_truncate(void *arg)
 
 int call_truncate(struct depot *s, int fd, off_t size)
 {
-	struct call c = { .fd = fd, .off = size };
+	struct call c = {.fd = fd, .off = size};
 
 	return depot_do(s, do_truncate, &c);
 }
@@ -170,9 +166,9 @@ int call_truncate(struct depot *s, int fd, off_t size)
 static int do_make_file(void *arg)
 {
 	struct call *c = arg;
-	auto_close int fd = openat(c->at, c->path,
-				   c->flags | O_CREAT | O_EXCL | O_NOFOLLOW |
-					   O_CLOEXEC, 0600);
+	auto_close int fd = openat(
+		c->at, c->path,
+		c->flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int r;
 
 	if (fd < 0)
@@ -188,8 +184,11 @@ static int do_make_file(void *arg)
 int call_make_file(struct depot *s, const char *path, int flags, mode_t mode,
 		   struct stat *ret, int *ret_fd)
 {
-	struct call c = { .at = depot_jobs_fd(s), .path = path, .st = ret,
-			  .flags = flags, .mode = mode };
+	struct call c = {.at = depot_jobs_fd(s),
+			 .path = path,
+			 .st = ret,
+			 .flags = flags,
+			 .mode = mode};
 	int r = depot_do(s, do_make_file, &c);
 
 	*ret_fd = r;
@@ -214,8 +213,8 @@ static int do_make_dir(void *arg)
 int call_make_dir(struct depot *s, const char *path, mode_t mode,
 		  struct stat *ret)
 {
-	struct call c = { .at = depot_jobs_fd(s), .path = path, .mode = mode,
-			  .st = ret };
+	struct call c = {
+		.at = depot_jobs_fd(s), .path = path, .mode = mode, .st = ret};
 
 	return depot_do(s, do_make_dir, &c);
 }

@@ -43,8 +43,8 @@ static int visit_dir(int fd, int (*fn)(int fd, bool is_dir))
 
 static int visit(int at, const char *name, int (*fn)(int fd, bool is_dir))
 {
-	auto_close int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC |
-						     O_NONBLOCK);
+	auto_close int fd = openat(
+		at, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)

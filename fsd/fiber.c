@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A stack is entered by ucontext, and left and entered again by setjmp(), which
- * makes no system call. The C library's check of longjmp() knows one stack only.
+ * makes no system call. The C library's check of longjmp() knows one stack
+ * only.
  */
 #undef _FORTIFY_SOURCE
 #include "fiber.h"
@@ -48,7 +49,7 @@ struct fiber {
 	struct list node;   /* in ready or spare */
 	struct list held;
 	void *own;
-	char *stack;        /* owned, a guard page below it */
+	char *stack; /* owned, a guard page below it */
 	bool over;
 };
 
@@ -143,8 +144,8 @@ static struct fiber *fiber_new(void)
 	if (!f)
 		return NULL;
 	f->stack = mmap(NULL, GUARD_SIZE + STACK_SIZE, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-				MAP_STACK, -1, 0);
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK,
+			-1, 0);
 	if (f->stack == MAP_FAILED) {
 		free(f);
 		return NULL;
@@ -168,7 +169,7 @@ static void on_ready(struct loop_call *c)
 
 	(void)c;
 	list_init(&batch);
-	list_for_each(pos, tmp, &all.ready) {
+	list_for_each (pos, tmp, &all.ready) {
 		list_del(pos);
 		list_add_tail(&batch, pos);
 	}
@@ -181,7 +182,7 @@ static void on_ready(struct loop_call *c)
 void fibers_init(struct loop *loop)
 {
 	all.loop = loop;
-	all.call = (struct loop_call){ .fn = on_ready };
+	all.call = (struct loop_call){.fn = on_ready};
 	list_init(&all.ready);
 	list_init(&all.spare);
 }
@@ -198,7 +199,7 @@ void fibers_done(void)
 {
 	if (!all.loop)
 		return;
-	list_for_each(pos, tmp, &all.spare) {
+	list_for_each (pos, tmp, &all.spare) {
 		list_del(pos);
 		fiber_free(list_entry(pos, struct fiber, node));
 	}

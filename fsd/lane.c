@@ -26,7 +26,7 @@ static void own(struct lane *l, struct fiber *f)
 
 static void wait_for(struct lane *l, bool enters)
 {
-	struct lane_place p = { .fiber = fiber_self(), .enters = enters };
+	struct lane_place p = {.fiber = fiber_self(), .enters = enters};
 
 	list_add_tail(&l->waiting, &p.node);
 	fiber_pause();

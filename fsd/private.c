@@ -27,11 +27,13 @@ int private_start(struct private_mount *p)
 {
 	char state[96];
 	auto_free char *cache = default_state_dir();
-	/* Its standard error is the program's. */
+	/* Its standard error is the program's; nobody looks at its state
+	 * afterwards. */
 	char *argv[] = { (char[]){ "mount" }, (char[]){ "--state" }, state,
 			 (char[]){ "--cache" }, cache, (char[]){ "--pool" },
 			 (char[]){ "0" }, (char[]){ "--log-level" },
-			 (char[]){ "warn" }, (char[]){ "--private" }, p->mnt,
+			 (char[]){ "warn" }, (char[]){ "--durability" },
+			 (char[]){ "relaxed" }, (char[]){ "--private" }, p->mnt,
 			 NULL };
 	struct mount_options o;
 	int r;

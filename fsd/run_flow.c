@@ -18,9 +18,8 @@
 #include "run_int.h"
 #include "wait.h"
 
-#define FLOW_MOST MIB(1) /* waiting, of one run */
-#define FLOW_LESS (256u << 10) /* then its machine is heard again */
-#define FLOW_KEPT (64u << 10) /* of memory, when nothing waits */
+#define FLOW_MOST (256u << 10) /* waiting, of one run */
+#define FLOW_LESS (64u << 10)  /* then its machine is heard again */
 
 enum flow_kind { FLOW_OUT, FLOW_ERR, FLOW_FILE, FLOW_DATA, FLOW_END };
 
@@ -58,8 +57,8 @@ static void hold_back(struct run *run, bool hold)
 }
 
 /* True if it was put to the output that came right before it. */
-static bool extend(struct buf *in, size_t last,
-		   const struct flow_item *item, const void *data)
+static bool extend(struct buf *in, size_t last, const struct flow_item *item,
+		   const void *data)
 {
 	struct flow_item old;
 
@@ -132,8 +131,11 @@ int run_flow_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,
 		  const char *path)
 {
 	struct flow_item item = {
-		.kind = FLOW_FILE, .len = (uint32_t)strlen(path) + 1,
-		.file_kind = kind, .mode = mode, .size = size,
+		.kind = FLOW_FILE,
+		.len = (uint32_t)strlen(path) + 1,
+		.file_kind = kind,
+		.mode = mode,
+		.size = size,
 	};
 
 	return put(run, &item, path);
@@ -141,19 +143,20 @@ int run_flow_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,
 
 int run_flow_data(struct run *run, const void *data, size_t len)
 {
-	struct flow_item item = { .kind = FLOW_DATA, .len = (uint32_t)len };
+	struct flow_item item = {.kind = FLOW_DATA, .len = (uint32_t)len};
 
 	return put(run, &item, data);
 }
 
 int run_flow_end(struct run *run)
 {
-	struct flow_item item = { .kind = FLOW_END };
+	struct flow_item item = {.kind = FLOW_END};
 
 	return put(run, &item, "");
 }
 
-/* --- out: streams ---------------------------------------------------------- */
+/* --- out: streams ----------------------------------------------------------
+ */
 
 /* Neighbours: from `from` to `to` there is only output. */
 struct flow_write {
@@ -207,7 +210,7 @@ static int do_write(void *arg)
 
 static void tell_written(struct run *run, const struct flow_write *w)
 {
-	uint64_t left[2] = { w->wrote[VM_OUT], w->wrote[VM_ERR] };
+	uint64_t left[2] = {w->wrote[VM_OUT], w->wrote[VM_ERR]};
 	struct flow_item item;
 
 	for (size_t at = w->from; at < w->to; at += item_size(&item)) {
@@ -235,10 +238,13 @@ static void tell_written(struct run *run, const struct flow_write *w)
 static size_t write_streams(struct run *run, size_t at)
 {
 	struct flow_write w = {
-		.depot = run->d->depot, .no = run->job->meta.no,
-		.number = run->number, .items = &run->flow.now,
-		.from = at, .to = at,
-		.fd = { run->stream[0].fd, run->stream[1].fd },
+		.depot = run->d->depot,
+		.no = run->job->meta.no,
+		.number = run->number,
+		.items = &run->flow.now,
+		.from = at,
+		.to = at,
+		.fd = {run->stream[0].fd, run->stream[1].fd},
 	};
 	struct flow_item item;
 	int r;
@@ -256,7 +262,8 @@ static size_t write_streams(struct run *run, size_t at)
 	return r < 0 ? 0 : w.to;
 }
 
-/* --- out: the tree --------------------------------------------------------- */
+/* --- out: the tree ---------------------------------------------------------
+ */
 
 /* What follows a file that was left out is left out with it. */
 static void do_item(struct run *run, const struct flow_item *item,
@@ -264,14 +271,14 @@ static void do_item(struct run *run, const struct flow_item *item,
 {
 	switch (item->kind) {
 	case FLOW_FILE:
-		run->flow.skip = run_output_file(run, item->file_kind,
-						 item->mode, item->size,
-						 data) < 0;
+		run->flow.skip =
+			run_output_file(run, item->file_kind, item->mode,
+					item->size, data) < 0;
 		return;
 	case FLOW_DATA:
 		if (!run->flow.skip)
-			run->flow.skip = run_output_data(run, data,
-							 item->len) < 0;
+			run->flow.skip =
+				run_output_data(run, data, item->len) < 0;
 		return;
 	default:
 		if (!run->flow.skip)
@@ -322,10 +329,6 @@ static void on_flow(void *arg)
 			hold_back(run, false);
 	}
 	flow->busy = false;
-	if (flow->now.size > FLOW_KEPT)
-		buf_done(&flow->now);
-	if (flow->in.size > FLOW_KEPT && !flow->in.len)
-		buf_done(&flow->in);
 	if (flow->waiter)
 		fiber_wake(take_ptr(flow->waiter));
 	run_let_go(run);

@@ -32,6 +32,15 @@ trace_stop() {
 
 CHANGES=mkdirat,unlinkat,renameat,renameat2,ftruncate,fchmod,fchmodat,utimensat,pwrite64,fsync,fdatasync
 
+# evict FILE — out of memory, as far as its file system can.
+evict() {
+	python3 -c 'import os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY)
+os.fsync(fd)
+os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)' "$1"
+	[ "$(fincore -bno res "$1")" -eq 0 ] || need 'a file can be evicted'
+}
+
 # small_disk SIZE [OPTION...] — under the state directory.
 small_disk() {
 	mount_stop
@@ -92,6 +101,15 @@ close_but_keep() {
 	close_but_keep "$MNT/a/config.json" '{}' '['
 	refused a 'config.json'
 	grep -q '^state refused' "$STATE"/jobs/*/meta
+}
+
+@test "a start gives up the results that a run was about to replace" {
+	job_run a 'out x'
+	mount_crash
+	sed -i 's/^state done/state queued/; s/^run 1$/run 2/' "$STATE"/jobs/*/meta
+	mount_start
+	assert_equal "$(job_wait a)" 0
+	check becomes $((20 * SLOW)) sh -c '[ "$(cd "$1"/jobs/*/ && echo r[0-9]*)" = r2 ]' - "$STATE"
 }
 
 @test "a file that nobody had closed when the daemon was killed starts nothing" {
@@ -193,6 +211,25 @@ close_but_keep() {
 	wait $!
 	trace_stop
 	assert_equal "$(job_wait a)" 3
+}
+
+@test "what is not in memory any more is read by another thread" {
+	job_run a 'bytes 300000'
+	cp "$MNT/a/stdout" "$BATS_TEST_TMPDIR/all"
+	evict "$(echo "$STATE"/jobs/*/r1/stdout)"
+	trace -e trace=pread64
+	cmp "$MNT/a/stdout" "$BATS_TEST_TMPDIR/all"
+	trace_stop
+	grep -q '/r1/stdout>' "$CALLS"
+	run grep -E "^$SERVER .*/r1/stdout>" "$CALLS"
+	assert_failure
+	evict "$(echo "$STATE"/jobs/*/r1/stdout)"
+	trace -e trace=pread64
+	cmp <(bounded 20 cat "$MNT/a/stdout.follow") "$BATS_TEST_TMPDIR/all"
+	trace_stop
+	grep -q '/r1/stdout>' "$CALLS"
+	run grep -E "^$SERVER .*/r1/stdout>" "$CALLS"
+	assert_failure
 }
 
 @test "a full disk: closing fails, all answers, and with room the job runs" {

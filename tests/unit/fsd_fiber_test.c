@@ -25,7 +25,7 @@ static void on_stop(struct loop_timer *t)
 /* Until nothing is due any more. */
 static void run_loop(void)
 {
-	struct loop_timer stop = { .fn = on_stop };
+	struct loop_timer stop = {.fn = on_stop};
 
 	loop_timer_set(loop, &stop, 20 * NS_PER_MS);
 	loop_run(loop);
@@ -47,13 +47,13 @@ static void test_pause(void)
 {
 	told[0] = '\0';
 	ok(!fiber_self(), "outside of fibers there is none");
-	is_int(fiber_start(pauses, (char[]){ "ab" }), 0, "a fiber begins");
+	is_int(fiber_start(pauses, (char[]){"ab"}), 0, "a fiber begins");
 	is_str(told, "a", "and runs until it waits");
 	ok(!fiber_self(), "then its starter goes on");
 	fiber_resume(paused);
 	is_str(told, "ab", "it goes on where it was");
 	told[0] = '\0';
-	fiber_start(pauses, (char[]){ "cd" });
+	fiber_start(pauses, (char[]){"cd"});
 	fiber_wake(paused);
 	fiber_wake(paused);
 	is_str(told, "c", "a fiber that is woken waits for the loop");
@@ -81,8 +81,8 @@ static void inner(void *arg)
 static void test_turns(void)
 {
 	told[0] = '\0';
-	fiber_start(breathes, (char[]){ "x" });
-	fiber_start(breathes, (char[]){ "y" });
+	fiber_start(breathes, (char[]){"x"});
+	fiber_start(breathes, (char[]){"y"});
 	run_loop();
 	is_str(told, "xyxy", "fibers take turns");
 	told[0] = '\0';
@@ -124,10 +124,10 @@ static void test_lanes(void)
 {
 	lane_init(&lane);
 	told[0] = '\0';
-	fiber_start(holds, (char[]){ "ab" });
-	fiber_start(holds, (char[]){ "cd" });
+	fiber_start(holds, (char[]){"ab"});
+	fiber_start(holds, (char[]){"cd"});
 	fiber_start(looks, NULL);
-	fiber_start(holds, (char[]){ "ef" });
+	fiber_start(holds, (char[]){"ef"});
 	is_str(told, "a", "a lane has one owner");
 	ok(!lane_is_free(&lane), "and is not free meanwhile");
 	run_loop();
