@@ -330,3 +330,12 @@ right() {
 		wrong "{\"priority\": $n}" "\"priority\" is $n; it must be an integer from -100 to 100"
 	done
 }
+
+@test "retry and retain have bounds, and retry is not for sessions" {
+	right '{"retry": 10, "retain": 31536000}'
+	right '{"retry": 0}'
+	wrong '{"retry": 11}' '"retry" is 11; it must be an integer from 0 to 10'
+	wrong '{"retry": 1.5}' 'an integer from 0 to 10'
+	wrong '{"retain": 0}' '"retain" is 0; it must be an integer of seconds'
+	wrong '{"retry": 1, "session": "s"}' 'one of the two must go'
+}
