@@ -28,11 +28,13 @@ static const char *on_sick(void *arg, bool *ret_hopeless)
 {
 	static struct err err; /* one thread */
 	struct fsd *d = arg;
-	int r = vm_health(d->vm, &err);
 
 	if (ret_hopeless)
 		*ret_hopeless = vm_has_no_template(d->vm);
-	return r == 0 || r == -EAGAIN ? NULL : err.text;
+	if (!vm_is_failing(d->vm))
+		return NULL;
+	vm_health(d->vm, &err);
+	return err.text;
 }
 
 void sched_on_freed(void *arg)

@@ -66,6 +66,12 @@ bool vm_has_no_template(const struct vm *vm)
 	       CLASS_FAILED;
 }
 
+bool vm_is_failing(const struct vm *vm)
+{
+	return vm_has_no_template(vm) ||
+	       list_first(&vm->classes, struct pool_class, node)->bad_row;
+}
+
 static void on_tell(struct loop_call *call)
 {
 	struct vm *vm = call->arg;

@@ -112,6 +112,8 @@ bool vm_give_way(struct vm *vm);
 
 /* The template cannot be had; it is tried again, whether anybody waits or not. */
 bool vm_has_no_template(const struct vm *vm);
+/* That, or machines have failed to start and none has served since. */
+bool vm_is_failing(const struct vm *vm);
 
 /* What a job needs of a machine. */
 struct vm_need {

@@ -318,6 +318,24 @@ static void test_memory(void)
 	end();
 }
 
+static void test_taken(void)
+{
+	struct run a = { 0 }, b = { 0 }, c = { 0 };
+
+	begin((struct sched_limits){ .machines = 4 }, 0);
+	memory.available = 3 * MACHINE;
+	come(&a, 'a', 1, 0);
+	come(&b, 'b', 1, 0);
+	memory.available -= 2 * MACHINE - MIB(10); /* they took of theirs */
+	later(1000);
+	come(&c, 'c', 1, 0);
+	is_str(order, "abc", "what was promised and taken counts once");
+	go(&a);
+	go(&b);
+	go(&c);
+	end();
+}
+
 static void test_never(void)
 {
 	struct err err = { 0 };
@@ -501,6 +519,7 @@ int main(void)
 	test_together();
 	test_quota();
 	test_memory();
+	test_taken();
 	test_never();
 	test_growing();
 	test_passing();
