@@ -324,6 +324,7 @@ void job_set_error(struct job *job, const char *sentence)
 	store_error(job, text);
 	free(job->error);
 	job->error = text;
+	job->error_stored = false;
 	job_touch(job);
 }
 
