@@ -416,6 +416,7 @@ void job_set_error(struct job *job, const char *sentence)
 	job->error_stored = false;
 	free(job->error);
 	job->error = text;
+	job->error_stored = false;
 	job_touch(job);
 }
 
@@ -430,9 +431,23 @@ bool job_is_frozen(const struct job *job)
 	return job->meta.state == JOB_QUEUED || job->meta.state == JOB_RUNNING;
 }
 
+/* A disk that is full or broken takes no result: the job has failed, `error`
+ * says why, and no name is listed that cannot be opened. */
+static bool has_result(const struct job *job)
+{
+	struct stat st;
+
+	return job->meta.exit_code != status_exit_code(STATUS_FAILED, 0) ||
+	       (depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
+			       "result.json", &st) == 0 &&
+		st.st_size);
+}
+
 bool job_has_row(const struct job *job, enum job_row row)
 {
 	if (job->hidden & (1u << row))
+		return false;
+	if (row == JOB_ROW_RESULT && job->has_results && !has_result(job))
 		return false;
 	if (row == JOB_ROW_OUTPUT && job->sink)
 		return true;

@@ -385,3 +385,23 @@ teardown() { mount_done; }
 		stdout_is "p$i" "$i"
 	done
 }
+
+@test "a result that the disk refuses is said, and is no name that cannot be opened" {
+	local server
+	server=$(getfattr -n user.fsd.pid --only-values "$MNT")
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	prlimit --pid "$server" --fsize=600: # of a state, not of a result
+	echo kill >"$MNT/a/ctl"
+	job_wait a
+	prlimit --pid "$server" --fsize=unlimited:
+	state_is a 'done'
+	assert_equal "$(cat "$MNT/a/exit_code")" 125
+	assert_equal "$(cat "$MNT/a/error")" \
+		'the result cannot be stored: File too large'
+	absent a result.json
+	refute_regex " $(names "$MNT/a") " ' result.json '
+	cp -r "$MNT/a" "$BATS_TEST_TMPDIR/copy"
+	job_run b 'exit 7'
+	ended b 7 exited
+}

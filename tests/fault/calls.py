@@ -64,9 +64,14 @@ def clean(svc, journal):
     journal.jobs.clear()
 
 
-def after(svc, journal, counts):
-    """The fault has gone: what was accepted is there, and life goes on."""
+def after(svc, journal, counts, again=False):
+    """The fault has gone: what was accepted is there, and life goes on. again:
+    what was seen is what the next daemon has."""
     found = check.check(svc, journal, counts)
+    if again:
+        os.kill(svc.server(), signal.SIGKILL)
+        svc.revive()
+        found += ["after a restart: " + f for f in check.check(svc, journal)]
     journal.jobs.clear()
     journal.faulty = False
     later = journal.make(how="config")
@@ -113,7 +118,7 @@ def at_work(svc, args, budget, reads):
             with tracer.Trace(svc.server(), svc.state, plan) as t, \
                     svc.watched(3 * service.ANSWER_S):
                 some = work(svc, journal)
-            some += after(svc, journal, counts)
+            some += after(svc, journal, counts, args.rng.random() < 0.3)
         except (OSError, service.Hung) as e:
             some = ["%r" % e]
         found.under(where(plan, t), some)

@@ -270,11 +270,14 @@ class Service:
             return " | ".join(f.read().splitlines()[-lines:])
 
     def log_findings(self):
-        """What a sanitizer or an assertion said."""
+        """What a sanitizer or an assertion said, with the lines behind it."""
         with open(self.log, errors="replace") as f:
-            return [line for line in f.read().splitlines()
-                    if "runtime error:" in line or "ERROR: " in line or
-                    "Assertion" in line]
+            lines = f.read().splitlines()
+        for n, line in enumerate(lines):
+            if "runtime error:" in line or "ERROR: " in line or \
+                    "Assertion" in line:
+                return lines[n:n + 25]
+        return []
 
 
 def name_of(pid):
