@@ -1,55 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "requests.h"
+#include "requests_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fuse.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "fiber.h"
-#include "hash.h"
-#include "inherit.h"
 #include "job.h"
 #include "ops.h"
 
-/* A request that so many servers died of, each while it looked at it, is
- * refused. */
-#define TRIES_MAX 5u
-
-/* and none may take longer by its size alone. */
+/* None may take longer than this by its size alone. */
 #define WRITE_MAX (256u << 10)
-
-#define BLOCK_BYTES (INHERIT_BLOCK - sizeof(uint32_t))
-
-struct pending {
-	struct hash_node node; /* in requests->by_unique */
-	uint64_t unique;
-	struct inherit_request *kept;
-};
-
-/* A request on its way through an operation, perhaps in a fiber that waits. */
-struct look {
-	struct list node; /* in requests->looks */
-	struct fsd *d;
-	const uint8_t *data; /* the message's, or the copy */
-	uint32_t len;
-	uint64_t unique;
-	bool answered;
-	struct inherit_progress *progress;
-	struct inherit_message *message; /* taken, or NULL */
-	uint8_t *copy;                   /* owned, or NULL */
-};
-
-struct requests {
-	int fd;                 /* the session's */
-	struct hash by_unique;  /* of struct pending */
-	struct list looks;      /* of struct look */
-	struct look *plain;     /* the one that runs in no fiber, or NULL */
-	bool taken[INHERIT_MESSAGES];
-	bool first_answer_lost; /* the kernel has had it: of INIT */
-};
 
 static struct look *look_now(const struct fsd *d)
 {
@@ -58,137 +21,12 @@ static struct look *look_now(const struct fsd *d)
 	return f ? *fiber_own(f) : d->requests->plain;
 }
 
-static const struct fuse_in_header *header_of(const void *data)
-{
-	return data;
-}
-
-/* --- kept ones ------------------------------------------------------------------ */
-
-static struct pending *find(struct requests *q, uint64_t unique)
-{
-	struct hash_node *n = hash_first(&q->by_unique, hash_u64(unique));
-
-	for (; n; n = hash_next(n)) {
-		struct pending *p = container_of(n, struct pending, node);
-
-		if (p->unique == unique)
-			return p;
-	}
-	return NULL;
-}
-
-static void free_blocks(struct inherit *in, struct inherit_request *k)
-{
-	uint32_t count = k->len <= INHERIT_SHORT
-				 ? 0
-				 : (uint32_t)((k->len + BLOCK_BYTES - 1) /
-					      BLOCK_BYTES);
-
-	for (uint32_t i = 0; i < MIN(count, ARRAY_SIZE(k->block)); i++) {
-		void *b = inherit_at(in, INHERIT_BLOCKS, k->block[i]);
-
-		if (b)
-			inherit_del(in, INHERIT_BLOCKS, b);
-	}
-}
-
-static void forget(struct fsd *d, struct pending *p)
-{
-	struct inherit_request *k = p->kept;
-	struct inherit_request blocks = *k;
-
-	hash_del(&d->requests->by_unique, &p->node);
-	inherit_del(d->inherit, INHERIT_REQUESTS, k);
-	free_blocks(d->inherit, &blocks);
-	free(p);
-}
-
-static int keep_data(struct inherit *in, struct inherit_request *k,
-		     const uint8_t *data, uint32_t len)
-{
-	if (len <= INHERIT_SHORT) {
-		k->len = len;
-		memcpy(k->data, data, len);
-		return 0;
-	}
-	for (uint32_t at = 0, i = 0; at < len; at += BLOCK_BYTES, i++) {
-		uint32_t n = MIN(len - at, (uint32_t)BLOCK_BYTES);
-		struct inherit_block *b =
-			i < ARRAY_SIZE(k->block)
-				? inherit_add(in, INHERIT_BLOCKS, &k->block[i])
-				: NULL;
-
-		if (!b)
-			return -ENOSPC;
-		memcpy(b->data, data + at, n);
-		inherit_publish(&b->live);
-		k->len = at + n;
-	}
-	return 0;
-}
-
-static struct pending *link_kept(struct requests *q, struct inherit_request *k,
-				 uint64_t unique)
-{
-	struct pending *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return NULL;
-	p->unique = unique;
-	p->kept = k;
-	if (hash_add(&q->by_unique, &p->node, hash_u64(unique)) < 0) {
-		free(p);
-		return NULL;
-	}
-	return p;
-}
-
-/* NULL: there is no room. */
-static struct inherit_request *keep_record(struct fsd *d, const uint8_t *data,
-					   uint32_t len, uint64_t seq,
-					   const struct inherit_progress *p)
-{
-	uint32_t place;
-	struct inherit_request *k = inherit_add(d->inherit, INHERIT_REQUESTS,
-						&place);
-
-	if (k && keep_data(d->inherit, k, data, len) == 0) {
-		k->progress = *p;
-		k->seq = seq;
-		inherit_publish(&k->live);
-		return k;
-	}
-	log_warn("no room to keep a request: it is lost if this process is "
-		 "killed now");
-	if (k) {
-		free_blocks(d->inherit, k);
-		inherit_del(d->inherit, INHERIT_REQUESTS, k);
-	}
-	return NULL;
-}
-
-/* Its answer comes when nobody looks at it any more, or its message is needed
- * for others. */
-static struct inherit_request *keep(struct fsd *d, const uint8_t *data,
-				    uint32_t len, uint64_t seq,
-				    const struct inherit_progress *p)
-{
-	struct inherit_request *k = keep_record(d, data, len, seq, p);
-
-	if (k && !link_kept(d->requests, k, header_of(data)->unique)) {
-		inherit_del(d->inherit, INHERIT_REQUESTS, k);
-		k = NULL;
-	}
-	return k;
-}
-
 /* --- libfuse's side --------------------------------------------------------------- */
 
 static void answered(struct fsd *d, uint64_t unique)
 {
 	struct requests *q = d->requests;
-	struct pending *p = find(q, unique);
+	struct pending *p = request_find(q, unique);
 
 	list_for_each(pos, tmp, &q->looks) {
 		struct look *l = list_entry(pos, struct look, node);
@@ -201,7 +39,7 @@ static void answered(struct fsd *d, uint64_t unique)
 				->len = 0;
 	}
 	if (p)
-		forget(d, p);
+		request_forget(d, p);
 }
 
 static ssize_t on_writev(int fd, struct iovec *iov, int count, void *userdata)
@@ -309,7 +147,7 @@ int requests_open(struct fsd *d, int fd)
 	return 0;
 }
 
-static void free_look(struct look *l)
+void look_free(struct look *l)
 {
 	list_del(&l->node);
 	free(l->copy);
@@ -332,7 +170,7 @@ void requests_close(struct fsd *d)
 	}
 	hash_done(&q->by_unique);
 	list_for_each(pos, tmp, &q->looks)
-		free_look(list_entry(pos, struct look, node));
+		look_free(list_entry(pos, struct look, node));
 	free(q);
 }
 
@@ -341,7 +179,7 @@ int requests_fd(const struct fsd *d)
 	return d->requests->fd;
 }
 
-static void tell(struct fsd *d, uint64_t unique, int32_t error,
+void request_tell(struct fsd *d, uint64_t unique, int32_t error,
 		 const void *data, size_t size)
 {
 	struct fuse_out_header out = {
@@ -360,20 +198,14 @@ static void tell(struct fsd *d, uint64_t unique, int32_t error,
 
 /* --- looking at one ---------------------------------------------------------------- */
 
-static bool has_answer(uint32_t opcode)
-{
-	return opcode != FUSE_FORGET && opcode != FUSE_BATCH_FORGET &&
-	       opcode != FUSE_INTERRUPT;
-}
-
 /* Nobody looks at it any more. */
 static void look_end(struct look *l)
 {
 	struct requests *q = l->d->requests;
 
-	if (!l->answered && !find(q, l->unique)) {
+	if (!l->answered && !request_find(q, l->unique)) {
 		l->progress->tries = 0;
-		keep(l->d, l->data, l->len,
+		request_keep(l->d, l->data, l->len,
 		     l->message ? l->message->seq
 				: ++inherit_head(l->d->inherit)->last_seq,
 		     l->progress);
@@ -384,7 +216,7 @@ static void look_end(struct look *l)
 			if (l->message == inherit_message(l->d->inherit, i))
 				q->taken[i] = false;
 	}
-	free_look(l);
+	look_free(l);
 }
 
 static void on_look(void *arg)
@@ -405,7 +237,7 @@ static void on_look(void *arg)
 	look_end(l);
 }
 
-static struct look *look_new(struct fsd *d, const uint8_t *data, uint32_t len,
+struct look *look_new(struct fsd *d, const uint8_t *data, uint32_t len,
 			     struct inherit_progress *progress)
 {
 	struct look *l = calloc(1, sizeof(*l));
@@ -423,7 +255,7 @@ static struct look *look_new(struct fsd *d, const uint8_t *data, uint32_t len,
 }
 
 /* Consumes it. Until it has waited or ended once, it may be what kills us. */
-static void look_at(struct look *l)
+void look_at(struct look *l)
 {
 	struct inherit_progress *progress = l->progress;
 	struct inherit_head *head = inherit_head(l->d->inherit);
@@ -462,7 +294,7 @@ static struct look *spill(struct fsd *d, struct inherit_message *m,
 	if (copy) {
 		memcpy(copy, m->data, len);
 		if (has_answer(header_of(copy)->opcode))
-			k = keep(d, copy, len, m->seq, &m->progress);
+			k = request_keep(d, copy, len, m->seq, &m->progress);
 		l = look_new(d, copy, len, k ? &k->progress : &m->progress);
 	}
 	if (!l) {
@@ -497,7 +329,7 @@ int requests_next(struct fsd *d)
 	l = place == SPILL ? spill(d, m, (uint32_t)n)
 			   : look_new(d, m->data, (uint32_t)n, &m->progress);
 	if (!l) {
-		tell(d, in->unique, -ENOMEM, NULL, 0);
+		request_tell(d, in->unique, -ENOMEM, NULL, 0);
 		in->len = 0;
 		return 1;
 	}
@@ -525,7 +357,7 @@ void requests_wake(struct fsd *d, uint64_t poll)
 {
 	struct fuse_notify_poll_wakeup_out out = { .kh = poll };
 
-	tell(d, 0, FUSE_NOTIFY_POLL, &out, sizeof(out));
+	request_tell(d, 0, FUSE_NOTIFY_POLL, &out, sizeof(out));
 }
 
 void requests_begin(struct fsd *d, uint64_t before)
@@ -548,152 +380,3 @@ bool requests_again(const struct fsd *d, uint64_t *ret_before)
 	return true;
 }
 
-/* --- from the server before -------------------------------------------------------- */
-
-/* The messages that it was looking at become requests like the others. */
-static void keep_messages(struct fsd *d)
-{
-	for (unsigned i = 0; i < INHERIT_MESSAGES; i++) {
-		struct inherit_message *m = inherit_message(d->inherit, i);
-		struct fuse_in_header *in = (void *)m->data;
-
-		if (in->len >= sizeof(*in) && in->len <= sizeof(m->data))
-			keep_record(d, m->data, in->len, m->seq, &m->progress);
-		in->len = 0;
-	}
-}
-
-/* Blocks of requests that were not whole yet. */
-static void drop_blocks(struct inherit *in, struct inherit_request **list,
-			uint32_t count)
-{
-	uint32_t blocks = inherit_count(in, INHERIT_BLOCKS);
-	struct inherit_block *b;
-
-	for (uint32_t i = 0; i < blocks; i++)
-		if ((b = inherit_at(in, INHERIT_BLOCKS, i)))
-			b->live = 2;
-	for (uint32_t i = 0; i < count; i++)
-		for (uint32_t n = 0, at = 0; list[i]->len > INHERIT_SHORT &&
-					     at < list[i]->len;
-		     n++, at += BLOCK_BYTES)
-			if ((b = inherit_at(in, INHERIT_BLOCKS,
-					    list[i]->block[n])))
-				b->live = 1;
-	for (uint32_t i = 0; i < blocks; i++)
-		if ((b = inherit_at(in, INHERIT_BLOCKS, i)) && b->live == 2)
-			b->live = 0;
-	inherit_recycle(in, INHERIT_BLOCKS);
-}
-
-static bool copy_kept(struct fsd *d, const struct inherit_request *k,
-		      uint8_t *room)
-{
-	if (k->len <= INHERIT_SHORT) {
-		memcpy(room, k->data, k->len);
-	} else if (k->len > INHERIT_MESSAGE_MAX) {
-		return false;
-	}
-	for (uint32_t at = 0, i = 0; k->len > INHERIT_SHORT && at < k->len;
-	     at += BLOCK_BYTES, i++) {
-		struct inherit_block *b =
-			i < ARRAY_SIZE(k->block)
-				? inherit_at(d->inherit, INHERIT_BLOCKS,
-					     k->block[i])
-				: NULL;
-
-		if (!b)
-			return false;
-		memcpy(room + at, b->data, MIN(k->len - at,
-					       (uint32_t)BLOCK_BYTES));
-	}
-	return k->len >= sizeof(struct fuse_in_header) &&
-	       header_of(room)->len == k->len;
-}
-
-static int by_seq(const void *a, const void *b)
-{
-	const struct inherit_request *const *x = a, *const *y = b;
-
-	return (*x)->seq < (*y)->seq ? -1 : (*x)->seq > (*y)->seq;
-}
-
-/* All that are whole, in their order. Return: how many. */
-static uint32_t collect(struct fsd *d, struct inherit_request **list,
-			uint8_t *room)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < inherit_count(d->inherit, INHERIT_REQUESTS);
-	     i++) {
-		struct inherit_request *k =
-			inherit_at(d->inherit, INHERIT_REQUESTS, i);
-
-		if (!k)
-			continue;
-		/* Twice: it died while it kept the message. */
-		if (copy_kept(d, k, room) &&
-		    !find(d->requests, header_of(room)->unique) &&
-		    link_kept(d->requests, k, header_of(room)->unique))
-			list[count++] = k;
-		else
-			k->live = 0;
-	}
-	qsort(list, count, sizeof(struct inherit_request *), by_seq);
-	return count;
-}
-
-static void look_again(struct fsd *d, struct inherit_request *k)
-{
-	uint8_t *copy = malloc(MAX(k->len, (uint32_t)INHERIT_SHORT));
-	struct look *l = NULL;
-	uint64_t unique;
-
-	if (copy && copy_kept(d, k, copy))
-		l = look_new(d, copy, k->len, &k->progress);
-	if (!l) {
-		free(copy);
-		return;
-	}
-	l->copy = copy;
-	unique = l->unique;
-	if (k->progress.tries < TRIES_MAX) {
-		bool answers = !l->answered;
-
-		look_at(l);
-		if (!answers)
-			forget(d, find(d->requests, unique));
-		return;
-	}
-	log_error("a request (operation %u) ended %u servers; it is refused",
-		  header_of(copy)->opcode, TRIES_MAX);
-	free_look(l);
-	tell(d, unique, -EIO, NULL, 0);
-	forget(d, find(d->requests, unique));
-}
-
-void requests_take_over(struct fsd *d)
-{
-	struct inherit *in = d->inherit;
-	uint8_t *room = malloc(INHERIT_MESSAGE_MAX);
-	struct inherit_request **list;
-	uint32_t count;
-
-	keep_messages(d);
-	list = calloc(inherit_count(in, INHERIT_REQUESTS) + 1, sizeof(*list));
-
-	if (!list || !room) {
-		log_error("no memory to answer the requests of the server "
-			  "before");
-		free(list);
-		free(room);
-		return;
-	}
-	count = collect(d, list, room);
-	inherit_recycle(in, INHERIT_REQUESTS);
-	drop_blocks(in, list, count);
-	for (uint32_t i = 0; i < count; i++)
-		look_again(d, list[i]);
-	free(list);
-	free(room);
-}

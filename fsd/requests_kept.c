@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that wait for their answer, in memory that outlives this process;
+ * and those that a server before this one has left there.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "requests_int.h"
+
+/* A request that so many servers died of, each while it looked at it, is
+ * refused. */
+#define TRIES_MAX 5u
+
+#define BLOCK_BYTES (INHERIT_BLOCK - sizeof(uint32_t))
+
+struct pending *request_find(struct requests *q, uint64_t unique)
+{
+	struct hash_node *n = hash_first(&q->by_unique, hash_u64(unique));
+
+	for (; n; n = hash_next(n)) {
+		struct pending *p = container_of(n, struct pending, node);
+
+		if (p->unique == unique)
+			return p;
+	}
+	return NULL;
+}
+
+static void free_blocks(struct inherit *in, struct inherit_request *k)
+{
+	uint32_t count = k->len <= INHERIT_SHORT
+				 ? 0
+				 : (uint32_t)((k->len + BLOCK_BYTES - 1) /
+					      BLOCK_BYTES);
+
+	for (uint32_t i = 0; i < MIN(count, ARRAY_SIZE(k->block)); i++) {
+		void *b = inherit_at(in, INHERIT_BLOCKS, k->block[i]);
+
+		if (b)
+			inherit_del(in, INHERIT_BLOCKS, b);
+	}
+}
+
+void request_forget(struct fsd *d, struct pending *p)
+{
+	struct inherit_request *k = p->kept;
+	struct inherit_request blocks = *k;
+
+	hash_del(&d->requests->by_unique, &p->node);
+	inherit_del(d->inherit, INHERIT_REQUESTS, k);
+	free_blocks(d->inherit, &blocks);
+	free(p);
+}
+
+static int keep_data(struct inherit *in, struct inherit_request *k,
+		     const uint8_t *data, uint32_t len)
+{
+	if (len <= INHERIT_SHORT) {
+		k->len = len;
+		memcpy(k->data, data, len);
+		return 0;
+	}
+	for (uint32_t at = 0, i = 0; at < len; at += BLOCK_BYTES, i++) {
+		uint32_t n = MIN(len - at, (uint32_t)BLOCK_BYTES);
+		struct inherit_block *b =
+			i < ARRAY_SIZE(k->block)
+				? inherit_add(in, INHERIT_BLOCKS, &k->block[i])
+				: NULL;
+
+		if (!b)
+			return -ENOSPC;
+		memcpy(b->data, data + at, n);
+		inherit_publish(&b->live);
+		k->len = at + n;
+	}
+	return 0;
+}
+
+static struct pending *link_kept(struct requests *q, struct inherit_request *k,
+				 uint64_t unique)
+{
+	struct pending *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->unique = unique;
+	p->kept = k;
+	if (hash_add(&q->by_unique, &p->node, hash_u64(unique)) < 0) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+/* NULL: there is no room. */
+static struct inherit_request *keep_record(struct fsd *d, const uint8_t *data,
+					   uint32_t len, uint64_t seq,
+					   const struct inherit_progress *p)
+{
+	uint32_t place;
+	struct inherit_request *k = inherit_add(d->inherit, INHERIT_REQUESTS,
+						&place);
+
+	if (k && keep_data(d->inherit, k, data, len) == 0) {
+		k->progress = *p;
+		k->seq = seq;
+		inherit_publish(&k->live);
+		return k;
+	}
+	log_warn("no room to keep a request: it is lost if this process is "
+		 "killed now");
+	if (k) {
+		free_blocks(d->inherit, k);
+		inherit_del(d->inherit, INHERIT_REQUESTS, k);
+	}
+	return NULL;
+}
+
+/* Its answer comes when nobody looks at it any more, or its message is needed
+ * for others. */
+struct inherit_request *request_keep(struct fsd *d, const uint8_t *data,
+				     uint32_t len, uint64_t seq,
+				     const struct inherit_progress *p)
+{
+	struct inherit_request *k = keep_record(d, data, len, seq, p);
+
+	if (k && !link_kept(d->requests, k, header_of(data)->unique)) {
+		inherit_del(d->inherit, INHERIT_REQUESTS, k);
+		k = NULL;
+	}
+	return k;
+}
+
+/* --- from the server before -------------------------------------------------------- */
+
+/* The messages that it was looking at become requests like the others. */
+static void keep_messages(struct fsd *d)
+{
+	for (unsigned i = 0; i < INHERIT_MESSAGES; i++) {
+		struct inherit_message *m = inherit_message(d->inherit, i);
+		struct fuse_in_header *in = (void *)m->data;
+
+		if (in->len >= sizeof(*in) && in->len <= sizeof(m->data))
+			keep_record(d, m->data, in->len, m->seq, &m->progress);
+		in->len = 0;
+	}
+}
+
+/* Blocks of requests that were not whole yet. */
+static void drop_blocks(struct inherit *in, struct inherit_request **list,
+			uint32_t count)
+{
+	uint32_t blocks = inherit_count(in, INHERIT_BLOCKS);
+	struct inherit_block *b;
+
+	for (uint32_t i = 0; i < blocks; i++)
+		if ((b = inherit_at(in, INHERIT_BLOCKS, i)))
+			b->live = 2;
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t n = 0, at = 0; list[i]->len > INHERIT_SHORT &&
+					     at < list[i]->len;
+		     n++, at += BLOCK_BYTES)
+			if ((b = inherit_at(in, INHERIT_BLOCKS,
+					    list[i]->block[n])))
+				b->live = 1;
+	for (uint32_t i = 0; i < blocks; i++)
+		if ((b = inherit_at(in, INHERIT_BLOCKS, i)) && b->live == 2)
+			b->live = 0;
+	inherit_recycle(in, INHERIT_BLOCKS);
+}
+
+static bool copy_kept(struct fsd *d, const struct inherit_request *k,
+		      uint8_t *room)
+{
+	if (k->len <= INHERIT_SHORT) {
+		memcpy(room, k->data, k->len);
+	} else if (k->len > INHERIT_MESSAGE_MAX) {
+		return false;
+	}
+	for (uint32_t at = 0, i = 0; k->len > INHERIT_SHORT && at < k->len;
+	     at += BLOCK_BYTES, i++) {
+		struct inherit_block *b =
+			i < ARRAY_SIZE(k->block)
+				? inherit_at(d->inherit, INHERIT_BLOCKS,
+					     k->block[i])
+				: NULL;
+
+		if (!b)
+			return false;
+		memcpy(room + at, b->data, MIN(k->len - at,
+					       (uint32_t)BLOCK_BYTES));
+	}
+	return k->len >= sizeof(struct fuse_in_header) &&
+	       header_of(room)->len == k->len;
+}
+
+static int by_seq(const void *a, const void *b)
+{
+	const struct inherit_request *const *x = a, *const *y = b;
+
+	return (*x)->seq < (*y)->seq ? -1 : (*x)->seq > (*y)->seq;
+}
+
+/* All that are whole, in their order. Return: how many. */
+static uint32_t collect(struct fsd *d, struct inherit_request **list,
+			uint8_t *room)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < inherit_count(d->inherit, INHERIT_REQUESTS);
+	     i++) {
+		struct inherit_request *k =
+			inherit_at(d->inherit, INHERIT_REQUESTS, i);
+
+		if (!k)
+			continue;
+		/* Twice: it died while it kept the message. */
+		if (copy_kept(d, k, room) &&
+		    !request_find(d->requests, header_of(room)->unique) &&
+		    link_kept(d->requests, k, header_of(room)->unique))
+			list[count++] = k;
+		else
+			k->live = 0;
+	}
+	qsort(list, count, sizeof(struct inherit_request *), by_seq);
+	return count;
+}
+
+static void look_again(struct fsd *d, struct inherit_request *k)
+{
+	uint8_t *copy = malloc(MAX(k->len, (uint32_t)INHERIT_SHORT));
+	struct look *l = NULL;
+	uint64_t unique;
+
+	if (copy && copy_kept(d, k, copy))
+		l = look_new(d, copy, k->len, &k->progress);
+	if (!l) {
+		free(copy);
+		return;
+	}
+	l->copy = copy;
+	unique = l->unique;
+	if (k->progress.tries < TRIES_MAX) {
+		bool answers = !l->answered;
+
+		look_at(l);
+		if (!answers)
+			request_forget(d, request_find(d->requests, unique));
+		return;
+	}
+	log_error("a request (operation %u) ended %u servers; it is refused",
+		  header_of(copy)->opcode, TRIES_MAX);
+	look_free(l);
+	request_tell(d, unique, -EIO, NULL, 0);
+	request_forget(d, request_find(d->requests, unique));
+}
+
+void requests_take_over(struct fsd *d)
+{
+	struct inherit *in = d->inherit;
+	uint8_t *room = malloc(INHERIT_MESSAGE_MAX);
+	struct inherit_request **list;
+	uint32_t count;
+
+	keep_messages(d);
+	list = calloc(inherit_count(in, INHERIT_REQUESTS) + 1, sizeof(*list));
+
+	if (!list || !room) {
+		log_error("no memory to answer the requests of the server "
+			  "before");
+		free(list);
+		free(room);
+		return;
+	}
+	count = collect(d, list, room);
+	inherit_recycle(in, INHERIT_REQUESTS);
+	drop_blocks(in, list, count);
+	for (uint32_t i = 0; i < count; i++)
+		look_again(d, list[i]);
+	free(list);
+	free(room);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs that end before their program does, or that are only found in the store. */
+#include <errno.h>
+#include <signal.h>
+
+#include "event.h"
+#include "run_int.h"
+
+/* Of a run that this daemon knows nothing of but what the store has. */
+static struct run *run_found(struct job *job)
+{
+	struct run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return NULL;
+	/* Nobody knows which of its files came whole. */
+	depot_output_drop(job->d->depot, job->meta.no, job->meta.run);
+	job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
+				    job->meta.run, false);
+	quota_unpublish(job);
+	run->job = job;
+	run->d = job->d;
+	run->number = job->meta.run;
+	run->accepted = true;
+	run->file_fd = run->stream[0].fd = run->stream[1].fd = -1;
+	run->stored = depot_run_has(job->d->depot, job->meta.no, run->number);
+	run->queued_ns = now_ns();
+	run->stream[VM_OUT].size = run_stream_size(job, VM_OUT);
+	run->stream[VM_ERR].size = run_stream_size(job, VM_ERR);
+	job->run = run;
+	return run;
+}
+
+void run_kill(struct job *job)
+{
+	struct run *run = job->run;
+
+	if (!run && job->meta.state == JOB_QUEUED) { /* not taken up yet */
+		list_del(&job->resume);
+		run_found(job);
+		run = job->run;
+	}
+	if (!run || run->ended || run->publishing)
+		return;
+	run->cancelled = true;
+	job_log(job, "cancelled by ctl");
+	if (run->started)
+		vm_kill(run->lease, WIRE_KILL_ALL, SIGKILL);
+	else
+		run_finish(run, STATUS_CANCELLED, NULL);
+}
+
+int run_signal(struct job *job, unsigned signal)
+{
+	struct run *run = job->run;
+	char room[16];
+
+	if (!run || !run->started || run->ended || run->publishing)
+		return -ESRCH;
+	job_log(job, "signal %s by ctl", signal_name(signal, room));
+	vm_kill(run->lease, WIRE_KILL_FIRST, signal);
+	return 0;
+}
+
+void run_give_up(struct run *run)
+{
+	if (!run->busy) {
+		run_free(run);
+		return;
+	}
+	loop_timer_del(&run->timer);
+	run_leave(run);
+	run_unprepare(run);
+	sched_leave(&run->slot);
+	run->job = NULL; /* who is at it frees it */
+}
+
+void run_abandon(struct job *job)
+{
+	if (job->run)
+		run_give_up(take_ptr(job->run));
+}
+
+void run_interrupt(struct job *job)
+{
+	if (!job->run || job->run->publishing)
+		return;
+	if (job->meta.state == JOB_QUEUED)
+		run_abandon(job); /* the next daemon takes it up */
+	else
+		run_finish(job->run, STATUS_INTERRUPTED,
+			   "fsd was stopped before the program had ended");
+}
+
+void run_recover(struct job *job)
+{
+	struct run *run = run_found(job);
+
+	if (run)
+		run_finish(run, STATUS_INTERRUPTED,
+			   "fsd or its host ended while the job was under way");
+}
+
+void run_reject(struct job *job, const char *message)
+{
+	struct run *run = run_found(job);
+
+	if (!run)
+		return;
+	run->final = true;
+	run_finish(run, STATUS_FAILED, message);
+}
+
