@@ -141,7 +141,7 @@ void run_output_done(struct run *run);
 
 /*
  * run_result.c: takes down what came of it, then renders and publishes it by a
- * thread, posts the last event, frees the run. The machine is given up at once.
+ * thread, posts the last event, gives up the machine, frees the run.
  */
 void run_finish(struct run *run, enum job_status status, const char *message);
 

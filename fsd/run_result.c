@@ -290,10 +290,12 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 				   "and was dropped";
 	run_hold(run);
 	fiber_run(on_end, run);
-	/* The machine and its files are of no more use, but their end can wait,
-	 * and who waits for the job cannot. */
-	run_leave(run);
-	sched_leave(&run->slot);
-	run_unprepare(run);
+	/* What may still do something ends now. A machine that has given all
+	 * can wait for its end, and who waits for the job cannot: run_free(). */
+	if (!run->complete) {
+		run_leave(run);
+		sched_leave(&run->slot);
+		run_unprepare(run);
+	}
 	run_let_go(run);
 }
