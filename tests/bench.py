@@ -414,7 +414,7 @@ def bench_interface(table):
     times, base = [], []
     all_processors = os.sched_getaffinity(0)
     one = {min(all_processors)}
-    pin(mount.proc.pid, one)
+    pin(int(os.getxattr(mount.mnt, "user.fsd.pid")), one)
     os.sched_setaffinity(0, one)
     for _ in range(count):
         start = time.monotonic()
