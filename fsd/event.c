@@ -112,8 +112,10 @@ void job_take_back(struct job *job)
 	unsigned before = job->meta.run - 1;
 	bool has = before && depot_run_has(job->d->depot, job->meta.no, before);
 
+	person_count(job->owner, job->meta.state, -1);
 	job->meta.run = before;
 	job->meta.state = has ? JOB_DONE : JOB_DRAFT;
+	person_count(job->owner, job->meta.state, 1);
 	job->has_results = has;
 	if (has && !job->output)
 		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,

@@ -53,8 +53,10 @@ static void remove_now(struct job *job)
 
 int retain_take(struct job *job)
 {
-	/* the table, and the helper's note */
-	if (job->retain.state != RETAIN_ASKED || is_held(job, 2))
+	bool holds = fiber_self() && job->lane.owner == fiber_self();
+
+	/* the table, the helper's note, and its request that is looked at */
+	if (job->retain.state != RETAIN_ASKED || is_held(job, 2 + holds))
 		return -EBUSY;
 	remove_now(job);
 	return 0;

@@ -176,8 +176,12 @@ static int do_end(void *arg)
 	end->meta.ended_ns = end->res.ended_ns;
 	end->meta.changed_ns = realtime_ns();
 	r = depot_meta_commit(run->d->depot, &end->meta);
-	if (r < 0) /* for those who are there; the next start may say else */
+	if (r < 0) {
+		/* For those who are there, and all of them the same; the next
+		 * start finds that it was running. */
 		not_kept(end, r);
+		publish_result(run);
+	}
 	return r;
 }
 
