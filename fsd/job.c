@@ -406,18 +406,28 @@ static void store_error(struct job *job, const char *text)
 			 job->meta.name, strerror(-r));
 }
 
-void job_set_error(struct job *job, const char *sentence)
+static void set_error(struct job *job, const char *sentence, bool store)
 {
 	char *text = NULL;
 
 	if (sentence && asprintf(&text, "%s\n", sentence) < 0)
 		text = NULL;
-	store_error(job, text);
-	job->error_stored = false;
+	if (store)
+		store_error(job, text);
 	free(job->error);
 	job->error = text;
 	job->error_stored = false;
 	job_touch(job);
+}
+
+void job_set_error(struct job *job, const char *sentence)
+{
+	set_error(job, sentence, true);
+}
+
+void job_show_error(struct job *job, const char *sentence)
+{
+	set_error(job, sentence, false);
 }
 
 void job_touch(struct job *job)

@@ -118,6 +118,8 @@ void job_sink_drop(struct job *job);
 const char *job_error(struct job *job);
 /* Replaces the text of `error` (NULL: none); a newline is added. */
 void job_set_error(struct job *job, const char *sentence);
+/* The same, when the store has it already. */
+void job_show_error(struct job *job, const char *sentence);
 /* job_log.c: a line of `log`, in the store soon, or when that is read. */
 void job_log(struct job *job, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -163,6 +163,27 @@ static void not_kept(struct run_end *end, int r)
 	end->stored = 0;
 }
 
+static bool is_failure(const struct job_result *res)
+{
+	return res->status == STATUS_FAILED ||
+	       res->status == STATUS_INTERRUPTED;
+}
+
+/* What `error` says, before anybody can see that it failed. */
+static void store_why(const struct run *run)
+{
+	const struct job_result *res = &run->end.res;
+	auto_buf struct buf text = { 0 };
+
+	if (!is_failure(res) || !res->message)
+		return;
+	buf_fmt(&text, "%s\n", res->message);
+	if (text.failed || depot_error_write(run->d->depot, run->end.meta.no,
+					     text.data) < 0)
+		log_warn("job %s: its error cannot be stored", run->end.name
+			 ? run->end.name : "?");
+}
+
 /* The record comes last: it is what publishes the result. */
 static int do_end(void *arg)
 {
@@ -172,6 +193,7 @@ static int do_end(void *arg)
 
 	if (r < 0)
 		not_kept(end, r);
+	store_why(run);
 	end->meta.exit_code = end->res.exit_code;
 	end->meta.ended_ns = end->res.ended_ns;
 	end->meta.changed_ns = realtime_ns();
@@ -181,6 +203,7 @@ static int do_end(void *arg)
 		 * start finds that it was running. */
 		not_kept(end, r);
 		publish_result(run);
+		store_why(run);
 	}
 	return r;
 }
@@ -203,11 +226,10 @@ static void log_end(struct job *job, const struct job_result *res)
 static void end_run(struct job *job, const struct job_result *res,
 		    uint64_t changed_ns)
 {
-	bool failed = res->status == STATUS_FAILED ||
-		      res->status == STATUS_INTERRUPTED;
+	bool failed = is_failure(res);
 
 	if (failed)
-		job_set_error(job, res->message);
+		job_show_error(job, res->message);
 	job->meta.exit_code = res->exit_code;
 	job->meta.ended_ns = res->ended_ns;
 	job->d->count.done[res->status]++;
