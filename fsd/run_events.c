@@ -253,6 +253,8 @@ void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 {
 	char message[600];
 
+	if (run->publishing) /* it has given all: what comes behind is nothing */
+		return;
 	if (!run->accepted) { /* who accepts it goes on */
 		run->failed = true;
 		run->why = why;

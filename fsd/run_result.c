@@ -317,8 +317,9 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	run_hold(run);
 	fiber_run(on_end, run);
 	/* What may still do something ends now. A machine that has given all
-	 * can wait for its end, and who waits for the job cannot: run_free(). */
-	if (!run->complete) {
+	 * can wait for its end, and who waits for the job cannot: run_free(). A
+	 * session has its machine back. */
+	if (!run->complete || run->session) {
 		run_leave(run);
 		sched_leave(&run->slot);
 		run_unprepare(run);
