@@ -167,6 +167,9 @@ int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
  * depot_reserve() finds enough to keep it again. For threads. */
 bool depot_give_reserve(struct depot *s);
 void depot_reserve(struct depot *s);
+/* Takes it away again. Return: 0 or negative errno. */
+int depot_run_unpublish(struct depot *s, uint64_t no, unsigned run,
+			const char *name);
 int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 		   const char *name);
 /* Needs no descriptor: sizes are true also when there is none left. */

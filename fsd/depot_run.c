@@ -115,6 +115,17 @@ int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
 	return r;
 }
 
+int depot_run_unpublish(struct depot *s, uint64_t no, unsigned run,
+			const char *name)
+{
+	char path[STORE_PATH_MAX];
+
+	run_path(no, run, name, path);
+	return unlinkat(depot_jobs_fd(s), path, 0) < 0 && errno != ENOENT
+		       ? -errno
+		       : 0;
+}
+
 int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 		   const char *name)
 {

@@ -38,6 +38,7 @@ struct run_end {
 	struct result_attempt attempts[LIMIT_RETRY];
 	char *attempts_text; /* owned: their messages */
 	uint64_t stored;   /* bytes of result.json */
+	bool unlisted;     /* it says something else, and cannot be removed */
 };
 
 struct run {

@@ -153,14 +153,35 @@ static int publish_result(struct run *run)
 	return r;
 }
 
-static void not_kept(struct run_end *end, int r)
+/* What is stored of the result is to say the same as what is shown, or there is
+ * to be nothing of it. */
+static void store_failure(struct run *run)
 {
+	struct depot *depot = run->d->depot;
+	uint64_t no = run->end.meta.no;
+	struct buf text = { .cap = MIB(128) };
+	int r = result_render(&run->end.res, &text);
+
+	if (r == 0)
+		r = depot_run_publish(depot, no, run->number, "result.json",
+				      text.data, text.len);
+	run->end.stored = r == 0 ? text.len : 0;
+	buf_done(&text);
+	if (r < 0)
+		r = depot_run_unpublish(depot, no, run->number, "result.json");
+	run->end.unlisted = r < 0;
+}
+
+static void not_kept(struct run *run, int r)
+{
+	struct run_end *end = &run->end;
+
 	snprintf(end->message, sizeof(end->message),
 		 "the result cannot be stored: %s", strerror(-r));
 	end->res.message = end->message;
 	end->res.status = STATUS_FAILED;
 	end->res.exit_code = status_exit_code(STATUS_FAILED, 0);
-	end->stored = 0;
+	store_failure(run);
 }
 
 static bool is_failure(const struct job_result *res)
@@ -192,7 +213,7 @@ static int do_end(void *arg)
 	int r = publish_result(run);
 
 	if (r < 0)
-		not_kept(end, r);
+		not_kept(run, r);
 	store_why(run);
 	end->meta.exit_code = end->res.exit_code;
 	end->meta.ended_ns = end->res.ended_ns;
@@ -201,8 +222,7 @@ static int do_end(void *arg)
 	if (r < 0) {
 		/* For those who are there, and all of them the same; the next
 		 * start finds that it was running. */
-		not_kept(end, r);
-		publish_result(run);
+		not_kept(run, r);
 		store_why(run);
 	}
 	return r;
@@ -224,7 +244,7 @@ static void log_end(struct job *job, const struct job_result *res)
 }
 
 static void end_run(struct job *job, const struct job_result *res,
-		    uint64_t changed_ns)
+		    uint64_t changed_ns, bool unlisted)
 {
 	bool failed = is_failure(res);
 
@@ -236,6 +256,8 @@ static void end_run(struct job *job, const struct job_result *res,
 	log_end(job, res);
 	job->run = NULL;
 	job->has_results = true;
+	if (unlisted)
+		job->hidden |= 1u << JOB_ROW_RESULT;
 	job_posted(job, failed || res->status == STATUS_CANCELLED ? EV_FAIL
 								: EV_END);
 	job->meta.changed_ns = changed_ns; /* as it is on record */
@@ -279,7 +301,7 @@ static void on_end(void *arg)
 		quota_run_sub(run->job, run->guest_json.len);
 		quota_run_add(run->job, run->end.stored);
 		end_run(take_ptr(run->job), &run->end.res,
-			run->end.meta.changed_ns);
+			run->end.meta.changed_ns, run->end.unlisted);
 	}
 	jobs_let_go();
 	run_let_go(run);
