@@ -518,6 +518,7 @@ static void boot(struct template *t)
 
 	limit += t->attempt * BOOT_MORE_S;
 	t->attempt++;
+	t->saved = false; /* of the one before, if it was made by us */
 	t->began_ns = now_ns();
 	progress(t, "booting the guest with %s (%u of %u)",
 		 vm_accel_names[t->accel], t->attempt, ATTEMPTS);
