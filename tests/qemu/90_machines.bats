@@ -80,10 +80,11 @@ stopped() {
 	local pid
 	# one that is being made would only be late
 	check becomes 60 grep -q '^fsd_machines_starting 0$' "$MNT/.fsd/stats"
-	STOPPED=$(machines)
-	for pid in $STOPPED; do
-		kill -STOP "$pid"
+	STOPPED=
+	for pid in $(machines); do # one may end by itself meanwhile
+		kill -STOP "$pid" && STOPPED="$STOPPED $pid"
 	done
+	[ -n "$STOPPED" ]
 }
 
 @test "idle machines that are frozen are not given out, and their job does not notice" {
