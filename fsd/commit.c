@@ -67,10 +67,14 @@ enum verdict commit_find_code(struct job *job, const struct job_config *config,
 			      struct node **ret_code, struct err *err)
 {
 	struct candidates c = { 0 };
+	int r;
 
 	*ret_code = NULL;
-	if (node_load(job->files) < 0)
-		return WAITING;
+	r = node_load(job->files);
+	if (r < 0) {
+		err_sys(err, r, "the job's files cannot be read");
+		return WRONG;
+	}
 	list_for_each(pos, tmp, &job->files->codes)
 		consider(&c, list_entry(pos, struct node, code));
 	if (config->mode == MODE_COMMAND) {
@@ -422,6 +426,7 @@ void commit_refuse(struct job *job, const struct err *err)
 	bool same = job->meta.state == JOB_REFUSED &&
 		    !strncmp(job_error(job), err->text, strlen(err->text));
 
+	job->refused = err->code;
 	face_set_error(job->d, job->meta.uid, job->meta.name, err->text);
 	if (same)
 		return;
@@ -459,6 +464,7 @@ void commit_evaluate(struct job *job, bool config_closed)
 	struct err err = { 0 };
 	enum verdict v;
 
+	job->refused = 0;
 	if (job->removed || job_is_frozen(job))
 		return;
 	if (job->meta.state == JOB_DONE && !config_closed)

@@ -36,6 +36,7 @@ struct job {
 	struct commit_later *later; /* owned by commit.c, or NULL */
 	char *error;            /* owned: text of `error`, NULL: empty; */
 	bool error_stored;      /* but the store has it: job_error() */
+	int refused;            /* why it was, when it was last looked at */
 	bool has_results;       /* of a run that is over: from its end until the
 				   next one is queued, whatever the state */
 	struct list unrecorded; /* while its record is to be written again */

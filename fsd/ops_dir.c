@@ -379,6 +379,15 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 /* --- renaming ---------------------------------------------------------------------- */
 
+/* The start that a rename is was not stored: the call says so, though the name
+ * has changed. */
+static int not_stored(const struct job *job)
+{
+	int r = job->meta.state == JOB_REFUSED ? job->refused : 0;
+
+	return r == -ENOSPC || r == -EDQUOT || r == -EIO || r == -EROFS ? r : 0;
+}
+
 static int rename_job(fuse_req_t req, struct job *job, const char *to)
 {
 	struct job *old = job_by_name(ops_fsd(req), to);
@@ -408,6 +417,7 @@ static int rename_job(fuse_req_t req, struct job *job, const char *to)
 	if (r == 0) {
 		job_log(job, "renamed to %s", to);
 		commit_evaluate(job, false);
+		r = not_stored(job);
 	}
 	return r;
 }
@@ -490,7 +500,7 @@ static int rename_node(fuse_req_t req, struct target *from,
 	if (old_job != dir->job)
 		ops_changed(old_job, NULL);
 	ops_changed(dir->job, from->node->writers ? NULL : from->node);
-	return 0;
+	return not_stored(dir->job);
 }
 
 /* What follows from what the server before has renamed, unless it had come to

@@ -516,8 +516,7 @@ static void boot(struct template *t)
 	struct err err;
 	int r;
 
-	limit += t->attempt * BOOT_MORE_S;
-	t->attempt++;
+	limit += t->attempt++ * BOOT_MORE_S;
 	t->saved = false; /* of the one before, if it was made by us */
 	t->began_ns = now_ns();
 	progress(t, "booting the guest with %s (%u of %u)",
