@@ -152,6 +152,8 @@ void depot_sink_drop(struct depot *s, uint64_t no);
 
 /* Makes run `run`'s directory; what was there is gone. */
 int depot_run_make(struct depot *s, uint64_t no, unsigned run);
+/* Its directory is removed, soon; 0 is no run. */
+void depot_run_drop(struct depot *s, uint64_t no, unsigned run);
 bool depot_run_has(struct depot *s, uint64_t no, unsigned run);
 /* Its stdout or stderr, for append and read; made if it is not there. */
 int depot_stream_open(struct depot *s, uint64_t no, unsigned run,

@@ -66,6 +66,16 @@ int depot_run_make(struct depot *s, uint64_t no, unsigned run)
 	return mkdirat(depot_jobs_fd(s), path, 0700) < 0 ? -errno : 0;
 }
 
+void depot_run_drop(struct depot *s, uint64_t no, unsigned run)
+{
+	char path[STORE_PATH_MAX];
+
+	if (!run)
+		return;
+	run_path(no, run, NULL, path);
+	depot_trash(s, path);
+}
+
 bool depot_run_has(struct depot *s, uint64_t no, unsigned run)
 {
 	char path[STORE_PATH_MAX];

@@ -101,17 +101,6 @@ void run_hide_old(struct job *job)
 	job_sink_drop(job);
 }
 
-void run_drop(struct job *job, unsigned number)
-{
-	char path[STORE_PATH_MAX], id[STORE_ID_SIZE];
-
-	if (!number)
-		return;
-	depot_id(job->meta.no, id);
-	snprintf(path, sizeof(path), "%s/r%u", id, number);
-	depot_trash(job->d->depot, path);
-}
-
 static int lease(struct run *run, struct err *err)
 {
 	struct vm_need need = {
@@ -187,18 +176,22 @@ static int prepare(struct run *run, struct err *err)
 	return r == 0 ? collect(run, now_ns() + COLLECT_NS, err) : r;
 }
 
+/* As far as it goes now, the rest later, unless that is under way. */
+static int prepare_all(struct run *run, struct err *err)
+{
+	int r = list_empty(&run->collect.node) ? prepare(run, err) : 0;
+
+	if (r > 0)
+		collect_later(run);
+	return MIN(r, 0);
+}
+
 static void on_ready(struct sched_slot *slot)
 {
 	struct run *run = container_of(slot, struct run, slot);
 	struct err err = { 0 };
-	int r;
 
-	if (!list_empty(&run->collect.node))
-		return; /* it is being collected already */
-	r = prepare(run, &err);
-	if (r > 0)
-		collect_later(run);
-	else if (r < 0)
+	if (prepare_all(run, &err) < 0)
 		no_machine(run, err.text);
 }
 
@@ -218,8 +211,8 @@ static const struct sched_slot_ops slot_ops = {
 	.has_machine = has_machine,
 };
 
-/* Return: 1 if it waits; else as run_collect(). */
-static int enter(struct run *run, bool *ret_waits, struct err *err)
+/* Return: as run_collect(); 0 also if it waits. */
+static int enter(struct run *run, struct err *err)
 {
 	const struct job_config *c = run->spec.config;
 	int r;
@@ -232,7 +225,6 @@ static int enter(struct run *run, bool *ret_waits, struct err *err)
 		.is_step = c->session,
 	};
 	r = sched_enter(run->d->sched, &run->slot);
-	*ret_waits = r == 0;
 	if (r < 0)
 		return err_sys(err, r, "the job cannot be queued");
 	return r ? prepare(run, err) : 0;
@@ -241,14 +233,13 @@ static int enter(struct run *run, bool *ret_waits, struct err *err)
 void run_queue(struct run *run)
 {
 	struct err err = { 0 };
-	bool waits;
-	int more = enter(run, &waits, &err);
+	int more = enter(run, &err);
 
 	if (more < 0)
 		run_finish(run, STATUS_FAILED, err.text);
 	else if (more)
 		collect_later(run);
-	else if (waits)
+	else
 		sched_tell(&run->slot);
 }
 
@@ -256,15 +247,9 @@ void run_keep_inputs(struct job *job)
 {
 	struct run *run = job->run;
 	struct err err = { 0 };
-	int r;
 
-	if (!run || !run->slot.waits || run->collected ||
-	    !list_empty(&run->collect.node))
-		return;
-	r = prepare(run, &err);
-	if (r > 0)
-		collect_later(run);
-	else if (r < 0)
+	if (run && run->slot.waits && !run->collected &&
+	    prepare_all(run, &err) < 0)
 		log_warn("job %s: its inputs cannot be kept: %s",
 			 job->meta.name, err.text);
 }
@@ -284,7 +269,6 @@ struct step {
 static int do_step(void *arg)
 {
 	const struct step *s = arg;
-	char path[STORE_PATH_MAX], id[STORE_ID_SIZE];
 	int r = 0;
 
 	if (s->inputs)
@@ -293,16 +277,14 @@ static int do_step(void *arg)
 		r = depot_run_make(s->depot, s->meta.no, s->meta.run);
 	if (r == 0)
 		r = depot_meta_commit(s->depot, &s->meta);
-	if (r < 0 || !s->old)
-		return r;
-	depot_id(s->meta.no, id);
-	snprintf(path, sizeof(path), "%s/r%u", id, s->old);
-	depot_trash(s->depot, path); /* else the next start does it */
-	return 0;
+	if (r == 0 && s->old)
+		depot_run_drop(s->depot, s->meta.no, s->old);
+	return r;
 }
 
 /* What the record says of a run that is new. */
-static void fill_accepted(const struct run *run, struct job_meta *m)
+static void fill_accepted(const struct run *run, uint64_t queued_no,
+			  struct job_meta *m)
 {
 	const struct job_config *c = run->spec.config;
 
@@ -310,7 +292,7 @@ static void fill_accepted(const struct run *run, struct job_meta *m)
 	m->attempt = 1;
 	m->retry = (unsigned)c->retry;
 	m->retain_s = (uint32_t)c->retain_s;
-	m->queued_no = depot_next_no(run->d->depot);
+	m->queued_no = queued_no;
 	m->ended_ns = 0;
 }
 
@@ -325,14 +307,12 @@ int run_record(struct run *run, enum job_state state)
 	if (!run->accepted) {
 		s.old = job->meta.run;
 		s.inputs = !job->promised;
-		fill_accepted(run, &s.meta);
+		fill_accepted(run, depot_next_no(s.depot), &s.meta);
 	}
 	r = depot_do(run->d->depot, do_step, &s);
 	run->stored |= r == 0 && state == JOB_RUNNING;
-	if (r == 0 && !run->accepted) {
-		fill_accepted(run, &job->meta);
-		job->meta.queued_no = s.meta.queued_no;
-	}
+	if (r == 0 && !run->accepted)
+		fill_accepted(run, s.meta.queued_no, &job->meta);
 	return r;
 }
 
@@ -410,12 +390,11 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 {
 	bool queued = job->meta.state == JOB_QUEUED;
 	struct run *run = run_new(job, spec, job->meta.run + !queued);
-	bool waits;
 	int more, r;
 
 	if (!run)
 		return err_sys(err, -ENOMEM, "the job cannot be queued");
-	more = enter(run, &waits, err);
+	more = enter(run, err);
 	r = MIN(more, 0);
 	run_hold(run);
 	if (r == 0)
@@ -426,7 +405,7 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 	}
 	if (more)
 		collect_later(run);
-	else if (waits && run->slot.waits)
+	else
 		sched_tell(&run->slot);
 	go_on(run);
 	run_let_go(run);

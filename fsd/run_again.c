@@ -86,7 +86,7 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 		message ? message : "");
 	job->d->count.retried++;
 	enter(job, next);
-	run_drop(job, number);
+	depot_run_drop(run->d->depot, job->meta.no, number);
 	run_give_up(run);
 	if (next)
 		run_queue(next);

@@ -154,10 +154,8 @@ bool run_again(struct run *run, enum job_status status, const char *message);
 struct run *run_new(struct job *job, struct run_spec *spec, unsigned number);
 /* run.c: it waits for its turn, collects its inputs, asks for a machine. */
 void run_queue(struct run *run);
-/* run.c: the results of the job's newest run leave the tree, */
+/* run.c: the results of the job's newest run leave the tree. */
 void run_hide_old(struct job *job);
-/* and run `number`'s the store. */
-void run_drop(struct job *job, unsigned number);
 
 /* run_events.c: a machine is there. */
 void run_begin(struct run *run, struct vm_lease *lease);
