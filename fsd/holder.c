@@ -219,18 +219,14 @@ static void next_server(struct holder *h, int status)
 static void on_end(struct holder *h)
 {
 	int status;
+	char byte; /* its last word came before its end */
 
 	if (!child_reap(&h->server, &status))
 		return;
-	while (h->control >= 0 && !h->serves && h->code < 0) {
-		char byte; /* its last word came before its end */
-		ssize_t n = recv(h->control, &byte, 1, MSG_DONTWAIT);
-
-		if (n == 1 && byte == HOLDER_READY)
-			tell_ready(h);
-		else
-			break;
-	}
+	if (h->control >= 0 && !h->serves && h->code < 0 &&
+	    recv(h->control, &byte, 1, MSG_DONTWAIT) == 1 &&
+	    byte == HOLDER_READY)
+		tell_ready(h);
 	child_end(&h->server);
 	fd_close(&h->control);
 	next_server(h, status);

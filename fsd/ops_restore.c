@@ -58,7 +58,7 @@ void ops_restore(struct fsd *d)
 		struct inherit_handle *kept =
 			inherit_at(d->inherit, INHERIT_HANDLES, i);
 
-		/* An entry that is written over while nobody owns it. */
+		/* Without memory it goes, and its user is told ESTALE. */
 		if (!kept || open_files_adopt(d, kept, NULL) < 0)
 			continue;
 		if (kept->kind == INHERIT_FILE)

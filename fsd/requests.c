@@ -34,9 +34,8 @@ static void answered(struct fsd *d, uint64_t unique)
 		if (l->unique != unique)
 			continue;
 		l->answered = true;
-		if (l->message) /* it will not be looked at again */
-			((struct fuse_in_header *)(void *)l->message->data)
-				->len = 0;
+		if (l->message)
+			message_clear(l->message);
 	}
 	if (p)
 		request_forget(d, p);
@@ -110,9 +109,9 @@ static void repeat_init(struct fsd *d)
 {
 	struct inherit_head *head = inherit_head(d->inherit);
 	/* The first of all messages is in the first place. */
-	struct fuse_in_header *in =
-		(void *)inherit_message(d->inherit, 0)->data;
-	bool unanswered = in->len && in->opcode == FUSE_INIT;
+	struct inherit_message *first = inherit_message(d->inherit, 0);
+	bool unanswered = header_of(first->data)->len &&
+			  header_of(first->data)->opcode == FUSE_INIT;
 
 	if (!head->init_len || head->init_len > sizeof(head->init) ||
 	    header_of(head->init)->len != head->init_len ||
@@ -122,7 +121,7 @@ static void repeat_init(struct fsd *d)
 	give(d, head->init, head->init_len);
 	d->requests->first_answer_lost = false;
 	if (unanswered)
-		in->len = 0;
+		message_clear(first);
 }
 
 int requests_open(struct fsd *d, int fd)
@@ -211,10 +210,8 @@ static void look_end(struct look *l)
 		     l->progress);
 	}
 	if (l->message) {
-		((struct fuse_in_header *)(void *)l->message->data)->len = 0;
-		for (unsigned i = 0; i < INHERIT_MESSAGES; i++)
-			if (l->message == inherit_message(l->d->inherit, i))
-				q->taken[i] = false;
+		message_clear(l->message);
+		q->taken[l->place] = false;
 	}
 	look_free(l);
 }
@@ -302,7 +299,7 @@ static struct look *spill(struct fsd *d, struct inherit_message *m,
 		return NULL;
 	}
 	l->copy = copy;
-	((struct fuse_in_header *)(void *)m->data)->len = 0;
+	message_clear(m);
 	return l;
 }
 
@@ -311,7 +308,7 @@ int requests_next(struct fsd *d)
 	struct requests *q = d->requests;
 	unsigned place = free_message(q);
 	struct inherit_message *m = inherit_message(d->inherit, place);
-	struct fuse_in_header *in = (void *)m->data;
+	const struct fuse_in_header *in = header_of(m->data);
 	struct look *l;
 	ssize_t n;
 
@@ -323,18 +320,19 @@ int requests_next(struct fsd *d)
 		       : errno == EINTR || errno == ENOENT ? 1 /* it is gone */
 							   : -errno;
 	if ((size_t)n < sizeof(*in) || in->len != n) {
-		in->len = 0;
+		message_clear(m);
 		return n == 0 ? -ENODEV : -EIO;
 	}
 	l = place == SPILL ? spill(d, m, (uint32_t)n)
 			   : look_new(d, m->data, (uint32_t)n, &m->progress);
 	if (!l) {
 		request_tell(d, in->unique, -ENOMEM, NULL, 0);
-		in->len = 0;
+		message_clear(m);
 		return 1;
 	}
 	if (!l->copy) {
 		l->message = m;
+		l->place = place;
 		q->taken[place] = true;
 	}
 	look_at(l);

@@ -25,6 +25,7 @@ struct look {
 	bool answered;
 	struct inherit_progress *progress;
 	struct inherit_message *message; /* taken, or NULL */
+	unsigned place;                  /* of the message */
 	uint8_t *copy;                   /* owned, or NULL */
 };
 
@@ -40,6 +41,14 @@ struct requests {
 static inline const struct fuse_in_header *header_of(const void *data)
 {
 	return data;
+}
+
+/* Nobody is to look at it any more: not after our end either. */
+static inline void message_clear(struct inherit_message *m)
+{
+	struct fuse_in_header *in = (void *)m->data;
+
+	in->len = 0;
 }
 
 static inline bool has_answer(uint32_t opcode)

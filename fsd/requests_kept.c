@@ -28,15 +28,33 @@ struct pending *request_find(struct requests *q, uint64_t unique)
 	return NULL;
 }
 
-static void free_blocks(struct inherit *in, struct inherit_request *k)
+/* What does not fit into the record itself. */
+static uint32_t block_count(const struct inherit_request *k)
 {
-	uint32_t count = k->len <= INHERIT_SHORT
-				 ? 0
-				 : (uint32_t)((k->len + BLOCK_BYTES - 1) /
-					      BLOCK_BYTES);
+	return k->len <= INHERIT_SHORT
+		       ? 0
+		       : (k->len - 1) / (uint32_t)BLOCK_BYTES + 1;
+}
 
-	for (uint32_t i = 0; i < MIN(count, ARRAY_SIZE(k->block)); i++) {
-		void *b = inherit_at(in, INHERIT_BLOCKS, k->block[i]);
+/* NULL: it is not whole. */
+static struct inherit_block *block_at(struct inherit *in,
+				      const struct inherit_request *k,
+				      uint32_t i)
+{
+	return i < ARRAY_SIZE(k->block)
+		       ? inherit_at(in, INHERIT_BLOCKS, k->block[i])
+		       : NULL;
+}
+
+/* The record before its blocks: a killed server leaves no half one. */
+static void drop_record(struct inherit *in, struct inherit_request *k)
+{
+	struct inherit_request was = *k;
+
+	inherit_del(in, INHERIT_REQUESTS, k);
+	for (uint32_t i = 0; i < MIN(block_count(&was), ARRAY_SIZE(was.block));
+	     i++) {
+		void *b = block_at(in, &was, i);
 
 		if (b)
 			inherit_del(in, INHERIT_BLOCKS, b);
@@ -45,12 +63,8 @@ static void free_blocks(struct inherit *in, struct inherit_request *k)
 
 void request_forget(struct fsd *d, struct pending *p)
 {
-	struct inherit_request *k = p->kept;
-	struct inherit_request blocks = *k;
-
 	hash_del(&d->requests->by_unique, &p->node);
-	inherit_del(d->inherit, INHERIT_REQUESTS, k);
-	free_blocks(d->inherit, &blocks);
+	drop_record(d->inherit, p->kept);
 	free(p);
 }
 
@@ -111,10 +125,8 @@ static struct inherit_request *keep_record(struct fsd *d, const uint8_t *data,
 	}
 	log_warn("no room to keep a request: it is lost if this process is "
 		 "killed now");
-	if (k) {
-		free_blocks(d->inherit, k);
-		inherit_del(d->inherit, INHERIT_REQUESTS, k);
-	}
+	if (k)
+		drop_record(d->inherit, k);
 	return NULL;
 }
 
@@ -127,7 +139,7 @@ struct inherit_request *request_keep(struct fsd *d, const uint8_t *data,
 	struct inherit_request *k = keep_record(d, data, len, seq, p);
 
 	if (k && !link_kept(d->requests, k, header_of(data)->unique)) {
-		inherit_del(d->inherit, INHERIT_REQUESTS, k);
+		drop_record(d->inherit, k);
 		k = NULL;
 	}
 	return k;
@@ -140,11 +152,12 @@ static void keep_messages(struct fsd *d)
 {
 	for (unsigned i = 0; i < INHERIT_MESSAGES; i++) {
 		struct inherit_message *m = inherit_message(d->inherit, i);
-		struct fuse_in_header *in = (void *)m->data;
+		uint32_t len = header_of(m->data)->len;
 
-		if (in->len >= sizeof(*in) && in->len <= sizeof(m->data))
-			keep_record(d, m->data, in->len, m->seq, &m->progress);
-		in->len = 0;
+		if (len >= sizeof(struct fuse_in_header) &&
+		    len <= sizeof(m->data))
+			keep_record(d, m->data, len, m->seq, &m->progress);
+		message_clear(m);
 	}
 }
 
@@ -159,11 +172,8 @@ static void drop_blocks(struct inherit *in, struct inherit_request **list,
 		if ((b = inherit_at(in, INHERIT_BLOCKS, i)))
 			b->live = 2;
 	for (uint32_t i = 0; i < count; i++)
-		for (uint32_t n = 0, at = 0; list[i]->len > INHERIT_SHORT &&
-					     at < list[i]->len;
-		     n++, at += BLOCK_BYTES)
-			if ((b = inherit_at(in, INHERIT_BLOCKS,
-					    list[i]->block[n])))
+		for (uint32_t n = 0; n < block_count(list[i]); n++)
+			if ((b = block_at(in, list[i], n)))
 				b->live = 1;
 	for (uint32_t i = 0; i < blocks; i++)
 		if ((b = inherit_at(in, INHERIT_BLOCKS, i)) && b->live == 2)
@@ -171,29 +181,25 @@ static void drop_blocks(struct inherit *in, struct inherit_request **list,
 	inherit_recycle(in, INHERIT_BLOCKS);
 }
 
+/* room: INHERIT_MESSAGE_MAX bytes. Return: it is whole. */
 static bool copy_kept(struct fsd *d, const struct inherit_request *k,
 		      uint8_t *room)
 {
-	if (k->len <= INHERIT_SHORT) {
-		memcpy(room, k->data, k->len);
-	} else if (k->len > INHERIT_MESSAGE_MAX) {
+	if (k->len < sizeof(struct fuse_in_header) ||
+	    k->len > INHERIT_MESSAGE_MAX)
 		return false;
-	}
-	for (uint32_t at = 0, i = 0; k->len > INHERIT_SHORT && at < k->len;
-	     at += BLOCK_BYTES, i++) {
-		struct inherit_block *b =
-			i < ARRAY_SIZE(k->block)
-				? inherit_at(d->inherit, INHERIT_BLOCKS,
-					     k->block[i])
-				: NULL;
+	if (k->len <= INHERIT_SHORT)
+		memcpy(room, k->data, k->len);
+	for (uint32_t i = 0; i < block_count(k); i++) {
+		uint32_t at = i * (uint32_t)BLOCK_BYTES;
+		const struct inherit_block *b = block_at(d->inherit, k, i);
 
 		if (!b)
 			return false;
-		memcpy(room + at, b->data, MIN(k->len - at,
-					       (uint32_t)BLOCK_BYTES));
+		memcpy(room + at, b->data,
+		       MIN(k->len - at, (uint32_t)BLOCK_BYTES));
 	}
-	return k->len >= sizeof(struct fuse_in_header) &&
-	       header_of(room)->len == k->len;
+	return header_of(room)->len == k->len;
 }
 
 static int by_seq(const void *a, const void *b)
@@ -230,7 +236,7 @@ static uint32_t collect(struct fsd *d, struct inherit_request **list,
 
 static void look_again(struct fsd *d, struct inherit_request *k)
 {
-	uint8_t *copy = malloc(MAX(k->len, (uint32_t)INHERIT_SHORT));
+	uint8_t *copy = malloc(k->len);
 	struct look *l = NULL;
 	uint64_t unique;
 
