@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loop never waits for a thread of these: it puts tasks into an inbox and
+ * counts them in a semaphore, and takes those that are done out of another. The
+ * threads share out what came among themselves, under a lock that is theirs.
+ */
 #include "chores.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../layout/base/inbox.h"
 #include "../layout/layout.h"
 
 struct chores {
 	struct loop *loop;
 	pthread_t thread[CHORES_THREADS];
-	unsigned wanted, started;   /* threads */
-	pthread_mutex_t lock; /* guards what follows but start */
-	pthread_cond_t wake;
-	struct list todo, finished; /* of struct task */
-	unsigned waiting;           /* tasks in todo */
-	unsigned looking;           /* threads that will look there before they
-				       sleep: nobody need be woken for those */
-	struct loop_call call;      /* runs on_finished; posted when !posted */
-	bool posted, quit;
-	struct loop_call start;     /* makes the threads */
+	unsigned wanted, started; /* threads */
+	struct inbox todo, finished; /* of struct task */
+	sem_t due;                /* tasks, and at the end one a thread more */
+	pthread_mutex_t lock;     /* the threads'; guards taken */
+	struct list taken;        /* out of todo */
+	struct loop_call call;    /* runs on_finished; posted when !posted */
+	atomic_bool posted, quit;
+	struct loop_call start;   /* makes the threads */
 };
 
 /* Hands finished tasks back, one batch for any number of them. */
@@ -29,54 +34,32 @@ static void on_finished(struct loop_call *c)
 {
 	struct chores *w = c->arg;
 	struct list batch;
+	struct task *t;
 
 	list_init(&batch);
-	pthread_mutex_lock(&w->lock);
-	list_for_each(pos, tmp, &w->finished) {
-		list_del(pos);
-		list_add_tail(&batch, pos);
-	}
-	w->posted = false;
-	pthread_mutex_unlock(&w->lock);
-	list_for_each(pos, tmp, &batch) {
-		struct task *t = list_entry(pos, struct task, node);
-
-		list_del(pos);
+	atomic_store(&w->posted, false);
+	inbox_take(&w->finished, &batch);
+	while ((t = list_first(&batch, struct task, node))) {
+		list_del(&t->node);
 		t->done(t, t->result);
 	}
 }
 
+/* NULL: that was the last one. */
 static struct task *next_task(struct chores *w)
 {
 	struct task *t;
 
-	while (list_empty(&w->todo) && !w->quit) {
-		w->looking--;
-		pthread_cond_wait(&w->wake, &w->lock);
-		w->looking++;
-	}
-	w->looking--;
-	t = list_first(&w->todo, struct task, node);
-	if (!t)
-		return NULL;
-	list_del(&t->node);
-	w->waiting--;
-	return t;
-}
-
-/* The loop may run as soon as it is told: without the lock, which it needs. */
-static void hand_back(struct chores *w, struct task *t)
-{
-	bool post;
-
+	while (sem_wait(&w->due) < 0)
+		; /* EINTR */
 	pthread_mutex_lock(&w->lock);
-	list_add_tail(&w->finished, &t->node);
-	w->looking++;
-	post = !w->posted && !w->quit;
-	w->posted |= post;
+	if (list_empty(&w->taken))
+		inbox_take(&w->todo, &w->taken);
+	t = list_first(&w->taken, struct task, node);
+	if (t)
+		list_del(&t->node);
 	pthread_mutex_unlock(&w->lock);
-	if (post)
-		loop_post(w->loop, &w->call);
+	return t;
 }
 
 static void *thread_main(void *arg)
@@ -84,15 +67,13 @@ static void *thread_main(void *arg)
 	struct chores *w = arg;
 	struct task *t;
 
-	pthread_mutex_lock(&w->lock);
-	w->looking++;
 	while ((t = next_task(w))) {
-		pthread_mutex_unlock(&w->lock);
 		t->result = t->work(t);
-		hand_back(w, t);
-		pthread_mutex_lock(&w->lock);
+		inbox_put(&w->finished, &t->node);
+		if (!atomic_load(&w->quit) &&
+		    !atomic_exchange(&w->posted, true))
+			loop_post(w->loop, &w->call);
 	}
-	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
 
@@ -126,10 +107,9 @@ int chores_new(struct loop *loop, unsigned threads, struct chores **ret_chores)
 	w->wanted = MIN(threads, (unsigned)CHORES_THREADS);
 	w->call = (struct loop_call){ .fn = on_finished, .arg = w };
 	w->start = (struct loop_call){ .fn = on_start, .arg = w };
-	list_init(&w->todo);
-	list_init(&w->finished);
+	list_init(&w->taken);
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->wake, NULL);
+	sem_init(&w->due, 0, 0);
 	loop_defer(loop, &w->start);
 	*ret_chores = w;
 	return 0;
@@ -137,24 +117,17 @@ int chores_new(struct loop *loop, unsigned threads, struct chores **ret_chores)
 
 void chores_add(struct chores *w, struct task *t)
 {
-	bool wake;
-
-	pthread_mutex_lock(&w->lock);
-	list_add_tail(&w->todo, &t->node);
-	wake = ++w->waiting > w->looking;
-	pthread_mutex_unlock(&w->lock);
-	if (wake)
-		pthread_cond_signal(&w->wake);
+	inbox_put(&w->todo, &t->node);
+	sem_post(&w->due);
 }
 
 void chores_free(struct chores *w)
 {
 	if (!w)
 		return;
-	pthread_mutex_lock(&w->lock);
-	w->quit = true;
-	pthread_cond_broadcast(&w->wake);
-	pthread_mutex_unlock(&w->lock);
+	atomic_store(&w->quit, true);
+	for (unsigned i = 0; i < MAX(w->started, 1u); i++)
+		sem_post(&w->due);
 	for (unsigned i = 0; i < w->started; i++)
 		pthread_join(w->thread[i], NULL);
 	if (!w->started)
@@ -163,6 +136,6 @@ void chores_free(struct chores *w)
 	loop_call_del(&w->call);
 	on_finished(&w->call);
 	pthread_mutex_destroy(&w->lock);
-	pthread_cond_destroy(&w->wake);
+	sem_destroy(&w->due);
 	free(w);
 }

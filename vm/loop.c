@@ -7,7 +7,6 @@
 #include "loop.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "../layout/base/cleanup.h"
+#include "../layout/base/inbox.h"
 
 #define BATCH 64
 
@@ -27,9 +27,7 @@ struct loop {
 	unsigned heap_len, heap_size;
 	uint64_t timer_armed_ns;    /* what timerfd is set to, 0 = not set */
 	struct list deferred;       /* of loop_call */
-	pthread_mutex_t post_lock;  /* guards posted */
-	struct list posted;         /* of loop_call, from other threads */
-	atomic_bool has_posted;     /* there is one */
+	struct inbox posted;        /* of loop_call, from other threads */
 	atomic_bool asleep;         /* who posts has to wake it */
 	struct loop_fd wake, clock; /* eventfd, timerfd */
 	struct epoll_event batch[BATCH];
@@ -222,28 +220,35 @@ bool loop_is_due(const struct loop *l)
 	return !list_empty(&l->deferred);
 }
 
+static void take_posted(struct loop *l)
+{
+	struct list batch;
+
+	if (inbox_empty(&l->posted))
+		return;
+	list_init(&batch);
+	inbox_take(&l->posted, &batch);
+	list_for_each(pos, tmp, &batch) {
+		list_del(pos);
+		list_entry(pos, struct loop_call, node)->loop = NULL;
+		list_add_tail(&l->deferred, pos);
+	}
+}
+
 void loop_call_del(struct loop_call *c)
 {
-	struct loop *l = c->loop;
-
-	if (l)
-		pthread_mutex_lock(&l->post_lock);
+	if (c->loop)
+		take_posted(c->loop); /* it may be among them */
 	list_del(&c->node);
-	c->loop = NULL;
-	if (l)
-		pthread_mutex_unlock(&l->post_lock);
 }
 
 void loop_post(struct loop *l, struct loop_call *c)
 {
 	uint64_t one = 1;
 
-	pthread_mutex_lock(&l->post_lock);
 	c->loop = l;
-	list_add_tail(&l->posted, &c->node);
-	pthread_mutex_unlock(&l->post_lock);
 	/* Either the loop sees the one, or we see the other. */
-	atomic_store(&l->has_posted, true);
+	inbox_put(&l->posted, &c->node);
 	if (!atomic_exchange(&l->asleep, false))
 		return;
 	if (write(l->eventfd, &one, sizeof(one)) < 0) {
@@ -260,19 +265,6 @@ static void on_wake(struct loop_fd *src, uint32_t events)
 	if (read(l->eventfd, &count, sizeof(count)) < 0) {
 		/* EAGAIN: somebody drained it already */
 	}
-}
-
-static void take_posted(struct loop *l)
-{
-	if (!atomic_exchange(&l->has_posted, false))
-		return;
-	pthread_mutex_lock(&l->post_lock);
-	list_for_each(pos, tmp, &l->posted) {
-		list_del(pos);
-		list_entry(pos, struct loop_call, node)->loop = NULL;
-		list_add_tail(&l->deferred, pos);
-	}
-	pthread_mutex_unlock(&l->post_lock);
 }
 
 /* Those that are scheduled now; what they schedule has its turn after the
@@ -306,8 +298,6 @@ int loop_new(struct loop **ret_loop)
 	if (!l)
 		return -ENOMEM;
 	list_init(&l->deferred);
-	list_init(&l->posted);
-	pthread_mutex_init(&l->post_lock, NULL);
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
 	l->timerfd = timerfd_create(CLOCK_MONOTONIC,
 				    TFD_CLOEXEC | TFD_NONBLOCK);
@@ -341,7 +331,6 @@ void loop_free(struct loop *l)
 	fd_close(&l->epoll);
 	fd_close(&l->timerfd);
 	fd_close(&l->eventfd);
-	pthread_mutex_destroy(&l->post_lock);
 	free(l->heap);
 	free(l);
 }
@@ -376,7 +365,7 @@ static int wait_events(struct loop *l)
 	bool sleeps = list_empty(&l->deferred);
 	int n = 0;
 
-	while (sleeps && n == 0 && !atomic_load(&l->has_posted) &&
+	while (sleeps && n == 0 && inbox_empty(&l->posted) &&
 	       l->linger_ns > now_ns()) {
 		n = epoll_wait(l->epoll, l->batch, BATCH, 0);
 		if (n == 0)
@@ -387,7 +376,7 @@ static int wait_events(struct loop *l)
 		return n;
 	if (sleeps) {
 		atomic_store(&l->asleep, true);
-		sleeps = !atomic_load(&l->has_posted);
+		sleeps = inbox_empty(&l->posted);
 	}
 	n = epoll_wait(l->epoll, l->batch, BATCH, sleeps ? -1 : 0);
 	atomic_store(&l->asleep, false);
