@@ -7,7 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "../vm/loop.h"
+#include "fiber.h"
 #include "fsd.h"
 
 #define ANSWER_S 3
@@ -16,7 +16,10 @@ struct keeper {
 	int sock;
 	struct child child;
 	struct loop *loop;     /* borrowed; NULL: nobody is to be told */
-	struct loop_fd end;
+	struct loop_fd end, answers;
+	struct list waiting;   /* of struct keeper_wait; the first one is asked */
+	struct keeper_wait nobody; /* who was asked for and forgot it */
+	struct loop_timer late;
 	struct loop_call tell;
 	void (*gone)(void *arg);
 	void *arg;
@@ -56,6 +59,7 @@ int keeper_open(const struct mount_options *options, struct keeper **ret,
 		return r;
 	}
 	k->sock = take_fd(&ours);
+	list_init(&k->waiting);
 	*ret = k;
 	return 0;
 }
@@ -82,80 +86,229 @@ static void on_end(struct loop_fd *src, uint32_t events)
 	tell_gone(src->arg);
 }
 
+/* --- questions, one at a time --------------------------------------------------- */
+
+static const uint8_t fds_of_op[KEEPER_OPS] = {
+	[KEEPER_CLONE] = 1, [KEEPER_NOTIFY] = 2,
+};
+
+/* flags: MSG_DONTWAIT or 0. Return: 0, or -EAGAIN, or -EPIPE: it does not
+ * answer, now or ever. What is in *a says whether fds are set. */
+static int receive(struct keeper *k, uint32_t op, struct keeper_answer *a,
+		   int fds[KEEPER_FDS_MAX], int flags)
+{
+	unsigned wanted = fds_of_op[op], count = 0;
+	ssize_t n = fdpass_receive(k->sock, a, sizeof(*a), fds, wanted, &count,
+				   flags);
+
+	if (n == -EAGAIN && flags)
+		return -EAGAIN;
+	if (n == (ssize_t)sizeof(*a) && (a->code < 0 ? 0 : wanted) == count)
+		return 0;
+	while (count)
+		close(fds[--count]);
+	if (n == (ssize_t)sizeof(*a)) {
+		a->code = -EMFILE; /* no room for its descriptors */
+		return 0;
+	}
+	log_warn("the keeper does not answer: %s",
+		 n < 0 ? strerror((int)-n) : "it has ended");
+	return -EPIPE;
+}
+
+static int send_to(struct keeper *k, const struct keeper_request *q, int flags)
+{
+	return fdpass_send(k->sock, q, sizeof(*q), NULL, 0, flags) > 0
+		       ? 0 : -EPIPE;
+}
+
+/* Late answers would be taken for the next one's. */
+static void give_up(struct keeper *k)
+{
+	static const struct keeper_answer none = { .code = -EPIPE };
+	struct keeper_wait *w;
+
+	loop_fd_del(&k->answers);
+	loop_timer_del(&k->late);
+	fd_close(&k->sock);
+	tell_gone(k);
+	while ((w = list_first(&k->waiting, struct keeper_wait, node))) {
+		list_del(&w->node);
+		w->fn(w, &none, NULL);
+	}
+}
+
+static void on_nobody(struct keeper_wait *w, const struct keeper_answer *a,
+		      const int *fds)
+{
+	for (unsigned i = 0; a->code >= 0 && i < fds_of_op[w->request.op]; i++)
+		close(fds[i]);
+}
+
+static void ask_next(struct keeper *k)
+{
+	struct keeper_wait *w = list_first(&k->waiting, struct keeper_wait,
+					   node);
+
+	loop_timer_del(&k->late);
+	if (!w)
+		return;
+	loop_timer_set(k->answers.loop, &k->late, ANSWER_S * NS_PER_S);
+	if (send_to(k, &w->request, MSG_DONTWAIT) < 0)
+		give_up(k);
+}
+
+/* The first one's answer. Return: as receive(). */
+static int take_answer(struct keeper *k, int flags)
+{
+	struct keeper_wait *w = list_first(&k->waiting, struct keeper_wait,
+					   node);
+	struct keeper_answer a;
+	int fds[KEEPER_FDS_MAX];
+	int r = receive(k, w ? w->request.op : 0, &a, fds, flags);
+
+	if (r == 0 && !w)
+		r = -EPIPE; /* nobody has asked */
+	if (r == -EPIPE)
+		give_up(k);
+	if (r < 0)
+		return r;
+	list_del(&w->node);
+	ask_next(k);
+	w->fn(w, &a, fds);
+	return 0;
+}
+
+static void on_answer(struct loop_fd *src, uint32_t events)
+{
+	(void)events;
+	take_answer(src->arg, MSG_DONTWAIT);
+}
+
+static void on_late(struct loop_timer *t)
+{
+	log_warn("the keeper does not answer in %d s", ANSWER_S);
+	give_up(t->arg);
+}
+
+int keeper_ask_later(struct keeper *k, struct keeper_wait *w)
+{
+	if (!k || k->sock < 0 || !k->answers.loop)
+		return -EPIPE;
+	list_add_tail(&k->waiting, &w->node);
+	if (k->waiting.next != &w->node)
+		return 0;
+	if (send_to(k, &w->request, MSG_DONTWAIT) < 0) {
+		list_del(&w->node);
+		give_up(k);
+		return -EPIPE;
+	}
+	loop_timer_set(k->answers.loop, &k->late, ANSWER_S * NS_PER_S);
+	return 0;
+}
+
+void keeper_forget(struct keeper *k, struct keeper_wait *w)
+{
+	bool asked = k && !list_empty(&w->node) && k->waiting.next == &w->node;
+
+	list_del(&w->node);
+	if (!asked)
+		return;
+	k->nobody = (struct keeper_wait){
+		.request = w->request, .fn = on_nobody,
+	};
+	list_add(&k->waiting, &k->nobody.node);
+}
+
+struct pause {
+	struct keeper_wait wait;
+	struct fiber *fiber;
+	struct keeper_answer *answer;
+	int *fds;
+};
+
+static void on_pause_end(struct keeper_wait *w, const struct keeper_answer *a,
+			 const int *fds)
+{
+	struct pause *p = container_of(w, struct pause, wait);
+
+	*p->answer = *a;
+	for (unsigned i = 0; a->code >= 0 && i < fds_of_op[w->request.op]; i++)
+		p->fds[i] = fds[i];
+	fiber_wake(p->fiber);
+}
+
+/* Return: as keeper_clone(), ...; fds has room for KEEPER_FDS_MAX. */
+static int ask(struct keeper *k, const struct keeper_request *q,
+	       struct keeper_answer *a, int *fds)
+{
+	struct pause p = {
+		.wait = { .request = *q, .fn = on_pause_end },
+		.fiber = fiber_self(), .answer = a, .fds = fds,
+	};
+	int r;
+
+	if (!k || k->sock < 0)
+		return -EPIPE;
+	if (p.fiber && k->answers.loop) {
+		r = keeper_ask_later(k, &p.wait);
+		if (r == 0)
+			fiber_pause();
+		return r < 0 ? r : a->code;
+	}
+	while (!list_empty(&k->waiting)) /* they came before */
+		take_answer(k, 0);
+	r = k->sock < 0 ? -EPIPE : send_to(k, q, 0);
+	if (r == 0)
+		r = receive(k, q->op, a, fds, 0);
+	if (r < 0 && k->sock >= 0)
+		give_up(k);
+	return r < 0 ? r : a->code;
+}
+
 int keeper_watch(struct keeper *k, struct loop *loop, void (*gone)(void *arg),
 		 void *arg)
 {
+	int r;
+
 	k->loop = loop;
 	k->gone = gone;
 	k->arg = arg;
 	k->tell.fn = on_tell;
+	k->late.fn = on_late;
+	k->late.arg = k;
 	k->end = (struct loop_fd){ .fd = k->child.pidfd, .events = EPOLLIN,
 				   .fn = on_end, .arg = k };
-	return loop_fd_add(loop, &k->end);
+	k->answers = (struct loop_fd){ .fd = k->sock, .events = EPOLLIN,
+				       .fn = on_answer, .arg = k };
+	r = loop_fd_add(loop, &k->answers);
+	return r < 0 ? r : loop_fd_add(loop, &k->end);
 }
 
+/* Nobody asks any more. */
 void keeper_close(struct keeper *k)
 {
 	if (!k)
 		return;
 	loop_fd_del(&k->end);
+	loop_fd_del(&k->answers);
+	loop_timer_del(&k->late);
 	loop_call_del(&k->tell);
 	fd_close(&k->sock);
 	child_end(&k->child);
 	free(k);
 }
 
-static int ask(struct keeper *k, const struct keeper_request *q,
-	       struct keeper_answer *a, int *fds, unsigned wanted)
-{
-	unsigned count = 0;
-	ssize_t n;
-
-	if (!k || k->sock < 0)
-		return -EPIPE;
-	n = fdpass_send(k->sock, q, sizeof(*q), NULL, 0, 0);
-	if (n > 0)
-		n = fdpass_receive(k->sock, a, sizeof(*a), fds, wanted, &count,
-				   0);
-	if (n == (ssize_t)sizeof(*a) && (a->code < 0 || count == wanted))
-		return a->code;
-	while (count)
-		close(fds[--count]);
-	if (n == (ssize_t)sizeof(*a))
-		return -EMFILE; /* no room for its descriptors */
-	/* Late answers would be taken for the next one's. */
-	log_warn("the keeper does not answer: %s",
-		 n < 0 ? strerror((int)-n) : "it has ended");
-	fd_close(&k->sock);
-	tell_gone(k);
-	return -EPIPE;
-}
-
 int keeper_clone(struct keeper *k, bool *ret_is_clone)
 {
 	struct keeper_request q = { .op = KEEPER_CLONE };
 	struct keeper_answer a;
-	int fd, r = ask(k, &q, &a, &fd, 1);
+	int fds[KEEPER_FDS_MAX], r = ask(k, &q, &a, fds);
 
 	if (r < 0)
 		return r;
 	*ret_is_clone = a.is_clone;
-	return fd;
-}
-
-int keeper_notify(struct keeper *k, int *ret_sock, int *ret_pidfd,
-		  pid_t *ret_pid)
-{
-	struct keeper_request q = { .op = KEEPER_NOTIFY };
-	struct keeper_answer a;
-	int fds[KEEPER_FDS_MAX], r = ask(k, &q, &a, fds, KEEPER_FDS_MAX);
-
-	if (r < 0)
-		return r;
-	*ret_sock = fds[0];
-	*ret_pidfd = fds[1];
-	*ret_pid = a.pid;
-	return 0;
+	return fds[0];
 }
 
 int keeper_call(struct keeper *k, pid_t pid,
@@ -163,7 +316,7 @@ int keeper_call(struct keeper *k, pid_t pid,
 {
 	struct keeper_request q = { .op = KEEPER_CALL, .pid = pid };
 	struct keeper_answer a;
-	int r = ask(k, &q, &a, NULL, 0);
+	int r = ask(k, &q, &a, NULL);
 
 	for (unsigned i = 0; r == 0 && i < KEEPER_CALL_WORDS; i++)
 		ret[i] = a.call[i];
@@ -176,7 +329,7 @@ int keeper_opens(struct keeper *k, pid_t pid, uint64_t ino)
 				    .ino = ino };
 	struct keeper_answer a;
 
-	return ask(k, &q, &a, NULL, 0);
+	return ask(k, &q, &a, NULL);
 }
 
 int keeper_umount(struct keeper *k)
@@ -184,5 +337,5 @@ int keeper_umount(struct keeper *k)
 	struct keeper_request q = { .op = KEEPER_UMOUNT };
 	struct keeper_answer a;
 
-	return ask(k, &q, &a, NULL, 0);
+	return ask(k, &q, &a, NULL);
 }

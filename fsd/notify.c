@@ -290,6 +290,21 @@ void notify_lost(struct notify *n)
 	job_unref(take_ptr(n->job));
 }
 
+/* r: -ESTALE: there is nobody to tell; else a new helper is told. */
+static void not_told(struct notify *n, int r)
+{
+	if (r == -ESTALE)
+		note_done(n);
+	else
+		notify_lost(n);
+}
+
+void notify_not_sent(struct notify *n, int r)
+{
+	not_told(n, r);
+	notify_pump(n);
+}
+
 void notify_pump(struct notify *n)
 {
 	struct job *job;
@@ -303,10 +318,8 @@ void notify_pump(struct notify *n)
 		make_message(n);
 		n->at_it = true;
 		r = n->message.count ? notify_link_send(n) : -ESTALE;
-		if (r == -ESTALE)
-			note_done(n);
-		else if (r < 0)
-			notify_lost(n);
+		if (r < 0)
+			not_told(n, r);
 	}
 	if (n->note)
 		return;

@@ -4,6 +4,7 @@
 #define FSD_NOTIFY_INT_H
 
 #include "../vm/spawn.h"
+#include "keeper.h"
 #include "notify.h"
 
 /* --- between the daemon and the helper ------------------------------------- */
@@ -62,6 +63,7 @@ struct notify {
 	pid_t pid;                /* 0: there is none */
 	struct loop_fd sock_src, end_src;
 	struct loop_timer restart, release;
+	struct keeper_wait asks;  /* for a helper, or for the mount's root */
 	uint64_t started_ns, pause_ns; /* pause_ns: from that to the next */
 	bool has_mount;           /* the helper holds the mount's root, */
 	bool is_clone;            /* which is no part of anybody's tree */
@@ -73,8 +75,8 @@ struct notify {
 void notify_link_start(struct notify *n);
 void notify_link_end(struct notify *n);
 bool notify_link_is_up(const struct notify *n);
-/* Return: 0; -ESTALE: our mount is not there any more; negative errno: the link
- * was given up, a new one will be there later. */
+/* Return: 0: it is on its way; -ESTALE: our mount is not there any more; negative
+ * errno: the link was given up, a new one will be there later. */
 int notify_link_send(struct notify *n);
 /* There is nothing to tell at present. */
 void notify_link_rest(struct notify *n);
@@ -82,6 +84,8 @@ void notify_link_rest(struct notify *n);
 /* notify.c: the helper has answered (found: there was such a job), or died. */
 void notify_answered(struct notify *n, bool found);
 void notify_lost(struct notify *n);
+/* What notify_link_send() has taken could not be sent after all; r as there. */
+void notify_not_sent(struct notify *n, int r);
 void notify_pump(struct notify *n);
 
 #endif

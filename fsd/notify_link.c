@@ -42,17 +42,12 @@ static int device_of(int fd, uint32_t *ret_major, uint32_t *ret_minor)
 }
 
 /* The mount point may have lost our mount, or have another one above it. */
-static int open_ours(const struct notify *n, bool *ret_clone)
+static bool is_ours(const struct notify *n, int fd)
 {
-	auto_close int fd = keeper_clone(n->d->keeper, ret_clone);
 	uint32_t major, minor;
 
-	if (fd < 0)
-		return fd;
-	if (!n->knows_dev || device_of(fd, &major, &minor) < 0 ||
-	    major != n->dev_major || minor != n->dev_minor)
-		return -ESTALE;
-	return take_fd(&fd);
+	return n->knows_dev && device_of(fd, &major, &minor) == 0 &&
+	       major == n->dev_major && minor == n->dev_minor;
 }
 
 static void learn_device(struct notify *n)
@@ -128,6 +123,7 @@ static void close_link(struct notify *n)
 	loop_fd_del(&n->sock_src);
 	loop_fd_del(&n->end_src);
 	loop_timer_del(&n->release);
+	keeper_forget(n->d->keeper, &n->asks);
 	fd_close(&n->sock);
 	n->has_mount = false;
 	fd_close(&n->pidfd); /* without its socket it ends */
@@ -152,17 +148,33 @@ static void restart_later(struct notify *n)
 		       n->pause_ns - MIN(lived, n->pause_ns));
 }
 
-static int send_note(struct notify *n)
+/* What is being told of waits for a new helper. */
+static void lose_link(struct notify *n, int r)
 {
-	auto_close int fd = -1;
+	log_warn("watchers (inotify) are told of job %s later: %s",
+		 n->job->meta.name, strerror(-r));
+	close_link(n);
+	restart_later(n);
+}
 
-	if (!n->has_mount) {
-		fd = open_ours(n, &n->is_clone);
-		if (fd < 0)
-			return fd;
+/* The mount's root has come, and goes on to the helper. */
+static void on_clone(struct keeper_wait *w, const struct keeper_answer *a,
+		     const int *fds)
+{
+	struct notify *n = w->arg;
+	auto_close int fd = a->code < 0 ? a->code : fds[0];
+	int r = fd < 0 ? fd : is_ours(n, fd) ? 0 : -ESTALE;
+
+	if (r == 0) {
 		n->has_mount = true;
+		n->is_clone = a->is_clone;
+		r = send_message(n, fd);
 	}
-	return send_message(n, fd);
+	if (r == 0)
+		return;
+	if (r != -ESTALE)
+		lose_link(n, r);
+	notify_not_sent(n, r);
 }
 
 int notify_link_send(struct notify *n)
@@ -170,13 +182,16 @@ int notify_link_send(struct notify *n)
 	int r;
 
 	loop_timer_del(&n->release);
-	r = send_note(n);
-	if (r == 0 || r == -ESTALE)
-		return r;
-	log_warn("watchers (inotify) are told of job %s later: %s",
-		 n->job->meta.name, strerror(-r));
-	close_link(n);
-	restart_later(n);
+	if (n->has_mount) {
+		r = send_message(n, -1);
+	} else {
+		n->asks = (struct keeper_wait){
+			.request.op = KEEPER_CLONE, .fn = on_clone, .arg = n,
+		};
+		r = keeper_ask_later(n->d->keeper, &n->asks);
+	}
+	if (r < 0)
+		lose_link(n, r);
 	return r;
 }
 
@@ -192,13 +207,16 @@ static void on_end(struct loop_fd *src, uint32_t events)
 	restart_later(n);
 }
 
-static int start_helper(struct notify *n)
+static int take_helper(struct notify *n, const struct keeper_answer *a,
+		       const int *fds)
 {
-	int r = keeper_notify(n->d->keeper, &n->sock, &n->pidfd,
-			      &n->pid);
+	int r;
 
-	if (r < 0)
-		return r;
+	if (a->code < 0)
+		return a->code;
+	n->sock = fds[0];
+	n->pidfd = fds[1];
+	n->pid = a->pid;
 	n->sock_src = (struct loop_fd){ .fd = n->sock, .events = EPOLLIN,
 					.fn = on_answer, .arg = n };
 	n->end_src = (struct loop_fd){ .fd = n->pidfd, .events = EPOLLIN,
@@ -207,20 +225,37 @@ static int start_helper(struct notify *n)
 	return r < 0 ? r : loop_fd_add(n->d->loop, &n->sock_src);
 }
 
+static void no_helper(struct notify *n, int r)
+{
+	log_warn("watchers (inotify) are not told of results for now: %s",
+		 strerror(-r));
+	close_link(n);
+	restart_later(n);
+}
+
+static void on_helper(struct keeper_wait *w, const struct keeper_answer *a,
+		      const int *fds)
+{
+	struct notify *n = w->arg;
+	int r = take_helper(n, a, fds);
+
+	if (r < 0)
+		no_helper(n, r);
+	else
+		notify_pump(n);
+}
+
 static void link_up(struct notify *n)
 {
 	int r;
 
 	n->started_ns = now_ns();
-	r = start_helper(n);
-	if (r < 0) {
-		log_warn("watchers (inotify) are not told of results for now: "
-			 "%s", strerror(-r));
-		close_link(n);
-		restart_later(n);
-		return;
-	}
-	notify_pump(n);
+	n->asks = (struct keeper_wait){
+		.request.op = KEEPER_NOTIFY, .fn = on_helper, .arg = n,
+	};
+	r = keeper_ask_later(n->d->keeper, &n->asks);
+	if (r < 0)
+		no_helper(n, r);
 }
 
 void notify_link_start(struct notify *n)

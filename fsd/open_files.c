@@ -71,6 +71,11 @@ int open_files_adopt(struct fsd *d, struct inherit_handle *k, void *object)
 		   inherit_place(d->inherit, INHERIT_HANDLES, k), object);
 }
 
+uint64_t open_files_fh(const struct fsd *d, const struct inherit_handle *k)
+{
+	return (uint64_t)inherit_place(d->inherit, INHERIT_HANDLES, k) + 1;
+}
+
 void *open_files_at(const struct fsd *d, uint64_t fh,
 		    enum inherit_handle_kind kind)
 {

@@ -22,6 +22,7 @@ struct inherit_handle *open_files_add(struct fsd *d,
 				      uint64_t *ret_fh);
 /* For a record that was inherited: its object, and its number. */
 int open_files_adopt(struct fsd *d, struct inherit_handle *k, void *object);
+uint64_t open_files_fh(const struct fsd *d, const struct inherit_handle *k);
 /* NULL: it is none of this kind. */
 void *open_files_at(const struct fsd *d, uint64_t fh,
 		    enum inherit_handle_kind kind);

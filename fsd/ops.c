@@ -403,53 +403,74 @@ int ops_entry(fuse_req_t req, const struct target *t,
  * made, and the kernel would refuse without asking us further, once we say that
  * the name exists.
  */
-static bool is_exclusive_create(fuse_req_t req)
+static bool is_exclusive_create(const unsigned long long *call)
 {
-	unsigned long long call[KEEPER_CALL_WORDS], flags;
+	unsigned long long flags = call[call[0] == SYS_open ? 2 : 3];
 
-	/* Where it cannot be told, it is none. */
-	if (keeper_call(ops_fsd(req)->keeper, fuse_req_ctx(req)->pid,
-			call) < 0 ||
-	    (call[0] != SYS_open && call[0] != SYS_openat))
-		return false;
-	flags = call[call[0] == SYS_open ? 2 : 3];
-	return (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+	return (call[0] == SYS_open || call[0] == SYS_openat) &&
+	       (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
 }
 
-/*
- * A copied result is nowhere to be seen, but some (unzip, Python's copytree)
- * give the copy its times and mode by its name when they have closed it.
- */
-static bool is_copys_attributes(fuse_req_t req, fuse_ino_t parent,
-				const char *name, struct target *t)
+static bool sets_attributes(const unsigned long long *call)
 {
 	static const unsigned long long calls[] = {
 		SYS_utimensat, SYS_utime, SYS_utimes, SYS_futimesat,
 		SYS_chmod, SYS_fchmodat, SYS_chown, SYS_lchown, SYS_fchownat,
 	};
-	unsigned long long call[KEEPER_CALL_WORDS];
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		found |= call[0] == calls[i];
+	return found;
+}
+
+/* A copy of a finished job brings its own state, error, log and ctl. */
+static bool may_be_copied(const struct target *t)
+{
+	return t->kind == T_ROW && job_rows[t->row].kind != ROW_DIR &&
+	       ops_takes_copies(t->job);
+}
+
+/* A copied result is nowhere to be seen. Return: it is one; *ret is that. */
+static bool find_copy(fuse_req_t req, fuse_ino_t parent, const char *name,
+		      struct target *ret)
+{
 	struct target dir;
 
 	if (ops_target(req, parent, &dir) < 0 || dir.kind != T_JOB ||
 	    !(dir.job->copied & 1u << job_row_by_name(name)) ||
-	    !ops_takes_copies(dir.job) ||
-	    keeper_call(ops_fsd(req)->keeper, fuse_req_ctx(req)->pid,
-			call) < 0)
+	    !ops_takes_copies(dir.job))
 		return false;
-	*t = (struct target){ .kind = T_SINK, .job = dir.job,
-			      .row = ROW_SINK_FILE };
-	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
-		if (call[0] == calls[i])
-			return true;
-	return false;
+	*ret = (struct target){ .kind = T_SINK, .job = dir.job,
+				.row = ROW_SINK_FILE };
+	return true;
 }
 
-/* A copy of a finished job brings its own state, error, log and ctl. */
-static bool is_copied_row(fuse_req_t req, const struct target *t)
+/*
+ * As ops_find(), for who copies results: those that there are do not exist for
+ * him while he makes his own, and his own, of which nothing is kept, do while
+ * he gives them times and modes by their names (unzip, Python's copytree).
+ */
+static int find(fuse_req_t req, fuse_ino_t parent, const char *name,
+		struct target *t)
 {
-	return t->kind == T_ROW && job_rows[t->row].kind != ROW_DIR &&
-	       ops_takes_copies(t->job) &&
-	       is_exclusive_create(req);
+	unsigned long long call[KEEPER_CALL_WORDS];
+	struct target copy;
+	int r = ops_find(req, parent, name, t);
+
+	if (r == 0 ? !may_be_copied(t)
+		   : r != -ENOENT || !find_copy(req, parent, name, &copy))
+		return r;
+	/* Where it cannot be told what he does, it is nothing special. */
+	if (keeper_call(ops_fsd(req)->keeper, fuse_req_ctx(req)->pid, call) < 0)
+		call[0] = ~0ull;
+	r = ops_find(req, parent, name, t); /* that was a wait */
+	if (r == 0 && may_be_copied(t) && is_exclusive_create(call))
+		return -ENOENT; /* what comes next is a create */
+	if (r == -ENOENT && sets_attributes(call) &&
+	    find_copy(req, parent, name, t))
+		return 0;
+	return r;
 }
 
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
@@ -461,11 +482,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	if (remote_lookup(req, parent, name))
 		return;
 	ops_load(req, parent);
-	r = ops_find(req, parent, name, &t);
-	if (r == 0 && is_copied_row(req, &t))
-		r = -ENOENT; /* what comes next is a create */
-	else if (r == -ENOENT && is_copys_attributes(req, parent, name, &t))
-		r = 0;
+	r = find(req, parent, name, &t);
 	if (r == -ESTALE)
 		r = -ENOENT; /* the directory went on the way through it */
 	if (r == 0)

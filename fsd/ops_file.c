@@ -411,14 +411,26 @@ static void parse_first(struct handle *h)
  */
 #define DOUBT_NS (5 * NS_PER_MS)
 
+static void ask_closer(void *arg)
+{
+	const struct handle *h = arg;
+	struct fsd *d = job_of(h)->d;
+	uint64_t fh = open_files_fh(d, h->kept);
+	int32_t closer = h->kept->closer;
+	int has = keeper_opens(d->keeper, closer, h->t.node->ino);
+
+	/* It may have been released meanwhile, or flushed by another one. */
+	if (has > 0 && open_files_at(d, fh, INHERIT_FILE) == h &&
+	    h->kept->closer == closer && job_of(h)->promised)
+		job_start(job_of(h), commit_settle);
+}
+
 static void on_doubt(struct loop_timer *t)
 {
 	struct handle *h = t->arg;
-	struct job *job = job_of(h);
 
-	if (job->promised && keeper_opens(job->d->keeper, h->kept->closer,
-					  h->t.node->ino) > 0)
-		job_start(job, commit_settle);
+	if (job_of(h)->promised)
+		fiber_run(ask_closer, h);
 }
 
 static void doubt(fuse_req_t req, struct handle *h)
