@@ -107,6 +107,10 @@ int depot_format_set(int root, struct err *err);
  * before `run`, and sink/ unless it is in use. Return: 0 or negative errno. */
 int depot_tidy(struct depot *s, uint64_t no, unsigned run, bool sink);
 
+/* depot_warm.c: brings what a job's directory says of its files into memory, on
+ * a thread: who asks for them then does not wait for the disk. */
+void depot_warm(struct depot *s, uint64_t no);
+
 /* depot_lost.c: moves jobs/entry to lost+found/NAME/. Return: 0 or errno. */
 int depot_set_aside(struct depot *s, const char *entry, const char *reason);
 /* What is there. fn gets the number of each, which stays the same for as long

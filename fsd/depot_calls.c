@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "depot_calls.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -71,8 +69,7 @@ static int do_open(void *arg)
 {
 	const struct call *c = arg;
 
-	return result(openat(c->at, c->path, c->flags | O_CLOEXEC | O_NOFOLLOW,
-			     0600));
+	return result(open_quietly(c->at, c->path, c->flags));
 }
 
 int call_open(struct depot *s, const char *path, int flags)

@@ -8,9 +8,25 @@
 #ifndef FSD_DEPOT_CALLS_H
 #define FSD_DEPOT_CALLS_H
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "depot.h"
+
+/*
+ * openat(), without a link's target and without a new time of access: to note
+ * that takes the file system's journal, which may be busy. What somebody else
+ * owns (a state directory that was copied) is opened all the same.
+ */
+static inline int open_quietly(int at, const char *path, int flags)
+{
+	int fd;
+
+	flags |= O_CLOEXEC | O_NOFOLLOW;
+	fd = openat(at, path, flags | O_NOATIME, 0600);
+	return fd < 0 && errno == EPERM ? openat(at, path, flags, 0600) : fd;
+}
 
 int call_mkdir(struct depot *s, const char *path);
 int call_chmod(struct depot *s, const char *path, mode_t mode);

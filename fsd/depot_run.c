@@ -143,7 +143,7 @@ int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 	int fd;
 
 	run_path(no, run, name, path);
-	fd = openat(depot_jobs_fd(s), path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = open_quietly(depot_jobs_fd(s), path, O_RDONLY);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -314,6 +314,6 @@ int depot_log_open(struct depot *s, uint64_t no)
 	int fd;
 
 	depot_job_path(no, "log", path);
-	fd = openat(depot_jobs_fd(s), path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = open_quietly(depot_jobs_fd(s), path, O_RDONLY);
 	return fd < 0 ? -errno : fd;
 }

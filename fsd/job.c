@@ -305,6 +305,8 @@ int job_load(struct fsd *d, const struct job_meta *meta)
 	if (job_by_name(d, meta->name))
 		return -EEXIST;
 	job = job_new(d, meta);
+	if (job)
+		job->cold = true;
 	return job ? job_enlist(job, false) : -ENOMEM;
 }
 

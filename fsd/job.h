@@ -27,6 +27,8 @@ struct job {
 	unsigned refs;          /* the table's, handles', parked requests' */
 	struct lane lane;       /* whose turn it is to change it */
 	bool removed;           /* no longer in the tree */
+	bool cold;              /* an earlier daemon has left it, and nobody has
+				   asked for it since */
 	struct person *owner;   /* borrowed; NULL without memory */
 	struct node *files;     /* owned: what the user wrote */
 	struct node *output;    /* owned: what the newest run left, or NULL */

@@ -13,19 +13,17 @@ int node_open(const struct node *node, int flags)
 	char path[STORE_PATH_MAX];
 	int fd;
 
-	flags |= O_CLOEXEC;
 	if (node->keep_fd >= 0) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", node->keep_fd);
-		fd = open(path, flags);
+		fd = open(path, flags | O_CLOEXEC);
 		return fd < 0 ? -errno : fd;
 	}
 	if (node_path(node, path, sizeof(path)) < 0)
 		return -ESTALE;
 	if (flags & (O_TRUNC | O_CREAT))
 		return call_open(node->nodes->depot, path, flags);
-	/* Changes nothing. Who opens it has looked it up, so it is in memory
-	 * but for a moment of bad luck. */
-	fd = openat(node->nodes->jobs_fd, path, flags | O_NOFOLLOW);
+	/* Changes nothing, and ops_target() has had it brought into memory. */
+	fd = open_quietly(node->nodes->jobs_fd, path, flags);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -128,13 +128,26 @@ static int resolve(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 	return r;
 }
 
+/* Return: true if there was a wait. */
+static bool warm_up(struct job *job)
+{
+	if (!job->cold || !fiber_self())
+		return false;
+	job_hold(job);
+	if (job->cold)
+		depot_warm(job->d->depot, job->meta.no);
+	job->cold = false;
+	return true;
+}
+
 int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 {
 	int r;
 
 	do {
 		r = resolve(req, ino, ret);
-	} while (ret->job && lane_wait(&ret->job->lane));
+	} while (ret->job &&
+		 (lane_wait(&ret->job->lane) || (r == 0 && warm_up(ret->job))));
 	return r;
 }
 

@@ -2,9 +2,7 @@
 /*
  * Directories of an earlier daemon are loaded when something in them is asked
  * for, the large ones a little at a time: the two requests by which the kernel
- * enters a directory wait for it, so all others find it loaded. To list one
- * may read from the disk, on the loop: a block now and then, of which the file
- * system reads many ahead.
+ * enters a directory wait for it, so all others find it loaded.
  */
 #include "ops.h"
 
