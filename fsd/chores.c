@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../layout/base/inbox.h"
 #include "../layout/layout.h"
 
 struct chores {

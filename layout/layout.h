@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/inbox.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/num.h"

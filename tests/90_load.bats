@@ -36,6 +36,23 @@ JOBS=${LOAD_JOBS:-1000}
 	check cross-talk "$MNT" 200
 }
 
+@test "the serving thread waits for events only, not for a disk, a lock or a process" {
+	coproc LOOK { exec python3 "$BATS_TEST_DIRNAME/lib/blocked.py" "$SERVER"; }
+	local look=$LOOK_PID line
+	read -r -t 20 line <&"${LOOK[0]}"
+	mkdir "$MNT/large"
+	dd if=/dev/zero of="$MNT/large/input" bs=1M count=256 status=none 3>&- &
+	local writer=$!
+	check many-jobs "$MNT" 200 4
+	bounded 60 tail --pid "$writer" -f /dev/null
+	rm -r "$MNT/large"
+	kill -INT "$look"
+	read -r -t 20 line <&"${LOOK[0]}"
+	echo "# $line" >&3
+	jq -e '.looks > 500' <<<"$line" || fail "nobody looked: $line"
+	jq -e ".ms <= 5 * $SLOW" <<<"$line" || fail "it waited: $line"
+}
+
 @test "thousands of blocked readers leave stat fast" {
 	check blocked-readers "$MNT" "${LOAD_READERS:-5000}"
 }

@@ -398,6 +398,47 @@ def bench_blocked(table):
               "stat without them", alone, (blocked <= 2 * alone, "<= 2"))
 
 
+def load_beside_disk(mount):
+    """Four users run jobs while one writes a GiB and takes it away again."""
+    PROGRAMS["none"] = ("code.sh", "exit 0\n", None)
+    block = b"x" * (1 << 20)
+
+    def run_jobs(user):
+        for i in range(30 if QUICK else 150):
+            mount.run("u%d-%d" % (user, i), "none")
+
+    def write():
+        draft = os.path.join(mount.mnt, "large")
+        os.mkdir(draft)
+        with open(os.path.join(draft, "input"), "wb") as f:
+            for _ in range(128 if QUICK else 1024):
+                f.write(block)
+        remove(draft)
+    users = [threading.Thread(target=run_jobs, args=(i,)) for i in range(4)]
+    users.append(threading.Thread(target=write))
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+
+
+def bench_loop(table):
+    """How long the serving thread waits for anything but its own epoll."""
+    mount = Mount(FAKE)
+    mount.ready(warm=1)
+    pid = os.getxattr(mount.mnt, "user.fsd.pid").decode()
+    look = subprocess.Popen(
+        [sys.executable, os.path.join(ROOT, "tests/lib/blocked.py"), pid],
+        stdout=subprocess.PIPE, text=True)
+    look.stdout.readline()
+    load_beside_disk(mount)
+    look.send_signal(signal.SIGINT)
+    found = json.loads(look.communicate()[0])
+    mount.close()
+    table.add("longest wait of the loop on what is not epoll", found["ms"],
+              "ms", bar=(found["ms"] <= 5, "<= 5 ms"))
+
+
 def pin(pid, processors):
     for task in os.listdir("/proc/%d/task" % pid):
         os.sched_setaffinity(int(task), processors)
@@ -453,6 +494,7 @@ def main():
     bench_durability(table)
     bench_blocked(table)
     bench_interface(table)
+    bench_loop(table)
     bench_cold(table)
     bench_rate(table)
     bench_jail(table)
