@@ -102,10 +102,10 @@ struct fsd {
 	const struct mount_options *options;
 	struct own_walls own_walls; /* what was given up (restrain.h) */
 	bool draining;      /* no new jobs start */
-	bool stopping;      /* quit as soon as nothing runs */
+	bool stopping;      /* quit as soon as nobody is busy */
 	bool handing_over;  /* the same, and another server goes on: no run
 			       begins */
-	unsigned busy;      /* runs whose machine has been told to run */
+	unsigned busy;      /* runs that have been given a machine */
 	unsigned running;   /* runs that hold or wait for a machine */
 	int control;        /* owned: the holder's socket */
 	struct daemon_log *log; /* owned, or NULL: standard error stays */

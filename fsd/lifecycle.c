@@ -54,13 +54,16 @@ void lifecycle_resume(struct fsd *d)
 void lifecycle_stop(struct fsd *d, bool now)
 {
 	d->draining = d->stopping = true;
-	if (!now && d->running) {
-		log_info("stopping when %u running job%s ended", d->running,
-			 d->running == 1 ? " has" : "s have");
+	if (!now && d->busy) {
+		log_info("stopping when %u running job%s ended; queued ones "
+			 "(%u) are run by the next fsd mount", d->busy,
+			 d->busy == 1 ? " has" : "s have",
+			 d->running - MIN(d->busy, d->running));
 		return;
 	}
-	list_for_each(pos, tmp, jobs_all(d))
-		run_interrupt(list_entry(pos, struct job, all));
+	if (now)
+		list_for_each(pos, tmp, jobs_all(d))
+			run_interrupt(list_entry(pos, struct job, all));
 	if (now || !notify_finish(d))
 		loop_quit(d->loop);
 }
@@ -81,6 +84,6 @@ void lifecycle_run_ended(struct fsd *d)
 {
 	if (d->handing_over && !d->stopping && !d->busy)
 		loop_quit(d->loop);
-	if (d->stopping && !d->running && !notify_finish(d))
+	if (d->stopping && !d->busy && !notify_finish(d))
 		loop_quit(d->loop);
 }

@@ -42,11 +42,9 @@ void run_free(struct run *run)
 	loop_timer_del(&run->timer);
 	run_leave(run);
 	sched_leave(&run->slot);
-	run->d->busy -= run->running;
-	if (run->counted) {
-		run->d->running--;
-		lifecycle_run_ended(run->d);
-	}
+	run->d->busy -= run->granted;
+	run->d->running -= run->counted;
+	lifecycle_run_ended(run->d);
 	run_unprepare(run);
 	run_output_done(run);
 	arena_done(&run->texts);

@@ -35,7 +35,6 @@ static void on_timer(struct loop_timer *t)
 void run_go(struct run *run)
 {
 	run->running = true;
-	run->d->busy++;
 	vm_run(run->lease, &run->vm_job);
 	if (run->job->meta.state != JOB_RUNNING)
 		job_posted(run->job, EV_GRANT);
@@ -86,11 +85,12 @@ void run_begin(struct run *run, struct vm_lease *lease)
 
 	run->lease = lease;
 	vm_hear(lease, &run_events, run);
-	if (run->d->handing_over)
-		return; /* the next server runs it */
+	if (run->d->handing_over || run->d->stopping)
+		return; /* the next one runs it */
 	note_machine(run);
 	run->granted_ns = now_ns();
 	run->granted = true;
+	run->d->busy++;
 	if (!run->accepted)
 		return; /* who accepts it goes on */
 	run_hold(run);

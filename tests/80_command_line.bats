@@ -133,6 +133,22 @@ fsd_run() {
 	ended a 3 exited
 }
 
+@test "umount does not wait for the queue, which the next mount runs" {
+	mount_start --max-machines 1
+	job_start a $'out up\nsleep 600\nexit 3'
+	job_follow a up
+	job_start b 'exit 4'
+	job_start c $'sleep 600000'
+	bounded 20 "$FSD" umount "$MNT"
+	wait "$DAEMON"
+	DAEMON=
+	mount_start
+	ended a 3 exited
+	job_wait b
+	ended b 4 exited
+	assert_equal "$(cat "$MNT/c/state")" running
+}
+
 @test "umount --now ends a running job as interrupted" {
 	mount_start
 	job_start a $'out up\nsleep 600000'
