@@ -99,6 +99,44 @@ void jobs_walk(struct walk *w, struct fsd *d)
 	walk_begin(w, &d->jobs->walks, &d->jobs->all);
 }
 
+struct sorting {
+	uint64_t (*key)(const struct job *job);
+};
+
+static int in_order(const void *a, const void *b, void *arg)
+{
+	const struct sorting *s = arg;
+	const struct job *x = *(struct job *const *)a;
+	const struct job *y = *(struct job *const *)b;
+	uint64_t x_key = s->key(x), y_key = s->key(y);
+
+	if (x_key != y_key)
+		return x_key < y_key ? -1 : 1;
+	return x->meta.no < y->meta.no ? -1 : x->meta.no > y->meta.no;
+}
+
+struct job **jobs_sorted(struct fsd *d, enum job_state state,
+			 uint64_t (*key)(const struct job *job),
+			 size_t *ret_count)
+{
+	struct sorting sorting = { .key = key };
+	struct job **found =
+		calloc((size_t)d->jobs->count + 1, sizeof(struct job *));
+	size_t count = 0;
+
+	if (!found)
+		return NULL;
+	list_for_each(pos, tmp, &d->jobs->all) {
+		struct job *job = list_entry(pos, struct job, all);
+
+		if (job->meta.state == state)
+			found[count++] = job;
+	}
+	qsort_r(found, count, sizeof(struct job *), in_order, &sorting);
+	*ret_count = count;
+	return found;
+}
+
 /* --- life --------------------------------------------------------------- */
 
 struct job *job_ref(struct job *job)

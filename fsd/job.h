@@ -82,6 +82,11 @@ unsigned jobs_count(const struct fsd *d);
 struct list *jobs_all(struct fsd *d);
 uint64_t jobs_last_seq(const struct fsd *d);
 void jobs_walk(struct walk *w, struct fsd *d); /* see walk.h */
+/* Those in a state, by key, then by number, for the caller to free. Return:
+ * NULL: no memory. */
+struct job **jobs_sorted(struct fsd *d, enum job_state state,
+			 uint64_t (*key)(const struct job *job),
+			 size_t *ret_count);
 
 /* Makes a draft. Return: 0 or negative errno. */
 int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "resume.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "commit.h"
@@ -10,49 +9,24 @@
 /* Before the mount answers; few have more to take up than fits in. */
 #define FIRST_NS (20 * NS_PER_MS)
 
-static int by_acceptance(const void *a, const void *b)
+static uint64_t by_acceptance(const struct job *job)
 {
-	const struct job *x = *(struct job *const *)a;
-	const struct job *y = *(struct job *const *)b;
-
-	if (x->meta.queued_no != y->meta.queued_no)
-		return x->meta.queued_no < y->meta.queued_no ? -1 : 1;
-	return x->meta.no < y->meta.no ? -1 : x->meta.no > y->meta.no;
-}
-
-/* Return: how many are in the state; each into where, unless that is NULL. */
-static size_t collect(struct fsd *d, enum job_state state, struct job **where)
-{
-	size_t count = 0;
-
-	list_for_each(pos, tmp, jobs_all(d)) {
-		struct job *job = list_entry(pos, struct job, all);
-
-		if (job->meta.state != state)
-			continue;
-		if (where)
-			where[count] = job;
-		count++;
-	}
-	return count;
+	return job->meta.queued_no;
 }
 
 static void enlist(struct fsd *d, enum job_state state)
 {
-	size_t count = collect(d, state, NULL);
-	struct job **jobs = calloc(count + 1, sizeof(*jobs));
+	size_t count;
+	auto_free struct job **jobs =
+		jobs_sorted(d, state, by_acceptance, &count);
 
 	if (!jobs) {
-		log_error("no memory to take up %zu jobs that are %s; the next "
-			  "start does", count, state_name(state));
+		log_error("no memory to take up the jobs that are %s; the next "
+			  "start does", state_name(state));
 		return;
 	}
-	collect(d, state, jobs);
-	if (count)
-		qsort(jobs, count, sizeof(struct job *), by_acceptance);
 	for (size_t i = 0; i < count; i++)
 		list_add_tail(&d->resuming, &jobs[i]->resume);
-	free(jobs);
 }
 
 /* The first one of the list. Return: true if the rest has to wait for it. */

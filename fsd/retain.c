@@ -2,7 +2,6 @@
 #include "retain.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "job.h"
@@ -235,47 +234,34 @@ void retain_forget(struct job *job)
 
 /* --- the start ----------------------------------------------------------------- */
 
-static int by_end(const void *a, const void *b)
+static uint64_t by_end(const struct job *job)
 {
-	const struct job *x = *(struct job *const *)a;
-	const struct job *y = *(struct job *const *)b;
-
-	if (x->meta.ended_ns != y->meta.ended_ns)
-		return x->meta.ended_ns < y->meta.ended_ns ? -1 : 1;
-	return x->meta.no < y->meta.no ? -1 : x->meta.no > y->meta.no;
+	return job->meta.ended_ns;
 }
 
-/* Return: how many there are; each into where, unless that is NULL. */
-static size_t find_done(struct fsd *d, struct job **where)
+/* Among times of their own no job is before another. */
+static void begin_any(struct fsd *d)
 {
-	size_t count = 0;
-
-	list_for_each(pos, tmp, jobs_all(d)) {
-		struct job *job = list_entry(pos, struct job, all);
-
-		if (job->meta.state != JOB_DONE)
-			continue;
-		if (where)
-			where[count] = job;
-		count++;
-	}
-	return count;
+	list_for_each(pos, tmp, jobs_all(d))
+		retain_entered(list_entry(pos, struct job, all));
 }
 
 void retain_begin(struct fsd *d)
 {
-	size_t count = find_done(d, NULL);
-	struct job **jobs = calloc(count + 1, sizeof(*jobs));
+	const struct retain_limits *l = &d->options->retain;
+	auto_free struct job **jobs = NULL;
+	size_t count;
 
+	if (!l->count && !l->bytes) {
+		begin_any(d);
+		return;
+	}
+	jobs = jobs_sorted(d, JOB_DONE, by_end, &count);
 	if (!jobs) {
 		log_warn("no memory to look for jobs whose time is over; the "
 			 "next start does");
 		return;
 	}
-	find_done(d, jobs);
-	if (count)
-		qsort(jobs, count, sizeof(struct job *), by_end);
 	for (size_t i = 0; i < count; i++)
 		retain_entered(jobs[i]);
-	free(jobs);
 }
