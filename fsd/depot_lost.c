@@ -128,9 +128,10 @@ static bool is_empty(int lost, const char *name)
 	       errno == ENOENT;
 }
 
-void depot_lost_each(struct depot *s,
-		     void (*fn)(void *arg, uint64_t no, const char *name),
-		     void *arg)
+/* What lies there, or the places where nothing does. */
+static void each(struct depot *s, bool empty,
+		 void (*fn)(void *arg, uint64_t no, const char *name),
+		 void *arg)
 {
 	int fd = open_lost(s, false);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -141,9 +142,16 @@ void depot_lost_each(struct depot *s,
 		return;
 	}
 	while ((e = readdir(dir)))
-		if (is_harmless(e->d_name) && !is_empty(fd, e->d_name))
+		if (is_harmless(e->d_name) && is_empty(fd, e->d_name) == empty)
 			fn(arg, number_of(e->d_name), e->d_name);
 	closedir(dir);
+}
+
+void depot_lost_each(struct depot *s,
+		     void (*fn)(void *arg, uint64_t no, const char *name),
+		     void *arg)
+{
+	each(s, false, fn, arg);
 }
 
 struct find {
@@ -175,21 +183,20 @@ int depot_lost_text(struct depot *s, uint64_t no, struct buf *out)
 	return n < 0 ? -errno : buf_add(out, text, (size_t)n);
 }
 
+static void on_empty(void *arg, uint64_t no, const char *name)
+{
+	const int *lost = arg;
+
+	(void)no;
+	erase_tree(*lost, name);
+}
+
 /* Whoever made it holds the lock of the directory, or has ended. */
 void depot_lost_tidy(struct depot *s)
 {
-	int fd = open_lost(s, false);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
+	auto_close int lost = open_lost(s, false);
 
-	if (!dir) {
-		fd_close(&fd);
-		return;
-	}
-	while ((e = readdir(dir)))
-		if (is_harmless(e->d_name) && is_empty(fd, e->d_name))
-			erase_tree(fd, e->d_name);
-	closedir(dir);
+	each(s, true, on_empty, &lost);
 }
 
 static void on_count(void *arg, uint64_t no, const char *name)
