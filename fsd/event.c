@@ -74,6 +74,13 @@ static void job_enter(struct job *job)
 	retain_entered(job);
 }
 
+static void set_state(struct job *job, enum job_state state)
+{
+	person_count(job->owner, job->meta.state, -1);
+	job->meta.state = state;
+	person_count(job->owner, state, 1);
+}
+
 static int post(struct job *job, enum job_event event, bool record)
 {
 	enum job_state next = state_next(job->meta.state, event);
@@ -87,9 +94,7 @@ static int post(struct job *job, enum job_event event, bool record)
 	/* Queued again is another run, which is to be on record. */
 	if (next == job->meta.state && event != EV_AGAIN)
 		return 0;
-	person_count(job->owner, job->meta.state, -1);
-	job->meta.state = next;
-	person_count(job->owner, next, 1);
+	set_state(job, next);
 	job_touch(job);
 	if (record)
 		job_record(job);
@@ -112,10 +117,8 @@ void job_take_back(struct job *job)
 	unsigned before = job->meta.run - 1;
 	bool has = before && depot_run_has(job->d->depot, job->meta.no, before);
 
-	person_count(job->owner, job->meta.state, -1);
 	job->meta.run = before;
-	job->meta.state = has ? JOB_DONE : JOB_DRAFT;
-	person_count(job->owner, job->meta.state, 1);
+	set_state(job, has ? JOB_DONE : JOB_DRAFT);
 	job->has_results = has;
 	if (has && !job->output)
 		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
