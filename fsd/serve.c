@@ -6,9 +6,7 @@
  * was at.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -29,7 +27,6 @@
 #include "open_files.h"
 #include "ops_remote.h"
 #include "../vm/fdpass.h"
-#include "../vm/spawn.h"
 #include "paths.h"
 #include "people.h"
 #include "restrain.h"
