@@ -16,8 +16,7 @@ static uint64_t count_entry(int fd, const char *name, unsigned depth,
 {
 	struct stat st;
 
-	if (!strcmp(name, ".") || !strcmp(name, "..") ||
-	    fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (is_dots(name) || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (S_ISDIR(st.st_mode))
 		return count_tree(fd, name, depth + 1, uncounted);

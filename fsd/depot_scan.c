@@ -189,7 +189,7 @@ static int read_all(struct depot *s, struct found *f)
 		return r;
 	}
 	while (r == 0 && (e = readdir(dir)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+		if (!is_dots(e->d_name))
 			r = scan_entry(s, e->d_name, f);
 	closedir(dir);
 	return r;

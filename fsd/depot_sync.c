@@ -9,15 +9,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "depot.h"
-
-static bool is_dots(const char *name)
-{
-	return !strcmp(name, ".") || !strcmp(name, "..");
-}
 
 static int visit(int at, const char *name, int (*fn)(int fd, bool is_dir));
 

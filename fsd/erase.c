@@ -4,9 +4,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "../layout/layout.h"
 
 /* The stream's own descriptor is the one the entries are removed by. */
 static void delete_children(int fd)
@@ -19,7 +20,7 @@ static void delete_children(int fd)
 		return;
 	}
 	while ((e = readdir(dir)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+		if (!is_dots(e->d_name))
 			erase_tree(dirfd(dir), e->d_name);
 	closedir(dir);
 }

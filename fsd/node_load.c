@@ -3,15 +3,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 
 #include "../vm/loop.h"
 #include "node_int.h"
-
-static bool is_dots(const char *name)
-{
-	return !strcmp(name, ".") || !strcmp(name, "..");
-}
 
 static int load_entry(struct node *dir, int fd, const struct dirent *e)
 {

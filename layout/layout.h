@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/dots.h"
 #include "base/err.h"
 #include "base/inbox.h"
 #include "base/list.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/dots.h"
 #include "base/err.h"
 #include "base/num.h"
 #include "base/utf8.h"
@@ -120,7 +121,7 @@ static int name_check(const char *name, size_t max)
 {
 	size_t len = strnlen(name, max + 1);
 
-	if (!len || !strcmp(name, ".") || !strcmp(name, ".."))
+	if (!len || is_dots(name))
 		return -EINVAL;
 	if (len > max)
 		return -ENAMETOOLONG;
