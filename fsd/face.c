@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "inherit.h"
 #include "job.h"
 #include "lifecycle.h"
 #include "people.h"
@@ -588,5 +589,6 @@ int face_ctl(struct fsd *d, const char *data, size_t len, struct err *err)
 	else
 		lifecycle_resume(d);
 	d->health_ns = realtime_ns();
+	inherit_head(d->inherit)->health_ns = d->health_ns;
 	return 0;
 }

@@ -156,6 +156,14 @@ teardown() { mount_done; }
 	job_wait a
 }
 
+@test "since when the operator has it so is told by whichever process serves" {
+	local before
+	echo drain >"$MNT/.fsd/ctl"
+	before=$(stat -c %.Y "$MNT/.fsd/health")
+	server_kill
+	assert_equal "$(stat -c %.Y "$MNT/.fsd/health")" "$before"
+}
+
 @test "watchers are told of results after a kill" {
 	server_kill
 	run -0 timeout $((60 * SLOW)) python3 "$TESTS/lib/watch.py" job \
