@@ -6,11 +6,8 @@ load lib/common
 
 setup() { mount_start; }
 teardown() {
-	local failed=0
 	[ -z "${TRACE:-}" ] || trace_stop
-	mount_done || failed=1
-	[ -z "${SMALL:-}" ] || umount -l "$SMALL"
-	return $failed
+	mount_done
 }
 
 # trace [OPTION...] — the daemon's system calls, one a line, in $CALLS: the
@@ -39,17 +36,6 @@ fd = os.open(sys.argv[1], os.O_RDONLY)
 os.fsync(fd)
 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)' "$1"
 	[ "$(fincore -bno res "$1")" -eq 0 ] || need 'a file can be evicted'
-}
-
-# small_disk SIZE [OPTION...] — under the state directory.
-small_disk() {
-	mount_stop
-	mkdir "$BATS_TEST_TMPDIR/small"
-	mount -t tmpfs -o size="$1" tmpfs "$BATS_TEST_TMPDIR/small" ||
-		need 'a tmpfs can be mounted'
-	SMALL=$BATS_TEST_TMPDIR/small
-	STATE=$SMALL/state
-	mount_start "${@:2}"
 }
 
 fill() {

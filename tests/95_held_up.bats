@@ -5,12 +5,7 @@
 load lib/common
 
 setup() { mount_start; }
-teardown() {
-	local failed=0
-	mount_done || failed=1
-	[ -z "${SMALL:-}" ] || umount -l "$SMALL"
-	return $failed
-}
+teardown() { mount_done; }
 
 # big_config FILE [MEMBERS] — almost 1 MiB that takes long to parse.
 big_config() {
@@ -66,17 +61,6 @@ files() {
 	cat "$BATS_TEST_TMPDIR/big" >>"$MNT/.a/odd"
 	assert_equal "$(stat -c %s "$MNT/.a/odd")" 60000000
 	tail -c 30000000 "$MNT/.a/odd" | cmp - "$BATS_TEST_TMPDIR/big"
-}
-
-# small_disk SIZE [OPTION...] — under the state directory.
-small_disk() {
-	mount_stop
-	mkdir "$BATS_TEST_TMPDIR/small"
-	mount -t tmpfs -o size="$1" tmpfs "$BATS_TEST_TMPDIR/small" ||
-		need 'a tmpfs can be mounted'
-	SMALL=$BATS_TEST_TMPDIR/small
-	STATE=$SMALL/state
-	mount_start "${@:2}"
 }
 
 @test "a file of output that a full disk cannot take is left out, not cut" {

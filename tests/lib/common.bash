@@ -77,6 +77,18 @@ mount_public() {
 	mount_start ${1---allow-other}
 }
 
+# small_disk SIZE [OPTION...] — instead of the test's own mount, one whose state
+# directory lies on a disk of that size, $SMALL.
+small_disk() {
+	mount_stop
+	mkdir "$BATS_TEST_TMPDIR/small"
+	mount -t tmpfs -o size="$1" tmpfs "$BATS_TEST_TMPDIR/small" ||
+		need 'a tmpfs can be mounted'
+	SMALL=$BATS_TEST_TMPDIR/small
+	STATE=$SMALL/state
+	mount_start "${@:2}"
+}
+
 # mount_stop [SIGNAL] — ends it and looks for what it left behind.
 mount_stop() {
 	local status=0 pid=$DAEMON
@@ -161,6 +173,7 @@ mount_done() {
 		umount -l "$MNT"
 	fi
 	[ -z "${PUBLIC:-}" ] || rm -r "$PUBLIC" || failed=1
+	[ -z "${SMALL:-}" ] || umount -l "$SMALL" || failed=1
 	log_clean || failed=1
 	if [ -z "${BATS_TEST_COMPLETED:-}" ] || [ "$failed" = 1 ]; then
 		echo "--- the daemon's log" >&2
