@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "../layout/base/cleanup.h"
+#include "../layout/base/num.h"
+#include "jail_cgroup.h"
 #include "spawn.h"
 
 #define VERSION_WAIT_MS 10000
@@ -140,15 +142,13 @@ static uint64_t number_in(int fd, const char *name, uint64_t otherwise)
 }
 
 struct group_files {
-	const char *root, *limit, *used;
+	const char *controller, *root, *limit, *used;
 };
 
-static const struct group_files group_v2 = {
-	"/sys/fs/cgroup", "memory.max", "memory.current",
-};
-static const struct group_files group_v1 = {
-	"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
-	"memory.usage_in_bytes",
+static const struct group_files versions[] = {
+	{ "memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+	  "memory.usage_in_bytes" },
+	{ "", "/sys/fs/cgroup", "memory.max", "memory.current" },
 };
 
 static int open_in(const char *root, const char *path, const char *name)
@@ -189,21 +189,14 @@ static void open_groups(struct host_memory *m, const struct group_files *f,
 
 void host_memory_open(struct host_memory *ret)
 {
-	auto_fclose FILE *f = fopen("/proc/self/cgroup", "re");
-	char line[700];
+	char path[CGROUP_PATH_MAX];
 
 	*ret = (struct host_memory){
 		.meminfo = open("/proc/meminfo", O_RDONLY | O_CLOEXEC),
 	};
-	while (f && fgets(line, sizeof(line), f)) {
-		char *path = strchr(line, '/');
-
-		line[strcspn(line, "\n")] = '\0';
-		if (path && !strncmp(line, "0::", 3))
-			open_groups(ret, &group_v2, path);
-		else if (path && strstr(line, ":memory:"))
-			open_groups(ret, &group_v1, path);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
+		if (jail_cgroup_own(versions[i].controller, path, sizeof(path)))
+			open_groups(ret, &versions[i], path);
 }
 
 void host_memory_close(struct host_memory *m)

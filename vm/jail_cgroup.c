@@ -37,12 +37,10 @@ static int write_at(int dir, const char *file, const char *text)
 
 /* --- finding our own place ------------------------------------------------- */
 
-/* Our group in the hierarchy of a controller ("" for version 2), by
- * /proc/self/cgroup; "/" when it is not told. */
-static void own_path(const char *controller, char *ret, size_t size)
+bool jail_cgroup_own(const char *controller, char *ret, size_t size)
 {
 	auto_fclose FILE *f = fopen("/proc/self/cgroup", "re");
-	char line[512];
+	char line[CGROUP_PATH_MAX + 100];
 
 	snprintf(ret, size, "/");
 	while (f && fgets(line, sizeof(line), f)) {
@@ -57,15 +55,16 @@ static void own_path(const char *controller, char *ret, size_t size)
 		list++;
 		if (!*list && !*controller) {
 			snprintf(ret, size, "%s", path);
-			return;
+			return true;
 		}
 		for (word = strtok_r(list, ",", &save); word;
 		     word = strtok_r(NULL, ",", &save))
 			if (*controller && !strcmp(word, controller)) {
 				snprintf(ret, size, "%s", path);
-				return;
+				return true;
 			}
 	}
+	return false;
 }
 
 /* Its groups first: a group with groups in it stays. */
@@ -143,7 +142,7 @@ static int make_base(struct jail_cgroups *c, int tree, const char *controller)
 	char own[400], path[512];
 	int parent;
 
-	own_path(controller, own, sizeof(own));
+	jail_cgroup_own(controller, own, sizeof(own));
 	snprintf(path, sizeof(path), MOUNT "/%s%s", controller, own);
 	parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (parent < 0) {

@@ -13,6 +13,7 @@
 #include "../layout/base/err.h"
 #include "walls.h"
 
+#define CGROUP_PATH_MAX 700
 #define CGROUP_TREES 3 /* v1: memory, pids, cpu; v2: one */
 
 struct jail_cgroups {
@@ -22,6 +23,9 @@ struct jail_cgroups {
 	bool v2;
 };
 
+/* Our group in the hierarchy of a controller ("" for version 2). Return: false:
+ * it is not told, and ret is "/". */
+bool jail_cgroup_own(const char *controller, char *ret, size_t size);
 /* Makes ours, removes those that dead daemons left; tells by *w. */
 void jail_cgroups_open(struct jail_cgroups *c, struct walls *w);
 /* Removes ours; machines must be gone. */
