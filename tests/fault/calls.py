@@ -6,20 +6,16 @@ was accepted is not lost, and later jobs are as ever.
 
 calls.py [--runs N] [--seed S] [PART...]
 """
-import argparse
 import errno
 import os
-import random
 import shutil
 import signal
 import sys
-import tempfile
-import time
 
 import check
 import jobs
+import program
 import service
-import tap
 import tracer
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS)
@@ -187,22 +183,12 @@ PARTS = {
 }
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--runs", type=int, default=100)
-    p.add_argument("--seed", type=int, default=int(time.time()))
-    p.add_argument("--program", default=service.TOP + "/build/fsd-fake")
-    p.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    args = p.parse_args()
-    args.rng = random.Random(args.seed)
-    args.tap = tap.Tap()
-    args.tap.say("seed %d" % args.seed)
-    top = tempfile.mkdtemp(prefix="fsd-fault.")
+def test(args):
     for name in args.parts or PARTS:
         sentence, share, fn = PARTS[name]
 
         def run():
-            svc = service.Service(args.program, top + "/" + name)
+            svc = service.Service(args.program, args.top + "/" + name)
             try:
                 svc.start()
                 found = fn(svc, args, max(1, round(args.runs * share)))
@@ -210,8 +196,12 @@ def main():
             finally:
                 svc.remove()
         args.tap.run(sentence, run)
-    shutil.rmtree(top)
-    return args.tap.end()
+
+
+def main():
+    p = program.options(__doc__, PARTS)
+    p.add_argument("--runs", type=int, default=100)
+    return program.run(p, test)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import collections
 import json
 import os
 import re
-import threading
 
 import service
 

@@ -10,20 +10,16 @@ that is there ends, and a new one runs.
 
 crash.py [--states N] [--seed S] [full|relaxed...]
 """
-import argparse
 import copy
-import os
-import random
 import shutil
 import sys
-import tempfile
 import time
 
 import check
 import disk
 import jobs
+import program
 import service
-import tap
 import tracer
 
 HOW = ("all", "synced", "ordered", "any", "any", "torn")
@@ -31,12 +27,7 @@ HOW = ("all", "synced", "ordered", "any", "any", "torn")
 
 def life(svc, journal):
     """Jobs in each way; all ends are seen."""
-    some = []
-    for how in jobs.WAYS:
-        job = journal.make(how=how, sleep_ms=0)
-        journal.submit(svc.tree, job)
-        some.append(job)
-    for job in some:
+    for job in journal.submit_each_way(svc.tree, sleep_ms=0):
         check.await_end(svc, job)
         job.result = check.Result("%s/%s" % (svc.tree, job.name)).key()
         job.told = time.monotonic()
@@ -131,28 +122,22 @@ PARTS = {
 }
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--states", type=int, default=2000)
-    p.add_argument("--seed", type=int, default=int(time.time()))
-    p.add_argument("--program", default=service.TOP + "/build/fsd-fake")
-    p.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    args = p.parse_args()
-    args.rng = random.Random(args.seed)
-    args.tap = tap.Tap()
-    args.tap.say("seed %d" % args.seed)
-    top = tempfile.mkdtemp(prefix="fsd-fault.")
+def test(args):
     for name in args.parts or PARTS:
         def run():
-            svc = service.Service(args.program, top + "/" + name,
+            svc = service.Service(args.program, args.top + "/" + name,
                                   ["--durability", name])
             try:
                 return crashes(svc, args, name == "full")
             finally:
                 svc.remove()
         args.tap.run(PARTS[name], run)
-    shutil.rmtree(top)
-    return args.tap.end()
+
+
+def main():
+    p = program.options(__doc__, PARTS)
+    p.add_argument("--states", type=int, default=2000)
+    return program.run(p, test)
 
 
 if __name__ == "__main__":

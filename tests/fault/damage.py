@@ -8,25 +8,22 @@ everybody.
 
 damage.py [--runs N] [--seed S] [PART...]
 """
-import argparse
 import contextlib
 import ctypes
 import datetime
 import errno
 import json
 import os
-import random
 import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 
 import check
 import jobs
+import program
 import service
-import tap
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -281,22 +278,16 @@ PARTS = {
 }
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--runs", type=int, default=200)
-    p.add_argument("--seed", type=int, default=int(time.time()))
-    p.add_argument("--program", default=service.TOP + "/build/fsd-fake")
-    p.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    args = p.parse_args()
-    args.rng = random.Random(args.seed)
-    t = tap.Tap()
-    t.say("seed %d" % args.seed)
-    top = tempfile.mkdtemp(prefix="fsd-fault.")
+def test(args):
     for name in args.parts or PARTS:
         sentence, fn = PARTS[name]
-        t.run(sentence, fn, args, top + "/" + name)
-    shutil.rmtree(top)
-    return t.end()
+        args.tap.run(sentence, fn, args, args.top + "/" + name)
+
+
+def main():
+    p = program.options(__doc__, PARTS)
+    p.add_argument("--runs", type=int, default=200)
+    return program.run(p, test)
 
 
 if __name__ == "__main__":

@@ -173,6 +173,15 @@ class Journal:
                       json.dumps(config or {}).encode(), text.encode())
         job.accepted = time.monotonic()
 
+    def submit_each_way(self, tree, **fixed):
+        """Return: the jobs, one for each way."""
+        some = []
+        for how in WAYS:
+            job = self.make(how=how, **fixed)
+            self.submit(tree, job)
+            some.append(job)
+        return some
+
     def remove(self, tree, job):
         job.removing = True
         remove_tree(tree + "/" + job.name)

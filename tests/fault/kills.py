@@ -7,21 +7,19 @@ what came out.
 
 kills.py [--kills N] [--seed S] [--program P] [--real] [PART...]
 """
-import argparse
 import contextlib
 import os
 import random
 import select
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
 import traceback
 
 import check
 import jobs
+import program
 import service
 import tap
 import tracer
@@ -76,11 +74,7 @@ class Record:
 
 def work(svc, journal):
     """A short life of jobs: each way to submit one, a draft, a removal."""
-    done = []
-    for how in jobs.WAYS:
-        job = journal.make(how=how, sleep_ms=0)
-        journal.submit(svc.tree, job)
-        done.append(job)
+    done = journal.submit_each_way(svc.tree, sleep_ms=0)
     os.mkdir(svc.tree + "/draft")
     jobs.put(svc.tree + "/draft/data", b"x" * 5000)
     for job in done:
@@ -164,8 +158,7 @@ def at_start(svc, args, budget, record):
     most = 1
     while record.kills < budget:
         for n in numbers(args.rng, most, min(most, budget - record.kills)):
-            for how in jobs.WAYS:
-                journal.submit(svc.tree, journal.make(how=how, sleep_ms=20))
+            journal.submit_each_way(svc.tree, sleep_ms=20)
             svc.popen.kill()
             svc.popen.wait()
             record.findings += svc.clear()
@@ -189,8 +182,7 @@ def at_takeover(svc, args, budget, record):
     most = 1
     while record.kills < budget and svc.server() != svc.popen.pid:
         for n in numbers(args.rng, most, min(most, budget - record.kills)):
-            for how in jobs.WAYS:
-                journal.submit(svc.tree, journal.make(how=how, sleep_ms=20))
+            journal.submit_each_way(svc.tree, sleep_ms=20)
             plan = tracer.Plan(kill=n, after=args.rng.random() < 0.5)
             with tracer.Trace(svc.popen.pid, svc.state, plan, True) as t:
                 pulse = Pulse(svc, t.fd)
@@ -386,34 +378,17 @@ PARTS = {
 }
 
 
-def arguments():
-    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[1])
-    p.add_argument("--kills", type=int, default=100)
-    p.add_argument("--seed", type=int, default=int(time.time()))
-    p.add_argument("--program", default=service.TOP + "/build/fsd-fake")
-    p.add_argument("--real", action="store_true", help="real machines")
-    p.add_argument("--option", action="append", default=[],
-                   help="of fsd mount; may be given more than once")
-    p.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    args = p.parse_args()
-    args.rng = random.Random(args.seed)
+def test(args):
     args.journal = lambda svc: jobs.Journal(
         args.rng.random(), None if args.real else svc.witness)
-    return args
-
-
-def main():
-    args = arguments()
-    t = tap.Tap()
-    t.say("seed %d" % args.seed)
     total = Record()
-    top = tempfile.mkdtemp(prefix="fsd-fault.")
     for name in args.parts or PARTS:
         sentence, share, fn = PARTS[name]
         record = Record()
 
         def run():
-            svc = service.Service(args.program, top + "/" + name, args.option)
+            svc = service.Service(args.program, args.top + "/" + name,
+                                  args.option)
             try:
                 svc.start()
                 fn(svc, args, max(1, round(args.kills * share)), record)
@@ -424,15 +399,22 @@ def main():
             finally:
                 svc.remove()
             return record.findings
-        t.run(sentence, run)
-        t.say(record.text())
+        args.tap.run(sentence, run)
+        args.tap.say(record.text())
         total.kills += record.kills
         total.by_itself += record.by_itself
         total.ms += record.ms
         total.counts.update(record.counts)
-    t.say("in all: " + total.text())
-    shutil.rmtree(top)
-    return t.end()
+    args.tap.say("in all: " + total.text())
+
+
+def main():
+    p = program.options(__doc__, PARTS)
+    p.add_argument("--kills", type=int, default=100)
+    p.add_argument("--real", action="store_true", help="real machines")
+    p.add_argument("--option", action="append", default=[],
+                   help="of fsd mount; may be given more than once")
+    return program.run(p, test)
 
 
 if __name__ == "__main__":

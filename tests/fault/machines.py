@@ -6,20 +6,16 @@ margin, and what it wrote before is kept.
 
 machines.py [--kills N] [--image DIR] [--accel auto|kvm|tcg] [--state DIR]
 """
-import argparse
 import contextlib
 import os
-import random
-import shutil
 import signal
 import sys
-import tempfile
 import time
 
 import check
 import jobs
+import program
 import service
-import tap
 
 FIRST_S = 900 * service.SLOW  # the template is made before the first job runs
 TIMEOUT_S = 5
@@ -149,29 +145,25 @@ TESTS = (
 )
 
 
+def test(args):
+    check.END_S = 120 * service.SLOW
+    args.service = lambda base, *options: service.Service(
+        args.program, base, ["--image", args.image, "--accel", args.accel,
+                             *options], state=args.state)
+    for n, (sentence, fn, sig) in enumerate(TESTS):
+        args.tap.run(sentence, fn, args, "%s/%d" % (args.top, n), sig)
+
+
 def main():
-    p = argparse.ArgumentParser()
+    p = program.options(__doc__, program="fsd")
     p.add_argument("--kills", type=int, default=10)
-    p.add_argument("--seed", type=int, default=int(time.time()))
-    p.add_argument("--program", default=service.TOP + "/build/fsd")
     p.add_argument("--image", default=os.environ.get(
         "FSD_IMAGE", service.TOP + "/build/image"))
     p.add_argument("--accel", default=os.environ.get("FSD_ACCEL", "auto"))
     p.add_argument("--state", default=os.environ.get(
         "FSD_TEST_STATE", service.TOP + "/build/test-state"),
         help="has the template, and is kept")
-    args = p.parse_args()
-    args.rng = random.Random(args.seed)
-    check.END_S = 120 * service.SLOW
-    args.tap = tap.Tap()
-    top = tempfile.mkdtemp(prefix="fsd-fault.")
-    args.service = lambda base, *options: service.Service(
-        args.program, base, ["--image", args.image, "--accel", args.accel,
-                             *options], state=args.state)
-    for n, (sentence, fn, sig) in enumerate(TESTS):
-        args.tap.run(sentence, fn, args, "%s/%d" % (top, n), sig)
-    shutil.rmtree(top)
-    return args.tap.end()
+    return program.run(p, test)
 
 
 if __name__ == "__main__":

@@ -7,21 +7,18 @@ the warm-up rises by no more than the noise that is allowed.
 
 soak.py [--seconds N] [--rate JOBS_PER_SECOND] [--program P --real]
 """
-import argparse
 import contextlib
 import os
 import random
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
 
 import check
 import jobs
+import program
 import service
-import tap
 
 WARM_UP = 0.3  # of the time
 KEEP = 20      # finished jobs of each client
@@ -223,23 +220,9 @@ class Soak:
                 self.findings.append("stuck: a client does not end")
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--seconds", type=float, default=3600)
-    p.add_argument("--rate", type=float, default=100, help="jobs a second")
-    p.add_argument("--clients", type=int, default=4)
-    p.add_argument("--seed", type=int, default=int(time.time()))
-    p.add_argument("--program", default=service.TOP + "/build/fsd-fake")
-    p.add_argument("--real", action="store_true", help="real machines")
-    p.add_argument("--state", help="the state directory; it is kept")
-    p.add_argument("--option", action="append", default=[],
-                   help="of fsd mount; may be given more than once")
-    args = p.parse_args()
-    args.rng = random.Random(args.seed)
-    t = tap.Tap()
-    t.say("seed %d" % args.seed)
-    top = tempfile.mkdtemp(prefix="fsd-fault.")
-    svc = service.Service(args.program, top + "/soak", args.option,
+def test(args):
+    t = args.tap
+    svc = service.Service(args.program, args.top + "/soak", args.option,
                           state=args.state)
     soak = Soak(args, svc, t.say)
     try:
@@ -257,8 +240,18 @@ def main():
               lambda: svc.stop() + svc.log_findings())
     finally:
         svc.remove()
-        shutil.rmtree(top)
-    return t.end()
+
+
+def main():
+    p = program.options(__doc__)
+    p.add_argument("--seconds", type=float, default=3600)
+    p.add_argument("--rate", type=float, default=100, help="jobs a second")
+    p.add_argument("--clients", type=int, default=4)
+    p.add_argument("--real", action="store_true", help="real machines")
+    p.add_argument("--state", help="the state directory; it is kept")
+    p.add_argument("--option", action="append", default=[],
+                   help="of fsd mount; may be given more than once")
+    return program.run(p, test)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every program here begins and ends with: its options, its seed, its TAP
+and a directory of its own."""
+import argparse
+import random
+import shutil
+import tempfile
+import time
+
+import service
+import tap
+
+
+def options(doc, parts=(), program="fsd-fake"):
+    """For others to be added to."""
+    p = argparse.ArgumentParser(description=doc.split("\n\n")[0])
+    p.add_argument("--seed", type=int, default=int(time.time()))
+    p.add_argument("--program", default=service.TOP + "/build/" + program)
+    if parts:
+        p.add_argument("parts", nargs="*", metavar="PART",
+                       help=", ".join(parts))
+    return p
+
+
+def run(p, fn):
+    """fn gets the arguments, with an rng, a tap and a directory, top. Return:
+    the status of the process."""
+    args = p.parse_args()
+    args.rng = random.Random(args.seed)
+    args.tap = tap.Tap()
+    args.tap.say("seed %d" % args.seed)
+    args.top = tempfile.mkdtemp(prefix="fsd-fault.")
+    try:
+        fn(args)
+    finally:
+        shutil.rmtree(args.top)
+    return args.tap.end()
