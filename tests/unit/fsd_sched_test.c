@@ -248,6 +248,95 @@ static void test_long_ago(void)
 	end();
 }
 
+/* A user who comes begins where the one is who was served last. */
+static void test_newcomer(void)
+{
+	struct run l = { 0 }, a = { 0 }, b = { 0 }, c = { 0 }, x = { 0 },
+		   y = { 0 }, z = { 0 };
+
+	begin((struct sched_limits){ .machines = 2 }, 0);
+	come(&l, 'l', 1, 0);
+	later(3600 * 1000);
+	come(&a, 'a', 1, 0);
+	come(&b, 'b', 1, 0);
+	come(&c, 'c', 1, 0);
+	come(&x, 'x', 2, 0);
+	come(&y, 'y', 2, 0);
+	come(&z, 'z', 2, 0);
+	later(1000);
+	go(&l);
+	go(&a);
+	is_str(order, "laxy", "who comes is before who was served last,");
+	later(10 * 1000);
+	go(&x);
+	go(&y);
+	is_str(order, "laxybc", "but not for all that others were served before");
+	go(&b);
+	go(&c);
+	go(&z);
+	end();
+}
+
+/* The machines of a moment weigh nothing for who comes. */
+static void test_newcomer_beside_many(void)
+{
+	struct run a[4] = { 0 }, x = { 0 }, y = { 0 };
+
+	begin((struct sched_limits){ .machines = 4 }, 0);
+	for (unsigned i = 0; i < 4; i++)
+		come(&a[i], 'a', 1, 0);
+	come(&x, 'x', 2, 0);
+	come(&y, 'y', 1, 0);
+	for (unsigned i = 0; i < 4; i++)
+		sched_leave(&a[i].slot);
+	settle();
+	is_str(order, "aaaaxy", "who came first is first when both have had "
+				"the same");
+	go(&x);
+	go(&y);
+	end();
+}
+
+static void test_under_way(void)
+{
+	struct run l = { 0 }, x = { 0 }, b = { 0 }, y = { 0 };
+
+	begin((struct sched_limits){ .machines = 2 }, 0);
+	come(&l, 'l', 1, 0);
+	come(&x, 'x', 2, 0);
+	come(&b, 'b', 1, 0);
+	come(&y, 'y', 2, 0);
+	later(10 * 1000);
+	go(&x);
+	is_str(order, "lxy", "what runs still counts as much as what is over");
+	go(&l);
+	go(&b);
+	go(&y);
+	end();
+}
+
+static void test_not_away(void)
+{
+	struct run l = { 0 }, x[3] = { 0 }, b = { 0 }, y = { 0 };
+
+	begin((struct sched_limits){ .machines = 3 }, 0);
+	come(&l, 'l', 1, 0);
+	come(&x[0], 'x', 2, 0);
+	come(&x[1], 'x', 2, 0);
+	later(100 * 1000);
+	go(&x[0]);
+	come(&x[2], 'x', 2, 0);
+	come(&y, 'y', 2, 0);
+	come(&b, 'b', 1, 0);
+	go(&x[1]);
+	is_str(order, "lxxxb", "who has something running is no newcomer");
+	go(&l);
+	go(&x[2]);
+	go(&b);
+	go(&y);
+	end();
+}
+
 static void test_together(void)
 {
 	struct run first = { 0 }, a[4] = { 0 }, b[4] = { 0 };
@@ -272,16 +361,22 @@ static void test_together(void)
 static void test_quota(void)
 {
 	struct run a = { 0 }, b = { 0 }, c = { 0 };
+	struct quota_limits limits;
+	struct quota_use use;
 
 	begin((struct sched_limits){ .machines = 4 }, 1);
 	come(&a, 'a', 1, 0);
 	come(&b, 'b', 1, 0);
+	quota_of(quota, 1, &use, &limits);
+	ok(use.running == 1 && use.waiting == 1, "each counts for its owner");
 	ok(strstr(told, "at most 1 at a time (--quota-running)"),
 	   "one too many of a user waits for it");
 	come(&c, 'c', 2, 0);
 	is_str(order, "ac", "and holds up nobody else");
 	go(&a);
 	is_str(order, "acb", "until one of the user's has ended");
+	quota_of(quota, 1, &use, &limits);
+	ok(use.running == 1 && use.waiting == 0, "who runs waits no more");
 	go(&b);
 	go(&c);
 	end();
@@ -409,6 +504,36 @@ static void test_passing(void)
 	end();
 }
 
+/* count large ones, then a small one, all of a user's. */
+static bool passes(unsigned count)
+{
+	struct run a = { 0 }, big[20] = { 0 }, c = { 0 };
+	bool passed;
+
+	begin((struct sched_limits){ .machines = 99 }, 0);
+	memory.available = 4 * MACHINE;
+	come(&a, 'a', 1, 0);
+	for (unsigned i = 0; i < count; i++) {
+		big[i].slot.memory = 3 * MACHINE;
+		come(&big[i], 'B', 2, 0);
+	}
+	come(&c, 'c', 2, 0);
+	passed = !strcmp(order, "ac");
+	go(&a);
+	go(&c);
+	for (unsigned i = 0; i < count; i++)
+		go(&big[i]);
+	end();
+	return passed;
+}
+
+static void test_passing_ones_own(void)
+{
+	ok(passes(1), "a small one passes a large one of the same user");
+	ok(passes(15), "or fifteen");
+	ok(!passes(16), "and no more are looked at");
+}
+
 static void test_others_have_it(void)
 {
 	struct run a = { 0 }, big = { 0 }, c = { 0 };
@@ -510,12 +635,52 @@ static void test_steps(void)
 	end();
 }
 
+static void test_steps_come_late(void)
+{
+	struct run a = { 0 }, b = { 0 }, c = { 0 };
+
+	begin((struct sched_limits){ .machines = 1 }, 0);
+	b.slot.is_step = c.slot.is_step = true;
+	come(&a, 'a', 1, 0);
+	come(&b, 'b', 1, 0);
+	is_str(order, "a", "a step whose session has no machine waits for one");
+	b.lives = c.lives = true;
+	come(&c, 'c', 1, 0);
+	is_str(order, "a", "and is not passed by the one behind it");
+	settle();
+	is_str(order, "abc", "until its session has one, whoever has the others");
+	go(&a);
+	go(&b);
+	go(&c);
+	end();
+}
+
+static void test_steps_hold_up_nobody(void)
+{
+	struct run a = { 0 }, b = { 0 }, c = { 0 };
+
+	begin((struct sched_limits){ .machines = 2 }, 1);
+	a.slot.is_step = b.slot.is_step = b.lives = true;
+	come(&a, 'a', 1, 0);
+	come(&b, 'b', 1, 0);
+	come(&c, 'c', 2, 0);
+	is_str(order, "ac", "a step that waits for a quota holds up nobody");
+	go(&a);
+	go(&b);
+	go(&c);
+	end();
+}
+
 int main(void)
 {
 	test_one_user();
 	test_leaving();
 	test_fair();
 	test_long_ago();
+	test_newcomer();
+	test_newcomer_beside_many();
+	test_under_way();
+	test_not_away();
 	test_together();
 	test_quota();
 	test_memory();
@@ -523,9 +688,12 @@ int main(void)
 	test_never();
 	test_growing();
 	test_passing();
+	test_passing_ones_own();
 	test_others_have_it();
 	test_full();
 	test_sick();
 	test_steps();
+	test_steps_come_late();
+	test_steps_hold_up_nobody();
 	return done_testing();
 }
