@@ -169,3 +169,85 @@ teardown() { mount_done; }
 	job_wait a
 	result_is a '[.attempts[].status | tostring] | join(" ")' 'null interrupted'
 }
+
+@test "a daemon that ends after its jobs knows how many run, whatever was tried again" {
+	job_run a crash '{"retry": 2}'
+	job_start b $'out up\nsleep 300\nexit 3'
+	job_follow b up
+	mount_stop USR1
+	mount_start
+	ended b 3 exited
+}
+
+# ends_between — the daemon ends, and another one takes up what it has left.
+ends_between() {
+	mount_stop
+	mount_start
+	job_wait a >/dev/null
+	ended a 125 interrupted
+	result_is a .attempt 1
+	result_is a '.attempts == []' true
+}
+
+@test "a job that was to be killed is not run again when the daemon ends first" {
+	job_start a $'deaf\nout up\nsleep 600000' '{"retry": 1}'
+	job_follow a up
+	echo kill >"$MNT/a/ctl"
+	ends_between
+}
+
+@test "nor is one whose time was over" {
+	job_start a $'ignoreterm\nout up\nsleep 600000' \
+		'{"retry": 1, "timeout": 0.2, "grace": 60}'
+	check becomes $((20 * SLOW)) grep -q SIGTERM "$MNT/a/log"
+	ends_between
+}
+
+@test "nor one whose program had ended, though not all of its output was there" {
+	local end
+	end=$(/usr/bin/python3 -I -S -c "import sys; sys.path.insert(0, '$TESTS/lib')
+import lies; print(lies.raw(lies.ended()))")
+	job_start a $'ignoreterm\nmute\nout up\n'"$end"$'\nsleep 600000' \
+		'{"retry": 1}'
+	job_follow a up
+	# no signal reaches it any more
+	check becomes $((20 * SLOW)) sh -c '! echo signal CONT >"$1"' - \
+		"$MNT/a/ctl"
+	ends_between
+}
+
+# waits_again — a's first attempt has failed, and b has the only machine.
+waits_again() {
+	mount_stop
+	FSD_FAKE_WITNESS=$BATS_TEST_TMPDIR/witness mount_start \
+		--max-machines 1 --pool 1
+	job_start a $'out up\nwitness a\nsleep 300\ncrash' '{"retry": 1}'
+	job_follow a up
+	job_start b $'out up\nsleep 600000'
+	job_follow b up
+	state_is a queued
+}
+
+# ran_once — b makes room, and a is not there to take it.
+ran_once() {
+	echo kill >"$MNT/b/ctl"
+	job_wait b >/dev/null
+	job_run c 'witness c'
+	run cut -d ' ' -f 1 "$BATS_TEST_TMPDIR/witness"
+	assert_output $'a\nc'
+}
+
+@test "a job that is removed between two attempts is not run again" {
+	waits_again
+	rm -r "$MNT/a"
+	ran_once
+}
+
+@test "a job that is killed between two attempts is not run again" {
+	waits_again
+	echo kill >"$MNT/a/ctl"
+	job_wait a >/dev/null
+	status_is a cancelled
+	result_is a '[.attempts[].status] | join(" ")' failed
+	ran_once
+}

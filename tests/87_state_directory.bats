@@ -161,13 +161,14 @@ mount_refused() {
 	mount_start --max-machines 1 --pool 1
 	job_start first $'out up\nsleep 600000'
 	job_follow first up
-	job_start a 'out later'
+	job_start a 'out later' '{"retry": 2}'
 	state_is a queued
 	mount_crash
 	rm "$(job_dir a)/files/code.sh"
 	mount_start
 	job_wait a
 	ended a 125 failed
+	result_is a .attempt 1
 	run result a .message
 	assert_output --partial 'it was accepted, but cannot be run any more'
 	job_put a code.sh 'out now'

@@ -140,11 +140,13 @@ queue() {
 	job_put c config.json '{"memory_mb": 600}'
 	refused c 'may come to 1028 MiB'
 	memory 800 1000
-	job_put c config.json '{"memory_mb": 610}' # not even without the files
+	# not even without the files
+	job_put c config.json '{"memory_mb": 610, "retry": 2}'
 	state_is c queued
 	memory 1000 1000
 	job_wait c
 	ended c 125 failed
+	result_is c .attempt 1
 	run result c .message
 	assert_output --partial 'may come to 1038 MiB'
 	memory 2000 2000
