@@ -85,17 +85,21 @@ void events_flush(struct job *job)
 {
 	struct events *e = job->events;
 	auto_buf struct buf copy = { 0 };
+	unsigned run;
 	int r = 0;
 
 	if (!e)
 		return;
+	run = e->run;
 	events_seal(e);
 	/* Until they are there, readers have them from memory, and more come. */
 	if (e->order.len && !e->lost)
 		r = buf_add(&copy, e->order.data, e->order.len);
 	if (r == 0 && copy.len)
-		r = depot_run_append(job->d->depot, job->meta.no, e->run,
+		r = depot_run_append(job->d->depot, job->meta.no, run,
 				     ORDER_FILE, copy.data, copy.len);
+	if (job->events != e || e->run != run)
+		return; /* the job is run again, meanwhile */
 	if (r == 0) {
 		e->stored += copy.len;
 		buf_eat(&e->order, e->lost ? e->order.len : copy.len);
