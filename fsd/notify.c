@@ -422,6 +422,19 @@ bool notify_is_at(const struct job *job, pid_t pid)
 	       job->d->notify->job == job;
 }
 
+bool notify_grows(const struct job *job, enum job_row row)
+{
+	const struct notify *n = job->d->notify;
+	bool found = false;
+
+	if (!n || !n->note || n->job != job)
+		return false;
+	for (unsigned i = 0; i < n->message.count; i++)
+		found |= n->message.steps[i].action == NOTIFY_GROW &&
+			 n->message.steps[i].row == row;
+	return found;
+}
+
 enum notify_sight notify_sight(const struct job *job, enum job_row row,
 			       pid_t pid)
 {

@@ -52,6 +52,8 @@ void notify_drop(struct job *job);
 bool notify_is_helper(const struct fsd *d, pid_t pid);
 /* True if pid is the helper, and at this job. */
 bool notify_is_at(const struct job *job, pid_t pid);
+/* The helper may be truncating the row, as it tells that it has grown. */
+bool notify_grows(const struct job *job, enum job_row row);
 /* What it is to find under a row's name. */
 enum notify_sight {
 	NOTIFY_AS_IT_IS,

@@ -193,7 +193,10 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 		return open_fd(h, job_log_open(job));
 	switch (job_rows[h->t.row].kind) {
 	case ROW_STREAM:
-		fi->direct_io = m->state != JOB_DONE; /* then mmap works */
+		/* Then mmap works; but while somebody truncates it the kernel
+		 * takes no size from us, and would read up to an older one. */
+		fi->direct_io = m->state != JOB_DONE ||
+				notify_grows(job, h->t.row);
 		h->kept->run = job->run ? m->run : 0;
 		return open_fd(h, run_open(job, h->t.row == JOB_ROW_STDOUT
 							? VM_OUT
