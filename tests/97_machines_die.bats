@@ -101,6 +101,16 @@ health_becomes() {
 	assert_equal "$(cat "$MNT/.fsd/health")" ok
 }
 
+@test "machines that are killed from outside as they start do not make the template suspect" {
+	expect_log 'machines do not start'
+	FSD_FAKE_TAKEN_STARTS=5 mount_start --pool 0
+	job_start a 'out a'
+	health_becomes 'machines do not start: the machine was killed from outside (fake) (since 20'
+	assert_equal "$(job_wait a)" 0
+	assert_equal "$(figure fsd_templates_made_total)" 1
+	assert_equal "$(cat "$MNT/.fsd/health")" ok
+}
+
 @test "machines that never start fail the job that tries, with the reason" {
 	expect_log 'machines do not start'
 	FSD_FAKE_FAIL_STARTS=1000 mount_start --pool 0

@@ -58,8 +58,10 @@ struct backend_machine_events {
 	/*
 	 * The machine does not exist any more: its process is reaped. Exactly
 	 * once, after kill or by itself. The backend frees it afterwards.
+	 * taken: somebody outside has killed it, or the host had no memory for
+	 * it: neither it nor its template is to blame.
 	 */
-	void (*gone)(void *arg, const char *why);
+	void (*gone)(void *arg, const char *why, bool taken);
 };
 
 struct vm_backend {

@@ -11,6 +11,7 @@
  * FSD_FAKE_IDLE_DEATHS how many stopped ones die, a moment later
  * FSD_FAKE_MEMORY      a file: MiB that are available, MiB in all
  * FSD_FAKE_FAIL_STARTS how many of the first machines die instead
+ * FSD_FAKE_TAKEN_STARTS how many of the first are killed from outside instead
  * FSD_FAKE_WITNESS     a file that gets a line of each run that says `witness`
  */
 #include "backend.h"
@@ -30,7 +31,8 @@ struct fake {
 	struct list machines;      /* fake_machine.node */
 	struct list templates;     /* fake_template.node, being made */
 	uint64_t start_ns;
-	uint64_t fail_starts;      /* machines that are still to fail */
+	uint64_t fail_starts;      /* machines that are still to fail, */
+	uint64_t taken_starts;     /* and to be killed from outside */
 	uint64_t fail_templates;
 	uint64_t freezes, idle_deaths; /* and to do so, when they are idle */
 	int memory_fd;             /* owned; -1: the host's memory is ours */
@@ -53,6 +55,7 @@ struct fake_machine {
 	struct loop_timer timer;   /* to up */
 	struct loop_call reap;
 	const char *why;
+	bool taken;                /* it is to be killed from outside */
 	struct loop_timer limit;   /* for an answer */
 	bool fails, freezes, frozen;
 };
@@ -88,6 +91,7 @@ static int fake_open(const struct backend_host *host, struct backend **ret,
 	list_init(&f->templates);
 	f->start_ns = env_number("FSD_FAKE_START_MS", 1) * NS_PER_MS;
 	f->fail_starts = env_number("FSD_FAKE_FAIL_STARTS", 0);
+	f->taken_starts = env_number("FSD_FAKE_TAKEN_STARTS", 0);
 	f->fail_templates = env_number("FSD_FAKE_FAIL_TEMPLATES", 0);
 	f->freezes = env_number("FSD_FAKE_FREEZE", 0);
 	f->idle_deaths = env_number("FSD_FAKE_IDLE_DEATHS", 0);
@@ -191,10 +195,11 @@ static void on_reap(struct loop_call *c)
 	const struct backend_machine_events *ev = m->ev;
 	void *arg = m->arg;
 	const char *why = m->why;
+	bool taken = m->taken;
 
 	fake_guest_free(m->guest); /* closes its end, as a dead process does */
 	m->guest = NULL;
-	ev->gone(arg, why);
+	ev->gone(arg, why, taken);
 	machine_free(m);
 }
 
@@ -216,8 +221,9 @@ static void on_start(struct loop_timer *t)
 {
 	struct fake_machine *m = t->arg;
 
-	if (m->fails) {
-		die(m, "the machine failed to start (fake)");
+	if (m->fails || m->taken) {
+		die(m, m->taken ? "the machine was killed from outside (fake)" :
+				  "the machine failed to start (fake)");
 		return;
 	}
 	fake_guest_resume(m->guest);
@@ -259,6 +265,9 @@ static int fake_start(struct backend *b, const struct vm_class *cls,
 	if (f->fail_starts) {
 		f->fail_starts--;
 		m->fails = true;
+	} else if (f->taken_starts) {
+		f->taken_starts--;
+		m->taken = true;
 	} else if (f->freezes) {
 		f->freezes--;
 		m->freezes = true;

@@ -92,13 +92,14 @@ static void on_eof_wait(struct loop_timer *t)
 	broke(m, m->eof_why, "the machine closed its wire");
 }
 
-static void on_gone(void *arg, const char *why)
+static void on_gone(void *arg, const char *why, bool taken)
 {
 	struct machine *m = arg;
 	enum vm_failure failure = m->state == MACHINE_RUNNING ?
 					  VM_FAILED_LOST : VM_FAILED_START;
 
 	m->bm = NULL;
+	m->taken = taken;
 	/* Its last words may still be in the socket: they count. */
 	if (m->state != MACHINE_ENDED)
 		channel_drain(m->ch);

@@ -66,6 +66,7 @@ struct machine {
 	bool heard;                   /* and has said something of it */
 	bool stored;                  /* it was WARM */
 	bool suspect;                 /* WARM: it is to answer first */
+	bool taken;                   /* ENDED: by the host, not by itself */
 	struct loop_timer sleep;      /* WARM, but awake: when it is to stop */
 	struct loop_timer served;     /* its job is over: its end is near */
 	struct loop_timer eof_wait;   /* the wire closed: why? */

@@ -131,7 +131,7 @@ static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 	if (m->stored && !m->heard)
 		class_bad_idle(m->owner, sentence);
 	else if (!m->heard && (!l || m->used || why == VM_FAILED_START))
-		class_bad_machine(m->owner, sentence, true);
+		class_bad_machine(m->owner, sentence, !m->taken);
 	if (may_have_another(l, m))
 		have_another(l, m, sentence);
 	else if (l)

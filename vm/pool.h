@@ -31,7 +31,7 @@ struct pool_class {
 	struct list waiting;       /* vm_lease.node, oldest first */
 	unsigned waiting_count;
 	unsigned bad_row;          /* machines that failed, in a row, */
-	unsigned bad_started;      /* and those of them that had been started */
+	unsigned bad_started;      /* and those of them by their own fault */
 	unsigned bad_templates;    /* templates that failed, in a row */
 	uint64_t retry_ns;         /* nothing is started before that time */
 	unsigned idle_deaths;      /* since one of them has served */

@@ -124,7 +124,7 @@ static void class_is_bad(struct pool_class *c)
 }
 
 /* A machine of the class failed before it was of use; template: it was started
- * from that, which may be why. */
+ * from that, which may be why, and nobody else is to blame. */
 void class_bad_machine(struct pool_class *c, const char *sentence,
 			      bool template)
 {

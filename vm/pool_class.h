@@ -16,7 +16,7 @@ struct pool_class *base_class(struct vm *vm);
 void class_want_template(struct pool_class *c);
 
 /* A machine of the class failed before it was of use; template: it was started
- * from that, which may be why. */
+ * from that, which may be why, and nobody else is to blame. */
 void class_bad_machine(struct pool_class *c, const char *sentence,
 		       bool template);
 /* One that was idle died, and nobody had used it. */

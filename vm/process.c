@@ -74,33 +74,86 @@ static void last_words(struct process *p, char *text, size_t size)
 
 /* --- its end ------------------------------------------------------------ */
 
-static void explain(struct process *p, int status, char *text, size_t size)
+/* Signals that a process has brought upon itself. */
+static const int faults[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV,
+			      SIGSYS, SIGTRAP };
+
+/* What it and its libraries say when the host has no more to give. */
+static const char *const lacks[] = {
+	"Cannot allocate memory", "failed to allocate",
+	"Resource temporarily unavailable", "Out of memory",
+};
+
+static bool is_fault(int sig)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+		if (faults[i] == sig)
+			return true;
+	return false;
+}
+
+static bool is_lack(const char *words)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(lacks); i++)
+		if (strstr(words, lacks[i]))
+			return true;
+	return false;
+}
+
+/* Somebody else has ended it: by a signal, or by one that QEMU obeys. */
+static bool explain_outside(struct process *p, int status, const char *words,
+			    char *text, size_t size)
+{
+	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	if (sig == SIGKILL)
+		snprintf(text, size, "QEMU was killed from outside%s",
+			 host_oom_kills() != p->oom_kills ?
+				 ": memory ran out on the host or in its "
+				 "control group" : "");
+	else if (sig && !is_fault(sig))
+		snprintf(text, size, "QEMU was ended from outside, by signal "
+				     "%d (%s)", sig, strsignal(sig));
+	else if (!sig && !strcmp(p->shutdown, "host-signal"))
+		snprintf(text, size, "QEMU was ended from outside%s%s",
+			 words[0] ? ": " : "", words);
+	else
+		return false;
+	return true;
+}
+
+/* Return: was it taken? */
+static bool explain(struct process *p, int status, char *text, size_t size)
 {
 	char words[200];
 
 	last_words(p, words, sizeof(words));
-	if (p->why[0])
+	if (p->why[0]) {
 		snprintf(text, size, "%s", p->why);
-	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-		snprintf(text, size, "QEMU was killed from outside%s",
-			 host_oom_kills() != p->oom_kills ?
-				 ": memory ran out on the host" : "");
-	else if (p->shutdown[0] && WIFEXITED(status))
+		return false;
+	}
+	if (explain_outside(p, status, words, text, size))
+		return true;
+	if (p->shutdown[0] && WIFEXITED(status)) {
 		snprintf(text, size, "the guest's kernel has ended: a panic, "
 				     "or a reset by whoever is root there (%s)",
 			 p->shutdown);
-	else if (WIFSIGNALED(status))
+		return false;
+	}
+	if (WIFSIGNALED(status))
 		snprintf(text, size, "QEMU was ended by signal %d (%s)%s%s",
 			 WTERMSIG(status), strsignal(WTERMSIG(status)),
 			 words[0] ? ": " : "", words);
 	else
 		snprintf(text, size, "QEMU ended with status %d%s%s",
 			 WEXITSTATUS(status), words[0] ? ": " : "", words);
+	return is_lack(words);
 }
 
 static void on_ended(struct jailed *m, int status, const struct err *err)
 {
 	struct process *p = container_of(m, struct process, jailed);
+	bool taken = true; /* it was never started, or the jailer is dead */
 	char text[400];
 
 	loop_timer_del(&p->grace);
@@ -112,8 +165,8 @@ static void on_ended(struct jailed *m, int status, const struct err *err)
 	if (err->code)
 		snprintf(text, sizeof(text), "%.399s", err->text);
 	else
-		explain(p, status, text, sizeof(text));
-	p->ev->gone(p->arg, text);
+		taken = explain(p, status, text, sizeof(text));
+	p->ev->gone(p->arg, text, taken);
 }
 
 void process_kill(struct process *p, const char *why)
@@ -135,17 +188,22 @@ static void on_event(void *arg, const char *name, const char *status)
 
 static void on_grace(struct loop_timer *t)
 {
-	process_kill(t->arg, "QEMU's monitor closed or spoke no JSON");
+	process_kill(t->arg, "QEMU closed its monitor or its wire, or spoke no "
+			     "JSON");
 }
 
-/* It is ending, as a rule, and its status will say why; a kill at this moment
- * would hide that. If it lives on, it is of no use. */
+/* Its status will say why; a kill at this moment would hide that. If it lives
+ * on, it is of no use. */
+void process_is_ending(struct process *p)
+{
+	if (!p->grace.loop)
+		loop_timer_set(p->loop, &p->grace, GRACE_MS * NS_PER_MS);
+}
+
 static void on_closed(void *arg, const char *why)
 {
-	struct process *p = arg;
-
 	(void)why;
-	loop_timer_set(p->loop, &p->grace, GRACE_MS * NS_PER_MS);
+	process_is_ending(arg);
 }
 
 static const struct qmp_events qmp_events = {

@@ -14,8 +14,9 @@ struct process;
 struct process_events {
 	/* A monitor event; status as in qmp.h. */
 	void (*event)(void *arg, const char *name, const char *status);
-	/* It is reaped. It is still to be freed by process_free(). */
-	void (*gone)(void *arg, const char *why);
+	/* It is reaped. It is still to be freed by process_free(). taken: the
+	 * host has ended it, or let it not begin; it did nothing wrong. */
+	void (*gone)(void *arg, const char *why, bool taken);
 };
 
 /*
@@ -31,5 +32,7 @@ void process_free(struct process *p);
 struct qmp *process_qmp(struct process *p);
 /* SIGKILL; gone follows. why: what gone is to say, NULL for the truth. */
 void process_kill(struct process *p, const char *why);
+/* It is ending, as it seems: if it does not within a second, it is killed. */
+void process_is_ending(struct process *p);
 
 #endif

@@ -149,12 +149,12 @@ static void machine_free(struct qemu_machine *m)
 	free(m);
 }
 
-static void on_gone(void *arg, const char *why)
+static void on_gone(void *arg, const char *why, bool taken)
 {
 	struct qemu_machine *m = arg;
 
 	loop_timer_del(&m->limit);
-	m->ev->gone(m->arg, why);
+	m->ev->gone(m->arg, why, taken);
 	machine_free(m);
 }
 

@@ -45,12 +45,11 @@ struct template {
 	struct process *process;        /* owned */
 	struct channel *ch;             /* owned */
 	struct loop_timer limit;
-	bool saved;                     /* complete; QEMU is to be killed */
+	bool saved, taken;              /* complete: QEMU is to die; the host did */
 	uint32_t runners;
 	unsigned tsc_khz;               /* that this boot was told */
 };
 
-static void look(struct template *t);
 static void boot(struct template *t);
 
 __attribute__((format(printf, 2, 3))) static void
@@ -295,7 +294,7 @@ static void attempt_failed(struct template *t, const char *sentence)
 
 	clear_attempt(t);
 	host->boot_failed(host->arg);
-	if (t->accel == VM_ACCEL_KVM &&
+	if (t->accel == VM_ACCEL_KVM && !t->taken &&
 	    host->options->accel == VM_ACCEL_AUTO) {
 		log_info("KVM does not work here (%s); TCG is used", sentence);
 		progress(t, "KVM does not work here: %s", sentence);
@@ -349,12 +348,13 @@ static void seal_done(void *arg)
 	look(t);
 }
 
-static void on_gone(void *arg, const char *why)
+static void on_gone(void *arg, const char *why, bool taken)
 {
 	struct template *t = arg;
 	struct err err;
 	int r;
 
+	t->taken = taken;
 	if (!t->saved) {
 		attempt_failed(t, why);
 		return;
@@ -461,7 +461,7 @@ static void on_broken(void *arg, enum vm_failure why, const char *sentence,
 	if (t->saved)
 		return; /* it is being killed, and gone comes next */
 	if (eof)
-		process_kill(t->process, NULL);
+		process_is_ending(t->process);
 	else
 		attempt_failed(t, sentence);
 }
@@ -517,7 +517,7 @@ static void boot(struct template *t)
 	int r;
 
 	limit += t->attempt++ * BOOT_MORE_S;
-	t->saved = false; /* of the one before, if it was made by us */
+	t->saved = t->taken = false; /* the one before may have been */
 	t->began_ns = now_ns();
 	progress(t, "booting the guest with %s (%u of %u)",
 		 vm_accel_names[t->accel], t->attempt, ATTEMPTS);

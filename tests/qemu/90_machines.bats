@@ -104,6 +104,124 @@ stopped() {
 	ok 'and again'
 }
 
+# killed_at_start COUNT SIGNAL — a job $J waits for its machine, and those that
+# are started for it are ended from outside, in a row.
+killed_at_start() {
+	own_mount
+	mount_start --pool 0
+	prog code.py <<<'print("fine")'
+	ok fine
+	job_made code.py <<<'print("run at last")'
+	echo '{}' >"$MNT/$J/tmp"
+	/usr/bin/python3 -I "$TESTS/lib/killer.py" "$(jailer)" "$1" "$2" \
+		mv "$MNT/$J/tmp" "$MNT/$J/config.json"
+}
+
+# same_template — $J has run, and what came before was not laid at its door.
+same_template() {
+	job_wait "$J" 120
+	ok 'run at last'
+	assert_equal "$(figure fsd_templates_made_total)" 0
+	assert_equal "$(cat "$MNT/.fsd/health")" ok
+	fails_to_match 'is thrown away'
+}
+
+fails_to_match() {
+	run grep -e "$1" "$LOG"
+	assert_failure
+}
+
+@test "machines that are killed from outside as they start do not cost the template" {
+	killed_at_start 4 KILL
+	run cat "$MNT/.fsd/health"
+	assert_output --partial 'machines do not start: QEMU was killed from outside (since 20'
+	same_template
+}
+
+@test "nor do machines that are ended by a signal that QEMU obeys" {
+	killed_at_start 2 TERM
+	same_template
+	grep -q 'a machine failed to start (2 in a row): QEMU was ended from outside' "$LOG"
+}
+
+# memory_group PID — the directory of its control group.
+memory_group() {
+	local path
+	path=$(sed -n 's/^[0-9]*:memory://p' "/proc/$1/cgroup")
+	if [ -n "$path" ]; then
+		path=/sys/fs/cgroup/memory$path
+	else
+		path=/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$1/cgroup")
+	fi
+	[ -d "$path" ] || need 'control groups of machines that can be seen'
+	echo "$path"
+}
+
+# limit_memory GROUP BYTES — "max": none. Refused while somebody who is being
+# reaped holds more.
+limit_memory() {
+	local file=$1/memory.max
+	[ -e "$file" ] || file=$1/memory.limit_in_bytes
+	[ "$2" != max ] || [ "${file##*.}" = max ] || set -- "$1" -1
+	check becomes 30 sh -c 'echo "$1" >"$2"' - "$2" "$file"
+}
+
+used_memory() {
+	cat "$1/memory.current" "$1/memory.usage_in_bytes" 2>/dev/null
+}
+
+@test "a machine that the kernel kills for want of memory ends its job with that reason" {
+	local group
+	own_mount
+	mount_start --pool 0
+	job_made code.py <<<$'print("up", flush=True)\ninput()\nx = b"x" * 150000000\nprint("not reached")'
+	mkfifo "$BATS_TEST_TMPDIR/go"
+	job_put "$J" config.json '{"timeout": 100, "inputs": ["stdin"]}'
+	job_put "$J" stdin go
+	job_follow "$J" up
+	group=$(memory_group "$(machines)")
+	limit_memory "$group" $(($(used_memory "$group") + 8000000))
+	job_wait "$J" 60
+	ended "$J" 125 failed
+	stdout_is "$J" up
+	run result "$J" .message
+	assert_output --partial 'QEMU was killed from outside: memory ran out on the host'
+}
+
+@test "while the host has no memory for machines jobs wait, health says why, and the template stays" {
+	local group
+	own_mount
+	mount_start --pool 0
+	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
+	job_put "$J" config.json '{}'
+	job_follow "$J" up
+	group=$(dirname "$(memory_group "$(machines)")")
+	rm -r "${MNT:?}/$J"
+	limit_memory "$group" 8M
+	job_made code.py <<<'print("run at last")'
+	job_put "$J" config.json '{}'
+	check becomes 60 grep -q 'machines do not start: QEMU was killed from outside: memory ran out' \
+		"$MNT/.fsd/health"
+	check becomes 60 grep -q 'failed to start (3 in a row)' "$LOG"
+	limit_memory "$group" max
+	same_template
+}
+
+@test "nor does a template suffer when memory cannot be mapped" {
+	own_mount
+	mount_start --pool 0
+	prog code.py <<<'print("fine")'
+	ok fine
+	prlimit --pid "$(jailer)" --as=$((700 << 20)):
+	job_made code.py <<<'print("run at last")'
+	job_put "$J" config.json '{}'
+	check becomes 60 grep -q 'failed to start (3 in a row)' "$LOG"
+	run cat "$MNT/.fsd/health"
+	assert_output --partial 'Cannot allocate memory'
+	prlimit --pid "$(jailer)" --as=unlimited:
+	same_template
+}
+
 @test "rm -r of a running job ends its machine" {
 	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
 	job_put "$J" config.json '{}'

@@ -29,6 +29,7 @@ struct run {
 	bool quit_when_done;
 	unsigned *left;                /* runs that are still going */
 	unsigned turn;                 /* the how manieth grant it got */
+	uint64_t templates;            /* that were made until the end */
 };
 
 static unsigned grants;
@@ -199,6 +200,7 @@ static void go(struct run *runs, unsigned count, unsigned pool, unsigned most)
 	struct vm_need need = {
 		.runner = WIRE_RUN_PYTHON, .memory_bytes = 64 << 20, .cpus = 1,
 	};
+	struct vm_stats stats;
 	struct loop *loop;
 	struct vm *vm;
 	struct err err;
@@ -217,6 +219,8 @@ static void go(struct run *runs, unsigned count, unsigned pool, unsigned most)
 	ok(!runs->timed_out, "the runs ended in time");
 	for (unsigned i = 0; i < count; i++)
 		vm_end(runs[i].lease);
+	vm_stats(vm, &stats);
+	runs->templates = stats.templates_made;
 	vm_free(vm);
 	loop_free(loop);
 }
@@ -391,22 +395,35 @@ static void test_order(void)
 	}
 }
 
-static void test_bad_starts(void)
+/* The first machines have that fate. Return: templates that a few of them have
+ * cost. */
+static int starts(const char *fate, const char *few, const char *sentence)
 {
 	struct run r;
+	int templates;
 
-	setenv("FSD_FAKE_FAIL_STARTS", "3", 1);
+	setenv(fate, few, 1);
 	run_init(&r, "out hi\n");
 	one(&r);
-	ok(r.finished && r.out.len == 3, "three bad machines are survived");
+	ok(r.finished && r.out.len == 3, "%s bad machines are survived", few);
+	templates = (int)r.templates;
 	run_done(&r);
-	setenv("FSD_FAKE_FAIL_STARTS", "1000", 1);
+	setenv(fate, "1000", 1);
 	run_init(&r, "out hi\n");
 	one(&r);
-	ok(r.failed && r.why == VM_FAILED_START,
+	ok(r.failed && r.why == VM_FAILED_START && strstr(r.sentence, sentence),
 	   "machines that never start fail the lease: %s", r.sentence);
 	run_done(&r);
-	unsetenv("FSD_FAKE_FAIL_STARTS");
+	unsetenv(fate);
+	return templates;
+}
+
+static void test_bad_starts(void)
+{
+	is_int(starts("FSD_FAKE_FAIL_STARTS", "3", "failed to start"), 2,
+	       "after two that fail the template is made anew");
+	is_int(starts("FSD_FAKE_TAKEN_STARTS", "5", "killed from outside"), 1,
+	       "it is not to blame for those that are killed");
 }
 
 int main(void)
