@@ -222,6 +222,31 @@ used_memory() {
 	same_template
 }
 
+# kernel_ends — the one machine's processor gets a machine check, which the
+# guest's kernel has no code for: a triple fault, which is also how a panic ends
+# there (panic=-1 reboot=t).
+kernel_ends() {
+	/usr/bin/python3 -I -S "$TESTS/lib/monitor.py" "$SERVER" "$(machines)" \
+		'mce -b 0 0 0xbd00000000000134 4 0 0'
+}
+
+@test "a job whose guest's kernel ends under it, as by a panic, ends at once with that reason, output kept" {
+	own_mount
+	mount_start --pool 0
+	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
+	job_put "$J" config.json '{"timeout": 100}'
+	job_follow "$J" up
+	kernel_ends
+	job_wait "$J" 20
+	ended "$J" 125 failed
+	stdout_is "$J" up
+	run result "$J" .message
+	assert_output --partial "outcome is unknown: the guest's kernel has ended: a panic"
+	prog code.py <<<'print("the next one is fine")'
+	ok 'the next one is fine'
+	assert_equal "$(figure fsd_templates_made_total)" 0
+}
+
 @test "rm -r of a running job ends its machine" {
 	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
 	job_put "$J" config.json '{}'
