@@ -183,10 +183,10 @@ void jailed_drop(struct jailed *m)
 static int start_jailer(struct jail *j, const struct jail_options *o,
 			int theirs, struct err *err)
 {
-	char qemu[PATH_MAX], first[16], count[16];
+	char qemu[PATH_MAX], first[16], count[16], most[16];
 	const char *argv[] = { "/proc/self/exe", JAILER_COMMAND, qemu,
 			       o->image_dir, first, count,
-			       o->kvm ? "kvm" : "tcg", NULL };
+			       o->kvm ? "kvm" : "tcg", most, NULL };
 	struct spawn s = {
 		.argv = argv, .fds = (int[]){ theirs, o->kernel, o->initrd },
 		.fd_count = 3,
@@ -199,6 +199,7 @@ static int start_jailer(struct jail *j, const struct jail_options *o,
 		 o->uid_count ? o->uid_first : UID_FIRST);
 	snprintf(count, sizeof(count), "%u",
 		 o->uid_count ? o->uid_count : UID_COUNT);
+	snprintf(most, sizeof(most), "%u", o->most);
 	return spawn(&s, &j->child, err);
 }
 

@@ -19,6 +19,7 @@ struct jail_options {
 	const char *image_dir; /* where a booted machine's kernel is */
 	int kernel, initrd;    /* its files, as they were verified; borrowed */
 	uint32_t uid_first, uid_count; /* 0: the default range */
+	uint32_t most;         /* processes alive at once; more are refused */
 	bool kvm;              /* machines may use /dev/kvm */
 	bool strict;           /* a missing required wall is an error */
 	const struct walls *known; /* not NULL: what an earlier jailer found;

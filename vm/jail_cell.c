@@ -57,13 +57,22 @@ static int lease_uid(struct uid_range *u, uid_t *ret, int *ret_lock)
 
 /* --- cells --------------------------------------------------------------------- */
 
-static struct cell *free_cell(struct jailer *j)
+static struct cell *free_cell(struct jailer *j, struct jail_word *word)
 {
-	struct cell *more;
+	struct cell *more, *found = NULL;
+	unsigned living = 0;
 
-	for (unsigned i = 0; i < j->cell_count; i++)
-		if (!j->cells[i].pid)
-			return &j->cells[i];
+	for (unsigned i = 0; i < j->cell_count; i++) {
+		living += j->cells[i].pid != 0;
+		if (!found && !j->cells[i].pid)
+			found = &j->cells[i];
+	}
+	*word = (struct jail_word){ JAIL_STEP_MOST, -EAGAIN };
+	if (living >= j->most)
+		return NULL;
+	*word = (struct jail_word){ JAIL_STEP_UID, -ENOMEM };
+	if (found)
+		return found;
 	more = realloc(j->cells, (j->cell_count + CELLS_MORE) * sizeof(*more));
 	if (!more)
 		return NULL;
@@ -182,11 +191,16 @@ static uint32_t launch(struct jailer *j, const struct jail_request *q,
 struct cell *cell_start(struct jailer *j, const struct jail_request *q,
 			int *fds, unsigned fd_count, struct jail_word *word)
 {
-	struct cell *c = free_cell(j);
+	struct cell *c = free_cell(j, word);
 	struct jail_child child;
 	struct argv argv;
-	int r = c ? make_argv(j, q, &argv) : -ENOMEM;
+	int r;
 
+	if (!c) {
+		close_all(fds, fd_count);
+		return NULL;
+	}
+	r = make_argv(j, q, &argv);
 	*word = (struct jail_word){ JAIL_STEP_UID, r };
 	if (r < 0) {
 		close_all(fds, fd_count);

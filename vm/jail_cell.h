@@ -40,6 +40,7 @@ struct jailer {
 	struct sock_fprog filter[4]; /* by filter_index() */
 	struct cell *cells;
 	unsigned cell_count;
+	unsigned most;  /* of them may live at once */
 	struct pollfd *polls;
 	unsigned poll_room;
 };

@@ -23,6 +23,7 @@ const char *const jail_step_names[JAIL_STEPS] = {
 	[JAIL_STEP_PARENT] = "the jailer",
 	[JAIL_STEP_SECCOMP] = "seccomp",
 	[JAIL_STEP_EXEC] = "the program",
+	[JAIL_STEP_MOST] = "there are as many as there may be",
 };
 
 unsigned jail_fd_count(uint32_t kind)

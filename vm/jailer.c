@@ -375,7 +375,7 @@ int jailer_main(int argc, char **argv)
 	struct err err = { 0 };
 	bool kvm;
 
-	if (argc != 6)
+	if (argc != 7)
 		return 2;
 	prctl(PR_SET_NAME, "fsd-jailer");
 	umask(022);
@@ -383,6 +383,7 @@ int jailer_main(int argc, char **argv)
 	j.uids.first = (uint32_t)strtoul(argv[3], NULL, 10);
 	j.uids.count = (uint32_t)strtoul(argv[4], NULL, 10);
 	kvm = !strcmp(argv[5], "kvm");
+	j.most = (unsigned)strtoul(argv[6], NULL, 10);
 	if (open_all(&j, &files, kvm, argv[2], &walls, &err) < 0) {
 		send(j.sock, &err, sizeof(err), MSG_NOSIGNAL);
 		end(&j);

@@ -7,8 +7,9 @@
 
 enum jailer_fd { JAILER_FD_SOCK = 3, JAILER_FD_KERNEL, JAILER_FD_INITRD };
 
-/* JAILER_COMMAND QEMU IMAGE_DIR UID_FIRST UID_COUNT kvm|tcg, with the socket to
- * the daemon and the image's files. Return: an exit code. */
+/* JAILER_COMMAND QEMU IMAGE_DIR UID_FIRST UID_COUNT kvm|tcg MOST, with the
+ * socket to the daemon and the image's files; MOST is how many processes may
+ * live at once. Return: an exit code. */
 int jailer_main(int argc, char **argv);
 
 #endif

@@ -17,6 +17,11 @@
 #include "template.h"
 
 #define QEMU_DEFAULT "qemu-system-x86_64"
+/*
+ * Processes beyond the machines: a template that is made, and machines that
+ * the daemon has given up but whose processes are still being reaped.
+ */
+#define JAILS_MORE 16
 #define UP_S 2       /* from exec to a running guest, before the scale */
 #define MONITOR_S 2  /* for an answer of the monitor, before the scale */
 
@@ -368,6 +373,7 @@ static int open_jail(struct qemu *q, struct err *err)
 		.qemu = q->ground.qemu, .image_dir = o->image_dir,
 		.kernel = q->ground.image.fds[IMAGE_KERNEL],
 		.initrd = q->ground.image.fds[IMAGE_INITRD],
+		.most = o->max_machines + JAILS_MORE,
 		.kvm = q->ground.kvm && o->accel != VM_ACCEL_TCG,
 		.strict = !o->permissive, .uid_first = o->uid_first,
 		.uid_count = o->uid_count,
@@ -414,6 +420,7 @@ int vm_walls_find(const char *image_dir, struct walls *ret, struct err *err)
 {
 	struct jail_options o = {
 		.qemu = QEMU_DEFAULT, .image_dir = image_dir,
+		.most = JAILS_MORE,
 		.kvm = host_has_kvm(),
 	};
 	struct jail *jail = NULL;

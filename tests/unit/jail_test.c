@@ -176,7 +176,8 @@ static void test_orphan(void)
 static void test_no_lease(void)
 {
 	struct jail_request q = good;
-	struct jailer j = { .qemu = "/qemu", .landlock = -1, .null = -1 };
+	struct jailer j = { .qemu = "/qemu", .landlock = -1, .null = -1,
+			    .most = 1 };
 	struct jail_word word = { 0 };
 	char dir[] = "/tmp/jail-test.XXXXXX";
 	int fd = mkdtemp(dir) ? open(dir, O_RDONLY | O_DIRECTORY) : -1;
@@ -195,6 +196,41 @@ static void test_no_lease(void)
 	}
 	close(fd);
 	rmdir(dir);
+}
+
+/* Two live already, as far as the jailer knows. */
+static void start_third(struct jailer *j, struct jail_word *word)
+{
+	struct jail_request q = good;
+	int pair[2] = { -1, -1 };
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+		exit(1);
+	q.kind = JAIL_PROBE;
+	ok(!cell_start(j, &q, pair, 2, word), "no process is started");
+	ok(pair[0] == -1 && pair[1] == -1, "its descriptors are closed");
+}
+
+static void test_most(void)
+{
+	struct cell cells[3] = { { .pid = 5 }, { .pid = 0 }, { .pid = 6 } };
+	struct jailer j = {
+		.qemu = "/qemu", .landlock = -1, .null = -1, .most = 2,
+		.cells = cells, .cell_count = 3,
+		.uids = { .dir = -1 }, .clone_flags = ~0ul,
+	};
+	struct jail_word word;
+
+	start_third(&j, &word);
+	ok(word.step == JAIL_STEP_MOST && word.code == -EAGAIN,
+	   "as many live as there may be, and it is said so");
+	cells[2].pid = 0;
+	start_third(&j, &word);
+	ok(word.step == JAIL_STEP_CLONE && word.code == -EINVAL,
+	   "when one has ended the next one's turn comes");
+	j.most = 0;
+	start_third(&j, &word);
+	is_int(word.step, JAIL_STEP_MOST, "none may be started where none may");
 }
 
 /* --- filters --------------------------------------------------------------------- */
@@ -424,6 +460,7 @@ int main(int argc, char **argv)
 	test_descriptors();
 	test_orphan();
 	test_no_lease();
+	test_most();
 	test_table();
 	test_attempts();
 	test_kinds();

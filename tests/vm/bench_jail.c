@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 	struct walls walls;
 	struct image image;
 	struct err err = { 0 };
-	struct jail_options o = { .qemu = QEMU, .strict = true };
+	struct jail_options o = { .qemu = QEMU, .most = MOST, .strict = true };
 
 	if (argc > 1 && !strcmp(argv[1], JAILER_COMMAND))
 		return jailer_main(argc - 1, argv + 1);
