@@ -179,7 +179,11 @@ static int later_in(const struct agent *a)
 /* Milliseconds until something is due by time alone, -1: nothing is. */
 static int due_in(const struct agent *a)
 {
-	return job_is_young(a->current) ? JOB_YOUNG_MS : later_in(a);
+	int one = later_in(a), other = job_look_due(a->current);
+
+	if (job_is_young(a->current))
+		return JOB_YOUNG_MS;
+	return one < 0 || (other >= 0 && other < one) ? other : one;
 }
 
 static int on_frame(struct agent *a, const struct frame *f, struct err *err)
@@ -313,6 +317,8 @@ int agent_turn(struct agent *a, uint64_t end, struct err *err)
 		agent_reap(a);
 	while (!r && later_in(a) == 0)
 		later[a->later++].fn(a);
+	if (!r && job_look_due(job) == 0)
+		job_look(job);
 	if (!r)
 		r = job_step(job, &a->port);
 	if (is_heating(a))

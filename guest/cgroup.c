@@ -32,6 +32,7 @@ static const struct {
 	[CGROUP_MEMORY_MAX] = {"memory.max", O_WRONLY, true},
 	[CGROUP_MEMORY_PEAK] = {"memory.peak", O_RDONLY, false},
 	[CGROUP_MEMORY_EVENTS] = {"memory.events", O_RDONLY, true},
+	[CGROUP_MEMORY_STAT] = {"memory.stat", O_RDONLY, true},
 	[CGROUP_PIDS_MAX] = {"pids.max", O_WRONLY, true},
 	[CGROUP_PIDS_PEAK] = {"pids.peak", O_RDONLY, false},
 	[CGROUP_CPU_IDLE] = {"cpu.idle", O_WRONLY, false},
@@ -281,6 +282,24 @@ void cgroup_usage(struct cgroup *c, struct wire_exit *ret)
 	if (sys_get(c->fd[CGROUP_MEMORY_EVENTS], text, sizeof(text)))
 		text[0] = '\0';
 	ret->oom_kills = find_number(text, "oom_kill");
+}
+
+bool cgroup_strain(struct cgroup *c, struct strain *ret)
+{
+	char text[4096];
+
+	*ret = (struct strain){.limit = c->memory_max};
+	if (sys_get(c->fd[CGROUP_MEMORY_EVENTS], text, sizeof(text)))
+		return false;
+	ret->full = find_number(text, "max");
+	if (!ret->full || ret->full == WIRE_UNKNOWN ||
+	    sys_get(c->fd[CGROUP_MEMORY_STAT], text, sizeof(text)))
+		return false;
+	ret->file_bytes = find_number(text, "active_file") +
+			  find_number(text, "inactive_file");
+	ret->refaults = find_number(text, "workingset_refault_file");
+	read_cpu(c, &ret->user_us, &ret->system_us);
+	return ret->refaults != WIRE_UNKNOWN;
 }
 
 bool cgroup_is_empty(struct cgroup *c)

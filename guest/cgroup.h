@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "layout/base/err.h"
+#include "thrash.h"
 #include "wire.h"
 
 enum cgroup_file {
@@ -20,6 +21,7 @@ enum cgroup_file {
 	CGROUP_MEMORY_MAX,
 	CGROUP_MEMORY_PEAK,
 	CGROUP_MEMORY_EVENTS,
+	CGROUP_MEMORY_STAT,
 	CGROUP_PIDS_MAX,
 	CGROUP_PIDS_PEAK,
 	CGROUP_CPU_IDLE,
@@ -54,6 +56,8 @@ int cgroup_limit(struct cgroup *c, const struct wire_job *job,
 void cgroup_mark(struct cgroup *c);
 /* Fills the usage fields; WIRE_UNKNOWN where the kernel does not say. */
 void cgroup_usage(struct cgroup *c, struct wire_exit *ret);
+/* Return: was it at its limit at all? If not, the rest is not filled in. */
+bool cgroup_strain(struct cgroup *c, struct strain *ret);
 bool cgroup_is_empty(struct cgroup *c);
 /* Kills all with signal. */
 void cgroup_kill(struct cgroup *c, int signal);

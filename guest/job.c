@@ -33,6 +33,7 @@ static void begin_anew(struct job *job)
 	files_forget(&job->files);
 	job->runner = NULL;
 	job->status = 0;
+	job->starved = false;
 	job->again = true;
 	job->phase = JOB_NONE;
 }
@@ -166,6 +167,7 @@ int job_run(struct job *job, struct port *port, const struct frame *frame,
 	job->started = sys_now();
 	job->phase = JOB_RUNNING;
 	job->launch = true;
+	thrash_begin(&job->thrash, job->started);
 	if (!job->step.on) /* an interpreter says so itself */
 		port_send(port, WIRE_STARTED, 0, NULL, 0);
 	return 0;
@@ -233,6 +235,25 @@ int job_kill(struct job *job, struct port *port, const struct frame *frame,
 	else if (job->runner->pid)
 		kill(job->runner->pid, (int)number);
 	return 0;
+}
+
+int job_look_due(const struct job *job)
+{
+	return job->phase == JOB_RUNNING ? thrash_due(&job->thrash, sys_now())
+					 : -1;
+}
+
+void job_look(struct job *job)
+{
+	struct strain now;
+	bool strained = cgroup_strain(&job->runner->cgroup, &now);
+
+	job->thrash.next = sys_now() + THRASH_LOOK_MS * 1000000ull;
+	if (!strained || !thrash_judge(&job->thrash, &now))
+		return;
+	job->thrash.next = 0;
+	job->starved = true;
+	cgroup_kill(&job->runner->cgroup, SIGKILL);
 }
 
 void job_reaped(struct job *job, int status)
@@ -319,6 +340,8 @@ static void describe_end(const struct job *job, struct wire_exit *ret)
 	ret->lives = job->step.lives;
 	ret->wall_ns = job->ended - job->started;
 	cgroup_usage(&job->runner->cgroup, ret);
+	if (job->starved && (!ret->oom_kills || ret->oom_kills == WIRE_UNKNOWN))
+		ret->oom_kills = 1;
 	ret->stdout_bytes = s[STREAM_OUT].bytes;
 	ret->stdout_dropped = s[STREAM_OUT].dropped;
 	ret->stderr_bytes = s[STREAM_ERR].bytes;

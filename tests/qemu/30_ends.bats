@@ -153,6 +153,45 @@ PY
 	[ "$(result "$J" .status)" = out_of_memory ] || [ "$(out)" != 'code 0' ]
 }
 
+# fills DIRECTORY... — Python writes to them in turn, without end.
+fills() {
+	prog code.py '{"memory_mb": 64, "timeout": 300}' <<-EOF
+		import os
+		print("before", flush=True)
+		files = [os.open(d + "/f", os.O_WRONLY | os.O_CREAT) for d in "$*".split()]
+		while True: [os.write(fd, bytes(65536)) for fd in files]
+	EOF
+	ended "$J" 137 out_of_memory
+	stdout_is "$J" before
+}
+
+@test "who fills /dev/shm ends of it, though its code can be taken away and read again for ever" {
+	fills /dev/shm
+}
+
+@test "who fills /tmp, its home and /dev/shm in turn ends of it, too" {
+	fills /tmp . /dev/shm
+}
+
+@test "Node that fills /dev/shm ends of it, too" {
+	prog code.js '{"memory_mb": 96, "timeout": 300}' <<<'const fs = require("fs"), f = fs.openSync("/dev/shm/f", "w"), b = Buffer.alloc(65536); for (;;) fs.writeSync(f, b)'
+	ended "$J" 137 out_of_memory
+}
+
+@test "who has little memory left and reads more files than fit is not ended" {
+	prog code.py '{"memory_mb": 64, "timeout": 300}' <<-'EOF'
+		import os
+		fd = os.open("/dev/shm/f", os.O_WRONLY | os.O_CREAT)
+		for _ in range(44): os.write(fd, bytes(1 << 20))
+		for _ in range(2):
+		    for top, _, names in os.walk("/usr/lib/python3.11"):
+		        for name in names:
+		            with open(os.path.join(top, name), "rb") as f: f.read()
+		print("worked")
+	EOF
+	ok worked
+}
+
 @test "MemoryError for one absurd request is Python's own affair" {
 	prog code.py <<<$'try: x = bytearray(1 << 50)\nexcept MemoryError: print("MemoryError")'
 	ok MemoryError
