@@ -21,7 +21,7 @@ PACKAGES := \
 	qemu-system-x86 fuse3 \
 	mmdebstrap erofs-utils cpio kmod python3 xz-utils zstd lz4 \
 	bats bats-assert bats-support jq rsync inotify-tools attr acl strace \
-	psmisc procps util-linux man-db groff-base \
+	psmisc procps util-linux btrfs-progs man-db groff-base \
 	ed less nano vim-tiny zip unzip git perl \
 	lua5.4 mawk php-cli ruby tcl \
 	clang libclang-rt-14-dev llvm cppcheck shellcheck clang-format

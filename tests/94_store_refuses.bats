@@ -1,0 +1,90 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The state directory's file system says no under a daemon that runs: it has
+# become read-only, or its quota is used up. A subvolume of btrfs does both at
+# a word, whatever is open in it.
+
+load lib/common
+
+setup() {
+	DISK=$BATS_TEST_TMPDIR/disk
+	command -v mkfs.btrfs >/dev/null || need 'mkfs.btrfs (btrfs-progs)'
+	truncate -s 128M "$DISK.img"
+	mkfs.btrfs -q "$DISK.img"
+	mkdir "$DISK"
+	mount -o loop "$DISK.img" "$DISK" || need 'btrfs can be mounted'
+	btrfs -q subvolume create "$DISK/s"
+	export STATE=$DISK/s/state
+	mount_start
+}
+
+teardown() {
+	local failed=0
+	mount_done || failed=1
+	umount "$DISK" 2>/dev/null || ! mountpoint -q "$DISK" || failed=1
+	return $failed
+}
+
+read_only() {
+	btrfs property set -f "$DISK/s" ro "$1"
+}
+
+@test "while its disk is read-only the mount answers and says so, and then goes on by itself" {
+	job_run a 'out kept'
+	mkdir "$MNT/draft"
+	job_put draft code.sh 'out later'
+	read_only true
+	run env LC_ALL=C mkdir "$MNT/b"
+	assert_failure
+	assert_output --partial 'Read-only file system'
+	run cat "$MNT/.fsd/last_error"
+	assert_output --partial 'b: the job cannot be made'
+	run job_put draft config.json '{}'
+	assert_failure
+	state_is draft draft
+	stdout_is a kept
+	ended a 0 exited
+	read_only false
+	job_put draft config.json '{}'
+	assert_equal "$(job_wait draft)" 0
+	stdout_is draft later
+	job_run b 'out new'
+	ended b 0 exited
+	assert_equal "$(cat "$MNT/.fsd/health")" ok
+}
+
+@test "a job that ends while its disk is read-only says that its result is not stored, and is told ended ever after" {
+	expect_log 'its end cannot be written: Read-only file system'
+	job_start a $'out up\nsleep 1000\nout more\nexit 3'
+	job_follow a up
+	read_only true
+	assert_equal "$(job_wait a)" 125
+	state_is a 'done'
+	assert_equal "$(cat "$MNT/a/error")" \
+		'the result cannot be stored: Read-only file system'
+	job_start b 'out x' && fail 'a job was accepted'
+	read_only false
+	job_run c 'out new'
+	ended c 0 exited
+	mount_stop
+	mount_start
+	state_is a 'done'
+	assert_equal "$(cat "$MNT/a/exit_code")" 125
+	stdout_is c new
+	rm -r "$MNT/a"
+}
+
+@test "a quota that is used up is told to the writer, and room that is made is used" {
+	btrfs quota enable "$DISK"
+	btrfs qgroup limit 4M "$DISK/s"
+	mkdir "$MNT/a"
+	fails EDQUOT dd if=/dev/urandom of="$MNT/a/big" bs=100k count=100
+	run cat "$MNT/.fsd/last_error"
+	assert_output --partial 'Disk quota exceeded'
+	assert_equal "$(cat "$MNT/.fsd/health")" ok
+	rm -r "$MNT/a"
+	sync -f "$DISK"
+	job_run b 'out fits'
+	ended b 0 exited
+	stdout_is b fits
+}
