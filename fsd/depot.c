@@ -107,9 +107,15 @@ static bool is_large(const struct leave *l, const char *path)
 static int trash_it(void *arg)
 {
 	struct leave *l = arg;
+	struct stat st;
 	int r = to_trash(l, l->path);
 
-	return r == -ENOENT ? 0 : r;
+	if (r == 0 || r == -ENOENT)
+		return 0;
+	/* A rename takes room, and where there is none this makes some. */
+	erase_tree(l->jobs, l->path);
+	return fstatat(l->jobs, l->path, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+		       errno == ENOENT ? 0 : r;
 }
 
 static int delete_it(void *arg)

@@ -88,3 +88,20 @@ read_only() {
 	ended b 0 exited
 	stdout_is b fits
 }
+
+@test "a job that is removed while a quota is used up is gone for good" {
+	job_run a 'out old'
+	mkdir "$MNT/b"
+	btrfs quota enable "$DISK"
+	btrfs qgroup limit 4M "$DISK/s"
+	fails EDQUOT dd if=/dev/urandom of="$MNT/b/big" bs=100k count=100
+	while dd if=/dev/urandom of="$MNT/b/small$((i++))" bs=4k count=1 \
+		status=none 2>/dev/null; do :; done
+	rm -r "$MNT/a"
+	assert_equal "$(find "$STATE/jobs" -mindepth 1 -maxdepth 1 | wc -l)" 1
+	mount_stop
+	btrfs qgroup limit none "$DISK/s"
+	mount_start
+	run ls "$MNT"
+	assert_output b
+}
