@@ -4,8 +4,6 @@
  * each of perhaps a hundred thousand jobs before the mount answers: one record
  * is read, and one directory looked for. The rest is tidied up later.
  */
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 #include <unistd.h>
 
 #include "depot.h"
+#include "entries.h"
 
 struct found {
 	struct job_meta *metas; /* owned, and their names */
@@ -188,9 +187,8 @@ static int read_all(struct depot *s, struct found *f)
 		fd_close(&fd);
 		return r;
 	}
-	while (r == 0 && (e = readdir(dir)))
-		if (!is_dots(e->d_name))
-			r = scan_entry(s, e->d_name, f);
+	while (r == 0 && (r = next_entry(dir, &e)) == 0 && e)
+		r = scan_entry(s, e->d_name, f);
 	closedir(dir);
 	return r;
 }

@@ -6,12 +6,11 @@
  * A file system that has a journal writes all that was asked of it in one go:
  * so the writing of all files is begun before the first of them is waited for.
  */
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "depot.h"
+#include "entries.h"
 
 static int visit(int at, const char *name, int (*fn)(int fd, bool is_dir));
 
@@ -26,9 +25,8 @@ static int visit_dir(int fd, int (*fn)(int fd, bool is_dir))
 		fd_close(&fd);
 		return -ENOMEM;
 	}
-	while (r == 0 && (e = readdir(dir)))
-		if (!is_dots(e->d_name))
-			r = visit(dirfd(dir), e->d_name, fn);
+	while (r == 0 && (r = next_entry(dir, &e)) == 0 && e)
+		r = visit(dirfd(dir), e->d_name, fn);
 	if (r == 0)
 		r = fn(dirfd(dir), true);
 	closedir(dir);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a daemon that was killed left in a job's directory and nobody reads. */
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "depot.h"
+#include "entries.h"
 
 /* Runs before the newest one are gone as soon as that is on record; a copied
  * output/ is known to the daemon that took it. What is not ours stays. */
@@ -46,7 +45,7 @@ int depot_tidy(struct depot *s, uint64_t no, unsigned run, bool sink)
 		fd_close(&fd);
 		return r;
 	}
-	while (r == 0 && (e = readdir(dir)))
+	while (r == 0 && (r = next_entry(dir, &e)) == 0 && e)
 		if (is_stale(e->d_name, run, sink))
 			r = drop(s, no, e->d_name);
 	closedir(dir);

@@ -400,13 +400,11 @@ struct node *node_walk_next(struct walk *w)
 	return at ? list_entry(at, struct node, sibling) : NULL;
 }
 
-struct node *node_find(struct node *dir, const char *name)
+struct node *node_child(const struct node *dir, const char *name)
 {
-	struct hash_node *h;
+	struct hash_node *h = hash_first(&dir->nodes->by_name,
+					 name_hash(dir, name));
 
-	if (node_load(dir) < 0)
-		return NULL;
-	h = hash_first(&dir->nodes->by_name, name_hash(dir, name));
 	for (; h; h = hash_next(h)) {
 		struct node *n = container_of(h, struct node, by_name);
 
@@ -414,6 +412,11 @@ struct node *node_find(struct node *dir, const char *name)
 			return n;
 	}
 	return NULL;
+}
+
+struct node *node_find(struct node *dir, const char *name)
+{
+	return node_load(dir) < 0 ? NULL : node_child(dir, name);
 }
 
 static int check_room(const struct node *dir)
@@ -431,19 +434,38 @@ static int new_path(struct node *dir, const char *name, char *room, size_t size)
 	return r < 0 ? r : child_path(dir, name, room, size);
 }
 
-/* It is in the store; dir may have gone meanwhile. */
-static int made(struct node *dir, const char *name, const char *path,
+/* It was not made whole. What a failing disk did not let be taken back is
+ * there, would be in the way of the next one and of the directory's end, and is
+ * to be seen. */
+static int not_made(struct node *dir, const char *path, int r)
+{
+	struct stat st;
+
+	if (!dir->unlinked &&
+	    (fstatat(dir->nodes->jobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+	     errno != ENOENT))
+		node_load_again(dir);
+	return r;
+}
+
+/* r: whether it is in the store; dir may have gone meanwhile, or have been
+ * loaded. */
+static int made(struct node *dir, const char *name, const char *path, int r,
 		const struct stat *st, struct node **ret_node)
 {
-	bool is_dir = S_ISDIR(st->st_mode);
+	bool is_dir = r == 0 && S_ISDIR(st->st_mode);
 
+	if (r < 0)
+		return not_made(dir, path, r);
 	if (dir->unlinked)
 		return -ESTALE;
-	*ret_node = node_add_child(dir, name, st->st_ino, is_dir);
+	*ret_node = node_child(dir, name);
+	if (!*ret_node)
+		*ret_node = node_add_child(dir, name, st->st_ino, is_dir);
 	if (*ret_node)
 		return 0;
 	depot_delete(dir->nodes->depot, path, is_dir);
-	return -ENOMEM;
+	return not_made(dir, path, -ENOMEM);
 }
 
 int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
@@ -459,8 +481,7 @@ int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
 	node_ref(dir);
 	r = call_make_file(dir->nodes->depot, path, flags, mode & 0777, &st,
 			   &fd);
-	if (r == 0)
-		r = made(dir, name, path, &st, ret_node);
+	r = made(dir, name, path, r, &st, ret_node);
 	node_unref(dir);
 	if (r < 0)
 		return r;
@@ -479,8 +500,7 @@ int node_make_dir(struct node *dir, const char *name, mode_t mode,
 		return r;
 	node_ref(dir);
 	r = call_make_dir(dir->nodes->depot, path, (mode & 0777) | 0700, &st);
-	if (r == 0)
-		r = made(dir, name, path, &st, ret_node);
+	r = made(dir, name, path, r, &st, ret_node);
 	node_unref(dir);
 	if (r < 0)
 		return r;

@@ -49,6 +49,7 @@ struct node {
 	enum node_area area;
 	unsigned run;          /* AREA_OUTPUT: of this run */
 	bool is_dir, loaded;   /* loaded: children are known */
+	bool again;            /* some are, all are to be looked for again */
 	void *loading;         /* owned: a DIR; some of them are */
 	bool unlinked;
 	char *name;            /* owned; "" for an area's root */
@@ -80,11 +81,12 @@ struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
 
 /*
  * What the kernel knows from the server before. nodes_inherited(): where the
- * file of this number was, or NULL. node_adopt(): it is found below root, or
- * NULL. nodes_forget(): the kernel has forgotten the number.
+ * file of this number was, or NULL. node_adopt(): finds it below root; -ENOENT:
+ * it is not there; another errno: that cannot be told now. nodes_forget(): the
+ * kernel has forgotten the number.
  */
 const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino);
-struct node *node_adopt(struct node *root, uint64_t ino);
+int node_adopt(struct node *root, uint64_t ino, struct node **ret);
 void nodes_forget(struct nodes *nodes, uint64_t ino);
 
 /* The root of an area; exists in the store already. NULL without memory. */

@@ -106,33 +106,39 @@ void nodes_forget(struct nodes *nodes, uint64_t ino)
 		inherit_del(nodes->inherit, INHERIT_NODES, take(nodes, i));
 }
 
-static struct node *search(struct node *dir, uint64_t ino)
+/* Return: 0; -ENOENT; another errno: what could not be read may have it. */
+static int search(struct node *dir, uint64_t ino, struct node **ret)
 {
-	if (!dir->is_dir || node_load(dir) < 0)
-		return NULL;
+	int r = dir->is_dir ? node_load(dir) : 0, found = -ENOENT;
+
+	if (r < 0)
+		return r;
 	list_for_each(pos, tmp, &dir->children) {
 		struct node *n = list_entry(pos, struct node, sibling);
 
-		if (((n->ino ^ ino) & FILE_BITS) == 0)
-			return n;
-		n = search(n, ino);
-		if (n)
-			return n;
+		*ret = n;
+		r = ((n->ino ^ ino) & FILE_BITS) == 0 ? 0 : search(n, ino, ret);
+		if (r == 0)
+			return 0;
+		if (r != -ENOENT)
+			found = r;
 	}
-	return NULL;
+	return found;
 }
 
-struct node *node_adopt(struct node *root, uint64_t ino)
+int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 {
-	struct node *n = search(root, ino);
+	struct node *n;
+	int r = search(root, ino, &n);
 
-	if (!n)
-		return NULL;
+	if (r < 0)
+		return r;
 	if (!n->lookups)
 		node_renumber(n, ino);
 	n->lookups++; /* at least one: the kernel says so when it forgets */
 	node_keep(n);
-	return n;
+	*ret = n;
+	return 0;
 }
 
 void node_keep(struct node *node)

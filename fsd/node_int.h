@@ -23,6 +23,10 @@ int node_path(const struct node *node, char *room, size_t size);
 struct node *node_add_child(struct node *dir, const char *name, ino_t ino,
 			    bool is_dir);
 void node_load_end(struct node *dir); /* if it is under way */
+/* The store has what dir does not know: its entries are to be loaded again. */
+void node_load_again(struct node *dir);
+/* NULL: it has none of that name, or not yet. */
+struct node *node_child(const struct node *dir, const char *name);
 
 /* node_inherit.c */
 int node_inherit_begin(struct nodes *nodes);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The entries of a directory, as the store has them. */
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 
 #include "../vm/loop.h"
+#include "entries.h"
 #include "node_int.h"
 
+/* again: some are known, and what was read may have gone meanwhile. */
 static int load_entry(struct node *dir, int fd, const struct dirent *e)
 {
 	struct stat st = { .st_ino = e->d_ino,
 			   .st_mode = DTTOIF(e->d_type) };
 
-	if (is_dots(e->d_name))
+	if (dir->again && node_child(dir, e->d_name))
 		return 0;
-	if (e->d_type == DT_UNKNOWN &&
+	if ((dir->again || e->d_type == DT_UNKNOWN) &&
 	    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
@@ -51,14 +51,22 @@ int node_load_some(struct node *dir, uint64_t until)
 		return 0;
 	if (!dir->loading)
 		dir->loading = open_entries(dir, &r);
-	while (r == 0 && (e = readdir(dir->loading))) {
+	while (r == 0 && (r = next_entry(dir->loading, &e)) == 0 && e) {
 		r = load_entry(dir, dirfd(dir->loading), e);
 		if (r == 0 && now_ns() >= until)
 			return 1;
 	}
 	node_load_end(dir);
 	dir->loaded = r == 0;
+	dir->again = r < 0;
 	return r;
+}
+
+void node_load_again(struct node *dir)
+{
+	node_load_end(dir);
+	dir->loaded = false;
+	dir->again = true;
 }
 
 bool node_is_written(const struct node *dir)
@@ -80,17 +88,15 @@ int node_load(struct node *dir)
 bool node_has_entries(struct node *dir)
 {
 	struct dirent *e;
-	bool found = dir->child_count;
 	DIR *d;
 	int r;
 
-	if (found || dir->loaded)
-		return found;
+	if (dir->child_count || dir->loaded)
+		return dir->child_count;
 	d = open_entries(dir, &r);
 	if (!d)
 		return true; /* as far as we know */
-	while (!found && (e = readdir(d)))
-		found = !is_dots(e->d_name);
+	r = next_entry(d, &e);
 	closedir(d);
-	return found;
+	return e || r < 0;
 }

@@ -92,11 +92,12 @@ static int target_job(struct fsd *d, uint64_t rest, struct target *t)
 
 static int target_node(struct fsd *d, uint64_t ino, struct target *t)
 {
+	int r;
+
 	t->node = node_by_ino(d->nodes, ino);
-	if (!t->node)
-		t->node = ops_restore_node(d, ino);
-	if (!t->node)
-		return -ESTALE;
+	r = t->node ? 0 : ops_restore_node(d, ino, &t->node);
+	if (r < 0)
+		return r;
 	t->kind = T_NODE;
 	t->job = t->node->job;
 	return 0;
@@ -242,7 +243,7 @@ static int child_of_node(fuse_req_t req, const struct target *dir,
 			       : -ENOTDIR;
 	t->kind = T_NODE;
 	t->node = node_find(node, name);
-	return t->node ? 0 : -ENOENT;
+	return t->node ? 0 : node->loaded ? -ENOENT : -EIO;
 }
 
 int ops_child(fuse_req_t req, const struct target *dir, const char *name,

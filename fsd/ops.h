@@ -141,7 +141,7 @@ void ops_handles_free(struct fsd *d);
 
 /* ops_restore.c: the files that were open when the server before was killed. */
 void ops_restore(struct fsd *d);
-/* A stored file by the number that server gave it, or NULL. */
-struct node *ops_restore_node(struct fsd *d, fuse_ino_t ino);
+/* A stored file by the number that server gave it. -ESTALE: it is no more. */
+int ops_restore_node(struct fsd *d, fuse_ino_t ino, struct node **ret);
 
 #endif

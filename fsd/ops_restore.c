@@ -26,16 +26,18 @@ static struct node *root_of(struct job *job, const struct inherit_node *kept)
 	}
 }
 
-struct node *ops_restore_node(struct fsd *d, fuse_ino_t ino)
+int ops_restore_node(struct fsd *d, fuse_ino_t ino, struct node **ret)
 {
 	const struct inherit_node *kept = nodes_inherited(d->nodes, ino);
 	struct job *job = kept ? job_by_no(d, kept->job) : NULL;
 	struct node *root = job ? root_of(job, kept) : NULL;
-	struct node *found = root ? node_adopt(root, ino) : NULL;
+	int r = root ? node_adopt(root, ino, ret) : -ENOENT;
 
-	if (kept && !found)
+	if (r != -ENOENT)
+		return r;
+	if (kept)
 		nodes_forget(d->nodes, ino);
-	return found;
+	return -ESTALE;
 }
 
 static void restore_file(struct fsd *d, struct inherit_handle *kept)

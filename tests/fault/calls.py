@@ -128,6 +128,55 @@ def at_work(svc, args, budget, reads):
     return found
 
 
+def failing(svc, first, *names):
+    return tracer.Trace(svc.server(), svc.state, tracer.Plan(
+        fail=errno.EIO, first=first, count=FOR_EVER, names=names))
+
+
+def refused(what, fn, *args):
+    """Findings unless it fails."""
+    try:
+        fn(*args)
+    except OSError:
+        return []
+    return ["%s did not fail" % what]
+
+
+def of_directories(svc, args, _):
+    """What was half made, or half read, is neither there for ever nor gone."""
+    d, found = svc.tree + "/draft", Findings()
+    os.makedirs(d + "/sub")
+    with failing(svc, 1, "fchmod", "fchmodat", "unlinkat"):
+        some = refused("a new file", jobs.put, d + "/sub/file", b"data\n")
+        some += refused("a new directory", os.mkdir, d + "/sub/dir")
+    shown = sorted(os.listdir(d + "/sub"))
+    if shown != ["dir", "file"]:  # none of the two could be taken back
+        some.append("the directory shows %r" % shown)
+    try:
+        jobs.put(d + "/sub/file", b"data\n")
+        clean(svc, jobs.Journal(0, svc.witness))
+    except OSError as e:
+        some.append("%r" % e)
+    found.under("it is half made", some)
+    os.makedirs(svc.tree + "/large/sub")
+    d = svc.tree + "/large"
+    for i in range(3000):  # of which the disk gives some at a time
+        jobs.put("%s/sub/%d" % (d, i), b"")
+    os.kill(svc.server(), signal.SIGKILL)
+    svc.revive()
+    d = svc.tree + "/large"
+    for first in (1, 2, 3, 2):  # its parent, too
+        with failing(svc, first, "getdents64"):
+            some = refused("a listing", os.listdir, d + "/sub")
+        found.under("call %d of its reading fails" % first, some)
+    shown = os.listdir(d + "/sub")
+    if len(shown) != 3000 or len(set(shown)) != 3000:
+        found.append("it was read: %d entries, %d names" % (
+            len(shown), len(set(shown))))
+    clean(svc, jobs.Journal(0, svc.witness))
+    return found
+
+
 def at_start(svc, args, budget):
     """It may refuse to start, with a sentence; the next start has all."""
     journal = jobs.Journal(args.rng.random(), svc.witness)
@@ -151,6 +200,9 @@ def at_start(svc, args, budget):
         n = n % most + 1
         plan = tracer.Plan(fail=args.rng.choice(ERRORS), first=n,
                            count=args.rng.choice((1, FOR_EVER)))
+        if args.rng.random() < 0.2:  # a job that is not listed is not lost
+            plan = tracer.Plan(fail=errno.EIO, names={"getdents64"},
+                               first=args.rng.randint(1, 3), count=FOR_EVER)
         said = os.path.getsize(svc.log)
         svc.spawn_stopped()
         with tracer.Trace(svc.popen.pid, svc.state, plan, True) as t:
@@ -163,6 +215,9 @@ def at_start(svc, args, budget):
                 some.append("it died by signal %d" % -svc.popen.returncode)
             if os.path.getsize(svc.log) == said:
                 some.append("it refused to start without a sentence")
+        elif plan.names:
+            hidden = set(journal.jobs) - set(os.listdir(svc.mnt))
+            some += ["it hides %s" % name for name in sorted(hidden)]
         some += svc.stop() if svc.popen.poll() is None else svc.clear()
         svc.start()
         journal.faulty = True
@@ -178,6 +233,8 @@ PARTS = {
               "on", 0.6, lambda s, a, n: at_work(s, a, n, False)),
     "reads": ("any call that reads the store may fail: it answers, and goes on",
               0.2, lambda s, a, n: at_work(s, a, n, True)),
+    "directory": ("a directory that could not be changed or read is as the "
+                  "disk has it", 0, of_directories),
     "start": ("any call of a start may fail: it starts or says why, and the "
               "next start has every job", 0.2, at_start),
 }
