@@ -134,6 +134,7 @@ bool depot_is_relaxed(const struct depot *s);
 int depot_sync_inputs(struct depot *s, uint64_t no);
 int depot_sync_run(struct depot *s, uint64_t no, unsigned run);
 int depot_meta_commit(struct depot *s, const struct job_meta *meta);
+int depot_meta_sync(struct depot *s, uint64_t no);
 
 /* Bytes of the regular files below a part of it, "files" or "r1", but for the
  * one at its top that is named uncounted. Slow. */

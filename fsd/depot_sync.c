@@ -99,15 +99,21 @@ int depot_sync_run(struct depot *s, uint64_t no, unsigned run)
 	return depot_is_relaxed(s) ? 0 : sync_part(s, no, part);
 }
 
-int depot_meta_commit(struct depot *s, const struct job_meta *meta)
+int depot_meta_sync(struct depot *s, uint64_t no)
 {
 	char path[STORE_PATH_MAX];
 	auto_close int fd = -1;
-	int r = depot_meta_write(s, meta);
 
-	if (r < 0 || depot_is_relaxed(s))
-		return r;
-	depot_job_path(meta->no, "meta", path);
+	if (depot_is_relaxed(s))
+		return 0;
+	depot_job_path(no, "meta", path);
 	fd = openat(depot_jobs_fd(s), path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 	return fd < 0 || fdatasync(fd) < 0 ? -errno : 0;
+}
+
+int depot_meta_commit(struct depot *s, const struct job_meta *meta)
+{
+	int r = depot_meta_write(s, meta);
+
+	return r < 0 ? r : depot_meta_sync(s, meta->no);
 }

@@ -7,6 +7,7 @@
 #include "events.h"
 #include "notify.h"
 #include "people.h"
+#include "run.h"
 #include "wait.h"
 
 #define RECORD_NS NS_PER_S /* between two attempts */
@@ -21,6 +22,41 @@ static void arm(struct fsd *d)
 		loop_timer_set(d->loop, &d->record_timer, RECORD_NS);
 }
 
+/* What a job shows that is not on record, by a thread. */
+struct late {
+	struct depot *depot;
+	struct job_meta meta; /* its name is borrowed */
+	char *error;          /* owned; NULL: none, or it is stored */
+	bool unlisted;        /* it has a result.json that is not shown */
+};
+
+static int do_late(void *arg)
+{
+	const struct late *l = arg;
+	int r = l->error ? depot_error_write(l->depot, l->meta.no, l->error)
+			 : 0;
+
+	if (r == 0 && l->unlisted)
+		r = depot_run_unpublish(l->depot, l->meta.no, l->meta.run,
+					job_rows[JOB_ROW_RESULT].name);
+	return r < 0 ? r : depot_meta_commit(l->depot, &l->meta);
+}
+
+static int record_late(struct job *job)
+{
+	struct late l = {
+		.depot = job->d->depot, .meta = job->meta,
+		.error = job->error ? strdup(job->error) : NULL,
+		.unlisted = job->has_results &&
+			    job->hidden & 1u << JOB_ROW_RESULT,
+	};
+	int r = job->error && !l.error ? -ENOMEM
+				       : depot_do(l.depot, do_late, &l);
+
+	free(l.error);
+	return r;
+}
+
 static void on_record_late(void *arg)
 {
 	struct fsd *d = arg;
@@ -28,9 +64,13 @@ static void on_record_late(void *arg)
 
 	while ((job = list_first(&d->unrecorded, struct job, unrecorded))) {
 		list_del(&job->unrecorded);
+		if (run_end_again(job)) {
+			if (!list_empty(&d->unrecorded))
+				arm(d);
+			return; /* the others a second later */
+		}
 		job_hold(job);
-		if (!job->removed &&
-		    depot_meta_write(d->depot, &job->meta) < 0) {
+		if (!job->removed && record_late(job) < 0) {
 			job_record_later(job);
 			jobs_let_go();
 			return; /* nor will it take the others' */

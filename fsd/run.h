@@ -46,6 +46,9 @@ void run_abandon(struct job *job);
 void run_interrupt(struct job *job);
 /* A job that a dead daemon left running: likewise. */
 void run_recover(struct job *job);
+/* Whose end could not be recorded, though it has not begun. In a fiber. Return:
+ * false if there is none; true: it has ended, or is to be tried again. */
+bool run_end_again(struct job *job);
 /* A job that was accepted and cannot be run any more ends as "failed". */
 void run_reject(struct job *job, const char *message);
 

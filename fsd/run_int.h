@@ -28,6 +28,11 @@ struct run_flow {
 	bool failed;          /* no more is taken */
 };
 
+/* What a start finds of a run that is on record as running, and what is said of
+ * one whose end the disk does not take: nobody is told of two ends. */
+#define RUN_NO_END "no end of the run is on record: fsd or its host ended " \
+		   "before it, or the disk did not take it"
+
 /* A result on its way into the store. */
 struct run_end {
 	struct job_meta meta; /* as it is to be on record; its name is borrowed */
@@ -38,6 +43,7 @@ struct run_end {
 	struct result_attempt attempts[LIMIT_RETRY];
 	char *attempts_text; /* owned: their messages */
 	uint64_t stored;   /* bytes of result.json */
+	bool waits;        /* on record it is queued */
 	bool unlisted;     /* it says something else, and cannot be removed */
 };
 
@@ -82,6 +88,7 @@ struct run {
 	bool final;      /* another run of the job would end like this one */
 	bool publishing; /* its end is known and nobody else may change it */
 	struct run_end end;
+	bool unended;    /* its end is tried again: run_end_again() */
 	bool counted;    /* in fsd->running */
 	bool over_quota; /* something was left out for that reason */
 	struct sched_slot slot;

@@ -172,16 +172,39 @@ static void store_failure(struct run *run)
 	run->end.unlisted = r < 0;
 }
 
+static void end_as(struct run *run, enum job_status status)
+{
+	struct job_result *res = &run->end.res;
+
+	res->message = run->end.message;
+	res->status = status;
+	res->exit_code = status_exit_code(status, 0);
+}
+
+static void say_not_kept(struct run *run, int r)
+{
+	snprintf(run->end.message, sizeof(run->end.message),
+		 "the result cannot be stored: %s", strerror(-r));
+	end_as(run, STATUS_FAILED);
+}
+
 static void not_kept(struct run *run, int r)
+{
+	say_not_kept(run, r);
+	store_failure(run);
+}
+
+/* The record still says that it runs: what the next start makes of that is what
+ * is shown. The start says when that was and what there is, so nobody has. */
+static void not_on_record(struct run *run)
 {
 	struct run_end *end = &run->end;
 
-	snprintf(end->message, sizeof(end->message),
-		 "the result cannot be stored: %s", strerror(-r));
-	end->res.message = end->message;
-	end->res.status = STATUS_FAILED;
-	end->res.exit_code = status_exit_code(STATUS_FAILED, 0);
-	store_failure(run);
+	snprintf(end->message, sizeof(end->message), "%s", RUN_NO_END);
+	end_as(run, STATUS_INTERRUPTED);
+	end->stored = 0;
+	end->unlisted = depot_run_unpublish(run->d->depot, end->meta.no,
+					    run->number, "result.json") < 0;
 }
 
 static bool is_failure(const struct job_result *res)
@@ -205,7 +228,35 @@ static void store_why(const struct run *run)
 			 ? run->end.name : "?");
 }
 
-/* The record comes last: it is what publishes the result. */
+static int record_end(struct run *run)
+{
+	struct run_end *end = &run->end;
+
+	end->meta.exit_code = end->res.exit_code;
+	end->meta.ended_ns = end->res.ended_ns;
+	end->meta.changed_ns = realtime_ns();
+	return depot_meta_write(run->d->depot, &end->meta);
+}
+
+/* The record says that it ended, but may not outlive the host: no success. If
+ * it cannot say that it failed, it is what the next start shows. */
+static void not_durable(struct run *run, int r)
+{
+	struct run_end before = run->end;
+
+	say_not_kept(run, r);
+	if (record_end(run) < 0) {
+		run->end = before;
+		return;
+	}
+	store_failure(run);
+	store_why(run);
+}
+
+/*
+ * The record comes last: it is what publishes the result. Whatever fails, what
+ * is shown is what the record that the disk has makes the next start show.
+ */
 static int do_end(void *arg)
 {
 	struct run *run = arg;
@@ -215,16 +266,20 @@ static int do_end(void *arg)
 	if (r < 0)
 		not_kept(run, r);
 	store_why(run);
-	end->meta.exit_code = end->res.exit_code;
-	end->meta.ended_ns = end->res.ended_ns;
-	end->meta.changed_ns = realtime_ns();
-	r = depot_meta_commit(run->d->depot, &end->meta);
+	r = record_end(run);
+	if (r < 0)
+		r = record_end(run); /* what failed once */
+	if (r < 0 && end->waits)
+		return r;
 	if (r < 0) {
-		/* For those who are there, and all of them the same; the next
-		 * start finds that it was running. */
-		not_kept(run, r);
+		not_on_record(run);
 		store_why(run);
+		return r;
 	}
+	end->waits = false;
+	r = depot_meta_sync(run->d->depot, end->meta.no);
+	if (r < 0)
+		not_durable(run, r);
 	return r;
 }
 
@@ -277,6 +332,18 @@ static void fill_lost(struct run *run)
 	res->exit_code = status_exit_code(STATUS_FAILED, 0);
 }
 
+/* It is on record as queued: a start would run it, so it has not ended. */
+static void wait_for_disk(struct run *run, int r)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text), "the disk does not take that it runs, nor "
+		 "how it ended; tried every second: %s", strerror(-r));
+	job_show_error(run->job, text);
+	run->unended = true;
+	job_record_later(run->job);
+}
+
 static void on_end(void *arg)
 {
 	struct run *run = arg;
@@ -291,8 +358,13 @@ static void on_end(void *arg)
 		if (run->flow.failed)
 			fill_lost(run);
 		run->end.meta = run->job->meta;
+		run->end.waits = run->job->meta.state == JOB_QUEUED;
 		run->end.meta.state = JOB_DONE;
 		r = depot_do(run->d->depot, do_end, run);
+	}
+	if (run->job && r < 0 && run->end.waits) {
+		wait_for_disk(run, r);
+	} else if (run->job) {
 		if (r < 0) {
 			log_error("job %s: its end cannot be written: %s",
 				  run->job->meta.name, strerror(-r));
@@ -305,6 +377,19 @@ static void on_end(void *arg)
 	}
 	jobs_let_go();
 	run_let_go(run);
+}
+
+bool run_end_again(struct job *job)
+{
+	struct run *run = job->run;
+
+	if (!run || !run->unended)
+		return false;
+	run->unended = false;
+	job_show_error(job, NULL);
+	run_hold(run);
+	on_end(run);
+	return true;
 }
 
 void run_finish(struct run *run, enum job_status status, const char *message)

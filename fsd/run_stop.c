@@ -97,8 +97,7 @@ void run_recover(struct job *job)
 	struct run *run = run_found(job);
 
 	if (run)
-		run_finish(run, STATUS_INTERRUPTED,
-			   "fsd or its host ended while the job was under way");
+		run_finish(run, STATUS_INTERRUPTED, RUN_NO_END);
 }
 
 void run_reject(struct job *job, const char *message)

@@ -29,6 +29,14 @@ class Findings(list):
         self += ["%s: %s" % (where, f) for f in found]
 
 
+def waits_for_disk(svc, job):
+    """It cannot begin, nor fail, as long as the disk fails. Return: whether it
+    says so; true also for one that has ended."""
+    state = check.state_of(svc, job)
+    return state == "done" or state == "queued" and \
+        check.read("%s/%s/error" % (svc.tree, job.name))
+
+
 def work(svc, journal):
     """As a patient client: what fails is left. Return: findings."""
     found, begun = [], []
@@ -43,7 +51,8 @@ def work(svc, journal):
     for job in begun:
         if job.accepted:
             try:
-                check.await_end(svc, job)
+                if not service.until(1, lambda: waits_for_disk(svc, job)):
+                    check.await_end(svc, job)
             except FileNotFoundError:
                 pass  # check() says what that means
     if begun[0].accepted:

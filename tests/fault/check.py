@@ -152,6 +152,17 @@ def check_told(job, res, runs):
     return found
 
 
+def check_shown(job, exit_code, error):
+    """An end that was seen stays, also one that had no result.json: there may
+    be one later, which says the same."""
+    shown = exit_code, error.strip()
+    if job.shown is None:
+        job.shown = shown
+    return [] if job.shown == shown else [
+        "doubled: %s: two ends were seen, %r and %r" % (
+            job.name, job.shown, shown)]
+
+
 def check_result(job, res, runs, faulty):
     found = res.inner(job.name)
     if runs is not None and len(runs) > 1:
@@ -164,6 +175,7 @@ def check_result(job, res, runs, faulty):
         found += check_told(job, res, runs)
     else:
         found.append("half: %s: status %s" % (job.name, status))
+    found += check_shown(job, res.exit_code, res.error)
     if job.result is None:
         job.result = res.key()
     elif job.result != res.key():
@@ -208,7 +220,9 @@ def check_accepted(svc, journal, job, counts):
     except (FileNotFoundError, ValueError) as e:
         if journal.faulty and error and is_unstored(svc, job):
             counts["without a result"] += 1
-            return []
+            return check_shown(job, b"125\n", error.encode()) + (
+                ["lost: %s: its result was seen" % job.name]
+                if job.result else [])
         return ["half: %s (%s): %s" % (job.name, job.how, e)]
     counts[res.json["status"]] += 1
     return check_result(job, res, journal.runs(job), journal.faulty)

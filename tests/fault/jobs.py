@@ -39,6 +39,7 @@ class Job:
     removed: float = 0      # and has returned
     result: object = None   # what was seen of its end first
     told: float = 0         # when
+    shown: object = None    # exit_code and `error` of its end, seen first
 
     def script(self):
         lines = ["witness " + self.token]
