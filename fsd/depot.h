@@ -135,6 +135,10 @@ int depot_sync_inputs(struct depot *s, uint64_t no);
 int depot_sync_run(struct depot *s, uint64_t no, unsigned run);
 int depot_meta_commit(struct depot *s, const struct job_meta *meta);
 int depot_meta_sync(struct depot *s, uint64_t no);
+/* As depot_meta_write(), behind what became of the attempts before. */
+int depot_meta_again(struct depot *s, const struct job_meta *meta);
+/* `error` or `attempts`, or that there is none. */
+int depot_sync_words(struct depot *s, uint64_t no, const char *name);
 
 /* Bytes of the regular files below a part of it, "files" or "r1", but for the
  * one at its top that is named uncounted. Slow. */

@@ -99,6 +99,19 @@ int depot_sync_run(struct depot *s, uint64_t no, unsigned run)
 	return depot_is_relaxed(s) ? 0 : sync_part(s, no, part);
 }
 
+int depot_sync_words(struct depot *s, uint64_t no, const char *name)
+{
+	char path[STORE_PATH_MAX], job[STORE_PATH_MAX];
+	int r;
+
+	if (depot_is_relaxed(s))
+		return 0;
+	depot_job_path(no, name, path);
+	depot_job_path(no, NULL, job);
+	r = sync_path(s, path);
+	return r < 0 && r != -ENOENT ? r : sync_path(s, job);
+}
+
 int depot_meta_sync(struct depot *s, uint64_t no)
 {
 	char path[STORE_PATH_MAX];
@@ -116,4 +129,27 @@ int depot_meta_commit(struct depot *s, const struct job_meta *meta)
 	int r = depot_meta_write(s, meta);
 
 	return r < 0 ? r : depot_meta_sync(s, meta->no);
+}
+
+struct again {
+	struct depot *depot;
+	const struct job_meta *meta;
+};
+
+/* The job is worth more than what became of the attempt before. */
+static int do_again(void *arg)
+{
+	const struct again *a = arg;
+
+	if (depot_sync_words(a->depot, a->meta->no, "attempts") < 0)
+		log_warn("job %s: how attempt %u failed may not outlive the "
+			 "host", a->meta->name, a->meta->attempt - 1);
+	return depot_meta_write(a->depot, a->meta);
+}
+
+int depot_meta_again(struct depot *s, const struct job_meta *meta)
+{
+	struct again a = { s, meta };
+
+	return depot_do(s, do_again, &a);
 }

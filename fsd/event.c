@@ -93,9 +93,10 @@ void job_record_later(struct job *job)
 	arm(job->d);
 }
 
-static void job_record(struct job *job)
+static void job_record(struct job *job, bool again)
 {
-	int r = depot_meta_write(job->d->depot, &job->meta);
+	int r = again ? depot_meta_again(job->d->depot, &job->meta)
+		      : depot_meta_write(job->d->depot, &job->meta);
 
 	if (r < 0)
 		log_error("job %s: its state cannot be written: %s",
@@ -137,7 +138,7 @@ static int post(struct job *job, enum job_event event, bool record)
 	set_state(job, next);
 	job_touch(job);
 	if (record)
-		job_record(job);
+		job_record(job, event == EV_AGAIN);
 	job_enter(job);
 	return 0;
 }
@@ -163,6 +164,6 @@ void job_take_back(struct job *job)
 	if (has && !job->output)
 		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
 					    before, false);
-	job_record(job);
+	job_record(job, false);
 	job_enter(job);
 }

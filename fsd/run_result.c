@@ -217,13 +217,15 @@ static bool is_failure(const struct job_result *res)
 static void store_why(const struct run *run)
 {
 	const struct job_result *res = &run->end.res;
+	struct depot *depot = run->d->depot;
 	auto_buf struct buf text = { 0 };
 
 	if (!is_failure(res) || !res->message)
 		return;
 	buf_fmt(&text, "%s\n", res->message);
-	if (text.failed || depot_error_write(run->d->depot, run->end.meta.no,
-					     text.data) < 0)
+	if (text.failed ||
+	    depot_error_write(depot, run->end.meta.no, text.data) < 0 ||
+	    depot_sync_words(depot, run->end.meta.no, "error") < 0)
 		log_warn("job %s: its error cannot be stored", run->end.name
 			 ? run->end.name : "?");
 }

@@ -152,6 +152,16 @@ def check_told(job, res, runs):
     return found
 
 
+def check_attempts(job, res, runs):
+    """Each run that has begun is one, and those before the last one are told."""
+    found = ["untold: %s: what became of attempt %d" % (job.name, i + 1)
+             for i, a in enumerate(res.json["attempts"]) if not a["status"]]
+    if job.retry and runs is not None and len(runs) > res.json["attempt"]:
+        found.append("doubled: %s ran %d times, in %d attempts" % (
+            job.name, len(runs), res.json["attempt"]))
+    return found
+
+
 def check_shown(job, exit_code, error):
     """An end that was seen stays, also one that had no result.json: there may
     be one later, which says the same."""
@@ -165,7 +175,8 @@ def check_shown(job, exit_code, error):
 
 def check_result(job, res, runs, faulty):
     found = res.inner(job.name)
-    if runs is not None and len(runs) > 1:
+    found += check_attempts(job, res, runs)
+    if runs is not None and len(runs) > 1 + job.retry:
         found.append("doubled: %s ran %d times: %r" % (
             job.name, len(runs), runs))
     status = res.json["status"]

@@ -27,7 +27,10 @@ HOW = ("all", "synced", "ordered", "any", "any", "torn")
 
 def life(svc, journal):
     """Jobs in each way; all ends are seen."""
-    for job in journal.submit_each_way(svc.tree, sleep_ms=0):
+    some = journal.submit_each_way(svc.tree, sleep_ms=0)
+    some.append(journal.make(how="config", retry=2))
+    journal.submit(svc.tree, some[-1], {"retry": 2})
+    for job in some:
         check.await_end(svc, job)
         job.result = check.Result("%s/%s" % (svc.tree, job.name)).key()
         job.told = time.monotonic()
@@ -108,7 +111,7 @@ def crashes(svc, args, full):
             index + 1, len(calls), calls[index].name,
             calls[index].paths[-1][len(svc.state):].decode(), how)
         found += ["%s: %s" % (where, f) for f in show(svc, tree, past, counts)
-                  if full or not f.startswith(("half", "doubled"))]
+                  if full or not f.startswith(("half", "doubled", "untold"))]
     args.tap.say("%d calls, %d of them syncs; %s" % (
         len(calls), sum("sync" in c.name for c in calls), counts))
     return found
