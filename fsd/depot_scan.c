@@ -43,13 +43,17 @@ static int found_add(struct found *f, const struct job_meta *m)
 
 /* --- one entry ----------------------------------------------------------- */
 
-static int meta_read(int job, struct job_meta *m)
+/* entry: a directory. */
+static int meta_read(const struct depot *s, const char *entry,
+		     struct job_meta *m)
 {
-	char text[4096];
-	auto_close int fd = openat(job, "meta", O_RDONLY | O_CLOEXEC |
-						O_NOFOLLOW | O_NONBLOCK);
+	char text[4096], path[NAME_MAX + 8];
+	auto_close int fd = -1;
 	ssize_t n;
 
+	snprintf(path, sizeof(path), "%s/meta", entry);
+	fd = openat(depot_jobs_fd(s), path,
+		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
 	n = read(fd, text, sizeof(text) - 1);
@@ -61,12 +65,25 @@ static int meta_read(int job, struct job_meta *m)
 	return depot_meta_parse(text, m);
 }
 
-static bool has_files(int job)
+static bool has_files(const struct depot *s, const char *entry)
+{
+	char path[NAME_MAX + 8];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/files", entry);
+	return fstatat(depot_jobs_fd(s), path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+/* A link would lead elsewhere. The file system mostly says so by itself. */
+static bool is_dir(const struct depot *s, const struct dirent *e)
 {
 	struct stat st;
 
-	return fstatat(job, "files", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISDIR(st.st_mode);
+	if (e->d_type != DT_UNKNOWN)
+		return e->d_type == DT_DIR;
+	return fstatat(depot_jobs_fd(s), e->d_name, &st,
+		       AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
 static bool is_gone(int r)
@@ -76,9 +93,13 @@ static bool is_gone(int r)
 
 /* A daemon died while it made this job: mkdir has not returned, and nobody has
  * put anything there. meta is not there, or empty. True if all of it is gone. */
-static bool drop_unborn(struct depot *s, int job, const char *entry)
+static bool drop_unborn(struct depot *s, const char *entry)
 {
-	return is_gone(unlinkat(job, "files", AT_REMOVEDIR)) &&
+	auto_close int job = openat(depot_jobs_fd(s), entry,
+				    O_PATH | O_DIRECTORY | O_CLOEXEC |
+					    O_NOFOLLOW);
+
+	return job >= 0 && is_gone(unlinkat(job, "files", AT_REMOVEDIR)) &&
 	       is_gone(unlinkat(job, "meta", 0)) &&
 	       unlinkat(depot_jobs_fd(s), entry, AT_REMOVEDIR) == 0;
 }
@@ -129,23 +150,20 @@ static void set_job_aside(struct depot *s, uint64_t no, const char *reason)
 }
 
 /* Return: 0: it is a job; 1: it is none, and gone; negative errno. */
-static int read_entry(struct depot *s, const char *entry, struct job_meta *m,
-		      const char **ret_fault)
+static int read_entry(struct depot *s, const struct dirent *e,
+		      struct job_meta *m, const char **ret_fault)
 {
-	auto_close int job = -1;
+	const char *entry = e->d_name;
 	int r;
 
 	*ret_fault = "its name is not one that fsd gives";
 	if (depot_no(entry, &m->no) < 0)
 		return -EINVAL;
-	job = openat(depot_jobs_fd(s), entry,
-		     O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	r = job < 0 ? -errno : meta_read(job, m);
+	r = is_dir(s, e) ? meta_read(s, entry, m) : -ENOTDIR;
 	*ret_fault = fault_of(r);
-	if ((r == -ENODATA || r == -ENOENT) && job >= 0 &&
-	    drop_unborn(s, job, entry))
+	if ((r == -ENODATA || r == -ENOENT) && drop_unborn(s, entry))
 		return 1;
-	if (r < 0 || has_files(job))
+	if (r < 0 || has_files(s, entry))
 		return r;
 	free(take_ptr(m->name));
 	*ret_fault = "its directory files/ is missing";
@@ -153,11 +171,11 @@ static int read_entry(struct depot *s, const char *entry, struct job_meta *m,
 }
 
 /* Return: 0, or negative errno: the scan cannot go on. */
-static int scan_entry(struct depot *s, const char *entry, struct found *f)
+static int scan_entry(struct depot *s, const struct dirent *e, struct found *f)
 {
 	struct job_meta m = { 0 };
 	const char *fault;
-	int r = read_entry(s, entry, &m, &fault);
+	int r = read_entry(s, e, &m, &fault);
 
 	if (r == 0) {
 		r = found_add(f, &m);
@@ -168,7 +186,7 @@ static int scan_entry(struct depot *s, const char *entry, struct found *f)
 	if (r < 0 && !fault)
 		return r;
 	if (r < 0)
-		set_aside(s, entry, fault);
+		set_aside(s, e->d_name, fault);
 	return 0;
 }
 
@@ -188,7 +206,7 @@ static int read_all(struct depot *s, struct found *f)
 		return r;
 	}
 	while (r == 0 && (r = next_entry(dir, &e)) == 0 && e)
-		r = scan_entry(s, e->d_name, f);
+		r = scan_entry(s, e, f);
 	closedir(dir);
 	return r;
 }

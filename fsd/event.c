@@ -161,9 +161,7 @@ void job_take_back(struct job *job)
 	job->meta.run = before;
 	set_state(job, has ? JOB_DONE : JOB_DRAFT);
 	job->has_results = has;
-	if (has && !job->output)
-		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
-					    before, false);
+	job->output_unseen = has && !job->output;
 	job_record(job, false);
 	job_enter(job);
 }

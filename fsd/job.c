@@ -281,9 +281,7 @@ static int job_enlist(struct job *job, bool loaded)
 	job->files = node_root_new(job->d->nodes, job, AREA_FILES, 0, loaded);
 	job->has_results = m->run && !job_is_frozen(job);
 	job->error_stored = !loaded && m->state != JOB_DRAFT;
-	if (job->files && job->has_results)
-		job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
-					    m->run, false);
+	job->output_unseen = job->has_results;
 	if (!job->files || quota_job_begin(job, !loaded) < 0 ||
 	    hash_add(&jobs->by_no, &job->by_no, hash_u64(m->no)) < 0) {
 		quota_job_end(job);
@@ -362,6 +360,23 @@ static void job_delist(struct job *job)
 	person_listed(job->d, job->owner);
 }
 
+struct node *job_output(struct job *job)
+{
+	if (!job->output_unseen)
+		return job->output;
+	errno = 0;
+	job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
+				    job->meta.run, false);
+	job->output_unseen = !job->output && errno != ENOENT;
+	return job->output;
+}
+
+struct node *job_take_output(struct job *job)
+{
+	job->output_unseen = false;
+	return take_ptr(job->output);
+}
+
 int job_rename(struct job *job, const char *name)
 {
 	struct jobs *jobs = job->d->jobs;
@@ -396,7 +411,7 @@ void job_remove(struct job *job)
 	job_log_drop(job);
 	wait_flush(job);
 	node_root_free(take_ptr(job->files));
-	node_root_free(take_ptr(job->output));
+	node_root_free(job_take_output(job));
 	node_root_free(take_ptr(job->sink));
 	quota_job_end(job);
 	depot_id(job->meta.no, id);

@@ -31,7 +31,8 @@ struct job {
 				   asked for it since */
 	struct person *owner;   /* borrowed; NULL without memory */
 	struct node *files;     /* owned: what the user wrote */
-	struct node *output;    /* owned: what the newest run left, or NULL */
+	struct node *output;    /* owned: what the newest run left, or NULL; */
+	bool output_unseen;     /* an earlier daemon's: job_output() looks */
 	struct run *run;        /* owned: the run that is not over, or NULL */
 	struct parsed *parsed;  /* a reference: config.json as it was at */
 	uint64_t parsed_ino, parsed_version; /* this file and version */
@@ -118,6 +119,9 @@ struct name_claim {
 void name_claim(struct fsd *d, struct name_claim *c, const char *name);
 void name_release(struct name_claim *c);
 
+/* What the newest run left, or NULL; the second gives it up. */
+struct node *job_output(struct job *job);
+struct node *job_take_output(struct job *job);
 /* Makes and drops the place for a copied output/. */
 int job_sink_make(struct job *job);
 void job_sink_drop(struct job *job);

@@ -213,7 +213,9 @@ static struct node *node_new(struct nodes *nodes, struct node *dir,
 	n->name = strdup(name);
 	node_changed(n);
 	ino = node_ino_shuffle(ino, nodes->ino_key);
-	n->ino = free_ino(nodes, dir, make_ino(dir, name, ino));
+	/* The kernel knows a root as a row of its job. */
+	n->ino = dir ? free_ino(nodes, dir, make_ino(dir, name, ino))
+		     : INO_MAKE(INO_ROOT, ++nodes->roots);
 	list_init(&n->children);
 	list_init(&n->codes);
 	if (!n->name || hash_add(&nodes->by_ino, &n->by_ino,
@@ -282,10 +284,11 @@ struct node *node_root_new(struct nodes *nodes, struct job *job,
 	struct node *n;
 	struct stat st;
 
-	if (node_path(&probe, path, sizeof(path)) < 0 ||
-	    fstatat(nodes->jobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (area != AREA_FILES && /* which the scan has seen */
+	    (node_path(&probe, path, sizeof(path)) < 0 ||
+	     fstatat(nodes->jobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0))
 		return NULL;
-	n = node_new(nodes, NULL, "", st.st_ino, true);
+	n = node_new(nodes, NULL, "", 0, true);
 	if (!n)
 		return NULL;
 	n->job = job;
@@ -434,9 +437,8 @@ static int new_path(struct node *dir, const char *name, char *room, size_t size)
 	return r < 0 ? r : child_path(dir, name, room, size);
 }
 
-/* It was not made whole. What a failing disk did not let be taken back is
- * there, would be in the way of the next one and of the directory's end, and is
- * to be seen. */
+/* What a failing disk did not let be taken back would be in the way of the next
+ * one and of the directory's end, so it is to be seen. */
 static int not_made(struct node *dir, const char *path, int r)
 {
 	struct stat st;

@@ -14,6 +14,7 @@
  *   class 3  a job's config.json, likewise; the highest, because copying tools
  *            take directory entries in this order and it should come last
  *   class 4  what is in a session's machine, by a table (remote.c)
+ *   class 5  the root of an area, for us: it is a row of the job table
  */
 #ifndef FSD_NODE_H
 #define FSD_NODE_H
@@ -30,7 +31,7 @@
 #define INO_CLASS(ino) ((unsigned)((ino) >> 60))
 #define INO_REST(ino) ((ino) & ((1ull << 60) - 1))
 #define INO_MAKE(class, rest) ((uint64_t)(class) << 60 | (rest))
-enum { INO_JOB, INO_FSD, INO_NODE, INO_CONFIG, INO_REMOTE };
+enum { INO_JOB, INO_FSD, INO_NODE, INO_CONFIG, INO_REMOTE, INO_ROOT };
 
 struct nodes;
 struct job;

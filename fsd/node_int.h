@@ -9,7 +9,7 @@ struct nodes {
 	struct depot *depot; /* borrowed */
 	int jobs_fd; /* the depot's: all paths are relative to it */
 	struct hash by_ino, by_name;
-	uint64_t versions, seq; /* given so far */
+	uint64_t versions, seq, roots; /* given so far */
 	uint64_t ino_key;
 	struct list walks; /* of struct walk, in any directory */
 	struct turns *turns;

@@ -192,7 +192,7 @@ struct node *ops_dir_node(const struct target *t)
 	if (t->kind == T_JOB)
 		return t->job->files;
 	if (t->kind == T_ROW && t->row == JOB_ROW_OUTPUT)
-		return t->job->sink ? t->job->sink : t->job->output;
+		return t->job->sink ? t->job->sink : job_output(t->job);
 	return NULL;
 }
 

@@ -325,7 +325,7 @@ static int rmdir_output(struct job *job)
 		job_sink_drop(job);
 		return 0;
 	}
-	if (job->output && node_has_entries(job->output))
+	if (job_output(job) && node_has_entries(job->output))
 		return -ENOTEMPTY;
 	return unlink_row(job, JOB_ROW_OUTPUT);
 }

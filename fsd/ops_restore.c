@@ -20,7 +20,7 @@ static struct node *root_of(struct job *job, const struct inherit_node *kept)
 	case AREA_SINK:
 		return job->sink;
 	case AREA_OUTPUT:
-		return job->meta.run == kept->run ? job->output : NULL;
+		return job->meta.run == kept->run ? job_output(job) : NULL;
 	default:
 		return NULL;
 	}

@@ -92,7 +92,7 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 /* The old results leave the tree; the store has given them up. */
 void run_hide_old(struct job *job)
 {
-	node_root_free(take_ptr(job->output));
+	node_root_free(job_take_output(job));
 	quota_area_end(job, AREA_OUTPUT);
 	job->hidden = 0;
 	job->has_results = false;

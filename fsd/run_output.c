@@ -80,7 +80,7 @@ static int output_root(struct run *run, struct node **ret_root)
 	struct job *job = run->job;
 	int r = 0;
 
-	if (!job->output) {
+	if (!job_output(job)) {
 		r = depot_output_make(run->d->depot, job->meta.no, run->number);
 		if (r == 0)
 			job->output = node_root_new(run->d->nodes, job,

@@ -15,8 +15,8 @@ static struct run *run_found(struct job *job)
 		return NULL;
 	/* Nobody knows which of its files came whole. */
 	depot_output_drop(job->d->depot, job->meta.no, job->meta.run);
-	job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
-				    job->meta.run, false);
+	job->output_unseen = true;
+	job_output(job);
 	quota_unpublish(job);
 	run->job = job;
 	run->d = job->d;

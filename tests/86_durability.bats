@@ -264,3 +264,19 @@ close_but_keep() {
 	assert_equal "$(job_wait a)" 3
 	assert_equal "$(stat -c %s "$MNT/a/stdout")" 300003
 }
+
+@test "a start looks at a job's record and its inputs once, and at nothing else of it" {
+	local i calls
+	for i in {1..20}; do
+		job_run "j$i" $'out x\nwrite f y'
+	done
+	SERVER=$DAEMON trace -e trace=openat,read,newfstatat,faccessat,faccessat2,sendto
+	server_kill
+	state_is j20 'done'
+	trace_stop
+	# until it says that it is ready
+	calls=$(sed '/sendto([^,]*, "R"/q; / resumed>/d' "$CALLS" |
+		grep -cE '"[0-9a-f]{14}/|jobs/[0-9a-f]{14}/')
+	echo "# $calls calls" >&3
+	assert_equal "$calls" 60
+}
