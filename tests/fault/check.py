@@ -140,7 +140,7 @@ def check_told(job, res, runs):
     if not res.json["message"] and res.json["status"] != "cancelled":
         found.append("lost: %s: %s, and nothing says why" % (
             job.name, res.json["status"]))
-    elif not res.error and res.json["status"] != "cancelled":
+    elif not res.error and res.json["status"] not in ("cancelled", "timeout"):
         found.append("untold: %s: %s, and `error` is empty" % (
             job.name, res.json["status"]))
     line = res.stdout[:res.stdout.find(b"\n") + 1]
