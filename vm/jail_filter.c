@@ -40,6 +40,10 @@ const struct filter_row filter_rows[] = {
 	  "memory; a template's RAM is shared with its file" },
 	{ NAMED(mmap), RESTORE_ONLY, FILTER_ALLOW, 0, 3, MAP_TYPE, MAP_PRIVATE,
 	  "memory; nothing can be written to a file by way of it" },
+	{ NAMED(mmap), FILTER_KVM | FILTER_RESTORE, FILTER_ALLOW,
+	  (MAP_TYPE & ~MAP_SHARED) | MAP_ANONYMOUS, 2, UINT32_MAX,
+	  PROT_READ | PROT_WRITE, "a processor of KVM's, which is shared with "
+	  "the kernel; its files are open to read only, so not to be had so" },
 	{ NAMED(mprotect), OK, ANY, "malloc, translated code" },
 	{ NAMED(munmap), OK, ANY, "malloc" },
 	{ NAMED(mremap), RARELY, ANY, "realloc of large blocks" },

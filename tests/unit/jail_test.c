@@ -257,6 +257,26 @@ static long try_device(void) { return do_openat(O_RDWR | O_CLOEXEC); }
 static long try_private(void) { return do_mmap(MAP_PRIVATE); }
 static long try_shared(void) { return do_mmap(MAP_SHARED); }
 static long try_validate(void) { return do_mmap(MAP_SHARED_VALIDATE); }
+/* From a file that may be written, or not; only sharing is of interest. */
+static long map_file(int fd, int prot)
+{
+	return syscall(SYS_mmap, NULL, 4096, prot, MAP_SHARED, fd, 0) == -1 ?
+		       -1 : 0;
+}
+
+static int to_write = -1, to_read = -1;
+static long try_shared_write(void)
+{
+	return map_file(to_write, PROT_READ | PROT_WRITE);
+}
+static long try_shared_read(void)
+{
+	return map_file(to_read, PROT_READ | PROT_WRITE);
+}
+static long try_shared_code(void)
+{
+	return map_file(to_read, PROT_READ | PROT_WRITE | PROT_EXEC);
+}
 static long try_clone3(void) { return syscall(SYS_clone3, NULL, 0); }
 static long try_fork(void) { return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
 static long try_vfork(void)
@@ -427,6 +447,35 @@ static void test_kinds(void)
 	}
 }
 
+/* A processor of KVM's is a file that is mapped shared, to read and write. */
+static void test_kvm_processor(void)
+{
+	struct sock_fprog kvm, tcg;
+	int status;
+
+	to_write = memfd_create("processor", 0);
+	to_read = open("/proc/self/exe", O_RDONLY);
+	if (ftruncate(to_write, 4096) < 0 ||
+	    jail_filter_make(FILTER_KVM | FILTER_RESTORE, &kvm, NULL) < 0 ||
+	    jail_filter_make(FILTER_TCG | FILTER_RESTORE, &tcg, NULL) < 0) {
+		ok(false, "two filters and a file");
+		return;
+	}
+	is_int(outcome_of(&kvm, try_shared_write), 0,
+	       "a restored machine under KVM may map its processor");
+	status = outcome_of(&kvm, try_shared_read);
+	is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1, EACCES,
+	       "a file that is open to read it may not map so");
+	ok(WIFSIGNALED(outcome_of(&kvm, try_shared_code)),
+	   "nor anything to execute it");
+	ok(WIFSIGNALED(outcome_of(&tcg, try_shared_write)),
+	   "the emulator has no use for it");
+	free(kvm.filter);
+	free(tcg.filter);
+	close(to_write);
+	close(to_read);
+}
+
 static void test_table(void)
 {
 	for (unsigned i = 0; i < filter_row_count; i++) {
@@ -464,5 +513,6 @@ int main(int argc, char **argv)
 	test_table();
 	test_attempts();
 	test_kinds();
+	test_kvm_processor();
 	return done_testing();
 }
