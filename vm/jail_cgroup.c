@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/num.h"
@@ -14,7 +15,10 @@
 #define MOUNT "/sys/fs/cgroup"
 #define PREFIX "fsd-"
 #define CONTROL "cgroup.subtree_control"
-#define ALL_CONTROLLERS "+memory +pids +cpu"
+/* systemd's mark of a group whose inside is its processes' own. */
+#define DELEGATED "user.delegate"
+/* Where in such a group the processes go that were in it: ours. */
+#define LEAF "daemon"
 /* What QEMU itself takes: translated code, tables, libraries. */
 #define QEMU_MIB 256u
 #define THREADS 64u
@@ -135,45 +139,135 @@ static int make_own(struct jail_cgroups *c, int tree)
 	return -EAGAIN;
 }
 
-/* HIERARCHY/our own group/fsd-PID, or the same at the hierarchy's top when our
- * own group is not to be seen there. Return: 0 or negative errno. */
-static int make_base(struct jail_cgroups *c, int tree, const char *controller)
+/* In an open place for them, which c owns from now on. */
+static int make_base(struct jail_cgroups *c, int tree, int place)
 {
-	char own[400], path[512];
-	int parent;
-
-	jail_cgroup_own(controller, own, sizeof(own));
-	snprintf(path, sizeof(path), MOUNT "/%s%s", controller, own);
-	parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (parent < 0) {
-		snprintf(path, sizeof(path), MOUNT "/%s", controller);
-		parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
-	if (parent < 0)
+	if (place < 0)
 		return -errno;
-	c->parent[tree] = parent;
-	remove_dead(parent);
-	/* Refused where processes live; then what the top offers counts. */
-	if (c->v2)
-		write_at(parent, CONTROL, ALL_CONTROLLERS);
+	c->parent[tree] = place;
+	remove_dead(place);
 	return make_own(c, tree);
 }
 
-static bool open_v2(struct jail_cgroups *c)
+/* --- version 1 ------------------------------------------------------------- */
+
+/* HIERARCHY/our own group/fsd-PID, or the same at the hierarchy's top when our
+ * own group is not to be seen there. Return: 0 or negative errno. */
+static int make_base_v1(struct jail_cgroups *c, int tree,
+			const char *controller)
 {
-	c->v2 = access(MOUNT "/cgroup.controllers", F_OK) == 0;
-	return c->v2 && make_base(c, 0, "") == 0 &&
-	       write_at(c->base[0], CONTROL, ALL_CONTROLLERS) == 0;
+	char own[400], path[512];
+	int place;
+
+	jail_cgroup_own(controller, own, sizeof(own));
+	snprintf(path, sizeof(path), MOUNT "/%s%s", controller, own);
+	place = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (place < 0) {
+		snprintf(path, sizeof(path), MOUNT "/%s", controller);
+		place = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	return make_base(c, tree, place);
 }
 
-static bool open_v1(struct jail_cgroups *c)
+static int open_v1(struct jail_cgroups *c)
 {
 	int r = 0;
 
-	c->v2 = false;
 	for (int t = 0; r == 0 && t < CGROUP_TREES; t++)
-		r = make_base(c, t, controllers[t]);
-	return r == 0;
+		r = make_base_v1(c, t, controllers[t]);
+	return r;
+}
+
+/* --- version 2 ------------------------------------------------------------- */
+
+static int open_slot(int base, const char *name)
+{
+	if (mkdirat(base, name, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	return openat(base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Given to us to divide? To root by a mark, for it may write to all of them; to
+ * a user by the right to write, which is all that a user's systemd gives. */
+static bool is_given(const char *group)
+{
+	char file[600], mark;
+
+	if (getxattr(group, DELEGATED, &mark, 1) == 1 && mark == '1')
+		return true;
+	snprintf(file, sizeof(file), "%s/" CONTROL, group);
+	return geteuid() != 0 && access(file, W_OK) == 0;
+}
+
+/*
+ * Where groups may be made: in our own group or the one around it, if given,
+ * else at the top. Between the two all belongs to systemd, which gives a group's
+ * controllers as it sees fit.
+ */
+static int find_place(bool *ret_given)
+{
+	char own[400], path[512];
+
+	jail_cgroup_own("", own, sizeof(own));
+	for (int up = 0; up < 2; up++) {
+		char *slash = strrchr(own, '/');
+
+		snprintf(path, sizeof(path), MOUNT "%s", own);
+		*ret_given = is_given(path);
+		if (*ret_given)
+			return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (slash)
+			*slash = '\0';
+	}
+	return open(MOUNT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* A group that gives its controllers to those below it has no process of its
+ * own: who lives there moves. */
+static int make_way(int place)
+{
+	auto_close int leaf = open_slot(place, LEAF);
+	int fd = openat(place, "cgroup.procs", O_RDONLY | O_CLOEXEC), r = 0;
+	auto_fclose FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	char pid[32];
+
+	if (!f) {
+		r = -errno;
+		fd_close(&fd);
+		return r;
+	}
+	while (r == 0 && fgets(pid, sizeof(pid), f)) {
+		r = leaf < 0 ? leaf : write_at(leaf, "cgroup.procs", pid);
+		if (r == -ESRCH) /* it has ended */
+			r = 0;
+	}
+	return r;
+}
+
+/* The controllers for those below dir. Return: 0 or negative errno. */
+static int give_controllers(int dir, bool *ret_cpu)
+{
+	int r = write_at(dir, CONTROL, "+memory");
+
+	if (r == 0)
+		r = write_at(dir, CONTROL, "+pids");
+	/* A user's share of a system may come without it. */
+	*ret_cpu = r == 0 && write_at(dir, CONTROL, "+cpu") == 0;
+	return r;
+}
+
+static int open_v2(struct jail_cgroups *c)
+{
+	bool given;
+	int r = make_base(c, 0, find_place(&given));
+
+	for (int i = 0; r == 0; i++) {
+		r = give_controllers(c->parent[0], &c->cpu);
+		if (r != -EBUSY || i == TRIES || !given)
+			break;
+		r = make_way(c->parent[0]);
+	}
+	return r < 0 ? r : give_controllers(c->base[0], &c->cpu);
 }
 
 static void init(struct jail_cgroups *c)
@@ -184,22 +278,30 @@ static void init(struct jail_cgroups *c)
 	snprintf(c->name, sizeof(c->name), PREFIX "%d", (int)getpid());
 }
 
-void jail_cgroups_open(struct jail_cgroups *c, struct walls *w)
+static int open_any(struct jail_cgroups *c)
 {
 	init(c);
-	if (open_v2(c)) {
-		wall_set(w, WALL_CGROUP, WALL_ACTIVE, "version 2");
-		return;
-	}
-	jail_cgroups_close(c);
-	init(c);
-	if (open_v1(c)) {
-		wall_set(w, WALL_CGROUP, WALL_ACTIVE, "version 1");
-	} else {
-		jail_cgroups_close(c);
+	c->v2 = access(MOUNT "/cgroup.controllers", F_OK) == 0;
+	c->cpu = !c->v2;
+	return c->v2 ? open_v2(c) : open_v1(c);
+}
+
+void jail_cgroups_open(struct jail_cgroups *c, struct walls *w)
+{
+	int r = open_any(c);
+
+	if (r < 0) {
 		wall_set(w, WALL_CGROUP, WALL_DEGRADED,
-			 "no writable cgroup tree in " MOUNT
-			 ": resource limits only");
+			 "no control group can be made in " MOUNT " (%s): "
+			 "resource limits only; as root, or by systemd-run "
+			 "--user -p Delegate=yes, it can", strerror(-r));
+		jail_cgroups_close(c);
+	} else if (!c->cpu) {
+		wall_set(w, WALL_CGROUP, WALL_DEGRADED, "version 2: memory, "
+			 "pids; the controller cpu is not given to fsd");
+	} else {
+		wall_set(w, WALL_CGROUP, WALL_ACTIVE, c->v2 ?
+			 "version 2: memory, pids, cpu" : "version 1");
 	}
 }
 
@@ -245,11 +347,13 @@ static int set_limits(const struct jail_cgroups *c, const int *dirs,
 		r = write_at(dirs[c->v2 ? 0 : TREE_PIDS], "pids.max", cpu);
 	}
 	/* One more than it has processors: QEMU has a thread beside them. */
-	if (r == 0 && c->v2) {
+	if (r < 0 || !c->cpu)
+		return r;
+	if (c->v2) {
 		snprintf(cpu, sizeof(cpu), "%u %u", (cpus + 1) * PERIOD_US,
 			 PERIOD_US);
 		r = write_at(dirs[0], "cpu.max", cpu);
-	} else if (r == 0) {
+	} else {
 		snprintf(cpu, sizeof(cpu), "%u", (cpus + 1) * PERIOD_US);
 		r = write_at(dirs[TREE_CPU], "cpu.cfs_quota_us", cpu);
 		/* Not more than a group above has: that bounds it then. */
@@ -257,13 +361,6 @@ static int set_limits(const struct jail_cgroups *c, const int *dirs,
 			r = 0;
 	}
 	return r;
-}
-
-static int open_slot(int base, const char *name)
-{
-	if (mkdirat(base, name, 0755) < 0 && errno != EEXIST)
-		return -errno;
-	return openat(base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 int jail_cgroups_enter(struct jail_cgroups *c, unsigned slot, pid_t pid,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Control groups of machines, below the daemon's own: version 2 where it has
- * the controllers, else version 1. A group belongs to a slot and is used again
- * by the slot's next machine.
+ * Control groups of machines. Version 2: in the daemon's own group when that
+ * was given to it to divide (systemd's Delegate=yes), else at the top; version
+ * 1, where that is what the host has: below the daemon's own. A group belongs
+ * to a slot and is used again by the slot's next machine.
  */
 #ifndef VM_JAIL_CGROUP_H
 #define VM_JAIL_CGROUP_H
@@ -21,6 +22,7 @@ struct jail_cgroups {
 	int parent[CGROUP_TREES]; /* where they are, owned */
 	char name[32];            /* their name there */
 	bool v2;
+	bool cpu;                 /* processor time is bounded, too */
 };
 
 /* Our group in the hierarchy of a controller ("" for version 2). Return: false:
