@@ -128,10 +128,10 @@ static int write_file(int dir, const char *name, const char *text)
 static void print_meta(const struct store_meta *m, char text[META_MAX])
 {
 	snprintf(text, META_MAX,
-		 "format 1\nkey %s\naccel %s\nrunners %u\n"
-		 "tsc_khz %u\nstate %s\nram %s\n",
-		 m->key, vm_accel_names[m->accel], m->runners, m->tsc_khz,
-		 m->state_sum, m->ram_sum);
+		 "format %u\nkey %s\naccel %s\nrunners %u\n"
+		 "tsc_khz %u\nboot_ms %u\nstate %s\nram %s\n",
+		 STORE_FORMAT, m->key, vm_accel_names[m->accel], m->runners,
+		 m->tsc_khz, m->boot_ms, m->state_sum, m->ram_sum);
 }
 
 static int write_meta(int dir, const struct store_meta *m)
@@ -215,10 +215,11 @@ int store_meta_parse(const char *text, struct store_meta *ret)
 	char again[META_MAX], accel[8];
 
 	if (sscanf(text,
-		   "format 1\nkey %64[0-9a-f]\naccel %7[a-z]\nrunners %u\n"
-		   "tsc_khz %u\nstate %64[0-9a-f]\nram %64[0-9a-f]\n",
-		   m.key, accel, &m.runners, &m.tsc_khz, m.state_sum,
-		   m.ram_sum) != 6 ||
+		   "format %*u\nkey %64[0-9a-f]\naccel %7[a-z]\nrunners %u\n"
+		   "tsc_khz %u\nboot_ms %u\nstate %64[0-9a-f]\n"
+		   "ram %64[0-9a-f]\n",
+		   m.key, accel, &m.runners, &m.tsc_khz, &m.boot_ms,
+		   m.state_sum, m.ram_sum) != 7 ||
 	    accel_parse(accel, &m.accel) < 0)
 		return -EBADMSG;
 	print_meta(&m, again);

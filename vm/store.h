@@ -18,11 +18,14 @@
 #include "sha.h"
 #include "vm.h"
 
+#define STORE_FORMAT 2u
+
 struct store_meta {
 	char key[SHA_HEX];
 	enum vm_accel accel;
 	uint32_t runners;
 	unsigned tsc_khz; /* that the guest was told, 0: nothing */
+	unsigned boot_ms; /* that its boot took */
 	char state_sum[SHA_HEX], ram_sum[SHA_HEX];
 };
 

@@ -12,14 +12,16 @@
 #include "channel.h"
 #include "jail_root.h"
 #include "process.h"
+#include "template_key.h"
 #include "worker.h"
 
 #define ATTEMPTS 5          /* boots before it is given up */
-#define BOOT_KVM_S 6        /* to HELLO, first attempt */
-#define BOOT_TCG_S 15
+#define BOOT_KVM_S 6        /* to HELLO, when TCG is to be had instead */
+#define BOOT_TCG_S 15       /* to HELLO, first attempt */
 #define BOOT_MORE_S 8       /* more patience with every further attempt */
 #define SAVE_S 30
-#define SCALE_TCG 10
+#define SCALE_TCG 10u
+#define QUICK_MS 1000       /* a guest that is up within that is not slow */
 #define HEAT_ROUNDS 3
 
 struct template {
@@ -48,6 +50,7 @@ struct template {
 	bool saved, taken;              /* complete: QEMU is to die; the host did */
 	uint32_t runners;
 	unsigned tsc_khz;               /* that this boot was told */
+	unsigned boot_ms;               /* that it took */
 };
 
 static void boot(struct template *t);
@@ -104,20 +107,6 @@ static void spec_of(const struct template *t, struct argv_spec *s)
 	};
 }
 
-/* What the accelerator's verdict depends on. */
-static void verdict_key(const struct template_ground *g, char ret[SHA_HEX])
-{
-	struct sha *s = sha_new();
-
-	ret[0] = '\0';
-	if (!s)
-		return;
-	sha_field(s, g->version);
-	sha_field(s, g->image.kernel);
-	sha_field(s, g->cpu.model);
-	sha_hex(s, ret);
-}
-
 static enum vm_accel choose_accel(const struct template *t)
 {
 	const struct template_ground *g = t->ground;
@@ -130,10 +119,17 @@ static enum vm_accel choose_accel(const struct template *t)
 		return g->accel;
 	if (!g->kvm)
 		return VM_ACCEL_TCG;
-	verdict_key(g, what);
+	template_verdict_key(g, what);
 	if (store_verdict_get(cache_of(t), what, &verdict) == 0)
 		return verdict;
 	return VM_ACCEL_KVM; /* a boot with a deadline will tell */
+}
+
+/* KVM that nobody insists on has to be quick; else it is TCG. */
+static bool is_on_trial(const struct template *t)
+{
+	return t->accel == VM_ACCEL_KVM &&
+	       t->ground->host->options->accel == VM_ACCEL_AUTO;
 }
 
 static void keep_verdict(struct template *t, enum vm_accel accel)
@@ -143,40 +139,18 @@ static void keep_verdict(struct template *t, enum vm_accel accel)
 	t->ground->accel = accel;
 	if (t->ground->host->options->accel != VM_ACCEL_AUTO || !t->ground->kvm)
 		return;
-	verdict_key(t->ground, what);
+	template_verdict_key(t->ground, what);
 	if (store_verdict_put(cache_of(t), what, accel) < 0)
 		log_warn("the accelerator's verdict could not be kept");
 }
 
 static int make_key(struct template *t)
 {
-	const struct image *im = &t->ground->image;
-	auto_buf struct buf joined = { 0 };
 	struct argv_spec spec;
-	struct argv argv;
-	struct sha *s;
-	char number[32];
 
 	/* Without the counter's rate: it is measured anew at each start. */
 	spec_of(t, &spec);
-	if (argv_make(&spec, &argv) < 0)
-		return -E2BIG;
-	argv_join(&argv, &joined);
-	s = joined.failed ? NULL : sha_new();
-	if (!s)
-		return -ENOMEM;
-	for (unsigned f = 0; f < IMAGE_FILE_MAX; f++)
-		sha_field(s, im->files[f]->sum);
-	sha_field(s, t->ground->version);
-	sha_field(s, joined.data);
-	snprintf(number, sizeof(number), "%u %d", WIRE_VERSION, HEAT_ROUNDS);
-	sha_field(s, number);
-	sha_field(s, vm_accel_names[t->accel]);
-	snprintf(number, sizeof(number), "%08x", t->ground->cpu.flags);
-	sha_field(s, t->ground->cpu.model);
-	sha_field(s, t->accel == VM_ACCEL_KVM ? number : "");
-	sha_hex(s, t->key);
-	return 0;
+	return template_key(t->ground, &spec, HEAT_ROUNDS, t->key);
 }
 
 /* --- looking for it ----------------------------------------------------- */
@@ -294,8 +268,7 @@ static void attempt_failed(struct template *t, const char *sentence)
 
 	clear_attempt(t);
 	host->boot_failed(host->arg);
-	if (t->accel == VM_ACCEL_KVM && !t->taken &&
-	    host->options->accel == VM_ACCEL_AUTO) {
+	if (is_on_trial(t) && !t->taken) {
 		log_info("KVM does not work here (%s); TCG is used", sentence);
 		progress(t, "KVM does not work here: %s", sentence);
 		keep_verdict(t, VM_ACCEL_TCG);
@@ -329,6 +302,7 @@ static void seal_work(void *arg, const atomic_bool *cancel)
 	struct template *t = arg;
 	struct store_meta meta = {
 		.accel = t->accel, .runners = t->runners, .tsc_khz = t->tsc_khz,
+		.boot_ms = t->boot_ms,
 	};
 
 	memcpy(meta.key, t->key, sizeof(meta.key));
@@ -448,6 +422,7 @@ static void on_hello(void *arg, const char *kernel, const char *image)
 	(void)image;
 	/* From here on the channel bounds the waits. */
 	loop_timer_del(&t->limit);
+	t->boot_ms = (unsigned)((now_ns() - t->began_ns) / NS_PER_MS);
 	progress(t, "kernel %s up after %.1f s; starting the runners", kernel,
 		 seconds_since(t->began_ns));
 }
@@ -505,14 +480,14 @@ static int start_qemu(struct template *t, struct err *err)
 	qmp_send(process_qmp(t->process), "qmp_capabilities", NULL,
 		 SAVE_S * SCALE_TCG * NS_PER_S, on_save_reply, t);
 	r = channel_new(loop_of(t), take_fd(&ours), PHASE_BOOT,
-			t->accel == VM_ACCEL_KVM ? 2 : 2 * SCALE_TCG,
+			is_on_trial(t) ? 2 : 2 * SCALE_TCG,
 			&channel_events, t, &t->ch);
 	return r < 0 ? err_sys(err, r, "the guest's wire") : 0;
 }
 
 static void boot(struct template *t)
 {
-	unsigned limit = t->accel == VM_ACCEL_KVM ? BOOT_KVM_S : BOOT_TCG_S;
+	unsigned limit = is_on_trial(t) ? BOOT_KVM_S : BOOT_TCG_S;
 	struct err err;
 	int r;
 
@@ -588,13 +563,23 @@ enum vm_accel template_accel(const struct template *t)
 	return t->accel;
 }
 
+/* KVM is quick where the processor does it, and as slow as TCG where that one is
+ * emulated: the boot has told. */
+static unsigned scale_of(const struct template *t)
+{
+	unsigned slow = (t->store.meta.boot_ms + QUICK_MS - 1) / QUICK_MS;
+
+	return t->accel == VM_ACCEL_KVM ? MAX(1u, MIN(slow, SCALE_TCG)) :
+					  SCALE_TCG;
+}
+
 void template_describe(const struct template *t, struct backend_template *ret)
 {
 	*ret = (struct backend_template){
 		.runners = t->store.meta.runners,
 		.accel = t->accel,
 		.made = t->made,
-		.scale = t->accel == VM_ACCEL_KVM ? 1 : SCALE_TCG,
+		.scale = scale_of(t),
 	};
 	memcpy(ret->id, t->key, sizeof(ret->id) - 1);
 }

@@ -143,7 +143,7 @@ static void test_template_meta(void)
 	static const char *const wrong[][3] = {
 		{ "b\n", "b", "without its end" },
 		{ "b\n", "b\nx", "with something behind it" },
-		{ "format 1", "format 2", "of another format" },
+		{ "format 2", "format 1", "of another format" },
 		{ "accel tcg", "accel auto", "of no accelerator" },
 		{ "accel tcg", "accel none", "of an unknown one" },
 		{ "runners 31", "runners -1", "with a negative number" },
@@ -153,18 +153,19 @@ static void test_template_meta(void)
 		{ "ram b", "ram ", "with a short sum" },
 		{ "state 0", "state g", "with a sum that is none" },
 		{ "tsc_khz 7\n", "", "without a line" },
+		{ "boot_ms 900", "boot_ms x", "with a word for a number" },
 	};
 	char good[400], bad[500], sums[3][SHA_HEX] = { { 0 } };
 	struct store_meta m;
 
 	for (int i = 0; i < 3; i++)
 		memset(sums[i], "a0b"[i], SHA_HEX - 1);
-	snprintf(good, sizeof(good), "format 1\nkey %s\naccel tcg\n"
-		 "runners 31\ntsc_khz 7\nstate %s\nram %s\n", sums[0], sums[1],
-		 sums[2]);
+	snprintf(good, sizeof(good), "format 2\nkey %s\naccel tcg\n"
+		 "runners 31\ntsc_khz 7\nboot_ms 900\nstate %s\nram %s\n",
+		 sums[0], sums[1], sums[2]);
 	is_int(store_meta_parse(good, &m), 0, "a template's record");
-	ok(m.runners == 31 && m.tsc_khz == 7 && !strcmp(m.ram_sum, sums[2]),
-	   "has its fields");
+	ok(m.runners == 31 && m.tsc_khz == 7 && m.boot_ms == 900 &&
+	   !strcmp(m.ram_sum, sums[2]), "has its fields");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		const char *at = strstr(good, wrong[i][0]);
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* By what templates and verdicts are found again: sums of what they depend on. */
+#ifndef VM_TEMPLATE_KEY_H
+#define VM_TEMPLATE_KEY_H
+
+#include "argv.h"
+#include "sha.h"
+#include "template.h"
+
+/* Of a template that is booted so. Return: 0 or negative errno. */
+int template_key(const struct template_ground *g, const struct argv_spec *boot,
+		 unsigned heat_rounds, char ret[SHA_HEX]);
+/* Of the verdict whether KVM works; "" when there is no memory for it. */
+void template_verdict_key(const struct template_ground *g, char ret[SHA_HEX]);
+
+#endif
