@@ -56,7 +56,7 @@ int main(void)
 	s.accel = VM_ACCEL_KVM;
 	s.cls = (struct vm_class){ .memory_mib = 4096, .cpus = 2 };
 	check(&s,
-	      HEAD("kvm", "host") "-smp 2 -m 4096M "
+	      HEAD("kvm", "host,vmx=off,svm=off,pmu=off") "-smp 2 -m 4096M "
 	      "-object memory-backend-file,id=ram,size=4096M,"
 	      "mem-path=/ram,share=on" DEVICES
 	      "-kernel /kernel -initrd /initrd -append quiet loglevel=0 "
