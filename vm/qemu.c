@@ -366,6 +366,15 @@ static void keep_known(const struct qemu *q, struct vm_known *known)
 	known->valid = 1;
 }
 
+/* Who insists on KVM is not to wait for boots that cannot be. */
+static int check_kvm(const struct qemu *q, struct err *err)
+{
+	if (q->ground.kvm || q->base.host->options->accel != VM_ACCEL_KVM)
+		return 0;
+	return err_set(err, -ENODEV, "there is no /dev/kvm that can be opened; "
+		       "`fsd doctor` says more, --accel auto does without");
+}
+
 static int open_jail(struct qemu *q, struct err *err)
 {
 	const struct vm_options *o = q->base.host->options;
@@ -401,7 +410,9 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 					       QEMU_DEFAULT;
 	host_cpu(&q->ground.cpu);
 	q->ground.kvm = host_has_kvm();
-	r = know_version(q, err);
+	r = check_kvm(q, err);
+	if (r == 0)
+		r = know_version(q, err);
 	if (r == 0)
 		r = image_open(host->options->image_dir, &q->ground.image, err);
 	if (r == 0)
