@@ -19,7 +19,7 @@ PACKAGES := \
 	libfuse3-dev libjansson-dev libseccomp-dev libssl-dev \
 	libpython3.11-dev \
 	qemu-system-x86 fuse3 \
-	mmdebstrap erofs-utils cpio kmod python3 xz-utils zstd lz4 \
+	mmdebstrap erofs-utils e2fsprogs cpio kmod python3 xz-utils zstd lz4 \
 	bats bats-assert bats-support jq rsync inotify-tools attr acl strace \
 	psmisc procps util-linux btrfs-progs man-db groff-base \
 	ed less nano vim-tiny zip unzip git perl \
@@ -84,7 +84,8 @@ say = @echo '  $(1)'
 endif
 
 .PHONY: all unit fuzzers deps image demo check check-unit check-asan \
-	check-bats check-bats-asan check-fault check-qemu check-fuzz bench \
+	check-bats check-bats-asan check-fault check-qemu check-box \
+	check-fuzz bench \
 	fault soak fuzz lint \
 	format install clean
 .DELETE_ON_ERROR:
@@ -208,7 +209,7 @@ check: deps
 	$(Q)MAKE='$(MAKE)' tests/run.sh build lint unit asan bats bats-asan \
 		fault qemu fuzz
 check-unit check-asan check-bats check-bats-asan check-fault check-qemu \
-check-fuzz:
+check-box check-fuzz:
 	$(Q)MAKE='$(MAKE)' tests/run.sh $(@:check-%=%)
 lint:
 	$(Q)MAKE='$(MAKE)' tests/run.sh lint

@@ -12,6 +12,7 @@
 #   unit asan  the unit tests; the same with sanitizers
 #   bats bats-asan  the daemon on fake machines through a real mount
 #   qemu       the daemon on real machines
+#   box        the same on a Debian 12 with KVM, which is a machine itself
 #   fault      the daemon is killed, its store fails; the short form
 #   fuzz       every fuzzer on its corpus, then for FUZZ_TIME seconds (5)
 #
@@ -134,6 +135,14 @@ run_qemu() {
 	one 'the guest image is built' 1800 \
 		"$make" --no-print-directory -j"$jobs" all image build/hostile/raw
 	bats_dir tests/qemu build/fsd 1800
+}
+
+run_box() {
+	one 'the guest image is built' 1800 \
+		"$make" --no-print-directory -j"$jobs" all image \
+		build/release/tests/box/tsc
+	one 'the box is built' 1800 tests/box/build.sh build/box
+	BOX_SECONDS=3600 tap box 3660 tests/box/run.sh
 }
 
 # The long forms are `make fault` and `make soak`.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# The walls around each machine, seen from the host on living ones.
+# The walls around each machine, seen from the host on living ones. What is
+# tagged runs in tests/box as well.
 
 load ../lib/qemu
 
@@ -47,6 +48,7 @@ status_of() {
 	assert_line --regexp '^hardware-virtualization  (active|absent)  '
 }
 
+# bats test_tags=kvm
 @test "two machines never have the same user, and neither is anybody's" {
 	two_machines
 	local a b
@@ -61,6 +63,7 @@ status_of() {
 	done
 }
 
+# bats test_tags=kvm
 @test "a machine has no capability in any set and can get none" {
 	two_machines
 	for set in CapInh CapPrm CapEff CapBnd CapAmb; do
@@ -122,6 +125,7 @@ usr/share/qemu/bios-microvm.bin"
 	assert_equal "$(cat "/proc/$M/net/if_inet6")" ''
 }
 
+# bats test_tags=kvm
 @test "a machine holds sockets, events and what it may read, nothing to write" {
 	two_machines
 	local fd target flags
@@ -129,7 +133,7 @@ usr/share/qemu/bios-microvm.bin"
 		target=$(readlink "$fd")
 		flags=$(sed -n 's/^flags:[[:space:]]*//p' "/proc/$M/fdinfo/${fd##*/}")
 		case $target in
-		socket:* | pipe:* | anon_inode:* | /dev/null) ;;
+		socket:* | pipe:* | anon_inode:* | /dev/null | /dev/kvm) ;;
 		*/ram | */rootfs.erofs | */state)
 			[ $((flags & 3)) = 0 ] || fail "$target may be written" ;;
 		*) fail "it holds $target" ;;
@@ -146,6 +150,7 @@ usr/share/qemu/bios-microvm.bin"
 	assert_line --regexp '^Max processes +[0-9]{1,3} +[0-9]{1,3} '
 }
 
+# bats test_tags=kvm
 @test "a machine's memory and processes are bounded by its control group" {
 	grep -q '^qemu-cgroup  active' "$MNT/.fsd/security" ||
 		need 'a writable cgroup tree'
@@ -272,6 +277,7 @@ injected() {
 	done
 }
 
+# bats test_tags=kvm
 @test "a killed daemon leaves no machine and no jailer, and its groups go" {
 	own_mount
 	mount_start
