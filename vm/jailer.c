@@ -378,6 +378,11 @@ int jailer_main(int argc, char **argv)
 	if (argc != 7)
 		return 2;
 	prctl(PR_SET_NAME, "fsd-jailer");
+	/* Whoever stops a service signals all of its processes. This one ends
+	 * when the server has, and takes the control groups away. */
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
 	umask(022);
 	j.qemu = argv[1];
 	j.uids.first = (uint32_t)strtoul(argv[3], NULL, 10);
