@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/num.h"
@@ -16,6 +17,7 @@
 #define OLD_PREFIX ".old-"
 #define META_MAX 2048
 #define STALE_S (14 * 24 * 3600)
+#define VERDICT_S (24 * 3600)
 
 static const char *const file_names[] = { "ram", "state", "meta", "meta.tmp" };
 
@@ -367,6 +369,8 @@ int store_verdict_get(const char *cache_dir, const char *what,
 {
 	auto_close int parent = open_parent(cache_dir);
 	char name[32], text[16];
+	struct stat st;
+	time_t age;
 	int r;
 
 	if (parent < 0)
@@ -376,7 +380,13 @@ int store_verdict_get(const char *cache_dir, const char *what,
 	if (r < 0)
 		return r;
 	text[strcspn(text, "\n")] = '\0';
-	return accel_parse(text, ret);
+	r = accel_parse(text, ret);
+	if (r < 0 || *ret == VM_ACCEL_KVM)
+		return r;
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	age = time(NULL) - st.st_mtime;
+	return age < 0 || age > VERDICT_S ? -ENOENT : 0;
 }
 
 int store_verdict_put(const char *cache_dir, const char *what,

@@ -60,7 +60,11 @@ int store_drop(const char *cache_dir, const char *key);
 /* Removes what crashed makers left, and what nobody has used for weeks. */
 void store_clean(const char *cache_dir);
 
-/* The accelerator's verdict, a word kept per `what` (a sum). */
+/*
+ * The accelerator's verdict, a word kept per `what` (a sum). That KVM does not
+ * work holds for a day: the host may only have been busy, or was mended since.
+ * Return: 0, -ENOENT: there is none, or negative errno.
+ */
 int store_verdict_get(const char *cache_dir, const char *what,
 		      enum vm_accel *ret);
 int store_verdict_put(const char *cache_dir, const char *what,

@@ -134,12 +134,15 @@ static bool is_on_trial(const struct template *t)
 
 static void keep_verdict(struct template *t, enum vm_accel accel)
 {
+	enum vm_accel kept;
 	char what[SHA_HEX];
 
 	t->ground->accel = accel;
 	if (t->ground->host->options->accel != VM_ACCEL_AUTO || !t->ground->kvm)
 		return;
 	template_verdict_key(t->ground, what);
+	if (store_verdict_get(cache_of(t), what, &kept) == 0 && kept == accel)
+		return; /* it gets no younger by being used */
 	if (store_verdict_put(cache_of(t), what, accel) < 0)
 		log_warn("the accelerator's verdict could not be kept");
 }

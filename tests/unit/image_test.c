@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Manifests, an image directory's verification, sums of sparse files. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../vm/image.h"
@@ -176,6 +178,42 @@ static void test_template_meta(void)
 	}
 }
 
+/* Return: what there is, with the verdict's file so many seconds old. */
+static int verdict_of_age(const char *cache, time_t age, enum vm_accel *ret)
+{
+	const struct timespec now[2] = {
+		{ .tv_nsec = UTIME_NOW }, { .tv_sec = time(NULL) - age },
+	};
+	char path[200];
+
+	snprintf(path, sizeof(path), "%s/templates/accel-%.16s", cache, SUM);
+	if (utimensat(AT_FDCWD, path, now, 0) < 0)
+		return -errno;
+	return store_verdict_get(cache, SUM, ret);
+}
+
+static void test_verdict(void)
+{
+	char dir[] = "/tmp/image_test.XXXXXX", command[100];
+	enum vm_accel accel = VM_ACCEL_AUTO;
+
+	ok(mkdtemp(dir) != NULL, "a cache");
+	is_int(store_verdict_get(dir, SUM, &accel), -ENOENT, "no verdict yet");
+	is_int(store_verdict_put(dir, SUM, VM_ACCEL_TCG), 0, "KVM failed");
+	is_int(verdict_of_age(dir, 3600, &accel), 0, "which holds for hours");
+	is_int(accel, VM_ACCEL_TCG, "and says so");
+	is_int(verdict_of_age(dir, 25 * 3600, &accel), -ENOENT,
+	       "not for more than a day");
+	is_int(verdict_of_age(dir, -3600, &accel), -ENOENT,
+	       "nor if it comes from the future");
+	is_int(store_verdict_put(dir, SUM, VM_ACCEL_KVM), 0, "KVM worked");
+	is_int(verdict_of_age(dir, 90 * 24 * 3600, &accel), 0,
+	       "which is believed for as long as nothing changes");
+	is_int(accel, VM_ACCEL_KVM, "and says so");
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	ok(system(command) == 0, "its end");
+}
+
 int main(void)
 {
 	test_manifest();
@@ -183,5 +221,6 @@ int main(void)
 	test_sparse();
 	test_fields();
 	test_template_meta();
+	test_verdict();
 	return done_testing();
 }
