@@ -89,8 +89,8 @@ void run_begin(struct run *run, struct vm_lease *lease)
 		return; /* the next one runs it */
 	note_machine(run);
 	run->granted_ns = now_ns();
+	run->d->busy += !run->granted; /* the first machine may have been dead */
 	run->granted = true;
-	run->d->busy++;
 	if (!run->accepted)
 		return; /* who accepts it goes on */
 	run_hold(run);

@@ -67,6 +67,7 @@ def lay_out(svc, journal):
         write(d + "/" + path, data)
     write(d + "/result.json", json.dumps({
         "job": "j1", "status": "exited", "exit_code": 7, "message": None,
+        "attempt": 1, "attempts": [],
         "stdout": {"bytes": len(out), "dropped": 0},
         "stderr": {"bytes": len(err), "dropped": 0},
         "output": [{"path": p, "bytes": len(x)} for p, x in files.items()],
