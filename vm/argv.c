@@ -19,6 +19,9 @@
 /* A guest makes no machines and counts no events, so that whoever owns its kernel
  * has less of the host's KVM to attack. */
 #define CPU_KVM "host,vmx=off,svm=off,pmu=off"
+/* By default what is translated takes a GiB of addresses, used or not: more than
+ * a machine has where no control group bounds its memory. */
+#define ACCEL_TCG "tcg,tb-size=64"
 /* There is no speculation under TCG that could leak. */
 #define KERNEL_ARGS_TCG KERNEL_ARGS " mitigations=off"
 
@@ -121,6 +124,8 @@ int argv_probe(const char *qemu, struct argv *a)
 	add_common(a, qemu);
 	add(a, "-machine");
 	add(a, "none");
+	add(a, "-accel");
+	add(a, ACCEL_TCG);
 	add(a, "-S");
 	add_monitor(a);
 	return finish(a);
@@ -134,7 +139,7 @@ int argv_make(const struct argv_spec *s, struct argv *a)
 	       "x-option-roms=off,memory-backend=ram,mem-merge=off,"
 	       "dump-guest-core=off");
 	add(a, "-accel");
-	add(a, s->accel == VM_ACCEL_KVM ? "kvm" : "tcg,tb-size=64");
+	add(a, s->accel == VM_ACCEL_KVM ? "kvm" : ACCEL_TCG);
 	add(a, "-cpu");
 	add(a, s->accel == VM_ACCEL_KVM ? CPU_KVM : "max");
 	add(a, "-smp");

@@ -393,6 +393,39 @@ in_user_namespace() {
 	done
 }
 
+@test "a plain user of a host without a control group for it runs jobs, strict and all" {
+	setpriv --reuid=65534 --regid=65534 --clear-groups \
+		unshare --user --map-root-user true || need 'user namespaces'
+	local dir
+	dir=$(mktemp -d /tmp/fsd-walls.XXXXXX)
+	chmod 755 "$dir"
+	mkdir "$dir/mnt" "$dir/state"
+	cp -r "$IMAGE" "$dir/image"
+	cp "$FSD" "$dir/fsd"
+	mknod -m 666 "$dir/fuse" c 10 229
+	chown -R 65534:65534 "$dir/mnt" "$dir/state"
+	# Not every host lets its users mount; this one's device stays as it is.
+	# shellcheck disable=SC2016 # expanded inside
+	run unshare --mount timeout 300 bash -c '
+		mount --bind "$1/fuse" /dev/fuse
+		exec setpriv --reuid=65534 --regid=65534 --clear-groups bash -c "
+			cd $1
+			./fsd mount --daemon --state state --image image mnt
+			mkdir mnt/a
+			echo \"print(6 * 7)\" >mnt/a/code.py
+			echo \"{}\" >mnt/a/config.json
+			cat mnt/a/wait mnt/a/stdout
+			jq -c .machine.missing_walls mnt/a/result.json
+			cat mnt/.fsd/security
+			./fsd umount mnt"' _ "$dir"
+	rm -r "${dir:?}"
+	assert_success
+	assert_line 42
+	assert_line '[]'
+	assert_line --regexp '^qemu-user  degraded '
+	assert_line --regexp '^qemu-cgroup  degraded '
+}
+
 @test "KVM is tried in the jail where the host has it, and a verdict is kept" {
 	[ -w /dev/kvm ] || skip 'there is no /dev/kvm'
 	own_mount
