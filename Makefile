@@ -85,7 +85,7 @@ endif
 
 .PHONY: all unit fuzzers deps image demo check check-unit check-asan \
 	check-bats check-bats-asan check-fault check-qemu check-box \
-	check-fuzz bench \
+	check-fuzz bench bare \
 	fault soak fuzz lint \
 	format install clean
 .DELETE_ON_ERROR:
@@ -114,6 +114,22 @@ build/fsd build/fsd-fake: build/%: build/release/bin/%
 
 build/guest/init: $(GUEST_OBJECTS)
 	$(call say,LINK  $@)
+	$(Q)$(CC) -static -o $@ $^ -lseccomp
+
+# Both without their walls, so that the bench can say what these cost.
+BARE := tests/bare/host.c
+WALLED := vm/jail_filter.c vm/jail_cgroup.c vm/rights.c fsd/restrain.c
+build/bare/fsd: $(call objects,$(BARE) $(LAYOUT) $(filter-out $(WALLED),\
+		$(VM) $(filter-out $(CHOICE),$(FSD)))) \
+		$(patsubst %.c,$(O)/%.qemu.o,$(CHOICE))
+	$(call say,LINK  $@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--wrap=syscall,--wrap=execve -o $@ $^ \
+		$(PKG_LIBS) -pthread
+build/bare/init: build/guest/tests/bare/guest.o \
+		$(filter-out build/guest/guest/filter.o,$(GUEST_OBJECTS))
+	$(call say,LINK  $@)
+	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -static -o $@ $^ -lseccomp
 
 # What the tests of hostile programs run in a guest.
@@ -225,7 +241,11 @@ soak: build/fsd-fake
 	$(Q)/usr/bin/python3 -B tests/fault/soak.py --seconds \
 		$(if $(filter file default,$(origin TIME)),3600,$(TIME))
 
-bench: all image $(O)/tests/vm/bench_jail
+bare: build/bare/fsd build/bare/init $(RUNNERS)
+	$(Q)guest/image/build.sh build/bare/image --init build/bare/init \
+		--runners $(RUNNERS) --cache build/image-cache
+
+bench: all image bare
 	$(Q)tests/bench.sh
 
 format:

@@ -25,6 +25,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FSD = os.environ.get("FSD", os.path.join(ROOT, "build/fsd"))
 FAKE = os.environ.get("FSD_FAKE", os.path.join(ROOT, "build/fsd-fake"))
 STATE = os.environ.get("FSD_STATE", os.path.join(ROOT, "build/state"))
+BARE = os.path.join(ROOT, "build/bare")
 QUICK = "--quick" in sys.argv
 ROUNDS = 8 if QUICK else 25
 DEADLINE = 900  # seconds for anything to become ready
@@ -291,6 +292,34 @@ def bench_jail(table):
               (jail <= plain + 10, "<= 10 ms more"))
 
 
+def bench_walls(table):
+    """Jobs with all walls and without those that a machine pays for, in turn;
+    warm ones, and restored ones."""
+    bare = tempfile.mkdtemp(prefix="fsd-bench-bare-")
+    for kind, pool, first, rounds, bar in (
+            ("warm", "2", 6, 2 * ROUNDS, lambda w, b: (w <= 1.05 * b,
+                                                       "<= 1.05")),
+            ("restored", "0", 0, ROUNDS, lambda w, b: (w <= b + 10,
+                                                       "<= 10 ms more"))):
+        mounts = (Mount(FSD, "--pool", pool, state=STATE),
+                  Mount(BARE + "/fsd", "--pool", pool, "--image",
+                        BARE + "/image", "--policy", "permissive", state=bare))
+        times = ([], [])
+        for i in range(first + rounds):
+            for mount, spent in zip(mounts, times):
+                for each in mounts:  # neither makes machines meanwhile
+                    each.ready(warm=int(pool))
+                ms, source = mount.run("%s-%d" % (kind, i), "python")
+                if i >= first and source == kind:
+                    spent.append(ms)
+        walled, plain = (statistics.median(t) for t in times)
+        table.add("%s python job, with all walls" % kind, walled, "ms",
+                  "without", plain, bar(walled, plain))
+        for mount in mounts:
+            mount.close()
+    shutil.rmtree(bare)
+
+
 def bench_neighbours(table):
     """What others notice of a program that takes what it can get."""
     mount = Mount(FSD, state=STATE)
@@ -498,6 +527,7 @@ def main():
     bench_cold(table)
     bench_rate(table)
     bench_jail(table)
+    bench_walls(table)
     if not QUICK:
         bench_neighbours(table)
     path = os.path.join(ROOT, "build/bench.json")
