@@ -357,6 +357,27 @@ static void text_walls(const struct walls *w, struct buf *out)
 			     "for tests\n");
 }
 
+static void text_guest_walls(const struct vm *vm, struct buf *out)
+{
+	uint32_t stand;
+	bool seen = vm_guest_walls(vm, &stand);
+
+	for (unsigned i = 0; vm_walls(vm) && i < WIRE_WALL_MAX; i++) {
+		const struct wall_info *info = &guest_wall_infos[i];
+
+		if (!seen)
+			buf_fmt(out, "%s  absent  %s: no machine was seen yet\n",
+				info->name, info->does);
+		else if (stand & 1u << i)
+			buf_fmt(out, "%s  active  %s\n", info->name,
+				info->does);
+		else
+			buf_fmt(out, "%s  absent  %s: the guest does not have "
+				"it; to have it: %s\n", info->name, info->does,
+				info->remedy);
+	}
+}
+
 static void text_own_walls(const struct fsd *d, struct buf *out)
 {
 	for (unsigned i = 0; i < OWN_WALLS; i++)
@@ -379,13 +400,7 @@ static void text_security(struct fsd *d, struct buf *out)
 		buf_str(out, "hardware-virtualization  absent  KVM does not "
 			     "work here; QEMU's maintainers do not treat "
 			     "faults of TCG as security faults\n");
-	buf_str(out, "network  active  machines have no network device\n");
-	/* init starts no program without them, so a machine that serves has
-	 * them. */
-	buf_str(out, "guest-user  active  programs run as uid 1000 without "
-		     "capabilities\n"
-		     "guest-seccomp  active  a filter keeps them from what no "
-		     "program in a sandbox needs\n");
+	text_guest_walls(d->vm, out);
 	text_walls(vm_walls(d->vm), out);
 	text_own_walls(d, out);
 }

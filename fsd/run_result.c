@@ -65,15 +65,16 @@ static void fill_exit(const struct run *run, struct job_result *res)
 		res->program_exit_code = (int)e->value;
 }
 
-/* Found once, at the start. */
 static const char *const *missing_walls(const struct fsd *d)
 {
-	static const char *names[WALLS + 1];
+	static const char *names[WALLS_EVERYWHERE + 1];
 	const struct walls *walls = vm_walls(d->vm);
+	uint32_t guest;
 
 	if (!walls)
 		return NULL;
-	walls_missing(walls, names);
+	vm_guest_walls(d->vm, &guest);
+	walls_missing(walls, guest, names);
 	return names;
 }
 

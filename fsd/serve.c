@@ -340,10 +340,10 @@ __attribute__((noreturn)) static void hand_over(struct fsd *d)
 static void tell_walls(const struct fsd *d)
 {
 	const struct walls *walls = vm_walls(d->vm);
-	const char *missing[WALLS + 1] = { NULL };
+	const char *missing[WALLS_EVERYWHERE + 1] = { NULL };
 
-	if (walls)
-		walls_missing(walls, missing);
+	if (walls) /* the guest's are told when there is a guest */
+		walls_missing(walls, WIRE_WALLS_ALL, missing);
 	for (unsigned i = 0; missing[i]; i++)
 		log_warn("the wall %s is missing; .fsd/security says why",
 			 missing[i]);

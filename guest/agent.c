@@ -11,6 +11,7 @@
 #include "clone.h"
 #include "fs.h"
 #include "heat.h"
+#include "look.h"
 #include "layout/base/num.h"
 #include "sys.h"
 
@@ -30,6 +31,16 @@ static void send_u32(struct port *port, enum wire_type type, uint32_t value)
 
 	wire_put_u32(&w, value);
 	port_send(port, (uint8_t)type, 0, bytes, w.used);
+}
+
+static void send_ready(struct port *port, uint32_t runners, uint32_t walls)
+{
+	uint8_t bytes[8];
+	struct wire_writer w = {bytes, sizeof(bytes), 0};
+
+	wire_put_u32(&w, runners);
+	wire_put_u32(&w, walls);
+	port_send(port, WIRE_READY, 0, bytes, w.used);
 }
 
 void agent_hello(struct agent *a)
@@ -61,6 +72,7 @@ static int describe_failure(struct runner *r, int e, struct err *err)
 int agent_ready(struct agent *a, struct err *err)
 {
 	uint64_t end = sys_now() + READY_MS * 1000000ull;
+	uint32_t walls;
 	int mask;
 
 	for (int i = 0; i < WIRE_RUN_MAX; i++) {
@@ -76,10 +88,11 @@ int agent_ready(struct agent *a, struct err *err)
 		cgroup_take_holder(&r->cgroup, r->pid);
 		cgroup_mark(&r->cgroup);
 	}
+	walls = look_at_walls(a->runners, WIRE_RUN_MAX);
 	mask = heat_runners(a, (1u << WIRE_RUN_MAX) - 1, 1);
 	if (mask < 0)
 		return err_sys(err, mask, "heating");
-	send_u32(&a->port, WIRE_READY, (uint32_t)mask);
+	send_ready(&a->port, (uint32_t)mask, walls);
 	return 0;
 }
 

@@ -41,7 +41,8 @@
  *
  * HELLO, READY: payload struct-free, fields in order:
  *   HELLO      u32 version, str kernel release, str image id
- *   READY      u32 mask of warm runners (1 << enum wire_runner)
+ *   READY      u32 mask of warm runners (1 << enum wire_runner), u32 mask of
+ *              the walls that stand around them (1 << enum wire_wall)
  *   HEAT       u32 mask of runners, u32 rounds (1..16)
  *   HEATED     u32 mask of runners that answered
  *   OWN        64 bytes from the host's CSPRNG. The guest mixes them into its
@@ -70,7 +71,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 5u
+#define WIRE_VERSION 6u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
@@ -124,6 +125,19 @@ enum wire_runner {
 	WIRE_RUN_EXEC,       /* argv as execvpe() takes it */
 	WIRE_RUN_MAX
 };
+
+/* What init sees stand around every runner, before any program has run. */
+enum wire_wall {
+	WIRE_WALL_USER,    /* uid and gid 1000 in every place, no other group */
+	WIRE_WALL_CAPS,    /* no capability in any set, no_new_privs */
+	WIRE_WALL_FILTER,  /* a filter of system calls */
+	WIRE_WALL_ROOT,    /* the root is read-only */
+	WIRE_WALL_DEVICES, /* /dev is, and has no disk, console or port */
+	WIRE_WALL_MODULES, /* the kernel takes none */
+	WIRE_WALL_NETWORK, /* a loopback and no other device */
+	WIRE_WALL_MAX
+};
+#define WIRE_WALLS_ALL ((1u << WIRE_WALL_MAX) - 1)
 
 #define WIRE_HOME "/home/user" /* the program's directory */
 /* What every program finds unless its config says otherwise. */

@@ -133,7 +133,7 @@ run_bats_asan() {
 }
 run_qemu() {
 	one 'the guest image is built' 1800 \
-		"$make" --no-print-directory -j"$jobs" all image build/hostile/raw
+		"$make" --no-print-directory -j"$jobs" all image bare build/hostile/raw
 	bats_dir tests/qemu build/fsd 1800
 }
 

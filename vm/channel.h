@@ -27,7 +27,7 @@ enum channel_phase {
 /* For the owner. A handler may call channel_free(). */
 struct channel_events {
 	void (*hello)(void *arg, const char *kernel, const char *image);
-	void (*ready)(void *arg, uint32_t runners);
+	void (*ready)(void *arg, uint32_t runners, uint32_t walls);
 	void (*heated)(void *arg, uint32_t runners);
 	/* Something came of the first job; before it is dealt with. */
 	void (*heard)(void *arg);

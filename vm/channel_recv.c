@@ -69,7 +69,7 @@ static void on_hello(struct channel *ch, const struct wire_header *h,
 static void on_ready(struct channel *ch, const struct wire_header *h,
 		     struct wire_cursor *c)
 {
-	uint32_t runners = wire_get_u32(c);
+	uint32_t runners = wire_get_u32(c), walls = wire_get_u32(c);
 
 	if (wire_end(c) < 0) {
 		bad(ch, h, "is malformed");
@@ -78,7 +78,7 @@ static void on_ready(struct channel *ch, const struct wire_header *h,
 	ch->phase = PHASE_IDLE;
 	channel_wait(ch, NULL, 0);
 	if (ch->ev->ready)
-		ch->ev->ready(ch->arg, runners);
+		ch->ev->ready(ch->arg, runners, walls);
 }
 
 static void on_heated(struct channel *ch, const struct wire_header *h,

@@ -70,6 +70,8 @@ struct vm {
 	struct loop_timer retry;
 	struct host_memory memory;
 	unsigned processors;       /* that this process may use */
+	uint32_t guest_walls;      /* that stand in every class, once seen */
+	bool guest_seen;
 	char step[160];            /* of the template that is being made */
 	struct err told;           /* the health that `changed` last told of */
 	struct loop_call begin;

@@ -131,9 +131,9 @@ static void print_meta(const struct store_meta *m, char text[META_MAX])
 {
 	snprintf(text, META_MAX,
 		 "format %u\nkey %s\naccel %s\nrunners %u\n"
-		 "tsc_khz %u\nboot_ms %u\nstate %s\nram %s\n",
+		 "walls %u\ntsc_khz %u\nboot_ms %u\nstate %s\nram %s\n",
 		 STORE_FORMAT, m->key, vm_accel_names[m->accel], m->runners,
-		 m->tsc_khz, m->boot_ms, m->state_sum, m->ram_sum);
+		 m->walls, m->tsc_khz, m->boot_ms, m->state_sum, m->ram_sum);
 }
 
 static int write_meta(int dir, const struct store_meta *m)
@@ -218,10 +218,10 @@ int store_meta_parse(const char *text, struct store_meta *ret)
 
 	if (sscanf(text,
 		   "format %*u\nkey %64[0-9a-f]\naccel %7[a-z]\nrunners %u\n"
-		   "tsc_khz %u\nboot_ms %u\nstate %64[0-9a-f]\n"
+		   "walls %u\ntsc_khz %u\nboot_ms %u\nstate %64[0-9a-f]\n"
 		   "ram %64[0-9a-f]\n",
-		   m.key, accel, &m.runners, &m.tsc_khz, &m.boot_ms,
-		   m.state_sum, m.ram_sum) != 7 ||
+		   m.key, accel, &m.runners, &m.walls, &m.tsc_khz, &m.boot_ms,
+		   m.state_sum, m.ram_sum) != 8 ||
 	    accel_parse(accel, &m.accel) < 0)
 		return -EBADMSG;
 	print_meta(&m, again);

@@ -18,12 +18,13 @@
 #include "sha.h"
 #include "vm.h"
 
-#define STORE_FORMAT 2u
+#define STORE_FORMAT 3u
 
 struct store_meta {
 	char key[SHA_HEX];
 	enum vm_accel accel;
 	uint32_t runners;
+	uint32_t walls;   /* bits 1 << enum wire_wall, as READY has them */
 	unsigned tsc_khz; /* that the guest was told, 0: nothing */
 	unsigned boot_ms; /* that its boot took */
 	char state_sum[SHA_HEX], ram_sum[SHA_HEX];

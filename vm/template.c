@@ -48,7 +48,7 @@ struct template {
 	struct channel *ch;             /* owned */
 	struct loop_timer limit;
 	bool saved, taken;              /* complete: QEMU is to die; the host did */
-	uint32_t runners;
+	uint32_t runners, walls;
 	unsigned tsc_khz;               /* that this boot was told */
 	unsigned boot_ms;               /* that it took */
 };
@@ -192,11 +192,34 @@ static void check_tsc(struct template *t)
 	fd_close(&t->store.dir);
 }
 
+/* No job is to run where a wall is missing, unless that was asked for. */
+static void check_walls(struct template *t)
+{
+	bool strict = !t->ground->host->options->permissive;
+
+	for (unsigned i = 0; t->result == 0 && i < WIRE_WALL_MAX; i++) {
+		const struct wall_info *info = &guest_wall_infos[i];
+
+		if (t->store.meta.walls & 1u << i)
+			continue;
+		log_warn("the wall %s is missing in the guest", info->name);
+		if (strict)
+			t->result = err_set(&t->result_err, -EBADMSG,
+					    "the wall %s is missing in the "
+					    "guest; %s; --policy permissive "
+					    "runs without it", info->name,
+					    info->remedy);
+	}
+	if (t->result < 0)
+		fd_close(&t->store.dir);
+}
+
 static void look_done(void *arg)
 {
 	struct template *t = arg;
 
 	check_tsc(t);
+	check_walls(t);
 	t->ground->image_verified = t->ground->image_verified || t->checked;
 	if (t->result == 0) {
 		keep_verdict(t, t->accel);
@@ -304,7 +327,7 @@ static void seal_work(void *arg, const atomic_bool *cancel)
 {
 	struct template *t = arg;
 	struct store_meta meta = {
-		.accel = t->accel, .runners = t->runners, .tsc_khz = t->tsc_khz,
+		.accel = t->accel, .runners = t->runners, .walls = t->walls, .tsc_khz = t->tsc_khz,
 		.boot_ms = t->boot_ms,
 	};
 
@@ -391,12 +414,13 @@ static void save(struct template *t)
 	qmp_send(q, "migrate", "{\"uri\":\"fd:state\"}", SAVE_S * NS_PER_S, on_save_reply, t);
 }
 
-static void on_ready(void *arg, uint32_t runners)
+static void on_ready(void *arg, uint32_t runners, uint32_t walls)
 {
 	struct template *t = arg;
 
 	loop_timer_del(&t->limit);
 	t->runners = runners & ((1u << WIRE_RUN_MAX) - 1);
+	t->walls = walls & WIRE_WALLS_ALL;
 	progress(t, "guest ready after %.1f s; warming its runners",
 		 seconds_since(t->began_ns));
 	if (t->runners)
@@ -580,6 +604,7 @@ void template_describe(const struct template *t, struct backend_template *ret)
 {
 	*ret = (struct backend_template){
 		.runners = t->store.meta.runners,
+		.walls = t->store.meta.walls,
 		.accel = t->accel,
 		.made = t->made,
 		.scale = scale_of(t),

@@ -119,6 +119,8 @@ static void on_template_done(void *arg, const struct vm_class *cls,
 	if (t) {
 		vm->stats.accel = t->accel;
 		vm->stats.templates_made += t->made;
+		vm->guest_walls &= t->walls;
+		vm->guest_seen = true;
 	}
 	pool_template_done(vm, cls, t, err);
 }
@@ -192,6 +194,7 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 		vm_release(vm);
 		return r;
 	}
+	vm->guest_walls = WIRE_WALLS_ALL;
 	host_memory_open(&vm->memory);
 	pool_init(vm);
 	loop_defer(loop, &vm->begin); /* with threads: not before the loop */
@@ -209,6 +212,12 @@ void vm_free(struct vm *vm)
 	loop_call_del(&vm->tell);
 	host_memory_close(&vm->memory);
 	vm_release(vm);
+}
+
+bool vm_guest_walls(const struct vm *vm, uint32_t *ret)
+{
+	*ret = vm->guest_walls;
+	return vm->guest_seen;
 }
 
 const struct walls *vm_walls(const struct vm *vm)

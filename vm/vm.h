@@ -233,6 +233,10 @@ void vm_stats(const struct vm *vm, struct vm_stats *ret);
 /* The walls around each machine as they were found; NULL: there are none
  * (machines of tests). Borrowed. */
 const struct walls *vm_walls(const struct vm *vm);
+/* Those inside the guest, as it saw them when its template was made: *ret are
+ * the bits (1 << enum wire_wall) that stand in machines of every class. Return:
+ * false while there was no machine to look at, and then *ret has all. */
+bool vm_guest_walls(const struct vm *vm, uint32_t *ret);
 
 /* --- without a running room: doctor, image ------------------------------ */
 

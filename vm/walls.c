@@ -45,6 +45,26 @@ const struct wall_info wall_infos[WALLS] = {
 		"no core dump, no file, few descriptors", "none is needed" },
 };
 
+#define IMAGE "make the guest image anew: make image"
+
+const struct wall_info guest_wall_infos[WIRE_WALL_MAX] = {
+	[WIRE_WALL_USER] = { "guest-user", true,
+		"programs run as uid 1000, in no other group", IMAGE },
+	[WIRE_WALL_CAPS] = { "guest-capabilities", true,
+		"programs have none in any set and can get none", IMAGE },
+	[WIRE_WALL_FILTER] = { "guest-seccomp", true,
+		"a filter keeps them from what no program in a sandbox needs",
+		IMAGE },
+	[WIRE_WALL_ROOT] = { "guest-root", true,
+		"the system's files are read-only", IMAGE },
+	[WIRE_WALL_DEVICES] = { "guest-devices", true,
+		"no disk, no console, no way to the daemon in /dev", IMAGE },
+	[WIRE_WALL_MODULES] = { "guest-modules", true,
+		"the guest's kernel takes no more modules", IMAGE },
+	[WIRE_WALL_NETWORK] = { "network", true,
+		"machines have no network device", IMAGE },
+};
+
 const char *const wall_state_names[WALL_STATES] = {
 	[WALL_ABSENT] = "absent", [WALL_DEGRADED] = "degraded",
 	[WALL_ACTIVE] = "active",
@@ -66,13 +86,17 @@ bool wall_is_missing(const struct walls *w, enum wall wall)
 	return wall_infos[wall].required && w->wall[wall].state == WALL_ABSENT;
 }
 
-unsigned walls_missing(const struct walls *w, const char *ret[WALLS + 1])
+unsigned walls_missing(const struct walls *w, uint32_t guest,
+		       const char *ret[WALLS_EVERYWHERE + 1])
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < WALLS; i++)
 		if (wall_is_missing(w, i))
 			ret[n++] = wall_infos[i].name;
+	for (unsigned i = 0; i < WIRE_WALL_MAX; i++)
+		if (!(guest & 1u << i))
+			ret[n++] = guest_wall_infos[i].name;
 	ret[n] = NULL;
 	return n;
 }

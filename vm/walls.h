@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../guest/wire.h"
+
 enum wall {
 	WALL_USER,         /* a user id that no other living process has */
 	WALL_USER_NS,      /* unprivileged: capabilities mean nothing outside */
@@ -38,6 +40,9 @@ struct wall_info {
 };
 
 extern const struct wall_info wall_infos[WALLS];
+/* Those inside a machine, around the programs; each is required. By enum
+ * wire_wall. */
+extern const struct wall_info guest_wall_infos[WIRE_WALL_MAX];
 extern const char *const wall_state_names[WALL_STATES];
 
 void wall_set(struct walls *w, enum wall wall, enum wall_state state,
@@ -46,8 +51,10 @@ void wall_set(struct walls *w, enum wall wall, enum wall_state state,
 void walls_bound(struct walls *w);
 /* Is it required and absent? */
 bool wall_is_missing(const struct walls *w, enum wall wall);
-/* Their names, of those that are required and absent, and NULL. Return: how
- * many they are. */
-unsigned walls_missing(const struct walls *w, const char *ret[WALLS + 1]);
+#define WALLS_EVERYWHERE (WALLS + WIRE_WALL_MAX)
+/* Their names, of those that are required and absent, and NULL. guest: those
+ * that stand inside. Return: how many they are. */
+unsigned walls_missing(const struct walls *w, uint32_t guest,
+		       const char *ret[WALLS_EVERYWHERE + 1]);
 
 #endif

@@ -50,6 +50,12 @@ static void on_number(void *arg, uint32_t runners)
 	check(!((struct run *)arg)->over);
 }
 
+static void on_ready(void *arg, uint32_t runners, uint32_t walls)
+{
+	(void)walls;
+	on_number(arg, runners);
+}
+
 static void on_end(void *arg)
 {
 	struct run *r = arg;
@@ -76,7 +82,7 @@ static void on_broken(void *arg, enum vm_failure why, const char *sentence,
 }
 
 static const struct channel_events channel_events = {
-	.hello = on_hello, .ready = on_number, .heated = on_number,
+	.hello = on_hello, .ready = on_ready, .heated = on_number,
 	.finished = on_end, .lives = on_lives, .broken = on_broken,
 };
 

@@ -249,7 +249,7 @@ def payloads():
 def order():
     for name, data in (("HELLO", frame(HELLO, u32(C["VERSION"]) + text("k") +
                                        text("i"))),
-                       ("READY", frame(READY, u32(1))),
+                       ("READY", frame(READY, u32(1, 1))),
                        ("HEATED, which nobody asked for",
                         frame(HEATED, u32(1))),
                        ("PONG", frame(PONG, b"ping")),
@@ -264,7 +264,7 @@ def order():
     for name, data in (("OUT", frame(OUT, b"x")), ("ERR", frame(ERR, b"x")),
                        ("RESULT", frame(RESULT, b"{}")),
                        ("FILE", entry("a")), ("OUTPUT_END", output_end(0)),
-                       ("READY", frame(READY, u32(1))),
+                       ("READY", frame(READY, u32(1, 1))),
                        ("STDIN_ACK", frame(STDIN_ACK, u32(0)))):
         yield lost("before the start: " + name,
                    program("nostart", raw(data)), NOT_NOW)
@@ -278,7 +278,7 @@ def order():
                        ("EXIT again", ended(value=1)),
                        ("STARTED", frame(STARTED)),
                        ("FAILED", frame(FAILED, text("no"))),
-                       ("READY", frame(READY, u32(1))),
+                       ("READY", frame(READY, u32(1, 1))),
                        ("STDIN_ACK", frame(STDIN_ACK, u32(0)))):
         yield torn("behind EXIT: " + name, collecting(data), NOT_NOW)
     for name, data, why in (
@@ -659,7 +659,7 @@ def early():
             ("RESULT", frame(RESULT, b"{}"), NOT_NOW),
             ("FILE", entry("a"), NOT_NOW),
             ("OUTPUT_END", output_end(0), NOT_NOW),
-            ("READY", frame(READY, u32(1)), NOT_NOW),
+            ("READY", frame(READY, u32(1, 1)), NOT_NOW),
             ("HELLO", frame(HELLO), NOT_NOW),
             ("HEATED", frame(HEATED, u32(1)), "not asked for"),
             ("FS_REPLY", frame(FS_REPLY, u32(0, 0)), "not asked for"),
@@ -691,7 +691,7 @@ def steps():
                  ("output", frame(OUT, b"late")), ("no frame", b"zzzzzzzzzzz"),
                  ("STARTED", frame(STARTED)), ("EXIT", ended()),
                  ("FAILED", frame(FAILED, text("x"))),
-                 ("READY", frame(READY, u32(1))), ("FILE", entry("a")),
+                 ("READY", frame(READY, u32(1, 1))), ("FILE", entry("a")),
                  ("an answer to nothing", frame(FS_REPLY, u32(0, 0))),
                  ("OUTPUT_END", output_end(0)))]
     cases += [

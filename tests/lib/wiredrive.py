@@ -181,7 +181,7 @@ class Machine:
         self.execute("cont")
         self.hello = self.expect("HELLO", timeout)[2]
         self.hello_seconds = time.monotonic() - began
-        self.ready = struct.unpack("<I", self.expect("READY", timeout)[2])[0]
+        self.ready = struct.unpack("<II", self.expect("READY", timeout)[2])[0]
         self.ready_seconds = time.monotonic() - began
         return self
 

@@ -43,6 +43,10 @@ status_of() {
 		rlimits; do
 		assert_line --regexp "^qemu-$wall  active  "
 	done
+	for wall in user capabilities seccomp root devices modules; do
+		assert_line --regexp "^guest-$wall  active  "
+	done
+	assert_line --regexp '^network  active  '
 	assert_line --regexp '^qemu-cgroup  (active|degraded)  '
 	assert_line --regexp '^qemu-landlock  (active|absent)  '
 	assert_line --regexp '^hardware-virtualization  (active|absent)  '
@@ -424,6 +428,27 @@ in_user_namespace() {
 	assert_line '[]'
 	assert_line --regexp '^qemu-user  degraded '
 	assert_line --regexp '^qemu-cgroup  degraded '
+}
+
+@test "a guest without its filter is seen to have none: strict runs no job there, permissive says so" {
+	MNT=$BATS_TEST_TMPDIR/mnt STATE=$BATS_TEST_TMPDIR/state
+	LOG=$BATS_TEST_TMPDIR/log OWN=1
+	MOUNT_OPTIONS="$MOUNT_OPTIONS --image $TESTS/../build/bare/image"
+	mount_start --policy permissive
+	prog code.py <<<'print(1)'
+	ok 1
+	[ "$(result "$J" .machine.missing_walls[])" = guest-seccomp ]
+	grep -q '^guest-seccomp  absent  .* make image$' "$MNT/.fsd/security"
+	grep -q '^guest-user  active' "$MNT/.fsd/security"
+	mount_stop
+	mount_start
+	bounded 300 bash -c 'until grep -q "guest-seccomp is missing" "$1"; do
+		sleep 0.2; done' _ "$MNT/.fsd/health"
+	job_made code.py <<<'print(1)'
+	job_put "$J" config.json '{}'
+	run cat "$MNT/$J/state"
+	assert_output queued
+	grep -q '^guest-seccomp  absent  ' "$MNT/.fsd/security"
 }
 
 @test "KVM is tried in the jail where the host has it, and a verdict is kept" {

@@ -14,7 +14,7 @@ struct peer {
 	struct channel *ch;
 	int fd;
 	struct loop_timer stop;
-	uint32_t ready, heated;
+	uint32_t ready, walls, heated;
 	unsigned starts, exits, finishes, outs;
 	bool broken, eof, free_in_output, hold_in_output, refuse_file;
 	enum vm_failure why;
@@ -27,9 +27,10 @@ struct peer {
 	size_t answered; /* bytes of it */
 };
 
-static void on_ready(void *arg, uint32_t runners)
+static void on_ready(void *arg, uint32_t runners, uint32_t walls)
 {
 	((struct peer *)arg)->ready = runners;
+	((struct peer *)arg)->walls = walls;
 	loop_quit(((struct peer *)arg)->loop);
 }
 
@@ -276,9 +277,9 @@ static void test_boot(void)
 	wire_put_str(&w, "image");
 	open_peer(&p, PHASE_BOOT);
 	put(&p, WIRE_HELLO, 0, room, w.used);
-	put_numbers(&p, WIRE_READY, 1, 5, 0);
+	put_numbers(&p, WIRE_READY, 2, 5, 3);
 	turn(&p);
-	is_int(p.ready, 5, "HELLO and READY");
+	ok(p.ready == 5 && p.walls == 3, "HELLO and READY");
 	channel_heat(p.ch, 5, 2);
 	put_numbers(&p, WIRE_HEATED, 1, 4, 0);
 	turn(&p);
@@ -286,7 +287,7 @@ static void test_boot(void)
 	put_numbers(&p, WIRE_HEATED, 1, 4, 0);
 	ends(&p, "a HEATED that nobody asked for");
 	open_peer(&p, PHASE_BOOT);
-	put_numbers(&p, WIRE_READY, 1, 5, 0);
+	put_numbers(&p, WIRE_READY, 2, 5, 3);
 	ends(&p, "READY before HELLO");
 	open_peer(&p, PHASE_BOOT);
 	room[0]++;

@@ -145,12 +145,13 @@ static void test_template_meta(void)
 	static const char *const wrong[][3] = {
 		{ "b\n", "b", "without its end" },
 		{ "b\n", "b\nx", "with something behind it" },
-		{ "format 2", "format 1", "of another format" },
+		{ "format 3", "format 2", "of another format" },
 		{ "accel tcg", "accel auto", "of no accelerator" },
 		{ "accel tcg", "accel none", "of an unknown one" },
 		{ "runners 31", "runners -1", "with a negative number" },
 		{ "runners 31", "runners 4294967327", "with one too large" },
 		{ "runners 31", "runners  31", "with a blank too many" },
+		{ "walls 127\n", "", "without the walls" },
 		{ "key a", "key ", "with a short key" },
 		{ "ram b", "ram ", "with a short sum" },
 		{ "state 0", "state g", "with a sum that is none" },
@@ -162,11 +163,11 @@ static void test_template_meta(void)
 
 	for (int i = 0; i < 3; i++)
 		memset(sums[i], "a0b"[i], SHA_HEX - 1);
-	snprintf(good, sizeof(good), "format 2\nkey %s\naccel tcg\n"
-		 "runners 31\ntsc_khz 7\nboot_ms 900\nstate %s\nram %s\n",
+	snprintf(good, sizeof(good), "format 3\nkey %s\naccel tcg\n"
+		 "runners 31\nwalls 127\ntsc_khz 7\nboot_ms 900\nstate %s\nram %s\n",
 		 sums[0], sums[1], sums[2]);
 	is_int(store_meta_parse(good, &m), 0, "a template's record");
-	ok(m.runners == 31 && m.tsc_khz == 7 && m.boot_ms == 900 &&
+	ok(m.runners == 31 && m.walls == 127 && m.tsc_khz == 7 && m.boot_ms == 900 &&
 	   !strcmp(m.ram_sum, sums[2]), "has its fields");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		const char *at = strstr(good, wrong[i][0]);
