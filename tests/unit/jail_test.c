@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "../../vm/jail_cell.h"
+#include "../../vm/rights.h"
 #include "../../vm/jail_filter.h"
 #include "../../vm/jail_wire.h"
 #include "../../vm/vm.h"
@@ -170,6 +172,56 @@ static void test_orphan(void)
 	close(p.fd);
 	close(out[0]);
 	close(out[1]);
+}
+
+/* Root in the host's own root, with every file of it at hand: mkdir, and no wall
+ * but Landlock (ruleset; -1: none). Return: whether the directory was made. */
+static bool makes_directory(int ruleset)
+{
+	static struct sock_filter all[] = {
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	char path[] = "/tmp/jail-test.XXXXXX", made[40];
+	const char *argv[] = { "/bin/mkdir", made, NULL };
+	struct jail_child c = {
+		.argv = argv, .fd_count = 1, .landlock = ruleset,
+		.filter = { .len = 1, .filter = all },
+	};
+	int pair[2];
+	bool is_there;
+	pid_t pid;
+
+	if (!mkdtemp(path) ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return false;
+	snprintf(made, sizeof(made), "%s/made", path);
+	c.null = c.fds[0] = open("/dev/null", O_RDWR);
+	c.status = pair[1];
+	pid = fork();
+	if (pid == 0)
+		jail_child_main(&c);
+	send(pair[0], "", 1, 0);
+	waitpid(pid, NULL, 0);
+	is_there = rmdir(made) == 0;
+	rmdir(path);
+	close(c.null);
+	close(pair[0]);
+	close(pair[1]);
+	return is_there;
+}
+
+static void test_landlock(void)
+{
+	struct rights_path root = { "/", false };
+	int ruleset = rights_landlock(&root, 1);
+
+	ok(makes_directory(-1), "without any wall a child can write");
+	if (ruleset >= 0)
+		ok(!makes_directory(ruleset),
+		   "where every other wall has fallen Landlock stands");
+	else
+		is_int(ruleset, -ENOSYS, "the kernel has no Landlock");
+	close(ruleset);
 }
 
 /* Nothing may be made in the directory of leases: with EPERM, at that. */
@@ -508,6 +560,8 @@ int main(int argc, char **argv)
 	test_messages();
 	test_descriptors();
 	test_orphan();
+	if (geteuid() == 0) /* the way down ends without its rights */
+		test_landlock();
 	test_no_lease();
 	test_most();
 	test_table();
