@@ -13,6 +13,7 @@
 #include "run.h"
 #include "sched_open.h"
 #include "sessions.h"
+#include "wait.h"
 
 /* --- the parts ------------------------------------------------------------ */
 
@@ -300,6 +301,7 @@ static void look_again(struct job *job)
 			w->done(w);
 	}
 	free(later);
+	wait_kick(job); /* refused as before is news to who waits */
 }
 
 static void on_ready(void *arg)
@@ -369,6 +371,11 @@ bool commit_wait(struct job *job, struct commit_wait *w)
 		return false;
 	list_add_tail(&job->later->waits, &w->node);
 	return true;
+}
+
+bool commit_is_settled(const struct job *job)
+{
+	return !job->later || !job->later->evaluate;
 }
 
 void commit_prepare(struct job *job)
@@ -442,7 +449,9 @@ static int start(struct job *job, struct run_spec *spec, struct err *err)
 
 	if (job->d->draining) {
 		run_spec_done(spec);
-		return err_set(err, -ESHUTDOWN,
+		return err_set(err, -ESHUTDOWN, job->d->stopping ?
+			       "fsd is about to end: no new job starts; the "
+			       "next fsd mount starts it" :
 			       "fsd is draining: no new job starts; write "
 			       "resume to .fsd/ctl, then start to ctl");
 	}

@@ -29,6 +29,8 @@ struct commit_wait {
 	void (*done)(struct commit_wait *w);
 };
 bool commit_wait(struct job *job, struct commit_wait *w);
+/* Is the job's state the last word? Not while it is going to be looked at. */
+bool commit_is_settled(const struct job *job);
 /* `ctl start`: with or without a config, "start": "manual" or not.
  * Return: 0 or negative errno with a sentence, which `error` has too. */
 int commit_start(struct job *job, struct err *err);

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "commit.h"
 #include "events.h"
 #include "run.h"
 
@@ -26,6 +27,12 @@ static bool is_over(const struct job *job)
 	return job->removed || job->meta.state == JOB_DONE;
 }
 
+/* It will not go on by itself; `error` says why. */
+static bool is_refused(const struct job *job)
+{
+	return job->meta.state == JOB_REFUSED && commit_is_settled(job);
+}
+
 /* The line that exit_code holds, or why there is none. -EAGAIN: not yet. */
 static int read_wait(struct job *job, const struct wait_read *what, char *room,
 		     size_t size)
@@ -35,8 +42,8 @@ static int read_wait(struct job *job, const struct wait_read *what, char *room,
 
 	if (job->removed)
 		return -ENOENT;
-	if (job->meta.state == JOB_REFUSED)
-		return -EINVAL; /* it will not end by itself; `error` says why */
+	if (is_refused(job))
+		return -EINVAL;
 	if (job->meta.state != JOB_DONE)
 		return -EAGAIN;
 	len = (size_t)snprintf(line, sizeof(line), "%u\n", job->meta.exit_code);
@@ -54,7 +61,7 @@ static int read_follow(struct job *job, const struct wait_read *what,
 		what->row == JOB_ROW_STDOUT_FOLLOW ? VM_OUT : VM_ERR;
 	int n;
 
-	if (job->meta.state == JOB_REFUSED)
+	if (is_refused(job))
 		return -EINVAL;
 	if (job->removed || (what->run && what->run != job->meta.run))
 		return 0; /* the run that it followed is gone */

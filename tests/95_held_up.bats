@@ -118,6 +118,23 @@ files() {
 	assert_equal "$(job_wait a)" 3
 }
 
+@test "a job that is completed while the daemon ends starts with the next one, and who waits waits" {
+	job_start busy $'out up\nsleep 600000'
+	job_follow busy up
+	mkdir "$MNT/a"
+	job_put a code.sh 'exit 3'
+	big_config "$MNT/a/tmp"
+	"$FSD" umount "$MNT" &
+	bounded 20 sh -c 'until grep -q "stopping when" "$1"; do :; done' _ "$LOG"
+	mv "$MNT/a/tmp" "$MNT/a/config.json" || true
+	refused a 'the next fsd mount starts it'
+	echo kill >"$MNT/busy/ctl"
+	wait $!
+	check await-exit "$DAEMON" 20
+	mount_start
+	assert_equal "$(job_wait a)" 3
+}
+
 @test "a large result: exit_code is last, the state follows, all is there" {
 	local program
 	program=$(for i in $(seq 3000); do echo "write d$((i % 7))/f$i $i"; done)
