@@ -293,8 +293,3 @@ alternate() {
 	[ "$(stat -c %s "$STATE"/jobs/*/r1/order | sort -n | tail -n 1)" -lt 600000 ]
 	check events-of "$MNT/a"
 }
-
-@test "a far offset is reached in turns: nobody else waits for it" {
-	job_run a 'bytes 60000000'
-	check events-far "$MNT/a" "$MNT/.fsd/health" $((100 * SLOW))
-}

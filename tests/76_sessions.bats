@@ -49,7 +49,7 @@ session() {
 
 @test "steps run one after the other in the order of their start" {
 	local i
-	step first $'out up\nsleep 300\nremember 0'
+	step first $'out up\nsleep 3000\nremember 0'
 	job_follow first up
 	for i in 1 2 3 4 5 6 7 8; do
 		step "s$i" $'recall\nremember '"$i"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# alone: what it measures is the daemon, not its neighbours.
 # Many jobs, many readers, much output: nothing grows, nothing is mixed up.
 
 load lib/common
@@ -114,4 +115,9 @@ JOBS=${LOAD_JOBS:-1000}
 	mount_stop
 	run find "$STATE/jobs" -mindepth 1
 	assert_output ''
+}
+
+@test "a far offset of events is reached in turns: nobody else waits for it" {
+	job_run a 'bytes 60000000'
+	check events-far "$MNT/a" "$MNT/.fsd/health" $((100 * SLOW))
 }

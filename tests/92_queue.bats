@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# alone: what it measures is the daemon, not its neighbours.
 # Who runs when: memory, priorities, a full queue, a long one.
 
 load lib/common

@@ -106,30 +106,75 @@ units() {
 run_unit() { units release; }
 run_asan() { units asan; }
 
-# bats_dir DIRECTORY FSD SECONDS
+# bats_file FILE SECONDS
+bats_file() {
+	echo "# $part $1"
+	tap "$(basename "$1" .bats)" "$2" bats --tap "$1"
+}
+
+# beside COMMAND... — as a process; what it prints comes when it has ended, and
+# what it counted with gathered().
+beside() {
+	local sum
+	sum=$(mktemp "$out/$part/beside.XXXXXX")
+	{
+		part_passed=0 part_failed=0 part_skipped=0
+		"$@" >"$sum.out" 2>&1
+		flock "$out/$part/beside" cat "$sum.out"
+		echo "$part_passed $part_failed $part_skipped" >"$sum"
+	} &
+}
+
+gathered() {
+	local sum p f s
+	wait
+	for sum in "$out/$part"/beside.??????; do
+		[ -e "$sum" ] || continue
+		read -r p f s <"$sum" || p=0 f=1 s=0
+		part_passed=$((part_passed + p))
+		part_failed=$((part_failed + f))
+		part_skipped=$((part_skipped + s))
+		rm "$sum" "$sum.out"
+	done
+}
+
+# bats_dir DIRECTORY FSD SECONDS [LANES] — so many files at a time, but those
+# alone that measure ("# alone" in a line).
 bats_dir() {
-	local file files=("$1"/*.bats)
+	local file files=("$1"/*.bats) lanes=${4:-1} alone=()
 	[ -z "${BATS_FILES:-}" ] || read -ra files <<<"$BATS_FILES"
 	[ -e "${files[0]}" ] || none "$1/*.bats"
 	[ -x "$2" ] || none "$2 was not built"
+	FSD=$(realpath "$2")
+	export FSD
 	for file in "${files[@]}"; do
 		[ -e "$file" ] || continue
-		echo "# $part $file"
-		FSD=$(realpath "$2") tap "$(basename "$file" .bats)" "$3" \
-			bats --tap "$file"
+		if [ "$lanes" = 1 ] || grep -q '^# alone' "$file"; then
+			alone+=("$file")
+			continue
+		fi
+		while [ "$(jobs -rp | wc -l)" -ge "$lanes" ]; do
+			wait -n
+		done
+		beside bats_file "$file" "$3"
 	done
+	gathered
+	for file in "${alone[@]}"; do
+		bats_file "$file" "$3"
+	done
+	unset FSD
 }
 run_bats() {
 	one 'the daemon on fake machines compiles' 900 \
 		"$make" --no-print-directory -j"$jobs" build/fsd-fake
-	bats_dir tests build/fsd-fake 900
+	bats_dir tests build/fsd-fake 900 "$jobs"
 }
 run_bats_asan() {
 	one 'the daemon compiles with sanitizers' 900 "$make" \
 		--no-print-directory -j"$jobs" VARIANT=asan build/asan/bin/fsd-fake
 	ASAN_OPTIONS=abort_on_error=0:exitcode=99 \
 	UBSAN_OPTIONS=print_stacktrace=1 \
-		bats_dir tests build/asan/bin/fsd-fake 1800
+		bats_dir tests build/asan/bin/fsd-fake 1800 "$jobs"
 }
 run_qemu() {
 	one 'the guest image is built' 1800 \

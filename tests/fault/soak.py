@@ -228,7 +228,12 @@ def test(args):
     try:
         svc.start()
         jobs.empty(svc.tree)  # a state directory that is kept may have some
-        soak.run()
+        try:
+            soak.run()
+        except OSError as e:  # nobody answers: why?
+            soak.over.set()
+            soak.findings += ["%r; fsd mount: %s; its log: %s" % (
+                e, svc.popen.poll(), svc.log_tail(15))]
         t.say("in all: %s" % soak.counts)
         t.ok(not soak.findings, "under a mixed load nothing is lost, doubled "
              "or half", soak.findings)
