@@ -30,6 +30,14 @@ static const char *line_of(const char *text, const char *name)
 	return at ? at + strlen(name) : "";
 }
 
+static bool line_is(const char *text, const char *name, unsigned value)
+{
+	unsigned found;
+
+	return sscanf(line_of(text, name), "%u", &found) == 1 &&
+	       found == value;
+}
+
 /* real, effective, saved, of files */
 static bool all_are_user(const char *ids)
 {
@@ -68,9 +76,9 @@ uint32_t look_at_status(const char *text)
 	if (all_are_user(line_of(text, "Uid:")) &&
 	    all_are_user(line_of(text, "Gid:")) && *groups == '\n')
 		walls |= BIT(USER);
-	if (!has_capability(text) && atoi(line_of(text, "NoNewPrivs:")) == 1)
+	if (!has_capability(text) && line_is(text, "NoNewPrivs:", 1))
 		walls |= BIT(CAPS);
-	if (atoi(line_of(text, "Seccomp:")) == 2)
+	if (line_is(text, "Seccomp:", 2))
 		walls |= BIT(FILTER);
 	return walls;
 }

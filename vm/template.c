@@ -177,39 +177,12 @@ static void look_work(void *arg, const atomic_bool *cancel)
 				       &t->result_err);
 }
 
-/* A guest that was told another rate of the counter would have a wrong clock. */
-static void check_tsc(struct template *t)
+/* What was found may have been whole and right elsewhere only. */
+static void check_meta(struct template *t)
 {
-	unsigned now = host_tsc_khz(&t->ground->cpu), then;
-
-	then = t->store.meta.tsc_khz;
-	if (t->result < 0 || !then || !now ||
-	    (now > then ? now - then : then - now) <= then / 1000)
+	if (t->result < 0)
 		return;
-	t->result = err_set(&t->result_err, -EBADMSG,
-			    "it was made where the processor's counter runs "
-			    "at %u kHz, here it is %u", then, now);
-	fd_close(&t->store.dir);
-}
-
-/* No job is to run where a wall is missing, unless that was asked for. */
-static void check_walls(struct template *t)
-{
-	bool strict = !t->ground->host->options->permissive;
-
-	for (unsigned i = 0; t->result == 0 && i < WIRE_WALL_MAX; i++) {
-		const struct wall_info *info = &guest_wall_infos[i];
-
-		if (t->store.meta.walls & 1u << i)
-			continue;
-		log_warn("the wall %s is missing in the guest", info->name);
-		if (strict)
-			t->result = err_set(&t->result_err, -EBADMSG,
-					    "the wall %s is missing in the "
-					    "guest; %s; --policy permissive "
-					    "runs without it", info->name,
-					    info->remedy);
-	}
+	t->result = template_check(t->ground, &t->store.meta, &t->result_err);
 	if (t->result < 0)
 		fd_close(&t->store.dir);
 }
@@ -218,8 +191,7 @@ static void look_done(void *arg)
 {
 	struct template *t = arg;
 
-	check_tsc(t);
-	check_walls(t);
+	check_meta(t);
 	t->ground->image_verified = t->ground->image_verified || t->checked;
 	if (t->result == 0) {
 		keep_verdict(t, t->accel);

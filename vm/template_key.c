@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "../layout/base/cleanup.h"
+#include "../layout/base/log.h"
 #include "store.h"
 
 void template_verdict_key(const struct template_ground *g, char ret[SHA_HEX])
@@ -46,4 +47,42 @@ int template_key(const struct template_ground *g, const struct argv_spec *boot,
 	sha_field(s, boot->accel == VM_ACCEL_KVM ? number : "");
 	sha_hex(s, ret);
 	return 0;
+}
+
+/* A guest that was told another rate of the counter would have a wrong clock. */
+static int check_tsc(unsigned then, unsigned now, struct err *err)
+{
+	if (!then || !now ||
+	    (now > then ? now - then : then - now) <= then / 1000)
+		return 0;
+	return err_set(err, -EBADMSG, "it was made where the processor's "
+		       "counter runs at %u kHz, here it is %u", then, now);
+}
+
+/* No job is to run where a wall is missing, unless that was asked for. */
+static int check_walls(uint32_t walls, bool strict, struct err *err)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < WIRE_WALL_MAX; i++) {
+		const struct wall_info *info = &guest_wall_infos[i];
+
+		if (walls & 1u << i)
+			continue;
+		log_warn("the wall %s is missing in the guest", info->name);
+		if (strict)
+			r = err_set(err, -EBADMSG, "the wall %s is missing in "
+				    "the guest; %s; --policy permissive runs "
+				    "without it", info->name, info->remedy);
+	}
+	return r;
+}
+
+int template_check(const struct template_ground *g,
+		   const struct store_meta *meta, struct err *err)
+{
+	int r = check_tsc(meta->tsc_khz, host_tsc_khz(&g->cpu), err);
+
+	return r < 0 ? r : check_walls(meta->walls,
+				       !g->host->options->permissive, err);
 }

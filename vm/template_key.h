@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* By what templates and verdicts are found again: sums of what they depend on. */
+/* By what templates and verdicts are found again, sums of what they depend on;
+ * and whether what was found is of use here. */
 #ifndef VM_TEMPLATE_KEY_H
 #define VM_TEMPLATE_KEY_H
 
@@ -12,5 +13,9 @@ int template_key(const struct template_ground *g, const struct argv_spec *boot,
 		 unsigned heat_rounds, char ret[SHA_HEX]);
 /* Of the verdict whether KVM works; "" when there is no memory for it. */
 void template_verdict_key(const struct template_ground *g, char ret[SHA_HEX]);
+/* Is a verified one right for this host and for --policy? Return: 0 or -EBADMSG
+ * with a sentence. */
+int template_check(const struct template_ground *g,
+		   const struct store_meta *meta, struct err *err);
 
 #endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "security.h"
+
+#include "restrain.h"
+
+/* As they were found, what each stops, and for one that is missing the way to
+ * have it. */
+static void text_walls(const struct walls *w, struct buf *out)
+{
+	for (unsigned i = 0; w && i < WALLS; i++) {
+		bool bad = wall_is_missing(w, i);
+
+		buf_fmt(out, "%s  %s  %s: %s%s%s\n", wall_infos[i].name,
+			wall_state_names[w->wall[i].state], wall_infos[i].does,
+			w->wall[i].detail, bad ? "; to have it: " : "",
+			bad ? wall_infos[i].remedy : "");
+	}
+	if (!w)
+		buf_str(out, "qemu  absent  there is none: these machines are "
+			     "for tests\n");
+}
+
+static void text_guest_walls(const struct vm *vm, struct buf *out)
+{
+	uint32_t stand;
+	bool seen = vm_guest_walls(vm, &stand);
+
+	for (unsigned i = 0; vm_walls(vm) && i < WIRE_WALL_MAX; i++) {
+		const struct wall_info *info = &guest_wall_infos[i];
+
+		if (!seen)
+			buf_fmt(out, "%s  absent  %s: no machine was seen yet\n",
+				info->name, info->does);
+		else if (stand & 1u << i)
+			buf_fmt(out, "%s  active  %s\n", info->name,
+				info->does);
+		else
+			buf_fmt(out, "%s  absent  %s: the guest does not have "
+				"it; to have it: %s\n", info->name, info->does,
+				info->remedy);
+	}
+}
+
+static void text_own_walls(const struct fsd *d, struct buf *out)
+{
+	for (unsigned i = 0; i < OWN_WALLS; i++)
+		buf_fmt(out, "%s  %s  the daemon, once it serves: %s\n",
+			own_wall_names[i],
+			d->own_walls.wall[i].active ? "active" : "absent",
+			d->own_walls.wall[i].detail);
+}
+
+void security_text(const struct fsd *d, struct buf *out)
+{
+	struct vm_stats s;
+
+	vm_stats(d->vm, &s);
+	buf_fmt(out, "machine  %s  each job runs in a virtual machine of its "
+		     "own, %s\n",
+		s.accel == VM_ACCEL_AUTO ? "absent" : "active",
+		vm_accel_names[s.accel]);
+	if (s.accel == VM_ACCEL_TCG)
+		buf_str(out, "hardware-virtualization  absent  KVM does not "
+			     "work here; QEMU's maintainers do not treat "
+			     "faults of TCG as security faults\n");
+	text_guest_walls(d->vm, out);
+	text_walls(vm_walls(d->vm), out);
+	text_own_walls(d, out);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of .fsd/security: a line a wall, "NAME  active|absent|degraded  DETAIL",
+ * as they were found to stand. */
+#ifndef FSD_SECURITY_H
+#define FSD_SECURITY_H
+
+#include "fsd.h"
+
+/* Appends to out. */
+void security_text(const struct fsd *d, struct buf *out);
+
+#endif
