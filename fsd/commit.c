@@ -68,14 +68,8 @@ enum verdict commit_find_code(struct job *job, const struct job_config *config,
 			      struct node **ret_code, struct err *err)
 {
 	struct candidates c = { 0 };
-	int r;
 
 	*ret_code = NULL;
-	r = node_load(job->files);
-	if (r < 0) {
-		err_sys(err, r, "the job's files cannot be read");
-		return WRONG;
-	}
 	list_for_each(pos, tmp, &job->files->codes)
 		consider(&c, list_entry(pos, struct node, code));
 	if (config->mode == MODE_COMMAND) {
@@ -102,18 +96,21 @@ enum verdict commit_find_code(struct job *job, const struct job_config *config,
 	return READY;
 }
 
-static struct node *find_path(struct job *job, const char *path)
+/* Return: 0: *ret is NULL if it is not there; negative errno: nobody knows. */
+static int find_path(struct job *job, const char *path, struct node **ret)
 {
 	auto_free char *copy = strdup(path);
 	struct node *node = job->files;
 	char *save = NULL;
+	int r = copy ? 0 : -ENOMEM;
 
-	if (!copy)
-		return NULL;
-	for (char *part = strtok_r(copy, "/", &save); part && node;
-	     part = strtok_r(NULL, "/", &save))
-		node = node->is_dir ? node_find(node, part) : NULL;
-	return node;
+	for (char *part = copy ? strtok_r(copy, "/", &save) : NULL;
+	     r == 0 && part && node; part = strtok_r(NULL, "/", &save)) {
+		r = node->is_dir ? node_load(node) : 0;
+		node = r == 0 && node->is_dir ? node_find(node, part) : NULL;
+	}
+	*ret = node;
+	return r;
 }
 
 enum verdict commit_check_inputs(struct job *job,
@@ -121,8 +118,14 @@ enum verdict commit_check_inputs(struct job *job,
 				 struct err *err)
 {
 	for (size_t i = 0; i < config->inputs.count; i++) {
-		struct node *node = find_path(job, config->inputs.item[i]);
+		struct node *node;
+		int r = find_path(job, config->inputs.item[i], &node);
 
+		if (r < 0) {
+			err_sys(err, r, "%s: cannot be looked for",
+				config->inputs.item[i]);
+			return WRONG;
+		}
 		if (!node || node->writers)
 			return WAITING;
 	}
@@ -412,8 +415,14 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err)
 {
-	enum verdict v = get_config(job, by_ctl, spec, err);
+	enum verdict v;
+	int r = node_load(job->files);
 
+	if (r < 0) { /* none of them is missing */
+		err_sys(err, r, "the job's files cannot be read");
+		return WRONG;
+	}
+	v = get_config(job, by_ctl, spec, err);
 	if (v != READY)
 		return v;
 	v = commit_find_code(job, spec->config, &spec->code, err);
@@ -447,7 +456,7 @@ static int start(struct job *job, struct run_spec *spec, struct err *err)
 {
 	int r;
 
-	if (job->d->draining) {
+	if (job->d->draining && !job->promised) {
 		run_spec_done(spec);
 		return err_set(err, -ESHUTDOWN, job->d->stopping ?
 			       "fsd is about to end: no new job starts; the "
@@ -466,6 +475,8 @@ static int start(struct job *job, struct run_spec *spec, struct err *err)
 	log_debug("job %s: queued", job->meta.name);
 	return 0;
 }
+
+#define ACCEPTED_BEFORE "it was accepted, but cannot be run any more"
 
 void commit_evaluate(struct job *job, bool config_closed)
 {
@@ -490,7 +501,10 @@ void commit_evaluate(struct job *job, bool config_closed)
 	}
 	if (v == READY && start(job, &spec, &err) < 0)
 		v = WRONG;
-	if (v == WRONG) {
+	if (v == WRONG && job->promised && commit_is_failure(err.code)) {
+		err_wrap(&err, ACCEPTED_BEFORE);
+		run_reject_promised(job, err.text);
+	} else if (v == WRONG) {
 		commit_refuse(job, &err);
 	} else if (v == WAITING && job->meta.state == JOB_REFUSED) {
 		job_set_error(job, NULL);
@@ -525,7 +539,7 @@ bool commit_resume(struct job *job)
 	if (v == WAITING)
 		err_set(&err, -EINVAL, "its program or its inputs are gone");
 	if (v != READY) {
-		err_wrap(&err, "it was accepted, but cannot be run any more");
+		err_wrap(&err, ACCEPTED_BEFORE);
 		run_reject(job, err.text);
 	}
 	return false;

@@ -45,11 +45,21 @@ int commit_precheck(struct job *job, struct node *node, bool last);
  * The last writer of node is about to be told that its close has succeeded: if
  * the job starts with that, to promise has it on record (durability.md). The
  * start itself comes with the release of the file, for which nobody waits. In a
- * fiber that holds the job. Return: 0, or negative errno: then the job is
- * refused, and the release is not to start it.
+ * fiber that holds the job.
+ * Return: 0: no; commit_would_start(): 1: it does; negative errno: nobody can
+ * tell, or it cannot be stored: then the job is refused, and the release is not
+ * to start it.
  */
-bool commit_would_start(struct job *job, struct node *node);
+int commit_would_start(struct job *job, struct node *node);
 int commit_promise(struct job *job);
+/*
+ * The job was refused for this reason: true if that says nothing of what it was
+ * given, but that this could not be read or stored. Then the call that was to
+ * start it fails, since who is told that it has succeeded counts on the start.
+ */
+bool commit_is_failure(int code);
+/* What such a call is answered after commit_evaluate(): 0 or negative errno. */
+int commit_answer(const struct job *job);
 /* After that release: if the job has not started, nothing is promised. */
 void commit_settle(struct job *job);
 /*

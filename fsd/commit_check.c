@@ -102,7 +102,7 @@ int commit_precheck_config(struct job *job, struct node *node, struct err *err)
 
 	if (node->writers || job->later || job_is_frozen(job) ||
 	    job_name_is_draft(job->meta.name) || parsed_is_slow(job, node) ||
-	    !sched_is_full(job->d, job->meta.uid, err))
+	    node_load(job->files) < 0 || !sched_is_full(job->d, job->meta.uid, err))
 		return 0;
 	p = parsed_get(job, node);
 	starts = p && p->result == 0 && !p->config.manual &&

@@ -5,6 +5,7 @@
  */
 #include "commit_int.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* On the stack of the fiber that waits. */
@@ -26,7 +27,29 @@ static bool is_config(const struct job *job, const struct node *node)
 	return node->parent == job->files && !strcmp(node->name, "config.json");
 }
 
-bool commit_would_start(struct job *job, struct node *node)
+bool commit_is_failure(int code)
+{
+	switch (code) {
+	case 0:
+	case -EINVAL: /* wrong, */
+	case -EFBIG:
+	case -ENODATA:
+	case -EAGAIN: /* or right, at another time */
+	case -ESHUTDOWN:
+		return false;
+	default:
+		return true;
+	}
+}
+
+int commit_answer(const struct job *job)
+{
+	return job->meta.state == JOB_REFUSED && commit_is_failure(job->refused)
+		       ? job->refused
+		       : 0;
+}
+
+int commit_would_start(struct job *job, struct node *node)
 {
 	struct run_spec spec = {0};
 	struct err err = {0};
@@ -34,14 +57,19 @@ bool commit_would_start(struct job *job, struct node *node)
 
 	if (job->removed || job_is_frozen(job) || job->d->draining ||
 	    job->later || job_name_is_draft(job->meta.name) ||
-	    (job->meta.state == JOB_DONE && !is_config(job, node)) ||
-	    node_load_some(job->files, now_ns() + NS_PER_MS) > 0)
-		return false;
+	    (job->meta.state == JOB_DONE && !is_config(job, node)))
+		return 0;
+	while (node_load_some(job->files, now_ns() + NS_PER_MS) > 0 &&
+	       fiber_self())
+		fiber_breathe();
 	node->writers--;
 	v = commit_examine(job, false, &spec, &err);
 	node->writers++;
 	run_spec_done(&spec);
-	return v == READY;
+	if (v != WRONG || !commit_is_failure(err.code))
+		return v == READY;
+	commit_refuse(job, &err);
+	return err.code;
 }
 
 int commit_promise(struct job *job)

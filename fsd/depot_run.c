@@ -81,7 +81,8 @@ bool depot_run_has(struct depot *s, uint64_t no, unsigned run)
 	char path[STORE_PATH_MAX];
 
 	run_path(no, run, NULL, path);
-	return faccessat(depot_jobs_fd(s), path, F_OK, 0) == 0;
+	return faccessat(depot_jobs_fd(s), path, F_OK, 0) == 0 ||
+	       errno != ENOENT;
 }
 
 int depot_stream_open(struct depot *s, uint64_t no, unsigned run,

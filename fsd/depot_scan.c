@@ -196,15 +196,12 @@ static int read_all(struct depot *s, struct found *f)
 {
 	int fd = openat(depot_jobs_fd(s), ".",
 			O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
-	int r = 0;
+	DIR *dir;
+	int r = begin_entries(fd, &dir);
 
-	if (!dir) {
-		r = -errno;
-		fd_close(&fd);
+	if (r < 0)
 		return r;
-	}
 	while (r == 0 && (r = next_entry(dir, &e)) == 0 && e)
 		r = scan_entry(s, e, f);
 	closedir(dir);

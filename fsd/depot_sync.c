@@ -17,14 +17,12 @@ static int visit(int at, const char *name, int (*fn)(int fd, bool is_dir));
 /* What is in it, then itself. fd is owned. */
 static int visit_dir(int fd, int (*fn)(int fd, bool is_dir))
 {
-	DIR *dir = fdopendir(fd);
 	struct dirent *e;
-	int r = 0;
+	DIR *dir;
+	int r = begin_entries(fd, &dir);
 
-	if (!dir) {
-		fd_close(&fd);
-		return -ENOMEM;
-	}
+	if (r < 0)
+		return r;
 	while (r == 0 && (r = next_entry(dir, &e)) == 0 && e)
 		r = visit(dirfd(dir), e->d_name, fn);
 	if (r == 0)

@@ -33,18 +33,16 @@ int depot_tidy(struct depot *s, uint64_t no, unsigned run, bool sink)
 {
 	char id[STORE_ID_SIZE];
 	struct dirent *e;
-	int fd, r = 0;
 	DIR *dir;
+	int r;
 
 	depot_id(no, id);
-	fd = openat(depot_jobs_fd(s), id,
-		    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (!dir) {
-		r = -errno;
-		fd_close(&fd);
+	r = begin_entries(openat(depot_jobs_fd(s), id,
+				 O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+					 O_NOFOLLOW),
+			  &dir);
+	if (r < 0)
 		return r;
-	}
 	while (r == 0 && (r = next_entry(dir, &e)) == 0 && e)
 		if (is_stale(e->d_name, run, sink))
 			r = drop(s, no, e->d_name);

@@ -9,6 +9,21 @@
 
 #include "../layout/layout.h"
 
+/* The entries of the directory fd, which is owned; or -1, and errno says why.
+ * Return: 0 or negative errno, of the disk, too: fdopendir() asks it what this
+ * is. */
+static inline int begin_entries(int fd, DIR **ret)
+{
+	int r;
+
+	*ret = fd < 0 ? NULL : fdopendir(fd);
+	if (*ret)
+		return 0;
+	r = -errno;
+	fd_close(&fd);
+	return r;
+}
+
 /* The next entry but "." and ".."; *ret is NULL at the end, and on an error.
  * Return: 0 or negative errno. */
 static inline int next_entry(DIR *dir, struct dirent **ret)

@@ -562,12 +562,12 @@ static int set_ino(struct node *node, const struct node *dir, const char *name)
 int node_rename(struct node *node, struct node *dir, const char *name)
 {
 	char from[STORE_PATH_MAX], to[STORE_PATH_MAX];
-	struct node *old = node_find(dir, name);
 	auto_free char *copy = strdup(name);
-	int r;
+	int r = copy ? node_load(dir) : -ENOMEM;
+	struct node *old = r == 0 ? node_child(dir, name) : NULL;
 
-	if (!copy)
-		return -ENOMEM;
+	if (r < 0)
+		return r;
 	if (old == node)
 		return 0;
 	r = node_path(node, from, sizeof(from));

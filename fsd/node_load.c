@@ -31,26 +31,25 @@ void node_load_end(struct node *dir)
 	dir->loading = NULL;
 }
 
-static DIR *open_entries(struct node *dir, int *ret)
+static int open_entries(struct node *dir, DIR **ret)
 {
 	int fd = node_open(dir, O_RDONLY | O_DIRECTORY);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
-	*ret = fd < 0 ? fd : d ? 0 : -ENOMEM;
-	if (!d)
-		fd_close(&fd);
-	return d;
+	*ret = NULL;
+	return fd < 0 ? fd : begin_entries(fd, ret);
 }
 
 int node_load_some(struct node *dir, uint64_t until)
 {
 	struct dirent *e;
+	DIR *entries = dir->loading;
 	int r = 0;
 
 	if (dir->loaded)
 		return 0;
-	if (!dir->loading)
-		dir->loading = open_entries(dir, &r);
+	if (!entries)
+		r = open_entries(dir, &entries);
+	dir->loading = entries;
 	while (r == 0 && (r = next_entry(dir->loading, &e)) == 0 && e) {
 		r = load_entry(dir, dirfd(dir->loading), e);
 		if (r == 0 && now_ns() >= until)
@@ -93,8 +92,7 @@ bool node_has_entries(struct node *dir)
 
 	if (dir->child_count || dir->loaded)
 		return dir->child_count;
-	d = open_entries(dir, &r);
-	if (!d)
+	if (open_entries(dir, &d) < 0)
 		return true; /* as far as we know */
 	r = next_entry(d, &e);
 	closedir(d);

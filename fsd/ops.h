@@ -91,6 +91,9 @@ void ops_changed(struct job *job, const struct node *node);
  */
 void ops_reply_changed(fuse_req_t req, struct job *job, int r,
 		       const struct stat *st);
+/* The same for a rename, which fails if the start that it is did: see
+ * commit_answer(). */
+void ops_reply_renamed(fuse_req_t req, struct job *job, int r);
 
 /* ops_load.c: knows the entries of the directory ino afterwards, if it can. */
 void ops_load(fuse_req_t req, fuse_ino_t ino);

@@ -18,7 +18,8 @@ void ops_changed(struct job *job, const struct node *node)
 struct changed_reply {
 	struct commit_wait wait;
 	fuse_req_t req;
-	int code;       /* negative errno */
+	struct job *job;  /* a reference */
+	bool starts;      /* who asks is told whether it started */
 	bool with_stat;
 	struct stat st;
 };
@@ -34,24 +35,40 @@ static void reply_changed(fuse_req_t req, int r, const struct stat *st)
 static void on_looked_at(struct commit_wait *w)
 {
 	struct changed_reply *c = container_of(w, struct changed_reply, wait);
+	int r = c->starts && !c->job->removed ? commit_answer(c->job) : 0;
 
-	reply_changed(c->req, c->code, c->with_stat ? &c->st : NULL);
+	reply_changed(c->req, r, c->with_stat ? &c->st : NULL);
+	job_unref(c->job);
 	free(c);
 }
 
-void ops_reply_changed(fuse_req_t req, struct job *job, int r,
-		       const struct stat *st)
+static void reply(fuse_req_t req, struct job *job, int r,
+		  const struct stat *st, bool starts)
 {
 	struct changed_reply *c = r == 0 && job ? calloc(1, sizeof(*c)) : NULL;
 
 	if (c) {
 		*c = (struct changed_reply){
-			.wait.done = on_looked_at, .req = req,
+			.wait.done = on_looked_at, .req = req, .job = job,
+			.starts = starts,
 			.with_stat = st, .st = st ? *st : (struct stat){ 0 },
 		};
-		if (commit_wait(job, &c->wait))
+		if (commit_wait(job, &c->wait)) {
+			job_ref(job);
 			return;
+		}
 		free(c);
 	}
 	reply_changed(req, r, st);
+}
+
+void ops_reply_changed(fuse_req_t req, struct job *job, int r,
+		       const struct stat *st)
+{
+	reply(req, job, r, st, false);
+}
+
+void ops_reply_renamed(fuse_req_t req, struct job *job, int r)
+{
+	reply(req, job, r, NULL, true);
 }

@@ -379,15 +379,6 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 /* --- renaming ---------------------------------------------------------------------- */
 
-/* The start that a rename is was not stored: the call says so, though the name
- * has changed. */
-static int not_stored(const struct job *job)
-{
-	int r = job->meta.state == JOB_REFUSED ? job->refused : 0;
-
-	return r == -ENOSPC || r == -EDQUOT || r == -EIO || r == -EROFS ? r : 0;
-}
-
 static int rename_job(fuse_req_t req, struct job *job, const char *to)
 {
 	struct job *old = job_by_name(ops_fsd(req), to);
@@ -417,7 +408,7 @@ static int rename_job(fuse_req_t req, struct job *job, const char *to)
 	if (r == 0) {
 		job_log(job, "renamed to %s", to);
 		commit_evaluate(job, false);
-		r = not_stored(job);
+		r = commit_answer(job); /* though the name has changed */
 	}
 	return r;
 }
@@ -450,7 +441,10 @@ static int check_replace(const struct target *from, const struct target *dir,
 			 const char *name, unsigned flags)
 {
 	struct node *to_dir = ops_dir_node(dir), *old;
+	int r = node_load(to_dir);
 
+	if (r < 0)
+		return r;
 	if (from->node->is_dir && is_below(to_dir, from->node))
 		return -EINVAL;
 	old = node_find(to_dir, name);
@@ -500,7 +494,7 @@ static int rename_node(fuse_req_t req, struct target *from,
 	if (old_job != dir->job)
 		ops_changed(old_job, NULL);
 	ops_changed(dir->job, from->node->writers ? NULL : from->node);
-	return not_stored(dir->job);
+	return commit_answer(dir->job);
 }
 
 /* What follows from what the server before has renamed, unless it had come to
@@ -572,5 +566,5 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	ops_hold(req, parent, name);
 	ops_hold(req, newparent, NULL);
 	r = do_rename(req, parent, name, newparent, newname, flags, &job);
-	ops_reply_changed(req, job, r, NULL);
+	ops_reply_renamed(req, job, r);
 }

@@ -455,13 +455,44 @@ static int flush(fuse_req_t req, struct handle *h)
 	parse_first(h);
 	h->kept->failed = false;
 	r = commit_precheck(h->t.job, h->t.node, last);
-	if (r < 0 || !last || !job || h->t.node->area != AREA_FILES ||
-	    !commit_would_start(job, h->t.node))
+	if (r < 0 || !last || !job || h->t.node->area != AREA_FILES)
 		return r;
-	r = commit_promise(job);
+	r = commit_would_start(job, h->t.node);
+	if (r > 0) {
+		r = commit_promise(job);
+		doubt(req, h);
+	}
 	h->kept->failed = r < 0;
-	doubt(req, h);
 	return r;
+}
+
+struct closing {
+	struct commit_wait wait;
+	struct fiber *fiber;
+};
+
+static void on_looked_at(struct commit_wait *w)
+{
+	fiber_wake(container_of(w, struct closing, wait)->fiber);
+}
+
+/*
+ * What was completed before this file is looked at first, elsewhere if it is
+ * large: only then it is known what this close completes. The close(2) that
+ * waits for it keeps the handle.
+ */
+static void hold_settled(fuse_req_t req, fuse_ino_t ino, const struct handle *h)
+{
+	struct closing c = { .wait.done = on_looked_at, .fiber = fiber_self() };
+	struct job *job;
+
+	ops_hold(req, ino, NULL);
+	while (c.fiber && h && h->kind == H_FILE && h->t.kind == T_NODE &&
+	       (job = job_of(h)) && commit_wait(job, &c.wait)) {
+		jobs_let_go();
+		fiber_pause();
+		ops_hold(req, ino, NULL);
+	}
 }
 
 void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -471,7 +502,7 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (remote_sync(req, ino))
 		return;
-	ops_hold(req, ino, NULL);
+	hold_settled(req, ino, h);
 	if (h && h->kind == H_FILE && h->t.kind == T_NODE && h->kept->writer &&
 	    h->kept->changed && !h->t.node->unlinked)
 		r = flush(req, h);

@@ -41,7 +41,8 @@ static struct parsed *parse(int fd, const struct config_limits *limits)
 		return NULL;
 	p->refs = 1;
 	p->result = fd < 0 ? fd : node_read(fd, LIMIT_CONFIG_BYTES, &text);
-	if (p->result < 0)
+	p->unread = p->result < 0;
+	if (p->unread)
 		err_sys(&p->err, p->result, "config.json: cannot be read");
 	else
 		p->result = config_parse(text.data ? text.data : "", text.len,
@@ -74,6 +75,8 @@ struct parsed *parsed_get(struct job *job, struct node *node)
 		keep(job, node, node->version,
 		     parse(fd, &job->d->options->limits));
 	}
+	if (job->parsed && job->parsed->unread)
+		return take_ptr(job->parsed); /* it is not what node holds */
 	if (job->parsed)
 		job->parsed->refs++;
 	return job->parsed;

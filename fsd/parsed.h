@@ -12,6 +12,7 @@
 struct parsed {
 	unsigned refs;
 	int result;        /* of config_parse() */
+	bool unread;       /* or of the disk, which may give it later */
 	struct err err;    /* the sentence, if result < 0 */
 	struct job_config config; /* valid if result == 0 */
 };

@@ -51,6 +51,8 @@ void run_recover(struct job *job);
 bool run_end_again(struct job *job);
 /* A job that was accepted and cannot be run any more ends as "failed". */
 void run_reject(struct job *job, const char *message);
+/* One of which that is on record by a promise of its close alone. */
+void run_reject_promised(struct job *job, const char *message);
 
 /*
  * Bytes of a stream of the newest run at offset, from memory or store.

@@ -110,3 +110,16 @@ void run_reject(struct job *job, const char *message)
 	run_finish(run, STATUS_FAILED, message);
 }
 
+void run_reject_promised(struct job *job, const char *message)
+{
+	struct job_meta *m = &job->meta;
+
+	job->promised = false;
+	run_hide_old(job);
+	m->run++;
+	m->attempt = 1;
+	m->queued_no = depot_next_no(job->d->depot);
+	m->ended_ns = 0;
+	job_posted(job, EV_COMMIT);
+	run_reject(job, message);
+}

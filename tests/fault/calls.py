@@ -137,9 +137,9 @@ def at_work(svc, args, budget, reads):
     return found
 
 
-def failing(svc, first, *names):
+def failing(svc, first, *names, count=FOR_EVER):
     return tracer.Trace(svc.server(), svc.state, tracer.Plan(
-        fail=errno.EIO, first=first, count=FOR_EVER, names=names))
+        fail=errno.EIO, first=first, count=count, names=names))
 
 
 def refused(what, fn, *args):
@@ -183,6 +183,77 @@ def of_directories(svc, args, _):
         found.append("it was read: %d entries, %d names" % (
             len(shown), len(set(shown))))
     clean(svc, jobs.Journal(0, svc.witness))
+    return found
+
+
+def killed(svc):
+    """Before it writes again what the disk did not take: that takes a second.
+    """
+    os.kill(svc.server(), signal.SIGKILL)
+    svc.revive()
+
+
+READING = ("newfstatat", "getdents64", "pread64", "openat")
+REMOVING = ("renameat", "unlinkat", "newfstatat", "openat", "getdents64")
+
+
+def of_answers(svc, args, _):
+    """Who is told that a job is complete has one, whatever could not be read;
+    each way to say so, each call."""
+    journal = jobs.Journal(args.rng.random(), svc.witness)
+    journal.faulty = True
+    counts, found = check.Counts(), Findings()
+    for how in jobs.WAYS:
+        first, t = 1, None
+        while first == 1 or t.at:
+            job = journal.make(how=how, sleep_ms=0)
+            with failing(svc, first, *READING) as t, svc.watched():
+                try:
+                    journal.submit(svc.tree, job)
+                    service.until(0.5, lambda: waits_for_disk(svc, job))
+                except OSError:
+                    counts["not accepted"] += 1
+            some = []
+            if job.accepted and t.at:
+                killed(svc)
+                some = check.check(svc, journal, counts)
+            found.under("%s, EIO from read %d (%s)" % (how, first, t.at), some)
+            clean(svc, journal)
+            first += 1
+    args.tap.say(counts)
+    return found
+
+
+def of_removals(svc, args, _):
+    """What is removed is gone for good; or rmdir fails, and then the job is
+    there until it is removed."""
+    journal = jobs.Journal(args.rng.random(), svc.witness)
+    counts, found = check.Counts(), Findings()
+    for count, sleep_ms in ((FOR_EVER, 0), (1, 0), (FOR_EVER, 60000)):
+        first, t = 1, None
+        while first == 1 or t.at:
+            job = journal.make(how="config", sleep_ms=sleep_ms)
+            d = "%s/%s" % (svc.tree, job.name)
+            journal.submit(svc.tree, job)
+            if not sleep_ms:
+                check.await_end(svc, job)
+                os.unlink(d + "/config.json")
+                os.unlink(d + "/code.sh")
+            with failing(svc, first, *REMOVING, count=count) as t, \
+                    svc.watched():
+                try:
+                    jobs.remove_tree(d)
+                    job.removed = 1
+                except OSError:
+                    counts["not removed"] += 1
+            killed(svc)
+            some = check.check(svc, journal) if job.removed else []
+            if not job.removed and not os.path.exists(d):
+                some.append("rmdir failed, and the job is gone")
+            found.under("EIO from call %d (%s)" % (first, t.at), some)
+            clean(svc, journal)
+            first += 1
+    args.tap.say(counts)
     return found
 
 
@@ -244,6 +315,10 @@ PARTS = {
               0.2, lambda s, a, n: at_work(s, a, n, True)),
     "directory": ("a directory that could not be changed or read is as the "
                   "disk has it", 0, of_directories),
+    "answer": ("a call that is to start a job fails when what it takes cannot "
+               "be read", 0, of_answers),
+    "removal": ("a job that cannot be removed is not removed", 0,
+                of_removals),
     "start": ("any call of a start may fail: it starts or says why, and the "
               "next start has every job", 0.2, at_start),
 }
