@@ -8,6 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "event.h"
+#include "fiber.h"
+
 /* On the stack of the fiber that waits. */
 struct promise {
 	struct depot *depot;
@@ -101,5 +104,6 @@ void commit_settle(struct job *job)
 	if (!job->promised || job->removed || job_is_frozen(job))
 		return;
 	job->promised = false;
-	depot_meta_write(job->d->depot, &job->meta);
+	if (depot_meta_write(job->d->depot, &job->meta) < 0)
+		job_record_later(job);
 }

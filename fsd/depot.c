@@ -118,6 +118,27 @@ static int trash_it(void *arg)
 		       errno == ENOENT ? 0 : r;
 }
 
+/*
+ * A job is one by its record. The rename takes room that there may not be: then
+ * the record goes first, so that it is gone as a whole or, with an error, there
+ * as a whole. What the disk keeps of the rest is no job to the next start.
+ */
+static int remove_it(void *arg)
+{
+	struct leave *l = arg;
+	char record[STORE_ID_SIZE + 8];
+	int r = to_trash(l, l->path);
+
+	if (r == 0 || r == -ENOENT)
+		return 0;
+	snprintf(record, sizeof(record), "%s/meta", l->path);
+	if (unlinkat(l->jobs, record, 0) < 0 && errno != ENOENT)
+		return r;
+	erase_tree(l->jobs, l->path);
+	to_trash(l, l->path); /* what is left of it: now there is room */
+	return 0;
+}
+
 static int delete_it(void *arg)
 {
 	struct leave *l = arg;
@@ -161,6 +182,18 @@ int depot_trash(struct depot *s, const char *path)
 	struct leave l = { .path = path };
 
 	return leave(s, &l, trash_it);
+}
+
+int depot_job_remove(struct depot *s, uint64_t no)
+{
+	char path[STORE_PATH_MAX];
+	struct leave l = { .path = path };
+	int r;
+
+	depot_job_path(no, NULL, path);
+	r = leave(s, &l, remove_it);
+	/* The next start empties the trash. */
+	return l.trashed ? 0 : r;
 }
 
 int depot_delete(struct depot *s, const char *path, bool is_dir)

@@ -81,6 +81,8 @@ void depot_id(uint64_t no, char ret_id[STORE_ID_SIZE]);
 
 /* Makes the job's directory, files/ and meta. Nothing is left on failure. */
 int depot_job_make(struct depot *s, const struct job_meta *meta);
+/* Out of sight at once, gone a little later; there as it was on failure. */
+int depot_job_remove(struct depot *s, uint64_t no);
 int depot_meta_write(struct depot *s, const struct job_meta *meta);
 /*
  * Calls fn for every job, in the order of their making; meta (and its name) is

@@ -398,13 +398,33 @@ int job_rename(struct job *job, const char *name)
 	return 0;
 }
 
-void job_remove(struct job *job)
+/* Its directory goes, or it stays as it is but for its run. */
+static int remove_stored(struct job *job)
 {
-	char id[STORE_ID_SIZE];
+	struct node *roots[] = { job->files, job->output, job->sink };
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++)
+		node_root_keep(roots[i]);
+	r = depot_job_remove(job->d->depot, job->meta.no);
+	for (size_t i = 0; r < 0 && i < ARRAY_SIZE(roots); i++)
+		node_root_unkeep(roots[i]);
+	return r;
+}
+
+int job_remove(struct job *job)
+{
 	int r;
 
 	run_abandon(job);
 	list_del(&job->resume);
+	r = remove_stored(job);
+	if (r < 0) {
+		log_warn("job %s: it cannot be removed: %s", job->meta.name,
+			 strerror(-r));
+		run_abandoned(job);
+		return r;
+	}
 	retain_forget(job);
 	job_delist(job);
 	notify_drop(job);
@@ -414,11 +434,8 @@ void job_remove(struct job *job)
 	node_root_free(job_take_output(job));
 	node_root_free(take_ptr(job->sink));
 	quota_job_end(job);
-	depot_id(job->meta.no, id);
-	r = depot_trash(job->d->depot, id);
-	if (r < 0)
-		log_error("job %s: cannot delete it: %s", id, strerror(-r));
 	job_unref(job);
+	return 0;
 }
 
 int job_sink_make(struct job *job)

@@ -95,9 +95,10 @@ int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 /* Takes up a job that the store holds. Return: 0 or negative errno. */
 int job_load(struct fsd *d, const struct job_meta *meta);
 int job_rename(struct job *job, const char *name);
-/* Kills its run, deletes everything of it. Never fails for the caller: what
- * the disk refuses now is deleted at the next start. */
-void job_remove(struct job *job);
+/* Kills its run, deletes everything of it. Return: 0, or negative errno: the
+ * disk would show it at the next start, so it is still there; its run has ended
+ * as "cancelled". */
+int job_remove(struct job *job);
 
 struct job *job_ref(struct job *job);
 void job_unref(struct job *job);

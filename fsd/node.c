@@ -316,6 +316,24 @@ static void keep(struct node *node)
 		node->keep_fd = node_open(node, O_PATH);
 }
 
+void node_root_keep(struct node *root)
+{
+	if (!root)
+		return;
+	list_for_each(pos, tmp, &root->children)
+		node_root_keep(list_entry(pos, struct node, sibling));
+	keep(root);
+}
+
+void node_root_unkeep(struct node *root)
+{
+	if (!root)
+		return;
+	list_for_each(pos, tmp, &root->children)
+		node_root_unkeep(list_entry(pos, struct node, sibling));
+	fd_close(&root->keep_fd);
+}
+
 /* --- the end of a tree -------------------------------------------------- */
 
 /* Each node is unlinked, but still in its place. Its children go first, whose

@@ -97,6 +97,11 @@ struct node *node_root_new(struct nodes *nodes, struct job *job,
  * given up in turns. Its files are somebody else's to delete. NULL is fine. */
 void node_root_free(struct node *root);
 
+/* Before its files go: those that somebody needs are kept by descriptors, as
+ * of unlinked ones. They have not gone: they are found by their names again. */
+void node_root_keep(struct node *root);
+void node_root_unkeep(struct node *root);
+
 /* Loads dir's entries from the store if that was not done. 0 or -errno. */
 int node_load(struct node *dir);
 /* The same until now_ns() has reached until; 1 if there are more. */

@@ -330,12 +330,15 @@ static int rmdir_output(struct job *job)
 	return unlink_row(job, JOB_ROW_OUTPUT);
 }
 
-static int rmdir_job(struct job *job)
+static int rmdir_job(fuse_req_t req, struct job *job)
 {
-	if (node_has_entries(job->files))
-		return -ENOTEMPTY;
-	job_remove(job);
-	return 0;
+	int r = node_has_entries(job->files) ? -ENOTEMPTY : job_remove(job);
+
+	if (r < 0 && r != -ENOTEMPTY)
+		return ops_refuse(req, r, job->meta.name,
+				  "the job cannot be removed from %s: %s",
+				  depot_dir(job->d->depot), strerror(-r));
+	return r;
 }
 
 static int do_rmdir(fuse_req_t req, struct target *t)
@@ -352,7 +355,7 @@ static int do_rmdir(fuse_req_t req, struct target *t)
 						 fuse_req_ctx(req)->pid))
 		return retain_take(take_ptr(t->job));
 	if (t->kind == T_JOB)
-		return rmdir_job(take_ptr(t->job));
+		return rmdir_job(req, take_ptr(t->job));
 	if (t->kind == T_ROW)
 		return t->row == JOB_ROW_OUTPUT ? rmdir_output(t->job)
 						: -ENOTDIR;

@@ -43,11 +43,38 @@ static bool is_held(const struct job *job, unsigned ours)
 	return job->refs > ours;
 }
 
-static void remove_now(struct job *job)
+static void leave(struct job *job);
+static void doom(struct job *job, const char *why);
+
+/* Between two attempts at what the disk did not let go. */
+#define AGAIN_NS (10 * NS_PER_S)
+
+static void on_again(struct loop_timer *t)
 {
-	log_info("job %s of user %u: removed, %s", job->meta.name,
-		 job->meta.uid, job->retain.why);
-	job_remove(job);
+	struct job *job = t->arg;
+
+	doom(job, job->retain.why);
+}
+
+/* Return: 0 or negative errno: later. */
+static int remove_now(struct job *job)
+{
+	const char *why = job->retain.why;
+	int r;
+
+	job_ref(job);
+	r = job_remove(job);
+	if (r == 0) {
+		log_info("job %s of user %u: removed, %s", job->meta.name,
+			 job->meta.uid, why);
+	} else {
+		leave(job);
+		job->retain.timer.fn = on_again;
+		job->retain.timer.arg = job;
+		loop_timer_set(job->d->loop, &job->retain.timer, AGAIN_NS);
+	}
+	job_unref(job);
+	return r;
 }
 
 int retain_take(struct job *job)
@@ -57,8 +84,7 @@ int retain_take(struct job *job)
 	/* the table, the helper's note, and its request that is looked at */
 	if (job->retain.state != RETAIN_ASKED || is_held(job, 2 + holds))
 		return -EBUSY;
-	remove_now(job);
-	return 0;
+	return remove_now(job);
 }
 
 /* Return: true if there are more that may go now. */

@@ -41,6 +41,8 @@ void run_kill(struct job *job);
 int run_signal(struct job *job, unsigned signal);
 /* The machine dies, nothing is published: the job is being removed. */
 void run_abandon(struct job *job);
+/* It is not removed after all: it was cancelled. In a fiber that holds it. */
+void run_abandoned(struct job *job);
 /* The daemon is about to end. What is queued stays so; what runs ends as
  * "interrupted", or is queued again if it may. */
 void run_interrupt(struct job *job);

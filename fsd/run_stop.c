@@ -81,6 +81,22 @@ void run_abandon(struct job *job)
 		run_give_up(take_ptr(job->run));
 }
 
+void run_abandoned(struct job *job)
+{
+	struct run *run;
+
+	if (!job_is_frozen(job))
+		return;
+	node_root_free(job_take_output(job));
+	quota_area_end(job, AREA_OUTPUT);
+	run = run_found(job);
+	if (!run)
+		return;
+	run->cancelled = true;
+	job_log(job, "cancelled: it was to be removed");
+	run_finish(run, STATUS_CANCELLED, NULL);
+}
+
 void run_interrupt(struct job *job)
 {
 	if (!job->run || job->run->publishing)

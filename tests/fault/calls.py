@@ -7,6 +7,7 @@ was accepted is not lost, and later jobs are as ever.
 calls.py [--runs N] [--seed S] [PART...]
 """
 import errno
+import glob
 import os
 import shutil
 import signal
@@ -257,6 +258,55 @@ def of_removals(svc, args, _):
     return found
 
 
+def accepted_before(svc, name):
+    """A job that a daemon has accepted and not begun."""
+    d = "%s/%s" % (svc.tree, name)
+    os.mkdir(d)
+    jobs.put(d + "/code.sh", b"args\nexit 3\n")
+    jobs.put(d + "/config.json", b'{"start": "manual", "args": ["kept"]}')
+    svc.stop()
+    meta = max(glob.glob(svc.state + "/jobs/*/meta"))
+    with open(meta) as f:
+        text = f.read()
+    for old, new in (("state draft", "state queued"), ("run 0", "run 1"),
+                     ("attempt 0", "attempt 1"), ("queued 0", "queued 1")):
+        text = text.replace("\n%s\n" % old, "\n%s\n" % new)
+    with open(meta, "r+") as f:
+        f.write(text[:512])
+
+
+def of_resumed(svc, args, budget):
+    """It runs as it was accepted, or is told to have failed. Twice, as what
+    fails once is read again."""
+    found, n = Findings(), args.rng.randrange(60)
+    for i in range(budget):
+        name = "waits%d" % i  # one that was set aside may come back
+        accepted_before(svc, name)
+        n += 1
+        svc.spawn_stopped()
+        with tracer.Trace(svc.popen.pid, svc.state, tracer.Plan(
+                fail=errno.EIO, first=n, count=2, names=READING), True) as t:
+            os.kill(svc.popen.pid, signal.SIGCONT)
+            svc.await_first(t.fd)
+            svc.open_root()
+            if os.path.exists("%s/%s" % (svc.tree, name)):
+                check.read("%s/%s/wait" % (svc.tree, name))
+        if svc.popen.poll() is not None:  # it refused to start
+            svc.clear()
+            svc.start()
+        d, some = "%s/%s" % (svc.tree, name), []
+        if os.path.exists(d):  # else it is in lost+found
+            end = check.read(d + "/wait"), check.read(d + "/stdout")
+            if end[0] == b"125\n" and check.read(d + "/error"):
+                pass
+            elif end[0] != b"3\n" or not end[1].endswith(b"\nkept\n"):
+                some.append("its end is %r" % (end,))
+        found.under("EIO at read %d (%s)" % (n, t.at), some)
+        clean(svc, jobs.Journal(0, svc.witness))
+        n = n if t.at else 0  # that was all of them
+    return found
+
+
 def at_start(svc, args, budget):
     """It may refuse to start, with a sentence; the next start has all."""
     journal = jobs.Journal(args.rng.random(), svc.witness)
@@ -319,6 +369,9 @@ PARTS = {
                "be read", 0, of_answers),
     "removal": ("a job that cannot be removed is not removed", 0,
                 of_removals),
+    "resume": ("a job that was accepted runs with its config or is told to "
+               "have failed, whichever read of the start fails", 0.2,
+               of_resumed),
     "start": ("any call of a start may fail: it starts or says why, and the "
               "next start has every job", 0.2, at_start),
 }
