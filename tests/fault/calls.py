@@ -276,7 +276,7 @@ def accepted_before(svc, name):
 
 
 def of_resumed(svc, args, budget):
-    """It runs as it was accepted, or is told to have failed. Twice, as what
+    """It runs as it was accepted, or is told to have failed. Thrice, as what
     fails once is read again."""
     found, n = Findings(), args.rng.randrange(60)
     for i in range(budget):
@@ -285,7 +285,7 @@ def of_resumed(svc, args, budget):
         n += 1
         svc.spawn_stopped()
         with tracer.Trace(svc.popen.pid, svc.state, tracer.Plan(
-                fail=errno.EIO, first=n, count=2, names=READING), True) as t:
+                fail=errno.EIO, first=n, count=3, names=READING), True) as t:
             os.kill(svc.popen.pid, signal.SIGCONT)
             svc.await_first(t.fd)
             svc.open_root()
