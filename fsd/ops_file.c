@@ -225,6 +225,17 @@ static bool ctl_done_before(struct job *job, enum ctl_verb verb)
 	return false;
 }
 
+static int kill_job(struct job *job, struct err *err)
+{
+	int r;
+
+	run_kill(job);
+	r = run_killed(job);
+	return r < 0 ? err_sys(err, r, "ctl: the disk does not take that the "
+			       "job is cancelled, which is tried every second")
+		     : 0;
+}
+
 static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 		      size_t size)
 {
@@ -245,7 +256,7 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 			return;
 		}
 		if (cmd.verb == CTL_KILL)
-			run_kill(job);
+			r = kill_job(job, &err);
 		else
 			r = run_signal(job, cmd.signal);
 	}

@@ -37,6 +37,10 @@ void run_expect(struct fsd *d, const char *name);
 
 /* Ends it as "cancelled"; what it wrote so far is kept. */
 void run_kill(struct job *job);
+/* After that: what is on record as queued runs after a restart, so who has it
+ * cancelled is told whether that is. The fiber lets go of all that it holds, and
+ * waits. Return: 0, or negative errno: it is tried again. */
+int run_killed(struct job *job);
 /* -ESRCH if its program is not running now. */
 int run_signal(struct job *job, unsigned signal);
 /* The machine dies, nothing is published: the job is being removed. */

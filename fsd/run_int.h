@@ -45,6 +45,8 @@ struct run_end {
 	uint64_t stored;   /* bytes of result.json */
 	bool waits;        /* on record it is queued */
 	bool unlisted;     /* it says something else, and cannot be removed */
+	int result;        /* of the last attempt: negative errno */
+	struct fiber *waiter; /* for the end of that, or NULL */
 };
 
 struct run {
@@ -152,6 +154,9 @@ void run_output_done(struct run *run);
  * thread, posts the last event, gives up the machine, frees the run.
  */
 void run_finish(struct run *run, enum job_status status, const char *message);
+
+/* Another end, for one that is tried again. In a fiber that holds the job. */
+void run_cancel_unended(struct run *run);
 
 /* run_again.c: if the appliance failed the run and the job may have another
  * one, that one begins. Return: true if so; then run is freed. */

@@ -263,7 +263,7 @@ static void not_durable(struct run *run, int r)
 static int do_end(void *arg)
 {
 	struct run *run = arg;
-	struct run_end *end = &run->end;
+	struct run_end *end = &run->end, before = run->end;
 	int r = publish_result(run);
 
 	if (r < 0)
@@ -272,8 +272,10 @@ static int do_end(void *arg)
 	r = record_end(run);
 	if (r < 0)
 		r = record_end(run); /* what failed once */
-	if (r < 0 && end->waits)
+	if (r < 0 && end->waits) {
+		*end = before; /* it is to end as it was to, later */
 		return r;
+	}
 	if (r < 0) {
 		not_on_record(run);
 		store_why(run);
@@ -363,8 +365,10 @@ static void on_end(void *arg)
 		run->end.meta = run->job->meta;
 		run->end.waits = run->job->meta.state == JOB_QUEUED;
 		run->end.meta.state = JOB_DONE;
-		r = depot_do(run->d->depot, do_end, run);
+		r = run->end.result = depot_do(run->d->depot, do_end, run);
 	}
+	if (run->end.waiter)
+		fiber_wake(take_ptr(run->end.waiter));
 	if (run->job && r < 0 && run->end.waits) {
 		wait_for_disk(run, r);
 	} else if (run->job) {
@@ -380,6 +384,17 @@ static void on_end(void *arg)
 	}
 	jobs_let_go();
 	run_let_go(run);
+}
+
+void run_cancel_unended(struct run *run)
+{
+	list_del(&run->job->unrecorded);
+	run->unended = false;
+	run->cancelled = true;
+	end_as(run, STATUS_CANCELLED);
+	run->end.res.message = NULL;
+	run_hold(run);
+	fiber_run(on_end, run);
 }
 
 bool run_end_again(struct job *job)

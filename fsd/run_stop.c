@@ -40,14 +40,33 @@ void run_kill(struct job *job)
 		run_found(job);
 		run = job->run;
 	}
-	if (!run || run->ended || run->publishing)
+	if (!run || ((run->ended || run->publishing) && !run->unended))
 		return;
 	run->cancelled = true;
 	job_log(job, "cancelled by ctl");
-	if (run->started)
+	if (run->unended)
+		run_cancel_unended(run);
+	else if (run->started)
 		vm_kill(run->lease, WIRE_KILL_ALL, SIGKILL);
 	else
 		run_finish(run, STATUS_CANCELLED, NULL);
+}
+
+int run_killed(struct job *job)
+{
+	struct run *run = job->run;
+	int r;
+
+	if (!run || job->meta.state != JOB_QUEUED || !run->publishing ||
+	    run->end.waiter || !fiber_self())
+		return 0;
+	run_hold(run);
+	run->end.waiter = fiber_self();
+	jobs_let_go();
+	fiber_pause();
+	r = run->end.waits ? run->end.result : 0;
+	run_let_go(run);
+	return r;
 }
 
 int run_signal(struct job *job, unsigned signal)

@@ -107,3 +107,55 @@ read_only() {
 	run ls "$MNT"
 	assert_output b
 }
+
+@test "who cancels a job that waits for its disk is told whether it is, and it never runs" {
+	expect_log 'cannot be stored in the state directory'
+	mount_stop
+	FSD_FAKE_START_MS=500 mount_start --pool 0
+	job_start a 'out ran'
+	state_is a queued
+	read_only true
+	check becomes $((20 * SLOW)) grep -q 'disk' "$MNT/a/error"
+	state_is a queued
+	fails EROFS bash -c 'echo kill >"$1"' - "$MNT/a/ctl"
+	grep -q 'does not take that the job is cancelled' "$MNT/.fsd/last_error"
+	state_is a queued
+	read_only false
+	assert_equal "$(job_wait a)" 137
+	ended a 137 cancelled
+	stdout_is a ''
+	mount_stop
+	mount_start
+	ended a 137 cancelled
+}
+
+@test "a job is not removed by a disk that cannot say so" {
+	expect_log 'cannot be removed'
+	job_run a 'out kept'
+	rm "$MNT/a/code.sh" "$MNT/a/config.json"
+	read_only true
+	fails EROFS rmdir "$MNT/a"
+	grep -q 'a: the job cannot be removed' "$MNT/.fsd/last_error"
+	stdout_is a kept
+	read_only false
+	ended a 0 exited
+	rm -r "$MNT/a"
+	mount_stop
+	mount_start
+	assert_equal "$(ls "$MNT")" ''
+}
+
+@test "a job that runs and cannot be removed has ended" {
+	expect_log 'cannot be (removed|written|stored)'
+	job_start a $'out up\nsleep 60000'
+	job_follow a up
+	rm "$MNT/a/code.sh" "$MNT/a/config.json"
+	read_only true
+	fails EROFS rmdir "$MNT/a"
+	assert_equal "$(job_wait a)" 125
+	run cat "$MNT/a/error"
+	assert_output --partial 'the disk did not take it'
+	read_only false
+	rm -r "$MNT/a"
+	[ ! -e "$MNT/a" ]
+}

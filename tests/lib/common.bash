@@ -287,6 +287,7 @@ fails() {
 	ESTALE) words='Stale file handle' ;;
 	EIO) words='Input/output error' ;;
 	ESRCH) words='No such process' ;;
+	EROFS) words='Read-only file system' ;;
 	ESHUTDOWN) words='Cannot send after transport endpoint shutdown' ;;
 	*) fail "fails: unknown errno $1" ;;
 	esac
