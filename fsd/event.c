@@ -27,8 +27,18 @@ struct late {
 	struct depot *depot;
 	struct job_meta meta; /* its name is borrowed */
 	char *error;          /* owned; NULL: none, or it is stored */
-	bool unlisted;        /* it has a result.json that is not shown */
+	const struct buf *result; /* borrowed: result.json, or empty: */
+	bool unlisted;        /* it has one that is not shown */
 };
+
+/* What a start would make of a record that says that it runs. */
+static int store_late(const struct late *l)
+{
+	depot_output_drop(l->depot, l->meta.no, l->meta.run);
+	return depot_run_publish(l->depot, l->meta.no, l->meta.run,
+				 job_rows[JOB_ROW_RESULT].name, l->result->data,
+				 l->result->len);
+}
 
 static int do_late(void *arg)
 {
@@ -36,6 +46,10 @@ static int do_late(void *arg)
 	int r = l->error ? depot_error_write(l->depot, l->meta.no, l->error)
 			 : 0;
 
+	if (r == 0 && l->result->len)
+		r = store_late(l);
+	if (r == 0 && l->result->len)
+		r = depot_sync_run(l->depot, l->meta.no, l->meta.run);
 	if (r == 0 && l->unlisted)
 		r = depot_run_unpublish(l->depot, l->meta.no, l->meta.run,
 					job_rows[JOB_ROW_RESULT].name);
@@ -47,6 +61,7 @@ static int record_late(struct job *job)
 	struct late l = {
 		.depot = job->d->depot, .meta = job->meta,
 		.error = job->error ? strdup(job->error) : NULL,
+		.result = &job->late,
 		.unlisted = job->has_results &&
 			    job->hidden & 1u << JOB_ROW_RESULT,
 	};
@@ -54,6 +69,10 @@ static int record_late(struct job *job)
 				       : depot_do(l.depot, do_late, &l);
 
 	free(l.error);
+	if (r == 0 && job->late.len) {
+		quota_run_add(job, job->late.len);
+		buf_done(&job->late);
+	}
 	return r;
 }
 

@@ -159,6 +159,7 @@ void job_unref(struct job *job)
 	parsed_unref(job->parsed);
 	events_free(job->events);
 	free(job->error);
+	buf_done(&job->late);
 	free(job->meta.name);
 	free(job);
 }
@@ -520,6 +521,7 @@ static bool has_result(const struct job *job)
 	struct stat st;
 
 	return job->meta.exit_code != status_exit_code(STATUS_FAILED, 0) ||
+	       job->late.len ||
 	       (depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
 			       "result.json", &st) == 0 &&
 		st.st_size);

@@ -45,6 +45,8 @@ struct job {
 	struct list unrecorded; /* while its record is to be written again */
 	bool promised;          /* a close was answered: it is on record that
 				   the job starts; commit_promise() */
+	struct buf late;        /* result.json of the newest run, while the disk
+				   does not take it */
 	unsigned hidden;        /* 1 << row: result files removed by hand */
 	unsigned copied;        /* 1 << row: a copy of one was written here */
 	struct node *sink;      /* owned: the output/ that a copy brought into

@@ -156,8 +156,12 @@ int ops_row_text(struct handle *h)
 {
 	struct job *job = h->t.job;
 
+	if (h->t.row == JOB_ROW_RESULT && h->text.len)
+		return 0; /* as it was when it was opened */
 	buf_clear(&h->text);
 	switch (h->t.row) {
+	case JOB_ROW_RESULT:
+		return buf_add(&h->text, job->late.data, job->late.len);
 	case JOB_ROW_STATE:
 		return buf_fmt(&h->text, "%s\n", state_name(job->meta.state));
 	case JOB_ROW_ERROR:
@@ -203,7 +207,7 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 							: VM_ERR));
 	case ROW_FILE:
 		fi->direct_io = 0;
-		if (h->t.row == JOB_ROW_EXIT_CODE)
+		if (h->t.row == JOB_ROW_EXIT_CODE || job->late.len)
 			return ops_row_text(h);
 		return open_fd(h, depot_run_open(job->d->depot, m->no, m->run,
 						 "result.json"));

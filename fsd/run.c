@@ -53,6 +53,7 @@ void run_free(struct run *run)
 	buf_done(&run->guest_json);
 	run_flow_done(run);
 	free(run->end.name);
+	buf_done(&run->end.late);
 	if (run->spec.code)
 		node_unref(run->spec.code);
 	free(run->end.attempts_text);
@@ -94,6 +95,7 @@ void run_hide_old(struct job *job)
 {
 	node_root_free(job_take_output(job));
 	quota_area_end(job, AREA_OUTPUT);
+	buf_done(&job->late);
 	job->hidden = 0;
 	job->has_results = false;
 	job_sink_drop(job);

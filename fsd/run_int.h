@@ -43,7 +43,10 @@ struct run_end {
 	struct result_attempt attempts[LIMIT_RETRY];
 	char *attempts_text; /* owned: their messages */
 	uint64_t stored;   /* bytes of result.json */
+	uint64_t ended_ns; /* CLOCK_REALTIME, when it was found */
 	bool waits;        /* on record it is queued */
+	bool unrecorded;   /* on record it is running: late is result.json */
+	struct buf late;
 	bool unlisted;     /* it says something else, and cannot be removed */
 	int result;        /* of the last attempt: negative errno */
 	struct fiber *waiter; /* for the end of that, or NULL */
@@ -92,6 +95,7 @@ struct run {
 	struct run_end end;
 	bool unended;    /* its end is tried again: run_end_again() */
 	bool counted;    /* in fsd->running */
+	bool found;      /* on record as running, by a start: all it knows */
 	bool over_quota; /* something was left out for that reason */
 	struct sched_slot slot;
 	bool collected;  /* vm_job has all of its inputs */

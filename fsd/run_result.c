@@ -35,10 +35,11 @@ static void fill_usage(const struct run *run, struct job_result *res)
 	res->peak_processes = scaled(e->peak_processes, 1);
 }
 
-static void fill_timing(const struct run *run, struct job_result *res)
+static void fill_timing(struct run *run, struct job_result *res)
 {
 	uint64_t now = now_ns();
 
+	run->end.ended_ns = realtime_ns();
 	res->queued_ms = span_ms(run->queued_ns,
 				 run->granted_ns ? run->granted_ns : now);
 	res->machine_ms = span_ms(run->granted_ns, run->started_ns);
@@ -47,7 +48,7 @@ static void fill_timing(const struct run *run, struct job_result *res)
 	res->total_ms = span_ms(run->queued_ns, now);
 	res->created_ns = run->job->meta.created_ns;
 	res->started_ns = run->started_real_ns;
-	res->ended_ns = realtime_ns();
+	res->ended_ns = run->end.ended_ns;
 	res->kept_until_ns = retain_until(run->job, res->ended_ns);
 }
 
@@ -111,6 +112,34 @@ static void fill_attempts(struct run *run, struct job_result *res)
 			    run->end.attempts, before, &run->end.attempts_text);
 	res->attempt = before + 1;
 	res->attempts = run->end.attempts;
+}
+
+/*
+ * All that a start can know of a run that is on record as running: from the
+ * record and the streams alone, so that it is the same whoever says it.
+ */
+static void fill_found(const struct run *run, struct job_result *res)
+{
+	const struct job_result all = *res;
+
+	*res = (struct job_result){
+		.job = all.job, .id = all.id, .status = all.status,
+		.exit_code = all.exit_code, .message = all.message,
+		.program_exit_code = -1,
+		.attempt = all.attempt, .attempts = all.attempts,
+		.stdout_bytes = all.stdout_bytes,
+		.stderr_bytes = all.stderr_bytes,
+		.wall_ms = RESULT_UNKNOWN, .user_ms = RESULT_UNKNOWN,
+		.system_ms = RESULT_UNKNOWN,
+		.peak_memory_bytes = RESULT_UNKNOWN,
+		.peak_processes = RESULT_UNKNOWN,
+		.queued_ms = RESULT_UNKNOWN, .machine_ms = RESULT_UNKNOWN,
+		.run_ms = RESULT_UNKNOWN, .collect_ms = RESULT_UNKNOWN,
+		.total_ms = RESULT_UNKNOWN,
+		.missing_walls = missing_walls(run->d),
+		.created_ns = all.created_ns,
+		.kept_until_ns = all.kept_until_ns,
+	};
 }
 
 /* --- publishing ----------------------------------------------------------- */
@@ -195,14 +224,30 @@ static void not_kept(struct run *run, int r)
 	store_failure(run);
 }
 
+static uint64_t stored_bytes(const struct run *run, const char *name)
+{
+	struct stat st;
+
+	return depot_run_stat(run->d->depot, run->end.meta.no, run->number,
+			      name, &st) == 0
+		       ? (uint64_t)st.st_size
+		       : 0;
+}
+
 /* The record still says that it runs: what the next start makes of that is what
- * is shown. The start says when that was and what there is, so nobody has. */
+ * is shown, from memory until the disk takes it. */
 static void not_on_record(struct run *run)
 {
 	struct run_end *end = &run->end;
 
 	snprintf(end->message, sizeof(end->message), "%s", RUN_NO_END);
 	end_as(run, STATUS_INTERRUPTED);
+	end->res.stdout_bytes = stored_bytes(run, "stdout");
+	end->res.stderr_bytes = stored_bytes(run, "stderr");
+	fill_found(run, &end->res);
+	if (result_render(&end->res, &end->late) < 0)
+		buf_done(&end->late); /* then there is none */
+	end->unrecorded = true;
 	end->stored = 0;
 	end->unlisted = depot_run_unpublish(run->d->depot, end->meta.no,
 					    run->number, "result.json") < 0;
@@ -236,7 +281,7 @@ static int record_end(struct run *run)
 	struct run_end *end = &run->end;
 
 	end->meta.exit_code = end->res.exit_code;
-	end->meta.ended_ns = end->res.ended_ns;
+	end->meta.ended_ns = end->ended_ns;
 	end->meta.changed_ns = realtime_ns();
 	return depot_meta_write(run->d->depot, &end->meta);
 }
@@ -303,24 +348,29 @@ static void log_end(struct job *job, const struct job_result *res)
 		  status_name(res->status), res->exit_code);
 }
 
-static void end_run(struct job *job, const struct job_result *res,
-		    uint64_t changed_ns, bool unlisted)
+static void end_run(struct job *job, struct run_end *end)
 {
+	const struct job_result *res = &end->res;
 	bool failed = is_failure(res);
 
 	if (failed)
 		job_show_error(job, res->message);
 	job->meta.exit_code = res->exit_code;
-	job->meta.ended_ns = res->ended_ns;
+	job->meta.ended_ns = end->ended_ns;
 	job->d->count.done[res->status]++;
 	log_end(job, res);
 	job->run = NULL;
 	job->has_results = true;
-	if (unlisted)
+	if (end->unrecorded) { /* nobody vouches that its files are whole */
+		node_root_free(job_take_output(job));
+		job->late = end->late;
+		end->late = (struct buf){ 0 };
+	}
+	if (end->unlisted && !job->late.len)
 		job->hidden |= 1u << JOB_ROW_RESULT;
 	job_posted(job, failed || res->status == STATUS_CANCELLED ? EV_FAIL
 								: EV_END);
-	job->meta.changed_ns = changed_ns; /* as it is on record */
+	job->meta.changed_ns = end->meta.changed_ns; /* as it is on record */
 }
 
 /* Its end came before it was known that its output is not kept. */
@@ -362,6 +412,8 @@ static void on_end(void *arg)
 		fill_rest(run, &run->end.res);
 		if (run->flow.failed)
 			fill_lost(run);
+		if (run->found)
+			fill_found(run, &run->end.res);
 		run->end.meta = run->job->meta;
 		run->end.waits = run->job->meta.state == JOB_QUEUED;
 		run->end.meta.state = JOB_DONE;
@@ -379,8 +431,7 @@ static void on_end(void *arg)
 		}
 		quota_run_sub(run->job, run->guest_json.len);
 		quota_run_add(run->job, run->end.stored);
-		end_run(take_ptr(run->job), &run->end.res,
-			run->end.meta.changed_ns, run->end.unlisted);
+		end_run(take_ptr(run->job), &run->end);
 	}
 	jobs_let_go();
 	run_let_go(run);

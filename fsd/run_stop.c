@@ -131,8 +131,10 @@ void run_recover(struct job *job)
 {
 	struct run *run = run_found(job);
 
-	if (run)
-		run_finish(run, STATUS_INTERRUPTED, RUN_NO_END);
+	if (!run)
+		return;
+	run->found = true;
+	run_finish(run, STATUS_INTERRUPTED, RUN_NO_END);
 }
 
 void run_reject(struct job *job, const char *message)

@@ -76,6 +76,48 @@ read_only() {
 	rm -r "$MNT/a"
 }
 
+@test "such an end has a result.json, which a restart does not change" {
+	local before
+	expect_log 'its end cannot be written: Read-only file system'
+	job_start a $'out up\nwrite file x\nsleep 1000\nout more\nexit 3'
+	job_start b $'out up\nsleep 1000\nexit 3'
+	job_follow a up
+	job_follow b up
+	read_only true
+	assert_equal "$(job_wait a)" 125
+	assert_equal "$(job_wait b)" 125
+	ended a 125 interrupted
+	assert_equal "$(result a .stdout.bytes)" "$(stat -c %s "$MNT/a/stdout")"
+	assert_equal "$(result a '.output | length')" 0
+	assert_equal "$(ls "$MNT/a/output")" ''
+	assert_equal "$(stat -c %s "$MNT/a/result.json")" "$(wc -c <"$MNT/a/result.json")"
+	before=$(cat "$MNT/a/result.json" "$MNT/b/result.json")
+	mount_crash
+	read_only false
+	mount_start
+	assert_equal "$(job_wait a)$(job_wait b)" 125125
+	assert_equal "$(cat "$MNT/a/result.json" "$MNT/b/result.json")" "$before"
+}
+
+@test "such a result is stored when the disk takes it" {
+	local before
+	expect_log 'its end cannot be written: Read-only file system'
+	job_start a $'out up\nwrite file x\nsleep 1000\nout more\nexit 3'
+	job_follow a up
+	read_only true
+	assert_equal "$(job_wait a)" 125
+	before=$(cat "$MNT/a/result.json")
+	read_only false
+	check becomes $((20 * SLOW)) sh -c 'grep -q "^state done" "$1"/jobs/*/meta' - "$STATE"
+	assert_equal "$(cat "$MNT/a/result.json")" "$before"
+	assert_equal "$(cat "$STATE"/jobs/*/r1/result.json)" "$before"
+	[ ! -e "$(echo "$STATE"/jobs/*/r1)/output" ]
+	mount_crash
+	mount_start
+	ended a 125 interrupted
+	assert_equal "$(cat "$MNT/a/result.json")" "$before"
+}
+
 @test "a quota that is used up is told to the writer, and room that is made is used" {
 	btrfs quota enable "$DISK"
 	btrfs qgroup limit 4M "$DISK/s"
