@@ -309,31 +309,6 @@ static void detach(struct node *node)
 	maybe_free(node);
 }
 
-/* Keeps the file while a handle or a run needs it. */
-static void keep(struct node *node)
-{
-	if (node->refs && node->keep_fd < 0)
-		node->keep_fd = node_open(node, O_PATH);
-}
-
-void node_root_keep(struct node *root)
-{
-	if (!root)
-		return;
-	list_for_each(pos, tmp, &root->children)
-		node_root_keep(list_entry(pos, struct node, sibling));
-	keep(root);
-}
-
-void node_root_unkeep(struct node *root)
-{
-	if (!root)
-		return;
-	list_for_each(pos, tmp, &root->children)
-		node_root_unkeep(list_entry(pos, struct node, sibling));
-	fd_close(&root->keep_fd);
-}
-
 /* --- the end of a tree -------------------------------------------------- */
 
 /* Each node is unlinked, but still in its place. Its children go first, whose
@@ -342,7 +317,7 @@ static void doom(struct node *node)
 {
 	list_for_each(pos, tmp, &node->children)
 		doom(list_entry(pos, struct node, sibling));
-	keep(node);
+	node_keep_file(node);
 	quota_orphan(node);
 	node_load_end(node);
 	node->unlinked = true;
@@ -537,7 +512,7 @@ int node_unlink(struct node *node)
 		return r;
 	if (node->is_dir && node_has_entries(node))
 		return -ENOTEMPTY;
-	keep(node);
+	node_keep_file(node);
 	quota_look(node);
 	node_ref(node);
 	r = depot_delete(node->nodes->depot, path, node->is_dir);
@@ -596,7 +571,7 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 	if (r < 0)
 		return r;
 	if (old) {
-		keep(old);
+		node_keep_file(old);
 		quota_look(old);
 	}
 	r = depot_rename(node->nodes->depot, from, to, old && !node->is_dir);

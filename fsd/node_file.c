@@ -93,3 +93,29 @@ int node_utimens(const struct node *node, const struct timespec times[2])
 		return -ESTALE;
 	return call_utimens(node->nodes->depot, path, times);
 }
+
+/* --- files that go ---------------------------------------------------------- */
+
+void node_keep_file(struct node *node)
+{
+	if (node->refs && node->keep_fd < 0)
+		node->keep_fd = node_open(node, O_PATH);
+}
+
+void node_root_keep(struct node *root)
+{
+	if (!root)
+		return;
+	list_for_each(pos, tmp, &root->children)
+		node_root_keep(list_entry(pos, struct node, sibling));
+	node_keep_file(root);
+}
+
+void node_root_unkeep(struct node *root)
+{
+	if (!root)
+		return;
+	list_for_each(pos, tmp, &root->children)
+		node_root_unkeep(list_entry(pos, struct node, sibling));
+	fd_close(&root->keep_fd);
+}

@@ -41,4 +41,7 @@ void node_renumber(struct node *node, uint64_t ino); /* node.c */
 uint64_t node_ino_shuffle(uint64_t ino, uint64_t key);
 uint64_t node_ino_key(const struct depot *depot);
 
+/* node_file.c: while a handle or a run needs it. */
+void node_keep_file(struct node *node);
+
 #endif

@@ -224,16 +224,6 @@ static void not_kept(struct run *run, int r)
 	store_failure(run);
 }
 
-static uint64_t stored_bytes(const struct run *run, const char *name)
-{
-	struct stat st;
-
-	return depot_run_stat(run->d->depot, run->end.meta.no, run->number,
-			      name, &st) == 0
-		       ? (uint64_t)st.st_size
-		       : 0;
-}
-
 /* The record still says that it runs: what the next start makes of that is what
  * is shown, from memory until the disk takes it. */
 static void not_on_record(struct run *run)
@@ -242,8 +232,6 @@ static void not_on_record(struct run *run)
 
 	snprintf(end->message, sizeof(end->message), "%s", RUN_NO_END);
 	end_as(run, STATUS_INTERRUPTED);
-	end->res.stdout_bytes = stored_bytes(run, "stdout");
-	end->res.stderr_bytes = stored_bytes(run, "stderr");
 	fill_found(run, &end->res);
 	if (result_render(&end->res, &end->late) < 0)
 		buf_done(&end->late); /* then there is none */
