@@ -233,7 +233,10 @@ static void not_on_record(struct run *run)
 	snprintf(end->message, sizeof(end->message), "%s", RUN_NO_END);
 	end_as(run, STATUS_INTERRUPTED);
 	fill_found(run, &end->res);
-	if (result_render(&end->res, &end->late) < 0)
+	/* A start may find out what this one could not. */
+	if (end->res.stdout_bytes == RESULT_UNKNOWN ||
+	    end->res.stderr_bytes == RESULT_UNKNOWN ||
+	    result_render(&end->res, &end->late) < 0)
 		buf_done(&end->late); /* then there is none */
 	end->unrecorded = true;
 	end->stored = 0;

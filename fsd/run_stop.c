@@ -2,9 +2,24 @@
 /* Runs that end before their program does, or that are only found in the store. */
 #include <errno.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "event.h"
 #include "run_int.h"
+
+/* Twice, if that is what it takes: a made-up zero would stay for ever. */
+static uint64_t found_size(const struct job *job, enum vm_stream stream)
+{
+	struct stat st;
+	int r = -EIO;
+
+	for (int i = 0; i < 2 && r < 0 && r != -ENOENT; i++)
+		r = depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
+				   run_stream_names[stream], &st);
+	if (r < 0)
+		return r == -ENOENT ? 0 : RESULT_UNKNOWN;
+	return (uint64_t)st.st_size;
+}
 
 /* Of a run that this daemon knows nothing of but what the store has. */
 static struct run *run_found(struct job *job)
@@ -25,8 +40,8 @@ static struct run *run_found(struct job *job)
 	run->file_fd = run->stream[0].fd = run->stream[1].fd = -1;
 	run->stored = depot_run_has(job->d->depot, job->meta.no, run->number);
 	run->queued_ns = now_ns();
-	run->stream[VM_OUT].size = run_stream_size(job, VM_OUT);
-	run->stream[VM_ERR].size = run_stream_size(job, VM_ERR);
+	run->stream[VM_OUT].size = found_size(job, VM_OUT);
+	run->stream[VM_ERR].size = found_size(job, VM_ERR);
 	job->run = run;
 	return run;
 }

@@ -8,6 +8,7 @@ calls.py [--runs N] [--seed S] [PART...]
 """
 import errno
 import glob
+import json
 import os
 import shutil
 import signal
@@ -259,8 +260,8 @@ def of_removals(svc, args, _):
     return found
 
 
-def accepted_before(svc, name):
-    """A job that a daemon has accepted and not begun."""
+def accepted_before(svc, name, state):
+    """A job that a daemon has accepted and not ended."""
     d = "%s/%s" % (svc.tree, name)
     os.mkdir(d)
     jobs.put(d + "/code.sh", b"args\nexit 3\n")
@@ -269,11 +270,31 @@ def accepted_before(svc, name):
     meta = max(glob.glob(svc.state + "/jobs/*/meta"))
     with open(meta) as f:
         text = f.read()
-    for old, new in (("state draft", "state queued"), ("run 0", "run 1"),
+    for old, new in (("state draft", "state " + state), ("run 0", "run 1"),
                      ("attempt 0", "attempt 1"), ("queued 0", "queued 1")):
         text = text.replace("\n%s\n" % old, "\n%s\n" % new)
     with open(meta, "r+") as f:
         f.write(text[:512])
+    if state == "running":
+        run = os.path.dirname(meta) + "/r1"
+        os.mkdir(run)
+        jobs.put(run + "/stdout", b"up\n")
+
+
+def resumed(d):
+    """Findings."""
+    if not os.path.exists(d):
+        return []  # it is in lost+found
+    end, out = check.read(d + "/wait"), check.read(d + "/stdout")
+    if end == b"125\n" and check.read(d + "/error"):
+        if not os.path.exists(d + "/result.json"):
+            return []  # it could not be stored, and `error` says so
+        told = json.loads(check.read(d + "/result.json"))["stdout"]["bytes"]
+        return [] if told in (None, len(out)) else [
+            "stdout has %d bytes, %r are told" % (len(out), told)]
+    if end != b"3\n" or not out.endswith(b"\nkept\n"):
+        return ["its end is %r, %r" % (end, out)]
+    return []
 
 
 def of_resumed(svc, args, budget):
@@ -282,8 +303,8 @@ def of_resumed(svc, args, budget):
     found, n = Findings(), args.rng.randrange(60)
     for i in range(budget):
         name = "waits%d" % i  # one that was set aside may come back
-        accepted_before(svc, name)
-        n += 1
+        accepted_before(svc, name, ("running", "queued")[i % 2])
+        n += i % 2
         svc.spawn_stopped()
         with tracer.Trace(svc.popen.pid, svc.state, tracer.Plan(
                 fail=errno.EIO, first=n, count=3, names=READING), True) as t:
@@ -295,16 +316,10 @@ def of_resumed(svc, args, budget):
         if svc.popen.poll() is not None:  # it refused to start
             svc.clear()
             svc.start()
-        d, some = "%s/%s" % (svc.tree, name), []
-        if os.path.exists(d):  # else it is in lost+found
-            end = check.read(d + "/wait"), check.read(d + "/stdout")
-            if end[0] == b"125\n" and check.read(d + "/error"):
-                pass
-            elif end[0] != b"3\n" or not end[1].endswith(b"\nkept\n"):
-                some.append("its end is %r" % (end,))
+        some = resumed("%s/%s" % (svc.tree, name))
         found.under("EIO at read %d (%s)" % (n, t.at), some)
         clean(svc, jobs.Journal(0, svc.witness))
-        n = n if t.at else 0  # that was all of them
+        n = n if t.at or not i % 2 else 0  # that was all of them
     return found
 
 
@@ -371,7 +386,7 @@ PARTS = {
     "removal": ("a job that cannot be removed is not removed", 0,
                 of_removals),
     "resume": ("a job that was accepted runs with its config or is told to "
-               "have failed, whichever read of the start fails", 0.2,
+               "have failed, whichever read of the start fails", 0.4,
                of_resumed),
     "start": ("any call of a start may fail: it starts or says why, and the "
               "next start has every job", 0.2, at_start),

@@ -68,7 +68,8 @@ class Result:
                 tuple(sorted(self.output.items())))
 
     def inner(self, name):
-        """Findings that need no knowledge of the program."""
+        """Findings that need no knowledge of the program. A size that could
+        not be found is null."""
         j = self.json
         told = {f["path"]: f["bytes"] for f in j["output"] or ()
                 if not f["path"].endswith("/")}
@@ -83,7 +84,7 @@ class Result:
              {p: n for p, n in told.items() if p in self.output or n}),
         )
         return ["half: %s: %s: %r is not %r" % (name, what, a, b)
-                for what, a, b in pairs if a != b]
+                for what, a, b in pairs if a != b and b is not None]
 
 
 def check_exited(job, res, runs, faulty):
