@@ -82,14 +82,16 @@ static void note_machine(struct run *run)
 
 void run_begin(struct run *run, struct vm_lease *lease)
 {
+	struct fsd *d = run->d;
 
 	run->lease = lease;
 	vm_hear(lease, &run_events, run);
-	if (run->d->handing_over || run->d->stopping)
-		return; /* the next one runs it */
+	/* The next daemon runs it; but one that had a machine is waited for. */
+	if ((d->handing_over || d->stopping) && !run->granted)
+		return;
 	note_machine(run);
 	run->granted_ns = now_ns();
-	run->d->busy += !run->granted; /* the first machine may have been dead */
+	d->busy += !run->granted; /* the first machine may have been dead */
 	run->granted = true;
 	if (!run->accepted)
 		return; /* who accepts it goes on */

@@ -199,6 +199,21 @@ close_but_keep() {
 	assert_equal "$(job_wait a)" 3
 }
 
+@test "a job that got its machine while it was put on record runs before another server takes over" {
+	mount_stop
+	FSD_FAKE_START_MS=100 mount_start --pool 0
+	trace -e trace=fdatasync,fsync -e inject=fdatasync,fsync:delay_enter=500000
+	job_start a 'exit 3' &
+	bounded 30 sh -c 'until grep -q "^fsd_machines_leased 1" "$1"; do :; done' \
+		- "$MNT/.fsd/stats"
+	kill -USR2 "$DAEMON"
+	bounded 20 sh -c 'until grep -q "takes over when 1" "$1"; do :; done' - "$LOG"
+	wait $!
+	trace_stop
+	assert_equal "$(job_wait a)" 3
+	bounded 20 sh -c 'until grep -q "another server takes over$" "$1"; do :; done' - "$LOG"
+}
+
 @test "what is not in memory any more is read by another thread" {
 	job_run a 'bytes 300000'
 	cp "$MNT/a/stdout" "$BATS_TEST_TMPDIR/all"
