@@ -295,9 +295,19 @@ static int no_service(const char *command, const char *mnt, int r)
 		return complain(command, 1,
 				"%s: the fsd of this mount is dead; `umount %s` "
 				"takes it away", mnt, mnt);
-	return complain(command, 1, "%s is not a mount of fsd%s%s", mnt,
-			r == -ENODATA ? "" : ": ",
-			r == -ENODATA ? "" : strerror(-r));
+	/* Another kind of file system has no such attribute, or none at all. */
+	if (r == -ENODATA || r == -EOPNOTSUPP)
+		return complain(command, 1, "%s is not a mount of fsd", mnt);
+	return complain(command, 1, "%s is not a mount of fsd: %s", mnt,
+			strerror(-r));
+}
+
+int mount_answers(const char *command, const char *mnt)
+{
+	pid_t pid;
+	int r = process_of(mnt, "user.fsd.service", &pid);
+
+	return r < 0 ? no_service(command, mnt, r) : 0;
 }
 
 /* --now MNT, the options of umount and upgrade. */

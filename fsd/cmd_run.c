@@ -19,9 +19,24 @@
 #include "commands.h"
 #include "run_client.h"
 
-static int bad_env(const char *text)
+/* As in a shell, the last one of a name counts. Return: 0 or the exit code. */
+static int add_env(struct run_client *c, const char *text)
 {
-	return complain("run", 2, "-e is \"%s\"; it must be NAME=VALUE", text);
+	const char *end = strchr(text, '=');
+	unsigned i = 0;
+
+	if (!end)
+		return complain("run", 2, "-e is \"%s\"; it must be NAME=VALUE",
+				text);
+	while (i < c->env_count &&
+	       strncmp(c->env[i], text, (size_t)(end - text) + 1) != 0)
+		i++;
+	if (i == ARRAY_SIZE(c->env))
+		return complain("run", 2, "too many -e; at most %zu are allowed",
+				ARRAY_SIZE(c->env));
+	c->env[i] = text;
+	c->env_count = MAX(c->env_count, i + 1);
+	return 0;
 }
 
 static int parse(int argc, char **argv, struct run_client *c)
@@ -47,11 +62,8 @@ static int parse(int argc, char **argv, struct run_client *c)
 			c->memory = optarg;
 			break;
 		case 'e':
-			if (!strchr(optarg, '='))
-				return bad_env(optarg);
-			if (c->env_count == ARRAY_SIZE(c->env))
-				return complain("run", 2, "too many -e");
-			c->env[c->env_count++] = optarg;
+			if (add_env(c, optarg))
+				return 2;
 			break;
 		case 'j':
 			c->json = true;

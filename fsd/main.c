@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fsd: run programs that are written as files, each in a machine of its own. */
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "face.h"
@@ -117,10 +120,31 @@ static void help(FILE *to)
 		fputs(commands[i].usage, to);
 }
 
+/* What is opened next would be taken for a stream that the caller has closed:
+ * they lead nowhere instead. */
+static int open_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	return fd < 0 ? -1 : close(fd);
+}
+
+/* `fsd COMMAND --help` and -h; what a program is to be asked comes later. */
+static bool wants_help(int argc, char **argv)
+{
+	return argc > 2 &&
+	       (!strcmp(argv[2], "--help") || !strcmp(argv[2], "-h"));
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *c;
 
+	if (open_streams() < 0)
+		return 1;
 	if (argc < 2) {
 		help(stderr);
 		return 2;
@@ -137,6 +161,10 @@ int main(int argc, char **argv)
 			"them\n",
 			argv[1]);
 		return 2;
+	}
+	if (wants_help(argc, argv)) {
+		fputs(c->usage, stdout);
+		return 0;
 	}
 	return c->fn(argc - 1, argv + 1);
 }

@@ -22,7 +22,7 @@ struct client {
 	int dir;           /* the job's directory */
 	int signals;       /* signalfd */
 	unsigned interrupts;
-	bool submitted;
+	bool lost;         /* output that its reader did not take, which was said */
 };
 
 /* --- the mount ----------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static int find_or_start(struct client *k, char room[256])
 
 	k->mnt = k->c->mount ? k->c->mount : find_mount(room);
 	if (k->mnt)
-		return 0;
+		return mount_answers("run", k->mnt);
 	r = private_start(&k->own);
 	k->mnt = k->own.mnt;
 	return r;
@@ -154,22 +154,50 @@ static ssize_t read_small(struct client *k, const char *name, char *room,
 	return n;
 }
 
-/* Copies until the end of from. */
-static int copy_file(struct client *k, const char *name, int from)
+/* Until there is something to read, or a signal: then there will be no job.
+ * Return: 0, or the exit code. */
+static int await_input(const struct client *k, int from)
+{
+	struct signalfd_siginfo info;
+	struct pollfd p[2] = { { .fd = from, .events = POLLIN },
+			       { .fd = k->signals, .events = POLLIN } };
+
+	while (poll(p, 2, -1) < 0)
+		if (errno != EINTR)
+			return complain("run", 1, "%s", strerror(errno));
+	if (p[1].revents &&
+	    read(k->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		return 128 + (int)info.ssi_signo;
+	return 0;
+}
+
+/* Copies until the end of from, which the user knows as `whose`. */
+static int copy_file(struct client *k, const char *name, int from,
+		     const char *whose)
 {
 	auto_close int fd = openat(k->dir, name,
 				   O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	char room[65536];
 	ssize_t n;
+	int r;
 
 	if (fd < 0)
 		return complain("run", 1, "%s/%s: %s", k->job, name,
 				strerror(errno));
-	while ((n = read(from, room, sizeof(room))) > 0)
+	while ((r = await_input(k, from)) == 0) {
+		n = read(from, room, sizeof(room));
+		if (n == 0)
+			return 0;
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			continue; /* whoever shares it made it so */
+		if (n < 0)
+			return complain("run", 2, "%s: %s", whose,
+					strerror(errno));
 		if (write(fd, room, (size_t)n) != n)
 			return complain("run", 1, "%s/%s: %s", k->job, name,
 					strerror(errno));
-	return n < 0 ? complain("run", 1, "%s: %s", name, strerror(errno)) : 0;
+	}
+	return r;
 }
 
 /* "code.py" for a file with an ending that is a language's, else "code". */
@@ -193,12 +221,12 @@ static int put_code(struct client *k)
 
 	code_name(k->c, name);
 	if (from_stdin)
-		return copy_file(k, name, STDIN_FILENO);
+		return copy_file(k, name, STDIN_FILENO, "standard input");
 	fd = open(k->c->file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return complain("run", 2, "%s: %s", k->c->file,
 				strerror(errno));
-	return copy_file(k, name, fd);
+	return copy_file(k, name, fd, k->c->file);
 }
 
 /* A refusal at the close comes with a sentence in `error`. */
@@ -239,9 +267,8 @@ static int make_job(struct client *k)
 		return complain("run", 1, "%s: %s", path, strerror(errno));
 	r = put_code(k);
 	/* A terminal is not read: a program that wants input gets its end. */
-	if (!r && strcmp(k->c->file, "-") != 0 && !isatty(STDIN_FILENO) &&
-	    fcntl(STDIN_FILENO, F_GETFD) >= 0)
-		r = copy_file(k, "stdin", STDIN_FILENO);
+	if (!r && strcmp(k->c->file, "-") != 0 && !isatty(STDIN_FILENO))
+		r = copy_file(k, "stdin", STDIN_FILENO, "standard input");
 	return r ? r : write_config(k, &config);
 }
 
@@ -250,11 +277,10 @@ static int submit(struct client *k)
 	char from[512], to[512];
 
 	snprintf(from, sizeof(from), "%s/%s", k->mnt, k->job);
-	memmove(k->job, k->job + 1, strlen(k->job));
-	snprintf(to, sizeof(to), "%s/%s", k->mnt, k->job);
+	snprintf(to, sizeof(to), "%s/%s", k->mnt, k->job + 1);
 	if (rename(from, to) < 0)
 		return complain("run", 1, "%s: %s", to, strerror(errno));
-	k->submitted = true;
+	memmove(k->job, k->job + 1, strlen(k->job));
 	return 0;
 }
 
@@ -289,24 +315,48 @@ static void on_signal(struct client *k)
 	write_ctl(k, verb);
 }
 
-/* Return: bytes copied, 0 at the end, -1 when there is nothing now. */
-static ssize_t pump(int from, int to)
+/* All of it, unless nobody takes it. A descriptor that others have made
+ * nonblocking is waited for. */
+static int write_all(struct client *k, int to, const char *data, size_t len)
+{
+	while (len) {
+		ssize_t n = write(to, data, len);
+		struct pollfd p[2] = { { .fd = to, .events = POLLOUT },
+				       { .fd = k->signals, .events = POLLIN } };
+
+		if (n >= 0) {
+			data += n;
+			len -= (size_t)n;
+		} else if (errno == EAGAIN) {
+			poll(p, 2, -1);
+			if (p[1].revents)
+				on_signal(k);
+		} else if (errno != EINTR) {
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+/* To one of our own streams. Return: bytes copied, 0 at the end, -1 when there
+ * is nothing now. */
+static ssize_t pump(struct client *k, int from, int to)
 {
 	char room[65536];
-	ssize_t n = read(from, room, sizeof(room)), done = 0;
+	ssize_t n = read(from, room, sizeof(room));
+	int r;
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? -1 : 0;
-	while (done < n) {
-		ssize_t w = write(to, room + done, (size_t)(n - done));
-
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w < 0)
-			return 0; /* nobody reads us any more */
-		done += w;
-	}
-	return n;
+	r = write_all(k, to, room, (size_t)n);
+	if (r == 0)
+		return n;
+	/* A reader that has gone has what it wanted. */
+	if (r != -EPIPE && !k->lost)
+		k->lost = complain("run", 1, "standard %s: %s",
+				   to == STDOUT_FILENO ? "output" : "error",
+				   strerror(-r));
+	return 0;
 }
 
 /* Copies both streams until both have ended. */
@@ -330,7 +380,7 @@ static int follow(struct client *k)
 			on_signal(k);
 		for (int i = 0; i < 2; i++)
 			if (p[i].revents &&
-			    pump(p[i].fd, k->c->json ? -1 : i + 1) == 0)
+			    pump(k, p[i].fd, i + 1) == 0)
 				fd_close(&p[i].fd);
 	}
 	return 0;
@@ -358,6 +408,21 @@ static int wait_end(struct client *k)
 	return 0;
 }
 
+/* There is no exit_code. */
+static int no_outcome(struct client *k)
+{
+	char state[16];
+
+	if (read_small(k, "state", state, sizeof(state)) > 0)
+		return !strcmp(state, "refused\n")
+			       ? 2 /* `error` said why */
+			       : 128 + SIGPIPE; /* nobody reads its output */
+	if (errno == ENOENT || errno == ESTALE)
+		return complain("run", 137, "the job was removed");
+	return complain("run", 125, "%s does not answer any more (%s): how the "
+			"job has ended is not known", k->mnt, strerror(errno));
+}
+
 static int outcome(struct client *k)
 {
 	char text[1024];
@@ -369,13 +434,15 @@ static int outcome(struct client *k)
 		auto_close int fd = openat(k->dir, "result.json",
 					   O_RDONLY | O_CLOEXEC);
 
-		while (fd >= 0 && pump(fd, STDOUT_FILENO) > 0)
+		while (fd >= 0 && pump(k, fd, STDOUT_FILENO) > 0)
 			;
 	}
 	if (read_small(k, "exit_code", text, sizeof(text)) <= 0)
-		return 2; /* refused: `error` said why */
+		return no_outcome(k);
 	text[strcspn(text, "\n")] = '\0';
-	return parse_u64(text, 0, 255, &code) < 0 ? 1 : (int)code;
+	if (parse_u64(text, 0, 255, &code) < 0)
+		return 1;
+	return code == 0 && k->lost ? 1 : (int)code;
 }
 
 /* --- together ------------------------------------------------------------------------ */
@@ -419,12 +486,13 @@ int run_client(const struct run_client *c)
 	if (strcmp(c->file, "-") != 0 && access(c->file, R_OK) < 0)
 		return complain("run", 2, "%s: %s", c->file, strerror(errno));
 	r = find_or_start(&k, room);
-	if (r == 0)
-		r = make_job(&k);
 	if (r == 0) {
+		/* Before there is a job that would be left. */
 		k.signals = catch_signals();
-		r = submit(&k);
+		r = make_job(&k);
 	}
+	if (r == 0)
+		r = submit(&k);
 	if (r == 0) {
 		tell_health(&k);
 		r = c->json ? wait_end(&k) : follow(&k);

@@ -30,6 +30,17 @@ fsd_run() {
 	assert_equal "$status" 2
 }
 
+@test "each command explains itself when asked, on standard output" {
+	local command option
+	for command in mount umount upgrade run image doctor version; do
+		for option in --help -h; do
+			run bash -c "'$FSD' $command $option 2>/dev/null"
+			assert_success
+			assert_output --partial "fsd $command"
+		done
+	done
+}
+
 @test "a wrong command or option is 2 and says so" {
 	local args
 	for args in nonsense 'mount' 'mount a b' 'mount --nonsense x' 'umount' \
@@ -287,6 +298,141 @@ fsd_run() {
 	program $'bytes 3000000\nout end'
 	fsd_run code.sh | head -c 10 >/dev/null
 	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
+@test "run: what ends it while it reads its input leaves no draft" {
+	local signal status
+	mount_start
+	program 'out x'
+	mkfifo in
+	for signal in INT TERM HUP QUIT; do
+		# A shell's background jobs ignore SIGINT.
+		env --default-signal="$signal" timeout --foreground 30 \
+			"$FSD" run --mount "$MNT" code.sh <in >out 2>&1 3>&- &
+		exec 9>in
+		echo first >&9
+		bounded 20 bash -c "until compgen -G '$MNT/.run-*/stdin'; do :; done"
+		kill -"$signal" "$(ps -o pid= --ppid $! | tr -d ' ')"
+		status=0
+		wait $! || status=$?
+		exec 9>&-
+		assert_equal "$status" $((128 + $(kill -l $signal)))
+		assert_equal "$(ls -A "$MNT")" .fsd
+	done
+}
+
+@test "run: a job that the full queue does not take leaves no draft" {
+	mount_start --max-machines 1 --max-queued 1
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	job_start b 'out x'
+	program 'out x'
+	run fsd_run code.sh </dev/null
+	assert_failure
+	assert_output --partial 'Resource temporarily unavailable'
+	assert_equal "$(names "$MNT")" '.fsd a b'
+}
+
+@test "run: streams that are nonblocking lose nothing" {
+	mount_start
+	program $'cat\nbytes 3000000'
+	run bounded 30 /usr/bin/python3 - "$FSD" "$MNT" <<-'END'
+		import os, subprocess, sys
+		r0, w0 = os.pipe()
+		r1, w1 = os.pipe()
+		os.set_blocking(r0, False)
+		os.set_blocking(w1, False)
+		p = subprocess.Popen([sys.argv[1], "run", "--mount", sys.argv[2],
+		                      "code.sh"], stdin=r0, stdout=w1)
+		os.close(w1)
+		while not any(n.startswith(".run") for n in os.listdir(sys.argv[2])):
+		    pass
+		os.write(w0, b"late")
+		os.close(w0)
+		got = b""
+		while part := os.read(r1, 4096):
+		    got += part
+		print(len(got), got[:4], p.wait())
+	END
+	assert_output "3000004 b'late' 0"
+}
+
+@test "run: a stream that is closed is an empty input and no program's text" {
+	mount_start
+	program $'cat\nout end'
+	run --separate-stderr bash -c "timeout 30 '$FSD' run --mount '$MNT' code.sh <&-"
+	assert_success
+	assert_equal "$output" end
+	run bash -c "timeout 30 '$FSD' run --mount '$MNT' code.sh <&- >&- 2>&-"
+	assert_success
+}
+
+@test "run: output that finds no room is told, and is a failure" {
+	mount_start
+	program 'out x'
+	run bash -c "timeout 30 '$FSD' run --mount '$MNT' code.sh </dev/null >/dev/full"
+	assert_equal "$status" 1
+	assert_output 'fsd run: standard output: No space left on device'
+	program $'out x\nexit 3'
+	run bash -c "timeout 30 '$FSD' run --mount '$MNT' code.sh </dev/null >/dev/full"
+	assert_equal "$status" 3
+}
+
+@test "run: of a name that is given twice by -e the last value counts" {
+	mount_start
+	program 'env'
+	run fsd_run -e A=1 -e AB=2 -e A=3 -e A_=4 code.sh </dev/null
+	assert_success
+	assert_equal "$(grep ^A <<<"$output" | LC_ALL=C sort | xargs)" 'A=3 AB=2 A_=4'
+}
+
+@test "run through what is no mount of fsd says so and makes nothing there" {
+	local dir
+	mkdir plain
+	program 'out x'
+	for dir in plain missing; do
+		run bounded 10 "$FSD" run --mount "$dir" code.sh </dev/null
+		assert_equal "$status" 1
+		assert_output --partial "fsd run: $dir is not a mount of fsd"
+	done
+	run env FSD_MOUNT=plain timeout 10 "$FSD" run code.sh </dev/null
+	assert_output "fsd run: plain is not a mount of fsd"
+	assert_equal "$(ls -A plain)" ''
+}
+
+@test "run of a directory names it" {
+	mount_start
+	run fsd_run "$BATS_TEST_TMPDIR" </dev/null
+	assert_equal "$status" 2
+	assert_output "fsd run: $BATS_TEST_TMPDIR: Is a directory"
+	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
+@test "run: when the mount goes under it, that is told and is 125" {
+	mount_start
+	program $'out up\nsleep 600000'
+	fsd_run code.sh >out 2>err 3>&- </dev/null &
+	local pid=$! status=0
+	bounded 20 tail -f --pid=$pid out 3>&- | grep -q -m1 up
+	bounded 20 "$FSD" umount --now "$MNT"
+	DAEMON=
+	wait $pid || status=$?
+	assert_equal "$status" 125
+	# Its last moments decide how much it has learnt.
+	run cat err
+	assert_output --regexp 'does not answer any more|the daemon was stopped|interrupted'
+}
+
+@test "run: when its job is removed, that is told and is 137" {
+	mount_start
+	program $'out up\nsleep 600000'
+	fsd_run code.sh >out 2>err 3>&- </dev/null &
+	local pid=$! status=0
+	bounded 20 tail -f --pid=$pid out 3>&- | grep -q -m1 up
+	rm -r "$MNT"/run-*
+	wait $pid || status=$?
+	assert_equal "$status" 137
+	assert_equal "$(cat err)" 'fsd run: the job was removed'
 }
 
 @test "five megabytes through run are exact" {
