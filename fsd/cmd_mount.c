@@ -17,6 +17,7 @@
 #include "holder.h"
 #include "commands.h"
 #include "paths.h"
+#include "places.h"
 
 enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
@@ -255,8 +256,11 @@ int mount_options_parse(struct mount_options *o, int argc, char **argv)
 int command_mount(int argc, char **argv)
 {
 	struct mount_options o = { 0 };
+	struct err err = { 0 };
 	int r = mount_options_parse(&o, argc, argv);
 
+	if (r == 0 && places_check(&o, &err) < 0)
+		r = complain("mount", 1, "%s", err.text);
 	if (r == 0)
 		r = o.daemonize ? hold_in_background(&o, NULL) : hold(&o, NULL);
 	mount_options_done(&o);

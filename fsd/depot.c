@@ -355,7 +355,7 @@ static int open_parts(struct depot *s, struct err *err)
 			       s->dir);
 	s->root = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->root < 0)
-		return err_sys(err, -errno, "cannot open %s", s->dir);
+		return err_sys(err, -errno, "the state directory %s", s->dir);
 	r = take_lock(s, err);
 	if (r < 0)
 		return r;
@@ -365,6 +365,8 @@ static int open_parts(struct depot *s, struct err *err)
 		return r;
 	s->jobs = open_dir(s->root, "jobs", err);
 	s->trash = s->jobs < 0 ? s->jobs : open_dir(s->root, "trash", err);
+	if (s->trash < 0)
+		err_wrap(err, "the state directory %s", s->dir);
 	/* A disk that has no room for it serves all the same. */
 	s->reserve = openat(s->root, "reserve", O_RDWR | O_CREAT | O_CLOEXEC |
 							 O_NOFOLLOW, 0600);

@@ -77,6 +77,53 @@ fsd_run() {
 	assert_failure
 }
 
+@test "a state directory with a file in a directory's place is named" {
+	mkdir -p m state
+	touch state/jobs
+	run bounded 10 "$FSD" mount --state state m
+	assert_equal "$status" 1
+	assert_output --partial 'the state directory state: cannot open jobs: Not a directory'
+}
+
+@test "a state directory, an image or templates behind the mount are refused" {
+	mkdir -p m state/jobs real
+	ln -s m link
+	local option
+	for option in '--state m' '--state m/' '--state ./m/deep/er' \
+		'--state link/x' '--state s --image m/image' \
+		'--state s --cache m/x'; do
+		# shellcheck disable=SC2086
+		run bounded 10 "$FSD" mount --daemon $option m
+		assert_equal "$status $option" "1 $option"
+		assert_output --partial 'lies in the mount point'
+		assert_equal "$(ls -A m)" ''
+	done
+	run bounded 10 "$FSD" mount --daemon --state state state/jobs
+	assert_equal "$status" 1
+	assert_output --partial 'is a part of the state directory state'
+	mkdir state/mnt mm
+	MNT=$PWD/state/mnt STATE=$PWD/state mount_start
+	mount_stop
+	MNT=$PWD/m STATE=$PWD/mm mount_start
+}
+
+@test "a state directory that others can write is warned of" {
+	mkdir m own open foreign
+	chmod 777 open
+	chown 65534 foreign || need 'root may give a directory away'
+	local dir
+	for dir in own open foreign; do
+		run bounded 20 "$FSD" mount --daemon --state $dir m
+		assert_success
+		bounded 20 "$FSD" umount m
+		case $dir in
+		own) refute_output --partial warn ;;
+		open) assert_output --partial 'can be written by every user, mode 777' ;;
+		foreign) assert_output --partial 'belongs to uid 65534' ;;
+		esac
+	done
+}
+
 @test "a second daemon on the same mount or state is refused and harms nothing" {
 	mount_start
 	mkdir "$MNT/a" other
