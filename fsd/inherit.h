@@ -96,7 +96,6 @@ struct inherit_handle {
 
 #define INHERIT_DIRECT 1u
 #define INHERIT_NOFLUSH 2u
-#define INHERIT_NOSEEK 4u
 
 /* A stored file that the kernel has looked up. */
 struct inherit_node {

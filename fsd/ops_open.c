@@ -215,10 +215,12 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 	case ROW_WAIT:
 		h->kind = H_WAIT;
 		h->kept->run = job->run ? m->run : 0;
-		fi->nonseekable = h->t.row != JOB_ROW_EVENTS;
-		if (h->t.row == JOB_ROW_EVENTS)
-			h->events = events_reader_new(job);
-		return fi->nonseekable || h->events ? 0 : -ENOMEM;
+		/* They can be sought, since head and tail -c fail where a
+		 * regular file cannot. */
+		if (h->t.row != JOB_ROW_EVENTS)
+			return 0;
+		h->events = events_reader_new(job);
+		return h->events ? 0 : -ENOMEM;
 	case ROW_DIR:
 		return -EISDIR;
 	default:
@@ -292,8 +294,7 @@ static void publish(fuse_req_t req, struct handle *h, struct fuse_file_info *fi)
 	k->what = h->kind;
 	k->uid = fuse_req_ctx(req)->uid;
 	k->how = (uint8_t)((fi->direct_io ? INHERIT_DIRECT : 0) |
-			   (fi->noflush ? INHERIT_NOFLUSH : 0) |
-			   (fi->nonseekable ? INHERIT_NOSEEK : 0));
+			   (fi->noflush ? INHERIT_NOFLUSH : 0));
 	fi->fh = (uint64_t)inherit_place(h->d->inherit, INHERIT_HANDLES, k) + 1;
 	inherit_publish(&k->live);
 	requests_begin(h->d, fi->fh);
@@ -311,7 +312,6 @@ static struct handle *opened_before(fuse_req_t req, struct fuse_file_info *fi)
 		return NULL;
 	fi->direct_io = !!(h->kept->how & INHERIT_DIRECT);
 	fi->noflush = !!(h->kept->how & INHERIT_NOFLUSH);
-	fi->nonseekable = !!(h->kept->how & INHERIT_NOSEEK);
 	return h;
 }
 

@@ -119,8 +119,36 @@ teardown() { mount_done; }
 	check follow-offsets "$MNT"
 }
 
-@test "wait and follow cannot be sought and are no writer's" {
+@test "wait and follow are read from any offset and are no writer's" {
 	check follow-seek "$MNT"
+}
+
+@test "head, tail, sed, grep, dd and read take what they want of a stream that goes on" {
+	job_start a $'out one\nout two\nout three\nsleep 600000'
+	local f=$MNT/a/stdout.follow line
+	assert_equal "$(bounded 20 head -n 1 "$f" 2>&1)" one
+	assert_equal "$(bounded 20 head -n 3 "$f" 2>&1)" $'one\ntwo\nthree'
+	assert_equal "$(bounded 20 head -c 5 "$f" 2>&1)" $'one\nt'
+	assert_equal "$(bounded 20 sed 2q "$f" 2>&1)" $'one\ntwo'
+	assert_equal "$(bounded 20 grep -m 1 tw "$f" 2>&1)" two
+	assert_equal "$(bounded 20 dd if="$f" bs=4 skip=1 count=1 status=none)" two
+	run bounded 20 head -n 2 "$f"
+	assert_success
+	{
+		IFS= read -r -t $((20 * SLOW)) line
+		assert_equal "$line" one
+		IFS= read -r -t $((20 * SLOW)) line
+		assert_equal "$line" two
+	} <"$f"
+	echo kill >"$MNT/a/ctl"
+	run bounded 20 head -n 1 "$MNT/a/wait"
+	assert_success
+	assert_output 137
+	run bounded 20 tail -c +5 "$f"
+	assert_success
+	assert_output $'two\nthree'
+	assert_equal "$(bounded 20 tail -n 1 "$f" 2>&1)" three
+	assert_equal "$(bounded 20 tail -c 6 "$f" 2>&1)" three
 }
 
 @test "tail -f on stdout shows what comes" {

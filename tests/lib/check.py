@@ -579,10 +579,15 @@ def follow_offsets(mnt):
 def follow_seek(mnt):
     job = start(mnt, "seek", b"out one\n")
     wait_end(job)
-    for name in ("wait", "stdout.follow"):
+    for name, text in (("wait", b"0\n"), ("stdout.follow", b"one\n")):
         fails(errno.EPERM, os.open, job + "/" + name, os.O_WRONLY)
         fd = opened(job + "/" + name)
-        fails(errno.ESPIPE, os.lseek, fd, 1, os.SEEK_SET)
+        expect("from 1 on", os.pread(fd, 10, 1), text[1:])
+        expect("sought", os.lseek(fd, 1, os.SEEK_SET), 1)
+        expect("then", os.read(fd, 10), text[1:])
+        expect("at the end", os.read(fd, 10), b"")
+        expect("back", os.lseek(fd, -1, os.SEEK_CUR), len(text) - 1)
+        expect("again", os.read(fd, 10), b"\n")
         os.close(fd)
 
 
