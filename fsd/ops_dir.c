@@ -540,9 +540,14 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	requests_begin(ops_fsd(req), *ret_job ? (*ret_job)->meta.run : 0);
 	if (flags & ~(unsigned)RENAME_NOREPLACE)
 		return -EINVAL;
+	if (from.kind == T_JOB && to.kind == T_ROOT)
+		return rename_job(req, from.job, newname);
+	/* EXDEV would have mv copy, and take half of the job apart. */
 	if (from.kind == T_JOB)
-		return to.kind == T_ROOT ? rename_job(req, from.job, newname)
-					 : -EXDEV;
+		return ops_refuse(req, -EPERM, name,
+				  "a job cannot be moved into another "
+				  "directory; to take a name that a job has, "
+				  "remove that one first");
 	if (from.kind != T_NODE)
 		return ops_refuse(req, -EPERM, name,
 				  "a virtual file cannot be renamed");

@@ -169,6 +169,23 @@ nothing_left() {
 	stdout_is b b
 }
 
+@test "mv of a job to a name that is taken takes nothing apart and says what to do" {
+	job_run a 'out old'
+	mkdir -p "$MNT/.a/lib"
+	job_put .a code.sh 'out new'
+	job_put .a lib/f x
+	job_put .a config.json '{}'
+	fails EPERM mv "$MNT/.a" "$MNT/a"
+	run cat "$MNT/.fsd/last_error"
+	assert_output --partial 'remove that one first'
+	assert_equal "$(names "$MNT/.a")" 'code.sh config.json ctl error lib log state'
+	absent a .a
+	rm -r "$MNT/a"
+	mv "$MNT/.a" "$MNT/a"
+	job_wait a
+	stdout_is a new
+}
+
 @test "a draft that is renamed to a dot name stops being a candidate" {
 	mkdir "$MNT/a"
 	mv "$MNT/a" "$MNT/.a"
