@@ -257,18 +257,43 @@ static char **split(char *p, char *end, size_t argc)
 	return list;
 }
 
+/* The first word of the file's #! line, shown with what cannot be seen of it,
+ * such as another system's end of line; "" without such a line. */
+static void find_interpreter(const char *path, char *room, size_t size)
+{
+	char line[257];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+	size_t at = 0;
+
+	room[0] = line[MAX(n, 0)] = '\0';
+	if (n < 2 || memcmp(line, "#!", 2) != 0)
+		return;
+	for (const char *p = line + 2 + strspn(line + 2, " \t");
+	     *p && !strchr(" \t\n", *p) && at + 5 < size; p++)
+		at += (size_t)snprintf(room + at, size - at,
+				       *p == '\r' ? "\\r" :
+				       (unsigned char)*p < ' ' ? "\\x%02x" :
+				       "%c", *p);
+}
+
+/* The kernel's errno is the file's or its interpreter's: both are named. */
 _Noreturn static void run_command(char **argv, char **envp)
 {
-	const char *why;
+	char interpreter[300];
+	int e;
 
 	execvpe(argv[0], argv, envp);
-	why = strerror(errno);
-	if (errno == ENOENT || errno == ENOTDIR) {
-		dprintf(STDERR_FILENO, "%s: cannot run: %s\n", argv[0], why);
-		_exit(EXIT_NOT_FOUND);
-	}
-	dprintf(STDERR_FILENO, "%s: cannot run: %s\n", argv[0], why);
-	_exit(EXIT_CANNOT_RUN);
+	e = errno;
+	find_interpreter(argv[0], interpreter, sizeof(interpreter));
+	if (interpreter[0])
+		dprintf(STDERR_FILENO,
+			"%s: cannot run: its interpreter \"%s\": %s\n",
+			argv[0], interpreter, strerror(e));
+	else
+		dprintf(STDERR_FILENO, "%s: cannot run: %s\n", argv[0],
+			strerror(e));
+	_exit(e == ENOENT || e == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 }
 
 /* The EXEC runner's life: ready, one message, exec. */

@@ -390,7 +390,15 @@ SH
 	prog code <<<$'#!/no/such/interpreter\nx'
 	[ "$(cat "$MNT/$J/exit_code")" != 0 ]
 	run cat "$MNT/$J/stderr" "$MNT/$J/error"
-	refute_output ''
+	assert_output --partial 'its interpreter "/no/such/interpreter": No such file'
+	prog code < <(printf '#!  /bin/sh\r\necho hi\r\n')
+	ended "$J" 127 exited
+	assert_equal "$(cat "$MNT/$J/stderr")" \
+		'/home/user/code: cannot run: its interpreter "/bin/sh\r": No such file or directory'
+	prog code <<<'#!/tmp -x'
+	ended "$J" 126 exited
+	assert_equal "$(cat "$MNT/$J/stderr")" \
+		'/home/user/code: cannot run: its interpreter "/tmp": Permission denied'
 }
 
 @test "mode command runs a command without a program" {
