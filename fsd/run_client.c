@@ -22,7 +22,8 @@ struct client {
 	int dir;           /* the job's directory */
 	int signals;       /* signalfd */
 	unsigned interrupts;
-	bool lost;         /* output that its reader did not take, which was said */
+	bool lost;         /* output that found no room, which was said */
+	bool unread;       /* a reader of its output has gone */
 };
 
 /* --- the mount ----------------------------------------------------------------- */
@@ -351,11 +352,16 @@ static ssize_t pump(struct client *k, int from, int to)
 	r = write_all(k, to, room, (size_t)n);
 	if (r == 0)
 		return n;
-	/* A reader that has gone has what it wanted. */
-	if (r != -EPIPE && !k->lost)
+	/* A reader that has gone has what it wanted, and a program that goes
+	 * on to write ends by that. */
+	if (r == -EPIPE && !k->unread) {
+		k->unread = true;
+		write_ctl(k, "kill\n");
+	} else if (r != -EPIPE && !k->lost) {
 		k->lost = complain("run", 1, "standard %s: %s",
 				   to == STDOUT_FILENO ? "output" : "error",
 				   strerror(-r));
+	}
 	return 0;
 }
 
@@ -414,9 +420,7 @@ static int no_outcome(struct client *k)
 	char state[16];
 
 	if (read_small(k, "state", state, sizeof(state)) > 0)
-		return !strcmp(state, "refused\n")
-			       ? 2 /* `error` said why */
-			       : 128 + SIGPIPE; /* nobody reads its output */
+		return !strcmp(state, "refused\n") ? 2 : 1; /* said in error */
 	if (errno == ENOENT || errno == ESTALE)
 		return complain("run", 137, "the job was removed");
 	return complain("run", 125, "%s does not answer any more (%s): how the "
@@ -437,6 +441,8 @@ static int outcome(struct client *k)
 		while (fd >= 0 && pump(k, fd, STDOUT_FILENO) > 0)
 			;
 	}
+	if (k->unread)
+		return 128 + SIGPIPE;
 	if (read_small(k, "exit_code", text, sizeof(text)) <= 0)
 		return no_outcome(k);
 	text[strcspn(text, "\n")] = '\0';

@@ -347,6 +347,14 @@ fsd_run() {
 	assert_equal "$(ls -A "$MNT")" .fsd
 }
 
+@test "run ends with its reader, as any writer of a pipe" {
+	mount_start
+	program $'bytes 3000000\nsleep 600000'
+	run bash -c "timeout 20 '$FSD' run --mount '$MNT' -t 600 code.sh | head -c 10; echo \" \${PIPESTATUS[0]}\""
+	assert_output 'abcdefghij 141'
+	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
 @test "run: what ends it while it reads its input leaves no draft" {
 	local signal status
 	mount_start
