@@ -39,7 +39,11 @@ static void check_fuse(struct finding *f)
 {
 	auto_close int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
-	if (fd < 0)
+	if (fd < 0 && errno == EACCES)
+		found(f, BAD,
+		      "/dev/fuse: %s; run `chmod 666 /dev/fuse` as root",
+		      strerror(errno));
+	else if (fd < 0)
 		found(f, BAD,
 		      "/dev/fuse: %s; run `modprobe fuse` as root, or pass the "
 		      "device into this container",

@@ -51,6 +51,10 @@ int mountpoint_check(const char *mountpoint, struct err *err)
 		return err_set(err, -ENOTDIR,
 			       "the mount point %s is not a directory",
 			       mountpoint);
+	if (access("/dev/fuse", R_OK | W_OK) < 0 && errno == EACCES)
+		return err_set(err, -EACCES,
+			       "/dev/fuse cannot be opened by this user; run "
+			       "`chmod 666 /dev/fuse` as root");
 	if (access("/dev/fuse", R_OK | W_OK) < 0)
 		return err_sys(err, -errno,
 			       "/dev/fuse cannot be opened; load the module "

@@ -65,6 +65,20 @@ fsd_run() {
 	refute_output ''
 }
 
+@test "a /dev/fuse that this user may not open is no missing module" {
+	# shellcheck disable=SC2034 # mount_done removes it
+	PUBLIC=$(mktemp -d /tmp/fsd-test.XXXXXX)
+	chmod 755 "$PUBLIC"
+	mkdir "$PUBLIC/m"
+	mknod -m 600 "$PUBLIC/fuse" c 10 229 || need 'devices can be made'
+	# shellcheck disable=SC2016 # for the other shell
+	run bounded 10 unshare -m bash -c 'mount --bind "$2/fuse" /dev/fuse &&
+		exec setpriv --reuid 65534 --regid 65534 --clear-groups \
+			"$1" mount --state "$2/s" "$2/m"' x "$FSD" "$PUBLIC"
+	assert_equal "$status" 1
+	assert_output --partial 'run `chmod 666 /dev/fuse` as root'
+}
+
 @test "a state directory that cannot be used is 1 with a sentence" {
 	mkdir m
 	touch file
