@@ -246,12 +246,21 @@ static int child_of_node(fuse_req_t req, const struct target *dir,
 	return t->node ? 0 : node->loaded ? -ENOENT : -EIO;
 }
 
+/* Who wants to make it looks for it first, and is told here. */
+static int too_long(fuse_req_t req, const struct target *dir, const char *name)
+{
+	if (dir->job)
+		return ops_check_file_name(req, dir->job->meta.name, name);
+	return ops_refuse(req, -ENAMETOOLONG, "?",
+			  "a job's name is 1 to 200 bytes");
+}
+
 int ops_child(fuse_req_t req, const struct target *dir, const char *name,
 	      struct target *ret)
 {
 	*ret = (struct target){ 0 };
 	if (strlen(name) > LIMIT_FILE_NAME)
-		return -ENAMETOOLONG;
+		return too_long(req, dir, name);
 	if (dir->kind == T_ROOT)
 		return child_of_root(req, name, ret);
 	if (dir->kind == T_FSD) {

@@ -65,6 +65,10 @@ int ops_check_writable(fuse_req_t req, const struct target *dir,
 				  "the job is %s: its inputs are frozen until "
 				  "it has ended",
 				  state_name(dir->job->meta.state));
+	if (node && node->depth >= LIMIT_DEPTH)
+		return ops_refuse(req, -ENAMETOOLONG, dir_name(dir),
+				  "a path in a job has at most %u names, and "
+				  "this one would have more", LIMIT_DEPTH);
 	return 0;
 }
 

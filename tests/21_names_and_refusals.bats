@@ -71,6 +71,34 @@ load lib/tools
 
 # --- what is refused ----------------------------------------------------------
 
+@test "what is too long or too deep is refused with a sentence, by every tool" {
+	local long deep=$MNT/a tool
+	mkdir "$MNT/a"
+	long=$(printf 'n%.0s' {1..256})
+	for tool in touch mkdir 'cp /dev/null' 'mv plain'; do
+		: >plain
+		# shellcheck disable=SC2086
+		fails ENAMETOOLONG $tool "$MNT/a/$long"
+		assert_equal "$(cat "$MNT/.fsd/last_error")" \
+			"a: a file's name is 1 to 255 bytes of valid UTF-8 without control characters"
+		fails EPERM touch "$MNT/x"
+	done
+	touch "$MNT/a/${long:1}"
+	fails ENAMETOOLONG mkdir "$MNT/$long"
+	last_error_says "a job's name is 1 to 200 bytes"
+	for _ in {1..64}; do
+		deep+=/d
+	done
+	mkdir -p "$deep"
+	touch "$deep/../f"
+	for tool in touch mkdir 'cp /dev/null' "mv $deep/../f"; do
+		# shellcheck disable=SC2086
+		fails ENAMETOOLONG $tool "$deep/x"
+		last_error_says 'a: a path in a job has at most 64 names'
+		fails EPERM touch "$MNT/x"
+	done
+}
+
 @test "mkfifo, mknod and sockets are refused with EPERM and a sentence" {
 	mkdir "$MNT/a"
 	fails EPERM mkfifo "$MNT/a/fifo"
