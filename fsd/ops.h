@@ -141,6 +141,7 @@ int ops_handle_truncate(fuse_req_t req, struct fuse_file_info *fi, off_t size);
 off_t ops_handle_size(const struct job *job, unsigned row);
 /* ops_open.c: at the very end. */
 void ops_handles_free(struct fsd *d);
+void ops_listings_free(struct fsd *d);
 
 /* ops_restore.c: the files that were open when the server before was killed. */
 void ops_restore(struct fsd *d);

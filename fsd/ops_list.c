@@ -146,6 +146,16 @@ static void listing_end(struct listing *l)
 		node_unref(take_ptr(l->dir));
 }
 
+static void listing_free(struct listing *l)
+{
+	listing_end(l);
+	if (l->job)
+		job_unref(l->job);
+	if (l->node)
+		node_unref(l->node);
+	free(l);
+}
+
 /* The beginning, or a rewind: the directory as it is now. */
 static int listing_begin(struct listing *l, fuse_req_t req, fuse_ino_t ino)
 {
@@ -300,12 +310,23 @@ void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, 0);
 		return;
 	}
-	listing_end(l);
 	open_files_del(ops_fsd(req), l->kept);
-	if (l->job)
-		job_unref(l->job);
-	if (l->node)
-		node_unref(l->node);
-	free(l);
+	listing_free(l);
 	fuse_reply_err(req, 0);
+}
+
+/* They stay open for the next server. */
+void ops_listings_free(struct fsd *d)
+{
+	uint32_t count = d->open_files ? inherit_count(d->inherit,
+						       INHERIT_HANDLES)
+				       : 0; /* it never began */
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct listing *l = open_files_at(d, (uint64_t)i + 1,
+						  INHERIT_LISTING);
+
+		if (l)
+			listing_free(l);
+	}
 }
