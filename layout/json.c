@@ -222,6 +222,48 @@ static bool ends_early(const struct scan *s, const json_error_t *e)
 			    : cut_word(s->data, s->len);
 }
 
+static size_t back_over(const char *data, size_t at, const char *set)
+{
+	while (at && data[at - 1] && strchr(set, data[at - 1]))
+		at--;
+	return at;
+}
+
+/* The key of the member whose value begins at `at`, as it was written; its
+ * length, 0: it is no member. */
+static size_t key_before(const char *data, size_t at, const char **ret)
+{
+	size_t end = back_over(data, at, " \t\r\n"), begin;
+
+	if (!end || data[end - 1] != ':')
+		return 0;
+	end = back_over(data, end - 1, " \t\r\n");
+	begin = end ? end - 1 : 0;
+	while (begin && data[begin - 1] != '"')
+		begin--;
+	*ret = data + begin;
+	return begin ? end - 1 - begin : 0;
+}
+
+/* A number that no variable holds: the library stands behind it. */
+static int describe_number(const struct scan *s, size_t end, struct err *err)
+{
+	size_t at = back_over(s->data, MIN(end, s->len), "0123456789+-.eE");
+	size_t len = MIN(end, s->len) - at;
+	const char *number = s->data + at, *key = "";
+	size_t key_len = key_before(s->data, at, &key);
+	const char *most = number_len(number, len) == len &&
+			   !memchr(number, '.', len) &&
+			   !memchr(number, 'e', len) &&
+			   !memchr(number, 'E', len)
+				   ? "an integer is at most 9223372036854775807"
+				   : "a number is at most 1.7e308";
+
+	return err_set(err, -EINVAL, "%s%.*s%s%.*s; %s", key_len ? "\"" : "",
+		       (int)MIN(key_len, 80), key, key_len ? "\" is " : "",
+		       (int)MIN(len, 80), number, most);
+}
+
 static int describe(const struct scan *s, const json_error_t *e,
 		    struct err *err)
 {
@@ -231,6 +273,8 @@ static int describe(const struct scan *s, const json_error_t *e,
 		return err_set(err, -ENODATA,
 			       "the JSON text ends too early, at byte %zu",
 			       s->len);
+	if (json_error_code(e) == json_error_numeric_overflow)
+		return describe_number(s, (size_t)e->position, err);
 	return err_set(err, -EINVAL, "line %d, column %d: %s", e->line,
 		       e->column, e->text);
 }
