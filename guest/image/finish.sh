@@ -76,6 +76,11 @@ mount_points() {
 	ln -s /run/lock "$tree/var/lock"
 }
 
+commands() {
+	# What many a #! line says; Debian has it in a package of its own.
+	ln -sfn python3 "$tree/usr/bin/python"
+}
+
 slim() {
 	local share=$tree/usr/share
 	rm -rf "$share"/{doc,doc-base,man,info,locale,lintian,bug,menu,groff}
@@ -115,6 +120,7 @@ bytecode() {
 accounts
 names
 mount_points
+commands
 slim
 no_privilege
 bytecode

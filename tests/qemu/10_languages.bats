@@ -380,6 +380,8 @@ SH
 	ended "$J" 3 exited
 	prog code <<<$'#!/usr/bin/env python3\nprint("py")'
 	ok py
+	prog code <<<$'#!/usr/bin/env python\nprint("py")'
+	ok py
 	prog code < <(printf '#!/bin/sh\necho no newline')
 	ok 'no newline'
 	prog code <<<'#!/bin/sh'
