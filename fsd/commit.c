@@ -293,6 +293,7 @@ static void look_again(struct job *job)
 		commit_evaluate(job, later->config_closed);
 	if (later->resume) {
 		commit_resume(job);
+		job->left = false;
 		resume_go_on(job->d);
 	}
 	list_for_each(pos, tmp, &later->waits) {

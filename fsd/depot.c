@@ -14,6 +14,7 @@
 #include "chores.h"
 #include "erase.h"
 #include "fiber.h"
+#include "kept.h"
 
 struct depot {
 	char *dir;
@@ -542,7 +543,13 @@ int depot_meta_write(struct depot *s, const struct job_meta *m)
 	struct record r;
 	int ret = record_print(s, m, &r);
 
-	return ret < 0 ? ret : depot_do(s, record_write, &r);
+	if (ret < 0)
+		return ret;
+	kept_begin(m->kept);
+	ret = depot_do(s, record_write, &r);
+	if (ret == 0)
+		kept_end(m->kept, m);
+	return ret;
 }
 
 static int job_make_work(void *arg)
@@ -565,12 +572,17 @@ int depot_job_make(struct depot *s, const struct job_meta *meta)
 	struct record r;
 	int ret = record_print(s, meta, &r);
 
-	if (ret < 0)
-		return ret;
-	ret = depot_do(s, job_make_work, &r);
 	if (ret < 0) {
-		depot_job_path(meta->no, NULL, path);
-		depot_trash(s, path);
+		kept_gone(meta->kept);
+		return ret;
 	}
+	ret = depot_do(s, job_make_work, &r);
+	if (ret == 0) {
+		kept_end(meta->kept, meta);
+		return 0;
+	}
+	depot_job_path(meta->no, NULL, path);
+	if (depot_trash(s, path) == 0)
+		kept_gone(meta->kept);
 	return ret;
 }

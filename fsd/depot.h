@@ -33,6 +33,7 @@
 #include "../vm/loop.h"
 
 struct depot;
+struct inherit_job;
 
 #define STORE_ID_SIZE 24
 #define STORE_PATH_MAX 8192
@@ -55,6 +56,8 @@ struct job_meta {
 	unsigned retry;        /* how many more than one there may be */
 	uint32_t retain_s;     /* kept so long after its end; 0: for ever */
 	unsigned format;       /* that it was read in; 0: it was not */
+	struct inherit_job *kept; /* borrowed: the same for the next server,
+				     which whoever writes it writes; or NULL */
 };
 
 /* The layout of the state directory that this daemon writes. */
@@ -86,14 +89,18 @@ int depot_job_remove(struct depot *s, uint64_t no);
 int depot_meta_write(struct depot *s, const struct job_meta *meta);
 /*
  * Calls fn for every job, in the order of their making; meta (and its name) is
- * only lent. fn returns -EEXIST if there is a job of that name already. What is
- * no job, or damaged, is set aside (depot_lost.c). Jobs of an older format are
- * written anew.
+ * only lent. What is no job, or damaged, is set aside (depot_lost.c). Jobs of an
+ * older format are written anew.
  * Return: 0, or negative errno with a sentence.
  */
 int depot_scan(struct depot *s,
 	       int (*fn)(void *arg, const struct job_meta *meta), void *arg,
 	       struct err *err);
+/* The same for one job. Return: 0: its name is the caller's; 1: it is none, and
+ * gone or set aside; negative errno. */
+int depot_scan_one(struct depot *s, uint64_t no, struct job_meta *ret);
+/* An older one has its name. */
+void depot_set_twin_aside(struct depot *s, uint64_t no);
 /* No number up to this one is given again. */
 void depot_seen_no(struct depot *s, uint64_t no);
 

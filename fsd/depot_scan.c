@@ -2,7 +2,8 @@
 /*
  * What a daemon finds in STATE/jobs when it starts. Everything here is done for
  * each of perhaps a hundred thousand jobs before the mount answers: one record
- * is read, and one directory looked for. The rest is tidied up later.
+ * is read, and one directory looked for. The rest is tidied up later. Who takes
+ * over from a server that was killed knows all of it already (kept.h).
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -141,12 +142,12 @@ static void set_aside(struct depot *s, const char *entry, const char *reason)
 			  depot_dir(s), entry, reason);
 }
 
-static void set_job_aside(struct depot *s, uint64_t no, const char *reason)
+void depot_set_twin_aside(struct depot *s, uint64_t no)
 {
 	char id[STORE_ID_SIZE];
 
 	depot_id(no, id);
-	set_aside(s, id, reason);
+	set_aside(s, id, "there is an older job of the same name");
 }
 
 /* Return: 0: it is a job; 1: it is none, and gone; negative errno. */
@@ -170,24 +171,44 @@ static int read_entry(struct depot *s, const struct dirent *e,
 	return -ENOENT;
 }
 
+/* Return: 0: it is a job; 1: it is none; negative errno: that cannot be told. */
+static int take_entry(struct depot *s, const struct dirent *e,
+		      struct job_meta *m)
+{
+	const char *fault;
+	int r = read_entry(s, e, m, &fault);
+
+	if (r >= 0 || !fault)
+		return r;
+	set_aside(s, e->d_name, fault);
+	return 1;
+}
+
 /* Return: 0, or negative errno: the scan cannot go on. */
 static int scan_entry(struct depot *s, const struct dirent *e, struct found *f)
 {
 	struct job_meta m = { 0 };
-	const char *fault;
-	int r = read_entry(s, e, &m, &fault);
+	int r = take_entry(s, e, &m);
 
-	if (r == 0) {
+	if (r == 0)
 		r = found_add(f, &m);
-		if (r < 0)
-			free(m.name);
-		return r;
-	}
-	if (r < 0 && !fault)
-		return r;
 	if (r < 0)
-		set_aside(s, e->d_name, fault);
-	return 0;
+		free(m.name);
+	return MIN(r, 0);
+}
+
+int depot_scan_one(struct depot *s, uint64_t no, struct job_meta *ret)
+{
+	struct dirent e = { .d_type = DT_UNKNOWN };
+	char id[STORE_ID_SIZE];
+	struct stat st;
+
+	depot_id(no, id);
+	memcpy(e.d_name, id, sizeof(id));
+	*ret = (struct job_meta){ 0 };
+	if (fstatat(depot_jobs_fd(s), id, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 1 : -errno;
+	return take_entry(s, &e, ret);
 }
 
 /* --- all of them --------------------------------------------------------- */
@@ -252,11 +273,6 @@ int depot_scan(struct depot *s,
 		depot_seen_no(s, MAX(m->no, m->queued_no));
 		old |= modernize(s, m);
 		r = fn(arg, m);
-		if (r == -EEXIST) {
-			set_job_aside(s, m->no,
-				      "there is an older job of the same name");
-			r = 0;
-		}
 	}
 	found_done(&f);
 	if (r < 0)

@@ -18,6 +18,8 @@
  *   keeper   a process for what takes rights; restrain: what is given up
  *   requests what the kernel waits for; inherit: it outlives this process
  *   open_files  the numbers of open files; ops_restore: as they were
+ *   kept     what the next server is to know of each job; shelf: those that
+ *            nobody has asked for since
  *   holder   the process that keeps the mount while servers come and go
  *   notify   tells watchers (inotify) of what happens by itself
  *   face     what .fsd shows
@@ -31,6 +33,8 @@
 
 #include "../layout/layout.h"
 #include "../vm/vm.h"
+#include "hash.h"
+#include "order.h"
 #include "quota.h"
 #include "retain.h"
 #include "turns.h"
@@ -39,6 +43,7 @@
 struct fuse_session;
 struct depot;
 struct jobs;
+struct shelf;
 struct nodes;
 struct keeper;
 struct notify;
@@ -90,6 +95,7 @@ struct fsd {
 	struct vm *vm;
 	struct depot *depot;
 	struct jobs *jobs;
+	struct shelf *shelf; /* owned, or NULL: every job is in jobs */
 	struct nodes *nodes;
 	struct quota *quota; /* NULL: there are none */
 	struct sched *sched;
@@ -112,19 +118,20 @@ struct fsd {
 	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */
 	uint64_t health_ns;  /* the operator changed what all are told, */
 	struct times times;  /* anybody's job or anything of .fsd changed */
-	struct list people;  /* of struct person: the same of each */
+	struct list people;  /* of struct person: the same of each, */
+	struct hash people_by_uid;
 	struct list last_errors; /* of struct last_error, newest first */
 	struct list handles;     /* of struct handle (ops_handle.h): open files */
 	struct list sessions;    /* of struct session (sessions.c) */
 	uint64_t last_session;
 	struct remotes *remotes; /* of their machines' files */
 	struct list remote_listings; /* of struct remote_listing */
-	struct list resuming;    /* of struct job: resume.c */
-	struct list doomed;      /* of struct job: retain.c */
-	struct turn retain_turn;
+	struct order left_queued, left_refused; /* resume.c */
+	struct order left_done;  /* retain.c */
+	struct list doomed;      /* of struct job: likewise */
+	struct turn retain_turn, retain_begin;
 	struct loop_timer retain_timer;
 	struct turn resume, tidy;
-	struct walk tidy_at;     /* through the jobs */
 	struct list unlogged;    /* of struct job, whose log has lines that */
 	struct loop_timer log_timer; /* are written, when this is due */
 	bool logging;            /* by a fiber */

@@ -12,7 +12,7 @@
 #define HEAD_AT 0
 #define MESSAGE_AT KIB(64)
 #define MESSAGE_SIZE (MIB(1) + KIB(64))
-#define WHOLE (GIB(3) + MIB(16))
+#define WHOLE (GIB(5) + MIB(256))
 
 static const struct {
 	uint64_t at;
@@ -24,6 +24,7 @@ static const struct {
 			      1u << 20 },
 	[INHERIT_NODES] = { GIB(1), sizeof(struct inherit_node), 1u << 24 },
 	[INHERIT_UNTOLD] = { GIB(3), sizeof(struct inherit_untold), 1u << 20 },
+	[INHERIT_JOBS] = { GIB(4), sizeof(struct inherit_job), 1u << 22 },
 	[INHERIT_BLOCKS] = { GIB(2), sizeof(struct inherit_block), 1u << 16 },
 };
 
@@ -34,6 +35,7 @@ _Static_assert(sizeof(struct inherit_message) <= MESSAGE_SIZE, "one's room");
 _Static_assert(sizeof(struct inherit_request) == 232, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_handle) == 64, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_node) == 32, "as it lies in memory");
+_Static_assert(sizeof(struct inherit_job) == 296, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_block) == INHERIT_BLOCK,
 	       "as it lies in memory");
 _Static_assert(offsetof(struct inherit_message, data) % 8 == 0,
@@ -190,4 +192,12 @@ void inherit_recycle(struct inherit *in, enum inherit_table table)
 	for (uint32_t i = inherit_count(in, table); i--;)
 		if (!inherit_at(in, table, i))
 			push_free(in, table, i);
+}
+
+void inherit_clear(struct inherit *in, enum inherit_table table)
+{
+	for (uint32_t i = 0; i < inherit_count(in, table); i++)
+		*live_of(in, table, i) = 0;
+	inherit_head(in)->count[table] = 0;
+	in->free[table].count = 0;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a serving process leaves to the next one when it is killed: requests
- * that the kernel waits for, open files, the inode numbers that it knows. The
+ * that the kernel waits for, open files, the inode numbers that it knows, what
+ * is on record of each job. The
  * memory is the holder's (holder.h), so it outlives whoever writes it; what is
  * to outlive the host is in the depot.
  *
  *   0        struct inherit_head
  *   64 KiB   struct inherit_message, some: requests that are being looked at
  *   64 MiB   requests   512 MiB  handles   1 GiB  nodes   2 GiB  blocks
- *   3 GiB    untold
+ *   3 GiB    untold   4 GiB  jobs
  *
  * All but what is used is a hole. A table's record begins with `live`, which
  * is written last: who takes over finds whole ones. It believes none of them:
@@ -24,7 +25,7 @@
 #include "../vm/vm.h"
 
 /* Raised with every change of what is here. */
-#define INHERIT_VERSION 1u
+#define INHERIT_VERSION 2u
 
 #define INHERIT_INIT_MAX 4096u
 #define INHERIT_MESSAGE_MAX ((1u << 20) + 4096u)
@@ -33,7 +34,7 @@
 
 enum inherit_table {
 	INHERIT_REQUESTS, INHERIT_HANDLES, INHERIT_NODES, INHERIT_BLOCKS,
-	INHERIT_UNTOLD,
+	INHERIT_UNTOLD, INHERIT_JOBS,
 	INHERIT_TABLES
 };
 
@@ -42,6 +43,8 @@ struct inherit_head {
 	uint32_t served;    /* servers so far; 0: none has served yet */
 	uint32_t draining;  /* the operator's wish */
 	uint32_t init_len;  /* 0: the kernel has not begun */
+	uint32_t jobs_whole; /* every job has a record */
+	uint32_t unused;
 	uint64_t started_ns, health_ns; /* of the mount, CLOCK_REALTIME */
 	uint64_t last_seq;  /* of requests */
 	uint32_t count[INHERIT_TABLES]; /* records that were ever in use */
@@ -112,6 +115,19 @@ struct inherit_untold {
 	uint64_t job;
 };
 
+#define INHERIT_NAME 208u
+
+/* A job: what its meta says (depot.h), for kept.c. */
+struct inherit_job {
+	uint32_t live;
+	uint32_t torn;   /* the disk may say something else, or nothing */
+	uint64_t no;
+	uint32_t uid, gid, mode, state, run, exit_code;
+	uint32_t attempt, retry, retain_s, unused;
+	uint64_t created_ns, changed_ns, queued_no, ended_ns;
+	char name[INHERIT_NAME];
+};
+
 struct inherit_block {
 	uint32_t live;
 	uint8_t data[INHERIT_BLOCK - sizeof(uint32_t)];
@@ -140,6 +156,8 @@ uint32_t inherit_count(const struct inherit *in, enum inherit_table table);
 uint32_t inherit_place(const struct inherit *in, enum inherit_table table,
 		       const void *record);
 void inherit_del(struct inherit *in, enum inherit_table table, void *record);
+/* None of a table is live any more. */
+void inherit_clear(struct inherit *in, enum inherit_table table);
 /* Once, when `live` of every record of a table can be believed: what is not is
  * given out again. Before that only what lies behind all of them is. */
 void inherit_recycle(struct inherit *in, enum inherit_table table);

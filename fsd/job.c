@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "events.h"
+#include "inherit.h"
+#include "kept.h"
 #include "notify.h"
 #include "parsed.h"
 #include "people.h"
 #include "run.h"
+#include "shelf.h"
 #include "wait.h"
 
 struct jobs {
@@ -16,7 +19,6 @@ struct jobs {
 	struct list claims;     /* of struct name_claim */
 	struct list all, walks; /* of struct job, struct walk */
 	uint64_t seq;           /* given so far */
-	unsigned count;
 };
 
 int jobs_new(struct fsd *d)
@@ -34,6 +36,7 @@ void jobs_free(struct fsd *d)
 {
 	if (!d->jobs)
 		return;
+	shelf_free(d);
 	list_for_each(pos, tmp, &d->jobs->all) {
 		struct job *job = list_entry(pos, struct job, all);
 
@@ -42,7 +45,6 @@ void jobs_free(struct fsd *d)
 		job_log_flush(job);
 		wait_flush(job);
 		list_del(&job->all);
-		list_del(&job->resume);
 		retain_forget(job);
 		job->removed = true;
 		job_unref(job);
@@ -63,7 +65,7 @@ struct job *job_by_no(struct fsd *d, uint64_t no)
 		if (job->meta.no == no)
 			return job;
 	}
-	return NULL;
+	return shelf_by_no(d, no);
 }
 
 struct job *job_by_name(struct fsd *d, const char *name)
@@ -76,12 +78,7 @@ struct job *job_by_name(struct fsd *d, const char *name)
 		if (!strcmp(job->meta.name, name))
 			return job;
 	}
-	return NULL;
-}
-
-unsigned jobs_count(const struct fsd *d)
-{
-	return d->jobs->count;
+	return shelf_by_name(d, name);
 }
 
 struct list *jobs_all(struct fsd *d)
@@ -97,44 +94,6 @@ uint64_t jobs_last_seq(const struct fsd *d)
 void jobs_walk(struct walk *w, struct fsd *d)
 {
 	walk_begin(w, &d->jobs->walks, &d->jobs->all);
-}
-
-struct sorting {
-	uint64_t (*key)(const struct job *job);
-};
-
-static int in_order(const void *a, const void *b, void *arg)
-{
-	const struct sorting *s = arg;
-	const struct job *x = *(struct job *const *)a;
-	const struct job *y = *(struct job *const *)b;
-	uint64_t x_key = s->key(x), y_key = s->key(y);
-
-	if (x_key != y_key)
-		return x_key < y_key ? -1 : 1;
-	return x->meta.no < y->meta.no ? -1 : x->meta.no > y->meta.no;
-}
-
-struct job **jobs_sorted(struct fsd *d, enum job_state state,
-			 uint64_t (*key)(const struct job *job),
-			 size_t *ret_count)
-{
-	struct sorting sorting = { .key = key };
-	struct job **found =
-		calloc((size_t)d->jobs->count + 1, sizeof(struct job *));
-	size_t count = 0;
-
-	if (!found)
-		return NULL;
-	list_for_each(pos, tmp, &d->jobs->all) {
-		struct job *job = list_entry(pos, struct job, all);
-
-		if (job->meta.state == state)
-			found[count++] = job;
-	}
-	qsort_r(found, count, sizeof(struct job *), in_order, &sorting);
-	*ret_count = count;
-	return found;
 }
 
 /* --- life --------------------------------------------------------------- */
@@ -161,6 +120,8 @@ void job_unref(struct job *job)
 	free(job->error);
 	buf_done(&job->late);
 	free(job->meta.name);
+	if (job->meta.kept && !job->meta.kept->live)
+		kept_free(job->d->inherit, job->meta.kept);
 	free(job);
 }
 
@@ -300,7 +261,6 @@ static int job_enlist(struct job *job, bool loaded)
 	/* By the clock: a counter would tell each user of the others' jobs. */
 	job->seq = jobs->seq = MAX(jobs->seq + 1, now_ns());
 	list_add_tail(&jobs->all, &job->all);
-	jobs->count++;
 	person_count(job->owner, m->state, 1);
 	return 0;
 }
@@ -322,7 +282,8 @@ int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 	free(meta.name);
 	if (!job)
 		return -ENOMEM;
-	r = depot_job_make(d->depot, &job->meta);
+	job->meta.kept = kept_new(d->inherit, meta.no);
+	r = job->meta.kept ? depot_job_make(d->depot, &job->meta) : -ENOMEM;
 	if (r < 0) {
 		job_unref(job);
 		return r;
@@ -335,16 +296,16 @@ int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 	return 0;
 }
 
-int job_load(struct fsd *d, const struct job_meta *meta)
+int job_load(struct fsd *d, const struct job_meta *meta, struct job **ret_job)
 {
-	struct job *job;
+	struct job *job = job_new(d, meta);
 
-	if (job_by_name(d, meta->name))
-		return -EEXIST;
-	job = job_new(d, meta);
-	if (job)
-		job->cold = true;
-	return job ? job_enlist(job, false) : -ENOMEM;
+	*ret_job = job;
+	if (!job)
+		return -ENOMEM;
+	job->cold = true;
+	job->left = meta->state == JOB_QUEUED || meta->state == JOB_REFUSED;
+	return job_enlist(job, false);
 }
 
 static void job_delist(struct job *job)
@@ -355,7 +316,6 @@ static void job_delist(struct job *job)
 	hash_del(&jobs->by_name, &job->by_name);
 	walks_leave(&jobs->walks, &job->all);
 	list_del(&job->all);
-	jobs->count--;
 	person_count(job->owner, job->meta.state, -1);
 	job->removed = true;
 	person_listed(job->d, job->owner);
@@ -418,8 +378,10 @@ int job_remove(struct job *job)
 	int r;
 
 	run_abandon(job);
-	list_del(&job->resume);
+	kept_begin(job->meta.kept);
 	r = remove_stored(job);
+	if (r == 0)
+		kept_gone(job->meta.kept);
 	if (r < 0) {
 		log_warn("job %s: it cannot be removed: %s", job->meta.name,
 			 strerror(-r));

@@ -58,8 +58,8 @@ struct job {
 	struct list unlogged;   /* while there are some; job_log.c */
 	bool flushing;          /* a fiber is about to put them there */
 	struct events *events;  /* owned: the newest run's, or NULL */
-	struct list resume;     /* in fsd->resuming: a daemon before this one
-				   knew it, and nobody has looked since */
+	bool left;              /* a daemon before this one had it queued or
+				   refused, and nobody has looked since */
 	/* notify.c */
 	struct list notify;     /* in one of its queues, with a reference */
 	struct list notes;      /* owned: of struct note, oldest first */
@@ -80,22 +80,17 @@ int jobs_new(struct fsd *d);
 void jobs_free(struct fsd *d); /* ends every run; nothing is published */
 struct job *job_by_no(struct fsd *d, uint64_t no);
 struct job *job_by_name(struct fsd *d, const char *name);
-unsigned jobs_count(const struct fsd *d);
-/* For each job in order: pos is the list node of job->all. */
+/* For each job in order that is not on the shelf (shelf.h): pos is the list
+ * node of job->all. */
 struct list *jobs_all(struct fsd *d);
 uint64_t jobs_last_seq(const struct fsd *d);
 void jobs_walk(struct walk *w, struct fsd *d); /* see walk.h */
-/* Those in a state, by key, then by number, for the caller to free. Return:
- * NULL: no memory. */
-struct job **jobs_sorted(struct fsd *d, enum job_state state,
-			 uint64_t (*key)(const struct job *job),
-			 size_t *ret_count);
 
 /* Makes a draft. Return: 0 or negative errno. */
 int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 	     gid_t gid, struct job **ret_job);
-/* Takes up a job that the store holds. Return: 0 or negative errno. */
-int job_load(struct fsd *d, const struct job_meta *meta);
+/* For shelf.c: takes up a job that the store holds. Return: 0 or -ENOMEM. */
+int job_load(struct fsd *d, const struct job_meta *meta, struct job **ret_job);
 int job_rename(struct job *job, const char *name);
 /* Kills its run, deletes everything of it. Return: 0, or negative errno: the
  * disk would show it at the next start, so it is still there; its run has ended

@@ -7,6 +7,9 @@
 #include "notify.h"
 #include "resume.h"
 #include "run.h"
+#include "shelf.h"
+
+#define SLICE_NS (2 * NS_PER_MS)
 
 /* It is the operator's wish, whichever server there is. */
 static void set_draining(struct fsd *d, bool draining)
@@ -22,6 +25,14 @@ void lifecycle_drain(struct fsd *d)
 	set_draining(d, true);
 }
 
+static void look_at_refused(struct job *job)
+{
+	job_hold(job);
+	if (job->meta.state == JOB_REFUSED)
+		commit_evaluate(job, false);
+	jobs_let_go();
+}
+
 /* What was completed meanwhile was refused for this reason alone. */
 static void on_resumed(void *arg)
 {
@@ -29,14 +40,17 @@ static void on_resumed(void *arg)
 	struct walk walk = { 0 };
 	struct list *at;
 
+	shelf_wait(d);
 	jobs_walk(&walk, d);
-	while ((at = walk_next(&walk))) {
+	for (uint64_t until = now_ns() + SLICE_NS; (at = walk_next(&walk));) {
 		struct job *job = list_entry(at, struct job, all);
 
-		job_hold(job);
 		if (job->meta.state == JOB_REFUSED)
-			commit_evaluate(job, false);
-		jobs_let_go();
+			look_at_refused(job);
+		if (now_ns() >= until && fiber_self()) {
+			fiber_breathe();
+			until = now_ns() + SLICE_NS;
+		}
 	}
 	walk_end(&walk);
 }

@@ -11,99 +11,90 @@
 #include "job.h"
 #include "node_int.h"
 
-struct inherited {
-	struct hash_node node; /* in nodes->inherited */
-	struct inherit_node *kept;
-};
-
 /* What stays of a number whatever the file is called and whichever other had
  * the number before. */
 #define FILE_BITS ((1ull << 48) - 1)
 
-static struct inherited *find(struct nodes *nodes, uint64_t ino)
+static struct inherit_node *find(const struct nodes *nodes, uint64_t ino)
 {
-	struct hash_node *h = hash_first(&nodes->inherited, hash_u64(ino));
+	uint64_t hash = hash_u64(ino);
+	size_t i = hash;
+	uint32_t place;
 
-	for (; h; h = hash_next(h)) {
-		struct inherited *i = container_of(h, struct inherited, node);
+	while (place_index_next(&nodes->inherited, hash, &i, &place) == 0) {
+		struct inherit_node *kept =
+			inherit_at(nodes->inherit, INHERIT_NODES, place);
 
-		if (i->kept->ino == ino)
-			return i;
+		if (kept && kept->ino == ino)
+			return kept;
 	}
 	return NULL;
 }
 
-static int add(struct nodes *nodes, struct inherit_node *kept)
+/* It is a node's, or nobody's, from now on. */
+static void take(struct nodes *nodes, const struct inherit_node *kept)
 {
-	struct inherited *i = calloc(1, sizeof(*i));
-
-	if (!i)
-		return -ENOMEM;
-	i->kept = kept;
-	if (hash_add(&nodes->inherited, &i->node, hash_u64(kept->ino)) < 0) {
-		free(i);
-		return -ENOMEM;
-	}
-	return 0;
+	place_index_del(&nodes->inherited, hash_u64(kept->ino),
+		   inherit_place(nodes->inherit, INHERIT_NODES, kept));
 }
 
-static struct inherit_node *take(struct nodes *nodes, struct inherited *i)
+static void look_ahead(const struct nodes *nodes, uint32_t from, uint32_t to)
 {
-	struct inherit_node *kept = i->kept;
+	for (uint32_t i = from; i < to; i++) {
+		const struct inherit_node *kept =
+			inherit_at(nodes->inherit, INHERIT_NODES, i);
 
-	hash_del(&nodes->inherited, &i->node);
-	free(i);
-	return kept;
+		if (kept)
+			place_index_prefetch(&nodes->inherited, hash_u64(kept->ino));
+	}
 }
 
 int node_inherit_begin(struct nodes *nodes)
 {
 	struct inherit *in = nodes->inherit;
-	int r = 0;
+	uint32_t count = inherit_count(in, INHERIT_NODES);
 
-	for (uint32_t i = 0; r == 0 && i < inherit_count(in, INHERIT_NODES);
-	     i++) {
+	if (place_index_new(&nodes->inherited, count) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
 		struct inherit_node *kept = inherit_at(in, INHERIT_NODES, i);
 
+		if (i % PLACE_AHEAD == 0)
+			look_ahead(nodes, i, MIN(i + PLACE_AHEAD, count));
 		if (kept && find(nodes, kept->ino))
 			kept->live = 0;
 		else if (kept)
-			r = add(nodes, kept);
+			place_index_add(&nodes->inherited, hash_u64(kept->ino), i);
 	}
 	inherit_recycle(in, INHERIT_NODES);
-	return r;
+	return 0;
 }
 
 void node_inherit_end(struct nodes *nodes)
 {
-	struct hash_node *h;
-	size_t from = 0;
-
-	while ((h = hash_any(&nodes->inherited, &from)))
-		take(nodes, container_of(h, struct inherited, node));
-	hash_done(&nodes->inherited);
+	place_index_done(&nodes->inherited);
 }
 
 const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino)
 {
-	const struct inherited *i = find(nodes, ino);
-
-	return i ? i->kept : NULL;
+	return find(nodes, ino);
 }
 
 bool node_is_others(struct nodes *nodes, const struct node *dir, uint64_t ino)
 {
-	const struct inherited *i = find(nodes, ino);
+	const struct inherit_node *kept = find(nodes, ino);
 
-	return i && (!dir || !dir->job || i->kept->job != dir->job->meta.no);
+	return kept && (!dir || !dir->job || kept->job != dir->job->meta.no);
 }
 
 void nodes_forget(struct nodes *nodes, uint64_t ino)
 {
-	struct inherited *i = find(nodes, ino);
+	struct inherit_node *kept = find(nodes, ino);
 
-	if (i)
-		inherit_del(nodes->inherit, INHERIT_NODES, take(nodes, i));
+	if (!kept)
+		return;
+	take(nodes, kept);
+	inherit_del(nodes->inherit, INHERIT_NODES, kept);
 }
 
 /* Return: 0; -ENOENT; another errno: what could not be read may have it. */
@@ -144,13 +135,15 @@ int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 void node_keep(struct node *node)
 {
 	struct nodes *nodes = node->nodes;
-	struct inherited *i;
 	uint32_t place;
 
 	if (!node->lookups || !node->job)
 		return;
-	if (!node->kept && (i = find(nodes, node->ino)))
-		node->kept = take(nodes, i);
+	if (!node->kept) {
+		node->kept = find(nodes, node->ino);
+		if (node->kept)
+			take(nodes, node->kept);
+	}
 	if (!node->kept)
 		node->kept = inherit_add(nodes->inherit, INHERIT_NODES, &place);
 	if (!node->kept)

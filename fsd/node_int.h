@@ -4,6 +4,7 @@
 #define FSD_NODE_INT_H
 
 #include "node.h"
+#include "place_index.h"
 
 struct nodes {
 	struct depot *depot; /* borrowed */
@@ -14,7 +15,7 @@ struct nodes {
 	struct list walks; /* of struct walk, in any directory */
 	struct turns *turns;
 	struct inherit *inherit;
-	struct hash inherited; /* of struct inherited */
+	struct place_index inherited; /* records that no node has, by ino */
 };
 
 /* The path below STATE/jobs. Return: length, -ESTALE or -ENAMETOOLONG. */

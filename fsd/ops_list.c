@@ -13,6 +13,7 @@
 #include "face.h"
 #include "open_files.h"
 #include "requests.h"
+#include "shelf.h"
 #include "ops_remote.h"
 
 /* Offsets: 0 the beginning; then what comes behind each of
@@ -30,7 +31,9 @@ struct listing {
 	struct node *node; /* directory that is removed can be looked at */
 	struct node *dir;  /* a reference: what is walked, or NULL: jobs */
 	struct walk walk;  /* of jobs or of dir's children */
-	uint64_t last_seq; /* of those that are listed */
+	uint64_t last_seq; /* of those that are listed, */
+	uint64_t passed;   /* and of the one that was looked at last */
+	off_t told;        /* the last offset that was given out */
 	struct inherit_handle *kept; /* owned */
 };
 
@@ -41,7 +44,10 @@ struct answer {
 	size_t len, size;
 	off_t from;  /* entries with an offset up to it are left out */
 	off_t place; /* of the row or place that comes next */
+	off_t last;  /* of those that are in it */
 	bool full;
+	uint64_t until; /* now_ns(): then the others have a turn */
+	unsigned steps;
 };
 
 static void put(struct answer *a, off_t off, const char *name, uint64_t ino,
@@ -54,10 +60,12 @@ static void put(struct answer *a, off_t off, const char *name, uint64_t ino,
 		return;
 	len = fuse_add_direntry(a->req, a->room + a->len, a->size - a->len,
 				name, &st, off);
-	if (len > a->size - a->len)
+	if (len > a->size - a->len) {
 		a->full = true;
-	else
-		a->len += len;
+		return;
+	}
+	a->len += len;
+	a->last = off;
 }
 
 static void put_place(void *arg, const char *name, uint64_t place)
@@ -84,17 +92,67 @@ static uint64_t seq_of(const struct listing *l, struct list *at)
 		      : list_entry(at, struct job, all)->seq;
 }
 
-/* To the first entry behind off; mostly it stands there already. */
-static void walk_to(struct listing *l, off_t off)
+#define STEPS 256 /* between two looks at the clock */
+#define SLICE_NS (2 * NS_PER_MS)
+
+static bool took_long(struct answer *a)
 {
-	uint64_t seq = off > FIRST_SEQ ? (uint64_t)(off - FIRST_SEQ) : 0;
+	return ++a->steps % STEPS == 0 && now_ns() >= a->until;
+}
+
+static void breathe(struct answer *a)
+{
+	if (fiber_self())
+		fiber_breathe();
+	a->until = now_ns() + SLICE_NS;
+}
+
+/* There may be many that are not for this user's eyes: with something to answer
+ * that is done now, else after the others' turns. */
+static void step(struct answer *a)
+{
+	if (!took_long(a))
+		return;
+	if (a->len)
+		a->full = true;
+	else
+		breathe(a);
+}
+
+/* To the first entry behind seq. */
+static void walk_to(struct listing *l, uint64_t seq, struct answer *a)
+{
 	struct walk *w = &l->walk;
 	struct list *at;
 
 	while ((at = walk_back(w)) && seq_of(l, at) > seq)
-		;
-	while (w->next != w->head && seq_of(l, w->next) <= seq)
+		if (took_long(a))
+			breathe(a);
+	while (w->next != w->head && seq_of(l, w->next) <= seq) {
 		walk_next(w);
+		if (took_long(a))
+			breathe(a);
+	}
+	l->passed = seq;
+}
+
+/* The end, unless jobs come down from the shelf, behind all others. */
+static bool is_at_end(struct listing *l, struct answer *a)
+{
+	struct fsd *d = ops_fsd(a->req);
+
+	if (l->walk.next != l->walk.head)
+		return seq_of(l, l->walk.next) > l->last_seq;
+	if (l->dir || l->last_seq != UINT64_MAX)
+		return true;
+	a->full = a->len > 0;
+	if (shelf_is_empty(d))
+		l->last_seq = jobs_last_seq(d);
+	else if (!a->full)
+		shelf_help(d);
+	if (!a->full)
+		walk_to(l, l->passed, a);
+	return false;
 }
 
 /* It comes last: tools that copy in this order start the copy with it. */
@@ -122,16 +180,24 @@ static void put_many(struct answer *a, struct listing *l)
 	struct walk *w = &l->walk;
 	struct node *config;
 
-	walk_to(l, a->from);
-	while (w->next != w->head && seq_of(l, w->next) <= l->last_seq) {
+	/* Mostly it stands there already. */
+	if (a->from != l->told)
+		walk_to(l, a->from > FIRST_SEQ
+				   ? (uint64_t)(a->from - FIRST_SEQ) : 0, a);
+	for (; !a->full && !is_at_end(l, a); step(a)) {
+		if (w->next == w->head)
+			continue;
 		if (l->dir)
 			put_node(a, list_entry(w->next, struct node, sibling));
 		else
 			put_job(a, list_entry(w->next, struct job, all));
 		if (a->full)
 			return;
+		l->passed = seq_of(l, w->next);
 		walk_next(w);
 	}
+	if (a->full)
+		return;
 	config = l->dir ? node_find(l->dir, "config.json") : NULL;
 	if (config && is_config(config))
 		put(a, OFF_CONFIG, config->name, config->ino, S_IFREG);
@@ -167,6 +233,8 @@ static int listing_begin(struct listing *l, fuse_req_t req, fuse_ino_t ino)
 	if (r < 0)
 		return r;
 	l->begun = true;
+	l->passed = 0;
+	l->told = 0;
 	dir = l->t.job && l->t.job->removed ? NULL : ops_dir_node(&l->t);
 	r = dir ? node_load(dir) : 0;
 	if (r < 0)
@@ -177,7 +245,7 @@ static int listing_begin(struct listing *l, fuse_req_t req, fuse_ino_t ino)
 		l->last_seq = node_last_seq(d->nodes);
 		node_walk(&l->walk, dir);
 	} else if (l->t.kind == T_ROOT) {
-		l->last_seq = jobs_last_seq(d);
+		l->last_seq = shelf_is_empty(d) ? jobs_last_seq(d) : UINT64_MAX;
 		jobs_walk(&l->walk, d);
 	}
 	return 0;
@@ -276,10 +344,10 @@ void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		struct fuse_file_info *fi)
 {
-	static char room[LIST_MAX]; /* one thread, used up at once */
+	auto_free char *room = NULL;
 	struct answer a = {
-		.req = req, .room = room, .size = MIN(size, sizeof(room)),
-		.from = off,
+		.req = req, .size = MIN(size, LIST_MAX), .from = off,
+		.until = now_ns() + SLICE_NS,
 	};
 	struct listing *l = listing_of(req, fi);
 	int r;
@@ -290,12 +358,15 @@ void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	r = off && l->begun ? 0 : listing_begin(l, req, ino);
+	room = a.room = malloc(a.size);
+	r = !room ? -ENOMEM : off && l->begun ? 0 : listing_begin(l, req, ino);
 	if (r < 0) {
 		fuse_reply_err(req, -r);
 		return;
 	}
 	put_all(&a, l, ino);
+	if (a.len)
+		l->told = a.last;
 	fuse_reply_buf(req, a.room, a.len);
 }
 

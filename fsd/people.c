@@ -6,8 +6,10 @@
 
 static struct person *find(struct fsd *d, uid_t uid)
 {
-	list_for_each(pos, tmp, &d->people) {
-		struct person *p = list_entry(pos, struct person, node);
+	struct hash_node *h = hash_first(&d->people_by_uid, hash_u64(uid));
+
+	for (; h; h = hash_next(h)) {
+		struct person *p = container_of(h, struct person, by_uid);
 
 		if (p->uid == uid)
 			return p;
@@ -19,15 +21,17 @@ struct person *person_of(struct fsd *d, uid_t uid)
 {
 	struct person *p = find(d, uid);
 
-	if (!p) {
-		p = calloc(1, sizeof(*p));
-		if (!p)
-			return NULL;
-		p->uid = uid;
-		list_init(&p->finished);
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p ||
+	    hash_add(&d->people_by_uid, &p->by_uid, hash_u64(uid)) < 0) {
+		free(p);
+		return NULL;
 	}
-	list_del(&p->node);
-	list_add(&d->people, &p->node); /* who is busy is found at once */
+	p->uid = uid;
+	list_init(&p->finished);
+	list_add(&d->people, &p->node);
 	return p;
 }
 
@@ -36,6 +40,7 @@ void people_free(struct fsd *d)
 	list_for_each(pos, tmp, &d->people)
 		free(list_entry(pos, struct person, node));
 	list_init(&d->people);
+	hash_done(&d->people_by_uid);
 }
 
 void person_changed(struct fsd *d, struct person *p)

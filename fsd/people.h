@@ -10,11 +10,13 @@
 
 struct person {
 	struct list node; /* in fsd->people */
+	struct hash_node by_uid;
 	uid_t uid;
 	struct times times;
 	uint64_t jobs[JOB_STATE_MAX]; /* theirs in the tree */
 	struct list finished;    /* of struct job: retain.c; the oldest first */
 	uint64_t finished_count;
+	uint64_t doomed_bytes;   /* of jobs that are to go: likewise */
 };
 
 /* NULL without memory. */

@@ -150,9 +150,14 @@ int quota_check_job(struct quota *q, uid_t uid, struct err *err)
 
 /* --- bytes -------------------------------------------------------------- */
 
+bool quota_counts_bytes(const struct quota *q)
+{
+	return q && (q->limits.bytes || q->limits.count_bytes);
+}
+
 bool quota_has_bytes(const struct quota_user *u)
 {
-	return u && (u->quota->limits.bytes || u->quota->limits.count_bytes);
+	return u && quota_counts_bytes(u->quota);
 }
 
 uint64_t quota_bytes(const struct quota_user *u)

@@ -73,6 +73,7 @@ void quota_each(struct quota *q,
 		void (*fn)(void *arg, uid_t uid, const struct quota_use *use),
 		void *arg);
 
+bool quota_counts_bytes(const struct quota *q);
 /* NULL without quotas or without memory. */
 struct quota_user *quota_user(struct quota *q, uid_t uid);
 void quota_count_job(struct quota_user *u, int more);

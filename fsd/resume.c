@@ -5,36 +5,60 @@
 
 #include "commit.h"
 #include "run.h"
+#include "shelf.h"
 
-/* Before the mount answers; few have more to take up than fits in. */
-#define FIRST_NS (20 * NS_PER_MS)
+/* Before the mount answers: enough for every machine there is. */
+#define FIRST_NS (5 * NS_PER_MS)
 
-static uint64_t by_acceptance(const struct job *job)
+static void enlist(struct order *o, const struct job_meta *m)
 {
-	return job->meta.queued_no;
+	if (order_add(o, m->queued_no, m->no) < 0)
+		log_error("job %s: no memory to take it up; the next start "
+			  "does", m->name);
 }
 
-static void enlist(struct fsd *d, enum job_state state)
-{
-	size_t count;
-	auto_free struct job **jobs =
-		jobs_sorted(d, state, by_acceptance, &count);
+struct found {
+	struct fsd *d;
+	struct order running;
+};
 
-	if (!jobs) {
-		log_error("no memory to take up the jobs that are %s; the next "
-			  "start does", state_name(state));
-		return;
+static void on_found(void *arg, const struct job_meta *m)
+{
+	struct found *f = arg;
+
+	retain_found(f->d, m);
+
+	if (m->state == JOB_RUNNING)
+		enlist(&f->running, m);
+	if (m->state == JOB_QUEUED)
+		enlist(&f->d->left_queued, m);
+	if (m->state == JOB_REFUSED) /* says why again, or starts */
+		enlist(&f->d->left_refused, m);
+}
+
+/* What had perhaps begun has ended, or is to be tried again. */
+static void recover(struct fsd *d, struct order *running)
+{
+	uint64_t no;
+
+	while ((no = order_next(running))) {
+		struct job *job = job_by_no(d, no);
+
+		if (!job)
+			continue;
+		run_recover(job);
+		job->left = job->meta.state == JOB_QUEUED;
+		if (job->left)
+			enlist(&d->left_queued, &job->meta);
 	}
-	for (size_t i = 0; i < count; i++)
-		list_add_tail(&d->resuming, &jobs[i]->resume);
 }
 
-/* The first one of the list. Return: true if the rest has to wait for it. */
-static bool resume_first(struct job *job)
+/* Return: true if the rest has to wait for it. */
+static bool resume_one(struct job *job)
 {
-	list_del(&job->resume);
-	if (job->meta.state == JOB_QUEUED)
-		return commit_resume(job);
+	if (job->meta.state == JOB_QUEUED && commit_resume(job))
+		return true;
+	job->left = false;
 	if (job->meta.state == JOB_REFUSED)
 		commit_evaluate(job, false);
 	return false;
@@ -42,44 +66,91 @@ static bool resume_first(struct job *job)
 
 static void tidy_begin(struct fsd *d);
 
+/* 0: all were taken up. */
+static uint64_t next_of(struct fsd *d)
+{
+	uint64_t no = order_next(&d->left_queued);
+
+	return no ? no : order_next(&d->left_refused);
+}
+
 static bool on_turn(struct turn *t, uint64_t until)
 {
 	struct fsd *d = container_of(t, struct fsd, resume);
-	struct job *job;
+	uint64_t no;
 
 	/* Drained or not: it was accepted. */
-	while (!d->stopping &&
-	       (job = list_first(&d->resuming, struct job, resume))) {
-		if (resume_first(job))
+	while (!d->stopping && (no = next_of(d))) {
+		struct job *job = job_by_no(d, no);
+
+		if (job && job->left && resume_one(job))
 			return false; /* resume_go_on() */
 		if (now_ns() >= until)
 			return true;
 	}
-	if (list_empty(&d->resuming))
+	if (!d->stopping)
 		tidy_begin(d);
 	return false;
 }
 
 /* --- what lies about ---------------------------------------------------------- */
 
+/* On the stack of the fiber that waits. */
+struct tidy {
+	struct depot *depot;
+	uint64_t no;
+	unsigned run;
+	bool sink;
+};
+
+static int do_tidy(void *arg)
+{
+	const struct tidy *t = arg;
+
+	return depot_tidy(t->depot, t->no, t->run, t->sink);
+}
+
+static void tidy_up(struct job *job)
+{
+	struct tidy t = { .depot = job->d->depot, .no = job->meta.no };
+	int r;
+
+	job_hold(job);
+	t.run = job->meta.run;
+	t.sink = job->sink;
+	r = job->removed ? 0 : depot_do(t.depot, do_tidy, &t);
+	if (r < 0)
+		log_warn("job %s: its directory cannot be tidied up: %s",
+			 job->meta.name, strerror(-r));
+	jobs_let_go();
+}
+
+static void tidy_all(void *arg)
+{
+	struct fsd *d = arg;
+	struct walk walk = { 0 };
+	struct list *pos;
+
+	if (!fiber_self())
+		return; /* no memory: the next start does */
+	jobs_walk(&walk, d);
+	while (d->jobs && !d->stopping && !d->handing_over &&
+	       (pos = walk_next(&walk)))
+		tidy_up(list_entry(pos, struct job, all));
+	if (d->jobs)
+		walk_end(&walk);
+}
+
 static bool on_tidy(struct turn *t, uint64_t until)
 {
 	struct fsd *d = container_of(t, struct fsd, tidy);
-	struct list *pos;
 
-	while (d->jobs && !d->stopping && (pos = walk_next(&d->tidy_at))) {
-		const struct job *job = list_entry(pos, struct job, all);
-		int r = depot_tidy(d->depot, job->meta.no, job->meta.run,
-				   job->sink);
-
-		if (r < 0)
-			log_warn("job %s: its directory cannot be tidied up: "
-				 "%s", job->meta.name, strerror(-r));
-		if (now_ns() >= until)
-			return true;
-	}
-	if (d->jobs)
-		walk_end(&d->tidy_at);
+	(void)until;
+	if (!d->jobs || d->stopping)
+		return false;
+	if (!shelf_is_empty(d))
+		return true; /* it has its turns */
+	fiber_run(tidy_all, d);
 	return false;
 }
 
@@ -88,8 +159,7 @@ static void tidy_begin(struct fsd *d)
 	if (d->tidy.work)
 		return;
 	d->tidy.work = on_tidy;
-	jobs_walk(&d->tidy_at, d);
-	turn_begin(&d->turns, &d->tidy);
+	turn_later(&d->turns, &d->tidy);
 }
 
 /* --- together ------------------------------------------------------------------ */
@@ -98,28 +168,29 @@ void resume_go_on(struct fsd *d)
 {
 	turn_stop(&d->resume);
 	d->resume.work = on_turn;
-	if (!list_empty(&d->resuming))
-		turn_begin(&d->turns, &d->resume);
+	turn_begin(&d->turns, &d->resume);
 }
 
 void resume_look(struct job *job)
 {
-	if (list_empty(&job->resume) || job->meta.state != JOB_REFUSED)
-		return;
-	resume_first(job);
+	if (job->left && job->meta.state == JOB_REFUSED)
+		resume_one(job);
 }
 
 void resume_jobs(struct fsd *d)
 {
-	list_for_each(pos, tmp, jobs_all(d)) {
-		struct job *job = list_entry(pos, struct job, all);
+	struct found f = { .d = d };
 
-		if (job->meta.state == JOB_RUNNING)
-			run_recover(job);
-	}
+	/* Open files have brought some down from it. */
+	list_for_each(pos, tmp, jobs_all(d))
+		on_found(&f, &list_entry(pos, struct job, all)->meta);
+	shelf_each(d, on_found, &f);
+	shelf_empty(d);
+	recover(d, &f.running);
 	retain_begin(d);
-	enlist(d, JOB_QUEUED);
-	enlist(d, JOB_REFUSED); /* says why again, or starts */
+	order_sort(&d->left_queued);
+	order_sort(&d->left_refused);
+	d->resume.work = on_turn;
 	if (on_turn(&d->resume, now_ns() + FIRST_NS))
 		resume_go_on(d);
 }

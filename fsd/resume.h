@@ -11,7 +11,7 @@
 
 #include "job.h"
 
-/* Every job is loaded. */
+/* Every job is on the shelf. */
 void resume_jobs(struct fsd *d);
 /* Somebody wants to know of this one before its turn has come. */
 void resume_look(struct job *job);

@@ -145,6 +145,15 @@ void retain_told(struct job *job)
 
 /* --- whose turn it is --------------------------------------------------------- */
 
+static uint64_t bytes_of(const struct job *job)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < QUOTA_AREAS; i++)
+		sum += job->quota.bytes[i];
+	return sum;
+}
+
 /* Out of wherever it is. */
 static void leave(struct job *job)
 {
@@ -152,6 +161,8 @@ static void leave(struct job *job)
 
 	if (r->state == RETAIN_KEPT && !list_empty(&r->node))
 		job->owner->finished_count--;
+	if (r->state != RETAIN_KEPT && job->owner)
+		job->owner->doomed_bytes -= r->bytes;
 	list_del(&r->node);
 	loop_timer_del(&r->timer);
 	r->state = RETAIN_KEPT;
@@ -161,6 +172,9 @@ static void doom(struct job *job, const char *why)
 {
 	leave(job);
 	job->retain.state = RETAIN_DOOMED;
+	job->retain.bytes = bytes_of(job);
+	if (job->owner)
+		job->owner->doomed_bytes += job->retain.bytes;
 	job->retain.why = why;
 	list_add_tail(&job->d->doomed, &job->retain.node);
 	soon(job->d);
@@ -192,40 +206,24 @@ static void arm(struct job *job)
 	loop_timer_set(job->d->loop, t, until > now ? until - now : 0);
 }
 
-static uint64_t bytes_of(const struct job *job)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < QUOTA_AREAS; i++)
-		sum += job->quota.bytes[i];
-	return sum;
-}
-
 /* What the owner keeps, without what is as good as gone. */
 static uint64_t bytes_kept(const struct job *job)
 {
-	uint64_t sum = quota_bytes(job->quota.user), doomed = 0;
+	uint64_t sum = quota_bytes(job->quota.user);
 
-	list_for_each(pos, tmp, &job->d->doomed) {
-		const struct job *other =
-			list_entry(pos, struct job, retain.node);
-
-		if (other->owner == job->owner)
-			doomed += bytes_of(other);
-	}
-	return sum - MIN(sum, doomed);
+	return sum - MIN(sum, job->owner->doomed_bytes);
 }
 
-/* newest: the last of its owner's. */
-static void enforce(struct job *newest)
+/* The newest one stays. */
+static void enforce(struct job *job)
 {
-	const struct retain_limits *l = limits_of(newest);
-	struct person *p = newest->owner;
-	uint64_t bytes = l->bytes ? bytes_kept(newest) : 0;
+	const struct retain_limits *l = limits_of(job);
+	struct person *p = job->owner;
+	uint64_t bytes = l->bytes ? bytes_kept(job) : 0;
 	struct job *oldest;
 
-	while ((oldest = list_first(&p->finished, struct job, retain.node)) !=
-	       newest) {
+	while (p->finished.next != p->finished.prev) {
+		oldest = list_first(&p->finished, struct job, retain.node);
 		if (l->count && p->finished_count > l->count) {
 			bytes -= MIN(bytes, bytes_of(oldest));
 			doom(oldest, "for a newer one (--retain-count)");
@@ -238,6 +236,19 @@ static void enforce(struct job *newest)
 	}
 }
 
+/* What comes before it in its owner's list is older. Mostly all is, but at the
+ * start some end before all of those that had are entered. */
+static struct list *behind_older(struct job *job)
+{
+	struct list *at = &job->owner->finished;
+
+	while (at->prev != &job->owner->finished &&
+	       list_entry(at->prev, struct job, retain.node)->meta.ended_ns >
+		       job->meta.ended_ns)
+		at = at->prev;
+	return at;
+}
+
 void retain_entered(struct job *job)
 {
 	const struct retain_limits *l = limits_of(job);
@@ -248,7 +259,7 @@ void retain_entered(struct job *job)
 	arm(job);
 	if (!job->owner || (!l->count && !l->bytes))
 		return;
-	list_add_tail(&job->owner->finished, &job->retain.node);
+	list_add_tail(behind_older(job), &job->retain.node);
 	job->owner->finished_count++;
 	enforce(job);
 }
@@ -260,34 +271,37 @@ void retain_forget(struct job *job)
 
 /* --- the start ----------------------------------------------------------------- */
 
-static uint64_t by_end(const struct job *job)
+void retain_found(struct fsd *d, const struct job_meta *m)
 {
-	return job->meta.ended_ns;
+	const struct retain_limits *l = &d->options->retain;
+
+	if (m->state != JOB_DONE ||
+	    !(l->count || l->bytes || l->seconds || m->retain_s))
+		return;
+	if (order_add(&d->left_done, m->ended_ns, m->no) < 0)
+		log_warn("job %s: no memory to look whether its time is over; "
+			 "the next start does", m->name);
 }
 
-/* Among times of their own no job is before another. */
-static void begin_any(struct fsd *d)
+static bool on_begin(struct turn *t, uint64_t until)
 {
-	list_for_each(pos, tmp, jobs_all(d))
-		retain_entered(list_entry(pos, struct job, all));
+	struct fsd *d = container_of(t, struct fsd, retain_begin);
+	uint64_t no;
+
+	while (d->jobs && (no = order_next(&d->left_done))) {
+		struct job *job = job_by_no(d, no);
+
+		if (job && !job->removed && job->retain.state == RETAIN_KEPT)
+			retain_entered(job);
+		if (now_ns() >= until)
+			return true;
+	}
+	return false;
 }
 
 void retain_begin(struct fsd *d)
 {
-	const struct retain_limits *l = &d->options->retain;
-	auto_free struct job **jobs = NULL;
-	size_t count;
-
-	if (!l->count && !l->bytes) {
-		begin_any(d);
-		return;
-	}
-	jobs = jobs_sorted(d, JOB_DONE, by_end, &count);
-	if (!jobs) {
-		log_warn("no memory to look for jobs whose time is over; the "
-			 "next start does");
-		return;
-	}
-	for (size_t i = 0; i < count; i++)
-		retain_entered(jobs[i]);
+	order_sort(&d->left_done);
+	d->retain_begin.work = on_begin;
+	turn_later(&d->turns, &d->retain_begin);
 }

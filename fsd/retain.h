@@ -18,6 +18,7 @@
 
 struct fsd;
 struct job;
+struct job_meta;
 struct person;
 
 struct retain_limits {
@@ -35,10 +36,13 @@ struct retain {
 	struct list node;        /* in person->finished, by its end, or */
 	enum retain_state state; /* in fsd->doomed */
 	const char *why;         /* then; a constant */
+	uint64_t bytes;          /* that go with it */
 	struct loop_timer timer; /* until its time is over */
 };
 
-/* Every job is loaded: those that are done, the oldest first. */
+/* A daemon before this one has left it. */
+void retain_found(struct fsd *d, const struct job_meta *meta);
+/* All were found: looks at each, the oldest first, a little at a time. */
 void retain_begin(struct fsd *d);
 /* Its state was entered. */
 void retain_entered(struct job *job);

@@ -51,7 +51,7 @@ void run_kill(struct job *job)
 	struct run *run = job->run;
 
 	if (!run && job->meta.state == JOB_QUEUED) { /* not taken up yet */
-		list_del(&job->resume);
+		job->left = false;
 		run_found(job);
 		run = job->run;
 	}

@@ -91,6 +91,8 @@ struct sched_slot {
 	uint64_t memory;         /* that the program and its files may take */
 	unsigned cpus;
 	bool is_step;            /* of a session: has_machine() is asked */
+	bool old;                /* accepted before all that are not; old ones
+				    come in their order, but perhaps later */
 	/* --- */
 	struct sched *sched;     /* borrowed */
 	struct list node;        /* while it waits */

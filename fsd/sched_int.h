@@ -24,6 +24,7 @@ struct sched_level {
 	struct list node; /* in the user's, the highest first */
 	int priority;
 	struct list slots;
+	struct list *old_end; /* the last old one, or the list's head */
 };
 
 struct sched_user {

@@ -67,6 +67,7 @@ static struct sched_level *level_of(struct sched_user *u, int priority)
 		return NULL;
 	l->priority = priority;
 	list_init(&l->slots);
+	l->old_end = &l->slots;
 	list_add_tail(at, &l->node); /* before the first lower one */
 	return l;
 }
@@ -86,6 +87,20 @@ bool sched_is_living(struct sched_slot *slot)
 	return slot->is_step && slot->ops->has_machine(slot);
 }
 
+static void put_in(struct list *list, struct sched_slot *slot, bool front)
+{
+	struct sched_level *l = slot->level;
+
+	if (front)
+		list_add(list, &slot->node);
+	else if (l && slot->old)
+		list_add(l->old_end, &slot->node);
+	else
+		list_add_tail(list, &slot->node);
+	if (l && slot->old && (!front || l->old_end == &l->slots))
+		l->old_end = &slot->node;
+}
+
 int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front)
 {
 	struct sched_user *u = slot->user;
@@ -98,10 +113,7 @@ int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front)
 	if (slot->level)
 		list = &slot->level->slots;
 	user_begin(s, u);
-	if (front)
-		list_add(list, &slot->node);
-	else
-		list_add_tail(list, &slot->node);
+	put_in(list, slot, front);
 	slot->waits = true;
 	u->queued_steps += slot->level && slot->is_step;
 	u->waiting++;
@@ -115,6 +127,8 @@ void sched_wait_out(struct sched *s, struct sched_slot *slot)
 	struct sched_user *u = slot->user;
 	struct sched_level *l = slot->level;
 
+	if (l && l->old_end == &slot->node)
+		l->old_end = slot->node.prev;
 	list_del(&slot->node);
 	slot->waits = false;
 	slot->level = NULL;

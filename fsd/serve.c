@@ -36,6 +36,7 @@
 #include "remote.h"
 #include "sched_open.h"
 #include "sessions.h"
+#include "shelf.h"
 
 void mount_options_defaults(struct mount_options *o)
 {
@@ -105,13 +106,6 @@ static int watch_signals(struct fsd *d, struct loop_fd *src)
 	src->fn = on_signal;
 	src->arg = d;
 	return src->fd < 0 ? -errno : loop_fd_add(d->loop, src);
-}
-
-/* --- what an earlier daemon left ---------------------------------------------- */
-
-static int on_found(void *arg, const struct job_meta *meta)
-{
-	return job_load(arg, meta);
 }
 
 /* --- the room below ------------------------------------------------------------- */
@@ -274,7 +268,7 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	if (r < 0)
 		return r;
 	notify_new(d);
-	r = depot_scan(d->depot, on_found, d, err);
+	r = shelf_fill(d, err);
 	return r < 0 ? r : take_over(d, err);
 }
 
@@ -285,6 +279,9 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	jobs_free(d);
 	loop_timer_del(&d->log_timer);
 	loop_timer_del(&d->retain_timer);
+	order_done(&d->left_queued);
+	order_done(&d->left_refused);
+	order_done(&d->left_done);
 	loop_timer_del(&d->record_timer);
 	sessions_free(d);
 	turns_finish(&d->turns);
@@ -362,7 +359,6 @@ int serve(const struct mount_options *options)
 	list_init(&d.people);
 	list_init(&d.handles);
 	list_init(&d.unlogged);
-	list_init(&d.resuming);
 	list_init(&d.doomed);
 	list_init(&d.unrecorded);
 	list_init(&d.sessions);

@@ -22,6 +22,12 @@ void turns_init(struct turns *turns, struct loop *loop)
 	list_init(&turns->waiting);
 }
 
+void turn_later(struct turns *turns, struct turn *t)
+{
+	list_add_tail(&turns->waiting, &t->node);
+	loop_defer(turns->loop, &turns->call);
+}
+
 void turn_begin(struct turns *turns, struct turn *t)
 {
 	if (t->work(t, now_ns() + TURN_NS))

@@ -25,6 +25,7 @@ struct turn {
 void turns_init(struct turns *turns, struct loop *loop);
 /* Works now, and later if that was not enough. */
 void turn_begin(struct turns *turns, struct turn *t);
+void turn_later(struct turns *turns, struct turn *t); /* works later only */
 void turn_stop(struct turn *t); /* no-op if it is not waiting */
 /* Does all that is left. */
 void turns_finish(struct turns *turns);

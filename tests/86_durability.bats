@@ -280,7 +280,7 @@ close_but_keep() {
 	assert_equal "$(stat -c %s "$MNT/a/stdout")" 300003
 }
 
-@test "a start looks at a job's record and its inputs once, and at nothing else of it" {
+@test "who takes over asks the disk about no job before it answers" {
 	local i calls
 	for i in {1..20}; do
 		job_run "j$i" $'out x\nwrite f y'
@@ -291,7 +291,6 @@ close_but_keep() {
 	trace_stop
 	# until it says that it is ready
 	calls=$(sed '/sendto([^,]*, "R"/q; / resumed>/d' "$CALLS" |
-		grep -cE '"[0-9a-f]{14}/|jobs/[0-9a-f]{14}/')
-	echo "# $calls calls" >&3
-	assert_equal "$calls" 60
+		grep -cE '"[0-9a-f]{14}[/"]|jobs/[0-9a-f]{14}/' || true)
+	assert_equal "$calls" 0
 }

@@ -145,6 +145,63 @@ teardown() { mount_done; }
 	[[ $(result b2 .started) < $(result b3 .started) ]]
 }
 
+# many COUNT [STATE] — instead of an empty mount, one with so many jobs.
+many() {
+	mount_stop
+	bounded 120 /usr/bin/python3 -I -S "$TESTS/lib/many_jobs.py" "$STATE" "$@"
+	mount_start --max-machines 1 --pool 1
+}
+
+# jobs_are STATE COUNT
+jobs_are() {
+	assert_equal "$(figure "fsd_jobs{state=\"$1\"}")" "$2"
+}
+
+@test "of thousands of jobs each is there, once, as soon as another server answers" {
+	many 3000
+	mkdir "$MNT/new"
+	mv "$MNT/j1" "$MNT/moved"
+	rm -r "$MNT/j2"
+	exec 5<"$MNT/j3/stdout"
+	server_kill
+	jobs_are 'done' 2999
+	jobs_are draft 1
+	assert_equal "$(ls "$MNT" | wc -l)" 3000
+	server_kill
+	state_is j2999 'done'
+	stdout_is j2999 j2999
+	fails EEXIST mkdir "$MNT/j2998"
+	fails EEXIST mkdir "$MNT/new"
+	absent . j1
+	absent . j2
+	stdout_is moved j1
+	assert_equal "$(cat <&5)" j3
+	exec 5<&-
+	mv "$MNT/j2997" "$MNT/moved2"
+	rm -r "$MNT/j2996"
+	mkdir "$MNT/j2996"
+	server_kill
+	jobs_are 'done' 2998
+	jobs_are draft 2
+	assert_equal "$(ls "$MNT" | sort | uniq -d | wc -l)" 0
+	assert_equal "$(ls "$MNT" | wc -l)" 3000
+	state_is j2996 draft
+	stdout_is moved2 j2997
+	mount_stop
+	mount_start
+	assert_equal "$(ls "$MNT" | wc -l)" 3000
+	jobs_are 'done' 2998
+}
+
+@test "a long queue keeps its order under the server that follows" {
+	many 300 queued
+	server_kill
+	job_start later 'out x'
+	job_wait later
+	ended later 0 exited
+	assert_equal "$(cat "$MNT"/j*/state | grep -vc 'done')" 0
+}
+
 @test "draining is the operator's wish, whichever process serves" {
 	echo drain >"$MNT/.fsd/ctl"
 	server_kill

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is on record of a job, once more in memory that outlives this process
+ * (inherit.h): who takes over has not to read every record from the disk. The
+ * two say the same but while one of them is written, and then `torn` says so.
+ * The disk is right; what is read here is not believed.
+ */
+#ifndef FSD_KEPT_H
+#define FSD_KEPT_H
+
+#include "depot.h"
+#include "inherit.h"
+
+/* Of a job that the disk is about to have, torn. NULL: there is no room. */
+struct inherit_job *kept_new(struct inherit *in, uint64_t no);
+/* Its meta is about to be written or removed. k may be NULL, here and below;
+ * both on any thread that may write the meta. */
+void kept_begin(struct inherit_job *k);
+/* That is done: the disk has m, or it has nothing. */
+void kept_end(struct inherit_job *k, const struct job_meta *m);
+void kept_gone(struct inherit_job *k);
+/* Nobody refers to it any more: its place is free. */
+void kept_free(struct inherit *in, struct inherit_job *k);
+
+/* Return: 0: *ret is as the disk has it, its name is lent; -EAGAIN: only the
+ * disk knows; -EINVAL: no server writes that. */
+int kept_read(struct inherit_job *k, struct job_meta *ret);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "order.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int order_add(struct order *o, uint64_t key, uint64_t no)
+{
+	size_t room = o->room ? o->room * 2 : 256;
+	struct ordered *at;
+
+	if (o->count == o->room) {
+		at = reallocarray(o->at, room, sizeof(*at));
+		if (!at)
+			return -ENOMEM;
+		o->at = at;
+		o->room = room;
+	}
+	o->at[o->count++] = (struct ordered){ key, no };
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct ordered *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->no < y->no ? -1 : x->no > y->no;
+}
+
+/* Mostly they come in it. */
+static bool is_sorted(const struct order *o)
+{
+	for (size_t i = 1; i < o->count; i++)
+		if (compare(&o->at[i - 1], &o->at[i]) > 0)
+			return false;
+	return true;
+}
+
+void order_sort(struct order *o)
+{
+	if (!is_sorted(o))
+		qsort(o->at, o->count, sizeof(*o->at), compare);
+}
+
+uint64_t order_next(struct order *o)
+{
+	if (o->next < o->count)
+		return o->at[o->next++].no;
+	order_done(o);
+	return 0;
+}
+
+bool order_is_empty(const struct order *o)
+{
+	return o->next == o->count;
+}
+
+void order_done(struct order *o)
+{
+	free(o->at);
+	*o = (struct order){ 0 };
+}

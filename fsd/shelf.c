@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shelf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inherit.h"
+#include "kept.h"
+#include "people.h"
+#include "place_index.h"
+
+#define HELP_NS (2 * NS_PER_MS)
+
+struct shelf {
+	struct fsd *d; /* borrowed */
+	struct place_index by_no, by_name;
+	bool *has; /* owned: by place */
+	uint32_t count, at; /* places there were; those before `at` are empty */
+	bool stays; /* but some that could not be taken down */
+	struct turn turn;
+};
+
+static struct inherit_job *kept_at(const struct shelf *s, uint32_t place)
+{
+	return inherit_at(s->d->inherit, INHERIT_JOBS, place);
+}
+
+static struct inherit_job *find_no(const struct shelf *s, uint64_t no)
+{
+	uint64_t hash = hash_u64(no);
+	size_t i = hash;
+	uint32_t place;
+
+	while (place_index_next(&s->by_no, hash, &i, &place) == 0) {
+		struct inherit_job *k = kept_at(s, place);
+
+		if (k && k->no == no)
+			return k;
+	}
+	return NULL;
+}
+
+static struct inherit_job *find_name(const struct shelf *s, const char *name)
+{
+	uint64_t hash = hash_text(name, 0);
+	size_t i = hash;
+	uint32_t place;
+
+	while (place_index_next(&s->by_name, hash, &i, &place) == 0) {
+		struct inherit_job *k = kept_at(s, place);
+
+		if (k && !strcmp(k->name, name))
+			return k;
+	}
+	return NULL;
+}
+
+/* NULL: what was there was taken down, or never was there. */
+static struct inherit_job *find_place(const struct shelf *s, uint32_t place)
+{
+	return s->has[place] ? kept_at(s, place) : NULL;
+}
+
+/* --- on it ---------------------------------------------------------------- */
+
+static void count(struct fsd *d, const struct job_meta *m, int more)
+{
+	person_count(person_of(d, m->uid), m->state, more);
+	quota_count_job(quota_user(d->quota, m->uid), more);
+}
+
+static uint32_t place_of(const struct shelf *s, const struct job_meta *m)
+{
+	return inherit_place(s->d->inherit, INHERIT_JOBS, m->kept);
+}
+
+static void put(struct shelf *s, const struct job_meta *m)
+{
+	place_index_add(&s->by_no, hash_u64(m->no), place_of(s, m));
+	place_index_add(&s->by_name, hash_text(m->name, 0), place_of(s, m));
+	s->has[place_of(s, m)] = true;
+	count(s->d, m, 1);
+}
+
+static void take_off(struct shelf *s, const struct job_meta *m)
+{
+	place_index_del(&s->by_no, hash_u64(m->no), place_of(s, m));
+	place_index_del(&s->by_name, hash_text(m->name, 0), place_of(s, m));
+	s->has[place_of(s, m)] = false;
+	count(s->d, m, -1);
+}
+
+/* Whatever the server was about to write is on the disk, or is not. */
+static int ask_disk(struct shelf *s, struct inherit_job *k,
+		    struct job_meta *m)
+{
+	int r = depot_scan_one(s->d->depot, k->no, m);
+
+	if (r > 0)
+		kept_gone(k);
+	if (r)
+		return r;
+	kept_end(k, m);
+	free(m->name);
+	return kept_read(k, m);
+}
+
+/* Two have one name: the younger one goes to lost+found. */
+static void put_older(struct shelf *s, struct inherit_job *other,
+		      const struct job_meta *m)
+{
+	struct inherit_job *younger = m->kept;
+	struct job_meta was;
+
+	if (kept_read(other, &was) == 0 && was.no > m->no) {
+		younger = other;
+		take_off(s, &was);
+	}
+	depot_set_twin_aside(s->d->depot, younger->no);
+	kept_gone(younger);
+	if (younger != m->kept)
+		put(s, m);
+}
+
+static int put_place(struct shelf *s, uint32_t place)
+{
+	struct inherit_job *k = kept_at(s, place), *other;
+	struct job_meta m;
+	int r;
+
+	if (!k)
+		return 0;
+	if (find_no(s, k->no))
+		return -EINVAL;
+	r = kept_read(k, &m);
+	if (r == -EAGAIN)
+		r = ask_disk(s, k, &m);
+	if (r)
+		return MIN(r, 0);
+	depot_seen_no(s->d->depot, MAX(m.no, m.queued_no));
+	other = find_name(s, m.name);
+	if (other)
+		put_older(s, other, &m);
+	else
+		put(s, &m);
+	return 0;
+}
+
+static int shelf_new(struct fsd *d, struct shelf **ret)
+{
+	struct shelf *s = calloc(1, sizeof(*s));
+
+	*ret = s;
+	if (!s)
+		return -ENOMEM;
+	s->d = d;
+	s->count = inherit_count(d->inherit, INHERIT_JOBS);
+	s->has = calloc((size_t)s->count + 1, sizeof(*s->has));
+	if (!s->has || place_index_new(&s->by_no, s->count) < 0 ||
+	    place_index_new(&s->by_name, s->count) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+void shelf_free(struct fsd *d)
+{
+	struct shelf *s = take_ptr(d->shelf);
+
+	if (!s)
+		return;
+	turn_stop(&s->turn);
+	place_index_done(&s->by_no);
+	place_index_done(&s->by_name);
+	free(s->has);
+	free(s);
+}
+
+/* Not one of it is believed. */
+static void put_back(struct shelf *s)
+{
+	struct inherit_job *k;
+	struct job_meta m;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		if ((k = find_place(s, i)) && kept_read(k, &m) == 0)
+			count(s->d, &m, -1);
+}
+
+static void look_ahead(const struct shelf *s, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++) {
+		struct inherit_job *k = kept_at(s, i);
+
+		if (!k)
+			continue;
+		place_index_prefetch(&s->by_no, hash_u64(k->no));
+		if (memchr(k->name, '\0', sizeof(k->name)))
+			place_index_prefetch(&s->by_name, hash_text(k->name, 0));
+	}
+}
+
+/* Return: -EINVAL: no server would have written that. */
+static int put_all(struct fsd *d)
+{
+	int r = shelf_new(d, &d->shelf);
+
+	for (uint32_t i = 0; r == 0 && i < d->shelf->count; i++) {
+		if (i % PLACE_AHEAD == 0)
+			look_ahead(d->shelf, i,
+				   MIN(i + PLACE_AHEAD, d->shelf->count));
+		r = put_place(d->shelf, i);
+	}
+	if (r == 0)
+		inherit_recycle(d->inherit, INHERIT_JOBS);
+	else if (r == -EINVAL)
+		put_back(d->shelf);
+	if (r < 0)
+		shelf_free(d);
+	return r;
+}
+
+static int on_found(void *arg, const struct job_meta *meta)
+{
+	struct fsd *d = arg;
+	struct inherit_job *k = kept_new(d->inherit, meta->no);
+
+	kept_end(k, meta);
+	return k ? 0 : -ENOMEM;
+}
+
+/* A server that dies meanwhile leaves nothing that is whole. */
+static int read_disk(struct fsd *d, struct err *err)
+{
+	struct inherit_head *head = inherit_head(d->inherit);
+	int r;
+
+	head->jobs_whole = 0;
+	inherit_clear(d->inherit, INHERIT_JOBS);
+	r = depot_scan(d->depot, on_found, d, err);
+	head->jobs_whole = r == 0;
+	return r;
+}
+
+int shelf_fill(struct fsd *d, struct err *err)
+{
+	bool known = inherit_head(d->inherit)->jobs_whole;
+	int r = known ? put_all(d) : -EINVAL;
+
+	if (r == -EINVAL && known)
+		log_warn("what the server before has left is not as fsd writes "
+			 "it: the jobs are read from the disk");
+	if (r != -EINVAL)
+		return r < 0 ? err_sys(err, r, "the jobs of the server before")
+			     : 0;
+	r = read_disk(d, err);
+	if (r < 0)
+		return r;
+	r = put_all(d);
+	return r < 0 ? err_sys(err, r, "the job table") : 0;
+}
+
+/* --- down from it ---------------------------------------------------------- */
+
+static struct job *take_down(struct shelf *s, struct inherit_job *k)
+{
+	struct job_meta m;
+	struct job *job;
+
+	if (kept_read(k, &m) < 0)
+		return NULL; /* who else writes there? */
+	take_off(s, &m);
+	if (job_load(s->d, &m, &job) == 0)
+		return job;
+	put(s, &m);
+	return NULL;
+}
+
+struct job *shelf_by_no(struct fsd *d, uint64_t no)
+{
+	struct inherit_job *k = d->shelf ? find_no(d->shelf, no) : NULL;
+
+	return k ? take_down(d->shelf, k) : NULL;
+}
+
+struct job *shelf_by_name(struct fsd *d, const char *name)
+{
+	struct inherit_job *k = d->shelf ? find_name(d->shelf, name) : NULL;
+
+	return k ? take_down(d->shelf, k) : NULL;
+}
+
+void shelf_each(struct fsd *d,
+		void (*fn)(void *arg, const struct job_meta *meta), void *arg)
+{
+	struct shelf *s = d->shelf;
+	struct inherit_job *k;
+	struct job_meta m;
+
+	for (uint32_t i = 0; s && i < s->count; i++)
+		if ((k = find_place(s, i)) && kept_read(k, &m) == 0)
+			fn(arg, &m);
+}
+
+/* What there is no memory for stays, and can be found, but is not listed. */
+static void take_some(struct shelf *s, uint64_t until)
+{
+	struct inherit_job *k;
+
+	for (; s->at < s->count; s->at++) {
+		if (now_ns() >= until)
+			return;
+		k = find_place(s, s->at);
+		if (k && !take_down(s, k)) {
+			log_error("job %s: no memory to list it", k->name);
+			s->stays = true;
+		}
+	}
+	if (!s->stays)
+		shelf_free(s->d);
+}
+
+bool shelf_is_empty(const struct fsd *d)
+{
+	return !d->shelf || d->shelf->at == d->shelf->count;
+}
+
+static bool on_turn(struct turn *t, uint64_t until)
+{
+	struct shelf *s = container_of(t, struct shelf, turn);
+	struct fsd *d = s->d;
+
+	take_some(s, until);
+	return !shelf_is_empty(d);
+}
+
+void shelf_empty(struct fsd *d)
+{
+	struct shelf *s = d->shelf;
+
+	if (!s)
+		return;
+	if (quota_counts_bytes(d->quota)) {
+		take_some(s, UINT64_MAX);
+		return;
+	}
+	s->turn.work = on_turn;
+	turn_later(&d->turns, &s->turn);
+}
+
+void shelf_help(struct fsd *d)
+{
+	if (shelf_is_empty(d))
+		return;
+	take_some(d->shelf, now_ns() + HELP_NS);
+	if (fiber_self())
+		fiber_breathe();
+}
+
+void shelf_wait(struct fsd *d)
+{
+	while (!shelf_is_empty(d))
+		shelf_help(d);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jobs of a server before this one that nobody has asked for yet: they are
+ * counted and can be found by name and number, that is all. The mount answers
+ * as soon as they are on the shelf. Each is taken down (becomes a struct job)
+ * when it is asked for, the others a little at a time. Only job.c asks.
+ */
+#ifndef FSD_SHELF_H
+#define FSD_SHELF_H
+
+#include "job.h"
+
+/* Puts there what the server before has left in memory, or what is on the disk
+ * if that is not known. Return: 0, or negative errno with a sentence. */
+int shelf_fill(struct fsd *d, struct err *err);
+/* NULL: not there, or no memory to take it down. */
+struct job *shelf_by_no(struct fsd *d, uint64_t no);
+struct job *shelf_by_name(struct fsd *d, const char *name);
+/* Calls fn for each that is there. */
+void shelf_each(struct fsd *d,
+		void (*fn)(void *arg, const struct job_meta *meta), void *arg);
+/* Begins to take all down: at once where bytes are counted, since nobody knows
+ * them before. Who has to see all of them helps, and lets others have their
+ * turns: shelf_help() a little, shelf_wait() to the end. */
+void shelf_empty(struct fsd *d);
+bool shelf_is_empty(const struct fsd *d);
+void shelf_help(struct fsd *d);
+void shelf_wait(struct fsd *d);
+void shelf_free(struct fsd *d);
+
+#endif
