@@ -159,7 +159,8 @@ static struct sched_user *least_served(struct sched *s)
 	return least;
 }
 
-/* The next one does not fit. Return: true if others may go first. */
+/* The next one does not fit, or the one that was blocked first. Return: true if
+ * others may go first. */
 static bool may_pass(struct sched *s, struct sched_slot *slot, enum why why)
 {
 	uint64_t need = need_of(slot->memory);
@@ -171,12 +172,16 @@ static bool may_pass(struct sched *s, struct sched_slot *slot, enum why why)
 			ours_have_it = need <= s->capacity;
 		s->host.give_way(s->host.arg);
 	}
+	if (!ours_have_it) { /* nor is it in the way of who waits for ours */
+		if (s->blocked == slot)
+			s->blocked = NULL;
+		return true;
+	}
 	if (!s->blocked) {
 		s->blocked = slot;
 		s->blocked_ns = s->host.now();
 	}
-	return !ours_have_it || s->blocked != slot ||
-	       s->host.now() - s->blocked_ns < PASS_NS;
+	return s->host.now() - s->blocked_ns < PASS_NS;
 }
 
 #define PASSERS 16 /* that are looked at: there may be many more */
@@ -222,8 +227,9 @@ static struct sched_slot *next(struct sched *s)
 		why = fits(s, slot);
 		if (why == FITS)
 			return slot;
-		if ((why == WHY_MEMORY || why == WHY_CPUS) &&
-		    !may_pass(s, slot, why))
+		if (why != WHY_MEMORY && why != WHY_CPUS)
+			s->blocked = NULL; /* others do not hold it up */
+		else if (!may_pass(s, slot, why))
 			return NULL;
 	}
 	while ((u = least_served(s))) {

@@ -172,6 +172,35 @@ static void test_one_user(void)
 	end();
 }
 
+/* What was accepted before others, and comes after them. */
+static void test_old(void)
+{
+	struct run n[3] = { 0 }, o[4] = { 0 };
+
+	begin((struct sched_limits){ .machines = 1 }, 0);
+	for (unsigned i = 0; i < 4; i++)
+		o[i].slot.old = true;
+	come(&o[0], 'a', 1, 0);
+	come(&n[0], '1', 1, 0);
+	come(&o[1], 'b', 1, 0);
+	come(&n[1], '2', 1, 0);
+	come(&o[2], 'c', 1, 0);
+	sched_leave(&o[2].slot);
+	come(&o[3], 'd', 1, 0);
+	come(&n[2], '0', 1, 1);
+	go(&o[0]);
+	go(&n[2]);
+	go(&o[1]);
+	go(&o[3]);
+	go(&n[0]);
+	is_str(order, "a0bd12", "keeps its place, but for priorities");
+	come(&o[0], 'e', 1, 0);
+	go(&n[1]);
+	is_str(order, "a0bd12e", "also where nobody waits");
+	go(&o[0]);
+	end();
+}
+
 static void test_leaving(void)
 {
 	struct run a = { 0 }, b = { 0 }, c = { 0 };
@@ -274,6 +303,53 @@ static void test_newcomer(void)
 	go(&b);
 	go(&c);
 	go(&z);
+	end();
+}
+
+/* Who was not served for long does not take the newcomers' place back with it. */
+static void test_newcomer_after_long_wait(void)
+{
+	struct run a = { 0 }, b = { 0 }, big = { 0 }, y = { 0 }, z = { 0 };
+
+	begin((struct sched_limits){ .machines = 1 }, 0);
+	memory.available = 2 * MACHINE;
+	come(&a, 'a', 1, 0);
+	big.slot.memory = 5 * MACHINE; /* which other processes have */
+	come(&big, 'B', 2, 0);
+	come(&b, 'b', 1, 0);
+	later(50 * 1000);
+	go(&a);
+	later(1000);
+	memory.available = 9 * MACHINE;
+	go(&b);
+	is_str(order, "abB", "it is served at last,");
+	come(&y, 'y', 3, 0);
+	come(&z, 'z', 2, 0);
+	later(1000);
+	go(&big);
+	is_str(order, "abBz", "and is before who comes after the others");
+	go(&z);
+	go(&y);
+	end();
+}
+
+/* Less than a minute is not forgiven to who comes back. */
+static void test_short_debt(void)
+{
+	struct run a = { 0 }, b = { 0 }, x = { 0 }, y = { 0 };
+
+	begin((struct sched_limits){ .machines = 1 }, 0);
+	come(&a, 'a', 1, 0);
+	come(&x, 'x', 2, 0);
+	later(30 * 1000);
+	go(&a);
+	come(&b, 'b', 1, 0);
+	come(&y, 'y', 2, 0);
+	later(10 * 1000);
+	go(&x);
+	is_str(order, "axy", "half a minute is paid for");
+	go(&y);
+	go(&b);
 	end();
 }
 
@@ -534,6 +610,87 @@ static void test_passing_ones_own(void)
 	ok(!passes(16), "and no more are looked at");
 }
 
+/* Who waits for what others have is not who holds up the rest: the next one
+ * that ours hold up is, from when it came to wait. */
+static void test_passing_behind_others_memory(void)
+{
+	struct run a = { 0 }, none = { 0 }, big = { 0 }, c = { 0 }, d = { 0 },
+		   e = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 0);
+	memory.available = 4 * MACHINE;
+	come(&a, 'a', 1, 0);
+	none.slot.memory = 20 * MACHINE;
+	come(&none, 'N', 2, 0);
+	later(11 * 1000);
+	big.slot.memory = 3 * MACHINE;
+	come(&big, 'B', 3, 0);
+	come(&c, 'c', 4, 0);
+	is_str(order, "ac", "a small one passes both");
+	go(&c);
+	later(6 * 1000);
+	come(&e, 'e', 4, 0);
+	go(&e);
+	later(5 * 1000);
+	come(&d, 'd', 4, 0);
+	settle();
+	is_str(order, "ace",
+	       "the one that ours hold up is not passed for ever");
+	go(&a);
+	is_str(order, "aceB", "and has its memory when they have ended");
+	go(&big);
+	go(&d);
+	go(&none);
+	end();
+}
+
+/* Who was held up by ours, and is not any more, does not hold up the others. */
+static void test_blocked_no_more(void)
+{
+	struct run a = { 0 }, big = { 0 }, c = { 0 }, d = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 0);
+	memory.available = 4 * MACHINE;
+	come(&a, 'a', 1, 0);
+	big.slot.memory = 3 * MACHINE;
+	come(&big, 'B', 2, 0);
+	later(11 * 1000);
+	memory.available = 3 * MACHINE / 2; /* others have taken the rest */
+	c.slot.memory = 3 * MACHINE / 2;
+	come(&c, 'C', 3, 0);
+	come(&d, 'd', 4, 0);
+	is_str(order, "ad", "the next one's time begins with itself");
+	go(&a);
+	go(&d);
+	go(&c);
+	go(&big);
+	end();
+}
+
+static void test_blocked_by_quota(void)
+{
+	struct run a = { 0 }, big = { 0 }, own = { 0 }, c = { 0 }, d = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 1);
+	memory.available = 5 * MACHINE;
+	come(&a, 'a', 1, 0);
+	big.slot.memory = 4 * MACHINE;
+	come(&big, 'B', 2, 0);
+	come(&own, 'o', 2, 0);
+	is_str(order, "ao", "one of the same user passes a large one,");
+	later(11 * 1000);
+	c.slot.memory = 3 * MACHINE;
+	come(&c, 'C', 3, 0);
+	come(&d, 'd', 4, 0);
+	is_str(order, "aod", "and who waits for that one holds up nobody");
+	go(&d);
+	go(&a);
+	go(&own);
+	go(&big);
+	go(&c);
+	end();
+}
+
 static void test_others_have_it(void)
 {
 	struct run a = { 0 }, big = { 0 }, c = { 0 };
@@ -674,10 +831,13 @@ static void test_steps_hold_up_nobody(void)
 int main(void)
 {
 	test_one_user();
+	test_old();
 	test_leaving();
 	test_fair();
 	test_long_ago();
 	test_newcomer();
+	test_newcomer_after_long_wait();
+	test_short_debt();
 	test_newcomer_beside_many();
 	test_under_way();
 	test_not_away();
@@ -689,6 +849,9 @@ int main(void)
 	test_growing();
 	test_passing();
 	test_passing_ones_own();
+	test_passing_behind_others_memory();
+	test_blocked_no_more();
+	test_blocked_by_quota();
 	test_others_have_it();
 	test_full();
 	test_sick();
