@@ -71,9 +71,9 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 
 	if (!may_again(run, status))
 		return false;
-	/* Without a spec it was found at the start, and is taken up later;
-	 * when the daemon ends, by the next one. */
-	if (run->spec.parsed && !run->d->stopping) {
+	/* Without a spec it was found at the start, and is taken up later. When
+	 * the daemon ends, run_begin() leaves it to the next one. */
+	if (run->spec.parsed) {
 		next = follower(run);
 		if (!next)
 			return false;
