@@ -12,6 +12,7 @@
 
 #define GATHER_NS (20 * NS_PER_MS)
 #define GATHER_BYTES 65536
+#define SLICE_NS (2 * NS_PER_MS)
 
 void job_log_drop(struct job *job)
 {
@@ -102,6 +103,7 @@ int job_log_open(struct job *job)
 static void on_flush(void *arg)
 {
 	struct fsd *d = arg;
+	uint64_t until = now_ns() + SLICE_NS;
 	struct job *job;
 
 	while ((job = list_first(&d->unlogged, struct job, unlogged))) {
@@ -109,6 +111,10 @@ static void on_flush(void *arg)
 		job_ref(job);
 		flush_now(job);
 		jobs_let_go();
+		if (now_ns() >= until && fiber_self()) {
+			fiber_breathe();
+			until = now_ns() + SLICE_NS;
+		}
 	}
 	d->logging = false;
 }
