@@ -40,7 +40,8 @@ JOBS=${LOAD_JOBS:-1000}
 @test "the serving thread waits for events only, not for a disk, a lock or a process" {
 	coproc LOOK { exec python3 "$BATS_TEST_DIRNAME/lib/blocked.py" "$SERVER"; }
 	local look=$LOOK_PID line
-	read -r -t 20 line <&"${LOOK[0]}"
+	exec 7<&"${LOOK[0]}" # bash closes its own when the process has ended
+	read -r -t 20 line <&7
 	mkdir "$MNT/large"
 	dd if=/dev/zero of="$MNT/large/input" bs=1M count=256 status=none 3>&- &
 	local writer=$!
@@ -48,7 +49,8 @@ JOBS=${LOAD_JOBS:-1000}
 	bounded 60 tail --pid "$writer" -f /dev/null
 	rm -r "$MNT/large"
 	kill -INT "$look"
-	read -r -t 20 line <&"${LOOK[0]}"
+	read -r -t 20 line <&7
+	exec 7<&-
 	echo "# $line" >&3
 	jq -e '.looks > 500' <<<"$line" || fail "nobody looked: $line"
 	jq -e ".ms <= 5 * $SLOW" <<<"$line" || fail "it waited: $line"
