@@ -9,7 +9,7 @@
 
 #include "fsd/hash.h"
 #include "fsd/order.h"
-#include "fsd/places.h"
+#include "fsd/place_index.h"
 #include "tap.h"
 
 static char name[] = "a job";
