@@ -101,6 +101,17 @@ void run_hide_old(struct job *job)
 	job_sink_drop(job);
 }
 
+/* Half a minute is long for who knows not why. */
+static void tell_if_first(struct run *run)
+{
+	uint32_t mib, cpus;
+
+	if (vm_lease_is_first(run->lease, &mib, &cpus))
+		job_log(run->job, "waits for the first machine of %u MiB and "
+			"%u processor%s: its template is looked for, or made "
+			"once", mib, cpus, cpus == 1 ? "" : "s");
+}
+
 static int lease(struct run *run, struct err *err)
 {
 	struct vm_need need = {
@@ -112,9 +123,10 @@ static int lease(struct run *run, struct err *err)
 	if (run->spec.config->session)
 		return sessions_join(run, err);
 	run->lease = vm_lease(run->d->vm, &need, &run_events, run);
-	return run->lease ? 0
-			  : err_sys(err, -ENOMEM,
-				    "no machine can be asked for");
+	if (!run->lease)
+		return err_sys(err, -ENOMEM, "no machine can be asked for");
+	tell_if_first(run);
+	return 0;
 }
 
 /* Its inputs are known, and with them what its machine may come to. */

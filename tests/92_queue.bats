@@ -74,6 +74,16 @@ queue() {
 	log_has first waits 0
 }
 
+@test "a job that is the first with a machine of its size says so in its log" {
+	mount_start
+	job_run a 'out x'
+	job_run b 'out x' '{"memory_mb": 512, "cpus": 2}'
+	job_run c 'out x' '{"memory_mb": 512, "cpus": 2}'
+	log_has b 'waits for the first machine of 1024 MiB and 2 processors: its template is looked for, or made once' 1
+	log_has c waits 0
+	log_has b ' queued' 1
+}
+
 @test "a job waits for memory, and runs when another process has freed it" {
 	memory 300 4000
 	mount_start --pool 0

@@ -277,6 +277,14 @@ struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
 	return l;
 }
 
+bool vm_lease_is_first(const struct vm_lease *l, uint32_t *ret_mib,
+		       uint32_t *ret_cpus)
+{
+	*ret_mib = l->cls->cls.memory_mib;
+	*ret_cpus = l->cls->cls.cpus;
+	return l->cls->state != CLASS_READY;
+}
+
 void vm_run(struct vm_lease *l, const struct vm_job *job)
 {
 	if (l->failed)

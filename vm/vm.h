@@ -189,6 +189,10 @@ void vm_expect(struct vm *vm, uint32_t runner);
  */
 struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
 			  const struct vm_events *events, void *arg);
+/* Does it wait for the first machine of its size, whose template is looked for
+ * or made? Then *ret_mib and *ret_cpus are that size. */
+bool vm_lease_is_first(const struct vm_lease *lease, uint32_t *ret_mib,
+		       uint32_t *ret_cpus);
 /* After granted. *job and what it points at are borrowed until vm_end(). */
 void vm_run(struct vm_lease *lease, const struct vm_job *job);
 /* From now on ev hears of the lease, not who asked for it. */
