@@ -106,7 +106,8 @@ void depot_seen_no(struct depot *s, uint64_t no);
 
 /*
  * depot_format.c. 0, or negative errno with a sentence: the directory is of a
- * newer format than ours, or its format cannot be read. Fresh: nothing is there.
+ * newer format than ours, its format cannot be read, or it says none and has
+ * what is not ours. Fresh: no jobs are there.
  */
 int depot_format_check(int root, const char *dir, bool fresh, struct err *err);
 /* Every job is of our format and on the disk: the directory is. */

@@ -11,8 +11,10 @@
  * them are on the disk. So whoever dies in between leaves an older directory,
  * some of whose jobs are ours already, and the next start goes on with it.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -40,6 +42,65 @@ static int read_format(int root)
 							      : (int)number;
 }
 
+struct contents {
+	bool has_jobs;  /* an entry that is named as ours are */
+	char other[NAME_MAX + 1]; /* one that is not, or "" */
+};
+
+/* As depot_id() makes them. */
+static bool is_id(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len >= 14 && strspn(name, "0123456789abcdef") == len;
+}
+
+static int look_into(int root, const char *part, struct contents *ret)
+{
+	auto_close int fd = openat(root, part, O_RDONLY | O_DIRECTORY |
+						       O_CLOEXEC | O_NOFOLLOW);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	*ret = (struct contents){ 0 };
+	if (!d)
+		return errno == ENOENT ? 0 : -errno;
+	take_fd(&fd);
+	while ((e = readdir(d)))
+		if (is_id(e->d_name))
+			ret->has_jobs = true;
+		else if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			snprintf(ret->other, sizeof(ret->other), "%s",
+				 e->d_name);
+	closedir(d);
+	return 0;
+}
+
+/* Without the file: what lies in jobs/ would be set aside, what is in trash/
+ * removed, so it has to be ours. */
+static int check_ours(int root, const char *dir, struct err *err)
+{
+	static const char *const parts[] = { "jobs", "trash" };
+	struct contents c;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		int r = look_into(root, parts[i], &c);
+
+		if (r < 0)
+			return err_sys(err, r, "cannot read %s/%s", dir,
+				       parts[i]);
+		if (c.has_jobs)
+			return 0;
+		if (c.other[0])
+			return err_set(err, -EINVAL,
+				       "the directory %s is not a state "
+				       "directory of fsd: it has %s/%s, and no "
+				       "file \"format\"; choose another one "
+				       "with --state", dir, parts[i], c.other);
+	}
+	return 0;
+}
+
 int depot_format_check(int root, const char *dir, bool fresh, struct err *err)
 {
 	int format = read_format(root);
@@ -58,6 +119,8 @@ int depot_format_check(int root, const char *dir, bool fresh, struct err *err)
 			       "this fsd knows formats up to %u; use the newer "
 			       "fsd, or another directory with --state",
 			       dir, format, DEPOT_FORMAT);
+	if (format == 0 && check_ours(root, dir, err) < 0)
+		return -EINVAL;
 	return format == 0 && fresh ? depot_format_set(root, err) : 0;
 }
 

@@ -52,6 +52,23 @@ mount_refused() {
 	mount_refused "$STATE/format"
 }
 
+@test "a directory that is somebody's own is refused, and left as it is" {
+	mount_stop
+	rm -r "$STATE"
+	mkdir -p "$STATE/trash" "$STATE/jobs"
+	echo mine >"$STATE/trash/file"
+	mount_refused "$STATE" 'trash/file' '--state'
+	assert_equal "$(cat "$STATE/trash/file")" mine
+	rm -r "$STATE/trash"
+	mkdir "$STATE/jobs/carpenter"
+	mount_refused 'jobs/carpenter' '--state'
+	[ -d "$STATE/jobs/carpenter" ]
+	rmdir "$STATE/jobs/carpenter"
+	mount_start
+	job_run a 'exit 3' || true
+	exit_is a 3
+}
+
 @test "an older state directory is taken over, every job as it was" {
 	job_run a $'out x\nexit 3'
 	job_start b 'out y' '{"nope": 1}' || true
