@@ -25,6 +25,7 @@ struct fake_guest {
 	void (*crash)(void *arg);
 	void *arg;
 	bool paused, hung, running, ignore_term, in_cat;
+	bool crashes;           /* when what it has written is sent */
 	struct buf in, out;
 	struct wire_job job;    /* owned when have_job */
 	bool have_job, owned;

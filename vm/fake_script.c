@@ -289,9 +289,8 @@ static void run_end(struct fake_guest *g, const char *word, const char *rest)
 	} else if (!strcmp(word, "failed"))
 		cmd_failed(g, rest);
 	else if (!strcmp(word, "crash")) {
-		g->running = false;
 		fake_flush(g);
-		g->crash(g->arg);
+		g->crashes = true;
 	} else if (!strcmp(word, "garbage"))
 		buf_add(&g->out, "this is no frame at all", 23);
 	else if (!strcmp(word, "hang"))
@@ -357,13 +356,17 @@ static bool waits(const struct fake_guest *g)
 	return !g->running || g->paused || g->hung || g->sleep.loop ||
 	       (g->in_cat && !g->stdin_data.len && !g->stdin_end) ||
 	       (g->mute && !g->drops.len && !(g->line && *g->line)) ||
-	       g->out.len > OUT_HIGH;
+	       g->out.len > OUT_HIGH || (g->crashes && g->out.len);
 }
 
 void fake_script_run(struct fake_guest *g)
 {
+	fake_flush(g); /* it may have waited for that */
 	while (!waits(g)) {
-		if (g->bytes_left)
+		if (g->crashes) {
+			g->running = false;
+			g->crash(g->arg);
+		} else if (g->bytes_left)
 			more_bytes(g);
 		else if (g->in_cat)
 			more_cat(g);
