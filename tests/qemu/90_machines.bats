@@ -79,7 +79,9 @@ teardown() {
 stopped() {
 	local pid
 	# one that is being made would only be late
-	check becomes 60 grep -q '^fsd_machines_starting 0$' "$MNT/.fsd/stats"
+	check becomes 60 awk '$1 == "fsd_machines_warm" { warm = $2 }
+		$1 == "fsd_machines_starting" { starting = $2 }
+		END { exit !(warm >= 2 && starting == 0) }' "$MNT/.fsd/stats"
 	STOPPED=
 	for pid in $(machines); do # one may end by itself meanwhile
 		kill -STOP "$pid" && STOPPED="$STOPPED $pid"
