@@ -87,8 +87,8 @@ static int check_ours(int root, const char *dir, struct err *err)
 		int r = look_into(root, parts[i], &c);
 
 		if (r < 0)
-			return err_sys(err, r, "cannot read %s/%s", dir,
-				       parts[i]);
+			return err_sys(err, r, "the state directory %s: "
+				       "cannot open %s", dir, parts[i]);
 		if (c.has_jobs)
 			return 0;
 		if (c.other[0])
