@@ -245,7 +245,7 @@ bare: build/bare/fsd build/bare/init $(RUNNERS)
 	$(Q)guest/image/build.sh build/bare/image --init build/bare/init \
 		--runners $(RUNNERS) --cache build/image-cache
 
-bench: all image bare
+bench: all image bare $(O)/tests/vm/bench_jail
 	$(Q)tests/bench.sh
 
 format:

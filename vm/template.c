@@ -299,7 +299,8 @@ static void seal_work(void *arg, const atomic_bool *cancel)
 {
 	struct template *t = arg;
 	struct store_meta meta = {
-		.accel = t->accel, .runners = t->runners, .walls = t->walls, .tsc_khz = t->tsc_khz,
+		.accel = t->accel, .runners = t->runners, .walls = t->walls,
+		.tsc_khz = t->tsc_khz,
 		.boot_ms = t->boot_ms,
 	};
 
