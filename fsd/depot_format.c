@@ -11,7 +11,6 @@
  * them are on the disk. So whoever dies in between leaves an older directory,
  * some of whose jobs are ours already, and the next start goes on with it.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "depot.h"
+#include "entries.h"
 
 /* Return: the number, 0: there is no file; negative errno. */
 static int read_format(int root)
@@ -47,33 +47,26 @@ struct contents {
 	char other[NAME_MAX + 1]; /* one that is not, or "" */
 };
 
-/* As depot_id() makes them. */
-static bool is_id(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len >= 14 && strspn(name, "0123456789abcdef") == len;
-}
-
 static int look_into(int root, const char *part, struct contents *ret)
 {
-	auto_close int fd = openat(root, part, O_RDONLY | O_DIRECTORY |
-						       O_CLOEXEC | O_NOFOLLOW);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
+	uint64_t no;
+	DIR *d;
+	int r = begin_entries(openat(root, part, O_RDONLY | O_DIRECTORY |
+						       O_CLOEXEC | O_NOFOLLOW),
+			      &d);
 
 	*ret = (struct contents){ 0 };
-	if (!d)
-		return errno == ENOENT ? 0 : -errno;
-	take_fd(&fd);
-	while ((e = readdir(d)))
-		if (is_id(e->d_name))
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	while ((r = next_entry(d, &e)) == 0 && e)
+		if (depot_no(e->d_name, &no) == 0)
 			ret->has_jobs = true;
-		else if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+		else
 			snprintf(ret->other, sizeof(ret->other), "%s",
 				 e->d_name);
 	closedir(d);
-	return 0;
+	return r;
 }
 
 /* Without the file: what lies in jobs/ would be set aside, what is in trash/

@@ -352,13 +352,12 @@ static void go_on(struct run *run)
 
 /* Whoever closed it was told so. The start that finds it reads the rest from
  * the config; that it runs, or has failed, waits for the disk. */
-static int accept_promised(struct run *run)
+static void accept_promised(struct run *run)
 {
 	struct job *job = run->job;
 
 	depot_run_drop(run->d->depot, job->meta.no, job->meta.run);
 	fill_accepted(run, depot_next_no(run->d->depot), &job->meta);
-	return 0;
 }
 
 /* So many turns of the loop it takes a machine that waits to be leased. */
@@ -376,8 +375,10 @@ static int accept_run(struct run *run, struct err *err)
 		fiber_breathe();
 	r = run_record(run, run->granted && !run->failed ? JOB_RUNNING
 							 : JOB_QUEUED);
-	if (r < 0 && job->promised) /* it is on record, if with less */
-		r = accept_promised(run);
+	if (r < 0 && job->promised) { /* it is on record, if with less */
+		accept_promised(run);
+		r = 0;
+	}
 	if (r < 0)
 		return err_sys(err, r,
 			       "the job cannot be queued in the state "
