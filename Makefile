@@ -68,7 +68,8 @@ LAYOUT := $(wildcard layout/base/*.c layout/*.c)
 FAKE   := $(wildcard vm/fake*.c)
 VM     := guest/wire.c guest/wire_fs.c $(filter-out $(FAKE),$(wildcard vm/*.c))
 FSD    := $(wildcard fsd/*.c)
-GUEST  := $(wildcard guest/*.c) layout/base/err.c layout/base/buf.c
+GUEST  := $(wildcard guest/*.c) layout/base/err.c layout/base/buf.c \
+	layout/base/proc_status.c
 # The daemon's files that name the machines' backend: compiled once for each.
 CHOICE := $(if $(FSD),$(shell grep -l FSD_BACKEND $(FSD)))
 

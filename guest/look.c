@@ -5,87 +5,38 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "layout/base/cleanup.h"
-#include "layout/base/num.h"
+#include "layout/base/proc_status.h"
 #include "sys.h"
 
-#define STATUS_MAX 4096
 #define BIT(wall) (1u << WIRE_WALL_##wall)
 
 /* --- of one process ------------------------------------------------------- */
 
-/* The rest of the line "name:...", or "" when there is none. */
-static const char *line_of(const char *text, const char *name)
-{
-	const char *at = strstr(text, name);
-
-	while (at && at != text && at[-1] != '\n')
-		at = strstr(at + 1, name);
-	return at ? at + strlen(name) : "";
-}
-
-static bool line_is(const char *text, const char *name, unsigned value)
-{
-	unsigned found;
-
-	return sscanf(line_of(text, name), "%u", &found) == 1 &&
-	       found == value;
-}
-
-/* real, effective, saved, of files */
-static bool all_are_user(const char *ids)
-{
-	unsigned id[4];
-
-	if (sscanf(ids, "%u %u %u %u", &id[0], &id[1], &id[2], &id[3]) != 4)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(id); i++)
-		if (id[i] != USER_ID)
-			return false;
-	return true;
-}
-
-static bool has_capability(const char *text)
-{
-	static const char *const sets[] = {
-		"CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
-		const char *line = line_of(text, sets[i]);
-		char *end;
-
-		if (strtoull(line, &end, 16) || end == line)
-			return true;
-	}
-	return false;
-}
-
 uint32_t look_at_status(const char *text)
 {
-	const char *groups = line_of(text, "Groups:");
+	struct proc_status s;
 	uint32_t walls = 0;
 
-	groups += strspn(groups, " \t");
-	if (all_are_user(line_of(text, "Uid:")) &&
-	    all_are_user(line_of(text, "Gid:")) && *groups == '\n')
+	proc_status_parse(text, &s);
+	if (proc_ids_are(s.uid, USER_ID, 1) && proc_ids_are(s.gid, USER_ID, 1) &&
+	    !s.groups)
 		walls |= BIT(USER);
-	if (!has_capability(text) && line_is(text, "NoNewPrivs:", 1))
+	if (!s.caps && s.no_new_privs == 1)
 		walls |= BIT(CAPS);
-	if (line_is(text, "Seccomp:", 2))
+	if (s.seccomp == 2)
 		walls |= BIT(FILTER);
 	return walls;
 }
 
 static uint32_t look_at_process(pid_t pid)
 {
-	char path[40], text[STATUS_MAX];
+	char path[40], text[PROC_STATUS_MAX];
 	auto_close int fd = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);

@@ -12,6 +12,7 @@
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/num.h"
+#include "../layout/base/proc_status.h"
 #include "loop.h"
 
 #define GREETING_NS (10 * NS_PER_S)
@@ -23,47 +24,19 @@ void jail_probe_open(struct jail_probe *p)
 
 /* --- what the kernel says --------------------------------------------------------- */
 
-struct seen {
-	uint64_t caps, no_new_privs, seccomp, filters;
-	unsigned uid[4], gid[4];
-	bool groups; /* has supplementary ones */
-};
-
-static void status_line(struct seen *s, const char *line)
+static int read_status(int proc, pid_t pid, struct proc_status *ret)
 {
-	uint64_t caps;
-	unsigned group;
-
-	if (!strncmp(line, "Cap", 3) &&
-	    sscanf(strchr(line, ':') + 1, "%" SCNx64, &caps) == 1)
-		s->caps |= caps;
-	sscanf(line, "NoNewPrivs: %" SCNu64, &s->no_new_privs);
-	sscanf(line, "Seccomp: %" SCNu64, &s->seccomp);
-	sscanf(line, "Seccomp_filters: %" SCNu64, &s->filters);
-	sscanf(line, "Uid: %u %u %u %u", &s->uid[0], &s->uid[1], &s->uid[2],
-	       &s->uid[3]);
-	sscanf(line, "Gid: %u %u %u %u", &s->gid[0], &s->gid[1], &s->gid[2],
-	       &s->gid[3]);
-	if (sscanf(line, "Groups: %u", &group) == 1)
-		s->groups = true;
-}
-
-static int read_status(int proc, pid_t pid, struct seen *ret)
-{
-	char path[64], line[512];
+	char path[64], text[PROC_STATUS_MAX];
 	auto_close int fd = -1;
-	auto_fclose FILE *f = NULL;
+	ssize_t n;
 
-	*ret = (struct seen){ 0 };
 	snprintf(path, sizeof(path), "%d/status", (int)pid);
 	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	f = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!f)
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n < 0)
 		return -errno;
-	take_fd(&fd);
-	while (fgets(line, sizeof(line), f))
-		if (strchr(line, ':'))
-			status_line(ret, line);
+	text[n] = '\0';
+	proc_status_parse(text, ret);
 	return 0;
 }
 
@@ -117,28 +90,20 @@ static void look_at_root(int proc, pid_t pid, struct walls *w)
 	}
 }
 
-static bool all_are(const unsigned id[4], uint32_t first, uint32_t count)
-{
-	for (int i = 0; i < 4; i++)
-		if (id[i] < first || id[i] - first >= count)
-			return false;
-	return true;
-}
-
-static void look_at_status(const struct jailer *j, const struct seen *s,
-			   struct walls *w)
+static void look_at_status(const struct jailer *j,
+			   const struct proc_status *s, struct walls *w)
 {
 	const struct uid_range *u = &j->uids;
 
 	if (w->wall[WALL_USER].state == WALL_ACTIVE &&
-	    (!all_are(s->uid, u->first, u->count) ||
-	     !all_are(s->gid, u->first, u->count) || s->groups))
+	    (!proc_ids_are(s->uid, u->first, u->count) ||
+	     !proc_ids_are(s->gid, u->first, u->count) || s->groups))
 		wall_set(w, WALL_USER, WALL_ABSENT,
 			 "a machine was seen as user %u, group %u", s->uid[1],
 			 s->gid[1]);
 	if (s->caps || s->no_new_privs != 1)
 		wall_set(w, WALL_CAPS, WALL_ABSENT, "capabilities %" PRIx64
-			 ", no_new_privs %" PRIu64 " were seen", s->caps,
+			 ", no_new_privs %u were seen", s->caps,
 			 s->no_new_privs);
 	else
 		wall_set(w, WALL_CAPS, WALL_ACTIVE,
@@ -155,7 +120,7 @@ static void look_at_status(const struct jailer *j, const struct seen *s,
 static int look(const struct jail_probe *p, const struct jailer *j, pid_t pid,
 		struct walls *w, struct err *err)
 {
-	struct seen seen;
+	struct proc_status seen;
 	int r = read_status(p->proc, pid, &seen);
 
 	if (r < 0)
