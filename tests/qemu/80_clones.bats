@@ -144,6 +144,22 @@ PY
 	assert_equal "$(out)" ''
 }
 
+@test "a TypeScript program finds nothing of those that were rehearsed" {
+	prog code.ts <<'TS'
+const known: string[] = Object.keys(require.cache);
+const found = Object.keys((require('module') as any)._pathCache);
+console.log(known.join(), require.main === module, require.main!.children.length);
+console.log(found.filter((key: string) => key.includes('/dev/shm')).length);
+console.log(require('fs').readdirSync('/dev/shm').length);
+TS
+	ok $'/home/user/code.ts true 0\n0\n0'
+}
+
+@test "the disk is read ahead for a program as is usual, not as for the template" {
+	prog code.sh <<<'cat /sys/block/vda/queue/read_ahead_kb'
+	ok 128
+}
+
 @test "many machines at once have no cross-talk" {
 	local i
 	for i in 1 2 3 4 5 6 7 8 9 10; do

@@ -134,7 +134,7 @@ function refuse(error) {
 // are new each time: V8 and Node's loader know again what they have seen.
 // The place is not the program's, because Node also remembers for ever which
 // package.json there was not.
-function heat(message, cool) {
+function heat(message, mainOf, cool) {
 	prepare(message, false);
 	const name = `nothing${path.extname(message.argv[0])}`;
 	const directory = `/dev/shm/${process.hrtime.bigint()}`;
@@ -147,7 +147,7 @@ function heat(message, cool) {
 	const kept = globalThis.console;
 	globalThis.console = new Console(socket, socket);
 	try {
-		replaceMain(file, false);
+		replaceMain(mainOf(file, refuse, false), false);
 	} finally {
 		process._tickCallback();
 		globalThis.console = kept;
@@ -198,7 +198,7 @@ function replaceMain(file, really) {
 
 // Waits, then makes this process ready to be the program. mainOf says which
 // file Node is to load for a message; cool removes what heating left elsewhere.
-function wait(caller, mainOf = null, cool = () => {}) {
+function wait(caller, mainOf = (file) => file, cool = () => {}) {
 	caller.children.length = 0;
 	forget();
 	hold();
@@ -206,7 +206,7 @@ function wait(caller, mainOf = null, cool = () => {}) {
 	let message;
 	while ((message = readMessage()).verb !== 'run') {
 		if (message.verb === 'heat')
-			heat(message, cool);
+			heat(message, mainOf, cool);
 		else
 			seed(seeded = true);
 		fs.writeSync(CONTROL, 'H');
@@ -214,7 +214,7 @@ function wait(caller, mainOf = null, cool = () => {}) {
 	prepare(message, true);
 	fs.closeSync(CONTROL);
 	const file = message.argv[0];
-	const main = mainOf ? mainOf(message, refuse) : file;
+	const main = mainOf(file, refuse, true);
 	if (!message.call)
 		replaceMain(main, true);
 	else

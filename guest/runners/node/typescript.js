@@ -103,12 +103,10 @@ function eraseOthers(directory, main) {
 }
 
 // Says which file is Node's main module: the program, or, for an ES module,
-// the one that loads it.
-function prepare(message, refuse) {
-	const file = message.argv[0];
+// the one that loads it. A rehearsal leaves the service alive.
+function prepare(file, refuse, really) {
 	let format = formatOf(file);
 	erased.clear();
-	process.setSourceMapsEnabled(true);
 	if (format === 'cjs' &&
 	    erase(file, 'cjs').errors?.some((e) => TOP_AWAIT.test(e.text)))
 		format = 'esm';
@@ -116,7 +114,8 @@ function prepare(message, refuse) {
 	if (errors)
 		refuse(syntaxError(file, errors[0]));
 	eraseOthers(path.dirname(file), file);
-	esbuild.stop();
+	if (really)
+		esbuild.stop();
 	if (format === 'cjs')
 		return file;
 	require('./esm.js').prepare(file);
@@ -126,6 +125,7 @@ function prepare(message, refuse) {
 function start() {
 	esbuild.start();
 	register();
+	process.setSourceMapsEnabled(true);
 }
 
 // Heating goes through the loader; nothing of it is kept.
