@@ -5,6 +5,8 @@
 
 #include "layout/base/err.h"
 
+#define ROOT_DEVICE "/dev/vda"
+
 /* In the initramfs: the device tree that the kernel fills. */
 int mounts_early(struct err *err);
 /* Mounts the root image, moves into it and frees the initramfs. */
