@@ -10,19 +10,42 @@ import sys
 RESULT = 4
 
 
-def _send(result, value):
-    """Writes value as JSON; ValueError or TypeError if JSON cannot hold it."""
-    import json
+def _write(result, text):
     import os
 
-    data = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    data = data.encode("utf-8", "backslashreplace")
-    view = memoryview(data)
+    view = memoryview(text.encode("utf-8", "backslashreplace"))
     try:
         while view:
             view = view[os.write(result, view):]
     except OSError:
         pass  # the program closed it; its loss
+
+
+def _send(result, value):
+    """Writes value as JSON; ValueError or TypeError if JSON cannot hold it."""
+    import json
+
+    _write(result, json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def _quote(text):
+    """text as JSON: the module would take longer to import than the rest."""
+    escapes = {code: f"\\u{code:04x}" for code in (*range(32), 34, 92)}
+    return f'"{str.translate(text, escapes)}"'
+
+
+def _show(error, trace):
+    """What the interpreter itself prints of it, without a module for that."""
+    import io
+
+    stderr, sys.stderr = sys.stderr, io.StringIO()
+    try:
+        sys.__excepthook__(type(error), error, trace)
+        return sys.stderr.getvalue()
+    except Exception:
+        return ""  # the program has taken the function away
+    finally:
+        sys.stderr = stderr
 
 
 def report(result, error):
@@ -33,16 +56,15 @@ def report(result, error):
         posix.write(result, b'{"error": {"name": "KeyboardInterrupt", '
                     b'"value": "", "traceback": "KeyboardInterrupt\\n"}}')
         return
-    import traceback
-
     trace = getattr(sys, "last_traceback", None) or error.__traceback__
     try:
         value = str(error)
     except Exception:
         value = "<unprintable>"
-    text = "".join(traceback.format_exception(type(error), error, trace))
-    _send(result, {"error": {"name": type(error).__name__, "value": value,
-                             "traceback": text}})
+    texts = ("name", type(error).__name__), ("value", value), (
+        "traceback", _show(error, trace))
+    _write(result, '{"error": {%s}}' % ", ".join(
+        f"{_quote(name)}: {_quote(text)}" for name, text in texts))
 
 
 def _load(path):
