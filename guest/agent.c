@@ -127,6 +127,8 @@ static int on_own(struct agent *a, const struct frame *f, struct err *err)
 	    a->job.phase != JOB_NONE)
 		return err_set(err, -EPROTO, "an OWN that breaks the rules");
 	a->owned = true;
+	for (int i = 0; i < WIRE_RUN_MAX; i++)
+		a->runners[i].heats = 0;
 	return clone_own(f->payload, err);
 }
 

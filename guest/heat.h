@@ -12,7 +12,8 @@
 #include "agent.h"
 
 /*
- * Heats the runners in mask, rounds times each. Blocks meanwhile; the host
+ * Heats the runners in mask, rounds times each; the first round that one has in
+ * a machine is the least, later ones do what most programs do. Blocks meanwhile; the host
  * waits for the answer. Return: the mask of those that answered, or
  * -ESHUTDOWN when the host has gone. A runner that does not answer is killed.
  */

@@ -40,6 +40,7 @@ struct runner {
 	pid_t pid;             /* 0: it has ended, or never began */
 	bool own;              /* has secrets that no clone has */
 	bool living;           /* it takes steps: see step.h */
+	unsigned heats;        /* rounds of heat in this machine */
 	int control;           /* owned */
 	int pipe[PIPE_MAX];    /* owned; init's ends, nonblocking */
 	int theirs[PIPE_MAX];  /* owned until the process has them */

@@ -218,6 +218,7 @@ def bench_warm(table):
         table.add("  its 95th percentile", sorted(ours)[int(len(ours) * .95)
                                                       - 1], "ms")
     bench_idle(table, mount)
+    bench_imports(table, mount)
     bench_output(table, mount)
     bench_session(table, mount, host)
     mount.close()
@@ -242,10 +243,25 @@ def bench_durability(table):
               "relaxed", relaxed, (full <= 1.2 * relaxed, "<= 1.2"))
 
 
+def machines_at_rest(mount):
+    """The machines, once none has been heated for longer than the pool waits
+    after a job before it heats some a second time."""
+    end, seen, since = time.monotonic() + DEADLINE, None, 0
+    while time.monotonic() < end:
+        pids = [p for p in descendants(mount.proc.pid) if is_machine(p)]
+        now = {p: cpu_s(p) for p in pids}
+        if now != seen:
+            seen, since = now, time.monotonic()
+        if time.monotonic() - since > 1.5:
+            return pids
+        time.sleep(0.05)
+    sys.exit("bench: the machines do not come to rest")
+
+
 def bench_idle(table, mount):
     mount.until(lambda: mount.stat("fsd_machines_warm") >= 4 and
                 mount.stat("fsd_machines_starting") == 0, "four machines")
-    pids = [p for p in descendants(mount.proc.pid) if is_machine(p)]
+    pids = machines_at_rest(mount)
     before = [cpu_s(p) for p in pids]
     time.sleep(2)  # the interval that is measured
     spent = sum(cpu_s(p) - b for p, b in zip(pids, before))
@@ -265,6 +281,32 @@ def bench_idle(table, mount):
     sizes = [pss_mb(p) for p in old if os.path.exists("/proc/%d" % p)]
     table.add("memory (PSS) of one that ran", max(sizes), "MB")
     remove(job)
+
+
+def bench_imports(table, mount):
+    """A program that uses the standard library, on a machine that has had time
+    to be heated for such, and one that fails."""
+    for what, text in (
+            ("that imports json, re, datetime",
+             "import json, re, datetime\n"
+             "print(json.dumps({'a': re.findall('a+', 'caat'),"
+             " 'b': str(datetime.date.today())}))\n"),
+            ("that ends with a traceback", "def f(x):\n    1 / x\nf(0)\n")):
+        PROGRAMS["usual"] = ("code.py", text, None)
+        ours, base = [], []
+        for i in range(2 if QUICK else 9):
+            machines_at_rest(mount)
+            start = time.monotonic()
+            job = mount.submit("usual-%d-%d" % (len(what), i), "usual")
+            open(job + "/wait").read()
+            ours.append((time.monotonic() - start) * 1000)
+            start = time.monotonic()
+            subprocess.run(BWRAP + ["/usr/bin/python3", "-c", text],
+                           stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
+            base.append((time.monotonic() - start) * 1000)
+        table.add("rested python job %s" % what, statistics.median(ours), "ms",
+                  "bwrap python3", statistics.median(base))
 
 
 def bench_output(table, mount):

@@ -10,7 +10,7 @@
 /* How long a silent guest is believed in, before the accelerator's factor. */
 #define WAIT_HELLO_S 4
 #define WAIT_READY_S 6
-#define WAIT_HEAT_S 3
+#define WAIT_HEAT_S 6
 #define WAIT_JOB_S 3
 #define WAIT_KILL_S 2
 #define WAIT_OUTPUT_S 3

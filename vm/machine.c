@@ -172,6 +172,7 @@ static void stop_and_store(struct machine *m)
 	if (!enter(m, MACHINE_WARM))
 		return;
 	m->stored = true;
+	m->heats += !!m->heat;
 	stop(m);
 	m->ev->warm(m->arg, m);
 }

@@ -52,6 +52,7 @@ struct machine {
 	struct vm_lease *lease;       /* the pool's, NULL when not leased */
 	uint32_t heat;                /* runners it is to be heated for */
 	uint32_t heated;              /* runners that have answered */
+	unsigned heats;               /* times that it was heated to the end */
 
 	/* machine.c's own */
 	struct loop *loop;

@@ -11,6 +11,8 @@
 #define AGAIN_MAX 2             /* other machines for a job that none has heard */
 #define AGAIN_MS 5000           /* in that time, or it has waited enough */
 #define YOUNG_MS 150            /* most jobs have ended by then */
+#define QUIET_MS 1000           /* after the last lease: time for more heat */
+#define HAVE_USUAL (1u << WIRE_RUN_PYTHON) /* guest/heat.c */
 
 /* --- machines ---------------------------------------------------------- */
 
@@ -60,6 +62,7 @@ static void grant(struct machine *m, enum vm_source source)
 		.template_id = c->tmpl.id,
 		.granted_ns = now_ns(),
 	};
+	c->vm->quiet_ns = l->info.granted_ns + QUIET_MS * NS_PER_MS;
 	if (source == VM_WARM)
 		c->vm->stats.jobs_warm++;
 	else
@@ -317,6 +320,22 @@ static struct machine *cold_one(struct pool_class *c)
 	return NULL;
 }
 
+/* A second round is what most programs do, and takes as long as ten jobs; so
+ * it is for a quiet time, and never for the last machine. */
+static struct machine *lukewarm_one(struct pool_class *c)
+{
+	if (class_count(c, MACHINE_WARM) < 2 || now_ns() < c->vm->quiet_ns)
+		return NULL;
+	list_for_each(pos, tmp, &c->vm->machines) {
+		struct machine *m = list_entry(pos, struct machine, node);
+
+		if (m->owner == c && m->state == MACHINE_WARM && !m->suspect &&
+		    m->heats == 1 && m->heat & HAVE_USUAL)
+			return m;
+	}
+	return NULL;
+}
+
 /* When the last lease that has begun is no longer young; 0: now. */
 static uint64_t young_until(const struct vm *vm)
 {
@@ -369,6 +388,8 @@ static void refill(struct vm *vm)
 			return;
 		machine_heat(cold, heat, HEAT_ROUNDS);
 	}
+	if (!busy && !preparing(vm) && (cold = lukewarm_one(c)))
+		machine_heat(cold, cold->heat, HEAT_ROUNDS);
 }
 
 /* When the earliest class may be tried again, or the pool be filled. */
@@ -378,6 +399,8 @@ static void arm_retry(struct vm *vm)
 
 	if (!at)
 		at = UINT64_MAX;
+	if (vm->quiet_ns > now)
+		at = MIN(at, vm->quiet_ns);
 
 	list_for_each(pos, tmp, &vm->classes) {
 		struct pool_class *c = list_entry(pos, struct pool_class, node);

@@ -66,6 +66,7 @@ struct vm {
 	struct list machines;      /* machine.node, every one not reaped */
 	struct list classes;       /* the first is the pool's own */
 	struct demand demand;
+	uint64_t quiet_ns;         /* when the last lease will be long ago */
 	struct loop_call work;
 	struct loop_timer retry;
 	struct host_memory memory;
