@@ -429,6 +429,9 @@ static void text_stats(struct fsd *d, uid_t uid, struct buf *out)
 		  "Damaged entries in lost+found", depot_lost_count(d->depot));
 	stat_line(out, "fsd_machines_warm", "gauge", "Idle warm machines",
 		  s.warm);
+	stat_line(out, "fsd_machines_lukewarm", "gauge",
+		  "Those of them that are heated again when there is time",
+		  s.lukewarm);
 	stat_line(out, "fsd_machines_starting", "gauge",
 		  "Machines being prepared", s.starting);
 	stat_line(out, "fsd_machines_leased", "gauge", "Machines with a job",

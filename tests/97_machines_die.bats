@@ -75,6 +75,19 @@ health_becomes() {
 	assert_output --partial 'the machine was silent for 3 s while starting the program'
 }
 
+@test "a machine that rests is heated once more, but not the only one that is warm" {
+	mount_start --pool 3
+	becomes 1 fsd_machines_lukewarm # the others are for other languages
+	becomes 0 fsd_machines_lukewarm
+	becomes 3 fsd_machines_warm
+	mount_stop
+	mount_start --pool 1
+	becomes 1 fsd_machines_lukewarm
+	job_run a 'out x'
+	ended a 0 exited
+	becomes 1 fsd_machines_lukewarm
+}
+
 @test "idle machines that die are replaced ever more slowly; health says so until one has served" {
 	local began=$EPOCHSECONDS made
 	FSD_FAKE_IDLE_DEATHS=6 mount_start --pool 1

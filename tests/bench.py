@@ -244,23 +244,14 @@ def bench_durability(table):
 
 
 def machines_at_rest(mount):
-    """The machines, once none has been heated for longer than the pool waits
-    after a job before it heats some a second time."""
-    end, seen, since = time.monotonic() + DEADLINE, None, 0
-    while time.monotonic() < end:
-        pids = [p for p in descendants(mount.proc.pid) if is_machine(p)]
-        now = {p: cpu_s(p) for p in pids}
-        if now != seen:
-            seen, since = now, time.monotonic()
-        if time.monotonic() - since > 1.5:
-            return pids
-        time.sleep(0.05)
-    sys.exit("bench: the machines do not come to rest")
+    """The machines, once none is made or heated any more."""
+    mount.until(lambda: mount.stat("fsd_machines_warm") >= 4 and
+                mount.stat("fsd_machines_starting") == 0 and
+                mount.stat("fsd_machines_lukewarm") == 0, "machines at rest")
+    return [p for p in descendants(mount.proc.pid) if is_machine(p)]
 
 
 def bench_idle(table, mount):
-    mount.until(lambda: mount.stat("fsd_machines_warm") >= 4 and
-                mount.stat("fsd_machines_starting") == 0, "four machines")
     pids = machines_at_rest(mount)
     before = [cpu_s(p) for p in pids]
     time.sleep(2)  # the interval that is measured

@@ -11,7 +11,7 @@
 #define AGAIN_MAX 2             /* other machines for a job that none has heard */
 #define AGAIN_MS 5000           /* in that time, or it has waited enough */
 #define YOUNG_MS 150            /* most jobs have ended by then */
-#define QUIET_MS 1000           /* after the last lease: time for more heat */
+#define QUIET_MS 2000           /* no lease and no start: time for more heat */
 #define HAVE_USUAL (1u << WIRE_RUN_PYTHON) /* guest/heat.c */
 
 /* --- machines ---------------------------------------------------------- */
@@ -188,6 +188,7 @@ static bool start(struct pool_class *c, uint32_t heat)
 		return false;
 	}
 	vm->stats.machines_made++;
+	vm->quiet_ns = now_ns() + QUIET_MS * NS_PER_MS;
 	list_add_tail(&vm->machines, &m->node);
 	return true;
 }
@@ -320,6 +321,21 @@ static struct machine *cold_one(struct pool_class *c)
 	return NULL;
 }
 
+static bool is_lukewarm(const struct machine *m)
+{
+	return m->state == MACHINE_WARM && m->heats == 1 &&
+	       m->heat & HAVE_USUAL;
+}
+
+unsigned pool_lukewarm(const struct vm *vm)
+{
+	unsigned n = 0;
+
+	list_for_each(pos, tmp, &vm->machines)
+		n += is_lukewarm(list_entry(pos, struct machine, node));
+	return n;
+}
+
 /* A second round is what most programs do, and takes as long as ten jobs; so
  * it is for a quiet time, and never for the last machine. */
 static struct machine *lukewarm_one(struct pool_class *c)
@@ -329,8 +345,7 @@ static struct machine *lukewarm_one(struct pool_class *c)
 	list_for_each(pos, tmp, &c->vm->machines) {
 		struct machine *m = list_entry(pos, struct machine, node);
 
-		if (m->owner == c && m->state == MACHINE_WARM && !m->suspect &&
-		    m->heats == 1 && m->heat & HAVE_USUAL)
+		if (m->owner == c && is_lukewarm(m) && !m->suspect)
 			return m;
 	}
 	return NULL;

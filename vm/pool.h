@@ -66,7 +66,7 @@ struct vm {
 	struct list machines;      /* machine.node, every one not reaped */
 	struct list classes;       /* the first is the pool's own */
 	struct demand demand;
-	uint64_t quiet_ns;         /* when the last lease will be long ago */
+	uint64_t quiet_ns;         /* the last lease and start are long ago then */
 	struct loop_call work;
 	struct loop_timer retry;
 	struct host_memory memory;
@@ -96,6 +96,8 @@ void pool_unlease(struct vm_lease *lease);
 void lease_fail(struct vm_lease *lease, enum vm_failure why,
 		const char *sentence);
 unsigned pool_count(const struct vm *vm, enum machine_state state);
+/* Warm ones that are to have a second round of heat. */
+unsigned pool_lukewarm(const struct vm *vm);
 void pool_template_done(void *arg, const struct vm_class *cls,
 			const struct backend_template *t,
 			const struct err *err);

@@ -231,6 +231,7 @@ void vm_stats(const struct vm *vm, struct vm_stats *ret)
 {
 	*ret = vm->stats;
 	ret->warm = pool_count(vm, MACHINE_WARM);
+	ret->lukewarm = pool_lukewarm(vm);
 	ret->starting = pool_count(vm, MACHINE_STARTING) +
 			pool_count(vm, MACHINE_HEATING);
 	ret->leased = pool_count(vm, MACHINE_LEASED) +

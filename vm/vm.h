@@ -228,6 +228,7 @@ void vm_lease_info(const struct vm_lease *lease, struct vm_lease_info *ret);
 
 struct vm_stats {
 	unsigned warm, starting, leased; /* machines now */
+	unsigned lukewarm;               /* warm ones that want more heat */
 	unsigned waiting;                /* leases not granted yet */
 	uint64_t machines_made, machines_failed, jobs_warm, jobs_restored,
 		jobs_booted, templates_made, boots_failed;

@@ -66,6 +66,25 @@ teardown() {
 	ok 'the next one is fine'
 }
 
+# at_rest — machines are there, and none is being made or heated any more.
+at_rest() {
+	check becomes 60 awk '{ is[$1] = $2 }
+		END { exit !(is["fsd_machines_warm"] >= 2 &&
+			is["fsd_machines_starting"] == 0 &&
+			is["fsd_machines_lukewarm"] == 0) }' "$MNT/.fsd/stats"
+}
+
+@test "a machine that rests is heated by what most programs do, and a program sees nothing of it" {
+	at_rest
+	prog code.py <<'PY'
+import sys
+print([name for name in ("json", "re", "subprocess", "call") if name in sys.modules])
+import os
+print(os.listdir("/tmp"), os.listdir(), os.times().children_user < 60)
+PY
+	ok $'[]\n[] [\'code.py\'] True'
+}
+
 @test "idle machines that were killed are not given out" {
 	local pid
 	for pid in $(machines); do
@@ -78,10 +97,7 @@ teardown() {
 # stopped — every machine is, until they are reaped.
 stopped() {
 	local pid
-	# one that is being made would only be late
-	check becomes 60 awk '$1 == "fsd_machines_warm" { warm = $2 }
-		$1 == "fsd_machines_starting" { starting = $2 }
-		END { exit !(warm >= 2 && starting == 0) }' "$MNT/.fsd/stats"
+	at_rest # one that is being made would only be late
 	STOPPED=
 	for pid in $(machines); do # one may end by itself meanwhile
 		kill -STOP "$pid" && STOPPED="$STOPPED $pid"
