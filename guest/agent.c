@@ -13,7 +13,6 @@
 #include "heat.h"
 #include "look.h"
 #include "layout/base/num.h"
-#include "readahead.h"
 #include "sys.h"
 
 #define READY_MS 300000
@@ -70,11 +69,11 @@ static int describe_failure(struct runner *r, int e, struct err *err)
 		       runner_name(r->kind), said);
 }
 
-int agent_ready(struct agent *a, int disk, struct err *err)
+int agent_ready(struct agent *a, struct err *err)
 {
 	uint64_t end = sys_now() + READY_MS * 1000000ull;
 	uint32_t walls;
-	int mask, restored;
+	int mask;
 
 	for (int i = 0; i < WIRE_RUN_MAX; i++) {
 		uint64_t now = sys_now();
@@ -93,9 +92,6 @@ int agent_ready(struct agent *a, int disk, struct err *err)
 	mask = heat_runners(a, (1u << WIRE_RUN_MAX) - 1, 1);
 	if (mask < 0)
 		return err_sys(err, mask, "heating");
-	restored = readahead_restore(disk, err);
-	if (restored)
-		return restored;
 	send_ready(&a->port, (uint32_t)mask, walls);
 	return 0;
 }

@@ -20,9 +20,8 @@ struct agent {
 };
 
 void agent_hello(struct agent *a);
-/* Waits for every runner, heats each once, ends the wide readahead of the disk,
- * says READY. disk: not kept. */
-int agent_ready(struct agent *a, int disk, struct err *err);
+/* Waits for every runner, heats each once, says READY. */
+int agent_ready(struct agent *a, struct err *err);
 /*
  * Waits for what comes next and does it, until sys_now() is end at most. While
  * the ghost runs, the frames are those that heat.c has put there and the host

@@ -21,7 +21,6 @@
 #include "layout/base/cleanup.h"
 #include "modules.h"
 #include "mounts.h"
-#include "readahead.h"
 #include "sys.h"
 
 #define FIRST_NAME "/init"
@@ -97,7 +96,6 @@ static int start_runners(struct agent *a, struct err *err)
 
 static int start(struct agent *a, struct err *err)
 {
-	auto_close int disk = -1;
 	int r = mounts_system(err);
 
 	if (!r)
@@ -114,9 +112,7 @@ static int start(struct agent *a, struct err *err)
 	r = port_greet(&a->port);
 	if (r)
 		return err_sys(err, r, "the host does not listen");
-	r = readahead_widen(&disk, err);
-	if (!r)
-		r = mounts_reduce_dev(err);
+	r = mounts_reduce_dev(err);
 	if (!r)
 		r = mounts_settings(err);
 	if (!r)
@@ -134,7 +130,7 @@ static int start(struct agent *a, struct err *err)
 	a->current = &a->job;
 	if (!r)
 		r = start_runners(a, err);
-	return r ? r : agent_ready(a, disk, err);
+	return r ? r : agent_ready(a, err);
 }
 
 int main(int argc, char **argv)

@@ -16,6 +16,7 @@
 #include "layout/base/num.h"
 #include "sys.h"
 
+#define ROOT_DEVICE "/dev/vda"
 #define ROOT_WAIT_MS 30000
 
 struct mount_row {

@@ -5,8 +5,6 @@
 
 #include "layout/base/err.h"
 
-#define ROOT_DEVICE "/dev/vda"
-
 /* In the initramfs: the device tree that the kernel fills. */
 int mounts_early(struct err *err);
 /* Mounts the root image, moves into it and frees the initramfs. */
