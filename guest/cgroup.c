@@ -19,6 +19,7 @@
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 #define HOLDERS CGROUP_ROOT "/holders"
+#define HEATING CGROUP_ROOT "/heating"
 #define CPU_PERIOD_US 100000u
 
 static const struct {
@@ -74,7 +75,25 @@ int cgroup_setup(struct err *err)
 
 	if (r)
 		return err_sys(err, r, "cannot switch the controllers on");
+	if (mkdir(HEATING, 0700))
+		return err_sys(err, -errno, "cannot make %s", HEATING);
 	return make_holders(err);
+}
+
+int cgroup_lend(pid_t pid)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	return sys_write(HEATING "/cgroup.procs", text);
+}
+
+int cgroup_take_back(struct cgroup *c, pid_t pid)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	return sys_put(c->fd[CGROUP_PROCS], text);
 }
 
 void cgroup_take_holder(struct cgroup *c, pid_t besides)

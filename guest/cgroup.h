@@ -40,6 +40,12 @@ struct cgroup {
  * group. */
 int cgroup_setup(struct err *err);
 /*
+ * For heating that is done by children of pid: they and it are in a group of
+ * their own meanwhile, so their memory and number are no peak of a job's.
+ */
+int cgroup_lend(pid_t pid);
+int cgroup_take_back(struct cgroup *c, pid_t pid);
+/*
  * Moves the only process but `besides`, if there is just one, to the holders'
  * group: it may not fork there, and runs when nobody else wants to.
  */

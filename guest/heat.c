@@ -168,11 +168,14 @@ static int heat_runner(struct agent *a, struct runner *r)
 		{.fd = r->pipe[PIPE_OUT], .events = POLLIN},
 		{.fd = r->pipe[PIPE_ERR], .events = POLLIN},
 	};
+	bool forks = r->kind == WIRE_RUN_PYTHON || r->kind == WIRE_RUN_BASH;
 	struct wire_job job;
 	int e;
 
 	describe(nothings[r->kind].argv, &job);
 	e = a->owned && !r->own ? own_runner(r) : 0;
+	if (!e && forks)
+		e = cgroup_lend(r->pid);
 	if (!e)
 		e = runner_send(r, "heat", &job);
 	while (!e && !p[1].revents) {
@@ -181,9 +184,11 @@ static int heat_runner(struct agent *a, struct runner *r)
 	}
 	if (!e)
 		e = runner_wait(r->control, 0);
+	if (!e && forks)
+		e = cgroup_take_back(&r->cgroup, r->pid);
 	/*
-	 * Python has forked. The others need it only once, in the template:
-	 * done in a clone it makes the host copy all their pages.
+	 * After a fork. The others need it only once, in the template: done in
+	 * a clone it makes the host copy all their pages.
 	 */
 	if (!e && (!a->owned || r->kind == WIRE_RUN_PYTHON))
 		settle_memory(r->pid);

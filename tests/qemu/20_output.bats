@@ -129,8 +129,9 @@ for p in ("/dev/fd/3", "/proc/1/fd/3", "/proc/1/fd/1", "/dev/hvc0", "/dev/consol
         open(p, "wb", buffering=0).write(b"forged"); print("OPEN", p)
     except OSError: pass
 for pid in os.listdir("/proc"):
-    if pid.isdigit() and os.stat("/proc/" + pid).st_uid != os.getuid():
-        try:
+    if pid.isdigit():
+        try: # it may end meanwhile
+            if os.stat("/proc/" + pid).st_uid == os.getuid(): continue
             for fd in os.listdir("/proc/%s/fd" % pid):
                 os.open("/proc/%s/fd/%s" % (pid, fd), os.O_WRONLY); print("OPEN", pid, fd)
         except OSError: pass
