@@ -12,9 +12,9 @@
 #include "agent.h"
 
 /*
- * Heats the runners in mask, rounds times each; the first round that one has in
- * a machine is the least, later ones do what most programs do. Blocks meanwhile; the host
- * waits for the answer. Return: the mask of those that answered, or
+ * Heats the runners in mask, rounds times each. The first round that one has in
+ * a machine is the least, later ones do what most programs do. Blocks meanwhile;
+ * the host waits for the answer. Return: the mask of those that answered, or
  * -ESHUTDOWN when the host has gone. A runner that does not answer is killed.
  */
 int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds);

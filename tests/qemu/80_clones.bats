@@ -155,11 +155,6 @@ TS
 	ok $'/home/user/code.ts true 0\n0\n0'
 }
 
-@test "the disk is read ahead for a program as is usual, not as for the template" {
-	prog code.sh <<<'cat /sys/block/vda/queue/read_ahead_kb'
-	ok 128
-}
-
 @test "many machines at once have no cross-talk" {
 	local i
 	for i in 1 2 3 4 5 6 7 8 9 10; do
