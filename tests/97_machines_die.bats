@@ -83,6 +83,9 @@ health_becomes() {
 	mount_stop
 	mount_start --pool 1
 	becomes 1 fsd_machines_lukewarm
+	# it would be over by then
+	run check becomes 4 grep -q '^fsd_machines_lukewarm 0' "$MNT/.fsd/stats"
+	assert_failure
 	job_run a 'out x'
 	ended a 0 exited
 	becomes 1 fsd_machines_lukewarm

@@ -80,9 +80,9 @@ at_rest() {
 import sys
 print([name for name in ("json", "re", "subprocess", "call") if name in sys.modules])
 import os
-print(os.listdir("/tmp"), os.listdir(), os.times().children_user < 60)
+print(os.listdir("/tmp"), os.listdir())
 PY
-	ok $'[]\n[] [\'code.py\'] True'
+	ok $'[]\n[] [\'code.py\']'
 }
 
 @test "idle machines that were killed are not given out" {
