@@ -256,8 +256,7 @@ static int ask(struct keeper *k, const struct keeper_request *q,
 			fiber_pause();
 		return r < 0 ? r : a->code;
 	}
-	while (!list_empty(&k->waiting)) /* they came before */
-		take_answer(k, 0);
+	keeper_settle(k); /* they came before */
 	r = k->sock < 0 ? -EPIPE : send_to(k, q, 0);
 	if (r == 0)
 		r = receive(k, q->op, a, fds, 0);
@@ -283,6 +282,15 @@ int keeper_watch(struct keeper *k, struct loop *loop, void (*gone)(void *arg),
 				       .fn = on_answer, .arg = k };
 	r = loop_fd_add(loop, &k->answers);
 	return r < 0 ? r : loop_fd_add(loop, &k->end);
+}
+
+bool keeper_settle(struct keeper *k)
+{
+	bool any = k && !list_empty(&k->waiting);
+
+	while (any && !list_empty(&k->waiting))
+		take_answer(k, 0); /* if there is none, none waits any more */
+	return any;
 }
 
 /* Nobody asks any more. */

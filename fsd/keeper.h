@@ -33,6 +33,9 @@ int keeper_open(const struct mount_options *options, struct keeper **ret,
  * Return: 0 or negative errno. */
 int keeper_watch(struct keeper *k, struct loop *loop, void (*gone)(void *arg),
 		 void *arg);
+/* Blocks until all who wait have an answer, which is an error if there is none
+ * for 3 s. NULL is fine. Return: true if anybody waited. */
+bool keeper_settle(struct keeper *k);
 /* It ends by itself. NULL is fine. */
 void keeper_close(struct keeper *k);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -153,6 +154,15 @@ void look_free(struct look *l)
 	free(l);
 }
 
+/* The kernel answers it with an error, so whoever asked is told; but each
+ * operation is to answer for itself. */
+static void tell_unanswered(const void *data)
+{
+	log_error("request %" PRIu64 " (operation %" PRIu32
+		  ") was never answered",
+		  header_of(data)->unique, header_of(data)->opcode);
+}
+
 void requests_close(struct fsd *d)
 {
 	struct requests *q = take_ptr(d->requests);
@@ -164,12 +174,20 @@ void requests_close(struct fsd *d)
 	if (!q)
 		return;
 	while ((h = hash_any(&q->by_unique, &from))) {
+		struct pending *p = container_of(h, struct pending, node);
+
+		tell_unanswered(p->kept->data);
 		hash_del(&q->by_unique, h);
-		free(container_of(h, struct pending, node));
+		free(p);
 	}
 	hash_done(&q->by_unique);
-	list_for_each(pos, tmp, &q->looks)
-		look_free(list_entry(pos, struct look, node));
+	list_for_each(pos, tmp, &q->looks) {
+		struct look *l = list_entry(pos, struct look, node);
+
+		if (!l->answered && !l->copy)
+			tell_unanswered(l->data);
+		look_free(l);
+	}
 	free(q);
 }
 

@@ -272,10 +272,25 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	return r < 0 ? r : take_over(d, err);
 }
 
+/*
+ * What was begun is brought to its end: the loop, which would wake those who
+ * wait for a thread or for the keeper, does not run any more. Who goes on may
+ * ask the keeper once more, never a thread.
+ */
+static void finish_begun(struct fsd *d)
+{
+	bool asked;
+
+	depot_finish_chores(d->depot); /* some answer requests, some end runs */
+	do {
+		asked = keeper_settle(d->keeper);
+		fibers_finish();
+	} while (asked);
+}
+
 static void finish(struct fsd *d, struct loop_fd *signals)
 {
-	depot_finish_chores(d->depot); /* some answer requests, some end runs */
-	fibers_finish();
+	finish_begun(d);
 	jobs_free(d);
 	loop_timer_del(&d->log_timer);
 	loop_timer_del(&d->retain_timer);
@@ -328,8 +343,7 @@ __attribute__((noreturn)) static void hand_over(struct fsd *d)
 {
 	list_for_each(pos, tmp, &d->unlogged)
 		job_log_flush(list_entry(pos, struct job, unlogged));
-	depot_finish_chores(d->depot);
-	fibers_finish();
+	finish_begun(d);
 	log_info("another server takes over");
 	_exit(HOLDER_NEXT);
 }

@@ -99,3 +99,14 @@ injected() {
 	wait "$DAEMON"
 	DAEMON=
 }
+
+@test "who waits for the keeper is answered when the service ends" {
+	local keeper
+	keeper=$(pgrep -P "$SERVER" -x fsd-keeper)
+	expect_log 'the keeper does not'
+	mkdir "$MNT/a"
+	job_put a config.json '{"timeout": -1}' || true
+	state_is a refused
+	check asked-at-end "$MNT" a/error "$DAEMON" "$keeper"
+	mount_stop
+}

@@ -398,6 +398,12 @@ def blocked(pid, mnt):
         return False
 
 
+def in_call(tid, numbers):
+    """The thread waits in one of these system calls."""
+    with open("/proc/self/task/%d/syscall" % tid) as f:
+        return f.read().split()[0] in numbers
+
+
 def children(pid):
     with open("/proc/%s/task/%s/children" % (pid, pid)) as f:
         return f.read().split()
@@ -420,6 +426,34 @@ def blocked_reader(pid, mnt):
                 pass
         os.sched_yield()
     die("process %s does not block" % pid)
+
+
+@check
+def asked_at_end(mnt, name, daemon, keeper):
+    """The service ends while a request waits for a question to the keeper,
+    which does not answer: the request is answered all the same."""
+    import threading
+    ends, tid = [], []
+
+    def looker():
+        tid.append(threading.get_native_id())
+        try:
+            os.readlink(mnt + "/" + name)  # a lookup, and no other request
+        except OSError as e:
+            ends.append(e.errno)
+
+    os.kill(int(keeper), signal.SIGSTOP)
+    one = threading.Thread(target=looker, daemon=True)
+    one.start()
+    end = time.monotonic() + 20
+    while not tid or not in_call(tid[0], ("89", "267")):
+        if time.monotonic() > end or ends:
+            die("the lookup does not wait: %r" % ends)
+        os.sched_yield()
+    os.getxattr(mnt, "user.fsd.pid")  # it came after that one
+    os.kill(int(daemon), signal.SIGTERM)
+    one.join(20)
+    expect("the end of readlink(2) on a plain file", ends, [errno.EINVAL])
 
 
 @check
