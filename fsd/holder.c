@@ -144,18 +144,28 @@ static void say_end(int status)
 			 "one is tried", WEXITSTATUS(status));
 }
 
+/* The wish to end met a server that did not hear signals yet: it had not
+ * begun anything, and what the one before had left is in order. */
+static bool by_us(int signal)
+{
+	return signal == SIGTERM || signal == SIGUSR1;
+}
+
 /* Return: the exit code of the service, or -1: another server goes on. */
 static int judge_end(const struct holder *h, int status)
 {
-	bool by_itself = WIFEXITED(status) &&
-			 WEXITSTATUS(status) != HOLDER_NEXT;
+	bool next = WIFEXITED(status) && WEXITSTATUS(status) == HOLDER_NEXT;
+	bool by_itself = WIFEXITED(status) && !next;
 
 	if (h->code >= 0)
 		return h->code;
 	if (by_itself && (h->serves || !h->ever_served))
 		return WEXITSTATUS(status);
+	if (h->ending && WIFSIGNALED(status) && !by_us(WTERMSIG(status)))
+		log_warn("the serving process was killed (%s) before the "
+			 "service ended", strsignal(WTERMSIG(status)));
 	if (h->ending)
-		return 1;
+		return next || by_us(WTERMSIG(status)) ? 0 : 1;
 	if (!h->ever_served)
 		return complain("mount", 1, "the serving process was killed "
 				"while it started (%s)",

@@ -307,6 +307,19 @@ jobs_are() {
 	job_run b 'out y'
 }
 
+@test "an end that is wished for between two servers is a clean one" {
+	job_run a 'out x'
+	kill -STOP "$DAEMON"
+	kill -USR2 "$SERVER"
+	# it is dead, and nobody has taken notice yet
+	check becomes $((20 * SLOW)) grep -q '^State:.Z' "/proc/$SERVER/status"
+	kill -TERM "$DAEMON"
+	kill -CONT "$DAEMON"
+	mount_stop
+	mount_start
+	ended a 0 exited
+}
+
 @test "upgrade --now ends running jobs as interrupted" {
 	job_start a $'out up\nsleep 600000'
 	job_follow a up
