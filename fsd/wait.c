@@ -133,6 +133,13 @@ void wait_read(struct job *job, struct fuse_req *req,
 
 	if (first == ANSWERED)
 		return;
+	/* What it waited for so far may have taken long. Not left to
+	 * on_interrupt(): libfuse would call it from the call below, and touch
+	 * the answered request once more. */
+	if (fuse_req_interrupted(req)) {
+		fuse_reply_err(req, EINTR);
+		return;
+	}
 	p = calloc(1, sizeof(*p));
 	if (!p) {
 		fuse_reply_err(req, ENOMEM);
@@ -142,7 +149,6 @@ void wait_read(struct job *job, struct fuse_req *req,
 	p->req = req;
 	p->what = *what;
 	list_add_tail(&job->parked, &p->node);
-	/* Called at once if the interrupt is here already: p is ready. */
 	fuse_req_interrupt_func(req, on_interrupt, p);
 	if (first == GO_ON)
 		wait_kick(job);
