@@ -95,9 +95,7 @@ injected() {
 	[ -n "$(pgrep -P "$(server_pid)" -x fsd-keeper)" ]
 	exit_is a 3
 	umount "$MNT"
-	check await-exit "$DAEMON" $((20 * SLOW))
-	wait "$DAEMON"
-	DAEMON=
+	mount_ended
 }
 
 @test "who waits for the keeper is answered when the service ends" {
@@ -108,5 +106,5 @@ injected() {
 	job_put a config.json '{"timeout": -1}' || true
 	state_is a refused
 	check asked-at-end "$MNT" a/error "$DAEMON" "$keeper"
-	mount_stop
+	mount_ended
 }

@@ -308,18 +308,14 @@ jobs_are() {
 }
 
 @test "an end that is wished for between two servers is a clean one" {
-	local pid=$DAEMON
 	job_run a 'out x'
-	kill -STOP "$pid"
+	kill -STOP "$DAEMON"
 	kill -USR2 "$SERVER"
 	# it is dead, and nobody has taken notice yet
 	check becomes $((20 * SLOW)) grep -q '^State:.Z' "/proc/$SERVER/status"
-	kill -TERM "$pid"
-	kill -CONT "$pid"
-	check await-exit "$pid" $((20 * SLOW))
-	DAEMON=
-	wait "$pid"
-	mount_gone "$pid"
+	kill -TERM "$DAEMON"
+	kill -CONT "$DAEMON"
+	mount_ended
 	mount_start
 	ended a 0 exited
 }

@@ -91,10 +91,15 @@ small_disk() {
 
 # mount_stop [SIGNAL] — ends it and looks for what it left behind.
 mount_stop() {
+	kill -"${1:-TERM}" "$DAEMON" 2>/dev/null
+	mount_ended "$@"
+}
+
+# mount_ended [SIGNAL] — the same of one that was told to end already.
+mount_ended() {
 	local status=0 pid=$DAEMON
 
 	DAEMON=
-	kill -"${1:-TERM}" "$pid" 2>/dev/null
 	check await-exit "$pid" $((20 * SLOW)) ||
 		{ echo "the daemon does not end" >&2; kill -KILL "$pid"; }
 	wait "$pid" || status=$?
