@@ -80,20 +80,26 @@ int cgroup_setup(struct err *err)
 	return make_holders(err);
 }
 
+struct number {
+	char text[16];
+};
+
+static struct number number_of(pid_t pid)
+{
+	struct number n;
+
+	snprintf(n.text, sizeof(n.text), "%d", (int)pid);
+	return n;
+}
+
 int cgroup_lend(pid_t pid)
 {
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", (int)pid);
-	return sys_write(HEATING "/cgroup.procs", text);
+	return sys_write(HEATING "/cgroup.procs", number_of(pid).text);
 }
 
 int cgroup_take_back(struct cgroup *c, pid_t pid)
 {
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", (int)pid);
-	return sys_put(c->fd[CGROUP_PROCS], text);
+	return sys_put(c->fd[CGROUP_PROCS], number_of(pid).text);
 }
 
 void cgroup_take_holder(struct cgroup *c, pid_t besides)
@@ -113,9 +119,8 @@ void cgroup_take_holder(struct cgroup *c, pid_t besides)
 			return;
 		holder = pid;
 	}
-	snprintf(text, sizeof(text), "%d", holder);
 	if (holder)
-		sys_write(HOLDERS "/cgroup.procs", text);
+		sys_write(HOLDERS "/cgroup.procs", number_of(holder).text);
 }
 
 static int open_file(struct cgroup *c, const char *dir, enum cgroup_file i,
