@@ -10,6 +10,7 @@
 
 #include "clone.h"
 #include "fs.h"
+#include "gather.h"
 #include "heat.h"
 #include "look.h"
 #include "layout/base/num.h"
@@ -69,25 +70,37 @@ static int describe_failure(struct runner *r, int e, struct err *err)
 		       runner_name(r->kind), said);
 }
 
+/* Until it is ready, or sys_now() is end. */
+static int start_runner(struct runner *r, enum wire_runner kind, uint64_t end,
+			struct err *err)
+{
+	int e = runner_start(r, kind, runner_name(kind), err);
+	uint64_t now = sys_now();
+
+	if (e)
+		return e;
+	e = now < end ? runner_wait(r->control, (int)((end - now) / 1000000u))
+		      : -ETIMEDOUT;
+	if (e)
+		return describe_failure(r, e, err);
+	/* Nothing but the runner's own code has run there yet. */
+	cgroup_take_holder(&r->cgroup, r->pid);
+	cgroup_mark(&r->cgroup);
+	return 0;
+}
+
 int agent_ready(struct agent *a, struct err *err)
 {
 	uint64_t end = sys_now() + READY_MS * 1000000ull;
 	uint32_t walls;
+	int e = gather_programs(err);
 	int mask;
 
-	for (int i = 0; i < WIRE_RUN_MAX; i++) {
-		uint64_t now = sys_now();
-		struct runner *r = &a->runners[i];
-		int e = now < end ? runner_wait(r->control,
-					(int)((end - now) / 1000000u))
-				  : -ETIMEDOUT;
-
-		if (e)
-			return describe_failure(r, e, err);
-		/* Nothing but the runner's own code has run there yet. */
-		cgroup_take_holder(&r->cgroup, r->pid);
-		cgroup_mark(&r->cgroup);
-	}
+	/* One after the other: what each has in memory lies together, too. */
+	for (int i = 0; !e && i < WIRE_RUN_MAX; i++)
+		e = start_runner(&a->runners[i], (enum wire_runner)i, end, err);
+	if (e)
+		return e;
 	walls = look_at_walls(a->runners, WIRE_RUN_MAX);
 	mask = heat_runners(a, (1u << WIRE_RUN_MAX) - 1, 1);
 	if (mask < 0)

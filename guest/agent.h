@@ -20,7 +20,7 @@ struct agent {
 };
 
 void agent_hello(struct agent *a);
-/* Waits for every runner, heats each once, says READY. */
+/* Starts the runners, heats each once, says READY. */
 int agent_ready(struct agent *a, struct err *err);
 /*
  * Waits for what comes next and does it, until sys_now() is end at most. While

@@ -84,16 +84,6 @@ static int set_network(struct err *err)
 	return 0;
 }
 
-static int start_runners(struct agent *a, struct err *err)
-{
-	int r = 0;
-
-	for (int i = 0; !r && i < WIRE_RUN_MAX; i++)
-		r = runner_start(&a->runners[i], (enum wire_runner)i,
-				 runner_name((enum wire_runner)i), err);
-	return r;
-}
-
 static int start(struct agent *a, struct err *err)
 {
 	int r = mounts_system(err);
@@ -128,8 +118,6 @@ static int start(struct agent *a, struct err *err)
 	if (!r)
 		r = job_open(&a->job, err);
 	a->current = &a->job;
-	if (!r)
-		r = start_runners(a, err);
 	return r ? r : agent_ready(a, err);
 }
 
