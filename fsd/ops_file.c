@@ -263,22 +263,26 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 	reply_ctl(req, job ? job->meta.name : FSD_DIR_NAME, r, &err, size);
 }
 
-/* It may have been moved to another job since it was opened. */
+/* It may have been moved to another job since it was opened. NULL: it had been
+ * removed before (/proc/PID/fd/N opens it again). */
 static struct job *job_of(const struct handle *h)
 {
 	return h->t.node->job ? h->t.node->job : h->t.job;
 }
 
+static const char *job_name(const struct handle *h)
+{
+	return job_of(h) ? job_of(h)->meta.name : h->t.node->name;
+}
+
 /* r: bytes written or negative errno. */
 static void written(fuse_req_t req, struct handle *h, int r)
 {
-	struct job *job = job_of(h);
-
 	quota_write_end(h->t.node);
 	if (r < 0) {
-		ops_refuse(req, r, job->meta.name,
+		ops_refuse(req, r, job_name(h),
 			   "%s cannot be stored in %s: %s", h->t.node->name,
-			   depot_dir(job->d->depot), strerror(-r));
+			   depot_dir(h->d->depot), strerror(-r));
 		fuse_reply_err(req, -r);
 		return;
 	}
@@ -295,7 +299,7 @@ static void written(fuse_req_t req, struct handle *h, int r)
  */
 static int append_again(struct handle *h, size_t size)
 {
-	struct fsd *d = job_of(h)->d;
+	struct fsd *d = h->d;
 	uint64_t before;
 	struct stat st;
 
@@ -319,7 +323,7 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 	struct err err = { 0 };
 	int r;
 
-	if (job_is_frozen(job) && !job->removed &&
+	if (job && job_is_frozen(job) && !job->removed &&
 	    !file_is_swap(h->t.node->name)) {
 		ops_refuse(req, -EBUSY, job->meta.name,
 			   "the job is %s: its inputs are frozen until it has "
@@ -330,7 +334,7 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 	}
 	r = quota_write_begin(h->t.node, h->fd, (uint64_t)off, size, &err);
 	if (r < 0) {
-		ops_refuse(req, r, job->meta.name, "%s: %s", h->t.node->name,
+		ops_refuse(req, r, job_name(h), "%s: %s", h->t.node->name,
 			   err.text);
 		fuse_reply_err(req, -r);
 		return;
@@ -344,7 +348,7 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 	}
 	/* No lane is held: it changes no name, and may take long. The write(2)
 	 * that it belongs to waits, so the handle lives. */
-	written(req, h, (int)call_write(job->d->depot, h->fd, data, size, off));
+	written(req, h, (int)call_write(h->d->depot, h->fd, data, size, off));
 }
 
 void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
@@ -377,7 +381,7 @@ int ops_handle_truncate(fuse_req_t req, struct fuse_file_info *fi, off_t size)
 		return -ESTALE;
 	if (h->kind != H_FILE)
 		return 0;
-	r = call_truncate(h->t.job->d->depot, h->fd, size);
+	r = call_truncate(h->d->depot, h->fd, size);
 	if (r < 0)
 		return r;
 	h->kept->changed = true;
@@ -425,7 +429,7 @@ static void parse_first(struct handle *h)
 static void ask_closer(void *arg)
 {
 	const struct handle *h = arg;
-	struct fsd *d = job_of(h)->d;
+	struct fsd *d = h->d;
 	uint64_t fh = open_files_fh(d, h->kept);
 	int32_t closer = h->kept->closer;
 	int has = keeper_opens(d->keeper, closer, h->t.node->ino);

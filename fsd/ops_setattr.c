@@ -27,14 +27,14 @@ static int check_chown(fuse_req_t req, const struct target *t,
 	return 0;
 }
 
-static int truncate_node(const struct target *t, off_t size)
+static int truncate_node(struct fsd *d, const struct target *t, off_t size)
 {
 	auto_close int fd = node_open(t->node, O_WRONLY);
 	int r;
 
 	if (fd < 0)
 		return fd;
-	r = call_truncate(t->job->d->depot, fd, size);
+	r = call_truncate(d->depot, fd, size);
 	node_changed(t->node);
 	if (r == 0)
 		ops_changed(t->job, t->node);
@@ -60,7 +60,8 @@ static int set_size(fuse_req_t req, const struct target *t, off_t size,
 	if (r < 0)
 		return ops_refuse(req, r, t->job ? t->job->meta.name : "",
 				  "%s: %s", t->node->name, err.text);
-	r = fi ? ops_handle_truncate(req, fi, size) : truncate_node(t, size);
+	r = fi ? ops_handle_truncate(req, fi, size)
+	       : truncate_node(ops_fsd(req), t, size);
 	quota_settle(t->node);
 	return r;
 }

@@ -301,3 +301,11 @@ nothing_left() {
 	assert_equal "$(stat -c '%a %s' "$stored/b")" '755 4'
 	exec 7<&-
 }
+
+@test "whatever is asked of what is open of a job that is gone ends no server" {
+	local how
+	for how in unlink rm again; do
+		bounded 60 python3 "$TESTS/lib/gone.py" "$MNT" "$how"
+		rm -rf "$MNT/other"
+	done
+}
