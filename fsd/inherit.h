@@ -25,7 +25,7 @@
 #include "../vm/vm.h"
 
 /* Raised with every change of what is here. */
-#define INHERIT_VERSION 2u
+#define INHERIT_VERSION 3u
 
 #define INHERIT_INIT_MAX 4096u
 #define INHERIT_MESSAGE_MAX ((1u << 20) + 4096u)
@@ -44,7 +44,7 @@ struct inherit_head {
 	uint32_t draining;  /* the operator's wish */
 	uint32_t init_len;  /* 0: the kernel has not begun */
 	uint32_t jobs_whole; /* every job has a record */
-	uint32_t unused;
+	uint32_t opened;    /* handles so far */
 	uint64_t started_ns, health_ns; /* of the mount, CLOCK_REALTIME */
 	uint64_t last_seq;  /* of requests */
 	uint32_t count[INHERIT_TABLES]; /* records that were ever in use */
@@ -80,15 +80,16 @@ struct inherit_request {
 
 enum inherit_handle_kind { INHERIT_FILE = 1, INHERIT_LISTING, INHERIT_REMOTE };
 
-/* An open file or directory; its number for the kernel is its place + 1. */
+/* An open file or directory; for its number for the kernel see open_files.h. */
 struct inherit_handle {
 	uint32_t live;
-	uint32_t kind;   /* enum inherit_handle_kind */
+	uint16_t kind;   /* enum inherit_handle_kind */
+	uint16_t what;   /* enum handle_kind */
 	uint64_t ino;
 	uint64_t end;    /* the fields of struct handle of the same names */
 	uint64_t poll;   /* the kernel's number of a poll, 0: none */
 	uint32_t flags;  /* O_ACCMODE | O_APPEND of its opening */
-	uint32_t what;   /* enum handle_kind */
+	uint32_t number; /* no other in this place has had it */
 	uint32_t uid;    /* who opened it */
 	uint32_t run;
 	int32_t opener, seen;

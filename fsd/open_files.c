@@ -61,7 +61,8 @@ struct inherit_handle *open_files_add(struct fsd *d,
 	}
 	k->kind = kind;
 	k->ino = ino;
-	*ret_fh = (uint64_t)place + 1;
+	k->number = ++inherit_head(d->inherit)->opened;
+	*ret_fh = open_files_fh(d, k);
 	return k;
 }
 
@@ -73,19 +74,29 @@ int open_files_adopt(struct fsd *d, struct inherit_handle *k, void *object)
 
 uint64_t open_files_fh(const struct fsd *d, const struct inherit_handle *k)
 {
-	return (uint64_t)inherit_place(d->inherit, INHERIT_HANDLES, k) + 1;
+	return (uint64_t)k->number << 32 |
+	       (inherit_place(d->inherit, INHERIT_HANDLES, k) + 1);
+}
+
+/* NULL: it is none. */
+static struct inherit_handle *record_of(const struct fsd *d, uint64_t fh)
+{
+	uint32_t place = (uint32_t)fh - 1;
+	struct inherit_handle *k =
+		place < d->open_files->size
+			? inherit_at(d->inherit, INHERIT_HANDLES, place)
+			: NULL;
+
+	return k && k->number == fh >> 32 ? k : NULL;
 }
 
 void *open_files_at(const struct fsd *d, uint64_t fh,
 		    enum inherit_handle_kind kind)
 {
-	const struct inherit_handle *k =
-		fh && fh <= d->open_files->size
-			? inherit_at(d->inherit, INHERIT_HANDLES,
-				     (uint32_t)(fh - 1))
-			: NULL;
+	const struct inherit_handle *k = record_of(d, fh);
 
-	return k && k->kind == kind ? d->open_files->object[fh - 1] : NULL;
+	return k && k->kind == kind ? d->open_files->object[(uint32_t)fh - 1]
+				    : NULL;
 }
 
 void open_files_del(struct fsd *d, struct inherit_handle *k)
@@ -99,7 +110,5 @@ void open_files_del(struct fsd *d, struct inherit_handle *k)
 
 void open_files_drop(struct fsd *d, uint64_t fh)
 {
-	if (fh && fh <= d->open_files->size)
-		open_files_del(d, inherit_at(d->inherit, INHERIT_HANDLES,
-					     (uint32_t)(fh - 1)));
+	open_files_del(d, record_of(d, fh));
 }

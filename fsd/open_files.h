@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers by which the kernel knows what is open. They stay true when
- * another server takes over: each has a record in d->inherit.
+ * The numbers by which the kernel knows what is open: the place of the record
+ * in d->inherit + 1, and above that what tells it from all others that were
+ * there. They stay true when another server takes over, and a release that the
+ * server before has done but not answered is nobody else's.
  */
 #ifndef FSD_OPEN_FILES_H
 #define FSD_OPEN_FILES_H

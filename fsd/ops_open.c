@@ -295,7 +295,7 @@ static void publish(fuse_req_t req, struct handle *h, struct fuse_file_info *fi)
 	k->uid = fuse_req_ctx(req)->uid;
 	k->how = (uint8_t)((fi->direct_io ? INHERIT_DIRECT : 0) |
 			   (fi->noflush ? INHERIT_NOFLUSH : 0));
-	fi->fh = (uint64_t)inherit_place(h->d->inherit, INHERIT_HANDLES, k) + 1;
+	fi->fh = open_files_fh(h->d, k);
 	inherit_publish(&k->live);
 	requests_begin(h->d, fi->fh);
 }
