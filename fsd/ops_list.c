@@ -294,9 +294,11 @@ void ops_listing_restore(struct fsd *d, struct inherit_handle *kept)
 {
 	struct listing *l = calloc(1, sizeof(*l));
 	struct target t;
+	int r = l ? ops_resolve(d, kept->ino, &t) : -ENOMEM;
 
-	if (!l || ops_resolve(d, kept->ino, &t) < 0 ||
-	    open_files_adopt(d, kept, l) < 0) {
+	if (r == -ESTALE)
+		kept->ino = 0; /* as of a file, ops_restore.c */
+	if (r < 0 || open_files_adopt(d, kept, l) < 0) {
 		free(l);
 		return;
 	}
@@ -394,8 +396,12 @@ void ops_listings_free(struct fsd *d)
 				       : 0; /* it never began */
 
 	for (uint32_t i = 0; i < count; i++) {
-		struct listing *l = open_files_at(d, (uint64_t)i + 1,
-						  INHERIT_LISTING);
+		const struct inherit_handle *k =
+			inherit_at(d->inherit, INHERIT_HANDLES, i);
+		struct listing *l =
+			k ? open_files_at(d, open_files_fh(d, k),
+					  INHERIT_LISTING)
+			  : NULL;
 
 		if (l)
 			listing_free(l);

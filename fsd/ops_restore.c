@@ -47,9 +47,13 @@ static void restore_file(struct fsd *d, struct inherit_handle *kept)
 
 	if (r == 0)
 		r = ops_handle_restore(d, kept, &t);
-	if (r < 0)
-		log_warn("an open file cannot be taken over: %s",
-			 strerror(-r));
+	if (r == 0)
+		return;
+	/* Another file may get its number now, which the next server would
+	 * take for it. */
+	if (r == -ESTALE || r == -ENOENT || r == -EISDIR)
+		kept->ino = 0;
+	log_warn("an open file cannot be taken over: %s", strerror(-r));
 }
 
 void ops_restore(struct fsd *d)

@@ -39,6 +39,24 @@ teardown() { mount_done; }
 	assert_equal "$(cat "$MNT/a/data")" Xbcd
 }
 
+@test "an open file that is gone is never taken for another one" {
+	mkdir "$MNT/a"
+	echo mine >"$MNT/a/data"
+	exec 5<>"$MNT/a/data"
+	rm "$MNT/a/data"
+	server_kill
+	fails ESTALE cat <&5
+	# its number in the store is free again
+	for i in $(seq 200); do
+		echo other >"$MNT/a/f$i"
+	done
+	server_kill
+	fails ESTALE cat <&5
+	fails ESTALE /bin/sh -c 'exec /bin/echo x >&5'
+	exec 5>&-
+	assert_equal "$(cat "$MNT/a/"f* | sort -u)" other
+}
+
 @test "a config that was being written starts its job when it is closed" {
 	mkdir "$MNT/a"
 	job_put a code.sh 'out x'
