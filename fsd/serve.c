@@ -291,6 +291,7 @@ static void finish_begun(struct fsd *d)
 static void finish(struct fsd *d, struct loop_fd *signals)
 {
 	finish_begun(d);
+	ops_listings_free(d); /* they are on their way through the jobs */
 	jobs_free(d);
 	loop_timer_del(&d->log_timer);
 	loop_timer_del(&d->retain_timer);
@@ -306,7 +307,6 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	notify_free(d);
 	keeper_close(d->keeper);
 	ops_handles_free(d);
-	ops_listings_free(d);
 	remote_listings_free(d);
 	remotes_free(d->remotes);
 	turns_finish(&d->turns);

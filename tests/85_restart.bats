@@ -249,3 +249,19 @@ teardown() { mount_done; }
 	job_run a 'out secret'
 	assert_equal "$(stat -c %a "$STATE")" 700
 }
+
+@test "a service ends while somebody is in the middle of a listing" {
+	local name
+	name=$(printf 'x%.0s' {1..150})
+	seq -f "$MNT/$name%g" 500 | xargs mkdir
+	coproc LISTER {
+		exec python3 -c 'import os, sys
+entries = os.scandir(sys.argv[1])
+next(entries)
+print("begun", flush=True)
+sys.stdin.read()' "$MNT"
+	}
+	IFS= read -r -t $((20 * SLOW)) -u "${LISTER[0]}" _
+	mount_stop
+	kill "$LISTER_PID"
+}
