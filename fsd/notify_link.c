@@ -54,13 +54,13 @@ static void learn_device(struct notify *n)
 {
 	bool clone;
 	auto_close int fd = keeper_clone(n->d->keeper, &clone);
+	int r = fd < 0 ? fd : device_of(fd, &n->dev_major, &n->dev_minor);
 
-	n->knows_dev = fd >= 0 &&
-		       device_of(fd, &n->dev_major, &n->dev_minor) == 0;
-	if (!n->knows_dev)
-		log_warn("%s cannot be opened by fsd itself: watchers "
+	n->knows_dev = r == 0;
+	if (r < 0)
+		log_warn("%s cannot be opened by fsd itself (%s): watchers "
 			 "(inotify) are not told of results",
-			 n->d->options->mountpoint);
+			 n->d->options->mountpoint, strerror(-r));
 }
 
 /* --- messages ------------------------------------------------------------------- */
