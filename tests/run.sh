@@ -175,6 +175,8 @@ run_bats_asan() {
 	ASAN_OPTIONS=abort_on_error=0:exitcode=99 \
 	UBSAN_OPTIONS=print_stacktrace=1 \
 		bats_dir tests build/asan/bin/fsd-fake 1800 "$jobs"
+	SLOW=4 tap chaos 240 /usr/bin/python3 -B tests/fault/chaos.py \
+		--seconds 5 --seed 1 --program build/asan/bin/fsd-fake
 }
 run_qemu() {
 	one 'the guest image is built' 1800 \
@@ -200,6 +202,7 @@ run_fault() {
 	tap calls 120 "${python[@]}" tests/fault/calls.py --runs 60 --seed 1
 	tap crash 120 "${python[@]}" tests/fault/crash.py --states 60 --seed 1
 	tap damage 120 "${python[@]}" tests/fault/damage.py --runs 30 --seed 1
+	tap chaos 120 "${python[@]}" tests/fault/chaos.py --seconds 5 --seed 1
 	tap soak 240 "${python[@]}" tests/fault/soak.py --seconds 30 --seed 1
 }
 
