@@ -49,8 +49,8 @@ static void restore_file(struct fsd *d, struct inherit_handle *kept)
 		r = ops_handle_restore(d, kept, &t);
 	if (r == 0)
 		return;
-	/* Another file may get its number now, which the next server would
-	 * take for it. */
+	/* Another file may get its number in the store now, which the next
+	 * server would take for it. */
 	if (r == -ESTALE || r == -ENOENT || r == -EISDIR)
 		kept->ino = 0;
 	log_warn("an open file cannot be taken over: %s", strerror(-r));
@@ -67,6 +67,8 @@ void ops_restore(struct fsd *d)
 		/* Without memory it goes, and its user is told ESTALE. */
 		if (!kept || open_files_adopt(d, kept, NULL) < 0)
 			continue;
+		if (!kept->ino)
+			continue; /* gone with the server before that one */
 		if (kept->kind == INHERIT_FILE)
 			restore_file(d, kept);
 		else if (kept->kind == INHERIT_LISTING)
