@@ -106,7 +106,8 @@ struct inherit_node {
 	uint32_t live;
 	uint32_t run;    /* AREA_OUTPUT */
 	uint64_t ino, job;
-	uint32_t area, unused;
+	uint32_t area;   /* enum node_area; else it is gone */
+	uint32_t born;   /* tells it from who has its number later; 0: unknown */
 };
 
 /* A job of which watchers have not been told all. */

@@ -90,8 +90,8 @@ int node_path(const struct node *node, char *room, size_t size)
 	return n < 0 ? n : at + n;
 }
 
-static int child_path(const struct node *dir, const char *name, char *room,
-		      size_t size)
+int node_child_path(const struct node *dir, const char *name, char *room,
+		    size_t size)
 {
 	int at = node_path(dir, room, size), n;
 
@@ -184,9 +184,10 @@ static uint64_t make_ino(const struct node *dir, const char *name, ino_t ino)
  * the store's file system has given out again: bits above 48 tell them apart.
  */
 static uint64_t free_ino(struct nodes *nodes, const struct node *dir,
-			 uint64_t ino)
+			 const char *name, uint64_t ino)
 {
-	while (node_by_ino(nodes, ino) || node_is_others(nodes, dir, ino))
+	while (node_by_ino(nodes, ino) ||
+	       node_is_others(nodes, dir, name, ino))
 		ino += 1ull << 48;
 	return ino;
 }
@@ -214,7 +215,7 @@ static struct node *node_new(struct nodes *nodes, struct node *dir,
 	node_changed(n);
 	ino = node_ino_shuffle(ino, nodes->ino_key);
 	/* The kernel knows a root as a row of its job. */
-	n->ino = dir ? free_ino(nodes, dir, make_ino(dir, name, ino))
+	n->ino = dir ? free_ino(nodes, dir, name, make_ino(dir, name, ino))
 		     : INO_MAKE(INO_ROOT, ++nodes->roots);
 	list_init(&n->children);
 	list_init(&n->codes);
@@ -427,7 +428,7 @@ static int new_path(struct node *dir, const char *name, char *room, size_t size)
 
 	if (r == 0)
 		r = node_load(dir);
-	return r < 0 ? r : child_path(dir, name, room, size);
+	return r < 0 ? r : node_child_path(dir, name, room, size);
 }
 
 /* What a failing disk did not let be taken back would be in the way of the next
@@ -547,7 +548,7 @@ static int set_ino(struct node *node, const struct node *dir, const char *name)
 	if (ino == node->ino || node->lookups)
 		return 0; /* the kernel knows it by this number: keep it */
 	hash_del(&node->nodes->by_ino, &node->by_ino);
-	node->ino = free_ino(node->nodes, dir, ino);
+	node->ino = free_ino(node->nodes, dir, name, ino);
 	return hash_add(&node->nodes->by_ino, &node->by_ino,
 			hash_u64(node->ino));
 }
@@ -565,7 +566,7 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 		return 0;
 	r = node_path(node, from, sizeof(from));
 	if (r >= 0)
-		r = child_path(dir, name, to, sizeof(to));
+		r = node_child_path(dir, name, to, sizeof(to));
 	if (r >= 0)
 		r = check_room(dir);
 	if (r < 0)

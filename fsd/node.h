@@ -83,11 +83,13 @@ struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
 /*
  * What the kernel knows from the server before. nodes_inherited(): where the
  * file of this number was, or NULL. node_adopt(): finds it below root; -ENOENT:
- * it is not there; another errno: that cannot be told now. nodes_forget(): the
- * kernel has forgotten the number.
+ * it is not there; another errno: that cannot be told now. nodes_gone(): it will
+ * never be, and nobody gets the number before nodes_forget(): the kernel has
+ * forgotten it.
  */
 const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino);
 int node_adopt(struct node *root, uint64_t ino, struct node **ret);
+void nodes_gone(struct nodes *nodes, uint64_t ino);
 void nodes_forget(struct nodes *nodes, uint64_t ino);
 
 /* The root of an area; exists in the store already. NULL without memory. */

@@ -5,11 +5,15 @@
  * so that it is found again without looking through all jobs.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "inherit.h"
 #include "job.h"
 #include "node_int.h"
+
+#define GONE UINT32_MAX /* no enum node_area */
 
 /* What stays of a number whatever the file is called and whichever other had
  * the number before. */
@@ -80,11 +84,59 @@ const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino)
 	return find(nodes, ino);
 }
 
-bool node_is_others(struct nodes *nodes, const struct node *dir, uint64_t ino)
+/*
+ * When the file was made. With its number it is another one's never: the store
+ * gives the number of a file that is gone out again at once. 0: the file system
+ * does not know it.
+ */
+static uint32_t born(const struct nodes *nodes, const char *path)
+{
+	struct statx st;
+
+	if (statx(nodes->jobs_fd, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &st) <
+		    0 ||
+	    !(st.stx_mask & STATX_BTIME))
+		return 0;
+	return (uint32_t)hash_u64((uint64_t)st.stx_btime.tv_sec * NS_PER_S +
+				  st.stx_btime.tv_nsec) |
+	       1;
+}
+
+static bool was_born(const struct inherit_node *kept, uint32_t when)
+{
+	return !kept->born || !when || kept->born == when;
+}
+
+static bool is_it(const struct nodes *nodes, const struct inherit_node *kept,
+		  const struct node *node)
+{
+	char path[STORE_PATH_MAX];
+
+	return node_path(node, path, sizeof(path)) < 0 ||
+	       was_born(kept, born(nodes, path));
+}
+
+bool node_is_others(struct nodes *nodes, const struct node *dir,
+		    const char *name, uint64_t ino)
 {
 	const struct inherit_node *kept = find(nodes, ino);
+	char path[STORE_PATH_MAX];
 
-	return kept && (!dir || !dir->job || kept->job != dir->job->meta.no);
+	if (!kept)
+		return false;
+	if (kept->area == GONE || !dir || !dir->job ||
+	    kept->job != dir->job->meta.no)
+		return true;
+	return node_child_path(dir, name, path, sizeof(path)) == 0 &&
+	       !was_born(kept, born(nodes, path));
+}
+
+void nodes_gone(struct nodes *nodes, uint64_t ino)
+{
+	struct inherit_node *kept = find(nodes, ino);
+
+	if (kept)
+		kept->area = GONE;
 }
 
 void nodes_forget(struct nodes *nodes, uint64_t ino)
@@ -119,11 +171,14 @@ static int search(struct node *dir, uint64_t ino, struct node **ret)
 
 int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 {
+	const struct inherit_node *kept = find(root->nodes, ino);
 	struct node *n;
 	int r = search(root, ino, &n);
 
 	if (r < 0)
 		return r;
+	if (kept && !is_it(root->nodes, kept, n))
+		return -ENOENT;
 	if (!n->lookups)
 		node_renumber(n, ino);
 	n->lookups++; /* at least one: the kernel says so when it forgets */
@@ -135,6 +190,7 @@ int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 void node_keep(struct node *node)
 {
 	struct nodes *nodes = node->nodes;
+	char path[STORE_PATH_MAX];
 	uint32_t place;
 
 	if (!node->lookups || !node->job)
@@ -144,10 +200,13 @@ void node_keep(struct node *node)
 		if (node->kept)
 			take(nodes, node->kept);
 	}
-	if (!node->kept)
+	if (!node->kept) {
 		node->kept = inherit_add(nodes->inherit, INHERIT_NODES, &place);
-	if (!node->kept)
-		return; /* its number is stale for the next server */
+		if (!node->kept)
+			return; /* its number is stale for the next server */
+		if (node_path(node, path, sizeof(path)) >= 0)
+			node->kept->born = born(nodes, path);
+	}
 	node->kept->ino = node->ino;
 	node->kept->job = node->job->meta.no;
 	node->kept->area = node->area;

@@ -32,8 +32,12 @@ struct node *node_child(const struct node *dir, const char *name);
 /* node_inherit.c */
 int node_inherit_begin(struct nodes *nodes);
 void node_inherit_end(struct nodes *nodes);
-/* The kernel knows it from before, and not in the job of dir. */
-bool node_is_others(struct nodes *nodes, const struct node *dir, uint64_t ino);
+/* The kernel knows the number from before, as another file's than dir/name. */
+bool node_is_others(struct nodes *nodes, const struct node *dir,
+		    const char *name, uint64_t ino);
+/* The path of dir/name below STATE/jobs. Return: 0 or -errno. */
+int node_child_path(const struct node *dir, const char *name, char *room,
+		    size_t size);
 void node_keep(struct node *node);   /* the kernel knows it now */
 void node_unkeep(struct node *node); /* no more */
 void node_renumber(struct node *node, uint64_t ino); /* node.c */

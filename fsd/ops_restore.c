@@ -35,8 +35,7 @@ int ops_restore_node(struct fsd *d, fuse_ino_t ino, struct node **ret)
 
 	if (r != -ENOENT)
 		return r;
-	if (kept)
-		nodes_forget(d->nodes, ino);
+	nodes_gone(d->nodes, ino);
 	return -ESTALE;
 }
 

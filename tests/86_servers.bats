@@ -57,6 +57,19 @@ teardown() { mount_done; }
 	assert_equal "$(cat "$MNT/a/"f* | sort -u)" other
 }
 
+@test "nobody gets the number of a file that is gone while somebody has it" {
+	mkdir -p "$MNT/a/gone"
+	echo mine >"$MNT/a/data"
+	exec 5<>"$MNT/a/data" 6<"$MNT/a/gone"
+	rm "$MNT/a/data"
+	rmdir "$MNT/a/gone"
+	server_kill
+	check become-others "$MNT/a" 5 6
+	server_kill
+	check become-others "$MNT/a" 5 6
+	exec 5>&- 6>&-
+}
+
 @test "a config that was being written starts its job when it is closed" {
 	mkdir "$MNT/a"
 	job_put a code.sh 'out x'

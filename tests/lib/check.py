@@ -1286,6 +1286,35 @@ def seek_listing(path):
 
 # --- a server that is killed ----------------------------------------------------
 
+@check
+def become_others(job, *fds):
+    """Files and directories are made until the store has given their inodes
+    out again: whoever has what was there before has nothing of them."""
+    made = {}
+    for i in range(100):
+        name = "%s/f%d" % (job, i)
+        put(name, b"other")
+        if get(name) != b"other":
+            die("%s is not what was written" % name)
+        made[os.stat(name).st_ino] = name
+    for i in range(100):
+        name = "%s/d%d" % (job, i)
+        os.makedirs(name, exist_ok=True)
+        put(name + "/f", b"other")  # it is no removed one
+        made[os.stat(name).st_ino] = name
+    for fd in map(int, fds):
+        for what in (lambda: os.fstat(fd).st_ino,
+                     lambda: os.pread(fd, 9, 0),
+                     lambda: os.open("/proc/self/fd/%d" % fd, os.O_RDONLY),
+                     lambda: os.listdir(fd)):
+            try:
+                found = what()
+            except OSError:
+                continue
+            die("descriptor %d gives %r: %s" % (fd, found, made.get(found)
+                if isinstance(found, int) else ""))
+
+
 def kill_server(mnt):
     """Until another one has answered. The time from the kill on, in s."""
     pid = int(os.getxattr(mnt, "user.fsd.pid"))
