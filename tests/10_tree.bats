@@ -115,7 +115,7 @@ names() {
 
 @test ".fsd says its version, health, walls and how to use it" {
 	assert_equal "$(cat "$MNT/.fsd/version")" "$("$FSD" version | cut -d' ' -f2)"
-	assert_equal "$(cat "$MNT/.fsd/health")" ok
+	health_is_ok
 	run cat "$MNT/.fsd/README"
 	assert_output --partial config.json
 	[ "${#lines[@]}" -le 40 ]

@@ -110,7 +110,7 @@ readme() {
 	check ctl-refuses "$MNT/a/ctl" "$MNT/.fsd/last_error" start kill 'signal NAME'
 	state_is a draft
 	check ctl-refuses "$MNT/.fsd/ctl" "$MNT/.fsd/last_error" drain resume
-	assert_equal "$(cat "$MNT/.fsd/health")" ok
+	health_is_ok
 }
 
 # --- .fsd/README, sentence by sentence ----------------------------------------
@@ -283,7 +283,7 @@ readme() {
 
 @test "README: what .fsd has" {
 	says '.fsd/health says whether jobs can run, .fsd/last_error why your last write failed, .fsd/templates what can be run, .fsd/sessions which sessions live (rmdir ends one). More: man jobtree.'
-	assert_equal "$(cat "$MNT/.fsd/health")" ok
+	health_is_ok
 	echo drain >"$MNT/.fsd/ctl"
 	run cat "$MNT/.fsd/health"
 	assert_output --partial resume

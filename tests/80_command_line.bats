@@ -155,7 +155,7 @@ fsd_run() {
 	mkdir m
 	MNT=$BATS_TEST_TMPDIR/m STATE=$BATS_TEST_TMPDIR/state LOG=$BATS_TEST_TMPDIR/log
 	bounded 20 "$FSD" mount --daemon --state "$STATE" "$MNT" 2>"$LOG" 3>&- 4>&-
-	assert_equal "$(bounded 5 cat "$MNT/.fsd/health")" ok
+	health_is_ok
 	local pid
 	pid=$(getfattr --only-values -n user.fsd.pid "$MNT")
 	job_run a 'out x'

@@ -251,7 +251,7 @@ lost() {
 	stdout_is old old
 	assert_equal "$(ls "$MNT/.fsd/lost+found" | wc -l)" 9
 	assert_equal "$(figure fsd_lost_found)" 9
-	assert_equal "$(cat "$MNT/.fsd/health")" ok
+	health_is_ok
 	lost 000000000000e1 'has no record' 'jobs/000000000000e1' "$STATE/lost+found/000000000000e1/entry"
 	lost 000000000000e2 'has no record'
 	lost 000000000000e3 'files/ is missing'

@@ -125,7 +125,7 @@ read_only() {
 	fails EDQUOT dd if=/dev/urandom of="$MNT/a/big" bs=100k count=100
 	run cat "$MNT/.fsd/last_error"
 	assert_output --partial 'Disk quota exceeded'
-	assert_equal "$(cat "$MNT/.fsd/health")" ok
+	health_is_ok
 	rm -r "$MNT/a"
 	sync -f "$DISK"
 	job_run b 'out fits'

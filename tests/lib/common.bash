@@ -223,6 +223,11 @@ job_state() {
 	cat "$MNT/$1/state"
 }
 
+# health_is_ok — now or soon: a mount answers before its first machine is made.
+health_is_ok() {
+	check becomes $((20 * SLOW)) grep -qx ok "$MNT/.fsd/health"
+}
+
 # result JOB FILTER — from result.json.
 result() {
 	jq -r "$2" "$MNT/$1/result.json"
