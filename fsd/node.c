@@ -303,6 +303,7 @@ struct node *node_root_new(struct nodes *nodes, struct job *job,
 static void detach(struct node *node)
 {
 	quota_unlinked(node);
+	node_gone(node);
 	unlink_child(node);
 	node_load_end(node);
 	node->job = NULL;
@@ -320,6 +321,7 @@ static void doom(struct node *node)
 		doom(list_entry(pos, struct node, sibling));
 	node_keep_file(node);
 	quota_orphan(node);
+	node_gone(node);
 	node_load_end(node);
 	node->unlinked = true;
 	node->job = NULL;

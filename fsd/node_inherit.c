@@ -214,6 +214,12 @@ void node_keep(struct node *node)
 	inherit_publish(&node->kept->live);
 }
 
+void node_gone(struct node *node)
+{
+	if (node->kept)
+		node->kept->area = GONE;
+}
+
 void node_unkeep(struct node *node)
 {
 	if (node->kept)

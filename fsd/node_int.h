@@ -40,6 +40,8 @@ int node_child_path(const struct node *dir, const char *name, char *room,
 		    size_t size);
 void node_keep(struct node *node);   /* the kernel knows it now */
 void node_unkeep(struct node *node); /* no more */
+/* It knows the number of a file that is gone. */
+void node_gone(struct node *node);
 void node_renumber(struct node *node, uint64_t ino); /* node.c */
 
 /* node_ino.c: the number that users see for one of the store's. */

@@ -205,10 +205,11 @@ static int child_of_root(fuse_req_t req, const char *name, struct target *t)
 	t->kind = T_JOB;
 	do {
 		t->job = job_by_name(ops_fsd(req), name);
-	} while (t->job && lane_wait(&t->job->lane));
-	if (!t->job)
-		return -ENOENT;
-	return ops_check_owner(req, t->job) < 0 ? -ENOENT : 0;
+		/* Before a wait, which would tell others that it is there. */
+		if (!t->job || ops_check_owner(req, t->job) < 0)
+			return -ENOENT;
+	} while (lane_wait(&t->job->lane));
+	return 0;
 }
 
 static int child_row(fuse_req_t req, const struct job *job, unsigned row)

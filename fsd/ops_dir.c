@@ -535,6 +535,10 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		r = ops_target(req, newparent, &to);
 	if (r == 0)
 		r = ops_child(req, &dir, name, &from);
+	if (r == -ENOENT && to.kind == T_JOB && job_row_by_name(newname) &&
+	    ops_takes_copies(to.job) &&
+	    requests_again(ops_fsd(req), &run_before))
+		return 0; /* rename_to_row() has taken it */
 	if (r == -ENOENT && requests_again(ops_fsd(req), &run_before) &&
 	    ops_child(req, &to, newname, &from) == 0)
 		return renamed_before(&from, &to, run_before, ret_job);

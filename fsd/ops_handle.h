@@ -24,7 +24,8 @@ struct handle {
 	/*
 	 * Owned: what must outlive this process.
 	 *   run      H_WAIT, a stream: the run at open, 0 if none was under way
-	 *   end      H_WAIT: behind the last byte read, for poll
+	 *   end      H_WAIT: behind the last byte read, for poll; H_FILE, a result:
+	 *            the run that it is of
 	 *   writer   counted in node->writers
 	 *   opener   of a writer: the thread that opened it
 	 *   changed  something was written through it

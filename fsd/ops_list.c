@@ -309,8 +309,8 @@ void ops_listing_restore(struct fsd *d, struct inherit_handle *kept)
 static void publish(fuse_req_t req, struct listing *l,
 		    struct fuse_file_info *fi)
 {
+	requests_begin(ops_fsd(req), fi->fh); /* as of a file, ops_open.c */
 	inherit_publish(&l->kept->live);
-	requests_begin(ops_fsd(req), fi->fh);
 	fuse_reply_open(req, fi);
 }
 

@@ -292,12 +292,16 @@ static void publish(fuse_req_t req, struct handle *h, struct fuse_file_info *fi)
 
 	k->flags = (uint32_t)fi->flags & (O_ACCMODE | O_APPEND);
 	k->what = h->kind;
+	if (h->kind == H_FILE && h->t.kind == T_ROW)
+		k->end = h->t.job->meta.run;
 	k->uid = fuse_req_ctx(req)->uid;
 	k->how = (uint8_t)((fi->direct_io ? INHERIT_DIRECT : 0) |
 			   (fi->noflush ? INHERIT_NOFLUSH : 0));
 	fi->fh = open_files_fh(h->d, k);
-	inherit_publish(&k->live);
+	/* Before it is live: else a server that dies in between leaves a file
+	 * that is open for nobody. */
 	requests_begin(h->d, fi->fh);
+	inherit_publish(&k->live);
 }
 
 /* What the server before has opened, and was killed before it could say so. */
@@ -330,13 +334,18 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 		r = h->fd;
 	else if (r == 0 && t->kind == T_NODE)
 		t->node->writers += kept->writer;
+	if (r == 0 && t->kind == T_ROW && h->kind == H_FILE &&
+	    t->row != JOB_ROW_LOG && kept->end != t->job->meta.run)
+		r = -ESTALE; /* it was another run's */
 	if (r == 0 && t->kind == T_ROW && h->kind != H_CTL && h->kind != H_SINK)
 		r = open_row_read(h, &unused);
 	if (r == 0 && t->kind == T_FSD && h->kind == H_TEXT)
 		r = face_text(d, t->place, kept->uid, &h->text);
 	kept->run = run;
-	if (r < 0 && h)
+	if (r < 0 && h) { /* the number stays its owner's, without an object */
+		open_files_adopt(d, take_ptr(h->kept), NULL);
 		ops_handle_free(h);
+	}
 	return r;
 }
 

@@ -57,6 +57,39 @@ teardown() { mount_done; }
 	assert_equal "$(cat "$MNT/a/"f* | sort -u)" other
 }
 
+@test "what cannot be taken over leaves its number to nobody else" {
+	job_run s 'out x' '{"session": "s"}'
+	exec 5<"$MNT/.fsd/sessions/s/state"
+	server_kill
+	# sessions end with their server, so there is nothing to read
+	mkdir "$MNT/a"
+	exec 6>"$MNT/a/code.sh" 7>"$MNT/a/b" 8>"$MNT/a/c"
+	echo 'out y' >&6
+	echo b >&7
+	echo c >&8
+	exec 6>&- 7>&- 8>&- 5<&-
+	job_put a config.json '{}'
+	assert_equal "$(job_wait a)" 0
+	stdout_is a y
+	assert_equal "$(cat "$MNT/a/b" "$MNT/a/c" | xargs)" 'b c'
+}
+
+@test "a result that is open is never taken for another run's" {
+	job_run a 'out one'
+	exec 5<"$MNT/a/stdout" 6<"$MNT/a/result.json"
+	server_kill
+	assert_equal "$(cat <&5)" one
+	exec 5<"$MNT/a/stdout"
+	job_put a code.sh 'out two'
+	job_put a config.json '{}'
+	job_wait a
+	server_kill
+	fails ESTALE cat <&5
+	fails ESTALE cat <&6
+	exec 5<&- 6<&-
+	stdout_is a two
+}
+
 @test "nobody gets the number of a file that is gone while somebody has it" {
 	mkdir -p "$MNT/a/gone"
 	echo mine >"$MNT/a/data"
