@@ -48,59 +48,6 @@ static uint64_t name_hash(const struct node *dir, const char *name)
 	return hash_text(name, hash_u64((uint64_t)(uintptr_t)dir));
 }
 
-/* --- paths -------------------------------------------------------------- */
-
-/* Writes the components from the area's root down; returns the new length. */
-static int path_tail(const struct node *node, char *room, size_t size)
-{
-	int at = 0, n;
-
-	if (node->parent) {
-		at = path_tail(node->parent, room, size);
-		if (at < 0)
-			return at;
-	}
-	n = snprintf(room + at, size - (size_t)at, "%s%s", at ? "/" : "",
-		     node->name);
-	if (n < 0 || (size_t)(at + n) >= size)
-		return -ENAMETOOLONG;
-	return at + n;
-}
-
-int node_rel_path(const struct node *node, char *room, size_t size)
-{
-	return path_tail(node, room, size);
-}
-
-int node_path(const struct node *node, char *room, size_t size)
-{
-	char id[STORE_ID_SIZE];
-	int at, n;
-
-	if (!node->job)
-		return -ESTALE;
-	depot_id(node->job->meta.no, id);
-	if (node->area == AREA_FILES)
-		at = snprintf(room, size, "%s/files/", id);
-	else if (node->area == AREA_SINK)
-		at = snprintf(room, size, "%s/sink/", id);
-	else
-		at = snprintf(room, size, "%s/r%u/output/", id, node->run);
-	n = path_tail(node, room + at, size - (size_t)at);
-	return n < 0 ? n : at + n;
-}
-
-int node_child_path(const struct node *dir, const char *name, char *room,
-		    size_t size)
-{
-	int at = node_path(dir, room, size), n;
-
-	if (at < 0)
-		return at;
-	n = snprintf(room + at, size - (size_t)at, "/%s", name);
-	return (size_t)(at + n) < size ? 0 : -ENAMETOOLONG;
-}
-
 /* --- life --------------------------------------------------------------- */
 
 static void node_free(struct node *node)
@@ -423,6 +370,27 @@ static int check_room(const struct node *dir)
 	return dir->depth >= LIMIT_DEPTH ? -ENAMETOOLONG : 0;
 }
 
+/* Levels below it, as far as they are loaded; most at the most. */
+static unsigned height(const struct node *node, unsigned most)
+{
+	unsigned h = 0;
+
+	list_for_each(pos, tmp, &node->children)
+		h = MAX(h, most ? 1 + height(list_entry(pos, struct node,
+							sibling),
+					     most - 1)
+				: 0);
+	return h;
+}
+
+/* A tree is gone through by recursion: none may grow by being moved. */
+static int check_height(const struct node *node, const struct node *dir)
+{
+	return dir->depth + 1 + height(node, LIMIT_DEPTH) > LIMIT_DEPTH
+		       ? -ENAMETOOLONG
+		       : 0;
+}
+
 /* Where a new entry goes, if it may. */
 static int new_path(struct node *dir, const char *name, char *room, size_t size)
 {
@@ -571,6 +539,8 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 		r = node_child_path(dir, name, to, sizeof(to));
 	if (r >= 0)
 		r = check_room(dir);
+	if (r >= 0)
+		r = check_height(node, dir);
 	if (r < 0)
 		return r;
 	if (old) {

@@ -163,12 +163,20 @@ static struct job *hold_which(fuse_req_t req, fuse_ino_t ino, const char *name)
 
 void ops_hold(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
-	struct job *job;
+	struct job *job, *held = NULL;
 
-	/* After a wait it may be another one. */
-	while ((job = hold_which(req, ino, name)) &&
-	       ops_check_owner(req, job) == 0 && job->lane.owner != fiber_self())
+	/* After a wait it may be another one; who keeps the first one as well
+	 * and waits for that may be waited for. */
+	while (fiber_self() && (job = hold_which(req, ino, name)) &&
+	       ops_check_owner(req, job) == 0 &&
+	       job->lane.owner != fiber_self()) {
+		if (held) {
+			lane_leave(&held->lane);
+			job_unref(held);
+		}
 		job_hold(job);
+		held = job;
+	}
 }
 
 uint64_t ops_ino(const struct target *t)

@@ -526,7 +526,7 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		     fuse_ino_t newparent, const char *newname, unsigned flags,
 		     struct job **ret_job)
 {
-	struct target dir, to, from;
+	struct target dir, to = { 0 }, from;
 	uint64_t run_before;
 	unsigned row;
 	int r = ops_target(req, parent, &dir);
@@ -559,6 +559,8 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	if (from.kind != T_NODE)
 		return ops_refuse(req, -EPERM, name,
 				  "a virtual file cannot be renamed");
+	if (!from.job)
+		return -ENOENT; /* the tree that it is in is given up */
 	row = to.kind == T_JOB ? job_row_by_name(newname) : 0;
 	if (row)
 		return rename_to_row(req, &from, row);

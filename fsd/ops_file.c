@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open files: reading, writing, and the closing that starts a job. */
+/* Open files: writing, and the closing that starts a job. */
 #include "ops_handle.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,145 +16,6 @@
 #include "parsed.h"
 #include "run.h"
 #include "ops_remote.h"
-
-/* --- reading ----------------------------------------------------------------------- */
-
-#define READ_MAX (1u << 20)
-
-static char read_room[READ_MAX]; /* one thread; replied before the next */
-
-static void reply_text(fuse_req_t req, struct handle *h, size_t size, off_t off)
-{
-	int r = 0;
-
-	if (off == 0 && h->t.kind == T_ROW) {
-		r = ops_row_text(h);
-		h->kept->seen = (int)h->t.job->meta.state;
-	}
-	if (r < 0)
-		fuse_reply_err(req, -r);
-	else if ((size_t)off >= h->text.len)
-		fuse_reply_buf(req, NULL, 0);
-	else
-		fuse_reply_buf(req, h->text.data + off,
-			       MIN(size, h->text.len - (size_t)off));
-}
-
-static uint64_t stream_left(const struct handle *h, off_t off)
-{
-	uint64_t size = run_stream_size(h->t.job, h->t.row == JOB_ROW_STDOUT
-							  ? VM_OUT : VM_ERR);
-
-	return size - MIN((uint64_t)off, size);
-}
-
-/* The read(2) that it belongs to waits, so the handle lives. */
-static void reply_from_disk(fuse_req_t req, struct handle *h, size_t size,
-			    off_t off)
-{
-	auto_free char *room = malloc(size);
-	ssize_t n = room ? call_read(ops_fsd(req)->depot, h->fd, room, size,
-				     off)
-			 : -ENOMEM;
-
-	if (n < 0)
-		fuse_reply_err(req, (int)-n);
-	else
-		fuse_reply_buf(req, room, (size_t)n);
-}
-
-static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
-{
-	ssize_t n = 0;
-
-	size = MIN(size, READ_MAX);
-	/* Of a stream that grows no more than stat() tells. */
-	if (h->kept->run && h->t.job->run && h->kept->run == h->t.job->meta.run)
-		size = (size_t)MIN(size, stream_left(h, off));
-	if (h->t.kind == T_ROW && h->t.row == JOB_ROW_LOG)
-		job_log_flush(h->t.job);
-	if (h->fd >= 0)
-		n = call_read_now(h->fd, read_room, size, off);
-	if (n == -EAGAIN)
-		reply_from_disk(req, h, size, off);
-	else if (n < 0)
-		fuse_reply_err(req, (int)-n);
-	else
-		fuse_reply_buf(req, read_room, (size_t)n);
-}
-
-static struct wait_read wait_what(struct handle *h, size_t size, uint64_t off,
-				  int flags)
-{
-	if (!h->kept->run && h->t.job->run)
-		h->kept->run = h->t.job->meta.run;
-	return (struct wait_read){
-		.row = h->t.row, .run = h->kept->run, .offset = off, .size = size,
-		.nonblock = flags & O_NONBLOCK, .end = &h->kept->end,
-		.events = h->events,
-	};
-}
-
-void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
-	     struct fuse_file_info *fi)
-{
-	struct handle *h = ops_handle(req, fi);
-	struct wait_read what;
-
-	if (remote_read(req, ino, size, off))
-		return;
-	if (!h) {
-		fuse_reply_err(req, ESTALE);
-		return;
-	}
-	switch (h->kind) {
-	case H_FILE:
-		reply_file(req, h, size, off);
-		return;
-	case H_TEXT:
-		reply_text(req, h, size, off);
-		return;
-	case H_WAIT:
-		what = wait_what(h, size, (uint64_t)off, fi->flags);
-		wait_read(h->t.job, req, &what);
-		return;
-	default:
-		fuse_reply_buf(req, NULL, 0);
-	}
-}
-
-void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
-	     struct fuse_pollhandle *ph)
-{
-	struct handle *h = ops_handle(req, fi);
-	unsigned events = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
-	struct wait_read what;
-
-	if (remote_poll(req, ino, ph))
-		return;
-	if (!h) {
-		if (ph)
-			fuse_pollhandle_destroy(ph);
-		fuse_reply_poll(req, POLLERR);
-		return;
-	}
-	if (h->kind == H_WAIT) {
-		what = wait_what(h, 1, h->kept->end, 0);
-		events = wait_poll_events(h->t.job, &what);
-	} else if (h->kind == H_TEXT && h->t.kind == T_ROW &&
-		   h->t.row == JOB_ROW_STATE) { /* as sysfs does: a change */
-		events = h->kept->seen == (int)h->t.job->meta.state
-				 ? 0
-				 : POLLIN | POLLRDNORM | POLLPRI;
-	}
-	if (ph && h->t.job) {
-		h->kept->poll = requests_poll(ops_fsd(req));
-		wait_poll_set(h->t.job, &h->poll, ph);
-	} else if (ph) {
-		fuse_pollhandle_destroy(ph);
-	}
-	fuse_reply_poll(req, events);
-}
 
 /* --- writing ----------------------------------------------------------------------- */
 
@@ -275,6 +135,22 @@ static const char *job_name(const struct handle *h)
 	return job_of(h) ? job_of(h)->meta.name : h->t.node->name;
 }
 
+/*
+ * What is done by a descriptor is done for whoever has it by now, also if he
+ * could not open the file himself.
+ */
+static void hold_job_of(const struct handle *h)
+{
+	struct job *job;
+
+	while (fiber_self() &&
+	       (job = h->t.kind == T_NODE ? job_of(h) : h->t.job) &&
+	       job->lane.owner != fiber_self()) {
+		jobs_let_go(); /* never two */
+		job_hold(job);
+	}
+}
+
 /* r: bytes written or negative errno. */
 static void written(fuse_req_t req, struct handle *h, int r)
 {
@@ -362,8 +238,8 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	if (h->kind == H_CTL && h->t.job)
-		ops_hold(req, ino, NULL);
+	if (h->kind == H_CTL)
+		hold_job_of(h);
 	if (h->kind == H_CTL)
 		write_ctl(req, h, data, size);
 	else if (h->kind == H_FILE)
@@ -414,8 +290,10 @@ static void on_parsed(void *arg)
 /* A large config.json is parsed first, elsewhere. */
 static void parse_first(struct handle *h)
 {
-	if (fiber_self() && commit_precheck_is_slow(h->t.job, h->t.node) &&
-	    parsed_prefetch(h->t.job, h->t.node, on_parsed, fiber_self()) == 0)
+	struct job *job = h->t.node->job;
+
+	if (fiber_self() && job && commit_precheck_is_slow(job, h->t.node) &&
+	    parsed_prefetch(job, h->t.node, on_parsed, fiber_self()) == 0)
 		fiber_pause();
 }
 
@@ -463,14 +341,17 @@ static void doubt(fuse_req_t req, struct handle *h)
  */
 static int flush(fuse_req_t req, struct handle *h)
 {
-	struct job *job = job_of(h);
 	bool last = is_last_close(req, h);
+	struct job *job;
 	int r;
 
 	parse_first(h);
 	h->kept->failed = false;
-	r = commit_precheck(h->t.job, h->t.node, last);
-	if (r < 0 || !last || !job || h->t.node->area != AREA_FILES)
+	job = h->t.node->job; /* whichever it has been moved to */
+	if (!job)
+		return 0;
+	r = commit_precheck(job, h->t.node, last);
+	if (r < 0 || !last || h->t.node->area != AREA_FILES)
 		return r;
 	r = commit_would_start(job, h->t.node);
 	if (r > 0) {
@@ -496,17 +377,17 @@ static void on_looked_at(struct commit_wait *w)
  * large: only then it is known what this close completes. The close(2) that
  * waits for it keeps the handle.
  */
-static void hold_settled(fuse_req_t req, fuse_ino_t ino, const struct handle *h)
+static void hold_settled(const struct handle *h)
 {
 	struct closing c = { .wait.done = on_looked_at, .fiber = fiber_self() };
 	struct job *job;
 
-	ops_hold(req, ino, NULL);
-	while (c.fiber && h && h->kind == H_FILE && h->t.kind == T_NODE &&
+	hold_job_of(h);
+	while (c.fiber && h->kind == H_FILE && h->t.kind == T_NODE &&
 	       (job = job_of(h)) && commit_wait(job, &c.wait)) {
 		jobs_let_go();
 		fiber_pause();
-		ops_hold(req, ino, NULL);
+		hold_job_of(h);
 	}
 }
 
@@ -517,7 +398,8 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (remote_sync(req, ino))
 		return;
-	hold_settled(req, ino, h);
+	if (h)
+		hold_settled(h);
 	if (h && h->kind == H_FILE && h->t.kind == T_NODE && h->kept->writer &&
 	    h->kept->changed && !h->t.node->unlinked)
 		r = flush(req, h);
@@ -582,7 +464,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	loop_timer_del(&h->doubt);
-	ops_hold(req, ino, NULL);
+	hold_job_of(h);
 	node = h->t.kind == T_NODE ? h->t.node : NULL;
 	if (node && h->kept->writer) {
 		node->writers--;

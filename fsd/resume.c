@@ -74,6 +74,12 @@ static uint64_t next_of(struct fsd *d)
 	return no ? no : order_next(&d->left_refused);
 }
 
+static void resume_held(struct job *job)
+{
+	if (!job->removed && job->left)
+		resume_one(job);
+}
+
 static bool on_turn(struct turn *t, uint64_t until)
 {
 	struct fsd *d = container_of(t, struct fsd, resume);
@@ -83,7 +89,12 @@ static bool on_turn(struct turn *t, uint64_t until)
 	while (!d->stopping && (no = next_of(d))) {
 		struct job *job = job_by_no(d, no);
 
-		if (job && job->left && resume_one(job))
+		/* Where it could wait, or somebody is at the job, it has to
+		 * have the job for itself. */
+		if (job && job->left &&
+		    (fiber_self() || !lane_is_free(&job->lane)))
+			job_start(job, resume_held);
+		else if (job && job->left && resume_one(job))
 			return false; /* resume_go_on() */
 		if (now_ns() >= until)
 			return true;
@@ -173,8 +184,12 @@ void resume_go_on(struct fsd *d)
 
 void resume_look(struct job *job)
 {
-	if (job->left && job->meta.state == JOB_REFUSED)
-		resume_one(job);
+	/* Who is at it is about to change what this would say. */
+	if (!job->left || job->meta.state != JOB_REFUSED ||
+	    !lane_is_free(&job->lane))
+		return;
+	job_hold(job);
+	resume_one(job);
 }
 
 void resume_jobs(struct fsd *d)

@@ -388,9 +388,9 @@ static int accept_run(struct run *run, struct err *err)
 	run_hide_old(job);
 	if (old_attempts > 1)
 		depot_attempts_drop(job->d->depot, job->meta.no);
+	job_set_error(job, NULL); /* it may wait: the run is nobody's yet */
 	job->promised = false;
 	job->run = run;
-	job_set_error(job, NULL);
 	job->d->count.accepted++;
 	r = job_posted(job, EV_COMMIT);
 	run->accepted = true; /* nothing waits from here to go_on() */

@@ -309,3 +309,30 @@ nothing_left() {
 		rm -rf "$MNT/other"
 	done
 }
+
+@test "a tree that is moved is no deeper than one that is made" {
+	local deep
+	deep=$(printf 'd/%.0s' {1..30})
+	mkdir -p "$MNT/a/x/$deep" "$MNT/a/y/$deep" "$MNT/a/z/$deep"
+	touch "$MNT/a/y/${deep}file"
+	mv -T "$MNT/a/x" "$MNT/a/y/${deep}x"
+	fails ENAMETOOLONG mv -T "$MNT/a/y" "$MNT/a/z/${deep}y"
+	mv -T "$MNT/a/y" "$MNT/a/z/y"
+	rm "$MNT/a/z/y/${deep}file"
+	rmdir "$MNT/a/z/y/${deep}x/$deep"
+}
+
+@test "a file that was moved out of a job that is gone is closed, with a full queue too" {
+	mount_stop
+	mount_start --quota-running 1 --quota-queued 1
+	job_start running 'sleep 600000'
+	job_start queued 'out x'
+	mkdir "$MNT/a" "$MNT/b"
+	exec 5>"$MNT/a/data"
+	echo x >&5
+	mv "$MNT/a/data" "$MNT/b/data"
+	rmdir "$MNT/a"
+	exec 5>&-
+	assert_equal "$(server_pid)" "$SERVER"
+	assert_equal "$(cat "$MNT/b/data")" x
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Open files: reading, and waiting for what there is to read. */
+#include "ops_handle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+
+#include "depot_calls.h"
+#include "ops_remote.h"
+#include "requests.h"
+#include "run.h"
+
+#define READ_MAX (1u << 20)
+
+static char read_room[READ_MAX]; /* one thread; replied before the next */
+
+static void reply_text(fuse_req_t req, struct handle *h, size_t size, off_t off)
+{
+	int r = 0;
+
+	if (off == 0 && h->t.kind == T_ROW) {
+		r = ops_row_text(h);
+		h->kept->seen = (int)h->t.job->meta.state;
+	}
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else if ((size_t)off >= h->text.len)
+		fuse_reply_buf(req, NULL, 0);
+	else
+		fuse_reply_buf(req, h->text.data + off,
+			       MIN(size, h->text.len - (size_t)off));
+}
+
+static uint64_t stream_left(const struct handle *h, off_t off)
+{
+	uint64_t size = run_stream_size(h->t.job, h->t.row == JOB_ROW_STDOUT
+							  ? VM_OUT : VM_ERR);
+
+	return size - MIN((uint64_t)off, size);
+}
+
+/* The read(2) that it belongs to waits, so the handle lives. */
+static void reply_from_disk(fuse_req_t req, struct handle *h, size_t size,
+			    off_t off)
+{
+	auto_free char *room = malloc(size);
+	ssize_t n = room ? call_read(ops_fsd(req)->depot, h->fd, room, size,
+				     off)
+			 : -ENOMEM;
+
+	if (n < 0)
+		fuse_reply_err(req, (int)-n);
+	else
+		fuse_reply_buf(req, room, (size_t)n);
+}
+
+static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
+{
+	ssize_t n = 0;
+
+	size = MIN(size, READ_MAX);
+	/* Of a stream that grows no more than stat() tells. */
+	if (h->kept->run && h->t.job->run && h->kept->run == h->t.job->meta.run)
+		size = (size_t)MIN(size, stream_left(h, off));
+	if (h->t.kind == T_ROW && h->t.row == JOB_ROW_LOG)
+		job_log_flush(h->t.job);
+	if (h->fd >= 0)
+		n = call_read_now(h->fd, read_room, size, off);
+	if (n == -EAGAIN)
+		reply_from_disk(req, h, size, off);
+	else if (n < 0)
+		fuse_reply_err(req, (int)-n);
+	else
+		fuse_reply_buf(req, read_room, (size_t)n);
+}
+
+static struct wait_read wait_what(struct handle *h, size_t size, uint64_t off,
+				  int flags)
+{
+	if (!h->kept->run && h->t.job->run)
+		h->kept->run = h->t.job->meta.run;
+	return (struct wait_read){
+		.row = h->t.row, .run = h->kept->run, .offset = off, .size = size,
+		.nonblock = flags & O_NONBLOCK, .end = &h->kept->end,
+		.events = h->events,
+	};
+}
+
+void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+	     struct fuse_file_info *fi)
+{
+	struct handle *h = ops_handle(req, fi);
+	struct wait_read what;
+
+	if (remote_read(req, ino, size, off))
+		return;
+	if (!h) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
+	switch (h->kind) {
+	case H_FILE:
+		reply_file(req, h, size, off);
+		return;
+	case H_TEXT:
+		reply_text(req, h, size, off);
+		return;
+	case H_WAIT:
+		what = wait_what(h, size, (uint64_t)off, fi->flags);
+		wait_read(h->t.job, req, &what);
+		return;
+	default:
+		fuse_reply_buf(req, NULL, 0);
+	}
+}
+
+void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
+	     struct fuse_pollhandle *ph)
+{
+	struct handle *h = ops_handle(req, fi);
+	unsigned events = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
+	struct wait_read what;
+
+	if (remote_poll(req, ino, ph))
+		return;
+	if (!h) {
+		if (ph)
+			fuse_pollhandle_destroy(ph);
+		fuse_reply_poll(req, POLLERR);
+		return;
+	}
+	if (h->kind == H_WAIT) {
+		what = wait_what(h, 1, h->kept->end, 0);
+		events = wait_poll_events(h->t.job, &what);
+	} else if (h->kind == H_TEXT && h->t.kind == T_ROW &&
+		   h->t.row == JOB_ROW_STATE) { /* as sysfs does: a change */
+		events = h->kept->seen == (int)h->t.job->meta.state
+				 ? 0
+				 : POLLIN | POLLRDNORM | POLLPRI;
+	}
+	if (ph && h->t.job) {
+		h->kept->poll = requests_poll(ops_fsd(req));
+		wait_poll_set(h->t.job, &h->poll, ph);
+	} else if (ph) {
+		fuse_pollhandle_destroy(ph);
+	}
+	fuse_reply_poll(req, events);
+}
