@@ -375,11 +375,12 @@ static unsigned height(const struct node *node, unsigned most)
 {
 	unsigned h = 0;
 
-	list_for_each(pos, tmp, &node->children)
-		h = MAX(h, most ? 1 + height(list_entry(pos, struct node,
-							sibling),
-					     most - 1)
-				: 0);
+	list_for_each(pos, tmp, &node->children) {
+		const struct node *n = list_entry(pos, struct node, sibling);
+		unsigned below = most ? 1 + height(n, most - 1) : 0;
+
+		h = MAX(h, below);
+	}
 	return h;
 }
 

@@ -495,6 +495,11 @@ static int rename_node(fuse_req_t req, struct target *from,
 				  err.text);
 	if (r == 0)
 		r = node_rename(from->node, ops_dir_node(dir), name);
+	if (r == -ENAMETOOLONG)
+		return ops_refuse(req, r, dir->job->meta.name,
+				  "%s: a path in a job has at most %u names, "
+				  "and one below it would have more", name,
+				  LIMIT_DEPTH);
 	if (r < 0)
 		return r;
 	quota_move_end(&move, from->node);
