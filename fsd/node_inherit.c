@@ -107,13 +107,13 @@ static bool was_born(const struct inherit_node *kept, uint32_t when)
 	return !kept->born || !when || kept->born == when;
 }
 
-static bool is_it(const struct nodes *nodes, const struct inherit_node *kept,
-		  const struct node *node)
+static uint32_t born_of(const struct node *node)
 {
 	char path[STORE_PATH_MAX];
 
-	return node_path(node, path, sizeof(path)) < 0 ||
-	       was_born(kept, born(nodes, path));
+	return node_path(node, path, sizeof(path)) < 0
+		       ? 0
+		       : born(node->nodes, path);
 }
 
 bool node_is_others(struct nodes *nodes, const struct node *dir,
@@ -177,7 +177,7 @@ int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 
 	if (r < 0)
 		return r;
-	if (kept && !is_it(root->nodes, kept, n))
+	if (kept && !was_born(kept, born_of(n)))
 		return -ENOENT;
 	if (!n->lookups)
 		node_renumber(n, ino);
@@ -190,7 +190,6 @@ int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 void node_keep(struct node *node)
 {
 	struct nodes *nodes = node->nodes;
-	char path[STORE_PATH_MAX];
 	uint32_t place;
 
 	if (!node->lookups || !node->job)
@@ -204,8 +203,7 @@ void node_keep(struct node *node)
 		node->kept = inherit_add(nodes->inherit, INHERIT_NODES, &place);
 		if (!node->kept)
 			return; /* its number is stale for the next server */
-		if (node_path(node, path, sizeof(path)) >= 0)
-			node->kept->born = born(nodes, path);
+		node->kept->born = born_of(node);
 	}
 	node->kept->ino = node->ino;
 	node->kept->job = node->job->meta.no;
