@@ -181,6 +181,7 @@ void job_take_back(struct job *job)
 	set_state(job, has ? JOB_DONE : JOB_DRAFT);
 	job->has_results = has;
 	job->output_unseen = has && !job->output;
+	job->hidden = job_kept_hidden(job);
 	job_record(job, false);
 	job_enter(job);
 }

@@ -35,7 +35,7 @@ _Static_assert(sizeof(struct inherit_message) <= MESSAGE_SIZE, "one's room");
 _Static_assert(sizeof(struct inherit_request) == 232, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_handle) == 64, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_node) == 32, "as it lies in memory");
-_Static_assert(sizeof(struct inherit_job) == 296, "as it lies in memory");
+_Static_assert(sizeof(struct inherit_job) == 304, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_block) == INHERIT_BLOCK,
 	       "as it lies in memory");
 _Static_assert(offsetof(struct inherit_message, data) % 8 == 0,

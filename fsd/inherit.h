@@ -25,7 +25,7 @@
 #include "../vm/vm.h"
 
 /* Raised with every change of what is here. */
-#define INHERIT_VERSION 3u
+#define INHERIT_VERSION 4u
 
 #define INHERIT_INIT_MAX 4096u
 #define INHERIT_MESSAGE_MAX ((1u << 20) + 4096u)
@@ -119,13 +119,15 @@ struct inherit_untold {
 
 #define INHERIT_NAME 208u
 
-/* A job: what its meta says (depot.h), for kept.c. */
+/* A job: what its meta says (depot.h), for kept.c; and what is on no record. */
 struct inherit_job {
 	uint32_t live;
 	uint32_t torn;   /* the disk may say something else, or nothing */
 	uint64_t no;
 	uint32_t uid, gid, mode, state, run, exit_code;
-	uint32_t attempt, retry, retain_s, unused;
+	uint32_t attempt, retry, retain_s;
+	uint32_t hidden, hidden_run; /* struct job's, of that run's results, */
+	uint16_t copied, sink;       /* and whether there is one */
 	uint64_t created_ns, changed_ns, queued_no, ended_ns;
 	char name[INHERIT_NAME];
 };

@@ -234,6 +234,51 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	return job;
 }
 
+/* --- what is on no record --------------------------------------------------- */
+
+void job_keep(struct job *job)
+{
+	struct inherit_job *k = job->meta.kept;
+
+	if (!k)
+		return;
+	k->hidden = job->hidden;
+	k->hidden_run = job->meta.run;
+	k->copied = (uint16_t)job->copied;
+	k->sink = job->sink != NULL;
+}
+
+unsigned job_kept_hidden(const struct job *job)
+{
+	const struct inherit_job *k = job->meta.kept;
+
+	return k && k->hidden_run == job->meta.run ? k->hidden : 0;
+}
+
+static void find_sink(struct job *job)
+{
+	errno = 0;
+	job->sink = node_root_new(job->d->nodes, job, AREA_SINK, 0, false);
+	if (!job->sink && errno != ENOENT)
+		log_warn("job %s: the output/ that was copied there cannot be "
+			 "looked for: %s", job->meta.name, strerror(errno));
+}
+
+/* As the server before has left it. */
+static void find_kept(struct job *job)
+{
+	struct inherit_job *k = job->meta.kept;
+
+	if (!k)
+		return;
+	job->hidden = job_kept_hidden(job);
+	job->copied = k->copied;
+	/* A job that was just queued has left one that nobody is to see. */
+	if (k->sink && job_takes_copies(job))
+		find_sink(job);
+	k->sink = job->sink != NULL;
+}
+
 /* Into the table; on failure the job is gone. */
 static int job_enlist(struct job *job, bool loaded)
 {
@@ -244,6 +289,8 @@ static int job_enlist(struct job *job, bool loaded)
 	job->has_results = m->run && !job_is_frozen(job);
 	job->error_stored = !loaded && m->state != JOB_DRAFT;
 	job->output_unseen = job->has_results;
+	if (!loaded)
+		find_kept(job);
 	if (!job->files || quota_job_begin(job, !loaded) < 0 ||
 	    hash_add(&jobs->by_no, &job->by_no, hash_u64(m->no)) < 0) {
 		quota_job_end(job);
@@ -408,6 +455,7 @@ int job_sink_make(struct job *job)
 	if (r < 0)
 		return r;
 	job->sink = node_root_new(job->d->nodes, job, AREA_SINK, 0, true);
+	job_keep(job);
 	return job->sink ? 0 : -ENOMEM;
 }
 
@@ -416,6 +464,7 @@ void job_sink_drop(struct job *job)
 	if (!job->sink)
 		return;
 	node_root_free(take_ptr(job->sink));
+	job_keep(job);
 	quota_area_end(job, AREA_SINK);
 	depot_sink_drop(job->d->depot, job->meta.no);
 }
@@ -474,6 +523,11 @@ void job_touch(struct job *job)
 bool job_is_frozen(const struct job *job)
 {
 	return job->meta.state == JOB_QUEUED || job->meta.state == JOB_RUNNING;
+}
+
+bool job_takes_copies(const struct job *job)
+{
+	return job->meta.state == JOB_DRAFT || job->meta.state == JOB_REFUSED;
 }
 
 /* A disk that is full or broken takes no result: the job has failed, `error`

@@ -123,6 +123,10 @@ struct node *job_take_output(struct job *job);
 /* Makes and drops the place for a copied output/. */
 int job_sink_make(struct job *job);
 void job_sink_drop(struct job *job);
+/* Its rows have changed: hidden, copied or the sink, which are on no record;
+ * the next server is to know. The second: what of meta.run's is hidden. */
+void job_keep(struct job *job);
+unsigned job_kept_hidden(const struct job *job);
 
 /* The text of `error`; "": empty. */
 const char *job_error(struct job *job);
@@ -144,6 +148,7 @@ void job_log_drop(struct job *job); /* nobody will read it */
 void job_touch(struct job *job);
 
 bool job_is_frozen(const struct job *job); /* queued or running */
+bool job_takes_copies(const struct job *job); /* of results; they have no effect */
 /* True if the row is to be seen now. */
 bool job_has_row(const struct job *job, enum job_row row);
 

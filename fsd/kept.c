@@ -5,6 +5,7 @@
 #include <string.h>
 
 _Static_assert(INHERIT_NAME > LIMIT_JOB_NAME, "room for every name");
+_Static_assert(JOB_ROW_MAX <= 16, "a bit for every row");
 
 struct inherit_job *kept_new(struct inherit *in, uint64_t no)
 {
@@ -82,6 +83,8 @@ static bool is_sane(const struct inherit_job *k)
 	       k->retry <= LIMIT_RETRY && k->retain_s <= LIMIT_RETAIN_S &&
 	       k->created_ns <= INT64_MAX && k->changed_ns <= INT64_MAX &&
 	       k->queued_no <= INT64_MAX && k->ended_ns <= INT64_MAX &&
+	       !(k->hidden >> JOB_ROW_MAX) && !(k->copied >> JOB_ROW_MAX) &&
+	       k->sink <= 1 &&
 	       memchr(k->name, '\0', sizeof(k->name)) &&
 	       job_name_check(k->name) == 0;
 }

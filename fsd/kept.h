@@ -3,7 +3,8 @@
  * What is on record of a job, once more in memory that outlives this process
  * (inherit.h): who takes over has not to read every record from the disk. The
  * two say the same but while one of them is written, and then `torn` says so.
- * The disk is right; what is read here is not believed.
+ * The disk is right; what is read here is not believed. What the disk does not
+ * have, which rows are hidden or copied, job.c keeps beside it.
  */
 #ifndef FSD_KEPT_H
 #define FSD_KEPT_H

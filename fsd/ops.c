@@ -460,7 +460,7 @@ static bool sets_attributes(const unsigned long long *call)
 static bool may_be_copied(const struct target *t)
 {
 	return t->kind == T_ROW && job_rows[t->row].kind != ROW_DIR &&
-	       ops_takes_copies(t->job);
+	       job_takes_copies(t->job);
 }
 
 /* A copied result is nowhere to be seen. Return: it is one; *ret is that. */
@@ -471,7 +471,7 @@ static bool find_copy(fuse_req_t req, fuse_ino_t parent, const char *name,
 
 	if (ops_target(req, parent, &dir) < 0 || dir.kind != T_JOB ||
 	    !(dir.job->copied & 1u << job_row_by_name(name)) ||
-	    !ops_takes_copies(dir.job))
+	    !job_takes_copies(dir.job))
 		return false;
 	*ret = (struct target){ .kind = T_SINK, .job = dir.job,
 				.row = ROW_SINK_FILE };

@@ -68,8 +68,6 @@ double ops_attr_timeout(fuse_req_t req, const struct target *t);
 int ops_entry(fuse_req_t req, const struct target *t,
 	      struct fuse_entry_param *ret);
 
-/* True if copies of results are accepted and dropped now. */
-bool ops_takes_copies(const struct job *job);
 /* Adds what it knows to st, which has the time of the job's last change. */
 void ops_stat_row(struct job *job, unsigned row, struct stat *st);
 /* 0, or file_name_check()'s error with last_error told of dir. */

@@ -14,11 +14,6 @@
 #include "sessions.h"
 #include "ops_remote.h"
 
-bool ops_takes_copies(const struct job *job)
-{
-	return job->meta.state == JOB_DRAFT || job->meta.state == JOB_REFUSED;
-}
-
 static const char *dir_name(const struct target *dir)
 {
 	return dir->job ? dir->job->meta.name : FSD_DIR_NAME;
@@ -149,18 +144,19 @@ static int make_job(fuse_req_t req, const char *name, mode_t mode,
 static int make_row_dir(fuse_req_t req, struct job *job, unsigned row,
 			struct target *t)
 {
-	if (notify_take_made(job, row, fuse_req_ctx(req)->pid)) {
-		*t = (struct target){ .kind = T_ROW, .job = job, .row = row };
+	*t = (struct target){ .kind = T_ROW, .job = job, .row = row };
+	if (notify_take_made(job, row, fuse_req_ctx(req)->pid))
 		return 0;
-	}
 	if (job_has_row(job, row))
-		return -EEXIST;
-	if (row != JOB_ROW_OUTPUT || !ops_takes_copies(job))
+		return job->sink && row == JOB_ROW_OUTPUT && done_before(job->d)
+			       ? 0
+			       : -EEXIST;
+	if (row != JOB_ROW_OUTPUT || !job_takes_copies(job))
 		return ops_refuse(req, -EPERM, job->meta.name,
 				  "%s is a virtual file and cannot be made by "
 				  "hand",
 				  job_rows[row].name);
-	*t = (struct target){ .kind = T_ROW, .job = job, .row = row };
+	requests_begin(job->d, 0);
 	return job_sink_make(job);
 }
 
@@ -271,6 +267,7 @@ static int unlink_row(struct job *job, unsigned row)
 {
 	if (job_rows[row].result && job->has_results) {
 		job->hidden |= 1u << row;
+		job_keep(job);
 		notify_removed(job, row);
 	}
 	return 0;
@@ -324,7 +321,7 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 static int rmdir_output(struct job *job)
 {
 	if (job->sink) {
-		if (job->sink->child_count)
+		if (node_has_entries(job->sink))
 			return -ENOTEMPTY;
 		job_sink_drop(job);
 		return 0;
@@ -427,8 +424,9 @@ static int rename_to_row(fuse_req_t req, struct target *from, unsigned row)
 	struct job *job = from->job;
 
 	if (from->kind == T_NODE && !from->node->is_dir &&
-	    ops_takes_copies(job)) {
+	    job_takes_copies(job)) {
 		job->copied |= 1u << row;
+		job_keep(job);
 		return unlink_node(from);
 	}
 	return ops_refuse(req, -EPERM, job->meta.name,
@@ -541,7 +539,7 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	if (r == 0)
 		r = ops_child(req, &dir, name, &from);
 	if (r == -ENOENT && to.kind == T_JOB && job_row_by_name(newname) &&
-	    ops_takes_copies(to.job) &&
+	    job_takes_copies(to.job) &&
 	    requests_again(ops_fsd(req), &run_before))
 		return 0; /* rename_to_row() has taken it */
 	if (r == -ENOENT && requests_again(ops_fsd(req), &run_before) &&

@@ -236,7 +236,7 @@ static int open_row(fuse_req_t req, const struct target *t,
 
 	if (!helper && !job_has_row(t->job, t->row))
 		return -ENOENT;
-	if (wants_write(fi) && !ctl && !helper && !ops_takes_copies(t->job))
+	if (wants_write(fi) && !ctl && !helper && !job_takes_copies(t->job))
 		return ops_refuse(req, -EPERM, t->job->meta.name,
 				  "%s is a virtual file and cannot be written",
 				  job_rows[t->row].name);
@@ -408,12 +408,13 @@ static int create_sink(fuse_req_t req, const struct target *dir, unsigned row,
 				      .row = row };
 		return 0;
 	}
-	if (!ops_takes_copies(dir->job))
+	if (!job_takes_copies(dir->job))
 		return ops_refuse(req, -EPERM, dir->job->meta.name,
 				  "%s is a virtual file and cannot be made by "
 				  "hand",
 				  job_rows[row].name);
 	dir->job->copied |= 1u << row;
+	job_keep(dir->job);
 	*t = (struct target){ .kind = T_SINK, .job = dir->job,
 			      .row = ROW_SINK_FILE };
 	return 0;

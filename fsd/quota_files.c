@@ -38,7 +38,10 @@ int quota_job_begin(struct job *job, bool loaded)
 	quota_count_job(s->user, 1);
 	if (!loaded || !quota_has_bytes(s->user))
 		return 0;
-	depot_sink_drop(depot, m->no); /* nobody sees it any more */
+	if (job->sink)
+		add(s, AREA_SINK, depot_count(depot, m->no, "sink", ""));
+	else
+		depot_sink_drop(depot, m->no); /* nobody sees it any more */
 	snprintf(run, sizeof(run), "r%u", m->run);
 	add(s, AREA_FILES, depot_count(depot, m->no, "files", ""));
 	add(s, AREA_OUTPUT, depot_count(depot, m->no, run, ORDER_FILE));

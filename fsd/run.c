@@ -99,6 +99,7 @@ void run_hide_old(struct job *job)
 	job->hidden = 0;
 	job->has_results = false;
 	job_sink_drop(job);
+	job_keep(job);
 }
 
 /* Half a minute is long for who knows not why. */

@@ -357,8 +357,10 @@ static void end_run(struct job *job, struct run_end *end)
 		job->late = end->late;
 		end->late = (struct buf){ 0 };
 	}
-	if (end->unlisted && !job->late.len)
+	if (end->unlisted && !job->late.len) {
 		job->hidden |= 1u << JOB_ROW_RESULT;
+		job_keep(job);
+	}
 	job_posted(job, failed || res->status == STATUS_CANCELLED ? EV_FAIL
 								: EV_END);
 	job->meta.changed_ns = end->meta.changed_ns; /* as it is on record */

@@ -19,6 +19,20 @@ teardown() { mount_done; }
 	assert_equal "$(bounded 5 cat "$MNT/a/stdout.follow" | wc -c)" 100000
 }
 
+@test "a start shows results that were removed, and no copy of any in a draft" {
+	job_run a $'out x\nwrite f 1'
+	cp -r "$MNT/a" "$MNT/.b"
+	exists .b output/f
+	rm -r "$MNT/a/stdout"
+	mount_stop
+	mount_start
+	stdout_is a x
+	absent .b output
+	mv "$MNT/.b" "$MNT/b"
+	job_wait b
+	exists b output/f
+}
+
 @test "drafts are there again and can be finished" {
 	mkdir -p "$MNT/a/sub"
 	echo payload >"$MNT/a/sub/data"

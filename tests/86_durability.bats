@@ -89,6 +89,22 @@ close_but_keep() {
 	grep -q '^state refused' "$STATE"/jobs/*/meta
 }
 
+@test "a start that the next server takes back leaves the results as they were" {
+	local keeper
+	job_run a 'out x'
+	rm "$MNT/a/stdout"
+	keeper=$(close_but_keep "$MNT/a/config.json" '{}')
+	grep -q '^state queued' "$STATE"/jobs/*/meta
+	server_kill
+	state_is a 'done'
+	absent a stdout
+	exists a stderr
+	kill "$keeper"
+	check becomes $((20 * SLOW)) test -e "$MNT/a/stdout"
+	job_wait a
+	stdout_is a x
+}
+
 @test "a start gives up the results that a run was about to replace" {
 	job_run a 'out x'
 	mount_crash

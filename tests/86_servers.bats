@@ -266,6 +266,93 @@ jobs_are() {
 	assert_equal "$(cat "$MNT"/j*/state | grep -vc 'done')" 0
 }
 
+# --- what is on no record ------------------------------------------------------
+
+# half_copied JOB COPY — cp -r of a job whose output is many files, and the
+# server dies in the middle of it.
+half_copied() {
+	local copier
+
+	cp -r "$MNT/$1" "$MNT/$2" &
+	copier=$!
+	check becomes $((20 * SLOW)) test -e "$MNT/$2/output/d/f100"
+	server_kill
+	check await-exit "$copier" $((60 * SLOW))
+	wait "$copier"
+}
+
+@test "a copied output is whole though the server dies in the middle of cp -r" {
+	job_run a "$(printf 'write d/f%d x\n' {1..400})"
+	half_copied a .b
+	diff -r "$MNT/a/output" "$MNT/.b/output"
+	server_kill
+	fails ENOTEMPTY rmdir "$MNT/.b/output"
+	diff -r "$MNT/a/output" "$MNT/.b/output"
+	rm -r "$MNT/.b/output"
+	server_kill
+	absent .b output
+	mkdir "$MNT/.b/output"
+	mv "$MNT/.b" "$MNT/b"
+	job_wait b
+	diff -r "$MNT/a/output" "$MNT/b/output"
+}
+
+@test "a copied output counts for its owner, whichever process serves" {
+	mount_stop
+	mount_start --quota-bytes 1M
+	local before
+	mkdir -p "$MNT/a/output/d"
+	printf %100s '' >"$MNT/a/output/d/f"
+	before=$(figure 'fsd_user_bytes{uid="0"}')
+	server_kill
+	assert_equal "$(figure 'fsd_user_bytes{uid="0"}')" "$before"
+	assert_equal "$(wc -c <"$MNT/a/output/d/f")" 100
+	rm -r "$MNT/a/output"
+	assert_equal "$(figure 'fsd_user_bytes{uid="0"}')" $((before - 100))
+}
+
+@test "a result that was copied takes its time from who copied it, whichever process serves" {
+	mkdir "$MNT/a"
+	echo 0 >"$MNT/a/exit_code"
+	server_kill
+	/usr/bin/python3 -I -S -c 'import os, sys; os.utime(sys.argv[1], (1, 1))' \
+		"$MNT/a/exit_code"
+	absent a exit_code
+}
+
+@test "a result that was removed stays removed when the server dies" {
+	job_run a $'out x\nwrite f 1'
+	rm "$MNT/a/stdout"
+	rm -r "$MNT/a/output"
+	server_kill
+	absent a stdout
+	absent a output
+	exists a stderr
+	server_kill
+	absent a stdout
+	# until the next run
+	job_put a config.json '{}'
+	job_wait a
+	stdout_is a x
+	server_kill
+	stdout_is a x
+	exists a output/f
+}
+
+@test "a result that was removed is not another run's that the next server begins" {
+	mount_stop
+	mount_start --max-machines 1 --pool 1
+	job_run a 'out x'
+	rm "$MNT/a/stdout"
+	job_start b $'out up\nsleep 600000'
+	job_follow b up
+	job_put a config.json '{}'
+	state_is a queued
+	server_kill
+	job_wait a
+	stdout_is a x
+}
+
 @test "draining is the operator's wish, whichever process serves" {
 	echo drain >"$MNT/.fsd/ctl"
 	server_kill

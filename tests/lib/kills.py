@@ -64,6 +64,13 @@ def one_round(name, n):
     must_fail(errno.EEXIST, os.mkdir, job)
     os.mkdir(job + "/sub")
     write(job + "/sub/x", b"x" * 5000)
+    os.mkdir(job + "/output")  # as who copies a finished job
+    must_fail(errno.EEXIST, os.mkdir, job + "/output")
+    os.mkdir(job + "/output/d")
+    write(job + "/output/d/f", b"copied")
+    write(job + "/exit_code", b"0\n")
+    os.utime(job + "/exit_code", (1, 1))
+    must_fail(errno.ENOTEMPTY, os.rmdir, job + "/output")
     must_fail(errno.EEXIST, write, job + "/sub/x", b"",
               os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     fd = os.open(job + "/lines", os.O_WRONLY | os.O_CREAT | os.O_EXCL |
@@ -79,7 +86,13 @@ def one_round(name, n):
     os.unlink(job + "/sub/y")
     os.rmdir(job + "/sub")
     expect("names", sorted(set(os.listdir(job))),
-           sorted(["ctl", "error", "lines", "log", "state"]))
+           sorted(["ctl", "error", "lines", "log", "output", "state"]))
+    expect("copied", read(job + "/output/d/f"), b"copied")
+    if n % 2:
+        os.unlink(job + "/output/d/f")
+        os.rmdir(job + "/output/d")
+        os.rmdir(job + "/output")
+        must_fail(errno.ENOENT, os.stat, job + "/output")
     write(job + "/code.sh", b"out hello\nshow lines\n")
     write(job + "/config.json", b"{}")
     code = read(job + "/wait")
@@ -94,6 +107,8 @@ def one_round(name, n):
     os.rename(job, other)
     must_fail(errno.ENOENT, os.stat, job)
     expect("exit_code", read(other + "/exit_code"), code)
+    os.unlink(other + "/stdout")
+    must_fail(errno.ENOENT, os.stat, other + "/stdout")
     for entry in ("lines", "code.sh", "config.json"):
         os.unlink(other + "/" + entry)
     os.rmdir(other)
