@@ -120,6 +120,7 @@ struct fsd {
 	struct times times;  /* anybody's job or anything of .fsd changed */
 	struct list people;  /* of struct person: the same of each, */
 	struct hash people_by_uid;
+	uint64_t open_most;  /* descriptors that what one has open may take */
 	struct list last_errors; /* of struct last_error, newest first */
 	struct list handles;     /* of struct handle (ops_handle.h): open files */
 	struct list sessions;    /* of struct session (sessions.c) */

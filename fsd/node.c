@@ -55,8 +55,7 @@ static void node_free(struct node *node)
 	hash_del(&node->nodes->by_ino, &node->by_ino);
 	node_unkeep(node);
 	node_load_end(node);
-	if (node->keep_fd >= 0)
-		depot_close_file(node->nodes->depot, node->keep_fd);
+	node_give_up_file(node);
 	free(node->name);
 	free(node);
 }
@@ -93,9 +92,7 @@ void node_unref(struct node *node)
 	node->refs--;
 	if (node->unlinked && !node->refs) {
 		quota_closed(node);
-		if (node->keep_fd >= 0)
-			depot_close_file(node->nodes->depot,
-					 take_fd(&node->keep_fd));
+		node_give_up_file(node);
 	}
 	maybe_free(node);
 }
@@ -489,7 +486,7 @@ int node_unlink(struct node *node)
 	node_ref(node);
 	r = depot_delete(node->nodes->depot, path, node->is_dir);
 	if (!node->unlinked && r < 0)
-		fd_close(&node->keep_fd);
+		node_unkeep_file(node);
 	else if (!node->unlinked)
 		detach(node);
 	node_unref(node);
@@ -550,7 +547,7 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 	}
 	r = depot_rename(node->nodes->depot, from, to, old && !node->is_dir);
 	if (r < 0 && old)
-		fd_close(&old->keep_fd);
+		node_unkeep_file(old);
 	if (r < 0)
 		return r;
 	if (old)

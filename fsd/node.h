@@ -35,6 +35,7 @@ enum { INO_JOB, INO_FSD, INO_NODE, INO_CONFIG, INO_REMOTE, INO_ROOT };
 
 struct nodes;
 struct job;
+struct person;
 
 enum node_area {
 	AREA_FILES,  /* what the user wrote */
@@ -65,7 +66,8 @@ struct node {
 	unsigned refs;         /* handles and runs */
 	unsigned writers;      /* handles open for writing */
 	uint64_t version;      /* of its content; no other has had it */
-	int keep_fd;           /* O_PATH of an unlinked node, or -1 */
+	int keep_fd;           /* O_PATH of an unlinked node, or -1; */
+	struct person *payer;  /* borrowed: it is one of theirs; or NULL */
 	struct quota_file quota; /* its size, as it counts */
 	struct inherit_node *kept; /* owned: while the kernel knows it */
 };
@@ -126,6 +128,9 @@ int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
 int node_make_dir(struct node *dir, const char *name, mode_t mode,
 		  struct node **ret_node);
 int node_unlink(struct node *node); /* -ENOTEMPTY for a directory with entries */
+/* Somebody needs it, and if it is unlinked now its file is not kept: its job's
+ * owner may have no more open. */
+bool node_is_lost(const struct node *node);
 /* Replaces what dir/name was. */
 int node_rename(struct node *node, struct node *dir, const char *name);
 

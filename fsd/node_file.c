@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "depot_calls.h"
+#include "job.h"
 #include "node_int.h"
+#include "people.h"
 
 int node_open(const struct node *node, int flags)
 {
@@ -96,10 +98,38 @@ int node_utimens(const struct node *node, const struct timespec times[2])
 
 /* --- files that go ---------------------------------------------------------- */
 
+bool node_is_lost(const struct node *node)
+{
+	const struct job *job = node->job;
+	struct err err = { 0 };
+
+	return node->refs && node->keep_fd < 0 && job &&
+	       person_may_open(job->d, job->meta.uid, &err) < 0;
+}
+
+/* It counts as one that its job's owner has open. */
 void node_keep_file(struct node *node)
 {
-	if (node->refs && node->keep_fd < 0)
-		node->keep_fd = node_open(node, O_PATH);
+	const struct job *job = node->job;
+
+	if (!node->refs || node->keep_fd >= 0 || node_is_lost(node))
+		return;
+	node->keep_fd = node_open(node, O_PATH);
+	if (job && node->keep_fd >= 0)
+		node->payer = person_opens(job->d, job->meta.uid);
+}
+
+void node_unkeep_file(struct node *node)
+{
+	person_closes(take_ptr(node->payer));
+	fd_close(&node->keep_fd);
+}
+
+void node_give_up_file(struct node *node)
+{
+	person_closes(take_ptr(node->payer));
+	if (node->keep_fd >= 0)
+		depot_close_file(node->nodes->depot, take_fd(&node->keep_fd));
 }
 
 void node_root_keep(struct node *root)
@@ -117,5 +147,5 @@ void node_root_unkeep(struct node *root)
 		return;
 	list_for_each(pos, tmp, &root->children)
 		node_root_unkeep(list_entry(pos, struct node, sibling));
-	fd_close(&root->keep_fd);
+	node_unkeep_file(root);
 }

@@ -48,7 +48,10 @@ void node_renumber(struct node *node, uint64_t ino); /* node.c */
 uint64_t node_ino_shuffle(uint64_t ino, uint64_t key);
 uint64_t node_ino_key(const struct depot *depot);
 
-/* node_file.c: while a handle or a run needs it. */
+/* node_file.c: while a handle or a run needs it. The second closes it now, the
+ * third on another thread. */
 void node_keep_file(struct node *node);
+void node_unkeep_file(struct node *node);
+void node_give_up_file(struct node *node);
 
 #endif

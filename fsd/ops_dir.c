@@ -276,12 +276,15 @@ static int unlink_row(struct job *job, unsigned row)
 static int unlink_node(struct target *t)
 {
 	struct job *job = t->job;
-	bool input = t->node->area == AREA_FILES;
+	bool input = t->node->area == AREA_FILES, lost;
 	int r;
 
 	if (input && job)
 		run_keep_inputs(job);
+	lost = input && job && node_is_lost(t->node);
 	r = node_unlink(t->node);
+	if (r == 0 && lost)
+		run_lose_input(job);
 	if (r == 0 && input)
 		ops_changed(job, NULL);
 	return r;

@@ -20,7 +20,8 @@ struct handle {
 	struct fsd *d;    /* borrowed */
 	enum handle_kind kind;
 	struct target t;  /* with references to its job and node */
-	int fd;           /* owned, H_FILE */
+	int fd;           /* owned, H_FILE; */
+	struct person *payer; /* borrowed: it is one of theirs; or NULL */
 	/*
 	 * Owned: what must outlive this process.
 	 *   run      H_WAIT, a stream: the run at open, 0 if none was under way

@@ -12,6 +12,7 @@
 #include "face.h"
 #include "notify.h"
 #include "open_files.h"
+#include "people.h"
 #include "requests.h"
 #include "resume.h"
 #include "run.h"
@@ -61,6 +62,7 @@ struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi)
 void ops_handle_free(struct handle *h)
 {
 	list_del(&h->node);
+	person_closes(h->payer);
 	open_files_del(h->d, take_ptr(h->kept));
 	loop_timer_del(&h->doubt);
 	wait_poll_drop(&h->poll);
@@ -115,11 +117,30 @@ static void set_direct(struct fuse_file_info *fi)
 
 /* --- opening ------------------------------------------------------------------ */
 
+/* Before it takes a descriptor, which may be a wait: they are counted by then. */
+static int pay(fuse_req_t req, const struct target *t, struct person **ret)
+{
+	const struct fuse_ctx *who = fuse_req_ctx(req);
+	struct fsd *d = ops_fsd(req);
+	struct err err = { 0 };
+	int r;
+
+	if (notify_is_helper(d, who->pid))
+		return 0;
+	r = person_may_open(d, who->uid, &err);
+	if (r < 0)
+		return ops_refuse(req, r,
+				  t->job ? t->job->meta.name : t->node->name,
+				  "%s", err.text);
+	*ret = person_opens(d, who->uid);
+	return 0;
+}
+
 static int open_node(fuse_req_t req, const struct target *t,
 		     struct fuse_file_info *fi, struct handle **ret)
 {
 	bool write = wants_write(fi) || (fi->flags & O_TRUNC);
-	int flags = fi->flags & (O_ACCMODE | O_APPEND | O_TRUNC);
+	int r, flags = fi->flags & (O_ACCMODE | O_APPEND | O_TRUNC);
 
 	if (t->node->is_dir)
 		return -EISDIR;
@@ -134,6 +155,9 @@ static int open_node(fuse_req_t req, const struct target *t,
 	*ret = handle_new(ops_fsd(req), H_FILE, t);
 	if (!*ret)
 		return -ENOMEM;
+	r = pay(req, t, &(*ret)->payer);
+	if (r < 0)
+		return r;
 	if (flags & O_TRUNC)
 		quota_look(t->node);
 	(*ret)->fd = node_open(t->node, flags);
@@ -185,6 +209,11 @@ static int open_fd(struct handle *h, int fd)
 		       : MIN(fd, 0);
 }
 
+static bool takes_descriptor(unsigned row)
+{
+	return job_rows[row].kind == ROW_STREAM || row == JOB_ROW_RESULT;
+}
+
 /* Opens what a row's kind says for reading. */
 static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 {
@@ -233,6 +262,7 @@ static int open_row(fuse_req_t req, const struct target *t,
 {
 	bool ctl = t->row == JOB_ROW_CTL;
 	bool helper = notify_is_at(t->job, fuse_req_ctx(req)->pid);
+	int r = 0;
 
 	if (!helper && !job_has_row(t->job, t->row))
 		return -ENOENT;
@@ -244,7 +274,15 @@ static int open_row(fuse_req_t req, const struct target *t,
 	if (!*ret)
 		return -ENOMEM;
 	fi->direct_io = 1;
-	return (*ret)->kind == H_TEXT ? open_row_read(*ret, fi) : 0;
+	if ((*ret)->kind != H_TEXT)
+		return 0;
+	if (takes_descriptor(t->row))
+		r = pay(req, t, &(*ret)->payer);
+	if (r == 0)
+		r = open_row_read(*ret, fi);
+	if ((*ret)->fd < 0)
+		person_closes(take_ptr((*ret)->payer));
+	return r;
 }
 
 static int open_face(fuse_req_t req, const struct target *t,
@@ -341,6 +379,8 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 		r = open_row_read(h, &unused);
 	if (r == 0 && t->kind == T_FSD && h->kind == H_TEXT)
 		r = face_text(d, t->place, kept->uid, &h->text);
+	if (h && h->fd >= 0)
+		h->payer = person_opens(d, kept->uid);
 	kept->run = run;
 	if (r < 0 && h) { /* the number stays its owner's, without an object */
 		open_files_adopt(d, take_ptr(h->kept), NULL);
@@ -425,6 +465,7 @@ static int create_node(fuse_req_t req, const struct target *dir,
 		       struct target *t, struct handle **ret)
 {
 	struct fsd *d = ops_fsd(req);
+	struct person *payer = NULL;
 	struct err err = { 0 };
 	uint64_t before;
 	int fd, r = ops_check_writable(req, dir, name);
@@ -442,17 +483,24 @@ static int create_node(fuse_req_t req, const struct target *dir,
 	if (r < 0)
 		return ops_refuse(req, r, dir->job->meta.name, "%s: %s", name,
 				  err.text);
+	r = pay(req, t, &payer);
+	if (r < 0)
+		return r;
 	requests_begin(d, 0);
 	r = node_make_file(ops_dir_node(dir), name, mode,
 			   fi->flags & (O_ACCMODE | O_APPEND), &t->node, &fd);
-	if (r < 0)
+	if (r < 0) {
+		person_closes(payer);
 		return ops_refuse(req, r, dir->job->meta.name,
 				  "%s cannot be made: %s", name, strerror(-r));
+	}
 	*ret = handle_new(d, H_FILE, t);
 	if (!*ret) {
+		person_closes(payer);
 		fd_close(&fd);
 		return -ENOMEM;
 	}
+	(*ret)->payer = payer;
 	run_expect(d, name);
 	set_direct(fi);
 	(*ret)->fd = fd;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "people.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -62,6 +64,33 @@ void person_count(struct person *p, enum job_state state, int more)
 {
 	if (p)
 		p->jobs[state] += (uint64_t)more;
+}
+
+int person_may_open(struct fsd *d, uid_t uid, struct err *err)
+{
+	const struct person *p = is_operator(uid) ? NULL : find(d, uid);
+
+	if (!p || p->open < d->open_most)
+		return 0;
+	return err_set(err, -EMFILE,
+		       "user %u has %" PRIu64 " files open, at most %" PRIu64
+		       " are allowed at a time; close some first",
+		       uid, p->open, d->open_most);
+}
+
+struct person *person_opens(struct fsd *d, uid_t uid)
+{
+	struct person *p = is_operator(uid) ? NULL : person_of(d, uid);
+
+	if (p)
+		p->open++;
+	return p;
+}
+
+void person_closes(struct person *p)
+{
+	if (p)
+		p->open--;
 }
 
 bool is_operator(uid_t uid)

@@ -17,6 +17,7 @@ struct person {
 	struct list finished;    /* of struct job: retain.c; the oldest first */
 	uint64_t finished_count;
 	uint64_t doomed_bytes;   /* of jobs that are to go: likewise */
+	uint64_t open;           /* descriptors for what they have opened */
 };
 
 /* NULL without memory. */
@@ -29,6 +30,15 @@ void person_changed(struct fsd *d, struct person *p);
 
 /* One of their jobs is, or is not any more, in this state. */
 void person_count(struct person *p, enum job_state state, int more);
+
+/*
+ * Descriptors are the server's, and what users open takes some. 0, or -EMFILE
+ * with a sentence: uid has as many as one user may have. The second counts one
+ * more, without looking. NULL: the operator, or there is no memory.
+ */
+int person_may_open(struct fsd *d, uid_t uid, struct err *err);
+struct person *person_opens(struct fsd *d, uid_t uid);
+void person_closes(struct person *p); /* NULL is fine */
 
 /* Who may see the figures of all users. */
 bool is_operator(uid_t uid);

@@ -32,6 +32,10 @@ void run_spec_done(struct run_spec *spec);
  * now. Many files are held a little later. */
 void run_keep_inputs(struct job *job);
 
+/* One has gone, and its owner may have no more files open, so that it could not
+ * be held: a run that has not begun ends as "failed". */
+void run_lose_input(struct job *job);
+
 /* A program is being written under this name: a run is likely soon. */
 void run_expect(struct fsd *d, const char *name);
 

@@ -162,6 +162,21 @@ void run_reject(struct job *job, const char *message)
 	run_finish(run, STATUS_FAILED, message);
 }
 
+void run_lose_input(struct job *job)
+{
+	struct run *run = job->run;
+	char why[160];
+
+	if (!run || run->started || run->ended || run->publishing ||
+	    run->unended)
+		return;
+	snprintf(why, sizeof(why), "inputs were removed before it began, and "
+		 "no more than %llu that are open or waited for can be held "
+		 "for one user", (unsigned long long)job->d->open_most);
+	run->final = true;
+	run_finish(run, STATUS_FAILED, why);
+}
+
 void run_reject_promised(struct job *job, const char *message)
 {
 	struct job_meta *m = &job->meta;

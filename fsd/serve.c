@@ -214,8 +214,9 @@ static int take_over(struct fsd *d, struct err *err)
 
 /* --- start and end --------------------------------------------------------------- */
 
-/* Descriptors are what a busy daemon needs most: as many as are allowed. */
-static void raise_limits(void)
+/* Descriptors are what a busy daemon needs most: as many as are allowed. A user
+ * with a quarter of them leaves the others enough. */
+static void raise_limits(struct fsd *d)
 {
 	struct rlimit files;
 
@@ -223,6 +224,9 @@ static void raise_limits(void)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
+	d->open_most = getrlimit(RLIMIT_NOFILE, &files) == 0
+			       ? files.rlim_cur / 4
+			       : UINT64_MAX;
 }
 
 static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
@@ -380,7 +384,7 @@ int serve(const struct mount_options *options)
 	prctl(PR_SET_NAME, "fsd-server");
 	if (options->daemonize || options->die_with_parent)
 		d.log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);
-	raise_limits();
+	raise_limits(&d);
 	r = start(&d, &signals, &err);
 	if (r < 0) {
 		finish(&d, &signals);

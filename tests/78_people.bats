@@ -112,6 +112,43 @@ job_of() {
 	fails EACCES $u4 dd status=none of="$MNT/.fsd/ctl" if=/dev/null
 }
 
+# --- what fsd itself has only so much of ---------------------------------------
+
+# with_files N OPTION... — a mount for everybody whose servers have so many
+# descriptors.
+with_files() {
+	printf '#!/bin/sh\nulimit -n %s\nexec %q "$@"\n' "$1" "$FSD" \
+		>"$BATS_TEST_TMPDIR/fsd"
+	chmod 755 "$BATS_TEST_TMPDIR/fsd"
+	FSD=$BATS_TEST_TMPDIR/fsd with "${@:2}"
+}
+
+@test "who opens files without end leaves the others what they need, whichever process serves" {
+	with_files 400
+	people hoard "$MNT" 100
+}
+
+@test "who removes files that are open or that a queued job needs leaves the others what they need" {
+	local before more
+	with_files 400 --max-machines 1 --pool 1
+	job_of 65534 busy $'out up\nsleep 600000'
+	job_follow busy up
+	$u4 sh -c 'mkdir "$1" && for i in $(seq 300); do echo x >"$1/f$i"; done
+		echo "show f300" >"$1/code.sh" && echo {} >"$1/config.json"' - \
+		"$MNT/b"
+	state_is b queued
+	before=$(daemon_fds)
+	$u4 sh -c 'rm "$1"/f*' - "$MNT/b"
+	more=$(($(daemon_fds) - before))
+	[ "$more" -le 100 ] || fail "it took $more descriptors"
+	$u4 sh -c 'echo kill >"$1"' - "$MNT/busy/ctl"
+	assert_equal "$(job_wait b)" 125
+	status_is b failed
+	run result b .message
+	assert_output --partial 'inputs were removed before it began'
+	people hoard "$MNT" 100
+}
+
 # --- quotas -----------------------------------------------------------------
 
 @test "mkdir over the quota of jobs fails and says what is used and allowed" {

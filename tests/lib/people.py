@@ -13,6 +13,7 @@ import stat
 import sys
 
 import runpy
+import select
 
 base = runpy.run_path(os.path.dirname(os.path.abspath(__file__)) + "/check.py")
 CHECKS, check, die = {}, base["check"], base["die"]
@@ -44,8 +45,30 @@ def outcome(fn):
     return "0"
 
 
+def run_job(job, program):
+    os.mkdir(job)
+    put(job + "/code.sh", program)
+    put(job + "/config.json", b"{}")
+    expect("how %s ends" % job, get(job + "/wait"), b"0\n")
+
+
+def remove_job(job):
+    os.unlink(job + "/output/f")
+    for name in ("code.sh", "config.json"):
+        if os.path.exists(job + "/" + name):
+            os.unlink(job + "/" + name)
+    os.rmdir(job)
+
+
 def opened(path, flags):
     os.close(os.open(path, flags, 0o600))
+
+
+def kill_server(mnt):
+    pidfd = os.pidfd_open(int(os.getxattr(mnt, "user.fsd.pid")))
+    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    select.select([pidfd], [], [])
+    os.close(pidfd)
 
 
 # --- what others see --------------------------------------------------------
@@ -244,6 +267,75 @@ def used(mnt):
     for what, uid, n in found:
         users.setdefault(int(uid), [0, 0])[what == "bytes"] = int(n)
     return {u: tuple(v) for u, v in users.items() if any(v)}
+
+
+def open_all(fds, *paths):
+    """Opens them in turn until one fails."""
+    while True:
+        try:
+            fds.append(os.open(paths[len(fds) % len(paths)], os.O_RDONLY))
+        except OSError as e:
+            return errno.errorcode[e.errno]
+
+
+@check
+def hoard(mnt, most):
+    """Who opens all that he may leaves the others what they need."""
+    fds = []
+    job = mnt + "/mine"
+    paths = [job + "/" + name for name in
+             ("code.sh", "stdout", "result.json", "log", "output/f")]
+
+    def is_at_limit():
+        for path in paths:
+            expect("opening " + path, outcome(lambda: get(path)), "EMFILE")
+        expect("creating", outcome(lambda: put(job + "/new", b"")), "EMFILE")
+        expect("what was not created", os.path.exists(job + "/new"), False)
+        # what costs fsd no descriptor, so that the sentence can be read
+        expect("state", get(job + "/state"), b"done\n")
+        text = get(mnt + "/.fsd/last_error").decode()
+        if "at most %s " % most not in text:
+            die("last_error says %r" % text)
+
+    with As(OTHER):
+        run_job(job, b"out x\nwrite f x\n")
+        expect("the end", open_all(fds, *paths), "EMFILE")
+        expect("what was opened", len(fds), int(most))
+        is_at_limit()
+    with As(65533):
+        run_job(mnt + "/theirs", b"out y\n")
+    get(job + "/stdout")  # root may
+    kill_server(mnt)
+    with As(OTHER):
+        is_at_limit()
+        for path in paths:
+            os.close(fds.pop())
+        expect("the end", open_all(fds, *paths), "EMFILE")
+        expect("what was opened again", len(fds), int(most))
+        for fd in fds:
+            os.close(fd)
+        fds = []
+        expect("the end", open_all(fds, *paths), "EMFILE")
+        expect("what was opened once more", len(fds), int(most))
+        os.unlink(paths[0])  # nothing is kept of it
+        expect("the size", outcome(lambda: os.fstat(fds[0])), "ESTALE")
+        remove_job(job)
+        for fd in fds:
+            os.close(fd)
+        fds = []
+        run_job(job, b"out x\nwrite f x\n")
+        expect("the end", open_all(fds, *paths), "EMFILE")
+        expect("what was opened in the end", len(fds), int(most))
+        for fd in fds[::2]:
+            os.close(fd)
+        remove_job(job)
+        del fds[::2]
+        run_job(job, b"out x\nwrite f x\n")
+        for fd in fds:
+            os.close(fd)
+        fds = []
+        expect("the end", open_all(fds, *paths), "EMFILE")
+        expect("what was opened at last", len(fds), int(most))
 
 
 def tree_bytes(top):
