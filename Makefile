@@ -76,6 +76,10 @@ CHOICE := $(if $(FSD),$(shell grep -l FSD_BACKEND $(FSD)))
 objects = $(patsubst %.c,$(O)/%.o,$(1))
 COMMON := $(call objects,$(LAYOUT) $(VM) $(filter-out $(CHOICE),$(FSD)))
 UNIT   := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/*_test.c))
+ifeq ($(VARIANT),asan)
+# What is loaded into a QEMU cannot be loaded into a program with a sanitizer.
+UNIT   := $(filter-out %/zygote_test,$(UNIT))
+endif
 FUZZ   := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/*_fuzz.c))
 GUEST_OBJECTS := $(patsubst %.c,build/guest/%.o,$(GUEST))
 
@@ -133,6 +137,22 @@ build/bare/init: build/guest/tests/bare/guest.o \
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -static -o $@ $^ -lseccomp
 
+# What a zygote loads (vm/zygote/wire.h), in the program itself: one file to
+# install, and nothing of the host's to trust. Never with a sanitizer: QEMU has
+# none.
+ZYGOTE := build/zygote/fsd-zygote.so
+ZYGOTE_OBJECTS := $(patsubst %.c,build/zygote/%.o,$(wildcard vm/zygote/*.c) \
+	vm/jail_child.c vm/rights.c vm/fdpass.c vm/spawn.c layout/base/err.c)
+$(ZYGOTE): $(ZYGOTE_OBJECTS)
+	$(call say,LINK  $@)
+	$(Q)$(CC) -shared -s -Wl,--gc-sections,--as-needed,-z,relro,-z,now \
+		-o $@ $^
+build/zygote/%.o: %.c Makefile
+	$(call compile,-std=c11 -D_GNU_SOURCE -I. $(WARN) -O2 -fPIC \
+		-fvisibility=hidden -ffunction-sections -fdata-sections \
+		-fstack-protector-strong -ftls-model=initial-exec)
+$(call objects,vm/zygote_library.c): $(ZYGOTE)
+
 # What the tests of hostile programs run in a guest.
 build/hostile/raw: tests/hostile/raw.c Makefile
 	$(call say,LINK  $@)
@@ -180,6 +200,7 @@ $(O)/tests/unit/fsd_%: $(O)/tests/unit/fsd_%.o $(O)/fsd.a
 	$(link)
 $(O)/tests/fuzz/fsd_%: $(O)/tests/fuzz/fsd_%.o $(O)/fsd.a
 	$(link)
+$(O)/tests/unit/zygote_test: | $(ZYGOTE)
 $(O)/tests/%: $(O)/tests/%.o $(O)/core.a
 	$(link)
 
@@ -203,7 +224,8 @@ build/guest/%.o: %.c Makefile
 	$(call compile,-std=c11 -D_GNU_SOURCE -I. $(WARN) -O2 -g \
 		-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fno-pie)
 
--include $(shell find $(O) build/guest -name '*.d' -type f 2>/dev/null)
+-include $(shell find $(O) build/guest build/zygote -name '*.d' -type f \
+	2>/dev/null)
 
 # --- what people ask for ----------------------------------------------------
 

@@ -72,7 +72,12 @@ check_doors() {
 		"$(doors '^guest/.*\.[ch]$' \
 		'layout/limits\.h|layout/base/[^/]+\.h|guest/runners/(hold|populate)\.h')"
 	verdict 'vm/ includes guest/wire*.h and layout/base/ only' \
-		"$(doors '^vm/.*\.[ch]$' 'guest/wire(_fs)?\.h|layout/base/[^/]+\.h')"
+		"$(doors '^vm/[^/]*\.[ch]$' \
+			'guest/wire(_fs)?\.h|layout/base/[^/]+\.h|vm/zygote/wire\.h')"
+	# it lives in QEMU's process
+	verdict "vm/zygote/ includes what a jail's child is made with only" \
+		"$(doors '^vm/zygote/.*\.[ch]$' \
+			'vm/(argv|jail_child|fdpass)\.h|layout/base/num\.h')"
 	verdict 'fsd/ includes the doors of vm/ and layout/ only' \
 		"$(doors '^fsd/.*\.[ch]$' \
 			'vm/vm\.h|vm/loop\.h|vm/spawn\.h|vm/backend\.h|vm/jailer\.h|vm/fdpass\.h|vm/rights\.h|layout/layout\.h')"
@@ -97,10 +102,10 @@ check_sentences() {
 			'\<(machine|m)(->|\.)state[[:space:]]*=[^=]' |
 			grep -v '^vm/machine\.c:')"
 	# fsd/background.c: before there is a thread, a loop or a mount
-	verdict 'only vm/spawn.c, the jailer, fsd/background.c and guest/ fork' \
+	verdict 'only vm/spawn.c, the jailer, zygotes, fsd/background.c and guest/ fork' \
 		"$(grep_in '^(layout|vm|fsd)/.*\.[ch]$' \
 			'\<(fork|vfork|clone|clone3|posix_spawnp?|system|popen|daemon)[[:space:]]?\(|SYS_clone' |
-			grep -vE '^(vm/spawn|vm/jailer|vm/jail_cell|fsd/background)\.c:')"
+			grep -vE '^(vm/spawn|vm/jailer|vm/jail_cell|vm/zygote/[a-z]+|fsd/background)\.c:')"
 	verdict 'nothing sleeps to synchronise' \
 		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' \
 			'\<(sleep|usleep|nanosleep|clock_nanosleep)[[:space:]]?\(')"

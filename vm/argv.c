@@ -22,6 +22,8 @@
 /* By default what is translated takes a GiB of addresses, used or not: more than
  * a machine has where no control group bounds its memory. */
 #define ACCEL_TCG "tcg,tb-size=64"
+/* All languages' code: when it is full QEMU throws all of it away. */
+#define ACCEL_ZYGOTE "tcg,tb-size=256"
 /* There is no speculation under TCG that could leak. */
 #define KERNEL_ARGS_TCG KERNEL_ARGS " mitigations=off"
 
@@ -96,7 +98,7 @@ static void add_devices(struct argv *a)
 	add(a, "virtserialport,chardev=wire,name=" WIRE_PORT_NAME);
 }
 
-static void add_common(struct argv *a, const char *qemu)
+static void add_common(struct argv *a, const char *qemu, bool zygote)
 {
 	a->count = a->used = 0;
 	add(a, qemu);
@@ -107,8 +109,10 @@ static void add_common(struct argv *a, const char *qemu)
 	add(a, "-nic");
 	add(a, "none");
 	add(a, "-sandbox");
-	add(a, "on,obsolete=deny,elevateprivileges=deny,spawn=deny,"
-	       "resourcecontrol=deny");
+	/* A zygote's children have their own list, in which all that is. */
+	add(a, zygote ? "on,obsolete=deny,resourcecontrol=deny" :
+			"on,obsolete=deny,elevateprivileges=deny,spawn=deny,"
+			"resourcecontrol=deny");
 }
 
 static int finish(struct argv *a)
@@ -119,9 +123,9 @@ static int finish(struct argv *a)
 	return 0;
 }
 
-int argv_probe(const char *qemu, struct argv *a)
+int argv_probe(const char *qemu, bool zygote, struct argv *a)
 {
-	add_common(a, qemu);
+	add_common(a, qemu, zygote);
 	add(a, "-machine");
 	add(a, "none");
 	add(a, "-accel");
@@ -133,13 +137,14 @@ int argv_probe(const char *qemu, struct argv *a)
 
 int argv_make(const struct argv_spec *s, struct argv *a)
 {
-	add_common(a, s->qemu);
+	add_common(a, s->qemu, s->zygote);
 	add(a, "-machine");
 	add(a, "microvm,pit=on,pic=on,rtc=on,isa-serial=off,"
 	       "x-option-roms=off,memory-backend=ram,mem-merge=off,"
 	       "dump-guest-core=off");
 	add(a, "-accel");
-	add(a, s->accel == VM_ACCEL_KVM ? "kvm" : ACCEL_TCG);
+	add(a, s->accel == VM_ACCEL_KVM ? "kvm" :
+	       s->zygote ? ACCEL_ZYGOTE : ACCEL_TCG);
 	add(a, "-cpu");
 	add(a, s->accel == VM_ACCEL_KVM ? CPU_KVM : "max");
 	add(a, "-smp");

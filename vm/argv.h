@@ -27,7 +27,8 @@ struct argv_spec {
 	const char *kernel, *initrd; /* boot: where they are in its root */
 	enum vm_accel accel;  /* KVM or TCG */
 	struct vm_class cls;
-	bool boot;            /* boot and share RAM, else be restored */
+	bool boot;            /* boot and share RAM, else be restored, */
+	bool zygote;          /* to be forked when it is hot */
 	unsigned tsc_khz;     /* TCG: what the guest is told; 0: nothing */
 };
 
@@ -43,8 +44,9 @@ struct argv {
 
 /* Return: 0 or -E2BIG. */
 int argv_make(const struct argv_spec *spec, struct argv *ret);
-/* A QEMU without a machine, that waits at its monitor. The same. */
-int argv_probe(const char *qemu, struct argv *ret);
+/* A QEMU without a machine, that waits at its monitor; a zygote, maybe. The
+ * same. */
+int argv_probe(const char *qemu, bool zygote, struct argv *ret);
 /* All of it, blank-separated, into out: the golden form, and the key's. */
 void argv_join(const struct argv *a, struct buf *out);
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,9 +18,11 @@
 #include "../layout/base/num.h"
 #include "fdpass.h"
 #include "jail_root.h"
+#include "zygote/wire.h"
 
 #define CELLS_MORE 16
 #define QEMU_MIB 1024u  /* of addresses, beside the guest's memory */
+#define ZYGOTE_MS 3000 /* for a child; it takes some 5 */
 #define THREADS_MAX 128 /* of one user id, beside one a processor */
 
 /* --- user ids ------------------------------------------------------------------ */
@@ -89,12 +92,26 @@ static void clear(struct cell *c)
 	fd_close(&c->listener);
 	fd_close(&c->ram);
 	fd_close(&c->lease);
+	fd_close(&c->control);
 	c->pid = 0;
 }
 
-unsigned filter_index(bool boot, bool kvm)
+static bool is_probe(uint32_t kind)
 {
-	return (boot ? 1u : 0) + (kvm ? 2u : 0);
+	return kind == JAIL_PROBE || kind == JAIL_PROBE_ZYGOTE;
+}
+
+static bool is_zygote(uint32_t kind)
+{
+	return kind == JAIL_ZYGOTE || kind == JAIL_PROBE_ZYGOTE;
+}
+
+static enum jailer_filter filter_of(const struct jail_request *q)
+{
+	if (is_zygote(q->kind))
+		return FILTER_OF_ZYGOTE;
+	return (q->kind == JAIL_BOOT ? FILTER_OF_BOOT : FILTER_OF_RESTORE) +
+	       (q->accel == VM_ACCEL_KVM ? 2 : 0);
 }
 
 static int make_argv(const struct jailer *j, const struct jail_request *q,
@@ -105,17 +122,19 @@ static int make_argv(const struct jailer *j, const struct jail_request *q,
 		.accel = (enum vm_accel)q->accel,
 		.cls = { .memory_mib = q->memory_mib, .cpus = q->cpus },
 		.boot = q->kind == JAIL_BOOT, .tsc_khz = q->tsc_khz,
+		.zygote = is_zygote(q->kind),
 	};
 
-	return q->kind == JAIL_PROBE ? argv_probe(j->qemu, a) :
-				       argv_make(&s, a);
+	return is_probe(q->kind) ? argv_probe(j->qemu, s.zygote, a) :
+				   argv_make(&s, a);
 }
 
-/* In a child of ours, in all its namespaces. */
-static pid_t clone_child(const struct jailer *j, int *ret_pidfd)
+/* In a child of ours, in all its namespaces; a zygote makes those of its own
+ * children. */
+static pid_t clone_child(const struct jailer *j, bool zygote, int *ret_pidfd)
 {
 	struct clone_args args = {
-		.flags = j->clone_flags | CLONE_PIDFD,
+		.flags = (zygote ? 0 : j->clone_flags) | CLONE_PIDFD,
 		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
 		.exit_signal = SIGCHLD,
 	};
@@ -124,38 +143,76 @@ static pid_t clone_child(const struct jailer *j, int *ret_pidfd)
 	return pid < 0 ? -errno : (pid_t)pid;
 }
 
-static int prepare(struct jailer *j, const struct jail_request *q, int *fds,
-		   unsigned fd_count, struct cell *c, struct jail_child *child)
+/* What bounds it, and its user's lease. Return: 0 or negative errno. */
+static int bound(struct jailer *j, const struct jail_request *q,
+		 struct cell *c, struct jail_bounds *ret)
 {
-	bool boot = q->kind == JAIL_BOOT;
-	int pair[2], r;
+	int r = 0;
 
-	*child = (struct jail_child){
-		.null = j->null, .fd_count = fd_count, .status = -1,
-		.landlock = j->landlock,
+	*ret = (struct jail_bounds){
 		.own_uts = j->clone_flags & CLONE_NEWUTS,
 		.own_cgroup_ns = j->cgroup_ns,
 		/* A restored machine writes to no file at all. */
-		.file_bytes = boot ? (uint64_t)q->memory_mib << 20 : 0,
-		.filter = j->filter[filter_index(boot,
-						 q->accel == VM_ACCEL_KVM)],
+		.file_bytes = q->kind == JAIL_BOOT ?
+				      (uint64_t)q->memory_mib << 20 : 0,
 	};
-	memcpy(child->fds, fds, fd_count * sizeof(*fds));
-	r = lease_uid(&j->uids, &child->uid, &c->lease);
-	if (r < 0)
-		return r;
 	/* Where no control group bounds its memory. */
 	if (j->cgroups.base[0] < 0)
-		child->address_bytes = ((uint64_t)q->memory_mib + QEMU_MIB)
-				       << 20;
-	child->threads = child->uid ? THREADS_MAX + q->cpus : 0;
+		ret->address_bytes = ((uint64_t)q->memory_mib + QEMU_MIB)
+				     << 20;
+	if (!is_zygote(q->kind))
+		r = lease_uid(&j->uids, &ret->uid, &c->lease);
+	ret->threads = ret->uid ? THREADS_MAX + q->cpus : 0;
+	return r;
+}
+
+/* pair[0] becomes *ours. Return: 0 or negative errno. */
+static int make_pair(int *ours, int *theirs)
+{
+	int pair[2];
+
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	c->status = pair[0];
-	child->status = pair[1];
-	if (q->kind != JAIL_PROBE)
-		c->ram = take_fd(&fds[JAIL_FD_RAM]);
+	*ours = pair[0];
+	*theirs = pair[1];
 	return 0;
+}
+
+/* What it finds when it begins. */
+static int set_up_zygote(const struct jailer *j, int sock)
+{
+	const struct sock_fprog *filter = &j->filter[FILTER_OF_FORK];
+	static struct zygote_setup setup;
+
+	setup.landlock = j->landlock >= 0;
+	setup.filter_len = filter->len;
+	memcpy(setup.filter, filter->filter,
+	       filter->len * sizeof(*filter->filter));
+	return fdpass_send(sock, &setup, sizeof(setup), NULL, 0, 0) < 0 ?
+		       -EIO : 0;
+}
+
+static int prepare(struct jailer *j, const struct jail_request *q, int *fds,
+		   unsigned fd_count, struct cell *c, struct jail_child *child)
+{
+	int r;
+
+	*child = (struct jail_child){
+		.null = j->null, .fd_count = fd_count, .status = -1,
+		.landlock = j->landlock, .control = -1,
+		.filter = j->filter[filter_of(q)],
+	};
+	memcpy(child->fds, fds, fd_count * sizeof(*fds));
+	r = bound(j, q, c, &child->bounds);
+	if (r == 0)
+		r = make_pair(&c->status, &child->status);
+	if (r == 0 && is_zygote(q->kind))
+		r = make_pair(&c->control, &child->control);
+	if (r == 0 && is_zygote(q->kind))
+		r = set_up_zygote(j, c->control);
+	if (r == 0 && !is_probe(q->kind))
+		c->ram = take_fd(&fds[JAIL_FD_RAM]);
+	return r;
 }
 
 static void close_all(int *fds, unsigned count)
@@ -164,11 +221,25 @@ static void close_all(int *fds, unsigned count)
 		fd_close(&fds[i]);
 }
 
+/* It fails when the child is dead already: then its end says so. */
+static void say_go(const struct cell *c)
+{
+	send(c->status, "", 1, MSG_NOSIGNAL);
+}
+
+static uint32_t enter_cgroup(struct jailer *j, const struct jail_request *q,
+			     const struct cell *c, int *ret_code)
+{
+	*ret_code = jail_cgroups_enter(&j->cgroups, (unsigned)(c - j->cells),
+				       c->pid, q->memory_mib, q->cpus);
+	return *ret_code < 0 ? JAIL_STEP_CGROUP : JAIL_STEP_NONE;
+}
+
 /* From the clone to "go". */
 static uint32_t launch(struct jailer *j, const struct jail_request *q,
 		       struct cell *c, struct jail_child *child, int *ret_code)
 {
-	c->pid = clone_child(j, &c->pidfd);
+	c->pid = clone_child(j, is_zygote(q->kind), &c->pidfd);
 	if (c->pid == 0)
 		jail_child_main(child);
 	fd_close(&child->status);
@@ -176,45 +247,120 @@ static uint32_t launch(struct jailer *j, const struct jail_request *q,
 		*ret_code = c->pid;
 		return JAIL_STEP_CLONE;
 	}
-	/* It fails when the child is dead already: then its end says so. */
-	send(c->status, "", 1, MSG_NOSIGNAL);
+	say_go(c);
 	/*
 	 * To move a process to another group takes the kernel up to 10 ms, in
 	 * which this one is on its way down. It is there before its guest runs,
 	 * for its RAM comes from here, later.
 	 */
-	*ret_code = jail_cgroups_enter(&j->cgroups, (unsigned)(c - j->cells),
-				       c->pid, q->memory_mib, q->cpus);
-	return *ret_code < 0 ? JAIL_STEP_CGROUP : JAIL_STEP_NONE;
+	return enter_cgroup(j, q, c, ret_code);
 }
+
+static uint32_t start_process(struct jailer *j, const struct jail_request *q,
+			      int *fds, unsigned fd_count, struct cell *c,
+			      int *ret_code)
+{
+	struct jail_child child;
+	struct argv argv;
+	uint32_t step = JAIL_STEP_UID;
+
+	*ret_code = make_argv(j, q, &argv);
+	if (*ret_code < 0)
+		return step;
+	*ret_code = prepare(j, q, fds, fd_count, c, &child);
+	child.argv = argv.item;
+	if (*ret_code == 0)
+		step = launch(j, q, c, &child, ret_code);
+	fd_close(&child.status);
+	fd_close(&child.control);
+	return step;
+}
+
+/* --- zygotes' children -------------------------------------------------------- */
+
+static struct cell *find_zygote(struct jailer *j, uint32_t id)
+{
+	for (unsigned i = 0; i < j->cell_count; i++)
+		if (j->cells[i].pid && is_zygote(j->cells[i].kind) &&
+		    j->cells[i].id == id)
+			return &j->cells[i];
+	return NULL;
+}
+
+/* Return: its pid, with *ret_pidfd, or a negative errno. */
+static int order_child(const struct cell *zygote,
+		       const struct zygote_order *order, const int *fds,
+		       int *ret_pidfd)
+{
+	struct pollfd p = { .fd = zygote->control, .events = POLLIN };
+	struct zygote_answer answer = { 0 };
+	unsigned count;
+	ssize_t n = fdpass_send(zygote->control, order, sizeof(*order), fds,
+				ZYGOTE_ORDER_FDS, MSG_DONTWAIT);
+
+	if (n < 0)
+		return (int)n;
+	if (poll(&p, 1, ZYGOTE_MS) <= 0)
+		return -ETIMEDOUT;
+	n = fdpass_receive(zygote->control, &answer, sizeof(answer), ret_pidfd,
+			   1, &count, MSG_DONTWAIT);
+	if (n != (ssize_t)sizeof(answer))
+		return n < 0 ? (int)n : -EPIPE;
+	return answer.pid > 0 && !count ? -EPROTO : answer.pid;
+}
+
+/* A zygote that does not do it is of no use, and its owner hears of its end. */
+static uint32_t fork_zygote(struct jailer *j, const struct jail_request *q,
+			    const int *fds, struct cell *c, int *ret_code)
+{
+	struct cell *zygote = find_zygote(j, q->zygote);
+	struct zygote_order order = { .clone_flags = j->clone_flags };
+	int status = -1, r;
+
+	*ret_code = zygote ? bound(j, q, c, &order.bounds) : -ESRCH;
+	if (*ret_code == 0)
+		*ret_code = make_pair(&c->status, &status);
+	if (*ret_code < 0)
+		return zygote ? JAIL_STEP_UID : JAIL_STEP_ZYGOTE;
+	r = order_child(zygote, &order,
+			(int[]){ fds[JAIL_FD_ERR], fds[JAIL_FD_QMP],
+				 fds[JAIL_FD_WIRE], status }, &c->pidfd);
+	fd_close(&status);
+	if (r < 0) {
+		*ret_code = r;
+		j->strays = true;
+		cell_kill(zygote);
+		return JAIL_STEP_ZYGOTE;
+	}
+	c->pid = r;
+	say_go(c); /* on its way down, */
+	r = (int)enter_cgroup(j, q, c, ret_code);
+	say_go(c); /* and to run */
+	return (uint32_t)r;
+}
+
+/* --- any of them ----------------------------------------------------------------- */
 
 struct cell *cell_start(struct jailer *j, const struct jail_request *q,
 			int *fds, unsigned fd_count, struct jail_word *word)
 {
 	struct cell *c = free_cell(j, word);
-	struct jail_child child;
-	struct argv argv;
-	int r;
 
-	if (!c) {
-		close_all(fds, fd_count);
-		return NULL;
+	if (c && is_zygote(q->kind) && !j->zygotes) {
+		*word = (struct jail_word){ JAIL_STEP_ZYGOTE, -ENOTSUP };
+		c = NULL;
 	}
-	r = make_argv(j, q, &argv);
-	*word = (struct jail_word){ JAIL_STEP_UID, r };
-	if (r < 0) {
+	if (!c) {
 		close_all(fds, fd_count);
 		return NULL;
 	}
 	*c = (struct cell){
 		.id = q->id, .kind = q->kind, .pidfd = -1, .status = -1,
-		.listener = -1, .ram = -1, .lease = -1,
+		.listener = -1, .ram = -1, .lease = -1, .control = -1,
 	};
-	word->code = prepare(j, q, fds, fd_count, c, &child);
-	child.argv = argv.item;
-	if (word->code == 0)
-		word->step = launch(j, q, c, &child, &word->code);
-	fd_close(&child.status);
+	word->step = q->kind == JAIL_FORK ?
+			     fork_zygote(j, q, fds, c, &word->code) :
+			     start_process(j, q, fds, fd_count, c, &word->code);
 	close_all(fds, fd_count);
 	if (word->code == 0)
 		return c;
@@ -224,6 +370,11 @@ struct cell *cell_start(struct jailer *j, const struct jail_request *q,
 	}
 	clear(c);
 	return NULL;
+}
+
+void cell_kill(struct cell *c)
+{
+	kill(c->pid, SIGKILL);
 }
 
 /* Its way down: a failure, or the listener of its filter, or exec. */
@@ -298,4 +449,18 @@ void cell_reap(struct jailer *j, struct cell *c, struct jail_answer *ret)
 	if (c->kind == JAIL_BOOT)
 		jail_cgroups_leave(&j->cgroups, (unsigned)(c - j->cells));
 	clear(c);
+}
+
+void cells_reap_stray(struct jailer *j)
+{
+	siginfo_t one = { 0 };
+
+	/* Of those in cells the pidfd tells. */
+	if (waitid(P_ALL, 0, &one, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+	    !one.si_pid)
+		return;
+	for (unsigned i = 0; i < j->cell_count; i++)
+		if (j->cells[i].pid == one.si_pid)
+			return;
+	waitpid(one.si_pid, NULL, 0);
 }

@@ -13,6 +13,11 @@
 #include "jail_wire.h"
 #include "walls.h"
 
+enum jailer_filter {
+	FILTER_OF_RESTORE, FILTER_OF_BOOT, /* + 2 under KVM */
+	FILTER_OF_ZYGOTE = 4, FILTER_OF_FORK, FILTERS
+};
+
 struct cell {
 	pid_t pid;      /* 0: free */
 	uint32_t id;
@@ -22,6 +27,7 @@ struct cell {
 	int listener;   /* of its filter, until RAM is given */
 	int ram;        /* owned until it is given */
 	int lease;      /* lock of its user id */
+	int control;    /* of a zygote, else -1 */
 	struct jail_word word; /* code < 0: a step failed */
 };
 
@@ -37,7 +43,9 @@ struct jailer {
 	const char *qemu, *kernel, *initrd;
 	struct uid_range uids;
 	struct jail_cgroups cgroups;
-	struct sock_fprog filter[4]; /* by filter_index() */
+	bool zygotes;   /* the root has what they load */
+	bool strays;    /* there may be children that are in no cell */
+	struct sock_fprog filter[FILTERS]; /* by filter_of() */
 	struct cell *cells;
 	unsigned cell_count;
 	unsigned most;  /* of them may live at once */
@@ -53,7 +61,9 @@ void cell_heard(struct cell *c);
 void cell_asked(struct cell *c);
 /* Its process has ended; frees the cell. *ret_code as in jail_answer. */
 void cell_reap(struct jailer *j, struct cell *c, struct jail_answer *ret);
-/* Which of the filters. */
-unsigned filter_index(bool boot, bool kvm);
+/* Kills it. */
+void cell_kill(struct cell *c);
+/* Reaps one that a zygote made and did not tell of; it ends by itself. */
+void cells_reap_stray(struct jailer *j);
 
 #endif

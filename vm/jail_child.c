@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
+#include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <poll.h>
@@ -20,6 +20,7 @@
 #include "fdpass.h"
 #include "rights.h"
 #include "spawn.h"
+#include "zygote/wire.h"
 
 #define HOST_NAME "machine"
 #define FDS 256
@@ -31,28 +32,34 @@ static int own_names(const struct jail_child *c)
 	if (setsid() < 0)
 		return -errno;
 	/* It has no cgroup tree to look at, and this would not name it. */
-	if (c->own_cgroup_ns && unshare(CLONE_NEWCGROUP) < 0)
+	if (c->bounds.own_cgroup_ns && unshare(CLONE_NEWCGROUP) < 0)
 		return -errno;
-	if (c->own_uts &&
+	if (c->bounds.own_uts &&
 	    (sethostname(HOST_NAME, strlen(HOST_NAME)) < 0 ||
 	     setdomainname("", 0) < 0))
 		return -errno;
 	return 0;
 }
 
-/* 0 1 2: null, null, standard error; then QMP, wire, ... but not RAM; then
- * status, which exec closes. By way of high numbers, so that none is lost. */
+/* 0 1 2: null, null, standard error; then QMP, wire, ... but not RAM; then a
+ * zygote's own; then status, which exec closes. By way of high numbers, so that
+ * none is lost. */
 static int place_fds(struct jail_child *c)
 {
-	int from[JAIL_FDS_MAX + 4], count = 0;
+	int from[JAIL_FDS_MAX + 5], count = 0;
+	bool zygote = c->control >= 0;
 
 	from[count++] = c->null;
 	from[count++] = c->null;
 	for (unsigned i = 0; i < c->fd_count; i++)
 		if (i != JAIL_FD_RAM)
 			from[count++] = c->fds[i];
+	if (zygote)
+		from[count++] = c->control;
+	if (zygote && c->landlock >= 0)
+		from[count++] = c->landlock;
 	from[count++] = c->status;
-	if (c->landlock >= 0)
+	if (!zygote && c->landlock >= 0)
 		from[count++] = c->landlock;
 	for (int i = 0; i < count; i++) {
 		from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, count);
@@ -62,13 +69,15 @@ static int place_fds(struct jail_child *c)
 	for (int i = 0; i < count; i++)
 		if (dup2(from[i], i) < 0)
 			return -errno;
-	if (c->landlock >= 0)
+	if (!zygote && c->landlock >= 0)
 		c->landlock = --count;
 	c->status = --count;
 	if (fcntl(c->status, F_SETFD, FD_CLOEXEC) < 0 ||
-	    (c->landlock >= 0 &&
+	    (!zygote && c->landlock >= 0 &&
 	     fcntl(c->landlock, F_SETFD, FD_CLOEXEC) < 0) ||
-	    syscall(SYS_close_range, MAX(c->status, c->landlock) + 1, ~0u, 0) < 0)
+	    syscall(SYS_close_range,
+		    zygote ? c->status + 1 : MAX(c->status, c->landlock) + 1,
+		    ~0u, 0) < 0)
 		return -errno;
 	return 0;
 }
@@ -82,18 +91,19 @@ static int limit(int resource, rlim_t value)
 
 static int set_limits(const struct jail_child *c)
 {
+	const struct jail_bounds *b = &c->bounds;
 	int r = spawn_no_core();
 
 	if (r == 0)
 		r = limit(RLIMIT_NOFILE, FDS);
 	if (r == 0)
-		r = limit(RLIMIT_FSIZE, c->file_bytes);
+		r = limit(RLIMIT_FSIZE, b->file_bytes);
 	if (r == 0)
 		r = limit(RLIMIT_MSGQUEUE, 0);
-	if (r == 0 && c->threads)
-		r = limit(RLIMIT_NPROC, c->threads);
-	if (r == 0 && c->address_bytes)
-		r = limit(RLIMIT_AS, c->address_bytes);
+	if (r == 0 && b->threads)
+		r = limit(RLIMIT_NPROC, b->threads);
+	if (r == 0 && b->address_bytes)
+		r = limit(RLIMIT_AS, b->address_bytes);
 	return r;
 }
 
@@ -123,14 +133,18 @@ static int lock_securebits(void)
 
 static int change_ids(const struct jail_child *c)
 {
+	uid_t uid = c->bounds.uid;
 	int r = rights_bound(NULL, 0);
 
 	if (r == 0)
 		r = lock_securebits();
-	if (r < 0 || !c->uid)
+	if (r < 0 || !uid)
 		return r;
-	if (setgroups(0, NULL) < 0 || setresgid(c->uid, c->uid, c->uid) < 0 ||
-	    setresuid(c->uid, c->uid, c->uid) < 0)
+	/* Not the C library's: they would tell threads, and in a zygote's child
+	 * those are not there yet. */
+	if (syscall(SYS_setgroups, 0, NULL) < 0 ||
+	    syscall(SYS_setresgid, uid, uid, uid) < 0 ||
+	    syscall(SYS_setresuid, uid, uid, uid) < 0)
 		return -errno;
 	return 0;
 }
@@ -163,6 +177,13 @@ static int filter(struct jail_child *c)
 	return 0;
 }
 
+/* One that asks for nothing. */
+static int plain_filter(struct jail_child *c)
+{
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
+		       &c->filter) < 0 ? -errno : 0;
+}
+
 _Noreturn static void end(const struct jail_child *c, uint32_t step, int code)
 {
 	struct jail_word word = { step, code };
@@ -172,10 +193,55 @@ _Noreturn static void end(const struct jail_child *c, uint32_t step, int code)
 	_exit(127);
 }
 
-static void must(const struct jail_child *c, uint32_t step, int r)
+void jail_child_must(const struct jail_child *c, uint32_t step, int r)
 {
 	if (r < 0)
 		end(c, step, r);
+}
+
+/* --- the ways down ---------------------------------------------------------------- */
+
+bool jail_child_may_go(const struct jail_child *c)
+{
+	unsigned none;
+	char go = 0;
+
+	return fdpass_receive(c->status, &go, 1, NULL, 0, &none, 0) == 1;
+}
+
+static void enter(struct jail_child *c)
+{
+	jail_child_must(c, JAIL_STEP_NAMES, own_names(c));
+	jail_child_must(c, JAIL_STEP_LIMITS, set_limits(c));
+	jail_child_must(c, JAIL_STEP_LANDLOCK, enter_landlock(c));
+	jail_child_must(c, JAIL_STEP_IDS, change_ids(c));
+	jail_child_must(c, JAIL_STEP_CAPS, rights_keep(NULL, 0));
+	jail_child_must(c, JAIL_STEP_PARENT, tie_to_parent(c));
+}
+
+void jail_child_enter(struct jail_child *c)
+{
+	/* Whoever ended the jailer before this did not end us. */
+	if (tie_to_parent(c) < 0)
+		_exit(127);
+	enter(c);
+	jail_child_must(c, JAIL_STEP_SECCOMP, plain_filter(c));
+}
+
+/* What its children's jails take. No program of anybody's runs in it. */
+static const unsigned zygote_caps[] = {
+	CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_SETPCAP,
+};
+
+static void enter_zygote(struct jail_child *c)
+{
+	jail_child_must(c, JAIL_STEP_NAMES, setsid() < 0 ? -errno : 0);
+	jail_child_must(c, JAIL_STEP_LIMITS, set_limits(c));
+	jail_child_must(c, JAIL_STEP_LANDLOCK,
+	     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0);
+	jail_child_must(c, JAIL_STEP_CAPS,
+	     rights_hand_on(zygote_caps, ARRAY_SIZE(zygote_caps)));
+	jail_child_must(c, JAIL_STEP_PARENT, tie_to_parent(c));
 }
 
 _Noreturn void jail_child_main(struct jail_child *c)
@@ -184,23 +250,25 @@ _Noreturn void jail_child_main(struct jail_child *c)
 	static const char *const envp[] = {
 		"GLIBC_TUNABLES=glibc.malloc.arena_max=1", NULL,
 	};
+	static const char *const zygote_envp[] = {
+		"GLIBC_TUNABLES=glibc.malloc.arena_max=1",
+		"LD_PRELOAD=" ZYGOTE_LIBRARY, NULL,
+	};
+	bool zygote = c->control >= 0;
 	/* Among what goes is the jailer's end of our socket: while we hold it
 	 * we cannot see that the jailer has gone. */
 	int placed = place_fds(c);
-	char go;
 
-	if (tie_to_parent(c) < 0 || recv(c->status, &go, 1, 0) != 1)
+	if (tie_to_parent(c) < 0 || !jail_child_may_go(c))
 		_exit(127);
 	spawn_reset_signals();
-	must(c, JAIL_STEP_FDS, placed);
-	must(c, JAIL_STEP_NAMES, own_names(c));
-	must(c, JAIL_STEP_LIMITS, set_limits(c));
-	must(c, JAIL_STEP_LANDLOCK, enter_landlock(c));
-	must(c, JAIL_STEP_IDS, change_ids(c));
-	must(c, JAIL_STEP_CAPS, rights_keep(NULL, 0));
-	must(c, JAIL_STEP_PARENT, tie_to_parent(c));
-	must(c, JAIL_STEP_SECCOMP, filter(c));
+	jail_child_must(c, JAIL_STEP_FDS, placed);
+	if (zygote)
+		enter_zygote(c);
+	else
+		enter(c);
+	jail_child_must(c, JAIL_STEP_SECCOMP, filter(c));
 	execve(c->argv[0], (char *const *)(uintptr_t)c->argv,
-	       (char *const *)(uintptr_t)envp);
+	       (char *const *)(uintptr_t)(zygote ? zygote_envp : envp));
 	end(c, JAIL_STEP_EXEC, -errno);
 }

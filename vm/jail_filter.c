@@ -21,6 +21,14 @@
 #define OK FILTER_ALL, FILTER_ALLOW, 0
 #define RARELY FILTER_ALL | FILTER_RARE, FILTER_ALLOW, 0
 #define KVM_ONLY FILTER_ALL & ~FILTER_TCG, FILTER_ALLOW, 0
+/* Also of a machine that was forked, once it runs; of one of these at times. */
+#define LIVE FILTER_ALL | FILTER_FORK, FILTER_ALLOW, 0
+#define LIVE_ELSE FILTER_ALL | FILTER_FORK | FILTER_FORK_RARE, FILTER_ALLOW, 0
+#define LIVE_RARELY FILTER_ALL | FILTER_FORK | FILTER_FORK_RARE | \
+	FILTER_RARE, FILTER_ALLOW, 0
+#define LIVE_FORK FILTER_ALL | FILTER_FORK | FILTER_RARE, FILTER_ALLOW, 0
+/* A restored machine's list and these: what a child's way down takes. */
+#define ZYGOTE FILTER_TCG | FILTER_ZYGOTE, FILTER_ALLOW, 0
 #define BOOT_ONLY FILTER_ALL & ~FILTER_RESTORE
 #define RESTORE_ONLY FILTER_ALL & ~FILTER_BOOT
 
@@ -35,19 +43,20 @@
 const struct filter_row filter_rows[] = {
 	/* --- to be a process ------------------------------------------- */
 	{ NAMED(execve), OK, ANY, "to become QEMU; -sandbox takes it away" },
-	{ NAMED(brk), OK, ANY, "malloc" },
+	{ NAMED(brk), LIVE_ELSE, ANY, "malloc" },
 	{ NAMED(mmap), FILTER_ALL & ~FILTER_RESTORE, FILTER_ALLOW, 0, ANY,
 	  "memory; a template's RAM is shared with its file" },
-	{ NAMED(mmap), RESTORE_ONLY, FILTER_ALLOW, 0, 3, MAP_TYPE, MAP_PRIVATE,
+	{ NAMED(mmap), (RESTORE_ONLY) | FILTER_FORK | FILTER_FORK_RARE,
+	  FILTER_ALLOW, 0, 3, MAP_TYPE, MAP_PRIVATE,
 	  "memory; nothing can be written to a file by way of it" },
 	{ NAMED(mmap), FILTER_KVM | FILTER_RESTORE, FILTER_ALLOW,
 	  (MAP_TYPE & ~MAP_SHARED) | MAP_ANONYMOUS, 2, UINT32_MAX,
 	  PROT_READ | PROT_WRITE, "a processor of KVM's, which is shared with "
 	  "the kernel; its files are open to read only, so not to be had so" },
-	{ NAMED(mprotect), OK, ANY, "malloc, translated code" },
-	{ NAMED(munmap), OK, ANY, "malloc" },
-	{ NAMED(mremap), RARELY, ANY, "realloc of large blocks" },
-	{ NAMED(madvise), OK, ANY, "memory that is given back" },
+	{ NAMED(mprotect), LIVE_ELSE, ANY, "malloc, translated code" },
+	{ NAMED(munmap), LIVE_ELSE, ANY, "malloc" },
+	{ NAMED(mremap), LIVE_RARELY, ANY, "realloc of large blocks" },
+	{ NAMED(madvise), LIVE_ELSE, ANY, "memory that is given back" },
 	{ NAMED(arch_prctl), OK, 0, UINT32_MAX, ARCH_SET_FS,
 	  "thread-local storage" },
 	{ NAMED(arch_prctl), KVM_ONLY, 0, UINT32_MAX, 0x1024,
@@ -55,47 +64,48 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(arch_prctl), KVM_ONLY, 0, UINT32_MAX, 0x1025,
 	  "ARCH_REQ_XCOMP_GUEST_PERM: the same" },
 	{ NAMED(set_tid_address), OK, ANY, "threads" },
-	{ NAMED(set_robust_list), OK, ANY, "threads" },
-	{ NAMED(rseq), OK, ANY, "threads" },
-	{ NAMED(futex), OK, ANY, "locks" },
-	{ NAMED(clone), OK, 0, THREAD | OTHER_NAMESPACES, THREAD,
+	{ NAMED(set_robust_list), LIVE_ELSE, ANY, "threads" },
+	{ NAMED(rseq), LIVE_ELSE, ANY, "threads" },
+	{ NAMED(futex), LIVE, ANY, "locks" },
+	{ NAMED(clone), LIVE, 0, THREAD | OTHER_NAMESPACES, THREAD,
 	  "threads, and only threads" },
-	{ NAMED(clone3), FILTER_ALL, FILTER_REFUSE, ENOSYS, ANY,
+	{ NAMED(clone3), FILTER_ALL | FILTER_FORK | FILTER_FORK_RARE,
+	  FILTER_REFUSE, ENOSYS, ANY,
 	  "its flags cannot be seen here; the C library then uses clone" },
-	{ NAMED(exit), RARELY, ANY, "a thread's end" },
-	{ NAMED(exit_group), RARELY, ANY, "QEMU's end" },
-	{ NAMED(gettid), OK, ANY, "which thread is this" },
-	{ NAMED(getpid), RARELY, ANY, "who am I" },
-	{ NAMED(tgkill), RARELY, ANY, "abort(); KVM's kick of a processor" },
-	{ NAMED(rt_sigaction), OK, ANY, "signals" },
-	{ NAMED(rt_sigprocmask), OK, ANY, "signals" },
-	{ NAMED(rt_sigreturn), RARELY, ANY, "signals" },
+	{ NAMED(exit), LIVE_RARELY, ANY, "a thread's end" },
+	{ NAMED(exit_group), LIVE_RARELY, ANY, "QEMU's end" },
+	{ NAMED(gettid), LIVE_ELSE, ANY, "which thread is this" },
+	{ NAMED(getpid), LIVE_RARELY, ANY, "who am I" },
+	{ NAMED(tgkill), LIVE_RARELY, ANY, "abort(); KVM's kick of a processor" },
+	{ NAMED(rt_sigaction), LIVE_ELSE, ANY, "signals" },
+	{ NAMED(rt_sigprocmask), LIVE_ELSE, ANY, "signals" },
+	{ NAMED(rt_sigreturn), LIVE_FORK, ANY, "signals" },
 	{ NAMED(rt_sigpending), KVM_ONLY, ANY, "KVM's signal loop" },
 	{ NAMED(rt_sigtimedwait), KVM_ONLY, ANY, "KVM's signal loop" },
 	{ NAMED(sigaltstack), RARELY, ANY, "coroutines of some builds" },
 	{ NAMED(signalfd4), OK, ANY, "the main loop's signals" },
-	{ NAMED(sched_yield), RARELY, ANY, "locks of some builds" },
-	{ NAMED(restart_syscall), RARELY, ANY, "after SIGSTOP and SIGCONT" },
+	{ NAMED(sched_yield), LIVE_RARELY, ANY, "locks of some builds" },
+	{ NAMED(restart_syscall), LIVE_RARELY, ANY, "after SIGSTOP and SIGCONT" },
 
 	/* --- to ask ------------------------------------------------------ */
-	{ NAMED(getrandom), OK, ANY, "seeds" },
-	{ NAMED(sysinfo), OK, ANY, "the C library's qsort" },
+	{ NAMED(getrandom), LIVE_ELSE, ANY, "seeds" },
+	{ NAMED(sysinfo), LIVE_ELSE, ANY, "the C library's qsort" },
 	{ NAMED(uname), RARELY, ANY, "libraries" },
 	{ NAMED(prlimit64), OK, 2, UINT64_MAX, 0,
 	  "limits are read, never set" },
 	{ NAMED(sched_getaffinity), OK, ANY, "how many processors" },
 	{ NAMED(get_mempolicy), OK, ANY, "libnuma's start" },
 	{ NAMED(set_mempolicy), OK, ANY, "libnuma's start" },
-	{ NAMED(clock_gettime), RARELY, ANY, "where the vDSO cannot" },
+	{ NAMED(clock_gettime), LIVE_RARELY, ANY, "where the vDSO cannot" },
 	{ NAMED(clock_getres), RARELY, ANY, "timers" },
-	{ NAMED(gettimeofday), RARELY, ANY, "where the vDSO cannot" },
-	{ NAMED(clock_nanosleep), OK, ANY, "waiting" },
+	{ NAMED(gettimeofday), LIVE_RARELY, ANY, "where the vDSO cannot" },
+	{ NAMED(clock_nanosleep), LIVE_ELSE, ANY, "waiting" },
 	{ NAMED(prctl), OK, 0, UINT32_MAX, PR_SET_TIMERSLACK,
 	  "exact timers" },
 	{ NAMED(prctl), OK, 0, UINT32_MAX, PR_MCE_KILL, "memory errors" },
 	{ NAMED(prctl), OK, 0, UINT32_MAX, PR_SET_NO_NEW_PRIVS,
 	  "before QEMU's own filter" },
-	{ NAMED(prctl), RARELY, 0, UINT32_MAX, PR_SET_NAME, "thread names" },
+	{ NAMED(prctl), LIVE_RARELY, 0, UINT32_MAX, PR_SET_NAME, "thread names" },
 	{ NAMED(seccomp), OK, ANY, "QEMU's own filter" },
 
 	/* --- files: to read those of the root, to use what was given ----- */
@@ -107,12 +117,12 @@ const struct filter_row filter_rows[] = {
 	  UINT32_MAX, O_RDWR | O_CLOEXEC, "devices are probed for" },
 	{ NAMED(openat), KVM_ONLY, 2, UINT32_MAX, O_RDWR | O_CLOEXEC,
 	  "/dev/kvm" },
-	{ NAMED(close), OK, ANY, "" },
-	{ NAMED(read), OK, ANY, "" },
+	{ NAMED(close), LIVE, ANY, "" },
+	{ NAMED(read), LIVE, ANY, "" },
 	{ NAMED(readv), OK, ANY, "the migration stream" },
-	{ NAMED(pread64), OK, ANY, "the root disk" },
-	{ NAMED(preadv), RARELY, ANY, "the root disk, in pieces" },
-	{ NAMED(write), OK, ANY, "event descriptors, standard error" },
+	{ NAMED(pread64), LIVE_ELSE, ANY, "the root disk" },
+	{ NAMED(preadv), LIVE_RARELY, ANY, "the root disk, in pieces" },
+	{ NAMED(write), LIVE, ANY, "event descriptors, standard error" },
 	{ NAMED(writev), BOOT_ONLY, FILTER_ALLOW, 0, ANY,
 	  "the migration stream" },
 	{ NAMED(lseek), OK, ANY, "" },
@@ -125,9 +135,9 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(getdents64), RARELY, ANY, "what libraries look for" },
 	{ NAMED(fchdir), RARELY, ANY, "what libraries look for" },
 	{ NAMED(fadvise64), OK, ANY, "the root disk" },
-	{ NAMED(fcntl), OK, 1, UINT32_MAX, F_GETFL, "" },
-	{ NAMED(fcntl), FILTER_ALL, FILTER_ALLOW, DISK_FLAGS, 1, UINT32_MAX,
-	  F_SETFL, "nonblocking sockets; all machines share the root disk's "
+	{ NAMED(fcntl), LIVE_ELSE, 1, UINT32_MAX, F_GETFL, "" },
+	{ NAMED(fcntl), FILTER_ALL | FILTER_FORK | FILTER_FORK_RARE,
+	  FILTER_ALLOW, DISK_FLAGS, 1, UINT32_MAX, F_SETFL, "nonblocking sockets; all machines share the root disk's "
 	  "description, so nothing that changes how a file is read" },
 	{ NAMED(fcntl), OK, 1, UINT32_MAX, F_GETFD, "" },
 	{ NAMED(fcntl), RARELY, 1, UINT32_MAX, F_SETFD, "" },
@@ -136,8 +146,8 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(ioctl), KVM_ONLY, 1, 0xffffff00u & 0xff00u, KVM_IOCTL,
 	  "KVM's own requests" },
 	{ NAMED(eventfd2), OK, ANY, "the main loop" },
-	{ NAMED(poll), OK, ANY, "the main loop" },
-	{ NAMED(ppoll), OK, ANY, "the main loop" },
+	{ NAMED(poll), LIVE, ANY, "the main loop" },
+	{ NAMED(ppoll), LIVE, ANY, "the main loop" },
 	{ NAMED(epoll_create1), OK, ANY, "the main loop, in place of io_uring" },
 	{ NAMED(epoll_ctl), RARELY, ANY, "with many descriptors" },
 	{ NAMED(epoll_wait), RARELY, ANY, "with many descriptors" },
@@ -151,14 +161,31 @@ const struct filter_row filter_rows[] = {
 	  "a terminal is probed for" },
 
 	/* --- the two sockets that it was given --------------------------- */
-	{ NAMED(sendmsg), OK, ANY, "wire and monitor" },
-	{ NAMED(recvmsg), OK, ANY, "wire and monitor" },
+	{ NAMED(sendmsg), LIVE, ANY, "wire and monitor" },
+	{ NAMED(recvmsg), LIVE, ANY, "wire and monitor" },
 	{ NAMED(getsockname), OK, ANY, "wire and monitor" },
 	{ NAMED(getpeername), OK, ANY, "wire and monitor" },
 	{ NAMED(getsockopt), OK, ANY, "what kind of socket" },
 	{ NAMED(setsockopt), OK, 2, UINT32_MAX, SO_ZEROCOPY,
 	  "asked of each socket; no program is to be attached to one" },
-	{ NAMED(shutdown), RARELY, ANY, "their end" },
+	{ NAMED(shutdown), LIVE_RARELY, ANY, "their end" },
+
+	/* --- a zygote: to be its child's beginning ----------------------- */
+	{ NAMED(clone3), ZYGOTE, ANY, "the child, in its namespaces" },
+	{ NAMED(dup2), ZYGOTE, ANY, "its descriptors" },
+	{ NAMED(close_range), ZYGOTE, ANY, "not the zygote's" },
+	{ NAMED(setsid), ZYGOTE, ANY, "its names" },
+	{ NAMED(unshare), ZYGOTE, ANY, "its cgroup namespace" },
+	{ NAMED(sethostname), ZYGOTE, ANY, "its names" },
+	{ NAMED(setdomainname), ZYGOTE, ANY, "its names" },
+	{ NAMED(prlimit64), ZYGOTE, ANY, "its limits" },
+	{ NAMED(prctl), ZYGOTE, ANY, "its bounding set, parent and name" },
+	{ NAMED(landlock_restrict_self), ZYGOTE, ANY, "its files" },
+	{ NAMED(setgroups), ZYGOTE, ANY, "its user" },
+	{ NAMED(setresgid), ZYGOTE, ANY, "its user" },
+	{ NAMED(setresuid), ZYGOTE, ANY, "its user" },
+	{ NAMED(capget), ZYGOTE, ANY, "its capabilities" },
+	{ NAMED(capset), ZYGOTE, ANY, "its capabilities" },
 };
 
 const unsigned filter_row_count = ARRAY_SIZE(filter_rows);
@@ -191,8 +218,24 @@ static int add_row(scmp_filter_ctx ctx, const struct filter_row *row)
 				      row->arg < 0 ? 0 : count, cmp);
 }
 
+static bool zygotes_own(int call)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(filter_rows); i++)
+		if (filter_rows[i].call == call &&
+		    filter_rows[i].where & FILTER_ZYGOTE)
+			return true;
+	return false;
+}
+
+/* A zygote is a restored machine, but for the calls of which it has a row of
+ * its own. */
 static bool is_for(const struct filter_row *row, unsigned where)
 {
+	if (where & FILTER_ZYGOTE && !(row->where & FILTER_ZYGOTE)) {
+		if (zygotes_own(row->call))
+			return false;
+		where ^= FILTER_ZYGOTE | FILTER_RESTORE;
+	}
 	return (row->where & where) == where;
 }
 

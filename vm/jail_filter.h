@@ -3,7 +3,8 @@
  * The outer system call filter of a QEMU: a list of what it may do. Everything
  * else kills the process. It is set before QEMU is executed, so the first part
  * of the list is the dynamic loader's and start-up's; QEMU's own -sandbox then
- * takes execve and its like away again.
+ * takes execve and its like away again. A machine that is forked off a zygote
+ * has started already: its list has none of that, and stands on the zygote's.
  */
 #ifndef VM_JAIL_FILTER_H
 #define VM_JAIL_FILTER_H
@@ -19,6 +20,9 @@ enum {
 	FILTER_TCG = 1, FILTER_KVM = 2,       /* accelerator, */
 	FILTER_BOOT = 4, FILTER_RESTORE = 8,  /* kind: a row names both */
 	FILTER_RARE = 16, /* not seen in every run: errors, other libraries */
+	FILTER_FORK = 32, /* kind: a zygote's child, which starts nothing */
+	FILTER_FORK_RARE = 128, /* as RARE, of those */
+	FILTER_ZYGOTE = 64, /* kind: a restored one that makes children */
 	FILTER_ALL = FILTER_TCG | FILTER_KVM | FILTER_BOOT | FILTER_RESTORE,
 };
 

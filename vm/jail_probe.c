@@ -114,7 +114,8 @@ static void look_at_status(const struct jailer *j,
 			 "needs; anything else kills it");
 	if (s->seccomp == 2 && s->filters != 1)
 		wall_set(w, WALL_SANDBOX, WALL_ACTIVE, "-sandbox on, with all "
-			 "its groups denied");
+			 "its groups denied; of a machine that is forked the "
+			 "outer list denies spawn and elevateprivileges");
 }
 
 static int look(const struct jail_probe *p, const struct jailer *j, pid_t pid,
@@ -139,25 +140,33 @@ static int look(const struct jail_probe *p, const struct jailer *j, pid_t pid,
 	return 0;
 }
 
-/* --- the machine that is looked at --------------------------------------------------- */
+/* --- a QEMU that is looked at ---------------------------------------------------------- */
 
-/* Until it greets, or ends. Return: 0, -ECHILD (it ended), -ETIMEDOUT. */
-static int wait_for_greeting(struct cell *c, int qmp)
+/* One of them, and the ends of what it speaks on. */
+struct sample {
+	struct cell *cell;
+	int qmp, said;
+};
+
+/* Until it says something, or ends. Return: 0, -ECHILD (it ended), -ETIMEDOUT. */
+static int hear(struct sample *s)
 {
 	uint64_t until = now_ns() + GREETING_NS;
+	struct cell *c = s->cell;
 	char text[512];
 
 	for (uint64_t now; (now = now_ns()) < until;) {
 		struct pollfd p[] = {
 			{ .fd = c->status, .events = POLLIN },
 			{ .fd = c->pidfd, .events = POLLIN },
-			{ .fd = qmp, .events = POLLIN },
+			{ .fd = s->qmp, .events = POLLIN },
 		};
 
 		poll(p, 3, (int)((until - now) / NS_PER_MS) + 1);
 		if (p[0].revents)
 			cell_heard(c);
-		if (p[2].revents & POLLIN && recv(qmp, text, sizeof(text), 0) > 0)
+		if (p[2].revents & POLLIN &&
+		    recv(s->qmp, text, sizeof(text), 0) > 0)
 			return 0;
 		if (p[1].revents)
 			return -ECHILD;
@@ -183,18 +192,16 @@ static void explain(const struct jail_answer *a, int said, struct err *err)
 			WEXITSTATUS(a->code), words[0] ? ": " : "", words);
 }
 
-static int run(const struct jail_probe *p, struct jailer *j, struct walls *w,
-	       struct err *err)
+/* Of q's kind; where a machine has more descriptors it gets /dev/null. */
+static int start(struct jailer *j, const struct jail_request *q,
+		 struct sample *s, struct err *err)
 {
-	struct jail_request q = {
-		.version = JAIL_VERSION, .op = JAIL_START, .kind = JAIL_PROBE,
-		.accel = VM_ACCEL_TCG, .memory_mib = 64, .cpus = 1,
-	};
-	int qmp[2], said[2], r;
-	struct jail_answer a;
+	int qmp[2], said[2], fds[JAIL_FDS_MAX];
+	unsigned count = q->kind == JAIL_PROBE_ZYGOTE ? JAIL_FDS_MAX :
+							jail_fd_count(q->kind);
 	struct jail_word word;
-	struct cell *c;
 
+	*s = (struct sample){ .qmp = -1, .said = -1 };
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, qmp) < 0)
 		return err_sys(err, -errno, "a monitor");
 	if (pipe2(said, O_CLOEXEC | O_NONBLOCK) < 0) {
@@ -202,24 +209,130 @@ static int run(const struct jail_probe *p, struct jailer *j, struct walls *w,
 		fd_close(&qmp[1]);
 		return err_sys(err, -errno, "a pipe");
 	}
-	c = cell_start(j, &q, (int[]){ said[1], qmp[1] }, 2, &word);
-	if (!c) {
-		r = err_sys(err, word.code, "no jail can be made: %s",
-			    jail_step_names[word.step]);
-	} else {
-		r = wait_for_greeting(c, qmp[0]);
-		if (r == 0)
-			r = look(p, j, c->pid, w, err);
-		kill(c->pid, SIGKILL);
-		cell_reap(j, c, &a);
+	s->qmp = qmp[0];
+	s->said = said[0];
+	fds[JAIL_FD_ERR] = said[1];
+	fds[JAIL_FD_QMP] = qmp[1];
+	for (unsigned i = JAIL_FD_WIRE; i < count; i++)
+		fds[i] = fcntl(j->null, F_DUPFD_CLOEXEC, 0);
+	s->cell = cell_start(j, q, fds, count, &word);
+	return s->cell ? 0 : err_sys(err, word.code, "no jail can be made: %s",
+				     jail_step_names[word.step]);
+}
+
+/* r: what has become of it so far. Return: the same; *err says more of it. */
+static int finish(struct jailer *j, struct sample *s, int r, struct err *err)
+{
+	struct jail_answer a;
+
+	if (s->cell) {
+		cell_kill(s->cell);
+		cell_reap(j, s->cell, &a);
 		if (r == -ECHILD)
-			explain(&a, said[0], err);
+			explain(&a, s->said, err);
 		else if (r == -ETIMEDOUT)
 			err_set(err, r, "QEMU says nothing in a jail");
 	}
-	fd_close(&qmp[0]);
-	fd_close(&said[0]);
+	fd_close(&s->qmp);
+	fd_close(&s->said);
 	return r;
+}
+
+static const struct jail_request probe = {
+	.version = JAIL_VERSION, .op = JAIL_START, .kind = JAIL_PROBE,
+	.accel = VM_ACCEL_TCG, .memory_mib = 64, .cpus = 1,
+};
+
+static int run(const struct jail_probe *p, struct jailer *j, struct walls *w,
+	       struct err *err)
+{
+	struct sample s;
+	int r = start(j, &probe, &s, err);
+
+	if (r == 0)
+		r = hear(&s);
+	if (r == 0)
+		r = look(p, j, s.cell->pid, w, err);
+	return finish(j, &s, r, err);
+}
+
+/* --- one that is forked ---------------------------------------------------------------- */
+
+/* Its main thread answers, when it has started. */
+static int ask(struct sample *s, const char *command)
+{
+	if (send(s->qmp, command, strlen(command), MSG_NOSIGNAL) < 0)
+		return -errno;
+	return hear(s);
+}
+
+/* As good as one that is executed? */
+static int compare(const struct walls *w, const struct walls *forked,
+		   struct err *err)
+{
+	for (unsigned i = 0; i < WALLS; i++)
+		if (forked->wall[i].state < w->wall[i].state)
+			return err_set(err, -EPERM, "%s: %s",
+				       wall_infos[i].name,
+				       forked->wall[i].detail);
+	return 0;
+}
+
+static int fork_and_look(const struct jail_probe *p, struct jailer *j,
+			 uint32_t zygote, const struct walls *w,
+			 struct err *err)
+{
+	struct jail_request q = probe;
+	struct walls forked = *w;
+	struct sample s;
+	int r;
+
+	q.kind = JAIL_FORK;
+	q.zygote = zygote;
+	r = start(j, &q, &s, err);
+	if (r == 0)
+		r = ask(&s, "{\"execute\":\"query-status\"}\n");
+	if (r == 0)
+		r = look(p, j, s.cell->pid, &forked, err);
+	if (r == 0)
+		r = compare(w, &forked, err);
+	return finish(j, &s, r, err);
+}
+
+static int try_zygote(const struct jail_probe *p, struct jailer *j,
+		      const struct walls *w, struct err *err)
+{
+	struct jail_request q = probe;
+	struct sample s;
+	int r;
+
+	q.kind = JAIL_PROBE_ZYGOTE;
+	q.id = 1;
+	r = start(j, &q, &s, err);
+	if (r == 0)
+		r = hear(&s);
+	if (r == 0)
+		r = ask(&s, "{\"execute\":\"qmp_capabilities\"}\n");
+	if (r < 0)
+		return finish(j, &s, r, err);
+	r = fork_and_look(p, j, q.id, w, err);
+	finish(j, &s, 0, NULL);
+	return r;
+}
+
+/* Machines are forked only where one was seen behind the same walls. */
+static void look_at_zygotes(const struct jail_probe *p, struct jailer *j,
+			    struct walls *w)
+{
+	struct err err;
+
+	w->forks = j->zygotes && try_zygote(p, j, w, &err) == 0;
+	if (w->forks || !j->zygotes)
+		return;
+	j->zygotes = false;
+	wall_set(w, WALL_SANDBOX, w->wall[WALL_SANDBOX].state,
+		 "-sandbox on, with all its groups denied; machines are not "
+		 "forked: %s", err.text);
 }
 
 int jail_probe_run(struct jail_probe *p, struct jailer *j, struct walls *w,
@@ -228,6 +341,8 @@ int jail_probe_run(struct jail_probe *p, struct jailer *j, struct walls *w,
 	int r = p->proc < 0 ? err_set(err, -ENOENT, "there is no /proc") :
 			      run(p, j, w, err);
 
+	if (r == 0)
+		look_at_zygotes(p, j, w);
 	fd_close(&p->proc);
 	return r;
 }

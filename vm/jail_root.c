@@ -14,6 +14,8 @@
 #include "../layout/base/cleanup.h"
 #include "../layout/base/num.h"
 #include "spawn.h"
+#include "zygote/wire.h"
+#include "zygote_library.h"
 
 #define LOADER_WAIT_MS 10000
 #define LIST_MAX 65536
@@ -213,19 +215,32 @@ static int bind_at(int root, const struct jail_file *f, uint64_t more)
 	return 0;
 }
 
-/* QEMU asks here whether memory can be mapped without reserving it, and gives
- * up when it cannot; where the host says 2 the kernel reserves all the same. */
-static int add_overcommit(int root)
+/* Bytes of our own, not a file of the host's. */
+static int add_bytes(int root, const char *path, mode_t mode,
+		     const char *bytes, size_t size)
 {
-	static const char path[] = "/proc/sys/vm/overcommit_memory";
 	auto_close int fd = -1;
 	int r = make_parents(root, path);
 
 	if (r < 0)
 		return r;
 	fd = openat(root, path + 1, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC,
-		    0444);
-	return fd < 0 || write(fd, "1\n", 2) != 2 ? -errno : 0;
+		    mode);
+	return fd < 0 || write(fd, bytes, size) != (ssize_t)size ? -errno : 0;
+}
+
+/* QEMU asks here whether memory can be mapped without reserving it, and gives
+ * up when it cannot; where the host says 2 the kernel reserves all the same. */
+static int add_overcommit(int root)
+{
+	return add_bytes(root, "/proc/sys/vm/overcommit_memory", 0444, "1\n",
+			 2);
+}
+
+static int add_zygote(int root)
+{
+	return add_bytes(root, ZYGOTE_LIBRARY, 0555, zygote_library,
+			 (uintptr_t)zygote_library_end - (uintptr_t)zygote_library);
 }
 
 static int make_tmpfs(void)
@@ -296,6 +311,8 @@ int jail_root_enter(const struct jail_files *files, bool kvm, struct err *err)
 	r = kvm ? add_kvm(root) : 0;
 	if (r == 0)
 		r = add_overcommit(root);
+	if (r == 0)
+		r = add_zygote(root);
 	if (r == 0)
 		r = fchdir(root) < 0 ? -errno : become_root(kvm);
 	return r < 0 ? err_sys(err, r, "the jail's root") : 0;

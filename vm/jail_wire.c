@@ -24,6 +24,7 @@ const char *const jail_step_names[JAIL_STEPS] = {
 	[JAIL_STEP_SECCOMP] = "seccomp",
 	[JAIL_STEP_EXEC] = "the program",
 	[JAIL_STEP_MOST] = "there are as many as there may be",
+	[JAIL_STEP_ZYGOTE] = "a zygote",
 };
 
 unsigned jail_fd_count(uint32_t kind)
@@ -32,6 +33,8 @@ unsigned jail_fd_count(uint32_t kind)
 		[JAIL_BOOT] = JAIL_FD_RAM + 1,
 		[JAIL_RESTORE] = JAIL_FD_STATE + 1,
 		[JAIL_PROBE] = JAIL_FD_QMP + 1,
+		[JAIL_ZYGOTE] = JAIL_FD_STATE + 1,
+		[JAIL_FORK] = JAIL_FD_WIRE + 1,
 	};
 
 	return kind < JAIL_KINDS ? counts[kind] : 0;
@@ -48,6 +51,10 @@ static int check_start(const struct jail_request *q, unsigned fd_count,
 	if (q->accel != VM_ACCEL_KVM && q->accel != VM_ACCEL_TCG)
 		return err_set(err, -EINVAL, "accelerator %u is unknown",
 			       q->accel);
+	if (q->accel == VM_ACCEL_KVM &&
+	    (q->kind == JAIL_ZYGOTE || q->kind == JAIL_FORK))
+		return err_set(err, -EINVAL, "only what is emulated can be "
+			       "forked");
 	if (!q->memory_mib || q->memory_mib > JAIL_MEMORY_MIB_MAX)
 		return err_set(err, -EINVAL, "%u MiB of memory; it must be 1 "
 			       "to %u", q->memory_mib, JAIL_MEMORY_MIB_MAX);

@@ -18,7 +18,7 @@
 
 #include "../layout/base/err.h"
 
-#define JAIL_VERSION 1u
+#define JAIL_VERSION 2u
 #define JAIL_FDS_MAX 6
 #define JAIL_MEMORY_MIB_MAX (1u << 20)
 #define JAIL_CPUS_MAX 256u
@@ -29,7 +29,11 @@ enum jail_kind {
 	JAIL_BOOT,    /* makes a template: RAM and the root image shared */
 	JAIL_RESTORE, /* from one: RAM copied on write, the file read-only */
 	JAIL_PROBE,   /* no machine at all: shows that the walls stand */
-	JAIL_KINDS
+	JAIL_ZYGOTE,  /* as RESTORE, emulated; it is heated, and then forked */
+	JAIL_FORK,    /* off a zygote, which has the disk and the RAM */
+	JAIL_KINDS,
+	/* The jailer's own, never asked for: a zygote without a machine. */
+	JAIL_PROBE_ZYGOTE = JAIL_KINDS,
 };
 
 /* The descriptors that go with START, in this order. */
@@ -38,8 +42,8 @@ enum jail_fd {
 	JAIL_FD_QMP,    /* a socket */
 	JAIL_FD_WIRE,   /* a socket */
 	JAIL_FD_ROOTFS,
-	JAIL_FD_RAM,    /* RESTORE: read-only */
-	JAIL_FD_STATE,  /* RESTORE only */
+	JAIL_FD_RAM,    /* RESTORE, ZYGOTE: read-only */
+	JAIL_FD_STATE,  /* RESTORE, ZYGOTE only */
 };
 
 struct jail_request {
@@ -49,6 +53,7 @@ struct jail_request {
 	uint32_t memory_mib;  /* of the guest */
 	uint32_t cpus;
 	uint32_t tsc_khz;     /* BOOT: 0 or what the guest is told */
+	uint32_t zygote;      /* FORK: its id */
 };
 
 enum jail_said { JAIL_ENDED = 1, JAIL_SAID };
@@ -64,7 +69,7 @@ enum jail_step {
 	JAIL_STEP_NONE, JAIL_STEP_UID, JAIL_STEP_CLONE, JAIL_STEP_CGROUP,
 	JAIL_STEP_FDS, JAIL_STEP_NAMES, JAIL_STEP_LIMITS, JAIL_STEP_LANDLOCK,
 	JAIL_STEP_IDS, JAIL_STEP_CAPS, JAIL_STEP_PARENT, JAIL_STEP_SECCOMP,
-	JAIL_STEP_EXEC, JAIL_STEP_MOST, JAIL_STEPS
+	JAIL_STEP_EXEC, JAIL_STEP_MOST, JAIL_STEP_ZYGOTE, JAIL_STEPS
 };
 
 extern const char *const jail_step_names[JAIL_STEPS];

@@ -173,12 +173,18 @@ static int take_ground(struct jailer *j, struct walls *w)
 
 static int make_filters(struct jailer *j, struct err *err)
 {
+	static const unsigned where[FILTERS] = {
+		[FILTER_OF_RESTORE] = FILTER_RESTORE | FILTER_TCG,
+		[FILTER_OF_BOOT] = FILTER_BOOT | FILTER_TCG,
+		[FILTER_OF_RESTORE + 2] = FILTER_RESTORE | FILTER_KVM,
+		[FILTER_OF_BOOT + 2] = FILTER_BOOT | FILTER_KVM,
+		[FILTER_OF_ZYGOTE] = FILTER_ZYGOTE | FILTER_TCG,
+		[FILTER_OF_FORK] = FILTER_FORK | FILTER_TCG,
+	};
 	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(j->filter); i++)
-		r = jail_filter_make((i & 1 ? FILTER_BOOT : FILTER_RESTORE) |
-				     (i & 2 ? FILTER_KVM : FILTER_TCG),
-				     &j->filter[i], err);
+	for (unsigned i = 0; r == 0 && i < FILTERS; i++)
+		r = jail_filter_make(where[i], &j->filter[i], err);
 	return r;
 }
 
@@ -193,6 +199,7 @@ static void enter_root(struct jailer *j, const struct jail_files *files,
 	}
 	j->kernel = JAIL_KERNEL;
 	j->initrd = JAIL_INITRD;
+	j->zygotes = true;
 	wall_set(w, WALL_ROOT, WALL_ACTIVE, "read-only, %u files, all QEMU's "
 		 "and the kernel's", files->count);
 }
@@ -236,7 +243,7 @@ static void perform(struct jailer *j, const struct jail_request *q, int *fds,
 	}
 	for (unsigned i = 0; i < j->cell_count; i++)
 		if (j->cells[i].pid && j->cells[i].id == q->id)
-			kill(j->cells[i].pid, SIGKILL);
+			cell_kill(&j->cells[i]);
 }
 
 /* Return: false when the daemon has gone. */
@@ -322,6 +329,8 @@ static bool turn(struct jailer *j)
 		return errno == EINTR;
 	for (unsigned i = 0; i < cells; i++)
 		turn_cell(j, &j->cells[i], p + 1 + i * PER_CELL);
+	if (j->strays)
+		cells_reap_stray(j);
 	return !p[0].revents || receive(j);
 }
 

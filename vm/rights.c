@@ -31,7 +31,8 @@ int rights_bound(const unsigned *caps, size_t count)
 	return 0;
 }
 
-int rights_keep(const unsigned *caps, size_t count)
+/* Of caps, those that there are: effective and permitted. */
+static int set_caps(const unsigned *caps, size_t count, bool inheritable)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
@@ -45,9 +46,27 @@ int rights_keep(const unsigned *caps, size_t count)
 			has[caps[i] / 32].permitted & 1u << caps[i] % 32;
 	/* Who may not (without CAP_SETPCAP) has none to lose, or no_new_privs. */
 	rights_bound(caps, count);
-	want[0].effective = want[0].permitted;
-	want[1].effective = want[1].permitted;
+	for (unsigned i = 0; i < 2; i++) {
+		want[i].effective = want[i].permitted;
+		want[i].inheritable = inheritable ? want[i].permitted : 0;
+	}
 	return syscall(SYS_capset, &head, want) < 0 ? -errno : 0;
+}
+
+int rights_keep(const unsigned *caps, size_t count)
+{
+	return set_caps(caps, count, false);
+}
+
+int rights_hand_on(const unsigned *caps, size_t count)
+{
+	int r = set_caps(caps, count, true);
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, caps[i], 0,
+			  0) < 0)
+			r = -errno;
+	return r;
 }
 
 /* By version of the interface, what it can forbid of files. */

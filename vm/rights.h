@@ -17,6 +17,10 @@ int rights_keep(const unsigned *caps, size_t count);
  * Return: 0 or negative errno. */
 int rights_bound(const unsigned *caps, size_t count);
 
+/* As rights_keep(), but a program that it executes has them, too, whoever runs
+ * it. Async-signal-safe. Return: 0 or negative errno. */
+int rights_hand_on(const unsigned *caps, size_t count);
+
 struct rights_path {
 	const char *path;
 	bool write; /* else read and execute */

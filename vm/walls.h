@@ -30,6 +30,7 @@ struct walls {
 		uint32_t state;   /* enum wall_state */
 		char detail[200]; /* of a person's interest, or why not */
 	} wall[WALLS];
+	uint32_t forks; /* 1: they stand around one that is forked as well */
 };
 
 struct wall_info {

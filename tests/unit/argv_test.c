@@ -4,9 +4,12 @@
 #include "tap.h"
 
 #define HEAD(accel, cpu)                                                     \
-	"qemu -nodefaults -no-user-config -nographic -no-reboot -nic none "  \
-	"-sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,"       \
-	"resourcecontrol=deny -machine microvm,pit=on,pic=on,rtc=on,"        \
+	BEGIN "-sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny," \
+	"resourcecontrol=deny " MACHINE(accel, cpu)
+#define BEGIN                                                                \
+	"qemu -nodefaults -no-user-config -nographic -no-reboot -nic none "
+#define MACHINE(accel, cpu)                                                  \
+	"-machine microvm,pit=on,pic=on,rtc=on,"        \
 	"isa-serial=off,x-option-roms=off,memory-backend=ram,mem-merge=off," \
 	"dump-guest-core=off -accel " accel " -cpu " cpu " "
 #define DEVICES                                                              \
@@ -44,6 +47,14 @@ int main(void)
 	      "-object memory-backend-file,id=ram,size=1024M,"
 	      "mem-path=/ram,share=off,reserve=off" DEVICES
 	      "-incoming defer", "a machine");
+	s.zygote = true;
+	check(&s,
+	      BEGIN "-sandbox on,obsolete=deny,resourcecontrol=deny "
+	      MACHINE("tcg,tb-size=256", "max") "-smp 1 -m 1024M "
+	      "-object memory-backend-file,id=ram,size=1024M,"
+	      "mem-path=/ram,share=off,reserve=off" DEVICES
+	      "-incoming defer", "a zygote");
+	s.zygote = false;
 	s.boot = true;
 	s.tsc_khz = 2596138;
 	check(&s,

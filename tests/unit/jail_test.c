@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../layout/base/num.h"
 #include "../../vm/jail_cell.h"
 #include "../../vm/rights.h"
 #include "../../vm/jail_filter.h"
@@ -58,7 +59,7 @@ static void test_messages(void)
 	is_int(check(&q, sizeof(q) - 1, 6), -EINVAL, "not a short message");
 	is_int(check(&q, sizeof(q) + 1, 6), -EINVAL, "not a long one");
 	is_int(check(&q, 0, 0), -EINVAL, "not an empty one");
-	REFUSED(q_.version = 2, "not another version");
+	REFUSED(q_.version = JAIL_VERSION + 1, "not another version");
 	REFUSED(q_.op = 0, "not operation 0");
 	REFUSED(q_.op = 99, "not an unknown operation");
 	REFUSED(q_.kind = JAIL_KINDS, "not an unknown kind");
@@ -70,6 +71,15 @@ static void test_messages(void)
 	REFUSED(q_.memory_mib = UINT32_MAX, "not with all the memory there is");
 	REFUSED(q_.cpus = 0, "not without a processor");
 	REFUSED(q_.cpus = 257, "not with 257 processors");
+	q.kind = JAIL_ZYGOTE;
+	is_int(check(&q, sizeof(q), 6), 0, "a zygote with six descriptors");
+	REFUSED((q_.kind = JAIL_ZYGOTE, q_.accel = VM_ACCEL_KVM),
+		"not a zygote under KVM");
+	q.kind = JAIL_FORK;
+	is_int(check(&q, sizeof(q), 3), 0, "a fork with three descriptors");
+	is_int(check(&q, sizeof(q), 6), -EINVAL, "not with a restore's");
+	q.accel = VM_ACCEL_KVM;
+	is_int(check(&q, sizeof(q), 3), -EINVAL, "not under KVM");
 	q.op = JAIL_KILL;
 	is_int(check(&q, sizeof(q), 0), 0, "a kill");
 	is_int(check(&q, sizeof(q), 1), -EINVAL,
@@ -136,7 +146,7 @@ static void test_descriptors(void)
 static void make_orphan(int out)
 {
 	int pair[2];
-	struct jail_child c = { .landlock = -1 };
+	struct jail_child c = { .landlock = -1, .control = -1 };
 	pid_t pid;
 
 	socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
@@ -185,6 +195,7 @@ static bool makes_directory(int ruleset)
 	const char *argv[] = { "/bin/mkdir", made, NULL };
 	struct jail_child c = {
 		.argv = argv, .fd_count = 1, .landlock = ruleset,
+		.control = -1,
 		.filter = { .len = 1, .filter = all },
 	};
 	int pair[2];
@@ -248,6 +259,87 @@ static void test_no_lease(void)
 	}
 	close(fd);
 	rmdir(dir);
+}
+
+/* Return: what became of a start of that kind. */
+static struct jail_word start_kind(struct jailer *j, uint32_t kind)
+{
+	struct jail_request q = good;
+	struct jail_word word = { 0 };
+	int fds[JAIL_FDS_MAX];
+
+	q.kind = kind;
+	q.zygote = 4;
+	for (int i = 0; i < JAIL_FDS_MAX; i++)
+		fds[i] = open("/dev/null", O_RDONLY);
+	ok(!cell_start(j, &q, fds, jail_fd_count(kind), &word),
+	   "no process is started");
+	for (unsigned i = 0; i < JAIL_FDS_MAX; i++)
+		if (i < jail_fd_count(kind))
+			is_int(fds[i], -1, "descriptor %u is closed", i);
+		else
+			close(fds[i]);
+	return word;
+}
+
+/* A machine with the number of the zygote, and no zygote. */
+static void test_no_zygote(void)
+{
+	struct cell cells[2] = { { .pid = 5, .id = 4, .kind = JAIL_RESTORE } };
+	struct jailer j = {
+		.qemu = "/qemu", .landlock = -1, .null = -1, .most = 2,
+		.cells = cells, .cell_count = 2, .uids = { .dir = -1 },
+	};
+	struct jail_word word = start_kind(&j, JAIL_FORK);
+
+	ok(word.step == JAIL_STEP_ZYGOTE && word.code == -ESRCH,
+	   "off what is no zygote nothing is forked");
+	word = start_kind(&j, JAIL_ZYGOTE);
+	ok(word.step == JAIL_STEP_ZYGOTE && word.code == -ENOTSUP,
+	   "without a root of its own there is no zygote");
+}
+
+/* One that has hung, or has been taken over: whatever it answers. */
+static void ask_zygote(const void *answer, size_t size, int code,
+		       const char *name)
+{
+	struct cell cells[2] = { { .id = 4, .kind = JAIL_ZYGOTE } };
+	struct jailer j = {
+		.qemu = "/qemu", .landlock = -1, .null = -1, .most = 2,
+		.cells = cells, .cell_count = 2, .uids = { .dir = -1 },
+	};
+	int pair[2], status;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0)
+		exit(1);
+	cells[0].control = pair[0];
+	cells[0].pid = fork();
+	if (cells[0].pid == 0) {
+		close(pair[1]);
+		for (;;)
+			pause();
+	}
+	if (size)
+		send(pair[1], answer, size, 0);
+	else
+		close(pair[1]);
+	is_int(start_kind(&j, JAIL_FORK).code, code, "%s", name);
+	ok(waitpid(cells[0].pid, &status, 0) > 0 && WIFSIGNALED(status),
+	   "such a zygote is ended");
+	close(pair[0]);
+	if (size)
+		close(pair[1]);
+}
+
+static void test_bad_zygote(void)
+{
+	const int32_t busy = -EAGAIN, pid = 1;
+
+	ask_zygote(&busy, sizeof(busy), -EAGAIN, "a zygote may fail");
+	ask_zygote(&pid, sizeof(pid), -EPROTO,
+		   "one that names a process shows that it is one");
+	ask_zygote("abc", 3, -EPIPE, "a short answer is none");
+	ask_zygote(NULL, 0, -ECONNRESET, "one that has gone is missed");
 }
 
 /* Two live already, as far as the jailer knows. */
@@ -390,15 +482,56 @@ static long try_nonblock(void)
 {
 	return syscall(SYS_fcntl, 0, F_SETFL, O_RDWR | O_NONBLOCK);
 }
+static long try_execute(void)
+{
+	return syscall(SYS_execve, "/nowhere", NULL, NULL);
+}
+static long try_unshare(void) { return syscall(SYS_unshare, CLONE_NEWNS); }
+static long try_setresuid(void)
+{
+	return syscall(SYS_setresuid, 0, 0, 0);
+}
+static long try_capset(void) { return syscall(SYS_capset, NULL, NULL); }
+static long try_seccomp(void) { return syscall(SYS_seccomp, 1, 0, NULL); }
+static long try_epoll(void) { return syscall(SYS_epoll_ctl, 0, 1, 0, NULL); }
 static long try_dup2(void) { return syscall(SYS_dup2, 0, 1); }
 
-/* A restored machine's, with the emulator. */
-static const struct attempt {
+struct attempt {
 	const char *name;
 	long (*fn)(void);
 	enum outcome outcome;
 	int code;
-} attempts[] = {
+};
+
+/* A forked machine's: it has started already. */
+static const struct attempt forked_attempts[] = {
+	{ "opens a file to read", try_read, KILLED, 0 },
+	{ "opens a device", try_device, KILLED, 0 },
+	{ "executes", try_execute, KILLED, 0 },
+	{ "maps memory of its own", try_private, WORKS, 0 },
+	{ "maps shared memory", try_shared, KILLED, 0 },
+	{ "asks for clone3", try_clone3, FAILS, ENOSYS },
+	{ "forks", try_fork, KILLED, 0 },
+	{ "makes a user namespace", try_userns, KILLED, 0 },
+	{ "leaves its namespaces", try_unshare, KILLED, 0 },
+	{ "makes a socket", try_socket, KILLED, 0 },
+	{ "asks for io_uring", try_uring, KILLED, 0 },
+	{ "asks for memory by descriptor", try_memfd, KILLED, 0 },
+	{ "makes itself dumpable", try_dumpable, KILLED, 0 },
+	{ "sets a limit", try_setlimit, KILLED, 0 },
+	{ "reads a limit", try_getlimit, KILLED, 0 },
+	{ "changes its user", try_setuid, KILLED, 0 },
+	{ "takes up its first user again", try_setresuid, KILLED, 0 },
+	{ "sets capabilities", try_capset, KILLED, 0 },
+	{ "sets another filter", try_seccomp, KILLED, 0 },
+	{ "makes others read past the cache", try_direct, KILLED, 0 },
+	{ "does not want to wait", try_nonblock, WORKS, 0 },
+	{ "doubles a descriptor", try_dup2, KILLED, 0 },
+	{ "polls with a set", try_epoll, KILLED, 0 },
+};
+
+/* A restored machine's, with the emulator. */
+static const struct attempt attempts[] = {
 	{ "opens a file to read", try_read, WORKS, 0 },
 	{ "creates a file", try_create, KILLED, 0 },
 	{ "opens a file to write", try_write, KILLED, 0 },
@@ -454,23 +587,49 @@ static int outcome_of(const struct sock_fprog *filter, long (*fn)(void))
 	return status;
 }
 
-static void test_attempts(void)
+static void test_attempts_of(unsigned where, const char *who,
+			     const struct attempt *list, size_t count)
 {
 	struct sock_fprog filter;
 
-	is_int(jail_filter_make(FILTER_TCG | FILTER_RESTORE, &filter, NULL), 0,
-	       "a restored machine's filter is made");
-	for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++) {
-		const struct attempt *a = &attempts[i];
+	is_int(jail_filter_make(where, &filter, NULL), 0,
+	       "the filter of %s is made", who);
+	for (size_t i = 0; i < count; i++) {
+		const struct attempt *a = &list[i];
 		int status = outcome_of(&filter, a->fn);
 
 		if (a->outcome == KILLED)
 			ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS,
-			   "a QEMU that %s is killed", a->name);
+			   "%s that %s is killed", who, a->name);
 		else
 			is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-			       a->code, "a QEMU that %s is answered", a->name);
+			       a->code, "%s that %s is answered", who, a->name);
 	}
+	free(filter.filter);
+}
+
+static void test_attempts(void)
+{
+	test_attempts_of(FILTER_TCG | FILTER_RESTORE, "a restored QEMU",
+			 attempts, ARRAY_SIZE(attempts));
+	test_attempts_of(FILTER_TCG | FILTER_FORK, "a forked QEMU",
+			 forked_attempts, ARRAY_SIZE(forked_attempts));
+}
+
+/* Only the calls that its children's way down takes are more. */
+static void test_zygote_filter(void)
+{
+	struct sock_fprog filter;
+
+	is_int(jail_filter_make(FILTER_TCG | FILTER_ZYGOTE, &filter, NULL), 0,
+	       "a zygote's filter is made");
+	ok(WIFEXITED(outcome_of(&filter, try_unshare)),
+	   "a zygote may make namespaces");
+	ok(WIFSIGNALED(outcome_of(&filter, try_socket)),
+	   "it may not make a socket");
+	ok(WIFSIGNALED(outcome_of(&filter, try_mount)), "nor mount");
+	ok(WIFSIGNALED(outcome_of(&filter, try_ptrace)), "nor trace");
+	ok(WIFSIGNALED(outcome_of(&filter, try_create)), "nor create a file");
 	free(filter.filter);
 }
 
@@ -534,19 +693,20 @@ static void test_table(void)
 		const struct filter_row *row = &filter_rows[i];
 
 		ok(row->name[0] && row->where & (FILTER_TCG | FILTER_KVM) &&
-			   row->where & (FILTER_BOOT | FILTER_RESTORE),
+			   row->where & (FILTER_BOOT | FILTER_RESTORE |
+					 FILTER_ZYGOTE),
 		   "%s is for some machine", row->name);
 	}
 }
 
-/* "rows": the calls that each restored machine under emulation makes. */
-static void print_rows(void)
+/* The calls that each machine of the kind makes, under emulation. */
+static void print_rows(unsigned kind, unsigned rare)
 {
 	for (unsigned i = 0; i < filter_row_count; i++) {
 		const struct filter_row *row = &filter_rows[i];
 
-		if (!(row->where & FILTER_RARE) && row->where & FILTER_TCG &&
-		    row->where & FILTER_RESTORE)
+		if (!(row->where & rare) && row->where & FILTER_TCG &&
+		    row->where & kind)
 			printf("%s\n", row->name);
 	}
 }
@@ -554,7 +714,11 @@ static void print_rows(void)
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "rows")) {
-		print_rows();
+		print_rows(FILTER_RESTORE, FILTER_RARE);
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "forked-rows")) {
+		print_rows(FILTER_FORK, FILTER_FORK_RARE);
 		return 0;
 	}
 	test_messages();
@@ -564,8 +728,11 @@ int main(int argc, char **argv)
 		test_landlock();
 	test_no_lease();
 	test_most();
+	test_no_zygote();
+	test_bad_zygote();
 	test_table();
 	test_attempts();
+	test_zygote_filter();
 	test_kinds();
 	test_kvm_processor();
 	return done_testing();

@@ -93,6 +93,17 @@ static int keep_none(void)
 	return chown(dir, 1, 1) < 0 && stat(dir, &st) == 0 ? errno : 0;
 }
 
+static int hand_on(void)
+{
+	const unsigned caps[] = { CAP_KILL };
+
+	if (rights_hand_on(caps, 1) < 0)
+		return 255;
+	return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_KILL, 0, 0) *
+		       2 +
+	       prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_CHOWN, 0, 0);
+}
+
 static int keep_one(void)
 {
 	static const unsigned caps[] = { CAP_CHOWN };
@@ -148,6 +159,7 @@ int main(void)
 		is_int(in_child(keep_none), EPERM, "root without capabilities "
 						   "owns no more than its own");
 		is_int(in_child(keep_one), EPERM, "one can be kept");
+		is_int(in_child(hand_on), 2, "one can be handed on, and no other");
 		is_int(in_child(get_back), EPERM, "none comes back");
 	}
 	rmdir(dir);

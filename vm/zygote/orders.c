@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "orders.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../../layout/base/num.h"
+#include "../fdpass.h"
+#include "own_fds.h"
+#include "threads.h"
+#include "wire.h"
+
+#define FAILED 127
+
+static struct zygote_setup setup; /* read-only once QEMU begins */
+
+/* --- a child ----------------------------------------------------------------------- */
+
+static int place_fds(int fds[ZYGOTE_ORDER_FDS])
+{
+	static const int places[] = {
+		[ZYGOTE_ORDER_ERR] = 2, [ZYGOTE_ORDER_QMP] = ARGV_FD_QMP,
+		[ZYGOTE_ORDER_WIRE] = ARGV_FD_WIRE,
+		[ZYGOTE_ORDER_STATUS] = ZYGOTE_FD_CONTROL,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		if (dup2(fds[i], places[i]) < 0 || close(fds[i]) < 0)
+			return -errno;
+	return own_fds_renew();
+}
+
+/* In the new process. What its way down took is not its to keep. */
+_Noreturn static void be_machine(const struct zygote_order *order,
+				 int fds[ZYGOTE_ORDER_FDS])
+{
+	struct jail_child c = {
+		.status = fds[ZYGOTE_ORDER_STATUS],
+		.landlock = setup.landlock ? ZYGOTE_FD_LANDLOCK : -1,
+		.control = -1, .bounds = order->bounds,
+		.filter = { .len = (unsigned short)setup.filter_len,
+			    .filter = setup.filter },
+	};
+	int r = place_fds(fds);
+
+	if (r == 0)
+		c.status = ZYGOTE_FD_CONTROL;
+	if (!jail_child_may_go(&c))
+		_exit(FAILED);
+	prctl(PR_SET_NAME, ZYGOTE_MACHINE_NAME);
+	jail_child_must(&c, JAIL_STEP_FDS, r);
+	jail_child_enter(&c);
+	/* Its control group bounds it from its first instruction on. */
+	if (!jail_child_may_go(&c))
+		_exit(FAILED);
+	close(c.status);
+	if (threads_go_on() < 0)
+		_exit(FAILED);
+	for (;;) /* its first thread: what tells it of the jailer's end */
+		ppoll(NULL, 0, NULL, NULL);
+}
+
+/* --- the zygote ---------------------------------------------------------------------- */
+
+static int make_child(const struct zygote_order *order,
+		      int fds[ZYGOTE_ORDER_FDS], int *ret_pidfd)
+{
+	struct clone_args args = {
+		.flags = order->clone_flags | CLONE_PARENT | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
+	};
+	int r = threads_stop();
+	long pid;
+
+	if (r < 0)
+		return r;
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0)
+		be_machine(order, fds);
+	return pid < 0 ? -errno : (int)pid;
+}
+
+static void obey(void)
+{
+	struct zygote_order order = { 0 };
+	struct zygote_answer answer;
+	int fds[ZYGOTE_ORDER_FDS], pidfd = -1;
+	unsigned count;
+	ssize_t n = fdpass_receive(ZYGOTE_FD_CONTROL, &order, sizeof(order),
+				   fds, ZYGOTE_ORDER_FDS, &count, 0);
+
+	if (n <= 0)
+		_exit(0);
+	answer.pid = n == (ssize_t)sizeof(order) && count == ZYGOTE_ORDER_FDS ?
+			     make_child(&order, fds, &pidfd) : -EINVAL;
+	fdpass_send(ZYGOTE_FD_CONTROL, &answer, sizeof(answer), &pidfd,
+		    pidfd >= 0, 0);
+	while (count)
+		close(fds[--count]);
+	if (pidfd >= 0)
+		close(pidfd);
+}
+
+static void *obey_all(void *arg)
+{
+	for (;;)
+		obey();
+	return arg;
+}
+
+void orders_begin(int (*create)(pthread_t *, const pthread_attr_t *,
+				void *(*)(void *), void *))
+{
+	unsigned none;
+	ssize_t n = fdpass_receive(ZYGOTE_FD_CONTROL, &setup, sizeof(setup),
+				   NULL, 0, &none, 0);
+	pthread_t thread;
+	sigset_t all, old;
+
+	if (n != (ssize_t)sizeof(setup) ||
+	    setup.filter_len > ZYGOTE_FILTER_MAX)
+		_exit(FAILED);
+	/* It hears no signal of anybody's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	if (create(&thread, NULL, obey_all, NULL))
+		_exit(FAILED);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}

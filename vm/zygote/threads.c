@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "threads.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define THREADS_MAX 512
+#define STOP_MS 2000
+/* Below a handler's frame: what its function may use without a frame. */
+#define RED_ZONE 256
+
+enum thread_state { FREE, RUNNING, STOPPED };
+
+struct thread {
+	int state; /* enum thread_state, atomic */
+	pid_t tid;
+	jmp_buf place; /* in its handler */
+	char *stack;   /* free below it */
+	void *storage; /* thread-local: the FS register */
+};
+
+static struct thread threads[THREADS_MAX];
+static __thread struct thread *self;
+static int expected; /* created, not joined yet; atomic */
+static int overflow; /* one did not find room; atomic */
+static int go_on;    /* futex: in a child it is 1 */
+static int stopped;  /* futex: counts those that have */
+
+static long futex(int *word, int op, int value, const struct timespec *limit)
+{
+	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, limit,
+		       NULL, 0);
+}
+
+static int load(int *word)
+{
+	return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+}
+
+/* --- they come and go ---------------------------------------------------------- */
+
+void threads_expect(int how_many)
+{
+	__atomic_add_fetch(&expected, how_many, __ATOMIC_SEQ_CST);
+}
+
+void threads_join(void)
+{
+	for (size_t i = 0; i < THREADS_MAX; i++) {
+		struct thread *t = &threads[i];
+		int none = FREE;
+
+		/* What is being stopped looks at the rest when it is RUNNING. */
+		if (load(&t->state) != FREE || t->tid)
+			continue;
+		self = t;
+		if (!__atomic_compare_exchange_n(&t->state, &none, RUNNING,
+						 false, __ATOMIC_SEQ_CST,
+						 __ATOMIC_SEQ_CST))
+			continue;
+		__atomic_store_n(&t->tid, (pid_t)syscall(SYS_gettid),
+				 __ATOMIC_SEQ_CST);
+		return;
+	}
+	self = NULL;
+	__atomic_store_n(&overflow, 1, __ATOMIC_SEQ_CST);
+}
+
+void threads_leave(void)
+{
+	struct thread *t = self;
+
+	self = NULL;
+	if (!t)
+		return;
+	__atomic_store_n(&t->tid, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&t->state, FREE, __ATOMIC_SEQ_CST);
+}
+
+/* --- they stop ----------------------------------------------------------------- */
+
+/*
+ * Where each waits, with the state that the kernel has put on its stack. No
+ * call is made but of the kernel: any lock may be held.
+ */
+static void on_signal(int sig)
+{
+	int saved = errno;
+	struct thread *t = self;
+
+	(void)sig;
+	if (!t || load(&t->state) != RUNNING)
+		return;
+	/* The end of this frame, to which the jump comes back. */
+	__asm__ volatile("mov %%rsp, %0" : "=r"(t->stack));
+	t->storage = __builtin_thread_pointer();
+	if (_setjmp(t->place) == 0) {
+		__atomic_store_n(&t->state, STOPPED, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&stopped, 1, __ATOMIC_SEQ_CST);
+		futex(&stopped, FUTEX_WAKE, 1, NULL);
+		while (!load(&go_on))
+			futex(&go_on, FUTEX_WAIT, 0, NULL);
+	}
+	errno = saved;
+}
+
+static int listen_to_signal(void)
+{
+	struct sigaction how = {
+		.sa_handler = on_signal, .sa_flags = SA_RESTART,
+	};
+
+	sigfillset(&how.sa_mask);
+	return sigaction(THREADS_SIGNAL, &how, NULL) < 0 ? -errno : 0;
+}
+
+/* Return: how many run. They are told to stop, if tell; again, if need be: one
+ * that is told while it joins has not heard it. */
+static unsigned count_running(bool tell)
+{
+	unsigned running = 0;
+
+	for (size_t i = 0; i < THREADS_MAX; i++) {
+		struct thread *t = &threads[i];
+
+		if (load(&t->state) != RUNNING)
+			continue;
+		running++;
+		if (tell && load(&t->tid))
+			syscall(SYS_tgkill, getpid(), t->tid, THREADS_SIGNAL);
+	}
+	return running;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+int threads_stop(void)
+{
+	const struct timespec a_moment = { .tv_nsec = 20 * 1000000 };
+	uint64_t until = now_ms() + STOP_MS;
+	int r = listen_to_signal();
+
+	for (bool tell = true; r == 0; tell = true) {
+		int before = load(&stopped);
+
+		if (load(&overflow))
+			return -ENOBUFS;
+		if (!count_running(tell) && !load(&expected))
+			return 0;
+		if (now_ms() >= until)
+			return -ETIMEDOUT;
+		futex(&stopped, FUTEX_WAIT, before, &a_moment);
+	}
+	return r;
+}
+
+/* --- they go on, in a child ------------------------------------------------------ */
+
+static int resume(void *arg)
+{
+	struct thread *t = arg;
+
+	longjmp(t->place, 1);
+}
+
+int threads_go_on(void)
+{
+	/* As the C library's, but for the ids, which it would write. */
+	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+			  CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS;
+
+	__atomic_store_n(&go_on, 1, __ATOMIC_SEQ_CST);
+	for (size_t i = 0; i < THREADS_MAX; i++) {
+		struct thread *t = &threads[i];
+		uintptr_t stack = (uintptr_t)t->stack - RED_ZONE;
+
+		if (load(&t->state) != STOPPED)
+			continue;
+		t->state = RUNNING;
+		if (clone(resume, (void *)(stack & ~(uintptr_t)15), flags, t,
+			  NULL, t->storage, NULL) < 0)
+			return -errno;
+	}
+	return 0;
+}
