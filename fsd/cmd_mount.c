@@ -23,7 +23,7 @@ enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
        OPT_QUOTA_RUNNING, OPT_RETAIN_SECONDS, OPT_RETAIN_COUNT,
        OPT_RETAIN_BYTES, OPT_UIDS, OPT_DURABILITY, OPT_CACHE, OPT_PRIVATE,
-       OPT_MAX_QUEUED, OPT_QUOTA_QUEUED, OPT_RESERVE };
+       OPT_MAX_QUEUED, OPT_QUOTA_QUEUED, OPT_RESERVE, OPT_FORK };
 
 #define UIDS_LOWEST 1000u
 
@@ -33,6 +33,7 @@ static const struct option long_options[] = {
 	{ "accel", required_argument, NULL, OPT_ACCEL },
 	{ "pool", required_argument, NULL, OPT_POOL },
 	{ "max-machines", required_argument, NULL, OPT_MAX },
+	{ "fork", required_argument, NULL, OPT_FORK },
 	{ "policy", required_argument, NULL, OPT_POLICY },
 	{ "durability", required_argument, NULL, OPT_DURABILITY },
 	{ "uids", required_argument, NULL, OPT_UIDS },
@@ -101,29 +102,17 @@ static int set_size(uint64_t *ret, const char *name, const char *text,
 	return 0;
 }
 
-static int set_policy(struct mount_options *o, const char *text)
+/* *ret: is it the first of the two words? */
+static int set_choice(bool *ret, const char *name, const char *text,
+		      const char *yes, const char *no)
 {
-	o->permissive = !strcmp(text, "permissive");
-	if (!o->permissive && strcmp(text, "strict") != 0)
-		return complain("mount", 2,
-				"--policy is \"%s\"; it must be strict or "
-				"permissive",
-				text);
+	*ret = !strcmp(text, yes);
+	if (!*ret && strcmp(text, no) != 0)
+		return complain("mount", 2, "%s is \"%s\"; it must be %s or %s",
+				name, text, no, yes);
 	return 0;
 }
 
-static int set_durability(struct mount_options *o, const char *text)
-{
-	o->relaxed = !strcmp(text, "relaxed");
-	if (!o->relaxed && strcmp(text, "full") != 0)
-		return complain("mount", 2,
-				"--durability is \"%s\"; it must be full or "
-				"relaxed",
-				text);
-	return 0;
-}
-
-/* No uid of people's, and not the one that means "none". */
 static int set_uids(struct mount_options *o, const char *text)
 {
 	const char *dash = strchr(text, '-');
@@ -173,9 +162,13 @@ static int one_option(struct mount_options *o, int opt)
 		return set_number(&o->max_machines, "--max-machines", optarg,
 				  1);
 	case OPT_POLICY:
-		return set_policy(o, optarg);
+		return set_choice(&o->permissive, "--policy", optarg,
+				  "permissive", "strict");
+	case OPT_FORK:
+		return set_choice(&o->no_fork, "--fork", optarg, "no", "yes");
 	case OPT_DURABILITY:
-		return set_durability(o, optarg);
+		return set_choice(&o->relaxed, "--durability", optarg,
+				  "relaxed", "full");
 	case OPT_UIDS:
 		return set_uids(o, optarg);
 	case OPT_OTHER:

@@ -430,8 +430,12 @@ static void text_stats(struct fsd *d, uid_t uid, struct buf *out)
 	stat_line(out, "fsd_machines_warm", "gauge", "Idle warm machines",
 		  s.warm);
 	stat_line(out, "fsd_machines_lukewarm", "gauge",
-		  "Those of them that are heated again when there is time",
+		  "Those that are heated again, or made anew, in a quiet time",
 		  s.lukewarm);
+	stat_line(out, "fsd_zygotes", "gauge",
+		  "Heated machines that others are forked off", s.zygotes);
+	stat_line(out, "fsd_zygotes_wanted", "gauge",
+		  "Those that are made when there is time", s.zygotes_wanted);
 	stat_line(out, "fsd_machines_starting", "gauge",
 		  "Machines being prepared", s.starting);
 	stat_line(out, "fsd_machines_leased", "gauge", "Machines with a job",

@@ -60,6 +60,7 @@ struct mount_options {
 	enum vm_accel accel;
 	unsigned pool, max_machines;
 	bool permissive;  /* --policy permissive */
+	bool no_fork;     /* --fork no */
 	bool relaxed;     /* --durability relaxed */
 	uint32_t uid_first, uid_count; /* --uids; 0: the default */
 	bool allow_other;

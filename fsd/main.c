@@ -37,6 +37,8 @@ static const struct command commands[] = {
 	  "  --accel auto|kvm|tcg how machines are run (default auto)\n"
 	  "  --pool N             warm machines to keep (default 2 a CPU)\n"
 	  "  --max-machines N     most machines at once (default 4 a CPU)\n"
+	  "  --fork yes|no        yes: emulated machines are forked off one that\n"
+	  "                       is hot; no: each is restored by itself\n"
 	  "  --policy strict|permissive\n"
 	  "                       strict: no job runs when a wall is missing\n"
 	  "  --durability full|relaxed\n"

@@ -31,7 +31,8 @@ int private_start(struct private_mount *p)
 	 * afterwards. */
 	char *argv[] = { (char[]){ "mount" }, (char[]){ "--state" }, state,
 			 (char[]){ "--cache" }, cache, (char[]){ "--pool" },
-			 (char[]){ "0" }, (char[]){ "--log-level" },
+			 (char[]){ "0" }, (char[]){ "--fork" },
+			 (char[]){ "no" }, (char[]){ "--log-level" },
 			 (char[]){ "warn" }, (char[]){ "--durability" },
 			 (char[]){ "relaxed" }, (char[]){ "--private" }, p->mnt,
 			 NULL };

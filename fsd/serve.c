@@ -153,6 +153,7 @@ static int start_machines(struct fsd *d, struct err *err)
 		.backend = &FSD_BACKEND, .cache_dir = o->cache_dir,
 		.image_dir = o->image_dir, .accel = o->accel, .pool = o->pool,
 		.max_machines = o->max_machines, .permissive = o->permissive,
+		.no_fork = o->no_fork,
 		.uid_first = o->uid_first, .uid_count = o->uid_count,
 		.known = &inherit_head(d->inherit)->known,
 	};

@@ -28,6 +28,13 @@ struct backend_template {
 	bool made;        /* just now, not found */
 };
 
+/* Of what machines are made from, beside templates. */
+struct backend_prepared {
+	unsigned possible;        /* classes for which it can be, */
+	unsigned ready, thorough; /* and for which it is */
+	unsigned making;
+};
+
 /* What the room gives a backend; borrowed until close. */
 struct backend_host {
 	struct loop *loop;
@@ -39,6 +46,8 @@ struct backend_host {
 	void (*progress)(void *arg, const char *sentence);
 	void (*boot_failed)(void *arg); /* for the statistics */
 	void (*broken)(void *arg); /* no machine can be started any more */
+	void (*prepared)(void *arg); /* what prepare() has begun is ready */
+	void (*freed)(void *arg);  /* what unprepare() gave back is free */
 	void *arg;
 };
 
@@ -90,6 +99,24 @@ struct vm_backend {
 	/* The template does not answer: the next template_get makes it anew. */
 	void (*template_drop)(struct backend *b, const struct vm_class *cls,
 			      const char *why);
+
+	/*
+	 * Whatever makes further machines of the class cheaper is made now, if
+	 * it is not there: for these runners (1 << enum wire_runner) at least;
+	 * thorough: there is time. Return: when it is to be asked again
+	 * (now_ns()), 0: as it comes. NULL: nothing does.
+	 */
+	uint64_t (*prepare)(struct backend *b, const struct vm_class *cls,
+			    uint32_t runners, bool thorough);
+	/* What is being made so, which takes a processor, and what is there.
+	 * NULL: never anything. */
+	struct backend_prepared (*prepared)(struct backend *b);
+	/* Was it made from what has been replaced by now, so that it shares its
+	 * memory with nobody any more? NULL: never. */
+	bool (*is_dated)(struct backend_machine *m);
+	/* Memory is short: gives back what prepare has made. Return: will
+	 * `freed` follow? NULL: never. */
+	bool (*unprepare)(struct backend *b);
 
 	/*
 	 * Starts a machine from the class's template. *ret_wire is the host's

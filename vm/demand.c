@@ -29,8 +29,7 @@ void demand_note(struct demand *d, uint32_t runner)
 		d->weight[runner] += 1;
 }
 
-/* The runners that are asked for often enough. */
-static uint32_t common(const struct demand *d, uint32_t possible)
+uint32_t demand_common(const struct demand *d, uint32_t possible)
 {
 	double sum = 0;
 	uint32_t mask = 0;
@@ -46,7 +45,7 @@ static uint32_t common(const struct demand *d, uint32_t possible)
 uint32_t demand_next(const struct demand *d, uint32_t possible,
 		     const unsigned have[WIRE_RUN_MAX], unsigned pool)
 {
-	uint32_t mask = common(d, possible), best = 0;
+	uint32_t mask = demand_common(d, possible), best = 0;
 	double best_score = 0;
 
 	/* A pool smaller than the choice: each machine is for everybody. */

@@ -15,6 +15,9 @@ struct demand {
 void demand_init(struct demand *d);
 void demand_note(struct demand *d, uint32_t runner);
 
+/* Those of `possible`, as a mask, that are asked for often enough. */
+uint32_t demand_common(const struct demand *d, uint32_t possible);
+
 /*
  * The runners, as a mask, to heat the next machine for: out of `possible`,
  * with `have[r]` machines hot for r already, in a pool of `pool` machines.

@@ -7,12 +7,11 @@
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
 
-#define HEAT_ROUNDS 1           /* measured: further ones change nothing */
 #define AGAIN_MAX 2             /* other machines for a job that none has heard */
 #define AGAIN_MS 5000           /* in that time, or it has waited enough */
 #define YOUNG_MS 150            /* most jobs have ended by then */
 #define QUIET_MS 2000           /* no lease and no start: time for more heat */
-#define HAVE_USUAL (1u << WIRE_RUN_PYTHON) /* guest/heat.c */
+#define MANY 4                  /* machines; then preparing pays at once */
 
 /* --- machines ---------------------------------------------------------- */
 
@@ -22,18 +21,6 @@ unsigned pool_count(const struct vm *vm, enum machine_state state)
 
 	list_for_each(pos, tmp, &vm->machines)
 		n += list_entry(pos, struct machine, node)->state == state;
-	return n;
-}
-
-static unsigned class_count(struct pool_class *c, enum machine_state state)
-{
-	unsigned n = 0;
-
-	list_for_each(pos, tmp, &c->vm->machines) {
-		struct machine *m = list_entry(pos, struct machine, node);
-
-		n += m->owner == c && m->state == state;
-	}
 	return n;
 }
 
@@ -170,6 +157,18 @@ static const struct machine_events machine_events = {
 	.gone = on_gone,
 };
 
+/* For which runners machines are needed: by those who wait, or lately. */
+static uint32_t needed_runners(const struct pool_class *c)
+{
+	uint32_t mask = 0;
+
+	list_for_each(pos, tmp, &c->waiting)
+		mask |= 1u << list_entry(pos, struct vm_lease, node)
+				      ->need.runner;
+	mask &= c->tmpl.runners;
+	return mask ? mask : demand_common(&c->vm->demand, c->tmpl.runners);
+}
+
 /* Starts one. Return: false if no further one should be tried now. */
 static bool start(struct pool_class *c, uint32_t heat)
 {
@@ -188,6 +187,8 @@ static bool start(struct pool_class *c, uint32_t heat)
 		return false;
 	}
 	vm->stats.machines_made++;
+	if (++c->started >= MANY)
+		class_prepare(c, needed_runners(c), false);
 	vm->quiet_ns = now_ns() + QUIET_MS * NS_PER_MS;
 	list_add_tail(&vm->machines, &m->node);
 	return true;
@@ -268,7 +269,14 @@ bool pool_give_way(struct vm *vm)
 			return true;
 		}
 	}
-	return false;
+	return vm->backend->ops->unprepare &&
+	       vm->backend->ops->unprepare(vm->backend);
+}
+
+/* Is something made that machines will be made from? */
+static bool is_preparing(const struct vm *vm)
+{
+	return pool_prepared(vm).making != 0;
 }
 
 /* Machines that use a processor now to become ready. */
@@ -276,6 +284,14 @@ static unsigned preparing(const struct vm *vm)
 {
 	return pool_count(vm, MACHINE_STARTING) +
 	       pool_count(vm, MACHINE_HEATING);
+}
+
+/* One at least, on however few processors. */
+static bool may_start(const struct vm *vm)
+{
+	unsigned n = preparing(vm);
+
+	return n == 0 || n + is_preparing(vm) < vm->processors;
 }
 
 static void start_for_waiting(struct pool_class *c)
@@ -287,68 +303,9 @@ static void start_for_waiting(struct pool_class *c)
 		return;
 	coming = class_count(c, MACHINE_STARTING) +
 		 class_count(c, MACHINE_HEATING);
-	while (coming < c->waiting_count && preparing(vm) < vm->processors &&
+	while (coming < c->waiting_count && may_start(vm) &&
 	       make_room(vm, c) && start(c, 0))
 		coming++;
-}
-
-static unsigned pool_hot(struct pool_class *c, unsigned have[WIRE_RUN_MAX])
-{
-	unsigned n = 0;
-
-	memset(have, 0, sizeof(have[0]) * WIRE_RUN_MAX);
-	list_for_each(pos, tmp, &c->vm->machines) {
-		struct machine *m = list_entry(pos, struct machine, node);
-
-		if (m->owner != c || m->state > MACHINE_WARM)
-			continue;
-		n++;
-		for (unsigned r = 0; r < WIRE_RUN_MAX; r++)
-			have[r] += !!(m->heat & 1u << r);
-	}
-	return n;
-}
-
-/* A machine that was stored without any heat. */
-static struct machine *cold_one(struct pool_class *c)
-{
-	list_for_each(pos, tmp, &c->vm->machines) {
-		struct machine *m = list_entry(pos, struct machine, node);
-
-		if (m->owner == c && m->state == MACHINE_WARM && !m->heat)
-			return m;
-	}
-	return NULL;
-}
-
-static bool is_lukewarm(const struct machine *m)
-{
-	return m->state == MACHINE_WARM && m->heats == 1 &&
-	       m->heat & HAVE_USUAL;
-}
-
-unsigned pool_lukewarm(const struct vm *vm)
-{
-	unsigned n = 0;
-
-	list_for_each(pos, tmp, &vm->machines)
-		n += is_lukewarm(list_entry(pos, struct machine, node));
-	return n;
-}
-
-/* A second round is what most programs do, and takes as long as ten jobs; so
- * it is for a quiet time, and never for the last machine. */
-static struct machine *lukewarm_one(struct pool_class *c)
-{
-	if (class_count(c, MACHINE_WARM) < 2 || now_ns() < c->vm->quiet_ns)
-		return NULL;
-	list_for_each(pos, tmp, &c->vm->machines) {
-		struct machine *m = list_entry(pos, struct machine, node);
-
-		if (m->owner == c && is_lukewarm(m) && !m->suspect)
-			return m;
-	}
-	return NULL;
 }
 
 /* When the last lease that has begun is no longer young; 0: now. */
@@ -389,22 +346,25 @@ static void refill(struct vm *vm)
 		return;
 	if (vm->watch.may_warm && !vm->watch.may_warm(vm->watch.arg))
 		return;
-	while (pool_hot(c, have) < want && preparing(vm) < slots &&
+	if (is_preparing(vm) && slots)
+		slots--;
+	while (class_hot(c, have) < want && preparing(vm) < slots &&
 	       total(vm) < vm->options.max_machines)
 		if (!start(c, idle ? demand_next(&vm->demand, c->tmpl.runners,
 						 have, want) : 0))
 			return;
-	while (idle && preparing(vm) < slots && (cold = cold_one(c))) {
+	while (idle && preparing(vm) < slots && (cold = class_cold_one(c))) {
 		uint32_t heat;
 
-		pool_hot(c, have);
+		class_hot(c, have);
 		heat = demand_next(&vm->demand, c->tmpl.runners, have, want);
 		if (!heat)
 			return;
 		machine_heat(cold, heat, HEAT_ROUNDS);
 	}
-	if (!busy && !preparing(vm) && (cold = lukewarm_one(c)))
-		machine_heat(cold, cold->heat, HEAT_ROUNDS);
+	if (busy || preparing(vm) || is_preparing(vm))
+		return;
+	class_improve(c);
 }
 
 /* When the earliest class may be tried again, or the pool be filled. */
@@ -424,6 +384,8 @@ static void arm_retry(struct vm *vm)
 			at = MIN(at, c->retry_ns);
 		if (c->refill_ns > now)
 			at = MIN(at, c->refill_ns);
+		if (c->prepare_ns > now)
+			at = MIN(at, c->prepare_ns);
 	}
 	if (at != UINT64_MAX)
 		loop_timer_set(vm->loop, &vm->retry, at - now + NS_PER_MS);

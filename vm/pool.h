@@ -30,6 +30,8 @@ struct pool_class {
 	uint64_t bad_since_ns;     /* CLOCK_REALTIME, since when; 0: it is well */
 	struct list waiting;       /* vm_lease.node, oldest first */
 	unsigned waiting_count;
+	unsigned started;          /* machines, ever */
+	uint64_t prepare_ns;       /* when preparing is to be tried again; or 0 */
 	unsigned bad_row;          /* machines that failed, in a row, */
 	unsigned bad_started;      /* and those of them by their own fault */
 	unsigned bad_templates;    /* templates that failed, in a row */
@@ -96,6 +98,8 @@ void pool_unlease(struct vm_lease *lease);
 void lease_fail(struct vm_lease *lease, enum vm_failure why,
 		const char *sentence);
 unsigned pool_count(const struct vm *vm, enum machine_state state);
+/* What machines are made from, beside templates. */
+struct backend_prepared pool_prepared(const struct vm *vm);
 /* Warm ones that are to have a second round of heat. */
 unsigned pool_lukewarm(const struct vm *vm);
 void pool_template_done(void *arg, const struct vm_class *cls,

@@ -25,4 +25,18 @@ void class_bad_idle(struct pool_class *c, const char *sentence);
 void class_good_machine(struct pool_class *c);
 void class_good_idle(struct pool_class *c);
 
+/* --- pool_idle.c ---------------------------------------------------------- */
+
+#define HEAT_ROUNDS 1           /* measured: further ones change nothing */
+
+unsigned class_count(struct pool_class *c, enum machine_state state);
+/* Machines that are or will be idle; have[r]: those that are hot for r. */
+unsigned class_hot(struct pool_class *c, unsigned have[WIRE_RUN_MAX]);
+/* One that was stored without any heat, or NULL. */
+struct machine *class_cold_one(struct pool_class *c);
+/* See vm_backend's prepare. */
+void class_prepare(struct pool_class *c, uint32_t runners, bool thorough);
+/* Nothing is going on: one thing that is for a quiet time. */
+void class_improve(struct pool_class *c);
+
 #endif

@@ -240,6 +240,11 @@ struct qmp *process_qmp(struct process *p)
 	return p->qmp;
 }
 
+uint32_t process_id(const struct process *p)
+{
+	return p->jailed.id;
+}
+
 static int watch(struct process *p)
 {
 	p->says = (struct loop_fd){

@@ -30,6 +30,8 @@ int process_new(struct loop *loop, struct jail *jail,
 /* Kills what lives; no event comes any more. */
 void process_free(struct process *p);
 struct qmp *process_qmp(struct process *p);
+/* Its number with the jailer. */
+uint32_t process_id(const struct process *p);
 /* SIGKILL; gone follows. why: what gone is to say, NULL for the truth. */
 void process_kill(struct process *p, const char *why);
 /* It is ending, as it seems: if it does not within a second, it is killed. */

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Machines that are QEMU processes, restored from a template. The commands of
- * a restore are in the monitor's socket before QEMU has started, so nobody
- * waits for greetings.
- */
+/* Machines that are QEMU processes: restored from a template, or forked off its
+ * zygote. */
 #include "backend.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "../layout/base/cleanup.h"
-#include "argv.h"
 #include "process.h"
+#include "restore.h"
 #include "template.h"
+#include "zygotes.h"
 
 #define QEMU_DEFAULT "qemu-system-x86_64"
 /*
@@ -39,6 +35,7 @@ struct qemu_template {
 	struct qemu *q;
 	struct template *t;        /* owned */
 	bool wanted;               /* waits for its turn */
+	struct zygotes zygotes;
 };
 
 struct qemu_machine {
@@ -50,7 +47,9 @@ struct qemu_machine {
 	struct process *process;   /* owned */
 	struct loop_timer limit;   /* to up */
 	unsigned scale;
-	bool up;
+	bool up, killed;
+	struct qemu_template *forked; /* off its zygote; NULL: restored */
+	uint32_t zygote;              /* that one's number */
 };
 
 static struct qemu *qemu_of(struct backend *b)
@@ -117,6 +116,7 @@ static struct qemu_template *find_or_add(struct qemu *q,
 		free(qt);
 		return NULL;
 	}
+	zygotes_init(&qt->zygotes, &q->ground, qt->t, &q->walls);
 	list_add_tail(&q->templates, &qt->node);
 	return qt;
 }
@@ -140,8 +140,38 @@ static void qemu_template_drop(struct backend *b, const struct vm_class *cls,
 {
 	struct qemu_template *qt = find(qemu_of(b), cls);
 
-	if (qt)
-		template_drop(qt->t, why);
+	if (!qt)
+		return;
+	zygotes_drop(&qt->zygotes);
+	template_drop(qt->t, why);
+}
+
+static uint64_t qemu_prepare(struct backend *b, const struct vm_class *cls,
+			     uint32_t runners, bool thorough)
+{
+	struct qemu_template *qt = find(qemu_of(b), cls);
+
+	return qt ? zygotes_prepare(&qt->zygotes, runners, thorough) : 0;
+}
+
+static struct backend_prepared qemu_prepared(struct backend *b)
+{
+	struct backend_prepared ret = { 0 };
+
+	list_for_each(pos, tmp, &qemu_of(b)->templates)
+		zygotes_count(&list_entry(pos, struct qemu_template, node)
+				       ->zygotes, &ret);
+	return ret;
+}
+
+static bool qemu_unprepare(struct backend *b)
+{
+	bool any = false;
+
+	list_for_each(pos, tmp, &qemu_of(b)->templates)
+		any |= zygotes_give_up(
+			&list_entry(pos, struct qemu_template, node)->zygotes);
+	return any;
 }
 
 /* --- machines ----------------------------------------------------------- */
@@ -159,6 +189,11 @@ static void on_gone(void *arg, const char *why, bool taken)
 	struct qemu_machine *m = arg;
 
 	loop_timer_del(&m->limit);
+	/* What was forked and never ran says nothing of the template. */
+	if (m->forked && !m->up && !m->killed) {
+		zygotes_blame(&m->forked->zygotes, why);
+		taken = true;
+	}
 	m->ev->gone(m->arg, why, taken);
 	machine_free(m);
 }
@@ -195,10 +230,9 @@ static void send_within(struct qemu_machine *m, const char *command,
 		process_kill(m->process, "QEMU's monitor does not keep up");
 }
 
-static void send_command(struct qemu_machine *m, const char *command,
-			 const char *arguments)
+static void send_command(void *arg, const char *command, const char *arguments)
 {
-	send_within(m, command, arguments, 0, on_reply);
+	send_within(arg, command, arguments, 0, on_reply);
 }
 
 static void on_probed(void *arg, const struct qmp_reply *reply)
@@ -216,10 +250,12 @@ static void on_event(void *arg, const char *name, const char *status)
 
 	if (m->up)
 		return;
-	if (!strcmp(name, "MIGRATION") && !strcmp(status, "completed")) {
+	if (restore_is_complete(name, status)) {
 		send_command(m, "cont", NULL);
 	} else if (!strcmp(name, "RESUME")) {
 		m->up = true;
+		if (m->forked)
+			zygotes_praise(&m->forked->zygotes);
 		loop_timer_del(&m->limit);
 		m->ev->up(m->arg);
 	}
@@ -230,46 +266,22 @@ static const struct process_events process_events = {
 	.gone = on_gone,
 };
 
-static void restore(struct qemu_machine *m)
-{
-	char uri[32];
-
-	snprintf(uri, sizeof(uri), "{\"uri\":\"fd:%d\"}", ARGV_FD_STATE);
-	send_command(m, "qmp_capabilities", NULL);
-	send_command(m, "migrate-set-capabilities",
-		     "{\"capabilities\":[{\"capability\":\"x-ignore-shared\","
-		     "\"state\":true},{\"capability\":\"events\","
-		     "\"state\":true}]}");
-	send_command(m, "migrate-incoming", uri);
-}
-
-static int start_process(struct qemu_machine *m, struct template *t,
+static int start_process(struct qemu_machine *m, struct qemu_template *qt,
 			 int *ret_wire, struct err *err)
 {
-	struct qemu *q = m->q;
-	auto_close int state = -1, ram = -1, ours = -1, theirs = -1;
-	const struct vm_class *cls = template_class(t);
-	struct jail_request what = {
-		.kind = JAIL_RESTORE, .accel = template_accel(t),
-		.memory_mib = cls->memory_mib, .cpus = cls->cpus,
-	};
-	int pair[2], r;
+	struct template_ground *g = &m->q->ground;
+	uint32_t zygote = zygotes_id(&qt->zygotes);
+	int r = zygote ? restore_fork(g, qt->t, zygote, &process_events, m,
+				      &m->process, ret_wire, err) :
+			 restore_start(g, qt->t, JAIL_RESTORE, &process_events,
+				       m, &m->process, ret_wire, err);
 
-	state = openat(template_dir(t), "state", O_RDONLY | O_CLOEXEC);
-	ram = openat(template_dir(t), "ram", O_RDONLY | O_CLOEXEC);
-	if (state < 0 || ram < 0)
-		return err_sys(err, -errno, "the template's files");
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
-		       pair) < 0)
-		return err_sys(err, -errno, "a machine's wire");
-	ours = pair[0];
-	theirs = pair[1];
-	r = process_new(q->base.host->loop, q->ground.jail, &what,
-			(int[]){ theirs, q->ground.image.fds[IMAGE_ROOTFS],
-				 ram, state },
-			&process_events, m, &m->process, err);
-	if (r == 0)
-		*ret_wire = take_fd(&ours);
+	m->forked = zygote ? qt : NULL;
+	m->zygote = zygote;
+	if (r == 0 && zygote)
+		send_command(m, "cont", NULL);
+	else if (r == 0)
+		restore_send(send_command, m);
 	return r;
 }
 
@@ -296,7 +308,7 @@ static int qemu_start(struct backend *b, const struct vm_class *cls,
 	m->arg = arg;
 	m->scale = info.scale;
 	m->limit = (struct loop_timer){ .fn = on_limit, .arg = m };
-	r = start_process(m, qt->t, ret_wire, err);
+	r = start_process(m, qt, ret_wire, err);
 	if (r < 0) {
 		free(m);
 		return r;
@@ -304,7 +316,6 @@ static int qemu_start(struct backend *b, const struct vm_class *cls,
 	list_add_tail(&q->machines, &m->node);
 	loop_timer_set(b->host->loop, &m->limit,
 		       (uint64_t)UP_S * m->scale * NS_PER_S);
-	restore(m);
 	*ret = &m->base;
 	return 0;
 }
@@ -312,6 +323,14 @@ static int qemu_start(struct backend *b, const struct vm_class *cls,
 static struct qemu_machine *machine_of(struct backend_machine *m)
 {
 	return container_of(m, struct qemu_machine, base);
+}
+
+static bool qemu_is_dated(struct backend_machine *machine)
+{
+	const struct qemu_machine *m = machine_of(machine);
+	uint32_t now = m->forked ? zygotes_id(&m->forked->zygotes) : 0;
+
+	return now && now != m->zygote;
 }
 
 static void qemu_pause(struct backend_machine *m)
@@ -331,6 +350,7 @@ static void qemu_probe(struct backend_machine *m, uint64_t limit_ns)
 
 static void qemu_kill(struct backend_machine *m)
 {
+	machine_of(m)->killed = true;
 	loop_timer_del(&machine_of(m)->limit);
 	process_kill(machine_of(m)->process, NULL);
 }
@@ -467,6 +487,7 @@ static void qemu_close(struct backend *b)
 		struct qemu_template *qt =
 			list_entry(pos3, struct qemu_template, node);
 
+		zygotes_drop(&qt->zygotes);
 		template_free(qt->t);
 		free(qt);
 	}
@@ -486,6 +507,10 @@ const struct vm_backend vm_backend_qemu = {
 	.close = qemu_close,
 	.template_get = qemu_template_get,
 	.template_drop = qemu_template_drop,
+	.prepare = qemu_prepare,
+	.prepared = qemu_prepared,
+	.is_dated = qemu_is_dated,
+	.unprepare = qemu_unprepare,
 	.start = qemu_start,
 	.pause = qemu_pause,
 	.resume = qemu_resume,

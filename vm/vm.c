@@ -110,6 +110,20 @@ static void on_broken(void *arg)
 		vm->watch.broken(vm->watch.arg);
 }
 
+static void on_prepared(void *arg)
+{
+	pool_kick(arg);
+}
+
+static void on_freed(void *arg)
+{
+	struct vm *vm = arg;
+
+	if (vm->watch.freed)
+		vm->watch.freed(vm->watch.arg);
+	pool_kick(vm);
+}
+
 static void on_template_done(void *arg, const struct vm_class *cls,
 			     const struct backend_template *t,
 			     const struct err *err)
@@ -183,6 +197,7 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 		.loop = loop, .options = &vm->options,
 		.template_done = on_template_done, .progress = on_progress,
 		.boot_failed = on_boot_failed, .broken = on_broken,
+		.prepared = on_prepared, .freed = on_freed,
 		.arg = vm,
 	};
 	r = copy_strings(&vm->options, options);
@@ -229,9 +244,13 @@ const struct walls *vm_walls(const struct vm *vm)
 
 void vm_stats(const struct vm *vm, struct vm_stats *ret)
 {
+	struct backend_prepared prepared = pool_prepared(vm);
+
 	*ret = vm->stats;
 	ret->warm = pool_count(vm, MACHINE_WARM);
 	ret->lukewarm = pool_lukewarm(vm);
+	ret->zygotes = prepared.ready;
+	ret->zygotes_wanted = prepared.possible && !prepared.thorough;
 	ret->starting = pool_count(vm, MACHINE_STARTING) +
 			pool_count(vm, MACHINE_HEATING);
 	ret->leased = pool_count(vm, MACHINE_LEASED) +

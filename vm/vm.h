@@ -55,6 +55,7 @@ struct vm_options {
 	unsigned pool;         /* warm machines to keep, 0: none */
 	unsigned max_machines; /* most machines alive at once, >= 1 */
 	bool permissive;       /* a required wall may be missing */
+	bool no_fork;          /* no machine is forked off another */
 	uint32_t uid_first, uid_count; /* user ids of machines; 0: default */
 	struct vm_known *known; /* or NULL; filled in, or believed if valid:
 				   then vm_new() does not wait for processes */
@@ -228,6 +229,8 @@ void vm_lease_info(const struct vm_lease *lease, struct vm_lease_info *ret);
 
 struct vm_stats {
 	unsigned warm, starting, leased; /* machines now */
+	unsigned zygotes;                /* that machines are forked off, */
+	unsigned zygotes_wanted;         /* to be made when there is time */
 	unsigned lukewarm;               /* warm ones that want more heat */
 	unsigned waiting;                /* leases not granted yet */
 	uint64_t machines_made, machines_failed, jobs_warm, jobs_restored,

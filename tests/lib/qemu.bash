@@ -13,11 +13,26 @@ load ../lib/common
 IMAGE=${FSD_IMAGE:-$TESTS/../build/image}
 JOB_SECONDS=120
 
+# forked — are this file's machines forked off a zygote? By its name; some files
+# have two, for what has to be true of both kinds of machines.
+forked() {
+	[[ $BATS_TEST_FILENAME == *_forked.bats ]]
+}
+
+# forking — from now on machines are forked.
+forking() {
+	check becomes 60 grep -q 'a zygote is ready' "$LOG"
+}
+
+# file_setup [OPTION...] — what both kinds of machines are tried with: --fork no.
 file_setup() {
 	[ -e "$IMAGE/manifest" ] || need "there is no guest image in $IMAGE"
 	MOUNT_DIR=$BATS_FILE_TMPDIR
 	STATE=${FSD_TEST_STATE:-$TESTS/../build/test-state}
 	MOUNT_OPTIONS="--image $IMAGE --accel ${FSD_ACCEL:-auto}"
+	! forked || set -- --fork yes --pool 0
+	MOUNT_OPTIONS="$MOUNT_OPTIONS $*"
+	set --
 	mount_start "$@" || return
 	export MOUNT_OPTIONS
 	# The first job waits for the template.
@@ -27,6 +42,7 @@ file_setup() {
 		return 1
 	}
 	rm -r "$MNT/first"
+	! forked || forking
 }
 
 file_teardown() {
@@ -66,6 +82,11 @@ ok() {
 machines() {
 	local jailer
 	jailer=$(jailer) && pgrep -P "$jailer" -r D,R,S,t,T qemu
+}
+
+# zygote — its process.
+zygote() {
+	pgrep -P "$(jailer)" -x fsd-zygote
 }
 
 jailer() {

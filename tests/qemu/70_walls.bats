@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # The walls around each machine, seen from the host on living ones. What is
-# tagged runs in tests/box as well.
+# tagged runs in tests/box as well. The file has two names: see forked().
 
 load ../lib/qemu
 
-export LOG_EXPECTED='machines do not start|the jailer|wall|boot'
+export LOG_EXPECTED='machines do not start|the jailer|wall|boot|zygote'
 
-setup_file() { file_setup; }
+setup_file() { file_setup --fork no; }
 teardown_file() { file_teardown; }
 setup() {
 	[ "$(id -u)" = 0 ] || need 'root'
@@ -21,6 +21,7 @@ teardown() {
 # two_machines — two that run a job each: $M and $M2.
 two_machines() {
 	local _
+	! forked || forking
 	for _ in 1 2; do
 		job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
 		job_put "$J" config.json '{}'
@@ -28,7 +29,10 @@ two_machines() {
 	done
 	M=$(machines | sed -n 1p)
 	M2=$(machines | sed -n 2p)
-	[ -n "$M" ] && [ -n "$M2" ]
+	[ -n "$M" ] || fail 'there is no machine'
+	[ -n "$M2" ] || fail 'there is no second machine'
+	run grep -lc fsd-zygote "/proc/$M/maps" "/proc/$M2/maps"
+	assert_equal "${#lines[@]}" "$(forked && echo 2 || echo 0)"
 }
 
 status_of() {
@@ -75,7 +79,8 @@ status_of() {
 	done
 	assert_equal "$(status_of "$M" NoNewPrivs)" 1
 	assert_equal "$(status_of "$M" Seccomp)" 2
-	assert_equal "$(status_of "$M" Seccomp_filters)" 2
+	# a forked one's stands on its zygote's
+	assert_equal "$(status_of "$M" Seccomp_filters)" "$(forked && echo 3 || echo 2)"
 }
 
 @test "every namespace of a machine is its own, but for the root they share" {
@@ -101,7 +106,8 @@ status_of() {
 	# what is there is QEMU's and the guest's kernel
 	run bash -c "find /proc/$M/root/ -type f ! -name 'lib*.so*' \
 		! -name 'ld-linux*' -printf '%P\n' | sort"
-	assert_output "initrd
+	assert_output "fsd-zygote.so
+initrd
 kernel
 proc/sys/vm/overcommit_memory
 usr/bin/qemu-system-x86_64
@@ -222,12 +228,34 @@ injected() {
 	assert_output 'killed SIGSYS'
 }
 
+# calls_made JAILER OTHERS — of a trace: those of machines that were executed, since
+# then, or of those that were forked, since their filter; a machine's first
+# thread is the jailer's, or the zygote's, until then.
+calls_made() {
+	awk -v skip="$*" -v begin="$(forked && echo 'SECCOMP_SET_MODE' || echo ' execve\\(')" '
+		BEGIN { n = split(skip, pids, " "); for (i = 1; i <= n; i++) ours[pids[i]] = 1 }
+		NR == FNR { if ($0 ~ begin) main[$1] = 1; next }
+		ours[$1] { next }
+		$0 ~ begin { qemu[$1] = 1; if (begin !~ /execve/) next }
+		(!main[$1] || qemu[$1]) && match($2, /^[a-z0-9_]+\(/) {
+			print substr($2, 1, RLENGTH - 1) }' \
+		"$BATS_TEST_TMPDIR/calls" "$BATS_TEST_TMPDIR/calls" | sort -u
+}
+
 @test "the list of permitted calls names none that machines do not make" {
-	local rows=$TESTS/../build/release/tests/unit/jail_test
+	local rows=$TESTS/../build/release/tests/unit/jail_test zygote=() pids pid
 	[ -x "$rows" ] || make -s -C "$TESTS/.." build/release/tests/unit/jail_test
 	own_mount
-	mount_start --pool 1
-	strace -f -qq -o "$BATS_TEST_TMPDIR/calls" -p "$(jailer)" &
+	if forked; then
+		mount_start
+		forking
+		zygote=(-p "$(zygote)")
+		pids=$(ls "/proc/$(zygote)/task")
+	else
+		mount_start --pool 1
+	fi
+	pid=$(jailer)
+	strace -f -qq -o "$BATS_TEST_TMPDIR/calls" -p "$pid" "${zygote[@]}" &
 	local tracer=$! source
 	for source in code.py:'print(1)' code.js:'console.log(1)' code.sh:'echo 1'; do
 		prog "${source%%:*}" <<<"${source#*:}"
@@ -235,16 +263,9 @@ injected() {
 	done
 	mount_stop
 	wait "$tracer"
-	"$rows" rows | sort -u >"$BATS_TEST_TMPDIR/listed"
-	# a machine's first thread is the jailer's until it is QEMU
-	awk -v jailer="$(head -n 1 "$BATS_TEST_TMPDIR/calls" | cut -d ' ' -f 1)" '
-		NR == FNR { if (/ execve\(/) { main[$1] = 1 } next }
-		$1 == jailer { next }
-		/ execve\(/ { qemu[$1] = 1 }
-		(!main[$1] || qemu[$1]) && match($2, /^[a-z0-9_]+\(/) {
-			print substr($2, 1, RLENGTH - 1) }' \
-		"$BATS_TEST_TMPDIR/calls" "$BATS_TEST_TMPDIR/calls" |
-		sort -u >"$BATS_TEST_TMPDIR/made"
+	"$rows" "$(forked && echo forked-rows || echo rows)" | sort -u >"$BATS_TEST_TMPDIR/listed"
+	# shellcheck disable=SC2086 # a list
+	calls_made "$pid" $pids >"$BATS_TEST_TMPDIR/made"
 	run comm -23 "$BATS_TEST_TMPDIR/listed" "$BATS_TEST_TMPDIR/made"
 	assert_output ''
 }

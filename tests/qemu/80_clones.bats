@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Machines are clones of one template: what they must not share.
+# Machines are clones of one template, or of one zygote: what they must not
+# share. The file has two names: see forked().
 
 load ../lib/qemu
 
-setup_file() { file_setup; }
+setup_file() { file_setup --fork no; }
 teardown_file() { file_teardown; }
 teardown() { jobs_done; }
 
@@ -71,6 +72,19 @@ JS
 
 @test "bash: RANDOM, SRANDOM" {
 	differ code.sh <<<'echo "r $RANDOM$RANDOM$RANDOM"; echo "s $SRANDOM"'
+}
+
+@test "the processor's random numbers: RDRAND, RDSEED" {
+	differ code.py <<'PY'
+import ctypes, mmap
+def call(code):
+    page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    page.write(code)
+    at = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    return ctypes.CFUNCTYPE(ctypes.c_uint64)(at)()
+print("rdrand", [hex(call(b"\x48\x0f\xc7\xf0\xc3")) for _ in range(4)])
+print("rdseed", [hex(call(b"\x48\x0f\xc7\xf8\xc3")) for _ in range(4)])
+PY
 }
 
 @test "the machine id" {

@@ -5,7 +5,7 @@
 load ../lib/qemu
 
 # Machines are killed and templates damaged here.
-export LOG_EXPECTED='machines do not start|template'
+export LOG_EXPECTED='machines do not start|template|zygote'
 
 setup_file() { file_setup; }
 teardown_file() { file_teardown; }
@@ -71,6 +71,7 @@ at_rest() {
 	check becomes 60 awk '{ is[$1] = $2 }
 		END { exit !(is["fsd_machines_warm"] >= 2 &&
 			is["fsd_machines_starting"] == 0 &&
+			is["fsd_zygotes_wanted"] == 0 &&
 			is["fsd_machines_lukewarm"] == 0) }' "$MNT/.fsd/stats"
 }
 
@@ -384,4 +385,68 @@ kernel_ends() {
 	assert_equal "$output" "['a', 'b'] line"
 	# shellcheck disable=SC2154
 	assert_equal "$stderr" e
+}
+
+# is_forked PID — is this machine's process a zygote's child?
+is_forked() {
+	grep -q fsd-zygote "/proc/$1/maps"
+}
+
+@test "once there is time machines are forked off a zygote, and each is a machine of its own" {
+	own_mount
+	mount_start --pool 0
+	forking
+	job_made code.py <<<$'open("mark", "w")\nprint("up", flush=True)\nwhile True: pass'
+	job_put "$J" config.json '{}'
+	job_follow "$J" up
+	is_forked "$(machines)" || fail 'it was restored'
+	prog code.py <<<'import os; print(os.listdir("."))'
+	ok "['code.py']"
+}
+
+@test "a zygote that is killed is missed by nobody, and there is another one soon" {
+	own_mount
+	mount_start --pool 0
+	forking
+	job_made code.py <<<$'import time\nprint("up", flush=True)\ntime.sleep(3)\nprint("lives on")'
+	job_put "$J" config.json '{}'
+	job_follow "$J" up
+	local running=$J
+	kill -KILL "$(zygote)"
+	prog code.py <<<'print("restored")'
+	ok restored
+	job_wait "$running" 60
+	stdout_is "$running" $'up\nlives on'
+	check becomes 60 grep -q 'a zygote has ended (QEMU was killed from outside' "$LOG"
+	check becomes 60 awk '/a zygote is ready/ { n++ } END { exit n != 2 }' "$LOG"
+	prog code.py <<<'print("forked")'
+	ok forked
+}
+
+@test "a zygote that is frozen is given up, and the job that needed it does not notice" {
+	own_mount
+	mount_start --pool 0
+	forking
+	kill -STOP "$(zygote)"
+	prog code.py <<<'print("fine")'
+	ok fine
+	result_is "$J" .message null
+	run zygote
+	assert_failure
+	check becomes 60 grep -q 'a zygote has ended' "$LOG"
+	assert_equal "$(cat "$MNT/.fsd/health")" ok
+}
+
+@test "who wants no machine to be forked gets none" {
+	own_mount
+	mount_start --fork no
+	local _
+	for _ in 1 2 3 4 5 6; do
+		prog code.sh <<<'echo 1'
+		ok 1
+	done
+	at_rest
+	run zygote
+	assert_failure
+	fails_to_match zygote
 }

@@ -33,6 +33,9 @@ struct run {
 };
 
 static unsigned grants;
+/* Of a backend that can be prepared; how often it was asked. */
+static unsigned prepared, unprepared;
+static const struct vm_backend *backend = &vm_backend_fake;
 
 static int text_fd(const char *text)
 {
@@ -189,11 +192,27 @@ static void on_late(struct loop_timer *t)
 	loop_quit(((struct run *)t->arg)->loop);
 }
 
+static void on_again(struct loop_timer *t)
+{
+	loop_quit(t->arg);
+}
+
+/* Until nothing is left that could be ended; bounded. */
+static void give_way(struct loop *loop, struct vm *vm)
+{
+	struct loop_timer again = { .fn = on_again, .arg = loop };
+
+	for (int i = 0; i < 1000 && vm_give_way(vm) && !unprepared; i++) {
+		loop_timer_set(loop, &again, NS_PER_MS);
+		loop_run(loop);
+	}
+}
+
 /* Runs all of them on one room. */
 static void go(struct run *runs, unsigned count, unsigned pool, unsigned most)
 {
 	struct vm_options o = {
-		.backend = &vm_backend_fake, .cache_dir = "/nonexistent",
+		.backend = backend, .cache_dir = "/nonexistent",
 		.image_dir = "/nonexistent", .pool = pool, .max_machines = most,
 	};
 	struct loop_timer late = { .fn = on_late, .arg = runs };
@@ -221,6 +240,8 @@ static void go(struct run *runs, unsigned count, unsigned pool, unsigned most)
 		vm_end(runs[i].lease);
 	vm_stats(vm, &stats);
 	runs->templates = stats.templates_made;
+	if (backend != &vm_backend_fake)
+		give_way(loop, vm);
 	vm_free(vm);
 	loop_free(loop);
 }
@@ -246,6 +267,52 @@ static void test_plain(void)
 	is_str(r.files.data, "0 644 10 a/b.txt:some text\n;", "the file");
 	is_int(r.left_out, 1, "a link is left out");
 	run_done(&r);
+}
+
+static uint64_t on_prepare(struct backend *b, const struct vm_class *cls,
+			   uint32_t runners, bool thorough)
+{
+	(void)b, (void)cls;
+	prepared += runners == 1u << WIRE_RUN_PYTHON && !thorough;
+	return 0;
+}
+
+static bool on_unprepare(struct backend *b)
+{
+	(void)b;
+	return ++unprepared == 1;
+}
+
+static struct vm_backend preparing;
+
+static int open_preparing(const struct backend_host *host,
+			  struct backend **ret, struct err *err)
+{
+	int r = vm_backend_fake.open(host, ret, err);
+
+	if (r == 0)
+		(*ret)->ops = &preparing;
+	return r;
+}
+
+static void test_prepare(void)
+{
+	struct run runs[6];
+
+	preparing = vm_backend_fake;
+	preparing.open = open_preparing;
+	preparing.prepare = on_prepare;
+	preparing.unprepare = on_unprepare;
+	backend = &preparing;
+	for (unsigned i = 0; i < ARRAY_SIZE(runs); i++)
+		run_init(&runs[i], "out x\n");
+	go(runs, ARRAY_SIZE(runs), 0, 2);
+	ok(prepared > 0, "when many machines are needed more are prepared for");
+	ok(unprepared > 0, "that is given back when no machine can be");
+	for (unsigned i = 0; i < ARRAY_SIZE(runs); i++)
+		run_done(&runs[i]);
+	backend = &vm_backend_fake;
+	prepared = unprepared = 0;
 }
 
 static void test_stdin(void)
@@ -430,6 +497,7 @@ int main(void)
 {
 	log_set_level(LOG_ERROR);
 	test_plain();
+	test_prepare();
 	test_stdin();
 	test_inputs();
 	test_ends();

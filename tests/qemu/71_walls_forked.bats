@@ -1,0 +1,1 @@
+70_walls.bats

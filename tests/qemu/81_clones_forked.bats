@@ -1,0 +1,1 @@
+80_clones.bats

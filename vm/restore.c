@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "restore.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "../layout/base/cleanup.h"
+#include "argv.h"
+
+/* The part that all have; more_fds are those after the wire. */
+static int start(const struct template_ground *g, struct jail_request *what,
+		 const struct template *t, const int more_fds[3],
+		 const struct process_events *ev, void *arg,
+		 struct process **ret, int *ret_wire, struct err *err)
+{
+	auto_close int ours = -1, theirs = -1;
+	const struct vm_class *cls = template_class(t);
+	int pair[2], r;
+
+	what->accel = template_accel(t);
+	what->memory_mib = cls->memory_mib;
+	what->cpus = cls->cpus;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		       pair) < 0)
+		return err_sys(err, -errno, "a machine's wire");
+	ours = pair[0];
+	theirs = pair[1];
+	r = process_new(g->host->loop, g->jail, what,
+			(int[]){ theirs, more_fds[0], more_fds[1],
+				 more_fds[2] },
+			ev, arg, ret, err);
+	if (r == 0)
+		*ret_wire = take_fd(&ours);
+	return r;
+}
+
+int restore_start(const struct template_ground *g, const struct template *t,
+		  enum jail_kind kind, const struct process_events *ev,
+		  void *arg, struct process **ret, int *ret_wire,
+		  struct err *err)
+{
+	struct jail_request what = { .kind = kind };
+	auto_close int state = openat(template_dir(t), "state",
+				      O_RDONLY | O_CLOEXEC);
+	auto_close int ram = openat(template_dir(t), "ram",
+				    O_RDONLY | O_CLOEXEC);
+	const int more[3] = { g->image.fds[IMAGE_ROOTFS], ram, state };
+
+	if (state < 0 || ram < 0)
+		return err_sys(err, -errno, "the template's files");
+	return start(g, &what, t, more, ev, arg, ret, ret_wire, err);
+}
+
+int restore_fork(const struct template_ground *g, const struct template *t,
+		 uint32_t zygote, const struct process_events *ev, void *arg,
+		 struct process **ret, int *ret_wire, struct err *err)
+{
+	struct jail_request what = { .kind = JAIL_FORK, .zygote = zygote };
+	const int none[3] = { -1, -1, -1 };
+
+	return start(g, &what, t, none, ev, arg, ret, ret_wire, err);
+}
+
+void restore_send(void (*send)(void *arg, const char *command,
+			       const char *arguments), void *arg)
+{
+	char uri[32];
+
+	snprintf(uri, sizeof(uri), "{\"uri\":\"fd:%d\"}", ARGV_FD_STATE);
+	send(arg, "qmp_capabilities", NULL);
+	send(arg, "migrate-set-capabilities",
+	     "{\"capabilities\":[{\"capability\":\"x-ignore-shared\","
+	     "\"state\":true},{\"capability\":\"events\",\"state\":true}]}");
+	send(arg, "migrate-incoming", uri);
+}
+
+bool restore_is_complete(const char *event, const char *status)
+{
+	return !strcmp(event, "MIGRATION") && !strcmp(status, "completed");
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "zygotes.h"
+
+#include "../layout/base/cleanup.h"
+#include "../layout/base/log.h"
+
+#define RETRY_S 5   /* doubles with each that ends */
+#define SPARED_S 60 /* when their memory was needed */
+#define THOROUGH 2  /* rounds of heat */
+#define ENDED_MAX 6 /* in a row; then the template has none */
+
+static void failed(struct zygotes *z, const char *why)
+{
+	uint64_t wait_s = RETRY_S << z->ended++;
+
+	z->retry_ns = now_ns() + wait_s * NS_PER_S;
+	log_warn("a zygote has ended (%s); machines are restored %s", why,
+		 z->ended < ENDED_MAX ? "meanwhile" : "from now on");
+}
+
+static void on_gone(void *arg, struct zygote *one, const char *why)
+{
+	struct zygotes *z = arg;
+	const struct backend_host *host = z->ground->host;
+	bool given_up = z->given_up;
+
+	zygote_free(one);
+	if (one == z->fresh)
+		z->fresh = NULL;
+	else
+		z->current = NULL;
+	z->given_up = given_up && (z->fresh || z->current);
+	if (!given_up)
+		failed(z, why);
+	host->freed(host->arg);
+}
+
+/* What was forked off the one before does not need that. */
+static void on_ready(void *arg, struct zygote *one)
+{
+	struct zygotes *z = arg;
+	const struct backend_host *host = z->ground->host;
+
+	zygote_free(z->current);
+	z->current = one;
+	z->fresh = NULL;
+	host->prepared(host->arg);
+}
+
+static const struct zygote_events events = {
+	.ready = on_ready,
+	.gone = on_gone,
+};
+
+/* A guest under KVM is the kernel's as well, and that is not copied. */
+static bool may_be(const struct zygotes *z)
+{
+	return !z->ground->host->options->no_fork && z->walls->forks &&
+	       template_dir(z->t) >= 0 &&
+	       template_accel(z->t) == VM_ACCEL_TCG && z->ended < ENDED_MAX;
+}
+
+uint64_t zygotes_prepare(struct zygotes *z, uint32_t runners, bool thorough)
+{
+	struct zygote_heat heat = { .runners = runners,
+				    .rounds = thorough ? THOROUGH : 1 };
+	const struct zygote_heat *has;
+	struct err err;
+
+	if (z->fresh || z->given_up || !may_be(z))
+		return 0;
+	if (now_ns() < z->retry_ns)
+		return z->retry_ns;
+	if (z->current) {
+		has = zygote_heat(z->current);
+		heat.runners |= has->runners;
+		heat.rounds = MAX(heat.rounds, has->rounds);
+		if (heat.runners == has->runners && heat.rounds == has->rounds)
+			return 0;
+	}
+	if (zygote_new(z->ground, z->t, &heat, &events, z, &z->fresh,
+		       &err) == 0)
+		return 0;
+	failed(z, err.text);
+	return z->retry_ns;
+}
+
+bool zygotes_give_up(struct zygotes *z)
+{
+	static const char why[] = "its memory is needed";
+
+	if (z->given_up || (!z->current && !z->fresh))
+		return false;
+	z->given_up = true;
+	z->retry_ns = now_ns() + SPARED_S * NS_PER_S;
+	if (z->current)
+		zygote_end(z->current, why);
+	if (z->fresh)
+		zygote_end(z->fresh, why);
+	return true;
+}
+
+void zygotes_count(const struct zygotes *z, struct backend_prepared *sum)
+{
+	bool ready = zygotes_id(z) != 0;
+
+	sum->possible += may_be(z);
+	sum->ready += ready;
+	sum->thorough += ready && zygote_heat(z->current)->rounds == THOROUGH;
+	sum->making += z->fresh != NULL;
+}
+
+uint32_t zygotes_id(const struct zygotes *z)
+{
+	return zygote_id(z->current);
+}
+
+void zygotes_praise(struct zygotes *z)
+{
+	z->ended = 0;
+}
+
+void zygotes_blame(struct zygotes *z, const char *why)
+{
+	if (z->current)
+		zygote_end(z->current, why);
+}
+
+void zygotes_init(struct zygotes *z, const struct template_ground *ground,
+		  struct template *t, const struct walls *walls)
+{
+	*z = (struct zygotes){ .ground = ground, .t = t, .walls = walls };
+}
+
+void zygotes_drop(struct zygotes *z)
+{
+	zygote_free(take_ptr(z->fresh));
+	zygote_free(take_ptr(z->current));
+	zygotes_init(z, z->ground, z->t, z->walls);
+}
