@@ -20,7 +20,8 @@
  *   open_files  the numbers of open files; ops_restore: as they were
  *   kept     what the next server is to know of each job; shelf: those that
  *            nobody has asked for since
- *   holder   the process that keeps the mount while servers come and go
+ *   holder   the process that keeps the mount while servers come and go;
+ *            fdstore: and files without a name
  *   notify   tells watchers (inotify) of what happens by itself
  *   face     what .fsd shows
  *   retain   how long results stay; resume: what a daemon before this one left
@@ -52,6 +53,7 @@ struct sched;
 struct inherit;
 struct requests;
 struct open_files;
+struct fdstore;
 struct daemon_log;
 
 struct mount_options {
@@ -103,6 +105,7 @@ struct fsd {
 	struct inherit *inherit;       /* owned: what the next server gets, */
 	struct requests *requests;     /* owned: of it */
 	struct open_files *open_files; /* owned: of it */
+	struct fdstore *fdstore;       /* owned: files that have no name */
 	struct fuse_session *session;
 	struct keeper *keeper; /* owned; has rights that this process has not */
 	struct notify *notify; /* NULL before the mount */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -19,6 +20,7 @@
 #include "../vm/spawn.h"
 #include "commands.h"
 #include "daemon_log.h"
+#include "fdstore.h"
 #include "inherit.h"
 #include "mountpoint.h"
 
@@ -27,6 +29,12 @@
 #define TRIES_MAX 12
 #define PAUSE_MS 50u
 #define PAUSE_MAX_MS 5000u
+
+/* Files without a name, at most; descriptors that are not for those; messages of
+ * a server that are read before it is looked for something else to do. */
+#define KEPT_MAX (1u << 20)
+#define OWN_FDS 64u
+#define HEAR_MAX 256
 
 /* What a user may tell us, which the server is told, too; and of our children. */
 #define HEARD { SIGINT, SIGTERM, SIGUSR1, SIGUSR2, HOLDER_NOW, SIGCHLD }
@@ -42,6 +50,7 @@ struct holder {
 	char path[PATH_MAX];        /* where the program is installed */
 	struct child server;
 	int control;                /* owned: the server's */
+	struct fdstore_table *kept; /* owned */
 	bool serves, ever_served;
 	bool ending;                /* somebody has told us to end */
 	unsigned tries;
@@ -82,6 +91,7 @@ static int start_server(struct holder *h, struct err *err)
 	free(argv);
 	if (r < 0)
 		fd_close(&h->control);
+	fdstore_table_next(h->kept);
 	h->serves = false;
 	return r;
 }
@@ -119,17 +129,46 @@ static void tell_ready(struct holder *h)
 	fd_close(&ready->fd);
 }
 
+static void hear_kept(struct holder *h, const struct fdstore_message *m, int fd)
+{
+	const struct fdstore_entry *answer;
+	int theirs = -1;
+
+	answer = fdstore_table_hear(h->kept, m, fd, &theirs);
+	if (answer && fdpass_send(h->control, answer, sizeof(*answer), &theirs,
+				  theirs >= 0, MSG_DONTWAIT) < 0)
+		fd_close(&h->control); /* it waits for no more than one */
+}
+
+/* dead: it has ended, and these are its last words. Return: there may be more. */
+static bool hear_one(struct holder *h, bool dead)
+{
+	struct fdstore_message m = { 0 };
+	unsigned count = 0;
+	char what;
+	int fd = -1;
+	ssize_t n = fdpass_receive(h->control, &m, sizeof(m), &fd, 1, &count,
+				   MSG_DONTWAIT);
+
+	memcpy(&what, &m, 1);
+	if (n == sizeof(m)) {
+		hear_kept(h, &m, fd);
+		return h->control >= 0;
+	}
+	fd_close(&fd);
+	if (n == 1 && what == HOLDER_PREPARED && !dead)
+		give_mount(h);
+	else if (n == 1 && what == HOLDER_READY)
+		tell_ready(h);
+	else if (n != -EAGAIN)
+		fd_close(&h->control);
+	return n == 1;
+}
+
 static void hear_server(struct holder *h)
 {
-	char byte;
-	ssize_t n = recv(h->control, &byte, 1, MSG_DONTWAIT);
-
-	if (n == 1 && byte == HOLDER_PREPARED)
-		give_mount(h);
-	else if (n == 1 && byte == HOLDER_READY)
-		tell_ready(h);
-	else if (n >= 0 || (errno != EAGAIN && errno != EINTR))
-		fd_close(&h->control);
+	for (int i = 0; i < HEAR_MAX && hear_one(h, false); i++)
+		;
 }
 
 /* --- one after the other ------------------------------------------------------------- */
@@ -229,14 +268,12 @@ static void next_server(struct holder *h, int status)
 static void on_end(struct holder *h)
 {
 	int status;
-	char byte; /* its last word came before its end */
 
 	if (!child_reap(&h->server, &status))
 		return;
-	if (h->control >= 0 && !h->serves && h->code < 0 &&
-	    recv(h->control, &byte, 1, MSG_DONTWAIT) == 1 &&
-	    byte == HOLDER_READY)
-		tell_ready(h);
+	/* Its last words came before its end. */
+	while (h->control >= 0 && h->code < 0 && hear_one(h, true))
+		;
 	child_end(&h->server);
 	fd_close(&h->control);
 	next_server(h, status);
@@ -321,11 +358,29 @@ static int watch_signals(struct holder *h)
 	return h->signals < 0 ? -errno : 0;
 }
 
+/* As many as are allowed, which is what its servers can have open. */
+static int make_store(struct holder *h)
+{
+	struct rlimit files = { 0 };
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return -errno;
+	return fdstore_table_new((unsigned)MIN(files.rlim_cur, KEPT_MAX) -
+				 (unsigned)MIN(files.rlim_cur, OWN_FDS),
+				 &h->kept);
+}
+
 static int begin(struct holder *h, struct err *err)
 {
 	ssize_t n = readlink("/proc/self/exe", h->path, sizeof(h->path) - 1);
 	int r = n < 0 ? -errno : watch_signals(h);
 
+	if (r == 0)
+		r = make_store(h);
 	if (r < 0)
 		return err_sys(err, r, "fsd");
 	h->path[n] = '\0';
@@ -378,6 +433,7 @@ int hold(const struct mount_options *options, struct ready *ready)
 		watch(&h);
 	fd_close(&h.control);
 	child_end(&h.server);
+	fdstore_table_free(h.kept);
 	mountpoint_free(options, h.session);
 	fd_close(&h.exe);
 	fd_close(&h.old_exe);

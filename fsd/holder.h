@@ -2,13 +2,15 @@
 /*
  * The process that a user starts and ends: it makes the mount, keeps the
  * kernel's descriptor of it and the memory that servers leave to each other
- * (inherit.h), and starts one server after the other. It takes no request and
- * reads nothing that a server writes but one byte at a time, so there is little
- * that could end it; a server may be killed at any moment.
+ * (inherit.h) and the files without a name that are open (fdstore.h), and starts
+ * one server after the other. It takes no request and reads nothing that a
+ * server writes but one byte or one struct fdstore_message at a time, so there
+ * is little that could end it; a server may be killed at any moment.
  *
  *   server -> HOLDER_PREPARED    the first one: the mount is made now
  *          <- any byte, with the kernel's descriptor
  *   server -> HOLDER_READY       the mount answers
+ *   server -> HOLDER_KEEP ...    see fdstore.h
  *   exit 0, 1   the end of the service;  HOLDER_NEXT, a signal   the next one
  *
  * SIGTERM, SIGINT: end now. SIGUSR1: end after the running jobs. SIGUSR2: the
@@ -23,7 +25,11 @@
 #include "fsd.h"
 
 #define HOLDER_SERVES "serve" /* the command that it starts */
-enum { HOLDER_PREPARED = 'P', HOLDER_READY = 'R' };
+enum {
+	HOLDER_PREPARED = 'P', HOLDER_READY = 'R',
+	HOLDER_KEEP = 'K', HOLDER_DROP = 'D', HOLDER_FETCH = 'F',
+	HOLDER_SWEEP = 'S',
+};
 enum { HOLDER_NEXT = 75 };
 #define HOLDER_NOW SIGRTMIN
 /* A server's descriptors. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "events.h"
+#include "fdstore.h"
 #include "inherit.h"
 #include "kept.h"
 #include "notify.h"
@@ -222,6 +223,7 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	job->owner = person_of(d, meta->uid);
 	lane_init(&job->lane);
 	list_init(&job->open);
+	list_init(&job->rows);
 	list_init(&job->notes);
 	list_init(&job->parked);
 	list_init(&job->polls);
@@ -355,6 +357,27 @@ int job_load(struct fsd *d, const struct job_meta *meta, struct job **ret_job)
 	return job_enlist(job, false);
 }
 
+struct job *job_gone(struct fsd *d, uint64_t no,
+		     const struct fdstore_entry *entry)
+{
+	struct job_meta meta = {
+		.no = no, .name = (char[]){ "?" }, .uid = entry->uid,
+		.gid = entry->gid, .mode = entry->mode & 0777,
+		.state = JOB_DONE, .changed_ns = entry->changed_ns,
+	};
+	struct job *job = job_new(d, &meta);
+
+	if (!job)
+		return NULL;
+	job->removed = true;
+	if (hash_add(&d->jobs->by_no, &job->by_no, hash_u64(no)) < 0) {
+		job_unref(job);
+		return NULL;
+	}
+	quota_gone_begin(job);
+	return job;
+}
+
 static void job_delist(struct job *job)
 {
 	struct jobs *jobs = job->d->jobs;
@@ -410,10 +433,15 @@ int job_rename(struct job *job, const char *name)
 static int remove_stored(struct job *job)
 {
 	struct node *roots[] = { job->files, job->output, job->sink };
+	const struct fdstore_entry e = {
+		.uid = job->meta.uid, .gid = job->meta.gid,
+		.mode = job->meta.mode, .changed_ns = job->meta.changed_ns,
+	};
 	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++)
 		node_root_keep(roots[i]);
+	fdstore_keep_rows(job->d->fdstore, &job->rows, &e);
 	r = depot_job_remove(job->d->depot, job->meta.no);
 	for (size_t i = 0; r < 0 && i < ARRAY_SIZE(roots); i++)
 		node_root_unkeep(roots[i]);

@@ -17,6 +17,7 @@ struct parsed;
 struct person;
 struct commit_later;
 struct events;
+struct fdstore_entry;
 
 struct job {
 	struct fsd *d;          /* borrowed */
@@ -54,6 +55,7 @@ struct job {
 	struct retain retain;
 	struct quota_share quota; /* what it counts for, */
 	struct list open;       /* of struct quota_open: if bytes are counted */
+	struct list rows;       /* of struct fdstore_row */
 	struct buf log;         /* lines that are not in the store yet, */
 	struct list unlogged;   /* while there are some; job_log.c */
 	bool flushing;          /* a fiber is about to put them there */
@@ -96,6 +98,11 @@ int job_rename(struct job *job, const char *name);
  * disk would show it at the next start, so it is still there; its run has ended
  * as "cancelled". */
 int job_remove(struct job *job);
+
+/* One that a daemon before this one has removed, for what is open of it. A
+ * reference, or NULL without memory. */
+struct job *job_gone(struct fsd *d, uint64_t no,
+		     const struct fdstore_entry *entry);
 
 struct job *job_ref(struct job *job);
 void job_unref(struct job *job);

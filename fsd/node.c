@@ -14,13 +14,15 @@
 /* --- the table ---------------------------------------------------------- */
 
 int nodes_new(struct depot *depot, struct turns *turns,
-	      struct inherit *inherit, struct nodes **ret_nodes)
+	      struct inherit *inherit, struct fdstore *fdstore,
+	      struct nodes **ret_nodes)
 {
 	struct nodes *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
 	n->inherit = inherit;
+	n->fdstore = fdstore;
 	n->depot = depot;
 	n->jobs_fd = depot_jobs_fd(depot);
 	n->turns = turns;
@@ -169,6 +171,17 @@ static struct node *node_new(struct nodes *nodes, struct node *dir,
 		free(n);
 		return NULL;
 	}
+	return n;
+}
+
+struct node *node_new_unlinked(struct nodes *nodes, uint64_t ino)
+{
+	struct node *n = node_new(nodes, NULL, "?", 0, false);
+
+	if (!n)
+		return NULL;
+	node_renumber(n, ino);
+	n->unlinked = true;
 	return n;
 }
 

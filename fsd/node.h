@@ -5,7 +5,7 @@
  * a node is its name in the tree and its life. A node lives while it is linked
  * or somebody holds a reference: the kernel (lookups), an open handle, a run
  * that has yet to send it. One that is unlinked while a handle or a run holds
- * it keeps its file by a descriptor.
+ * it keeps its file by a descriptor; so does the holder, for the next server.
  *
  * Inode numbers, also used as FUSE node ids:
  *   class 0  job number << 8 | row of the job table (row 0: the directory)
@@ -33,6 +33,7 @@
 #define INO_MAKE(class, rest) ((uint64_t)(class) << 60 | (rest))
 enum { INO_JOB, INO_FSD, INO_NODE, INO_CONFIG, INO_REMOTE, INO_ROOT };
 
+struct fsd;
 struct nodes;
 struct job;
 struct person;
@@ -67,6 +68,7 @@ struct node {
 	unsigned writers;      /* handles open for writing */
 	uint64_t version;      /* of its content; no other has had it */
 	int keep_fd;           /* O_PATH of an unlinked node, or -1; */
+	bool stored;           /* the holder has it as well, */
 	struct person *payer;  /* borrowed: it is one of theirs; or NULL */
 	struct quota_file quota; /* its size, as it counts */
 	struct inherit_node *kept; /* owned: while the kernel knows it */
@@ -75,9 +77,12 @@ struct node {
 struct depot;
 struct turns;
 struct inherit;
+struct fdstore;
+struct fdstore_entry;
 /* All are borrowed. */
 int nodes_new(struct depot *depot, struct turns *turns,
-	      struct inherit *inherit, struct nodes **ret_nodes);
+	      struct inherit *inherit, struct fdstore *fdstore,
+	      struct nodes **ret_nodes);
 void nodes_free(struct nodes *nodes);
 /* The linked or referenced node of this number, or NULL. */
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
@@ -91,6 +96,10 @@ struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
  */
 const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino);
 int node_adopt(struct node *root, uint64_t ino, struct node **ret);
+/* The same for one whose name is gone: entry and fd (taken) are the holder's. */
+int node_adopt_unlinked(struct fsd *d, uint64_t ino,
+			const struct fdstore_entry *entry, int fd,
+			struct node **ret);
 void nodes_gone(struct nodes *nodes, uint64_t ino);
 void nodes_forget(struct nodes *nodes, uint64_t ino);
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "depot_calls.h"
+#include "fdstore.h"
 #include "job.h"
 #include "node_int.h"
 #include "people.h"
@@ -107,6 +108,19 @@ bool node_is_lost(const struct node *node)
 	       person_may_open(job->d, job->meta.uid, &err) < 0;
 }
 
+static void store_file(struct node *node)
+{
+	const struct job *job = node->job;
+	struct fdstore_entry e = { .kind = FDSTORE_NODE, .id = node->ino,
+				   .area = node->area };
+
+	if (!job || node->keep_fd < 0 || node->is_dir)
+		return;
+	e.uid = job->meta.uid;
+	node->stored = fdstore_keep(node->nodes->fdstore, &e, node->keep_fd) ==
+		       0;
+}
+
 /* It counts as one that its job's owner has open. */
 void node_keep_file(struct node *node)
 {
@@ -117,17 +131,26 @@ void node_keep_file(struct node *node)
 	node->keep_fd = node_open(node, O_PATH);
 	if (job && node->keep_fd >= 0)
 		node->payer = person_opens(job->d, job->meta.uid);
+	store_file(node);
+}
+
+static void unstore_file(struct node *node)
+{
+	person_closes(take_ptr(node->payer));
+	if (node->stored)
+		fdstore_drop(node->nodes->fdstore, FDSTORE_NODE, node->ino);
+	node->stored = false;
 }
 
 void node_unkeep_file(struct node *node)
 {
-	person_closes(take_ptr(node->payer));
+	unstore_file(node);
 	fd_close(&node->keep_fd);
 }
 
 void node_give_up_file(struct node *node)
 {
-	person_closes(take_ptr(node->payer));
+	unstore_file(node);
 	if (node->keep_fd >= 0)
 		depot_close_file(node->nodes->depot, take_fd(&node->keep_fd));
 }

@@ -9,9 +9,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fdstore.h"
 #include "inherit.h"
 #include "job.h"
 #include "node_int.h"
+#include "people.h"
 
 #define GONE UINT32_MAX /* no enum node_area */
 
@@ -183,6 +185,32 @@ int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 		node_renumber(n, ino);
 	n->lookups++; /* at least one: the kernel says so when it forgets */
 	node_keep(n);
+	*ret = n;
+	return 0;
+}
+
+int node_adopt_unlinked(struct fsd *d, uint64_t ino,
+			const struct fdstore_entry *entry, int fd,
+			struct node **ret)
+{
+	struct inherit_node *kept = find(d->nodes, ino);
+	auto_close int file = fd;
+	struct node *n;
+
+	if (!kept || file < 0 || entry->area > AREA_SINK)
+		return -ESTALE;
+	n = node_new_unlinked(d->nodes, ino);
+	if (!n)
+		return -ENOMEM;
+	n->area = (enum node_area)entry->area;
+	n->keep_fd = take_fd(&file);
+	n->stored = true;
+	n->payer = person_opens(d, entry->uid);
+	n->lookups = 1; /* at least */
+	n->kept = kept;
+	take(d->nodes, kept);
+	kept->area = GONE;
+	quota_gone(n, quota_user(d->quota, entry->uid));
 	*ret = n;
 	return 0;
 }

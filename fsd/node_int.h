@@ -15,6 +15,7 @@ struct nodes {
 	struct list walks; /* of struct walk, in any directory */
 	struct turns *turns;
 	struct inherit *inherit;
+	struct fdstore *fdstore;
 	struct place_index inherited; /* records that no node has, by ino */
 };
 
@@ -42,7 +43,9 @@ void node_keep(struct node *node);   /* the kernel knows it now */
 void node_unkeep(struct node *node); /* no more */
 /* It knows the number of a file that is gone. */
 void node_gone(struct node *node);
-void node_renumber(struct node *node, uint64_t ino); /* node.c */
+/* node.c. The second: one that is in no tree; NULL without memory. */
+void node_renumber(struct node *node, uint64_t ino);
+struct node *node_new_unlinked(struct nodes *nodes, uint64_t ino);
 
 /* node_ino.c: the number that users see for one of the store's. */
 uint64_t node_ino_shuffle(uint64_t ino, uint64_t key);

@@ -3,6 +3,7 @@
 #ifndef FSD_OPS_HANDLE_H
 #define FSD_OPS_HANDLE_H
 
+#include "fdstore.h"
 #include "inherit.h"
 #include "ops.h"
 #include "wait.h"
@@ -40,15 +41,17 @@ struct handle {
 	struct events_reader *events; /* owned, H_WAIT on `events` */
 	struct wait_poll poll;
 	struct quota_open open;
+	struct fdstore_row row; /* H_FILE of a row: in t.job->rows */
 };
 
 /* Of a request on an open file. NULL: it could not be taken over from the
  * server before, since what it was on is gone. */
 struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi);
 void ops_handle_free(struct handle *h);
-/* One of the server before. Return: 0 or negative errno. */
+/* One of the server before; of a removed job fd (taken) is its file. Return: 0 or
+ * negative errno. */
 int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
-		       const struct target *t);
+		       const struct target *t, int fd);
 /* ops_list.c */
 void ops_listing_restore(struct fsd *d, struct inherit_handle *kept);
 /* A row's text as it is now. Return: 0 or negative errno. */

@@ -296,6 +296,8 @@ void ops_listing_restore(struct fsd *d, struct inherit_handle *kept)
 	struct target t;
 	int r = l ? ops_resolve(d, kept->ino, &t) : -ENOMEM;
 
+	if (r == 0 && t.job && t.job->removed)
+		r = -ESTALE;
 	if (r == -ESTALE)
 		kept->ino = 0; /* as of a file, ops_restore.c */
 	if (r < 0 || open_files_adopt(d, kept, l) < 0) {

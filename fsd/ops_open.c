@@ -67,6 +67,7 @@ void ops_handle_free(struct handle *h)
 	loop_timer_del(&h->doubt);
 	wait_poll_drop(&h->poll);
 	quota_done_with(&h->open);
+	fdstore_row_closed(h->d->fdstore, &h->row);
 	if (h->t.kind == T_NODE)
 		node_close(h->t.node, h->fd);
 	else
@@ -203,6 +204,10 @@ static int open_fd(struct handle *h, int fd)
 	h->fd = fd;
 	if (h->t.row != JOB_ROW_LOG)
 		quota_opened(h->t.job, &h->open, h->t.row, fd);
+	h->row.id = open_files_fh(h->d, h->kept);
+	h->row.fd = fd;
+	h->row.stored = h->t.job->removed;
+	list_add_tail(&h->t.job->rows, &h->row.node);
 	/* what is empty need not be there */
 	return fd == -ENOENT && job_rows[h->t.row].kind == ROW_STREAM
 		       ? 0
@@ -358,13 +363,18 @@ static struct handle *opened_before(fuse_req_t req, struct fuse_file_info *fi)
 }
 
 int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
-		       const struct target *t)
+		       const struct target *t, int fd)
 {
 	struct handle *h = handle_make(d, kept->what, t, kept);
+	bool gone = t->kind == T_ROW && t->job->removed;
 	struct fuse_file_info unused = { 0 };
 	unsigned run = kept->run;
 	int r = h ? open_files_adopt(d, kept, h) : -ENOMEM;
 
+	if (r == 0 && gone)
+		open_fd(h, fd);
+	else
+		fd_close(&fd);
 	if (r == 0 && t->kind == T_NODE)
 		h->fd = node_open(t->node, (int)kept->flags &
 						   (O_ACCMODE | O_APPEND));
@@ -372,10 +382,11 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 		r = h->fd;
 	else if (r == 0 && t->kind == T_NODE)
 		t->node->writers += kept->writer;
-	if (r == 0 && t->kind == T_ROW && h->kind == H_FILE &&
+	if (r == 0 && t->kind == T_ROW && !gone && h->kind == H_FILE &&
 	    t->row != JOB_ROW_LOG && kept->end != t->job->meta.run)
 		r = -ESTALE; /* it was another run's */
-	if (r == 0 && t->kind == T_ROW && h->kind != H_CTL && h->kind != H_SINK)
+	if (r == 0 && t->kind == T_ROW && !gone && h->kind != H_CTL &&
+	    h->kind != H_SINK)
 		r = open_row_read(h, &unused);
 	if (r == 0 && t->kind == T_FSD && h->kind == H_TEXT)
 		r = face_text(d, t->place, kept->uid, &h->text);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The open files of the server before, by what it has left of them in
- * d->inherit. What they are on is found by its number; where it is gone, a
- * handle stays without an object and its owner is told ESTALE.
+ * d->inherit. What they are on is found by its number, or by what the holder has
+ * kept (fdstore.h); where it is gone, a handle stays without an object and its
+ * owner is told ESTALE.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "face.h"
+#include "fdstore.h"
 #include "ops_handle.h"
 #include "open_files.h"
 #include "requests.h"
@@ -26,6 +28,17 @@ static struct node *root_of(struct job *job, const struct inherit_node *kept)
 	}
 }
 
+/* Its name is gone, and somebody has it open. */
+static int restore_unlinked(struct fsd *d, uint64_t ino, struct node **ret)
+{
+	struct fdstore_entry e;
+	int fd, r = fdstore_fetch(d->fdstore, FDSTORE_NODE, ino, &e, &fd);
+
+	if (r == 0)
+		r = node_adopt_unlinked(d, ino, &e, fd, ret);
+	return r;
+}
+
 int ops_restore_node(struct fsd *d, fuse_ino_t ino, struct node **ret)
 {
 	const struct inherit_node *kept = nodes_inherited(d->nodes, ino);
@@ -33,10 +46,45 @@ int ops_restore_node(struct fsd *d, fuse_ino_t ino, struct node **ret)
 	struct node *root = job ? root_of(job, kept) : NULL;
 	int r = root ? node_adopt(root, ino, ret) : -ENOENT;
 
+	if (r == -ENOENT && kept)
+		r = restore_unlinked(d, ino, ret);
 	if (r != -ENOENT)
 		return r;
 	nodes_gone(d->nodes, ino);
 	return -ESTALE;
+}
+
+/* A result of a job that is removed, which was there when it was opened: it is
+ * that handle's alone. */
+static int restore_gone(struct fsd *d, struct inherit_handle *kept,
+			struct target *t)
+{
+	uint64_t no = INO_REST(kept->ino) >> 8, row = INO_REST(kept->ino) & 0xff;
+	struct job *job = job_by_no(d, no);
+	struct fdstore_entry e;
+	int fd, r;
+
+	if (kept->what != H_FILE || !row || row >= JOB_ROW_MAX ||
+	    fdstore_fetch(d->fdstore, FDSTORE_ROW, open_files_fh(d, kept), &e,
+			  &fd) < 0)
+		return -ESTALE;
+	job = job ? job_ref(job) : job_gone(d, no, &e);
+	if (!job) {
+		fd_close(&fd);
+		return -ENOMEM;
+	}
+	*t = (struct target){ .kind = T_ROW, .job = job,
+			      .row = (unsigned)row };
+	r = ops_handle_restore(d, kept, t, fd);
+	job_unref(job);
+	return r;
+}
+
+static bool is_gone(const struct inherit_handle *kept, int r,
+		    const struct target *t)
+{
+	return INO_CLASS(kept->ino) == INO_JOB &&
+	       (r == -ESTALE || (r == 0 && t->job && t->job->removed));
 }
 
 static void restore_file(struct fsd *d, struct inherit_handle *kept)
@@ -44,8 +92,10 @@ static void restore_file(struct fsd *d, struct inherit_handle *kept)
 	struct target t;
 	int r = ops_resolve(d, kept->ino, &t);
 
-	if (r == 0)
-		r = ops_handle_restore(d, kept, &t);
+	if (is_gone(kept, r, &t))
+		r = restore_gone(d, kept, &t);
+	else if (r == 0)
+		r = ops_handle_restore(d, kept, &t, -1);
 	if (r == 0)
 		return;
 	/* Another file may get its number in the store now, which the next
@@ -53,6 +103,17 @@ static void restore_file(struct fsd *d, struct inherit_handle *kept)
 	if (r == -ESTALE || r == -ENOENT || r == -EISDIR)
 		kept->ino = 0;
 	log_warn("an open file cannot be taken over: %s", strerror(-r));
+}
+
+/* All that is open of jobs that are removed is known. */
+static void count_gone(struct fsd *d)
+{
+	list_for_each(pos, tmp, &d->handles) {
+		struct handle *h = list_entry(pos, struct handle, node);
+
+		if (h->t.kind == T_ROW && h->t.job->removed)
+			quota_gone_end(h->t.job);
+	}
 }
 
 void ops_restore(struct fsd *d)
@@ -73,5 +134,7 @@ void ops_restore(struct fsd *d)
 		else if (kept->kind == INHERIT_LISTING)
 			ops_listing_restore(d, kept);
 	}
+	fdstore_sweep(d->fdstore);
+	count_gone(d);
 	inherit_recycle(d->inherit, INHERIT_HANDLES);
 }

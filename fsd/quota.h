@@ -112,6 +112,10 @@ void quota_unpublish(struct job *job);
 /* fd is one of the newest run's; the file is closed. */
 void quota_opened(struct job *job, struct quota_open *o, unsigned row, int fd);
 void quota_done_with(struct quota_open *o);
+/* Around what is opened of a job that was removed before this server: it counts
+ * for the owner, who has no job for it. */
+void quota_gone_begin(struct job *job);
+void quota_gone_end(struct job *job);
 
 /* Bytes that a run may still leave, and those that it leaves or gives back. */
 uint64_t quota_run_room(const struct job *job);
@@ -137,6 +141,8 @@ void quota_unlinked(struct node *node);
 void quota_orphan(struct node *node);
 /* Nobody has it open any more. */
 void quota_closed(struct node *node);
+/* Its name was gone before this server: it counts for u (NULL: nobody). */
+void quota_gone(struct node *node, struct quota_user *u);
 
 /* Around node's way to dir, where it replaces old, if that is not NULL. */
 struct quota_move {

@@ -90,6 +90,17 @@ void quota_job_end(struct job *job)
 	job->quota.user = NULL;
 }
 
+void quota_gone_begin(struct job *job)
+{
+	job->quota.user = quota_user(job->d->quota, job->meta.uid);
+}
+
+void quota_gone_end(struct job *job)
+{
+	orphan_open(job);
+	job->quota.user = NULL;
+}
+
 void quota_unpublish(struct job *job)
 {
 	struct stat st;
@@ -251,6 +262,16 @@ void quota_closed(struct node *node)
 
 	if (payer)
 		quota_count_bytes(payer, -node->quota.size);
+}
+
+void quota_gone(struct node *node, struct quota_user *u)
+{
+	node->quota.payer = u;
+	quota_look(node);
+	if (user_of(node))
+		quota_count_bytes(u, node->quota.size);
+	else
+		node->quota.payer = NULL;
 }
 
 /* What is loaded and was looked at before is in memory. */

@@ -17,6 +17,7 @@
 #include "commands.h"
 #include "daemon_log.h"
 #include "face.h"
+#include "fdstore.h"
 #include "holder.h"
 #include "inherit.h"
 #include "job.h"
@@ -257,7 +258,10 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	if (r == 0)
 		r = open_files_new(&d->open_files);
 	if (r == 0)
-		r = nodes_new(d->depot, &d->turns, d->inherit, &d->nodes);
+		r = fdstore_new(d->loop, d->control, &d->fdstore);
+	if (r == 0)
+		r = nodes_new(d->depot, &d->turns, d->inherit, d->fdstore,
+			      &d->nodes);
 	if (r < 0)
 		return err_sys(err, r, "the job table");
 	r = start_machines(d, err);
@@ -316,6 +320,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	remotes_free(d->remotes);
 	turns_finish(&d->turns);
 	nodes_free(d->nodes);
+	fdstore_free(d->fdstore);
 	quota_free(d->quota);
 	depot_close(d->depot);
 	face_done(d);

@@ -39,20 +39,97 @@ teardown() { mount_done; }
 	assert_equal "$(cat "$MNT/a/data")" Xbcd
 }
 
+# unlinked PART — what is open without a name, through kills.
+unlinked() {
+	run -0 timeout $((60 * SLOW)) python3 -I -S \
+		"$TESTS/lib/unlinked.py" "$MNT" "$STATE" "$1"
+}
+
+@test "a file that was removed is read on, from where its reader was" {
+	unlinked reading
+}
+
+@test "a file that was removed is written on, appended to and cut" {
+	unlinked writing
+}
+
+@test "a file that another one has replaced is still what it was for who has it open" {
+	unlinked replaced
+}
+
+@test "inputs and results of a job that was removed are there for who has them open" {
+	unlinked job
+}
+
+@test "hundreds of files that were removed at once go on for who has them open" {
+	unlinked many
+}
+
+@test "quota: a file without a name counts until it is closed, whichever process serves" {
+	mount_stop
+	mount_start --quota-bytes 1M
+	local before
+	job_run a 'out 0123456789'
+	printf %100s '' >"$MNT/a/data"
+	exec 5<>"$MNT/a/data" 6<"$MNT/a/stdout" 7<"$MNT/a/stdout"
+	rm "$MNT/a/data"
+	rm -r "$MNT/a"
+	assert_equal "$(figure 'fsd_user_bytes{uid="0"}')" 111
+	server_kill
+	assert_equal "$(figure 'fsd_user_bytes{uid="0"}')" 111
+	printf %150s '' >&5
+	assert_equal "$(figure 'fsd_user_bytes{uid="0"}')" 161
+	exec 5>&- 6<&-
+	check becomes $((20 * SLOW)) grep -qxF 'fsd_user_bytes{uid="0"} 11' "$MNT/.fsd/stats"
+	server_kill
+	assert_equal "$(figure 'fsd_user_bytes{uid="0"}')" 11
+	exec 7<&-
+	check becomes $((20 * SLOW)) grep -qxF 'fsd_user_bytes{uid="0"} 0' "$MNT/.fsd/stats"
+}
+
+# held — a process that has what is removed open; it ends with descriptor 9.
+held() {
+	mkfifo "$BATS_TEST_TMPDIR/in"
+	timeout $((60 * SLOW)) python3 -I -S "$TESTS/lib/unlinked.py" "$MNT" \
+		"$STATE" hold <"$BATS_TEST_TMPDIR/in" \
+		>"$BATS_TEST_TMPDIR/out" 2>&1 9>&- &
+	HOLDS=$!
+	exec 9>"$BATS_TEST_TMPDIR/in"
+	check becomes $((20 * SLOW)) grep -q held "$BATS_TEST_TMPDIR/out"
+}
+
+@test "of files without a name nothing is left by the end of the mount" {
+	held
+	mount_stop
+	assert_equal "$(find "$STATE/jobs" "$STATE/trash" -mindepth 1)" ''
+	exec 9>&-
+	wait "$HOLDS"
+}
+
+@test "of files without a name nothing is left when all processes are killed" {
+	held
+	local pid=$DAEMON
+	mount_crash
+	check no-leftover "$pid" "$STATE"
+	exec 9>&-
+	wait "$HOLDS"
+	mount_start
+	assert_equal "$(find "$STATE/jobs" "$STATE/trash" -mindepth 1)" ''
+}
+
 @test "an open file that is gone is never taken for another one" {
 	mkdir "$MNT/a"
 	echo mine >"$MNT/a/data"
 	exec 5<>"$MNT/a/data"
 	rm "$MNT/a/data"
 	server_kill
-	fails ESTALE cat <&5
-	# its number in the store is free again
+	assert_equal "$(cat <&5)" mine
 	for i in $(seq 200); do
 		echo other >"$MNT/a/f$i"
 	done
 	server_kill
-	fails ESTALE cat <&5
-	fails ESTALE /bin/sh -c 'exec /bin/echo x >&5'
+	/bin/sh -c 'exec /bin/echo more >&5'
+	assert_equal "$(cat /proc/self/fd/5)" $'mine\nmore'
 	exec 5>&-
 	assert_equal "$(cat "$MNT/a/"f* | sort -u)" other
 }
@@ -456,6 +533,18 @@ half_copied() {
 	assert_equal "$(readlink "/proc/$after/exe")" "$BATS_TEST_TMPDIR/fsd"
 	ended a 3 exited
 	job_run b 'out y'
+}
+
+@test "upgrade leaves a file that was removed to who has it open" {
+	mkdir "$MNT/a"
+	printf mine >"$MNT/a/data"
+	exec 5<>"$MNT/a/data"
+	rm -r "$MNT/a"
+	bounded 20 "$FSD" upgrade "$MNT"
+	assert_equal "$(cat <&5)" mine
+	printf ' more' >&5
+	assert_equal "$(cat /proc/self/fd/5)" 'mine more'
+	exec 5>&-
 }
 
 @test "an end that is wished for between two servers is a clean one" {

@@ -58,6 +58,26 @@ def read(path):
         return f.read()
 
 
+def nameless(job, n):
+    """A file is what it was for who has it open when its name is gone."""
+    fd = os.open(job + "/nameless", os.O_RDWR | os.O_CREAT | os.O_EXCL)
+    os.write(fd, b"one ")
+    if n % 2:
+        os.unlink(job + "/nameless")
+    else:
+        write(job + "/other", b"")
+        os.rename(job + "/other", job + "/nameless")
+    for word in (b"two ", b"three "):
+        os.write(fd, word)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    expect("nameless", os.pread(fd, 100, 0), b"one two three ")
+    expect("its size", os.fstat(fd).st_size, 14)
+    os.close(fd)
+    if not n % 2:
+        expect("what has its name", read(job + "/nameless"), b"")
+        os.unlink(job + "/nameless")
+
+
 def one_round(name, n):
     job = "%s/%s-%d" % (MNT, name, n)
     os.mkdir(job)
@@ -80,6 +100,7 @@ def one_round(name, n):
     os.close(fd)
     expect("lines", read(job + "/lines"),
            b"".join(b"line %d\n" % i for i in range(8)))
+    nameless(job, n)
     os.rename(job + "/sub/x", job + "/sub/y")
     must_fail(errno.ENOENT, os.unlink, job + "/sub/x")
     expect("y", read(job + "/sub/y"), b"x" * 5000)
@@ -109,10 +130,17 @@ def one_round(name, n):
     expect("exit_code", read(other + "/exit_code"), code)
     os.unlink(other + "/stdout")
     must_fail(errno.ENOENT, os.stat, other + "/stdout")
+    fds = [os.open(other + "/" + entry, os.O_RDONLY)
+           for entry in ("result.json", "lines")]
+    wanted = [os.fstat(fd).st_size for fd in fds]
     for entry in ("lines", "code.sh", "config.json"):
         os.unlink(other + "/" + entry)
     os.rmdir(other)
     must_fail(errno.ENOENT, os.stat, other)
+    for fd, size in zip(fds, wanted):
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        expect("what is left of it", len(os.pread(fd, 1 << 20, 0)), size)
+        os.close(fd)
 
 
 def work(i):

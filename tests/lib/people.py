@@ -330,6 +330,10 @@ def hoard(mnt, most):
             os.close(fd)
         remove_job(job)
         del fds[::2]
+    kill_server(mnt)
+    with As(OTHER):
+        for fd in fds:  # they are there, and count until they are closed
+            os.pread(fd, 1, 0)
         run_job(job, b"out x\nwrite f x\n")
         for fd in fds:
             os.close(fd)

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files that have no name any more and are still open. A serving process has
+ * them by their descriptors alone, so before the name goes the holder gets one,
+ * and the next server asks for it. They are in no directory: whatever ends, and
+ * when, nothing of them is left. A server that is killed in between leaves the
+ * file in its place, the holder with a descriptor that nobody asks for, or both
+ * done.
+ *
+ *   server -> HOLDER_KEEP    with the descriptor, if there is one
+ *          -> HOLDER_DROP    it is of no more use
+ *          -> HOLDER_FETCH   <- the entry, with the descriptor; kind 0: none
+ *          -> HOLDER_SWEEP   what this server has not asked for
+ */
+#ifndef FSD_FDSTORE_H
+#define FSD_FDSTORE_H
+
+#include <stdint.h>
+
+#include "../layout/layout.h"
+
+struct loop;
+
+enum fdstore_kind {
+	FDSTORE_NODE = 1, /* a stored file, O_PATH; id: its inode number */
+	FDSTORE_ROW,      /* a result of a removed job; id: the open file's */
+};
+
+struct fdstore_entry {
+	uint32_t kind, area;  /* area: FDSTORE_NODE, enum node_area */
+	uint64_t id;
+	uint32_t uid, gid, mode; /* of the job that it was in */
+	uint32_t unused;
+	uint64_t changed_ns;  /* FDSTORE_ROW: of the job */
+};
+
+/* What goes either way. */
+struct fdstore_message {
+	uint64_t what; /* HOLDER_KEEP ... */
+	struct fdstore_entry entry;
+};
+
+/* --- fdstore.c: the server's side; without a store nothing is kept ------------- */
+
+struct fdstore;
+/* control: the holder's socket, borrowed. */
+int fdstore_new(struct loop *loop, int control, struct fdstore **ret);
+void fdstore_free(struct fdstore *s); /* NULL is fine */
+
+/* From now on the holder has fd, too; it stays the caller's, -1: there is none.
+ * Return: 0, or negative errno: the file ends with this process. */
+int fdstore_keep(struct fdstore *s, const struct fdstore_entry *entry, int fd);
+void fdstore_drop(struct fdstore *s, enum fdstore_kind kind, uint64_t id);
+/* What the server before has kept, until fdstore_sweep(); *ret_fd is the
+ * caller's, or -1. Return: 0 or -ENOENT. */
+int fdstore_fetch(struct fdstore *s, enum fdstore_kind kind, uint64_t id,
+		  struct fdstore_entry *ret, int *ret_fd);
+void fdstore_sweep(struct fdstore *s);
+
+/* A result that is open, embedded, zeroed. The second, before its job is removed,
+ * keeps all those in the list; they are dropped when they are closed. */
+struct fdstore_row {
+	struct list node;
+	uint64_t id;
+	int fd;      /* borrowed, below 0: what is empty need not be there */
+	bool stored;
+};
+void fdstore_keep_rows(struct fdstore *s, const struct list *rows,
+		       const struct fdstore_entry *of);
+void fdstore_row_closed(struct fdstore *s, struct fdstore_row *row);
+
+/* --- fdstore_holder.c: the holder's; what it is told it does not believe -------- */
+
+struct fdstore_table;
+/* most: so many entries at a time. */
+int fdstore_table_new(unsigned most, struct fdstore_table **ret);
+void fdstore_table_free(struct fdstore_table *t); /* NULL is fine */
+/* Another server begins, which has asked for nothing. */
+void fdstore_table_next(struct fdstore_table *t);
+/* Does what it is told; fd is taken, or -1. Return: the answer for a fetch, with
+ * a descriptor that is borrowed, or NULL: there is nothing to answer. */
+const struct fdstore_entry *
+fdstore_table_hear(struct fdstore_table *t, const struct fdstore_message *m,
+		   int fd, int *ret_fd);
+
+#endif
