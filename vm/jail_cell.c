@@ -129,12 +129,14 @@ static int make_argv(const struct jailer *j, const struct jail_request *q,
 				   argv_make(&s, a);
 }
 
-/* In a child of ours, in all its namespaces; a zygote makes those of its own
- * children. */
+/* In a child of ours, in all its namespaces; but a zygote's children are ours, and
+ * who is process 1 can make none for another. */
 static pid_t clone_child(const struct jailer *j, bool zygote, int *ret_pidfd)
 {
 	struct clone_args args = {
-		.flags = (zygote ? 0 : j->clone_flags) | CLONE_PIDFD,
+		.flags = (zygote ? j->clone_flags & ~(unsigned long)CLONE_NEWPID :
+				    j->clone_flags) |
+			 CLONE_PIDFD,
 		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
 		.exit_signal = SIGCHLD,
 	};
@@ -147,7 +149,7 @@ static pid_t clone_child(const struct jailer *j, bool zygote, int *ret_pidfd)
 static int bound(struct jailer *j, const struct jail_request *q,
 		 struct cell *c, struct jail_bounds *ret)
 {
-	int r = 0;
+	int r;
 
 	*ret = (struct jail_bounds){
 		.own_uts = j->clone_flags & CLONE_NEWUTS,
@@ -160,8 +162,7 @@ static int bound(struct jailer *j, const struct jail_request *q,
 	if (j->cgroups.base[0] < 0)
 		ret->address_bytes = ((uint64_t)q->memory_mib + QEMU_MIB)
 				     << 20;
-	if (!is_zygote(q->kind))
-		r = lease_uid(&j->uids, &ret->uid, &c->lease);
+	r = lease_uid(&j->uids, &ret->uid, &c->lease);
 	ret->threads = ret->uid ? THREADS_MAX + q->cpus : 0;
 	return r;
 }

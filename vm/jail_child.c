@@ -69,8 +69,8 @@ static int place_fds(struct jail_child *c)
 	for (int i = 0; i < count; i++)
 		if (dup2(from[i], i) < 0)
 			return -errno;
-	if (!zygote && c->landlock >= 0)
-		c->landlock = --count;
+	if (c->landlock >= 0)
+		c->landlock = zygote ? (int)ZYGOTE_FD_LANDLOCK : --count;
 	c->status = --count;
 	if (fcntl(c->status, F_SETFD, FD_CLOEXEC) < 0 ||
 	    (!zygote && c->landlock >= 0 &&
@@ -107,16 +107,19 @@ static int set_limits(const struct jail_child *c)
 	return r;
 }
 
-static int enter_landlock(const struct jail_child *c)
+static int restrict_files(const struct jail_child *c)
 {
-	int r;
-
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	if (c->landlock < 0)
-		return 0;
-	r = rights_landlock_enter(c->landlock);
-	close(c->landlock);
+	return c->landlock < 0 ? 0 : rights_landlock_enter(c->landlock);
+}
+
+static int enter_landlock(const struct jail_child *c)
+{
+	int r = restrict_files(c);
+
+	if (c->landlock >= 0)
+		close(c->landlock);
 	return r;
 }
 
@@ -131,22 +134,24 @@ static int lock_securebits(void)
 		       -errno : 0;
 }
 
+/* Not the C library's calls: they would tell threads, and in a zygote's child
+ * those are not there yet. 0: as it is. */
+static int set_ids(uid_t uid)
+{
+	if (uid && (syscall(SYS_setgroups, 0, NULL) < 0 ||
+		    syscall(SYS_setresgid, uid, uid, uid) < 0 ||
+		    syscall(SYS_setresuid, uid, uid, uid) < 0))
+		return -errno;
+	return 0;
+}
+
 static int change_ids(const struct jail_child *c)
 {
-	uid_t uid = c->bounds.uid;
 	int r = rights_bound(NULL, 0);
 
 	if (r == 0)
 		r = lock_securebits();
-	if (r < 0 || !uid)
-		return r;
-	/* Not the C library's: they would tell threads, and in a zygote's child
-	 * those are not there yet. */
-	if (syscall(SYS_setgroups, 0, NULL) < 0 ||
-	    syscall(SYS_setresgid, uid, uid, uid) < 0 ||
-	    syscall(SYS_setresuid, uid, uid, uid) < 0)
-		return -errno;
-	return 0;
+	return r < 0 ? r : set_ids(c->bounds.uid);
 }
 
 /* The jailer's end is this one's; it may have come already. A change of user
@@ -233,14 +238,24 @@ static const unsigned zygote_caps[] = {
 	CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_SETPCAP,
 };
 
+/* A user of its own, whose capabilities outlive the change and exec. */
+static int become_zygote(const struct jail_child *c)
+{
+	int r = rights_bound(zygote_caps, ARRAY_SIZE(zygote_caps));
+
+	if (r == 0 && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
+		r = -errno;
+	return r < 0 ? r : set_ids(c->bounds.uid);
+}
+
 static void enter_zygote(struct jail_child *c)
 {
-	jail_child_must(c, JAIL_STEP_NAMES, setsid() < 0 ? -errno : 0);
+	jail_child_must(c, JAIL_STEP_NAMES, own_names(c));
 	jail_child_must(c, JAIL_STEP_LIMITS, set_limits(c));
-	jail_child_must(c, JAIL_STEP_LANDLOCK,
-	     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0);
+	jail_child_must(c, JAIL_STEP_LANDLOCK, restrict_files(c));
+	jail_child_must(c, JAIL_STEP_IDS, become_zygote(c));
 	jail_child_must(c, JAIL_STEP_CAPS,
-	     rights_hand_on(zygote_caps, ARRAY_SIZE(zygote_caps)));
+			rights_hand_on(zygote_caps, ARRAY_SIZE(zygote_caps)));
 	jail_child_must(c, JAIL_STEP_PARENT, tie_to_parent(c));
 }
 

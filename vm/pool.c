@@ -157,6 +157,12 @@ static const struct machine_events machine_events = {
 	.gone = on_gone,
 };
 
+/* Is there memory for what nobody waits for? */
+static bool may_warm(const struct vm *vm)
+{
+	return !vm->watch.may_warm || vm->watch.may_warm(vm->watch.arg);
+}
+
 /* For which runners machines are needed: by those who wait, or lately. */
 static uint32_t needed_runners(const struct pool_class *c)
 {
@@ -187,7 +193,7 @@ static bool start(struct pool_class *c, uint32_t heat)
 		return false;
 	}
 	vm->stats.machines_made++;
-	if (++c->started >= MANY)
+	if (++c->started >= MANY && may_warm(vm))
 		class_prepare(c, needed_runners(c), false);
 	vm->quiet_ns = now_ns() + QUIET_MS * NS_PER_MS;
 	list_add_tail(&vm->machines, &m->node);
@@ -344,7 +350,7 @@ static void refill(struct vm *vm)
 		return;
 	if (class_count(c, MACHINE_WARM) && young_until(vm))
 		return;
-	if (vm->watch.may_warm && !vm->watch.may_warm(vm->watch.arg))
+	if (!may_warm(vm))
 		return;
 	if (is_preparing(vm) && slots)
 		slots--;

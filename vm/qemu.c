@@ -19,6 +19,7 @@
  */
 #define JAILS_MORE 16
 #define UP_S 2       /* from exec to a running guest, before the scale */
+#define ZYGOTES_MAX 3 /* templates that have one at a time */
 #define MONITOR_S 2  /* for an answer of the monitor, before the scale */
 
 struct qemu {
@@ -149,9 +150,19 @@ static void qemu_template_drop(struct backend *b, const struct vm_class *cls,
 static uint64_t qemu_prepare(struct backend *b, const struct vm_class *cls,
 			     uint32_t runners, bool thorough)
 {
-	struct qemu_template *qt = find(qemu_of(b), cls);
+	struct qemu *q = qemu_of(b);
+	struct qemu_template *qt = find(q, cls);
+	unsigned others = 0;
 
-	return qt ? zygotes_prepare(&qt->zygotes, runners, thorough) : 0;
+	list_for_each(pos, tmp, &q->templates) {
+		struct qemu_template *other =
+			list_entry(pos, struct qemu_template, node);
+
+		others += other != qt && zygotes_any(&other->zygotes);
+	}
+	/* Each has some 200 MB, and two processes while it is replaced. */
+	return qt && others < ZYGOTES_MAX ?
+		       zygotes_prepare(&qt->zygotes, runners, thorough) : 0;
 }
 
 static struct backend_prepared qemu_prepared(struct backend *b)
@@ -191,7 +202,7 @@ static void on_gone(void *arg, const char *why, bool taken)
 	loop_timer_del(&m->limit);
 	/* What was forked and never ran says nothing of the template. */
 	if (m->forked && !m->up && !m->killed) {
-		zygotes_blame(&m->forked->zygotes, why);
+		zygotes_blame(&m->forked->zygotes, m->zygote, why);
 		taken = true;
 	}
 	m->ev->gone(m->arg, why, taken);

@@ -15,17 +15,20 @@
 struct zygote {
 	struct loop *loop;
 	struct process *process;   /* owned */
-	struct channel *ch;        /* owned; NULL: its guest has stopped */
+	struct channel *ch;        /* owned; NULL once it has ended */
 	struct loop_timer limit;   /* to ready */
 	struct zygote_heat heat;
 	uint64_t began_ns;
 	bool ready;
+	bool ended;                /* it is being killed: what it says is late */
 	const struct zygote_events *ev;
 	void *arg;
 };
 
 static void give_up(struct zygote *z, const char *why)
 {
+	z->ended = true;
+	z->ready = false;
 	channel_free(z->ch);
 	z->ch = NULL;
 	process_kill(z->process, why);
@@ -43,7 +46,7 @@ static void on_stopped(void *arg, const struct qmp_reply *reply)
 	struct zygote *z = arg;
 
 	on_reply(arg, reply);
-	if (reply->code < 0)
+	if (reply->code < 0 || z->ended)
 		return;
 	z->ready = true;
 	loop_timer_del(&z->limit);
@@ -70,6 +73,8 @@ static void on_heated(void *arg, uint32_t runners)
 {
 	struct zygote *z = arg;
 
+	if (z->ended)
+		return;
 	if (runners != z->heat.runners)
 		give_up(z, "not all of its runners have answered");
 	else
@@ -99,7 +104,7 @@ static void on_event(void *arg, const char *name, const char *status)
 {
 	struct zygote *z = arg;
 
-	if (restore_is_complete(name, status)) {
+	if (!z->ended && restore_is_complete(name, status)) {
 		send_command(z, "cont", NULL);
 		channel_heat(z->ch, z->heat.runners, z->heat.rounds);
 	}
@@ -172,7 +177,6 @@ void zygote_free(struct zygote *z)
 
 void zygote_end(struct zygote *z, const char *why)
 {
-	z->ready = false;
 	give_up(z, why);
 }
 

@@ -90,7 +90,7 @@ bool zygotes_give_up(struct zygotes *z)
 	static const char why[] = "its memory is needed";
 
 	if (z->given_up || (!z->current && !z->fresh))
-		return false;
+		return z->given_up;
 	z->given_up = true;
 	z->retry_ns = now_ns() + SPARED_S * NS_PER_S;
 	if (z->current)
@@ -98,6 +98,11 @@ bool zygotes_give_up(struct zygotes *z)
 	if (z->fresh)
 		zygote_end(z->fresh, why);
 	return true;
+}
+
+bool zygotes_any(const struct zygotes *z)
+{
+	return z->current || z->fresh;
 }
 
 void zygotes_count(const struct zygotes *z, struct backend_prepared *sum)
@@ -120,9 +125,9 @@ void zygotes_praise(struct zygotes *z)
 	z->ended = 0;
 }
 
-void zygotes_blame(struct zygotes *z, const char *why)
+void zygotes_blame(struct zygotes *z, uint32_t id, const char *why)
 {
-	if (z->current)
+	if (z->current && zygotes_id(z) == id)
 		zygote_end(z->current, why);
 }
 

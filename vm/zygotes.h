@@ -27,12 +27,13 @@ void zygotes_drop(struct zygotes *z);
 /* As vm_backend's prepare and unprepare say; host->freed follows the second. */
 uint64_t zygotes_prepare(struct zygotes *z, uint32_t runners, bool thorough);
 bool zygotes_give_up(struct zygotes *z);
+bool zygotes_any(const struct zygotes *z); /* that may be making */
 /* Adds what there is. */
 void zygotes_count(const struct zygotes *z, struct backend_prepared *sum);
 /* The one to fork, for restore_fork(); 0: there is none. */
 uint32_t zygotes_id(const struct zygotes *z);
-/* A machine that was forked runs; one never did, and why. */
+/* A machine that was forked runs; one, off that one, never did, and why. */
 void zygotes_praise(struct zygotes *z);
-void zygotes_blame(struct zygotes *z, const char *why);
+void zygotes_blame(struct zygotes *z, uint32_t id, const char *why);
 
 #endif

@@ -387,6 +387,27 @@ kernel_ends() {
 	assert_equal "$stderr" e
 }
 
+@test "so it is for a machine that was forked, and when its QEMU is told to end" {
+	own_mount
+	mount_start --pool 0
+	forking
+	local how
+	for how in kernel_ends 'kill -TERM'; do
+		job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
+		job_put "$J" config.json '{"timeout": 100}'
+		job_follow "$J" up
+		is_forked "$(machines)" || fail 'it was restored'
+		if [ "$how" = kernel_ends ]; then
+			kernel_ends
+		else
+			kill -TERM "$(machines)"
+		fi
+		job_wait "$J" 20
+		ended "$J" 125 failed
+		stdout_is "$J" up
+	done
+}
+
 # is_forked PID — is this machine's process a zygote's child?
 is_forked() {
 	grep -q fsd-zygote "/proc/$1/maps"

@@ -623,8 +623,12 @@ static void test_zygote_filter(void)
 
 	is_int(jail_filter_make(FILTER_TCG | FILTER_ZYGOTE, &filter, NULL), 0,
 	       "a zygote's filter is made");
-	ok(WIFEXITED(outcome_of(&filter, try_unshare)),
-	   "a zygote may make namespaces");
+	ok(WIFEXITED(outcome_of(&filter, try_clone3)),
+	   "a zygote may make a process");
+	ok(WIFSIGNALED(outcome_of(&filter, try_unshare)),
+	   "it may not leave its own namespaces");
+	ok(WIFSIGNALED(outcome_of(&filter, try_dumpable)),
+	   "nor make itself dumpable");
 	ok(WIFSIGNALED(outcome_of(&filter, try_socket)),
 	   "it may not make a socket");
 	ok(WIFSIGNALED(outcome_of(&filter, try_mount)), "nor mount");

@@ -101,6 +101,33 @@ static void *wait_for_event(void *arg)
 	return arg;
 }
 
+static pthread_t passing; /* it ends when it is told */
+
+static void *end_when_told(void *arg)
+{
+	pthread_mutex_lock(&lock);
+	while (asked >= 0)
+		pthread_cond_wait(&told, &lock);
+	pthread_mutex_unlock(&lock);
+	return arg;
+}
+
+/* One that was there before the fork, and one that was not. */
+static int join_threads(void)
+{
+	pthread_t fresh;
+	void *one = NULL, *other = NULL;
+
+	pthread_mutex_lock(&lock);
+	asked = -1;
+	pthread_cond_broadcast(&told);
+	pthread_mutex_unlock(&lock);
+	if (pthread_create(&fresh, NULL, end_when_told, (void *)2) ||
+	    pthread_join(passing, &one) || pthread_join(fresh, &other))
+		return -1;
+	return (int)((intptr_t)one + (intptr_t)other);
+}
+
 /* Return: as many as are alive; each thread adds one, the event 1000, the one
  * that computes 10000. */
 static int roll_call(void)
@@ -141,6 +168,8 @@ static void answer_all(void)
 			said = fcntl(signals, F_SETFL, 0);
 		else if (question == 'd')
 			said = fcntl(ZYGOTE_FD_CONTROL, F_GETFD) < 0;
+		else if (question == 'j')
+			said = join_threads();
 		else if (question == 'r')
 			said = draw_random();
 		else if (question == 'u')
@@ -171,7 +200,8 @@ static int be_program(void)
 				   (void *)i))
 			return 4;
 	if (pthread_create(&thread, NULL, wait_for_event, NULL) ||
-	    pthread_create(&thread, NULL, compute, NULL))
+	    pthread_create(&thread, NULL, compute, NULL) ||
+	    pthread_create(&passing, NULL, end_when_told, (void *)1))
 		return 4;
 	answer_all();
 	return 0;
@@ -294,6 +324,7 @@ static void test_children(int control)
 	ok(ask(&a, 'r') > 0, "it can draw random numbers");
 	ok(ask(&a, 'r') != ask(&b, 'r'), "its sibling draws others");
 	is_int(ask(&a, 'd'), 1, "it cannot speak as the zygote");
+	is_int(ask(&a, 'j'), 3, "its threads end, and are waited for");
 	end(&a);
 	is_int(ask(&b, 'c'), MANY + 11000, "when it has ended the other runs");
 	end(&b);

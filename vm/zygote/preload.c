@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -43,6 +44,16 @@ static void find(const char *name, void *ret)
 
 /* --- threads --------------------------------------------------------------------- */
 
+/* Whoever creates a thread is not stopped before it is counted. */
+static void hear(bool signal)
+{
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, THREADS_SIGNAL);
+	real_mask(signal ? SIG_UNBLOCK : SIG_BLOCK, &one, NULL);
+}
+
 struct start {
 	void *(*fn)(void *);
 	void *arg;
@@ -62,6 +73,7 @@ static void *begin(void *arg)
 	free(arg);
 	threads_join();
 	threads_expect(-1);
+	hear(true);
 	pthread_cleanup_push(on_end, NULL);
 	ret = start.fn(start.arg);
 	pthread_cleanup_pop(1);
@@ -77,12 +89,14 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	if (!start)
 		return EAGAIN;
 	*start = (struct start){ fn, arg };
+	hear(false);
 	threads_expect(1);
 	r = real_create(thread, attr, begin, start);
 	if (r) {
 		threads_expect(-1);
 		free(start);
 	}
+	hear(true);
 	return r;
 }
 

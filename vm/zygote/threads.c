@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,7 +16,10 @@
 /* Below a handler's frame: what its function may use without a frame. */
 #define RED_ZONE 256
 
-enum thread_state { FREE, RUNNING, STOPPED };
+enum thread_state {
+	FREE, RUNNING, STOPPED,
+	LEAVING, /* it may hold locks of the C library until it is gone */
+};
 
 struct thread {
 	int state; /* enum thread_state, atomic */
@@ -23,6 +27,7 @@ struct thread {
 	jmp_buf place; /* in its handler */
 	char *stack;   /* free below it */
 	void *storage; /* thread-local: the FS register */
+	pid_t *word;   /* that the kernel clears at its end, for who joins it */
 };
 
 static struct thread threads[THREADS_MAX];
@@ -50,23 +55,40 @@ void threads_expect(int how_many)
 	__atomic_add_fetch(&expected, how_many, __ATOMIC_SEQ_CST);
 }
 
+static bool is_gone(pid_t tid)
+{
+	return syscall(SYS_tgkill, getpid(), tid, 0) < 0 && errno == ESRCH;
+}
+
+/* Those that have gone since they left. */
+static void forget_gone(void)
+{
+	for (size_t i = 0; i < THREADS_MAX; i++) {
+		struct thread *t = &threads[i];
+		int leaving = LEAVING;
+
+		if (load(&t->state) == LEAVING && is_gone(load(&t->tid)))
+			__atomic_compare_exchange_n(&t->state, &leaving, FREE,
+						    false, __ATOMIC_SEQ_CST,
+						    __ATOMIC_SEQ_CST);
+	}
+}
+
 void threads_join(void)
 {
+	forget_gone();
 	for (size_t i = 0; i < THREADS_MAX; i++) {
 		struct thread *t = &threads[i];
 		int none = FREE;
 
-		/* What is being stopped looks at the rest when it is RUNNING. */
-		if (load(&t->state) != FREE || t->tid)
-			continue;
 		self = t;
-		if (!__atomic_compare_exchange_n(&t->state, &none, RUNNING,
-						 false, __ATOMIC_SEQ_CST,
-						 __ATOMIC_SEQ_CST))
-			continue;
-		__atomic_store_n(&t->tid, (pid_t)syscall(SYS_gettid),
-				 __ATOMIC_SEQ_CST);
-		return;
+		if (__atomic_compare_exchange_n(&t->state, &none, RUNNING,
+						false, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST)) {
+			__atomic_store_n(&t->tid, (pid_t)syscall(SYS_gettid),
+					 __ATOMIC_SEQ_CST);
+			return;
+		}
 	}
 	self = NULL;
 	__atomic_store_n(&overflow, 1, __ATOMIC_SEQ_CST);
@@ -77,10 +99,8 @@ void threads_leave(void)
 	struct thread *t = self;
 
 	self = NULL;
-	if (!t)
-		return;
-	__atomic_store_n(&t->tid, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&t->state, FREE, __ATOMIC_SEQ_CST);
+	if (t)
+		__atomic_store_n(&t->state, LEAVING, __ATOMIC_SEQ_CST);
 }
 
 /* --- they stop ----------------------------------------------------------------- */
@@ -100,6 +120,9 @@ static void on_signal(int sig)
 	/* The end of this frame, to which the jump comes back. */
 	__asm__ volatile("mov %%rsp, %0" : "=r"(t->stack));
 	t->storage = __builtin_thread_pointer();
+	/* A kernel without it: whoever waits for its end does so for ever. */
+	if (syscall(SYS_prctl, PR_GET_TID_ADDRESS, &t->word, 0, 0, 0) < 0)
+		t->word = NULL;
 	if (_setjmp(t->place) == 0) {
 		__atomic_store_n(&t->state, STOPPED, __ATOMIC_SEQ_CST);
 		__atomic_add_fetch(&stopped, 1, __ATOMIC_SEQ_CST);
@@ -129,6 +152,8 @@ static unsigned count_running(bool tell)
 	for (size_t i = 0; i < THREADS_MAX; i++) {
 		struct thread *t = &threads[i];
 
+		if (load(&t->state) == LEAVING)
+			running++;
 		if (load(&t->state) != RUNNING)
 			continue;
 		running++;
@@ -157,6 +182,7 @@ int threads_stop(void)
 
 		if (load(&overflow))
 			return -ENOBUFS;
+		forget_gone();
 		if (!count_running(tell) && !load(&expected))
 			return 0;
 		if (now_ms() >= until)
@@ -177,9 +203,10 @@ static int resume(void *arg)
 
 int threads_go_on(void)
 {
-	/* As the C library's, but for the ids, which it would write. */
+	/* As the C library's, but that no id is written: locks know the old. */
 	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
-			  CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS;
+			  CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+			  CLONE_CHILD_CLEARTID;
 
 	__atomic_store_n(&go_on, 1, __ATOMIC_SEQ_CST);
 	for (size_t i = 0; i < THREADS_MAX; i++) {
@@ -190,7 +217,7 @@ int threads_go_on(void)
 			continue;
 		t->state = RUNNING;
 		if (clone(resume, (void *)(stack & ~(uintptr_t)15), flags, t,
-			  NULL, t->storage, NULL) < 0)
+			  NULL, t->storage, t->word) < 0)
 			return -errno;
 	}
 	return 0;
