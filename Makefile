@@ -77,7 +77,7 @@ objects = $(patsubst %.c,$(O)/%.o,$(1))
 COMMON := $(call objects,$(LAYOUT) $(VM) $(filter-out $(CHOICE),$(FSD)))
 UNIT   := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/*_test.c))
 ifeq ($(VARIANT),asan)
-# What is loaded into a QEMU cannot be loaded into a program with a sanitizer.
+# What is loaded into a QEMU cannot be loaded beside a sanitizer (tests/run.sh).
 UNIT   := $(filter-out %/zygote_test,$(UNIT))
 endif
 FUZZ   := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/*_fuzz.c))
