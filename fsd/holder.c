@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/pidfd.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -23,6 +22,7 @@
 #include "fdstore.h"
 #include "inherit.h"
 #include "mountpoint.h"
+#include "open_limit.h"
 
 /* A server that does not come to answer is tried so often, with a pause that
  * begins with the first and doubles up to the second. */
@@ -358,20 +358,12 @@ static int watch_signals(struct holder *h)
 	return h->signals < 0 ? -errno : 0;
 }
 
-/* As many as are allowed, which is what its servers can have open. */
+/* Of as many as its servers can have open. */
 static int make_store(struct holder *h)
 {
-	struct rlimit files = { 0 };
+	unsigned files = (unsigned)MIN(open_limit_raise(), KEPT_MAX);
 
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-		return -errno;
-	return fdstore_table_new((unsigned)MIN(files.rlim_cur, KEPT_MAX) -
-				 (unsigned)MIN(files.rlim_cur, OWN_FDS),
-				 &h->kept);
+	return fdstore_table_new(files - MIN(files, OWN_FDS), &h->kept);
 }
 
 static int begin(struct holder *h, struct err *err)

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/sysinfo.h>
@@ -26,6 +25,7 @@
 #include "node.h"
 #include "notify.h"
 #include "open_files.h"
+#include "open_limit.h"
 #include "ops_remote.h"
 #include "../vm/fdpass.h"
 #include "paths.h"
@@ -216,21 +216,6 @@ static int take_over(struct fsd *d, struct err *err)
 
 /* --- start and end --------------------------------------------------------------- */
 
-/* Descriptors are what a busy daemon needs most: as many as are allowed. A user
- * with a quarter of them leaves the others enough. */
-static void raise_limits(struct fsd *d)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-	d->open_most = getrlimit(RLIMIT_NOFILE, &files) == 0
-			       ? files.rlim_cur / 4
-			       : UINT64_MAX;
-}
-
 static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 {
 	int r = loop_new(&d->loop);
@@ -390,7 +375,8 @@ int serve(const struct mount_options *options)
 	prctl(PR_SET_NAME, "fsd-server");
 	if (options->daemonize || options->die_with_parent)
 		d.log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);
-	raise_limits(&d);
+	/* A user with a quarter of them leaves the others enough. */
+	d.open_most = open_limit_raise() / 4;
 	r = start(&d, &signals, &err);
 	if (r < 0) {
 		finish(&d, &signals);

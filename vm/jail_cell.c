@@ -317,6 +317,7 @@ static uint32_t fork_zygote(struct jailer *j, const struct jail_request *q,
 	struct cell *zygote = find_zygote(j, q->zygote);
 	struct zygote_order order = { .clone_flags = j->clone_flags };
 	int status = -1, r;
+	uint32_t step;
 
 	*ret_code = zygote ? bound(j, q, c, &order.bounds) : -ESRCH;
 	if (*ret_code == 0)
@@ -335,9 +336,10 @@ static uint32_t fork_zygote(struct jailer *j, const struct jail_request *q,
 	}
 	c->pid = r;
 	say_go(c); /* on its way down, */
-	r = (int)enter_cgroup(j, q, c, ret_code);
-	say_go(c); /* and to run */
-	return (uint32_t)r;
+	step = enter_cgroup(j, q, c, ret_code);
+	if (*ret_code == 0)
+		say_go(c); /* and to run */
+	return step;
 }
 
 /* --- any of them ----------------------------------------------------------------- */

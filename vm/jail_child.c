@@ -41,9 +41,9 @@ static int own_names(const struct jail_child *c)
 	return 0;
 }
 
-/* 0 1 2: null, null, standard error; then QMP, wire, ... but not RAM; then a
- * zygote's own; then status, which exec closes. By way of high numbers, so that
- * none is lost. */
+/* 0 1 2: null, null, standard error; then QMP, wire, ... but not RAM; a zygote's
+ * control; Landlock; status. By way of high numbers, so that none is lost. What
+ * exec is to close it closes: a zygote keeps Landlock for its children. */
 static int place_fds(struct jail_child *c)
 {
 	int from[JAIL_FDS_MAX + 5], count = 0;
@@ -56,11 +56,9 @@ static int place_fds(struct jail_child *c)
 			from[count++] = c->fds[i];
 	if (zygote)
 		from[count++] = c->control;
-	if (zygote && c->landlock >= 0)
+	if (c->landlock >= 0)
 		from[count++] = c->landlock;
 	from[count++] = c->status;
-	if (!zygote && c->landlock >= 0)
-		from[count++] = c->landlock;
 	for (int i = 0; i < count; i++) {
 		from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, count);
 		if (from[i] < 0)
@@ -69,15 +67,13 @@ static int place_fds(struct jail_child *c)
 	for (int i = 0; i < count; i++)
 		if (dup2(from[i], i) < 0)
 			return -errno;
+	c->status = count - 1;
 	if (c->landlock >= 0)
-		c->landlock = zygote ? (int)ZYGOTE_FD_LANDLOCK : --count;
-	c->status = --count;
+		c->landlock = count - 2;
 	if (fcntl(c->status, F_SETFD, FD_CLOEXEC) < 0 ||
 	    (!zygote && c->landlock >= 0 &&
 	     fcntl(c->landlock, F_SETFD, FD_CLOEXEC) < 0) ||
-	    syscall(SYS_close_range,
-		    zygote ? c->status + 1 : MAX(c->status, c->landlock) + 1,
-		    ~0u, 0) < 0)
+	    syscall(SYS_close_range, count, ~0u, 0) < 0)
 		return -errno;
 	return 0;
 }

@@ -289,6 +289,9 @@ static int fork_and_look(const struct jail_probe *p, struct jailer *j,
 
 	q.kind = JAIL_FORK;
 	q.zygote = zygote;
+	/* What look() only ever finds to stand is not believed beforehand. */
+	forked.wall[WALL_SECCOMP].state = WALL_ABSENT;
+	forked.wall[WALL_SANDBOX].state = WALL_ABSENT;
 	r = start(j, &q, &s, err);
 	if (r == 0)
 		r = ask(&s, "{\"execute\":\"query-status\"}\n");

@@ -73,8 +73,6 @@ static void on_heated(void *arg, uint32_t runners)
 {
 	struct zygote *z = arg;
 
-	if (z->ended)
-		return;
 	if (runners != z->heat.runners)
 		give_up(z, "not all of its runners have answered");
 	else

@@ -127,7 +127,7 @@ void zygotes_praise(struct zygotes *z)
 
 void zygotes_blame(struct zygotes *z, uint32_t id, const char *why)
 {
-	if (z->current && zygotes_id(z) == id)
+	if (zygotes_id(z) == id)
 		zygote_end(z->current, why);
 }
 

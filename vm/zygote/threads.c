@@ -143,21 +143,19 @@ static int listen_to_signal(void)
 	return sigaction(THREADS_SIGNAL, &how, NULL) < 0 ? -errno : 0;
 }
 
-/* Return: how many run. They are told to stop, if tell; again, if need be: one
- * that is told while it joins has not heard it. */
-static unsigned count_running(bool tell)
+/* Tells those that run to stop; again, if need be: one that is told while it
+ * joins has not heard it. Return: how many do not wait yet. */
+static unsigned tell_to_stop(void)
 {
 	unsigned running = 0;
 
 	for (size_t i = 0; i < THREADS_MAX; i++) {
 		struct thread *t = &threads[i];
 
-		if (load(&t->state) == LEAVING)
-			running++;
-		if (load(&t->state) != RUNNING)
-			continue;
-		running++;
-		if (tell && load(&t->tid))
+		int state = load(&t->state);
+
+		running += state == RUNNING || state == LEAVING;
+		if (state == RUNNING && load(&t->tid))
 			syscall(SYS_tgkill, getpid(), t->tid, THREADS_SIGNAL);
 	}
 	return running;
@@ -177,13 +175,13 @@ int threads_stop(void)
 	uint64_t until = now_ms() + STOP_MS;
 	int r = listen_to_signal();
 
-	for (bool tell = true; r == 0; tell = true) {
+	while (r == 0) {
 		int before = load(&stopped);
 
 		if (load(&overflow))
 			return -ENOBUFS;
 		forget_gone();
-		if (!count_running(tell) && !load(&expected))
+		if (!tell_to_stop() && !load(&expected))
 			return 0;
 		if (now_ms() >= until)
 			return -ETIMEDOUT;
