@@ -124,10 +124,9 @@ stopped() {
 }
 
 # killed_at_start COUNT SIGNAL — a job $J waits for its machine, and those that
-# are started for it are ended from outside, in a row.
+# are started for it are ended from outside, in a row. No zygote may be on its
+# way then: it would be hit in a machine's place.
 killed_at_start() {
-	own_mount
-	mount_start --pool 0
 	prog code.py <<<'print("fine")'
 	ok fine
 	job_made code.py <<<'print("run at last")'
@@ -151,6 +150,8 @@ fails_to_match() {
 }
 
 @test "machines that are killed from outside as they start do not cost the template" {
+	own_mount
+	mount_start --pool 0 --fork no
 	killed_at_start 4 KILL
 	run cat "$MNT/.fsd/health"
 	assert_output --partial 'machines do not start: QEMU was killed from outside (since 20'
@@ -158,9 +159,19 @@ fails_to_match() {
 }
 
 @test "nor do machines that are ended by a signal that QEMU obeys" {
+	own_mount
+	mount_start --pool 0 --fork no
 	killed_at_start 2 TERM
 	same_template
 	grep -q 'a machine failed to start (2 in a row): QEMU was ended from outside' "$LOG"
+}
+
+@test "machines that are killed from outside as they are forked cost neither their job nor the template" {
+	own_mount
+	mount_start --pool 0
+	forking
+	killed_at_start 2 KILL
+	same_template
 }
 
 # memory_group PID — the directory of its control group.
