@@ -228,11 +228,9 @@ static void say_go(const struct cell *c)
 	send(c->status, "", 1, MSG_NOSIGNAL);
 }
 
-static uint32_t enter_cgroup(struct jailer *j, const struct jail_request *q,
-			     const struct cell *c, int *ret_code)
+static uint32_t put(const struct jail_groups *groups, pid_t pid, int *ret_code)
 {
-	*ret_code = jail_cgroups_enter(&j->cgroups, (unsigned)(c - j->cells),
-				       c->pid, q->memory_mib, q->cpus);
+	*ret_code = jail_groups_put(groups, pid);
 	return *ret_code < 0 ? JAIL_STEP_CGROUP : JAIL_STEP_NONE;
 }
 
@@ -249,16 +247,14 @@ static uint32_t launch(struct jailer *j, const struct jail_request *q,
 		return JAIL_STEP_CLONE;
 	}
 	say_go(c);
-	/*
-	 * To move a process to another group takes the kernel up to 10 ms, in
-	 * which this one is on its way down. It is there before its guest runs,
-	 * for its RAM comes from here, later.
-	 */
-	return enter_cgroup(j, q, c, ret_code);
+	/* Meanwhile this one is on its way down. It is there before its guest
+	 * runs, for its RAM comes from here, later. */
+	return put(&child->groups, c->pid, ret_code);
 }
 
 static uint32_t start_process(struct jailer *j, const struct jail_request *q,
-			      int *fds, unsigned fd_count, struct cell *c,
+			      int *fds, unsigned fd_count,
+			      const struct jail_groups *groups, struct cell *c,
 			      int *ret_code)
 {
 	struct jail_child child;
@@ -270,6 +266,7 @@ static uint32_t start_process(struct jailer *j, const struct jail_request *q,
 		return step;
 	*ret_code = prepare(j, q, fds, fd_count, c, &child);
 	child.argv = argv.item;
+	child.groups = *groups;
 	if (*ret_code == 0)
 		step = launch(j, q, c, &child, ret_code);
 	fd_close(&child.status);
@@ -291,13 +288,13 @@ static struct cell *find_zygote(struct jailer *j, uint32_t id)
 /* Return: its pid, with *ret_pidfd, or a negative errno. */
 static int order_child(const struct cell *zygote,
 		       const struct zygote_order *order, const int *fds,
-		       int *ret_pidfd)
+		       unsigned fd_count, int *ret_pidfd)
 {
 	struct pollfd p = { .fd = zygote->control, .events = POLLIN };
 	struct zygote_answer answer = { 0 };
 	unsigned count;
 	ssize_t n = fdpass_send(zygote->control, order, sizeof(*order), fds,
-				ZYGOTE_ORDER_FDS, MSG_DONTWAIT);
+				fd_count, MSG_DONTWAIT);
 
 	if (n < 0)
 		return (int)n;
@@ -312,11 +309,13 @@ static int order_child(const struct cell *zygote,
 
 /* A zygote that does not do it is of no use, and its owner hears of its end. */
 static uint32_t fork_zygote(struct jailer *j, const struct jail_request *q,
-			    const int *fds, struct cell *c, int *ret_code)
+			    const int *fds, const struct jail_groups *groups,
+			    struct cell *c, int *ret_code)
 {
 	struct cell *zygote = find_zygote(j, q->zygote);
 	struct zygote_order order = { .clone_flags = j->clone_flags };
-	int status = -1, r;
+	unsigned own = groups->by_itself ? groups->count : 0;
+	int with[ZYGOTE_ORDER_FDS_MAX], status = -1, r;
 	uint32_t step;
 
 	*ret_code = zygote ? bound(j, q, c, &order.bounds) : -ESRCH;
@@ -324,9 +323,13 @@ static uint32_t fork_zygote(struct jailer *j, const struct jail_request *q,
 		*ret_code = make_pair(&c->status, &status);
 	if (*ret_code < 0)
 		return zygote ? JAIL_STEP_UID : JAIL_STEP_ZYGOTE;
-	r = order_child(zygote, &order,
-			(int[]){ fds[JAIL_FD_ERR], fds[JAIL_FD_QMP],
-				 fds[JAIL_FD_WIRE], status }, &c->pidfd);
+	with[ZYGOTE_ORDER_ERR] = fds[JAIL_FD_ERR];
+	with[ZYGOTE_ORDER_QMP] = fds[JAIL_FD_QMP];
+	with[ZYGOTE_ORDER_WIRE] = fds[JAIL_FD_WIRE];
+	with[ZYGOTE_ORDER_STATUS] = status;
+	memcpy(with + ZYGOTE_ORDER_FDS, groups->fd, own * sizeof(*with));
+	r = order_child(zygote, &order, with, ZYGOTE_ORDER_FDS + own,
+			&c->pidfd);
 	fd_close(&status);
 	if (r < 0) {
 		*ret_code = r;
@@ -336,7 +339,7 @@ static uint32_t fork_zygote(struct jailer *j, const struct jail_request *q,
 	}
 	c->pid = r;
 	say_go(c); /* on its way down, */
-	step = enter_cgroup(j, q, c, ret_code);
+	step = put(groups, c->pid, ret_code);
 	if (*ret_code == 0)
 		say_go(c); /* and to run */
 	return step;
@@ -348,6 +351,7 @@ struct cell *cell_start(struct jailer *j, const struct jail_request *q,
 			int *fds, unsigned fd_count, struct jail_word *word)
 {
 	struct cell *c = free_cell(j, word);
+	struct jail_groups groups;
 
 	if (c && is_zygote(q->kind) && !j->zygotes) {
 		*word = (struct jail_word){ JAIL_STEP_ZYGOTE, -ENOTSUP };
@@ -361,9 +365,15 @@ struct cell *cell_start(struct jailer *j, const struct jail_request *q,
 		.id = q->id, .kind = q->kind, .pidfd = -1, .status = -1,
 		.listener = -1, .ram = -1, .lease = -1, .control = -1,
 	};
-	word->step = q->kind == JAIL_FORK ?
-			     fork_zygote(j, q, fds, c, &word->code) :
-			     start_process(j, q, fds, fd_count, c, &word->code);
+	word->step = JAIL_STEP_CGROUP;
+	word->code = jail_cgroups_slot(&j->cgroups, (unsigned)(c - j->cells),
+				       q->memory_mib, q->cpus, &groups);
+	if (word->code == 0)
+		word->step = q->kind == JAIL_FORK ?
+			fork_zygote(j, q, fds, &groups, c, &word->code) :
+			start_process(j, q, fds, fd_count, &groups, c,
+				      &word->code);
+	jail_groups_close(&groups);
 	close_all(fds, fd_count);
 	if (word->code == 0)
 		return c;

@@ -363,30 +363,101 @@ static int set_limits(const struct jail_cgroups *c, const int *dirs,
 	return r;
 }
 
-int jail_cgroups_enter(struct jail_cgroups *c, unsigned slot, pid_t pid,
-		       unsigned memory_mib, unsigned cpus)
+static int open_slots(const struct jail_cgroups *c, unsigned slot, int *dirs)
 {
-	int dirs[CGROUP_TREES] = { -1, -1, -1 }, r = 0;
 	char name[32];
+	int r = 0;
 
+	snprintf(name, sizeof(name), "m%u", slot);
+	for (int t = 0; r >= 0 && t < CGROUP_TREES; t++)
+		if (c->base[t] >= 0)
+			r = dirs[t] = open_slot(c->base[t], name);
+	return MIN(r, 0);
+}
+
+static int open_members(const struct jail_cgroups *c, const int *dirs,
+			struct jail_groups *ret)
+{
+	ret->by_itself = !c->v2;
+	for (int t = 0; t < CGROUP_TREES; t++) {
+		int fd;
+
+		if (dirs[t] < 0)
+			continue;
+		fd = openat(dirs[t], c->v2 ? "cgroup.procs" : "tasks",
+			    O_WRONLY | O_CLOEXEC);
+		if (fd < 0)
+			return -errno;
+		ret->fd[ret->count++] = fd;
+	}
+	return 0;
+}
+
+int jail_cgroups_slot(struct jail_cgroups *c, unsigned slot,
+		      unsigned memory_mib, unsigned cpus,
+		      struct jail_groups *ret)
+{
+	int dirs[CGROUP_TREES] = { -1, -1, -1 }, r;
+
+	*ret = (struct jail_groups){ .count = 0 };
 	if (c->base[0] < 0)
 		return 0;
-	snprintf(name, sizeof(name), "m%u", slot);
-	for (int t = 0; r == 0 && t < CGROUP_TREES; t++) {
-		if (c->base[t] < 0)
-			continue;
-		dirs[t] = open_slot(c->base[t], name);
-		r = dirs[t] < 0 ? dirs[t] : 0;
-	}
+	r = open_slots(c, slot, dirs);
 	if (r == 0)
 		r = set_limits(c, dirs, memory_mib, cpus);
-	snprintf(name, sizeof(name), "%d", (int)pid);
-	for (int t = 0; t < CGROUP_TREES; t++) {
-		if (r == 0 && dirs[t] >= 0)
-			r = write_at(dirs[t], "cgroup.procs", name);
+	if (r == 0)
+		r = open_members(c, dirs, ret);
+	for (int t = 0; t < CGROUP_TREES; t++)
 		fd_close(&dirs[t]);
-	}
+	if (r < 0)
+		jail_groups_close(ret);
 	return r;
+}
+
+int jail_groups_put(const struct jail_groups *g, pid_t pid)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	for (unsigned i = 0; !g->by_itself && i < g->count; i++)
+		if (write(g->fd[i], name, strlen(name)) < 0)
+			return -errno;
+	return 0;
+}
+
+void jail_groups_close(struct jail_groups *g)
+{
+	while (g->count)
+		fd_close(&g->fd[--g->count]);
+}
+
+static bool holds(int base, unsigned slot, pid_t pid)
+{
+	char name[48];
+	long one;
+	bool found = false;
+	int fd;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "m%u/cgroup.procs", slot);
+	fd = openat(base, name, O_RDONLY | O_CLOEXEC);
+	f = fd < 0 ? NULL : fdopen(fd, "re");
+	if (!f) {
+		fd_close(&fd);
+		return false;
+	}
+	while (!found && fscanf(f, "%ld", &one) == 1)
+		found = one == pid;
+	fclose(f);
+	return found;
+}
+
+bool jail_cgroups_hold(const struct jail_cgroups *c, unsigned slot, pid_t pid)
+{
+	for (int t = 0; t < CGROUP_TREES; t++)
+		if (c->base[t] >= 0 && !holds(c->base[t], slot, pid))
+			return false;
+	return true;
 }
 
 void jail_cgroups_leave(struct jail_cgroups *c, unsigned slot)

@@ -25,6 +25,18 @@ struct jail_cgroups {
 	bool cpu;                 /* processor time is bounded, too */
 };
 
+/*
+ * Files that let a process into a slot's groups. Version 1: tasks, where a
+ * process with one thread puts itself by writing "0". To move anybody else the
+ * kernel first waits until no process forks, 5 to 10 ms; who moves itself does
+ * not. Version 2: cgroup.procs, where there is no such way.
+ */
+struct jail_groups {
+	int fd[CGROUP_TREES]; /* owned */
+	unsigned count;       /* 0: there are no groups */
+	bool by_itself;
+};
+
 /* Our group in the hierarchy of a controller ("" for version 2). Return: false:
  * it is not told, and ret is "/". */
 bool jail_cgroup_own(const char *controller, char *ret, size_t size);
@@ -32,9 +44,16 @@ bool jail_cgroup_own(const char *controller, char *ret, size_t size);
 void jail_cgroups_open(struct jail_cgroups *c, struct walls *w);
 /* Removes ours; machines must be gone. */
 void jail_cgroups_close(struct jail_cgroups *c);
-/* Sets the slot's limits and puts pid there. Without groups it does nothing. */
-int jail_cgroups_enter(struct jail_cgroups *c, unsigned slot, pid_t pid,
-		       unsigned memory_mib, unsigned cpus);
+/* Sets the slot's limits. Return: 0 with *ret, also without groups; a negative
+ * errno, and there is nothing to close. */
+int jail_cgroups_slot(struct jail_cgroups *c, unsigned slot,
+		      unsigned memory_mib, unsigned cpus,
+		      struct jail_groups *ret);
+/* Puts pid there, unless it goes by itself. Return: 0 or a negative errno. */
+int jail_groups_put(const struct jail_groups *g, pid_t pid);
+void jail_groups_close(struct jail_groups *g);
+/* Is pid in the slot's groups? Also without groups. */
+bool jail_cgroups_hold(const struct jail_cgroups *c, unsigned slot, pid_t pid);
 /*
  * The slot's group is not used again; a no-op while somebody is in it. What a
  * process wrote to files in memory stays charged to its group when it ends.

@@ -41,6 +41,20 @@ static int own_names(const struct jail_child *c)
 	return 0;
 }
 
+int jail_child_join(struct jail_groups *g)
+{
+	int r = 0;
+
+	while (g->count) {
+		int fd = g->fd[--g->count];
+
+		if (g->by_itself && write(fd, "0", 1) < 0)
+			r = -errno;
+		close(fd);
+	}
+	return r;
+}
+
 /* 0 1 2: null, null, standard error; then QMP, wire, ... but not RAM; a zygote's
  * control; Landlock; status. By way of high numbers, so that none is lost. What
  * exec is to close it closes: a zygote keeps Landlock for its children. */
@@ -268,11 +282,12 @@ _Noreturn void jail_child_main(struct jail_child *c)
 	bool zygote = c->control >= 0;
 	/* Among what goes is the jailer's end of our socket: while we hold it
 	 * we cannot see that the jailer has gone. */
-	int placed = place_fds(c);
+	int joined = jail_child_join(&c->groups), placed = place_fds(c);
 
 	if (tie_to_parent(c) < 0 || !jail_child_may_go(c))
 		_exit(127);
 	spawn_reset_signals();
+	jail_child_must(c, JAIL_STEP_CGROUP, joined);
 	jail_child_must(c, JAIL_STEP_FDS, placed);
 	if (zygote)
 		enter_zygote(c);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "jail_cgroup.h"
 #include "jail_wire.h"
 
 /* What bounds a process, as numbers. */
@@ -29,6 +30,7 @@ struct jail_child {
 	int status;              /* SOCK_SEQPACKET to the jailer */
 	int landlock;            /* ruleset, -1: the kernel has none */
 	int control;             /* of a zygote, else -1 */
+	struct jail_groups groups; /* the child's own copy */
 	struct jail_bounds bounds;
 	struct sock_fprog filter;
 };
@@ -54,6 +56,8 @@ _Noreturn void jail_child_main(struct jail_child *c);
 bool jail_child_may_go(const struct jail_child *c);
 /* Ends the process, with the step and its error told, if r is one. */
 void jail_child_must(const struct jail_child *c, uint32_t step, int r);
+/* Into its control groups, by itself where it can. Return: 0 or -errno. */
+int jail_child_join(struct jail_groups *g);
 /* From its names to its filter, all but its descriptors; ends the process when
  * a step fails. */
 void jail_child_enter(struct jail_child *c);

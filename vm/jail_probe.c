@@ -118,10 +118,11 @@ static void look_at_status(const struct jailer *j,
 			 "outer list denies spawn and elevateprivileges");
 }
 
-static int look(const struct jail_probe *p, const struct jailer *j, pid_t pid,
-		struct walls *w, struct err *err)
+static int look(const struct jail_probe *p, const struct jailer *j,
+		const struct cell *c, struct walls *w, struct err *err)
 {
 	struct proc_status seen;
+	pid_t pid = c->pid;
 	int r = read_status(p->proc, pid, &seen);
 
 	if (r < 0)
@@ -129,6 +130,10 @@ static int look(const struct jail_probe *p, const struct jailer *j, pid_t pid,
 	look_at_status(j, &seen, w);
 	look_at_namespaces(p->proc, pid, w);
 	look_at_root(p->proc, pid, w);
+	if (w->wall[WALL_CGROUP].state != WALL_ABSENT &&
+	    !jail_cgroups_hold(&j->cgroups, (unsigned)(c - j->cells), pid))
+		wall_set(w, WALL_CGROUP, WALL_ABSENT,
+			 "a machine was seen outside its own");
 	if (j->landlock >= 0)
 		wall_set(w, WALL_LANDLOCK, WALL_ACTIVE,
 			 "files of its root may be read, nothing else");
@@ -252,7 +257,7 @@ static int run(const struct jail_probe *p, struct jailer *j, struct walls *w,
 	if (r == 0)
 		r = hear(&s);
 	if (r == 0)
-		r = look(p, j, s.cell->pid, w, err);
+		r = look(p, j, s.cell, w, err);
 	return finish(j, &s, r, err);
 }
 
@@ -278,17 +283,35 @@ static int compare(const struct walls *w, const struct walls *forked,
 	return 0;
 }
 
+/* The zygote's list is still there in its child, above the child's own. */
+static int count_lists(const struct jail_probe *p, pid_t zygote, pid_t child,
+		       struct err *err)
+{
+	struct proc_status above, own;
+	int r = read_status(p->proc, zygote, &above);
+
+	if (r == 0)
+		r = read_status(p->proc, child, &own);
+	if (r < 0)
+		return err_sys(err, r, "/proc of a zygote and its child");
+	return own.filters > above.filters ? 0 :
+		err_set(err, -EPERM, "it was seen with %u lists of calls, "
+			"where the zygote has %u", own.filters,
+			above.filters);
+}
+
 static int fork_and_look(const struct jail_probe *p, struct jailer *j,
-			 uint32_t zygote, const struct walls *w,
+			 const struct cell *zygote, const struct walls *w,
 			 struct err *err)
 {
 	struct jail_request q = probe;
+	pid_t zygote_pid = zygote->pid;
 	struct walls forked = *w;
 	struct sample s;
 	int r;
 
 	q.kind = JAIL_FORK;
-	q.zygote = zygote;
+	q.zygote = zygote->id;
 	/* What look() only ever finds to stand is not believed beforehand. */
 	forked.wall[WALL_SECCOMP].state = WALL_ABSENT;
 	forked.wall[WALL_SANDBOX].state = WALL_ABSENT;
@@ -296,9 +319,11 @@ static int fork_and_look(const struct jail_probe *p, struct jailer *j,
 	if (r == 0)
 		r = ask(&s, "{\"execute\":\"query-status\"}\n");
 	if (r == 0)
-		r = look(p, j, s.cell->pid, &forked, err);
+		r = look(p, j, s.cell, &forked, err);
 	if (r == 0)
 		r = compare(w, &forked, err);
+	if (r == 0)
+		r = count_lists(p, zygote_pid, s.cell->pid, err);
 	return finish(j, &s, r, err);
 }
 
@@ -318,7 +343,7 @@ static int try_zygote(const struct jail_probe *p, struct jailer *j,
 		r = ask(&s, "{\"execute\":\"qmp_capabilities\"}\n");
 	if (r < 0)
 		return finish(j, &s, r, err);
-	r = fork_and_look(p, j, q.id, w, err);
+	r = fork_and_look(p, j, s.cell, w, err);
 	finish(j, &s, 0, NULL);
 	return r;
 }

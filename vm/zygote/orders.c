@@ -37,23 +37,29 @@ static int place_fds(int fds[ZYGOTE_ORDER_FDS])
 }
 
 /* In the new process. What its way down took is not its to keep. */
-_Noreturn static void be_machine(const struct zygote_order *order,
-				 int fds[ZYGOTE_ORDER_FDS])
+_Noreturn static void be_machine(const struct zygote_order *order, int *fds,
+				 unsigned count)
 {
 	struct jail_child c = {
 		.status = fds[ZYGOTE_ORDER_STATUS],
 		.landlock = setup.landlock ? ZYGOTE_FD_LANDLOCK : -1,
-		.control = -1, .bounds = order->bounds,
+		.control = -1, .groups.by_itself = true,
+		.bounds = order->bounds,
 		.filter = { .len = (unsigned short)setup.filter_len,
 			    .filter = setup.filter },
 	};
-	int r = place_fds(fds);
+	int joined, r;
 
+	while (count > ZYGOTE_ORDER_FDS)
+		c.groups.fd[c.groups.count++] = fds[--count];
+	joined = jail_child_join(&c.groups);
+	r = place_fds(fds);
 	if (r == 0)
 		c.status = ZYGOTE_FD_CONTROL;
 	if (!jail_child_may_go(&c))
 		_exit(FAILED);
 	prctl(PR_SET_NAME, ZYGOTE_MACHINE_NAME);
+	jail_child_must(&c, JAIL_STEP_CGROUP, joined);
 	jail_child_must(&c, JAIL_STEP_FDS, r);
 	jail_child_enter(&c);
 	/* Its control group bounds it from its first instruction on. */
@@ -68,8 +74,8 @@ _Noreturn static void be_machine(const struct zygote_order *order,
 
 /* --- the zygote ---------------------------------------------------------------------- */
 
-static int make_child(const struct zygote_order *order,
-		      int fds[ZYGOTE_ORDER_FDS], int *ret_pidfd)
+static int make_child(const struct zygote_order *order, int *fds,
+		      unsigned count, int *ret_pidfd)
 {
 	struct clone_args args = {
 		.flags = order->clone_flags | CLONE_PARENT | CLONE_PIDFD,
@@ -82,7 +88,7 @@ static int make_child(const struct zygote_order *order,
 		return r;
 	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (pid == 0)
-		be_machine(order, fds);
+		be_machine(order, fds, count);
 	return pid < 0 ? -errno : (int)pid;
 }
 
@@ -90,15 +96,15 @@ static void obey(void)
 {
 	struct zygote_order order = { 0 };
 	struct zygote_answer answer;
-	int fds[ZYGOTE_ORDER_FDS], pidfd = -1;
+	int fds[ZYGOTE_ORDER_FDS_MAX], pidfd = -1;
 	unsigned count;
 	ssize_t n = fdpass_receive(ZYGOTE_FD_CONTROL, &order, sizeof(order),
-				   fds, ZYGOTE_ORDER_FDS, &count, 0);
+				   fds, ZYGOTE_ORDER_FDS_MAX, &count, 0);
 
 	if (n <= 0)
 		_exit(0);
-	answer.pid = n == (ssize_t)sizeof(order) && count == ZYGOTE_ORDER_FDS ?
-			     make_child(&order, fds, &pidfd) : -EINVAL;
+	answer.pid = n == (ssize_t)sizeof(order) && count >= ZYGOTE_ORDER_FDS ?
+			     make_child(&order, fds, count, &pidfd) : -EINVAL;
 	fdpass_send(ZYGOTE_FD_CONTROL, &answer, sizeof(answer), &pidfd,
 		    pidfd >= 0, 0);
 	while (count)

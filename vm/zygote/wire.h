@@ -5,6 +5,7 @@
  *
  *   jailer -> zygote   struct zygote_setup, once, before QEMU begins
  *                      struct zygote_order, with ZYGOTE_ORDER_FDS descriptors
+ *                      and those of the groups that the child joins by itself
  *   zygote -> jailer   struct zygote_answer to each order; when it is a
  *                      process, with a pidfd
  *
@@ -43,7 +44,8 @@ struct zygote_setup {
 /* With an order: standard error, monitor, wire, the child's status socket. */
 enum zygote_order_fd {
 	ZYGOTE_ORDER_ERR, ZYGOTE_ORDER_QMP, ZYGOTE_ORDER_WIRE,
-	ZYGOTE_ORDER_STATUS, ZYGOTE_ORDER_FDS
+	ZYGOTE_ORDER_STATUS, ZYGOTE_ORDER_FDS,
+	ZYGOTE_ORDER_FDS_MAX = ZYGOTE_ORDER_FDS + CGROUP_TREES
 };
 
 struct zygote_order {
