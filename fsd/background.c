@@ -20,13 +20,26 @@ static struct daemon_log *open_log(const char *state_dir)
 	return daemon_log_open(state_dir, DAEMON_LOG_LIMIT);
 }
 
-static int child(const struct mount_options *options, int ready_fd)
+/* Whatever else the caller has open (a lock, a pipe's end) is its own. */
+static int keep_only(int fd)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct ready ready = { .fd = ready_fd,
-			       .log = open_log(options->state_dir) };
-	int r;
+	int kept = STDERR_FILENO + 1;
 
+	if (fd != kept && dup2(fd, kept) < 0)
+		return -errno;
+	return close_range((unsigned)kept + 1, ~0u, 0) < 0 ? -errno : kept;
+}
+
+static int child(const struct mount_options *options, int ready_fd,
+		 pid_t caller)
+{
+	struct ready ready = { .fd = keep_only(ready_fd), .pid = caller };
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), r;
+
+	if (ready.fd < 0)
+		return complain("mount", 1, "%s", strerror(-ready.fd));
+	fcntl(ready.fd, F_SETFD, FD_CLOEXEC);
+	ready.log = open_log(options->state_dir);
 	setsid();
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
@@ -52,8 +65,8 @@ static int wait_ready(int fd, pid_t pid)
 
 int hold_in_background(const struct mount_options *options, pid_t *ret_pid)
 {
+	pid_t caller = getpid(), pid;
 	int pipefd[2], r;
-	pid_t pid;
 
 	if (pipe2(pipefd, O_CLOEXEC) < 0)
 		return complain("mount", 1, "%s", strerror(errno));
@@ -62,7 +75,7 @@ int hold_in_background(const struct mount_options *options, pid_t *ret_pid)
 		return complain("mount", 1, "%s", strerror(errno));
 	if (pid == 0) {
 		close(pipefd[0]);
-		_exit(child(options, pipefd[1]));
+		_exit(child(options, pipefd[1], caller));
 	}
 	close(pipefd[1]);
 	r = wait_ready(pipefd[0], pid);

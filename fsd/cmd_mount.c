@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsd mount, fsd umount, fsd upgrade. */
+/* fsd mount. */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/pidfd.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "background.h"
@@ -226,6 +219,14 @@ static int parse(int argc, char **argv, struct mount_options *o)
 	return r;
 }
 
+/* Absolute. A server gets it so from its holder, and the directory may have
+ * another name by then. */
+static char *mountpoint_of(const char *path, const char *command)
+{
+	return strcmp(command, HOLDER_SERVES) ? absolute_path(path) :
+						strdup(path);
+}
+
 int mount_options_parse(struct mount_options *o, int argc, char **argv)
 {
 	int r;
@@ -237,7 +238,7 @@ int mount_options_parse(struct mount_options *o, int argc, char **argv)
 	r = parse(argc, argv, o);
 	if (r)
 		return r;
-	o->mountpoint = o->found[2] = absolute_path(argv[optind]);
+	o->mountpoint = o->found[2] = mountpoint_of(argv[optind], argv[0]);
 	if (!o->mountpoint)
 		return complain("mount", 1, "the mount point %s: %s",
 				argv[optind], strerror(errno));
@@ -258,124 +259,4 @@ int command_mount(int argc, char **argv)
 		r = o.daemonize ? hold_in_background(&o, NULL) : hold(&o, NULL);
 	mount_options_done(&o);
 	return r;
-}
-
-/* --- umount ------------------------------------------------------------------ */
-
-/* A process behind a mount, by an attribute that it shows there:
- * user.fsd.service the one that keeps it, user.fsd.pid the one that serves. */
-static int process_of(const char *mnt, const char *attribute, pid_t *ret_pid)
-{
-	char text[32];
-	ssize_t n = getxattr(mnt, attribute, text, sizeof(text) - 1);
-
-	if (n < 0)
-		return -errno;
-	text[n] = '\0';
-	*ret_pid = (pid_t)strtol(text, NULL, 10);
-	return *ret_pid > 0 ? 0 : -ESRCH;
-}
-
-static int wait_for_end(int pidfd)
-{
-	struct pollfd p = { .fd = pidfd, .events = POLLIN };
-
-	while (poll(&p, 1, -1) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return 0;
-}
-
-static int no_service(const char *command, const char *mnt, int r)
-{
-	if (r == -ENOTCONN)
-		return complain(command, 1,
-				"%s: the fsd of this mount is dead; `umount %s` "
-				"takes it away", mnt, mnt);
-	/* Another kind of file system has no such attribute, or none at all. */
-	if (r == -ENODATA || r == -EOPNOTSUPP)
-		return complain(command, 1, "%s is not a mount of fsd", mnt);
-	return complain(command, 1, "%s is not a mount of fsd: %s", mnt,
-			strerror(-r));
-}
-
-int mount_answers(const char *command, const char *mnt)
-{
-	pid_t pid;
-	int r = process_of(mnt, "user.fsd.service", &pid);
-
-	return r < 0 ? no_service(command, mnt, r) : 0;
-}
-
-/* --now MNT, the options of umount and upgrade. */
-static int now_options(int argc, char **argv, bool *ret_now)
-{
-	static const struct option options[] = {
-		{ "now", no_argument, NULL, 'n' },
-		{ 0 },
-	};
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (opt != 'n')
-			return usage(argv[0]);
-		*ret_now = true;
-	}
-	return optind == argc - 1 ? 0 : usage(argv[0]);
-}
-
-int command_umount(int argc, char **argv)
-{
-	auto_close int pidfd = -1;
-	bool now = false;
-	pid_t pid = -1;
-	int r = now_options(argc, argv, &now);
-
-	if (r)
-		return r;
-	r = process_of(argv[optind], "user.fsd.service", &pid);
-	if (r < 0)
-		return no_service("umount", argv[optind], r);
-	pidfd = pidfd_open(pid, 0);
-	if (pidfd < 0 ||
-	    pidfd_send_signal(pidfd, now ? SIGTERM : SIGUSR1, NULL, 0) < 0)
-		return complain("umount", 1, "fsd (process %d): %s", (int)pid,
-				strerror(errno));
-	r = wait_for_end(pidfd);
-	return r < 0 ? complain("umount", 1, "%s", strerror(-r)) : 0;
-}
-
-/* --- upgrade ------------------------------------------------------------------ */
-
-int command_upgrade(int argc, char **argv)
-{
-	auto_close int service = -1, server = -1;
-	pid_t pid = -1, old = -1;
-	const char *mnt;
-	char version[64] = "";
-	bool now = false;
-	int r = now_options(argc, argv, &now);
-
-	if (r)
-		return r;
-	mnt = argv[optind];
-	r = process_of(mnt, "user.fsd.service", &pid);
-	if (r == 0)
-		r = process_of(mnt, "user.fsd.pid", &old);
-	if (r < 0)
-		return no_service("upgrade", mnt, r);
-	server = pidfd_open(old, 0);
-	service = pidfd_open(pid, 0);
-	if (server < 0 || service < 0 ||
-	    pidfd_send_signal(service, now ? HOLDER_NOW : SIGUSR2, NULL, 0) < 0)
-		return complain("upgrade", 1, "fsd (process %d): %s", (int)pid,
-				strerror(errno));
-	r = wait_for_end(server);
-	if (r < 0)
-		return complain("upgrade", 1, "%s", strerror(-r));
-	/* The next one answers it. */
-	if (getxattr(mnt, "user.fsd.version", version, sizeof(version) - 1) < 0)
-		return complain("upgrade", 1, "%s: %s", mnt, strerror(errno));
-	printf("%s is served by fsd %s\n", mnt, version);
-	return 0;
 }

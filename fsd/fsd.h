@@ -117,7 +117,10 @@ struct fsd {
 			       begins */
 	unsigned busy;      /* runs that have been given a machine */
 	unsigned running;   /* runs that hold or wait for a machine */
-	int control;        /* owned: the holder's socket */
+	int control;        /* owned: the holder's socket, */
+	pid_t service;      /* and process */
+	uint64_t device;    /* of the mount; 0: it is not told */
+	unsigned upgrade;   /* enum holder_upgrade: how we came to serve */
 	struct daemon_log *log; /* owned, or NULL: standard error stays */
 	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */
 	uint64_t health_ns;  /* the operator changed what all are told, */

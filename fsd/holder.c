@@ -30,6 +30,10 @@
 #define PAUSE_MS 50u
 #define PAUSE_MAX_MS 5000u
 
+/* Until a program that was installed answers; a start with 100,000 jobs on a slow
+ * disk takes some 5 s. */
+#define ANSWER_NS (60 * NS_PER_S)
+
 /* Files without a name, at most; descriptors that are not for those; messages of
  * a server that are read before it is looked for something else to do. */
 #define KEPT_MAX (1u << 20)
@@ -45,12 +49,16 @@ struct holder {
 	int signals, inherit;       /* owned */
 	struct fuse_session *session; /* owned: of the mount, or NULL; */
 	int mount;                  /* borrowed: its descriptor, or -1 */
+	dev_t device;               /* of its file system */
 	int exe;                    /* owned: what the next server runs */
 	int old_exe;                /* owned: what to go back to, or -1 */
 	char path[PATH_MAX];        /* where the program is installed */
 	struct child server;
 	int control;                /* owned: the server's */
 	struct fdstore_table *kept; /* owned */
+	enum holder_upgrade upgrade;
+	int asked;                  /* a signal for who cannot hear it yet, or 0 */
+	uint64_t started_ns;        /* the server, now_ns() */
 	bool serves, ever_served;
 	bool ending;                /* somebody has told us to end */
 	unsigned tries;
@@ -74,6 +82,7 @@ static int start_server(struct holder *h, struct err *err)
 	argv[1] = HOLDER_SERVES;
 	for (int i = 1; i < o->argc; i++)
 		argv[i + 1] = o->argv[i];
+	argv[o->argc] = o->mountpoint; /* absolute */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		free(argv);
 		return err_sys(err, -errno, "the serving process");
@@ -93,39 +102,57 @@ static int start_server(struct holder *h, struct err *err)
 		fd_close(&h->control);
 	fdstore_table_next(h->kept);
 	h->serves = false;
+	h->started_ns = now_ns();
 	return r;
 }
 
 /* Now, when it is prepared: what is wrong with machines is said before. */
 static void give_mount(struct holder *h)
 {
+	struct holder_mount what;
 	struct err err = { 0 };
-	char byte = HOLDER_PREPARED;
 
 	if (h->mount < 0) {
-		h->mount = mountpoint_make(h->options, &h->session, &err);
+		h->mount = mountpoint_make(h->options, &h->session, &h->device,
+					   &err);
 		if (h->mount < 0) {
 			h->code = complain("mount", 1, "%s", err.text);
 			return; /* the server sees the end of its socket */
 		}
 	}
-	if (fdpass_send(h->control, &byte, 1, &h->mount, 1, 0) < 0)
+	what = (struct holder_mount){ .device = h->device,
+				      .upgrade = h->upgrade };
+	if (fdpass_send(h->control, &what, sizeof(what), &h->mount, 1, 0) < 0)
 		log_warn("the serving process does not take the mount");
+}
+
+/* As we were told. */
+static void tell_server(struct holder *h, int sig)
+{
+	if (h->server.pidfd >= 0)
+		pidfd_send_signal(h->server.pidfd, sig, NULL, 0);
 }
 
 static void tell_ready(struct holder *h)
 {
 	struct ready *ready = take_ptr(h->ready);
+	int asked = h->asked;
 
 	h->serves = h->ever_served = true;
 	h->tries = 0;
 	fd_close(&h->old_exe);
+	h->asked = 0;
+	if (asked)
+		tell_server(h, asked);
 	if (!ready)
 		return;
 	if (ready->log)
 		daemon_log_begin(ready->log);
-	if (write(ready->fd, "", 1) != 1)
-		log_warn("nobody waits for the mount to be ready");
+	if (write(ready->fd, "", 1) != 1) {
+		log_warn("who started this has gone: the service ends");
+		h->ending = true;
+		tell_server(h, SIGTERM);
+	}
 	fd_close(&ready->fd);
 }
 
@@ -237,6 +264,7 @@ static void go_back(struct holder *h)
 		  h->path);
 	fd_close(&h->exe);
 	h->exe = take_fd(&h->old_exe);
+	h->upgrade = UPGRADE_FAILED;
 }
 
 static void next_server(struct holder *h, int status)
@@ -255,6 +283,10 @@ static void next_server(struct holder *h, int status)
 	while (!h->ending && h->tries < TRIES_MAX &&
 	       start_server(h, &err) < 0) {
 		log_error("%s", err.text);
+		if (h->old_exe >= 0) {
+			go_back(h);
+			continue;
+		}
 		rest(h);
 		h->tries++;
 	}
@@ -298,8 +330,10 @@ static void take_installed(struct holder *h)
 	if (fd < 0) {
 		log_error("%s: %s; going on with the program before", h->path,
 			  strerror(-fd));
+		h->upgrade = UPGRADE_FAILED;
 		return;
 	}
+	h->upgrade = UPGRADE_DONE;
 	if (h->old_exe >= 0)
 		fd_close(&h->exe);
 	else
@@ -331,13 +365,17 @@ static void on_signal(struct holder *h)
 		reap_orphans(h);
 		return;
 	}
-	if (sig == SIGUSR2 || sig == HOLDER_NOW)
-		take_installed(h);
-	else
+	if (sig != SIGUSR2 && sig != HOLDER_NOW) {
 		h->ending = true;
-	if (h->server.pidfd >= 0)
-		pidfd_send_signal(h->server.pidfd, sig == SIGINT ? SIGTERM : sig,
-				  NULL, 0);
+		tell_server(h, sig == SIGINT ? SIGTERM : sig);
+		return;
+	}
+	take_installed(h);
+	/* One that starts would be ended by it, as if it could not serve. */
+	if (h->serves)
+		tell_server(h, sig);
+	else
+		h->asked = sig;
 }
 
 /* --- start and end ------------------------------------------------------------------- */
@@ -347,6 +385,8 @@ static int watch_signals(struct holder *h)
 	const int heard[] = HEARD;
 	sigset_t set;
 
+	/* SIGINT too where a shell lets background commands ignore it: who ends
+	 * a script by Ctrl-C wants no mount to be left of it. */
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(heard); i++)
 		sigaddset(&set, heard[i]);
@@ -386,6 +426,20 @@ static int begin(struct holder *h, struct err *err)
 	return r < 0 ? r : start_server(h, err);
 }
 
+/* A program that was installed and never answers. Return: milliseconds until it
+ * is ended, or -1. */
+static int patience(struct holder *h)
+{
+	uint64_t end = h->started_ns + ANSWER_NS, now = now_ns();
+
+	if (h->old_exe < 0 || h->serves || h->server.pidfd < 0)
+		return -1;
+	if (now < end)
+		return (int)((end - now) / NS_PER_MS) + 1;
+	tell_server(h, SIGKILL);
+	return -1;
+}
+
 static void watch(struct holder *h)
 {
 	struct pollfd p[] = {
@@ -394,7 +448,7 @@ static void watch(struct holder *h)
 		{ .fd = h->server.pidfd, .events = POLLIN },
 	};
 
-	if (poll(p, ARRAY_SIZE(p), -1) < 0)
+	if (poll(p, ARRAY_SIZE(p), patience(h)) < 0)
 		return;
 	if (p[0].revents)
 		on_signal(h);
@@ -419,14 +473,17 @@ int hold(const struct mount_options *options, struct ready *ready)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (options->die_with_parent)
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (begin(&h, &err) < 0)
+	/* It may have gone before that. */
+	if (options->die_with_parent && ready && getppid() != ready->pid)
+		h.code = 1;
+	else if (begin(&h, &err) < 0)
 		h.code = complain("mount", 1, "%s", err.text);
 	while (h.code < 0)
 		watch(&h);
 	fd_close(&h.control);
 	child_end(&h.server);
 	fdstore_table_free(h.kept);
-	mountpoint_free(options, h.session);
+	mountpoint_free(h.session, h.device, options->mountpoint);
 	fd_close(&h.exe);
 	fd_close(&h.old_exe);
 	fd_close(&h.inherit);

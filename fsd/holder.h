@@ -8,7 +8,8 @@
  * is little that could end it; a server may be killed at any moment.
  *
  *   server -> HOLDER_PREPARED    the first one: the mount is made now
- *          <- any byte, with the kernel's descriptor
+ *          <- struct holder_mount, with the kernel's descriptor; one byte from
+ *             a holder of an older version
  *   server -> HOLDER_READY       the mount answers
  *   server -> HOLDER_KEEP ...    see fdstore.h
  *   exit 0, 1   the end of the service;  HOLDER_NEXT, a signal   the next one
@@ -35,10 +36,20 @@ enum { HOLDER_NEXT = 75 };
 /* A server's descriptors. */
 enum { HOLDER_FD_CONTROL = 3, HOLDER_FD_INHERIT };
 
-/* Whom to tell that the mount answers. */
+/* What has become of the upgrade that was asked for last. */
+enum holder_upgrade { UPGRADE_NONE, UPGRADE_DONE, UPGRADE_FAILED };
+
+struct holder_mount {
+	uint64_t device;  /* of its file system */
+	uint32_t upgrade; /* enum holder_upgrade, if this server answers */
+};
+
+/* Whom to tell that the mount answers. When it has gone meanwhile, so goes the
+ * service. */
 struct daemon_log;
 struct ready {
 	int fd;     /* owned by hold(); gets one byte */
+	pid_t pid;
 	struct daemon_log *log; /* borrowed; becomes standard error then; NULL:
 				   that stays */
 };

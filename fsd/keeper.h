@@ -47,7 +47,8 @@ void keeper_close(struct keeper *k);
 int keeper_clone(struct keeper *k, bool *ret_is_clone);
 int keeper_call(struct keeper *k, pid_t pid,
 		unsigned long long ret[KEEPER_CALL_WORDS]);
-int keeper_umount(struct keeper *k);
+/* device: the mount's, which must be there. */
+int keeper_umount(struct keeper *k, uint64_t device);
 /* Return: 1 if it has, 0, or a negative errno. */
 int keeper_opens(struct keeper *k, pid_t pid, uint64_t ino);
 
@@ -61,7 +62,7 @@ enum keeper_op {
 struct keeper_request {
 	uint32_t op;
 	int32_t pid;  /* CALL, OPENS */
-	uint64_t ino; /* OPENS */
+	uint64_t ino; /* OPENS; UMOUNT: a device */
 };
 
 struct keeper_answer {

@@ -146,9 +146,9 @@ static int do_opens(struct self *me, struct reply *r,
 static int do_umount(struct self *me, struct reply *r,
 		    const struct keeper_request *q)
 {
+	(void)me;
 	(void)r;
-	(void)q;
-	return mountpoint_remove(me->mountpoint);
+	return mountpoint_remove(q->ino);
 }
 
 static int (*const operations[KEEPER_OPS])(struct self *me,

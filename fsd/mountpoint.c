@@ -111,7 +111,9 @@ void mountpoint_close(struct fsd *d)
 	if (!d->requests)
 		return;
 	loop_fd_del(&mountpoint_of(d)->src);
-	/* This process has given up the rights that it takes. */
-	keeper_umount(d->keeper);
+	/* This process has given up the rights that it takes. Once it has gone
+	 * its number of a device is anybody's. */
+	if (!mountpoint_has_ended(requests_fd(d)))
+		keeper_umount(d->keeper, d->device);
 	requests_close(d);
 }

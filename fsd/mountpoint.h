@@ -13,13 +13,17 @@ int mountpoint_check(const char *path, struct err *err);
 /* Mounts. Return: the kernel's descriptor (nonblocking; *ret_session's), or
  * negative errno. */
 int mountpoint_make(const struct mount_options *options,
-		    struct fuse_session **ret_session, struct err *err);
-/* Takes it away if that was not done; NULL is fine. */
-void mountpoint_free(const struct mount_options *options,
-		     struct fuse_session *session);
-/* Takes it away if it is there, by force: who is in it gets no answer any more.
- * By fusermount3 where this user may not. Return: 0 or negative errno. */
-int mountpoint_remove(const char *path);
+		    struct fuse_session **ret_session, dev_t *ret_device,
+		    struct err *err);
+/* Says the kernel, of its descriptor. */
+bool mountpoint_has_ended(int fd);
+/* Takes it away if that was not done, wherever it is now, and nothing else that
+ * is mounted there; no session is fine. path: where it was made. */
+void mountpoint_free(struct fuse_session *session, dev_t device,
+		     const char *path);
+/* Takes it away, wherever it is now; its connection must be alive. Return: 0 or
+ * negative errno. */
+int mountpoint_remove(dev_t device);
 
 /* Answers from now on what comes through fd (owned), and first what the server
  * before has left unanswered. */

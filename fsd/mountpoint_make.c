@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <mntent.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,37 +12,47 @@
 #include <unistd.h>
 
 #include "../vm/spawn.h"
+#include "mounts.h"
 #include "ops.h"
 
 #define REMOVE_WAIT_MS 2500
 
-static bool is_ours(const char *mountpoint)
+/* By force: who is in it gets no answer any more. By fusermount3 where this user
+ * may not. */
+static int take_away(const char *path)
 {
-	FILE *f = setmntent("/proc/self/mounts", "r");
-	struct mntent *m;
-	bool found = false;
+	const char *argv[] = { "fusermount3", "-u", "-q", "-z", "--", path,
+			       NULL };
+	struct spawn s = { .argv = argv, .may_gain = true };
+	struct child c;
+	int r;
 
-	if (!f)
-		return false;
-	while ((m = getmntent(f)))
-		if (!strcmp(m->mnt_dir, mountpoint))
-			found = !strcmp(m->mnt_type, "fuse.fsd");
-	endmntent(f);
-	return found;
+	if (umount2(path, MNT_DETACH | MNT_FORCE) == 0)
+		return 0;
+	if (geteuid() == 0)
+		return -errno;
+	r = spawn(&s, &c, NULL);
+	if (r == 0) {
+		struct pollfd p = { .fd = c.pidfd, .events = POLLIN };
+
+		poll(&p, 1, REMOVE_WAIT_MS);
+		r = child_end(&c) == 0 ? 0 : -EPERM;
+	}
+	return r;
 }
 
 int mountpoint_check(const char *mountpoint, struct err *err)
 {
 	struct stat st;
 
-	if (is_ours(mountpoint)) {
+	if (mounts_is_fsd(mountpoint)) {
 		if (stat(mountpoint, &st) == 0 || errno != ENOTCONN)
 			return err_set(err, -EBUSY,
 				       "%s: fsd is mounted here already; "
 				       "`fsd umount %s` ends it",
 				       mountpoint, mountpoint);
 		log_warn("%s: taking away the mount of a dead fsd", mountpoint);
-		umount2(mountpoint, MNT_DETACH);
+		take_away(mountpoint);
 	}
 	if (stat(mountpoint, &st) < 0)
 		return err_sys(err, -errno, "the mount point %s", mountpoint);
@@ -80,7 +89,8 @@ static struct fuse_session *make_session(const struct mount_options *o)
 }
 
 int mountpoint_make(const struct mount_options *options,
-		    struct fuse_session **ret_session, struct err *err)
+		    struct fuse_session **ret_session, dev_t *ret_device,
+		    struct err *err)
 {
 	struct fuse_session *session = make_session(options);
 	int fd, flags;
@@ -99,6 +109,7 @@ int mountpoint_make(const struct mount_options *options,
 				       : "");
 	}
 	*ret_session = session;
+	*ret_device = mounts_device(options->mountpoint);
 	fd = fuse_session_fd(session);
 	flags = fcntl(fd, F_GETFL);
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
@@ -106,34 +117,50 @@ int mountpoint_make(const struct mount_options *options,
 	return fd;
 }
 
-void mountpoint_free(const struct mount_options *options,
-		     struct fuse_session *session)
+bool mountpoint_has_ended(int fd)
 {
-	if (!session)
-		return;
-	mountpoint_remove(options->mountpoint);
-	fuse_session_unmount(session);
-	fuse_session_destroy(session);
+	struct pollfd p = { .fd = fd, .events = 0 };
+
+	return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
 }
 
-int mountpoint_remove(const char *path)
+/* What is left of ours when its connection has ended. Its number of a device may
+ * be that of another mount by then, which answers. */
+static bool is_there(int fd, const char *path)
 {
-	const char *argv[] = { "fusermount3", "-u", "-q", "-z", "--", path,
-			       NULL };
-	struct spawn s = { .argv = argv, .may_gain = true };
-	struct child c;
-	int r;
+	struct stat st;
 
-	if (umount2(path, MNT_DETACH | MNT_FORCE) == 0)
-		return 0;
-	if (geteuid() == 0)
-		return -errno;
-	r = spawn(&s, &c, NULL);
-	if (r == 0) {
-		struct pollfd p = { .fd = c.pidfd, .events = POLLIN };
+	return !mountpoint_has_ended(fd) || (stat(path, &st) < 0 && errno == ENOTCONN);
+}
 
-		poll(&p, 1, REMOVE_WAIT_MS);
-		r = child_end(&c) == 0 ? 0 : -EPERM;
+void mountpoint_free(struct fuse_session *session, dev_t device,
+		     const char *path)
+{
+	static struct fuse_session *left __attribute__((used));
+	struct mount_found at;
+	int r = -EBUSY;
+
+	if (!session)
+		return;
+	if (mounts_find(device, &at) == 0 &&
+	    is_there(fuse_session_fd(session), at.path))
+		r = take_away(at.path);
+	if (mountpoint_has_ended(fuse_session_fd(session))) {
+		fuse_session_unmount(session);
+		fuse_session_destroy(session);
+		return;
 	}
-	return r;
+	if (r < 0)
+		log_warn("%s: something else is mounted above the mount of "
+			 "fsd, which stays under it without a service", path);
+	/* The library would take away whatever is there now. The end of this
+	 * process ends the connection. */
+	left = session;
+}
+
+int mountpoint_remove(dev_t device)
+{
+	struct mount_found at;
+
+	return mounts_find(device, &at) < 0 ? -ENOENT : take_away(at.path);
 }

@@ -8,15 +8,28 @@
 
 #include "face.h"
 #include "depot.h"
+#include "holder.h"
 #include "ops_remote.h"
+
+static const char *const upgrade_words[] = {
+	[UPGRADE_NONE] = "none", [UPGRADE_DONE] = "done",
+	[UPGRADE_FAILED] = "failed",
+};
 
 static int xattr_value(fuse_req_t req, const struct target *t, const char *name,
 		       char room[64])
 {
+	const struct fsd *d = ops_fsd(req);
+
 	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.pid"))
 		return snprintf(room, 64, "%d", (int)getpid());
+	/* When that has gone somebody else may have its number. */
 	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.service"))
-		return snprintf(room, 64, "%d", (int)getppid());
+		return getppid() == d->service ?
+			       snprintf(room, 64, "%d", (int)d->service) :
+			       -ENODATA;
+	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.upgrade"))
+		return snprintf(room, 64, "%s", upgrade_words[d->upgrade]);
 	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.version"))
 		return snprintf(room, 64, "%s", fsd_version);
 	if (t->kind == T_JOB && !strcmp(name, "user.fsd.state"))
@@ -27,7 +40,6 @@ static int xattr_value(fuse_req_t req, const struct target *t, const char *name,
 		depot_id(t->job->meta.no, id);
 		return snprintf(room, 64, "%s", id);
 	}
-	(void)req;
 	/* ENODATA would promise that one can be set, and editors try it. */
 	return strncmp(name, "system.posix_acl_", 17) ? -ENODATA : -EOPNOTSUPP;
 }

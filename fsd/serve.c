@@ -176,14 +176,20 @@ static int start_machines(struct fsd *d, struct err *err)
  * server. */
 static int get_mount(struct fsd *d, struct err *err)
 {
+	struct holder_mount what = { 0 };
 	char byte = HOLDER_PREPARED;
 	unsigned count = 0;
 	int fd = -1;
 	ssize_t n = send(d->control, &byte, 1, MSG_NOSIGNAL);
 
 	if (n == 1)
-		n = fdpass_receive(d->control, &byte, 1, &fd, 1, &count, 0);
-	if (n == 1 && count)
+		n = fdpass_receive(d->control, &what, sizeof(what), &fd, 1,
+				   &count, 0);
+	if (n == (ssize_t)sizeof(what)) {
+		d->device = what.device;
+		d->upgrade = what.upgrade;
+	}
+	if (n > 0 && count)
 		return fd;
 	/* It has said why it could not. */
 	return err_set(err, -EPIPE, "%s", "");
@@ -359,7 +365,7 @@ static void tell_walls(const struct fsd *d)
 int serve(const struct mount_options *options)
 {
 	struct fsd d = { .options = options, .started_ns = realtime_ns(),
-			 .control = HOLDER_FD_CONTROL };
+			 .control = HOLDER_FD_CONTROL, .service = getppid() };
 	struct loop_fd signals = { .fd = -1 };
 	struct err err = { 0 };
 	int r;

@@ -590,7 +590,8 @@ half_copied() {
 	printf '#!/bin/sh\nexit 9\n' >"$BATS_TEST_TMPDIR/bad"
 	chmod 755 "$BATS_TEST_TMPDIR/bad"
 	mv "$BATS_TEST_TMPDIR/bad" "$BATS_TEST_TMPDIR/fsd"
-	bounded 20 "$FSD" upgrade "$MNT"
+	run -1 bounded 20 "$FSD" upgrade "$MNT"
+	assert_output --partial "$MNT is served by the one before"
 	exists . a
 	run grep -c 'does not serve' "$LOG"
 	assert_output 1

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fsd umount, fsd upgrade: they talk to the service behind a mount. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "holder.h"
+#include "commands.h"
+#include "mounts.h"
+
+/* A process behind a mount, by an attribute that it shows there:
+ * user.fsd.service the one that keeps it, user.fsd.pid the one that serves. */
+static int process_of(const char *mnt, const char *attribute, pid_t *ret_pid)
+{
+	char text[32];
+	ssize_t n = getxattr(mnt, attribute, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	*ret_pid = (pid_t)strtol(text, NULL, 10);
+	return *ret_pid > 0 ? 0 : -ESRCH;
+}
+
+static bool belongs_to(pid_t pid, uid_t owner)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return stat(path, &st) == 0 && st.st_uid == owner;
+}
+
+/* Whoever makes a directory can give it these attributes, a copy has them too,
+ * and whoever makes a mount can let it answer what he likes: only a mount of fsd
+ * is asked, and believed of its owner's processes. */
+static int service_of(const char *mnt, pid_t *ret_pid)
+{
+	dev_t device = mounts_device(mnt);
+	struct mount_found at;
+	int r;
+
+	if (!device)
+		return -errno;
+	if (mounts_find(device, &at) < 0)
+		return -ENODATA;
+	r = process_of(mnt, "user.fsd.service", ret_pid);
+	if (r == 0 && !belongs_to(*ret_pid, at.owner))
+		r = -ESRCH;
+	return r;
+}
+
+static int wait_for_end(int pidfd)
+{
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+	while (poll(&p, 1, -1) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+static int no_service(const char *command, const char *mnt, int r)
+{
+	if (r == -ENOTCONN)
+		return complain(command, 1,
+				"%s: the fsd of this mount is dead; `umount %s` "
+				"takes it away", mnt, mnt);
+	/* Another kind of file system has no such attribute, or none at all. */
+	if (r == -ENODATA || r == -EOPNOTSUPP)
+		return complain(command, 1, "%s is not a mount of fsd", mnt);
+	if (r == -ESRCH)
+		return complain(command, 1, "%s: its service is no process of "
+				"the mount's owner that can be seen here", mnt);
+	return complain(command, 1, "%s is not a mount of fsd: %s", mnt,
+			strerror(-r));
+}
+
+int mount_answers(const char *command, const char *mnt)
+{
+	pid_t pid;
+	int r = service_of(mnt, &pid);
+
+	return r < 0 ? no_service(command, mnt, r) : 0;
+}
+
+/* --now MNT, the options of umount and upgrade. */
+static int now_options(int argc, char **argv, bool *ret_now)
+{
+	static const struct option options[] = {
+		{ "now", no_argument, NULL, 'n' },
+		{ 0 },
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (opt != 'n')
+			return usage(argv[0]);
+		*ret_now = true;
+	}
+	return optind == argc - 1 ? 0 : usage(argv[0]);
+}
+
+int command_umount(int argc, char **argv)
+{
+	auto_close int pidfd = -1;
+	bool now = false;
+	pid_t pid = -1;
+	int r = now_options(argc, argv, &now);
+
+	if (r)
+		return r;
+	r = service_of(argv[optind], &pid);
+	if (r < 0)
+		return no_service("umount", argv[optind], r);
+	pidfd = pidfd_open(pid, 0);
+	if (pidfd < 0 ||
+	    pidfd_send_signal(pidfd, now ? SIGTERM : SIGUSR1, NULL, 0) < 0)
+		return complain("umount", 1, "fsd (process %d): %s", (int)pid,
+				strerror(errno));
+	r = wait_for_end(pidfd);
+	return r < 0 ? complain("umount", 1, "%s", strerror(-r)) : 0;
+}
+
+/* --- upgrade ------------------------------------------------------------------ */
+
+int command_upgrade(int argc, char **argv)
+{
+	auto_close int service = -1, server = -1;
+	pid_t pid = -1, old = -1;
+	const char *mnt;
+	char version[64] = "", outcome[16] = "";
+	bool now = false;
+	int r = now_options(argc, argv, &now);
+
+	if (r)
+		return r;
+	mnt = argv[optind];
+	r = service_of(mnt, &pid);
+	if (r == 0)
+		r = process_of(mnt, "user.fsd.pid", &old);
+	if (r < 0)
+		return no_service("upgrade", mnt, r);
+	server = pidfd_open(old, 0);
+	service = pidfd_open(pid, 0);
+	if (server < 0 || service < 0 ||
+	    pidfd_send_signal(service, now ? HOLDER_NOW : SIGUSR2, NULL, 0) < 0)
+		return complain("upgrade", 1, "fsd (process %d): %s", (int)pid,
+				strerror(errno));
+	r = wait_for_end(server);
+	if (r < 0)
+		return complain("upgrade", 1, "%s", strerror(-r));
+	/* The next one answers it. */
+	if (getxattr(mnt, "user.fsd.version", version, sizeof(version) - 1) < 0)
+		return complain("upgrade", 1, "%s: %s", mnt, strerror(errno));
+	if (getxattr(mnt, "user.fsd.upgrade", outcome, sizeof(outcome) - 1) < 0)
+		outcome[0] = '\0'; /* it is too old to tell */
+	if (!strcmp(outcome, "failed"))
+		return complain("upgrade", 1, "the program that is installed "
+				"does not serve; %s is served by the one before, "
+				"fsd %s", mnt, version);
+	printf("%s is served by fsd %s\n", mnt, version);
+	return 0;
+}
