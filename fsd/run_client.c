@@ -469,15 +469,19 @@ static void remove_job(struct client *k)
 	fd_close(&k->dir);
 }
 
+/* But for those that we were told to ignore (nohup, a shell's background jobs):
+ * once blocked they would come to a signalfd all the same. */
 static int catch_signals(void)
 {
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction now;
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGQUIT);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (sigaction(ends[i], NULL, &now) == 0 &&
+		    now.sa_handler != SIG_IGN)
+			sigaddset(&set, ends[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -16,6 +16,14 @@ fsd_run() {
 	bounded 30 "$FSD" run --mount "$MNT" "$@"
 }
 
+# client_up PID — until the program of an `fsd run` under timeout, which is PID,
+# has printed its line "up" into out; then CLIENT is the client's process.
+client_up() {
+	bounded 20 tail -F --pid="$1" out 2>/dev/null 3>&- | grep -q -m1 up
+	CLIENT=$(ps -o pid= --ppid "$1")
+	CLIENT=${CLIENT// /}
+}
+
 @test "version, help and no arguments" {
 	run "$FSD" version
 	assert_success
@@ -329,6 +337,27 @@ fsd_run() {
 	wait $pid || status=$?
 	assert_equal $status 130
 	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
+@test "run: a signal that is ignored when it starts stays so, as under nohup" {
+	local signal status pid
+	mount_start
+	program $'out up\nsleep 600000'
+	for signal in HUP INT QUIT; do
+		rm -f out
+		# timeout would have them as they are by default
+		timeout --foreground $((30 * SLOW)) \
+			env --ignore-signal="$signal" \
+			"$FSD" run --mount "$MNT" code.sh \
+			</dev/null >out 2>&1 3>&- &
+		pid=$! status=0
+		client_up "$pid"
+		kill -"$signal" "$CLIENT"
+		kill -TERM "$CLIENT"
+		wait "$pid" || status=$?
+		assert_equal "$signal $status" "$signal 143"
+		assert_equal "$(ls -A "$MNT")" .fsd
+	done
 }
 
 @test "run finds the mount by itself" {
