@@ -14,6 +14,8 @@
 
 #include "commands.h"
 
+#define EXIT_KILLED 137 /* of a job that somebody has cancelled */
+
 struct client {
 	const struct run_client *c;
 	struct private_mount own;
@@ -22,6 +24,7 @@ struct client {
 	int dir;           /* the job's directory */
 	int signals;       /* signalfd */
 	unsigned interrupts;
+	int early;         /* the signal that came before the program ran, or 0 */
 	bool lost;         /* output that found no room, which was said */
 	bool unread;       /* a reader of its output has gone */
 };
@@ -287,19 +290,25 @@ static int submit(struct client *k)
 
 /* --- watching it -------------------------------------------------------------------- */
 
-static void write_ctl(struct client *k, const char *verb)
+/* Return: false: there is no program that could have got it. */
+static bool write_ctl(struct client *k, const char *verb)
 {
 	auto_close int fd = openat(k->dir, "ctl", O_WRONLY | O_CLOEXEC);
 
-	if (fd >= 0 && write(fd, verb, strlen(verb)) < 0 && errno != ESRCH)
-		complain("run", 1, "ctl: %s", strerror(errno));
+	if (fd < 0 || write(fd, verb, strlen(verb)) >= 0)
+		return true;
+	if (errno == ESRCH)
+		return false;
+	complain("run", 1, "ctl: %s", strerror(errno));
+	return true;
 }
 
-/* The first one goes to the program, the next one ends it. */
+/* The first one goes to the program, the next one ends it. A job that runs may
+ * be without its program for a while yet. */
 static void on_signal(struct client *k)
 {
 	struct signalfd_siginfo info;
-	char verb[32];
+	char state[16], verb[32];
 
 	if (read(k->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
@@ -307,13 +316,13 @@ static void on_signal(struct client *k)
 		write_ctl(k, "kill\n");
 		return;
 	}
-	read_small(k, "state", verb, sizeof(verb));
-	if (strcmp(verb, "running\n") != 0) {
-		write_ctl(k, "kill\n");
-		return;
-	}
+	read_small(k, "state", state, sizeof(state));
 	snprintf(verb, sizeof(verb), "signal %u\n", info.ssi_signo);
-	write_ctl(k, verb);
+	if (!strcmp(state, "running\n") && write_ctl(k, verb))
+		return;
+	if (strcmp(state, "done\n") != 0)
+		k->early = (int)info.ssi_signo;
+	write_ctl(k, "kill\n");
 }
 
 /* All of it, unless nobody takes it. A descriptor that others have made
@@ -448,6 +457,8 @@ static int outcome(struct client *k)
 	text[strcspn(text, "\n")] = '\0';
 	if (parse_u64(text, 0, 255, &code) < 0)
 		return 1;
+	if (code == EXIT_KILLED && k->early)
+		return 128 + k->early;
 	return code == 0 && k->lost ? 1 : (int)code;
 }
 

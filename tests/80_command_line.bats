@@ -360,6 +360,50 @@ client_up() {
 	done
 }
 
+# client_in STATE — starts one in the background; once its job is in that state
+# CLIENT is the client's process, and $! the timeout it runs under.
+client_in() {
+	env --default-signal=INT,QUIT timeout --foreground $((30 * SLOW)) \
+		"$FSD" run --mount "$MNT" code.sh </dev/null >out 2>&1 3>&- &
+	check becomes $((20 * SLOW)) \
+		sh -c 'grep -qsx "$1" "$2"/run-*/state' - "$1" "$MNT"
+	CLIENT=$(ps -o pid= --ppid $!)
+	CLIENT=${CLIENT// /}
+}
+
+@test "run: a signal while the job waits for a machine is its end, 128 + N" {
+	local signal status
+	mount_start --max-machines 1
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	program 'out x'
+	for signal in INT TERM HUP QUIT; do
+		client_in queued
+		kill -"$signal" "$CLIENT"
+		status=0
+		wait $! || status=$?
+		assert_equal $status $((128 + $(kill -l $signal)))
+		assert_equal "$(names "$MNT")" '.fsd a'
+	done
+	# Not if somebody else ends it.
+	client_in queued
+	echo kill | tee "$MNT"/run-*/ctl
+	status=0
+	wait $! || status=$?
+	assert_equal $status 137
+}
+
+@test "run: a signal to a machine that has not begun the program is the end, too" {
+	local status=0
+	mount_start
+	program $'nostart\nmute'
+	client_in running
+	kill -TERM "$CLIENT"
+	wait $! || status=$?
+	assert_equal $status 143
+	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
 @test "run finds the mount by itself" {
 	mount_start
 	program 'out x'
