@@ -6,6 +6,7 @@
 #include <mntent.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "outlet.h"
 
 #define EXIT_KILLED 137 /* of a job that somebody has cancelled */
 
@@ -25,8 +27,10 @@ struct client {
 	int signals;       /* signalfd */
 	unsigned interrupts;
 	int early;         /* the signal that came before the program ran, or 0 */
+	struct outlet out[2]; /* standard output, standard error */
 	bool lost;         /* output that found no room, which was said */
 	bool unread;       /* a reader of its output has gone */
+	bool given_up;     /* a reader paused, and we were to end */
 };
 
 /* --- the mount ----------------------------------------------------------------- */
@@ -65,23 +69,6 @@ static int find_or_start(struct client *k, char room[256])
 	r = private_start(&k->own);
 	k->mnt = k->own.mnt;
 	return r;
-}
-
-/* The reason why there is no answer yet, if there is one, once. */
-static void tell_health(const struct client *k)
-{
-	char path[512], text[600];
-	auto_close int fd = -1;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "%s/.fsd/health", k->mnt);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return;
-	text[n] = '\0';
-	if (strcmp(text, "ok\n") != 0)
-		fprintf(stderr, "fsd run: %s", text);
 }
 
 /* --- config.json ------------------------------------------------------------------ */
@@ -325,27 +312,71 @@ static void on_signal(struct client *k)
 	write_ctl(k, "kill\n");
 }
 
-/* All of it, unless nobody takes it. A descriptor that others have made
- * nonblocking is waited for. */
+/* All of it, unless nobody takes it. Whoever has ended us does not wait for a
+ * reader. */
 static int write_all(struct client *k, int to, const char *data, size_t len)
 {
+	struct outlet *o = &k->out[to - STDOUT_FILENO];
+	struct pollfd p[2] = { { .fd = o->fd, .events = POLLOUT },
+			       { .fd = k->signals, .events = POLLIN } };
+
 	while (len) {
-		ssize_t n = write(to, data, len);
-		struct pollfd p[2] = { { .fd = to, .events = POLLOUT },
-				       { .fd = k->signals, .events = POLLIN } };
+		ssize_t n = outlet_write(o, data, len);
 
 		if (n >= 0) {
 			data += n;
 			len -= (size_t)n;
-		} else if (errno == EAGAIN) {
-			poll(p, 2, -1);
-			if (p[1].revents)
+		} else if (n == -EAGAIN) {
+			if (k->interrupts > 1)
+				return -ECANCELED;
+			if (poll(p, 2, -1) > 0 && p[1].revents)
 				on_signal(k);
-		} else if (errno != EINTR) {
-			return -errno;
+		} else if (n != -EINTR) {
+			return (int)n;
 		}
 	}
 	return 0;
+}
+
+/* text: whole lines. Standard error may be what nobody reads, too. */
+static void tell(struct client *k, const char *text)
+{
+	static const char us[] = "fsd run: ";
+
+	if (write_all(k, STDERR_FILENO, us, strlen(us)) == 0)
+		write_all(k, STDERR_FILENO, text, strlen(text));
+}
+
+/* complain() for those who have begun to copy output. */
+static int fail(struct client *k, int code, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text) - 1, fmt, ap);
+	va_end(ap);
+	snprintf(text + MIN(MAX(n, 0), (int)sizeof(text) - 2), 2, "\n");
+	tell(k, text);
+	return code;
+}
+
+/* The reason why there is no answer yet, if there is one, once. */
+static void tell_health(struct client *k)
+{
+	char path[512], text[600];
+	auto_close int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/.fsd/health", k->mnt);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	if (strcmp(text, "ok\n") != 0)
+		tell(k, text);
 }
 
 /* To one of our own streams. Return: bytes copied, 0 at the end, -1 when there
@@ -366,10 +397,12 @@ static ssize_t pump(struct client *k, int from, int to)
 	if (r == -EPIPE && !k->unread) {
 		k->unread = true;
 		write_ctl(k, "kill\n");
+	} else if (r == -ECANCELED) {
+		k->given_up = k->lost = true;
 	} else if (r != -EPIPE && !k->lost) {
-		k->lost = complain("run", 1, "standard %s: %s",
-				   to == STDOUT_FILENO ? "output" : "error",
-				   strerror(-r));
+		k->lost = fail(k, 1, "standard %s: %s",
+			       to == STDOUT_FILENO ? "output" : "error",
+			       strerror(-r));
 	}
 	return 0;
 }
@@ -387,10 +420,10 @@ static int follow(struct client *k)
 	};
 
 	if (p[0].fd < 0 || p[1].fd < 0)
-		return complain("run", 1, "%s: %s", k->job, strerror(errno));
+		return fail(k, 1, "%s: %s", k->job, strerror(errno));
 	while (p[0].fd >= 0 || p[1].fd >= 0) {
 		if (poll(p, 3, -1) < 0 && errno != EINTR)
-			return complain("run", 1, "%s", strerror(errno));
+			return fail(k, 1, "%s", strerror(errno));
 		if (p[2].revents)
 			on_signal(k);
 		for (int i = 0; i < 2; i++)
@@ -412,10 +445,10 @@ static int wait_end(struct client *k)
 	};
 
 	if (p[0].fd < 0)
-		return complain("run", 1, "%s: %s", k->job, strerror(errno));
+		return fail(k, 1, "%s: %s", k->job, strerror(errno));
 	while (!p[0].revents) {
 		if (poll(p, 2, -1) < 0 && errno != EINTR)
-			return complain("run", 1, "%s", strerror(errno));
+			return fail(k, 1, "%s", strerror(errno));
 		if (p[1].revents)
 			on_signal(k);
 	}
@@ -431,9 +464,9 @@ static int no_outcome(struct client *k)
 	if (read_small(k, "state", state, sizeof(state)) > 0)
 		return !strcmp(state, "refused\n") ? 2 : 1; /* said in error */
 	if (errno == ENOENT || errno == ESTALE)
-		return complain("run", 137, "the job was removed");
-	return complain("run", 125, "%s does not answer any more (%s): how the "
-			"job has ended is not known", k->mnt, strerror(errno));
+		return fail(k, 137, "the job was removed");
+	return fail(k, 125, "%s does not answer any more (%s): how the job has "
+		    "ended is not known", k->mnt, strerror(errno));
 }
 
 static int outcome(struct client *k)
@@ -442,7 +475,7 @@ static int outcome(struct client *k)
 	uint64_t code;
 
 	if (read_small(k, "error", text, sizeof(text)) > 0)
-		fprintf(stderr, "fsd run: %s", text);
+		tell(k, text);
 	if (k->c->json) {
 		auto_close int fd = openat(k->dir, "result.json",
 					   O_RDONLY | O_CLOEXEC);
@@ -506,6 +539,8 @@ int run_client(const struct run_client *c)
 
 	if (strcmp(c->file, "-") != 0 && access(c->file, R_OK) < 0)
 		return complain("run", 2, "%s: %s", c->file, strerror(errno));
+	outlet_open(&k.out[0], STDOUT_FILENO);
+	outlet_open(&k.out[1], STDERR_FILENO);
 	r = find_or_start(&k, room);
 	if (r == 0) {
 		/* Before there is a job that would be left. */
@@ -518,9 +553,13 @@ int run_client(const struct run_client *c)
 		tell_health(&k);
 		r = c->json ? wait_end(&k) : follow(&k);
 	}
+	if (r == 0 && k.given_up)
+		r = wait_end(&k);
 	if (r == 0)
 		r = outcome(&k);
 	remove_job(&k);
+	outlet_close(&k.out[0]);
+	outlet_close(&k.out[1]);
 	fd_close(&k.signals);
 	if (k.own.dir[0])
 		private_stop(&k.own);

@@ -499,6 +499,72 @@ client_in() {
 	assert_output "3000004 b'late' 0"
 }
 
+# paused STREAM PROGRAM [OPTION...] — `fsd run` writes to what nobody reads and
+# is told to end, twice once nobody can take more; prints how it ended.
+paused() {
+	program "$2"
+	# what another user has made cannot be opened a second time
+	chmod 755 . && chmod 644 code.sh
+	bounded 60 /usr/bin/python3 - "$FSD" "$MNT" "$SLOW" "$1" "${@:3}" <<-'END'
+		import glob, os, pty, select, signal, socket, subprocess, sys, termios
+		fsd, mnt, slow, kind, *options = sys.argv[1:]
+		if kind == "socket":
+		    pair = socket.socketpair()
+		    r, w = (s.fileno() for s in pair)
+		elif kind in ("terminal", "stopped"):
+		    r, w = pty.openpty()
+		else:
+		    r, w = os.pipe()
+		if kind == "stopped":
+		    termios.tcflow(w, termios.TCOOFF)
+		poll = select.poll()
+		poll.register(w, select.POLLOUT)
+		p = subprocess.Popen(
+		    [fsd, "run", "--mount", mnt, *options, "code.sh"],
+		    stdin=subprocess.DEVNULL, stdout=w,
+		    stderr=w if kind == "both" else None,
+		    user=65534 if kind == "foreign" else None,
+		    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+		while poll.poll(0) or not glob.glob(mnt + "/run-*/ctl"):
+		    pass
+		job = glob.glob(mnt + "/run-*")[0]
+		p.send_signal(signal.SIGTERM)
+		while " signal SIGTERM by ctl" not in open(job + "/log").read() and \
+		        open(job + "/state").read() != "done\n":
+		    pass
+		p.send_signal(signal.SIGINT)
+		try:
+		    print(p.wait(20 * int(slow)))
+		except subprocess.TimeoutExpired:
+		    p.kill()
+		    print("it goes on")
+	END
+}
+
+@test "run: two signals end it while its reader pauses" {
+	local stream
+	mount_public
+	for stream in pipe both socket terminal stopped foreign; do
+		run paused $stream $'bytes 400000\nsleep 600000'
+		assert_output 143
+		assert_equal "$stream $(ls -A "$MNT")" "$stream .fsd"
+	done
+}
+
+@test "run: the second one also ends a program that ignores the first" {
+	mount_public
+	run paused both $'ignoreterm\nbytes 400000\nsleep 600000'
+	assert_output 137
+	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
+@test "run: what had to be left out of a program's output is no success" {
+	mount_public
+	run paused pipe 'bytes 400000'
+	assert_output 1
+	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
 @test "run: a stream that is closed is an empty input and no program's text" {
 	mount_start
 	program $'cat\nout end'
