@@ -12,6 +12,7 @@
 #include "holder.h"
 #include "keeper.h"
 #include "notify.h"
+#include "run_client.h"
 #include "../vm/jailer.h"
 
 static int command_version(int argc, char **argv)
@@ -82,6 +83,7 @@ static const struct command commands[] = {
 	{ JAILER_COMMAND, jailer_main, "" },   /* and these */
 	{ KEEPER_COMMAND, keeper_main, "" },
 	{ HOLDER_SERVES, command_serve, "" },
+	{ PRIVATE_COMMAND, private_main, "" }, /* fsd run calls it */
 };
 
 static const struct command *find(const char *name)

@@ -59,18 +59,6 @@ static const char *find_mount(char room[256])
 	return found ? room : NULL;
 }
 
-static int find_or_start(struct client *k, char room[256])
-{
-	int r;
-
-	k->mnt = k->c->mount ? k->c->mount : find_mount(room);
-	if (k->mnt)
-		return mount_answers("run", k->mnt);
-	r = private_start(&k->own);
-	k->mnt = k->own.mnt;
-	return r;
-}
-
 /* --- config.json ------------------------------------------------------------------ */
 
 static void json_text(struct buf *b, const char *text, size_t len)
@@ -531,6 +519,25 @@ static int catch_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+static int get_mount(struct client *k, char room[256])
+{
+	int r = 0;
+
+	k->mnt = k->c->mount ? k->c->mount : find_mount(room);
+	if (k->mnt)
+		r = mount_answers("run", k->mnt);
+	if (r)
+		return r;
+	/* Not before one is asked that may not answer, but before there is a
+	 * mount or a job that would be left. */
+	k->signals = catch_signals();
+	if (k->mnt)
+		return 0;
+	r = private_start(&k->own, k->signals);
+	k->mnt = k->own.mnt;
+	return r;
+}
+
 int run_client(const struct run_client *c)
 {
 	struct client k = { .c = c, .dir = -1, .signals = -1 };
@@ -541,12 +548,9 @@ int run_client(const struct run_client *c)
 		return complain("run", 2, "%s: %s", c->file, strerror(errno));
 	outlet_open(&k.out[0], STDOUT_FILENO);
 	outlet_open(&k.out[1], STDERR_FILENO);
-	r = find_or_start(&k, room);
-	if (r == 0) {
-		/* Before there is a job that would be left. */
-		k.signals = catch_signals();
+	r = get_mount(&k, room);
+	if (r == 0)
 		r = make_job(&k);
-	}
 	if (r == 0)
 		r = submit(&k);
 	if (r == 0) {

@@ -3,6 +3,7 @@
 #ifndef FSD_RUN_CLIENT_H
 #define FSD_RUN_CLIENT_H
 
+#include "../vm/spawn.h"
 #include "fsd.h"
 
 struct run_client {
@@ -16,17 +17,22 @@ struct run_client {
 	const char *mount;            /* or NULL: find one, else a private one */
 };
 
-/* Return: the job's exit code; 1, 2 for errors of our own; 130 when it was
- * interrupted before it ran. */
+/* Return: the job's exit code; 1, 2 for errors of our own; 128 + N when signal N
+ * came before it ran. */
 int run_client(const struct run_client *c);
 
-/* private.c: a mount of our own for as long as this process lives. */
+/* private.c: a mount of our own for as long as this process lives, which a
+ * process of its own holds. */
+#define PRIVATE_COMMAND "private" /* that one; the rest is fsd mount's */
 struct private_mount {
 	char dir[64];  /* everything of it, "" if there is none */
 	char mnt[80];
-	pid_t pid;
+	struct child holder;
 };
-int private_start(struct private_mount *p);
+/* signals: a signalfd; one ends the start. Return: 0, 128 + its number, or the
+ * exit code of a failure. */
+int private_start(struct private_mount *p, int signals);
 void private_stop(struct private_mount *p);
+int private_main(int argc, char **argv);
 
 #endif

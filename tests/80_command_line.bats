@@ -427,6 +427,53 @@ client_in() {
 	assert_failure
 }
 
+# struck SIGNAL — `fsd run` with a private mount gets it at sixty moments of its
+# start. All that is left then is a process of ours or a mount, and here there
+# are no others; this process is the first of its kind, which inherits them.
+struck() {
+	program $'out up\nsleep 600000'
+	cp "$FSD" fsd # /tmp is hidden
+	bounded 60 unshare --mount --pid --fork --mount-proc --kill-child \
+		/usr/bin/python3 - "$1" "$SLOW" <<-'END'
+		import os, signal, subprocess, sys, time
+		sent, slow = signal.Signals["SIG" + sys.argv[1]], int(sys.argv[2])
+		subprocess.run(["umount", "-l", "-a", "-t", "fuse.fsd"],
+		               stderr=subprocess.DEVNULL)
+		subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/tmp"], check=True)
+		for i in range(60):
+		    p = subprocess.Popen(
+		        ["./fsd", "run", "code.sh"], stdin=subprocess.DEVNULL,
+		        stdout=subprocess.DEVNULL,
+		        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+		    time.sleep(i * slow / 5000)
+		    p.send_signal(sent)
+		    if p.wait() not in (-sent, 128 + sent):
+		        print("status", p.returncode)
+		    if sent != signal.SIGKILL and os.listdir("/tmp"):
+		        print("/tmp has", *os.listdir("/tmp"))
+		try:
+		    while True:
+		        os.wait()
+		except ChildProcessError:
+		    pass
+		with open("/proc/self/mounts") as f:
+		    print("".join(line for line in f if "fsd-run-" in line), end="")
+		print("nothing is left")
+	END
+}
+
+@test "run: SIGINT at any moment of a private mount's start leaves nothing" {
+	run --separate-stderr struck INT
+	assert_output 'nothing is left'
+	[[ $stderr != *ERROR:* ]] || fail "$stderr"
+}
+
+@test "run: SIGKILL at any moment of a private mount's start leaves no mount" {
+	run --separate-stderr struck KILL
+	assert_output 'nothing is left'
+	[[ $stderr != *ERROR:* ]] || fail "$stderr"
+}
+
 @test "run with its reader gone does not hang" {
 	mount_start
 	program $'bytes 3000000\nout end'
