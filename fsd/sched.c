@@ -159,20 +159,28 @@ static struct sched_user *least_served(struct sched *s)
 	return least;
 }
 
+/* Would it fit if all runs under way had ended? Sessions stay. */
+static bool runs_have_it(const struct sched *s, const struct sched_slot *slot,
+			 enum why why)
+{
+	uint64_t need = need_of(slot->memory);
+
+	if (why == WHY_CPUS)
+		return slot->cpus <=
+		       s->limits.cpus - MIN(s->session_cpus, s->limits.cpus);
+	return add_checked(&need, s->limits.reserve) &&
+	       add_checked(&need, s->session_promised) && need <= s->capacity;
+}
+
 /* The next one does not fit, or the one that was blocked first. Return: true if
  * others may go first. */
 static bool may_pass(struct sched *s, struct sched_slot *slot, enum why why)
 {
-	uint64_t need = need_of(slot->memory);
-	bool ours_have_it = why != WHY_MEMORY;
-
 	if (why == WHY_MEMORY) {
 		s->short_of_memory = true;
-		if (add_checked(&need, s->limits.reserve))
-			ours_have_it = need <= s->capacity;
 		s->host.give_way(s->host.arg);
 	}
-	if (!ours_have_it) { /* nor is it in the way of who waits for ours */
+	if (!runs_have_it(s, slot, why)) { /* nor is it in the way of who waits for ours */
 		if (s->blocked == slot)
 			s->blocked = NULL;
 		return true;
@@ -251,6 +259,25 @@ static struct sched_slot *next(struct sched *s)
 	return NULL;
 }
 
+static void promise(struct sched *s, struct sched_user *u, uint64_t memory,
+		    unsigned cpus, struct sched_hold *hold)
+{
+	*hold = (struct sched_hold){
+		.sched = s,
+		.user = u,
+		.memory = need_of(memory),
+		.cpus = cpus,
+		.since_ns = s->host.now(),
+	};
+	s->machines++;
+	s->cpus += cpus;
+	s->promised += hold->memory;
+	if (!u)
+		return; /* without memory nobody is charged */
+	u->holds++;
+	u->since_sum += hold->since_ns;
+}
+
 static void grant(struct sched *s, struct sched_slot *slot)
 {
 	struct sched_user *u = slot->user;
@@ -264,7 +291,7 @@ static void grant(struct sched *s, struct sched_slot *slot)
 	if (!needs)
 		return;
 	s->floor_ns = MAX(s->floor_ns, served);
-	sched_hold(s, slot->uid, slot->memory, slot->cpus, &slot->hold);
+	promise(s, u, slot->memory, slot->cpus, &slot->hold);
 }
 
 static void on_look(struct loop_call *call)
@@ -405,34 +432,32 @@ void sched_leave(struct sched_slot *slot)
 	sched_look(slot->sched);
 }
 
+static void stays(struct sched_hold *hold)
+{
+	struct sched *s = hold->sched;
+
+	if (!s)
+		return;
+	hold->is_session = true;
+	s->session_cpus += hold->cpus;
+	s->session_promised += hold->memory;
+}
+
 void sched_pass(struct sched_hold *from, struct sched_hold *to)
 {
 	sched_release(to);
 	*to = *from;
 	*from = (struct sched_hold){0};
+	stays(to);
 }
 
 void sched_hold(struct sched *s, uid_t uid, uint64_t memory, unsigned cpus,
 		struct sched_hold *hold)
 {
-	struct sched_user *u = sched_user_of(s, uid);
-
 	if (hold->sched)
 		return;
-	*hold = (struct sched_hold){
-		.sched = s,
-		.user = u,
-		.memory = need_of(memory),
-		.cpus = cpus,
-		.since_ns = s->host.now(),
-	};
-	s->machines++;
-	s->cpus += cpus;
-	s->promised += hold->memory;
-	if (!u)
-		return; /* without memory nobody is charged */
-	u->holds++;
-	u->since_sum += hold->since_ns;
+	promise(s, sched_user_of(s, uid), memory, cpus, hold);
+	stays(hold);
 }
 
 void sched_release(struct sched_hold *hold)
@@ -445,6 +470,10 @@ void sched_release(struct sched_hold *hold)
 	s->machines--;
 	s->cpus -= hold->cpus;
 	s->promised -= hold->memory;
+	if (hold->is_session) {
+		s->session_cpus -= hold->cpus;
+		s->session_promised -= hold->memory;
+	}
 	if (u) {
 		u->holds--;
 		u->since_sum -= hold->since_ns;

@@ -26,7 +26,8 @@
  * Who is next and does not fit lets others that do fit go first for a while,
  * also those behind it of the same user.
  * Then, if it would fit as soon as ours have ended, nobody passes any more; if
- * it would not (others have the memory), all may.
+ * it would not (others have the memory, or sessions what they do not give back
+ * for as long as they are used), all may.
  *
  * A run that waits is a few hundred bytes and no descriptor: its inputs are
  * listed when it is granted. What happens costs the number of users, at most.
@@ -71,6 +72,7 @@ struct sched_hold {
 	struct sched_user *user;
 	uint64_t memory;
 	unsigned cpus;
+	bool is_session;         /* it outlives the steps */
 	uint64_t since_ns;
 };
 

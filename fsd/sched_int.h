@@ -52,6 +52,8 @@ struct sched {
 	uint64_t waiting;
 	unsigned machines, cpus; /* promised */
 	uint64_t promised;
+	unsigned session_cpus;   /* of these, what sessions have, */
+	uint64_t session_promised; /* which no run's end gives back */
 	uint64_t floor_ns;       /* the account that was served last */
 	unsigned round;
 	struct sched_slot *blocked; /* borrowed: the next one, that does not

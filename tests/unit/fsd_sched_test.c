@@ -714,6 +714,79 @@ static void test_others_have_it(void)
 	end();
 }
 
+/* A session's machine does not end when its steps have. */
+static void test_sessions_have_it(void)
+{
+	struct run a = { 0 }, big = { 0 }, c = { 0 };
+	struct sched_hold machine = { 0 };
+
+	begin((struct sched_limits){ .machines = 9, .reserve = MIB(100) }, 0);
+	memory.available = 4 * MACHINE + MIB(100);
+	come(&a, 'a', 1, 0);
+	sched_pass(&a.slot.hold, &machine);
+	go(&a);
+	big.slot.memory = 3 * MACHINE;
+	come(&big, 'B', 1, 0);
+	later(11 * 1000);
+	come(&c, 'c', 2, 0);
+	is_str(order, "ac", "what waits for a session's memory holds up nobody");
+	sched_release(&machine);
+	settle();
+	is_str(order, "ac", "when the session ends a run has the rest,");
+	go(&c);
+	is_str(order, "acB", "and it begins when that has ended");
+	go(&big);
+	end();
+}
+
+static void test_runs_and_sessions_have_it(void)
+{
+	struct run a = { 0 }, l = { 0 }, big = { 0 }, c = { 0 };
+	struct sched_hold machine = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 0);
+	memory.available = 6 * MACHINE;
+	come(&a, 'a', 1, 0);
+	sched_pass(&a.slot.hold, &machine);
+	go(&a);
+	l.slot.memory = 2 * MACHINE;
+	come(&l, 'l', 3, 0);
+	big.slot.memory = 3 * MACHINE;
+	come(&big, 'B', 1, 0);
+	later(11 * 1000);
+	come(&c, 'c', 2, 0);
+	is_str(order, "al", "what fits beside a session waits for the runs' end");
+	go(&l);
+	is_str(order, "alBc", "and no longer");
+	go(&big);
+	go(&c);
+	sched_release(&machine);
+	end();
+}
+
+static void test_sessions_have_the_processors(void)
+{
+	struct run a = { 0 }, big = { 0 }, c = { 0 };
+	struct sched_hold machine = { 0 };
+
+	begin((struct sched_limits){ .machines = 9, .cpus = 4 }, 0);
+	a.slot.cpus = 2;
+	come(&a, 'a', 1, 0);
+	sched_pass(&a.slot.hold, &machine);
+	go(&a);
+	big.slot.cpus = 3;
+	come(&big, 'B', 1, 0);
+	later(11 * 1000);
+	come(&c, 'c', 2, 0);
+	is_str(order, "ac", "nor does what waits for a session's processors");
+	go(&c);
+	sched_release(&machine);
+	settle();
+	is_str(order, "acB", "which it has when the session ends");
+	go(&big);
+	end();
+}
+
 static void test_full(void)
 {
 	struct err err = { 0 };
@@ -853,6 +926,9 @@ int main(void)
 	test_blocked_no_more();
 	test_blocked_by_quota();
 	test_others_have_it();
+	test_sessions_have_it();
+	test_runs_and_sessions_have_it();
+	test_sessions_have_the_processors();
 	test_full();
 	test_sick();
 	test_steps();
