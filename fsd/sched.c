@@ -281,8 +281,8 @@ static void promise(struct sched *s, struct sched_user *u, uint64_t memory,
 static void grant(struct sched *s, struct sched_slot *slot)
 {
 	struct sched_user *u = slot->user;
-	uint64_t served =
-		sched_account(u, s->host.now()) - u->holds * ADVANCE_NS;
+	uint64_t served = sched_served(u, s->host.now());
+	uint64_t least = s->floor_ns - MIN(DEBT_NS, s->floor_ns);
 	bool needs = !sched_is_living(slot);
 
 	sched_wait_out(s, slot);
@@ -290,6 +290,9 @@ static void grant(struct sched *s, struct sched_slot *slot)
 	quota_count_running(u->quota, 1);
 	if (!needs)
 		return;
+	/* It may have waited for long for what nobody could give it, or have
+	 * had less under way than others: little of that is made up for. */
+	u->served_ns += least - MIN(served, least);
 	s->floor_ns = MAX(s->floor_ns, served);
 	promise(s, u, slot->memory, slot->cpus, &slot->hold);
 }
@@ -439,6 +442,8 @@ static void stays(struct sched_hold *hold)
 	if (!s)
 		return;
 	hold->is_session = true;
+	if (hold->user)
+		hold->user->sessions++;
 	s->session_cpus += hold->cpus;
 	s->session_promised += hold->memory;
 }
@@ -476,6 +481,7 @@ void sched_release(struct sched_hold *hold)
 	}
 	if (u) {
 		u->holds--;
+		u->sessions -= hold->is_session;
 		u->since_sum -= hold->since_ns;
 		u->served_ns += s->host.now() - hold->since_ns;
 	}

@@ -20,8 +20,11 @@
  * under way counts for a little in advance, so that users who begin together
  * take turns at once. Who comes back has the account of the one who was served
  * last, or a bounded debt: nobody saves up by being away, and nobody pays for
- * long. Of one user the highest priority is first, then the oldest. Only
- * session's steps whose machine is there already pass: they need none.
+ * long. An idle session is no presence, and what a user was not given while it
+ * was there (it wanted less, or what it wanted did not fit) is made up for with
+ * no more than that debt may be. Of one user the highest priority is first, then
+ * the oldest. Only session's steps whose machine is there already pass: they
+ * need none.
  *
  * Who is next and does not fit lets others that do fit go first for a while,
  * also those behind it of the same user.

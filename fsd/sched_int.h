@@ -7,7 +7,7 @@
 #include "sched.h"
 
 #define ADVANCE_NS (100 * NS_PER_MS) /* what a run counts for as it begins */
-#define DEBT_NS (60 * NS_PER_S)   /* at most, for who comes back */
+#define DEBT_NS (60 * NS_PER_S)   /* at most; what is owed to one as well */
 
 enum why {
 	FITS,
@@ -38,7 +38,8 @@ struct sched_user {
 	unsigned queued_steps; /* in the levels */
 	unsigned holds;        /* under way, */
 	uint64_t since_sum;    /* and the sum of their beginnings; wraps */
-	uint64_t served_ns;    /* by those that are over */
+	unsigned sessions;     /* of the holds: machines that may be idle */
+	uint64_t served_ns;    /* by those that are over; wraps */
 	unsigned skipped;      /* in this round of choosing */
 };
 
@@ -71,6 +72,8 @@ struct sched {
 struct sched_user *sched_user_of(struct sched *s, uid_t uid);
 /* What it has been served, and will soon have been. */
 uint64_t sched_account(const struct sched_user *u, uint64_t now);
+/* The same without what those under way count for in advance. */
+uint64_t sched_served(const struct sched_user *u, uint64_t now);
 /* The one of its levels that is next. */
 struct sched_slot *sched_head_of(const struct sched_user *u);
 /* Its session's machine is there. */

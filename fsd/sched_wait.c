@@ -36,16 +36,25 @@ uint64_t sched_account(const struct sched_user *u, uint64_t now)
 	return u->served_ns + u->holds * (now + ADVANCE_NS) - u->since_sum;
 }
 
+uint64_t sched_served(const struct sched_user *u, uint64_t now)
+{
+	return sched_account(u, now) - u->holds * ADVANCE_NS;
+}
+
 /* It has something to do again. */
 static void user_begin(struct sched *s, struct sched_user *u)
 {
+	uint64_t served;
+
 	if (u->waiting)
 		return;
 	list_add_tail(&s->users, &u->node);
-	if (u->holds)
+	if (u->holds > u->sessions)
 		return; /* it has not been away */
-	u->served_ns = MAX(u->served_ns, s->floor_ns);
-	u->served_ns = MIN(u->served_ns, s->floor_ns + DEBT_NS);
+	served = sched_served(u, s->host.now());
+	u->served_ns -= served;
+	served = MAX(served, s->floor_ns);
+	u->served_ns += MIN(served, s->floor_ns + DEBT_NS);
 }
 
 static struct sched_level *level_of(struct sched_user *u, int priority)

@@ -413,6 +413,145 @@ static void test_not_away(void)
 	end();
 }
 
+/* A user that always has runs of 10 s, more than there are machines. */
+struct crowd {
+	struct run run[8];
+	char name;
+	uid_t uid;
+	unsigned served;
+};
+
+static void crowd_come(struct crowd *c)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(c->run); i++)
+		if (!c->run[i].slot.user)
+			come(&c->run[i], c->name, c->uid, 0);
+}
+
+/* Those that were under way when the 10 s were over. */
+static void crowd_ends(struct crowd *c)
+{
+	bool over[ARRAY_SIZE(c->run)];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(c->run); i++)
+		over[i] = c->run[i].slot.granted;
+	for (unsigned i = 0; i < ARRAY_SIZE(c->run); i++)
+		if (over[i]) {
+			sched_leave(&c->run[i].slot);
+			c->served++;
+		}
+	crowd_come(c);
+}
+
+static void crowds(struct crowd *a, struct crowd *b, unsigned rounds)
+{
+	a->served = b->served = 0;
+	for (unsigned i = 0; i < rounds; i++) {
+		order[0] = '\0';
+		later(10 * 1000);
+		crowd_ends(a);
+		if (b->name)
+			crowd_ends(b);
+		settle();
+	}
+}
+
+static void crowd_go(struct crowd *c)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(c->run); i++)
+		sched_leave(&c->run[i].slot);
+}
+
+static void test_idle_session_saves_nothing(void)
+{
+	struct crowd v = { .name = 'v', .uid = 1 }, none = { 0 };
+	struct crowd u = { .name = 'u', .uid = 2 };
+	struct sched_hold machine = { 0 };
+	struct run a = { 0 };
+
+	begin((struct sched_limits){ .machines = 4 }, 0);
+	come(&a, 'a', 2, 0);
+	sched_pass(&a.slot.hold, &machine);
+	go(&a);
+	crowd_come(&v);
+	crowds(&v, &none, 360);
+	is_int(v.served, 3 * 360, "beside an idle session one user has the rest");
+	crowd_come(&u);
+	crowds(&v, &u, 20);
+	ok(v.served >= 15 && u.served >= 15,
+	   "after an hour its owner takes turns at once: %u and %u",
+	   v.served, u.served);
+	crowd_go(&v);
+	crowd_go(&u);
+	sched_release(&machine);
+	end();
+}
+
+/* The same of a run that lasts, and of one that does not fit: each is worth the
+ * minute that others' debts are. */
+static void test_waiting_saves_little(void)
+{
+	struct crowd v = { .name = 'v', .uid = 1 }, none = { 0 };
+	struct crowd u = { .name = 'u', .uid = 2 };
+	struct run a = { 0 }, big = { 0 };
+
+	begin((struct sched_limits){ .machines = 4 }, 0);
+	come(&a, 'a', 2, 0);
+	crowd_come(&v);
+	crowds(&v, &none, 360);
+	crowd_come(&u);
+	crowds(&v, &u, 20);
+	ok(v.served >= 15, "nor does a user with one long run save up: %u and "
+	   "%u", v.served, u.served);
+	sched_leave(&a.slot);
+	crowd_go(&v);
+	crowd_go(&u);
+	end();
+
+	begin((struct sched_limits){ .machines = 4 }, 0);
+	memory.available = 9 * MACHINE;
+	big.slot.memory = 20 * MACHINE;
+	come(&big, 'B', 2, 0);
+	memset(v.run, 0, sizeof(v.run));
+	memset(u.run, 0, sizeof(u.run));
+	crowd_come(&v);
+	crowds(&v, &none, 360);
+	crowd_come(&u);
+	crowds(&v, &u, 20);
+	ok(v.served >= 30, "nor one whose only run does not fit: %u and %u",
+	   v.served, u.served);
+	sched_leave(&big.slot);
+	crowd_go(&v);
+	crowd_go(&u);
+	end();
+}
+
+static void test_session_owner_pays_a_minute(void)
+{
+	struct run a = { 0 }, l = { 0 }, b = { 0 }, x[2] = { 0 }, y = { 0 };
+	struct sched_hold machine = { 0 };
+
+	begin((struct sched_limits){ .machines = 3 }, 0);
+	come(&a, 'a', 1, 0);
+	sched_pass(&a.slot.hold, &machine);
+	go(&a);
+	come(&l, 'l', 1, 0);
+	later(3600 * 1000);
+	go(&l);
+	come(&x[0], 'x', 2, 0);
+	come(&x[1], 'x', 2, 0);
+	come(&b, 'b', 1, 0);
+	come(&y, 'y', 2, 0);
+	later(61 * 1000);
+	go(&x[0]);
+	is_str(order, "alxxb", "an idle session's owner pays with a minute too");
+	go(&x[1]);
+	go(&b);
+	go(&y);
+	sched_release(&machine);
+	end();
+}
+
 static void test_together(void)
 {
 	struct run first = { 0 }, a[4] = { 0 }, b[4] = { 0 };
@@ -914,6 +1053,9 @@ int main(void)
 	test_newcomer_beside_many();
 	test_under_way();
 	test_not_away();
+	test_idle_session_saves_nothing();
+	test_waiting_saves_little();
+	test_session_owner_pays_a_minute();
 	test_together();
 	test_quota();
 	test_memory();
