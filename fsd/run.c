@@ -235,7 +235,7 @@ static int enter(struct run *run, struct err *err)
 		/* the steps of a session keep their order */
 		.priority = c->session ? 0 : c->priority,
 		.memory = MIB(c->memory_mb), .cpus = (unsigned)c->cpus,
-		.is_step = c->session, .old = run->job->left,
+		.session = c->session, .old = run->job->left,
 	};
 	r = sched_enter(run->d->sched, &run->slot);
 	if (r < 0)

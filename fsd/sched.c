@@ -64,6 +64,8 @@ static enum why fits(struct sched *s, struct sched_slot *slot)
 
 	if (!quota_may_run(slot->user->quota))
 		return WHY_QUOTA;
+	if (!sched_is_next(slot))
+		return WHY_TURN;
 	if (sched_is_living(slot))
 		return FITS;
 	if (s->machines >= s->limits.machines)
@@ -248,9 +250,9 @@ static struct sched_slot *next(struct sched *s)
 		if (slot->told)
 			say(s, slot, why);
 		u->skipped = s->round;
-		if (why != WHY_MEMORY && why != WHY_CPUS)
+		if (why != WHY_MEMORY && why != WHY_CPUS && why != WHY_TURN)
 			continue;
-		if (!may_pass(s, slot, why))
+		if (why != WHY_TURN && !may_pass(s, slot, why))
 			return NULL;
 		slot = passer(s, u);
 		if (slot)
@@ -287,6 +289,8 @@ static void grant(struct sched *s, struct sched_slot *slot)
 
 	sched_wait_out(s, slot);
 	slot->granted = true;
+	if (slot->line)
+		slot->line->coming = slot;
 	quota_count_running(u->quota, 1);
 	if (!needs)
 		return;
@@ -368,8 +372,11 @@ int sched_enter(struct sched *s, struct sched_slot *slot)
 
 	slot->sched = s;
 	slot->user = sched_user_of(s, slot->uid);
-	r = slot->user ? sched_wait_in(s, slot, false) : -ENOMEM;
+	r = slot->user ? sched_line_enter(slot) : -ENOMEM;
+	if (r == 0)
+		r = sched_wait_in(s, slot, false);
 	if (r < 0) {
+		sched_line_leave(slot);
 		slot->user = NULL;
 		return r;
 	}
@@ -412,6 +419,8 @@ int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err)
 	}
 	sched_release(h);
 	slot->granted = false;
+	if (slot->line)
+		slot->line->coming = NULL;
 	quota_count_running(slot->user->quota, -1);
 	r = sched_wait_in(s, slot, true);
 	sched_look(s);
@@ -430,6 +439,7 @@ void sched_leave(struct sched_slot *slot)
 	if (slot->granted)
 		quota_count_running(slot->user->quota, -1);
 	slot->granted = false;
+	sched_line_leave(slot);
 	slot->user = NULL;
 	sched_release(&slot->hold);
 	sched_look(slot->sched);
@@ -448,12 +458,21 @@ static void stays(struct sched_hold *hold)
 	s->session_promised += hold->memory;
 }
 
-void sched_pass(struct sched_hold *from, struct sched_hold *to)
+void sched_join(struct sched_slot *slot, struct sched_hold *session)
 {
-	sched_release(to);
-	*to = *from;
-	*from = (struct sched_hold){0};
-	stays(to);
+	struct sched_line *line = slot->line;
+
+	if (slot->hold.sched && !session->sched) {
+		*session = slot->hold;
+		slot->hold = (struct sched_hold){0};
+		stays(session);
+	}
+	sched_release(&slot->hold);
+	if (!line || line->coming != slot)
+		return;
+	line->coming = NULL;
+	if (!list_empty(&line->waiting))
+		sched_look(slot->sched);
 }
 
 void sched_hold(struct sched *s, uid_t uid, uint64_t memory, unsigned cpus,
@@ -540,5 +559,6 @@ void sched_free(struct sched *s)
 		free(container_of(h, struct sched_user, by_uid));
 	}
 	hash_done(&s->by_uid);
+	hash_done(&s->lines); /* which are empty */
 	free(s);
 }

@@ -24,7 +24,8 @@
  * was there (it wanted less, or what it wanted did not fit) is made up for with
  * no more than that debt may be. Of one user the highest priority is first, then
  * the oldest. Only session's steps whose machine is there already pass: they
- * need none.
+ * need none. No step passes an earlier one of its session, nor is granted before
+ * that has its place in the session, however long the inputs take to list.
  *
  * Who is next and does not fit lets others that do fit go first for a while,
  * also those behind it of the same user.
@@ -48,6 +49,7 @@
 struct quota;
 struct sched;
 struct sched_level;
+struct sched_line;
 struct sched_slot;
 struct sched_user;
 
@@ -95,7 +97,8 @@ struct sched_slot {
 	int priority;
 	uint64_t memory;         /* that the program and its files may take */
 	unsigned cpus;
-	bool is_step;            /* of a session: has_machine() is asked */
+	const char *session;     /* borrowed: it is a step of that, and
+				    has_machine() is asked; or NULL */
 	bool old;                /* accepted before all that are not; old ones
 				    come in their order, but perhaps later */
 	/* --- */
@@ -103,6 +106,8 @@ struct sched_slot {
 	struct list node;        /* while it waits */
 	struct sched_user *user; /* NULL: it is not known here */
 	struct sched_level *level; /* where it waits; NULL: as a step */
+	struct sched_line *line;   /* its session's, or NULL */
+	struct list in_line;       /* while it waits */
 	struct sched_hold hold;
 	uint32_t told;           /* 1 << reason */
 	bool waits, granted;
@@ -133,9 +138,10 @@ int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err);
 /* Waiting, granted or neither. */
 void sched_leave(struct sched_slot *slot);
 
-/* For a session: its first step's machine outlives the step; a further machine
- * is not waited for. */
-void sched_pass(struct sched_hold *from, struct sched_hold *to);
+/* For a session: a step has its place there, so the one behind it may come. The
+ * first one's machine outlives it and is the session's; a further machine is not
+ * waited for. */
+void sched_join(struct sched_slot *slot, struct sched_hold *session);
 void sched_hold(struct sched *s, uid_t uid, uint64_t memory, unsigned cpus,
 		struct sched_hold *hold);
 void sched_release(struct sched_hold *hold); /* no-op on none */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by sched.c (room, choosing) and sched_wait.c (users, who waits). */
+/* Shared by sched.c (room, choosing), sched_wait.c (users, who waits) and
+ * sched_line.c (the steps of a session). */
 #ifndef FSD_SCHED_INT_H
 #define FSD_SCHED_INT_H
 
@@ -11,7 +12,7 @@
 
 enum why {
 	FITS,
-	WHY_TURN, /* others are before it */
+	WHY_TURN, /* others are before it; an earlier step of its session is */
 	WHY_QUOTA,
 	WHY_MACHINES,
 	WHY_CPUS,
@@ -25,6 +26,17 @@ struct sched_level {
 	int priority;
 	struct list slots;
 	struct list *old_end; /* the last old one, or the list's head */
+};
+
+/* The steps of a session that have not left; there is none without. */
+struct sched_line {
+	struct hash_node by_name;
+	uid_t uid;
+	unsigned slots;
+	struct list waiting;        /* of these, in their order */
+	struct sched_slot *coming;  /* borrowed: it was granted and has not
+				       joined; or NULL */
+	char session[];
 };
 
 struct sched_user {
@@ -49,6 +61,7 @@ struct sched {
 	struct sched_host host;
 	struct quota *quota;     /* borrowed; NULL: there are none */
 	struct hash by_uid;      /* of struct sched_user, owned */
+	struct hash lines;       /* of struct sched_line, owned */
 	struct list users;       /* with waiting ones */
 	uint64_t waiting;
 	unsigned machines, cpus; /* promised */
@@ -81,5 +94,13 @@ bool sched_is_living(struct sched_slot *slot);
 /* At the end of its list, or at its front. Return: 0 or -ENOMEM. */
 int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front);
 void sched_wait_out(struct sched *s, struct sched_slot *slot);
+
+/* sched_line.c: a slot's line, if it is a step. Return: 0 or -ENOMEM. */
+int sched_line_enter(struct sched_slot *slot);
+void sched_line_leave(struct sched_slot *slot);
+/* It waits, the last of its line or the first. */
+void sched_line_wait(struct sched_slot *slot, bool front);
+/* All steps before it have joined. */
+bool sched_is_next(const struct sched_slot *slot);
 
 #endif

@@ -93,7 +93,7 @@ struct sched_slot *sched_head_of(const struct sched_user *u)
 
 bool sched_is_living(struct sched_slot *slot)
 {
-	return slot->is_step && slot->ops->has_machine(slot);
+	return slot->session && slot->ops->has_machine(slot);
 }
 
 static void put_in(struct list *list, struct sched_slot *slot, bool front)
@@ -123,8 +123,10 @@ int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front)
 		list = &slot->level->slots;
 	user_begin(s, u);
 	put_in(list, slot, front);
+	if (slot->line)
+		sched_line_wait(slot, front);
 	slot->waits = true;
-	u->queued_steps += slot->level && slot->is_step;
+	u->queued_steps += slot->level && slot->line;
 	u->waiting++;
 	s->waiting++;
 	quota_count_waiting(u->quota, 1);
@@ -139,9 +141,10 @@ void sched_wait_out(struct sched *s, struct sched_slot *slot)
 	if (l && l->old_end == &slot->node)
 		l->old_end = slot->node.prev;
 	list_del(&slot->node);
+	list_del(&slot->in_line);
 	slot->waits = false;
 	slot->level = NULL;
-	u->queued_steps -= l && slot->is_step;
+	u->queued_steps -= l && slot->line;
 	if (l && list_empty(&l->slots)) {
 		list_del(&l->node);
 		free(l);

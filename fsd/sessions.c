@@ -236,9 +236,7 @@ int sessions_join(struct run *run, struct err *err)
 		return err_sys(err, -ENOMEM, "a session cannot be begun");
 	s->idle_ms = c->session_idle_ms;
 	run->session = s;
-	if (run->slot.hold.sched && !s->hold.sched)
-		sched_pass(&run->slot.hold, &s->hold);
-	sched_release(&run->slot.hold);
+	sched_join(&run->slot, &s->hold);
 	list_add_tail(&s->waiting, &run->in_session);
 	loop_timer_del(&s->idle); /* it may be due before the call */
 	loop_defer(s->d->loop, &s->next);

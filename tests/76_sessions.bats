@@ -62,6 +62,30 @@ session() {
 	assert_equal "$(session s steps)" 9
 }
 
+@test "a step with many files is not passed by the one behind it" {
+	step first 'remember 0'
+	job_wait first
+	mkdir "$MNT/.a" "$MNT/.b"
+	/usr/bin/python3 -I -S - "$MNT/.a" <<-'END'
+		import sys
+		for i in range(12000):
+		    open("%s/%d" % (sys.argv[1], i), "x").close()
+	END
+	job_put .a code.sh $'recall\nremember a'
+	job_put .a config.json '{"session": "s"}'
+	job_put .b code.sh $'recall\nremember b'
+	job_put .b config.json '{"session": "s"}'
+	/usr/bin/python3 -I -S - "$MNT" <<-'END'
+		import os, sys
+		for job in "ab":
+		    os.rename("%s/.%s" % (sys.argv[1], job), "%s/%s" % (sys.argv[1], job))
+	END
+	job_wait a 60
+	job_wait b
+	stdout_is a 0
+	stdout_is b $'0\na'
+}
+
 @test "sessions of other names know nothing of each other and run at once" {
 	step a $'remember of-a\nout up\nsleep 60000' one
 	job_follow a up

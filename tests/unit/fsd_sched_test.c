@@ -23,7 +23,7 @@ static char order[64], told[1000];
 struct run {
 	struct sched_slot slot;
 	char name;
-	bool lives; /* its session's machine is there */
+	struct sched_hold *machine; /* its session's, if it has one */
 };
 
 static uint64_t on_now(void)
@@ -72,7 +72,9 @@ static void on_tell(struct sched_slot *slot, const char *sentence)
 
 static bool has_machine(struct sched_slot *slot)
 {
-	return container_of(slot, struct run, slot)->lives;
+	const struct run *r = container_of(slot, struct run, slot);
+
+	return r->machine && r->machine->sched;
 }
 
 static const struct sched_slot_ops ops = { on_ready, on_tell, has_machine };
@@ -146,6 +148,13 @@ static void go(struct run *r)
 {
 	sched_leave(&r->slot);
 	settle();
+}
+
+/* It is to be a step of that session. */
+static void step(struct run *r, const char *session, struct sched_hold *machine)
+{
+	r->slot.session = session;
+	r->machine = machine;
 }
 
 static void test_one_user(void)
@@ -471,7 +480,7 @@ static void test_idle_session_saves_nothing(void)
 
 	begin((struct sched_limits){ .machines = 4 }, 0);
 	come(&a, 'a', 2, 0);
-	sched_pass(&a.slot.hold, &machine);
+	sched_join(&a.slot, &machine);
 	go(&a);
 	crowd_come(&v);
 	crowds(&v, &none, 360);
@@ -533,7 +542,7 @@ static void test_session_owner_pays_a_minute(void)
 
 	begin((struct sched_limits){ .machines = 3 }, 0);
 	come(&a, 'a', 1, 0);
-	sched_pass(&a.slot.hold, &machine);
+	sched_join(&a.slot, &machine);
 	go(&a);
 	come(&l, 'l', 1, 0);
 	later(3600 * 1000);
@@ -862,7 +871,7 @@ static void test_sessions_have_it(void)
 	begin((struct sched_limits){ .machines = 9, .reserve = MIB(100) }, 0);
 	memory.available = 4 * MACHINE + MIB(100);
 	come(&a, 'a', 1, 0);
-	sched_pass(&a.slot.hold, &machine);
+	sched_join(&a.slot, &machine);
 	go(&a);
 	big.slot.memory = 3 * MACHINE;
 	come(&big, 'B', 1, 0);
@@ -886,7 +895,7 @@ static void test_runs_and_sessions_have_it(void)
 	begin((struct sched_limits){ .machines = 9 }, 0);
 	memory.available = 6 * MACHINE;
 	come(&a, 'a', 1, 0);
-	sched_pass(&a.slot.hold, &machine);
+	sched_join(&a.slot, &machine);
 	go(&a);
 	l.slot.memory = 2 * MACHINE;
 	come(&l, 'l', 3, 0);
@@ -911,7 +920,7 @@ static void test_sessions_have_the_processors(void)
 	begin((struct sched_limits){ .machines = 9, .cpus = 4 }, 0);
 	a.slot.cpus = 2;
 	come(&a, 'a', 1, 0);
-	sched_pass(&a.slot.hold, &machine);
+	sched_join(&a.slot, &machine);
 	go(&a);
 	big.slot.cpus = 3;
 	come(&big, 'B', 1, 0);
@@ -982,10 +991,11 @@ static void test_steps(void)
 	struct sched_stats st;
 
 	begin((struct sched_limits){ .machines = 1 }, 1);
-	a.slot.is_step = b.slot.is_step = c.slot.is_step = true;
+	step(&a, "s", &machine);
+	step(&b, "s", &machine);
+	step(&c, "s", &machine);
 	come(&a, 'a', 1, 0);
-	sched_pass(&a.slot.hold, &machine);
-	b.lives = c.lives = true;
+	sched_join(&a.slot, &machine);
 	come(&b, 'b', 1, 0);
 	come(&c, 'c', 1, 0);
 	come(&d, 'd', 2, 0);
@@ -1007,36 +1017,123 @@ static void test_steps(void)
 static void test_steps_come_late(void)
 {
 	struct run a = { 0 }, b = { 0 }, c = { 0 };
+	struct sched_hold machine = { 0 };
 
 	begin((struct sched_limits){ .machines = 1 }, 0);
-	b.slot.is_step = c.slot.is_step = true;
+	step(&b, "s", &machine);
+	step(&c, "s", &machine);
 	come(&a, 'a', 1, 0);
 	come(&b, 'b', 1, 0);
 	is_str(order, "a", "a step whose session has no machine waits for one");
-	b.lives = c.lives = true;
 	come(&c, 'c', 1, 0);
-	is_str(order, "a", "and is not passed by the one behind it");
+	go(&a);
+	is_str(order, "ab", "and is not passed by the one behind it");
+	sched_join(&b.slot, &machine);
 	settle();
 	is_str(order, "abc", "until its session has one, whoever has the others");
-	go(&a);
 	go(&b);
 	go(&c);
+	sched_release(&machine);
 	end();
 }
 
 static void test_steps_hold_up_nobody(void)
 {
 	struct run a = { 0 }, b = { 0 }, c = { 0 };
+	struct sched_hold machine = { 0 };
 
 	begin((struct sched_limits){ .machines = 2 }, 1);
-	a.slot.is_step = b.slot.is_step = b.lives = true;
+	step(&a, "s", &machine);
+	step(&b, "s", &machine);
 	come(&a, 'a', 1, 0);
+	sched_join(&a.slot, &machine);
 	come(&b, 'b', 1, 0);
 	come(&c, 'c', 2, 0);
 	is_str(order, "ac", "a step that waits for a quota holds up nobody");
 	go(&a);
 	go(&b);
 	go(&c);
+	sched_release(&machine);
+	end();
+}
+
+/* s1 wants more than there is, s2 and t do not: who passes? */
+static void step_passes(struct sched_slot large, const char *what)
+{
+	struct run a = { 0 }, s1 = { 0 }, s2 = { 0 }, t = { 0 };
+	struct sched_hold s_machine = { 0 }, t_machine = { 0 };
+
+	begin((struct sched_limits){ .machines = 9, .cpus = 3 }, 0);
+	memory.available = 4 * MACHINE;
+	s1.slot = large;
+	step(&s1, "s", &s_machine);
+	step(&s2, "s", &s_machine);
+	step(&t, "t", &t_machine);
+	come(&a, 'a', 1, 0);
+	come(&s1, '1', 1, 0);
+	come(&s2, '2', 1, 0);
+	settle();
+	is_str(order, "a", "no step passes one of its session that waits for "
+	       "%s", what);
+	come(&t, 't', 1, 0);
+	is_str(order, "at", "but one of another session does");
+	sched_join(&t.slot, &t_machine);
+	go(&t);
+	sched_release(&t_machine);
+	go(&a);
+	is_str(order, "at1", "when there is room the first one is first");
+	sched_join(&s1.slot, &s_machine);
+	settle();
+	is_str(order, "at12", "then the second");
+	go(&s1);
+	go(&s2);
+	sched_release(&s_machine);
+	end();
+}
+
+static void test_steps_pass_no_step(void)
+{
+	step_passes((struct sched_slot){ .cpus = 3 }, "processors");
+	step_passes((struct sched_slot){ .memory = 3 * MACHINE }, "memory");
+}
+
+/* What a step needs is known a while after it was granted. */
+static void test_steps_join_in_order(void)
+{
+	struct run a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 }, x = { 0 };
+	struct sched_hold machine = { 0 };
+	struct err err = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 0);
+	memory.available = 4 * MACHINE;
+	step(&a, "s", &machine);
+	step(&b, "s", &machine);
+	step(&c, "s", &machine);
+	come(&a, 'a', 1, 0);
+	come(&b, 'b', 1, 0);
+	ok(strstr(told, "turn"), "a step is told that it waits for one");
+	come(&c, 'c', 1, 0);
+	come(&x, 'x', 1, 0);
+	is_str(order, "ax", "which others of its owner do not");
+	is_int(sched_grow(&a.slot, 4 * MACHINE, &err), -EAGAIN,
+	       "a step turns out to be too large");
+	settle();
+	is_str(order, "ax", "and none of its session takes its place");
+	memory.available = 9 * MACHINE;
+	later(1000);
+	sched_look(s);
+	settle();
+	sched_join(&a.slot, &machine);
+	settle();
+	is_str(order, "axab", "it is the first to join, and the next one comes");
+	come(&d, 'd', 1, 0);
+	go(&b);
+	is_str(order, "axabdc", "also behind one that goes before it has joined");
+	go(&a);
+	go(&c);
+	go(&d);
+	go(&x);
+	sched_release(&machine);
 	end();
 }
 
@@ -1076,5 +1173,7 @@ int main(void)
 	test_steps();
 	test_steps_come_late();
 	test_steps_hold_up_nobody();
+	test_steps_pass_no_step();
+	test_steps_join_in_order();
 	return done_testing();
 }
