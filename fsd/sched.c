@@ -39,11 +39,6 @@ static uint64_t room(const struct sched *s)
 	return MIN(by_promise, by_now);
 }
 
-static uint64_t need_of(uint64_t memory)
-{
-	return add_checked(&memory, VM_MACHINE_BYTES) ? memory : UINT64_MAX;
-}
-
 static bool has_memory(struct sched *s, uint64_t need)
 {
 	read_memory(s, false);
@@ -74,7 +69,7 @@ static enum why fits(struct sched *s, struct sched_slot *slot)
 		return WHY_CPUS;
 	if (s->host.sick(s->host.arg, &hopeless) && (s->machines || hopeless))
 		return WHY_SICK;
-	return has_memory(s, need_of(slot->memory)) ? FITS : WHY_MEMORY;
+	return has_memory(s, sched_need(slot->memory)) ? FITS : WHY_MEMORY;
 }
 
 #define MIB_OF(bytes) ((uint64_t)(bytes) >> 20)
@@ -114,7 +109,7 @@ static void say(struct sched *s, struct sched_slot *slot, enum why why)
 		snprintf(text, sizeof(text),
 			 "waits for memory: its machine may come to %" PRIu64
 			 " MiB, and %" PRIu64 " MiB can be promised now",
-			 MIB_OF(need_of(slot->memory)), MIB_OF(room(s)));
+			 MIB_OF(sched_need(slot->memory)), MIB_OF(room(s)));
 		break;
 	case WHY_SICK:
 		snprintf(text, sizeof(text),
@@ -128,18 +123,33 @@ static void say(struct sched *s, struct sched_slot *slot, enum why why)
 
 /* --- choosing ----------------------------------------------------------- */
 
+/* The oldest of a user that needs no machine and fits. */
+static struct sched_slot *step_of(struct sched *s, struct sched_user *u)
+{
+	struct sched_slot *oldest = NULL;
+
+	list_for_each (pos, tmp, &u->living) {
+		struct sched_line *l = list_entry(pos, struct sched_line, node);
+		struct sched_slot *slot =
+			list_first(&l->waiting, struct sched_slot, in_line);
+
+		if (!sched_is_living(slot))
+			sched_line_lost(l); /* else at the next look */
+		else if (fits(s, slot) == FITS &&
+			 (!oldest || slot->no < oldest->no))
+			oldest = slot;
+	}
+	return oldest;
+}
+
 /* A step that needs no machine, only its owner's quota. */
 static struct sched_slot *next_step(struct sched *s)
 {
 	list_for_each (pos, tmp, &s->users) {
-		struct sched_user *u = list_entry(pos, struct sched_user, node);
-		struct sched_slot *slot =
-			list_first(&u->steps, struct sched_slot, node);
+		struct sched_slot *slot = step_of(
+			s, list_entry(pos, struct sched_user, node));
 
-		if (slot && fits(s, slot) == FITS)
-			return slot;
-		slot = sched_head_of(u);
-		if (slot && sched_is_living(slot) && fits(s, slot) == FITS)
+		if (slot)
 			return slot;
 	}
 	return NULL;
@@ -165,7 +175,7 @@ static struct sched_user *least_served(struct sched *s)
 static bool runs_have_it(const struct sched *s, const struct sched_slot *slot,
 			 enum why why)
 {
-	uint64_t need = need_of(slot->memory);
+	uint64_t need = sched_need(slot->memory);
 
 	if (why == WHY_CPUS)
 		return slot->cpus <=
@@ -261,25 +271,6 @@ static struct sched_slot *next(struct sched *s)
 	return NULL;
 }
 
-static void promise(struct sched *s, struct sched_user *u, uint64_t memory,
-		    unsigned cpus, struct sched_hold *hold)
-{
-	*hold = (struct sched_hold){
-		.sched = s,
-		.user = u,
-		.memory = need_of(memory),
-		.cpus = cpus,
-		.since_ns = s->host.now(),
-	};
-	s->machines++;
-	s->cpus += cpus;
-	s->promised += hold->memory;
-	if (!u)
-		return; /* without memory nobody is charged */
-	u->holds++;
-	u->since_sum += hold->since_ns;
-}
-
 static void grant(struct sched *s, struct sched_slot *slot)
 {
 	struct sched_user *u = slot->user;
@@ -298,7 +289,7 @@ static void grant(struct sched *s, struct sched_slot *slot)
 	 * had less under way than others: little of that is made up for. */
 	u->served_ns += least - MIN(served, least);
 	s->floor_ns = MAX(s->floor_ns, served);
-	promise(s, u, slot->memory, slot->cpus, &slot->hold);
+	sched_promise(s, u, slot->memory, slot->cpus, &slot->hold);
 }
 
 static void on_look(struct loop_call *call)
@@ -333,7 +324,7 @@ void sched_look(struct sched *s)
 int sched_check(struct sched *s, uid_t uid, uint64_t memory, bool force,
 		struct err *err)
 {
-	uint64_t need = need_of(memory), most;
+	uint64_t need = sched_need(memory), most;
 	const struct sched_user *u;
 
 	read_memory(s, false);
@@ -371,6 +362,7 @@ int sched_enter(struct sched *s, struct sched_slot *slot)
 	int r;
 
 	slot->sched = s;
+	slot->no = ++s->entered;
 	slot->user = sched_user_of(s, slot->uid);
 	r = slot->user ? sched_line_enter(slot) : -ENOMEM;
 	if (r == 0)
@@ -403,7 +395,7 @@ int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err)
 {
 	struct sched_hold *h = &slot->hold;
 	struct sched *s = h->sched;
-	uint64_t need = need_of(memory), before = h->memory;
+	uint64_t need = sched_need(memory), before = h->memory;
 	int r;
 
 	slot->memory = memory;
@@ -443,69 +435,6 @@ void sched_leave(struct sched_slot *slot)
 	slot->user = NULL;
 	sched_release(&slot->hold);
 	sched_look(slot->sched);
-}
-
-static void stays(struct sched_hold *hold)
-{
-	struct sched *s = hold->sched;
-
-	if (!s)
-		return;
-	hold->is_session = true;
-	if (hold->user)
-		hold->user->sessions++;
-	s->session_cpus += hold->cpus;
-	s->session_promised += hold->memory;
-}
-
-void sched_join(struct sched_slot *slot, struct sched_hold *session)
-{
-	struct sched_line *line = slot->line;
-
-	if (slot->hold.sched && !session->sched) {
-		*session = slot->hold;
-		slot->hold = (struct sched_hold){0};
-		stays(session);
-	}
-	sched_release(&slot->hold);
-	if (!line || line->coming != slot)
-		return;
-	line->coming = NULL;
-	if (!list_empty(&line->waiting))
-		sched_look(slot->sched);
-}
-
-void sched_hold(struct sched *s, uid_t uid, uint64_t memory, unsigned cpus,
-		struct sched_hold *hold)
-{
-	if (hold->sched)
-		return;
-	promise(s, sched_user_of(s, uid), memory, cpus, hold);
-	stays(hold);
-}
-
-void sched_release(struct sched_hold *hold)
-{
-	struct sched *s = hold->sched;
-	struct sched_user *u = hold->user;
-
-	if (!s)
-		return;
-	s->machines--;
-	s->cpus -= hold->cpus;
-	s->promised -= hold->memory;
-	if (hold->is_session) {
-		s->session_cpus -= hold->cpus;
-		s->session_promised -= hold->memory;
-	}
-	if (u) {
-		u->holds--;
-		u->sessions -= hold->is_session;
-		u->since_sum -= hold->since_ns;
-		u->served_ns += s->host.now() - hold->since_ns;
-	}
-	*hold = (struct sched_hold){0};
-	sched_look(s);
 }
 
 bool sched_has_spare(struct sched *s)

@@ -103,9 +103,10 @@ struct sched_slot {
 				    come in their order, but perhaps later */
 	/* --- */
 	struct sched *sched;     /* borrowed */
-	struct list node;        /* while it waits */
+	struct list node;        /* in the level */
 	struct sched_user *user; /* NULL: it is not known here */
-	struct sched_level *level; /* where it waits; NULL: as a step */
+	uint64_t no;               /* who came earlier has a lower one */
+	struct sched_level *level; /* where it waits; NULL: in its line */
 	struct sched_line *line;   /* its session's, or NULL */
 	struct list in_line;       /* while it waits */
 	struct sched_hold hold;
@@ -142,9 +143,12 @@ void sched_leave(struct sched_slot *slot);
  * first one's machine outlives it and is the session's; a further machine is not
  * waited for. */
 void sched_join(struct sched_slot *slot, struct sched_hold *session);
-void sched_hold(struct sched *s, uid_t uid, uint64_t memory, unsigned cpus,
-		struct sched_hold *hold);
+void sched_hold(struct sched_slot *slot, uint64_t memory, unsigned cpus,
+		struct sched_hold *session);
 void sched_release(struct sched_hold *hold); /* no-op on none */
+
+/* Does a step of it wait, or is one under way? */
+bool sched_has_steps(struct sched *s, uid_t uid, const char *session);
 
 /* Something of what was waited for may have changed. */
 void sched_look(struct sched *s);

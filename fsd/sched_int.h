@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by sched.c (room, choosing), sched_wait.c (users, who waits) and
- * sched_line.c (the steps of a session). */
+/* Shared by sched.c (room, choosing), sched_wait.c (users, who waits),
+ * sched_line.c (the steps of a session) and sched_hold.c (what is promised). */
 #ifndef FSD_SCHED_INT_H
 #define FSD_SCHED_INT_H
 
@@ -28,9 +28,12 @@ struct sched_level {
 	struct list *old_end; /* the last old one, or the list's head */
 };
 
-/* The steps of a session that have not left; there is none without. */
+/* The steps of a session that have not left; there is none without. Those that
+ * wait are in the levels, as any run, or in none, if their session lives. */
 struct sched_line {
 	struct hash_node by_name;
+	struct list node;           /* in the user's, if it */
+	bool lives;
 	uid_t uid;
 	unsigned slots;
 	struct list waiting;        /* of these, in their order */
@@ -44,10 +47,9 @@ struct sched_user {
 	struct list node;      /* in sched->users while it has waiting ones */
 	uid_t uid;
 	struct quota_user *quota; /* borrowed; NULL: none */
-	struct list steps;     /* that need no machine, the oldest first */
+	struct list living;    /* lines that need no machine */
 	struct list levels;
 	uint64_t waiting;
-	unsigned queued_steps; /* in the levels */
 	unsigned holds;        /* under way, */
 	uint64_t since_sum;    /* and the sum of their beginnings; wraps */
 	unsigned sessions;     /* of the holds: machines that may be idle */
@@ -64,6 +66,7 @@ struct sched {
 	struct hash lines;       /* of struct sched_line, owned */
 	struct list users;       /* with waiting ones */
 	uint64_t waiting;
+	uint64_t entered;        /* slots that ever did */
 	unsigned machines, cpus; /* promised */
 	uint64_t promised;
 	unsigned session_cpus;   /* of these, what sessions have, */
@@ -95,11 +98,29 @@ bool sched_is_living(struct sched_slot *slot);
 int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front);
 void sched_wait_out(struct sched *s, struct sched_slot *slot);
 
+/* sched_hold.c: what a machine may come to. */
+uint64_t sched_need(uint64_t memory);
+/* hold, which is none, is for such a machine. u: NULL: nobody is charged. */
+void sched_promise(struct sched *s, struct sched_user *u, uint64_t memory,
+		   unsigned cpus, struct sched_hold *hold);
+
+/* A place in the level of its priority, whether it waits already or will.
+ * Return: 0 or -ENOMEM. */
+int sched_level_in(struct sched_slot *slot, bool front);
+void sched_level_out(struct sched_slot *slot); /* no-op on none */
+
 /* sched_line.c: a slot's line, if it is a step. Return: 0 or -ENOMEM. */
 int sched_line_enter(struct sched_slot *slot);
 void sched_line_leave(struct sched_slot *slot);
 /* It waits, the last of its line or the first. */
 void sched_line_wait(struct sched_slot *slot, bool front);
+void sched_line_wait_out(struct sched_slot *slot);
+/* The slot is in its session's line, or is to be: if the session has a machine
+ * now, none that wait need one. */
+void sched_line_look(struct sched_slot *slot);
+/* The line's session lives no more: they wait for a machine, before others of
+ * the same priority. Return: 0; -ENOMEM: nothing has changed. */
+int sched_line_lost(struct sched_line *l);
 /* All steps before it have joined. */
 bool sched_is_next(const struct sched_slot *slot);
 

@@ -84,6 +84,54 @@ void sched_line_wait(struct sched_slot *slot, bool front)
 	list_add_tail(at, &slot->in_line);
 }
 
+void sched_line_wait_out(struct sched_slot *slot)
+{
+	struct sched_line *l = slot->line;
+
+	list_del(&slot->in_line);
+	if (!list_empty(&l->waiting))
+		return;
+	list_del(&l->node);
+	l->lives = false;
+}
+
+static void leave_levels(struct sched_line *l)
+{
+	list_for_each (pos, tmp, &l->waiting)
+		sched_level_out(list_entry(pos, struct sched_slot, in_line));
+}
+
+void sched_line_look(struct sched_slot *slot)
+{
+	struct sched_line *l = slot->line;
+
+	if (l->lives || !sched_is_living(slot))
+		return;
+	l->lives = true;
+	list_add_tail(&slot->user->living, &l->node);
+	leave_levels(l);
+}
+
+int sched_line_lost(struct sched_line *l)
+{
+	for (struct list *pos = l->waiting.prev; pos != &l->waiting;
+	     pos = pos->prev) {
+		if (sched_level_in(list_entry(pos, struct sched_slot, in_line),
+				   true) < 0) {
+			leave_levels(l);
+			return -ENOMEM;
+		}
+	}
+	list_del(&l->node);
+	l->lives = false;
+	return 0;
+}
+
+bool sched_has_steps(struct sched *s, uid_t uid, const char *session)
+{
+	return find(s, uid, session);
+}
+
 bool sched_is_next(const struct sched_slot *slot)
 {
 	const struct sched_line *l = slot->line;

@@ -26,7 +26,7 @@ struct sched_user *sched_user_of(struct sched *s, uid_t uid)
 	}
 	u->uid = uid;
 	u->quota = quota_user(s->quota, uid);
-	list_init(&u->steps);
+	list_init(&u->living);
 	list_init(&u->levels);
 	return u;
 }
@@ -96,37 +96,51 @@ bool sched_is_living(struct sched_slot *slot)
 	return slot->session && slot->ops->has_machine(slot);
 }
 
-static void put_in(struct list *list, struct sched_slot *slot, bool front)
+int sched_level_in(struct sched_slot *slot, bool front)
 {
-	struct sched_level *l = slot->level;
+	struct sched_level *l = level_of(slot->user, slot->priority);
 
+	if (!l)
+		return -ENOMEM;
+	slot->level = l;
 	if (front)
-		list_add(list, &slot->node);
-	else if (l && slot->old)
-		list_add(l->old_end, &slot->node);
+		list_add(&l->slots, &slot->node);
 	else
-		list_add_tail(list, &slot->node);
-	if (l && slot->old && (!front || l->old_end == &l->slots))
+		list_add_tail(slot->old ? l->old_end->next : &l->slots,
+			      &slot->node);
+	if (slot->old && (!front || l->old_end == &l->slots))
 		l->old_end = &slot->node;
+	return 0;
+}
+
+void sched_level_out(struct sched_slot *slot)
+{
+	struct sched_level *l = take_ptr(slot->level);
+
+	if (!l)
+		return;
+	if (l->old_end == &slot->node)
+		l->old_end = slot->node.prev;
+	list_del(&slot->node);
+	if (!list_empty(&l->slots))
+		return;
+	list_del(&l->node);
+	free(l);
 }
 
 int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front)
 {
 	struct sched_user *u = slot->user;
-	bool step = sched_is_living(slot) && !u->queued_steps;
-	struct list *list = &u->steps;
 
-	slot->level = step ? NULL : level_of(u, slot->priority);
-	if (!step && !slot->level)
+	if (slot->line)
+		sched_line_look(slot);
+	if ((!slot->line || !slot->line->lives) &&
+	    sched_level_in(slot, front) < 0)
 		return -ENOMEM;
-	if (slot->level)
-		list = &slot->level->slots;
 	user_begin(s, u);
-	put_in(list, slot, front);
 	if (slot->line)
 		sched_line_wait(slot, front);
 	slot->waits = true;
-	u->queued_steps += slot->level && slot->line;
 	u->waiting++;
 	s->waiting++;
 	quota_count_waiting(u->quota, 1);
@@ -136,19 +150,11 @@ int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front)
 void sched_wait_out(struct sched *s, struct sched_slot *slot)
 {
 	struct sched_user *u = slot->user;
-	struct sched_level *l = slot->level;
 
-	if (l && l->old_end == &slot->node)
-		l->old_end = slot->node.prev;
-	list_del(&slot->node);
-	list_del(&slot->in_line);
+	sched_level_out(slot);
+	if (slot->line)
+		sched_line_wait_out(slot);
 	slot->waits = false;
-	slot->level = NULL;
-	u->queued_steps -= l && slot->line;
-	if (l && list_empty(&l->slots)) {
-		list_del(&l->node);
-		free(l);
-	}
 	s->waiting--;
 	quota_count_waiting(u->quota, -1);
 	if (!--u->waiting)

@@ -90,6 +90,11 @@ static void on_idle(struct loop_timer *t)
 {
 	struct session *s = t->arg;
 
+	/* What waits for something else than the session is use of it too. */
+	if (sched_has_steps(s->d->sched, s->uid, s->name)) {
+		loop_timer_set(s->d->loop, t, s->idle_ms * NS_PER_MS);
+		return;
+	}
 	log_debug("session %s: ended after %" PRIu64 " s without use", s->name,
 		  s->idle_ms / 1000);
 	session_free(s);
@@ -116,7 +121,7 @@ static void ask_for_machine(struct session *s, struct run *run)
 	};
 
 	/* The one before has ended: this one has its place. */
-	sched_hold(s->d->sched, s->uid, need.memory_bytes, need.cpus, &s->hold);
+	sched_hold(&run->slot, need.memory_bytes, need.cpus, &s->hold);
 
 	s->lease = vm_lease(s->d->vm, &need, &session_events, s);
 	if (!s->lease)

@@ -200,6 +200,27 @@ session() {
 	stdout_is b a
 }
 
+@test "a session does not end by idleness while a step of it waits" {
+	local idle="\"session_idle\": $((2 * SLOW))"
+	mount_stop
+	mount_start --max-machines 4 --pool 1 --quota-running 2
+	step a 'remember a' s "$idle"
+	job_wait a
+	job_start x $'out up\nsleep 600000'
+	job_start y $'out up\nsleep 600000'
+	job_follow x up
+	job_follow y up
+	step b 'recall' s "$idle"
+	state_is b queued
+	check becomes $((20 * SLOW)) sh -c '[ "$(cat "$1")" -gt $((2 * SLOW)) ]' - "$MNT/.fsd/sessions/s/idle"
+	state_is b queued
+	echo kill >"$MNT/x/ctl"
+	job_wait b
+	stdout_is b a
+	result_is b .session_state kept
+	check becomes $((20 * SLOW)) sh -c '! test -e "$1"' - "$MNT/.fsd/sessions/s"
+}
+
 @test "another language under the same name is refused with a sentence" {
 	step a 'remember a'
 	job_wait a

@@ -1137,6 +1137,195 @@ static void test_steps_join_in_order(void)
 	end();
 }
 
+/* Who waits for a machine does not hold up who needs none. */
+static void test_steps_need_no_machine(void)
+{
+	struct run a[3] = { 0 }, b = { 0 }, j = { 0 }, x = { 0 };
+	struct sched_hold machine = { 0 };
+
+	begin((struct sched_limits){ .machines = 2 }, 0);
+	for (unsigned i = 0; i < 3; i++)
+		step(&a[i], "a", &machine);
+	step(&b, "b", NULL);
+	come(&x, 'x', 2, 0);
+	come(&a[0], '0', 1, 0);
+	come(&j, 'j', 1, 0);
+	come(&a[1], '1', 1, 0);
+	sched_join(&a[0].slot, &machine);
+	settle();
+	is_str(order, "x01", "a step passes a run as soon as its session lives");
+	sched_join(&a[1].slot, &machine);
+	come(&b, 'b', 1, 0);
+	come(&a[2], '2', 1, 0);
+	is_str(order, "x012", "also the first step of a session that does not");
+	sched_join(&a[2].slot, &machine);
+	for (unsigned i = 0; i < 3; i++)
+		go(&a[i]);
+	sched_release(&machine);
+	settle();
+	is_str(order, "x012j", "who waited for a machine is next all the same");
+	go(&j);
+	go(&b);
+	go(&x);
+	end();
+}
+
+static void test_a_session_begins_anew(void)
+{
+	struct run a[2] = { 0 }, x = { 0 };
+	struct sched_hold machine = { 0 };
+
+	begin((struct sched_limits){ .machines = 1 }, 0);
+	step(&a[0], "a", &machine);
+	step(&a[1], "a", &machine);
+	come(&a[0], '0', 1, 0);
+	sched_join(&a[0].slot, &machine);
+	come(&x, 'x', 2, 0);
+	sched_release(&machine); /* its interpreter has ended */
+	settle();
+	come(&a[1], '1', 1, 0);
+	is_str(order, "0x", "a session that has no machine has nothing to give");
+	sched_hold(&a[0].slot, MIB(128), 1, &machine);
+	settle();
+	is_str(order, "0x1", "a further machine is there for all its steps");
+	go(&a[0]);
+	go(&a[1]);
+	go(&x);
+	sched_release(&machine);
+	end();
+}
+
+/* A session's machine is lost while its steps wait for their owner's quota. */
+static void test_steps_lose_their_session(void)
+{
+	struct run a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 }, j = { 0 };
+	struct sched_hold machine = { 0 }, other = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 1);
+	memory.available = 4 * MACHINE;
+	step(&a, "s", &machine);
+	step(&b, "s", &machine);
+	step(&c, "s", &machine);
+	step(&d, "t", &other);
+	come(&d, 'd', 1, 0);
+	sched_join(&d.slot, &other);
+	go(&d);
+	come(&a, 'a', 1, 0);
+	sched_join(&a.slot, &machine);
+	come(&b, 'b', 1, 0);
+	come(&c, 'c', 1, 0);
+	come(&j, 'j', 1, 0);
+	come(&d, 'd', 1, 0);
+	memory.available = 0; /* others have it */
+	later(1000);
+	sched_release(&machine);
+	go(&a);
+	is_str(order, "dad", "the steps of a session that lives go on");
+	sched_join(&d.slot, &other);
+	go(&d);
+	ok(given_way > 0, "idle machines give way to one that has lost its own");
+	ok(!sched_has_spare(s), "and none are made ahead");
+	memory.available = 4 * MACHINE;
+	later(1000);
+	sched_look(s);
+	settle();
+	is_str(order, "dadb", "it runs when there is memory,");
+	sched_join(&b.slot, &machine);
+	go(&b);
+	is_str(order, "dadbc", "then those behind it, in order,");
+	sched_join(&c.slot, &machine);
+	go(&c);
+	is_str(order, "dadbcj", "before who came later");
+	go(&j);
+	sched_release(&machine);
+	sched_release(&other);
+	end();
+}
+
+/* And nobody else waits. */
+static void test_a_step_loses_its_session(void)
+{
+	struct run a = { 0 }, b = { 0 };
+	struct sched_hold machine = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 1);
+	memory.available = 4 * MACHINE;
+	step(&a, "s", &machine);
+	step(&b, "s", &machine);
+	come(&a, 'a', 1, 0);
+	sched_join(&a.slot, &machine);
+	come(&b, 'b', 1, 0);
+	memory.available = 0;
+	later(1000);
+	sched_release(&machine);
+	go(&a);
+	ok(given_way > 0 && !sched_has_spare(s),
+	   "a step that has lost its session waits for memory as any run");
+	memory.available = 4 * MACHINE;
+	later(1000);
+	sched_look(s);
+	settle();
+	is_str(order, "ab", "and is a session's first step");
+	sched_join(&b.slot, &machine);
+	ok(machine.sched, "which gives it a machine");
+	go(&b);
+	sched_release(&machine);
+	end();
+}
+
+static void test_steps_of_two_sessions(void)
+{
+	struct run a[3] = { 0 }, b[3] = { 0 };
+	struct sched_hold machine[2] = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 2);
+	for (unsigned i = 0; i < 3; i++) {
+		step(&a[i], "a", &machine[0]);
+		step(&b[i], "b", &machine[1]);
+	}
+	come(&a[0], 'a', 1, 0);
+	come(&b[0], 'b', 1, 0);
+	sched_join(&a[0].slot, &machine[0]);
+	sched_join(&b[0].slot, &machine[1]);
+	come(&a[1], '1', 1, 0);
+	come(&b[1], '2', 1, 0);
+	come(&b[2], '3', 1, 0);
+	come(&a[2], '4', 1, 0);
+	go(&a[0]);
+	go(&b[0]);
+	is_str(order, "ab12", "steps of all sessions of a user have one order");
+	sched_join(&b[1].slot, &machine[1]);
+	go(&b[1]);
+	sched_join(&a[1].slot, &machine[0]);
+	go(&a[1]);
+	is_str(order, "ab1234", "also those behind others of their own");
+	go(&b[2]);
+	go(&a[2]);
+	sched_release(&machine[0]);
+	sched_release(&machine[1]);
+	end();
+}
+
+static void test_steps_are_known(void)
+{
+	struct run a = { 0 }, b = { 0 };
+	struct sched_hold machine = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 1);
+	step(&a, "s", &machine);
+	come(&b, 'b', 1, 0);
+	ok(!sched_has_steps(s, 1, "s"), "a session has no steps");
+	come(&a, 'a', 1, 0);
+	ok(sched_has_steps(s, 1, "s"), "then it has, and it waits,");
+	ok(!sched_has_steps(s, 2, "s") && !sched_has_steps(s, 1, "t"),
+	   "but no other session");
+	go(&b);
+	ok(sched_has_steps(s, 1, "s"), "until the step has left,");
+	go(&a);
+	ok(!sched_has_steps(s, 1, "s"), "not only waited");
+	end();
+}
+
 int main(void)
 {
 	test_one_user();
@@ -1175,5 +1364,11 @@ int main(void)
 	test_steps_hold_up_nobody();
 	test_steps_pass_no_step();
 	test_steps_join_in_order();
+	test_steps_need_no_machine();
+	test_a_session_begins_anew();
+	test_steps_lose_their_session();
+	test_a_step_loses_its_session();
+	test_steps_of_two_sessions();
+	test_steps_are_known();
 	return done_testing();
 }
