@@ -470,6 +470,7 @@ static int start(struct job *job, struct run_spec *spec, struct err *err)
 		run_spec_done(spec);
 		return r;
 	}
+	sched_give_place(&job->place); /* it has one by itself, at once */
 	r = run_start(job, spec, err);
 	if (r < 0)
 		return r;
@@ -479,7 +480,7 @@ static int start(struct job *job, struct run_spec *spec, struct err *err)
 
 #define ACCEPTED_BEFORE "it was accepted, but cannot be run any more"
 
-void commit_evaluate(struct job *job, bool config_closed)
+static void evaluate(struct job *job, bool config_closed)
 {
 	struct run_spec spec = { 0 };
 	struct err err = { 0 };
@@ -511,6 +512,12 @@ void commit_evaluate(struct job *job, bool config_closed)
 		job_set_error(job, NULL);
 		job_post(job, EV_REOPEN);
 	}
+}
+
+void commit_evaluate(struct job *job, bool config_closed)
+{
+	evaluate(job, config_closed);
+	commit_give_place(job);
 }
 
 bool commit_resume(struct job *job)

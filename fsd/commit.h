@@ -35,9 +35,9 @@ bool commit_is_settled(const struct job *job);
  * Return: 0 or negative errno with a sentence, which `error` has too. */
 int commit_start(struct job *job, struct err *err);
 /*
- * What closing this file now would be answered with: 0, -EINVAL for a
- * config.json whose content is wrong, -EFBIG for one or a program that is too
- * large, -EAGAIN if it would start the job and the queue is full. A text that merely ends too early is wrong if nobody will go on
+ * What closing this file now would be answered with, by its content: 0, -EINVAL
+ * for a config.json that is wrong, -EFBIG for one or a program that is too
+ * large. A text that merely ends too early is wrong if nobody will go on
  * writing it (last).
  */
 int commit_precheck(struct job *job, struct node *node, bool last);
@@ -47,15 +47,19 @@ int commit_precheck(struct job *job, struct node *node, bool last);
  * start itself comes with the release of the file, for which nobody waits. In a
  * fiber that holds the job.
  * Return: 0: no; commit_would_start(): 1: it does; negative errno: nobody can
- * tell, or it cannot be stored: then the job is refused, and the release is not
- * to start it.
+ * tell, it cannot be stored, or there is no place in the queue (-EAGAIN): then
+ * the job is refused, and the release is not to start it.
  */
 int commit_would_start(struct job *job, struct node *node);
 int commit_promise(struct job *job);
+/* The place in the queue that was kept for it is another's, unless a close was
+ * promised that it starts. */
+void commit_give_place(struct job *job);
 /*
  * The job was refused for this reason: true if that says nothing of what it was
- * given, but that this could not be read or stored. Then the call that was to
- * start it fails, since who is told that it has succeeded counts on the start.
+ * given, but that this could not be read or stored, or has no place now. Then
+ * the call that was to start it fails, since who is told that it has succeeded
+ * counts on the start.
  */
 bool commit_is_failure(int code);
 /* What such a call is answered after commit_evaluate(): 0 or negative errno. */
@@ -65,7 +69,8 @@ void commit_settle(struct job *job);
 /*
  * Before a rename that would start the job, its own from a name that begins
  * with ".", or node's to its config.json: -EAGAIN with a sentence if the queue
- * is full. Then nothing is to be renamed.
+ * is full. Then nothing is to be renamed. Else a place may be kept, so that
+ * commit_give_place() comes after the rename.
  */
 int commit_precheck_submit(struct job *job, const char *to, struct err *err);
 int commit_precheck_config(struct job *job, struct node *node,

@@ -26,37 +26,6 @@ static int precheck_config(struct job *job, struct node *node, bool last)
 	return r;
 }
 
-/* Would this start the job? commit_examine() may be slow then, and is not
- * called. */
-static bool starts_it(struct job *job, const struct node *node)
-{
-	bool config = node && !strcmp(node->name, "config.json");
-
-	return !job_is_frozen(job) && !job->later &&
-	       (config || job->meta.state != JOB_DONE);
-}
-
-/* Whoever closes the last file of a job is told that the queue is full, as far
- * as it can be seen before it is closed. */
-static int precheck_room(struct job *job, struct node *node)
-{
-	struct run_spec spec = {0};
-	struct err full = {0}, err = {0};
-	enum verdict v;
-
-	if (!starts_it(job, node) || job_name_is_draft(job->meta.name) ||
-	    node->writers != 1 || !sched_is_full(job->d, job->meta.uid, &full))
-		return 0;
-	node->writers--; /* as it will be */
-	v = commit_examine(job, false, &spec, &err);
-	node->writers++;
-	if (v != READY)
-		return 0;
-	run_spec_done(&spec);
-	face_set_error(job->d, job->meta.uid, job->meta.name, full.text);
-	return -EAGAIN;
-}
-
 static int precheck_code(const struct node *node)
 {
 	struct stat st;
@@ -68,15 +37,21 @@ static int precheck_code(const struct node *node)
 
 int commit_precheck(struct job *job, struct node *node, bool last)
 {
-	int r = 0;
-
-	if (node->is_dir)
+	if (node->is_dir || node->parent != job->files)
 		return 0;
-	if (node->parent == job->files && !strcmp(node->name, "config.json"))
-		r = precheck_config(job, node, last);
-	else if (node->parent == job->files && code_kind(node->name) != CODE_NO)
-		r = precheck_code(node);
-	return r == 0 && last ? precheck_room(job, node) : r;
+	if (!strcmp(node->name, "config.json"))
+		return precheck_config(job, node, last);
+	return code_kind(node->name) != CODE_NO ? precheck_code(node) : 0;
+}
+
+/* The disk takes its time over the rename: nobody else is to have the place
+ * meanwhile. Return: false if there is none. */
+static bool keep_place(struct job *job, struct err *full)
+{
+	if (sched_is_full(job->d, job->meta.uid, full))
+		return false;
+	sched_keep_place(job->d->sched, job->meta.uid, &job->place);
+	return true;
 }
 
 int commit_precheck_submit(struct job *job, const char *to, struct err *err)
@@ -84,9 +59,10 @@ int commit_precheck_submit(struct job *job, const char *to, struct err *err)
 	struct run_spec spec = {0};
 	struct err wrong = {0};
 
+	/* commit_examine() may be slow for what is to be looked at later. */
 	if (!job_name_is_draft(job->meta.name) || job_name_is_draft(to) ||
-	    !starts_it(job, NULL) ||
-	    !sched_is_full(job->d, job->meta.uid, err) ||
+	    job_is_frozen(job) || job->later || job->meta.state == JOB_DONE ||
+	    keep_place(job, err) ||
 	    commit_examine(job, false, &spec, &wrong) != READY)
 		return 0;
 	run_spec_done(&spec);
@@ -101,8 +77,8 @@ int commit_precheck_config(struct job *job, struct node *node, struct err *err)
 	bool starts;
 
 	if (node->writers || job->later || job_is_frozen(job) ||
-	    job_name_is_draft(job->meta.name) || parsed_is_slow(job, node) ||
-	    node_load(job->files) < 0 || !sched_is_full(job->d, job->meta.uid, err))
+	    job_name_is_draft(job->meta.name) || keep_place(job, err) ||
+	    parsed_is_slow(job, node) || node_load(job->files) < 0)
 		return 0;
 	p = parsed_get(job, node);
 	starts = p && p->result == 0 && !p->config.manual &&

@@ -10,6 +10,7 @@
 
 #include "event.h"
 #include "fiber.h"
+#include "sched_open.h"
 
 /* On the stack of the fiber that waits. */
 struct promise {
@@ -37,8 +38,7 @@ bool commit_is_failure(int code)
 	case -EINVAL: /* wrong, */
 	case -EFBIG:
 	case -ENODATA:
-	case -EAGAIN: /* or right, at another time */
-	case -ESHUTDOWN:
+	case -ESHUTDOWN: /* or right, when the operator wishes */
 		return false;
 	default:
 		return true;
@@ -68,6 +68,8 @@ int commit_would_start(struct job *job, struct node *node)
 	node->writers--;
 	v = commit_examine(job, false, &spec, &err);
 	node->writers++;
+	if (v == READY && sched_check_job(job, spec.config, &err) < 0)
+		v = WRONG;
 	run_spec_done(&spec);
 	if (v != WRONG || !commit_is_failure(err.code))
 		return v == READY;
@@ -87,6 +89,7 @@ int commit_promise(struct job *job)
 	p.meta.attempt = 1;
 	p.meta.queued_no = depot_next_no(job->d->depot);
 	p.meta.ended_ns = 0;
+	sched_keep_place(job->d->sched, job->meta.uid, &job->place);
 	r = depot_do(job->d->depot, do_promise, &p);
 	job->promised = r == 0;
 	if (r < 0) {
@@ -94,9 +97,16 @@ int commit_promise(struct job *job)
 			"the job cannot be stored in the state "
 			"directory %s",
 			depot_dir(job->d->depot));
+		commit_give_place(job);
 		commit_refuse(job, &err);
 	}
 	return r;
+}
+
+void commit_give_place(struct job *job)
+{
+	if (!job->promised)
+		sched_give_place(&job->place);
 }
 
 void commit_settle(struct job *job)
@@ -104,6 +114,7 @@ void commit_settle(struct job *job)
 	if (!job->promised || job->removed || job_is_frozen(job))
 		return;
 	job->promised = false;
+	commit_give_place(job);
 	if (depot_meta_write(job->d->depot, &job->meta) < 0)
 		job_record_later(job);
 }

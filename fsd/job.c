@@ -42,6 +42,8 @@ void jobs_free(struct fsd *d)
 		struct job *job = list_entry(pos, struct job, all);
 
 		run_abandon(job);
+		if (job->promised) /* the next daemon goes by the record */
+			sched_give_place(&job->place);
 		list_del(&job->unrecorded);
 		job_log_flush(job);
 		wait_flush(job);
@@ -463,6 +465,7 @@ int job_remove(struct job *job)
 		run_abandoned(job);
 		return r;
 	}
+	sched_give_place(&job->place);
 	retain_forget(job);
 	job_delist(job);
 	notify_drop(job);

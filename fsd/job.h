@@ -11,6 +11,7 @@
 #include "lane.h"
 #include "node.h"
 #include "depot.h"
+#include "sched.h"
 
 struct run;
 struct parsed;
@@ -46,6 +47,8 @@ struct job {
 	struct list unrecorded; /* while its record is to be written again */
 	bool promised;          /* a close was answered: it is on record that
 				   the job starts; commit_promise() */
+	struct sched_place place; /* in the queue, while that is so, or while a
+				   rename is under way that may start it */
 	struct buf late;        /* result.json of the newest run, while the disk
 				   does not take it */
 	unsigned hidden;        /* 1 << row: result files removed by hand */

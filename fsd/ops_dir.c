@@ -590,5 +590,7 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	ops_hold(req, parent, name);
 	ops_hold(req, newparent, NULL);
 	r = do_rename(req, parent, name, newparent, newname, flags, &job);
+	if (job)
+		commit_give_place(job);
 	ops_reply_renamed(req, job, r);
 }

@@ -324,7 +324,7 @@ void sched_look(struct sched *s)
 int sched_check(struct sched *s, uid_t uid, uint64_t memory, bool force,
 		struct err *err)
 {
-	uint64_t need = sched_need(memory), most;
+	uint64_t need = sched_need(memory), most, waiting;
 	const struct sched_user *u;
 
 	read_memory(s, false);
@@ -339,21 +339,23 @@ int sched_check(struct sched *s, uid_t uid, uint64_t memory, bool force,
 			       MIB_OF(s->memory.total));
 	if (force)
 		return 0;
-	if (s->limits.queued && s->waiting >= s->limits.queued)
+	waiting = s->waiting + s->coming;
+	if (s->limits.queued && waiting >= s->limits.queued)
 		return err_set(err, -EAGAIN,
 			       "the queue is full: %" PRIu64 " jobs wait, as "
 			       "many as --max-queued allows; when some have "
 			       "ended, write start to ctl, or config.json "
 			       "again",
-			       s->waiting);
+			       waiting);
 	u = s->limits.user_queued ? sched_user_of(s, uid) : NULL;
-	if (u && u->waiting >= s->limits.user_queued)
+	waiting = u ? u->waiting + u->coming : 0;
+	if (u && waiting >= s->limits.user_queued)
 		return err_set(err, -EAGAIN,
 			       "your part of the queue is full: %" PRIu64
 			       " jobs of user %u wait, as many as "
 			       "--quota-queued allows; when some have ended, "
 			       "write start to ctl, or config.json again",
-			       u->waiting, uid);
+			       waiting, uid);
 	return 0;
 }
 
@@ -481,6 +483,9 @@ void sched_free(struct sched *s)
 
 	if (!s)
 		return;
+	if (s->coming)
+		log_error("%" PRIu64 " places in the queue are kept for nobody",
+			  s->coming);
 	loop_call_del(&s->look);
 	loop_timer_del(&s->again);
 	while ((h = hash_any(&s->by_uid, &from))) {

@@ -126,6 +126,18 @@ void sched_free(struct sched *s); /* every slot has left; NULL is fine */
  */
 int sched_check(struct sched *s, uid_t uid, uint64_t memory, bool force,
 		struct err *err);
+/*
+ * Between the check and the run's coming its acceptance may wait for the disk:
+ * others that come meanwhile find its place taken, as if it waited already.
+ * Both are no-ops if that is so. It is given back just before sched_enter().
+ */
+struct sched_place { /* embedded, zeroed */
+	struct sched *sched;     /* borrowed; NULL: none */
+	struct sched_user *user; /* NULL without memory */
+};
+void sched_keep_place(struct sched *s, uid_t uid, struct sched_place *p);
+void sched_give_place(struct sched_place *p);
+
 /* Return: 1 if it may have its machine at once; 0: ready() follows; -ENOMEM. */
 int sched_enter(struct sched *s, struct sched_slot *slot);
 /* Says why it waits, if it does. */

@@ -49,7 +49,7 @@ struct sched_user {
 	struct quota_user *quota; /* borrowed; NULL: none */
 	struct list living;    /* lines that need no machine */
 	struct list levels;
-	uint64_t waiting;
+	uint64_t waiting, coming;
 	unsigned holds;        /* under way, */
 	uint64_t since_sum;    /* and the sum of their beginnings; wraps */
 	unsigned sessions;     /* of the holds: machines that may be idle */
@@ -65,7 +65,7 @@ struct sched {
 	struct hash by_uid;      /* of struct sched_user, owned */
 	struct hash lines;       /* of struct sched_line, owned */
 	struct list users;       /* with waiting ones */
-	uint64_t waiting;
+	uint64_t waiting, coming; /* coming: places that are kept */
 	uint64_t entered;        /* slots that ever did */
 	unsigned machines, cpus; /* promised */
 	uint64_t promised;

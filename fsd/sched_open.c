@@ -80,10 +80,12 @@ int sched_open(struct fsd *d)
 	return sched_new(d->loop, &limits, &host, d->quota, &d->sched);
 }
 
-/* By a daemon before this one. */
+/* By a daemon before this one, or by a close that was answered; or a place is
+ * kept for it. */
 static bool was_accepted(const struct job *job)
 {
-	return job->meta.state == JOB_QUEUED;
+	return job->meta.state == JOB_QUEUED || job->promised ||
+	       job->place.sched;
 }
 
 int sched_check_job(struct job *job, const struct job_config *config,

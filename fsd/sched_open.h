@@ -12,8 +12,8 @@ int sched_open(struct fsd *d);
 void sched_on_freed(void *arg);
 bool sched_on_may_warm(void *arg);
 
-/* May job be queued with this config? See sched_check(); what an earlier
- * daemon had queued is not too much. */
+/* May job be queued with this config? See sched_check(); what was
+ * accepted before, or has a place, is not too much. */
 int sched_check_job(struct job *job, const struct job_config *config,
 		    struct err *err);
 /* Nothing more may be queued for uid: who would start one is to be told. */

@@ -220,6 +220,94 @@ queue() {
 	stdout_is b b
 }
 
+# at_once HOW COUNT EXPECTED [CONFIG] — jobs that are completed all together.
+at_once() {
+	run -0 queue at_once "$MNT" "$1" "$2" "${4:-{\}}"
+	assert_output "$3"
+}
+
+@test "of jobs that are closed all at once so many are queued as may wait, and each close tells" {
+	one --max-queued 1
+	at_once close 16 $'0 queued 1\nEAGAIN refused 15'
+	assert_equal "$(cat "$MNT"/close*/error |
+		grep -c 'the queue is full: 1 jobs wait, as many as --max-queued allows')" 15
+}
+
+@test "of a user's jobs that are closed all at once so many are queued as may wait" {
+	one --quota-queued 2
+	at_once close 16 $'0 queued 2\nEAGAIN refused 14'
+}
+
+@test "of jobs that are renamed all at once so many are queued as may wait, and the others are as they were" {
+	one --max-queued 1
+	at_once submit 16 $'0 queued 1\nEAGAIN draft 15'
+	mount_stop
+	rm -r "$STATE"
+	one --max-queued 3
+	at_once config 16 $'0 queued 3\nEAGAIN draft 13'
+}
+
+@test "a rename of the program that completes a job tells that the queue is full" {
+	one --max-queued 1
+	at_once code 16 $'0 queued 1\nEAGAIN refused 15'
+}
+
+@test "of jobs that are started all at once so many are queued as may wait" {
+	one --max-queued 1
+	at_once start 16 $'0 queued 1\nEAGAIN draft 15'
+}
+
+@test "places in the queue that were kept for nothing are had again" {
+	one --max-queued 2
+	at_once close 16 $'0 queued 2\nEAGAIN refused 14'
+	rm -r "$MNT"/close*
+	at_once submit 16 $'0 queued 2\nEAGAIN draft 14'
+	rm -r "$MNT"/submit* "$MNT"/.submit*
+	at_once code 16 $'0 queued 2\nEAGAIN refused 14'
+	first_ends
+	rm -r "$MNT"/code*
+	assert_equal "$(figure fsd_runs_waiting)" 0
+}
+
+@test "a job that begins one session too many is refused, and its close tells" {
+	mount_start --max-machines 2
+	job_start a 'out a' '{"session": "a"}'
+	job_wait a
+	mkdir "$MNT/b"
+	job_put b code.sh 'out b'
+	echo '{"session": "b"}' >"$BATS_TEST_TMPDIR/config"
+	fails EAGAIN cp "$BATS_TEST_TMPDIR/config" "$MNT/b/config.json"
+	refused b '1 sessions live already, as many as machines allow'
+	rmdir "$MNT/.fsd/sessions/a"
+	check becomes $((20 * SLOW)) sh -c 'echo start >"$1"' - "$MNT/b/ctl"
+	job_wait b
+	stdout_is b b
+}
+
+@test "of jobs that begin sessions all at once each that was accepted ends" {
+	local job
+	mount_start --max-machines 2
+	run -0 queue at_once "$MNT" close 16 '{"session": "NAME"}'
+	refute_line --regexp '^0 refused'
+	refute_line --regexp '^EAGAIN [^r]'
+	for job in $(cd "$MNT" && grep -Lx refused close*/state); do
+		job_wait "${job%/*}" || fail "$job: $(cat "$MNT/${job%/*}/error")"
+	done
+	run cat "$MNT"/close*/exit_code
+	assert_line 0
+	assert_line 125
+	cat "$MNT"/close*/error | grep -q 'accepted, but cannot be run any more.*sessions live already'
+}
+
+@test "a job whose close has failed does not start by itself when there is room" {
+	one --max-queued 1
+	job_start a 'out a'
+	run -0 queue late "$MNT" late first
+	assert_output $'close: EAGAIN\nthen: refused\nstart: 0'
+	job_wait late
+	stdout_is late x
+}
+
 @test "what makes no job start is not refused by a full queue" {
 	one --max-queued 1
 	job_start a 'out a'

@@ -6,10 +6,20 @@ queue.py fill MNT FIRST LAST      makes and submits q FIRST ... q LAST
 queue.py measure MNT JOB          medians in microseconds: stat of health, the
                                   state of a job, mkdir to submitted
 queue.py empty MNT FIRST LAST     removes them
+queue.py at_once MNT HOW COUNT [CONFIG]
+                                  so many jobs are completed at the same time;
+                                  what each call was answered, what the job is
+                                  then, how many
+queue.py late MNT JOB FIRST       a close that has failed is followed by its
+                                  file's release when FIRST has made room
 """
+import collections
+import errno
 import os
+import socket
 import statistics
 import sys
+import threading
 import time
 
 
@@ -70,4 +80,96 @@ def measure(mnt, job):
     print(*figures)
 
 
-{"fill": fill, "empty": empty, "measure": measure}[sys.argv[1]](*sys.argv[2:])
+# --- the answers -----------------------------------------------------------
+
+def begin(path, data):
+    """A file that has yet to be closed."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    os.write(fd, data)
+    return fd
+
+
+def prepare(mnt, how, name, config):
+    """A job that is complete but for one call. Return: that call."""
+    job = os.path.join(mnt, "." + name if how == "submit" else name)
+    program = "/tmp" if how == "code" else "/code.sh"
+    os.mkdir(job)
+    put(job + program, b"out x\n")
+    if how == "close":
+        fd = begin(job + "/config.json", config)
+        return lambda: os.close(fd)
+    put(job + ("/tmp" if how == "config" else "/config.json"), config)
+    if how == "submit":
+        return lambda: os.rename(job, os.path.join(mnt, name))
+    if how == "start":
+        return lambda: put(job + "/ctl", b"start")
+    name = {"code": "/code.sh", "config": "/config.json"}[how]
+    return lambda: os.rename(job + "/tmp", job + name)
+
+
+def answer(call):
+    try:
+        call()
+        return "0"
+    except OSError as e:
+        return errno.errorcode[e.errno]
+
+
+def looked_at(job):
+    """It is, when the release of its last file was: each has its turn."""
+    answer(lambda: put(job + "/ctl", b"nothing"))
+
+
+def state(mnt, name):
+    for job in (os.path.join(mnt, name), os.path.join(mnt, "." + name)):
+        if os.path.exists(job):
+            looked_at(job)
+            return read(job + "/state").decode().strip()
+    return "gone"
+
+
+def at_once(mnt, how, count, config="{}"):
+    if how == "start":
+        config = '{"start": "manual"}'
+    names = ["%s%d" % (how, i) for i in range(int(count))]
+    calls = [prepare(mnt, how, name, config.replace("NAME", name).encode())
+             for name in names]
+    answers = [None] * len(calls)
+    all_there = threading.Barrier(len(calls))
+
+    def one(i):
+        all_there.wait()
+        answers[i] = answer(calls[i])
+
+    threads = [threading.Thread(target=one, args=(i,))
+               for i in range(len(calls))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    told = collections.Counter((a, state(mnt, name))
+                               for a, name in zip(answers, names))
+    for (a, s), n in sorted(told.items()):
+        print(a, s, n)
+
+
+def late(mnt, name, first):
+    job = os.path.join(mnt, name)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    os.mkdir(job)
+    put(job + "/code.sh", b"out x\n")
+    fd = begin(job + "/config.json", b"{}")
+    socket.send_fds(ours, [b"x"], [fd])
+    print("close:", answer(lambda: os.close(fd)))
+    put(os.path.join(mnt, first, "ctl"), b"kill")
+    for other in os.listdir(mnt):
+        if other not in (".fsd", name):
+            read(os.path.join(mnt, other, "wait"))
+    ours.close()
+    theirs.close()  # the file is released, and nobody has closed it
+    print("then:", state(mnt, name))
+    print("start:", answer(lambda: put(job + "/ctl", b"start")))
+
+
+{"fill": fill, "empty": empty, "measure": measure, "at_once": at_once,
+ "late": late}[sys.argv[1]](*sys.argv[2:])

@@ -676,6 +676,43 @@ static void test_never(void)
 	end();
 }
 
+/* The limit is what waits and what is about to. */
+static void test_places(void)
+{
+	struct sched_place p = { 0 }, q = { 0 };
+	struct run a = { 0 }, b = { 0 };
+	struct err err = { 0 };
+
+	begin((struct sched_limits){ .machines = 1, .queued = 2,
+				     .user_queued = 1 }, 0);
+	come(&a, 'a', 1, 0);
+	is_int(sched_check(s, 1, 0, false, &err), 0, "nobody waits");
+	sched_keep_place(s, 1, &p);
+	is_int(sched_check(s, 1, 0, false, &err), -EAGAIN,
+	       "a place that is kept is taken,");
+	ok(strstr(err.text, "1 jobs of user 1 wait"), "which is said");
+	is_int(sched_check(s, 1, 0, true, &err), 0,
+	       "but for the one that it is kept for");
+	sched_keep_place(s, 1, &p);
+	is_int(sched_check(s, 2, 0, false, &err), 0, "and once only,");
+	sched_keep_place(s, 2, &q);
+	is_int(sched_check(s, 3, 0, false, &err), -EAGAIN, "of all as well");
+	ok(strstr(err.text, "2 jobs wait"), "which is said");
+	sched_give_place(&p);
+	come(&b, 'b', 1, 0);
+	is_int(sched_check(s, 3, 0, false, &err), -EAGAIN,
+	       "a run that waits has it instead,");
+	sched_give_place(&p);
+	sched_give_place(&q);
+	is_int(sched_check(s, 3, 0, false, &err), 0,
+	       "and what was given back can be had, once");
+	is_int(sched_check(s, 1, 0, false, &err), -EAGAIN, "but not by all");
+	sched_leave(&b.slot);
+	is_int(sched_check(s, 1, 0, false, &err), 0, "until nobody waits");
+	go(&a);
+	end();
+}
+
 static void test_growing(void)
 {
 	struct err err = { 0 };
@@ -1347,6 +1384,7 @@ int main(void)
 	test_memory();
 	test_taken();
 	test_never();
+	test_places();
 	test_growing();
 	test_passing();
 	test_passing_ones_own();
