@@ -14,7 +14,6 @@
 #include "chores.h"
 #include "erase.h"
 #include "fiber.h"
-#include "kept.h"
 
 struct depot {
 	char *dir;
@@ -151,17 +150,41 @@ static int delete_it(void *arg)
 		       : 0;
 }
 
+/*
+ * A file system that allocates late does it for what replaces a file before the
+ * rename (ext4), under locks that others' renames want as well.
+ */
+static void write_out(const struct leave *l)
+{
+	auto_close int fd = openat(l->jobs, l->path,
+				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
+					   O_NONBLOCK);
+
+	if (fd >= 0)
+		sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+/*
+ * A large file that is replaced lies in the trash before, so that the rename
+ * gives up a name of it only. The rename stays a single call: whatever dies, it
+ * was done or not, and who does not know may call again. Where there are no hard
+ * links it takes as long as it takes. A name in the trash whose file was not
+ * replaced after all is only a name, now or at the next start.
+ */
 static int rename_it(void *arg)
 {
 	struct leave *l = arg;
+	int r = 0;
 
-	if (!l->is_dir && (is_large(l, l->path) || is_large(l, l->to)) &&
-	    renameat2(l->jobs, l->path, l->jobs, l->to, RENAME_EXCHANGE) == 0) {
-		if (to_trash(l, l->path) < 0)
-			unlinkat(l->jobs, l->path, 0);
-		return 0;
-	}
-	return renameat(l->jobs, l->path, l->jobs, l->to) < 0 ? -errno : 0;
+	if (!l->is_dir && is_large(l, l->path))
+		write_out(l);
+	l->trashed = !l->is_dir && is_large(l, l->to) &&
+		     linkat(l->jobs, l->to, l->trash, l->name, 0) == 0;
+	if (renameat(l->jobs, l->path, l->jobs, l->to) < 0)
+		r = -errno;
+	if (r < 0 && l->trashed)
+		unlinkat(l->trash, l->name, 0);
+	return r;
 }
 
 static int leave(struct depot *s, struct leave *l, int (*work)(void *arg))
@@ -490,99 +513,4 @@ void depot_job_path(uint64_t no, const char *tail, char *ret_path)
 	depot_id(no, id);
 	snprintf(ret_path, STORE_PATH_MAX, "%s%s%s", id, tail ? "/" : "",
 		 tail ? tail : "");
-}
-
-/* --- jobs --------------------------------------------------------------- */
-
-/*
- * One write of one sector over the old one: nobody sees half of it, and no new
- * file is made for each state of a job.
- */
-#define META_SIZE 512
-
-struct record {
-	int jobs; /* borrowed */
-	uint64_t no;
-	char sector[META_SIZE];
-};
-
-static int record_print(const struct depot *s, const struct job_meta *m,
-			struct record *ret)
-{
-	auto_buf struct buf text = { 0 };
-
-	if (depot_meta_print(m, &text) < 0)
-		return text.failed;
-	if (text.len > META_SIZE)
-		return -ENAMETOOLONG;
-	ret->jobs = s->jobs;
-	ret->no = m->no;
-	memcpy(ret->sector, text.data, text.len);
-	memset(ret->sector + text.len, '\n', META_SIZE - text.len);
-	return 0;
-}
-
-static int record_write(void *arg)
-{
-	const struct record *r = arg;
-	char path[STORE_PATH_MAX];
-	auto_close int fd = -1;
-	ssize_t n;
-
-	depot_job_path(r->no, "meta", path);
-	fd = openat(r->jobs, path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-		    0600);
-	if (fd < 0)
-		return -errno;
-	n = pwrite(fd, r->sector, META_SIZE, 0);
-	return n == META_SIZE ? 0 : n < 0 ? -errno : -ENOSPC;
-}
-
-int depot_meta_write(struct depot *s, const struct job_meta *m)
-{
-	struct record r;
-	int ret = record_print(s, m, &r);
-
-	if (ret < 0)
-		return ret;
-	kept_begin(m->kept);
-	ret = depot_do(s, record_write, &r);
-	if (ret == 0)
-		kept_end(m->kept, m);
-	return ret;
-}
-
-static int job_make_work(void *arg)
-{
-	const struct record *r = arg;
-	char path[STORE_PATH_MAX];
-
-	depot_job_path(r->no, NULL, path);
-	if (mkdirat(r->jobs, path, 0700) < 0)
-		return -errno;
-	depot_job_path(r->no, "files", path);
-	if (mkdirat(r->jobs, path, 0700) < 0)
-		return -errno;
-	return record_write(arg);
-}
-
-int depot_job_make(struct depot *s, const struct job_meta *meta)
-{
-	char path[STORE_PATH_MAX];
-	struct record r;
-	int ret = record_print(s, meta, &r);
-
-	if (ret < 0) {
-		kept_gone(meta->kept);
-		return ret;
-	}
-	ret = depot_do(s, job_make_work, &r);
-	if (ret == 0) {
-		kept_end(meta->kept, meta);
-		return 0;
-	}
-	depot_job_path(meta->no, NULL, path);
-	if (depot_trash(s, path) == 0)
-		kept_gone(meta->kept);
-	return ret;
 }

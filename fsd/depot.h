@@ -254,8 +254,8 @@ void depot_close_file(struct depot *s, int fd);
 int depot_trash(struct depot *s, const char *path);
 /* A file or an empty directory; what is large goes that way. */
 int depot_delete(struct depot *s, const char *path, bool is_dir);
-/* To what may be there already. Large files change places, and the old one
- * goes that way: to give it up, or to write the new one first, takes long. */
+/* To what may be there already: what is large and replaced goes that way. At
+ * any moment either name is what it was or what it is to be. */
 int depot_rename(struct depot *s, const char *from, const char *to,
 		 bool is_file);
 

@@ -117,6 +117,11 @@ class Disk:
         d, name, _ = self.find(call.paths[0])
         self.link(call, (d, name, None))
 
+    def on_linkat(self, index, call):
+        _, _, inode = self.find(call.paths[0])
+        d, name, _ = self.find(call.paths[1])
+        self.link(call, (d, name, inode))
+
     def on_renameat(self, index, call, exchange=False):
         d1, n1, inode = self.find(call.paths[0])
         d2, n2, old = self.find(call.paths[1])

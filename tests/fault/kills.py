@@ -8,6 +8,7 @@ what came out.
 kills.py [--kills N] [--seed S] [--program P] [--real] [PART...]
 """
 import contextlib
+import errno
 import os
 import random
 import select
@@ -199,6 +200,90 @@ def at_takeover(svc, args, budget, record):
                 clean(svc, journal)
 
 
+# --- in a rename ----------------------------------------------------------------
+
+LARGE = 8 << 20  # what is given up elsewhere
+OLD, NEW = b"old", b"new"
+
+
+class Renaming(threading.Thread):
+    """mv draft/tmp draft/data, of so many bytes each; answer: an errno, or 0."""
+
+    def __init__(self, svc, sizes):
+        super().__init__(daemon=True)
+        self.dir, self.answer = svc.tree + "/draft", None
+        for name, text, size in zip(("tmp", "data"), (NEW, OLD), sizes):
+            jobs.put("%s/%s" % (self.dir, name), text)
+            os.truncate("%s/%s" % (self.dir, name), size)
+
+    def run(self):
+        try:
+            os.rename(self.dir + "/tmp", self.dir + "/data")
+            self.answer = 0
+        except OSError as e:
+            self.answer = e.errno
+
+
+def head(path):
+    with contextlib.suppress(FileNotFoundError), open(path, "rb") as f:
+        return f.read(3)
+
+
+def renamed(svc, answer):
+    """Findings: it was done, or not if nobody was told so."""
+    dir = svc.tree + "/draft"
+    there = {name: head("%s/%s" % (dir, name)) for name in ("data", "tmp")
+             if name in os.listdir(dir)}
+    if there == {"data": NEW} or answer and there == {"data": OLD, "tmp": NEW}:
+        return []
+    return ["half: a rename was answered %s, and there is %r" % (answer, there)]
+
+
+def kill_renaming(svc, sizes, plan, whole, record):
+    """whole: the holder dies with the server, else another server goes on.
+    Return: False if there is no such call."""
+    mv = Renaming(svc, sizes)
+    if whole:
+        os.kill(svc.popen.pid, signal.SIGSTOP)
+    with tracer.Trace(svc.server(), svc.state, plan) as t:
+        mv.start()
+        service.until(service.ANSWER_S, lambda: not mv.is_alive() or
+                      select.select([t.fd], [], [], 0)[0])
+        if whole and mv.is_alive():
+            svc.popen.kill()
+            svc.popen.wait()
+        mv.join(service.ANSWER_S)
+    if whole and svc.popen.poll() is None:
+        os.kill(svc.popen.pid, signal.SIGCONT)
+    back = svc.revive()
+    record.kills += bool(t.killed)
+    record.by_itself += back and bool(t.killed)
+    where = "%s %s call %d of a rename, %s" % (
+        "all" if whole else "a server", "behind" if plan.after else "before",
+        plan.kill, t.at)
+    record.findings += ["%s: %s" % (where, f) for f in renamed(svc, mv.answer)]
+    return t.killed
+
+
+def at_rename(svc, args, budget, record):
+    """Each call of a rename over another file, where either is large."""
+    os.mkdir(svc.tree + "/draft")
+    for sizes in ((LARGE, LARGE), (LARGE, 3), (3, LARGE)):
+        for whole in (False, True):
+            for after in (False, True):
+                n = 1
+                while kill_renaming(svc, sizes, tracer.Plan(kill=n, after=after),
+                                    whole, record):
+                    n += 1
+    no_links = tracer.Plan(fail=errno.EPERM, names=("linkat",))
+    kill_renaming(svc, (3, LARGE), no_links, False, record)
+    jobs.remove_tree(svc.tree + "/draft")
+    trash = svc.state + "/trash"
+    service.until(service.ANSWER_S, lambda: not os.listdir(trash))
+    record.findings += ["left in the trash: " + name
+                        for name in os.listdir(trash)]
+
+
 # --- at any time ----------------------------------------------------------------
 
 class Client(threading.Thread):
@@ -372,6 +457,8 @@ PARTS = {
               "doubles and halves nothing", 0.05, at_start),
     "takeover": ("killed while it takes over from a killed one, it loses, "
                  "doubles and halves nothing", 0.1, at_takeover),
+    "rename": ("killed at any call of a rename over a large file, it has done "
+               "that or not", 0, at_rename),
     "random": ("killed at any time under load, it loses, doubles and halves "
                "nothing", 0.2, at_random),
     "helpers": ("a helper that is killed is missed by no job, and is replaced",

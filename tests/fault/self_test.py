@@ -249,6 +249,11 @@ def renamed_and_synced(s):
     s.call("fsync", b"")
 
 
+def linked(s):
+    both_synced(s)
+    s.call("linkat", b"f", b"old")
+
+
 def removed_again(s):
     both_synced(s)
     s.call("unlinkat", b"f")
@@ -271,6 +276,8 @@ DISKS = (
      dict(OLD, f=b"")),
     ("a rename", renamed, "synced", dict(OLD, f=b"data")),
     ("a rename", renamed, "all", {"old": b"data"}),
+    ("another name", linked, "all", dict(f=b"data", old=b"data")),
+    ("another name", linked, "synced", dict(OLD, f=b"data")),
     ("a rename that was synced", renamed_and_synced, "synced",
      {"old": b"data"}),
     ("a removal", removed_again, "synced", dict(OLD, f=b"data")),
