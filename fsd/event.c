@@ -69,10 +69,10 @@ static int record_late(struct job *job)
 				       : depot_do(l.depot, do_late, &l);
 
 	free(l.error);
-	if (r == 0 && job->late.len) {
-		quota_run_add(job, job->late.len);
+	if (job->late.len)
+		quota_run_recount(job); /* also of what was done of it */
+	if (r == 0)
 		buf_done(&job->late);
-	}
 	return r;
 }
 

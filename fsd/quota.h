@@ -121,6 +121,8 @@ void quota_gone_end(struct job *job);
 uint64_t quota_run_room(const struct job *job);
 void quota_run_add(struct job *job, uint64_t bytes);
 void quota_run_sub(struct job *job, uint64_t bytes);
+/* Its output/ was dropped: what it counts for is what is there still. */
+void quota_run_recount(struct job *job);
 
 /* May a file be made in dir? 0 or -EDQUOT with a sentence. */
 int quota_check_create(const struct node *dir, struct err *err);

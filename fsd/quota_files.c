@@ -25,12 +25,19 @@ static void add(struct quota_share *s, unsigned area, uint64_t more)
 
 /* --- jobs --------------------------------------------------------------- */
 
+static uint64_t run_bytes(const struct job *job)
+{
+	char run[16];
+
+	snprintf(run, sizeof(run), "r%u", job->meta.run);
+	return depot_count(job->d->depot, job->meta.no, run, ORDER_FILE);
+}
+
 int quota_job_begin(struct job *job, bool loaded)
 {
 	struct quota_share *s = &job->quota;
 	struct depot *depot = job->d->depot;
 	const struct job_meta *m = &job->meta;
-	char run[16];
 
 	s->user = quota_user(job->d->quota, m->uid);
 	if (job->d->quota && !s->user)
@@ -42,9 +49,8 @@ int quota_job_begin(struct job *job, bool loaded)
 		add(s, AREA_SINK, depot_count(depot, m->no, "sink", ""));
 	else
 		depot_sink_drop(depot, m->no); /* nobody sees it any more */
-	snprintf(run, sizeof(run), "r%u", m->run);
 	add(s, AREA_FILES, depot_count(depot, m->no, "files", ""));
-	add(s, AREA_OUTPUT, depot_count(depot, m->no, run, ORDER_FILE));
+	add(s, AREA_OUTPUT, run_bytes(job));
 	return 0;
 }
 
@@ -125,6 +131,13 @@ void quota_run_add(struct job *job, uint64_t bytes)
 void quota_run_sub(struct job *job, uint64_t bytes)
 {
 	add(&job->quota, AREA_OUTPUT, -bytes);
+}
+
+void quota_run_recount(struct job *job)
+{
+	if (quota_has_bytes(job->quota.user))
+		add(&job->quota, AREA_OUTPUT,
+		    run_bytes(job) - job->quota.bytes[AREA_OUTPUT]);
 }
 
 void quota_opened(struct job *job, struct quota_open *o, unsigned row, int fd)

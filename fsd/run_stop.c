@@ -32,6 +32,7 @@ static struct run *run_found(struct job *job)
 	depot_output_drop(job->d->depot, job->meta.no, job->meta.run);
 	job->output_unseen = true;
 	job_output(job);
+	quota_run_recount(job);
 	quota_unpublish(job);
 	run->job = job;
 	run->d = job->d;
@@ -122,7 +123,6 @@ void run_abandoned(struct job *job)
 	if (!job_is_frozen(job))
 		return;
 	node_root_free(job_take_output(job));
-	quota_area_end(job, AREA_OUTPUT);
 	run = run_found(job);
 	if (!run)
 		return;

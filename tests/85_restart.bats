@@ -33,6 +33,35 @@ teardown() { mount_done; }
 	exists b output/f
 }
 
+# accounts — what is counted for each user is what lies in the state directory.
+accounts() {
+	/usr/bin/python3 -I -S "$TESTS/lib/people.py" accounts "$MNT" "$STATE"
+}
+
+@test "output that was being collected, and is thrown away, counts for nobody" {
+	local run
+	mount_stop
+	mount_start --quota-bytes 10M
+	job_start a $'out up\nsleep 600000'
+	job_start b $'out up\nsleep 600000' '{"retry": 1}'
+	job_follow a up
+	job_follow b up
+	mount_crash
+	for run in "$STATE"/jobs/*/r1; do
+		mkdir -p "$run/output/d"
+		head -c 190000 /dev/zero >"$run/output/d/half"
+	done
+	mount_start --quota-bytes 10M
+	ended a 125 interrupted
+	job_follow b up
+	accounts
+	job_put a code.sh $'out again\nwrite f text'
+	job_put a config.json '{}'
+	job_wait a
+	rm -r "$MNT/b"
+	accounts
+}
+
 @test "drafts are there again and can be finished" {
 	mkdir -p "$MNT/a/sub"
 	echo payload >"$MNT/a/sub/data"

@@ -25,6 +25,10 @@ teardown() {
 	return $failed
 }
 
+people() {
+	/usr/bin/python3 -I -S "$TESTS/lib/people.py" "$@"
+}
+
 read_only() {
 	btrfs property set -f "$DISK/s" ro "$1"
 }
@@ -116,6 +120,30 @@ read_only() {
 	mount_start
 	ended a 125 interrupted
 	assert_equal "$(cat "$MNT/a/result.json")" "$before"
+}
+
+@test "output that is thrown away because no end is on record counts for nobody" {
+	local meta
+	expect_log 'its end cannot be written: Operation not permitted'
+	mount_stop
+	mount_start --quota-bytes 10M
+	job_start a "out up
+sleep 1000
+write file $(printf %2000s '')"
+	job_follow a up
+	meta=$(echo "$STATE"/jobs/*/meta)
+	chattr +i "$meta" || need 'files can be made immutable'
+	assert_equal "$(job_wait a)" 125
+	ended a 125 interrupted
+	assert_equal "$(ls "$MNT/a/output")" ''
+	people accounts "$MNT" "$STATE"
+	chattr -i "$meta"
+	check becomes $((20 * SLOW)) grep -q '^state done' "$meta"
+	[ ! -e "${meta%meta}r1/output" ]
+	check becomes $((20 * SLOW)) /usr/bin/python3 -I -S \
+		"$TESTS/lib/people.py" accounts "$MNT" "$STATE"
+	rm -r "$MNT/a"
+	people nothing-used "$MNT"
 }
 
 @test "a quota that is used up is told to the writer, and room that is made is used" {
