@@ -30,10 +30,9 @@ static int keep_only(int fd)
 	return close_range((unsigned)kept + 1, ~0u, 0) < 0 ? -errno : kept;
 }
 
-static int child(const struct mount_options *options, int ready_fd,
-		 pid_t caller)
+static int child(const struct mount_options *options, int ready_fd)
 {
-	struct ready ready = { .fd = keep_only(ready_fd), .pid = caller };
+	struct ready ready = { .fd = keep_only(ready_fd) };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), r;
 
 	if (ready.fd < 0)
@@ -63,10 +62,10 @@ static int wait_ready(int fd, pid_t pid)
 	return 1;
 }
 
-int hold_in_background(const struct mount_options *options, pid_t *ret_pid)
+int hold_in_background(const struct mount_options *options)
 {
-	pid_t caller = getpid(), pid;
 	int pipefd[2], r;
+	pid_t pid;
 
 	if (pipe2(pipefd, O_CLOEXEC) < 0)
 		return complain("mount", 1, "%s", strerror(errno));
@@ -75,12 +74,10 @@ int hold_in_background(const struct mount_options *options, pid_t *ret_pid)
 		return complain("mount", 1, "%s", strerror(errno));
 	if (pid == 0) {
 		close(pipefd[0]);
-		_exit(child(options, pipefd[1], caller));
+		_exit(child(options, pipefd[1]));
 	}
 	close(pipefd[1]);
 	r = wait_ready(pipefd[0], pid);
 	close(pipefd[0]);
-	if (r == 0 && ret_pid)
-		*ret_pid = pid;
 	return r;
 }

@@ -3,16 +3,13 @@
 #ifndef FSD_BACKGROUND_H
 #define FSD_BACKGROUND_H
 
-#include <sys/types.h>
-
 #include "commands.h"
 
 /*
  * Starts hold() in a child of its own session and waits until the mount
  * answers, or the child has ended with its sentence on our standard error;
- * later lines go to STATE/fsd.log. ret_pid (or NULL): the child.
- * Return: 0 or an exit code.
+ * later lines go to STATE/fsd.log. Return: 0 or an exit code.
  */
-int hold_in_background(const struct mount_options *options, pid_t *ret_pid);
+int hold_in_background(const struct mount_options *options);
 
 #endif

@@ -256,7 +256,7 @@ int command_mount(int argc, char **argv)
 	if (r == 0 && places_check(&o, &err) < 0)
 		r = complain("mount", 1, "%s", err.text);
 	if (r == 0)
-		r = o.daemonize ? hold_in_background(&o, NULL) : hold(&o, NULL);
+		r = o.daemonize ? hold_in_background(&o) : hold(&o, NULL);
 	mount_options_done(&o);
 	return r;
 }

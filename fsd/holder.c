@@ -473,10 +473,7 @@ int hold(const struct mount_options *options, struct ready *ready)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (options->die_with_parent)
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
-	/* It may have gone before that. */
-	if (options->die_with_parent && ready && getppid() != ready->pid)
-		h.code = 1;
-	else if (begin(&h, &err) < 0)
+	if (begin(&h, &err) < 0)
 		h.code = complain("mount", 1, "%s", err.text);
 	while (h.code < 0)
 		watch(&h);

@@ -49,7 +49,6 @@ struct holder_mount {
 struct daemon_log;
 struct ready {
 	int fd;     /* owned by hold(); gets one byte */
-	pid_t pid;
 	struct daemon_log *log; /* borrowed; becomes standard error then; NULL:
 				   that stays */
 };

@@ -501,19 +501,20 @@ static void remove_job(struct client *k)
 	fd_close(&k->dir);
 }
 
-/* But for those that we were told to ignore (nohup, a shell's background jobs):
- * once blocked they would come to a signalfd all the same. */
+/* A signal that is blocked comes to a signalfd though it is ignored. Under nohup
+ * that is not wished for; that a script's background command ignores Ctrl-C is
+ * its shell's habit, and who signals that one means it. */
 static int catch_signals(void)
 {
-	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	struct sigaction now;
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-		if (sigaction(ends[i], NULL, &now) == 0 &&
-		    now.sa_handler != SIG_IGN)
-			sigaddset(&set, ends[i]);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGQUIT);
+	if (sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -339,25 +339,34 @@ client_up() {
 	assert_equal "$(ls -A "$MNT")" .fsd
 }
 
-@test "run: a signal that is ignored when it starts stays so, as under nohup" {
-	local signal status pid
+# ended_by SIGNAL... — the code of a client that ignored the first when it
+# started, and then got them all.
+ended_by() {
+	local signal pid status=0
+	# timeout would have it as it is by default
+	timeout --foreground $((30 * SLOW)) env --ignore-signal="$1" \
+		"$FSD" run --mount "$MNT" code.sh </dev/null >out 2>&1 3>&- &
+	pid=$!
+	client_up "$pid"
+	for signal; do
+		kill -"$signal" "$CLIENT"
+	done
+	wait "$pid" || status=$?
+	rm out
+	assert_equal "$(ls -A "$MNT")" .fsd
+	return $status
+}
+
+@test "run: under nohup a SIGHUP does not end it" {
 	mount_start
 	program $'out up\nsleep 600000'
-	for signal in HUP INT QUIT; do
-		rm -f out
-		# timeout would have them as they are by default
-		timeout --foreground $((30 * SLOW)) \
-			env --ignore-signal="$signal" \
-			"$FSD" run --mount "$MNT" code.sh \
-			</dev/null >out 2>&1 3>&- &
-		pid=$! status=0
-		client_up "$pid"
-		kill -"$signal" "$CLIENT"
-		kill -TERM "$CLIENT"
-		wait "$pid" || status=$?
-		assert_equal "$signal $status" "$signal 143"
-		assert_equal "$(ls -A "$MNT")" .fsd
-	done
+	run -143 ended_by HUP TERM
+}
+
+@test "run: a script's background command is ended by SIGINT, though its shell has that ignored" {
+	mount_start
+	program $'out up\nsleep 600000'
+	run -130 ended_by INT
 }
 
 # client_in STATE — starts one in the background; once its job is in that state
