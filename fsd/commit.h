@@ -52,8 +52,9 @@ int commit_precheck(struct job *job, struct node *node, bool last);
  */
 int commit_would_start(struct job *job, struct node *node);
 int commit_promise(struct job *job);
-/* The place in the queue that was kept for it is another's, unless a close was
- * promised that it starts. */
+/* It has a place in the queue from now on, full or not. The second: that is
+ * another's, unless a close was promised that it starts. */
+void commit_keep_place(struct job *job);
 void commit_give_place(struct job *job);
 /*
  * The job was refused for this reason: true if that says nothing of what it was

@@ -50,7 +50,7 @@ static bool keep_place(struct job *job, struct err *full)
 {
 	if (sched_is_full(job->d, job->meta.uid, full))
 		return false;
-	sched_keep_place(job->d->sched, job->meta.uid, &job->place);
+	commit_keep_place(job);
 	return true;
 }
 

@@ -89,7 +89,7 @@ int commit_promise(struct job *job)
 	p.meta.attempt = 1;
 	p.meta.queued_no = depot_next_no(job->d->depot);
 	p.meta.ended_ns = 0;
-	sched_keep_place(job->d->sched, job->meta.uid, &job->place);
+	commit_keep_place(job);
 	r = depot_do(job->d->depot, do_promise, &p);
 	job->promised = r == 0;
 	if (r < 0) {
@@ -101,6 +101,12 @@ int commit_promise(struct job *job)
 		commit_refuse(job, &err);
 	}
 	return r;
+}
+
+void commit_keep_place(struct job *job)
+{
+	if (!job->removed && !job_is_frozen(job))
+		sched_keep_place(job->d->sched, job->meta.uid, &job->place);
 }
 
 void commit_give_place(struct job *job)

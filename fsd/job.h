@@ -48,7 +48,8 @@ struct job {
 	bool promised;          /* a close was answered: it is on record that
 				   the job starts; commit_promise() */
 	struct sched_place place; /* in the queue, while that is so, or while a
-				   rename is under way that may start it */
+				   rename or release is under way that may
+				   start it */
 	struct buf late;        /* result.json of the newest run, while the disk
 				   does not take it */
 	unsigned hidden;        /* 1 << row: result files removed by hand */

@@ -356,7 +356,8 @@ static int flush(fuse_req_t req, struct handle *h)
 	r = commit_would_start(job, h->t.node);
 	if (r > 0) {
 		r = commit_promise(job);
-		doubt(req, h);
+		if (r == 0)
+			doubt(req, h);
 	}
 	h->kept->failed = r < 0;
 	return r;
@@ -443,6 +444,9 @@ static void settle(struct handle *h, struct node *node)
 	if (node->job && requests_again(d, &run) && node->job->meta.run > run)
 		return;
 	requests_begin(d, node->job ? node->job->meta.run : 0);
+	/* A closer was answered, perhaps by the server before. */
+	if (node->job && h->kept->closer && !h->kept->failed)
+		commit_keep_place(node->job);
 	if (!h->kept->failed)
 		ops_changed(node->job, h->kept->changed && !node->writers ? node
 								    : NULL);

@@ -308,6 +308,16 @@ at_once() {
 	stdout_is late x
 }
 
+@test "a job whose close was answered waits, though the server died and the queue is full since" {
+	mount_start --max-machines 1 --pool 1 --max-queued 1
+	run -0 queue promised "$MNT" a
+	assert_output $'close: 0\nwaiting: queued\nthen: queued'
+	echo kill >"$MNT/running/ctl"
+	job_wait a
+	stdout_is a x
+	job_wait waiting
+}
+
 @test "what makes no job start is not refused by a full queue" {
 	one --max-queued 1
 	job_start a 'out a'

@@ -12,10 +12,13 @@ queue.py at_once MNT HOW COUNT [CONFIG]
                                   then, how many
 queue.py late MNT JOB FIRST       a close that has failed is followed by its
                                   file's release when FIRST has made room
+queue.py promised MNT JOB         a close is answered, the server is killed, and
+                                  the queue is full when the release comes
 """
 import collections
 import errno
 import os
+import signal
 import socket
 import statistics
 import sys
@@ -153,23 +156,47 @@ def at_once(mnt, how, count, config="{}"):
         print(a, s, n)
 
 
+class Sent:
+    """A job whose config.json is closed, and open on its way through a socket:
+    it is released, and nobody closes it, when that ends."""
+
+    def __init__(self, mnt, name):
+        job = os.path.join(mnt, name)
+        self.pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        os.mkdir(job)
+        put(job + "/code.sh", b"out x\n")
+        fd = begin(job + "/config.json", b"{}")
+        socket.send_fds(self.pair[0], [b"x"], [fd])
+        print("close:", answer(lambda: os.close(fd)))
+
+    def release(self):
+        for end in self.pair:
+            end.close()
+
+
 def late(mnt, name, first):
     job = os.path.join(mnt, name)
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    os.mkdir(job)
-    put(job + "/code.sh", b"out x\n")
-    fd = begin(job + "/config.json", b"{}")
-    socket.send_fds(ours, [b"x"], [fd])
-    print("close:", answer(lambda: os.close(fd)))
+    sent = Sent(mnt, name)
     put(os.path.join(mnt, first, "ctl"), b"kill")
     for other in os.listdir(mnt):
         if other not in (".fsd", name):
             read(os.path.join(mnt, other, "wait"))
-    ours.close()
-    theirs.close()  # the file is released, and nobody has closed it
+    sent.release()
     print("then:", state(mnt, name))
     print("start:", answer(lambda: put(job + "/ctl", b"start")))
 
 
+def promised(mnt, name):
+    sent = Sent(mnt, name)
+    os.kill(int(os.getxattr(mnt, "user.fsd.pid")), signal.SIGKILL)
+    submit(mnt, "running", b"out up\nsleep 600000\n")
+    with open(mnt + "/running/stdout.follow") as f:
+        f.readline()
+    submit(mnt, "waiting")
+    print("waiting:", state(mnt, "waiting"))
+    sent.release()
+    print("then:", state(mnt, name))
+
+
 {"fill": fill, "empty": empty, "measure": measure, "at_once": at_once,
- "late": late}[sys.argv[1]](*sys.argv[2:])
+ "late": late, "promised": promised}[sys.argv[1]](*sys.argv[2:])
