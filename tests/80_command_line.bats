@@ -556,13 +556,14 @@ struck() {
 }
 
 # paused STREAM PROGRAM [OPTION...] — `fsd run` writes to what nobody reads and
-# is told to end, twice once nobody can take more; prints how it ended.
+# is told to end, twice once the program has printed 400,000 bytes and, unless it
+# sleeps, ended; prints how it ended itself.
 paused() {
 	program "$2"
 	# what another user has made cannot be opened a second time
 	chmod 755 . && chmod 644 code.sh
 	bounded 60 /usr/bin/python3 - "$FSD" "$MNT" "$SLOW" "$1" "${@:3}" <<-'END'
-		import glob, os, pty, select, signal, socket, subprocess, sys, termios
+		import glob, os, pty, signal, socket, subprocess, sys, termios
 		fsd, mnt, slow, kind, *options = sys.argv[1:]
 		if kind == "socket":
 		    pair = socket.socketpair()
@@ -573,17 +574,19 @@ paused() {
 		    r, w = os.pipe()
 		if kind == "stopped":
 		    termios.tcflow(w, termios.TCOOFF)
-		poll = select.poll()
-		poll.register(w, select.POLLOUT)
 		p = subprocess.Popen(
 		    [fsd, "run", "--mount", mnt, *options, "code.sh"],
 		    stdin=subprocess.DEVNULL, stdout=w,
 		    stderr=w if kind == "both" else None,
 		    user=65534 if kind == "foreign" else None,
 		    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-		while poll.poll(0) or not glob.glob(mnt + "/run-*/ctl"):
+		while not (found := glob.glob(mnt + "/run-*/stdout")):
 		    pass
-		job = glob.glob(mnt + "/run-*")[0]
+		job = os.path.dirname(found[0])
+		while os.path.getsize(found[0]) < 400000:
+		    pass
+		if "sleep" not in open("code.sh").read():
+		    open(job + "/wait").read()
 		p.send_signal(signal.SIGTERM)
 		while " signal SIGTERM by ctl" not in open(job + "/log").read() and \
 		        open(job + "/state").read() != "done\n":
