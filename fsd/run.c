@@ -469,8 +469,13 @@ void run_stream_made(struct run_stream *s, int fd)
 
 int run_open(struct job *job, enum vm_stream stream)
 {
-	if (job->run && job->run->stored && !job->run->publishing)
-		run_stream_make(job->run, stream);
+	struct run *run = job->run;
+
+	if (run && run->stored && !run->publishing) {
+		run_hold(run);
+		run_stream_make(run, stream);
+		run_let_go(run);
+	}
 	return depot_run_open(job->d->depot, job->meta.no, job->meta.run,
 			      run_stream_names[stream]);
 }

@@ -5,6 +5,10 @@
  * in which it is written down makes a crash at any point harmless: how the run
  * failed, by its number; then meta, with the next number; then the old run's
  * files go. What is left of them is tidied up at the next start.
+ *
+ * Whoever finds that a run has failed may hold the job or not; the next one
+ * begins in a fiber that does. So nobody removes or kills the job in between,
+ * and no other fiber is at the old run's machine or files.
  */
 #include <string.h>
 
@@ -12,7 +16,7 @@
 #include "run_int.h"
 
 /* The program's own end is one, and so is what somebody asked for. */
-static bool may_again(const struct run *run, enum job_status status)
+bool run_may_again(const struct run *run, enum job_status status)
 {
 	const struct job_meta *m = &run->job->meta;
 
@@ -69,7 +73,7 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 	unsigned number = run->number;
 	struct run *next = NULL;
 
-	if (!may_again(run, status))
+	if (!run_may_again(run, status))
 		return false;
 	/* Without a spec it was found at the start, and is taken up later. When
 	 * the daemon ends, run_begin() leaves it to the next one. */

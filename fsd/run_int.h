@@ -92,6 +92,7 @@ struct run {
 	bool timed_out, cancelled;
 	bool final;      /* another run of the job would end like this one */
 	bool publishing; /* its end is known and nobody else may change it */
+	bool again;      /* but the job has another one soon, unless cancelled */
 	struct run_end end;
 	bool unended;    /* its end is tried again: run_end_again() */
 	bool counted;    /* in fsd->running */
@@ -155,15 +156,18 @@ void run_output_done(struct run *run);
 
 /*
  * run_result.c: takes down what came of it, then renders and publishes it by a
- * thread, posts the last event, gives up the machine, frees the run.
+ * thread, posts the last event, gives up the machine, frees the run. Or another
+ * one follows: run_again(). Anywhere; what may wait is done by a fiber.
  */
 void run_finish(struct run *run, enum job_status status, const char *message);
 
 /* Another end, for one that is tried again. In a fiber that holds the job. */
 void run_cancel_unended(struct run *run);
 
-/* run_again.c: if the appliance failed the run and the job may have another
- * one, that one begins. Return: true if so; then run is freed. */
+/* run_again.c: if the appliance failed the run, may the job have another one? */
+bool run_may_again(const struct run *run, enum job_status status);
+/* That one begins, in a fiber that holds the job and the run. Return: true if
+ * so; then the run is nobody's any more. */
 bool run_again(struct run *run, enum job_status status, const char *message);
 
 /* run.c: number: of the run. Takes spec. NULL without memory. */

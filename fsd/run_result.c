@@ -454,24 +454,20 @@ bool run_end_again(struct job *job)
 	return true;
 }
 
-void run_finish(struct run *run, enum job_status status, const char *message)
+/* Its status and message are in run->end. */
+static void end_now(struct run *run)
 {
 	struct run_end *end = &run->end;
+	const char *message = end->res.message;
+	enum job_status status = end->res.status;
 	struct job *job = run->job;
 
-	run_hold(run);
-	loop_timer_del(&run->timer);
-	if (run_again(run, status, message)) {
-		run_let_go(run);
-		return;
-	}
-	run->publishing = true;
 	end->name = strdup(job->meta.name);
 	depot_id(job->meta.no, end->id);
 	if (run->over_quota && !message)
 		message = "some of the output is left out: " RUN_OVER_QUOTA;
-	snprintf(end->message, sizeof(end->message), "%s",
-		 message ? message : "");
+	if (message && message != end->message)
+		snprintf(end->message, sizeof(end->message), "%s", message);
 	end->res = (struct job_result){
 		.job = end->name ? end->name : "", .id = end->id,
 		.status = status, .message = message ? end->message : NULL,
@@ -485,13 +481,55 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 				   "and was dropped";
 	run_hold(run);
 	fiber_run(on_end, run);
+}
+
+/* Who holds the job meanwhile may have it cancelled or removed. */
+static void on_again(void *arg)
+{
+	struct run *run = arg;
+	struct job_result *res = &run->end.res;
+
+	run_flow_wait(run);
+	if (run->job)
+		job_hold(run->job);
+	run->again = false;
+	if (run->job && !run_again(run, res->status, res->message)) {
+		if (run->cancelled)
+			res->status = STATUS_CANCELLED;
+		end_now(run);
+	} else if (run->end.waiter) { /* it was removed */
+		fiber_wake(take_ptr(run->end.waiter));
+	}
+	jobs_let_go();
+	run_let_go(run);
+}
+
+void run_finish(struct run *run, enum job_status status, const char *message)
+{
+	struct run_end *end = &run->end;
+
+	run_hold(run);
+	loop_timer_del(&run->timer);
+	run->publishing = true;
+	run->again = run_may_again(run, status);
+	snprintf(end->message, sizeof(end->message), "%s",
+		 message ? message : "");
+	end->res = (struct job_result){
+		.status = status, .message = message ? end->message : NULL,
+	};
+	if (!run->again)
+		end_now(run);
 	/* What may still do something ends now. A machine that has given all
 	 * can wait for its end, and who waits for the job cannot: run_free(). A
 	 * session has its machine back. */
-	if (!run->complete || run->session) {
+	if (!run->complete || run->session || run->again) {
 		run_leave(run);
 		sched_leave(&run->slot);
 		run_unprepare(run);
+	}
+	if (run->again) {
+		run_hold(run);
+		fiber_run(on_again, run);
 	}
 	run_let_go(run);
 }

@@ -56,10 +56,13 @@ void run_kill(struct job *job)
 		run_found(job);
 		run = job->run;
 	}
-	if (!run || ((run->ended || run->publishing) && !run->unended))
+	if (!run || ((run->ended || run->publishing) && !run->unended &&
+		     !run->again))
 		return;
 	run->cancelled = true;
 	job_log(job, "cancelled by ctl");
+	if (run->again)
+		return; /* it ends so, and no other one follows */
 	if (run->unended)
 		run_cancel_unended(run);
 	else if (run->started)

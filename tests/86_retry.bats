@@ -251,3 +251,56 @@ ran_once() {
 	result_is a '[.attempts[].status] | join(" ")' failed
 	ran_once
 }
+
+# fails_once — the output of a's first attempt cannot be stored, and that another
+# one follows is being recorded, which takes as long as the test wants.
+fails_once() {
+	gate fail:ENOSPC:write:jobs/*/r1/stdout hold:pwrite64:jobs/*/meta
+	job_start a $'out up\nsleep 600000' '{"retry": 1}'
+	gate_held
+}
+
+# meanwhile COMMAND... — comes in between, whether it has to wait or not.
+meanwhile() {
+	"$@" &
+	check settles $! "$MNT"
+	gate_open
+	wait $!
+	gate_end
+	assert_equal "$(server_pid)" "$SERVER"
+}
+
+@test "a job that is removed while its next attempt is recorded is gone, and others run" {
+	fails_once
+	meanwhile rm -r "$MNT/a"
+	absent . a
+	job_run b 'out b'
+	stdout_is b b
+	assert_equal "$(find "$STATE/jobs" -mindepth 1 -maxdepth 1 | wc -l)" 1
+}
+
+@test "a job that is killed while its next attempt is recorded is cancelled, and others run" {
+	fails_once
+	meanwhile bash -c 'echo kill >"$1"' - "$MNT/a/ctl"
+	job_wait a
+	ended a 137 cancelled
+	result_is a '[.attempts[].status] | join(" ")' failed
+	job_run b 'out b'
+	stdout_is b b
+}
+
+@test "a job whose machine dies while its output is being opened is run again" {
+	job_start a $'err up\nsleep 500\ncrash' '{"retry": 1}'
+	IFS= read -r -t $((20 * SLOW)) _ <"$MNT/a/stderr.follow"
+	gate hold:openat:jobs/*/r1/stdout
+	cat "$MNT/a/stdout" &
+	gate_held
+	check becomes $((20 * SLOW)) grep -q 'fsd_machines_failed_total [1-9]' "$MNT/.fsd/stats"
+	gate_open
+	wait $!
+	gate_end
+	job_wait a
+	ended a 125 failed
+	result_is a .attempt 2
+	assert_equal "$(server_pid)" "$SERVER"
+}

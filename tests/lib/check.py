@@ -404,6 +404,28 @@ def in_call(tid, numbers):
         return f.read().split()[0] in numbers
 
 
+@check
+def settles(pid, mnt):
+    """The process has ended, or waits for the mount, which has heard of it and
+    has had the time to answer."""
+    last, looks = None, 0
+    end = time.monotonic() + 20
+    while looks < 100:
+        try:
+            with open("/proc/%s/syscall" % pid) as f:
+                call = f.read()
+            with open("/proc/%s/stat" % pid) as f:
+                if f.read().rpartition(")")[2].split()[0] == "Z":
+                    return
+        except OSError:
+            return
+        looks = looks + 1 if call == last and call != "running\n" else 0
+        last = call
+        if time.monotonic() > end:
+            die("process %s neither ends nor waits" % pid)
+        os.getxattr(mnt, "user.fsd.pid")  # it came after that one's
+
+
 def children(pid):
     with open("/proc/%s/task/%s/children" % (pid, pid)) as f:
         return f.read().split()

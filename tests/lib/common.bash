@@ -168,10 +168,45 @@ expect_log() {
 	export LOG_EXPECTED
 }
 
+# gate RULE... — the server's next calls on its state directory fail or are held,
+# as lib/gate.py says.
+gate() {
+	local line
+
+	coproc GATE { exec /usr/bin/python3 -B "$TESTS/lib/gate.py" \
+		"$SERVER" "$STATE" "$@" 3>&- 4>&-; }
+	IFS= read -r -t $((20 * SLOW)) line <&"${GATE[0]}"
+	assert_equal "$line" ready
+}
+
+# gate_held — until the call that is to be held is.
+gate_held() {
+	local line
+
+	IFS= read -r -t $((20 * SLOW)) line <&"${GATE[0]}"
+	assert_equal "$line" held
+}
+
+# gate_open [ERRNO] — it goes on, or fails.
+gate_open() {
+	echo "${1:-go}" >&"${GATE[1]}"
+}
+
+# gate_end — nothing is held or looked at any more.
+gate_end() {
+	local pid=${GATE_PID:-} to
+
+	[ -n "$pid" ] || return 0
+	to=${GATE[1]}
+	exec {to}>&-
+	wait "$pid"
+}
+
 # mount_done — for teardown: shows the log of a test that failed.
 mount_done() {
 	local failed=0
 
+	gate_end || failed=1
 	if [ -n "${DAEMON:-}" ]; then
 		mount_stop || failed=1
 	elif [ -n "${MNT:-}" ] && grep -qF " $MNT " /proc/self/mounts; then
