@@ -533,7 +533,9 @@ bool commit_resume(struct job *job)
 		return true;
 	}
 	/* It was started once, whether by its config or by ctl. */
-	v = commit_examine(job, true, &spec, &err);
+	v = run_check_inputs(job, &err) < 0
+		    ? WRONG
+		    : commit_examine(job, true, &spec, &err);
 	if (v == READY && sched_check_job(job, spec.config, &err) < 0) {
 		run_spec_done(&spec);
 		v = WRONG;

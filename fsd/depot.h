@@ -9,6 +9,7 @@
  *   STATE/jobs/ID/log     the job's timeline, LIMIT_LOG_BYTES of it
  *   STATE/jobs/ID/error   why it was refused or could not be run
  *   STATE/jobs/ID/attempts  how earlier runs of this submission failed
+ *   STATE/jobs/ID/gone    of which submission inputs were removed
  *   STATE/jobs/ID/files/  what the user wrote, under its own names
  *   STATE/jobs/ID/sink/   an output/ that was copied into a draft
  *   STATE/jobs/ID/rN/     run N: result.json, order (event_line.h), and what is
@@ -147,7 +148,7 @@ int depot_meta_commit(struct depot *s, const struct job_meta *meta);
 int depot_meta_sync(struct depot *s, uint64_t no);
 /* As depot_meta_write(), behind what became of the attempts before. */
 int depot_meta_again(struct depot *s, const struct job_meta *meta);
-/* `error` or `attempts`, or that there is none. */
+/* `error`, `attempts` or `gone`, or that there is none. */
 int depot_sync_words(struct depot *s, uint64_t no, const char *name);
 
 /* Bytes of the regular files below a part of it, "files" or "r1", but for the
@@ -222,6 +223,12 @@ int depot_attempt_parse(char *line, unsigned *ret_run,
 			struct result_attempt *ret);
 /* Those of an earlier submission are of no more use. */
 void depot_attempts_drop(struct depot *s, uint64_t no);
+
+/* depot_gone.c, for threads: has it on record, as durable as the submission is,
+ * that an input of it is about to go. Return: 0 or negative errno. */
+int depot_gone_note(struct depot *s, uint64_t no, uint64_t queued_no);
+/* Return: 1 if so, 0, or negative errno. */
+int depot_gone(struct depot *s, uint64_t no, uint64_t queued_no);
 
 struct task;
 enum depot_thread {

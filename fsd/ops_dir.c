@@ -277,10 +277,10 @@ static int unlink_node(struct target *t)
 {
 	struct job *job = t->job;
 	bool input = t->node->area == AREA_FILES, lost;
-	int r;
+	int r = input && job ? run_keep_inputs(job, t->node) : 0;
 
-	if (input && job)
-		run_keep_inputs(job);
+	if (r < 0)
+		return r;
 	lost = input && job && node_is_lost(t->node);
 	r = node_unlink(t->node);
 	if (r == 0 && lost)

@@ -140,6 +140,8 @@ static int settle(struct run *run, struct err *err)
 	run->final = r == -E2BIG;
 	if (r != -EAGAIN)
 		return r;
+	if (run->keeps)
+		return 0; /* it waits again; what has gone is nowhere else */
 	run_unprepare(run); /* it waits again, and holds nothing meanwhile */
 	arena_done(&run->texts);
 	run->collected = false;
@@ -256,15 +258,13 @@ void run_queue(struct run *run)
 		sched_tell(&run->slot);
 }
 
-void run_keep_inputs(struct job *job)
+void run_collect_more(struct run *run)
 {
-	struct run *run = job->run;
 	struct err err = { 0 };
 
-	if (run && run->slot.waits && !run->collected &&
-	    prepare_all(run, &err) < 0)
-		log_warn("job %s: its inputs cannot be kept: %s",
-			 job->meta.name, err.text);
+	turn_stop(&run->collect);
+	if (prepare(run, &err) < 0)
+		no_machine(run, err.text);
 }
 
 /* --- on record ------------------------------------------------------------ */

@@ -28,9 +28,15 @@ struct run_spec {
 int run_start(struct job *job, struct run_spec *spec, struct err *err);
 void run_spec_done(struct run_spec *spec);
 
-/* One of its files is about to go: what a queued run will send is held as it is
- * now. Many files are held a little later. */
-void run_keep_inputs(struct job *job);
+/*
+ * run_keep.c: one of its files is about to go. All that a run will send is held
+ * as it is now, and what a later one would miss is on record. In a fiber that
+ * holds the job. Return: 0, or negative errno: it is to stay.
+ */
+int run_keep_inputs(struct job *job, const struct node *node);
+/* Before what was accepted is begun by who does not hold its inputs. Return: 0,
+ * or negative errno with a sentence: some may be missing. */
+int run_check_inputs(struct job *job, struct err *err);
 
 /* One has gone, and its owner may have no more files open, so that it could not
  * be held: a run that has not begun ends as "failed". */

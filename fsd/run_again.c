@@ -19,10 +19,16 @@
 bool run_may_again(const struct run *run, enum job_status status)
 {
 	const struct job_meta *m = &run->job->meta;
+	struct err err = { 0 };
 
-	return (status == STATUS_FAILED || status == STATUS_INTERRUPTED) &&
-	       !run->ended && !run->cancelled && !run->timed_out &&
-	       !run->final && m->attempt && m->attempt <= m->retry;
+	if ((status != STATUS_FAILED && status != STATUS_INTERRUPTED) ||
+	    run->ended || run->cancelled || run->timed_out || run->final ||
+	    !m->attempt || m->attempt > m->retry)
+		return false;
+	if (run_check_inputs(run->job, &err) == 0)
+		return true;
+	job_log(run->job, "it is not run again: %s", err.text);
+	return false;
 }
 
 static int record(const struct run *run, enum job_status status,

@@ -99,7 +99,8 @@ struct run {
 	bool found;      /* on record as running, by a start: all it knows */
 	bool over_quota; /* something was left out for that reason */
 	struct sched_slot slot;
-	bool collected;  /* vm_job has all of its inputs */
+	bool collected;  /* vm_job has all of its inputs, */
+	bool keeps;      /* and is to, since some have gone or are about to */
 	struct wire_exit exit;
 	struct loop_timer timer; /* the timeout, then the grace */
 
@@ -130,6 +131,8 @@ int run_prepare(struct run *run, struct err *err);
 int run_collect(struct run *run, uint64_t until, struct err *err);
 void run_unprepare(struct run *run);
 int run_open_input(struct run *run, unsigned i);
+/* run.c: some more of them now, whether it may have its machine or not. */
+void run_collect_more(struct run *run);
 uint64_t run_memory_need(const struct run *run);
 
 /* run_flow.c: what the machine gives, in order. Return: 0 or -ENOMEM. */

@@ -252,6 +252,39 @@ ran_once() {
 	ran_once
 }
 
+@test "a job of which a file was removed while it ran is not run again without it" {
+	mkdir "$MNT/a" "$MNT/b"
+	for job in a b; do
+		echo x >"$MNT/$job/x"
+		job_put "$job" code.sh $'out up\nsleep 500\ncrash'
+		job_put "$job" config.json '{"retry": 1}'
+		job_follow "$job" up
+	done
+	rm "$MNT/a/x"
+	job_wait a
+	job_wait b
+	ended a 125 failed
+	result_is a .attempt 1
+	grep -q 'it is not run again: inputs of it were removed' "$MNT/a/log"
+	result_is b .attempt 2
+	job_put a config.json '{"retry": 1}'
+	job_wait a
+	result_is a .attempt 2
+}
+
+@test "nor when the server was killed under it" {
+	mkdir "$MNT/a"
+	echo x >"$MNT/a/x"
+	job_put a code.sh $'out up\nsleep 600000'
+	job_put a config.json '{"retry": 1}'
+	job_follow a up
+	rm "$MNT/a/x"
+	server_kill
+	job_wait a
+	ended a 125 interrupted
+	result_is a .attempt 1
+}
+
 # fails_once — the output of a's first attempt cannot be stored, and that another
 # one follows is being recorded, which takes as long as the test wants.
 fails_once() {

@@ -360,6 +360,117 @@ at_once() {
 	assert_line --partial 'd/data 7'
 }
 
+# many JOB COUNT — a job that tells its files, f00001 and so on.
+many() {
+	mkdir "$MNT/$1"
+	(cd "$MNT/$1" && seq -f 'f%05g' "$2" | xargs touch)
+	job_put "$1" code.sh files
+	job_put "$1" config.json '{"start": "manual"}'
+}
+
+# has_all JOB COUNT
+has_all() {
+	job_wait "$1"
+	ended "$1" 0 exited
+	assert_equal "$(grep -c '^f[0-9]* 0 ' "$MNT/$1/stdout")" "$2"
+}
+
+@test "so is each of many files, whichever are removed" {
+	one
+	many a 6000
+	echo start >"$MNT/a/ctl"
+	state_is a queued
+	rm "$MNT/a/f05990" "$MNT/a/f00010"
+	first_ends
+	has_all a 6000
+}
+
+@test "and one that is removed while the files are listed for the machine that is there" {
+	mount_start
+	many a 6000
+	/usr/bin/python3 -I -S -c 'import os, sys
+os.chdir(sys.argv[1])
+ctl = os.open("ctl", os.O_WRONLY)
+os.write(ctl, b"start")
+os.unlink("f06000")' "$MNT/a"
+	has_all a 6000
+}
+
+@test "and one that was removed before its job had to wait for memory" {
+	memory 1000 4000
+	one
+	mkdir "$MNT/a"
+	truncate -s 300M "$MNT/a/large"
+	echo inside >"$MNT/a/data"
+	job_put a code.sh 'show data'
+	job_put a config.json '{"memory_mb": 32}'
+	state_is a queued
+	rm "$MNT/a/data"
+	memory 500 4000
+	first_ends
+	check becomes $((20 * SLOW)) grep -q 'waits for memory: its machine may come to 460' "$MNT/a/log"
+	memory 4000 4000
+	assert_equal "$(job_wait a)" 0
+	stdout_is a inside
+}
+
+# left_with FUNCTION... — a and b wait, a without one of its inputs; then fsd ends
+# in this way and is there again.
+left_with() {
+	local job
+	one
+	for job in a b; do
+		mkdir "$MNT/$job"
+		echo x | tee "$MNT/$job/x" >"$MNT/$job/y"
+		job_put $job code.sh files
+		job_put $job config.json '{}'
+	done
+	rm "$MNT/a/x"
+	"$@"
+	job_wait a
+	ended a 125 failed
+	run cat "$MNT/a/error"
+	assert_output --partial 'inputs of it were removed after it was accepted'
+	job_wait b
+	ended b 0 exited
+	run cat "$MNT/b/stdout"
+	assert_line --partial 'x 2 '
+	# as it is now it can be submitted
+	job_put a config.json '{}'
+	job_wait a
+	ended a 0 exited
+	assert_equal "$(cat "$MNT/a/error")" ''
+}
+
+again() {
+	mount_stop
+	mount_start
+}
+
+@test "a job of which a file was removed is not run without it when its server was killed" {
+	left_with server_kill
+}
+
+@test "nor when fsd was stopped" {
+	left_with again
+}
+
+@test "a file that cannot be removed on record stays, and is sent" {
+	one
+	mkdir "$MNT/a"
+	echo x >"$MNT/a/x"
+	job_put a code.sh files
+	job_put a config.json '{}'
+	gate fail:EIO:openat:jobs/*/gone
+	fails EIO rm "$MNT/a/x"
+	gate_end
+	exists a x
+	first_ends
+	job_wait a
+	run cat "$MNT/a/stdout"
+	assert_line --partial 'x 2 '
+}
+
 @test "jobs that wait when fsd ends wait again when it is back, and run" {
 	one
 	job_start a 'out a'

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * STATE/jobs/ID/gone: queued_no of a submission of which an input was removed
+ * before it was over. That number is no other submission's, so nobody has to
+ * take back what is written here. It is there before the input goes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "depot.h"
+
+static int write_note(struct depot *s, uint64_t no, uint64_t queued_no)
+{
+	char path[STORE_PATH_MAX], text[32];
+	auto_close int fd = -1;
+	ssize_t n, len = snprintf(text, sizeof(text), "%" PRIu64 "\n",
+				  queued_no);
+
+	depot_job_path(no, "gone", path);
+	fd = openat(depot_jobs_fd(s), path,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text, (size_t)len);
+	return n == len ? 0 : n < 0 ? -errno : -ENOSPC;
+}
+
+int depot_gone_note(struct depot *s, uint64_t no, uint64_t queued_no)
+{
+	int r = write_note(s, no, queued_no);
+
+	if ((r == -ENOSPC || r == -EDQUOT) && depot_give_reserve(s))
+		r = write_note(s, no, queued_no);
+	return r < 0 ? r : depot_sync_words(s, no, "gone");
+}
+
+int depot_gone(struct depot *s, uint64_t no, uint64_t queued_no)
+{
+	char path[STORE_PATH_MAX], text[32];
+	auto_close int fd = -1;
+	uint64_t found;
+	ssize_t n;
+
+	depot_job_path(no, "gone", path);
+	fd = openat(depot_jobs_fd(s), path,
+		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return parse_u64(text, 0, UINT64_MAX, &found) == 0 &&
+	       found == queued_no;
+}

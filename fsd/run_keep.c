@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An input of a job that is queued or runs can be removed: rm -r has to get past
+ * it. The run has it all the same, since all inputs are held before one goes.
+ * Who comes later, another daemon or another attempt, would not have it and not
+ * know: that it has gone is on record before it goes.
+ */
+#include <string.h>
+
+#include "run_int.h"
+
+/* config.json was read, and a swap file is for its editor. */
+static bool is_sent(const struct job *job, const struct node *node)
+{
+	if (node->parent == job->files && !strcmp(node->name, "config.json"))
+		return false;
+	return node->is_dir || !file_is_swap(node->name);
+}
+
+/* It may be looked for again, and it would not be known that it was there. */
+static bool is_missed(const struct job *job, const struct node *node)
+{
+	const struct job_meta *m = &job->meta;
+
+	if (m->attempt <= m->retry)
+		return true;
+	/* Who takes up a job without its program says so. */
+	return m->state == JOB_QUEUED &&
+	       !(job->run && job->run->spec.code == node);
+}
+
+/* On the stack of the fiber that waits. */
+struct note {
+	struct depot *depot;
+	uint64_t no, queued_no;
+};
+
+static int do_note(void *arg)
+{
+	const struct note *n = arg;
+
+	return depot_gone_note(n->depot, n->no, n->queued_no);
+}
+
+static bool is_noted(const struct job *job)
+{
+	return job->gone_no && job->gone_no == job->meta.queued_no;
+}
+
+static int note_gone(struct job *job)
+{
+	struct note n = { job->d->depot, job->meta.no, job->meta.queued_no };
+	int r = is_noted(job) ? 0 : depot_do(n.depot, do_note, &n);
+
+	if (r == 0)
+		job->gone_no = n.queued_no;
+	return r;
+}
+
+int run_keep_inputs(struct job *job, const struct node *node)
+{
+	struct run *run;
+
+	if (!job_is_frozen(job) || !is_sent(job, node))
+		return 0;
+	/* Others have their turns, and one may end it. */
+	while ((run = job->run) && !run->publishing) {
+		run->keeps = true;
+		if (run->collected)
+			break;
+		run_collect_more(run);
+		if (fiber_self())
+			fiber_breathe();
+	}
+	return is_missed(job, node) ? note_gone(job) : 0;
+}
+
+int run_check_inputs(struct job *job, struct err *err)
+{
+	const struct job_meta *m = &job->meta;
+	int r = is_noted(job) ? 1
+			      : depot_gone(job->d->depot, m->no, m->queued_no);
+
+	if (r > 0)
+		job->gone_no = m->queued_no;
+	if (r < 0)
+		return err_sys(err, r, "whether inputs of it were removed "
+			       "cannot be read");
+	return r ? err_set(err, -ENOENT, "inputs of it were removed after it "
+			   "was accepted, and what held them has ended")
+		 : 0;
+}
