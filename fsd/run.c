@@ -427,7 +427,8 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 	if (r == 0)
 		r = queued ? take_up(run) : accept_run(run, err);
 	if (r < 0) {
-		run_free(run);
+		run_give_up(run);
+		run_let_go(run);
 		return r;
 	}
 	if (more)

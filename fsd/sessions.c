@@ -299,15 +299,32 @@ void sessions_free(struct fsd *d)
 		session_free(list_entry(pos, struct session, node));
 }
 
+/* One that is still being accepted is not its job's yet: whoever accepts it
+ * finds that it was cancelled, and has no machine. */
+static void cancel(struct run *run)
+{
+	const char *why = "its session was ended";
+
+	if (run->accepted) {
+		run_finish(run, STATUS_CANCELLED, why);
+		return;
+	}
+	run->cancelled = true;
+	run_fail(run, VM_FAILED_GUEST, why);
+	sessions_leave(run);
+}
+
 void session_end(struct session *s)
 {
 	struct run *run;
 
 	s->ending = true;
 	while ((run = list_first(&s->waiting, struct run, in_session)))
-		run_finish(run, STATUS_CANCELLED, "its session was ended");
-	if (s->current)
+		cancel(run);
+	if (s->current && s->current->accepted)
 		run_kill(s->current->job);
+	else if (s->current)
+		cancel(s->current);
 	loop_timer_del(&s->idle);
 	loop_defer(s->d->loop, &s->next);
 }

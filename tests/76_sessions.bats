@@ -173,6 +173,58 @@ session() {
 	assert_equal "$(session s steps)" 1
 }
 
+# accepting JOB PROGRAM — a step of session s is being accepted, which takes as
+# long as the test wants; then: accepted [ERRNO].
+accepting() {
+	mkdir "$MNT/$1"
+	job_put "$1" code.sh "$2"
+	job_put "$1" config.json '{"session": "s", "start": "manual"}'
+	gate hold:pwrite64:jobs/*/meta
+	env LC_ALL=C bash -c 'echo start >"$1"' - "$MNT/$1/ctl" 2>"$BATS_TEST_TMPDIR/said" &
+	ACCEPTS=$!
+	gate_held
+}
+
+accepted() {
+	gate_open "$@"
+	gate_end
+	wait "$ACCEPTS"
+}
+
+@test "rmdir of a session cancels the step that it is given just then" {
+	local n=0
+	# on a busy host its files are listed too late, and it is given nothing yet
+	until [ "$(session s state || true)" = busy ]; do
+		[ "$((n += 1))" -lt 10 ] || fail 'it is never given the step'
+		[ $n = 1 ] || { accepted && rm -r "$MNT/b"; }
+		step a$n 'remember a'
+		job_wait a$n
+		accepting b $'recall\nsleep 600000'
+	done
+	rmdir "$MNT/.fsd/sessions/s"
+	accepted
+	job_wait b
+	ended b 137 cancelled
+	stdout_is b ''
+	assert_equal "$(names "$MNT/.fsd/sessions")" ''
+	assert_equal "$(server_pid)" "$SERVER"
+}
+
+@test "and so it does when the disk does not take that step, which can be started again" {
+	step a $'out up\nsleep 600000'
+	job_follow a up
+	accepting b recall
+	rmdir "$MNT/.fsd/sessions/s"
+	accepted ENOSPC && fail 'it was accepted'
+	grep -q 'No space left on device' "$BATS_TEST_TMPDIR/said"
+	state_is b draft
+	job_wait a
+	echo start >"$MNT/b/ctl"
+	job_wait b
+	ended b 0 exited
+	assert_equal "$(server_pid)" "$SERVER"
+}
+
 @test "rmdir of an idle session gives its machine back" {
 	step a 'remember a'
 	job_wait a
