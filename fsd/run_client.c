@@ -292,11 +292,14 @@ static void on_signal(struct client *k)
 		return;
 	}
 	read_small(k, "state", state, sizeof(state));
+	if (!strcmp(state, "done\n")) {
+		k->interrupts++; /* there is only a reader left to wait for */
+		return;
+	}
 	snprintf(verb, sizeof(verb), "signal %u\n", info.ssi_signo);
 	if (!strcmp(state, "running\n") && write_ctl(k, verb))
 		return;
-	if (strcmp(state, "done\n") != 0)
-		k->early = (int)info.ssi_signo;
+	k->early = (int)info.ssi_signo;
 	write_ctl(k, "kill\n");
 }
 

@@ -177,9 +177,10 @@ static bool runs_have_it(const struct sched *s, const struct sched_slot *slot,
 {
 	uint64_t need = sched_need(slot->memory);
 
+	/* Alone it may have all that it wants. */
 	if (why == WHY_CPUS)
-		return slot->cpus <=
-		       s->limits.cpus - MIN(s->session_cpus, s->limits.cpus);
+		return !s->session_cpus ||
+		       s->session_cpus + slot->cpus <= s->limits.cpus;
 	return add_checked(&need, s->limits.reserve) &&
 	       add_checked(&need, s->session_promised) && need <= s->capacity;
 }
@@ -192,7 +193,7 @@ static bool may_pass(struct sched *s, struct sched_slot *slot, enum why why)
 		s->short_of_memory = true;
 		s->host.give_way(s->host.arg);
 	}
-	if (!runs_have_it(s, slot, why)) { /* nor is it in the way of who waits for ours */
+	if (!runs_have_it(s, slot, why)) { /* then it is in nobody's way */
 		if (s->blocked == slot)
 			s->blocked = NULL;
 		return true;

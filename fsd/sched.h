@@ -22,10 +22,11 @@
  * last, or a bounded debt: nobody saves up by being away, and nobody pays for
  * long. An idle session is no presence, and what a user was not given while it
  * was there (it wanted less, or what it wanted did not fit) is made up for with
- * no more than that debt may be. Of one user the highest priority is first, then
- * the oldest. Only session's steps whose machine is there already pass: they
- * need none. No step passes an earlier one of its session, nor is granted before
- * that has its place in the session, however long the inputs take to list.
+ * no more than that debt may be. Of one user the highest priority is first,
+ * then the oldest. Only session's steps whose machine is there already pass:
+ * they need none. No step passes an earlier one of its session, nor is granted
+ * before that has its place in the session, however long its inputs take to
+ * list.
  *
  * Who is next and does not fit lets others that do fit go first for a while,
  * also those behind it of the same user.
@@ -105,7 +106,7 @@ struct sched_slot {
 	struct sched *sched;     /* borrowed */
 	struct list node;        /* in the level */
 	struct sched_user *user; /* NULL: it is not known here */
-	uint64_t no;               /* who came earlier has a lower one */
+	uint64_t no;             /* who came earlier has a lower one */
 	struct sched_level *level; /* where it waits; NULL: in its line */
 	struct sched_line *line;   /* its session's, or NULL */
 	struct list in_line;       /* while it waits */
@@ -152,8 +153,8 @@ int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err);
 void sched_leave(struct sched_slot *slot);
 
 /* For a session: a step has its place there, so the one behind it may come. The
- * first one's machine outlives it and is the session's; a further machine is not
- * waited for. */
+ * first one's machine outlives it and is the session's; a further machine is
+ * not waited for. */
 void sched_join(struct sched_slot *slot, struct sched_hold *session);
 void sched_hold(struct sched_slot *slot, uint64_t memory, unsigned cpus,
 		struct sched_hold *session);
