@@ -949,6 +949,25 @@ static void test_runs_and_sessions_have_it(void)
 	end();
 }
 
+/* More processors than there are to share: it may have them alone. */
+static void test_alone(void)
+{
+	struct run a = { 0 }, big = { 0 }, c = { 0 };
+
+	begin((struct sched_limits){ .machines = 9, .cpus = 2 }, 0);
+	come(&a, 'a', 1, 0);
+	big.slot.cpus = 3;
+	come(&big, 'B', 2, 0);
+	later(11 * 1000);
+	come(&c, 'c', 3, 0);
+	is_str(order, "a", "who has to be alone is not passed for ever");
+	go(&a);
+	is_str(order, "aB", "and is when the others have ended");
+	go(&big);
+	go(&c);
+	end();
+}
+
 static void test_sessions_have_the_processors(void)
 {
 	struct run a = { 0 }, big = { 0 }, c = { 0 };
@@ -1395,6 +1414,7 @@ int main(void)
 	test_sessions_have_it();
 	test_runs_and_sessions_have_it();
 	test_sessions_have_the_processors();
+	test_alone();
 	test_full();
 	test_sick();
 	test_steps();
