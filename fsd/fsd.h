@@ -119,7 +119,6 @@ struct fsd {
 	unsigned running;   /* runs that hold or wait for a machine */
 	int control;        /* owned: the holder's socket, */
 	pid_t service;      /* and process */
-	uint64_t device;    /* of the mount; 0: it is not told */
 	unsigned upgrade;   /* enum holder_upgrade: how we came to serve */
 	struct daemon_log *log; /* owned, or NULL: standard error stays */
 	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */

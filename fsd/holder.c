@@ -57,7 +57,7 @@ struct holder {
 	int control;                /* owned: the server's */
 	struct fdstore_table *kept; /* owned */
 	enum holder_upgrade upgrade;
-	int asked;                  /* a signal for who cannot hear it yet, or 0 */
+	int asked;                  /* for one: the signal, until it is passed on */
 	uint64_t started_ns;        /* the server, now_ns() */
 	bool serves, ever_served;
 	bool ending;                /* somebody has told us to end */
@@ -120,8 +120,7 @@ static void give_mount(struct holder *h)
 			return; /* the server sees the end of its socket */
 		}
 	}
-	what = (struct holder_mount){ .device = h->device,
-				      .upgrade = h->upgrade };
+	what = (struct holder_mount){ .upgrade = h->upgrade };
 	if (fdpass_send(h->control, &what, sizeof(what), &h->mount, 1, 0) < 0)
 		log_warn("the serving process does not take the mount");
 }
@@ -133,17 +132,53 @@ static void tell_server(struct holder *h, int sig)
 		pidfd_send_signal(h->server.pidfd, sig, NULL, 0);
 }
 
+/* Its number must not be one that the server gets. Return: fd or -errno. */
+static int open_program(const char *path)
+{
+	auto_close int low = open(path, O_PATH | O_CLOEXEC);
+	int fd = low < 0 ? low : fcntl(low, F_DUPFD_CLOEXEC,
+				       SPAWN_FD_FIRST + SPAWN_FDS_MAX);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* The program as it is installed now; the one that runs is kept until the new
+ * one has answered. */
+static void take_installed(struct holder *h)
+{
+	int fd = open_program(h->path);
+
+	if (fd < 0) {
+		log_error("%s: %s; going on with the program before", h->path,
+			  strerror(-fd));
+		h->upgrade = UPGRADE_FAILED;
+		return;
+	}
+	h->upgrade = UPGRADE_DONE;
+	if (h->old_exe >= 0)
+		fd_close(&h->exe);
+	else
+		h->old_exe = take_fd(&h->exe);
+	h->exe = fd;
+}
+
+/* Of a server that serves. */
+static void upgrade(struct holder *h)
+{
+	take_installed(h);
+	tell_server(h, h->asked);
+	h->asked = 0;
+}
+
 static void tell_ready(struct holder *h)
 {
 	struct ready *ready = take_ptr(h->ready);
-	int asked = h->asked;
 
 	h->serves = h->ever_served = true;
 	h->tries = 0;
 	fd_close(&h->old_exe);
-	h->asked = 0;
-	if (asked)
-		tell_server(h, asked);
+	if (h->asked)
+		upgrade(h);
 	if (!ready)
 		return;
 	if (ready->log)
@@ -311,36 +346,6 @@ static void on_end(struct holder *h)
 	next_server(h, status);
 }
 
-/* Its number must not be one that the server gets. Return: fd or -errno. */
-static int open_program(const char *path)
-{
-	auto_close int low = open(path, O_PATH | O_CLOEXEC);
-	int fd = low < 0 ? low : fcntl(low, F_DUPFD_CLOEXEC,
-				       SPAWN_FD_FIRST + SPAWN_FDS_MAX);
-
-	return fd < 0 ? -errno : fd;
-}
-
-/* The program as it is installed now; the one that runs is kept until the new
- * one has answered. */
-static void take_installed(struct holder *h)
-{
-	int fd = open_program(h->path);
-
-	if (fd < 0) {
-		log_error("%s: %s; going on with the program before", h->path,
-			  strerror(-fd));
-		h->upgrade = UPGRADE_FAILED;
-		return;
-	}
-	h->upgrade = UPGRADE_DONE;
-	if (h->old_exe >= 0)
-		fd_close(&h->exe);
-	else
-		h->old_exe = take_fd(&h->exe);
-	h->exe = fd;
-}
-
 /* What a killed server has left ends by itself, and we are told. */
 static void reap_orphans(const struct holder *h)
 {
@@ -370,12 +375,10 @@ static void on_signal(struct holder *h)
 		tell_server(h, sig == SIGINT ? SIGTERM : sig);
 		return;
 	}
-	take_installed(h);
 	/* One that starts would be ended by it, as if it could not serve. */
+	h->asked = sig;
 	if (h->serves)
-		tell_server(h, sig);
-	else
-		h->asked = sig;
+		upgrade(h);
 }
 
 /* --- start and end ------------------------------------------------------------------- */

@@ -40,7 +40,6 @@ enum { HOLDER_FD_CONTROL = 3, HOLDER_FD_INHERIT };
 enum holder_upgrade { UPGRADE_NONE, UPGRADE_DONE, UPGRADE_FAILED };
 
 struct holder_mount {
-	uint64_t device;  /* of its file system */
 	uint32_t upgrade; /* enum holder_upgrade, if this server answers */
 };
 

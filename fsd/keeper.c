@@ -340,9 +340,9 @@ int keeper_opens(struct keeper *k, pid_t pid, uint64_t ino)
 	return ask(k, &q, &a, NULL);
 }
 
-int keeper_umount(struct keeper *k, uint64_t device)
+int keeper_umount(struct keeper *k)
 {
-	struct keeper_request q = { .op = KEEPER_UMOUNT, .ino = device };
+	struct keeper_request q = { .op = KEEPER_UMOUNT };
 	struct keeper_answer a;
 
 	return ask(k, &q, &a, NULL);

@@ -47,8 +47,8 @@ void keeper_close(struct keeper *k);
 int keeper_clone(struct keeper *k, bool *ret_is_clone);
 int keeper_call(struct keeper *k, pid_t pid,
 		unsigned long long ret[KEEPER_CALL_WORDS]);
-/* device: the mount's, which must be there. */
-int keeper_umount(struct keeper *k, uint64_t device);
+/* The mount must be there. */
+int keeper_umount(struct keeper *k);
 /* Return: 1 if it has, 0, or a negative errno. */
 int keeper_opens(struct keeper *k, pid_t pid, uint64_t ino);
 
@@ -62,7 +62,7 @@ enum keeper_op {
 struct keeper_request {
 	uint32_t op;
 	int32_t pid;  /* CALL, OPENS */
-	uint64_t ino; /* OPENS; UMOUNT: a device */
+	uint64_t ino; /* OPENS */
 };
 
 struct keeper_answer {

@@ -18,6 +18,7 @@
 
 #include "../vm/rights.h"
 #include "mountpoint.h"
+#include "mounts.h"
 #include "notify.h"
 
 /* One lives as a rule; another may be started while the last one ends. */
@@ -25,6 +26,7 @@
 
 struct self {
 	const char *mountpoint, *others;
+	dev_t device;     /* of the mount, once that was seen; 0: not yet */
 	unsigned helpers; /* that live */
 };
 
@@ -50,6 +52,8 @@ static int do_clone(struct self *me, struct reply *r,
 		fd = open(me->mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
+	if (!me->device)
+		me->device = mounts_device(me->mountpoint);
 	r->fds[r->fd_count++] = fd;
 	return 0;
 }
@@ -146,9 +150,11 @@ static int do_opens(struct self *me, struct reply *r,
 static int do_umount(struct self *me, struct reply *r,
 		    const struct keeper_request *q)
 {
-	(void)me;
 	(void)r;
-	return mountpoint_remove(q->ino);
+	(void)q;
+	if (!me->device)
+		me->device = mounts_device(me->mountpoint);
+	return mountpoint_remove(me->device);
 }
 
 static int (*const operations[KEEPER_OPS])(struct self *me,

@@ -114,6 +114,6 @@ void mountpoint_close(struct fsd *d)
 	/* This process has given up the rights that it takes. Once it has gone
 	 * its number of a device is anybody's. */
 	if (!mountpoint_has_ended(requests_fd(d)))
-		keeper_umount(d->keeper, d->device);
+		keeper_umount(d->keeper);
 	requests_close(d);
 }

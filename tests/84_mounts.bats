@@ -155,6 +155,23 @@ not_upgraded() {
 	assert_output 0
 }
 
+@test "an upgrade that fails as the server is killed goes back to the one before" {
+	installed
+	expect_log 'does not serve|cannot be started|going on with the program'
+	kill -STOP "$DAEMON"
+	kill -USR2 "$DAEMON"
+	server_kill
+	printf '#!/bin/sh\nexit 9\n' >"$PROGRAM.bad"
+	chmod 755 "$PROGRAM.bad"
+	mv "$PROGRAM.bad" "$PROGRAM"
+	kill -CONT "$DAEMON"
+	job_run a 'out x'
+	stdout_is a x
+	run -1 bounded 20 "$FSD" upgrade "$MNT"
+	job_run b 'out x'
+	stdout_is b x
+}
+
 @test "mount --daemon keeps nothing open that its caller has" {
 	mount_stop
 	exec 7>"$BATS_TEST_TMPDIR/lock"
