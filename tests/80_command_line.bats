@@ -562,7 +562,9 @@ paused() {
 	program "$2"
 	# what another user has made cannot be opened a second time
 	chmod 755 . && chmod 644 code.sh
-	bounded 60 /usr/bin/python3 - "$FSD" "$MNT" "$SLOW" "$1" "${@:3}" <<-'END'
+	# nor can that user reach our build, as a rule
+	cp "$FSD" "$PUBLIC/fsd"
+	bounded 60 /usr/bin/python3 - "$PUBLIC/fsd" "$MNT" "$SLOW" "$1" "${@:3}" <<-'END'
 		import glob, os, pty, signal, socket, subprocess, sys, termios
 		fsd, mnt, slow, kind, *options = sys.argv[1:]
 		if kind == "socket":
