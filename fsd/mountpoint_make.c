@@ -136,11 +136,11 @@ static bool is_there(int fd, const char *path)
 void mountpoint_free(struct fuse_session *session, dev_t device,
 		     const char *path)
 {
-	static struct fuse_session *left __attribute__((used));
+	static struct fuse_session *left; /* where it stays */
 	struct mount_found at;
 	int r = -EBUSY;
 
-	if (!session)
+	if (!session || session == left)
 		return;
 	if (mounts_find(device, &at) == 0 &&
 	    is_there(fuse_session_fd(session), at.path))
