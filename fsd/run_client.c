@@ -339,6 +339,7 @@ static void tell(struct client *k, const char *text)
 }
 
 /* complain() for those who have begun to copy output. */
+__attribute__((format(printf, 3, 4)))
 static int fail(struct client *k, int code, const char *fmt, ...)
 {
 	char text[1024];
