@@ -420,3 +420,36 @@ SH
 	prog code.sh <<<'# nothing'
 	ok ''
 }
+
+@test "a Node program ends with the code that it names, whatever type that has" {
+	local end
+	for end in 'process.exit("3")' 'process.exitCode = "3"' \
+		'process.exit(3)' 'process.on("exit", () => { process.exitCode = 3 })'; do
+		prog code.js <<<"$end"
+		assert_equal "$end $(cat "$MNT/$J/exit_code")" "$end 3"
+	done
+	prog code.js <<<'process.exit(true)'
+	ended "$J" 1 exited
+}
+
+@test "an exception that a Node program handles is not its end" {
+	prog code.js <<<$'process.on("uncaughtException", (e) => console.log(e.message));
+setTimeout(() => console.log("goes on"), 10); throw new Error("one")'
+	ok $'one\ngoes on'
+	result_is "$J" .error null
+	prog code.js '{"mode": "call"}' <<<$'process.on("uncaughtException", () => {});
+exports.main = () => new Promise((done) => { setTimeout(() => { throw new Error("x") }, 1); setTimeout(() => done(7), 20) })'
+	result_is "$J" .value 7
+	result_is "$J" .error null
+}
+
+@test "in Node it is today by each of its clocks" {
+	prog code.js <<<'console.log(Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 1000)'
+	ok true
+}
+
+@test "a Python function may close its standard output" {
+	prog code.py '{"mode": "call"}' <<<$'import sys\ndef main():\n sys.stdout.close()\n return 5'
+	ended "$J" 0 exited
+	result_is "$J" .value 5
+}

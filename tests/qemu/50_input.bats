@@ -51,6 +51,24 @@ PY
 	ok enough
 }
 
+@test "stdin and output are whole in JavaScript, whichever way they are used" {
+	local how
+	head -c 3000000 /dev/zero | tr '\0' x >"$BATS_TEST_TMPDIR/in"
+	for how in 'const t = fs.readFileSync(0); fs.writeFileSync(1, t);' \
+		'const t = fs.readFileSync(0); for (let n = 0; n < t.length;) n += fs.writeSync(1, t, n);' \
+		'process.stdin.pipe(process.stdout);' \
+		'process.stdin.on("data", (t) => process.stdout.write(t));' \
+		'console.log(fs.readFileSync(0, "utf8").slice(1));'; do
+		job_made code.js <<<"const fs = require('fs'); $how"
+		cp "$BATS_TEST_TMPDIR/in" "$MNT/$J/stdin"
+		go
+		ended "$J" 0 exited
+		assert_equal "$how $(wc -c <"$MNT/$J/stdout")" "$how 3000000"
+	done
+	prog code.js <<<'console.log(require("fs").writeSync(1, "x".repeat(1000000)))'
+	assert_equal "$(tail -n1 "$MNT/$J/stdout" | tail -c 8)" 1000000
+}
+
 @test "input() reads lines of stdin from the config" {
 	prog code.py '{"stdin": "one\nzwei ü\n"}' <<<$'print([input(), input()])\ntry: input()\nexcept EOFError: print("end")'
 	ok $'[\'one\', \'zwei ü\']\nend'
@@ -83,6 +101,11 @@ PY
 @test "the environment of a warm interpreter is the job's: TZ, LANG, PYTHONHASHSEED" {
 	prog code.py '{"env": {"TZ": "Asia/Tokyo"}}' <<<'import time; print(time.strftime("%H", time.localtime(0)), time.tzname[0])'
 	ok '09 JST'
+	prog code.py '{"mode": "call", "env": {"TZ": "Asia/Tokyo"}}' <<<$'import time\ndef main(): return time.strftime("%H", time.localtime(0))'
+	result_is "$J" .value 09
+	prog code.py '{"session": "tz", "env": {"TZ": "Asia/Tokyo"}}' <<<'import time; print(time.strftime("%H", time.localtime(0)), time.tzname[0])'
+	ok '09 JST'
+	rmdir "$MNT/.fsd/sessions/tz"
 	prog code.py '{"env": {"PYTHONHASHSEED": "0"}}' <<<'print(hash("x") == -3583185366796564109 or hash("x"))'
 	prog code.py '{"env": {"PYTHONHASHSEED": "0"}}' <<<'print(hash("x"))'
 	local first

@@ -12,7 +12,7 @@ const { Console } = require('console');
 
 // An image without native.node works as well, and is slower.
 const native = path.join(__dirname, 'native.node');
-const { quit, hold, turn } = fs.existsSync(native) ? require(native)
+const { quit, hold, turn, block } = fs.existsSync(native) ? require(native)
 	: { quit: process.reallyExit, hold: () => {}, turn: () => {} };
 
 const CONTROL = 3;
@@ -92,6 +92,10 @@ function describe(error) {
 function shortenEnd(really) {
 	let failed = false;
 	function onError(error) {
+		// The program handles it, and goes on.
+		if (process.listenerCount('uncaughtException') ||
+		    process.hasUncaughtExceptionCaptureCallback())
+			return;
 		failed = true;
 		send(JSON.stringify({ error: describe(error) }));
 	}
@@ -101,7 +105,7 @@ function shortenEnd(really) {
 			return;
 		process.emit('exit', code);
 		if (really)
-			quit(process.exitCode || 0);
+			quit(process.exitCode | 0); // "3" and true as well
 	}
 	process.on('uncaughtExceptionMonitor', onError);
 	process.on('exit', onExit);
@@ -112,6 +116,14 @@ function shortenEnd(really) {
 	}
 }
 
+// This process began in the template, before there was a date.
+function resetOrigin() {
+	Object.defineProperty(performance, 'timeOrigin', {
+		value: Date.now() - performance.now(),
+		configurable: true, enumerable: true,
+	});
+}
+
 // Makes this process the program's, or does as if.
 function prepare(message, really) {
 	takeEnvironment(message.env);
@@ -119,6 +131,8 @@ function prepare(message, really) {
 	if (!seeded)
 		seed(really);
 	shortenEnd(really);
+	if (really)
+		resetOrigin();
 	process.argv.splice(1, Infinity, ...message.argv);
 }
 
@@ -165,7 +179,14 @@ function heat(message, mainOf, cool) {
 	// that they are not there.
 	for (const place of ['/home/user', '/home', ''])
 		fs.existsSync(`${place}/package.json`);
-	void process.stdin, process.stdout, process.stderr;
+	// Its streams let writes return before all is written, and fs.writeSync()
+	// would lose the rest. Standard input is not heated: a stream that waits
+	// in read() would hold up all else.
+	if (block) {
+		void process.stdout, process.stderr;
+		block(1);
+		block(2);
+	}
 	/^/.exec(''); // Node's last act before it runs a main module
 	for (let i = 0; i < 3; i++) {
 		setImmediate(() => process.nextTick(() => {}));

@@ -8,11 +8,13 @@
  *   hold()      has the code's pages there and starts the holder; see
  *               populate.h and hold.h.
  *   turn()      one turn of the event loop, for heating it.
+ *   block(fd)   its reads and writes wait, as they did before libuv had it.
  *
  * The functions of Node-API and libuv are declared here because their binary
  * interfaces are fixed, and the headers are not on every machine that builds
  * the guest.
  */
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -69,6 +71,22 @@ static napi_value hold(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
+static napi_value block(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1];
+	size_t argc = 1;
+	int32_t fd;
+	int flags;
+
+	if (napi_get_cb_info(env, info, &argc, argv, NULL, NULL) || argc != 1 ||
+	    napi_get_value_int32(env, argv[0], &fd))
+		return NULL;
+	flags = fcntl(fd, F_GETFL);
+	if (flags >= 0)
+		fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+	return NULL;
+}
+
 static void add(napi_env env, napi_value exports, const char *name,
 		napi_callback call)
 {
@@ -84,5 +102,6 @@ napi_register_module_v1(napi_env env, napi_value exports)
 	add(env, exports, "quit", quit);
 	add(env, exports, "hold", hold);
 	add(env, exports, "turn", turn);
+	add(env, exports, "block", block);
 	return exports;
 }

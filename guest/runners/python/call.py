@@ -155,6 +155,8 @@ def run(path, name, result):
     atexit._run_exitfuncs()
     sys.modules["__main__"].__dict__.clear()
     for stream in sys.stdout, sys.stderr:
+        if stream is None or getattr(stream, "closed", False):
+            continue
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):

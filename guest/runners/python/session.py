@@ -20,6 +20,7 @@ import traceback
 import weakref
 import _signal
 from importlib.machinery import SourceFileLoader
+from time import tzset
 
 import cell
 
@@ -127,6 +128,8 @@ def _session():
         for text in _strings(place + "/env"):
             name, _, value = text.partition(b"=")
             os.environb[name] = value
+            if name == b"TZ":
+                tzset()
         sys.argv = [file] + [os.fsdecode(t) for t in _strings(place + "/args")]
         modules["__main__"] = main
         main.__name__ = "__main__"

@@ -58,6 +58,9 @@ def _wait():
             for text in texts[4 + count:-1]:
                 name, _, value = text.partition(b"=")
                 os.environb[name] = value
+            if "TZ" in os.environ:
+                import time
+                time.tzset()
         sys.argv[:] = argv
         sys.orig_argv[:] = [sys.executable] + argv
         posix.close(control)
