@@ -116,7 +116,8 @@ function shortenEnd(really) {
 	}
 }
 
-// This process began in the template, before there was a date.
+// This process began in the template, before there was a date. Heated, for the
+// first time costs a fifth of a short program.
 function resetOrigin() {
 	Object.defineProperty(performance, 'timeOrigin', {
 		value: Date.now() - performance.now(),
@@ -131,8 +132,7 @@ function prepare(message, really) {
 	if (!seeded)
 		seed(really);
 	shortenEnd(really);
-	if (really)
-		resetOrigin();
+	resetOrigin();
 	process.argv.splice(1, Infinity, ...message.argv);
 }
 
