@@ -130,7 +130,8 @@ static bool is_there(int fd, const char *path)
 {
 	struct stat st;
 
-	return !mountpoint_has_ended(fd) || (stat(path, &st) < 0 && errno == ENOTCONN);
+	return !mountpoint_has_ended(fd) ||
+	       (stat(path, &st) < 0 && errno == ENOTCONN);
 }
 
 void mountpoint_free(struct fuse_session *session, dev_t device,

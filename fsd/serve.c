@@ -185,7 +185,8 @@ static int get_mount(struct fsd *d, struct err *err)
 	if (n == 1)
 		n = fdpass_receive(d->control, &what, sizeof(what), &fd, 1,
 				   &count, 0);
-	if (n == (ssize_t)sizeof(what))
+	/* The holder may be of another version. */
+	if (n == (ssize_t)sizeof(what) && what.upgrade <= UPGRADE_FAILED)
 		d->upgrade = what.upgrade;
 	if (n > 0 && count)
 		return fd;
