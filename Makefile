@@ -123,13 +123,15 @@ build/guest/init: $(GUEST_OBJECTS)
 
 # Both without their walls, so that the bench can say what these cost.
 BARE := tests/bare/host.c
-WALLED := vm/jail_filter.c vm/jail_cgroup.c vm/rights.c fsd/restrain.c
+WALLED := vm/jail_filter.c vm/jail_cgroup.c fsd/restrain.c
+BARE_WRAPS := syscall execve rights_keep rights_bound rights_landlock \
+	rights_landlock_enter
 build/bare/fsd: $(call objects,$(BARE) $(LAYOUT) $(filter-out $(WALLED),\
 		$(VM) $(filter-out $(CHOICE),$(FSD)))) \
 		$(patsubst %.c,$(O)/%.qemu.o,$(CHOICE))
 	$(call say,LINK  $@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--wrap=syscall,--wrap=execve -o $@ $^ \
+	$(Q)$(CC) $(ALL_LDFLAGS) $(BARE_WRAPS:%=-Wl,--wrap=%) -o $@ $^ \
 		$(PKG_LIBS) -pthread
 build/bare/init: build/guest/tests/bare/guest.o \
 		$(filter-out build/guest/guest/filter.o,$(GUEST_OBJECTS))

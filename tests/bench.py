@@ -82,6 +82,8 @@ class Mount:
 
     def forking(self):
         """Until machines are forked off a zygote: some quiet seconds."""
+        if "machines are not forked" in self.read(".fsd/security"):
+            sys.exit("bench: " + self.read(".fsd/security"))
         self.until(lambda: self.stat("fsd_zygotes") >= 1, "zygote")
 
     def submit(self, name, lang, config="{}"):
@@ -232,10 +234,10 @@ def bench_warm(table):
 def bench_durability(table):
     """What it costs that a job and its results outlive the host."""
     times = {"relaxed": [], "full": []}
-    for turn in range(4):
+    for turn in range(4 if QUICK else 8):
         kind = ("relaxed", "full")[turn % 2]
         mount = Mount(FSD, "--durability", kind, state=STATE)
-        for i in range(ROUNDS // 2 + 6):
+        for i in range(ROUNDS + 6):
             mount.ready(warm=2)
             spent, source = mount.run("%s-%d-%d" % (kind, turn, i), "python")
             if i >= 6 and source == "warm":
@@ -585,23 +587,31 @@ def bench_interface(table):
               bar=(count * 1000 >= 1000 * sum(times), ">= 1000"))
 
 
+# In this order; `tests/bench.sh NAME...` runs some of them.
+PARTS = {
+    "warm": bench_warm, "durability": bench_durability,
+    "blocked": bench_blocked, "interface": bench_interface,
+    "loop": bench_loop, "cold": bench_cold, "rate": bench_rate,
+    "jail": bench_jail, "walls": bench_walls, "neighbours": bench_neighbours,
+}
+
+
 def main():
+    names = [a for a in sys.argv[1:] if a != "--quick"]
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        sys.exit("bench: no part %s; there are: %s"
+                 % (", ".join(unknown), ", ".join(PARTS)))
     table = Table()
     machine = "%s, %d CPUs, Linux %s" % (
         re.search(r"model name\s*: (.*)", open("/proc/cpuinfo").read())[1],
         os.cpu_count(), platform.release())
     print("machine: %s; accelerator: TCG" % machine)
-    bench_warm(table)
-    bench_durability(table)
-    bench_blocked(table)
-    bench_interface(table)
-    bench_loop(table)
-    bench_cold(table)
-    bench_rate(table)
-    bench_jail(table)
-    bench_walls(table)
-    if not QUICK:
-        bench_neighbours(table)
+    whole = [n for n in PARTS if not (QUICK and n == "neighbours")]
+    for name in names or whole:
+        PARTS[name](table)
+    if names:
+        return  # the file is that of a whole run
     path = os.path.join(ROOT, "build/bench.json")
     with open(path, "w") as f:
         json.dump({"machine": machine, "accel": "tcg", "rounds": ROUNDS,
