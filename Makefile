@@ -90,7 +90,7 @@ endif
 
 .PHONY: all unit fuzzers deps image demo check check-unit check-asan \
 	check-bats check-bats-asan check-fault check-qemu check-box \
-	check-fuzz bench bare \
+	check-newer check-fuzz bench bare \
 	fault soak fuzz lint \
 	format install clean
 .DELETE_ON_ERROR:
@@ -252,6 +252,9 @@ check: deps
 check-unit check-asan check-bats check-bats-asan check-fault check-qemu \
 check-box check-fuzz:
 	$(Q)MAKE='$(MAKE)' tests/run.sh $(@:check-%=%)
+# The real machines with the QEMU of Debian's backports.
+check-newer:
+	$(Q)MAKE='$(MAKE)' tests/newer/run.sh build/newer tests/run.sh qemu
 lint:
 	$(Q)MAKE='$(MAKE)' tests/run.sh lint
 fuzz:
