@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fsd: run programs that are written as files, each in a machine of its own. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -147,8 +148,11 @@ int main(int argc, char **argv)
 {
 	const struct command *c;
 
-	if (open_streams() < 0)
+	if (open_streams() < 0) {
+		fprintf(stderr, "fsd: /dev/null cannot be opened for reading "
+			"and writing: %s\n", strerror(errno));
 		return 1;
+	}
 	if (argc < 2) {
 		help(stderr);
 		return 2;

@@ -49,6 +49,15 @@ client_up() {
 	done
 }
 
+@test "a /dev/null that cannot be opened is named" {
+	[ "$(id -u)" = 0 ] || need root
+	touch null
+	run unshare --mount bash -c 'mount --bind null /dev/null &&
+		mount -o remount,bind,ro /dev/null && exec "$1" version' _ "$FSD"
+	assert_failure 1
+	assert_output 'fsd: /dev/null cannot be opened for reading and writing: Read-only file system'
+}
+
 @test "a wrong command or option is 2 and says so" {
 	local args
 	for args in nonsense 'mount' 'mount a b' 'mount --nonsense x' 'umount' \
