@@ -254,10 +254,14 @@ used_memory() {
 
 # kernel_ends — the one machine's processor gets a machine check, which the
 # guest's kernel has no code for: a triple fault, which is also how a panic ends
-# there (panic=-1 reboot=t).
+# there (panic=-1 reboot=t). Of a later QEMU than 7.2 it has no effect: the reset
+# that follows a triple fault is asked for.
 kernel_ends() {
+	local how='mce -b 0 0 0xbd00000000000134 4 0 0'
+	qemu-system-x86_64 --version | grep -q 'version 7\.2' ||
+		how=system_reset
 	/usr/bin/python3 -I -S "$TESTS/lib/monitor.py" "$SERVER" "$(machines)" \
-		'mce -b 0 0 0xbd00000000000134 4 0 0'
+		"$how"
 }
 
 @test "a job whose guest's kernel ends under it, as by a panic, ends at once with that reason, output kept" {
