@@ -41,7 +41,8 @@ static const struct {
 	[CGROUP_CPU_STAT] = {"cpu.stat", O_RDONLY, true},
 };
 
-static int holders_kill = -1, holders_time = -1; /* of the holders' group */
+/* Of the holders' group. */
+static int holders_kill = -1, holders_time = -1, holders_events = -1;
 static uint64_t holders_marked; /* what they had used at cgroup_mark() */
 
 static int make_holders(struct err *err)
@@ -62,7 +63,8 @@ static int make_holders(struct err *err)
 	}
 	holders_kill = open(HOLDERS "/cgroup.kill", O_WRONLY | O_CLOEXEC);
 	holders_time = open(HOLDERS "/cpu.stat", O_RDONLY | O_CLOEXEC);
-	if (holders_kill < 0 || holders_time < 0)
+	holders_events = open(HOLDERS "/cgroup.events", O_RDONLY | O_CLOEXEC);
+	if (holders_kill < 0 || holders_time < 0 || holders_events < 0)
 		return err_sys(err, -errno, "cannot open the files of %s",
 			       HOLDERS);
 	return 0;
@@ -326,13 +328,23 @@ bool cgroup_strain(struct cgroup *c, struct strain *ret)
 	return ret->refaults != WIRE_UNKNOWN;
 }
 
-bool cgroup_is_empty(struct cgroup *c)
+static bool is_empty(int events)
 {
 	char text[128];
 
-	if (sys_get(c->fd[CGROUP_EVENTS], text, sizeof(text)))
+	if (sys_get(events, text, sizeof(text)))
 		return false;
 	return find_number(text, "populated") == 0;
+}
+
+bool cgroup_is_empty(struct cgroup *c)
+{
+	return is_empty(c->fd[CGROUP_EVENTS]);
+}
+
+bool cgroup_holders_live(void)
+{
+	return !is_empty(holders_events);
 }
 
 static void kill_each(struct cgroup *c, int signal)

@@ -52,6 +52,8 @@ int cgroup_take_back(struct cgroup *c, pid_t pid);
 void cgroup_take_holder(struct cgroup *c, pid_t besides);
 /* Has a holder used the processor since cgroup_mark()? */
 bool cgroup_holders_ran(void);
+/* Is the memory of one still there? */
+bool cgroup_holders_live(void);
 void cgroup_kill_holders(void);
 int cgroup_open(struct cgroup *c, const char *name, struct err *err);
 void cgroup_close(struct cgroup *c);

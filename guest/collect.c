@@ -124,7 +124,7 @@ static int visit_file(struct walk *w, int dir, const char *name,
 {
 	struct stat st;
 
-	if (files_is_untouched(w->files, seen))
+	if (files_is_untouched(w->files, dir, name, seen))
 		return 0;
 	auto_close int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW |
 					      O_NONBLOCK | O_NOCTTY |
@@ -151,7 +151,7 @@ static int visit_dir(struct walk *w, int dir, const char *name,
 		w->left_out++;
 		return 0;
 	}
-	if (!files_is_untouched(w->files, st)) {
+	if (!files_is_untouched(w->files, dir, name, st)) {
 		if (!w->entries) {
 			w->left_out++;
 			return 0;
@@ -182,7 +182,7 @@ static int visit(struct walk *w, int dir, const char *name, unsigned depth)
 		return visit_dir(w, dir, name, &st, depth);
 	if (S_ISREG(st.st_mode))
 		return visit_file(w, dir, name, &st);
-	if (!files_is_untouched(w->files, &st))
+	if (!files_is_untouched(w->files, dir, name, &st))
 		w->left_out++;
 	return 0;
 }

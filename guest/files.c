@@ -16,6 +16,7 @@
 
 #define DEPTH_MAX 64
 #define TICK_TRIES 10
+#define SMALL 16384 /* bytes that are compared sooner than asked about */
 
 int files_open(struct files *f, struct err *err)
 {
@@ -26,7 +27,9 @@ int files_open(struct files *f, struct err *err)
 	return 0;
 }
 
-static int remember(struct files *f, const struct stat *st)
+/* digest: of its contents; NULL: not known */
+static int remember(struct files *f, const struct stat *st,
+		    const uint64_t *digest)
 {
 	if (f->count == f->size) {
 		size_t size = f->size ? 2 * f->size : 16;
@@ -42,18 +45,20 @@ static int remember(struct files *f, const struct stat *st)
 		.size = st->st_size,
 		.mode = st->st_mode,
 		.ctime = st->st_ctim,
+		.digest = digest ? *digest : 0,
+		.digested = digest,
 	};
 	return 0;
 }
 
 /* Gives fd to the user and keeps what it is like. */
-static int finish(struct files *f, int fd)
+static int finish(struct files *f, int fd, const uint64_t *digest)
 {
 	struct stat st;
 
 	if (fchown(fd, USER_ID, USER_ID) || fstat(fd, &st))
 		return -errno;
-	return remember(f, &st);
+	return remember(f, &st, digest);
 }
 
 static int make_dir(struct files *f, int at, const char *name, mode_t mode)
@@ -64,7 +69,7 @@ static int make_dir(struct files *f, int at, const char *name, mode_t mode)
 					     O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fchmod(fd, mode))
 		return -errno;
-	return finish(f, fd);
+	return finish(f, fd, NULL);
 }
 
 static int make_file(struct files *f, int at, const char *name, mode_t mode)
@@ -109,6 +114,7 @@ int files_begin(struct files *f, uint8_t kind, const void *payload,
 		return err_set(err, -EPROTO, "a FILE frame breaks the rules");
 	r = make(f, kind, path, mode);
 	f->left = kind == WIRE_FILE_REG ? size : 0;
+	digest_begin(&f->digest);
 	free(f->only);
 	f->only = kind == WIRE_FILE_REG && f->count == 0 && !strchr(path, '/')
 			  ? take_ptr(path)
@@ -126,6 +132,7 @@ int files_data(struct files *f, const void *data, size_t length,
 	if (f->fd < 0 || length > f->left)
 		return err_set(err, -EPROTO, "FILE_DATA beyond the file's size");
 	f->left -= length;
+	digest_add(&f->digest, data, length);
 	while (length) {
 		ssize_t n = write(f->fd, p, length);
 
@@ -141,11 +148,12 @@ int files_data(struct files *f, const void *data, size_t length,
 
 int files_end(struct files *f, struct err *err)
 {
+	uint64_t digest = digest_end(&f->digest);
 	int r;
 
 	if (f->fd < 0 || f->left)
 		return err_set(err, -EPROTO, "FILE_END before the file's end");
-	r = finish(f, f->fd);
+	r = finish(f, f->fd, &digest);
 	fd_close(&f->fd);
 	return r ? err_sys(err, r, "cannot finish an input") : 0;
 }
@@ -157,20 +165,30 @@ static int by_inode(const void *a, const void *b)
 	return x->ino < y->ino ? -1 : x->ino > y->ino;
 }
 
+static void watch(struct files *f)
+{
+	written_watch(&f->written, f->home);
+	f->watched = true;
+}
+
 void files_seal(struct files *f)
 {
 	struct stat st;
 
-	if (f->count != 1 || fstat(f->home, &st)) {
+	if (f->count == 1 && !fstat(f->home, &st)) {
+		f->sealed = st.st_ctim;
+	} else {
 		free(f->only);
 		f->only = NULL;
-		return;
 	}
-	f->sealed = st.st_ctim;
+	/* One small file is looked at without that. */
+	if (f->count > 1 || (f->count && f->list[0].size > SMALL))
+		watch(f);
 }
 
 struct knowing {
 	struct files *files;
+	struct inodes *open;
 	const char *program; /* its name in the home */
 	unsigned depth;
 	struct timespec *newest;
@@ -182,10 +200,33 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 	       (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
 }
 
+static int open_input(int dir, const char *name)
+{
+	return openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
+				 O_NOCTTY | O_CLOEXEC);
+}
+
+static int digest_of(int dir, const char *name, uint64_t *ret)
+{
+	auto_close int fd = open_input(dir, name);
+
+	return fd < 0 ? -errno : digest_file(fd, ret);
+}
+
+static struct inodes take_inodes(struct inodes *s)
+{
+	struct inodes taken = *s;
+
+	*s = (struct inodes){0};
+	return taken;
+}
+
 static int know(void *arg, int dir, const char *name)
 {
 	struct knowing k = *(struct knowing *)arg;
 	struct stat st;
+	uint64_t digest;
+	bool known;
 	int fd, r;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
@@ -193,7 +234,10 @@ static int know(void *arg, int dir, const char *name)
 	if (S_ISREG(st.st_mode) && is_later(&st.st_ctim, k.newest) &&
 	    (k.depth || strcmp(name, k.program) != 0))
 		*k.newest = st.st_ctim;
-	r = k.files->count < FILES_MAX ? remember(k.files, &st) : -E2BIG;
+	known = S_ISREG(st.st_mode) && inodes_has(k.open, st.st_ino) &&
+		!digest_of(dir, name, &digest);
+	r = k.files->count < FILES_MAX
+		    ? remember(k.files, &st, known ? &digest : NULL) : -E2BIG;
 	if (r || !S_ISDIR(st.st_mode) || k.depth++ >= DEPTH_MAX)
 		return r;
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -217,7 +261,8 @@ int files_seal_all(struct files *f, const char *program)
 {
 	const char *slash = strrchr(program, '/');
 	struct timespec newest = {0};
-	struct knowing k = {.files = f, .newest = &newest,
+	struct inodes open = take_inodes(&f->open);
+	struct knowing k = {.files = f, .open = &open, .newest = &newest,
 			    .program = slash ? slash + 1 : program};
 	int home = openat(f->home, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = home < 0 ? -errno : 0;
@@ -226,10 +271,12 @@ int files_seal_all(struct files *f, const char *program)
 	f->only = NULL;
 	f->count = 0;
 	f->sorted = false;
+	watch(f); /* before anything of it is read */
 	if (!r)
 		r = beneath_each(home, know, &k);
 	if (!r)
 		wait_tick(&newest);
+	inodes_done(&open);
 	return r;
 }
 
@@ -241,6 +288,14 @@ void files_forget(struct files *f)
 	f->count = 0;
 	f->sorted = false;
 	f->replace = true;
+	f->watched = false;
+}
+
+void files_settle(struct files *f, bool mapped)
+{
+	f->mapped = mapped;
+	if (f->watched)
+		written_hear(&f->written);
 }
 
 bool files_are_as_sealed(struct files *f)
@@ -251,10 +306,41 @@ bool files_are_as_sealed(struct files *f)
 	       st.st_ctim.tv_sec == f->sealed.tv_sec &&
 	       st.st_ctim.tv_nsec == f->sealed.tv_nsec &&
 	       !fstatat(f->home, f->only, &st, AT_SYMLINK_NOFOLLOW) &&
-	       files_is_untouched(f, &st);
+	       files_is_untouched(f, f->home, f->only, &st);
 }
 
-bool files_is_untouched(struct files *f, const struct stat *st)
+/* Has somebody had it open for writing? If it is open still, the next step
+ * needs to know what is in it. */
+static bool was_written(struct files *f, const struct input *in, int fd)
+{
+	bool open = written_is_open(fd);
+
+	written_hear(&f->written); /* in this order: it may have been closed */
+	if (open)
+		inodes_add(&f->open, in->ino);
+	return open || written_was_closed(&f->written, in->ino);
+}
+
+/* Are the contents of in, whose times are as they were, so, too? */
+static bool is_same(struct files *f, int dir, const char *name,
+		    const struct input *in)
+{
+	uint64_t digest;
+
+	if (f->watched && !f->mapped && !f->written.lost &&
+	    !written_was_closed(&f->written, in->ino))
+		return true;
+	auto_close int fd = open_input(dir, name);
+
+	if (fd < 0 || (f->watched && !was_written(f, in, fd) &&
+		       !(f->written.lost && in->digested)))
+		return true;
+	return in->digested && !digest_file(fd, &digest) &&
+	       digest == in->digest;
+}
+
+bool files_is_untouched(struct files *f, int dir, const char *name,
+			const struct stat *st)
 {
 	struct input key = {.ino = st->st_ino};
 	const struct input *found;
@@ -271,7 +357,20 @@ bool files_is_untouched(struct files *f, const struct stat *st)
 	 * of its own. */
 	if (S_ISDIR(st->st_mode))
 		return S_ISDIR(found->mode);
-	return found->size == st->st_size && found->mode == st->st_mode &&
-	       found->ctime.tv_sec == st->st_ctim.tv_sec &&
-	       found->ctime.tv_nsec == st->st_ctim.tv_nsec;
+	if (found->size != st->st_size || found->mode != st->st_mode ||
+	    found->ctime.tv_sec != st->st_ctim.tv_sec ||
+	    found->ctime.tv_nsec != st->st_ctim.tv_nsec)
+		return false;
+	return !S_ISREG(st->st_mode) || is_same(f, dir, name, found);
+}
+
+void files_close(struct files *f)
+{
+	fd_close(&f->home);
+	fd_close(&f->fd);
+	free(f->list);
+	free(f->only);
+	written_done(&f->written);
+	inodes_done(&f->open);
+	*f = (struct files){.home = -1, .fd = -1};
 }

@@ -4,6 +4,8 @@
  * was written is remembered by inode, so that afterwards the program's own
  * work can be told from it. The clock stands a second early meanwhile
  * (clone_set_early_clock): no change by the program can carry the same ctime.
+ * A change through a mapping may leave the times as they were; of an input that
+ * was open for writing the contents are compared, by their digest.
  */
 #ifndef GUEST_FILES_H
 #define GUEST_FILES_H
@@ -13,7 +15,9 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "digest.h"
 #include "layout/base/err.h"
+#include "written.h"
 
 #define FILES_MAX 400000u /* the home has fewer inodes */
 
@@ -22,18 +26,26 @@ struct input {
 	off_t size;
 	mode_t mode;
 	struct timespec ctime;
+	uint64_t digest;
+	bool digested;   /* if not, a file that was open for writing counts as
+			    changed */
 };
 
 struct files {
 	int home;        /* owned; the directory */
 	int fd;          /* owned; the file that is being written, or -1 */
 	uint64_t left;   /* bytes that it still lacks */
+	struct digest digest; /* of those that it has */
 	struct input *list; /* owned */
 	size_t count, size;
 	bool sorted;
 	bool replace;    /* what is there already may be replaced */
 	char *only;      /* owned; the name of the only input, or NULL */
 	struct timespec sealed; /* the home's ctime when all inputs were there */
+	bool watched;    /* it is known what was open for writing since then */
+	bool mapped;     /* memory of the program may still be there */
+	struct written written;
+	struct inodes open; /* for writing, at the end of the step before */
 };
 
 int files_open(struct files *f, struct err *err);
@@ -52,6 +64,11 @@ void files_seal(struct files *f);
  * its own so soon. Return: 0 or negative errno.
  */
 int files_seal_all(struct files *f, const char *program);
+/*
+ * The program has ended and nothing is written any more, but by a living
+ * interpreter. mapped: its memory, or a mapping in it, may still be there.
+ */
+void files_settle(struct files *f, bool mapped);
 /* As files_open() left it. */
 void files_forget(struct files *f);
 /*
@@ -59,7 +76,10 @@ void files_forget(struct files *f);
  * only for the commonest job, whose one input is a file.
  */
 bool files_are_as_sealed(struct files *f);
-/* True if st is an input that nobody has touched since. */
-bool files_is_untouched(struct files *f, const struct stat *st);
+/* True if name in dir, which is st, is an input that nobody has touched since.
+ */
+bool files_is_untouched(struct files *f, int dir, const char *name,
+			const struct stat *st);
+void files_close(struct files *f);
 
 #endif

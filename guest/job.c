@@ -44,10 +44,7 @@ void job_close(struct job *job)
 		fd_close(&job->stream[i].fd);
 	fd_close(&job->input.fd);
 	free(job->input.bytes);
-	fd_close(&job->files.home);
-	fd_close(&job->files.fd);
-	free(job->files.list);
-	free(job->files.only);
+	files_close(&job->files);
 	wire_job_done(&job->spec);
 }
 
@@ -360,6 +357,9 @@ static int finish(struct job *job, struct port *port)
 	wire_exit_put(&w, &e);
 	port_send(port, WIRE_EXIT, 0, bytes, w.used);
 	job->phase = JOB_DONE;
+	if (job->files.watched)
+		files_settle(&job->files,
+			     job->step.on || cgroup_holders_live());
 	if (job->spec.output_limit)
 		r = collect_send(port, &job->files, &job->spec);
 	if (e.lives)

@@ -144,3 +144,70 @@ PY
 	prog code.py '{"input": {"n": [1, 2.5, "ü", null]}}' <<<'import json; print(json.load(open("input.json"))["n"])'
 	ok "[1, 2.5, 'ü', None]"
 }
+
+# What is only mapped changes without its times: mapped NAME, then a change.
+MAPPED='
+import mmap, time
+def mapped(name):
+    with open(name, "r+b") as file:
+        found = mmap.mmap(file.fileno(), 0)
+    found[0], found[-1]
+    return found
+'
+
+@test "an input that is changed through a mapping after it was read is in output/" {
+	local how
+	for how in 'm = mapped("data"); m[0] = 65' \
+		'm = mapped("data"); m[0] = 65; m.close()' \
+		'm = mapped("data"); m[0] = 65; time.sleep(0.3)' \
+		'm = mapped("data"); m[0] = 65; m.close(); time.sleep(0.3)'; do
+		job_made code.py <<<"$MAPPED$how"
+		printf 'abc' >"$MNT/$J/data"
+		head -c 300000 /dev/zero >"$MNT/$J/other"
+		go
+		ok
+		assert_equal "$how: $(names "$MNT/$J/output")" "$how: data"
+		assert_equal "$(cat "$MNT/$J/output/data")" Abc
+	done
+}
+
+@test "a large input that is changed in its last byte alone is in output/" {
+	head -c 3000001 /dev/urandom >"$BATS_TEST_TMPDIR/data"
+	printf x >>"$BATS_TEST_TMPDIR/data"
+	job_made code.py <<<"${MAPPED}m = mapped('data'); m[-1] = 65"
+	cp "$BATS_TEST_TMPDIR/data" "$MNT/$J/data"
+	go
+	ok
+	cmp "$MNT/$J/output/data" \
+		<(head -c 3000001 "$BATS_TEST_TMPDIR/data"; printf A)
+}
+
+@test "a program that changes itself through a mapping is in output/" {
+	prog code.py <<<"#$MAPPED"'m = mapped("code.py"); m[0] = 32'
+	ok
+	assert_equal "$(names "$MNT/$J/output")" code.py
+	assert_equal "$(head -c 1 "$MNT/$J/output/code.py")" ' '
+}
+
+@test "an input that is opened for writing and not changed is not in output/" {
+	python3 -c 'import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as c: c.execute("create table t as select 5 as n")' \
+		"$BATS_TEST_TMPDIR/db"
+	job_made code.py <<PY
+import sqlite3
+$MAPPED
+kept = sqlite3.connect("db")
+print(kept.execute("select n from t").fetchone())
+closed = open("closed", "r+b")
+closed.close()
+opened = open("opened", "r+b")
+m = mapped("mapped")
+PY
+	cp "$BATS_TEST_TMPDIR/db" "$MNT/$J/db"
+	printf a >"$MNT/$J/closed"
+	printf a >"$MNT/$J/opened"
+	printf a >"$MNT/$J/mapped"
+	go
+	ok '(5,)'
+	assert_equal "$(names "$MNT/$J/output")" ''
+}

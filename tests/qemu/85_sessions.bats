@@ -162,6 +162,28 @@ no newline $i"
 	ok given
 }
 
+@test "a step that changes a file through a mapping has it in its output" {
+	step p code.py <<'PY'
+import mmap
+open("a", "w").write("abc"); open("b", "w").write("abc"); open("c", "w").write("abc")
+def mapped(name):
+    with open(name, "r+b") as file:
+        found = mmap.mmap(file.fileno(), 0)
+    found[0]
+    return found
+PY
+	step p code.py <<<'m = mapped("a"); n = mapped("b"); n[0] = 65; n.close(); k = open("c", "r+b")'
+	ok
+	step p code.py <<<'print(m[0])'
+	ok 97
+	assert_equal "$(names "$MNT/$J/output")" ''
+	step p code.py <<<'m[0] = 65'
+	ok
+	assert_equal "$(names "$MNT/$J/output")" a
+	step p code.py <<<'m.close()'
+	ok
+}
+
 @test "a cell gives the value of its last expression" {
 	prog code.py '{"mode": "cell"}' <<<$'x = 20\nx * 2 + 2'
 	ok ''

@@ -119,7 +119,7 @@ static void test_tick(struct files *f)
 		    files_seal_all(f, "/home/user/code.py") ||
 		    pwrite(fd, "2", 1, 0) != 1 || fstat(fd, &st))
 			abort();
-		same += files_is_untouched(f, &st);
+		same += files_is_untouched(f, f->home, "file", &st);
 	}
 	close(fd);
 	is_int(same, 0, "a step changes at once what is just there");
@@ -138,8 +138,7 @@ int main(void)
 	test_usual(&f);
 	test_left_out(&f);
 	test_tick(&f);
-	close(f.home);
-	free(f.list);
+	files_close(&f);
 	ok(!system("rm -r \"$PWD\""), "nothing is left");
 	return done_testing();
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "digest.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FACTOR 0x9e3779b97f4a7c15u /* odd: no two words give the same */
+#define PART (64u << 10)
+
+static uint64_t mix(uint64_t value, uint64_t word)
+{
+	value = (value ^ word) * FACTOR;
+	return value << 29 | value >> 35;
+}
+
+void digest_begin(struct digest *d)
+{
+	*d = (struct digest){.value = 1};
+}
+
+static void add_byte(struct digest *d, uint8_t byte)
+{
+	d->rest |= (uint64_t)byte << d->bits;
+	d->bits += 8;
+	if (d->bits < 64)
+		return;
+	d->value = mix(d->value, d->rest);
+	d->rest = d->bits = 0;
+}
+
+void digest_add(struct digest *d, const void *data, size_t length)
+{
+	const uint8_t *p = data;
+	uint64_t word, value;
+
+	for (; length && d->bits; length--)
+		add_byte(d, *p++);
+	value = d->value;
+	for (; length >= sizeof(word); length -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		value = mix(value, word);
+		p += sizeof(word);
+	}
+	d->value = value;
+	for (; length; length--)
+		add_byte(d, *p++);
+}
+
+uint64_t digest_end(struct digest *d)
+{
+	/* The rest's length is told apart: zeroes at the end count. */
+	return mix(mix(d->value, d->rest), d->bits);
+}
+
+int digest_file(int fd, uint64_t *ret)
+{
+	static uint8_t part[PART];
+	struct digest d;
+	ssize_t n;
+
+	digest_begin(&d);
+	do {
+		n = read(fd, part, sizeof(part));
+		if (n > 0)
+			digest_add(&d, part, (size_t)n);
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	*ret = digest_end(&d);
+	return n < 0 ? -errno : 0;
+}

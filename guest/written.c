@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "written.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fanotify.h>
+#include <unistd.h>
+
+#include "layout/base/cleanup.h"
+
+#define NO_WATCH (-1)
+
+/* What tmpfs calls a file: its inode's generation and number. */
+struct name {
+	uint32_t generation, low, high;
+};
+
+int inodes_add(struct inodes *s, ino_t inode)
+{
+	if (s->count == s->size) {
+		size_t size = s->size ? 2 * s->size : 16;
+		void *list = realloc(s->list, size * sizeof(*s->list));
+
+		if (!list)
+			return -ENOMEM;
+		s->list = list;
+		s->size = size;
+	}
+	s->list[s->count++] = inode;
+	s->sorted = false;
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	ino_t x = *(const ino_t *)a, y = *(const ino_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+bool inodes_has(struct inodes *s, ino_t inode)
+{
+	if (!s->count)
+		return false;
+	if (!s->sorted)
+		qsort(s->list, s->count, sizeof(*s->list), by_number);
+	s->sorted = true;
+	return bsearch(&inode, s->list, s->count, sizeof(*s->list), by_number);
+}
+
+void inodes_done(struct inodes *s)
+{
+	free(s->list);
+	*s = (struct inodes){0};
+}
+
+/* Events name files and hold none: what is removed is gone at once. */
+static void watch(struct written *w, int dir)
+{
+	w->fd = fanotify_init(FAN_CLASS_NOTIF | FAN_REPORT_FID | FAN_CLOEXEC |
+			      FAN_NONBLOCK, O_RDONLY | O_CLOEXEC);
+	if (w->fd >= 0 &&
+	    fanotify_mark(w->fd, FAN_MARK_ADD | FAN_MARK_FILESYSTEM,
+			  FAN_CLOSE_WRITE, dir, NULL))
+		fd_close(&w->fd);
+	if (w->fd < 0)
+		w->fd = NO_WATCH;
+}
+
+void written_watch(struct written *w, int dir)
+{
+	if (w->fd == 0)
+		watch(w, dir);
+	else
+		written_hear(w);
+	w->closed.count = 0;
+	w->lost = w->fd == NO_WATCH;
+}
+
+/* Return: can it be told which file it was? */
+static bool hear(struct written *w, const struct fanotify_event_metadata *e)
+{
+	const struct fanotify_event_info_fid *info = (const void *)(e + 1);
+	const struct file_handle *handle = (const void *)info->handle;
+	struct name name;
+
+	if (e->vers != FANOTIFY_METADATA_VERSION ||
+	    e->mask & FAN_Q_OVERFLOW ||
+	    e->event_len < sizeof(*e) + sizeof(*info) + sizeof(*handle) +
+				   sizeof(name) ||
+	    info->hdr.info_type != FAN_EVENT_INFO_TYPE_FID ||
+	    handle->handle_bytes != sizeof(name))
+		return false;
+	memcpy(&name, handle->f_handle, sizeof(name));
+	return !inodes_add(&w->closed,
+			   (ino_t)name.high << 32 | (ino_t)name.low);
+}
+
+void written_hear(struct written *w)
+{
+	_Alignas(struct fanotify_event_metadata) char events[4096];
+	const struct fanotify_event_metadata *e;
+	ssize_t n;
+
+	while (w->fd > 0 && (n = read(w->fd, events, sizeof(events))) > 0)
+		for (e = (const void *)events; FAN_EVENT_OK(e, n);
+		     e = FAN_EVENT_NEXT(e, n))
+			if (!hear(w, e))
+				w->lost = true;
+}
+
+bool written_was_closed(struct written *w, ino_t inode)
+{
+	return inodes_has(&w->closed, inode);
+}
+
+/* The lease goes with fd. */
+bool written_is_open(int fd)
+{
+	return fcntl(fd, F_SETLEASE, F_RDLCK) && errno == EAGAIN;
+}
+
+void written_done(struct written *w)
+{
+	if (w->fd > 0)
+		close(w->fd);
+	w->fd = 0;
+	inodes_done(&w->closed);
+}
