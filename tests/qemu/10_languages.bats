@@ -453,3 +453,23 @@ exports.main = () => new Promise((done) => { setTimeout(() => { throw new Error(
 	ended "$J" 0 exited
 	result_is "$J" .value 5
 }
+
+@test "TypeScript: a module that is imported twice at once is one module" {
+	job_made code.mts <<'TS'
+const [a, b]: any[] = await Promise.all([import('./lib.ts'), import('./lib.ts')]);
+console.log(a === b, a.n as number);
+const late = await Promise.allSettled([import('./bad.ts'), import('./bad.ts')]);
+console.log(late.map((one: any) => one.reason.message).join());
+const [x, y] = await Promise.all([import('./x.ts'), import('./y.ts')]);
+console.log(x.sum(), y.name);
+TS
+	printf '%s\n' 'console.log("once"); await new Promise((f) => setTimeout(f, 20));' \
+		'export let n: number = 1; n++;' >"$MNT/$J/lib.ts"
+	echo 'await null; throw new Error("no");' >"$MNT/$J/bad.ts"
+	printf '%s\n' 'import { name } from "./y.ts";' \
+		'export const sum = () => name + 1;' >"$MNT/$J/x.ts"
+	printf '%s\n' 'import { sum } from "./x.ts";' 'export const name = "y";' \
+		'export const again = () => sum();' >"$MNT/$J/y.ts"
+	go
+	ok $'once\ntrue 2\nno,no\ny1 y'
+}

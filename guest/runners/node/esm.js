@@ -13,6 +13,8 @@ const typescript = require('./typescript.js');
 
 const key = Symbol.for('fsd.esm');
 const modules = new Map(); // file -> vm.Module
+const ready = new Map(); // vm.Module -> what import() of it waits for
+let linked = Promise.resolve(); // what was begun to be linked before
 
 // The TypeScript file that a specifier means, or undefined.
 function findFile(specifier, from) {
@@ -69,11 +71,23 @@ function loadTypeScript(file) {
 	return module;
 }
 
-async function evaluate(module) {
-	if (module.status === 'unlinked')
-		await module.link((specifier, from) =>
-			link(specifier, fileURLToPath(from.identifier)));
+// One after another: a module that another one's linking has begun with would
+// be taken for linked.
+async function linkAndEvaluate(module) {
+	linked = linked.catch(() => {}).then(async () => {
+		if (module.status === 'unlinked')
+			await module.link((specifier, from) =>
+				link(specifier, fileURLToPath(from.identifier)));
+	});
+	await linked;
 	await module.evaluate();
+}
+
+// Who imports a module while another import of it is under way waits for that.
+async function evaluate(module) {
+	if (!ready.has(module))
+		ready.set(module, linkAndEvaluate(module));
+	await ready.get(module);
 	return module;
 }
 
