@@ -473,3 +473,37 @@ TS
 	go
 	ok $'once\ntrue 2\nno,no\ny1 y'
 }
+
+@test "JavaScript: each exit listener runs once, in its order, with the code" {
+	prog code.js <<'JS'
+process.on('exit', (code) => console.log('second', code, process.exitCode));
+process.prependListener('exit', (code) => console.log('first', code));
+process.prependOnceListener('exit', () => console.log('before all'));
+process.once('exit', () => { console.log('last'); process.exitCode = 4; });
+JS
+	ended "$J" 4 exited
+	stdout_is "$J" $'before all\nfirst 0\nsecond 0 undefined\nlast'
+	prog code.js <<'JS'
+process.prependListener('exit', (code) => console.log('first', code));
+process.on('exit', () => console.log('second'));
+process.emit('exit', 1);
+console.log('still here');
+process.exit(3);
+JS
+	ended "$J" 3 exited
+	stdout_is "$J" $'first 1\nsecond\nstill here\nfirst 3\nsecond'
+}
+
+@test "JavaScript: what a library puts in the place of process.emit sees the end" {
+	prog code.js <<'JS'
+const { emit } = process;
+process.emit = function (name, ...rest) {
+	const heard = emit.call(this, name, ...rest);
+	if (name === 'exit')
+		console.log('behind all listeners', ...rest);
+	return heard;
+};
+process.on('exit', () => console.log('a listener'));
+JS
+	ok $'a listener\nbehind all listeners 0'
+}

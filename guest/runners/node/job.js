@@ -88,8 +88,10 @@ function describe(error) {
 // Node takes its threads, its heap and its libraries apart at the end, which
 // no program can see. So the end is that of process.exit(): all exit
 // listeners, and then the system call. After an uncaught error Node still has
-// to print it, and ends in its own way.
+// to print it, and ends in its own way; so it does where the program has put
+// something in the place of what Node does at the end.
 function shortenEnd(really) {
+	const { emit, reallyExit } = process;
 	let failed = false;
 	function onError(error) {
 		// The program handles it, and goes on.
@@ -99,11 +101,16 @@ function shortenEnd(really) {
 		failed = true;
 		send(JSON.stringify({ error: describe(error) }));
 	}
+	// This is one of the listeners: those before it have run.
 	function onExit(code) {
-		process.removeListener('exit', onExit);
-		if (failed)
+		if (really && (failed || !process._exiting ||
+			       process.emit !== emit ||
+			       process.reallyExit !== reallyExit))
 			return;
-		process.emit('exit', code);
+		const all = process.rawListeners('exit');
+		process.removeListener('exit', onExit);
+		for (const listener of all.slice(all.indexOf(onExit) + 1))
+			Reflect.apply(listener, process, [code]);
 		if (really)
 			quit(process.exitCode | 0); // "3" and true as well
 	}
