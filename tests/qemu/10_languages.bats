@@ -507,3 +507,31 @@ process.on('exit', () => console.log('a listener'));
 JS
 	ok $'a listener\nbehind all listeners 0'
 }
+
+@test "JavaScript: a promise at the top that never settles ends with 13 and a warning" {
+	local never='await new Promise(() => {})' one
+	for one in "code.mts:{}:$never as number" \
+		"code.js:{\"mode\":\"call\"}:exports.main = async () => { $never }" \
+		"code.mjs:{\"mode\":\"call\"}:export async function main() { $never }" \
+		"code.mjs:{\"mode\":\"call\"}:$never; export function main() {}" \
+		"code.ts:{\"mode\":\"call\"}:export async function main(): Promise<void> { $never }"; do
+		prog "${one%%:*}" "$(cut -d: -f2- <<<"$one" | sed 's/}:.*/}/')" \
+			<<<"${one#*\}:}"
+		ended "$J" 13 exited
+		assert_equal "$one $(out)" "$one "
+		run cat "$MNT/$J/stderr"
+		assert_output --partial 'Warning: Detected unsettled top-level await'
+		result_is "$J" .value null
+	done
+	prog code.mjs <<<"$never" # Node 18 itself has no warning
+	ended "$J" 13 exited
+}
+
+@test "JavaScript: an end by process.exit is no unsettled promise" {
+	prog code.mts <<<'setTimeout(() => process.exit(), 1); await new Promise(() => {})'
+	ended "$J" 0 exited
+	prog code.js '{"mode": "call"}' <<<'exports.main = () => { process.exit(); }'
+	ended "$J" 0 exited
+	prog code.mts <<<'process.exitCode = 5; await new Promise(() => {})'
+	ended "$J" 5 exited
+}

@@ -93,7 +93,7 @@ if (require.main === module) {
 	const job = globalThis[key];
 	delete require.cache[__filename];
 	handOver(job.file, job.name);
-	run(job);
+	require('./unsettled.js').settled(run(job));
 } else {
 	delete require.cache[__filename];
 }

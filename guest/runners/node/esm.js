@@ -116,7 +116,7 @@ function prepare(file) {
 if (require.main === module) {
 	const file = globalThis[key];
 	delete globalThis[key];
-	load(file);
+	require('./unsettled.js').settled(load(file));
 }
 delete require.cache[__filename];
 

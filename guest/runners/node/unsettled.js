@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Node does for a main module that awaits: if nothing is left that could
+// settle it, that is exit code 13, and a warning as later Nodes have it.
+'use strict';
+
+const fs = require('fs');
+
+async function settled(promise) {
+	let idle = false; // or else it is process.exit() that ends the program
+	const onIdle = () => {
+		idle = true;
+		setImmediate(() => idle = false).unref(); // the loop goes on
+	};
+	const onExit = () => {
+		if (!idle || process.exitCode !== undefined)
+			return;
+		process.exitCode = 13;
+		fs.writeSync(2, 'Warning: Detected unsettled top-level await\n');
+	};
+	process.on('beforeExit', onIdle).on('exit', onExit);
+	try {
+		return await promise;
+	} finally {
+		process.off('beforeExit', onIdle).off('exit', onExit);
+	}
+}
+delete require.cache[__filename];
+
+module.exports = { settled };
