@@ -282,6 +282,37 @@ void cgroup_mark(struct cgroup *c)
 	holders_marked = read_holders_time();
 }
 
+/* Pages of files, of which there are always some to give back. */
+static uint64_t read_file_bytes(struct cgroup *c)
+{
+	char text[4096];
+
+	if (sys_get(c->fd[CGROUP_MEMORY_STAT], text, sizeof(text)))
+		return 0;
+	return find_number(text, "active_file") +
+	       find_number(text, "inactive_file");
+}
+
+void cgroup_mark_code(struct cgroup *c)
+{
+	c->code_bytes = read_file_bytes(c);
+}
+
+/* full: how often the group was at its limit. */
+static uint64_t read_peak(struct cgroup *c, uint64_t full)
+{
+	uint64_t peak = read_number(c->fd[CGROUP_MEMORY_PEAK]);
+	uint64_t code = c->code_bytes;
+
+	if (peak == WIRE_UNKNOWN)
+		return peak;
+	/* To read it is long, and without need nothing was taken away. */
+	if (code && (full || c->memory_max < peak))
+		code = MIN(code, read_file_bytes(c));
+	peak = MIN(peak, c->memory_max); /* the limit was another before */
+	return peak - MIN(peak, code);
+}
+
 bool cgroup_holders_ran(void)
 {
 	return read_holders_time() != holders_marked;
@@ -303,11 +334,11 @@ void cgroup_usage(struct cgroup *c, struct wire_exit *ret)
 	read_cpu(c, &user, &system);
 	ret->user_us = used_since(c->user_us, user);
 	ret->system_us = used_since(c->system_us, system);
-	ret->peak_memory_bytes = read_number(c->fd[CGROUP_MEMORY_PEAK]);
 	ret->peak_processes = read_number(c->fd[CGROUP_PIDS_PEAK]);
 	if (sys_get(c->fd[CGROUP_MEMORY_EVENTS], text, sizeof(text)))
 		text[0] = '\0';
 	ret->oom_kills = find_number(text, "oom_kill");
+	ret->peak_memory_bytes = read_peak(c, find_number(text, "max"));
 }
 
 bool cgroup_strain(struct cgroup *c, struct strain *ret)

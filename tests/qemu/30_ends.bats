@@ -242,3 +242,19 @@ PY
 	run result "$J" '.timing.run_ms >= .usage.wall_ms - 1'
 	assert_output true
 }
+
+@test "the memory of a small program is told without what warmed its interpreter" {
+	local one
+	for one in 'code.js:console.log(1):32' 'code.ts:console.log(1):40' \
+		'code.py:print(1):14' 'code.sh:echo 1:8'; do
+		prog "${one%%:*}" <<<"$(cut -d: -f2 <<<"$one")"
+		ok 1
+		run result "$J" .usage.peak_memory_bytes
+		[ "$output" -gt 65536 ] && [ "$output" -lt $((${one##*:} << 20)) ] ||
+			fail "$one: peak $output"
+	done
+	prog code.js '{"memory_mb": 80}' <<<'const b = Buffer.alloc(50 << 20, 1); console.log(b[9])'
+	ok 1
+	run result "$J" .usage.peak_memory_bytes
+	[ "$output" -ge $((50 << 20)) ] && [ "$output" -le $((80 << 20)) ] || fail "peak $output"
+}
