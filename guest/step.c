@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -36,7 +37,6 @@ static const char *const sessions[WIRE_RUN_MAX][4] = {
 };
 
 static const char *const base_env[] = {WIRE_BASE_ENV};
-
 /* Opened for both ways: it never ends and never blocks. */
 static int make_fifo(const char *path)
 {
@@ -122,6 +122,36 @@ int step_begin(struct job *job, struct err *err)
 	return r ? err_sys(err, r, "cannot prepare the session's step") : 0;
 }
 
+static bool is_set(const struct wire_strings *env, const char *assignment)
+{
+	size_t length = strcspn(assignment, "=") + 1;
+
+	for (uint32_t i = 0; i < env->count; i++)
+		if (!strncmp(env->item[i], assignment, length))
+			return true;
+	return false;
+}
+
+/*
+ * The first step's environment has what an interpreter obeys only at its start,
+ * such as PYTHONHASHSEED. A shell runs the session's own script until then, and
+ * learns the rest later. Return: 0 or -ENOMEM; the list is the caller's.
+ */
+static int first_env(const struct wire_job *spec, struct wire_strings *ret)
+{
+	uint32_t own = spec->runner == WIRE_RUN_BASH ? 0 : spec->envp.count;
+
+	ret->item = calloc(own + ARRAY_SIZE(base_env), sizeof(*ret->item));
+	if (!ret->item)
+		return -ENOMEM;
+	for (ret->count = 0; ret->count < own; ret->count++)
+		ret->item[ret->count] = spec->envp.item[ret->count];
+	for (size_t i = 0; i < ARRAY_SIZE(base_env); i++)
+		if (!own || !is_set(&spec->envp, base_env[i]))
+			ret->item[ret->count++] = base_env[i];
+	return 0;
+}
+
 /* The EXEC runner becomes the interpreter. */
 static int begin_life(struct job *job)
 {
@@ -129,14 +159,16 @@ static int begin_life(struct job *job)
 	struct wire_job start = {
 		.runner = WIRE_RUN_EXEC, .mode = job->spec.mode, .call = "",
 		.argv = {.item = (const char **)(uintptr_t)argv},
-		.envp = {.item = (const char **)(uintptr_t)base_env,
-			 .count = ARRAY_SIZE(base_env)},
 	};
+	int r = first_env(&job->spec, &start.envp);
 
 	while (argv[start.argv.count])
 		start.argv.count++;
 	job->runner->living = true;
-	return runner_send(job->runner, "run", &start);
+	if (!r)
+		r = runner_send(job->runner, "run", &start);
+	free(start.envp.item);
+	return r;
 }
 
 int step_launch(struct job *job, struct err *err)

@@ -211,3 +211,33 @@ PY
 	ok '(5,)'
 	assert_equal "$(names "$MNT/$J/output")" ''
 }
+
+@test "what an interpreter obeys only at its start is obeyed in calls and sessions, too" {
+	local env='"env": {"PYTHONHASHSEED": "7", "PYTHONOPTIMIZE": "1", "PYTHONIOENCODING": "latin-1", "PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1", "LC_ALL": "C.UTF-8"}'
+	local program='import os, sys
+print(hash("x"), sys.flags.optimize, sys.flags.safe_path, sys.stdout.encoding, sys.stdout.write_through)
+print("/home/user" in sys.path, sorted(n for n in os.environ if n not in "OLDPWD SHLVL _"), "\xfc")
+def main(): return hash("x") % 1000000'
+	prog code.py "{$env}" <<<"$program"
+	ended "$J" 0 exited
+	cp "$MNT/$J/stdout" "$BATS_TEST_TMPDIR/script"
+	grep -aq ' 1 True iso8859-1 True' "$BATS_TEST_TMPDIR/script"
+	prog code.py "{$env, \"mode\": \"call\"}" <<<"$program"
+	ended "$J" 0 exited
+	cmp "$BATS_TEST_TMPDIR/script" "$MNT/$J/stdout"
+	result_is "$J" .value "$(($(cut -d' ' -f1 "$BATS_TEST_TMPDIR/script" | head -n1) % 1000000))"
+	prog code.py "{$env, \"session\": \"start\"}" <<<"$program"
+	ended "$J" 0 exited
+	cmp "$BATS_TEST_TMPDIR/script" "$MNT/$J/stdout"
+	rmdir "$MNT/.fsd/sessions/start"
+	env='"env": {"NODE_NO_WARNINGS": "1", "LC_ALL": "de_DE.UTF-8"}'
+	program='process.emitWarning("no"); console.log(Intl.NumberFormat().resolvedOptions().locale, process.env.HOME)'
+	prog code.js "{$env}" <<<"$program"
+	ended "$J" 0 exited
+	cp "$MNT/$J/stdout" "$BATS_TEST_TMPDIR/script"
+	prog code.js "{$env, \"session\": \"start\"}" <<<"$program"
+	ended "$J" 0 exited
+	cmp "$BATS_TEST_TMPDIR/script" "$MNT/$J/stdout"
+	assert_equal "$(cat "$MNT/$J/stderr")" ''
+	rmdir "$MNT/.fsd/sessions/start"
+}

@@ -76,7 +76,8 @@ def _load(path):
     main.__file__ = path
     main.__loader__ = SourceFileLoader("__main__", path)
     main.__cached__ = None
-    sys.path.insert(0, path.rpartition("/")[0] or "/")
+    if not sys.flags.safe_path:
+        sys.path.insert(0, path.rpartition("/")[0] or "/")
     with io.open_code(path) as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
     exec(code, main.__dict__)

@@ -22,6 +22,8 @@ import _signal
 from importlib.machinery import SourceFileLoader
 from time import tzset
 
+if sys.flags.safe_path:
+    sys.path.insert(0, __file__.rpartition("/")[0])
 import cell
 
 # A program that takes a name out of builtins takes it from itself.
@@ -51,7 +53,9 @@ def _session():
     format_exception = traceback.format_exception
     excepthook, modules = sys.excepthook, sys.modules
     own = {__file__, cell.__file__}
+    encoding = sys.stdout.encoding
     stdin_errors, stdout_errors = sys.stdin.errors, sys.stdout.errors
+    unbuffered = sys.stdout.write_through
     pid = getpid()
     received = b""
     streams = []  # weak: those of earlier steps may be held by the program
@@ -68,7 +72,7 @@ def _session():
     main.__builtins__ = builtins
     modules["__main__"] = main
     del modules["cell"]
-    sys.path[0] = posix.getcwd()
+    sys.path[:1] = [] if sys.flags.safe_path else [posix.getcwd()]
 
     def say(data):
         while data:
@@ -88,8 +92,12 @@ def _session():
     def stream(fd, mode, name, errors, line_buffering=False):
         raw = io.FileIO(fd, mode, closefd=False)
         raw.name = name
-        buffer = (io.BufferedReader if mode == "r" else io.BufferedWriter)(raw)
-        text = io.TextIOWrapper(buffer, "utf-8", errors, "\n", line_buffering)
+        if mode == "r":
+            buffer = io.BufferedReader(raw)
+        else:
+            buffer = raw if unbuffered else io.BufferedWriter(raw)
+        text = io.TextIOWrapper(buffer, encoding, errors, "\n",
+                                line_buffering, unbuffered and mode == "w")
         text.mode = mode
         streams.append(weakref.ref(text))
         return text

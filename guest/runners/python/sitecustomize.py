@@ -109,7 +109,14 @@ def _wait():
             os._exit(126)
         return True
 
-    def again(message):
+    def is_for_start(texts):
+        """Is there a variable that an interpreter obeys only at its start?"""
+        env = texts[4 + int(texts[3]):-1]
+        return env != usual and fresh not in os.environ and any(
+            text.startswith((b"PYTHON", b"LC_", b"LANG", b"MALLOC_"))
+            for text in env if text not in usual)
+
+    def again(message, texts):
         """A fresh interpreter takes the message, with a secret of its own."""
         job = os.memfd_create("job")
         while message:
@@ -117,8 +124,10 @@ def _wait():
         os.lseek(job, 0, os.SEEK_SET)
         os.dup2(job, control)
         os.set_inheritable(result, True)
+        env = dict(text.split(b"=", 1) for text in texts[4 + int(texts[3]):-1])
         os.execve(sys.executable, sys.orig_argv,
-                  {**os.environ, "PYTHONPATH": here, fresh: "1"})
+                  {**env, b"PYTHONPATH": os.fsencode(here),
+                   fresh.encode(): b"1"})
 
     posix.set_inheritable(control, False)
     posix.set_inheritable(result, False)
@@ -160,8 +169,8 @@ def _wait():
         elif texts[0] == b"run" or fresh in os.environ or heat():
             break
         said = b"H"
-    if not own:
-        again(length + message)
+    if not own or is_for_start(texts):
+        again(length + message, texts)
     path = become(texts)
     atexit.register(end)
     if texts[1] == b"call" or path != program:
