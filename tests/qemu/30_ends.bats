@@ -258,3 +258,10 @@ PY
 	run result "$J" .usage.peak_memory_bytes
 	[ "$output" -ge $((50 << 20)) ] && [ "$output" -le $((80 << 20)) ] || fail "peak $output"
 }
+
+@test "a Node program may fill its memory_mb, and is told when that is over" {
+	prog code.js '{"memory_mb": 640, "timeout": 110}' <<<'const a = []; for (let n = 0; n < 540; n++) a.push(new Array(131072).fill(n + 0.5)); console.log(a.length)'
+	ok 540
+	prog code.js '{"memory_mb": 100}' <<<'const a = []; for (;;) a.push(new Array(131072).fill(0.5))'
+	ended "$J" 137 out_of_memory
+}

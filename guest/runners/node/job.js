@@ -12,8 +12,9 @@ const { Console } = require('console');
 
 // An image without native.node works as well, and is slower.
 const native = path.join(__dirname, 'native.node');
-const { quit, hold, turn, block } = fs.existsSync(native) ? require(native)
-	: { quit: process.reallyExit, hold: () => {}, turn: () => {} };
+const { quit, hold, grow, turn, block } = fs.existsSync(native)
+	? require(native) : { quit: process.reallyExit, hold: () => {},
+			      grow: () => {}, turn: () => {} };
 
 const CONTROL = 3;
 const RESULT = 4;
@@ -230,6 +231,7 @@ function wait(caller, mainOf = (file) => file, cool = () => {}) {
 	caller.children.length = 0;
 	forget();
 	hold();
+	grow();
 	fs.writeSync(CONTROL, 'R');
 	let message;
 	while ((message = readMessage()).verb !== 'run') {

@@ -7,6 +7,8 @@
  *               emulation that is longer than most programs.
  *   hold()      has the code's pages there and starts the holder; see
  *               populate.h and hold.h.
+ *   grow()      a heap that is full grows: V8's limit follows the machine's
+ *               memory, while the job's own is enforced on the process.
  *   turn()      one turn of the event loop, for heating it.
  *   block(fd)   its reads and writes wait, as they did before libuv had it.
  *
@@ -39,6 +41,15 @@ int napi_set_named_property(napi_env env, napi_value object, const char *name,
 			    napi_value value);
 int napi_get_uv_event_loop(napi_env env, struct uv_loop_s **loop);
 int uv_run(struct uv_loop_s *loop, int mode);
+
+/* V8's own, which may be called otherwise in another version. */
+struct isolate;
+typedef size_t (*near_limit)(void *data, size_t now, size_t first);
+__attribute__((weak)) struct isolate *current_isolate(void)
+	__asm__("_ZN2v87Isolate10GetCurrentEv");
+__attribute__((weak)) void
+add_near_limit(struct isolate *isolate, near_limit call, void *data)
+	__asm__("_ZN2v87Isolate24AddNearHeapLimitCallbackEPFmPvmmES1_");
 napi_value napi_register_module_v1(napi_env env, napi_value exports);
 
 static napi_value quit(napi_env env, napi_callback_info info)
@@ -68,6 +79,23 @@ static napi_value hold(napi_env env, napi_callback_info info)
 	(void)info;
 	populate_files(1);
 	hold_memory(CLONE_PARENT);
+	return NULL;
+}
+
+/* A little at a time: with much room V8 would be slow to collect garbage. */
+static size_t grow_heap(void *data, size_t now, size_t first)
+{
+	(void)data;
+	(void)first;
+	return now + now / 8;
+}
+
+static napi_value grow(napi_env env, napi_callback_info info)
+{
+	(void)env;
+	(void)info;
+	if (current_isolate && add_near_limit)
+		add_near_limit(current_isolate(), grow_heap, NULL);
 	return NULL;
 }
 
@@ -101,6 +129,7 @@ napi_register_module_v1(napi_env env, napi_value exports)
 {
 	add(env, exports, "quit", quit);
 	add(env, exports, "hold", hold);
+	add(env, exports, "grow", grow);
 	add(env, exports, "turn", turn);
 	add(env, exports, "block", block);
 	return exports;
