@@ -446,8 +446,7 @@ exports.main = () => new Promise((done) => { setTimeout(() => { throw new Error(
 @test "in Node it is today by each of its clocks" {
 	prog code.js <<<'console.log(Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 1000)'
 	ok true
-	local i
-	for i in 1 2; do
+	for _ in 1 2; do
 		prog code.js '{"session": "clocks"}' <<<'console.log(Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 1000)'
 		ok true
 	done
