@@ -162,6 +162,8 @@ void sched_release(struct sched_hold *hold); /* no-op on none */
 
 /* Does a step of it wait, or is one under way? */
 bool sched_has_steps(struct sched *s, uid_t uid, const char *session);
+/* One of them that has not joined it, or NULL. */
+struct sched_slot *sched_step(struct sched *s, uid_t uid, const char *session);
 
 /* Something of what was waited for may have changed. */
 void sched_look(struct sched *s);

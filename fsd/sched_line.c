@@ -132,6 +132,15 @@ bool sched_has_steps(struct sched *s, uid_t uid, const char *session)
 	return find(s, uid, session);
 }
 
+struct sched_slot *sched_step(struct sched *s, uid_t uid, const char *session)
+{
+	const struct sched_line *l = find(s, uid, session);
+
+	if (!l || l->coming)
+		return l ? l->coming : NULL;
+	return list_first(&l->waiting, struct sched_slot, in_line);
+}
+
 bool sched_is_next(const struct sched_slot *slot)
 {
 	const struct sched_line *l = slot->line;

@@ -312,6 +312,17 @@ static void cancel(struct run *run)
 	run->cancelled = true;
 	run_fail(run, VM_FAILED_GUEST, why);
 	sessions_leave(run);
+	turn_stop(&run->collect);
+	sched_leave(&run->slot);
+}
+
+/* Those that have no place in it yet. */
+static void cancel_coming(struct session *s)
+{
+	struct sched_slot *slot;
+
+	while ((slot = sched_step(s->d->sched, s->uid, s->name)))
+		cancel(container_of(slot, struct run, slot));
 }
 
 void session_end(struct session *s)
@@ -319,6 +330,7 @@ void session_end(struct session *s)
 	struct run *run;
 
 	s->ending = true;
+	cancel_coming(s);
 	while ((run = list_first(&s->waiting, struct run, in_session)))
 		cancel(run);
 	if (s->current && s->current->accepted)

@@ -225,6 +225,44 @@ accepted() {
 	assert_equal "$(server_pid)" "$SERVER"
 }
 
+@test "rmdir of a session cancels its steps that wait elsewhere" {
+	local i
+	mount_stop
+	mount_start --max-machines 4 --pool 1 --quota-running 1
+	step a $'out up\nsleep 600000'
+	job_follow a up
+	for i in 1 2 3; do
+		step b$i 'out never'
+		state_is b$i queued
+	done
+	job_start other 'out other'
+	rmdir "$MNT/.fsd/sessions/s"
+	for i in 1 2 3; do
+		job_wait b$i
+		ended b$i 137 cancelled
+		stdout_is b$i ''
+		result_is b$i .message 'its session was ended'
+	done
+	job_wait a
+	job_wait other
+	stdout_is other other
+	assert_equal "$(names "$MNT/.fsd/sessions")" ''
+}
+
+@test "and the step that is accepted just then and waits elsewhere" {
+	mount_stop
+	mount_start --max-machines 4 --pool 1 --quota-running 1
+	step a $'out up\nsleep 600000'
+	job_follow a up
+	accepting b 'out never'
+	rmdir "$MNT/.fsd/sessions/s"
+	accepted
+	job_wait a
+	job_wait b
+	ended b 137 cancelled
+	assert_equal "$(names "$MNT/.fsd/sessions")" ''
+}
+
 @test "rmdir of an idle session gives its machine back" {
 	step a 'remember a'
 	job_wait a
