@@ -455,17 +455,8 @@ void commit_refuse(struct job *job, const struct err *err)
 
 static int start(struct job *job, struct run_spec *spec, struct err *err)
 {
-	int r;
+	int r = commit_check_room(job, spec->config, err);
 
-	if (job->d->draining && !job->promised) {
-		run_spec_done(spec);
-		return err_set(err, -ESHUTDOWN, job->d->stopping ?
-			       "fsd is about to end: no new job starts; the "
-			       "next fsd mount starts it" :
-			       "fsd is draining: no new job starts; write "
-			       "resume to .fsd/ctl, then start to ctl");
-	}
-	r = sched_check_job(job, spec->config, err);
 	if (r < 0) {
 		run_spec_done(spec);
 		return r;

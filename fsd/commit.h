@@ -47,8 +47,9 @@ int commit_precheck(struct job *job, struct node *node, bool last);
  * start itself comes with the release of the file, for which nobody waits. In a
  * fiber that holds the job.
  * Return: 0: no; commit_would_start(): 1: it does; negative errno: nobody can
- * tell, it cannot be stored, or there is no place in the queue (-EAGAIN): then
- * the job is refused, and the release is not to start it.
+ * tell, it cannot be stored, there is no place in the queue (-EAGAIN), or no new
+ * job starts (-ESHUTDOWN): then the job is refused, and the release is not to
+ * start it.
  */
 int commit_would_start(struct job *job, struct node *node);
 int commit_promise(struct job *job);
@@ -70,7 +71,7 @@ void commit_settle(struct job *job);
 /*
  * Before a rename that would start the job, its own from a name that begins
  * with ".", or node's to its config.json: -EAGAIN with a sentence if the queue
- * is full. Then nothing is to be renamed. Else a place may be kept, so that
+ * is full, -ESHUTDOWN if no new job starts. Then nothing is to be renamed. Else a place may be kept, so that
  * commit_give_place() comes after the rename.
  */
 int commit_precheck_submit(struct job *job, const char *to, struct err *err);

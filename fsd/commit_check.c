@@ -8,6 +8,27 @@
 
 #include "sched_open.h"
 
+/* Return: 0, or -ESHUTDOWN with a sentence. */
+static int check_open(const struct job *job, struct err *err)
+{
+	if (!job->d->draining || job->promised)
+		return 0;
+	return err_set(err, -ESHUTDOWN,
+		       job->d->stopping
+			       ? "fsd is about to end: no new job starts before "
+				 "the next fsd mount"
+			       : "fsd is draining: no new job starts; write "
+				 "resume to .fsd/ctl, then start to ctl");
+}
+
+int commit_check_room(struct job *job, const struct job_config *config,
+		      struct err *err)
+{
+	int r = check_open(job, err);
+
+	return r < 0 ? r : sched_check_job(job, config, err);
+}
+
 static int precheck_config(struct job *job, struct node *node, bool last)
 {
 	struct parsed *p = parsed_get(job, node);
@@ -45,28 +66,34 @@ int commit_precheck(struct job *job, struct node *node, bool last)
 }
 
 /* The disk takes its time over the rename: nobody else is to have the place
- * meanwhile. Return: false if there is none. */
-static bool keep_place(struct job *job, struct err *full)
+ * meanwhile. Return: 0 or negative errno with a sentence: there is none. */
+static int keep_place(struct job *job, struct err *err)
 {
-	if (sched_is_full(job->d, job->meta.uid, full))
-		return false;
+	int r = check_open(job, err);
+
+	if (r < 0)
+		return r;
+	if (sched_is_full(job->d, job->meta.uid, err))
+		return -EAGAIN;
 	commit_keep_place(job);
-	return true;
+	return 0;
 }
 
 int commit_precheck_submit(struct job *job, const char *to, struct err *err)
 {
 	struct run_spec spec = {0};
 	struct err wrong = {0};
+	int r;
 
 	/* commit_examine() may be slow for what is to be looked at later. */
 	if (!job_name_is_draft(job->meta.name) || job_name_is_draft(to) ||
-	    job_is_frozen(job) || job->later || job->meta.state == JOB_DONE ||
-	    keep_place(job, err) ||
-	    commit_examine(job, false, &spec, &wrong) != READY)
+	    job_is_frozen(job) || job->later || job->meta.state == JOB_DONE)
+		return 0;
+	r = keep_place(job, err);
+	if (r == 0 || commit_examine(job, false, &spec, &wrong) != READY)
 		return 0;
 	run_spec_done(&spec);
-	return -EAGAIN;
+	return r;
 }
 
 int commit_precheck_config(struct job *job, struct node *node, struct err *err)
@@ -75,17 +102,20 @@ int commit_precheck_config(struct job *job, struct node *node, struct err *err)
 	struct err wrong = {0};
 	struct parsed *p;
 	bool starts;
+	int r;
 
 	if (node->writers || job->later || job_is_frozen(job) ||
-	    job_name_is_draft(job->meta.name) || keep_place(job, err) ||
-	    parsed_is_slow(job, node) || node_load(job->files) < 0)
+	    job_name_is_draft(job->meta.name))
+		return 0;
+	r = keep_place(job, err);
+	if (r == 0 || parsed_is_slow(job, node) || node_load(job->files) < 0)
 		return 0;
 	p = parsed_get(job, node);
 	starts = p && p->result == 0 && !p->config.manual &&
 		 commit_find_code(job, &p->config, &code, &wrong) == READY &&
 		 commit_check_inputs(job, &p->config, &wrong) == READY;
 	parsed_unref(p);
-	return starts ? -EAGAIN : 0;
+	return starts ? r : 0;
 }
 
 bool commit_precheck_is_slow(struct job *job, struct node *node)

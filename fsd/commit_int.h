@@ -22,6 +22,9 @@ enum verdict commit_find_code(struct job *job, const struct job_config *config,
 enum verdict commit_check_inputs(struct job *job,
 				 const struct job_config *config,
 				 struct err *err);
+/* May it start now, if it is to? Return: 0 or negative errno with a sentence. */
+int commit_check_room(struct job *job, const struct job_config *config,
+		      struct err *err);
 /* The sentence of err goes to who asks why. */
 void commit_refuse(struct job *job, const struct err *err);
 

@@ -35,10 +35,9 @@ bool commit_is_failure(int code)
 {
 	switch (code) {
 	case 0:
-	case -EINVAL: /* wrong, */
+	case -EINVAL: /* it is wrong */
 	case -EFBIG:
 	case -ENODATA:
-	case -ESHUTDOWN: /* or right, when the operator wishes */
 		return false;
 	default:
 		return true;
@@ -58,8 +57,8 @@ int commit_would_start(struct job *job, struct node *node)
 	struct err err = {0};
 	enum verdict v;
 
-	if (job->removed || job_is_frozen(job) || job->d->draining ||
-	    job->later || job_name_is_draft(job->meta.name) ||
+	if (job->removed || job_is_frozen(job) || job->later ||
+	    job_name_is_draft(job->meta.name) ||
 	    (job->meta.state == JOB_DONE && !is_config(job, node)))
 		return 0;
 	while (node_load_some(job->files, now_ns() + NS_PER_MS) > 0 &&
@@ -68,7 +67,7 @@ int commit_would_start(struct job *job, struct node *node)
 	node->writers--;
 	v = commit_examine(job, false, &spec, &err);
 	node->writers++;
-	if (v == READY && sched_check_job(job, spec.config, &err) < 0)
+	if (v == READY && commit_check_room(job, spec.config, &err) < 0)
 		v = WRONG;
 	run_spec_done(&spec);
 	if (v != WRONG || !commit_is_failure(err.code))

@@ -406,7 +406,7 @@ static int rename_job(fuse_req_t req, struct job *job, const char *to)
 	r = check_free(req, to);
 	if (r == 0)
 		r = commit_precheck_submit(job, to, &err);
-	full = r == -EAGAIN && err.text[0];
+	full = r < 0 && err.text[0];
 	if (r == 0)
 		r = job_rename(job, to);
 	name_release(&claim);

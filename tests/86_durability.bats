@@ -310,3 +310,56 @@ close_but_keep() {
 		grep -cE '"[0-9a-f]{14}[/"]|jobs/[0-9a-f]{14}/' || true)
 	assert_equal "$calls" 0
 }
+
+# completing_fails JOB SENTENCE — each call that would start a job fails.
+completing_fails() {
+	echo '{}' >"$BATS_TEST_TMPDIR/config"
+	mkdir "$MNT/$1" "$MNT/.$1-moved" "$MNT/$1-given" "$MNT/$1-told"
+	job_put "$1" code.sh "out $1"
+	fails ESHUTDOWN cp "$BATS_TEST_TMPDIR/config" "$MNT/$1/config.json"
+	refused "$1" "$2"
+	job_put ".$1-moved" code.sh "out $1"
+	job_put ".$1-moved" config.json '{}'
+	fails ESHUTDOWN mv -T "$MNT/.$1-moved" "$MNT/$1-moved"
+	[ -d "$MNT/.$1-moved" ]
+	job_put "$1-given" code.sh "out $1"
+	job_put "$1-given" config '{}'
+	fails ESHUTDOWN mv -T "$MNT/$1-given/config" "$MNT/$1-given/config.json"
+	state_is "$1-given" draft
+	job_put "$1-told" code.sh "out $1"
+	fails ESHUTDOWN bash -c 'echo start >"$1"' - "$MNT/$1-told/ctl"
+}
+
+@test "what completes a job fails while no new one starts" {
+	echo drain >"$MNT/.fsd/ctl"
+	completing_fails a 'write resume'
+	mkdir "$MNT/b"
+	job_put b code.sh 'out b'
+	state_is b draft
+	echo resume >"$MNT/.fsd/ctl"
+	job_wait a
+	ended a 0 exited
+	mv "$MNT/.a-moved" "$MNT/a-moved"
+	mv "$MNT/a-given/config" "$MNT/a-given/config.json"
+	cp "$BATS_TEST_TMPDIR/config" "$MNT/b/config.json"
+	job_wait a-moved
+	job_wait a-given
+	job_wait b
+}
+
+@test "and while umount waits for a job" {
+	local ends
+	job_start first $'out up\nsleep 600000'
+	job_follow first up
+	bounded 60 "$FSD" umount "$MNT" 3>&- 4>&- &
+	ends=$!
+	check becomes $((20 * SLOW)) grep -q draining "$MNT/.fsd/health"
+	completing_fails a 'about to end'
+	echo kill >"$MNT/first/ctl"
+	wait $ends
+	mount_ended
+	mount_start
+	job_wait a
+	ended a 0 exited
+	state_is a-given draft
+}

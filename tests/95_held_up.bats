@@ -127,7 +127,7 @@ files() {
 	"$FSD" umount "$MNT" &
 	bounded 20 sh -c 'until grep -q "stopping when" "$1"; do :; done' _ "$LOG"
 	mv "$MNT/a/tmp" "$MNT/a/config.json" || true
-	refused a 'the next fsd mount starts it'
+	refused a 'no new job starts before the next fsd mount'
 	echo kill >"$MNT/busy/ctl"
 	wait $!
 	check await-exit "$DAEMON" 20
