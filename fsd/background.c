@@ -8,17 +8,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "holder.h"
-
-static struct daemon_log *open_log(const char *state_dir)
-{
-	mkdir(state_dir, 0700); /* depot_open() says what is wrong with it */
-	return daemon_log_open(state_dir, DAEMON_LOG_LIMIT);
-}
 
 /* Whatever else the caller has open (a lock, a pipe's end) is its own. */
 static int keep_only(int fd)
@@ -38,7 +31,7 @@ static int child(const struct mount_options *options, int ready_fd)
 	if (ready.fd < 0)
 		return complain("mount", 1, "%s", strerror(-ready.fd));
 	fcntl(ready.fd, F_SETFD, FD_CLOEXEC);
-	ready.log = open_log(options->state_dir);
+	ready.log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);
 	setsid();
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);

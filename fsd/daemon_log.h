@@ -24,7 +24,7 @@
 
 struct daemon_log;
 
-/* Opens or makes it. Return: NULL if it cannot be had. */
+/* Opens or makes it, and the directory. Return: NULL if it cannot be had. */
 struct daemon_log *daemon_log_open(const char *state_dir, uint64_t limit);
 /* From now on it is standard error, and all that log.h writes. */
 void daemon_log_begin(struct daemon_log *l);

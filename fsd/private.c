@@ -20,33 +20,19 @@
 #include "paths.h"
 #include "run_client.h"
 
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
+#define MNT "/mnt"
+#define PRIVATE_PATH (PRIVATE_DIR + 16)
+
+/* --- who asks for it ---------------------------------------------------- */
 
 /* As a program of its own: it dies with us from its first moment, hears the
- * signals that we do not, and has no descriptor of ours but `ready`. */
+ * signals that we do not, and has no descriptor of ours but `ready`. Its standard
+ * error is the program's. */
 static int start_holder(struct private_mount *p, int ready)
 {
-	char state[96];
-	auto_free char *cache = default_state_dir();
-	/* Its standard error is the program's; nobody looks at its state
-	 * afterwards. */
-	const char *argv[] = {
-		"fsd", PRIVATE_COMMAND, "--state", state, "--cache", cache,
-		"--pool", "0", "--fork", "no", "--log-level", "warn",
-		"--durability", "relaxed", "--private", p->mnt, NULL,
-	};
+	static const char *const argv[] = { "fsd", PRIVATE_COMMAND, NULL };
 	struct err err = { 0 };
 
-	if (!cache)
-		return complain("run", 1, "%s", strerror(ENOMEM));
-	snprintf(state, sizeof(state), "%s/state", p->dir);
 	if (spawn(&(struct spawn){
 			  .argv = argv, .program = "/proc/self/exe",
 			  .fds = &ready, .fd_count = 1,
@@ -69,14 +55,13 @@ static int await_end(struct child *c)
 	return status;
 }
 
-/* It gives a byte, or ends with its sentence on standard error. */
-static int await_ready(struct private_mount *p, int ready, int signals)
+/* size bytes that it gives as one. Return: 0, -1: it has ended, with its sentence
+ * on standard error; or 128 + the number of a signal. */
+static int await(int ready, int signals, void *room, size_t size)
 {
 	struct pollfd poll_fds[2] = { { .fd = ready, .events = POLLIN },
 				      { .fd = signals, .events = POLLIN } };
 	struct signalfd_siginfo info;
-	int status;
-	char byte;
 
 	while (poll(poll_fds, 2, -1) < 0)
 		if (errno != EINTR)
@@ -84,8 +69,20 @@ static int await_ready(struct private_mount *p, int ready, int signals)
 	if (poll_fds[1].revents &&
 	    read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		return 128 + (int)info.ssi_signo;
-	if (read(ready, &byte, 1) == 1)
-		return 0;
+	return read(ready, room, size) == (ssize_t)size ? 0 : -1;
+}
+
+static int await_ready(struct private_mount *p, int ready, int signals)
+{
+	int r = await(ready, signals, p->dir, sizeof(p->dir)), status;
+	char byte;
+
+	if (r == 0) {
+		snprintf(p->mnt, sizeof(p->mnt), "%s" MNT, p->dir);
+		r = await(ready, signals, &byte, 1);
+	}
+	if (r >= 0)
+		return r;
 	status = await_end(&p->holder);
 	return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status)
 							: 1;
@@ -96,21 +93,27 @@ int private_start(struct private_mount *p, int signals)
 	auto_close int ready = -1, theirs = -1;
 	int pair[2], r;
 
-	p->holder = (struct child){ .pidfd = -1, .stderr_fd = -1 };
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return complain("run", 1, "%s", strerror(errno));
 	ready = pair[0];
 	theirs = pair[1];
-	snprintf(p->dir, sizeof(p->dir), "/tmp/fsd-run-XXXXXX");
-	if (!mkdtemp(p->dir)) {
-		p->dir[0] = '\0';
-		return complain("run", 1, "/tmp: %s", strerror(errno));
-	}
-	snprintf(p->mnt, sizeof(p->mnt), "%s/mnt", p->dir);
-	mkdir(p->mnt, 0700);
 	r = start_holder(p, theirs);
 	fd_close(&theirs);
 	return r ? r : await_ready(p, ready, signals);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type,
+		      struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void remove_dir(const char *dir)
+{
+	nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 void private_stop(struct private_mount *p)
@@ -120,24 +123,63 @@ void private_stop(struct private_mount *p)
 		await_end(&p->holder);
 	}
 	child_end(&p->holder);
-	nftw(p->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-	*p = (struct private_mount){ 0 };
+	if (p->dir[0])
+		remove_dir(p->dir); /* it does, unless somebody has killed it */
+	*p = (struct private_mount)PRIVATE_NONE;
 }
 
-int private_main(int argc, char **argv)
-{
-	struct ready ready = { .fd = SPAWN_FD_FIRST };
-	struct mount_options o;
-	int r = mount_options_parse(&o, argc, argv);
+/* --- who holds it ------------------------------------------------------- */
 
-	prctl(PR_SET_NAME, "fsd");
-	fcntl(ready.fd, F_SETFD, FD_CLOEXEC);
+/* Nobody looks at its state afterwards. */
+static int hold_in(const char *dir, struct ready *ready)
+{
+	char state[PRIVATE_PATH], mnt[PRIVATE_PATH];
+	auto_free char *cache = default_state_dir();
+	const char *argv[] = {
+		PRIVATE_COMMAND, "--state", state, "--cache", cache,
+		"--pool", "0", "--fork", "no", "--log-level", "warn",
+		"--durability", "relaxed", "--private", mnt, NULL,
+	};
+	struct mount_options o;
+	int r;
+
+	if (!cache)
+		return complain("run", 1, "%s", strerror(ENOMEM));
+	snprintf(state, sizeof(state), "%s/state", dir);
+	snprintf(mnt, sizeof(mnt), "%s" MNT, dir);
+	mkdir(mnt, 0700);
+	r = mount_options_parse(&o, ARRAY_SIZE(argv) - 1,
+				(char **)(uintptr_t)argv);
 	if (r == 0) {
-		mkdir(o.state_dir, 0700); /* depot_open() says what is wrong */
-		ready.log = daemon_log_open(o.state_dir, DAEMON_LOG_LIMIT);
-		r = hold(&o, &ready);
-		daemon_log_close(ready.log);
+		ready->log = daemon_log_open(o.state_dir, DAEMON_LOG_LIMIT);
+		r = hold(&o, ready);
+		daemon_log_close(ready->log);
 	}
 	mount_options_done(&o);
+	return r;
+}
+
+/* Whoever asked for it may be killed at any moment: it is ours to make and to
+ * remove. */
+int private_main(int argc, char **argv)
+{
+	char dir[PRIVATE_DIR] = "/tmp/fsd-run-XXXXXX";
+	struct ready ready = { .fd = SPAWN_FD_FIRST };
+	sigset_t term;
+	int r = 1;
+
+	(void)argc;
+	(void)argv;
+	prctl(PR_SET_NAME, "fsd");
+	fcntl(ready.fd, F_SETFD, FD_CLOEXEC);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL); /* until hold() hears it */
+	if (!mkdtemp(dir))
+		return complain("run", 1, "/tmp: %s", strerror(errno));
+	signal(SIGPIPE, SIG_IGN);
+	if (write(ready.fd, dir, sizeof(dir)) == (ssize_t)sizeof(dir))
+		r = hold_in(dir, &ready);
+	remove_dir(dir);
 	return r;
 }

@@ -545,7 +545,9 @@ static int get_mount(struct client *k, char room[256])
 
 int run_client(const struct run_client *c)
 {
-	struct client k = { .c = c, .dir = -1, .signals = -1 };
+	struct client k = {
+		.c = c, .dir = -1, .signals = -1, .own = PRIVATE_NONE,
+	};
 	char room[256];
 	int r = 0;
 
@@ -570,7 +572,6 @@ int run_client(const struct run_client *c)
 	outlet_close(&k.out[0]);
 	outlet_close(&k.out[1]);
 	fd_close(&k.signals);
-	if (k.own.dir[0])
-		private_stop(&k.own);
+	private_stop(&k.own);
 	return r;
 }

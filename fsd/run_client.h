@@ -22,17 +22,20 @@ struct run_client {
 int run_client(const struct run_client *c);
 
 /* private.c: a mount of our own for as long as this process lives, which a
- * process of its own holds. */
-#define PRIVATE_COMMAND "private" /* that one; the rest is fsd mount's */
+ * process of its own holds. That makes a directory for all that there is of it,
+ * gives its name, a byte when the mount answers, and removes it at the end. */
+#define PRIVATE_COMMAND "private" /* that one; SPAWN_FD_FIRST is the pipe */
+#define PRIVATE_DIR 64
 struct private_mount {
-	char dir[64];  /* everything of it, "" if there is none */
-	char mnt[80];
+	char dir[PRIVATE_DIR]; /* "": not known yet */
+	char mnt[PRIVATE_DIR + 16];
 	struct child holder;
 };
+#define PRIVATE_NONE { .holder = { .pidfd = -1, .stderr_fd = -1 } }
 /* signals: a signalfd; one ends the start. Return: 0, 128 + its number, or the
- * exit code of a failure. */
+ * exit code of a failure; then private_stop() as well. */
 int private_start(struct private_mount *p, int signals);
-void private_stop(struct private_mount *p);
+void private_stop(struct private_mount *p); /* no-op on none */
 int private_main(int argc, char **argv);
 
 #endif

@@ -461,9 +461,11 @@ struck() {
 		for i in range(60):
 		    p = subprocess.Popen(
 		        ["./fsd", "run", "code.sh"], stdin=subprocess.DEVNULL,
-		        stdout=subprocess.DEVNULL,
+		        stdout=subprocess.PIPE,
 		        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 		    time.sleep(i * slow / 5000)
+		    if i == 59: # and when the program runs
+		        p.stdout.readline()
 		    p.send_signal(sent)
 		    if p.wait() not in (-sent, 128 + sent):
 		        print("status", p.returncode)
@@ -474,6 +476,8 @@ struck() {
 		        os.wait()
 		except ChildProcessError:
 		    pass
+		if os.listdir("/tmp"):
+		    print("/tmp has", *os.listdir("/tmp"))
 		with open("/proc/self/mounts") as f:
 		    print("".join(line for line in f if "fsd-run-" in line), end="")
 		print("nothing is left")
@@ -486,7 +490,7 @@ struck() {
 	[[ $stderr != *ERROR:* ]] || fail "$stderr"
 }
 
-@test "run: SIGKILL at any moment of a private mount's start leaves no mount" {
+@test "run: SIGKILL at any moment of a private mount's start leaves nothing" {
 	run --separate-stderr struck KILL
 	assert_output 'nothing is left'
 	[[ $stderr != *ERROR:* ]] || fail "$stderr"

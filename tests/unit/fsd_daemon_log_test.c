@@ -191,8 +191,8 @@ int main(void)
 	test_many_writers();
 	test_bound();
 	test_moved();
-	ok(daemon_log_open("/nonexistent", 1) == NULL,
-	   "without a directory there is none");
+	ok(daemon_log_open("/nonexistent/state", 1) == NULL,
+	   "where no directory can be made there is none");
 	rmdir(dir);
 	return done_testing();
 }
