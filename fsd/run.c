@@ -237,7 +237,8 @@ static int enter(struct run *run, struct err *err)
 		/* the steps of a session keep their order */
 		.priority = c->session ? 0 : c->priority,
 		.memory = MIB(c->memory_mb), .cpus = (unsigned)c->cpus,
-		.session = c->session, .old = run->job->left,
+		.session = c->session,
+		.old = run->job->left ? MAX(run->job->meta.queued_no, 1u) : 0,
 	};
 	r = sched_enter(run->d->sched, &run->slot);
 	if (r < 0)

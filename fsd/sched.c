@@ -220,6 +220,8 @@ static struct sched_slot *passer(struct sched *s, const struct sched_user *u)
 			struct sched_slot *slot =
 				list_entry(at, struct sched_slot, node);
 
+			if (!sched_is_next(slot))
+				continue; /* one of each session, at most */
 			if (!left--)
 				return NULL;
 			if (fits(s, slot) == FITS)

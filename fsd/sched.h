@@ -100,8 +100,8 @@ struct sched_slot {
 	unsigned cpus;
 	const char *session;     /* borrowed: it is a step of that, and
 				    has_machine() is asked; or NULL */
-	bool old;                /* accepted before all that are not; old ones
-				    come in their order, but perhaps later */
+	uint64_t old;            /* accepted before all that are not, in this
+				    order, but perhaps coming later; or 0 */
 	/* --- */
 	struct sched *sched;     /* borrowed */
 	struct list node;        /* in the level */

@@ -28,8 +28,8 @@ struct sched_level {
 	struct list *old_end; /* the last old one, or the list's head */
 };
 
-/* The steps of a session that have not left; there is none without. Those that
- * wait are in the levels, as any run, or in none, if their session lives. */
+/* The steps of a session that have not left; there is none without. Of those that
+ * wait the first is in the levels, as any run, or none, if their session lives. */
 struct sched_line {
 	struct hash_node by_name;
 	struct list node;           /* in the user's, if it */
@@ -104,22 +104,24 @@ uint64_t sched_need(uint64_t memory);
 void sched_promise(struct sched *s, struct sched_user *u, uint64_t memory,
 		   unsigned cpus, struct sched_hold *hold);
 
-/* A place in the level of its priority, whether it waits already or will.
+/* A place in the level of its priority, whether it waits already or will: at the
+ * front; by its age, not before behind; or at the end, if behind is NULL.
  * Return: 0 or -ENOMEM. */
-int sched_level_in(struct sched_slot *slot, bool front);
+int sched_level_in(struct sched_slot *slot, struct sched_slot *behind,
+		   bool front);
 void sched_level_out(struct sched_slot *slot); /* no-op on none */
 
 /* sched_line.c: a slot's line, if it is a step. Return: 0 or -ENOMEM. */
 int sched_line_enter(struct sched_slot *slot);
 void sched_line_leave(struct sched_slot *slot);
-/* It waits, the last of its line or the first. */
+/* It waits, the last of its line or the first: in the levels, if it is first. */
 void sched_line_wait(struct sched_slot *slot, bool front);
 void sched_line_wait_out(struct sched_slot *slot);
 /* The slot is in its session's line, or is to be: if the session has a machine
  * now, none that wait need one. */
 void sched_line_look(struct sched_slot *slot);
-/* The line's session lives no more: they wait for a machine, before others of
- * the same priority. Return: 0; -ENOMEM: nothing has changed. */
+/* The line's session lives no more: they wait for a machine, the first before
+ * others of the same priority. Return: 0; -ENOMEM: nothing has changed. */
 int sched_line_lost(struct sched_line *l);
 /* All steps before it have joined. */
 bool sched_is_next(const struct sched_slot *slot);

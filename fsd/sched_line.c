@@ -71,17 +71,59 @@ void sched_line_leave(struct sched_slot *slot)
 	free(l);
 }
 
-/* Old ones before all others, as in a level. */
+static struct sched_slot *first_of(const struct sched_line *l)
+{
+	return list_first(&l->waiting, struct sched_slot, in_line);
+}
+
+/* None of it is in the levels. */
+static void stand_beside(struct sched_line *l, struct sched_user *u)
+{
+	l->lives = true;
+	list_add_tail(&u->living, &l->node);
+}
+
+/* Its first one is in the levels. Without memory it is beside them, and at the
+ * next look is taken for one whose session lives no more. */
+static void stand_in(struct sched_line *l, struct sched_slot *behind,
+		     bool front)
+{
+	struct sched_slot *first = first_of(l);
+
+	if (sched_level_in(first, behind, front) < 0)
+		stand_beside(l, first->user);
+}
+
+/* Old ones in their order before all others, as in a level. */
+static struct list *place_in(struct sched_line *l, const struct sched_slot *slot)
+{
+	struct list *at = &l->waiting;
+
+	while (slot->old && at->prev != &l->waiting) {
+		const struct sched_slot *prev =
+			list_entry(at->prev, struct sched_slot, in_line);
+
+		if (prev->old && prev->old < slot->old)
+			break;
+		at = at->prev;
+	}
+	return at;
+}
+
 void sched_line_wait(struct sched_slot *slot, bool front)
 {
-	struct list *at = &slot->line->waiting;
+	struct sched_line *l = slot->line;
+	struct sched_slot *first;
 
-	if (front)
-		at = at->next;
-	while (!front && slot->old && at->prev != &slot->line->waiting &&
-	       !list_entry(at->prev, struct sched_slot, in_line)->old)
-		at = at->prev;
-	list_add_tail(at, &slot->in_line);
+	sched_line_look(slot);
+	first = first_of(l);
+	list_add_tail(front ? l->waiting.next : place_in(l, slot),
+		      &slot->in_line);
+	if (l->lives || first_of(l) != slot)
+		return;
+	if (first)
+		sched_level_out(first);
+	stand_in(l, NULL, front);
 }
 
 void sched_line_wait_out(struct sched_slot *slot)
@@ -89,39 +131,32 @@ void sched_line_wait_out(struct sched_slot *slot)
 	struct sched_line *l = slot->line;
 
 	list_del(&slot->in_line);
-	if (!list_empty(&l->waiting))
-		return;
-	list_del(&l->node);
-	l->lives = false;
-}
-
-static void leave_levels(struct sched_line *l)
-{
-	list_for_each (pos, tmp, &l->waiting)
-		sched_level_out(list_entry(pos, struct sched_slot, in_line));
+	if (list_empty(&l->waiting)) {
+		list_del(&l->node);
+		l->lives = false;
+	} else if (slot->level) {
+		stand_in(l, slot, false);
+	}
 }
 
 void sched_line_look(struct sched_slot *slot)
 {
 	struct sched_line *l = slot->line;
+	struct sched_slot *first = first_of(l);
 
 	if (l->lives || !sched_is_living(slot))
 		return;
-	l->lives = true;
-	list_add_tail(&slot->user->living, &l->node);
-	leave_levels(l);
+	if (first)
+		sched_level_out(first);
+	stand_beside(l, slot->user);
 }
 
 int sched_line_lost(struct sched_line *l)
 {
-	for (struct list *pos = l->waiting.prev; pos != &l->waiting;
-	     pos = pos->prev) {
-		if (sched_level_in(list_entry(pos, struct sched_slot, in_line),
-				   true) < 0) {
-			leave_levels(l);
-			return -ENOMEM;
-		}
-	}
+	int r = sched_level_in(first_of(l), NULL, true);
+
+	if (r < 0)
+		return r;
 	list_del(&l->node);
 	l->lives = false;
 	return 0;
@@ -138,7 +173,7 @@ struct sched_slot *sched_step(struct sched *s, uid_t uid, const char *session)
 
 	if (!l || l->coming)
 		return l ? l->coming : NULL;
-	return list_first(&l->waiting, struct sched_slot, in_line);
+	return first_of(l);
 }
 
 bool sched_is_next(const struct sched_slot *slot)

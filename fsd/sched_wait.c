@@ -96,19 +96,52 @@ bool sched_is_living(struct sched_slot *slot)
 	return slot->session && slot->ops->has_machine(slot);
 }
 
-int sched_level_in(struct sched_slot *slot, bool front)
+/* Of one level. */
+static bool is_before(const struct sched_slot *a, const struct sched_slot *b)
+{
+	if (a->old || b->old)
+		return a->old && (!b->old || a->old < b->old);
+	return a->no < b->no;
+}
+
+static struct sched_slot *slot_at(struct list *pos)
+{
+	return list_entry(pos, struct sched_slot, node);
+}
+
+/* Behind which it comes. Old ones look from the end of those, others from the
+ * one they were behind, if it is there. */
+static struct list *place_in(struct sched_level *l, struct sched_slot *slot,
+			     struct sched_slot *behind)
+{
+	struct list *at = l->old_end;
+
+	if (slot->old) {
+		while (at != &l->slots && is_before(slot, slot_at(at)))
+			at = at->prev;
+		return at;
+	}
+	if (!behind)
+		return l->slots.prev;
+	if (behind->level == l && !behind->old)
+		at = &behind->node;
+	while (at->next != &l->slots && is_before(slot_at(at->next), slot))
+		at = at->next;
+	return at;
+}
+
+int sched_level_in(struct sched_slot *slot, struct sched_slot *behind,
+		   bool front)
 {
 	struct sched_level *l = level_of(slot->user, slot->priority);
+	struct list *at;
 
 	if (!l)
 		return -ENOMEM;
+	at = front ? &l->slots : place_in(l, slot, behind);
 	slot->level = l;
-	if (front)
-		list_add(&l->slots, &slot->node);
-	else
-		list_add_tail(slot->old ? l->old_end->next : &l->slots,
-			      &slot->node);
-	if (slot->old && (!front || l->old_end == &l->slots))
+	list_add(at, &slot->node);
+	if (slot->old && at == l->old_end)
 		l->old_end = &slot->node;
 	return 0;
 }
@@ -133,13 +166,10 @@ int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front)
 	struct sched_user *u = slot->user;
 
 	if (slot->line)
-		sched_line_look(slot);
-	if ((!slot->line || !slot->line->lives) &&
-	    sched_level_in(slot, front) < 0)
+		sched_line_wait(slot, front);
+	else if (sched_level_in(slot, NULL, front) < 0)
 		return -ENOMEM;
 	user_begin(s, u);
-	if (slot->line)
-		sched_line_wait(slot, front);
 	slot->waits = true;
 	u->waiting++;
 	s->waiting++;
@@ -151,9 +181,9 @@ void sched_wait_out(struct sched *s, struct sched_slot *slot)
 {
 	struct sched_user *u = slot->user;
 
-	sched_level_out(slot);
 	if (slot->line)
 		sched_line_wait_out(slot);
+	sched_level_out(slot);
 	slot->waits = false;
 	s->waiting--;
 	quota_count_waiting(u->quota, -1);

@@ -188,7 +188,7 @@ static void test_old(void)
 
 	begin((struct sched_limits){ .machines = 1 }, 0);
 	for (unsigned i = 0; i < 4; i++)
-		o[i].slot.old = true;
+		o[i].slot.old = i + 1;
 	come(&o[0], 'a', 1, 0);
 	come(&n[0], '1', 1, 0);
 	come(&o[1], 'b', 1, 0);
@@ -207,6 +207,27 @@ static void test_old(void)
 	go(&n[1]);
 	is_str(order, "a0bd12e", "also where nobody waits");
 	go(&o[0]);
+	end();
+}
+
+/* Somebody wants to know of one before its turn has come. */
+static void test_old_out_of_order(void)
+{
+	static const uint64_t old[] = { 5, 9, 0, 7, 8, 0, 6 };
+	struct run r[ARRAY_SIZE(old)] = { 0 };
+
+	begin((struct sched_limits){ .machines = 1 }, 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(old); i++) {
+		r[i].slot.old = old[i];
+		come(&r[i], (char)('0' + (old[i] ? old[i] : i)), 1, 0);
+	}
+	for (unsigned next = 5; next <= 9; next++)
+		for (unsigned i = 0; i < ARRAY_SIZE(old); i++)
+			if (old[i] == next)
+				go(&r[i]);
+	go(&r[2]);
+	is_str(order, "5678925", "old ones have their order, however they come");
+	go(&r[5]);
 	end();
 }
 
@@ -1362,6 +1383,58 @@ static void test_steps_of_two_sessions(void)
 	end();
 }
 
+/* Those of a session that wait for its first one are one to who looks. */
+static void test_many_steps_hide_nobody(void)
+{
+	struct run a[20] = { 0 }, b = { 0 }, x = { 0 };
+	struct sched_hold machine = { 0 }, other = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 0);
+	memory.available = 4 * MACHINE;
+	a[0].slot.memory = 20 * MACHINE;
+	for (unsigned i = 0; i < ARRAY_SIZE(a); i++) {
+		step(&a[i], "s", &machine);
+		come(&a[i], 'a', 1, 0);
+	}
+	come(&x, 'x', 1, 0);
+	settle();
+	step(&b, "t", &other);
+	come(&b, 'b', 1, 0);
+	settle();
+	is_str(order, "xb", "many steps of a session hide nobody behind them");
+	go(&x);
+	for (unsigned i = 0; i < ARRAY_SIZE(a); i++)
+		go(&a[i]);
+	go(&b);
+	end();
+}
+
+static void test_steps_keep_their_age(void)
+{
+	struct run a[3] = { 0 }, x[3] = { 0 }, first = { 0 };
+	struct sched_hold machine = { 0 };
+
+	begin((struct sched_limits){ .machines = 1 }, 0);
+	come(&first, 'f', 1, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		step(&a[i], "s", &machine);
+		come(&a[i], (char)('0' + i), 1, 0);
+		come(&x[i], (char)('x' + i), 1, 0);
+	}
+	go(&a[0]); /* cancelled */
+	go(&first);
+	is_str(order, "fx", "a step does not have the place of one that left");
+	go(&x[0]);
+	is_str(order, "fx1", "but its own");
+	go(&a[1]); /* which never joined */
+	go(&x[1]);
+	is_str(order, "fx1y2", "and so has the one behind it");
+	go(&a[2]);
+	go(&x[2]);
+	is_str(order, "fx1y2z", "as all others have");
+	end();
+}
+
 static void test_steps_are_known(void)
 {
 	struct run a = { 0 }, b = { 0 };
@@ -1386,6 +1459,7 @@ int main(void)
 {
 	test_one_user();
 	test_old();
+	test_old_out_of_order();
 	test_leaving();
 	test_fair();
 	test_long_ago();
@@ -1427,6 +1501,8 @@ int main(void)
 	test_steps_lose_their_session();
 	test_a_step_loses_its_session();
 	test_steps_of_two_sessions();
+	test_many_steps_hide_nobody();
+	test_steps_keep_their_age();
 	test_steps_are_known();
 	return done_testing();
 }
