@@ -278,7 +278,7 @@ struct commit_later {
 	struct job *job;   /* a reference, while loading */
 };
 
-static struct node *find_config(struct job *job)
+struct node *commit_find_config(struct job *job)
 {
 	struct node *node = node_find(job->files, "config.json");
 
@@ -363,7 +363,7 @@ static bool put_off(struct job *job)
 		load_later(job);
 	if (job->later)
 		return true;
-	node = find_config(job);
+	node = commit_find_config(job);
 	if (node && !node->writers && parsed_is_slow(job, node))
 		parse_later(job, node);
 	return job->later;
@@ -394,7 +394,7 @@ void commit_prepare(struct job *job)
 static enum verdict get_config(struct job *job, bool by_ctl,
 			       struct run_spec *spec, struct err *err)
 {
-	struct node *node = find_config(job);
+	struct node *node = commit_find_config(job);
 	struct parsed *p;
 
 	if (!node)
@@ -469,8 +469,6 @@ static int start(struct job *job, struct run_spec *spec, struct err *err)
 	return 0;
 }
 
-#define ACCEPTED_BEFORE "it was accepted, but cannot be run any more"
-
 static void evaluate(struct job *job, bool config_closed)
 {
 	struct run_spec spec = { 0 };
@@ -495,7 +493,7 @@ static void evaluate(struct job *job, bool config_closed)
 	if (v == READY && start(job, &spec, &err) < 0)
 		v = WRONG;
 	if (v == WRONG && job->promised && commit_is_failure(err.code)) {
-		err_wrap(&err, ACCEPTED_BEFORE);
+		err_wrap(&err, COMMIT_ACCEPTED_BEFORE);
 		run_reject_promised(job, err.text);
 	} else if (v == WRONG) {
 		commit_refuse(job, &err);
@@ -513,36 +511,13 @@ void commit_evaluate(struct job *job, bool config_closed)
 
 bool commit_resume(struct job *job)
 {
-	struct run_spec spec = { 0 };
-	struct err err = { 0 };
-	enum verdict v;
-
-	if (job->removed || job->meta.state != JOB_QUEUED || job->run)
+	if (!commit_is_left(job))
 		return false;
 	if (put_off(job)) {
 		job->later->resume = true;
 		return true;
 	}
-	/* It was started once, whether by its config or by ctl. */
-	v = run_check_inputs(job, &err) < 0
-		    ? WRONG
-		    : commit_examine(job, true, &spec, &err);
-	if (v == READY && sched_check_job(job, spec.config, &err) < 0) {
-		run_spec_done(&spec);
-		v = WRONG;
-	}
-	if (v == READY && run_start(job, &spec, &err) < 0)
-		v = WRONG;
-	if (v == WAITING && node_is_written(job->files)) {
-		job_take_back(job);
-		return false;
-	}
-	if (v == WAITING)
-		err_set(&err, -EINVAL, "its program or its inputs are gone");
-	if (v != READY) {
-		err_wrap(&err, ACCEPTED_BEFORE);
-		run_reject(job, err.text);
-	}
+	commit_take_up(job);
 	return false;
 }
 

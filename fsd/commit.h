@@ -18,6 +18,8 @@ void commit_evaluate(struct job *job, bool config_closed);
  * machine, or ends as "failed" if it cannot be run any more. True if that has to
  * wait; then resume_go_on() is called behind it. */
 bool commit_resume(struct job *job);
+/* The same, where a fiber that holds the job waits for what has to be. */
+void commit_resume_now(struct job *job);
 /* Parses a large config.json ahead, if there is one to be parsed. */
 void commit_prepare(struct job *job);
 /*

@@ -14,6 +14,8 @@ enum verdict {
 	READY,
 };
 
+/* All of its files are known, so that this costs little. The fiber waits. */
+void commit_load(struct job *job);
 /* The whole job. On READY *spec is to be given to run_start(). */
 enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err);
@@ -25,6 +27,11 @@ enum verdict commit_check_inputs(struct job *job,
 /* May it start now, if it is to? Return: 0 or negative errno with a sentence. */
 int commit_check_room(struct job *job, const struct job_config *config,
 		      struct err *err);
+struct node *commit_find_config(struct job *job);
+/* It is on record as queued, by whoever was before us. */
+bool commit_is_left(const struct job *job);
+void commit_take_up(struct job *job);
+#define COMMIT_ACCEPTED_BEFORE "it was accepted, but cannot be run any more"
 /* The sentence of err goes to who asks why. */
 void commit_refuse(struct job *job, const struct err *err);
 

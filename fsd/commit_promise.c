@@ -61,9 +61,7 @@ int commit_would_start(struct job *job, struct node *node)
 	    job_name_is_draft(job->meta.name) ||
 	    (job->meta.state == JOB_DONE && !is_config(job, node)))
 		return 0;
-	while (node_load_some(job->files, now_ns() + NS_PER_MS) > 0 &&
-	       fiber_self())
-		fiber_breathe();
+	commit_load(job);
 	node->writers--;
 	v = commit_examine(job, false, &spec, &err);
 	node->writers++;

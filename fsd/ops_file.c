@@ -282,19 +282,13 @@ static bool is_last_close(fuse_req_t req, const struct handle *h)
 	return pid == h->kept->opener || access(path, F_OK) == 0;
 }
 
-static void on_parsed(void *arg)
-{
-	fiber_wake(arg);
-}
-
 /* A large config.json is parsed first, elsewhere. */
 static void parse_first(struct handle *h)
 {
 	struct job *job = h->t.node->job;
 
-	if (fiber_self() && job && commit_precheck_is_slow(job, h->t.node) &&
-	    parsed_prefetch(job, h->t.node, on_parsed, fiber_self()) == 0)
-		fiber_pause();
+	if (job && commit_precheck_is_slow(job, h->t.node))
+		parsed_prepare(job, h->t.node);
 }
 
 /*

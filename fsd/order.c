@@ -52,6 +52,11 @@ uint64_t order_next(struct order *o)
 	return 0;
 }
 
+uint64_t order_key(const struct order *o)
+{
+	return o->next < o->count ? o->at[o->next].key : UINT64_MAX;
+}
+
 bool order_is_empty(const struct order *o)
 {
 	return o->next == o->count;

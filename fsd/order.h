@@ -23,6 +23,8 @@ int order_add(struct order *o, uint64_t key, uint64_t no);
 void order_sort(struct order *o);
 /* The next one's number; 0: there is none, and all is given up. */
 uint64_t order_next(struct order *o);
+/* That one's key; UINT64_MAX: there is none. */
+uint64_t order_key(const struct order *o);
 bool order_is_empty(const struct order *o);
 void order_done(struct order *o);
 

@@ -7,6 +7,7 @@
 
 #include "chores.h"
 #include "depot.h"
+#include "fiber.h"
 
 /* Up to here a text is parsed at once: below 2 ms. */
 #define QUICK_BYTES 16384
@@ -147,4 +148,16 @@ int parsed_prefetch(struct job *job, struct node *node, void (*done)(void *arg),
 	if (r < 0)
 		prefetch_free(f);
 	return r;
+}
+
+static void on_prepared(void *arg)
+{
+	fiber_wake(arg);
+}
+
+void parsed_prepare(struct job *job, struct node *node)
+{
+	if (fiber_self() && parsed_is_slow(job, node) &&
+	    parsed_prefetch(job, node, on_prepared, fiber_self()) == 0)
+		fiber_pause();
 }

@@ -29,6 +29,8 @@ bool parsed_is_slow(const struct job *job, const struct node *node);
  */
 int parsed_prefetch(struct job *job, struct node *node, void (*done)(void *arg),
 		    void *arg);
+/* The same if parsed_get() would be slow; the fiber, if any, waits for it. */
+void parsed_prepare(struct job *job, struct node *node);
 void parsed_unref(struct parsed *p); /* NULL is fine */
 
 #endif

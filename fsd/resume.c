@@ -192,6 +192,19 @@ void resume_look(struct job *job)
 	resume_one(job);
 }
 
+void resume_take_up(struct job *job)
+{
+	struct fsd *d = job->d;
+
+	if (!job->left || job->meta.state != JOB_QUEUED)
+		return;
+	while (fiber_self() && !d->stopping &&
+	       order_key(&d->left_queued) < job->meta.queued_no)
+		fiber_breathe();
+	commit_resume_now(job);
+	job->left = false;
+}
+
 void resume_jobs(struct fsd *d)
 {
 	struct found f = { .d = d };

@@ -15,6 +15,9 @@
 void resume_jobs(struct fsd *d);
 /* Somebody wants to know of this one before its turn has come. */
 void resume_look(struct job *job);
+/* It was queued, and somebody is about to change what it was accepted with: when
+ * those before it were taken up, it is, by this fiber, which holds the job. */
+void resume_take_up(struct job *job);
 /* What had to wait, has. */
 void resume_go_on(struct fsd *d);
 

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "resume.h"
 #include "run_int.h"
 
 /* config.json was read, and a swap file is for its editor. */
@@ -61,6 +62,7 @@ int run_keep_inputs(struct job *job, const struct node *node)
 {
 	struct run *run;
 
+	resume_take_up(job);
 	if (!job_is_frozen(job) || !is_sent(job, node))
 		return 0;
 	/* Others have their turns, and one may end it. */

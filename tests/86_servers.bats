@@ -604,3 +604,38 @@ half_copied() {
 	assert_equal "$status" 1
 	refute_output ''
 }
+
+@test "an input that goes before the next server has come to its job is run with all the same" {
+	local i
+	mount_stop
+	mount_start --max-machines 1 --pool 1
+	job_start first $'out up\nsleep 600000'
+	job_follow first up
+	# each holds up those behind it for some milliseconds
+	jq -nc '{input: [range(100000) | {a: 1}]}' >"$BATS_TEST_TMPDIR/large"
+	for i in {1..20}; do
+		mkdir "$MNT/large$i"
+		job_put "large$i" code.sh 'exit 0'
+		cp "$BATS_TEST_TMPDIR/large" "$MNT/large$i/config.json"
+	done
+	for i in a b c; do
+		mkdir "$MNT/$i"
+		job_put $i data inside
+		job_put $i code.sh $'show data\nargs'
+		job_put $i config.json '{"args": ["given"]}'
+		state_is $i queued
+	done
+	server_kill
+	rm "$MNT/a/data"
+	rm "$MNT/b/config.json"
+	rm "$MNT/c/code.sh"
+	job_wait a
+	for i in a b c; do
+		job_wait $i
+		ended $i 0 exited
+		stdout_is $i $'inside\n/bin/bash\n/home/user/code.sh\ngiven'
+	done
+	assert_equal "$(for i in a b c; do
+		echo "$(result $i .started) $i"
+	done | sort | cut -d' ' -f2 | xargs)" 'a b c'
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job that a daemon before this one had accepted. */
+#include "commit_int.h"
+
+#include <errno.h>
+
+#include "event.h"
+#include "fiber.h"
+#include "sched_open.h"
+
+void commit_load(struct job *job)
+{
+	while (node_load_some(job->files, now_ns() + NS_PER_MS) > 0 &&
+	       fiber_self())
+		fiber_breathe();
+}
+
+bool commit_is_left(const struct job *job)
+{
+	return !job->removed && job->meta.state == JOB_QUEUED && !job->run;
+}
+
+/* It was started once, whether by its config or by ctl. */
+void commit_take_up(struct job *job)
+{
+	struct run_spec spec = { 0 };
+	struct err err = { 0 };
+	enum verdict v = run_check_inputs(job, &err) < 0
+				 ? WRONG
+				 : commit_examine(job, true, &spec, &err);
+
+	if (v == READY && sched_check_job(job, spec.config, &err) < 0) {
+		run_spec_done(&spec);
+		v = WRONG;
+	}
+	if (v == READY && run_start(job, &spec, &err) < 0)
+		v = WRONG;
+	if (v == WAITING && node_is_written(job->files)) {
+		job_take_back(job);
+		return;
+	}
+	if (v == WAITING)
+		err_set(&err, -EINVAL, "its program or its inputs are gone");
+	if (v != READY) {
+		err_wrap(&err, COMMIT_ACCEPTED_BEFORE);
+		run_reject(job, err.text);
+	}
+}
+
+void commit_resume_now(struct job *job)
+{
+	struct node *node;
+
+	if (!commit_is_left(job))
+		return;
+	commit_load(job);
+	node = commit_find_config(job);
+	if (node && !node->writers)
+		parsed_prepare(job, node);
+	commit_take_up(job);
+}
