@@ -227,7 +227,7 @@ void depot_attempts_drop(struct depot *s, uint64_t no);
 /* depot_gone.c, for threads: has it on record, as durable as the submission is,
  * that an input of it is about to go. Return: 0 or negative errno. */
 int depot_gone_note(struct depot *s, uint64_t no, uint64_t queued_no);
-/* Return: 1 if so, 0, or negative errno. */
+/* For threads as well. Return: 1 if so, 0, or negative errno. */
 int depot_gone(struct depot *s, uint64_t no, uint64_t queued_no);
 
 struct task;

@@ -1,8 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "depot_calls.h"
 
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+int read_number(int at, const char *path, const char *begins, uint64_t *ret)
+{
+	auto_close int fd = openat(at, path, O_RDONLY | O_CLOEXEC |
+						     O_NOFOLLOW | O_NONBLOCK);
+	size_t skip = strlen(begins);
+	char text[64];
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	if (n == 0 || strncmp(text, begins, skip) != 0 || text[n - 1] != '\n')
+		return -EINVAL;
+	text[n - 1] = '\0';
+	return parse_u64(text + skip, 0, UINT64_MAX, ret) < 0 ? -EINVAL : 0;
+}
 
 /* On the stack of the fiber that waits for it. */
 struct call {

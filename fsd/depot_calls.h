@@ -28,6 +28,10 @@ static inline int open_quietly(int at, const char *path, int flags)
 	return fd < 0 && errno == EPERM ? openat(at, path, flags, 0600) : fd;
 }
 
+/* By whoever may wait: what a file is, but for this beginning and a newline at its
+ * end. Return: 0; -EINVAL: it is something else; negative errno. */
+int read_number(int at, const char *path, const char *begins, uint64_t *ret);
+
 int call_mkdir(struct depot *s, const char *path);
 int call_chmod(struct depot *s, const char *path, mode_t mode);
 int call_utimens(struct depot *s, const char *path,

@@ -17,29 +17,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "depot.h"
+#include "depot_calls.h"
 #include "entries.h"
 
 /* Return: the number, 0: there is no file; negative errno. */
 static int read_format(int root)
 {
-	auto_close int fd = openat(root, "format",
-				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	char text[32];
-	uint64_t number;
-	ssize_t n;
+	uint64_t number = 0;
+	int r = read_number(root, "format", "format ", &number);
 
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n < 0)
-		return -errno;
-	text[n] = '\0';
-	if (strncmp(text, "format ", 7) != 0 || text[n - 1] != '\n')
-		return -EINVAL;
-	text[n - 1] = '\0';
-	return parse_u64(text + 7, 1, INT32_MAX, &number) < 0 ? -EINVAL
-							      : (int)number;
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return number && number <= INT32_MAX ? (int)number : -EINVAL;
 }
 
 struct contents {

@@ -7,10 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "depot.h"
+#include "depot_calls.h"
 
 static int write_note(struct depot *s, uint64_t no, uint64_t queued_no)
 {
@@ -40,21 +39,11 @@ int depot_gone_note(struct depot *s, uint64_t no, uint64_t queued_no)
 
 int depot_gone(struct depot *s, uint64_t no, uint64_t queued_no)
 {
-	char path[STORE_PATH_MAX], text[32];
-	auto_close int fd = -1;
-	uint64_t found;
-	ssize_t n;
+	char path[STORE_PATH_MAX];
+	uint64_t found = 0;
+	int r;
 
 	depot_job_path(no, "gone", path);
-	fd = openat(depot_jobs_fd(s), path,
-		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n < 0)
-		return -errno;
-	text[n] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	return parse_u64(text, 0, UINT64_MAX, &found) == 0 &&
-	       found == queued_no;
+	r = read_number(depot_jobs_fd(s), path, "", &found);
+	return r == -ENOENT || r == -EINVAL ? 0 : r < 0 ? r : found == queued_no;
 }

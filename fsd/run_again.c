@@ -19,15 +19,19 @@
 bool run_may_again(const struct run *run, enum job_status status)
 {
 	const struct job_meta *m = &run->job->meta;
+
+	return (status == STATUS_FAILED || status == STATUS_INTERRUPTED) &&
+	       !run->ended && !run->cancelled && !run->timed_out &&
+	       !run->final && m->attempt && m->attempt <= m->retry;
+}
+
+static bool has_inputs(struct job *job)
+{
 	struct err err = { 0 };
 
-	if ((status != STATUS_FAILED && status != STATUS_INTERRUPTED) ||
-	    run->ended || run->cancelled || run->timed_out || run->final ||
-	    !m->attempt || m->attempt > m->retry)
-		return false;
-	if (run_check_inputs(run->job, &err) == 0)
+	if (run_check_inputs(job, &err) == 0)
 		return true;
-	job_log(run->job, "it is not run again: %s", err.text);
+	job_log(job, "it is not run again: %s", err.text);
 	return false;
 }
 
@@ -79,7 +83,7 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 	unsigned number = run->number;
 	struct run *next = NULL;
 
-	if (!run_may_again(run, status))
+	if (run->cancelled || !has_inputs(job))
 		return false;
 	/* Without a spec it was found at the start, and is taken up later. When
 	 * the daemon ends, run_begin() leaves it to the next one. */

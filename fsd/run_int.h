@@ -92,7 +92,7 @@ struct run {
 	bool timed_out, cancelled;
 	bool final;      /* another run of the job would end like this one */
 	bool publishing; /* its end is known and nobody else may change it */
-	bool again;      /* but the job has another one soon, unless cancelled */
+	bool again;      /* but the job may have another one soon */
 	struct run_end end;
 	bool unended;    /* its end is tried again: run_end_again() */
 	bool counted;    /* in fsd->running */
@@ -169,8 +169,9 @@ void run_cancel_unended(struct run *run);
 
 /* run_again.c: if the appliance failed the run, may the job have another one? */
 bool run_may_again(const struct run *run, enum job_status status);
-/* That one begins, in a fiber that holds the job and the run. Return: true if
- * so; then the run is nobody's any more. */
+/* That one begins, unless the run was cancelled meanwhile, or inputs are missing.
+ * In a fiber that holds the job and the run. Return: true if so; then the run is
+ * nobody's any more. */
 bool run_again(struct run *run, enum job_status status, const char *message);
 
 /* run.c: number: of the run. Takes spec. NULL without memory. */

@@ -43,6 +43,13 @@ static int do_note(void *arg)
 	return depot_gone_note(n->depot, n->no, n->queued_no);
 }
 
+static int do_look(void *arg)
+{
+	const struct note *n = arg;
+
+	return depot_gone(n->depot, n->no, n->queued_no);
+}
+
 static bool is_noted(const struct job *job)
 {
 	return job->gone_no && job->gone_no == job->meta.queued_no;
@@ -79,12 +86,11 @@ int run_keep_inputs(struct job *job, const struct node *node)
 
 int run_check_inputs(struct job *job, struct err *err)
 {
-	const struct job_meta *m = &job->meta;
-	int r = is_noted(job) ? 1
-			      : depot_gone(job->d->depot, m->no, m->queued_no);
+	struct note n = { job->d->depot, job->meta.no, job->meta.queued_no };
+	int r = is_noted(job) ? 1 : depot_do(n.depot, do_look, &n);
 
 	if (r > 0)
-		job->gone_no = m->queued_no;
+		job->gone_no = n.queued_no;
 	if (r < 0)
 		return err_sys(err, r, "whether inputs of it were removed "
 			       "cannot be read");

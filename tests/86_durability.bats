@@ -353,7 +353,7 @@ completing_fails() {
 	job_follow first up
 	bounded 60 "$FSD" umount "$MNT" 3>&- 4>&- &
 	ends=$!
-	check becomes $((20 * SLOW)) grep -q draining "$MNT/.fsd/health"
+	health_becomes draining
 	completing_fails a 'about to end'
 	echo kill >"$MNT/first/ctl"
 	wait $ends

@@ -11,11 +11,6 @@ becomes() {
 		'$MNT/.fsd/stats')\" = '$1' ]"
 }
 
-# health_becomes TEXT — it has this in it, in time.
-health_becomes() {
-	check becomes 30 grep -qF -- "$1" "$MNT/.fsd/health"
-}
-
 @test "a frozen idle machine is not given out: its job has another one and does not notice" {
 	FSD_FAKE_FREEZE=2 mount_start --pool 2 --max-machines 4
 	becomes 2 fsd_machines_warm

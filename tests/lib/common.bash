@@ -258,9 +258,14 @@ job_state() {
 	cat "$MNT/$1/state"
 }
 
+# health_becomes TEXT [OPTION] — .fsd/health has this in it, in time.
+health_becomes() {
+	check becomes $((30 * SLOW)) grep -qF ${2:+"$2"} -- "$1" "$MNT/.fsd/health"
+}
+
 # health_is_ok — now or soon: a mount answers before its first machine is made.
 health_is_ok() {
-	check becomes $((20 * SLOW)) grep -qx ok "$MNT/.fsd/health"
+	health_becomes ok -x
 }
 
 # result JOB FILTER — from result.json.
