@@ -37,6 +37,7 @@ static const char *const sessions[WIRE_RUN_MAX][4] = {
 };
 
 static const char *const base_env[] = {WIRE_BASE_ENV};
+
 /* Opened for both ways: it never ends and never blocks. */
 static int make_fifo(const char *path)
 {
