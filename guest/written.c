@@ -80,18 +80,20 @@ void written_watch(struct written *w, int dir)
 	w->lost = w->fd == NO_WATCH;
 }
 
-/* Return: can it be told which file it was? */
-static bool hear(struct written *w, const struct fanotify_event_metadata *e)
+/* Events lie at any multiple of 4; info is behind e. Return: can it be told which
+ * file it was? */
+static bool hear(struct written *w, const struct fanotify_event_metadata *e,
+		 const void *info)
 {
-	const struct fanotify_event_info_fid *info = (const void *)(e + 1);
-	const struct file_handle *handle = (const void *)info->handle;
+	const struct fanotify_event_info_fid *fid = info;
+	const struct file_handle *handle = (const void *)fid->handle;
 	struct name name;
 
 	if (e->vers != FANOTIFY_METADATA_VERSION ||
 	    e->mask & FAN_Q_OVERFLOW ||
-	    e->event_len < sizeof(*e) + sizeof(*info) + sizeof(*handle) +
+	    e->event_len < sizeof(*e) + sizeof(*fid) + sizeof(*handle) +
 				   sizeof(name) ||
-	    info->hdr.info_type != FAN_EVENT_INFO_TYPE_FID ||
+	    fid->hdr.info_type != FAN_EVENT_INFO_TYPE_FID ||
 	    handle->handle_bytes != sizeof(name))
 		return false;
 	memcpy(&name, handle->f_handle, sizeof(name));
@@ -99,17 +101,28 @@ static bool hear(struct written *w, const struct fanotify_event_metadata *e)
 			   (ino_t)name.high << 32 | (ino_t)name.low);
 }
 
+/* The kernel gives whole events only. */
+static void hear_all(struct written *w, const char *events, size_t length)
+{
+	struct fanotify_event_metadata e;
+
+	for (; length >= sizeof(e); length -= e.event_len) {
+		memcpy(&e, events, sizeof(e));
+		if (!hear(w, &e, events + sizeof(e)))
+			w->lost = true;
+		if (e.event_len < sizeof(e) || e.event_len > length)
+			return;
+		events += e.event_len;
+	}
+}
+
 void written_hear(struct written *w)
 {
 	_Alignas(struct fanotify_event_metadata) char events[4096];
-	const struct fanotify_event_metadata *e;
 	ssize_t n;
 
 	while (w->fd > 0 && (n = read(w->fd, events, sizeof(events))) > 0)
-		for (e = (const void *)events; FAN_EVENT_OK(e, n);
-		     e = FAN_EVENT_NEXT(e, n))
-			if (!hear(w, e))
-				w->lost = true;
+		hear_all(w, events, (size_t)n);
 }
 
 bool written_was_closed(struct written *w, ino_t inode)
