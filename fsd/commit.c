@@ -234,7 +234,8 @@ static int check_living(struct job *job, const struct run_spec *spec,
 			       spec->code->name,
 			       spec->lang ? spec->lang->name : "something else");
 	return c->session ? sessions_check(job->d, job->meta.uid, c->session,
-					   spec->lang, err)
+					   spec->lang, sched_was_accepted(job),
+					   err)
 			  : 0;
 }
 

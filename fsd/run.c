@@ -220,10 +220,18 @@ static bool has_machine(struct sched_slot *slot)
 	return sessions_has_machine(container_of(slot, struct run, slot));
 }
 
+static const char *begins(struct sched_slot *slot, unsigned coming,
+			  unsigned own, bool *ret)
+{
+	return sessions_begins(container_of(slot, struct run, slot), coming,
+			       own, ret);
+}
+
 static const struct sched_slot_ops slot_ops = {
 	.ready = on_ready,
 	.tell = on_tell,
 	.has_machine = has_machine,
+	.begins = begins,
 };
 
 /* Return: as run_collect(); 0 also if it waits. */

@@ -53,9 +53,19 @@ static const char *is_sick(const struct sched *s)
 	return s->host.sick(s->host.arg, NULL);
 }
 
+/* NULL, or why the step's session, a further one, is not to begin now. */
+static const char *held_up(struct sched *s, struct sched_slot *slot,
+			   bool *ret_begins)
+{
+	*ret_begins = false;
+	return slot->session ? slot->ops->begins(slot, s->begins,
+						 slot->user->begins, ret_begins)
+			     : NULL;
+}
+
 static enum why fits(struct sched *s, struct sched_slot *slot)
 {
-	bool hopeless = false;
+	bool hopeless = false, begins;
 
 	if (!quota_may_run(slot->user->quota))
 		return WHY_QUOTA;
@@ -63,6 +73,8 @@ static enum why fits(struct sched *s, struct sched_slot *slot)
 		return WHY_TURN;
 	if (sched_is_living(slot))
 		return FITS;
+	if (held_up(s, slot, &begins))
+		return WHY_SESSION;
 	if (s->machines >= s->limits.machines)
 		return WHY_MACHINES;
 	if (s->machines && s->cpus + slot->cpus > s->limits.cpus)
@@ -77,6 +89,7 @@ static enum why fits(struct sched *s, struct sched_slot *slot)
 static void say(struct sched *s, struct sched_slot *slot, enum why why)
 {
 	char text[400];
+	bool begins;
 
 	if (slot->told & 1u << why)
 		return;
@@ -92,6 +105,11 @@ static void say(struct sched *s, struct sched_slot *slot, enum why why)
 			 "waits for another run of user %u to end: at most "
 			 "%" PRIu64 " at a time (--quota-running)",
 			 slot->uid, quota_running(slot->user->quota));
+		break;
+	case WHY_SESSION:
+		snprintf(text, sizeof(text),
+			 "waits until its session can begin: %s",
+			 held_up(s, slot, &begins));
 		break;
 	case WHY_MACHINES:
 		snprintf(text, sizeof(text),
@@ -205,6 +223,36 @@ static bool may_pass(struct sched *s, struct sched_slot *slot, enum why why)
 	return s->host.now() - s->blocked_ns < PASS_NS;
 }
 
+/* Who waits until its session can begin is as if it were not there. */
+static bool is_aside(struct sched *s, struct sched_slot *slot)
+{
+	bool begins;
+
+	if (!held_up(s, slot, &begins))
+		return false;
+	if (slot->told && sched_is_next(slot))
+		say(s, slot, WHY_SESSION);
+	return true;
+}
+
+/* The one of its levels that is next, or NULL. */
+static struct sched_slot *head_of(struct sched *s, const struct sched_user *u)
+{
+	list_for_each (pos, tmp, &u->levels) {
+		const struct sched_level *l =
+			list_entry(pos, struct sched_level, node);
+
+		list_for_each (at, tmp2, &l->slots) {
+			struct sched_slot *slot =
+				list_entry(at, struct sched_slot, node);
+
+			if (!is_aside(s, slot))
+				return slot;
+		}
+	}
+	return NULL;
+}
+
 #define PASSERS 16 /* that are looked at: there may be many more */
 
 /* One of the same user that fits, in its order. */
@@ -220,7 +268,7 @@ static struct sched_slot *passer(struct sched *s, const struct sched_user *u)
 			struct sched_slot *slot =
 				list_entry(at, struct sched_slot, node);
 
-			if (!sched_is_next(slot))
+			if (!sched_is_next(slot) || is_aside(s, slot))
 				continue; /* one of each session, at most */
 			if (!left--)
 				return NULL;
@@ -256,13 +304,15 @@ static struct sched_slot *next(struct sched *s)
 			return NULL;
 	}
 	while ((u = least_served(s))) {
-		slot = sched_head_of(u);
+		u->skipped = s->round;
+		slot = head_of(s, u);
+		if (!slot)
+			continue;
 		why = fits(s, slot);
 		if (why == FITS)
 			return slot;
 		if (slot->told)
 			say(s, slot, why);
-		u->skipped = s->round;
 		if (why != WHY_MEMORY && why != WHY_CPUS && why != WHY_TURN)
 			continue;
 		if (why != WHY_TURN && !may_pass(s, slot, why))
@@ -281,6 +331,9 @@ static void grant(struct sched *s, struct sched_slot *slot)
 	uint64_t least = s->floor_ns - MIN(DEBT_NS, s->floor_ns);
 	bool needs = !sched_is_living(slot);
 
+	held_up(s, slot, &slot->begins);
+	s->begins += slot->begins;
+	u->begins += slot->begins;
 	sched_wait_out(s, slot);
 	slot->granted = true;
 	if (slot->line)
@@ -415,6 +468,7 @@ int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err)
 		return 0;
 	}
 	sched_release(h);
+	sched_begun(slot);
 	slot->granted = false;
 	if (slot->line)
 		slot->line->coming = NULL;
@@ -436,6 +490,7 @@ void sched_leave(struct sched_slot *slot)
 	if (slot->granted)
 		quota_count_running(slot->user->quota, -1);
 	slot->granted = false;
+	sched_begun(slot);
 	sched_line_leave(slot);
 	slot->user = NULL;
 	sched_release(&slot->hold);

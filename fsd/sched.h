@@ -35,7 +35,8 @@
  * for as long as they are used), all may.
  *
  * A run that waits is a few hundred bytes and no descriptor: its inputs are
- * listed when it is granted. What happens costs the number of users, at most.
+ * listed when it is granted. What happens costs the number of users, at most,
+ * and of the steps whose session cannot begin: nobody stands behind those.
  */
 #ifndef FSD_SCHED_H
 #define FSD_SCHED_H
@@ -89,6 +90,11 @@ struct sched_slot_ops {
 	void (*tell)(struct sched_slot *slot, const char *sentence);
 	/* Its session's machine is there, or will be: it needs none. */
 	bool (*has_machine)(struct sched_slot *slot);
+	/* It is the first step of a session: *ret is set. Return: NULL, or why
+	 * that cannot begin now; coming, of them own of its user: sessions that
+	 * will be. When that may have changed sched_look() follows. */
+	const char *(*begins)(struct sched_slot *slot, unsigned coming,
+			      unsigned own, bool *ret);
 };
 
 /* Of a run; embedded, zeroed, what is above the line filled in. */
@@ -113,6 +119,7 @@ struct sched_slot {
 	struct sched_hold hold;
 	uint32_t told;           /* 1 << reason */
 	bool waits, granted;
+	bool begins;             /* granted: the first of a session to come */
 };
 
 int sched_new(struct loop *loop, const struct sched_limits *limits,

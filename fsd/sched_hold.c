@@ -37,6 +37,15 @@ static void stays(struct sched_hold *hold)
 	s->session_promised += hold->memory;
 }
 
+void sched_begun(struct sched_slot *slot)
+{
+	if (!slot->begins)
+		return;
+	slot->begins = false;
+	slot->user->begins--;
+	slot->sched->begins--;
+}
+
 /* Those that wait behind it in its session may come, perhaps all. */
 static void look_behind(struct sched_slot *slot)
 {
@@ -55,6 +64,7 @@ void sched_join(struct sched_slot *slot, struct sched_hold *session)
 {
 	struct sched_line *line = slot->line;
 
+	sched_begun(slot);
 	if (slot->hold.sched && !session->sched) {
 		*session = slot->hold;
 		slot->hold = (struct sched_hold){0};

@@ -14,6 +14,7 @@ enum why {
 	FITS,
 	WHY_TURN, /* others are before it; an earlier step of its session is */
 	WHY_QUOTA,
+	WHY_SESSION, /* there are too many: it is in nobody's way */
 	WHY_MACHINES,
 	WHY_CPUS,
 	WHY_MEMORY,
@@ -54,6 +55,7 @@ struct sched_user {
 	uint64_t since_sum;    /* and the sum of their beginnings; wraps */
 	unsigned sessions;     /* of the holds: machines that may be idle */
 	uint64_t served_ns;    /* by those that are over; wraps */
+	unsigned begins;       /* sessions that will be */
 	unsigned skipped;      /* in this round of choosing */
 };
 
@@ -69,6 +71,7 @@ struct sched {
 	uint64_t entered;        /* slots that ever did */
 	unsigned machines, cpus; /* promised */
 	uint64_t promised;
+	unsigned begins;         /* sessions that will be, with their machine */
 	unsigned session_cpus;   /* of these, what sessions have, */
 	uint64_t session_promised; /* which no run's end gives back */
 	uint64_t floor_ns;       /* the account that was served last */
@@ -90,8 +93,6 @@ struct sched_user *sched_user_of(struct sched *s, uid_t uid);
 uint64_t sched_account(const struct sched_user *u, uint64_t now);
 /* The same without what those under way count for in advance. */
 uint64_t sched_served(const struct sched_user *u, uint64_t now);
-/* The one of its levels that is next. */
-struct sched_slot *sched_head_of(const struct sched_user *u);
 /* Its session's machine is there. */
 bool sched_is_living(struct sched_slot *slot);
 /* At the end of its list, or at its front. Return: 0 or -ENOMEM. */
@@ -100,6 +101,8 @@ void sched_wait_out(struct sched *s, struct sched_slot *slot);
 
 /* sched_hold.c: what a machine may come to. */
 uint64_t sched_need(uint64_t memory);
+/* A session to come has come, or does not; no-op if slot has granted none. */
+void sched_begun(struct sched_slot *slot);
 /* hold, which is none, is for such a machine. u: NULL: nobody is charged. */
 void sched_promise(struct sched *s, struct sched_user *u, uint64_t memory,
 		   unsigned cpus, struct sched_hold *hold);

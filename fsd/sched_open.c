@@ -80,9 +80,7 @@ int sched_open(struct fsd *d)
 	return sched_new(d->loop, &limits, &host, d->quota, &d->sched);
 }
 
-/* By a daemon before this one, or by a close that was answered; or a place is
- * kept for it. */
-static bool was_accepted(const struct job *job)
+bool sched_was_accepted(const struct job *job)
 {
 	return job->meta.state == JOB_QUEUED || job->promised ||
 	       job->place.sched;
@@ -92,7 +90,7 @@ int sched_check_job(struct job *job, const struct job_config *config,
 		    struct err *err)
 {
 	return sched_check(job->d->sched, job->meta.uid, MIB(config->memory_mb),
-			   was_accepted(job), err);
+			   sched_was_accepted(job), err);
 }
 
 bool sched_is_full(struct fsd *d, uid_t uid, struct err *err)

@@ -12,6 +12,9 @@ int sched_open(struct fsd *d);
 void sched_on_freed(void *arg);
 bool sched_on_may_warm(void *arg);
 
+/* By a daemon before this one, or by a close that was answered; or a place is
+ * kept for it. */
+bool sched_was_accepted(const struct job *job);
 /* May job be queued with this config? See sched_check(); what was
  * accepted before, or has a place, is not too much. */
 int sched_check_job(struct job *job, const struct job_config *config,

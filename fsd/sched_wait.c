@@ -81,14 +81,6 @@ static struct sched_level *level_of(struct sched_user *u, int priority)
 	return l;
 }
 
-struct sched_slot *sched_head_of(const struct sched_user *u)
-{
-	const struct sched_level *l =
-		list_first(&u->levels, struct sched_level, node);
-
-	return l ? list_first(&l->slots, struct sched_slot, node) : NULL;
-}
-
 /* --- waiting ------------------------------------------------------------ */
 
 bool sched_is_living(struct sched_slot *slot)

@@ -44,12 +44,15 @@ static void drop_machine(struct session *s)
 
 static void session_free(struct session *s)
 {
+	struct sched *sched = s->d->sched;
+
 	list_del(&s->node);
 	loop_timer_del(&s->idle);
 	loop_call_del(&s->next);
 	drop_machine(s);
 	free(s->name);
 	free(s);
+	sched_look(sched); /* another one may begin */
 }
 
 /* --- its machine ------------------------------------------------------------- */
@@ -191,38 +194,69 @@ static struct session *find_own(struct fsd *d, uid_t uid, const char *name)
 	return NULL;
 }
 
-int sessions_check(struct fsd *d, uid_t uid, const char *name,
-		   const struct lang *lang, struct err *err)
+static int check_language(const struct session *s, const char *name,
+			  const struct lang *lang, struct err *err)
 {
-	const struct session *s = find_own(d, uid, name);
-	const uint64_t quota = d->options->quota.running;
-	unsigned count = 0, own = 0, most = MAX(d->options->max_machines, 2u) - 1;
-
 	if (s && s->lang != lang)
 		return err_set(err, -EINVAL,
 			       "config.json: \"session\" is \"%s\", which speaks "
 			       "%s; this program is %s: use another name, or "
 			       "end it by rmdir .fsd/sessions/%s",
 			       name, s->lang->name, lang->name, name);
+	return 0;
+}
+
+/* May uid have one more, if so many are to come? Idle ones have their machines
+ * as well. */
+static int check_room(struct fsd *d, uid_t uid, unsigned coming, unsigned own,
+		      struct err *err)
+{
+	const uint64_t quota = d->options->quota.running;
+	unsigned most = MAX(d->options->max_machines, 2u) - 1;
+
 	list_for_each(pos, tmp, &d->sessions) {
-		count++;
+		coming++;
 		own += list_entry(pos, struct session, node)->uid == uid;
 	}
-	/* Idle ones have their machines as well. */
-	if (!s && quota && own >= quota)
+	if (quota && own >= quota)
 		return err_set(err, -EDQUOT,
-			       "config.json: \"session\" is \"%s\", and you "
-			       "have %u sessions already, as many as "
+			       "you have %u sessions already, as many as "
 			       "--quota-running allows; end one by rmdir "
 			       ".fsd/sessions/NAME",
-			       name, own);
-	if (!s && count >= most)
+			       own);
+	if (coming >= most)
 		return err_set(err, -EAGAIN,
-			       "config.json: \"session\" is \"%s\", and %u "
-			       "sessions live already, as many as machines "
+			       "%u sessions live already, as many as machines "
 			       "allow; end one by rmdir .fsd/sessions/NAME",
-			       name, count);
+			       coming);
 	return 0;
+}
+
+int sessions_check(struct fsd *d, uid_t uid, const char *name,
+		   const struct lang *lang, bool accepted, struct err *err)
+{
+	const struct session *s = find_own(d, uid, name);
+	struct err why = { 0 };
+	int r;
+
+	if (s || accepted)
+		return check_language(s, name, lang, err);
+	r = check_room(d, uid, 0, 0, &why);
+	return r < 0 ? err_set(err, r,
+			       "config.json: \"session\" is \"%s\", and %s",
+			       name, why.text)
+		     : 0;
+}
+
+const char *sessions_begins(const struct run *run, unsigned coming,
+			    unsigned own, bool *ret)
+{
+	static struct err err; /* one thread */
+	uid_t uid = run->job->meta.uid;
+
+	*ret = !find_own(run->d, uid, run->spec.config->session);
+	return *ret && check_room(run->d, uid, coming, own, &err) < 0
+		       ? err.text : NULL;
 }
 
 int sessions_join(struct run *run, struct err *err)
@@ -231,7 +265,7 @@ int sessions_join(struct run *run, struct err *err)
 	const struct job_meta *owner = &run->job->meta;
 	struct session *s = find_own(run->d, owner->uid, c->session);
 	int r = sessions_check(run->d, owner->uid, c->session, run->spec.lang,
-			       err);
+			       true, err);
 
 	if (r < 0)
 		return r;

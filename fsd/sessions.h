@@ -14,18 +14,20 @@ struct run;
 struct session;
 
 /* Return: 0, or negative errno with a sentence: the session speaks another
- * language, or there are too many. */
+ * language, or there are too many, which who was accepted waits out. */
 int sessions_check(struct fsd *d, uid_t uid, const char *name,
-		   const struct lang *lang, struct err *err);
+		   const struct lang *lang, bool accepted, struct err *err);
 /* run->session is set; run_begin() or run_events.failed() comes later.
- * Return: 0, -ENOMEM, or what sessions_check() says now: the run may have
- * waited since it was asked. */
+ * Return: 0, -ENOMEM, or -EINVAL: the session speaks another language now. */
 int sessions_join(struct run *run, struct err *err);
 /* The run needs the session no more; its machine is kept if the interpreter
  * lives. run->session and run->lease are NULL afterwards. */
 void sessions_leave(struct run *run);
 /* Its session lives, or will: the step needs no further machine. */
 bool sessions_has_machine(const struct run *run);
+/* See struct sched_slot_ops. */
+const char *sessions_begins(const struct run *run, unsigned coming,
+			    unsigned own, bool *ret);
 /* The machine has refused the run before anything of it ran, because it had
  * lost its interpreter: true if the run will begin again in another one. */
 bool sessions_retry(struct run *run);

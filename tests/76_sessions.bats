@@ -407,10 +407,12 @@ accepted() {
 	job_wait b
 	ended b 125 failed
 	grep -q 'speaks bash' "$MNT/b/error"
-	job_wait c
-	ended c 125 failed
-	grep -q 'you have 1 sessions already' "$MNT/c/error"
 	step f 'recall'
 	job_wait f
 	stdout_is f a
+	state_is c queued
+	grep -q 'waits until its session can begin: you have 1 sessions already' "$MNT/c/log"
+	rmdir "$MNT/.fsd/sessions/s"
+	job_wait c
+	stdout_is c c
 }

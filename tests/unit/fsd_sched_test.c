@@ -77,7 +77,19 @@ static bool has_machine(struct sched_slot *slot)
 	return r->machine && r->machine->sched;
 }
 
-static const struct sched_slot_ops ops = { on_ready, on_tell, has_machine };
+static const char *begins(struct sched_slot *slot, unsigned coming,
+			  unsigned own, bool *ret)
+{
+	(void)slot;
+	(void)coming;
+	(void)own;
+	*ret = false;
+	return NULL;
+}
+
+static const struct sched_slot_ops ops = {
+	on_ready, on_tell, has_machine, begins,
+};
 
 static void on_quit(struct loop_call *c)
 {
