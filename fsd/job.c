@@ -586,3 +586,9 @@ bool job_has_row(const struct job *job, enum job_row row)
 		return true;
 	return job_row_exists(row, job->meta.state);
 }
+
+bool job_had_row(const struct job *job, enum job_row row)
+{
+	return job->meta.state == JOB_QUEUED && job->meta.attempt > 1 &&
+	       job_row_exists(row, JOB_RUNNING);
+}

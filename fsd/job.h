@@ -164,5 +164,7 @@ bool job_is_frozen(const struct job *job); /* queued or running */
 bool job_takes_copies(const struct job *job); /* of results; they have no effect */
 /* True if the row is to be seen now. */
 bool job_has_row(const struct job *job, enum job_row row);
+/* It is between two attempts, and the one before has shown the row. */
+bool job_had_row(const struct job *job, enum job_row row);
 
 #endif

@@ -430,6 +430,8 @@ int ops_entry(fuse_req_t req, const struct target *t,
 	return 0;
 }
 
+#define CALL_UNKNOWN (~0ull) /* what who asks does cannot be told */
+
 /*
  * open(O_CREAT | O_EXCL): cp -r opens like that in a directory that it has just
  * made, and the kernel would refuse without asking us further, once we say that
@@ -463,6 +465,16 @@ static bool may_be_copied(const struct target *t)
 	       job_takes_copies(t->job);
 }
 
+/* Who has listed the job before its attempt failed removes what he was shown. */
+static bool may_be_removed(const struct target *t,
+			   const unsigned long long *call)
+{
+	bool removes = call[0] == SYS_unlink || call[0] == SYS_unlinkat ||
+		       call[0] == CALL_UNKNOWN;
+
+	return removes && t->kind == T_ROW && job_had_row(t->job, t->row);
+}
+
 /* A copied result is nowhere to be seen. Return: it is one; *ret is that. */
 static bool find_copy(fuse_req_t req, fuse_ino_t parent, const char *name,
 		      struct target *ret)
@@ -481,24 +493,31 @@ static bool find_copy(fuse_req_t req, fuse_ino_t parent, const char *name,
 /*
  * As ops_find(), for who copies results: those that there are do not exist for
  * him while he makes his own, and his own, of which nothing is kept, do while
- * he gives them times and modes by their names (unzip, Python's copytree).
+ * he gives them times and modes by their names (unzip, Python's copytree). And
+ * for who removes what has just gone by itself.
  */
 static int find(fuse_req_t req, fuse_ino_t parent, const char *name,
 		struct target *t)
 {
 	unsigned long long call[KEEPER_CALL_WORDS];
 	struct target copy;
-	int r = ops_find(req, parent, name, t);
+	int r;
 
+	*t = (struct target){ 0 };
+	r = ops_find(req, parent, name, t);
+	call[0] = CALL_UNKNOWN;
 	if (r == 0 ? !may_be_copied(t)
-		   : r != -ENOENT || !find_copy(req, parent, name, &copy))
+		   : r != -ENOENT || (!may_be_removed(t, call) &&
+				      !find_copy(req, parent, name, &copy)))
 		return r;
 	/* Where it cannot be told what he does, it is nothing special. */
 	if (keeper_call(ops_fsd(req)->keeper, fuse_req_ctx(req)->pid, call) < 0)
-		call[0] = ~0ull;
+		call[0] = CALL_UNKNOWN;
 	r = ops_find(req, parent, name, t); /* that was a wait */
 	if (r == 0 && may_be_copied(t) && is_exclusive_create(call))
 		return -ENOENT; /* what comes next is a create */
+	if (r == -ENOENT && may_be_removed(t, call))
+		return 0;
 	if (r == -ENOENT && sets_attributes(call) &&
 	    find_copy(req, parent, name, t))
 		return 0;

@@ -316,8 +316,8 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 	r = ops_find(req, parent, name, &t);
 	if (r == 0)
 		r = do_unlink(req, &t);
-	else if (r == -ENOENT && done_before(ops_fsd(req)))
-		r = 0;
+	else if (r == -ENOENT && (t.row || done_before(ops_fsd(req))))
+		r = 0; /* a result may go by itself after it was looked up */
 	ops_reply_changed(req, t.job, r, NULL);
 }
 

@@ -243,6 +243,18 @@ ran_once() {
 	ran_once
 }
 
+@test "what was listed of a job is removed, though its attempt has failed since" {
+	waits_again
+	absent . a/stdout
+	rm "$MNT/a/stdout" "$MNT/a/stderr"
+	run ! rm "$MNT/a/exit_code"
+	run ! cat "$MNT/a/stdout"
+	assert_output --partial 'No such file'
+	echo kill >"$MNT/b/ctl"
+	job_wait a >/dev/null
+	grep -qx up "$MNT/a/stdout"
+}
+
 @test "a job that is killed between two attempts is not run again" {
 	waits_again
 	echo kill >"$MNT/a/ctl"
