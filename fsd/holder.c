@@ -60,7 +60,8 @@ struct holder {
 	int asked;                  /* for one: the signal, until it is passed on */
 	uint64_t started_ns;        /* the server, now_ns() */
 	bool serves, ever_served;
-	bool ending;                /* somebody has told us to end */
+	bool ending;                /* somebody has told us to end, */
+	bool given_up;              /* and a candidate was killed for that */
 	unsigned tries;
 	int code;                   /* of the end; below 0: not yet */
 };
@@ -130,6 +131,21 @@ static void tell_server(struct holder *h, int sig)
 {
 	if (h->server.pidfd >= 0)
 		pidfd_send_signal(h->server.pidfd, sig, NULL, 0);
+}
+
+/* It is a program that was installed and has not answered yet. */
+static bool is_candidate(const struct holder *h)
+{
+	return h->old_exe >= 0 && !h->serves && h->server.pidfd >= 0;
+}
+
+/* A candidate may never hear it; it has begun nothing, and the one before has
+ * left all in order. */
+static void end_server(struct holder *h, int sig)
+{
+	h->ending = true;
+	h->given_up |= is_candidate(h);
+	tell_server(h, h->given_up ? SIGKILL : sig);
 }
 
 /* Its number must not be one that the server gets. Return: fd or -errno. */
@@ -260,6 +276,8 @@ static int judge_end(const struct holder *h, int status)
 
 	if (h->code >= 0)
 		return h->code;
+	if (h->given_up)
+		return 0;
 	if (by_itself && (h->serves || !h->ever_served))
 		return WEXITSTATUS(status);
 	if (h->ending && WIFSIGNALED(status) && !by_us(WTERMSIG(status)))
@@ -371,8 +389,7 @@ static void on_signal(struct holder *h)
 		return;
 	}
 	if (sig != SIGUSR2 && sig != HOLDER_NOW) {
-		h->ending = true;
-		tell_server(h, sig == SIGINT ? SIGTERM : sig);
+		end_server(h, sig == SIGINT ? SIGTERM : sig);
 		return;
 	}
 	/* One that starts would be ended by it, as if it could not serve. */
@@ -435,7 +452,7 @@ static int patience(struct holder *h)
 {
 	uint64_t end = h->started_ns + ANSWER_NS, now = now_ns();
 
-	if (h->old_exe < 0 || h->serves || h->server.pidfd < 0)
+	if (!is_candidate(h))
 		return -1;
 	if (now < end)
 		return (int)((end - now) / NS_PER_MS) + 1;

@@ -172,6 +172,39 @@ not_upgraded() {
 	stdout_is b x
 }
 
+# hangs — a program that ignores signals and never serves is to do so.
+hangs() {
+	job_run a 'out kept'
+	mkfifo "$BATS_TEST_TMPDIR/never"
+	# as it runs, a script's own text is not to be had
+	printf "#!/usr/bin/env -S sh -c 'trap \"\" TERM INT USR1 USR2; cd %s; : >begun; read x <never'\n" \
+		"$BATS_TEST_TMPDIR" >"$PROGRAM.bad"
+	chmod 755 "$PROGRAM.bad"
+	cp "$FSD" "$BATS_TEST_TMPDIR/good"
+	mv "$PROGRAM.bad" "$PROGRAM"
+	"$BATS_TEST_TMPDIR/good" upgrade --now "$MNT" 2>/dev/null &
+	UPGRADE=$!
+	check becomes $((20 * SLOW)) test -e "$BATS_TEST_TMPDIR/begun"
+}
+
+@test "a service that is told to end does not wait for a program that hangs" {
+	local signal
+	for signal in TERM INT; do
+		rm -f "$BATS_TEST_TMPDIR/begun" "$BATS_TEST_TMPDIR/never"
+		installed
+		hangs
+		bounded 20 cat "$MNT/a/stdout" >/dev/null 2>&1 &
+		local reader=$!
+		mount_stop $signal
+		! wait $reader || fail 'it was read after the end'
+		! wait "$UPGRADE" || fail 'the upgrade was one'
+		mv "$BATS_TEST_TMPDIR/good" "$PROGRAM"
+		mount_start
+		stdout_is a kept
+		rm -r "$MNT/a"
+	done
+}
+
 @test "mount --daemon keeps nothing open that its caller has" {
 	mount_stop
 	exec 7>"$BATS_TEST_TMPDIR/lock"
