@@ -287,7 +287,7 @@ at_once() {
 # two_held — two machines, of which plain jobs have both.
 two_held() {
 	local job
-	mount_start --max-machines 2 "$@"
+	mount_start --max-machines 2
 	for job in h1 h2; do
 		job_start $job $'out up\nsleep 600000' '{"timeout": 3600}'
 		job_follow $job up
