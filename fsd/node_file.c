@@ -102,10 +102,9 @@ int node_utimens(const struct node *node, const struct timespec times[2])
 bool node_is_lost(const struct node *node)
 {
 	const struct job *job = node->job;
-	struct err err = { 0 };
 
 	return node->refs && node->keep_fd < 0 && job &&
-	       person_may_open(job->d, job->meta.uid, &err) < 0;
+	       !person_may_keep(job->d, job->meta.uid);
 }
 
 static void store_file(struct node *node)
@@ -130,7 +129,7 @@ void node_keep_file(struct node *node)
 		return;
 	node->keep_fd = node_open(node, O_PATH);
 	if (job && node->keep_fd >= 0)
-		node->payer = person_opens(job->d, job->meta.uid);
+		node->payer = person_keeps(job->d, job->meta.uid);
 	store_file(node);
 }
 

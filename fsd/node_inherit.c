@@ -205,7 +205,7 @@ int node_adopt_unlinked(struct fsd *d, uint64_t ino,
 	n->area = (enum node_area)entry->area;
 	n->keep_fd = take_fd(&file);
 	n->stored = true;
-	n->payer = person_opens(d, entry->uid);
+	n->payer = person_keeps(d, entry->uid);
 	n->lookups = 1; /* at least */
 	n->kept = kept;
 	take(d->nodes, kept);

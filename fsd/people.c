@@ -66,6 +66,22 @@ void person_count(struct person *p, enum job_state state, int more)
 		p->jobs[state] += (uint64_t)more;
 }
 
+bool person_may_keep(struct fsd *d, uid_t uid)
+{
+	const struct person *p = find(d, uid);
+
+	return !p || p->open < d->open_most;
+}
+
+struct person *person_keeps(struct fsd *d, uid_t uid)
+{
+	struct person *p = person_of(d, uid);
+
+	if (p)
+		p->open++;
+	return p;
+}
+
 int person_may_open(struct fsd *d, uid_t uid, struct err *err)
 {
 	const struct person *p = is_operator(uid) ? NULL : find(d, uid);
@@ -80,11 +96,7 @@ int person_may_open(struct fsd *d, uid_t uid, struct err *err)
 
 struct person *person_opens(struct fsd *d, uid_t uid)
 {
-	struct person *p = is_operator(uid) ? NULL : person_of(d, uid);
-
-	if (p)
-		p->open++;
-	return p;
+	return is_operator(uid) ? NULL : person_keeps(d, uid);
 }
 
 void person_closes(struct person *p)

@@ -38,6 +38,10 @@ void person_count(struct person *p, enum job_state state, int more);
  */
 int person_may_open(struct fsd *d, uid_t uid, struct err *err);
 struct person *person_opens(struct fsd *d, uid_t uid);
+/* The same for a file without a name that is kept for who needs it. The operator
+ * may open without end, but counts here: rm of a job's inputs takes one each. */
+bool person_may_keep(struct fsd *d, uid_t uid);
+struct person *person_keeps(struct fsd *d, uid_t uid);
 void person_closes(struct person *p); /* NULL is fine */
 
 /* Who may see the figures of all users. */

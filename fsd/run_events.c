@@ -123,6 +123,7 @@ static void on_started(void *arg)
 	run->timer.arg = run;
 	loop_timer_set(run->d->loop, &run->timer,
 		       run->spec.config->timeout_ms * NS_PER_MS);
+	run_sent_inputs(run);
 }
 
 /* Said once; what is left out is counted where it is. */

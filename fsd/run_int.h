@@ -62,7 +62,8 @@ struct run {
 	struct list in_session;
 	struct vm_job vm_job;
 	struct vm_input *inputs;  /* owned; their paths are in texts */
-	struct node **input_nodes; /* owned array; references; NULL: input.json */
+	struct node **input_nodes; /* owned array, until they are sent; references;
+				      NULL: input.json */
 	unsigned input_count, input_room;
 	struct arena texts;       /* paths of inputs and of files */
 	struct turn collect;      /* inputs, when it may have its machine */
@@ -130,6 +131,8 @@ extern const struct vm_events run_events;
 int run_prepare(struct run *run, struct err *err);
 int run_collect(struct run *run, uint64_t until, struct err *err);
 void run_unprepare(struct run *run);
+/* The machine has all but standard input: what is removed now is kept no longer. */
+void run_sent_inputs(struct run *run);
 int run_open_input(struct run *run, unsigned i);
 /* run.c: some more of them now, whether it may have its machine or not. */
 void run_collect_more(struct run *run);

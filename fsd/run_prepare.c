@@ -355,20 +355,25 @@ int run_prepare(struct run *run, struct err *err)
 	return 0;
 }
 
+void run_sent_inputs(struct run *run)
+{
+	for (unsigned i = 0; run->input_nodes && i < run->input_count; i++)
+		if (run->input_nodes[i])
+			node_unref(run->input_nodes[i]);
+	free(take_ptr(run->input_nodes));
+}
+
 void run_unprepare(struct run *run)
 {
 	turn_stop(&run->collect);
 	walk_end(&run->walk);
-	for (unsigned i = 0; i < run->input_count; i++)
-		if (run->input_nodes[i])
-			node_unref(run->input_nodes[i]);
+	run_sent_inputs(run);
 	run->input_count = run->input_room = run->next_dir = 0;
 	run->root_listed = false;
 	run->dir = NULL;
 	if (run->stdin_node)
 		node_unref(take_ptr(run->stdin_node));
 	free(take_ptr(run->inputs));
-	free(take_ptr(run->input_nodes));
 	strings_done(&run->argv);
 	strings_done(&run->envp);
 	run->vm_job.wire.argv.count = 0; /* it is not prepared any more */
@@ -403,7 +408,7 @@ int run_open_input(struct run *run, unsigned i)
 			return node_open(run->stdin_node, O_RDONLY);
 		return memory_file(c->stdin_text, c->stdin_len);
 	}
-	if (i > run->input_count)
+	if (i > run->input_count || !run->input_nodes)
 		return -EINVAL;
 	if (run->input_nodes[i])
 		return node_open(run->input_nodes[i], O_RDONLY);

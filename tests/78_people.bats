@@ -149,6 +149,61 @@ with_files() {
 	people hoard "$MNT" 100
 }
 
+# files_job JOB COUNT — of root, with so many inputs; started by its config.
+files_job() {
+	mkdir "$MNT/$1"
+	(cd "$MNT/$1" && for i in $(seq "$2"); do echo x >"f$i"; done)
+	job_put "$1" code.sh $'out up\nsleep 600000'
+	job_put "$1" config.json '{}'
+}
+
+@test "inputs that are removed while their program runs take no descriptors" {
+	local before more
+	with_files 400
+	files_job a 500
+	job_follow a up
+	before=$(daemon_fds)
+	rm "$MNT"/a/f*
+	more=$(($(daemon_fds) - before))
+	[ "$more" -le 20 ] || fail "it took $more descriptors"
+	mkdir "$MNT/b"
+	echo kill >"$MNT/a/ctl"
+	assert_equal "$(job_wait a)" 137
+	status_is a cancelled
+}
+
+@test "and those that were removed before are let go when it has begun" {
+	local before more
+	with_files 400 --max-machines 1 --pool 1
+	files_job busy 0
+	job_follow busy up
+	before=$(daemon_fds)
+	files_job a 60
+	rm "$MNT"/a/f*
+	more=$(($(daemon_fds) - before))
+	[ "$more" -ge 60 ] || fail "only $more were kept"
+	rm -r "$MNT/busy"
+	job_follow a up
+	more=$(($(daemon_fds) - before))
+	[ "$more" -le 20 ] || fail "it keeps $more descriptors"
+}
+
+@test "the operator's removed inputs of a queued job are no more than one may have" {
+	local before more
+	with_files 400 --max-machines 1 --pool 1
+	files_job busy 0
+	job_follow busy up
+	files_job a 300
+	before=$(daemon_fds)
+	rm "$MNT"/a/f*
+	more=$(($(daemon_fds) - before))
+	[ "$more" -le 120 ] || fail "it took $more descriptors"
+	assert_equal "$(job_wait a)" 125
+	status_is a failed
+	run result a .message
+	assert_output --partial 'inputs were removed before it began'
+}
+
 # --- quotas -----------------------------------------------------------------
 
 @test "mkdir over the quota of jobs fails and says what is used and allowed" {
