@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job's record in the state directory: as it was written, or not at all. */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "../../fsd/depot.h"
 #include "tap.h"
@@ -141,8 +144,64 @@ static void test_numbers(void)
 		       wrong[i]);
 }
 
+/* STATE with the job 1, of which this is the note, and a depot on it. */
+static struct depot *depot_with(struct loop *loop, char *dir, const char *note)
+{
+	struct depot *s = NULL;
+	struct err err = { 0 };
+	FILE *f = NULL;
+
+	if (mkdtemp(dir) && depot_open(loop, dir, &s, &err) == 0 &&
+	    mkdirat(depot_jobs_fd(s), "00000000000001", 0700) == 0) {
+		int fd = openat(depot_jobs_fd(s), "00000000000001/gone",
+				O_WRONLY | O_CREAT, 0600);
+
+		f = fd < 0 ? NULL : fdopen(fd, "w");
+	}
+	ok(f && fputs(note, f) >= 0 && fclose(f) == 0, "a state directory");
+	return s;
+}
+
+/* No file grows, as on a full disk. */
+static void limit_files(rlim_t most)
+{
+	struct rlimit limit;
+
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = MIN(most, limit.rlim_max);
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static void test_gone(void)
+{
+	char dir[] = "/tmp/fsd-depot-test.XXXXXX", command[64];
+	struct loop *loop = NULL;
+	struct depot *s;
+
+	loop_new(&loop);
+	s = depot_with(loop, dir, "1234567\n");
+	is_int(depot_gone(s, 1, 1234567), 1, "inputs were removed, it says");
+	is_int(depot_gone(s, 1, 1234568), 0, "of no other submission");
+	limit_files(0);
+	is_int(depot_gone_note(s, 1, 1234567), 0,
+	       "that another one goes needs no room");
+	ok(depot_gone_note(s, 1, 9) < 0, "of another submission it does");
+	limit_files(RLIM_INFINITY);
+	is_int(depot_gone(s, 1, 1234567), 1, "and what failed takes nothing back");
+	is_int(depot_gone_note(s, 1, 9), 0, "with room it is written");
+	is_int(depot_gone(s, 1, 9), 1, "over the longer one");
+	is_int(depot_gone_note(s, 1, UINT64_MAX), 0, "and the longest");
+	is_int(depot_gone(s, 1, UINT64_MAX), 1, "over that");
+	depot_close(s);
+	loop_free(loop);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	ok(system(command) == 0, "nothing is left");
+}
+
 int main(void)
 {
+	test_gone();
 	test_good();
 	test_old();
 	test_attempts();
