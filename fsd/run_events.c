@@ -165,7 +165,9 @@ void run_flow_failed(struct run *run, int r)
 	for (int s = 0; s < 2; s++) {
 		uint64_t lost = run->stream[s].taken - run->stream[s].size;
 
-		run->stream[s].dropped += lost;
+		/* What it goes on to write is seen by nobody. */
+		run->stream[s].dropped = run->ended
+			? run->stream[s].dropped + lost : RESULT_UNKNOWN;
 		quota_run_sub(run->job, lost);
 	}
 	job_log(run->job, "output cannot be stored: %s", strerror(-r));
@@ -190,8 +192,10 @@ static void correct_start(struct run *run, uint64_t wall_ns)
 /* What the guest dropped never came here; what we dropped did. */
 static void add_dropped(struct run_stream *s, uint64_t guests)
 {
-	s->dropped = guests > INT64_MAX - s->dropped ? RESULT_UNKNOWN
-						     : s->dropped + guests;
+	bool known = s->dropped <= INT64_MAX &&
+		     guests <= INT64_MAX - s->dropped;
+
+	s->dropped = known ? s->dropped + guests : RESULT_UNKNOWN;
 }
 
 static void on_exited(void *arg, const struct wire_exit *e)

@@ -61,6 +61,13 @@ while n > 0:
 	[ -e "$MNT/c/stdout" ] && [ ! -s "$MNT/c/stdout" ]
 }
 
+@test "what a full disk did not take of output is not known, and no number is made up" {
+	small_disk 3m
+	job_run a 'bytes 5000000'
+	ended a 125 failed
+	result_is a .stdout.dropped null
+}
+
 @test "past its limit output is dropped and counted, and the program runs on" {
 	job_run a $'bytes 1200000\nerr still here\nexit 5' '{"stdout_limit": 1000000}'
 	ended a 5 exited
