@@ -62,14 +62,15 @@ def get(path):
 # --- the daemon ---------------------------------------------------------------
 
 def is_mounted(mnt):
-    """Mounted, and somebody answers."""
+    """Mounted, and fsd answers: something else may lie there already."""
     with open("/proc/self/mountinfo") as f:
         if not any(line.split()[4] == mnt for line in f):
             return False
     try:
-        os.stat(mnt)
+        os.getxattr(mnt, "user.fsd.pid")
     except OSError as e:
-        if e.errno in (errno.ENOTCONN, errno.ENOENT):
+        if e.errno in (errno.ENOTCONN, errno.ENOENT, errno.ENODATA,
+                       errno.ENOTSUP):
             return False
         raise
     return True
