@@ -73,8 +73,8 @@ void commit_settle(struct job *job);
 /*
  * Before a rename that would start the job, its own from a name that begins
  * with ".", or node's to its config.json: -EAGAIN with a sentence if the queue
- * is full, -ESHUTDOWN if no new job starts. Then nothing is to be renamed. Else a place may be kept, so that
- * commit_give_place() comes after the rename.
+ * is full, -ESHUTDOWN if no new job starts. Then nothing is to be renamed. Else
+ * a place may be kept, so that commit_give_place() comes after the rename.
  */
 int commit_precheck_submit(struct job *job, const char *to, struct err *err);
 int commit_precheck_config(struct job *job, struct node *node,

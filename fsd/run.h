@@ -35,7 +35,8 @@ void run_spec_done(struct run_spec *spec);
  */
 int run_keep_inputs(struct job *job, const struct node *node);
 /* Before what was accepted is begun by who does not hold its inputs; a fiber
- * waits for the disk. Return: 0, or negative errno with a sentence: some may be missing. */
+ * waits for the disk. Return: 0, or negative errno with a sentence: some may be
+ * missing. */
 int run_check_inputs(struct job *job, struct err *err);
 
 /* One has gone, and its owner may have no more files open, so that it could not

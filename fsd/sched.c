@@ -235,22 +235,30 @@ static bool is_aside(struct sched *s, struct sched_slot *slot)
 	return true;
 }
 
-/* The one of its levels that is next, or NULL. */
+/* The one behind slot, or the first, of all its levels; NULL: there is none. */
+static struct sched_slot *slot_after(const struct sched_user *u,
+				     const struct sched_slot *slot)
+{
+	struct list *at;
+
+	if (slot && slot->node.next != &slot->level->slots)
+		return list_entry(slot->node.next, struct sched_slot, node);
+	at = slot ? slot->level->node.next : u->levels.next;
+	return at == &u->levels
+		       ? NULL
+		       : list_first(&list_entry(at, struct sched_level,
+						node)->slots,
+				    struct sched_slot, node);
+}
+
+/* The one that is next, or NULL. */
 static struct sched_slot *head_of(struct sched *s, const struct sched_user *u)
 {
-	list_for_each (pos, tmp, &u->levels) {
-		const struct sched_level *l =
-			list_entry(pos, struct sched_level, node);
+	struct sched_slot *slot = slot_after(u, NULL);
 
-		list_for_each (at, tmp2, &l->slots) {
-			struct sched_slot *slot =
-				list_entry(at, struct sched_slot, node);
-
-			if (!is_aside(s, slot))
-				return slot;
-		}
-	}
-	return NULL;
+	while (slot && is_aside(s, slot))
+		slot = slot_after(u, slot);
+	return slot;
 }
 
 #define PASSERS 16 /* that are looked at: there may be many more */
@@ -258,23 +266,16 @@ static struct sched_slot *head_of(struct sched *s, const struct sched_user *u)
 /* One of the same user that fits, in its order. */
 static struct sched_slot *passer(struct sched *s, const struct sched_user *u)
 {
+	struct sched_slot *slot = NULL;
 	unsigned left = PASSERS;
 
-	list_for_each (pos, tmp, &u->levels) {
-		const struct sched_level *l =
-			list_entry(pos, struct sched_level, node);
-
-		list_for_each (at, tmp2, &l->slots) {
-			struct sched_slot *slot =
-				list_entry(at, struct sched_slot, node);
-
-			if (!sched_is_next(slot) || is_aside(s, slot))
-				continue; /* one of each session, at most */
-			if (!left--)
-				return NULL;
-			if (fits(s, slot) == FITS)
-				return slot;
-		}
+	while ((slot = slot_after(u, slot))) {
+		if (!sched_is_next(slot) || is_aside(s, slot))
+			continue; /* one of each session, at most */
+		if (!left--)
+			return NULL;
+		if (fits(s, slot) == FITS)
+			return slot;
 	}
 	return NULL;
 }

@@ -282,15 +282,19 @@ void cgroup_mark(struct cgroup *c)
 	holders_marked = read_holders_time();
 }
 
-/* Pages of files, of which there are always some to give back. */
+/* Pages of files, of which there are always some to give back: of memory.stat. */
+static uint64_t find_file_bytes(const char *text)
+{
+	return find_number(text, "active_file") +
+	       find_number(text, "inactive_file");
+}
+
 static uint64_t read_file_bytes(struct cgroup *c)
 {
 	char text[4096];
 
-	if (sys_get(c->fd[CGROUP_MEMORY_STAT], text, sizeof(text)))
-		return 0;
-	return find_number(text, "active_file") +
-	       find_number(text, "inactive_file");
+	return sys_get(c->fd[CGROUP_MEMORY_STAT], text, sizeof(text))
+		       ? 0 : find_file_bytes(text);
 }
 
 void cgroup_mark_code(struct cgroup *c)
@@ -352,8 +356,7 @@ bool cgroup_strain(struct cgroup *c, struct strain *ret)
 	if (!ret->full || ret->full == WIRE_UNKNOWN ||
 	    sys_get(c->fd[CGROUP_MEMORY_STAT], text, sizeof(text)))
 		return false;
-	ret->file_bytes = find_number(text, "active_file") +
-			  find_number(text, "inactive_file");
+	ret->file_bytes = find_file_bytes(text);
 	ret->refaults = find_number(text, "workingset_refault_file");
 	read_cpu(c, &ret->user_us, &ret->system_us);
 	return ret->refaults != WIRE_UNKNOWN;
