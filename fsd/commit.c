@@ -414,6 +414,14 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 	return READY;
 }
 
+int commit_config(struct job *job, struct run_spec *spec)
+{
+	struct err err = { 0 };
+
+	commit_load(job);
+	return get_config(job, true, spec, &err) == READY ? 0 : -EINVAL;
+}
+
 enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err)
 {

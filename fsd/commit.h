@@ -10,6 +10,8 @@
 
 #include "job.h"
 
+struct run_spec;
+
 /* config_closed: config.json itself was completed just now, which is what
  * runs a finished job again. With a large config this happens a little later:
  * it is parsed first, by the chores' thread. */
@@ -54,6 +56,9 @@ int commit_precheck(struct job *job, struct node *node, bool last);
  * start it.
  */
 int commit_would_start(struct job *job, struct node *node);
+/* The job's config as it is now, or the defaults; *spec gets nothing else.
+ * Return: 0 or -EINVAL. */
+int commit_config(struct job *job, struct run_spec *spec);
 int commit_promise(struct job *job);
 /* It has a place in the queue from now on, full or not. The second: that is
  * another's, unless a close was promised that it starts. */

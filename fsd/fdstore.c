@@ -112,8 +112,8 @@ int fdstore_keep(struct fdstore *s, const struct fdstore_entry *entry, int fd)
 	if (r == 0)
 		r = tell(s, HOLDER_KEEP, entry, fd, s->deaf ? 0 : PATIENCE_MS);
 	if (r < 0 && !s->deaf)
-		log_warn("the holder does not take files that lose their names: "
-			 "they are gone if this process dies: %s", strerror(-r));
+		log_warn("the holder does not take what is to outlive this "
+			 "process: %s", strerror(-r));
 	s->deaf = r < 0;
 	return r;
 }
@@ -167,11 +167,13 @@ void fdstore_row_closed(struct fdstore *s, struct fdstore_row *row)
 
 /* Who has kept it may have been taken over: nothing but a file may be waited
  * for. */
-static bool is_file(int fd)
+static bool is_such(enum fdstore_kind kind, int fd)
 {
 	struct stat st;
 
-	return fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode));
+	return fd < 0 || (fstat(fd, &st) == 0 &&
+			  (st.st_mode & S_IFMT) ==
+				  (kind == FDSTORE_SOCKET ? S_IFSOCK : S_IFREG));
 }
 
 int fdstore_fetch(struct fdstore *s, enum fdstore_kind kind, uint64_t id,
@@ -192,7 +194,7 @@ int fdstore_fetch(struct fdstore *s, enum fdstore_kind kind, uint64_t id,
 		n = fdpass_receive(s->control, ret, sizeof(*ret), ret_fd, 1,
 				   &count, 0);
 	if (n == sizeof(*ret) && ret->kind == (uint32_t)kind && ret->id == id &&
-	    is_file(*ret_fd))
+	    is_such(kind, *ret_fd))
 		return 0;
 	fd_close(ret_fd);
 	return -ENOENT;

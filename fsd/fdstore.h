@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that have no name any more and are still open. A serving process has
- * them by their descriptors alone, so before the name goes the holder gets one,
- * and the next server asks for it. They are in no directory: whatever ends, and
- * when, nothing of them is left. A server that is killed in between leaves the
- * file in its place, the holder with a descriptor that nobody asks for, or both
- * done.
+ * What is reached by a descriptor alone: machines, and files that have no name any
+ * more and are still open. The holder gets one of each machine's wire as it is
+ * made, and of a file before its name goes; the next server asks for it. They are
+ * in no directory: whatever ends, and when, nothing of them is left. A server that
+ * is killed in between leaves the file in its place, the holder with a descriptor
+ * that nobody asks for, or both done.
  *
  *   server -> HOLDER_KEEP    with the descriptor, if there is one
  *          -> HOLDER_DROP    it is of no more use
@@ -24,6 +24,7 @@ struct loop;
 enum fdstore_kind {
 	FDSTORE_NODE = 1, /* a stored file, O_PATH; id: its inode number */
 	FDSTORE_ROW,      /* a result of a removed job; id: the open file's */
+	FDSTORE_SOCKET,   /* to a machine or its jailer; id: vm_keep's key */
 };
 
 struct fdstore_entry {

@@ -9,10 +9,12 @@
 
 #include "../layout/layout.h"
 
+#define TAPES 1024u
 #define HEAD_AT 0
 #define MESSAGE_AT KIB(64)
 #define MESSAGE_SIZE (MIB(1) + KIB(64))
-#define WHOLE (GIB(5) + MIB(256))
+#define TAPES_AT (GIB(5) + MIB(256))
+#define WHOLE (TAPES_AT + TAPES * sizeof(struct vm_tape))
 
 static const struct {
 	uint64_t at;
@@ -26,6 +28,7 @@ static const struct {
 	[INHERIT_UNTOLD] = { GIB(3), sizeof(struct inherit_untold), 1u << 20 },
 	[INHERIT_JOBS] = { GIB(4), sizeof(struct inherit_job), 1u << 22 },
 	[INHERIT_BLOCKS] = { GIB(2), sizeof(struct inherit_block), 1u << 16 },
+	[INHERIT_TAPES] = { TAPES_AT, sizeof(struct vm_tape), TAPES },
 };
 
 _Static_assert(sizeof(struct inherit_head) <= MESSAGE_AT, "the head's room");
@@ -36,6 +39,8 @@ _Static_assert(sizeof(struct inherit_request) == 232, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_handle) == 64, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_node) == 32, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_job) == 304, "as it lies in memory");
+_Static_assert(sizeof(struct vm_tape) == VM_TAPE_HEAD + VM_TAPE_ROOM,
+	       "as it lies in memory");
 _Static_assert(sizeof(struct inherit_block) == INHERIT_BLOCK,
 	       "as it lies in memory");
 _Static_assert(offsetof(struct inherit_message, data) % 8 == 0,
@@ -135,6 +140,14 @@ static int push_free(struct inherit *in, enum inherit_table table,
 	return 0;
 }
 
+/* What is written anyway need not be zeroed. */
+static size_t zeroed(enum inherit_table table)
+{
+	if (table == INHERIT_BLOCKS)
+		return sizeof(uint32_t);
+	return table == INHERIT_TAPES ? VM_TAPE_HEAD : tables[table].size;
+}
+
 void *inherit_add(struct inherit *in, enum inherit_table table,
 		  uint32_t *ret_place)
 {
@@ -148,10 +161,7 @@ void *inherit_add(struct inherit *in, enum inherit_table table,
 	else
 		return NULL;
 	live = live_of(in, table, place);
-	if (table == INHERIT_BLOCKS)
-		*live = 0; /* its data is written anyway */
-	else
-		memset(live, 0, tables[table].size);
+	memset(live, 0, zeroed(table));
 	*ret_place = place;
 	return live;
 }

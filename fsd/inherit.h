@@ -9,7 +9,7 @@
  *   0        struct inherit_head
  *   64 KiB   struct inherit_message, some: requests that are being looked at
  *   64 MiB   requests   512 MiB  handles   1 GiB  nodes   2 GiB  blocks
- *   3 GiB    untold   4 GiB  jobs
+ *   3 GiB    untold   4 GiB  jobs    5.25 GiB  tapes
  *
  * All but what is used is a hole. A table's record begins with `live`, which
  * is written last: who takes over finds whole ones. It believes none of them:
@@ -22,10 +22,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../vm/tape.h"
 #include "../vm/vm.h"
 
 /* Raised with every change of what is here, and of holder.h. */
-#define INHERIT_VERSION 5u
+#define INHERIT_VERSION 6u
 
 #define INHERIT_INIT_MAX 4096u
 #define INHERIT_MESSAGE_MAX ((1u << 20) + 4096u)
@@ -35,6 +36,7 @@
 enum inherit_table {
 	INHERIT_REQUESTS, INHERIT_HANDLES, INHERIT_NODES, INHERIT_BLOCKS,
 	INHERIT_UNTOLD, INHERIT_JOBS,
+	INHERIT_TAPES, /* struct vm_tape: runs whose machines may outlive us */
 	INHERIT_TABLES
 };
 

@@ -134,7 +134,6 @@ void ops_restore(struct fsd *d)
 		else if (kept->kind == INHERIT_LISTING)
 			ops_listing_restore(d, kept);
 	}
-	fdstore_sweep(d->fdstore);
 	count_gone(d);
 	inherit_recycle(d->inherit, INHERIT_HANDLES);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "commit.h"
-#include "run.h"
+#include "run_adopt.h"
 #include "shelf.h"
 
 /* Before the mount answers: enough for every machine there is. */
@@ -44,7 +44,7 @@ static void recover(struct fsd *d, struct order *running)
 	while ((no = order_next(running))) {
 		struct job *job = job_by_no(d, no);
 
-		if (!job)
+		if (!job || run_adopt(job))
 			continue;
 		run_recover(job);
 		job->left = job->meta.state == JOB_QUEUED;
@@ -182,6 +182,15 @@ void resume_go_on(struct fsd *d)
 	turn_begin(&d->turns, &d->resume);
 }
 
+void resume_again(struct job *job)
+{
+	struct fsd *d = job->d;
+
+	job->left = true;
+	enlist(&d->left_queued, &job->meta); /* behind those that are left */
+	resume_go_on(d);
+}
+
 void resume_look(struct job *job)
 {
 	/* Who is at it is about to change what this would say. */
@@ -215,6 +224,7 @@ void resume_jobs(struct fsd *d)
 	shelf_each(d, on_found, &f);
 	shelf_empty(d);
 	recover(d, &f.running);
+	run_adopted(d);
 	retain_begin(d);
 	order_sort(&d->left_queued);
 	order_sort(&d->left_refused);

@@ -41,6 +41,7 @@ void run_free(struct run *run)
 		return;
 	loop_timer_del(&run->timer);
 	run_leave(run);
+	run_tape_end(run);
 	sched_leave(&run->slot);
 	run->d->busy -= run->granted;
 	run->d->running -= run->counted;

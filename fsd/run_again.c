@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "event.h"
+#include "resume.h"
 #include "run_int.h"
 
 /* The program's own end is one, and so is what somebody asked for. */
@@ -85,9 +86,10 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 
 	if (run->cancelled || !has_inputs(job))
 		return false;
-	/* Without a spec it was found at the start, and is taken up later. When
-	 * the daemon ends, run_begin() leaves it to the next one. */
-	if (run->spec.parsed) {
+	/* Without a whole spec it was begun by a daemon before this one, and is
+	 * taken up later. When the daemon ends, run_begin() leaves it to the
+	 * next one. */
+	if (run->spec.parsed && !run->adopted) {
 		next = follower(run);
 		if (!next)
 			return false;
@@ -101,6 +103,8 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 	job->d->count.retried++;
 	enter(job, next);
 	depot_run_drop(run->d->depot, job->meta.no, number);
+	if (run->adopted)
+		resume_again(job);
 	run_give_up(run);
 	if (next)
 		run_queue(next);

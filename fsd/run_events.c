@@ -19,6 +19,8 @@ static void on_timer(struct loop_timer *t)
 
 	if (!run->timed_out && c->grace_ms) {
 		run->timed_out = true;
+		if (run->vm_job.tape)
+			run->vm_job.tape->timed_out = 1;
 		job_log(run->job, "timeout: SIGTERM");
 		vm_kill(run->lease, WIRE_KILL_ALL, SIGTERM);
 		loop_timer_set(run->d->loop, t, c->grace_ms * NS_PER_MS);
@@ -35,6 +37,7 @@ static void on_timer(struct loop_timer *t)
 void run_go(struct run *run)
 {
 	run->running = true;
+	run_tape_begin(run);
 	vm_run(run->lease, &run->vm_job);
 	if (run->job->meta.state != JOB_RUNNING)
 		job_posted(run->job, EV_GRANT);
@@ -111,18 +114,33 @@ static int on_open_input(void *arg, unsigned i)
 	return run_open_input(arg, i);
 }
 
-static void on_started(void *arg)
+void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns)
 {
-	struct run *run = arg;
+	const struct job_config *c = run->spec.config;
+	uint64_t limit = c->timeout_ms + (run->timed_out ? c->grace_ms : 0);
+	uint64_t since = now_ns() - at_ns;
 
 	run->started = true;
 	note_machine(run); /* the first one may have been dead */
-	run->started_ns = now_ns();
-	run->started_real_ns = realtime_ns();
+	run->started_ns = at_ns;
+	run->started_real_ns = at_real_ns;
 	run->timer.fn = on_timer;
 	run->timer.arg = run;
-	loop_timer_set(run->d->loop, &run->timer,
-		       run->spec.config->timeout_ms * NS_PER_MS);
+	limit *= NS_PER_MS;
+	loop_timer_set(run->d->loop, &run->timer, limit - MIN(since, limit));
+}
+
+static void on_started(void *arg)
+{
+	struct run *run = arg;
+	struct vm_tape *t = run->vm_job.tape;
+
+	if (!run->started)
+		run_started(run, now_ns(), realtime_ns());
+	if (t) {
+		t->started_ns = run->started_ns;
+		t->started_real_ns = run->started_real_ns;
+	}
 	run_sent_inputs(run);
 }
 
@@ -132,6 +150,8 @@ void run_over_quota(struct run *run)
 	if (run->over_quota)
 		return;
 	run->over_quota = true;
+	if (run->vm_job.tape)
+		run->vm_job.tape->spoiled = 1;
 	job_log(run->job, "some of the output is left out: " RUN_OVER_QUOTA);
 }
 
@@ -227,6 +247,11 @@ static int on_file_end(void *arg)
 	return run_flow_end(arg);
 }
 
+static bool on_behind(void *arg)
+{
+	return run_flow_point(arg);
+}
+
 static enum job_status status_of(const struct run *run)
 {
 	const struct wire_exit *e = &run->exit;
@@ -285,6 +310,7 @@ void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 	/* Who asked for the end gets it, also from a machine that is silent. */
 	run_finish(run, run->cancelled	 ? STATUS_CANCELLED
 			: run->timed_out ? STATUS_TIMEOUT
+			: run->adopted	 ? STATUS_INTERRUPTED
 					 : STATUS_FAILED,
 		   message);
 }
@@ -298,6 +324,7 @@ const struct vm_events run_events = {
 	.file = on_file,
 	.file_data = on_file_data,
 	.file_end = on_file_end,
+	.behind = on_behind,
 	.finished = on_finished,
 	.failed = on_failed,
 };

@@ -111,6 +111,15 @@ int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
 
 	if (run->flow.failed)
 		return 0; /* its end is near */
+	if (s->skip) {
+		size_t again = (size_t)MIN(len, s->skip);
+
+		s->skip -= again;
+		s->taken += again;
+		room -= again;
+		data = (const char *)data + again;
+		len -= again;
+	}
 	if (MIN(len, room) > quota_run_room(run->job)) {
 		run_over_quota(run);
 		room = quota_run_room(run->job);
@@ -310,6 +319,34 @@ static void write_now(struct run *run)
 	} while (at);
 }
 
+/* All that came until now will be in the store when it is settled. */
+static void mark(struct run *run)
+{
+	struct vm_tape_flow f;
+
+	for (int s = 0; s < 2; s++) {
+		f.taken[s] = run->stream[s].taken;
+		f.dropped[s] = run->stream[s].dropped;
+	}
+	if (run->lease)
+		vm_mark(run->lease, &f);
+}
+
+static void settle(struct run *run)
+{
+	if (run->job && run->lease && !run->flow.failed)
+		vm_settle(run->lease);
+}
+
+bool run_flow_point(struct run *run)
+{
+	if (run->flow.busy)
+		return true;
+	mark(run);
+	settle(run);
+	return false;
+}
+
 static void on_flow(void *arg)
 {
 	struct run *run = arg;
@@ -323,12 +360,15 @@ static void on_flow(void *arg)
 		flow->now = flow->in;
 		flow->in = empty;
 		flow->last = 0;
+		mark(run);
 		write_now(run);
+		settle(run);
 		buf_clear(&flow->now);
 		if (flow->in.len < FLOW_LESS)
 			hold_back(run, false);
 	}
 	flow->busy = false;
+	run_flow_point(run); /* what was left out since has none */
 	if (flow->waiter)
 		fiber_wake(take_ptr(flow->waiter));
 	run_let_go(run);

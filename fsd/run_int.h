@@ -8,12 +8,15 @@
 #include "sched.h"
 #include "sessions.h"
 
+#include "../vm/tape.h"
+
 struct run_stream {
 	int fd;           /* owned: append and read */
 	uint64_t taken;   /* bytes kept, or about to be */
 	uint64_t size;    /* bytes kept */
 	uint64_t dropped; /* bytes over the limit */
 	uint64_t limit;
+	uint64_t skip;    /* bytes that will come again and are kept already */
 };
 
 /* What is on its way into the store; run_flow.c. */
@@ -97,6 +100,7 @@ struct run {
 	struct run_end end;
 	bool unended;    /* its end is tried again: run_end_again() */
 	bool counted;    /* in fsd->running */
+	bool adopted;    /* begun by a server that is dead */
 	bool found;      /* on record as running, by a start: all it knows */
 	bool over_quota; /* something was left out for that reason */
 	struct sched_slot slot;
@@ -145,6 +149,9 @@ int run_flow_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,
 		  const char *path);
 int run_flow_data(struct run *run, const void *data, size_t len);
 int run_flow_end(struct run *run);
+/* If all that came is in the store, the tape has a point. Return: false if so;
+ * true: it will. */
+bool run_flow_point(struct run *run);
 void run_flow_wait(struct run *run); /* until all of it is in the store */
 void run_flow_done(struct run *run);
 /* run_events.c: the store took no more of a stream. */
@@ -183,6 +190,18 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number);
 void run_queue(struct run *run);
 /* run.c: the results of the job's newest run leave the tree. */
 void run_hide_old(struct job *job);
+
+/* run_adopt.c: it is about to run; another server may go on with it. */
+void run_tape_begin(struct run *run);
+void run_tape_end(struct run *run);
+/* run_events.c: its program has started, then. */
+void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns);
+/* run_prepare.c: what the machine is told of limits. */
+void run_fill_limits(struct run *run);
+/* run_stop.c: what the store has of a stream; RESULT_UNKNOWN: it cannot be told. */
+uint64_t run_found_size(const struct job *job, enum vm_stream stream);
+/* run_stop.c: the output tree is to come again, or never. */
+void run_drop_output(struct job *job);
 
 /* run_events.c: a machine is there. */
 void run_begin(struct run *run, struct vm_lease *lease);

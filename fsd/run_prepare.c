@@ -320,7 +320,7 @@ int run_collect(struct run *run, uint64_t until, struct err *err)
 
 /* --- together --------------------------------------------------------------------- */
 
-static void fill_limits(struct run *run)
+void run_fill_limits(struct run *run)
 {
 	const struct job_config *c = run->spec.config;
 	struct wire_job *w = &run->vm_job.wire;
@@ -343,7 +343,7 @@ int run_prepare(struct run *run, struct err *err)
 {
 	int r;
 
-	fill_limits(run);
+	run_fill_limits(run);
 	run->vm_job.wire.runner = choose_runner(run);
 	r = fill_argv(run);
 	if (r == 0)

@@ -8,7 +8,7 @@
 #include "run_int.h"
 
 /* Twice, if that is what it takes: a made-up zero would stay for ever. */
-static uint64_t found_size(const struct job *job, enum vm_stream stream)
+uint64_t run_found_size(const struct job *job, enum vm_stream stream)
 {
 	struct stat st;
 	int r = -EIO;
@@ -21,6 +21,16 @@ static uint64_t found_size(const struct job *job, enum vm_stream stream)
 	return (uint64_t)st.st_size;
 }
 
+void run_drop_output(struct job *job)
+{
+	/* Nobody knows which of its files came whole. */
+	depot_output_drop(job->d->depot, job->meta.no, job->meta.run);
+	job->output_unseen = true;
+	job_output(job);
+	quota_run_recount(job);
+	quota_unpublish(job);
+}
+
 /* Of a run that this daemon knows nothing of but what the store has. */
 static struct run *run_found(struct job *job)
 {
@@ -28,12 +38,7 @@ static struct run *run_found(struct job *job)
 
 	if (!run)
 		return NULL;
-	/* Nobody knows which of its files came whole. */
-	depot_output_drop(job->d->depot, job->meta.no, job->meta.run);
-	job->output_unseen = true;
-	job_output(job);
-	quota_run_recount(job);
-	quota_unpublish(job);
+	run_drop_output(job);
 	run->job = job;
 	run->d = job->d;
 	run->number = job->meta.run;
@@ -41,8 +46,8 @@ static struct run *run_found(struct job *job)
 	run->file_fd = run->stream[0].fd = run->stream[1].fd = -1;
 	run->stored = depot_run_has(job->d->depot, job->meta.no, run->number);
 	run->queued_ns = now_ns();
-	run->stream[VM_OUT].size = found_size(job, VM_OUT);
-	run->stream[VM_ERR].size = found_size(job, VM_ERR);
+	run->stream[VM_OUT].size = run_found_size(job, VM_OUT);
+	run->stream[VM_ERR].size = run_found_size(job, VM_ERR);
 	job->run = run;
 	return run;
 }
@@ -60,6 +65,8 @@ void run_kill(struct job *job)
 		     !run->again))
 		return;
 	run->cancelled = true;
+	if (run->vm_job.tape)
+		run->vm_job.tape->cancelled = 1;
 	job_log(job, "cancelled by ctl");
 	if (run->again)
 		return; /* it ends so, and no other one follows */

@@ -439,6 +439,19 @@ int sched_enter(struct sched *s, struct sched_slot *slot)
 	return 0;
 }
 
+int sched_adopt(struct sched *s, struct sched_slot *slot)
+{
+	slot->sched = s;
+	slot->no = ++s->entered;
+	slot->user = sched_user_of(s, slot->uid);
+	if (!slot->user)
+		return -ENOMEM;
+	slot->granted = true;
+	quota_count_running(slot->user->quota, 1);
+	sched_promise(s, slot->user, slot->memory, slot->cpus, &slot->hold);
+	return 0;
+}
+
 void sched_tell(struct sched_slot *slot)
 {
 	struct sched *s = slot->user ? slot->sched : NULL;

@@ -148,6 +148,8 @@ void sched_give_place(struct sched_place *p);
 
 /* Return: 1 if it may have its machine at once; 0: ready() follows; -ENOMEM. */
 int sched_enter(struct sched *s, struct sched_slot *slot);
+/* It has its machine already, whatever room there is. Return: 0 or -ENOMEM. */
+int sched_adopt(struct sched *s, struct sched_slot *slot);
 /* Says why it waits, if it does. */
 void sched_tell(struct sched_slot *slot);
 /*

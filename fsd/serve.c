@@ -147,16 +147,34 @@ static void on_vm_progress(void *arg, const char *sentence)
 	log_info("machines: %s", sentence);
 }
 
+static void on_keep(void *arg, uint64_t key, int fd)
+{
+	const struct fdstore_entry e = { .kind = FDSTORE_SOCKET, .id = key };
+	struct fsd *d = arg;
+
+	fdstore_keep(d->fdstore, &e, fd);
+}
+
+static void on_drop(void *arg, uint64_t key)
+{
+	struct fsd *d = arg;
+
+	fdstore_drop(d->fdstore, FDSTORE_SOCKET, key);
+}
+
 static int start_machines(struct fsd *d, struct err *err)
 {
 	const struct mount_options *o = d->options;
+	const struct vm_keep keep = {
+		.keep = on_keep, .drop = on_drop, .arg = d,
+	};
 	struct vm_options vo = {
 		.backend = &FSD_BACKEND, .cache_dir = o->cache_dir,
 		.image_dir = o->image_dir, .accel = o->accel, .pool = o->pool,
 		.max_machines = o->max_machines, .permissive = o->permissive,
 		.no_fork = o->no_fork,
 		.uid_first = o->uid_first, .uid_count = o->uid_count,
-		.known = &inherit_head(d->inherit)->known,
+		.known = &inherit_head(d->inherit)->known, .keep = &keep,
 	};
 	struct vm_watch watch = {
 		.changed = on_vm_changed, .progress = on_vm_progress,
@@ -208,6 +226,7 @@ static int take_over(struct fsd *d, struct err *err)
 	notify_take_over(d);
 	ops_restore(d);
 	resume_jobs(d);
+	fdstore_sweep(d->fdstore);
 	fd = get_mount(d, err);
 	if (fd < 0)
 		return fd;

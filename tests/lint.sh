@@ -80,7 +80,7 @@ check_doors() {
 			'vm/(argv|jail_child|fdpass)\.h|layout/base/num\.h')"
 	verdict 'fsd/ includes the doors of vm/ and layout/ only' \
 		"$(doors '^fsd/.*\.[ch]$' \
-			'vm/vm\.h|vm/loop\.h|vm/spawn\.h|vm/backend\.h|vm/jailer\.h|vm/fdpass\.h|vm/rights\.h|layout/layout\.h')"
+			'vm/vm\.h|vm/tape\.h|vm/loop\.h|vm/spawn\.h|vm/backend\.h|vm/jailer\.h|vm/fdpass\.h|vm/rights\.h|layout/layout\.h')"
 	verdict 'only layout/json.h and vm/qmp*.c know the JSON library' "$(
 		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include <jansson\.h>' |
 			grep -vE '^layout/json\.h:|^vm/qmp[a-z_]*\.c:'

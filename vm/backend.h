@@ -128,6 +128,17 @@ struct vm_backend {
 		     struct backend_machine **ret, int *ret_wire,
 		     struct err *err);
 
+	/* How it is reached is written on the tape (jail, wire, cell), for another
+	 * process. NULL: no machine outlives this one. */
+	void (*sign)(struct backend_machine *m, struct vm_tape *t);
+	/* One that was signed so by a process that is dead; it runs. jail is
+	 * owned. Return: 0 or negative errno. */
+	int (*adopt)(struct backend *b, const struct vm_tape *t, int jail,
+		     const struct backend_machine_events *ev, void *arg,
+		     struct backend_machine **ret);
+	/* All have been: those that were not are to die. */
+	void (*adopted)(struct backend *b);
+
 	/* Stops the guest's processors: no CPU is used until resume. Both only
 	 * after up, and in turn; neither waits; failure shows as gone, and so
 	 * does a resume that is not answered in time (limit_ns 0: the

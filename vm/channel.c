@@ -167,6 +167,7 @@ static void parse(struct channel *ch, uint64_t until)
 {
 	size_t at = 0;
 
+	ch->parsing = true;
 	while (ch->phase != PHASE_DONE && !ch->hold &&
 	       ch->in_len - at >= WIRE_HEADER_SIZE) {
 		struct wire_header h;
@@ -196,6 +197,7 @@ static void parse(struct channel *ch, uint64_t until)
 	ch->in_len -= at;
 	if (at && ch->in_len)
 		memmove(ch->in, ch->in + at, ch->in_len);
+	ch->parsing = false;
 }
 
 static void on_eof(struct channel *ch)
@@ -206,6 +208,48 @@ static void on_eof(struct channel *ch)
 				 "the machine closed its wire");
 }
 
+/* From now on nobody could go on with it. */
+static void give_tape_up(struct channel *ch)
+{
+	struct vm_tape *t = take_ptr(ch->tape);
+
+	if (t)
+		t->spoiled = 1;
+	ch->marked = ch->full = false;
+}
+
+static bool is_on_tape(const struct channel *ch)
+{
+	return ch->tape && ch->tape_at != ch->tape->end;
+}
+
+/* A value is in memory only, and so is what comes behind the end. */
+static bool may_mark(const struct channel *ch)
+{
+	return ch->tape && !ch->parsing && ch->phase == PHASE_RUNNING &&
+	       !ch->got[VM_RESULT];
+}
+
+/* Return: bytes of the wire, as recv(2), or a negative errno. */
+static ssize_t take(struct channel *ch, uint8_t *data, size_t size, bool last)
+{
+	ssize_t n;
+
+	while (ch->tape) {
+		n = tape_take(ch->tape, &ch->tape_at, ch->sock.fd, data, size);
+		if (n != -ENOBUFS)
+			return n;
+		ch->full = !last && may_mark(ch) && ch->job_ev->behind &&
+			   ch->job_ev->behind(ch->job_arg);
+		if (ch->full)
+			return -EAGAIN;
+		if (ch->tape->end - tape_point(ch->tape)->at == VM_TAPE_ROOM)
+			give_tape_up(ch);
+	}
+	n = recv(ch->sock.fd, data, size, MSG_DONTWAIT);
+	return n < 0 ? -errno : n;
+}
+
 /* One read and what comes of it. Return: false when there is no more now, or
  * what is there must be parsed first. */
 static bool read_some(struct channel *ch, uint64_t until)
@@ -214,10 +258,9 @@ static bool read_some(struct channel *ch, uint64_t until)
 
 	if (ch->in_len == CHANNEL_IN_SIZE)
 		return false;
-	n = recv(ch->sock.fd, ch->in + ch->in_len,
-		 CHANNEL_IN_SIZE - ch->in_len, MSG_DONTWAIT);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	n = take(ch, ch->in + ch->in_len, CHANNEL_IN_SIZE - ch->in_len,
+		 until == UINT64_MAX);
+	if (n == -EAGAIN || n == -EINTR)
 		return false;
 	if (n <= 0) {
 		on_eof(ch);
@@ -244,7 +287,7 @@ static void interest(struct channel *ch)
 {
 	uint32_t events = 0;
 
-	if (!ch->hold)
+	if (!ch->hold && !ch->full)
 		events |= EPOLLIN;
 	if (ch->out.len > ch->out_at)
 		events |= EPOLLOUT;
@@ -270,6 +313,9 @@ static bool write_some(struct channel *ch)
 	if (ch->out_at == ch->out.len) {
 		buf_clear(&ch->out);
 		ch->out_at = 0;
+		if (ch->tape && ch->phase >= PHASE_STARTING &&
+		    ch->step == SEND_NOTHING)
+			ch->tape->sent = 1;
 	}
 	/* A peer that takes bytes is alive, but not one that is to die. */
 	if (!ch->killed)
@@ -333,19 +379,33 @@ static void on_socket(struct loop_fd *src, uint32_t events)
 		while (rounds-- && !ch->hold && ch->phase != PHASE_DONE &&
 		       read_some(ch, until) && now_ns() < until)
 			;
+	if (ch->full && ch->phase != PHASE_DONE)
+		interest(ch);
 	/* HUP is told again and again; with hold on, stop listening to it. */
-	if (ch->hold && (events & EPOLLHUP))
+	if ((ch->hold || ch->full) && (events & EPOLLHUP))
 		loop_fd_del(&ch->sock);
 	leave(ch);
+}
+
+/* What the process before had heard and not stored. */
+static void replay(struct channel *ch, uint64_t until)
+{
+	while (is_on_tape(ch) && !ch->hold && ch->phase != PHASE_DONE &&
+	       now_ns() < until && read_some(ch, until))
+		;
+	if (is_on_tape(ch) && !ch->hold)
+		channel_wake(ch);
 }
 
 static void on_wake(struct loop_call *c)
 {
 	struct channel *ch = c->arg;
+	uint64_t until = now_ns() + TURN_NS;
 
 	ch->busy++;
 	if (!ch->hold)
-		parse(ch, now_ns() + TURN_NS);
+		parse(ch, until);
+	replay(ch, until);
 	if (ch->phase != PHASE_DONE)
 		pump(ch);
 	leave(ch);
@@ -355,6 +415,45 @@ void channel_wake(struct channel *ch)
 {
 	if (ch->phase != PHASE_DONE)
 		loop_defer(ch->loop, &ch->wake);
+}
+
+/* --- the tape ------------------------------------------------------------ */
+
+void channel_mark(struct channel *ch, const struct vm_tape_flow *flow)
+{
+	struct vm_tape_point *p;
+
+	if (!may_mark(ch))
+		return;
+	p = tape_draft(ch->tape);
+	*p = (struct vm_tape_point){
+		.at = ch->tape_at - ch->in_len, .phase = ch->phase,
+		.stdin_acked = ch->stdin_acked, .heats = ch->heats,
+		.flow = *flow,
+	};
+	memcpy(p->got, ch->got, sizeof(p->got));
+	ch->marked = true;
+}
+
+/* It is listened to again. */
+static void hear(struct channel *ch)
+{
+	if (!ch->sock.loop && loop_fd_add(ch->loop, &ch->sock) < 0)
+		channel_wait(ch, "its wire was lost", 1);
+	channel_wake(ch);
+}
+
+void channel_settle(struct channel *ch)
+{
+	if (!ch->tape || !ch->marked)
+		return;
+	ch->marked = false;
+	tape_settle(ch->tape);
+	if (!ch->full || ch->phase == PHASE_DONE)
+		return;
+	ch->full = false;
+	hear(ch);
+	interest(ch);
 }
 
 /* --- the owner's calls ------------------------------------------------- */
@@ -370,9 +469,7 @@ void channel_hold(struct channel *ch, bool hold)
 	} else {
 		watch_anew(ch);
 		channel_fs_progress(ch);
-		if (!ch->sock.loop && loop_fd_add(ch->loop, &ch->sock) < 0)
-			channel_wait(ch, "its wire was lost", 1);
-		channel_wake(ch);
+		hear(ch);
 	}
 	interest(ch);
 }
@@ -413,6 +510,36 @@ int channel_new(struct loop *loop, int fd, enum channel_phase phase,
 	take_fd(&owned);
 	if (phase == PHASE_BOOT)
 		channel_wait(ch, "booting", WAIT_HELLO_S);
+	*ret = ch;
+	return 0;
+}
+
+int channel_adopt(struct loop *loop, int fd, unsigned scale,
+		  const struct channel_events *ev, void *arg,
+		  const struct vm_job *job, const struct vm_events *job_ev,
+		  void *job_arg, struct channel **ret)
+{
+	const struct vm_tape_point *p = tape_point(job->tape);
+	struct channel *ch;
+	int r = channel_new(loop, fd, PHASE_RUNNING, scale, ev, arg, &ch);
+
+	if (r < 0)
+		return r;
+	ch->job = job;
+	ch->job_mode = job->wire.mode;
+	ch->job_ev = job_ev;
+	ch->job_arg = job_arg;
+	ch->job_put = ch->heard = true;
+	ch->heats = p->heats;
+	ch->stdin_acked = p->stdin_acked;
+	memcpy(ch->got, p->got, sizeof(ch->got));
+	ch->tape = job->tape;
+	ch->tape_at = p->at;
+	if (p->phase != PHASE_RUNNING) { /* a tape's beginning; RUN was sent */
+		ch->phase = PHASE_STARTING;
+		channel_wait(ch, "starting the program", WAIT_JOB_S);
+	}
+	channel_wake(ch);
 	*ret = ch;
 	return 0;
 }

@@ -58,6 +58,15 @@ void channel_heat(struct channel *ch, uint32_t runners, uint32_t rounds);
  * but for `granted` and `failed`, which are the owner's. Phase IDLE only. */
 void channel_job(struct channel *ch, const struct vm_job *job,
 		 const struct vm_events *ev, void *arg);
+/* Goes on with one that was sent all by a process that is dead, from the last
+ * point of job->tape on. As channel_new() and channel_job(). */
+int channel_adopt(struct loop *loop, int fd, unsigned scale,
+		  const struct channel_events *ev, void *arg,
+		  const struct vm_job *job, const struct vm_events *job_ev,
+		  void *job_arg, struct channel **ret);
+/* See vm_mark(). */
+void channel_mark(struct channel *ch, const struct vm_tape_flow *flow);
+void channel_settle(struct channel *ch);
 /* See vm_fs(). */
 int channel_fs(struct channel *ch, const struct wire_fs *fs, vm_fs_done *done,
 	       void *arg);

@@ -4,6 +4,9 @@
 #define VM_CHANNEL_INT_H
 
 #include "channel.h"
+#include "tape.h"
+
+_Static_assert(VM_TAPE_STREAMS == VM_STREAM_MAX, "a figure for each");
 
 #define CHANNEL_IN_SIZE (WIRE_HEADER_SIZE + WIRE_PAYLOAD_MAX)
 
@@ -74,6 +77,12 @@ struct channel {
 	uint32_t files;
 	bool in_file, skip_file;
 	bool lives;                     /* EXIT said so */
+
+	struct vm_tape *tape;           /* borrowed: the job's, or NULL */
+	uint64_t tape_at;               /* of it, what `in` has had */
+	bool parsing;                   /* in_len is not true */
+	bool marked;                    /* its draft is a point */
+	bool full;                      /* it is not read on until vm_settle() */
 
 	struct list fs_waiting, fs_flight; /* channel_fs.c's, owned */
 	unsigned fs_count, fs_in_flight;

@@ -85,6 +85,18 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	ch->output_bytes = 0;
 	ch->files = 0;
 	ch->job = job;
+	/* Inside a frame nobody could tell later where the next one begins. */
+	ch->tape = ch->parsing ? NULL : job->tape;
+	if (job->tape)
+		job->tape->spoiled = !ch->tape;
+	if (ch->tape) {
+		/* In the middle of a HEATED, perhaps. */
+		tape_begin(ch->tape,
+			   &(struct vm_tape_point){ .heats = ch->heats,
+						    .phase = PHASE_SENDING },
+			   ch->in, ch->in_len);
+		ch->tape_at = ch->in_len;
+	}
 	ch->job_mode = job->wire.mode;
 	ch->job_ev = ev;
 	ch->job_arg = arg;

@@ -140,6 +140,19 @@ static int say(struct jail *j, const struct jail_request *q, const int *fds,
 	return n < 0 ? (int)n : 0;
 }
 
+/* A jailer that does not hear it has ended, or will not know it again. */
+static void order(struct jail *j, enum jail_op op, uint32_t id)
+{
+	struct jail_request q = {
+		.version = JAIL_VERSION, .op = op, .id = id,
+	};
+	int r = j->sock < 0 ? 0 : say(j, &q, NULL, 0);
+
+	if (r < 0)
+		log_warn("the jailer does not take an order: %s",
+			 strerror(-r));
+}
+
 int jail_start(struct jail *j, const struct jail_request *what, const int *fds,
 	       struct jailed *m, struct err *err)
 {
@@ -160,14 +173,9 @@ int jail_start(struct jail *j, const struct jail_request *what, const int *fds,
 
 void jailed_kill(struct jailed *m)
 {
-	struct jail_request q = {
-		.version = JAIL_VERSION, .op = JAIL_KILL, .id = m->id,
-	};
-
 	/* Without a jailer it is dead already. */
-	if (m->jail && m->jail->sock >= 0 && say(m->jail, &q, NULL, 0) < 0)
-		log_warn("the jailer was not told to end a machine: %s",
-			 strerror(errno));
+	if (m->jail)
+		order(m->jail, JAIL_KILL, m->id);
 }
 
 void jailed_drop(struct jailed *m)
@@ -180,6 +188,70 @@ void jailed_drop(struct jailed *m)
 
 /* --- the jailer ---------------------------------------------------------------- */
 
+int jail_socket(const struct jail *j)
+{
+	return j->sock;
+}
+
+bool jail_is_empty(const struct jail *j)
+{
+	return list_empty(&j->machines);
+}
+
+static struct jail *new_jail(struct loop *loop, int sock)
+{
+	struct timeval limit = { .tv_sec = SEND_WAIT_S };
+	struct jail *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->loop = loop;
+	j->sock = sock;
+	j->child = (struct child){ .pidfd = -1, .stderr_fd = -1 };
+	list_init(&j->machines);
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	return j;
+}
+
+static int listen_to(struct jail *j)
+{
+	j->says = (struct loop_fd){
+		.fd = j->sock, .events = EPOLLIN, .fn = on_says, .arg = j,
+	};
+	return loop_fd_add(j->loop, &j->says);
+}
+
+int jail_adopt(struct loop *loop, int sock, struct jail **ret)
+{
+	struct jail *j = new_jail(loop, sock);
+	int r;
+
+	if (!j) {
+		close(sock);
+		return -ENOMEM;
+	}
+	r = listen_to(j);
+	if (r < 0) {
+		jail_close(j);
+		return r;
+	}
+	*ret = j;
+	return 0;
+}
+
+void jail_keep(struct jail *j, uint32_t id, struct jailed *m)
+{
+	m->jail = j;
+	m->id = id;
+	list_add_tail(&j->machines, &m->node);
+	order(j, JAIL_KEEP, id);
+}
+
+void jail_sweep(struct jail *j)
+{
+	order(j, JAIL_SWEEP, 0);
+}
+
 static int start_jailer(struct jail *j, const struct jail_options *o,
 			int theirs, struct err *err)
 {
@@ -189,7 +261,7 @@ static int start_jailer(struct jail *j, const struct jail_options *o,
 			       o->kvm ? "kvm" : "tcg", most, NULL };
 	struct spawn s = {
 		.argv = argv, .fds = (int[]){ theirs, o->kernel, o->initrd },
-		.fd_count = 3,
+		.fd_count = 3, .outlives = true,
 	};
 	int r = spawn_find(o->qemu, qemu);
 
@@ -241,23 +313,17 @@ static int judge(const struct walls *w, struct err *err)
 int jail_open(struct loop *loop, const struct jail_options *o,
 	      struct jail **ret, struct walls *ret_walls, struct err *err)
 {
-	struct timeval limit = { .tv_sec = SEND_WAIT_S };
-	struct jail *j = calloc(1, sizeof(*j));
+	struct jail *j;
 	int pair[2], r;
 
-	if (!j)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, -errno, "the jailer");
+	j = new_jail(loop, pair[0]);
+	if (!j) {
+		close(pair[0]);
+		close(pair[1]);
 		return err_sys(err, -ENOMEM, "the jailer");
-	j->loop = loop;
-	j->sock = -1;
-	j->child = (struct child){ .pidfd = -1, .stderr_fd = -1 };
-	list_init(&j->machines);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		r = err_sys(err, -errno, "the jailer");
-		jail_close(j);
-		return r;
 	}
-	j->sock = pair[0];
-	setsockopt(j->sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	r = start_jailer(j, o, pair[1], err);
 	close(pair[1]);
 	j->strict = o->strict;
@@ -272,11 +338,7 @@ int jail_open(struct loop *loop, const struct jail_options *o,
 	if (r == 0 && o->strict)
 		r = judge(ret_walls, err);
 	if (r == 0) {
-		j->says = (struct loop_fd){
-			.fd = j->sock, .events = EPOLLIN, .fn = on_says,
-			.arg = j,
-		};
-		r = loop_fd_add(loop, &j->says);
+		r = listen_to(j);
 		j->gone = o->gone;
 		j->arg = o->arg;
 	}
@@ -307,6 +369,8 @@ void jail_close(struct jail *j)
 	loop_fd_del(&j->says);
 	while ((m = list_first(&j->machines, struct jailed, node)))
 		forget(m);
+	if (j->sock >= 0)
+		shutdown(j->sock, SHUT_RDWR);
 	fd_close(&j->sock);
 	wait_for_end(j);
 	free(j);

@@ -3,7 +3,8 @@
  * The daemon's side of the jailer: a process of its own that alone may make
  * jails. It is told numbers and descriptors, never a path or an argument, and
  * builds QEMU's command line itself (jail_wire.h). Its machines die with it,
- * and it dies with the daemon.
+ * and it ends when nobody has this side's socket any more: a process that is
+ * given it goes on where the one before was killed.
  */
 #ifndef VM_JAIL_H
 #define VM_JAIL_H
@@ -45,8 +46,20 @@ struct jailed {
  */
 int jail_open(struct loop *loop, const struct jail_options *options,
 	      struct jail **ret, struct walls *ret_walls, struct err *err);
-/* Every machine is killed, and the jailer waited for (bounded). */
+/* Every machine is killed, and the jailer waited for (bounded) if it is ours,
+ * whoever else has the socket. NULL is fine. */
 void jail_close(struct jail *j);
+int jail_socket(const struct jail *j); /* borrowed */
+
+/* The jailer of a process that is dead; sock is consumed. Nothing is started in
+ * it. Return: 0 or negative errno. */
+int jail_adopt(struct loop *loop, int sock, struct jail **ret);
+/* One of its machines goes on; `ended` follows at once if it has ended. */
+void jail_keep(struct jail *j, uint32_t id, struct jailed *m);
+/* All that were not kept die. */
+void jail_sweep(struct jail *j);
+bool jail_is_empty(const struct jail *j);
+
 /* fds as jail_fd in jail_wire.h says, all borrowed. `ended` is to be set. */
 int jail_start(struct jail *j, const struct jail_request *what, const int *fds,
 	       struct jailed *m, struct err *err);

@@ -28,6 +28,7 @@ struct cell {
 	int ram;        /* owned until it is given */
 	int lease;      /* lock of its user id */
 	int control;    /* of a zygote, else -1 */
+	bool kept;      /* the next SWEEP passes it by */
 	struct jail_word word; /* code < 0: a step failed */
 };
 

@@ -75,7 +75,7 @@ int jail_request_check(const void *bytes, size_t size, unsigned fd_count,
 			       ret->version, JAIL_VERSION);
 	if (ret->op == JAIL_START)
 		return check_start(ret, fd_count, err);
-	if (ret->op != JAIL_KILL)
+	if (!ret->op || ret->op >= JAIL_OPS)
 		return err_set(err, -EINVAL, "operation %u is unknown",
 			       ret->op);
 	return fd_count ? err_set(err, -EINVAL, "descriptors come with START "

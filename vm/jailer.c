@@ -231,22 +231,61 @@ static void refuse(const struct jailer *j, uint32_t id, struct jail_word word)
 	answer(j, &a);
 }
 
+static struct cell *find_cell(struct jailer *j, uint32_t id)
+{
+	for (unsigned i = 0; i < j->cell_count; i++)
+		if (j->cells[i].pid && j->cells[i].id == id)
+			return &j->cells[i];
+	return NULL;
+}
+
+/* Its end may have been told to the daemon that is dead. */
+static void keep(struct jailer *j, uint32_t id)
+{
+	struct cell *c = find_cell(j, id);
+
+	if (c)
+		c->kept = true;
+	else
+		refuse(j, id, (struct jail_word){ JAIL_STEP_NONE, -ESRCH });
+}
+
+static void sweep(struct jailer *j)
+{
+	for (unsigned i = 0; i < j->cell_count; i++) {
+		struct cell *c = &j->cells[i];
+
+		if (c->pid && !c->kept)
+			cell_kill(c);
+		c->kept = false;
+	}
+}
+
 static void perform(struct jailer *j, const struct jail_request *q, int *fds,
 		    unsigned fd_count)
 {
 	struct jail_word word;
+	struct cell *c;
 
-	if (q->op == JAIL_START) {
+	switch ((enum jail_op)q->op) {
+	case JAIL_START:
 		if (!cell_start(j, q, fds, fd_count, &word))
 			refuse(j, q->id, word);
 		return;
+	case JAIL_KILL:
+		c = find_cell(j, q->id);
+		if (c)
+			cell_kill(c);
+		return;
+	case JAIL_KEEP:
+		keep(j, q->id);
+		return;
+	default:
+		sweep(j);
 	}
-	for (unsigned i = 0; i < j->cell_count; i++)
-		if (j->cells[i].pid && j->cells[i].id == q->id)
-			cell_kill(&j->cells[i]);
 }
 
-/* Return: false when the daemon has gone. */
+/* Return: false when nobody is left who could want anything of it. */
 static bool receive(struct jailer *j)
 {
 	struct jail_request q;
@@ -392,6 +431,7 @@ int jailer_main(int argc, char **argv)
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN); /* who reads its words may be dead */
 	umask(022);
 	j.qemu = argv[1];
 	j.uids.first = (uint32_t)strtoul(argv[3], NULL, 10);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "machine.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
+#include "tape.h"
 
 /* A monitor answers in a millisecond; a QEMU that is frozen never does. */
 #define WAKE_MS 2000
@@ -61,6 +64,8 @@ static void end(struct machine *m)
 	m->ch = NULL;
 	if (m->bm)
 		m->bm->backend->ops->kill(m->bm);
+	else if (!m->gone)
+		loop_timer_set(m->loop, &m->served, 0); /* on_served() */
 }
 
 static void broke(struct machine *m, enum vm_failure why, const char *sentence)
@@ -99,6 +104,7 @@ static void on_gone(void *arg, const char *why, bool taken)
 					  VM_FAILED_LOST : VM_FAILED_START;
 
 	m->bm = NULL;
+	m->gone = true;
 	m->taken = taken;
 	/* Its last words may still be in the socket: they count. */
 	if (m->state != MACHINE_ENDED)
@@ -118,6 +124,7 @@ void machine_end(struct machine *m)
 void machine_forget(struct machine *m)
 {
 	m->bm = NULL;
+	m->gone = true;
 	end(m);
 	free(m);
 }
@@ -231,7 +238,15 @@ static void on_up(void *arg)
 
 static void on_served(struct loop_timer *t)
 {
-	end(t->arg); /* its lease may outlive it */
+	struct machine *m = t->arg;
+
+	if (m->state != MACHINE_ENDED) {
+		end(m); /* its lease may outlive it */
+		return;
+	}
+	/* Its process had ended before it was ours. */
+	m->ev->gone(m->arg, m);
+	free(m);
 }
 
 /*
@@ -273,14 +288,12 @@ static const struct backend_machine_events backend_events = {
 	.gone = on_gone,
 };
 
-int machine_new(const struct machine_spec *spec, struct machine **ret,
-		struct err *err)
+static struct machine *blank(const struct machine_spec *spec)
 {
 	struct machine *m = calloc(1, sizeof(*m));
-	int wire, r;
 
 	if (!m)
-		return err_sys(err, -ENOMEM, "a machine");
+		return NULL;
 	*m = (struct machine){
 		.loop = spec->loop, .ev = spec->ev, .arg = spec->arg,
 		.owner = spec->owner, .heat = spec->heat,
@@ -289,6 +302,17 @@ int machine_new(const struct machine_spec *spec, struct machine **ret,
 		.sleep = { .fn = on_sleep, .arg = m },
 		.served = { .fn = on_served, .arg = m },
 	};
+	return m;
+}
+
+int machine_new(const struct machine_spec *spec, struct machine **ret,
+		struct err *err)
+{
+	struct machine *m = blank(spec);
+	int wire, r;
+
+	if (!m)
+		return err_sys(err, -ENOMEM, "a machine");
 	r = spec->backend->ops->start(spec->backend, spec->cls, &backend_events,
 				      m, &m->bm, &wire, err);
 	if (r < 0) {
@@ -320,7 +344,67 @@ void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 	if (!enter(m, MACHINE_RUNNING))
 		return;
 	m->used = true;
+	if (job->tape) {
+		job->tape->jail = 0;
+		if (m->bm->backend->ops->sign)
+			m->bm->backend->ops->sign(m->bm, job->tape);
+	}
 	/* The bytes wait in the socket: nobody waits for the guest to wake. */
 	awake(m, patient ? 0 : WAKE_MS * NS_PER_MS);
 	channel_job(m->ch, job, ev, arg);
+}
+
+/* A wire that nobody has the other end of. */
+static int dead_wire(void)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		       pair) < 0)
+		return -errno;
+	close(pair[1]);
+	return pair[0];
+}
+
+static int adopt_process(struct machine *m, struct backend *b,
+			 const struct vm_tape *t, int jail)
+{
+	if (jail < 0)
+		return 0;
+	if (b->ops->adopt)
+		return b->ops->adopt(b, t, jail, &backend_events, m, &m->bm);
+	close(jail);
+	return -ENOTSUP;
+}
+
+int machine_adopt(const struct machine_spec *spec, int wire, int jail,
+		  const struct vm_job *job, const struct vm_events *job_ev,
+		  void *job_arg, struct machine **ret)
+{
+	struct machine *m = blank(spec);
+	int r;
+
+	if (wire < 0)
+		wire = dead_wire();
+	if (!m || wire < 0) {
+		fd_close(&wire);
+		fd_close(&jail);
+		free(m);
+		return -ENOMEM;
+	}
+	m->state = MACHINE_RUNNING;
+	m->up = m->used = m->heard = true;
+	r = channel_adopt(spec->loop, wire, spec->scale, &channel_events, m,
+			  job, job_ev, job_arg, &m->ch);
+	if (r < 0)
+		fd_close(&jail);
+	else
+		r = adopt_process(m, spec->backend, job->tape, jail);
+	if (r < 0) {
+		channel_free(m->ch);
+		free(m);
+		return r;
+	}
+	*ret = m;
+	return 0;
 }

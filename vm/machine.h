@@ -68,6 +68,7 @@ struct machine {
 	bool stored;                  /* it was WARM */
 	bool suspect;                 /* WARM: it is to answer first */
 	bool taken;                   /* ENDED: by the host, not by itself */
+	bool gone;                    /* nobody waits for its process */
 	struct loop_timer sleep;      /* WARM, but awake: when it is to stop */
 	struct loop_timer served;     /* its job is over: its end is near */
 	struct loop_timer eof_wait;   /* the wire closed: why? */
@@ -101,6 +102,12 @@ void machine_lease(struct machine *m, struct vm_lease *lease);
  * not wake at once is broken soon. */
 void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 		 const struct vm_events *ev, void *arg);
+/* One that a process before this one had, RUNNING: see channel_adopt(). wire is
+ * consumed, -1: there is none; jail too, -1: it is gone, and its tape has all.
+ * Return: 0 or negative errno. */
+int machine_adopt(const struct machine_spec *spec, int wire, int jail,
+		  const struct vm_job *job, const struct vm_events *job_ev,
+		  void *job_arg, struct machine **ret);
 /* Kills it, in any state; no event but gone follows. */
 void machine_end(struct machine *m);
 /* Frees it without waiting for its process, when the backend is closed. */

@@ -33,6 +33,24 @@ static unsigned total(const struct vm *vm)
 	return n;
 }
 
+void pool_run(struct vm_lease *l)
+{
+	struct vm_tape *t = l->job->tape;
+	const struct pool_class *c = l->cls;
+
+	if (t) {
+		t->source = l->info.source;
+		t->accel = l->info.accel;
+		t->scale = c->tmpl.scale;
+		t->memory_mib = c->cls.memory_mib;
+		t->cpus = c->cls.cpus;
+		snprintf(t->template_id, sizeof(t->template_id), "%s",
+			 l->info.template_id);
+	}
+	machine_run(l->machine, l->job, l->again >= AGAIN_MAX, l->events,
+		    l->arg);
+}
+
 static void grant(struct machine *m, enum vm_source source)
 {
 	struct pool_class *c = m->owner;
@@ -55,7 +73,7 @@ static void grant(struct machine *m, enum vm_source source)
 	else
 		c->vm->stats.jobs_restored++;
 	if (l->job) /* another machine has had it, and never said so */
-		machine_run(m, l->job, l->again >= AGAIN_MAX, l->events, l->arg);
+		pool_run(l);
 	else
 		loop_defer(c->vm->loop, &l->call);
 }
@@ -464,6 +482,39 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	if (l->cls->state == CLASS_FAILED && now_ns() < l->cls->retry_ns)
 		lease_fail(l, VM_FAILED_START, l->cls->err.text);
 	pool_kick(vm);
+	return 0;
+}
+
+int pool_adopt(struct vm_lease *l, int wire, int jail)
+{
+	struct vm *vm = l->vm;
+	const struct vm_tape *t = l->job->tape;
+	struct vm_class cls = { .memory_mib = t->memory_mib, .cpus = t->cpus };
+	struct machine_spec spec = {
+		.loop = vm->loop, .backend = vm->backend, .cls = &cls,
+		.scale = t->scale, .ev = &machine_events, .arg = vm,
+	};
+	int r = -ENOMEM;
+
+	spec.owner = l->cls = class_get(vm, &cls);
+	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
+	if (l->cls) {
+		r = machine_adopt(&spec, wire, jail, l->job, l->events, l->arg,
+				  &l->machine);
+	} else {
+		fd_close(&wire);
+		fd_close(&jail);
+	}
+	if (r < 0)
+		return r;
+	l->machine->lease = l;
+	l->granted = true;
+	l->runs = 1;
+	l->info = (struct vm_lease_info){
+		.source = t->source, .accel = t->accel,
+		.template_id = t->template_id, .granted_ns = t->granted_ns,
+	};
+	list_add_tail(&vm->machines, &l->machine->node);
 	return 0;
 }
 

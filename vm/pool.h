@@ -62,6 +62,7 @@ struct vm_lease {
 struct vm {
 	struct loop *loop;
 	struct vm_options options; /* its strings are owned */
+	struct vm_keep keep;       /* of the options, or zeroed */
 	struct vm_watch watch;
 	struct backend_host host;
 	struct backend *backend;   /* owned */
@@ -88,6 +89,10 @@ void pool_done(struct vm *vm);
 /* Looks at everything soon. */
 void pool_kick(struct vm *vm);
 int pool_lease(struct vm *vm, struct vm_lease *lease);
+/* Has the lease's machine run its job. */
+void pool_run(struct vm_lease *lease);
+/* Of a lease with a job that has a tape: see machine_adopt(). */
+int pool_adopt(struct vm_lease *lease, int wire, int jail);
 /* See vm_give_way(). */
 bool pool_give_way(struct vm *vm);
 /* A lease for the runner may come soon: a machine for it is woken. */

@@ -280,16 +280,13 @@ static int run(struct process *p, struct jail *jail,
 	return r;
 }
 
-int process_new(struct loop *loop, struct jail *jail,
-		const struct jail_request *what, const int *fds,
-		const struct process_events *ev, void *arg,
-		struct process **ret, struct err *err)
+static struct process *blank(struct loop *loop,
+			     const struct process_events *ev, void *arg)
 {
 	struct process *p = calloc(1, sizeof(*p));
-	int qmp = -1, r;
 
 	if (!p)
-		return err_sys(err, -ENOMEM, "QEMU");
+		return NULL;
 	p->loop = loop;
 	p->ev = ev;
 	p->arg = arg;
@@ -297,6 +294,29 @@ int process_new(struct loop *loop, struct jail *jail,
 	p->jailed.ended = on_ended;
 	p->said_fd = -1;
 	p->oom_kills = host_oom_kills();
+	return p;
+}
+
+struct process *process_adopt(struct loop *loop, struct jail *jail, uint32_t id,
+			      const struct process_events *ev, void *arg)
+{
+	struct process *p = blank(loop, ev, arg);
+
+	if (p)
+		jail_keep(jail, id, &p->jailed);
+	return p;
+}
+
+int process_new(struct loop *loop, struct jail *jail,
+		const struct jail_request *what, const int *fds,
+		const struct process_events *ev, void *arg,
+		struct process **ret, struct err *err)
+{
+	struct process *p = blank(loop, ev, arg);
+	int qmp = -1, r;
+
+	if (!p)
+		return err_sys(err, -ENOMEM, "QEMU");
 	r = run(p, jail, what, fds, &qmp, err);
 	if (r == 0) {
 		r = qmp_new(loop, qmp, &qmp_events, p, &p->qmp);

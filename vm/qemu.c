@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "../layout/base/cleanup.h"
+#include "left.h"
 #include "process.h"
 #include "restore.h"
+#include "tape.h"
 #include "template.h"
 #include "zygotes.h"
 
@@ -29,6 +31,9 @@ struct qemu {
 	struct list machines;      /* qemu_machine.node */
 	bool making;               /* one template at a time */
 	struct walls walls;        /* around each machine */
+	uint64_t key;              /* of our jailer's socket, */
+	uint64_t last_key;         /* and of the newest machine's wire */
+	struct left left;          /* jailers of processes before us */
 };
 
 struct qemu_template {
@@ -51,6 +56,7 @@ struct qemu_machine {
 	bool up, killed;
 	struct qemu_template *forked; /* off its zygote; NULL: restored */
 	uint32_t zygote;              /* that one's number */
+	uint64_t jail_key, wire_key;
 };
 
 static struct qemu *qemu_of(struct backend *b)
@@ -192,6 +198,9 @@ static void machine_free(struct qemu_machine *m)
 	loop_timer_del(&m->limit);
 	list_del(&m->node);
 	process_free(m->process);
+	left_drop(&m->q->left, m->wire_key);
+	if (m->jail_key != m->q->key)
+		left_look(&m->q->left);
 	free(m);
 }
 
@@ -324,6 +333,9 @@ static int qemu_start(struct backend *b, const struct vm_class *cls,
 		free(m);
 		return r;
 	}
+	m->jail_key = q->key;
+	m->wire_key = ++q->last_key;
+	left_keep(&q->left, m->wire_key, *ret_wire);
 	list_add_tail(&q->machines, &m->node);
 	loop_timer_set(b->host->loop, &m->limit,
 		       (uint64_t)UP_S * m->scale * NS_PER_S);
@@ -342,6 +354,46 @@ static bool qemu_is_dated(struct backend_machine *machine)
 	uint32_t now = m->forked ? zygotes_id(&m->forked->zygotes) : 0;
 
 	return now && now != m->zygote;
+}
+
+static void qemu_sign(struct backend_machine *machine, struct vm_tape *t)
+{
+	const struct qemu_machine *m = machine_of(machine);
+
+	t->jail = m->jail_key;
+	t->wire = m->wire_key;
+	t->cell = process_id(m->process);
+}
+
+static int qemu_adopt(struct backend *b, const struct vm_tape *t, int jail,
+		      const struct backend_machine_events *ev, void *arg,
+		      struct backend_machine **ret)
+{
+	struct qemu *q = qemu_of(b);
+	struct jail *theirs = left_jail(&q->left, t->jail, jail);
+	struct qemu_machine *m = theirs ? calloc(1, sizeof(*m)) : NULL;
+
+	if (!m)
+		return -ENOMEM;
+	*m = (struct qemu_machine){
+		.base.backend = b, .q = q, .ev = ev, .arg = arg,
+		.limit = { .fn = on_limit, .arg = m }, .scale = t->scale,
+		.up = true, .jail_key = t->jail, .wire_key = t->wire,
+	};
+	m->process = process_adopt(b->host->loop, theirs, t->cell,
+				   &process_events, m);
+	if (!m->process) {
+		free(m);
+		return -ENOMEM;
+	}
+	list_add_tail(&q->machines, &m->node);
+	*ret = &m->base;
+	return 0;
+}
+
+static void qemu_adopted(struct backend *b)
+{
+	left_sweep(&qemu_of(b)->left);
 }
 
 static void qemu_pause(struct backend_machine *m)
@@ -436,6 +488,9 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 	q->base = (struct backend){ .ops = &vm_backend_qemu, .host = host };
 	list_init(&q->templates);
 	list_init(&q->machines);
+	left_init(&q->left, host->loop, host->options->keep);
+	/* No other process has had one of those that follow. */
+	q->key = q->last_key = now_ns();
 	q->ground.host = host;
 	q->ground.qemu = host->options->qemu ? host->options->qemu :
 					       QEMU_DEFAULT;
@@ -454,6 +509,7 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 		return r;
 	}
 	keep_known(q, host->options->known);
+	left_keep(&q->left, q->key, jail_socket(q->ground.jail));
 	*ret = &q->base;
 	return 0;
 }
@@ -502,6 +558,8 @@ static void qemu_close(struct backend *b)
 		template_free(qt->t);
 		free(qt);
 	}
+	left_done(&q->left);
+	left_drop(&q->left, q->key);
 	jail_close(q->ground.jail);
 	image_close(&q->ground.image);
 	free(q);
@@ -523,6 +581,9 @@ const struct vm_backend vm_backend_qemu = {
 	.is_dated = qemu_is_dated,
 	.unprepare = qemu_unprepare,
 	.start = qemu_start,
+	.sign = qemu_sign,
+	.adopt = qemu_adopt,
+	.adopted = qemu_adopted,
 	.pause = qemu_pause,
 	.resume = qemu_resume,
 	.probe = qemu_probe,

@@ -73,14 +73,21 @@ int spawn_no_core(void)
 	return setrlimit(RLIMIT_CORE, &none) < 0 ? -errno : 0;
 }
 
-static int restrain(pid_t parent, bool may_gain, int parting)
+static int die_with(pid_t parent, int parting)
 {
 	if (prctl(PR_SET_PDEATHSIG, parting ? parting : SIGKILL) < 0)
 		return -errno;
-	if (getppid() != parent) /* it died before prctl() */
-		return -ESRCH;
+	return getppid() != parent ? -ESRCH : 0; /* it died before prctl() */
+}
+
+static int restrain(const struct spawn *s, pid_t parent)
+{
+	int r = s->outlives ? 0 : die_with(parent, s->parting);
+
+	if (r < 0)
+		return r;
 	if (setsid() < 0 ||
-	    (!may_gain && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0))
+	    (!s->may_gain && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0))
 		return -errno;
 	return spawn_no_core();
 }
@@ -103,7 +110,7 @@ child_main(const struct spawn *s, int pipe_fd, int status_fd, pid_t parent)
 	int r;
 
 	spawn_reset_signals();
-	r = restrain(parent, s->may_gain, s->parting);
+	r = restrain(s, parent);
 	if (r == 0)
 		r = standard_fds(s, pipe_fd);
 	if (r == 0)

@@ -26,6 +26,7 @@ struct spawn {
 	bool may_gain;           /* it may gain privileges (a setuid program) */
 	int error_fd;            /* its standard error, borrowed; 0: a pipe */
 	int parting;             /* its signal when we end; 0: SIGKILL */
+	bool outlives;           /* none: it ends when its socket does */
 };
 
 struct child {

@@ -11,6 +11,7 @@
 #include "../layout/base/log.h"
 #include "host.h"
 #include "pool.h"
+#include "tape.h"
 
 const char *const vm_accel_names[VM_ACCEL_MAX] = {
 	[VM_ACCEL_AUTO] = "auto",
@@ -189,6 +190,10 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 		return err_sys(err, -ENOMEM, "the machines' room");
 	vm->loop = loop;
 	vm->options = *options;
+	if (options->keep) {
+		vm->keep = *options->keep;
+		vm->options.keep = &vm->keep;
+	}
 	vm->watch = *watch;
 	vm->processors = processors();
 	vm->tell = (struct loop_call){ .fn = on_tell, .arg = vm };
@@ -313,7 +318,57 @@ void vm_run(struct vm_lease *l, const struct vm_job *job)
 	if (!l->runs++)
 		l->first_run_ns = now_ns();
 	if (l->machine) /* else another one is on its way */
-		machine_run(l->machine, job, false, l->events, l->arg);
+		pool_run(l);
+}
+
+void vm_mark(struct vm_lease *l, const struct vm_tape_flow *flow)
+{
+	if (l->machine && l->machine->ch)
+		channel_mark(l->machine->ch, flow);
+}
+
+void vm_settle(struct vm_lease *l)
+{
+	if (l->machine && l->machine->ch)
+		channel_settle(l->machine->ch);
+}
+
+/* What another process wrote is bounded, not believed. */
+static bool is_sane(const struct vm_tape *t)
+{
+	return t->source < VM_SOURCE_MAX && t->accel < VM_ACCEL_MAX &&
+	       t->scale && t->scale <= 100 && t->memory_mib && t->cpus;
+}
+
+struct vm_lease *vm_adopt(struct vm *vm, int wire, int jail,
+			  const struct vm_job *job,
+			  const struct vm_events *events, void *arg)
+{
+	auto_close int owned_wire = wire, owned_jail = jail;
+	bool lives = job->tape->sent && wire >= 0 && jail >= 0;
+	struct vm_lease *l = NULL;
+
+	if (is_sane(job->tape) &&
+	    (lives || tape_is_whole(job->tape, !job->wire.output_limit)))
+		l = calloc(1, sizeof(*l));
+	if (!l)
+		return NULL;
+	l->vm = vm;
+	l->events = events;
+	l->arg = arg;
+	l->job = job;
+	/* Without the one the other is of no use. */
+	if (pool_adopt(l, lives ? take_fd(&owned_wire) : -1,
+		       lives ? take_fd(&owned_jail) : -1) == 0)
+		return l;
+	free(l);
+	return NULL;
+}
+
+void vm_adopted(struct vm *vm)
+{
+	if (vm->backend->ops->adopted)
+		vm->backend->ops->adopted(vm->backend);
 }
 
 void vm_hear(struct vm_lease *l, const struct vm_events *events, void *arg)

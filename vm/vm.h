@@ -30,6 +30,8 @@
 
 struct vm;
 struct vm_lease;
+struct vm_tape; /* tape.h */
+struct vm_tape_flow;
 struct vm_backend; /* backend.h; vm_backend_qemu, vm_backend_fake (tests) */
 
 enum vm_accel { VM_ACCEL_AUTO, VM_ACCEL_KVM, VM_ACCEL_TCG, VM_ACCEL_MAX };
@@ -46,6 +48,16 @@ struct vm_known {
 	struct walls walls;
 };
 
+/*
+ * Who has descriptors that outlive this process, and gives them to the one that
+ * goes on. Each key is given once, whatever process asks.
+ */
+struct vm_keep {
+	void (*keep)(void *arg, uint64_t key, int fd); /* fd borrowed */
+	void (*drop)(void *arg, uint64_t key);
+	void *arg;
+};
+
 struct vm_options {
 	const struct vm_backend *backend;
 	const char *cache_dir; /* templates and the accelerator's verdict */
@@ -59,6 +71,7 @@ struct vm_options {
 	uint32_t uid_first, uid_count; /* user ids of machines; 0: default */
 	struct vm_known *known; /* or NULL; filled in, or believed if valid:
 				   then vm_new() does not wait for processes */
+	const struct vm_keep *keep;  /* copied; NULL: no machine outlives us */
 };
 
 /* What the room tells its owner without being asked. */
@@ -137,7 +150,8 @@ struct vm_job {
 	const struct vm_input *inputs;
 	unsigned input_count;
 	uint64_t stdin_size; /* bytes of standard input */
-};
+	struct vm_tape *tape; /* or NULL: what is said of it goes on there, */
+};                            /* so that another process can go on */
 
 enum vm_failure {
 	VM_FAILED_START, /* no machine could be had: nothing has run */
@@ -173,6 +187,9 @@ struct vm_events {
 		    const char *path);
 	int (*file_data)(void *arg, const void *data, size_t len);
 	int (*file_end)(void *arg);
+	/* The tape is full. Return: will vm_settle() come soon, or has it? Else
+	 * the tape is given up, and no other process can go on. */
+	bool (*behind)(void *arg);
 	/* The machine has nothing more to give. left_out: entries not sent. */
 	void (*finished)(void *arg, uint32_t files, uint32_t left_out);
 	void (*failed)(void *arg, enum vm_failure why, const char *sentence);
@@ -214,6 +231,25 @@ void vm_kill(struct vm_lease *lease, enum wire_kill_scope scope, unsigned sig);
 typedef void vm_fs_done(void *arg, int r, const uint8_t *data, size_t size);
 int vm_fs(struct vm_lease *lease, const struct wire_fs *fs, vm_fs_done *done,
 	  void *arg);
+/*
+ * A point on the job's tape: all that was delivered before is stored when
+ * vm_settle() says so, of the last vm_mark(). There is none where the tape must
+ * be heard whole: from the first RESULT on, and from the program's end on.
+ */
+void vm_mark(struct vm_lease *lease, const struct vm_tape_flow *flow);
+void vm_settle(struct vm_lease *lease);
+/*
+ * Goes on with the job of a process that is dead, where its tape's last point
+ * is; the tape was recovered. wire and jail (owned, -1: nobody has it) are what
+ * vm_keep has of those keys. job needs no input, and of its wire only mode and
+ * limits; it has the tape. Events follow as after vm_run(). Return: NULL if it
+ * cannot be: without memory, or the machine is gone and has not said all.
+ * vm_adopted() when there are no more: what was not adopted dies.
+ */
+struct vm_lease *vm_adopt(struct vm *vm, int wire, int jail,
+			  const struct vm_job *job,
+			  const struct vm_events *events, void *arg);
+void vm_adopted(struct vm *vm);
 /* Stops (true) or resumes reading what the guest sends: back-pressure. */
 void vm_hold(struct vm_lease *lease, bool hold);
 void vm_end(struct vm_lease *lease);

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs whose server is dead and whose machines live, or had said all before it
+ * died. All that is needed to go on is on the run's tape (vm/tape.h), in the
+ * store, and with the holder, which has the descriptors.
+ */
+#include "run_adopt.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "commit.h"
+#include "fdstore.h"
+#include "inherit.h"
+#include "notify.h"
+#include "run_int.h"
+#include "wait.h"
+
+/* --- for the next server ---------------------------------------------------- */
+
+/* A session is in memory only, and ends with its server. */
+static bool may_outlive(const struct run *run)
+{
+	return !run->session && !wire_mode_is_step(run->vm_job.wire.mode);
+}
+
+/* What the machine was told of, and its end is judged by. */
+static void fill_config(const struct run *run, uint64_t to[VM_TAPE_CONFIG])
+{
+	const struct job_config *c = run->spec.config;
+	const uint64_t of[VM_TAPE_CONFIG] = {
+		c->timeout_ms, c->grace_ms, c->stdout_limit, c->stderr_limit,
+		c->output_limit, c->memory_mb, (uint64_t)c->mode, c->cpus,
+	};
+
+	memcpy(to, of, sizeof(of));
+}
+
+void run_tape_begin(struct run *run)
+{
+	uint32_t place;
+	struct vm_tape *t = NULL;
+
+	if (may_outlive(run))
+		t = inherit_add(run->d->inherit, INHERIT_TAPES, &place);
+	if (!t)
+		return;
+	t->job = run->job->meta.no;
+	t->run = run->number;
+	t->queued_ns = run->queued_ns;
+	t->granted_ns = run->granted_ns;
+	t->memory = run->slot.memory;
+	t->places = run->slot.cpus;
+	t->stdin_size = run->vm_job.stdin_size;
+	fill_config(run, t->config);
+	snprintf(t->language, sizeof(t->language), "%s",
+		 run->spec.lang ? run->spec.lang->name : "");
+	run->vm_job.tape = t;
+	inherit_publish(&t->live);
+}
+
+void run_tape_end(struct run *run)
+{
+	struct vm_tape *t = take_ptr(run->vm_job.tape);
+
+	if (t)
+		inherit_del(run->d->inherit, INHERIT_TAPES, t);
+}
+
+/* --- of the server before ----------------------------------------------------- */
+
+static struct vm_tape *find_tape(const struct job *job)
+{
+	struct inherit *in = job->d->inherit;
+
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_TAPES); i++) {
+		struct vm_tape *t = inherit_at(in, INHERIT_TAPES, i);
+
+		if (t && t->job == job->meta.no && t->run == job->meta.run)
+			return t;
+	}
+	return NULL;
+}
+
+/* The config is what it was, or nobody knows what was agreed on. */
+static struct run *new_run(struct job *job, const struct vm_tape *t)
+{
+	uint64_t config[VM_TAPE_CONFIG];
+	struct run_spec spec = { 0 };
+	struct run *run;
+
+	if (commit_config(job, &spec) < 0)
+		return NULL;
+	spec.lang = lang_by_name(t->language);
+	run = run_new(job, &spec, job->meta.run);
+	if (!run)
+		return NULL;
+	fill_config(run, config);
+	if (!memcmp(config, t->config, sizeof(config)))
+		return run;
+	run_free(run);
+	return NULL;
+}
+
+/* Its streams as far as they are kept. Return: false: they are not what they
+ * should be. */
+static bool find_streams(struct run *run, const struct vm_tape *t)
+{
+	const struct vm_tape_flow *f = &tape_point(t)->flow;
+
+	for (int s = 0; s < 2; s++) {
+		struct run_stream *stream = &run->stream[s];
+		uint64_t size = run_found_size(run->job, (enum vm_stream)s);
+
+		if (size > INT64_MAX || size < f->taken[s])
+			return false;
+		stream->size = size;
+		stream->taken = f->taken[s];
+		stream->dropped = f->dropped[s];
+		stream->skip = size - f->taken[s];
+	}
+	return true;
+}
+
+static int fetch(struct fsd *d, uint64_t key)
+{
+	struct fdstore_entry e;
+	int fd = -1;
+
+	if (key)
+		fdstore_fetch(d->fdstore, FDSTORE_SOCKET, key, &e, &fd);
+	return fd;
+}
+
+/* Return: 0 or negative errno. */
+static int take_machine(struct run *run, struct vm_tape *t)
+{
+	struct fsd *d = run->d;
+
+	run_fill_limits(run);
+	run->vm_job.stdin_size = t->stdin_size;
+	run->vm_job.tape = t;
+	run->slot = (struct sched_slot){
+		.uid = run->job->meta.uid, .memory = t->memory,
+		.cpus = t->places,
+	};
+	run->lease = vm_adopt(d->vm, fetch(d, t->jail ? t->wire : 0),
+			      fetch(d, t->jail), &run->vm_job, &run_events,
+			      run);
+	return run->lease ? sched_adopt(d->sched, &run->slot) : -ESRCH;
+}
+
+/* All of run_start() to run_go(), at once. */
+static void go_on(struct run *run, const struct vm_tape *t)
+{
+	struct job *job = run->job;
+
+	run->accepted = run->granted = run->stored = run->running = true;
+	run->collected = run->counted = run->adopted = true;
+	run->d->busy++;
+	run->d->running++;
+	run->queued_ns = t->queued_ns;
+	run->granted_ns = t->granted_ns;
+	run->timed_out = t->timed_out;
+	run->cancelled = t->cancelled;
+	job->run = run;
+	run_drop_output(job);
+	if (t->started_ns)
+		run_started(run, t->started_ns, t->started_real_ns);
+	if (run->cancelled)
+		vm_kill(run->lease, WIRE_KILL_ALL, SIGKILL);
+	job_log(job, "another server goes on with it");
+}
+
+bool run_adopt(struct job *job)
+{
+	struct vm_tape *t = find_tape(job);
+	struct run *run;
+
+	if (!t || tape_recover(t) < 0)
+		return false;
+	run = new_run(job, t);
+	if (!run)
+		return false;
+	if (!find_streams(run, t) || take_machine(run, t) < 0) {
+		run->vm_job.tape = NULL; /* run_adopted() gives it up */
+		run_free(run);
+		return false;
+	}
+	go_on(run, t);
+	return true;
+}
+
+void run_adopted(struct fsd *d)
+{
+	struct inherit *in = d->inherit;
+
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_TAPES); i++) {
+		struct vm_tape *t = inherit_at(in, INHERIT_TAPES, i);
+		struct job *job = t ? job_by_no(d, t->job) : NULL;
+
+		if (t && !(job && job->run && job->run->vm_job.tape == t))
+			t->live = 0;
+	}
+	inherit_recycle(in, INHERIT_TAPES);
+	vm_adopted(d->vm);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs that a server that is dead has begun. */
+#ifndef FSD_RUN_ADOPT_H
+#define FSD_RUN_ADOPT_H
+
+#include "run.h"
+
+/*
+ * The job's run, which is on record as running, goes on: as if nothing had
+ * happened to its program, whose time has gone on too. Before the loop runs.
+ * Return: false if it cannot: nothing has changed, and it was interrupted.
+ */
+bool run_adopt(struct job *job);
+/* After the last of them: the other machines of dead servers die. */
+void run_adopted(struct fsd *d);
+
+#endif

@@ -1,0 +1,304 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The process that serves dies, and the machines of its jobs go on. The file has
+# two names: see forked().
+
+load ../lib/qemu
+
+export LOG_EXPECTED='zygote'
+
+setup_file() { file_setup --fork no; }
+teardown_file() { file_teardown; }
+setup() { server_now; }
+teardown() {
+	jobs_done
+	[ -z "${OWN:-}" ] || mount_done
+}
+
+# kill_server — and the one that follows is $SERVER.
+kill_server() {
+	server_kill
+	server_now
+}
+
+server_now() {
+	SERVER=$(server_pid)
+	export SERVER
+}
+
+# counts [CONFIG] — a job $J that says forty numbers in four seconds.
+counts() {
+	job_made code.py <<<'
+import sys, time
+for i in range(40):
+    print(i, flush=True)
+    time.sleep(0.1)
+open("made", "w").write("by one run\n")
+sys.exit(5)'
+	job_put "$J" config.json "${1:-{\}}"
+	job_follow "$J" 0
+}
+
+# counted — it did all of that, once.
+counted() {
+	ended "$J" 5 exited
+	stdout_is "$J" "$(seq 0 39)"
+	assert_equal "$(cat "$MNT/$J/output/made")" 'by one run'
+	assert_equal "$(names "$MNT/$J/output")" made
+	result_is "$J" '.attempts' '[]'
+}
+
+@test "a program runs on while the servers of its mount are killed" {
+	local i
+	counts
+	for i in 1 2 3 4 5; do
+		kill_server
+		state_is "$J" running
+	done
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	counted
+	run grep -c 'another server goes on with it' "$MNT/$J/log"
+	assert_output 5
+	# As long as its program ran, by the guest's clock and by ours.
+	run result "$J" '.usage.wall_ms >= 4000 and .timing.run_ms >= 4000'
+	assert_output true
+}
+
+@test "who waits for a job that goes on is answered at its end" {
+	counts
+	cat "$MNT/$J/wait" >"$BATS_TEST_TMPDIR/wait" &
+	local waiter=$!
+	cat "$MNT/$J/stdout.follow" >"$BATS_TEST_TMPDIR/follow" &
+	local follower=$!
+	check blocked-reader "$waiter" "$MNT"
+	kill_server
+	check await-exit "$waiter" $((60 * SLOW))
+	check await-exit "$follower" $((60 * SLOW))
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/wait")" 5
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/follow")" "$(seq 0 39)"
+	counted
+}
+
+@test "several jobs go on at the same time" {
+	local first=${N:-0} i
+	for i in 1 2 3; do
+		counts
+	done
+	kill_server
+	kill_server
+	for i in 1 2 3; do
+		J=t$BATS_TEST_NUMBER.$((first + i))
+		job_wait "$J" $JOB_SECONDS >/dev/null
+		counted
+	done
+}
+
+@test "twenty megabytes of output are whole, whenever their server is killed" {
+	local i
+	job_made code.py <<<'
+import sys
+for i in range(400):
+    sys.stdout.write(("%d " % i * 60000)[:50000] + "\n")
+    sys.stdout.flush()'
+	job_put "$J" config.json '{"timeout": 300}'
+	for i in $(seq 12); do
+		[ ! -e "$MNT/$J/exit_code" ] || break
+		kill_server
+	done
+	echo "# killed $i times" >&3
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	ended "$J" 0 exited
+	assert_equal "$(sha256sum <"$MNT/$J/stdout")" "$(python3 -c '
+for i in range(400):
+    print(("%d " % i * 60000)[:50000])' | sha256sum)"
+}
+
+@test "what a function returned is there, though its server died meanwhile" {
+	job_made code.py <<<'
+import time
+def main(a):
+    print("up", flush=True)
+    time.sleep(2)
+    return {"twice": a * 2, "long": "x" * 300000}'
+	job_put "$J" config.json '{"mode": "call", "input": {"a": 21}}'
+	job_follow "$J" up
+	kill_server
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	ended "$J" 0 exited
+	result_is "$J" .value.twice 42
+	result_is "$J" '.value.long | length' 300000
+}
+
+@test "its time runs on, and ends it" {
+	job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
+	job_put "$J" config.json '{"timeout": 3}'
+	job_follow "$J" up
+	kill_server
+	kill_server
+	job_wait "$J" 30 >/dev/null
+	ended "$J" 124 timeout
+	stdout_is "$J" up
+	run result "$J" '.usage.wall_ms >= 3000 and .usage.wall_ms < 9000'
+	assert_output true
+}
+
+@test "a program that is given grace has the rest of it" {
+	job_made code.py <<<'
+import signal, time, sys
+def on_term(*_):
+    print("asked", flush=True)
+    time.sleep(2)
+    print("tidied", flush=True)
+    sys.exit(9)
+signal.signal(signal.SIGTERM, on_term)
+print("up", flush=True)
+time.sleep(600)'
+	job_put "$J" config.json '{"timeout": 2, "grace": 20}'
+	job_follow "$J" up
+	check becomes $((30 * SLOW)) grep -q asked "$MNT/$J/stdout"
+	kill_server
+	job_wait "$J" 60 >/dev/null
+	ended "$J" 124 timeout
+	stdout_is "$J" $'up\nasked\ntidied'
+	result_is "$J" .program_exit_code 9
+}
+
+@test "it is cancelled and signalled as before" {
+	counts
+	kill_server
+	echo kill >"$MNT/$J/ctl"
+	job_wait "$J" 30 >/dev/null
+	ended "$J" 137 cancelled
+	counts
+	kill_server
+	echo 'signal USR1' >"$MNT/$J/ctl"
+	job_wait "$J" 30 >/dev/null
+	ended "$J" 138 signaled
+	counts
+	kill_server
+	rm -r "${MNT:?}/$J"
+	absent . "$J"
+}
+
+@test "a program whose standard input has all been sent goes on" {
+	job_made code.py <<<'
+import sys, time
+print("up", flush=True)
+time.sleep(2)
+print(len(sys.stdin.buffer.read()))'
+	head -c 50000 /dev/zero >"$MNT/$J/stdin"
+	job_put "$J" config.json '{}'
+	job_follow "$J" up
+	kill_server
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	ended "$J" 0 exited
+	stdout_is "$J" $'up\n50000'
+}
+
+@test "one that was not sent all of it is interrupted" {
+	job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
+	head -c 5000000 /dev/zero >"$MNT/$J/stdin"
+	job_put "$J" config.json '{}'
+	job_follow "$J" up
+	kill_server
+	job_wait "$J" 30 >/dev/null
+	ended "$J" 125 interrupted
+	stdout_is "$J" up
+}
+
+@test "a session ends with its server" {
+	job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
+	job_put "$J" config.json '{"session": "s"}'
+	job_follow "$J" up
+	kill_server
+	job_wait "$J" 30 >/dev/null
+	ended "$J" 125 interrupted
+	assert_equal "$(names "$MNT/.fsd/sessions")" ''
+}
+
+@test "a job that may be run again is not, for it runs on" {
+	counts '{"retry": 2}'
+	kill_server
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	counted
+	result_is "$J" .attempt 1
+}
+
+@test "if its machine dies after all it is interrupted, or run again" {
+	local jailer
+	counts
+	jailer=$(jailer)
+	kill_server
+	pkill -KILL -P "$jailer" qemu
+	job_wait "$J" 30 >/dev/null
+	ended "$J" 125 interrupted
+	run result "$J" .message
+	assert_output --partial 'outcome is unknown: QEMU was killed from outside'
+	counts '{"retry": 1}'
+	jailer=$(jailer)
+	kill_server
+	pkill -KILL -P "$jailer" qemu
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	ended "$J" 5 exited
+	stdout_is "$J" "$(seq 0 39)"
+	result_is "$J" '.attempts[].status' interrupted
+	result_is "$J" .attempt 2
+}
+
+@test "the machines that nobody goes on with are gone in a second, and a dead server's jailer with its last" {
+	local jailer machines pid
+	prog code.py <<<'print(1)'
+	ok 1
+	counts
+	jailer=$(jailer)
+	machines=$(pgrep -P "$jailer")
+	kill_server
+	check becomes $((1 * SLOW)) bash -c \
+		'[ "$(pgrep -c -r D,R,S,T -P "$0")" = 1 ]' "$jailer"
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	for pid in $machines "$jailer"; do
+		check await-exit "$pid" $((2 * SLOW))
+	done
+	counted
+}
+
+@test "upgrade --now lets programs run on" {
+	counts
+	run -0 bounded 60 "$FSD" upgrade --now "$MNT"
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	counted
+}
+
+@test "umount after a kill waits for what runs on, and --now ends it" {
+	own_mount
+	mount_start
+	counts
+	kill_server
+	run -0 bounded 60 "$FSD" umount "$MNT"
+	mount_ended
+	mount_start
+	counted
+	counts
+	kill_server
+	run -0 bounded 60 "$FSD" umount --now "$MNT"
+	mount_ended
+	mount_start
+	ended "$J" 125 interrupted
+}
+
+@test "whatever else dies with the server, no machine stays" {
+	local jailer
+	own_mount
+	mount_start
+	counts
+	jailer=$(jailer)
+	local session=$DAEMON
+	kill -STOP "$jailer"
+	kill_server
+	kill -CONT "$jailer"
+	mount_crash
+	check await-exit "$jailer" $((5 * SLOW))
+	check no-leftover "$session" "$STATE"
+	mount_start
+	ended "$J" 125 interrupted
+}

@@ -1,0 +1,1 @@
+92_kept.bats

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "left.h"
+
+#include "../layout/base/cleanup.h"
+
+struct left_jail {
+	struct list node;
+	uint64_t key;
+	struct jail *jail; /* owned */
+};
+
+void left_keep(const struct left *l, uint64_t key, int fd)
+{
+	if (l->keep)
+		l->keep->keep(l->keep->arg, key, fd);
+}
+
+void left_drop(const struct left *l, uint64_t key)
+{
+	if (l->keep && key)
+		l->keep->drop(l->keep->arg, key);
+}
+
+static void jail_free(struct left *l, struct left_jail *j)
+{
+	left_drop(l, j->key);
+	list_del(&j->node);
+	jail_close(j->jail);
+	free(j);
+}
+
+/* Not inside what one of them has said. */
+static void on_tidy(struct loop_call *call)
+{
+	struct left *l = call->arg;
+
+	list_for_each(pos, tmp, &l->jails) {
+		struct left_jail *j = list_entry(pos, struct left_jail, node);
+
+		if (jail_is_empty(j->jail))
+			jail_free(l, j);
+	}
+}
+
+void left_look(struct left *l)
+{
+	loop_defer(l->loop, &l->tidy);
+}
+
+struct jail *left_jail(struct left *l, uint64_t key, int sock)
+{
+	auto_close int owned = sock;
+	struct left_jail *j;
+
+	list_for_each(pos, tmp, &l->jails) {
+		j = list_entry(pos, struct left_jail, node);
+		if (j->key == key)
+			return j->jail;
+	}
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return NULL;
+	if (jail_adopt(l->loop, take_fd(&owned), &j->jail) < 0) {
+		free(j);
+		return NULL;
+	}
+	j->key = key;
+	list_add_tail(&l->jails, &j->node);
+	left_look(l); /* nobody may go on with any of it after all */
+	return j->jail;
+}
+
+void left_sweep(struct left *l)
+{
+	list_for_each(pos, tmp, &l->jails)
+		jail_sweep(list_entry(pos, struct left_jail, node)->jail);
+}
+
+void left_init(struct left *l, struct loop *loop, const struct vm_keep *keep)
+{
+	*l = (struct left){
+		.loop = loop, .keep = keep,
+		.tidy = { .fn = on_tidy, .arg = l },
+	};
+	list_init(&l->jails);
+}
+
+void left_done(struct left *l)
+{
+	loop_call_del(&l->tidy);
+	list_for_each(pos, tmp, &l->jails)
+		jail_free(l, list_entry(pos, struct left_jail, node));
+}

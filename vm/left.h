@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What outlives a process: whoever is behind vm_keep has the sockets of its jailer
+ * and of its machines, each by a key, and the next process has the jailers of those
+ * before it until the last machine of each has ended.
+ */
+#ifndef VM_LEFT_H
+#define VM_LEFT_H
+
+#include "jail.h"
+#include "vm.h"
+
+struct left {
+	struct loop *loop;
+	const struct vm_keep *keep; /* borrowed; NULL: nothing outlives us */
+	struct list jails;     /* owned: of dead processes */
+	struct loop_call tidy; /* those without a machine end */
+};
+
+void left_init(struct left *l, struct loop *loop, const struct vm_keep *keep);
+void left_done(struct left *l);
+
+/* For the next process. fd is borrowed; key 0: there was none. */
+void left_keep(const struct left *l, uint64_t key, int fd);
+void left_drop(const struct left *l, uint64_t key);
+
+/* The jailer of that key; sock, which is consumed, leads to it. NULL: it cannot be
+ * had. Borrowed: it ends when left_look() finds it empty. */
+struct jail *left_jail(struct left *l, uint64_t key, int sock);
+/* Something of one of them has ended; looked at later. */
+void left_look(struct left *l);
+/* All that nobody goes on with dies. */
+void left_sweep(struct left *l);
+
+#endif

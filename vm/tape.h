@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a machine has said of a job, in memory that outlives this process, so
+ * that another one can go on listening. Bytes come from the wire straight onto
+ * the tape, by one call that also counts them there: whenever this process is
+ * killed, each byte is either on the tape or still in the socket.
+ *
+ * A tape begins with the job. It is as long as VM_TAPE_ROOM, so now and then its
+ * owner says that all up to a frame is in the store (a point), and what lies
+ * before that is given up. Whoever takes over begins at the last point and hears
+ * the rest again: it must bear to hear what it has stored already.
+ */
+#ifndef VM_TAPE_H
+#define VM_TAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#define VM_TAPE_ROOM (512u << 10)
+#define VM_TAPE_STREAMS 3 /* VM_STREAM_MAX */
+#define VM_TAPE_CONFIG 8
+
+/* Of stdout and stderr, at a point: bytes that are kept or about to be, and
+ * those that were left out. The owner's figures. */
+struct vm_tape_flow {
+	uint64_t taken[2], dropped[2];
+};
+
+struct vm_tape_point {
+	uint64_t at; /* bytes of the wire before it, from the job on */
+	uint64_t got[VM_TAPE_STREAMS];
+	uint64_t stdin_acked;
+	uint32_t phase; /* enum channel_phase */
+	uint32_t heats; /* HEAT frames that were not answered */
+	struct vm_tape_flow flow;
+};
+
+/* No pointer in it is used by anybody but its writer. */
+struct vm_tape {
+	uint32_t live;  /* the owner's, like the next ones */
+	uint32_t run;
+	uint64_t job;
+	uint64_t queued_ns, granted_ns, started_ns; /* MONOTONIC */
+	uint64_t started_real_ns;
+	uint64_t memory;  /* of its place among the runs, */
+	uint32_t places;  /* and processors */
+	uint32_t cancelled, timed_out;
+	uint32_t spoiled; /* what is stored is not what was said, or not all of
+			     what was said is here: nobody can go on */
+	uint64_t stdin_size;
+	uint64_t config[VM_TAPE_CONFIG]; /* what is to be the same then */
+	char language[16];
+
+	/* How to reach the machine: keys of what vm_options.keep was told, and
+	 * its number there. jail 0: it cannot be. */
+	uint64_t jail, wire;
+	uint32_t cell;
+	uint32_t sent;  /* it has all that it is to get */
+
+	uint32_t source, accel, scale; /* of its lease and its class */
+	uint32_t memory_mib, cpus;
+	char template_id[20];
+
+	uint64_t end;     /* bytes that came, from the job on */
+	uint64_t read_at; /* end before the read that is, or was, under way, */
+	struct mmsghdr read; /* and how many bytes that has brought */
+	uint32_t which;   /* the point that holds; the other is a draft */
+	struct vm_tape_point point[2];
+
+	_Alignas(4096) uint8_t room[VM_TAPE_ROOM];
+};
+
+/* All before the bytes themselves: what a new tape's owner is to zero. */
+#define VM_TAPE_HEAD offsetof(struct vm_tape, room)
+
+/* A job begins; what had come of the next frame before. At most VM_TAPE_ROOM. */
+void tape_begin(struct vm_tape *t, const struct vm_tape_point *p,
+		const uint8_t *data, size_t size);
+/*
+ * Up to size bytes from *at on, which is moved: what is on the tape, then what
+ * sock has. Return: bytes; 0: the end of sock; -ENOBUFS: the tape is full;
+ * another negative errno of recv(2), -EAGAIN as well.
+ */
+ssize_t tape_take(struct vm_tape *t, uint64_t *at, int sock, uint8_t *data,
+		  size_t size);
+static inline const struct vm_tape_point *tape_point(const struct vm_tape *t)
+{
+	return &t->point[t->which];
+}
+/* The point that is to hold, once it does. */
+static inline struct vm_tape_point *tape_draft(struct vm_tape *t)
+{
+	return &t->point[!t->which];
+}
+void tape_settle(struct vm_tape *t);
+
+/* Of a process that is dead, and perhaps was taken over: *t is made whole.
+ * Return: 0 or -EPROTO: it is of no use. */
+int tape_recover(struct vm_tape *t);
+/* Does it have all that a machine says of a job? without_output: no output tree
+ * was asked for. */
+bool tape_is_whole(const struct vm_tape *t, bool without_output);
+
+#endif
