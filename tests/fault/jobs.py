@@ -163,6 +163,8 @@ class Journal:
             self.number += 1
             job = random_job(self.rng, "j%d" % self.number,
                              "t%d" % self.number, long)
+            if self.real and long:
+                job.sleep_ms *= 30  # of several servers each
             for key, value in fixed.items():
                 setattr(job, key, value)
             self.jobs[job.name] = job

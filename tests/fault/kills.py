@@ -367,11 +367,16 @@ class Load:
 def at_random(svc, args, budget, record):
     """Several clients; the time is short enough that jobs are under way."""
     journal = args.journal(svc)
+    if args.real:  # its template is made, which takes longer than a server lives
+        one = journal.make()
+        journal.submit(svc.tree, one)
+        check.read("%s/%s/wait" % (svc.tree, one.name))
     load = Load(svc, journal, record, 4)
     pause = threading.Event()
     for _ in range(budget):
         load.go()
-        pause.wait(args.rng.choice((0.005, 0.02, 0.05, 0.1, 0.2)))
+        pause.wait(args.rng.choice((0.1, 1, 3, 6) if args.real else
+                                   (0.005, 0.02, 0.05, 0.1, 0.2)))
         pid = svc.server()
         r, w = os.pipe()
         pulse = Pulse(svc, r)
