@@ -435,15 +435,11 @@ int job_rename(struct job *job, const char *name)
 static int remove_stored(struct job *job)
 {
 	struct node *roots[] = { job->files, job->output, job->sink };
-	const struct fdstore_entry e = {
-		.uid = job->meta.uid, .gid = job->meta.gid,
-		.mode = job->meta.mode, .changed_ns = job->meta.changed_ns,
-	};
 	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++)
 		node_root_keep(roots[i]);
-	fdstore_keep_rows(job->d->fdstore, &job->rows, &e);
+	job_keep_results(job);
 	r = depot_job_remove(job->d->depot, job->meta.no);
 	for (size_t i = 0; r < 0 && i < ARRAY_SIZE(roots); i++)
 		node_root_unkeep(roots[i]);

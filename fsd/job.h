@@ -133,6 +133,10 @@ void name_release(struct name_claim *c);
 /* What the newest run left, or NULL; the second gives it up. */
 struct node *job_output(struct job *job);
 struct node *job_take_output(struct job *job);
+/* run_keep.c: it is about to go, and what is open of it is to outlive us. The
+ * second: it stays after all. */
+void job_keep_results(struct job *job);
+void job_unkeep_results(struct job *job);
 /* Makes and drops the place for a copied output/. */
 int job_sink_make(struct job *job);
 void job_sink_drop(struct job *job);

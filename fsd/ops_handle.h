@@ -48,7 +48,10 @@ struct handle {
  * server before, since what it was on is gone. */
 struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi);
 void ops_handle_free(struct handle *h);
-/* One of the server before; of a removed job fd (taken) is its file. Return: 0 or
+/* Of the server before: a result that is not the job's any more, since it was
+ * removed or has run again. */
+bool ops_row_is_gone(const struct inherit_handle *kept, const struct target *t);
+/* One of the server before; of what is gone fd (taken) is its file. Return: 0 or
  * negative errno. */
 int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 		       const struct target *t, int fd);

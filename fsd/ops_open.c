@@ -206,12 +206,26 @@ static int open_fd(struct handle *h, int fd)
 		quota_opened(h->t.job, &h->open, h->t.row, fd);
 	h->row.id = open_files_fh(h->d, h->kept);
 	h->row.fd = fd;
-	h->row.stored = h->t.job->removed;
+	h->row.stored = false;
 	list_add_tail(&h->t.job->rows, &h->row.node);
 	/* what is empty need not be there */
 	return fd == -ENOENT && job_rows[h->t.row].kind == ROW_STREAM
 		       ? 0
 		       : MIN(fd, 0);
+}
+
+/* The holder has it; it counts for a job that is removed, and for no run of one
+ * that is not. */
+static void open_gone(struct handle *h, int fd)
+{
+	h->kind = H_FILE;
+	h->fd = fd;
+	if (h->t.job->removed)
+		quota_opened(h->t.job, &h->open, h->t.row, fd);
+	h->row.id = open_files_fh(h->d, h->kept);
+	h->row.fd = fd;
+	h->row.stored = true;
+	list_add_tail(&h->t.job->rows, &h->row.node);
 }
 
 static bool takes_descriptor(unsigned row)
@@ -362,17 +376,25 @@ static struct handle *opened_before(fuse_req_t req, struct fuse_file_info *fi)
 	return h;
 }
 
+bool ops_row_is_gone(const struct inherit_handle *kept, const struct target *t)
+{
+	return t->kind == T_ROW &&
+	       (t->job->removed ||
+		(kept->what == H_FILE && takes_descriptor(t->row) &&
+		 kept->end != t->job->meta.run));
+}
+
 int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 		       const struct target *t, int fd)
 {
 	struct handle *h = handle_make(d, kept->what, t, kept);
-	bool gone = t->kind == T_ROW && t->job->removed;
+	bool gone = ops_row_is_gone(kept, t);
 	struct fuse_file_info unused = { 0 };
 	unsigned run = kept->run;
 	int r = h ? open_files_adopt(d, kept, h) : -ENOMEM;
 
 	if (r == 0 && gone)
-		open_fd(h, fd);
+		open_gone(h, fd);
 	else
 		fd_close(&fd);
 	if (r == 0 && t->kind == T_NODE)
@@ -382,9 +404,6 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 		r = h->fd;
 	else if (r == 0 && t->kind == T_NODE)
 		t->node->writers += kept->writer;
-	if (r == 0 && t->kind == T_ROW && !gone && h->kind == H_FILE &&
-	    t->row != JOB_ROW_LOG && kept->end != t->job->meta.run)
-		r = -ESTALE; /* it was another run's */
 	if (r == 0 && t->kind == T_ROW && !gone && h->kind != H_CTL &&
 	    h->kind != H_SINK)
 		r = open_row_read(h, &unused);

@@ -54,20 +54,45 @@ int ops_restore_node(struct fsd *d, fuse_ino_t ino, struct node **ret)
 	return -ESTALE;
 }
 
-/* A result of a job that is removed, which was there when it was opened: it is
- * that handle's alone. */
+/* The disk may have it still: its server was killed before it was in the store. */
+static int find_run(struct fsd *d, const struct inherit_handle *kept,
+		    const struct job *job, unsigned row, int *ret)
+{
+	struct fdstore_entry e = { .kind = FDSTORE_ROW,
+				   .id = open_files_fh(d, kept) };
+
+	if (!job || job->removed || kept->end > UINT32_MAX)
+		return -ESTALE;
+	*ret = depot_run_open(d->depot, job->meta.no, (unsigned)kept->end,
+			      job_rows[row].name);
+	if (*ret < 0)
+		return -ESTALE;
+	e.uid = job->meta.uid;
+	e.gid = job->meta.gid;
+	e.mode = job->meta.mode;
+	e.changed_ns = job->meta.changed_ns;
+	fdstore_keep(d->fdstore, &e, *ret);
+	return 0;
+}
+
+/* A result that was there when it was opened, of a job that is removed or of a run
+ * before its last: it is that handle's alone. */
 static int restore_gone(struct fsd *d, struct inherit_handle *kept,
 			struct target *t)
 {
 	uint64_t no = INO_REST(kept->ino) >> 8, row = INO_REST(kept->ino) & 0xff;
 	struct job *job = job_by_no(d, no);
 	struct fdstore_entry e;
-	int fd, r;
+	int fd = -1, r;
 
-	if (kept->what != H_FILE || !row || row >= JOB_ROW_MAX ||
-	    fdstore_fetch(d->fdstore, FDSTORE_ROW, open_files_fh(d, kept), &e,
-			  &fd) < 0)
+	if (kept->what != H_FILE || !row || row >= JOB_ROW_MAX)
 		return -ESTALE;
+	r = fdstore_fetch(d->fdstore, FDSTORE_ROW, open_files_fh(d, kept), &e,
+			  &fd);
+	if (r < 0)
+		r = find_run(d, kept, job, (unsigned)row, &fd);
+	if (r < 0)
+		return r;
 	job = job ? job_ref(job) : job_gone(d, no, &e);
 	if (!job) {
 		fd_close(&fd);
@@ -84,7 +109,9 @@ static bool is_gone(const struct inherit_handle *kept, int r,
 		    const struct target *t)
 {
 	return INO_CLASS(kept->ino) == INO_JOB &&
-	       (r == -ESTALE || (r == 0 && t->job && t->job->removed));
+	       (r == -ESTALE ||
+		(r == 0 && t->job &&
+		 (t->job->removed || ops_row_is_gone(kept, t))));
 }
 
 static void restore_file(struct fsd *d, struct inherit_handle *kept)

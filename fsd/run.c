@@ -384,12 +384,15 @@ static int accept_run(struct run *run, struct err *err)
 	for (int i = 0; i < AT_HAND && fiber_self() && run->lease &&
 			!run->granted && !run->failed; i++)
 		fiber_breathe();
+	job_keep_results(job);
 	r = run_record(run, run->granted && !run->failed ? JOB_RUNNING
 							 : JOB_QUEUED);
 	if (r < 0 && job->promised) { /* it is on record, if with less */
 		accept_promised(run);
 		r = 0;
 	}
+	if (r < 0)
+		job_unkeep_results(job);
 	if (r < 0)
 		return err_sys(err, r,
 			       "the job cannot be queued in the state "

@@ -101,6 +101,7 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 		job->meta.attempt, job->meta.retry + 1, status_name(status),
 		message ? message : "");
 	job->d->count.retried++;
+	job_keep_results(job);
 	enter(job, next);
 	depot_run_drop(run->d->depot, job->meta.no, number);
 	if (run->adopted)

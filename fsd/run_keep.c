@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "fdstore.h"
 #include "resume.h"
 #include "run_int.h"
 
@@ -97,4 +98,22 @@ int run_check_inputs(struct job *job, struct err *err)
 	return r ? err_set(err, -ENOENT, "inputs of it were removed after it "
 			   "was accepted, and what held them has ended")
 		 : 0;
+}
+
+/* --- results that go --------------------------------------------------------- */
+
+void job_keep_results(struct job *job)
+{
+	const struct fdstore_entry e = {
+		.uid = job->meta.uid, .gid = job->meta.gid,
+		.mode = job->meta.mode, .changed_ns = job->meta.changed_ns,
+	};
+
+	node_root_keep(job->output);
+	fdstore_keep_rows(job->d->fdstore, &job->rows, &e);
+}
+
+void job_unkeep_results(struct job *job)
+{
+	node_root_unkeep(job->output);
 }

@@ -192,6 +192,7 @@ void run_reject_promised(struct job *job, const char *message)
 	struct job_meta *m = &job->meta;
 
 	job->promised = false;
+	job_keep_results(job);
 	run_hide_old(job);
 	m->run++;
 	m->attempt = 1;

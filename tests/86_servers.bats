@@ -151,20 +151,42 @@ held() {
 	assert_equal "$(cat "$MNT/a/b" "$MNT/a/c" | xargs)" 'b c'
 }
 
-@test "a result that is open is never taken for another run's" {
-	job_run a 'out one'
-	exec 5<"$MNT/a/stdout" 6<"$MNT/a/result.json"
+@test "a result that is open is that run's, though its job has run again" {
+	job_run a $'out one\nwrite d/f made by one'
+	exec 5<"$MNT/a/stdout" 6<"$MNT/a/result.json" 7<"$MNT/a/output/d/f" \
+		8<"$MNT/a/stderr"
 	server_kill
 	assert_equal "$(cat <&5)" one
 	exec 5<"$MNT/a/stdout"
-	job_put a code.sh 'out two'
+	job_put a code.sh $'out two\nerr two\nwrite d/f made by two'
 	job_put a config.json '{}'
 	job_wait a
 	server_kill
-	fails ESTALE cat <&5
-	fails ESTALE cat <&6
-	exec 5<&- 6<&-
+	assert_equal "$(head -c 2 <&5)" on
+	server_kill
+	assert_equal "$(cat <&5)" e
+	assert_equal "$(jq .stdout.bytes <&6)" 4
+	assert_equal "$(jq -r '.output[0].path' "$MNT/a/result.json")" d/f
+	assert_equal "$(cat <&7)" 'made by one'
+	assert_equal "$(cat <&8)" ''
+	exec 5<&- 6<&- 7<&- 8<&-
 	stdout_is a two
+	server_kill
+	assert_equal "$(cat "$MNT/a/output/d/f")" 'made by two'
+	assert_equal "$(cat "$MNT/a/stderr")" two
+}
+
+@test "a result of an attempt that failed is read on, though another one has followed" {
+	job_start a $'out one\nsleep 600000' '{"retry": 1}'
+	job_follow a one
+	exec 5<"$MNT/a/stdout"
+	server_kill
+	job_follow a one
+	server_kill
+	assert_equal "$(cat <&5)" one
+	exec 5<&-
+	echo kill >"$MNT/a/ctl"
+	job_wait a
 }
 
 @test "nobody gets the number of a file that is gone while somebody has it" {
