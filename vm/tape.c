@@ -52,6 +52,7 @@ static ssize_t bring(struct vm_tape *t, int sock, size_t size)
 		  .iov_len = first_part(t->end, size) },
 		{ .iov_base = t->room },
 	};
+	int n;
 
 	iov[1].iov_len = size - iov[0].iov_len;
 	t->read.msg_len = 0;
@@ -61,7 +62,12 @@ static ssize_t bring(struct vm_tape *t, int sock, size_t size)
 		.msg_iov = iov, .msg_iovlen = iov[1].iov_len ? 2 : 1,
 	};
 	in_order();
-	if (recvmmsg(sock, &t->read, 1, MSG_DONTWAIT, NULL) < 0)
+	n = recvmmsg(sock, &t->read, 1, MSG_DONTWAIT, NULL);
+	/* That its other end died with something unread it says before the last
+	 * bytes, and once; recv(2) does after them. */
+	if (n < 0 && errno == ECONNRESET)
+		n = recvmmsg(sock, &t->read, 1, MSG_DONTWAIT, NULL);
+	if (n < 0)
 		return -errno;
 	in_order();
 	t->end = t->read_at + t->read.msg_len;

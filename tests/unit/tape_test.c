@@ -111,6 +111,27 @@ static void test_use(void)
 	free_tape(t);
 }
 
+/* Its guest dies, and has not read what it was told. */
+static void test_last_words(void)
+{
+	struct vm_tape *t = new_tape();
+	uint8_t data[10];
+	uint64_t at = 0;
+	int pair[2];
+
+	make_pair(pair);
+	tape_begin(t, &none, NULL, 0);
+	put(pair[0], 0, 1);
+	put(pair[1], 0, 3);
+	close(pair[1]);
+	is_int(tape_take(t, &at, pair[0], data, sizeof(data)), 3,
+	       "the last words of who died come before the end");
+	is_int(tape_take(t, &at, pair[0], data, sizeof(data)), 0,
+	       "then the end comes");
+	close(pair[0]);
+	free_tape(t);
+}
+
 static void test_recover(void)
 {
 	struct vm_tape *t = new_tape();
@@ -243,6 +264,7 @@ static void test_kills(void)
 int main(void)
 {
 	test_use();
+	test_last_words();
 	test_recover();
 	test_whole();
 	test_kills();
