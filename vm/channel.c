@@ -218,9 +218,11 @@ static void give_tape_up(struct channel *ch)
 	ch->marked = ch->full = false;
 }
 
+/* Once it is over the tape is its owner's, and perhaps gone. */
 static bool is_on_tape(const struct channel *ch)
 {
-	return ch->tape && ch->tape_at != ch->tape->end;
+	return ch->phase != PHASE_DONE && ch->tape &&
+	       ch->tape_at != ch->tape->end;
 }
 
 /* A value is in memory only, and so is what comes behind the end. */
@@ -241,9 +243,13 @@ static ssize_t take(struct channel *ch, uint8_t *data, size_t size, bool last)
 			return n;
 		ch->full = !last && may_mark(ch) && ch->job_ev->behind &&
 			   ch->job_ev->behind(ch->job_arg);
-		if (ch->full)
+		if (ch->phase == PHASE_DONE)
+			return -EAGAIN; /* ended from inside it */
+		if (ch->tape->end - tape_point(ch->tape)->at < VM_TAPE_ROOM)
+			ch->full = false; /* it has settled */
+		else if (ch->full)
 			return -EAGAIN;
-		if (ch->tape->end - tape_point(ch->tape)->at == VM_TAPE_ROOM)
+		else
 			give_tape_up(ch);
 	}
 	n = recv(ch->sock.fd, data, size, MSG_DONTWAIT);
@@ -390,8 +396,8 @@ static void on_socket(struct loop_fd *src, uint32_t events)
 /* What the process before had heard and not stored. */
 static void replay(struct channel *ch, uint64_t until)
 {
-	while (is_on_tape(ch) && !ch->hold && ch->phase != PHASE_DONE &&
-	       now_ns() < until && read_some(ch, until))
+	while (is_on_tape(ch) && !ch->hold && now_ns() < until &&
+	       read_some(ch, until))
 		;
 	if (is_on_tape(ch) && !ch->hold)
 		channel_wake(ch);
@@ -531,8 +537,10 @@ int channel_adopt(struct loop *loop, int fd, unsigned scale,
 	ch->job_arg = job_arg;
 	ch->job_put = ch->heard = true;
 	ch->heats = p->heats;
-	ch->stdin_acked = p->stdin_acked;
-	memcpy(ch->got, p->got, sizeof(ch->got));
+	/* Bounded, not believed: what is left is what each lacks of its limit. */
+	ch->stdin_acked = MIN(p->stdin_acked, job->stdin_size);
+	for (unsigned i = 0; i < VM_STREAM_MAX; i++)
+		ch->got[i] = MIN(p->got[i], channel_limit(ch, i));
 	ch->tape = job->tape;
 	ch->tape_at = p->at;
 	if (p->phase != PHASE_RUNNING) { /* a tape's beginning; RUN was sent */

@@ -107,6 +107,8 @@ void channel_hear(struct channel *ch);
 /* One whole frame from the guest. */
 void channel_frame(struct channel *ch, const struct wire_header *h,
 		   const uint8_t *payload);
+/* The most bytes of a stream of its job. */
+uint64_t channel_limit(const struct channel *ch, enum vm_stream s);
 /* Puts a frame into out. */
 void channel_put(struct channel *ch, enum wire_type type, uint8_t arg,
 		 const void *payload, size_t length);

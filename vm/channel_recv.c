@@ -132,16 +132,21 @@ static void on_stdin_ack(struct channel *ch, const struct wire_header *h,
 	channel_wake(ch);
 }
 
+uint64_t channel_limit(const struct channel *ch, enum vm_stream s)
+{
+	const struct wire_job *w = &ch->job->wire;
+
+	return s == VM_OUT ? w->stdout_limit :
+	       s == VM_ERR ? w->stderr_limit : WIRE_RESULT_MAX;
+}
+
 static void on_output(struct channel *ch, const struct wire_header *h,
 		      const uint8_t *payload)
 {
-	const struct wire_job *w = &ch->job->wire;
 	enum vm_stream s = h->type == WIRE_OUT ? VM_OUT :
 			   h->type == WIRE_ERR ? VM_ERR : VM_RESULT;
-	uint64_t max = s == VM_OUT ? w->stdout_limit :
-		       s == VM_ERR ? w->stderr_limit : WIRE_RESULT_MAX;
 
-	if (h->length > max - ch->got[s]) {
+	if (h->length > channel_limit(ch, s) - ch->got[s]) {
 		bad(ch, h, "is beyond the limit of the job");
 		return;
 	}
