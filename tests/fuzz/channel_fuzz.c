@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct run {
 	struct loop *loop;
 	struct channel *ch;
-	struct loop_call quit;
+	struct loop_timer quit;
 	struct vm_job job;
 	int fd;                 /* the guest's end */
 	bool over;              /* broken or finished: no event may follow */
@@ -183,9 +183,9 @@ static void on_fs(void *arg, int result, const uint8_t *data, size_t size)
 			 : data && size <= WIRE_PAYLOAD_MAX);
 }
 
-static void on_quit(struct loop_call *c)
+static void on_quit(struct loop_timer *t)
 {
-	loop_quit(((struct run *)c->arg)->loop);
+	loop_quit(((struct run *)t->arg)->loop);
 }
 
 /* Lets the host take what was said, and takes what it says. */
@@ -193,8 +193,10 @@ static void turn(struct run *r)
 {
 	char block[65536];
 
-	r->quit = (struct loop_call){ .fn = on_quit, .arg = r };
-	loop_post(r->loop, &r->quit);
+	/* A timer, which fires when the sockets have been looked at: a call that
+	 * was posted runs before. */
+	r->quit = (struct loop_timer){ .fn = on_quit, .arg = r };
+	loop_timer_set(r->loop, &r->quit, 0);
 	loop_run(r->loop);
 	while (r->fd >= 0 &&
 	       recv(r->fd, block, sizeof(block), MSG_DONTWAIT) > 0)
