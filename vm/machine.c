@@ -126,6 +126,7 @@ void machine_forget(struct machine *m)
 	m->bm = NULL;
 	m->gone = true;
 	end(m);
+	loop_timer_del(&m->served); /* it may have ended before */
 	free(m);
 }
 
