@@ -659,6 +659,7 @@ static void test_full_closed(void)
 	settle(&s);
 	turn(&s);
 	ok(s.finishes == 11 && s.out.len == much, "all is heard before it");
+	buf_done(&b);
 	close_side(&s);
 }
 
