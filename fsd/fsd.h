@@ -115,7 +115,9 @@ struct fsd {
 	bool stopping;      /* quit as soon as nobody is busy */
 	bool handing_over;  /* the same, and another server goes on: no run
 			       begins */
-	unsigned busy;      /* runs that have been given a machine */
+	bool broken;        /* no machine can be started any more */
+	unsigned busy;      /* runs that have been given a machine; */
+	unsigned adopted;   /* of these, by a server before this one */
 	unsigned running;   /* runs that hold or wait for a machine */
 	int control;        /* owned: the holder's socket, */
 	pid_t service;      /* and process */

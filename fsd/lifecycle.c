@@ -82,12 +82,18 @@ void lifecycle_stop(struct fsd *d, bool now)
 		loop_quit(d->loop);
 }
 
+/* Runs that go on anyway are nothing to wait for, if others cannot begin. */
+static bool is_busy(const struct fsd *d)
+{
+	return d->busy > (d->broken ? d->adopted : 0);
+}
+
 void lifecycle_hand_over(struct fsd *d, bool now)
 {
 	if (d->stopping)
 		return;
 	d->handing_over = true;
-	if (now || !d->busy)
+	if (now || !is_busy(d))
 		loop_quit(d->loop);
 	else
 		log_info("another server takes over when %u running job%s "
@@ -96,7 +102,7 @@ void lifecycle_hand_over(struct fsd *d, bool now)
 
 void lifecycle_run_ended(struct fsd *d)
 {
-	if (d->handing_over && !d->stopping && !d->busy)
+	if (d->handing_over && !d->stopping && !is_busy(d))
 		loop_quit(d->loop);
 	if (d->stopping && !d->busy && !notify_finish(d))
 		loop_quit(d->loop);

@@ -43,6 +43,7 @@ void run_free(struct run *run)
 	run_leave(run);
 	run_tape_end(run);
 	sched_leave(&run->slot);
+	run->d->adopted -= run->adopted;
 	run->d->busy -= run->granted;
 	run->d->running -= run->counted;
 	lifecycle_run_ended(run->d);

@@ -6,6 +6,7 @@
  */
 #include "run_adopt.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 
@@ -15,6 +16,10 @@
 #include "notify.h"
 #include "run_int.h"
 #include "wait.h"
+
+/* Nobody has more; sums of them stay far from their end. */
+#define MEMORY_MAX (1ull << 46)
+#define PLACES_MAX 4096u
 
 /* --- for the next server ---------------------------------------------------- */
 
@@ -41,7 +46,7 @@ void run_tape_begin(struct run *run)
 	uint32_t place;
 	struct vm_tape *t = NULL;
 
-	if (may_outlive(run))
+	if (may_outlive(run) && !run->vm_job.tape)
 		t = inherit_add(run->d->inherit, INHERIT_TAPES, &place);
 	if (!t)
 		return;
@@ -68,6 +73,19 @@ void run_tape_end(struct run *run)
 }
 
 /* --- of the server before ----------------------------------------------------- */
+
+/* Return: 0, or -EPROTO: nothing in it is to be believed. */
+static int recover(struct vm_tape *t)
+{
+	uint64_t now = now_ns();
+
+	t->queued_ns = MIN(t->queued_ns, now);
+	t->granted_ns = MIN(t->granted_ns, now);
+	t->started_ns = MIN(t->started_ns, now);
+	if (t->memory > MEMORY_MAX || t->places > PLACES_MAX)
+		return -EPROTO;
+	return tape_recover(t);
+}
 
 static struct vm_tape *find_tape(const struct job *job)
 {
@@ -136,6 +154,7 @@ static int fetch(struct fsd *d, uint64_t key)
 static int take_machine(struct run *run, struct vm_tape *t)
 {
 	struct fsd *d = run->d;
+	bool reachable;
 
 	run_fill_limits(run);
 	run->vm_job.stdin_size = t->stdin_size;
@@ -144,9 +163,10 @@ static int take_machine(struct run *run, struct vm_tape *t)
 		.uid = run->job->meta.uid, .memory = t->memory,
 		.cpus = t->places,
 	};
-	run->lease = vm_adopt(d->vm, fetch(d, t->jail ? t->wire : 0),
-			      fetch(d, t->jail), &run->vm_job, &run_events,
-			      run);
+	reachable = t->sent && t->jail;
+	run->lease = vm_adopt(d->vm, fetch(d, reachable ? t->wire : 0),
+			      fetch(d, reachable ? t->jail : 0), &run->vm_job,
+			      &run_events, run);
 	return run->lease ? sched_adopt(d->sched, &run->slot) : -ESRCH;
 }
 
@@ -157,6 +177,7 @@ static void go_on(struct run *run, const struct vm_tape *t)
 
 	run->accepted = run->granted = run->stored = run->running = true;
 	run->collected = run->counted = run->adopted = true;
+	run->d->adopted++;
 	run->d->busy++;
 	run->d->running++;
 	run->queued_ns = t->queued_ns;
@@ -177,7 +198,7 @@ bool run_adopt(struct job *job)
 	struct vm_tape *t = find_tape(job);
 	struct run *run;
 
-	if (!t || tape_recover(t) < 0)
+	if (!t || recover(t) < 0)
 		return false;
 	run = new_run(job, t);
 	if (!run)

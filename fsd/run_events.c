@@ -17,10 +17,10 @@ static void on_timer(struct loop_timer *t)
 	struct run *run = t->arg;
 	const struct job_config *c = run->spec.config;
 
+	if (run->vm_job.tape)
+		run->vm_job.tape->timed_out = 1;
 	if (!run->timed_out && c->grace_ms) {
 		run->timed_out = true;
-		if (run->vm_job.tape)
-			run->vm_job.tape->timed_out = 1;
 		job_log(run->job, "timeout: SIGTERM");
 		vm_kill(run->lease, WIRE_KILL_ALL, SIGTERM);
 		loop_timer_set(run->d->loop, t, c->grace_ms * NS_PER_MS);
@@ -63,10 +63,11 @@ static void on_begin(void *arg)
 	if (run->job && !run->publishing &&
 	    run->job->meta.state != JOB_RUNNING)
 		r = run_record(run, JOB_RUNNING);
-	/* Meanwhile it may have been cancelled, or its machine lost. */
+	/* Meanwhile it may have been cancelled, or its machine lost; another
+	 * machine's coming may have been first. */
 	if (run->job && !run->publishing && r < 0)
 		not_stored(run, r);
-	else if (run->job && !run->publishing && run->lease)
+	else if (run->job && !run->publishing && run->lease && !run->running)
 		run_go(run);
 	jobs_let_go();
 	run_let_go(run);
@@ -138,8 +139,10 @@ static void on_started(void *arg)
 	if (!run->started)
 		run_started(run, now_ns(), realtime_ns());
 	if (t) {
-		t->started_ns = run->started_ns;
 		t->started_real_ns = run->started_real_ns;
+		/* the one by which it is known that both are there */
+		__atomic_store_n(&t->started_ns, run->started_ns,
+				 __ATOMIC_RELEASE);
 	}
 	run_sent_inputs(run);
 }

@@ -125,13 +125,15 @@ static void on_vm_changed(void *arg)
 		sched_look(d->sched);
 }
 
-/* Another server has a jailer of its own; with this one's its machines died. */
+/* Another server has a jailer of its own; with this one's its machines died, but
+ * not those of servers before us. */
 static void on_vm_broken(void *arg)
 {
 	struct fsd *d = arg;
 
 	log_warn("machines cannot be started any more: another server takes "
 		 "over");
+	d->broken = true;
 	lifecycle_hand_over(d, false);
 }
 

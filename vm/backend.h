@@ -131,9 +131,12 @@ struct vm_backend {
 	/* How it is reached is written on the tape (jail, wire, cell), for another
 	 * process. NULL: no machine outlives this one. */
 	void (*sign)(struct backend_machine *m, struct vm_tape *t);
-	/* One that was signed so by a process that is dead; it runs. jail is
-	 * owned. Return: 0 or negative errno. */
-	int (*adopt)(struct backend *b, const struct vm_tape *t, int jail,
+	/* What the jailer of a process that is dead is reached by; sock is
+	 * consumed. */
+	void (*left)(struct backend *b, uint64_t jail, int sock);
+	/* One that was signed so by that process; it runs, and its jailer is
+	 * known. Return: 0 or negative errno. */
+	int (*adopt)(struct backend *b, const struct vm_tape *t,
 		     const struct backend_machine_events *ev, void *arg,
 		     struct backend_machine **ret);
 	/* All have been: those that were not are to die. */

@@ -62,7 +62,7 @@ static void watch(struct channel *ch)
 {
 	uint64_t now = now_ns(), left = ch->wait_end_ns - now;
 
-	if (!ch->waiting_for || ch->hold)
+	if (!ch->waiting_for || ch->hold || ch->full)
 		loop_timer_del(&ch->deadline);
 	else
 		loop_timer_set(ch->loop, &ch->deadline,
@@ -385,8 +385,10 @@ static void on_socket(struct loop_fd *src, uint32_t events)
 		while (rounds-- && !ch->hold && ch->phase != PHASE_DONE &&
 		       read_some(ch, until) && now_ns() < until)
 			;
-	if (ch->full && ch->phase != PHASE_DONE)
+	if (ch->full && ch->phase != PHASE_DONE) {
+		watch(ch);
 		interest(ch);
+	}
 	/* HUP is told again and again; with hold on, stop listening to it. */
 	if ((ch->hold || ch->full) && (events & EPOLLHUP))
 		loop_fd_del(&ch->sock);
@@ -451,13 +453,14 @@ static void hear(struct channel *ch)
 
 void channel_settle(struct channel *ch)
 {
-	if (!ch->tape || !ch->marked)
-		return;
+	if (ch->tape && ch->marked)
+		tape_settle(ch->tape);
 	ch->marked = false;
-	tape_settle(ch->tape);
 	if (!ch->full || ch->phase == PHASE_DONE)
 		return;
+	/* With a point or without: who reads it finds out what to do. */
 	ch->full = false;
+	watch_anew(ch);
 	hear(ch);
 	interest(ch);
 }

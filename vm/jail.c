@@ -28,6 +28,7 @@ struct jail {
 	struct loop_fd says;
 	struct list machines; /* jailed.node */
 	uint32_t last_id;
+	bool adopted;         /* of a process that is dead */
 	bool unheard;         /* what it found is still to come, for */
 	struct walls *walls;  /* this, which its owner keeps */
 	bool strict;
@@ -72,7 +73,9 @@ static void jailer_gone(struct jail *j)
 	struct err err;
 	struct jailed *m;
 
-	log_error("the jailer has ended: no machine can be started any more");
+	if (!j->adopted)
+		log_error("the jailer has ended: no machine can be started any "
+			  "more");
 	loop_fd_del(&j->says);
 	fd_close(&j->sock);
 	err_set(&err, -EPIPE, "the jailer has ended");
@@ -121,9 +124,11 @@ static void on_says(struct loop_fd *src, uint32_t events)
 		return;
 	}
 	while (j->sock >= 0) {
-		n = recv(j->sock, &a, sizeof(a), MSG_DONTWAIT);
+		n = recv(j->sock, &a, sizeof(a), MSG_DONTWAIT | MSG_TRUNC);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
+		if (n == (ssize_t)sizeof(struct walls) && j->adopted)
+			continue; /* for who did not come to hear it */
 		if (n == (ssize_t)sizeof(a) && a.version == JAIL_VERSION &&
 		    a.said == JAIL_ENDED)
 			tell_ended(j, &a);
@@ -235,6 +240,8 @@ int jail_adopt(struct loop *loop, int sock, struct jail **ret)
 		jail_close(j);
 		return r;
 	}
+	j->adopted = true;
+	order(j, JAIL_ADOPT, 0);
 	*ret = j;
 	return 0;
 }
@@ -354,24 +361,40 @@ int jail_open(struct loop *loop, const struct jail_options *o,
 static void wait_for_end(struct jail *j)
 {
 	struct pollfd p = { .fd = j->child.pidfd, .events = POLLIN };
+	struct jail_answer a;
 
 	if (j->child.pidfd >= 0)
 		poll(&p, 1, OPEN_WAIT_MS / 10);
+	/* Another's child: its end of the socket is closed with it. */
+	p.fd = j->adopted ? j->sock : -1;
+	while (p.fd >= 0 && poll(&p, 1, OPEN_WAIT_MS / 10) > 0 &&
+	       recv(j->sock, &a, sizeof(a), MSG_DONTWAIT) > 0)
+		;
 	child_end(&j->child);
 }
 
-void jail_close(struct jail *j)
+static void leave(struct jail *j, bool wait)
 {
 	struct jailed *m;
 
-	if (!j)
-		return;
 	loop_fd_del(&j->says);
 	while ((m = list_first(&j->machines, struct jailed, node)))
 		forget(m);
 	if (j->sock >= 0)
-		shutdown(j->sock, SHUT_RDWR);
+		shutdown(j->sock, SHUT_WR);
+	if (wait)
+		wait_for_end(j);
 	fd_close(&j->sock);
-	wait_for_end(j);
 	free(j);
+}
+
+void jail_close(struct jail *j)
+{
+	if (j)
+		leave(j, true);
+}
+
+void jail_leave(struct jail *j)
+{
+	leave(j, false);
 }

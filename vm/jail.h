@@ -49,6 +49,8 @@ int jail_open(struct loop *loop, const struct jail_options *options,
 /* Every machine is killed, and the jailer waited for (bounded) if it is ours,
  * whoever else has the socket. NULL is fine. */
 void jail_close(struct jail *j);
+/* The same of one that was adopted, which is not waited for. */
+void jail_leave(struct jail *j);
 int jail_socket(const struct jail *j); /* borrowed */
 
 /* The jailer of a process that is dead; sock is consumed. Nothing is started in

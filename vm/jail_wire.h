@@ -4,8 +4,8 @@
  * of one machine: one struct a message, in the host's order.
  *
  *   daemon -> jailer   START(id, numbers) with descriptors    KILL(id)
- *                      KEEP(id)*, then SWEEP: who takes over from a daemon that
- *                      is dead says which it goes on with; all others die
+ *                      ADOPT, KEEP(id)*, SWEEP: who takes over from a daemon
+ *                      that is dead says which it goes on with; others die
  *   jailer -> daemon   ENDED(id, wait status | -errno, step)
  *                      WALLS(struct walls), first of all
  *
@@ -25,7 +25,9 @@
 #define JAIL_MEMORY_MIB_MAX (1u << 20)
 #define JAIL_CPUS_MAX 256u
 
-enum jail_op { JAIL_START = 1, JAIL_KILL, JAIL_KEEP, JAIL_SWEEP, JAIL_OPS };
+enum jail_op {
+	JAIL_START = 1, JAIL_KILL, JAIL_ADOPT, JAIL_KEEP, JAIL_SWEEP, JAIL_OPS
+};
 
 enum jail_kind {
 	JAIL_BOOT,    /* makes a template: RAM and the root image shared */

@@ -250,6 +250,13 @@ static void keep(struct jailer *j, uint32_t id)
 		refuse(j, id, (struct jail_word){ JAIL_STEP_NONE, -ESRCH });
 }
 
+/* Who takes over may be killed in the middle, and the next one begins anew. */
+static void adopt(struct jailer *j)
+{
+	for (unsigned i = 0; i < j->cell_count; i++)
+		j->cells[i].kept = false;
+}
+
 static void sweep(struct jailer *j)
 {
 	for (unsigned i = 0; i < j->cell_count; i++) {
@@ -257,7 +264,6 @@ static void sweep(struct jailer *j)
 
 		if (c->pid && !c->kept)
 			cell_kill(c);
-		c->kept = false;
 	}
 }
 
@@ -276,6 +282,9 @@ static void perform(struct jailer *j, const struct jail_request *q, int *fds,
 		c = find_cell(j, q->id);
 		if (c)
 			cell_kill(c);
+		return;
+	case JAIL_ADOPT:
+		adopt(j);
 		return;
 	case JAIL_KEEP:
 		keep(j, q->id);

@@ -21,11 +21,15 @@ void left_drop(const struct left *l, uint64_t key)
 		l->keep->drop(l->keep->arg, key);
 }
 
-static void jail_free(struct left *l, struct left_jail *j)
+/* It is the holder's child: it need not be waited for while we serve. */
+static void jail_free(struct left *l, struct left_jail *j, bool wait)
 {
 	left_drop(l, j->key);
 	list_del(&j->node);
-	jail_close(j->jail);
+	if (wait)
+		jail_close(j->jail);
+	else
+		jail_leave(j->jail);
 	free(j);
 }
 
@@ -38,7 +42,7 @@ static void on_tidy(struct loop_call *call)
 		struct left_jail *j = list_entry(pos, struct left_jail, node);
 
 		if (jail_is_empty(j->jail))
-			jail_free(l, j);
+			jail_free(l, j, false);
 	}
 }
 
@@ -47,27 +51,33 @@ void left_look(struct left *l)
 	loop_defer(l->loop, &l->tidy);
 }
 
-struct jail *left_jail(struct left *l, uint64_t key, int sock)
+struct jail *left_jail(struct left *l, uint64_t key)
+{
+	list_for_each(pos, tmp, &l->jails) {
+		struct left_jail *j = list_entry(pos, struct left_jail, node);
+
+		if (j->key == key)
+			return j->jail;
+	}
+	return NULL;
+}
+
+void left_add(struct left *l, uint64_t key, int sock)
 {
 	auto_close int owned = sock;
 	struct left_jail *j;
 
-	list_for_each(pos, tmp, &l->jails) {
-		j = list_entry(pos, struct left_jail, node);
-		if (j->key == key)
-			return j->jail;
-	}
+	if (left_jail(l, key))
+		return;
 	j = calloc(1, sizeof(*j));
-	if (!j)
-		return NULL;
-	if (jail_adopt(l->loop, take_fd(&owned), &j->jail) < 0) {
+	if (!j || jail_adopt(l->loop, take_fd(&owned), &j->jail) < 0) {
+		left_drop(l, key); /* and with it all of its machines */
 		free(j);
-		return NULL;
+		return;
 	}
 	j->key = key;
 	list_add_tail(&l->jails, &j->node);
-	left_look(l); /* nobody may go on with any of it after all */
-	return j->jail;
+	left_look(l); /* perhaps nobody goes on with any of them */
 }
 
 void left_sweep(struct left *l)
@@ -89,5 +99,5 @@ void left_done(struct left *l)
 {
 	loop_call_del(&l->tidy);
 	list_for_each(pos, tmp, &l->jails)
-		jail_free(l, list_entry(pos, struct left_jail, node));
+		jail_free(l, list_entry(pos, struct left_jail, node), true);
 }

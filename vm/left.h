@@ -24,9 +24,10 @@ void left_done(struct left *l);
 void left_keep(const struct left *l, uint64_t key, int fd);
 void left_drop(const struct left *l, uint64_t key);
 
-/* The jailer of that key; sock, which is consumed, leads to it. NULL: it cannot be
- * had. Borrowed: it ends when left_look() finds it empty. */
-struct jail *left_jail(struct left *l, uint64_t key, int sock);
+/* sock, which is consumed, leads to the jailer of that key. It ends when
+ * left_look() finds it empty. */
+void left_add(struct left *l, uint64_t key, int sock);
+struct jail *left_jail(struct left *l, uint64_t key); /* borrowed, or NULL */
 /* Something of one of them has ended; looked at later. */
 void left_look(struct left *l);
 /* All that nobody goes on with dies. */

@@ -346,7 +346,7 @@ void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 		return;
 	m->used = true;
 	if (job->tape) {
-		job->tape->jail = 0;
+		tape_unsign(job->tape);
 		if (m->bm->backend->ops->sign)
 			m->bm->backend->ops->sign(m->bm, job->tape);
 	}
@@ -367,29 +367,19 @@ static int dead_wire(void)
 	return pair[0];
 }
 
-static int adopt_process(struct machine *m, struct backend *b,
-			 const struct vm_tape *t, int jail)
-{
-	if (jail < 0)
-		return 0;
-	if (b->ops->adopt)
-		return b->ops->adopt(b, t, jail, &backend_events, m, &m->bm);
-	close(jail);
-	return -ENOTSUP;
-}
-
-int machine_adopt(const struct machine_spec *spec, int wire, int jail,
+int machine_adopt(const struct machine_spec *spec, int wire,
 		  const struct vm_job *job, const struct vm_events *job_ev,
 		  void *job_arg, struct machine **ret)
 {
+	struct backend *b = spec->backend;
 	struct machine *m = blank(spec);
+	bool lives = wire >= 0;
 	int r;
 
-	if (wire < 0)
+	if (!lives)
 		wire = dead_wire();
 	if (!m || wire < 0) {
 		fd_close(&wire);
-		fd_close(&jail);
 		free(m);
 		return -ENOMEM;
 	}
@@ -397,10 +387,8 @@ int machine_adopt(const struct machine_spec *spec, int wire, int jail,
 	m->up = m->used = m->heard = true;
 	r = channel_adopt(spec->loop, wire, spec->scale, &channel_events, m,
 			  job, job_ev, job_arg, &m->ch);
-	if (r < 0)
-		fd_close(&jail);
-	else
-		r = adopt_process(m, spec->backend, job->tape, jail);
+	if (r == 0 && lives)
+		r = b->ops->adopt(b, job->tape, &backend_events, m, &m->bm);
 	if (r < 0) {
 		channel_free(m->ch);
 		free(m);

@@ -103,9 +103,8 @@ void machine_lease(struct machine *m, struct vm_lease *lease);
 void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 		 const struct vm_events *ev, void *arg);
 /* One that a process before this one had, RUNNING: see channel_adopt(). wire is
- * consumed, -1: there is none; jail too, -1: it is gone, and its tape has all.
- * Return: 0 or negative errno. */
-int machine_adopt(const struct machine_spec *spec, int wire, int jail,
+ * consumed, -1: it is gone, and its tape has all. Return: 0 or negative errno. */
+int machine_adopt(const struct machine_spec *spec, int wire,
 		  const struct vm_job *job, const struct vm_events *job_ev,
 		  void *job_arg, struct machine **ret);
 /* Kills it, in any state; no event but gone follows. */

@@ -118,6 +118,8 @@ static void have_another(struct vm_lease *l, struct machine *m,
 	log_warn("a machine did not take its job (%s); another one has it",
 		 sentence);
 	m->lease = NULL;
+	if (l->job && l->job->tape)
+		tape_unsign(l->job->tape);
 	loop_call_del(&l->call);
 	l->machine = NULL;
 	l->granted = false;
@@ -485,7 +487,7 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	return 0;
 }
 
-int pool_adopt(struct vm_lease *l, int wire, int jail)
+int pool_adopt(struct vm_lease *l, int wire)
 {
 	struct vm *vm = l->vm;
 	const struct vm_tape *t = l->job->tape;
@@ -499,11 +501,10 @@ int pool_adopt(struct vm_lease *l, int wire, int jail)
 	spec.owner = l->cls = class_get(vm, &cls);
 	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
 	if (l->cls) {
-		r = machine_adopt(&spec, wire, jail, l->job, l->events, l->arg,
+		r = machine_adopt(&spec, wire, l->job, l->events, l->arg,
 				  &l->machine);
 	} else {
 		fd_close(&wire);
-		fd_close(&jail);
 	}
 	if (r < 0)
 		return r;

@@ -365,12 +365,17 @@ static void qemu_sign(struct backend_machine *machine, struct vm_tape *t)
 	t->cell = process_id(m->process);
 }
 
-static int qemu_adopt(struct backend *b, const struct vm_tape *t, int jail,
+static void qemu_left(struct backend *b, uint64_t jail, int sock)
+{
+	left_add(&qemu_of(b)->left, jail, sock);
+}
+
+static int qemu_adopt(struct backend *b, const struct vm_tape *t,
 		      const struct backend_machine_events *ev, void *arg,
 		      struct backend_machine **ret)
 {
 	struct qemu *q = qemu_of(b);
-	struct jail *theirs = left_jail(&q->left, t->jail, jail);
+	struct jail *theirs = left_jail(&q->left, t->jail);
 	struct qemu_machine *m = theirs ? calloc(1, sizeof(*m)) : NULL;
 
 	if (!m)
@@ -582,6 +587,7 @@ const struct vm_backend vm_backend_qemu = {
 	.unprepare = qemu_unprepare,
 	.start = qemu_start,
 	.sign = qemu_sign,
+	.left = qemu_left,
 	.adopt = qemu_adopt,
 	.adopted = qemu_adopted,
 	.pause = qemu_pause,

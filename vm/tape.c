@@ -30,6 +30,13 @@ static void in_order(void)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
+void tape_unsign(struct vm_tape *t)
+{
+	t->sent = 0;
+	in_order();
+	t->jail = t->wire = 0;
+}
+
 void tape_begin(struct vm_tape *t, const struct vm_tape_point *p,
 		const uint8_t *data, size_t size)
 {

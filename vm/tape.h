@@ -76,6 +76,8 @@ struct vm_tape {
 /* All before the bytes themselves: what a new tape's owner is to zero. */
 #define VM_TAPE_HEAD offsetof(struct vm_tape, room)
 
+/* Its machine is none any more, or not yet: nobody can go on. */
+void tape_unsign(struct vm_tape *t);
 /* A job begins; what had come of the next frame before. At most VM_TAPE_ROOM. */
 void tape_begin(struct vm_tape *t, const struct vm_tape_point *p,
 		const uint8_t *data, size_t size);

@@ -10,6 +10,7 @@
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
 #include "host.h"
+#include "jail_wire.h"
 #include "pool.h"
 #include "tape.h"
 
@@ -337,30 +338,42 @@ void vm_settle(struct vm_lease *l)
 static bool is_sane(const struct vm_tape *t)
 {
 	return t->source < VM_SOURCE_MAX && t->accel < VM_ACCEL_MAX &&
-	       t->scale && t->scale <= 100 && t->memory_mib && t->cpus;
+	       t->scale && t->scale <= 100 && t->memory_mib &&
+	       t->memory_mib <= JAIL_MEMORY_MIB_MAX && t->cpus &&
+	       t->cpus <= JAIL_CPUS_MAX;
+}
+
+static void drop_wire(const struct vm *vm, const struct vm_tape *t)
+{
+	if (vm->keep.drop && t->wire)
+		vm->keep.drop(vm->keep.arg, t->wire);
 }
 
 struct vm_lease *vm_adopt(struct vm *vm, int wire, int jail,
 			  const struct vm_job *job,
 			  const struct vm_events *events, void *arg)
 {
+	const struct vm_backend *ops = vm->backend->ops;
+	const struct vm_tape *t = job->tape;
 	auto_close int owned_wire = wire, owned_jail = jail;
-	bool lives = job->tape->sent && wire >= 0 && jail >= 0;
+	bool lives = t->sent && wire >= 0 && jail >= 0 && ops->adopt;
 	struct vm_lease *l = NULL;
 
-	if (is_sane(job->tape) &&
-	    (lives || tape_is_whole(job->tape, !job->wire.output_limit)))
+	/* From here on it is known, and its machines die if they are not
+	 * adopted. */
+	if (jail >= 0 && ops->left)
+		ops->left(vm->backend, t->jail, take_fd(&owned_jail));
+	if (is_sane(t) && (lives || tape_is_whole(t, !job->wire.output_limit)))
 		l = calloc(1, sizeof(*l));
-	if (!l)
-		return NULL;
-	l->vm = vm;
-	l->events = events;
-	l->arg = arg;
-	l->job = job;
-	/* Without the one the other is of no use. */
-	if (pool_adopt(l, lives ? take_fd(&owned_wire) : -1,
-		       lives ? take_fd(&owned_jail) : -1) == 0)
-		return l;
+	if (l) {
+		l->vm = vm;
+		l->events = events;
+		l->arg = arg;
+		l->job = job;
+		if (pool_adopt(l, lives ? take_fd(&owned_wire) : -1) == 0)
+			return l;
+	}
+	drop_wire(vm, t);
 	free(l);
 	return NULL;
 }

@@ -5,7 +5,7 @@
 
 load ../lib/qemu
 
-export LOG_EXPECTED='zygote'
+export LOG_EXPECTED='zygote|the jailer has ended'
 
 setup_file() { file_setup --fork no; }
 teardown_file() { file_teardown; }
@@ -200,10 +200,61 @@ print(len(sys.stdin.buffer.read()))'
 	head -c 5000000 /dev/zero >"$MNT/$J/stdin"
 	job_put "$J" config.json '{}'
 	job_follow "$J" up
+	local jailer
+	jailer=$(jailer)
 	kill_server
 	job_wait "$J" 30 >/dev/null
 	ended "$J" 125 interrupted
 	stdout_is "$J" up
+	check await-exit "$jailer" $((2 * SLOW))
+}
+
+@test "beside one that goes on it dies as well" {
+	local jailer first
+	counts
+	first=$J
+	job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
+	head -c 5000000 /dev/zero >"$MNT/$J/stdin"
+	job_put "$J" config.json '{}'
+	job_follow "$J" up
+	jailer=$(jailer)
+	kill_server
+	check becomes $((1 * SLOW)) bash -c \
+		'[ "$(pgrep -c -r D,R,S,T -P "$0")" = 1 ]' "$jailer"
+	ended "$J" 125 interrupted
+	J=$first
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	counted
+	check await-exit "$jailer" $((2 * SLOW))
+}
+
+@test "a program that was being killed for its time has been, though its server died of it" {
+	local i
+	for i in 1 2 3 4; do
+		job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
+		job_put "$J" config.json '{"timeout": 1}'
+		check becomes $((30 * SLOW)) grep -q 'timeout: SIGKILL' "$MNT/$J/log"
+		kill_server
+		job_wait "$J" 30 >/dev/null
+		ended "$J" 124 timeout
+	done
+}
+
+@test "jobs begin at once when the jailer dies beside a program that goes on" {
+	local first
+	job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(30)'
+	job_put "$J" config.json '{"timeout": 300}'
+	first=$J
+	job_follow "$J" up
+	kill_server
+	kill -KILL "$(jailer)"
+	prog code.py <<<'print(1)'
+	ok 1
+	state_is "$first" running
+	server_now
+	echo kill >"$MNT/$first/ctl"
+	job_wait "$first" 30 >/dev/null
+	ended "$first" 137 cancelled
 }
 
 @test "a session ends with its server" {

@@ -383,12 +383,18 @@ static void on_gone(struct loop_call *c)
 	process.ev->gone(process.arg, "killed", false);
 }
 
-static int on_adopt(struct backend *b, const struct vm_tape *t, int jail,
+static void on_left(struct backend *b, uint64_t jail, int sock)
+{
+	(void)b;
+	(void)jail;
+	close(sock);
+}
+
+static int on_adopt(struct backend *b, const struct vm_tape *t,
 		    const struct backend_machine_events *ev, void *arg,
 		    struct backend_machine **ret)
 {
 	(void)t;
-	close(jail);
 	process.base.backend = b;
 	process.ev = ev;
 	process.arg = arg;
@@ -485,6 +491,7 @@ int main(void)
 	list_init(&process.gone.node);
 	adopting = vm_backend_fake;
 	adopting.open = open_adopting;
+	adopting.left = on_left;
 	adopting.adopt = on_adopt;
 	adopting.kill = on_kill;
 	backend = &adopting;

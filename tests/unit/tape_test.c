@@ -120,7 +120,7 @@ static void test_last_words(void)
 	int pair[2];
 
 	make_pair(pair);
-	tape_begin(t, &none, NULL, 0);
+	tape_begin(t, &none, (const uint8_t *)"", 0);
 	put(pair[0], 0, 1);
 	put(pair[1], 0, 3);
 	close(pair[1]);
@@ -236,7 +236,7 @@ static void test_kills(void)
 	int pair[2], status;
 
 	make_pair(pair);
-	tape_begin(t, &none, NULL, 0);
+	tape_begin(t, &none, (const uint8_t *)"", 0);
 	sender = begin_sending(pair[1]);
 	for (unsigned i = 0; i < KILLS; i++) {
 		uint64_t before = p->at;
