@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# The process that serves dies, and the machines of its jobs go on. The file has
-# two names: see forked().
+# The process that serves dies, and the machines of its jobs go on.
 
 load ../lib/qemu
+load ../lib/kept
 
 export LOG_EXPECTED='zygote|the jailer has ended'
 
@@ -13,39 +13,6 @@ setup() { server_now; }
 teardown() {
 	jobs_done
 	[ -z "${OWN:-}" ] || mount_done
-}
-
-# kill_server — and the one that follows is $SERVER.
-kill_server() {
-	server_kill
-	server_now
-}
-
-server_now() {
-	SERVER=$(server_pid)
-	export SERVER
-}
-
-# counts [CONFIG] — a job $J that says forty numbers in four seconds.
-counts() {
-	job_made code.py <<<'
-import sys, time
-for i in range(40):
-    print(i, flush=True)
-    time.sleep(0.1)
-open("made", "w").write("by one run\n")
-sys.exit(5)'
-	job_put "$J" config.json "${1:-{\}}"
-	job_follow "$J" 0
-}
-
-# counted — it did all of that, once.
-counted() {
-	ended "$J" 5 exited
-	stdout_is "$J" "$(seq 0 39)"
-	assert_equal "$(cat "$MNT/$J/output/made")" 'by one run'
-	assert_equal "$(names "$MNT/$J/output")" made
-	result_is "$J" '.attempts' '[]'
 }
 
 @test "a program runs on while the servers of its mount are killed" {
