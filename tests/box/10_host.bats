@@ -5,11 +5,13 @@
 # KVM that works. It is run in the box only (run.sh).
 
 load ../lib/qemu
+load ../lib/kept
 
 # On a busy host an emulated KVM may be too slow for a machine; the next is not.
 export LOG_EXPECTED='machines do not start|no template|did not boot'
 
 setup_file() { file_setup --pool 1; }
+setup() { server_now; }
 teardown_file() { file_teardown; }
 teardown() {
 	[ -z "${UNIT:-}" ] || unit_done
@@ -55,6 +57,22 @@ under_kvm() {
 	prog code.sh <<<'echo $((6 * 7))'
 	ok 42
 	under_kvm
+}
+
+@test "a program under KVM runs on when its server is killed, and its group goes with it" {
+	local jailer groups
+	server_now
+	counts
+	jailer=$(jailer)
+	groups=$(group "$(machines | head -n 1)")
+	[ -d "${groups%/*}" ]
+	kill_server
+	kill_server
+	job_wait "$J" 300 >/dev/null
+	counted
+	under_kvm
+	check await-exit "$jailer" $((5 * SLOW))
+	[ ! -e "${groups%/*}" ] || fail "${groups%/*} is left"
 }
 
 @test "the clock of a restored machine is the host's" {
