@@ -256,14 +256,26 @@ static ssize_t take(struct channel *ch, uint8_t *data, size_t size, bool last)
 	return n < 0 ? -errno : n;
 }
 
+/* A turn may be over before all that was read is dealt with. */
+static bool has_frame(const struct channel *ch)
+{
+	struct wire_header h;
+
+	return ch->in_len >= WIRE_HEADER_SIZE &&
+	       (wire_header_get(ch->in, &h) < 0 ||
+		ch->in_len >= WIRE_HEADER_SIZE + h.length);
+}
+
 /* One read and what comes of it. Return: false when there is no more now, or
- * what is there must be parsed first. */
+ * what is there must be parsed first: the wire's end is behind it. */
 static bool read_some(struct channel *ch, uint64_t until)
 {
 	ssize_t n;
 
-	if (ch->in_len == CHANNEL_IN_SIZE)
+	if (has_frame(ch)) {
+		channel_wake(ch);
 		return false;
+	}
 	n = take(ch, ch->in + ch->in_len, CHANNEL_IN_SIZE - ch->in_len,
 		 until == UINT64_MAX);
 	if (n == -EAGAIN || n == -EINTR)
@@ -280,10 +292,10 @@ static bool read_some(struct channel *ch, uint64_t until)
 void channel_drain(struct channel *ch)
 {
 	ch->busy++;
-	ch->hold = false;
-	parse(ch, UINT64_MAX);
-	while (ch->phase != PHASE_DONE && read_some(ch, UINT64_MAX))
-		;
+	do {
+		ch->hold = false; /* the little that a socket holds */
+		parse(ch, UINT64_MAX);
+	} while (ch->phase != PHASE_DONE && read_some(ch, UINT64_MAX));
 	leave(ch);
 }
 

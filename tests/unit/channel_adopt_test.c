@@ -27,6 +27,7 @@ struct side {
 	size_t want;   /* bytes of output: then the loop ends */
 	struct buf out, result, files;
 	unsigned starts, exits, finishes, behinds;
+	uint64_t takes_ns; /* each output */
 	enum behind behind;
 	bool broken, eof, late, free_in_output;
 	enum vm_failure why;
@@ -86,7 +87,10 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
 		     size_t len)
 {
 	struct side *s = arg;
+	uint64_t until = now_ns() + s->takes_ns;
 
+	while (now_ns() < until)
+		;
 	buf_add(stream == VM_RESULT ? &s->result : &s->out, data, len);
 	if (s->free_in_output) {
 		channel_free(s->ch);
@@ -783,6 +787,27 @@ static void test_wrong_figures(void)
 	close_side(&s);
 }
 
+/* Each frame takes more than a turn, so that the wire's end is seen between. */
+static void test_slow(void)
+{
+	const struct vm_tape_point p = { .phase = PHASE_SENDING };
+	struct buf b = { 0 };
+	struct side s;
+
+	open_side(&s);
+	add(&b, WIRE_STARTED, NULL, 0);
+	for (int i = 0; i < 9; i++)
+		add_text(&b, WIRE_OUT, "nine ");
+	add_end(&b);
+	s.takes_ns = 5 * NS_PER_MS;
+	adopt_bytes(&s, &p, &b);
+	turn(&s);
+	ok(s.out.len == 45 && s.exits == 1 && !s.broken,
+	   "what was read is heard before the end of the wire: %zu bytes %s",
+	   s.out.len, s.broken ? s.sentence : "");
+	close_side(&s);
+}
+
 static void test_random(void)
 {
 	unsigned accepted = 0, ended = 0;
@@ -846,6 +871,7 @@ int main(void)
 	test_done(BEHIND_DONE_TRUE);
 	test_end_in_event();
 	test_wrong_figures();
+	test_slow();
 	test_random();
 	return done_testing();
 }
