@@ -23,7 +23,7 @@ struct loop;
 
 enum fdstore_kind {
 	FDSTORE_NODE = 1, /* a stored file, O_PATH; id: its inode number */
-	FDSTORE_ROW,      /* a result of a removed job; id: the open file's */
+	FDSTORE_ROW,      /* a result that is its job's no more; id: the open file's */
 	FDSTORE_SOCKET,   /* to a machine or its jailer; id: vm_keep's key */
 };
 

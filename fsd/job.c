@@ -434,15 +434,17 @@ int job_rename(struct job *job, const char *name)
 /* Its directory goes, or it stays as it is but for its run. */
 static int remove_stored(struct job *job)
 {
-	struct node *roots[] = { job->files, job->output, job->sink };
 	int r;
 
-	for (size_t i = 0; i < ARRAY_SIZE(roots); i++)
-		node_root_keep(roots[i]);
+	node_root_keep(job->files);
+	node_root_keep(job->sink);
 	job_keep_results(job);
 	r = depot_job_remove(job->d->depot, job->meta.no);
-	for (size_t i = 0; r < 0 && i < ARRAY_SIZE(roots); i++)
-		node_root_unkeep(roots[i]);
+	if (r == 0)
+		return 0;
+	node_root_unkeep(job->files);
+	node_root_unkeep(job->sink);
+	job_unkeep_results(job);
 	return r;
 }
 

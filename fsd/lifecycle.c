@@ -82,27 +82,30 @@ void lifecycle_stop(struct fsd *d, bool now)
 		loop_quit(d->loop);
 }
 
-/* Runs that go on anyway are nothing to wait for, if others cannot begin. */
-static bool is_busy(const struct fsd *d)
+/* Running jobs. Those that go on anyway are nothing to wait for if no others
+ * can begin. */
+static unsigned waited_for(const struct fsd *d)
 {
-	return d->busy > (d->broken ? d->adopted : 0);
+	return d->busy - (d->broken ? d->adopted : 0);
 }
 
 void lifecycle_hand_over(struct fsd *d, bool now)
 {
+	unsigned busy = waited_for(d);
+
 	if (d->stopping)
 		return;
 	d->handing_over = true;
-	if (now || !is_busy(d))
+	if (now || !busy)
 		loop_quit(d->loop);
 	else
 		log_info("another server takes over when %u running job%s "
-			 "ended", d->busy, d->busy == 1 ? " has" : "s have");
+			 "ended", busy, busy == 1 ? " has" : "s have");
 }
 
 void lifecycle_run_ended(struct fsd *d)
 {
-	if (d->handing_over && !d->stopping && !is_busy(d))
+	if (d->handing_over && !d->stopping && !waited_for(d))
 		loop_quit(d->loop);
 	if (d->stopping && !d->busy && !notify_finish(d))
 		loop_quit(d->loop);

@@ -198,16 +198,22 @@ int ops_row_text(struct handle *h)
 	}
 }
 
-static int open_fd(struct handle *h, int fd)
+/* stored: the holder has it. */
+static void enlist_row(struct handle *h, int fd, bool stored, bool counts)
 {
 	h->kind = H_FILE;
 	h->fd = fd;
-	if (h->t.row != JOB_ROW_LOG)
+	if (counts)
 		quota_opened(h->t.job, &h->open, h->t.row, fd);
 	h->row.id = open_files_fh(h->d, h->kept);
 	h->row.fd = fd;
-	h->row.stored = false;
+	h->row.stored = stored;
 	list_add_tail(&h->t.job->rows, &h->row.node);
+}
+
+static int open_fd(struct handle *h, int fd)
+{
+	enlist_row(h, fd, false, h->t.row != JOB_ROW_LOG);
 	/* what is empty need not be there */
 	return fd == -ENOENT && job_rows[h->t.row].kind == ROW_STREAM
 		       ? 0
@@ -218,14 +224,7 @@ static int open_fd(struct handle *h, int fd)
  * that is not. */
 static void open_gone(struct handle *h, int fd)
 {
-	h->kind = H_FILE;
-	h->fd = fd;
-	if (h->t.job->removed)
-		quota_opened(h->t.job, &h->open, h->t.row, fd);
-	h->row.id = open_files_fh(h->d, h->kept);
-	h->row.fd = fd;
-	h->row.stored = true;
-	list_add_tail(&h->t.job->rows, &h->row.node);
+	enlist_row(h, fd, true, h->t.job->removed);
 }
 
 static bool takes_descriptor(unsigned row)
