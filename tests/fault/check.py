@@ -27,6 +27,17 @@ TOLD = ("interrupted", "failed", "cancelled")
 class Counts(collections.Counter):
     """accepted, exited, interrupted, failed, unknown (never accepted)."""
 
+    def __init__(self):
+        super().__init__()
+        self.told = collections.Counter()  # statuses with their reasons
+
+    def add(self, other):
+        self.update(other)
+        self.told.update(other.told)
+
+    def reasons(self):
+        return ["%d %s" % (n, why) for why, n in self.told.most_common()]
+
     def __str__(self):
         return ", ".join("%d %s" % (n, k) for k, n in sorted(self.items()))
 
@@ -237,6 +248,8 @@ def check_accepted(svc, journal, job, counts):
                 if job.result else [])
         return ["half: %s (%s): %s" % (job.name, job.how, e)]
     counts[res.json["status"]] += 1
+    if res.json["status"] in TOLD:
+        counts.told["%s: %s" % (res.json["status"], res.json["message"])] += 1
     return check_result(job, res, journal.runs(job), journal.faulty)
 
 

@@ -497,8 +497,10 @@ def test(args):
         total.kills += record.kills
         total.by_itself += record.by_itself
         total.ms += record.ms
-        total.counts.update(record.counts)
+        total.counts.add(record.counts)
     args.tap.say("in all: " + total.text())
+    for why in total.counts.reasons():
+        args.tap.say("  " + why)
 
 
 def main():

@@ -302,8 +302,9 @@ result_is() {
 # ended JOB CODE STATUS — the whole of an end.
 ended() {
 	state_is "$1" 'done'
+	[ "$(result "$1" .status)" = "$3" ] ||
+		fail "$1 is to be $3: $(result "$1" '"\(.status): \(.message)"')"
 	exit_is "$1" "$2"
-	status_is "$1" "$3"
 }
 
 # refused JOB TEXT — refused with a sentence that has this in it.
