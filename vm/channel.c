@@ -295,7 +295,8 @@ void channel_drain(struct channel *ch)
 	do {
 		ch->hold = false; /* the little that a socket holds */
 		parse(ch, UINT64_MAX);
-	} while (ch->phase != PHASE_DONE && read_some(ch, UINT64_MAX));
+	} while (ch->phase != PHASE_DONE &&
+		 (has_frame(ch) || read_some(ch, UINT64_MAX)));
 	leave(ch);
 }
 

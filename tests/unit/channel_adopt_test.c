@@ -30,6 +30,7 @@ struct side {
 	uint64_t takes_ns; /* each output */
 	enum behind behind;
 	bool broken, eof, late, free_in_output;
+	bool holds; /* at each output */
 	enum vm_failure why;
 	char sentence[300];
 };
@@ -92,6 +93,8 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
 	while (now_ns() < until)
 		;
 	buf_add(stream == VM_RESULT ? &s->result : &s->out, data, len);
+	if (s->holds)
+		channel_hold(s->ch, true);
 	if (s->free_in_output) {
 		channel_free(s->ch);
 		s->ch = NULL;
@@ -808,6 +811,26 @@ static void test_slow(void)
 	close_side(&s);
 }
 
+/* Who hears wants no more for now, again and again. */
+static void test_held_words(void)
+{
+	const struct vm_tape_point p = { .phase = PHASE_SENDING };
+	struct buf b = { 0 };
+	struct side s;
+
+	open_side(&s);
+	add(&b, WIRE_STARTED, NULL, 0);
+	for (int i = 0; i < 9; i++)
+		add_text(&b, WIRE_OUT, "nine ");
+	add_end(&b);
+	s.holds = true;
+	adopt_bytes(&s, &p, &b);
+	channel_drain(s.ch);
+	ok(s.out.len == 45 && s.exits == 1 && s.finishes,
+	   "a dead machine's last words are not held up: %zu bytes", s.out.len);
+	close_side(&s);
+}
+
 static void test_random(void)
 {
 	unsigned accepted = 0, ended = 0;
@@ -872,6 +895,7 @@ int main(void)
 	test_end_in_event();
 	test_wrong_figures();
 	test_slow();
+	test_held_words();
 	test_random();
 	return done_testing();
 }
