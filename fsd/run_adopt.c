@@ -154,7 +154,8 @@ static int fetch(struct fsd *d, uint64_t key)
 static int take_machine(struct run *run, struct vm_tape *t)
 {
 	struct fsd *d = run->d;
-	bool reachable;
+	const struct vm_keys *keys = &t->keys;
+	struct vm_sockets sockets = { -1, -1, -1 };
 
 	run_fill_limits(run);
 	run->vm_job.stdin_size = t->stdin_size;
@@ -163,10 +164,13 @@ static int take_machine(struct run *run, struct vm_tape *t)
 		.uid = run->job->meta.uid, .memory = t->memory,
 		.cpus = t->places,
 	};
-	reachable = t->sent && t->jail;
-	run->lease = vm_adopt(d->vm, fetch(d, reachable ? t->wire : 0),
-			      fetch(d, reachable ? t->jail : 0), &run->vm_job,
-			      &run_events, run);
+	if (t->sent)
+		sockets = (struct vm_sockets){
+			.jail = fetch(d, keys->jail),
+			.wire = fetch(d, keys->wire),
+			.monitor = fetch(d, keys->monitor),
+		};
+	run->lease = vm_adopt(d->vm, &sockets, &run->vm_job, &run_events, run);
 	return run->lease ? sched_adopt(d->sched, &run->slot) : -ESRCH;
 }
 

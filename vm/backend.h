@@ -128,24 +128,24 @@ struct vm_backend {
 		     struct backend_machine **ret, int *ret_wire,
 		     struct err *err);
 
-	/* How it is reached is written on the tape (jail, wire, cell), for another
+	/* How it is reached is written on the tape (keys, cell), for another
 	 * process. NULL: no machine outlives this one. */
 	void (*sign)(struct backend_machine *m, struct vm_tape *t);
 	/* What the jailer of a process that is dead is reached by; sock is
 	 * consumed. */
 	void (*left)(struct backend *b, uint64_t jail, int sock);
-	/* One that was signed so by that process; it runs, and its jailer is
-	 * known. Return: 0 or negative errno. */
-	int (*adopt)(struct backend *b, const struct vm_tape *t,
+	/* One that was signed so by that process, or is about to be woken by it; its
+	 * jailer is known. monitor is consumed. Return: 0 or negative errno. */
+	int (*adopt)(struct backend *b, const struct vm_tape *t, int monitor,
 		     const struct backend_machine_events *ev, void *arg,
 		     struct backend_machine **ret);
 	/* All have been: those that were not are to die. */
 	void (*adopted)(struct backend *b);
 
-	/* Stops the guest's processors: no CPU is used until resume. Both only
-	 * after up, and in turn; neither waits; failure shows as gone, and so
-	 * does a resume that is not answered in time (limit_ns 0: the
-	 * backend's own). */
+	/* Stops the guest's processors: no CPU is used until resume, which does
+	 * nothing to one that runs. Both only after up; neither waits; failure
+	 * shows as gone, and so does a resume that is not answered in time
+	 * (limit_ns 0: the backend's own). */
 	void (*pause)(struct backend_machine *m);
 	void (*resume)(struct backend_machine *m, uint64_t limit_ns);
 	/* After up: does it still answer? alive follows, or gone. */

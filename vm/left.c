@@ -9,22 +9,45 @@ struct left_jail {
 	struct jail *jail; /* owned */
 };
 
-void left_keep(const struct left *l, uint64_t key, int fd)
+static void keep(const struct left *l, uint64_t key, int fd)
 {
 	if (l->keep)
 		l->keep->keep(l->keep->arg, key, fd);
 }
 
-void left_drop(const struct left *l, uint64_t key)
+static void drop(const struct left *l, uint64_t key)
 {
 	if (l->keep && key)
 		l->keep->drop(l->keep->arg, key);
 }
 
+void left_keep_jail(const struct left *l, int sock)
+{
+	keep(l, l->key, sock);
+}
+
+void left_keep_machine(struct left *l, int wire, int monitor,
+		       struct vm_keys *ret)
+{
+	*ret = (struct vm_keys){
+		.jail = l->key,
+		.wire = ++l->last_key,
+		.monitor = ++l->last_key,
+	};
+	keep(l, ret->wire, wire);
+	keep(l, ret->monitor, monitor);
+}
+
+void left_drop_machine(const struct left *l, const struct vm_keys *keys)
+{
+	drop(l, keys->wire);
+	drop(l, keys->monitor);
+}
+
 /* It is the holder's child: it need not be waited for while we serve. */
 static void jail_free(struct left *l, struct left_jail *j, bool wait)
 {
-	left_drop(l, j->key);
+	drop(l, j->key);
 	list_del(&j->node);
 	if (wait)
 		jail_close(j->jail);
@@ -71,7 +94,7 @@ void left_add(struct left *l, uint64_t key, int sock)
 		return;
 	j = calloc(1, sizeof(*j));
 	if (!j || jail_adopt(l->loop, take_fd(&owned), &j->jail) < 0) {
-		left_drop(l, key); /* and with it all of its machines */
+		drop(l, key); /* and with it all of its machines */
 		free(j);
 		return;
 	}
@@ -92,6 +115,7 @@ void left_init(struct left *l, struct loop *loop, const struct vm_keep *keep)
 		.loop = loop, .keep = keep,
 		.tidy = { .fn = on_tidy, .arg = l },
 	};
+	l->key = l->last_key = now_ns();
 	list_init(&l->jails);
 }
 
@@ -100,4 +124,5 @@ void left_done(struct left *l)
 	loop_call_del(&l->tidy);
 	list_for_each(pos, tmp, &l->jails)
 		jail_free(l, list_entry(pos, struct left_jail, node), true);
+	drop(l, l->key);
 }

@@ -8,11 +8,14 @@
 #define VM_LEFT_H
 
 #include "jail.h"
+#include "tape.h"
 #include "vm.h"
 
 struct left {
 	struct loop *loop;
 	const struct vm_keep *keep; /* borrowed; NULL: nothing outlives us */
+	uint64_t key;      /* our own jailer's */
+	uint64_t last_key; /* no other process has had one from key on */
 	struct list jails;     /* owned: of dead processes */
 	struct loop_call tidy; /* those without a machine end */
 };
@@ -20,9 +23,13 @@ struct left {
 void left_init(struct left *l, struct loop *loop, const struct vm_keep *keep);
 void left_done(struct left *l);
 
-/* For the next process. fd is borrowed; key 0: there was none. */
-void left_keep(const struct left *l, uint64_t key, int fd);
-void left_drop(const struct left *l, uint64_t key);
+/* For the next process; what is given is borrowed. First our jailer's socket, */
+void left_keep_jail(const struct left *l, int sock);
+/* then what each of its machines is reached by, under new keys, */
+void left_keep_machine(struct left *l, int wire, int monitor,
+		       struct vm_keys *ret);
+/* until that has ended, whosever it was. */
+void left_drop_machine(const struct left *l, const struct vm_keys *keys);
 
 /* sock, which is consumed, leads to the jailer of that key. It ends when
  * left_look() finds it empty. */

@@ -367,12 +367,13 @@ static int dead_wire(void)
 	return pair[0];
 }
 
-int machine_adopt(const struct machine_spec *spec, int wire,
+int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
 		  const struct vm_job *job, const struct vm_events *job_ev,
 		  void *job_arg, struct machine **ret)
 {
 	struct backend *b = spec->backend;
 	struct machine *m = blank(spec);
+	auto_close int owned = monitor;
 	bool lives = wire >= 0;
 	int r;
 
@@ -388,12 +389,15 @@ int machine_adopt(const struct machine_spec *spec, int wire,
 	r = channel_adopt(spec->loop, wire, spec->scale, &channel_events, m,
 			  job, job_ev, job_arg, &m->ch);
 	if (r == 0 && lives)
-		r = b->ops->adopt(b, job->tape, &backend_events, m, &m->bm);
+		r = b->ops->adopt(b, job->tape, take_fd(&owned),
+				  &backend_events, m, &m->bm);
 	if (r < 0) {
 		channel_free(m->ch);
 		free(m);
 		return r;
 	}
+	if (lives) /* whoever was to wake it may have died before that */
+		b->ops->resume(m->bm, 0);
 	*ret = m;
 	return 0;
 }

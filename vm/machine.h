@@ -102,9 +102,10 @@ void machine_lease(struct machine *m, struct vm_lease *lease);
  * not wake at once is broken soon. */
 void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 		 const struct vm_events *ev, void *arg);
-/* One that a process before this one had, RUNNING: see channel_adopt(). wire is
- * consumed, -1: it is gone, and its tape has all. Return: 0 or negative errno. */
-int machine_adopt(const struct machine_spec *spec, int wire,
+/* One that a process before this one had, RUNNING: see channel_adopt(). wire and
+ * monitor are consumed, both -1: it is gone, and its tape has all. Return: 0 or
+ * negative errno. */
+int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
 		  const struct vm_job *job, const struct vm_events *job_ev,
 		  void *job_arg, struct machine **ret);
 /* Kills it, in any state; no event but gone follows. */

@@ -487,7 +487,7 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	return 0;
 }
 
-int pool_adopt(struct vm_lease *l, int wire)
+int pool_adopt(struct vm_lease *l, int wire, int monitor)
 {
 	struct vm *vm = l->vm;
 	const struct vm_tape *t = l->job->tape;
@@ -501,10 +501,11 @@ int pool_adopt(struct vm_lease *l, int wire)
 	spec.owner = l->cls = class_get(vm, &cls);
 	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
 	if (l->cls) {
-		r = machine_adopt(&spec, wire, l->job, l->events, l->arg,
-				  &l->machine);
+		r = machine_adopt(&spec, wire, monitor, l->job, l->events,
+				  l->arg, &l->machine);
 	} else {
 		fd_close(&wire);
+		fd_close(&monitor);
 	}
 	if (r < 0)
 		return r;

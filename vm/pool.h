@@ -92,7 +92,7 @@ int pool_lease(struct vm *vm, struct vm_lease *lease);
 /* Has the lease's machine run its job. */
 void pool_run(struct vm_lease *lease);
 /* Of a lease with a job that has a tape: see machine_adopt(). */
-int pool_adopt(struct vm_lease *lease, int wire);
+int pool_adopt(struct vm_lease *lease, int wire, int monitor);
 /* See vm_give_way(). */
 bool pool_give_way(struct vm *vm);
 /* A lease for the runner may come soon: a machine for it is woken. */

@@ -297,14 +297,22 @@ static struct process *blank(struct loop *loop,
 	return p;
 }
 
-struct process *process_adopt(struct loop *loop, struct jail *jail, uint32_t id,
-			      const struct process_events *ev, void *arg)
+int process_adopt(struct loop *loop, struct jail *jail, uint32_t id, int monitor,
+		  const struct process_events *ev, void *arg,
+		  struct process **ret)
 {
+	auto_close int owned = monitor;
 	struct process *p = blank(loop, ev, arg);
+	int r = p ? qmp_adopt(loop, take_fd(&owned), &qmp_events, p, &p->qmp)
+		  : -ENOMEM;
 
-	if (p)
-		jail_keep(jail, id, &p->jailed);
-	return p;
+	if (r < 0) {
+		free(p);
+		return r;
+	}
+	jail_keep(jail, id, &p->jailed);
+	*ret = p;
+	return 0;
 }
 
 int process_new(struct loop *loop, struct jail *jail,

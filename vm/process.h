@@ -27,13 +27,14 @@ int process_new(struct loop *loop, struct jail *jail,
 		const struct jail_request *what, const int *fds,
 		const struct process_events *ev, void *arg,
 		struct process **ret, struct err *err);
-/* One that an earlier daemon started there: it has no monitor any more, and what
- * it writes on standard error is lost. NULL without memory. */
-struct process *process_adopt(struct loop *loop, struct jail *jail, uint32_t id,
-			      const struct process_events *ev, void *arg);
+/* One that an earlier daemon started there, with its monitor, which is consumed.
+ * What it writes on standard error is lost. */
+int process_adopt(struct loop *loop, struct jail *jail, uint32_t id, int monitor,
+		  const struct process_events *ev, void *arg,
+		  struct process **ret);
 /* Kills what lives; no event comes any more. */
 void process_free(struct process *p);
-struct qmp *process_qmp(struct process *p); /* NULL: it has none */
+struct qmp *process_qmp(struct process *p); /* NULL: it has ended */
 /* Its number with the jailer. */
 uint32_t process_id(const struct process *p);
 /* SIGKILL; gone follows. why: what gone is to say, NULL for the truth. */

@@ -31,8 +31,6 @@ struct qemu {
 	struct list machines;      /* qemu_machine.node */
 	bool making;               /* one template at a time */
 	struct walls walls;        /* around each machine */
-	uint64_t key;              /* of our jailer's socket, */
-	uint64_t last_key;         /* and of the newest machine's wire */
 	struct left left;          /* jailers of processes before us */
 };
 
@@ -56,7 +54,7 @@ struct qemu_machine {
 	bool up, killed;
 	struct qemu_template *forked; /* off its zygote; NULL: restored */
 	uint32_t zygote;              /* that one's number */
-	uint64_t jail_key, wire_key;
+	struct vm_keys keys;
 };
 
 static struct qemu *qemu_of(struct backend *b)
@@ -198,8 +196,8 @@ static void machine_free(struct qemu_machine *m)
 	loop_timer_del(&m->limit);
 	list_del(&m->node);
 	process_free(m->process);
-	left_drop(&m->q->left, m->wire_key);
-	if (m->jail_key != m->q->key)
+	left_drop_machine(&m->q->left, &m->keys);
+	if (m->keys.jail != m->q->left.key)
 		left_look(&m->q->left);
 	free(m);
 }
@@ -333,9 +331,8 @@ static int qemu_start(struct backend *b, const struct vm_class *cls,
 		free(m);
 		return r;
 	}
-	m->jail_key = q->key;
-	m->wire_key = ++q->last_key;
-	left_keep(&q->left, m->wire_key, *ret_wire);
+	left_keep_machine(&q->left, *ret_wire, qmp_fd(process_qmp(m->process)),
+			  &m->keys);
 	list_add_tail(&q->machines, &m->node);
 	loop_timer_set(b->host->loop, &m->limit,
 		       (uint64_t)UP_S * m->scale * NS_PER_S);
@@ -360,8 +357,7 @@ static void qemu_sign(struct backend_machine *machine, struct vm_tape *t)
 {
 	const struct qemu_machine *m = machine_of(machine);
 
-	t->jail = m->jail_key;
-	t->wire = m->wire_key;
+	t->keys = m->keys;
 	t->cell = process_id(m->process);
 }
 
@@ -370,26 +366,29 @@ static void qemu_left(struct backend *b, uint64_t jail, int sock)
 	left_add(&qemu_of(b)->left, jail, sock);
 }
 
-static int qemu_adopt(struct backend *b, const struct vm_tape *t,
+static int qemu_adopt(struct backend *b, const struct vm_tape *t, int monitor,
 		      const struct backend_machine_events *ev, void *arg,
 		      struct backend_machine **ret)
 {
 	struct qemu *q = qemu_of(b);
-	struct jail *theirs = left_jail(&q->left, t->jail);
+	struct jail *theirs = left_jail(&q->left, t->keys.jail);
 	struct qemu_machine *m = theirs ? calloc(1, sizeof(*m)) : NULL;
+	int r;
 
-	if (!m)
+	if (!m) {
+		close(monitor);
 		return -ENOMEM;
+	}
 	*m = (struct qemu_machine){
 		.base.backend = b, .q = q, .ev = ev, .arg = arg,
 		.limit = { .fn = on_limit, .arg = m }, .scale = t->scale,
-		.up = true, .jail_key = t->jail, .wire_key = t->wire,
+		.up = true, .keys = t->keys,
 	};
-	m->process = process_adopt(b->host->loop, theirs, t->cell,
-				   &process_events, m);
-	if (!m->process) {
+	r = process_adopt(b->host->loop, theirs, t->cell, monitor,
+			  &process_events, m, &m->process);
+	if (r < 0) {
 		free(m);
-		return -ENOMEM;
+		return r;
 	}
 	list_add_tail(&q->machines, &m->node);
 	*ret = &m->base;
@@ -494,8 +493,6 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 	list_init(&q->templates);
 	list_init(&q->machines);
 	left_init(&q->left, host->loop, host->options->keep);
-	/* No other process has had one of those that follow. */
-	q->key = q->last_key = now_ns();
 	q->ground.host = host;
 	q->ground.qemu = host->options->qemu ? host->options->qemu :
 					       QEMU_DEFAULT;
@@ -514,7 +511,7 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 		return r;
 	}
 	keep_known(q, host->options->known);
-	left_keep(&q->left, q->key, jail_socket(q->ground.jail));
+	left_keep_jail(&q->left, jail_socket(q->ground.jail));
 	*ret = &q->base;
 	return 0;
 }
@@ -564,7 +561,6 @@ static void qemu_close(struct backend *b)
 		free(qt);
 	}
 	left_done(&q->left);
-	left_drop(&q->left, q->key);
 	jail_close(q->ground.jail);
 	image_close(&q->ground.image);
 	free(q);

@@ -35,6 +35,7 @@ struct qmp {
 	unsigned busy;
 	bool freed;          /* released as soon as busy is 0 */
 	bool closed;
+	bool cut;            /* the first line may have lost its beginning */
 };
 
 static void leave(struct qmp *q)
@@ -135,7 +136,7 @@ static void on_line(struct qmp *q, const char *line, size_t len)
 	const char *event = json_string_value(json_object_get(m, "event"));
 	char status[32];
 
-	if (!json_is_object(m)) {
+	if (!json_is_object(m) && !q->cut) {
 		close_with(q, "QEMU's monitor sent no JSON object");
 	} else if (event) {
 		copy_text(status, sizeof(status), json_object_get(m, "data"),
@@ -148,6 +149,7 @@ static void on_line(struct qmp *q, const char *line, size_t len)
 		   json_object_get(m, "error")) {
 		on_answer(q, m);
 	} /* else the greeting, which asks for nothing */
+	q->cut = false;
 	json_decref(m);
 }
 
@@ -320,4 +322,22 @@ int qmp_new(struct loop *loop, int fd, const struct qmp_events *ev, void *arg,
 	take_fd(&owned);
 	*ret = q;
 	return 0;
+}
+
+int qmp_adopt(struct loop *loop, int fd, const struct qmp_events *ev, void *arg,
+	      struct qmp **ret)
+{
+	int r = qmp_new(loop, fd, ev, arg, ret);
+
+	if (r < 0)
+		return r;
+	(*ret)->cut = true;
+	/* What the other one asked may still be answered, with its ids. */
+	(*ret)->last_id = (json_int_t)now_ns();
+	return 0;
+}
+
+int qmp_fd(const struct qmp *q)
+{
+	return q->sock.fd;
 }

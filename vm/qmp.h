@@ -30,6 +30,11 @@ typedef void qmp_reply_fn(void *arg, const struct qmp_reply *reply);
 /* Consumes fd also when it fails. */
 int qmp_new(struct loop *loop, int fd, const struct qmp_events *ev, void *arg,
 	    struct qmp **ret);
+/* The same of a monitor that another process has spoken with, and perhaps heard
+ * half a line of. */
+int qmp_adopt(struct loop *loop, int fd, const struct qmp_events *ev, void *arg,
+	      struct qmp **ret);
+int qmp_fd(const struct qmp *q); /* borrowed */
 /* No event and no reply is delivered any more. May be called from either. */
 void qmp_free(struct qmp *q);
 /*

@@ -34,7 +34,7 @@ void tape_unsign(struct vm_tape *t)
 {
 	t->sent = 0;
 	in_order();
-	t->jail = t->wire = 0;
+	t->keys = (struct vm_keys){ 0 };
 }
 
 void tape_begin(struct vm_tape *t, const struct vm_tape_point *p,

@@ -23,6 +23,12 @@
 #define VM_TAPE_STREAMS 3 /* VM_STREAM_MAX */
 #define VM_TAPE_CONFIG 8
 
+/* What vm_keep was told of a machine's: its jailer's socket, its wire, its
+ * monitor. 0: there is none. */
+struct vm_keys {
+	uint64_t jail, wire, monitor;
+};
+
 /* Of stdout and stderr, at a point: bytes that are kept or about to be, and
  * those that were left out. The owner's figures. */
 struct vm_tape_flow {
@@ -54,10 +60,8 @@ struct vm_tape {
 	uint64_t config[VM_TAPE_CONFIG]; /* what is to be the same then */
 	char language[16];
 
-	/* How to reach the machine: keys of what vm_options.keep was told, and
-	 * its number there. jail 0: it cannot be. */
-	uint64_t jail, wire;
-	uint32_t cell;
+	struct vm_keys keys; /* how the machine is reached, */
+	uint32_t cell;       /* and its number with its jailer */
 	uint32_t sent;  /* it has all that it is to get */
 
 	uint32_t source, accel, scale; /* of its lease and its class */

@@ -343,26 +343,30 @@ static bool is_sane(const struct vm_tape *t)
 	       t->cpus <= JAIL_CPUS_MAX;
 }
 
-static void drop_wire(const struct vm *vm, const struct vm_tape *t)
+static void drop_keys(const struct vm *vm, const struct vm_keys *keys)
 {
-	if (vm->keep.drop && t->wire)
-		vm->keep.drop(vm->keep.arg, t->wire);
+	if (vm->keep.drop && keys->wire)
+		vm->keep.drop(vm->keep.arg, keys->wire);
+	if (vm->keep.drop && keys->monitor)
+		vm->keep.drop(vm->keep.arg, keys->monitor);
 }
 
-struct vm_lease *vm_adopt(struct vm *vm, int wire, int jail,
+struct vm_lease *vm_adopt(struct vm *vm, const struct vm_sockets *sockets,
 			  const struct vm_job *job,
 			  const struct vm_events *events, void *arg)
 {
 	const struct vm_backend *ops = vm->backend->ops;
 	const struct vm_tape *t = job->tape;
-	auto_close int owned_wire = wire, owned_jail = jail;
-	bool lives = t->sent && wire >= 0 && jail >= 0 && ops->adopt;
+	auto_close int jail = sockets->jail, wire = sockets->wire;
+	auto_close int monitor = sockets->monitor;
+	bool lives = t->sent && jail >= 0 && wire >= 0 && monitor >= 0 &&
+		     ops->adopt;
 	struct vm_lease *l = NULL;
 
 	/* From here on it is known, and its machines die if they are not
 	 * adopted. */
 	if (jail >= 0 && ops->left)
-		ops->left(vm->backend, t->jail, take_fd(&owned_jail));
+		ops->left(vm->backend, t->keys.jail, take_fd(&jail));
 	if (is_sane(t) && (lives || tape_is_whole(t, !job->wire.output_limit)))
 		l = calloc(1, sizeof(*l));
 	if (l) {
@@ -370,10 +374,13 @@ struct vm_lease *vm_adopt(struct vm *vm, int wire, int jail,
 		l->events = events;
 		l->arg = arg;
 		l->job = job;
-		if (pool_adopt(l, lives ? take_fd(&owned_wire) : -1) == 0)
+		if (!lives)
+			fd_close(&wire);
+		if (pool_adopt(l, take_fd(&wire),
+			       lives ? take_fd(&monitor) : -1) == 0)
 			return l;
 	}
-	drop_wire(vm, t);
+	drop_keys(vm, &t->keys);
 	free(l);
 	return NULL;
 }

@@ -58,6 +58,11 @@ struct vm_keep {
 	void *arg;
 };
 
+/* What it gives back for a machine's keys: owned, -1: nobody has it. */
+struct vm_sockets {
+	int jail, wire, monitor;
+};
+
 struct vm_options {
 	const struct vm_backend *backend;
 	const char *cache_dir; /* templates and the accelerator's verdict */
@@ -240,13 +245,13 @@ void vm_mark(struct vm_lease *lease, const struct vm_tape_flow *flow);
 void vm_settle(struct vm_lease *lease);
 /*
  * Goes on with the job of a process that is dead, where its tape's last point
- * is; the tape was recovered. wire and jail (owned, -1: nobody has it) are what
- * vm_keep has of those keys. job needs no input, and of its wire only mode and
- * limits; it has the tape. Events follow as after vm_run(). Return: NULL if it
- * cannot be: without memory, or the machine is gone and has not said all.
+ * is; the tape was recovered. sockets are those of its keys, and are consumed.
+ * job needs no input, and of its wire only mode and limits; it has the tape.
+ * Events follow as after vm_run(). Return: NULL if it cannot be: without memory,
+ * or the machine is gone and has not said all.
  * vm_adopted() when there are no more: what was not adopted dies.
  */
-struct vm_lease *vm_adopt(struct vm *vm, int wire, int jail,
+struct vm_lease *vm_adopt(struct vm *vm, const struct vm_sockets *sockets,
 			  const struct vm_job *job,
 			  const struct vm_events *events, void *arg);
 void vm_adopted(struct vm *vm);

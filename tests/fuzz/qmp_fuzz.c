@@ -61,7 +61,10 @@ static void turn(struct state *s)
 	loop_run(s->loop);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+typedef int open_fn(struct loop *loop, int fd, const struct qmp_events *ev,
+		    void *arg, struct qmp **ret);
+
+static void hear(const uint8_t *data, size_t size, open_fn *open)
 {
 	struct state s = { .loop = NULL };
 	int pair[2];
@@ -69,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (loop_new(&s.loop) < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		abort();
-	if (qmp_new(s.loop, pair[0], &events, &s, &s.q) < 0)
+	if (open(s.loop, pair[0], &events, &s, &s.q) < 0)
 		abort();
 	for (int i = 0; i < 3; i++)
 		qmp_send(s.q, "x", NULL, NS_PER_S, on_reply, &s);
@@ -87,5 +90,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	turn(&s);
 	qmp_free(s.q);
 	loop_free(s.loop);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	hear(data, size, qmp_new);
+	hear(data, size, qmp_adopt);
 	return 0;
 }

@@ -32,7 +32,7 @@ static struct {
 	const struct backend_machine_events *ev;
 	void *arg;
 	struct loop_call gone;
-	unsigned adopted, killed;
+	unsigned adopted, killed, woken;
 } process;
 
 static struct vm_backend adopting;
@@ -202,9 +202,11 @@ static void put_on_tape(struct room *r, enum said said)
 	tape_begin(r->tape, &none, data, n);
 }
 
-static void adopt(struct room *r, int wire, int jail)
+static void adopt(struct room *r, int jail, int wire, int monitor)
 {
-	r->lease = vm_adopt(r->vm, wire, jail, &r->job, &events, r);
+	const struct vm_sockets sockets = { jail, wire, monitor };
+
+	r->lease = vm_adopt(r->vm, &sockets, &r->job, &events, r);
 }
 
 static unsigned leased(struct room *r)
@@ -224,7 +226,7 @@ static void test_whole(void)
 
 	open_room(&r);
 	put_on_tape(&r, SAID_ALL);
-	adopt(&r, -1, -1);
+	adopt(&r, -1, -1, -1);
 	ok(r.lease && !r.starts, "what has said all needs no machine");
 	is_int(leased(&r), 1, "it counts as one");
 	vm_lease_info(r.lease, &info);
@@ -240,10 +242,10 @@ static void test_whole(void)
 
 	open_room(&r);
 	put_on_tape(&r, SAID_EXIT);
-	adopt(&r, -1, -1);
+	adopt(&r, -1, -1, -1);
 	ok(!r.lease, "without its output tree it has not said all");
 	r.job.wire.output_limit = 0;
-	adopt(&r, -1, -1);
+	adopt(&r, -1, -1, -1);
 	turn(&r);
 	is_int(r.finishes, 1, "unless none was asked for");
 	close_room(&r);
@@ -262,7 +264,7 @@ static void test_broken(void)
 	n += add(data + n, WIRE_READY, "12345678", 8);
 	n += add_end(data + n, true);
 	tape_begin(r.tape, &none, data, n);
-	adopt(&r, -1, -1);
+	adopt(&r, -1, -1, -1);
 	turn(&r);
 	ok(r.failures == 1 && !r.finishes && r.freed == 1,
 	   "a tape that speaks wrongly ends the run: %s", r.sentence);
@@ -274,29 +276,39 @@ static bool is_closed(int fd)
 	return fcntl(fd, F_GETFD) < 0;
 }
 
+static int some_fd(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		exit(1);
+	return fd;
+}
+
 static void test_refused(void)
 {
+	static const char *const missing[] = {
+		"whose jailer is not there", "whose wire is not",
+		"whose monitor is not",
+	};
 	struct room r;
-	int pair[2];
 
 	open_room(&r);
 	put_on_tape(&r, SAID_OUTPUT);
-	adopt(&r, -1, -1);
+	adopt(&r, -1, -1, -1);
 	ok(!r.lease, "who has not said all and is gone cannot be gone on with");
 	r.tape->sent = 1;
-	for (int i = 0; i < 2; i++) {
-		if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
-			exit(1);
-		adopt(&r, i ? -1 : pair[0], i ? pair[0] : -1);
-		ok(!r.lease && is_closed(pair[0]),
-		   "nor whose %s alone is there", i ? "jail" : "wire");
-		close(pair[1]);
+	for (int i = 0; i < 4; i++) { /* 3: all are there */
+		int fd[3];
+
+		for (int j = 0; j < 3; j++)
+			fd[j] = i == j ? -1 : some_fd();
+		adopt(&r, fd[0], fd[1], fd[2]);
+		ok(!r.lease && is_closed(fd[0]) && is_closed(fd[1]) &&
+			   is_closed(fd[2]),
+		   "nor %s", i == 3 ? "one of a backend that cannot"
+				    : missing[i]);
 	}
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
-		exit(1);
-	adopt(&r, pair[0], pair[1]);
-	ok(!r.lease && is_closed(pair[0]) && is_closed(pair[1]),
-	   "nor one of a backend that cannot");
 	is_int(leased(&r), 0, "nothing is left of them");
 	close_room(&r);
 }
@@ -321,7 +333,7 @@ static void test_insane(void)
 		open_room(&r);
 		put_on_tape(&r, SAID_ALL);
 		memcpy((uint8_t *)r.tape + bad[i].at, &bad[i].value, 4);
-		adopt(&r, -1, -1);
+		adopt(&r, -1, -1, -1);
 		ok(!r.lease, "the %s %u is not believed", bad[i].name,
 		   bad[i].value);
 		close_room(&r);
@@ -335,7 +347,7 @@ static void test_ended(void)
 	open_room(&r);
 	put_on_tape(&r, SAID_ALL);
 	r.end_in_output = true;
-	adopt(&r, -1, -1);
+	adopt(&r, -1, -1, -1);
 	turn(&r);
 	is_str(r.out.data, "one", "ended in an event: no other follows");
 	ok(!r.finishes && !r.failures && r.freed == 1, "and it goes away");
@@ -343,7 +355,7 @@ static void test_ended(void)
 
 	open_room(&r);
 	put_on_tape(&r, SAID_ALL);
-	adopt(&r, -1, -1);
+	adopt(&r, -1, -1, -1);
 	vm_end(take_ptr(r.lease));
 	turn(&r);
 	ok(!r.out.len && r.freed == 1, "so it does before the first");
@@ -359,13 +371,13 @@ static void test_free(void)
 	for (int i = 0; i < 3; i++) {
 		open_room(&r);
 		put_on_tape(&r, SAID_ALL);
-		adopt(&r, -1, -1);
+		adopt(&r, -1, -1, -1);
 		if (i == 1) /* it was heard, and has ended its lease */
 			round_once(&r);
 		if (i == 2) /* nothing of it was, and another has ended */
 			vm_end(take_ptr(r.lease));
 		if (i == 2)
-			adopt(&r, -1, -1);
+			adopt(&r, -1, -1, -1);
 		vm_end(take_ptr(r.lease));
 		freed = r.freed;
 		vm_free(take_ptr(r.vm));
@@ -390,17 +402,25 @@ static void on_left(struct backend *b, uint64_t jail, int sock)
 	close(sock);
 }
 
-static int on_adopt(struct backend *b, const struct vm_tape *t,
+static int on_adopt(struct backend *b, const struct vm_tape *t, int monitor,
 		    const struct backend_machine_events *ev, void *arg,
 		    struct backend_machine **ret)
 {
 	(void)t;
+	close(monitor);
 	process.base.backend = b;
 	process.ev = ev;
 	process.arg = arg;
 	process.adopted++;
 	*ret = &process.base;
 	return 0;
+}
+
+static void on_resume(struct backend_machine *m, uint64_t limit_ns)
+{
+	(void)m;
+	(void)limit_ns;
+	process.woken++;
 }
 
 static void on_kill(struct backend_machine *m)
@@ -429,8 +449,8 @@ static int adopt_living(struct room *r)
 	r->tape->sent = 1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		exit(1);
-	process.killed = 0;
-	adopt(r, pair[0], open("/dev/null", O_RDONLY | O_CLOEXEC));
+	process.killed = process.woken = 0;
+	adopt(r, some_fd(), pair[0], some_fd());
 	return pair[1];
 }
 
@@ -449,6 +469,7 @@ static void test_living(void)
 
 	fd = adopt_living(&r);
 	ok(r.lease != NULL, "a machine that lives is gone on with");
+	is_int(process.woken, 1, "and woken, if nobody had come to that");
 	n = add(data, WIRE_OUT, "three", 5);
 	n += add_end(data + n, true);
 	say(fd, data, n);
@@ -493,6 +514,7 @@ int main(void)
 	adopting.open = open_adopting;
 	adopting.left = on_left;
 	adopting.adopt = on_adopt;
+	adopting.resume = on_resume;
 	adopting.kill = on_kill;
 	backend = &adopting;
 	test_living();

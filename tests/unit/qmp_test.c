@@ -60,7 +60,10 @@ static void on_stop(struct loop_timer *t)
 	loop_quit(p->loop);
 }
 
-static void open_peer(struct peer *p)
+typedef int open_fn(struct loop *loop, int fd, const struct qmp_events *ev,
+		    void *arg, struct qmp **ret);
+
+static void open_peer_by(struct peer *p, open_fn *open)
 {
 	int pair[2];
 
@@ -70,8 +73,13 @@ static void open_peer(struct peer *p)
 		exit(1);
 	p->fd = pair[1];
 	p->stop = (struct loop_timer){ .fn = on_stop, .arg = p };
-	is_int(qmp_new(p->loop, pair[0], &events, p, &p->q), 0, "connected");
+	is_int(open(p->loop, pair[0], &events, p, &p->q), 0, "connected");
 	loop_timer_set(p->loop, &p->stop, 3 * NS_PER_S);
+}
+
+static void open_peer(struct peer *p)
+{
+	open_peer_by(p, qmp_new);
 }
 
 static void close_peer(struct peer *p)
@@ -205,9 +213,46 @@ static void test_fd(void)
 	close_peer(&p);
 }
 
+/* Somebody else has spoken with it, and died. */
+static void test_adopted(void)
+{
+	static const char *const rests[] = {
+		"", "}", "\r", "\"event\": \"STOP\"}\r",
+		"{\"status\": \"x\"}, \"event\": \"STOP\"}\r",
+		"{\"return\": {}, \"id\": 1}\r",
+	};
+	char line[100] = "";
+	struct peer p;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rests); i++) {
+		open_peer_by(&p, qmp_adopt);
+		send_one(&p, NS_PER_S);
+		say(&p, rests[i]);
+		say(&p, "\n{\"event\":\"RESUME\"}\n");
+		loop_run(p.loop);
+		ok(!p.why[0] && !p.reply_count && !strcmp(p.event, "RESUME"),
+		   "what another had left of a line is passed: %s", rests[i]);
+		close_peer(&p);
+	}
+	open_peer_by(&p, qmp_adopt);
+	send_one(&p, NS_PER_S);
+	ok(read(p.fd, line, sizeof(line) - 1) > 0, "the peer reads");
+	line[strcspn(line, "\n")] = '\0';
+	say(&p, "{\"return\":{},");
+	say(&p, strstr(line, "\"id\""));
+	say(&p, "\n");
+	loop_run(p.loop);
+	ok(p.reply_count == 1 && !p.replies[0].code, "it is answered: %s", line);
+	say(&p, "}\n");
+	loop_run(p.loop);
+	ok(p.why[0], "and from then on speaks right: %s", p.why);
+	close_peer(&p);
+}
+
 int main(void)
 {
 	test_answers();
+	test_adopted();
 	test_reason();
 	test_ends();
 	test_fd();
