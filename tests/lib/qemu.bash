@@ -84,6 +84,15 @@ machines() {
 	jailer=$(jailer) && pgrep -P "$jailer" -r D,R,S,t,T qemu
 }
 
+# at_rest — machines are there, and none is being made or heated any more.
+at_rest() {
+	check becomes 60 awk '{ is[$1] = $2 }
+		END { exit !(is["fsd_machines_warm"] >= 2 &&
+			is["fsd_machines_starting"] == 0 &&
+			is["fsd_zygotes_wanted"] == 0 &&
+			is["fsd_machines_lukewarm"] == 0) }' "$MNT/.fsd/stats"
+}
+
 # zygote — its process.
 zygote() {
 	pgrep -P "$(jailer)" -x fsd-zygote

@@ -66,15 +66,6 @@ teardown() {
 	ok 'the next one is fine'
 }
 
-# at_rest — machines are there, and none is being made or heated any more.
-at_rest() {
-	check becomes 60 awk '{ is[$1] = $2 }
-		END { exit !(is["fsd_machines_warm"] >= 2 &&
-			is["fsd_machines_starting"] == 0 &&
-			is["fsd_zygotes_wanted"] == 0 &&
-			is["fsd_machines_lukewarm"] == 0) }' "$MNT/.fsd/stats"
-}
-
 @test "a machine that rests is heated by what most programs do, and a program sees nothing of it" {
 	at_rest
 	prog code.py <<'PY'

@@ -31,6 +31,21 @@ teardown() {
 	assert_output true
 }
 
+@test "a job goes on whose server dies as soon as it runs" {
+	local i
+	for i in 1 2 3 4 5; do
+		job_made code.py <<<'print("up")'
+		at_rest # its machine is asleep, and to be woken
+		server_now
+		job_put "$J" config.json '{}'
+		until [ "$(job_state "$J")" != queued ]; do :; done
+		kill_server
+		job_wait "$J" $JOB_SECONDS >/dev/null
+		ended "$J" 0 exited
+		stdout_is "$J" up
+	done
+}
+
 @test "who waits for a job that goes on is answered at its end" {
 	counts
 	cat "$MNT/$J/wait" >"$BATS_TEST_TMPDIR/wait" &

@@ -790,20 +790,27 @@ static void test_wrong_figures(void)
 	close_side(&s);
 }
 
-/* Each frame takes more than a turn, so that the wire's end is seen between. */
-static void test_slow(void)
+/* All that a program says, in ten little frames and an end. */
+static void adopt_nine(struct side *s)
 {
 	const struct vm_tape_point p = { .phase = PHASE_SENDING };
 	struct buf b = { 0 };
-	struct side s;
 
-	open_side(&s);
 	add(&b, WIRE_STARTED, NULL, 0);
 	for (int i = 0; i < 9; i++)
 		add_text(&b, WIRE_OUT, "nine ");
 	add_end(&b);
+	adopt_bytes(s, &p, &b);
+}
+
+static void test_slow(void)
+{
+	struct side s;
+
+	open_side(&s);
+	/* Each takes more than a turn, so the wire's end is seen between. */
 	s.takes_ns = 5 * NS_PER_MS;
-	adopt_bytes(&s, &p, &b);
+	adopt_nine(&s);
 	turn(&s);
 	ok(s.out.len == 45 && s.exits == 1 && !s.broken,
 	   "what was read is heard before the end of the wire: %zu bytes %s",
@@ -811,20 +818,13 @@ static void test_slow(void)
 	close_side(&s);
 }
 
-/* Who hears wants no more for now, again and again. */
 static void test_held_words(void)
 {
-	const struct vm_tape_point p = { .phase = PHASE_SENDING };
-	struct buf b = { 0 };
 	struct side s;
 
 	open_side(&s);
-	add(&b, WIRE_STARTED, NULL, 0);
-	for (int i = 0; i < 9; i++)
-		add_text(&b, WIRE_OUT, "nine ");
-	add_end(&b);
 	s.holds = true;
-	adopt_bytes(&s, &p, &b);
+	adopt_nine(&s);
 	channel_drain(s.ch);
 	ok(s.out.len == 45 && s.exits == 1 && s.finishes,
 	   "a dead machine's last words are not held up: %zu bytes", s.out.len);
