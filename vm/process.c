@@ -100,13 +100,14 @@ static bool is_lack(const char *words)
 	return false;
 }
 
-/* QEMU tells its monitor that it obeys a signal, unless it is still young. */
+/* QEMU tells its monitor that it obeys a signal, unless it is still young: then
+ * it may even crash while it ends. */
 static bool obeyed_signal(const struct process *p, int status,
 			  const char *words)
 {
 	if (p->shutdown[0])
 		return !strcmp(p->shutdown, "host-signal");
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 &&
+	return (WIFSIGNALED(status) || WEXITSTATUS(status) == 0) &&
 	       strstr(words, "terminating on signal ");
 }
 
@@ -124,7 +125,7 @@ static bool explain_outside(struct process *p, int status, const char *words,
 	else if (sig && !is_fault(sig))
 		snprintf(text, size, "QEMU was ended from outside, by signal "
 				     "%d (%s)", sig, strsignal(sig));
-	else if (!sig && obeyed_signal(p, status, words))
+	else if (obeyed_signal(p, status, words))
 		snprintf(text, size, "QEMU was ended from outside%s%s",
 			 words[0] ? ": " : "", words);
 	else
