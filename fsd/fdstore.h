@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is reached by a descriptor alone: machines, and files that have no name any
- * more and are still open. The holder gets one of each machine's wire as it is
- * made, and of a file before its name goes; the next server asks for it. They are
- * in no directory: whatever ends, and when, nothing of them is left. A server that
- * is killed in between leaves the file in its place, the holder with a descriptor
- * that nobody asks for, or both done.
+ * more and are still open. The holder gets one of each machine's wire and monitor
+ * as it is made, and of a file before its name goes; the next server asks for it.
+ * They are in no directory: whatever ends, and when, nothing of them is left. A
+ * server that is killed in between leaves the file in its place, the holder with a
+ * descriptor that nobody asks for, or both done.
  *
  *   server -> HOLDER_KEEP    with the descriptor, if there is one
  *          -> HOLDER_DROP    it is of no more use

@@ -2,7 +2,9 @@
 /*
  * What outlives a process: whoever is behind vm_keep has the sockets of its jailer
  * and of its machines, each by a key, and the next process has the jailers of those
- * before it until the last machine of each has ended.
+ * before it until the last machine of each has ended. A machine's sockets are its
+ * wire and its monitor: QEMU does not read what lies in a monitor's socket whose
+ * other end has been closed, and a "cont" may lie there.
  */
 #ifndef VM_LEFT_H
 #define VM_LEFT_H
