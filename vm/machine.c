@@ -396,7 +396,9 @@ int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
 		free(m);
 		return r;
 	}
-	if (lives) /* whoever was to wake it may have died before that */
+	/* Whoever was to wake it may have died before that. One whose program
+	 * has begun is awake, and has not to prove it in any time. */
+	if (lives && !job->tape->started_ns)
 		b->ops->resume(m->bm, 0);
 	*ret = m;
 	return 0;

@@ -374,8 +374,10 @@ struct vm_lease *vm_adopt(struct vm *vm, const struct vm_sockets *sockets,
 		l->events = events;
 		l->arg = arg;
 		l->job = job;
-		if (!lives)
+		if (!lives) {
 			fd_close(&wire);
+			drop_keys(vm, &t->keys);
+		}
 		if (pool_adopt(l, take_fd(&wire),
 			       lives ? take_fd(&monitor) : -1) == 0)
 			return l;

@@ -14,6 +14,7 @@
 #include "tap.h"
 
 struct room {
+	uint64_t dropped; /* the sum of keys */
 	struct loop *loop;
 	struct vm *vm;
 	struct vm_tape *tape;
@@ -97,11 +98,24 @@ static void on_freed(void *arg)
 	loop_quit(r->loop);
 }
 
+static void on_keep(void *arg, uint64_t key, int fd)
+{
+	(void)arg;
+	(void)key;
+	(void)fd;
+}
+
+static void on_drop(void *arg, uint64_t key)
+{
+	((struct room *)arg)->dropped += key;
+}
+
 static void open_room(struct room *r)
 {
+	const struct vm_keep keep = { on_keep, on_drop, r };
 	struct vm_options o = {
 		.backend = backend, .cache_dir = "/nonexistent",
-		.image_dir = "/nonexistent", .max_machines = 2,
+		.image_dir = "/nonexistent", .max_machines = 2, .keep = &keep,
 	};
 	struct vm_watch watch = { .freed = on_freed, .arg = r };
 	struct err err;
@@ -202,6 +216,15 @@ static void put_on_tape(struct room *r, enum said said)
 	tape_begin(r->tape, &none, data, n);
 }
 
+static int some_fd(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		exit(1);
+	return fd;
+}
+
 static void adopt(struct room *r, int jail, int wire, int monitor)
 {
 	const struct vm_sockets sockets = { jail, wire, monitor };
@@ -226,8 +249,10 @@ static void test_whole(void)
 
 	open_room(&r);
 	put_on_tape(&r, SAID_ALL);
-	adopt(&r, -1, -1, -1);
+	r.tape->keys = (struct vm_keys){ .jail = 1, .wire = 20, .monitor = 300 };
+	adopt(&r, -1, -1, some_fd());
 	ok(r.lease && !r.starts, "what has said all needs no machine");
+	is_int(r.dropped, 320, "what was left of that is dropped");
 	is_int(leased(&r), 1, "it counts as one");
 	vm_lease_info(r.lease, &info);
 	ok(info.source == VM_WARM && info.accel == VM_ACCEL_TCG &&
@@ -274,15 +299,6 @@ static void test_broken(void)
 static bool is_closed(int fd)
 {
 	return fcntl(fd, F_GETFD) < 0;
-}
-
-static int some_fd(void)
-{
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		exit(1);
-	return fd;
 }
 
 static void test_refused(void)
@@ -440,12 +456,13 @@ static int open_adopting(const struct backend_host *host, struct backend **ret,
 }
 
 /* Return: the machine's end of its wire. */
-static int adopt_living(struct room *r)
+static int adopt_living(struct room *r, bool started)
 {
 	int pair[2];
 
 	open_room(r);
 	put_on_tape(r, SAID_OUTPUT);
+	r->tape->started_ns = started;
 	r->tape->sent = 1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		exit(1);
@@ -467,9 +484,9 @@ static void test_living(void)
 	size_t n;
 	int fd;
 
-	fd = adopt_living(&r);
+	fd = adopt_living(&r, true);
 	ok(r.lease != NULL, "a machine that lives is gone on with");
-	is_int(process.woken, 1, "and woken, if nobody had come to that");
+	is_int(process.woken, 0, "and let alone: it runs");
 	n = add(data, WIRE_OUT, "three", 5);
 	n += add_end(data + n, true);
 	say(fd, data, n);
@@ -480,14 +497,15 @@ static void test_living(void)
 	close(fd);
 	close_room(&r);
 
-	fd = adopt_living(&r);
+	fd = adopt_living(&r, false);
+	is_int(process.woken, 1, "one whose program has not begun may sleep");
 	vm_end(take_ptr(r.lease));
 	turn(&r);
 	ok(process.killed == 1 && r.freed == 1, "so it is with its lease");
 	close(fd);
 	close_room(&r);
 
-	fd = adopt_living(&r);
+	fd = adopt_living(&r, true);
 	say(fd, data, add(data, WIRE_OUT, "three", 5));
 	close(fd);
 	process.ev->gone(process.arg, "it died", false);
