@@ -67,7 +67,13 @@ static void *thread_main(void *arg)
 	struct task *t;
 
 	while ((t = next_task(w))) {
-		t->result = t->work(t);
+		bool tells = t->done; /* if not, it may be gone behind its work */
+
+		int r = t->work(t);
+
+		if (!tells)
+			continue;
+		t->result = r;
 		inbox_put(&w->finished, &t->node);
 		if (!atomic_load(&w->quit) &&
 		    !atomic_exchange(&w->posted, true))
@@ -118,6 +124,104 @@ void chores_add(struct chores *w, struct task *t)
 {
 	inbox_put(&w->todo, &t->node);
 	sem_post(&w->due);
+}
+
+/* --- one piece of work by several threads ---------------------------------- */
+
+struct share {
+	int (*work)(void *arg, unsigned i);
+	void *arg;              /* the caller's, while one i is not done */
+	unsigned n;
+	atomic_uint next, done; /* of n */
+	atomic_uint users;      /* the caller, and the tasks; the last frees it */
+	sem_t over;             /* all are done */
+	pthread_mutex_t lock;   /* guards: */
+	unsigned failed;        /* the smallest i that did, or n */
+	int result;             /* its own */
+	struct task help[CHORES_THREADS - 1];
+};
+
+static void note_failure(struct share *s, unsigned i, int result)
+{
+	pthread_mutex_lock(&s->lock);
+	if (i < s->failed) {
+		s->failed = i;
+		s->result = result;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void do_share(struct share *s)
+{
+	unsigned i;
+	int r;
+
+	while ((i = atomic_fetch_add(&s->next, 1)) < s->n) {
+		r = s->work(s->arg, i);
+		if (r < 0)
+			note_failure(s, i, r);
+		if (atomic_fetch_add(&s->done, 1) == s->n - 1)
+			sem_post(&s->over);
+	}
+}
+
+static void share_unref(struct share *s)
+{
+	if (atomic_fetch_sub(&s->users, 1) > 1)
+		return;
+	pthread_mutex_destroy(&s->lock);
+	sem_destroy(&s->over);
+	free(s);
+}
+
+static int help_work(struct task *t)
+{
+	struct share *s = t->call.arg;
+
+	do_share(s);
+	share_unref(s);
+	return 0;
+}
+
+static int all_alone(int (*work)(void *arg, unsigned i), void *arg, unsigned n)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		int r = work(arg, i);
+
+		if (ret == 0)
+			ret = MIN(r, 0);
+	}
+	return ret;
+}
+
+int chores_share(struct chores *w, int (*work)(void *arg, unsigned i), void *arg,
+		 unsigned n)
+{
+	unsigned helpers = MIN(n ? n - 1 : 0, (unsigned)CHORES_THREADS - 1);
+	struct share *s = w && helpers ? calloc(1, sizeof(*s)) : NULL;
+	int r;
+
+	if (!s)
+		return all_alone(work, arg, n);
+	s->work = work;
+	s->arg = arg;
+	s->n = s->failed = n;
+	atomic_store(&s->users, 1 + helpers);
+	sem_init(&s->over, 0, 0);
+	pthread_mutex_init(&s->lock, NULL);
+	for (unsigned i = 0; i < helpers; i++) {
+		s->help[i].work = help_work;
+		s->help[i].call.arg = s;
+		chores_add(w, &s->help[i]);
+	}
+	do_share(s);
+	while (sem_wait(&s->over) < 0)
+		; /* EINTR */
+	r = s->result;
+	share_unref(s);
+	return r;
 }
 
 void chores_free(struct chores *w)

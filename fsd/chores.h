@@ -14,7 +14,8 @@ struct chores;
 
 struct task {
 	int (*work)(struct task *t);            /* on the thread */
-	void (*done)(struct task *t, int result); /* on the loop; may free t */
+	/* On the loop; may free t. NULL: nothing is told, and t is the work's. */
+	void (*done)(struct task *t, int result);
 	struct list node;      /* the thread's own */
 	struct loop_call call; /* the thread's own */
 	int result;            /* what work() returned */
@@ -24,7 +25,16 @@ struct task {
  * (restrain.h) its threads do not have either. */
 #define CHORES_THREADS 4
 int chores_new(struct loop *loop, unsigned threads, struct chores **ret_chores);
+/* Any thread may add one. */
 void chores_add(struct chores *w, struct task *t);
+/*
+ * work(arg, i) for each i below n, by the caller and by as many threads of w as
+ * have nothing else to do. It waits for what others have begun, never for one of
+ * them to begin. w NULL: all by the caller.
+ * Return: 0, or the negative result for the smallest i.
+ */
+int chores_share(struct chores *w, int (*work)(void *arg, unsigned i), void *arg,
+		 unsigned n);
 /* Finishes every task (their `done` is called here), then ends the threads. */
 void chores_free(struct chores *w);
 

@@ -22,7 +22,7 @@ struct depot {
 	bool relaxed;
 	uint64_t next_no;
 	_Atomic uint64_t next_trash;
-	struct chores *threads[DEPOT_THREADS];
+	_Atomic(struct chores *) threads[DEPOT_THREADS]; /* owned */
 };
 
 /* --- small helpers ------------------------------------------------------ */
@@ -237,9 +237,11 @@ int depot_rename(struct depot *s, const char *from, const char *to,
 
 int depot_chore(struct depot *s, enum depot_thread thread, struct task *t)
 {
-	if (!s->threads[thread])
+	struct chores *w = s->threads[thread];
+
+	if (!w)
 		return -ESHUTDOWN;
-	chores_add(s->threads[thread], t);
+	chores_add(w, t);
 	return 0;
 }
 
@@ -278,6 +280,12 @@ int depot_do(struct depot *s, int (*work)(void *arg), void *arg)
 		return work(arg);
 	fiber_pause();
 	return d.result;
+}
+
+int depot_share(struct depot *s, int (*work)(void *arg, unsigned i), void *arg,
+		unsigned n)
+{
+	return chores_share(s->threads[DEPOT_DISK], work, arg, n);
 }
 
 struct close_task {
@@ -430,8 +438,12 @@ int depot_open(struct loop *loop, const char *dir, struct depot **ret_depot,
 	s->root = s->jobs = s->trash = s->lock = s->reserve = -1;
 	s->dir = strdup(dir);
 	r = s->dir ? open_parts(s, err) : -ENOMEM;
-	for (int i = 0; r == 0 && i < DEPOT_THREADS; i++)
-		r = chores_new(loop, threads[i], &s->threads[i]);
+	for (int i = 0; r == 0 && i < DEPOT_THREADS; i++) {
+		struct chores *w = NULL;
+
+		r = chores_new(loop, threads[i], &w);
+		s->threads[i] = w;
+	}
 	if (r < 0) {
 		depot_close(s);
 		return r;
@@ -461,7 +473,7 @@ void depot_close(struct depot *s)
 void depot_finish_chores(struct depot *s)
 {
 	for (int i = 0; s && i < DEPOT_THREADS; i++)
-		chores_free(take_ptr(s->threads[i]));
+		chores_free(atomic_exchange(&s->threads[i], NULL));
 }
 
 int depot_jobs_fd(const struct depot *s)

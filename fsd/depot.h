@@ -250,6 +250,11 @@ int depot_chore(struct depot *s, enum depot_thread thread, struct task *t);
  */
 int depot_do(struct depot *s, int (*work)(void *arg), void *arg);
 
+/* work(arg, i) for each i below n, by this thread and by those for the disk that
+ * have nothing else to do: chores_share(). */
+int depot_share(struct depot *s, int (*work)(void *arg, unsigned i), void *arg,
+		unsigned n);
+
 /* Closes fd, elsewhere if its file is so large that this may take long. */
 void depot_close_file(struct depot *s, int fd);
 

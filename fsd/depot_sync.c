@@ -3,8 +3,9 @@
  * What is to outlive the host: durability.md. Everything here is for threads,
  * and does nothing if the mount is a relaxed one.
  *
- * A file system that has a journal writes all that was asked of it in one go:
- * so the writing of all files is begun before the first of them is waited for.
+ * A file system that has a journal writes all that was asked of it in one go,
+ * and a disk takes several things at once: so some files are waited for together,
+ * and the writing of each is begun before.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -12,10 +13,52 @@
 #include "depot.h"
 #include "entries.h"
 
-static int visit(int at, const char *name, int (*fn)(int fd, bool is_dir));
+/* Files and directories that are waited for together. */
+#define TOGETHER 16
+
+struct batch {
+	struct depot *depot;
+	int fd[TOGETHER]; /* owned */
+	unsigned count;
+};
+
+static int sync_one(void *arg, unsigned i)
+{
+	const struct batch *b = arg;
+
+	return fsync(b->fd[i]) < 0 ? -errno : 0;
+}
+
+static int finish(struct batch *b)
+{
+	int r = depot_share(b->depot, sync_one, b, b->count);
+
+	while (b->count)
+		fd_close(&b->fd[--b->count]);
+	return r;
+}
+
+/* fd is owned; or -1, and errno says why. */
+static int add(struct batch *b, int fd)
+{
+	if (fd < 0)
+		return -errno;
+	/* Of what fails here the next one says so; of a directory it does. */
+	sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+	b->fd[b->count++] = fd;
+	return b->count == TOGETHER ? finish(b) : 0;
+}
+
+static int add_path(struct batch *b, const char *path)
+{
+	return add(b, openat(depot_jobs_fd(b->depot), path,
+			     O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+}
+
+static int visit(struct batch *b, int at, const char *name);
 
 /* What is in it, then itself. fd is owned. */
-static int visit_dir(int fd, int (*fn)(int fd, bool is_dir))
+static int visit_dir(struct batch *b, int fd)
 {
 	struct dirent *e;
 	DIR *dir;
@@ -24,14 +67,14 @@ static int visit_dir(int fd, int (*fn)(int fd, bool is_dir))
 	if (r < 0)
 		return r;
 	while (r == 0 && (r = next_entry(dir, &e)) == 0 && e)
-		r = visit(dirfd(dir), e->d_name, fn);
+		r = visit(b, dirfd(dir), e->d_name);
 	if (r == 0)
-		r = fn(dirfd(dir), true);
+		r = add(b, fcntl(dirfd(dir), F_DUPFD_CLOEXEC, 0));
 	closedir(dir);
 	return r;
 }
 
-static int visit(int at, const char *name, int (*fn)(int fd, bool is_dir))
+static int visit(struct batch *b, int at, const char *name)
 {
 	auto_close int fd = openat(
 		at, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -39,23 +82,8 @@ static int visit(int at, const char *name, int (*fn)(int fd, bool is_dir))
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return errno == ENOENT ? 0 : -errno;
-	if (S_ISDIR(st.st_mode))
-		return visit_dir(take_fd(&fd), fn);
-	return fn(fd, false);
-}
-
-static int begin(int fd, bool is_dir)
-{
-	/* Of what fails here the next one says so. */
-	if (!is_dir)
-		sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-	return 0;
-}
-
-static int finish(int fd, bool is_dir)
-{
-	(void)is_dir;
-	return fsync(fd) < 0 ? -errno : 0;
+	return S_ISDIR(st.st_mode) ? visit_dir(b, take_fd(&fd))
+				   : add(b, take_fd(&fd));
 }
 
 static int sync_path(struct depot *s, const char *path)
@@ -66,27 +94,41 @@ static int sync_path(struct depot *s, const char *path)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-static int sync_part(struct depot *s, uint64_t no, const char *part)
+/* The record, too: it is written over soon, and waited for then. */
+static void begin_record(struct depot *s, const char *path)
 {
-	char path[STORE_PATH_MAX], meta[STORE_PATH_MAX], job[STORE_PATH_MAX];
-	int r;
+	auto_close int fd = openat(depot_jobs_fd(s), path,
+				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
+	if (fd >= 0)
+		sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+/* above: the directory that the job's own is in, or NULL: that it is there is
+ * on the disk. */
+static int sync_part(struct depot *s, uint64_t no, const char *part,
+		     const char *above)
+{
+	char path[STORE_PATH_MAX];
+	struct batch b = { .depot = s };
+	int r, last;
+
+	depot_job_path(no, "meta", path);
+	begin_record(s, path);
 	depot_job_path(no, part, path);
-	depot_job_path(no, "meta", meta);
-	depot_job_path(no, NULL, job);
-	r = visit(depot_jobs_fd(s), path, begin);
+	r = visit(&b, depot_jobs_fd(s), path);
+	depot_job_path(no, NULL, path);
 	if (r == 0)
-		r = visit(depot_jobs_fd(s), meta, begin);
-	if (r == 0)
-		r = visit(depot_jobs_fd(s), path, finish);
-	return r < 0 ? r : sync_path(s, job);
+		r = add_path(&b, path);
+	if (r == 0 && above)
+		r = add_path(&b, above);
+	last = finish(&b);
+	return r < 0 ? r : last;
 }
 
 int depot_sync_inputs(struct depot *s, uint64_t no)
 {
-	int r = depot_is_relaxed(s) ? 0 : sync_part(s, no, "files");
-
-	return r < 0 || depot_is_relaxed(s) ? r : sync_path(s, ".");
+	return depot_is_relaxed(s) ? 0 : sync_part(s, no, "files", ".");
 }
 
 int depot_sync_run(struct depot *s, uint64_t no, unsigned run)
@@ -94,7 +136,7 @@ int depot_sync_run(struct depot *s, uint64_t no, unsigned run)
 	char part[32];
 
 	snprintf(part, sizeof(part), "r%u", run);
-	return depot_is_relaxed(s) ? 0 : sync_part(s, no, part);
+	return depot_is_relaxed(s) ? 0 : sync_part(s, no, part, NULL);
 }
 
 int depot_sync_words(struct depot *s, uint64_t no, const char *name)

@@ -134,10 +134,143 @@ static void test_end(void)
 	loop_free(loop);
 }
 
+/* --- one piece of work by several threads ---------------------------------- */
+
+#define PIECES 200
+
+struct pieces {
+	struct task task;
+	struct chores *w;
+	atomic_uint worked[PIECES];
+	unsigned bad_from, result; /* from this piece on all fail */
+	pthread_barrier_t *meet;
+	bool ended;
+};
+
+static int piece(void *arg, unsigned i)
+{
+	struct pieces *p = arg;
+
+	if (p->meet)
+		pthread_barrier_wait(p->meet);
+	atomic_fetch_add(&p->worked[i], 1);
+	return i >= p->bad_from ? -(int)i : 0;
+}
+
+static unsigned wrong_pieces(const struct pieces *p, unsigned n)
+{
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < PIECES; i++)
+		wrong += p->worked[i] != (i < n);
+	return wrong;
+}
+
+static int share_work(struct task *t)
+{
+	struct pieces *p = container_of(t, struct pieces, task);
+
+	return chores_share(p->w, piece, p, PIECES);
+}
+
+static void share_done(struct task *t, int result)
+{
+	struct pieces *p = container_of(t, struct pieces, task);
+
+	p->result = (unsigned)-result;
+	p->ended = true;
+	if (++done_count == 8)
+		loop_quit(loop);
+}
+
+static void test_share_alone(void)
+{
+	struct pieces p = { .bad_from = PIECES }, none = { .bad_from = 0 };
+
+	is_int(chores_share(NULL, piece, &p, PIECES), 0,
+	       "without threads the caller does all pieces");
+	is_int((int)wrong_pieces(&p, PIECES), 0, "each of them once");
+	is_int(chores_share(NULL, piece, &none, 0), 0, "no piece is no work");
+	is_int((int)wrong_pieces(&none, 0), 0, "and nothing is called");
+}
+
+/* Three pieces that wait for each other end only if three threads are at them:
+ * the caller and two of those that have nothing to do. */
+static void test_share_at_once(void)
+{
+	struct pieces p = { .bad_from = 3 };
+	pthread_barrier_t meet;
+	struct chores *w;
+
+	begin(CHORES_THREADS, &w);
+	pthread_barrier_init(&meet, NULL, 3);
+	p.meet = &meet;
+	add(w, 0, TASKS);
+	loop_run(loop); /* the threads have begun */
+	is_int(chores_share(w, piece, &p, 3), 0,
+	       "pieces are worked on at once by threads that are free");
+	is_int((int)wrong_pieces(&p, 3), 0, "and each of these once");
+	chores_free(w);
+	pthread_barrier_destroy(&meet);
+	loop_free(loop);
+}
+
+/* More who share than threads, from within the threads: nobody waits for one
+ * that is busy with the same. */
+static void test_share_everywhere(void)
+{
+	static struct pieces p[8];
+	struct chores *w;
+	unsigned wrong = 0;
+
+	begin(CHORES_THREADS, &w);
+	for (int i = 0; i < 8; i++) {
+		p[i] = (struct pieces){
+			.task = { .work = share_work, .done = share_done },
+			.w = w, .bad_from = 100 + (unsigned)i,
+		};
+		chores_add(w, &p[i].task);
+	}
+	loop_run(loop);
+	for (int i = 0; i < 8; i++)
+		wrong += wrong_pieces(&p[i], PIECES) ||
+			 p[i].result != p[i].bad_from;
+	is_int((int)wrong, 0, "threads that share among themselves end, and the "
+	       "first piece that failed says why");
+	chores_free(w);
+	loop_free(loop);
+}
+
+/* What is shared while the threads are to end is done before they do. */
+static void test_share_at_the_end(void)
+{
+	static struct pieces p[8];
+	struct chores *w;
+	unsigned wrong = 0;
+
+	begin(CHORES_THREADS, &w);
+	for (int i = 0; i < 8; i++) {
+		p[i] = (struct pieces){
+			.task = { .work = share_work, .done = share_done },
+			.w = w, .bad_from = PIECES,
+		};
+		chores_add(w, &p[i].task);
+	}
+	chores_free(w);
+	for (int i = 0; i < 8; i++)
+		wrong += wrong_pieces(&p[i], PIECES) || !p[i].ended;
+	is_int((int)wrong, 0, "the end finishes what is shared, too");
+	loop_free(loop);
+}
+
 int main(void)
 {
 	test_one();
 	test_many();
 	test_end();
+	test_share_alone();
+	test_share_at_once();
+	test_share_everywhere();
+	test_share_at_the_end();
 	return done_testing();
 }
