@@ -347,15 +347,16 @@ static void pump(struct channel *ch)
 	uint64_t until = now_ns() + TURN_NS;
 	unsigned rounds = READ_ROUNDS;
 
-	while (rounds-- && ch->phase != PHASE_DONE) {
+	while (ch->phase != PHASE_DONE) {
 		/* a job that is not wanted any more ends before it is sent */
 		if (ch->out.len - ch->out_at < OUT_ENOUGH || ch->cancelled)
 			channel_fill(ch, until);
 		if (ch->phase == PHASE_DONE || ch->out.len == ch->out_at ||
 		    !write_some(ch))
 			break;
-		if (now_ns() >= until) {
-			channel_wake(ch); /* thousands of little files */
+		/* Thousands of little files, or a peer as fast as this. */
+		if (!--rounds || now_ns() >= until) {
+			channel_wake(ch);
 			break;
 		}
 	}

@@ -12,7 +12,7 @@
 struct peer {
 	struct loop *loop;
 	struct channel *ch;
-	int fd;
+	int fd, host; /* host: the channel's */
 	struct loop_timer stop;
 	uint32_t ready, walls, heated;
 	unsigned starts, exits, finishes, outs;
@@ -153,6 +153,7 @@ static void open_peer(struct peer *p, enum channel_phase phase)
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		exit(1);
 	p->fd = pair[1];
+	p->host = pair[0];
 	p->stop = (struct loop_timer){ .fn = on_stop, .arg = p };
 	loop_timer_set(p->loop, &p->stop, 2 * NS_PER_S);
 	if (channel_new(p->loop, pair[0], phase, 1, &channel_events, p,
@@ -515,12 +516,12 @@ static void too_slow(struct peer *p, bool reads, const char *name)
 	close_peer(p);
 }
 
+static const struct vm_input inputs[20] = {
+	[0 ... 19] = { .path = "data", .kind = WIRE_FILE_REG, .size = 200000 },
+};
+
 static void test_slow(void)
 {
-	static const struct vm_input inputs[20] = {
-		[0 ... 19] = { .path = "data", .kind = WIRE_FILE_REG,
-			       .size = 200000 },
-	};
 	struct peer p;
 	struct vm_job job = { .stdin_size = 0 };
 
@@ -534,6 +535,28 @@ static void test_slow(void)
 	job.input_count = 20;
 	send_job(&p, &job);
 	too_slow(&p, true, "a few bytes taken now and then");
+}
+
+/* As one that reads as fast as is written. */
+static void test_takes_all(void)
+{
+	struct peer p;
+	struct vm_job job = { .inputs = inputs, .input_count = 20 };
+	int room = 64 << 20;
+
+	open_peer(&p, PHASE_IDLE);
+	/* Without the right to it the socket is an ordinary one. */
+	if (setsockopt(p.host, SOL_SOCKET, SO_SNDBUFFORCE, &room,
+		       sizeof(room)) < 0)
+		setsockopt(p.host, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	send_job(&p, &job);
+	for (int i = 0; i < 20 && channel_phase(p.ch) < PHASE_STARTING; i++) {
+		loop_timer_set(p.loop, &p.stop, 20 * NS_PER_MS);
+		turn(&p);
+	}
+	is_int(channel_phase(p.ch), PHASE_STARTING,
+	       "all is sent to a machine that takes all at once");
+	close_peer(&p);
 }
 
 /* --- files of a session ------------------------------------------------------- */
@@ -748,6 +771,7 @@ int main(void)
 	test_idle();
 	test_failed_text();
 	test_slow();
+	test_takes_all();
 	test_fs();
 	test_fs_broken();
 	test_fs_ends();
