@@ -11,24 +11,30 @@
 #include "resume.h"
 #include "run_int.h"
 
-/* config.json was read, and a swap file is for its editor. */
-static bool is_sent(const struct job *job, const struct node *node)
+static bool is_config(const struct job *job, const struct node *node)
 {
-	if (node->parent == job->files && !strcmp(node->name, "config.json"))
-		return false;
-	return node->is_dir || !file_is_swap(node->name);
+	return node->parent == job->files && !strcmp(node->name, "config.json");
+}
+
+/* Who takes up a job without its program says so. */
+static bool is_without_program(const struct run *run, const struct node *going)
+{
+	const struct node *code = run->spec.code;
+
+	return code && (code == going || code->unlinked);
 }
 
 /* It may be looked for again, and it would not be known that it was there. */
 static bool is_missed(const struct job *job, const struct node *node)
 {
 	const struct job_meta *m = &job->meta;
+	const struct run *run = job->run;
 
 	if (m->attempt <= m->retry)
 		return true;
-	/* Who takes up a job without its program says so. */
-	return m->state == JOB_QUEUED &&
-	       !(job->run && job->run->spec.code == node);
+	if (run && is_without_program(run, node))
+		return false;
+	return m->state == JOB_QUEUED;
 }
 
 /* On the stack of the fiber that waits. */
@@ -71,10 +77,11 @@ int run_keep_inputs(struct job *job, const struct node *node)
 	struct run *run;
 
 	resume_take_up(job);
-	if (!job_is_frozen(job) || !is_sent(job, node))
+	/* A swap file is for its editor. */
+	if (!job_is_frozen(job) || (!node->is_dir && file_is_swap(node->name)))
 		return 0;
-	/* Others have their turns, and one may end it. */
-	while ((run = job->run) && !run->publishing) {
+	/* Others have their turns, and one may end it. config.json was read. */
+	while (!is_config(job, node) && (run = job->run) && !run->publishing) {
 		run->keeps = true;
 		if (run->collected)
 			break;

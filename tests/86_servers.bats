@@ -627,12 +627,47 @@ half_copied() {
 	refute_output ''
 }
 
-@test "an input that goes before the next server has come to its job is run with all the same" {
-	local i
+# held_up — the only machine has a job that does not end.
+held_up() {
 	mount_stop
 	mount_start --max-machines 1 --pool 1
 	job_start first $'out up\nsleep 600000'
 	job_follow first up
+}
+
+# waiting JOB... — what they show is their input, then their arguments.
+waiting() {
+	local i
+	for i; do
+		mkdir "$MNT/$i"
+		job_put "$i" data inside
+		job_put "$i" code.sh $'show data\nargs'
+		job_put "$i" config.json '{"args": ["given"]}'
+		state_is "$i" queued
+	done
+}
+
+@test "a config or an input that goes while its job waits is not forgotten by the next server" {
+	local i
+	held_up
+	waiting a b c
+	rm "$MNT/a/config.json"
+	rm "$MNT/b/data"
+	server_kill
+	for i in a b; do
+		job_wait $i
+		ended $i 125 failed
+		run result $i .message
+		assert_output --partial 'inputs of it were removed'
+		stdout_is $i ''
+	done
+	job_wait c
+	ended c 0 exited
+}
+
+@test "an input that goes before the next server has come to its job is run with all the same" {
+	local i
+	held_up
 	# each holds up those behind it for some milliseconds
 	jq -nc '{input: [range(100000) | {a: 1}]}' >"$BATS_TEST_TMPDIR/large"
 	for i in {1..20}; do
@@ -640,13 +675,7 @@ half_copied() {
 		job_put "large$i" code.sh 'exit 0'
 		cp "$BATS_TEST_TMPDIR/large" "$MNT/large$i/config.json"
 	done
-	for i in a b c; do
-		mkdir "$MNT/$i"
-		job_put $i data inside
-		job_put $i code.sh $'show data\nargs'
-		job_put $i config.json '{"args": ["given"]}'
-		state_is $i queued
-	done
+	waiting a b c
 	server_kill
 	rm "$MNT/a/data"
 	rm "$MNT/b/config.json"
