@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "depot_calls.h"
+#include "entries.h"
 
 static int write_all(int fd, const void *data, size_t len)
 {
@@ -53,6 +54,31 @@ int depot_sink_make(struct depot *s, uint64_t no)
 	return call_mkdir(s, path);
 }
 
+/* As good as new: nothing but streams that are empty. Who has one open reads
+ * what comes. */
+static bool is_blank(struct depot *s, const char *path)
+{
+	struct dirent *e;
+	struct stat st;
+	DIR *dir;
+	int r = begin_entries(openat(depot_jobs_fd(s), path,
+				     O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+					     O_NOFOLLOW),
+			      &dir);
+
+	if (r < 0)
+		return false;
+	while ((r = next_entry(dir, &e)) == 0 && e)
+		if ((strcmp(e->d_name, "stdout") &&
+		     strcmp(e->d_name, "stderr")) ||
+		    fstatat(dirfd(dir), e->d_name, &st,
+			    AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(st.st_mode) || st.st_size)
+			break;
+	closedir(dir);
+	return r == 0 && !e;
+}
+
 int depot_run_make(struct depot *s, uint64_t no, unsigned run)
 {
 	char path[STORE_PATH_MAX];
@@ -62,6 +88,8 @@ int depot_run_make(struct depot *s, uint64_t no, unsigned run)
 		return 0;
 	if (errno != EEXIST)
 		return -errno;
+	if (is_blank(s, path)) /* its run was recorded, and did not begin */
+		return 0;
 	depot_trash(s, path); /* a crash has left it */
 	return mkdirat(depot_jobs_fd(s), path, 0700) < 0 ? -errno : 0;
 }

@@ -36,7 +36,7 @@ static void on_found(void *arg, const struct job_meta *m)
 		enlist(&f->d->left_refused, m);
 }
 
-/* What had perhaps begun has ended, or is to be tried again. */
+/* What has perhaps begun goes on, has ended, or is to be tried again. */
 static void recover(struct fsd *d, struct order *running)
 {
 	uint64_t no;
@@ -46,7 +46,8 @@ static void recover(struct fsd *d, struct order *running)
 
 		if (!job || run_adopt(job))
 			continue;
-		run_recover(job);
+		if (!run_put_back(job))
+			run_recover(job);
 		job->left = job->meta.state == JOB_QUEUED;
 		if (job->left)
 			enlist(&d->left_queued, &job->meta);

@@ -328,6 +328,8 @@ int run_record(struct run *run, enum job_state state)
 
 	s.meta.state = state;
 	s.meta.changed_ns = realtime_ns();
+	if (state == JOB_RUNNING)
+		run_tape_begin(run); /* or a record could be found without */
 	if (!run->accepted) {
 		s.old = job->meta.run;
 		s.inputs = !job->promised;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "commit.h"
+#include "event.h"
 #include "fdstore.h"
 #include "inherit.h"
 #include "notify.h"
@@ -57,6 +58,7 @@ void run_tape_begin(struct run *run)
 	t->memory = run->slot.memory;
 	t->places = run->slot.cpus;
 	t->stdin_size = run->vm_job.stdin_size;
+	t->unbegun = 1;
 	fill_config(run, t->config);
 	snprintf(t->language, sizeof(t->language), "%s",
 		 run->spec.lang ? run->spec.lang->name : "");
@@ -214,6 +216,16 @@ bool run_adopt(struct job *job)
 	}
 	go_on(run, t);
 	return true;
+}
+
+bool run_put_back(struct job *job)
+{
+	const struct vm_tape *t = find_tape(job);
+
+	if (!t || !tape_is_unbegun(t) || t->cancelled)
+		return false;
+	job_log(job, "its server was killed before its program had begun");
+	return job_post(job, EV_AGAIN) == 0;
 }
 
 void run_adopted(struct fsd *d)

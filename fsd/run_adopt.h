@@ -11,6 +11,9 @@
  * Return: false if it cannot: nothing has changed, and it was interrupted.
  */
 bool run_adopt(struct job *job);
+/* Of one that does not: back into the queue, with its place there, if its program
+ * has begun nowhere. Before run_adopted(). Return: false if it may have. */
+bool run_put_back(struct job *job);
 /* After the last of them: the other machines of dead servers die. */
 void run_adopted(struct fsd *d);
 

@@ -37,7 +37,6 @@ static void on_timer(struct loop_timer *t)
 void run_go(struct run *run)
 {
 	run->running = true;
-	run_tape_begin(run);
 	vm_run(run->lease, &run->vm_job);
 	if (run->job->meta.state != JOB_RUNNING)
 		job_posted(run->job, EV_GRANT);

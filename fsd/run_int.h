@@ -191,7 +191,8 @@ void run_queue(struct run *run);
 /* run.c: the results of the job's newest run leave the tree. */
 void run_hide_old(struct job *job);
 
-/* run_adopt.c: it is about to run; another server may go on with it. */
+/* run_adopt.c: it is about to be recorded as running. Another server may go on
+ * with it, or tell that it has not begun. */
 void run_tape_begin(struct run *run);
 void run_tape_end(struct run *run);
 /* run_events.c: its program has started, then. */

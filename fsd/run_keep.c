@@ -34,7 +34,7 @@ static bool is_missed(const struct job *job, const struct node *node)
 		return true;
 	if (run && is_without_program(run, node))
 		return false;
-	return m->state == JOB_QUEUED;
+	return m->state == JOB_QUEUED || (run && !run->started);
 }
 
 /* On the stack of the fiber that waits. */

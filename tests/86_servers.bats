@@ -665,6 +665,64 @@ waiting() {
 	ended c 0 exited
 }
 
+# sending JOB — a job whose machine takes no more than the beginning of its inputs.
+sending() {
+	mount_stop
+	FSD_FAKE_WITNESS=$BATS_TEST_TMPDIR/witness FSD_FAKE_FREEZE=1 \
+		mount_start --pool 1 --max-machines 1
+	check becomes 30 grep -q '^fsd_machines_warm 1$' "$MNT/.fsd/stats"
+	mkdir "$MNT/$1"
+	head -c 4000000 /dev/zero >"$MNT/$1/data"
+	job_put "$1" code.sh $'witness w\nargs\nsleep 300\nout late'
+	job_put "$1" config.json '{"args": ["given"]}'
+	state_is "$1" running
+}
+
+@test "a job whose program was not told to begin is queued again when its server dies" {
+	sending a
+	cat "$MNT/a/stdout.follow" >"$BATS_TEST_TMPDIR/follow" &
+	local follower=$!
+	exec 5<"$MNT/a/stdout"
+	check blocked-reader "$follower" "$MNT"
+	server_kill
+	job_wait a
+	ended a 0 exited
+	result_is a .attempt 1
+	result_is a '.attempts' '[]'
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/witness")" = 1 ]
+	check await-exit "$follower" $((20 * SLOW))
+	cmp "$BATS_TEST_TMPDIR/follow" "$MNT/a/stdout"
+	grep -qx given "$MNT/a/stdout"
+	cmp - "$MNT/a/stdout" <&5
+	exec 5<&-
+	grep -q 'killed before its program had begun' "$MNT/a/log"
+}
+
+@test "it is cancelled, or removed, all the same" {
+	sending a
+	server_kill
+	echo kill >"$MNT/a/ctl"
+	job_wait a
+	ended a 137 cancelled
+	sending b
+	server_kill
+	rm -r "$MNT/b"
+	[ ! -e "$MNT/b" ]
+	mount_stop
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/witness")" -le 2 ]
+}
+
+@test "without an input that has gone meanwhile it fails, and says so" {
+	sending a
+	rm "$MNT/a/data"
+	server_kill
+	job_wait a
+	ended a 125 failed
+	run result a .message
+	assert_output --partial 'inputs of it were removed'
+	[ ! -s "$BATS_TEST_TMPDIR/witness" ]
+}
+
 @test "an input that goes before the next server has come to its job is run with all the same" {
 	local i
 	held_up

@@ -313,11 +313,28 @@ static void interest(struct channel *ch)
 	loop_fd_mod(&ch->sock, events);
 }
 
+/* Return: as send(2). */
+static ssize_t send_out(struct channel *ch)
+{
+	struct vm_tape *t = ch->run_at ? ch->tape : NULL;
+	uint32_t unbegun = t ? t->unbegun : 0;
+	ssize_t n;
+
+	if (t)
+		tape_order(t); /* before anybody can be killed for it */
+	n = send(ch->sock.fd, ch->out.data + ch->out_at,
+		 ch->out.len - ch->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (t && n < (ssize_t)ch->run_at)
+		t->unbegun = unbegun; /* not a byte of RUN has gone */
+	if (n > 0)
+		ch->run_at -= MIN(ch->run_at, (size_t)n);
+	return n;
+}
+
 /* Return: false when the socket takes no more now. */
 static bool write_some(struct channel *ch)
 {
-	ssize_t n = send(ch->sock.fd, ch->out.data + ch->out_at,
-			 ch->out.len - ch->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+	ssize_t n = send_out(ch);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;

@@ -54,6 +54,8 @@ struct channel {
 	size_t in_len;
 	struct buf out;                 /* whole frames, not written yet */
 	size_t out_at;                  /* bytes of out already written */
+	size_t run_at;                  /* where RUN is in what is not, from 1
+					   on; 0: it is not there */
 
 	const struct vm_job *job;       /* borrowed, NULL before a job */
 	const struct vm_events *job_ev;

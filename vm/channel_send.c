@@ -83,6 +83,7 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	ch->killed = ch->cancelled = ch->has_signal = ch->lives = false;
 	memset(ch->got, 0, sizeof(ch->got));
 	ch->output_bytes = 0;
+	ch->run_at = 0;
 	ch->files = 0;
 	ch->job = job;
 	/* Inside a frame nobody could tell later where the next one begins. */
@@ -197,6 +198,7 @@ static void put_data(struct channel *ch)
 
 static void put_run(struct channel *ch)
 {
+	ch->run_at = ch->out.len - ch->out_at + 1;
 	channel_put(ch, WIRE_RUN, 0, NULL, 0);
 	ch->phase = PHASE_STARTING;
 	ch->step = ch->job->stdin_size ? SEND_STDIN : SEND_STDIN_END;

@@ -30,6 +30,17 @@ static void in_order(void)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
+void tape_order(struct vm_tape *t)
+{
+	t->unbegun = 0;
+	in_order();
+}
+
+bool tape_is_unbegun(const struct vm_tape *t)
+{
+	return t->unbegun && !t->spoiled;
+}
+
 void tape_unsign(struct vm_tape *t)
 {
 	t->sent = 0;

@@ -72,6 +72,8 @@ struct vm_tape {
 	uint64_t read_at; /* end before the read that is, or was, under way, */
 	struct mmsghdr read; /* and how many bytes that has brought */
 	uint32_t which;   /* the point that holds; the other is a draft */
+	uint32_t unbegun; /* 1, its owner's, until RUN is sent; a server that
+			     knows nothing of it leaves zero */
 	struct vm_tape_point point[2];
 
 	_Alignas(4096) uint8_t room[VM_TAPE_ROOM];
@@ -80,6 +82,10 @@ struct vm_tape {
 /* All before the bytes themselves: what a new tape's owner is to zero. */
 #define VM_TAPE_HEAD offsetof(struct vm_tape, room)
 
+/* From now on its program may have begun, in this machine or in one before. */
+void tape_order(struct vm_tape *t);
+/* Can no machine have begun its program? Of a tape that is its dead owner's. */
+bool tape_is_unbegun(const struct vm_tape *t);
 /* Its machine is none any more, or not yet: nobody can go on. */
 void tape_unsign(struct vm_tape *t);
 /* A job begins; what had come of the next frame before. At most VM_TAPE_ROOM. */

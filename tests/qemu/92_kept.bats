@@ -177,6 +177,26 @@ print(len(sys.stdin.buffer.read()))'
 	stdout_is "$J" $'up\n50000'
 }
 
+@test "a job whose inputs are still on their way runs, whenever its server is killed" {
+	local i size=64000000
+	for i in 0 0.02 0.05 0.1 0.15 0.2 0.3 0.4; do
+		job_made code.py <<<'
+import os
+print(os.path.getsize("data"), open("data", "rb").read(1))'
+		head -c $size /dev/zero >"$MNT/$J/data"
+		job_put "$J" config.json '{"memory_mb": 512}'
+		check becomes $((30 * SLOW)) grep -qx 'running\|done' "$MNT/$J/state"
+		# anywhere in what is under way; the end does not depend on it
+		sleep $i
+		kill_server
+		job_wait "$J" $JOB_SECONDS >/dev/null
+		ended "$J" 0 exited
+		stdout_is "$J" "$size b'\\x00'"
+		result_is "$J" '.attempts' '[]'
+		rm -r "$MNT/${J:?}"
+	done
+}
+
 @test "one that was not sent all of it is interrupted" {
 	job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
 	head -c 5000000 /dev/zero >"$MNT/$J/stdin"

@@ -549,24 +549,29 @@ static void test_sent(void)
 	};
 	struct side s;
 	struct buf b = { 0 };
+	bool unbegun = false;
 
 	open_side(&s);
-	s.tape->sent = 1;
+	s.tape->sent = s.tape->unbegun = 1;
 	s.job.inputs = &input;
 	s.job.input_count = 1;
 	s.job.stdin_size = WIRE_STDIN_WINDOW + 1;
 	begin(&s);
 	round_once(&s);
 	is_int(s.tape->sent, 0, "more is to be sent than the socket takes");
+	ok(tape_is_unbegun(s.tape), "so the program has not begun");
 	for (int i = 0; i < 1000 && channel_phase(s.ch) < PHASE_STARTING; i++) {
+		unbegun = tape_is_unbegun(s.tape);
 		listen_to_host(&s);
 		round_once(&s);
 	}
+	ok(unbegun, "nor while they come");
 	for (int i = 0; i < 10; i++) {
 		listen_to_host(&s);
 		round_once(&s);
 	}
 	is_int(channel_phase(s.ch), PHASE_STARTING, "RUN was sent");
+	ok(!tape_is_unbegun(s.tape), "so the program may have begun");
 	is_int(s.tape->sent, 0, "standard input waits for its window");
 	add(&b, WIRE_STARTED, NULL, 0);
 	add_numbers(&b, WIRE_STDIN_ACK, 1, 1, 0);
@@ -575,6 +580,46 @@ static void test_sent(void)
 		round_once(&s);
 	is_int(s.tape->sent, 1, "when its last byte is written all is");
 	close_side(&s);
+}
+
+/* Is there a moment at which RUN waits for the socket, and has not gone? */
+static bool waits_with_run(uint64_t size, uint32_t unbegun)
+{
+	struct vm_input input = {
+		.path = "data", .kind = WIRE_FILE_REG, .size = size,
+	};
+	struct side s;
+	bool waits;
+
+	open_side(&s);
+	s.tape->unbegun = unbegun;
+	s.job.inputs = &input;
+	s.job.input_count = 1;
+	begin(&s);
+	round_once(&s);
+	waits = channel_phase(s.ch) == PHASE_STARTING && !s.tape->sent;
+	if (waits) {
+		is_int(tape_is_unbegun(s.tape), unbegun,
+		       "while RUN waits nothing has begun that had not before");
+		for (int i = 0; i < 1000 && !s.tape->sent; i++) {
+			listen_to_host(&s);
+			round_once(&s);
+		}
+		is_int(tape_is_unbegun(s.tape), 0, "and then it may have");
+	}
+	close_side(&s);
+	return waits;
+}
+
+static void test_run_waits(void)
+{
+	uint64_t size = 32 << 10;
+
+	while (size < 1 << 20 && !waits_with_run(size, 1))
+		size += 16 << 10;
+	ok(size < 1 << 20, "RUN waits behind %llu bytes",
+	   (unsigned long long)size);
+	ok(waits_with_run(size, 0), "and of a machine that comes second as well");
 }
 
 /* --- a full tape --------------------------------------------------------------- */
@@ -886,6 +931,7 @@ int main(void)
 	test_heats(2, true);
 	test_heats(1, false);
 	test_sent();
+	test_run_waits();
 	test_full();
 	test_full_closed();
 	test_given_up(BEHIND_NEVER, false);
