@@ -524,7 +524,7 @@ static int renamed_before(struct target *found, struct target *to,
 		commit_evaluate(job, false);
 	if (found->kind == T_NODE)
 		ops_changed(job, found->node->writers ? NULL : found->node);
-	return 0;
+	return commit_answer(job); /* as in rename_job() */
 }
 
 /* ret_job: whose state it may change. */
