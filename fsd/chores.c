@@ -129,6 +129,7 @@ void chores_add(struct chores *w, struct task *t)
 /* --- one piece of work by several threads ---------------------------------- */
 
 struct share {
+	struct chores *chores;
 	int (*work)(void *arg, unsigned i);
 	void *arg;              /* the caller's, while one i is not done */
 	unsigned n;
@@ -138,7 +139,7 @@ struct share {
 	pthread_mutex_t lock;   /* guards: */
 	unsigned failed;        /* the smallest i that did, or n */
 	int result;             /* its own */
-	struct task help[CHORES_THREADS - 1];
+	struct task help[CHORES_THREADS - 2]; /* one thread is the others' */
 };
 
 static void note_failure(struct share *s, unsigned i, int result)
@@ -151,18 +152,20 @@ static void note_failure(struct share *s, unsigned i, int result)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void do_share(struct share *s)
+/* Return: false if there was no piece left. */
+static bool do_piece(struct share *s)
 {
-	unsigned i;
+	unsigned i = atomic_fetch_add(&s->next, 1);
 	int r;
 
-	while ((i = atomic_fetch_add(&s->next, 1)) < s->n) {
-		r = s->work(s->arg, i);
-		if (r < 0)
-			note_failure(s, i, r);
-		if (atomic_fetch_add(&s->done, 1) == s->n - 1)
-			sem_post(&s->over);
-	}
+	if (i >= s->n)
+		return false;
+	r = s->work(s->arg, i);
+	if (r < 0)
+		note_failure(s, i, r);
+	if (atomic_fetch_add(&s->done, 1) == s->n - 1)
+		sem_post(&s->over);
+	return true;
 }
 
 static void share_unref(struct share *s)
@@ -174,11 +177,21 @@ static void share_unref(struct share *s)
 	free(s);
 }
 
+/* Does something wait for a thread? Then who only helps leaves. */
+static bool is_due(struct chores *w)
+{
+	int due = 0;
+
+	sem_getvalue(&w->due, &due);
+	return due > 0;
+}
+
 static int help_work(struct task *t)
 {
 	struct share *s = t->call.arg;
 
-	do_share(s);
+	while (do_piece(s) && !is_due(s->chores))
+		;
 	share_unref(s);
 	return 0;
 }
@@ -199,12 +212,13 @@ static int all_alone(int (*work)(void *arg, unsigned i), void *arg, unsigned n)
 int chores_share(struct chores *w, int (*work)(void *arg, unsigned i), void *arg,
 		 unsigned n)
 {
-	unsigned helpers = MIN(n ? n - 1 : 0, (unsigned)CHORES_THREADS - 1);
+	unsigned helpers = MIN(n ? n - 1 : 0, (unsigned)CHORES_THREADS - 2);
 	struct share *s = w && helpers ? calloc(1, sizeof(*s)) : NULL;
 	int r;
 
 	if (!s)
 		return all_alone(work, arg, n);
+	s->chores = w;
 	s->work = work;
 	s->arg = arg;
 	s->n = s->failed = n;
@@ -216,7 +230,8 @@ int chores_share(struct chores *w, int (*work)(void *arg, unsigned i), void *arg
 		s->help[i].call.arg = s;
 		chores_add(w, &s->help[i]);
 	}
-	do_share(s);
+	while (do_piece(s))
+		;
 	while (sem_wait(&s->over) < 0)
 		; /* EINTR */
 	r = s->result;

@@ -28,9 +28,10 @@ int chores_new(struct loop *loop, unsigned threads, struct chores **ret_chores);
 /* Any thread may add one. */
 void chores_add(struct chores *w, struct task *t);
 /*
- * work(arg, i) for each i below n, by the caller and by as many threads of w as
- * have nothing else to do. It waits for what others have begun, never for one of
- * them to begin. w NULL: all by the caller.
+ * work(arg, i) for each i below n, by the caller and by threads of w that have
+ * nothing else to do: all but one of CHORES_THREADS at most, and each as long as no
+ * task waits. It waits for what others have begun, never for one of them to begin.
+ * w NULL: all by the caller.
  * Return: 0, or the negative result for the smallest i.
  */
 int chores_share(struct chores *w, int (*work)(void *arg, unsigned i), void *arg,

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slow work on threads: each task once, in order, and none is left behind. */
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "../../fsd/chores.h"
 #include "tap.h"
@@ -241,6 +244,66 @@ static void test_share_everywhere(void)
 	loop_free(loop);
 }
 
+static sem_t come, go; /* a piece has begun; it may end */
+
+static int held_piece(void *arg, unsigned i)
+{
+	struct timespec until;
+
+	(void)arg;
+	(void)i;
+	sem_post(&come);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 20;
+	return sem_timedwait(&go, &until) < 0 ? -ETIMEDOUT : 0;
+}
+
+static int share_held(struct task *t)
+{
+	struct pieces *p = container_of(t, struct pieces, task);
+
+	return chores_share(p->w, held_piece, p, CHORES_THREADS);
+}
+
+static void held_done(struct task *t, int result)
+{
+	container_of(t, struct pieces, task)->result = (unsigned)-result;
+	loop_quit(loop);
+}
+
+static int let_go(struct task *t)
+{
+	(void)t;
+	for (int i = 0; i < CHORES_THREADS; i++)
+		sem_post(&go);
+	return 0;
+}
+
+/* As many pieces as threads, none of which ends before another task has run. */
+static void test_share_leaves_one(void)
+{
+	struct pieces p = {
+		.task = { .work = share_held, .done = held_done },
+	};
+	struct task other = { .work = let_go };
+	struct chores *w;
+
+	sem_init(&come, 0, 0);
+	sem_init(&go, 0, 0);
+	begin(CHORES_THREADS, &w);
+	add(w, 0, TASKS);
+	loop_run(loop); /* the threads have begun */
+	p.w = w;
+	chores_add(w, &p.task);
+	for (int i = 0; i < CHORES_THREADS - 1; i++)
+		sem_wait(&come);
+	chores_add(w, &other);
+	loop_run(loop);
+	is_int((int)p.result, 0, "one thread is left for other tasks");
+	chores_free(w);
+	loop_free(loop);
+}
+
 /* What is shared while the threads are to end is done before they do. */
 static void test_share_at_the_end(void)
 {
@@ -271,6 +334,7 @@ int main(void)
 	test_share_alone();
 	test_share_at_once();
 	test_share_everywhere();
+	test_share_leaves_one();
 	test_share_at_the_end();
 	return done_testing();
 }
