@@ -88,6 +88,10 @@ int depot_job_make(struct depot *s, const struct job_meta *meta);
 /* Out of sight at once, gone a little later; there as it was on failure. */
 int depot_job_remove(struct depot *s, uint64_t no);
 int depot_meta_write(struct depot *s, const struct job_meta *meta);
+/* The same in two parts. In between a server that takes over asks the disk for the
+ * record, and has it outlive the host if it says `done`. */
+int depot_meta_put(struct depot *s, const struct job_meta *meta);
+void depot_meta_settle(const struct job_meta *meta);
 /*
  * Calls fn for every job, in the order of their making; meta (and its name) is
  * only lent. What is no job, or damaged, is set aside (depot_lost.c). Jobs of an

@@ -53,7 +53,7 @@ static int record_write(void *arg)
 	return n == META_SIZE ? 0 : n < 0 ? -errno : -ENOSPC;
 }
 
-int depot_meta_write(struct depot *s, const struct job_meta *m)
+int depot_meta_put(struct depot *s, const struct job_meta *m)
 {
 	struct record r;
 	int ret = record_print(s, m, &r);
@@ -61,10 +61,21 @@ int depot_meta_write(struct depot *s, const struct job_meta *m)
 	if (ret < 0)
 		return ret;
 	kept_begin(m->kept);
-	ret = depot_do(s, record_write, &r);
-	if (ret == 0)
-		kept_end(m->kept, m);
-	return ret;
+	return depot_do(s, record_write, &r);
+}
+
+void depot_meta_settle(const struct job_meta *m)
+{
+	kept_end(m->kept, m);
+}
+
+int depot_meta_write(struct depot *s, const struct job_meta *m)
+{
+	int r = depot_meta_put(s, m);
+
+	if (r == 0)
+		depot_meta_settle(m);
+	return r;
 }
 
 static int job_make_work(void *arg)

@@ -274,7 +274,7 @@ static int record_end(struct run *run)
 	end->meta.exit_code = end->res.exit_code;
 	end->meta.ended_ns = end->ended_ns;
 	end->meta.changed_ns = realtime_ns();
-	return depot_meta_write(run->d->depot, &end->meta);
+	return depot_meta_put(run->d->depot, &end->meta);
 }
 
 /* The record says that it ended, but may not outlive the host: no success. If
@@ -288,6 +288,7 @@ static void not_durable(struct run *run, int r)
 		run->end = before;
 		return;
 	}
+	depot_meta_settle(&run->end.meta);
 	store_failure(run);
 	store_why(run);
 }
@@ -319,7 +320,9 @@ static int do_end(void *arg)
 	}
 	end->waits = false;
 	r = depot_meta_sync(run->d->depot, end->meta.no);
-	if (r < 0)
+	if (r == 0)
+		depot_meta_settle(&end->meta);
+	else
 		not_durable(run, r);
 	return r;
 }

@@ -91,6 +91,19 @@ static void take_off(struct shelf *s, const struct job_meta *m)
 	count(s->d, m, -1);
 }
 
+/* It is shown from now on, and whoever wrote it may have been killed before it
+ * was sure to outlive the host. */
+static void sync_end(struct fsd *d, uint64_t no)
+{
+	int r = depot_meta_sync(d->depot, no);
+	char id[STORE_ID_SIZE];
+
+	depot_id(no, id);
+	if (r < 0)
+		log_warn("%s/jobs/%s: its end may not outlive the host: %s",
+			 depot_dir(d->depot), id, strerror(-r));
+}
+
 /* Whatever the server was about to write is on the disk, or is not. */
 static int ask_disk(struct shelf *s, struct inherit_job *k,
 		    struct job_meta *m)
@@ -101,6 +114,8 @@ static int ask_disk(struct shelf *s, struct inherit_job *k,
 		kept_gone(k);
 	if (r)
 		return r;
+	if (m->state == JOB_DONE)
+		sync_end(s->d, k->no);
 	kept_end(k, m);
 	free(m->name);
 	return kept_read(k, m);
@@ -220,12 +235,35 @@ static int put_all(struct fsd *d)
 	return r;
 }
 
+/* More than were being written when the daemon before ended, by its threads. */
+#define LAST_ENDS 16
+
+struct scan {
+	struct fsd *d;
+	struct last_end {
+		uint64_t changed_ns, no;
+	} last[LAST_ENDS]; /* in no order; changed_ns 0: none */
+};
+
+static void note_end(struct scan *s, const struct job_meta *m)
+{
+	struct last_end *oldest = &s->last[0];
+
+	for (unsigned i = 1; i < LAST_ENDS; i++)
+		if (s->last[i].changed_ns < oldest->changed_ns)
+			oldest = &s->last[i];
+	if (m->changed_ns > oldest->changed_ns)
+		*oldest = (struct last_end){ m->changed_ns, m->no };
+}
+
 static int on_found(void *arg, const struct job_meta *meta)
 {
-	struct fsd *d = arg;
-	struct inherit_job *k = kept_new(d->inherit, meta->no);
+	struct scan *s = arg;
+	struct inherit_job *k = kept_new(s->d->inherit, meta->no);
 
 	kept_end(k, meta);
+	if (meta->state == JOB_DONE)
+		note_end(s, meta);
 	return k ? 0 : -ENOMEM;
 }
 
@@ -233,11 +271,15 @@ static int on_found(void *arg, const struct job_meta *meta)
 static int read_disk(struct fsd *d, struct err *err)
 {
 	struct inherit_head *head = inherit_head(d->inherit);
+	struct scan s = { .d = d };
 	int r;
 
 	head->jobs_whole = 0;
 	inherit_clear(d->inherit, INHERIT_JOBS);
-	r = depot_scan(d->depot, on_found, d, err);
+	r = depot_scan(d->depot, on_found, &s, err);
+	for (unsigned i = 0; r == 0 && i < LAST_ENDS; i++)
+		if (s.last[i].changed_ns)
+			sync_end(d, s.last[i].no);
 	head->jobs_whole = r == 0;
 	return r;
 }
