@@ -13,6 +13,7 @@
 #include "run.h"
 #include "sched_open.h"
 #include "sessions.h"
+#include "unstored.h"
 #include "wait.h"
 
 /* --- the parts ------------------------------------------------------------ */
@@ -442,6 +443,8 @@ enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 		v = check_code(job, spec, err);
 	if (v == READY && spec->config->manual && !by_ctl)
 		v = WAITING;
+	if (v == READY && unstored_check(job, err) < 0)
+		v = WRONG;
 	if (v != READY)
 		run_spec_done(spec);
 	return v;
@@ -551,7 +554,10 @@ int commit_start(struct job *job, struct err *err)
 		return err_set(err, -EINVAL,
 			       "ctl: the job is not complete: it needs exactly "
 			       "one closed code.* file and its \"inputs\"");
-	if (r < 0 && v == WRONG)
+	if (v == WRONG) {
+		if (commit_is_failure(err->code))
+			r = err->code;
 		commit_refuse(job, err);
+	}
 	return r;
 }

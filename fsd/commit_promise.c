@@ -11,17 +11,19 @@
 #include "event.h"
 #include "fiber.h"
 #include "sched_open.h"
+#include "unstored.h"
 
 /* On the stack of the fiber that waits. */
 struct promise {
 	struct depot *depot;
 	struct job_meta meta;
+	struct buf unstored;
 };
 
 static int do_promise(void *arg)
 {
-	const struct promise *p = arg;
-	int r = depot_sync_inputs(p->depot, p->meta.no);
+	struct promise *p = arg;
+	int r = depot_sync_inputs(p->depot, p->meta.no, &p->unstored);
 
 	return r < 0 ? r : depot_meta_commit(p->depot, &p->meta);
 }
@@ -88,6 +90,9 @@ int commit_promise(struct job *job)
 	p.meta.ended_ns = 0;
 	commit_keep_place(job);
 	r = depot_do(job->d->depot, do_promise, &p);
+	if (p.unstored.len)
+		unstored_note(job, &p.unstored);
+	buf_done(&p.unstored);
 	job->promised = r == 0;
 	if (r < 0) {
 		err_sys(&err, r,

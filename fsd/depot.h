@@ -9,6 +9,7 @@
  *   STATE/jobs/ID/log     the job's timeline, LIMIT_LOG_BYTES of it
  *   STATE/jobs/ID/error   why it was refused or could not be run
  *   STATE/jobs/ID/attempts  how earlier runs of this submission failed
+ *   STATE/jobs/ID/unstored  inputs that the disk has not taken
  *   STATE/jobs/ID/gone    of which submission inputs were removed
  *   STATE/jobs/ID/files/  what the user wrote, under its own names
  *   STATE/jobs/ID/sink/   an output/ that was copied into a draft
@@ -146,13 +147,17 @@ void depot_lost_tidy(struct depot *s);
  */
 void depot_set_relaxed(struct depot *s, bool relaxed);
 bool depot_is_relaxed(const struct depot *s);
-int depot_sync_inputs(struct depot *s, uint64_t no);
+/* ret_unstored: of files that the disk has not taken, each path below files/ and a
+ * NUL, "" for all; it is stored, too. */
+int depot_sync_inputs(struct depot *s, uint64_t no, struct buf *ret_unstored);
 int depot_sync_run(struct depot *s, uint64_t no, unsigned run);
+/* result.json alone, which was written anew. */
+int depot_sync_result(struct depot *s, uint64_t no, unsigned run);
 int depot_meta_commit(struct depot *s, const struct job_meta *meta);
 int depot_meta_sync(struct depot *s, uint64_t no);
 /* As depot_meta_write(), behind what became of the attempts before. */
 int depot_meta_again(struct depot *s, const struct job_meta *meta);
-/* `error`, `attempts` or `gone`, or that there is none. */
+/* `error`, `attempts`, `gone` or `unstored`, or that there is none. */
 int depot_sync_words(struct depot *s, uint64_t no, const char *name);
 
 /* Bytes of the regular files below a part of it, "files" or "r1", but for the
@@ -212,6 +217,12 @@ char *depot_error_read(struct depot *s, uint64_t no);
 int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len);
 int depot_log_open(struct depot *s, uint64_t no);
 int depot_log_stat(struct depot *s, uint64_t no, struct stat *ret);
+
+/* depot_unstored.c: what depot_sync_inputs() has found, until it is dropped. For
+ * threads. Return: 0 (there may be none) or negative errno. */
+int depot_unstored_write(struct depot *s, uint64_t no, const struct buf *paths);
+int depot_unstored_read(struct depot *s, uint64_t no, struct buf *ret);
+int depot_unstored_drop(struct depot *s, uint64_t no);
 
 /* depot_attempts.c: how run `run` failed, one that has another one behind it.
  * Twice is as once. Return: 0 or negative errno. */

@@ -42,11 +42,9 @@ int depot_gone(struct depot *s, uint64_t no, uint64_t queued_no)
 
 int depot_gone_note(struct depot *s, uint64_t no, uint64_t queued_no)
 {
-	/* By the server before, which may not have had it on the disk. */
-	int r = depot_gone(s, no, queued_no);
+	/* Also what is there: it may be what the disk has not taken. */
+	int r = write_note(s, no, queued_no);
 
-	if (r == 0)
-		r = write_note(s, no, queued_no);
 	if ((r == -ENOSPC || r == -EDQUOT) && depot_give_reserve(s))
 		r = write_note(s, no, queued_no);
 	return r < 0 ? r : depot_sync_words(s, no, "gone");

@@ -8,6 +8,7 @@
  * and the writing of each is begun before.
  */
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "depot.h"
@@ -19,22 +20,51 @@
 struct batch {
 	struct depot *depot;
 	int fd[TOGETHER]; /* owned */
+	int result[TOGETHER];
 	unsigned count;
+	const char *below;    /* borrowed: of a file's path all behind this */
+	struct buf *unstored; /* borrowed: is added of what fails; or NULL */
 };
 
 static int sync_one(void *arg, unsigned i)
 {
-	const struct batch *b = arg;
+	struct batch *b = arg;
 
-	return fsync(b->fd[i]) < 0 ? -errno : 0;
+	return b->result[i] = fsync(b->fd[i]) < 0 ? -errno : 0;
+}
+
+/* A directory's names are the file system's own, which stops when it loses
+ * them. Of a file it goes on, with whatever the disk has. */
+static void note_unstored(struct batch *b, int fd)
+{
+	char link[32], path[STORE_PATH_MAX];
+	const char *name = NULL;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path));
+	if (n > 0 && n < (ssize_t)sizeof(path)) {
+		path[n] = '\0';
+		name = strstr(path, b->below);
+	}
+	/* Without a name it may be any. */
+	name = name ? name + strlen(b->below) : "";
+	buf_add(b->unstored, name, strlen(name) + 1);
 }
 
 static int finish(struct batch *b)
 {
 	int r = depot_share(b->depot, sync_one, b, b->count);
 
-	while (b->count)
-		fd_close(&b->fd[--b->count]);
+	for (unsigned i = 0; i < b->count; i++) {
+		if (b->result[i] < 0 && b->unstored)
+			note_unstored(b, b->fd[i]);
+		fd_close(&b->fd[i]);
+	}
+	b->count = 0;
 	return r;
 }
 
@@ -105,13 +135,16 @@ static void begin_record(struct depot *s, const char *path)
 }
 
 /* above: the directory that the job's own is in, or NULL: that it is there is
- * on the disk. */
+ * on the disk. unstored: of which files it says that it is not, or NULL. */
 static int sync_part(struct depot *s, uint64_t no, const char *part,
-		     const char *above)
+		     const char *above, struct buf *unstored)
 {
-	char path[STORE_PATH_MAX];
-	struct batch b = { .depot = s };
+	char path[STORE_PATH_MAX], id[STORE_ID_SIZE], below[80];
+	struct batch b = { .depot = s, .below = below, .unstored = unstored };
 	int r, last;
+
+	depot_id(no, id);
+	snprintf(below, sizeof(below), "/%s/%s/", id, part);
 
 	depot_job_path(no, "meta", path);
 	begin_record(s, path);
@@ -126,9 +159,17 @@ static int sync_part(struct depot *s, uint64_t no, const char *part,
 	return r < 0 ? r : last;
 }
 
-int depot_sync_inputs(struct depot *s, uint64_t no)
+int depot_sync_inputs(struct depot *s, uint64_t no, struct buf *ret_unstored)
 {
-	return depot_is_relaxed(s) ? 0 : sync_part(s, no, "files", ".");
+	int r = depot_is_relaxed(s)
+			? 0
+			: sync_part(s, no, "files", ".", ret_unstored);
+
+	if (ret_unstored->len &&
+	    depot_unstored_write(s, no, ret_unstored) < 0)
+		log_warn("%s: which inputs the disk has not taken cannot be "
+			 "stored", depot_dir(s));
+	return r;
 }
 
 int depot_sync_run(struct depot *s, uint64_t no, unsigned run)
@@ -136,7 +177,21 @@ int depot_sync_run(struct depot *s, uint64_t no, unsigned run)
 	char part[32];
 
 	snprintf(part, sizeof(part), "r%u", run);
-	return depot_is_relaxed(s) ? 0 : sync_part(s, no, part, NULL);
+	return depot_is_relaxed(s) ? 0 : sync_part(s, no, part, NULL, NULL);
+}
+
+int depot_sync_result(struct depot *s, uint64_t no, unsigned run)
+{
+	char path[STORE_PATH_MAX], name[48];
+	int r = 0;
+
+	if (depot_is_relaxed(s))
+		return 0;
+	snprintf(name, sizeof(name), "r%u/result.json", run);
+	depot_job_path(no, name, path);
+	r = sync_path(s, path);
+	*strrchr(path, '/') = '\0';
+	return r < 0 ? r : sync_path(s, path);
 }
 
 int depot_sync_words(struct depot *s, uint64_t no, const char *name)

@@ -339,6 +339,7 @@ int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 		job_unref(job);
 		return r;
 	}
+	job->unstored_known = true;
 	r = job_enlist(job, true);
 	if (r < 0)
 		return r;

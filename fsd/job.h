@@ -50,6 +50,8 @@ struct job {
 	struct sched_place place; /* in the queue, while that is so, or while a
 				   rename or release is under way that may
 				   start it */
+	bool unstored_known;    /* unstored.c: of nodes it is known whether the */
+	bool unstored;          /* disk has taken them; of some it has not */
 	uint64_t gone_no;       /* inputs of the submission of this queued_no
 				   were removed, as the store has it */
 	struct buf late;        /* result.json of the newest run, while the disk

@@ -55,6 +55,7 @@ struct node {
 	bool again;            /* some are, all are to be looked for again */
 	void *loading;         /* owned: a DIR; some of them are */
 	bool unlinked;
+	bool unstored;         /* unstored.h */
 	char *name;            /* owned; "" for an area's root */
 	struct list children, sibling;
 	struct list codes;     /* of a job's own directory: the children whose

@@ -13,6 +13,7 @@
 #include "run.h"
 #include "sessions.h"
 #include "ops_remote.h"
+#include "unstored.h"
 
 static const char *dir_name(const struct target *dir)
 {
@@ -504,8 +505,10 @@ static int rename_node(fuse_req_t req, struct target *from,
 	if (r < 0)
 		return r;
 	quota_move_end(&move, from->node);
-	if (old_job != dir->job)
+	if (old_job != dir->job) {
+		unstored_move(old_job, dir->job);
 		ops_changed(old_job, NULL);
+	}
 	ops_changed(dir->job, from->node->writers ? NULL : from->node);
 	return commit_answer(dir->job);
 }

@@ -17,6 +17,7 @@
 #include "resume.h"
 #include "run.h"
 #include "ops_remote.h"
+#include "unstored.h"
 
 /* kept: what an earlier server has left of it, or NULL. */
 static struct handle *handle_make(struct fsd *d, enum handle_kind kind,
@@ -169,6 +170,7 @@ static int open_node(fuse_req_t req, const struct target *t,
 	(*ret)->kept->opener = fuse_req_ctx(req)->pid;
 	(*ret)->kept->changed = !!(fi->flags & O_TRUNC);
 	if ((*ret)->kept->changed) {
+		unstored_cut(t->node);
 		node_changed(t->node);
 		quota_settle(t->node);
 	}

@@ -10,6 +10,7 @@
 #include "depot_calls.h"
 #include "face.h"
 #include "ops_remote.h"
+#include "unstored.h"
 
 /*
  * Everything in a job is its owner's. To whom it belongs already it may be
@@ -63,6 +64,8 @@ static int set_size(fuse_req_t req, const struct target *t, off_t size,
 	r = fi ? ops_handle_truncate(req, fi, size)
 	       : truncate_node(ops_fsd(req), t, size);
 	quota_settle(t->node);
+	if (r == 0 && !size)
+		unstored_cut(t->node);
 	return r;
 }
 

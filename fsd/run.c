@@ -15,6 +15,7 @@
 #include "lifecycle.h"
 #include "parsed.h"
 #include "run_int.h"
+#include "unstored.h"
 #include "wait.h"
 
 /* Inputs are collected for so long before it is the others' turn. */
@@ -285,18 +286,19 @@ struct step {
 	struct depot *depot;
 	struct job_meta meta;
 	unsigned old; /* results that are given up, or 0 */
-	bool inputs;  /* they may not be on the disk yet */
+	bool inputs;  /* they may not be on the disk yet, */
+	struct buf unstored; /* and these are not */
 };
 
 /* By a thread. Each part is there if the one after it is: an end of the daemon
  * or the host in between leaves the job as it was, or as it is to be. */
 static int do_step(void *arg)
 {
-	const struct step *s = arg;
+	struct step *s = arg;
 	int r = 0;
 
 	if (s->inputs)
-		r = depot_sync_inputs(s->depot, s->meta.no);
+		r = depot_sync_inputs(s->depot, s->meta.no, &s->unstored);
 	if (r == 0 && s->meta.state == JOB_RUNNING)
 		r = depot_run_make(s->depot, s->meta.no, s->meta.run);
 	if (r == 0)
@@ -336,6 +338,9 @@ int run_record(struct run *run, enum job_state state)
 		fill_accepted(run, depot_next_no(s.depot), &s.meta);
 	}
 	r = depot_do(run->d->depot, do_step, &s);
+	if (s.unstored.len)
+		unstored_note(job, &s.unstored);
+	buf_done(&s.unstored);
 	run->stored |= r == 0 && state == JOB_RUNNING;
 	if (r == 0 && !run->accepted)
 		fill_accepted(run, s.meta.queued_no, &job->meta);

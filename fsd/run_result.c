@@ -146,7 +146,6 @@ static void fill_found(const struct run *run, struct job_result *res)
 
 #define BULKY_VALUE (1u << 20)
 
-/* All that there is to be before the record says so. */
 static int store_result(struct run *run, const struct buf *text)
 {
 	struct depot *depot = run->d->depot;
@@ -155,13 +154,16 @@ static int store_result(struct run *run, const struct buf *text)
 
 	if (!run->stored)
 		r = depot_run_make(depot, no, run->number);
-	if (r == 0)
-		r = depot_run_publish(depot, no, run->number, "result.json",
-				      text->data, text->len);
-	return r == 0 ? depot_sync_run(depot, no, run->number) : r;
+	return r < 0 ? r
+		     : depot_run_publish(depot, no, run->number, "result.json",
+					 text->data, text->len);
 }
 
-/* By a thread. */
+/*
+ * All that there is to be before the record says so, by a thread. A disk tells
+ * once that it has not taken something, and takes it for gone: who asks again is
+ * told that all is well. So what fails is written anew, or has failed.
+ */
 static int publish_result(struct run *run)
 {
 	struct depot *depot = run->d->depot;
@@ -175,6 +177,8 @@ static int publish_result(struct run *run)
 		r = store_result(run, &text);
 	else if (r == 0)
 		depot_reserve(depot);
+	if (r == 0)
+		r = depot_sync_run(depot, run->end.meta.no, run->number);
 	buf_done(&text);
 	/* The parts of a large value lie in many small pieces, which the C
 	 * library would keep for the next one. */
@@ -195,6 +199,8 @@ static void store_failure(struct run *run)
 	if (r == 0)
 		r = depot_run_publish(depot, no, run->number, "result.json",
 				      text.data, text.len);
+	if (r == 0)
+		r = depot_sync_result(depot, no, run->number);
 	run->end.stored = r == 0 ? text.len : 0;
 	buf_done(&text);
 	if (r < 0)

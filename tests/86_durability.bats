@@ -186,8 +186,126 @@ close_but_keep() {
 	refused a 'Input/output error'
 	trace_stop
 	state_is a refused
-	echo start >"$MNT/a/ctl"
+	# A disk says so once: that it does not say so again is no news.
+	fails EIO bash -c 'echo start >"$1"' - "$MNT/a/ctl"
+	refused a 'the disk has not taken what was written to it; write it again'
+	fails EIO cp "$BATS_TEST_TMPDIR/c" "$MNT/a/config.json"
+	refused a 'code.sh: the disk has not taken'
+	job_put a code.sh 'exit 3'
 	assert_equal "$(job_wait a)" 3
+	[ ! -e "$(echo "$STATE"/jobs/*/unstored)" ]
+}
+
+# not_taken JOB — the disk does not take one of its inputs, and says so once.
+not_taken() {
+	expect_log 'cannot be stored'
+	mkdir "$MNT/$1"
+	job_put "$1" data x
+	job_put "$1" code.sh 'exit 3'
+	trace -e trace=fsync -P "$(echo "$STATE"/jobs/*)/files/data" \
+		-e inject=fsync:error=EIO:when=1
+	echo '{}' >"$BATS_TEST_TMPDIR/c"
+	fails EIO cp "$BATS_TEST_TMPDIR/c" "$MNT/$1/config.json"
+	trace_stop
+}
+
+@test "an input that the disk has not taken is written again before its job runs" {
+	not_taken a
+	echo more >>"$MNT/a/data"
+	fails EIO python3 -c 'import os, sys; os.rename(*sys.argv[1:])' \
+		"$MNT/a/data" "$MNT/a/file"
+	chmod 600 "$MNT/a/file"
+	fails EIO bash -c 'echo start >"$1"' - "$MNT/a/ctl"
+	refused a 'file: the disk has not taken'
+	truncate -s 0 "$MNT/a/file"
+	assert_equal "$(job_wait a)" 3
+}
+
+@test "one that is replaced or removed is no hindrance" {
+	not_taken a
+	echo y >"$MNT/a/new"
+	mv "$MNT/a/new" "$MNT/a/data"
+	assert_equal "$(job_wait a)" 3
+	rm -r "$MNT/a"
+	not_taken b
+	rm "$MNT/b/data"
+	echo start >"$MNT/b/ctl"
+	assert_equal "$(job_wait b)" 3
+}
+
+@test "neither another server nor another daemon forgets what the disk has not taken" {
+	not_taken a
+	server_kill
+	refused a 'data: the disk has not taken'
+	fails EIO bash -c 'echo start >"$1"' - "$MNT/a/ctl"
+	mount_stop
+	mount_start
+	refused a 'data: the disk has not taken'
+	fails EIO bash -c 'echo start >"$1"' - "$MNT/a/ctl"
+	job_put a data y
+	assert_equal "$(job_wait a)" 3
+	mount_stop
+	mount_start
+	ended a 3 exited
+}
+
+@test "output that the disk has not taken is no success, though the disk says so once" {
+	local stream
+	expect_log 'No space left'
+	for stream in stdout stderr; do
+		job_start a $'out up\nerr up\nsleep 1500\nexit 0'
+		job_follow a up
+		trace -e trace=fsync -P "$(echo "$STATE"/jobs/*)/r1/$stream" \
+			-e inject=fsync:error=ENOSPC:when=1
+		job_wait a
+		trace_stop
+		ended a 125 failed
+		grep -q 'cannot be stored: No space left on device' "$MNT/a/error"
+		mount_stop
+		mount_start
+		ended a 125 failed
+		rm -r "$MNT/a"
+	done
+}
+
+@test "an end whose server dies before the disk has it is on the disk before it is shown again" {
+	local calls=$BATS_TEST_TMPDIR/next
+	job_start a $'out up\nsleep 500\nexit 3'
+	job_follow a up
+	# the next server is its child
+	strace -f -y -p "$DAEMON" -e trace=fdatasync -o "$calls" 2>"$calls.err" &
+	local tracer=$!
+	bounded 20 sh -c 'until grep -q attached "$1"; do :; done' - "$calls.err"
+	trace -e trace=fdatasync -P "$(echo "$STATE"/jobs/*)/meta" \
+		-e inject=fdatasync:delay_enter=3000000
+	bounded 20 sh -c 'until grep -q "^state done" "$1"/jobs/*/meta; do :; done' \
+		- "$STATE"
+	server_kill
+	wait "$TRACE" || true
+	TRACE=
+	assert_equal "$(cat "$MNT/a/exit_code")" 3
+	kill "$tracer"
+	wait "$tracer" || true
+	grep -q 'fdatasync(.*/meta>) *= 0' "$calls"
+}
+
+@test "a start has the newest ends on the disk before it shows them" {
+	local i calls=$BATS_TEST_TMPDIR/next id
+	for i in {1..20}; do
+		job_run "j$i" "exit $i"
+	done
+	id=$(cd "$STATE/jobs" && grep -l '^name j20$' */meta)
+	mount_crash
+	umount -l "$MNT"
+	strace -f -y -e trace=fdatasync -o "$calls" "$FSD" mount \
+		--state "$STATE" "$MNT" 2>/dev/null &
+	local tracer=$!
+	check becomes 20 test -e "$MNT/j1/exit_code"
+	assert_equal "$(cat "$MNT/j20/exit_code")" 20
+	grep -q "fdatasync(.*/$id>) *= 0" "$calls"
+	[ "$(grep -c 'fdatasync(.*/meta>)' "$calls")" = 16 ]
+	"$FSD" umount "$MNT"
+	wait "$tracer"
 }
 
 @test "no call that changes the disk is made by the thread that serves the others" {
