@@ -6,6 +6,7 @@
 
 #include "event.h"
 #include "fiber.h"
+#include "run_adopt.h"
 #include "sched_open.h"
 
 void commit_load(struct job *job)
@@ -35,7 +36,9 @@ void commit_take_up(struct job *job)
 	}
 	if (v == READY && run_start(job, &spec, &err) < 0)
 		v = WRONG;
-	if (v == WAITING && node_is_written(job->files)) {
+	/* Of a promise; who was shown that it runs is told how it ends. */
+	if (v == WAITING && node_is_written(job->files) &&
+	    !run_was_put_back(job)) {
 		job_take_back(job);
 		return;
 	}

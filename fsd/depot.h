@@ -179,8 +179,10 @@ int depot_no(const char *id, uint64_t *ret_no);
 int depot_sink_make(struct depot *s, uint64_t no);
 void depot_sink_drop(struct depot *s, uint64_t no);
 
-/* Makes run `run`'s directory; what was there is gone. */
-int depot_run_make(struct depot *s, uint64_t no, unsigned run);
+/* Makes run `run`'s directory; what was there is gone, but if it is `again`. */
+int depot_run_make(struct depot *s, uint64_t no, unsigned run, bool again);
+/* If it is there: nothing is left but streams that are empty, which may be open. */
+void depot_run_reset(struct depot *s, uint64_t no, unsigned run);
 /* Its directory is removed, soon; 0 is no run. */
 void depot_run_drop(struct depot *s, uint64_t no, unsigned run);
 bool depot_run_has(struct depot *s, uint64_t no, unsigned run);

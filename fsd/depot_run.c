@@ -2,6 +2,7 @@
 /* What the state directory keeps of a job's runs, and of its log. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,7 +31,7 @@ static int write_all(int fd, const void *data, size_t len)
 static void run_path(uint64_t no, unsigned run, const char *name,
 		     char *ret_path)
 {
-	char tail[64];
+	char tail[NAME_MAX + 32];
 
 	snprintf(tail, sizeof(tail), "r%u%s%s", run, name ? "/" : "",
 		 name ? name : "");
@@ -54,32 +55,40 @@ int depot_sink_make(struct depot *s, uint64_t no)
 	return call_mkdir(s, path);
 }
 
-/* As good as new: nothing but streams that are empty. Who has one open reads
- * what comes. */
-static bool is_blank(struct depot *s, const char *path)
+/* A stream that is empty. Who has it open reads what comes. */
+static bool is_blank(int dir, const char *name)
 {
-	struct dirent *e;
 	struct stat st;
-	DIR *dir;
-	int r = begin_entries(openat(depot_jobs_fd(s), path,
-				     O_RDONLY | O_DIRECTORY | O_CLOEXEC |
-					     O_NOFOLLOW),
-			      &dir);
 
-	if (r < 0)
-		return false;
-	while ((r = next_entry(dir, &e)) == 0 && e)
-		if ((strcmp(e->d_name, "stdout") &&
-		     strcmp(e->d_name, "stderr")) ||
-		    fstatat(dirfd(dir), e->d_name, &st,
-			    AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISREG(st.st_mode) || st.st_size)
-			break;
-	closedir(dir);
-	return r == 0 && !e;
+	return (!strcmp(name, "stdout") || !strcmp(name, "stderr")) &&
+	       fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode) && !st.st_size;
 }
 
-int depot_run_make(struct depot *s, uint64_t no, unsigned run)
+void depot_run_reset(struct depot *s, uint64_t no, unsigned run)
+{
+	char path[STORE_PATH_MAX];
+	struct dirent *e;
+	DIR *dir;
+	int r;
+
+	run_path(no, run, NULL, path);
+	r = begin_entries(openat(depot_jobs_fd(s), path,
+				 O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+					 O_NOFOLLOW),
+			  &dir);
+	if (r < 0)
+		return;
+	while (next_entry(dir, &e) == 0 && e) {
+		if (is_blank(dirfd(dir), e->d_name))
+			continue;
+		run_path(no, run, e->d_name, path);
+		depot_trash(s, path);
+	}
+	closedir(dir);
+}
+
+int depot_run_make(struct depot *s, uint64_t no, unsigned run, bool again)
 {
 	char path[STORE_PATH_MAX];
 
@@ -88,7 +97,7 @@ int depot_run_make(struct depot *s, uint64_t no, unsigned run)
 		return 0;
 	if (errno != EEXIST)
 		return -errno;
-	if (is_blank(s, path)) /* its run was recorded, and did not begin */
+	if (again) /* it was put back, and depot_run_reset() */
 		return 0;
 	depot_trash(s, path); /* a crash has left it */
 	return mkdirat(depot_jobs_fd(s), path, 0700) < 0 ? -errno : 0;

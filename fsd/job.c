@@ -12,6 +12,7 @@
 #include "parsed.h"
 #include "people.h"
 #include "run.h"
+#include "run_adopt.h"
 #include "shelf.h"
 #include "wait.h"
 
@@ -588,6 +589,7 @@ bool job_has_row(const struct job *job, enum job_row row)
 
 bool job_had_row(const struct job *job, enum job_row row)
 {
-	return job->meta.state == JOB_QUEUED && job->meta.attempt > 1 &&
-	       job_row_exists(row, JOB_RUNNING);
+	return job->meta.state == JOB_QUEUED &&
+	       job_row_exists(row, JOB_RUNNING) &&
+	       (job->meta.attempt > 1 || run_was_put_back(job));
 }

@@ -50,10 +50,13 @@ struct job {
 	struct sched_place place; /* in the queue, while that is so, or while a
 				   rename or release is under way that may
 				   start it */
+	unsigned tries;         /* of servers, to have its newest run begin; */
+	uint64_t queued_ns;     /* MONOTONIC, since when they try; 0: unknown */
 	bool unstored_known;    /* unstored.c: of nodes it is known whether the */
 	bool unstored;          /* disk has taken them; of some it has not */
 	uint64_t gone_no;       /* inputs of the submission of this queued_no
-				   were removed, as the store has it */
+				   were removed, as the store has it; */
+	bool gone_inputs;       /* not its config alone */
 	struct buf late;        /* result.json of the newest run, while the disk
 				   does not take it */
 	unsigned hidden;        /* 1 << row: result files removed by hand */

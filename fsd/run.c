@@ -286,6 +286,7 @@ struct step {
 	struct depot *depot;
 	struct job_meta meta;
 	unsigned old; /* results that are given up, or 0 */
+	bool again;   /* the run is on record already */
 	bool inputs;  /* they may not be on the disk yet, */
 	struct buf unstored; /* and these are not */
 };
@@ -300,7 +301,7 @@ static int do_step(void *arg)
 	if (s->inputs)
 		r = depot_sync_inputs(s->depot, s->meta.no, &s->unstored);
 	if (r == 0 && s->meta.state == JOB_RUNNING)
-		r = depot_run_make(s->depot, s->meta.no, s->meta.run);
+		r = depot_run_make(s->depot, s->meta.no, s->meta.run, s->again);
 	if (r == 0)
 		r = depot_meta_commit(s->depot, &s->meta);
 	if (r == 0 && s->old)
@@ -325,7 +326,10 @@ static void fill_accepted(const struct run *run, uint64_t queued_no,
 int run_record(struct run *run, enum job_state state)
 {
 	struct job *job = run->job;
-	struct step s = { .depot = run->d->depot, .meta = job->meta };
+	struct step s = {
+		.depot = run->d->depot, .meta = job->meta,
+		.again = run->accepted,
+	};
 	int r;
 
 	s.meta.state = state;
@@ -407,6 +411,8 @@ static int accept_run(struct run *run, struct err *err)
 			       "directory %s", depot_dir(run->d->depot));
 	run->counted = true;
 	run->d->running++;
+	job->tries = 0;
+	job->queued_ns = 0;
 	run_hide_old(job);
 	if (old_attempts > 1)
 		depot_attempts_drop(job->d->depot, job->meta.no);
@@ -424,6 +430,9 @@ static int take_up(struct run *run)
 {
 	struct job_meta *m = &run->job->meta;
 
+	run_reset(run);
+	if (run->job->queued_ns)
+		run->queued_ns = run->job->queued_ns;
 	run->counted = true;
 	run->d->running++;
 	m->retry = (unsigned)run->spec.config->retry;

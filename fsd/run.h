@@ -39,6 +39,9 @@ int run_keep_inputs(struct job *job, const struct node *node);
  * missing. */
 int run_check_inputs(struct job *job, struct err *err);
 
+/* The same for who has the config in memory. */
+bool run_has_inputs(struct job *job, struct err *err);
+
 /* One has gone, and its owner may have no more files open, so that it could not
  * be held: a run that has not begun ends as "failed". */
 void run_lose_input(struct job *job);

@@ -21,6 +21,8 @@
 /* Nobody has more; sums of them stay far from their end. */
 #define MEMORY_MAX (1ull << 46)
 #define PLACES_MAX 4096u
+/* Servers that may die of one job, or beside it, before it has begun. */
+#define TRIES_MAX 3u
 
 /* --- for the next server ---------------------------------------------------- */
 
@@ -58,7 +60,7 @@ void run_tape_begin(struct run *run)
 	t->memory = run->slot.memory;
 	t->places = run->slot.cpus;
 	t->stdin_size = run->vm_job.stdin_size;
-	t->unbegun = 1;
+	t->unbegun = run->job->tries + 1;
 	fill_config(run, t->config);
 	snprintf(t->language, sizeof(t->language), "%s",
 		 run->spec.lang ? run->spec.lang->name : "");
@@ -221,11 +223,34 @@ bool run_adopt(struct job *job)
 bool run_put_back(struct job *job)
 {
 	const struct vm_tape *t = find_tape(job);
+	unsigned tries = t ? tape_tries(t) : 0;
 
-	if (!t || !tape_is_unbegun(t) || t->cancelled)
+	if (!tries || tries >= TRIES_MAX || t->cancelled)
 		return false;
+	job->tries = tries;
+	job->queued_ns = MIN(t->queued_ns, now_ns());
+	depot_run_reset(job->d->depot, job->meta.no, job->meta.run);
 	job_log(job, "its server was killed before its program had begun");
 	return job_post(job, EV_AGAIN) == 0;
+}
+
+static int do_reset(void *arg)
+{
+	const struct run *run = arg;
+
+	depot_run_reset(run->d->depot, run->job->meta.no, run->number);
+	return 0;
+}
+
+void run_reset(struct run *run)
+{
+	depot_do(run->d->depot, do_reset, run);
+}
+
+bool run_was_put_back(const struct job *job)
+{
+	return job->meta.state == JOB_QUEUED &&
+	       depot_run_has(job->d->depot, job->meta.no, job->meta.run);
 }
 
 void run_adopted(struct fsd *d)

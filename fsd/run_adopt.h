@@ -12,8 +12,11 @@
  */
 bool run_adopt(struct job *job);
 /* Of one that does not: back into the queue, with its place there, if its program
- * has begun nowhere. Before run_adopted(). Return: false if it may have. */
+ * has begun nowhere, and not too many servers have died meanwhile. Before
+ * run_adopted(). Return: false if it ends. */
 bool run_put_back(struct job *job);
+/* Is it queued, and was on record as running, by whichever server? */
+bool run_was_put_back(const struct job *job);
 /* After the last of them: the other machines of dead servers die. */
 void run_adopted(struct fsd *d);
 

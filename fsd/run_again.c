@@ -26,11 +26,14 @@ bool run_may_again(const struct run *run, enum job_status status)
 	       !run->final && m->attempt && m->attempt <= m->retry;
 }
 
-static bool has_inputs(struct job *job)
+static bool has_inputs(const struct run *run)
 {
+	struct job *job = run->job;
 	struct err err = { 0 };
 
-	if (run_check_inputs(job, &err) == 0)
+	/* An adopted one's next run is begun from what there is. */
+	if (run->spec.parsed && !run->adopted ? run_has_inputs(job, &err)
+					      : run_check_inputs(job, &err) == 0)
 		return true;
 	job_log(job, "it is not run again: %s", err.text);
 	return false;
@@ -84,7 +87,7 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 	unsigned number = run->number;
 	struct run *next = NULL;
 
-	if (run->cancelled || !has_inputs(job))
+	if (run->cancelled || !has_inputs(run))
 		return false;
 	/* Without a whole spec it was begun by a daemon before this one, and is
 	 * taken up later. When the daemon ends, run_begin() leaves it to the

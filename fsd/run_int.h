@@ -194,6 +194,8 @@ void run_hide_old(struct job *job);
 /* run_adopt.c: it is about to be recorded as running. Another server may go on
  * with it, or tell that it has not begun. */
 void run_tape_begin(struct run *run);
+/* What servers before that had it running have left; a fiber waits for the disk. */
+void run_reset(struct run *run);
 void run_tape_end(struct run *run);
 /* run_events.c: its program has started, then. */
 void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns);

@@ -62,14 +62,17 @@ static bool is_noted(const struct job *job)
 	return job->gone_no && job->gone_no == job->meta.queued_no;
 }
 
-static int note_gone(struct job *job)
+static int note_gone(struct job *job, const struct node *node)
 {
 	struct note n = { job->d->depot, job->meta.no, job->meta.queued_no };
-	int r = is_noted(job) ? 0 : depot_do(n.depot, do_note, &n);
+	bool noted = is_noted(job);
+	int r = noted ? 0 : depot_do(n.depot, do_note, &n);
 
-	if (r == 0)
-		job->gone_no = n.queued_no;
-	return r;
+	if (r < 0)
+		return r;
+	job->gone_inputs = (noted && job->gone_inputs) || !is_config(job, node);
+	job->gone_no = n.queued_no;
+	return 0;
 }
 
 int run_keep_inputs(struct job *job, const struct node *node)
@@ -89,7 +92,13 @@ int run_keep_inputs(struct job *job, const struct node *node)
 		if (fiber_self())
 			fiber_breathe();
 	}
-	return is_missed(job, node) ? note_gone(job) : 0;
+	return is_missed(job, node) ? note_gone(job, node) : 0;
+}
+
+bool run_has_inputs(struct job *job, struct err *err)
+{
+	return (is_noted(job) && !job->gone_inputs) ||
+	       run_check_inputs(job, err) == 0;
 }
 
 int run_check_inputs(struct job *job, struct err *err)
@@ -97,8 +106,10 @@ int run_check_inputs(struct job *job, struct err *err)
 	struct note n = { job->d->depot, job->meta.no, job->meta.queued_no };
 	int r = is_noted(job) ? 1 : depot_do(n.depot, do_look, &n);
 
-	if (r > 0)
+	if (r > 0 && !is_noted(job)) {
 		job->gone_no = n.queued_no;
+		job->gone_inputs = true; /* or the config alone: who knows */
+	}
 	if (r < 0)
 		return err_sys(err, r, "whether inputs of it were removed "
 			       "cannot be read");

@@ -153,7 +153,7 @@ static int store_result(struct run *run, const struct buf *text)
 	int r = 0;
 
 	if (!run->stored)
-		r = depot_run_make(depot, no, run->number);
+		r = depot_run_make(depot, no, run->number, true);
 	return r < 0 ? r
 		     : depot_run_publish(depot, no, run->number, "result.json",
 					 text->data, text->len);
@@ -520,6 +520,8 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	run_hold(run);
 	loop_timer_del(&run->timer);
 	run->publishing = true;
+	if (run->vm_job.tape) /* it ends, and does not begin after all */
+		tape_order(run->vm_job.tape);
 	run->again = run_may_again(run, status);
 	snprintf(end->message, sizeof(end->message), "%s",
 		 message ? message : "");

@@ -349,3 +349,14 @@ meanwhile() {
 	result_is a .attempt 2
 	assert_equal "$(server_pid)" "$SERVER"
 }
+
+@test "a config that is removed meanwhile keeps no job from being run again" {
+	job_start a $'out up\nargs\nsleep 300\ncrash' \
+		'{"retry": 1, "args": ["given"]}'
+	job_follow a up
+	rm "$MNT/a/config.json"
+	job_wait a
+	ended a 125 failed
+	result_is a .attempt 2
+	grep -qx given "$MNT/a/stdout"
+}

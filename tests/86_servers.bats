@@ -668,14 +668,16 @@ waiting() {
 # sending JOB — a job whose machine takes no more than the beginning of its inputs.
 sending() {
 	mount_stop
+	# the next one comes when what the server says of the job is stored
 	FSD_FAKE_WITNESS=$BATS_TEST_TMPDIR/witness FSD_FAKE_FREEZE=1 \
-		mount_start --pool 1 --max-machines 1
+		FSD_FAKE_START_MS=200 mount_start --pool 1 --max-machines 1
 	check becomes 30 grep -q '^fsd_machines_warm 1$' "$MNT/.fsd/stats"
 	mkdir "$MNT/$1"
 	head -c 4000000 /dev/zero >"$MNT/$1/data"
 	job_put "$1" code.sh $'witness w\nargs\nsleep 300\nout late'
 	job_put "$1" config.json '{"args": ["given"]}'
 	state_is "$1" running
+	check becomes 20 sh -c 'cat "$0"/jobs/*/r1/order | grep -q .' "$STATE"
 }
 
 @test "a job whose program was not told to begin is queued again when its server dies" {
@@ -693,9 +695,39 @@ sending() {
 	check await-exit "$follower" $((20 * SLOW))
 	cmp "$BATS_TEST_TMPDIR/follow" "$MNT/a/stdout"
 	grep -qx given "$MNT/a/stdout"
-	cmp - "$MNT/a/stdout" <&5
+	# cmp of two descriptors of one file reads neither
+	cat <&5 | cmp - "$MNT/a/stdout"
 	exec 5<&-
 	grep -q 'killed before its program had begun' "$MNT/a/log"
+	assert_equal "$(jq -r 'select(.event == "state").state' "$MNT/a/events" |
+		xargs)" 'queued running done'
+	assert_equal "$(grep -c '"time": "1970' "$MNT/a/events")" 0
+}
+
+@test "what such a job had while it ran can be removed" {
+	sending a
+	[ -e "$MNT/a/stdout" ]
+	server_kill
+	state_is a queued
+	rm "$MNT/a/stdout"
+	rm -r "$MNT/a"
+}
+
+@test "one whose program has gone fails, though another file of it is still written" {
+	mount_stop
+	FSD_FAKE_FREEZE=1 FSD_FAKE_START_MS=200 mount_start --pool 1 --max-machines 1
+	check becomes 30 grep -q '^fsd_machines_warm 1$' "$MNT/.fsd/stats"
+	mkdir "$MNT/a"
+	head -c 4000000 /dev/zero >"$MNT/a/data"
+	job_put a code.sh 'exit 0'
+	exec 5>"$MNT/a/other"
+	job_put a config.json '{"inputs": ["data"]}'
+	check becomes 20 grep -qx running "$MNT/a/state"
+	rm "$MNT/a/code.sh"
+	server_kill
+	job_wait a
+	ended a 125 failed
+	exec 5>&-
 }
 
 @test "it is cancelled, or removed, all the same" {

@@ -213,8 +213,10 @@ static void give_tape_up(struct channel *ch)
 {
 	struct vm_tape *t = take_ptr(ch->tape);
 
-	if (t)
+	if (t) {
 		t->spoiled = 1;
+		tape_order(t);
+	}
 	ch->marked = ch->full = false;
 }
 

@@ -26,9 +26,8 @@ _Static_assert(VM_TAPE_STREAMS == VM_STREAM_MAX, "a figure for each");
 enum send_step {
 	SEND_NOTHING,
 	SEND_JOB,
-	SEND_INPUT,     /* the FILE frame of input `input` is next */
+	SEND_INPUT,     /* the FILE frame of input `input` is next, or RUN */
 	SEND_DATA,      /* FILE_DATA of the open input */
-	SEND_RUN,
 	SEND_STDIN,
 	SEND_STDIN_END,
 };

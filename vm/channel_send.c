@@ -90,6 +90,8 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	ch->tape = ch->parsing ? NULL : job->tape;
 	if (job->tape)
 		job->tape->spoiled = !ch->tape;
+	if (job->tape && !ch->tape)
+		tape_order(job->tape); /* nobody would do that later */
 	if (ch->tape) {
 		/* In the middle of a HEATED, perhaps. */
 		tape_begin(ch->tape,
@@ -247,15 +249,12 @@ static bool put_next(struct channel *ch)
 		return true;
 	case SEND_INPUT:
 		if (ch->input == ch->job->input_count)
-			ch->step = SEND_RUN;
+			put_run(ch);
 		else
 			put_input(ch);
 		return true;
 	case SEND_DATA:
 		put_data(ch);
-		return true;
-	case SEND_RUN:
-		put_run(ch);
 		return true;
 	case SEND_STDIN:
 		return put_stdin(ch);

@@ -36,9 +36,9 @@ void tape_order(struct vm_tape *t)
 	in_order();
 }
 
-bool tape_is_unbegun(const struct vm_tape *t)
+unsigned tape_tries(const struct vm_tape *t)
 {
-	return t->unbegun && !t->spoiled;
+	return t->spoiled ? 0 : t->unbegun;
 }
 
 void tape_unsign(struct vm_tape *t)

@@ -72,8 +72,9 @@ struct vm_tape {
 	uint64_t read_at; /* end before the read that is, or was, under way, */
 	struct mmsghdr read; /* and how many bytes that has brought */
 	uint32_t which;   /* the point that holds; the other is a draft */
-	uint32_t unbegun; /* 1, its owner's, until RUN is sent; a server that
-			     knows nothing of it leaves zero */
+	uint32_t unbegun; /* its owner's, until RUN is sent: how many servers
+			     have tried; one that knows nothing of it
+			     leaves zero */
 	struct vm_tape_point point[2];
 
 	_Alignas(4096) uint8_t room[VM_TAPE_ROOM];
@@ -84,8 +85,9 @@ struct vm_tape {
 
 /* From now on its program may have begun, in this machine or in one before. */
 void tape_order(struct vm_tape *t);
-/* Can no machine have begun its program? Of a tape that is its dead owner's. */
-bool tape_is_unbegun(const struct vm_tape *t);
+/* Of a dead owner's. Return: how many servers have tried to have its program begun,
+ * and none has; 0: it may have begun. */
+unsigned tape_tries(const struct vm_tape *t);
 /* Its machine is none any more, or not yet: nobody can go on. */
 void tape_unsign(struct vm_tape *t);
 /* A job begins; what had come of the next frame before. At most VM_TAPE_ROOM. */

@@ -197,6 +197,21 @@ print(os.path.getsize("data"), open("data", "rb").read(1))'
 	done
 }
 
+@test "a job beside which three servers die before it begins is interrupted" {
+	local i
+	job_made code.py <<<'print("never")'
+	head -c 200000000 /dev/zero >"$MNT/$J/data"
+	job_put "$J" config.json '{"memory_mb": 1024}'
+	for i in 1 2 3; do
+		check becomes $((60 * SLOW)) grep -qx running "$MNT/$J/state"
+		kill_server
+	done
+	job_wait "$J" 30 >/dev/null
+	ended "$J" 125 interrupted
+	stdout_is "$J" ''
+	rm -r "$MNT/${J:?}"
+}
+
 @test "one that was not sent all of it is interrupted" {
 	job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
 	head -c 5000000 /dev/zero >"$MNT/$J/stdin"
