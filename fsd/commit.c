@@ -53,7 +53,7 @@ static enum verdict no_program(const struct candidates *c,
 			       struct node **ret_code, struct err *err)
 {
 	if (!c->unknown)
-		return WAITING;
+		return ABSENT;
 	if (config->lang) { /* the config says what it is */
 		*ret_code = c->unknown;
 		return READY;
@@ -90,7 +90,7 @@ enum verdict commit_find_code(struct job *job, const struct job_config *config,
 		return WRONG;
 	}
 	if (c.open)
-		return WAITING;
+		return OPEN;
 	if (!c.programs)
 		return no_program(&c, config, ret_code, err);
 	*ret_code = c.known ? c.known : c.bare;
@@ -118,6 +118,8 @@ enum verdict commit_check_inputs(struct job *job,
 				 const struct job_config *config,
 				 struct err *err)
 {
+	bool open = false;
+
 	for (size_t i = 0; i < config->inputs.count; i++) {
 		struct node *node;
 		int r = find_path(job, config->inputs.item[i], &node);
@@ -127,9 +129,12 @@ enum verdict commit_check_inputs(struct job *job,
 				config->inputs.item[i]);
 			return WRONG;
 		}
-		if (!node || node->writers)
-			return WAITING;
+		if (!node)
+			return ABSENT;
+		open |= node->writers > 0;
 	}
+	if (open)
+		return OPEN;
 	if (config->input_json && node_find(job->files, "input.json")) {
 		err_set(err, -EINVAL,
 			"config.json: \"input\" is given and there is a file "
@@ -399,12 +404,15 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 	struct node *node = commit_find_config(job);
 	struct parsed *p;
 
-	if (!node)
-		p = by_ctl ? parsed_defaults() : NULL;
-	else
-		p = node->writers ? NULL : parsed_get(job, node);
-	if (!p)
-		return WAITING;
+	if (!node && !by_ctl)
+		return ABSENT;
+	if (node && node->writers)
+		return OPEN;
+	p = node ? parsed_get(job, node) : parsed_defaults();
+	if (!p) {
+		err_set(err, -ENOMEM, "config.json: no memory to parse it");
+		return WRONG;
+	}
 	if (p->result < 0) {
 		*err = p->err;
 		parsed_unref(p);
@@ -442,7 +450,7 @@ enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 	if (v == READY)
 		v = check_code(job, spec, err);
 	if (v == READY && spec->config->manual && !by_ctl)
-		v = WAITING;
+		v = ABSENT; /* the word of ctl */
 	if (v == READY && unstored_check(job, err) < 0)
 		v = WRONG;
 	if (v != READY)
@@ -500,7 +508,7 @@ static void evaluate(struct job *job, bool config_closed)
 	v = commit_examine(job, false, &spec, &err);
 	if (v == READY && job_name_is_draft(job->meta.name)) {
 		run_spec_done(&spec);
-		v = WAITING;
+		v = ABSENT; /* its name */
 	}
 	if (v == READY && start(job, &spec, &err) < 0)
 		v = WRONG;
@@ -509,7 +517,7 @@ static void evaluate(struct job *job, bool config_closed)
 		run_reject_promised(job, err.text);
 	} else if (v == WRONG) {
 		commit_refuse(job, &err);
-	} else if (v == WAITING && job->meta.state == JOB_REFUSED) {
+	} else if (verdict_is_wait(v) && job->meta.state == JOB_REFUSED) {
 		job_set_error(job, NULL);
 		job_post(job, EV_REOPEN);
 	}
@@ -550,7 +558,7 @@ int commit_start(struct job *job, struct err *err)
 	v = commit_examine(job, true, &spec, err);
 	if (v == READY)
 		r = start(job, &spec, err);
-	if (v == WAITING)
+	if (verdict_is_wait(v))
 		return err_set(err, -EINVAL,
 			       "ctl: the job is not complete: it needs exactly "
 			       "one closed code.* file and its \"inputs\"");

@@ -9,10 +9,16 @@
 
 /* What looking at a job comes to. */
 enum verdict {
-	WAITING, /* something is not there or not complete yet */
-	WRONG,   /* err has the sentence */
+	ABSENT, /* something that it needs is not there */
+	OPEN,   /* all is there, and somebody is still writing some of it */
+	WRONG,  /* err has the sentence */
 	READY,
 };
+
+static inline bool verdict_is_wait(enum verdict v)
+{
+	return v == ABSENT || v == OPEN;
+}
 
 /* All of its files are known, so that this costs little. The fiber waits. */
 void commit_load(struct job *job);

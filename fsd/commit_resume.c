@@ -6,7 +6,6 @@
 
 #include "event.h"
 #include "fiber.h"
-#include "run_adopt.h"
 #include "sched_open.h"
 
 void commit_load(struct job *job)
@@ -36,13 +35,14 @@ void commit_take_up(struct job *job)
 	}
 	if (v == READY && run_start(job, &spec, &err) < 0)
 		v = WRONG;
-	/* Of a promise; who was shown that it runs is told how it ends. */
-	if (v == WAITING && node_is_written(job->files) &&
-	    !run_was_put_back(job)) {
+	/* A promise: the release of that file comes, or comes again, and begins
+	 * it. That it has been begun once says nothing: the release had done
+	 * so, and its server died before the kernel was told. */
+	if (v == OPEN) {
 		job_take_back(job);
 		return;
 	}
-	if (v == WAITING)
+	if (v == ABSENT)
 		err_set(&err, -EINVAL, "its program or its inputs are gone");
 	if (v != READY) {
 		err_wrap(&err, COMMIT_ACCEPTED_BEFORE);

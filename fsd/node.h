@@ -127,8 +127,6 @@ uint64_t node_last_seq(const struct nodes *nodes);
 /* Goes through the children of a directory; see walk.h. */
 void node_walk(struct walk *w, struct node *dir);
 struct node *node_walk_next(struct walk *w); /* NULL at the end */
-/* Something in dir, as far as it is loaded, is open for writing. */
-bool node_is_written(const struct node *dir);
 /* NULL if there is none. */
 struct node *node_find(struct node *dir, const char *name);
 

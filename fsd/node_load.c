@@ -68,17 +68,6 @@ void node_load_again(struct node *dir)
 	dir->again = true;
 }
 
-bool node_is_written(const struct node *dir)
-{
-	list_for_each(pos, tmp, &dir->children) {
-		const struct node *n = list_entry(pos, struct node, sibling);
-
-		if (n->writers || (n->is_dir && node_is_written(n)))
-			return true;
-	}
-	return false;
-}
-
 int node_load(struct node *dir)
 {
 	return node_load_some(dir, UINT64_MAX);

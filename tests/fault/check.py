@@ -23,6 +23,9 @@ END_S = 20 * service.SLOW  # every job of these tests ends within this
 # Ends that the appliance, not the program, has chosen.
 TOLD = ("interrupted", "failed", "cancelled")
 
+# What nobody has damaged can be run: to be told this of it is a loss.
+REJECTED = "it was accepted, but cannot be run any more"
+
 
 class Counts(collections.Counter):
     """accepted, exited, interrupted, failed, unknown (never accepted)."""
@@ -196,6 +199,9 @@ def check_result(job, res, runs, faulty):
         found += check_exited(job, res, runs, faulty)
     elif status in TOLD:
         found += check_told(job, res, runs)
+        if REJECTED in (res.json["message"] or "") and not faulty:
+            found.append("lost: %s (%s): %s" % (
+                job.name, job.how, res.json["message"]))
     else:
         found.append("half: %s: status %s" % (job.name, status))
     found += check_shown(job, res.exit_code, res.error)
