@@ -56,6 +56,7 @@ def record(svc, journal):
 def as_of(journal, svc, when, runs, full):
     """What the client knew at that time."""
     past = jobs.Journal(0, svc.witness)
+    past.faulty = not full  # relaxed: a program may be gone, and that is told
     for job in journal.jobs.values():
         job = copy.copy(job)
         if not full or job.accepted > when:
@@ -114,6 +115,8 @@ def crashes(svc, args, full):
                   if full or not f.startswith(("half", "doubled", "untold"))]
     args.tap.say("%d calls, %d of them syncs; %s" % (
         len(calls), sum("sync" in c.name for c in calls), counts))
+    for line in counts.reasons():
+        args.tap.say("  " + line)
     return found
 
 

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -339,15 +340,28 @@ static void test_stall(void)
 
 /* --- lingering -------------------------------------------------------------- */
 
-static void *write_soon(void *arg)
+static sem_t told;
+
+static void on_tell_timer(struct loop_timer *t)
 {
-	const struct timespec soon = { .tv_nsec = 3000000 };
+	(void)t;
+	note('t');
+	sem_post(&told);
+}
+
+static void *write_when_told(void *arg)
+{
 	struct pair *p = arg;
 
-	nanosleep(&soon, NULL); /* while the loop is at it */
-	if (write(p->fds[1], "x", 1) != 1)
+	if (sem_wait(&told) < 0 || write(p->fds[1], "x", 1) != 1)
 		abort();
 	return NULL;
+}
+
+static void on_pair_quit(struct loop_fd *src, uint32_t events)
+{
+	on_pair(src, events);
+	loop_quit(loop);
 }
 
 static uint64_t cpu_ns(void)
@@ -360,22 +374,25 @@ static uint64_t cpu_ns(void)
 
 static void test_linger(void)
 {
-	struct loop_timer quit = { .fn = on_quit_timer };
+	struct loop_timer tell = { .fn = on_tell_timer };
 	pthread_t thread;
 	struct pair a;
 	char c;
 
 	begin();
 	pair_open(&a, 'a');
+	a.src.fn = on_pair_quit;
 	ok(read(a.fds[0], &c, 1) == 1, "nothing is there to read yet");
 	loop_fd_add(loop, &a.src);
-	quit.arg = loop;
-	loop_timer_set(loop, &quit, 20 * NS_PER_MS);
+	loop_timer_set(loop, &tell, 3 * NS_PER_MS);
 	loop_linger(loop, 10 * NS_PER_S);
-	pthread_create(&thread, NULL, write_soon, &a);
+	if (sem_init(&told, 0, 0) < 0 ||
+	    pthread_create(&thread, NULL, write_when_told, &a) != 0)
+		abort();
 	loop_run(loop);
 	pthread_join(thread, NULL);
-	ok(!strcmp(trace, "aq"), "who lingers sees descriptors and timers: %s",
+	sem_destroy(&told);
+	ok(!strcmp(trace, "ta"), "who lingers sees descriptors and timers: %s",
 	   trace);
 	pair_close(&a);
 	end();
