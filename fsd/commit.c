@@ -406,7 +406,8 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 
 	if (!node && !by_ctl)
 		return ABSENT;
-	if (node && node->writers)
+	/* Of one that runs the release may still be to come. */
+	if (node && node->writers && job->meta.state != JOB_RUNNING)
 		return OPEN;
 	p = node ? parsed_get(job, node) : parsed_defaults();
 	if (!p) {
@@ -431,8 +432,8 @@ int commit_config(struct job *job, struct run_spec *spec)
 	return get_config(job, true, spec, &err) == READY ? 0 : -EINVAL;
 }
 
-enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
-			    struct err *err)
+enum verdict commit_look(struct job *job, bool by_ctl, struct run_spec *spec,
+			 struct err *err)
 {
 	enum verdict v;
 	int r = node_load(job->files);
@@ -451,10 +452,20 @@ enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 		v = check_code(job, spec, err);
 	if (v == READY && spec->config->manual && !by_ctl)
 		v = ABSENT; /* the word of ctl */
-	if (v == READY && unstored_check(job, err) < 0)
-		v = WRONG;
 	if (v != READY)
 		run_spec_done(spec);
+	return v;
+}
+
+enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
+			    struct err *err)
+{
+	enum verdict v = commit_look(job, by_ctl, spec, err);
+
+	if (v == READY && unstored_check(job, err) < 0) {
+		run_spec_done(spec);
+		v = WRONG;
+	}
 	return v;
 }
 

@@ -25,6 +25,10 @@ void commit_load(struct job *job);
 /* The whole job. On READY *spec is to be given to run_start(). */
 enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err);
+/* The same without what the disk has taken of it. Waits for nothing if the job is
+ * loaded. */
+enum verdict commit_look(struct job *job, bool by_ctl, struct run_spec *spec,
+			 struct err *err);
 enum verdict commit_find_code(struct job *job, const struct job_config *config,
 			      struct node **ret_code, struct err *err);
 enum verdict commit_check_inputs(struct job *job,
@@ -37,6 +41,8 @@ struct node *commit_find_config(struct job *job);
 /* It is on record as queued, by whoever was before us. */
 bool commit_is_left(const struct job *job);
 void commit_take_up(struct job *job);
+/* The server before has promised it, and the release is still to come. */
+void commit_promise_again(struct job *job);
 #define COMMIT_ACCEPTED_BEFORE "it was accepted, but cannot be run any more"
 /* The sentence of err goes to who asks why. */
 void commit_refuse(struct job *job, const struct err *err);

@@ -65,8 +65,10 @@ int commit_would_start(struct job *job, struct node *node)
 		return 0;
 	commit_load(job);
 	node->writers--;
-	v = commit_examine(job, false, &spec, &err);
+	v = commit_look(job, false, &spec, &err);
 	node->writers++;
+	if (v == READY && unstored_check(job, &err) < 0)
+		v = WRONG;
 	if (v == READY && commit_check_room(job, spec.config, &err) < 0)
 		v = WRONG;
 	run_spec_done(&spec);
@@ -87,10 +89,9 @@ int commit_promise(struct job *job)
 	p.meta.run++; /* the start reads the rest from the config */
 	p.meta.attempt = 1;
 	p.meta.queued_no = depot_next_no(job->d->depot);
-	p.meta.ended_ns = 0;
 	commit_keep_place(job);
 	r = depot_do(job->d->depot, do_promise, &p);
-	if (p.unstored.len)
+	if (p.unstored.len || p.unstored.failed)
 		unstored_note(job, &p.unstored);
 	buf_done(&p.unstored);
 	job->promised = r == 0;
@@ -103,6 +104,13 @@ int commit_promise(struct job *job)
 		commit_refuse(job, &err);
 	}
 	return r;
+}
+
+void commit_promise_again(struct job *job)
+{
+	job_take_back(job);
+	job->promised = true;
+	commit_keep_place(job);
 }
 
 void commit_keep_place(struct job *job)

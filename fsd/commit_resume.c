@@ -35,11 +35,11 @@ void commit_take_up(struct job *job)
 	}
 	if (v == READY && run_start(job, &spec, &err) < 0)
 		v = WRONG;
-	/* A promise: the release of that file comes, or comes again, and begins
-	 * it. That it has been begun once says nothing: the release had done
-	 * so, and its server died before the kernel was told. */
+	/* The release of that file comes, or comes again, and begins it. That
+	 * it has been begun once says nothing: the release had done so, and
+	 * its server died before the kernel was told. */
 	if (v == OPEN) {
-		job_take_back(job);
+		commit_promise_again(job);
 		return;
 	}
 	if (v == ABSENT)

@@ -90,7 +90,7 @@ int depot_job_make(struct depot *s, const struct job_meta *meta);
 int depot_job_remove(struct depot *s, uint64_t no);
 int depot_meta_write(struct depot *s, const struct job_meta *meta);
 /* The same in two parts. In between a server that takes over asks the disk for the
- * record, and has it outlive the host if it says `done`. */
+ * record, and writes it once more so that it outlives the host. */
 int depot_meta_put(struct depot *s, const struct job_meta *meta);
 void depot_meta_settle(const struct job_meta *meta);
 /*
@@ -148,11 +148,12 @@ void depot_lost_tidy(struct depot *s);
 void depot_set_relaxed(struct depot *s, bool relaxed);
 bool depot_is_relaxed(const struct depot *s);
 /* ret_unstored: of files that the disk has not taken, each path below files/ and a
- * NUL, "" for all; it is stored, too. */
+ * NUL, "" for all, as if it has failed; it is stored, too. */
 int depot_sync_inputs(struct depot *s, uint64_t no, struct buf *ret_unstored);
 int depot_sync_run(struct depot *s, uint64_t no, unsigned run);
 /* result.json alone, which was written anew. */
 int depot_sync_result(struct depot *s, uint64_t no, unsigned run);
+/* As depot_meta_write(), and it outlives the host; whole only then. */
 int depot_meta_commit(struct depot *s, const struct job_meta *meta);
 int depot_meta_sync(struct depot *s, uint64_t no);
 /* As depot_meta_write(), behind what became of the attempts before. */
@@ -181,8 +182,9 @@ void depot_sink_drop(struct depot *s, uint64_t no);
 
 /* Makes run `run`'s directory; what was there is gone, but if it is `again`. */
 int depot_run_make(struct depot *s, uint64_t no, unsigned run, bool again);
-/* If it is there: nothing is left but streams that are empty, which may be open. */
-void depot_run_reset(struct depot *s, uint64_t no, unsigned run);
+/* If it is there: nothing is left but streams that are empty, which may be
+ * open. Return: 0 or negative errno. */
+int depot_run_reset(struct depot *s, uint64_t no, unsigned run);
 /* Its directory is removed, soon; 0 is no run. */
 void depot_run_drop(struct depot *s, uint64_t no, unsigned run);
 bool depot_run_has(struct depot *s, uint64_t no, unsigned run);

@@ -65,7 +65,7 @@ static bool is_blank(int dir, const char *name)
 	       S_ISREG(st.st_mode) && !st.st_size;
 }
 
-void depot_run_reset(struct depot *s, uint64_t no, unsigned run)
+int depot_run_reset(struct depot *s, uint64_t no, unsigned run)
 {
 	char path[STORE_PATH_MAX];
 	struct dirent *e;
@@ -78,14 +78,17 @@ void depot_run_reset(struct depot *s, uint64_t no, unsigned run)
 					 O_NOFOLLOW),
 			  &dir);
 	if (r < 0)
-		return;
-	while (next_entry(dir, &e) == 0 && e) {
+		return r == -ENOENT ? 0 : r;
+	while ((r = next_entry(dir, &e)) == 0 && e) {
 		if (is_blank(dirfd(dir), e->d_name))
 			continue;
 		run_path(no, run, e->d_name, path);
-		depot_trash(s, path);
+		r = depot_trash(s, path);
+		if (r < 0)
+			break;
 	}
 	closedir(dir);
+	return r;
 }
 
 int depot_run_make(struct depot *s, uint64_t no, unsigned run, bool again)

@@ -161,12 +161,14 @@ static int sync_part(struct depot *s, uint64_t no, const char *part,
 
 int depot_sync_inputs(struct depot *s, uint64_t no, struct buf *ret_unstored)
 {
+	const struct buf all = { .data = (char[]){ "" }, .len = 1 };
 	int r = depot_is_relaxed(s)
 			? 0
 			: sync_part(s, no, "files", ".", ret_unstored);
 
-	if (ret_unstored->len &&
-	    depot_unstored_write(s, no, ret_unstored) < 0)
+	if ((ret_unstored->len || ret_unstored->failed) &&
+	    depot_unstored_write(s, no, ret_unstored->failed ? &all
+							     : ret_unstored) < 0)
 		log_warn("%s: which inputs the disk has not taken cannot be "
 			 "stored", depot_dir(s));
 	return r;
@@ -221,9 +223,13 @@ int depot_meta_sync(struct depot *s, uint64_t no)
 
 int depot_meta_commit(struct depot *s, const struct job_meta *meta)
 {
-	int r = depot_meta_write(s, meta);
+	int r = depot_meta_put(s, meta);
 
-	return r < 0 ? r : depot_meta_sync(s, meta->no);
+	if (r == 0)
+		r = depot_meta_sync(s, meta->no);
+	if (r == 0)
+		depot_meta_settle(meta);
+	return r;
 }
 
 struct again {

@@ -178,10 +178,11 @@ void job_take_back(struct job *job)
 	bool has = before && depot_run_has(job->d->depot, job->meta.no, before);
 
 	job->meta.run = before;
+	if (has && !job->meta.ended_ns) /* a start was on record, not a promise */
+		job->meta.ended_ns = realtime_ns();
 	set_state(job, has ? JOB_DONE : JOB_DRAFT);
 	job->has_results = has;
 	job->output_unseen = has && !job->output;
 	job->hidden = job_kept_hidden(job);
-	job_record(job, false);
 	job_enter(job);
 }

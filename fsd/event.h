@@ -14,7 +14,8 @@ int job_post(struct job *job, enum job_event event);
 int job_posted(struct job *job, enum job_event event);
 /*
  * Of a job that the server before has on record as queued, since it has promised
- * so to a close whose release is still to come: that starts it.
+ * so to a close whose release is still to come: it is again what it was before.
+ * The record stays.
  */
 void job_take_back(struct job *job);
 /* The store did not take the record of its state: it is tried again until it

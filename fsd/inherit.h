@@ -129,7 +129,9 @@ struct inherit_job {
 	uint32_t uid, gid, mode, state, run, exit_code;
 	uint32_t attempt, retry, retain_s;
 	uint32_t hidden, hidden_run; /* struct job's, of that run's results, */
-	uint16_t copied, sink;       /* and whether there is one */
+	uint16_t copied;
+	uint8_t sink;                /* whether there is one */
+	uint8_t tries;               /* struct job's */
 	uint64_t created_ns, changed_ns, queued_no, ended_ns;
 	char name[INHERIT_NAME];
 };

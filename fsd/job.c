@@ -251,6 +251,7 @@ void job_keep(struct job *job)
 	k->hidden_run = job->meta.run;
 	k->copied = (uint16_t)job->copied;
 	k->sink = job->sink != NULL;
+	k->tries = (uint8_t)job->tries;
 }
 
 unsigned job_kept_hidden(const struct job *job)
@@ -278,6 +279,7 @@ static void find_kept(struct job *job)
 		return;
 	job->hidden = job_kept_hidden(job);
 	job->copied = k->copied;
+	job->tries = k->tries;
 	/* A job that was just queued has left one that nobody is to see. */
 	if (k->sink && job_takes_copies(job))
 		find_sink(job);

@@ -473,6 +473,7 @@ static int rename_node(fuse_req_t req, struct target *from,
 		       unsigned flags)
 {
 	struct target source = { .kind = T_JOB, .job = from->job };
+	struct node *to_dir = ops_dir_node(dir);
 	struct job *old_job = from->job;
 	struct quota_move move = { 0 };
 	struct err err = { 0 };
@@ -490,13 +491,15 @@ static int rename_node(fuse_req_t req, struct target *from,
 		r = commit_precheck_config(dir->job, from->node, &err);
 	if (r < 0)
 		return ops_refuse(req, r, dir->job->meta.name, "%s", err.text);
-	r = quota_move_begin(&move, from->node, ops_dir_node(dir),
-			     node_find(ops_dir_node(dir), name), &err);
+	r = quota_move_begin(&move, from->node, to_dir, node_find(to_dir, name),
+			     &err);
 	if (r == -EDQUOT)
 		return ops_refuse(req, r, dir->job->meta.name, "%s: %s", name,
 				  err.text);
 	if (r == 0)
-		r = node_rename(from->node, ops_dir_node(dir), name);
+		r = unstored_rename(from->node, dir->job, to_dir, name);
+	if (r == 0)
+		r = node_rename(from->node, to_dir, name);
 	if (r == -ENAMETOOLONG)
 		return ops_refuse(req, r, dir->job->meta.name,
 				  "%s: a path in a job has at most %u names, "
@@ -505,10 +508,9 @@ static int rename_node(fuse_req_t req, struct target *from,
 	if (r < 0)
 		return r;
 	quota_move_end(&move, from->node);
-	if (old_job != dir->job) {
-		unstored_move(old_job, dir->job);
+	unstored_renamed(old_job, dir->job);
+	if (old_job != dir->job)
 		ops_changed(old_job, NULL);
-	}
 	ops_changed(dir->job, from->node->writers ? NULL : from->node);
 	return commit_answer(dir->job);
 }
@@ -570,8 +572,7 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 				  "a virtual file cannot be renamed");
 	if (!from.job)
 		return -ENOENT; /* the tree that it is in is given up */
-	row = to.kind == T_JOB ? job_row_by_name(newname) : 0;
-	if (row)
+	if (to.kind == T_JOB && (row = job_row_by_name(newname)))
 		return rename_to_row(req, &from, row);
 	if (to.kind == T_ROOT)
 		return from.node->is_dir

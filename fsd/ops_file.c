@@ -15,6 +15,7 @@
 #include "keeper.h"
 #include "parsed.h"
 #include "run.h"
+#include "unstored.h"
 #include "ops_remote.h"
 
 /* --- writing ----------------------------------------------------------------------- */
@@ -316,16 +317,17 @@ static void on_doubt(struct loop_timer *t)
 {
 	struct handle *h = t->arg;
 
-	if (job_of(h)->promised)
+	if (job_of(h)->left) /* of the server before, and not known yet */
+		ops_doubt(h);
+	else if (job_of(h)->promised)
 		fiber_run(ask_closer, h);
 }
 
-static void doubt(fuse_req_t req, struct handle *h)
+void ops_doubt(struct handle *h)
 {
-	h->kept->closer = fuse_req_ctx(req)->pid;
 	h->doubt.fn = on_doubt;
 	h->doubt.arg = h;
-	loop_timer_set(ops_fsd(req)->loop, &h->doubt, DOUBT_NS);
+	loop_timer_set(h->d->loop, &h->doubt, DOUBT_NS);
 }
 
 /*
@@ -350,8 +352,9 @@ static int flush(fuse_req_t req, struct handle *h)
 	r = commit_would_start(job, h->t.node);
 	if (r > 0) {
 		r = commit_promise(job);
+		h->kept->closer = r == 0 ? fuse_req_ctx(req)->pid : 0;
 		if (r == 0)
-			doubt(req, h);
+			ops_doubt(h);
 	}
 	h->kept->failed = r < 0;
 	return r;
@@ -425,6 +428,8 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 		return;
 	if (h && h->kind == H_FILE && h->kept->writer && h->fd >= 0)
 		r = depot_do(ops_fsd(req)->depot, do_sync, &s);
+	if (r < 0 && h->t.kind == T_NODE)
+		unstored_fsync(h->t.node, r);
 	fuse_reply_err(req, -r);
 }
 

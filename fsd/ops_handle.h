@@ -48,6 +48,9 @@ struct handle {
  * server before, since what it was on is gone. */
 struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi);
 void ops_handle_free(struct handle *h);
+/* ops_file.c: a close was answered that promises a start; if no release comes
+ * soon, it may have been that of a duplicate. */
+void ops_doubt(struct handle *h);
 /* Of the server before: a result that is not the job's any more, since it was
  * removed or has run again. */
 bool ops_row_is_gone(const struct inherit_handle *kept, const struct target *t);

@@ -143,6 +143,18 @@ static void count_gone(struct fsd *d)
 	}
 }
 
+/* The release of a duplicate that was closed never comes. */
+static void doubt_closes(struct fsd *d)
+{
+	list_for_each(pos, tmp, &d->handles) {
+		struct handle *h = list_entry(pos, struct handle, node);
+
+		if (h->kept->closer && !h->kept->failed &&
+		    h->t.kind == T_NODE && h->t.node->job)
+			ops_doubt(h);
+	}
+}
+
 void ops_restore(struct fsd *d)
 {
 	uint32_t count = inherit_count(d->inherit, INHERIT_HANDLES);
@@ -162,5 +174,6 @@ void ops_restore(struct fsd *d)
 			ops_listing_restore(d, kept);
 	}
 	count_gone(d);
+	doubt_closes(d);
 	inherit_recycle(d->inherit, INHERIT_HANDLES);
 }

@@ -286,7 +286,7 @@ struct step {
 	struct depot *depot;
 	struct job_meta meta;
 	unsigned old; /* results that are given up, or 0 */
-	bool again;   /* the run is on record already */
+	bool again;   /* the run was put back */
 	bool inputs;  /* they may not be on the disk yet, */
 	struct buf unstored; /* and these are not */
 };
@@ -328,7 +328,7 @@ int run_record(struct run *run, enum job_state state)
 	struct job *job = run->job;
 	struct step s = {
 		.depot = run->d->depot, .meta = job->meta,
-		.again = run->accepted,
+		.again = run->accepted && job->tries,
 	};
 	int r;
 
@@ -342,7 +342,7 @@ int run_record(struct run *run, enum job_state state)
 		fill_accepted(run, depot_next_no(s.depot), &s.meta);
 	}
 	r = depot_do(run->d->depot, do_step, &s);
-	if (s.unstored.len)
+	if (s.unstored.len || s.unstored.failed)
 		unstored_note(job, &s.unstored);
 	buf_done(&s.unstored);
 	run->stored |= r == 0 && state == JOB_RUNNING;
@@ -397,6 +397,7 @@ static int accept_run(struct run *run, struct err *err)
 			!run->granted && !run->failed; i++)
 		fiber_breathe();
 	job_keep_results(job);
+	run_forget_tries(job);
 	r = run_record(run, run->granted && !run->failed ? JOB_RUNNING
 							 : JOB_QUEUED);
 	if (r < 0 && job->promised) { /* it is on record, if with less */
@@ -411,7 +412,6 @@ static int accept_run(struct run *run, struct err *err)
 			       "directory %s", depot_dir(run->d->depot));
 	run->counted = true;
 	run->d->running++;
-	job->tries = 0;
 	job->queued_ns = 0;
 	run_hide_old(job);
 	if (old_attempts > 1)
@@ -430,7 +430,9 @@ static int take_up(struct run *run)
 {
 	struct job_meta *m = &run->job->meta;
 
-	run_reset(run);
+	if (run_reset(run) < 0) /* depot_run_make() minds it, if that matters */
+		log_warn("job %s: what a server before has left of its run "
+			 "cannot be removed yet", m->name);
 	if (run->job->queued_ns)
 		run->queued_ns = run->job->queued_ns;
 	run->counted = true;

@@ -227,24 +227,40 @@ bool run_put_back(struct job *job)
 
 	if (!tries || tries >= TRIES_MAX || t->cancelled)
 		return false;
+	if (depot_run_reset(job->d->depot, job->meta.no, job->meta.run) < 0)
+		return false;
 	job->tries = tries;
+	job_keep(job);
 	job->queued_ns = MIN(t->queued_ns, now_ns());
-	depot_run_reset(job->d->depot, job->meta.no, job->meta.run);
 	job_log(job, "its server was killed before its program had begun");
 	return job_post(job, EV_AGAIN) == 0;
+}
+
+bool run_was_cancelled(const struct job *job)
+{
+	const struct vm_tape *t = find_tape(job);
+
+	return t && t->cancelled;
 }
 
 static int do_reset(void *arg)
 {
 	const struct run *run = arg;
 
-	depot_run_reset(run->d->depot, run->job->meta.no, run->number);
-	return 0;
+	return depot_run_reset(run->d->depot, run->job->meta.no, run->number);
 }
 
-void run_reset(struct run *run)
+int run_reset(struct run *run)
 {
-	depot_do(run->d->depot, do_reset, run);
+	return depot_do(run->d->depot, do_reset, run);
+}
+
+void run_forget_tries(struct job *job)
+{
+	if (!job->tries)
+		return;
+	job->tries = 0;
+	job_keep(job);
 }
 
 bool run_was_put_back(const struct job *job)

@@ -15,6 +15,8 @@ bool run_adopt(struct job *job);
  * has begun nowhere, and not too many servers have died meanwhile. Before
  * run_adopted(). Return: false if it ends. */
 bool run_put_back(struct job *job);
+/* Was it to be cancelled, of which a caller was told? Before run_adopted(). */
+bool run_was_cancelled(const struct job *job);
 /* Is it queued, and was on record as running, by whichever server? */
 bool run_was_put_back(const struct job *job);
 /* After the last of them: the other machines of dead servers die. */

@@ -75,6 +75,7 @@ static struct run *follower(struct run *run)
 static void enter(struct job *job, struct run *next)
 {
 	run_hide_old(job);
+	run_forget_tries(job);
 	job->run = next;
 	job->meta.run++;
 	job->meta.attempt++;

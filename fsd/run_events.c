@@ -137,6 +137,8 @@ static void on_started(void *arg)
 
 	if (!run->started)
 		run_started(run, now_ns(), realtime_ns());
+	if (run->job)
+		run_forget_tries(run->job);
 	if (t) {
 		t->started_real_ns = run->started_real_ns;
 		/* the one by which it is known that both are there */

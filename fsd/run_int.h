@@ -195,7 +195,9 @@ void run_hide_old(struct job *job);
  * with it, or tell that it has not begun. */
 void run_tape_begin(struct run *run);
 /* What servers before that had it running have left; a fiber waits for the disk. */
-void run_reset(struct run *run);
+int run_reset(struct run *run);
+/* Its program has begun, or another run does. */
+void run_forget_tries(struct job *job);
 void run_tape_end(struct run *run);
 /* run_events.c: its program has started, then. */
 void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "event.h"
+#include "run_adopt.h"
 #include "run_int.h"
 
 /* Twice, if that is what it takes: a made-up zero would stay for ever. */
@@ -158,8 +159,12 @@ void run_recover(struct job *job)
 
 	if (!run)
 		return;
-	run->found = true;
-	run_finish(run, STATUS_INTERRUPTED, RUN_NO_END);
+	run->cancelled = run_was_cancelled(job);
+	run->found = !run->cancelled;
+	if (run->cancelled)
+		run_finish(run, STATUS_CANCELLED, NULL);
+	else
+		run_finish(run, STATUS_INTERRUPTED, RUN_NO_END);
 }
 
 void run_reject(struct job *job, const char *message)

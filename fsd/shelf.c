@@ -91,17 +91,27 @@ static void take_off(struct shelf *s, const struct job_meta *m)
 	count(s->d, m, -1);
 }
 
-/* It is shown from now on, and whoever wrote it may have been killed before it
- * was sure to outlive the host. */
-static void sync_end(struct fsd *d, uint64_t no)
+/*
+ * Whoever wrote it may have been killed before it was sure to outlive the host,
+ * or when the disk had just said that it does not: so it is written once more,
+ * before anybody is shown it, or told of it. was: what was shown before.
+ */
+static void write_again(struct fsd *d, const struct inherit_job *was,
+			struct job_meta *m)
 {
-	int r = depot_meta_sync(d->depot, no);
-	char id[STORE_ID_SIZE];
+	bool new_end = m->state == JOB_DONE &&
+		       (was->state != JOB_DONE || was->run != m->run);
+	int r;
 
-	depot_id(no, id);
-	if (r < 0)
-		log_warn("%s/jobs/%s: its end may not outlive the host: %s",
-			 depot_dir(d->depot), id, strerror(-r));
+	if (m->state == JOB_DRAFT || m->state == JOB_REFUSED)
+		return; /* nobody was promised that */
+	r = depot_meta_commit(d->depot, m);
+	if (r == 0)
+		return;
+	log_warn("job %s: its record may not outlive the host: %s", m->name,
+		 strerror(-r));
+	if (new_end)
+		m->state = JOB_RUNNING; /* no end of it is on record */
 }
 
 /* Whatever the server was about to write is on the disk, or is not. */
@@ -114,8 +124,7 @@ static int ask_disk(struct shelf *s, struct inherit_job *k,
 		kept_gone(k);
 	if (r)
 		return r;
-	if (m->state == JOB_DONE)
-		sync_end(s->d, k->no);
+	write_again(s->d, k, m);
 	kept_end(k, m);
 	free(m->name);
 	return kept_read(k, m);
@@ -241,11 +250,13 @@ static int put_all(struct fsd *d)
 struct scan {
 	struct fsd *d;
 	struct last_end {
-		uint64_t changed_ns, no;
+		uint64_t changed_ns;
+		struct inherit_job *kept; /* borrowed */
 	} last[LAST_ENDS]; /* in no order; changed_ns 0: none */
 };
 
-static void note_end(struct scan *s, const struct job_meta *m)
+static void note_end(struct scan *s, const struct job_meta *m,
+		     struct inherit_job *k)
 {
 	struct last_end *oldest = &s->last[0];
 
@@ -253,7 +264,7 @@ static void note_end(struct scan *s, const struct job_meta *m)
 		if (s->last[i].changed_ns < oldest->changed_ns)
 			oldest = &s->last[i];
 	if (m->changed_ns > oldest->changed_ns)
-		*oldest = (struct last_end){ m->changed_ns, m->no };
+		*oldest = (struct last_end){ m->changed_ns, k };
 }
 
 static int on_found(void *arg, const struct job_meta *meta)
@@ -262,8 +273,8 @@ static int on_found(void *arg, const struct job_meta *meta)
 	struct inherit_job *k = kept_new(s->d->inherit, meta->no);
 
 	kept_end(k, meta);
-	if (meta->state == JOB_DONE)
-		note_end(s, meta);
+	if (k && meta->state == JOB_DONE)
+		note_end(s, meta, k);
 	return k ? 0 : -ENOMEM;
 }
 
@@ -278,8 +289,7 @@ static int read_disk(struct fsd *d, struct err *err)
 	inherit_clear(d->inherit, INHERIT_JOBS);
 	r = depot_scan(d->depot, on_found, &s, err);
 	for (unsigned i = 0; r == 0 && i < LAST_ENDS; i++)
-		if (s.last[i].changed_ns)
-			sync_end(d, s.last[i].no);
+		kept_begin(s.last[i].kept); /* perhaps it was being written */
 	head->jobs_whole = r == 0;
 	return r;
 }

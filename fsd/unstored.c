@@ -2,14 +2,16 @@
 #include "unstored.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "depot.h"
 
+/* Of what cannot be listed no file is known, and none is read either. */
 static void mark_all(struct node *node)
 {
 	node->unstored = !node->is_dir;
-	if (!node->is_dir)
+	if (!node->is_dir || node_load(node) < 0)
 		return;
 	list_for_each(pos, tmp, &node->children)
 		mark_all(list_entry(pos, struct node, sibling));
@@ -23,7 +25,9 @@ static void mark(struct job *job, char *path)
 
 	for (char *name = strtok_r(path, "/", &save); name && node;
 	     name = strtok_r(NULL, "/", &save))
-		node = node->is_dir ? node_find(node, name) : NULL;
+		node = node->is_dir && node_load(node) == 0
+			       ? node_find(node, name)
+			       : NULL;
 	if (node)
 		mark_all(node);
 }
@@ -33,6 +37,10 @@ void unstored_note(struct job *job, const struct buf *paths)
 	char path[STORE_PATH_MAX];
 
 	job->unstored_known = true;
+	if (paths->failed) { /* no memory to say which */
+		mark_all(job->files);
+		job->unstored = true;
+	}
 	for (size_t at = 0; at < paths->len;
 	     at += strlen(paths->data + at) + 1) {
 		snprintf(path, sizeof(path), "%s", paths->data + at);
@@ -77,6 +85,14 @@ static int do_drop(void *arg)
 	const struct job *job = arg;
 
 	return depot_unstored_drop(job->d->depot, job->meta.no);
+}
+
+static int do_write(void *arg)
+{
+	const struct look *l = arg;
+
+	return depot_unstored_write(l->job->d->depot, l->job->meta.no,
+				    &l->paths);
 }
 
 /* An earlier daemon's. Of a job that is queued the disk has taken all. */
@@ -125,7 +141,115 @@ void unstored_cut(struct node *node)
 	node->unstored = false;
 }
 
-void unstored_move(const struct job *from, struct job *to)
+/* --- on record ------------------------------------------------------------- */
+
+struct listing {
+	struct buf *paths;
+	size_t cut;     /* bytes of each path that are left out, */
+	const char *as; /* and what is there instead */
+	char path[STORE_PATH_MAX];
+};
+
+/* The marked ones from node on. */
+static int list(struct listing *l, const struct node *node)
 {
-	to->unstored |= from->unstored;
+	int r;
+
+	if (node->unstored) {
+		r = node_rel_path(node, l->path, sizeof(l->path));
+		if (r < 0)
+			return r;
+		r = buf_str(l->paths, l->as);
+		return r < 0 ? r
+			     : buf_add(l->paths, l->path + l->cut,
+				       strlen(l->path + l->cut) + 1);
+	}
+	if (!node->is_dir)
+		return 0;
+	list_for_each(pos, tmp, &node->children) {
+		r = list(l, list_entry(pos, struct node, sibling));
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* What is marked by now, and no more. */
+static int save(struct job *job)
+{
+	struct look l = { .job = job };
+	struct listing all = { .paths = &l.paths, .as = "" };
+	int r = list(&all, job->files);
+
+	job->unstored = l.paths.len;
+	if (r == 0)
+		r = depot_do(job->d->depot, l.paths.len ? do_write : do_drop,
+			     l.paths.len ? (void *)&l : job);
+	buf_done(&l.paths);
+	return r;
+}
+
+void unstored_fsync(struct node *node, int error)
+{
+	struct job *job = node->job;
+
+	/* What was accepted the disk has taken, as far as that goes. */
+	if (error == -EINTR || error == -EBADF || node->area != AREA_FILES ||
+	    node->unlinked || !job || job->removed || job_is_frozen(job))
+		return;
+	if (!job->unstored_known && look(job) < 0)
+		log_warn("job %s: what else the disk has not taken cannot be "
+			 "read", job->meta.name);
+	node->unstored = true;
+	if (save(job) < 0)
+		log_warn("job %s: which inputs the disk has not taken cannot "
+			 "be stored", job->meta.name);
+}
+
+static int rename_in(struct look *l, struct job *to, const struct node *node,
+		     const struct node *dir, const char *name)
+{
+	char as[STORE_PATH_MAX + NAME_MAX + 1] = "";
+	struct listing list_of = { .paths = &l->paths, .as = "" };
+	int r = to->unstored_known ? 0 : look(to);
+
+	if (r == 0)
+		r = list(&list_of, to->files);
+	if (r == 0)
+		r = node_rel_path(dir, as, STORE_PATH_MAX);
+	if (r < 0)
+		return r;
+	snprintf(as + r, sizeof(as) - (size_t)r, "%s%s", r ? "/" : "", name);
+	r = node_rel_path(node, list_of.path, sizeof(list_of.path));
+	if (r < 0)
+		return r;
+	list_of.as = as;
+	list_of.cut = (size_t)r;
+	r = list(&list_of, node);
+	return r < 0 ? r : depot_do(to->d->depot, do_write, l);
+}
+
+int unstored_rename(const struct node *node, struct job *to,
+		    const struct node *dir, const char *name)
+{
+	struct look l = { .job = to };
+	struct job *from = node->job;
+	int r = from->unstored_known ? 0 : look(from);
+
+	if (r < 0 || !from->unstored || !find_marked(node))
+		return r;
+	r = rename_in(&l, to, node, dir, name);
+	to->unstored = true;
+	buf_done(&l.paths);
+	return r;
+}
+
+void unstored_renamed(struct job *from, struct job *to)
+{
+	if (from->unstored && save(from) < 0)
+		log_warn("job %s: a later daemon may ask for inputs that were "
+			 "written again", from->meta.name);
+	if (to != from && to->unstored && save(to) < 0)
+		log_warn("job %s: a later daemon may ask for inputs that were "
+			 "written again", to->meta.name);
 }

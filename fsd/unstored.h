@@ -17,7 +17,14 @@ void unstored_note(struct job *job, const struct buf *paths);
 int unstored_check(struct job *job, struct err *err);
 /* It has been cut to nothing. */
 void unstored_cut(struct node *node);
-/* It goes from one job to another. */
-void unstored_move(const struct job *from, struct job *to);
+/* fsync(2) of it by its user has failed with error. In a fiber. */
+void unstored_fsync(struct node *node, int error);
+/* Before node becomes `name` in dir, which is of the job `to`, perhaps its own: the
+ * next server finds it by either. In a fiber. Return: 0 or negative errno, then
+ * it is not to be renamed. */
+int unstored_rename(const struct node *node, struct job *to,
+		    const struct node *dir, const char *name);
+/* After that: by the new name alone, and no more what it has replaced. */
+void unstored_renamed(struct job *from, struct job *to);
 
 #endif

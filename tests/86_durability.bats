@@ -14,11 +14,19 @@ teardown() {
 # thread, the call, with the paths of descriptors.
 trace() {
 	CALLS=$BATS_TEST_TMPDIR/calls
-	# what is not traced costs the daemon nothing
-	strace -f -y -p "$SERVER" -o "$CALLS" "$@" 2>"$BATS_TEST_TMPDIR/strace" &
-	TRACE=$!
-	bounded 20 sh -c 'until grep -q attached "$1"; do :; done' - \
-		"$BATS_TEST_TMPDIR/strace"
+	for _ in 1 2 3 4 5; do
+		# what is not traced costs the daemon nothing
+		strace -f -y -p "$SERVER" -o "$CALLS" "$@" \
+			2>"$BATS_TEST_TMPDIR/strace" &
+		TRACE=$!
+		bounded 20 sh -c 'until grep -q attached "$1"; do :; done' - \
+			"$BATS_TEST_TMPDIR/strace"
+		# A thread that is made meanwhile may have been missed.
+		cat "/proc/$SERVER/task"/*/status 2>/dev/null |
+			grep -q '^TracerPid:[[:space:]]*0$' || return 0
+		trace_stop
+	done
+	fail 'strace does not get all threads of the server'
 }
 
 trace_stop() {
@@ -112,6 +120,54 @@ close_but_keep() {
 	check becomes $((20 * SLOW)) test -e "$MNT/a/stdout"
 	job_wait a
 	stdout_is a x
+}
+
+@test "what a close has promised stays on record when another server takes over" {
+	local keeper
+	mkdir "$MNT/a"
+	job_put a code.sh 'exit 3'
+	keeper=$(close_but_keep "$MNT/a/config.json" '{}')
+	server_kill
+	state_is a draft
+	grep -q '^state queued' "$STATE"/jobs/*/meta
+	mount_crash
+	kill "$keeper"
+	mount_start
+	assert_equal "$(job_wait a)" 3
+}
+
+@test "what a duplicate has promised is taken back by another server, too" {
+	mkdir "$MNT/a"
+	job_put a config.json '{}'
+	python3 - "$MNT/a/code.sh" "$(server_pid)" "$STATE" <<-'END'
+		import glob, os, signal, sys, time
+		fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT, 0o600)
+		os.write(fd, b"exit 3\n")
+		os.close(os.dup(fd))
+		os.kill(int(sys.argv[2]), signal.SIGKILL)
+		meta, end = glob.glob(sys.argv[3] + "/jobs/*/meta")[0], time.monotonic() + 20
+		os.fstat(fd) # another server is there
+		while "\nstate draft\n" not in open(meta).read():
+		    if time.monotonic() > end:
+		        sys.exit(open(meta).read())
+		os.write(fd, b"exit 4\n")
+	END
+	assert_equal "$(job_wait a)" 3
+}
+
+@test "results are kept for their time, also while a start is promised" {
+	local keeper
+	job_run a 'out x' '{"retain": 3600}'
+	keeper=$(close_but_keep "$MNT/a/config.json" '{"retain": 3600}')
+	server_kill
+	state_is a 'done'
+	stdout_is a x
+	mount_crash
+	kill "$keeper"
+	mount_start
+	job_wait a
+	stdout_is a x
+	result_is a .attempt 1
 }
 
 @test "a start gives up the results that a run was about to replace" {
@@ -221,6 +277,49 @@ not_taken() {
 	assert_equal "$(job_wait a)" 3
 }
 
+@test "a name that it gets is remembered, in another job as well" {
+	not_taken a
+	fails EIO python3 -c 'import os, sys; os.rename(*sys.argv[1:])' \
+		"$MNT/a/data" "$MNT/a/file"
+	server_kill
+	refused a 'file: the disk has not taken'
+	fails EIO bash -c 'echo start >"$1"' - "$MNT/a/ctl"
+	mkdir -p "$MNT/b/dir"
+	job_put b code.sh 'exit 3'
+	mv "$MNT/a/file" "$MNT/b/dir/data"
+	server_kill
+	fails EIO cp "$BATS_TEST_TMPDIR/c" "$MNT/b/config.json"
+	refused b 'dir/data: the disk has not taken'
+	fails EIO python3 -c 'import os, sys; os.rename(*sys.argv[1:])' \
+		"$MNT/b/dir" "$MNT/b/new"
+	server_kill
+	fails EIO bash -c 'echo start >"$1"' - "$MNT/b/ctl"
+	refused b 'new/data: the disk has not taken'
+	job_put b new/data y
+	assert_equal "$(job_wait b)" 3
+	echo start >"$MNT/a/ctl"
+	assert_equal "$(job_wait a)" 3
+}
+
+@test "what the user has asked the disk for first is not asked for again" {
+	expect_log 'cannot be stored'
+	mkdir "$MNT/a"
+	job_put a code.sh 'exit 3'
+	trace -e trace=fsync -e inject=fsync:error=EIO:when=1
+	fails EIO python3 -c 'import os, sys
+fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+os.write(fd, b"x")
+os.fsync(fd)' "$MNT/a/data"
+	trace_stop
+	echo '{}' >"$BATS_TEST_TMPDIR/c"
+	fails EIO cp "$BATS_TEST_TMPDIR/c" "$MNT/a/config.json"
+	refused a 'data: the disk has not taken'
+	server_kill
+	fails EIO bash -c 'echo start >"$1"' - "$MNT/a/ctl"
+	job_put a data x
+	assert_equal "$(job_wait a)" 3
+}
+
 @test "one that is replaced or removed is no hindrance" {
 	not_taken a
 	echo y >"$MNT/a/new"
@@ -287,6 +386,80 @@ not_taken() {
 	kill "$tracer"
 	wait "$tracer" || true
 	grep -q 'fdatasync(.*/meta>) *= 0' "$calls"
+}
+
+# the_next [OPTION...] — the system calls of the server that follows, in $NEXT.
+the_next() {
+	NEXT=$BATS_TEST_TMPDIR/next
+	strace -f -y -p "$DAEMON" -o "$NEXT" "$@" 2>"$NEXT.err" &
+	NEXT_TRACE=$!
+	bounded 20 sh -c 'until grep -q attached "$1"; do :; done' - "$NEXT.err"
+}
+
+# dies_before_sync STATE [COMMAND...] — the server, when the record says STATE.
+dies_before_sync() {
+	trace -e trace=fdatasync -P "$(echo "$STATE"/jobs/*)/meta" \
+		-e inject=fdatasync:delay_enter=3000000
+	"${@:2}" &
+	CALLER=$!
+	bounded 20 sh -c 'until grep -q "^state $2" "$1"/jobs/*/meta; do :; done' \
+		- "$STATE" "$1"
+	server_kill
+	wait "$TRACE" || true
+	TRACE=
+}
+
+@test "a job whose server dies before the disk has it is on the disk before its call returns" {
+	mount_stop
+	FSD_FAKE_START_MS=600000 mount_start --pool 0
+	mkdir "$MNT/a"
+	job_put a code.sh 'exit 3'
+	job_put a new '{}'
+	the_next -e trace=fdatasync
+	dies_before_sync queued mv "$MNT/a/new" "$MNT/a/config.json"
+	wait "$CALLER"
+	state_is a queued
+	kill "$NEXT_TRACE"
+	wait "$NEXT_TRACE" || true
+	grep -q 'fdatasync(.*/meta>) *= 0' "$NEXT"
+}
+
+@test "an end that the disk does not take from the next server either is no success" {
+	expect_log 'may not outlive the host'
+	expect_log 'its end cannot be written'
+	job_start a $'out up\nsleep 500\nexit 3'
+	job_follow a up
+	the_next -e trace=fdatasync -e inject=fdatasync:error=EIO:when=1
+	dies_before_sync 'done' true
+	assert_equal "$(cat "$MNT/a/exit_code")" 125
+	kill "$NEXT_TRACE"
+	wait "$NEXT_TRACE" || true
+	[ -s "$MNT/a/error" ]
+	cp "$MNT/a/error" "$BATS_TEST_TMPDIR/error"
+	mount_stop
+	mount_start
+	assert_equal "$(cat "$MNT/a/exit_code")" 125
+	cmp "$MNT/a/error" "$BATS_TEST_TMPDIR/error"
+}
+
+@test "one that was cancelled before its program had begun is not run by the next server" {
+	mount_stop
+	FSD_FAKE_WITNESS=$BATS_TEST_TMPDIR/witness FSD_FAKE_FREEZE=1 \
+		FSD_FAKE_START_MS=200 mount_start --pool 1 --max-machines 1
+	check becomes 30 grep -q '^fsd_machines_warm 1$' "$MNT/.fsd/stats"
+	mkdir "$MNT/a"
+	head -c 4000000 /dev/zero >"$MNT/a/data"
+	job_put a code.sh 'witness w'
+	job_put a config.json '{"inputs": ["data"], "retry": 1}'
+	check becomes 20 grep -qx running "$MNT/a/state"
+	trace -e trace=fsync -e inject=fsync:delay_enter=3000000
+	echo kill >"$MNT/a/ctl"
+	server_kill
+	wait "$TRACE" || true
+	TRACE=
+	job_wait a
+	ended a 137 cancelled
+	[ ! -s "$BATS_TEST_TMPDIR/witness" ]
 }
 
 @test "a start has the newest ends on the disk before it shows them" {
