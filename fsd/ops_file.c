@@ -428,8 +428,10 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 		return;
 	if (h && h->kind == H_FILE && h->kept->writer && h->fd >= 0)
 		r = depot_do(ops_fsd(req)->depot, do_sync, &s);
-	if (r < 0 && h->t.kind == T_NODE)
+	if (r < 0 && h->t.kind == T_NODE) {
+		hold_job_of(h);
 		unstored_fsync(h->t.node, r);
+	}
 	fuse_reply_err(req, -r);
 }
 

@@ -181,7 +181,7 @@ static int save(struct job *job)
 	struct listing all = { .paths = &l.paths, .as = "" };
 	int r = list(&all, job->files);
 
-	job->unstored = l.paths.len;
+	job->unstored = r < 0 || l.paths.len;
 	if (r == 0)
 		r = depot_do(job->d->depot, l.paths.len ? do_write : do_drop,
 			     l.paths.len ? (void *)&l : job);

@@ -17,7 +17,7 @@ void unstored_note(struct job *job, const struct buf *paths);
 int unstored_check(struct job *job, struct err *err);
 /* It has been cut to nothing. */
 void unstored_cut(struct node *node);
-/* fsync(2) of it by its user has failed with error. In a fiber. */
+/* fsync(2) of it by its user has failed with error. In a fiber that holds its job. */
 void unstored_fsync(struct node *node, int error);
 /* Before node becomes `name` in dir, which is of the job `to`, perhaps its own: the
  * next server finds it by either. In a fiber. Return: 0 or negative errno, then

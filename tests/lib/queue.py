@@ -13,7 +13,8 @@ queue.py at_once MNT HOW COUNT [CONFIG]
 queue.py late MNT JOB FIRST       a close that has failed is followed by its
                                   file's release when FIRST has made room
 queue.py promised MNT JOB         a close is answered, the server is killed, and
-                                  the queue is full when the release comes
+                                  other jobs want both places in the queue
+                                  before the release comes
 """
 import collections
 import errno
@@ -194,6 +195,11 @@ def promised(mnt, name):
         f.readline()
     submit(mnt, "waiting")
     print("waiting:", state(mnt, "waiting"))
+    try:
+        submit(mnt, "late")
+        print("late: 0")
+    except OSError as e:
+        print("late:", errno.errorcode[e.errno])
     sent.release()
     print("then:", state(mnt, name))
 
