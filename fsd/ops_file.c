@@ -316,10 +316,11 @@ static void ask_closer(void *arg)
 static void on_doubt(struct loop_timer *t)
 {
 	struct handle *h = t->arg;
+	const struct job *job = job_of(h);
 
-	if (job_of(h)->left) /* of the server before, and not known yet */
+	if (job->left && !job->removed) /* what of it is promised is not known */
 		ops_doubt(h);
-	else if (job_of(h)->promised)
+	else if (job->promised)
 		fiber_run(ask_closer, h);
 }
 
