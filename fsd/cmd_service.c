@@ -133,10 +133,31 @@ int command_umount(int argc, char **argv)
 
 /* --- upgrade ------------------------------------------------------------------ */
 
+/* Servers that may come and go while one is asked for its process. */
+#define SERVERS_MAX 100
+
+/* Return: a pidfd of the process that serves, or negative errno. */
+static int server_of(const char *mnt)
+{
+	int fd = -1, r = 0;
+
+	/* By its answer another one may have taken over, which answers next. */
+	for (int i = 0; i < SERVERS_MAX && r == 0 && fd < 0; i++) {
+		pid_t pid;
+
+		r = process_of(mnt, "user.fsd.pid", &pid);
+		if (r == 0)
+			fd = pidfd_open(pid, 0);
+		if (r == 0 && fd < 0 && errno != ESRCH)
+			r = -errno;
+	}
+	return r < 0 ? r : fd < 0 ? -ESRCH : fd;
+}
+
 int command_upgrade(int argc, char **argv)
 {
 	auto_close int service = -1, server = -1;
-	pid_t pid = -1, old = -1;
+	pid_t pid = -1;
 	const char *mnt;
 	char version[64] = "", outcome[16] = "";
 	bool now = false;
@@ -147,12 +168,11 @@ int command_upgrade(int argc, char **argv)
 	mnt = argv[optind];
 	r = service_of(mnt, &pid);
 	if (r == 0)
-		r = process_of(mnt, "user.fsd.pid", &old);
+		r = server = server_of(mnt);
 	if (r < 0)
 		return no_service("upgrade", mnt, r);
-	server = pidfd_open(old, 0);
 	service = pidfd_open(pid, 0);
-	if (server < 0 || service < 0 ||
+	if (service < 0 ||
 	    pidfd_send_signal(service, now ? HOLDER_NOW : SIGUSR2, NULL, 0) < 0)
 		return complain("upgrade", 1, "fsd (process %d): %s", (int)pid,
 				strerror(errno));

@@ -155,6 +155,21 @@ not_upgraded() {
 	assert_output 0
 }
 
+@test "an upgrade whose server is replaced while it asks for it asks the next one" {
+	local i upgrades=()
+	installed
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		bounded 20 "$FSD" upgrade "$MNT" &
+		upgrades+=($!)
+		kill -USR2 "$DAEMON"
+	done
+	for i in "${upgrades[@]}"; do
+		wait "$i"
+	done
+	job_run a 'out x'
+	stdout_is a x
+}
+
 @test "an upgrade that fails as the server is killed goes back to the one before" {
 	installed
 	expect_log 'does not serve|cannot be started|going on with the program'
