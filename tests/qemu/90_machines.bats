@@ -195,13 +195,19 @@ used_memory() {
 	local group
 	own_mount
 	mount_start --pool 0
-	job_made code.py <<<$'print("up", flush=True)\ninput()\nx = b"x" * 150000000\nprint("not reached")'
-	mkfifo "$BATS_TEST_TMPDIR/go"
-	job_put "$J" config.json '{"timeout": 100, "inputs": ["stdin"]}'
-	job_put "$J" stdin go
+	job_made code.py <<'PY'
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+print("up", flush=True)
+signal.sigwait({signal.SIGUSR1})
+x = b"x" * 150000000
+print("not reached")
+PY
+	job_put "$J" config.json '{"timeout": 100}'
 	job_follow "$J" up
 	group=$(memory_group "$(machines)")
 	limit_memory "$group" $(($(used_memory "$group") + 8000000))
+	echo 'signal USR1' >"$MNT/$J/ctl"
 	job_wait "$J" 60
 	ended "$J" 125 failed
 	stdout_is "$J" up
