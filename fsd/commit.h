@@ -60,6 +60,9 @@ int commit_would_start(struct job *job, struct node *node);
  * Return: 0 or -EINVAL. */
 int commit_config(struct job *job, struct run_spec *spec);
 int commit_promise(struct job *job);
+/* Whoever writes its record meanwhile: meta, a copy of the job's, perhaps with
+ * another name, gets what was promised of it. */
+void commit_on_record(const struct job *job, struct job_meta *meta);
 /* It has a place in the queue from now on, full or not. The second: that is
  * another's, unless a close was promised that it starts. */
 void commit_keep_place(struct job *job);

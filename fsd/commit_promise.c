@@ -78,17 +78,29 @@ int commit_would_start(struct job *job, struct node *node)
 	return err.code;
 }
 
+/* The start reads the rest from the config. */
+static void say_promised(const struct job *job, struct job_meta *m)
+{
+	m->state = JOB_QUEUED;
+	m->run = job->meta.run + 1;
+	m->attempt = 1;
+	m->queued_no = job->promised_no;
+}
+
+void commit_on_record(const struct job *job, struct job_meta *m)
+{
+	if (job->promised && !job_is_frozen(job) && !job_name_is_draft(m->name))
+		say_promised(job, m);
+}
+
 int commit_promise(struct job *job)
 {
-	struct promise p = {.depot = job->d->depot};
+	struct promise p = {.depot = job->d->depot, .meta = job->meta};
 	struct err err = {0};
 	int r;
 
-	p.meta = job->meta;
-	p.meta.state = JOB_QUEUED;
-	p.meta.run++; /* the start reads the rest from the config */
-	p.meta.attempt = 1;
-	p.meta.queued_no = depot_next_no(job->d->depot);
+	job->promised_no = depot_next_no(job->d->depot);
+	say_promised(job, &p.meta);
 	commit_keep_place(job);
 	r = depot_do(job->d->depot, do_promise, &p);
 	if (p.unstored.len || p.unstored.failed)
@@ -110,6 +122,7 @@ void commit_promise_again(struct job *job)
 {
 	job_take_back(job);
 	job->promised = true;
+	job->promised_no = job->meta.queued_no;
 	commit_keep_place(job);
 }
 

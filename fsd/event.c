@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "commit.h"
 #include "events.h"
 #include "notify.h"
 #include "people.h"
@@ -65,9 +66,10 @@ static int record_late(struct job *job)
 		.unlisted = job->has_results &&
 			    job->hidden & 1u << JOB_ROW_RESULT,
 	};
-	int r = job->error && !l.error ? -ENOMEM
-				       : depot_do(l.depot, do_late, &l);
+	int r;
 
+	commit_on_record(job, &l.meta);
+	r = job->error && !l.error ? -ENOMEM : depot_do(l.depot, do_late, &l);
 	free(l.error);
 	if (job->late.len)
 		quota_run_recount(job); /* also of what was done of it */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "commit.h"
 #include "events.h"
 #include "fdstore.h"
 #include "inherit.h"
@@ -424,6 +425,7 @@ int job_rename(struct job *job, const char *name)
 	if (!copy)
 		return -ENOMEM;
 	meta.name = copy;
+	commit_on_record(job, &meta);
 	r = depot_meta_write(job->d->depot, &meta);
 	if (r < 0)
 		return r;

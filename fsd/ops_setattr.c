@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commit.h"
 #include "depot_calls.h"
 #include "face.h"
 #include "ops_remote.h"
@@ -89,12 +90,16 @@ static int set_times_of(const struct target *t, const struct stat *attr,
 
 static int set_mode(const struct target *t, mode_t mode)
 {
+	struct job_meta meta;
+
 	if (t->kind == T_NODE)
 		return node_chmod(t->node, mode);
 	if (t->kind != T_JOB)
 		return 0;
 	t->job->meta.mode = (mode & 0777) | 0700;
-	return depot_meta_write(t->job->d->depot, &t->job->meta);
+	meta = t->job->meta;
+	commit_on_record(t->job, &meta);
+	return depot_meta_write(t->job->d->depot, &meta);
 }
 
 static int change(fuse_req_t req, const struct target *t,

@@ -136,6 +136,35 @@ close_but_keep() {
 	assert_equal "$(job_wait a)" 3
 }
 
+@test "what a close has promised stays on record when its job gets another mode or name" {
+	local keeper
+	mkdir "$MNT/a"
+	job_put a code.sh 'exit 3'
+	keeper=$(close_but_keep "$MNT/a/config.json" '{}')
+	chmod 750 "$MNT/a"
+	grep -q '^state queued' "$STATE"/jobs/*/meta
+	mv "$MNT/a" "$MNT/b"
+	grep -q '^state queued' "$STATE"/jobs/*/meta
+	state_is b draft
+	mount_crash
+	kill "$keeper"
+	mount_start
+	assert_equal "$(job_wait b)" 3
+	assert_equal "$(stat -c %a "$MNT/b")" 750
+}
+
+@test "a name that is of no job that starts takes back what a close has promised" {
+	local keeper
+	mkdir "$MNT/a"
+	job_put a code.sh 'exit 3'
+	keeper=$(close_but_keep "$MNT/a/config.json" '{}')
+	mv "$MNT/a" "$MNT/.a"
+	mount_crash
+	kill "$keeper"
+	mount_start
+	state_is .a draft
+}
+
 @test "what a duplicate has promised is taken back by another server, too" {
 	mkdir "$MNT/a"
 	job_put a config.json '{}'
