@@ -451,7 +451,7 @@ enum verdict commit_look(struct job *job, bool by_ctl, struct run_spec *spec,
 	if (v == READY)
 		v = check_code(job, spec, err);
 	if (v == READY && spec->config->manual && !by_ctl)
-		v = ABSENT; /* the word of ctl */
+		v = HELD;
 	if (v != READY)
 		run_spec_done(spec);
 	return v;
@@ -509,7 +509,8 @@ static void evaluate(struct job *job, bool config_closed)
 	job->refused = 0;
 	if (job->removed || job_is_frozen(job))
 		return;
-	if (job->meta.state == JOB_DONE && !config_closed)
+	/* Promised: the release is of what the new run was waiting for. */
+	if (job->meta.state == JOB_DONE && !config_closed && !job->promised)
 		return;
 	if (put_off(job)) {
 		job->later->evaluate = true;
@@ -519,7 +520,7 @@ static void evaluate(struct job *job, bool config_closed)
 	v = commit_examine(job, false, &spec, &err);
 	if (v == READY && job_name_is_draft(job->meta.name)) {
 		run_spec_done(&spec);
-		v = ABSENT; /* its name */
+		v = HELD;
 	}
 	if (v == READY && start(job, &spec, &err) < 0)
 		v = WRONG;
@@ -530,6 +531,10 @@ static void evaluate(struct job *job, bool config_closed)
 		commit_refuse(job, &err);
 	} else if (verdict_is_wait(v) && job->meta.state == JOB_REFUSED) {
 		job_set_error(job, NULL);
+		job_post(job, EV_REOPEN);
+	} else if (verdict_is_wait(v) && v != HELD &&
+		   job->meta.state == JOB_DONE) {
+		/* It was asked for, and starts when the rest has come. */
 		job_post(job, EV_REOPEN);
 	}
 }

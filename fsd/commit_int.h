@@ -11,13 +11,14 @@
 enum verdict {
 	ABSENT, /* something that it needs is not there */
 	OPEN,   /* all is there, and somebody is still writing some of it */
+	HELD,   /* complete; it waits for a word of ctl, or another name */
 	WRONG,  /* err has the sentence */
 	READY,
 };
 
 static inline bool verdict_is_wait(enum verdict v)
 {
-	return v == ABSENT || v == OPEN;
+	return v == ABSENT || v == OPEN || v == HELD;
 }
 
 /* All of its files are known, so that this costs little. The fiber waits. */

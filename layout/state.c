@@ -52,7 +52,7 @@ static const uint8_t next[JOB_STATE_MAX][JOB_EVENT_MAX] = {
 		[EV_COMMIT] = TO(JOB_QUEUED),
 		/* else the old results would pass for those of a new run */
 		[EV_REFUSE] = TO(JOB_REFUSED),
-		[EV_REOPEN] = TO(JOB_DONE),
+		[EV_REOPEN] = TO(JOB_DRAFT),
 	},
 	[JOB_REFUSED] = {
 		[EV_COMMIT] = TO(JOB_QUEUED),

@@ -31,7 +31,7 @@ enum job_state {
 enum job_event {
 	EV_COMMIT, /* config and code are complete and good: run it */
 	EV_REFUSE, /* they are complete and wrong */
-	EV_REOPEN, /* an input changed: no longer refused */
+	EV_REOPEN, /* an input changed: no longer refused, or done */
 	EV_GRANT,  /* a machine was leased */
 	EV_END,    /* the program has ended and its results are kept */
 	EV_FAIL,   /* the appliance failed, or the job was cancelled */

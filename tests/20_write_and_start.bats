@@ -347,6 +347,56 @@ not_started() {
 	absent a output/f
 }
 
+@test "after the end a new config.json may come before what it needs" {
+	job_start a $'show late\nexit 3' '{"inputs": ["late"]}'
+	job_put a late one
+	job_wait a
+	stdout_is a one
+	rm "$MNT/a/late"
+	job_put a config.json '{"inputs": ["late"]}'
+	state_is a draft
+	exit_is a 3 # as long as no new run has begun
+	job_put a late two
+	job_wait a
+	ended a 3 exited
+	stdout_is a two
+}
+
+@test "after the end a new config.json starts it when its program is closed" {
+	job_run a 'out one'
+	exec 9>"$MNT/a/code.sh"
+	echo 'out two' >&9
+	job_put a config.json '{}'
+	state_is a draft
+	exec 9>&-
+	job_wait a
+	stdout_is a two
+}
+
+@test "a job that was asked for again, and is not complete, is a draft after a crash" {
+	job_run a 'show late'
+	rm -f "$MNT/a/late"
+	job_put a config.json '{"inputs": ["late"]}'
+	state_is a draft
+	mount_crash
+	mount_start
+	state_is a draft
+	exit_is a 0
+	job_put a late two
+	job_wait a
+	stdout_is a two
+}
+
+@test "after the end a new config.json that waits for ctl leaves the results" {
+	job_run a 'out x'
+	job_put a config.json '{"start": "manual"}'
+	ended a 0 exited
+	stdout_is a x
+	echo start >"$MNT/a/ctl"
+	job_wait a
+	ended a 0 exited
+}
+
 @test "after the end ctl start runs it again" {
 	job_run a 'out x'
 	echo start >"$MNT/a/ctl"

@@ -122,6 +122,21 @@ close_but_keep() {
 	stdout_is a x
 }
 
+@test "what a new run waited for begins it, also when the server dies at its close" {
+	local keeper
+	job_run a 'show late'
+	job_put a config.json '{"inputs": ["late"]}'
+	state_is a draft
+	keeper=$(close_but_keep "$MNT/a/late" two)
+	grep -q '^state queued' "$STATE"/jobs/*/meta
+	server_kill
+	exists a exit_code # of the run before
+	kill "$keeper"
+	check becomes $((20 * SLOW)) grep -q two "$MNT/a/stdout"
+	job_wait a
+	stdout_is a two
+}
+
 @test "what a close has promised stays on record when another server takes over" {
 	local keeper
 	mkdir "$MNT/a"
