@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -38,6 +39,7 @@
  * a server that are read before it is looked for something else to do. */
 #define KEPT_MAX (1u << 20)
 #define OWN_FDS 64u
+#define FILES_MIN 256 /* a server takes some 40, a machine 6, a job what it opens */
 #define HEAR_MAX 256
 
 /* What a user may tell us, which the server is told, too; and of our children. */
@@ -419,11 +421,19 @@ static int watch_signals(struct holder *h)
 }
 
 /* Of as many as its servers can have open. */
-static int make_store(struct holder *h)
+static int make_store(struct holder *h, struct err *err)
 {
-	unsigned files = (unsigned)MIN(open_limit_raise(), KEPT_MAX);
+	uint64_t files = open_limit_raise();
+	int r;
 
-	return fdstore_table_new(files - MIN(files, OWN_FDS), &h->kept);
+	if (files < FILES_MIN)
+		return err_set(err, -EMFILE, "only %" PRIu64 " files may be open "
+			       "at once (RLIMIT_NOFILE), and %d are needed at "
+			       "least: see ulimit -n, or LimitNOFILE= of a "
+			       "systemd unit", files, FILES_MIN);
+	files = MIN(files, KEPT_MAX);
+	r = fdstore_table_new((unsigned)(files - MIN(files, OWN_FDS)), &h->kept);
+	return r < 0 ? err_sys(err, r, "fsd") : 0;
 }
 
 static int begin(struct holder *h, struct err *err)
@@ -431,10 +441,11 @@ static int begin(struct holder *h, struct err *err)
 	ssize_t n = readlink("/proc/self/exe", h->path, sizeof(h->path) - 1);
 	int r = n < 0 ? -errno : watch_signals(h);
 
-	if (r == 0)
-		r = make_store(h);
 	if (r < 0)
 		return err_sys(err, r, "fsd");
+	r = make_store(h, err);
+	if (r < 0)
+		return r;
 	h->path[n] = '\0';
 	h->exe = open_program("/proc/self/exe");
 	h->inherit = inherit_make();

@@ -96,6 +96,30 @@ client_up() {
 	assert_output --partial 'run `chmod 666 /dev/fuse` as root'
 }
 
+@test "fewer open files than a mount needs are 1 with a sentence that says how many" {
+	mkdir mnt
+	run -1 bash -c 'ulimit -n 255 && exec "$1" mount --state state mnt' _ "$FSD"
+	assert_output 'fsd mount: only 255 files may be open at once (RLIMIT_NOFILE), and 256 are needed at least: see ulimit -n, or LimitNOFILE= of a systemd unit'
+	[ ! -e state ]
+}
+
+@test "with as few open files as are allowed jobs run" {
+	local i
+	mkdir m
+	MNT=$BATS_TEST_TMPDIR/m STATE=$BATS_TEST_TMPDIR/state LOG=$BATS_TEST_TMPDIR/log
+	(
+		ulimit -n 256
+		bounded 20 "$FSD" mount --daemon --state "$STATE" "$MNT" 2>"$LOG" 3>&- 4>&-
+	)
+	for i in {1..30}; do
+		job_start "j$i" $'sleep 300\nout x'
+	done
+	for i in {1..30}; do
+		assert_equal "$(job_wait "j$i")" 0
+	done
+	bounded 30 "$FSD" umount "$MNT"
+}
+
 @test "a state directory that cannot be used is 1 with a sentence" {
 	mkdir m
 	touch file
