@@ -183,8 +183,9 @@ void depot_sink_drop(struct depot *s, uint64_t no);
 /* Makes run `run`'s directory; what was there is gone, but if it is `again`. */
 int depot_run_make(struct depot *s, uint64_t no, unsigned run, bool again);
 /* If it is there: nothing is left but streams that are empty, which may be
- * open. Return: 0 or negative errno. */
-int depot_run_reset(struct depot *s, uint64_t no, unsigned run);
+ * open, and the file keep, which may be NULL. Return: 0 or negative errno. */
+int depot_run_reset(struct depot *s, uint64_t no, unsigned run,
+		    const char *keep);
 /* Its directory is removed, soon; 0 is no run. */
 void depot_run_drop(struct depot *s, uint64_t no, unsigned run);
 bool depot_run_has(struct depot *s, uint64_t no, unsigned run);
@@ -210,9 +211,12 @@ int depot_run_open(struct depot *s, uint64_t no, unsigned run,
 /* Needs no descriptor: sizes are true also when there is none left. */
 int depot_run_stat(struct depot *s, uint64_t no, unsigned run,
 		   const char *name, struct stat *ret);
-/* -ENOENT: the run has no directory yet. */
+/* For threads. -ENOENT: the run has no directory yet. */
 int depot_run_append(struct depot *s, uint64_t no, unsigned run,
 		     const char *name, const void *data, size_t len);
+/* What lies behind size is torn, and goes. Return: 0 or negative errno. */
+int depot_run_cut(struct depot *s, uint64_t no, unsigned run, const char *name,
+		  uint64_t size);
 /* The text of `error`, NULL: none. Read: owned by the caller. */
 int depot_error_write(struct depot *s, uint64_t no, const char *text);
 char *depot_error_read(struct depot *s, uint64_t no);

@@ -65,7 +65,8 @@ static bool is_blank(int dir, const char *name)
 	       S_ISREG(st.st_mode) && !st.st_size;
 }
 
-int depot_run_reset(struct depot *s, uint64_t no, unsigned run)
+int depot_run_reset(struct depot *s, uint64_t no, unsigned run,
+		    const char *keep)
 {
 	char path[STORE_PATH_MAX];
 	struct dirent *e;
@@ -80,7 +81,8 @@ int depot_run_reset(struct depot *s, uint64_t no, unsigned run)
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	while ((r = next_entry(dir, &e)) == 0 && e) {
-		if (is_blank(dirfd(dir), e->d_name))
+		if (is_blank(dirfd(dir), e->d_name) ||
+		    (keep && !strcmp(e->d_name, keep)))
 			continue;
 		run_path(no, run, e->d_name, path);
 		r = depot_trash(s, path);
@@ -204,45 +206,34 @@ int depot_run_stat(struct depot *s, uint64_t no, unsigned run,
 	return stat_at(s, path, ret);
 }
 
-struct append {
-	int at;
-	const char *path;
-	const void *data;
-	size_t len;
-};
-
 /* What was not written whole is taken back: it will be tried again. */
-static int do_append(void *arg)
+int depot_run_append(struct depot *s, uint64_t no, unsigned run,
+		     const char *name, const void *data, size_t len)
 {
-	const struct append *a = arg;
-	auto_close int fd = openat(a->at, a->path, O_WRONLY | O_APPEND |
-						  O_CREAT | O_CLOEXEC |
-						  O_NOFOLLOW,
-				   0600);
+	char path[STORE_PATH_MAX];
+	auto_close int fd = -1;
 	struct stat st;
-	int r = fd < 0 || fstat(fd, &st) < 0 ? -errno
-					     : write_all(fd, a->data, a->len);
+	int r;
 
+	run_path(no, run, name, path);
+	fd = openat(depot_jobs_fd(s), path,
+		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+	r = fd < 0 || fstat(fd, &st) < 0 ? -errno : write_all(fd, data, len);
 	if (r < 0 && fd >= 0 && ftruncate(fd, st.st_size) < 0)
 		return -errno;
 	return r;
 }
 
-static int append(struct depot *s, const char *path, const void *data,
-		  size_t len)
-{
-	struct append a = { depot_jobs_fd(s), path, data, len };
-
-	return depot_do(s, do_append, &a);
-}
-
-int depot_run_append(struct depot *s, uint64_t no, unsigned run,
-		     const char *name, const void *data, size_t len)
+int depot_run_cut(struct depot *s, uint64_t no, unsigned run, const char *name,
+		  uint64_t size)
 {
 	char path[STORE_PATH_MAX];
+	auto_close int fd = -1;
 
 	run_path(no, run, name, path);
-	return append(s, path, data, len);
+	fd = openat(depot_jobs_fd(s), path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 || ftruncate(fd, (off_t)size) < 0 ? -errno : 0;
 }
 
 /* No sentence of ours is longer. */

@@ -127,11 +127,12 @@ static void job_record(struct job *job, bool again)
 }
 
 /* What every entry has in common; may be done twice. */
-static void job_enter(struct job *job)
+static void job_enter(struct job *job, bool log)
 {
 	events_state(job);
 	wait_kick(job);
-	job_log(job, "%s", state_name(job->meta.state));
+	if (log)
+		job_log(job, "%s", state_name(job->meta.state));
 	notify_state(job);
 	retain_entered(job);
 }
@@ -143,7 +144,7 @@ static void set_state(struct job *job, enum job_state state)
 	person_count(job->owner, state, 1);
 }
 
-static int post(struct job *job, enum job_event event, bool record)
+static int post(struct job *job, enum job_event event, bool record, bool log)
 {
 	enum job_state next = state_next(job->meta.state, event);
 
@@ -157,21 +158,31 @@ static int post(struct job *job, enum job_event event, bool record)
 	if (next == job->meta.state && event != EV_AGAIN)
 		return 0;
 	set_state(job, next);
-	job_touch(job);
-	if (record)
+	if (record) {
+		job_touch(job);
 		job_record(job, event == EV_AGAIN);
-	job_enter(job);
+	} else {
+		person_changed(job->d, job->owner);
+	}
+	job_enter(job, log);
 	return 0;
 }
 
 int job_post(struct job *job, enum job_event event)
 {
-	return post(job, event, true);
+	return post(job, event, true, true);
 }
 
-int job_posted(struct job *job, enum job_event event)
+int job_posted(struct job *job, enum job_event event, uint64_t at_ns)
 {
-	return post(job, event, false);
+	job->meta.changed_ns = at_ns;
+	return post(job, event, false, true);
+}
+
+int job_ended(struct job *job, enum job_event event, uint64_t at_ns)
+{
+	job->meta.changed_ns = at_ns;
+	return post(job, event, false, false);
 }
 
 void job_take_back(struct job *job)
@@ -186,5 +197,5 @@ void job_take_back(struct job *job)
 	job->has_results = has;
 	job->output_unseen = has && !job->output;
 	job->hidden = job_kept_hidden(job);
-	job_enter(job);
+	job_enter(job, true);
 }

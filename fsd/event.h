@@ -10,8 +10,11 @@
 
 /* Return: 0, or -EINVAL if the event is not possible now (logged). */
 int job_post(struct job *job, enum job_event event);
-/* The same, when the store has the new state on record already. */
-int job_posted(struct job *job, enum job_event event);
+/* The same, when the store has the new state on record already, with that time
+ * (CLOCK_REALTIME). */
+int job_posted(struct job *job, enum job_event event, uint64_t at_ns);
+/* The same, when the log says so, too. */
+int job_ended(struct job *job, enum job_event event, uint64_t at_ns);
 /*
  * Of a job that the server before has on record as queued, since it has promised
  * so to a close whose release is still to come: it is again what it was before.

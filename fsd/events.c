@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "run.h"
+#include "wait.h"
 
 /* Neighbours of one stream that come within this time are one line. */
 #define MERGE_MS 10
@@ -34,22 +36,26 @@ void events_seal(struct events *e)
 	e->time_ms = e->last.time_ms;
 }
 
-static void add(struct job *job, enum order_kind kind, uint32_t count)
+static void add(struct job *job, enum order_kind kind, uint32_t count,
+		uint64_t time_ms)
 {
 	struct events *e = job->events;
-	uint64_t now = realtime_ns() / NS_PER_MS;
 	struct order_record *last = &e->last;
 
+	if (kind == ORDER_STATE)
+		e->state = (enum job_state)count;
+	else
+		e->count[kind] += count;
 	if (e->has_last && kind != ORDER_STATE && last->kind == kind &&
-	    now < last->time_ms + MERGE_MS &&
+	    time_ms < last->time_ms + MERGE_MS &&
 	    count <= EVENT_DATA_MAX - last->count) {
 		last->count += count;
 		return;
 	}
-	now = MAX(now, e->has_last ? last->time_ms : e->time_ms);
+	time_ms = MAX(time_ms, e->has_last ? last->time_ms : e->time_ms);
 	events_seal(e);
 	*last = (struct order_record){ .kind = kind, .count = count,
-				       .time_ms = now };
+				       .time_ms = time_ms };
 	e->has_last = true;
 	if (e->order.len > GATHER_BYTES)
 		job_log_begin(job);
@@ -57,58 +63,176 @@ static void add(struct job *job, enum order_kind kind, uint32_t count)
 		job_log_soon(job);
 }
 
+static struct events *events_new(struct job *job)
+{
+	events_free(job->events);
+	job->events = calloc(1, sizeof(*job->events));
+	if (job->events) {
+		job->events->run = job->meta.run;
+		job->events->state = JOB_STATE_MAX;
+	}
+	return job->events;
+}
+
+static void note(struct events *e, const struct order_record *r)
+{
+	e->time_ms = r->time_ms;
+	if (r->kind != ORDER_STATE)
+		e->count[r->kind] += r->count;
+	else if (r->count < JOB_STATE_MAX)
+		e->state = (enum job_state)r->count;
+}
+
+/* What a server before has stored; what it did not store whole goes, nobody has
+ * seen that. Return: 0 or negative errno. */
+static int load(struct job *job, struct events *e)
+{
+	auto_close int fd = depot_run_open(job->d->depot, job->meta.no, e->run,
+					   ORDER_FILE);
+	uint8_t room[4096];
+	ssize_t n = 0;
+	int len = 0;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	while ((n = pread(fd, room, sizeof(room), (off_t)e->stored)) > 0) {
+		struct order_record r;
+		size_t at = 0;
+
+		while ((len = order_get(room + at, (size_t)n - at, e->time_ms,
+					&r)) > 0) {
+			note(e, &r);
+			at += (size_t)len;
+		}
+		e->stored += at;
+		if (len < 0 || !at)
+			break;
+	}
+	if (n < 0)
+		return -errno;
+	return n ? depot_run_cut(job->d->depot, job->meta.no, e->run,
+				 ORDER_FILE, e->stored)
+		 : 0;
+}
+
+/* Return: NULL: then there is no order of it. */
+static struct events *events_load(struct job *job)
+{
+	struct events *e = events_new(job);
+	int r = e ? load(job, e) : -ENOMEM;
+
+	if (r == 0)
+		return e;
+	log_warn("job %s: the order of its output cannot be gone on with: %s",
+		 job->meta.name, strerror(-r));
+	events_free(take_ptr(job->events));
+	return NULL;
+}
+
+/* The time is the record's: it is the same for the next server. */
+static void add_state(struct job *job, enum job_state state)
+{
+	if (job->events && job->events->state != state)
+		add(job, ORDER_STATE, state,
+		    job->meta.changed_ns / NS_PER_MS);
+}
+
 void events_state(struct job *job)
 {
 	enum job_state state = job->meta.state;
+	const struct events *e = job->events;
 
-	if (state == JOB_QUEUED) {
-		events_free(job->events);
-		job->events = calloc(1, sizeof(*job->events));
-		if (job->events)
-			job->events->run = job->meta.run;
-	}
-	if (job->events && (state == JOB_QUEUED || state == JOB_RUNNING))
-		add(job, ORDER_STATE, state);
+	if (state != JOB_QUEUED && state != JOB_RUNNING)
+		return;
+	if (state == JOB_QUEUED && job->tries && (!e || e->run != job->meta.run))
+		events_load(job); /* it was put back */
+	else if (state == JOB_QUEUED && !job->tries)
+		events_new(job);
+	add_state(job, state);
 }
 
 void events_output(struct job *job, enum vm_stream stream, uint64_t count)
 {
+	uint64_t now = realtime_ns() / NS_PER_MS;
+
 	while (job->events && count) {
 		uint32_t n = (uint32_t)MIN(count, (uint64_t)EVENT_DATA_MAX);
 
-		add(job, stream == VM_OUT ? ORDER_STDOUT : ORDER_STDERR, n);
+		add(job, stream == VM_OUT ? ORDER_STDOUT : ORDER_STDERR, n,
+		    now);
 		count -= n;
 	}
 }
 
-void events_flush(struct job *job)
+void events_go_on(struct job *job)
+{
+	if (job->meta.state != JOB_RUNNING || !events_load(job))
+		return;
+	if (job->events->state == JOB_STATE_MAX)
+		add_state(job, JOB_QUEUED);
+	add_state(job, JOB_RUNNING);
+}
+
+void events_reach(struct job *job, enum vm_stream stream, uint64_t size)
+{
+	const struct events *e = job->events;
+	enum order_kind kind = stream == VM_OUT ? ORDER_STDOUT : ORDER_STDERR;
+
+	if (e && e->count[kind] < size)
+		events_output(job, stream, size - e->count[kind]);
+}
+
+void events_take(struct job *job, struct events_batch *ret)
 {
 	struct events *e = job->events;
-	auto_buf struct buf copy = { 0 };
-	unsigned run;
-	int r = 0;
 
+	*ret = (struct events_batch){ .events = e, .no = job->meta.no };
 	if (!e)
 		return;
-	run = e->run;
+	ret->run = e->run;
 	events_seal(e);
-	/* Until they are there, readers have them from memory, and more come. */
 	if (e->order.len && !e->lost)
-		r = buf_add(&copy, e->order.data, e->order.len);
-	if (r == 0 && copy.len)
-		r = depot_run_append(job->d->depot, job->meta.no, run,
-				     ORDER_FILE, copy.data, copy.len);
-	if (job->events != e || e->run != run)
-		return; /* the job is run again, meanwhile */
-	if (r == 0) {
-		e->stored += copy.len;
-		buf_eat(&e->order, e->lost ? e->order.len : copy.len);
-	} else if (r != -ENOENT) { /* which it is before the machine is there */
+		ret->result = buf_add(&ret->records, e->order.data,
+				      e->order.len);
+}
+
+void events_take_seen(struct job *job, struct events_batch *ret)
+{
+	*ret = (struct events_batch){ 0 };
+	if (job->events && job->events->seen && !job->events->stored)
+		events_take(job, ret);
+}
+
+void events_store(struct depot *depot, struct events_batch *b)
+{
+	if (b->result == 0 && b->records.len)
+		b->result = depot_run_append(depot, b->no, b->run, ORDER_FILE,
+					     b->records.data, b->records.len);
+}
+
+/* The job may have been run again meanwhile. */
+void events_stored(struct job *job, const struct events_batch *b)
+{
+	struct events *e = job->events;
+	bool wanted;
+
+	if (!e || e != b->events || e->run != b->run)
+		return;
+	wanted = e->wanted;
+	e->wanted = false;
+	if (b->result == 0) {
+		e->stored += b->records.len;
+		buf_eat(&e->order, e->lost ? e->order.len : b->records.len);
+	} else if (b->result != -ENOENT || wanted || !job_is_frozen(job)) {
+		/* Which it is before the machine is there. */
 		log_warn("job %s: the order of its output cannot be stored: %s",
-			 job->meta.name, strerror(-r));
+			 job->meta.name, strerror(-b->result));
 		e->lost = true;
+		buf_eat(&e->order, e->order.len);
 	}
 	/* From now on the store has it all. */
 	if (!job->run && !e->order.len && !e->has_last)
 		events_free(take_ptr(job->events));
+	if (wanted)
+		wait_kick(job);
 }

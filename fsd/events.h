@@ -15,12 +15,34 @@
 struct events;        /* the order of the newest run; job->events */
 struct events_reader; /* the place of one open file */
 
-/* The job has entered a state; a run begins with JOB_QUEUED. */
+#define ORDER_FILE "order" /* in the run's directory */
+
+/* The job has entered a state, as its record says; a run begins with
+ * JOB_QUEUED. */
 void events_state(struct job *job);
 /* So many bytes came to the stream's end. */
 void events_output(struct job *job, enum vm_stream stream, uint64_t count);
-/* Into the store, as far as there is a place for it. The job is held. */
-void events_flush(struct job *job);
+/* A server before had kept the order of the run that is on record as running:
+ * goes on with it. The second: then, or later, the stream has size bytes. */
+void events_go_on(struct job *job);
+void events_reach(struct job *job, enum vm_stream stream, uint64_t size);
+
+/*
+ * Into the store: what is to be put there, by a thread, as far as there is a
+ * place for it; then how that went. The job is held all the time.
+ */
+struct events_batch { /* zeroed, or by events_take() */
+	struct events *events; /* borrowed; NULL: nothing */
+	uint64_t no;
+	unsigned run;
+	struct buf records; /* owned by who took it */
+	int result;
+};
+void events_take(struct job *job, struct events_batch *ret);
+/* No more than some reader has seen, which is but the first record of a run. */
+void events_take_seen(struct job *job, struct events_batch *ret);
+void events_store(struct depot *depot, struct events_batch *batch);
+void events_stored(struct job *job, const struct events_batch *batch);
 /* Memory is short of it. NULL is fine. */
 void events_free(struct events *e);
 

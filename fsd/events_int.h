@@ -5,13 +5,15 @@
 
 #include "events.h"
 
-#define ORDER_FILE "order"
-
 struct events {
 	unsigned run;
 	struct buf order;   /* records that are not in the store yet */
 	uint64_t stored;    /* bytes of records that are */
 	uint64_t time_ms;   /* of the newest record in order */
+	uint64_t count[2];  /* bytes of the streams that it tells of */
+	enum job_state state; /* that it told of last; JOB_STATE_MAX: none */
+	bool seen;          /* some reader knows what is not in the store */
+	bool wanted;        /* some reader waits until it is */
 	bool lost;          /* the store took no more: the rest has no order */
 	bool has_last;
 	struct order_record last; /* what may still grow; not in order */

@@ -133,28 +133,49 @@ static bool is_over(const struct sources *s)
 	return !s->job->run;
 }
 
+/*
+ * What a reader has seen the next server is to tell it again, so that it can go
+ * on behind it: a record is in the store before it is told. But for the first
+ * one of all, which is made again of the job's record as long as that says
+ * queued: there is no place for it yet.
+ * Return: bytes of *ret; 0: none; -EAGAIN: soon.
+ */
+static ssize_t unstored(struct events *e, const struct events_reader *r,
+			struct job *job, const char **ret)
+{
+	if (e->lost || (!e->order.len && !e->has_last))
+		return 0;
+	if (e->stored || job->meta.state != JOB_QUEUED) {
+		e->wanted = true;
+		job_log_begin(job);
+		return -EAGAIN;
+	}
+	e->seen = true;
+	events_seal(e);
+	if (r->order_at >= e->order.len)
+		return 0;
+	*ret = e->order.data + r->order_at;
+	return (ssize_t)(e->order.len - r->order_at);
+}
+
 /* Return: bytes it takes, 0 if there is none yet or no more, -EPROTO if it is
  * none; other negative errno if that cannot be seen now. */
 static int next_record(struct events_reader *r, struct sources *s,
 		       struct order_record *ret)
 {
 	struct events *e = s->job->events;
+	uint64_t left = ORDER_RECORD_MAX;
 	const char *data = NULL;
 	ssize_t n;
 
 	if (e && e->run != s->run)
 		e = NULL;
-	if (e && r->order_at > e->stored + e->order.len)
-		return 0; /* lost, see there */
-	if (e && r->order_at >= e->stored) {
-		if (r->order_at == e->stored + e->order.len)
-			events_seal(e);
-		data = e->order.data + (r->order_at - e->stored);
-		n = (ssize_t)(e->order.len - (r->order_at - e->stored));
-	} else {
-		n = piece_get(s, &s->file[ORDER_SOURCE], r->order_at,
-			      ORDER_RECORD_MAX, &data);
-	}
+	if (e && r->order_at < e->stored)
+		left = MIN(left, e->stored - r->order_at);
+	n = e && r->order_at >= e->stored
+		    ? unstored(e, r, s->job, &data)
+		    : piece_get(s, &s->file[ORDER_SOURCE], r->order_at,
+				(size_t)left, &data);
 	if (n <= 0)
 		return n == -ENOENT ? 0 : (int)n;
 	return order_get((const uint8_t *)data, (size_t)n, r->time_ms, ret);

@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "events.h"
-#include "job.h"
+#include "job_log.h"
 
 #define GATHER_NS (20 * NS_PER_MS)
 #define GATHER_BYTES 65536
@@ -20,30 +19,69 @@ void job_log_drop(struct job *job)
 	buf_done(&job->log);
 }
 
-/* The job is held. What comes meanwhile is behind what is written. */
-static void flush(struct job *job)
+void job_lines_take(struct job *job, struct job_lines *ret)
 {
-	struct buf lines = job->log;
-	int r = 0;
-
+	*ret = (struct job_lines){ .no = job->meta.no, .log = job->log };
 	job->log = (struct buf){ 0 };
 	list_del(&job->unlogged);
-	if (lines.len)
-		r = depot_log(job->d->depot, job->meta.no, lines.data,
-			      lines.len);
-	if (r < 0)
+	events_take(job, &ret->events);
+}
+
+void job_lines_store_log(struct depot *depot, struct job_lines *l)
+{
+	if (l->log.len)
+		l->result = depot_log(depot, l->no, l->log.data, l->log.len);
+	l->logged = l->result == 0;
+}
+
+/* What came meanwhile is behind what was to be written. */
+void job_lines_stored(struct job *job, struct job_lines *l)
+{
+	if (l->result < 0)
 		log_warn("job %s: its log cannot be written: %s",
-			 job->meta.name, strerror(-r));
+			 job->meta.name, strerror(-l->result));
 	/* Its next line comes with them, when there is room again. */
-	if (r < 0 && lines.len < GATHER_BYTES && !job->removed) {
+	if (!l->logged && l->log.len < GATHER_BYTES && !job->removed) {
 		if (job->log.len)
-			buf_add(&lines, job->log.data, job->log.len);
+			buf_add(&l->log, job->log.data, job->log.len);
 		buf_done(&job->log);
-		job->log = lines;
-		lines = (struct buf){ 0 };
+		job->log = l->log;
+		l->log = (struct buf){ 0 };
 	}
-	buf_done(&lines);
-	events_flush(job);
+	events_stored(job, &l->events);
+	job_lines_done(l);
+}
+
+void job_lines_done(struct job_lines *l)
+{
+	buf_done(&l->log);
+	buf_done(&l->events.records);
+}
+
+struct storing {
+	struct depot *depot;
+	struct job_lines lines;
+};
+
+/* By a thread. */
+static int do_store(void *arg)
+{
+	struct storing *s = arg;
+
+	events_store(s->depot, &s->lines.events);
+	job_lines_store_log(s->depot, &s->lines);
+	return 0;
+}
+
+/* The job is held. */
+static void flush(struct job *job)
+{
+	struct storing s = { .depot = job->d->depot };
+
+	job_lines_take(job, &s.lines);
+	if (s.lines.log.len || s.lines.events.records.len)
+		depot_do(s.depot, do_store, &s);
+	job_lines_stored(job, &s.lines);
 }
 
 static void flush_now(void *arg)
@@ -144,22 +182,56 @@ void job_log_soon(struct job *job)
 	}
 }
 
-void job_log(struct job *job, const char *fmt, ...)
+static int add_line(struct buf *out, const char *fmt, va_list ap)
 {
 	char when[32], text[1024];
-	va_list ap;
 
-	if (job->removed)
-		return;
-	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
 	time_render(realtime_ns(), when);
-	if (buf_fmt(&job->log, "%s %s\n", when, text) < 0)
-		log_warn("job %s: no memory for a line of its log: %s",
-			 job->meta.name, text);
+	return buf_fmt(out, "%s %s\n", when, text);
+}
+
+int job_log_line(struct buf *out, const char *fmt, ...)
+{
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = add_line(out, fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+static void gathered(struct job *job)
+{
 	if (job->log.failed || job->log.len > GATHER_BYTES)
 		job_log_begin(job);
 	else
 		job_log_soon(job);
+}
+
+void job_log_lines(struct job *job, const struct buf *lines)
+{
+	if (job->removed || !lines->len)
+		return;
+	if (buf_add(&job->log, lines->data, lines->len) < 0)
+		log_warn("job %s: no memory for lines of its log",
+			 job->meta.name);
+	gathered(job);
+}
+
+void job_log(struct job *job, const char *fmt, ...)
+{
+	va_list ap;
+	int r;
+
+	if (job->removed)
+		return;
+	va_start(ap, fmt);
+	r = add_line(&job->log, fmt, ap);
+	va_end(ap);
+	if (r < 0)
+		log_warn("job %s: no memory for a line of its log",
+			 job->meta.name);
+	gathered(job);
 }

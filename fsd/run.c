@@ -15,7 +15,6 @@
 #include "lifecycle.h"
 #include "parsed.h"
 #include "run_int.h"
-#include "unstored.h"
 #include "wait.h"
 
 /* Inputs are collected for so long before it is the others' turn. */
@@ -55,6 +54,7 @@ void run_free(struct run *run)
 		fd_close(&run->stream[i].fd);
 	buf_done(&run->guest_json);
 	run_flow_done(run);
+	job_lines_done(&run->lines);
 	free(run->end.name);
 	buf_done(&run->end.late);
 	if (run->spec.code)
@@ -279,78 +279,6 @@ void run_collect_more(struct run *run)
 		no_machine(run, err.text);
 }
 
-/* --- on record ------------------------------------------------------------ */
-
-/* On the stack of the fiber that waits for it. */
-struct step {
-	struct depot *depot;
-	struct job_meta meta;
-	unsigned old; /* results that are given up, or 0 */
-	bool again;   /* the run was put back */
-	bool inputs;  /* they may not be on the disk yet, */
-	struct buf unstored; /* and these are not */
-};
-
-/* By a thread. Each part is there if the one after it is: an end of the daemon
- * or the host in between leaves the job as it was, or as it is to be. */
-static int do_step(void *arg)
-{
-	struct step *s = arg;
-	int r = 0;
-
-	if (s->inputs)
-		r = depot_sync_inputs(s->depot, s->meta.no, &s->unstored);
-	if (r == 0 && s->meta.state == JOB_RUNNING)
-		r = depot_run_make(s->depot, s->meta.no, s->meta.run, s->again);
-	if (r == 0)
-		r = depot_meta_commit(s->depot, &s->meta);
-	if (r == 0 && s->old)
-		depot_run_drop(s->depot, s->meta.no, s->old);
-	return r;
-}
-
-/* What the record says of a run that is new. */
-static void fill_accepted(const struct run *run, uint64_t queued_no,
-			  struct job_meta *m)
-{
-	const struct job_config *c = run->spec.config;
-
-	m->run = run->number;
-	m->attempt = 1;
-	m->retry = (unsigned)c->retry;
-	m->retain_s = (uint32_t)c->retain_s;
-	m->queued_no = queued_no;
-	m->ended_ns = 0;
-}
-
-int run_record(struct run *run, enum job_state state)
-{
-	struct job *job = run->job;
-	struct step s = {
-		.depot = run->d->depot, .meta = job->meta,
-		.again = run->accepted && job->tries,
-	};
-	int r;
-
-	s.meta.state = state;
-	s.meta.changed_ns = realtime_ns();
-	if (state == JOB_RUNNING)
-		run_tape_begin(run); /* or a record could be found without */
-	if (!run->accepted) {
-		s.old = job->meta.run;
-		s.inputs = !job->promised;
-		fill_accepted(run, depot_next_no(s.depot), &s.meta);
-	}
-	r = depot_do(run->d->depot, do_step, &s);
-	if (s.unstored.len || s.unstored.failed)
-		unstored_note(job, &s.unstored);
-	buf_done(&s.unstored);
-	run->stored |= r == 0 && state == JOB_RUNNING;
-	if (r == 0 && !run->accepted)
-		fill_accepted(run, s.meta.queued_no, &job->meta);
-	return r;
-}
-
 void run_hold(struct run *run)
 {
 	run->busy++;
@@ -380,7 +308,8 @@ static void accept_promised(struct run *run)
 	struct job *job = run->job;
 
 	depot_run_drop(run->d->depot, job->meta.no, job->meta.run);
-	fill_accepted(run, depot_next_no(run->d->depot), &job->meta);
+	run_fill_accepted(run, depot_next_no(run->d->depot), &job->meta);
+	run->recorded_ns = job->meta.changed_ns;
 }
 
 /* So many turns of the loop it takes a machine that waits to be leased. */
@@ -420,7 +349,7 @@ static int accept_run(struct run *run, struct err *err)
 	job->promised = false;
 	job->run = run;
 	job->d->count.accepted++;
-	r = job_posted(job, EV_COMMIT);
+	r = job_posted(job, EV_COMMIT, run->recorded_ns);
 	run->accepted = true; /* nothing waits from here to go_on() */
 	return r;
 }

@@ -12,6 +12,7 @@
 
 #include "commit.h"
 #include "event.h"
+#include "events.h"
 #include "fdstore.h"
 #include "inherit.h"
 #include "notify.h"
@@ -194,6 +195,9 @@ static void go_on(struct run *run, const struct vm_tape *t)
 	run->cancelled = t->cancelled;
 	job->run = run;
 	run_drop_output(job);
+	events_go_on(job);
+	for (int s = 0; s < 2; s++)
+		events_reach(job, (enum vm_stream)s, run->stream[s].size);
 	if (t->started_ns)
 		run_started(run, t->started_ns, t->started_real_ns);
 	if (run->cancelled)
@@ -227,7 +231,8 @@ bool run_put_back(struct job *job)
 
 	if (!tries || tries >= TRIES_MAX || t->cancelled)
 		return false;
-	if (depot_run_reset(job->d->depot, job->meta.no, job->meta.run) < 0)
+	if (depot_run_reset(job->d->depot, job->meta.no, job->meta.run,
+			    ORDER_FILE) < 0)
 		return false;
 	job->tries = tries;
 	job_keep(job);
@@ -247,7 +252,9 @@ static int do_reset(void *arg)
 {
 	const struct run *run = arg;
 
-	return depot_run_reset(run->d->depot, run->job->meta.no, run->number);
+	/* What was told of it before it was put back is told again. */
+	return depot_run_reset(run->d->depot, run->job->meta.no, run->number,
+			       run->job->tries ? ORDER_FILE : NULL);
 }
 
 int run_reset(struct run *run)

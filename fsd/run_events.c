@@ -39,7 +39,7 @@ void run_go(struct run *run)
 	run->running = true;
 	vm_run(run->lease, &run->vm_job);
 	if (run->job->meta.state != JOB_RUNNING)
-		job_posted(run->job, EV_GRANT);
+		job_posted(run->job, EV_GRANT, run->recorded_ns);
 }
 
 static void not_stored(struct run *run, int r)

@@ -4,6 +4,7 @@
 #define FSD_RUN_INT_H
 
 #include "arena.h"
+#include "job_log.h"
 #include "run.h"
 #include "sched.h"
 #include "sessions.h"
@@ -98,6 +99,8 @@ struct run {
 	bool publishing; /* its end is known and nobody else may change it */
 	bool again;      /* but the job may have another one soon */
 	struct run_end end;
+	struct job_lines lines; /* of its job, while that is ending */
+	bool end_said;          /* the log says how */
 	bool unended;    /* its end is tried again: run_end_again() */
 	bool counted;    /* in fsd->running */
 	bool adopted;    /* begun by a server that is dead */
@@ -121,6 +124,7 @@ struct run {
 
 	uint64_t queued_ns, granted_ns, started_ns, exited_ns; /* MONOTONIC */
 	uint64_t started_real_ns;
+	uint64_t recorded_ns; /* CLOCK_REALTIME: of the last run_record() */
 	const char *source, *accel; /* borrowed constants */
 	char template_id[32];
 };
@@ -212,10 +216,16 @@ void run_drop_output(struct job *job);
 void run_begin(struct run *run, struct vm_lease *lease);
 /* The same, for a run that was just accepted, and is on record as running. */
 void run_go(struct run *run);
+/* run.c: r is why it could not be put on record that it runs. Return: true if it
+ * waits until there is room for that, as if it had never had a machine. */
+bool run_wait_again(struct run *run, int r);
 void run_fail(struct run *run, enum vm_failure why, const char *sentence);
-/* run.c: has the state on record, with what belongs to it.
+/* run_record.c: has the state on record, with what belongs to it.
  * Return: 0 or negative errno. */
 int run_record(struct run *run, enum job_state state);
+/* What the record says of a run that is new. */
+void run_fill_accepted(const struct run *run, uint64_t queued_no,
+		       struct job_meta *ret);
 /* run.c: one of its fibers comes and goes. */
 void run_hold(struct run *run);
 void run_let_go(struct run *run); /* may free it */

@@ -299,8 +299,25 @@ static void not_durable(struct run *run, int r)
 	store_why(run);
 }
 
+/* To the log, as its last lines. */
+static void say_end(struct buf *log, const struct job_result *res)
+{
+	char until[32];
+
+	job_log_line(log, "%s, exit code %u%s%s", status_name(res->status),
+		     res->exit_code, res->message ? ": " : "",
+		     res->message ? res->message : "");
+	if (res->kept_until_ns) {
+		time_render(res->kept_until_ns, until);
+		job_log_line(log, "kept until %s", until);
+	}
+	job_log_line(log, "%s", state_name(JOB_DONE));
+}
+
 /*
- * The record comes last: it is what publishes the result. Whatever fails, what
+ * The record comes last: it is what publishes the result. What was gathered of
+ * events is there before, and of the log right behind it: a server's death
+ * costs neither. Whatever fails, what
  * is shown is what the record that the disk has makes the next start show.
  */
 static int do_end(void *arg)
@@ -312,6 +329,7 @@ static int do_end(void *arg)
 	if (r < 0)
 		not_kept(run, r);
 	store_why(run);
+	events_store(run->d->depot, &run->lines.events);
 	r = record_end(run);
 	if (r < 0)
 		r = record_end(run); /* what failed once */
@@ -325,31 +343,30 @@ static int do_end(void *arg)
 		return r;
 	}
 	end->waits = false;
+	say_end(&run->lines.log, &end->res);
+	run->end_said = true;
+	job_lines_store_log(run->d->depot, &run->lines);
 	r = depot_meta_sync(run->d->depot, end->meta.no);
-	if (r == 0)
+	if (r == 0) {
 		depot_meta_settle(&end->meta);
-	else
+	} else {
 		not_durable(run, r);
+		run->end_said = false;
+	}
 	return r;
 }
 
 static void log_end(struct job *job, const struct job_result *res)
 {
-	char until[32];
+	auto_buf struct buf lines = { 0 };
 
-	job_log(job, "%s, exit code %u%s%s", status_name(res->status),
-		res->exit_code, res->message ? ": " : "",
-		res->message ? res->message : "");
-	if (res->kept_until_ns) {
-		time_render(res->kept_until_ns, until);
-		job_log(job, "kept until %s", until);
-	}
-	log_debug("job %s: %s, exit code %u", job->meta.name,
-		  status_name(res->status), res->exit_code);
+	say_end(&lines, res);
+	job_log_lines(job, &lines);
 }
 
-static void end_run(struct job *job, struct run_end *end)
+static void end_run(struct job *job, struct run *run)
 {
+	struct run_end *end = &run->end;
 	const struct job_result *res = &end->res;
 	bool failed = is_failure(res);
 
@@ -358,8 +375,12 @@ static void end_run(struct job *job, struct run_end *end)
 	job->meta.exit_code = res->exit_code;
 	job->meta.ended_ns = end->ended_ns;
 	job->d->count.done[res->status]++;
-	log_end(job, res);
 	job->run = NULL;
+	job_lines_stored(job, &run->lines);
+	if (!run->end_said)
+		log_end(job, res);
+	log_debug("job %s: %s, exit code %u", job->meta.name,
+		  status_name(res->status), res->exit_code);
 	job->has_results = true;
 	if (end->unrecorded) { /* nobody vouches that its files are whole */
 		node_root_free(job_take_output(job));
@@ -370,9 +391,9 @@ static void end_run(struct job *job, struct run_end *end)
 		job->hidden |= 1u << JOB_ROW_RESULT;
 		job_keep(job);
 	}
-	job_posted(job, failed || res->status == STATUS_CANCELLED ? EV_FAIL
-								: EV_END);
-	job->meta.changed_ns = end->meta.changed_ns; /* as it is on record */
+	job_ended(job, failed || res->status == STATUS_CANCELLED ? EV_FAIL
+							       : EV_END,
+		  end->meta.changed_ns);
 }
 
 /* Its end came before it was known that its output is not kept. */
@@ -419,11 +440,13 @@ static void on_end(void *arg)
 		run->end.meta = run->job->meta;
 		run->end.waits = run->job->meta.state == JOB_QUEUED;
 		run->end.meta.state = JOB_DONE;
+		job_lines_take(run->job, &run->lines);
 		r = run->end.result = depot_do(run->d->depot, do_end, run);
 	}
 	if (run->end.waiter)
 		fiber_wake(take_ptr(run->end.waiter));
 	if (run->job && r < 0 && run->end.waits) {
+		job_lines_stored(run->job, &run->lines);
 		wait_for_disk(run, r);
 	} else if (run->job) {
 		if (r < 0) {
@@ -433,7 +456,7 @@ static void on_end(void *arg)
 		}
 		quota_run_sub(run->job, run->guest_json.len);
 		quota_run_add(run->job, run->end.stored);
-		end_run(take_ptr(run->job), &run->end);
+		end_run(take_ptr(run->job), run);
 	}
 	jobs_let_go();
 	run_let_go(run);

@@ -50,6 +50,7 @@ static struct run *run_found(struct job *job)
 	run->stream[VM_OUT].size = run_found_size(job, VM_OUT);
 	run->stream[VM_ERR].size = run_found_size(job, VM_ERR);
 	job->run = run;
+	events_go_on(job);
 	return run;
 }
 
@@ -203,6 +204,6 @@ void run_reject_promised(struct job *job, const char *message)
 	m->attempt = 1;
 	m->queued_no = depot_next_no(job->d->depot);
 	m->ended_ns = 0;
-	job_posted(job, EV_COMMIT);
+	job_posted(job, EV_COMMIT, m->changed_ns);
 	run_reject(job, message);
 }

@@ -235,6 +235,70 @@ alternate() {
 	assert_output --partial up
 }
 
+# read_on JOB — reads its events to their end, with one read at a time.
+read_on() {
+	cat "$MNT/$1/events" >"$BATS_TEST_TMPDIR/$1.events" &
+	check blocked-reader $! "$MNT"
+}
+
+# read_well JOB — what read_on() got is what anybody gets now, line for line.
+read_well() {
+	wait %% || fail "the reader of $1 failed"
+	python3 -c 'import json, sys
+for line in open(sys.argv[1]):
+    json.loads(line)' "$BATS_TEST_TMPDIR/$1.events"
+	cmp "$BATS_TEST_TMPDIR/$1.events" "$MNT/$1/events"
+}
+
+@test "a reader gets the same events as all others although servers die" {
+	local ms
+	for ms in 00 01 05 12 20 30 45 70; do
+		mkdir "$MNT/j$ms"
+		job_put "j$ms" code.sh $'out 1\nerr 2\nsleep 7\nout 3\nsleep 15\nerr 4\nsleep 9\nout 5\nsleep 2000'
+		read_on "j$ms"
+		job_put "j$ms" config.json '{}'
+		sleep "0.0$ms" # to find it anywhere
+		server_kill
+		job_wait "j$ms" >/dev/null
+		read_well "j$ms"
+		if [ "$(cat "$MNT/j$ms/exit_code")" = 0 ]; then
+			ended "j$ms" 0 exited # it had not begun, or this host pauses
+		else
+			ended "j$ms" 125 interrupted
+		fi
+	done
+}
+
+@test "a reader of a queued job has the same events when the server dies before it runs" {
+	mount_stop
+	mount_start --max-machines 1
+	job_start block 'sleep 60000'
+	mkdir "$MNT/a"
+	job_put a code.sh 'out x'
+	read_on a
+	job_put a config.json '{}'
+	check becomes 10 grep -q queued "$BATS_TEST_TMPDIR/a.events"
+	server_kill
+	job_wait a >/dev/null
+	ended a 0 exited
+	read_well a
+}
+
+@test "the log and the events of a job are whole when it has ended, although the server dies" {
+	local i
+	for i in 1 2 3 4 5 6 7 8; do
+		job_start "j$i" 'out hi'
+		job_wait "j$i" >/dev/null
+		server_kill
+		run cut -d' ' -f2- "$MNT/j$i/log"
+		assert_output $'queued\nrunning\nexited, exit code 0\ndone'
+		run jq -r '.event + " " + (.state // .data // "")' "$MNT/j$i/events"
+		assert_line --index 0 'state queued'
+		assert_line --index 1 'state running'
+		refute_output --partial 1970
+	done
+}
+
 @test "an order that is nonsense loses nothing of the output" {
 	job_run a $'out one\nerr two'
 	mount_stop

@@ -700,7 +700,7 @@ sending() {
 	exec 5<&-
 	grep -q 'killed before its program had begun' "$MNT/a/log"
 	assert_equal "$(jq -r 'select(.event == "state").state' "$MNT/a/events" |
-		xargs)" 'queued running done'
+		xargs)" 'queued running queued running done'
 	assert_equal "$(grep -c '"time": "1970' "$MNT/a/events")" 0
 }
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* That a job is queued, or that it runs, goes on record. */
+#include <errno.h>
+
+#include "depot_calls.h"
+#include "run_int.h"
+#include "unstored.h"
+
+/* On the stack of the fiber that waits for it. */
+struct step {
+	struct depot *depot;
+	struct job_meta meta;
+	unsigned old; /* results that are given up, or 0 */
+	bool again;   /* the run was put back */
+	bool inputs;  /* they may not be on the disk yet, */
+	struct buf unstored; /* and these are not */
+	struct events_batch seen; /* by readers, and nowhere on the disk */
+};
+
+/* By a thread. Each part is there if the one after it is: an end of the daemon
+ * or the host in between leaves the job as it was, or as it is to be. */
+static int do_step(void *arg)
+{
+	struct step *s = arg;
+	int r = 0;
+
+	if (s->inputs)
+		r = depot_sync_inputs(s->depot, s->meta.no, &s->unstored);
+	if (r == 0 && s->meta.state == JOB_RUNNING)
+		r = depot_run_make(s->depot, s->meta.no, s->meta.run, s->again);
+	if (r == 0)
+		events_store(s->depot, &s->seen);
+	else
+		s->seen.result = r;
+	if (r == 0)
+		r = depot_meta_commit(s->depot, &s->meta);
+	if (r == 0 && s->old)
+		depot_run_drop(s->depot, s->meta.no, s->old);
+	return r;
+}
+
+void run_fill_accepted(const struct run *run, uint64_t queued_no,
+		       struct job_meta *m)
+{
+	const struct job_config *c = run->spec.config;
+
+	m->run = run->number;
+	m->attempt = 1;
+	m->retry = (unsigned)c->retry;
+	m->retain_s = (uint32_t)c->retain_s;
+	m->queued_no = queued_no;
+	m->ended_ns = 0;
+}
+
+int run_record(struct run *run, enum job_state state)
+{
+	struct job *job = run->job;
+	struct step s = {
+		.depot = run->d->depot, .meta = job->meta,
+		.again = run->accepted && job->tries,
+	};
+	int r;
+
+	s.meta.state = state;
+	s.meta.changed_ns = realtime_ns();
+	if (state == JOB_RUNNING)
+		run_tape_begin(run); /* or a record could be found without */
+	if (!run->accepted) {
+		s.old = job->meta.run;
+		s.inputs = !job->promised;
+		run_fill_accepted(run, depot_next_no(s.depot), &s.meta);
+	} else if (state == JOB_RUNNING) {
+		events_take_seen(job, &s.seen);
+	}
+	r = depot_do(run->d->depot, do_step, &s);
+	if (s.unstored.len || s.unstored.failed)
+		unstored_note(job, &s.unstored);
+	buf_done(&s.unstored);
+	events_stored(job, &s.seen);
+	buf_done(&s.seen.records);
+	if (r == 0)
+		run->recorded_ns = s.meta.changed_ns;
+	run->stored |= r == 0 && state == JOB_RUNNING;
+	if (r == 0 && !run->accepted)
+		run_fill_accepted(run, s.meta.queued_no, &job->meta);
+	return r;
+}
