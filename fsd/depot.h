@@ -199,10 +199,19 @@ void depot_output_drop(struct depot *s, uint64_t no, unsigned run);
  * job is done. */
 int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
 		      const char *name, const void *data, size_t len);
-/* After -ENOSPC: true if there is a little room now, once until
- * depot_reserve() finds enough to keep it again. For threads. */
+/*
+ * The disk's room. Once something has failed for want of it (or a quota of the
+ * disk's), or next to nothing is left, it is full until depot_find_room().
+ * Any thread may call these; the last one may take long.
+ */
+/* After -ENOSPC: true if there is a little room now, once until room is found. */
 bool depot_give_reserve(struct depot *s);
-void depot_reserve(struct depot *s);
+void depot_note(struct depot *s, int r); /* r, a result, may say so */
+bool depot_is_full(const struct depot *s);
+void depot_look(struct depot *s); /* it may be by now */
+/* Somebody has removed it while it is served. */
+bool depot_is_gone(const struct depot *s);
+bool depot_find_room(struct depot *s); /* and to keep some of it. True: enough */
 /* Takes it away again. Return: 0 or negative errno. */
 int depot_run_unpublish(struct depot *s, uint64_t no, unsigned run,
 			const char *name);

@@ -85,7 +85,7 @@ static int job_make_work(void *arg)
 
 	depot_job_path(r->no, NULL, path);
 	if (mkdirat(r->jobs, path, 0700) < 0)
-		return -errno;
+		return errno == ENOENT ? -EIO : -errno; /* depot_is_gone() */
 	depot_job_path(r->no, "files", path);
 	if (mkdirat(r->jobs, path, 0700) < 0)
 		return -errno;

@@ -11,6 +11,7 @@
 #include "job.h"
 #include "lifecycle.h"
 #include "people.h"
+#include "room.h"
 #include "sched.h"
 #include "security.h"
 #include "sessions.h"
@@ -330,12 +331,15 @@ static const char readme[] =
 
 static void text_health(struct fsd *d, struct buf *out)
 {
+	const char *room = room_problem(d);
 	struct err err = { 0 };
 
 	vm_health(d->vm, &err);
 	if (d->draining)
 		buf_str(out, "draining: no new job starts; write resume to "
 			     ".fsd/ctl\n");
+	else if (room)
+		buf_fmt(out, "%s\n", room);
 	else
 		buf_fmt(out, "%s\n", err.text);
 }

@@ -146,6 +146,10 @@ struct fsd {
 	bool logging;            /* by a fiber */
 	struct list unrecorded;  /* of struct job: event.c */
 	struct loop_timer record_timer;
+	struct loop_timer room_timer;
+	uint64_t room_ns;        /* when it was looked for last, */
+	bool no_room;            /* and there was none, */
+	bool state_gone;         /* nor its directory (room.c) */
 	struct {
 		uint64_t accepted, done[JOB_STATUS_MAX], refused, retried;
 	} count;

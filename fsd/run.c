@@ -133,6 +133,32 @@ static int lease(struct run *run, struct err *err)
 	return 0;
 }
 
+/* It waits again, and holds nothing meanwhile. */
+static void forget_inputs(struct run *run)
+{
+	if (run->keeps)
+		return; /* what has gone is nowhere else */
+	run_unprepare(run);
+	arena_done(&run->texts);
+	run->collected = false;
+}
+
+bool run_wait_again(struct run *run, int r)
+{
+	bool full = r == -ENOSPC || r == -EDQUOT;
+
+	depot_note(run->d->depot, r);
+	if (!full || run->session || run->cancelled || run->failed ||
+	    sched_put_back(&run->slot) < 0)
+		return false;
+	vm_end(take_ptr(run->lease));
+	run_tape_end(run);
+	run->d->busy -= run->granted;
+	run->granted = false;
+	forget_inputs(run);
+	return true;
+}
+
 /* Its inputs are known, and with them what its machine may come to. */
 static int settle(struct run *run, struct err *err)
 {
@@ -143,11 +169,7 @@ static int settle(struct run *run, struct err *err)
 	run->final = r == -E2BIG;
 	if (r != -EAGAIN)
 		return r;
-	if (run->keeps)
-		return 0; /* it waits again; what has gone is nowhere else */
-	run_unprepare(run); /* it waits again, and holds nothing meanwhile */
-	arena_done(&run->texts);
-	run->collected = false;
+	forget_inputs(run);
 	return 0;
 }
 

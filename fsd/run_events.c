@@ -64,9 +64,10 @@ static void on_begin(void *arg)
 		r = run_record(run, JOB_RUNNING);
 	/* Meanwhile it may have been cancelled, or its machine lost; another
 	 * machine's coming may have been first. */
-	if (run->job && !run->publishing && r < 0)
+	if (run->job && !run->publishing && r < 0 && !run_wait_again(run, r))
 		not_stored(run, r);
-	else if (run->job && !run->publishing && run->lease && !run->running)
+	else if (run->job && !run->publishing && r == 0 && run->lease &&
+		 !run->running)
 		run_go(run);
 	jobs_let_go();
 	run_let_go(run);

@@ -175,8 +175,6 @@ static int publish_result(struct run *run)
 		r = store_result(run, &text);
 	if ((r == -ENOSPC || r == -EDQUOT) && depot_give_reserve(depot))
 		r = store_result(run, &text);
-	else if (r == 0)
-		depot_reserve(depot);
 	if (r == 0)
 		r = depot_sync_run(depot, run->end.meta.no, run->number);
 	buf_done(&text);

@@ -53,6 +53,11 @@ static const char *is_sick(const struct sched *s)
 	return s->host.sick(s->host.arg, NULL);
 }
 
+static const char *is_barred(const struct sched *s)
+{
+	return s->host.barred ? s->host.barred(s->host.arg) : NULL;
+}
+
 /* NULL, or why the step's session, a further one, is not to begin now. */
 static const char *held_up(struct sched *s, struct sched_slot *slot,
 			   bool *ret_begins)
@@ -71,6 +76,8 @@ static enum why fits(struct sched *s, struct sched_slot *slot)
 		return WHY_QUOTA;
 	if (!sched_is_next(slot))
 		return WHY_TURN;
+	if (is_barred(s))
+		return WHY_BARRED;
 	if (sched_is_living(slot))
 		return FITS;
 	if (held_up(s, slot, &begins))
@@ -134,6 +141,9 @@ static void say(struct sched *s, struct sched_slot *slot, enum why why)
 			 "waits until machines can be had "
 			 "again: %.300s",
 			 is_sick(s));
+		break;
+	case WHY_BARRED:
+		snprintf(text, sizeof(text), "waits: %.300s", is_barred(s));
 		break;
 	}
 	slot->ops->tell(slot, text);
@@ -481,7 +491,16 @@ int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err)
 		s->promised += need - before;
 		return 0;
 	}
-	sched_release(h);
+	r = sched_put_back(slot);
+	return r < 0 ? r : -EAGAIN;
+}
+
+int sched_put_back(struct sched_slot *slot)
+{
+	struct sched *s = slot->sched;
+	int r;
+
+	sched_release(&slot->hold);
 	sched_begun(slot);
 	slot->granted = false;
 	if (slot->line)
@@ -489,10 +508,9 @@ int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err)
 	quota_count_running(slot->user->quota, -1);
 	r = sched_wait_in(s, slot, true);
 	sched_look(s);
-	if (r < 0)
-		return r;
-	sched_tell(slot);
-	return -EAGAIN;
+	if (r == 0)
+		sched_tell(slot);
+	return r;
 }
 
 void sched_leave(struct sched_slot *slot)

@@ -69,6 +69,9 @@ struct sched_host {
 	/* NULL, or why no machine can be had now: then one at a time tries, or
 	 * none if it is *ret_hopeless (which may be NULL). */
 	const char *(*sick)(void *arg, bool *ret_hopeless);
+	/* NULL, or why none is to begin, whether it needs a machine or not. When
+	 * that is over sched_look() follows. May be NULL. */
+	const char *(*barred)(void *arg);
 	uint64_t (*now)(void);
 	void *arg;
 };
@@ -158,6 +161,10 @@ void sched_tell(struct sched_slot *slot);
  * fits, with a sentence.
  */
 int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err);
+/* It was granted, has no machine any more, and is not to begin now after all: it
+ * is the next of those that wait, ready() follows. Not one that has joined a
+ * session. Return: 0 or -ENOMEM. */
+int sched_put_back(struct sched_slot *slot);
 /* Waiting, granted or neither. */
 void sched_leave(struct sched_slot *slot);
 

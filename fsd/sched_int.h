@@ -19,6 +19,7 @@ enum why {
 	WHY_CPUS,
 	WHY_MEMORY,
 	WHY_SICK,
+	WHY_BARRED, /* so is everybody */
 };
 
 /* Those of a user with one priority, the oldest first. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "job.h"
+#include "room.h"
 
 #define RESERVE_MIN MIB(128)
 #define RESERVE_MAX GIB(1)
@@ -37,6 +38,11 @@ static const char *on_sick(void *arg, bool *ret_hopeless)
 	return err.text;
 }
 
+static const char *on_barred(void *arg)
+{
+	return room_problem(arg);
+}
+
 void sched_on_freed(void *arg)
 {
 	struct fsd *d = arg;
@@ -59,6 +65,7 @@ int sched_open(struct fsd *d)
 		.memory = on_memory,
 		.give_way = on_give_way,
 		.sick = on_sick,
+		.barred = on_barred,
 		.now = now_ns,
 		.arg = d,
 	};

@@ -35,6 +35,7 @@
 #include "mountpoint.h"
 #include "depot.h"
 #include "remote.h"
+#include "room.h"
 #include "sched_open.h"
 #include "sessions.h"
 #include "shelf.h"
@@ -319,6 +320,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	order_done(&d->left_refused);
 	order_done(&d->left_done);
 	loop_timer_del(&d->record_timer);
+	room_done(d);
 	sessions_free(d);
 	turns_finish(&d->turns);
 	vm_free(d->vm);

@@ -629,6 +629,66 @@ dies_before_sync() {
 	[ "$(stat -c %b "$STATE/reserve")" -gt 0 ]
 }
 
+@test "jobs that are queued when the disk is full wait for room" {
+	local i
+	expect_log 'No space left|is full'
+	small_disk 2m --max-machines 1
+	job_start a $'out up\nsleep 1500\nexit 3'
+	job_follow a up
+	for i in {1..12}; do
+		job_start "j$i" "out $i"
+	done
+	fill
+	assert_equal "$(job_wait a)" 3
+	check becomes 10 grep -q 'waits: the disk of the state directory is full' "$MNT/j1/log"
+	health_becomes 'the disk of the state directory is full: no job begins until it has room' -x
+	rm "$SMALL/filler"
+	for i in {1..12}; do
+		job_wait "j$i" >/dev/null
+		ended "j$i" 0 exited
+		stdout_is "j$i" "$i"
+	done
+	health_is_ok
+	[ "$(stat -c %b "$STATE/reserve")" -gt 0 ]
+}
+
+@test "a job that finds no room just when its program is to begin waits for it, and runs once" {
+	expect_log 'is full'
+	mount_stop
+	FSD_FAKE_WITNESS=$BATS_TEST_TMPDIR/witness mount_start --max-machines 1
+	job_start a $'out up\nsleep 1500'
+	job_follow a up
+	job_start b $'witness\nout b' # it is queued
+	trace -e trace=mkdirat -e inject=mkdirat:error=ENOSPC:when=1
+	assert_equal "$(job_wait b)" 0
+	trace_stop
+	ended b 0 exited
+	grep -qx b "$MNT/b/stdout"
+	result_is b .attempt 1
+	assert_equal "$(wc -l <"$BATS_TEST_TMPDIR/witness")" 1
+	grep -q 'waits: the disk of the state directory is full' "$MNT/b/log"
+	grep -q 'has room again' "$LOG"
+}
+
+@test "queued jobs wait for room after a start on a full disk, too" {
+	local i
+	expect_log 'No space left|is full'
+	small_disk 2m --max-machines 1
+	job_start a 'sleep 60000'
+	for i in 1 2 3 4; do
+		job_start "j$i" "out $i"
+	done
+	mount_crash
+	fill
+	mount_start --max-machines 1
+	check becomes 10 grep -q 'waits: the disk of the state directory is full' "$MNT/j1/log"
+	rm "$SMALL/filler"
+	for i in 1 2 3 4; do
+		job_wait "j$i" >/dev/null
+		ended "j$i" 0 exited
+	done
+}
+
 @test "a program whose output finds no room fails, says so, and runs with room" {
 	expect_log 'No space left'
 	small_disk 2m

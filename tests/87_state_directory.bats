@@ -381,3 +381,17 @@ many() {
 	status_is j4999 cancelled
 	absent . j4998
 }
+
+@test "a state directory that is removed under a mount is told: EIO, and health says how" {
+	expect_log 'removed while it was served|cannot|lock'
+	job_run a 'out x'
+	rm -rf "${STATE:?}"/*
+	fails EIO mkdir "$MNT/b"
+	run cat "$MNT/.fsd/health"
+	assert_output --partial 'the state directory was removed while it was served'
+	ls -lR "$MNT" >/dev/null || true
+	mount_stop
+	mount_start
+	job_run b 'out y'
+	stdout_is b y
+}

@@ -31,14 +31,6 @@ class Findings(list):
         self += ["%s: %s" % (where, f) for f in found]
 
 
-def waits_for_disk(svc, job):
-    """It cannot begin, nor fail, as long as the disk fails. Return: whether it
-    says so; true also for one that has ended."""
-    state = check.state_of(svc, job)
-    return state == "done" or state == "queued" and \
-        check.read("%s/%s/error" % (svc.tree, job.name))
-
-
 def work(svc, journal):
     """As a patient client: what fails is left. Return: findings."""
     found, begun = [], []
@@ -52,11 +44,7 @@ def work(svc, journal):
                 return found + ["the daemon died: %r" % e]
     for job in begun:
         if job.accepted:
-            try:
-                if not service.until(1, lambda: waits_for_disk(svc, job)):
-                    check.await_end(svc, job)
-            except FileNotFoundError:
-                pass  # check() says what that means
+            found += check.await_end_or_wait(svc, job)
     if begun[0].accepted:
         try:
             journal.remove(svc.tree, begun[0])
@@ -213,7 +201,8 @@ def of_answers(svc, args, _):
             with failing(svc, first, *READING) as t, svc.watched():
                 try:
                     journal.submit(svc.tree, job)
-                    service.until(0.5, lambda: waits_for_disk(svc, job))
+                    service.until(
+                        0.5, lambda: check.is_over_or_waits(svc, job))
                 except OSError:
                     counts["not accepted"] += 1
             some = []

@@ -230,6 +230,31 @@ def await_end(svc, job):
     return True if there and state == "done" else state
 
 
+# What `.fsd/health` says while the state directory has no room.
+BARRED = b"no job begins until it has room"
+
+
+def is_over_or_waits(svc, job):
+    """It has ended; or it is queued, and `error` or the health says for what
+    of the disk it waits."""
+    d = "%s/%s" % (svc.tree, job.name)
+    state = state_of(svc, job)
+    return state not in ("queued", "running") or state == "queued" and bool(
+        read(d + "/error") or BARRED in read(svc.tree + "/.fsd/health"))
+
+
+def await_end_or_wait(svc, job):
+    """As is_over_or_waits(). Return: findings."""
+    try:
+        with svc.watched(END_S):
+            if service.until(END_S, lambda: is_over_or_waits(svc, job)):
+                return []
+            return ["stuck: %s (%s) is %s while the disk fails, and nothing "
+                    "says why" % (job.name, job.how, state_of(svc, job))]
+    except FileNotFoundError:
+        return []  # check() says what that means
+
+
 def check_accepted(svc, journal, job, counts):
     try:
         state = await_end(svc, job)

@@ -77,9 +77,7 @@ def one_full(svc, journal, rng):
         try:
             with svc.watched():
                 journal.submit(svc.tree, job)
-                check.await_end(svc, job)
-        except FileNotFoundError:
-            pass  # it is checked below
+            found += check.await_end_or_wait(svc, job)
         except OSError as e:
             if e.errno not in FULL:
                 found.append("a full disk gave %r" % e)

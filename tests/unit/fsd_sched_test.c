@@ -16,7 +16,7 @@ static struct quota *quota;
 static uint64_t clock_ns;
 static struct vm_memory memory;
 static unsigned given_way;
-static const char *sick;
+static const char *sick, *barred;
 static bool hopeless;
 static char order[64], told[1000];
 
@@ -41,6 +41,12 @@ static void on_give_way(void *arg)
 {
 	(void)arg;
 	given_way++;
+}
+
+static const char *on_barred(void *arg)
+{
+	(void)arg;
+	return barred;
 }
 
 static const char *on_sick(void *arg, bool *ret_hopeless)
@@ -111,7 +117,7 @@ static void begin(struct sched_limits limits, uint64_t running)
 {
 	const struct sched_host host = {
 		.memory = on_memory, .give_way = on_give_way, .sick = on_sick,
-		.now = on_now,
+		.barred = on_barred, .now = on_now,
 	};
 	const struct quota_limits q = { .running = running };
 
@@ -119,7 +125,7 @@ static void begin(struct sched_limits limits, uint64_t running)
 	memory = (struct vm_memory){ GIB(64), GIB(64) };
 	order[0] = told[0] = '\0';
 	given_way = 0;
-	sick = NULL;
+	sick = barred = NULL;
 	hopeless = false;
 	limits.cpus = limits.cpus ? limits.cpus : 100;
 	if (loop_new(&loop) < 0 || quota_new(&q, &quota) < 0 ||
@@ -1073,6 +1079,30 @@ static void test_sick(void)
 	end();
 }
 
+static void test_barred(void)
+{
+	struct run a = { 0 }, b = { 0 };
+
+	begin((struct sched_limits){ .machines = 1 }, 0);
+	come(&a, 'a', 1, 0);
+	come(&b, 'b', 1, 0);
+	is_str(order, "a", "one has its machine, the other waits");
+	barred = "the disk is full";
+	is_int(sched_put_back(&a.slot), 0, "the one is put back");
+	settle();
+	is_str(order, "a", "while all are barred nobody begins");
+	ok(strstr(told, "waits: the disk is full"), "and who waits is told why");
+	barred = NULL;
+	sched_look(s);
+	settle();
+	is_str(order, "aa", "then who was put back is the first");
+	go(&a);
+	settle();
+	is_str(order, "aab", "and the other one follows");
+	go(&b);
+	end();
+}
+
 static void test_steps(void)
 {
 	struct run a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
@@ -1503,6 +1533,7 @@ int main(void)
 	test_alone();
 	test_full();
 	test_sick();
+	test_barred();
 	test_steps();
 	test_steps_come_late();
 	test_steps_hold_up_nobody();

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state directory cannot take a run: its disk is full, so that one after the
+ * other would fail for want of room, or somebody has removed it. No run begins
+ * then. Who runs may have the reserve for its end.
+ */
+#ifndef FSD_ROOM_H
+#define FSD_ROOM_H
+
+#include "fsd.h"
+
+/* NULL, or what is wrong, a sentence. It is looked after until there is room;
+ * sched_look() follows. */
+const char *room_problem(struct fsd *d);
+/* No more of this. */
+void room_done(struct fsd *d);
+
+#endif
