@@ -107,15 +107,19 @@ PY
 		[ "$one" -ge $((before - 50000000)) ] || fail "behind by $(((before - one) / 1000000)) ms"
 		[ "$one" -le $((after + 50000000)) ] || fail "ahead by $(((one - after) / 1000000)) ms"
 	done <"$MNT/$J/stdout"
-	# Nearer: the moment at which the line arrived here.
-	job_made code.py <<<$'import time\nfor _ in range(5): print(time.time_ns(), flush=True); time.sleep(0.05)'
-	job_put "$J" config.json '{}'
+	# Nearer: the moment at which a line arrived here. A busy host only adds
+	# to it, so the best of many lines counts, and of a few jobs.
 	local best=999999 line now
-	while read -r line; do
-		now=$(date +%s%N)
-		now=$(((now - line) / 1000000))
-		[ ${now#-} -ge ${best#-} ] || best=$now
-	done <"$MNT/$J/stdout.follow"
+	for _ in 1 2 3 4; do
+		job_made code.py <<<$'import time\nfor _ in range(20): print(time.time_ns(), flush=True); time.sleep(0.05)'
+		job_put "$J" config.json '{}'
+		while read -r line; do
+			now=${EPOCHREALTIME/./}000
+			now=$(((now - line) / 1000000))
+			[ ${now#-} -ge ${best#-} ] || best=$now
+		done <"$MNT/$J/stdout.follow"
+		[ "${best#-}" -gt 50 ] || break
+	done
 	echo "# the guest's clock against ours: $best ms" >&3
 	[ "${best#-}" -le 50 ] || fail "the clocks differ by $best ms"
 }
