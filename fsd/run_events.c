@@ -8,6 +8,7 @@
 
 #include "event.h"
 #include "events.h"
+#include "lifecycle.h"
 #include "notify.h"
 #include "run_int.h"
 #include "wait.h"
@@ -286,6 +287,28 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 	run_fail(arg, why, sentence);
 }
 
+static void on_waits(void *arg, const char *sentence)
+{
+	const struct run *run = arg;
+
+	job_log(run->job, "waits until machines can be had again: %s",
+		sentence);
+}
+
+/* It is on record, with what the next server needs to begin it. */
+static void on_stranded(void *arg)
+{
+	struct run *run = arg;
+
+	if (!run->granted)
+		return;
+	run->granted = false;
+	if (run->vm_job.tape) /* RUN was sent, to nobody */
+		run->vm_job.tape->unbegun = run->job->tries + 1;
+	run->d->busy--;
+	lifecycle_run_ended(run->d);
+}
+
 void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 {
 	char message[600];
@@ -332,4 +355,6 @@ const struct vm_events run_events = {
 	.behind = on_behind,
 	.finished = on_finished,
 	.failed = on_failed,
+	.waits = on_waits,
+	.stranded = on_stranded,
 };

@@ -31,6 +31,17 @@ becomes() {
 	becomes 2 fsd_machines_failed_total
 }
 
+@test "a machine that does not come up in time is told, until it does" {
+	FSD_FAKE_START_MS=12000 mount_start --pool 0 --max-machines 1
+	health_is_ok
+	job_start a 'out x'
+	health_becomes 'a machine has not started within 10 s: QEMU or the jailer was stopped'
+	grep -q 'waits until machines can be had again: a machine has not started' "$MNT/a/log"
+	state_is a queued
+	assert_equal "$(job_wait a)" 0
+	health_is_ok
+}
+
 @test "a job that waits for another machine can be killed and removed" {
 	FSD_FAKE_FREEZE=1 FSD_FAKE_START_MS=2000 mount_start --pool 1 --max-machines 1
 	becomes 1 fsd_machines_warm
@@ -131,6 +142,41 @@ becomes() {
 	run result a .message
 	assert_output --partial 'the program never ran: machines do not start: the machine failed to start (fake)'
 	[ "$(figure fsd_machines_failed_total)" -le 12 ]
+}
+
+@test "jobs that a start finds queued wait for a template that cannot be had yet" {
+	local i
+	expect_log 'no template|jobs cannot run'
+	mount_start --max-machines 2
+	job_start block1 'sleep 60000'
+	job_start block2 'sleep 60000'
+	for i in 1 2 3 4 5; do
+		job_start "j$i" "out $i"
+	done
+	mount_crash
+	FSD_FAKE_FAIL_TEMPLATES=1 mount_start --max-machines 2
+	health_becomes 'the guest did not boot (fake) (since 20'
+	check becomes 10 grep -q 'waits until machines can be had again: the guest did not boot' \
+		"$MNT/j1/log" # it has a place, and waits for its machine
+	for i in 1 2 3 4 5; do
+		job_wait "j$i" >/dev/null
+		ended "j$i" 0 exited
+		stdout_is "j$i" "$i"
+	done
+}
+
+@test "when machines do not start one job after the other fails, not all that wait" {
+	expect_log 'machines do not start'
+	FSD_FAKE_FAIL_STARTS=6 mount_start --pool 0 --max-machines 4
+	job_start a 'out a'
+	job_start b 'out b'
+	job_start c 'out c'
+	job_wait a 30
+	ended a 125 failed
+	job_wait b 30
+	ended b 0 exited
+	job_wait c
+	ended c 0 exited
 }
 
 @test "without a template jobs wait, and run when it can be had again" {

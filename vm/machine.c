@@ -298,6 +298,7 @@ static struct machine *blank(const struct machine_spec *spec)
 	*m = (struct machine){
 		.loop = spec->loop, .ev = spec->ev, .arg = spec->arg,
 		.owner = spec->owner, .heat = spec->heat,
+		.made_ns = now_ns(),
 		.rounds = spec->heat ? spec->rounds : 0,
 		.eof_wait = { .fn = on_eof_wait, .arg = m },
 		.sleep = { .fn = on_sleep, .arg = m },

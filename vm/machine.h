@@ -48,6 +48,7 @@ struct machine_events {
 struct machine {
 	struct list node;             /* the pool's */
 	enum machine_state state;     /* assigned by machine.c only */
+	uint64_t made_ns;             /* CLOCK_MONOTONIC: when its start began */
 	void *owner;                  /* the pool's class */
 	struct vm_lease *lease;       /* the pool's, NULL when not leased */
 	uint32_t heat;                /* runners it is to be heated for */

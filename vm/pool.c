@@ -85,6 +85,8 @@ static bool on_idle(void *arg, struct machine *m)
 	(void)arg;
 	if (m->heated)
 		class_good_machine(c);
+	if (c->slow)
+		pool_kick(c->vm);
 	if (list_empty(&c->waiting))
 		return false;
 	grant(m, VM_RESTORED);
@@ -105,9 +107,18 @@ static void on_warm(void *arg, struct machine *m)
  */
 static bool may_have_another(const struct vm_lease *l, const struct machine *m)
 {
-	return l && !m->heard && l->runs <= 1 && l->again < AGAIN_MAX &&
-	       (!l->first_run_ns ||
-		now_ns() - l->first_run_ns < AGAIN_MS * NS_PER_MS);
+	if (!l || m->heard || l->runs > 1)
+		return false;
+	return l->vm->broken || /* then it is no fault of the job's */
+	       (l->again < AGAIN_MAX &&
+		(!l->first_run_ns ||
+		 now_ns() - l->first_run_ns < AGAIN_MS * NS_PER_MS));
+}
+
+static void strand(struct vm_lease *l)
+{
+	l->stranded = true;
+	loop_defer(l->vm->loop, &l->call);
 }
 
 static void have_another(struct vm_lease *l, struct machine *m,
@@ -126,9 +137,28 @@ static void have_another(struct vm_lease *l, struct machine *m,
 	l->again++;
 	list_add(&c->waiting, &l->node);
 	c->waiting_count++;
+	if (c->vm->broken) {
+		strand(l);
+		return;
+	}
 	/* What froze it may have frozen others. */
 	list_for_each(pos, tmp, &c->vm->machines)
 		machine_probe(list_entry(pos, struct machine, node));
+}
+
+void pool_strand(struct vm *vm)
+{
+	list_for_each(pos, tmp, &vm->classes) {
+		struct pool_class *c = list_entry(pos, struct pool_class, node);
+
+		list_for_each(at, tmp2, &c->waiting) {
+			struct vm_lease *l =
+				list_entry(at, struct vm_lease, node);
+
+			if (l->again)
+				strand(l);
+		}
+	}
 }
 
 static void on_broken(void *arg, struct machine *m, enum vm_failure why,
@@ -138,7 +168,9 @@ static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 	struct vm_lease *l = m->lease;
 
 	vm->stats.machines_failed++;
-	if (m->stored && !m->heard)
+	if (vm->broken) /* they died with who keeps them */
+		;
+	else if (m->stored && !m->heard)
 		class_bad_idle(m->owner, sentence);
 	else if (!m->heard && (!l || m->used || why == VM_FAILED_START))
 		class_bad_machine(m->owner, sentence, !m->taken);
@@ -406,12 +438,7 @@ static void arm_retry(struct vm *vm)
 	list_for_each(pos, tmp, &vm->classes) {
 		struct pool_class *c = list_entry(pos, struct pool_class, node);
 
-		if (c->retry_ns > now)
-			at = MIN(at, c->retry_ns);
-		if (c->refill_ns > now)
-			at = MIN(at, c->refill_ns);
-		if (c->prepare_ns > now)
-			at = MIN(at, c->prepare_ns);
+		at = MIN(at, class_due_ns(c, now));
 	}
 	if (at != UINT64_MAX)
 		loop_timer_set(vm->loop, &vm->retry, at - now + NS_PER_MS);
@@ -421,6 +448,8 @@ static void work(struct loop_call *call)
 {
 	struct vm *vm = call->arg;
 
+	if (vm->broken)
+		return;
 	list_for_each(pos, tmp, &vm->classes) {
 		struct pool_class *c = list_entry(pos, struct pool_class, node);
 
@@ -428,6 +457,7 @@ static void work(struct loop_call *call)
 			class_want_template(c);
 		grant_warm(c);
 		start_for_waiting(c);
+		class_look(c);
 	}
 	refill(vm);
 	arm_retry(vm);
@@ -451,8 +481,10 @@ static void lease_call(struct loop_call *call)
 
 	if (l->failed)
 		l->events->failed(l->arg, l->why, l->sentence);
-	else
+	else if (!l->stranded)
 		l->events->granted(l->arg);
+	else if (l->events->stranded)
+		l->events->stranded(l->arg);
 }
 
 void lease_fail(struct vm_lease *l, enum vm_failure why, const char *sentence)
@@ -480,8 +512,7 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	list_add_tail(&l->cls->waiting, &l->node);
 	l->cls->waiting_count++;
 	demand_note(&vm->demand, l->need.runner);
-	/* A template that failed lately will not be there soon either. */
-	if (l->cls->state == CLASS_FAILED && now_ns() < l->cls->retry_ns)
+	if (class_is_hopeless(l->cls))
 		lease_fail(l, VM_FAILED_START, l->cls->err.text);
 	pool_kick(vm);
 	return 0;

@@ -38,6 +38,8 @@ struct pool_class {
 	uint64_t retry_ns;         /* nothing is started before that time */
 	unsigned idle_deaths;      /* since one of them has served */
 	uint64_t refill_ns;        /* nor any idle one before this */
+	uint64_t slow_ns;          /* when a machine that starts now is late; or 0 */
+	bool slow;                 /* that was before now */
 };
 
 struct vm_lease {
@@ -52,8 +54,8 @@ struct vm_lease {
 	unsigned runs;             /* calls of vm_run() */
 	unsigned again;            /* machines that never said anything of it */
 	uint64_t first_run_ns;
-	struct loop_call call;     /* delivers granted or failed */
-	bool granted, failed;
+	struct loop_call call;     /* delivers granted, failed or stranded */
+	bool granted, failed, stranded;
 	enum vm_failure why;
 	char sentence[300];
 	struct vm_lease_info info;
@@ -69,6 +71,7 @@ struct vm {
 	struct list machines;      /* machine.node, every one not reaped */
 	struct list classes;       /* the first is the pool's own */
 	struct demand demand;
+	bool broken;               /* no machine can be started any more */
 	uint64_t quiet_ns;         /* the last lease and start are long ago then */
 	struct loop_call work;
 	struct loop_timer retry;
@@ -86,6 +89,8 @@ struct vm {
 void pool_init(struct vm *vm);
 /* Forgets all machines and leases; the backend is closed already. */
 void pool_done(struct vm *vm);
+/* vm->broken: whose machine has died unheard is told that none comes. */
+void pool_strand(struct vm *vm);
 /* Looks at everything soon. */
 void pool_kick(struct vm *vm);
 int pool_lease(struct vm *vm, struct vm_lease *lease);

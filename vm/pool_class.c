@@ -7,11 +7,12 @@
 #include "../layout/base/log.h"
 
 #define BAD_ROW_TEMPLATE 2      /* then the template is to blame */
-#define BAD_ROW_GIVE_UP 6       /* then who waits is told */
+#define BAD_ROW_GIVE_UP 6       /* from then on each one fails who waits first */
 #define BACKOFF_MS 200          /* doubles with every failure */
 #define BACKOFF_MAX_MS 15000
 #define TEMPLATE_RETRY_MS 5000 /* doubles, too */
 #define TEMPLATE_RETRY_MAX_MS 300000
+#define SLOW_MS 10000           /* a start takes some 0.1 to 2 s */
 #define MACHINE_EXTRA (320ull << 20) /* the guest's own: kernel, runners */
 
 struct pool_class *class_get(struct vm *vm, const struct vm_class *cls)
@@ -54,12 +55,30 @@ struct pool_class *base_class(struct vm *vm)
 	return list_first(&vm->classes, struct pool_class, node);
 }
 
-static void class_fail_waiting(struct pool_class *c)
+static void fail_first(struct pool_class *c)
 {
-	struct vm_lease *l;
+	struct vm_lease *l = list_first(&c->waiting, struct vm_lease, node);
 
-	while ((l = list_first(&c->waiting, struct vm_lease, node)))
+	if (l)
 		lease_fail(l, VM_FAILED_START, c->err.text);
+}
+
+/* Without the pool's own template no job can run, which is no fault of those that
+ * wait. Another class may be what this host cannot have, and all others can. */
+bool class_is_hopeless(const struct pool_class *c)
+{
+	return c->state == CLASS_FAILED && now_ns() < c->retry_ns &&
+	       c != base_class(c->vm) && !c->vm->broken;
+}
+
+static void tell_waiting(struct pool_class *c, const char *sentence)
+{
+	list_for_each(pos, tmp, &c->waiting) {
+		struct vm_lease *l = list_entry(pos, struct vm_lease, node);
+
+		if (l->events->waits)
+			l->events->waits(l->arg, sentence);
+	}
 }
 
 void class_want_template(struct pool_class *c)
@@ -110,7 +129,9 @@ void pool_template_done(void *arg, const struct vm_class *cls,
 			c->bad_since_ns = realtime_ns();
 		log_error("no template for machines of %u MiB: %s",
 			  cls->memory_mib, err->text);
-		class_fail_waiting(c);
+		while (class_is_hopeless(c) && !list_empty(&c->waiting))
+			fail_first(c);
+		tell_waiting(c, c->err.text);
 	}
 	loop_defer(vm->loop, &vm->tell);
 	pool_kick(vm);
@@ -128,7 +149,9 @@ static void class_is_bad(struct pool_class *c)
 void class_bad_machine(struct pool_class *c, const char *sentence,
 			      bool template)
 {
-	c->bad_row++;
+	/* Those that fail with another are no further attempt. */
+	if (!c->bad_row || now_ns() >= c->retry_ns)
+		c->bad_row++;
 	err_set(&c->err, -EIO, "machines do not start: %s", sentence);
 	log_warn("a machine failed to start (%u in a row): %s", c->bad_row,
 		 sentence);
@@ -142,7 +165,7 @@ void class_bad_machine(struct pool_class *c, const char *sentence,
 		c->state = CLASS_NONE;
 	}
 	if (c->bad_row >= BAD_ROW_GIVE_UP)
-		class_fail_waiting(c);
+		fail_first(c);
 	class_is_bad(c);
 }
 
@@ -182,4 +205,39 @@ void class_good_idle(struct pool_class *c)
 	c->refill_ns = 0;
 	c->bad_since_ns = c->bad_row ? c->bad_since_ns : 0;
 	loop_defer(c->vm->loop, &c->vm->tell);
+}
+
+void class_look(struct pool_class *c)
+{
+	uint64_t made = UINT64_MAX, now = now_ns();
+	bool slow;
+
+	list_for_each(pos, tmp, &c->vm->machines) {
+		struct machine *m = list_entry(pos, struct machine, node);
+
+		if (m->owner == c && m->state == MACHINE_STARTING)
+			made = MIN(made, m->made_ns);
+	}
+	c->slow_ns = made == UINT64_MAX ? 0 : made + SLOW_MS * NS_PER_MS;
+	slow = c->slow_ns && c->slow_ns <= now;
+	if (slow == c->slow)
+		return;
+	c->slow = slow;
+	if (slow) {
+		log_warn("%s", CLASS_SLOW);
+		tell_waiting(c, CLASS_SLOW);
+	}
+	loop_defer(c->vm->loop, &c->vm->tell);
+}
+
+uint64_t class_due_ns(const struct pool_class *c, uint64_t now)
+{
+	const uint64_t due[] = { c->retry_ns, c->refill_ns, c->prepare_ns,
+				 c->slow_ns };
+	uint64_t at = UINT64_MAX;
+
+	for (size_t i = 0; i < ARRAY_SIZE(due); i++)
+		if (due[i] > now)
+			at = MIN(at, due[i]);
+	return at;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The classes of the pool; for pool.c. */
+/* The classes of the pool; for the files of the pool and vm.c. */
 #ifndef VM_POOL_CLASS_H
 #define VM_POOL_CLASS_H
 
@@ -13,6 +13,11 @@ struct pool_class *class_get(struct vm *vm, const struct vm_class *cls);
 /* The smallest class that holds the need; doubling keeps them few. */
 struct vm_class class_of(const struct vm_need *need);
 struct pool_class *base_class(struct vm *vm);
+/* Its template failed lately: who wants it is not to wait. */
+bool class_is_hopeless(const struct pool_class *c);
+/* vm_health() of a class with `slow`. */
+#define CLASS_SLOW "a machine has not started within 10 s: QEMU or the jailer " \
+		   "was stopped, or this host has too much to do"
 /* Asks for its template, unless there is one, or it is too early. */
 void class_want_template(struct pool_class *c);
 
@@ -25,6 +30,10 @@ void class_bad_idle(struct pool_class *c, const char *sentence);
 /* One has answered, one that was idle has served: whatever was wrong is over. */
 void class_good_machine(struct pool_class *c);
 void class_good_idle(struct pool_class *c);
+/* Notes whether one has been starting for too long, and tells who waits. */
+void class_look(struct pool_class *c);
+/* When something of the class is due after now; UINT64_MAX: never. */
+uint64_t class_due_ns(const struct pool_class *c, uint64_t now);
 
 /* --- pool_idle.c ---------------------------------------------------------- */
 

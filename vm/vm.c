@@ -11,7 +11,7 @@
 #include "../layout/base/log.h"
 #include "host.h"
 #include "jail_wire.h"
-#include "pool.h"
+#include "pool_class.h"
 #include "tape.h"
 
 const char *const vm_accel_names[VM_ACCEL_MAX] = {
@@ -59,6 +59,9 @@ int vm_health(const struct vm *vm, struct err *ret)
 	}
 	if (c->bad_since_ns)
 		return bad_health(c, ret);
+	list_for_each(pos, tmp, &vm->classes)
+		if (list_entry(pos, struct pool_class, node)->slow)
+			return err_set(ret, -EAGAIN, "%s", CLASS_SLOW);
 	return err_set(ret, 0, "ok");
 }
 
@@ -108,6 +111,8 @@ static void on_broken(void *arg)
 {
 	struct vm *vm = arg;
 
+	vm->broken = true;
+	pool_strand(vm);
 	if (vm->watch.broken)
 		vm->watch.broken(vm->watch.arg);
 }

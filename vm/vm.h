@@ -198,6 +198,12 @@ struct vm_events {
 	/* The machine has nothing more to give. left_out: entries not sent. */
 	void (*finished)(void *arg, uint32_t files, uint32_t left_out);
 	void (*failed)(void *arg, enum vm_failure why, const char *sentence);
+	/* It waits, and machines cannot be had now: once for each failure of
+	 * theirs. May be NULL. */
+	void (*waits)(void *arg, const char *sentence);
+	/* Its machine has died before it heard of the job, and vm_watch's broken
+	 * is true: no other one comes. Nothing has run. May be NULL. */
+	void (*stranded)(void *arg);
 };
 
 /*

@@ -370,3 +370,82 @@ print(os.path.getsize("data"), open("data", "rb").read(1))'
 	mount_start
 	ended "$J" 125 interrupted
 }
+
+@test "jobs whose jailer is killed before their programs begin run in other machines" {
+	local job
+	own_mount
+	MOUNT_OPTIONS="--image $IMAGE --accel ${FSD_ACCEL:-auto}" \
+		mount_start --pool 0 --fork no --max-machines 4
+	health_is_ok
+	server_now
+	for job in a b c d; do
+		mkdir "$MNT/$job"
+		job_put "$job" code.py 'print("up")'
+	done
+	for job in a b c d; do
+		job_put "$job" config.json '{}'
+	done
+	kill -KILL "$(jailer)"
+	for job in a b c d; do
+		job_wait "$job" $JOB_SECONDS >/dev/null
+		ended "$job" 0 exited
+		stdout_is "$job" up
+	done
+	health_is_ok
+}
+
+@test "a jailer that is stopped is told, and what waited for it runs when it goes on" {
+	local job jailer
+	own_mount
+	MOUNT_OPTIONS="--image $IMAGE --accel ${FSD_ACCEL:-auto}" \
+		mount_start --pool 0 --fork no --max-machines 2
+	health_is_ok
+	server_now
+	jailer=$(jailer)
+	kill -STOP "$jailer"
+	for job in a b c; do
+		mkdir "$MNT/$job"
+		job_put "$job" code.py 'print("up")'
+		job_put "$job" config.json '{}'
+	done
+	health_becomes 'a machine has not started within 10 s: QEMU or the jailer was stopped'
+	for job in a b c; do
+		state_is "$job" queued
+	done
+	kill -CONT "$jailer"
+	for job in a b c; do
+		job_wait "$job" $JOB_SECONDS >/dev/null
+		ended "$job" 0 exited
+		stdout_is "$job" up
+	done
+	health_is_ok
+}
+
+@test "events goes on for its reader while servers are killed, and is the same for all" {
+	local i line
+	job_made code.py <<<'
+import sys, time
+for i in range(60):
+    print(i, flush=True)
+    print(-i, file=sys.stderr, flush=True)
+    time.sleep(0.04)'
+	cat "$MNT/$J/events" >"$BATS_TEST_TMPDIR/events" &
+	local reader=$!
+	job_put "$J" config.json '{}'
+	job_follow "$J" 0
+	for i in 1 2 3 4; do
+		kill_server
+	done
+	check await-exit "$reader" $((60 * SLOW))
+	ended "$J" 0 exited
+	cmp "$BATS_TEST_TMPDIR/events" "$MNT/$J/events"
+	while read -r line; do
+		jq -e . <<<"$line" >/dev/null
+	done <"$BATS_TEST_TMPDIR/events"
+	run jq -r 'select(.event == "state").state' "$BATS_TEST_TMPDIR/events"
+	assert_output $'queued\nrunning\ndone'
+	assert_equal "$(jq -j 'select(.event == "stdout").data' "$BATS_TEST_TMPDIR/events")" "$(seq 0 59)"
+	# It is told when it happens, not at the end.
+	run jq -s '[.[] | select(.event == "stdout")] | length > 20' "$BATS_TEST_TMPDIR/events"
+	assert_output true
+}
