@@ -295,16 +295,32 @@ static void on_waits(void *arg, const char *sentence)
 		sentence);
 }
 
-/* It is on record, with what the next server needs to begin it. */
+/* Its record says that it runs, or may; only a server that takes over can begin
+ * it, and only one that is told by a tape. */
+static bool is_lost(const struct run *run)
+{
+	const struct vm_tape *t = run->vm_job.tape;
+	bool recorded = t || run->job->meta.state == JOB_RUNNING;
+
+	return run->session || (recorded && (!t || run->d->stopping));
+}
+
 static void on_stranded(void *arg)
 {
 	struct run *run = arg;
+	struct vm_tape *t = run->vm_job.tape;
 
-	if (!run->granted)
+	if (!run->granted || run->publishing) /* its record says that it waits */
 		return;
+	if (is_lost(run)) {
+		run_fail(run, VM_FAILED_START, "the jailer has ended");
+		return;
+	}
 	run->granted = false;
-	if (run->vm_job.tape) /* RUN was sent, to nobody */
-		run->vm_job.tape->unbegun = run->job->tries + 1;
+	if (t) { /* RUN was sent, to nobody */
+		t->unbegun = run->job->tries + 1;
+		t->spoiled = 0;
+	}
 	run->d->busy--;
 	lifecycle_run_ended(run->d);
 }

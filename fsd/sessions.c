@@ -82,9 +82,29 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 	loop_defer(s->d->loop, &s->next);
 }
 
+static void on_waits(void *arg, const char *sentence)
+{
+	const struct session *s = arg;
+	struct run *run = list_first(&s->waiting, struct run, in_session);
+
+	if (run)
+		run_events.waits(run, sentence);
+}
+
+static void on_stranded(void *arg)
+{
+	const struct session *s = arg;
+	struct run *run = list_first(&s->waiting, struct run, in_session);
+
+	if (run)
+		run_events.stranded(run);
+}
+
 static const struct vm_events session_events = {
 	.granted = on_granted,
 	.failed = on_failed,
+	.waits = on_waits,
+	.stranded = on_stranded,
 };
 
 /* --- one step after the other ---------------------------------------------------- */

@@ -167,16 +167,100 @@ becomes() {
 
 @test "when machines do not start one job after the other fails, not all that wait" {
 	expect_log 'machines do not start'
-	FSD_FAKE_FAIL_STARTS=6 mount_start --pool 0 --max-machines 4
+	FSD_FAKE_FAIL_STARTS=1000 mount_start --pool 0 --max-machines 4
 	job_start a 'out a'
 	job_start b 'out b'
 	job_start c 'out c'
 	job_wait a 30
 	ended a 125 failed
-	job_wait b 30
-	ended b 0 exited
-	job_wait c
-	ended c 0 exited
+	grep -q 'waits until machines can be had again: machines do not start' "$MNT/a/log"
+	state_is b queued # the next one is tried after some seconds
+	state_is c queued
+}
+
+# jailer_ready — a mount whose jailer jailer_dies() ends.
+jailer_ready() {
+	mkfifo "$BATS_TEST_TMPDIR/jailer"
+	export FSD_FAKE_JAILER=$BATS_TEST_TMPDIR/jailer
+	expect_log 'jailer|machines cannot be started|killed before its program'
+}
+jailer_dies() {
+	bounded 5 bash -c 'echo -n x >"$1"' _ "$FSD_FAKE_JAILER"
+}
+
+@test "a job whose machine dies with the jailer before it heard of it runs once, in another" {
+	jailer_ready
+	export FSD_FAKE_WITNESS=$BATS_TEST_TMPDIR/witness
+	FSD_FAKE_FREEZE=1 mount_start --pool 1 --max-machines 4
+	becomes 1 fsd_machines_warm
+	job_start a $'witness\nout x'
+	jailer_dies
+	assert_equal "$(job_wait a)" 0
+	ended a 0 exited
+	assert_equal "$(wc -l <"$FSD_FAKE_WITNESS")" 1
+	health_is_ok
+}
+
+@test "a step that had the machine of a jailer that dies is told, and the service goes on" {
+	jailer_ready
+	FSD_FAKE_FREEZE=1 mount_start --pool 1 --max-machines 4
+	becomes 1 fsd_machines_warm
+	job_start a 'out x' '{"session": "s"}'
+	jailer_dies
+	job_wait a >/dev/null
+	ended a 125 failed
+	grep -q 'the program never ran: the jailer has ended' "$MNT/a/error"
+	job_run b 'out y' '{"session": "s"}'
+	stdout_is b y
+}
+
+@test "a later step whose record is being written when the jailer dies holds up nobody" {
+	local start
+	jailer_ready
+	mount_start --pool 0 --max-machines 4
+	job_run s1 'remember x' '{"session": "s"}'
+	mkdir "$MNT/s2"
+	job_put s2 code.sh recall
+	job_put s2 config.json '{"session": "s", "start": "manual"}'
+	gate 'hold:pwrite64:jobs/*/meta'
+	bash -c 'echo start >"$1"' _ "$MNT/s2/ctl" 3>&- &
+	start=$!
+	gate_held
+	jailer_dies
+	gate_open
+	gate_end
+	check await-exit "$start" $((20 * SLOW)) || true # what it said is the job's to tell
+	job_run b 'out y'
+	stdout_is b y
+	job_wait s2 >/dev/null
+	ended s2 125 failed
+}
+
+@test "a step that waits for its first machine when the jailer dies runs in another" {
+	jailer_ready
+	FSD_FAKE_START_MS=1500 mount_start --pool 0 --max-machines 4
+	health_is_ok
+	job_start a 'out x' '{"session": "s"}'
+	job_start b 'out y'
+	jailer_dies
+	assert_equal "$(job_wait a)" 0
+	assert_equal "$(job_wait b)" 0
+	stdout_is a x
+}
+
+@test "a job that is stranded while the service stops is told, not lost" {
+	jailer_ready
+	FSD_FAKE_FREEZE=1 mount_start --pool 1 --max-machines 4
+	becomes 1 fsd_machines_warm
+	job_start a 'out x'
+	kill -USR1 "$DAEMON"
+	check becomes 10 grep -q 'stopping when 1 running job' "$LOG"
+	jailer_dies
+	mount_ended USR1
+	mount_start
+	job_wait a >/dev/null
+	ended a 125 failed
+	grep -q 'the program never ran: the jailer has ended' "$MNT/a/error"
 }
 
 @test "without a template jobs wait, and run when it can be had again" {

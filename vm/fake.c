@@ -12,6 +12,7 @@
  * FSD_FAKE_MEMORY      a file: MiB that are available, MiB in all
  * FSD_FAKE_FAIL_STARTS how many of the first machines die instead
  * FSD_FAKE_TAKEN_STARTS how many of the first are killed from outside instead
+ * FSD_FAKE_JAILER      a FIFO: with each byte in it the jailer of a server dies
  * FSD_FAKE_WITNESS     a file that gets a line of each run that says `witness`
  */
 #include "backend.h"
@@ -19,7 +20,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "../layout/base/cleanup.h"
 #include "fake_guest.h"
@@ -35,6 +38,7 @@ struct fake {
 	uint64_t taken_starts;     /* and to be killed from outside */
 	uint64_t fail_templates;
 	uint64_t freezes, idle_deaths; /* and to do so, when they are idle */
+	struct loop_fd jailer;     /* its fd is owned; -1: it lives */
 	int memory_fd;             /* owned; -1: the host's memory is ours */
 	struct vm_memory memory;   /* as it was read last */
 };
@@ -73,6 +77,8 @@ static uint64_t env_number(const char *name, uint64_t otherwise)
 	return text && parse_u64(text, 0, 1000000, &v) == 0 ? v : otherwise;
 }
 
+static int open_jailer(struct fake *f);
+
 static int fake_open(const struct backend_host *host, struct backend **ret,
 		     struct err *err)
 {
@@ -81,12 +87,14 @@ static int fake_open(const struct backend_host *host, struct backend **ret,
 
 	if (!f)
 		return err_sys(err, -ENOMEM, "the fake backend");
+	f->base = (struct backend){ .ops = &vm_backend_fake, .host = host };
 	r = fake_witness_open();
+	if (r == 0)
+		r = open_jailer(f);
 	if (r < 0) {
 		free(f);
-		return err_sys(err, r, "FSD_FAKE_WITNESS");
+		return err_sys(err, r, "FSD_FAKE_WITNESS or FSD_FAKE_JAILER");
 	}
-	f->base = (struct backend){ .ops = &vm_backend_fake, .host = host };
 	list_init(&f->machines);
 	list_init(&f->templates);
 	f->start_ns = env_number("FSD_FAKE_START_MS", 1) * NS_PER_MS;
@@ -210,6 +218,41 @@ static void die(struct fake_machine *m, const char *why)
 	m->why = why;
 	loop_timer_del(&m->timer);
 	loop_defer(m->base.backend->host->loop, &m->reap);
+}
+
+/* As jail.c tells it: first that it is gone, then each machine. */
+static void on_jailer(struct loop_fd *l, uint32_t events)
+{
+	struct fake *f = l->arg;
+	char byte;
+
+	(void)events;
+	if (read(l->fd, &byte, 1) != 1)
+		return; /* another one's */
+	loop_fd_del(l);
+	fd_close(&l->fd);
+	f->base.host->broken(f->base.host->arg);
+	list_for_each(pos, tmp, &f->machines) {
+		struct fake_machine *m =
+			list_entry(pos, struct fake_machine, node);
+
+		m->taken = true;
+		die(m, "the jailer has ended (fake)");
+	}
+}
+
+/* Both ends are ours, or it would be readable when nobody has it open. */
+static int open_jailer(struct fake *f)
+{
+	const char *path = getenv("FSD_FAKE_JAILER");
+
+	f->jailer = (struct loop_fd){ .fd = -1, .events = EPOLLIN,
+				       .fn = on_jailer, .arg = f };
+	if (!path)
+		return 0;
+	f->jailer.fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	return f->jailer.fd < 0 ? -errno
+				: loop_fd_add(f->base.host->loop, &f->jailer);
 }
 
 static void on_guest_crash(void *arg)
@@ -349,6 +392,8 @@ static void fake_close(struct backend *b)
 		machine_free(list_entry(pos, struct fake_machine, node));
 	list_for_each(pos2, tmp2, &f->templates)
 		template_free(list_entry(pos2, struct fake_template, node));
+	loop_fd_del(&f->jailer);
+	fd_close(&f->jailer.fd);
 	fd_close(&f->memory_fd);
 	free(f);
 }

@@ -79,12 +79,12 @@ static void jailer_gone(struct jail *j)
 	loop_fd_del(&j->says);
 	fd_close(&j->sock);
 	err_set(&err, -EPIPE, "the jailer has ended");
+	if (j->gone) /* first: that the machines end is no fault of theirs */
+		j->gone(j->arg);
 	while ((m = list_first(&j->machines, struct jailed, node))) {
 		forget(m);
 		m->ended(m, 0, &err);
 	}
-	if (j->gone)
-		j->gone(j->arg);
 }
 
 static int judge(const struct walls *w, struct err *err);

@@ -25,7 +25,7 @@ struct jail_options {
 	bool strict;           /* a missing required wall is an error */
 	const struct walls *known; /* not NULL: what an earlier jailer found;
 				      this one is not waited for */
-	void (*gone)(void *arg);   /* the jailer has ended; nothing more comes */
+	void (*gone)(void *arg);   /* the jailer has ended, its machines end now */
 	void *arg;
 };
 

@@ -151,13 +151,8 @@ void pool_strand(struct vm *vm)
 	list_for_each(pos, tmp, &vm->classes) {
 		struct pool_class *c = list_entry(pos, struct pool_class, node);
 
-		list_for_each(at, tmp2, &c->waiting) {
-			struct vm_lease *l =
-				list_entry(at, struct vm_lease, node);
-
-			if (l->again)
-				strand(l);
-		}
+		list_for_each(at, tmp2, &c->waiting)
+			strand(list_entry(at, struct vm_lease, node));
 	}
 }
 
@@ -512,7 +507,9 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	list_add_tail(&l->cls->waiting, &l->node);
 	l->cls->waiting_count++;
 	demand_note(&vm->demand, l->need.runner);
-	if (class_is_hopeless(l->cls))
+	if (vm->broken)
+		strand(l);
+	else if (class_is_hopeless(l->cls))
 		lease_fail(l, VM_FAILED_START, l->cls->err.text);
 	pool_kick(vm);
 	return 0;

@@ -56,6 +56,7 @@ struct vm_lease {
 	uint64_t first_run_ns;
 	struct loop_call call;     /* delivers granted, failed or stranded */
 	bool granted, failed, stranded;
+	bool told_slow;            /* as class_look() does */
 	enum vm_failure why;
 	char sentence[300];
 	struct vm_lease_info info;
@@ -89,7 +90,7 @@ struct vm {
 void pool_init(struct vm *vm);
 /* Forgets all machines and leases; the backend is closed already. */
 void pool_done(struct vm *vm);
-/* vm->broken: whose machine has died unheard is told that none comes. */
+/* vm->broken: who waits is told that none comes. */
 void pool_strand(struct vm *vm);
 /* Looks at everything soon. */
 void pool_kick(struct vm *vm);

@@ -7,7 +7,7 @@
 #include "../layout/base/log.h"
 
 #define BAD_ROW_TEMPLATE 2      /* then the template is to blame */
-#define BAD_ROW_GIVE_UP 6       /* from then on each one fails who waits first */
+#define BAD_ROW_GIVE_UP 6       /* from then on each fails who waits first */
 #define BACKOFF_MS 200          /* doubles with every failure */
 #define BACKOFF_MAX_MS 15000
 #define TEMPLATE_RETRY_MS 5000 /* doubles, too */
@@ -68,17 +68,19 @@ static void fail_first(struct pool_class *c)
 bool class_is_hopeless(const struct pool_class *c)
 {
 	return c->state == CLASS_FAILED && now_ns() < c->retry_ns &&
-	       c != base_class(c->vm) && !c->vm->broken;
+	       c != base_class(c->vm);
+}
+
+static void tell(struct vm_lease *l, const char *sentence)
+{
+	if (l->events->waits)
+		l->events->waits(l->arg, sentence);
 }
 
 static void tell_waiting(struct pool_class *c, const char *sentence)
 {
-	list_for_each(pos, tmp, &c->waiting) {
-		struct vm_lease *l = list_entry(pos, struct vm_lease, node);
-
-		if (l->events->waits)
-			l->events->waits(l->arg, sentence);
-	}
+	list_for_each(pos, tmp, &c->waiting)
+		tell(list_entry(pos, struct vm_lease, node), sentence);
 }
 
 void class_want_template(struct pool_class *c)
@@ -144,14 +146,25 @@ static void class_is_bad(struct pool_class *c)
 	loop_defer(c->vm->loop, &c->vm->tell);
 }
 
+/* Machines of the pool's own size are had again sooner or later, by all but who
+ * waits first: it may be what they fail by. Others take the place of those that
+ * could run. */
+static void give_up(struct pool_class *c)
+{
+	do {
+		fail_first(c);
+	} while (c != base_class(c->vm) && !list_empty(&c->waiting));
+}
+
 /* A machine of the class failed before it was of use; template: it was started
  * from that, which may be why, and nobody else is to blame. */
 void class_bad_machine(struct pool_class *c, const char *sentence,
 			      bool template)
 {
 	/* Those that fail with another are no further attempt. */
-	if (!c->bad_row || now_ns() >= c->retry_ns)
-		c->bad_row++;
+	bool counts = !c->bad_row || now_ns() >= c->retry_ns;
+
+	c->bad_row += counts;
 	err_set(&c->err, -EIO, "machines do not start: %s", sentence);
 	log_warn("a machine failed to start (%u in a row): %s", c->bad_row,
 		 sentence);
@@ -164,8 +177,10 @@ void class_bad_machine(struct pool_class *c, const char *sentence,
 						   sentence);
 		c->state = CLASS_NONE;
 	}
-	if (c->bad_row >= BAD_ROW_GIVE_UP)
-		fail_first(c);
+	if (counts && c->bad_row >= BAD_ROW_GIVE_UP)
+		give_up(c);
+	if (counts)
+		tell_waiting(c, c->err.text);
 	class_is_bad(c);
 }
 
@@ -220,13 +235,18 @@ void class_look(struct pool_class *c)
 	}
 	c->slow_ns = made == UINT64_MAX ? 0 : made + SLOW_MS * NS_PER_MS;
 	slow = c->slow_ns && c->slow_ns <= now;
+	list_for_each(pos, tmp, &c->waiting) {
+		struct vm_lease *l = list_entry(pos, struct vm_lease, node);
+
+		if (slow && !l->told_slow)
+			tell(l, CLASS_SLOW);
+		l->told_slow = slow;
+	}
 	if (slow == c->slow)
 		return;
 	c->slow = slow;
-	if (slow) {
+	if (slow)
 		log_warn("%s", CLASS_SLOW);
-		tell_waiting(c, CLASS_SLOW);
-	}
 	loop_defer(c->vm->loop, &c->vm->tell);
 }
 

@@ -46,6 +46,10 @@ int vm_health(const struct vm *vm, struct err *ret)
 	const struct pool_class *c =
 		list_first(&vm->classes, struct pool_class, node);
 
+	if (vm->broken)
+		return err_set(ret, -EIO,
+			       "the process that makes machines has ended: "
+			       "another server takes over");
 	switch (c->state) {
 	case CLASS_NONE:
 	case CLASS_MAKING:

@@ -201,8 +201,8 @@ struct vm_events {
 	/* It waits, and machines cannot be had now: once for each failure of
 	 * theirs. May be NULL. */
 	void (*waits)(void *arg, const char *sentence);
-	/* Its machine has died before it heard of the job, and vm_watch's broken
-	 * is true: no other one comes. Nothing has run. May be NULL. */
+	/* vm_watch's broken was called: no machine comes, or no other one after
+	 * one that died before it heard of the job. Nothing has run. May be NULL. */
 	void (*stranded)(void *arg);
 };
 
