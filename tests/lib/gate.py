@@ -64,8 +64,11 @@ class Gate(tracer.Tracer):
         t, self.held = self.held, None
         if t and word != "go":
             self.fail(t, getattr(errno, word))
-        if t:
-            tracer.ptrace(tracer.SYSCALL, t.tid, 0, 0)
+        try:
+            if t:
+                tracer.ptrace(tracer.SYSCALL, t.tid, 0, 0)
+        except ProcessLookupError:
+            pass  # it was killed where it was held
 
     def run(self):
         self.attach()
