@@ -120,7 +120,11 @@ int commit_promise(struct job *job)
 
 void commit_promise_again(struct job *job)
 {
-	job_take_back(job);
+	const struct node *config = commit_find_config(job);
+
+	/* A finished job is asked for by its config; what else is closed counts
+	 * when that was before. */
+	job_take_back(job, !config || !config->writers);
 	job->promised = true;
 	job->promised_no = job->meta.queued_no;
 	commit_keep_place(job);

@@ -8,19 +8,18 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "chores.h"
+#include "depot_room.h"
 #include "erase.h"
 #include "fiber.h"
 
 struct depot {
 	char *dir;
-	int root, jobs, trash, lock, reserve; /* owned */
-	_Atomic bool reserved; /* reserve has its room */
-	_Atomic bool full;     /* something found none, and none came since */
+	int root, jobs, trash, lock; /* owned */
+	struct depot_room room;
 	bool relaxed;
 	uint64_t next_no;
 	_Atomic uint64_t next_trash;
@@ -379,16 +378,6 @@ static int take_lock(struct depot *s, struct err *err)
 	return 0;
 }
 
-/* Enough for some ends of ordinary runs. */
-#define RESERVE (64u << 10)
-
-static void reserve(struct depot *s)
-{
-	if (s->reserve >= 0 && !s->reserved &&
-	    fallocate(s->reserve, 0, 0, RESERVE) == 0)
-		s->reserved = true;
-}
-
 static int open_parts(struct depot *s, struct err *err)
 {
 	int r = depot_make_dirs(s->dir);
@@ -411,44 +400,8 @@ static int open_parts(struct depot *s, struct err *err)
 	s->trash = s->jobs < 0 ? s->jobs : open_dir(s->root, "trash", err);
 	if (s->trash < 0)
 		err_wrap(err, "the state directory %s", s->dir);
-	/* A disk that has no room for it serves all the same. */
-	s->reserve = openat(s->root, "reserve", O_RDWR | O_CREAT | O_CLOEXEC |
-							 O_NOFOLLOW, 0600);
-	reserve(s);
+	depot_room_open(&s->room, s->root);
 	return MIN(s->trash, 0);
-}
-
-bool depot_give_reserve(struct depot *s)
-{
-	s->full = true;
-	return s->reserve >= 0 && atomic_exchange(&s->reserved, false) &&
-	       ftruncate(s->reserve, 0) == 0;
-}
-
-void depot_note(struct depot *s, int r)
-{
-	if (r == -ENOSPC || r == -EDQUOT)
-		s->full = true;
-}
-
-/* For one run at least, as far as the disk tells. What it keeps for root is ours
- * if we are that. */
-static bool has_some(const struct depot *s)
-{
-	struct statvfs st;
-	uint64_t blocks, files;
-
-	if (fstatvfs(s->root, &st) < 0)
-		return true;
-	blocks = geteuid() ? st.f_bavail : st.f_bfree;
-	files = geteuid() ? st.f_favail : st.f_ffree;
-	return blocks * (st.f_frsize ? st.f_frsize : st.f_bsize) >= RESERVE &&
-	       (files || !st.f_files);
-}
-
-bool depot_is_full(const struct depot *s)
-{
-	return s->full;
 }
 
 bool depot_is_gone(const struct depot *s)
@@ -456,35 +409,6 @@ bool depot_is_gone(const struct depot *s)
 	struct stat st;
 
 	return fstat(s->jobs, &st) == 0 && !st.st_nlink;
-}
-
-void depot_look(struct depot *s)
-{
-	if (!has_some(s))
-		s->full = true;
-}
-
-/* As much again as the reserve, or what was just given back by somebody would do
- * for one run, and be gone. Only by asking for it a quota of the disk's shows. */
-bool depot_find_room(struct depot *s)
-{
-	int r = s->reserve < 0 ? -EOPNOTSUPP
-			       : fallocate(s->reserve, 0, 0, 2 * RESERVE);
-
-	if (r < 0)
-		r = -errno;
-	if (r == -EOPNOTSUPP) {
-		s->full = !has_some(s);
-		return !s->full;
-	}
-	if (ftruncate(s->reserve, r < 0 && !s->reserved ? 0 : RESERVE) < 0)
-		r = -errno;
-	else if (r == 0)
-		s->reserved = true;
-	else
-		reserve(s);
-	s->full = r < 0 || !has_some(s);
-	return !s->full;
 }
 
 static const unsigned threads[DEPOT_THREADS] = {
@@ -500,7 +424,8 @@ int depot_open(struct loop *loop, const char *dir, struct depot **ret_depot,
 
 	if (!s)
 		return err_sys(err, -ENOMEM, "state directory");
-	s->root = s->jobs = s->trash = s->lock = s->reserve = -1;
+	s->root = s->jobs = s->trash = s->lock = -1;
+	depot_room_init(&s->room);
 	s->dir = strdup(dir);
 	r = s->dir ? open_parts(s, err) : -ENOMEM;
 	for (int i = 0; r == 0 && i < DEPOT_THREADS; i++) {
@@ -529,7 +454,7 @@ void depot_close(struct depot *s)
 	fd_close(&s->jobs);
 	fd_close(&s->trash);
 	fd_close(&s->lock);
-	fd_close(&s->reserve);
+	depot_room_close(&s->room);
 	fd_close(&s->root);
 	free(s->dir);
 	free(s);
@@ -539,6 +464,11 @@ void depot_finish_chores(struct depot *s)
 {
 	for (int i = 0; s && i < DEPOT_THREADS; i++)
 		chores_free(atomic_exchange(&s->threads[i], NULL));
+}
+
+struct depot_room *depot_room_of(struct depot *s)
+{
+	return &s->room;
 }
 
 int depot_jobs_fd(const struct depot *s)

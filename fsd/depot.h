@@ -204,10 +204,12 @@ int depot_run_publish(struct depot *s, uint64_t no, unsigned run,
  * disk's), or next to nothing is left, it is full until depot_find_room().
  * Any thread may call these; the last one may take long.
  */
-/* After -ENOSPC: true if there is a little room now, once until room is found. */
+/* After -ENOSPC: true if there is a little room now, once until room is found. It
+ * is the caller's until depot_reserve_used(), by the same thread. */
 bool depot_give_reserve(struct depot *s);
-void depot_note(struct depot *s, int r); /* r, a result, may say so */
-bool depot_is_full(const struct depot *s);
+void depot_reserve_used(struct depot *s);
+void depot_note(struct depot *s, int result); /* which may say so */
+bool depot_is_full(struct depot *s);
 void depot_look(struct depot *s); /* it may be by now */
 /* Somebody has removed it while it is served. */
 bool depot_is_gone(const struct depot *s);

@@ -45,8 +45,10 @@ int depot_gone_note(struct depot *s, uint64_t no, uint64_t queued_no)
 	/* Also what is there: it may be what the disk has not taken. */
 	int r = write_note(s, no, queued_no);
 
-	if ((r == -ENOSPC || r == -EDQUOT) && depot_give_reserve(s))
+	if ((r == -ENOSPC || r == -EDQUOT) && depot_give_reserve(s)) {
 		r = write_note(s, no, queued_no);
+		depot_reserve_used(s);
+	}
 	if (r < 0 && depot_gone(s, no, queued_no) > 0)
 		r = 0; /* what is there needs no room */
 	return r < 0 ? r : depot_sync_words(s, no, "gone");

@@ -32,8 +32,10 @@ int depot_unstored_write(struct depot *s, uint64_t no, const struct buf *paths)
 {
 	int r = write_list(s, no, paths);
 
-	if ((r == -ENOSPC || r == -EDQUOT) && depot_give_reserve(s))
+	if ((r == -ENOSPC || r == -EDQUOT) && depot_give_reserve(s)) {
 		r = write_list(s, no, paths);
+		depot_reserve_used(s);
+	}
 	return r < 0 ? r : depot_sync_words(s, no, "unstored");
 }
 

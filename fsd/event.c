@@ -116,9 +116,13 @@ void job_record_later(struct job *job)
 
 static void job_record(struct job *job, bool again)
 {
-	int r = again ? depot_meta_again(job->d->depot, &job->meta)
-		      : depot_meta_write(job->d->depot, &job->meta);
+	struct job_meta meta = job->meta;
+	int r;
 
+	if (job->meta.state == JOB_DRAFT)
+		commit_on_record(job, &meta);
+	r = again ? depot_meta_again(job->d->depot, &meta)
+		  : depot_meta_write(job->d->depot, &meta);
 	if (r < 0)
 		log_error("job %s: its state cannot be written: %s",
 			  job->meta.name, strerror(-r));
@@ -185,7 +189,7 @@ int job_ended(struct job *job, enum job_event event, uint64_t at_ns)
 	return post(job, event, false, false);
 }
 
-void job_take_back(struct job *job)
+void job_take_back(struct job *job, bool reopened)
 {
 	unsigned before = job->meta.run - 1;
 	bool has = before && depot_run_has(job->d->depot, job->meta.no, before);
@@ -193,7 +197,7 @@ void job_take_back(struct job *job)
 	job->meta.run = before;
 	if (has && !job->meta.ended_ns) /* a start was on record, not a promise */
 		job->meta.ended_ns = realtime_ns();
-	set_state(job, has ? JOB_DONE : JOB_DRAFT);
+	set_state(job, has && !reopened ? JOB_DONE : JOB_DRAFT);
 	job->has_results = has;
 	job->output_unseen = has && !job->output;
 	job->hidden = job_kept_hidden(job);

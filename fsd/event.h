@@ -20,7 +20,7 @@ int job_ended(struct job *job, enum job_event event, uint64_t at_ns);
  * so to a close whose release is still to come: it is again what it was before.
  * The record stays.
  */
-void job_take_back(struct job *job);
+void job_take_back(struct job *job, bool reopened);
 /* The store did not take the record of its state: it is tried again until it
  * does. */
 void job_record_later(struct job *job);

@@ -31,7 +31,8 @@ void job_lines_store_log(struct depot *depot, struct job_lines *l)
 {
 	if (l->log.len)
 		l->result = depot_log(depot, l->no, l->log.data, l->log.len);
-	l->logged = l->result == 0;
+	if (l->result == 0)
+		buf_done(&l->log);
 }
 
 /* What came meanwhile is behind what was to be written. */
@@ -41,7 +42,7 @@ void job_lines_stored(struct job *job, struct job_lines *l)
 		log_warn("job %s: its log cannot be written: %s",
 			 job->meta.name, strerror(-l->result));
 	/* Its next line comes with them, when there is room again. */
-	if (!l->logged && l->log.len < GATHER_BYTES && !job->removed) {
+	if (l->log.len && l->log.len < GATHER_BYTES && !job->removed) {
 		if (job->log.len)
 			buf_add(&l->log, job->log.data, job->log.len);
 		buf_done(&job->log);

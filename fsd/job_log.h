@@ -22,8 +22,7 @@ void job_log_lines(struct job *job, const struct buf *lines);
  */
 struct job_lines {
 	uint64_t no;
-	struct buf log; /* more may be added */
-	bool logged;
+	struct buf log; /* what is not stored; more may be added */
 	int result;     /* of the log */
 	struct events_batch events;
 };

@@ -64,6 +64,12 @@ const char *room_problem(struct fsd *d)
 	return d->state_gone ? GONE : d->no_room ? FULL : NULL;
 }
 
+void room_noticed(struct fsd *d)
+{
+	if (depot_is_full(d->depot))
+		room_problem(d);
+}
+
 void room_done(struct fsd *d)
 {
 	loop_timer_del(&d->room_timer);

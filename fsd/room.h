@@ -12,6 +12,9 @@
 /* NULL, or what is wrong, a sentence. It is looked after until there is room;
  * sched_look() follows. */
 const char *room_problem(struct fsd *d);
+/* Something has just been stored: if that took the reserve, room is looked for
+ * although nobody waits for it. */
+void room_noticed(struct fsd *d);
 /* No more of this. */
 void room_done(struct fsd *d);
 

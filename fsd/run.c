@@ -143,19 +143,25 @@ static void forget_inputs(struct run *run)
 	run->collected = false;
 }
 
+/* The disk may say that it has room, and have none for what a run needs. */
+#define PUT_BACK_MAX 20
+
 bool run_wait_again(struct run *run, int r)
 {
 	bool full = r == -ENOSPC || r == -EDQUOT;
 
 	depot_note(run->d->depot, r);
-	if (!full || run->session || run->cancelled || run->failed ||
+	if (!full || run->unclear || run->session || run->cancelled ||
+	    run->failed || !run->granted || run->put_back >= PUT_BACK_MAX ||
 	    sched_put_back(&run->slot) < 0)
 		return false;
+	run->put_back++;
 	vm_end(take_ptr(run->lease));
 	run_tape_end(run);
-	run->d->busy -= run->granted;
+	run->d->busy--;
 	run->granted = false;
 	forget_inputs(run);
+	lifecycle_run_ended(run->d);
 	return true;
 }
 

@@ -60,11 +60,12 @@ static void on_begin(void *arg)
 	int r = 0;
 
 	job_hold(run->job);
-	if (run->job && !run->publishing &&
+	/* Its machine may be gone while it waited to hold the job: it was put
+	 * back, or another machine's coming was first. */
+	if (run->job && !run->publishing && run->granted && run->lease &&
 	    run->job->meta.state != JOB_RUNNING)
 		r = run_record(run, JOB_RUNNING);
-	/* Meanwhile it may have been cancelled, or its machine lost; another
-	 * machine's coming may have been first. */
+	/* Meanwhile it may have been cancelled, or its machine lost. */
 	if (run->job && !run->publishing && r < 0 && !run_wait_again(run, r))
 		not_stored(run, r);
 	else if (run->job && !run->publishing && r == 0 && run->lease &&

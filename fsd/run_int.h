@@ -87,6 +87,8 @@ struct run {
 			    its job is no more */
 	bool accepted;   /* on record, and the job's */
 	bool granted;    /* before that */
+	bool unclear;    /* whether its record says that it runs */
+	unsigned put_back; /* so often there was no room for that */
 	bool failed;     /* before that, for the reason in message */
 	enum vm_failure why;
 	bool stored;     /* there is a place for its results */

@@ -9,9 +9,11 @@
 /* On the stack of the fiber that waits for it. */
 struct step {
 	struct depot *depot;
-	struct job_meta meta;
+	struct job_meta meta, before;
 	unsigned old; /* results that are given up, or 0 */
 	bool again;   /* the run was put back */
+	bool accepted; /* before is on record, and what is so if this fails */
+	bool unclear; /* it may not be */
 	bool inputs;  /* they may not be on the disk yet, */
 	struct buf unstored; /* and these are not */
 	struct events_batch seen; /* by readers, and nowhere on the disk */
@@ -31,9 +33,12 @@ static int do_step(void *arg)
 	if (r == 0)
 		events_store(s->depot, &s->seen);
 	else
-		s->seen.result = r;
-	if (r == 0)
+		s->seen.result = -ENOENT; /* there is no place for it yet */
+	if (r == 0) {
 		r = depot_meta_commit(s->depot, &s->meta);
+		s->unclear = r < 0 && s->accepted &&
+			     depot_meta_write(s->depot, &s->before) < 0;
+	}
 	if (r == 0 && s->old)
 		depot_run_drop(s->depot, s->meta.no, s->old);
 	return r;
@@ -56,8 +61,9 @@ int run_record(struct run *run, enum job_state state)
 {
 	struct job *job = run->job;
 	struct step s = {
-		.depot = run->d->depot, .meta = job->meta,
-		.again = run->accepted && job->tries,
+		.depot = run->d->depot, .meta = job->meta, .before = job->meta,
+		.again = run->accepted && (job->tries || run->put_back),
+		.accepted = run->accepted,
 	};
 	int r;
 
@@ -78,6 +84,7 @@ int run_record(struct run *run, enum job_state state)
 	buf_done(&s.unstored);
 	events_stored(job, &s.seen);
 	buf_done(&s.seen.records);
+	run->unclear = s.unclear;
 	if (r == 0)
 		run->recorded_ns = s.meta.changed_ns;
 	run->stored |= r == 0 && state == JOB_RUNNING;

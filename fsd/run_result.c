@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "event.h"
+#include "room.h"
 #include "run_int.h"
 #include "wait.h"
 
@@ -173,8 +174,10 @@ static int publish_result(struct run *run)
 	run->end.stored = text.len;
 	if (r == 0)
 		r = store_result(run, &text);
-	if ((r == -ENOSPC || r == -EDQUOT) && depot_give_reserve(depot))
+	if ((r == -ENOSPC || r == -EDQUOT) && depot_give_reserve(depot)) {
 		r = store_result(run, &text);
+		depot_reserve_used(depot);
+	}
 	if (r == 0)
 		r = depot_sync_run(depot, run->end.meta.no, run->number);
 	buf_done(&text);
@@ -314,9 +317,9 @@ static void say_end(struct buf *log, const struct job_result *res)
 
 /*
  * The record comes last: it is what publishes the result. What was gathered of
- * events is there before, and of the log right behind it: a server's death
- * costs neither. Whatever fails, what
- * is shown is what the record that the disk has makes the next start show.
+ * the log and of events is there before; only the log's last line, which says
+ * so, comes right behind it. Whatever fails, what is shown is what the record
+ * that the disk has makes the next start show.
  */
 static int do_end(void *arg)
 {
@@ -328,6 +331,7 @@ static int do_end(void *arg)
 		not_kept(run, r);
 	store_why(run);
 	events_store(run->d->depot, &run->lines.events);
+	job_lines_store_log(run->d->depot, &run->lines);
 	r = record_end(run);
 	if (r < 0)
 		r = record_end(run); /* what failed once */
@@ -348,8 +352,10 @@ static int do_end(void *arg)
 	if (r == 0) {
 		depot_meta_settle(&end->meta);
 	} else {
+		enum job_status said = end->res.status;
+
 		not_durable(run, r);
-		run->end_said = false;
+		run->end_said = end->res.status == said;
 	}
 	return r;
 }
@@ -441,6 +447,7 @@ static void on_end(void *arg)
 		job_lines_take(run->job, &run->lines);
 		r = run->end.result = depot_do(run->d->depot, do_end, run);
 	}
+	room_noticed(run->d);
 	if (run->end.waiter)
 		fiber_wake(take_ptr(run->end.waiter));
 	if (run->job && r < 0 && run->end.waits) {

@@ -50,6 +50,8 @@ static struct run *run_found(struct job *job)
 	run->stream[VM_OUT].size = run_found_size(job, VM_OUT);
 	run->stream[VM_ERR].size = run_found_size(job, VM_ERR);
 	job->run = run;
+	if (job->meta.state == JOB_QUEUED)
+		events_state(job);
 	events_go_on(job);
 	return run;
 }

@@ -299,6 +299,27 @@ for line in open(sys.argv[1]):
 	done
 }
 
+@test "of a log the line of the end at most is lost to a server that dies as it ends" {
+	mkdir "$MNT/a"
+	job_put a code.sh 'out hi'
+	gate 'hold:pwrite64:jobs/*/meta' 'hold:openat:jobs/*/log' 'hold:openat:jobs/*/log'
+	job_put a config.json '{}' 3>&- &
+	local put=$!
+	gate_held
+	gate_open
+	gate_held
+	gate_open
+	gate_held
+	grep -q '^state done' "$STATE"/jobs/*/meta
+	kill -KILL "$SERVER"
+	gate_end
+	wait "$put"
+	job_wait a >/dev/null
+	run cut -d' ' -f2- "$MNT/a/log"
+	assert_line --index 0 queued
+	assert_line --index 1 running
+}
+
 @test "an order that is nonsense loses nothing of the output" {
 	job_run a $'out one\nerr two'
 	mount_stop

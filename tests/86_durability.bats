@@ -147,6 +147,40 @@ close_but_keep() {
 	stdout_is a two
 }
 
+@test "what was promised of a finished job stays on record while its other files change" {
+	local keeper
+	job_run a 'out x'
+	job_put a other x
+	keeper=$(close_but_keep "$MNT/a/config.json" '{}')
+	grep -q '^state queued' "$STATE"/jobs/*/meta
+	rm "$MNT/a/other"
+	grep -q '^state queued' "$STATE"/jobs/*/meta
+	mount_crash
+	kill "$keeper"
+	mount_start
+	job_wait a
+	check becomes 10 sh -c '[ "$(grep -c " running$" "$1")" = 2 ]' - "$MNT/a/log"
+}
+
+@test "a job that was asked for again is a draft for the next server, and starts by its last close" {
+	job_run a 'show late'
+	job_put a config.json '{"inputs": ["late"]}'
+	python3 - "$MNT/a/late" "$SERVER" <<-'END'
+		import os, sys, time
+		fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT, 0o600)
+		os.write(fd, b"two")
+		os.close(os.dup(fd))  # it is promised
+		os.kill(int(sys.argv[2]), 9)
+		state = os.path.dirname(sys.argv[1]) + "/state"
+		for _ in range(40):  # and taken back
+		    assert open(state).read() == "draft\n"
+		    time.sleep(0.005)
+		os.close(fd)
+	END
+	job_wait a
+	check becomes 10 grep -q two "$MNT/a/stdout"
+}
+
 @test "what a close has promised stays on record when another server takes over" {
 	local keeper
 	mkdir "$MNT/a"

@@ -194,6 +194,7 @@ jailer_dies() {
 	FSD_FAKE_FREEZE=1 mount_start --pool 1 --max-machines 4
 	becomes 1 fsd_machines_warm
 	job_start a $'witness\nout x'
+	check becomes 10 grep -qx running "$MNT/a/state"
 	jailer_dies
 	assert_equal "$(job_wait a)" 0
 	ended a 0 exited
@@ -206,6 +207,7 @@ jailer_dies() {
 	FSD_FAKE_FREEZE=1 mount_start --pool 1 --max-machines 4
 	becomes 1 fsd_machines_warm
 	job_start a 'out x' '{"session": "s"}'
+	check becomes 10 grep -qx running "$MNT/a/state"
 	jailer_dies
 	job_wait a >/dev/null
 	ended a 125 failed
@@ -253,6 +255,7 @@ jailer_dies() {
 	FSD_FAKE_FREEZE=1 mount_start --pool 1 --max-machines 4
 	becomes 1 fsd_machines_warm
 	job_start a 'out x'
+	check becomes 10 grep -qx running "$MNT/a/state"
 	kill -USR1 "$DAEMON"
 	check becomes 10 grep -q 'stopping when 1 running job' "$LOG"
 	jailer_dies

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "depot_room.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+/* Enough for some ends of ordinary runs. */
+#define RESERVE (64u << 10)
+
+void depot_room_init(struct depot_room *r)
+{
+	*r = (struct depot_room){ .root = -1, .reserve = -1 };
+	pthread_mutex_init(&r->lock, NULL);
+}
+
+static void reserve(struct depot_room *r)
+{
+	if (r->reserve >= 0 && !r->reserved &&
+	    fallocate(r->reserve, 0, 0, RESERVE) == 0)
+		r->reserved = true;
+}
+
+void depot_room_open(struct depot_room *r, int root)
+{
+	r->root = root;
+	r->reserve = openat(root, "reserve",
+			    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	reserve(r);
+}
+
+void depot_room_close(struct depot_room *r)
+{
+	fd_close(&r->reserve);
+	pthread_mutex_destroy(&r->lock);
+}
+
+bool depot_give_reserve(struct depot *s)
+{
+	struct depot_room *r = depot_room_of(s);
+
+	r->full = true;
+	pthread_mutex_lock(&r->lock);
+	if (r->reserve >= 0 && r->reserved && ftruncate(r->reserve, 0) == 0) {
+		r->reserved = false;
+		return true;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return false;
+}
+
+void depot_reserve_used(struct depot *s)
+{
+	pthread_mutex_unlock(&depot_room_of(s)->lock);
+}
+
+void depot_note(struct depot *s, int result)
+{
+	if (result == -ENOSPC || result == -EDQUOT)
+		depot_room_of(s)->full = true;
+}
+
+/* For one run at least, as far as the disk tells. What it keeps for root is ours
+ * if we are that. */
+static bool has_some(const struct depot_room *r)
+{
+	struct statvfs st;
+	uint64_t blocks, files;
+
+	if (fstatvfs(r->root, &st) < 0)
+		return true;
+	blocks = geteuid() ? st.f_bavail : st.f_bfree;
+	files = geteuid() ? st.f_favail : st.f_ffree;
+	return blocks * (st.f_frsize ? st.f_frsize : st.f_bsize) >= RESERVE &&
+	       (files || !st.f_files);
+}
+
+bool depot_is_full(struct depot *s)
+{
+	return depot_room_of(s)->full;
+}
+
+void depot_look(struct depot *s)
+{
+	struct depot_room *r = depot_room_of(s);
+
+	if (!has_some(r))
+		r->full = true;
+}
+
+/* As much again as the reserve, or what was just given back by somebody would do
+ * for one run, and be gone. Only by asking for it a quota of the disk's shows. */
+static bool find_room(struct depot_room *r)
+{
+	int found = r->reserve < 0 ? -EOPNOTSUPP
+				   : fallocate(r->reserve, 0, 0, 2 * RESERVE);
+
+	if (found < 0)
+		found = r->reserve < 0 ? found : -errno;
+	if (found == -EOPNOTSUPP)
+		return has_some(r);
+	if (ftruncate(r->reserve, found < 0 && !r->reserved ? 0 : RESERVE) < 0)
+		return false;
+	if (found == 0)
+		r->reserved = true;
+	else
+		reserve(r);
+	return found == 0 && has_some(r);
+}
+
+/* What a run needs is a directory, too, which a quota may not allow. */
+static bool may_make(const struct depot_room *r)
+{
+	int e = mkdirat(r->root, "room", 0700) < 0 ? errno : 0;
+
+	unlinkat(r->root, "room", AT_REMOVEDIR);
+	return e != ENOSPC && e != EDQUOT;
+}
+
+bool depot_find_room(struct depot *s)
+{
+	struct depot_room *r = depot_room_of(s);
+	bool found;
+
+	pthread_mutex_lock(&r->lock);
+	r->full = false; /* what fails from here on says so again */
+	found = find_room(r) && may_make(r);
+	pthread_mutex_unlock(&r->lock);
+	if (!found)
+		r->full = true;
+	return found;
+}
