@@ -533,7 +533,8 @@ static void evaluate(struct job *job, bool config_closed)
 		job_set_error(job, NULL);
 		job_post(job, EV_REOPEN);
 	} else if (verdict_is_wait(v) && v != HELD &&
-		   job->meta.state == JOB_DONE && !job->promised) {
+		   job->meta.state == JOB_DONE &&
+		   (config_closed || !job->promised)) {
 		/* It was asked for, and starts when the rest has come. */
 		job_post(job, EV_REOPEN);
 	}

@@ -126,6 +126,7 @@ void commit_promise_again(struct job *job)
 	 * when that was before. */
 	job_take_back(job, !config || !config->writers);
 	job->promised = true;
+	job->promised_by = 0;
 	job->promised_no = job->meta.queued_no;
 	commit_keep_place(job);
 }
@@ -147,6 +148,7 @@ void commit_settle(struct job *job)
 	if (!job->promised || job->removed || job_is_frozen(job))
 		return;
 	job->promised = false;
+	job->promised_by = 0;
 	commit_give_place(job);
 	if (depot_meta_write(job->d->depot, &job->meta) < 0)
 		job_record_later(job);

@@ -207,22 +207,32 @@ int depot_run_stat(struct depot *s, uint64_t no, unsigned run,
 }
 
 /* What was not written whole is taken back: it will be tried again. */
+static int append_all(int fd, const void *data, size_t len, off_t *ret_size)
+{
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*ret_size = st.st_size + (off_t)len;
+	r = write_all(fd, data, len);
+	if (r < 0 && ftruncate(fd, st.st_size) < 0)
+		return -errno;
+	return r;
+}
+
 int depot_run_append(struct depot *s, uint64_t no, unsigned run,
 		     const char *name, const void *data, size_t len)
 {
 	char path[STORE_PATH_MAX];
 	auto_close int fd = -1;
-	struct stat st;
-	int r;
+	off_t size;
 
 	run_path(no, run, name, path);
 	fd = openat(depot_jobs_fd(s), path,
 		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 		    0600);
-	r = fd < 0 || fstat(fd, &st) < 0 ? -errno : write_all(fd, data, len);
-	if (r < 0 && fd >= 0 && ftruncate(fd, st.st_size) < 0)
-		return -errno;
-	return r;
+	return fd < 0 ? -errno : append_all(fd, data, len, &size);
 }
 
 int depot_run_cut(struct depot *s, uint64_t no, unsigned run, const char *name,
@@ -319,16 +329,15 @@ int depot_log(struct depot *s, uint64_t no, const char *lines, size_t len)
 {
 	char path[STORE_PATH_MAX];
 	auto_close int fd = -1;
-	struct stat st;
+	off_t size = 0;
 	int r;
 
 	depot_job_path(no, "log", path);
 	fd = openat(depot_jobs_fd(s), path,
 		    O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	r = fd < 0 ? -errno : write_all(fd, lines, len);
-	if (r == 0 && fstat(fd, &st) == 0 &&
-	    st.st_size > (off_t)LIMIT_LOG_BYTES)
-		r = log_cut(s, no, fd, st.st_size);
+	r = fd < 0 ? -errno : append_all(fd, lines, len, &size);
+	if (r == 0 && size > (off_t)LIMIT_LOG_BYTES)
+		r = log_cut(s, no, fd, size);
 	return r;
 }
 

@@ -47,6 +47,7 @@ struct job {
 	struct list unrecorded; /* while its record is to be written again */
 	bool promised;          /* a close was answered: it is on record that
 				   the job starts; commit_promise(), */
+	uint64_t promised_by;   /* open file of that close, as 1 + fh; 0: unknown */
 	uint64_t promised_no;   /* as the next of the queue after this one */
 	struct sched_place place; /* in the queue, while that is so, or while a
 				   rename or release is under way that may

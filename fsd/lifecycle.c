@@ -68,6 +68,9 @@ void lifecycle_resume(struct fsd *d)
 void lifecycle_stop(struct fsd *d, bool now)
 {
 	d->draining = d->stopping = true;
+	if (d->broken) /* no other server comes to begin them */
+		list_for_each(pos, tmp, jobs_all(d))
+			run_stop_stranded(list_entry(pos, struct job, all));
 	if (!now && d->busy) {
 		log_info("stopping when %u running job%s ended; queued ones "
 			 "(%u) are run by the next fsd mount", d->busy,

@@ -354,6 +354,7 @@ static int flush(fuse_req_t req, struct handle *h)
 	if (r > 0) {
 		r = commit_promise(job);
 		h->kept->closer = r == 0 ? fuse_req_ctx(req)->pid : 0;
+		job->promised_by = 1 + open_files_fh(h->d, h->kept);
 		if (r == 0)
 			ops_doubt(h);
 	}
@@ -452,7 +453,8 @@ static void settle(struct handle *h, struct node *node)
 	if (!h->kept->failed)
 		ops_changed(node->job, h->kept->changed && !node->writers ? node
 								    : NULL);
-	if (node->job)
+	if (node->job && (!node->job->promised_by ||
+			  node->job->promised_by == 1 + open_files_fh(d, h->kept)))
 		commit_settle(node->job);
 }
 

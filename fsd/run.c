@@ -152,8 +152,11 @@ bool run_wait_again(struct run *run, int r)
 
 	depot_note(run->d->depot, r);
 	if (!full || run->unclear || run->session || run->cancelled ||
-	    run->failed || !run->granted || run->put_back >= PUT_BACK_MAX ||
-	    sched_put_back(&run->slot) < 0)
+	    run->failed)
+		return false;
+	if (!run->granted)
+		return true; /* it is stranded, and on record as queued */
+	if (run->put_back >= PUT_BACK_MAX || sched_put_back(&run->slot) < 0)
 		return false;
 	run->put_back++;
 	vm_end(take_ptr(run->lease));

@@ -64,6 +64,8 @@ void run_abandoned(struct job *job);
 /* The daemon is about to end. What is queued stays so; what runs ends as
  * "interrupted", or is queued again if it may. */
 void run_interrupt(struct job *job);
+/* The service ends: what only another server could have begun is told. */
+void run_stop_stranded(struct job *job);
 /* A job that a dead daemon left running: likewise. */
 void run_recover(struct job *job);
 /* Whose end could not be recorded, though it has not begun. In a fiber. Return:

@@ -68,8 +68,8 @@ static void on_begin(void *arg)
 	/* Meanwhile it may have been cancelled, or its machine lost. */
 	if (run->job && !run->publishing && r < 0 && !run_wait_again(run, r))
 		not_stored(run, r);
-	else if (run->job && !run->publishing && r == 0 && run->lease &&
-		 !run->running)
+	else if (run->job && !run->publishing && r == 0 && run->granted &&
+		 run->lease && !run->running)
 		run_go(run);
 	jobs_let_go();
 	run_let_go(run);
@@ -301,7 +301,8 @@ static void on_waits(void *arg, const char *sentence)
 static bool is_lost(const struct run *run)
 {
 	const struct vm_tape *t = run->vm_job.tape;
-	bool recorded = t || run->job->meta.state == JOB_RUNNING;
+	bool recorded = t || run->recording ||
+			run->job->meta.state == JOB_RUNNING;
 
 	return run->session || (recorded && (!t || run->d->stopping));
 }
@@ -321,9 +322,22 @@ static void on_stranded(void *arg)
 	if (t) { /* RUN was sent, to nobody */
 		t->unbegun = run->job->tries + 1;
 		t->spoiled = 0;
+		run->stranded = true;
 	}
 	run->d->busy--;
 	lifecycle_run_ended(run->d);
+}
+
+void run_stop_stranded(struct job *job)
+{
+	struct run *run = job->run;
+
+	if (!run || !run->stranded || run->publishing)
+		return;
+	run->stranded = false;
+	run->granted = true;
+	run->d->busy++;
+	run_fail(run, VM_FAILED_START, "the jailer has ended");
 }
 
 void run_fail(struct run *run, enum vm_failure why, const char *sentence)

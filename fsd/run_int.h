@@ -88,6 +88,9 @@ struct run {
 	bool accepted;   /* on record, and the job's */
 	bool granted;    /* before that */
 	bool unclear;    /* whether its record says that it runs */
+	bool recording;  /* that it runs, now */
+	bool stranded;   /* on record as running, without a machine: the next
+			  * server begins it */
 	unsigned put_back; /* so often there was no room for that */
 	bool failed;     /* before that, for the reason in message */
 	enum vm_failure why;

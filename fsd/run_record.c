@@ -24,6 +24,7 @@ struct step {
 static int do_step(void *arg)
 {
 	struct step *s = arg;
+	bool put = false;
 	int r = 0;
 
 	if (s->inputs)
@@ -35,10 +36,15 @@ static int do_step(void *arg)
 	else
 		s->seen.result = -ENOENT; /* there is no place for it yet */
 	if (r == 0) {
-		r = depot_meta_commit(s->depot, &s->meta);
-		s->unclear = r < 0 && s->accepted &&
-			     depot_meta_write(s->depot, &s->before) < 0;
+		r = depot_meta_put(s->depot, &s->meta);
+		put = r == 0;
 	}
+	if (r == 0)
+		r = depot_meta_sync(s->depot, s->meta.no);
+	if (r == 0)
+		depot_meta_settle(&s->meta);
+	if (r < 0 && put && s->accepted)
+		s->unclear = depot_meta_write(s->depot, &s->before) < 0;
 	if (r == 0 && s->old)
 		depot_run_drop(s->depot, s->meta.no, s->old);
 	return r;
@@ -78,7 +84,9 @@ int run_record(struct run *run, enum job_state state)
 	} else if (state == JOB_RUNNING) {
 		events_take_seen(job, &s.seen);
 	}
+	run->recording = state == JOB_RUNNING;
 	r = depot_do(run->d->depot, do_step, &s);
+	run->recording = false;
 	if (s.unstored.len || s.unstored.failed)
 		unstored_note(job, &s.unstored);
 	buf_done(&s.unstored);

@@ -442,7 +442,8 @@ static void on_end(void *arg)
 		if (run->found)
 			fill_found(run, &run->end.res);
 		run->end.meta = run->job->meta;
-		run->end.waits = run->job->meta.state == JOB_QUEUED;
+		run->end.waits = run->job->meta.state == JOB_QUEUED &&
+				 !run->unclear;
 		run->end.meta.state = JOB_DONE;
 		job_lines_take(run->job, &run->lines);
 		r = run->end.result = depot_do(run->d->depot, do_end, run);

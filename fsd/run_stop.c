@@ -50,7 +50,10 @@ static struct run *run_found(struct job *job)
 	run->stream[VM_OUT].size = run_found_size(job, VM_OUT);
 	run->stream[VM_ERR].size = run_found_size(job, VM_ERR);
 	job->run = run;
-	if (job->meta.state == JOB_QUEUED)
+	/* What was stored of its order before it was queued again is no more. */
+	if (job->meta.state == JOB_QUEUED && !job->events &&
+	    depot_run_reset(job->d->depot, job->meta.no, run->number,
+			    job->tries ? ORDER_FILE : NULL) == 0)
 		events_state(job);
 	events_go_on(job);
 	return run;

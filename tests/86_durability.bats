@@ -162,6 +162,30 @@ close_but_keep() {
 	check becomes 10 sh -c '[ "$(grep -c " running$" "$1")" = 2 ]' - "$MNT/a/log"
 }
 
+@test "the close of another file takes no promise off the record" {
+	local keeper
+	job_run a 'out x'
+	keeper=$(close_but_keep "$MNT/a/config.json" '{}')
+	job_put a other x
+	grep -q '^state queued' "$STATE"/jobs/*/meta
+	kill "$keeper"
+	check becomes 10 sh -c '[ "$(grep -c " running$" "$1")" = 2 ]' - "$MNT/a/log"
+	job_wait a
+}
+
+@test "a finished job whose config.json is released while its program is open starts by that one's close" {
+	local keeper
+	job_run a 'out one'
+	keeper=$(close_but_keep "$MNT/a/config.json" '{}')
+	exec 9>"$MNT/a/code.sh"
+	echo 'out two' >&9
+	kill "$keeper"
+	check becomes 10 grep -qx draft "$MNT/a/state"
+	exec 9>&-
+	job_wait a
+	check becomes 10 grep -qx two "$MNT/a/stdout"
+}
+
 @test "a job that was asked for again is a draft for the next server, and starts by its last close" {
 	job_run a 'show late'
 	job_put a config.json '{"inputs": ["late"]}'

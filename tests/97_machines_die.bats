@@ -250,6 +250,27 @@ jailer_dies() {
 	stdout_is a x
 }
 
+@test "a job that waits for a template of its size when the jailer dies is begun by the next server" {
+	local id
+	jailer_ready
+	FSD_FAKE_START_MS=1000 mount_start --pool 0 --max-machines 4
+	health_is_ok
+	job_start a $'out up\nsleep 60000'
+	job_follow a up
+	id=$(basename "$(echo "$STATE"/jobs/*)")
+	job_start b 'out y' '{"memory_mb": 2048}'
+	check becomes 10 grep -q 'its template' "$MNT/b/log"
+	gate "hold:pwrite64:jobs/$id/meta"
+	jailer_dies
+	gate_held # a, which ran, has not ended yet
+	check becomes 10 grep -qx queued "$MNT/b/state"
+	gate_open
+	gate_end
+	assert_equal "$(job_wait b)" 0
+	ended b 0 exited
+	ended a 125 failed
+}
+
 @test "a job that is stranded while the service stops is told, not lost" {
 	jailer_ready
 	FSD_FAKE_FREEZE=1 mount_start --pool 1 --max-machines 4

@@ -67,6 +67,21 @@ b_waits() {
 	read_well
 }
 
+@test "nor is it told twice if that one finds it cannot run" {
+	one_waits 'show in'
+	gate "fail:ENOSPC:fdatasync:jobs/$ID/meta" "hold:fallocate:reserve"
+	gate_held
+	b_waits
+	rm "$MNT/b/code.sh"
+	kill -KILL "$SERVER"
+	gate_end
+	job_wait b >/dev/null
+	ended b 125 failed
+	read_well
+	assert_equal "$(jq -r 'select(.event == "state").state' "$MNT/b/events" | xargs)" \
+		'queued done'
+}
+
 @test "a service that is to end does not wait for who was put back" {
 	# who is traced cannot look for leaks
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 one_waits 'out b'

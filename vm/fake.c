@@ -232,6 +232,13 @@ static void on_jailer(struct loop_fd *l, uint32_t events)
 	loop_fd_del(l);
 	fd_close(&l->fd);
 	f->base.host->broken(f->base.host->arg);
+	list_for_each(pos, tmp, &f->templates) {
+		struct fake_template *t =
+			list_entry(pos, struct fake_template, node);
+
+		f->fail_templates++;
+		loop_timer_set(f->base.host->loop, &t->timer, 0);
+	}
 	list_for_each(pos, tmp, &f->machines) {
 		struct fake_machine *m =
 			list_entry(pos, struct fake_machine, node);

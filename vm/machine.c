@@ -222,7 +222,7 @@ static void on_heated(void *arg, uint32_t runners)
 {
 	struct machine *m = arg;
 
-	if (m->state != MACHINE_HEATING)
+	if (m->state != MACHINE_HEATING || m->gone)
 		return;
 	m->heated |= runners;
 	heat_next(m);

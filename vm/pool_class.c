@@ -112,8 +112,9 @@ void pool_template_done(void *arg, const struct vm_class *cls,
 	struct vm *vm = arg;
 	struct pool_class *c = class_get(vm, cls);
 
-	if (!c)
-		return; /* cannot be: it was asked for */
+	/* The first cannot be: it was asked for. */
+	if (!c || vm->broken)
+		return;
 	if (t) {
 		c->state = CLASS_READY;
 		c->tmpl = *t;
