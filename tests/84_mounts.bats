@@ -242,8 +242,9 @@ hangs() {
 		while [ -z "$child" ] && readlink "/proc/$pid/exe" >/dev/null; do
 			read -r child <"/proc/$pid/task/$pid/children" || true
 		done
-		[ -z "$child" ] || kill -STOP "$child"
-		[ -z "$child" ] || kill -KILL "$pid"
+		# either may have ended by now
+		[ -z "$child" ] || kill -STOP "$child" || true
+		[ -z "$child" ] || kill -KILL "$pid" || true
 		wait "$pid" && code=0 || code=$?
 		[ -z "$child" ] || kill -CONT "$child"
 		if [ "$code" = 137 ]; then
