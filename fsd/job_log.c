@@ -183,7 +183,8 @@ void job_log_soon(struct job *job)
 	}
 }
 
-static int add_line(struct buf *out, const char *fmt, va_list ap)
+static int __attribute__((format(printf, 2, 0)))
+add_line(struct buf *out, const char *fmt, va_list ap)
 {
 	char when[32], text[1024];
 
