@@ -63,6 +63,16 @@ static void fail_first(struct pool_class *c)
 		lease_fail(l, VM_FAILED_START, c->err.text);
 }
 
+/* Machines of the pool's own size are had again sooner or later, by all but who
+ * waits first: it may be what they fail by. Others take the place of those that
+ * could run. */
+static void give_up(struct pool_class *c)
+{
+	do {
+		fail_first(c);
+	} while (c != base_class(c->vm) && !list_empty(&c->waiting));
+}
+
 /* Without the pool's own template no job can run, which is no fault of those that
  * wait. Another class may be what this host cannot have, and all others can. */
 bool class_is_hopeless(const struct pool_class *c)
@@ -132,8 +142,8 @@ void pool_template_done(void *arg, const struct vm_class *cls,
 			c->bad_since_ns = realtime_ns();
 		log_error("no template for machines of %u MiB: %s",
 			  cls->memory_mib, err->text);
-		while (class_is_hopeless(c) && !list_empty(&c->waiting))
-			fail_first(c);
+		if (class_is_hopeless(c))
+			give_up(c);
 		tell_waiting(c, c->err.text);
 	}
 	loop_defer(vm->loop, &vm->tell);
@@ -145,16 +155,6 @@ static void class_is_bad(struct pool_class *c)
 	if (!c->bad_since_ns)
 		c->bad_since_ns = realtime_ns();
 	loop_defer(c->vm->loop, &c->vm->tell);
-}
-
-/* Machines of the pool's own size are had again sooner or later, by all but who
- * waits first: it may be what they fail by. Others take the place of those that
- * could run. */
-static void give_up(struct pool_class *c)
-{
-	do {
-		fail_first(c);
-	} while (c != base_class(c->vm) && !list_empty(&c->waiting));
 }
 
 /* A machine of the class failed before it was of use; template: it was started
