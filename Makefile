@@ -13,18 +13,22 @@ KILLS   ?= 2000
 WERROR  ?= -Werror
 O       := build/$(VARIANT)
 
-# What a fresh Debian 12 lacks: to build, to run, to make the image, to test.
+# What a fresh Debian 12 lacks: to build, to run, to make the image.
 PACKAGES := \
 	gcc libc6-dev make pkg-config \
 	libfuse3-dev libjansson-dev libseccomp-dev libssl-dev \
 	libpython3.11-dev \
 	qemu-system-x86 fuse3 \
-	mmdebstrap erofs-utils e2fsprogs cpio kmod python3 xz-utils zstd lz4 \
+	mmdebstrap erofs-utils e2fsprogs cpio kmod python3 xz-utils zstd lz4
+# To test as well. A test may use what is in these packages and nothing else.
+TEST_PACKAGES := \
 	bats bats-assert bats-support jq rsync inotify-tools attr acl strace \
 	psmisc procps util-linux btrfs-progs man-db groff-base \
 	ed less nano vim-tiny zip unzip git perl \
-	lua5.4 mawk php-cli ruby tcl \
-	clang libclang-rt-14-dev llvm cppcheck shellcheck clang-format
+	busybox gawk guile-3.0 lua5.4 mawk mksh nodejs php-cli ruby tcl yash zsh \
+	default-jdk-headless golang-go rustc \
+	clang libclang-rt-14-dev llvm cppcheck shellcheck clang-format \
+	bubblewrap
 
 # --- flags ------------------------------------------------------------------
 
@@ -77,26 +81,27 @@ objects = $(patsubst %.c,$(O)/%.o,$(1))
 COMMON := $(call objects,$(LAYOUT) $(VM) $(filter-out $(CHOICE),$(FSD)))
 UNIT   := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/*_test.c))
 ifeq ($(VARIANT),asan)
-# What is loaded into a QEMU cannot be loaded beside a sanitizer (tests/run.sh).
+# What is loaded into a QEMU cannot be loaded beside a sanitizer (tests/run.py).
 UNIT   := $(filter-out %/zygote_test,$(UNIT))
 endif
 FUZZ   := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/*_fuzz.c))
 GUEST_OBJECTS := $(patsubst %.c,build/guest/%.o,$(GUEST))
 
+, := ,
 ifneq ($(V),1)
 Q := @
 say = @echo '  $(1)'
 endif
 
-.PHONY: all unit fuzzers deps image demo check check-unit check-asan \
-	check-bats check-bats-asan check-fault check-qemu check-box \
-	check-newer check-fuzz bench bare \
+.PHONY: all shared unit fuzzers deps test-deps image demo check check-quick \
+	check-unit check-asan check-bats check-release check-fault check-qemu \
+	check-box check-newer check-fuzz bench bare \
 	fault soak fuzz lint \
 	format install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: build/fsd build/fsd-fake build/guest/init
+all: build/fsd build/fsd-fake build/guest/init build/tests/await
 
 define link
 $(call say,LINK  $@)
@@ -155,6 +160,12 @@ build/zygote/%.o: %.c Makefile
 		-fstack-protector-strong -ftls-model=initial-exec)
 $(call objects,vm/zygote_library.c): $(ZYGOTE)
 
+# What the bats files wait with (tests/lib/await.c).
+build/tests/await: tests/lib/await.c Makefile
+	$(call say,LINK  $@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -o $@ $<
+
 # What the tests of hostile programs run in a guest.
 build/hostile/raw: tests/hostile/raw.c Makefile
 	$(call say,LINK  $@)
@@ -203,6 +214,10 @@ $(O)/tests/unit/fsd_%: $(O)/tests/unit/fsd_%.o $(O)/fsd.a
 $(O)/tests/fuzz/fsd_%: $(O)/tests/fuzz/fsd_%.o $(O)/fsd.a
 	$(link)
 $(O)/tests/unit/zygote_test: | $(ZYGOTE)
+# What waits for seconds waits for none (tests/unit/clock.h).
+CLOCKED := channel_test machine_test
+$(CLOCKED:%=$(O)/tests/unit/%): LDFLAGS += $(patsubst %,-Wl$(,)--wrap=%,\
+	clock_gettime epoll_wait timerfd_settime)
 $(O)/tests/%: $(O)/tests/%.o $(O)/core.a
 	$(link)
 
@@ -231,11 +246,16 @@ build/guest/%.o: %.c Makefile
 
 # --- what people ask for ----------------------------------------------------
 
+# What all variants have in common: two makes must not make it at a time.
+shared: build/guest/init $(RUNNERS) $(ZYGOTE) build/tests/await
+
 unit: $(UNIT)
 fuzzers: $(FUZZ)
 
 deps:
 	@tests/deps.sh $(PACKAGES)
+test-deps:
+	@tests/deps.sh $(PACKAGES) $(TEST_PACKAGES)
 
 image: build/guest/init $(RUNNERS)
 	$(Q)guest/image/build.sh build/image --init build/guest/init \
@@ -246,19 +266,23 @@ demo: deps
 	$(Q)$(MAKE) --no-print-directory image
 	$(Q)tests/demo.sh
 
-check: deps
-	$(Q)MAKE='$(MAKE)' tests/run.sh build lint unit asan bats bats-asan \
-		fault qemu fuzz
-check-unit check-asan check-bats check-bats-asan check-fault check-qemu \
+TESTS := MAKE='$(MAKE)' tests/run.py
+check: test-deps
+	$(Q)$(TESTS) lint unit asan bats release qemu fault fuzz
+# A few minutes, on a tree that was built: lint, the unit tests, and a smoke of
+# each area on fake and on real machines.
+check-quick: test-deps
+	$(Q)$(TESTS) lint unit smoke
+check-unit check-asan check-bats check-release check-fault check-qemu \
 check-box check-fuzz:
-	$(Q)MAKE='$(MAKE)' tests/run.sh $(@:check-%=%)
+	$(Q)$(TESTS) $(@:check-%=%)
 # The real machines with the QEMU of Debian's backports.
 check-newer:
-	$(Q)MAKE='$(MAKE)' tests/newer/run.sh build/newer tests/run.sh qemu
+	$(Q)MAKE='$(MAKE)' tests/newer/run.sh build/newer tests/run.py qemu
 lint:
-	$(Q)MAKE='$(MAKE)' tests/run.sh lint
+	$(Q)$(TESTS) lint
 fuzz:
-	$(Q)MAKE='$(MAKE)' FUZZ_TIME=$(TIME) tests/run.sh fuzz
+	$(Q)FUZZ_TIME=$(TIME) $(TESTS) fuzz
 
 # Each death of the daemon, then what came of the jobs that it had accepted.
 fault: build/fsd build/fsd-fake
@@ -273,8 +297,11 @@ bare: build/bare/fsd build/bare/init $(RUNNERS)
 	$(Q)guest/image/build.sh build/bare/image --init build/bare/init \
 		--runners $(RUNNERS) --cache build/image-cache
 
-bench: all image bare $(O)/tests/vm/bench_jail
-	$(Q)tests/bench.sh
+bench: test-deps
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all \
+		$(O)/tests/vm/bench_jail
+	$(Q)$(MAKE) --no-print-directory image bare
+	$(Q)/usr/bin/python3 -B tests/bench.py
 
 format:
 	clang-format -i $(wildcard layout/*.[ch] layout/base/*.[ch] \

@@ -33,7 +33,7 @@ DEADLINE = 900  # seconds for anything to become ready
 PROGRAMS = {
     "python": ("code.py", "print(1)\n", ["/usr/bin/python3", "-c", "print(1)"]),
     "javascript": ("code.js", "console.log(1)\n",
-                   ["node", "-e", "console.log(1)"]),
+                   ["/usr/bin/node", "-e", "console.log(1)"]),
     "typescript": ("code.ts", "const n: number = 1; console.log(n)\n", None),
     "bash": ("code.sh", "echo 1\n", ["bash", "-c", "echo 1"]),
 }
@@ -603,7 +603,7 @@ def bench_interface(table):
               bar=(count * 1000 >= 1000 * sum(times), ">= 1000"))
 
 
-# In this order; `tests/bench.sh NAME...` runs some of them.
+# In this order; `tests/bench.py NAME...` runs some of them.
 PARTS = {
     "warm": bench_warm, "durability": bench_durability,
     "blocked": bench_blocked, "interface": bench_interface,

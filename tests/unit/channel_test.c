@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../vm/channel.h"
+#include "clock.h"
 #include "tap.h"
 
 struct peer {
