@@ -11,10 +11,12 @@ names() {
 	(cd "$1" && find . -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ')
 }
 
+# bats test_tags=smoke
 @test "a fresh mount holds nothing but .fsd" {
 	assert_equal "$(names "$MNT")" ".fsd "
 }
 
+# bats test_tags=smoke
 @test "mkdir makes a draft with its virtual files" {
 	mkdir "$MNT/a"
 	assert_equal "$(names "$MNT/a")" "ctl error log state "

@@ -19,6 +19,7 @@ readme() {
 	tr -s ' \n' ' ' <"$MNT/.fsd/README"
 }
 
+# bats test_tags=smoke
 @test "fsd(8) has every option of fsd help and no other" {
 	"$FSD" help | grep -oE '(^|[^[:alnum:]-])--?[a-z][a-z-]*' | grep -oE -- '--?[a-z].*' | sort -u >"$BATS_TEST_TMPDIR/help"
 	sed 's/\\-/-/g' "$PAGES/fsd/fsd.8" | grep -vE '^\.SH|systemd-run' | grep -oE '(^|[^[:alnum:]-])--?[a-z][a-z-]*' | grep -oE -- '--?[a-z].*' | sort -u >"$BATS_TEST_TMPDIR/page"
@@ -269,7 +270,7 @@ readme() {
 	for name in stdout.follow stderr.follow events wait; do
 		bounded 20 cat "$MNT/a/$name" >"$BATS_TEST_TMPDIR/$name" 3>&- &
 		readers+=($!)
-		check blocked-reader $! "$MNT"
+		await reader $! "$MNT" 20
 		run ls -a "$MNT/a"
 		refute_line "$name"
 	done

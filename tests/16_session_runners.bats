@@ -5,6 +5,7 @@
 bats_require_minimum_version 1.5.0
 load lib/session
 
+# bats test_tags=smoke
 @test "Python: variables, functions, classes and imports stay" {
 	session python <<-'END'
 		### session

@@ -5,6 +5,7 @@
 bats_require_minimum_version 1.5.0
 load lib/session
 
+# bats test_tags=smoke
 @test "JavaScript: const, let, var, functions and classes stay" {
 	session node <<-'END'
 		### session

@@ -5,6 +5,7 @@
 bats_require_minimum_version 1.5.0
 load lib/session
 
+# bats test_tags=smoke
 @test "bash: variables, functions, arrays and aliases stay" {
 	session bash <<-'END'
 		### session

@@ -15,6 +15,7 @@ not_started() {
 	absent "$1" exit_code
 }
 
+# bats test_tags=smoke
 @test "config.json last: its close starts the job" {
 	mkdir "$MNT/a"
 	job_put a code.sh 'out x'

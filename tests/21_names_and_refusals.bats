@@ -7,6 +7,7 @@ load lib/tools
 
 # --- names --------------------------------------------------------------------
 
+# bats test_tags=smoke
 @test "jobs with blanks, quotes, emoji and a leading dash run like any other" {
 	local name n=0
 	for name in 'two words' "it's" 'say "hi"' '🙂 job' '-r' '--help' '$HOME' '*' 'a;b' 'ünï' '#x' '%s'; do

@@ -7,6 +7,7 @@ load lib/tools
 
 # --- copying ------------------------------------------------------------------
 
+# bats test_tags=smoke
 @test "cp -r of a directory from another file system is one job" {
 	source_tree
 	cp -r src "$MNT/a"

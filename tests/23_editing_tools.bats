@@ -6,6 +6,7 @@ load lib/tools
 
 # --- dd, tee, appends ---------------------------------------------------------
 
+# bats test_tags=smoke
 @test "dd in blocks of 1, 7, 4096 and a MiB writes the same program" {
 	local size
 	seq 300 | sed 's/^/out /' >code.sh

@@ -7,6 +7,7 @@ load lib/tools
 
 # --- listing ------------------------------------------------------------------
 
+# bats test_tags=smoke
 @test "ls -la of a draft, a running and a finished job has no question marks" {
 	mkdir "$MNT/draft"
 	running b

@@ -6,6 +6,7 @@ load lib/tools
 
 # --- taking it away -----------------------------------------------------------
 
+# bats test_tags=smoke
 @test "tar of a finished job has every file, true sizes, and nothing to warn of" {
 	sample
 	run tar cf a.tar -C "$MNT" a

@@ -34,6 +34,7 @@ right() {
 	exit_is r 0
 }
 
+# bats test_tags=smoke
 @test "the contract's own example of a sentence" {
 	wrong '{"timeout": -3}' \
 		'config.json: "timeout" is -3; it must be a number of seconds from 0.1 to 3600'

@@ -7,6 +7,7 @@ load lib/common
 setup() { mount_start; }
 teardown() { mount_done; }
 
+# bats test_tags=smoke
 @test "the program's own code is the exit code, 0 to 255" {
 	local code
 	for code in 0 1 2 42 124 125 126 127 128 137 255; do
@@ -36,6 +37,7 @@ teardown() { mount_done; }
 	done
 }
 
+# bats test_tags=smoke
 @test "over its timeout: 124, and what was written is kept" {
 	JOB_SECONDS=10 job_run a $'out before\nsleep 600000' '{"timeout": 0.2}'
 	ended a 124 timeout

@@ -15,6 +15,7 @@ while n > 0:
     sys.stdout.buffer.write(block[:n]); n -= len(block)' "$1"
 }
 
+# bats test_tags=smoke
 @test "the bytes are exact at every size around a buffer's end" {
 	local size
 	for size in 0 1 4095 4096 4097 65535 65536 65537 131072 999999 5000000; do

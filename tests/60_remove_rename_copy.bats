@@ -16,6 +16,7 @@ nothing_left() {
 	assert_output ''
 }
 
+# bats test_tags=smoke
 @test "rm -r removes a draft" {
 	mkdir -p "$MNT/a/d1/d2"
 	echo x >"$MNT/a/d1/d2/f"
@@ -46,6 +47,7 @@ nothing_left() {
 	nothing_left
 }
 
+# bats test_tags=smoke
 @test "rm -r kills a running job" {
 	job_start a $'ignoreterm\nout up\nsleep 600000'
 	job_follow a up

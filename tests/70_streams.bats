@@ -7,6 +7,7 @@ load lib/common
 setup() { mount_start; }
 teardown() { mount_done; }
 
+# bats test_tags=smoke
 @test "cat wait blocks until the end and gives the code" {
 	job_start a $'out up\nsleep 300\nexit 6'
 	assert_equal "$(job_wait a)" 6
@@ -17,7 +18,7 @@ teardown() { mount_done; }
 	mkdir "$MNT/a"
 	job_wait a >"$BATS_TEST_TMPDIR/code" 3>&- &
 	local waiter=$!
-	check blocked-reader "$waiter" "$MNT"
+	await reader "$waiter" "$MNT" 20
 	job_put a code.sh 'exit 9'
 	job_put a config.json '{}'
 	wait $waiter
@@ -32,6 +33,7 @@ teardown() { mount_done; }
 	done
 }
 
+# bats test_tags=smoke
 @test "stdout.follow gives the bytes as they come and ends with the job" {
 	job_start a $'out one\nsleep 50\nout two\nsleep 50\nout three'
 	assert_equal "$(bounded 10 cat "$MNT/a/stdout.follow")" $'one\ntwo\nthree'
@@ -47,7 +49,7 @@ teardown() { mount_done; }
 	mkdir "$MNT/a"
 	bounded 20 cat "$MNT/a/stdout.follow" >"$BATS_TEST_TMPDIR/got" 3>&- &
 	local reader=$!
-	check blocked-reader "$reader" "$MNT"
+	await reader "$reader" "$MNT" 20
 	job_put a code.sh $'bytes 200000\nout end'
 	job_put a config.json '{}'
 	wait $reader
@@ -104,6 +106,7 @@ teardown() { mount_done; }
 	check poll-files "$MNT"
 }
 
+# bats test_tags=release
 @test "who polls again and again costs no memory" {
 	local before
 	mkdir "$MNT/a"
@@ -111,7 +114,7 @@ teardown() { mount_done; }
 	before=$(daemon_rss_kb)
 	check poll-often "$MNT/a" 20000
 	# a sanitizer keeps what was freed
-	[ "$SLOW" != 1 ] || [ $(($(daemon_rss_kb) - before)) -lt 512 ] ||
+	sanitized || [ $(($(daemon_rss_kb) - before)) -lt 512 ] ||
 		fail "it grew by $(($(daemon_rss_kb) - before)) KiB"
 }
 

@@ -20,6 +20,7 @@ need_node() {
 	NODE=$(command -v node) || need 'node is not installed'
 }
 
+# bats test_tags=smoke
 @test "a watcher sees every result made and closed, exit_code last" {
 	run watch job "$MNT/a" 'out hello\nwrite f x\nexit 3'
 	assert_success
@@ -137,7 +138,7 @@ need_node() {
 		[ "$line" != 'Watches established.' ] || break
 	done
 	job_put a config.json '{}'
-	check await-exit "$watcher" $((20 * SLOW))
+	await exit "$watcher" 20
 	exec {events}<&-
 	exit_is a 4
 }
@@ -176,6 +177,7 @@ need_node() {
 	grep -q 'helper for watchers' "$LOG" || fail 'the log says nothing of it'
 }
 
+# bats test_tags=release
 @test "a helper that hangs holds up nobody and is told all when it goes on" {
 	local helper i
 	helper=$(helper)
@@ -192,7 +194,7 @@ need_node() {
 		job_wait a >/dev/null
 	done
 	# a sanitizer keeps what was freed
-	[ "$SLOW" != 1 ] || [ "$(daemon_rss_kb)" -lt $((before + 2048)) ] ||
+	sanitized || [ "$(daemon_rss_kb)" -lt $((before + 2048)) ] ||
 		fail 'it grows'
 	kill -CONT "$helper"
 	watch job "$MNT/b" 'exit 0'
@@ -267,7 +269,7 @@ $(cat "$TESTS/lib/watch.py")"
 	local helper
 	helper=$(helper)
 	mount_crash
-	check await-exit "$helper" $((20 * SLOW))
+	await exit "$helper" 20
 	umount "$MNT"
 }
 
@@ -275,7 +277,7 @@ $(cat "$TESTS/lib/watch.py")"
 	watch unmount "$MNT" 100
 	local pid=$DAEMON
 	DAEMON=
-	check await-exit "$pid" $((20 * SLOW))
+	await exit "$pid" 20
 	wait "$pid"
 	mount_gone "$pid"
 }
@@ -309,5 +311,5 @@ $(cat "$TESTS/lib/watch.py")"
 	local pid=$DAEMON
 	DAEMON=
 	mount_gone "$pid"
-	check await-exit "$helper" $((20 * SLOW))
+	await exit "$helper" 20
 }

@@ -17,6 +17,7 @@ session() {
 	cat "$MNT/.fsd/sessions/$1/$2"
 }
 
+# bats test_tags=smoke
 @test "what one step left is there in the next" {
 	step a 'remember one'
 	job_wait a
@@ -268,14 +269,14 @@ accepted() {
 	job_wait a
 	rmdir "$MNT/.fsd/sessions/s"
 	assert_equal "$(ls "$MNT/.fsd/sessions")" ''
-	check becomes $((20 * SLOW)) sh -c 'grep -qx "fsd_machines_leased 0" "$1"' - "$MNT/.fsd/stats"
+	await becomes 20 sh -c 'grep -qx "fsd_machines_leased 0" "$1"' - "$MNT/.fsd/stats"
 }
 
 @test "an idle session ends after session_idle seconds" {
 	step a 'remember a' s '"session_idle": 1'
 	job_wait a
 	[ -d "$MNT/.fsd/sessions/s" ]
-	check becomes $((20 * SLOW)) sh -c '! test -e "$1"' - "$MNT/.fsd/sessions/s"
+	await becomes 20 sh -c '! test -e "$1"' - "$MNT/.fsd/sessions/s"
 	step b 'recall'
 	job_wait b
 	stdout_is b ''
@@ -291,24 +292,24 @@ accepted() {
 }
 
 @test "a session does not end by idleness while a step of it waits" {
-	local idle="\"session_idle\": $((2 * SLOW))"
+	local idle="\"session_idle\": $SLOW"
 	mount_stop
 	mount_start --max-machines 4 --pool 1 --quota-running 2
+	job_start x $'out up\nsleep 600000'
+	job_follow x up
 	step a 'remember a' s "$idle"
 	job_wait a
-	job_start x $'out up\nsleep 600000'
 	job_start y $'out up\nsleep 600000'
-	job_follow x up
-	job_follow y up
 	step b 'recall' s "$idle"
+	job_follow y up
 	state_is b queued
-	check becomes $((20 * SLOW)) sh -c '[ "$(cat "$1")" -gt $((2 * SLOW)) ]' - "$MNT/.fsd/sessions/s/idle"
+	await becomes 20 sh -c '[ "$(cat "$1")" -gt $SLOW ]' - "$MNT/.fsd/sessions/s/idle"
 	state_is b queued
 	echo kill >"$MNT/x/ctl"
 	job_wait b
 	stdout_is b a
 	result_is b .session_state kept
-	check becomes $((20 * SLOW)) sh -c '! test -e "$1"' - "$MNT/.fsd/sessions/s"
+	await becomes 20 sh -c '! test -e "$1"' - "$MNT/.fsd/sessions/s"
 }
 
 @test "another language under the same name is refused with a sentence" {

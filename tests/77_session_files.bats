@@ -17,6 +17,7 @@ step() {
 	job_wait "$1" >/dev/null
 }
 
+# bats test_tags=smoke
 @test "a file put in from outside is read by the next step" {
 	step a 'out begun'
 	echo given >"$FILES/data.txt"

@@ -36,6 +36,7 @@ job_of() {
 
 # --- what others see --------------------------------------------------------
 
+# bats test_tags=smoke
 @test "what another user asks of a job is answered as if it were not there" {
 	with
 	umask 000
@@ -365,11 +366,12 @@ files_job() {
 	people accounts "$MNT" "$STATE"
 }
 
+# bats test_tags=release
 @test "what is counted is what is there, after a storm of everything" {
 	local seed=$RANDOM
 	echo "seed $seed"
 	with --quota-bytes 600K --quota-jobs 8 --quota-running 1
-	people churn "$MNT" "$STATE" "$seed" $((1500 / SLOW))
+	people churn "$MNT" "$STATE" "$seed" "$(sanitized && echo 375 || echo 1500)"
 	mount_stop
 	mount_start --allow-other --quota-bytes 600K --quota-jobs 8
 	people accounts "$MNT" "$STATE"
@@ -490,7 +492,7 @@ files_job() {
 		echo "sleep 30" >"$1/q$i/code.sh" && echo {} >"$1/q$i/config.json"
 		i=$((i + 1)); done' - "$MNT"
 	# the last file's release comes behind its close
-	check becomes $((20 * SLOW)) \
+	await becomes 20 \
 		grep -qxF 'fsd_jobs{state="queued"} 200' "$MNT/.fsd/stats"
 	job_of 65533 single 'out x'
 	$u4 rm -r "$MNT/first"

@@ -24,6 +24,7 @@ client_up() {
 	CLIENT=${CLIENT// /}
 }
 
+# bats test_tags=smoke
 @test "version, help and no arguments" {
 	run "$FSD" version
 	assert_success
@@ -58,6 +59,7 @@ client_up() {
 	assert_output 'fsd: /dev/null cannot be opened for reading and writing: Read-only file system'
 }
 
+# bats test_tags=smoke
 @test "a wrong command or option is 2 and says so" {
 	local args
 	for args in nonsense 'mount' 'mount a b' 'mount --nonsense x' 'umount' \
@@ -203,8 +205,8 @@ client_up() {
 	bounded 20 "$FSD" umount "$MNT"
 	run mountpoint -q "$MNT"
 	assert_failure
-	check await-exit "$pid" 1
-	check no-leftover "$pid" "$STATE"
+	await exit "$pid" 1
+	await unused "$pid" "$STATE"
 }
 
 @test "the log of mount --daemon is begun anew at 8 MiB, and when somebody moves it" {
@@ -407,7 +409,7 @@ ended_by() {
 client_in() {
 	env --default-signal=INT,QUIT timeout --foreground $((30 * SLOW)) \
 		"$FSD" run --mount "$MNT" code.sh </dev/null >out 2>&1 3>&- &
-	check becomes $((20 * SLOW)) \
+	await becomes 20 \
 		sh -c 'grep -qsx "$1" "$2"/run-*/state' - "$1" "$MNT"
 	CLIENT=$(ps -o pid= --ppid $!)
 	CLIENT=${CLIENT// /}

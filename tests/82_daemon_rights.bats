@@ -15,9 +15,10 @@ teardown() { mount_done; }
 # a request is what brings it to one.
 injected() {
 	stat "$MNT/.fsd/health" >/dev/null
-	timeout 30 python3 "$TESTS/hostile/inject.py" "$SERVER" "$@"
+	bounded 30 "$TESTS/hostile/inject.py" "$SERVER" "$@"
 }
 
+# bats test_tags=smoke
 @test "every thread has one capability at the most, and can get no other" {
 	[ -z "${SANITIZED:-}" ] || return 0
 	local file
@@ -91,7 +92,7 @@ injected() {
 	kill -KILL "$(pgrep -P "$SERVER" -x fsd-keeper)"
 	job_wait a
 	ended a 3 exited
-	check await-exit "$SERVER" $((20 * SLOW))
+	await exit "$SERVER" 20
 	[ -n "$(pgrep -P "$(server_pid)" -x fsd-keeper)" ]
 	exit_is a 3
 	umount "$MNT"

@@ -22,12 +22,13 @@ disk_below() {
 # disk_is_there — it was not taken away with the mount above it.
 disk_is_there() {
 	DAEMON=
-	check await-exit "$1" $((20 * SLOW))
+	await exit "$1" 20
 	assert_equal "$(cat "$DISK/file")" precious
 	run grep -c " $DISK fuse.fsd " /proc/self/mounts
 	assert_output 0
 }
 
+# bats test_tags=smoke
 @test "what was mounted there before is there again after fsd umount" {
 	disk_below
 	local pid=$DAEMON
@@ -53,7 +54,7 @@ disk_is_there() {
 	local pid=$DAEMON
 	kill -TERM "$pid"
 	DAEMON=
-	check await-exit "$pid" $((20 * SLOW))
+	await exit "$pid" 20
 	wait "$pid"
 	assert_equal "$(cat "$MNT/file")" precious
 	grep -q 'something else is mounted above' "$LOG"
@@ -64,11 +65,11 @@ disk_is_there() {
 	local old=$DAEMON server=$SERVER
 	kill -STOP "$old"
 	umount "$MNT"
-	check await-exit "$server" $((20 * SLOW))
+	await exit "$server" 20
 	DAEMON=
 	STATE=$BATS_TEST_TMPDIR/state2 mount_start
 	kill -CONT "$old"
-	check await-exit "$old" $((20 * SLOW))
+	await exit "$old" 20
 	assert_equal "$(cat "$MNT/.fsd/health")" ok
 }
 
@@ -199,7 +200,7 @@ hangs() {
 	mv "$PROGRAM.bad" "$PROGRAM"
 	"$BATS_TEST_TMPDIR/good" upgrade --now "$MNT" 2>/dev/null &
 	UPGRADE=$!
-	check becomes $((20 * SLOW)) test -e "$BATS_TEST_TMPDIR/begun"
+	await becomes 20 test -e "$BATS_TEST_TMPDIR/begun"
 }
 
 @test "a service that is told to end does not wait for a program that hangs" {
@@ -249,7 +250,7 @@ hangs() {
 		[ -z "$child" ] || kill -CONT "$child"
 		if [ "$code" = 137 ]; then
 			hit=$((hit + 1))
-			check await-exit "$child" $((20 * SLOW))
+			await exit "$child" 20
 			mount_gone "$child"
 		else # it had answered
 			bounded 20 "$FSD" umount "$MNT"

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The state directory is the truth: an end, a crash and a new start.
 
+# bats file_tags=release
+
 load lib/common
 
 setup() { mount_start; }

@@ -33,7 +33,7 @@ trace() {
 # of its threads sometimes, and waits for itself then.
 strace_end() {
 	kill "$1"
-	if ! check await-exit "$1" $((5 * SLOW)) 2>/dev/null; then
+	if ! await exit "$1" 5 2>/dev/null; then
 		kill -KILL "$1"
 		kill -CONT "$DAEMON" "$(server_pid)" || true
 	fi
@@ -95,6 +95,7 @@ close_but_keep() {
 	END
 }
 
+# bats test_tags=smoke
 @test "a job whose last close was answered runs, though the daemon was killed before it began" {
 	local keeper
 	mkdir "$MNT/a"
@@ -127,7 +128,7 @@ close_but_keep() {
 	absent a stdout
 	exists a stderr
 	kill "$keeper"
-	check becomes $((20 * SLOW)) test -e "$MNT/a/stdout"
+	await becomes 20 test -e "$MNT/a/stdout"
 	job_wait a
 	stdout_is a x
 }
@@ -142,7 +143,7 @@ close_but_keep() {
 	server_kill
 	exists a exit_code # of the run before
 	kill "$keeper"
-	check becomes $((20 * SLOW)) grep -q two "$MNT/a/stdout"
+	await becomes 20 grep -q two "$MNT/a/stdout"
 	job_wait a
 	stdout_is a two
 }
@@ -159,7 +160,7 @@ close_but_keep() {
 	kill "$keeper"
 	mount_start
 	job_wait a
-	check becomes 10 sh -c '[ "$(grep -c " running$" "$1")" = 2 ]' - "$MNT/a/log"
+	await becomes 10 sh -c '[ "$(grep -c " running$" "$1")" = 2 ]' - "$MNT/a/log"
 }
 
 @test "the close of another file takes no promise off the record" {
@@ -169,7 +170,7 @@ close_but_keep() {
 	job_put a other x
 	grep -q '^state queued' "$STATE"/jobs/*/meta
 	kill "$keeper"
-	check becomes 10 sh -c '[ "$(grep -c " running$" "$1")" = 2 ]' - "$MNT/a/log"
+	await becomes 10 sh -c '[ "$(grep -c " running$" "$1")" = 2 ]' - "$MNT/a/log"
 	job_wait a
 }
 
@@ -180,10 +181,10 @@ close_but_keep() {
 	exec 9>"$MNT/a/code.sh"
 	echo 'out two' >&9
 	kill "$keeper"
-	check becomes 10 grep -qx draft "$MNT/a/state"
+	await becomes 10 grep -qx draft "$MNT/a/state"
 	exec 9>&-
 	job_wait a
-	check becomes 10 grep -qx two "$MNT/a/stdout"
+	await becomes 10 grep -qx two "$MNT/a/stdout"
 }
 
 @test "a job that was asked for again is a draft for the next server, and starts by its last close" {
@@ -202,7 +203,7 @@ close_but_keep() {
 		os.close(fd)
 	END
 	job_wait a
-	check becomes 10 grep -q two "$MNT/a/stdout"
+	await becomes 10 grep -q two "$MNT/a/stdout"
 }
 
 @test "what a close has promised stays on record when another server takes over" {
@@ -288,7 +289,7 @@ close_but_keep() {
 	sed -i 's/^state done/state queued/; s/^run 1$/run 2/' "$STATE"/jobs/*/meta
 	mount_start
 	assert_equal "$(job_wait a)" 0
-	check becomes $((20 * SLOW)) sh -c '[ "$(cd "$1"/jobs/*/ && echo r[0-9]*)" = r2 ]' - "$STATE"
+	await becomes 20 sh -c '[ "$(cd "$1"/jobs/*/ && echo r[0-9]*)" = r2 ]' - "$STATE"
 }
 
 @test "a file that nobody had closed when the daemon was killed starts nothing" {
@@ -555,12 +556,12 @@ dies_before_sync() {
 	mount_stop
 	FSD_FAKE_WITNESS=$BATS_TEST_TMPDIR/witness FSD_FAKE_FREEZE=1 \
 		FSD_FAKE_START_MS=200 mount_start --pool 1 --max-machines 1
-	check becomes 30 grep -q '^fsd_machines_warm 1$' "$MNT/.fsd/stats"
+	await becomes 30 grep -q '^fsd_machines_warm 1$' "$MNT/.fsd/stats"
 	mkdir "$MNT/a"
 	head -c 4000000 /dev/zero >"$MNT/a/data"
 	job_put a code.sh 'witness w'
 	job_put a config.json '{"inputs": ["data"], "retry": 1}'
-	check becomes 20 grep -qx running "$MNT/a/state"
+	await becomes 20 grep -qx running "$MNT/a/state"
 	trace -e trace=fsync -e inject=fsync:delay_enter=3000000
 	echo kill >"$MNT/a/ctl"
 	server_kill
@@ -584,7 +585,7 @@ dies_before_sync() {
 		strace -f -y -e trace=fdatasync -o "$calls" "$FSD" mount \
 		--state "$STATE" "$MNT" 2>/dev/null &
 	local tracer=$!
-	check becomes 20 test -e "$MNT/j1/exit_code"
+	await becomes 20 test -e "$MNT/j1/exit_code"
 	assert_equal "$(cat "$MNT/j20/exit_code")" 20
 	grep -q "fdatasync(.*/$id>) *= 0" "$calls"
 	[ "$(grep -c 'fdatasync(.*/meta>)' "$calls")" = 16 ]
@@ -705,7 +706,7 @@ dies_before_sync() {
 	done
 	fill
 	assert_equal "$(job_wait a)" 3
-	check becomes 10 grep -q 'waits: the disk of the state directory is full' "$MNT/j1/log"
+	await becomes 10 grep -q 'waits: the disk of the state directory is full' "$MNT/j1/log"
 	health_becomes 'the disk of the state directory is full: no job begins until it has room' -x
 	rm "$SMALL/filler"
 	for i in {1..12}; do
@@ -746,7 +747,7 @@ dies_before_sync() {
 	mount_crash
 	fill
 	mount_start --max-machines 1
-	check becomes 10 grep -q 'waits: the disk of the state directory is full' "$MNT/j1/log"
+	await becomes 10 grep -q 'waits: the disk of the state directory is full' "$MNT/j1/log"
 	rm "$SMALL/filler"
 	for i in 1 2 3 4; do
 		job_wait "j$i" >/dev/null

@@ -7,6 +7,7 @@ load lib/common
 setup() { mount_start; }
 teardown() { mount_done; }
 
+# bats test_tags=smoke
 @test "a machine that dies under a job is followed by another one, as often as retry says" {
 	job_run a $'out once\ncrash' '{"retry": 2}'
 	ended a 125 failed
@@ -199,7 +200,7 @@ ends_between() {
 @test "nor is one whose time was over" {
 	job_start a $'ignoreterm\nout up\nsleep 600000' \
 		'{"retry": 1, "timeout": 0.2, "grace": 60}'
-	check becomes $((20 * SLOW)) grep -q SIGTERM "$MNT/a/log"
+	await becomes 20 grep -q SIGTERM "$MNT/a/log"
 	ends_between
 }
 
@@ -211,7 +212,7 @@ import lies; print(lies.raw(lies.ended()))")
 		'{"retry": 1}'
 	job_follow a up
 	# no signal reaches it any more
-	check becomes $((20 * SLOW)) sh -c '! echo signal CONT >"$1"' - \
+	await becomes 20 sh -c '! echo signal CONT >"$1"' - \
 		"$MNT/a/ctl"
 	ends_between
 }
@@ -340,7 +341,7 @@ meanwhile() {
 	gate hold:openat:jobs/*/r1/stdout
 	cat "$MNT/a/stdout" &
 	gate_held
-	check becomes $((20 * SLOW)) grep -q 'fsd_machines_failed_total [1-9]' "$MNT/.fsd/stats"
+	await becomes 20 grep -q 'fsd_machines_failed_total [1-9]' "$MNT/.fsd/stats"
 	gate_open
 	wait $!
 	gate_end

@@ -8,6 +8,7 @@ load lib/common
 setup() { mount_start; }
 teardown() { mount_done; }
 
+# bats test_tags=smoke
 @test "who uses a mount whose server is killed notices nothing" {
 	job_run a $'out x\nwrite d/f 1\nexit 3'
 	server_kill
@@ -19,6 +20,7 @@ teardown() { mount_done; }
 	assert_equal "$(names "$MNT")" '.fsd a b'
 }
 
+# bats test_tags=release
 @test "workers go on through a hundred kills, and no call is lost or done twice" {
 	run -0 timeout $((200 * SLOW)) python3 -I -S "$TESTS/lib/kills.py" \
 		"$MNT" "${SERVER_KILLS:-100}" 3
@@ -80,11 +82,11 @@ unlinked() {
 	printf %150s '' >&5
 	assert_equal "$(figure 'fsd_user_bytes{uid="0"}')" 161
 	exec 5>&- 6<&-
-	check becomes $((20 * SLOW)) grep -qxF 'fsd_user_bytes{uid="0"} 11' "$MNT/.fsd/stats"
+	await becomes 20 grep -qxF 'fsd_user_bytes{uid="0"} 11' "$MNT/.fsd/stats"
 	server_kill
 	assert_equal "$(figure 'fsd_user_bytes{uid="0"}')" 11
 	exec 7<&-
-	check becomes $((20 * SLOW)) grep -qxF 'fsd_user_bytes{uid="0"} 0' "$MNT/.fsd/stats"
+	await becomes 20 grep -qxF 'fsd_user_bytes{uid="0"} 0' "$MNT/.fsd/stats"
 }
 
 # held — a process that has what is removed open; it ends with descriptor 9.
@@ -95,7 +97,7 @@ held() {
 		>"$BATS_TEST_TMPDIR/out" 2>&1 9>&- &
 	HOLDS=$!
 	exec 9>"$BATS_TEST_TMPDIR/in"
-	check becomes $((20 * SLOW)) grep -q held "$BATS_TEST_TMPDIR/out"
+	await becomes 20 grep -q held "$BATS_TEST_TMPDIR/out"
 }
 
 @test "of files without a name nothing is left by the end of the mount" {
@@ -110,7 +112,7 @@ held() {
 	held
 	local pid=$DAEMON
 	mount_crash
-	check no-leftover "$pid" "$STATE"
+	await unused "$pid" "$STATE"
 	exec 9>&-
 	wait "$HOLDS"
 	mount_start
@@ -236,11 +238,11 @@ held() {
 	local waiter=$!
 	cat "$MNT/a/stdout.follow" >"$BATS_TEST_TMPDIR/follow" &
 	local follower=$!
-	check blocked-reader "$waiter" "$MNT"
-	check blocked-reader "$follower" "$MNT"
+	await reader "$waiter" "$MNT" 20
+	await reader "$follower" "$MNT" 20
 	server_kill
-	check await-exit "$waiter" $((20 * SLOW))
-	check await-exit "$follower" $((20 * SLOW))
+	await exit "$waiter" 20
+	await exit "$follower" 20
 	wait "$waiter" "$follower"
 	assert_equal "$(cat "$BATS_TEST_TMPDIR/wait")" 125
 	assert_equal "$(cat "$BATS_TEST_TMPDIR/follow")" up
@@ -252,13 +254,13 @@ held() {
 	mkdir "$MNT/a"
 	cat "$MNT/a/wait" >"$BATS_TEST_TMPDIR/wait" &
 	local waiter=$!
-	check blocked-reader "$waiter" "$MNT"
+	await reader "$waiter" "$MNT" 20
 	server_kill
 	state_is a draft
 	server_kill
 	job_put a code.sh 'exit 7'
 	job_put a config.json '{}'
-	check await-exit "$waiter" $((20 * SLOW))
+	await exit "$waiter" 20
 	wait "$waiter"
 	assert_equal "$(cat "$BATS_TEST_TMPDIR/wait")" 7
 }
@@ -374,9 +376,9 @@ half_copied() {
 
 	cp -r "$MNT/$1" "$MNT/$2" &
 	copier=$!
-	check becomes $((20 * SLOW)) test -e "$MNT/$2/output/d/f100"
+	await becomes 20 test -e "$MNT/$2/output/d/f100"
 	server_kill
-	check await-exit "$copier" $((60 * SLOW))
+	await exit "$copier" 60
 	wait "$copier"
 }
 
@@ -502,7 +504,7 @@ half_copied() {
 	server=$(server_pid)
 	DAEMON=
 	kill -KILL "$pid"
-	check await-exit "$server" $((20 * SLOW))
+	await exit "$server" 20
 	wait "$pid" || true
 	mount_gone "$pid"
 	mount_start
@@ -523,7 +525,7 @@ half_copied() {
 	echo kept >"$MNT/a/data"
 	mv -T "$dir.bad" "$STATE"
 	server_kill
-	check becomes $((20 * SLOW)) grep -q 'Not a directory' "$LOG"
+	await becomes 20 grep -q 'Not a directory' "$LOG"
 	mv -T "$dir.good" "$STATE"
 	assert_equal "$(bounded 30 cat "$MNT/a/data")" kept
 }
@@ -574,7 +576,7 @@ half_copied() {
 	kill -STOP "$DAEMON"
 	kill -USR2 "$SERVER"
 	# it is dead, and nobody has taken notice yet
-	check becomes $((20 * SLOW)) grep -q '^State:.Z' "/proc/$SERVER/status"
+	await becomes 20 grep -q '^State:.Z' "/proc/$SERVER/status"
 	kill -TERM "$DAEMON"
 	kill -CONT "$DAEMON"
 	mount_ended
@@ -594,7 +596,7 @@ half_copied() {
 	job_start a $'out up\nsleep 600'
 	job_follow a up
 	"$FSD" upgrade "$MNT" >/dev/null &
-	check becomes $((20 * SLOW)) grep -q 'takes over when' "$LOG"
+	await becomes 20 grep -q 'takes over when' "$LOG"
 	job_start b 'out later'
 	state_is b queued
 	wait $!
@@ -671,13 +673,13 @@ sending() {
 	# the next one comes when what the server says of the job is stored
 	FSD_FAKE_WITNESS=$BATS_TEST_TMPDIR/witness FSD_FAKE_FREEZE=1 \
 		FSD_FAKE_START_MS=200 mount_start --pool 1 --max-machines 1
-	check becomes 30 grep -q '^fsd_machines_warm 1$' "$MNT/.fsd/stats"
+	await becomes 30 grep -q '^fsd_machines_warm 1$' "$MNT/.fsd/stats"
 	mkdir "$MNT/$1"
 	head -c 4000000 /dev/zero >"$MNT/$1/data"
 	job_put "$1" code.sh $'witness w\nargs\nsleep 300\nout late'
 	job_put "$1" config.json '{"args": ["given"]}'
 	state_is "$1" running
-	check becomes 20 sh -c 'cat "$0"/jobs/*/r1/order | grep -q .' "$STATE"
+	await becomes 20 sh -c 'cat "$0"/jobs/*/r1/order | grep -q .' "$STATE"
 }
 
 @test "a job whose program was not told to begin is queued again when its server dies" {
@@ -685,14 +687,14 @@ sending() {
 	cat "$MNT/a/stdout.follow" >"$BATS_TEST_TMPDIR/follow" &
 	local follower=$!
 	exec 5<"$MNT/a/stdout"
-	check blocked-reader "$follower" "$MNT"
+	await reader "$follower" "$MNT" 20
 	server_kill
 	job_wait a
 	ended a 0 exited
 	result_is a .attempt 1
 	result_is a '.attempts' '[]'
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/witness")" = 1 ]
-	check await-exit "$follower" $((20 * SLOW))
+	await exit "$follower" 20
 	cmp "$BATS_TEST_TMPDIR/follow" "$MNT/a/stdout"
 	grep -qx given "$MNT/a/stdout"
 	# cmp of two descriptors of one file reads neither
@@ -716,13 +718,13 @@ sending() {
 @test "one whose program has gone fails, though another file of it is still written" {
 	mount_stop
 	FSD_FAKE_FREEZE=1 FSD_FAKE_START_MS=200 mount_start --pool 1 --max-machines 1
-	check becomes 30 grep -q '^fsd_machines_warm 1$' "$MNT/.fsd/stats"
+	await becomes 30 grep -q '^fsd_machines_warm 1$' "$MNT/.fsd/stats"
 	mkdir "$MNT/a"
 	head -c 4000000 /dev/zero >"$MNT/a/data"
 	job_put a code.sh 'exit 0'
 	exec 5>"$MNT/a/other"
 	job_put a config.json '{"inputs": ["data"]}'
-	check becomes 20 grep -qx running "$MNT/a/state"
+	await becomes 20 grep -qx running "$MNT/a/state"
 	rm "$MNT/a/code.sh"
 	server_kill
 	job_wait a

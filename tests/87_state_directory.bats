@@ -30,6 +30,7 @@ mount_refused() {
 
 # --- format -----------------------------------------------------------------
 
+# bats test_tags=smoke
 @test "a state directory says its format" {
 	assert_equal "$(cat "$STATE/format")" 'format 2'
 }

@@ -3,12 +3,16 @@
 # alone: what it measures is the daemon, not its neighbours.
 # Many jobs, many readers, much output: nothing grows, nothing is mixed up.
 
+# bats file_tags=release
+
 load lib/common
+load lib/queue
 
 setup() { mount_start; }
 teardown() { mount_done; }
 
 JOBS=${LOAD_JOBS:-1000}
+QUEUE=${LOAD_QUEUE:-2000}
 
 @test "a thousand jobs leave no descriptor, file, process or growing memory" {
 	check many-jobs "$MNT" 50 8
@@ -21,10 +25,9 @@ JOBS=${LOAD_JOBS:-1000}
 	[ "$later" -le $((fds + 2)) ] || fail "descriptors: $fds, then $later"
 	later=$(daemon_rss_kb)
 	echo "# resident memory: $rss kB, after $JOBS jobs $later kB" >&3
-	case $FSD in
-	*/asan/*) ;; # its quarantine grows by design
-	*) [ "$later" -le $((rss + 4096)) ] || fail "memory: $rss kB, then $later kB" ;;
-	esac
+	# the quarantine of sanitizers grows by design
+	sanitized || [ "$later" -le $((rss + 4096)) ] ||
+		fail "memory: $rss kB, then $later kB"
 	assert_equal "$(figure fsd_machines_leased)" 0
 	run ps -o comm= --ppid "$SERVER"
 	assert_output fsd-keeper
@@ -38,10 +41,10 @@ JOBS=${LOAD_JOBS:-1000}
 }
 
 @test "the serving thread waits for events only, not for a disk, a lock or a process" {
-	coproc LOOK { exec python3 "$BATS_TEST_DIRNAME/lib/blocked.py" "$SERVER"; }
+	coproc LOOK { exec /usr/bin/python3 "$BATS_TEST_DIRNAME/lib/blocked.py" "$SERVER"; }
 	local look=$LOOK_PID line
 	exec 7<&"${LOOK[0]}" # bash closes its own when the process has ended
-	read -r -t 20 line <&7
+	read -r -t $((20 * SLOW)) line <&7
 	mkdir "$MNT/large"
 	dd if=/dev/zero of="$MNT/large/input" bs=1M count=256 status=none 3>&- &
 	local writer=$!
@@ -49,7 +52,7 @@ JOBS=${LOAD_JOBS:-1000}
 	bounded 60 tail --pid "$writer" -f /dev/null
 	rm -r "$MNT/large"
 	kill -INT "$look"
-	read -r -t 20 line <&7
+	read -r -t $((20 * SLOW)) line <&7
 	exec 7<&-
 	echo "# $line" >&3
 	jq -e '.looks > 500' <<<"$line" || fail "nobody looked: $line"
@@ -122,4 +125,28 @@ JOBS=${LOAD_JOBS:-1000}
 @test "a far offset of events is reached in turns: nobody else waits for it" {
 	job_run a 'bytes 60000000'
 	check events-far "$MNT/a" "$MNT/.fsd/health" $((100 * SLOW))
+}
+
+@test "a long queue makes nothing slower, holds no descriptors and little memory" {
+	local before after fds rss n i
+	mount_stop
+	one
+	read -ra before <<<"$(queue measure "$MNT" first)"
+	fds=$(daemon_fds) rss=$(daemon_rss_kb)
+	queue fill "$MNT" 1 "$QUEUE"
+	# the release of the last file comes behind its close
+	await becomes 10 grep -qxF "fsd_jobs{state=\"queued\"} $QUEUE" "$MNT/.fsd/stats"
+	[ "$(daemon_fds)" -le $((fds + 2)) ] || fail "descriptors: $fds, then $(daemon_fds)"
+	n=$((($(daemon_rss_kb) - rss) * 1024 / QUEUE))
+	read -ra after <<<"$(queue measure "$MNT" first)"
+	echo "# stat, state, submit: ${before[*]} us; with $QUEUE that wait ${after[*]} us; $n bytes each" >&3
+	# with sanitizers it keeps more of everything
+	sanitized || [ "$n" -le 6144 ] || fail "$n bytes a job"
+	for i in 0 1 2; do
+		[ "${after[i]}" -le $((before[i] * 3 + 300)) ] ||
+			fail "it was ${before[*]} us, and is ${after[*]}"
+	done
+	queue empty "$MNT" 1 "$QUEUE"
+	assert_equal "$(figure fsd_runs_waiting)" 0
+	first_ends
 }

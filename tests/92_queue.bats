@@ -1,28 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# alone: what it measures is the daemon, not its neighbours.
-# Who runs when: memory, priorities, a full queue, a long one.
+# Who runs when: memory, priorities, a full queue.
 
 load lib/common
+load lib/queue
 
 teardown() {
 	mount_done || return
 	[ -z "${MEMORY:-}" ] || rm -f "$MEMORY"
-}
-
-QUEUE=${LOAD_QUEUE:-2000}
-
-# one OPTION... — a mount with one machine, which `first` has.
-one() {
-	mount_start --max-machines 1 --pool 1 "$@"
-	job_start first $'out up\nsleep 600000' '{"timeout": 3600}'
-	job_follow first up
-}
-
-# first_ends — the machine is free.
-first_ends() {
-	echo kill >"$MNT/first/ctl"
-	job_wait first
 }
 
 # memory AVAILABLE TOTAL — the host's, in MiB, from now on.
@@ -39,14 +24,11 @@ log_has() {
 
 # becomes VALUE NAME — a figure, in time.
 becomes() {
-	check becomes 20 sh -c "[ \"\$(awk -v n='$2' '\$1 == n { print \$2 }' \
+	await becomes 20 sh -c "[ \"\$(awk -v n='$2' '\$1 == n { print \$2 }' \
 		'$MNT/.fsd/stats')\" = '$1' ]"
 }
 
-queue() {
-	bounded 300 /usr/bin/python3 -I -S "$TESTS/lib/queue.py" "$@"
-}
-
+# bats test_tags=smoke
 @test "of one user's jobs the highest priority is first, then the oldest" {
 	local job
 	one
@@ -90,7 +72,9 @@ queue() {
 	job_start a 'out x'
 	state_is a queued
 	log_has a 'waits for memory: its machine may come to 384 MiB, and 50 MiB can be promised now' 1
-	job_run small 'out x' '{"memory_mb": 32}' && false
+	job_start small 'out x' '{"memory_mb": 32}'
+	log_has small 'waits for memory' 1
+	state_is small queued
 	memory 1000 4000
 	assert_equal "$(job_wait a)" 0
 	assert_equal "$(job_wait small)" 0
@@ -279,7 +263,7 @@ at_once() {
 	fails EAGAIN cp "$BATS_TEST_TMPDIR/config" "$MNT/b/config.json"
 	refused b '1 sessions live already, as many as machines allow'
 	rmdir "$MNT/.fsd/sessions/a"
-	check becomes $((20 * SLOW)) sh -c 'echo start >"$1"' - "$MNT/b/ctl"
+	await becomes 20 sh -c 'echo start >"$1"' - "$MNT/b/ctl"
 	job_wait b
 	stdout_is b b
 }
@@ -335,7 +319,7 @@ two_end() {
 	mount_stop
 	mount_start --max-machines 2
 	job_follow x up
-	check becomes 20 grep -q 'waits until its session can begin' "$MNT/z/log"
+	await becomes 20 grep -q 'waits until its session can begin' "$MNT/z/log"
 	echo kill >"$MNT/y/ctl"
 	job_wait y
 	ended y 137 cancelled
@@ -354,7 +338,7 @@ two_end() {
 	left=$(cd "$MNT" && grep -Lx refused close*/state | wc -l)
 	[ "$left" -gt 1 ]
 	for ((; left; left--)); do
-		check becomes 20 sh -c '[ "$(ls "$1")" ]' - "$MNT/.fsd/sessions"
+		await becomes 20 sh -c '[ "$(ls "$1")" ]' - "$MNT/.fsd/sessions"
 		job=$(ls "$MNT/.fsd/sessions")
 		job_wait "$job"
 		ended "$job" 0 exited
@@ -472,7 +456,7 @@ os.unlink("f06000")' "$MNT/a"
 	rm "$MNT/a/data"
 	memory 500 4000
 	first_ends
-	check becomes $((20 * SLOW)) grep -q 'waits for memory: its machine may come to 460' "$MNT/a/log"
+	await becomes 20 grep -q 'waits for memory: its machine may come to 460' "$MNT/a/log"
 	memory 4000 4000
 	assert_equal "$(job_wait a)" 0
 	stdout_is a inside
@@ -546,29 +530,4 @@ again() {
 	job_wait b
 	stdout_is a a
 	stdout_is b b
-}
-
-@test "a long queue makes nothing slower, holds no descriptors and little memory" {
-	local before after fds rss n i
-	one
-	read -ra before <<<"$(queue measure "$MNT" first)"
-	fds=$(daemon_fds) rss=$(daemon_rss_kb)
-	queue fill "$MNT" 1 "$QUEUE"
-	# the release of the last file comes behind its close
-	check becomes $((10 * SLOW)) grep -qxF "fsd_jobs{state=\"queued\"} $QUEUE" "$MNT/.fsd/stats"
-	[ "$(daemon_fds)" -le $((fds + 2)) ] || fail "descriptors: $fds, then $(daemon_fds)"
-	n=$((($(daemon_rss_kb) - rss) * 1024 / QUEUE))
-	read -ra after <<<"$(queue measure "$MNT" first)"
-	echo "# stat, state, submit: ${before[*]} us; with $QUEUE that wait ${after[*]} us; $n bytes each" >&3
-	case $FSD in
-	*/asan/*) ;; # it keeps more of everything
-	*) [ "$n" -le 6144 ] || fail "$n bytes a job" ;;
-	esac
-	for i in 0 1 2; do
-		[ "${after[i]}" -le $((before[i] * 3 + 300)) ] ||
-			fail "it was ${before[*]} us, and is ${after[*]}"
-	done
-	queue empty "$MNT" 1 "$QUEUE"
-	assert_equal "$(figure fsd_runs_waiting)" 0
-	first_ends
 }

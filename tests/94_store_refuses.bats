@@ -112,7 +112,7 @@ read_only() {
 	assert_equal "$(job_wait a)" 125
 	before=$(cat "$MNT/a/result.json")
 	read_only false
-	check becomes $((20 * SLOW)) sh -c 'grep -q "^state done" "$1"/jobs/*/meta' - "$STATE"
+	await becomes 20 sh -c 'grep -q "^state done" "$1"/jobs/*/meta' - "$STATE"
 	assert_equal "$(cat "$MNT/a/result.json")" "$before"
 	assert_equal "$(cat "$STATE"/jobs/*/r1/result.json)" "$before"
 	[ ! -e "$(echo "$STATE"/jobs/*/r1)/output" ]
@@ -138,9 +138,9 @@ write file $(printf %2000s '')"
 	assert_equal "$(ls "$MNT/a/output")" ''
 	people accounts "$MNT" "$STATE"
 	chattr -i "$meta"
-	check becomes $((20 * SLOW)) grep -q '^state done' "$meta"
+	await becomes 20 grep -q '^state done' "$meta"
 	[ ! -e "${meta%meta}r1/output" ]
-	check becomes $((20 * SLOW)) /usr/bin/python3 -I -S \
+	await becomes 20 /usr/bin/python3 -I -S \
 		"$TESTS/lib/people.py" accounts "$MNT" "$STATE"
 	rm -r "$MNT/a"
 	people nothing-used "$MNT"
@@ -185,7 +185,7 @@ write file $(printf %2000s '')"
 	job_start a 'out ran'
 	state_is a queued
 	read_only true
-	check becomes $((20 * SLOW)) grep -q 'disk' "$MNT/a/error"
+	await becomes 20 grep -q 'disk' "$MNT/a/error"
 	state_is a queued
 	fails EROFS bash -c 'echo kill >"$1"' - "$MNT/a/ctl"
 	grep -q 'does not take that the job is cancelled' "$MNT/.fsd/last_error"

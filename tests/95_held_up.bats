@@ -51,6 +51,7 @@ files() {
 	assert_equal "$(job_wait c)" 4
 }
 
+# bats test_tags=smoke
 @test "large writes hold up nobody but their writer, and are exact" {
 	mkdir "$MNT/.a"
 	head -c 30000000 /dev/urandom >"$BATS_TEST_TMPDIR/big"
@@ -130,7 +131,7 @@ files() {
 	refused a 'no new job starts before the next fsd mount'
 	echo kill >"$MNT/busy/ctl"
 	wait $!
-	check await-exit "$DAEMON" 20
+	await exit "$DAEMON" 20
 	mount_start
 	assert_equal "$(job_wait a)" 3
 }

@@ -7,15 +7,16 @@ load lib/common
 teardown() { mount_done; }
 
 becomes() {
-	check becomes 30 sh -c "[ \"\$(awk -v n='$2' '\$1 == n { print \$2 }' \
+	await becomes 30 sh -c "[ \"\$(awk -v n='$2' '\$1 == n { print \$2 }' \
 		'$MNT/.fsd/stats')\" = '$1' ]"
 }
 
+# bats test_tags=smoke
 @test "a frozen idle machine is not given out: its job has another one and does not notice" {
 	FSD_FAKE_FREEZE=2 mount_start --pool 2 --max-machines 4
 	becomes 2 fsd_machines_warm
 	JOB_SECONDS=10 job_run a $'show data\nexit 3' '{"inputs": ["data"]}' &
-	check becomes 10 test -d "$MNT/a"
+	await becomes 10 test -d "$MNT/a"
 	echo given >"$MNT/a/data"
 	wait $!
 	ended a 3 exited
@@ -46,7 +47,7 @@ becomes() {
 	FSD_FAKE_FREEZE=1 FSD_FAKE_START_MS=2000 mount_start --pool 1 --max-machines 1
 	becomes 1 fsd_machines_warm
 	job_start a 'out x'
-	check becomes 10 grep -q 'another one has it' "$LOG"
+	await becomes 10 grep -q 'another one has it' "$LOG"
 	echo kill >"$MNT/a/ctl"
 	job_wait a
 	ended a 137 cancelled
@@ -90,7 +91,7 @@ becomes() {
 	mount_start --pool 1
 	becomes 1 fsd_machines_lukewarm
 	# it would be over by then
-	run check becomes 4 grep -q '^fsd_machines_lukewarm 0' "$MNT/.fsd/stats"
+	SLOW=1 run await becomes 3 grep -q "^fsd_machines_lukewarm 0" "$MNT/.fsd/stats"
 	assert_failure
 	job_run a 'out x'
 	ended a 0 exited
@@ -156,7 +157,7 @@ becomes() {
 	mount_crash
 	FSD_FAKE_FAIL_TEMPLATES=1 mount_start --max-machines 2
 	health_becomes 'the guest did not boot (fake) (since 20'
-	check becomes 10 grep -q 'waits until machines can be had again: the guest did not boot' \
+	await becomes 10 grep -q 'waits until machines can be had again: the guest did not boot' \
 		"$MNT/j1/log" # it has a place, and waits for its machine
 	for i in 1 2 3 4 5; do
 		job_wait "j$i" >/dev/null
@@ -194,7 +195,7 @@ jailer_dies() {
 	FSD_FAKE_FREEZE=1 mount_start --pool 1 --max-machines 4
 	becomes 1 fsd_machines_warm
 	job_start a $'witness\nout x'
-	check becomes 10 grep -qx running "$MNT/a/state"
+	await becomes 10 grep -qx running "$MNT/a/state"
 	jailer_dies
 	assert_equal "$(job_wait a)" 0
 	ended a 0 exited
@@ -207,7 +208,7 @@ jailer_dies() {
 	FSD_FAKE_FREEZE=1 mount_start --pool 1 --max-machines 4
 	becomes 1 fsd_machines_warm
 	job_start a 'out x' '{"session": "s"}'
-	check becomes 10 grep -qx running "$MNT/a/state"
+	await becomes 10 grep -qx running "$MNT/a/state"
 	jailer_dies
 	job_wait a >/dev/null
 	ended a 125 failed
@@ -231,7 +232,7 @@ jailer_dies() {
 	jailer_dies
 	gate_open
 	gate_end
-	check await-exit "$start" $((20 * SLOW)) || true # what it said is the job's to tell
+	await exit "$start" 20 || true # what it said is the job's to tell
 	job_run b 'out y'
 	stdout_is b y
 	job_wait s2 >/dev/null
@@ -259,11 +260,11 @@ jailer_dies() {
 	job_follow a up
 	id=$(basename "$(echo "$STATE"/jobs/*)")
 	job_start b 'out y' '{"memory_mb": 2048}'
-	check becomes 10 grep -q 'its template' "$MNT/b/log"
+	await becomes 10 grep -q 'its template' "$MNT/b/log"
 	gate "hold:pwrite64:jobs/$id/meta"
 	jailer_dies
 	gate_held # a, which ran, has not ended yet
-	check becomes 10 grep -qx queued "$MNT/b/state"
+	await becomes 10 grep -qx queued "$MNT/b/state"
 	gate_open
 	gate_end
 	assert_equal "$(job_wait b)" 0
@@ -276,9 +277,9 @@ jailer_dies() {
 	FSD_FAKE_FREEZE=1 mount_start --pool 1 --max-machines 4
 	becomes 1 fsd_machines_warm
 	job_start a 'out x'
-	check becomes 10 grep -qx running "$MNT/a/state"
+	await becomes 10 grep -qx running "$MNT/a/state"
 	kill -USR1 "$DAEMON"
-	check becomes 10 grep -q 'stopping when 1 running job' "$LOG"
+	await becomes 10 grep -q 'stopping when 1 running job' "$LOG"
 	jailer_dies
 	mount_ended USR1
 	mount_start

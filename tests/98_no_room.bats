@@ -17,22 +17,22 @@ one_waits() {
 	job_put b code.sh "$1"
 	cat "$MNT/b/events" >"$BATS_TEST_TMPDIR/events" 3>&- &
 	READER=$!
-	check blocked-reader "$READER" "$MNT"
+	await reader "$READER" "$MNT" 20
 	job_put b config.json '{}'
-	check becomes 10 grep -q queued "$BATS_TEST_TMPDIR/events"
+	await becomes 10 grep -q queued "$BATS_TEST_TMPDIR/events"
 	ID=$(basename "$(dirname "$(grep -l '^name b' "$STATE"/jobs/*/meta)")")
 }
 
 # read_well — the reader got what everybody gets.
 read_well() {
-	check await-exit "$READER" $((20 * SLOW))
+	await exit "$READER" 20
 	cmp "$BATS_TEST_TMPDIR/events" "$MNT/b/events"
 	run cat "$MNT/b/events"
 	refute_output --partial '"time": "1970'
 }
 
 b_waits() {
-	check becomes 10 grep -q 'waits: the disk of the state directory is full' "$MNT/b/log"
+	await becomes 10 grep -q 'waits: the disk of the state directory is full' "$MNT/b/log"
 }
 
 @test "a reader of a job that was put back has the same events as all others" {
@@ -88,7 +88,7 @@ b_waits() {
 	gate "hold:mkdirat:jobs/$ID/r1"
 	gate_held
 	kill -USR1 "$DAEMON"
-	check becomes 10 grep -q 'stopping when 1 running job' "$LOG"
+	await becomes 10 grep -q 'stopping when 1 running job' "$LOG"
 	gate_open ENOSPC
 	mount_ended USR1
 	wait "$READER" || true
@@ -101,7 +101,7 @@ b_waits() {
 	export FSD_FAKE_FREEZE=1
 	mount_start
 	small_disk 2m --pool 1 --max-machines 2
-	check becomes 30 grep -q '^fsd_machines_warm 1' "$MNT/.fsd/stats"
+	await becomes 30 grep -q '^fsd_machines_warm 1' "$MNT/.fsd/stats"
 	mkdir "$MNT/.b"
 	job_put .b code.sh 'out b'
 	job_put .b config.json '{}'
@@ -110,7 +110,7 @@ b_waits() {
 	gate 'hold:mkdirat:jobs/*/r1' 'fail:ENOSPC:mkdirat:jobs/*/r1'
 	rm "$SMALL/filler"
 	gate_held
-	check becomes 10 grep -q 'another one has it' "$LOG"
+	await becomes 10 grep -q 'another one has it' "$LOG"
 	gate_open ENOSPC
 	assert_equal "$(job_wait b)" 0
 	job_run c 'out c'
@@ -130,7 +130,7 @@ b_waits() {
 	assert_equal "$(job_wait a)" 3
 	assert_equal "$(stat -c %b "$STATE/reserve")" 0
 	rm "$SMALL/filler"
-	check becomes 10 sh -c '[ "$(stat -c %b "$1")" -gt 0 ]' - "$STATE/reserve"
+	await becomes 10 sh -c '[ "$(stat -c %b "$1")" -gt 0 ]' - "$STATE/reserve"
 }
 
 @test "a job that never finds room although the disk says so fails, and says why" {
@@ -151,13 +151,13 @@ b_waits() {
 	job_put d code.sh 'show in'
 	cat "$MNT/d/events" >"$BATS_TEST_TMPDIR/d.events" 3>&- &
 	local reader=$!
-	check blocked-reader "$reader" "$MNT"
+	await reader "$reader" "$MNT" 20
 	job_put d config.json '{"inputs": ["in"]}'
-	check becomes 10 grep -q queued "$BATS_TEST_TMPDIR/d.events"
+	await becomes 10 grep -q queued "$BATS_TEST_TMPDIR/d.events"
 	rm "$MNT/d/in"
 	server_kill
 	job_wait d >/dev/null
-	check await-exit "$reader" $((20 * SLOW))
+	await exit "$reader" 20
 	cmp "$BATS_TEST_TMPDIR/d.events" "$MNT/d/events"
-	check await-exit "$READER" $((20 * SLOW))
+	await exit "$READER" 20
 }

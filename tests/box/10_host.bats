@@ -71,7 +71,7 @@ under_kvm() {
 	job_wait "$J" 300 >/dev/null
 	counted
 	under_kvm
-	check await-exit "$jailer" $((5 * SLOW))
+	await exit "$jailer" 5
 	[ ! -e "${groups%/*}" ] || fail "${groups%/*} is left"
 }
 

@@ -23,9 +23,10 @@ trap finish EXIT
 trap 'exit 1' TERM INT
 
 # Its second disk: the program, the guest's image, the tests.
-mkdir -p "$work/tree/build"
+mkdir -p "$work/tree/build/tests"
 printf '%s\n' "$@" >"$work/tree/options"
 cp -a build/fsd "$work/tree/build/"
+cp -a build/tests/await "$work/tree/build/tests/"
 cp -al build/image "$work/tree/build/" 2>/dev/null ||
 	cp -a build/image "$work/tree/build/"
 cp -a tests "$work/tree/"

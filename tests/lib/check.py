@@ -59,116 +59,6 @@ def get(path):
         return f.read()
 
 
-# --- the daemon ---------------------------------------------------------------
-
-def is_mounted(mnt):
-    """Mounted, and fsd answers: something else may lie there already."""
-    with open("/proc/self/mountinfo") as f:
-        if not any(line.split()[4] == mnt for line in f):
-            return False
-    try:
-        os.getxattr(mnt, "user.fsd.pid")
-    except OSError as e:
-        if e.errno in (errno.ENOTCONN, errno.ENOENT, errno.ENODATA,
-                       errno.ENOTSUP):
-            return False
-        raise
-    return True
-
-
-@check
-def await_mount(mnt, pid, seconds):
-    """The kernel tells pollers of mountinfo when a mount appears."""
-    end = time.monotonic() + float(seconds)
-    info = open("/proc/self/mountinfo")
-    try:
-        pidfd = os.pidfd_open(int(pid))
-    except ProcessLookupError:
-        die("the daemon has ended already")
-    poll = select.poll()
-    poll.register(info, select.POLLPRI)
-    poll.register(pidfd, select.POLLIN)
-    info.read()
-    while not is_mounted(mnt):
-        left = end - time.monotonic()
-        if left <= 0:
-            die("%s was not mounted in time" % mnt)
-        for fd, _ in poll.poll(left * 1000):
-            if fd == pidfd:
-                die("the daemon ended before it mounted")
-        info.seek(0)
-        info.read()
-
-
-@check
-def await_exit(pid, seconds):
-    try:
-        pidfd = os.pidfd_open(int(pid))
-    except ProcessLookupError:
-        return
-    poll = select.poll()
-    poll.register(pidfd, select.POLLIN)
-    if not poll.poll(float(seconds) * 1000):
-        die("process %s is still there" % pid)
-
-
-@check
-def await_gone(path, seconds):
-    """Asked for by its name again and again: no watch, which would hold it."""
-    end = time.monotonic() + float(seconds)
-    while os.path.lexists(path):
-        if time.monotonic() > end:
-            die("%s is still there" % path)
-        select.poll().poll(10)
-
-
-def holds(pid, prefix):
-    """What a process has of a directory: an open file, a mapping, its cwd."""
-    base = "/proc/%s/" % pid
-    for name in ("cwd", "root"):
-        try:
-            if os.readlink(base + name).startswith(prefix):
-                return name
-        except OSError:
-            pass
-    try:
-        for fd in os.listdir(base + "fd"):
-            try:
-                target = os.readlink(base + "fd/" + fd)
-            except OSError:
-                continue
-            if target.startswith(prefix):
-                return target
-        with open(base + "maps", errors="replace") as f:
-            for line in f:
-                if prefix in line:
-                    return line.strip()
-    except OSError:
-        pass
-    return None
-
-
-@check
-def no_leftover(session, state):
-    """A daemon's session is empty and nothing has its state open."""
-    prefix = os.path.realpath(state) + "/"
-    for pid in os.listdir("/proc"):
-        if not pid.isdigit() or int(pid) == os.getpid():
-            continue
-        try:
-            with open("/proc/%s/stat" % pid) as f:
-                fields = f.read().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        if fields[0] in "ZX":
-            continue
-        if fields[3] == session:
-            die("process %s of the daemon's session remains" % pid)
-        held = holds(pid, prefix)
-        if held:
-            die("process %s still has %s" % (pid, held))
-
-
 # --- names --------------------------------------------------------------------
 
 @check
@@ -432,7 +322,6 @@ def children(pid):
         return f.read().split()
 
 
-@check
 def blocked_reader(pid, mnt):
     """Waits until a process below pid is blocked in a read of mnt. There is
     no event for that: it yields the processor between two looks."""
@@ -1200,18 +1089,6 @@ def worker_does(pid, *command):
     if main * 2 > others:
         die("%s: the main thread worked %.1f ms, the others %.1f ms" % (
             " ".join(command), main / 1e6, others / 1e6))
-
-
-@check
-def becomes(seconds, *command):
-    """The command succeeds in time. For what nothing in the mount tells of."""
-    import subprocess
-    end = time.monotonic() + float(seconds)
-    while subprocess.run(command, stdout=subprocess.DEVNULL,
-                         stderr=subprocess.DEVNULL).returncode:
-        if time.monotonic() > end:
-            die("%s: not within %s s" % (" ".join(command), seconds))
-        select.select([], [], [], 0.02)
 
 
 @check

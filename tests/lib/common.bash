@@ -9,17 +9,25 @@
 #   SLOW    all bounds are multiplied by this (sanitizers: 4)
 
 bats_require_minimum_version 1.5.0
-bats_load_library bats-support
-bats_load_library bats-assert
 
-TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-FSD=${FSD:-$TESTS/../build/fsd-fake}
-[[ $FSD == /* ]] || FSD=$PWD/$FSD # a test may go elsewhere
-case $FSD in
-*/asan/*) SLOW=${SLOW:-4} ;;
-esac
-SLOW=${SLOW:-1}
-export TESTS FSD SLOW
+# What bats_load_library of bats-support and bats-assert does, without the
+# process that their load.bash starts for each of their files.
+for LIBRARY in /usr/lib/bats/bats-{support,assert}/src/*.bash; do
+	# shellcheck disable=SC1090
+	source "$LIBRARY"
+done
+unset LIBRARY
+
+if [ -z "${TESTS:-}" ]; then
+	TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+	FSD=${FSD:-$TESTS/../build/fsd-fake}
+	[[ $FSD == /* ]] || FSD=$PWD/$FSD # a test may go elsewhere
+	case $FSD in
+	*/asan/*) SLOW=${SLOW:-4} ;;
+	esac
+	SLOW=${SLOW:-1}
+	export TESTS FSD SLOW
+fi
 
 # Options of `fsd mount` for every mount of a file.
 MOUNT_OPTIONS=${MOUNT_OPTIONS:-}
@@ -27,6 +35,26 @@ MOUNT_OPTIONS=${MOUNT_OPTIONS:-}
 check() {
 	timeout -k 5 $((60 * SLOW)) /usr/bin/python3 -I -S \
 		"$TESTS/lib/check.py" "$@"
+}
+
+# await WAIT ARGUMENT... — as lib/await.c says; it multiplies by SLOW itself.
+await() {
+	"$TESTS/../build/tests/await" "$@"
+}
+
+# sanitized — is the program under test one with sanitizers? Its memory is not
+# that of the real one.
+sanitized() {
+	[[ $FSD == */asan/* ]]
+}
+
+# patient MS — a program's own timeout, in seconds: so many milliseconds, times
+# what now shares a processor. What comes before the timeout has to fit in it.
+patient() {
+	local running ms
+	read -r _ _ _ running _ </proc/loadavg
+	ms=$(($1 * (1 + ${running%/*} / $(nproc))))
+	printf '%d.%03d' $((ms / 1000)) $((ms % 1000))
 }
 
 # bounded SECONDS COMMAND... — the bound is for what goes wrong only.
@@ -50,18 +78,17 @@ mount_start() {
 
 	MNT=${MNT:-$dir/mnt} STATE=${STATE:-$dir/state} LOG=${LOG:-$dir/log}
 	# A dead daemon's mount can neither be made nor looked at.
-	mkdir -p "$MNT" 2>/dev/null || true
+	[ -d "$MNT" ] || mkdir -p "$MNT" 2>/dev/null || true
 	# A session of its own, so that what it leaves can be found.
 	# shellcheck disable=SC2086
 	setsid "$FSD" mount --state "$STATE" $MOUNT_OPTIONS "$@" "$MNT" \
 		>>"$LOG" 2>&1 </dev/null 3>&- 4>&- &
 	DAEMON=$!
 	export MNT STATE LOG DAEMON
-	check await-mount "$MNT" "$DAEMON" $((${MOUNT_SECONDS:-20} * SLOW)) || {
+	SERVER=$(await mount "$MNT" "$DAEMON" "${MOUNT_SECONDS:-20}") || {
 		cat "$LOG" >&2
 		return 1
 	}
-	SERVER=$(server_pid)
 	export SERVER
 }
 
@@ -97,28 +124,24 @@ mount_stop() {
 
 # mount_ended [SIGNAL] — the same of one that was told to end already.
 mount_ended() {
-	local status=0 pid=$DAEMON
+	local status=0 left=0 pid=$DAEMON
 
 	DAEMON=
-	check await-exit "$pid" $((20 * SLOW)) ||
-		{ echo "the daemon does not end" >&2; kill -KILL "$pid"; }
+	await ended "$pid" 20 "$MNT" "$STATE" || {
+		left=1
+		kill -KILL "$pid" 2>/dev/null
+	}
 	wait "$pid" || status=$?
 	[ "$status" = 0 ] || [ "${1:-TERM}" = KILL ] || {
 		echo "the daemon ended with status $status" >&2
 		return 1
 	}
-	mount_gone "$pid"
+	return $left
 }
 
-# mount_gone PID — no mount, no process, no open file of it remains.
+# mount_gone SESSION — no mount, no process, no open file of it remains.
 mount_gone() {
-	if mountpoint -q "$MNT" 2>/dev/null ||
-	   grep -qF " $MNT " /proc/self/mounts; then
-		umount -l "$MNT"
-		echo "$MNT is still mounted" >&2
-		return 1
-	fi
-	check no-leftover "$1" "$STATE"
+	await gone "$1" "$MNT" "$STATE"
 }
 
 # server_pid — the process that serves $MNT now.
@@ -132,7 +155,7 @@ server_kill() {
 
 	pid=$(server_pid)
 	kill -KILL "$pid"
-	check await-exit "$pid" $((20 * SLOW))
+	await exit "$pid" 20
 }
 
 # mount_crash — all of it at once, as when the host dies; the dead mount stays.
@@ -144,8 +167,8 @@ mount_crash() {
 	kill -STOP "$pid" # nobody follows the server
 	# Until both are dead whoever closes a file of the mount waits.
 	kill -KILL "$server" "$pid"
-	check await-exit "$server" $((20 * SLOW))
-	check await-exit "$pid" $((20 * SLOW))
+	await exit "$server" 20
+	await exit "$pid" 20
 	wait "$pid" 2>/dev/null || true
 }
 
@@ -155,8 +178,9 @@ log_clean() {
 	local bad
 
 	[ -e "$LOG" ] || return 0
-	bad=$(grep -E 'Z error |ERROR: [A-Z]|runtime error:' \
-		"$LOG" | grep -vE "${LOG_EXPECTED:-^$}") || return 0
+	bad=$(grep -E 'Z error |ERROR: [A-Z]|runtime error:' "$LOG") || return 0
+	[ -z "${LOG_EXPECTED:-}" ] ||
+		bad=$(grep -vE "$LOG_EXPECTED" <<<"$bad") || return 0
 	echo "unexpected in the daemon's log:" >&2
 	echo "$bad" >&2
 	return 1
@@ -260,7 +284,7 @@ job_state() {
 
 # health_becomes TEXT [OPTION] — .fsd/health has this in it, in time.
 health_becomes() {
-	check becomes $((30 * SLOW)) grep -qF ${2:+"$2"} -- "$1" "$MNT/.fsd/health"
+	await becomes 30 grep -qF ${2:+"$2"} -- "$1" "$MNT/.fsd/health"
 }
 
 # health_is_ok — now or soon: a mount answers before its first machine is made.

@@ -21,7 +21,7 @@ forked() {
 
 # forking — from now on machines are forked.
 forking() {
-	check becomes 60 grep -q 'a zygote is ready' "$LOG"
+	await becomes 60 grep -q 'a zygote is ready' "$LOG"
 }
 
 # file_setup [OPTION...] — what both kinds of machines are tried with: --fork no.
@@ -86,7 +86,7 @@ machines() {
 
 # at_rest — machines are there, and none is being made or heated any more.
 at_rest() {
-	check becomes 60 awk '{ is[$1] = $2 }
+	await becomes 60 awk '{ is[$1] = $2 }
 		END { exit !(is["fsd_machines_warm"] >= 2 &&
 			is["fsd_machines_starting"] == 0 &&
 			is["fsd_zygotes_wanted"] == 0 &&
