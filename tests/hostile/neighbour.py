@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """neighbour.py MNT [ATTACK...] - how others fare beside a program that takes
 what it can get.

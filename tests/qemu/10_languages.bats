@@ -8,6 +8,7 @@ setup_file() { file_setup; }
 teardown_file() { file_teardown; }
 teardown() { jobs_done; }
 
+# bats test_tags=smoke
 @test "Python: hello, exactly" {
 	prog code.py <<<'print("hello")'
 	ok hello
@@ -233,6 +234,7 @@ PY
 	result_is "$J" .value null
 }
 
+# bats test_tags=smoke
 @test "JavaScript: CommonJS, ES modules, top-level await, JSON and timers" {
 	prog code.js '{"args": ["x"]}' <<'JS'
 const path = require("path");
@@ -311,6 +313,7 @@ JS
 	result_is "$J" .value.double 8
 }
 
+# bats test_tags=smoke
 @test "TypeScript: types are erased, enums and generics run" {
 	prog code.ts <<'TS'
 interface P { readonly name: string; age?: number }
@@ -338,6 +341,7 @@ TS
 	refute_output ''
 }
 
+# bats test_tags=smoke
 @test "bash: the whole of it" {
 	prog code.sh '{"args": ["one", "two words"]}' <<'SH'
 set -euo pipefail
@@ -369,6 +373,7 @@ SH
 	assert_output --partial nope-nope
 }
 
+# bats test_tags=smoke
 @test "a program with #! runs by awk, sed, sh, python and env" {
 	prog code <<<$'#!/usr/bin/awk -f\nBEGIN { print "awk" }'
 	ok awk

@@ -9,26 +9,26 @@ teardown_file() { file_teardown; }
 teardown() { jobs_done; }
 
 @test "an endless loop ends at its timeout with what it printed" {
-	prog code.py '{"timeout": 1.5}' <<<$'print("partial", flush=True)\nwhile True: pass'
+	prog code.py '{"timeout": '"$(patient 1500)"'}' <<<$'print("partial", flush=True)\nwhile True: pass'
 	ended "$J" 124 timeout
 	stdout_is "$J" partial
 	run result "$J" .usage.wall_ms
-	[ "$output" -ge 1400 ] && [ "$output" -le 6000 ] || fail "wall_ms $output"
+	[ "$output" -ge 1400 ] && [ "$output" -le $((6000 * SLOW)) ] || fail "wall_ms $output"
 	run cat "$MNT/$J/log"
 	assert_output --partial timeout
 }
 
 @test "endless loops in JavaScript and bash end too" {
-	prog code.js '{"timeout": 2}' <<<'console.log("partial"); while (true) {}'
+	prog code.js '{"timeout": '"$(patient 2000)"'}' <<<'console.log("partial"); while (true) {}'
 	ended "$J" 124 timeout
 	stdout_is "$J" partial
-	prog code.sh '{"timeout": 1}' <<<'echo partial; while :; do :; done'
+	prog code.sh '{"timeout": '"$(patient 1000)"'}' <<<'echo partial; while :; do :; done'
 	ended "$J" 124 timeout
 	stdout_is "$J" partial
 }
 
 @test "in the grace a handler may tidy up, and its code is kept apart" {
-	prog code.py '{"timeout": 1, "grace": 10}' <<'PY'
+	prog code.py '{"timeout": '"$(patient 1000)"', "grace": 60}' <<'PY'
 import signal, sys, time
 def h(*a): print("tidy"); sys.exit(5)
 signal.signal(signal.SIGTERM, h)
@@ -41,7 +41,7 @@ PY
 }
 
 @test "who ignores SIGTERM is killed after the grace" {
-	prog code.py '{"timeout": 1, "grace": 1}' <<'PY'
+	prog code.py '{"timeout": '"$(patient 1000)"', "grace": 1}' <<'PY'
 import signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("up", flush=True)
@@ -49,17 +49,17 @@ while True: time.sleep(1)
 PY
 	ended "$J" 124 timeout
 	run result "$J" .usage.wall_ms
-	[ "$output" -ge 1900 ] && [ "$output" -le 8000 ] || fail "wall_ms $output"
+	[ "$output" -ge 1900 ] && [ "$output" -le $((8000 * SLOW)) ] || fail "wall_ms $output"
 }
 
 @test "a program that has stopped itself still times out" {
-	prog code.py '{"timeout": 1.5}' <<<'import os; print("x", flush=True); os.kill(os.getpid(), 19)'
+	prog code.py '{"timeout": '"$(patient 1500)"'}' <<<'import os; print("x", flush=True); os.kill(os.getpid(), 19)'
 	ended "$J" 124 timeout
 	stdout_is "$J" x
 }
 
 @test "a tree of processes that ignore signals dies at the timeout" {
-	prog code.sh '{"timeout": 2}' <<'SH'
+	prog code.sh '{"timeout": '"$(patient 2000)"'}' <<'SH'
 trap '' TERM INT HUP
 sh -c 'trap "" TERM; setsid sleep 600 & sleep 600' &
 echo up
@@ -223,7 +223,7 @@ PY
 }
 
 @test "the machine after a kill, a crash or no memory left is another one" {
-	prog code.sh '{"timeout": 1}' <<<'touch /tmp/mark; sleep 600'
+	prog code.sh '{"timeout": '"$(patient 1000)"'}' <<<'touch /tmp/mark; sleep 600'
 	ended "$J" 124 timeout
 	prog code.sh <<<'ls /tmp/mark 2>&1; ps ax 2>/dev/null | grep -c "sleep 600" ; echo fine'
 	run out

@@ -115,7 +115,7 @@ SH
 
 @test "a timeout ends a step and its session, and the next begins anew" {
 	step p code.py <<<'x = 1'
-	step p code.py '"timeout": 0.5' <<<$'print(x, flush=True)\nwhile True: pass'
+	step p code.py '"timeout": '"$(patient 500)"'' <<<$'print(x, flush=True)\nwhile True: pass'
 	ended "$J" 124 timeout
 	stdout_is "$J" 1
 	result_is "$J" .session_state lost
@@ -407,9 +407,11 @@ PY
 }
 
 @test "an interpreter that is stopped between two steps ends with a sentence" {
-	step p code.py <<<'import subprocess; subprocess.Popen("sleep 0.5; kill -STOP $PPID", shell=True)'
+	local files=$MNT/.fsd/sessions/p/files
+	step p code.py <<<'import subprocess; subprocess.Popen("until [ -e go ]; do sleep 0.05; done; kill -STOP $PPID; : >stopped", shell=True)'
 	ok
-	sleep 1.5
+	: >"$files/go"
+	await becomes 30 test -e "$files/stopped"
 	step p code.py <<<'print(1)'
 	ended "$J" 125 failed
 	result_is "$J" .session_state lost

@@ -47,7 +47,7 @@ teardown() {
 
 @test "a machine that is stopped from outside fails its job in bounded time" {
 	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
-	job_put "$J" config.json '{"timeout": 2}'
+	job_put "$J" config.json '{"timeout": '"$(patient 2000)"'}'
 	job_follow "$J" up
 	local pid stopped
 	stopped=$(machines)
@@ -108,7 +108,7 @@ stopped() {
 	result_is "$J" .message null
 	# All of them were asked, and thrown away.
 	for pid in $STOPPED; do
-		check await-exit "$pid" 20
+		await exit "$pid" 20
 	done
 	prog code.py <<<'print("and again")'
 	ok 'and again'
@@ -184,7 +184,7 @@ limit_memory() {
 	local file=$1/memory.max
 	[ -e "$file" ] || file=$1/memory.limit_in_bytes
 	[ "$2" != max ] || [ "${file##*.}" = max ] || set -- "$1" -1
-	check becomes 30 sh -c 'echo "$1" >"$2"' - "$2" "$file"
+	await becomes 30 sh -c 'echo "$1" >"$2"' - "$2" "$file"
 }
 
 used_memory() {
@@ -227,9 +227,9 @@ PY
 	limit_memory "$group" 8M
 	job_made code.py <<<'print("run at last")'
 	job_put "$J" config.json '{}'
-	check becomes 60 grep -q 'machines do not start: QEMU was killed from outside: memory ran out' \
+	await becomes 60 grep -q 'machines do not start: QEMU was killed from outside: memory ran out' \
 		"$MNT/.fsd/health"
-	check becomes 60 grep -q 'failed to start (3 in a row)' "$LOG"
+	await becomes 60 grep -q 'failed to start (3 in a row)' "$LOG"
 	limit_memory "$group" max
 	same_template
 }
@@ -242,7 +242,7 @@ PY
 	prlimit --pid "$(jailer)" --as=$((700 << 20)):
 	job_made code.py <<<'print("run at last")'
 	job_put "$J" config.json '{}'
-	check becomes 60 grep -q 'failed to start (3 in a row)' "$LOG"
+	await becomes 60 grep -q 'failed to start (3 in a row)' "$LOG"
 	run cat "$MNT/.fsd/health"
 	assert_output --partial 'Cannot allocate memory'
 	prlimit --pid "$(jailer)" --as=unlimited:
@@ -298,9 +298,9 @@ kernel_ends() {
 	[ -n "$pids" ]
 	mount_crash
 	for pid in $pids; do
-		check await-exit "$pid" 10
+		await exit "$pid" 10
 	done
-	check no-leftover "$session" "$STATE"
+	await unused "$session" "$STATE"
 	mount_start
 	ended "$J" 125 interrupted
 	stdout_is "$J" up
@@ -319,7 +319,7 @@ kernel_ends() {
 @test "a damaged template is found, thrown away and made again" {
 	own_mount
 	check flip-bit "$STATE/templates"
-	mount_start
+	mount_start --pool 0 --fork no
 	job_made code.py <<<'print("right")'
 	job_put "$J" config.json '{}'
 	assert_equal "$(bounded 900 cat "$MNT/$J/wait")" 0
@@ -333,7 +333,7 @@ kernel_ends() {
 	for dir in "$STATE"/templates/*/; do
 		truncate -c -s 4096 "$dir/state"
 	done
-	mount_start
+	mount_start --pool 0 --fork no
 	job_made code.py <<<'print("right")'
 	job_put "$J" config.json '{}'
 	assert_equal "$(bounded 900 cat "$MNT/$J/wait")" 0
@@ -344,7 +344,7 @@ kernel_ends() {
 	for dir in "$STATE"/templates/*/; do
 		echo nonsense >"$dir/meta"
 	done
-	mount_start
+	mount_start --pool 0 --fork no
 	job_made code.py <<<'print("right again")'
 	job_put "$J" config.json '{}'
 	assert_equal "$(bounded 900 cat "$MNT/$J/wait")" 0
@@ -355,7 +355,7 @@ kernel_ends() {
 @test "a template that is damaged while it serves gives no wrong result and is made again" {
 	local dir
 	own_mount
-	mount_start --pool 0
+	mount_start --pool 0 --fork no
 	prog code.py <<<'print("right")'
 	ok right
 	for dir in "$STATE"/templates/*/; do
@@ -376,7 +376,7 @@ kernel_ends() {
 		seek=5000000 conv=notrunc status=none
 	expect_log 'jobs cannot run|no template'
 	mount_start --image "$BATS_TEST_TMPDIR/image"
-	check becomes 120 grep -q 'rootfs.erofs' "$MNT/.fsd/health"
+	await becomes 120 grep -q 'rootfs.erofs' "$MNT/.fsd/health"
 	job_made code.py <<<'print("wrong")'
 	job_put "$J" config.json '{}'
 	state_is "$J" queued
@@ -450,8 +450,8 @@ is_forked() {
 	ok restored
 	job_wait "$running" 60
 	stdout_is "$running" $'up\nlives on'
-	check becomes 60 grep -q 'a zygote has ended (QEMU was killed from outside' "$LOG"
-	check becomes 60 awk '/a zygote is ready/ { n++ } END { exit n != 2 }' "$LOG"
+	await becomes 60 grep -q 'a zygote has ended (QEMU was killed from outside' "$LOG"
+	await becomes 60 awk '/a zygote is ready/ { n++ } END { exit n != 2 }' "$LOG"
 	prog code.py <<<'print("forked")'
 	ok forked
 }
@@ -466,7 +466,7 @@ is_forked() {
 	result_is "$J" .message null
 	run zygote
 	assert_failure
-	check becomes 60 grep -q 'a zygote has ended' "$LOG"
+	await becomes 60 grep -q 'a zygote has ended' "$LOG"
 	assert_equal "$(cat "$MNT/.fsd/health")" ok
 }
 

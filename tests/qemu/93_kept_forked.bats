@@ -22,10 +22,10 @@ teardown() { jobs_done; }
 		kill_server
 		state_is "$J" running
 	done
-	check await-exit "$zygote" $((2 * SLOW))
+	await exit "$zygote" 2
 	job_wait "$J" $JOB_SECONDS >/dev/null
 	counted
-	check await-exit "$jailer" $((2 * SLOW))
+	await exit "$jailer" 2
 }
 
 @test "two that were forked off one go on at the same time" {
