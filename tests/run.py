@@ -298,6 +298,13 @@ def count(program, status, text):
     return None
 
 
+def copied(pipe, path):
+    with pipe, open(path, "ab") as log:
+        for piece in iter(lambda: pipe.read1(65536), b""):
+            log.write(piece)
+            log.flush()
+
+
 class Runner:
     def __init__(self, programs, lanes):
         self.todo = sorted(programs, key=lambda p: (p.alone, -p.cost))
@@ -370,17 +377,24 @@ class Runner:
     def execute(self, program, lane):
         if "template" in program.needs:
             lane_state(lane)
-        with open(program.log, "wb") as log, open(os.devnull) as nothing:
-            child = subprocess.Popen(
-                ["timeout", "-k", "10", str(program.limit), *program.argv],
-                stdin=nothing, stdout=log, stderr=log,
-                env=environment(program, lane))
-            self.running[program] = child
-            if self.stopped:
-                child.terminate()
-            _, status, used = os.wait4(child.pid, 0)
-            status = child.returncode = os.waitstatus_to_exitcode(status)
-            program.cpu = used.ru_utime + used.ru_stime
+        child = subprocess.Popen(
+            ["timeout", "-k", "10", str(program.limit), *program.argv],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, env=environment(program, lane))
+        self.running[program] = child
+        if self.stopped:
+            child.terminate()
+        # By a pipe: a test of a full disk limits the size of its files.
+        copier = threading.Thread(target=copied, daemon=True,
+                                  args=(child.stdout, program.log))
+        copier.start()
+        _, status, used = os.wait4(child.pid, 0)
+        status = child.returncode = os.waitstatus_to_exitcode(status)
+        program.cpu = used.ru_utime + used.ru_stime
+        copier.join(10)
+        if copier.is_alive():
+            self.says(program, "not ok - what %s has started still holds its "
+                      "output" % program.name)
         with open(program.log, errors="replace") as log:
             text = log.read()
         if program.whole:
