@@ -354,8 +354,8 @@ class Runner:
             else:
                 self.execute(program, lanes[0])
         except Exception as e:
-            self.says(program, "not ok - %s was not run: %s" % (
-                program.name, e))
+            print("not ok - %s was not run: %r" % (program.name, e))
+            program.failed += 1
         program.seconds = time.monotonic() - began
         if program.whole or not program.tests:
             program.tests = [(program.seconds, program.whole or program.name)]
@@ -365,14 +365,14 @@ class Runner:
             self.ended.append(program)
             if STEPS.get(program.name) is program:
                 self.done[program.name] = not program.failed
-            self.show(program)
             self.changed.notify()
+            self.show(program)
 
     @staticmethod
     def says(program, line):
+        program.failed += 1
         with open(program.log, "a") as log:
             log.write(line + "\n")
-        program.failed += 1
 
     def execute(self, program, lane):
         if "template" in program.needs:
