@@ -568,7 +568,7 @@ def blocked_readers(mnt, count):
         os.stat(job)
         times.append(time.monotonic() - before)
     times.sort()
-    if times[100] > 0.02:
+    if times[100] > 0.02 * int(os.environ.get("SLOW", "1")):
         die("the median stat takes %.1f ms with %d blocked readers" %
             (times[100] * 1000, count))
     put(job + "/ctl", b"kill\n", os.O_WRONLY)

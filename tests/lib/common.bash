@@ -49,11 +49,13 @@ sanitized() {
 }
 
 # patient MS — a program's own timeout, in seconds: so many milliseconds, times
-# what now shares a processor. What comes before the timeout has to fit in it.
+# what now shares a processor, but SLOW at most. What comes before the timeout
+# has to fit in it.
 patient() {
-	local running ms
+	local running ms times
 	read -r _ _ _ running _ </proc/loadavg
-	ms=$(($1 * (1 + ${running%/*} / $(nproc))))
+	times=$((1 + ${running%/*} / $(nproc)))
+	ms=$(($1 * (times < SLOW ? times : SLOW)))
 	printf '%d.%03d' $((ms / 1000)) $((ms % 1000))
 }
 
