@@ -59,7 +59,9 @@ SECONDS = {"97_machines_die": 110, "96_lying_guest": 80, "86_durability": 60,
            "90_machines": 200, "92_kept": 200, "85_sessions": 150,
            "70_walls": 150, "71_walls_forked": 120}
 SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:exitcode=99",
-              "UBSAN_OPTIONS": "print_stacktrace=1"}
+              "UBSAN_OPTIONS": "print_stacktrace=1",
+              # nothing is measured with sanitizers
+              "LOAD_JOBS": "300", "LOAD_READERS": "1000", "LOAD_QUEUE": "500"}
 
 
 class Program:
@@ -86,10 +88,10 @@ class Program:
 
 # --- what the parts are made of -------------------------------------------------
 
-def step(name, sentence, argv, limit, needs=()):
+def step(name, sentence, argv, limit, needs=(), lanes=2):
     """A step counts as a test of the part "build"."""
     return Program("build", name, argv, limit, needs=needs, whole=sentence,
-                   cost=1e6)
+                   cost=1e6, lanes=lanes)
 
 
 def make(*targets):
@@ -103,14 +105,14 @@ STEPS = {s.name: s for s in (
     step("release", "the products compile without a warning",
          make("all", "build/hostile/raw"), 900, ("shared",)),
     step("image", "the guest image is built", make("image"), 1800,
-         ("shared",)),
+         ("shared",), 1),
     step("template", "the first machine is made and saved",
-         ["tests/lib/template.sh", STATE], 1800, ("release", "image")),
+         ["tests/lib/template.sh", STATE], 1800, ("release", "image"), 1),
     step("bare", "the image without walls is built", make("bare"), 1800,
-         ("release", "image")),
+         ("release", "image"), 1),
     step("bare-template", "its first machine is made and saved",
          ["tests/lib/template.sh", "build/bare/state", "--policy",
-          "permissive", "--image", "build/bare/image"], 1800, ("bare",)),
+          "permissive", "--image", "build/bare/image"], 1800, ("bare",), 1),
     step("unit-objects", "the unit tests compile", make("unit"), 900,
          ("release",)),
     step("asan", "the daemon compiles with sanitizers",

@@ -208,7 +208,7 @@ print(os.path.getsize("data"), open("data", "rb").read(1))'
 @test "a job beside which three servers die before it begins is interrupted" {
 	local i
 	job_made code.py <<<'print("never")'
-	head -c 200000000 /dev/zero >"$MNT/$J/data"
+	head -c 100000000 /dev/zero >"$MNT/$J/data"
 	job_put "$J" config.json '{"memory_mb": 640}'
 	for i in 1 2 3; do
 		await becomes 60 grep -qx running "$MNT/$J/state"
