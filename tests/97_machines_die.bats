@@ -230,6 +230,7 @@ jailer_dies() {
 	start=$!
 	gate_held
 	jailer_dies
+	await becomes 10 grep -q 'machines cannot be started any more' "$LOG"
 	gate_open
 	gate_end
 	await exit "$start" 20 || true # what it said is the job's to tell
