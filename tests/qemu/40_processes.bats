@@ -125,8 +125,8 @@ for _ in range(30):
             os._exit(0)
         os._exit(0)
     os.wait()
-end = time.monotonic() + 10
-while time.monotonic() < end:
+for _ in range(200):
+    time.sleep(0.05) # PID 1 has the processor meanwhile
     z = 0
     for p in os.listdir("/proc"):
         if p.isdigit():
