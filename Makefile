@@ -68,10 +68,19 @@ ALL_LDFLAGS = $(LINK_$(VARIANT)) -Wl,--as-needed $(LDFLAGS)
 
 # --- sources, by room -------------------------------------------------------
 
+# The lowest first, as tests/order.py has them. A client of the mount is no room
+# of the daemon.
+ROOMS    := base users handover store files sched jobs run submit mount fuse \
+	server cli
+CLIENTS  := client
+VM_ROOMS := os jail channel qemu pool
+
 LAYOUT := $(wildcard layout/base/*.c layout/*.c)
-FAKE   := $(wildcard vm/fake*.c)
-VM     := guest/wire.c guest/wire_fs.c $(filter-out $(FAKE),$(wildcard vm/*.c))
-FSD    := $(wildcard fsd/*.c)
+FAKE   := $(wildcard vm/fake*.c vm/fake/*.c)
+VM     := guest/wire.c guest/wire_fs.c \
+	$(filter-out $(FAKE),$(wildcard vm/*.c $(VM_ROOMS:%=vm/%/*.c)))
+CLIENT := $(wildcard $(CLIENTS:%=fsd/%/*.c))
+FSD    := $(wildcard fsd/*.c $(ROOMS:%=fsd/%/*.c)) $(CLIENT)
 GUEST  := $(wildcard guest/*.c) layout/base/err.c layout/base/buf.c \
 	layout/base/proc_status.c
 # The daemon's files that name the machines' backend: compiled once for each.
@@ -305,7 +314,8 @@ bench: test-deps
 
 format:
 	clang-format -i $(wildcard layout/*.[ch] layout/base/*.[ch] \
-		guest/*.[ch] vm/*.[ch] fsd/*.[ch] tests/*/*.[ch])
+		guest/*.[ch] vm/*.[ch] vm/*/*.[ch] fsd/*.[ch] fsd/*/*.[ch] \
+		tests/*/*.[ch])
 
 install: all
 	install -D -m 755 build/fsd $(DESTDIR)$(PREFIX)/bin/fsd

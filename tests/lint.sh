@@ -71,18 +71,18 @@ check_doors() {
 		"$(doors '^guest/.*\.[ch]$' \
 		'layout/limits\.h|layout/base/[^/]+\.h|guest/runners/(hold|populate)\.h')"
 	verdict 'vm/ includes guest/wire*.h and layout/base/ only' \
-		"$(doors '^vm/[^/]*\.[ch]$' \
-			'guest/wire(_fs)?\.h|layout/base/[^/]+\.h|vm/zygote/wire\.h')"
+		"$(doors '^vm/(os/|jail/|channel/|qemu/|pool/|fake/)?[^/]*\.[ch]$' \
+			'guest/wire(_fs)?\.h|layout/base/[^/]+\.h|vm/(zygote/wire|[^/]+|(os|jail|channel|qemu|pool|fake)/[^/]+)\.h')"
 	# it lives in QEMU's process
 	verdict "vm/zygote/ includes what a jail's child is made with only" \
 		"$(doors '^vm/zygote/.*\.[ch]$' \
-			'vm/(argv|jail_child|fdpass)\.h|layout/base/num\.h')"
+			'vm/([a-z]+/)?(argv|jail_child|fdpass)\.h|layout/base/num\.h')"
 	verdict 'fsd/ includes the doors of vm/ and layout/ only' \
 		"$(doors '^fsd/.*\.[ch]$' \
-			'vm/vm\.h|vm/tape\.h|vm/loop\.h|vm/spawn\.h|vm/backend\.h|vm/jailer\.h|vm/fdpass\.h|vm/rights\.h|layout/layout\.h')"
+			'fsd/.+\.h|vm/(vm|backend)\.h|vm/([a-z]+/)?(tape|loop|spawn|jailer|fdpass|rights)\.h|layout/layout\.h')"
 	verdict 'only layout/json.h and vm/qmp*.c know the JSON library' "$(
 		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include <jansson\.h>' |
-			grep -vE '^layout/json\.h:|^vm/qmp[a-z_]*\.c:'
+			grep -vE '^layout/json\.h:|^vm/([a-z]+/)?qmp[a-z_]*\.c:'
 		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include ".*json\.h"' |
 			grep -vE '^layout/(json|config|config_[a-z]+|event_line|result)\.[ch]:'
 	)"
@@ -91,20 +91,20 @@ check_doors() {
 check_sentences() {
 	verdict 'only fsd/ops*.c and fsd/wait.c reply to the kernel' \
 		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' '\<fuse_reply_' |
-			grep -vE '^fsd/(ops[a-z_]*|wait)\.c:')"
+			grep -vE '^fsd/([a-z]+/)?(ops[a-z_]*|wait)\.c:')"
 	verdict "only fsd/event.c assigns a job's state" \
 		"$(grep_in '^fsd/.*\.[ch]$' \
 			'\<(job|j)(->|\.)state[[:space:]]*=[^=]' |
-			grep -v '^fsd/event\.c:')"
+			grep -vE '^fsd/([a-z]+/)?event\.c:')"
 	verdict "only vm/machine.c assigns a machine's state" \
 		"$(grep_in '^vm/.*\.[ch]$' \
 			'\<(machine|m)(->|\.)state[[:space:]]*=[^=]' |
-			grep -v '^vm/machine\.c:')"
+			grep -vE '^vm/([a-z]+/)?machine\.c:')"
 	# fsd/background.c: before there is a thread, a loop or a mount
 	verdict 'only vm/spawn.c, the jailer, zygotes, fsd/background.c and guest/ fork' \
 		"$(grep_in '^(layout|vm|fsd)/.*\.[ch]$' \
 			'\<(fork|vfork|clone|clone3|posix_spawnp?|system|popen|daemon)[[:space:]]?\(|SYS_clone' |
-			grep -vE '^(vm/spawn|vm/jailer|vm/jail_cell|vm/zygote/[a-z]+|fsd/background)\.c:')"
+			grep -vE '^(vm/([a-z]+/)?(spawn|jailer|jail_cell)|vm/zygote/[a-z]+|fsd/([a-z]+/)?background)\.c:')"
 	verdict 'nothing sleeps to synchronise' \
 		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' \
 			'\<(sleep|usleep|nanosleep|clock_nanosleep)[[:space:]]?\(')"
@@ -178,7 +178,7 @@ check_static() {
 		--std=c11 --enable=warning,performance,portability \
 		--inline-suppr --suppressions-list=tests/cppcheck.txt \
 		--cppcheck-build-dir=build/cppcheck -j"$(nproc)" \
-		-D_GNU_SOURCE -DFSD_BACKEND=vm_backend_qemu \
+		-I. -D_GNU_SOURCE -DFSD_BACKEND=vm_backend_qemu \
 		--template='{file}:{line}: {id}: {message}' \
 		"${list[@]}" 2>&1)"
 }
