@@ -2,7 +2,7 @@
 /* The one fork of this room: before there is a thread, a loop or a mount. */
 #include "background.h"
 
-#include "daemon_log.h"
+#include "fsd/base/daemon_log.h"
 
 #include <errno.h>
 #include <fcntl.h>

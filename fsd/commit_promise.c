@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "event.h"
-#include "fiber.h"
+#include "fsd/base/fiber.h"
 #include "sched_open.h"
 #include "unstored.h"
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "event.h"
-#include "fiber.h"
+#include "fsd/base/fiber.h"
 #include "sched_open.h"
 
 void commit_load(struct job *job)

@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "chores.h"
+#include "fsd/base/chores.h"
 #include "depot_room.h"
-#include "erase.h"
-#include "fiber.h"
+#include "fsd/base/erase.h"
+#include "fsd/base/fiber.h"
 
 struct depot {
 	char *dir;

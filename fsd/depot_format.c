@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "depot_calls.h"
-#include "entries.h"
+#include "fsd/base/entries.h"
 
 /* Return: the number, 0: there is no file; negative errno. */
 static int read_format(int root)

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "depot.h"
-#include "erase.h"
-#include "hash.h"
+#include "fsd/base/erase.h"
+#include "fsd/base/hash.h"
 
 #define NAME_MAX_SHOWN 64
 #define SAME_NAME_MAX 10000u

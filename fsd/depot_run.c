@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "depot_calls.h"
-#include "entries.h"
+#include "fsd/base/entries.h"
 
 static int write_all(int fd, const void *data, size_t len)
 {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "depot.h"
-#include "entries.h"
+#include "fsd/base/entries.h"
 
 struct found {
 	struct job_meta *metas; /* owned, and their names */

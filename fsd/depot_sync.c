@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "depot.h"
-#include "entries.h"
+#include "fsd/base/entries.h"
 
 /* Files and directories that are waited for together. */
 #define TOGETHER 16

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "depot.h"
-#include "entries.h"
+#include "fsd/base/entries.h"
 
 /* Runs before the newest one are gone as soon as that is on record; a copied
  * output/ is known to the daemon that took it. What is not ours stays. */

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "fdstore.h"
-#include "hash.h"
+#include "fsd/base/hash.h"
 #include "holder.h"
 
 struct kept {

@@ -34,12 +34,12 @@
 
 #include "../layout/layout.h"
 #include "../vm/vm.h"
-#include "hash.h"
-#include "order.h"
+#include "fsd/base/hash.h"
+#include "fsd/base/order.h"
 #include "quota.h"
 #include "retain.h"
-#include "turns.h"
-#include "walk.h"
+#include "fsd/base/turns.h"
+#include "fsd/base/walk.h"
 
 struct fuse_session;
 struct depot;

@@ -19,7 +19,7 @@
 #include "../vm/loop.h"
 #include "../vm/spawn.h"
 #include "commands.h"
-#include "daemon_log.h"
+#include "fsd/base/daemon_log.h"
 #include "fdstore.h"
 #include "inherit.h"
 #include "mountpoint.h"

@@ -7,8 +7,8 @@
 #define FSD_JOB_H
 
 #include "fsd.h"
-#include "hash.h"
-#include "lane.h"
+#include "fsd/base/hash.h"
+#include "fsd/base/lane.h"
 #include "node.h"
 #include "depot.h"
 #include "sched.h"

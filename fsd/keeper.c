@@ -7,7 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "fiber.h"
+#include "fsd/base/fiber.h"
 #include "fsd.h"
 
 #define ANSWER_S 3

@@ -9,7 +9,7 @@
 #include "depot_calls.h"
 #include "job.h"
 #include "node_int.h"
-#include "turns.h"
+#include "fsd/base/turns.h"
 
 /* --- the table ---------------------------------------------------------- */
 

@@ -24,9 +24,9 @@
 #include <sys/stat.h>
 
 #include "../layout/layout.h"
-#include "hash.h"
+#include "fsd/base/hash.h"
 #include "quota.h"
-#include "walk.h"
+#include "fsd/base/walk.h"
 
 #define INO_CLASS(ino) ((unsigned)((ino) >> 60))
 #define INO_REST(ino) ((ino) & ((1ull << 60) - 1))

@@ -4,7 +4,7 @@
 #define FSD_NODE_INT_H
 
 #include "node.h"
-#include "place_index.h"
+#include "fsd/base/place_index.h"
 
 struct nodes {
 	struct depot *depot; /* borrowed */

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 
 #include "../vm/loop.h"
-#include "entries.h"
+#include "fsd/base/entries.h"
 #include "node_int.h"
 
 /* again: some are known, and what was read may have gone meanwhile. */

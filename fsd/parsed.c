@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "chores.h"
+#include "fsd/base/chores.h"
 #include "depot.h"
-#include "fiber.h"
+#include "fsd/base/fiber.h"
 
 /* Up to here a text is parsed at once: below 2 ms. */
 #define QUICK_BYTES 16384

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "daemon_log.h"
+#include "fsd/base/daemon_log.h"
 #include "holder.h"
 #include "paths.h"
 #include "run_client.h"

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "hash.h"
+#include "fsd/base/hash.h"
 
 struct quota {
 	struct quota_limits limits;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
+#include "fsd/base/hash.h"
 #include "node.h"
 
 struct remote {

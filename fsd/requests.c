@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "fiber.h"
+#include "fsd/base/fiber.h"
 #include "job.h"
 #include "ops.h"
 

@@ -5,7 +5,7 @@
 
 #include <linux/fuse.h>
 
-#include "hash.h"
+#include "fsd/base/hash.h"
 #include "inherit.h"
 #include "requests.h"
 

@@ -2,7 +2,7 @@
 #include "room.h"
 
 #include "depot.h"
-#include "fiber.h"
+#include "fsd/base/fiber.h"
 #include "sched.h"
 
 #define LOOK_NS (NS_PER_S / 2)   /* nobody tells when others make room */

@@ -13,7 +13,7 @@
 
 #include "depot_calls.h"
 #include "events.h"
-#include "fiber.h"
+#include "fsd/base/fiber.h"
 #include "notify.h"
 #include "run_int.h"
 #include "wait.h"

@@ -3,7 +3,7 @@
 #ifndef FSD_RUN_INT_H
 #define FSD_RUN_INT_H
 
-#include "arena.h"
+#include "fsd/base/arena.h"
 #include "job_log.h"
 #include "run.h"
 #include "sched.h"

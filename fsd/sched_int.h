@@ -4,7 +4,7 @@
 #ifndef FSD_SCHED_INT_H
 #define FSD_SCHED_INT_H
 
-#include "hash.h"
+#include "fsd/base/hash.h"
 #include "sched.h"
 
 #define ADVANCE_NS (100 * NS_PER_MS) /* what a run counts for as it begins */

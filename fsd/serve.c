@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "daemon_log.h"
+#include "fsd/base/daemon_log.h"
 #include "face.h"
 #include "fdstore.h"
 #include "holder.h"

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "../../fsd/chores.h"
+#include "fsd/base/chores.h"
 #include "tap.h"
 
 #define TASKS 5000

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../fsd/daemon_log.h"
+#include "fsd/base/daemon_log.h"
 #include "../../layout/layout.h"
 #include "tap.h"
 

@@ -2,7 +2,7 @@
 /* Fibers and lanes: who runs when. */
 #include <errno.h>
 
-#include "../../fsd/lane.h"
+#include "fsd/base/lane.h"
 #include "tap.h"
 
 static struct loop *loop;

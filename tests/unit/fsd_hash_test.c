@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fsd/hash.h"
+#include "fsd/base/hash.h"
 
 #include <stdlib.h>
 

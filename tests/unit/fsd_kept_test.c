@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/hash.h"
-#include "fsd/order.h"
-#include "fsd/place_index.h"
+#include "fsd/base/hash.h"
+#include "fsd/base/order.h"
+#include "fsd/base/place_index.h"
 #include "tap.h"
 
 static char name[] = "a job";

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "../layout/layout.h"
+#include "layout/layout.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SANITIZED 1

@@ -8,7 +8,7 @@
 #ifndef FSD_CHORES_H
 #define FSD_CHORES_H
 
-#include "../vm/loop.h"
+#include "vm/loop.h"
 
 struct chores;
 

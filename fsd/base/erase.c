@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../layout/layout.h"
+#include "layout/layout.h"
 
 /* The stream's own descriptor is the one the entries are removed by. */
 static void delete_children(int fd)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../layout/layout.h"
+#include "layout/layout.h"
 
 #define NAME "fsd.log"
 

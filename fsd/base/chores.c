@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../layout/layout.h"
+#include "layout/layout.h"
 
 struct chores {
 	struct loop *loop;

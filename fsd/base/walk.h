@@ -6,7 +6,7 @@
 #ifndef FSD_WALK_H
 #define FSD_WALK_H
 
-#include "../layout/layout.h"
+#include "layout/layout.h"
 
 struct walk {
 	struct list node;  /* in the list's walks, from walk_begin() on */

@@ -7,7 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 
-#include "../layout/layout.h"
+#include "layout/layout.h"
 
 /* The entries of the directory fd, which is owned; or -1, and errno says why.
  * Return: 0 or negative errno, of the disk, too: fdopendir() asks it what this

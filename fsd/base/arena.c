@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../layout/layout.h"
+#include "layout/layout.h"
 
 #define BLOCK_SIZE 32768u
 
