@@ -7,7 +7,7 @@
 #include "commit.h"
 #include "events.h"
 #include "notify.h"
-#include "people.h"
+#include "fsd/users/people.h"
 #include "run.h"
 #include "wait.h"
 

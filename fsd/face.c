@@ -10,7 +10,7 @@
 #include "inherit.h"
 #include "job.h"
 #include "lifecycle.h"
-#include "people.h"
+#include "fsd/users/people.h"
 #include "room.h"
 #include "sched.h"
 #include "security.h"

@@ -36,7 +36,7 @@
 #include "../vm/vm.h"
 #include "fsd/base/hash.h"
 #include "fsd/base/order.h"
-#include "quota.h"
+#include "fsd/users/quota.h"
 #include "retain.h"
 #include "fsd/base/turns.h"
 #include "fsd/base/walk.h"

@@ -11,7 +11,7 @@
 #include "kept.h"
 #include "notify.h"
 #include "parsed.h"
-#include "people.h"
+#include "fsd/users/people.h"
 #include "run.h"
 #include "run_adopt.h"
 #include "shelf.h"

@@ -9,7 +9,7 @@
 #include "fdstore.h"
 #include "job.h"
 #include "node_int.h"
-#include "people.h"
+#include "fsd/users/people.h"
 
 int node_open(const struct node *node, int flags)
 {

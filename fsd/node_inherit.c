@@ -13,7 +13,7 @@
 #include "inherit.h"
 #include "job.h"
 #include "node_int.h"
-#include "people.h"
+#include "fsd/users/people.h"
 
 #define GONE UINT32_MAX /* no enum node_area */
 

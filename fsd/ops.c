@@ -12,7 +12,7 @@
 
 #include "face.h"
 #include "notify.h"
-#include "people.h"
+#include "fsd/users/people.h"
 #include "run.h"
 #include "depot.h"
 #include "ops_remote.h"

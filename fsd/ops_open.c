@@ -12,7 +12,7 @@
 #include "face.h"
 #include "notify.h"
 #include "open_files.h"
-#include "people.h"
+#include "fsd/users/people.h"
 #include "requests.h"
 #include "resume.h"
 #include "run.h"

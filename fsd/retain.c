@@ -6,7 +6,7 @@
 
 #include "job.h"
 #include "notify.h"
-#include "people.h"
+#include "fsd/users/people.h"
 
 static const struct retain_limits *limits_of(const struct job *job)
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "quota.h"
+#include "fsd/users/quota.h"
 
 #define LOOK_NS NS_PER_S         /* others that free memory tell nobody */
 #define FRESH_NS (5 * NS_PER_MS) /* a reading of the memory holds so long */

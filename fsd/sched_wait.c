@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "quota.h"
+#include "fsd/users/quota.h"
 
 /* --- users -------------------------------------------------------------- */
 

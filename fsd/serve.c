@@ -29,7 +29,7 @@
 #include "ops_remote.h"
 #include "../vm/fdpass.h"
 #include "paths.h"
-#include "people.h"
+#include "fsd/users/people.h"
 #include "restrain.h"
 #include "resume.h"
 #include "mountpoint.h"

@@ -7,7 +7,7 @@
 
 #include "inherit.h"
 #include "kept.h"
-#include "people.h"
+#include "fsd/users/people.h"
 #include "fsd/base/place_index.h"
 
 #define HELP_NS (2 * NS_PER_MS)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../fsd/depot.h"
-#include "../../fsd/quota.h"
+#include "fsd/users/quota.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

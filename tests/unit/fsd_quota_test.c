@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fsd/quota.h"
+#include "fsd/users/quota.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who runs next, and when: room, order, what never fits. The clock, the memory
  * and the machines are the test's. */
-#include "../../fsd/quota.h"
+#include "fsd/users/quota.h"
 #include "../../fsd/sched.h"
 #include "tap.h"
 

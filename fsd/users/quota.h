@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../layout/layout.h"
+#include "layout/layout.h"
 
 struct job;
 struct node;

@@ -6,7 +6,7 @@
 #ifndef FSD_PEOPLE_H
 #define FSD_PEOPLE_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 struct person {
 	struct list node; /* in fsd->people */
