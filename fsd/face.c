@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inherit.h"
+#include "fsd/handover/inherit.h"
 #include "job.h"
 #include "lifecycle.h"
 #include "fsd/users/people.h"

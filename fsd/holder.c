@@ -20,8 +20,8 @@
 #include "../vm/spawn.h"
 #include "commands.h"
 #include "fsd/base/daemon_log.h"
-#include "fdstore.h"
-#include "inherit.h"
+#include "fsd/handover/fdstore.h"
+#include "fsd/handover/inherit.h"
 #include "mountpoint.h"
 #include "open_limit.h"
 

@@ -6,8 +6,8 @@
 
 #include "commit.h"
 #include "events.h"
-#include "fdstore.h"
-#include "inherit.h"
+#include "fsd/handover/fdstore.h"
+#include "fsd/handover/inherit.h"
 #include "kept.h"
 #include "notify.h"
 #include "parsed.h"

@@ -10,7 +10,7 @@
 #define FSD_KEPT_H
 
 #include "depot.h"
-#include "inherit.h"
+#include "fsd/handover/inherit.h"
 
 /* Of a job that the disk is about to have, torn. NULL: there is no room. */
 struct inherit_job *kept_new(struct inherit *in, uint64_t no);

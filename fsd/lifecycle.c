@@ -2,7 +2,7 @@
 #include "lifecycle.h"
 
 #include "commit.h"
-#include "inherit.h"
+#include "fsd/handover/inherit.h"
 #include "job.h"
 #include "notify.h"
 #include "resume.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inherit.h"
+#include "fsd/handover/inherit.h"
 #include "keeper.h"
 #include "lifecycle.h"
 #include "ops.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "depot_calls.h"
-#include "fdstore.h"
+#include "fsd/handover/fdstore.h"
 #include "job.h"
 #include "node_int.h"
 #include "fsd/users/people.h"

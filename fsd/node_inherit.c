@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fdstore.h"
-#include "inherit.h"
+#include "fsd/handover/fdstore.h"
+#include "fsd/handover/inherit.h"
 #include "job.h"
 #include "node_int.h"
 #include "fsd/users/people.h"

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "inherit.h"
+#include "fsd/handover/inherit.h"
 #include "lifecycle.h"
 #include "mountpoint.h"
 

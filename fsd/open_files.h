@@ -9,7 +9,7 @@
 #define FSD_OPEN_FILES_H
 
 #include "fsd.h"
-#include "inherit.h"
+#include "fsd/handover/inherit.h"
 
 struct open_files;
 

@@ -3,8 +3,8 @@
 #ifndef FSD_OPS_HANDLE_H
 #define FSD_OPS_HANDLE_H
 
-#include "fdstore.h"
-#include "inherit.h"
+#include "fsd/handover/fdstore.h"
+#include "fsd/handover/inherit.h"
 #include "ops.h"
 #include "wait.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "face.h"
-#include "fdstore.h"
+#include "fsd/handover/fdstore.h"
 #include "ops_handle.h"
 #include "open_files.h"
 #include "requests.h"

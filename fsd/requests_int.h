@@ -6,7 +6,7 @@
 #include <linux/fuse.h>
 
 #include "fsd/base/hash.h"
-#include "inherit.h"
+#include "fsd/handover/inherit.h"
 #include "requests.h"
 
 struct pending {

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "fdstore.h"
+#include "fsd/handover/fdstore.h"
 #include "resume.h"
 #include "run_int.h"
 

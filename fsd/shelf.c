@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inherit.h"
+#include "fsd/handover/inherit.h"
 #include "kept.h"
 #include "fsd/users/people.h"
 #include "fsd/base/place_index.h"

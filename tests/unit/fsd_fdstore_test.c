@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files without a name, and the holder that keeps them for the next server. */
-#include "fsd/fdstore.h"
+#include "fsd/handover/fdstore.h"
 
 #include <fcntl.h>
 #include <pthread.h>

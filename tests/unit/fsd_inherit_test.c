@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a server leaves to the next one: whole records, and no belief in them. */
-#include "fsd/inherit.h"
+#include "fsd/handover/inherit.h"
 
 #include <errno.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-#include "../layout/layout.h"
+#include "layout/layout.h"
 
 struct loop;
 

@@ -22,8 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../vm/tape.h"
-#include "../vm/vm.h"
+#include "vm/tape.h"
+#include "vm/vm.h"
 
 /* Raised with every change of what is here, and of holder.h. */
 #define INHERIT_VERSION 7u

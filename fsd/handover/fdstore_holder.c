@@ -5,7 +5,7 @@
 
 #include "fdstore.h"
 #include "fsd/base/hash.h"
-#include "holder.h"
+#include "fsd/holder.h"
 
 struct kept {
 	struct hash_node by_id;

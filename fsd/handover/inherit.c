@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../layout/layout.h"
+#include "layout/layout.h"
 
 #define TAPES 1024u
 #define HEAD_AT 0
