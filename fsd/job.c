@@ -8,7 +8,7 @@
 #include "events.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
-#include "kept.h"
+#include "fsd/store/kept.h"
 #include "notify.h"
 #include "parsed.h"
 #include "fsd/users/people.h"

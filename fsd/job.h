@@ -10,7 +10,7 @@
 #include "fsd/base/hash.h"
 #include "fsd/base/lane.h"
 #include "node.h"
-#include "depot.h"
+#include "fsd/store/depot.h"
 #include "sched.h"
 
 struct run;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "depot_calls.h"
+#include "fsd/store/depot_calls.h"
 #include "job.h"
 #include "node_int.h"
 #include "fsd/base/turns.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "depot_calls.h"
+#include "fsd/store/depot_calls.h"
 #include "fsd/handover/fdstore.h"
 #include "job.h"
 #include "node_int.h"

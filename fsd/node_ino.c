@@ -11,7 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "depot.h"
+#include "fsd/store/depot.h"
 #include "node_int.h"
 
 #define HALF_BITS 24

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "depot.h"
+#include "fsd/store/depot.h"
 #include "job.h"
 #include "node_int.h"
 

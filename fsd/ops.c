@@ -14,7 +14,7 @@
 #include "notify.h"
 #include "fsd/users/people.h"
 #include "run.h"
-#include "depot.h"
+#include "fsd/store/depot.h"
 #include "ops_remote.h"
 
 const struct fuse_lowlevel_ops fsd_ops = {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "commit.h"
-#include "depot_calls.h"
+#include "fsd/store/depot_calls.h"
 #include "open_files.h"
 #include "requests.h"
 #include "face.h"

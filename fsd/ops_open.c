@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "depot.h"
+#include "fsd/store/depot.h"
 #include "events.h"
 #include "face.h"
 #include "notify.h"

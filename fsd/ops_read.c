@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include "depot_calls.h"
+#include "fsd/store/depot_calls.h"
 #include "ops_remote.h"
 #include "requests.h"
 #include "run.h"

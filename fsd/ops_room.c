@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/statvfs.h>
 
-#include "depot.h"
+#include "fsd/store/depot.h"
 
 #define UNIT 512u /* of blocks, where a quota counts bytes */
 

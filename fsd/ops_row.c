@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "depot.h"
+#include "fsd/store/depot.h"
 #include "resume.h"
 #include "run.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "face.h"
-#include "depot.h"
+#include "fsd/store/depot.h"
 #include "holder.h"
 #include "ops_remote.h"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "fsd/base/chores.h"
-#include "depot.h"
+#include "fsd/store/depot.h"
 #include "fsd/base/fiber.h"
 
 /* Up to here a text is parsed at once: below 2 ms. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "restrain.h"
-#include "depot.h"
+#include "fsd/store/depot.h"
 
 #include <errno.h>
 #include <linux/capability.h>

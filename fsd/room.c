@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "room.h"
 
-#include "depot.h"
+#include "fsd/store/depot.h"
 #include "fsd/base/fiber.h"
 #include "sched.h"
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "depot_calls.h"
+#include "fsd/store/depot_calls.h"
 #include "event.h"
 #include "events.h"
 #include "lifecycle.h"

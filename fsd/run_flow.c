@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "depot_calls.h"
+#include "fsd/store/depot_calls.h"
 #include "events.h"
 #include "fsd/base/fiber.h"
 #include "notify.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "depot_calls.h"
+#include "fsd/store/depot_calls.h"
 #include "run_int.h"
 
 #define LOGGED_MOST 32

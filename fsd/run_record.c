@@ -2,7 +2,7 @@
 /* That a job is queued, or that it runs, goes on record. */
 #include <errno.h>
 
-#include "depot_calls.h"
+#include "fsd/store/depot_calls.h"
 #include "run_int.h"
 #include "unstored.h"
 

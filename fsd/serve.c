@@ -33,7 +33,7 @@
 #include "restrain.h"
 #include "resume.h"
 #include "mountpoint.h"
-#include "depot.h"
+#include "fsd/store/depot.h"
 #include "remote.h"
 #include "room.h"
 #include "sched_open.h"

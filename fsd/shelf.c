@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fsd/handover/inherit.h"
-#include "kept.h"
+#include "fsd/store/kept.h"
 #include "fsd/users/people.h"
 #include "fsd/base/place_index.h"
 

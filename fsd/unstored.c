@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "depot.h"
+#include "fsd/store/depot.h"
 
 /* Of what cannot be listed no file is known, and none is read either. */
 static void mark_all(struct node *node)

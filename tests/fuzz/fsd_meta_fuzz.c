@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../fsd/depot.h"
+#include "fsd/store/depot.h"
 #include "fsd/users/quota.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

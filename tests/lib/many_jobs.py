@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """many_jobs.py STATE COUNT [done|queued|refused|draft] - a state directory
-that already holds so many jobs, written as fsd/depot.h says. For what takes too
+that already holds so many jobs, written as fsd/store/depot.h says. For what takes too
 long through a mount."""
 import os
 import sys

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "../../fsd/depot.h"
+#include "fsd/store/depot.h"
 #include "tap.h"
 
 static const char good[] =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a server knows of another's jobs, and does not believe; and how it finds
  * one of them, in their order or by a key. */
-#include "fsd/kept.h"
+#include "fsd/store/kept.h"
 
 #include <errno.h>
 #include <string.h>

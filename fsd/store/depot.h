@@ -31,8 +31,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "../layout/layout.h"
-#include "../vm/loop.h"
+#include "layout/layout.h"
+#include "vm/loop.h"
 
 struct depot;
 struct inherit_job;
