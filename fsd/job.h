@@ -9,7 +9,7 @@
 #include "fsd.h"
 #include "fsd/base/hash.h"
 #include "fsd/base/lane.h"
-#include "node.h"
+#include "fsd/files/node.h"
 #include "fsd/store/depot.h"
 #include "sched.h"
 

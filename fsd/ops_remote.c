@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "face.h"
-#include "node.h"
-#include "remote.h"
+#include "fsd/files/node.h"
+#include "fsd/files/remote.h"
 #include "sessions.h"
 
 /* One that takes many answers ends so long after its beginning, and the machine

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "job.h"
-#include "remote.h"
+#include "fsd/files/remote.h"
 #include "run_int.h"
 #include "sched.h"
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "fsd/node_int.h"
+#include "fsd/files/node_int.h"
 #include "tap.h"
 
 static void test_sizes(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inode numbers and paths of what is in a session's machine. */
-#include "fsd/remote.h"
+#include "fsd/files/remote.h"
 
-#include "fsd/node.h"
+#include "fsd/files/node.h"
 #include "tap.h"
 
 static const char *path_of(struct remotes *all, uint64_t ino)

@@ -10,8 +10,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "events_int.h"
-#include "job.h"
+#include "fsd/events_int.h"
+#include "fsd/job.h"
 
 _Static_assert(QUOTA_AREAS == AREA_SINK + 1, "one sum for each area");
 

@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "../layout/layout.h"
+#include "layout/layout.h"
 #include "fsd/base/hash.h"
 #include "fsd/users/quota.h"
 #include "fsd/base/walk.h"

@@ -8,7 +8,7 @@
 #ifndef FSD_REMOTE_H
 #define FSD_REMOTE_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 struct remotes;
 
