@@ -12,7 +12,7 @@
 #include "lifecycle.h"
 #include "fsd/users/people.h"
 #include "room.h"
-#include "sched.h"
+#include "fsd/sched/sched.h"
 #include "security.h"
 #include "sessions.h"
 

@@ -11,7 +11,7 @@
 #include "fsd/base/lane.h"
 #include "fsd/files/node.h"
 #include "fsd/store/depot.h"
-#include "sched.h"
+#include "fsd/sched/sched.h"
 
 struct run;
 struct parsed;

@@ -3,7 +3,7 @@
 
 #include "fsd/store/depot.h"
 #include "fsd/base/fiber.h"
-#include "sched.h"
+#include "fsd/sched/sched.h"
 
 #define LOOK_NS (NS_PER_S / 2)   /* nobody tells when others make room */
 #define FRESH_NS (5 * NS_PER_MS) /* a look at the disk holds so long */

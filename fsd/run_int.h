@@ -6,7 +6,7 @@
 #include "fsd/base/arena.h"
 #include "job_log.h"
 #include "run.h"
-#include "sched.h"
+#include "fsd/sched/sched.h"
 #include "sessions.h"
 
 #include "../vm/tape.h"

@@ -4,7 +4,7 @@
 #define FSD_SCHED_OPEN_H
 
 #include "fsd.h"
-#include "sched.h"
+#include "fsd/sched/sched.h"
 
 /* After the machines' room. Return: 0 or -ENOMEM. */
 int sched_open(struct fsd *d);

@@ -8,7 +8,7 @@
 #include "job.h"
 #include "fsd/files/remote.h"
 #include "run_int.h"
-#include "sched.h"
+#include "fsd/sched/sched.h"
 
 struct session {
 	struct list node;          /* in fsd->sessions */

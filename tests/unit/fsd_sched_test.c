@@ -2,7 +2,7 @@
 /* Who runs next, and when: room, order, what never fits. The clock, the memory
  * and the machines are the test's. */
 #include "fsd/users/quota.h"
-#include "../../fsd/sched.h"
+#include "fsd/sched/sched.h"
 #include "tap.h"
 
 #include <errno.h>

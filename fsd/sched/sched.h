@@ -45,8 +45,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../layout/layout.h"
-#include "../vm/vm.h"
+#include "layout/layout.h"
+#include "vm/vm.h"
 
 struct quota;
 struct sched;
