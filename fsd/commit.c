@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "event.h"
-#include "parsed.h"
+#include "fsd/jobs/event.h"
+#include "fsd/jobs/parsed.h"
 #include "resume.h"
 #include "run.h"
 #include "sched_open.h"
 #include "sessions.h"
-#include "unstored.h"
+#include "fsd/jobs/unstored.h"
 #include "wait.h"
 
 /* --- the parts ------------------------------------------------------------ */

@@ -8,7 +8,7 @@
 #ifndef FSD_COMMIT_H
 #define FSD_COMMIT_H
 
-#include "job.h"
+#include "fsd/jobs/job.h"
 
 struct run_spec;
 

@@ -4,7 +4,7 @@
 #define FSD_COMMIT_INT_H
 
 #include "commit.h"
-#include "parsed.h"
+#include "fsd/jobs/parsed.h"
 #include "run.h"
 
 /* What looking at a job comes to. */

@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "event.h"
+#include "fsd/jobs/event.h"
 #include "fsd/base/fiber.h"
 #include "sched_open.h"
-#include "unstored.h"
+#include "fsd/jobs/unstored.h"
 
 /* On the stack of the fiber that waits. */
 struct promise {

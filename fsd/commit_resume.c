@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "event.h"
+#include "fsd/jobs/event.h"
 #include "fsd/base/fiber.h"
 #include "sched_open.h"
 

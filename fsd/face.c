@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fsd/handover/inherit.h"
-#include "job.h"
+#include "fsd/jobs/job.h"
 #include "lifecycle.h"
 #include "fsd/users/people.h"
 #include "room.h"

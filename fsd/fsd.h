@@ -37,7 +37,7 @@
 #include "fsd/base/hash.h"
 #include "fsd/base/order.h"
 #include "fsd/users/quota.h"
-#include "retain.h"
+#include "fsd/jobs/retain.h"
 #include "fsd/base/turns.h"
 #include "fsd/base/walk.h"
 

@@ -3,11 +3,11 @@
 
 #include "commit.h"
 #include "fsd/handover/inherit.h"
-#include "job.h"
+#include "fsd/jobs/job.h"
 #include "notify.h"
 #include "resume.h"
 #include "run.h"
-#include "shelf.h"
+#include "fsd/jobs/shelf.h"
 
 #define SLICE_NS (2 * NS_PER_MS)
 

@@ -15,7 +15,7 @@
 #ifndef FSD_NOTIFY_H
 #define FSD_NOTIFY_H
 
-#include "job.h"
+#include "fsd/jobs/job.h"
 
 struct notify;
 

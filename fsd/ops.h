@@ -10,7 +10,7 @@
 #define FUSE_USE_VERSION 314
 #include <fuse_lowlevel.h>
 
-#include "job.h"
+#include "fsd/jobs/job.h"
 
 extern const struct fuse_lowlevel_ops fsd_ops;
 

@@ -13,7 +13,7 @@
 #include "run.h"
 #include "sessions.h"
 #include "ops_remote.h"
-#include "unstored.h"
+#include "fsd/jobs/unstored.h"
 
 static const char *dir_name(const struct target *dir)
 {

@@ -13,9 +13,9 @@
 #include "requests.h"
 #include "face.h"
 #include "keeper.h"
-#include "parsed.h"
+#include "fsd/jobs/parsed.h"
 #include "run.h"
-#include "unstored.h"
+#include "fsd/jobs/unstored.h"
 #include "ops_remote.h"
 
 /* --- writing ----------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "face.h"
 #include "open_files.h"
 #include "requests.h"
-#include "shelf.h"
+#include "fsd/jobs/shelf.h"
 #include "ops_remote.h"
 
 /* Offsets: 0 the beginning; then what comes behind each of

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fsd/store/depot.h"
-#include "events.h"
+#include "fsd/jobs/events.h"
 #include "face.h"
 #include "notify.h"
 #include "open_files.h"
@@ -17,7 +17,7 @@
 #include "resume.h"
 #include "run.h"
 #include "ops_remote.h"
-#include "unstored.h"
+#include "fsd/jobs/unstored.h"
 
 /* kept: what an earlier server has left of it, or NULL. */
 static struct handle *handle_make(struct fsd *d, enum handle_kind kind,

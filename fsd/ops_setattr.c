@@ -11,7 +11,7 @@
 #include "fsd/store/depot_calls.h"
 #include "face.h"
 #include "ops_remote.h"
-#include "unstored.h"
+#include "fsd/jobs/unstored.h"
 
 /*
  * Everything in a job is its owner's. To whom it belongs already it may be

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "fsd/base/fiber.h"
-#include "job.h"
+#include "fsd/jobs/job.h"
 #include "ops.h"
 
 /* None may take longer than this by its size alone. */

@@ -5,7 +5,7 @@
 
 #include "commit.h"
 #include "run_adopt.h"
-#include "shelf.h"
+#include "fsd/jobs/shelf.h"
 
 /* Before the mount answers: enough for every machine there is. */
 #define FIRST_NS (5 * NS_PER_MS)

@@ -9,7 +9,7 @@
 #ifndef FSD_RESUME_H
 #define FSD_RESUME_H
 
-#include "job.h"
+#include "fsd/jobs/job.h"
 
 /* Every job is on the shelf. */
 void resume_jobs(struct fsd *d);

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "fsd/store/depot_calls.h"
-#include "event.h"
-#include "events.h"
+#include "fsd/jobs/event.h"
+#include "fsd/jobs/events.h"
 #include "lifecycle.h"
-#include "parsed.h"
+#include "fsd/jobs/parsed.h"
 #include "run_int.h"
 #include "wait.h"
 

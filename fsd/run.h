@@ -7,7 +7,7 @@
 #ifndef FSD_RUN_H
 #define FSD_RUN_H
 
-#include "job.h"
+#include "fsd/jobs/job.h"
 
 /* What a run needs to know of the job's inputs; made by commit.c. */
 struct run_spec {

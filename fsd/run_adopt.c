@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "commit.h"
-#include "event.h"
-#include "events.h"
+#include "fsd/jobs/event.h"
+#include "fsd/jobs/events.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "notify.h"

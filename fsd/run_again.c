@@ -12,7 +12,7 @@
  */
 #include <string.h>
 
-#include "event.h"
+#include "fsd/jobs/event.h"
 #include "resume.h"
 #include "run_int.h"
 

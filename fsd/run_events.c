@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "event.h"
-#include "events.h"
+#include "fsd/jobs/event.h"
+#include "fsd/jobs/events.h"
 #include "lifecycle.h"
 #include "notify.h"
 #include "run_int.h"

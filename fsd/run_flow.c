@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "fsd/store/depot_calls.h"
-#include "events.h"
+#include "fsd/jobs/events.h"
 #include "fsd/base/fiber.h"
 #include "notify.h"
 #include "run_int.h"

@@ -4,7 +4,7 @@
 #define FSD_RUN_INT_H
 
 #include "fsd/base/arena.h"
-#include "job_log.h"
+#include "fsd/jobs/job_log.h"
 #include "run.h"
 #include "fsd/sched/sched.h"
 #include "sessions.h"

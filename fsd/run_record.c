@@ -4,7 +4,7 @@
 
 #include "fsd/store/depot_calls.h"
 #include "run_int.h"
-#include "unstored.h"
+#include "fsd/jobs/unstored.h"
 
 /* On the stack of the fiber that waits for it. */
 struct step {

@@ -4,7 +4,7 @@
 #include <malloc.h>
 #include <string.h>
 
-#include "event.h"
+#include "fsd/jobs/event.h"
 #include "room.h"
 #include "run_int.h"
 #include "wait.h"

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "event.h"
+#include "fsd/jobs/event.h"
 #include "run_adopt.h"
 #include "run_int.h"
 

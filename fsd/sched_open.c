@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "job.h"
+#include "fsd/jobs/job.h"
 #include "room.h"
 
 #define RESERVE_MIN MIB(128)

@@ -19,7 +19,7 @@
 #include "fsd/handover/fdstore.h"
 #include "holder.h"
 #include "fsd/handover/inherit.h"
-#include "job.h"
+#include "fsd/jobs/job.h"
 #include "keeper.h"
 #include "lifecycle.h"
 #include "fsd/files/node.h"
@@ -38,7 +38,7 @@
 #include "room.h"
 #include "sched_open.h"
 #include "sessions.h"
-#include "shelf.h"
+#include "fsd/jobs/shelf.h"
 
 void mount_options_defaults(struct mount_options *o)
 {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "job.h"
+#include "fsd/jobs/job.h"
 #include "fsd/files/remote.h"
 #include "run_int.h"
 #include "fsd/sched/sched.h"

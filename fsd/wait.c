@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "commit.h"
-#include "events.h"
+#include "fsd/jobs/events.h"
 #include "run.h"
 
 #define WAIT_CHUNK (128u << 10) /* most bytes of one follow reply */

@@ -8,7 +8,7 @@
 #ifndef FSD_WAIT_H
 #define FSD_WAIT_H
 
-#include "job.h"
+#include "fsd/jobs/job.h"
 
 struct fuse_req;
 struct fuse_pollhandle;

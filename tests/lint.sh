@@ -92,7 +92,7 @@ check_sentences() {
 	verdict 'only fsd/ops*.c and fsd/wait.c reply to the kernel' \
 		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' '\<fuse_reply_' |
 			grep -vE '^fsd/([a-z]+/)?(ops[a-z_]*|wait)\.c:')"
-	verdict "only fsd/event.c assigns a job's state" \
+	verdict "only fsd/jobs/event.c assigns a job's state" \
 		"$(grep_in '^fsd/.*\.[ch]$' \
 			'\<(job|j)(->|\.)state[[:space:]]*=[^=]' |
 			grep -vE '^fsd/([a-z]+/)?event\.c:')"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fsd/store/depot_calls.h"
-#include "fsd/job.h"
+#include "fsd/jobs/job.h"
 #include "node_int.h"
 #include "fsd/base/turns.h"
 

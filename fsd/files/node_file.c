@@ -7,7 +7,7 @@
 
 #include "fsd/store/depot_calls.h"
 #include "fsd/handover/fdstore.h"
-#include "fsd/job.h"
+#include "fsd/jobs/job.h"
 #include "node_int.h"
 #include "fsd/users/people.h"
 

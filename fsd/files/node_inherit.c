@@ -11,7 +11,7 @@
 
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
-#include "fsd/job.h"
+#include "fsd/jobs/job.h"
 #include "node_int.h"
 #include "fsd/users/people.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "fsd/store/depot.h"
-#include "fsd/job.h"
+#include "fsd/jobs/job.h"
 #include "node_int.h"
 
 /* Writes the components from the area's root down; returns the new length. */

@@ -10,8 +10,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "fsd/events_int.h"
-#include "fsd/job.h"
+#include "fsd/jobs/events_int.h"
+#include "fsd/jobs/job.h"
 
 _Static_assert(QUOTA_AREAS == AREA_SINK + 1, "one sum for each area");
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run.h"
-#include "wait.h"
+#include "fsd/run.h"
+#include "fsd/wait.h"
 
 /* Neighbours of one stream that come within this time are one line. */
 #define MERGE_MS 10

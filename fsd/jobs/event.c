@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "commit.h"
+#include "fsd/commit.h"
 #include "events.h"
-#include "notify.h"
+#include "fsd/notify.h"
 #include "fsd/users/people.h"
-#include "run.h"
-#include "wait.h"
+#include "fsd/run.h"
+#include "fsd/wait.h"
 
 #define RECORD_NS NS_PER_S /* between two attempts */
 

@@ -6,7 +6,7 @@
 #ifndef FSD_JOB_H
 #define FSD_JOB_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 #include "fsd/base/hash.h"
 #include "fsd/base/lane.h"
 #include "fsd/files/node.h"

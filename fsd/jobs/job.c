@@ -4,18 +4,18 @@
 #include <errno.h>
 #include <string.h>
 
-#include "commit.h"
+#include "fsd/commit.h"
 #include "events.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/store/kept.h"
-#include "notify.h"
+#include "fsd/notify.h"
 #include "parsed.h"
 #include "fsd/users/people.h"
-#include "run.h"
-#include "run_adopt.h"
+#include "fsd/run.h"
+#include "fsd/run_adopt.h"
 #include "shelf.h"
-#include "wait.h"
+#include "fsd/wait.h"
 
 struct jobs {
 	struct hash by_no, by_name;
