@@ -10,9 +10,9 @@
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/parsed.h"
 #include "resume.h"
-#include "run.h"
-#include "sched_open.h"
-#include "sessions.h"
+#include "fsd/run/run.h"
+#include "fsd/run/sched_open.h"
+#include "fsd/run/sessions.h"
 #include "fsd/jobs/unstored.h"
 #include "wait.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "sched_open.h"
+#include "fsd/run/sched_open.h"
 
 /* Return: 0, or -ESHUTDOWN with a sentence. */
 static int check_open(const struct job *job, struct err *err)

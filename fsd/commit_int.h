@@ -5,7 +5,7 @@
 
 #include "commit.h"
 #include "fsd/jobs/parsed.h"
-#include "run.h"
+#include "fsd/run/run.h"
 
 /* What looking at a job comes to. */
 enum verdict {

@@ -10,7 +10,7 @@
 
 #include "fsd/jobs/event.h"
 #include "fsd/base/fiber.h"
-#include "sched_open.h"
+#include "fsd/run/sched_open.h"
 #include "fsd/jobs/unstored.h"
 
 /* On the stack of the fiber that waits. */

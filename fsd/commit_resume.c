@@ -6,7 +6,7 @@
 
 #include "fsd/jobs/event.h"
 #include "fsd/base/fiber.h"
-#include "sched_open.h"
+#include "fsd/run/sched_open.h"
 
 void commit_load(struct job *job)
 {

@@ -11,10 +11,10 @@
 #include "fsd/jobs/job.h"
 #include "lifecycle.h"
 #include "fsd/users/people.h"
-#include "room.h"
+#include "fsd/run/room.h"
 #include "fsd/sched/sched.h"
 #include "security.h"
-#include "sessions.h"
+#include "fsd/run/sessions.h"
 
 const char fsd_version[] = "0.1.0";
 

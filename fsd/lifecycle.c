@@ -6,7 +6,7 @@
 #include "fsd/jobs/job.h"
 #include "notify.h"
 #include "resume.h"
-#include "run.h"
+#include "fsd/run/run.h"
 #include "fsd/jobs/shelf.h"
 
 #define SLICE_NS (2 * NS_PER_MS)

@@ -13,7 +13,7 @@
 #include "face.h"
 #include "notify.h"
 #include "fsd/users/people.h"
-#include "run.h"
+#include "fsd/run/run.h"
 #include "fsd/store/depot.h"
 #include "ops_remote.h"
 

@@ -10,8 +10,8 @@
 #include "face.h"
 #include "notify.h"
 #include "requests.h"
-#include "run.h"
-#include "sessions.h"
+#include "fsd/run/run.h"
+#include "fsd/run/sessions.h"
 #include "ops_remote.h"
 #include "fsd/jobs/unstored.h"
 

@@ -14,7 +14,7 @@
 #include "face.h"
 #include "keeper.h"
 #include "fsd/jobs/parsed.h"
-#include "run.h"
+#include "fsd/run/run.h"
 #include "fsd/jobs/unstored.h"
 #include "ops_remote.h"
 

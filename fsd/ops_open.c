@@ -15,7 +15,7 @@
 #include "fsd/users/people.h"
 #include "requests.h"
 #include "resume.h"
-#include "run.h"
+#include "fsd/run/run.h"
 #include "ops_remote.h"
 #include "fsd/jobs/unstored.h"
 

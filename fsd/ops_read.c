@@ -9,7 +9,7 @@
 #include "fsd/store/depot_calls.h"
 #include "ops_remote.h"
 #include "requests.h"
-#include "run.h"
+#include "fsd/run/run.h"
 
 #define READ_MAX (1u << 20)
 

@@ -9,7 +9,7 @@
 #include "face.h"
 #include "fsd/files/node.h"
 #include "fsd/files/remote.h"
-#include "sessions.h"
+#include "fsd/run/sessions.h"
 
 /* One that takes many answers ends so long after its beginning, and the machine
  * has its wait for the last of them. */

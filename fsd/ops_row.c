@@ -9,7 +9,7 @@
 
 #include "fsd/store/depot.h"
 #include "resume.h"
-#include "run.h"
+#include "fsd/run/run.h"
 
 /* The size and the time of the last write, of a file that the store has. */
 static void take(const struct stat *stored, struct stat *ret)

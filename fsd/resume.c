@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "commit.h"
-#include "run_adopt.h"
+#include "fsd/run/run_adopt.h"
 #include "fsd/jobs/shelf.h"
 
 /* Before the mount answers: enough for every machine there is. */

@@ -35,9 +35,9 @@
 #include "mountpoint.h"
 #include "fsd/store/depot.h"
 #include "fsd/files/remote.h"
-#include "room.h"
-#include "sched_open.h"
-#include "sessions.h"
+#include "fsd/run/room.h"
+#include "fsd/run/sched_open.h"
+#include "fsd/run/sessions.h"
 #include "fsd/jobs/shelf.h"
 
 void mount_options_defaults(struct mount_options *o)

@@ -9,7 +9,7 @@
 
 #include "commit.h"
 #include "fsd/jobs/events.h"
-#include "run.h"
+#include "fsd/run/run.h"
 
 #define WAIT_CHUNK (128u << 10) /* most bytes of one follow reply */
 

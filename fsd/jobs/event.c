@@ -8,7 +8,7 @@
 #include "events.h"
 #include "fsd/notify.h"
 #include "fsd/users/people.h"
-#include "fsd/run.h"
+#include "fsd/run/run.h"
 #include "fsd/wait.h"
 
 #define RECORD_NS NS_PER_S /* between two attempts */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/run.h"
+#include "fsd/run/run.h"
 #include "fsd/wait.h"
 
 /* Neighbours of one stream that come within this time are one line. */

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fsd/run.h"
+#include "fsd/run/run.h"
 
 #define WORK_NS NS_PER_MS /* for one answer */
 

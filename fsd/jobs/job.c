@@ -12,8 +12,8 @@
 #include "fsd/notify.h"
 #include "parsed.h"
 #include "fsd/users/people.h"
-#include "fsd/run.h"
-#include "fsd/run_adopt.h"
+#include "fsd/run/run.h"
+#include "fsd/run/run_adopt.h"
 #include "shelf.h"
 #include "fsd/wait.h"
 

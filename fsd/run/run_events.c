@@ -8,10 +8,10 @@
 
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/events.h"
-#include "lifecycle.h"
-#include "notify.h"
+#include "fsd/lifecycle.h"
+#include "fsd/notify.h"
 #include "run_int.h"
-#include "wait.h"
+#include "fsd/wait.h"
 
 static void on_timer(struct loop_timer *t)
 {

@@ -10,14 +10,14 @@
 #include <signal.h>
 #include <string.h>
 
-#include "commit.h"
+#include "fsd/commit.h"
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/events.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
-#include "notify.h"
+#include "fsd/notify.h"
 #include "run_int.h"
-#include "wait.h"
+#include "fsd/wait.h"
 
 /* Nobody has more; sums of them stay far from their end. */
 #define MEMORY_MAX (1ull << 46)

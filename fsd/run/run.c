@@ -12,10 +12,10 @@
 #include "fsd/store/depot_calls.h"
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/events.h"
-#include "lifecycle.h"
+#include "fsd/lifecycle.h"
 #include "fsd/jobs/parsed.h"
 #include "run_int.h"
-#include "wait.h"
+#include "fsd/wait.h"
 
 /* Inputs are collected for so long before it is the others' turn. */
 #define COLLECT_NS (NS_PER_MS)

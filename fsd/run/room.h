@@ -7,7 +7,7 @@
 #ifndef FSD_ROOM_H
 #define FSD_ROOM_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 /* NULL, or what is wrong, a sentence. It is looked after until there is room;
  * sched_look() follows. */

@@ -8,7 +8,7 @@
 #ifndef FSD_SESSIONS_H
 #define FSD_SESSIONS_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 struct run;
 struct session;

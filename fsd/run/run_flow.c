@@ -14,9 +14,9 @@
 #include "fsd/store/depot_calls.h"
 #include "fsd/jobs/events.h"
 #include "fsd/base/fiber.h"
-#include "notify.h"
+#include "fsd/notify.h"
 #include "run_int.h"
-#include "wait.h"
+#include "fsd/wait.h"
 
 #define FLOW_MOST (256u << 10) /* waiting, of one run */
 #define FLOW_LESS (64u << 10)  /* then its machine is heard again */

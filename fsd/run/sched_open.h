@@ -3,7 +3,7 @@
 #ifndef FSD_SCHED_OPEN_H
 #define FSD_SCHED_OPEN_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 #include "fsd/sched/sched.h"
 
 /* After the machines' room. Return: 0 or -ENOMEM. */
