@@ -9,7 +9,7 @@
 
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/job.h"
-#include "lifecycle.h"
+#include "fsd/submit/lifecycle.h"
 #include "fsd/users/people.h"
 #include "fsd/run/room.h"
 #include "fsd/sched/sched.h"

@@ -8,7 +8,7 @@
 
 #include "fsd/handover/inherit.h"
 #include "keeper.h"
-#include "lifecycle.h"
+#include "fsd/submit/lifecycle.h"
 #include "ops.h"
 #include "requests.h"
 

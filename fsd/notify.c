@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fsd/handover/inherit.h"
-#include "lifecycle.h"
+#include "fsd/submit/lifecycle.h"
 #include "mountpoint.h"
 
 /*

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "commit.h"
+#include "fsd/submit/commit.h"
 
 void ops_changed(struct job *job, const struct node *node)
 {

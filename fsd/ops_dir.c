@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "commit.h"
+#include "fsd/submit/commit.h"
 #include "face.h"
 #include "notify.h"
 #include "requests.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "commit.h"
+#include "fsd/submit/commit.h"
 #include "fsd/store/depot_calls.h"
 #include "open_files.h"
 #include "requests.h"

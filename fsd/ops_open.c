@@ -14,7 +14,7 @@
 #include "open_files.h"
 #include "fsd/users/people.h"
 #include "requests.h"
-#include "resume.h"
+#include "fsd/submit/resume.h"
 #include "fsd/run/run.h"
 #include "ops_remote.h"
 #include "fsd/jobs/unstored.h"

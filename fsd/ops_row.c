@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fsd/store/depot.h"
-#include "resume.h"
+#include "fsd/submit/resume.h"
 #include "fsd/run/run.h"
 
 /* The size and the time of the last write, of a file that the store has. */

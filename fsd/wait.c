@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "commit.h"
+#include "fsd/submit/commit.h"
 #include "fsd/jobs/events.h"
 #include "fsd/run/run.h"
 

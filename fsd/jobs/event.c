@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fsd/commit.h"
+#include "fsd/submit/commit.h"
 #include "events.h"
 #include "fsd/notify.h"
 #include "fsd/users/people.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fsd/commit.h"
+#include "fsd/submit/commit.h"
 #include "events.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"

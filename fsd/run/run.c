@@ -12,7 +12,7 @@
 #include "fsd/store/depot_calls.h"
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/events.h"
-#include "fsd/lifecycle.h"
+#include "fsd/submit/lifecycle.h"
 #include "fsd/jobs/parsed.h"
 #include "run_int.h"
 #include "fsd/wait.h"

@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "fsd/commit.h"
+#include "fsd/submit/commit.h"
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/events.h"
 #include "fsd/handover/fdstore.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "fsd/jobs/event.h"
-#include "fsd/resume.h"
+#include "fsd/submit/resume.h"
 #include "run_int.h"
 
 /* The program's own end is one, and so is what somebody asked for. */

@@ -8,7 +8,7 @@
 
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/events.h"
-#include "fsd/lifecycle.h"
+#include "fsd/submit/lifecycle.h"
 #include "fsd/notify.h"
 #include "run_int.h"
 #include "fsd/wait.h"

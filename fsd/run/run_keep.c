@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fsd/handover/fdstore.h"
-#include "fsd/resume.h"
+#include "fsd/submit/resume.h"
 #include "run_int.h"
 
 static bool is_config(const struct job *job, const struct node *node)

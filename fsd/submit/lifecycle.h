@@ -6,7 +6,7 @@
 #ifndef FSD_LIFECYCLE_H
 #define FSD_LIFECYCLE_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 void lifecycle_drain(struct fsd *d);
 void lifecycle_resume(struct fsd *d);
