@@ -15,7 +15,7 @@
 
 #include "holder.h"
 #include "commands.h"
-#include "mounts.h"
+#include "fsd/mount/mounts.h"
 
 /* A process behind a mount, by an attribute that it shows there:
  * user.fsd.service the one that keeps it, user.fsd.pid the one that serves. */

@@ -22,7 +22,7 @@
 #include "fsd/base/daemon_log.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
-#include "mountpoint.h"
+#include "fsd/mount/mountpoint.h"
 #include "open_limit.h"
 
 /* A server that does not come to answer is tried so often, with a pause that

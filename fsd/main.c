@@ -11,8 +11,8 @@
 #include "commands.h"
 #include "face.h"
 #include "holder.h"
-#include "keeper.h"
-#include "notify.h"
+#include "fsd/mount/keeper.h"
+#include "fsd/mount/notify.h"
 #include "run_client.h"
 #include "../vm/jailer.h"
 

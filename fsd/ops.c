@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From inode numbers to things, their attributes, and back. */
-#include "keeper.h"
+#include "fsd/mount/keeper.h"
 #include "ops.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "face.h"
-#include "notify.h"
+#include "fsd/mount/notify.h"
 #include "fsd/users/people.h"
 #include "fsd/run/run.h"
 #include "fsd/store/depot.h"

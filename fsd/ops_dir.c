@@ -8,8 +8,8 @@
 
 #include "fsd/submit/commit.h"
 #include "face.h"
-#include "notify.h"
-#include "requests.h"
+#include "fsd/mount/notify.h"
+#include "fsd/mount/requests.h"
 #include "fsd/run/run.h"
 #include "fsd/run/sessions.h"
 #include "ops_remote.h"

@@ -6,7 +6,7 @@
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "ops.h"
-#include "wait.h"
+#include "fsd/mount/wait.h"
 
 enum handle_kind {
 	H_FILE,   /* fd: a stored file, stdout, stderr, log, result.json */

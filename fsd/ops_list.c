@@ -12,7 +12,7 @@
 
 #include "face.h"
 #include "open_files.h"
-#include "requests.h"
+#include "fsd/mount/requests.h"
 #include "fsd/jobs/shelf.h"
 #include "ops_remote.h"
 

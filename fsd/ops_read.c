@@ -8,7 +8,7 @@
 
 #include "fsd/store/depot_calls.h"
 #include "ops_remote.h"
-#include "requests.h"
+#include "fsd/mount/requests.h"
 #include "fsd/run/run.h"
 
 #define READ_MAX (1u << 20)

@@ -12,7 +12,7 @@
 #include "fsd/handover/fdstore.h"
 #include "ops_handle.h"
 #include "open_files.h"
-#include "requests.h"
+#include "fsd/mount/requests.h"
 
 static struct node *root_of(struct job *job, const struct inherit_node *kept)
 {

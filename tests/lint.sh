@@ -89,7 +89,7 @@ check_doors() {
 }
 
 check_sentences() {
-	verdict 'only fsd/ops*.c and fsd/wait.c reply to the kernel' \
+	verdict 'only fsd/ops*.c and fsd/mount/wait.c reply to the kernel' \
 		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' '\<fuse_reply_' |
 			grep -vE '^fsd/([a-z]+/)?(ops[a-z_]*|wait)\.c:')"
 	verdict "only fsd/jobs/event.c assigns a job's state" \

@@ -6,10 +6,10 @@
 
 #include "fsd/submit/commit.h"
 #include "events.h"
-#include "fsd/notify.h"
+#include "fsd/mount/notify.h"
 #include "fsd/users/people.h"
 #include "fsd/run/run.h"
-#include "fsd/wait.h"
+#include "fsd/mount/wait.h"
 
 #define RECORD_NS NS_PER_S /* between two attempts */
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fsd/run/run.h"
-#include "fsd/wait.h"
+#include "fsd/mount/wait.h"
 
 /* Neighbours of one stream that come within this time are one line. */
 #define MERGE_MS 10

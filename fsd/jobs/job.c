@@ -9,13 +9,13 @@
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/store/kept.h"
-#include "fsd/notify.h"
+#include "fsd/mount/notify.h"
 #include "parsed.h"
 #include "fsd/users/people.h"
 #include "fsd/run/run.h"
 #include "fsd/run/run_adopt.h"
 #include "shelf.h"
-#include "fsd/wait.h"
+#include "fsd/mount/wait.h"
 
 struct jobs {
 	struct hash by_no, by_name;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "job.h"
-#include "fsd/notify.h"
+#include "fsd/mount/notify.h"
 #include "fsd/users/people.h"
 
 static const struct retain_limits *limits_of(const struct job *job)

@@ -15,7 +15,7 @@
 #include "fsd/submit/lifecycle.h"
 #include "fsd/jobs/parsed.h"
 #include "run_int.h"
-#include "fsd/wait.h"
+#include "fsd/mount/wait.h"
 
 /* Inputs are collected for so long before it is the others' turn. */
 #define COLLECT_NS (NS_PER_MS)

@@ -15,9 +15,9 @@
 #include "fsd/jobs/events.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
-#include "fsd/notify.h"
+#include "fsd/mount/notify.h"
 #include "run_int.h"
-#include "fsd/wait.h"
+#include "fsd/mount/wait.h"
 
 /* Nobody has more; sums of them stay far from their end. */
 #define MEMORY_MAX (1ull << 46)

@@ -9,9 +9,9 @@
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/events.h"
 #include "fsd/submit/lifecycle.h"
-#include "fsd/notify.h"
+#include "fsd/mount/notify.h"
 #include "run_int.h"
-#include "fsd/wait.h"
+#include "fsd/mount/wait.h"
 
 static void on_timer(struct loop_timer *t)
 {

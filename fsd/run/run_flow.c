@@ -14,9 +14,9 @@
 #include "fsd/store/depot_calls.h"
 #include "fsd/jobs/events.h"
 #include "fsd/base/fiber.h"
-#include "fsd/notify.h"
+#include "fsd/mount/notify.h"
 #include "run_int.h"
-#include "fsd/wait.h"
+#include "fsd/mount/wait.h"
 
 #define FLOW_MOST (256u << 10) /* waiting, of one run */
 #define FLOW_LESS (64u << 10)  /* then its machine is heard again */

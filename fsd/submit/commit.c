@@ -14,7 +14,7 @@
 #include "fsd/run/sched_open.h"
 #include "fsd/run/sessions.h"
 #include "fsd/jobs/unstored.h"
-#include "fsd/wait.h"
+#include "fsd/mount/wait.h"
 
 /* --- the parts ------------------------------------------------------------ */
 

@@ -4,7 +4,7 @@
 #include "commit.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/job.h"
-#include "fsd/notify.h"
+#include "fsd/mount/notify.h"
 #include "resume.h"
 #include "fsd/run/run.h"
 #include "fsd/jobs/shelf.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the keeper does for a daemon that asks for too much. */
-#include "fsd/keeper_int.h"
+#include "fsd/mount/keeper_int.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fsd/base/fiber.h"
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 #define ANSWER_S 3
 

@@ -6,7 +6,7 @@
 #ifndef FSD_MOUNTPOINT_H
 #define FSD_MOUNTPOINT_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 /* The directory can be mounted on; the mount of a dead fsd is taken away. */
 int mountpoint_check(const char *path, struct err *err);

@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 struct requests;
 

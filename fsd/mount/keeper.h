@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../layout/layout.h"
-#include "../vm/loop.h"
+#include "layout/layout.h"
+#include "vm/loop.h"
 
 #define KEEPER_COMMAND "keeper"
 #define KEEPER_CALL_WORDS 4 /* its number, three arguments */

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../vm/spawn.h"
+#include "vm/spawn.h"
 #include "mounts.h"
-#include "ops.h"
+#include "fsd/ops.h"
 
 #define REMOVE_WAIT_MS 2500
 
