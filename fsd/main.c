@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "face.h"
+#include "fsd/fuse/face.h"
 #include "holder.h"
 #include "fsd/mount/keeper.h"
 #include "fsd/mount/notify.h"

@@ -9,7 +9,7 @@
 #include "fsd/handover/inherit.h"
 #include "keeper.h"
 #include "fsd/submit/lifecycle.h"
-#include "fsd/ops.h"
+#include "fsd/fuse/ops.h"
 #include "requests.h"
 
 /* Requests are served for so long before other sources have a turn. */

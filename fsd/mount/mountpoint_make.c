@@ -13,7 +13,7 @@
 
 #include "vm/spawn.h"
 #include "mounts.h"
-#include "fsd/ops.h"
+#include "fsd/fuse/ops.h"
 
 #define REMOVE_WAIT_MS 2500
 

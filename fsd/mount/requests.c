@@ -10,7 +10,7 @@
 
 #include "fsd/base/fiber.h"
 #include "fsd/jobs/job.h"
-#include "fsd/ops.h"
+#include "fsd/fuse/ops.h"
 
 /* None may take longer than this by its size alone. */
 #define WRITE_MAX (256u << 10)

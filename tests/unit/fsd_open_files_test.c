@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers of what is open: each is somebody's once. */
-#include "fsd/open_files.h"
+#include "fsd/fuse/open_files.h"
 
 #include <unistd.h>
 

@@ -8,7 +8,7 @@
 #ifndef FSD_OPEN_FILES_H
 #define FSD_OPEN_FILES_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 #include "fsd/handover/inherit.h"
 
 struct open_files;

@@ -4,7 +4,7 @@
 #ifndef FSD_SECURITY_H
 #define FSD_SECURITY_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 /* Appends to out. */
 void security_text(const struct fsd *d, struct buf *out);

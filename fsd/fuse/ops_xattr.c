@@ -8,7 +8,7 @@
 
 #include "face.h"
 #include "fsd/store/depot.h"
-#include "holder.h"
+#include "fsd/holder.h"
 #include "ops_remote.h"
 
 static const char *const upgrade_words[] = {

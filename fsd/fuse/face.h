@@ -8,7 +8,7 @@
 #ifndef FSD_FACE_H
 #define FSD_FACE_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 struct session;
 
