@@ -137,7 +137,7 @@ build/guest/init: $(GUEST_OBJECTS)
 
 # Both without their walls, so that the bench can say what these cost.
 BARE := tests/bare/host.c
-WALLED := vm/jail_filter.c vm/jail_cgroup.c fsd/restrain.c
+WALLED := vm/jail_filter.c vm/jail_cgroup.c fsd/server/restrain.c
 BARE_WRAPS := syscall execve rights_keep rights_bound rights_landlock \
 	rights_landlock_enter
 build/bare/fsd: $(call objects,$(BARE) $(LAYOUT) $(filter-out $(WALLED),\

@@ -13,7 +13,7 @@
 
 #include "../vm/spawn.h"
 #include "commands.h"
-#include "paths.h"
+#include "fsd/server/paths.h"
 
 enum verdict { GOOD, POOR, BAD };
 

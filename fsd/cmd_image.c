@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "paths.h"
+#include "fsd/server/paths.h"
 
 static int verify(const char *dir)
 {

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "background.h"
-#include "holder.h"
+#include "fsd/server/background.h"
+#include "fsd/server/holder.h"
 #include "commands.h"
-#include "paths.h"
-#include "places.h"
+#include "fsd/server/paths.h"
+#include "fsd/server/places.h"
 
 enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,

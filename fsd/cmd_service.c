@@ -13,7 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "holder.h"
+#include "fsd/server/holder.h"
 #include "commands.h"
 #include "fsd/mount/mounts.h"
 

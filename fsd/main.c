@@ -10,7 +10,7 @@
 
 #include "commands.h"
 #include "fsd/fuse/face.h"
-#include "holder.h"
+#include "fsd/server/holder.h"
 #include "fsd/mount/keeper.h"
 #include "fsd/mount/notify.h"
 #include "run_client.h"

@@ -16,8 +16,8 @@
 
 #include "commands.h"
 #include "fsd/base/daemon_log.h"
-#include "holder.h"
-#include "paths.h"
+#include "fsd/server/holder.h"
+#include "fsd/server/paths.h"
 #include "run_client.h"
 
 #define MNT "/mnt"

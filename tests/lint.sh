@@ -100,8 +100,8 @@ check_sentences() {
 		"$(grep_in '^vm/.*\.[ch]$' \
 			'\<(machine|m)(->|\.)state[[:space:]]*=[^=]' |
 			grep -vE '^vm/([a-z]+/)?machine\.c:')"
-	# fsd/background.c: before there is a thread, a loop or a mount
-	verdict 'only vm/spawn.c, the jailer, zygotes, fsd/background.c and guest/ fork' \
+	# fsd/server/background.c: before there is a thread, a loop or a mount
+	verdict 'only vm/spawn.c, the jailer, zygotes, fsd/server/background.c and guest/ fork' \
 		"$(grep_in '^(layout|vm|fsd)/.*\.[ch]$' \
 			'\<(fork|vfork|clone|clone3|posix_spawnp?|system|popen|daemon)[[:space:]]?\(|SYS_clone' |
 			grep -vE '^(vm/([a-z]+/)?(spawn|jailer|jail_cell)|vm/zygote/[a-z]+|fsd/([a-z]+/)?background)\.c:')"

@@ -8,7 +8,7 @@
 
 #include "face.h"
 #include "fsd/store/depot.h"
-#include "fsd/holder.h"
+#include "fsd/server/holder.h"
 #include "ops_remote.h"
 
 static const char *const upgrade_words[] = {

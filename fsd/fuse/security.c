@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "security.h"
 
-#include "fsd/restrain.h"
+#include "fsd/server/restrain.h"
 
 /* As they were found, what each stops, and for one that is missing the way to
  * have it. */

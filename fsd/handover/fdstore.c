@@ -11,7 +11,7 @@
 
 #include "vm/fdpass.h"
 #include "vm/loop.h"
-#include "fsd/holder.h"
+#include "fsd/server/holder.h"
 
 /* The holder has nothing else to do, so its socket is full for as long as it
  * takes to be given the processor. One that is not is waited for once. */

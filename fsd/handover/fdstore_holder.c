@@ -5,7 +5,7 @@
 
 #include "fdstore.h"
 #include "fsd/base/hash.h"
-#include "fsd/holder.h"
+#include "fsd/server/holder.h"
 
 struct kept {
 	struct hash_node by_id;

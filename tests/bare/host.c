@@ -2,7 +2,7 @@
 /*
  * fsd without the walls that a machine pays for, so that `make bench` can say
  * what they cost: in place of vm/jail_filter.c, vm/jail_cgroup.c and
- * fsd/restrain.c, and of what is named after --wrap in the Makefile. It is never
+ * fsd/server/restrain.c, and of what is named after --wrap in the Makefile. It is never
  * installed, and --policy strict refuses to run with it. The root and the user
  * ids stay: the first is made once, the second take microseconds; and a zygote
  * is handed the capabilities without which its children could not change theirs.
@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../fsd/restrain.h"
+#include "fsd/server/restrain.h"
 #include "../../layout/base/num.h"
 #include "../../vm/jail_cgroup.h"
 #include "../../vm/jail_filter.h"

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fsd/holder.h"
+#include "fsd/server/holder.h"
 #include "tap.h"
 #include "vm/fdpass.h"
 #include "vm/loop.h"

@@ -13,7 +13,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "commands.h"
+#include "fsd/commands.h"
 #include "fsd/base/daemon_log.h"
 #include "fsd/fuse/face.h"
 #include "fsd/handover/fdstore.h"
@@ -27,7 +27,7 @@
 #include "fsd/fuse/open_files.h"
 #include "open_limit.h"
 #include "fsd/fuse/ops_remote.h"
-#include "../vm/fdpass.h"
+#include "vm/fdpass.h"
 #include "paths.h"
 #include "fsd/users/people.h"
 #include "restrain.h"

@@ -14,7 +14,7 @@
 #ifndef FSD_RESTRAIN_H
 #define FSD_RESTRAIN_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 /* Before there is a thread. What was given up is told in d->own_walls; it is an
  * error when one of them cannot be built, but not that the kernel lacks

@@ -3,7 +3,7 @@
 #ifndef FSD_PLACES_H
 #define FSD_PLACES_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 /* What a server needs when it follows another one must not be reached through
  * the mount that nobody serves then; who else may write in the state directory

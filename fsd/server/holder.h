@@ -23,7 +23,7 @@
 
 #include <signal.h>
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 #define HOLDER_SERVES "serve" /* the command that it starts */
 enum {

@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../vm/fdpass.h"
-#include "../vm/loop.h"
-#include "../vm/spawn.h"
-#include "commands.h"
+#include "vm/fdpass.h"
+#include "vm/loop.h"
+#include "vm/spawn.h"
+#include "fsd/commands.h"
 #include "fsd/base/daemon_log.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
