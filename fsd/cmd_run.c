@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "run_client.h"
+#include "fsd/client/run_client.h"
 
 /* As in a shell, the last one of a name counts. Return: 0 or the exit code. */
 static int add_env(struct run_client *c, const char *text)

@@ -13,7 +13,7 @@
 #include "fsd/server/holder.h"
 #include "fsd/mount/keeper.h"
 #include "fsd/mount/notify.h"
-#include "run_client.h"
+#include "fsd/client/run_client.h"
 #include "../vm/jailer.h"
 
 static int command_version(int argc, char **argv)

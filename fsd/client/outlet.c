@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../layout/layout.h"
+#include "layout/layout.h"
 
 /* Another opening of a pseudoterminal's master would be a new terminal. */
 static bool is_terminal(int fd)

@@ -3,8 +3,8 @@
 #ifndef FSD_RUN_CLIENT_H
 #define FSD_RUN_CLIENT_H
 
-#include "../vm/spawn.h"
-#include "fsd.h"
+#include "vm/spawn.h"
+#include "fsd/fsd.h"
 
 struct run_client {
 	const char *file;             /* the program; "-": standard input */
