@@ -210,8 +210,8 @@ $(RUNNERS): $(REHASH) $(NATIVE) $(shell find guest/runners -type f 2>/dev/null)
 # the daemon's.
 CORE := $(call objects,$(LAYOUT) $(VM) $(FAKE))
 $(O)/core.a: $(CORE)
-$(O)/fsd.a: $(CORE) $(call objects,$(filter-out $(CHOICE) fsd/main.c,$(FSD))) \
-		$(patsubst %.c,$(O)/%.fake.o,$(filter-out fsd/main.c,$(CHOICE)))
+$(O)/fsd.a: $(CORE) $(call objects,$(filter-out $(CHOICE) fsd/cli/main.c,$(FSD))) \
+		$(patsubst %.c,$(O)/%.fake.o,$(filter-out fsd/cli/main.c,$(CHOICE)))
 $(O)/guest.a: $(call objects,$(filter-out guest/init.c,$(GUEST)))
 %.a:
 	$(Q)rm -f $@ && ar crs $@ $^

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fsd/commands.h"
+#include "fsd/cli/commands.h"
 #include "fsd/base/daemon_log.h"
 #include "fsd/server/holder.h"
 #include "fsd/server/paths.h"

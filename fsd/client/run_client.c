@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fsd/commands.h"
+#include "fsd/cli/commands.h"
 #include "outlet.h"
 
 #define EXIT_KILLED 137 /* of a job that somebody has cancelled */

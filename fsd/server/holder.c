@@ -18,7 +18,7 @@
 #include "vm/fdpass.h"
 #include "vm/loop.h"
 #include "vm/spawn.h"
-#include "fsd/commands.h"
+#include "fsd/cli/commands.h"
 #include "fsd/base/daemon_log.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"

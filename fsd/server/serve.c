@@ -13,7 +13,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "fsd/commands.h"
+#include "fsd/cli/commands.h"
 #include "fsd/base/daemon_log.h"
 #include "fsd/fuse/face.h"
 #include "fsd/handover/fdstore.h"

@@ -4,7 +4,7 @@
 #ifndef FSD_COMMANDS_H
 #define FSD_COMMANDS_H
 
-#include "fsd.h"
+#include "fsd/fsd.h"
 
 int command_mount(int argc, char **argv);
 int command_umount(int argc, char **argv);
