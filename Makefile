@@ -158,7 +158,7 @@ build/bare/init: build/guest/tests/bare/guest.o \
 # none.
 ZYGOTE := build/zygote/fsd-zygote.so
 ZYGOTE_OBJECTS := $(patsubst %.c,build/zygote/%.o,$(wildcard vm/zygote/*.c) \
-	vm/jail_child.c vm/rights.c vm/fdpass.c vm/spawn.c layout/base/err.c)
+	vm/jail_child.c vm/os/rights.c vm/os/fdpass.c vm/os/spawn.c layout/base/err.c)
 $(ZYGOTE): $(ZYGOTE_OBJECTS)
 	$(call say,LINK  $@)
 	$(Q)$(CC) -shared -s -Wl,--gc-sections,--as-needed,-z,relro,-z,now \

@@ -101,7 +101,7 @@ check_sentences() {
 			'\<(machine|m)(->|\.)state[[:space:]]*=[^=]' |
 			grep -vE '^vm/([a-z]+/)?machine\.c:')"
 	# fsd/server/background.c: before there is a thread, a loop or a mount
-	verdict 'only vm/spawn.c, the jailer, zygotes, fsd/server/background.c and guest/ fork' \
+	verdict 'only vm/os/spawn.c, the jailer, zygotes, fsd/server/background.c and guest/ fork' \
 		"$(grep_in '^(layout|vm|fsd)/.*\.[ch]$' \
 			'\<(fork|vfork|clone|clone3|posix_spawnp?|system|popen|daemon)[[:space:]]?\(|SYS_clone' |
 			grep -vE '^(vm/([a-z]+/)?(spawn|jailer|jail_cell)|vm/zygote/[a-z]+|fsd/([a-z]+/)?background)\.c:')"

@@ -3,7 +3,7 @@
 #ifndef VM_FAKE_GUEST_H
 #define VM_FAKE_GUEST_H
 
-#include "loop.h"
+#include "vm/os/loop.h"
 
 struct fake_guest;
 

@@ -8,7 +8,7 @@
 #include "../layout/base/cleanup.h"
 #include "../layout/base/num.h"
 #include "jail_cgroup.h"
-#include "spawn.h"
+#include "vm/os/spawn.h"
 
 #define VERSION_WAIT_MS 10000
 #define MEASURE_MS 50

@@ -15,7 +15,7 @@
 
 #include "../layout/base/buf.h"
 #include "../layout/base/err.h"
-#include "sha.h"
+#include "vm/os/sha.h"
 
 #define IMAGE_PARTS_MAX 16
 

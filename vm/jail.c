@@ -11,9 +11,9 @@
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
 #include "../layout/base/num.h"
-#include "fdpass.h"
+#include "vm/os/fdpass.h"
 #include "jailer.h"
-#include "spawn.h"
+#include "vm/os/spawn.h"
 
 /* Beyond what systems give out by themselves, below the largest. */
 #define UID_FIRST 1900000000u

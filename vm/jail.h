@@ -10,7 +10,7 @@
 #define VM_JAIL_H
 
 #include "jail_wire.h"
-#include "loop.h"
+#include "vm/os/loop.h"
 #include "walls.h"
 
 struct jail;

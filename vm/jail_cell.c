@@ -16,7 +16,7 @@
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/num.h"
-#include "fdpass.h"
+#include "vm/os/fdpass.h"
 #include "jail_root.h"
 #include "zygote/wire.h"
 

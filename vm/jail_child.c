@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "../layout/base/num.h"
-#include "fdpass.h"
-#include "rights.h"
-#include "spawn.h"
+#include "vm/os/fdpass.h"
+#include "vm/os/rights.h"
+#include "vm/os/spawn.h"
 #include "zygote/wire.h"
 
 #define HOST_NAME "machine"

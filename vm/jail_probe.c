@@ -13,7 +13,7 @@
 #include "../layout/base/cleanup.h"
 #include "../layout/base/num.h"
 #include "../layout/base/proc_status.h"
-#include "loop.h"
+#include "vm/os/loop.h"
 
 #define GREETING_NS (10 * NS_PER_S)
 

@@ -13,7 +13,7 @@
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/num.h"
-#include "spawn.h"
+#include "vm/os/spawn.h"
 #include "zygote/wire.h"
 #include "zygote_library.h"
 

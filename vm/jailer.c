@@ -20,14 +20,14 @@
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/num.h"
-#include "fdpass.h"
+#include "vm/os/fdpass.h"
 #include "jail_cell.h"
 #include "jail_filter.h"
 #include "jail_probe.h"
 #include "jail_root.h"
 #include "jailer.h"
-#include "rights.h"
-#include "spawn.h"
+#include "vm/os/rights.h"
+#include "vm/os/spawn.h"
 
 #define LEASE_DIR "/run/fsd"
 #define LEASES LEASE_DIR "/uids"

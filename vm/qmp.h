@@ -8,7 +8,7 @@
 #ifndef VM_QMP_H
 #define VM_QMP_H
 
-#include "loop.h"
+#include "vm/os/loop.h"
 
 struct qmp;
 

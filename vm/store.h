@@ -15,7 +15,7 @@
 #define VM_STORE_H
 
 #include "../layout/base/err.h"
-#include "sha.h"
+#include "vm/os/sha.h"
 #include "vm.h"
 
 #define STORE_FORMAT 3u

@@ -13,7 +13,7 @@
 #include "jail_root.h"
 #include "process.h"
 #include "template_key.h"
-#include "worker.h"
+#include "vm/os/worker.h"
 
 #define ATTEMPTS 5          /* boots before it is given up */
 #define BOOT_KVM_S 6        /* to HELLO, when TCG is to be had instead */

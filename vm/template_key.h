@@ -5,7 +5,7 @@
 #define VM_TEMPLATE_KEY_H
 
 #include "argv.h"
-#include "sha.h"
+#include "vm/os/sha.h"
 #include "template.h"
 
 /* Of a template that is booted so. Return: 0 or negative errno. */

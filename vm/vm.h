@@ -25,7 +25,7 @@
 #include "../guest/wire_fs.h"
 #include "../layout/base/buf.h"
 #include "../layout/base/err.h"
-#include "loop.h"
+#include "vm/os/loop.h"
 #include "walls.h"
 
 struct vm;

@@ -8,7 +8,7 @@
 #ifndef FSD_CHORES_H
 #define FSD_CHORES_H
 
-#include "vm/loop.h"
+#include "vm/os/loop.h"
 
 struct chores;
 

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "vm/loop.h"
+#include "vm/os/loop.h"
 
 struct fiber;
 

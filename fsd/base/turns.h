@@ -6,7 +6,7 @@
 #ifndef FSD_TURNS_H
 #define FSD_TURNS_H
 
-#include "vm/loop.h"
+#include "vm/os/loop.h"
 
 struct turns {
 	struct loop *loop;

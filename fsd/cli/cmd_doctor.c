@@ -11,7 +11,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "vm/spawn.h"
+#include "vm/os/spawn.h"
 #include "commands.h"
 #include "fsd/server/paths.h"
 

@@ -3,7 +3,7 @@
 #ifndef FSD_RUN_CLIENT_H
 #define FSD_RUN_CLIENT_H
 
-#include "vm/spawn.h"
+#include "vm/os/spawn.h"
 #include "fsd/fsd.h"
 
 struct run_client {

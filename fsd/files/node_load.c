@@ -2,7 +2,7 @@
 /* The entries of a directory, as the store has them. */
 #include <fcntl.h>
 
-#include "vm/loop.h"
+#include "vm/os/loop.h"
 #include "fsd/base/entries.h"
 #include "node_int.h"
 

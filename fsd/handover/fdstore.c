@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "vm/fdpass.h"
-#include "vm/loop.h"
+#include "vm/os/fdpass.h"
+#include "vm/os/loop.h"
 #include "fsd/server/holder.h"
 
 /* The holder has nothing else to do, so its socket is full for as long as it

@@ -14,7 +14,7 @@
 #ifndef FSD_RETAIN_H
 #define FSD_RETAIN_H
 
-#include "vm/loop.h"
+#include "vm/os/loop.h"
 
 struct fsd;
 struct job;

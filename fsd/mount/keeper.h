@@ -19,7 +19,7 @@
 #include <sys/types.h>
 
 #include "layout/layout.h"
-#include "vm/loop.h"
+#include "vm/os/loop.h"
 
 #define KEEPER_COMMAND "keeper"
 #define KEEPER_CALL_WORDS 4 /* its number, three arguments */

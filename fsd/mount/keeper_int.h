@@ -3,8 +3,8 @@
 #ifndef FSD_KEEPER_INT_H
 #define FSD_KEEPER_INT_H
 
-#include "vm/fdpass.h"
-#include "vm/spawn.h"
+#include "vm/os/fdpass.h"
+#include "vm/os/spawn.h"
 #include "keeper.h"
 
 #define KEEPER_FDS_MAX 2 /* beside an answer */

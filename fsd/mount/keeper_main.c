@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "vm/rights.h"
+#include "vm/os/rights.h"
 #include "mountpoint.h"
 #include "mounts.h"
 #include "notify.h"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vm/spawn.h"
+#include "vm/os/spawn.h"
 #include "mounts.h"
 #include "fsd/fuse/ops.h"
 

@@ -6,8 +6,8 @@
  * that its user could not; and sees no other files.
  */
 #include "notify_int.h"
-#include "vm/fdpass.h"
-#include "vm/rights.h"
+#include "vm/os/fdpass.h"
+#include "vm/os/rights.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #ifndef FSD_NOTIFY_INT_H
 #define FSD_NOTIFY_INT_H
 
-#include "vm/spawn.h"
+#include "vm/os/spawn.h"
 #include "keeper.h"
 #include "notify.h"
 

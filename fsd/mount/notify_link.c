@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The helper as a process, and the socket to it. */
 #include "notify_int.h"
-#include "vm/fdpass.h"
+#include "vm/os/fdpass.h"
 #include "keeper.h"
 
 #include <errno.h>

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "vm/fdpass.h"
-#include "vm/loop.h"
-#include "vm/spawn.h"
+#include "vm/os/fdpass.h"
+#include "vm/os/loop.h"
+#include "vm/os/spawn.h"
 #include "fsd/cli/commands.h"
 #include "fsd/base/daemon_log.h"
 #include "fsd/handover/fdstore.h"

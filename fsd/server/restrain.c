@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "vm/rights.h"
+#include "vm/os/rights.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED true /* it looks for leaks with processes of its own */

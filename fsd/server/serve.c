@@ -27,7 +27,7 @@
 #include "fsd/fuse/open_files.h"
 #include "open_limit.h"
 #include "fsd/fuse/ops_remote.h"
-#include "vm/fdpass.h"
+#include "vm/os/fdpass.h"
 #include "paths.h"
 #include "fsd/users/people.h"
 #include "restrain.h"

@@ -32,7 +32,7 @@
 #include <sys/types.h>
 
 #include "layout/layout.h"
-#include "vm/loop.h"
+#include "vm/os/loop.h"
 
 struct depot;
 struct inherit_job;

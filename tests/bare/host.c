@@ -24,7 +24,7 @@
 #include "../../layout/base/num.h"
 #include "../../vm/jail_cgroup.h"
 #include "../../vm/jail_filter.h"
-#include "../../vm/rights.h"
+#include "vm/os/rights.h"
 
 #define NAMESPACES (CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | \
 		    CLONE_NEWUTS | CLONE_NEWCGROUP)

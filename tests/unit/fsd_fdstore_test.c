@@ -11,8 +11,8 @@
 
 #include "fsd/server/holder.h"
 #include "tap.h"
-#include "vm/fdpass.h"
-#include "vm/loop.h"
+#include "vm/os/fdpass.h"
+#include "vm/os/loop.h"
 
 #define KIND FDSTORE_NODE
 

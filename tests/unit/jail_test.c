@@ -20,7 +20,7 @@
 
 #include "../../layout/base/num.h"
 #include "../../vm/jail_cell.h"
-#include "../../vm/rights.h"
+#include "vm/os/rights.h"
 #include "../../vm/jail_filter.h"
 #include "../../vm/jail_wire.h"
 #include "../../vm/vm.h"

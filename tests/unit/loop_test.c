@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The event loop: descriptors, timers, deferred and posted calls. */
-#include "../../vm/loop.h"
+#include "vm/os/loop.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../../layout/base/num.h"
-#include "../../vm/rights.h"
+#include "vm/os/rights.h"
 #include "tap.h"
 
 static char dir[] = "/tmp/rights-test.XXXXXX";

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "../../layout/base/num.h"
-#include "../../vm/fdpass.h"
+#include "vm/os/fdpass.h"
 #include "../../vm/zygote/wire.h"
 #include "tap.h"
 

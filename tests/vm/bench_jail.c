@@ -16,7 +16,7 @@
 #include "../../vm/image.h"
 #include "../../vm/jail.h"
 #include "../../vm/jailer.h"
-#include "../../vm/spawn.h"
+#include "vm/os/spawn.h"
 
 #define QEMU "/usr/bin/qemu-system-x86_64"
 #define GREETING_MS 10000

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../../layout/base/num.h"
-#include "../fdpass.h"
+#include "vm/os/fdpass.h"
 #include "own_fds.h"
 #include "threads.h"
 #include "wire.h"

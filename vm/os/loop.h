@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
-#include "../layout/base/list.h"
+#include "layout/base/list.h"
 
 struct loop;
 

@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/num.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 
 static bool is_among(const unsigned *caps, size_t count, unsigned cap)
 {

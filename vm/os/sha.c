@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/num.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 
 #define BLOCK (64u << 10)
 

@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/num.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 
 #define END_WAIT_MS 3000
 

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/inbox.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/inbox.h"
 
 #define BATCH 64
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "../layout/base/err.h"
+#include "layout/base/err.h"
 
 #define SPAWN_FD_FIRST 3
 #define SPAWN_FDS_MAX 16
