@@ -137,7 +137,7 @@ build/guest/init: $(GUEST_OBJECTS)
 
 # Both without their walls, so that the bench can say what these cost.
 BARE := tests/bare/host.c
-WALLED := vm/jail_filter.c vm/jail_cgroup.c fsd/server/restrain.c
+WALLED := vm/jail/jail_filter.c vm/jail/jail_cgroup.c fsd/server/restrain.c
 BARE_WRAPS := syscall execve rights_keep rights_bound rights_landlock \
 	rights_landlock_enter
 build/bare/fsd: $(call objects,$(BARE) $(LAYOUT) $(filter-out $(WALLED),\
@@ -158,7 +158,7 @@ build/bare/init: build/guest/tests/bare/guest.o \
 # none.
 ZYGOTE := build/zygote/fsd-zygote.so
 ZYGOTE_OBJECTS := $(patsubst %.c,build/zygote/%.o,$(wildcard vm/zygote/*.c) \
-	vm/jail_child.c vm/os/rights.c vm/os/fdpass.c vm/os/spawn.c layout/base/err.c)
+	vm/jail/jail_child.c vm/os/rights.c vm/os/fdpass.c vm/os/spawn.c layout/base/err.c)
 $(ZYGOTE): $(ZYGOTE_OBJECTS)
 	$(call say,LINK  $@)
 	$(Q)$(CC) -shared -s -Wl,--gc-sections,--as-needed,-z,relro,-z,now \

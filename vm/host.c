@@ -7,7 +7,7 @@
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/num.h"
-#include "jail_cgroup.h"
+#include "vm/jail/jail_cgroup.h"
 #include "vm/os/spawn.h"
 
 #define VERSION_WAIT_MS 10000

@@ -9,7 +9,7 @@
 #ifndef VM_LEFT_H
 #define VM_LEFT_H
 
-#include "jail.h"
+#include "vm/jail/jail.h"
 #include "tape.h"
 #include "vm.h"
 

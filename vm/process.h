@@ -6,7 +6,7 @@
 #ifndef VM_PROCESS_H
 #define VM_PROCESS_H
 
-#include "jail.h"
+#include "vm/jail/jail.h"
 #include "qmp.h"
 
 struct process;

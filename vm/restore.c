@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "../layout/base/cleanup.h"
-#include "argv.h"
+#include "vm/jail/argv.h"
 
 /* The part that all have; more_fds are those after the wire. */
 static int start(const struct template_ground *g, struct jail_request *what,

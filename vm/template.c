@@ -8,9 +8,9 @@
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
-#include "argv.h"
+#include "vm/jail/argv.h"
 #include "channel.h"
-#include "jail_root.h"
+#include "vm/jail/jail_root.h"
 #include "process.h"
 #include "template_key.h"
 #include "vm/os/worker.h"

@@ -13,7 +13,7 @@
 #include "backend.h"
 #include "host.h"
 #include "image.h"
-#include "jail.h"
+#include "vm/jail/jail.h"
 #include "store.h"
 
 /* What all templates of a daemon have in common. */

@@ -4,7 +4,7 @@
 #ifndef VM_TEMPLATE_KEY_H
 #define VM_TEMPLATE_KEY_H
 
-#include "argv.h"
+#include "vm/jail/argv.h"
 #include "vm/os/sha.h"
 #include "template.h"
 

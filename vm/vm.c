@@ -10,7 +10,7 @@
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
 #include "host.h"
-#include "jail_wire.h"
+#include "vm/jail/jail_wire.h"
 #include "pool_class.h"
 #include "tape.h"
 

@@ -26,7 +26,7 @@
 #include "../layout/base/buf.h"
 #include "../layout/base/err.h"
 #include "vm/os/loop.h"
-#include "walls.h"
+#include "vm/jail/walls.h"
 
 struct vm;
 struct vm_lease;

@@ -14,7 +14,7 @@
 #include "fsd/mount/keeper.h"
 #include "fsd/mount/notify.h"
 #include "fsd/client/run_client.h"
-#include "vm/jailer.h"
+#include "vm/jail/jailer.h"
 
 static int command_version(int argc, char **argv)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fsd without the walls that a machine pays for, so that `make bench` can say
- * what they cost: in place of vm/jail_filter.c, vm/jail_cgroup.c and
+ * what they cost: in place of vm/jail/jail_filter.c, vm/jail/jail_cgroup.c and
  * fsd/server/restrain.c, and of what is named after --wrap in the Makefile. It is never
  * installed, and --policy strict refuses to run with it. The root and the user
  * ids stay: the first is made once, the second take microseconds; and a zygote
@@ -22,8 +22,8 @@
 
 #include "fsd/server/restrain.h"
 #include "../../layout/base/num.h"
-#include "../../vm/jail_cgroup.h"
-#include "../../vm/jail_filter.h"
+#include "vm/jail/jail_cgroup.h"
+#include "vm/jail/jail_filter.h"
 #include "vm/os/rights.h"
 
 #define NAMESPACES (CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | \

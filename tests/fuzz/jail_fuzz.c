@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../vm/argv.h"
-#include "../../vm/jail_wire.h"
+#include "vm/jail/argv.h"
+#include "vm/jail/jail_wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

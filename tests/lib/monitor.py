@@ -13,7 +13,7 @@ import socket
 import struct
 import sys
 
-QMP = 3  # a machine's end of it: ARGV_FD_QMP of vm/argv.h
+QMP = 3  # a machine's end of it: ARGV_FD_QMP of vm/jail/argv.h
 PIDFD_GETFD = 438
 SOCK_DIAG_BY_FAMILY, REQUEST = 20, 1
 ANY_STATE, SHOW_PEER = 0xffffffff, 4

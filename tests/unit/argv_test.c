@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* QEMU's arguments, compared with golden texts, word by word. */
-#include "../../vm/argv.h"
+#include "vm/jail/argv.h"
 #include "tap.h"
 
 #define HEAD(accel, cpu)                                                     \

@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #include "../../layout/base/num.h"
-#include "../../vm/jail_cell.h"
+#include "vm/jail/jail_cell.h"
 #include "vm/os/rights.h"
-#include "../../vm/jail_filter.h"
-#include "../../vm/jail_wire.h"
+#include "vm/jail/jail_filter.h"
+#include "vm/jail/jail_wire.h"
 #include "../../vm/vm.h"
 #include "tap.h"
 

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "../../layout/base/cleanup.h"
-#include "../../vm/argv.h"
+#include "vm/jail/argv.h"
 #include "../../vm/image.h"
-#include "../../vm/jail.h"
-#include "../../vm/jailer.h"
+#include "vm/jail/jail.h"
+#include "vm/jail/jailer.h"
 #include "vm/os/spawn.h"
 
 #define QEMU "/usr/bin/qemu-system-x86_64"

@@ -17,7 +17,7 @@
 #include "../../layout/base/cleanup.h"
 #include "../../layout/base/log.h"
 #include "../../vm/backend.h"
-#include "../../vm/jailer.h"
+#include "vm/jail/jailer.h"
 #include "../unit/tap.h"
 
 #define RUNNERS 4

@@ -18,8 +18,8 @@
 #include <linux/filter.h>
 #include <stdint.h>
 
-#include "../argv.h"
-#include "../jail_child.h"
+#include "vm/jail/argv.h"
+#include "vm/jail/jail_child.h"
 
 /* The zygote's own descriptors, after those of a restored machine. */
 enum zygote_fd {

@@ -11,11 +11,11 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/num.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 #include "vm/os/spawn.h"
-#include "zygote/wire.h"
-#include "zygote_library.h"
+#include "vm/zygote/wire.h"
+#include "vm/zygote_library.h"
 
 #define LOADER_WAIT_MS 10000
 #define LIST_MAX 65536

@@ -16,11 +16,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../layout/base/num.h"
+#include "layout/base/num.h"
 #include "vm/os/fdpass.h"
 #include "vm/os/rights.h"
 #include "vm/os/spawn.h"
-#include "zygote/wire.h"
+#include "vm/zygote/wire.h"
 
 #define HOST_NAME "machine"
 #define FDS 256

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "../layout/base/err.h"
+#include "layout/base/err.h"
 #include "walls.h"
 
 #define CGROUP_PATH_MAX 700

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../layout/base/num.h"
-#include "vm.h"
+#include "layout/base/num.h"
+#include "vm/vm.h"
 
 const char *const jail_step_names[JAIL_STEPS] = {
 	[JAIL_STEP_NONE] = "nothing",

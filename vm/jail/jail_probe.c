@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/num.h"
-#include "../layout/base/proc_status.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+#include "layout/base/proc_status.h"
 #include "vm/os/loop.h"
 
 #define GREETING_NS (10 * NS_PER_S)

@@ -14,11 +14,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/num.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 #include "vm/os/fdpass.h"
 #include "jail_root.h"
-#include "zygote/wire.h"
+#include "vm/zygote/wire.h"
 
 #define CELLS_MORE 16
 #define QEMU_MIB 1024u  /* of addresses, beside the guest's memory */

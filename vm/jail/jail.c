@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/log.h"
-#include "../layout/base/num.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
+#include "layout/base/num.h"
 #include "vm/os/fdpass.h"
 #include "jailer.h"
 #include "vm/os/spawn.h"

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "../layout/base/err.h"
+#include "layout/base/err.h"
 
 #define JAIL_PATH_MAX 512
 #define JAIL_FILES_MAX 160

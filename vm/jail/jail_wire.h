@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../layout/base/err.h"
+#include "layout/base/err.h"
 
 #define JAIL_VERSION 3u
 #define JAIL_FDS_MAX 6

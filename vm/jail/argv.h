@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "backend.h"
+#include "vm/backend.h"
 
 /* The descriptors of a machine's process. */
 enum argv_fd {

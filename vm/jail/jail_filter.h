@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../layout/base/err.h"
+#include "layout/base/err.h"
 
 /* For which machines a row is. */
 enum {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../layout/base/num.h"
+#include "layout/base/num.h"
 
 /*
  * Each console line costs; idle states are useless to a guest; a panic or a

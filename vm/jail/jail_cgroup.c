@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/num.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 
 #define MOUNT "/sys/fs/cgroup"
 #define PREFIX "fsd-"
