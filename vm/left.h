@@ -10,7 +10,7 @@
 #define VM_LEFT_H
 
 #include "vm/jail/jail.h"
-#include "tape.h"
+#include "vm/channel/tape.h"
 #include "vm.h"
 
 struct left {

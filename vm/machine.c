@@ -8,7 +8,7 @@
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
-#include "tape.h"
+#include "vm/channel/tape.h"
 
 /* A monitor answers in a millisecond; a QEMU that is frozen never does. */
 #define WAKE_MS 2000

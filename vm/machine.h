@@ -13,7 +13,7 @@
 #define VM_MACHINE_H
 
 #include "backend.h"
-#include "channel.h"
+#include "vm/channel/channel.h"
 
 enum machine_state {
 	MACHINE_STARTING, /* being restored; cannot hear yet */

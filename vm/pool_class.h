@@ -4,7 +4,7 @@
 #define VM_POOL_CLASS_H
 
 #include "pool.h"
-#include "tape.h"
+#include "vm/channel/tape.h"
 
 #define MACHINE_MIB 1024        /* the pool's class */
 

@@ -10,7 +10,7 @@
 #include "left.h"
 #include "process.h"
 #include "restore.h"
-#include "tape.h"
+#include "vm/channel/tape.h"
 #include "template.h"
 #include "zygotes.h"
 

@@ -9,7 +9,7 @@
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
 #include "vm/jail/argv.h"
-#include "channel.h"
+#include "vm/channel/channel.h"
 #include "vm/jail/jail_root.h"
 #include "process.h"
 #include "template_key.h"

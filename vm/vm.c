@@ -12,7 +12,7 @@
 #include "host.h"
 #include "vm/jail/jail_wire.h"
 #include "pool_class.h"
-#include "tape.h"
+#include "vm/channel/tape.h"
 
 const char *const vm_accel_names[VM_ACCEL_MAX] = {
 	[VM_ACCEL_AUTO] = "auto",

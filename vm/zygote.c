@@ -6,7 +6,7 @@
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
-#include "channel.h"
+#include "vm/channel/channel.h"
 #include "restore.h"
 
 #define READY_S 60u   /* to the end of its heat; it takes some 4 */

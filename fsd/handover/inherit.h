@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vm/tape.h"
+#include "vm/channel/tape.h"
 #include "vm/vm.h"
 
 /* Raised with every change of what is here, and of holder.h. */

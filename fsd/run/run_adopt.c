@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs whose server is dead and whose machines live, or had said all before it
- * died. All that is needed to go on is on the run's tape (vm/tape.h), in the
+ * died. All that is needed to go on is on the run's tape (vm/channel/tape.h), in the
  * store, and with the holder, which has the descriptors.
  */
 #include "run_adopt.h"

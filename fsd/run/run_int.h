@@ -9,7 +9,7 @@
 #include "fsd/sched/sched.h"
 #include "sessions.h"
 
-#include "vm/tape.h"
+#include "vm/channel/tape.h"
 
 struct run_stream {
 	int fd;           /* owned: append and read */

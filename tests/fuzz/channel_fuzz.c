@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../../layout/base/cleanup.h"
-#include "../../vm/channel.h"
+#include "vm/channel/channel.h"
 
 #define LIMIT 300u      /* bytes of each stream, and of the tree */
 #define FILES 4u

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "../../layout/base/cleanup.h"
-#include "../../vm/channel.h"
-#include "../../vm/tape.h"
+#include "vm/channel/channel.h"
+#include "vm/channel/tape.h"
 
 #define LIMIT 5000u /* bytes of each stream, and of the tree */
 #define FILES 4u

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "../../layout/base/cleanup.h"
-#include "../../vm/channel.h"
-#include "../../vm/tape.h"
+#include "vm/channel/channel.h"
+#include "vm/channel/tape.h"
 #include "tap.h"
 
 #define PIECE 30000u /* no divisor of the room */

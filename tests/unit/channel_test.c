@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../vm/channel.h"
+#include "vm/channel/channel.h"
 #include "clock.h"
 #include "tap.h"
 

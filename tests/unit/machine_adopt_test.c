@@ -10,7 +10,7 @@
 #include "../../layout/base/cleanup.h"
 #include "../../layout/base/log.h"
 #include "../../vm/backend.h"
-#include "../../vm/tape.h"
+#include "vm/channel/tape.h"
 #include "tap.h"
 
 struct room {

@@ -10,7 +10,7 @@
 
 #include "../../guest/wire.h"
 #include "../../layout/base/cleanup.h"
-#include "../../vm/tape.h"
+#include "vm/channel/tape.h"
 #include "tap.h"
 
 #define KILLS 400

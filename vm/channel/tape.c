@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../guest/wire.h"
-#include "../layout/base/num.h"
+#include "guest/wire.h"
+#include "layout/base/num.h"
 
 _Static_assert((VM_TAPE_ROOM & (VM_TAPE_ROOM - 1)) == 0, "its end is masked");
 

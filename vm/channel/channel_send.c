@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "../layout/base/cleanup.h"
+#include "layout/base/cleanup.h"
 
 #define FILL_ENOUGH (128u << 10)
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../layout/base/cleanup.h"
+#include "layout/base/cleanup.h"
 
 #define OUT_CAP (2u << 20) /* a JOB, and the round that it is sent in */
 #define OUT_ENOUGH (128u << 10)

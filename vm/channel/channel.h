@@ -8,7 +8,7 @@
 #ifndef VM_CHANNEL_H
 #define VM_CHANNEL_H
 
-#include "vm.h"
+#include "vm/vm.h"
 
 struct channel;
 

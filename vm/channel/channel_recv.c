@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/utf8.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/utf8.h"
 
 #define HELLO_TEXT_MAX 256
 #define FAILED_TEXT_MAX 400
