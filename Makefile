@@ -167,7 +167,7 @@ build/zygote/%.o: %.c Makefile
 	$(call compile,-std=c11 -D_GNU_SOURCE -I. $(WARN) -O2 -fPIC \
 		-fvisibility=hidden -ffunction-sections -fdata-sections \
 		-fstack-protector-strong -ftls-model=initial-exec)
-$(call objects,vm/zygote_library.c): $(ZYGOTE)
+$(call objects,vm/qemu/zygote_library.c): $(ZYGOTE)
 
 # What the bats files wait with (tests/lib/await.c).
 build/tests/await: tests/lib/await.c Makefile

@@ -10,7 +10,7 @@
 
 #include "backend.h"
 #include "demand.h"
-#include "host.h"
+#include "vm/qemu/host.h"
 #include "machine.h"
 
 enum class_state {

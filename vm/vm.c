@@ -9,7 +9,7 @@
 
 #include "../layout/base/cleanup.h"
 #include "../layout/base/log.h"
-#include "host.h"
+#include "vm/qemu/host.h"
 #include "vm/jail/jail_wire.h"
 #include "pool_class.h"
 #include "vm/channel/tape.h"

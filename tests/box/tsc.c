@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "../../vm/host.h"
+#include "vm/qemu/host.h"
 
 int main(void)
 {

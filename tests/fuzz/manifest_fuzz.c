@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../vm/image.h"
+#include "vm/qemu/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../vm/store.h"
+#include "vm/qemu/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 
 #include "../../layout/base/cleanup.h"
 #include "../../layout/base/num.h"
-#include "../../vm/host.h"
+#include "vm/qemu/host.h"
 #include "tap.h"
 
 #define TOP "/sys/fs/cgroup/"

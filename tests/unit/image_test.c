@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../vm/image.h"
-#include "../../vm/store.h"
+#include "vm/qemu/image.h"
+#include "vm/qemu/store.h"
 #include "../../vm/vm.h"
 #include "tap.h"
 

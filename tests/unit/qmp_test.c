@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../vm/qmp.h"
+#include "vm/qemu/qmp.h"
 #include "tap.h"
 
 struct peer {

@@ -13,7 +13,7 @@
 
 #include "../../layout/base/cleanup.h"
 #include "vm/jail/argv.h"
-#include "../../vm/image.h"
+#include "vm/qemu/image.h"
 #include "vm/jail/jail.h"
 #include "vm/jail/jailer.h"
 #include "vm/os/spawn.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/log.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
 #include "vm/jail/argv.h"
 #include "vm/channel/channel.h"
 #include "vm/jail/jail_root.h"

@@ -14,9 +14,9 @@
 #ifndef VM_STORE_H
 #define VM_STORE_H
 
-#include "../layout/base/err.h"
+#include "layout/base/err.h"
 #include "vm/os/sha.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 #define STORE_FORMAT 3u
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "zygotes.h"
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/log.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
 
 #define RETRY_S 5   /* doubles with each that ends */
 #define SPARED_S 60 /* when their memory was needed */

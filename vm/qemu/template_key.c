@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/log.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
 #include "store.h"
 
 void template_verdict_key(const struct template_ground *g, char ret[SHA_HEX])

@@ -11,7 +11,7 @@
 
 #include "vm/jail/jail.h"
 #include "vm/channel/tape.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 struct left {
 	struct loop *loop;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "left.h"
 
-#include "../layout/base/cleanup.h"
+#include "layout/base/cleanup.h"
 
 struct left_jail {
 	struct list node;

@@ -10,7 +10,7 @@
 #ifndef VM_TEMPLATE_H
 #define VM_TEMPLATE_H
 
-#include "backend.h"
+#include "vm/backend.h"
 #include "host.h"
 #include "image.h"
 #include "vm/jail/jail.h"

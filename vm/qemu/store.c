@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/num.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 
 #define NEW_PREFIX ".new-"
 #define OLD_PREFIX ".old-"

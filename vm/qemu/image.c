@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/num.h"
-#include "vm.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+#include "vm/vm.h"
 
 #define MANIFEST_MAX (64u << 10)
 #define REMEDY "build the guest image again"

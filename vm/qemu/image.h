@@ -13,8 +13,8 @@
 #ifndef VM_IMAGE_H
 #define VM_IMAGE_H
 
-#include "../layout/base/buf.h"
-#include "../layout/base/err.h"
+#include "layout/base/buf.h"
+#include "layout/base/err.h"
 #include "vm/os/sha.h"
 
 #define IMAGE_PARTS_MAX 16

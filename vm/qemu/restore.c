@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../layout/base/cleanup.h"
+#include "layout/base/cleanup.h"
 #include "vm/jail/argv.h"
 
 /* The part that all have; more_fds are those after the wire. */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/num.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 #include "vm/jail/jail_cgroup.h"
 #include "vm/os/spawn.h"
 

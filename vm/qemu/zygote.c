@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/log.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
 #include "vm/channel/channel.h"
 #include "restore.h"
 

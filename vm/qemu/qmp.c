@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../layout/base/buf.h"
-#include "../layout/base/cleanup.h"
+#include "layout/base/buf.h"
+#include "layout/base/cleanup.h"
 
 #define SLOTS 16
 #define LINE_MAX_BYTES (256u << 10) /* a machine's monitor is not trusted */

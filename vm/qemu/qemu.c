@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machines that are QEMU processes: restored from a template, or forked off its
  * zygote. */
-#include "backend.h"
+#include "vm/backend.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "../layout/base/cleanup.h"
+#include "layout/base/cleanup.h"
 #include "left.h"
 #include "process.h"
 #include "restore.h"

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "../layout/base/cleanup.h"
+#include "layout/base/cleanup.h"
 #include "host.h"
 
 #define GRACE_MS 1000
