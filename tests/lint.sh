@@ -96,7 +96,7 @@ check_sentences() {
 		"$(grep_in '^fsd/.*\.[ch]$' \
 			'\<(job|j)(->|\.)state[[:space:]]*=[^=]' |
 			grep -vE '^fsd/([a-z]+/)?event\.c:')"
-	verdict "only vm/machine.c assigns a machine's state" \
+	verdict "only vm/pool/machine.c assigns a machine's state" \
 		"$(grep_in '^vm/.*\.[ch]$' \
 			'\<(machine|m)(->|\.)state[[:space:]]*=[^=]' |
 			grep -vE '^vm/([a-z]+/)?machine\.c:')"

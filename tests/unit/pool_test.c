@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the pool prepares machines for: the arithmetic of demand. */
-#include "../../vm/demand.h"
+#include "vm/pool/demand.h"
 #include "tap.h"
 
 #define PYTHON (1u << WIRE_RUN_PYTHON)

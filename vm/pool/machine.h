@@ -12,7 +12,7 @@
 #ifndef VM_MACHINE_H
 #define VM_MACHINE_H
 
-#include "backend.h"
+#include "vm/backend.h"
 #include "vm/channel/channel.h"
 
 enum machine_state {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The door: what vm.h promises, in terms of the pool and its machines. */
-#include "vm.h"
+#include "vm/vm.h"
 
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/log.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
 #include "vm/qemu/host.h"
 #include "vm/jail/jail_wire.h"
 #include "pool_class.h"

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/log.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
 
 #define AGAIN_MAX 2             /* other machines for a job that none has heard */
 #define AGAIN_MS 5000           /* in that time, or it has waited enough */

@@ -8,7 +8,7 @@
 #ifndef VM_POOL_H
 #define VM_POOL_H
 
-#include "backend.h"
+#include "vm/backend.h"
 #include "demand.h"
 #include "vm/qemu/host.h"
 #include "machine.h"

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "../layout/base/log.h"
+#include "layout/base/log.h"
 
 #define BAD_ROW_TEMPLATE 2      /* then the template is to blame */
 #define BAD_ROW_GIVE_UP 6       /* from then on each fails who waits first */

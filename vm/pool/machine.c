@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../layout/base/cleanup.h"
-#include "../layout/base/log.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
 #include "vm/channel/tape.h"
 
 /* A monitor answers in a millisecond; a QEMU that is frozen never does. */
