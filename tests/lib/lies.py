@@ -8,7 +8,7 @@ and nothing half or wrong was published; otherwise a sentence for each that did
 not. The frames are built from guest/wire.h, so a new version needs no change
 here as long as the frames themselves stay.
 
-The fake machine's verbs are told in vm/fake_script.c.
+The fake machine's verbs are told in vm/fake/fake_script.c.
 """
 import json
 import os

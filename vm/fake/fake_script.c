@@ -49,7 +49,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../layout/base/cleanup.h"
+#include "layout/base/cleanup.h"
 
 #define OUT_HIGH (256u << 10) /* the script waits while more is unsent */
 

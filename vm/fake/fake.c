@@ -15,7 +15,7 @@
  * FSD_FAKE_JAILER      a FIFO: with each byte in it the jailer of a server dies
  * FSD_FAKE_WITNESS     a file that gets a line of each run that says `witness`
  */
-#include "backend.h"
+#include "vm/backend.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../layout/base/cleanup.h"
+#include "layout/base/cleanup.h"
 #include "fake_guest.h"
 
 #define FROZEN_NS (20 * NS_PER_S)

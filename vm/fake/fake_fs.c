@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../guest/wire_fs.h"
-#include "../layout/base/cleanup.h"
+#include "guest/wire_fs.h"
+#include "layout/base/cleanup.h"
 
 struct call {
 	struct fake_guest *g;

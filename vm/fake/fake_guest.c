@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../layout/base/cleanup.h"
+#include "layout/base/cleanup.h"
 
 /* --- frames out ---------------------------------------------------------- */
 

@@ -5,8 +5,8 @@
 
 #include "fake_guest.h"
 
-#include "../guest/wire.h"
-#include "../layout/base/buf.h"
+#include "guest/wire.h"
+#include "layout/base/buf.h"
 
 struct fake_file {
 	struct list node;
