@@ -68,7 +68,7 @@ ALL_LDFLAGS = $(LINK_$(VARIANT)) -Wl,--as-needed $(LDFLAGS)
 
 # --- sources, by room -------------------------------------------------------
 
-# The lowest first, as tests/order.py has them. A client of the mount is no room
+# The lowest first, as tests/run/order.py has them. A client of the mount is no room
 # of the daemon.
 ROOMS    := base users handover store files sched jobs run submit mount fuse \
 	server cli
@@ -90,7 +90,7 @@ objects = $(patsubst %.c,$(O)/%.o,$(1))
 COMMON := $(call objects,$(LAYOUT) $(VM) $(filter-out $(CHOICE),$(FSD)))
 UNIT   := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/*_test.c))
 ifeq ($(VARIANT),asan)
-# What is loaded into a QEMU cannot be loaded beside a sanitizer (tests/run.py).
+# What is loaded into a QEMU cannot be loaded beside a sanitizer (tests/run/run.py).
 UNIT   := $(filter-out %/zygote_test,$(UNIT))
 endif
 FUZZ   := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/*_fuzz.c))
@@ -262,9 +262,9 @@ unit: $(UNIT)
 fuzzers: $(FUZZ)
 
 deps:
-	@tests/deps.sh $(PACKAGES)
+	@tests/run/deps.sh $(PACKAGES)
 test-deps:
-	@tests/deps.sh $(PACKAGES) $(TEST_PACKAGES)
+	@tests/run/deps.sh $(PACKAGES) $(TEST_PACKAGES)
 
 image: build/guest/init $(RUNNERS)
 	$(Q)guest/image/build.sh build/image --init build/guest/init \
@@ -273,9 +273,9 @@ image: build/guest/init $(RUNNERS)
 demo: deps
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
 	$(Q)$(MAKE) --no-print-directory image
-	$(Q)tests/demo.sh
+	$(Q)tests/run/demo.sh
 
-TESTS := MAKE='$(MAKE)' tests/run.py
+TESTS := MAKE='$(MAKE)' tests/run/run.py
 check: test-deps
 	$(Q)$(TESTS) lint unit asan bats release qemu fault fuzz
 # A few minutes, on a tree that was built: lint, the unit tests, and a smoke of
@@ -287,7 +287,7 @@ check-box check-fuzz:
 	$(Q)$(TESTS) $(@:check-%=%)
 # The real machines with the QEMU of Debian's backports.
 check-newer:
-	$(Q)MAKE='$(MAKE)' tests/newer/run.sh build/newer tests/run.py qemu
+	$(Q)MAKE='$(MAKE)' tests/newer/run.sh build/newer tests/run/run.py qemu
 lint:
 	$(Q)$(TESTS) lint
 fuzz:
@@ -310,7 +310,7 @@ bench: test-deps
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all \
 		$(O)/tests/vm/bench_jail
 	$(Q)$(MAKE) --no-print-directory image bare
-	$(Q)/usr/bin/python3 -B tests/bench.py
+	$(Q)/usr/bin/python3 -B tests/run/bench.py
 
 format:
 	clang-format -i $(wildcard layout/*.[ch] layout/base/*.[ch] \

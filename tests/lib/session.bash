@@ -2,10 +2,10 @@
 #
 # What the tests of session runners share.
 
-load lib/common
+load ../lib/common
 
 setup() {
-	cd "$BATS_TEST_DIRNAME/.." || return
+	cd "$TESTS/.." || return
 }
 
 # python|node|bash <STEPS — what tests/lib/session_test.py says of them.

@@ -3,7 +3,7 @@
 # Of the tests with other people's programs. Each test stands in a directory of
 # its own, beside the mount.
 
-load lib/common
+load ../lib/common
 
 setup() {
 	mount_start

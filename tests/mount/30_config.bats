@@ -1,0 +1,342 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# config.json: what is allowed, what is refused, and with which sentence.
+
+load ../lib/common
+
+setup() { mount_start; }
+teardown() { mount_done; }
+
+# wrong CONFIG TEXT... — the close fails with EINVAL, the state is refused, and
+# the sentence has every TEXT in it.
+wrong() {
+	local config=$1 text
+	shift
+	rm -rf "$MNT/w"
+	mkdir "$MNT/w"
+	job_put w code.sh 'out x'
+	printf '%s' "$config" >"$BATS_TEST_TMPDIR/config"
+	run env LC_ALL=C cp "$BATS_TEST_TMPDIR/config" "$MNT/w/config.json"
+	[ "$status" != 0 ] || fail "accepted: ${config:0:200}"
+	assert_output --partial 'Invalid argument'
+	for text in "$@"; do
+		refused w "$text"
+	done
+	run cat "$MNT/.fsd/last_error"
+	assert_output --regexp '^w: config\.json: '
+}
+
+# right CONFIG — it runs and exits 0.
+right() {
+	rm -rf "$MNT/r"
+	job_run r $'out x\nargs\nenv' "$1" || fail "does not end: ${1:0:200}"
+	[ "$(cat "$MNT/r/error")" = '' ] || fail "${1:0:200}: $(cat "$MNT/r/error")"
+	exit_is r 0
+}
+
+# bats test_tags=smoke
+@test "the contract's own example of a sentence" {
+	wrong '{"timeout": -3}' \
+		'config.json: "timeout" is -3; it must be a number of seconds from 0.1 to 3600'
+}
+
+@test "what is no JSON object is refused" {
+	wrong '[]' object
+	wrong '"text"'
+	wrong '1'
+	wrong 'null'
+	wrong '{} {}'
+	wrong '{} x'
+	wrong "{'args': []}"
+	wrong '{"args": [],}'
+	wrong '{"timeout": NaN}'
+	wrong $'{"args": ["\xff"]}'
+	wrong $'{"args": ["a\nb"]}'
+	wrong '// comment
+{}'
+}
+
+@test "a text that ends too early is refused when it is closed for good" {
+	# A close in between may not fail: each of two commands closes the file.
+	job_start a 'out x' '{"args": ['
+	refused a 'ends too early'
+	(/bin/echo '{"args": ['; /bin/echo '"1"]}') >"$MNT/a/config.json"
+	job_wait a
+	ended a 0 exited
+}
+
+@test "who closes a text that ends too early is told so" {
+	check close-error "$MNT/a" '{"args": [' EINVAL
+	mkdir "$MNT/b"
+	job_put b code.sh 'out x'
+	fails EINVAL /bin/sh -c 'exec cat >"$1"' - "$MNT/b/config.json" \
+		< <(printf '{"args": ["')
+	refused b 'ends too early'
+	# The first of two commands is not: the shell has the file open.
+	{ /bin/echo '{"args": [' && /bin/echo '"1"]}'; } >"$MNT/b/config.json"
+	job_wait b
+	ended b 0 exited
+	# Nor is who leaves an empty file.
+	mkdir "$MNT/c"
+	touch "$MNT/c/config.json"
+	cp /dev/null "$MNT/c/config.json"
+	state_is c refused
+}
+
+@test "an unknown key is refused by its name" {
+	wrong '{"tiemout": 3}' tiemout
+	wrong '{"": 3}'
+	wrong '{"Timeout": 3}' Timeout
+	wrong '{"args": [], "x\u0000y": 1}'
+}
+
+@test "a key that is given twice is refused" {
+	wrong '{"timeout": 1, "timeout": 2}' timeout
+	wrong '{"env": {"A": "1", "A": "2"}}'
+}
+
+@test "deeper than 32 levels is refused, 32 are allowed" {
+	wrong "{\"input\": $(printf '[%.0s' {1..32})$(printf ']%.0s' {1..32})}" 32
+	right "{\"input\": $(printf '[%.0s' {1..31})$(printf ']%.0s' {1..31})}"
+	wrong "$(printf '[%.0s' {1..100000})"
+}
+
+@test "more than 1 MiB is refused, 1 MiB is allowed" {
+	local fill
+	fill=$(head -c $(((1 << 20) - 3)) /dev/zero | tr '\0' ' ')
+	right "{$fill}"
+	mkdir "$MNT/a"
+	job_put a code.sh 'out x'
+	printf '{%s  }' "$fill" >"$BATS_TEST_TMPDIR/big"
+	run env LC_ALL=C cp "$BATS_TEST_TMPDIR/big" "$MNT/a/config.json"
+	assert_failure
+	refused a '1 MiB'
+}
+
+@test "a wrong type names the key and what it must be" {
+	wrong '{"args": "x"}' args
+	wrong '{"args": [1]}' args
+	wrong '{"args": null}' args
+	wrong '{"env": []}' env
+	wrong '{"env": {"A": 1}}' A
+	wrong '{"stdin": 1}' stdin
+	wrong '{"timeout": "3"}' timeout
+	wrong '{"timeout": true}' timeout
+	wrong '{"memory_mb": 64.5}' memory_mb
+	wrong '{"memory_mb": "64"}' memory_mb
+	wrong '{"cpus": 0.5}' cpus
+	wrong '{"start": true}' start
+	wrong '{"inputs": "data.csv"}' inputs
+	wrong '{"mode": 1}' mode
+	wrong '{"language": []}' language
+}
+
+@test "timeout: 0.1 to 3600 seconds" {
+	right '{"timeout": 0.1}'
+	right '{"timeout": 3600}'
+	right '{"timeout": 1e1}'
+	wrong '{"timeout": 0}' 0.1
+	wrong '{"timeout": 0.09}' 0.1
+	wrong '{"timeout": 3600.1}' 3600
+	wrong '{"timeout": 1e308}' 3600
+	wrong '{"timeout": -0.0}'
+	wrong '{"timeout": 99999999999999999999999}'
+}
+
+@test "grace: 0 to 60 seconds" {
+	right '{"grace": 0}'
+	right '{"grace": 60}'
+	wrong '{"grace": 60.5}' 60
+	wrong '{"grace": -1}' grace
+}
+
+@test "memory_mb, cpus and processes keep to their ranges" {
+	right '{"memory_mb": 32}'
+	wrong '{"memory_mb": 31}' 32
+	wrong '{"memory_mb": 99999999999}' memory_mb
+	wrong '{"memory_mb": -1}' memory_mb
+	right '{"cpus": 1}'
+	wrong '{"cpus": 0}' cpus
+	wrong '{"cpus": 100000}' cpus
+	right '{"processes": 1}'
+	right '{"processes": 4096}'
+	wrong '{"processes": 0}' processes
+	wrong '{"processes": 4097}' 4096
+}
+
+@test "limits of output: 0 to 4 GiB" {
+	right '{"stdout_limit": 0, "stderr_limit": 0, "output_limit": 0}'
+	right '{"stdout_limit": 4294967296}'
+	wrong '{"stdout_limit": 4294967297}' stdout_limit
+	wrong '{"stderr_limit": -1}' stderr_limit
+	wrong '{"output_limit": 1.5}' output_limit
+}
+
+@test "args: at most 1024, together at most 128 KiB, no NUL" {
+	right "{\"args\": $(jq -nc '[range(1024) | "x"]')}"
+	wrong "{\"args\": $(jq -nc '[range(1025) | "x"]')}" 1024
+	wrong "{\"args\": $(jq -nc '[range(3) | "x" * 50000]')}" 131072
+	wrong '{"args": ["a\u0000b"]}' args
+}
+
+@test "env: names, their number and their size" {
+	right '{"env": {"A": "1", "_x9": "", "HOME": "/tmp"}}'
+	right "{\"env\": $(jq -nc '[range(256) | {("N" + tostring): "v"}] | add')}"
+	wrong "{\"env\": $(jq -nc '[range(257) | {("N" + tostring): "v"}] | add')}" 256
+	local name
+	for name in '' 1A A-B 'A B' 'A=B' é 'A.B' 'A\u0000' 'A\nB'; do
+		wrong "{\"env\": {\"$name\": \"1\"}}" 'config.json: '
+	done
+	wrong "{\"env\": $(jq -nc '{A: ("x" * 140000)}')}" 131072
+	wrong '{"env": {"A": "a\u0000b"}}' A
+}
+
+@test "env: what would hijack a loader or an interpreter is refused by name" {
+	local name
+	for name in LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT ld_preload PYTHONSTARTUP \
+		NODE_OPTIONS BASH_ENV GLIBC_TUNABLES; do
+		wrong "{\"env\": {\"$name\": \"1\"}}" "$name"
+	done
+}
+
+@test "language: those of .fsd/templates, case-sensitive" {
+	local name
+	for name in "$MNT"/.fsd/templates/*; do
+		name=${name##*/}
+		right "{\"language\": \"$name\"}"
+	done
+	wrong '{"language": "Python"}' python
+	wrong '{"language": "cobol"}' cobol
+	wrong '{"language": ""}'
+	wrong '{"language": "../python"}'
+}
+
+@test "inputs: paths inside the job only" {
+	local path
+	for path in '' /etc/passwd ../x a/../../x a/./b a//b . 'a\u0000b' x/; do
+		wrong "{\"inputs\": [\"$path\"]}" inputs
+	done
+}
+
+@test "mode: command wants a command and no program, call a language that has it" {
+	wrong '{"mode": "shell"}' mode
+	wrong '{"mode": "command"}' command
+	wrong '{"command": ["ls"]}' command
+	wrong '{"mode": "command", "command": []}' command
+	wrong '{"mode": "command", "command": "ls"}' command
+	wrong '{"call": "f"}' call
+	job_start a 'out x' '{"mode": "command", "command": ["ls"]}'
+	refused a command
+	job_start b 'out x' '{"mode": "call"}'
+	refused b call
+}
+
+@test "what is for later is refused with a sentence that says so" {
+	wrong '{"packages": ["numpy"]}' packages
+	wrong '{"network": true}' network
+	wrong '{"ports": [80]}' ports
+}
+
+@test "a refused job loses nothing and starts when it is mended" {
+	mkdir "$MNT/a"
+	job_put a data payload
+	job_put a code.sh 'show data'
+	job_put a config.json '{"timeout": "soon"}' || true
+	refused a soon
+	assert_equal "$(cat "$MNT/a/config.json")" '{"timeout": "soon"}'
+	assert_equal "$(cat "$MNT/a/data")" payload
+	job_put a config.json '{"timeout": 3}'
+	assert_equal "$(job_wait a)" 0
+	stdout_is a payload
+	assert_equal "$(cat "$MNT/a/error")" ''
+}
+
+@test "wait on a refused job does not block for ever" {
+	job_start a 'out x' '{"nope": 1}' || true
+	state_is a refused
+	run bounded 5 cat "$MNT/a/wait"
+	assert_failure
+	[ "$status" != 124 ] || fail "cat wait blocks on a refused job"
+}
+
+@test "every writer is told by its closing call" {
+	check close-error "$MNT/a" '{"nope": 1}' EINVAL
+	mkdir "$MNT/c"
+	echo '[]' >"$BATS_TEST_TMPDIR/c"
+	fails EINVAL cp "$BATS_TEST_TMPDIR/c" "$MNT/c/config.json"
+	fails EINVAL dd status=none if="$BATS_TEST_TMPDIR/c" of="$MNT/c/config.json"
+	fails EINVAL tee "$MNT/c/config.json" <"$BATS_TEST_TMPDIR/c"
+}
+
+@test "a wrong config that is renamed into place is refused" {
+	mkdir "$MNT/a"
+	job_put a code.sh 'out x'
+	job_put a tmp '{"nope": 1}'
+	mv "$MNT/a/tmp" "$MNT/a/config.json"
+	refused a nope
+}
+
+@test "input, stdin text and the file of the same name exclude each other" {
+	mkdir "$MNT/a"
+	job_put a code.sh 'cat'
+	job_put a stdin file
+	job_put a config.json '{"stdin": "text"}'
+	refused a stdin
+	rm "$MNT/a/stdin"
+	job_wait a
+	stdout_is a text
+}
+
+@test "the program finds input as the file input.json" {
+	job_run a 'show input.json' '{"input": {"n": [1, 2.5, "ü", null, true], "big": 12345678901234567890}}' || true
+	run cat "$MNT/a/error"
+	if [ "$output" = '' ]; then
+		assert_equal "$(jq -c .n "$MNT/a/stdout")" '[1,2.5,"ü",null,true]'
+	fi
+	job_run b 'show input.json' '{"input": {"n": [1, 2.5, "ü", null, true]}}'
+	assert_equal "$(jq -cS . "$MNT/b/stdout")" '{"n":[1,2.5,"ü",null,true]}'
+	job_run c 'show input.json' '{"input": null}'
+	assert_equal "$(jq -c . "$MNT/c/stdout")" null
+}
+
+@test "the same refusal is counted and logged, not repeated for ever" {
+	job_start a 'out x' '{"nope": 1}' || true
+	refused a nope
+	job_put a other file
+	job_put a other2 file
+	refused a nope
+	assert_equal "$(wc -l <"$MNT/a/error")" 1
+}
+
+@test "a config with a byte order mark, CRLF and blanks is fine" {
+	right $' \r\n\t{ "timeout" :\r\n 5 } \n\n'
+}
+
+@test "a sentence of error stays one plain line whatever the config holds" {
+	mkdir "$MNT/a"
+	job_put a code.sh 'out x'
+	printf '{"args\\n\\u001b[31m": 1}' >"$MNT/a/config.json" || true
+	state_is a refused
+	assert_equal "$(wc -l <"$MNT/a/error")" 1
+	run grep -cP '[\x00-\x08\x0b-\x1f\x7f]' "$MNT/a/error"
+	assert_output 0
+}
+
+@test "priority is an integer from -100 to 100" {
+	local n
+	for n in -100 0 100; do
+		right "{\"priority\": $n}"
+	done
+	for n in -101 101 1.5 '"high"' true null; do
+		wrong "{\"priority\": $n}" "\"priority\" is $n; it must be an integer from -100 to 100"
+	done
+}
+
+@test "retry and retain have bounds, and retry is not for sessions" {
+	right '{"retry": 10, "retain": 31536000}'
+	right '{"retry": 0}'
+	wrong '{"retry": 11}' '"retry" is 11; it must be an integer from 0 to 10'
+	wrong '{"retry": 1.5}' 'an integer from 0 to 10'
+	wrong '{"retain": 0}' '"retain" is 0; it must be an integer of seconds'
+	wrong '{"retry": 1, "session": "s"}' 'one of the two must go'
+}

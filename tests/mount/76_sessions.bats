@@ -1,0 +1,419 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Living sessions, as far as the host has a part in them: the order of steps,
+# whose machine it is, what is told, and how a session ends.
+
+load ../lib/common
+
+setup() { mount_start; }
+teardown() { mount_done; }
+
+# step JOB PROGRAM [SESSION [MORE]] — one step, started.
+step() {
+	job_start "$1" "$2" "{\"session\": \"${3:-s}\"${4:+, $4}}"
+}
+
+session() {
+	cat "$MNT/.fsd/sessions/$1/$2"
+}
+
+# bats test_tags=smoke
+@test "what one step left is there in the next" {
+	step a 'remember one'
+	job_wait a
+	step b $'remember two\nrecall'
+	job_wait b
+	stdout_is b $'one\ntwo'
+	result_is a .session s
+	result_is a .session_state kept
+	result_is b .session_state kept
+	job_run c 'recall'
+	stdout_is c ''
+	result_is c .session null
+	result_is c .session_state null
+}
+
+@test "each step is a job with its own output, code and files" {
+	step a $'out of a\nerr of a\nwrite a.txt a\nexit 3'
+	job_wait a
+	step b $'out of b\nwrite b.txt b\nexit 4'
+	job_wait b
+	ended a 3 exited
+	ended b 4 exited
+	stdout_is a 'of a'
+	stderr_is a 'of a'
+	stdout_is b 'of b'
+	stderr_is b ''
+	assert_equal "$(ls "$MNT/a/output")" a.txt
+	assert_equal "$(ls "$MNT/b/output")" b.txt
+}
+
+@test "steps run one after the other in the order of their start" {
+	local i
+	step first $'out up\nsleep 3000\nremember 0'
+	job_follow first up
+	for i in 1 2 3 4 5 6 7 8; do
+		step "s$i" $'recall\nremember '"$i"
+	done
+	state_is s8 queued
+	for i in 1 2 3 4 5 6 7 8; do
+		job_wait "s$i" >/dev/null
+		assert_equal "$(tail -n 1 "$MNT/s$i/stdout")" $((i - 1))
+	done
+	assert_equal "$(session s steps)" 9
+}
+
+@test "a step with many files is not passed by the one behind it" {
+	step first 'remember 0'
+	job_wait first
+	mkdir "$MNT/.a" "$MNT/.b"
+	/usr/bin/python3 -I -S - "$MNT/.a" <<-'END'
+		import sys
+		for i in range(12000):
+		    open("%s/%d" % (sys.argv[1], i), "x").close()
+	END
+	job_put .a code.sh $'recall\nremember a'
+	job_put .a config.json '{"session": "s"}'
+	job_put .b code.sh $'recall\nremember b'
+	job_put .b config.json '{"session": "s"}'
+	/usr/bin/python3 -I -S - "$MNT" <<-'END'
+		import os, sys
+		for job in "ab":
+		    os.rename("%s/.%s" % (sys.argv[1], job), "%s/%s" % (sys.argv[1], job))
+	END
+	job_wait a 60
+	job_wait b
+	stdout_is a 0
+	stdout_is b $'0\na'
+}
+
+@test "sessions of other names know nothing of each other and run at once" {
+	step a $'remember of-a\nout up\nsleep 60000' one
+	job_follow a up
+	step b $'remember of-b\nrecall' two
+	job_wait b
+	stdout_is b of-b
+	assert_equal "$(ls "$MNT/.fsd/sessions" | sort | xargs)" 'one two'
+	assert_equal "$(session one state)" busy
+	assert_equal "$(session two state)" idle
+	assert_equal "$(session two language)" bash
+	echo kill >"$MNT/a/ctl"
+	job_wait a
+}
+
+@test "a step that loses the interpreter says so, and the next begins anew" {
+	local n=0 program
+	for program in 'signal 9' 'signal 11' 'crash'; do
+		n=$((n + 1))
+		step "x$n" $'remember kept\nexit 0' "s$n"
+		job_wait "x$n"
+		step "y$n" $'out before\n'"$program" "s$n"
+		job_wait "y$n"
+		result_is "y$n" .session_state lost
+		stdout_is "y$n" before
+		step "z$n" $'recall\nout fresh' "s$n"
+		job_wait "z$n"
+		stdout_is "z$n" fresh
+		result_is "z$n" .session_state kept
+	done
+}
+
+@test "a timeout and a kill lose the session, an exit code does not" {
+	step a $'remember it\nexit 9'
+	job_wait a
+	result_is a .session_state kept
+	step b $'recall\nsleep 60000' s '"timeout": 0.3'
+	job_wait b
+	ended b 124 timeout
+	stdout_is b it
+	result_is b .session_state lost
+	step c $'out up\nsleep 60000'
+	job_follow c up
+	echo kill >"$MNT/c/ctl"
+	job_wait c
+	ended c 137 cancelled
+	result_is c .session_state lost
+	step d 'recall'
+	job_wait d
+	stdout_is d ''
+}
+
+@test "a step that waits can be removed, and the others go on" {
+	step a $'out up\nsleep 400\nremember a'
+	job_follow a up
+	step b 'remember b'
+	step c 'recall'
+	rm -r "$MNT/b"
+	job_wait c
+	stdout_is c a
+	assert_equal "$(session s steps)" 2
+}
+
+@test "removing the step that runs loses the session" {
+	step a $'remember a\nout up\nsleep 60000'
+	job_follow a up
+	step b 'recall'
+	rm -r "$MNT/a"
+	job_wait b
+	stdout_is b ''
+}
+
+@test "rmdir ends a session: its steps are cancelled and its name is free" {
+	step a $'remember a\nout up\nsleep 60000'
+	job_follow a up
+	step b 'recall'
+	rmdir "$MNT/.fsd/sessions/s"
+	[ ! -e "$MNT/.fsd/sessions/s" ]
+	job_wait a
+	job_wait b
+	status_is a cancelled
+	status_is b cancelled
+	step c $'recall\nout new'
+	job_wait c
+	stdout_is c new
+	assert_equal "$(session s steps)" 1
+}
+
+# accepting JOB PROGRAM — a step of session s is being accepted, which takes as
+# long as the test wants; then: accepted [ERRNO].
+accepting() {
+	mkdir "$MNT/$1"
+	job_put "$1" code.sh "$2"
+	job_put "$1" config.json '{"session": "s", "start": "manual"}'
+	gate hold:pwrite64:jobs/*/meta
+	env LC_ALL=C bash -c 'echo start >"$1"' - "$MNT/$1/ctl" 2>"$BATS_TEST_TMPDIR/said" &
+	ACCEPTS=$!
+	gate_held
+}
+
+accepted() {
+	gate_open "$@"
+	gate_end
+	wait "$ACCEPTS"
+}
+
+@test "rmdir of a session cancels the step that it is given just then" {
+	local n=0
+	# on a busy host its files are listed too late, and it is given nothing yet
+	until [ "$(session s state || true)" = busy ]; do
+		[ "$((n += 1))" -lt 10 ] || fail 'it is never given the step'
+		[ $n = 1 ] || { accepted && rm -r "$MNT/b"; }
+		step a$n 'remember a'
+		job_wait a$n
+		accepting b $'recall\nsleep 600000'
+	done
+	rmdir "$MNT/.fsd/sessions/s"
+	accepted
+	job_wait b
+	ended b 137 cancelled
+	stdout_is b ''
+	assert_equal "$(names "$MNT/.fsd/sessions")" ''
+	assert_equal "$(server_pid)" "$SERVER"
+}
+
+@test "and so it does when the disk does not take that step, which can be started again" {
+	step a $'out up\nsleep 600000'
+	job_follow a up
+	accepting b recall
+	rmdir "$MNT/.fsd/sessions/s"
+	accepted ENOSPC && fail 'it was accepted'
+	grep -q 'No space left on device' "$BATS_TEST_TMPDIR/said"
+	state_is b draft
+	job_wait a
+	echo start >"$MNT/b/ctl"
+	job_wait b
+	ended b 0 exited
+	assert_equal "$(server_pid)" "$SERVER"
+}
+
+@test "rmdir of a session cancels its steps that wait elsewhere" {
+	local i
+	mount_stop
+	mount_start --max-machines 4 --pool 1 --quota-running 1
+	step a $'out up\nsleep 600000'
+	job_follow a up
+	for i in 1 2 3; do
+		step b$i 'out never'
+		state_is b$i queued
+	done
+	job_start other 'out other'
+	rmdir "$MNT/.fsd/sessions/s"
+	for i in 1 2 3; do
+		job_wait b$i
+		ended b$i 137 cancelled
+		stdout_is b$i ''
+		result_is b$i .message 'its session was ended'
+	done
+	job_wait a
+	job_wait other
+	stdout_is other other
+	assert_equal "$(names "$MNT/.fsd/sessions")" ''
+}
+
+@test "and the step that is accepted just then and waits elsewhere" {
+	mount_stop
+	mount_start --max-machines 4 --pool 1 --quota-running 1
+	step a $'out up\nsleep 600000'
+	job_follow a up
+	accepting b 'out never'
+	rmdir "$MNT/.fsd/sessions/s"
+	accepted
+	job_wait a
+	job_wait b
+	ended b 137 cancelled
+	assert_equal "$(names "$MNT/.fsd/sessions")" ''
+}
+
+@test "rmdir of an idle session gives its machine back" {
+	step a 'remember a'
+	job_wait a
+	rmdir "$MNT/.fsd/sessions/s"
+	assert_equal "$(ls "$MNT/.fsd/sessions")" ''
+	await becomes 20 sh -c 'grep -qx "fsd_machines_leased 0" "$1"' - "$MNT/.fsd/stats"
+}
+
+@test "an idle session ends after session_idle seconds" {
+	step a 'remember a' s '"session_idle": 1'
+	job_wait a
+	[ -d "$MNT/.fsd/sessions/s" ]
+	await becomes 20 sh -c '! test -e "$1"' - "$MNT/.fsd/sessions/s"
+	step b 'recall'
+	job_wait b
+	stdout_is b ''
+}
+
+@test "a session that is in use does not end by idleness" {
+	step a $'out up\nsleep 1500\nremember a' s '"session_idle": 1'
+	job_follow a up
+	job_wait a
+	step b 'recall'
+	job_wait b
+	stdout_is b a
+}
+
+@test "a session does not end by idleness while a step of it waits" {
+	local idle="\"session_idle\": $SLOW"
+	mount_stop
+	mount_start --max-machines 4 --pool 1 --quota-running 2
+	job_start x $'out up\nsleep 600000'
+	job_follow x up
+	step a 'remember a' s "$idle"
+	job_wait a
+	job_start y $'out up\nsleep 600000'
+	step b 'recall' s "$idle"
+	job_follow y up
+	state_is b queued
+	await becomes 20 sh -c '[ "$(cat "$1")" -gt $SLOW ]' - "$MNT/.fsd/sessions/s/idle"
+	state_is b queued
+	echo kill >"$MNT/x/ctl"
+	job_wait b
+	stdout_is b a
+	result_is b .session_state kept
+	await becomes 20 sh -c '! test -e "$1"' - "$MNT/.fsd/sessions/s"
+}
+
+@test "another language under the same name is refused with a sentence" {
+	step a 'remember a'
+	job_wait a
+	mkdir "$MNT/b"
+	job_put b code.py 'out x'
+	job_put b config.json '{"session": "s"}' || true
+	refused b '"session" is "s", which speaks bash'
+	mkdir "$MNT/c"
+	job_put c code.ts 'out x'
+	job_put c config.json '{"session": "s"}' || true
+	refused c 'typescript'
+	mkdir "$MNT/d"
+	job_put d code $'#!/bin/sh\nout x'
+	job_put d config.json '{"mode": "cell"}' || true
+	refused d 'python, javascript and bash'
+}
+
+@test "sessions leave a machine for those who want none" {
+	mount_stop
+	mount_start --max-machines 3 --pool 1
+	step a 'remember a' one
+	job_wait a
+	step b 'remember b' two
+	job_wait b
+	step c 'remember c' three || true
+	refused c 'end one by rmdir'
+	job_run d 'out through'
+	stdout_is d through
+	rmdir "$MNT/.fsd/sessions/one"
+	rm -r "$MNT/c"
+	step c 'remember c' three
+	job_wait c
+	ended c 0 exited
+}
+
+@test "a cell needs no session, and its value is told" {
+	job_start a 'result {"text": "42", "results": [{"mime": "text/plain", "data": "42"}, {"mime": "image/png", "base64": "aGk="}, {"nomime": 1}, 7]}' '{"mode": "cell"}'
+	job_wait a
+	result_is a .text 42
+	result_is a '.results | length' 2
+	result_is a '.results[1].base64' aGk=
+	result_is a .session null
+}
+
+@test "fifty steps in five sessions at once all come to their end in order" {
+	local i k
+	for i in $(seq 10); do
+		for k in 1 2 3 4 5; do
+			step "j$k-$i" $'recall\nremember '"$i" "s$k"
+		done
+	done
+	for k in 1 2 3 4 5; do
+		job_wait "j$k-10" >/dev/null
+		assert_equal "$(xargs <"$MNT/j$k-10/stdout")" '1 2 3 4 5 6 7 8 9'
+	done
+}
+
+@test "a restart ends the sessions and loses no result of theirs" {
+	step a $'remember a\nout kept'
+	job_wait a
+	step b $'out up\nsleep 60000'
+	job_follow b up
+	mount_stop
+	mount_start
+	assert_equal "$(ls "$MNT/.fsd/sessions")" ''
+	stdout_is a kept
+	ended b 125 interrupted
+	step c 'recall'
+	job_wait c
+	stdout_is c ''
+}
+
+@test "a step that was killed takes its interpreter with it, whatever that says" {
+	step a $'remember a\nsurvive\nout up\nsleep 60000'
+	job_follow a up
+	echo kill >"$MNT/a/ctl"
+	job_wait a
+	result_is a .session_state lost
+	step b $'recall\nout new'
+	job_wait b
+	stdout_is b new
+}
+
+@test "a step that had to wait is judged again when its turn comes" {
+	mount_stop
+	mount_start --max-machines 4 --pool 1 --quota-running 1
+	job_start first $'out up\nsleep 60000'
+	job_follow first up
+	step a 'remember a'
+	job_start b 'out wrong' '{"session": "s"}' code.py
+	step c 'out c' two
+	echo kill >"$MNT/first/ctl"
+	job_wait a
+	job_wait b
+	ended b 125 failed
+	grep -q 'speaks bash' "$MNT/b/error"
+	step f 'recall'
+	job_wait f
+	stdout_is f a
+	state_is c queued
+	grep -q 'waits until its session can begin: you have 1 sessions already' "$MNT/c/log"
+	rmdir "$MNT/.fsd/sessions/s"
+	job_wait c
+	stdout_is c c
+}

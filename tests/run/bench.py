@@ -1,0 +1,639 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The performance table of `make bench`.
+
+Each measurement goes through a real mount by nothing but file operations.
+Times are end to end: from the first write (mkdir) until exit_code can be read.
+Baselines run in the same process of this script, interleaved with what they
+are compared to, because such machines are noisy.
+"""
+import atexit
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.abspath(__file__ + "/../../..")
+FSD = os.environ.get("FSD", os.path.join(ROOT, "build/fsd"))
+FAKE = os.environ.get("FSD_FAKE", os.path.join(ROOT, "build/fsd-fake"))
+STATE = os.environ.get("FSD_STATE", os.path.join(ROOT, "build/state"))
+BARE = os.path.join(ROOT, "build/bare")
+QUICK = "--quick" in sys.argv
+ROUNDS = 8 if QUICK else 25
+DEADLINE = 900  # seconds for anything to become ready
+
+PROGRAMS = {
+    "python": ("code.py", "print(1)\n", ["/usr/bin/python3", "-c", "print(1)"]),
+    "javascript": ("code.js", "console.log(1)\n",
+                   ["/usr/bin/node", "-e", "console.log(1)"]),
+    "typescript": ("code.ts", "const n: number = 1; console.log(n)\n", None),
+    "bash": ("code.sh", "echo 1\n", ["bash", "-c", "echo 1"]),
+}
+BWRAP = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc",
+         "--dev", "/dev"]
+
+
+class Mount:
+    """One daemon in the foreground, owned by this script."""
+
+    def __init__(self, binary, *options, state=None, cache=None):
+        self.dir = tempfile.mkdtemp(prefix="fsd-bench-")
+        self.mnt = os.path.join(self.dir, "mnt")
+        os.mkdir(self.mnt)
+        self.state = state or os.path.join(self.dir, "state")
+        self.log = open(os.path.join(self.dir, "log"), "wb+")
+        self.proc = subprocess.Popen(
+            [binary, "mount", "--state", self.state, "--accel", "tcg",
+             *options, self.mnt], stderr=self.log, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL)
+        atexit.register(self.proc.terminate)  # also when a bench fails
+        self.until(lambda: os.path.exists(self.mnt + "/.fsd/health"), "mount")
+
+    def until(self, test, what):
+        end = time.monotonic() + DEADLINE
+        while not test():
+            if self.proc.poll() is not None or time.monotonic() > end:
+                self.log.seek(0)
+                sys.exit("bench: no %s:\n%s" % (
+                    what, self.log.read().decode(errors="replace")))
+            time.sleep(0.01)
+
+    def read(self, path):
+        with open(os.path.join(self.mnt, path)) as f:
+            return f.read()
+
+    def stat(self, name):
+        text = self.read(".fsd/stats")
+        return int(re.search(r"^%s (\d+)" % re.escape(name), text, re.M)[1])
+
+    def ready(self, warm=0):
+        self.until(lambda: self.read(".fsd/health") == "ok\n", "template")
+        self.until(lambda: self.stat("fsd_machines_warm") >= warm and
+                   self.stat("fsd_machines_starting") == 0 or warm == 0,
+                   "warm machine")
+
+    def forking(self):
+        """Until machines are forked off a zygote: some quiet seconds."""
+        if "machines are not forked" in self.read(".fsd/security"):
+            sys.exit("bench: " + self.read(".fsd/security"))
+        self.until(lambda: self.stat("fsd_zygotes") >= 1, "zygote")
+
+    def submit(self, name, lang, config="{}"):
+        file, text, _ = PROGRAMS[lang]
+        job = os.path.join(self.mnt, name)
+        os.mkdir(job)
+        with open(os.path.join(job, file), "w") as f:
+            f.write(text)
+        with open(os.path.join(job, "config.json"), "w") as f:
+            f.write(config)
+        return job
+
+    def wait(self, job):
+        with open(os.path.join(job, "wait")) as f:
+            code = f.read()
+        if code != "0\n":
+            sys.exit("bench: %s: exit code %r, error %r, stderr %r" % (
+                job, code, open(job + "/error").read(),
+                open(job + "/stderr").read()))
+
+    def run(self, name, lang):
+        """Milliseconds of one job end to end."""
+        start = time.monotonic()
+        job = self.submit(name, lang)
+        self.wait(job)
+        with open(os.path.join(job, "exit_code")) as f:
+            f.read()
+        spent = (time.monotonic() - start) * 1000
+        result = json.loads(self.read(name + "/result.json"))
+        remove(job)
+        return spent, result["machine"]["source"]
+
+    def close(self):
+        self.proc.send_signal(signal.SIGTERM)
+        self.proc.wait(60)
+        self.log.close()
+        shutil.rmtree(self.dir)
+
+
+def remove(job):
+    for name in os.listdir(job):
+        path = os.path.join(job, name)
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+    os.rmdir(job)
+
+
+def descendants(pid):
+    found = []
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+            kids = [int(p) for p in f.read().split()]
+    except OSError:
+        return found
+    for kid in kids:
+        found += [kid] + descendants(kid)
+    return found
+
+
+def is_machine(pid):
+    try:
+        return "qemu" in os.path.basename(os.readlink("/proc/%d/exe" % pid))
+    except OSError:
+        return False  # it has ended meanwhile
+
+
+def pss_mb(pid):
+    with open("/proc/%d/smaps_rollup" % pid) as f:
+        return int(re.search(r"^Pss: +(\d+)", f.read(), re.M)[1]) / 1024
+
+
+def cpu_s(pid):
+    with open("/proc/%d/stat" % pid) as f:
+        fields = f.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def command_ms(argv):
+    start = time.monotonic()
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+    return (time.monotonic() - start) * 1000
+
+
+class Table:
+    def __init__(self):
+        self.rows = []
+
+    def add(self, what, value, unit, baseline=None, base=None, bar=None):
+        row = {"what": what, "value": round(value, 3), "unit": unit}
+        if base:
+            row.update(baseline=baseline, baseline_value=round(base, 3),
+                       ratio=round(value / base, 3))
+        if bar is not None:
+            row.update(bar=bar[1], met=bar[0])
+        self.rows.append(row)
+        print(self.line(row), flush=True)
+
+    @staticmethod
+    def line(row):
+        text = "%-44s %9.2f %-7s" % (row["what"], row["value"], row["unit"])
+        if "ratio" in row:
+            text += " = %6.2f x %-28s (%.2f)" % (
+                row["ratio"], row["baseline"], row["baseline_value"])
+        if "bar" in row:
+            text += "  bar %s: %s" % (row["bar"],
+                                      "met" if row["met"] else "MISSED")
+        return text
+
+
+def bench_warm(table):
+    # /usr/bin/python3: another one in PATH may be a wrapper, and slower.
+    mount = Mount(FSD, state=STATE)
+    mount.ready(warm=1)
+    host = {}
+    for lang, (_, _, argv) in list(PROGRAMS.items()):
+        ours, base = [], []
+        for i in range(ROUNDS + 6):
+            mount.ready(warm=2)
+            spent, source = mount.run("%s-%d" % (lang, i), lang)
+            # The first ones teach the pool which language is in demand.
+            if i >= 6 and source == "warm":
+                ours.append(spent)
+            if i >= 6 and argv:
+                base.append(command_ms(BWRAP + argv))
+        median = statistics.median(ours)
+        bars = {"python": 1.0, "javascript": 0.5, "bash": 10.0}
+        if argv:
+            host[lang] = statistics.median(base)
+            limit = bars[lang]
+            table.add("warm %s job, median of %d" % (lang, len(ours)), median,
+                      "ms", "bwrap " + os.path.basename(argv[0]), host[lang],
+                      (median <= limit * host[lang], "<= %g" % limit))
+        else:
+            table.add("warm %s job, median of %d" % (lang, len(ours)), median,
+                      "ms", "bwrap python3", host["python"])
+        table.add("  its 95th percentile", sorted(ours)[int(len(ours) * .95)
+                                                      - 1], "ms")
+    bench_idle(table, mount)
+    bench_imports(table, mount)
+    bench_output(table, mount)
+    bench_session(table, mount, host)
+    mount.close()
+    return host
+
+
+def durability_in_turn(states, rounds, times):
+    """Appends to times: milliseconds of relaxed jobs, and of full ones. Both
+    mounts live at once, since a disk and a host are another one each minute."""
+    mounts = [Mount(FSD, "--durability", kind, state=state)
+              for kind, state in zip(("relaxed", "full"), states)]
+    for i in range(6 + rounds):  # the pool learns who is in demand
+        for mount, spent in zip(mounts, times):
+            for each in mounts:  # neither makes machines meanwhile
+                each.ready(warm=2)
+            ms, source = mount.run("durable-%d" % i, "python")
+            if i >= 6 and source == "warm":
+                spent.append(ms)
+    for mount in mounts:
+        mount.close()
+
+
+def bench_durability(table):
+    """What it costs that a job and its results outlive the host. Two templates
+    of the same make differ by some per cent, so each serves both."""
+    times = [], []
+    # On the disk that has the state: where temporary files are may be none.
+    states = [tempfile.mkdtemp(prefix="bench-durability-",
+                               dir=os.path.dirname(STATE)) for _ in "ab"]
+    for _ in range(1 if QUICK else 2):
+        durability_in_turn(states, ROUNDS, times)
+        durability_in_turn(states[::-1], ROUNDS, times)
+    for state in states:
+        shutil.rmtree(state)
+    relaxed, full = map(statistics.median, times)
+    table.add("warm python job, --durability relaxed", relaxed, "ms")
+    table.add("warm python job, --durability full", full, "ms",
+              "relaxed", relaxed, (full <= 1.2 * relaxed, "<= 1.2"))
+
+
+def machines_at_rest(mount):
+    """The machines, once none is made or heated any more."""
+    mount.until(lambda: mount.stat("fsd_machines_warm") >= 4 and
+                mount.stat("fsd_machines_starting") == 0 and
+                mount.stat("fsd_zygotes_wanted") == 0 and
+                mount.stat("fsd_machines_lukewarm") == 0, "machines at rest")
+    return [p for p in descendants(mount.proc.pid) if is_machine(p)]
+
+
+def bench_idle(table, mount):
+    pids = machines_at_rest(mount)
+    before = [cpu_s(p) for p in pids]
+    time.sleep(2)  # the interval that is measured
+    spent = sum(cpu_s(p) - b for p, b in zip(pids, before))
+    table.add("CPU of %d idle machines" % len(pids), spent / 2 * 100, "%",
+              bar=(spent == 0, "0"))
+    sizes = [pss_mb(p) for p in pids]
+    table.add("memory (PSS) of a warm idle machine", max(sizes), "MB",
+              bar=(max(sizes) <= 100, "<= 100"))
+    old = set(pids)
+    job = os.path.join(mount.mnt, "ran")
+    PROGRAMS["held"] = ("code.py",
+                        "import json, re, time\nprint(1, flush=True)\n"
+                        "time.sleep(30)\n", None)
+    mount.submit("ran", "held")
+    with open(os.path.join(job, "stdout.follow")) as f:
+        f.read(2)
+    sizes = [pss_mb(p) for p in old if os.path.exists("/proc/%d" % p)]
+    table.add("memory (PSS) of one that ran", max(sizes), "MB")
+    remove(job)
+
+
+def bench_imports(table, mount):
+    """A program that uses the standard library, on a machine that has had time
+    to be heated for such, and one that fails."""
+    for what, text in (
+            ("that imports json, re, datetime",
+             "import json, re, datetime\n"
+             "print(json.dumps({'a': re.findall('a+', 'caat'),"
+             " 'b': str(datetime.date.today())}))\n"),
+            ("that ends with a traceback", "def f(x):\n    1 / x\nf(0)\n")):
+        PROGRAMS["usual"] = ("code.py", text, None)
+        ours, base = [], []
+        for i in range(2 if QUICK else 9):
+            machines_at_rest(mount)
+            start = time.monotonic()
+            job = mount.submit("usual-%d-%d" % (len(what), i), "usual")
+            open(job + "/wait").read()
+            ours.append((time.monotonic() - start) * 1000)
+            remove(job)
+            start = time.monotonic()
+            subprocess.run(BWRAP + ["/usr/bin/python3", "-c", text],
+                           stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
+            base.append((time.monotonic() - start) * 1000)
+        table.add("rested python job %s" % what, statistics.median(ours), "ms",
+                  "bwrap python3", statistics.median(base))
+
+
+def bench_output(table, mount):
+    mount.ready(warm=1)
+    PROGRAMS["big"] = ("code.py",
+                       "import sys\nsys.stdout.buffer.write(b'x' * 5000000)\n",
+                       None)
+    start = time.monotonic()
+    job = mount.submit("big", "big")
+    mount.wait(job)
+    size = os.path.getsize(os.path.join(job, "stdout"))
+    table.add("5 MB of output, end to end", time.monotonic() - start, "s",
+              bar=(time.monotonic() - start < 1 and size == 5000000, "< 1"))
+    remove(job)
+
+
+def bench_jail(table):
+    """QEMU to its monitor's greeting, in a jail and without one, in turn."""
+    jail, plain = subprocess.run(
+        [os.path.join(ROOT, "build/release/tests/vm/bench_jail"),
+         os.path.join(ROOT, "build/image")],
+        stdout=subprocess.PIPE, check=True, text=True).stdout.split()
+    jail, plain = float(jail), float(plain)
+    table.add("a QEMU's start, in a jail", jail, "ms", "without one", plain,
+              (jail <= plain + 10, "<= 10 ms more"))
+
+
+def walls_in_turn(states, kind, pool, rounds, times):
+    """Appends to times: milliseconds with the walls, and without."""
+    options = ("--pool", pool, "--fork",
+               "yes" if kind == "forked" else "no")
+    mounts = (Mount(FSD, *options, state=states[0]),
+              Mount(BARE + "/fsd", *options, "--image", BARE + "/image",
+                    "--policy", "permissive", state=states[1]))
+    if kind == "forked":
+        for mount in mounts:
+            mount.ready()
+            mount.forking()
+    first = 6 if kind == "warm" else 0  # the pool learns who is in demand
+    for i in range(first + rounds):
+        for mount, spent in zip(mounts, times):
+            for each in mounts:  # neither makes machines meanwhile
+                each.ready(warm=int(pool))
+            ms, source = mount.run("%s-%d" % (kind, i), "python")
+            if i >= first and (source == "warm") == (kind == "warm"):
+                spent.append(ms)
+    for mount in mounts:
+        mount.close()
+
+
+def bench_walls(table):
+    """Jobs with all walls and without those that a machine pays for, in turn;
+    warm ones, and restored ones. Of several templates each: two of the same
+    make differ by some per cent."""
+    warm, restored, forked = ([], []), ([], []), ([], [])
+    for _ in range(1 if QUICK else 4):
+        states = [tempfile.mkdtemp(prefix="fsd-bench-walls-") for _ in "ab"]
+        walls_in_turn(states, "warm", "2", ROUNDS, warm)
+        walls_in_turn(states, "restored", "0", ROUNDS // 2, restored)
+        walls_in_turn(states, "forked", "0", ROUNDS // 2, forked)
+        for state in states:
+            shutil.rmtree(state)
+    walled, plain = (statistics.median(t) for t in warm)
+    table.add("warm python job, with all walls", walled, "ms", "without", plain,
+              (walled <= 1.05 * plain, "<= 1.05"))
+    for kind, times in (("restored", restored), ("forked", forked)):
+        walled, plain = (statistics.median(t) for t in times)
+        table.add("%s python job, with all walls" % kind, walled, "ms",
+                  "without", plain, (walled <= plain + 10, "<= 10 ms more"))
+
+
+def bench_neighbours(table):
+    """What others notice of a program that takes what it can get."""
+    mount = Mount(FSD, state=STATE)
+    mount.ready(warm=2)
+    script = os.path.join(ROOT, "tests/hostile/neighbour.py")
+    out = subprocess.run([sys.executable, script, mount.mnt],
+                         stdout=subprocess.PIPE, text=True).stdout
+    for name, quiet, beside in re.findall(
+            r"^(\S+) +quiet +(\d+) ms, beside it +(\d+) ms", out, re.M):
+        table.add("a job beside a program's " + name, float(beside), "ms",
+                  "quiet", float(quiet))
+    mount.close()
+
+
+def bench_cold(table):
+    state = tempfile.mkdtemp(prefix="fsd-bench-cold-")
+    mount = Mount(FSD, "--pool", "0", state=state)
+    cold, _ = mount.run("cold", "python")
+    mount.close()
+    table.add("cold boot (template and first job)", cold, "ms")
+    for kind, fork in (("restored", "no"), ("forked", "yes")):
+        mount = Mount(FSD, "--pool", "0", "--fork", fork, state=state)
+        mount.ready()
+        if fork == "yes":
+            mount.forking()
+        for lang in ("python", "javascript", "bash"):
+            value = statistics.median(
+                mount.run("%s-%d" % (lang, i), lang)[0]
+                for i in range(max(ROUNDS // 3, 5)))
+            table.add("%s %s job (no warm machine)" % (kind, lang), value,
+                      "ms", "cold boot", cold,
+                      (value <= .15 * cold, "<= 0.15"))
+        mount.close()
+    shutil.rmtree(state)
+
+
+def burst(mount, name, count):
+    """Jobs a second, when all are there at once."""
+    start = time.monotonic()
+    jobs = [mount.submit("%s-%d" % (name, i), "python") for i in range(count)]
+    for job in jobs:
+        mount.wait(job)
+    rate = count / (time.monotonic() - start)
+    for job in jobs:
+        remove(job)
+    return rate
+
+
+def bench_rate(table):
+    """At once after the start, when nothing is prepared but four machines; then
+    when machines are forked; and with each restored by itself."""
+    count = 24 if QUICK else 80
+    mount = Mount(FSD, "--pool", "4", state=STATE)
+    mount.ready(warm=4)
+    rate = burst(mount, "first", count)
+    table.add("fresh machines, the first %d jobs" % count, rate, "jobs/s",
+              bar=(rate >= 8, ">= 8"))
+    mount.forking()
+    rate = burst(mount, "rate", 3 * count)
+    table.add("fresh machines, sustained (%d jobs)" % (3 * count), rate,
+              "jobs/s", bar=(rate >= 8, ">= 8"))
+    mount.close()
+    mount = Mount(FSD, "--pool", "4", "--fork", "no", state=STATE)
+    mount.ready(warm=4)
+    rate = burst(mount, "restored", count)
+    table.add("  the same with --fork no (%d jobs)" % count, rate, "jobs/s")
+    mount.close()
+
+
+def bench_session(table, mount, host):
+    """A step of a living session, after the first, which starts it."""
+    PROGRAMS["step"] = ("code.py", "print(1)\n", None)
+    times = []
+    for i in range(ROUNDS + 3):
+        start = time.monotonic()
+        job = mount.submit("step-%d" % i, "step", '{"session": "bench"}')
+        mount.wait(job)
+        times.append((time.monotonic() - start) * 1000)
+        remove(job)
+    os.rmdir(mount.mnt + "/.fsd/sessions/bench")
+    table.add("step of a living Python session, median",
+              statistics.median(times[3:]), "ms", "bwrap python3",
+              host["python"])
+
+
+def stat_us(path):
+    times = []
+    for _ in range(2000):
+        start = time.monotonic()
+        os.stat(path)
+        times.append((time.monotonic() - start) * 1e6)
+    return statistics.median(times)
+
+
+def bench_blocked(table):
+    """A stat on the mount, without and with readers that wait."""
+    mount = Mount(FAKE)
+    mount.ready(warm=1)
+    PROGRAMS["sleeper"] = ("code.sh", "sleep 600000\n", None)
+    job = mount.submit("sleeper", "sleeper")
+    state = os.path.join(job, "state")
+    alone = stat_us(state)
+    count = 500 if QUICK else 5000
+    threading.stack_size(128 << 10)
+
+    def block():
+        try:
+            with open(job + "/wait") as f:
+                f.read()
+        except OSError:
+            pass  # the job was removed
+    readers = [threading.Thread(target=block) for _ in range(count)]
+    for reader in readers:
+        reader.start()
+    time.sleep(1)  # the last of them gets to its read
+    blocked = stat_us(state)
+    remove(job)
+    for reader in readers:
+        reader.join(60)
+    mount.close()
+    table.add("stat beside %d blocked readers" % count, blocked, "us",
+              "stat without them", alone, (blocked <= 2 * alone, "<= 2"))
+
+
+def load_beside_disk(mount):
+    """Four users run jobs while one writes a GiB and takes it away again."""
+    PROGRAMS["none"] = ("code.sh", "exit 0\n", None)
+    block = b"x" * (1 << 20)
+
+    def run_jobs(user):
+        for i in range(30 if QUICK else 150):
+            mount.run("u%d-%d" % (user, i), "none")
+
+    def write():
+        draft = os.path.join(mount.mnt, "large")
+        os.mkdir(draft)
+        with open(os.path.join(draft, "input"), "wb") as f:
+            for _ in range(128 if QUICK else 1024):
+                f.write(block)
+        remove(draft)
+    users = [threading.Thread(target=run_jobs, args=(i,)) for i in range(4)]
+    users.append(threading.Thread(target=write))
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+
+
+def bench_loop(table):
+    """How long the serving thread waits for anything but its own epoll."""
+    mount = Mount(FAKE)
+    mount.ready(warm=1)
+    pid = os.getxattr(mount.mnt, "user.fsd.pid").decode()
+    look = subprocess.Popen(
+        [sys.executable, os.path.join(ROOT, "tests/lib/blocked.py"), pid],
+        stdout=subprocess.PIPE, text=True)
+    look.stdout.readline()
+    load_beside_disk(mount)
+    look.send_signal(signal.SIGINT)
+    found = json.loads(look.communicate()[0])
+    mount.close()
+    table.add("longest wait of the loop on what is not epoll", found["ms"],
+              "ms", bar=(found["ms"] <= 5, "<= 5 ms"))
+
+
+def pin(pid, processors):
+    for task in os.listdir("/proc/%d/task" % pid):
+        os.sched_setaffinity(int(task), processors)
+
+
+def bench_interface(table):
+    """What the files alone cost: on one processor, with who asks."""
+    mount = Mount(FAKE, "--durability", "relaxed")
+    mount.ready(warm=1)
+    PROGRAMS["none"] = ("code.sh", "exit 0\n", None)
+    count = 200 if QUICK else 1000
+    job = os.path.join(mount.mnt, "job")
+    plain = os.path.join(mount.dir, "plain")
+    times, base = [], []
+    all_processors = os.sched_getaffinity(0)
+    one = {min(all_processors)}
+    pin(int(os.getxattr(mount.mnt, "user.fsd.pid")), one)
+    os.sched_setaffinity(0, one)
+    for _ in range(count):
+        start = time.monotonic()
+        mount.submit("job", "none")
+        mount.wait(job)
+        open(os.path.join(job, "stdout")).read()
+        open(os.path.join(job, "exit_code")).read()
+        times.append((time.monotonic() - start) * 1000)
+        remove(job)
+        start = time.monotonic()
+        os.mkdir(plain)
+        for name in ("a", "b"):
+            with open(os.path.join(plain, name), "w") as f:
+                f.write("{}")
+            open(os.path.join(plain, name)).read()
+        base.append((time.monotonic() - start) * 1000)
+        shutil.rmtree(plain)
+    mount.close()
+    os.sched_setaffinity(0, all_processors)
+    median = statistics.median(times)
+    table.add("interface: a job on fake machines", median, "ms",
+              "the same file calls on disk", statistics.median(base),
+              (median <= 1, "<= 1 ms"))
+    table.add("  the same, of %d on one processor" % count,
+              1000 * count / sum(times), "jobs/s",
+              bar=(count * 1000 >= 1000 * sum(times), ">= 1000"))
+
+
+# In this order; `tests/run/bench.py NAME...` runs some of them.
+PARTS = {
+    "warm": bench_warm, "durability": bench_durability,
+    "blocked": bench_blocked, "interface": bench_interface,
+    "loop": bench_loop, "cold": bench_cold, "rate": bench_rate,
+    "jail": bench_jail, "walls": bench_walls, "neighbours": bench_neighbours,
+}
+
+
+def main():
+    names = [a for a in sys.argv[1:] if a != "--quick"]
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        sys.exit("bench: no part %s; there are: %s"
+                 % (", ".join(unknown), ", ".join(PARTS)))
+    table = Table()
+    machine = "%s, %d CPUs, Linux %s" % (
+        re.search(r"model name\s*: (.*)", open("/proc/cpuinfo").read())[1],
+        os.cpu_count(), platform.release())
+    print("machine: %s; accelerator: TCG" % machine)
+    whole = [n for n in PARTS if not (QUICK and n == "neighbours")]
+    for name in names or whole:
+        PARTS[name](table)
+    if names:
+        return  # the file is that of a whole run
+    path = os.path.join(ROOT, "build/bench.json")
+    with open(path, "w") as f:
+        json.dump({"machine": machine, "accel": "tcg", "rounds": ROUNDS,
+                   "rows": table.rows}, f, indent=1)
+    print("written to", os.path.relpath(path))
+
+
+if __name__ == "__main__":
+    main()

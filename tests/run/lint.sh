@@ -1,0 +1,198 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# lint.sh GROUP... — what the compiler does not see, one TAP check each. Groups:
+#
+#   rules   the one-way doors between the rooms, the sentences of the
+#           architecture that must stay true, sizes, manual pages
+#   shell   shellcheck
+#   static  cppcheck
+#
+# Only files that git knows, or would add, are looked at.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+
+count=0
+bad=0
+
+# verdict NAME FINDINGS — passes if there are none.
+verdict() {
+	count=$((count + 1))
+	if [ -z "$2" ]; then
+		echo "ok $count - $1"
+	else
+		bad=1
+		echo "not ok $count - $1"
+		head -n 40 <<<"$2" | sed 's/^/#   /'
+	fi
+}
+
+mapfile -t files < <(git ls-files --cached --others --exclude-standard |
+	while read -r f; do [ -f "$f" ] && echo "$f"; done)
+
+# matching REGEX — those of the files whose path matches.
+matching() {
+	printf '%s\n' "${files[@]}" | grep -E "$1"
+}
+
+# grep_in PATHS-REGEX PATTERN — "file:line: text" of code, comments left out.
+grep_in() {
+	local list
+	mapfile -t list < <(matching "$1")
+	[ ${#list[@]} -gt 0 ] || return 0
+	grep -nHE "$2" "${list[@]}" | grep -vE '^[^:]+:[0-9]+:[[:space:]]*(\*|/\*)'
+}
+
+# doors ROOM-REGEX ALLOWED — what a room includes by quotes, resolved from the
+# including file, must match ALLOWED or lie in the room itself.
+doors() {
+	local file line
+	matching "$1" | while read -r file; do
+		grep -nE '^[[:space:]]*#[[:space:]]*include "' "$file" |
+			while IFS= read -r line; do
+				target=${line#*\"}
+				target=${target%%\"*}
+				[ -e "$(dirname "$file")/$target" ] &&
+					target=$(realpath -m --relative-to=. \
+						"$(dirname "$file")/$target")
+				[ "$(dirname "$target")" = "$(dirname "$file")" ] ||
+					grep -qE "^($2)$" <<<"$target" ||
+					echo "$file:${line%%:*}: includes $target"
+			done
+	done
+}
+
+check_doors() {
+	verdict 'layout/ includes nobody above it' \
+		"$(doors '^layout/.*\.[ch]$' 'layout/[^/]+\.h|layout/base/[^/]+\.h')"
+	verdict 'layout/base/ knows nothing of jobs' \
+		"$(doors '^layout/base/.*\.[ch]$' 'layout/base/[^/]+\.h')"
+	verdict 'guest/ includes layout/limits.h and layout/base/ only' \
+		"$(doors '^guest/.*\.[ch]$' \
+		'layout/limits\.h|layout/base/[^/]+\.h|guest/runners/(hold|populate)\.h')"
+	verdict 'vm/ includes guest/wire*.h and layout/base/ only' \
+		"$(doors '^vm/(os/|jail/|channel/|qemu/|pool/|fake/)?[^/]*\.[ch]$' \
+			'guest/wire(_fs)?\.h|layout/base/[^/]+\.h|vm/(zygote/wire|[^/]+|(os|jail|channel|qemu|pool|fake)/[^/]+)\.h')"
+	# it lives in QEMU's process
+	verdict "vm/zygote/ includes what a jail's child is made with only" \
+		"$(doors '^vm/zygote/.*\.[ch]$' \
+			'vm/([a-z]+/)?(argv|jail_child|fdpass)\.h|layout/base/num\.h')"
+	verdict 'fsd/ includes the doors of vm/ and layout/ only' \
+		"$(doors '^fsd/.*\.[ch]$' \
+			'fsd/.+\.h|vm/(vm|backend)\.h|vm/([a-z]+/)?(tape|loop|spawn|jailer|fdpass|rights)\.h|layout/layout\.h')"
+	verdict 'only layout/json.h and vm/qemu/qmp*.c know the JSON library' "$(
+		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include <jansson\.h>' |
+			grep -vE '^layout/json\.h:|^vm/([a-z]+/)?qmp[a-z_]*\.c:'
+		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include ".*json\.h"' |
+			grep -vE '^layout/(json|config|config_[a-z]+|event_line|result)\.[ch]:'
+	)"
+}
+
+check_sentences() {
+	verdict 'only fsd/fuse/ and fsd/mount/wait.c reply to the kernel' \
+		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' '\<fuse_reply_' |
+			grep -vE '^fsd/([a-z]+/)?(ops[a-z_]*|wait)\.c:')"
+	verdict "only fsd/jobs/event.c assigns a job's state" \
+		"$(grep_in '^fsd/.*\.[ch]$' \
+			'\<(job|j)(->|\.)state[[:space:]]*=[^=]' |
+			grep -vE '^fsd/([a-z]+/)?event\.c:')"
+	verdict "only vm/pool/machine.c assigns a machine's state" \
+		"$(grep_in '^vm/.*\.[ch]$' \
+			'\<(machine|m)(->|\.)state[[:space:]]*=[^=]' |
+			grep -vE '^vm/([a-z]+/)?machine\.c:')"
+	# fsd/server/background.c: before there is a thread, a loop or a mount
+	verdict 'only vm/os/spawn.c, the jailer, zygotes, fsd/server/background.c and guest/ fork' \
+		"$(grep_in '^(layout|vm|fsd)/.*\.[ch]$' \
+			'\<(fork|vfork|clone|clone3|posix_spawnp?|system|popen|daemon)[[:space:]]?\(|SYS_clone' |
+			grep -vE '^(vm/([a-z]+/)?(spawn|jailer|jail_cell)|vm/zygote/[a-z]+|fsd/([a-z]+/)?background)\.c:')"
+	verdict 'nothing sleeps to synchronise' \
+		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' \
+			'\<(sleep|usleep|nanosleep|clock_nanosleep)[[:space:]]?\(')"
+	verdict 'no unbounded string functions' \
+		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' \
+			'\<(gets|strcat|sprintf|vsprintf|strtok|alloca|atoi)[[:space:]]?\(')"
+}
+
+sources='\.(c|h|sh|bash|bats|py|js|mjs|ts)$|^Makefile$|^\.ci/run$'
+
+check_texts() {
+	local file found=
+	# tests/demo/ has programs as a user writes them
+	for file in $(matching "$sources" | grep -vE '/corpus/|^tests/demo/'); do
+		head -n 4 "$file" |
+			grep -q 'SPDX-License-Identifier: Apache-2.0' ||
+			found+="$file has no SPDX line"$'\n'
+	done
+	verdict 'every source names its licence' "$found"
+	verdict 'no host of a package registry is named' "$(
+		grep -nHIE '(pypi|pythonhosted|npmjs|rubygems|crates)\.(org|io|com)|(deb|ftp|security|snapshot|archive)\.(debian|ubuntu)\.|\<(docker|quay|ghcr)\.io|golang\.org/proxy' \
+			"${files[@]}"
+	)"
+	verdict 'nothing is left for later' "$(
+		grep_in "$sources" '\<(TODO|FIXME|XXX|HACK)\>' |
+			grep -v '^tests/run/lint\.sh:'
+	)"
+}
+
+# Lines of the functions of a file in the project's own layout.
+functions() {
+	awk '/^\{/ { start = FNR }
+	     /^\}/ && start { n = FNR - start - 1; start = 0
+		if (n > 80) print FILENAME ":" FNR ": a function of " n " lines" }
+	' "$@"
+}
+
+check_sizes() {
+	local found
+	mapfile -t list < <(matching '^(layout|guest|vm|fsd)/.*\.[ch]$')
+	found=$(wc -l "${list[@]}" | awk '$2 != "total" && $1 > 600 {
+		print $2 " has " $1 " lines" }')
+	verdict 'no file is longer than 600 lines' "$found"
+	verdict 'no function is longer than 80 lines' "$(functions "${list[@]}")"
+}
+
+check_pages() {
+	local page
+	for page in $(matching '\.[1-8]$' | grep -v '/corpus/'); do
+		verdict "$page is a good manual page" \
+			"$(man --warnings -l "$page" 2>&1 >/dev/null)"
+	done
+}
+
+check_shell() {
+	local scripts
+	mapfile -t scripts < <(matching '' | grep -v '/corpus/' |
+		while read -r f; do
+			head -n 1 "$f" | tr -d '\0' |
+				grep -qE '^#!.*\<(ba)?sh\>|^#!.*\<bats\>' && echo "$f"
+		done)
+	# SC1007: `local a= b=` is the dialect here
+	verdict 'shell scripts pass shellcheck' \
+		"$(shellcheck -x -f gcc -S warning -e SC1007 "${scripts[@]}" 2>&1)"
+}
+
+check_static() {
+	mkdir -p build/cppcheck
+	mapfile -t list < <(matching '^(layout|guest|vm|fsd)/.*\.c$')
+	verdict 'cppcheck finds nothing' "$(timeout 300 cppcheck --quiet \
+		--std=c11 --enable=warning,performance,portability \
+		--inline-suppr --suppressions-list=tests/run/cppcheck.txt \
+		--cppcheck-build-dir=build/cppcheck -j"$(nproc)" \
+		-I. -D_GNU_SOURCE -DFSD_BACKEND=vm_backend_qemu \
+		--template='{file}:{line}: {id}: {message}' \
+		"${list[@]}" 2>&1)"
+}
+
+check_rules() {
+	check_doors
+	check_sentences
+	check_texts
+	check_sizes
+	check_pages
+}
+
+for group in "${@:?lint.sh rules|shell|static}"; do
+	"check_$group"
+done
+echo "1..$count"
+exit $bad

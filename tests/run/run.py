@@ -1,0 +1,517 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs parts of the tests and adds them up.
+
+run.py [--lanes N] PART... — each part is a list of programs that speak TAP.
+As many programs run at a time as there are lanes. A program starts when the
+steps that it needs (a compiled variant, the image, the first machine's template)
+are done. Programs that measure run last, alone.
+
+A program that computes all the time takes two lanes. The tests of the mount
+wait for timers half of their time, so two of them share a processor: there are
+two lanes for each processor (--lanes).
+
+  lint         doors, static analysis, shell scripts, manual pages
+  unit asan    the unit tests; the same with sanitizers
+  bats         the daemon on fake machines through a real mount, with sanitizers
+  release      the same without, for what measures, starts and restarts, and
+               a smoke of each area (tags release and smoke)
+  smoke        the tests with the tag smoke, on fake and on real machines
+  qemu         the daemon on real machines
+  box          the same on a Debian with KVM, which is a machine itself
+  fault        the daemon is killed, its store fails; the short form
+  fuzz         every fuzzer on its corpus, then for FUZZ_TIME seconds (5)
+
+The steps count as the part "build".
+
+The end names the ten slowest tests and the seconds of each part. The last line
+is "N passed, N failed, N skipped"; the status is 0 only if nothing failed. A
+program that ends badly without a "not ok", or whose plan does not match what it
+ran, counts as one failure more. All output stays in build/check/PART/.
+
+BATS_FILES="a.bats b.bats" chooses among the bats files of a part; the program
+under test is FSD, if that is set.
+"""
+import argparse
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+TOP = os.path.abspath(__file__ + "/../../..")
+OUT = "build/check"
+MAKE = os.environ.get("MAKE", "make")
+STATE = "build/test-state"  # made by the step "template"; a copy for each lane
+# Debian's own programs: not another Python or Node that a machine has as well.
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+# Bounds are for what goes wrong. Lanes share the processors, so each bound is
+# longer than one program alone would need.
+SLOW = os.environ.get("SLOW", "4")
+# Seconds of files that take far more, or less, than the number of their tests
+# says: the longest begin first.
+SECONDS = {"97_machines_die": 110, "96_lying_guest": 80, "86_durability": 60,
+           "95_held_up": 50, "98_no_room": 30, "70_hostile": 100,
+           "90_machines": 200, "92_kept": 200, "85_sessions": 150,
+           "70_walls": 150, "71_walls_forked": 120}
+SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:exitcode=99",
+              "UBSAN_OPTIONS": "print_stacktrace=1",
+              # nothing is measured with sanitizers
+              "LOAD_JOBS": "300", "LOAD_READERS": "1000", "LOAD_QUEUE": "500"}
+
+
+class Program:
+    """One TAP document, or (whole) one command that is one test by itself."""
+
+    def __init__(self, part, name, argv, limit, *, needs=(), env=None,
+                 whole=None, alone=False, cost=1.0, lanes=2):
+        self.part, self.name, self.argv = part, name, argv
+        self.limit = limit      # seconds, at most
+        self.needs = needs      # names of STEPS
+        self.env = env or {}
+        self.whole = whole      # the test's sentence
+        self.alone = alone      # nothing else runs meanwhile
+        self.cost = cost        # seconds, about: the longest begin first
+        self.lanes = lanes
+        self.passed = self.failed = self.skipped = 0
+        self.seconds = self.cpu = 0.0
+        self.tests = []         # (seconds, sentence)
+
+    @property
+    def log(self):
+        return "%s/%s/%s.tap" % (OUT, self.part, self.name)
+
+
+# --- what the parts are made of -------------------------------------------------
+
+def step(name, sentence, argv, limit, needs=(), lanes=2):
+    """A step counts as a test of the part "build"."""
+    return Program("build", name, argv, limit, needs=needs, whole=sentence,
+                   cost=1e6, lanes=lanes)
+
+
+def make(*targets):
+    return [MAKE, "--no-print-directory", "-j%d" % os.cpu_count(), *targets]
+
+
+# What several variants share is made once, first: two makes must not make it
+# at a time.
+STEPS = {s.name: s for s in (
+    step("shared", "what all variants share compiles", make("shared"), 300),
+    step("release", "the products compile without a warning",
+         make("all", "build/hostile/raw"), 900, ("shared",)),
+    step("image", "the guest image is built", make("image"), 1800,
+         ("shared",), 1),
+    step("template", "the first machine is made and saved",
+         ["tests/lib/template.sh", STATE], 1800, ("release", "image"), 1),
+    step("bare", "the image without walls is built", make("bare"), 1800,
+         ("release", "image"), 1),
+    step("bare-template", "its first machine is made and saved",
+         ["tests/lib/template.sh", "build/bare/state", "--policy",
+          "permissive", "--image", "build/bare/image"], 1800, ("bare",), 1),
+    step("unit-objects", "the unit tests compile", make("unit"), 900,
+         ("release",)),
+    step("asan", "the daemon compiles with sanitizers",
+         make("VARIANT=asan", "build/asan/bin/fsd-fake"), 900, ("shared",)),
+    step("asan-unit", "the unit tests compile with sanitizers",
+         make("VARIANT=asan", "unit"), 900, ("asan",)),
+    step("fuzz", "the fuzzers compile", make("VARIANT=fuzz", "fuzzers"), 900,
+         ("shared",)),
+    step("box", "the box is built", ["tests/box/build.sh", "build/box"], 1800,
+         ("image", "tsc")),
+    step("tsc", "the box's clock compiles",
+         make("build/release/tests/box/tsc"), 300, ("release",)),
+)}
+
+
+def lint():
+    return [Program("lint", group, ["tests/run/lint.sh", group], 300, cost=cost)
+            for group, cost in (("rules", 5), ("shell", 20), ("static", 60))]
+
+
+def units(part, variant, step_name):
+    found = []
+    for source in sorted(glob.glob("tests/unit/*_test.c")):
+        name = os.path.basename(source)[:-2]
+        # what QEMU loads cannot be loaded beside a sanitizer
+        if (variant, name) == ("asan", "zygote_test"):
+            continue
+        found.append(Program(part, name, ["build/%s/tests/unit/%s" % (
+            variant, name)], 180, needs=(step_name,), cost=3, lanes=1))
+    return found
+
+
+def bats(part, directory, program, needs, seconds, tags=(), env=None):
+    """The files of a directory; with tags: those that have tests of one."""
+    files = os.environ.get("BATS_FILES", "").split() or \
+        sorted(glob.glob(directory + "/*.bats"))
+    for path in files:
+        with open(path) as f:
+            text = f.read()
+        count = text.count("\n@test ")
+        filters = []
+        if tags:
+            tagged = re.findall(r"(?m)^# bats (test|file)_tags=(.*)$", text)
+            wanted = [kind for kind, names in tagged
+                      if set(tags) & set(names.split(","))]
+            if not wanted:
+                continue
+            if "file" not in wanted:
+                count = len(wanted)
+            for tag in tags:
+                filters += ["--filter-tags", tag]
+        name = os.path.basename(path)[:-5]
+        yield Program(
+            part, name,
+            ["bats", "--tap", "--timing", *filters, path], seconds,
+            needs=needs, alone=bool(re.search("(?m)^# alone", text)),
+            env=dict(env or {}, FSD=os.environ.get("FSD", TOP + "/" + program)),
+            cost=tags and count or SECONDS.get(
+                name, count * (3 if "qemu" in directory else 0.6)),
+            lanes=1)
+
+
+def bats_asan():
+    program = "build/asan/bin/fsd-fake"
+    yield from bats("bats", "tests/mount", program, ("asan", "release"), 1800,
+                    env=SANITIZERS)
+    if not os.environ.get("BATS_FILES"):
+        yield Program("bats", "chaos", python(
+            "tests/fault/chaos.py", "--seconds", "5", "--seed", "1",
+            "--program", program), 240, needs=("asan",), env=SANITIZERS,
+            cost=20)
+
+
+def smoke():
+    yield from bats("smoke", "tests/mount", "build/fsd-fake", ("release",), 600,
+                    ("smoke",))
+    yield from bats("smoke", "tests/qemu", "build/fsd", ("template",), 600,
+                    ("smoke",))
+
+
+def python(*words):
+    return ["/usr/bin/python3", "-B", *words]
+
+
+def fault():
+    """The long forms are `make fault` and `make soak`."""
+    for name, seconds, words in (
+            ("self", 60, "self_test.py"),
+            ("kills", 120, "kills.py --kills 100 --seed 1"),
+            ("calls", 120, "calls.py --runs 60 --seed 1"),
+            ("crash", 120, "crash.py --states 60 --seed 1"),
+            ("damage", 120, "damage.py --runs 30 --seed 1"),
+            ("chaos", 120, "chaos.py --seconds 5 --seed 1"),
+            ("soak", 240, "soak.py --seconds 30 --seed 1")):
+        yield Program("fault", name, python("tests/fault/" + words.split()[0],
+                                            *words.split()[1:]),
+                      seconds * 3, needs=("release",), cost=30)
+
+
+def fuzz():
+    seconds = int(os.environ.get("FUZZ_TIME", "5"))
+    found = "build/fuzz/found"
+    for target in sorted(glob.glob("tests/fuzz/*_fuzz.c")):
+        name = os.path.basename(target)[:-len("_fuzz.c")]
+        os.makedirs(found + "/" + name, exist_ok=True)
+        yield Program(
+            "fuzz", name,
+            ["build/fuzz/tests/fuzz/%s_fuzz" % name,
+             "-max_total_time=%d" % seconds, "-timeout=10",
+             "-rss_limit_mb=2048", "-max_len=65536", "-print_final_stats=1",
+             "-artifact_prefix=%s/%s-" % (found, name), found + "/" + name,
+             "tests/fuzz/corpus/" + name],
+            seconds + 120, needs=("fuzz",), cost=seconds + 1,
+            whole="%s survives its corpus and %d seconds of noise" % (
+                name, seconds))
+
+
+PARTS = {
+    "lint": lint,
+    "unit": lambda: units("unit", "release", "unit-objects"),
+    "asan": lambda: units("asan", "asan", "asan-unit"),
+    "bats": bats_asan,
+    "release": lambda: bats("release", "tests/mount", "build/fsd-fake",
+                            ("release",), 900, ("release", "smoke")),
+    "smoke": smoke,
+    "qemu": lambda: bats("qemu", "tests/qemu", "build/fsd",
+                         ("template", "bare-template"), 1800),
+    "box": lambda: [Program("box", "box", ["tests/box/run.sh"], 3660,
+                            needs=("box",), env={"BOX_SECONDS": "3600"})],
+    "fault": fault,
+    "fuzz": fuzz,
+}
+
+
+# --- one program ----------------------------------------------------------------
+
+def environment(program, lane):
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("FSD_MOUNT", "MAKE"))}
+    env.update(PATH=PATH, LC_ALL="C.UTF-8", SLOW=SLOW,
+               FSD_TEST_STATE="%s/%s.%d" % (TOP, STATE, lane))
+    env.update(program.env)
+    if program.argv[0] == MAKE:
+        env["PATH"] = os.environ["PATH"]  # the user's compiler
+    return env
+
+
+def lane_state(lane):
+    """The template of the step "template", for this lane's mounts."""
+    path = "%s.%d/templates" % (STATE, lane)
+    if not os.path.isdir(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        subprocess.run(["cp", "-a", "--sparse=always", STATE + "/templates",
+                        path], check=True)
+
+
+def count(program, status, text):
+    """What its lines say; what they do not say of a bad end is one more."""
+    plans, numbers = [], 0
+    for line in text.split("\n"):
+        plan = re.match(r"1\.\.(\d+)", line)
+        if plan:
+            plans.append(int(plan.group(1)))
+        told = re.match(r"(not )?ok\b *\d* *-? *(.*)", line)
+        if not told:
+            continue
+        numbers += 1
+        sentence = told.group(2)
+        took = re.search(r" in (\d+)ms( # skip.*)?$", sentence)
+        if took:
+            program.tests.append((int(took.group(1)) / 1000,
+                                  sentence[:took.start()]))
+        if told.group(1):
+            program.failed += 1
+        elif re.search("# skip", sentence, re.I):
+            program.skipped += 1
+        else:
+            program.passed += 1
+    if status in (124, 137):
+        return "did not end within %d seconds" % program.limit
+    if status and not program.failed:
+        return "ended with status %d" % status
+    if plans != [numbers]:
+        return "ran %d tests, which is not what it planned" % numbers
+    return None
+
+
+def copied(pipe, path):
+    with pipe, open(path, "ab") as log:
+        for piece in iter(lambda: pipe.read1(65536), b""):
+            log.write(piece)
+            log.flush()
+
+
+class Runner:
+    def __init__(self, programs, lanes):
+        self.todo = sorted(programs, key=lambda p: (p.alone, -p.cost))
+        self.free = list(range(lanes))
+        self.running = {}       # program -> Popen, or None before it began
+        self.done = {}          # name of a step -> it succeeded
+        self.ended = []
+        self.stopped = False
+        self.changed = threading.Condition()
+
+    def next(self):
+        """What may begin now."""
+        if any(p.alone for p in self.running):
+            return None
+        for program in self.todo:
+            if self.running and program.lanes > len(self.free):
+                continue
+            if any(need not in self.done for need in program.needs):
+                continue
+            if program.alone and (self.running or
+                                  not all(p.alone for p in self.todo)):
+                continue
+            return program
+        return None
+
+    def run(self):
+        with self.changed:
+            while self.todo or self.running:
+                program = self.next()
+                if program is None:
+                    self.changed.wait()
+                    continue
+                self.todo.remove(program)
+                self.running[program] = None
+                lanes = self.free[:program.lanes]
+                del self.free[:program.lanes]
+                threading.Thread(target=self.one, args=(program, lanes),
+                                 daemon=True).start()
+
+    def one(self, program, lanes):
+        lacking = [n for n in program.needs if not self.done[n]]
+        began = time.monotonic()
+        try:
+            if lacking:
+                self.says(program, "not ok - %s was not run: %s failed" % (
+                    program.name, ", ".join(lacking)))
+            else:
+                self.execute(program, lanes[0])
+        except Exception as e:
+            print("not ok - %s was not run: %r" % (program.name, e))
+            program.failed += 1
+        program.seconds = time.monotonic() - began
+        if program.whole or not program.tests:
+            program.tests = [(program.seconds, program.whole or program.name)]
+        with self.changed:
+            del self.running[program]
+            self.free = sorted(self.free + lanes)
+            self.ended.append(program)
+            if STEPS.get(program.name) is program:
+                self.done[program.name] = not program.failed
+            self.changed.notify()
+            self.show(program)
+
+    @staticmethod
+    def says(program, line):
+        program.failed += 1
+        with open(program.log, "a") as log:
+            log.write(line + "\n")
+
+    def execute(self, program, lane):
+        if "template" in program.needs:
+            lane_state(lane)
+        child = subprocess.Popen(
+            ["timeout", "-k", "10", str(program.limit), *program.argv],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, env=environment(program, lane))
+        self.running[program] = child
+        if self.stopped:
+            child.terminate()
+        # By a pipe: a test of a full disk limits the size of its files.
+        copier = threading.Thread(target=copied, daemon=True,
+                                  args=(child.stdout, program.log))
+        copier.start()
+        _, status, used = os.wait4(child.pid, 0)
+        status = child.returncode = os.waitstatus_to_exitcode(status)
+        program.cpu = used.ru_utime + used.ru_stime
+        copier.join(10)
+        if copier.is_alive():
+            self.says(program, "not ok - what %s has started still holds its "
+                      "output" % program.name)
+        with open(program.log, errors="replace") as log:
+            text = log.read()
+        if program.whole:
+            os.rename(program.log, program.log[:-4] + ".log")
+            if status:
+                self.says(program, "not ok - %s (status %d)\n%s" % (
+                    program.whole, status, "\n".join(
+                        "# " + line for line in text.splitlines()[-60:])))
+            else:
+                with open(program.log, "w") as log:
+                    log.write("ok - %s\n" % program.whole)
+                program.passed += 1
+            return
+        why = count(program, status, text)
+        if why:
+            self.says(program, "not ok - %s %s" % (program.name, why))
+
+    @staticmethod
+    def show(program):
+        print("# %s %s: %.1f s, %.1f s of processors" % (
+            program.part, program.name, program.seconds, program.cpu))
+        with open(program.log, errors="replace") as log:
+            print(log.read(), end="", flush=True)
+
+    def stop(self, *_):
+        """By Ctrl-C: timeout(1) leads a process group of its own."""
+        self.stopped = True
+        self.todo.clear()
+        for child in list(self.running.values()):
+            if child:
+                child.terminate()
+
+
+# --- all of them ----------------------------------------------------------------
+
+def with_steps(programs):
+    """Adds the steps that they need, and those that these need."""
+    found, todo = [], [n for p in programs for n in p.needs]
+    while todo:
+        name = todo.pop()
+        if STEPS[name] not in found:
+            found.append(STEPS[name])
+            todo += STEPS[name].needs
+    return found
+
+
+def gathered(parts):
+    programs = []
+    for part in parts:
+        mine = list(PARTS[part]())
+        if not mine:
+            sys.exit("run.py: %s has no tests%s" % (
+                part, " in BATS_FILES" if os.environ.get("BATS_FILES") else ""))
+        programs += mine
+    return with_steps(programs) + programs
+
+
+def summary(programs, parts, seconds, lanes):
+    print()
+    for part in dict.fromkeys(["build", *parts]):
+        mine = [p for p in programs if p.part == part]
+        if mine:
+            print("%-8s %5d passed %5d failed %5d skipped %6.0f s, "
+                  "%5.0f s of processors" % (
+                      part, sum(p.passed for p in mine),
+                      sum(p.failed for p in mine),
+                      sum(p.skipped for p in mine),
+                      sum(p.seconds for p in mine), sum(p.cpu for p in mine)))
+    print("%d s in all, on %d lanes" % (seconds, lanes))
+    print("\nthe ten slowest:")
+    tests = [(s, p, sentence) for p in programs for s, sentence in p.tests]
+    for took, program, sentence in sorted(tests, key=lambda t: -t[0])[:10]:
+        print("%6.1f s  %s %s: %s" % (took, program.part, program.name,
+                                      sentence))
+    for wanted, title in (("not ok", "what failed"), ("skip", "not tried")):
+        lines = []
+        for program in programs:
+            with open(program.log, errors="replace") as log:
+                lines += ["%s %s: %s" % (program.part, program.name,
+                                         line.rstrip()) for line in log
+                          if (line.startswith("not ok")
+                              if wanted == "not ok" else
+                              re.match(r"ok\b.*# skip", line, re.I))]
+        if lines:
+            print("\n%s (all output is in %s/):" % (title, OUT))
+            print("\n".join(lines[:100]))
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("--lanes", type=int, default=2 * os.cpu_count())
+    options.add_argument("parts", nargs="+", choices=list(PARTS),
+                         metavar="PART")
+    args = options.parse_args()
+    os.chdir(TOP)
+    programs = gathered(args.parts)
+    for part in {p.part for p in programs}:
+        shutil.rmtree("%s/%s" % (OUT, part), ignore_errors=True)
+        os.makedirs("%s/%s" % (OUT, part))
+    runner = Runner(programs, max(1, args.lanes))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, runner.stop)
+    began = time.monotonic()
+    runner.run()
+    summary(runner.ended, args.parts, time.monotonic() - began,
+            max(1, args.lanes))
+    passed, failed, skipped = (
+        sum(getattr(p, name) for p in runner.ended)
+        for name in ("passed", "failed", "skipped"))
+    if runner.stopped:
+        print("\nstopped: %d of %d programs did not run" % (
+            len(programs) - len(runner.ended), len(programs)))
+    print("\n%d passed, %d failed, %d skipped" % (passed, failed, skipped))
+    sys.exit(0 if passed and not failed and not runner.stopped else 1)
+
+
+if __name__ == "__main__":
+    main()
