@@ -32,8 +32,8 @@
 
 #include <sys/types.h>
 
-#include "../layout/layout.h"
-#include "../vm/vm.h"
+#include "layout/layout.h"
+#include "vm/vm.h"
 #include "fsd/base/hash.h"
 #include "fsd/base/order.h"
 #include "fsd/users/quota.h"

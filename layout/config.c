@@ -13,10 +13,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/num.h"
-#include "base/utf8.h"
+#include "layout/base/buf.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+#include "layout/base/utf8.h"
 #include "limits.h"
 #include "tree.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "layout/base/cleanup.h"
 #include "env.h"
 #include "limits.h"
 #include "tree.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/num.h"
+#include "layout/base/num.h"
 
 /* A "*" at the end stands for any ending. */
 static const char *const hijacks[] = {

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/num.h"
-#include "base/utf8.h"
+#include "layout/base/num.h"
+#include "layout/base/utf8.h"
 #include "json.h"
 #include "result.h"
 

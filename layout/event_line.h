@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "layout/base/buf.h"
 #include "state.h"
 
 enum order_kind { ORDER_STDOUT, ORDER_STDERR, ORDER_STATE, ORDER_MAX };

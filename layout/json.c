@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/num.h"
-#include "base/utf8.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+#include "layout/base/utf8.h"
 #include "limits.h"
 
 struct scan {

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "layout/base/buf.h"
+#include "layout/base/err.h"
 
 static inline void json_done_(json_t **json)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/num.h"
+#include "layout/base/num.h"
 
 const struct lang langs[LANG_MAX] = {
 	[LANG_PYTHON] = {

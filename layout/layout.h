@@ -3,14 +3,14 @@
 #ifndef LAYOUT_LAYOUT_H
 #define LAYOUT_LAYOUT_H
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/dots.h"
-#include "base/err.h"
-#include "base/inbox.h"
-#include "base/list.h"
-#include "base/log.h"
-#include "base/num.h"
+#include "layout/base/buf.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/dots.h"
+#include "layout/base/err.h"
+#include "layout/base/inbox.h"
+#include "layout/base/list.h"
+#include "layout/base/log.h"
+#include "layout/base/num.h"
 #include "config.h"
 #include "event_line.h"
 #include "lang.h"

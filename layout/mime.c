@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/num.h"
+#include "layout/base/num.h"
 
 static const struct {
 	const char *ending, *mime;

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/cleanup.h"
-#include "base/num.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 #include "json.h"
 #include "limits.h"
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "layout/base/buf.h"
 #include "state.h"
 
 #define RESULT_UNKNOWN UINT64_MAX /* rendered as null */

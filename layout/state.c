@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/num.h"
+#include "layout/base/num.h"
 
 static const char *const state_names[] = {
 	[JOB_DRAFT] = "draft",

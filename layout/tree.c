@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/dots.h"
-#include "base/err.h"
-#include "base/num.h"
-#include "base/utf8.h"
+#include "layout/base/dots.h"
+#include "layout/base/err.h"
+#include "layout/base/num.h"
+#include "layout/base/utf8.h"
 #include "limits.h"
 
 #define IN(state) (1u << (state))

@@ -22,9 +22,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../guest/wire_fs.h"
-#include "../layout/base/buf.h"
-#include "../layout/base/err.h"
+#include "guest/wire_fs.h"
+#include "layout/base/buf.h"
+#include "layout/base/err.h"
 #include "vm/os/loop.h"
 #include "vm/jail/walls.h"
 

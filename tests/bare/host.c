@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "fsd/server/restrain.h"
-#include "../../layout/base/num.h"
+#include "layout/base/num.h"
 #include "vm/jail/jail_cgroup.h"
 #include "vm/jail/jail_filter.h"
 #include "vm/os/rights.h"

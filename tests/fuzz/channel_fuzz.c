@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../layout/base/cleanup.h"
+#include "layout/base/cleanup.h"
 #include "vm/channel/channel.h"
 
 #define LIMIT 300u      /* bytes of each stream, and of the tree */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../layout/base/utf8.h"
-#include "../../layout/layout.h"
+#include "layout/base/utf8.h"
+#include "layout/layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../layout/base/cleanup.h"
+#include "layout/base/cleanup.h"
 #include "vm/channel/channel.h"
 #include "vm/channel/tape.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ground floor: errors, buffers, lists, guards, numbers, the log. */
-#include "../../layout/layout.h"
+#include "layout/layout.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

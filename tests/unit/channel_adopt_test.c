@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../layout/base/cleanup.h"
+#include "layout/base/cleanup.h"
 #include "vm/channel/channel.h"
 #include "vm/channel/tape.h"
 #include "tap.h"

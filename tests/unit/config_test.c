@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config.json: every key, its bounds, and the sentence of every refusal. */
-#include "../../layout/config.h"
+#include "layout/config.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../../layout/env.h"
-#include "../../layout/limits.h"
+#include "layout/env.h"
+#include "layout/limits.h"
 #include "tap.h"
 
 static const struct config_limits limits = {

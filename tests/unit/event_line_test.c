@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lines of `events`, and the records of the order that they come in. */
-#include "../../layout/event_line.h"
+#include "layout/event_line.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../layout/base/num.h"
-#include "../../layout/state.h"
+#include "layout/base/num.h"
+#include "layout/state.h"
 #include "tap.h"
 
 #define T0 1767323045678u /* 2026-01-02T03:04:05.678Z */

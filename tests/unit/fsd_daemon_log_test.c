@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "fsd/base/daemon_log.h"
-#include "../../layout/layout.h"
+#include "layout/layout.h"
 #include "tap.h"
 
 #define WRITERS 4u

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tests/unit/tap.h"
+#include "tap.h"
 
 #define LENGTH 300
 

@@ -10,7 +10,7 @@
 
 #include "guest/collect.h"
 #include "guest/wire.h"
-#include "tests/unit/tap.h"
+#include "tap.h"
 
 static int put(struct files *f, enum wire_file_kind kind, const char *path)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a process's status says of the walls around it. */
-#include "../../guest/look.h"
+#include "guest/look.h"
 #include "tap.h"
 
 #define OWN (1u << WIRE_WALL_USER | 1u << WIRE_WALL_CAPS | \

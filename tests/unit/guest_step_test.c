@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "guest/job.h"
-#include "tests/unit/tap.h"
+#include "tap.h"
 
 static struct port port_new(void)
 {

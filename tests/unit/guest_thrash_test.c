@@ -2,7 +2,7 @@
 /* Who has no memory left and does not end of it, and who only seems so. */
 #include "guest/thrash.h"
 
-#include "tests/unit/tap.h"
+#include "tap.h"
 
 #define MIB (1ull << 20)
 

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../layout/base/cleanup.h"
-#include "../../layout/base/num.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 #include "vm/qemu/host.h"
 #include "tap.h"
 

@@ -12,7 +12,7 @@
 
 #include "vm/qemu/image.h"
 #include "vm/qemu/store.h"
-#include "../../vm/vm.h"
+#include "vm/vm.h"
 #include "tap.h"
 
 #define SUM "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -18,12 +18,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../layout/base/num.h"
+#include "layout/base/num.h"
 #include "vm/jail/jail_cell.h"
 #include "vm/os/rights.h"
 #include "vm/jail/jail_filter.h"
 #include "vm/jail/jail_wire.h"
-#include "../../vm/vm.h"
+#include "vm/vm.h"
 #include "tap.h"
 
 /* --- messages ------------------------------------------------------------------ */

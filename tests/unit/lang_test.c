@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Languages by name and by file; what is the program and what is not. */
-#include "../../layout/lang.h"
+#include "layout/lang.h"
 
 #include "tap.h"
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../layout/base/num.h"
+#include "layout/base/num.h"
 #include "tap.h"
 
 static struct loop *loop;

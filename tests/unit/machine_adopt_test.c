@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../layout/base/cleanup.h"
-#include "../../layout/base/log.h"
-#include "../../vm/backend.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
+#include "vm/backend.h"
 #include "vm/channel/tape.h"
 #include "tap.h"
 

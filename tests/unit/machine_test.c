@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../layout/base/cleanup.h"
-#include "../../layout/base/log.h"
-#include "../../vm/backend.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
+#include "vm/backend.h"
 #include "clock.h"
 #include "tap.h"
 

@@ -2,10 +2,10 @@
 /* jobtree.5 has the words that the code has, and no others. */
 #include <stdlib.h>
 
-#include "../../layout/config.h"
-#include "../../layout/lang.h"
-#include "../../layout/limits.h"
-#include "../../layout/state.h"
+#include "layout/config.h"
+#include "layout/lang.h"
+#include "layout/limits.h"
+#include "layout/state.h"
 #include "tap.h"
 
 #define PAGE "layout/jobtree.5"

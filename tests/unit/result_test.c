@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* result.json: the whole text, what is null, and what the guest may say. */
-#include "../../layout/result.h"
+#include "layout/result.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../../layout/limits.h"
+#include "layout/limits.h"
 #include "tap.h"
 
 static const struct result_file files[] = {

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../layout/base/num.h"
+#include "layout/base/num.h"
 #include "vm/os/rights.h"
 #include "tap.h"
 

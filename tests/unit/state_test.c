@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a job: every pair of state and event, and every name. */
-#include "../../layout/state.h"
+#include "layout/state.h"
 
 #include "tap.h"
 

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../guest/wire.h"
-#include "../../layout/base/cleanup.h"
+#include "guest/wire.h"
+#include "layout/base/cleanup.h"
 #include "vm/channel/tape.h"
 #include "tap.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of the tree, names, ctl's verbs, and the manual page of it all. */
-#include "../../layout/tree.h"
+#include "layout/tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "../../layout/base/err.h"
-#include "../../layout/base/utf8.h"
+#include "layout/base/err.h"
+#include "layout/base/utf8.h"
 #include "tap.h"
 
 #define PAGE "layout/jobtree.5"

@@ -24,9 +24,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../layout/base/num.h"
+#include "layout/base/num.h"
 #include "vm/os/fdpass.h"
-#include "../../vm/zygote/wire.h"
+#include "vm/zygote/wire.h"
 #include "tap.h"
 
 #define LIBRARY "build/zygote/fsd-zygote.so"

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../layout/base/cleanup.h"
+#include "layout/base/cleanup.h"
 #include "vm/jail/argv.h"
 #include "vm/qemu/image.h"
 #include "vm/jail/jail.h"

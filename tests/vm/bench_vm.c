@@ -14,11 +14,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../../layout/base/cleanup.h"
-#include "../../layout/base/log.h"
-#include "../../vm/backend.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
+#include "vm/backend.h"
 #include "vm/jail/jailer.h"
-#include "../unit/tap.h"
+#include "tests/unit/tap.h"
 
 #define RUNNERS 4
 

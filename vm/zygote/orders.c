@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../layout/base/num.h"
+#include "layout/base/num.h"
 #include "vm/os/fdpass.h"
 #include "own_fds.h"
 #include "threads.h"
