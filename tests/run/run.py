@@ -11,7 +11,8 @@ A program that computes all the time takes two lanes. The tests of the mount
 wait for timers half of their time, so two of them share a processor: there are
 two lanes for each processor (--lanes).
 
-  lint         doors, static analysis, shell scripts, manual pages
+  lint         doors and order of the rooms, static analysis, shell scripts,
+               manual pages
   unit asan    the unit tests; the same with sanitizers
   bats         the daemon on fake machines through a real mount, with sanitizers
   release      the same without, for what measures, starts and restarts, and
@@ -129,8 +130,11 @@ STEPS = {s.name: s for s in (
 
 
 def lint():
-    return [Program("lint", group, ["tests/run/lint.sh", group], 300, cost=cost)
-            for group, cost in (("rules", 5), ("shell", 20), ("static", 60))]
+    return [Program("lint", group, ["tests/run/lint.sh", group], 300,
+                    cost=cost)
+            for group, cost in (("rules", 5), ("shell", 20), ("static", 60))
+            ] + [Program("lint", "order", ["tests/run/order.py"], 120,
+                         needs=("release",), cost=2)]
 
 
 def units(part, variant, step_name):

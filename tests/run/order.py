@@ -1,0 +1,142 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that no room calls or includes a room above it. Speaks TAP.
+
+order.py — by the symbols of the objects in build/release and by the includes.
+Today's exceptions are in upward.txt, one pair a line. That list only shrinks:
+a pair that is not on it fails, and so does a line of it that no code needs.
+The rules between the top folders (layout, guest, vm, fsd) are lint.sh's.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = subprocess.check_output(["git", "rev-parse", "--show-toplevel"],
+                              cwd=HERE, text=True).strip()
+LIST = os.path.join(HERE, "upward.txt")
+LINES = 109  # of upward.txt, at most: lower it with each line that goes
+
+# Lowest first. A room may use any room before it.
+FSD = ("base users handover store files sched fsd.h jobs run submit mount fuse "
+       "server cli").split()
+VM = "os jail channel qemu fake pool doors".split()
+# Beside each other: neither uses the other.
+BESIDE = ({"users", "handover"}, {"store", "sched"}, {"qemu", "fake"})
+# The doors of vm/ and who stands behind each.
+BEHIND = {"vm/vm.h": {"pool"}, "vm/backend.h": {"pool", "qemu", "fake"}}
+# A client of the mount uses its files and no room. Only cli calls it.
+CLIENTS = {"client": {"cli"}}
+
+
+def room(path):
+    """(top folder, room), or None for what has no order."""
+    words = path.split("/")
+    if words[0] == "fsd":
+        return "fsd", words[1] if len(words) > 2 else "fsd.h"
+    if words[0] == "vm" and words[1] != "zygote":
+        return "vm", words[1] if len(words) > 2 else "doors"
+    return None
+
+
+def may(user, used):
+    """Whether a file of one path may use one of another."""
+    a, b = room(user), room(used)
+    if not a or not b or a == b or a[0] != b[0]:
+        return True
+    a, b = a[1], b[1]
+    if a in BEHIND.get(used, ()):
+        return True
+    if a in CLIENTS:
+        return False
+    if b in CLIENTS:
+        return a in CLIENTS[b]
+    order = FSD if room(user)[0] == "fsd" else VM
+    return order.index(b) < order.index(a) and {a, b} not in BESIDE
+
+
+def sources():
+    for top in ("fsd", "vm"):
+        for path in glob.glob(top + "/**/*.[ch]", recursive=True):
+            yield path
+
+
+def included(path):
+    with open(path) as f:
+        for name in re.findall(r'(?m)^\s*#\s*include\s+"([^"]+)"', f.read()):
+            for base in (os.path.dirname(path), ""):
+                found = os.path.normpath(os.path.join(base, name))
+                if os.path.isfile(found):
+                    yield found
+                    break
+
+
+def symbols():
+    """({name: its source}, [(source, name that it uses)])."""
+    owner, uses = {}, []
+    for path in glob.glob("build/release/[fv]*/**/*.o", recursive=True):
+        source = re.sub(r"(\.qemu|\.fake)?\.o$", ".c",
+                        path[len("build/release/"):])
+        if not os.path.isfile(source):
+            continue
+        for line in subprocess.check_output(["nm", "-P", path],
+                                            text=True).split("\n"):
+            name, kind = (line.split() + ["", ""])[:2]
+            if kind == "U":
+                uses.append((source, name))
+            elif kind.isupper() or kind == "":
+                owner.setdefault(name, source)
+    return owner, uses
+
+
+def upward():
+    found = set()
+    for path in sources():
+        for used in included(path):
+            if not may(path, used):
+                found.add("%s includes %s" % (path, used))
+    owner, uses = symbols()
+    for path, name in uses:
+        if name in owner and not may(path, owner[name]):
+            found.add("%s calls %s of %s" % (path, name, owner[name]))
+    return found
+
+
+def main():
+    os.chdir(TOP)
+    objects = {re.sub(r"(\.qemu|\.fake)?\.o$", ".c", p[len("build/release/"):])
+               for p in glob.glob("build/release/[fv]*/**/*.o",
+                                  recursive=True)}
+    unplaced = [p for p in sources() if room(p) and room(p)[1] not in
+                FSD + VM + list(CLIENTS)]
+    missing = [p for p in sources() if p.endswith(".c") and room(p) and
+               p not in objects]
+    with open(LIST) as f:
+        listed = [line for line in f.read().split("\n")
+                  if line and not line.startswith("#")]
+    found = upward()
+    checks = (
+        ("each file is in a room that has a place in the order", unplaced),
+        ("each file was compiled", missing),
+        ("no room uses one above it, but for today's list",
+         sorted(found - set(listed))),
+        ("each line of today's list is still needed (strike it off)",
+         sorted(set(listed) - found)),
+        ("today's list has %d lines, no more" % LINES,
+         [] if len(listed) == LINES else
+         ["it has %d: %s" % (len(listed), "lower LINES in order.py"
+                             if len(listed) < LINES else "it only shrinks")]),
+    )
+    for number, (sentence, findings) in enumerate(checks, 1):
+        print("%s %d - %s" % ("not ok" if findings else "ok", number,
+                              sentence))
+        for line in findings[:40]:
+            print("#   " + line)
+    print("1..%d" % len(checks))
+    sys.exit(any(findings for _, findings in checks))
+
+
+if __name__ == "__main__":
+    main()
