@@ -329,7 +329,7 @@ PY
 @test "a session's files are used while a step runs and while it is killed" {
 	local f=$MNT/.fsd/sessions/p/files i
 	job_made code.py <<<$'import os, time\nprint("up", flush=True)\nwhile not os.path.exists("go"): time.sleep(0.01)\nopen("seen", "w").write(open("go").read())\nprint("seen", flush=True)\nwhile True: os.rename("seen", "seen2"); os.rename("seen2", "seen")'
-	job_put "$J" config.json '{"session": "p"}'
+	job_put "$J" config.json '{"session": "p", "timeout": 600}'
 	job_follow "$J" up
 	assert_equal "$(ls "$f")" code.py
 	echo outside >"$f/.go" && mv "$f/.go" "$f/go"
@@ -355,7 +355,7 @@ swap = ctypes.CDLL(None).syscall
 print("up", flush=True)
 while True: swap(316, -100, b"a", -100, b"b", 2)
 PY
-	job_put "$J" config.json '{"session": "p"}'
+	job_put "$J" config.json '{"session": "p", "timeout": 600}'
 	job_follow "$J" up
 	for _ in $(seq 300); do
 		text=$(bounded 10 cat "$f/a/shadow" 2>/dev/null) || continue
