@@ -390,7 +390,8 @@ static int take_up(struct run *run)
 {
 	struct job_meta *m = &run->job->meta;
 
-	if (run_reset(run) < 0) /* depot_run_make() minds it, if that matters */
+	run->reset = run_reset(run) == 0;
+	if (!run->reset) /* depot_run_make() minds it, if that matters */
 		log_warn("job %s: what a server before has left of its run "
 			 "cannot be removed yet", m->name);
 	if (run->job->queued_ns)

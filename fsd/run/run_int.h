@@ -91,6 +91,8 @@ struct run {
 	bool recording;  /* that it runs, now */
 	bool stranded;   /* on record as running, without a machine: the next
 			  * server begins it */
+	bool reset;      /* a directory that it may find is its own, and holds
+			  * nothing of an earlier try but its order */
 	unsigned put_back; /* so often there was no room for that */
 	bool failed;     /* before that, for the reason in message */
 	enum vm_failure why;

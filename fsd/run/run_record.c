@@ -68,7 +68,8 @@ int run_record(struct run *run, enum job_state state)
 	struct job *job = run->job;
 	struct step s = {
 		.depot = run->d->depot, .meta = job->meta, .before = job->meta,
-		.again = run->accepted && (job->tries || run->put_back),
+		.again = run->accepted &&
+			 (job->tries || run->put_back || run->reset),
 		.accepted = run->accepted,
 	};
 	int r;

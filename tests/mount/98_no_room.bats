@@ -161,3 +161,26 @@ b_waits() {
 	cmp "$BATS_TEST_TMPDIR/d.events" "$MNT/d/events"
 	await exit "$READER" 20
 }
+
+@test "events stay whole if a server was killed when it had made the place for a run" {
+	mount_start --max-machines 1
+	job_start a $'out up\nsleep 60000' '{"retry": 1}'
+	job_follow a up
+	mkdir "$MNT/b"
+	job_put b code.sh 'out b'
+	cat "$MNT/b/events" >"$BATS_TEST_TMPDIR/events" 3>&- &
+	READER=$!
+	await reader "$READER" "$MNT" 20
+	job_put b config.json '{}'
+	await becomes 10 grep -q queued "$BATS_TEST_TMPDIR/events"
+	ID=$(basename "$(dirname "$(grep -l '^name b' "$STATE"/jobs/*/meta)")")
+	mkdir -m 700 "$STATE/jobs/$ID/r1"
+	server_kill
+	# The next one has a run again first, and writes to that place meanwhile.
+	await becomes 10 test -s "$STATE/jobs/$ID/r1/order"
+	echo kill >"$MNT/a/ctl"
+	assert_equal "$(job_wait b)" 0
+	read_well
+	assert_equal "$(jq -r 'select(.event == "state").state' "$MNT/b/events" | xargs)" \
+		'queued running done'
+}
