@@ -112,6 +112,7 @@ load ../lib/tools
 @test "cp -rL follows links where cp -a is refused with a sentence" {
 	source_tree
 	ln -s data src/lib/deep/link
+	echo '{"inputs": ["lib/deep/data", "lib/deep/link"]}' >src/config.json
 	fails EPERM cp -a src "$MNT/a"
 	last_error_says 'cp -L'
 	rm -r "$MNT/a"
