@@ -158,7 +158,7 @@ static void test_template_meta(void)
 		{ "tsc_khz 7\n", "", "without a line" },
 		{ "boot_ms 900", "boot_ms x", "with a word for a number" },
 	};
-	char good[400], bad[500], sums[3][SHA_HEX] = { { 0 } };
+	char good[512], bad[500], sums[3][SHA_HEX] = { { 0 } };
 	struct store_meta m;
 
 	for (int i = 0; i < 3; i++)

@@ -38,6 +38,7 @@
 #define UNNAMED (__O_TMPFILE & ~O_DIRECTORY)
 #define CHANGING (O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | UNNAMED)
 #define DISK_FLAGS (O_DIRECT | O_APPEND | O_ASYNC | O_NOATIME)
+#define DROPPABLE 0x08 /* linux/mman.h of 6.11: MAP_DROPPABLE */
 #define KVM_IOCTL 0xae00u /* asm/kvm.h: KVMIO in the second byte */
 
 const struct filter_row filter_rows[] = {
@@ -49,6 +50,9 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(mmap), (RESTORE_ONLY) | FILTER_FORK | FILTER_FORK_RARE,
 	  FILTER_ALLOW, 0, 3, MAP_TYPE, MAP_PRIVATE,
 	  "memory; nothing can be written to a file by way of it" },
+	{ NAMED(mmap), (RESTORE_ONLY) | FILTER_FORK | FILTER_FORK_RARE |
+	  FILTER_RARE, FILTER_ALLOW, 0, 3, MAP_TYPE, DROPPABLE,
+	  "the random numbers of a C library of 2.41 or newer; never a file" },
 	{ NAMED(mmap), FILTER_KVM | FILTER_RESTORE, FILTER_ALLOW,
 	  (MAP_TYPE & ~MAP_SHARED) | MAP_ANONYMOUS, 2, UINT32_MAX,
 	  PROT_READ | PROT_WRITE, "a processor of KVM's, which is shared with "
@@ -105,6 +109,8 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(prctl), OK, 0, UINT32_MAX, PR_SET_TIMERSLACK,
 	  "exact timers" },
 	{ NAMED(prctl), OK, 0, UINT32_MAX, PR_MCE_KILL, "memory errors" },
+	{ NAMED(prctl), RARELY, 0, UINT32_MAX, PR_CAPBSET_READ,
+	  "libcap's start" },
 	{ NAMED(prctl), OK, 0, UINT32_MAX, PR_SET_NO_NEW_PRIVS,
 	  "before QEMU's own filter" },
 	{ NAMED(prctl), LIVE_RARELY, 0, UINT32_MAX, PR_SET_NAME, "thread names" },
@@ -129,6 +135,7 @@ const struct filter_row filter_rows[] = {
 	  "the migration stream" },
 	{ NAMED(lseek), OK, ANY, "" },
 	{ NAMED(newfstatat), OK, ANY, "" },
+	{ NAMED(fstat), RARELY, ANY, "the same, by a C library of 2.39 or newer" },
 	{ NAMED(statfs), OK, ANY, "libselinux's start" },
 	{ NAMED(fstatfs), OK, ANY, "page size of the RAM's file" },
 	{ NAMED(access), OK, ANY, "firmware and modules are looked for" },
@@ -195,6 +202,9 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(prctl), ZYGOTE, 0, UINT32_MAX, PR_SET_TIMERSLACK,
 	  "QEMU's own" },
 	{ NAMED(prctl), ZYGOTE, 0, UINT32_MAX, PR_MCE_KILL, "QEMU's own" },
+	{ NAMED(prctl), FILTER_TCG | FILTER_ZYGOTE | FILTER_RARE, FILTER_ALLOW,
+	  0, 0, UINT32_MAX, PR_CAPBSET_READ,
+	  "libcap's start" },
 	{ NAMED(landlock_restrict_self), ZYGOTE, ANY, "its files" },
 	{ NAMED(setgroups), ZYGOTE, ANY, "its user" },
 	{ NAMED(setresgid), ZYGOTE, ANY, "its user" },
