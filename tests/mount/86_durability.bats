@@ -626,8 +626,8 @@ dies_before_sync() {
 		    begin = time.monotonic()
 		    os.stat(sys.argv[1])
 		    worst = max(worst, time.monotonic() - begin)
-		least = float(sys.argv[3]) / 1000 * 0.8
-		sys.exit("%.3f s" % worst if worst > least else 0)
+		bound = float(sys.argv[3]) / 1000 * 0.8
+		sys.exit("%.3f s" % worst if worst > bound else 0)
 	END
 	wait $!
 	trace_stop

@@ -7,11 +7,11 @@ load ../lib/common
 setup() { expect_log 'No space left|is full'; }
 teardown() { mount_done; }
 
-# one_waits PROGRAM — job b, with a reader of its events, waits for the machine
-# that job a has for a while. ID is b's directory.
+# one_waits PROGRAM [MS CONFIG] — job b, with a reader of its events, waits for the
+# machine that job a, with that config, has so long. ID is b's directory.
 one_waits() {
 	mount_start --max-machines 1
-	job_start a $'out up\nsleep 1500'
+	job_start a $'out up\nsleep '"${2:-1500}" "${3:-}"
 	job_follow a up
 	mkdir "$MNT/b"
 	job_put b code.sh "$1"
@@ -163,17 +163,7 @@ b_waits() {
 }
 
 @test "events stay whole if a server was killed when it had made the place for a run" {
-	mount_start --max-machines 1
-	job_start a $'out up\nsleep 60000' '{"retry": 1}'
-	job_follow a up
-	mkdir "$MNT/b"
-	job_put b code.sh 'out b'
-	cat "$MNT/b/events" >"$BATS_TEST_TMPDIR/events" 3>&- &
-	READER=$!
-	await reader "$READER" "$MNT" 20
-	job_put b config.json '{}'
-	await becomes 10 grep -q queued "$BATS_TEST_TMPDIR/events"
-	ID=$(basename "$(dirname "$(grep -l '^name b' "$STATE"/jobs/*/meta)")")
+	one_waits 'out b' 60000 '{"retry": 1}'
 	mkdir -m 700 "$STATE/jobs/$ID/r1"
 	server_kill
 	# The next one has a run again first, and writes to that place meanwhile.

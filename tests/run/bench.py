@@ -195,7 +195,22 @@ class Table:
         return text
 
 
+def check_bwrap():
+    """Ends with the reason if bwrap, the baseline, cannot run here: a kernel
+    refuses its namespaces in a chroot, or by a setting."""
+    try:
+        made = subprocess.run(BWRAP + ["true"], capture_output=True, text=True)
+    except FileNotFoundError:
+        sys.exit("bench: bwrap is the baseline and is not installed; "
+                 "`make test-deps` installs it")
+    if made.returncode:
+        sys.exit("bench: bwrap is the baseline and cannot run here: %s; "
+                 "run the benchmark outside of a chroot, as a user who may "
+                 "make namespaces" % made.stderr.strip())
+
+
 def bench_warm(table):
+    check_bwrap()
     # /usr/bin/python3: another one in PATH may be a wrapper, and slower.
     mount = Mount(FSD, state=STATE)
     mount.ready(warm=1)
@@ -612,27 +627,12 @@ PARTS = {
 }
 
 
-def check_bwrap():
-    """Ends with the reason if bwrap, the baseline, cannot run here: a kernel
-    refuses its namespaces in a chroot, or by a setting."""
-    try:
-        made = subprocess.run(BWRAP + ["true"], capture_output=True, text=True)
-    except FileNotFoundError:
-        sys.exit("bench: bwrap is the baseline and is not installed; "
-                 "`make test-deps` installs it")
-    if made.returncode:
-        sys.exit("bench: bwrap is the baseline and cannot run here: %s; "
-                 "run the benchmark outside of a chroot, as a user who may "
-                 "make namespaces" % made.stderr.strip())
-
-
 def main():
     names = [a for a in sys.argv[1:] if a != "--quick"]
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         sys.exit("bench: no part %s; there are: %s"
                  % (", ".join(unknown), ", ".join(PARTS)))
-    check_bwrap()
     table = Table()
     machine = "%s, %d CPUs, Linux %s" % (
         re.search(r"model name\s*: (.*)", open("/proc/cpuinfo").read())[1],
