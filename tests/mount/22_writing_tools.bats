@@ -258,7 +258,8 @@ load ../lib/tools
 	source_tree
 	ln -s data src/lib/deep/link
 	ln src/lib/deep/data src/lib/deep/hard
-	tar cf t.tar -C src lib code.sh config.json
+	# data first: then the other name is the link
+	tar cf t.tar --sort=name -C src lib code.sh config.json
 	mkdir "$MNT/.a"
 	fails EPERM tar xf t.tar -C "$MNT/.a"
 	last_error_says links
