@@ -13,11 +13,11 @@ KILLS   ?= 2000
 WERROR  ?= -Werror
 O       := build/$(VARIANT)
 
-# What a fresh Debian 12 lacks: to build, to run, to make the image.
+# What a fresh Debian 12 or 13 lacks: to build, to run, to make the image.
 PACKAGES := \
 	gcc libc6-dev make pkg-config \
 	libfuse3-dev libjansson-dev libseccomp-dev libssl-dev \
-	libpython3.11-dev \
+	libpython3-dev \
 	qemu-system-x86 fuse3 \
 	mmdebstrap erofs-utils e2fsprogs cpio kmod python3 xz-utils zstd lz4
 # To test as well. A test may use what is in these packages and nothing else.
@@ -25,10 +25,13 @@ TEST_PACKAGES := \
 	bats bats-assert bats-support jq rsync inotify-tools attr acl strace \
 	psmisc procps util-linux btrfs-progs man-db groff-base \
 	ed less nano vim-tiny zip unzip git perl \
-	busybox gawk guile-3.0 lua5.4 mawk mksh nodejs php-cli ruby tcl yash zsh \
+	busybox gawk guile-3.0 lua5.4 mawk mksh nodejs php-cli ruby tcl zsh \
 	default-jdk-headless golang-go rustc \
-	clang libclang-rt-14-dev llvm cppcheck shellcheck clang-format \
+	clang libclang-rt-dev llvm cppcheck shellcheck clang-format \
 	bubblewrap
+# What only one of them has.
+DEBIAN := $(shell . /etc/os-release && echo $$VERSION_ID)
+TEST_PACKAGES += $(if $(filter 12,$(DEBIAN)),yash)
 
 # --- flags ------------------------------------------------------------------
 
@@ -102,9 +105,9 @@ Q := @
 say = @echo '  $(1)'
 endif
 
-.PHONY: all shared unit fuzzers deps test-deps image demo check check-quick \
+.PHONY: all shared unit fuzzers deps test-deps print-packages qemu image demo check check-quick \
 	check-unit check-asan check-bats check-release check-fault check-qemu \
-	check-box check-newer check-fuzz bench bare \
+	check-box check-older check-fuzz bench bare \
 	fault soak fuzz lint \
 	format install clean
 .DELETE_ON_ERROR:
@@ -181,16 +184,17 @@ build/hostile/raw: tests/hostile/raw.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O1 -static -s -o $@ $<
 
-# What the guest's interpreters load: the same bytes everywhere. REHASH is made
-# for Debian 12's Python.
-REHASH := build/guest/rehash.cpython-311-x86_64-linux-gnu.so
-NATIVE := build/guest/native.node
-$(REHASH): $(wildcard guest/runners/python/*.[ch] guest/runners/*.h)
-$(NATIVE): guest/runners/node/native.c $(wildcard guest/runners/*.h)
-$(REHASH) $(NATIVE): Makefile
+# What the guest's interpreters load: the same bytes everywhere. Python's is for
+# each version that knows the stable interface.
+PYTHON_NATIVE := build/guest/native.abi3.so
+NODE_NATIVE := build/guest/native.node
+$(PYTHON_NATIVE): guest/runners/python/native.c
+$(NODE_NATIVE): guest/runners/node/native.c
+$(PYTHON_NATIVE) $(NODE_NATIVE): $(wildcard guest/runners/*.h) Makefile
 	$(call say,LINK  $@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -isystem /usr/include/python3.11 \
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(patsubst %,-isystem %,\
+		$(lastword $(wildcard /usr/include/python3.*))) \
 		$(WARN) -O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong \
 		-fPIC -fvisibility=hidden -ffile-prefix-map=$(CURDIR)=. \
 		-shared -s -static-libgcc -Wl,--exclude-libs,ALL \
@@ -199,11 +203,11 @@ $(REHASH) $(NATIVE): Makefile
 
 # What the image gets of guest/runners: with what is compiled, not its source.
 RUNNERS := build/guest/runners
-$(RUNNERS): $(REHASH) $(NATIVE) $(shell find guest/runners -type f 2>/dev/null)
+$(RUNNERS): $(PYTHON_NATIVE) $(NODE_NATIVE) $(shell find guest/runners -type f 2>/dev/null)
 	$(Q)rm -rf $@ && cp -R guest/runners $@
 	$(Q)find $@ \( -name '*.[ch]' -o -name __pycache__ \) -prune -exec rm -r {} +
-	$(Q)cp $(REHASH) $@/python/
-	$(Q)cp $(NATIVE) $@/node/
+	$(Q)cp $(PYTHON_NATIVE) $@/python/
+	$(Q)cp $(NODE_NATIVE) $@/node/
 
 # Archives without a main, so that a test pulls in what it names: a test is
 # linked with what lies below its room. guest_x_test is the guest's, fsd_x_test
@@ -265,6 +269,12 @@ deps:
 	@tests/run/deps.sh $(PACKAGES)
 test-deps:
 	@tests/run/deps.sh $(PACKAGES) $(TEST_PACKAGES)
+print-packages:
+	@echo $(PACKAGES)
+
+# A newer QEMU in build/qemu, if the host's own is old and there is one.
+qemu:
+	$(Q)vm/qemu/bring.sh build/qemu
 
 image: build/guest/init $(RUNNERS)
 	$(Q)guest/image/build.sh build/image --init build/guest/init \
@@ -272,7 +282,7 @@ image: build/guest/init $(RUNNERS)
 
 demo: deps
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
-	$(Q)$(MAKE) --no-print-directory image
+	$(Q)$(MAKE) --no-print-directory qemu image
 	$(Q)tests/run/demo.sh
 
 TESTS := MAKE='$(MAKE)' tests/run/run.py
@@ -285,9 +295,9 @@ check-quick: test-deps
 check-unit check-asan check-bats check-release check-fault check-qemu \
 check-box check-fuzz:
 	$(Q)$(TESTS) $(@:check-%=%)
-# The real machines with the QEMU of Debian's backports.
-check-newer:
-	$(Q)MAKE='$(MAKE)' tests/newer/run.sh build/newer tests/run/run.py qemu
+# The real machines on the host's own QEMU, where a newer one was brought.
+check-older:
+	$(Q)FSD_QEMU=/usr/bin/qemu-system-x86_64 $(TESTS) qemu
 lint:
 	$(Q)$(TESTS) lint
 fuzz:
@@ -309,7 +319,7 @@ bare: build/bare/fsd build/bare/init $(RUNNERS)
 bench: test-deps
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all \
 		$(O)/tests/vm/bench_jail
-	$(Q)$(MAKE) --no-print-directory image bare
+	$(Q)$(MAKE) --no-print-directory qemu image bare
 	$(Q)/usr/bin/python3 -B tests/run/bench.py
 
 format:
@@ -323,6 +333,9 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/man/man5/jobtree.5
 	$(if $(wildcard fsd/fsd.8),install -D -m 644 fsd/fsd.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd.8)
+	$(if $(wildcard build/qemu/origin),\
+		install -d $(DESTDIR)$(PREFIX)/share/fsd/qemu && \
+		cp -R build/qemu/. $(DESTDIR)$(PREFIX)/share/fsd/qemu/)
 	$(if $(wildcard build/image/manifest*),\
 		install -d $(DESTDIR)$(PREFIX)/share/fsd/image && \
 		cp -R build/image/. $(DESTDIR)$(PREFIX)/share/fsd/image/)

@@ -86,7 +86,7 @@ static int start_runner(struct runner *r, enum wire_runner kind, uint64_t end,
 	/* Nothing but the runner's own code has run there yet. */
 	cgroup_take_holder(&r->cgroup, r->pid);
 	cgroup_mark(&r->cgroup);
-	cgroup_mark_code(&r->cgroup);
+	cgroup_mark_code(&r->cgroup, runner_plain_heap(r->kind));
 	return 0;
 }
 

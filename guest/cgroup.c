@@ -212,8 +212,8 @@ int cgroup_limit(struct cgroup *c, const struct wire_job *job,
 	if (!processors)
 		processors = get_nprocs();
 
-	r = put_limit(c, CGROUP_MEMORY_MAX, job->memory_bytes, &c->memory_max,
-		      err);
+	r = put_limit(c, CGROUP_MEMORY_MAX, job->memory_bytes + c->warm_bytes,
+		      &c->memory_max, err);
 	if (!r)
 		r = put_limit(c, CGROUP_PIDS_MAX, job->processes, &c->pids_max,
 			      err);
@@ -289,17 +289,26 @@ static uint64_t find_file_bytes(const char *text)
 	       find_number(text, "inactive_file");
 }
 
-static uint64_t read_file_bytes(struct cgroup *c)
+static bool read_memory(struct cgroup *c, char *text, size_t size)
 {
-	char text[4096];
-
-	return sys_get(c->fd[CGROUP_MEMORY_STAT], text, sizeof(text))
-		       ? 0 : find_file_bytes(text);
+	return !sys_get(c->fd[CGROUP_MEMORY_STAT], text, size);
 }
 
-void cgroup_mark_code(struct cgroup *c)
+void cgroup_mark_code(struct cgroup *c, uint64_t plain_heap)
 {
-	c->code_bytes = read_file_bytes(c);
+	char text[4096];
+	uint64_t heap;
+
+	if (!read_memory(c, text, sizeof(text)))
+		return;
+	c->code_bytes = find_file_bytes(text);
+	heap = find_number(text, "anon");
+	c->warm_bytes = heap > plain_heap && heap != WIRE_UNKNOWN
+				? heap - plain_heap : 0;
+	/* Here rather than in each job, of which most are content with it. */
+	put_limit(c, CGROUP_MEMORY_MAX,
+		  ((uint64_t)DEFAULT_MEMORY_MB << 20) + c->warm_bytes,
+		  &c->memory_max, NULL);
 }
 
 /* full: how often the group was at its limit. */
@@ -307,14 +316,16 @@ static uint64_t read_peak(struct cgroup *c, uint64_t full)
 {
 	uint64_t peak = read_number(c->fd[CGROUP_MEMORY_PEAK]);
 	uint64_t code = c->code_bytes;
+	char text[4096];
 
 	if (peak == WIRE_UNKNOWN)
 		return peak;
 	/* To read it is long, and without need nothing was taken away. */
 	if (code && (full || c->memory_max < peak))
-		code = MIN(code, read_file_bytes(c));
+		code = read_memory(c, text, sizeof(text))
+			       ? MIN(code, find_file_bytes(text)) : 0;
 	peak = MIN(peak, c->memory_max); /* the limit was another before */
-	return peak - MIN(peak, code);
+	return peak - MIN(peak, code + c->warm_bytes);
 }
 
 bool cgroup_holders_ran(void)

@@ -34,7 +34,7 @@ struct cgroup {
 	int fd[CGROUP_FILE_MAX]; /* owned; -1 if the kernel has no such file */
 	uint64_t user_us, system_us; /* at cgroup_mark() */
 	uint64_t memory_max, pids_max; /* as set last */
-	uint64_t code_bytes; /* at cgroup_mark_code() */
+	uint64_t code_bytes, warm_bytes; /* at cgroup_mark_code() */
 };
 
 /* Switches the controllers on for the groups to come, and makes the holders'
@@ -64,16 +64,18 @@ int cgroup_limit(struct cgroup *c, const struct wire_job *job,
  * until the job or the next heating. */
 void cgroup_mark(struct cgroup *c);
 /*
- * Pages of files that the runner has now are its interpreter's own code, which
- * it has read for all. They are no part of what a job is said to have used, as
- * they are none of a fresh interpreter's.
+ * Says that what the group has in memory now is no part of a job's use.
+ * Pages of files are the interpreter's own code, which it has read for all.
+ * Of its heap, what is more than plain_heap bytes is of modules that it has
+ * loaded for all; a job may use its whole limit besides. plain_heap is what a
+ * fresh interpreter has, or UINT64_MAX to count the heap as it is.
  */
-void cgroup_mark_code(struct cgroup *c);
+void cgroup_mark_code(struct cgroup *c, uint64_t plain_heap);
 /*
  * Fills the usage fields; WIRE_UNKNOWN where the kernel does not say.
- * peak_memory_bytes is the group's peak without that code, so far as it was not
- * taken away for lack of memory. The warm interpreter's heap is in it, and the
- * peak of its heating, of 1 (Node) to 4 MiB (Python) more, is the least.
+ * peak_memory_bytes is the group's peak without what cgroup_mark_code() left
+ * out, so far as its code was not taken away for lack of memory. The peak of
+ * its heating, of 1 (Node) to 4 MiB (Python) more than its heap, is the least.
  */
 void cgroup_usage(struct cgroup *c, struct wire_exit *ret);
 /* Return: was it at its limit at all? If not, the rest is not filled in. */

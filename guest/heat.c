@@ -193,7 +193,7 @@ static int heat_runner(struct agent *a, struct runner *r)
 	if (!e && (!a->owned || r->kind == WIRE_RUN_PYTHON))
 		settle_memory(r->pid);
 	cgroup_mark(&r->cgroup);
-	cgroup_mark_code(&r->cgroup);
+	cgroup_mark_code(&r->cgroup, runner_plain_heap(r->kind));
 	return e;
 }
 

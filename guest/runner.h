@@ -23,6 +23,7 @@
 #define GUEST_RUNNER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "cgroup.h"
@@ -58,6 +59,9 @@ int runner_wait(int control, int timeout_ms);
  * has it draw its secrets anew ("own"). */
 int runner_send(const struct runner *r, const char *verb,
 		const struct wire_job *job);
+/* For cgroup_mark_code(): bytes of heap that its interpreter has when it is
+ * started without us. */
+uint64_t runner_plain_heap(enum wire_runner kind);
 const char *runner_name(enum wire_runner kind);
 const char *runner_mode(uint32_t mode); /* as in a message */
 

@@ -4,10 +4,11 @@
 # build.sh OUTDIR --init FILE [--runners DIR] [--cache DIR]
 #
 # Makes the guest image in OUTDIR; README.md says what is in it. As root, on
-# Debian 12. The order of things:
+# Debian 12 or 13. The order of things:
 #
 #   quick     the same inputs as last time: nothing to do
-#   sources   this host's own apt sources, but only Debian's bookworm
+#   sources   the archives of this host's apt, but only Debian's trixie there
+#   lists     what they have, in the cache: the host's own lists stay as they are
 #   resolve   which versions of which packages that means today
 #   unpack    mmdebstrap, finish.sh: a tree, kept in the cache by its versions
 #   kernel    vmlinux and modules out of the kernel's package, kept likewise
@@ -23,7 +24,8 @@ umask 022
 
 here=$(cd "$(dirname "$0")" && pwd)
 python=/usr/bin/python3
-suite=bookworm
+suite=trixie
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 kernel_package=linux-image-cloud-amd64
 # One time for every file, so that none can tell when it was made.
 epoch=1735689600
@@ -104,15 +106,51 @@ hash_of() {
 	done | sha256sum | cut -c1-64
 }
 
+# Where the guest's packages come from: the archives of Debian that this host is
+# configured for, each under the name that it has for the guest's release.
+sources() {
+	# shellcheck disable=SC2016 # expanded by apt-get
+	apt-get indextargets --format '$(ORIGIN) $(CODENAME) $(REPO_URI)' \
+		"Created-By: Packages" |
+		sed -nE "s|^Debian [a-z]+(-updates\|-security)? ([^ ]+)\$|deb [signed-by=$keyring] \2 $suite\1 main|p" |
+		sort -u >"$cache/sources.new"
+	[ -s "$cache/sources.new" ] ||
+		die "apt knows no archive of Debian on this host;" \
+			"configure one and run: apt-get update"
+	mv "$cache/sources.new" "$cache/sources.list"
+}
+
+# The lists are renewed if there are none, or if the host's own were since.
+lists() {
+	local lists=$cache/lists
+	[ ! -e "$lists/of" ] || ! cmp -s "$lists/of" "$cache/sources.list" ||
+		[ -n "$(find /var/lib/apt/lists -maxdepth 1 -type f \
+			-name '*Packages*' -newer "$lists/of" -print -quit)" ] ||
+		return 0
+	rm -rf "$cache/lists.new"
+	mkdir -p "$cache/lists.new/partial"
+	say "reading what the archives have of $suite"
+	if bare_apt apt-get -q -o Acquire::Retries=1 -o APT::Update::Error-Mode=any \
+		-o Dir::State::lists="$cache/lists.new" update >"$log" 2>&1; then
+		cp "$cache/sources.list" "$cache/lists.new/of"
+		rm -rf "$lists"
+		mv "$cache/lists.new" "$lists"
+	elif [ -e "$lists/of" ]; then
+		say "no archive answers: its packages are those known before"
+		touch "$lists/of"
+	else
+		die "no archive of Debian answers; apt says:" \
+			"$(tail -n 3 "$log")"
+	fi
+}
+
 # What the package lists say, without asking apt (which takes seconds): if they
 # are the same files as before, so is what they resolve to.
 lists_key() {
 	{
-		hash_of "$here/packages" "$here/build.sh"
-		find /etc/apt -path '*sources*' -type f -exec sha256sum {} + |
-			sort
-		find /var/lib/apt/lists -maxdepth 1 -type f -size +0 \
-			-printf '%f %s %T@\n' | sort
+		hash_of "$here/packages" "$here/build.sh" "$cache/sources.list"
+		(cd "$cache/lists" && find . -maxdepth 1 -type f -name '*_*' \
+			-print0 | sort -z | xargs -0r sha256sum)
 	} | sha256sum | cut -c1-64
 }
 
@@ -133,27 +171,16 @@ up_to_date() {
 		$python "$here/manifest.py" fresh "$outdir" "$image"
 }
 
-# The host's configured archives, as one-line sources, if Debian signed them.
-sources() {
-	apt-get indextargets --format \
-		'$(ORIGIN)|$(CODENAME)|deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
-		"Created-By: Packages" |
-		sed -n "s/^Debian|$suite\(-updates\|-security\)\?|//p" |
-		grep -E ' main$' | sort -u >"$work/sources.list" || true
-	[ -s "$work/sources.list" ] ||
-		die "apt knows no Debian $suite packages on this host;" \
-			"configure Debian's $suite archive and run: apt-get update"
-}
-
 # apt with these sources only, as if nothing were installed.
 bare_apt() {
 	local tool=$1
 	shift
-	"$tool" -o Dir::Etc::SourceList="$work/sources.list" \
+	"$tool" -o Dir::Etc::SourceList="$cache/sources.list" \
 		-o Dir::Etc::SourceParts=/dev/null \
 		-o Dir::Etc::Preferences=/dev/null \
 		-o Dir::Etc::PreferencesParts=/dev/null \
 		-o Dir::State::status=/dev/null -o Dir::Cache="$cache/apt" \
+		-o Dir::State::lists="$cache/lists" \
 		-o APT::Sandbox::User=root -o APT::Install-Recommends=false \
 		-o Acquire::Languages=none "$@"
 }
@@ -183,16 +210,16 @@ resolve() {
 	[ -n "$name" ] || die "apt knows no kernel package $kernel_package"
 	bare_apt apt-cache show --no-all-versions "$name" |
 		sed -n "s/^Version: /$name /p" >"$work/plan/kernel"
-	cp "$work/sources.list" "$work/plan/"
+	cp "$cache/sources.list" "$work/plan/"
 	rm -rf "$cache"/plan-*
 	mv "$work/plan" "$plan"
 }
 
 keys() {
-	cp "$plan/sources.list" "$work/sources.list"
 	read -r kernel kernel_version <"$plan/kernel"
 	release=${kernel#linux-image-}
-	tree_key=$(hash_of "$plan/packages.list" "$here/finish.sh")
+	tree_key=$(hash_of "$plan/packages.list" "$here/finish.sh" \
+		"$here/_own_code.py")
 	kernel_key=$(cat "$plan/kernel" "$here/kernel.py" "$here/modules" |
 		sha256sum | cut -c1-64)
 }
@@ -210,18 +237,13 @@ download() {
 # mmdebstrap gets the host's lists and the files fetched above, so that what
 # was resolved is what is unpacked, without a second look at the network.
 unpack() {
-	local lists=()
-	mapfile -t lists < <(apt-get indextargets --format '$(FILENAME)' \
-		"Created-By: Packages" "Origin: Debian")
-	mkdir -p "$work/lists"
-	cp -p "${lists[@]}" /var/lib/apt/lists/*_InRelease "$work/lists/"
 	SOURCE_DATE_EPOCH=$epoch mmdebstrap --mode=root --format=directory \
 		--variant=custom --skip=update \
 		--aptopt='APT::Install-Recommends "false"' \
 		--include="$(paste -sd, "$plan/wanted")" \
 		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
 		--setup-hook='mkdir -p "$1/var/lib/apt/lists" "$1/var/cache/apt/archives"' \
-		--setup-hook="cp -p '$work'/lists/* \"\$1/var/lib/apt/lists/\"" \
+		--setup-hook="cp -p '$cache'/lists/*_* \"\$1/var/lib/apt/lists/\"" \
 		--setup-hook="cp '$cache'/apt/archives/*.deb \"\$1/var/cache/apt/archives/\"" \
 		$suite "$work/tree" - <"$plan/sources.list" >"$log" 2>&1
 	dpkg-query --admindir="$work/tree/var/lib/dpkg" -W \
@@ -251,7 +273,7 @@ make_kernel() {
 	mkdir "$work/kernel"
 	$python "$here/kernel.py" vmlinux "$work/deb/boot/vmlinuz-$release" \
 		"$work/kernel/vmlinux" 2>"$log"
-	$python "$here/kernel.py" modules "$work/deb/lib/modules/$release" \
+	$python "$here/kernel.py" modules "$work/deb/usr/lib/modules/$release" \
 		"$here/modules" "$work/kernel/modules" 2>"$log"
 	mv "$work/kernel" "$parts"
 }
@@ -314,6 +336,9 @@ main() {
 	mkdir -p "$cache" "$(dirname "$outdir")"
 	exec 9>"$cache/lock"
 	flock -w 900 9 || die "another build holds $cache/lock"
+	log=$cache/log
+	step=sources && sources
+	step=lists && lists
 	lists_id=$(lists_key)
 	key=$(inputs_key)
 	if up_to_date; then
@@ -326,10 +351,7 @@ main() {
 	trap 'rm -rf "$work"' EXIT
 	mkdir -p "$work/out"
 	log=$work/log
-	if [ ! -d "$cache/plan-$lists_id" ]; then
-		say "resolving packages"
-		step=sources && sources
-	fi
+	[ -d "$cache/plan-$lists_id" ] || say "resolving packages"
 	step=resolve && resolve
 	keys
 	if [ ! -d "$cache/tree-$tree_key" ] ||

@@ -108,6 +108,16 @@ no_privilege() {
 	fi
 }
 
+python() {
+	local lib
+	for lib in "$tree"/usr/lib/python3.*/; do
+		# Debian's is for reports of crashes, which nobody gets from here.
+		rm -f "$lib/sitecustomize.py"
+		echo 'import _own_code' >"$lib/sitecustomize.py"
+		cp "$(dirname "$0")/_own_code.py" "$lib"
+	done
+}
+
 bytecode() {
 	find "$tree/usr/lib" -name __pycache__ -prune -exec rm -rf {} +
 	# Unchecked: the interpreter believes a .pyc without a stat or a hash of
@@ -122,5 +132,6 @@ names
 mount_points
 commands
 slim
+python
 no_privilege
 bytecode

@@ -4,11 +4,12 @@
 
 kernel.py vmlinux BZIMAGE OUT      the ELF file inside a bzImage
 kernel.py modules TREE LIST OUTDIR the modules named in the file LIST and all
-                                   that they depend on, plus OUTDIR/order
+                                   that they depend on, unless the kernel has
+                                   them built in, plus OUTDIR/order
 """
+import lzma
 import os
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -61,10 +62,21 @@ def vmlinux(source, target):
         f.write(done.stdout)
 
 
-def depends_of(path):
+def key_of(name):
+    """The kernel takes - and _ in the name of a module for the same."""
+    return name.partition(".ko")[0].replace("-", "_")
+
+
+def load(path):
+    """The module's bytes: Debian 13 packs each one."""
+    opener = lzma.open if path.endswith(".xz") else open
+    with opener(path, "rb") as f:
+        return f.read()
+
+
+def depends_of(module):
     """The names in a module's own depends= entry (section .modinfo)."""
-    with open(path, "rb") as f:
-        found = re.search(rb"\0depends=([^\0]*)\0", f.read())
+    found = re.search(rb"\0depends=([^\0]*)\0", module)
     return found.group(1).decode().split(",") if found else []
 
 
@@ -72,29 +84,32 @@ def modules(tree, wanted_file, outdir):
     files = {}
     for folder, _, names in os.walk(tree):
         for name in names:
-            if name.endswith(".ko"):
-                key = name[:-3].replace("-", "_")
-                files[key] = os.path.join(folder, name)
-    order = []
+            if name.endswith((".ko", ".ko.xz")):
+                files[key_of(name)] = os.path.join(folder, name)
+    with open(os.path.join(tree, "modules.builtin")) as f:
+        builtin = {key_of(os.path.basename(line.strip())) for line in f}
+    taken = {}  # in the order in which they can be loaded
 
     def add(name):
-        key = name.replace("-", "_")
-        if not key or key in order:
+        key = key_of(name)
+        if not key or key in taken or key in builtin:
             return
         if key not in files:
             die(f"the kernel package has no module {name}.ko")
-        for below in depends_of(files[key]):
+        module = load(files[key])
+        for below in depends_of(module):
             add(below)
-        order.append(key)
+        taken[key] = module
 
     with open(wanted_file) as f:
         for line in f:
             add(line.split("#")[0].strip())
     os.makedirs(outdir, exist_ok=True)
-    with open(os.path.join(outdir, "order"), "w") as f:
-        for key in order:
-            shutil.copyfile(files[key], os.path.join(outdir, key + ".ko"))
-            f.write(key + ".ko\n")
+    with open(os.path.join(outdir, "order"), "w") as order:
+        for key, module in taken.items():
+            with open(os.path.join(outdir, key + ".ko"), "wb") as f:
+                f.write(module)
+            order.write(key + ".ko\n")
 
 
 if __name__ == "__main__":

@@ -207,7 +207,7 @@ ROWS = [
     ("reopen passwd", "opens a descriptor of it anew for writing", "EROFS",
      reopen),
     ("write python", "writes the interpreter", "EROFS",
-     writes("/usr/bin/python3.11")),
+     writes("/usr/bin/python3.13")),
     ("make in /", "makes a file in /", "EROFS", makes("/evil")),
     ("make in /usr", "makes a file in /usr/bin", "EROFS",
      makes("/usr/bin/evil")),

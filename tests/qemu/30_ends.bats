@@ -184,7 +184,7 @@ fills() {
 		fd = os.open("/dev/shm/f", os.O_WRONLY | os.O_CREAT)
 		for _ in range(44): os.write(fd, bytes(1 << 20))
 		for _ in range(2):
-		    for top, _, names in os.walk("/usr/lib/python3.11"):
+		    for top, _, names in os.walk("/usr/lib/python3.13"):
 		        for name in names:
 		            with open(os.path.join(top, name), "rb") as f: f.read()
 		print("worked")

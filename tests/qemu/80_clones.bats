@@ -42,16 +42,27 @@ differ() {
 
 @test "Python: random, secrets, uuid, tempfile, numpy-free seeds" {
 	differ code.py <<'PY'
-import random, secrets, uuid, tempfile, os, ssl
+import random, secrets, uuid, tempfile, os, ssl, string
 print("random", random.random()); print("randint", random.getrandbits(64))
 print("secrets", secrets.token_hex()); print("uuid4", uuid.uuid4()); print("uuid1", uuid.uuid1())
 print("temp", tempfile.mktemp()); print("os", os.urandom(8).hex()); print("ssl", ssl.RAND_bytes(8).hex())
+print("more", *random.choices(string.ascii_letters, k=9), random.gauss(0, 1), random.shuffle(list(range(99))) or random.random())
+print("spawn", __import__("subprocess").check_output(["python3", "-c", "import random; print(random.random())"]).decode().strip())
 print("own", random.Random().random()); print("system", random.SystemRandom().random())
 PY
 }
 
-@test "Python: the hash of a string" {
-	differ code.py <<<'print(hash("x"))'
+@test "Python: the hash of a string is the template's, or the job's own when it says so" {
+	prog code.py <<<'print(hash("x"))'
+	ok
+	local first
+	first=$(out)
+	prog code.py <<<'print(hash("x"))'
+	ok "$first"
+	prog code.py '{"env": {"PYTHONHASHSEED": "random"}}' <<<'print(hash("x"))'
+	ok
+	refute [ "$(out)" = "$first" ]
+	grep -q '^hash-secret  degraded  ' "$MNT/.fsd/security"
 }
 
 @test "JavaScript: Math.random, crypto, uuid" {

@@ -32,13 +32,15 @@ function readInput(file) {
 	return [JSON.parse(fs.readFileSync(input, 'utf8'))];
 }
 
-// require() where it can, import() where it must.
+// require() where it can, import() where it must. Node takes an ES module as its
+// main one without an error, and loads it later: import() waits for the same.
 async function load(file, linked) {
 	if (linked)
 		return require('./esm.js').load(file);
 	try {
 		Module._load(file, null, true);
-		return require.cache[file]?.exports;
+		if ('found' in globalThis[key])
+			return require.cache[file]?.exports;
 	} catch (error) {
 		if (error?.code !== 'ERR_REQUIRE_ESM')
 			throw error;

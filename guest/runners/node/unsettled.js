@@ -12,7 +12,8 @@ async function settled(promise) {
 		setImmediate(() => idle = false).unref(); // the loop goes on
 	};
 	const onExit = () => {
-		if (!idle || process.exitCode !== undefined)
+		// Node itself says 13 of an ES module that is its main one.
+		if (!idle || (process.exitCode ?? 13) !== 13)
 			return;
 		process.exitCode = 13;
 		fs.writeSync(2, 'Warning: Detected unsettled top-level await\n');

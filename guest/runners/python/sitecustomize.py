@@ -22,14 +22,25 @@ def _wait():
     control, result = 3, 4
     program = "/home/user/code.py"
     fresh = "FSD_FRESH"  # in the environment: again() has started this one
-    started = dict(sys.modules)
-    for name in ("sys", "builtins", "__main__", __name__):
-        started.pop(name, None)
+    is_fresh = fresh in os.environ
     here = __file__.rpartition("/")[0]
-    try:
-        import rehash
-    except ImportError:
-        rehash = None
+    import native
+    plain = set(sys.modules)
+    # What most programs import: it is there already. Of a package each module
+    # that programs name. Whatever they import is there as well, by itself.
+    usual_modules = """
+        abc argparse array ast asyncio base64 binascii bisect calendar code
+        codecs collections collections.abc concurrent.futures configparser
+        contextlib copy csv ctypes dataclasses datetime decimal difflib enum errno
+        fractions functools getpass glob gzip hashlib heapq hmac html
+        html.parser http.client importlib.resources inspect io itertools json
+        keyword logging math mimetypes numbers operator os pathlib pickle
+        platform pprint queue random re secrets select shlex shutil signal
+        socket sqlite3 ssl stat statistics string struct subprocess sys
+        tempfile textwrap threading time timeit traceback types typing
+        unicodedata urllib.error urllib.parse urllib.request uuid warnings
+        weakref xml.etree.ElementTree zipfile zlib zoneinfo
+    """.split()
 
     def read(length):
         data = os.read(control, length)
@@ -45,7 +56,7 @@ def _wait():
         del os.environ["PYTHONPATH"]
         sys.path[:] = [p for p in sys.path if p != here]
         sys.path_importer_cache.pop(here, None)
-        sys.modules.pop("rehash", None)
+        sys.modules.pop("native", None)
         sys.dont_write_bytecode = True
 
     def become(texts):
@@ -69,7 +80,7 @@ def _wait():
     def end(pid=posix.getpid()):
         """The last of the program's exit functions.
 
-        Tells what ended the program, if something did. Then it takes the
+        Tells what ended the program, if something did. Then leave() takes the
         modules that were there before the program, if that has put nothing
         into them, out of the interpreter's sight: to take them apart one by
         one is long, and no program can see it done.
@@ -78,12 +89,9 @@ def _wait():
             sys.path.insert(0, here)
             import call
             call.report(result, sys.last_value)
-        for name, (module, size) in started.items():
-            if sys.modules.get(name) is module and len(vars(module)) == size:
-                del sys.modules[name]
         try:
             sys.stdout.flush()
-            rehash.leave()
+            native.leave(started)
         except Exception:
             pass  # output is lost, and the long way tells how
 
@@ -94,30 +102,63 @@ def _wait():
             posix.waitpid(child, 0)
         return not child
 
-    def wait(said):
-        """Says that all is ready and waits for the next message.
+    def load():
+        """Imports the usual modules. Return: their generators of random."""
+        import ctypes
+        import importlib
+        import random
+        # Without OPENSSL_INIT_NO_ATEXIT it takes its tables apart at the end,
+        # which is half of a short program's end, and no program can see it.
+        ctypes.CDLL("libcrypto.so.3").OPENSSL_init_crypto(
+            ctypes.c_uint64(0x80000), None)
+        for name in usual_modules:
+            importlib.import_module(name)
+        return [thing for thing in gc.get_objects()
+                if isinstance(thing, random.Random) and
+                not isinstance(thing, random.SystemRandom)]
 
-        Clones of this interpreter must not hash alike. Return: has it got a
-        hash secret of its own? If not, again() has to start one that has.
+    def own():
+        """What the template has drawn, and each clone has, is drawn anew."""
+        for generator in generators:
+            generator.seed()
+        sys.modules["ssl"].RAND_add(posix.urandom(64), 64)
+
+    def begin():
+        """What counts from the program's start does not from the template's."""
+        logging = sys.modules["logging"]
+        logging._startTime += sys.modules["time"].time_ns() - loaded_ns
+
+    def shadows(path):
+        """Is there a file that the program's imports would find instead?
+
+        But for the program: an import of "code", as pdb has one, means the
+        library's. For that it is loaded in a fresh interpreter, too.
         """
-        try:
-            rehash.wait(control, said)
-        except (AttributeError, RuntimeError):
-            posix.write(control, said)
-            return False
-        except OSError:
-            os._exit(126)
-        return True
+        directory, _, itself = path.rpartition("/")
+        with posix.scandir(directory or "/") as entries:
+            for entry in entries:
+                name, _, suffix = entry.name.partition(".")
+                if name in loaded and entry.name != itself and (
+                        suffix in ("", "py", "pyc") or
+                        suffix.endswith("so")):
+                    return True
+        return False
 
-    def is_for_start(texts):
-        """Is there a variable that an interpreter obeys only at its start?"""
-        env = texts[4 + int(texts[3]):-1]
-        return env != usual and fresh not in os.environ and any(
+    def needs_start(texts):
+        """Could the program tell that the interpreter was there before?
+
+        By a variable that is obeyed only at the start, or by a module of its
+        own that is called as one that is there.
+        """
+        count = int(texts[3])
+        env = texts[4 + count:-1]
+        return env != usual and any(
             text.startswith((b"PYTHON", b"LC_", b"LANG", b"MALLOC_"))
-            for text in env if text not in usual)
+            for text in env if text not in usual) or shadows(
+                os.fsdecode(texts[4]))
 
     def again(message, texts):
-        """A fresh interpreter takes the message, with a secret of its own."""
+        """A fresh interpreter takes the message."""
         job = os.memfd_create("job")
         while message:
             message = message[os.write(job, message):]
@@ -133,10 +174,21 @@ def _wait():
     posix.set_inheritable(result, False)
     forget()
     usual = [name + b"=" + value for name, value in os.environb.items()]
-    if rehash and fresh not in os.environ:
-        rehash.stay()
-    for name, module in started.items():
-        started[name] = module, len(vars(module))
+    # Before the modules register theirs: the last one to be called.
+    atexit.register(end)
+    generators = [] if is_fresh else load()
+    if is_fresh:
+        import _own_code
+        del _own_code
+    else:
+        loaded_ns = sys.modules["time"].time_ns()
+        native.stay()
+    # Top-level names that a plain interpreter would still have to look for.
+    loaded = {name.partition(".")[0] for name in sys.modules.keys() - plain}
+    # What is there now: name, module, how much is in it.
+    started = [(name, module, len(vars(module)))
+               for name, module in sys.modules.items()
+               if name not in ("sys", "builtins", "__main__", __name__)]
     # What is there now is not garbage: no collection needs to look at it.
     # The ring keeps it alive beyond the interpreter's end.
     ring = [started]
@@ -152,27 +204,26 @@ def _wait():
     del main
     # Where the interpreter would look whether the program is an archive.
     sys.path_importer_cache[program] = None
-    # own: the hash secret is this machine's; later ones would be no better.
-    said, own, settled = b"R", False, fresh in os.environ
+    said, owned = b"R", is_fresh
     while True:
-        if settled:
-            own = True
-            if said and fresh not in os.environ:
-                posix.write(control, said)
-        else:
-            own = wait(said)
+        if not is_fresh:
+            posix.write(control, said)
         length = read(4)
         message = read(int.from_bytes(length, "little"))
         texts = message.split(b"\0")
         if texts[0] == b"own":
-            settled = own
-        elif texts[0] == b"run" or fresh in os.environ or heat():
+            own()
+            owned = True
+        elif texts[0] == b"run" or is_fresh or heat():
             break
         said = b"H"
-    if not own or is_for_start(texts):
-        again(length + message, texts)
+    if not is_fresh:
+        if needs_start(texts):
+            again(length + message, texts)
+        if not owned:
+            own()
+        begin()
     path = become(texts)
-    atexit.register(end)
     if texts[1] == b"call" or path != program:
         sys.path.insert(0, here)
         import call
