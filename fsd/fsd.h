@@ -59,6 +59,7 @@ struct daemon_log;
 struct mount_options {
 	const char *mountpoint;
 	const char *state_dir, *image_dir, *cache_dir;
+	struct vm_qemu_places qemu;
 	enum vm_accel accel;
 	unsigned pool, max_machines;
 	bool permissive;  /* --policy permissive */
@@ -75,7 +76,7 @@ struct mount_options {
 	uint64_t max_queued, quota_queued; /* runs that wait; 0: no limit */
 	uint64_t reserve; /* bytes of memory that stay free; UINT64_MAX: some */
 	struct retain_limits retain; /* likewise */
-	char *found[3];   /* owned: what mount_options_defaults() found */
+	char *found[4];   /* owned: what mount_options_defaults() found */
 };
 
 /* CLOCK_REALTIME: a job came, went or was renamed; anything changed. */

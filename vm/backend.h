@@ -48,6 +48,7 @@ struct backend_host {
 	void (*broken)(void *arg); /* no machine can be started any more */
 	void (*prepared)(void *arg); /* what prepare() has begun is ready */
 	void (*freed)(void *arg);  /* what unprepare() gave back is free */
+	void (*renewed)(void *arg); /* a template has been replaced by a younger */
 	void *arg;
 };
 
@@ -159,6 +160,8 @@ struct vm_backend {
 
 	/* How the walls around each machine stand; NULL: there are none. */
 	const struct walls *(*walls)(struct backend *b);
+	/* What runs the machines; NULL: nothing of the host's. */
+	const struct vm_qemu *(*qemu)(struct backend *b);
 };
 
 extern const struct vm_backend vm_backend_qemu;

@@ -40,11 +40,25 @@ enum vm_source { VM_WARM, VM_RESTORED, VM_BOOTED, VM_SOURCE_MAX };
 extern const char *const vm_accel_names[VM_ACCEL_MAX];   /* "auto" ... */
 extern const char *const vm_source_names[VM_SOURCE_MAX]; /* "warm" ... */
 
+/* The QEMU that machines run on; no pointers. */
+#define VM_QEMU_PATH_MAX 512
+struct vm_qemu {
+	char path[VM_QEMU_PATH_MAX]; /* absolute */
+	char version[32];            /* "10.0.2" */
+	char why[160];               /* this one, for a person */
+};
+
+/* Where one may be. A name without a slash is looked up in PATH. */
+struct vm_qemu_places {
+	const char *asked;   /* by the user, or NULL */
+	const char *brought; /* with the program, or NULL */
+};
+
 /* What a daemon finds out before its first machine and need not a second time,
  * when it takes over from one that was killed; no pointers. */
 struct vm_known {
 	uint32_t valid;
-	char qemu_version[32];
+	struct vm_qemu qemu;
 	struct walls walls;
 };
 
@@ -67,12 +81,13 @@ struct vm_options {
 	const struct vm_backend *backend;
 	const char *cache_dir; /* templates and the accelerator's verdict */
 	const char *image_dir; /* vmlinux, initramfs.cpio, rootfs.erofs, manifest */
-	const char *qemu;      /* NULL: qemu-system-x86_64 found in PATH */
+	struct vm_qemu_places qemu;
 	enum vm_accel accel;
 	unsigned pool;         /* warm machines to keep, 0: none */
 	unsigned max_machines; /* most machines alive at once, >= 1 */
 	bool permissive;       /* a required wall may be missing */
 	bool no_fork;          /* no machine is forked off another */
+	bool no_renewal;       /* a template serves however old it is */
 	uint32_t uid_first, uid_count; /* user ids of machines; 0: default */
 	struct vm_known *known; /* or NULL; filled in, or believed if valid:
 				   then vm_new() does not wait for processes */
@@ -288,6 +303,8 @@ void vm_stats(const struct vm *vm, struct vm_stats *ret);
 /* The walls around each machine as they were found; NULL: there are none
  * (machines of tests). Borrowed. */
 const struct walls *vm_walls(const struct vm *vm);
+/* The QEMU of the machines; NULL: they have none (machines of tests). Borrowed. */
+const struct vm_qemu *vm_qemu(const struct vm *vm);
 /* Those inside the guest, as it saw them when its template was made: *ret are
  * the bits (1 << enum wire_wall) that stand in machines of every class. Return:
  * false while there was no machine to look at, and then *ret has all. */
@@ -300,8 +317,14 @@ bool vm_guest_walls(const struct vm *vm, uint32_t *ret);
 int vm_image_verify(const char *image_dir, struct buf *ret, struct err *err);
 /* How the walls around a machine would stand here. Return: 0, or a negative
  * errno: QEMU does not run in a jail at all. */
-int vm_walls_find(const char *image_dir, struct walls *ret, struct err *err);
-/* QEMU's version as "7.2.22". Return: 0, -ENOENT (remedy in err), ... */
-int vm_qemu_version(const char *qemu, char ret[32], struct err *err);
+int vm_walls_find(const char *qemu, const char *image_dir, struct walls *ret,
+		  struct err *err);
+/*
+ * Which QEMU machines run on: what was asked for, else what was brought if it
+ * runs here, else the host's. It is started once, to tell its version. Return:
+ * 0, or a negative errno with a remedy in err.
+ */
+int vm_qemu_choose(const struct vm_qemu_places *places, struct vm_qemu *ret,
+		   struct err *err);
 
 #endif

@@ -16,13 +16,14 @@ enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
        OPT_QUOTA_RUNNING, OPT_RETAIN_SECONDS, OPT_RETAIN_COUNT,
        OPT_RETAIN_BYTES, OPT_UIDS, OPT_DURABILITY, OPT_CACHE, OPT_PRIVATE,
-       OPT_MAX_QUEUED, OPT_QUOTA_QUEUED, OPT_RESERVE, OPT_FORK };
+       OPT_MAX_QUEUED, OPT_QUOTA_QUEUED, OPT_RESERVE, OPT_FORK, OPT_QEMU };
 
 #define UIDS_LOWEST 1000u
 
 static const struct option long_options[] = {
 	{ "state", required_argument, NULL, OPT_STATE },
 	{ "image", required_argument, NULL, OPT_IMAGE },
+	{ "qemu", required_argument, NULL, OPT_QEMU },
 	{ "accel", required_argument, NULL, OPT_ACCEL },
 	{ "pool", required_argument, NULL, OPT_POOL },
 	{ "max-machines", required_argument, NULL, OPT_MAX },
@@ -146,6 +147,9 @@ static int one_option(struct mount_options *o, int opt)
 		return 0;
 	case OPT_IMAGE:
 		o->image_dir = optarg;
+		return 0;
+	case OPT_QEMU:
+		o->qemu.asked = optarg;
 		return 0;
 	case OPT_ACCEL:
 		return set_accel(o, optarg);

@@ -36,6 +36,8 @@ static const struct command commands[] = {
 	  "  --state DIR          durable state (default: /var/lib/fsd for root,\n"
 	  "                       else $XDG_STATE_HOME/fsd)\n"
 	  "  --image DIR          guest image\n"
+	  "  --qemu PATH          the QEMU that runs the machines (default: the\n"
+	  "                       one that came with fsd, else the host's)\n"
 	  "  --accel auto|kvm|tcg how machines are run (default auto)\n"
 	  "  --pool N             warm machines to keep (default 2 a CPU)\n"
 	  "  --max-machines N     most machines at once (default 4 a CPU)\n"

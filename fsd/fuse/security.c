@@ -52,6 +52,7 @@ static void text_own_walls(const struct fsd *d, struct buf *out)
 
 void security_text(const struct fsd *d, struct buf *out)
 {
+	const struct vm_qemu *qemu = vm_qemu(d->vm);
 	struct vm_stats s;
 
 	vm_stats(d->vm, &s);
@@ -63,6 +64,16 @@ void security_text(const struct fsd *d, struct buf *out)
 		buf_str(out, "hardware-virtualization  absent  KVM does not "
 			     "work here; QEMU's maintainers do not treat "
 			     "faults of TCG as security faults\n");
+	if (qemu)
+		buf_fmt(out, "qemu  active  what emulates or drives the "
+			     "machine: QEMU %s, %s: %s\n", qemu->version,
+			qemu->path, qemu->why);
+	if (qemu)
+		buf_str(out, "hash-secret  degraded  no program can make dicts "
+			     "of another slow by keys of its choice: the secret "
+			     "of Python's hashes is the template's, the same in "
+			     "all of its machines; to have an own one: \"env\": "
+			     "{\"PYTHONHASHSEED\": \"random\"}\n");
 	text_guest_walls(d->vm, out);
 	text_walls(vm_walls(d->vm), out);
 	text_own_walls(d, out);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "layout/layout.h"
+
 /* dir and tail in one; NULL without memory. */
 static char *join(const char *dir, const char *tail)
 {
@@ -29,32 +31,49 @@ char *default_state_dir(void)
 	return join(home ? home : "/tmp", "/.local/state/fsd");
 }
 
-static char *if_image(char *dir)
+/* The path of what lies at one of two places near the program; first: beside
+ * it, second: where it is installed. NULL without memory. */
+static char *near_program(const char *first, const char *second,
+			  const char *must_have)
 {
-	char *manifest = dir ? join(dir, "/manifest") : NULL;
-	bool found = manifest && access(manifest, F_OK) == 0;
-
-	free(manifest);
-	if (found)
-		return dir;
-	free(dir);
-	return NULL;
-}
-
-char *default_image_dir(void)
-{
-	char exe[PATH_MAX], *slash, *dir;
-	const char *env = getenv("FSD_IMAGE");
+	char exe[PATH_MAX], *slash, *path, *file;
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	bool found;
 
-	if (env && *env)
-		return strdup(env);
 	exe[n < 0 ? 0 : n] = '\0';
 	slash = strrchr(exe, '/');
 	if (slash)
 		*slash = '\0';
-	dir = if_image(join(exe, "/image"));
-	return dir ? dir : join(exe, "/../share/fsd/image");
+	path = join(exe, first);
+	file = path ? join(path, must_have) : NULL;
+	found = file && access(file, F_OK) == 0;
+	free(file);
+	if (found)
+		return path;
+	free(path);
+	return join(exe, second);
+}
+
+char *default_image_dir(void)
+{
+	const char *env = getenv("FSD_IMAGE");
+
+	return env && *env ? strdup(env) :
+			     near_program("/image", "/../share/fsd/image",
+					  "/manifest");
+}
+
+char *brought_qemu(void)
+{
+	static const char program[] = "/bin/qemu-system-x86_64";
+	auto_free char *dir = near_program("/qemu", "/../share/fsd/qemu",
+					   program);
+	char *path = dir ? join(dir, program) : NULL;
+
+	if (path && access(path, X_OK) == 0)
+		return path;
+	free(path);
+	return NULL;
 }
 
 char *absolute_path(const char *path)

@@ -8,6 +8,9 @@ char *default_state_dir(void);
 /* The first that has a manifest: $FSD_IMAGE, image/ beside the program,
  * ../share/fsd/image; else the last of them, for the error message. */
 char *default_image_dir(void);
+/* The QEMU that was built or installed with this program: qemu/ beside it,
+ * ../share/fsd/qemu. NULL: there is none, or no memory. */
+char *brought_qemu(void);
 /* Absolute, without links; the last component need not be a living mount.
  * NULL with errno. */
 char *absolute_path(const char *path);

@@ -44,6 +44,7 @@ void mount_options_defaults(struct mount_options *o)
 {
 	struct sysinfo info;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const char *qemu = getenv("FSD_QEMU");
 	uint64_t memory_mb = 2048;
 
 	if (sysinfo(&info) == 0)
@@ -54,6 +55,9 @@ void mount_options_defaults(struct mount_options *o)
 		o->cache_dir = o->state_dir;
 	if (!o->image_dir)
 		o->image_dir = o->found[1] = default_image_dir();
+	if (!o->qemu.asked && qemu && *qemu)
+		o->qemu.asked = qemu;
+	o->qemu.brought = o->found[3] = brought_qemu();
 	if (o->pool == UINT32_MAX)
 		o->pool = (unsigned)MAX(cpus, 1) * 2;
 	if (!o->max_machines)
@@ -173,9 +177,10 @@ static int start_machines(struct fsd *d, struct err *err)
 	};
 	struct vm_options vo = {
 		.backend = &FSD_BACKEND, .cache_dir = o->cache_dir,
-		.image_dir = o->image_dir, .accel = o->accel, .pool = o->pool,
+		.image_dir = o->image_dir, .qemu = o->qemu,
+		.accel = o->accel, .pool = o->pool,
 		.max_machines = o->max_machines, .permissive = o->permissive,
-		.no_fork = o->no_fork,
+		.no_fork = o->no_fork, .no_renewal = o->die_with_parent,
 		.uid_first = o->uid_first, .uid_count = o->uid_count,
 		.known = &inherit_head(d->inherit)->known, .keep = &keep,
 	};

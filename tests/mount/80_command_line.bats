@@ -756,6 +756,7 @@ paused() {
 
 @test "doctor names what works and what does not" {
 	run bounded 60 "$FSD" doctor
+	assert_line --regexp '^qemu +(ok|note) +QEMU [0-9.]+, /.*: '
 	[ "$status" = 0 ] || [ "$status" = 1 ]
 	[ "${#lines[@]}" -ge 3 ]
 }

@@ -70,7 +70,7 @@ teardown() {
 	at_rest
 	prog code.py <<'PY'
 import sys
-print([name for name in ("json", "re", "subprocess", "call") if name in sys.modules])
+print([name for name in ("call", "native", "sitecustomize") if name in sys.modules])
 import os
 print(os.listdir("/tmp"), os.listdir())
 PY
@@ -255,7 +255,7 @@ PY
 # that follows a triple fault is asked for.
 kernel_ends() {
 	local how='mce -b 0 0 0xbd00000000000134 4 0 0'
-	qemu-system-x86_64 --version | grep -q 'version 7\.2' ||
+	grep -q '^qemu .* QEMU 7\.2' "$MNT/.fsd/security" ||
 		how=system_reset
 	/usr/bin/python3 -I -S "$TESTS/lib/monitor.py" "$SERVER" "$(machines)" \
 		"$how"
@@ -350,6 +350,51 @@ kernel_ends() {
 	assert_equal "$(bounded 900 cat "$MNT/$J/wait")" 0
 	stdout_is "$J" 'right again'
 	assert_equal "$(figure fsd_templates_made_total)" 1
+}
+
+@test "a template of another day serves on, and its successor is made beside it" {
+	local dir ids
+	own_mount
+	for dir in "$STATE"/templates/*/; do
+		sed -i 's/^made .*/made 86400/' "$dir/meta"
+	done
+	ids=$(stat -c %i "$STATE"/templates/[0-9a-f]*/ram)
+	mount_start --pool 0
+	prog code.py <<<'print(hash("x"))'
+	ok
+	local before
+	before=$(out)
+	assert_equal "$(figure fsd_templates_made_total)" 0
+	await becomes 120 grep -q '^fsd_templates_made_total 1' "$MNT/.fsd/stats"
+	grep -q 'the template was made anew' "$LOG"
+	[ "$(stat -c %i "$STATE"/templates/[0-9a-f]*/ram)" != "$ids" ]
+	# The old zygote serves until there is a new one, and so does a machine that
+	# was there already.
+	await becomes 60 sh -c '[ "$(grep -c "a zygote is ready" "$1")" -ge 2 ]' - "$LOG"
+	local n=0 now=$before
+	while [ "$now" = "$before" ] && [ $((n += 1)) -lt 10 ]; do
+		prog code.py <<<'print(hash("x"))'
+		ok
+		now=$(out)
+	done
+	refute [ "$now" = "$before" ]
+	# nobody uses the old one any more
+	await becomes 20 sh -c '! ls -d "$1"/templates/.[on]* 2>/dev/null' - "$STATE"
+}
+
+@test "--qemu says which QEMU runs the machines, and one that cannot is refused" {
+	own_mount
+	mkdir "$BATS_TEST_TMPDIR/none"
+	run "$FSD" mount --qemu /bin/true --state "$STATE" --image "$IMAGE" "$BATS_TEST_TMPDIR/none"
+	assert_failure
+	assert_output --partial '--qemu is "/bin/true"; it must be a QEMU that runs here'
+	mount_start --pool 0 --qemu /usr/bin/qemu-system-x86_64
+	job_made code.py <<<'print("right")'
+	job_put "$J" config.json '{}'
+	assert_equal "$(bounded 900 cat "$MNT/$J/wait")" 0
+	stdout_is "$J" right
+	grep -q '^qemu  active  .* /usr/bin/qemu-system-x86_64: --qemu names it$' \
+		"$MNT/.fsd/security"
 }
 
 @test "a template that is damaged while it serves gives no wrong result and is made again" {

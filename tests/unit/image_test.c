@@ -145,7 +145,7 @@ static void test_template_meta(void)
 	static const char *const wrong[][3] = {
 		{ "b\n", "b", "without its end" },
 		{ "b\n", "b\nx", "with something behind it" },
-		{ "format 3", "format 2", "of another format" },
+		{ "format 4", "format 3", "of another format" },
 		{ "accel tcg", "accel auto", "of no accelerator" },
 		{ "accel tcg", "accel none", "of an unknown one" },
 		{ "runners 31", "runners -1", "with a negative number" },
@@ -157,17 +157,20 @@ static void test_template_meta(void)
 		{ "state 0", "state g", "with a sum that is none" },
 		{ "tsc_khz 7\n", "", "without a line" },
 		{ "boot_ms 900", "boot_ms x", "with a word for a number" },
+		{ "made 17", "made -17", "made before there was time" },
 	};
 	char good[512], bad[500], sums[3][SHA_HEX] = { { 0 } };
 	struct store_meta m;
 
 	for (int i = 0; i < 3; i++)
 		memset(sums[i], "a0b"[i], SHA_HEX - 1);
-	snprintf(good, sizeof(good), "format 3\nkey %s\naccel tcg\n"
-		 "runners 31\nwalls 127\ntsc_khz 7\nboot_ms 900\nstate %s\nram %s\n",
+	snprintf(good, sizeof(good), "format 4\nkey %s\naccel tcg\n"
+		 "runners 31\nwalls 127\ntsc_khz 7\nboot_ms 900\nmade 1764000000\n"
+		 "state %s\nram %s\n",
 		 sums[0], sums[1], sums[2]);
 	is_int(store_meta_parse(good, &m), 0, "a template's record");
 	ok(m.runners == 31 && m.walls == 127 && m.tsc_khz == 7 && m.boot_ms == 900 &&
+	   m.made_s == 1764000000 &&
 	   !strcmp(m.ram_sum, sums[2]), "has its fields");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		const char *at = strstr(good, wrong[i][0]);

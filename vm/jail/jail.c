@@ -262,18 +262,14 @@ void jail_sweep(struct jail *j)
 static int start_jailer(struct jail *j, const struct jail_options *o,
 			int theirs, struct err *err)
 {
-	char qemu[PATH_MAX], first[16], count[16], most[16];
-	const char *argv[] = { "/proc/self/exe", JAILER_COMMAND, qemu,
+	char first[16], count[16], most[16];
+	const char *argv[] = { "/proc/self/exe", JAILER_COMMAND, o->qemu,
 			       o->image_dir, first, count,
 			       o->kvm ? "kvm" : "tcg", most, NULL };
 	struct spawn s = {
 		.argv = argv, .fds = (int[]){ theirs, o->kernel, o->initrd },
 		.fd_count = 3, .outlives = true,
 	};
-	int r = spawn_find(o->qemu, qemu);
-
-	if (r < 0)
-		return err_sys(err, r, "%s", o->qemu);
 	snprintf(first, sizeof(first), "%u",
 		 o->uid_count ? o->uid_first : UID_FIRST);
 	snprintf(count, sizeof(count), "%u",

@@ -16,7 +16,7 @@
 struct jail;
 
 struct jail_options {
-	const char *qemu;      /* a path, or a name that is looked up in PATH */
+	const char *qemu;      /* its path */
 	const char *image_dir; /* where a booted machine's kernel is */
 	int kernel, initrd;    /* its files, as they were verified; borrowed */
 	uint32_t uid_first, uid_count; /* 0: the default range */

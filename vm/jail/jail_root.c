@@ -43,21 +43,63 @@ const char *jail_file_of(const struct jail_files *files, const char *inside)
 	return NULL;
 }
 
-/* "name => /path (0x...)" or "/path (0x...)"; a library is bound where the
- * loader has found it, for there it looks again. */
-static int add_line(struct jail_files *files, char *line)
+/* The directory that has QEMU's bin/. */
+struct prefix {
+	char path[PATH_MAX];
+	size_t len;
+};
+
+static int prefix_of(const char *qemu, struct prefix *ret)
 {
-	char *path = strchr(line, '/'), *end;
+	char path[PATH_MAX];
+	const char *slash = strrchr(qemu, '/');
+
+	if (!slash)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "%.*s/..", (int)(slash - qemu), qemu);
+	if (!realpath(path, ret->path))
+		return -errno;
+	ret->len = strlen(ret->path);
+	return 0;
+}
+
+/* Where a file beside QEMU is inside. */
+static void inside_of(const struct prefix *p, const char *path,
+		      char ret[PATH_MAX])
+{
+	bool below = !strncmp(path, p->path, p->len) && path[p->len] == '/';
+
+	snprintf(ret, PATH_MAX, "%s%s", below ? JAIL_PREFIX : "",
+		 below ? path + p->len : path);
+}
+
+static int add_once(struct jail_files *files, const char *path,
+		    const char *inside)
+{
+	return jail_file_of(files, inside) ? 0 : add(files, path, inside);
+}
+
+/* "name => /path (0x...)" or "/path (0x...)"; a library is bound where the
+ * loader has found it, for there it looks again; one that lies beside QEMU also
+ * where that is from QEMU's new place. */
+static int add_line(struct jail_files *files, const struct prefix *p,
+		    char *line)
+{
+	char *path = strchr(line, '/'), *end, inside[PATH_MAX];
+	int r;
 
 	end = path ? strstr(path, " (0x") : NULL;
 	if (!end)
 		return 0; /* the vDSO */
 	*end = '\0';
-	return jail_file_of(files, path) ? 0 : add(files, path, path);
+	inside_of(p, path, inside);
+	r = add_once(files, path, path);
+	return r < 0 ? r : add_once(files, path, inside);
 }
 
 static int add_libraries(struct jail_files *files, const char *qemu,
-			 const char *module, struct err *err)
+			 const struct prefix *p, const char *module,
+			 struct err *err)
 {
 	auto_free char *text = malloc(LIST_MAX);
 	char preload[PATH_MAX + 16], *save = NULL;
@@ -79,20 +121,18 @@ static int add_libraries(struct jail_files *files, const char *qemu,
 	r = n < 0 ? (int)n : 0;
 	for (char *line = strtok_r(text, "\n", &save); r == 0 && line;
 	     line = strtok_r(NULL, "\n", &save))
-		r = add_line(files, line);
+		r = add_line(files, p, line);
 	return r < 0 ? err_sys(err, r, "the libraries of %s", qemu) : 0;
 }
 
 /* The first of the candidates below QEMU's prefix that is there. */
-static bool find_beside(const char *qemu, const char *const *candidates,
+static bool find_beside(const struct prefix *p, const char *const *candidates,
 			char ret[PATH_MAX])
 {
-	char path[PATH_MAX];
-	size_t len = strlen(qemu) - strlen(strrchr(qemu, '/'));
+	char path[PATH_MAX + 64];
 
 	for (; *candidates; candidates++) {
-		snprintf(path, sizeof(path), "%.*s/../%s", (int)len, qemu,
-			 *candidates);
+		snprintf(path, sizeof(path), "%s/%s", p->path, *candidates);
 		if (access(path, R_OK) == 0 && realpath(path, ret))
 			return true;
 	}
@@ -112,16 +152,16 @@ static const char *const firmware[] = {
 };
 
 /* QEMU looks in .../bin/../share: inside it is at the plain place. */
-static int add_beside(struct jail_files *files, const char *qemu,
+static int add_beside(struct jail_files *files, const struct prefix *p,
 		      const char *const *candidates, const char *name,
 		      char ret[PATH_MAX])
 {
 	char inside[PATH_MAX], *slash;
 
 	ret[0] = '\0';
-	if (!find_beside(qemu, candidates, ret))
+	if (!find_beside(p, candidates, ret))
 		return 0;
-	snprintf(inside, sizeof(inside), "%s", ret);
+	inside_of(p, ret, inside);
 	slash = strrchr(inside, '/');
 	snprintf(slash, sizeof(inside) - (size_t)(slash - inside), "/%s", name);
 	return add(files, ret, inside);
@@ -132,15 +172,17 @@ int jail_files_find(struct jail_files *files, const char *qemu,
 		    struct err *err)
 {
 	char module[PATH_MAX], bios[PATH_MAX], path[JAIL_PATH_MAX];
-	int r;
+	struct prefix p;
+	int r = prefix_of(qemu, &p);
 
 	files->count = 0;
-	r = add(files, qemu, qemu);
 	if (r == 0)
-		r = add_beside(files, qemu, modules, "accel-tcg-x86_64.so",
+		r = add(files, qemu, JAIL_QEMU);
+	if (r == 0)
+		r = add_beside(files, &p, modules, "accel-tcg-x86_64.so",
 			       module);
 	if (r == 0)
-		r = add_beside(files, qemu, firmware, "bios-microvm.bin", bios);
+		r = add_beside(files, &p, firmware, "bios-microvm.bin", bios);
 	if (r == 0 && !bios[0])
 		return err_set(err, -ENOENT, "there is no bios-microvm.bin "
 			       "beside %s; install the package "
@@ -157,7 +199,7 @@ int jail_files_find(struct jail_files *files, const char *qemu,
 		files->file[files->count - 1].same_as = initrd;
 	if (r < 0)
 		return err_sys(err, r, "QEMU's files");
-	return add_libraries(files, qemu, module, err);
+	return add_libraries(files, qemu, &p, module, err);
 }
 
 /* --- the root ------------------------------------------------------------------ */

@@ -15,6 +15,10 @@
 #define JAIL_PATH_MAX 512
 #define JAIL_FILES_MAX 160
 
+/* Where QEMU is inside, wherever it is outside, and with it what is beside it:
+ * a place of the host's is nobody's business there. */
+#define JAIL_PREFIX "/usr"
+#define JAIL_QEMU JAIL_PREFIX "/bin/qemu-system-x86_64"
 /* Where a booted machine finds the kernel inside. */
 #define JAIL_KERNEL "/kernel"
 #define JAIL_INITRD "/initrd"

@@ -197,6 +197,7 @@ static void enter_root(struct jailer *j, const struct jail_files *files,
 		wall_set(w, WALL_ROOT, WALL_ABSENT, "%s", err.text);
 		return;
 	}
+	j->qemu = JAIL_QEMU;
 	j->kernel = JAIL_KERNEL;
 	j->initrd = JAIL_INITRD;
 	j->zygotes = true;

@@ -126,6 +126,14 @@ static void on_prepared(void *arg)
 	pool_kick(arg);
 }
 
+static void on_renewed(void *arg)
+{
+	struct vm *vm = arg;
+
+	vm->stats.templates_made++;
+	pool_kick(vm);
+}
+
 static void on_freed(void *arg)
 {
 	struct vm *vm = arg;
@@ -162,16 +170,18 @@ static int copy_strings(struct vm_options *to, const struct vm_options *from)
 {
 	int a = copy_str(&to->cache_dir, from->cache_dir);
 	int b = copy_str(&to->image_dir, from->image_dir);
-	int c = copy_str(&to->qemu, from->qemu);
+	int c = copy_str(&to->qemu.asked, from->qemu.asked);
+	int d = copy_str(&to->qemu.brought, from->qemu.brought);
 
-	return a < 0 || b < 0 || c < 0 ? -ENOMEM : 0;
+	return a < 0 || b < 0 || c < 0 || d < 0 ? -ENOMEM : 0;
 }
 
 static void vm_release(struct vm *vm)
 {
 	free((void *)(uintptr_t)vm->options.cache_dir);
 	free((void *)(uintptr_t)vm->options.image_dir);
-	free((void *)(uintptr_t)vm->options.qemu);
+	free((void *)(uintptr_t)vm->options.qemu.asked);
+	free((void *)(uintptr_t)vm->options.qemu.brought);
 	free(vm);
 }
 
@@ -213,6 +223,7 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 		.template_done = on_template_done, .progress = on_progress,
 		.boot_failed = on_boot_failed, .broken = on_broken,
 		.prepared = on_prepared, .freed = on_freed,
+		.renewed = on_renewed,
 		.arg = vm,
 	};
 	r = copy_strings(&vm->options, options);
@@ -255,6 +266,13 @@ const struct walls *vm_walls(const struct vm *vm)
 	const struct vm_backend *ops = vm->backend->ops;
 
 	return ops->walls ? ops->walls(vm->backend) : NULL;
+}
+
+const struct vm_qemu *vm_qemu(const struct vm *vm)
+{
+	const struct vm_backend *ops = vm->backend->ops;
+
+	return ops->qemu ? ops->qemu(vm->backend) : NULL;
 }
 
 void vm_stats(const struct vm *vm, struct vm_stats *ret)

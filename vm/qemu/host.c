@@ -8,9 +8,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "vm/jail/jail_cgroup.h"
-#include "vm/os/spawn.h"
 
-#define VERSION_WAIT_MS 10000
 #define MEASURE_MS 50
 #define READINGS 32
 
@@ -95,28 +93,6 @@ unsigned host_tsc_khz(const struct host_cpu *cpu)
 		return 0;
 	return (unsigned)((double)(tsc - cpu->tsc) * NS_PER_MS /
 			  (double)(ns - cpu->at_ns));
-}
-
-int vm_qemu_version(const char *qemu, char ret[32], struct err *err)
-{
-	const char *argv[] = { qemu ? qemu : "qemu-system-x86_64", "--version",
-			       NULL };
-	struct spawn s = { .argv = argv, .want_stdout = true };
-	struct child c;
-	char text[256];
-	int r = spawn(&s, &c, err);
-
-	if (r == -ENOENT)
-		return err_set(err, r, "%s was not found; install the package "
-				       "qemu-system-x86", argv[0]);
-	if (r < 0)
-		return r;
-	r = child_read(&c, text, sizeof(text), VERSION_WAIT_MS) > 0 ? 0 : -EIO;
-	child_end(&c);
-	if (r < 0 || sscanf(text, "QEMU emulator version %31[0-9.]", ret) != 1)
-		return err_set(err, -EINVAL, "%s --version says no version; "
-			       "install the package qemu-system-x86", argv[0]);
-	return 0;
 }
 
 /* --- memory -------------------------------------------------------------- */

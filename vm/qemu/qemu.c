@@ -7,39 +7,28 @@
 #include <string.h>
 
 #include "layout/base/cleanup.h"
+#include "layout/base/log.h"
 #include "left.h"
 #include "process.h"
 #include "restore.h"
 #include "vm/channel/tape.h"
-#include "template.h"
-#include "zygotes.h"
+#include "templates.h"
 
-#define QEMU_DEFAULT "qemu-system-x86_64"
 /*
  * Processes beyond the machines: a template that is made, and machines that
  * the daemon has given up but whose processes are still being reaped.
  */
 #define JAILS_MORE 16
 #define UP_S 2       /* from exec to a running guest, before the scale */
-#define ZYGOTES_MAX 3 /* templates that have one at a time */
 #define MONITOR_S 2  /* for an answer of the monitor, before the scale */
 
 struct qemu {
 	struct backend base;
 	struct template_ground ground;
-	struct list templates;     /* qemu_template.node */
+	struct templates templates;
 	struct list machines;      /* qemu_machine.node */
-	bool making;               /* one template at a time */
 	struct walls walls;        /* around each machine */
 	struct left left;          /* jailers of processes before us */
-};
-
-struct qemu_template {
-	struct list node;
-	struct qemu *q;
-	struct template *t;        /* owned */
-	bool wanted;               /* waits for its turn */
-	struct zygotes zygotes;
 };
 
 struct qemu_machine {
@@ -52,8 +41,9 @@ struct qemu_machine {
 	struct loop_timer limit;   /* to up */
 	unsigned scale;
 	bool up, killed;
-	struct qemu_template *forked; /* off its zygote; NULL: restored */
-	uint32_t zygote;              /* that one's number */
+	struct own_template *of;  /* NULL: adopted */
+	unsigned number;          /* of the template's renewals */
+	uint32_t zygote;          /* that it was forked off; 0: restored */
 	struct vm_keys keys;
 };
 
@@ -64,129 +54,32 @@ static struct qemu *qemu_of(struct backend *b)
 
 /* --- templates ---------------------------------------------------------- */
 
-static void next_template(struct qemu *q)
-{
-	list_for_each(pos, tmp, &q->templates) {
-		struct qemu_template *qt =
-			list_entry(pos, struct qemu_template, node);
-
-		if (q->making || !qt->wanted)
-			continue;
-		qt->wanted = false;
-		q->making = true;
-		template_make(qt->t);
-	}
-}
-
-static void on_template(void *arg, struct template *t, const struct err *err)
-{
-	struct qemu_template *qt = arg;
-	const struct backend_host *host = qt->q->base.host;
-	struct backend_template ready;
-
-	qt->q->making = false;
-	template_describe(t, &ready);
-	host->template_done(host->arg, template_class(t), err ? NULL : &ready,
-			    err);
-	next_template(qt->q);
-}
-
-static struct qemu_template *find(struct qemu *q, const struct vm_class *cls)
-{
-	list_for_each(pos, tmp, &q->templates) {
-		struct qemu_template *qt =
-			list_entry(pos, struct qemu_template, node);
-		const struct vm_class *has = template_class(qt->t);
-
-		if (has->memory_mib == cls->memory_mib &&
-		    has->cpus == cls->cpus)
-			return qt;
-	}
-	return NULL;
-}
-
-static struct qemu_template *find_or_add(struct qemu *q,
-					 const struct vm_class *cls)
-{
-	struct qemu_template *qt = find(q, cls);
-
-	if (qt)
-		return qt;
-	qt = calloc(1, sizeof(*qt));
-	if (!qt)
-		return NULL;
-	qt->q = q;
-	qt->t = template_new(&q->ground, cls, on_template, qt);
-	if (!qt->t) {
-		free(qt);
-		return NULL;
-	}
-	zygotes_init(&qt->zygotes, &q->ground, qt->t, &q->walls);
-	list_add_tail(&q->templates, &qt->node);
-	return qt;
-}
-
 static void qemu_template_get(struct backend *b, const struct vm_class *cls)
 {
-	struct qemu_template *qt = find_or_add(qemu_of(b), cls);
-	struct err err;
-
-	if (!qt) {
-		err_sys(&err, -ENOMEM, "a template");
-		b->host->template_done(b->host->arg, cls, NULL, &err);
-		return;
-	}
-	qt->wanted = true;
-	next_template(qt->q);
+	templates_get(&qemu_of(b)->templates, cls);
 }
 
 static void qemu_template_drop(struct backend *b, const struct vm_class *cls,
 			       const char *why)
 {
-	struct qemu_template *qt = find(qemu_of(b), cls);
-
-	if (!qt)
-		return;
-	zygotes_drop(&qt->zygotes);
-	template_drop(qt->t, why);
+	templates_drop(&qemu_of(b)->templates, cls, why);
 }
 
 static uint64_t qemu_prepare(struct backend *b, const struct vm_class *cls,
 			     uint32_t runners, bool thorough)
 {
-	struct qemu *q = qemu_of(b);
-	struct qemu_template *qt = find(q, cls);
-	unsigned others = 0;
-
-	list_for_each(pos, tmp, &q->templates) {
-		struct qemu_template *other =
-			list_entry(pos, struct qemu_template, node);
-
-		others += other != qt && zygotes_any(&other->zygotes);
-	}
-	/* Each has some 200 MB, and two processes while it is replaced. */
-	return qt && others < ZYGOTES_MAX ?
-		       zygotes_prepare(&qt->zygotes, runners, thorough) : 0;
+	return templates_prepare(&qemu_of(b)->templates, cls, runners,
+				 thorough);
 }
 
 static struct backend_prepared qemu_prepared(struct backend *b)
 {
-	struct backend_prepared ret = { 0 };
-
-	list_for_each(pos, tmp, &qemu_of(b)->templates)
-		zygotes_count(&list_entry(pos, struct qemu_template, node)
-				       ->zygotes, &ret);
-	return ret;
+	return templates_prepared(&qemu_of(b)->templates);
 }
 
 static bool qemu_unprepare(struct backend *b)
 {
-	bool any = false;
-
-	list_for_each(pos, tmp, &qemu_of(b)->templates)
-		any |= zygotes_give_up(
-			&list_entry(pos, struct qemu_template, node)->zygotes);
-	return any;
+	return templates_unprepare(&qemu_of(b)->templates);
 }
 
 /* --- machines ----------------------------------------------------------- */
@@ -208,8 +101,8 @@ static void on_gone(void *arg, const char *why, bool taken)
 
 	loop_timer_del(&m->limit);
 	/* What was forked and never ran says nothing of the template. */
-	if (m->forked && !m->up && !m->killed) {
-		zygotes_blame(&m->forked->zygotes, m->zygote, why);
+	if (m->zygote && !m->up && !m->killed) {
+		zygotes_blame(&m->of->zygotes, m->zygote, why);
 		taken = true;
 	}
 	m->ev->gone(m->arg, why, taken);
@@ -272,8 +165,8 @@ static void on_event(void *arg, const char *name, const char *status)
 		send_command(m, "cont", NULL);
 	} else if (!strcmp(name, "RESUME")) {
 		m->up = true;
-		if (m->forked)
-			zygotes_praise(&m->forked->zygotes);
+		if (m->zygote)
+			zygotes_praise(&m->of->zygotes);
 		loop_timer_del(&m->limit);
 		m->ev->up(m->arg);
 	}
@@ -284,17 +177,18 @@ static const struct process_events process_events = {
 	.gone = on_gone,
 };
 
-static int start_process(struct qemu_machine *m, struct qemu_template *qt,
+static int start_process(struct qemu_machine *m, struct own_template *own,
 			 int *ret_wire, struct err *err)
 {
 	struct template_ground *g = &m->q->ground;
-	uint32_t zygote = zygotes_id(&qt->zygotes);
-	int r = zygote ? restore_fork(g, qt->t, zygote, &process_events, m,
+	uint32_t zygote = zygotes_id(&own->zygotes);
+	int r = zygote ? restore_fork(g, own->t, zygote, &process_events, m,
 				      &m->process, ret_wire, err) :
-			 restore_start(g, qt->t, JAIL_RESTORE, &process_events,
+			 restore_start(g, own->t, JAIL_RESTORE, &process_events,
 				       m, &m->process, ret_wire, err);
 
-	m->forked = zygote ? qt : NULL;
+	m->of = own;
+	m->number = template_number(own->t);
 	m->zygote = zygote;
 	if (r == 0 && zygote)
 		send_command(m, "cont", NULL);
@@ -309,24 +203,24 @@ static int qemu_start(struct backend *b, const struct vm_class *cls,
 		      struct err *err)
 {
 	struct qemu *q = qemu_of(b);
-	struct qemu_template *qt = find(q, cls);
+	struct own_template *own = templates_find(&q->templates, cls);
 	struct backend_template info;
 	struct qemu_machine *m;
 	int r;
 
-	if (!qt || template_dir(qt->t) < 0)
+	if (!own || template_dir(own->t) < 0)
 		return err_set(err, -ENOENT, "there is no template");
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return err_sys(err, -ENOMEM, "a machine");
-	template_describe(qt->t, &info);
+	template_describe(own->t, &info);
 	m->base.backend = b;
 	m->q = q;
 	m->ev = ev;
 	m->arg = arg;
 	m->scale = info.scale;
 	m->limit = (struct loop_timer){ .fn = on_limit, .arg = m };
-	r = start_process(m, qt, ret_wire, err);
+	r = start_process(m, own, ret_wire, err);
 	if (r < 0) {
 		free(m);
 		return r;
@@ -348,9 +242,10 @@ static struct qemu_machine *machine_of(struct backend_machine *m)
 static bool qemu_is_dated(struct backend_machine *machine)
 {
 	const struct qemu_machine *m = machine_of(machine);
-	uint32_t now = m->forked ? zygotes_id(&m->forked->zygotes) : 0;
+	uint32_t now = m->zygote ? zygotes_id(&m->of->zygotes) : 0;
 
-	return now && now != m->zygote;
+	return (now && now != m->zygote) ||
+	       (m->of && m->number != template_number(m->of->t));
 }
 
 static void qemu_sign(struct backend_machine *machine, struct vm_tape *t)
@@ -432,14 +327,17 @@ static void on_jailer_gone(void *arg)
 }
 
 /* Return: 0 or negative errno. */
-static int know_version(struct qemu *q, struct err *err)
+static int know_qemu(struct qemu *q, struct err *err)
 {
-	const struct vm_known *known = q->base.host->options->known;
+	const struct vm_options *o = q->base.host->options;
+	struct vm_qemu *ours = &q->ground.qemu;
 
-	if (!known || !known->valid)
-		return vm_qemu_version(q->ground.qemu, q->ground.version, err);
-	snprintf(q->ground.version, sizeof(q->ground.version), "%.*s",
-		 (int)sizeof(known->qemu_version) - 1, known->qemu_version);
+	if (!o->known || !o->known->valid)
+		return vm_qemu_choose(&o->qemu, ours, err);
+	*ours = o->known->qemu;
+	ours->path[sizeof(ours->path) - 1] = '\0';
+	ours->version[sizeof(ours->version) - 1] = '\0';
+	ours->why[sizeof(ours->why) - 1] = '\0';
 	return 0;
 }
 
@@ -447,8 +345,7 @@ static void keep_known(const struct qemu *q, struct vm_known *known)
 {
 	if (!known)
 		return;
-	snprintf(known->qemu_version, sizeof(known->qemu_version), "%s",
-		 q->ground.version);
+	known->qemu = q->ground.qemu;
 	known->walls = q->walls;
 	known->valid = 1;
 }
@@ -466,7 +363,7 @@ static int open_jail(struct qemu *q, struct err *err)
 {
 	const struct vm_options *o = q->base.host->options;
 	struct jail_options jo = {
-		.qemu = q->ground.qemu, .image_dir = o->image_dir,
+		.qemu = q->ground.qemu.path, .image_dir = o->image_dir,
 		.kernel = q->ground.image.fds[IMAGE_KERNEL],
 		.initrd = q->ground.image.fds[IMAGE_INITRD],
 		.most = o->max_machines + JAILS_MORE,
@@ -490,17 +387,15 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 	if (!q)
 		return err_sys(err, -ENOMEM, "the QEMU backend");
 	q->base = (struct backend){ .ops = &vm_backend_qemu, .host = host };
-	list_init(&q->templates);
+	templates_init(&q->templates, &q->ground, &q->walls);
 	list_init(&q->machines);
 	left_init(&q->left, host->loop, host->options->keep);
 	q->ground.host = host;
-	q->ground.qemu = host->options->qemu ? host->options->qemu :
-					       QEMU_DEFAULT;
 	host_cpu(&q->ground.cpu);
 	q->ground.kvm = host_has_kvm();
 	r = check_kvm(q, err);
 	if (r == 0)
-		r = know_version(q, err);
+		r = know_qemu(q, err);
 	if (r == 0)
 		r = image_open(host->options->image_dir, &q->ground.image, err);
 	if (r == 0)
@@ -516,10 +411,11 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 	return 0;
 }
 
-int vm_walls_find(const char *image_dir, struct walls *ret, struct err *err)
+int vm_walls_find(const char *qemu, const char *image_dir, struct walls *ret,
+		  struct err *err)
 {
 	struct jail_options o = {
-		.qemu = QEMU_DEFAULT, .image_dir = image_dir,
+		.qemu = qemu, .image_dir = image_dir,
 		.most = JAILS_MORE,
 		.kvm = host_has_kvm(),
 	};
@@ -552,14 +448,7 @@ static void qemu_close(struct backend *b)
 				     ->process, NULL);
 	list_for_each(pos2, tmp2, &q->machines)
 		machine_free(list_entry(pos2, struct qemu_machine, node));
-	list_for_each(pos3, tmp3, &q->templates) {
-		struct qemu_template *qt =
-			list_entry(pos3, struct qemu_template, node);
-
-		zygotes_drop(&qt->zygotes);
-		template_free(qt->t);
-		free(qt);
-	}
+	templates_free(&q->templates);
 	left_done(&q->left);
 	jail_close(q->ground.jail);
 	image_close(&q->ground.image);
@@ -569,6 +458,11 @@ static void qemu_close(struct backend *b)
 static const struct walls *qemu_walls(struct backend *b)
 {
 	return &qemu_of(b)->walls;
+}
+
+static const struct vm_qemu *qemu_qemu(struct backend *b)
+{
+	return &qemu_of(b)->ground.qemu;
 }
 
 const struct vm_backend vm_backend_qemu = {
@@ -591,4 +485,5 @@ const struct vm_backend vm_backend_qemu = {
 	.probe = qemu_probe,
 	.kill = qemu_kill,
 	.walls = qemu_walls,
+	.qemu = qemu_qemu,
 };

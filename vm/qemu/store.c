@@ -18,6 +18,7 @@
 #define META_MAX 2048
 #define STALE_S (14 * 24 * 3600)
 #define VERDICT_S (24 * 3600)
+#define LASTS_S (24 * 3600)
 
 static const char *const file_names[] = { "ram", "state", "meta", "meta.tmp" };
 
@@ -131,9 +132,11 @@ static void print_meta(const struct store_meta *m, char text[META_MAX])
 {
 	snprintf(text, META_MAX,
 		 "format %u\nkey %s\naccel %s\nrunners %u\n"
-		 "walls %u\ntsc_khz %u\nboot_ms %u\nstate %s\nram %s\n",
+		 "walls %u\ntsc_khz %u\nboot_ms %u\nmade %llu\nstate %s\n"
+		 "ram %s\n",
 		 STORE_FORMAT, m->key, vm_accel_names[m->accel], m->runners,
-		 m->walls, m->tsc_khz, m->boot_ms, m->state_sum, m->ram_sum);
+		 m->walls, m->tsc_khz, m->boot_ms,
+		 (unsigned long long)m->made_s, m->state_sum, m->ram_sum);
 }
 
 static int write_meta(int dir, const struct store_meta *m)
@@ -148,7 +151,18 @@ static int write_meta(int dir, const struct store_meta *m)
 	return r;
 }
 
-static int commit(struct store_new *n, struct store_meta *meta,
+/* Its name is the final one; what had that one gets another. */
+static int replace(const struct store_new *n, const char *name)
+{
+	char old[64];
+
+	if (renameat2(n->parent, n->name, n->parent, name, RENAME_EXCHANGE) < 0)
+		return errno == ENOENT ? -ENOENT : -errno;
+	random_name(OLD_PREFIX, old);
+	return renameat(n->parent, n->name, n->parent, old) < 0 ? -errno : 0;
+}
+
+static int commit(struct store_new *n, struct store_meta *meta, bool replaces,
 		  const atomic_bool *cancel)
 {
 	char name[17];
@@ -156,21 +170,25 @@ static int commit(struct store_new *n, struct store_meta *meta,
 
 	if (r == 0)
 		r = sha_sparse(n->ram, cancel, meta->ram_sum);
+	meta->made_s = realtime_ns() / NS_PER_S;
 	if (r == 0)
 		r = write_meta(n->dir, meta);
 	if (r < 0)
 		return r;
 	snprintf(name, sizeof(name), "%.16s", meta->key);
+	r = replaces ? replace(n, name) : -ENOENT;
+	if (r != -ENOENT)
+		return r;
 	if (renameat2(n->parent, n->name, n->parent, name, RENAME_NOREPLACE) <
 	    0)
 		return errno == EEXIST ? -EEXIST : -errno;
 	return 0;
 }
 
-int store_commit(struct store_new *n, struct store_meta *meta,
+int store_commit(struct store_new *n, struct store_meta *meta, bool replaces,
 		 const atomic_bool *cancel, struct err *err)
 {
-	int r = commit(n, meta, cancel);
+	int r = commit(n, meta, replaces, cancel);
 
 	if (r < 0)
 		store_abandon(n);
@@ -215,15 +233,17 @@ int store_meta_parse(const char *text, struct store_meta *ret)
 {
 	struct store_meta m = { .accel = VM_ACCEL_AUTO };
 	char again[META_MAX], accel[8];
+	unsigned long long made = 0;
 
 	if (sscanf(text,
 		   "format %*u\nkey %64[0-9a-f]\naccel %7[a-z]\nrunners %u\n"
-		   "walls %u\ntsc_khz %u\nboot_ms %u\nstate %64[0-9a-f]\n"
-		   "ram %64[0-9a-f]\n",
+		   "walls %u\ntsc_khz %u\nboot_ms %u\nmade %llu\n"
+		   "state %64[0-9a-f]\nram %64[0-9a-f]\n",
 		   m.key, accel, &m.runners, &m.walls, &m.tsc_khz, &m.boot_ms,
-		   m.state_sum, m.ram_sum) != 8 ||
+		   &made, m.state_sum, m.ram_sum) != 9 ||
 	    accel_parse(accel, &m.accel) < 0)
 		return -EBADMSG;
+	m.made_s = made;
 	print_meta(&m, again);
 	if (strcmp(text, again) != 0 || !is_sum(m.key) ||
 	    !is_sum(m.state_sum) || !is_sum(m.ram_sum))
@@ -328,11 +348,10 @@ static bool is_stale(int dir)
 
 static bool is_leftover(int parent, const char *name)
 {
-	bool fresh = !strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX));
+	bool fresh = !strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) ||
+		     !strncmp(name, OLD_PREFIX, strlen(OLD_PREFIX));
 	auto_close int dir = -1;
 
-	if (!strncmp(name, OLD_PREFIX, strlen(OLD_PREFIX)))
-		return true;
 	if (!fresh && (strlen(name) != 16 ||
 		       strspn(name, "0123456789abcdef") != 16))
 		return false;
@@ -405,4 +424,16 @@ int store_verdict_put(const char *cache_dir, const char *what,
 	if (r == 0 && renameat(parent, tmp, parent, name) < 0)
 		r = -errno;
 	return r;
+}
+
+bool store_meta_is_old(const struct store_meta *m, uint64_t *ret_due_ns)
+{
+	uint64_t now = realtime_ns() / NS_PER_S;
+	struct timespec up = { 0 };
+
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	if (m->made_s + LASTS_S <= now || m->made_s + (uint64_t)up.tv_sec < now)
+		return true;
+	*ret_due_ns = now_ns() + (m->made_s + LASTS_S - now) * NS_PER_S;
+	return false;
 }

@@ -18,7 +18,7 @@
 #include "vm/os/sha.h"
 #include "vm/vm.h"
 
-#define STORE_FORMAT 3u
+#define STORE_FORMAT 4u
 
 struct store_meta {
 	char key[SHA_HEX];
@@ -27,6 +27,7 @@ struct store_meta {
 	uint32_t walls;   /* bits 1 << enum wire_wall, as READY has them */
 	unsigned tsc_khz; /* that the guest was told, 0: nothing */
 	unsigned boot_ms; /* that its boot took */
+	uint64_t made_s;  /* CLOCK_REALTIME when it was complete */
 	char state_sum[SHA_HEX], ram_sum[SHA_HEX];
 };
 
@@ -48,17 +49,25 @@ int store_begin(const char *cache_dir, uint64_t ram_bytes,
 		struct store_new *ret, struct err *err);
 /* Removes what was begun; a no-op on STORE_NEW_INIT. */
 void store_abandon(struct store_new *n);
-/* Sums, meta, the final name. Somebody else's equal one wins silently. */
-int store_commit(struct store_new *n, struct store_meta *meta,
+/* Sums, meta, the final name. Somebody else's equal one wins silently, unless
+ * this one replaces it: it then stays until nobody has it open. */
+int store_commit(struct store_new *n, struct store_meta *meta, bool replaces,
 		 const atomic_bool *cancel, struct err *err);
 /* Return: 0, -ENOENT (none), -EBADMSG (does not verify), other. */
 int store_open(const char *cache_dir, const char *key,
 	       const atomic_bool *cancel, struct store_template *ret,
 	       struct err *err);
+/*
+ * Has it served for a day, or since before the host was started? Its secrets,
+ * those of Python's hashes, should not serve longer. *ret_due_ns: else when that
+ * will be, as now_ns().
+ */
+bool store_meta_is_old(const struct store_meta *m, uint64_t *ret_due_ns);
 /* The text of a template's meta. Return: 0 or -EBADMSG. */
 int store_meta_parse(const char *text, struct store_meta *ret);
 int store_drop(const char *cache_dir, const char *key);
-/* Removes what crashed makers left, and what nobody has used for weeks. */
+/* Removes what crashed makers left, what was replaced, and what nobody has used
+ * for weeks; but nothing that somebody has open. */
 void store_clean(const char *cache_dir);
 
 /*

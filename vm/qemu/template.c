@@ -13,6 +13,7 @@
 #include "vm/jail/jail_root.h"
 #include "process.h"
 #include "template_key.h"
+#include "verdict.h"
 #include "vm/os/worker.h"
 
 #define ATTEMPTS 5          /* boots before it is given up */
@@ -20,8 +21,6 @@
 #define BOOT_TCG_S 15       /* to HELLO, first attempt */
 #define BOOT_MORE_S 8       /* more patience with every further attempt */
 #define SAVE_S 30
-#define SCALE_TCG 10u
-#define QUICK_MS 1000       /* a guest that is up within that is not slow */
 #define HEAT_ROUNDS 3
 
 struct template {
@@ -34,6 +33,7 @@ struct template {
 	enum vm_accel accel;            /* of this key */
 	char key[SHA_HEX];
 	struct store_template store;    /* dir -1: not ready */
+	unsigned number;                /* of renewals */
 
 	/* while it is made */
 	struct worker worker;
@@ -41,6 +41,8 @@ struct template {
 	struct err result_err;
 	bool checked;                   /* the worker verified the image */
 	bool made;                      /* by this process, this time */
+	bool renews;                    /* store serves meanwhile */
+	struct store_template found;
 	unsigned attempt;
 	uint64_t began_ns;
 	struct store_new fresh;
@@ -102,49 +104,11 @@ static void finish(struct template *t, const struct err *err)
 static void spec_of(const struct template *t, struct argv_spec *s)
 {
 	*s = (struct argv_spec){
-		.qemu = t->ground->qemu, .accel = t->accel, .cls = t->cls,
+		.accel = t->accel, .cls = t->cls,
+		/* Wherever it is, its version is what counts. */
+		.qemu = "qemu",
 		.kernel = JAIL_KERNEL, .initrd = JAIL_INITRD, .boot = true,
 	};
-}
-
-static enum vm_accel choose_accel(const struct template *t)
-{
-	const struct template_ground *g = t->ground;
-	enum vm_accel asked = g->host->options->accel, verdict;
-	char what[SHA_HEX];
-
-	if (asked != VM_ACCEL_AUTO)
-		return asked;
-	if (g->accel != VM_ACCEL_AUTO)
-		return g->accel;
-	if (!g->kvm)
-		return VM_ACCEL_TCG;
-	template_verdict_key(g, what);
-	if (store_verdict_get(cache_of(t), what, &verdict) == 0)
-		return verdict;
-	return VM_ACCEL_KVM; /* a boot with a deadline will tell */
-}
-
-/* KVM that nobody insists on has to be quick; else it is TCG. */
-static bool is_on_trial(const struct template *t)
-{
-	return t->accel == VM_ACCEL_KVM &&
-	       t->ground->host->options->accel == VM_ACCEL_AUTO;
-}
-
-static void keep_verdict(struct template *t, enum vm_accel accel)
-{
-	enum vm_accel kept;
-	char what[SHA_HEX];
-
-	t->ground->accel = accel;
-	if (t->ground->host->options->accel != VM_ACCEL_AUTO || !t->ground->kvm)
-		return;
-	template_verdict_key(t->ground, what);
-	if (store_verdict_get(cache_of(t), what, &kept) == 0 && kept == accel)
-		return; /* it gets no younger by being used */
-	if (store_verdict_put(cache_of(t), what, accel) < 0)
-		log_warn("the accelerator's verdict could not be kept");
 }
 
 static int make_key(struct template *t)
@@ -173,7 +137,7 @@ static void look_work(void *arg, const atomic_bool *cancel)
 	if (t->result < 0)
 		t->result_err.code = -EIO;
 	else
-		t->result = store_open(cache_of(t), t->key, cancel, &t->store,
+		t->result = store_open(cache_of(t), t->key, cancel, &t->found,
 				       &t->result_err);
 }
 
@@ -182,30 +146,18 @@ static void check_meta(struct template *t)
 {
 	if (t->result < 0)
 		return;
-	t->result = template_check(t->ground, &t->store.meta, &t->result_err);
+	t->result = template_check(t->ground, &t->found.meta, &t->result_err);
 	if (t->result < 0)
-		fd_close(&t->store.dir);
+		fd_close(&t->found.dir);
 }
 
-static void look_done(void *arg)
+/* What was found is used from now on. */
+static void take_found(struct template *t)
 {
-	struct template *t = arg;
-
-	check_meta(t);
-	t->ground->image_verified = t->ground->image_verified || t->checked;
-	if (t->result == 0) {
-		keep_verdict(t, t->accel);
-		finish(t, NULL);
-	} else if (t->checked && t->result == -ENOENT && !t->made) {
-		boot(t);
-	} else if (t->checked && t->result == -EBADMSG && !t->made) {
-		log_warn("template %.16s is thrown away: %s", t->key,
-			 t->result_err.text);
-		store_drop(cache_of(t), t->key);
-		boot(t);
-	} else {
-		finish(t, &t->result_err);
-	}
+	t->number += t->renews;
+	fd_close(&t->store.dir);
+	t->store = t->found;
+	t->found.dir = -1;
 }
 
 static int work(struct template *t, void (*fn)(void *, const atomic_bool *),
@@ -216,6 +168,43 @@ static int work(struct template *t, void (*fn)(void *, const atomic_bool *),
 	t->worker.done = done;
 	t->worker.arg = t;
 	return worker_start(&t->worker);
+}
+
+/* What it was before goes, when nobody else has it open. */
+static void clean_work(void *arg, const atomic_bool *cancel)
+{
+	(void)cancel;
+	store_clean(cache_of(arg));
+}
+
+static void clean_done(void *arg)
+{
+	finish(arg, NULL);
+}
+
+static void look_done(void *arg)
+{
+	struct template *t = arg;
+
+	check_meta(t);
+	t->ground->image_verified = t->ground->image_verified || t->checked;
+	if (t->result == 0) {
+		take_found(t);
+		verdict_keep(t->ground, t->accel);
+		if (!t->renews || work(t, clean_work, clean_done) < 0)
+			finish(t, NULL);
+	} else if (t->renews) {
+		finish(t, &t->result_err);
+	} else if (t->checked && t->result == -ENOENT && !t->made) {
+		boot(t);
+	} else if (t->checked && t->result == -EBADMSG && !t->made) {
+		log_warn("template %.16s is thrown away: %s", t->key,
+			 t->result_err.text);
+		store_drop(cache_of(t), t->key);
+		boot(t);
+	} else {
+		finish(t, &t->result_err);
+	}
 }
 
 static void look(struct template *t)
@@ -235,8 +224,8 @@ static void look(struct template *t)
 void template_make(struct template *t)
 {
 	t->attempt = 0;
-	t->made = false;
-	t->accel = choose_accel(t);
+	t->made = t->renews = false;
+	t->accel = verdict_choose(t->ground);
 	progress(t, "checking the guest image and the template");
 	look(t);
 }
@@ -266,10 +255,13 @@ static void attempt_failed(struct template *t, const char *sentence)
 
 	clear_attempt(t);
 	host->boot_failed(host->arg);
-	if (is_on_trial(t) && !t->taken) {
+	if (t->renews) {
+		err_set(&err, -EIO, "%s", sentence);
+		finish(t, &err);
+	} else if (verdict_is_open(t->ground, t->accel) && !t->taken) {
 		log_info("KVM does not work here (%s); TCG is used", sentence);
 		progress(t, "KVM does not work here: %s", sentence);
-		keep_verdict(t, VM_ACCEL_TCG);
+		verdict_keep(t->ground, VM_ACCEL_TCG);
 		t->accel = VM_ACCEL_TCG;
 		t->attempt = 0;
 		look(t);
@@ -305,7 +297,8 @@ static void seal_work(void *arg, const atomic_bool *cancel)
 	};
 
 	memcpy(meta.key, t->key, sizeof(meta.key));
-	t->result = store_commit(&t->fresh, &meta, cancel, &t->result_err);
+	t->result = store_commit(&t->fresh, &meta, t->renews, cancel,
+				 &t->result_err);
 }
 
 static void seal_done(void *arg)
@@ -480,14 +473,14 @@ static int start_qemu(struct template *t, struct err *err)
 	qmp_send(process_qmp(t->process), "qmp_capabilities", NULL,
 		 SAVE_S * SCALE_TCG * NS_PER_S, on_save_reply, t);
 	r = channel_new(loop_of(t), take_fd(&ours), PHASE_BOOT,
-			is_on_trial(t) ? 2 : 2 * SCALE_TCG,
+			verdict_is_open(t->ground, t->accel) ? 2 : 2 * SCALE_TCG,
 			&channel_events, t, &t->ch);
 	return r < 0 ? err_sys(err, r, "the guest's wire") : 0;
 }
 
 static void boot(struct template *t)
 {
-	unsigned limit = is_on_trial(t) ? BOOT_KVM_S : BOOT_TCG_S;
+	unsigned limit = verdict_is_open(t->ground, t->accel) ? BOOT_KVM_S : BOOT_TCG_S;
 	struct err err;
 	int r;
 
@@ -523,7 +516,8 @@ struct template *template_new(struct template_ground *ground,
 		.ground = ground, .cls = *cls, .done = done, .arg = arg,
 		.tell = { .fn = on_tell, .arg = t },
 		.limit = { .fn = on_limit, .arg = t },
-		.store = { .dir = -1 }, .fresh = STORE_NEW_INIT,
+		.store = { .dir = -1 }, .found = { .dir = -1 },
+		.fresh = STORE_NEW_INIT,
 	};
 	return t;
 }
@@ -536,7 +530,37 @@ void template_free(struct template *t)
 	clear_attempt(t);
 	loop_call_del(&t->tell);
 	fd_close(&t->store.dir);
+	fd_close(&t->found.dir);
 	free(t);
+}
+
+/* --- its age ------------------------------------------------------------ */
+
+bool template_is_old(const struct template *t, uint64_t *ret_due_ns)
+{
+	return store_meta_is_old(&t->store.meta, ret_due_ns);
+}
+
+void template_renew(struct template *t)
+{
+	t->attempt = 0;
+	t->made = false;
+	t->renews = true;
+	boot(t);
+}
+
+bool template_renew_stop(struct template *t)
+{
+	if (!t->renews || !t->process || t->saved)
+		return false;
+	clear_attempt(t);
+	t->renews = false;
+	return true;
+}
+
+unsigned template_number(const struct template *t)
+{
+	return t->number;
 }
 
 void template_drop(struct template *t, const char *why)
@@ -563,16 +587,6 @@ enum vm_accel template_accel(const struct template *t)
 	return t->accel;
 }
 
-/* KVM is quick where the processor does it, and as slow as TCG where that one is
- * emulated: the boot has told. */
-static unsigned scale_of(const struct template *t)
-{
-	unsigned slow = (t->store.meta.boot_ms + QUICK_MS - 1) / QUICK_MS;
-
-	return t->accel == VM_ACCEL_KVM ? MAX(1u, MIN(slow, SCALE_TCG)) :
-					  SCALE_TCG;
-}
-
 void template_describe(const struct template *t, struct backend_template *ret)
 {
 	*ret = (struct backend_template){
@@ -580,7 +594,7 @@ void template_describe(const struct template *t, struct backend_template *ret)
 		.walls = t->store.meta.walls,
 		.accel = t->accel,
 		.made = t->made,
-		.scale = scale_of(t),
+		.scale = verdict_scale(t->accel, t->store.meta.boot_ms),
 	};
 	memcpy(ret->id, t->key, sizeof(ret->id) - 1);
 }

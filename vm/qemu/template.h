@@ -6,6 +6,9 @@
  *   look -> (verified) ------------------------------------> done
  *     '---> boot -> ready -> heat -> save -> seal -> look --'
  *            ^ a boot that hangs or dies is tried again, a few times
+ *
+ * A ready one can be renewed: it serves on while its successor is made in the
+ * same way, once, and takes its place.
  */
 #ifndef VM_TEMPLATE_H
 #define VM_TEMPLATE_H
@@ -19,8 +22,7 @@
 /* What all templates of a daemon have in common. */
 struct template_ground {
 	const struct backend_host *host;
-	const char *qemu;        /* borrowed */
-	char version[32];        /* QEMU's */
+	struct vm_qemu qemu;
 	struct image image;
 	struct jail *jail; /* owned by the backend */
 	bool kvm;          /* /dev/kvm could be opened at the start */
@@ -41,6 +43,15 @@ struct template *template_new(struct template_ground *ground,
 void template_free(struct template *t);
 /* Finds or makes it; done follows, later. Not while it is being made. */
 void template_make(struct template *t);
+/* Is it to be renewed? See store_meta_is_old(). Only of a ready one. */
+bool template_is_old(const struct template *t, uint64_t *ret_due_ns);
+/* Makes its successor; done follows, later. Not while one is being made. */
+void template_renew(struct template *t);
+/* Gives that up, if nothing of it is on the disk yet; done does not follow then.
+ * Return: was it? */
+bool template_renew_stop(struct template *t);
+/* How often it was renewed. */
+unsigned template_number(const struct template *t);
 /* Throws it away, on disk too. */
 void template_drop(struct template *t, const char *why);
 

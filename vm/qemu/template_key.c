@@ -14,7 +14,7 @@ void template_verdict_key(const struct template_ground *g, char ret[SHA_HEX])
 	ret[0] = '\0';
 	if (!s)
 		return;
-	sha_field(s, g->version);
+	sha_field(s, g->qemu.version);
 	sha_field(s, g->image.kernel);
 	sha_field(s, g->cpu.model);
 	sha_hex(s, ret);
@@ -36,7 +36,7 @@ int template_key(const struct template_ground *g, const struct argv_spec *boot,
 		return -ENOMEM;
 	for (unsigned f = 0; f < IMAGE_FILE_MAX; f++)
 		sha_field(s, g->image.files[f]->sum);
-	sha_field(s, g->version);
+	sha_field(s, g->qemu.version);
 	sha_field(s, joined.data);
 	snprintf(number, sizeof(number), "%u %u %u", WIRE_VERSION, heat_rounds,
 		 STORE_FORMAT);

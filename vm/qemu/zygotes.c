@@ -43,6 +43,7 @@ static void on_ready(void *arg, struct zygote *one)
 
 	zygote_free(z->current);
 	z->current = one;
+	z->number = z->fresh_number;
 	z->fresh = NULL;
 	host->prepared(host->arg);
 }
@@ -75,9 +76,12 @@ uint64_t zygotes_prepare(struct zygotes *z, uint32_t runners, bool thorough)
 		has = zygote_heat(z->current);
 		heat.runners |= has->runners;
 		heat.rounds = MAX(heat.rounds, has->rounds);
-		if (heat.runners == has->runners && heat.rounds == has->rounds)
+		if (heat.runners == has->runners &&
+		    heat.rounds == has->rounds &&
+		    z->number == template_number(z->t))
 			return 0;
 	}
+	z->fresh_number = template_number(z->t);
 	if (zygote_new(z->ground, z->t, &heat, &events, z, &z->fresh,
 		       &err) == 0)
 		return 0;

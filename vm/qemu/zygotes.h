@@ -15,6 +15,7 @@ struct zygotes {
 	struct template *t;                   /* as is this, */
 	const struct walls *walls;            /* and these */
 	struct zygote *current, *fresh;       /* owned; NULL: there is none */
+	unsigned number, fresh_number;        /* template_number() of theirs */
 	bool given_up;      /* both, by us, for their memory */
 	unsigned ended;     /* in a row */
 	uint64_t retry_ns;  /* none is made before that time */
