@@ -107,7 +107,7 @@ endif
 
 .PHONY: all shared unit fuzzers deps test-deps print-packages qemu image demo check check-quick \
 	check-unit check-asan check-bats check-release check-fault check-qemu \
-	check-box check-older check-fuzz bench bare \
+	check-box check-debian13 check-older check-fuzz bench bare \
 	fault soak fuzz lint \
 	format install clean
 .DELETE_ON_ERROR:
@@ -293,7 +293,7 @@ check: test-deps
 check-quick: test-deps
 	$(Q)$(TESTS) lint unit smoke
 check-unit check-asan check-bats check-release check-fault check-qemu \
-check-box check-fuzz:
+check-box check-debian13 check-fuzz:
 	$(Q)$(TESTS) $(@:check-%=%)
 # The real machines on the host's own QEMU, where a newer one was brought.
 check-older:

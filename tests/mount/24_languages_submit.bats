@@ -66,8 +66,9 @@ submits() {
 }
 
 @test "other shells submit a job: zsh, mksh, yash and busybox" {
-	local shell
-	for shell in zsh mksh yash 'busybox sh'; do
+	local shell yash=yash
+	[ "$(. /etc/os-release && echo "$VERSION_ID")" = 12 ] || yash=mksh # has none
+	for shell in zsh mksh "$yash" 'busybox sh'; do
 		# shellcheck disable=SC2086
 		submits $shell "$SUBMIT/submit.sh"
 	done

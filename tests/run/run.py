@@ -20,6 +20,7 @@ two lanes for each processor (--lanes).
   smoke        the tests with the tag smoke, on fake and on real machines
   qemu         the daemon on real machines
   box          the same on a Debian with KVM, which is a machine itself
+  debian13     Debian 13 as the host: all compiles, the unit tests, real jobs
   fault        the daemon is killed, its store fails; the short form
   fuzz         every fuzzer on its corpus, then for FUZZ_TIME seconds (5)
 
@@ -249,6 +250,9 @@ PARTS = {
                          ("template", "bare-template"), 1800),
     "box": lambda: [Program("box", "box", ["tests/box/run.sh"], 3660,
                             needs=("box",), env={"BOX_SECONDS": "3600"})],
+    "debian13": lambda: [Program(
+        "debian13", "host", ["tests/debian13/run.sh", "build/debian13"], 1200,
+        needs=("image", "unit-objects"), cost=250)],
     "fault": fault,
     "fuzz": fuzz,
 }
