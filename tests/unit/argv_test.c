@@ -50,7 +50,7 @@ int main(void)
 	s.zygote = true;
 	check(&s,
 	      BEGIN "-sandbox on,obsolete=deny,resourcecontrol=deny "
-	      MACHINE("tcg,tb-size=128", "max") "-smp 1 -m 1024M "
+	      MACHINE("tcg,tb-size=256", "max") "-smp 1 -m 1024M "
 	      "-object memory-backend-file,id=ram,size=1024M,"
 	      "mem-path=/ram,share=off,reserve=off" DEVICES
 	      "-incoming defer", "a zygote");

@@ -23,7 +23,7 @@
  * a machine has where no control group bounds its memory. */
 #define ACCEL_TCG "tcg,tb-size=64"
 /* All languages' code: when it is full QEMU throws all of it away. */
-#define ACCEL_ZYGOTE "tcg,tb-size=128"
+#define ACCEL_ZYGOTE "tcg,tb-size=256"
 /* There is no speculation under TCG that could leak. */
 #define KERNEL_ARGS_TCG KERNEL_ARGS " mitigations=off"
 
