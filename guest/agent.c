@@ -119,7 +119,7 @@ static int on_heat(struct agent *a, const struct frame *f, struct err *err)
 	wire_begin(&c, f->payload, f->header.length);
 	mask = wire_get_u32(&c);
 	rounds = wire_get_u32(&c);
-	if (wire_end(&c) || rounds < 1 || rounds > ROUNDS_MAX ||
+	if (wire_end(&c) || rounds > ROUNDS_MAX || (!rounds && !a->owned) ||
 	    a->job.phase != JOB_NONE)
 		return err_set(err, -EPROTO, "a HEAT that breaks the rules");
 	heated = port_drain(&a->port, true);
@@ -146,7 +146,8 @@ static int on_own(struct agent *a, const struct frame *f, struct err *err)
 static int on_job(struct agent *a, const struct frame *f, struct err *err)
 {
 	if (is_heating(a)) /* its runner is found as a real one is */
-		return job_begin(a->current, &a->port, a->ghost, f, err);
+		return job_begin(a->current, &a->port,
+				 a->spends ? a->runners : a->ghost, f, err);
 	if (!a->owned)
 		return err_set(err, -EPROTO, "a JOB before OWN");
 	return job_begin(&a->job, &a->port, a->runners, f, err);

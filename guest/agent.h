@@ -13,6 +13,7 @@ struct agent {
 	struct runner ghost[WIRE_RUN_MAX]; /* for heating: only EXEC is used */
 	struct job job;
 	struct job *current; /* &job, but while the ghost runs */
+	bool spends;         /* the ghost is a runner itself, for the last time */
 	bool starved; /* frames are there that nothing announces */
 	int children; /* owned; signalfd for SIGCHLD */
 	unsigned later; /* of what is due some time after the start: the next */

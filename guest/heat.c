@@ -82,13 +82,14 @@ static const char *const heat_env[] = {WIRE_BASE_ENV};
 static const char *const ghost_argv[] = {RUNNER_GHOST, NULL};
 
 /* The job that says nothing: no limit binds, the clock is as it was. */
-static void describe(const char *const *argv, struct wire_job *ret_job)
+static void describe(enum wire_runner kind, const char *const *argv,
+		     struct wire_job *ret_job)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	*ret_job = (struct wire_job){
-		.runner = WIRE_RUN_EXEC,
+		.runner = kind,
 		.cpus = UINT32_MAX,
 		.processes = 4096,
 		.memory_bytes = 1ull << 40,
@@ -169,7 +170,7 @@ static int own_runner(struct runner *r)
 
 	if (r->kind == WIRE_RUN_BASH || r->kind == WIRE_RUN_EXEC)
 		return 0;
-	describe(argv, &job);
+	describe(WIRE_RUN_EXEC, argv, &job);
 	e = runner_send(r, "own", &job);
 	if (!e)
 		e = runner_wait(r->control, ROUND_MS);
@@ -192,7 +193,7 @@ static int heat_runner(struct agent *a, struct runner *r)
 	struct wire_job job;
 	int e;
 
-	describe(nothings[r->kind].argv, &job);
+	describe(WIRE_RUN_EXEC, nothings[r->kind].argv, &job);
 	e = a->owned && !r->own ? own_runner(r) : 0;
 	if (!e && forks)
 		e = cgroup_lend(r->pid);
@@ -228,13 +229,14 @@ static int add_frame(struct buf *b, enum wire_type type, uint8_t arg,
 	return length ? buf_add(b, payload, length) : b->failed;
 }
 
-static int add_job(struct buf *b, const char *const *argv)
+static int add_job(struct buf *b, enum wire_runner kind,
+		   const char *const *argv)
 {
 	struct wire_job spec;
 	struct wire_writer count = {NULL, 0, 0};
 	auto_free uint8_t *bytes = NULL;
 
-	describe(argv, &spec);
+	describe(kind, argv, &spec);
 	wire_job_put(&count, &spec);
 	bytes = malloc(count.used);
 	if (!bytes)
@@ -245,12 +247,12 @@ static int add_job(struct buf *b, const char *const *argv)
 	return add_frame(b, WIRE_JOB, 0, bytes, w.used);
 }
 
-static int add_frames(struct buf *b, const char *const *argv,
-		      const struct nothing *n)
+static int add_frames(struct buf *b, enum wire_runner kind,
+		      const char *const *argv, const struct nothing *n)
 {
 	uint8_t head[64];
 	struct wire_writer w = {head, sizeof(head), 0};
-	int e = add_job(b, argv);
+	int e = add_job(b, kind, argv);
 
 	if (e)
 		return e;
@@ -303,7 +305,7 @@ static int heat_ghost(struct agent *a, const char *const *argv,
 	if (!e)
 		e = runner_wait(r->control, ROUND_MS);
 	if (!e)
-		e = add_frames(&frames, argv, n);
+		e = add_frames(&frames, WIRE_RUN_EXEC, argv, n);
 	if (!e)
 		e = run_ghost(a, &job, &frames);
 	if (e && r->pid > 0)
@@ -311,6 +313,30 @@ static int heat_ghost(struct agent *a, const char *const *argv,
 	take_file(&job.files, n);
 	job_close(&job);
 	runner_close(r);
+	return e;
+}
+
+/* The runner itself runs what most programs do, exactly as in a job, and is
+ * gone. */
+static int spend(struct agent *a, struct runner *r)
+{
+	struct nothing n = nothings[r->kind];
+	auto_buf struct buf frames = {0};
+	struct job job;
+	int e = job_open(&job, NULL);
+
+	if (e)
+		return e;
+	if (usual[r->kind])
+		n.text = usual[r->kind];
+	e = add_frames(&frames, r->kind, n.argv, &n);
+	if (!e) {
+		a->spends = true;
+		e = run_ghost(a, &job, &frames);
+		a->spends = false;
+	}
+	take_file(&job.files, &n);
+	job_close(&job);
 	return e;
 }
 
@@ -349,6 +375,9 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 {
 	int heated = 0;
 
+	for (int i = 0; !mask && i < WIRE_RUN_MAX; i++)
+		if (a->owned && a->runners[i].pid && !a->runners[i].own)
+			own_runner(&a->runners[i]); /* else the job does it */
 	for (int i = 0; i < WIRE_RUN_MAX; i++) {
 		struct runner *r = &a->runners[i];
 		bool restored = r->heats; /* the template was heated before */
@@ -356,9 +385,11 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 
 		if (!(mask & 1u << i) || !r->pid)
 			continue;
+		if (!rounds)
+			e = spend(a, r);
 		for (uint32_t n = 0; !e && n < rounds; n++)
 			e = heat_round(a, r, NULL);
-		if (!e && restored && rounds > 1 && i == WIRE_RUN_BASH)
+		if (!e && restored && rounds > 2 && i == WIRE_RUN_BASH)
 			e = heat_round(a, r, programs);
 		if (e == -ESHUTDOWN)
 			return e;
@@ -367,6 +398,8 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 		else
 			heated |= 1 << i;
 	}
+	if (!rounds || !mask)
+		return heated;
 	settle_self(); /* it has forked the ghosts */
 	if (heated)
 		rest();

@@ -13,7 +13,9 @@
 
 /*
  * Heats the runners in mask, rounds times each. The first round that one has in
- * a machine is the least, later ones do what most programs do. Blocks meanwhile;
+ * a machine is the least, later ones do what most programs do; a third one in a
+ * restored machine runs what scripts start. For rounds 0 and an empty mask see
+ * HEAT in wire.h. Blocks meanwhile;
  * the host waits for the answer. Return: the mask of those that answered, or
  * -ESHUTDOWN when the host has gone. A runner that does not answer is killed.
  */

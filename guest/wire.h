@@ -43,7 +43,9 @@
  *   HELLO      u32 version, str kernel release, str image id
  *   READY      u32 mask of warm runners (1 << enum wire_runner), u32 mask of
  *              the walls that stand around them (1 << enum wire_wall)
- *   HEAT       u32 mask of runners, u32 rounds (1..16)
+ *   HEAT       u32 mask of runners, u32 rounds (0..16). 0, after OWN: each
+ *              runs its no-op itself, as in a job, and is gone. Without a
+ *              runner, after OWN: all of them draw their secrets.
  *   HEATED     u32 mask of runners that answered
  *   OWN        64 bytes from the host's CSPRNG. The guest mixes them into its
  *              kernel's random numbers and draws its machine id; a runner

@@ -59,6 +59,7 @@ struct backend {
 
 struct backend_machine {
 	struct backend *backend;
+	uint32_t hot; /* runners that need no heat; set by start() */
 };
 
 struct backend_machine_events {
@@ -123,8 +124,10 @@ struct vm_backend {
 	 * Starts a machine from the class's template. *ret_wire is the host's
 	 * end of its wire, nonblocking, owned by the caller; bytes written
 	 * before `up` wait there. The time to `up` is bounded by the backend.
+	 * hot: there is time to have it hot at once, if it can be; else a job
+	 * waits, and takes what it needs as it goes.
 	 */
-	int (*start)(struct backend *b, const struct vm_class *cls,
+	int (*start)(struct backend *b, const struct vm_class *cls, bool hot,
 		     const struct backend_machine_events *ev, void *arg,
 		     struct backend_machine **ret, int *ret_wire,
 		     struct err *err);

@@ -246,7 +246,7 @@ print(os.path.getsize("data"), open("data", "rb").read(1))'
 	jailer=$(jailer)
 	kill_server
 	await becomes 1 bash -c \
-		'[ "$(pgrep -c -r D,R,S,T -P "$0")" = 1 ]' "$jailer"
+		'[ "$(pgrep -c -r D,R,S,T -P "$0" "qemu|zygote")" = 1 ]' "$jailer"
 	ended "$J" 125 interrupted
 	J=$first
 	job_wait "$J" $JOB_SECONDS >/dev/null
@@ -333,7 +333,7 @@ print(os.path.getsize("data"), open("data", "rb").read(1))'
 	machines=$(pgrep -P "$jailer")
 	kill_server
 	await becomes 1 bash -c \
-		'[ "$(pgrep -c -r D,R,S,T -P "$0")" = 1 ]' "$jailer"
+		'[ "$(pgrep -c -r D,R,S,T -P "$0" "qemu|zygote")" = 1 ]' "$jailer"
 	job_wait "$J" $JOB_SECONDS >/dev/null
 	for pid in $machines "$jailer"; do
 		await exit "$pid" 2

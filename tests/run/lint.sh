@@ -104,7 +104,7 @@ check_sentences() {
 	verdict 'only vm/os/spawn.c, the jailer, zygotes, fsd/server/background.c and guest/ fork' \
 		"$(grep_in '^(layout|vm|fsd)/.*\.[ch]$' \
 			'\<(fork|vfork|clone|clone3|posix_spawnp?|system|popen|daemon)[[:space:]]?\(|SYS_clone' |
-			grep -vE '^(vm/([a-z]+/)?(spawn|jailer|jail_cell)|vm/zygote/[a-z]+|fsd/([a-z]+/)?background)\.c:')"
+			grep -vE '^(vm/([a-z]+/)?(spawn|jailer|jail_cell|jail_pages)|vm/zygote/[a-z]+|fsd/([a-z]+/)?background)\.c:')"
 	verdict 'nothing sleeps to synchronise' \
 		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' \
 			'\<(sleep|usleep|nanosleep|clock_nanosleep)[[:space:]]?\(')"

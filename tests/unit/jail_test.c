@@ -92,6 +92,9 @@ static void test_messages(void)
 	q.op = JAIL_SWEEP;
 	is_int(check(&q, sizeof(q), 0), 0, "the end of all others");
 	is_int(check(&q, sizeof(q), 6), -EINVAL, "not with a restore's");
+	q.op = JAIL_TEACH;
+	is_int(check(&q, sizeof(q), 0), 0, "one that a zygote learns from");
+	is_int(check(&q, sizeof(q), 1), -EINVAL, "not with a descriptor");
 	REFUSED(q_.op = JAIL_OPS, "not the operation behind the last");
 	jail_request_check(&good, 3, 0, &copy, &err);
 	is_str(err.text, "a message of 3 bytes", "the sentence says what came");

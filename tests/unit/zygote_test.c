@@ -26,9 +26,11 @@
 
 #include "layout/base/num.h"
 #include "vm/os/fdpass.h"
+#include "vm/jail/jail_pages.h"
 #include "vm/zygote/wire.h"
 #include "tap.h"
 
+#define PRIVATE_AT 0x200000000ull
 #define LIBRARY "build/zygote/fsd-zygote.so"
 #define PROGRAM "program"
 #define WAIT_MS 10000
@@ -149,6 +151,25 @@ static int roll_call(void)
 	return sum + 10000;
 }
 
+static int answered_to(int control)
+{
+	struct pollfd p = { .fd = control, .events = POLLIN };
+	struct zygote_answer answer = { 0 };
+
+	if (poll(&p, 1, WAIT_MS) == 1)
+		recv(control, &answer, sizeof(answer), 0);
+	return answer.pid;
+}
+
+static bool holds(const struct zygote_pages *p, uint64_t page)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		if (page >= p->range[i].at &&
+		    page < p->range[i].at + p->range[i].bytes)
+			return true;
+	return false;
+}
+
 static void answer_all(void)
 {
 	char question;
@@ -185,8 +206,9 @@ static int be_program(void)
 	sigset_t all;
 
 	/* As QEMU does, of its guest's memory. */
-	private_page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	private_page = mmap((void *)PRIVATE_AT, 4096, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+			    -1, 0);
 	*private_page = 7;
 	if (madvise(private_page, 4096, MADV_DONTFORK) < 0)
 		return 3;
@@ -266,7 +288,7 @@ static void start_zygote(struct child *z, int *ret_control)
 static int order(int control, unsigned long flags, struct child *c)
 {
 	struct zygote_order order = {
-		.clone_flags = flags,
+		.what = ZYGOTE_ORDER, .copies = 1, .clone_flags = flags,
 		.bounds = { .uid = 65534, .file_bytes = 1 << 20 },
 	};
 	struct pollfd p = { .fd = control, .events = POLLIN };
@@ -301,6 +323,39 @@ static void end(struct child *c)
 	close(c->monitor);
 	close(c->status);
 	close(c->pidfd);
+}
+
+/* What a child has written is told the zygote, and the next one has copies of it
+ * before it has written anything. */
+static void test_pages(int control)
+{
+	static struct zygote_pages first, next;
+	struct zygote_pages bad = { .what = ZYGOTE_PAGES, .count = 3 };
+	struct child a, b;
+	const uint64_t page = PRIVATE_AT;
+	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	ok(order(control, 0, &a) > 0, "a child to learn from");
+	let_go(&a);
+	is_int(ask(&a, 'i') > 0, 1, "it runs");
+	is_int(jail_pages_read(proc, a.pid, &first), 0, "what it has written is read");
+	ok(!holds(&first, page), "a page that it has in common is not of that");
+	is_int(ask(&a, 'p'), 7, "it writes to the page");
+	is_int(jail_pages_read(proc, a.pid, &first), 0, "that is read again");
+	ok(holds(&first, page), "now the page is its own");
+	end(&a);
+	send(control, &bad, zygote_pages_size(&bad) - 1, 0);
+	is_int(answered_to(control), -EINVAL,
+	       "pages that are not all there are no order");
+	send(control, &first, zygote_pages_size(&first), 0);
+	ok(order(control, 0, &b) > 0, "a child that is told");
+	let_go(&b);
+	is_int(ask(&b, 'i') > 0, 1, "it runs");
+	is_int(jail_pages_read(proc, b.pid, &next), 0, "what is its own is read");
+	ok(holds(&next, page), "it has its own page before it writes to it");
+	is_int(ask(&b, 'p'), 7, "with what the zygote has there");
+	end(&b);
+	close(proc);
 }
 
 static void test_children(int control)
@@ -387,6 +442,7 @@ int main(int argc, char **argv)
 	       "before it is forked it is like any program");
 	test_bad_orders(control);
 	test_children(control);
+	test_pages(control);
 	test_many(control);
 	test_ends(control);
 	close(control);

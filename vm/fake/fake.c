@@ -285,7 +285,7 @@ static void on_limit(struct loop_timer *t)
 	die(t->arg, "the monitor did not answer (fake)");
 }
 
-static int fake_start(struct backend *b, const struct vm_class *cls,
+static int fake_start(struct backend *b, const struct vm_class *cls, bool hot,
 		      const struct backend_machine_events *ev, void *arg,
 		      struct backend_machine **ret, int *ret_wire,
 		      struct err *err)
@@ -294,6 +294,7 @@ static int fake_start(struct backend *b, const struct vm_class *cls,
 	struct fake_machine *m = calloc(1, sizeof(*m));
 	int pair[2];
 
+	(void)hot;
 	(void)cls;
 	if (!m || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
 			     SOCK_NONBLOCK, 0, pair) < 0) {

@@ -176,6 +176,17 @@ int jail_start(struct jail *j, const struct jail_request *what, const int *fds,
 	return 0;
 }
 
+int jailed_teach(struct jailed *m, uint32_t zygote)
+{
+	struct jail_request q = {
+		.version = JAIL_VERSION, .op = JAIL_TEACH, .id = m->id,
+		.zygote = zygote,
+	};
+
+	return m->jail && m->jail->sock >= 0 ? say(m->jail, &q, NULL, 0) :
+					       -EPIPE;
+}
+
 void jailed_kill(struct jailed *m)
 {
 	/* Without a jailer it is dead already. */

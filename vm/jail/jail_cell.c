@@ -17,6 +17,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "vm/os/fdpass.h"
+#include "jail_pages.h"
 #include "jail_root.h"
 #include "vm/zygote/wire.h"
 
@@ -307,13 +308,25 @@ static int order_child(const struct cell *zygote,
 	return answer.pid > 0 && !count ? -EPROTO : answer.pid;
 }
 
+void cell_teach(struct jailer *j, const struct cell *c, uint32_t zygote)
+{
+	static struct zygote_pages pages;
+	const struct cell *z = find_zygote(j, zygote);
+
+	if (c && z && jail_pages_ask(j->pages, c->pid, &pages) == 0)
+		fdpass_send(z->control, &pages, zygote_pages_size(&pages),
+			    NULL, 0, MSG_DONTWAIT);
+}
+
 /* A zygote that does not do it is of no use, and its owner hears of its end. */
 static uint32_t fork_zygote(struct jailer *j, const struct jail_request *q,
 			    const int *fds, const struct jail_groups *groups,
 			    struct cell *c, int *ret_code)
 {
 	struct cell *zygote = find_zygote(j, q->zygote);
-	struct zygote_order order = { .clone_flags = j->clone_flags };
+	struct zygote_order order = { .what = ZYGOTE_ORDER,
+				      .copies = q->copies,
+				      .clone_flags = j->clone_flags };
 	unsigned own = groups->by_itself ? groups->count : 0;
 	int with[ZYGOTE_ORDER_FDS_MAX], status = -1, r;
 	uint32_t step;

@@ -39,6 +39,7 @@ struct uid_range {
 
 struct jailer {
 	int sock, null, landlock;
+	int pages; /* a socket: jail_pages_ask(); < 0: there is none */
 	unsigned long clone_flags;
 	bool cgroup_ns; /* by the child itself, after the rest */
 	const char *qemu, *kernel, *initrd;
@@ -62,6 +63,9 @@ void cell_heard(struct cell *c);
 void cell_asked(struct cell *c);
 /* Its process has ended; frees the cell. *ret_code as in jail_answer. */
 void cell_reap(struct jailer *j, struct cell *c, struct jail_answer *ret);
+/* Tells the zygote which pages c has written. Without either of them, or when
+ * that cannot be read, its children do without. */
+void cell_teach(struct jailer *j, const struct cell *c, uint32_t zygote);
 /* Kills it. */
 void cell_kill(struct cell *c);
 /* Reaps one that a zygote made and did not tell of; it ends by itself. */

@@ -6,6 +6,8 @@
  *   daemon -> jailer   START(id, numbers) with descriptors    KILL(id)
  *                      ADOPT, KEEP(id)*, SWEEP: who takes over from a daemon
  *                      that is dead says which it goes on with; others die
+ *                      TEACH(id, zygote): what that one has written is what the
+ *                      zygote's next children will
  *   jailer -> daemon   ENDED(id, wait status | -errno, step)
  *                      WALLS(struct walls), first of all
  *
@@ -26,7 +28,8 @@
 #define JAIL_CPUS_MAX 256u
 
 enum jail_op {
-	JAIL_START = 1, JAIL_KILL, JAIL_ADOPT, JAIL_KEEP, JAIL_SWEEP, JAIL_OPS
+	JAIL_START = 1, JAIL_KILL, JAIL_ADOPT, JAIL_KEEP, JAIL_SWEEP,
+	JAIL_TEACH, JAIL_OPS
 };
 
 enum jail_kind {
@@ -56,8 +59,11 @@ struct jail_request {
 	uint32_t accel;       /* enum vm_accel, KVM or TCG */
 	uint32_t memory_mib;  /* of the guest */
 	uint32_t cpus;
-	uint32_t tsc_khz;     /* BOOT: 0 or what the guest is told */
-	uint32_t zygote;      /* FORK: its id */
+	union {
+		uint32_t tsc_khz; /* BOOT: 0 or what the guest is told */
+		uint32_t copies;  /* FORK: 1: of what it will write, at once */
+	};
+	uint32_t zygote;      /* FORK, TEACH: its id */
 };
 
 enum jail_said { JAIL_ENDED = 1, JAIL_SAID };

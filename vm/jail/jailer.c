@@ -23,6 +23,7 @@
 #include "vm/os/fdpass.h"
 #include "jail_cell.h"
 #include "jail_filter.h"
+#include "jail_pages.h"
 #include "jail_probe.h"
 #include "jail_root.h"
 #include "jailer.h"
@@ -290,6 +291,9 @@ static void perform(struct jailer *j, const struct jail_request *q, int *fds,
 	case JAIL_KEEP:
 		keep(j, q->id);
 		return;
+	case JAIL_TEACH:
+		cell_teach(j, find_cell(j, q->id), q->zygote);
+		return;
 	default:
 		sweep(j);
 	}
@@ -413,10 +417,12 @@ static int open_all(struct jailer *j, struct jail_files *files, bool kvm,
 	j->null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	jail_cgroups_open(&j->cgroups, w);
 	jail_probe_open(&probe);
-	if (take_ground(j, w) == 0)
+	if (take_ground(j, w) == 0) {
+		j->pages = jail_pages_begin();
 		enter_root(j, files, kvm, w);
-	else
+	} else {
 		wall_set(w, WALL_ROOT, WALL_ABSENT, "no mount namespace");
+	}
 	try_namespaces(j, w);
 	j->landlock = rights_landlock(paths, kvm ? 2 : 1);
 	r = jail_probe_run(&probe, j, w, err);
@@ -428,7 +434,7 @@ int jailer_main(int argc, char **argv)
 	static struct jail_files files;
 	struct walls walls = { 0 };
 	struct jailer j = {
-		.sock = JAILER_FD_SOCK, .landlock = -1, .uids = { .dir = -1 },
+		.sock = JAILER_FD_SOCK, .landlock = -1, .pages = -1, .uids = { .dir = -1 },
 	};
 	struct err err = { 0 };
 	bool kvm;

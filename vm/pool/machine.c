@@ -197,12 +197,17 @@ static void heat_next(struct machine *m)
 		m->rounds--;
 		m->round_left = m->heat;
 	}
-	if (!m->round_left) {
+	if (!m->round_left && !m->born_hot) {
 		stop_and_store(m);
 		return;
 	}
 	if (m->state == MACHINE_STARTING && !enter(m, MACHINE_HEATING))
 		return;
+	if (m->born_hot) {
+		m->born_hot = false;
+		channel_heat(m->ch, 0, 1);
+		return;
+	}
 	one = m->round_left & -m->round_left;
 	m->round_left &= ~one;
 	channel_heat(m->ch, one, 1);
@@ -212,8 +217,9 @@ void machine_heat(struct machine *m, uint32_t runners, unsigned rounds)
 {
 	if (!runners || !enter(m, MACHINE_HEATING))
 		return;
-	m->heat = runners;
-	m->rounds = rounds;
+	m->heat |= runners;
+	m->round_left = runners;
+	m->rounds = rounds - 1;
 	awake(m, 0);
 	heat_next(m);
 }
@@ -307,6 +313,16 @@ static struct machine *blank(const struct machine_spec *spec)
 	return m;
 }
 
+/* As after all its rounds of heat, if it is hot at all. */
+static void is_born_hot(struct machine *m)
+{
+	m->hot = m->heated = m->bm->hot;
+	m->heat |= m->hot;
+	m->rounds = 0;
+	m->born_hot = m->heat;
+	m->heats = m->born_hot;
+}
+
 int machine_new(const struct machine_spec *spec, struct machine **ret,
 		struct err *err)
 {
@@ -315,12 +331,14 @@ int machine_new(const struct machine_spec *spec, struct machine **ret,
 
 	if (!m)
 		return err_sys(err, -ENOMEM, "a machine");
-	r = spec->backend->ops->start(spec->backend, spec->cls, &backend_events,
-				      m, &m->bm, &wire, err);
+	r = spec->backend->ops->start(spec->backend, spec->cls, spec->heat,
+				      &backend_events, m, &m->bm, &wire, err);
 	if (r < 0) {
 		free(m);
 		return r;
 	}
+	if (!(m->heat & ~m->bm->hot))
+		is_born_hot(m);
 	r = channel_new(spec->loop, wire, PHASE_IDLE, spec->scale,
 			&channel_events, m, &m->ch);
 	if (!r)

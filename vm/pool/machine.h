@@ -51,7 +51,8 @@ struct machine {
 	uint64_t made_ns;             /* CLOCK_MONOTONIC: when its start began */
 	void *owner;                  /* the pool's class */
 	struct vm_lease *lease;       /* the pool's, NULL when not leased */
-	uint32_t heat;                /* runners it is to be heated for */
+	uint32_t hot;                 /* runners that it was born hot for */
+	uint32_t heat;                /* runners it is to be heated for, and hot */
 	uint32_t heated;              /* runners that have answered */
 	unsigned heats;               /* times that it was heated to the end */
 
@@ -64,6 +65,7 @@ struct machine {
 	unsigned rounds;              /* of heat that are left per runner */
 	uint32_t round_left;          /* runners left in this round */
 	bool paused, up;
+	bool born_hot;                /* it only draws its secrets */
 	bool used;                    /* it has had a job */
 	bool heard;                   /* and has said something of it */
 	bool stored;                  /* it was WARM */

@@ -83,7 +83,7 @@ static bool on_idle(void *arg, struct machine *m)
 	struct pool_class *c = m->owner;
 
 	(void)arg;
-	if (m->heated)
+	if (m->state == MACHINE_HEATING && m->heated) /* it has answered */
 		class_good_machine(c);
 	if (c->slow)
 		pool_kick(c->vm);
@@ -406,13 +406,14 @@ static void refill(struct vm *vm)
 		if (!start(c, idle ? demand_next(&vm->demand, c->tmpl.runners,
 						 have, want) : 0))
 			return;
-	while (idle && preparing(vm) < slots && (cold = class_cold_one(c))) {
+	while (idle && preparing(vm) < slots) {
 		uint32_t heat;
 
 		class_hot(c, have);
 		heat = demand_next(&vm->demand, c->tmpl.runners, have, want);
-		if (!heat)
-			return;
+		cold = heat ? class_cold_one(c, heat) : NULL;
+		if (!cold)
+			break;
 		machine_heat(cold, heat, HEAT_ROUNDS);
 	}
 	if (busy || preparing(vm) || is_preparing(vm))

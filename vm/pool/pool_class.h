@@ -42,8 +42,8 @@ uint64_t class_due_ns(const struct pool_class *c, uint64_t now);
 unsigned class_count(struct pool_class *c, enum machine_state state);
 /* Machines that are or will be idle; have[r]: those that are hot for r. */
 unsigned class_hot(struct pool_class *c, unsigned have[WIRE_RUN_MAX]);
-/* One that was stored without any heat, or NULL. */
-struct machine *class_cold_one(struct pool_class *c);
+/* One that has had no heat, nor was born hot for these runners; or NULL. */
+struct machine *class_cold_one(struct pool_class *c, uint32_t runners);
 /* See vm_backend's prepare. */
 void class_prepare(struct pool_class *c, uint32_t runners, bool thorough);
 /* Nothing is going on: one thing that is for a quiet time. */

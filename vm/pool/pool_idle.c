@@ -51,13 +51,19 @@ unsigned class_hot(struct pool_class *c, unsigned have[WIRE_RUN_MAX])
 	return n;
 }
 
-/* A machine that was stored without any heat. */
-struct machine *class_cold_one(struct pool_class *c)
+/* Each is heated for one demand only: to serve all it would take too long. */
+static bool is_cold(const struct machine *m, uint32_t runners)
+{
+	return m->state == MACHINE_WARM && m->heat == m->hot &&
+	       runners & ~m->hot;
+}
+
+struct machine *class_cold_one(struct pool_class *c, uint32_t runners)
 {
 	list_for_each(pos, tmp, &c->vm->machines) {
 		struct machine *m = list_entry(pos, struct machine, node);
 
-		if (m->owner == c && m->state == MACHINE_WARM && !m->heat)
+		if (m->owner == c && is_cold(m, runners))
 			return m;
 	}
 	return NULL;

@@ -180,6 +180,11 @@ static void on_ended(struct jailed *m, int status, const struct err *err)
 	p->ev->gone(p->arg, text, taken);
 }
 
+int process_teach(struct process *p, uint32_t zygote)
+{
+	return jailed_teach(&p->jailed, zygote);
+}
+
 void process_kill(struct process *p, const char *why)
 {
 	if (why && !p->why[0])

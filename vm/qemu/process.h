@@ -37,6 +37,8 @@ void process_free(struct process *p);
 struct qmp *process_qmp(struct process *p); /* NULL: it has ended */
 /* Its number with the jailer. */
 uint32_t process_id(const struct process *p);
+/* See jailed_teach(). */
+int process_teach(struct process *p, uint32_t zygote);
 /* SIGKILL; gone follows. why: what gone is to say, NULL for the truth. */
 void process_kill(struct process *p, const char *why);
 /* It is ending, as it seems: if it does not within a second, it is killed. */

@@ -178,11 +178,11 @@ static const struct process_events process_events = {
 };
 
 static int start_process(struct qemu_machine *m, struct own_template *own,
-			 int *ret_wire, struct err *err)
+			 bool hot, int *ret_wire, struct err *err)
 {
 	struct template_ground *g = &m->q->ground;
 	uint32_t zygote = zygotes_id(&own->zygotes);
-	int r = zygote ? restore_fork(g, own->t, zygote, &process_events, m,
+	int r = zygote ? restore_fork(g, own->t, zygote, hot, &process_events, m,
 				      &m->process, ret_wire, err) :
 			 restore_start(g, own->t, JAIL_RESTORE, &process_events,
 				       m, &m->process, ret_wire, err);
@@ -190,6 +190,7 @@ static int start_process(struct qemu_machine *m, struct own_template *own,
 	m->of = own;
 	m->number = template_number(own->t);
 	m->zygote = zygote;
+	m->base.hot = zygote && hot ? own->zygotes.hot : 0;
 	if (r == 0 && zygote)
 		send_command(m, "cont", NULL);
 	else if (r == 0)
@@ -197,7 +198,7 @@ static int start_process(struct qemu_machine *m, struct own_template *own,
 	return r;
 }
 
-static int qemu_start(struct backend *b, const struct vm_class *cls,
+static int qemu_start(struct backend *b, const struct vm_class *cls, bool hot,
 		      const struct backend_machine_events *ev, void *arg,
 		      struct backend_machine **ret, int *ret_wire,
 		      struct err *err)
@@ -220,7 +221,7 @@ static int qemu_start(struct backend *b, const struct vm_class *cls,
 	m->arg = arg;
 	m->scale = info.scale;
 	m->limit = (struct loop_timer){ .fn = on_limit, .arg = m };
-	r = start_process(m, own, ret_wire, err);
+	r = start_process(m, own, hot, ret_wire, err);
 	if (r < 0) {
 		free(m);
 		return r;
@@ -242,7 +243,8 @@ static struct qemu_machine *machine_of(struct backend_machine *m)
 static bool qemu_is_dated(struct backend_machine *machine)
 {
 	const struct qemu_machine *m = machine_of(machine);
-	uint32_t now = m->zygote ? zygotes_id(&m->of->zygotes) : 0;
+	/* One that was restored shares less with the others, and is less hot. */
+	uint32_t now = m->of ? zygotes_id(&m->of->zygotes) : 0;
 
 	return (now && now != m->zygote) ||
 	       (m->of && m->number != template_number(m->of->t));

@@ -54,10 +54,13 @@ int restore_start(const struct template_ground *g, const struct template *t,
 }
 
 int restore_fork(const struct template_ground *g, const struct template *t,
-		 uint32_t zygote, const struct process_events *ev, void *arg,
+		 uint32_t zygote, bool hot, const struct process_events *ev,
+		 void *arg,
 		 struct process **ret, int *ret_wire, struct err *err)
 {
-	struct jail_request what = { .kind = JAIL_FORK, .zygote = zygote };
+	struct jail_request what = {
+		.kind = JAIL_FORK, .zygote = zygote, .copies = hot,
+	};
 	const int none[3] = { -1, -1, -1 };
 
 	return start(g, &what, t, none, ev, arg, ret, ret_wire, err);

@@ -20,7 +20,8 @@ int restore_start(const struct template_ground *g, const struct template *t,
 		  struct err *err);
 /* A machine forked off a zygote that lives, the same. It is stopped. */
 int restore_fork(const struct template_ground *g, const struct template *t,
-		 uint32_t zygote, const struct process_events *ev, void *arg,
+		 uint32_t zygote, bool hot, const struct process_events *ev,
+		 void *arg,
 		 struct process **ret, int *ret_wire, struct err *err);
 
 /* Has the guest's state read. send puts one command, with the caller's limits

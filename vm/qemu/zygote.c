@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "layout/base/cleanup.h"
-#include "layout/base/log.h"
 #include "vm/channel/channel.h"
 #include "restore.h"
 
@@ -50,8 +49,6 @@ static void on_stopped(void *arg, const struct qmp_reply *reply)
 		return;
 	z->ready = true;
 	loop_timer_del(&z->limit);
-	log_info("a zygote is ready after %.1f s: machines are forked off it",
-		 (double)(now_ns() - z->began_ns) / NS_PER_S);
 	z->ev->ready(z->arg, z);
 }
 
@@ -181,6 +178,11 @@ void zygote_end(struct zygote *z, const char *why)
 const struct zygote_heat *zygote_heat(const struct zygote *z)
 {
 	return &z->heat;
+}
+
+uint64_t zygote_began_ns(const struct zygote *z)
+{
+	return z->began_ns;
 }
 
 uint32_t zygote_id(const struct zygote *z)

@@ -28,8 +28,7 @@ struct zygote_events {
  * rounds. */
 struct zygote_heat {
 	uint32_t runners;
-	unsigned rounds; /* the first is what each program does, the second what
-			    most do */
+	unsigned rounds; /* 2: what programs do; 3: and what scripts start */
 };
 
 /*
@@ -45,6 +44,7 @@ void zygote_end(struct zygote *z, const char *why);
 void zygote_free(struct zygote *z);
 /* Its number for restore_fork(), 0 as long as it is not ready. NULL is fine. */
 uint32_t zygote_id(const struct zygote *z);
+uint64_t zygote_began_ns(const struct zygote *z); /* CLOCK_MONOTONIC */
 const struct zygote_heat *zygote_heat(const struct zygote *z);
 
 #endif

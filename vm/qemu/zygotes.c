@@ -6,7 +6,11 @@
 
 #define RETRY_S 5   /* doubles with each that ends */
 #define SPARED_S 60 /* when their memory was needed */
-#define THOROUGH 2  /* rounds of heat */
+#define QUICK 2     /* rounds of heat; after one, TypeScript takes 3 times as long */
+#define THOROUGH 3
+/* Its compiler is a process of its own, with threads, that has to come to rest
+ * again in each clone: 300 ms for the first program, 70 after a round. */
+#define NEEDS_HEAT (1u << WIRE_RUN_TYPESCRIPT)
 #define ENDED_MAX 6 /* in a row; then the template has none */
 
 static void failed(struct zygotes *z, const char *why)
@@ -25,10 +29,12 @@ static void on_gone(void *arg, struct zygote *one, const char *why)
 	bool given_up = z->given_up;
 
 	zygote_free(one);
-	if (one == z->fresh)
+	if (one == z->fresh) {
 		z->fresh = NULL;
-	else
+		scout_free(take_ptr(z->scout));
+	} else {
 		z->current = NULL;
+	}
 	z->given_up = given_up && (z->fresh || z->current);
 	if (!given_up)
 		failed(z, why);
@@ -36,16 +42,32 @@ static void on_gone(void *arg, struct zygote *one, const char *why)
 }
 
 /* What was forked off the one before does not need that. */
-static void on_ready(void *arg, struct zygote *one)
+static void on_scouted(void *arg, bool taught)
 {
 	struct zygotes *z = arg;
 	const struct backend_host *host = z->ground->host;
 
+	scout_free(take_ptr(z->scout));
 	zygote_free(z->current);
-	z->current = one;
+	z->current = take_ptr(z->fresh);
 	z->number = z->fresh_number;
-	z->fresh = NULL;
+	log_info("a zygote is ready after %.1f s: machines are forked off it",
+		 (double)(now_ns() - zygote_began_ns(z->current)) / NS_PER_S);
+	z->hot = taught ? zygote_heat(z->current)->runners & ~NEEDS_HEAT : 0;
 	host->prepared(host->arg);
+}
+
+static void on_ready(void *arg, struct zygote *one)
+{
+	struct zygotes *z = arg;
+	struct err err;
+
+	if (scout_new(z->ground, z->t, zygote_id(one),
+		      zygote_heat(one)->runners & ~NEEDS_HEAT, on_scouted, z,
+		      &z->scout, &err) < 0) {
+		log_info("machines are heated one by one: %s", err.text);
+		on_scouted(z, false);
+	}
 }
 
 static const struct zygote_events events = {
@@ -64,7 +86,7 @@ static bool may_be(const struct zygotes *z)
 uint64_t zygotes_prepare(struct zygotes *z, uint32_t runners, bool thorough)
 {
 	struct zygote_heat heat = { .runners = runners,
-				    .rounds = thorough ? THOROUGH : 1 };
+				    .rounds = thorough ? THOROUGH : QUICK };
 	const struct zygote_heat *has;
 	struct err err;
 
@@ -143,6 +165,7 @@ void zygotes_init(struct zygotes *z, const struct template_ground *ground,
 
 void zygotes_drop(struct zygotes *z)
 {
+	scout_free(take_ptr(z->scout));
 	zygote_free(take_ptr(z->fresh));
 	zygote_free(take_ptr(z->current));
 	zygotes_init(z, z->ground, z->t, z->walls);

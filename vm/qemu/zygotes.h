@@ -7,6 +7,7 @@
 #ifndef VM_ZYGOTES_H
 #define VM_ZYGOTES_H
 
+#include "scout.h"
 #include "zygote.h"
 
 /* Embedded in its owner, zeroed but for what zygotes_init() sets. */
@@ -16,6 +17,8 @@ struct zygotes {
 	const struct walls *walls;            /* and these */
 	struct zygote *current, *fresh;       /* owned; NULL: there is none */
 	unsigned number, fresh_number;        /* template_number() of theirs */
+	struct scout *scout;                  /* owned: off fresh, which is ready */
+	uint32_t hot;       /* runners that need no heat in current's children */
 	bool given_up;      /* both, by us, for their memory */
 	unsigned ended;     /* in a row */
 	uint64_t retry_ns;  /* none is made before that time */

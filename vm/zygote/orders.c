@@ -6,6 +6,9 @@
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +22,16 @@
 #define FAILED 127
 
 static struct zygote_setup setup; /* read-only once QEMU begins */
+
+union said {
+	uint32_t what;
+	struct zygote_order order;
+	struct zygote_pages pages;
+};
+
+/* Both are the zygote's thread's; a child has them as they were. */
+static union said said;
+static struct zygote_pages known;
 
 /* --- a child ----------------------------------------------------------------------- */
 
@@ -34,6 +47,15 @@ static int place_fds(int fds[ZYGOTE_ORDER_FDS])
 		if (dup2(fds[i], places[i]) < 0 || close(fds[i]) < 0)
 			return -errno;
 	return own_fds_renew();
+}
+
+/* A fault for each page is dear, most of all while a program waits. One that
+ * cannot be had is had later. */
+static void copy_known_pages(void)
+{
+	for (uint32_t i = 0; i < known.count; i++)
+		syscall(SYS_madvise, known.range[i].at, known.range[i].bytes,
+			MADV_POPULATE_WRITE);
 }
 
 /* In the new process. What its way down took is not its to keep. */
@@ -66,6 +88,8 @@ _Noreturn static void be_machine(const struct zygote_order *order, int *fds,
 	if (!jail_child_may_go(&c))
 		_exit(FAILED);
 	close(c.status);
+	if (order->copies)
+		copy_known_pages();
 	if (threads_go_on() < 0)
 		_exit(FAILED);
 	for (;;) /* its first thread: what tells it of the jailer's end */
@@ -92,19 +116,32 @@ static int make_child(const struct zygote_order *order, int *fds,
 	return pid < 0 ? -errno : (int)pid;
 }
 
+static bool is_pages(ssize_t n)
+{
+	return n > 0 && said.what == ZYGOTE_PAGES &&
+	       said.pages.count <= ZYGOTE_RANGES_MAX &&
+	       n == (ssize_t)zygote_pages_size(&said.pages);
+}
+
 static void obey(void)
 {
-	struct zygote_order order = { 0 };
 	struct zygote_answer answer;
 	int fds[ZYGOTE_ORDER_FDS_MAX], pidfd = -1;
 	unsigned count;
-	ssize_t n = fdpass_receive(ZYGOTE_FD_CONTROL, &order, sizeof(order),
-				   fds, ZYGOTE_ORDER_FDS_MAX, &count, 0);
+	ssize_t n = fdpass_receive(ZYGOTE_FD_CONTROL, &said, sizeof(said), fds,
+				   ZYGOTE_ORDER_FDS_MAX, &count, 0);
 
 	if (n <= 0)
 		_exit(0);
-	answer.pid = n == (ssize_t)sizeof(order) && count >= ZYGOTE_ORDER_FDS ?
-			     make_child(&order, fds, count, &pidfd) : -EINVAL;
+	if (is_pages(n)) {
+		memcpy(&known, &said.pages, (size_t)n);
+		return;
+	}
+	answer.pid = n == (ssize_t)sizeof(said.order) &&
+				     said.what == ZYGOTE_ORDER &&
+				     count >= ZYGOTE_ORDER_FDS ?
+			     make_child(&said.order, fds, count, &pidfd) :
+			     -EINVAL;
 	fdpass_send(ZYGOTE_FD_CONTROL, &answer, sizeof(answer), &pidfd,
 		    pidfd >= 0, 0);
 	while (count)

@@ -6,6 +6,7 @@
  *   jailer -> zygote   struct zygote_setup, once, before QEMU begins
  *                      struct zygote_order, with ZYGOTE_ORDER_FDS descriptors
  *                      and those of the groups that the child joins by itself
+ *                      struct zygote_pages, which takes the last one's place
  *   zygote -> jailer   struct zygote_answer to each order; when it is a
  *                      process, with a pidfd
  *
@@ -16,6 +17,7 @@
 #define VM_ZYGOTE_WIRE_H
 
 #include <linux/filter.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "vm/jail/argv.h"
@@ -48,10 +50,36 @@ enum zygote_order_fd {
 	ZYGOTE_ORDER_FDS_MAX = ZYGOTE_ORDER_FDS + CGROUP_TREES
 };
 
+enum zygote_what { ZYGOTE_ORDER = 1, ZYGOTE_PAGES };
+
 struct zygote_order {
+	uint32_t what; /* ZYGOTE_ORDER */
+	uint32_t copies; /* 1: of the pages that it will write, at once */
 	uint64_t clone_flags;
 	struct jail_bounds bounds;
 };
+
+#define ZYGOTE_RANGES_MAX 4096
+#define ZYGOTE_PAGES_MAX 8192 /* 32 MiB */
+
+struct zygote_range {
+	uint64_t at, bytes; /* whole pages */
+};
+
+/* What a child will write: one whose order says so copies it before it runs. */
+struct zygote_pages {
+	uint32_t what;  /* ZYGOTE_PAGES */
+	uint32_t count; /* of the ranges that follow */
+	uint32_t pages; /* in all of them */
+	struct zygote_range range[ZYGOTE_RANGES_MAX];
+};
+
+/* What of it is sent. */
+static inline size_t zygote_pages_size(const struct zygote_pages *p)
+{
+	return offsetof(struct zygote_pages, range) +
+	       p->count * sizeof(p->range[0]);
+}
 
 struct zygote_answer {
 	int32_t pid; /* < 0: a negative errno */

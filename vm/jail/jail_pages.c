@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jail_pages.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+#include "vm/os/rights.h"
+
+#define PAGE 4096u
+#define ANSWER_MS 1000
+#define BATCH 4096u /* entries that are read at a time */
+/* Of Documentation/admin-guide/mm/pagemap.rst. */
+#define PRESENT (1ull << 63)
+#define OF_FILE (1ull << 61) /* or of shared memory */
+#define EXCLUSIVE (1ull << 56)
+
+/* Return: is there room for more? */
+static bool add(struct zygote_pages *p, uint64_t at)
+{
+	struct zygote_range *last = p->count ? &p->range[p->count - 1] : NULL;
+
+	if (p->pages >= ZYGOTE_PAGES_MAX)
+		return false;
+	if (last && last->at + last->bytes == at) {
+		last->bytes += PAGE;
+	} else if (p->count < ZYGOTE_RANGES_MAX) {
+		p->range[p->count++] = (struct zygote_range){ at, PAGE };
+	} else {
+		return false;
+	}
+	p->pages++;
+	return true;
+}
+
+/* Return: 0, 1 (no more room) or negative errno. */
+static int read_range(int pagemap, uint64_t from, uint64_t to,
+		      struct zygote_pages *ret)
+{
+	static uint64_t entries[BATCH];
+
+	while (from < to) {
+		size_t want = MIN((to - from) / PAGE, (uint64_t)BATCH);
+		ssize_t n = pread(pagemap, entries, want * sizeof(*entries),
+				  (off_t)(from / PAGE * sizeof(*entries)));
+
+		if (n < (ssize_t)(want * sizeof(*entries)))
+			return n < 0 ? -errno : -EIO;
+		for (size_t i = 0; i < want; i++)
+			if ((entries[i] & (PRESENT | OF_FILE | EXCLUSIVE)) ==
+				    (PRESENT | EXCLUSIVE) &&
+			    !add(ret, from + i * PAGE))
+				return 1;
+		from += want * PAGE;
+	}
+	return 0;
+}
+
+int jail_pages_read(int proc, pid_t pid, struct zygote_pages *ret)
+{
+	char path[40], line[512];
+	int r = 0;
+
+	ret->what = ZYGOTE_PAGES;
+	ret->count = ret->pages = 0;
+	snprintf(path, sizeof(path), "%d/pagemap", (int)pid);
+	auto_close int pagemap = openat(proc, path, O_RDONLY | O_CLOEXEC);
+
+	snprintf(path, sizeof(path), "%d/maps", (int)pid);
+	auto_close int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	auto_fclose FILE *maps = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (maps)
+		fd = -1; /* it is maps' */
+	if (pagemap < 0 || !maps)
+		return -errno;
+	while (r == 0 && fgets(line, sizeof(line), maps)) {
+		uint64_t from, to;
+		char mode[5];
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to,
+			   mode) == 3 &&
+		    mode[1] == 'w' && mode[3] == 'p')
+			r = read_range(pagemap, from, to, ret);
+	}
+	return MIN(r, 0);
+}
+
+static _Noreturn void serve(int sock, int proc)
+{
+	static const unsigned kept[] = { CAP_SYS_PTRACE };
+	static struct zygote_pages pages;
+	pid_t pid;
+
+	prctl(PR_SET_NAME, "fsd-pages");
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (dup2(sock, 0) < 0 || dup2(proc, 1) < 0 ||
+	    syscall(SYS_close_range, 2u, ~0u, 0) < 0 ||
+	    rights_keep(kept, ARRAY_SIZE(kept)) < 0)
+		_exit(1);
+	while (recv(0, &pid, sizeof(pid), 0) == (ssize_t)sizeof(pid)) {
+		if (jail_pages_read(1, pid, &pages) < 0)
+			pages.what = pages.count = 0;
+		if (send(0, &pages, zygote_pages_size(&pages),
+			 MSG_NOSIGNAL) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+int jail_pages_begin(void)
+{
+	/* Here: the jailer is about to leave this root, and all that share it. */
+	auto_close int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int pair[2];
+	pid_t pid;
+
+	if (proc < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		serve(pair[1], proc);
+	close(pair[1]);
+	if (pid > 0)
+		return pair[0];
+	close(pair[0]);
+	return -EAGAIN;
+}
+
+int jail_pages_ask(int sock, pid_t pid, struct zygote_pages *ret)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+	ssize_t n;
+
+	ret->count = 0;
+	if (send(sock, &pid, sizeof(pid), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return -errno;
+	if (poll(&p, 1, ANSWER_MS) != 1)
+		return -ETIMEDOUT;
+	n = recv(sock, ret, sizeof(*ret), MSG_DONTWAIT);
+	return n > 0 && ret->what == ZYGOTE_PAGES &&
+	       ret->count <= ZYGOTE_RANGES_MAX &&
+	       n == (ssize_t)zygote_pages_size(ret) ? 0 : -EPROTO;
+}
