@@ -240,6 +240,8 @@ def bench_warm(table):
                                                       - 1], "ms")
     bench_idle(table, mount)
     bench_imports(table, mount)
+    bench_alone(table, mount)
+    bench_scripts(table, mount)
     bench_output(table, mount)
     bench_session(table, mount, host)
     mount.close()
@@ -316,7 +318,9 @@ def bench_imports(table, mount):
     """A program that uses the standard library, on a machine that has had time
     to be heated for such, and one that fails."""
     for what, text in (
-            ("that imports json, re, datetime",
+            ("that imports six modules",
+             "import json, re, datetime, collections, csv, pathlib\nprint(1)\n"),
+            ("that uses json, re, datetime",
              "import json, re, datetime\n"
              "print(json.dumps({'a': re.findall('a+', 'caat'),"
              " 'b': str(datetime.date.today())}))\n"),
@@ -337,6 +341,47 @@ def bench_imports(table, mount):
             base.append((time.monotonic() - start) * 1000)
         table.add("rested python job %s" % what, statistics.median(ours), "ms",
                   "bwrap python3", statistics.median(base))
+
+
+def bench_alone(table, mount):
+    """Jobs as people send them: one, and after a while another. The baseline is
+    alone as well, with the same pause before it."""
+    for pause, count in ((1.5, 4 if QUICK else 12), (10, 2 if QUICK else 6)):
+        ours, base = [], []
+        for i in range(count):
+            time.sleep(pause)  # what is measured
+            ours.append(mount.run("alone-%g-%d" % (pause, i), "python")[0])
+            time.sleep(pause)
+            start = time.monotonic()
+            subprocess.run(BWRAP + PROGRAMS["python"][2],
+                           stdout=subprocess.DEVNULL)
+            base.append((time.monotonic() - start) * 1000)
+        ours, base = statistics.median(ours), statistics.median(base)
+        table.add("python job, alone for %g s" % pause, ours, "ms",
+                  "bwrap python3", base, (ours <= 1.2 * base, "<= 1.2"))
+
+
+def bench_scripts(table, mount):
+    """Shell scripts that start other programs."""
+    for what, text in (
+            ("ten times /bin/true", "for i in 1 2 3 4 5 6 7 8 9 10\n"
+             "do /bin/true; done\n"),
+            ("a pipeline of seven programs",
+             "ls /usr | awk '{ print $1 }' | sort | uniq | grep -v x |"
+             " sed s/a/b/ | wc -l\n"),
+            ("python3 -c 'print(1)'", "python3 -c 'print(1)'\n")):
+        PROGRAMS["script"] = ("code.sh", text, None)
+        ours, base = [], []
+        for i in range(2 if QUICK else 9):
+            machines_at_rest(mount)
+            ours.append(mount.run("script-%d-%d" % (len(what), i),
+                                  "script")[0])
+            start = time.monotonic()
+            subprocess.run(BWRAP + ["bash", "-c", text],
+                           stdout=subprocess.DEVNULL)
+            base.append((time.monotonic() - start) * 1000)
+        table.add("rested bash job: " + what, statistics.median(ours), "ms",
+                  "bwrap bash", statistics.median(base))
 
 
 def bench_output(table, mount):
