@@ -20,15 +20,16 @@ teardown() {
 
 # two_machines — two that run a job each: $M and $M2.
 two_machines() {
-	local _
+	local both _
 	! forked || forking
 	for _ in 1 2; do
 		job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
 		job_put "$J" config.json '{}'
 		job_follow "$J" up
 	done
-	M=$(machines | sed -n 1p)
-	M2=$(machines | sed -n 2p)
+	both=$(machines) # once: a new one may have a lower number
+	M=$(sed -n 1p <<<"$both")
+	M2=$(sed -n 2p <<<"$both")
 	[ -n "$M" ] || fail 'there is no machine'
 	[ -n "$M2" ] || fail 'there is no second machine'
 	run grep -lc fsd-zygote "/proc/$M/maps" "/proc/$M2/maps"
