@@ -312,8 +312,11 @@ void cell_teach(struct jailer *j, const struct cell *c, uint32_t zygote)
 {
 	static struct zygote_pages pages;
 	const struct cell *z = find_zygote(j, zygote);
+	int r = c && z ? jail_pages_ask(j->pages, c->pid, &pages) : -ESRCH;
 
-	if (c && z && jail_pages_ask(j->pages, c->pid, &pages) == 0)
+	if (r == -ETIMEDOUT)
+		fd_close(&j->pages); /* a late answer is not the next one's */
+	if (r == 0)
 		fdpass_send(z->control, &pages, zygote_pages_size(&pages),
 			    NULL, 0, MSG_DONTWAIT);
 }
