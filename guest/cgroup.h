@@ -64,11 +64,11 @@ int cgroup_limit(struct cgroup *c, const struct wire_job *job,
  * until the job or the next heating. */
 void cgroup_mark(struct cgroup *c);
 /*
- * Says that what the group has in memory now is no part of a job's use.
+ * Leaves the group's memory of this moment out of a job's use.
  * Pages of files are the interpreter's own code, which it has read for all.
- * Of its heap, what is more than plain_heap bytes is of modules that it has
- * loaded for all; a job may use its whole limit besides. plain_heap is what a
- * fresh interpreter has, or UINT64_MAX to count the heap as it is.
+ * The heap beyond plain_heap bytes holds modules that it has loaded for all; a
+ * job may use its whole limit besides. plain_heap is the size of a fresh
+ * interpreter's heap, or UINT64_MAX to count the heap as it is.
  */
 void cgroup_mark_code(struct cgroup *c, uint64_t plain_heap);
 /*

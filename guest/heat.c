@@ -49,9 +49,9 @@ static const char *const usual[WIRE_RUN_MAX] = {
 };
 
 /*
- * What scripts start most: once run, its code is translated in each machine that
- * is forked off this one, and its pages are in memory. That is long, so it is for
- * a machine that is heated thoroughly, for many others. Measured: a pipeline of
+ * Starts the programs that scripts start most. Their code is then translated in
+ * each machine that is forked off this one, and their pages are in memory. It
+ * takes long, so only a machine that is heated thoroughly does it. Measured: a pipeline of
  * seven of them takes 120 ms instead of 265, python3 150 instead of 255. Node is
  * not among them: it writes code of its own into memory, and the next process to
  * get that memory pays for each page, 100 ms in all.

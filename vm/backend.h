@@ -163,7 +163,7 @@ struct vm_backend {
 
 	/* How the walls around each machine stand; NULL: there are none. */
 	const struct walls *(*walls)(struct backend *b);
-	/* What runs the machines; NULL: nothing of the host's. */
+	/* Names the QEMU that runs the machines; NULL: there is none. */
 	const struct vm_qemu *(*qemu)(struct backend *b);
 };
 

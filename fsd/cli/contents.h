@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a guest image has, for a person. */
+/* Tells a person what a guest image contains. */
 #ifndef FSD_CLI_CONTENTS_H
 #define FSD_CLI_CONTENTS_H
 

@@ -18,7 +18,7 @@ root=$out/root
 log=$out/log
 
 mkdir -p "$out"
-# names VARIABLE — what the Makefile installs on a Debian 13, without what makes
+# names — what the Makefile installs on a Debian 13, without what makes
 # images: the image is the host's.
 names() {
 	make -s -C "$top" DEBIAN=13 print-packages |
@@ -32,7 +32,6 @@ key=$(cat "$cache/sources.list" - <<<"$packages" |
 make_root() {
 	local lists=$cache/lists
 	rm -rf "$root" "$out/key"
-	mkdir -p "$out/archives/partial"
 	mmdebstrap --mode=root --format=directory --variant=custom --skip=update \
 		--aptopt='APT::Install-Recommends "false"' \
 		--include="$(echo base-files base-passwd bash coreutils dash \

@@ -352,10 +352,7 @@ def bench_alone(table, mount):
             time.sleep(pause)  # what is measured
             ours.append(mount.run("alone-%g-%d" % (pause, i), "python")[0])
             time.sleep(pause)
-            start = time.monotonic()
-            subprocess.run(BWRAP + PROGRAMS["python"][2],
-                           stdout=subprocess.DEVNULL)
-            base.append((time.monotonic() - start) * 1000)
+            base.append(command_ms(BWRAP + PROGRAMS["python"][2]))
         ours, base = statistics.median(ours), statistics.median(base)
         table.add("python job, alone for %g s" % pause, ours, "ms",
                   "bwrap python3", base, (ours <= 1.2 * base, "<= 1.2"))
@@ -376,10 +373,7 @@ def bench_scripts(table, mount):
             machines_at_rest(mount)
             ours.append(mount.run("script-%d-%d" % (len(what), i),
                                   "script")[0])
-            start = time.monotonic()
-            subprocess.run(BWRAP + ["bash", "-c", text],
-                           stdout=subprocess.DEVNULL)
-            base.append((time.monotonic() - start) * 1000)
+            base.append(command_ms(BWRAP + ["bash", "-c", text]))
         table.add("rested bash job: " + what, statistics.median(ours), "ms",
                   "bwrap bash", statistics.median(base))
 

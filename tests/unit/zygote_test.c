@@ -325,8 +325,8 @@ static void end(struct child *c)
 	close(c->pidfd);
 }
 
-/* What a child has written is told the zygote, and the next one has copies of it
- * before it has written anything. */
+/* The zygote learns which pages a child has written, and the next child has
+ * copies of them before it writes. */
 static void test_pages(int control)
 {
 	static struct zygote_pages first, next;

@@ -65,8 +65,8 @@ bool jail_is_empty(const struct jail *j);
 /* fds as jail_fd in jail_wire.h says, all borrowed. `ended` is to be set. */
 int jail_start(struct jail *j, const struct jail_request *what, const int *fds,
 	       struct jailed *m, struct err *err);
-/* What m has written since it was forked is what the machines that are forked
- * off the zygote from now on get copies of at once. Return: 0 or -EPIPE. */
+/* Has the zygote give its next machines copies, at once, of the pages that m has
+ * written since it was forked. Return: 0 or -EPIPE. */
 int jailed_teach(struct jailed *m, uint32_t zygote);
 void jailed_kill(struct jailed *m); /* `ended` follows */
 /* Kills it; nothing follows. A no-op without a process. */

@@ -434,7 +434,8 @@ int jailer_main(int argc, char **argv)
 	static struct jail_files files;
 	struct walls walls = { 0 };
 	struct jailer j = {
-		.sock = JAILER_FD_SOCK, .landlock = -1, .pages = -1, .uids = { .dir = -1 },
+		.sock = JAILER_FD_SOCK, .landlock = -1, .pages = -1,
+		.uids = { .dir = -1 },
 	};
 	struct err err = { 0 };
 	bool kvm;

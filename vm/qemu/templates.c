@@ -212,7 +212,7 @@ void templates_drop(struct templates *ts, const struct vm_class *cls,
 uint64_t templates_prepare(struct templates *ts, const struct vm_class *cls,
 			   uint32_t runners, bool thorough)
 {
-		struct own_template *own = templates_find(ts, cls);
+	struct own_template *own = templates_find(ts, cls);
 	unsigned others = 0;
 
 	list_for_each(pos, tmp, &ts->all) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the Python runner cannot say in Python:
+ * Does for the Python runner what Python cannot:
  *
  *   stay()   has the pages of files and of the stack there and starts the
  *            holder; see populate.h and hold.h.
@@ -56,7 +56,7 @@ static PyObject *stay(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 	return Py_NewRef(Py_None);
 }
 
-/* What a caller may rely on across a call, by DWARF's numbers. */
+/* The registers that a call leaves as they were, by DWARF's numbers. */
 enum { RBX = 3, RBP = 6, R12 = 12, R13, R14, R15 };
 
 struct caller {
