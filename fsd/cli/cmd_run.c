@@ -44,6 +44,7 @@ static int parse(int argc, char **argv, struct run_client *c)
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "mount", required_argument, NULL, 'M' },
+		{ "private", no_argument, NULL, 'P' },
 		{ 0 },
 	};
 	int opt;
@@ -70,6 +71,9 @@ static int parse(int argc, char **argv, struct run_client *c)
 			break;
 		case 'M':
 			c->mount = optarg;
+			break;
+		case 'P':
+			c->private = true;
 			break;
 		default:
 			return usage("run");

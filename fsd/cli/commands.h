@@ -12,6 +12,7 @@ int command_run(int argc, char **argv);
 int command_image(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_upgrade(int argc, char **argv);
+int private_main(int argc, char **argv);  /* what `fsd run` starts */
 int command_serve(int argc, char **argv); /* what the holder starts */
 
 /* "fsd NAME: sentence" on standard error; returns code. */

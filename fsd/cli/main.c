@@ -13,7 +13,7 @@
 #include "fsd/server/holder.h"
 #include "fsd/mount/keeper.h"
 #include "fsd/mount/notify.h"
-#include "fsd/client/run_client.h"
+#include "fsd/client/private.h"
 #include "vm/jail/jailer.h"
 
 static int command_version(int argc, char **argv)
@@ -75,8 +75,9 @@ static const struct command commands[] = {
 	  "  -m MB                memory\n"
 	  "  -e NAME=VALUE        environment, repeatable\n"
 	  "  --json               print result.json instead of the streams\n"
-	  "  --mount MNT          through this mount (default: $FSD_MOUNT, a\n"
-	  "                       mount of fsd, else a private one)\n" },
+	  "  --mount MNT          through this mount (default: $FSD_MOUNT,\n"
+	  "                       /run/fsd/jobs, else a private one)\n"
+	  "  --private            through a private mount\n" },
 	{ "image", command_image,
 	  "fsd image build|list|verify [DIR]   guest images\n" },
 	{ "doctor", command_doctor,

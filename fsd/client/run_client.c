@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <mntent.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,13 +14,16 @@
 
 #include "fsd/cli/commands.h"
 #include "outlet.h"
+#include "private.h"
+#include "which_mount.h"
 
 #define EXIT_KILLED 137 /* of a job that somebody has cancelled */
 
 struct client {
 	const struct run_client *c;
 	struct private_mount own;
-	const char *mnt;
+	const char *mnt;   /* for messages: it may be in another namespace */
+	int root;          /* owned: the mount's */
 	char job[96];      /* name in the mount */
 	int dir;           /* the job's directory */
 	int signals;       /* signalfd */
@@ -32,32 +34,6 @@ struct client {
 	bool unread;       /* a reader of its output has gone */
 	bool given_up;     /* a reader paused, and we were to end */
 };
-
-/* --- the mount ----------------------------------------------------------------- */
-
-static const char *find_mount(char room[256])
-{
-	const char *env = getenv("FSD_MOUNT");
-	FILE *f = setmntent("/proc/self/mounts", "r");
-	struct mntent *m;
-	bool found = false;
-
-	if (env && *env)
-		return env;
-	while (f && !found && (m = getmntent(f))) {
-		struct stat st;
-
-		if (strcmp(m->mnt_type, "fuse.fsd") != 0 ||
-		    strstr(m->mnt_dir, "/fsd-run-") ||
-		    stat(m->mnt_dir, &st) < 0 || st.st_uid != geteuid())
-			continue;
-		snprintf(room, 256, "%s", m->mnt_dir);
-		found = true;
-	}
-	if (f)
-		endmntent(f);
-	return found ? room : NULL;
-}
 
 /* --- config.json ------------------------------------------------------------------ */
 
@@ -231,19 +207,18 @@ static int write_config(struct client *k, const struct buf *config)
 static int make_job(struct client *k)
 {
 	auto_buf struct buf config = { 0 };
-	char path[512];
 	int r = make_config(k->c, &config);
 
 	if (r)
 		return r;
 	snprintf(k->job, sizeof(k->job), ".run-%d-%llx", (int)getpid(),
 		 (unsigned long long)now_ns());
-	snprintf(path, sizeof(path), "%s/%s", k->mnt, k->job);
-	if (mkdir(path, 0700) < 0)
-		return complain("run", 1, "%s: %s", path, strerror(errno));
-	k->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (mkdirat(k->root, k->job, 0700) == 0)
+		k->dir = openat(k->root, k->job,
+				O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (k->dir < 0)
-		return complain("run", 1, "%s: %s", path, strerror(errno));
+		return complain("run", 1, "%s/%s: %s", k->mnt, k->job,
+				strerror(errno));
 	r = put_code(k);
 	/* A terminal is not read: a program that wants input gets its end. */
 	if (!r && strcmp(k->c->file, "-") != 0 && !isatty(STDIN_FILENO))
@@ -253,12 +228,9 @@ static int make_job(struct client *k)
 
 static int submit(struct client *k)
 {
-	char from[512], to[512];
-
-	snprintf(from, sizeof(from), "%s/%s", k->mnt, k->job);
-	snprintf(to, sizeof(to), "%s/%s", k->mnt, k->job + 1);
-	if (rename(from, to) < 0)
-		return complain("run", 1, "%s: %s", to, strerror(errno));
+	if (renameat(k->root, k->job, k->root, k->job + 1) < 0)
+		return complain("run", 1, "%s/%s: %s", k->mnt, k->job + 1,
+				strerror(errno));
 	memmove(k->job, k->job + 1, strlen(k->job));
 	return 0;
 }
@@ -357,13 +329,10 @@ static int fail(struct client *k, int code, const char *fmt, ...)
 /* The reason why there is no answer yet, if there is one, once. */
 static void tell_health(struct client *k)
 {
-	char path[512], text[600];
-	auto_close int fd = -1;
-	ssize_t n;
+	auto_close int fd = openat(k->root, ".fsd/health", O_RDONLY | O_CLOEXEC);
+	char text[600];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
-	snprintf(path, sizeof(path), "%s/.fsd/health", k->mnt);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (n <= 0)
 		return;
 	text[n] = '\0';
@@ -492,7 +461,7 @@ static int outcome(struct client *k)
 static void remove_job(struct client *k)
 {
 	static const char *const names[] = { "config.json", "stdin" };
-	char path[512], code[300];
+	char code[300];
 
 	if (k->dir < 0)
 		return;
@@ -500,8 +469,7 @@ static void remove_job(struct client *k)
 	unlinkat(k->dir, code, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		unlinkat(k->dir, names[i], 0);
-	snprintf(path, sizeof(path), "%s/%s", k->mnt, k->job);
-	rmdir(path);
+	unlinkat(k->root, k->job, AT_REMOVEDIR);
 	fd_close(&k->dir);
 }
 
@@ -524,13 +492,19 @@ static int catch_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static int get_mount(struct client *k, char room[256])
+static int get_mount(struct client *k)
 {
 	int r = 0;
 
-	k->mnt = k->c->mount ? k->c->mount : find_mount(room);
+	k->mnt = k->c->private ? NULL : which_mount(k->c->mount);
 	if (k->mnt)
 		r = mount_answers("run", k->mnt);
+	if (r == 0 && k->mnt) {
+		k->root = open(k->mnt, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (k->root < 0)
+			r = complain("run", 1, "%s: %s", k->mnt,
+				     strerror(errno));
+	}
 	if (r)
 		return r;
 	/* Not before one is asked that may not answer, but before there is a
@@ -540,22 +514,23 @@ static int get_mount(struct client *k, char room[256])
 		return 0;
 	r = private_start(&k->own, k->signals);
 	k->mnt = k->own.mnt;
+	k->root = take_fd(&k->own.root);
 	return r;
 }
 
 int run_client(const struct run_client *c)
 {
 	struct client k = {
-		.c = c, .dir = -1, .signals = -1, .own = PRIVATE_NONE,
+		.c = c, .root = -1, .dir = -1, .signals = -1,
+		.own = PRIVATE_NONE,
 	};
-	char room[256];
 	int r = 0;
 
 	if (strcmp(c->file, "-") != 0 && access(c->file, R_OK) < 0)
 		return complain("run", 2, "%s: %s", c->file, strerror(errno));
 	outlet_open(&k.out[0], STDOUT_FILENO);
 	outlet_open(&k.out[1], STDERR_FILENO);
-	r = get_mount(&k, room);
+	r = get_mount(&k);
 	if (r == 0)
 		r = make_job(&k);
 	if (r == 0)
@@ -572,6 +547,7 @@ int run_client(const struct run_client *c)
 	outlet_close(&k.out[0]);
 	outlet_close(&k.out[1]);
 	fd_close(&k.signals);
+	fd_close(&k.root);
 	private_stop(&k.own);
 	return r;
 }

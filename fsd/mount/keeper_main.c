@@ -204,6 +204,7 @@ int keeper_main(int argc, char **argv)
 	me = (struct self){ .mountpoint = argv[1], .others = argv[2] };
 	prctl(PR_SET_NAME, "fsd-keeper");
 	signal(SIGCHLD, SIG_DFL);
+	signal(SIGTERM, SIG_IGN); /* it ends with its server */
 	if (geteuid() == 0 && rights_keep(kept, ARRAY_SIZE(kept)) < 0)
 		return 1;
 	while (serve_one(SPAWN_FD_FIRST, &me))

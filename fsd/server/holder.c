@@ -44,6 +44,9 @@
 
 /* What a user may tell us, which the server is told, too; and of our children. */
 #define HEARD { SIGINT, SIGTERM, SIGUSR1, SIGUSR2, HOLDER_NOW, SIGCHLD }
+/* What a private mount's holder hears, and what it ignores. */
+#define HEARD_PRIVATE { HOLDER_LEAVE, SIGCHLD }
+#define IGNORED_PRIVATE { SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2 }
 
 struct holder {
 	const struct mount_options *options;
@@ -69,6 +72,12 @@ struct holder {
 };
 
 /* --- the server -------------------------------------------------------------------- */
+
+/* What tells a server to end now. */
+static int ending_signal(const struct holder *h)
+{
+	return h->options->die_with_parent ? HOLDER_LEAVE : SIGTERM;
+}
 
 static int start_server(struct holder *h, struct err *err)
 {
@@ -98,7 +107,7 @@ static int start_server(struct holder *h, struct err *err)
 			  .fd_count = 2,
 			  .error_fd = STDERR_FILENO,
 			  .may_gain = true, /* its keeper runs fusermount3 */
-			  .parting = SIGTERM,
+			  .parting = ending_signal(h),
 		  }, &h->server, err);
 	free(argv);
 	if (r < 0)
@@ -188,6 +197,17 @@ static void upgrade(struct holder *h)
 	h->asked = 0;
 }
 
+static ssize_t send_ready(const struct holder *h, const struct ready *ready)
+{
+	auto_close int root = -1;
+
+	if (!ready->root)
+		return write(ready->fd, "", 1);
+	root = open(h->options->mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root < 0 ? -errno
+			: fdpass_send(ready->fd, "", 1, &root, 1, 0);
+}
+
 static void tell_ready(struct holder *h)
 {
 	struct ready *ready = take_ptr(h->ready);
@@ -201,10 +221,10 @@ static void tell_ready(struct holder *h)
 		return;
 	if (ready->log)
 		daemon_log_begin(ready->log);
-	if (write(ready->fd, "", 1) != 1) {
+	if (send_ready(h, ready) != 1) {
 		log_warn("who started this has gone: the service ends");
 		h->ending = true;
-		tell_server(h, SIGTERM);
+		tell_server(h, ending_signal(h));
 	}
 	fd_close(&ready->fd);
 }
@@ -267,7 +287,8 @@ static void say_end(int status)
  * begun anything, and what the one before had left is in order. */
 static bool by_us(int signal)
 {
-	return signal == SIGTERM || signal == SIGUSR1;
+	return signal == SIGTERM || signal == SIGUSR1 ||
+	       signal == HOLDER_LEAVE;
 }
 
 /* Return: the exit code of the service, or -1: another server goes on. */
@@ -404,14 +425,19 @@ static void on_signal(struct holder *h)
 
 static int watch_signals(struct holder *h)
 {
-	const int heard[] = HEARD;
+	static const int ignored[] = IGNORED_PRIVATE;
+	const int heard[] = HEARD, heard_private[] = HEARD_PRIVATE;
+	bool private = h->options->die_with_parent;
+	size_t count = private ? ARRAY_SIZE(heard_private) : ARRAY_SIZE(heard);
 	sigset_t set;
 
 	/* SIGINT too where a shell lets background commands ignore it: who ends
 	 * a script by Ctrl-C wants no mount to be left of it. */
 	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(heard); i++)
-		sigaddset(&set, heard[i]);
+	for (size_t i = 0; i < count; i++)
+		sigaddset(&set, private ? heard_private[i] : heard[i]);
+	for (size_t i = 0; private && i < ARRAY_SIZE(ignored); i++)
+		signal(ignored[i], SIG_IGN);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
@@ -503,7 +529,7 @@ int hold(const struct mount_options *options, struct ready *ready)
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (options->die_with_parent)
-		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		prctl(PR_SET_PDEATHSIG, HOLDER_LEAVE);
 	if (begin(&h, &err) < 0)
 		h.code = complain("mount", 1, "%s", err.text);
 	while (h.code < 0)

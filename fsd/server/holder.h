@@ -17,6 +17,10 @@
  * SIGTERM, SIGINT: end now. SIGUSR1: end after the running jobs. SIGUSR2: the
  * next server is the program that is installed now, after the running jobs;
  * HOLDER_NOW: at once. If the holder is killed its server ends the service.
+ *
+ * A private mount hears HOLDER_LEAVE instead of SIGTERM and the other signals that
+ * end a service. A batch system sends SIGTERM to every process of a job at once, and
+ * the program is to have time to save: its mount must stay until the client ends.
  */
 #ifndef FSD_HOLDER_H
 #define FSD_HOLDER_H
@@ -33,6 +37,7 @@ enum {
 };
 enum { HOLDER_NEXT = 75 };
 #define HOLDER_NOW SIGRTMIN
+#define HOLDER_LEAVE (SIGRTMIN + 1) /* client/private.h */
 /* A server's descriptors. */
 enum { HOLDER_FD_CONTROL = 3, HOLDER_FD_INHERIT };
 
@@ -47,7 +52,8 @@ struct holder_mount {
  * service. */
 struct daemon_log;
 struct ready {
-	int fd;     /* owned by hold(); gets one byte */
+	int fd;     /* owned by hold(); gets one byte, */
+	bool root;  /* with a descriptor of the mount's root */
 	struct daemon_log *log; /* borrowed; becomes standard error then; NULL:
 				   that stays */
 };

@@ -98,8 +98,14 @@ static int watch_signals(struct fsd *d, struct loop_fd *src)
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
+	sigaddset(&set, HOLDER_LEAVE);
+	if (d->options->die_with_parent) { /* as its holder, see there */
+		signal(SIGINT, SIG_IGN);
+		signal(SIGTERM, SIG_IGN);
+	} else {
+		sigaddset(&set, SIGINT);
+		sigaddset(&set, SIGTERM);
+	}
 	sigaddset(&set, SIGUSR1); /* end after the running jobs */
 	sigaddset(&set, SIGUSR2); /* another server goes on then, */
 	sigaddset(&set, HOLDER_NOW); /* or at once */

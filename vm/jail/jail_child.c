@@ -269,6 +269,17 @@ static void enter_zygote(struct jail_child *c)
 	jail_child_must(c, JAIL_STEP_PARENT, tie_to_parent(c));
 }
 
+/* QEMU would end on a SIGTERM that a batch system sends to every process of a job;
+ * the job's program is to have time to save. The mask outlives exec. */
+static void block_term(void)
+{
+	sigset_t term;
+
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
+}
+
 _Noreturn void jail_child_main(struct jail_child *c)
 {
 	/* One heap: the others would cost a system call a page. */
@@ -287,6 +298,7 @@ _Noreturn void jail_child_main(struct jail_child *c)
 	if (tie_to_parent(c) < 0 || !jail_child_may_go(c))
 		_exit(127);
 	spawn_reset_signals();
+	block_term();
 	jail_child_must(c, JAIL_STEP_CGROUP, joined);
 	jail_child_must(c, JAIL_STEP_FDS, placed);
 	if (zygote)

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process that holds the private mount of one `fsd run`. It makes a directory
+ * for all that the mount has, keeps a lock on it, and removes it at the end.
+ *
+ * The mount is in a mount namespace of its own, so that the kernel takes it away
+ * with the last process of that namespace, however that ends. The client gets a
+ * descriptor of the mount's root and needs no path to it. Templates are kept in the
+ * usual place, so that only the first private mount has to boot a machine.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "fsd/base/daemon_log.h"
+#include "fsd/client/private.h"
+#include "fsd/server/holder.h"
+#include "fsd/server/paths.h"
+#include "vm/os/spawn.h"
+
+#define MAKE_TRIES 16
+
+static int write_file(const char *path, const char *text)
+{
+	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+/* Makes this user's ids the only ones of a new user namespace. */
+static int map_ids(uid_t uid, gid_t gid)
+{
+	char map[64];
+	int r;
+
+	snprintf(map, sizeof(map), "%u %u 1", uid, uid);
+	r = write_file("/proc/self/uid_map", map);
+	if (r == 0)
+		r = write_file("/proc/self/setgroups", "deny");
+	snprintf(map, sizeof(map), "%u %u 1", gid, gid);
+	return r ? r : write_file("/proc/self/gid_map", map);
+}
+
+/* Enters a mount namespace of our own, as an ordinary user by way of a user
+ * namespace. Mounts and unmounts of the host are seen in it, ours not outside.
+ * Return: 0 or negative errno; then this process is of no use any more. */
+static int enter_namespace(void)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	int r = 0;
+
+	if (unshare(uid ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS) < 0)
+		return -errno;
+	if (uid)
+		r = map_ids(uid, gid);
+	if (r == 0 && mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		r = -errno;
+	return r;
+}
+
+/* Takes the lock of the directory. Another `fsd run` that saw the directory before
+ * it was locked may have removed it. */
+static bool lock_dir(const char *dir, int fd)
+{
+	struct stat ours, now;
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	       fstat(fd, &ours) == 0 && stat(dir, &now) == 0 &&
+	       ours.st_dev == now.st_dev && ours.st_ino == now.st_ino;
+}
+
+/* Makes a directory in $TMPDIR, else in /tmp, and its lock. Return: the lock's
+ * descriptor, or -1 with the sentence on standard error. */
+static int make_dir(char dir[PRIVATE_DIR])
+{
+	const char *base = private_base();
+
+	for (int i = 0; i < MAKE_TRIES; i++) {
+		int fd;
+
+		if (snprintf(dir, PRIVATE_DIR, "%s/" PRIVATE_NAME "XXXXXX",
+			     base) >= PRIVATE_DIR) {
+			complain("run", 1, "TMPDIR is %s; it may have %zu bytes "
+				 "at most", base, PRIVATE_DIR -
+				 sizeof("/" PRIVATE_NAME "XXXXXX"));
+			return -1;
+		}
+		if (!mkdtemp(dir)) {
+			complain("run", 1, "%s: %s", base, strerror(errno));
+			return -1;
+		}
+		fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (lock_dir(dir, fd))
+			return fd;
+		fd_close(&fd);
+	}
+	complain("run", 1, "%s: others remove what is made there", base);
+	return -1;
+}
+
+static int hold_in(const char *dir, struct ready *ready)
+{
+	char state[PRIVATE_PATH], mnt[PRIVATE_PATH];
+	auto_free char *cache = default_state_dir();
+	const char *argv[] = {
+		PRIVATE_COMMAND, "--state", state, "--cache", cache,
+		"--pool", "0", "--fork", "no", "--log-level", "warn",
+		"--durability", "relaxed", "--private", mnt, NULL,
+	};
+	struct mount_options o;
+	int r;
+
+	if (!cache)
+		return complain("run", 1, "%s", strerror(ENOMEM));
+	snprintf(state, sizeof(state), "%s/state", dir);
+	snprintf(mnt, sizeof(mnt), "%s" PRIVATE_MNT, dir);
+	mkdir(mnt, 0700);
+	r = mount_options_parse(&o, ARRAY_SIZE(argv) - 1,
+				(char **)(uintptr_t)argv);
+	if (r == 0) {
+		ready->log = daemon_log_open(o.state_dir, DAEMON_LOG_LIMIT);
+		r = hold(&o, ready);
+		daemon_log_close(ready->log);
+	}
+	mount_options_done(&o);
+	return r;
+}
+
+/* private [PRIVATE_PLAIN]: without a namespace then. */
+int private_main(int argc, char **argv)
+{
+	char dir[PRIVATE_DIR];
+	struct ready ready = { .fd = SPAWN_FD_FIRST, .root = true };
+	auto_close int lock = -1;
+	bool plain = argc > 1 && !strcmp(argv[1], PRIVATE_PLAIN);
+	sigset_t leave;
+	int r = 1;
+
+	prctl(PR_SET_NAME, "fsd");
+	fcntl(ready.fd, F_SETFD, FD_CLOEXEC);
+	sigemptyset(&leave);
+	sigaddset(&leave, HOLDER_LEAVE);
+	sigprocmask(SIG_BLOCK, &leave, NULL); /* until hold() hears it */
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	if (!plain && enter_namespace() < 0)
+		return PRIVATE_NO_NAMESPACE;
+	lock = make_dir(dir);
+	if (lock < 0)
+		return 1;
+	if (write(ready.fd, dir, sizeof(dir)) == (ssize_t)sizeof(dir))
+		r = hold_in(dir, &ready);
+	private_remove(dir);
+	return r;
+}

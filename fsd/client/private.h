@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A private mount: it lives as long as the `fsd run` that asked for it.
+ *
+ *   fsd run                    its holder, a process of its own
+ *   private_start()  --------> makes DIR, locks it           (cli/private_holder.c)
+ *                    <-------- DIR
+ *                    <-------- a byte and the mount's root, when it answers
+ *   private_stop()   --------> HOLDER_LEAVE; the kernel sends it, too, if the
+ *                              client dies
+ *                              ends the mount, removes DIR, ends
+ *
+ * DIR is in $TMPDIR or /tmp. The lock is flock(2) of DIR itself: whoever can take it
+ * may remove DIR, for its holder has died.
+ */
+#ifndef FSD_PRIVATE_H
+#define FSD_PRIVATE_H
+
+#include <limits.h>
+#include <signal.h>
+
+#include "vm/os/spawn.h"
+
+#define PRIVATE_COMMAND "private" /* the holder's; SPAWN_FD_FIRST is its socket */
+#define PRIVATE_PLAIN "plain"     /* its argument: without a namespace */
+#define PRIVATE_NO_NAMESPACE 77   /* its exit code: it could not make one */
+#define PRIVATE_NAME "fsd-run-"
+#define PRIVATE_MNT "/mnt"
+#define PRIVATE_DIR 1024
+#define PRIVATE_PATH (PRIVATE_DIR + 16)
+#define PRIVATE_LEAVE (SIGRTMIN + 1) /* HOLDER_LEAVE of its holder */
+
+struct private_mount {
+	char dir[PRIVATE_DIR]; /* "": not known yet */
+	char mnt[PRIVATE_PATH];
+	int root;              /* of the mount, or -1 */
+	struct child holder;
+};
+#define PRIVATE_NONE { .root = -1, .holder = { .pidfd = -1, .stderr_fd = -1 } }
+
+/* signals: a signalfd; one ends the start. Return: 0, 128 + its number, or the
+ * exit code of a failure; then private_stop() as well. */
+int private_start(struct private_mount *p, int signals);
+void private_stop(struct private_mount *p); /* no-op on none */
+
+/* Removes what holders of this user have left that were killed. */
+void private_clean(void);
+/* Where such directories are made. */
+const char *private_base(void);
+/* Removes one with all that is in it, and a dead mount first. */
+void private_remove(const char *dir);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "which_mount.h"
+
+#include <errno.h>
+#include <mntent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Who made the mount of fsd that lies there: the kernel's word, not the mount's
+ * own. The last line of a path is the one on top. Return: -1: there is none. */
+static long long mounted_by(const char *path)
+{
+	FILE *f = setmntent("/proc/self/mounts", "re");
+	struct mntent *m;
+	long long owner = -1;
+
+	while (f && (m = getmntent(f))) {
+		const char *user = hasmntopt(m, "user_id");
+
+		if (strcmp(m->mnt_dir, path) != 0)
+			continue;
+		user = user ? strchr(user, '=') : NULL;
+		owner = !strcmp(m->mnt_type, "fuse.fsd") && user
+				? strtoll(user + 1, NULL, 10)
+				: -1;
+	}
+	if (f)
+		endmntent(f);
+	return owner;
+}
+
+/* Without --allow-other another user's mount is not to be entered. */
+static bool may_enter(const char *path)
+{
+	return access(path, X_OK) == 0 || errno != EACCES;
+}
+
+const char *which_mount(const char *option)
+{
+	const char *env = getenv("FSD_MOUNT");
+	long long owner;
+
+	if (option)
+		return option;
+	if (env && *env)
+		return env;
+	owner = mounted_by(SERVICE_MOUNT);
+	return (owner == 0 || owner == (long long)geteuid()) &&
+			       may_enter(SERVICE_MOUNT)
+		       ? SERVICE_MOUNT
+		       : NULL;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which mount a command uses that names jobs and no mount. */
+#ifndef FSD_WHICH_MOUNT_H
+#define FSD_WHICH_MOUNT_H
+
+#define SERVICE_MOUNT "/run/fsd/jobs" /* of the host's own service */
+
+/* Returns the option's value if it is given, else $FSD_MOUNT, else SERVICE_MOUNT if
+ * root or this user mounted it and this user may enter it; else NULL. A mount that
+ * somebody else made is never found: the command would trust what it shows. */
+const char *which_mount(const char *option);
+
+#endif

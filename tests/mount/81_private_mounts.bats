@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Which mount `fsd run` takes, and what is left of a private one: nothing.
+
+load ../lib/common
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	mkdir tmp
+	export TMPDIR=$PWD/tmp
+}
+teardown() { mount_done; }
+
+# private WAY [ARGUMENT...] — as lib/private.py says.
+private() {
+	bounded 120 /usr/bin/python3 "$TESTS/lib/private.py" "$1" "$FSD" "${@:2}"
+}
+
+# as_other COMMAND... — as a user that is not root, who may open /dev/fuse and has
+# no fusermount3.
+as_other() {
+	[ "$(id -u)" = 0 ] || need root
+	PUBLIC=$(mktemp -d /tmp/fsd-test.XXXXXX)
+	chmod 755 "$PUBLIC"
+	mknod -m 666 "$PUBLIC/fuse" c 10 229 || need 'devices can be made'
+	mkdir -m 777 "$PUBLIC/home"
+	cp "$FSD" "$PUBLIC/fsd"
+	# shellcheck disable=SC2016 # for the other shell
+	unshare --mount bash -c 'mount --bind "$1/fuse" /dev/fuse &&
+		exec setpriv --reuid 12345 --regid 12345 --clear-groups \
+			--no-new-privs "${@:2}"' _ "$PUBLIC" \
+		env HOME="$PUBLIC/home" TMPDIR="$PUBLIC/home" "$@"
+}
+
+# without_namespaces COMMAND... — where no mount namespace can be made any more.
+without_namespaces() {
+	# shellcheck disable=SC2016 # for the other shell
+	unshare --map-root-user --mount bash -c '
+		echo 0 >/proc/sys/user/max_mnt_namespaces && exec "$@"' _ "$@"
+}
+
+# bats test_tags=smoke
+@test "a private mount is in a namespace of its own, and leaves nothing" {
+	printf 'out up\nsleep 300\nexit 4\n' >code.sh
+	"$FSD" run --private code.sh </dev/null >out 3>&- &
+	bounded 20 tail -F --pid=$! out 2>/dev/null 3>&- | grep -q -m1 up
+	run grep -F "$TMPDIR" /proc/self/mounts
+	assert_failure
+	local status=0
+	wait $! || status=$?
+	assert_equal "$status $(names tmp)" '4 '
+}
+
+@test "a client that is killed leaves no process, mount or directory within 2 s" {
+	run private client 20
+	assert_output $'next\nleft:'
+}
+
+@test "a client of another user that is killed leaves nothing, without fusermount3" {
+	run --separate-stderr as_other bash -c 'cd "$HOME/.." && exec "$@"' _ \
+		timeout $((120 * SLOW)) /usr/bin/python3 - client ./fsd 6 \
+		<"$TESTS/lib/private.py"
+	assert_output $'next\nleft:'
+}
+
+@test "when all processes of a private mount are killed at once, the next run removes the directory" {
+	run private all 3
+	assert_output $'next\nleft:'
+}
+
+@test "where no namespace can be made, a private mount works, and the next run unmounts a dead one" {
+	unshare --map-root-user --mount true || need 'user namespaces'
+	run without_namespaces timeout $((60 * SLOW)) \
+		/usr/bin/python3 "$TESTS/lib/private.py" mounted "$FSD" 2
+	assert_output $'next\nleft:'
+}
+
+@test "SIGTERM to every process of a private mount reaches the program, which may save" {
+	run private term
+	assert_output $'next\nleft:'
+}
+
+@test "a directory of a private mount whose holder lives, or that is another user's, stays" {
+	mkdir tmp/fsd-run-foreign tmp/fsd-run-held
+	chown 12345 tmp/fsd-run-foreign || need 'root may give a directory away'
+	exec 9<tmp/fsd-run-held
+	flock --nonblock 9
+	printf 'out x\n' >code.sh
+	run "$FSD" run --private code.sh </dev/null
+	assert_output x
+	assert_equal "$(names tmp)" 'fsd-run-foreign fsd-run-held'
+	exec 9<&-
+	run "$FSD" run --private code.sh </dev/null
+	assert_equal "$(names tmp)" fsd-run-foreign
+}
+
+# in_service COMMAND... — does this where SERVICE serves /run/fsd/jobs and another
+# mount is m, and prints how many jobs each of the two has had.
+in_service() {
+	[ "$(id -u)" = 0 ] || need root
+	# shellcheck disable=SC2016 # for the other shell
+	bounded 60 unshare --mount bash -c '
+		mount -t tmpfs tmpfs /run && mkdir -p /run/fsd/jobs m
+		"$FSD" mount --daemon --state s1 /run/fsd/jobs 2>/dev/null
+		"$FSD" mount --daemon --state s2 m 2>/dev/null
+		"$@" </dev/null
+		for mnt in /run/fsd/jobs m; do
+			sed -n "s/^fsd_runs_accepted_total //p" "$mnt/.fsd/stats"
+			"$FSD" umount "$mnt"
+		done' _ "$@"
+}
+
+@test "run takes --mount, FSD_MOUNT, the host's service, in this order, and --private none of them" {
+	printf 'out x\n' >code.sh
+	run in_service "$FSD" run code.sh
+	assert_output $'x\n1\n0'
+	run in_service env FSD_MOUNT=m "$FSD" run code.sh
+	assert_output $'x\n0\n1'
+	run in_service env FSD_MOUNT=m "$FSD" run --mount /run/fsd/jobs code.sh
+	assert_output $'x\n1\n0'
+	run in_service env FSD_MOUNT=m "$FSD" run --private code.sh
+	assert_output $'x\n0\n0'
+}
+
+@test "run takes no mount that nobody has named, and no other user's at the service's place" {
+	printf 'out x\n' >code.sh
+	mount_start
+	run bounded 60 "$FSD" run code.sh </dev/null
+	assert_output x
+	assert_equal "$(figure fsd_runs_accepted_total)" 0
+	# Another user's: the mount table says so, whatever the mount says.
+	cat >fuse.py <<-'END'
+		import ctypes, os, sys
+		fd = os.open("/dev/fuse", os.O_RDWR)
+		libc = ctypes.CDLL(None, use_errno=True)
+		data = b"fd=%d,rootmode=40000,user_id=12345,group_id=12345" % fd
+		os.set_inheritable(fd, True)
+		if libc.mount(b"fsd", b"/run/fsd/jobs", b"fuse.fsd", 6, data) < 0:
+		    sys.exit(os.strerror(ctypes.get_errno()))
+		os.execvp(sys.argv[1], sys.argv[1:])
+	END
+	# shellcheck disable=SC2016 # for the other shell
+	run bounded 60 unshare --mount bash -c '
+		mount -t tmpfs tmpfs /run && mkdir -p /run/fsd/jobs
+		/usr/bin/python3 fuse.py "$1" run code.sh </dev/null' _ "$FSD"
+	assert_output x
+}
