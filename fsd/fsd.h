@@ -152,7 +152,8 @@ struct fsd {
 	bool no_room;            /* and there was none, */
 	bool state_gone;         /* nor its directory (room.c) */
 	struct {
-		uint64_t accepted, done[JOB_STATUS_MAX], refused, retried;
+		uint64_t accepted, done[JOB_STATUS_MAX], refused, retried,
+			removed;
 	} count;
 };
 

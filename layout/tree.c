@@ -44,6 +44,8 @@ const struct tree_row job_rows[] = {
 				    "standard error; a read blocks for more" },
 	[JOB_ROW_WAIT] = { "wait", ROW_WAIT, FILE_MODE, 0, false, false,
 			   "a read blocks until the end, then the exit code" },
+	[JOB_ROW_HOLD] = { "hold", ROW_WAIT, FILE_MODE, 0, false, false,
+			   "the job goes with the last one who has it open" },
 	[JOB_ROW_EVENTS] = { "events", ROW_FOLLOW, FILE_MODE, 0, false, false,
 			     "what happens, in order; a read blocks for more" },
 	[JOB_ROW_OUTPUT] = { "output", ROW_DIR, S_IFDIR | 0777, ENDED, true,

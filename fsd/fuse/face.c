@@ -409,6 +409,8 @@ static void stats_runs(struct fsd *d, struct buf *out)
 	for (int i = 0; i < JOB_STATUS_MAX; i++)
 		buf_fmt(out, "fsd_runs_total{status=\"%s\"} %" PRIu64 "\n",
 			status_name((enum job_status)i), d->count.done[i]);
+	buf_fmt(out, "fsd_runs_total{status=\"removed\"} %" PRIu64 "\n",
+		d->count.removed);
 }
 
 static void text_stats(struct fsd *d, uid_t uid, struct buf *out)

@@ -135,7 +135,7 @@ void op_poll(fuse_req_t, fuse_ino_t, struct fuse_file_info *,
 /* ops_file.c: a handle's truncation, for setattr. */
 int ops_handle_truncate(fuse_req_t req, struct fuse_file_info *fi, off_t size);
 
-/* ops_open.c: the size of a row of a removed job, by a handle on it. */
+/* ops_row.c: the size of a row of a removed job, by a handle on it. */
 off_t ops_handle_size(const struct job *job, unsigned row);
 /* ops_open.c: at the very end. */
 void ops_handles_free(struct fsd *d);

@@ -58,6 +58,9 @@ bool ops_row_is_gone(const struct inherit_handle *kept, const struct target *t);
  * negative errno. */
 int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 		       const struct target *t, int fd);
+/* ops_setattr.c: a job that is held is so on record, before who opened it is told.
+ * In a fiber that holds the job. Return: 0 or negative errno. */
+int ops_record_hold(fuse_req_t req, struct job *job);
 /* ops_list.c */
 void ops_listing_restore(struct fsd *d, struct inherit_handle *kept);
 /* A row's text as it is now. Return: 0 or negative errno. */

@@ -10,6 +10,7 @@
 #include "fsd/store/depot.h"
 #include "fsd/jobs/events.h"
 #include "face.h"
+#include "fsd/jobs/held.h"
 #include "fsd/mount/notify.h"
 #include "open_files.h"
 #include "fsd/users/people.h"
@@ -18,6 +19,11 @@
 #include "fsd/run/run.h"
 #include "ops_remote.h"
 #include "fsd/jobs/unstored.h"
+
+static bool holds(const struct handle *h)
+{
+	return h->t.kind == T_ROW && held_by(h->t.job, h->t.row);
+}
 
 /* kept: what an earlier server has left of it, or NULL. */
 static struct handle *handle_make(struct fsd *d, enum handle_kind kind,
@@ -46,6 +52,8 @@ static struct handle *handle_make(struct fsd *d, enum handle_kind kind,
 		job_ref(t->job);
 	if (t->kind == T_NODE)
 		node_ref(t->node);
+	if (holds(h))
+		held_more(t->job);
 	return h;
 }
 
@@ -77,23 +85,11 @@ void ops_handle_free(struct handle *h)
 	events_reader_free(h->events);
 	if (h->t.kind == T_NODE)
 		node_unref(h->t.node);
+	if (holds(h))
+		held_less(h->t.job);
 	if (h->t.job)
 		job_unref(h->t.job);
 	free(h);
-}
-
-off_t ops_handle_size(const struct job *job, unsigned row)
-{
-	struct stat st;
-
-	list_for_each(pos, tmp, &job->d->handles) {
-		struct handle *h = list_entry(pos, struct handle, node);
-
-		if (h->t.job == job && h->t.kind == T_ROW && h->t.row == row &&
-		    h->fd >= 0 && fstat(h->fd, &st) == 0)
-			return st.st_size;
-	}
-	return 0;
 }
 
 /* The mount is gone: nobody will release what is still open. */
@@ -282,15 +278,17 @@ static int open_row(fuse_req_t req, const struct target *t,
 {
 	bool ctl = t->row == JOB_ROW_CTL;
 	bool helper = notify_is_at(t->job, fuse_req_ctx(req)->pid);
+	bool hold = held_by(t->job, t->row); /* also for writing, without effect */
+	bool write = wants_write(fi) && !hold;
 	int r = 0;
 
 	if (!helper && !job_has_row(t->job, t->row))
 		return -ENOENT;
-	if (wants_write(fi) && !ctl && !helper && !job_takes_copies(t->job))
+	if (write && !ctl && !helper && !job_takes_copies(t->job))
 		return ops_refuse(req, -EPERM, t->job->meta.name,
 				  "%s is a virtual file and cannot be written",
 				  job_rows[t->row].name);
-	*ret = handle_new(ops_fsd(req), ctl ? H_CTL : wants_write(fi) ? H_SINK : H_TEXT, t);
+	*ret = handle_new(ops_fsd(req), ctl ? H_CTL : write ? H_SINK : H_TEXT, t);
 	if (!*ret)
 		return -ENOMEM;
 	fi->direct_io = 1;
@@ -422,50 +420,31 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 
 void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct handle *h = NULL;
+	struct handle *h;
 	struct target t;
-	int r;
+	int r = 0;
 
 	if (remote_open(req, ino, fi))
 		return;
-	if (opened_before(req, fi)) {
+	ops_hold(req, ino, NULL);
+	h = opened_before(req, fi);
+	if (!h) {
+		r = ops_target(req, ino, &t);
+		if (r == 0)
+			r = do_open(req, &t, fi, &h);
+		/* its close has nothing to say */
+		fi->noflush = !wants_write(fi) || (h && h->kind == H_SINK);
+		if (r == 0)
+			publish(req, h, fi);
+	}
+	if (r == 0 && holds(h))
+		r = ops_record_hold(req, h->t.job);
+	if (r == 0) {
 		fuse_reply_open(req, fi);
 		return;
 	}
-	ops_hold(req, ino, NULL);
-	r = ops_target(req, ino, &t);
-	if (r == 0)
-		r = do_open(req, &t, fi, &h);
-	if (r < 0) {
-		if (h)
-			ops_handle_free(h);
-		fuse_reply_err(req, -r);
-		return;
-	}
-	/* its close has nothing to say */
-	fi->noflush = !wants_write(fi) || h->kind == H_SINK;
-	publish(req, h, fi);
-	fuse_reply_open(req, fi);
-}
-
-/*
- * Without an answer the kernel takes everything for executable. What may be
- * written is for open() to say: rm asks about each file that it thinks is not.
- */
-void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
-{
-	struct target t;
-	struct stat st;
-	int r;
-
-	if (remote_access(req, ino, mask))
-		return;
-	r = ops_target(req, ino, &t);
-	if (r == 0 && (mask & X_OK)) {
-		r = ops_stat(req, &t, &st);
-		if (r == 0 && !S_ISDIR(st.st_mode) && !(st.st_mode & 0111))
-			r = -EACCES;
-	}
+	if (h)
+		ops_handle_free(h);
 	fuse_reply_err(req, -r);
 }
 

@@ -3,7 +3,7 @@
  * Sizes and times of virtual files. A result has the time at which it was
  * written, so that a program that was edited after its run is newer.
  */
-#include "ops.h"
+#include "ops_handle.h"
 
 #include <string.h>
 
@@ -74,4 +74,18 @@ void ops_stat_row(struct job *job, unsigned row, struct stat *st)
 	default:
 		break;
 	}
+}
+
+off_t ops_handle_size(const struct job *job, unsigned row)
+{
+	struct stat st;
+
+	list_for_each(pos, tmp, &job->d->handles) {
+		struct handle *h = list_entry(pos, struct handle, node);
+
+		if (h->t.job == job && h->t.kind == T_ROW && h->t.row == row &&
+		    h->fd >= 0 && fstat(h->fd, &st) == 0)
+			return st.st_size;
+	}
+	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing attributes. */
-#include "ops.h"
+/* Changing attributes, and what they allow. */
+#include "ops_handle.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,6 +88,26 @@ static int set_times_of(const struct target *t, const struct stat *attr,
 	return node_utimens(t->node, times);
 }
 
+int ops_record_hold(fuse_req_t req, struct job *job)
+{
+	struct job_meta meta;
+	int r;
+
+	if (job->meta.held)
+		return 0;
+	job->meta.held = true;
+	if (!list_empty(&job->unrecorded))
+		return 0; /* its record is written later, with this */
+	meta = job->meta;
+	commit_on_record(job, &meta);
+	r = depot_meta_write(job->d->depot, &meta);
+	job->meta.held = r == 0;
+	return r < 0 ? ops_refuse(req, r, job->meta.name,
+				  "that it is held cannot be stored: %s",
+				  strerror(-r))
+		     : 0;
+}
+
 static int set_mode(const struct target *t, mode_t mode)
 {
 	struct job_meta meta;
@@ -139,4 +159,25 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 	if (r == 0)
 		r = ops_stat(req, &t, &st);
 	ops_reply_changed(req, t.job, r, &st);
+}
+
+/*
+ * Without an answer the kernel takes everything for executable. What may be
+ * written is for open() to say: rm asks about each file that it thinks is not.
+ */
+void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
+{
+	struct target t;
+	struct stat st;
+	int r;
+
+	if (remote_access(req, ino, mask))
+		return;
+	r = ops_target(req, ino, &t);
+	if (r == 0 && (mask & X_OK)) {
+		r = ops_stat(req, &t, &st);
+		if (r == 0 && !S_ISDIR(st.st_mode) && !(st.st_mode & 0111))
+			r = -EACCES;
+	}
+	fuse_reply_err(req, -r);
 }

@@ -26,7 +26,7 @@
 #include "vm/vm.h"
 
 /* Raised with every change of what is here, and of holder.h. */
-#define INHERIT_VERSION 8u
+#define INHERIT_VERSION 9u
 
 #define INHERIT_INIT_MAX 4096u
 #define INHERIT_MESSAGE_MAX ((1u << 20) + 4096u)
@@ -132,6 +132,7 @@ struct inherit_job {
 	uint16_t copied;
 	uint8_t sink;                /* whether there is one */
 	uint8_t tries;               /* struct job's */
+	uint64_t held;
 	uint64_t created_ns, changed_ns, queued_no, ended_ns;
 	char name[INHERIT_NAME];
 };

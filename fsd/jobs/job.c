@@ -469,6 +469,7 @@ int job_remove(struct job *job)
 		run_abandoned(job);
 		return r;
 	}
+	job->d->count.removed += job_is_frozen(job);
 	sched_give_place(&job->place);
 	retain_forget(job);
 	job_delist(job);

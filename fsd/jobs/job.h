@@ -73,6 +73,7 @@ struct job {
 	struct list unlogged;   /* while there are some; job_log.c */
 	bool flushing;          /* a fiber is about to put them there */
 	struct events *events;  /* owned: the newest run's, or NULL */
+	unsigned holders;       /* open files of `hold`: held.c */
 	bool left;              /* a daemon before this one had it queued or
 				   refused, and nobody has looked since */
 	/* notify.c */

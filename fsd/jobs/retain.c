@@ -38,9 +38,9 @@ bool retain_may_go(const struct job *job)
 /* --- removal --------------------------------------------------------------- */
 
 /* refs of ours: the table's, and those of who is at it. */
-static bool is_held(const struct job *job, unsigned ours)
+static bool is_used(const struct job *job, unsigned ours)
 {
-	return job->refs > ours;
+	return job->refs > ours && !job->retain.held;
 }
 
 static void leave(struct job *job);
@@ -82,9 +82,41 @@ int retain_take(struct job *job)
 	bool holds = fiber_self() && job->lane.owner == fiber_self();
 
 	/* the table, the helper's note, and its request that is looked at */
-	if (job->retain.state != RETAIN_ASKED || is_held(job, 2 + holds))
+	if (job->retain.state != RETAIN_ASKED || is_used(job, 2 + holds))
 		return -EBUSY;
 	return remove_now(job);
+}
+
+static void remove_held(struct job *job)
+{
+	if (!job->removed)
+		remove_now(job);
+}
+
+/* Without the helper. Somebody may be in the middle of something with a job that
+ * goes whoever uses it. */
+static void remove_here(struct job *job)
+{
+	if (job->retain.held)
+		job_start(job, remove_held);
+	else
+		remove_now(job);
+}
+
+/* Behind a start the helper is about to come. Without it the kernel would know
+ * the job's name for a while longer. */
+#define HELPER_NS (100 * NS_PER_MS)
+#define HELPER_TRIES 10
+
+static bool helper_may_come(struct job *job)
+{
+	if (!job->retain.held || !job->d->notify ||
+	    job->retain.tries++ >= HELPER_TRIES)
+		return false;
+	job->retain.timer.fn = on_again;
+	job->retain.timer.arg = job;
+	loop_timer_set(job->d->loop, &job->retain.timer, HELPER_NS);
+	return true;
 }
 
 /* Return: true if there are more that may go now. */
@@ -95,12 +127,12 @@ static bool on_turn(struct turn *t, uint64_t until)
 	list_for_each(pos, tmp, &d->doomed) {
 		struct job *job = list_entry(pos, struct job, retain.node);
 
-		if (is_held(job, 1))
+		if (is_used(job, 1))
 			continue; /* retain_let_go() */
 		list_del(&job->retain.node);
 		job->retain.state = RETAIN_ASKED;
-		if (!notify_remove(job))
-			remove_now(job);
+		if (!notify_remove(job) && !helper_may_come(job))
+			remove_here(job);
 		if (now_ns() >= until)
 			return true;
 	}
@@ -135,8 +167,8 @@ void retain_told(struct job *job)
 {
 	if (job->removed || job->retain.state != RETAIN_ASKED)
 		return;
-	if (!is_held(job, 1)) { /* it could not; it goes all the same */
-		remove_now(job);
+	if (!is_used(job, 1)) { /* it could not; it goes all the same */
+		remove_here(job);
 		return;
 	}
 	job->retain.state = RETAIN_DOOMED;
@@ -253,6 +285,8 @@ void retain_entered(struct job *job)
 {
 	const struct retain_limits *l = limits_of(job);
 
+	if (job->retain.held)
+		return;
 	leave(job);
 	if (job->meta.state != JOB_DONE)
 		return;
@@ -262,6 +296,17 @@ void retain_entered(struct job *job)
 	list_add_tail(behind_older(job), &job->retain.node);
 	job->owner->finished_count++;
 	enforce(job);
+}
+
+void retain_held_end(struct job *job)
+{
+	if (job->retain.held)
+		return;
+	job->retain.held = true;
+	if (job->retain.state == RETAIN_KEPT)
+		doom(job, "nobody holds it any more");
+	else
+		soon(job->d);
 }
 
 void retain_forget(struct job *job)

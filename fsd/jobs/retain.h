@@ -7,7 +7,8 @@
  *   as the oldest of its owner's --retain-count, --retain-bytes; the newest one
  *                                stays whatever it holds
  *
- * and no other job ever does. Then it is doomed, and goes as soon as nobody has
+ * and so does one that was held (held.h), in any state. No other job ever does.
+ * Then it is doomed, and goes as soon as nobody has
  * it open or waits for it; run again, it is like any other. The helper removes
  * it through the mount, so that watchers see it go (notify.h).
  */
@@ -38,6 +39,9 @@ struct retain {
 	const char *why;         /* then; a constant */
 	uint64_t bytes;          /* that go with it */
 	struct loop_timer timer; /* until its time is over */
+	bool held;               /* it was, and nobody holds it any more: it
+				    goes whatever its state, whoever uses it */
+	unsigned tries;          /* to reach the helper, then */
 };
 
 /* A daemon before this one has left it. */
@@ -54,6 +58,8 @@ void retain_let_go(struct job *job);
 int retain_take(struct job *job);
 /* The helper is through: what it has not removed is looked at again. */
 void retain_told(struct job *job);
+/* Nobody holds it any more (held.h): it goes now. */
+void retain_held_end(struct job *job);
 
 /* May it ever go by itself? */
 bool retain_may_go(const struct job *job);

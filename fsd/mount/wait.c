@@ -74,7 +74,7 @@ static int read_follow(struct job *job, const struct wait_read *what,
 static int try_read(struct job *job, const struct wait_read *what, char *room,
 		    size_t size)
 {
-	if (what->row == JOB_ROW_WAIT)
+	if (job_rows[what->row].kind == ROW_WAIT)
 		return read_wait(job, what, room, size);
 	if (what->row == JOB_ROW_EVENTS)
 		return events_read(job, what->events, room, size,
@@ -163,7 +163,7 @@ unsigned wait_poll_events(struct job *job, const struct wait_read *what)
 		return 0;
 	if (n > 0 || n == -EINPROGRESS)
 		return POLLIN | POLLRDNORM |
-		       (what->row == JOB_ROW_WAIT ? POLLHUP : 0u);
+		       (job_rows[what->row].kind == ROW_WAIT ? POLLHUP : 0u);
 	return POLLIN | POLLRDNORM | POLLHUP | (n < 0 ? POLLERR : 0u);
 }
 

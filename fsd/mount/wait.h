@@ -14,7 +14,7 @@ struct fuse_req;
 struct fuse_pollhandle;
 
 struct wait_read {
-	enum job_row row;  /* WAIT, STDOUT_FOLLOW, STDERR_FOLLOW, EVENTS */
+	enum job_row row;  /* WAIT, HOLD, STDOUT_FOLLOW, STDERR_FOLLOW, EVENTS */
 	unsigned run;      /* follow: the run that the handle belongs to; 0:
 			      whichever is or comes next */
 	uint64_t offset;

@@ -57,13 +57,14 @@ struct job_meta {
 	unsigned attempt;      /* which one of this submission that run is, 1.. */
 	unsigned retry;        /* how many more than one there may be */
 	uint32_t retain_s;     /* kept so long after its end; 0: for ever */
+	bool held;             /* it goes with those who have `hold` open */
 	unsigned format;       /* that it was read in; 0: it was not */
 	struct inherit_job *kept; /* borrowed: the same for the next server,
 				     which whoever writes it writes; or NULL */
 };
 
 /* The layout of the state directory that this daemon writes. */
-#define DEPOT_FORMAT 2u
+#define DEPOT_FORMAT 3u
 
 /* Makes a directory, its parents too, unless they are there. */
 int depot_make_dirs(const char *dir);

@@ -4,7 +4,8 @@
  *
  *   1  has no such file; a job's meta has no queued, ended, attempt, retry and
  *      retain
- *   2  depot.h
+ *   2  a job's meta has no held
+ *   3  depot.h
  *
  * A directory of an older format becomes one of ours while its jobs are read
  * (depot_scan.c): each meta is written anew, and the file is made when all of

@@ -12,7 +12,7 @@
 enum meta_key {
 	META_FORMAT, META_UID, META_GID, META_MODE, META_STATE, META_RUN,
 	META_EXIT_CODE, META_CREATED, META_CHANGED, META_QUEUED, META_ENDED,
-	META_ATTEMPT, META_RETRY, META_RETAIN, META_NAME, META_MAX
+	META_ATTEMPT, META_RETRY, META_RETAIN, META_HELD, META_NAME, META_MAX
 };
 
 static const struct {
@@ -34,6 +34,7 @@ static const struct {
 	[META_ATTEMPT] = { "attempt", LIMIT_RETRY + 1, 2 },
 	[META_RETRY] = { "retry", LIMIT_RETRY, 2 },
 	[META_RETAIN] = { "retain", LIMIT_RETAIN_S, 2 },
+	[META_HELD] = { "held", 1, 3 },
 	[META_NAME] = { "name", 0, 1 },
 };
 
@@ -47,8 +48,8 @@ int depot_meta_print(const struct job_meta *m, struct buf *out)
 		(unsigned long long)m->changed_ns,
 		(unsigned long long)m->queued_no);
 	return buf_fmt(out, "ended %llu\nattempt %u\nretry %u\nretain %u\n"
-		       "name %s\n", (unsigned long long)m->ended_ns, m->attempt,
-		       m->retry, m->retain_s, m->name);
+		       "held %u\nname %s\n", (unsigned long long)m->ended_ns,
+		       m->attempt, m->retry, m->retain_s, m->held, m->name);
 }
 
 static int get_mode(const char *value, mode_t *ret)
@@ -125,6 +126,9 @@ static int get_field(struct job_meta *m, enum meta_key key, const char *value)
 		return 0;
 	case META_RETAIN:
 		m->retain_s = (uint32_t)n;
+		return 0;
+	case META_HELD:
+		m->held = n;
 		return 0;
 	case META_NAME:
 		return get_name(value, &m->name);

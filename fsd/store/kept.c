@@ -44,6 +44,7 @@ static void fill(struct inherit_job *k, const struct job_meta *m)
 	k->attempt = m->attempt;
 	k->retry = m->retry;
 	k->retain_s = m->retain_s;
+	k->held = m->held;
 	k->created_ns = m->created_ns;
 	k->changed_ns = m->changed_ns;
 	k->queued_no = m->queued_no;
@@ -84,7 +85,7 @@ static bool is_sane(const struct inherit_job *k)
 	       k->created_ns <= INT64_MAX && k->changed_ns <= INT64_MAX &&
 	       k->queued_no <= INT64_MAX && k->ended_ns <= INT64_MAX &&
 	       !(k->hidden >> JOB_ROW_MAX) && !(k->copied >> JOB_ROW_MAX) &&
-	       k->sink <= 1 &&
+	       k->sink <= 1 && k->held <= 1 &&
 	       memchr(k->name, '\0', sizeof(k->name)) &&
 	       job_name_check(k->name) == 0;
 }
@@ -102,7 +103,7 @@ int kept_read(struct inherit_job *k, struct job_meta *ret)
 		.created_ns = k->created_ns, .changed_ns = k->changed_ns,
 		.queued_no = k->queued_no, .ended_ns = k->ended_ns,
 		.attempt = k->attempt, .retry = k->retry,
-		.retain_s = k->retain_s, .kept = k,
+		.retain_s = k->retain_s, .held = k->held, .kept = k,
 	};
 	return 0;
 }

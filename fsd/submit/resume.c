@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "commit.h"
+#include "fsd/jobs/held.h"
 #include "fsd/run/run_adopt.h"
 #include "fsd/jobs/shelf.h"
 
@@ -25,7 +26,10 @@ struct found {
 static void on_found(void *arg, const struct job_meta *m)
 {
 	struct found *f = arg;
+	struct job *held = m->held ? job_by_no(f->d, m->no) : NULL;
 
+	if (held && held_found(held))
+		return;
 	retain_found(f->d, m);
 
 	if (m->state == JOB_RUNNING)

@@ -39,7 +39,8 @@ static void check_meta(const char *text)
 		check(m.queued_no == again.queued_no &&
 		      m.ended_ns == again.ended_ns &&
 		      m.attempt == again.attempt && m.retry == again.retry &&
-		      m.retain_s == again.retain_s && printed.len <= 512);
+		      m.retain_s == again.retain_s && m.held == again.held &&
+		      printed.len <= 512);
 		check(m.retry <= LIMIT_RETRY && m.attempt <= LIMIT_RETRY + 1 &&
 		      m.retain_s <= LIMIT_RETAIN_S &&
 		      again.format == DEPOT_FORMAT);

@@ -6,7 +6,7 @@ long through a mount."""
 import os
 import sys
 
-META = """format 2
+META = """format 3
 uid %d
 gid %d
 mode 755
@@ -20,6 +20,7 @@ ended %d
 attempt %d
 retry 0
 retain 0
+held 0
 name j%d
 """
 BASE = 0x0600000000000  # what depot_next_no() gave years ago
@@ -54,7 +55,7 @@ def main():
     kind = sys.argv[3] if len(sys.argv) > 3 else "done"
     os.makedirs(state + "/jobs", 0o700, exist_ok=True)
     with open(state + "/format", "w") as f:
-        f.write("format 2\n")
+        f.write("format 3\n")
     for i in range(count):
         job(state + "/jobs", i, kind)
 

@@ -13,7 +13,7 @@ job_dir() {
 
 # meta_old DIR... — as the format before this one has it
 meta_old() {
-	sed -i 's/^format .*/format 1/; /^queued /d; /^ended /d; /^attempt /d; /^retry /d; /^retain /d' \
+	sed -i 's/^format .*/format 1/; /^queued /d; /^ended /d; /^attempt /d; /^retry /d; /^retain /d; /^held /d' \
 		"${@/%//meta}"
 }
 
@@ -32,16 +32,16 @@ mount_refused() {
 
 # bats test_tags=smoke
 @test "a state directory says its format" {
-	assert_equal "$(cat "$STATE/format")" 'format 2'
+	assert_equal "$(cat "$STATE/format")" 'format 3'
 }
 
 @test "a newer format is refused with both numbers and a remedy, and left as it is" {
 	job_run a 'out x'
 	mount_stop
-	echo 'format 3' >"$STATE/format"
+	echo 'format 4' >"$STATE/format"
 	local before
 	before=$(cd "$STATE" && find . -printf '%p %T@\n' | sort)
-	mount_refused 'format 3' 'formats up to 2' '--state'
+	mount_refused 'format 4' 'formats up to 3' '--state'
 	assert_equal "$(cd "$STATE" && find . -printf '%p %T@\n' | sort)" "$before"
 }
 
@@ -81,8 +81,8 @@ mount_refused() {
 	rm "$STATE/format"
 	mount_start
 	assert_equal "$(cd "$MNT" && sha256sum a/result.json a/stdout b/error && stat -c '%n %y' a b c)" "$before"
-	assert_equal "$(cat "$STATE/format")" 'format 2'
-	assert_equal "$(grep -lx 'format 2' "$STATE"/jobs/*/meta | wc -l)" 3
+	assert_equal "$(cat "$STATE/format")" 'format 3'
+	assert_equal "$(grep -lx 'format 3' "$STATE"/jobs/*/meta | wc -l)" 3
 	exit_is a 3
 	state_is b refused
 	state_is c draft
@@ -98,7 +98,7 @@ mount_refused() {
 	mount_start
 	exit_is a 3
 	exit_is b 4
-	assert_equal "$(cat "$STATE/format")" 'format 2'
+	assert_equal "$(cat "$STATE/format")" 'format 3'
 	[ ! -e "$STATE/format.new" ]
 }
 

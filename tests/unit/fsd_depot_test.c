@@ -10,6 +10,11 @@
 #include "tap.h"
 
 static const char good[] =
+	"format 3\nuid 1000\ngid 100\nmode 750\nstate done\nrun 3\n"
+	"exit_code 7\ncreated 5\nchanged 6000\nqueued 8\nended 9\nattempt 2\n"
+	"retry 4\nretain 60\nheld 1\nname a job\n\n\n";
+
+static const char before[] =
 	"format 2\nuid 1000\ngid 100\nmode 750\nstate done\nrun 3\n"
 	"exit_code 7\ncreated 5\nchanged 6000\nqueued 8\nended 9\nattempt 2\n"
 	"retry 4\nretain 60\nname a job\n\n\n";
@@ -45,7 +50,7 @@ static void test_good(void)
 	   m.state == JOB_DONE && m.run == 3 && m.exit_code == 7 &&
 	   m.created_ns == 5 && m.changed_ns == 6000 && m.queued_no == 8 &&
 	   m.ended_ns == 9 && m.attempt == 2 && m.retry == 4 &&
-	   m.retain_s == 60 && m.format == 2, "with all its fields");
+	   m.retain_s == 60 && m.held && m.format == 3, "with all its fields");
 	is_str(m.name, "a job", "and its name");
 	depot_meta_print(&m, &out);
 	ok(out.data && !strncmp(out.data, good, out.len),
@@ -70,6 +75,10 @@ static void test_old(void)
 	free(take_ptr(m.name));
 	is_int(parse_of(old, "format 1", "format 2", &m), -EINVAL,
 	       "it is none of format 2");
+	is_int(parse_of(before, "", "", &m), 0, "one of format 2 is read");
+	ok(m.format == 2 && m.retain_s == 60 && !m.held,
+	   "and its job is not held");
+	free(take_ptr(m.name));
 	is_int(parse_of(old, "name", "retry 1\nname", &m), -EINVAL,
 	       "and has no keys that format 1 has not");
 }
@@ -79,8 +88,10 @@ static void test_wrong(void)
 	static const char *const wrong[][2] = {
 		{ "uid 1000\n", "" }, { "gid 100\n", "" }, { "name a job", "" },
 		{ "mode 750\n", "" }, { "state done\n", "" },
-		{ "format 2\n", "" }, { "format 2", "format 3" },
-		{ "format 2", "format 0" }, { "format 2", "format 1" },
+		{ "format 3\n", "" }, { "format 3", "format 4" },
+		{ "format 3", "format 0" }, { "format 3", "format 1" },
+		{ "format 3", "format 2" }, { "held 1", "held 2" },
+		{ "held 1\n", "" },
 		{ "queued 8\n", "" }, { "queued 8", "queued -8" },
 		{ "ended 9", "ended x" }, { "attempt 2", "attempt 12" },
 		{ "retry 4", "retry 11" }, { "retry 4\n", "" },

@@ -20,7 +20,7 @@ static struct job_meta sample(void)
 		.no = 77, .name = name, .uid = 1, .gid = 2,
 		.mode = 0750, .state = JOB_DONE, .run = 3, .exit_code = 4,
 		.created_ns = 5, .changed_ns = 6, .queued_no = 7,
-		.ended_ns = 8, .attempt = 9, .retry = 10, .retain_s = 11,
+		.ended_ns = 8, .attempt = 9, .retry = 10, .retain_s = 11, .held = true,
 	};
 }
 
@@ -45,7 +45,7 @@ static void what_is_on_record_is_kept(struct inherit *in)
 	   m.mode == 0750 && m.state == JOB_DONE && m.run == 3 &&
 	   m.exit_code == 4 && m.created_ns == 5 && m.changed_ns == 6 &&
 	   m.queued_no == 7 && m.ended_ns == 8 && m.attempt == 9 &&
-	   m.retry == 10 && m.retain_s == 11, "with all that is on record");
+	   m.retry == 10 && m.retain_s == 11 && m.held, "with all that is on record");
 	kept_begin(k);
 	ok(kept_read(k, &m) == -EAGAIN,
 	   "while it is written the disk is asked again");

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "held.h"
+
+void held_more(struct job *job)
+{
+	job->holders++;
+}
+
+void held_less(struct job *job)
+{
+	if (--job->holders == 0)
+		held_found(job);
+}
+
+bool held_found(struct job *job)
+{
+	if (!job->meta.held || job->holders || job->removed)
+		return false;
+	retain_held_end(job);
+	return true;
+}
