@@ -145,6 +145,8 @@ struct fsd {
 	struct list unlogged;    /* of struct job, whose log has lines that */
 	struct loop_timer log_timer; /* are written, when this is due */
 	bool logging;            /* by a fiber */
+	struct list drafts;      /* of struct job, which changed lately: draft.c */
+	struct loop_timer draft_timer;
 	struct list unrecorded;  /* of struct job: event.c */
 	struct loop_timer record_timer;
 	struct loop_timer room_timer;

@@ -94,6 +94,20 @@ const struct lang *lang_by_file(const char *file)
 	return NULL;
 }
 
+const struct lang *lang_by_any_case(const char *file)
+{
+	const char *dot = strrchr(file, '.');
+	char small[16] = "code";
+
+	if (!dot || strlen(dot) > 8)
+		return NULL;
+	for (size_t i = 0; dot[i]; i++)
+		small[4 + i] = dot[i] >= 'A' && dot[i] <= 'Z'
+				       ? (char)(dot[i] - 'A' + 'a')
+				       : dot[i];
+	return lang_by_file(small);
+}
+
 enum code_kind code_kind(const char *file)
 {
 	if (!strcmp(file, "code"))

@@ -34,6 +34,9 @@ const struct lang *lang_by_name(const char *name);
 /* By a code file's name ("code.py"); NULL for "code" or an unknown ending. */
 const struct lang *lang_by_file(const char *file);
 
+/* By the ending of any file, in whatever case: "main.PY". NULL for none. */
+const struct lang *lang_by_any_case(const char *file);
+
 /*
  * What a file's name says about being the program: "code" or "code.EXT".
  * Backup and swap names ("code.py~", "code.py.swp", "code.js.bak", ...) are

@@ -15,6 +15,7 @@
 #include "event_line.h"
 #include "lang.h"
 #include "limits.h"
+#include "nearest.h"
 #include "result.h"
 #include "state.h"
 #include "tree.h"

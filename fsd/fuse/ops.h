@@ -78,6 +78,8 @@ int ops_check_writable(fuse_req_t req, const struct target *dir,
 /* Sets .fsd/last_error and returns code. */
 int ops_refuse(fuse_req_t req, int code, const char *path, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Something of it is about to change, or is there and empty. */
+void ops_touched(struct job *job);
 /* An input changed for good; node: it is complete now, NULL: it is not, or it
  * is gone. */
 void ops_changed(struct job *job, const struct node *node);

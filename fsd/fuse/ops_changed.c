@@ -5,6 +5,13 @@
 #include <string.h>
 
 #include "fsd/submit/commit.h"
+#include "fsd/submit/draft.h"
+
+void ops_touched(struct job *job)
+{
+	job_touch(job);
+	draft_changed(job);
+}
 
 void ops_changed(struct job *job, const struct node *node)
 {

@@ -185,10 +185,7 @@ static int make_dir(fuse_req_t req, fuse_ino_t parent, const char *name,
 	if (t->node)
 		return t->node->is_dir && done_before(dir.job->d) ? 0 : -EEXIST;
 	requests_begin(dir.job->d, 0);
-	r = node_make_dir(ops_dir_node(&dir), name, mode, &t->node);
-	if (r == 0)
-		job_touch(dir.job);
-	return r;
+	return node_make_dir(ops_dir_node(&dir), name, mode, &t->node);
 }
 
 void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
@@ -201,6 +198,8 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 		return;
 	ops_hold(req, parent, NULL);
 	r = make_dir(req, parent, name, mode, &t);
+	if (r == 0 && t.kind != T_ROW)
+		ops_touched(t.job);
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0)

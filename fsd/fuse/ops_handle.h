@@ -44,6 +44,15 @@ struct handle {
 	struct fdstore_row row; /* H_FILE of a row: in t.job->rows */
 };
 
+/* One on t, without a descriptor. kept: what an earlier server has left of it, or
+ * NULL. Return: NULL without memory. */
+struct handle *ops_handle_make(struct fsd *d, enum handle_kind kind,
+			       const struct target *t,
+			       struct inherit_handle *kept);
+struct handle *ops_handle_new(struct fsd *d, enum handle_kind kind,
+			      const struct target *t);
+/* Its job goes with the last of them (held.h). */
+bool ops_handle_holds(const struct handle *h);
 /* Of a request on an open file. NULL: it could not be taken over from the
  * server before, since what it was on is gone. */
 struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi);

@@ -15,89 +15,11 @@
 #include "open_files.h"
 #include "fsd/users/people.h"
 #include "fsd/mount/requests.h"
+#include "fsd/submit/draft.h"
 #include "fsd/submit/resume.h"
 #include "fsd/run/run.h"
 #include "ops_remote.h"
 #include "fsd/jobs/unstored.h"
-
-static bool holds(const struct handle *h)
-{
-	return h->t.kind == T_ROW && held_by(h->t.job, h->t.row);
-}
-
-/* kept: what an earlier server has left of it, or NULL. */
-static struct handle *handle_make(struct fsd *d, enum handle_kind kind,
-				  const struct target *t,
-				  struct inherit_handle *kept)
-{
-	struct handle *h = calloc(1, sizeof(*h));
-	uint64_t fh;
-
-	if (!h)
-		return NULL;
-	h->kept = kept ? kept : open_files_add(d, INHERIT_FILE, ops_ino(t), h,
-					       &fh);
-	if (!h->kept) {
-		free(h);
-		return NULL;
-	}
-	list_add_tail(&d->handles, &h->node);
-	h->d = d;
-	h->kind = kind;
-	h->t = *t;
-	h->fd = -1;
-	if (!kept)
-		h->kept->seen = -1;
-	if (t->job)
-		job_ref(t->job);
-	if (t->kind == T_NODE)
-		node_ref(t->node);
-	if (holds(h))
-		held_more(t->job);
-	return h;
-}
-
-static struct handle *handle_new(struct fsd *d, enum handle_kind kind,
-				 const struct target *t)
-{
-	return handle_make(d, kind, t, NULL);
-}
-
-struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi)
-{
-	return open_files_at(ops_fsd(req), fi->fh, INHERIT_FILE);
-}
-
-void ops_handle_free(struct handle *h)
-{
-	list_del(&h->node);
-	person_closes(h->payer);
-	open_files_del(h->d, take_ptr(h->kept));
-	loop_timer_del(&h->doubt);
-	wait_poll_drop(&h->poll);
-	quota_done_with(&h->open);
-	fdstore_row_closed(h->d->fdstore, &h->row);
-	if (h->t.kind == T_NODE)
-		node_close(h->t.node, h->fd);
-	else
-		fd_close(&h->fd);
-	buf_done(&h->text);
-	events_reader_free(h->events);
-	if (h->t.kind == T_NODE)
-		node_unref(h->t.node);
-	if (holds(h))
-		held_less(h->t.job);
-	if (h->t.job)
-		job_unref(h->t.job);
-	free(h);
-}
-
-/* The mount is gone: nobody will release what is still open. */
-void ops_handles_free(struct fsd *d)
-{
-	list_for_each(pos, tmp, &d->handles)
-		ops_handle_free(list_entry(pos, struct handle, node));
-}
 
 static bool wants_write(const struct fuse_file_info *fi)
 {
@@ -150,7 +72,7 @@ static int open_node(fuse_req_t req, const struct target *t,
 				  "the job is %s: its inputs are frozen until "
 				  "it has ended",
 				  state_name(t->job->meta.state));
-	*ret = handle_new(ops_fsd(req), H_FILE, t);
+	*ret = ops_handle_new(ops_fsd(req), H_FILE, t);
 	if (!*ret)
 		return -ENOMEM;
 	r = pay(req, t, &(*ret)->payer);
@@ -288,7 +210,7 @@ static int open_row(fuse_req_t req, const struct target *t,
 		return ops_refuse(req, -EPERM, t->job->meta.name,
 				  "%s is a virtual file and cannot be written",
 				  job_rows[t->row].name);
-	*ret = handle_new(ops_fsd(req), ctl ? H_CTL : write ? H_SINK : H_TEXT, t);
+	*ret = ops_handle_new(ops_fsd(req), ctl ? H_CTL : write ? H_SINK : H_TEXT, t);
 	if (!*ret)
 		return -ENOMEM;
 	fi->direct_io = 1;
@@ -316,7 +238,7 @@ static int open_face(fuse_req_t req, const struct target *t,
 	if (wants_write(fi) && uid != 0 && uid != geteuid())
 		return ops_refuse(req, -EACCES, FSD_DIR_NAME,
 				  "ctl is for the user who runs fsd");
-	*ret = handle_new(ops_fsd(req), ctl ? H_CTL : H_TEXT, t);
+	*ret = ops_handle_new(ops_fsd(req), ctl ? H_CTL : H_TEXT, t);
 	if (!*ret)
 		return -ENOMEM;
 	fi->direct_io = 1;
@@ -334,7 +256,7 @@ static int do_open(fuse_req_t req, const struct target *t,
 	case T_FSD:
 		return open_face(req, t, fi, ret);
 	case T_SINK:
-		*ret = handle_new(ops_fsd(req), H_SINK, t);
+		*ret = ops_handle_new(ops_fsd(req), H_SINK, t);
 		return *ret ? 0 : -ENOMEM;
 	default:
 		return -EISDIR;
@@ -354,6 +276,8 @@ static void publish(fuse_req_t req, struct handle *h, struct fuse_file_info *fi)
 	k->how = (uint8_t)((fi->direct_io ? INHERIT_DIRECT : 0) |
 			   (fi->noflush ? INHERIT_NOFLUSH : 0));
 	fi->fh = open_files_fh(h->d, k);
+	if (k->writer && h->t.job)
+		draft_changed(h->t.job);
 	/* Before it is live: else a server that dies in between leaves a file
 	 * that is open for nobody. */
 	requests_begin(h->d, fi->fh);
@@ -386,7 +310,7 @@ bool ops_row_is_gone(const struct inherit_handle *kept, const struct target *t)
 int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 		       const struct target *t, int fd)
 {
-	struct handle *h = handle_make(d, kept->what, t, kept);
+	struct handle *h = ops_handle_make(d, kept->what, t, kept);
 	bool gone = ops_row_is_gone(kept, t);
 	struct fuse_file_info unused = { 0 };
 	unsigned run = kept->run;
@@ -437,7 +361,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		if (r == 0)
 			publish(req, h, fi);
 	}
-	if (r == 0 && holds(h))
+	if (r == 0 && ops_handle_holds(h))
 		r = ops_record_hold(req, h->t.job);
 	if (r == 0) {
 		fuse_reply_open(req, fi);
@@ -504,7 +428,7 @@ static int create_node(fuse_req_t req, const struct target *dir,
 		return ops_refuse(req, r, dir->job->meta.name,
 				  "%s cannot be made: %s", name, strerror(-r));
 	}
-	*ret = handle_new(d, H_FILE, t);
+	*ret = ops_handle_new(d, H_FILE, t);
 	if (!*ret) {
 		person_closes(payer);
 		fd_close(&fd);
@@ -540,7 +464,7 @@ static int do_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 	if (row) {
 		r = create_sink(req, &dir, row, t);
 		if (r == 0)
-			*ret = handle_new(ops_fsd(req), H_SINK, t);
+			*ret = ops_handle_new(ops_fsd(req), H_SINK, t);
 		fi->direct_io = fi->noflush = 1; /* no page of it is kept */
 		return r < 0 ? r : *ret ? 0 : -ENOMEM;
 	}

@@ -132,7 +132,8 @@ struct inherit_job {
 	uint16_t copied;
 	uint8_t sink;                /* whether there is one */
 	uint8_t tries;               /* struct job's */
-	uint64_t held;
+	uint32_t held;
+	uint32_t due; /* it is to be told what it waits for: draft.c */
 	uint64_t created_ns, changed_ns, queued_no, ended_ns;
 	char name[INHERIT_NAME];
 };

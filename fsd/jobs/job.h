@@ -72,6 +72,8 @@ struct job {
 	struct buf log;         /* lines that are not in the store yet, */
 	struct list unlogged;   /* while there are some; job_log.c */
 	bool flushing;          /* a fiber is about to put them there */
+	struct list draft;      /* until it is told what it waits for, which is */
+	uint64_t draft_ns;      /* due then (MONOTONIC): submit/draft.c */
 	struct events *events;  /* owned: the newest run's, or NULL */
 	unsigned holders;       /* open files of `hold`: held.c */
 	bool left;              /* a daemon before this one had it queued or
@@ -169,6 +171,8 @@ void job_log_begin(struct job *job); /* flushes it, and nobody waits */
  * line and cannot be made. */
 int job_log_open(struct job *job);
 void job_log_drop(struct job *job); /* nobody will read it */
+/* Whether its last line says just that. A fiber that holds the job waits. */
+bool job_log_ends_with(struct job *job, const char *text);
 /* Something of it changed now. */
 void job_touch(struct job *job);
 

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "job_log.h"
 
@@ -16,6 +18,7 @@
 void job_log_drop(struct job *job)
 {
 	list_del(&job->unlogged);
+	list_del(&job->draft);
 	buf_done(&job->log);
 }
 
@@ -137,6 +140,28 @@ int job_log_open(struct job *job)
 	if (r == -ENOENT && depot_log(depot, job->meta.no, "", 0) == 0)
 		r = depot_log_open(depot, job->meta.no);
 	return r;
+}
+
+bool job_log_ends_with(struct job *job, const char *text)
+{
+	char line[1100];
+	auto_close int fd = -1;
+	struct stat st;
+	ssize_t n;
+	char *from;
+
+	job_log_flush(job);
+	fd = depot_log_open(job->d->depot, job->meta.no);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return false;
+	n = pread(fd, line, sizeof(line),
+		  MAX(0, st.st_size - (off_t)sizeof(line)));
+	if (n <= 0 || line[n - 1] != '\n')
+		return false;
+	line[n - 1] = '\0';
+	from = memrchr(line, '\n', (size_t)n - 1);
+	from = strchr(from ? from + 1 : line, ' '); /* behind the time */
+	return from && !strcmp(from + 1, text);
 }
 
 static void on_flush(void *arg)

@@ -407,6 +407,7 @@ int serve(const struct mount_options *options)
 	list_init(&d.people);
 	list_init(&d.handles);
 	list_init(&d.unlogged);
+	list_init(&d.drafts);
 	list_init(&d.doomed);
 	list_init(&d.unrecorded);
 	list_init(&d.sessions);

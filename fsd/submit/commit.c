@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commit_int.h"
+#include "draft.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -59,9 +60,13 @@ static enum verdict no_program(const struct candidates *c,
 		return READY;
 	}
 	err_set(err, -EINVAL,
-		"%s: no language has this ending; a program is code with one "
+		"%s: no language has this ending%s; a program is code with one "
 		"of %s, or \"language\" in config.json names it",
-		c->unknown->name, lang_extensions_text());
+		c->unknown->name,
+		lang_by_any_case(c->unknown->name)
+			? " in capital letters"
+			: "",
+		lang_extensions_text());
 	return WRONG;
 }
 
@@ -97,8 +102,7 @@ enum verdict commit_find_code(struct job *job, const struct job_config *config,
 	return READY;
 }
 
-/* Return: 0: *ret is NULL if it is not there; negative errno: nobody knows. */
-static int find_path(struct job *job, const char *path, struct node **ret)
+int commit_find_path(struct job *job, const char *path, struct node **ret)
 {
 	auto_free char *copy = strdup(path);
 	struct node *node = job->files;
@@ -122,7 +126,7 @@ enum verdict commit_check_inputs(struct job *job,
 
 	for (size_t i = 0; i < config->inputs.count; i++) {
 		struct node *node;
-		int r = find_path(job, config->inputs.item[i], &node);
+		int r = commit_find_path(job, config->inputs.item[i], &node);
 
 		if (r < 0) {
 			err_sys(err, r, "%s: cannot be looked for",
@@ -544,6 +548,7 @@ void commit_evaluate(struct job *job, bool config_closed)
 {
 	evaluate(job, config_closed);
 	commit_give_place(job);
+	draft_changed(job);
 }
 
 bool commit_resume(struct job *job)

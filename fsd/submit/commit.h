@@ -3,7 +3,8 @@
  * When does a job start? Whenever an input changed for good (closed after
  * writing, renamed, removed), commit_evaluate() looks at the whole job: all
  * parts complete and right -> it is queued; complete and wrong -> refused,
- * with a sentence; else it stays a draft. Nothing else starts or refuses.
+ * with a sentence; else it stays a draft, and draft.h tells what it waits for.
+ * Nothing else starts or refuses.
  */
 #ifndef FSD_COMMIT_H
 #define FSD_COMMIT_H

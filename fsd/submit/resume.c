@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "commit.h"
+#include "draft.h"
 #include "fsd/jobs/held.h"
 #include "fsd/run/run_adopt.h"
 #include "fsd/jobs/shelf.h"
@@ -20,7 +21,7 @@ static void enlist(struct order *o, const struct job_meta *m)
 
 struct found {
 	struct fsd *d;
-	struct order running;
+	struct order running, drafts;
 };
 
 static void on_found(void *arg, const struct job_meta *m)
@@ -36,6 +37,8 @@ static void on_found(void *arg, const struct job_meta *m)
 		enlist(&f->running, m);
 	if (m->state == JOB_QUEUED)
 		enlist(&f->d->left_queued, m);
+	if (draft_is_due(m))
+		enlist(&f->drafts, m);
 	if (m->state == JOB_REFUSED) /* says why again, or starts */
 		enlist(&f->d->left_refused, m);
 }
@@ -55,6 +58,19 @@ static void recover(struct fsd *d, struct order *running)
 		job->left = job->meta.state == JOB_QUEUED;
 		if (job->left)
 			enlist(&d->left_queued, &job->meta);
+	}
+}
+
+/* The server before died before it could tell them what they wait for. */
+static void recover_drafts(struct fsd *d, struct order *drafts)
+{
+	struct job *job;
+	uint64_t no;
+
+	while ((no = order_next(drafts))) {
+		job = job_by_no(d, no);
+		if (job)
+			draft_changed(job);
 	}
 }
 
@@ -229,6 +245,7 @@ void resume_jobs(struct fsd *d)
 	shelf_each(d, on_found, &f);
 	shelf_empty(d);
 	recover(d, &f.running);
+	recover_drafts(d, &f.drafts);
 	run_adopted(d);
 	retain_begin(d);
 	order_sort(&d->left_queued);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes and frees open files. */
+#include "ops_handle.h"
+
+#include "fsd/jobs/events.h"
+#include "fsd/jobs/held.h"
+#include "fsd/users/people.h"
+#include "open_files.h"
+
+bool ops_handle_holds(const struct handle *h)
+{
+	return h->t.kind == T_ROW && held_by(h->t.job, h->t.row);
+}
+
+struct handle *ops_handle_make(struct fsd *d, enum handle_kind kind,
+			       const struct target *t,
+			       struct inherit_handle *kept)
+{
+	struct handle *h = calloc(1, sizeof(*h));
+	uint64_t fh;
+
+	if (!h)
+		return NULL;
+	h->kept = kept ? kept : open_files_add(d, INHERIT_FILE, ops_ino(t), h,
+					       &fh);
+	if (!h->kept) {
+		free(h);
+		return NULL;
+	}
+	list_add_tail(&d->handles, &h->node);
+	h->d = d;
+	h->kind = kind;
+	h->t = *t;
+	h->fd = -1;
+	if (!kept)
+		h->kept->seen = -1;
+	if (t->job)
+		job_ref(t->job);
+	if (t->kind == T_NODE)
+		node_ref(t->node);
+	if (ops_handle_holds(h))
+		held_more(t->job);
+	return h;
+}
+
+struct handle *ops_handle_new(struct fsd *d, enum handle_kind kind,
+			      const struct target *t)
+{
+	return ops_handle_make(d, kind, t, NULL);
+}
+
+struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi)
+{
+	return open_files_at(ops_fsd(req), fi->fh, INHERIT_FILE);
+}
+
+void ops_handle_free(struct handle *h)
+{
+	list_del(&h->node);
+	person_closes(h->payer);
+	open_files_del(h->d, take_ptr(h->kept));
+	loop_timer_del(&h->doubt);
+	wait_poll_drop(&h->poll);
+	quota_done_with(&h->open);
+	fdstore_row_closed(h->d->fdstore, &h->row);
+	if (h->t.kind == T_NODE)
+		node_close(h->t.node, h->fd);
+	else
+		fd_close(&h->fd);
+	buf_done(&h->text);
+	events_reader_free(h->events);
+	if (h->t.kind == T_NODE)
+		node_unref(h->t.node);
+	if (ops_handle_holds(h))
+		held_less(h->t.job);
+	if (h->t.job)
+		job_unref(h->t.job);
+	free(h);
+}
+
+/* The mount is gone: nobody will release what is still open. */
+void ops_handles_free(struct fsd *d)
+{
+	list_for_each(pos, tmp, &d->handles)
+		ops_handle_free(list_entry(pos, struct handle, node));
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All drafts wait equally long, so they stand in one list in the order in which
+ * they are due, and one timer is for the first of them.
+ */
+#include "draft_int.h"
+
+#include "fsd/handover/inherit.h"
+
+#define QUIET_NS NS_PER_S
+#define SLICE_NS (2 * NS_PER_MS)
+
+/* The next server is to know. */
+static void keep(struct job *job, bool due)
+{
+	struct inherit_job *k = job->meta.kept;
+
+	if (k)
+		k->due = due;
+}
+
+bool draft_is_due(const struct job_meta *meta)
+{
+	return meta->kept && meta->kept->due && meta->state == JOB_DRAFT;
+}
+
+static bool is_silent(const struct job *job)
+{
+	return job->removed || job->later || job->meta.state != JOB_DRAFT ||
+	       job_name_is_draft(job->meta.name);
+}
+
+/* The job is held. What its log ends with was said before, perhaps by another
+ * server. */
+static void look(struct job *job)
+{
+	auto_buf struct buf text = { .cap = 900 };
+
+	if (is_silent(job))
+		return;
+	commit_load(job);
+	draft_text(job, &text);
+	if (text.len && !is_silent(job) && !job_log_ends_with(job, text.data))
+		job_log(job, "%s", text.data);
+}
+
+static void on_quiet(struct loop_timer *t)
+{
+	struct fsd *d = t->arg;
+	uint64_t until = now_ns() + SLICE_NS, now;
+	struct job *job;
+
+	while ((job = list_first(&d->drafts, struct job, draft))) {
+		now = now_ns();
+		if (job->draft_ns > now || now >= until) {
+			loop_timer_set(d->loop, t, job->draft_ns -
+						   MIN(now, job->draft_ns));
+			return;
+		}
+		list_del(&job->draft);
+		keep(job, false);
+		if (!is_silent(job))
+			job_start(job, look);
+	}
+}
+
+void draft_changed(struct job *job)
+{
+	struct fsd *d = job->d;
+
+	if (is_silent(job))
+		return;
+	list_del(&job->draft);
+	list_add_tail(&d->drafts, &job->draft);
+	job->draft_ns = now_ns() + QUIET_NS;
+	keep(job, true);
+	if (d->draft_timer.loop)
+		return;
+	d->draft_timer.fn = on_quiet;
+	d->draft_timer.arg = d;
+	loop_timer_set(d->loop, &d->draft_timer, QUIET_NS);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by draft*.c only. */
+#ifndef FSD_DRAFT_INT_H
+#define FSD_DRAFT_INT_H
+
+#include "commit_int.h"
+#include "draft.h"
+
+/* Appends what the job waits for; nothing: it lacks nothing. Its files are
+ * loaded. */
+void draft_text(struct job *job, struct buf *out);
+
+#endif
