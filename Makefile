@@ -333,6 +333,8 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/man/man5/jobtree.5
 	$(if $(wildcard fsd/fsd.8),install -D -m 644 fsd/fsd.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd.8)
+	install -D -m 644 fsd/share/completion.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/fsd
 	$(if $(wildcard build/qemu/origin),\
 		install -d $(DESTDIR)$(PREFIX)/share/fsd/qemu && \
 		cp -R build/qemu/. $(DESTDIR)$(PREFIX)/share/fsd/qemu/)

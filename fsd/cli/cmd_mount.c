@@ -12,7 +12,7 @@
 #include "fsd/server/paths.h"
 #include "fsd/server/places.h"
 
-enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
+enum { OPT_STATE = CLI_LONG, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
        OPT_QUOTA_RUNNING, OPT_RETAIN_SECONDS, OPT_RETAIN_COUNT,
        OPT_RETAIN_BYTES, OPT_UIDS, OPT_DURABILITY, OPT_CACHE, OPT_PRIVATE,
@@ -20,32 +20,56 @@ enum { OPT_STATE = 256, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
 
 #define UIDS_LOWEST 1000u
 
-static const struct option long_options[] = {
-	{ "state", required_argument, NULL, OPT_STATE },
-	{ "image", required_argument, NULL, OPT_IMAGE },
-	{ "qemu", required_argument, NULL, OPT_QEMU },
-	{ "accel", required_argument, NULL, OPT_ACCEL },
-	{ "pool", required_argument, NULL, OPT_POOL },
-	{ "max-machines", required_argument, NULL, OPT_MAX },
-	{ "fork", required_argument, NULL, OPT_FORK },
-	{ "policy", required_argument, NULL, OPT_POLICY },
-	{ "durability", required_argument, NULL, OPT_DURABILITY },
-	{ "uids", required_argument, NULL, OPT_UIDS },
-	{ "allow-other", no_argument, NULL, OPT_OTHER },
-	{ "daemon", no_argument, NULL, OPT_DAEMON },
-	{ "log-level", required_argument, NULL, OPT_LEVEL },
-	{ "quota-jobs", required_argument, NULL, OPT_QUOTA_JOBS },
-	{ "quota-bytes", required_argument, NULL, OPT_QUOTA_BYTES },
-	{ "quota-running", required_argument, NULL, OPT_QUOTA_RUNNING },
-	{ "quota-queued", required_argument, NULL, OPT_QUOTA_QUEUED },
-	{ "max-queued", required_argument, NULL, OPT_MAX_QUEUED },
-	{ "memory-reserve", required_argument, NULL, OPT_RESERVE },
-	{ "retain-seconds", required_argument, NULL, OPT_RETAIN_SECONDS },
-	{ "retain-count", required_argument, NULL, OPT_RETAIN_COUNT },
-	{ "retain-bytes", required_argument, NULL, OPT_RETAIN_BYTES },
+const struct cli_option mount_cli_options[] = {
+	{ OPT_STATE, "state", "DIR", "durable state (default: /var/lib/fsd for "
+	  "root,\nelse $XDG_STATE_HOME/fsd)", CLI_DIR, NULL },
+	{ OPT_IMAGE, "image", "DIR", "guest image", CLI_DIR, NULL },
+	{ OPT_QEMU, "qemu", "PATH", "the QEMU that runs the machines (default: "
+	  "the\none that came with fsd, else the host's)", CLI_FILE, NULL },
+	{ OPT_ACCEL, "accel", "auto|kvm|tcg", "how machines are run (auto)",
+	  CLI_WORDS, "auto kvm tcg" },
+	{ OPT_POOL, "pool", "N", "warm machines to keep (2 a CPU)", CLI_TEXT,
+	  NULL },
+	{ OPT_MAX, "max-machines", "N", "most machines at once (4 a CPU)",
+	  CLI_TEXT, NULL },
+	{ OPT_FORK, "fork", "yes|no", "yes: emulated machines are forked off "
+	  "one that\nis hot; no: each is restored by itself", CLI_WORDS,
+	  "yes no" },
+	{ OPT_POLICY, "policy", "strict|permissive",
+	  "strict: no job runs when a wall is missing", CLI_WORDS,
+	  "strict permissive" },
+	{ OPT_DURABILITY, "durability", "full|relaxed",
+	  "full: what was accepted outlives the host", CLI_WORDS,
+	  "full relaxed" },
+	{ OPT_UIDS, "uids", "FIRST-LAST", "user ids of machines, each has its "
+	  "own", CLI_TEXT, NULL },
+	{ OPT_OTHER, "allow-other", NULL, "let other users use the mount",
+	  CLI_TEXT, NULL },
+	{ OPT_QUOTA_JOBS, "quota-jobs", "N", "most jobs of each user (no "
+	  "limit)", CLI_TEXT, NULL },
+	{ OPT_QUOTA_BYTES, "quota-bytes", "SIZE", "most bytes of each user; "
+	  "10K, 20M, 30G", CLI_TEXT, NULL },
+	{ OPT_QUOTA_RUNNING, "quota-running", "N", "most jobs of each user "
+	  "that run at a time;\nthe others wait", CLI_TEXT, NULL },
+	{ OPT_MAX_QUEUED, "max-queued", "N", "most jobs that wait (100000; 0: "
+	  "no limit)", CLI_TEXT, NULL },
+	{ OPT_QUOTA_QUEUED, "quota-queued", "N", "most jobs of each user that "
+	  "wait", CLI_TEXT, NULL },
+	{ OPT_RESERVE, "memory-reserve", "SIZE", "memory that machines leave "
+	  "free (a 16th)", CLI_TEXT, NULL },
+	{ OPT_RETAIN_SECONDS, "retain-seconds", "N", "remove jobs of each user "
+	  "so long after their\nend (default: keep all),", CLI_TEXT, NULL },
+	{ OPT_RETAIN_COUNT, "retain-count", "N", "when more than N are "
+	  "finished, the oldest first,", CLI_TEXT, NULL },
+	{ OPT_RETAIN_BYTES, "retain-bytes", "SIZE", "or when they hold more",
+	  CLI_TEXT, NULL },
+	{ OPT_DAEMON, "daemon", NULL, "return when the mount answers", CLI_TEXT,
+	  NULL },
+	{ OPT_LEVEL, "log-level", "LEVEL", "error, warn, info or debug",
+	  CLI_WORDS, "error warn info debug" },
 	/* fsd run's */
-	{ "cache", required_argument, NULL, OPT_CACHE },
-	{ "private", no_argument, NULL, OPT_PRIVATE },
+	{ OPT_CACHE, "cache", "DIR", NULL, CLI_DIR, NULL },
+	{ OPT_PRIVATE, "private", NULL, NULL, CLI_TEXT, NULL },
 	{ 0 },
 };
 
@@ -211,10 +235,12 @@ static int one_option(struct mount_options *o, int opt)
 
 static int parse(int argc, char **argv, struct mount_options *o)
 {
+	struct cli_getopt g;
 	int opt, r = 0;
 
+	cli_getopt(mount_cli_options, false, &g);
 	optind = 1;
-	while (r == 0 && (opt = getopt_long(argc, argv, "", long_options,
+	while (r == 0 && (opt = getopt_long(argc, argv, g.letters, g.longs,
 					    NULL)) != -1)
 		r = one_option(o, opt);
 	if (r == 0 && optind != argc - 1)

@@ -18,6 +18,26 @@
 
 #include "commands.h"
 #include "fsd/client/run_client.h"
+#include "fsd/client/which_mount.h"
+
+enum { OPT_JSON = CLI_LONG, OPT_MOUNT, OPT_PRIVATE };
+
+const struct cli_option run_cli_options[] = {
+	{ 'l', NULL, "LANG", "a name under .fsd/templates", CLI_WORDS,
+	  "python javascript typescript bash" },
+	{ 't', NULL, "SECONDS", "end it after so long (30)", CLI_TEXT,
+	  NULL },
+	{ 'm', NULL, "MB", "what it may use (256)", CLI_TEXT, NULL },
+	{ 'e', NULL, "NAME=VALUE", "environment, repeatable", CLI_TEXT, NULL },
+	{ OPT_JSON, "json", NULL, "print result.json instead of the streams",
+	  CLI_TEXT, NULL },
+	{ OPT_MOUNT, "mount", "MNT",
+	  "through this mount (default: $FSD_MOUNT,\n"
+	  SERVICE_MOUNT ", else a private one)", CLI_MOUNT, NULL },
+	{ OPT_PRIVATE, "private", NULL, "through a private mount", CLI_TEXT,
+	  NULL },
+	{ 0 },
+};
 
 /* As in a shell, the last one of a name counts. Return: 0 or the exit code. */
 static int add_env(struct run_client *c, const char *text)
@@ -41,16 +61,11 @@ static int add_env(struct run_client *c, const char *text)
 
 static int parse(int argc, char **argv, struct run_client *c)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "mount", required_argument, NULL, 'M' },
-		{ "private", no_argument, NULL, 'P' },
-		{ 0 },
-	};
+	struct cli_getopt g;
 	int opt;
 
-	/* "+": what follows FILE belongs to the program. */
-	while ((opt = getopt_long(argc, argv, "+l:t:m:e:", options, NULL)) !=
+	cli_getopt(run_cli_options, true, &g);
+	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
 	       -1) {
 		switch (opt) {
 		case 'l':
@@ -66,13 +81,13 @@ static int parse(int argc, char **argv, struct run_client *c)
 			if (add_env(c, optarg))
 				return 2;
 			break;
-		case 'j':
+		case OPT_JSON:
 			c->json = true;
 			break;
-		case 'M':
+		case OPT_MOUNT:
 			c->mount = optarg;
 			break;
-		case 'P':
+		case OPT_PRIVATE:
 			c->private = true;
 			break;
 		default:

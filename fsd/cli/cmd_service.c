@@ -17,6 +17,14 @@
 #include "commands.h"
 #include "fsd/mount/mounts.h"
 
+enum { OPT_NOW = CLI_LONG };
+
+const struct cli_option umount_cli_options[] = {
+	{ OPT_NOW, "now", NULL, "do not wait for the jobs that run", CLI_TEXT,
+	  NULL },
+	{ 0 },
+};
+
 /* A process behind a mount, by an attribute that it shows there:
  * user.fsd.service the one that keeps it, user.fsd.pid the one that serves. */
 static int process_of(const char *mnt, const char *attribute, pid_t *ret_pid)
@@ -96,14 +104,13 @@ int mount_answers(const char *command, const char *mnt)
 /* --now MNT, the options of umount and upgrade. */
 static int now_options(int argc, char **argv, bool *ret_now)
 {
-	static const struct option options[] = {
-		{ "now", no_argument, NULL, 'n' },
-		{ 0 },
-	};
+	struct cli_getopt g;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (opt != 'n')
+	cli_getopt(umount_cli_options, false, &g);
+	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
+	       -1) {
+		if (opt != OPT_NOW)
 			return usage(argv[0]);
 		*ret_now = true;
 	}

@@ -5,6 +5,7 @@
 #define FSD_COMMANDS_H
 
 #include "fsd/fsd.h"
+#include "options.h"
 
 int command_mount(int argc, char **argv);
 int command_umount(int argc, char **argv);
@@ -13,7 +14,19 @@ int command_image(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_upgrade(int argc, char **argv);
 int private_main(int argc, char **argv);  /* what `fsd run` starts */
+int command_version(int argc, char **argv);
+int command_help(int argc, char **argv);
+int command_ls(int argc, char **argv);
+int command_status(int argc, char **argv);
+int command_wait(int argc, char **argv);
+int command_logs(int argc, char **argv);
+int command_kill(int argc, char **argv);
 int command_serve(int argc, char **argv); /* what the holder starts */
+
+/* Their options, beside each command's code; upgrade has umount's. */
+extern const struct cli_option run_cli_options[], ls_cli_options[],
+	status_cli_options[], wait_cli_options[], logs_cli_options[],
+	kill_cli_options[], mount_cli_options[], umount_cli_options[];
 
 /* "fsd NAME: sentence" on standard error; returns code. */
 int complain(const char *command, int code, const char *fmt, ...)

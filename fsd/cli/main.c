@@ -10,13 +10,9 @@
 
 #include "commands.h"
 #include "fsd/fuse/face.h"
-#include "fsd/server/holder.h"
-#include "fsd/mount/keeper.h"
-#include "fsd/mount/notify.h"
-#include "fsd/client/private.h"
-#include "vm/jail/jailer.h"
+#include "options.h"
 
-static int command_version(int argc, char **argv)
+int command_version(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
@@ -24,86 +20,13 @@ static int command_version(int argc, char **argv)
 	return 0;
 }
 
-struct command {
-	const char *name;
-	int (*fn)(int argc, char **argv);
-	const char *usage;
-};
-
-static const struct command commands[] = {
-	{ "mount", command_mount,
-	  "fsd mount [OPTIONS] MNT    serve MNT; stays in the foreground\n"
-	  "  --state DIR          durable state (default: /var/lib/fsd for root,\n"
-	  "                       else $XDG_STATE_HOME/fsd)\n"
-	  "  --image DIR          guest image\n"
-	  "  --qemu PATH          the QEMU that runs the machines (default: the\n"
-	  "                       one that came with fsd, else the host's)\n"
-	  "  --accel auto|kvm|tcg how machines are run (default auto)\n"
-	  "  --pool N             warm machines to keep (default 2 a CPU)\n"
-	  "  --max-machines N     most machines at once (default 4 a CPU)\n"
-	  "  --fork yes|no        yes: emulated machines are forked off one that\n"
-	  "                       is hot; no: each is restored by itself\n"
-	  "  --policy strict|permissive\n"
-	  "                       strict: no job runs when a wall is missing\n"
-	  "  --durability full|relaxed\n"
-	  "                       full: what was accepted outlives the host\n"
-	  "  --uids FIRST-LAST    user ids of machines, each has its own\n"
-	  "  --allow-other        let other users use the mount\n"
-	  "  --quota-jobs N       most jobs of each user (default: no limit)\n"
-	  "  --quota-bytes SIZE   most bytes of each user; 10K, 20M, 30G\n"
-	  "  --quota-running N    most jobs of each user that run at a time;\n"
-	  "                       the others wait\n"
-	  "  --max-queued N       most jobs that wait (default 100000; 0: no limit)\n"
-	  "  --quota-queued N     most jobs of each user that wait\n"
-	  "  --memory-reserve SIZE  memory that machines leave free (default a 16th)\n"
-	  "  --retain-seconds N   remove jobs of each user so long after their end,\n"
-	  "  --retain-count N     when more than N are finished, the oldest first,\n"
-	  "  --retain-bytes SIZE  or when they hold more (default: keep all)\n"
-	  "  --daemon             return when the mount answers\n"
-	  "  --log-level LEVEL    error, warn, info or debug\n" },
-	{ "umount", command_umount,
-	  "fsd umount [--now] MNT     stop: no new jobs, running ones finish\n"
-	  "  --now                running jobs end as interrupted\n" },
-	{ "upgrade", command_upgrade,
-	  "fsd upgrade [--now] MNT    go on with the program as it is installed\n"
-	  "                       now, once no job is running; no unmount\n"
-	  "  --now                running jobs end as interrupted\n" },
-	{ "run", command_run,
-	  "fsd run [OPTIONS] FILE|- [ARG]...   one job; its exit code is ours\n"
-	  "  -l LANG              python, javascript, typescript, bash\n"
-	  "  -t SECONDS           timeout\n"
-	  "  -m MB                memory\n"
-	  "  -e NAME=VALUE        environment, repeatable\n"
-	  "  --json               print result.json instead of the streams\n"
-	  "  --mount MNT          through this mount (default: $FSD_MOUNT,\n"
-	  "                       /run/fsd/jobs, else a private one)\n"
-	  "  --private            through a private mount\n" },
-	{ "image", command_image,
-	  "fsd image build|list|verify [DIR]   guest images\n" },
-	{ "doctor", command_doctor,
-	  "fsd doctor                 what works here, and remedies\n" },
-	{ "version", command_version, "fsd version\n" },
-	{ NOTIFY_COMMAND, notify_helper, "" }, /* fsd mount calls it, */
-	{ JAILER_COMMAND, jailer_main, "" },   /* and these */
-	{ KEEPER_COMMAND, keeper_main, "" },
-	{ HOLDER_SERVES, command_serve, "" },
-	{ PRIVATE_COMMAND, private_main, "" }, /* fsd run calls it */
-};
-
-static const struct command *find(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (!strcmp(commands[i].name, name))
-			return &commands[i];
-	return NULL;
-}
-
 int usage(const char *command)
 {
-	const struct command *c = find(command);
+	const struct cli_command *c = cli_find(command);
 
 	if (c)
-		fprintf(stderr, "usage: %s", c->usage);
+		fprintf(stderr, "usage: fsd %s %s\n`fsd help %s` tells more\n",
+			c->name, c->synopsis ? c->synopsis : "", c->name);
 	return 2;
 }
 
@@ -119,15 +42,6 @@ int complain(const char *command, int code, const char *fmt, ...)
 	return code;
 }
 
-static void help(FILE *to)
-{
-	fputs("fsd runs programs that are written as files, each in a virtual "
-	      "machine of its own.\n\n",
-	      to);
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		fputs(commands[i].usage, to);
-}
-
 /* What is opened next would be taken for a stream that the caller has closed:
  * they lead nowhere instead. */
 static int open_streams(void)
@@ -140,16 +54,46 @@ static int open_streams(void)
 	return fd < 0 ? -1 : close(fd);
 }
 
-/* `fsd COMMAND --help` and -h; what a program is to be asked comes later. */
-static bool wants_help(int argc, char **argv)
+static int unknown(const char *name)
 {
-	return argc > 2 &&
-	       (!strcmp(argv[2], "--help") || !strcmp(argv[2], "-h"));
+	fprintf(stderr, "fsd: there is no command \"%s\"; `fsd help` lists "
+		"them\n", name);
+	return 2;
+}
+
+int command_help(int argc, char **argv)
+{
+	const struct cli_command *c;
+
+	if (argc < 2) {
+		cli_help_all(stdout);
+		return 0;
+	}
+	c = cli_find(argv[1]);
+	if (!c || !c->group)
+		return unknown(argv[1]);
+	cli_help(c, stdout);
+	return 0;
+}
+
+static bool is_help(const char *text)
+{
+	return !strcmp(text, "--help") || !strcmp(text, "-h");
+}
+
+/* `fsd COMMAND --help` and -h, or --help at the end: but what follows the FILE
+ * of `fsd run` is the program's. */
+static bool wants_help(const struct cli_command *c, int argc, char **argv)
+{
+	if (!c->group || argc < 3)
+		return false;
+	return is_help(argv[2]) || (c->fn != command_run &&
+				    !strcmp(argv[argc - 1], "--help"));
 }
 
 int main(int argc, char **argv)
 {
-	const struct command *c;
+	const struct cli_command *c;
 
 	if (open_streams() < 0) {
 		fprintf(stderr, "fsd: /dev/null cannot be opened for reading "
@@ -157,24 +101,18 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (argc < 2) {
-		help(stderr);
+		cli_help_all(stderr);
 		return 2;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
-	    !strcmp(argv[1], "help")) {
-		help(stdout);
+	if (is_help(argv[1])) {
+		cli_help_all(stdout);
 		return 0;
 	}
-	c = find(!strcmp(argv[1], "--version") ? "version" : argv[1]);
-	if (!c) {
-		fprintf(stderr,
-			"fsd: there is no command \"%s\"; `fsd help` lists "
-			"them\n",
-			argv[1]);
-		return 2;
-	}
-	if (wants_help(argc, argv)) {
-		fputs(c->usage, stdout);
+	c = cli_find(!strcmp(argv[1], "--version") ? "version" : argv[1]);
+	if (!c)
+		return unknown(argv[1]);
+	if (wants_help(c, argc, argv)) {
+		cli_help(c, stdout);
 		return 0;
 	}
 	return c->fn(argc - 1, argv + 1);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the tables of options.h: for getopt_long(3), and for help. */
+#include "options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/layout.h"
+
+#define LEFT 26 /* columns of an option's name */
+
+const struct cli_command *cli_find(const char *name)
+{
+	for (const struct cli_command *c = cli_commands; c->name; c++)
+		if (!strcmp(c->name, name))
+			return c;
+	return NULL;
+}
+
+void cli_getopt(const struct cli_option *o, bool in_order,
+		struct cli_getopt *ret)
+{
+	size_t letters = 0, longs = 0;
+
+	*ret = (struct cli_getopt){ 0 };
+	if (in_order)
+		ret->letters[letters++] = '+';
+	for (; o && o->id && longs < CLI_OPTIONS_MAX; o++) {
+		if (o->id < CLI_LONG) {
+			ret->letters[letters++] = (char)o->id;
+			if (o->value)
+				ret->letters[letters++] = ':';
+		}
+		if (o->name)
+			ret->longs[longs++] = (struct option){
+				.name = o->name, .val = o->id,
+				.has_arg = o->value ? required_argument :
+						      no_argument,
+			};
+	}
+}
+
+/* The text's lines, each behind so many columns. */
+static void indented(const char *text, int columns, FILE *to)
+{
+	for (const char *line = text; *line;) {
+		size_t len = strcspn(line, "\n");
+
+		fprintf(to, "%.*s\n", (int)len, line);
+		line += len + (line[len] == '\n');
+		if (*line)
+			fprintf(to, "%*s", columns, "");
+	}
+}
+
+static void option_help(const struct cli_option *o, FILE *to)
+{
+	char left[96];
+	int n;
+
+	if (o->id < CLI_LONG)
+		n = snprintf(left, sizeof(left), "  -%c%s%s", o->id,
+			     o->name ? ", --" : "", o->name ? o->name : "");
+	else
+		n = snprintf(left, sizeof(left), "  --%s", o->name);
+	if (o->value)
+		n += snprintf(left + n, sizeof(left) - (size_t)n, " %s",
+			      o->value);
+	if (n >= LEFT)
+		fprintf(to, "%s\n%*s", left, LEFT, "");
+	else
+		fprintf(to, "%-*s", LEFT, left);
+	indented(o->help, LEFT, to);
+}
+
+void cli_help(const struct cli_command *c, FILE *to)
+{
+	fprintf(to, "usage: fsd %s%s%s\n\n%s\n", c->name,
+		c->synopsis[0] ? " " : "", c->synopsis, c->summary);
+	for (const struct cli_option *o = c->options; o && o->id; o++) {
+		if (o == c->options)
+			fputc('\n', to);
+		if (o->help)
+			option_help(o, to);
+	}
+	if (c->notes)
+		fprintf(to, "\n%s\n", c->notes);
+}
+
+void cli_help_all(FILE *to)
+{
+	const char *group = "";
+
+	fputs("fsd runs programs that are written as files, each in a "
+	      "virtual machine of\nits own.\n",
+	      to);
+	for (const struct cli_command *c = cli_commands; c->name; c++) {
+		if (!c->group)
+			continue;
+		if (strcmp(group, c->group) != 0)
+			fprintf(to, "\n%s:\n", c->group);
+		group = c->group;
+		fprintf(to, "  fsd %-9s %s\n", c->name, c->summary);
+	}
+	fputs("\n`fsd help COMMAND` tells its options; fsd(8) and jobtree(5) "
+	      "tell the rest.\n",
+	      to);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of all commands, in the order in which `fsd help` lists them. */
+#include "commands.h"
+#include "fsd/client/private.h"
+#include "fsd/mount/keeper.h"
+#include "fsd/mount/notify.h"
+#include "fsd/server/holder.h"
+#include "options.h"
+#include "vm/jail/jailer.h"
+
+#define JOB_NOTE \
+	"JOB is the path of a job's directory in any mount, or a name in the\n" \
+	"mount of --mount, $FSD_MOUNT or /run/fsd/jobs."
+
+const struct cli_command cli_commands[] = {
+	{ "run", command_run, "Jobs", "[OPTIONS] FILE|- [ARG]...",
+	  "run one job; its exit code is ours", run_cli_options, CLI_FILE,
+	  NULL, NULL },
+	{ "ls", command_ls, "Jobs", "[OPTIONS] [MNT]",
+	  "list the jobs of a mount", ls_cli_options, CLI_MOUNT, NULL, NULL },
+	{ "status", command_status, "Jobs", "[OPTIONS] JOB...",
+	  "tell how jobs are, and what they wait for", status_cli_options,
+	  CLI_JOB, NULL, JOB_NOTE },
+	{ "wait", command_wait, "Jobs", "[OPTIONS] JOB...",
+	  "wait until jobs have ended", wait_cli_options, CLI_JOB, NULL,
+	  "The exit status is 0 if each ended with exit code 0. It is 1 if any\n"
+	  "did not, was refused or is a draft: each of them is a line on\n"
+	  "standard output. It is 124 if the time was over first.\n\n" JOB_NOTE },
+	{ "logs", command_logs, "Jobs", "[OPTIONS] JOB",
+	  "print what a job has written", logs_cli_options, CLI_JOB, NULL,
+	  "Its stdout goes to standard output, its stderr to standard error.\n\n"
+	  JOB_NOTE },
+	{ "kill", command_kill, "Jobs", "[OPTIONS] JOB...",
+	  "end jobs, or send them a signal", kill_cli_options, CLI_JOB, NULL,
+	  JOB_NOTE },
+	{ "mount", command_mount, "Mounts", "[OPTIONS] MNT",
+	  "serve MNT; stays in the foreground", mount_cli_options, CLI_MOUNT,
+	  NULL, NULL },
+	{ "umount", command_umount, "Mounts", "[--now] MNT",
+	  "stop: no new jobs, running ones finish", umount_cli_options,
+	  CLI_MOUNT, NULL, NULL },
+	{ "upgrade", command_upgrade, "Mounts", "[--now] MNT",
+	  "go on with the program as it is installed now", umount_cli_options,
+	  CLI_MOUNT, NULL,
+	  "It waits until no job is running; there is no unmount." },
+	{ "image", command_image, "This host", "build|list|verify [DIR]",
+	  "make and check guest images", NULL, CLI_WORDS, "build list verify",
+	  NULL },
+	{ "doctor", command_doctor, "This host", "",
+	  "tell what works here, and remedies", NULL, CLI_TEXT, NULL, NULL },
+	{ "version", command_version, "This host", "",
+	  "print the version", NULL, CLI_TEXT, NULL, NULL },
+	{ "help", command_help, "This host", "[COMMAND]",
+	  "list the commands, or tell of one", NULL, CLI_WORDS, NULL, NULL },
+	/* fsd mount starts these, */
+	{ .name = NOTIFY_COMMAND, .fn = notify_helper },
+	{ .name = JAILER_COMMAND, .fn = jailer_main },
+	{ .name = KEEPER_COMMAND, .fn = keeper_main },
+	{ .name = HOLDER_SERVES, .fn = command_serve },
+	/* fsd run this one, */
+	{ .name = PRIVATE_COMMAND, .fn = private_main },
+	/* and a shell this one. */
+	{ .name = COMPLETE_COMMAND, .fn = command_complete },
+	{ 0 },
+};

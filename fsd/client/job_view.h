@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a job's files say about it, read once: for the commands that show jobs.
+ * A job may change or go at any moment, so each part may be missing.
+ */
+#ifndef FSD_JOB_VIEW_H
+#define FSD_JOB_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "layout/layout.h"
+#include "where.h"
+
+struct job_view {
+	int state;            /* enum job_state; -1: it is gone */
+	int exit_code;        /* -1: none */
+	char status[24];      /* of result.json; "": none */
+	char message[512];    /* of result.json, one line; "": none */
+	char language[24];
+	char error[512];      /* the first sentence of error; "": none */
+	char waits[512];      /* the log's word on a draft or a queued job */
+	int64_t wall_ms, cpu_ms, peak_bytes; /* -1: not known */
+	int64_t memory_mb, priority; /* of config.json, or its defaults */
+	uid_t uid;
+	int64_t since_ms;     /* when it entered its state, */
+	int64_t queued_ms;    /* was queued, */
+	int64_t started_ms;   /* began; wall clock, 0: not known */
+};
+
+/* Reads the job whose directory is dir. Return: 0, -ENOENT: it is gone, or
+ * another negative errno. ret is filled as far as it goes. */
+int job_view_read(int dir, struct job_view *ret);
+
+/* Is all well: has it ended by itself with exit code 0? */
+bool job_view_is_good(const struct job_view *v);
+
+/* "NAME: STATE, ..." in one line without its end, for a person. */
+void job_view_line(const char *name, const struct job_view *v, struct buf *out);
+/* The same as a JSON object. path: of the job's directory. */
+void job_view_json(const char *path, const char *name, const struct job_view *v,
+		   struct buf *out);
+/* Why it is as it is: its error, message, or what it waits for; "": no more. */
+const char *job_view_reason(const struct job_view *v);
+
+/* A duration as a person says it: "120 ms", "3.2 s", "5 min", "2 h", "4 d". */
+void job_view_age(int64_t ms, char ret[32]);
+/* Wall clock now, in milliseconds. */
+int64_t job_view_now_ms(void);
+
+/* Reads a small file of the job as text. Return: its length, -ENOENT and the
+ * like. */
+ssize_t job_view_text(int dir, const char *name, char *ret, size_t size);
+
+#endif

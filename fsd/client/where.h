@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a command finds the mount and the jobs that its user names. It uses the
+ * files of mounts only, and the kernel's table of mounts for the usual place.
+ */
+#ifndef FSD_WHERE_H
+#define FSD_WHERE_H
+
+#include <limits.h>
+
+#include "layout/layout.h"
+
+struct job_place {
+	char mnt[PATH_MAX];       /* the mount's root, without a link in it */
+	char name[NAME_MAX + 1];  /* of the job in it */
+};
+
+/*
+ * Finds the mount of a command, as which_mount() chooses it; asked: --mount, or
+ * NULL. It must answer.
+ * Return: 0; -ENOENT: none of them is there; or negative errno.
+ */
+int where_mount(const char *asked, char ret[PATH_MAX], struct err *err);
+
+/* Is it the root of a mount of fsd that answers? Return: 0 or negative errno. */
+int where_is_mount(const char *mnt, struct err *err);
+
+/*
+ * Finds a job. text is a path of a job's directory in any mount, or a name. A
+ * name is looked for in the mount that where_mount() finds; without --mount the
+ * current directory comes first, if it is a mount and has that name.
+ * Return: 0 or negative errno.
+ */
+int where_job(const char *asked, const char *text, struct job_place *ret,
+	      struct err *err);
+
+/* The job's path, as a user would write it. */
+void where_path(const struct job_place *job, char ret[PATH_MAX + NAME_MAX + 2]);
+/* Opens the job's directory. Return: descriptor or negative errno. */
+int where_open(const struct job_place *job, struct err *err);
+
+#endif

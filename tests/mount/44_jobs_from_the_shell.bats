@@ -1,0 +1,216 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The commands that name jobs: fsd ls, status, wait, logs, kill.
+
+load ../lib/common
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	mount_start
+	export FSD_MOUNT=$MNT
+}
+teardown() { mount_done; }
+
+# fsd COMMAND... — within bounds.
+fsd() { bounded 30 "$FSD" "$@"; }
+
+# bats test_tags=smoke
+@test "ls lists the jobs of \$FSD_MOUNT by name, and -a those that are prepared" {
+	job_run b 'out x'
+	mkdir "$MNT/a" "$MNT/.c"
+	run fsd ls
+	assert_success
+	assert_output $'a\nb'
+	run fsd ls -a
+	assert_output $'.c\na\nb'
+	unset FSD_MOUNT
+	run fsd ls "$MNT"
+	assert_output $'a\nb'
+}
+
+@test "ls -l tells state, exit code, owner and reason of each" {
+	job_run a 'exit 3'
+	mkdir "$MNT/b"
+	job_put b code.sh 'out x'
+	run writes "$MNT/b/config.json" <<<'{"timeout": -3}'
+	assert_failure
+	run fsd ls -l
+	assert_success
+	assert_line --regexp "^done +3 +$(id -un) .* a\$"
+	assert_line --regexp '^refused +- .* b: config.json: "timeout" is -3; it must be'
+}
+
+@test "--json of ls, status and wait is an object a line" {
+	job_run a $'exit 3'
+	local command
+	for command in 'ls --json' 'status --json a' 'wait --json a'; do
+		# shellcheck disable=SC2086
+		run fsd $command
+		assert_equal "$(jq -r '[.job, .path, .state, .exit_code, .status, .language, .error] | @csv' <<<"$output")" \
+			"\"a\",\"$MNT/a\",\"done\",3,\"exited\",\"bash\","
+	done
+}
+
+@test "a job is named by its path in any mount, by its name, or from where one is" {
+	job_run hello 'out x'
+	local job
+	for job in hello "$MNT/hello" "$MNT/hello/" "$MNT/./hello"; do
+		run fsd status "$job"
+		assert_success
+		assert_output --regexp '^hello: done, exit code 0 \(exited\), ran '
+	done
+	unset FSD_MOUNT
+	cd "$MNT"
+	run fsd status hello
+	assert_success
+	cd hello
+	run fsd status .
+	assert_success
+	assert_output --partial 'hello: done'
+	cd /
+}
+
+@test "a wrong name of a job is told with what is there, and what to do" {
+	job_run hello 'out x'
+	run fsd status helo
+	assert_failure 1
+	assert_output "fsd status: there is no job helo in $MNT; the nearest name is hello"
+	run fsd status "$MNT/hallo"
+	assert_output "fsd status: there is no job hallo in $MNT; the nearest name is hello"
+	run fsd status something-else
+	assert_output --partial "there is no job something-else in $MNT; \`fsd ls --mount $MNT\` lists"
+	run fsd status "$MNT"
+	assert_output --partial 'is a mount and no job'
+	run fsd status "$MNT/hello/output"
+	assert_output --partial "lies in the job $MNT/hello; name that"
+	run fsd status "$MNT/.fsd"
+	assert_output --partial 'no job'
+	run fsd status /etc/passwd
+	assert_output --partial '/etc/passwd is not in a mount of fsd'
+	run fsd status ./missing
+	assert_failure 1
+	assert_output 'fsd status: ./missing: No such file or directory'
+	run fsd status --mount /etc hello
+	assert_output 'fsd status: /etc is not a mount of fsd'
+	unset FSD_MOUNT
+	[ ! -e /run/fsd/jobs ] || return 0
+	run fsd status hello
+	assert_failure 1
+	assert_output --partial 'there is no mount: give one by --mount or $FSD_MOUNT'
+}
+
+@test "another user's mount is told from no mount" {
+	[ "$(id -u)" = 0 ] || need root
+	mount_public ''
+	cp "$FSD" "$PUBLIC/fsd"
+	run bounded 20 setpriv --reuid 65534 --regid 65534 --clear-groups \
+		"$PUBLIC/fsd" ls "$MNT"
+	assert_failure 1
+	assert_output --partial 'if it is a mount of another user, that one must mount it with --allow-other'
+}
+
+# bats test_tags=smoke
+@test "wait is 0 when all are well, and names those that are not" {
+	job_start a 'sleep 100'
+	job_start b 'exit 3'
+	run fsd wait a
+	assert_success
+	assert_output ''
+	run fsd wait a b
+	assert_failure 1
+	assert_output --regexp '^b: done, exit code 3 \(exited\), ran [0-9.]+ m?s$'
+}
+
+@test "wait ends with a job that is refused, a draft or removed, and names it" {
+	mkdir "$MNT/draft" "$MNT/bad"
+	job_put bad code.sh 'out x'
+	run writes "$MNT/bad/config.json" <<<'[]'
+	assert_failure
+	run fsd wait draft bad
+	assert_failure 1
+	assert_line --index 0 --partial 'draft: draft'
+	assert_line --index 1 --partial 'bad: refused: config.json'
+	job_start gone $'out up\nsleep 600000'
+	fsd wait gone >out 3>&- &
+	local pid=$! status=0
+	job_follow gone up
+	# until it waits
+	await becomes 20 bash -c "ls -l /proc/*/fd 2>/dev/null | grep -q '$MNT/gone/wait'"
+	rm -r "$MNT/gone"
+	wait $pid || status=$?
+	assert_equal "$status $(cat out)" '1 gone: was removed'
+}
+
+@test "wait -t is 124 when the time is over, one limit for all" {
+	job_start a $'out up\nsleep 600000'
+	job_start b $'out up\nsleep 600000'
+	run fsd wait -t 0.3 a b
+	assert_failure 124
+	assert_line --index 0 --partial 'a: running for'
+	assert_line --index 1 --partial 'b: running for'
+	run fsd wait -t 0 a
+	assert_failure 124
+	run fsd wait -t never a
+	assert_failure 2
+	assert_output --partial '-t is "never"; it must be a number of seconds'
+}
+
+# shellcheck disable=SC2154 # run sets stderr
+@test "logs prints both streams, each where it belongs" {
+	job_run a $'out one\nerr two\nbytes 300000'
+	run --separate-stderr fsd logs a
+	assert_success
+	assert_equal "$stderr" two
+	fsd logs a 2>/dev/null | cmp - "$MNT/a/stdout"
+}
+
+@test "logs -f follows to the end, from before the start" {
+	job_start a $'out up\nsleep 600000' '{"start": "manual"}'
+	fsd logs -f a >out 2>err 3>&- &
+	local pid=$! status=0
+	echo start >"$MNT/a/ctl"
+	job_follow a up
+	fsd kill a
+	wait $pid || status=$?
+	assert_equal "$status $(cat out err)" '0 up'
+	run fsd logs -f a
+	assert_output up
+}
+
+@test "logs of what has written nothing says why" {
+	mkdir "$MNT/a"
+	run --separate-stderr fsd logs a
+	assert_failure 1
+	assert_equal "$output" ''
+	[[ $stderr == 'fsd logs: a: draft'* ]] || fail "$stderr"
+}
+
+@test "logs whose reader has gone ends" {
+	job_run a 'bytes 3000000'
+	run bash -c "timeout 20 '$FSD' logs a | head -c 3; echo \" \${PIPESTATUS[0]}\""
+	assert_output 'abc 141'
+}
+
+# bats test_tags=smoke
+@test "kill ends jobs, and says of which nothing runs" {
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	run fsd kill a
+	assert_success
+	assert_equal "$(job_wait a)" 137
+	status_is a cancelled
+	run fsd kill a
+	assert_failure 1
+	assert_output 'fsd kill: a is done: nothing of it runs'
+}
+
+@test "kill -s sends the program that signal" {
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	run fsd kill -s USR1 a
+	assert_success
+	assert_equal "$(job_wait a)" $((128 + 10))
+	run fsd kill -s NONE a
+	assert_failure 2
+	assert_output --partial '-s is "NONE"; it must be a signal'
+}

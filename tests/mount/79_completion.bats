@@ -1,0 +1,111 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What bash completes of a command line of fsd, and what help tells.
+
+load ../lib/common
+
+setup() { cd "$BATS_TEST_TMPDIR" || return; }
+teardown() { mount_done; }
+
+# completed WORD... — the candidates for the last of the words, on one line.
+completed() {
+	bounded 20 bash -c '
+		source "$TESTS/../fsd/share/completion.bash"
+		compopt() { :; } # there is no line that is edited
+		COMP_WORDS=("$FSD" "${@}")
+		COMP_CWORD=$#
+		_fsd
+		printf "%s\n" "${COMPREPLY[@]}" | LC_ALL=C sort | xargs' _ "$@"
+}
+
+# bats test_tags=smoke
+@test "commands are completed, but none that people do not call" {
+	assert_equal "$(completed st)" status
+	assert_equal "$(completed u)" 'umount upgrade'
+	run completed ''
+	assert_output --regexp '(^| )run( |$)'
+	local hidden
+	for hidden in complete private notify serve; do
+		refute_output --regexp "(^| )$hidden( |\$)"
+	done
+	assert_equal "$(completed help st)" status
+}
+
+@test "options are completed, and the words that their values may be" {
+	assert_equal "$(completed wait --)" '--help --json --mount --timeout'
+	assert_equal "$(completed mount --quota-b)" --quota-bytes
+	assert_equal "$(completed mount --accel '')" 'auto kvm tcg'
+	assert_equal "$(completed mount --policy s)" strict
+	# bash gives the "=" as a word
+	assert_equal "$(completed mount --accel = t)" tcg
+	assert_equal "$(completed mount --cac)" ''
+	assert_equal "$(completed image v)" verify
+}
+
+@test "names of jobs are completed, of --mount or \$FSD_MOUNT" {
+	mount_start
+	mkdir "$MNT/alpha" "$MNT/albert" "$MNT/beta" "$MNT/.alone"
+	assert_equal "$(FSD_MOUNT=$MNT completed logs al)" 'albert alpha'
+	assert_equal "$(completed logs --mount "$MNT" b)" beta
+	assert_equal "$(completed logs --mount = "$MNT" b)" beta
+	assert_equal "$(completed kill -M "$MNT" alpha b)" beta
+	mkdir "$MNT/with blank"
+	assert_equal "$(completed kill -M "$MNT" wi)" 'with blank'
+}
+
+@test "files and directories are completed where they may stand" {
+	mkdir dir1 dir2
+	touch dir-file code.py
+	assert_equal "$(completed run co)" code.py
+	assert_equal "$(completed mount di)" 'dir1 dir2'
+	assert_equal "$(completed mount --state di)" 'dir1 dir2'
+}
+
+@test "a mount that does not answer completes nothing, and does not hang" {
+	assert_equal "$(FSD_MOUNT=$PWD/missing completed logs x)" ''
+}
+
+@test "help lists each command in a group, and tells of one what its table has" {
+	local command
+	run "$FSD" help
+	assert_success
+	assert_line 'Jobs:'
+	assert_line 'Mounts:'
+	for command in run ls status wait logs kill mount umount upgrade image \
+		doctor version; do
+		run "$FSD" help
+		assert_line --regexp "^  fsd $command +[a-z]"
+		run "$FSD" help "$command"
+		assert_success
+		assert_line --index 0 --regexp "^usage: fsd $command"
+		assert_equal "$output" "$("$FSD" "$command" --help)"
+	done
+	run "$FSD" help wait
+	assert_line --regexp '^  -t, --timeout SECONDS +wait no longer'
+	assert_equal "$("$FSD" wait -j --help)" "$output"
+	run "$FSD" help nonsense
+	assert_failure 2
+}
+
+@test "no line of help is wider than a terminal" {
+	local command
+	for command in '' run ls status wait logs kill mount umount upgrade image \
+		doctor version help; do
+		# shellcheck disable=SC2086
+		run "$FSD" help $command
+		assert_equal "$(awk 'length > 79' <<<"$output")" ''
+	done
+}
+
+@test "what is completed stands in the manual: each command and option" {
+	local command word page
+	page=$(man --nh --nj -l "$TESTS/../fsd/fsd.8" 2>/dev/null | col -b)
+	for command in $("$FSD" complete 1 fsd ''); do
+		grep -qE "fsd $command" <<<"$page" || fail "fsd $command is not in fsd(8)"
+		for word in $("$FSD" complete 2 fsd "$command" --); do
+			[ "$word" != --help ] || continue
+			grep -qE -- "$word" <<<"$page" ||
+				fail "$word of fsd $command is not in fsd(8)"
+		done
+	done
+}
