@@ -456,6 +456,31 @@ void config_done(struct job_config *config)
 	*config = (struct job_config){ 0 };
 }
 
+static void skip_bom(const char **data, size_t *len)
+{
+	static const char bom[] = "\xef\xbb\xbf";
+
+	if (*len < 3 || memcmp(*data, bom, 3) != 0)
+		return;
+	*data += 3;
+	*len -= 3;
+}
+
+static const char *blank_end(const char *data, size_t len)
+{
+	const char *end = data + len;
+
+	while (data < end && *data && strchr(" \t\r\n", *data))
+		data++;
+	return data;
+}
+
+bool config_is_empty(const char *data, size_t len)
+{
+	skip_bom(&data, &len);
+	return blank_end(data, len) == data + len;
+}
+
 static int set_all(struct parse *p, json_t *root)
 {
 	struct job_config *c = p->config;
@@ -481,9 +506,20 @@ static int set_all(struct parse *p, json_t *root)
 	return relate(p);
 }
 
+/* It ends too early: can it become an object at all? */
+static int check_beginning(struct parse *p, const char *data, size_t len)
+{
+	const char *first = blank_end(data, len);
+
+	if (first == data + len || *first == '{')
+		return -ENODATA;
+	return err_set(p->err, -EINVAL,
+		       "it begins with %c; it must be an object, such as {}",
+		       *first);
+}
+
 static int parse(struct parse *p, const char *data, size_t len)
 {
-	static const char bom[] = "\xef\xbb\xbf";
 	auto_json json_t *root = NULL;
 	int r;
 
@@ -491,11 +527,10 @@ static int parse(struct parse *p, const char *data, size_t len)
 		return err_set(p->err, -EFBIG,
 			       "it has %zu bytes; at most 1 MiB (%llu) is allowed",
 			       len, (unsigned long long)LIMIT_CONFIG_BYTES);
-	if (len >= 3 && !memcmp(data, bom, 3)) {
-		data += 3;
-		len -= 3;
-	}
+	skip_bom(&data, &len);
 	r = json_read(data, len, LIMIT_CONFIG_DEPTH, &p->input, &root, p->err);
+	if (r == -ENODATA)
+		r = check_beginning(p, data, len);
 	return r < 0 ? r : set_all(p, root);
 }
 

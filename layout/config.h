@@ -56,6 +56,9 @@ int config_defaults(struct job_config *ret_config);
 int config_parse(const char *data, size_t len,
 		 const struct config_limits *limits,
 		 struct job_config *ret_config, struct err *err);
+/* True of a text without a word: no bytes, or blanks. It counts as {} once
+ * nobody writes to it any more; config_parse() has -ENODATA for it. */
+bool config_is_empty(const char *data, size_t len);
 void config_done(struct job_config *config);
 
 /* A row of the schema, for the manual. */

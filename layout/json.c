@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the library leaves to its caller: a depth limit of our own (its is
- * 2,048 levels of recursion), the place of a bad byte, "too early" as
- * something else than "wrong", and numbers of any size in the kept member.
- * One pass over the bytes, without recursion, finds all of it; the grammar is
- * left to the library.
+ * 2,048 levels of recursion), the place of a bad byte, and numbers of any size in
+ * the kept member. One pass over the bytes, without recursion, finds all of it;
+ * the grammar is left to the library. Only of a text that it refuses it is asked
+ * where (json_prefix.h): "too early" is something else than "wrong".
  */
 #include "json.h"
 
@@ -15,6 +15,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "layout/base/utf8.h"
+#include "json_mistake.h"
 #include "limits.h"
 
 struct scan {
@@ -23,7 +24,6 @@ struct scan {
 	unsigned depth, max_depth;
 	size_t too_deep;     /* offset + 1 of the bracket that was too much */
 	uint64_t parts;      /* what the library would make of it */
-	bool in_string;      /* at the end of the bytes */
 	size_t string_start; /* of the last string, behind its quote */
 	size_t string_len;
 	struct json_raw *raw; /* NULL: none is wanted */
@@ -76,7 +76,6 @@ static size_t scan_string(struct scan *s, size_t at)
 
 	while (at < s->len && s->data[at] != '"')
 		at += s->data[at] == '\\' ? 2 : 1;
-	s->in_string = at >= s->len;
 	s->string_start = start;
 	s->string_len = MIN(at, s->len) - start;
 	return MIN(at + 1, s->len);
@@ -161,67 +160,6 @@ static void scan_all(struct scan *s)
 	}
 }
 
-/* True if text could be the start of an escape that the end cut short. */
-static bool cut_escape(const char *text, size_t len)
-{
-	size_t slash = len;
-
-	for (size_t at = 0; at < len; at++)
-		if (text[at] == '\\')
-			slash = at++;
-	if (slash >= len || len - slash > 5)
-		return false;
-	if (len - slash == 1)
-		return true;
-	if (text[slash + 1] != 'u')
-		return false;
-	for (size_t at = slash + 2; at < len; at++)
-		if (!strchr("0123456789abcdefABCDEF", text[at]) || !text[at])
-			return false;
-	return true;
-}
-
-/* True if the last bare word is a beginning of a literal or of a number. */
-static bool cut_word(const char *data, size_t len)
-{
-	static const char *const literals[] = { "true", "false", "null" };
-	size_t start = len, n;
-
-	while (start && data[start - 1] &&
-	       strchr("+-.0123456789abcdefghijklmnopqrstuvwxyzE",
-		      data[start - 1]))
-		start--;
-	data += start;
-	len -= start;
-	for (size_t i = 0; i < ARRAY_SIZE(literals); i++)
-		if (len && len < strlen(literals[i]) &&
-		    !memcmp(literals[i], data, len))
-			return true;
-	if (!len || !strchr("+-.eE", data[len - 1]))
-		return false;
-	n = len;
-	while (n && strchr("+-.eE", data[n - 1]))
-		n--;
-	/* "-", "1.", "1e", "1e-": a digit more makes a number of it */
-	return len - n <= 2 && (n || len == 1) &&
-	       (n ? number_len(data, n) == n : data[0] == '-');
-}
-
-/*
- * Did the text merely stop? The library knows when it ran out of tokens, not
- * when the last token itself was cut.
- */
-static bool ends_early(const struct scan *s, const json_error_t *e)
-{
-	if (json_error_code(e) == json_error_premature_end_of_input)
-		return true;
-	if ((size_t)e->position < s->len)
-		return false;
-	return s->in_string ? cut_escape(s->data + s->string_start,
-					 s->string_len)
-			    : cut_word(s->data, s->len);
-}
-
 static size_t back_over(const char *data, size_t at, const char *set)
 {
 	while (at && data[at - 1] && strchr(set, data[at - 1]))
@@ -264,26 +202,47 @@ static int describe_number(const struct scan *s, size_t end, struct err *err)
 		       (int)MIN(len, 80), number, most);
 }
 
+/* Return: 0: it is whole, and no more can be said of it. */
+static int check_grammar(const char *data, size_t len, struct err *err)
+{
+	struct json_prefix p = { .max_depth = JSON_PREFIX_DEPTH };
+
+	switch (json_prefix_feed(&p, data, len)) {
+	case JSON_OPEN:
+		return err_set(err, -ENODATA,
+			       "the JSON text ends too early, at byte %zu", len);
+	case JSON_WRONG:
+		return json_mistake(data, len, &p, err);
+	default:
+		return 0;
+	}
+}
+
+/* The library has refused it. What is wrong with the grammar has a sentence of
+ * our own; what it knows alone is left to it. */
 static int describe(const struct scan *s, const json_error_t *e,
 		    struct err *err)
 {
+	int r;
+
 	if (json_error_code(e) == json_error_out_of_memory)
 		return err_set(err, -ENOMEM, "out of memory");
-	if (ends_early(s, e))
-		return err_set(err, -ENODATA,
-			       "the JSON text ends too early, at byte %zu",
-			       s->len);
 	if (json_error_code(e) == json_error_numeric_overflow)
 		return describe_number(s, (size_t)e->position, err);
-	return err_set(err, -EINVAL, "line %d, column %d: %s", e->line,
-		       e->column, e->text);
+	r = check_grammar(s->data, s->len, err);
+	return r < 0 ? r
+		     : err_set(err, -EINVAL, "line %d, column %d: %s", e->line,
+			       e->column, e->text);
 }
 
 static int check_text(const char *data, size_t len, struct err *err)
 {
 	const char *nul = memchr(data, 0, len);
 	size_t good = utf8_span(data, len);
+	int r = json_encoding(data, len, err);
 
+	if (r < 0)
+		return r;
 	if (nul && (size_t)(nul - data) < good)
 		return err_set(err, -EINVAL,
 			       "byte %zu is NUL, which no JSON text has",
@@ -291,9 +250,7 @@ static int check_text(const char *data, size_t len, struct err *err)
 	if (good == len)
 		return 0;
 	if (utf8_step(data + good, len - good) == UTF8_SHORT)
-		return err_set(err, -ENODATA,
-			       "the text ends inside a character, at byte %zu",
-			       len);
+		return check_grammar(data, len, err);
 	return err_set(err, -EINVAL,
 		       "byte %zu (0x%02x) is not valid UTF-8", good,
 		       (unsigned char)data[good]);

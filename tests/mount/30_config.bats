@@ -56,6 +56,18 @@ right() {
 {}'
 }
 
+@test "what people write in place of JSON has a sentence with its place" {
+	wrong '{"timeout": 3,}' 'line 1, column 15: the comma before } is one too many'
+	wrong $'{\n  \'timeout\': 3}' 'line 2, column 3: keys and strings stand in double quotes'
+	wrong $'{}\n# done' 'line 2, column 1: JSON has no comments'
+	wrong '{"input": None}' "column 11: None is Python's; JSON has null"
+	wrong '{timeout: 3}' 'column 2: the key timeout is to stand in double quotes'
+	wrong '{"timeout": 3 "grace": 1}' 'column 15: a comma is missing before'
+	wrong '{} {}' 'column 4: a second object begins here'
+	wrong $'\xff\xfe{' 'UTF-16'
+	wrong '[1' 'it begins with [; it must be an object, such as {}'
+}
+
 @test "a text that ends too early is refused when it is closed for good" {
 	# A close in between may not fail: each of two commands closes the file.
 	job_start a 'out x' '{"args": ['

@@ -170,8 +170,9 @@ static void test_input(void)
 	input_is("{\"args\": [\"input\"], \"input\": \"\\u0000\"}",
 		 "\"\\u0000\"");
 	input_is("{\"\\u0069nput\": [ 1 ]}", "[1]");
-	bad("{\"input\": [01]}", "config.json: line 1, column 12: invalid token "
-	    "near '0'");
+	bad("{\"input\": [01]}", "config.json: line 1, column 12: 01 is no "
+	    "number of JSON; a number does not begin with a 0 that says "
+	    "nothing");
 	bad("{\"input\": {\"a\": 1, \"a\": 2}}",
 	    "config.json: line 1, column 22: duplicate object key near "
 	    "'\"a\"'");
@@ -195,7 +196,7 @@ static void test_numbers(void)
 	bad("{\"timeout\": null}", "config.json: \"timeout\" is null; it must "
 	    "be a number of seconds from 0.1 to 3600");
 	bad("{\"timeout\": NaN}",
-	    "config.json: line 1, column 15: invalid token near 'NaN'");
+	    "config.json: line 1, column 13: NaN is no number of JSON");
 	bad("{\"grace\": 61}", "config.json: \"grace\" is 61; it must be a "
 	    "number of seconds from 0 to 60");
 	bad("{\"memory_mb\": 31}", "config.json: \"memory_mb\" is 31; it must "
@@ -405,20 +406,21 @@ static void test_text(void)
 	bad("3", "config.json: it is 3; it must be an object, such as {}");
 	bad("null", "config.json: it is null; it must be an object, such as "
 	    "{}");
-	bad("{} x", "config.json: line 1, column 4: end of file expected near "
-	    "'x'");
-	bad("{}{}", "config.json: line 1, column 3: end of file expected near "
-	    "'{'");
-	bad("{\n'a': 1}", "config.json: line 2, column 1: string or '}' "
-	    "expected near '''");
-	bad("{\"a\": 1,}", "config.json: line 1, column 9: string or '}' "
-	    "expected near '}'");
-	bad("{} // all defaults", "config.json: line 1, column 4: end of file "
-	    "expected near '/'");
+	bad("{} x", "config.json: line 1, column 4: x stands behind the end; "
+	    "nothing may");
+	bad("{}{}", "config.json: line 1, column 3: a second object begins "
+	    "here; there is to be one");
+	bad("{\n'a': 1}", "config.json: line 2, column 1: keys and strings "
+	    "stand in double quotes (\"), not in '");
+	bad("{\"a\": 1,}", "config.json: line 1, column 9: the comma before } "
+	    "is one too many");
+	bad("{} // all defaults", "config.json: line 1, column 4: JSON has no "
+	    "comments; this one is to go");
 	bad("{\"args\": [\"\xff\"]}", "config.json: byte 11 (0xff) is not "
 	    "valid UTF-8");
 	bad("{\"args\": [\"\\ud800\"]}", "config.json: line 1, column 18: "
-	    "invalid Unicode '\\uD800' near '\"\\ud800\"'");
+	    "half of a character stands before this; its other half, \\udc00 "
+	    "to \\udfff, is missing");
 	bad_len("{\"a\0b\": 1}", 10, -EINVAL, "config.json: byte 3 is NUL, "
 		"which no JSON text has");
 	bad_len("{}\0", 3, -EINVAL, "config.json: byte 2 is NUL, which no "
@@ -451,6 +453,15 @@ static void test_early(void)
 	for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++)
 		is_int(parse_len(wrongs[i], strlen(wrongs[i]), &c, &e),
 		       -EINVAL, "%s can become nothing good", wrongs[i]);
+	ok(config_is_empty("", 0) && config_is_empty(" \t\r\n", 4) &&
+	   config_is_empty("\xef\xbb\xbf\n", 4),
+	   "no text, blanks and a byte order mark are empty");
+	ok(!config_is_empty("{", 1) && !config_is_empty("\0", 1),
+	   "any other byte is not");
+	bad(" [", "config.json: it begins with [; it must be an object, such "
+	    "as {}");
+	bad("\"x", "config.json: it begins with \"; it must be an object, such "
+	    "as {}");
 	is_int(parse_len("", 0, &c, &e), -ENODATA, "no text is too early");
 	is_str(e.text, "config.json: it is empty; {} is the least",
 	       "and the remedy is there");

@@ -202,18 +202,18 @@ static void test_guest(void)
 	says("{\"value\": 1", "null,", "null,", "\"the program's value was not "
 	     "kept: the JSON text ends too early, at byte 11\",");
 	says("{\"value\": 1}\n{\"value\": 2}", "null,", "null,", "\"the "
-	     "program's value was not kept: line 2, column 1: end of file "
-	     "expected near '{'\",");
+	     "program's value was not kept: line 2, column 1: a second "
+	     "object begins here; there is to be one\",");
 	says("{\"value\": 1, \"value\": 2}", "null,", "null,", "\"the "
 	     "program's value was not kept: line 1, column 20: duplicate "
 	     "object key near '\\\"value\\\"'\",");
 	says("{\"value\": 1}, \"exit_code\": 0, \"x\": {\"y\": 2}", "null,",
 	     "null,", "\"the program's value was not kept: line 1, column 13: "
-	     "end of file expected near ','\",");
+	     ", stands behind the end; nothing may\",");
 	says("{\"value\": \"\xff\"}", "null,", "null,", "\"the program's value "
 	     "was not kept: byte 11 (0xff) is not valid UTF-8\",");
 	says("{\"value\": NaN}", "null,", "null,", "\"the program's value was "
-	     "not kept: line 1, column 13: invalid token near 'NaN'\",");
+	     "not kept: line 1, column 11: NaN is no number of JSON\",");
 }
 
 static void test_guest_bounds(void)
