@@ -104,6 +104,21 @@ int cgroup_take_back(struct cgroup *c, pid_t pid)
 	return sys_put(c->fd[CGROUP_PROCS], number_of(pid).text);
 }
 
+/* A runner's helper is a child of the runner. */
+static bool is_inits_child(pid_t pid)
+{
+	char path[40], text[256];
+	const char *end;
+	auto_close int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || sys_get(fd, text, sizeof(text)))
+		return false;
+	end = strrchr(text, ')'); /* of its name, then state and parent */
+	return end && strlen(end) > 4 && strtol(end + 4, NULL, 10) == 1;
+}
+
 void cgroup_take_holder(struct cgroup *c, pid_t besides)
 {
 	char text[256], *p = text;
@@ -115,7 +130,7 @@ void cgroup_take_holder(struct cgroup *c, pid_t besides)
 		pid_t pid = (pid_t)strtol(p, &p, 10);
 
 		p += *p == '\n';
-		if (pid == besides)
+		if (pid == besides || !is_inits_child(pid))
 			continue;
 		if (holder)
 			return;
@@ -385,6 +400,21 @@ static bool is_empty(int events)
 bool cgroup_is_empty(struct cgroup *c)
 {
 	return is_empty(c->fd[CGROUP_EVENTS]);
+}
+
+uint32_t cgroup_count(struct cgroup *c)
+{
+	uint32_t count = 0;
+	char text[4096];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(c->fd[CGROUP_PROCS], text, sizeof(text), at)) > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			count += text[i] == '\n';
+		at += n;
+	}
+	return count;
 }
 
 bool cgroup_holders_live(void)

@@ -47,8 +47,8 @@ int cgroup_setup(struct err *err);
 int cgroup_lend(pid_t pid);
 int cgroup_take_back(struct cgroup *c, pid_t pid);
 /*
- * Moves the only process but `besides`, if there is just one, to the holders'
- * group: it may not fork there, and runs when nobody else wants to.
+ * Moves the only child of init but `besides`, if there is just one, to the
+ * holders' group: it may not fork there, and runs when nobody else wants to.
  */
 void cgroup_take_holder(struct cgroup *c, pid_t besides);
 /* Has a holder used the processor since cgroup_mark()? */
@@ -81,6 +81,8 @@ void cgroup_usage(struct cgroup *c, struct wire_exit *ret);
 /* Return: was it at its limit at all? If not, the rest is not filled in. */
 bool cgroup_strain(struct cgroup *c, struct strain *ret);
 bool cgroup_is_empty(struct cgroup *c);
+/* Return: how many processes are in it. */
+uint32_t cgroup_count(struct cgroup *c);
 /* Kills all with signal. */
 void cgroup_kill(struct cgroup *c, int signal);
 /* Kills all, who die only when nobody else wants the processor. */

@@ -9,7 +9,11 @@
 #include "clone.h"
 #include "collect.h"
 #include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+#include "mounts.h"
 #include "sys.h"
+
+#define LINGER_LOOK_MS 10 /* nothing tells that a file was closed */
 
 int job_open(struct job *job, struct err *err)
 {
@@ -33,7 +37,9 @@ static void begin_anew(struct job *job)
 	files_forget(&job->files);
 	job->runner = NULL;
 	job->status = 0;
-	job->starved = false;
+	job->starved = job->asked = job->unasked = false;
+	job->left = 0;
+	job->let_go = 0;
 	job->again = true;
 	job->phase = JOB_NONE;
 }
@@ -209,6 +215,94 @@ int job_stdin(struct job *job, struct port *port, const struct frame *frame,
 	return 0;
 }
 
+/* At their end all three pipes are -1. */
+static bool pipes_ended(const struct job *job)
+{
+	for (int i = 0; i < STREAM_MAX; i++)
+		if (job->stream[i].fd >= 0)
+			return false;
+	return true;
+}
+
+/* Does nobody hold what the program has written to? */
+static bool is_let_go(const struct job *job)
+{
+	return job->stream[STREAM_OUT].fd < 0 &&
+	       job->stream[STREAM_ERR].fd < 0;
+}
+
+static uint64_t linger_end(const struct job *job)
+{
+	return job->ended + job->spec.linger_ms * 1000000ull;
+}
+
+int job_look_due(const struct job *job)
+{
+	uint64_t now, end;
+	int ms;
+
+	if (job->phase == JOB_RUNNING)
+		return thrash_due(&job->thrash, sys_now());
+	if (job->phase != JOB_LINGERING)
+		return -1;
+	now = sys_now();
+	end = linger_end(job);
+	ms = end > now ? (int)((end - now) / 1000000u) + 1 : 0;
+	return is_let_go(job) ? MIN(ms, LINGER_LOOK_MS) : ms;
+}
+
+/* Whatever is left is killed. */
+static void end_all(struct job *job)
+{
+	job->phase = JOB_ENDING;
+	if (!cgroup_is_empty(&job->runner->cgroup)) {
+		job->left = cgroup_count(&job->runner->cgroup);
+		cgroup_kill(&job->runner->cgroup, SIGKILL);
+	}
+	/*
+	 * The program could make a holder run, whose memory it shares. Such a
+	 * one runs no further instruction. One that has slept all the time
+	 * sleeps on: to end it is long, and for nothing.
+	 */
+	if (cgroup_holders_ran())
+		cgroup_kill_holders();
+}
+
+/* A process that ends has closed all before it has left its control group. It
+ * is no process that was left, so there is a second look. */
+static bool is_alone(struct job *job, uint64_t now)
+{
+	if (!job->let_go && is_let_go(job) && mounts_close_home())
+		job->let_go = now;
+	return job->let_go && now >= job->let_go + LINGER_LOOK_MS * 1000000ull;
+}
+
+static void linger(struct job *job)
+{
+	uint64_t now = sys_now();
+
+	if (job->phase == JOB_LINGERING &&
+	    (cgroup_is_empty(&job->runner->cgroup) || now >= linger_end(job) ||
+	     is_alone(job, now)))
+		end_all(job);
+}
+
+/* After waitpid the pid may be another process's. */
+static void deliver(struct job *job, uint8_t scope, int number)
+{
+	struct runner *r = job->runner;
+
+	if (scope == WIRE_KILL_ALL) {
+		job->asked = true;
+		if (job->phase == JOB_LINGERING && number == SIGKILL)
+			end_all(job);
+		else
+			cgroup_kill(&r->cgroup, number);
+	} else if (r->pid) {
+		kill(scope == WIRE_KILL_GROUP ? -r->pid : r->pid, number);
+	}
+}
+
 int job_kill(struct job *job, struct port *port, const struct frame *frame,
 	     struct err *err)
 {
@@ -224,27 +318,20 @@ int job_kill(struct job *job, struct port *port, const struct frame *frame,
 	    frame->header.arg >= WIRE_KILL_SCOPE_MAX ||
 	    (job->phase == JOB_NONE && !job->again))
 		return err_set(err, -EPROTO, "a KILL that breaks the rules");
-	/* After waitpid the pid may be another process's. */
 	if (job->phase == JOB_DONE || !job->runner)
 		return 0;
-	if (frame->header.arg == WIRE_KILL_ALL)
-		cgroup_kill(&job->runner->cgroup, (int)number);
-	else if (job->runner->pid)
-		kill(job->runner->pid, (int)number);
+	deliver(job, frame->header.arg, (int)number);
 	return 0;
-}
-
-int job_look_due(const struct job *job)
-{
-	return job->phase == JOB_RUNNING ? thrash_due(&job->thrash, sys_now())
-					 : -1;
 }
 
 void job_look(struct job *job)
 {
 	struct strain now;
-	bool strained = cgroup_strain(&job->runner->cgroup, &now);
+	bool strained;
 
+	if (job->phase == JOB_LINGERING)
+		return; /* job_step() comes to it */
+	strained = cgroup_strain(&job->runner->cgroup, &now);
 	job->thrash.next = sys_now() + THRASH_LOOK_MS * 1000000ull;
 	if (!strained || !thrash_judge(&job->thrash, &now))
 		return;
@@ -263,18 +350,14 @@ void job_reaped(struct job *job, int status)
 		job->started = job->ended;
 	fd_close(&job->runner->control);
 	job->launch = false;
+	job->unasked = !job->asked;
 	if (job->step.on)
 		step_over(job);
-	job->phase = JOB_ENDING;
-	if (!cgroup_is_empty(&job->runner->cgroup))
-		cgroup_kill(&job->runner->cgroup, SIGKILL);
-	/*
-	 * The program could make a holder run, whose memory it shares. Such a
-	 * one runs no further instruction. One that has slept all the time
-	 * sleeps on: to end it is long, and for nothing.
-	 */
-	if (cgroup_holders_ran())
-		cgroup_kill_holders();
+	if (!job->step.on && job->spec.linger_ms &&
+	    !cgroup_is_empty(&job->runner->cgroup))
+		job->phase = JOB_LINGERING;
+	else
+		end_all(job);
 }
 
 bool job_is_young(const struct job *job)
@@ -285,16 +368,8 @@ bool job_is_young(const struct job *job)
 
 static bool is_live(const struct job *job)
 {
-	return job->phase == JOB_RUNNING || job->phase == JOB_ENDING;
-}
-
-/* At their end all three pipes are -1. */
-static bool pipes_ended(const struct job *job)
-{
-	for (int i = 0; i < STREAM_MAX; i++)
-		if (job->stream[i].fd >= 0)
-			return false;
-	return true;
+	return job->phase == JOB_RUNNING || job->phase == JOB_LINGERING ||
+	       job->phase == JOB_ENDING;
 }
 
 int job_poll(struct job *job, const struct port *port, struct pollfd *p)
@@ -315,7 +390,8 @@ int job_poll(struct job *job, const struct port *port, struct pollfd *p)
 		p[n++] = (struct pollfd){.fd = job->input.fd,
 					 .events = POLLOUT};
 	/* Processes that close their pipes and take their time to die. */
-	if (job->phase == JOB_ENDING && pipes_ended(job))
+	if (job->phase == JOB_LINGERING ||
+	    (job->phase == JOB_ENDING && pipes_ended(job)))
 		p[n++] = (struct pollfd){
 			.fd = job->runner->cgroup.fd[CGROUP_EVENTS],
 			.events = POLLPRI};
@@ -335,6 +411,8 @@ static void describe_end(const struct job *job, struct wire_exit *ret)
 		ret->value = (uint32_t)WEXITSTATUS(job->status);
 	}
 	ret->lives = job->step.lives;
+	ret->unasked = job->unasked;
+	ret->left = job->left;
 	ret->wall_ns = job->ended - job->started;
 	cgroup_usage(&job->runner->cgroup, ret);
 	if (job->starved && (!ret->oom_kills || ret->oom_kills == WIRE_UNKNOWN))
@@ -395,6 +473,7 @@ int job_step(struct job *job, struct port *port)
 	}
 	if (!job->step.on || job->step.started)
 		pump(job, port);
+	linger(job);
 	if (job->phase == JOB_ENDING && pipes_ended(job) &&
 	    (job->step.lives || cgroup_is_empty(&job->runner->cgroup)) &&
 	    port_has_room(port))

@@ -7,6 +7,12 @@
  *                      └──────────────────────────────► DONE     │
  *   ENDING lasts until every process of the job is dead and its pipes are at
  *   their end: EXIT comes after the last byte.
+ *
+ * Between RUNNING and ENDING comes LINGERING, if processes are left which may
+ * have something to say: they hold the pipe of standard output or error, or a
+ * file in the home that is open for writing. They have linger_ms to end by
+ * themselves, and what is left then is killed. A job that leaves no process
+ * goes to ENDING at once; its control group tells.
  */
 #ifndef GUEST_JOB_H
 #define GUEST_JOB_H
@@ -19,7 +25,14 @@
 #include "step.h"
 #include "stream.h"
 
-enum job_phase { JOB_NONE, JOB_LOADING, JOB_RUNNING, JOB_ENDING, JOB_DONE };
+enum job_phase {
+	JOB_NONE,
+	JOB_LOADING,
+	JOB_RUNNING,
+	JOB_LINGERING,
+	JOB_ENDING,
+	JOB_DONE
+};
 
 enum job_stream { STREAM_OUT, STREAM_ERR, STREAM_RESULT, STREAM_MAX };
 
@@ -34,6 +47,10 @@ struct job {
 	uint64_t started;           /* sys_now() at RUN */
 	uint64_t ended;             /* sys_now() at waitpid */
 	int status;                 /* of waitpid */
+	bool asked;                 /* KILL_ALL has come */
+	bool unasked;               /* it had not at waitpid */
+	uint64_t let_go;            /* sys_now() when nobody lingered, or 0 */
+	uint32_t left;              /* processes that were killed at the end */
 	bool launch;                /* RUN came; the runner waits for word */
 	struct step step;
 	struct thrash thrash;
@@ -70,7 +87,7 @@ int job_kill(struct job *job, struct port *port, const struct frame *frame,
 bool job_is_young(const struct job *job);
 /* Milliseconds until job_look() is due; -1: never. */
 int job_look_due(const struct job *job);
-/* Ends a program that has no memory and will not end of it. */
+/* Ends a program that has no memory and will not end of it, or what lingers. */
 void job_look(struct job *job);
 /* The first process has ended. */
 void job_reaped(struct job *job, int status);

@@ -317,6 +317,13 @@ static int cover(const char *path, enum cover how)
 	return r ? -errno : 0;
 }
 
+bool mounts_close_home(void)
+{
+	return !mount(NULL, HOME, NULL,
+		      MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV,
+		      NULL);
+}
+
 int mounts_seal(struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(covers); i++) {

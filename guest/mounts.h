@@ -3,6 +3,8 @@
 #ifndef GUEST_MOUNTS_H
 #define GUEST_MOUNTS_H
 
+#include <stdbool.h>
+
 #include "layout/base/err.h"
 
 /* In the initramfs: the device tree that the kernel fills. */
@@ -19,5 +21,10 @@ int mounts_settings(struct err *err);
 /* The last: covers what the kernel shows of itself, and closes the rest to
  * writing. */
 int mounts_seal(struct err *err);
+/*
+ * Makes the home read-only, unless a file in it is open for writing. Return:
+ * true if it is read-only now. The kernel counts writers: it costs one call.
+ */
+bool mounts_close_home(void);
 
 #endif

@@ -206,6 +206,7 @@ void wire_job_put(struct wire_writer *w, const struct wire_job *job)
 	wire_put_u64(w, job->stderr_limit);
 	wire_put_u64(w, job->output_limit);
 	wire_put_u32(w, job->output_files);
+	wire_put_u32(w, job->linger_ms);
 	wire_put_u64(w, job->realtime_ns);
 	wire_put_str(w, job->call);
 	put_strings(w, &job->argv);
@@ -247,6 +248,7 @@ static void get_numbers(struct wire_cursor *c, struct wire_job *job)
 	job->stderr_limit = wire_get_u64(c);
 	job->output_limit = wire_get_u64(c);
 	job->output_files = wire_get_u32(c);
+	job->linger_ms = wire_get_u32(c);
 	job->realtime_ns = wire_get_u64(c);
 }
 
@@ -308,6 +310,8 @@ void wire_exit_put(struct wire_writer *w, const struct wire_exit *e)
 	wire_put_u32(w, e->kind);
 	wire_put_u32(w, e->value);
 	wire_put_u32(w, e->lives);
+	wire_put_u32(w, e->unasked);
+	wire_put_u32(w, e->left);
 	wire_put_u64(w, e->wall_ns);
 	wire_put_u64(w, e->user_us);
 	wire_put_u64(w, e->system_us);
@@ -330,6 +334,8 @@ int wire_exit_get(const void *payload, size_t length, struct wire_exit *ret)
 	e.kind = wire_get_u32(&c);
 	e.value = wire_get_u32(&c);
 	e.lives = wire_get_u32(&c);
+	e.unasked = wire_get_u32(&c);
+	e.left = wire_get_u32(&c);
 	e.wall_ns = wire_get_u64(&c);
 	e.user_us = wire_get_u64(&c);
 	e.system_us = wire_get_u64(&c);
@@ -347,7 +353,7 @@ int wire_exit_get(const void *payload, size_t length, struct wire_exit *ret)
 		return -EPROTO;
 	if (e.kind == WIRE_EXIT_SIGNAL && (e.value < 1 || e.value > 64))
 		return -EPROTO;
-	if (e.lives > (e.kind == WIRE_EXIT_CODE))
+	if (e.lives > (e.kind == WIRE_EXIT_CODE) || e.unasked > 1)
 		return -EPROTO;
 	*ret = e;
 	return 0;

@@ -29,7 +29,8 @@
  *   G STDIN_ACK        has been consumed
  *   H KILL             any time after JOB
  *   G OUT* ERR* RESULT*
- *   G EXIT             after the last OUT, ERR and RESULT byte
+ *   G EXIT             after the last OUT, ERR and RESULT byte, and when
+ *                      nobody lingers (see guest/job.h)
  *   G FILE* OUTPUT_END the output tree, if the job asked for it
  *   G FAILED           instead of STARTED/EXIT: the guest could not run it
  *   H FS   G FS_REPLY  any number of times from a session's first JOB on, to
@@ -73,7 +74,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 6u
+#define WIRE_VERSION 7u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
@@ -173,6 +174,7 @@ enum wire_failed {
 enum wire_kill_scope {
 	WIRE_KILL_FIRST, /* the program's first process */
 	WIRE_KILL_ALL,   /* every process of the job; 9 uses cgroup.kill */
+	WIRE_KILL_GROUP, /* the first process's group, as a terminal does */
 	WIRE_KILL_SCOPE_MAX
 };
 
@@ -187,8 +189,8 @@ struct wire_strings {
 /*
  * JOB. On the wire, in this order: u32 runner, u32 mode, u32 cpus,
  * u32 processes, u64 memory_bytes, u64 stdout_limit, u64 stderr_limit,
- * u64 output_limit, u32 output_files, u64 realtime_ns, str call, list argv,
- * list envp. A list is u32 count, then that many str.
+ * u64 output_limit, u32 output_files, u32 linger_ms, u64 realtime_ns, str call,
+ * list argv, list envp. A list is u32 count, then that many str.
  */
 struct wire_job {
 	uint32_t runner;       /* enum wire_runner */
@@ -200,6 +202,7 @@ struct wire_job {
 	uint64_t stderr_limit;
 	uint64_t output_limit; /* bytes of all output files; 0: send none */
 	uint32_t output_files; /* most output entries */
+	uint32_t linger_ms;    /* see guest/job.h; a step has none */
 	uint64_t realtime_ns;  /* the host's CLOCK_REALTIME */
 	const char *call;      /* function name for WIRE_MODE_CALL, else "" */
 	struct wire_strings argv; /* >= 1 */
@@ -219,6 +222,8 @@ struct wire_exit {
 	uint32_t kind;  /* enum wire_exit_kind */
 	uint32_t value;
 	uint32_t lives; /* 1: a step's end, its interpreter takes another */
+	uint32_t unasked; /* 1: no KILL_ALL had come when the first process ended */
+	uint32_t left;  /* processes that were killed at the end */
 	uint64_t wall_ns; /* from the program's start to waitpid */
 	uint64_t user_us, system_us; /* cgroup cpu.stat, this job's share */
 	uint64_t peak_memory_bytes;  /* memory.peak */

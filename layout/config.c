@@ -270,6 +270,8 @@ static const struct field fields[] = {
 	{ "timeout", set_seconds, CONFIG(timeout_ms), LIMIT_TIMEOUT_MIN_MS, 0,
 	  OPERATOR(timeout_ms), NULL },
 	{ "grace", set_seconds, CONFIG(grace_ms), 0, LIMIT_GRACE_MS, 0, NULL },
+	{ "linger", set_seconds, CONFIG(linger_ms), 0, LIMIT_LINGER_MS, 0,
+	  NULL },
 	{ "memory_mb", set_integer, CONFIG(memory_mb), LIMIT_MEMORY_MIN_MB, 0,
 	  OPERATOR(memory_mb), " of MiB" },
 	{ "cpus", set_integer, CONFIG(cpus), 1, 0, OPERATOR(cpus), "" },
@@ -426,6 +428,7 @@ int config_defaults(struct job_config *ret_config)
 {
 	struct job_config config = {
 		.timeout_ms = DEFAULT_TIMEOUT_MS,
+		.linger_ms = DEFAULT_LINGER_MS,
 		.memory_mb = DEFAULT_MEMORY_MB,
 		.cpus = 1,
 		.processes = DEFAULT_PROCESSES,

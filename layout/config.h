@@ -30,6 +30,7 @@ struct job_config {
 	char *stdin_text;        /* owned; NULL: the file, else empty */
 	size_t stdin_len;
 	uint64_t timeout_ms, grace_ms;
+	uint64_t linger_ms;      /* for what the program leaves running */
 	uint64_t memory_mb, cpus, processes;
 	uint64_t stdout_limit, stderr_limit, output_limit; /* bytes */
 	bool manual;             /* "start": "manual" */

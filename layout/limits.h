@@ -22,6 +22,7 @@
 #define LIMIT_CTL_BYTES 256u       /* one write to ctl */
 #define LIMIT_TIMEOUT_MIN_MS 100u
 #define LIMIT_GRACE_MS 60000u
+#define LIMIT_LINGER_MS 60000u
 #define LIMIT_SESSION_IDLE_MIN_MS 1000u
 #define LIMIT_SESSION_IDLE_MS 86400000u
 #define LIMIT_LOG_BYTES KIB(256)   /* a job's log; one can be run for ever */
@@ -40,6 +41,7 @@
 #define LIMIT_RESULT_BYTES MIB(512) /* result.json: LIMIT_OUTPUT_FILES names */
 
 #define DEFAULT_TIMEOUT_MS 30000u
+#define DEFAULT_LINGER_MS 1000u
 #define DEFAULT_SESSION_IDLE_MS 600000u
 #define DEFAULT_MEMORY_MB 256u
 #define DEFAULT_PROCESSES 256u

@@ -31,7 +31,7 @@ const struct tree_row job_rows[] = {
 	[JOB_ROW_LOG] = { "log", ROW_STREAM, FILE_MODE, 0, true, false,
 			  "the job's timeline, one event a line" },
 	[JOB_ROW_CTL] = { "ctl", ROW_CTL, FILE_MODE, 0, true, false,
-			  "verbs: start, kill, signal NAME" },
+			  "verbs: start, interrupt, kill, signal NAME" },
 	[JOB_ROW_STDOUT] = { "stdout", ROW_STREAM, FILE_MODE, STARTED, true,
 			     true, "standard output, as it grows" },
 	[JOB_ROW_STDERR] = { "stderr", ROW_STREAM, FILE_MODE, STARTED, true,
@@ -166,6 +166,7 @@ static const struct {
 	bool takes_name;
 } verbs[] = {
 	{ "start", CTL_START, false, false },
+	{ "interrupt", CTL_INTERRUPT, false, false },
 	{ "kill", CTL_KILL, false, false },
 	{ "signal", CTL_SIGNAL, false, true },
 	{ "drain", CTL_DRAIN, true, false },
@@ -246,5 +247,5 @@ int ctl_parse(const char *data, size_t len, bool appliance,
 	return err_set(err, -EINVAL,
 		       "ctl: \"%.64s\" is not a verb; it must be %s", line,
 		       appliance ? "drain or resume"
-				 : "start, kill or signal NAME");
+				 : "start, interrupt, kill or signal NAME");
 }

@@ -90,8 +90,15 @@ static inline bool job_name_is_draft(const char *name)
 
 bool utf8_valid(const char *text, size_t len);
 
-/* Verbs of ctl: "start", "kill", "signal NAME"; of .fsd/ctl: drain, resume. */
-enum ctl_verb { CTL_START, CTL_KILL, CTL_SIGNAL, CTL_DRAIN, CTL_RESUME };
+/* Verbs of ctl: "start", "interrupt", "kill", "signal NAME"; of .fsd/ctl: drain, resume. */
+enum ctl_verb {
+	CTL_START,
+	CTL_INTERRUPT,
+	CTL_KILL,
+	CTL_SIGNAL,
+	CTL_DRAIN,
+	CTL_RESUME
+};
 
 struct ctl_command {
 	enum ctl_verb verb;

@@ -268,7 +268,11 @@ static void on_signal(struct client *k)
 		k->interrupts++; /* there is only a reader left to wait for */
 		return;
 	}
-	snprintf(verb, sizeof(verb), "signal %u\n", info.ssi_signo);
+	/* A terminal sends Ctrl-C to all that runs in front. */
+	if (info.ssi_signo == SIGINT)
+		snprintf(verb, sizeof(verb), "interrupt\n");
+	else
+		snprintf(verb, sizeof(verb), "signal %u\n", info.ssi_signo);
 	if (!strcmp(state, "running\n") && write_ctl(k, verb))
 		return;
 	k->early = (int)info.ssi_signo;

@@ -81,7 +81,8 @@ static bool ctl_done_before(struct job *job, enum ctl_verb verb)
 
 	if (requests_again(job->d, &run))
 		return verb == CTL_START ? job->meta.run > run
-					 : verb == CTL_SIGNAL;
+					 : verb == CTL_SIGNAL ||
+						   verb == CTL_INTERRUPT;
 	requests_begin(job->d, job->meta.run);
 	return false;
 }
@@ -119,7 +120,9 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 		if (cmd.verb == CTL_KILL)
 			r = kill_job(job, &err);
 		else
-			r = run_signal(job, cmd.signal);
+			r = cmd.verb == CTL_INTERRUPT
+				    ? run_interrupt_group(job)
+				    : run_signal(job, cmd.signal);
 	}
 	reply_ctl(req, job ? job->meta.name : FSD_DIR_NAME, r, &err, size);
 }

@@ -57,6 +57,8 @@ void run_kill(struct job *job);
 int run_killed(struct job *job);
 /* -ESRCH if its program is not running now. */
 int run_signal(struct job *job, unsigned signal);
+/* The same for SIGINT to all of its process group, as a terminal sends it. */
+int run_interrupt_group(struct job *job);
 /* The machine dies, nothing is published: the job is being removed. */
 void run_abandon(struct job *job);
 /* It is not removed after all: it was cancelled. In a fiber that holds it. */

@@ -236,6 +236,12 @@ static void on_exited(void *arg, const struct wire_exit *e)
 	correct_start(run, e->wall_ns);
 	add_dropped(&run->stream[VM_OUT], e->stdout_dropped);
 	add_dropped(&run->stream[VM_ERR], e->stderr_dropped);
+	if (e->left)
+		job_log(run->job, "%" PRIu32 " process%s of the program still "
+			"ran after its end and %s killed; \"linger\" is %g s",
+			e->left, e->left == 1 ? "" : "es",
+			e->left == 1 ? "was" : "were",
+			(double)run->spec.config->linger_ms / 1000);
 }
 
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
@@ -266,7 +272,9 @@ static enum job_status status_of(const struct run *run)
 
 	if (run->cancelled && killed)
 		return STATUS_CANCELLED;
-	if (run->timed_out)
+	/* A step has no processes that linger: who has killed it has ended it. */
+	if (run->timed_out &&
+	    (!e->unasked || wire_mode_is_step(run->vm_job.wire.mode)))
 		return STATUS_TIMEOUT;
 	if (killed && e->oom_kills && e->oom_kills != WIRE_UNKNOWN)
 		return STATUS_OUT_OF_MEMORY;

@@ -337,6 +337,7 @@ void run_fill_limits(struct run *run)
 	w->stderr_limit = c->stderr_limit;
 	w->output_limit = c->output_limit;
 	w->output_files = LIMIT_OUTPUT_FILES;
+	w->linger_ms = (uint32_t)c->linger_ms;
 }
 
 int run_prepare(struct run *run, struct err *err)

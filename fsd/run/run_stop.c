@@ -102,15 +102,28 @@ int run_killed(struct job *job)
 	return r;
 }
 
+static bool has_program(const struct run *run)
+{
+	return run && run->started && !run->ended && !run->publishing;
+}
+
 int run_signal(struct job *job, unsigned signal)
 {
-	struct run *run = job->run;
 	char room[16];
 
-	if (!run || !run->started || run->ended || run->publishing)
+	if (!has_program(job->run))
 		return -ESRCH;
 	job_log(job, "signal %s by ctl", signal_name(signal, room));
-	vm_kill(run->lease, WIRE_KILL_FIRST, signal);
+	vm_kill(job->run->lease, WIRE_KILL_FIRST, signal);
+	return 0;
+}
+
+int run_interrupt_group(struct job *job)
+{
+	if (!has_program(job->run))
+		return -ESRCH;
+	job_log(job, "interrupted by ctl");
+	vm_kill(job->run->lease, WIRE_KILL_GROUP, SIGINT);
 	return 0;
 }
 

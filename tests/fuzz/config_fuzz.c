@@ -39,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(r == 0);
 	check(c.timeout_ms >= 100 && c.timeout_ms <= limits.timeout_ms);
 	check(c.grace_ms <= 60000);
+	check(c.linger_ms <= 60000);
 	check(c.memory_mb >= 32 && c.memory_mb <= limits.memory_mb);
 	check(c.cpus >= 1 && c.cpus <= limits.cpus);
 	check(c.processes >= 1 && c.processes <= LIMIT_PROCESSES);

@@ -71,8 +71,8 @@ def frame(kind, payload=b"", arg=0):
     return header(len(payload), kind, arg) + payload
 
 
-def exit_payload(kind=0, value=0, lives=0, figures=None):
-    return u32(kind, value, lives) + u64(*(figures or [0] * 11))
+def exit_payload(kind=0, value=0, lives=0, unasked=1, left=0, figures=None):
+    return u32(kind, value, lives, unasked, left) + u64(*(figures or [0] * 11))
 
 
 def ended(**how):
@@ -208,6 +208,7 @@ def payloads():
             ("a signal that lives on", EXIT,
              exit_payload(kind=1, value=9, lives=1), MALFORMED),
             ("lives 2", EXIT, exit_payload(lives=2), MALFORMED),
+            ("unasked 2", EXIT, exit_payload(unasked=2), MALFORMED),
             ("FAILED, empty", FAILED, b"", MALFORMED),
             ("FAILED, longer than its frame", FAILED, text("x", 400),
              MALFORMED),

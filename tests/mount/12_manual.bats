@@ -250,7 +250,7 @@ readme() {
 }
 
 @test "README: ctl's verbs, and running again" {
-	says 'ctl takes start, kill, signal NAME. To run again: write config.json again.'
+	says 'ctl takes start, interrupt (Ctrl-C), kill, signal NAME.'
 	job_start a $'out up\nsleep 60000' '{"start": "manual"}'
 	echo start >"$MNT/a/ctl"
 	job_follow a up

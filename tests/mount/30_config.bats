@@ -155,6 +155,13 @@ right() {
 	wrong '{"timeout": 99999999999999999999999}'
 }
 
+@test "linger: 0 to 60 seconds" {
+	right '{"linger": 0}'
+	right '{"linger": 60}'
+	wrong '{"linger": 60.5}' 60
+	wrong '{"linger": -1}' linger
+}
+
 @test "grace: 0 to 60 seconds" {
 	right '{"grace": 0}'
 	right '{"grace": 60}'

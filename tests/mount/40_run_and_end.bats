@@ -73,6 +73,30 @@ teardown() { mount_done; }
 	[ "$output" -ge 480 ] && [ "$output" -lt 5000 ]
 }
 
+@test "log says how many processes a program has left, and none says nothing" {
+	job_run a $'out up\nleave 3'
+	ended a 0 exited
+	run cat "$MNT/a/log"
+	assert_output --partial '3 processes of the program still ran after its end and were killed; "linger" is 1 s'
+	job_run b 'leave 1' '{"linger": 0.25}'
+	run cat "$MNT/b/log"
+	assert_output --partial '1 process of the program still ran after its end and was killed; "linger" is 0.25 s'
+	job_run c 'out up'
+	run cat "$MNT/c/log"
+	refute_output --partial linger
+}
+
+@test "ctl interrupt is a SIGINT, and log says so" {
+	job_start a $'out up\nsleep 600000'
+	job_follow a up
+	echo interrupt >"$MNT/a/ctl"
+	job_wait a
+	ended a 130 signaled
+	run cat "$MNT/a/log"
+	assert_output --partial 'interrupted by ctl'
+	fails ESRCH bash -c 'echo interrupt >"$1/a/ctl"' bash "$MNT"
+}
+
 @test "without a grace SIGKILL comes at the timeout" {
 	job_run a $'ignoreterm\nsleep 600000' '{"timeout": 0.2}'
 	ended a 124 timeout

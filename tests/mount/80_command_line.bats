@@ -374,6 +374,21 @@ client_up() {
 	assert_equal "$(ls -A "$MNT")" .fsd
 }
 
+@test "run: SIGINT is for all that runs in front, SIGTERM for the program alone" {
+	mount_start
+	program $'ignoreterm\nout up\nsleep 600000'
+	fsd_run code.sh >out 2>err 3>&- &
+	local pid=$! job
+	client_up $pid
+	job=$(ls "$MNT")
+	kill -INT "$CLIENT"
+	await becomes 20 grep -q 'interrupted by ctl' "$MNT/$job/log"
+	kill -INT "$CLIENT"
+	local status=0
+	wait $pid || status=$?
+	assert_equal $status 137
+}
+
 # ended_by SIGNAL... — the code of a client that ignored the first when it
 # started, and then got them all.
 ended_by() {

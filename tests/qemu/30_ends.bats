@@ -119,6 +119,24 @@ PY
 	assert_output --partial KeyboardInterrupt
 }
 
+@test "ctl interrupt, as Ctrl-C, reaches what the program waits for as well" {
+	job_made code.sh <<<$'echo up\nsleep 600\necho end'
+	job_put "$J" config.json '{}'
+	job_follow "$J" up
+	echo interrupt >"$MNT/$J/ctl"
+	job_wait "$J" 60
+	ended "$J" 130 signaled
+	stdout_is "$J" up
+	job_made code.py <<<$'import subprocess\nprint("up", flush=True)\nsubprocess.run(["sleep", "600"])'
+	job_put "$J" config.json '{}'
+	job_follow "$J" up
+	echo interrupt >"$MNT/$J/ctl"
+	job_wait "$J" 60
+	ended "$J" 130 signaled
+	run cat "$MNT/$J/log"
+	refute_output --partial 'still ran'
+}
+
 @test "ctl kill ends a busy tree at once" {
 	job_made code.sh <<<$'trap "" TERM INT\n(while :; do :; done) &\necho up\nwhile :; do :; done'
 	job_put "$J" config.json '{}'

@@ -116,6 +116,50 @@ SH
 	[ "$(result "$J" .usage.wall_ms)" -lt $((10000 * SLOW)) ]
 }
 
+@test "what still writes at the program's end may finish: tee, a function as a filter, side files" {
+	prog code.sh <<<$'exec > >(tee build.log) 2>&1\necho one\necho two'
+	ok $'one\ntwo'
+	assert_equal "$(cat "$MNT/$J/output/build.log")" $'one\ntwo'
+	prog code.sh <<'SH'
+log() { while IFS= read -r l; do printf '[x] %s\n' "$l"; done; }
+{ echo one; echo two; } > >(log)
+exit 3
+SH
+	ended "$J" 3 exited
+	stdout_is "$J" $'[x] one\n[x] two'
+	prog code.sh '{"linger": 60}' <<'SH'
+seq 1 2000 | tee >(wc -l > count.txt) >(sort -rn 2>&1 | head -1 > max.txt) > all.txt
+(exec <&- >&- 2>&-; exec >late.txt; sleep 0.2; echo late) &
+echo counted
+SH
+	ok counted
+	assert_equal "$(cat "$MNT/$J"/output/{count,max,late}.txt)" $'2000\n2000\nlate'
+	run cat "$MNT/$J/log"
+	refute_output --partial 'still ran'
+	prog code.ts <<<'console.log(1 as number)'
+	ok 1
+	run cat "$MNT/$J/log"
+	refute_output --partial 'still ran'
+}
+
+@test "linger and timeout bound what is left, which changes no code, and log counts it" {
+	prog code.sh '{"linger": 0.2}' <<<$'sleep 600 &\nexec 3>held; sleep 600 >/dev/null 2>&1 &\nexit 4'
+	ended "$J" 4 exited
+	run cat "$MNT/$J/log"
+	assert_output --partial '2 processes of the program still ran'
+	prog code.sh '{"linger": 60, "timeout": '"$(patient 1000)"'}' <<<$'sleep 600 &\necho x'
+	ended "$J" 0 exited
+	stdout_is "$J" x
+	run cat "$MNT/$J/log"
+	assert_output --partial 'timeout: SIGKILL'
+	# Who holds nothing is not waited for.
+	prog code.sh '{"linger": 60}' <<<$'setsid sleep 600 <&- >/dev/null 2>&1 &\necho x'
+	ok x
+	run cat "$MNT/$J/log"
+	refute_output --partial timeout
+	assert_output --partial '1 process of the program still ran'
+}
+
 @test "orphans go to PID 1 and leave no zombies" {
 	prog code.py <<'PY'
 import os, subprocess, time

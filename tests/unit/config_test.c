@@ -72,6 +72,7 @@ static void test_defaults(void)
 	   !c.command.count, "the lists are empty");
 	is_int((long long)c.timeout_ms, 30000, "timeout 30 s");
 	is_int((long long)c.grace_ms, 0, "grace 0");
+	is_int((long long)c.linger_ms, 1000, "linger 1 s");
 	is_int((long long)c.memory_mb, 256, "256 MiB");
 	is_int((long long)c.cpus, 1, "one cpu");
 	is_int((long long)c.processes, 256, "256 processes");
@@ -198,6 +199,8 @@ static void test_numbers(void)
 	bad("{\"timeout\": NaN}",
 	    "config.json: line 1, column 13: NaN is no number of JSON");
 	bad("{\"grace\": 61}", "config.json: \"grace\" is 61; it must be a "
+	    "number of seconds from 0 to 60");
+	bad("{\"linger\": 60.1}", "config.json: \"linger\" is 60.1; it must be a "
 	    "number of seconds from 0 to 60");
 	bad("{\"memory_mb\": 31}", "config.json: \"memory_mb\" is 31; it must "
 	    "be an integer of MiB from 32 to 4096");
@@ -385,13 +388,13 @@ static void test_keys(void)
 	    "mean \"inputs\", \"input\"?");
 	bad("{\"xyzzy\\n\": 3}", "config.json: \"xyzzy\\n\" is not a key; "
 	    "allowed: \"language\", \"args\", \"env\", \"stdin\", "
-	    "\"timeout\", \"grace\", \"memory_mb\", \"cpus\", \"processes\", "
+	    "\"timeout\", \"grace\", \"linger\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
 	    "\"command\", \"session\", \"session_idle\", \"priority\"");
 	bad("{\"\": 1}", "config.json: \"\" is not a key; allowed: "
 	    "\"language\", \"args\", \"env\", \"stdin\", \"timeout\", "
-	    "\"grace\", \"memory_mb\", \"cpus\", \"processes\", "
+	    "\"grace\", \"linger\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
 	    "\"command\", \"session\", \"session_idle\", \"priority\"");

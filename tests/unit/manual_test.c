@@ -76,6 +76,7 @@ static void test_defaults(void)
 	} wanted[] = {
 		{ "timeout", "seconds, %llu", c.timeout_ms / 1000 },
 		{ "grace", "seconds, %llu", c.grace_ms / 1000 },
+		{ "linger", "seconds, %llu", c.linger_ms / 1000 },
 		{ "memory_mb", "integer, %llu", c.memory_mb },
 		{ "cpus", "integer, %llu", c.cpus },
 		{ "processes", "integer, %llu", c.processes },

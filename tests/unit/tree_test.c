@@ -175,22 +175,23 @@ static void test_ctl(void)
 	ctl_good("start", false, CTL_START, 0);
 	ctl_good("start\n", false, CTL_START, 0);
 	ctl_good("  kill \r\n", false, CTL_KILL, 0);
+	ctl_good("interrupt\n", false, CTL_INTERRUPT, 0);
 	ctl_good("signal TERM\n", false, CTL_SIGNAL, 15);
 	ctl_good("signal \t 9", false, CTL_SIGNAL, 9);
 	ctl_good("signal SIGRTMIN+2", false, CTL_SIGNAL, 36);
 	ctl_good("drain\n", true, CTL_DRAIN, 0);
 	ctl_good("resume", true, CTL_RESUME, 0);
 	ctl_bad("stop\n", 5, false,
-		"ctl: \"stop\" is not a verb; it must be start, kill or "
-		"signal NAME");
+		"ctl: \"stop\" is not a verb; it must be start, interrupt, "
+		"kill or signal NAME");
 	ctl_bad("drain", 5, false,
-		"ctl: \"drain\" is not a verb; it must be start, kill or "
-		"signal NAME");
+		"ctl: \"drain\" is not a verb; it must be start, interrupt, "
+		"kill or signal NAME");
 	ctl_bad("kill", 4, true,
 		"ctl: \"kill\" is not a verb; it must be drain or resume");
 	ctl_bad("", 0, false,
-		"ctl: \"\" is not a verb; it must be start, kill or signal "
-		"NAME");
+		"ctl: \"\" is not a verb; it must be start, interrupt, kill "
+		"or signal NAME");
 	ctl_bad("kill -9", 7, false,
 		"ctl: \"kill\" is followed by \"-9\"; it must stand alone");
 	ctl_bad("signal", 6, false,

@@ -23,6 +23,7 @@ static struct wire_job sample_job(void)
 		.stderr_limit = 2,
 		.output_limit = UINT64_MAX,
 		.output_files = 7,
+		.linger_ms = 60000,
 		.realtime_ns = 1700000000123456789ull,
 		.call = "main",
 		.argv = {3, args},
@@ -145,6 +146,7 @@ static void test_job(void)
 	ok(got.output_limit == UINT64_MAX, "its largest number");
 	is_int((long long)got.realtime_ns, (long long)job.realtime_ns,
 	       "its time");
+	is_int(got.linger_ms, 60000, "for how long what it leaves may linger");
 	is_str(got.call, "main", "its function");
 	is_int(got.argv.count, 3, "its arguments");
 	is_str(got.argv.item[1], "a b", "each of them");
@@ -198,7 +200,7 @@ static void test_job_count(void)
 	static uint8_t bytes[4096];
 	struct wire_job job = sample_job(), got;
 	size_t used = encode_job(&job, bytes, sizeof(bytes));
-	size_t fixed = 4 * 4 + 4 * 8 + 4 + 8;
+	size_t fixed = 4 * 4 + 4 * 8 + 2 * 4 + 8;
 	size_t at = fixed + 4 + strlen(job.call);
 
 	is_int(bytes[at], 3, "the count of arguments is where it is thought");
@@ -217,6 +219,8 @@ static void test_exit(void)
 	struct wire_exit e = {
 		.kind = WIRE_EXIT_SIGNAL,
 		.value = 9,
+		.unasked = 1,
+		.left = 3,
 		.wall_ns = 1,
 		.peak_processes = WIRE_UNKNOWN,
 		.result_dropped = 12,
@@ -240,6 +244,10 @@ static void test_exit(void)
 	bytes[5] = 1;
 	is_int(wire_exit_get(bytes, w.used, &got), -EPROTO, "and no 256");
 	bytes[5] = 0;
+	bytes[12] = 2;
+	is_int(wire_exit_get(bytes, w.used, &got), -EPROTO,
+	       "unasked is a yes or a no");
+	bytes[12] = 1;
 	bytes[0] = WIRE_EXIT_KIND_MAX;
 	is_int(wire_exit_get(bytes, w.used, &got), -EPROTO,
 	       "an unknown kind is refused");

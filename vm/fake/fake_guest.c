@@ -134,6 +134,7 @@ static void begin_anew(struct fake_guest *g)
 	}
 	buf_clear(&g->stdin_data);
 	g->stdin_end = g->in_cat = g->ignore_term = g->survives = false;
+	g->asked = false;
 	g->bytes_left = 0;
 	g->left_out = 0;
 	memset(&g->exit, 0, sizeof(g->exit));
@@ -158,6 +159,7 @@ void fake_finish(struct fake_guest *g, enum wire_exit_kind kind,
 	g->exit.value = value;
 	g->exit.lives = kind == WIRE_EXIT_CODE &&
 			wire_mode_is_step(g->job.mode);
+	g->exit.unasked = !g->asked;
 	g->exit.wall_ns = now_ns() - g->started_ns;
 	g->exit.user_us = 1000;
 	g->exit.system_us = 500;
@@ -249,9 +251,11 @@ static void on_run(struct fake_guest *g)
 	loop_defer(g->loop, &g->step);
 }
 
-static void on_kill(struct fake_guest *g, struct wire_cursor *c)
+static void on_kill(struct fake_guest *g, unsigned scope, struct wire_cursor *c)
 {
 	uint32_t sig = wire_get_u32(c);
+
+	g->asked |= scope == WIRE_KILL_ALL;
 
 	if (g->hung || g->deaf || (g->ignore_term && sig != 9))
 		return;
@@ -288,7 +292,7 @@ static void on_frame(struct fake_guest *g, const struct wire_header *h,
 	} else if (h->type == WIRE_STDIN_END) {
 		g->stdin_end = true;
 	} else if (h->type == WIRE_KILL) {
-		on_kill(g, &c);
+		on_kill(g, h->arg, &c);
 	}
 }
 

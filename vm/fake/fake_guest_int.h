@@ -41,6 +41,7 @@ struct fake_guest {
 	struct buf memory;      /* of a session */
 	bool in_session;        /* a step has come */
 	bool survives;          /* the step that is killed */
+	bool asked;             /* KILL_ALL has come */
 	char *fs_fault;         /* owned: what FS does wrong, or NULL */
 	bool mute, deaf;        /* says, hears nothing of itself */
 	struct buf drops;       /* what is sent slowly, from drops_at on */

@@ -10,6 +10,7 @@
  *   args  env  files     what was sent    show PATH       an input's bytes
  *   write PATH TEXT      an output file   link PATH       one left out
  *   exit N  signal N  oom  failed TEXT    how it ends
+ *   leave N              N processes, killed at the end
  *   badfile PATH         FILE with this very path, then the end
  *   crash  garbage       the machine dies, or sends bytes that are no frame
  *   hang                 never answers again, not even KILL
@@ -201,6 +202,8 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 		free(g->fs_fault), g->fs_fault = strdup(rest);
 	else if (!strcmp(word, "link"))
 		g->left_out++;
+	else if (!strcmp(word, "leave"))
+		g->exit.left = (uint32_t)strtoul(rest, NULL, 10);
 	else if (!strcmp(word, "badfile"))
 		buf_str(&fake_file_new(&g->outputs, rest, WIRE_FILE_REG, 0644)->data,
 			"x");
