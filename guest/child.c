@@ -71,7 +71,7 @@ static const struct command commands[WIRE_RUN_MAX] = {
 	},
 	[WIRE_RUN_TYPESCRIPT] = {
 		"/",
-		{"/usr/bin/node", NO_BASELINE, "--experimental-vm-modules",
+		{"/usr/bin/node", NO_BASELINE, "--expose-internals",
 		 "--require", RUNNERS "/node/wait_ts.js", HOME "/code.ts", NULL},
 		{"LC_ALL=C.UTF-8", "HOME=" HOME, NULL},
 	},

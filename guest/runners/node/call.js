@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function is to be called: Node loads this module as its main one, which
-// loads the program as the main module in its place, finds the function,
-// awaits it and sends what it returned.
+// A function is to be called: Node runs run() in place of its main module. It loads the
+// program as the main module, finds the function, awaits it and sends what it returned.
 'use strict';
 
 const fs = require('fs');
 const path = require('path');
 const Module = require('module');
 const { pathToFileURL } = require('url');
+const own = require('./own.js');
+const { settled } = require('./unsettled.js');
 
 const key = Symbol.for('fsd.call');
 
@@ -15,13 +16,14 @@ const key = Symbol.for('fsd.call');
 // program's last one hands it over, where no line number changes.
 function handOver(file, name) {
 	const compile = Module.prototype._compile;
-	Module.prototype._compile = function (text, filename) {
-		if (filename !== file)
-			return compile.call(this, text, filename);
+	Module.prototype._compile = function (text, filename, format) {
+		if (filename !== file || format === 'module')
+			return compile.call(this, text, filename, format);
 		Module.prototype._compile = compile;
 		const own = `typeof ${name} === 'function' ? ${name} : undefined`;
 		return compile.call(this, `${text}\n;globalThis[` +
-			`Symbol.for('fsd.call')].found = ${own};`, filename);
+			`Symbol.for('fsd.call')].found = ${own};`, filename,
+				    format);
 	};
 }
 
@@ -34,18 +36,16 @@ function readInput(file) {
 
 // require() where it can, import() where it must. Node takes an ES module as its
 // main one without an error, and loads it later: import() waits for the same.
-async function load(file, linked) {
-	if (linked)
-		return require('./esm.js').load(file);
+async function load(file, handed) {
 	try {
 		Module._load(file, null, true);
-		if ('found' in globalThis[key])
-			return require.cache[file]?.exports;
+		if ('found' in handed)
+			return Module._cache[file]?.exports;
 	} catch (error) {
 		if (error?.code !== 'ERR_REQUIRE_ESM')
 			throw error;
 	}
-	return import(pathToFileURL(file));
+	return own.load(pathToFileURL(file));
 }
 
 function toJson(value) {
@@ -65,39 +65,30 @@ function refusal(Kind, text) {
 	return error;
 }
 
-async function run({ file, name, send, refuse, linked }) {
-	const exported = await load(file, linked);
-	const call = globalThis[key].found ?? exported?.[name] ??
-		exported?.default?.[name];
+async function call({ argv: [file], call: name }, send, refuse) {
+	const handed = {};
+	Object.defineProperty(globalThis, key, { value: handed,
+						 configurable: true });
+	handOver(file, name);
+	const exported = await load(file, handed);
 	delete globalThis[key];
-	if (typeof call !== 'function')
+	const found = handed.found ?? exported?.[name] ??
+		exported?.default?.[name];
+	if (typeof found !== 'function')
 		return refuse(refusal(ReferenceError,
 			`the program has no function "${name}"; ` +
 			'an ES module must export it'));
-	const json = toJson(await call(...readInput(file)));
+	const json = toJson(await found(...readInput(file)));
 	if (typeof json !== 'string')
 		return refuse(refusal(TypeError,
 			`what ${name}() returned cannot be JSON: ${json.why}`));
 	return send(`{"value":${json}}`);
 }
 
-function prepare(message, send, refuse, linked) {
-	const file = message.argv[0];
+function run(message, send, refuse) {
 	if (!/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(message.call))
 		throw new TypeError(`"${message.call}" is no function's name`);
-	Object.defineProperty(globalThis, key, {
-		value: { file, name: message.call, send, refuse, linked },
-		configurable: true,
-	});
+	settled(call(message, send, refuse));
 }
 
-if (require.main === module) {
-	const job = globalThis[key];
-	delete require.cache[__filename];
-	handOver(job.file, job.name);
-	require('./unsettled.js').settled(run(job));
-} else {
-	delete require.cache[__filename];
-}
-
-module.exports = { prepare };
+module.exports = { run };

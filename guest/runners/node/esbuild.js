@@ -17,8 +17,9 @@ const TO_IT = 6;
 const FROM_IT = 7;
 const ITS_OUTPUT = 8;
 const FLAGS = ['--color=false', '--log-level=silent', '--log-limit=0',
-	       '--sourcemap=inline', '--platform=node', '--target=node18',
-	       '--sources-content=true', '--charset=utf8'];
+	       '--sourcemap=inline', '--platform=node',
+	       '--target=node20.19', '--sources-content=false',
+	       '--charset=utf8'];
 
 const u32 = (number) => {
 	const bytes = Buffer.alloc(4);
@@ -101,12 +102,13 @@ class Esbuild {
 		return this.#read(this.#read(4).readUInt32LE(0));
 	}
 
-	// Return: { code } or { errors: [{ text, location }] }.
-	transform(file, source, format, loader) {
+	// Return: { code, errors, warnings }, lists of { text, location }.
+	transform(file, source, format, tsconfig) {
+		const loader = file.endsWith('x') ? 'tsx' : 'ts';
 		const flags = [...FLAGS, `--sourcefile=${file}`,
 			       `--format=${format}`, `--loader=${loader}`];
-		if (format === 'cjs')
-			flags.push('--supported:dynamic-import=false');
+		if (tsconfig)
+			flags.push(`--tsconfig-raw=${tsconfig}`);
 		if (!this.child)
 			return this.#transformOnce(source, flags);
 		const body = Buffer.concat([u32(0), ...encode({
@@ -118,20 +120,28 @@ class Esbuild {
 			at += fs.writeSync(TO_IT, packet, at);
 		const answer = decode(this.#packet().subarray(4));
 		if (answer.error)
-			return { errors: [{ text: answer.error }] };
-		return answer.errors.length ? { errors: answer.errors }
-					    : { code: String(answer.code) };
+			return { errors: [{ text: answer.error }], warnings: [] };
+		const { code, errors, warnings } = answer;
+		return { code: String(code), errors, warnings };
 	}
 
-	// For a file that was not there when the program was started.
+	// For a file that was not there when the program was started. What is wrong
+	// with it stands on standard error, as FILE:LINE:COLUMN and a sentence.
 	#transformOnce(source, flags) {
 		const run = childProcess.spawnSync(BINARY,
-			flags.map((f) => f === '--log-level=silent'
-				? '--log-level=error' : f),
+			flags.map((f) => (f === '--log-level=silent'
+				? '--log-level=warning' : f)),
 			{ input: source, encoding: 'utf8',
 			  maxBuffer: 1 << 30 });
-		return run.status === 0 ? { code: run.stdout }
-			: { errors: [{ text: run.stderr || String(run.error) }] };
+		const told = (sign) => [...String(run.stderr).matchAll(new RegExp(
+			`${sign}.*\\] (.*)\n\n +.*:(\\d+):(\\d+):\n.*│ (.*)`,
+			'g'))].map(([, text, line, column, lineText]) => ({
+			text, location: { line: +line, column: +column, lineText,
+					  length: 1 } }));
+		const errors = told('ERROR');
+		if (run.status !== 0 && !errors.length)
+			errors.push({ text: run.stderr || String(run.error) });
+		return { code: run.stdout, errors, warnings: told('WARNING') };
 	}
 
 	stop() {

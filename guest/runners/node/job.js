@@ -9,6 +9,7 @@ const path = require('path');
 const v8 = require('v8');
 const Module = require('module');
 const { Console } = require('console');
+const own = require('./own.js');
 
 // An image without native.node works as well, and is slower.
 const native = path.join(__dirname, 'native.node');
@@ -169,12 +170,13 @@ function heat(message, mainOf, cool) {
 	const kept = globalThis.console;
 	globalThis.console = new Console(socket, socket);
 	try {
-		replaceMain(mainOf(file, refuse, false), false);
+		replaceMain(mainOf(file, refuse, false));
+		Module.runMain();
 	} finally {
 		process._tickCallback();
 		globalThis.console = kept;
 		process.mainModule = undefined;
-		delete require.cache[file];
+		delete Module._cache[file];
 		for (const key of Object.keys(Module._pathCache))
 			if (key.includes(file))
 				delete Module._pathCache[key];
@@ -204,32 +206,27 @@ function heat(message, mainOf, cool) {
 	}
 }
 
-function forget() {
-	process.execArgv.length = 0;
-	process._preload_modules.length = 0;
-	for (const file of Object.keys(require.cache))
-		if (file.startsWith(__dirname))
-			delete require.cache[file];
-}
-
-// Node has taken the main module's name from its command line already.
-function replaceMain(file, really) {
-	if (file === started && really)
-		return;
-	const runMain = Module.runMain;
-	Module.runMain = () => {
-		Module.runMain = runMain;
-		return runMain(file);
-	};
-	if (!really)
-		Module.runMain();
+// Node has taken the main module's name from its command line already. It asks for
+// runMain once: a bound function, which is in no stack trace, has the true name.
+function replaceMain(main) {
+	const { runMain } = Module;
+	const property = { configurable: true, enumerable: true, writable: true };
+	Object.defineProperty(Module, 'runMain', {
+		configurable: true, enumerable: true,
+		get() {
+			Object.defineProperty(Module, 'runMain',
+					      { ...property, value: runMain });
+			return typeof main === 'string'
+				? runMain.bind(Module, main) : main;
+		},
+	});
 }
 
 // Waits, then makes this process ready to be the program. mainOf says which
 // file Node is to load for a message; cool removes what heating left elsewhere.
 function wait(caller, mainOf = (file) => file, cool = () => {}) {
 	caller.children.length = 0;
-	forget();
+	own.vanish();
 	hold();
 	grow();
 	fs.writeSync(CONTROL, 'R');
@@ -243,15 +240,11 @@ function wait(caller, mainOf = (file) => file, cool = () => {}) {
 	}
 	prepare(message, true);
 	fs.closeSync(CONTROL);
-	const file = message.argv[0];
-	const main = mainOf(file, refuse, true);
-	if (!message.call)
-		replaceMain(main, true);
-	else
-		replaceMain(path.join(__dirname, 'call.js'), true);
+	const file = mainOf(message.argv[0], refuse, true);
 	if (message.call)
-		require('./call.js').prepare(message, send, refuse,
-					     main !== file);
+		replaceMain(() => own('./call.js').run(message, send, refuse));
+	else if (file !== started)
+		replaceMain(file);
 }
 
 module.exports = { wait };

@@ -1,136 +1,236 @@
 // SPDX-License-Identifier: Apache-2.0
-// TypeScript for Node's loaders: files whose types esbuild has erased. A file
-// is a CommonJS module unless its name (.mts), its package.json or an await at
-// its top says otherwise.
+// TypeScript for Node's loaders. Node's own resolver finds each module, from the
+// importer's place, with the condition "import" for ES modules and "require" for
+// CommonJS; here is added what TypeScript has beyond it: an import of ./x.js or ./x may
+// mean x.ts, and tsconfig.json may send a name elsewhere. The sources of .ts files are
+// then what esbuild has left of them, and all else of a module is Node's affair.
+//
+// Node's public hooks live in another thread, and two messages a module cost more than
+// the program. So the three functions that the hooks would call are replaced in this
+// thread: the runner is started with --expose-internals, and takes that back below.
 'use strict';
 
 const fs = require('fs');
 const path = require('path');
 const Module = require('module');
-const { Esbuild } = require('./esbuild.js');
+const { fileURLToPath, pathToFileURL } = require('url');
+const workers = require('worker_threads');
+const erase = require('./erase.js');
+const { settled } = require('./unsettled.js');
+const { configOf } = require('./tsconfig.js');
+const { getOrInitializeCascadedLoader: loader } =
+	require('internal/modules/esm/loader');
+// These two need each other, in this order.
+const esmResolve = require('internal/modules/esm/resolve');
+const esmLoad = require('internal/modules/esm/load');
+const { loadBuiltinModule } = require('internal/modules/helpers');
 
-const EXTENSIONS = ['.ts', '.cts', '.mts', '.tsx'];
-const TOP_AWAIT = /Top-level await/;
-const FILES_MAX = 1000;
+const { isTypeScript, codeOf } = erase;
+const SHARED = 'fsd.typescript';
+// What the name of a compiled file stands for, and what a name without ending may be.
+const SOURCES = { '.js': ['.ts', '.tsx'], '.jsx': ['.tsx'], '.mjs': ['.mts'],
+		  '.cjs': ['.cts'] };
+const ENDINGS = ['.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.json'];
+const NOT_FOUND = /^(ERR_)?MODULE_NOT_FOUND$|^ERR_UNSUPPORTED_DIR_IMPORT$/;
 
-const esbuild = new Esbuild();
-const erased = new Map(); // file -> format -> answer
+// --- resolving
 
-function isTypeScript(file) {
-	return EXTENSIONS.includes(path.extname(file));
+const isFile = (file) =>
+	fs.statSync(file, { throwIfNoEntry: false })?.isFile();
+
+// Return: the file that TypeScript means by a path, or undefined.
+function fileAt(base) {
+	const ending = path.extname(base);
+	const stem = base.slice(0, base.length - ending.length);
+	return (SOURCES[ending] ?? []).map((one) => stem + one).find(isFile) ??
+		(isFile(base) ? base : undefined) ??
+		ENDINGS.map((one) => base + one).find(isFile) ??
+		ENDINGS.map((one) => path.join(base, `index${one}`)).find(isFile);
 }
 
-function erase(file, format) {
-	const known = erased.get(file)?.[format];
-	if (known)
-		return known;
-	const source = fs.readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
-	const loader = file.endsWith('.tsx') ? 'tsx' : 'ts';
-	const answer = esbuild.transform(file, source, format, loader);
-	erased.set(file, { ...erased.get(file), [format]: answer });
-	return answer;
+const isRelative = (specifier) => /^\.{0,2}\/|^\.{1,2}$/.test(specifier);
+
+// Return: the file, where TypeScript has its own idea of it.
+function ownIdea(specifier, parent) {
+	if (isRelative(specifier))
+		return fileAt(path.resolve(path.dirname(parent), specifier));
+	if (specifier.startsWith('#') || Module.isBuiltin(specifier))
+		return undefined;
+	for (const place of configOf(parent).match(specifier)) {
+		const file = fileAt(place);
+		if (file)
+			return file;
+	}
+	return undefined;
 }
 
-// As Node's for a file that it cannot parse.
-function syntaxError(file, { text, location }) {
-	const error = new SyntaxError(text);
-	const where = location
-		? `${file}:${location.line}\n${location.lineText}\n` +
-		  `${' '.repeat(location.column)}^\n\n` : `${file}\n`;
-	error.stack = `${where}SyntaxError: ${text}`;
-	return error;
+const fileOf = (url) => (url?.startsWith('file:')
+	? fileURLToPath(url.replace(/[?#].*$/, '')) : undefined);
+
+const nodeResolve = esmResolve.defaultResolve;
+
+// A package may say that a name is x.js, where there is x.ts.
+function resolveByNode(specifier, context) {
+	try {
+		return nodeResolve(specifier, context);
+	} catch (error) {
+		const file = NOT_FOUND.test(error?.code) && error.url &&
+			fileAt(fileOf(error.url));
+		if (!file)
+			throw error;
+		return nodeResolve(pathToFileURL(file).href, context);
+	}
 }
 
-function codeOf(file, format) {
-	const { code, errors } = erase(file, format);
-	if (errors)
-		throw syntaxError(file, errors[0]);
-	return code;
+function resolve(specifier, context) {
+	const parent = fileOf(context.parentURL);
+	if (!parent || !isTypeScript(parent))
+		return nodeResolve(specifier, context);
+	const [name, query = ''] = specifier.split(/(?=\?)/);
+	const own = ownIdea(name, parent);
+	const found = own ? nodeResolve(pathToFileURL(own).href + query, context)
+		: resolveByNode(specifier, context);
+	// With "resolveJsonModule" an import of JSON need not say so.
+	if (found.format === 'json' && !context.importAttributes?.type)
+		found.importAttributes = { __proto__: null, type: 'json' };
+	return found;
 }
 
-function packageType(file) {
-	for (let at = path.dirname(file); ; at = path.dirname(at)) {
+const nodeFilename = Module._resolveFilename;
+
+function resolveFilename(request, parent, ...rest) {
+	const from = parent?.filename;
+	if (!from || !isTypeScript(from))
+		return nodeFilename.call(this, request, parent, ...rest);
+	const own = ownIdea(request, from);
+	if (own)
+		return own;
+	try {
+		return nodeFilename.call(this, request, parent, ...rest);
+	} catch (error) {
+		// A package that has ES modules only: require() takes those.
 		try {
-			const text = fs.readFileSync(
-				path.join(at, 'package.json'), 'utf8');
-			return JSON.parse(text).type;
+			return fileURLToPath(loader().resolveSync(
+				request, pathToFileURL(from).href).url);
 		} catch {
-			if (at === path.dirname(at))
-				return undefined;
+			throw error;
 		}
 	}
 }
 
-function formatOf(file) {
-	if (file.endsWith('.mts'))
-		return 'esm';
-	if (file.endsWith('.cts'))
-		return 'cjs';
-	return packageType(file) === 'module' ? 'esm' : 'cjs';
+// --- loading
+
+// Return: what Node's load hook would say of a file of TypeScript, or undefined.
+function sourceOf(url) {
+	const file = fileOf(url);
+	if (!file || !isTypeScript(file))
+		return undefined;
+	const { format, code } = codeOf(file);
+	return { __proto__: null, responseURL: url, source: code,
+		 format: format === 'esm' ? 'module' : 'commonjs-sync' };
+}
+
+const spaces = new WeakMap(); // exports -> what import() of them gives
+
+// The exports of a CommonJS module, or of an ES one for require(), as they are at each
+// moment. "default" is what the source calls so.
+function spaceOf(exports, isEsm) {
+	const known = spaces.get(exports);
+	if (known)
+		return known;
+	const space = isEsm
+		? Object.defineProperty({}, '__esModule', { value: true }) : {};
+	for (const name of Object.keys(exports))
+		Object.defineProperty(space, name, {
+			enumerable: true, get: () => exports[name] });
+	if (!isEsm && !exports.__esModule)
+		Object.defineProperty(space, 'default', {
+			enumerable: true, value: exports });
+	spaces.set(exports, space);
+	return space;
+}
+
+// import() of a file of TypeScript that is a CommonJS module.
+function importCommonJs(url) {
+	const file = fileOf(url);
+	if (!file || !isTypeScript(file) || codeOf(file).format !== 'cjs')
+		return undefined;
+	const exports = Module._load(file, null, false);
+	return Object(exports) === exports ? spaceOf(exports, false)
+		: { default: exports };
+}
+
+function loadFile(module, file) {
+	const { format, code } = codeOf(file);
+	if (format === 'cjs') {
+		module._compile(code, file, 'commonjs');
+	} else if (process.mainModule === module) {
+		module._compile('', file, 'module'); // Node imports it
+	} else {
+		const { namespace } = loader()
+			.importSyncForRequire(module, file, code, false);
+		module.exports = 'default' in namespace
+			? spaceOf(namespace, true) : namespace;
+	}
 }
 
 function register() {
-	for (const extension of EXTENSIONS)
-		Module._extensions[extension] = (module, file) =>
-			module._compile(codeOf(file, 'cjs'), file);
-	// TypeScript's own custom: import './x.js' means x.ts.
-	const resolve = Module._resolveFilename;
-	Module._resolveFilename = function (request, parent, ...rest) {
-		try {
-			return resolve.call(this, request, parent, ...rest);
-		} catch (error) {
-			if (!parent?.filename || !isTypeScript(parent.filename) ||
-			    !/^\.{0,2}\/.*\.[cm]?js$/.test(request))
-				throw error;
-			return resolve.call(this, request.replace(/js$/, 'ts'),
-					    parent, ...rest);
-		}
+	const { defaultLoad, defaultLoadSync } = esmLoad;
+	esmLoad.defaultLoad = async (url, context) =>
+		sourceOf(url) ?? defaultLoad(url, context);
+	esmLoad.defaultLoadSync = (url, context) =>
+		sourceOf(url) ?? defaultLoadSync(url, context);
+	esmResolve.defaultResolve = resolve;
+	Module._resolveFilename = resolveFilename;
+	for (const extension of erase.EXTENSIONS)
+		Module._extensions[extension] = loadFile;
+	const { import: nodeImport } = loader();
+	loader().import = async function (specifier, parentURL, ...rest) {
+		const load = () => nodeImport.call(this, specifier, parentURL,
+						   ...rest);
+		if (parentURL === undefined) // the main module
+			return settled(load());
+		const { url } = await this.resolve(specifier, parentURL,
+						   ...rest);
+		return importCommonJs(url) ?? load();
 	};
 }
 
-// What the program may load later is erased while the service is there.
-function eraseOthers(directory, main) {
-	const entries = fs.readdirSync(directory, { withFileTypes: true });
-	for (const entry of entries) {
-		const file = path.join(directory, entry.name);
-		if (erased.size >= FILES_MAX)
-			return;
-		if (entry.isDirectory() && entry.name !== 'node_modules')
-			eraseOthers(file, main);
-		else if (entry.isFile() && isTypeScript(file) && file !== main)
-			erase(file, formatOf(file));
-	}
+// Ends what --expose-internals has begun.
+function hideInternals() {
+	const Builtin = loadBuiltinModule('fs').constructor;
+	const open = Module.builtinModules.filter((name) =>
+		!name.startsWith('internal/'));
+	Builtin.setRealmAllowRequireByUsers([...open, 'test', 'test/reporters',
+					     'sea', 'sqlite']);
+	Module.builtinModules = Object.freeze(open);
 }
 
-// Says which file is Node's main module: the program, or, for an ES module,
-// the one that loads it. A rehearsal leaves the service alive.
+// --- the runner's part
+
+// A rehearsal leaves the service alive.
 function prepare(file, refuse, really) {
-	let format = formatOf(file);
-	erased.clear();
-	if (format === 'cjs' &&
-	    erase(file, 'cjs').errors?.some((e) => TOP_AWAIT.test(e.text)))
-		format = 'esm';
-	const { errors } = erase(file, format);
-	if (errors)
-		refuse(syntaxError(file, errors[0]));
-	eraseOthers(path.dirname(file), file);
-	if (really)
-		esbuild.stop();
-	if (format === 'cjs')
-		return file;
-	require('./esm.js').prepare(file);
-	return path.join(__dirname, 'esm.js');
+	erase.forget();
+	try {
+		erase.compileProgram(file);
+	} catch (error) {
+		refuse(error);
+	}
+	if (really) {
+		erase.stop();
+		workers.setEnvironmentData(SHARED, erase.share());
+	}
+	return file;
 }
 
 function start() {
-	esbuild.start();
+	if (workers.isMainThread)
+		erase.start();
+	else
+		erase.take(workers.getEnvironmentData(SHARED));
 	register();
+	hideInternals();
 	process.setSourceMapsEnabled(true);
 }
 
-// Heating goes through the loader; nothing of it is kept.
-function forget() {
-	erased.clear();
-}
-
-module.exports = { start, prepare, forget, codeOf, isTypeScript };
+module.exports = { start, prepare, forget: erase.forget };

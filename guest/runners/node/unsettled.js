@@ -25,6 +25,5 @@ async function settled(promise) {
 		process.off('beforeExit', onIdle).off('exit', onExit);
 	}
 }
-delete require.cache[__filename];
 
 module.exports = { settled };

@@ -6,5 +6,5 @@
 'use strict';
 
 if (require('worker_threads').isMainThread)
-	require('./job.js').wait(module);
+	require('./own.js')('./job.js').wait(module);
 delete require.cache[__filename];

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runner of TypeScript: as wait.js, and types are erased on loading.
+// The runner of TypeScript: as wait.js, and types are erased on loading. A program's
+// Workers come here, too.
 'use strict';
 
-if (require('worker_threads').isMainThread) {
-	const typescript = require('./typescript.js');
-	typescript.start();
-	require('./job.js').wait(module, typescript.prepare, typescript.forget);
-}
+const own = require('./own.js');
+const typescript = own('./typescript.js');
+typescript.start();
+if (require('worker_threads').isMainThread)
+	own('./job.js').wait(module, typescript.prepare, typescript.forget);
+else
+	own.vanish();
 delete require.cache[__filename];

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads the runner's files so that they are no files to a program: in stack traces they
+// have names as Node's own modules have, and require.cache does not know them.
+'use strict';
+
+const fs = require('fs');
+const path = require('path');
+const vm = require('vm');
+const Module = require('module');
+
+const loaded = new Map([[__filename, module]]);
+
+module.exports = own;
+
+function own(name) {
+	const file = path.join(__dirname, name);
+	const known = loaded.get(file);
+	if (known)
+		return known.exports;
+	const module = new Module(file);
+	module.filename = file;
+	module.paths = [];
+	loaded.set(file, module);
+	const wrapped = Module.wrap(fs.readFileSync(file, 'utf8'));
+	const wrapper = new vm.Script(wrapped, {
+		filename: `node:internal/modules/${path.basename(name, '.js')}`,
+		columnOffset: -Module.wrapper[0].length,
+	}).runInThisContext();
+	const find = (id) => (id.startsWith('./') ? own(id) : require(id));
+	wrapper.call(module.exports, module.exports, find, module, file,
+		     __dirname);
+	return module.exports;
+}
+
+// import(), which code of node:vm has not.
+own.load = (url) => import(url);
+
+// Takes what is left of the runner out of the program's sight.
+own.vanish = () => {
+	process.execArgv.length = 0;
+	process._preload_modules.length = 0;
+	for (const file of Object.keys(require.cache))
+		if (file.startsWith(__dirname))
+			delete require.cache[file];
+};
