@@ -16,6 +16,13 @@ const struct cli_command cli_commands[] = {
 	{ "run", command_run, "Jobs", "[OPTIONS] FILE|- [ARG]...",
 	  "run one job; its exit code is ours", run_cli_options, CLI_FILE,
 	  NULL, NULL },
+	{ "submit", command_submit, "Jobs", "[OPTIONS] DIR|FILE [NAME]",
+	  "make a job of a directory or a program", submit_cli_options,
+	  CLI_FILE, NULL,
+	  "All of it is copied under a name with a dot first, so that the job\n"
+	  "starts whole. Without a config.json it gets an empty one. The job's\n"
+	  "path is printed. NAME is that of DIR or FILE unless it is given; a\n"
+	  "number is added then, if it is taken." },
 	{ "ls", command_ls, "Jobs", "[OPTIONS] [MNT]",
 	  "list the jobs of a mount", ls_cli_options, CLI_MOUNT, NULL, NULL },
 	{ "status", command_status, "Jobs", "[OPTIONS] JOB...",

@@ -79,46 +79,21 @@ int where_mount(const char *asked, char ret[PATH_MAX], struct err *err)
 
 /* --- the nearest name ------------------------------------------------------ */
 
-/* Letters to add, take away or change. Both have at most NAME_MAX bytes. */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[NAME_MAX + 1];
-	size_t len = strlen(b);
-
-	for (size_t j = 0; j <= len; j++)
-		row[j] = (unsigned)j;
-	for (size_t i = 0; a[i]; i++) {
-		unsigned above = row[0];
-
-		row[0] = (unsigned)i + 1;
-		for (size_t j = 0; j < len; j++) {
-			unsigned next = above + (a[i] != b[j]);
-
-			above = row[j + 1];
-			next = MIN(next, row[j] + 1);
-			row[j + 1] = MIN(next, above + 1);
-		}
-	}
-	return row[len];
-}
-
 /* ret: "" if no name is near enough to be meant. */
 static void nearest(const char *mnt, const char *name, char ret[NAME_MAX + 1])
 {
-	unsigned best = (unsigned)MAX(strlen(name) / 3, 2u) + 1, seen = 0;
+	unsigned best = NEAR_NOT, seen = 0;
 	DIR *dir = opendir(mnt);
 	struct dirent *e;
 
 	ret[0] = '\0';
 	while (dir && seen++ < NAMES_MAX && (e = readdir(dir))) {
-		unsigned d;
+		unsigned score = near_to_name(e->d_name, name);
 
-		if (is_dots(e->d_name) || !strcmp(e->d_name, FSD_DIR_NAME))
+		if (is_dots(e->d_name) || !strcmp(e->d_name, FSD_DIR_NAME) ||
+		    score == NEAR_NOT || score <= best)
 			continue;
-		d = distance(name, e->d_name);
-		if (d >= best || d >= strlen(name))
-			continue;
-		best = d;
+		best = score;
 		memcpy(ret, e->d_name, strlen(e->d_name) + 1);
 	}
 	if (dir)

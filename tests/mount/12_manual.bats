@@ -21,15 +21,18 @@ readme() {
 
 # bats test_tags=smoke
 @test "fsd(8) has every option of fsd help and no other" {
-	"$FSD" help | grep -oE '(^|[^[:alnum:]-])--?[a-z][a-z-]*' | grep -oE -- '--?[a-z].*' | sort -u >"$BATS_TEST_TMPDIR/help"
-	sed 's/\\-/-/g' "$PAGES/fsd/fsd.8" | grep -vE '^\.SH|systemd-run' | grep -oE '(^|[^[:alnum:]-])--?[a-z][a-z-]*' | grep -oE -- '--?[a-z].*' | sort -u >"$BATS_TEST_TMPDIR/page"
+	local command
+	for command in $("$FSD" help | sed -n 's/^  fsd \([a-z]*\) .*/\1/p'); do
+		"$FSD" help "$command"
+	done | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/help"
+	sed 's/\\-/-/g; /^\.SH EXAMPLES/,/^\.SH SEE/d' "$PAGES/fsd/fsd.8" | grep -vE '^\.SH|systemd-run' | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/page"
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/help")" -ge 14 ]
 	diff -u "$BATS_TEST_TMPDIR/help" "$BATS_TEST_TMPDIR/page"
 }
 
 @test "fsd(8) has every command of fsd help and its variables" {
 	local name
-	for name in $("$FSD" help | sed -n 's/^fsd \([a-z]*\) .*/\1/p' | grep -v runs); do
+	for name in $("$FSD" help | sed -n 's/^  fsd \([a-z]*\) .*/\1/p'); do
 		grep -q "^\.B fsd $name" "$PAGES/fsd/fsd.8" || fail "fsd $name"
 	done
 	for name in $(sed -n '/^\.SH ENVIRONMENT/,/^\.SH FILES/p' "$PAGES/fsd/fsd.8" | grep -oE '\b[A-Z_]{4,}\b' | grep -v ENVIRONMENT | sort -u); do

