@@ -107,7 +107,7 @@ endif
 
 .PHONY: all shared unit fuzzers deps test-deps print-packages qemu image demo check check-quick \
 	check-unit check-asan check-bats check-release check-fault check-qemu \
-	check-box check-debian13 check-older check-fuzz bench bare \
+	check-docs check-box check-debian13 check-older check-fuzz bench bare \
 	fault soak fuzz lint \
 	format install clean
 .DELETE_ON_ERROR:
@@ -287,13 +287,13 @@ demo: deps
 
 TESTS := MAKE='$(MAKE)' tests/run/run.py
 check: test-deps
-	$(Q)$(TESTS) lint unit asan bats release qemu fault fuzz
+	$(Q)$(TESTS) lint unit asan bats release qemu docs fault fuzz
 # A few minutes, on a tree that was built: lint, the unit tests, and a smoke of
 # each area on fake and on real machines.
 check-quick: test-deps
 	$(Q)$(TESTS) lint unit smoke
 check-unit check-asan check-bats check-release check-fault check-qemu \
-check-box check-debian13 check-fuzz:
+check-docs check-box check-debian13 check-fuzz:
 	$(Q)$(TESTS) $(@:check-%=%)
 # The real machines on the host's own QEMU, where a newer one was brought.
 check-older:

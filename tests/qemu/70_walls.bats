@@ -194,7 +194,7 @@ usr/share/qemu/bios-microvm.bin"
 	own_mount
 	local template=$STATE/templates
 	STATE=$(mktemp -d /dev/shm/fsd-walls.XXXXXX)
-	# What the boot of a template leaves in memory is tried once.
+	# What the boot of a template leaves in memory is tried with one of them.
 	! forked || cp -a --sparse=always "$template" "$STATE/"
 	mount_start --pool 0 --max-machines 1
 	job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
@@ -293,7 +293,7 @@ calls_made() {
 @test "when the jailer is killed its machines die with it and a job is told" {
 	own_mount
 	mount_start
-	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
+	job_made code.py <<<$'import signal\nprint("up", flush=True)\nsignal.pause()'
 	job_put "$J" config.json '{"timeout": 100}'
 	job_follow "$J" up
 	local pids pid
@@ -324,176 +324,4 @@ calls_made() {
 	mount_start
 	[ -z "$group" ] ||
 		[ -z "$(find /sys/fs/cgroup -type d -name "$group" 2>/dev/null)" ]
-}
-
-# in_user_namespace COMMAND... — as root of one that may have no namespace of
-# the kind $MISSING (net): a wall is missing there.
-in_user_namespace() {
-	unshare --user --map-root-user --mount bash -c '
-		echo 0 >"/proc/sys/user/max_$1_namespaces" && shift && "$@"' \
-		_ "${MISSING:-net}" "$@"
-}
-
-@test "strict refuses to start without a wall, and says which and how to get it" {
-	in_user_namespace true || need 'user namespaces'
-	mkdir "$BATS_TEST_TMPDIR/m"
-	local wall
-	for wall in net:network pid:pid ipc:ipc uts:uts cgroup:cgroup; do
-		# shellcheck disable=SC2086 # a list
-		MISSING=${wall%:*} run in_user_namespace timeout 60 "$FSD" \
-			mount $MOUNT_OPTIONS --state "$BATS_TEST_TMPDIR/s" \
-			"$BATS_TEST_TMPDIR/m"
-		assert_failure
-		assert_output --partial "the wall qemu-${wall#*:}-namespace is missing"
-		assert_output --partial 'user.max_'
-		assert_output --partial '--policy permissive'
-	done
-}
-
-@test "without a namespace of its own for names the host's name stays, and strict says so" {
-	in_user_namespace true || need 'user namespaces'
-	mkdir "$BATS_TEST_TMPDIR/m"
-	local name
-	name=$(hostname)
-	# shellcheck disable=SC2016,SC2086 # expanded inside; a list
-	run unshare --user --map-root-user --mount --uts timeout 60 bash -c '
-		echo 1 >/proc/sys/user/max_uts_namespaces
-		hostname before
-		"$@"
-		hostname' _ "$FSD" mount $MOUNT_OPTIONS \
-		--state "$BATS_TEST_TMPDIR/s" "$BATS_TEST_TMPDIR/m"
-	assert_line --partial 'the wall qemu-uts-namespace is missing'
-	assert_line before
-	assert_equal "$(hostname)" "$name"
-}
-
-@test "permissive runs without the wall, and says so everywhere" {
-	in_user_namespace true || need 'user namespaces'
-	own_mount
-	mkdir -p "$MNT"
-	# shellcheck disable=SC2016,SC2086 # expanded inside; a list
-	run in_user_namespace timeout 200 bash -c '
-		state=$1 mnt=$2
-		shift 2
-		"$@" --daemon --policy permissive --state "$state" "$mnt"
-		mkdir "$mnt/a"
-		echo "print(6 * 7)" >"$mnt/a/code.py"
-		echo "{}" >"$mnt/a/config.json"
-		cat "$mnt/a/wait" "$mnt/a/stdout"
-		jq -c .machine.missing_walls "$mnt/a/result.json"
-		grep "^qemu-net" "$mnt/.fsd/security"
-		grep "^qemu-user " "$mnt/.fsd/security"
-		"$1" umount "$mnt"
-		grep missing "$state/fsd.log"
-	' _ "$STATE" "$MNT" "$FSD" mount $MOUNT_OPTIONS
-	assert_success
-	assert_line 0
-	assert_line 42
-	assert_line '["qemu-network-namespace"]'
-	assert_line --regexp '^qemu-network-namespace  absent .*user.max_'
-	assert_line --regexp '^qemu-user  degraded '
-	assert_line --partial 'the wall qemu-network-namespace is missing'
-}
-
-@test "without root of the host strict is content with what it can have, and names it" {
-	unshare --user --map-root-user --mount true || need 'user namespaces'
-	own_mount
-	mkdir -p "$MNT"
-	# shellcheck disable=SC2016,SC2086 # expanded inside; a list
-	run unshare --user --map-root-user --mount timeout 200 bash -c '
-		state=$1 mnt=$2
-		shift 2
-		"$@" --daemon --state "$state" "$mnt"
-		mkdir "$mnt/a"
-		echo "print(6 * 7)" >"$mnt/a/code.py"
-		echo "{}" >"$mnt/a/config.json"
-		cat "$mnt/a/wait" "$mnt/a/stdout"
-		jq -c .machine.missing_walls "$mnt/a/result.json"
-		cat "$mnt/.fsd/security"
-		"$1" umount "$mnt"
-	' _ "$STATE" "$MNT" "$FSD" mount $MOUNT_OPTIONS
-	assert_success
-	assert_line 42
-	assert_line '[]'
-	assert_line --regexp '^qemu-user  degraded '
-	assert_line --regexp '^qemu-user-namespace  active '
-	for wall in root pid-namespace network-namespace ipc-namespace \
-		uts-namespace cgroup-namespace capabilities seccomp sandbox \
-		rlimits; do
-		assert_line --regexp "^qemu-$wall  active "
-	done
-}
-
-@test "a plain user of a host without a control group for it runs jobs, strict and all" {
-	setpriv --reuid=65534 --regid=65534 --clear-groups \
-		unshare --user --map-root-user true || need 'user namespaces'
-	local dir
-	dir=$(mktemp -d /tmp/fsd-walls.XXXXXX)
-	chmod 755 "$dir"
-	mkdir "$dir/mnt" "$dir/state"
-	# That this user can make a template, too, is tried once.
-	! forked || cp -a --sparse=always "$STATE/templates" "$dir/state/"
-	cp -r "$IMAGE" "$dir/image"
-	cp "$FSD" "$dir/fsd"
-	mknod -m 666 "$dir/fuse" c 10 229
-	chown -R 65534:65534 "$dir/mnt" "$dir/state"
-	# Not every host lets its users mount; this one's device stays as it is.
-	# shellcheck disable=SC2016 # expanded inside
-	run unshare --mount timeout 300 bash -c '
-		mount --bind "$1/fuse" /dev/fuse
-		exec setpriv --reuid=65534 --regid=65534 --clear-groups bash -c "
-			cd $1
-			./fsd mount --daemon --state state --image image mnt
-			mkdir mnt/a
-			echo \"print(6 * 7)\" >mnt/a/code.py
-			echo \"{}\" >mnt/a/config.json
-			cat mnt/a/wait mnt/a/stdout
-			jq -c .machine.missing_walls mnt/a/result.json
-			cat mnt/.fsd/security
-			./fsd umount mnt"' _ "$dir"
-	rm -r "${dir:?}"
-	assert_success
-	assert_line 42
-	assert_line '[]'
-	assert_line --regexp '^qemu-user  degraded '
-	assert_line --regexp '^qemu-cgroup  degraded '
-}
-
-@test "a guest without its filter is seen to have none: strict runs no job there, permissive says so" {
-	MNT=$BATS_TEST_TMPDIR/mnt STATE=$BATS_TEST_TMPDIR/state
-	LOG=$BATS_TEST_TMPDIR/log OWN=1
-	MOUNT_OPTIONS="$MOUNT_OPTIONS --image $TESTS/../build/bare/image"
-	# Made once for both names of this file (run.py).
-	[ ! -d "$TESTS/../build/bare/state/templates" ] || {
-		mkdir -p "$STATE"
-		cp -a --sparse=always "$TESTS/../build/bare/state/templates" "$STATE/"
-	}
-	mount_start --policy permissive
-	prog code.py <<<'print(1)'
-	ok 1
-	[ "$(result "$J" .machine.missing_walls[])" = guest-seccomp ]
-	grep -q '^guest-seccomp  absent  .* make image$' "$MNT/.fsd/security"
-	grep -q '^guest-user  active' "$MNT/.fsd/security"
-	mount_stop
-	mount_start
-	bounded 300 bash -c 'until grep -q "guest-seccomp is missing" "$1"; do
-		sleep 0.2; done' _ "$MNT/.fsd/health"
-	job_made code.py <<<'print(1)'
-	job_put "$J" config.json '{}'
-	run cat "$MNT/$J/state"
-	assert_output queued
-	grep -q '^guest-seccomp  absent  ' "$MNT/.fsd/security"
-}
-
-@test "KVM is tried in the jail where the host has it, and a verdict is kept" {
-	[ -w /dev/kvm ] || skip 'there is no /dev/kvm'
-	own_mount
-	rm -f "$STATE"/templates/accel-*
-	mount_start
-	prog code.py <<<'print(1)'
-	ok 1
-	run cat "$LOG"
-	assert_output --partial 'booting the guest with kvm'
-	refute_output --partial 'Permission denied'
-	[ -n "$(ls -d "$STATE"/templates/accel-*)" ]
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Machines that die, daemons that die, templates that are damaged.
 
-load ../lib/qemu
+load ../lib/machines
 
 # Machines are killed and templates damaged here.
 export LOG_EXPECTED='machines do not start|template|zygote'
@@ -28,7 +28,7 @@ teardown() {
 }
 
 @test "a machine whose QEMU is killed is failed at once with a reason, output kept" {
-	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
+	job_made code.py <<<$'import signal\nprint("up", flush=True)\nsignal.pause()'
 	job_put "$J" config.json '{"timeout": 100}'
 	job_follow "$J" up
 	# All of them, to be sure to hit the one; the idle ones are made anew.
@@ -46,7 +46,7 @@ teardown() {
 }
 
 @test "a machine that is stopped from outside fails its job in bounded time" {
-	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
+	job_made code.py <<<$'import signal\nprint("up", flush=True)\nsignal.pause()'
 	job_put "$J" config.json '{"timeout": '"$(patient 2000)"'}'
 	job_follow "$J" up
 	local pid stopped
@@ -114,32 +114,6 @@ stopped() {
 	ok 'and again'
 }
 
-# killed_at_start COUNT SIGNAL — a job $J waits for its machine, and those that
-# are started for it are ended from outside, in a row. No zygote may be on its
-# way then: it would be hit in a machine's place.
-killed_at_start() {
-	prog code.py <<<'print("fine")'
-	ok fine
-	job_made code.py <<<'print("run at last")'
-	echo '{}' >"$MNT/$J/tmp"
-	/usr/bin/python3 -I "$TESTS/lib/killer.py" "$(jailer)" "$1" "$2" \
-		mv "$MNT/$J/tmp" "$MNT/$J/config.json"
-}
-
-# same_template — $J has run, and what came before was not laid at its door.
-same_template() {
-	job_wait "$J" 120
-	ok 'run at last'
-	assert_equal "$(figure fsd_templates_made_total)" 0
-	assert_equal "$(cat "$MNT/.fsd/health")" ok
-	fails_to_match 'is thrown away'
-}
-
-fails_to_match() {
-	run grep -e "$1" "$LOG"
-	assert_failure
-}
-
 @test "machines that are killed from outside as they start do not cost the template" {
 	own_mount
 	mount_start --pool 0 --fork no
@@ -155,14 +129,6 @@ fails_to_match() {
 	killed_at_start 2 TERM
 	same_template
 	grep -q 'a machine failed to start (2 in a row): QEMU was ended from outside' "$LOG"
-}
-
-@test "machines that are killed from outside as they are forked cost neither their job nor the template" {
-	own_mount
-	mount_start --pool 0
-	forking
-	killed_at_start 2 KILL
-	same_template
 }
 
 # memory_group PID — the directory of its control group.
@@ -194,7 +160,7 @@ used_memory() {
 @test "a machine that the kernel kills for want of memory ends its job with that reason" {
 	local group
 	own_mount
-	mount_start --pool 0
+	mount_start --pool 0 --fork no
 	job_made code.py <<'PY'
 import signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
@@ -218,8 +184,8 @@ PY
 @test "while the host has no memory for machines jobs wait, health says why, and the template stays" {
 	local group
 	own_mount
-	mount_start --pool 0
-	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
+	mount_start --pool 0 --fork no
+	job_made code.py <<<$'import signal\nprint("up", flush=True)\nsignal.pause()'
 	job_put "$J" config.json '{}'
 	job_follow "$J" up
 	group=$(dirname "$(memory_group "$(machines)")")
@@ -236,7 +202,7 @@ PY
 
 @test "nor does a template suffer when memory cannot be mapped" {
 	own_mount
-	mount_start --pool 0
+	mount_start --pool 0 --fork no
 	prog code.py <<<'print("fine")'
 	ok fine
 	prlimit --pid "$(jailer)" --as=$((700 << 20)):
@@ -249,22 +215,10 @@ PY
 	same_template
 }
 
-# kernel_ends — the one machine's processor gets a machine check, which the
-# guest's kernel has no code for: a triple fault, which is also how a panic ends
-# there (panic=-1 reboot=t). Of a later QEMU than 7.2 it has no effect: the reset
-# that follows a triple fault is asked for.
-kernel_ends() {
-	local how='mce -b 0 0 0xbd00000000000134 4 0 0'
-	grep -q '^qemu .* QEMU 7\.2' "$MNT/.fsd/security" ||
-		how=system_reset
-	/usr/bin/python3 -I -S "$TESTS/lib/monitor.py" "$SERVER" "$(machines)" \
-		"$how"
-}
-
 @test "a job whose guest's kernel ends under it, as by a panic, ends at once with that reason, output kept" {
 	own_mount
-	mount_start --pool 0
-	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
+	mount_start --pool 0 --fork no
+	job_made code.py <<<$'import signal\nprint("up", flush=True)\nsignal.pause()'
 	job_put "$J" config.json '{"timeout": 100}'
 	job_follow "$J" up
 	kernel_ends
@@ -279,7 +233,7 @@ kernel_ends() {
 }
 
 @test "rm -r of a running job ends its machine" {
-	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
+	job_made code.py <<<$'import signal\nprint("up", flush=True)\nsignal.pause()'
 	job_put "$J" config.json '{}'
 	job_follow "$J" up
 	rm -r "${MNT:?}/$J"
@@ -289,8 +243,8 @@ kernel_ends() {
 
 @test "a daemon that is killed leaves no machine behind, and its job is interrupted" {
 	own_mount
-	mount_start
-	job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
+	mount_start --fork no
+	job_made code.py <<<$'import signal\nprint("up", flush=True)\nsignal.pause()'
 	job_put "$J" config.json '{"timeout": 300}'
 	bounded 300 head -c 3 "$MNT/$J/stdout.follow"
 	local session=$DAEMON pids pid
@@ -301,7 +255,7 @@ kernel_ends() {
 		await exit "$pid" 10
 	done
 	await unused "$session" "$STATE"
-	mount_start
+	mount_start --fork no
 	ended "$J" 125 interrupted
 	stdout_is "$J" up
 }
@@ -314,17 +268,6 @@ kernel_ends() {
 	assert_output --regexp '^(warm|restored|booted)$'
 	run result "$J" .machine.template
 	assert_output --regexp '^[0-9a-f]{16,}$'
-}
-
-@test "a damaged template is found, thrown away and made again" {
-	own_mount
-	check flip-bit "$STATE/templates"
-	mount_start --pool 0 --fork no
-	job_made code.py <<<'print("right")'
-	job_put "$J" config.json '{}'
-	assert_equal "$(bounded 900 cat "$MNT/$J/wait")" 0
-	stdout_is "$J" right
-	[ "$(figure fsd_templates_made_total)" -ge 1 ] || fail 'the damaged template was used'
 }
 
 @test "whatever is wrong with a template's files, it is found before it serves" {
@@ -433,77 +376,6 @@ kernel_ends() {
 	assert_equal "$stderr" e
 }
 
-@test "so it is for a machine that was forked, and when its QEMU is told to end" {
-	own_mount
-	mount_start --pool 0
-	forking
-	local how
-	for how in kernel_ends 'kill -TERM'; do
-		job_made code.py <<<$'print("up", flush=True)\nwhile True: pass'
-		job_put "$J" config.json '{"timeout": 100}'
-		job_follow "$J" up
-		is_forked "$(machines)" || fail 'it was restored'
-		if [ "$how" = kernel_ends ]; then
-			kernel_ends
-		else
-			kill -TERM "$(machines)"
-		fi
-		job_wait "$J" 20
-		ended "$J" 125 failed
-		stdout_is "$J" up
-	done
-}
-
-# is_forked PID — is this machine's process a zygote's child?
-is_forked() {
-	grep -q fsd-zygote "/proc/$1/maps"
-}
-
-@test "once there is time machines are forked off a zygote, and each is a machine of its own" {
-	own_mount
-	mount_start --pool 0
-	forking
-	job_made code.py <<<$'open("mark", "w")\nprint("up", flush=True)\nwhile True: pass'
-	job_put "$J" config.json '{}'
-	job_follow "$J" up
-	is_forked "$(machines)" || fail 'it was restored'
-	prog code.py <<<'import os; print(os.listdir("."))'
-	ok "['code.py']"
-}
-
-@test "a zygote that is killed is missed by nobody, and there is another one soon" {
-	own_mount
-	mount_start --pool 0
-	forking
-	job_made code.py <<<$'import time\nprint("up", flush=True)\ntime.sleep(3)\nprint("lives on")'
-	job_put "$J" config.json '{}'
-	job_follow "$J" up
-	local running=$J
-	kill -KILL "$(zygote)"
-	prog code.py <<<'print("restored")'
-	ok restored
-	job_wait "$running" 60
-	stdout_is "$running" $'up\nlives on'
-	await becomes 60 grep -q 'a zygote has ended (QEMU was killed from outside' "$LOG"
-	await becomes 60 awk '/a zygote is ready/ { n++ } END { exit n != 2 }' "$LOG"
-	prog code.py <<<'print("forked")'
-	ok forked
-}
-
-@test "a zygote that is frozen is given up, and the job that needed it does not notice" {
-	own_mount
-	mount_start --pool 0
-	forking
-	kill -STOP "$(zygote)"
-	prog code.py <<<'print("fine")'
-	ok fine
-	result_is "$J" .message null
-	run zygote
-	assert_failure
-	await becomes 60 grep -q 'a zygote has ended' "$LOG"
-	assert_equal "$(cat "$MNT/.fsd/health")" ok
-}
-
 @test "who wants no machine to be forked gets none" {
 	own_mount
 	mount_start --fork no
@@ -518,24 +390,3 @@ is_forked() {
 	fails_to_match zygote
 }
 
-@test "a machine that is forked has its own copy of what programs write before it runs one" {
-	own_mount
-	mount_start --fork yes --pool 2
-	prog code.py <<<'print(1)'
-	ok 1
-	forking
-	at_rest
-	local pid
-	for pid in $(machines); do
-		# KiB; a machine that only came up has some 400
-		run awk '/^[0-9a-f]+-/ { ram = $NF ~ /\/ram$/ }
-			ram && /^Private_Dirty/ { sum += $2 } END { print sum }' \
-			"/proc/$pid/smaps"
-		[ "$output" -gt 4096 ] || fail "$output KiB of its own"
-	done
-	run cat "$LOG"
-	refute_output --partial 'heated one by one'
-	prog code.py <<<'print(1)'
-	ok 1
-	assert_equal "$(result "$J" .machine.source)" warm
-}

@@ -33,18 +33,25 @@ teardown() {
 	assert_output true
 }
 
-# idle_mount — one of the test's own, with machines that are asleep.
+# idle_mount COUNT — one of the test's own, with so many machines asleep.
 idle_mount() {
 	own_mount
-	MOUNT_OPTIONS=${MOUNT_OPTIONS/--pool 0/} mount_start --pool 2
+	MOUNT_OPTIONS=${MOUNT_OPTIONS/--pool 0/} mount_start --pool "$1"
+}
+
+# asleep — a machine is there, to be woken, and none is being made.
+asleep() {
+	await becomes 60 awk '{ is[$1] = $2 }
+		END { exit !(is["fsd_machines_warm"] >= 1 &&
+			is["fsd_machines_starting"] == 0) }' "$MNT/.fsd/stats"
 }
 
 @test "a job goes on whose server dies as soon as it runs" {
 	local i
-	idle_mount
+	idle_mount 1
 	for i in 1 2 3 4 5; do
 		job_made code.py <<<'print("up")'
-		at_rest # its machine is asleep, and to be woken
+		asleep
 		server_now
 		job_put "$J" config.json '{}'
 		until [ "$(job_state "$J")" != queued ]; do :; done
@@ -324,7 +331,7 @@ print(os.path.getsize("data"), open("data", "rb").read(1))'
 
 @test "the machines that nobody goes on with are gone in a second, and a dead server's jailer with its last" {
 	local jailer machines pid
-	idle_mount
+	idle_mount 2
 	at_rest
 	prog code.py <<<'print(1)'
 	ok 1

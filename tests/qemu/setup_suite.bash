@@ -21,3 +21,9 @@ setup_suite() {
 	export FSD LC_ALL=C.UTF-8
 	umask 022
 }
+
+teardown_suite() {
+	[ -e "$BATS_SUITE_TMPDIR/shared_mount" ] || return 0
+	load ../lib/qemu
+	suite_teardown
+}

@@ -19,10 +19,11 @@ two lanes for each processor (--lanes).
                a smoke of each area (tags release and smoke)
   smoke        the tests with the tag smoke, on fake and on real machines
   qemu         the daemon on real machines
+  docs         each command of README and manuals prints what they say
   box          the same on a Debian with KVM, which is a machine itself
   debian13     Debian 13 as the host: all compiles, the unit tests, real jobs
   fault        the daemon is killed, its store fails; the short form
-  fuzz         every fuzzer on its corpus, then for FUZZ_TIME seconds (5)
+  fuzz         every fuzzer on its corpus, then for FUZZ_TIME seconds (3)
 
 The steps count as the part "build".
 
@@ -57,9 +58,14 @@ SLOW = os.environ.get("SLOW", "4")
 # Seconds of files that take far more, or less, than the number of their tests
 # says: the longest begin first.
 SECONDS = {"97_machines_die": 110, "96_lying_guest": 80, "86_durability": 60,
-           "95_held_up": 50, "98_no_room": 30, "70_hostile": 100,
-           "90_machines": 200, "92_kept": 200, "85_sessions": 150,
-           "70_walls": 150, "71_walls_forked": 120}
+           "95_held_up": 50, "98_no_room": 30,
+           "90_machines": 200, "92_kept": 200,
+           "70_walls": 100, "71_walls_forked": 60,
+           "72_missing_walls": 120, "programs": 250, "ends": 300}
+# Files that one bats runs, in turn, with one mount (file_setup in lib/qemu.bash).
+TOGETHER = {"programs": ("10_languages", "12_warm_python", "20_output",
+                         "40_processes", "50_input", "60_files"),
+            "ends": ("30_ends", "70_hostile", "85_sessions")}
 SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:exitcode=99",
               "UBSAN_OPTIONS": "print_stacktrace=1",
               # nothing is measured with sanitizers
@@ -153,13 +159,25 @@ def units(part, variant, step_name):
     return found
 
 
+def groups(paths, chosen):
+    """(name, files) of each bats: alone if they were chosen, or by TOGETHER."""
+    alone = {os.path.basename(path)[:-5]: path for path in paths}
+    if not chosen:
+        for name, files in TOGETHER.items():
+            if all(file in alone for file in files):
+                yield name, [alone.pop(file) for file in files]
+    yield from ((name, [path]) for name, path in alone.items())
+
+
 def bats(part, directory, program, needs, seconds, tags=(), env=None):
     """The files of a directory; with tags: those that have tests of one."""
-    files = os.environ.get("BATS_FILES", "").split() or \
-        sorted(glob.glob(directory + "/*.bats"))
-    for path in files:
-        with open(path) as f:
-            text = f.read()
+    chosen = os.environ.get("BATS_FILES", "").split()
+    for name, paths in groups(
+            chosen or sorted(glob.glob(directory + "/*.bats")), chosen or tags):
+        text = ""
+        for path in paths:
+            with open(path) as f:
+                text += f.read()
         count = text.count("\n@test ")
         filters = []
         if tags:
@@ -172,11 +190,10 @@ def bats(part, directory, program, needs, seconds, tags=(), env=None):
                 count = len(wanted)
             for tag in tags:
                 filters += ["--filter-tags", tag]
-        name = os.path.basename(path)[:-5]
         yield Program(
-            part, name,
-            ["bats", "--tap", "--timing", *filters, path], seconds,
-            needs=needs, alone=bool(re.search("(?m)^# alone", text)),
+            part, name, ["bats", "--tap", "--timing", *filters, *paths],
+            seconds, needs=needs,
+            alone=bool(re.search("(?m)^# alone", text)),
             env=dict(env or {}, FSD=os.environ.get("FSD", TOP + "/" + program)),
             cost=tags and count or SECONDS.get(
                 name, count * (3 if "qemu" in directory else 0.6)),
@@ -221,7 +238,7 @@ def fault():
 
 
 def fuzz():
-    seconds = int(os.environ.get("FUZZ_TIME", "5"))
+    seconds = int(os.environ.get("FUZZ_TIME", "3"))
     found = "build/fuzz/found"
     for target in sorted(glob.glob("tests/fuzz/*_fuzz.c")):
         name = os.path.basename(target)[:-len("_fuzz.c")]
@@ -253,6 +270,9 @@ PARTS = {
     "debian13": lambda: [Program(
         "debian13", "host", ["tests/debian13/run.sh", "build/debian13"], 1200,
         needs=("image", "unit-objects"), cost=250)],
+    "docs": lambda: [Program("docs", "documents", [
+        "tests/docs/run.py", "README.md", "fsd/fsd.8", "layout/jobtree.5"], 600,
+        needs=("template",), cost=60, lanes=1)],
     "fault": fault,
     "fuzz": fuzz,
 }

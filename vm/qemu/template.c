@@ -18,7 +18,7 @@
 
 #define ATTEMPTS 5          /* boots before it is given up */
 #define BOOT_KVM_S 6        /* to HELLO, when TCG is to be had instead */
-#define BOOT_TCG_S 15       /* to HELLO, first attempt */
+#define BOOT_TCG_S 45       /* to HELLO, first attempt; 3 s on a quiet host */
 #define BOOT_MORE_S 8       /* more patience with every further attempt */
 #define SAVE_S 30
 #define HEAT_ROUNDS 3
