@@ -17,6 +17,7 @@
 #include "limits.h"
 #include "nearest.h"
 #include "result.h"
+#include "result_brief.h"
 #include "state.h"
 #include "tree.h"
 

@@ -1,43 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * fsd run: one job from the shell. It is a client of the mount like any other:
- * it makes a draft, renames it, copies the .follow files to its own streams
- * and reads exit_code. Without a mount it starts a private one.
- */
-#include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
+/* fsd run: reads its options by the table in client/run_options.h. */
+#include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
-#include <sys/signalfd.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "commands.h"
 #include "fsd/client/run_client.h"
-#include "fsd/client/which_mount.h"
 
-enum { OPT_JSON = CLI_LONG, OPT_MOUNT, OPT_PRIVATE };
+#define ROW(number, letter, name, arg, kind, key, help, takes, words) \
+	{ (letter) ? (letter) : CLI_LONG + (number), name, arg, help, takes, \
+	  words },
 
-const struct cli_option run_cli_options[] = {
-	{ 'l', NULL, "LANG", "a name under .fsd/templates", CLI_WORDS,
-	  "python javascript typescript bash" },
-	{ 't', NULL, "SECONDS", "end it after so long (30)", CLI_TEXT,
-	  NULL },
-	{ 'm', NULL, "MB", "what it may use (256)", CLI_TEXT, NULL },
-	{ 'e', NULL, "NAME=VALUE", "environment, repeatable", CLI_TEXT, NULL },
-	{ OPT_JSON, "json", NULL, "print result.json instead of the streams",
-	  CLI_TEXT, NULL },
-	{ OPT_MOUNT, "mount", "MNT",
-	  "through this mount (default: $FSD_MOUNT,\n"
-	  SERVICE_MOUNT ", else a private one)", CLI_MOUNT, NULL },
-	{ OPT_PRIVATE, "private", NULL, "through a private mount", CLI_TEXT,
-	  NULL },
-	{ 0 },
-};
+const struct cli_option run_cli_options[] = { RUN_OPTION_TABLE(ROW) { 0 } };
 
 /* As in a shell, the last one of a name counts. Return: 0 or the exit code. */
 static int add_env(struct run_client *c, const char *text)
@@ -59,53 +32,71 @@ static int add_env(struct run_client *c, const char *text)
 	return 0;
 }
 
+static int option_of(int opt)
+{
+	if (opt >= CLI_LONG)
+		return opt - CLI_LONG;
+	for (int i = 0; i < RUN_OPTIONS; i++)
+		if (opt == run_options[i].letter)
+			return i;
+	return -1;
+}
+
+static int take(struct run_client *c, int opt)
+{
+	int i = option_of(opt);
+
+	if (i < 0)
+		return usage("run");
+	if (i == RUN_ENV)
+		return add_env(c, optarg);
+	if (i == RUN_INPUT)
+		c->inputs[c->input_count++] = optarg;
+	else
+		c->value[i] = run_options[i].arg ? optarg : "";
+	return 0;
+}
+
+/* Of -c, -C and FILE exactly one says what the program is. */
+static int take_program(struct run_client *c, int argc, char **argv)
+{
+	bool code = c->value[RUN_CODE], project = c->value[RUN_PROJECT];
+
+	if (code && project)
+		return complain("run", 2, "-c and -C both say what the program "
+				"is; one is allowed");
+	if (c->value[RUN_MAIN] && !project)
+		return complain("run", 2, "--main is a file of the directory of "
+				"-C, which is not given");
+	if (!code && !project) {
+		if (optind >= argc)
+			return usage("run");
+		c->file = argv[optind++];
+	}
+	c->args = argv + optind;
+	c->arg_count = (unsigned)(argc - optind);
+	return 0;
+}
+
 static int parse(int argc, char **argv, struct run_client *c)
 {
-	struct cli_getopt g;
-	int opt;
+	struct cli_getopt options;
+	int opt, r = 0;
 
-	cli_getopt(run_cli_options, true, &g);
-	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
-	       -1) {
-		switch (opt) {
-		case 'l':
-			c->language = optarg;
-			break;
-		case 't':
-			c->timeout = optarg;
-			break;
-		case 'm':
-			c->memory = optarg;
-			break;
-		case 'e':
-			if (add_env(c, optarg))
-				return 2;
-			break;
-		case OPT_JSON:
-			c->json = true;
-			break;
-		case OPT_MOUNT:
-			c->mount = optarg;
-			break;
-		case OPT_PRIVATE:
-			c->private = true;
-			break;
-		default:
-			return usage("run");
-		}
-	}
-	if (optind >= argc)
-		return usage("run");
-	c->file = argv[optind];
-	c->args = argv + optind + 1;
-	c->arg_count = (unsigned)(argc - optind - 1);
-	return 0;
+	cli_getopt(run_cli_options, true, &options);
+	while (r == 0 && (opt = getopt_long(argc, argv, options.letters,
+					    options.longs, NULL)) != -1)
+		r = take(c, opt);
+	return r ? r : take_program(c, argc, argv);
 }
 
 int command_run(int argc, char **argv)
 {
-	struct run_client c = { 0 };
-	int r = parse(argc, argv, &c);
+	auto_free const char **inputs = calloc((size_t)argc + 1,
+					       sizeof(*inputs));
+	struct run_client c = { .inputs = inputs };
+	int r = inputs ? parse(argc, argv, &c)
+		       : complain("run", 1, "out of memory");
 
 	return r ? r : run_client(&c);
 }

@@ -15,7 +15,9 @@
 const struct cli_command cli_commands[] = {
 	{ "run", command_run, "Jobs", "[OPTIONS] FILE|- [ARG]...",
 	  "run one job; its exit code is ours", run_cli_options, CLI_FILE,
-	  NULL, NULL },
+	  NULL,
+	  "With -c CODE or -C DIR there is no FILE. Behind the program all belongs\n"
+	  "to it. EXAMPLES are in fsd(8)." },
 	{ "submit", command_submit, "Jobs", "[OPTIONS] DIR|FILE [NAME]",
 	  "make a job of a directory or a program", submit_cli_options,
 	  CLI_FILE, NULL,

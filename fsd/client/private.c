@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fsd/cli/commands.h"
 #include "layout/layout.h"
+#include "run_say.h"
 #include "vm/os/fdpass.h"
 
 /* Starts it as a program of its own: it hears of our death from its first moment,
@@ -33,7 +33,7 @@ static int start_holder(struct private_mount *p, int ready, bool plain)
 			  .may_gain = true, /* fusermount3 may mount for it */
 			  .parting = PRIVATE_LEAVE,
 		  }, &p->holder, &err) < 0)
-		return complain("run", 1, "%s", err.text);
+		return client_complain(1, "%s", err.text);
 	return 0;
 }
 
@@ -61,7 +61,7 @@ static int await(int ready, int signals, void *room, size_t size, int *fd)
 
 	while (poll(poll_fds, 2, -1) < 0)
 		if (errno != EINTR)
-			return complain("run", 1, "%s", strerror(errno));
+			return client_complain(1, "%s", strerror(errno));
 	if (poll_fds[1].revents &&
 	    read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		return 128 + (int)info.ssi_signo;
@@ -113,7 +113,7 @@ static int try_start(struct private_mount *p, int signals, bool plain)
 	int pair[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return complain("run", 1, "%s", strerror(errno));
+		return client_complain(1, "%s", strerror(errno));
 	ready = pair[0];
 	theirs = pair[1];
 	r = start_holder(p, theirs, plain);

@@ -3,18 +3,20 @@
 #ifndef FSD_RUN_CLIENT_H
 #define FSD_RUN_CLIENT_H
 
-#include "fsd/fsd.h"
+#include "layout/layout.h"
+#include "run_options.h"
 
 struct run_client {
-	const char *file;             /* the program; "-": standard input */
+	/* As given, or NULL; of a flag, any text. Not of those that are lists. */
+	const char *value[RUN_OPTIONS];
+	const char *file;             /* the program; "-": standard input; NULL
+					 with -c or -C */
 	char **args;                  /* borrowed */
 	unsigned arg_count;
-	const char *language, *timeout, *memory; /* as given, or NULL */
 	const char *env[LIMIT_ENV];   /* NAME=value */
 	unsigned env_count;
-	bool json;
-	const char *mount;            /* or NULL: see which_mount.h */
-	bool private;                 /* a private one in any case */
+	const char **inputs;          /* of -i */
+	unsigned input_count;
 };
 
 /* Return: the job's exit code; 1, 2 for errors of our own; 128 + N when signal N

@@ -336,7 +336,7 @@ client_up() {
 	assert_equal "$status" 2
 	run fsd_run -m 1 code.sh
 	assert_equal "$status" 2
-	assert_output --partial memory_mb
+	assert_output --partial '-m is 1; it must be an integer of MiB from 32 to'
 	assert_equal "$(ls -A "$MNT")" .fsd
 }
 
@@ -730,7 +730,7 @@ paused() {
 	mount_start
 	run fsd_run "$BATS_TEST_TMPDIR" </dev/null
 	assert_equal "$status" 2
-	assert_output "fsd run: $BATS_TEST_TMPDIR: Is a directory"
+	assert_output "fsd run: $BATS_TEST_TMPDIR is a directory; -C runs the program of a directory"
 	assert_equal "$(ls -A "$MNT")" .fsd
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* result.json: the whole text, what is null, and what the guest may say. */
 #include "layout/result.h"
+#include "layout/result_brief.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "layout/limits.h"
 #include "tap.h"
@@ -328,8 +330,46 @@ static void test_time(void)
 	is_str(room, "2554-07-21T23:34:33.709Z", "the last one");
 }
 
+static void test_brief(void)
+{
+	static const char left[] =
+		"{\"status\": \"exited\", \"message\": null, \"stdout\": "
+		"{\"bytes\": 1, \"dropped\": 7}, \"output_dropped\": 12, "
+		"\"output_left_out\": [{\"path\": \"a\\u001b[2J\", \"bytes\": 5, "
+		"\"reason\": \"a link\"}, 3, {\"path\": 4}]}";
+	static const char *const no_results[] = { "", "[]", "{", "{} x" };
+	auto_buf struct buf out = { 0 };
+	struct job_result r = full();
+	struct result_brief b;
+
+	r.message = "it \"broke\"";
+	is_int(result_render(&r, &out), 0, "a result is rendered");
+	is_int(result_brief_read(out.data, out.len, &b), 0, "and read again");
+	is_str(b.status, "signaled", "its status");
+	is_str(b.message.data, "it \"broke\"", "its message");
+	is_int(b.stderr_dropped, 7, "what was dropped");
+	is_int(b.stdout_dropped, 0, "what was not");
+	result_brief_done(&b);
+
+	is_int(result_brief_read(left, strlen(left), &b), 0, "what was left out");
+	is_int(b.stdout_dropped, 7, "is counted");
+	is_int(b.left_out_count, 3, "and named, a line each");
+	is_str(b.left_out.data, "a\\x1b[2J (5 bytes): a link\n (0 bytes): \n "
+	       "(0 bytes): \n", "without control characters of the guest");
+	is_int(b.message.len, 0, "no message is an empty one");
+	result_brief_done(&b);
+
+	for (size_t i = 0; i < 4; i++) {
+		is_int(result_brief_read(no_results[i], strlen(no_results[i]),
+					 &b), -EINVAL, "no result: %s",
+		       no_results[i]);
+		result_brief_done(&b);
+	}
+}
+
 int main(void)
 {
+	test_brief();
 	test_whole();
 	test_absent();
 	test_guest();

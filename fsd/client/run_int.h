@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of `fsd run` share.
+ *
+ *   run_client.c   the order of things; streams and signals while the job runs
+ *   run_program.c  which program, and under which name it is put into the job
+ *   run_config.c   the text of config.json
+ *   run_job.c      the draft: program, inputs, standard input; its removal
+ *   run_results.c  -o DIR
+ *   run_end.c      the job's end: what is said, the exit code
+ */
+#ifndef FSD_RUN_INT_H
+#define FSD_RUN_INT_H
+
+#include "outlet.h"
+#include "private.h"
+#include "run_client.h"
+#include "run_say.h"
+#include "vm/os/loop.h"
+
+struct program {
+	int fd;           /* owned, or -1: there is nothing to be copied */
+	const char *what; /* as the user knows it */
+	char name[32];    /* in the job: "code.py", "code" */
+	const char *interpreter; /* of --main below DIR: config's command, */
+	bool itself;             /* or without one, the file itself */
+	bool python;      /* -c without -l */
+};
+
+struct client {
+	const struct run_client *c;
+	struct private_mount own;
+	const char *mnt;   /* for messages: it may be in another namespace */
+	int root;          /* owned: the mount's */
+	struct program program;
+	char job[96];      /* name in the mount */
+	int dir;           /* the job's directory */
+	int hold;          /* the job goes with this descriptor, or -1 */
+	int signals;       /* signalfd */
+	unsigned interrupts;
+	int early;         /* the signal that came before the program ran, or 0 */
+	struct outlet out[2]; /* standard output, standard error */
+	uint64_t health_ns; /* when it is time to say why nothing happens */
+	char health[600];  /* what was said last */
+	bool lost;         /* output that found no room, which was said */
+	bool unread;       /* a reader of its output has gone */
+	bool given_up;     /* a reader paused, and we were to end */
+};
+
+/* Functions that return int: 0, or the exit code, and standard error has the
+ * sentence. */
+
+/* run_program.c */
+int program_find(const struct run_client *c, struct program *p);
+/* The first bytes of one that is read from a pipe. */
+int program_check(const struct run_client *c, const struct program *p,
+		  const char *data, size_t len);
+
+/* run_config.c */
+int client_config(const struct run_client *c, const struct program *p,
+		struct buf *ret);
+
+/* run_job.c */
+/* What can be said of -i and -C before there is a job. */
+int inputs_check(const struct run_client *c);
+int draft_make(struct client *k);
+int draft_submit(struct client *k);
+/* No-op without one. A job that is kept stays. */
+void draft_remove(struct client *k);
+/* A small file of the job as text. Return: its length, or -1 with errno. */
+ssize_t client_read(struct client *k, const char *name, char *room, size_t size);
+/* What `error` says, in the words of the command line. */
+void client_errors(struct client *k, const char *text, struct buf *ret);
+
+/* run_results.c */
+int results_check(const char *dir);
+int results_take(struct client *k);
+
+/* run_client.c */
+/* Whole lines on standard error, which may be what nobody reads, too. */
+void client_tell(struct client *k, const char *text);
+/* client_complain() for those who have begun to copy output. */
+int client_fail(struct client *k, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* On standard output, as the job's streams are. */
+void client_print(struct client *k, const char *data, size_t len);
+
+/* run_end.c */
+int client_outcome(struct client *k);
+
+static inline bool is_set(const struct run_client *c, enum run_opt opt)
+{
+	return c->value[opt] != NULL;
+}
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the program that the command line means, before there is a mount: a wrong
+ * one costs no start of a private mount. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run_int.h"
+
+static const char *last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* "code.py" for a file with an ending that is a language's, else "code". */
+static void set_name(const struct run_client *c, struct program *p,
+		     const char *path)
+{
+	const char *dot = strrchr(last_name(path), '.');
+
+	if (!dot || is_set(c, RUN_LANGUAGE) ||
+	    strlen(dot) + sizeof("code") > sizeof(p->name))
+		dot = "";
+	snprintf(p->name, sizeof(p->name), "code%s", dot);
+	if (code_kind(p->name) != CODE_KNOWN)
+		snprintf(p->name, sizeof(p->name), "code");
+}
+
+int program_check(const struct run_client *c, const struct program *p,
+		  const char *data, size_t len)
+{
+	static const char bom[] = "\xef\xbb\xbf";
+
+	if (len >= 3 && !memcmp(data, bom, 3)) {
+		data += 3;
+		len -= 3;
+	}
+	if (p->python || is_set(c, RUN_LANGUAGE) || strcmp(p->name, "code") ||
+	    !len || (len >= 2 && !memcmp(data, "#!", 2)))
+		return 0;
+	return client_complain(2, "%s: which language is it? Its name ends in "
+			"none of %s, and it does not begin with #!; -l says it: "
+			"%s", p->what, lang_extensions_text(),
+			lang_names_text());
+}
+
+/* Opens it. What is no regular file is read once, when it is copied. */
+static int open_program(const struct run_client *c, struct program *p, int at,
+			const char *path)
+{
+	struct stat st;
+	char start[8];
+	ssize_t n;
+
+	p->fd = openat(at, path, O_RDONLY | O_CLOEXEC);
+	if (p->fd < 0 || fstat(p->fd, &st) < 0)
+		return client_complain(2, "%s: %s", p->what, strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return client_complain(2, "%s is a directory; -C runs the "
+				"program of a directory", p->what);
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	if (st.st_size > (off_t)LIMIT_CODE_BYTES)
+		return client_complain(2, "%s has %lld bytes; a program may have "
+				"1 MiB, -i takes other files", p->what,
+				(long long)st.st_size);
+	n = pread(p->fd, start, sizeof(start), 0);
+	if (n < 0)
+		return client_complain(2, "%s: %s", p->what, strerror(errno));
+	return program_check(c, p, start, (size_t)n);
+}
+
+/* How many programs DIR has of its own, which are copied with the rest; ret: the
+ * name of the last one. */
+static unsigned count_code(int at, char ret[16])
+{
+	static const char *const endings[] = { "", ".py", ".js", ".mjs", ".cjs",
+					       ".ts", ".mts", ".sh" };
+	unsigned count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "code%s", endings[i]);
+		if (faccessat(at, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		memcpy(ret, name, sizeof(name));
+		count++;
+	}
+	return count;
+}
+
+static int only_code(const char *dir, int at)
+{
+	char name[16];
+	unsigned count = count_code(at, name);
+
+	if (count == 1)
+		return 0;
+	return client_complain(2, "%s has %s program code.*; --main FILE says "
+			"which of its files is the program", dir,
+			count ? "more than one" : "no");
+}
+
+/* One below DIR is run where it is, so that it finds the files beside it. */
+static int main_below(const struct run_client *c, struct program *p)
+{
+	const struct lang *lang;
+
+	set_name(c, p, c->value[RUN_MAIN]);
+	lang = is_set(c, RUN_LANGUAGE) ? lang_by_name(c->value[RUN_LANGUAGE])
+				       : lang_by_file(p->name);
+	if (is_set(c, RUN_MODE) || is_set(c, RUN_SESSION) ||
+	    (lang && lang->id == LANG_TYPESCRIPT))
+		return client_complain(2, "--main is %s; with --mode, --session "
+				"or in TypeScript it must be a file of the "
+				"directory %s itself", c->value[RUN_MAIN],
+				c->value[RUN_PROJECT]);
+	p->interpreter = lang ? lang->interpreter : NULL;
+	p->itself = !lang;
+	fd_close(&p->fd);
+	return 0;
+}
+
+static int find_in_project(const struct run_client *c, struct program *p)
+{
+	const char *dir = c->value[RUN_PROJECT], *path = c->value[RUN_MAIN];
+	auto_close int at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char code[16] = "";
+	int r;
+
+	if (at < 0)
+		return client_complain(2, "-C %s: %s", dir, strerror(errno));
+	if (!path)
+		return only_code(dir, at);
+	while (!strncmp(path, "./", 2))
+		path += 2;
+	if (path[0] == '/' || !strncmp(path, "../", 3) || strstr(path, "/../"))
+		return client_complain(2, "--main is %s; it must be a path in "
+				"the directory %s", c->value[RUN_MAIN], dir);
+	if (count_code(at, code) && strcmp(code, path) != 0)
+		return client_complain(2, "%s has a program %s already; with "
+				"--main it may have none", dir, code);
+	p->what = path;
+	set_name(c, p, path);
+	r = open_program(c, p, at, path);
+	if (r)
+		return r;
+	if (strchr(path, '/'))
+		return main_below(c, p);
+	if (code_kind(path) != CODE_NO)
+		fd_close(&p->fd); /* it is copied with the rest */
+	return 0;
+}
+
+int program_find(const struct run_client *c, struct program *p)
+{
+	*p = (struct program){ .fd = -1 };
+	if (is_set(c, RUN_PROJECT))
+		return find_in_project(c, p);
+	if (is_set(c, RUN_CODE)) {
+		p->what = "-c";
+		p->python = !is_set(c, RUN_LANGUAGE);
+		snprintf(p->name, sizeof(p->name), "code%s",
+			 p->python ? ".py" : "");
+		return 0;
+	}
+	p->what = c->file;
+	set_name(c, p, c->file);
+	if (strcmp(c->file, "-") != 0)
+		return open_program(c, p, AT_FDCWD, c->file);
+	p->what = "standard input";
+	return 0;
+}

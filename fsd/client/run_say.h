@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* "fsd run: sentence" on standard error. */
+#ifndef FSD_RUN_SAY_H
+#define FSD_RUN_SAY_H
+
+/* Return: code. Only before the job's output is copied: it may wait for a reader. */
+int client_complain(int code, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tree_copy.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "layout/layout.h"
+
+#define BLOCK 65536
+#define DEPTH_MAX 200 /* a job has fewer; each level has a descriptor open */
+
+struct where {
+	int from, to;
+	unsigned depth;
+};
+
+static int copy_entry(struct tree_copy *t, const struct where *w,
+		      const char *name, bool follow, const char *as);
+
+static int ask(const struct tree_copy *t)
+{
+	return t->may ? t->may(t->arg) : 0;
+}
+
+static int failed(struct tree_copy *t, bool writing, const char *why)
+{
+	int r = -errno;
+
+	t->writing = writing;
+	t->why = why ? why : strerror(-r);
+	return r;
+}
+
+static int refuse(struct tree_copy *t, const char *why)
+{
+	errno = EINVAL;
+	return failed(t, false, why);
+}
+
+static int write_all(struct tree_copy *t, int to, const char *data, size_t len)
+{
+	while (len) {
+		ssize_t n = write(to, data, len);
+
+		if (n < 0 && errno != EINTR)
+			return failed(t, true, NULL);
+		data += MAX(n, 0);
+		len -= (size_t)MAX(n, 0);
+	}
+	return 0;
+}
+
+int tree_copy_stream(struct tree_copy *t, int from, int to)
+{
+	char room[BLOCK];
+	ssize_t n;
+	int r;
+
+	while ((r = ask(t)) == 0) {
+		n = read(from, room, sizeof(room));
+		if (n == 0)
+			return 0;
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			continue; /* a process that shares it made it so */
+		if (n < 0)
+			return failed(t, false, NULL);
+		r = write_all(t, to, room, (size_t)n);
+		if (r)
+			return r;
+	}
+	return r;
+}
+
+/* Times of a copy are a help for programs like make; a mount may not take them. */
+static void set_times(int fd, const struct stat *st)
+{
+	const struct timespec times[2] = { st->st_atim, st->st_mtim };
+
+	if (futimens(fd, times) < 0) {
+		/* the content counts */
+	}
+}
+
+static int copy_file(struct tree_copy *t, int from, const struct stat *st,
+		     int to_dir, const char *as)
+{
+	auto_close int to = openat(to_dir, as, O_WRONLY | O_CREAT | O_EXCL |
+						       O_CLOEXEC,
+				   (st->st_mode & 0777) | S_IWUSR);
+	int r;
+
+	if (to < 0)
+		return failed(t, true, NULL);
+	r = tree_copy_stream(t, from, to);
+	if (r)
+		return r;
+	set_times(to, st);
+	if (!(st->st_mode & S_IWUSR) && fchmod(to, st->st_mode & 0777) < 0)
+		return failed(t, true, NULL);
+	return close(take_fd(&to)) < 0 ? failed(t, true, NULL) : 0;
+}
+
+static int copy_link(struct tree_copy *t, const struct where *w,
+		     const char *name, const char *as)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(w->from, name, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return failed(t, false, NULL);
+	target[n] = '\0';
+	if (symlinkat(target, w->to, as) < 0)
+		return failed(t, true, errno == EPERM ? "a symbolic link that a "
+			      "job does not take; one must be relative and stay "
+			      "inside the job" : NULL);
+	return 0;
+}
+
+static int copy_entries(struct tree_copy *t, const struct where *w)
+{
+	int fd = openat(w->from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	int r = 0;
+
+	if (!dir) {
+		r = failed(t, false, NULL);
+		fd_close(&fd);
+		return r;
+	}
+	while (r == 0 && (errno = 0, e = readdir(dir))) {
+		if (is_dots(e->d_name) ||
+		    (!w->depth && t->skip && t->skip(e->d_name)))
+			continue;
+		r = copy_entry(t, w, e->d_name, false, e->d_name);
+	}
+	if (r == 0 && errno)
+		r = failed(t, false, NULL);
+	closedir(dir);
+	return r;
+}
+
+static int copy_dir(struct tree_copy *t, int from, const struct stat *st,
+		    const struct where *w, const char *as)
+{
+	struct where below = { .from = from, .to = -1, .depth = w->depth + 1 };
+	int r;
+
+	if (below.depth > DEPTH_MAX)
+		return refuse(t, "too many directories below each other");
+	if (mkdirat(w->to, as, (st->st_mode & 0777) | S_IRWXU) == 0)
+		below.to = openat(w->to, as, O_RDONLY | O_DIRECTORY |
+						     O_NOFOLLOW | O_CLOEXEC);
+	if (below.to < 0)
+		return failed(t, true, NULL);
+	r = copy_entries(t, &below);
+	if (r == 0)
+		set_times(below.to, st);
+	close(below.to);
+	return r;
+}
+
+static int copy_opened(struct tree_copy *t, const struct where *w,
+		       const char *name, bool follow, const char *as)
+{
+	auto_close int from = -1;
+	struct stat st;
+
+	if (fstatat(w->from, name, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
+		return failed(t, false, NULL);
+	if (S_ISLNK(st.st_mode))
+		return copy_link(t, w, name, as);
+	/* Never a device or a pipe, which could block. */
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return refuse(t, "neither a file nor a directory nor a symbolic "
+			      "link");
+	from = openat(w->from, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC |
+					     (follow ? 0 : O_NOFOLLOW));
+	if (from < 0 || fstat(from, &st) < 0)
+		return failed(t, false, NULL);
+	return S_ISDIR(st.st_mode) ? copy_dir(t, from, &st, w, as)
+				   : copy_file(t, from, &st, w->to, as);
+}
+
+/* The path grows with the depth, and stays as it is when there is an error. */
+static int copy_entry(struct tree_copy *t, const struct where *w,
+		      const char *name, bool follow, const char *as)
+{
+	size_t len = strlen(t->path);
+	int r;
+
+	snprintf(t->path + len, sizeof(t->path) - len, "%s%s", len ? "/" : "",
+		 name);
+	r = ask(t);
+	if (r == 0)
+		r = copy_opened(t, w, name, follow, as);
+	if (r == 0)
+		t->path[len] = '\0';
+	return r;
+}
+
+int tree_copy(struct tree_copy *t, int from, const char *name, bool follow,
+	      int to, const char *as)
+{
+	const struct where w = { .from = from, .to = to };
+
+	t->path[0] = '\0';
+	return copy_entry(t, &w, name, follow, as);
+}
+
+int tree_copy_all(struct tree_copy *t, int from, int to)
+{
+	const struct where w = { .from = from, .to = to };
+
+	t->path[0] = '\0';
+	return copy_entries(t, &w);
+}
+
+static void remove_entries(int fd)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	while ((e = readdir(dir)))
+		if (!is_dots(e->d_name))
+			tree_remove(fd, e->d_name);
+	closedir(dir);
+}
+
+int tree_remove(int at, const char *name)
+{
+	int fd;
+
+	if (unlinkat(at, name, 0) == 0)
+		return 0;
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
+		remove_entries(fd);
+	return unlinkat(at, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}

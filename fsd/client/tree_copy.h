@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies and removes trees of files, by descriptors of directories: a name that
+ * somebody replaces meanwhile leads nowhere else. */
+#ifndef FSD_TREE_COPY_H
+#define FSD_TREE_COPY_H
+
+#include <stdbool.h>
+
+struct tree_copy {
+	/* Is asked before each block is copied, and before each file. Return: 0, or
+	 * what tree_copy() returns then. NULL: nobody. */
+	int (*may)(void *arg);
+	void *arg;
+	/* Names at the top that are left out. NULL: none. */
+	bool (*skip)(const char *name);
+	char path[4096]; /* ret, of an error: what it is about */
+	const char *why; /* ret, likewise */
+	bool writing;    /* ret: the error is of the copy */
+};
+
+/* Copies what `name` in `from` is (a file, a directory with all that is in it, a
+ * link as a link, unless follow) to `as` in `to`, with modes and times. Return: 0, a
+ * negative errno, or what may() has returned. */
+int tree_copy(struct tree_copy *t, int from, const char *name, bool follow,
+	      int to, const char *as);
+/* All that is in the directory `from`, into `to`. */
+int tree_copy_all(struct tree_copy *t, int from, int to);
+/* Until the end of a descriptor. */
+int tree_copy_stream(struct tree_copy *t, int from, int to);
+/* Removes as much as goes. Return: 0 or negative errno of the last step. */
+int tree_remove(int at, const char *name);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "result_brief.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "limits.h"
+
+/* The members of a result, and the value of a program in it. */
+#define DEPTH (LIMIT_VALUE_DEPTH + 8)
+
+static uint64_t number(const json_t *object, const char *key)
+{
+	const json_t *n = json_object_get(object, key);
+
+	return json_is_integer(n) && json_integer_value(n) > 0
+		       ? (uint64_t)json_integer_value(n)
+		       : 0;
+}
+
+static const char *text(const json_t *object, const char *key)
+{
+	const char *s = json_string_value(json_object_get(object, key));
+
+	return s ? s : "";
+}
+
+/* Names are the guest's: nothing of them may move a terminal's cursor. */
+static void add_plain(struct buf *b, const char *s)
+{
+	for (; *s; s++) {
+		unsigned char ch = (unsigned char)*s;
+
+		if (ch < 0x20 || ch == 0x7f)
+			buf_fmt(b, "\\x%02x", ch);
+		else
+			buf_add(b, s, 1);
+	}
+}
+
+static void read_left_out(const json_t *list, struct result_brief *b)
+{
+	size_t count = json_array_size(list);
+
+	for (size_t i = 0; i < count && i < RESULT_LEFT_OUT_SAID; i++) {
+		const json_t *file = json_array_get(list, i);
+
+		add_plain(&b->left_out, text(file, "path"));
+		buf_fmt(&b->left_out, " (%llu bytes): ",
+			(unsigned long long)number(file, "bytes"));
+		add_plain(&b->left_out, text(file, "reason"));
+		buf_str(&b->left_out, "\n");
+		b->left_out_count++;
+	}
+}
+
+int result_brief_read(const char *data, size_t len, struct result_brief *ret)
+{
+	auto_json json_t *root = NULL;
+	/* A program's numbers may be larger than the library's. */
+	struct json_raw value = { .key = "value" };
+	int r = json_read(data, len, DEPTH, &value, &root, NULL);
+
+	*ret = (struct result_brief){ 0 };
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || !json_is_object(root))
+		return -EINVAL;
+	snprintf(ret->status, sizeof(ret->status), "%s", text(root, "status"));
+	add_plain(&ret->message, text(root, "message"));
+	ret->stdout_dropped = number(json_object_get(root, "stdout"), "dropped");
+	ret->stderr_dropped = number(json_object_get(root, "stderr"), "dropped");
+	ret->output_dropped = number(root, "output_dropped");
+	read_left_out(json_object_get(root, "output_left_out"), ret);
+	return ret->message.failed || ret->left_out.failed ? -ENOMEM : 0;
+}
+
+void result_brief_done(struct result_brief *b)
+{
+	buf_done(&b->message);
+	buf_done(&b->left_out);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a client of a mount says of a result.json. Pure. */
+#ifndef LAYOUT_RESULT_BRIEF_H
+#define LAYOUT_RESULT_BRIEF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layout/base/buf.h"
+
+#define RESULT_LEFT_OUT_SAID 10u
+
+struct result_brief {
+	char status[24];     /* "exited", "timeout", ...; "": not known */
+	struct buf message;  /* "" for null */
+	uint64_t stdout_dropped, stderr_dropped, output_dropped;
+	/* The first of output_left_out, a line each: path, bytes, reason. */
+	struct buf left_out;
+	unsigned left_out_count; /* lines */
+};
+
+/* What is missing, or of another type, is empty or 0. Return: 0, -EINVAL: it is no
+ * JSON object, -ENOMEM. Then, too, result_brief_done(). */
+int result_brief_read(const char *data, size_t len, struct result_brief *ret);
+void result_brief_done(struct result_brief *b);
+
+#endif

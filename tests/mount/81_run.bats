@@ -1,0 +1,280 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# fsd run: what goes in, what comes out, what is said.
+
+load ../lib/common
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	mount_start
+}
+teardown() { mount_done; }
+
+program() {
+	printf '%s\n' "$1" >code.sh
+}
+
+fsd_run() {
+	bounded 30 "$FSD" run --mount "$MNT" "$@" </dev/null
+}
+
+# said CODE TEXT COMMAND... — it ends with that code and says exactly this.
+said() {
+	local code=$1 text=$2
+	shift 2
+	run -"$code" --separate-stderr "$@"
+	# shellcheck disable=SC2154
+	assert_equal "$stderr" "${text:+fsd run: $text}"
+}
+
+# nothing_left — neither in the mount nor beside the tests' files.
+nothing_left() {
+	assert_equal "$(ls -A "$MNT")" .fsd
+	assert_equal "$(find . -maxdepth 1 -name '.*.??????')" ''
+}
+
+# bats test_tags=smoke
+@test "-c runs a text as Python, or in the language of -l" {
+	run fsd_run -c 'args' x
+	assert_output $'/home/user/code.py\nx'
+	run fsd_run --code 'out y' --language bash
+	assert_output y
+	run fsd_run -c 'out x' -C .
+	assert_failure 2
+	assert_output --partial 'one is allowed'
+	nothing_left
+}
+
+# bats test_tags=smoke
+@test "-i gives files and directories to the program, under their last names" {
+	mkdir -p in/data/deep
+	echo one >in/one.txt
+	echo two >in/data/deep/two
+	ln -s one.txt in/link
+	chmod 755 in/one.txt
+	touch -d 2001-02-03T04:05:06Z in/one.txt
+	program $'files\nshow data/deep/two\nshow link'
+	run fsd_run -i in/one.txt --input in/data/ -i in/link code.sh
+	assert_success
+	assert_line --partial one.txt
+	assert_line two
+	assert_line one
+	nothing_left
+}
+
+@test "-i refuses what no job can have, by its name, before there is a job" {
+	program 'out x'
+	mkdir -p a b
+	touch a/x b/x a/stdin a/log a/code.py
+	mkfifo a/pipe
+	said 2 '-i a/x and -i b/x have the same last name' fsd_run -i a/x -i b/x code.sh
+	said 2 '-i a/stdin: the name stdin is taken by the job itself; rename the input' fsd_run -i a/stdin code.sh
+	said 2 '-i a/log: the name log is taken by the job itself; rename the input' fsd_run -i a/log code.sh
+	said 2 '-i a/code.py: the name code.py is taken by the job itself; rename the input' fsd_run -i a/code.py code.sh
+	said 2 '-i a/pipe is neither a file nor a directory' fsd_run -i a/pipe code.sh
+	said 2 '-i missing: No such file or directory' fsd_run -i missing code.sh
+	said 2 '-i / has no last name; give a path that ends in one' fsd_run -i / code.sh
+	rm a/stdin a/log a/code.py
+	said 2 '-i a/pipe: neither a file nor a directory nor a symbolic link' fsd_run -i a code.sh
+	assert_equal "$(figure fsd_runs_accepted_total)" 0
+	nothing_left
+}
+
+# bats test_tags=smoke
+@test "-o makes a directory with all results, whatever the exit code" {
+	program $'out hello\nerr oops\nwrite deep/er/file text\nexit 3'
+	run -3 --separate-stderr fsd_run -o results code.sh
+	assert_equal "$output $stderr" 'hello oops'
+	assert_equal "$(names results)" 'exit_code output result.json stderr stdout'
+	assert_equal "$(cat results/stdout results/stderr results/exit_code)" $'hello\noops\n3'
+	assert_equal "$(jq -r .status results/result.json)" exited
+	assert_equal "$(cat results/output/deep/er/file)" text
+	assert_equal "$(stat -c %a results)" "$(printf '%o' $((0777 & ~$(umask))))"
+	nothing_left
+}
+
+@test "-o refuses a directory that is there, or cannot be made, before there is a job" {
+	program 'out x'
+	mkdir there
+	ln -s nowhere dangling
+	said 2 '-o there is there already; it must be a new directory' fsd_run -o there code.sh
+	said 2 '-o dangling is there already; it must be a new directory' fsd_run -o dangling code.sh
+	said 2 '-o no/where: no: No such file or directory' fsd_run -o no/where code.sh
+	said 2 '-o code.sh/x: Not a directory' fsd_run -o code.sh/x code.sh
+	run -2 fsd_run -o results -l cobol code.sh
+	[ ! -e results ]
+	assert_equal "$(ls -A there)" ''
+	assert_equal "$(figure fsd_runs_accepted_total)" 0
+	nothing_left
+}
+
+@test "-o: a directory that appears meanwhile is left alone, and that is a failure" {
+	program $'out up\nsleep 500'
+	fsd_run -o results code.sh >out 2>err 3>&- &
+	bounded 20 tail -F --pid=$! out 2>/dev/null 3>&- | grep -q -m1 up
+	mkdir results
+	local status=0
+	wait $! || status=$?
+	assert_equal "$status $(cat err)" '1 fsd run: -o results: File exists'
+	assert_equal "$(ls -A results)" ''
+	nothing_left
+}
+
+@test "-o is never half there, wherever the client is killed" {
+	program $'write a text\nwrite b/c text\nout x'
+	run bounded 120 /usr/bin/python3 - "$FSD" "$MNT" <<-'END'
+		import ctypes, os, subprocess, sys
+		fsd, mnt = sys.argv[1:]
+		seen = set()
+		for n in range(1, 400):
+		    # strace ends it at the nth call that concerns files
+		    r = subprocess.run(
+		        ["strace", "-o", "/dev/null", "-e", "trace=file,write,fchmod",
+		         "-e", "inject=file,write,fchmod:signal=KILL:when=%d" % (n * 2),
+		         fsd, "run", "--mount", mnt, "-o", "results", "code.sh"],
+		        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+		        stderr=subprocess.DEVNULL)
+		    if os.path.exists("results"):
+		        found = sorted(os.listdir("results"))
+		        seen.add("whole" if found == ["exit_code", "output",
+		            "result.json", "stderr", "stdout"] and
+		            os.path.exists("results/output/b/c") else str(found))
+		        subprocess.run(["rm", "-r", "results"], check=True)
+		    else:
+		        seen.add("none")
+		    if r.returncode == 0:
+		        break
+		subprocess.run("rm -rf .results.??????", shell=True)
+		print(*sorted(seen))
+	END
+	assert_output 'none whole'
+}
+
+@test "-C runs a whole directory, whose program is code.* or --main" {
+	mkdir -p project/src
+	printf 'out own\nargs\nfiles\n' >project/code.sh
+	printf 'out main\nshow data\n' >project/main.sh
+	echo 'some data' >project/data
+	run fsd_run -C project a b
+	assert_success
+	assert_line own
+	assert_line b
+	assert_line --partial data
+	said 2 'project has a program code.sh already; with --main it may have none' fsd_run -C project --main main.sh
+	rm project/code.sh
+	said 2 'project has no program code.*; --main FILE says which of its files is the program' fsd_run -C project
+	run fsd_run --project project --main ./main.sh
+	assert_output $'main\nsome data'
+	said 2 '--main is ../code.sh; it must be a path in the directory project' fsd_run -C project --main ../code.sh
+	said 2 '--main is a file of the directory of -C, which is not given' fsd_run --main main.sh
+	touch project/log
+	said 2 '-C project: the name log is taken by the job itself, and the program would not have it; rename it' fsd_run -C project --main main.sh
+	nothing_left
+}
+
+@test "-C takes the options of a job directory from its config.json" {
+	mkdir project
+	echo args >project/code.sh
+	echo '{"args": ["from config"]}' >project/config.json
+	run fsd_run -C project
+	assert_line 'from config'
+	run -2 fsd_run -C project -t 3
+	assert_output --partial 'project/config.json has the options of the job'
+	nothing_left
+}
+
+@test "--keep lets the job stay and says where; --session and --keep refuse a private mount" {
+	program 'out x'
+	run --separate-stderr fsd_run --keep code.sh
+	assert_success
+	assert_equal "$output" x
+	assert_equal "$stderr" "fsd run: the job stays: $MNT/$(cd "$MNT" && echo run-*)"
+	assert_equal "$(cat "$MNT"/run-*/exit_code)" 0
+	said 2 '--keep needs a mount that stays, and a private one goes with `fsd run`: give --mount MNT or FSD_MOUNT' \
+		"$FSD" run --private --keep code.sh
+	said 2 '--session needs a mount that stays, and a private one goes with `fsd run`: give --mount MNT or FSD_MOUNT' \
+		"$FSD" run --private --session s code.sh
+}
+
+@test "a client that is killed leaves no job behind, with --keep it does" {
+	local option
+	program $'out up\nsleep 600000'
+	for option in '' --keep; do
+		# shellcheck disable=SC2086
+		"$FSD" run --mount "$MNT" $option code.sh </dev/null >out 2>/dev/null 3>&- &
+		bounded 20 tail -F --pid=$! out 2>/dev/null 3>&- | grep -q -m1 up
+		kill -KILL $!
+		wait $! || true
+		rm out
+		[ -n "$option" ] || await becomes 20 \
+			sh -c '[ "$(ls -A "$1")" = .fsd ]' - "$MNT"
+	done
+	assert_equal "$(cat "$MNT"/run-*/state)" running
+}
+
+@test "each option of the program reaches its config.json" {
+	program 'out x'
+	run fsd_run --keep -l bash --timeout 7.5 --memory 64 --cpus 1 --priority -3 \
+		--retry 2 --stdout-limit 2K --stderr-limit 3 --env A=b code.sh arg
+	assert_success
+	assert_equal "$(jq -cS . "$MNT"/run-*/config.json)" \
+		'{"args":["arg"],"cpus":1,"env":{"A":"b"},"language":"bash","memory_mb":64,"priority":-3,"retry":2,"stderr_limit":3,"stdout_limit":2048,"timeout":7.5}'
+}
+
+@test "a wrong value names the option, what was given and what is allowed" {
+	program 'out x'
+	local line
+	while IFS='|' read -r args line; do
+		# shellcheck disable=SC2086
+		said 2 "$line" fsd_run $args code.sh
+	done <<-'END'
+		-t soon|-t is "soon"; it must be a number
+		-t 1e3|-t is "1e3"; it must be a number
+		--cpus two|--cpus is "two"; it must be a number
+		--stdout-limit 3T|--stdout-limit is "3T"; it must be a number of bytes, or one with K, M or G
+		-e novalue|-e is "novalue"; it must be NAME=VALUE
+		--priority 101|--priority is 101; it must be an integer from -100 to 100
+	END
+	nothing_left
+}
+
+@test "a program of no known language is told as what the user named it" {
+	printf 'root:x:0\n' >passwd
+	run -2 fsd_run passwd
+	assert_output --partial 'fsd run: passwd: which language is it? Its name ends in none of .py, '
+	assert_output --partial '-l says it: python, '
+	run -2 bash -c "'$FSD' run --mount '$MNT' - <passwd"
+	assert_output --partial 'fsd run: standard input: which language is it?'
+	: >empty.py
+	said 2 'empty.py: the program is empty' fsd_run empty.py
+	truncate -s 2M large.py
+	said 2 'large.py has 2097152 bytes; a program may have 1 MiB, -i takes other files' fsd_run large.py
+	nothing_left
+}
+
+@test "what a limit cuts is told, and is no success" {
+	program $'bytes 3000'
+	said 125 'stdout: 2000 bytes over stdout_limit were dropped; --stdout-limit changes it' fsd_run --stdout-limit 1000 code.sh
+	program $'bytes 3000\nexit 4'
+	said 4 'stdout: 2000 bytes over stdout_limit were dropped; --stdout-limit changes it' fsd_run --stdout-limit 1000 code.sh
+	run -4 --separate-stderr fsd_run --json --stdout-limit 0 code.sh
+	assert_equal "$(jq -r .stdout.dropped <<<"$output")" 3000
+}
+
+@test "a program that takes too long, or too much memory, ends with a sentence that says what changes it" {
+	program 'sleep 600000'
+	said 124 "over its 0.3 s; -t changes it" fsd_run -t 0.3 code.sh
+	program 'oom'
+	said 137 'needed more than 256 MiB of memory; -m changes it' fsd_run code.sh
+}
+
+@test "help lists each option with its long form" {
+	local name
+	run "$FSD" run --help
+	assert_success
+	for name in code language input output project main timeout memory cpus env \
+		mode session priority retry stdout-limit stderr-limit keep json \
+		mount private; do
+		assert_output --partial " --$name"
+	done
+}
