@@ -13,6 +13,7 @@
 #include "layout/base/num.h"
 #include "config.h"
 #include "event_line.h"
+#include "json_prefix.h"
 #include "lang.h"
 #include "limits.h"
 #include "nearest.h"

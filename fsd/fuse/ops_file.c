@@ -143,7 +143,7 @@ static const char *job_name(const struct handle *h)
  * What is done by a descriptor is done for whoever has it by now, also if he
  * could not open the file himself.
  */
-static void hold_job_of(const struct handle *h)
+void ops_hold_job_of(const struct handle *h)
 {
 	struct job *job;
 
@@ -155,9 +155,12 @@ static void hold_job_of(const struct handle *h)
 	}
 }
 
-/* r: bytes written or negative errno. */
-static void written(fuse_req_t req, struct handle *h, int r)
+/* r: bytes of data (NULL: by the server before) written or negative errno. */
+static void written(fuse_req_t req, struct handle *h, int r, const char *data,
+		    off_t off)
 {
+	int wrong;
+
 	quota_write_end(h->t.node);
 	if (r < 0) {
 		ops_refuse(req, r, job_name(h),
@@ -168,7 +171,11 @@ static void written(fuse_req_t req, struct handle *h, int r)
 	}
 	h->kept->changed = true;
 	node_changed(h->t.node);
-	fuse_reply_write(req, (size_t)r);
+	wrong = data ? ops_config_written(req, h, data, (size_t)r, off) : 0;
+	if (wrong < 0)
+		fuse_reply_err(req, -wrong);
+	else
+		fuse_reply_write(req, (size_t)r);
 }
 
 /*
@@ -222,13 +229,14 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 	if (h->kept->flags & O_APPEND) {
 		r = append_again(h, size);
 		if (r) {
-			written(req, h, r);
+			written(req, h, r, NULL, 0);
 			return;
 		}
 	}
 	/* No lane is held: it changes no name, and may take long. The write(2)
 	 * that it belongs to waits, so the handle lives. */
-	written(req, h, (int)call_write(h->d->depot, h->fd, data, size, off));
+	written(req, h, (int)call_write(h->d->depot, h->fd, data, size, off),
+		data, off);
 }
 
 void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
@@ -243,7 +251,7 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 		return;
 	}
 	if (h->kind == H_CTL)
-		hold_job_of(h);
+		ops_hold_job_of(h);
 	if (h->kind == H_CTL)
 		write_ctl(req, h, data, size);
 	else if (h->kind == H_FILE)
@@ -385,12 +393,12 @@ static void hold_settled(const struct handle *h)
 	struct closing c = { .wait.done = on_looked_at, .fiber = fiber_self() };
 	struct job *job;
 
-	hold_job_of(h);
+	ops_hold_job_of(h);
 	while (c.fiber && h->kind == H_FILE && h->t.kind == T_NODE &&
 	       (job = job_of(h)) && commit_wait(job, &c.wait)) {
 		jobs_let_go();
 		fiber_pause();
-		hold_job_of(h);
+		ops_hold_job_of(h);
 	}
 }
 
@@ -434,7 +442,7 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 	if (h && h->kind == H_FILE && h->kept->writer && h->fd >= 0)
 		r = depot_do(ops_fsd(req)->depot, do_sync, &s);
 	if (r < 0 && h->t.kind == T_NODE) {
-		hold_job_of(h);
+		ops_hold_job_of(h);
 		unstored_fsync(h->t.node, r);
 	}
 	fuse_reply_err(req, -r);
@@ -475,7 +483,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	loop_timer_del(&h->doubt);
-	hold_job_of(h);
+	ops_hold_job_of(h);
 	node = h->t.kind == T_NODE ? h->t.node : NULL;
 	if (node && h->kept->writer) {
 		node->writers--;

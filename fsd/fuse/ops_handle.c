@@ -67,6 +67,7 @@ void ops_handle_free(struct handle *h)
 		node_close(h->t.node, h->fd);
 	else
 		fd_close(&h->fd);
+	free(h->prefix);
 	buf_done(&h->text);
 	events_reader_free(h->events);
 	if (h->t.kind == T_NODE)

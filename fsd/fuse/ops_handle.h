@@ -36,6 +36,7 @@ struct handle {
 	 *   seen     `state`: the one that was read last, -1 none
 	 */
 	struct inherit_handle *kept;
+	struct json_prefix *prefix; /* owned: ops_config.c; or NULL */
 	struct loop_timer doubt; /* so long after its close there is no release */
 	struct buf text;  /* H_TEXT */
 	struct events_reader *events; /* owned, H_WAIT on `events` */
@@ -57,6 +58,12 @@ bool ops_handle_holds(const struct handle *h);
  * server before, since what it was on is gone. */
 struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi);
 void ops_handle_free(struct handle *h);
+/* ops_file.c: holds the job that what h is of belongs to now. */
+void ops_hold_job_of(const struct handle *h);
+/* ops_config.c: n bytes were written at off. Return: 0, or negative errno: it is a
+ * config.json that is refused, and last_error says why. */
+int ops_config_written(fuse_req_t req, struct handle *h, const char *data,
+		       size_t n, off_t off);
 /* ops_file.c: a close was answered that promises a start; if no release comes
  * soon, it may have been that of a duplicate. */
 void ops_doubt(struct handle *h);

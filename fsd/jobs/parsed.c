@@ -21,15 +21,22 @@ void parsed_unref(struct parsed *p)
 	free(p);
 }
 
-struct parsed *parsed_defaults(void)
+static struct parsed *parse_text(struct parsed *p, const char *text, size_t len,
+				 const struct config_limits *limits)
+{
+	p->result = config_parse(text, len, limits, &p->config, &p->err);
+	p->empty = p->result == -ENODATA && config_is_empty(text, len);
+	return p;
+}
+
+struct parsed *parsed_defaults(const struct job *job)
 {
 	struct parsed *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
 	p->refs = 1;
-	p->result = config_defaults(&p->config);
-	return p;
+	return parse_text(p, "{}", 2, &job->d->options->limits);
 }
 
 /* Reads fd and parses; on either thread. */
@@ -46,8 +53,7 @@ static struct parsed *parse(int fd, const struct config_limits *limits)
 	if (p->unread)
 		err_sys(&p->err, p->result, "config.json: cannot be read");
 	else
-		p->result = config_parse(text.data ? text.data : "", text.len,
-					 limits, &p->config, &p->err);
+		parse_text(p, text.data ? text.data : "", text.len, limits);
 	return p;
 }
 
@@ -81,6 +87,16 @@ struct parsed *parsed_get(struct job *job, struct node *node)
 	if (job->parsed)
 		job->parsed->refs++;
 	return job->parsed;
+}
+
+struct parsed *parsed_closed(struct job *job, struct node *node)
+{
+	struct parsed *p = parsed_get(job, node);
+
+	if (!p || !p->empty)
+		return p;
+	parsed_unref(p);
+	return parsed_defaults(job);
 }
 
 bool parsed_is_slow(const struct job *job, const struct node *node)

@@ -13,14 +13,17 @@ struct parsed {
 	unsigned refs;
 	int result;        /* of config_parse() */
 	bool unread;       /* or of the disk, which may give it later */
+	bool empty;        /* there is no word in it; the result is -ENODATA */
 	struct err err;    /* the sentence, if result < 0 */
 	struct job_config config; /* valid if result == 0 */
 };
 
 /* The defaults, as of `{}`; a new reference or NULL without memory. */
-struct parsed *parsed_defaults(void);
+struct parsed *parsed_defaults(const struct job *job);
 /* A new reference to what node holds now; NULL without memory. */
 struct parsed *parsed_get(struct job *job, struct node *node);
+/* The same of one that nobody writes to any more: an empty one counts as `{}`. */
+struct parsed *parsed_closed(struct job *job, struct node *node);
 /* True if parsed_get() would be slow now. */
 bool parsed_is_slow(const struct job *job, const struct node *node);
 /*

@@ -413,7 +413,7 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 	/* Of one that runs the release may still be to come. */
 	if (node && node->writers && job->meta.state != JOB_RUNNING)
 		return OPEN;
-	p = node ? parsed_get(job, node) : parsed_defaults();
+	p = node ? parsed_closed(job, node) : parsed_defaults(job);
 	if (!p) {
 		err_set(err, -ENOMEM, "config.json: no memory to parse it");
 		return WRONG;

@@ -47,6 +47,12 @@ int commit_start(struct job *job, struct err *err);
  */
 int commit_precheck(struct job *job, struct node *node, bool last);
 /*
+ * What was written to its config.json is a whole text, or none that can become
+ * one: if it is wrong, the job is refused. In a fiber that holds the job.
+ * Return: 0, -EINVAL or -EFBIG with a sentence.
+ */
+int commit_judge(struct job *job, struct node *node, struct err *err);
+/*
  * The last writer of node is about to be told that its close has succeeded: if
  * the job starts with that, to promise has it on record (durability.md). The
  * start itself comes with the release of the file, for which nobody waits. In a

@@ -32,11 +32,10 @@ int commit_check_room(struct job *job, const struct job_config *config,
 static int precheck_config(struct job *job, struct node *node, bool last)
 {
 	struct parsed *p = parsed_get(job, node);
-	struct stat st;
 	int r = p ? p->result : 0;
 
-	/* Nothing at all is what a tool that opens and closes leaves. */
-	if (r == -ENODATA && last && node_stat(node, &st) == 0 && st.st_size)
+	/* An empty one may be filled yet: bash closes a duplicate first. */
+	if (r == -ENODATA && last && !p->empty)
 		r = -EINVAL;
 	if (r != -EINVAL && r != -EFBIG)
 		r = 0;
@@ -54,6 +53,25 @@ static int precheck_code(const struct node *node)
 	return node_stat(node, &st) == 0 && st.st_size > (off_t)LIMIT_CODE_BYTES
 		       ? -EFBIG
 		       : 0;
+}
+
+int commit_judge(struct job *job, struct node *node, struct err *err)
+{
+	struct parsed *p;
+	int r;
+
+	if (job->removed || job_is_frozen(job) || job->later)
+		return 0;
+	p = parsed_get(job, node);
+	r = p ? p->result : 0;
+	if (r == -EINVAL || r == -EFBIG) {
+		*err = p->err;
+		commit_refuse(job, err);
+	} else {
+		r = 0;
+	}
+	parsed_unref(p);
+	return r;
 }
 
 int commit_precheck(struct job *job, struct node *node, bool last)
@@ -110,7 +128,7 @@ int commit_precheck_config(struct job *job, struct node *node, struct err *err)
 	r = keep_place(job, err);
 	if (r == 0 || parsed_is_slow(job, node) || node_load(job->files) < 0)
 		return 0;
-	p = parsed_get(job, node);
+	p = parsed_closed(job, node);
 	starts = p && p->result == 0 && !p->config.manual &&
 		 commit_find_code(job, &p->config, &code, &wrong) == READY &&
 		 commit_check_inputs(job, &p->config, &wrong) == READY;

@@ -53,6 +53,17 @@ int commit_answer(const struct job *job)
 		       : 0;
 }
 
+/* It may be a duplicate that is closed, and what it is opened for is to come:
+ * only its release tells that it stays empty. */
+static bool is_empty_config(struct job *job, struct node *node)
+{
+	struct parsed *p = is_config(job, node) ? parsed_get(job, node) : NULL;
+	bool empty = p && p->empty;
+
+	parsed_unref(p);
+	return empty;
+}
+
 int commit_would_start(struct job *job, struct node *node)
 {
 	struct run_spec spec = {0};
@@ -64,6 +75,8 @@ int commit_would_start(struct job *job, struct node *node)
 	    (job->meta.state == JOB_DONE && !is_config(job, node)))
 		return 0;
 	commit_load(job);
+	if (is_empty_config(job, node))
+		return 0;
 	node->writers--;
 	v = commit_look(job, false, &spec, &err);
 	node->writers++;

@@ -280,7 +280,8 @@ void draft_text(struct job *job, struct buf *out)
 {
 	struct waits w = { .job = job, .out = out };
 	struct node *node = commit_find_config(job);
-	struct parsed *p = node && !node->writers ? parsed_get(job, node) : NULL;
+	struct parsed *p = node && !node->writers ? parsed_closed(job, node)
+						  : NULL;
 	const struct job_config *c = p && p->result == 0 ? &p->config : NULL;
 
 	if (!c || c->mode != MODE_COMMAND)

@@ -34,15 +34,26 @@ not_started() {
 	stdout_is a x
 }
 
-@test "an empty config.json does not start anything, an empty object does" {
-	mkdir "$MNT/a"
+@test "an empty config.json counts as an empty object at its last close" {
+	mkdir "$MNT/a" "$MNT/b" "$MNT/c"
 	job_put a code.sh 'out x'
-	: >"$MNT/a/config.json"
-	[ "$(job_state a)" != running ]
-	absent a exit_code
-	job_put a config.json '{}'
+	job_put b code.sh 'out x'
+	exec 9>"$MNT/a/config.json"
+	bash -c : 9>&9 # closes duplicates
+	not_started a
+	printf '{"args": ["1"]' >&9
+	not_started a
+	printf '}' >&9
+	exec 9>&-
 	job_wait a
-	ended a 0 exited
+	assert_equal "$(cat "$MNT/a/config.json")" '{"args": ["1"]}'
+	touch "$MNT/b/config.json"
+	job_wait b
+	ended b 0 exited
+	echo >"$MNT/c/config.json"
+	state_is c draft
+	job_put c code.sh 'out x'
+	job_wait c
 }
 
 @test "every way to write config.json starts the job once" {

@@ -88,11 +88,11 @@ right() {
 	{ /bin/echo '{"args": [' && /bin/echo '"1"]}'; } >"$MNT/b/config.json"
 	job_wait b
 	ended b 0 exited
-	# Nor is who leaves an empty file.
+	# Nor is who leaves an empty file, which counts as {}.
 	mkdir "$MNT/c"
 	touch "$MNT/c/config.json"
 	cp /dev/null "$MNT/c/config.json"
-	state_is c refused
+	state_is c draft
 }
 
 @test "an unknown key is refused by its name" {
@@ -278,8 +278,92 @@ right() {
 	[ "$status" != 124 ] || fail "cat wait blocks on a refused job"
 }
 
-@test "every writer is told by its closing call" {
-	check close-error "$MNT/a" '{"nope": 1}' EINVAL
+# bats test_tags=smoke
+@test "a write that makes it wrong for good fails itself, so that every shell is told" {
+	local shell
+	for shell in bash dash mksh zsh "busybox sh"; do
+		rm -rf "$MNT/a"
+		mkdir "$MNT/a"
+		job_put a code.sh 'out x'
+		fails EINVAL python3 -c 'import os, sys
+os.write(os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY), b"{\"timeout\": -3}")
+' "$MNT/a/config.json"
+		# shellcheck disable=SC2086
+		run bounded 20 $shell -c 'echo "{\"timeout\": -3}" >"$1"' - "$MNT/a/config.json"
+		assert_failure
+		refused a '"timeout" is -3'
+		assert_equal "$(cat "$MNT/a/config.json")" '{"timeout": -3}'
+		job_put a config.json '{}'
+		job_wait a
+	done
+	run php -r 'exit(file_put_contents($argv[1], "{,") === false ? 3 : 0);' "$MNT/a/config.json"
+	assert_equal "$status" 3
+	refused a 'this comma is one too many'
+}
+
+@test "what is written in pieces fails with the piece that makes it wrong" {
+	mkdir "$MNT/a" "$MNT/b"
+	job_put a code.sh 'out x'
+	exec 9>"$MNT/a/config.json"
+	printf '{"args": [' >&9
+	printf '"1"' >&9
+	state_is a draft
+	assert_equal "$(cat "$MNT/a/error")" ''
+	run bash -c 'LC_ALL=C printf "]]" >&9'
+	assert_output --partial 'Invalid argument'
+	refused a '] stands where } closes'
+	assert_equal "$(cat "$MNT/a/config.json")" '{"args": ["1"]]'
+	state_is a refused
+	truncate -s 0 "$MNT/a/config.json"
+	exec 9>&-
+	job_put b code.sh 'out x'
+	exec 9>"$MNT/b/config.json"
+	run bash -c 'LC_ALL=C printf "{]" >&9'
+	assert_failure
+	printf '{}' >&9 # from the same place
+	exec 9>&-
+	job_wait b
+	ended b 0 exited
+}
+
+@test "what is not written from the start and in order is judged at its close" {
+	mkdir "$MNT/a" "$MNT/b"
+	job_put a code.sh 'out x'
+	python3 - "$MNT/a/config.json" <<-'EOF'
+		import os, sys
+		f = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)
+		os.pwrite(f, b" 30}", 11)
+		os.pwrite(f, b'{"timeout":', 0)
+		os.close(f)
+	EOF
+	assert_equal "$(job_wait a)" 0
+	job_put b code.sh 'out x'
+	python3 - "$MNT/b/config.json" <<-'EOF'
+		import errno, os, sys
+		f = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)
+		os.pwrite(f, b" -3}", 11)
+		os.pwrite(f, b'{"timeout":', 0)
+		try:
+		    os.close(f)
+		    sys.exit("the close went well")
+		except OSError as e:
+		    assert e.errno == errno.EINVAL, e
+	EOF
+	refused b '"timeout" is -3'
+}
+
+@test "a large config is refused by the write that makes it wrong, byte for byte too" {
+	mkdir "$MNT/a" "$MNT/b"
+	job_put a code.sh 'out x'
+	python3 -c 'print("{\"args\": [" + ", ".join(["\"" + "x" * 90 + "\""] * 1000) + "], }")' >"$BATS_TEST_TMPDIR/c"
+	fails EINVAL cp "$BATS_TEST_TMPDIR/c" "$MNT/a/config.json"
+	refused a 'the comma before } is one too many'
+	head -c $(((1 << 20) + 1)) /dev/zero | tr '\0' ' ' >"$BATS_TEST_TMPDIR/c"
+	fails EFBIG dd status=none bs=64k if="$BATS_TEST_TMPDIR/c" of="$MNT/b/config.json"
+	refused b '1 MiB'
+}
+
+@test "cp, dd and tee are told that it is wrong" {
 	mkdir "$MNT/c"
 	echo '[]' >"$BATS_TEST_TMPDIR/c"
 	fails EINVAL cp "$BATS_TEST_TMPDIR/c" "$MNT/c/config.json"

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Judges what is written to config.json while it is written, so that write(2)
+ * itself fails: a shell, PHP and Rust do not look at what close(2) says. That is
+ * possible while one writer writes from the start and in order. All else is
+ * judged when the file is closed, as what is right is.
+ */
+#include "ops_handle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fsd/jobs/parsed.h"
+#include "fsd/submit/commit.h"
+
+static bool is_config(const struct node *node)
+{
+	return node->job && node->area == AREA_FILES && !node->unlinked &&
+	       node->parent == node->job->files &&
+	       !strcmp(node->name, "config.json");
+}
+
+/* The bytes are all that there is behind those that were looked at, or all that
+ * there is. Return: where they begin, or NULL. */
+static struct json_prefix *find_prefix(struct handle *h, size_t n, off_t off)
+{
+	bool append = h->kept->flags & O_APPEND;
+	struct json_prefix *p = h->prefix;
+	struct stat st;
+
+	if (h->t.node->writers > 1 || fstat(h->fd, &st) < 0)
+		return NULL;
+	if (p && (append || (uint64_t)off == p->at) &&
+	    (uint64_t)st.st_size == p->at + n)
+		return p;
+	if ((!append && off != 0) || (uint64_t)st.st_size != n)
+		return NULL;
+	if (!p)
+		p = h->prefix = malloc(sizeof(*p));
+	if (p)
+		*p = (struct json_prefix){ .max_depth = LIMIT_CONFIG_DEPTH,
+					   .bom = true };
+	return p;
+}
+
+static int judge(fuse_req_t req, struct handle *h)
+{
+	struct err err = { 0 };
+	struct job *job;
+	int r;
+
+	ops_hold_job_of(h);
+	if (!is_config(h->t.node))
+		return 0;
+	parsed_prepare(h->t.node->job, h->t.node);
+	job = h->t.node->job; /* whichever it has been moved to */
+	r = is_config(h->t.node) ? commit_judge(job, h->t.node, &err) : 0;
+	return r < 0 ? ops_refuse(req, r, job->meta.name, "%s", err.text) : 0;
+}
+
+/* It has just become whole, too long, or wrong. */
+static bool is_due(const struct json_prefix *before,
+		   const struct json_prefix *now)
+{
+	return (now->state == JSON_WRONG && before->state != JSON_WRONG) ||
+	       (now->state == JSON_WHOLE && before->state != JSON_WHOLE) ||
+	       (now->at > LIMIT_CONFIG_BYTES &&
+		before->at <= LIMIT_CONFIG_BYTES);
+}
+
+int ops_config_written(fuse_req_t req, struct handle *h, const char *data,
+		       size_t n, off_t off)
+{
+	struct json_prefix *p, next;
+	int r = 0;
+
+	if (!is_config(h->t.node))
+		return 0;
+	p = find_prefix(h, n, off);
+	if (!p) {
+		free(take_ptr(h->prefix));
+		return 0;
+	}
+	next = *p;
+	json_prefix_feed(&next, data, n);
+	if (is_due(p, &next))
+		r = judge(req, h);
+	/* What is refused may be written again, from the same place on. */
+	if (r == 0 && h->prefix)
+		*h->prefix = next;
+	return r;
+}
