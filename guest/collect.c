@@ -20,6 +20,7 @@ struct walk {
 	uint64_t room;      /* bytes that may still be sent */
 	uint32_t entries;   /* entries that may still be sent */
 	uint32_t sent, left_out;
+	uint32_t told;      /* of those that are left out */
 	uint32_t names;     /* that may still be read */
 	char path[WIRE_PATH_MAX + 1];
 	size_t path_len;
@@ -95,6 +96,29 @@ static int send_header(struct walk *w, enum wire_file_kind kind,
 	return 0;
 }
 
+/* Counts what is not sent, and tells of the first ones. w->path says which it
+ * is. Return: 0, or the port's error. */
+static int leave_out(struct walk *w, enum wire_left why, uint64_t size)
+{
+	int r = port_drain(w->port, false);
+	struct wire_writer out = {port_room(w->port), WIRE_PAYLOAD_MAX, 0};
+
+	w->left_out++;
+	if (r || w->told >= WIRE_LEFT_TOLD)
+		return r;
+	w->told++;
+	wire_put_u32(&out, why);
+	wire_put_u64(&out, size);
+	wire_put_str(&out, w->path[0] ? w->path : ".");
+	port_commit(w->port, WIRE_FILE, WIRE_FILE_LEFT, out.used);
+	return 0;
+}
+
+static uint64_t size_of(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
+}
+
 /* Exactly size bytes, as promised: should the file be shorter than it was,
  * zeroes stand for the rest. */
 static int send_bytes(struct walk *w, int fd, uint64_t size)
@@ -129,11 +153,14 @@ static int visit_file(struct walk *w, int dir, const char *name,
 	auto_close int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW |
 					      O_NONBLOCK | O_NOCTTY |
 					      O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || !w->entries ||
-	    (uint64_t)st.st_size > w->room || !wire_path_ok(w->path)) {
-		w->left_out++;
-		return 0;
-	}
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return leave_out(w, WIRE_LEFT_UNREAD, size_of(seen));
+	if (!w->entries)
+		return leave_out(w, WIRE_LEFT_MANY, size_of(&st));
+	if ((uint64_t)st.st_size > w->room)
+		return leave_out(w, WIRE_LEFT_LIMIT, size_of(&st));
+	if (!wire_path_ok(w->path))
+		return leave_out(w, WIRE_LEFT_DEEP, size_of(&st));
 	w->room -= (uint64_t)st.st_size;
 	int r = send_header(w, WIRE_FILE_REG, &st);
 
@@ -147,22 +174,18 @@ static int visit_dir(struct walk *w, int dir, const char *name,
 {
 	int r = 0;
 
-	if (depth >= DEPTH_MAX || !wire_path_ok(w->path)) {
-		w->left_out++;
-		return 0;
-	}
+	if (depth >= DEPTH_MAX || !wire_path_ok(w->path))
+		return leave_out(w, WIRE_LEFT_DEEP, 0);
 	if (!files_is_untouched(w->files, dir, name, st)) {
-		if (!w->entries) {
-			w->left_out++;
-			return 0;
-		}
+		if (!w->entries)
+			return leave_out(w, WIRE_LEFT_MANY, 0);
 		r = send_header(w, WIRE_FILE_DIR, st);
 	}
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 				   O_CLOEXEC);
 
 	if (fd < 0)
-		w->left_out++;
+		r = r ? r : leave_out(w, WIRE_LEFT_UNREAD, 0);
 	else if (!r)
 		r = visit_tree(w, fd, depth + 1);
 	else
@@ -174,17 +197,16 @@ static int visit(struct walk *w, int dir, const char *name, unsigned depth)
 {
 	struct stat st;
 
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW)) {
-		w->left_out++;
-		return 0;
-	}
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		return leave_out(w, WIRE_LEFT_UNREAD, 0);
 	if (S_ISDIR(st.st_mode))
 		return visit_dir(w, dir, name, &st, depth);
 	if (S_ISREG(st.st_mode))
 		return visit_file(w, dir, name, &st);
-	if (!files_is_untouched(w->files, dir, name, &st))
-		w->left_out++;
-	return 0;
+	if (files_is_untouched(w->files, dir, name, &st))
+		return 0;
+	return leave_out(w, S_ISLNK(st.st_mode) ? WIRE_LEFT_LINK
+						: WIRE_LEFT_SPECIAL, 0);
 }
 
 /* Everything in dir, which is consumed. */
@@ -196,22 +218,23 @@ static int visit_tree(struct walk *w, int dir, unsigned depth)
 	size_t base = w->path_len;
 	int r = names_read(&names, dir);
 
-	if (at < 0 || r) {
-		w->left_out++;
-		return 0;
-	}
+	if (at < 0 || r)
+		return leave_out(w, r == -E2BIG ? WIRE_LEFT_MANY
+						: WIRE_LEFT_UNREAD, 0);
 	for (size_t i = 0; !r && i < names.count; i++) {
 		size_t room = sizeof(w->path) - base;
 		int n = snprintf(w->path + base, room, "%s%s",
 				 base ? "/" : "", names.item[i]);
 
-		if ((size_t)n >= room) {
-			w->left_out++;
+		if ((size_t)n >= room) { /* what of it fits says which */
+			r = leave_out(w, WIRE_LEFT_DEEP, 0);
+			w->path[base] = '\0';
 			continue;
 		}
 		w->path_len = base + (size_t)n;
 		r = visit(w, at, names.item[i], depth);
 		w->path_len = base;
+		w->path[base] = '\0';
 	}
 	return r;
 }

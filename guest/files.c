@@ -110,7 +110,7 @@ int files_begin(struct files *f, uint8_t kind, const void *payload,
 	auto_free char *path = wire_get_str(&c, WIRE_PATH_MAX);
 
 	if (wire_end(&c) || !path || !wire_path_ok(path) || f->fd >= 0 ||
-	    kind >= WIRE_FILE_KIND_MAX)
+	    kind > WIRE_FILE_DIR)
 		return err_set(err, -EPROTO, "a FILE frame breaks the rules");
 	r = make(f, kind, path, mode);
 	f->left = kind == WIRE_FILE_REG ? size : 0;

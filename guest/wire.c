@@ -384,3 +384,34 @@ bool wire_path_ok(const char *path)
 		path += length + 1;
 	}
 }
+
+unsigned wire_path_depth(const char *path)
+{
+	unsigned depth = 0;
+
+	for (; *path; path++)
+		depth += *path == '/';
+	return depth;
+}
+
+bool wire_link_ok(unsigned depth, const char *target)
+{
+	size_t size = strnlen(target, (size_t)WIRE_PATH_MAX + 1);
+
+	if (!size || size > WIRE_PATH_MAX || target[0] == '/')
+		return false;
+	for (const char *at = target; *at; at += strspn(at, "/")) {
+		size_t length = strcspn(at, "/");
+
+		if (length > COMPONENT_MAX)
+			return false;
+		if (length == 2 && !memcmp(at, "..", 2)) {
+			if (!depth--)
+				return false;
+		} else if (length != 1 || at[0] != '.') {
+			depth++;
+		}
+		at += length;
+	}
+	return true;
+}

@@ -52,18 +52,22 @@
  *              kernel's random numbers and draws its machine id; a runner
  *              draws its own secrets at the next HEAT, or else at RUN.
  *   JOB        see struct wire_job
- *   FILE       arg = enum wire_file_kind; u32 mode (07777), u64 size, str path.
+ *   FILE       arg = enum wire_file_kind; u32 mode (07777), u64 size, str path,
+ *              and of a link str target.
  *              path is relative, "/"-separated, no empty, "." or ".."
  *              component, no leading "/". Directories come before what is in
  *              them. A regular file is followed by FILE_DATA frames with
  *              exactly size bytes in all, then FILE_END (empty): the commit.
+ *              A link's target is what wire_link_ok() takes.
+ *              WIRE_FILE_LEFT, from the guest only, tells of an entry that it
+ *              does not send: mode is an enum wire_left, path is any text of
+ *              1..WIRE_PATH_MAX bytes. At most WIRE_LEFT_TOLD come.
  *   STARTED    empty
  *   STDIN_ACK  u32 bytes newly consumed by the program's pipe
  *   KILL       arg = enum wire_kill_scope; u32 signal number (1..64)
  *   OUT, ERR, RESULT   bytes
  *   EXIT       see struct wire_exit
- *   OUTPUT_END u32 files sent, u32 entries left out (links, devices, sockets,
- *              fifos, over a limit, bad names)
+ *   OUTPUT_END u32 files sent, u32 entries left out, told or not
  *   FAILED     str, one sentence; arg is an enum wire_failed
  * A str is u32 length and that many bytes, no NUL inside, not terminated.
  */
@@ -74,7 +78,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 7u
+#define WIRE_VERSION 8u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
@@ -163,7 +167,22 @@ static inline bool wire_mode_is_step(uint32_t mode)
 	return mode == WIRE_MODE_SESSION || mode == WIRE_MODE_CELL;
 }
 
-enum wire_file_kind { WIRE_FILE_REG, WIRE_FILE_DIR, WIRE_FILE_KIND_MAX };
+enum wire_file_kind {
+	WIRE_FILE_REG, WIRE_FILE_DIR, WIRE_FILE_LINK, WIRE_FILE_LEFT,
+	WIRE_FILE_KIND_MAX
+};
+
+/* Why an entry of the output tree is left out. */
+enum wire_left {
+	WIRE_LEFT_LIMIT,   /* over output_limit */
+	WIRE_LEFT_MANY,    /* more entries than may be sent, or be in the home */
+	WIRE_LEFT_LINK,    /* a link that leads outside of the home */
+	WIRE_LEFT_SPECIAL, /* a device, a socket or a fifo */
+	WIRE_LEFT_DEEP,    /* its path is too long, or has too many names */
+	WIRE_LEFT_UNREAD,  /* it cannot be read */
+	WIRE_LEFT_MAX
+};
+#define WIRE_LEFT_TOLD 100u /* entries of whom the guest tells */
 
 enum wire_failed {
 	WIRE_FAILED_JOB,   /* the guest cannot run it */
@@ -293,6 +312,15 @@ int wire_exit_get(const void *payload, size_t length, struct wire_exit *ret);
  * bytes, components of 1..255 bytes, none of them "." or "..", at most 64.
  */
 bool wire_path_ok(const char *path);
+
+/*
+ * True if a link in a directory so many levels below the top may have this
+ * target: relative, 1..WIRE_PATH_MAX bytes, and no ".." leads above the top.
+ * That is by its text alone: a name in it may be another link.
+ */
+bool wire_link_ok(unsigned depth, const char *target);
+/* Names in path, which passed wire_path_ok(), before the last one. */
+unsigned wire_path_depth(const char *path);
 
 /* A type's name for messages, "?" if it has none. */
 const char *wire_type_name(unsigned type);

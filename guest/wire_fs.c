@@ -101,7 +101,7 @@ int wire_fs_stat_get(const void *data, size_t length, struct wire_fs_stat *ret)
 	st.mode = wire_get_u32(&c);
 	st.size = wire_get_u64(&c);
 	st.mtime_ns = wire_get_u64(&c);
-	if (wire_end(&c) || st.kind >= WIRE_FILE_KIND_MAX || st.mode > 0777 ||
+	if (wire_end(&c) || st.kind > WIRE_FILE_DIR || st.mode > 0777 ||
 	    st.size > WIRE_FS_SIZE_MAX)
 		return -EPROTO;
 	*ret = st;
@@ -147,7 +147,7 @@ static int check_list(const struct wire_fs *fs, const uint8_t *data,
 		char *name = wire_get_str(&c, WIRE_NAME_MAX);
 
 		free(name);
-		if (kind >= WIRE_FILE_KIND_MAX)
+		if (kind > WIRE_FILE_DIR)
 			return -EPROTO;
 	}
 	return wire_end(&c);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "layout/base/cleanup.h"
+#include "layout/base/utf8.h"
 #include "env.h"
 #include "limits.h"
 #include "tree.h"
@@ -84,6 +85,13 @@ int config_set_command(struct parse *p, const struct field *f, json_t *value)
 		       "\"command\"[0] is empty; it must name a program");
 }
 
+static bool has_control(const char *text)
+{
+	while (*text && !utf8_is_control(text))
+		text++;
+	return *text;
+}
+
 /* Why path cannot be an input, or NULL. */
 static const char *path_fault(const char *path)
 {
@@ -101,7 +109,7 @@ static const char *path_fault(const char *path)
 			return "each name in it must be at most 255 bytes long";
 		memcpy(name, path, len);
 		name[len] = '\0';
-		if (file_name_check(name) == -EILSEQ)
+		if (has_control(name))
 			return "it must not contain control characters";
 		if (file_name_check(name) < 0)
 			return "it must have no empty, \".\" or \"..\" part";

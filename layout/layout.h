@@ -11,6 +11,7 @@
 #include "layout/base/list.h"
 #include "layout/base/log.h"
 #include "layout/base/num.h"
+#include "layout/base/utf8.h"
 #include "config.h"
 #include "event_line.h"
 #include "json_prefix.h"

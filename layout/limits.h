@@ -35,6 +35,7 @@
 #define LIMIT_STREAM_BYTES GIB(4)
 #define LIMIT_OUTPUT_FILES 65536u  /* entries of output/; inodes are finite */
 #define LIMIT_OUTPUT_PATHS MIB(32) /* bytes of their paths; all are in memory */
+#define LIMIT_LEFT_OUT 100u        /* entries in output_left_out */
 #define LIMIT_VALUE_BYTES MIB(16)  /* value and error of result.json */
 #define LIMIT_VALUE_DEPTH 256u     /* levels of JSON in them */
 #define LIMIT_VALUE_PARTS 2000000u /* of JSON in them; each takes memory */

@@ -13,6 +13,7 @@
 
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
+#include "layout/base/utf8.h"
 #include "json.h"
 #include "limits.h"
 
@@ -94,6 +95,82 @@ static void put_stream(struct buf *out, const char *name, uint64_t bytes,
 	buf_str(out, "}");
 }
 
+static void put_escaped(struct buf *out, char byte)
+{
+	buf_fmt(out, "%%%02X", (unsigned)(unsigned char)byte);
+}
+
+/*
+ * What is no UTF-8 no reader of JSON would take: each such byte, and each "%",
+ * becomes %XX, and path_encoding says so. So the bytes can be had again.
+ */
+static void put_path(struct buf *out, const char *path)
+{
+	auto_buf struct buf text = { .cap = 0 };
+	size_t len = strlen(path);
+
+	buf_str(out, "{\"path\": ");
+	if (utf8_span(path, len) == len) {
+		json_quote(out, path, len);
+		return;
+	}
+	for (size_t at = 0; at < len;) {
+		int step = utf8_step(path + at, len - at);
+
+		if (step <= 0 || path[at] == '%')
+			put_escaped(&text, path[at]);
+		else
+			buf_add(&text, path + at, (size_t)step);
+		at += step <= 0 ? 1 : (size_t)step;
+	}
+	if (text.failed)
+		out->failed = text.failed;
+	else
+		json_quote(out, text.data, text.len);
+	buf_str(out, ", \"path_encoding\": \"percent\"");
+}
+
+#define SHOWN_NAME 200 /* bytes of it */
+
+void result_show_name(struct buf *out, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t at = 0; at < len;) {
+		int step = utf8_step(name + at, len - at);
+		size_t size = step <= 0 ? 1 : (size_t)step;
+		bool plain = step > 0 && name[at] != '%' &&
+			     !utf8_is_control(name + at);
+
+		if (at + size > SHOWN_NAME) {
+			buf_str(out, "...");
+			return;
+		}
+		if (plain)
+			buf_add(out, name + at, size);
+		for (size_t i = 0; !plain && i < size; i++)
+			put_escaped(out, name[at + i]);
+		at += size;
+	}
+}
+
+static void put_left_out(struct buf *out, const struct job_result *r)
+{
+	key(out, "output_left_out");
+	buf_str(out, "[");
+	for (unsigned i = 0; i < r->left_count && !out->failed; i++) {
+		const struct result_left *f = &r->left[i];
+
+		buf_str(out, i ? ",\n    " : "\n    ");
+		put_path(out, f->path);
+		put_number(out, "bytes", f->bytes, false);
+		buf_str(out, ", \"reason\": ");
+		text_or_null(out, f->reason);
+		buf_str(out, "}");
+	}
+	buf_str(out, r->left_count ? "\n  ]" : "]");
+}
+
 static void put_output(struct buf *out, const struct job_result *r)
 {
 	key(out, "output");
@@ -101,8 +178,8 @@ static void put_output(struct buf *out, const struct job_result *r)
 	for (unsigned i = 0; i < r->output_count && !out->failed; i++) {
 		const struct result_file *f = &r->output[i];
 
-		buf_fmt(out, "%s\n    {\"path\": ", i ? "," : "");
-		text_or_null(out, f->path);
+		buf_str(out, i ? ",\n    " : "\n    ");
+		put_path(out, f->path);
 		put_number(out, "bytes", f->bytes, false);
 		buf_fmt(out, ", \"mode\": \"%04o\", \"mime\": \"%s\"}",
 			f->mode & 07777,
@@ -111,6 +188,7 @@ static void put_output(struct buf *out, const struct job_result *r)
 	buf_str(out, r->output_count ? "\n  ]" : "]");
 	key(out, "output_dropped");
 	number_or_null(out, r->output_dropped);
+	put_left_out(out, r);
 }
 
 /* Takes "value" and "error" out of what the guest sent. Return: 0, -ENOMEM. */

@@ -12,10 +12,17 @@
 #define RESULT_UNKNOWN UINT64_MAX /* rendered as null */
 
 struct result_file {
-	const char *path; /* borrowed; any bytes, rendered as valid JSON */
+	const char *path; /* borrowed; any bytes: those that are no UTF-8 are escaped */
 	uint64_t bytes;
 	uint32_t mode;    /* 07777; rendered as octal text "0644" */
 	bool is_dir;      /* mime "inode/directory" */
+};
+
+/* An entry that is not in output/, and why. */
+struct result_left {
+	const char *path;   /* borrowed; any bytes */
+	uint64_t bytes;
+	const char *reason; /* a constant */
 };
 
 /* An earlier run of the same submission, which the appliance failed. */
@@ -42,6 +49,8 @@ struct job_result {
 	const struct result_file *output;
 	unsigned output_count;
 	uint64_t output_dropped;
+	const struct result_left *left; /* the first of those */
+	unsigned left_count;
 	/* The bytes of RESULT: a JSON object with "value" or "error", chosen by
 	 * the guest, so hostile. Not valid, too deep, too big: both null and
 	 * message says so. A rich result's path that is no file of output is
@@ -63,6 +72,12 @@ struct job_result {
 /* The whole document with a final newline. An out without a cap of its own gets
  * LIMIT_RESULT_BYTES. Return: 0, -ENOMEM, -EFBIG. */
 int result_render(const struct job_result *result, struct buf *out);
+
+/*
+ * A name for people: what is no UTF-8, a control character or "%" becomes %XX,
+ * and what is behind the first bytes "...".
+ */
+void result_show_name(struct buf *out, const char *name);
 
 /* By the name's ending; "application/octet-stream" if unknown. */
 const char *mime_by_name(const char *path);

@@ -119,7 +119,7 @@ bool utf8_valid(const char *text, size_t len)
 	return utf8_span(text, len) == len;
 }
 
-static int name_check(const char *name, size_t max)
+static int bytes_check(const char *name, size_t max)
 {
 	size_t len = strnlen(name, max + 1);
 
@@ -127,8 +127,13 @@ static int name_check(const char *name, size_t max)
 		return -EINVAL;
 	if (len > max)
 		return -ENAMETOOLONG;
-	if (memchr(name, '/', len))
-		return -EINVAL;
+	return memchr(name, '/', len) ? -EINVAL : 0;
+}
+
+static int text_check(const char *name)
+{
+	size_t len = strlen(name);
+
 	for (size_t at = 0; at < len;) {
 		int step = utf8_step(name + at, len - at);
 
@@ -141,14 +146,17 @@ static int name_check(const char *name, size_t max)
 
 int job_name_check(const char *name)
 {
+	int r;
+
 	if (!strcmp(name, FSD_DIR_NAME))
 		return -EPERM;
-	return name_check(name, LIMIT_JOB_NAME);
+	r = bytes_check(name, LIMIT_JOB_NAME);
+	return r < 0 ? r : text_check(name);
 }
 
 int file_name_check(const char *name)
 {
-	return name_check(name, LIMIT_FILE_NAME);
+	return bytes_check(name, LIMIT_FILE_NAME);
 }
 
 bool file_is_swap(const char *name)

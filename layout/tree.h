@@ -77,8 +77,8 @@ bool job_row_exists(enum job_row row, enum job_state state);
  * ".", "..", ".fsd". Return: 0, -ENAMETOOLONG, -EILSEQ, -EPERM (.fsd), -EINVAL.
  */
 int job_name_check(const char *name);
-/* An input's or directory's name: the same rules, up to 255 bytes, and .fsd
- * is a name like any other. */
+/* The name of a file or directory in a job: 1..255 bytes, any but "/" and NUL,
+ * not "." or "..". Return: 0, -ENAMETOOLONG, -EINVAL. */
 int file_name_check(const char *name);
 /* ".code.py.swp": vim writes to it for as long as it has the file open. */
 bool file_is_swap(const char *name);

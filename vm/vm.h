@@ -163,6 +163,7 @@ struct vm_input {
 	uint32_t mode;    /* 07777 */
 	uint64_t size;    /* bytes that are sent; a shorter file fails the job */
 	uint64_t skip;    /* bytes left out at the file's start */
+	const char *target; /* borrowed; of a link; wire_link_ok() */
 };
 
 struct vm_job {
@@ -200,11 +201,13 @@ struct vm_events {
 	/* The program has ended; all its output was delivered before. */
 	void (*exited)(void *arg, const struct wire_exit *exit);
 	/*
-	 * One entry of the output tree; path passed wire_path_ok() and nothing
-	 * else about it may be believed. Return < 0: the entry is skipped.
+	 * One entry of the output tree; path passed wire_path_ok(), a link's
+	 * target wire_link_ok(), and nothing else about them may be believed.
+	 * Of WIRE_FILE_LEFT mode is an enum wire_left and path is any text; at
+	 * most WIRE_LEFT_TOLD come. Return < 0: the entry is skipped.
 	 */
 	int (*file)(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
-		    const char *path);
+		    const char *path, const char *target);
 	int (*file_data)(void *arg, const void *data, size_t len);
 	int (*file_end)(void *arg);
 	/* The tape is full. Return: will vm_settle() come soon, or has it? Else

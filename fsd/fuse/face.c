@@ -272,7 +272,8 @@ void face_set_error(struct fsd *d, uid_t uid, const char *path,
 		return;
 	list_del(&e->node);
 	e->uid = uid;
-	snprintf(e->text, sizeof(e->text), "%s: %s\n", path, sentence);
+	snprintf(e->text, sizeof(e->text), "%s: %s", path, sentence);
+	utf8_make_plain(e->text); /* a name in it may have any bytes */
 	list_add(&d->last_errors, &e->node);
 	person_changed(d, person_of(d, uid));
 }
@@ -479,7 +480,7 @@ static void text_last_error(struct fsd *d, uid_t uid, struct buf *out)
 	struct last_error *e = find_error(d, uid, &count);
 
 	if (e)
-		buf_str(out, e->text);
+		buf_fmt(out, "%s\n", e->text);
 }
 
 static void text_field(uint64_t place, struct buf *out)

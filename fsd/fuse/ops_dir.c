@@ -33,8 +33,7 @@ int ops_check_file_name(fuse_req_t req, const char *dir, const char *name)
 	int r = file_name_check(name);
 
 	return r < 0 ? ops_refuse(req, r, dir,
-				  "a file's name is 1 to 255 bytes of valid "
-				  "UTF-8 without control characters")
+				  "a file's name is 1 to 255 bytes")
 		     : 0;
 }
 

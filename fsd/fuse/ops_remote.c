@@ -122,13 +122,10 @@ void ask_again(struct ask *a)
 	ask_send(a);
 }
 
-/* No bad name is shown, whoever has made it; nor is one made. */
 static int check_name(fuse_req_t req, const char *name, enum wire_fs_op op)
 {
-	int r = op == WIRE_FS_STAT ? file_name_check(name)
-				   : ops_check_file_name(req, FACE_FILES, name);
-
-	return r == -EILSEQ && op == WIRE_FS_STAT ? -ENOENT : r;
+	return op == WIRE_FS_STAT ? file_name_check(name)
+				  : ops_check_file_name(req, FACE_FILES, name);
 }
 
 /* Return: 0 or negative errno. */

@@ -214,6 +214,7 @@ add_line(struct buf *out, const char *fmt, va_list ap)
 	char when[32], text[1024];
 
 	vsnprintf(text, sizeof(text), fmt, ap);
+	utf8_make_plain(text); /* a name in it may have any bytes */
 	time_render(realtime_ns(), when);
 	return buf_fmt(out, "%s %s\n", when, text);
 }

@@ -245,9 +245,12 @@ static void on_exited(void *arg, const struct wire_exit *e)
 }
 
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
-		   const char *path)
+		   const char *path, const char *target)
 {
-	return run_flow_file(arg, kind, mode, size, path);
+	struct run *run = arg;
+
+	run->told_left += kind == WIRE_FILE_LEFT;
+	return run_flow_file(run, kind, mode, size, path, target);
 }
 
 static int on_file_data(void *arg, const void *data, size_t len)
@@ -286,7 +289,8 @@ static void on_finished(void *arg, uint32_t files, uint32_t left_out)
 	struct run *run = arg;
 
 	(void)files;
-	run->output_dropped += left_out;
+	/* Those that it told of are counted as they come. */
+	run->output_dropped += left_out - MIN(left_out, run->told_left);
 	run->complete = true;
 	run_finish(run, status_of(run), NULL);
 }

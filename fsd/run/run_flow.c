@@ -25,7 +25,8 @@ enum flow_kind { FLOW_OUT, FLOW_ERR, FLOW_FILE, FLOW_DATA, FLOW_END };
 
 struct flow_item {
 	enum flow_kind kind;
-	uint32_t len; /* of what follows: bytes, or a path with its end */
+	uint32_t len; /* of what follows: bytes, or a path with its end and a
+			 link's target with its */
 	uint32_t file_kind, mode;
 	uint64_t size;
 };
@@ -122,6 +123,7 @@ int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
 	}
 	if (MIN(len, room) > quota_run_room(run->job)) {
 		run_over_quota(run);
+		s->unpaid += MIN(len, room) - quota_run_room(run->job);
 		room = quota_run_room(run->job);
 	}
 	item.len = (uint32_t)MIN(len, room);
@@ -137,17 +139,21 @@ int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
 }
 
 int run_flow_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,
-		  const char *path)
+		  const char *path, const char *target)
 {
+	auto_buf struct buf both = { 0 };
 	struct flow_item item = {
 		.kind = FLOW_FILE,
-		.len = (uint32_t)strlen(path) + 1,
 		.file_kind = kind,
 		.mode = mode,
 		.size = size,
 	};
 
-	return put(run, &item, path);
+	buf_add(&both, path, strlen(path) + 1);
+	if (target)
+		buf_add(&both, target, strlen(target) + 1);
+	item.len = (uint32_t)both.len;
+	return both.failed ? both.failed : put(run, &item, both.data);
 }
 
 int run_flow_data(struct run *run, const void *data, size_t len)
@@ -282,7 +288,10 @@ static void do_item(struct run *run, const struct flow_item *item,
 	case FLOW_FILE:
 		run->flow.skip =
 			run_output_file(run, item->file_kind, item->mode,
-					item->size, data) < 0;
+					item->size, data,
+					item->file_kind == WIRE_FILE_LINK
+						? data + strlen(data) + 1
+						: NULL) < 0;
 		return;
 	case FLOW_DATA:
 		if (!run->flow.skip)

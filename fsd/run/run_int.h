@@ -15,7 +15,8 @@ struct run_stream {
 	int fd;           /* owned: append and read */
 	uint64_t taken;   /* bytes kept, or about to be */
 	uint64_t size;    /* bytes kept */
-	uint64_t dropped; /* bytes over the limit */
+	uint64_t dropped; /* bytes over the limit, */
+	uint64_t unpaid;  /* of these, over the owner's quota */
 	uint64_t limit;
 	uint64_t skip;    /* bytes that will come again and are kept already */
 };
@@ -43,7 +44,7 @@ struct run_end {
 	struct job_result res;
 	char id[STORE_ID_SIZE];
 	char *name;        /* owned: the job's, as it was */
-	char message[700];
+	char message[1200];
 	struct result_attempt attempts[LIMIT_RETRY];
 	char *attempts_text; /* owned: their messages */
 	uint64_t stored;   /* bytes of result.json */
@@ -51,6 +52,7 @@ struct run_end {
 	bool waits;        /* on record it is queued */
 	bool unrecorded;   /* on record it is running: late is result.json */
 	struct buf late;
+	bool cuts_said;    /* run_say_cuts() */
 	bool unlisted;     /* it says something else, and cannot be removed */
 	int result;        /* of the last attempt: negative errno */
 	struct fiber *waiter; /* for the end of that, or NULL */
@@ -123,6 +125,9 @@ struct run {
 	struct result_file *files; /* owned; their paths are in texts */
 	unsigned file_count, file_room;
 	uint64_t output_bytes, output_dropped;
+	struct result_left *left;  /* owned; the first of those, their paths */
+	unsigned left_count;       /* are in texts */
+	uint32_t told_left;        /* by the guest */
 	uint64_t path_bytes;       /* of all that were announced */
 	unsigned entries;          /* made, and those on the way to them */
 	struct node *file;         /* borrowed: the one being written */
@@ -157,7 +162,7 @@ uint64_t run_memory_need(const struct run *run);
 int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
 		    size_t len);
 int run_flow_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,
-		  const char *path);
+		  const char *path, const char *target);
 int run_flow_data(struct run *run, const void *data, size_t len);
 int run_flow_end(struct run *run);
 /* If all that came is in the store, the tape has a point. Return: false if so;
@@ -169,9 +174,19 @@ void run_flow_done(struct run *run);
 void run_flow_failed(struct run *run, int r);
 extern const char *const run_stream_names[2]; /* run.c */
 
+/* run_cut.c: an entry of the output tree is not kept; reason is a constant. */
+void run_left_out(struct run *run, const char *path, uint64_t bytes,
+		  const char *reason);
+/* What the guest calls it, enum wire_left. */
+const char *run_left_reason(uint32_t left);
+/* All came: the end's message says which limit has ended or cut it, after what
+ * it says so far, and so does a line of the log for each. */
+void run_say_cuts(struct run *run);
+
 /* run_output.c: one entry of the output tree. */
 int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
-		    uint64_t size, const char *path);
+		    uint64_t size, const char *path,
+		    const char *target);
 int run_output_data(struct run *run, const void *data, size_t len);
 int run_output_end(struct run *run);
 /* No more will come: what is not whole yet goes. */

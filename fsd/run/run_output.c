@@ -13,7 +13,8 @@
 #include "fsd/store/depot_calls.h"
 #include "run_int.h"
 
-#define LOGGED_MOST 32
+#define NOT_WHOLE "it did not come whole"
+#define NOT_STORED "it could not be stored"
 
 /* What was counted for it and did not come is given back. */
 static void close_file(struct run *run)
@@ -23,24 +24,32 @@ static void close_file(struct run *run)
 	fd_close(&run->file_fd);
 }
 
-void run_output_cut(struct run *run)
+static void cut(struct run *run, const char *reason)
 {
 	struct node *node = take_ptr(run->file);
+	const struct result_file *f;
 
 	if (run->file_fd < 0)
 		return;
 	close_file(run);
-	run->file_count--;
-	run->output_dropped++;
-	run->output_bytes -= run->files[run->file_count].bytes;
+	f = &run->files[--run->file_count];
+	run_left_out(run, f->path, f->bytes, reason);
+	run->output_bytes -= f->bytes;
 	if (node_unlink(node) < 0)
 		log_warn("job %s: half a file stays in its output",
 			 run->job->meta.name);
 }
 
+void run_output_cut(struct run *run)
+{
+	cut(run, NOT_WHOLE);
+}
+
 void run_output_done(struct run *run)
 {
 	close_file(run);
+	free(run->left);
+	run->left = NULL;
 	free(run->files);
 	run->files = NULL;
 	run->file_count = run->file_room = 0;
@@ -94,8 +103,10 @@ static int output_root(struct run *run, struct node **ret_root)
 /* Counts what is about to be made. */
 static int check_entry(struct run *run, const char *name)
 {
-	if (file_name_check(name) < 0)
-		return -EILSEQ;
+	int r = file_name_check(name);
+
+	if (r < 0)
+		return r;
 	return run->entries++ < LIMIT_OUTPUT_FILES ? 0 : -EFBIG;
 }
 
@@ -154,38 +165,57 @@ static int make_entry(struct run *run, uint32_t kind, uint32_t mode,
 					  O_WRONLY, &run->file, &run->file_fd);
 }
 
-/* The timeline names the first ones; the result has their number. */
-static void left_out(struct run *run, int r)
+/* Why it cannot be taken, or NULL. */
+static const char *over_limit(struct run *run, uint32_t kind, uint64_t size)
 {
-	if (run->output_dropped++ < LOGGED_MOST)
-		job_log(run->job, "an output file was left out: %s",
-			strerror(-r));
+	const uint64_t limit = run->spec.config->output_limit;
+
+	if (run->file_count >= LIMIT_OUTPUT_FILES)
+		return run_left_reason(WIRE_LEFT_MANY);
+	if (size > limit - MIN(run->output_bytes, limit))
+		return run_left_reason(WIRE_LEFT_LIMIT);
+	if (kind != WIRE_FILE_REG || size <= quota_run_room(run->job))
+		return NULL;
+	run_over_quota(run);
+	return RUN_OVER_QUOTA;
+}
+
+static const char *reason_of(int r)
+{
+	switch (r) {
+	case -EFBIG:
+		return run_left_reason(WIRE_LEFT_MANY);
+	case -EEXIST:
+	case -ENOTDIR:
+		return "another entry has its name";
+	default:
+		return NOT_STORED;
+	}
 }
 
 int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
-		    uint64_t size, const char *path)
+		    uint64_t size, const char *path, const char *target)
 {
-	const uint64_t limit = run->spec.config->output_limit;
+	const char *reason;
 	int r = 0;
 
+	(void)target;
 	run_output_cut(run);
-	if (run->file_count >= LIMIT_OUTPUT_FILES ||
-	    size > limit - MIN(run->output_bytes, limit))
-		r = -EFBIG;
-	if (r == 0 && kind == WIRE_FILE_REG &&
-	    size > quota_run_room(run->job)) {
-		run_over_quota(run);
-		r = -EDQUOT;
-	}
-	if (r == 0)
+	reason = kind == WIRE_FILE_LEFT ? run_left_reason(mode)
+		 : kind == WIRE_FILE_LINK
+			 ? run_left_reason(WIRE_LEFT_LINK)
+			 : over_limit(run, kind, size);
+	if (!reason)
 		r = remember(run, kind, mode, size, path);
-	if (r == 0) {
+	if (!reason && r == 0) {
 		r = make_entry(run, kind, mode, path);
 		run->file_count -= r < 0;
 	}
-	if (r < 0) {
-		left_out(run, r);
-		return r;
+	if (!reason && r < 0)
+		reason = reason_of(r);
+	if (reason) {
+		run_left_out(run, path, size, reason);
+		return -EINVAL;
 	}
 	if (kind == WIRE_FILE_REG) {
 		run->output_bytes += size;
@@ -199,8 +229,7 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
  * result needs. */
 static int give_up_file(struct run *run, int r)
 {
-	job_log(run->job, "an output file was left out: %s", strerror(-r));
-	run_output_cut(run);
+	cut(run, NOT_STORED);
 	run->file_left = 0;
 	return r;
 }

@@ -90,6 +90,8 @@ static void fill_rest(const struct run *run, struct job_result *res)
 	res->output = run->files;
 	res->output_count = run->file_count;
 	res->output_dropped = run->output_dropped;
+	res->left = run->left;
+	res->left_count = run->left_count;
 	if (!run->guest_overflow) {
 		res->guest_json = run->guest_json.data;
 		res->guest_len = run->guest_json.len;
@@ -446,6 +448,8 @@ static void on_end(void *arg)
 				 !run->unclear;
 		run->end.meta.state = JOB_DONE;
 		job_lines_take(run->job, &run->lines);
+		if (!run->found)
+			run_say_cuts(run);
 		r = run->end.result = depot_do(run->d->depot, do_end, run);
 	}
 	room_noticed(run->d);
@@ -502,8 +506,6 @@ static void end_now(struct run *run)
 
 	end->name = strdup(job->meta.name);
 	depot_id(job->meta.no, end->id);
-	if (run->over_quota && !message)
-		message = "some of the output is left out: " RUN_OVER_QUOTA;
 	if (message && message != end->message)
 		snprintf(end->message, sizeof(end->message), "%s", message);
 	end->res = (struct job_result){
@@ -514,9 +516,6 @@ static void end_now(struct run *run)
 	fill_usage(run, &end->res);
 	fill_timing(run, &end->res);
 	fill_attempts(run, &end->res);
-	if (run->guest_overflow && !message)
-		end->res.message = "the program's value is larger than 16 MiB "
-				   "and was dropped";
 	run_hold(run);
 	fiber_run(on_end, run);
 }

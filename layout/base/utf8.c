@@ -2,6 +2,7 @@
 #include "utf8.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /*
  * One row a range of first bytes: how many bytes follow, and what the first of
@@ -66,4 +67,18 @@ int utf8_is_control(const char *text)
 	const uint8_t *p = (const uint8_t *)text;
 
 	return p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0);
+}
+
+void utf8_make_plain(char *text)
+{
+	size_t len = strlen(text);
+
+	for (size_t at = 0; at < len;) {
+		int step = utf8_step(text + at, len - at);
+		size_t n = step > 0 ? (size_t)step : 1;
+
+		if (step <= 0 || utf8_is_control(text + at))
+			memset(text + at, '?', n);
+		at += n;
+	}
 }

@@ -20,4 +20,8 @@ size_t utf8_span(const char *text, size_t len);
 /* True for C0 (NUL too), DEL and C1, given a character's valid bytes. */
 int utf8_is_control(const char *text);
 
+/* Makes one plain line of it: what is no UTF-8 or a control character becomes
+ * "?". */
+void utf8_make_plain(char *text);
+
 #endif

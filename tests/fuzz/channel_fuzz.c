@@ -30,7 +30,7 @@ struct run {
 	bool over;              /* broken or finished: no event may follow */
 	bool has_job, started, exited, lives, killed, in_file;
 	uint64_t bytes[VM_STREAM_MAX], tree, file_left;
-	unsigned files, asked, answered;
+	unsigned files, left, asked, answered;
 };
 
 static void check(bool holds)
@@ -126,12 +126,19 @@ static void on_exited(void *arg, const struct wire_exit *e)
 }
 
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
-		   const char *path)
+		   const char *path, const char *target)
 {
 	struct run *r = arg;
 
-	check(!r->over && r->exited && !r->in_file && wire_path_ok(path));
-	check(kind < WIRE_FILE_KIND_MAX && mode <= 07777);
+	check(!r->over && r->exited && !r->in_file);
+	check(kind < WIRE_FILE_KIND_MAX && !target == (kind != WIRE_FILE_LINK));
+	if (kind == WIRE_FILE_LEFT) {
+		check(mode < WIRE_LEFT_MAX && *path);
+		check(++r->left <= WIRE_LEFT_TOLD);
+		return 0;
+	}
+	check(wire_path_ok(path) && mode <= 07777);
+	check(!target || wire_link_ok(wire_path_depth(path), target));
 	check(kind == WIRE_FILE_REG || !size);
 	r->tree += size;
 	check(r->tree <= LIMIT && ++r->files <= FILES);

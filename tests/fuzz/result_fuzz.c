@@ -18,11 +18,47 @@ static void check(bool holds)
 		abort();
 }
 
+static unsigned hex(char c)
+{
+	check((c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'));
+	return (unsigned)(c <= '9' ? c - '0' : c - 'A' + 10);
+}
+
+/* The name can be had from it again, whatever its bytes. */
+static void check_path(const json_t *list, const char *name)
+{
+	const json_t *entry = json_array_get(list, 0);
+	const char *path = json_string_value(json_object_get(entry, "path"));
+	bool encoded = json_object_get(entry, "path_encoding");
+
+	check(path && encoded == !utf8_valid(name, strlen(name)));
+	for (; *path; name++) {
+		char byte = *path++;
+
+		if (encoded && byte == '%') {
+			byte = (char)(hex(path[0]) << 4 | hex(path[1]));
+			path += 2;
+		}
+		check(byte == *name);
+	}
+	check(!*name);
+}
+
+static void check_shown(const char *name)
+{
+	auto_buf struct buf shown = { .cap = 1024 };
+
+	result_show_name(&shown, name);
+	check(!shown.failed && utf8_valid(shown.data, shown.len));
+	for (size_t i = 0; i < shown.len; i++)
+		check((unsigned char)shown.data[i] >= ' ');
+}
+
 /*
  * The value may hold numbers that the library cannot: only then may the
  * document fail to parse.
  */
-static void check_document(const struct buf *out)
+static void check_document(const struct buf *out, const char *name)
 {
 	json_error_t e;
 	json_t *root = json_loadb(out->data, out->len, JSON_REJECT_DUPLICATES |
@@ -33,10 +69,12 @@ static void check_document(const struct buf *out)
 		return;
 	}
 	check(json_integer_value(json_object_get(root, "exit_code")) == 139);
-	check(json_object_size(root) == 28);
+	check(json_object_size(root) == 29);
 	check(json_array_size(json_object_get(root, "attempts")) == 2);
 	check(!strcmp(json_string_value(json_object_get(root, "status")),
 		      "signaled"));
+	check_path(json_object_get(root, "output"), name);
+	check_path(json_object_get(root, "output_left_out"), name);
 	json_decref(root);
 }
 
@@ -44,6 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *name = malloc(size + 1);
 	struct result_file file = { .path = name, .bytes = size, .mode = 0644 };
+	struct result_left left = { .path = name, .reason = "why" };
 	/* a record from the disk may say anything */
 	const struct result_attempt attempts[] = {
 		{ .known = true, .status = STATUS_FAILED, .message = name },
@@ -60,6 +99,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.attempts = attempts,
 		.output = &file,
 		.output_count = 1,
+		.left = &left,
+		.left_count = 1,
 		.guest_json = (const char *)data,
 		.guest_len = size,
 	};
@@ -72,7 +113,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	name[size] = '\0';
 	check(result_render(&r, &out) == 0);
 	check(utf8_valid(out.data, out.len));
-	check_document(&out);
+	check_document(&out, name);
+	check_shown(name);
 	free(name);
 	return 0;
 }

@@ -83,12 +83,15 @@ static void on_exited(void *arg, const struct wire_exit *e)
 }
 
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
-		   const char *path)
+		   const char *path, const char *target)
 {
 	struct run *r = arg;
 
-	check(!r->over && r->exited && wire_path_ok(path));
-	check(kind < WIRE_FILE_KIND_MAX && mode <= 07777);
+	check(!r->over && r->exited && kind < WIRE_FILE_KIND_MAX);
+	check(!target == (kind != WIRE_FILE_LINK));
+	if (kind == WIRE_FILE_LEFT)
+		return 0;
+	check(wire_path_ok(path) && mode <= 07777);
 	r->tree += size;
 	check(r->tree <= LIMIT);
 	return 0;

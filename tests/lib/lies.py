@@ -17,6 +17,7 @@ import select
 import stat
 import struct
 import sys
+import urllib.parse
 import time
 
 SLOW = int(os.environ.get("SLOW", "1"))
@@ -86,6 +87,11 @@ def entry(path, size=0, mode=0o644, kind=REG):
 def whole(path, data=b"x", mode=0o644):
     return (entry(path, len(data), mode) + frame(FILE_DATA, data) +
             frame(FILE_END))
+
+
+def left(path, reason=0, size=0):
+    """An entry that the guest does not send."""
+    return frame(FILE, u32(reason) + u64(size) + text(path), arg=3)
 
 
 def output_end(files, left_out=0):
@@ -339,11 +345,27 @@ def paths():
             ("an escape in a directory", "ok/\x1b[2J/c"),
             ("invalid UTF-8 in a directory", b"a\xff/c"),
             ("newlines all the way down", "/".join(["\n"] * 30))):
-        yield fine("name: " + name, collecting(whole(path), output_end(1)),
-                   output={}, dropped=1)
+        yield fine("name: " + name, collecting(whole(path, b"kept"),
+                                               output_end(1)),
+                   output={os.fsdecode(path): b"kept"}, dropped=0)
     yield fine("a directory with a newline",
                collecting(entry("a\nb", kind=DIR), output_end(1)),
-               output={}, dropped=1)
+               output={"a\nb": None}, dropped=0)
+    for name, data, told in (
+            ("a word", b"x", "x"), ("a newline", b"a\nb", "a\nb"),
+            ("invalid UTF-8", b"\xff%", "%FF%25"), ("a path", b"../x", "../x"),
+            ("4095 bytes", b"x" * 4095, "x" * 4095)):
+        yield fine("left out: " + name, collecting(
+            left(data), output_end(0, 1)), output={}, dropped=1,
+            left_out=[told], message="1 entry was left out")
+    yield fine("left out, and more often than is told", collecting(
+        left(b"a"), left(b"b"), output_end(0, 1)), output={}, dropped=2,
+        left_out=["a", "b"], message="2 entries were left out")
+    for name, bad in (("nothing", left(b"")), ("no reason", left(b"x", 6)),
+                      ("4096 bytes", left(b"x" * 4096)),
+                      ("a 101st", left(b"x") * 101)):
+        yield torn("left out: " + name, collecting(bad, output_end(0, 1)),
+                   "malformed|beyond the limit")
     long = "n" * 255
     for name, path in (("255 bytes", long), ("blanks", "  a  b "),
                        ("an option", "-rf"), ("hidden", ".x"),
@@ -447,7 +469,8 @@ def full():
         raw(ended(), whole("a", b"1"), entry("large", 600000)),
         "flood 10 " + frame(FILE_DATA, bytes(60000)).hex(),
         raw(frame(FILE_END), whole("b", b"2"), output_end(3)), "mute"),
-        output={"a": b"1", "b": b"2"}, dropped=1)
+        output={"a": b"1", "b": b"2"}, dropped=1,
+        message="1 entry was left out")
     yield lost("output that the disk does not take", program(
         "flood 10 " + frame(OUT, b"x" * 60000).hex()),
         "could not be kept on the host")
@@ -461,7 +484,7 @@ def unannounced():
     yield fine("more directories than the limit", program(raw(ended()), *[
         raw(entry("/".join(["%x" % n] + each)), frame(FILE_END))
         for n in range(most + 76)], raw(output_end(most + 76)), "mute"),
-        dropped=76, unseen=True)
+        dropped=76, unseen=True, message="76 entries were left out")
 
 
 @group
@@ -470,9 +493,12 @@ def figures():
                     ("2^63", 2 ** 63), ("2^63-1", 2 ** 63 - 1)):
         yield fine("every figure is " + name,
                    program("out x", raw(ended(figures=[n] * 11),
-                                        output_end(0)), "mute"), stdout=b"x\n")
+                                        output_end(0)), "mute"), stdout=b"x\n",
+                   **({"message": "%d bytes over stdout_limit" % n}
+                      if 0 < n < 2 ** 63 else {}))
     yield fine("more left out than can be",
-               collecting(output_end(0, 2 ** 32 - 1)), dropped=2 ** 32 - 1)
+               collecting(output_end(0, 2 ** 32 - 1)), dropped=2 ** 32 - 1,
+               message="4294967295 entries were left out")
     yield fine("dropped what makes the sum begin anew",
                program("out 12345678", raw(
                    ended(figures=[0] * 7 + [UNKNOWN - 1, 0, UNKNOWN - 1, 0]),
@@ -482,7 +508,8 @@ def figures():
                            output_end(0)), "mute"))
     yield fine("killed for memory, by its own words", program(
         raw(ended(kind=1, value=9, figures=[0] * 5 + [7] + [0] * 5),
-            output_end(0)), "mute"), status="out_of_memory", exit_code=137)
+            output_end(0)), "mute"), status="out_of_memory", exit_code=137,
+        message="needed more than 256 MiB")
 
 
 def value(data):
@@ -773,22 +800,28 @@ def tree(top):
     return found
 
 
+def path_of(entry):
+    """Its bytes, as jobtree(5) has it."""
+    if "path_encoding" in entry:
+        return urllib.parse.unquote_to_bytes(entry["path"])
+    return entry["path"].encode()
+
+
 def check_output(case, job, result):
     """The listing and the files say the same, and what the row says."""
     found = tree(job + "/output") if os.path.isdir(job + "/output") else {}
     for path in found:
-        name = path.decode("utf-8")
-        if any(ord(c) < 32 or 0x7f <= ord(c) < 0xa0 for c in name):
-            case.fault("%r is in output/", name)
+        if not path or b"\0" in path:
+            case.fault("%r is in output/", path)
     for e in result["output"]:
-        st = found.get(e["path"].encode(), "nothing")
+        st = found.get(path_of(e), "nothing")
         is_dir = e["mime"] == "inode/directory"
         if st == "nothing" or is_dir != (st is None):
             case.fault("%r is listed and not there", e["path"])
         elif st and st.st_size != e["bytes"]:
             case.fault("%r is listed with %d bytes and has %d", e["path"],
                        e["bytes"], st.st_size)
-    listed = {e["path"].encode() for e in result["output"]}
+    listed = {path_of(e) for e in result["output"]}
     for path, st in found.items():
         if st and path not in listed:
             case.fault("%r is there and not listed", path)
@@ -818,12 +851,16 @@ def check_result(case, job):
             case.fault("%s is %r: %s", key, result[key], result["message"])
     if not re.search(e.get("message", ""), result["message"] or ""):
         case.fault("its message is %r", result["message"])
-    if "message" not in e and result["message"]:
+    cut = e.get("dropped") and "left out" in (result["message"] or "")
+    if "message" not in e and result["message"] and not cut:
         case.fault("its message is %r", result["message"])
     if result["session_state"] != e.get("session_state"):
         case.fault("its session is %r", result["session_state"])
     if "value" in e and result["value"] != e["value"]:
         case.fault("its value is %.100r", result["value"])
+    told = [left["path"] for left in result["output_left_out"]]
+    if "left_out" in e and told != e["left_out"]:
+        case.fault("it has left out %.100r", told)
     if "dropped" in e and result["output_dropped"] != e["dropped"]:
         case.fault("%d entries were left out", result["output_dropped"])
     if len(result["results"] or []) > e.get("most_results", 256):
@@ -859,6 +896,8 @@ def check_case(case, job):
     if (error.count("\n") == 1) != (e["status"] == "failed"):
         case.fault("error is %r", error)
     log = get(job + "/log").decode("utf-8")
+    if any(ord(c) < 32 and c != "\n" for c in log):
+        case.fault("log has control characters")
     if len(log) > 65536:
         case.fault("its log has %d bytes", len(log))
 

@@ -100,12 +100,16 @@ teardown() { mount_done; }
 @test "without a grace SIGKILL comes at the timeout" {
 	job_run a $'ignoreterm\nsleep 600000' '{"timeout": 0.2}'
 	ended a 124 timeout
+	result_is a .message 'over its 0.2 s (timeout)'
+	grep -q 'timeout, exit code 124: over its 0.2 s (timeout)$' "$MNT/a/log"
 }
 
 @test "over its memory: 137 and out_of_memory" {
 	job_run a $'out before\noom'
 	ended a 137 out_of_memory
 	stdout_is a before
+	result_is a .message 'needed more than 256 MiB (memory_mb)'
+	grep -q 'needed more than 256 MiB (memory_mb)$' "$MNT/a/log"
 }
 
 @test "ctl kill ends a running job: 137, cancelled" {
@@ -227,7 +231,7 @@ teardown() { mount_done; }
 @test "result.json has every key of schema 1, absent ones as null" {
 	job_run a $'out x\nwrite f 1'
 	assert_equal "$(jq -r 'keys_unsorted | sort | join(" ")' "$MNT/a/result.json")" \
-		"attempt attempts created ended error exit_code id job kept_until language machine message output output_dropped program_exit_code results schema session session_state signal started status stderr stdout text timing usage value"
+		"attempt attempts created ended error exit_code id job kept_until language machine message output output_dropped output_left_out program_exit_code results schema session session_state signal started status stderr stdout text timing usage value"
 	result_is a .schema 1
 	result_is a .job a
 	result_is a .language bash

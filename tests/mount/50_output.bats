@@ -77,6 +77,29 @@ while n > 0:
 	result_is a .stdout.dropped 200000
 	stderr_is a 'still here'
 	pattern 1000000 | cmp - "$MNT/a/stdout"
+	result_is a .message 'stdout: 200000 bytes over stdout_limit were dropped'
+	grep -q ' stdout: 200000 bytes over stdout_limit were dropped$' "$MNT/a/log"
+}
+
+@test "what is left out of output/ is named, with its size and the reason" {
+	mkdir "$MNT/a"
+	printf 'out 123456789\nwrite big 123456789\nwrite sm\xe9ll x\nlink l%%\t\n' \
+		>"$MNT/a/code.sh"
+	job_put a config.json '{"output_limit": 5, "stdout_limit": 4}'
+	job_wait a
+	ended a 0 exited
+	result_is a .output_dropped 2
+	assert_equal "$(result a '[.output_left_out[] | .path, .bytes, .reason] | map(tostring) | join("|")')" \
+		$'big|10|over output_limit|l%\t|0|a link that leads outside of the job'
+	result_is a .message 'stdout: 6 bytes over stdout_limit were dropped; output: 2 entries were left out (output_left_out)'
+	grep -q ' output/big was left out: over output_limit$' "$MNT/a/log"
+	grep -q ' output/l%25%09 was left out: a link that leads' "$MNT/a/log"
+	job_run b "$(printf 'write f%d 12345678\n' {1..150})" '{"output_limit": 5}'
+	result_is b .output_dropped 150
+	result_is b '.output_left_out | length' 100
+	assert_equal "$(grep -c 'was left out' "$MNT/b/log")" 32
+	job_run c 'write ok x'
+	result_is c '[.message, .output_left_out] | tostring' '[null,[]]'
 }
 
 @test "a limit of 0 keeps nothing and counts all" {

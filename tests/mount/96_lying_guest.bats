@@ -226,7 +226,8 @@ asked() {
 	done
 	job_run "$name" "fsfault 1 $(hex 4 0)$(hex 8 0)$entries" \
 		"{\"session\": \"$name\"}"
-	assert_equal "$(bounded 10 ls -U "$MNT/.fsd/sessions/$name/files" 2>/dev/null)" a
+	assert_equal "$(bounded 10 ls -Ub "$MNT/.fsd/sessions/$name/files" 2>/dev/null)" \
+		$'a\\nb\n\\033[2J\n\\377\na'
 	unmoved
 }
 

@@ -106,10 +106,11 @@ static void on_exited(void *arg, const struct wire_exit *e)
 }
 
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
-		   const char *path)
+		   const char *path, const char *target)
 {
 	struct peer *p = arg;
 
+	(void)target;
 	(void)kind;
 	(void)mode;
 	(void)size;

@@ -98,10 +98,11 @@ static void on_exited(void *arg, const struct wire_exit *e)
 }
 
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
-		   const char *path)
+		   const char *path, const char *target)
 {
 	struct run *r = arg;
 
+	(void)target;
 	return buf_fmt(&r->files, "%u %o %llu %s:", kind, mode,
 		       (unsigned long long)size, path);
 }
@@ -265,7 +266,8 @@ static void test_plain(void)
 	is_str(r.out.data, "hello\nx/home/user/code.py\narg one\n", "stdout");
 	is_str(r.err.data, "oops\n", "stderr");
 	is_str(r.result.data, "42", "the value");
-	is_str(r.files.data, "0 644 10 a/b.txt:some text\n;", "the file");
+	is_str(r.files.data, "0 644 10 a/b.txt:some text\n;3 2 0 l:",
+	       "the file, and a link that is left out");
 	is_int(r.left_out, 1, "a link is left out");
 	run_done(&r);
 }
@@ -341,8 +343,9 @@ static void test_inputs(void)
 	struct run r;
 
 	run_init(&r, "files\nshow d/x\n");
-	r.inputs[1] = (struct vm_input){ "d", WIRE_FILE_DIR, 0755, 0, 0 };
-	r.inputs[2] = (struct vm_input){ "d/x", WIRE_FILE_REG, 0600, 3, 2 };
+	r.inputs[1] = (struct vm_input){ "d", WIRE_FILE_DIR, 0755, 0, 0, NULL };
+	r.inputs[2] = (struct vm_input){ "d/x", WIRE_FILE_REG, 0600, 3, 2,
+						 NULL };
 	r.text[2] = "12abc";
 	r.job.input_count = 3;
 	one(&r);

@@ -13,7 +13,12 @@
 static const struct result_file files[] = {
 	{ "plots", 0, 0755, true },
 	{ "plots/a b.PNG", 1234, 0644, false },
-	{ "n\xff\n\"\\\x7f\xe6\x97\xa5.csv", 0, 04755, false },
+	{ "50%\xff\n\"\\\x7f\xe6\x97\xa5.csv", 0, 04755, false },
+};
+
+static const struct result_left left[] = {
+	{ "big", 9, "over output_limit" },
+	{ "\xe9%", 0, "it cannot be read" },
 };
 
 static const char *const missing[] = { "qemu-user", "qemu-seccomp", NULL };
@@ -42,6 +47,8 @@ static struct job_result full(void)
 		.output = files,
 		.output_count = 3,
 		.output_dropped = 2,
+		.left = left,
+		.left_count = 2,
 		.guest_json = "{\"value\": [1.0, 12345678901234567890]}",
 		.guest_len = 38,
 		.wall_ms = 12,
@@ -95,10 +102,16 @@ static const char full_text[] =
 	"\"mime\": \"inode/directory\"},\n"
 	"    {\"path\": \"plots/a b.PNG\", \"bytes\": 1234, \"mode\": "
 	"\"0644\", \"mime\": \"image/png\"},\n"
-	"    {\"path\": \"n\\ufffd\\n\\\"\\\\\\u007f\xe6\x97\xa5.csv\", "
-	"\"bytes\": 0, \"mode\": \"4755\", \"mime\": \"text/csv\"}\n"
+	"    {\"path\": \"50%25%FF\\n\\\"\\\\\\u007f\xe6\x97\xa5.csv\", "
+	"\"path_encoding\": \"percent\", \"bytes\": 0, \"mode\": \"4755\", \"mime\": \"text/csv\"}\n"
 	"  ],\n"
 	"  \"output_dropped\": 2,\n"
+	"  \"output_left_out\": [\n"
+	"    {\"path\": \"big\", \"bytes\": 9, \"reason\": "
+	"\"over output_limit\"},\n"
+	"    {\"path\": \"%E9%25\", \"path_encoding\": \"percent\", "
+	"\"bytes\": 0, \"reason\": \"it cannot be read\"}\n"
+	"  ],\n"
 	"  \"value\": [1.0,12345678901234567890],\n"
 	"  \"text\": null,\n"
 	"  \"results\": null,\n"

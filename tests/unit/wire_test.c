@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layout/base/num.h"
 #include "tap.h"
 
 static const char *args[] = {"/home/user/code.py", "a b", ""};
@@ -253,6 +254,34 @@ static void test_exit(void)
 	       "an unknown kind is refused");
 }
 
+static void test_links(void)
+{
+	static const struct {
+		unsigned depth;
+		const char *target;
+		bool ok;
+	} links[] = {
+		{ 0, "a", true }, { 0, "a/b", true }, { 0, "./a//b/.", true },
+		{ 0, ".", true }, { 0, "..", false }, { 1, "..", true },
+		{ 1, "../a", true }, { 1, "../..", false },
+		{ 2, "../../x", true }, { 0, "a/..", true },
+		{ 0, "a/../..", false }, { 0, "a/../b", true },
+		{ 1, "a/../../../b", false }, { 0, "", false },
+		{ 0, "/a", false }, { 5, "/", false }, { 0, "...", true },
+		{ 0, "..a", true }, { 3, "../../../../etc/passwd", false },
+	};
+	char long_name[300];
+
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		ok(wire_link_ok(links[i].depth, links[i].target) == links[i].ok,
+		   "%s, %u deep, is judged", links[i].target, links[i].depth);
+	memset(long_name, 'x', sizeof(long_name));
+	long_name[256] = '\0';
+	ok(!wire_link_ok(0, long_name), "no name has 256 bytes");
+	is_int(wire_path_depth("a"), 0, "a name has no directory");
+	is_int(wire_path_depth("a/b/c"), 2, "a path has");
+}
+
 static void test_path(void)
 {
 	static const char *const good[] = {
@@ -269,6 +298,7 @@ static void test_path(void)
 		ok(wire_path_ok(good[i]), "%s is a path", good[i]);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(!wire_path_ok(bad[i]), "%s is none", bad[i]);
+	test_links();
 
 	memset(path, 'a', sizeof(path));
 	path[255] = '\0';
@@ -400,7 +430,7 @@ static void test_fs_reply(void)
 	is_int(reply_of(WIRE_FS_STAT, &w), 0, "a stat");
 	is_int(reply_of(WIRE_FS_UNLINK, &w), -EPROTO, "but nothing to UNLINK");
 	is_int(reply_of(WIRE_FS_READ, &w), -EPROTO, "more than was asked for");
-	room[0] = WIRE_FILE_KIND_MAX;
+	room[0] = WIRE_FILE_LINK;
 	is_int(reply_of(WIRE_FS_STAT, &w), -EPROTO, "an unknown kind");
 	room[0] = 0;
 	room[15] = 0x80;

@@ -123,8 +123,9 @@ static void on_exited(void *arg, const struct wire_exit *e)
 }
 
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
-		   const char *path)
+		   const char *path, const char *target)
 {
+	(void)target;
 	(void)arg;
 	(void)kind;
 	(void)mode;

@@ -75,7 +75,7 @@ struct channel {
 	uint64_t got[VM_STREAM_MAX];    /* bytes received per stream */
 	uint64_t file_left;             /* of the file that is coming */
 	uint64_t output_bytes;
-	uint32_t files;
+	uint32_t files, left; /* entries sent, told of as left out */
 	bool in_file, skip_file;
 	bool lives;                     /* EXIT said so */
 

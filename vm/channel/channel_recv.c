@@ -207,21 +207,6 @@ static void on_exit_frame(struct channel *ch, const struct wire_header *h,
 		finish(ch, 0, 0);
 }
 
-/* For logs and terminals: one line of UTF-8 without control characters. */
-static void make_plain(char *text)
-{
-	size_t len = strlen(text);
-
-	for (size_t at = 0; at < len;) {
-		int step = utf8_step(text + at, len - at);
-		size_t n = step > 0 ? (size_t)step : 1;
-
-		if (step <= 0 || utf8_is_control(text + at))
-			memset(text + at, '?', n);
-		at += n;
-	}
-}
-
 static void on_failed(struct channel *ch, const struct wire_header *h,
 		      struct wire_cursor *c)
 {
@@ -234,37 +219,86 @@ static void on_failed(struct channel *ch, const struct wire_header *h,
 		bad(ch, h, "is malformed");
 		return;
 	}
-	make_plain(text);
+	utf8_make_plain(text); /* for logs and terminals */
 	channel_break_as(ch, why, false, text);
 }
 
 /* --- the output tree --------------------------------------------------- */
 
+struct entry {
+	uint32_t mode;
+	uint64_t size;
+	char *path, *target; /* owned; target: a link's, else NULL */
+};
+
+static void entry_done(struct entry *e)
+{
+	free(e->path);
+	free(e->target);
+}
+
+static bool entry_is_ok(const struct entry *e, uint8_t kind)
+{
+	switch ((enum wire_file_kind)kind) {
+	case WIRE_FILE_REG:
+		return e->mode <= 07777 && wire_path_ok(e->path);
+	case WIRE_FILE_DIR:
+		return e->mode <= 07777 && wire_path_ok(e->path) && !e->size;
+	case WIRE_FILE_LINK:
+		return e->mode <= 07777 && wire_path_ok(e->path) && !e->size &&
+		       wire_link_ok(wire_path_depth(e->path), e->target);
+	case WIRE_FILE_LEFT:
+		return e->mode < WIRE_LEFT_MAX && e->path[0];
+	default:
+		return false;
+	}
+}
+
+static bool entry_get(struct wire_cursor *c, uint8_t kind, struct entry *ret)
+{
+	ret->mode = wire_get_u32(c);
+	ret->size = wire_get_u64(c);
+	ret->path = wire_get_str(c, WIRE_PATH_MAX);
+	if (kind == WIRE_FILE_LINK)
+		ret->target = wire_get_str(c, WIRE_PATH_MAX);
+	return wire_end(c) == 0 && entry_is_ok(ret, kind);
+}
+
+static bool is_beyond(const struct channel *ch, const struct entry *e,
+		      uint8_t kind)
+{
+	const struct wire_job *w = &ch->job->wire;
+
+	return kind == WIRE_FILE_LEFT
+		       ? ch->left >= WIRE_LEFT_TOLD
+		       : ch->files >= w->output_files ||
+				 e->size > w->output_limit - ch->output_bytes;
+}
+
 static void on_file(struct channel *ch, const struct wire_header *h,
 		    struct wire_cursor *c)
 {
-	const struct wire_job *w = &ch->job->wire;
-	uint32_t mode = wire_get_u32(c);
-	uint64_t size = wire_get_u64(c);
-	auto_free char *path = wire_get_str(c, WIRE_PATH_MAX);
+	__attribute__((cleanup(entry_done))) struct entry e = { 0 };
 	int r;
 
-	if (wire_end(c) < 0 || ch->in_file || h->arg >= WIRE_FILE_KIND_MAX ||
-	    mode > 07777 || !wire_path_ok(path) ||
-	    (h->arg == WIRE_FILE_DIR && size)) {
+	if (ch->in_file || !entry_get(c, h->arg, &e)) {
 		bad(ch, h, "is malformed, out of order or names a bad path");
 		return;
 	}
-	if (ch->files >= w->output_files ||
-	    size > w->output_limit - ch->output_bytes) {
+	if (is_beyond(ch, &e, h->arg)) {
 		bad(ch, h, "is beyond the limit of the job");
 		return;
 	}
-	ch->files++;
-	ch->output_bytes += size;
-	ch->file_left = size;
+	if (h->arg == WIRE_FILE_LEFT) {
+		ch->left++;
+	} else {
+		ch->files++;
+		ch->output_bytes += e.size;
+		ch->file_left = e.size;
+	}
 	ch->in_file = h->arg == WIRE_FILE_REG;
-	r = ch->job_ev->file(ch->job_arg, h->arg, mode, size, path);
+	r = ch->job_ev->file(ch->job_arg, h->arg, e.mode, e.size, e.path,
+			     e.target);
 	ch->skip_file = r < 0;
 }
 

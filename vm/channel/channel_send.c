@@ -84,7 +84,7 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	memset(ch->got, 0, sizeof(ch->got));
 	ch->output_bytes = 0;
 	ch->run_at = 0;
-	ch->files = 0;
+	ch->files = ch->left = 0;
 	ch->job = job;
 	/* Inside a frame nobody could tell later where the next one begins. */
 	ch->tape = ch->parsing ? NULL : job->tape;
@@ -129,7 +129,7 @@ static int open_input(struct channel *ch)
 static void put_input(struct channel *ch)
 {
 	const struct vm_input *in = &ch->job->inputs[ch->input];
-	uint8_t payload[WIRE_PATH_MAX + 32];
+	uint8_t payload[2 * WIRE_PATH_MAX + 32];
 	struct wire_writer w = { .p = payload, .size = sizeof(payload) };
 	char text[200];
 	int r = 0;
@@ -137,7 +137,11 @@ static void put_input(struct channel *ch)
 	wire_put_u32(&w, in->mode & 07777);
 	wire_put_u64(&w, in->kind == WIRE_FILE_REG ? in->size : 0);
 	wire_put_str(&w, in->path);
-	if (w.used > w.size || !wire_path_ok(in->path))
+	if (in->kind == WIRE_FILE_LINK)
+		wire_put_str(&w, in->target);
+	if (w.used > w.size || !wire_path_ok(in->path) ||
+	    (in->kind == WIRE_FILE_LINK &&
+	     !wire_link_ok(wire_path_depth(in->path), in->target)))
 		r = -EINVAL;
 	else if (in->kind == WIRE_FILE_REG)
 		r = open_input(ch);

@@ -87,16 +87,38 @@ static void put_file(struct fake_guest *g, const char *path, uint32_t mode,
 	fake_put(g, WIRE_FILE_END, 0, NULL, 0);
 }
 
+static void put_left(struct fake_guest *g, const char *path, uint64_t size,
+		     enum wire_left why)
+{
+	uint8_t room[WIRE_PATH_MAX + 64];
+	struct wire_writer w = { .p = room, .size = sizeof(room) };
+
+	wire_put_u32(&w, why);
+	wire_put_u64(&w, size);
+	wire_put_str(&w, path);
+	fake_put(g, WIRE_FILE, WIRE_FILE_LEFT, room, w.used);
+}
+
 static void put_outputs(struct fake_guest *g)
 {
 	uint64_t left = g->job.output_limit;
-	uint32_t files = 0;
+	uint32_t files = 0, told = 0;
 
 	list_for_each(pos, tmp, &g->outputs) {
 		struct fake_file *f = list_entry(pos, struct fake_file, node);
 
+		if (f->kind == WIRE_FILE_LEFT) {
+			g->left_out++;
+			put_left(g, f->path, 0, (enum wire_left)f->mode);
+			fake_file_free(f);
+			continue;
+		}
 		if (files == g->job.output_files || f->data.len > left) {
 			g->left_out++;
+			if (told++ < WIRE_LEFT_TOLD)
+				put_left(g, f->path, f->data.len,
+					 f->data.len > left ? WIRE_LEFT_LIMIT
+							    : WIRE_LEFT_MANY);
 			continue;
 		}
 		left -= f->data.len;

@@ -201,7 +201,7 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 	else if (!strcmp(word, "fsfault"))
 		free(g->fs_fault), g->fs_fault = strdup(rest);
 	else if (!strcmp(word, "link"))
-		g->left_out++;
+		fake_file_new(&g->outputs, rest, WIRE_FILE_LEFT, WIRE_LEFT_LINK);
 	else if (!strcmp(word, "leave"))
 		g->exit.left = (uint32_t)strtoul(rest, NULL, 10);
 	else if (!strcmp(word, "badfile"))
