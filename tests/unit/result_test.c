@@ -345,7 +345,7 @@ static void test_time(void)
 
 static void test_brief(void)
 {
-	static const char left[] =
+	static const char some_left[] =
 		"{\"status\": \"exited\", \"message\": null, \"stdout\": "
 		"{\"bytes\": 1, \"dropped\": 7}, \"output_dropped\": 12, "
 		"\"output_left_out\": [{\"path\": \"a\\u001b[2J\", \"bytes\": 5, "
@@ -364,7 +364,7 @@ static void test_brief(void)
 	is_int(b.stdout_dropped, 0, "what was not");
 	result_brief_done(&b);
 
-	is_int(result_brief_read(left, strlen(left), &b), 0, "what was left out");
+	is_int(result_brief_read(some_left, strlen(some_left), &b), 0, "what was left out");
 	is_int(b.stdout_dropped, 7, "is counted");
 	is_int(b.left_out_count, 3, "and named, a line each");
 	is_str(b.left_out.data, "a\\x1b[2J (5 bytes): a link\n (0 bytes): \n "
