@@ -29,7 +29,7 @@ static const char *const fifos[FIFO_MAX] = {
 };
 
 static const char *const sessions[WIRE_RUN_MAX][4] = {
-	[WIRE_RUN_PYTHON] = {"/usr/bin/python3", "-s",
+	[WIRE_RUN_PYTHON] = {"/usr/bin/python3",
 			     RUNNERS "/python/session.py"},
 	[WIRE_RUN_NODE] = {"/usr/bin/node", "--no-sparkplug",
 			   RUNNERS "/node/session.js"},

@@ -587,3 +587,88 @@ load ../lib/session
 	assert_line --partial '"text": "odd"'
 	assert_line 'out: on'
 }
+
+@test "Python: a failure in a function of an earlier step shows that step's line" {
+	session python <<-'END'
+		### session
+		def ratio(a, b):
+		    # may be zero
+		    return a / b
+		### session
+		items = ["x"]
+		limit = 3
+		name = "unrelated line"
+		ratio(1, 0)
+		### cell
+		ratio(2, 0)
+	END
+	assert_line 'err:   File "HOME/step.py (step 2)", line 4, in <module>'
+	assert_line 'err:     ratio(1, 0)'
+	assert_line 'err:   File "HOME/step.py", line 3, in ratio'
+	assert_line 'err:     return a / b'
+	assert_line 'err:   File "HOME/step.py (step 3)", line 1, in <module>'
+	assert_line 'err:     ratio(2, 0)'
+	refute_output --partial unrelated
+}
+
+@test "Python: the source of what an earlier step has declared is found" {
+	session python <<-'END'
+		### session
+		def first(): return 1
+		### cell
+		class Thing:
+		    size = 2
+		def second(): return 2
+		### session
+		import inspect
+		print(inspect.getsource(first), end="")
+		print(inspect.getsource(second), end="")
+		print(inspect.getsource(Thing), end="")
+		print(inspect.getsource(inspect.getmodule(first)).splitlines()[0])
+	END
+	output_is 'exit: 0' 'exit: 0' 'out: def first(): return 1' \
+		'out: def second(): return 2' 'out: class Thing:' 'out:     size = 2' \
+		'out: import inspect' 'exit: 0'
+}
+
+@test "Python: a task that one cell begins is awaited by the next" {
+	session python <<-'END'
+		### cell
+		import asyncio
+		async def work(text):
+		    print("begun")
+		    await asyncio.sleep(0.01)
+		    return text
+		### cell
+		t = asyncio.create_task(work("one"))
+		g = asyncio.gather(work("two"), work("three"))
+		### cell
+		asyncio.run(work("by itself"))
+		### cell
+		[await t, *await g]
+	END
+	assert_line --index 1 'out: begun'
+	assert_line --index 3 'out: begun'
+	assert_line --index 4 'exit: 0'
+	assert_line --index 6 --partial "\"text\": \"'by itself'\""
+	assert_line --partial "\"text\": \"['one', 'two', 'three']\""
+	refute_line --regexp '^err'
+}
+
+@test "Python: no warning and no stack names a file of the runner" {
+	session python <<-'END'
+		### cell
+		async def work(): pass
+		work()
+		1 / 0
+		### cell
+		work()
+		### session
+		import traceback, warnings
+		warnings.warn("mine")
+		traceback.print_stack()
+	END
+	assert_line --partial "coroutine 'work' was never awaited"
+	assert_line 'err: HOME/step.py (step 3):2: UserWarning: mine'
+	refute_output --partial runners
+}

@@ -218,7 +218,7 @@ load ../lib/session
 		### session
 		console.log(a);
 	END
-	assert_line 'err: HOME/step.js:1'
+	assert_line 'err: HOME/step.js (step 2):1'
 	assert_line 'err: let b = ;'
 	assert_line "err: SyntaxError: Unexpected token ';'"
 	assert_line 'exit: 1'
@@ -464,4 +464,34 @@ load ../lib/session
 		console.log('not');
 	END
 	assert_output $'exit: 0\ndied: 1'
+}
+
+@test "JavaScript: a failure in a function of an earlier step shows that step's line" {
+	session node <<-'END'
+		### session
+		function ratio(a) {
+		  // no number
+		  return a.b.c;
+		}
+		### session
+		const name = 'another line';
+		const unrelated = 3;
+		ratio({});
+	END
+	assert_line --index 1 'err: HOME/step.js:3'
+	assert_line --index 2 'err:   return a.b.c;'
+	assert_line 'err:     at ratio (HOME/step.js:3:14)'
+	assert_line 'err:     at HOME/step.js (step 2):3:1'
+	refute_output --partial unrelated
+}
+
+@test "JavaScript: what a step sees of its runner has names as Node's own" {
+	session node <<-'END'
+		### session
+		console.log(Object.keys(require.cache).length, process.execArgv);
+		console.log(new Error('here').stack);
+	END
+	assert_line 'out: 0 []'
+	assert_line 'out:     at HOME/step.js:2:13'
+	refute_output --partial runners
 }

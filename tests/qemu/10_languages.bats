@@ -234,6 +234,29 @@ PY
 	result_is "$J" .value null
 }
 
+@test "Python: mode call loads the program and runs nothing under its guard" {
+	prog code.py '{"mode": "call", "input": {"n": 4}}' <<'PY'
+import concurrent.futures, dataclasses, inspect, multiprocessing, pickle, sys, traceback
+@dataclasses.dataclass
+class Pair:
+    a: int
+def square(n): return n * n
+def main(n):
+    kept = [pickle.loads(pickle.dumps(x)) == x for x in (Pair(3), square, Pair)]
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        kept += pool.map(square, [n])
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        kept.append(pool.submit(square, 5).result())
+    kept.append(any("runners" in frame.filename for frame in inspect.stack()))
+    return [*kept, __name__ == "__main__", sys.modules["__main__"].square is square]
+if __name__ == "__main__":
+    print("run as a script")
+    sys.exit(9)
+PY
+	ok ''
+	assert_equal "$(result "$J" '.value | tojson')" '[true,true,true,16,25,false,false,true]'
+}
+
 # bats test_tags=smoke
 @test "JavaScript: CommonJS, ES modules, top-level await, JSON and timers" {
 	prog code.js '{"args": ["x"]}' <<'JS'

@@ -124,3 +124,14 @@ PY
 	prog code.sh <<<'echo "name = \"mine\"" >code.py; echo "import code; print(code.name)" >test.py; python3 test.py'
 	ok mine
 }
+
+@test "Python: packages in the user's own site-packages are found" {
+	local at=.local/lib/python3.13/site-packages
+	job_made code.py <<<'import mine, own_path, sys; print(mine.x, own_path.y, sys.flags.no_user_site)'
+	mkdir -p "$MNT/$J/$at/mine" "$MNT/$J/more"
+	job_put "$J" $at/mine/__init__.py 'x = 1'
+	job_put "$J" $at/more.pth /home/user/more
+	job_put "$J" more/own_path.py 'y = 2'
+	go
+	ok '1 2 0'
+}

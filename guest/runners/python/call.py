@@ -5,9 +5,12 @@ run() is for a program that the interpreter cannot be left to run by itself: a
 function is to be called, or its file is not the one that the interpreter was
 started with. report() tells the host which exception ended the program.
 """
+import _imp
 import sys
 
-RESULT = 4
+# What the frames here are called. Warnings pass over frames of that name, and
+# nobody takes it for a file.
+INTERNAL = "<frozen importlib._bootstrap>"
 
 
 def _write(result, text):
@@ -67,14 +70,20 @@ def report(result, error):
         f"{_quote(name)}: {_quote(text)}" for name, text in texts))
 
 
-def _load(path):
-    """Runs the program at path as __main__, as the interpreter would."""
+def _load(path, name):
+    """Runs the program at path as the main module, as the interpreter would.
+
+    name: what it calls itself. As __mp_main__ it is loaded and does nothing for
+    itself; multiprocessing calls the main module so in other processes, and
+    pickle finds it there.
+    """
     from importlib.machinery import SourceFileLoader
     import io
 
-    main = sys.modules["__main__"]
+    main = sys.modules[name] = sys.modules["__main__"]
+    main.__name__ = name
     main.__file__ = path
-    main.__loader__ = SourceFileLoader("__main__", path)
+    main.__loader__ = SourceFileLoader(name, path)
     main.__cached__ = None
     if not sys.flags.safe_path:
         sys.path.insert(0, path.rpartition("/")[0] or "/")
@@ -115,7 +124,7 @@ def _call(main, name, result):
 
 def _own_frames(trace):
     """The traceback from the program's first frame on."""
-    while trace and trace.tb_frame.f_code.co_filename == __file__:
+    while trace and trace.tb_frame.f_code.co_filename == INTERNAL:
         trace = trace.tb_next
     return trace
 
@@ -139,9 +148,17 @@ def run(path, name, result):
     import signal
     import threading
 
+    for thing in list(globals().values()):
+        if isinstance(thing, type(run)):
+            _imp._fix_co_filename(thing.__code__, INTERNAL)
+    frame = sys._getframe()
+    for _ in range(2):  # of sitecustomize
+        frame = frame.f_back
+        _imp._fix_co_filename(frame.f_code, INTERNAL)
+    del frame
     code = 0
     try:
-        main = _load(path)
+        main = _load(path, "__mp_main__" if name else "__main__")
         if name:
             _call(main, name, result)
     except SystemExit as error:

@@ -6,7 +6,9 @@ import builtins
 import inspect
 import json
 import os
+import re
 import sys
+import threading
 import traceback
 import types
 
@@ -31,9 +33,11 @@ ENDINGS = {
     "application/json": "json", "text/plain": "txt",
 }
 
+IMPORTED = re.compile(rb"^\s*(import|from)\s[^#\n]*\basyncio\b", re.MULTILINE)
+
 _home = os.getcwd()  # where the session began
 _now = None  # the cell that runs; display() adds to it
-_runner = None  # an event loop that lives as long as the session
+_runner = None  # of asyncio: an event loop that lives as long as the session
 
 
 def clean(text):
@@ -138,14 +142,54 @@ def display(*values):
             _add(_now, value)
 
 
-def _evaluate(code, names):
-    """As eval(); awaits the code if there is an await outside functions."""
+def _keep_loop(wanted):
+    """Has the session's event loop there for the cell, if it may need one.
+
+    A task that one cell creates is awaited by another. No loop runs between the
+    awaits, so asyncio.run() works as in a script; whoever asks for the running
+    loop outside of one gets the session's.
+    """
     global _runner
-    if not code.co_flags & inspect.CO_COROUTINE:
-        return eval(code, names)
+    asyncio = sys.modules.get("asyncio")
     if _runner is None:
+        if not asyncio and not wanted:
+            return
         import asyncio
         _runner = asyncio.Runner()
+        loop = _runner.get_loop()
+        main = threading.get_ident()
+        running = asyncio.events._get_running_loop
+
+        def get_running_loop():
+            """Return the running event loop, here the session's if none runs."""
+            now = running()
+            if now is None and threading.get_ident() == main:
+                now = loop
+            if now is None:
+                raise RuntimeError("no running event loop")
+            return now
+
+        for module in asyncio, asyncio.events, asyncio.tasks:
+            module.get_running_loop = get_running_loop
+    # asyncio.run() in an earlier cell has taken it away.
+    asyncio.set_event_loop(_runner.get_loop())
+
+
+def _turn_loop():
+    """What the cell has begun gets as far as it comes without waiting."""
+    if _runner and sys.modules["asyncio"].all_tasks(_runner.get_loop()):
+        _runner.run(_nothing())
+
+
+async def _nothing():
+    pass
+
+
+def _evaluate(code, names):
+    """As eval(); awaits the code if there is an await outside functions."""
+    if not code.co_flags & inspect.CO_COROUTINE:
+        return eval(code, names)
+    _keep_loop(True)
     return _runner.run(types.FunctionType(code, names)())
 
 
@@ -156,6 +200,7 @@ def run(source, file, names, said):
         names["display"] = display
     os.environ.setdefault("MPLBACKEND", "Agg")
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    _keep_loop(IMPORTED.search(source))
     tree = compile(source, file, "exec", flags | ast.PyCF_ONLY_AST,
                    dont_inherit=True)
     last = None
@@ -168,6 +213,7 @@ def run(source, file, names, said):
         # As in other notebooks, a semicolon keeps the value back.
         if value is not None and not source.rstrip().endswith(b";"):
             said["text"] = _add(said, value)
+    _turn_loop()
 
 
 def show(said):

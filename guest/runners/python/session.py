@@ -8,8 +8,10 @@ step has its streams, and E and the exit code when it has ended. A line there,
 What a program may replace (functions of os, names of builtins, streams) is
 taken hold of before the first step.
 """
+import _imp
 import builtins
 import fcntl
+import inspect
 import io
 import json
 import linecache
@@ -20,6 +22,7 @@ import traceback
 import weakref
 import _signal
 from importlib.machinery import SourceFileLoader
+from importlib.util import decode_source
 from time import tzset
 
 if sys.flags.safe_path:
@@ -30,6 +33,9 @@ import cell
 __builtins__ = dict(vars(builtins))
 
 HIGH = 200  # where a program looks for descriptors last
+# What the frames here are called. Warnings pass over frames of that name, and
+# nobody takes it for a file.
+INTERNAL = "<frozen importlib._bootstrap>"
 
 
 def _strings(path):
@@ -49,10 +55,11 @@ def _session():
     dumps, run_cell, show = json.dumps, cell.run, cell.show
     clean, with_traceback = cell.clean, BaseException.with_traceback
     traceback_of = BaseException.__traceback__.__get__
-    forget_lines = linecache.cache.pop
+    lines_of = linecache.cache
+    getfile, isclass = inspect.getfile, inspect.isclass
     format_exception = traceback.format_exception
     excepthook, modules = sys.excepthook, sys.modules
-    own = {__file__, cell.__file__}
+    steps = []  # the names that the files of all steps have in tracebacks
     encoding = sys.stdout.encoding
     stdin_errors, stdout_errors = sys.stdin.errors, sys.stdout.errors
     unbuffered = sys.stdout.write_through
@@ -143,24 +150,54 @@ def _session():
         main.__name__ = "__main__"
         main.__file__ = file
         main.__loader__ = SourceFileLoader("__main__", file)
-        forget_lines(file, None)
+
+    def keep(file, text):
+        """Keeps a step's lines, for what it declares runs in later steps.
+
+        Return: the name of its code; one of its own, since all steps may have
+        the same file.
+        """
+        name = f"{file} (step {len(steps) + 1})" if steps else file
+        steps.append(name)
+        try:
+            lines = decode_source(text).splitlines(True)
+        except (SyntaxError, UnicodeDecodeError):
+            lines = []  # compile() says what is wrong
+        # Without a time linecache takes it for no file that may change.
+        lines_of[name] = len(text), None, lines, name
+        return name
+
+    def find_file(thing):
+        """inspect.getfile(), which knows of a class its module's file only."""
+        if thing is main and steps:
+            return steps[-1]
+        if isclass(thing) and thing.__module__ == "__main__":
+            words = "class " + thing.__name__
+            first = getattr(thing, "__firstlineno__", 1) - 1
+            for name in reversed(steps):
+                lines = lines_of.get(name, ("", "", ()))[2]
+                if any(line.lstrip().startswith(words)
+                       for line in lines[first:first + 50]):
+                    return name
+        return getfile(thing)
 
     def execute(mode, file, said):
         with io.open_code(file) as source:
             text = source.read()
+        name = keep(file, text)
         if mode == "cell":
-            run_cell(text, file, main.__dict__, said)
+            run_cell(text, name, main.__dict__, said)
         else:
-            exec(compile(text, file, "exec", dont_inherit=True),
+            exec(compile(text, name, "exec", dont_inherit=True),
                  main.__dict__)
 
-    def own_frames_off(trace, file):
-        """The traceback from FILE's first frame on."""
+    def own_frames_off(trace):
+        """The traceback from the step's first frame on."""
         first = trace
-        while first and first.tb_frame.f_code.co_filename != file:
+        while first and first.tb_frame.f_code.co_filename not in steps[-1:]:
             first = first.tb_next
         while not first and trace and (
-                trace.tb_frame.f_code.co_filename in own):
+                trace.tb_frame.f_code.co_filename == INTERNAL):
             trace = trace.tb_next
         return first or trace
 
@@ -172,10 +209,10 @@ def _session():
         except BaseException:
             return otherwise
 
-    def failed(error, file, said):
+    def failed(error, said):
         """Prints the exception as the interpreter would and reports it."""
         kind = type(error)
-        trace = own_frames_off(traceback_of(error), file)
+        trace = own_frames_off(traceback_of(error))
         error = with_traceback(error, trace)
         said["error"] = {
             "name": told(lambda: kind.__name__, "Exception"),
@@ -189,7 +226,10 @@ def _session():
         except BaseException:
             pass
         try:
-            sys.excepthook(kind, error, trace)
+            if sys.excepthook is excepthook and said["error"]["traceback"]:
+                sys.stderr.write(said["error"]["traceback"])
+            else:
+                sys.excepthook(kind, error, trace)
         except BaseException:
             excepthook(kind, error, trace)
 
@@ -232,10 +272,10 @@ def _session():
         except SystemExit as error:
             return leave(error)
         except KeyboardInterrupt as error:
-            failed(error, file, said)
+            failed(error, said)
             return 130
         except BaseException as error:
-            failed(error, file, said)
+            failed(error, said)
             return 1
 
     def report(result, said):
@@ -281,6 +321,7 @@ def _session():
             pass
         say(b"E" + bytes([code]))
 
+    inspect.getfile = find_file
     quiet()
     say(b"R")
     while words := line():
@@ -288,4 +329,8 @@ def _session():
     posix._exit(0)
 
 
+for thing in vars(cell).values():
+    if isinstance(thing, type(_session)):
+        _imp._fix_co_filename(thing.__code__, INTERNAL)
+_imp._fix_co_filename(sys._getframe().f_code, INTERNAL)
 _session()

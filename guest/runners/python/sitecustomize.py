@@ -23,6 +23,7 @@ def _wait():
     program = "/home/user/code.py"
     fresh = "FSD_FRESH"  # in the environment: again() has started this one
     is_fresh = fresh in os.environ
+    user_site = "/lib/python%d.%d/site-packages" % sys.version_info[:2]
     here = __file__.rpartition("/")[0]
     import native
     plain = set(sys.modules)
@@ -131,13 +132,16 @@ def _wait():
     def shadows(path):
         """Is there a file that the program's imports would find instead?
 
-        But for the program: an import of "code", as pdb has one, means the
+        Or packages of the user's own, whose place is fixed at the start. But for the program: an import of "code", as pdb has one, means the
         library's. For that it is loaded in a fresh interpreter, too.
         """
         directory, _, itself = path.rpartition("/")
         with posix.scandir(directory or "/") as entries:
             for entry in entries:
                 name, _, suffix = entry.name.partition(".")
+                if entry.name == ".local" and os.path.isdir(
+                        entry.path + user_site):
+                    return True
                 if name in loaded and entry.name != itself and (
                         suffix in ("", "py", "pyc") or
                         suffix.endswith("so")):
@@ -166,7 +170,8 @@ def _wait():
         os.dup2(job, control)
         os.set_inheritable(result, True)
         env = dict(text.split(b"=", 1) for text in texts[4 + int(texts[3]):-1])
-        os.execve(sys.executable, sys.orig_argv,
+        os.execve(sys.executable,
+                  [word for word in sys.orig_argv if word != "-s"],
                   {**env, b"PYTHONPATH": os.fsencode(here),
                    fresh.encode(): b"1"})
 

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+// The living Node: it runs one step after another in the main context.
+// Descriptor 3 is the control socket; guest/runners/python/session.py says what
+// is said there.
+//
+// A step ends when the event loop has nothing to do, which Node tells by
+// 'beforeExit', or with process.exit() or an uncaught error: then its timers
+// are cleared, and what else it has open goes on without holding up a step.
+// Between steps the loop stands still.
+'use strict';
+
+const fs = require('fs');
+const net = require('net');
+const path = require('path');
+const timers = require('timers');
+const vm = require('vm');
+const Module = require('module');
+const { Writable } = require('stream');
+const { inspect } = require('util');
+const own = require('./own.js');
+const { rewrite } = require('./toplevel.js');
+const { describe } = require('./cell.js');
+
+const { openSync, closeSync, readSync, writeSync, existsSync } = fs;
+const { reallyExit } = process;
+const { setImmediate: soon, clearTimeout: clear } = timers;
+const { defineProperty } = Object;
+const { stringify } = JSON;
+const { O_RDONLY, O_WRONLY, O_RDWR } = fs.constants;
+
+const CONTROL = 3;
+const OWN = /\(?node:(internal\/modules\/living|vm):/;
+const EXIT = { stack: 'process.exit()' }; // thrown by it
+const NAMES = ['in', 'out', 'err'];
+const ownConsole = console;
+const live = new Set(); // the step's timers
+const texts = new Map(); // name of a step's code -> its lines
+let step = null;
+
+// --- descriptors and streams
+
+function writeAll(fd, data) {
+	for (let at = 0; at < data.length;) {
+		try {
+			at += writeSync(fd, data, at);
+		} catch (error) {
+			// A child may have made the pipe one that does not wait.
+			if (error.code !== 'EAGAIN')
+				throw error;
+			Atomics.wait(new Int32Array(new SharedArrayBuffer(4)),
+				     0, 0, 1);
+		}
+	}
+}
+
+// readFileSync() itself would use what a program has put into fs.
+function readText(file) {
+	const parts = [], fd = openSync(file, O_RDONLY);
+	for (let n = 1; n;) {
+		const part = Buffer.allocUnsafeSlow(16384);
+		n = readSync(fd, part);
+		parts.push(part.subarray(0, n));
+	}
+	closeSync(fd);
+	return Buffer.concat(parts).toString();
+}
+
+// Node cannot duplicate descriptors, but the lowest free one is taken.
+function replace(fd, file, flags) {
+	try {
+		closeSync(fd);
+	} catch {
+		// The program has closed it.
+	}
+	if (openSync(file, flags) !== fd)
+		throw new Error(`${file} is not descriptor ${fd}`);
+}
+
+// What a program writes is written at once.
+class Output extends Writable {
+	constructor(fd) {
+		super({ autoDestroy: false, emitClose: false });
+		this.fd = fd;
+		this._isStdio = true;
+	}
+
+	_write(chunk, encoding, done) {
+		try {
+			writeAll(this.fd, chunk);
+			done();
+		} catch (error) {
+			done(error);
+		}
+	}
+}
+
+// As Node's own: it holds up the program's end only while somebody reads.
+function input() {
+	if (!fs.fstatSync(0).isFIFO())
+		return fs.createReadStream(null, { fd: 0, autoClose: false });
+	const stream = new net.Socket({ fd: 0, readable: true, writable: false,
+					manualStart: true });
+	const stop = () => {
+		if (stream._handle && !stream.readableFlowing) {
+			stream._handle.reading = false;
+			stream._handle.readStop();
+		}
+	};
+	stream.fd = 0;
+	stream.on('pause', () => process.nextTick(stop));
+	return stream;
+}
+
+function openStreams(place) {
+	NAMES.forEach((name, fd) => replace(fd, `${place}/${name}`,
+					    fd ? O_WRONLY : O_RDONLY));
+	step.result = openSync(`${place}/result`, O_WRONLY);
+	const make = [input, () => new Output(1), () => new Output(2)];
+	['stdin', 'stdout', 'stderr'].forEach((name, fd) => {
+		let stream;
+		defineProperty(process, name, {
+			__proto__: null,
+			configurable: true,
+			enumerable: true,
+			get: () => stream ??= make[fd](),
+		});
+		if (fd === 0)
+			step.closeInput = () => stream?.destroy();
+	});
+	// It has kept those of the step before.
+	ownConsole._stdout = ownConsole._stderr = undefined;
+}
+
+function closeStreams() {
+	try {
+		step.closeInput();
+	} catch {
+		// The program has changed it.
+	}
+	NAMES.forEach((name, fd) => replace(fd, '/dev/null',
+					    fd ? O_RDWR : O_RDONLY));
+	try {
+		closeSync(step.result);
+	} catch {
+		// The program has closed it.
+	}
+}
+
+// --- timers: what a step that is cut short has left
+
+function track(name) {
+	const original = timers[name];
+	const again = name === 'setInterval';
+	function tracked(callback, ...rest) {
+		function fire(...args) {
+			live.delete(timer);
+			return callback.apply(this, args);
+		}
+		const wrap = typeof callback === 'function' && !again;
+		const timer = original(wrap ? fire : callback, ...rest);
+		live.add(timer);
+		return timer;
+	}
+	Object.defineProperties(tracked,
+				Object.getOwnPropertyDescriptors(original));
+	globalThis[name] = timers[name] = tracked;
+}
+
+function untrack(name) {
+	const original = timers[name];
+	globalThis[name] = timers[name] = {
+		[name](timer) {
+			live.delete(timer);
+			return original(timer);
+		},
+	}[name];
+}
+
+// --- errors
+
+// The stack without the frames of this file and below.
+function cleaned(error) {
+	const lines = error.stack.split('\n');
+	const end = lines.findIndex((line) => /^ {4}at /.test(line) &&
+		OWN.test(line));
+	return end < 0 ? error.stack : lines.slice(0, end).join('\n');
+}
+
+// FILE:LINE, that line, and an arrow under its column.
+function arrow(stack) {
+	const place = /^ {4}at (?:.*? \()?((?:file:\/\/)?\/.*):(\d+):(\d+)\)?$/m
+		.exec(stack);
+	if (!place)
+		return '';
+	const [, file, line, column] = place;
+	try {
+		const text = (texts.get(file) ??
+			readText(file.replace(/^file:\/\//, '')).split('\n')
+		)[line - 1];
+		const indent = text.slice(0, column - 1).replace(/[^\t]/g, ' ');
+		return `${file}:${line}\n${text}\n${indent}^\n\n`;
+	} catch {
+		return '';
+	}
+}
+
+// Node puts one before the stack of what a script throws.
+const ARROW = /^((?:\/|node:|file:).*:\d+\n.*\n[ \t]*\^*\n)\n?/;
+
+function print(error) {
+	let text;
+	if (typeof error?.stack === 'string') {
+		const [whole] = ARROW.exec(error.stack) ?? [''];
+		const stack = cleaned(error).slice(whole.length);
+		// Of wrong syntax no frame is its own.
+		const isCode = !whole || /^ {4}at /m.test(stack);
+		try {
+			error.stack = isCode ? stack : whole + stack;
+		} catch {
+			// It is frozen.
+		}
+		text = isCode ? (whole || arrow(stack)) + inspect(error)
+			: whole + stack;
+	} else {
+		text = `Uncaught:\n${inspect(error)}`;
+	}
+	writeAll(2, Buffer.from(`${text}\n\nNode.js ${process.version}\n`));
+}
+
+// What ask() returns as a string, whatever the program's part in it does.
+function attempt(ask, otherwise) {
+	try {
+		return String(ask());
+	} catch {
+		return otherwise;
+	}
+}
+
+function told(error) {
+	if (!(error instanceof Error))
+		return { name: typeof error, traceback: '',
+			 value: attempt(() => error, '<unprintable>') };
+	return { name: attempt(() => error.name, 'Error'),
+		 value: attempt(() => error.message, '<unprintable>'),
+		 traceback: attempt(() => error.stack, '') };
+}
+
+function clearTimers() {
+	live.forEach((timer) => (clear(timer), timers.clearImmediate(timer)));
+}
+
+// The step is over though the loop may have work.
+function abandon(code) {
+	if (!step || step.over)
+		return;
+	step.over = true;
+	step.code = code;
+	clearTimers();
+	for (const handle of process._getActiveHandles())
+		handle.unref?.();
+	soon(finish);
+}
+
+function fail(error) {
+	if (error === EXIT || !step || step.over)
+		return;
+	try {
+		print(error);
+	} catch {
+		writeAll(2, Buffer.from('Uncaught:\n<unprintable>\n'));
+	}
+	step.said.error = told(error);
+	abandon(1);
+}
+
+function onUncaught(error) {
+	if (error === EXIT || step?.over)
+		return;
+	if (process.listenerCount('uncaughtException'))
+		process.emit('uncaughtException', error, 'uncaughtException');
+	else
+		fail(error);
+}
+
+function exit(code) {
+	if (code !== undefined)
+		process.exitCode = code;
+	abandon(process.exitCode || 0);
+	throw EXIT;
+}
+
+// --- steps
+
+function exitCode() {
+	try {
+		return Number(step.code ?? process.exitCode ?? 0) & 0xff;
+	} catch {
+		return 1; // it is no number
+	}
+}
+
+function strings(file) {
+	return existsSync(file) ? readText(file).split('\0').slice(0, -1) : [];
+}
+
+// require, module and the rest as a program finds them.
+function becomeMain(file) {
+	const module = new Module(file, null);
+	module.filename = file;
+	module.paths = Module._nodeModulePaths(path.dirname(file));
+	process.mainModule = module;
+	const names = { module, exports: module.exports, __filename: file,
+			__dirname: path.dirname(file),
+			require: Module.createRequire(file),
+			__import: importFrom(file) };
+	for (const [name, value] of Object.entries(names))
+		defineProperty(globalThis, name, {
+			__proto__: null, value, configurable: true,
+			writable: true, enumerable: false });
+}
+
+// A module in the program's place knows what import() means there.
+function importFrom(file) {
+	let load;
+	return (specifier) => {
+		if (!load) {
+			const module = new Module(file, null);
+			module.filename = file;
+			module._compile('exports.load = (s) => import(s);',
+					file);
+			({ load } = module.exports);
+		}
+		return load(specifier);
+	};
+}
+
+// A variable shall be one even where Node has put an accessor.
+function declare(names) {
+	for (const name of names) {
+		const found = Object.getOwnPropertyDescriptor(globalThis, name);
+		if (found?.configurable && !found.writable)
+			defineProperty(globalThis, name, {
+				__proto__: null, value: undefined,
+				configurable: true, writable: true,
+				enumerable: true });
+	}
+}
+
+function execute(file) {
+	const source = readText(file).replace(/^\ufeff/, '');
+	// All steps may have the same file, and what they declare runs later.
+	const filename = texts.size ? `${file} (step ${texts.size + 1})` : file;
+	texts.set(filename, source.split('\n'));
+	const script = (code, columnOffset = 0) =>
+		new vm.Script(code, { filename, columnOffset });
+	const run = (compiled) => compiled.runInThisContext();
+	const { names = [], functions, open = '', code, close = '' } =
+		rewrite(source, step.mode === 'cell');
+	const main = script(open + code + close, -open.length);
+	declare(names);
+	if (functions !== undefined) {
+		if (names.length)
+			run(script(`var ${names};`));
+		run(script(functions));
+	}
+	return { value: run(main), waits: functions !== undefined };
+}
+
+function say(value) {
+	if (step.mode === 'cell' && !step.over)
+		Object.assign(step.said, describe(value));
+}
+
+function start() {
+	const mine = step;
+	try {
+		const { value, waits } = execute(step.file);
+		if (!waits) {
+			say(value);
+			return;
+		}
+		mine.waits = true;
+		value.then((settled) => {
+			mine.waits = false;
+			if (step === mine)
+				say(settled);
+		}).catch((error) => {
+			mine.waits = false;
+			if (step === mine)
+				fail(error);
+		});
+	} catch (error) {
+		fail(error);
+	}
+}
+
+let received = '';
+
+function nextLine() {
+	const data = Buffer.allocUnsafeSlow(4096);
+	while (!received.includes('\n')) {
+		const n = readSync(CONTROL, data);
+		if (!n)
+			reallyExit.call(process, 0);
+		received += data.toString('utf8', 0, n);
+	}
+	const end = received.indexOf('\n');
+	const line = received.slice(0, end);
+	received = received.slice(end + 1);
+	return line.split(' ');
+}
+
+function next() {
+	const [, mode, file, place] = nextLine();
+	step = { mode, file, said: {}, over: false };
+	live.clear();
+	openStreams(place);
+	for (const text of strings(`${place}/env`)) {
+		const at = text.indexOf('=');
+		process.env[text.slice(0, at)] = text.slice(at + 1);
+	}
+	process.argv = [process.execPath, file, ...strings(`${place}/args`)];
+	process.exitCode = undefined;
+	becomeMain(file);
+	writeAll(CONTROL, Buffer.from('S'));
+	soon(start);
+}
+
+function finish() {
+	const { said, waits } = step;
+	if (step.over) // it may have gone on in spite of process.exit()
+		clearTimers();
+	if (waits && !step.over) {
+		writeAll(2, Buffer.from('Warning: Detected unsettled ' +
+					'top-level await\n'));
+		step.code = 13;
+	}
+	const code = exitCode();
+	if (Object.keys(said).length) {
+		try {
+			writeAll(step.result, Buffer.from(stringify(said)));
+		} catch {
+			// The program closed it; its loss.
+		}
+	}
+	try {
+		closeStreams();
+		step = null;
+		writeAll(CONTROL, Buffer.from([0x45, code]));
+		next();
+	} catch {
+		// What the program has spoilt is of no use to another step.
+		reallyExit.call(process, 1);
+	}
+}
+
+// The loop has nothing to do. What the program has for this case comes first,
+// once, and may give it more. Of these listeners it may remove all.
+function onIdle(emit, rest) {
+	if (step.idle || !process.listenerCount('beforeExit')) {
+		finish();
+		return true;
+	}
+	step.idle = true;
+	soon(() => {}); // or Node would end
+	return emit.call(process, 'beforeExit', ...rest);
+}
+
+function main() {
+	own.vanish();
+	['setTimeout', 'setInterval', 'setImmediate'].forEach(track);
+	['clearTimeout', 'clearInterval', 'clearImmediate'].forEach(untrack);
+	process.exit = exit;
+	process.setUncaughtExceptionCaptureCallback(onUncaught);
+	const { emit } = process;
+	process.emit = function (name, ...rest) {
+		return name === 'beforeExit' && step ? onIdle(emit, rest)
+			: emit.call(this, name, ...rest);
+	};
+	writeAll(CONTROL, Buffer.from('R'));
+	next();
+}
+
+main();
