@@ -8,7 +8,8 @@ A command is a line that begins with "$ " in a ```console block (.md) or between
 .EX and .EE (manual pages); a here-document, a backslash or "> " goes on in the
 next lines. What follows is all that it prints, on both streams; "..." stands for any
 text, and alone on a line for any lines. Each block is a test. The blocks of a
-document share a shell, so a later one finds what an earlier one has made.
+document share a shell, so a later one finds what an earlier one has made. Their
+standard input is empty.
 
 What begins with "make" is not run: `make check` runs this.
 
@@ -28,16 +29,19 @@ TOP = os.path.abspath(__file__ + "/../../..")
 SLOW = int(os.environ.get("SLOW", "1"))
 BOUND_S = 60 * SLOW     # of one command
 SETUP = r"""
-set -e
-mount -t tmpfs none /mnt
-mount -t tmpfs none /var/lib
-mkdir -p /var/lib/fsd/templates
-mount --bind "$1/templates" /var/lib/fsd/templates
-mkdir -p /run/fsd
-mount -t tmpfs none /run/fsd
-mkdir -p /mnt/jobs /run/fsd/jobs
-cd "$2"
-exec bash --noprofile --norc
+mount -t tmpfs none /mnt &&
+mount -t tmpfs none /var/lib &&
+mkdir -p /var/lib/fsd/templates &&
+mount --bind "$1/templates" /var/lib/fsd/templates &&
+mkdir -p /run/fsd &&
+mount -t tmpfs none /run/fsd &&
+mkdir -p /mnt/jobs /run/fsd/jobs &&
+cd "$2" || exit
+exec 9<&0 </dev/null
+while IFS= read -r -d "" -u 9 command; do
+	eval "$command"
+	printf '\n%s\n' "$3"
+done
 """
 
 
@@ -130,17 +134,16 @@ class Shell:
                "TMPDIR": home + "/tmp",
                "FSD_IMAGE": os.environ.get("FSD_IMAGE", TOP + "/build/image")}
         os.mkdir(env["TMPDIR"])
+        self.mark = "end-of-%d" % os.getpid()
         self.child = subprocess.Popen(
             ["unshare", "--mount", "--propagation", "private", "bash", "-c",
-             SETUP, "setup", state, home], env=env, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            start_new_session=True)
-        self.mark = "end-of-%d-" % os.getpid()
+             SETUP, "bash", state, home, self.mark], env=env,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True)
 
     def run(self, text):
         """What it prints; raises TimeoutError."""
-        self.child.stdin.write(
-            (text + "\nprintf '\\n%s\\n' " + self.mark + "\n").encode())
+        self.child.stdin.write(text.encode() + b"\0")
         self.child.stdin.flush()
         end = ("\n" + self.mark + "\n").encode()
         out, until = b"", time.monotonic() + BOUND_S
