@@ -12,11 +12,31 @@
 
 #include "vm.h"
 
-/* One kind of machine. Each has its own template. */
+/* One kind of machine. */
 struct vm_class {
-	uint32_t memory_mib; /* the guest's RAM */
+	uint32_t memory_mib; /* that the host lets its guest take */
 	uint32_t cpus;
 };
+
+/*
+ * The guest's RAM. All classes up to VM_RAM_MIB have this much, and so one template:
+ * a job that needs more memory than most waits for no other boot. What a guest does
+ * not touch costs nothing but its kernel's table of pages, 16 bytes a KiB, of which
+ * a machine touches little, too; the host's control group is what bounds it. Other
+ * ways to give a guest more memory do not exist here: a microvm has neither slots
+ * for it nor virtio-mem.
+ */
+#define VM_RAM_MIB 4480u /* memory_mb of 4096, and what the guest itself has */
+static inline uint32_t vm_class_ram(const struct vm_class *cls)
+{
+	return cls->memory_mib > VM_RAM_MIB ? cls->memory_mib : VM_RAM_MIB;
+}
+/* Have machines of both the same template? */
+static inline bool vm_class_shares(const struct vm_class *a,
+				   const struct vm_class *b)
+{
+	return vm_class_ram(a) == vm_class_ram(b) && a->cpus == b->cpus;
+}
 
 /* A template that is ready to be restored from. */
 struct backend_template {

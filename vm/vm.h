@@ -236,8 +236,8 @@ void vm_expect(struct vm *vm, uint32_t runner);
  */
 struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
 			  const struct vm_events *events, void *arg);
-/* Does it wait for the first machine of its size, whose template is looked for
- * or made? Then *ret_mib and *ret_cpus are that size. */
+/* Does it wait for the first machine of its template, which is looked for or made?
+ * Then *ret_mib and *ret_cpus are what its machines have at most for a program. */
 bool vm_lease_is_first(const struct vm_lease *lease, uint32_t *ret_mib,
 		       uint32_t *ret_cpus);
 /* After granted. *job and what it points at are borrowed until vm_end(). */

@@ -111,9 +111,9 @@ static void tell_if_first(struct run *run)
 	uint32_t mib, cpus;
 
 	if (vm_lease_is_first(run->lease, &mib, &cpus))
-		job_log(run->job, "waits for the first machine of %u MiB and "
-			"%u processor%s: its template is looked for, or made "
-			"once", mib, cpus, cpus == 1 ? "" : "s");
+		job_log(run->job, "waits for the template of machines for up "
+			"to %u MiB (memory_mb) and %u processor%s: it is looked "
+			"for, or made once", mib, cpus, cpus == 1 ? "" : "s");
 }
 
 static int lease(struct run *run, struct err *err)

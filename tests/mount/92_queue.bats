@@ -56,12 +56,24 @@ becomes() {
 	log_has first waits 0
 }
 
-@test "a job that is the first with a machine of its size says so in its log" {
+@test "a job of up to 4 GiB needs no template of its own" {
+	local mb
+	mount_start
+	job_run a 'out x'
+	for mb in 1500 4096; do
+		job_run m$mb 'out x' "{\"memory_mb\": $mb}"
+		ended m$mb 0 exited
+		log_has m$mb 'waits for the template' 0
+	done
+	assert_equal "$(figure fsd_templates_made_total)" 1
+}
+
+@test "a job that is the first with a machine of its template says so in its log" {
 	mount_start
 	job_run a 'out x'
 	job_run b 'out x' '{"memory_mb": 512, "cpus": 2}'
 	job_run c 'out x' '{"memory_mb": 512, "cpus": 2}'
-	log_has b 'waits for the first machine of 1024 MiB and 2 processors: its template is looked for, or made once' 1
+	log_has b 'waits for the template of machines for up to 4160 MiB (memory_mb) and 2 processors: it is looked for, or made once' 1
 	log_has c waits 0
 	log_has b ' queued' 1
 }

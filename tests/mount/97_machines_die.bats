@@ -265,8 +265,8 @@ jailer_dies() {
 	job_start a $'out up\nsleep 60000'
 	job_follow a up
 	id=$(basename "$(echo "$STATE"/jobs/*)")
-	job_start b 'out y' '{"memory_mb": 2048}'
-	await becomes 10 grep -q 'its template' "$MNT/b/log"
+	job_start b 'out y' '{"cpus": 2}'
+	await becomes 10 grep -q 'waits for the template' "$MNT/b/log"
 	gate "hold:pwrite64:jobs/$id/meta"
 	jailer_dies
 	gate_held # a, which ran, has not ended yet

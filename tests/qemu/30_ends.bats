@@ -161,6 +161,16 @@ PY
 	ok 120
 }
 
+@test "a job that needs much memory starts from the template that is there, and may fill it" {
+	local made
+	made=$(figure fsd_templates_made_total)
+	prog code.py '{"memory_mb": 1500, "timeout": 300}' <<<'x = bytearray(1400 << 20); print(len(x) >> 20)'
+	ok 1400
+	prog code.py '{"memory_mb": 1500, "timeout": 300}' <<<'x = bytearray(1600 << 20); print("not reached")'
+	ended "$J" 137 out_of_memory
+	assert_equal "$(figure fsd_templates_made_total)" "$made"
+}
+
 @test "a child over the memory limit, and /dev/shm and /tmp count as well" {
 	prog code.sh '{"memory_mb": 64}' <<<$'python3 -c "x = bytearray(200 << 20)"\necho "code $?"'
 	run out

@@ -43,32 +43,32 @@ int main(void)
 	};
 
 	check(&s,
-	      HEAD("tcg,tb-size=64", "max") "-smp 1 -m 1024M "
-	      "-object memory-backend-file,id=ram,size=1024M,"
+	      HEAD("tcg,tb-size=64", "max") "-smp 1 -m 4480M "
+	      "-object memory-backend-file,id=ram,size=4480M,"
 	      "mem-path=/ram,share=off,reserve=off" DEVICES
 	      "-incoming defer", "a machine");
 	s.zygote = true;
 	check(&s,
 	      BEGIN "-sandbox on,obsolete=deny,resourcecontrol=deny "
-	      MACHINE("tcg,tb-size=256", "max") "-smp 1 -m 1024M "
-	      "-object memory-backend-file,id=ram,size=1024M,"
+	      MACHINE("tcg,tb-size=256", "max") "-smp 1 -m 4480M "
+	      "-object memory-backend-file,id=ram,size=4480M,"
 	      "mem-path=/ram,share=off,reserve=off" DEVICES
 	      "-incoming defer", "a zygote");
 	s.zygote = false;
 	s.boot = true;
 	s.tsc_khz = 2596138;
 	check(&s,
-	      HEAD("tcg,tb-size=64", "max") "-smp 1 -m 1024M "
-	      "-object memory-backend-file,id=ram,size=1024M,"
+	      HEAD("tcg,tb-size=64", "max") "-smp 1 -m 4480M "
+	      "-object memory-backend-file,id=ram,size=4480M,"
 	      "mem-path=/ram,share=on" DEVICES
 	      "-kernel /kernel -initrd /initrd -append quiet loglevel=0 "
 	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable nowatchdog "
 	      "mitigations=off tsc_early_khz=2596138", "a boot");
 	s.accel = VM_ACCEL_KVM;
-	s.cls = (struct vm_class){ .memory_mib = 4096, .cpus = 2 };
+	s.cls = (struct vm_class){ .memory_mib = 8192, .cpus = 2 };
 	check(&s,
-	      HEAD("kvm", "host,vmx=off,svm=off,pmu=off") "-smp 2 -m 4096M "
-	      "-object memory-backend-file,id=ram,size=4096M,"
+	      HEAD("kvm", "host,vmx=off,svm=off,pmu=off") "-smp 2 -m 8192M "
+	      "-object memory-backend-file,id=ram,size=8192M,"
 	      "mem-path=/ram,share=on" DEVICES
 	      "-kernel /kernel -initrd /initrd -append quiet loglevel=0 "
 	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable nowatchdog",

@@ -54,7 +54,7 @@ static void add_ram(struct argv *a, const struct argv_spec *s)
 	 * and reserves nothing for what it does not touch. */
 	add(a, "-object");
 	add_fmt(a, "memory-backend-file,id=ram,size=%uM,mem-path=" ARGV_RAM
-		   ",share=%s", s->cls.memory_mib,
+		   ",share=%s", vm_class_ram(&s->cls),
 		s->boot ? "on" : "off,reserve=off");
 }
 
@@ -150,7 +150,7 @@ int argv_make(const struct argv_spec *s, struct argv *a)
 	add(a, "-smp");
 	add_fmt(a, "%u", s->cls.cpus);
 	add(a, "-m");
-	add_fmt(a, "%uM", s->cls.memory_mib);
+	add_fmt(a, "%uM", vm_class_ram(&s->cls));
 	add_ram(a, s);
 	add_devices(a);
 	add_monitor(a);

@@ -150,19 +150,19 @@ static pid_t clone_child(const struct jailer *j, bool zygote, int *ret_pidfd)
 static int bound(struct jailer *j, const struct jail_request *q,
 		 struct cell *c, struct jail_bounds *ret)
 {
+	const uint64_t ram = vm_class_ram(&(struct vm_class){
+		.memory_mib = q->memory_mib });
 	int r;
 
 	*ret = (struct jail_bounds){
 		.own_uts = j->clone_flags & CLONE_NEWUTS,
 		.own_cgroup_ns = j->cgroup_ns,
 		/* A restored machine writes to no file at all. */
-		.file_bytes = q->kind == JAIL_BOOT ?
-				      (uint64_t)q->memory_mib << 20 : 0,
+		.file_bytes = q->kind == JAIL_BOOT ? ram << 20 : 0,
 	};
 	/* Where no control group bounds its memory. */
 	if (j->cgroups.base[0] < 0)
-		ret->address_bytes = ((uint64_t)q->memory_mib + QEMU_MIB)
-				     << 20;
+		ret->address_bytes = (ram + QEMU_MIB) << 20;
 	r = lease_uid(&j->uids, &ret->uid, &c->lease);
 	ret->threads = ret->uid ? THREADS_MAX + q->cpus : 0;
 	return r;

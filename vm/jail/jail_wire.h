@@ -57,7 +57,7 @@ struct jail_request {
 	uint32_t version, op, id;
 	uint32_t kind;        /* enum jail_kind */
 	uint32_t accel;       /* enum vm_accel, KVM or TCG */
-	uint32_t memory_mib;  /* of the guest */
+	uint32_t memory_mib;  /* that the guest may take (struct vm_class) */
 	uint32_t cpus;
 	union {
 		uint32_t tsc_khz; /* BOOT: 0 or what the guest is told */

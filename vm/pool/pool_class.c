@@ -13,7 +13,26 @@
 #define TEMPLATE_RETRY_MS 5000 /* doubles, too */
 #define TEMPLATE_RETRY_MAX_MS 300000
 #define SLOW_MS 10000           /* a start takes some 0.1 to 2 s */
-#define MACHINE_EXTRA (320ull << 20) /* the guest's own: kernel, runners */
+
+/* A new class may find that its template is there, or on its way. */
+static void take_template(struct pool_class *c)
+{
+	list_for_each(pos, tmp, &c->vm->classes) {
+		const struct pool_class *has =
+			list_entry(pos, struct pool_class, node);
+
+		if (!vm_class_shares(&c->cls, &has->cls))
+			continue;
+		c->state = has->state;
+		c->tmpl = has->tmpl;
+		if (has->state != CLASS_FAILED)
+			return;
+		c->err = has->err;
+		c->bad_templates = has->bad_templates;
+		c->retry_ns = has->retry_ns;
+		return;
+	}
+}
 
 struct pool_class *class_get(struct vm *vm, const struct vm_class *cls)
 {
@@ -31,11 +50,13 @@ struct pool_class *class_get(struct vm *vm, const struct vm_class *cls)
 	c->vm = vm;
 	c->cls = *cls;
 	list_init(&c->waiting);
+	take_template(c);
 	list_add_tail(&vm->classes, &c->node);
 	return c;
 }
 
-/* The smallest class that holds the need; doubling keeps them few. */
+/* The smallest class that holds the need; doubling keeps them few. But none is
+ * doubled past what a template of its own would take. */
 struct vm_class class_of(const struct vm_need *need)
 {
 	uint64_t bytes = need->memory_bytes, mib = MACHINE_MIB;
@@ -44,6 +65,8 @@ struct vm_class class_of(const struct vm_need *need)
 		bytes = UINT64_MAX;
 	while (mib < UINT32_MAX / 2 && mib << 20 < bytes)
 		mib *= 2;
+	if (mib > VM_RAM_MIB && (uint64_t)VM_RAM_MIB << 20 >= bytes)
+		mib = VM_RAM_MIB;
 	return (struct vm_class){
 		.memory_mib = (uint32_t)mib,
 		.cpus = MAX(need->cpus, 1u),
@@ -53,6 +76,12 @@ struct vm_class class_of(const struct vm_need *need)
 struct pool_class *base_class(struct vm *vm)
 {
 	return list_first(&vm->classes, struct pool_class, node);
+}
+
+/* Has it the pool's own template, without which no job can run? */
+static bool is_own(const struct pool_class *c)
+{
+	return vm_class_shares(&c->cls, &base_class(c->vm)->cls);
 }
 
 static void fail_first(struct pool_class *c)
@@ -70,7 +99,7 @@ static void give_up(struct pool_class *c)
 {
 	do {
 		fail_first(c);
-	} while (c != base_class(c->vm) && !list_empty(&c->waiting));
+	} while (!is_own(c) && !list_empty(&c->waiting));
 }
 
 /* Without the pool's own template no job can run, which is no fault of those that
@@ -78,7 +107,7 @@ static void give_up(struct pool_class *c)
 bool class_is_hopeless(const struct pool_class *c)
 {
 	return c->state == CLASS_FAILED && now_ns() < c->retry_ns &&
-	       c != base_class(c->vm);
+	       !is_own(c);
 }
 
 static void tell(struct vm_lease *l, const char *sentence)
@@ -93,6 +122,17 @@ static void tell_waiting(struct pool_class *c, const char *sentence)
 		tell(list_entry(pos, struct vm_lease, node), sentence);
 }
 
+/* Classes with the same template have it, want it and lose it together. */
+static void set_state(struct pool_class *of, enum class_state state)
+{
+	list_for_each(pos, tmp, &of->vm->classes) {
+		struct pool_class *c = list_entry(pos, struct pool_class, node);
+
+		if (vm_class_shares(&c->cls, &of->cls))
+			c->state = state;
+	}
+}
+
 void class_want_template(struct pool_class *c)
 {
 	struct vm *vm = c->vm;
@@ -101,7 +141,7 @@ void class_want_template(struct pool_class *c)
 		return;
 	if (now_ns() < c->retry_ns)
 		return;
-	c->state = CLASS_MAKING;
+	set_state(c, CLASS_MAKING);
 	snprintf(vm->step, sizeof(vm->step), "starting");
 	vm->backend->ops->template_get(vm->backend, &c->cls);
 	loop_defer(vm->loop, &vm->tell);
@@ -115,36 +155,49 @@ static uint64_t backoff(uint64_t ms, unsigned failures, uint64_t max)
 	return MIN(ms, max) * NS_PER_MS;
 }
 
+static void has_template(struct pool_class *c, const struct backend_template *t)
+{
+	c->state = CLASS_READY;
+	c->tmpl = *t;
+	c->bad_templates = 0;
+	if (!c->bad_row)
+		c->bad_since_ns = 0;
+}
+
+static void has_no_template(struct pool_class *c, const struct err *err)
+{
+	c->state = CLASS_FAILED;
+	c->err = *err;
+	c->bad_templates++;
+	c->retry_ns = now_ns() + backoff(TEMPLATE_RETRY_MS, c->bad_templates,
+					 TEMPLATE_RETRY_MAX_MS);
+	if (!c->bad_since_ns)
+		c->bad_since_ns = realtime_ns();
+	if (class_is_hopeless(c))
+		give_up(c);
+	tell_waiting(c, c->err.text);
+}
+
 void pool_template_done(void *arg, const struct vm_class *cls,
 			const struct backend_template *t,
 			const struct err *err)
 {
 	struct vm *vm = arg;
-	struct pool_class *c = class_get(vm, cls);
 
-	/* The first cannot be: it was asked for. */
-	if (!c || vm->broken)
+	if (vm->broken)
 		return;
-	if (t) {
-		c->state = CLASS_READY;
-		c->tmpl = *t;
-		c->bad_templates = 0;
-		if (!c->bad_row)
-			c->bad_since_ns = 0;
-	} else {
-		c->state = CLASS_FAILED;
-		c->err = *err;
-		c->bad_templates++;
-		c->retry_ns = now_ns() + backoff(TEMPLATE_RETRY_MS,
-						 c->bad_templates,
-						 TEMPLATE_RETRY_MAX_MS);
-		if (!c->bad_since_ns)
-			c->bad_since_ns = realtime_ns();
+	if (!t)
 		log_error("no template for machines of %u MiB: %s",
-			  cls->memory_mib, err->text);
-		if (class_is_hopeless(c))
-			give_up(c);
-		tell_waiting(c, c->err.text);
+			  vm_class_ram(cls), err->text);
+	list_for_each(pos, tmp, &vm->classes) {
+		struct pool_class *c = list_entry(pos, struct pool_class, node);
+
+		if (!vm_class_shares(&c->cls, cls))
+			continue;
+		if (t)
+			has_template(c, t);
+		else
+			has_no_template(c, err);
 	}
 	loop_defer(vm->loop, &vm->tell);
 	pool_kick(vm);
@@ -176,7 +229,7 @@ void class_bad_machine(struct pool_class *c, const char *sentence,
 	    c->state == CLASS_READY) {
 		c->vm->backend->ops->template_drop(c->vm->backend, &c->cls,
 						   sentence);
-		c->state = CLASS_NONE;
+		set_state(c, CLASS_NONE);
 	}
 	if (counts && c->bad_row >= BAD_ROW_GIVE_UP)
 		give_up(c);

@@ -7,6 +7,7 @@
 #include "vm/channel/tape.h"
 
 #define MACHINE_MIB 1024        /* the pool's class */
+#define MACHINE_EXTRA (320ull << 20) /* the guest's own: kernel, runners */
 
 /* NULL without memory. */
 struct pool_class *class_get(struct vm *vm, const struct vm_class *cls);

@@ -333,7 +333,7 @@ struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
 bool vm_lease_is_first(const struct vm_lease *l, uint32_t *ret_mib,
 		       uint32_t *ret_cpus)
 {
-	*ret_mib = l->cls->cls.memory_mib;
+	*ret_mib = vm_class_ram(&l->cls->cls) - (uint32_t)(MACHINE_EXTRA >> 20);
 	*ret_cpus = l->cls->cls.cpus;
 	return l->cls->state != CLASS_READY;
 }

@@ -178,14 +178,17 @@ static const struct process_events process_events = {
 };
 
 static int start_process(struct qemu_machine *m, struct own_template *own,
-			 bool hot, int *ret_wire, struct err *err)
+			 const struct vm_class *cls, bool hot, int *ret_wire,
+			 struct err *err)
 {
 	struct template_ground *g = &m->q->ground;
 	uint32_t zygote = zygotes_id(&own->zygotes);
-	int r = zygote ? restore_fork(g, own->t, zygote, hot, &process_events, m,
-				      &m->process, ret_wire, err) :
-			 restore_start(g, own->t, JAIL_RESTORE, &process_events,
-				       m, &m->process, ret_wire, err);
+	int r = zygote ? restore_fork(g, own->t, cls, zygote, hot,
+				      &process_events, m, &m->process, ret_wire,
+				      err) :
+			 restore_start(g, own->t, cls, JAIL_RESTORE,
+				       &process_events, m, &m->process,
+				       ret_wire, err);
 
 	m->of = own;
 	m->number = template_number(own->t);
@@ -221,7 +224,7 @@ static int qemu_start(struct backend *b, const struct vm_class *cls, bool hot,
 	m->arg = arg;
 	m->scale = info.scale;
 	m->limit = (struct loop_timer){ .fn = on_limit, .arg = m };
-	r = start_process(m, own, hot, ret_wire, err);
+	r = start_process(m, own, cls, hot, ret_wire, err);
 	if (r < 0) {
 		free(m);
 		return r;

@@ -11,12 +11,12 @@
 
 /* The part that all have; more_fds are those after the wire. */
 static int start(const struct template_ground *g, struct jail_request *what,
-		 const struct template *t, const int more_fds[3],
+		 const struct template *t, const struct vm_class *cls,
+		 const int more_fds[3],
 		 const struct process_events *ev, void *arg,
 		 struct process **ret, int *ret_wire, struct err *err)
 {
 	auto_close int ours = -1, theirs = -1;
-	const struct vm_class *cls = template_class(t);
 	int pair[2], r;
 
 	what->accel = template_accel(t);
@@ -37,7 +37,8 @@ static int start(const struct template_ground *g, struct jail_request *what,
 }
 
 int restore_start(const struct template_ground *g, const struct template *t,
-		  enum jail_kind kind, const struct process_events *ev,
+		  const struct vm_class *cls, enum jail_kind kind,
+		  const struct process_events *ev,
 		  void *arg, struct process **ret, int *ret_wire,
 		  struct err *err)
 {
@@ -50,12 +51,12 @@ int restore_start(const struct template_ground *g, const struct template *t,
 
 	if (state < 0 || ram < 0)
 		return err_sys(err, -errno, "the template's files");
-	return start(g, &what, t, more, ev, arg, ret, ret_wire, err);
+	return start(g, &what, t, cls, more, ev, arg, ret, ret_wire, err);
 }
 
 int restore_fork(const struct template_ground *g, const struct template *t,
-		 uint32_t zygote, bool hot, const struct process_events *ev,
-		 void *arg,
+		 const struct vm_class *cls, uint32_t zygote, bool hot,
+		 const struct process_events *ev, void *arg,
 		 struct process **ret, int *ret_wire, struct err *err)
 {
 	struct jail_request what = {
@@ -63,7 +64,7 @@ int restore_fork(const struct template_ground *g, const struct template *t,
 	};
 	const int none[3] = { -1, -1, -1 };
 
-	return start(g, &what, t, none, ev, arg, ret, ret_wire, err);
+	return start(g, &what, t, cls, none, ev, arg, ret, ret_wire, err);
 }
 
 void restore_send(void (*send)(void *arg, const char *command,

@@ -12,16 +12,17 @@
 
 /*
  * Starts the process; *ret_wire is the host's end of its wire, nonblocking, the
- * caller's. kind: JAIL_RESTORE or JAIL_ZYGOTE. Return: 0 or negative errno.
+ * caller's. cls: what bounds it; its template may be that of several classes.
+ * kind: JAIL_RESTORE or JAIL_ZYGOTE. Return: 0 or negative errno.
  */
 int restore_start(const struct template_ground *g, const struct template *t,
-		  enum jail_kind kind, const struct process_events *ev,
-		  void *arg, struct process **ret, int *ret_wire,
+		  const struct vm_class *cls, enum jail_kind kind,
+		  const struct process_events *ev, void *arg, struct process **ret, int *ret_wire,
 		  struct err *err);
 /* A machine forked off a zygote that lives, the same. It is stopped. */
 int restore_fork(const struct template_ground *g, const struct template *t,
-		 uint32_t zygote, bool hot, const struct process_events *ev,
-		 void *arg,
+		 const struct vm_class *cls, uint32_t zygote, bool hot,
+		 const struct process_events *ev, void *arg,
 		 struct process **ret, int *ret_wire, struct err *err);
 
 /* Has the guest's state read. send puts one command, with the caller's limits

@@ -108,8 +108,8 @@ int scout_new(const struct template_ground *g, const struct template *t,
 		.done = done, .arg = arg,
 		.limit = { .fn = on_limit, .arg = s },
 	};
-	r = restore_fork(g, t, zygote, false, &process_events, s, &s->process, &wire,
-			 err);
+	r = restore_fork(g, t, template_class(t), zygote, false,
+			 &process_events, s, &s->process, &wire, err);
 	if (r == 0) {
 		r = begin(s, wire, about.scale);
 		if (r < 0)

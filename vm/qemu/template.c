@@ -489,7 +489,7 @@ static void boot(struct template *t)
 	t->began_ns = now_ns();
 	progress(t, "booting the guest with %s (%u of %u)",
 		 vm_accel_names[t->accel], t->attempt, ATTEMPTS);
-	r = store_begin(cache_of(t), (uint64_t)t->cls.memory_mib << 20,
+	r = store_begin(cache_of(t), (uint64_t)vm_class_ram(&t->cls) << 20,
 			&t->fresh, &err);
 	if (r == 0)
 		r = start_qemu(t, &err);

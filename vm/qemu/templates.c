@@ -149,10 +149,8 @@ struct own_template *templates_find(const struct templates *ts,
 	list_for_each(pos, tmp, &ts->all) {
 		struct own_template *own =
 			list_entry(pos, struct own_template, node);
-		const struct vm_class *has = template_class(own->t);
 
-		if (has->memory_mib == cls->memory_mib &&
-		    has->cpus == cls->cpus)
+		if (vm_class_shares(template_class(own->t), cls))
 			return own;
 	}
 	return NULL;

@@ -142,8 +142,8 @@ int zygote_new(const struct template_ground *ground, const struct template *t,
 		.arg = arg, .began_ns = now_ns(),
 		.limit = { .fn = on_limit, .arg = z },
 	};
-	r = restore_start(ground, t, JAIL_ZYGOTE, &process_events, z,
-			  &z->process, &wire, err);
+	r = restore_start(ground, t, template_class(t), JAIL_ZYGOTE,
+			  &process_events, z, &z->process, &wire, err);
 	if (r == 0) {
 		r = channel_new(z->loop, wire, PHASE_IDLE, about.scale,
 				&channel_events, z, &z->ch);
