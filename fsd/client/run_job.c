@@ -150,8 +150,9 @@ static int put_input(struct client *k, const char *path)
 }
 
 /* config.json comes last: it may start the job. */
-static bool is_config(const char *name)
+static bool is_config(void *arg, const char *name)
 {
+	(void)arg;
 	return !strcmp(name, "config.json");
 }
 

@@ -5,6 +5,7 @@
  * a name with a dot, which never starts, and the rename submits all of it.
  */
 #include "submit.h"
+#include "tree_copy.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "copy_tree.h"
 #include "job_view.h"
+#include "tree_copy.h"
 
 #define CONFIG "config.json"
 #define NUMBERS_MOST 100000u /* that a name may have to be another one */
@@ -205,28 +206,49 @@ static void code_name(const char *file, char ret[32])
 		snprintf(ret, 32, "code");
 }
 
-static int copy_code(struct submitting *k, struct copy *c, const char *file,
-		     struct err *err)
+static int stops(void *arg)
+{
+	(void)arg;
+	return signalled ? -EINTR : 0;
+}
+
+/* What a copy has met. r: of tree_copy(). */
+static int copy_failed(const struct submitting *k, const struct tree_copy *t,
+		       int r, struct err *err)
+{
+	const char *dir = k->from < 0 ? "" : k->s->source;
+
+	if (r == 0 || r == -EINTR)
+		return r;
+	return err_set(err, r, "%s%s%s: %s%s", dir, *dir ? "/" : "", t->path,
+		       t->why, t->link ? "; -L copies what it leads to" : "");
+}
+
+/* One that was named, so a link is followed. */
+static int copy_one(struct submitting *k, const char *file, const char *as,
+		    struct err *err)
+{
+	struct tree_copy t = { .may = stops };
+
+	return copy_failed(k, &t, tree_copy(&t, k->from < 0 ? AT_FDCWD : k->from,
+					    file, true, k->to, as), err);
+}
+
+static int copy_code(struct submitting *k, const char *file, struct err *err)
 {
 	char name[32];
 
 	code_name(file, name);
-	snprintf(c->path, sizeof(c->path), "%s%s%s",
-		 k->from < 0 ? "" : k->s->source, k->from < 0 ? "" : "/", file);
-	c->follow = true; /* it was named */
-	return copy_file(c, k->from < 0 ? AT_FDCWD : k->from, file, k->to, name,
-			 err);
+	return copy_one(k, file, name, err);
 }
 
 /* A directory's own, or an empty one. */
-static int put_config(struct submitting *k, struct copy *c, struct err *err)
+static int put_config(struct submitting *k, struct err *err)
 {
 	auto_close int fd = -1;
 
-	if (k->from >= 0 && has(k->from, CONFIG)) {
-		snprintf(c->path, sizeof(c->path), "%s/" CONFIG, k->s->source);
-		return copy_file(c, k->from, CONFIG, k->to, CONFIG, err);
-	}
+	if (k->from >= 0 && has(k->from, CONFIG))
+		return copy_one(k, CONFIG, CONFIG, err);
 	fd = openat(k->to, CONFIG, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0 || write(fd, "{}\n", 3) != 3)
 		return err_sys(err, -errno, CONFIG);
@@ -247,19 +269,18 @@ static int not_taken(const struct submitting *k, const struct err *err)
 /* config.json is the last: when it is refused, all the rest is there, for --keep. */
 static int fill(struct submitting *k)
 {
-	struct copy c = { .stop = &signalled, .follow = k->s->follow,
-			  .skip = is_own, .arg = k };
+	struct tree_copy t = { .may = stops, .skip = is_own, .arg = k,
+			       .follow = k->s->follow };
 	struct err err = { 0 };
 	int r = 0;
 
-	snprintf(c.path, sizeof(c.path), "%s", k->s->source);
 	if (k->from >= 0)
-		r = copy_tree(&c, k->from, k->to, &err);
+		r = copy_failed(k, &t, tree_copy_all(&t, k->from, k->to), &err);
 	if (r == 0 && (k->from < 0 || k->s->main))
-		r = copy_code(k, &c, k->from < 0 ? k->s->source : k->s->main,
+		r = copy_code(k, k->from < 0 ? k->s->source : k->s->main,
 			      &err);
 	if (r == 0)
-		r = put_config(k, &c, &err);
+		r = put_config(k, &err);
 	if (signalled)
 		return 128 + signalled;
 	return r < 0 ? not_taken(k, &err) : 0;
@@ -371,6 +392,6 @@ int submit_client(const struct submit *s)
 			k.path, strrchr(k.path, '/')[1] == '.' ?
 			" and renamed" : "");
 	else if (r && k.path[0])
-		remove_tree(k.path);
+		tree_remove(AT_FDCWD, k.path);
 	return r;
 }

@@ -115,7 +115,8 @@ static int copy_link(struct tree_copy *t, const struct where *w,
 	if (n < 0)
 		return failed(t, false, NULL);
 	target[n] = '\0';
-	if (symlinkat(target, w->to, as) < 0)
+	t->link = symlinkat(target, w->to, as) < 0;
+	if (t->link)
 		return failed(t, true, errno == EPERM ? "a symbolic link that a "
 			      "job does not take; one must be relative and stay "
 			      "inside the job" : NULL);
@@ -136,9 +137,9 @@ static int copy_entries(struct tree_copy *t, const struct where *w)
 	}
 	while (r == 0 && (errno = 0, e = readdir(dir))) {
 		if (is_dots(e->d_name) ||
-		    (!w->depth && t->skip && t->skip(e->d_name)))
+		    (!w->depth && t->skip && t->skip(t->arg, e->d_name)))
 			continue;
-		r = copy_entry(t, w, e->d_name, false, e->d_name);
+		r = copy_entry(t, w, e->d_name, t->follow, e->d_name);
 	}
 	if (r == 0 && errno)
 		r = failed(t, false, NULL);
@@ -166,6 +167,15 @@ static int copy_dir(struct tree_copy *t, int from, const struct stat *st,
 	return r;
 }
 
+#define NOT_COPIED "; only files, directories and links are copied: leave it out"
+
+static const char *kind_of(mode_t mode)
+{
+	return S_ISFIFO(mode) ? "it is a named pipe" NOT_COPIED :
+	       S_ISSOCK(mode) ? "it is a socket" NOT_COPIED :
+				"it is a device" NOT_COPIED;
+}
+
 static int copy_opened(struct tree_copy *t, const struct where *w,
 		       const char *name, bool follow, const char *as)
 {
@@ -178,8 +188,7 @@ static int copy_opened(struct tree_copy *t, const struct where *w,
 		return copy_link(t, w, name, as);
 	/* Never a device or a pipe, which could block. */
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return refuse(t, "neither a file nor a directory nor a symbolic "
-			      "link");
+		return refuse(t, kind_of(st.st_mode));
 	from = openat(w->from, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC |
 					     (follow ? 0 : O_NOFOLLOW));
 	if (from < 0 || fstat(from, &st) < 0)

@@ -10,12 +10,14 @@ struct tree_copy {
 	/* Is asked before each block is copied, and before each file. Return: 0, or
 	 * what tree_copy() returns then. NULL: nobody. */
 	int (*may)(void *arg);
-	void *arg;
 	/* Names at the top that are left out. NULL: none. */
-	bool (*skip)(const char *name);
+	bool (*skip)(void *arg, const char *name);
+	void *arg;
+	bool follow;     /* copy what links in the tree lead to */
 	char path[4096]; /* ret, of an error: what it is about */
 	const char *why; /* ret, likewise */
 	bool writing;    /* ret: the error is of the copy */
+	bool link;       /* ret: it is a link that was not taken */
 };
 
 /* Copies what `name` in `from` is (a file, a directory with all that is in it, a

@@ -136,12 +136,12 @@ only() {
 	mkfifo project/pipe
 	run fsd submit project
 	assert_failure 1
-	assert_output --partial 'project/pipe: a job has files, directories and links only; leave this named pipe out'
+	assert_output --partial 'project/pipe: it is a named pipe; only files, directories and links are copied: leave it out'
 	rm project/pipe
 	ln -s /etc/passwd project/link
 	run fsd submit project
 	assert_failure 1
-	assert_output --partial 'project/link: a job cannot have this symbolic link to /etc/passwd'
+	assert_output --partial 'project/link: a symbolic link that a job does not take; one must be relative and stay inside the job; -L copies what it leads to'
 	only
 	run fsd submit -L project
 	assert_success

@@ -75,7 +75,7 @@ nothing_left() {
 	said 2 '-i missing: No such file or directory' fsd_run -i missing code.sh
 	said 2 '-i / has no last name; give a path that ends in one' fsd_run -i / code.sh
 	rm a/stdin a/log a/code.py
-	said 2 '-i a/pipe: neither a file nor a directory nor a symbolic link' fsd_run -i a code.sh
+	said 2 '-i a/pipe: it is a named pipe; only files, directories and links are copied: leave it out' fsd_run -i a code.sh
 	assert_equal "$(figure fsd_runs_accepted_total)" 0
 	nothing_left
 }
