@@ -28,6 +28,8 @@ import time
 TOP = os.path.abspath(__file__ + "/../../..")
 SLOW = int(os.environ.get("SLOW", "1"))
 BOUND_S = 60 * SLOW     # of one command
+# What fsd run says when it has waited for a second: on a busy host only.
+PROGRESS = re.compile(r"(?m)^fsd run: the template machine is being made.*\n")
 SETUP = r"""
 mount -t tmpfs none /mnt &&
 mount -t tmpfs none /var/lib &&
@@ -157,7 +159,7 @@ class Shell:
                 raise TimeoutError("the shell has ended: " +
                                    out.decode(errors="replace"))
             out += piece
-        out = out[:-len(end)].decode(errors="replace")
+        out = PROGRESS.sub("", out[:-len(end)].decode(errors="replace"))
         return out if out == "" or out.endswith("\n") else out + "\n"
 
     def close(self):
