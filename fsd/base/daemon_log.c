@@ -87,6 +87,7 @@ static void look(void *arg)
 struct daemon_log *daemon_log_open(const char *state_dir, uint64_t limit)
 {
 	struct daemon_log *l = calloc(1, sizeof(*l));
+	int error;
 
 	if (!l)
 		return NULL;
@@ -97,8 +98,10 @@ struct daemon_log *daemon_log_open(const char *state_dir, uint64_t limit)
 	l->first = l->dir < 0 ? -1 : open_file(l);
 	if (l->first >= 0)
 		return l;
+	error = errno;
 	fd_close(&l->dir);
 	free(l);
+	errno = error;
 	return NULL;
 }
 

@@ -250,15 +250,34 @@ static int parse(int argc, char **argv, struct mount_options *o)
 }
 
 /* Absolute. A server gets it so from its holder, and the directory may have
- * another name by then. */
-static char *mountpoint_of(const char *path, const char *command)
+ * another name by then. One that is missing is made. */
+static char *mountpoint_of(const char *path, const char *command,
+			   struct err *err)
 {
-	return strcmp(command, HOLDER_SERVES) ? absolute_path(path) :
-						strdup(path);
+	char *full;
+
+	if (!strcmp(command, HOLDER_SERVES))
+		return strdup(path);
+	full = absolute_path(path);
+	if (!full && errno == ENOENT)
+		full = place_make(path, err);
+	else if (!full)
+		err_sys(err, -errno, "the mount point %s", path);
+	return full;
+}
+
+static int no_state(void)
+{
+	if (errno == ENOENT)
+		return complain("mount", 1, "uid %u has no home directory for "
+				"its state: say where with --state DIR, or "
+				"set HOME", geteuid());
+	return complain("mount", 1, "%s", strerror(errno));
 }
 
 int mount_options_parse(struct mount_options *o, int argc, char **argv)
 {
+	struct err err = { .text = "out of memory" };
 	int r;
 
 	*o = (struct mount_options){
@@ -268,11 +287,13 @@ int mount_options_parse(struct mount_options *o, int argc, char **argv)
 	r = parse(argc, argv, o);
 	if (r)
 		return r;
-	o->mountpoint = o->found[2] = mountpoint_of(argv[optind], argv[0]);
+	o->mountpoint = o->found[2] = mountpoint_of(argv[optind], argv[0],
+						  &err);
 	if (!o->mountpoint)
-		return complain("mount", 1, "the mount point %s: %s",
-				argv[optind], strerror(errno));
+		return complain("mount", 1, "%s", err.text);
 	mount_options_defaults(o);
+	if (!o->state_dir)
+		return no_state();
 	o->quota.count_bytes = o->retain.bytes;
 	return 0;
 }
@@ -285,6 +306,8 @@ int command_mount(int argc, char **argv)
 
 	if (r == 0 && places_check(&o, &err) < 0)
 		r = complain("mount", 1, "%s", err.text);
+	if (r == 0 && place_hides(o.mountpoint, &err))
+		complain("mount", 0, "%s", err.text);
 	if (r == 0)
 		r = o.daemonize ? hold_in_background(&o) : hold(&o, NULL);
 	mount_options_done(&o);

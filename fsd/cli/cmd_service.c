@@ -79,6 +79,8 @@ static int wait_for_end(int pidfd)
 
 static int no_service(const char *command, const char *mnt, int r)
 {
+	uid_t owner = 0;
+
 	if (r == -ENOTCONN)
 		return complain(command, 1,
 				"%s: the fsd of this mount is dead; `umount %s` "
@@ -89,6 +91,17 @@ static int no_service(const char *command, const char *mnt, int r)
 	if (r == -ESRCH)
 		return complain(command, 1, "%s: its service is no process of "
 				"the mount's owner that can be seen here", mnt);
+	if (r == -EACCES && mounts_is_fsd_at(mnt, &owner))
+		return complain(command, 1, "%s is the mount of uid %u, made "
+				"without --allow-other: nobody else gets in; "
+				"run this as that user", mnt, owner);
+	if (r == -EACCES)
+		return complain(command, 1, "%s cannot be reached by this user, "
+				"so nobody can tell whether it is a mount of "
+				"fsd: %s", mnt, strerror(-r));
+	if (r == -ENOENT)
+		return complain(command, 1, "%s is not a mount of fsd: it does "
+				"not exist", mnt);
 	return complain(command, 1, "%s is not a mount of fsd: %s", mnt,
 			strerror(-r));
 }

@@ -121,7 +121,9 @@ static int hold_in(const char *dir, struct ready *ready)
 	int r;
 
 	if (!cache)
-		return complain("run", 1, "%s", strerror(ENOMEM));
+		return complain("run", 1, "uid %u has no home directory for "
+				"templates: set HOME or XDG_STATE_HOME",
+				geteuid());
 	snprintf(state, sizeof(state), "%s/state", dir);
 	snprintf(mnt, sizeof(mnt), "%s" PRIVATE_MNT, dir);
 	mkdir(mnt, 0700);

@@ -29,7 +29,8 @@ static void text_guest_walls(const struct vm *vm, struct buf *out)
 		const struct wall_info *info = &guest_wall_infos[i];
 
 		if (!seen)
-			buf_fmt(out, "%s  absent  %s: no machine was seen yet\n",
+			buf_fmt(out, "%s  not checked yet  %s: the first "
+				     "machine tells\n",
 				info->name, info->does);
 		else if (stand & 1u << i)
 			buf_fmt(out, "%s  active  %s\n", info->name,

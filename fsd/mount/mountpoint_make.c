@@ -41,6 +41,13 @@ static int take_away(const char *path)
 	return r;
 }
 
+/* What fusermount3 asks of it. */
+static bool may_mount_on(const char *path, const struct stat *st)
+{
+	return geteuid() == 0 || st->st_uid == geteuid() ||
+	       (!(st->st_mode & S_ISVTX) && access(path, W_OK) == 0);
+}
+
 int mountpoint_check(const char *mountpoint, struct err *err)
 {
 	struct stat st;
@@ -60,6 +67,13 @@ int mountpoint_check(const char *mountpoint, struct err *err)
 		return err_set(err, -ENOTDIR,
 			       "the mount point %s is not a directory",
 			       mountpoint);
+	if (!may_mount_on(mountpoint, &st))
+		return err_set(err, -EACCES,
+			       "the mount point %s belongs to uid %u, mode %03o, "
+			       "and fusermount3 mounts only where this user may "
+			       "write: make a directory of your own, or run as "
+			       "root", mountpoint, st.st_uid,
+			       st.st_mode & 0777);
 	if (access("/dev/fuse", R_OK | W_OK) < 0 && errno == EACCES)
 		return err_set(err, -EACCES,
 			       "/dev/fuse cannot be opened by this user; run "
@@ -88,6 +102,33 @@ static struct fuse_session *make_session(const struct mount_options *o)
 	return session;
 }
 
+static bool has_fusermount(void)
+{
+	static const char *const places[] = {
+		"/usr/bin/fusermount3", "/bin/fusermount3",
+		"/usr/local/bin/fusermount3",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		if (access(places[i], X_OK) == 0)
+			return true;
+	return false;
+}
+
+/* The library and fusermount3 have said more on standard error. */
+static const char *why_not(const struct mount_options *o)
+{
+	if (geteuid() == 0)
+		return "the kernel refuses it, as the line above says; in a "
+		       "container it takes CAP_SYS_ADMIN and /dev/fuse";
+	if (!has_fusermount())
+		return "run as root, or install fuse3 (fusermount3)";
+	if (o->allow_other)
+		return "fusermount3 refuses it, as the line above says; for "
+		       "--allow-other /etc/fuse.conf needs user_allow_other";
+	return "fusermount3 refuses it, as the line above says";
+}
+
 int mountpoint_make(const struct mount_options *options,
 		    struct fuse_session **ret_session, dev_t *ret_device,
 		    struct err *err)
@@ -99,14 +140,8 @@ int mountpoint_make(const struct mount_options *options,
 		return err_sys(err, -ENOMEM, "the FUSE session");
 	if (fuse_session_mount(session, options->mountpoint) != 0) {
 		fuse_session_destroy(session);
-		return err_set(err, -EPERM,
-			       "%s cannot be mounted: run as root, or install "
-			       "fuse3 (fusermount3)%s",
-			       options->mountpoint,
-			       options->allow_other && geteuid()
-				       ? " and put user_allow_other into "
-					 "/etc/fuse.conf"
-				       : "");
+		return err_set(err, -EPERM, "%s cannot be mounted: %s",
+			       options->mountpoint, why_not(options));
 	}
 	*ret_session = session;
 	*ret_device = mounts_device(options->mountpoint);

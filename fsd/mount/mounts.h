@@ -22,5 +22,8 @@ dev_t mounts_device(const char *path);
 int mounts_find(dev_t device, struct mount_found *ret);
 /* Is the last mount on that path one of fsd? Dead or alive. */
 bool mounts_is_fsd(const char *path);
+/* The same of a path as a user has typed it, which he need not be able to enter.
+ * True: *ret_owner has mounted it. */
+bool mounts_is_fsd_at(const char *path, uid_t *ret_owner);
 
 #endif

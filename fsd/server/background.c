@@ -3,6 +3,7 @@
 #include "background.h"
 
 #include "fsd/base/daemon_log.h"
+#include "fsd/store/depot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,14 @@ static int keep_only(int fd)
 	return close_range((unsigned)kept + 1, ~0u, 0) < 0 ? -errno : kept;
 }
 
+/* Without one it would keep the caller's standard error, and who waits for the
+ * end of that would wait for ever. */
+static int no_log(const struct mount_options *options, int error)
+{
+	return complain("mount", 1, "the log %s/fsd.log cannot be opened: %s",
+			options->state_dir, strerror(error));
+}
+
 static int child(const struct mount_options *options, int ready_fd)
 {
 	struct ready ready = { .fd = keep_only(ready_fd) };
@@ -31,13 +40,17 @@ static int child(const struct mount_options *options, int ready_fd)
 	if (ready.fd < 0)
 		return complain("mount", 1, "%s", strerror(-ready.fd));
 	fcntl(ready.fd, F_SETFD, FD_CLOEXEC);
+	depot_make_dirs(options->state_dir); /* else the next one says why */
 	ready.log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);
+	if (!ready.log)
+		return no_log(options, errno);
 	setsid();
-	if (null >= 0) {
-		dup2(null, STDIN_FILENO);
-		dup2(null, STDOUT_FILENO);
-	}
-	r = hold(options, &ready);
+	/* Standard error follows when the mount answers: hold(). */
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0)
+		r = complain("mount", 1, "/dev/null: %s", strerror(errno));
+	else
+		r = hold(options, &ready);
 	daemon_log_close(ready.log);
 	return r;
 }

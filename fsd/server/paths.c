@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +24,22 @@ char *default_state_dir(void)
 {
 	const char *state = getenv("XDG_STATE_HOME");
 	const char *home = getenv("HOME");
+	const struct passwd *user;
 
 	if (geteuid() == 0)
 		return strdup("/var/lib/fsd");
 	if (state && state[0] == '/')
 		return join(state, "/fsd");
-	return join(home ? home : "/tmp", "/.local/state/fsd");
+	if (!home || home[0] != '/') {
+		user = getpwuid(geteuid());
+		home = user ? user->pw_dir : NULL;
+	}
+	/* Not /tmp: what somebody else has put there is not to be found. */
+	if (!home || home[0] != '/' || !home[1]) {
+		errno = ENOENT;
+		return NULL;
+	}
+	return join(home, "/.local/state/fsd");
 }
 
 /* The path of what lies at one of two places near the program; first: beside
@@ -99,5 +110,21 @@ char *absolute_path(const char *path)
 								     : NULL;
 	free(parent);
 	free(copy);
+	return full;
+}
+
+char *existing_path(const char *path)
+{
+	auto_free char *part = strdup(path);
+	char *full, *slash;
+
+	if (!part)
+		return NULL;
+	while (!(full = absolute_path(part)) && errno == ENOENT) {
+		slash = strrchr(part, '/');
+		if (!slash)
+			return absolute_path(".");
+		*(slash == part ? slash + 1 : slash) = '\0';
+	}
 	return full;
 }

@@ -3,7 +3,7 @@
 #ifndef FSD_PATHS_H
 #define FSD_PATHS_H
 
-/* Owned by the caller; NULL only without memory. */
+/* Owned by the caller. NULL with errno; ENOENT: this user has no home. */
 char *default_state_dir(void);
 /* The first that has a manifest: $FSD_IMAGE, image/ beside the program,
  * ../share/fsd/image; else the last of them, for the error message. */
@@ -14,5 +14,8 @@ char *brought_qemu(void);
 /* Absolute, without links; the last component need not be a living mount.
  * NULL with errno. */
 char *absolute_path(const char *path);
+/* The same of what is there already of a path that is still to be made. NULL:
+ * nothing can be said of it. */
+char *existing_path(const char *path);
 
 #endif

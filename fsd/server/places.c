@@ -1,31 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "places.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fsd/base/entries.h"
+#include "owners.h"
 #include "paths.h"
-
-/* What lies there already of a path that is still to be made; owned by the
- * caller, NULL: nothing can be said of it. */
-static char *existing(const char *path)
-{
-	auto_free char *part = strdup(path);
-	char *full, *slash;
-
-	if (!part)
-		return NULL;
-	while (!(full = absolute_path(part)) && errno == ENOENT) {
-		slash = strrchr(part, '/');
-		if (!slash)
-			return absolute_path(".");
-		*(slash == part ? slash + 1 : slash) = '\0';
-	}
-	return full;
-}
 
 /* What is behind dir in path, without a slash: "" for the same; NULL when path
  * is not in dir. Both are absolute. */
@@ -53,21 +40,57 @@ static bool is_state(const char *name)
 	return false;
 }
 
-static void warn_of_others(const char *state)
-{
-	struct stat st;
+/* --- the mount point ------------------------------------------------------------- */
 
-	if (stat(state, &st) < 0)
-		return;
-	if (st.st_uid != geteuid() && st.st_uid != 0)
-		log_warn("the state directory %s belongs to uid %u, who can "
-			 "change every job and result; it should be ours, uid "
-			 "%u", state, st.st_uid, geteuid());
-	else if (st.st_mode & S_IWOTH)
-		log_warn("the state directory %s can be written by every user, "
-			 "mode %03o, who can change every job and result; it "
-			 "should be 700", state, st.st_mode & 0777);
+char *place_make(const char *path, struct err *err)
+{
+	auto_free char *copy = strdup(path), *parent = NULL;
+	struct stat st;
+	char *full;
+
+	parent = copy ? strdup(dirname(copy)) : NULL;
+	if (!parent || stat(parent, &st) < 0) {
+		err_sys(err, parent ? -errno : -ENOMEM, "the mount point %s",
+			path);
+		return NULL;
+	}
+	if (st.st_uid != geteuid()) {
+		err_set(err, -ENOENT,
+			"the mount point %s does not exist, and %s, where it "
+			"would be made, is not this user's: mkdir it first, or "
+			"choose another", path, parent);
+		return NULL;
+	}
+	full = mkdir(path, 0755) < 0 ? NULL : absolute_path(path);
+	if (!full)
+		err_sys(err, -errno, "the mount point %s cannot be made", path);
+	return full;
 }
+
+unsigned place_hides(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	char first[256] = "";
+	struct dirent *e;
+	unsigned count = 0;
+
+	while (dir && next_entry(dir, &e) == 0 && e)
+		if (!count++)
+			snprintf(first, sizeof(first), "%s", e->d_name);
+	if (dir)
+		closedir(dir);
+	else
+		fd_close(&fd);
+	if (count)
+		err_set(err, -ENOTEMPTY,
+			"warning: %s is not empty; the mount hides what is "
+			"there (%u: %s%s) until fsd umount", path, count, first,
+			count > 1 ? ", ..." : "");
+	return count;
+}
+
+/* --- together --------------------------------------------------------------------- */
 
 int places_check(const struct mount_options *o, struct err *err)
 {
@@ -78,11 +101,12 @@ int places_check(const struct mount_options *o, struct err *err)
 		{ "image", o->image_dir },
 		{ "directory of templates", o->cache_dir },
 	};
-	auto_free char *state = existing(o->state_dir);
+	/* One that is still to be made has no parts, whatever its parent has. */
+	auto_free char *state = absolute_path(o->state_dir);
 	const char *in_state = state ? below(state, o->mountpoint) : NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
-		auto_free char *path = existing(dirs[i].path);
+		auto_free char *path = existing_path(dirs[i].path);
 
 		if (path && below(o->mountpoint, path))
 			return err_set(err, -EINVAL,
@@ -97,6 +121,5 @@ int places_check(const struct mount_options *o, struct err *err)
 			       "the mount point %s is a part of the state "
 			       "directory %s; it must be elsewhere",
 			       o->mountpoint, o->state_dir);
-	warn_of_others(o->state_dir);
-	return 0;
+	return owners_check(o, err);
 }

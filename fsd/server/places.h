@@ -6,8 +6,14 @@
 #include "fsd/fsd.h"
 
 /* What a server needs when it follows another one must not be reached through
- * the mount that nobody serves then; who else may write in the state directory
- * is warned of. */
+ * the mount that nobody serves then. Others may not write in the state directory
+ * (owners.h). */
 int places_check(const struct mount_options *options, struct err *err);
+
+/* Makes the directory path, if its parent is this user's. Return: it, absolute and
+ * owned by the caller, or NULL with a sentence. */
+char *place_make(const char *path, struct err *err);
+/* How many entries has the directory, which a mount there hides? Sentence: which. */
+unsigned place_hides(const char *path, struct err *err);
 
 #endif

@@ -75,7 +75,7 @@ client_up() {
 }
 
 @test "mount on what is not there, or is no directory, is 1 with a sentence" {
-	run bounded 10 "$FSD" mount --state s "$BATS_TEST_TMPDIR/missing"
+	run bounded 10 "$FSD" mount --state s "$BATS_TEST_TMPDIR/missing/too"
 	assert_equal "$status" 1
 	assert_output --partial missing
 	touch file
@@ -89,6 +89,7 @@ client_up() {
 	PUBLIC=$(mktemp -d /tmp/fsd-test.XXXXXX)
 	chmod 755 "$PUBLIC"
 	mkdir "$PUBLIC/m"
+	chown 65534 "$PUBLIC" "$PUBLIC/m"
 	mknod -m 600 "$PUBLIC/fuse" c 10 229 || need 'devices can be made'
 	# shellcheck disable=SC2016 # for the other shell
 	run bounded 10 unshare -m bash -c 'mount --bind "$2/fuse" /dev/fuse &&
@@ -164,21 +165,34 @@ client_up() {
 	MNT=$PWD/m STATE=$PWD/mm mount_start
 }
 
-@test "a state directory that others can write is warned of" {
-	mkdir m own open foreign
+@test "a state directory that others can write, or its parent, is refused" {
+	mkdir -p m own open/s foreign/s sticky/s sticky/foreign group group/s
 	chmod 777 open
-	chown 65534 foreign || need 'root may give a directory away'
+	chmod 770 group
+	chgrp 65534 group
+	chmod 1777 sticky
+	chown 65534 foreign sticky/foreign || need 'root may give a directory away'
 	local dir
-	for dir in own open foreign; do
+	for dir in own/new/er sticky/s sticky/new; do
 		run bounded 20 "$FSD" mount --daemon --state $dir m
 		assert_success
+		refute_output --partial warn
 		bounded 20 "$FSD" umount m
-		case $dir in
-		own) refute_output --partial warn ;;
-		open) assert_output --partial 'can be written by every user, mode 777' ;;
-		foreign) assert_output --partial 'belongs to uid 65534' ;;
-		esac
 	done
+	for dir in open open/s open/new foreign foreign/s sticky/foreign group group/s; do
+		run bounded 20 "$FSD" mount --daemon --state $dir m
+		assert_equal "$status $dir" "1 $dir"
+		case $dir in
+		open*) assert_output --partial '/open can be written by others, mode 777' ;;
+		group*) assert_output --partial '/group can be written by others, mode 770' ;;
+		*) assert_output --partial 'foreign belongs to uid 65534' ;;
+		esac
+		assert_output --partial '--policy permissive'
+	done
+	run bounded 20 "$FSD" mount --daemon --policy permissive --state open/s m
+	assert_success
+	assert_output --partial 'warn the state directory'
+	bounded 20 "$FSD" umount m
 }
 
 @test "a second daemon on the same mount or state is refused and harms nothing" {
@@ -232,7 +246,7 @@ client_up() {
 }
 
 @test "mount --daemon that fails says why and is 1" {
-	run bounded 20 "$FSD" mount --daemon --state s "$BATS_TEST_TMPDIR/missing"
+	run bounded 20 "$FSD" mount --daemon --state s "$BATS_TEST_TMPDIR/missing/too"
 	assert_equal "$status" 1
 	assert_output --partial missing
 }

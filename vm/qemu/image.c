@@ -136,7 +136,8 @@ static int open_part(int dir, const struct image_part *p, int *ret_fd,
 	return 0;
 }
 
-static int read_manifest(int dir, struct image *ret, struct err *err)
+static int read_manifest(int dir, const char *path, struct image *ret,
+			 struct err *err)
 {
 	auto_close int fd = openat(dir, "manifest", O_RDONLY | O_CLOEXEC);
 	char text[MANIFEST_MAX];
@@ -144,7 +145,7 @@ static int read_manifest(int dir, struct image *ret, struct err *err)
 
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text));
 	if (n < 0)
-		return err_sys(err, -errno, "guest image: manifest");
+		return err_sys(err, -errno, "guest image: %s/manifest", path);
 	return image_parse(text, (size_t)n, ret, err);
 }
 
@@ -154,12 +155,17 @@ int image_open(const char *path, struct image *ret, struct err *err)
 	struct image im = { .fds = { -1, -1, -1 } };
 	int r;
 
+	if (dir < 0 && errno == EACCES)
+		return err_sys(err, -errno,
+			       "the guest image in %s cannot be read by this "
+			       "user (chmod -R a+rX, or --image or FSD_IMAGE "
+			       "names another)", path);
 	if (dir < 0)
 		return err_sys(err, -errno,
 			       "there is no guest image in %s (`make image` "
 			       "makes one, --image or FSD_IMAGE names it)",
 			       path);
-	r = read_manifest(dir, &im, err);
+	r = read_manifest(dir, path, &im, err);
 	for (unsigned f = 0; r == 0 && f < IMAGE_FILE_MAX; f++)
 		r = open_part(dir, im.files[f], &im.fds[f], err);
 	if (r < 0) {

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "owners.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fsd/store/depot.h"
+#include "paths.h"
+
+/* As which a user namespace shows all users that it does not know. */
+#define OVERFLOW_UID 65534u
+
+static bool in_namespace(void)
+{
+	FILE *f = fopen("/proc/self/uid_map", "re");
+	unsigned first, outside, count = 0;
+	bool all = f && fscanf(f, "%u %u %u", &first, &outside, &count) == 3 &&
+		   count == UINT_MAX;
+
+	if (f)
+		fclose(f);
+	return !all;
+}
+
+static bool is_trusted(uid_t uid)
+{
+	return uid == geteuid() || uid == 0 ||
+	       (uid == OVERFLOW_UID && in_namespace());
+}
+
+/* A group of one's own, as useradd(8) makes it for each user. */
+static bool is_own_group(gid_t gid)
+{
+	const struct passwd *user = getpwuid(geteuid());
+	const struct group *group = getgrgid(gid);
+
+	return user && group && user->pw_gid == gid &&
+	       !strcmp(user->pw_name, group->gr_name) &&
+	       (!group->gr_mem[0] || (!strcmp(group->gr_mem[0], user->pw_name) &&
+				      !group->gr_mem[1]));
+}
+
+static bool others_may_write(const struct stat *st)
+{
+	return st->st_mode & S_IWOTH ||
+	       (st->st_mode & S_IWGRP && st->st_gid != 0 &&
+		!is_own_group(st->st_gid));
+}
+
+/* last: it is the state directory itself. In a parent with the sticky bit nobody
+ * replaces what is another's, which the next directory is looked at for. */
+static int look(const char *path, bool last, struct err *err)
+{
+	const char *what = last ? "the state directory" :
+				  "the state directory's parent";
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_sys(err, -errno, "%s %s", what, path);
+	if (!is_trusted(st.st_uid))
+		return err_set(err, -EPERM,
+			       "%s %s belongs to uid %u, who can change every job "
+			       "and result; it is to belong to uid %u or root: "
+			       "choose another one with --state, or give "
+			       "--policy permissive", what, path, st.st_uid,
+			       geteuid());
+	if (others_may_write(&st) && (last || !(st.st_mode & S_ISVTX)))
+		return err_set(err, -EPERM,
+			       "%s %s can be written by others, mode %03o, who "
+			       "can change every job and result; chmod go-w %s, "
+			       "choose another one with --state, or give "
+			       "--policy permissive", what, path,
+			       st.st_mode & 0777, path);
+	return 0;
+}
+
+/* From the root down, so that what a sentence is of was not replaced. whole: path
+ * is all of the state directory's, not only a parent's. */
+static int look_at_all(char *path, bool whole, struct err *err)
+{
+	int r = look("/", whole && !path[1], err);
+
+	for (char *slash = path; r == 0 && path[1] && slash;) {
+		slash = strchr(slash + 1, '/');
+		if (slash)
+			*slash = '\0';
+		r = look(path, whole && !slash, err);
+		if (slash)
+			*slash = '/';
+	}
+	return r;
+}
+
+/* In a directory where anybody may make one, it is made before it is looked at:
+ * nobody is to be quicker. */
+static int make_early(const char *dir, const char *parent, struct err *err)
+{
+	struct stat st;
+	int r = 0;
+
+	if (stat(parent, &st) == 0 && others_may_write(&st))
+		r = depot_make_dirs(dir);
+	return r < 0 ? err_sys(err, r, "the state directory %s cannot be made",
+			       dir)
+		     : r;
+}
+
+int owners_check(const struct mount_options *o, struct err *err)
+{
+	auto_free char *there = existing_path(o->state_dir), *path = NULL;
+	bool made;
+	int r;
+
+	if (!there)
+		return err_sys(err, -errno, "the state directory %s",
+			       o->state_dir);
+	path = realpath(o->state_dir, NULL);
+	made = path != NULL;
+	r = look_at_all(made ? path : there, made, err);
+	if (r == 0 && !made)
+		r = make_early(o->state_dir, there, err);
+	if (r == 0 && !made && (path = realpath(o->state_dir, NULL)))
+		r = look_at_all(path, true, err);
+	if (r == -EPERM && o->permissive) {
+		log_warn("%s", err->text);
+		r = 0;
+	}
+	return r;
+}

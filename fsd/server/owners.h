@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who may write in the state directory, or put another one into its place: each
+ * job and result could be changed, so there is to be nobody but us and root.
+ */
+#ifndef FSD_OWNERS_H
+#define FSD_OWNERS_H
+
+#include "fsd/fsd.h"
+
+/* Looks at the state directory and each of its parents, as far as they are there.
+ * Return: 0 (permissive: with a warning), or negative errno with a sentence. */
+int owners_check(const struct mount_options *options, struct err *err);
+
+#endif
