@@ -9,6 +9,7 @@
 
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/job.h"
+#include "fsd/mount/requests.h"
 #include "fsd/submit/lifecycle.h"
 #include "fsd/users/people.h"
 #include "fsd/run/room.h"
@@ -21,6 +22,7 @@ const char fsd_version[] = "0.1.0";
 struct last_error {
 	struct list node;
 	uid_t uid;
+	uint64_t request; /* that was refused, 0: none */
 	char text[800];
 };
 
@@ -258,8 +260,7 @@ static struct last_error *find_error(struct fsd *d, uid_t uid, unsigned *count)
 	return found;
 }
 
-void face_set_error(struct fsd *d, uid_t uid, const char *path,
-		    const char *sentence)
+static void set_error(struct fsd *d, uid_t uid, const char *text)
 {
 	unsigned count = 0;
 	struct last_error *e = find_error(d, uid, &count);
@@ -272,10 +273,38 @@ void face_set_error(struct fsd *d, uid_t uid, const char *path,
 		return;
 	list_del(&e->node);
 	e->uid = uid;
-	snprintf(e->text, sizeof(e->text), "%s: %s", path, sentence);
-	utf8_make_plain(e->text); /* a name in it may have any bytes */
+	e->request = requests_unique(d);
+	snprintf(e->text, sizeof(e->text), "%s", text);
 	list_add(&d->last_errors, &e->node);
 	person_changed(d, person_of(d, uid));
+}
+
+void face_set_error(struct fsd *d, uid_t uid, const char *path,
+		    const char *sentence)
+{
+	char text[800];
+
+	snprintf(text, sizeof(text), "%.250s: %.540s", path, sentence);
+	utf8_make_plain(text); /* a name in it may have any bytes */
+	set_error(d, uid, text);
+}
+
+bool face_was_told(struct fsd *d, uid_t uid, uint64_t request)
+{
+	unsigned count = 0;
+	const struct last_error *e = find_error(d, uid, &count);
+
+	return request && e && e->request == request;
+}
+
+bool face_pass_on(struct fsd *d, uid_t uid, uint64_t request, uid_t from)
+{
+	unsigned count = 0;
+
+	if (!face_was_told(d, from, request))
+		return false;
+	set_error(d, uid, find_error(d, from, &count)->text);
+	return true;
 }
 
 void face_done(struct fsd *d)

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "fsd/users/people.h"
 #include "fsd/run/run.h"
 #include "fsd/store/depot.h"
+#include "ops_refusal.h"
 #include "ops_remote.h"
 
 const struct fuse_lowlevel_ops fsd_ops = {
@@ -49,21 +49,6 @@ const struct fuse_lowlevel_ops fsd_ops = {
 struct fsd *ops_fsd(fuse_req_t req)
 {
 	return fuse_req_userdata(req);
-}
-
-int ops_refuse(fuse_req_t req, int code, const char *path, const char *fmt, ...)
-{
-	char text[400];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	/* Who has the helper's uid has not asked for this. */
-	if (!notify_is_helper(ops_fsd(req), fuse_req_ctx(req)->pid))
-		face_set_error(ops_fsd(req), fuse_req_ctx(req)->uid, path,
-			       text);
-	return code;
 }
 
 int ops_check_owner(fuse_req_t req, const struct job *job)
@@ -539,7 +524,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0)
-		fuse_reply_err(req, -r);
+		ops_fail(req, parent, name, r);
 	else
 		fuse_reply_entry(req, &e);
 }
@@ -577,7 +562,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (r == -ESTALE && t.kind == T_NODE && t.node->is_dir)
 		r = -ENOENT;
 	if (r < 0)
-		fuse_reply_err(req, -r);
+		ops_fail(req, ino, NULL, r);
 	else
 		fuse_reply_attr(req, &st, ops_attr_timeout(req, &t));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a change of a job's files comes to, and the answer that waits for it. */
-#include "ops.h"
+#include "ops_refusal.h"
 
 #include <string.h>
 
@@ -36,7 +36,7 @@ static void reply_changed(fuse_req_t req, int r, const struct stat *st)
 	if (r == 0 && st)
 		fuse_reply_attr(req, st, 0.0);
 	else
-		fuse_reply_err(req, -r);
+		ops_answer(req, r);
 }
 
 static void on_looked_at(struct commit_wait *w)

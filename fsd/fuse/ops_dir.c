@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "fsd/submit/commit.h"
+#include "fsd/submit/draft.h"
 #include "face.h"
 #include "fsd/mount/notify.h"
 #include "fsd/mount/requests.h"
 #include "fsd/run/run.h"
 #include "fsd/run/sessions.h"
+#include "ops_refusal.h"
 #include "ops_remote.h"
 #include "fsd/jobs/unstored.h"
 
@@ -26,15 +28,6 @@ static bool is_output(const struct target *dir)
 
 	return node ? node->area == AREA_OUTPUT
 		    : dir->kind == T_ROW && dir->row == JOB_ROW_OUTPUT;
-}
-
-int ops_check_file_name(fuse_req_t req, const char *dir, const char *name)
-{
-	int r = file_name_check(name);
-
-	return r < 0 ? ops_refuse(req, r, dir,
-				  "a file's name is 1 to 255 bytes")
-		     : 0;
 }
 
 int ops_check_writable(fuse_req_t req, const struct target *dir,
@@ -56,10 +49,9 @@ int ops_check_writable(fuse_req_t req, const struct target *dir,
 				  "output/ is the program's: nothing can be "
 				  "added or changed");
 	if (job_is_frozen(dir->job))
-		return ops_refuse(req, -EBUSY, dir_name(dir),
-				  "the job is %s: its inputs are frozen until "
-				  "it has ended",
-				  state_name(dir->job->meta.state));
+		return ops_refuse_frozen(req, dir->job, name,
+					 !node || !node_find(ops_dir_node(dir),
+							     name));
 	if (node && node->depth >= LIMIT_DEPTH)
 		return ops_refuse(req, -ENAMETOOLONG, dir_name(dir),
 				  "a path in a job has at most %u names, and "
@@ -197,12 +189,14 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 		return;
 	ops_hold(req, parent, NULL);
 	r = make_dir(req, parent, name, mode, &t);
-	if (r == 0 && t.kind != T_ROW)
+	if (r == 0 && t.kind == T_NODE)
 		ops_touched(t.job);
+	if (r == 0 && t.kind == T_JOB)
+		draft_changed(t.job);
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0)
-		fuse_reply_err(req, -r);
+		ops_fail(req, parent, name, r);
 	else
 		fuse_reply_entry(req, &e);
 }
@@ -233,9 +227,9 @@ void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	}
 	(void)mode;
 	(void)rdev;
-	fuse_reply_err(req, -ops_refuse(req, -EPERM, name,
-					"only files and directories can be "
-					"made here"));
+	ops_answer(req, ops_refuse_at(req, parent, name, -EPERM,
+				      "only files and directories can be made "
+				      "here"));
 }
 
 void op_symlink(fuse_req_t req, const char *link, fuse_ino_t parent,
@@ -243,7 +237,7 @@ void op_symlink(fuse_req_t req, const char *link, fuse_ino_t parent,
 {
 	(void)link;
 	(void)parent;
-	fuse_reply_err(req, -ops_refuse(req, -EPERM, name,
+	ops_answer(req, ops_refuse(req, -EPERM, name,
 					"links cannot be made here; copy the "
 					"file (cp -L, tar -h, rsync -L)"));
 }
@@ -252,10 +246,9 @@ void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent,
 	     const char *name)
 {
 	(void)ino;
-	(void)parent;
-	fuse_reply_err(req, -ops_refuse(req, -EPERM, name,
-					"hard links cannot be made here; copy "
-					"the file"));
+	ops_answer(req, ops_refuse_at(req, parent, name, -EPERM,
+				      "hard links cannot be made here; copy the "
+				      "file"));
 }
 
 /* --- removing --------------------------------------------------------------------- */
@@ -317,7 +310,10 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 		r = do_unlink(req, &t);
 	else if (r == -ENOENT && (t.row || done_before(ops_fsd(req))))
 		r = 0; /* a result may go by itself after it was looked up */
-	ops_reply_changed(req, t.job, r, NULL);
+	if (r < 0)
+		ops_fail(req, parent, name, r);
+	else
+		ops_reply_changed(req, t.job, r, NULL);
 }
 
 static int rmdir_output(struct job *job)
@@ -380,7 +376,10 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 		r = do_rmdir(req, &t);
 	else if (r == -ENOENT && done_before(ops_fsd(req)))
 		r = 0;
-	ops_reply_changed(req, t.job, r, NULL);
+	if (r < 0)
+		ops_fail(req, parent, name, r);
+	else
+		ops_reply_changed(req, t.job, r, NULL);
 }
 
 /* --- renaming ---------------------------------------------------------------------- */
@@ -566,8 +565,8 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 				  "directory; to take a name that a job has, "
 				  "remove that one first");
 	if (from.kind != T_NODE)
-		return ops_refuse(req, -EPERM, name,
-				  "a virtual file cannot be renamed");
+		return ops_refuse_at(req, parent, name, -EPERM,
+				     "a virtual file cannot be renamed");
 	if (!from.job)
 		return -ENOENT; /* the tree that it is in is given up */
 	if (to.kind == T_JOB && (row = job_row_by_name(newname)))
@@ -594,5 +593,8 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	r = do_rename(req, parent, name, newparent, newname, flags, &job);
 	if (job)
 		commit_give_place(job);
-	ops_reply_renamed(req, job, r);
+	if (r < 0)
+		ops_fail(req, newparent, newname, r);
+	else
+		ops_reply_renamed(req, job, r);
 }

@@ -16,6 +16,7 @@
 #include "fsd/jobs/parsed.h"
 #include "fsd/run/run.h"
 #include "fsd/jobs/unstored.h"
+#include "ops_refusal.h"
 #include "ops_remote.h"
 
 /* --- writing ----------------------------------------------------------------------- */
@@ -26,8 +27,7 @@ static void reply_ctl(fuse_req_t req, const char *path, int r, struct err *err,
 	if (r == -ESRCH)
 		err_set(err, r, "ctl: the program is not running");
 	if (r < 0) {
-		ops_refuse(req, r, path, "%s", err->text);
-		fuse_reply_err(req, -r);
+		ops_answer(req, ops_refuse(req, r, path, "%s", err->text));
 	} else {
 		fuse_reply_write(req, size);
 	}
@@ -163,17 +163,18 @@ static void written(fuse_req_t req, struct handle *h, int r, const char *data,
 
 	quota_write_end(h->t.node);
 	if (r < 0) {
-		ops_refuse(req, r, job_name(h),
-			   "%s cannot be stored in %s: %s", h->t.node->name,
-			   depot_dir(h->d->depot), strerror(-r));
-		fuse_reply_err(req, -r);
+		ops_answer(req, ops_refuse(req, r, job_name(h),
+					   "%s cannot be stored in %s: %s",
+					   h->t.node->name,
+					   depot_dir(h->d->depot),
+					   strerror(-r)));
 		return;
 	}
 	h->kept->changed = true;
 	node_changed(h->t.node);
 	wrong = data ? ops_config_written(req, h, data, (size_t)r, off) : 0;
 	if (wrong < 0)
-		fuse_reply_err(req, -wrong);
+		ops_answer(req, wrong);
 	else
 		fuse_reply_write(req, (size_t)r);
 }
@@ -212,18 +213,14 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 
 	if (job && job_is_frozen(job) && !job->removed &&
 	    !file_is_swap(h->t.node->name)) {
-		ops_refuse(req, -EBUSY, job->meta.name,
-			   "the job is %s: its inputs are frozen until it has "
-			   "ended",
-			   state_name(job->meta.state));
-		fuse_reply_err(req, EBUSY);
+		ops_answer(req, ops_refuse_frozen(req, job, h->t.node->name,
+						  true));
 		return;
 	}
 	r = quota_write_begin(h->t.node, h->fd, (uint64_t)off, size, &err);
 	if (r < 0) {
-		ops_refuse(req, r, job_name(h), "%s: %s", h->t.node->name,
-			   err.text);
-		fuse_reply_err(req, -r);
+		ops_answer(req, ops_refuse(req, r, job_name(h), "%s: %s",
+					   h->t.node->name, err.text));
 		return;
 	}
 	if (h->kept->flags & O_APPEND) {
@@ -247,7 +244,7 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 	if (remote_write(req, ino, data, size, off, fi))
 		return;
 	if (!h) {
-		fuse_reply_err(req, ESTALE);
+		ops_answer(req, -ESTALE);
 		return;
 	}
 	if (h->kind == H_CTL)
@@ -414,7 +411,10 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (h && h->kind == H_FILE && h->t.kind == T_NODE && h->kept->writer &&
 	    h->kept->changed && !h->t.node->unlinked)
 		r = flush(req, h);
-	fuse_reply_err(req, -r);
+	if (r < 0)
+		ops_fail(req, ino, NULL, r);
+	else
+		ops_done(req);
 }
 
 struct sync_call {
@@ -445,7 +445,10 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 		ops_hold_job_of(h);
 		unstored_fsync(h->t.node, r);
 	}
-	fuse_reply_err(req, -r);
+	if (r < 0)
+		ops_fail(req, ino, NULL, r);
+	else
+		ops_done(req);
 }
 
 /* A close that has failed completes nothing; the next one may. */
@@ -479,7 +482,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	if (!h) {
 		open_files_drop(ops_fsd(req), fi->fh);
-		fuse_reply_err(req, 0);
+		ops_done(req);
 		return;
 	}
 	loop_timer_del(&h->doubt);
@@ -491,5 +494,5 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 			settle(h, node);
 	}
 	ops_handle_free(h);
-	fuse_reply_err(req, 0);
+	ops_done(req);
 }

@@ -14,6 +14,7 @@
 #include "open_files.h"
 #include "fsd/mount/requests.h"
 #include "fsd/jobs/shelf.h"
+#include "ops_refusal.h"
 #include "ops_remote.h"
 
 /* Offsets: 0 the beginning; then what comes behind each of
@@ -338,7 +339,7 @@ void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 					 &fi->fh);
 	if (!l || !l->kept) {
 		free(l);
-		fuse_reply_err(req, r < 0 ? -r : ENOMEM);
+		ops_fail(req, ino, NULL, r < 0 ? r : -ENOMEM);
 		return;
 	}
 	refer(l, &t);
@@ -359,13 +360,13 @@ void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	if (remote_readdir(req, ino, size, off, fi))
 		return;
 	if (!l) {
-		fuse_reply_err(req, ESTALE);
+		ops_answer(req, -ESTALE);
 		return;
 	}
 	room = a.room = malloc(a.size);
 	r = !room ? -ENOMEM : off && l->begun ? 0 : listing_begin(l, req, ino);
 	if (r < 0) {
-		fuse_reply_err(req, -r);
+		ops_fail(req, ino, NULL, r);
 		return;
 	}
 	put_all(&a, l, ino);
@@ -382,12 +383,12 @@ void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	if (!l) {
 		open_files_drop(ops_fsd(req), fi->fh);
-		fuse_reply_err(req, 0);
+		ops_done(req);
 		return;
 	}
 	open_files_del(ops_fsd(req), l->kept);
 	listing_free(l);
-	fuse_reply_err(req, 0);
+	ops_done(req);
 }
 
 /* They stay open for the next server. */

@@ -18,6 +18,7 @@
 #include "fsd/submit/draft.h"
 #include "fsd/submit/resume.h"
 #include "fsd/run/run.h"
+#include "ops_refusal.h"
 #include "ops_remote.h"
 #include "fsd/jobs/unstored.h"
 
@@ -65,13 +66,10 @@ static int open_node(fuse_req_t req, const struct target *t,
 	if (t->node->is_dir)
 		return -EISDIR;
 	if (write && t->node->area == AREA_OUTPUT)
-		return ops_refuse(req, -EPERM, t->node->name,
-				  "results cannot be changed");
+		return ops_refuse_at(req, ops_ino(t), NULL, -EPERM,
+				     "results cannot be changed");
 	if (write && t->job && job_is_frozen(t->job))
-		return ops_refuse(req, -EBUSY, t->job->meta.name,
-				  "the job is %s: its inputs are frozen until "
-				  "it has ended",
-				  state_name(t->job->meta.state));
+		return ops_refuse_frozen(req, t->job, t->node->name, false);
 	*ret = ops_handle_new(ops_fsd(req), H_FILE, t);
 	if (!*ret)
 		return -ENOMEM;
@@ -234,7 +232,9 @@ static int open_face(fuse_req_t req, const struct target *t,
 	if (face_is_dir(t->place))
 		return -EISDIR;
 	if (wants_write(fi) && !ctl)
-		return -EPERM;
+		return ops_refuse_at(req, ops_ino(t), NULL, -EPERM,
+				     "what is in .fsd only tells something and "
+				     "cannot be written");
 	if (wants_write(fi) && uid != 0 && uid != geteuid())
 		return ops_refuse(req, -EACCES, FSD_DIR_NAME,
 				  "ctl is for the user who runs fsd");
@@ -369,7 +369,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	}
 	if (h)
 		ops_handle_free(h);
-	fuse_reply_err(req, -r);
+	ops_fail(req, ino, NULL, r);
 }
 
 /* --- creating -------------------------------------------------------------------- */
@@ -493,7 +493,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 			t.node->writers--;
 		if (h)
 			ops_handle_free(h);
-		fuse_reply_err(req, -r);
+		ops_fail(req, parent, name, r);
 		return;
 	}
 	publish(req, h, fi);

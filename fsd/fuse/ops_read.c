@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include "fsd/store/depot_calls.h"
+#include "ops_refusal.h"
 #include "ops_remote.h"
 #include "fsd/mount/requests.h"
 #include "fsd/run/run.h"
@@ -24,7 +25,7 @@ static void reply_text(fuse_req_t req, struct handle *h, size_t size, off_t off)
 		h->kept->seen = (int)h->t.job->meta.state;
 	}
 	if (r < 0)
-		fuse_reply_err(req, -r);
+		ops_fail(req, ops_ino(&h->t), NULL, r);
 	else if ((size_t)off >= h->text.len)
 		fuse_reply_buf(req, NULL, 0);
 	else
@@ -50,7 +51,7 @@ static void reply_from_disk(fuse_req_t req, struct handle *h, size_t size,
 			 : -ENOMEM;
 
 	if (n < 0)
-		fuse_reply_err(req, (int)-n);
+		ops_fail(req, ops_ino(&h->t), NULL, (int)n);
 	else
 		fuse_reply_buf(req, room, (size_t)n);
 }
@@ -70,7 +71,7 @@ static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
 	if (n == -EAGAIN)
 		reply_from_disk(req, h, size, off);
 	else if (n < 0)
-		fuse_reply_err(req, (int)-n);
+		ops_fail(req, ops_ino(&h->t), NULL, (int)n);
 	else
 		fuse_reply_buf(req, read_room, (size_t)n);
 }
@@ -96,7 +97,7 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	if (remote_read(req, ino, size, off))
 		return;
 	if (!h) {
-		fuse_reply_err(req, ESTALE);
+		ops_answer(req, -ESTALE);
 		return;
 	}
 	switch (h->kind) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names and attributes in a session's machine, and how it is asked. */
+#include "ops_refusal.h"
 #include "ops_remote.h"
 
 #include <errno.h>
@@ -35,6 +36,20 @@ static const char *find(struct fsd *d, fuse_ino_t ino, uint64_t *ret_session)
 	return *ret_session ? "" : remote_path(d->remotes, ino, ret_session);
 }
 
+bool remote_where(fuse_req_t req, fuse_ino_t ino, char *room, size_t size)
+{
+	uint64_t session = 0;
+	const char *path = find(ops_fsd(req), ino, &session);
+	const struct session *s = path ? sessions_by_no(ops_fsd(req), session)
+				       : NULL;
+
+	if (!s || !session_is_for(s, fuse_req_ctx(req)->uid))
+		return false;
+	snprintf(room, size, "sessions/%s/files%s%s", session_name(s),
+		 *path ? "/" : "", path);
+	return true;
+}
+
 /* The owned path of name in dir (NULL: of dir itself), or NULL. */
 static char *join(const char *dir, const char *name)
 {
@@ -63,7 +78,7 @@ void ask_fail(struct ask *a, int r)
 		ops_refuse(a->req, r, s ? session_name(s) : FSD_DIR_NAME,
 			   "the session has no machine; files/ is empty until "
 			   "one of its steps runs");
-	fuse_reply_err(a->req, -r);
+	ops_fail(a->req, a->ino, NULL, r);
 	ask_free(a);
 }
 
@@ -169,7 +184,7 @@ bool ask(fuse_req_t req, fuse_ino_t ino, const char *name,
 	a = r < 0 ? NULL : malloc(sizeof(*a));
 	if (!a) {
 		free(path);
-		fuse_reply_err(req, r < 0 ? -r : ENOMEM);
+		ops_fail(req, ino, name, r < 0 ? r : -ENOMEM);
 		return true;
 	}
 	*a = *what;
@@ -271,7 +286,7 @@ static void ok_answered(struct ask *a, const uint8_t *data, size_t size)
 {
 	(void)data;
 	(void)size;
-	fuse_reply_err(a->req, 0);
+	ops_done(a->req);
 	ask_free(a);
 }
 
@@ -297,7 +312,7 @@ static bool lookup_failed(struct ask *a, int r)
 	if (r != -ESTALE || !root_session(a->ino) ||
 	    !sessions_by_no(a->d, a->session))
 		return false;
-	fuse_reply_err(a->req, ENOENT);
+	ops_answer(a->req, -ENOENT);
 	ask_free(a);
 	return true;
 }
@@ -356,8 +371,8 @@ static void access_answered(struct ask *a, const uint8_t *data, size_t size)
 
 	if (!ask_stat(a, data, size, &st))
 		return;
-	fuse_reply_err(a->req, S_ISDIR(st.st_mode) || st.st_mode & 0111
-				       ? 0 : EACCES);
+	ops_answer(a->req, S_ISDIR(st.st_mode) || st.st_mode & 0111
+				   ? 0 : -EACCES);
 	ask_free(a);
 }
 
@@ -452,7 +467,7 @@ bool remote_xattr(fuse_req_t req, fuse_ino_t ino, bool list, size_t size)
 	if (!remote_is(ino))
 		return false;
 	if (!list)
-		fuse_reply_err(req, ENODATA);
+		ops_answer(req, -ENODATA);
 	else if (size)
 		fuse_reply_buf(req, NULL, 0);
 	else
@@ -518,7 +533,7 @@ bool remote_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	else if (remote_is(to) && (flags & ~(unsigned)RENAME_NOREPLACE))
 		r = EINVAL;
 	if (r)
-		fuse_reply_err(req, r);
+		ops_fail(req, parent, name, -r);
 	return r || ask(req, parent, name, &(struct ask){
 		.fs = { .op = WIRE_FS_RENAME,
 			.flags = flags ? WIRE_FS_EXCLUSIVE : 0 },

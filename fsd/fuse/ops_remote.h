@@ -36,6 +36,9 @@ bool remote_opendir(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
 bool remote_readdir(fuse_req_t, fuse_ino_t, size_t, off_t,
 		    struct fuse_file_info *);
 bool remote_releasedir(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
+/* The path of ino below .fsd, for a sentence. False: it is nowhere any more, or
+ * another user's. */
+bool remote_where(fuse_req_t req, fuse_ino_t ino, char *room, size_t size);
 /* At the very end: listings that nobody closed. */
 void remote_listings_free(struct fsd *d);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Open files and listings in a session's machine. */
 #include "open_files.h"
+#include "ops_refusal.h"
 #include "ops_remote.h"
 
 #include <errno.h>
@@ -187,7 +188,7 @@ bool remote_sync(fuse_req_t req, fuse_ino_t ino)
 {
 	if (!remote_is(ino))
 		return false;
-	fuse_reply_err(req, 0);
+	ops_done(req);
 	return true;
 }
 
@@ -353,7 +354,7 @@ bool remote_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
 	if (remote_is(ino) && !listing_of(req, fi)) {
-		fuse_reply_err(req, ESTALE);
+		ops_answer(req, -ESTALE);
 		return true;
 	}
 	return ask(req, ino, NULL, &(struct ask){
@@ -372,6 +373,6 @@ bool remote_releasedir(fuse_req_t req, fuse_ino_t ino,
 		listing_free(listing_of(req, fi));
 	else
 		open_files_drop(ops_fsd(req), fi->fh);
-	fuse_reply_err(req, 0);
+	ops_done(req);
 	return true;
 }

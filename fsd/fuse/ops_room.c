@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The room that the caller has: their quotas, else the disk's own figures. */
-#include "ops.h"
+#include "ops_refusal.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>
@@ -39,7 +39,7 @@ void op_statfs(fuse_req_t req, fuse_ino_t ino)
 
 	(void)ino;
 	if (fstatvfs(depot_jobs_fd(d->depot), &st) < 0) {
-		fuse_reply_err(req, errno);
+		ops_fail(req, FUSE_ROOT_ID, NULL, -errno);
 		return;
 	}
 	quota_of(d->quota, fuse_req_ctx(req)->uid, &has, &may);

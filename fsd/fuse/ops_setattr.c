@@ -10,6 +10,7 @@
 #include "fsd/submit/commit.h"
 #include "fsd/store/depot_calls.h"
 #include "face.h"
+#include "ops_refusal.h"
 #include "ops_remote.h"
 #include "fsd/jobs/unstored.h"
 
@@ -25,7 +26,8 @@ static int check_chown(fuse_req_t req, const struct target *t,
 		return -EPERM;
 	if ((to_set & FUSE_SET_ATTR_UID) && fuse_req_ctx(req)->uid != 0 &&
 	    attr->st_uid != t->job->meta.uid)
-		return -EPERM;
+		return ops_refuse(req, -EPERM, t->job->meta.name,
+				  "a job cannot be given to another user");
 	return 0;
 }
 
@@ -52,12 +54,10 @@ static int set_size(fuse_req_t req, const struct target *t, off_t size,
 	if (t->kind != T_NODE)
 		return 0; /* truncating ctl or a copy's sink */
 	if (t->node->area == AREA_OUTPUT)
-		return ops_refuse(req, -EPERM, t->node->name,
-				  "results cannot be changed");
+		return ops_refuse_at(req, ops_ino(t), NULL, -EPERM,
+				     "results cannot be changed");
 	if (t->job && job_is_frozen(t->job))
-		return ops_refuse(req, -EBUSY, t->job->meta.name,
-				  "the job is %s: its inputs are frozen",
-				  state_name(t->job->meta.state));
+		return ops_refuse_frozen(req, t->job, t->node->name, false);
 	r = quota_resize(t->node, (uint64_t)size, &err);
 	if (r < 0)
 		return ops_refuse(req, r, t->job ? t->job->meta.name : "",
@@ -158,7 +158,10 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 		r = change(req, &t, attr, to_set, fi);
 	if (r == 0)
 		r = ops_stat(req, &t, &st);
-	ops_reply_changed(req, t.job, r, &st);
+	if (r < 0)
+		ops_fail(req, ino, NULL, r);
+	else
+		ops_reply_changed(req, t.job, r, &st);
 }
 
 /*
@@ -179,5 +182,5 @@ void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 		if (r == 0 && !S_ISDIR(st.st_mode) && !(st.st_mode & 0111))
 			r = -EACCES;
 	}
-	fuse_reply_err(req, -r);
+	ops_answer(req, r); /* a question */
 }

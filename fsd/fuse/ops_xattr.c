@@ -9,6 +9,7 @@
 #include "face.h"
 #include "fsd/store/depot.h"
 #include "fsd/server/holder.h"
+#include "ops_refusal.h"
 #include "ops_remote.h"
 
 static const char *const upgrade_words[] = {
@@ -47,11 +48,11 @@ static int xattr_value(fuse_req_t req, const struct target *t, const char *name,
 static void reply_xattr(fuse_req_t req, const char *data, int len, size_t size)
 {
 	if (len < 0)
-		fuse_reply_err(req, -len);
+		ops_answer(req, len);
 	else if (!size)
 		fuse_reply_xattr(req, (size_t)len);
 	else if (size < (size_t)len)
-		fuse_reply_err(req, ERANGE);
+		ops_answer(req, -ERANGE);
 	else
 		fuse_reply_buf(req, data, (size_t)len);
 }

@@ -52,6 +52,7 @@ struct job {
 	struct sched_place place; /* in the queue, while that is so, or while a
 				   rename or release is under way that may
 				   start it */
+	unsigned late_run;      /* its log says that files of it came too late */
 	unsigned tries;         /* of servers, to have its newest run begin; */
 	uint64_t queued_ns;     /* MONOTONIC, since when they try; 0: unknown */
 	bool unstored_known;    /* unstored.c: of nodes it is known whether the */

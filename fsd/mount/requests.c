@@ -357,6 +357,13 @@ int requests_next(struct fsd *d)
 	return 1;
 }
 
+uint64_t requests_unique(const struct fsd *d)
+{
+	const struct look *l = d->requests ? look_now(d) : NULL;
+
+	return l ? l->unique : 0;
+}
+
 uint64_t requests_poll(const struct fsd *d)
 {
 	const struct look *l = look_now(d);

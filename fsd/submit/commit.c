@@ -202,6 +202,13 @@ static int read_opening(const struct node *code, struct opening *ret)
 	return n < 0 ? -errno : 0;
 }
 
+int commit_code_too_large(const struct node *code, struct err *err)
+{
+	return err_set(err, -EFBIG,
+		       "%s: the program is larger than 1 MiB; put data into "
+		       "other files", code->name);
+}
+
 static enum verdict check_opening(struct run_spec *spec,
 				  const struct opening *o, struct err *err)
 {
@@ -209,10 +216,7 @@ static enum verdict check_opening(struct run_spec *spec,
 
 	spec->code_skip = o->skip;
 	if (o->size > (off_t)LIMIT_CODE_BYTES) {
-		err_set(err, -EFBIG,
-			"%s: the program is larger than 1 MiB; put data into "
-			"other files",
-			name);
+		commit_code_too_large(spec->code, err);
 		return WRONG;
 	}
 	if (o->blank) {
@@ -363,8 +367,7 @@ static void parse_later(struct job *job, struct node *node)
 		free(take_ptr(job->later));
 }
 
-/* True if looking at the job has to wait; without memory it never does. */
-static bool put_off(struct job *job)
+bool commit_put_off(struct job *job)
 {
 	struct node *node;
 
@@ -396,7 +399,7 @@ bool commit_is_settled(const struct job *job)
 void commit_prepare(struct job *job)
 {
 	if (!job->removed && !job_is_frozen(job))
-		put_off(job);
+		commit_put_off(job);
 }
 
 /* --- the whole -------------------------------------------------------------- */
@@ -516,7 +519,7 @@ static void evaluate(struct job *job, bool config_closed)
 	/* Promised: the release is of what the new run was waiting for. */
 	if (job->meta.state == JOB_DONE && !config_closed && !job->promised)
 		return;
-	if (put_off(job)) {
+	if (commit_put_off(job)) {
 		job->later->evaluate = true;
 		job->later->config_closed |= config_closed;
 		return;
@@ -555,7 +558,7 @@ bool commit_resume(struct job *job)
 {
 	if (!commit_is_left(job))
 		return false;
-	if (put_off(job)) {
+	if (commit_put_off(job)) {
 		job->later->resume = true;
 		return true;
 	}

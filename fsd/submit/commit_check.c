@@ -15,10 +15,12 @@ static int check_open(const struct job *job, struct err *err)
 		return 0;
 	return err_set(err, -ESHUTDOWN,
 		       job->d->stopping
-			       ? "fsd is about to end: no new job starts before "
-				 "the next fsd mount"
-			       : "fsd is draining: no new job starts; write "
-				 "resume to .fsd/ctl, then start to ctl");
+			       ? "fsd is about to end: this was not accepted; "
+				 "after the next fsd mount do it again, or "
+				 "write start to ctl"
+			       : "fsd is draining: this was not accepted; when "
+				 "resume was written to .fsd/ctl, do it again, "
+				 "or write start to ctl");
 }
 
 int commit_check_room(struct job *job, const struct job_config *config,
@@ -46,13 +48,16 @@ static int precheck_config(struct job *job, struct node *node, bool last)
 	return r;
 }
 
-static int precheck_code(const struct node *node)
+static int precheck_code(struct job *job, const struct node *node)
 {
+	struct err err;
 	struct stat st;
 
-	return node_stat(node, &st) == 0 && st.st_size > (off_t)LIMIT_CODE_BYTES
-		       ? -EFBIG
-		       : 0;
+	if (node_stat(node, &st) < 0 || st.st_size <= (off_t)LIMIT_CODE_BYTES)
+		return 0;
+	commit_code_too_large(node, &err);
+	face_set_error(job->d, job->meta.uid, job->meta.name, err.text);
+	return err.code;
 }
 
 int commit_judge(struct job *job, struct node *node, struct err *err)
@@ -80,7 +85,7 @@ int commit_precheck(struct job *job, struct node *node, bool last)
 		return 0;
 	if (!strcmp(node->name, "config.json"))
 		return precheck_config(job, node, last);
-	return code_kind(node->name) != CODE_NO ? precheck_code(node) : 0;
+	return code_kind(node->name) != CODE_NO ? precheck_code(job, node) : 0;
 }
 
 /* The disk takes its time over the rename: nobody else is to have the place

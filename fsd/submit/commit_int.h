@@ -30,10 +30,13 @@ enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
  * loaded. */
 enum verdict commit_look(struct job *job, bool by_ctl, struct run_spec *spec,
 			 struct err *err);
+/* True if looking at the job has to wait; without memory it never does. */
+bool commit_put_off(struct job *job);
 enum verdict commit_find_code(struct job *job, const struct job_config *config,
 			      struct node **ret_code, struct err *err);
 /* Return: 0: *ret is NULL if it is not there; negative errno: nobody knows. */
 int commit_find_path(struct job *job, const char *path, struct node **ret);
+int commit_code_too_large(const struct node *code, struct err *err);
 enum verdict commit_check_inputs(struct job *job,
 				 const struct job_config *config,
 				 struct err *err);

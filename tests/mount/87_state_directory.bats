@@ -72,7 +72,10 @@ mount_refused() {
 
 @test "an older state directory is taken over, every job as it was" {
 	job_run a $'out x\nexit 3'
-	job_start b 'out y' '{"nope": 1}' || true
+	mkdir "$MNT/b"
+	job_put b code.sh 'out y'
+	job_put b new '{"nope": 1}'
+	mv "$MNT/b/new" "$MNT/b/config.json"
 	mkdir "$MNT/c"
 	local before
 	before=$(cd "$MNT" && sha256sum a/result.json a/stdout b/error && stat -c '%n %y' a b c)
