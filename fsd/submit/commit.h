@@ -17,6 +17,9 @@ struct run_spec;
  * runs a finished job again. With a large config this happens a little later:
  * it is parsed first, by the chores' thread. */
 void commit_evaluate(struct job *job, bool config_closed);
+/* One that a daemon before this one has refused: says why again. It is not
+ * started, were it right by now: the call that was to start it has failed. */
+void commit_refuse_again(struct job *job);
 /* A job that a daemon before this one had accepted and not run: it asks for a
  * machine, or ends as "failed" if it cannot be run any more. True if that has to
  * wait; then resume_go_on() is called behind it. */

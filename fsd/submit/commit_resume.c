@@ -15,6 +15,18 @@ void commit_load(struct job *job)
 		fiber_breathe();
 }
 
+void commit_refuse_again(struct job *job)
+{
+	struct run_spec spec = { 0 };
+	struct err err = { 0 };
+
+	if (commit_put_off(job))
+		return; /* what it was told stays */
+	if (commit_examine(job, false, &spec, &err) == WRONG)
+		commit_refuse(job, &err);
+	run_spec_done(&spec);
+}
+
 bool commit_is_left(const struct job *job)
 {
 	return !job->removed && job->meta.state == JOB_QUEUED && !job->run;

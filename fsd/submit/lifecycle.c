@@ -9,8 +9,6 @@
 #include "fsd/run/run.h"
 #include "fsd/jobs/shelf.h"
 
-#define SLICE_NS (2 * NS_PER_MS)
-
 /* It is the operator's wish, whichever server there is. */
 static void set_draining(struct fsd *d, bool draining)
 {
@@ -25,36 +23,7 @@ void lifecycle_drain(struct fsd *d)
 	set_draining(d, true);
 }
 
-static void look_at_refused(struct job *job)
-{
-	job_hold(job);
-	if (job->meta.state == JOB_REFUSED)
-		commit_evaluate(job, false);
-	jobs_let_go();
-}
-
-/* What was completed meanwhile was refused for this reason alone. */
-static void on_resumed(void *arg)
-{
-	struct fsd *d = arg;
-	struct walk walk = { 0 };
-	struct list *at;
-
-	shelf_wait(d);
-	jobs_walk(&walk, d);
-	for (uint64_t until = now_ns() + SLICE_NS; (at = walk_next(&walk));) {
-		struct job *job = list_entry(at, struct job, all);
-
-		if (job->meta.state == JOB_REFUSED)
-			look_at_refused(job);
-		if (now_ns() >= until && fiber_self()) {
-			fiber_breathe();
-			until = now_ns() + SLICE_NS;
-		}
-	}
-	walk_end(&walk);
-}
-
+/* What was refused meanwhile was accepted by nobody: its call has failed. */
 void lifecycle_resume(struct fsd *d)
 {
 	if (!d->draining || d->stopping)
@@ -62,7 +31,6 @@ void lifecycle_resume(struct fsd *d)
 	log_info("resumed");
 	set_draining(d, false);
 	resume_go_on(d);
-	fiber_run(on_resumed, d);
 }
 
 void lifecycle_stop(struct fsd *d, bool now)

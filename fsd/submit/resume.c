@@ -39,7 +39,7 @@ static void on_found(void *arg, const struct job_meta *m)
 		enlist(&f->d->left_queued, m);
 	if (draft_is_due(m))
 		enlist(&f->drafts, m);
-	if (m->state == JOB_REFUSED) /* says why again, or starts */
+	if (m->state == JOB_REFUSED) /* says why again */
 		enlist(&f->d->left_refused, m);
 }
 
@@ -81,7 +81,7 @@ static bool resume_one(struct job *job)
 		return true;
 	job->left = false;
 	if (job->meta.state == JOB_REFUSED)
-		commit_evaluate(job, false);
+		commit_refuse_again(job);
 	return false;
 }
 

@@ -579,16 +579,29 @@ not_started() {
 	done
 }
 
-@test "draining refuses new starts with ESHUTDOWN's sentence, resume starts them" {
+@test "what drain has refused resume does not start, a word does" {
 	echo drain >"$MNT/.fsd/ctl"
 	run cat "$MNT/.fsd/health"
 	assert_output --partial draining
-	job_start a 'out x'
-	refused a drain
+	mkdir "$MNT/b"
+	job_put b code.sh 'out b'
+	run job_start a 'out x'
+	refused a 'fsd is draining: this was not accepted'
+	fails ESHUTDOWN bash -c 'echo start >"$1"' - "$MNT/b/ctl"
 	echo resume >"$MNT/.fsd/ctl"
+	assert_equal "$(cat "$MNT/.fsd/health")" ok
+	job_start z 'out z' # comes later, and is done
+	job_wait z
+	state_is a refused
+	state_is b draft
+	server_kill
+	job_run y 'out y'
+	state_is a refused
+	echo start >"$MNT/a/ctl"
 	job_wait a
 	ended a 0 exited
-	assert_equal "$(cat "$MNT/.fsd/health")" ok
+	job_put b config.json '{}'
+	job_wait b
 }
 
 @test "a file that is moved to another job while it is open counts there" {

@@ -811,11 +811,12 @@ completing_fails() {
 
 @test "what completes a job fails while no new one starts" {
 	echo drain >"$MNT/.fsd/ctl"
-	completing_fails a 'write resume'
+	completing_fails a 'resume was written'
 	mkdir "$MNT/b"
 	job_put b code.sh 'out b'
 	state_is b draft
 	echo resume >"$MNT/.fsd/ctl"
+	cp "$BATS_TEST_TMPDIR/config" "$MNT/a/config.json"
 	job_wait a
 	ended a 0 exited
 	mv "$MNT/.a-moved" "$MNT/a-moved"
@@ -838,6 +839,9 @@ completing_fails() {
 	wait $ends
 	mount_ended
 	mount_start
+	job_run b 'out b'
+	state_is a refused
+	echo start >"$MNT/a/ctl"
 	job_wait a
 	ended a 0 exited
 	state_is a-given draft

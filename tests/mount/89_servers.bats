@@ -462,6 +462,7 @@ half_copied() {
 	job_start a 'out x' || true
 	refused a draining
 	echo resume >"$MNT/.fsd/ctl"
+	echo start >"$MNT/a/ctl"
 	job_wait a
 }
 

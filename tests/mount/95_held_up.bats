@@ -119,7 +119,7 @@ files() {
 	assert_equal "$(job_wait a)" 3
 }
 
-@test "a job that is completed while the daemon ends starts with the next one, and who waits waits" {
+@test "a job that is completed while the daemon ends is not accepted, nor by the next one" {
 	job_start busy $'out up\nsleep 600000'
 	job_follow busy up
 	mkdir "$MNT/a"
@@ -128,11 +128,14 @@ files() {
 	"$FSD" umount "$MNT" &
 	bounded 20 sh -c 'until grep -q "stopping when" "$1"; do :; done' _ "$LOG"
 	mv "$MNT/a/tmp" "$MNT/a/config.json" || true
-	refused a 'no new job starts before the next fsd mount'
+	refused a 'fsd is about to end: this was not accepted'
 	echo kill >"$MNT/busy/ctl"
 	wait $!
 	await exit "$DAEMON" 20
 	mount_start
+	job_run b 'out b'
+	state_is a refused
+	echo start >"$MNT/a/ctl"
 	assert_equal "$(job_wait a)" 3
 }
 
