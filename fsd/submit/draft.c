@@ -40,6 +40,8 @@ static void look(struct job *job)
 		return;
 	commit_load(job);
 	draft_text(job, &text);
+	if (text.len)
+		utf8_make_plain(text.data); /* as the log has it */
 	if (text.len && !is_silent(job) && !job_log_ends_with(job, text.data))
 		job_log(job, "%s", text.data);
 }
