@@ -78,14 +78,14 @@ bool input_is_pending(const struct input_stream *in)
 }
 
 static void acknowledge(struct input_stream *in, struct port *port,
-			uint32_t length)
+			uint32_t length, bool closed)
 {
 	uint8_t bytes[4];
 	struct wire_writer w = {bytes, sizeof(bytes), 0};
 
 	in->at += length;
 	wire_put_u32(&w, length);
-	port_send(port, WIRE_STDIN_ACK, 0, bytes, sizeof(bytes));
+	port_send(port, WIRE_STDIN_ACK, closed, bytes, sizeof(bytes));
 }
 
 void input_pump(struct input_stream *in, struct port *port)
@@ -102,7 +102,7 @@ void input_pump(struct input_stream *in, struct port *port)
 	}
 	if (n < 0)
 		fd_close(&in->fd); /* EPIPE: nobody reads any more */
-	acknowledge(in, port, n < 0 ? length : (uint32_t)n);
+	acknowledge(in, port, n < 0 ? length : (uint32_t)n, n < 0);
 	if (in->ended && !input_is_pending(in))
 		fd_close(&in->fd);
 }

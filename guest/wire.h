@@ -63,7 +63,8 @@
  *              does not send: mode is an enum wire_left, path is any text of
  *              1..WIRE_PATH_MAX bytes. At most WIRE_LEFT_TOLD come.
  *   STARTED    empty
- *   STDIN_ACK  u32 bytes newly consumed by the program's pipe
+ *   STDIN_ACK  u32 bytes newly consumed by the program's pipe; arg: 1 if the
+ *              program has closed it
  *   KILL       arg = enum wire_kill_scope; u32 signal number (1..64)
  *   OUT, ERR, RESULT   bytes
  *   EXIT       see struct wire_exit

@@ -222,6 +222,14 @@ static int set_call(struct parse *p, const struct field *f, json_t *value)
 	return 0;
 }
 
+static int set_stdin_open(struct parse *p, const struct field *f, json_t *value)
+{
+	if (!json_is_boolean(value))
+		return config_wrong(p, f, value, "true or false");
+	p->config->stdin_open = json_is_true(value);
+	return 0;
+}
+
 static int set_session(struct parse *p, const struct field *f, json_t *value)
 {
 	const char *text = config_text(value);
@@ -267,6 +275,7 @@ static const struct field fields[] = {
 	{ "args", config_set_strings, CONFIG(args), 0, LIMIT_ARGS, 0, NULL },
 	{ "env", config_set_env, CONFIG(env), 0, LIMIT_ENV, 0, NULL },
 	{ "stdin", set_stdin, 0, 0, LIMIT_STDIN_TEXT, 0, NULL },
+	{ "stdin_open", set_stdin_open, 0, 0, 0, 0, NULL },
 	{ "timeout", set_seconds, CONFIG(timeout_ms), LIMIT_TIMEOUT_MIN_MS, 0,
 	  OPERATOR(timeout_ms), NULL },
 	{ "grace", set_seconds, CONFIG(grace_ms), 0, LIMIT_GRACE_MS, 0, NULL },
@@ -403,6 +412,15 @@ static int relate(struct parse *p)
 			       "in a session it must be \"script\" or "
 			       "\"cell\"",
 			       c->mode == MODE_CALL ? "call" : "command");
+	if (c->stdin_open && c->retry)
+		return err_set(p->err, -EINVAL,
+			       "\"retry\" is %llu, and \"stdin_open\" is true; "
+			       "input that was taken cannot be had again: one of "
+			       "the two must go", (unsigned long long)c->retry);
+	if (c->stdin_open && c->stdin_text)
+		return err_set(p->err, -EINVAL,
+			       "\"stdin\" is there, and \"stdin_open\" is true; "
+			       "only one of them is allowed");
 	if (c->session && c->retry)
 		return err_set(p->err, -EINVAL,
 			       "\"retry\" is %llu, and \"session\" is there; "

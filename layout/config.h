@@ -29,6 +29,7 @@ struct job_config {
 	struct config_strings args, env /* "NAME=value" */, inputs, command;
 	char *stdin_text;        /* owned; NULL: the file, else empty */
 	size_t stdin_len;
+	bool stdin_open;         /* standard input comes by stdin.feed */
 	uint64_t timeout_ms, grace_ms;
 	uint64_t linger_ms;      /* for what the program leaves running */
 	uint64_t memory_mb, cpus, processes;

@@ -31,7 +31,7 @@ const struct tree_row job_rows[] = {
 	[JOB_ROW_LOG] = { "log", ROW_STREAM, FILE_MODE, 0, true, false,
 			  "the job's timeline, one event a line" },
 	[JOB_ROW_CTL] = { "ctl", ROW_CTL, FILE_MODE, 0, true, false,
-			  "verbs: start, interrupt, kill, signal NAME" },
+			  "verbs: start, interrupt, kill, signal NAME, eof" },
 	[JOB_ROW_STDOUT] = { "stdout", ROW_STREAM, FILE_MODE, STARTED, true,
 			     true, "standard output, as it grows" },
 	[JOB_ROW_STDERR] = { "stderr", ROW_STREAM, FILE_MODE, STARTED, true,
@@ -54,6 +54,8 @@ const struct tree_row job_rows[] = {
 			     true, "everything there is to know" },
 	[JOB_ROW_EXIT_CODE] = { "exit_code", ROW_FILE, FILE_MODE, ENDED, true,
 				true, "appears last; then all is final" },
+	[JOB_ROW_STDIN_FEED] = { "stdin.feed", ROW_FEED, FILE_MODE, 0, false,
+				 false, "what is written is standard input" },
 };
 _Static_assert(ARRAY_SIZE(job_rows) == JOB_ROW_MAX, "a row per file");
 
@@ -177,6 +179,7 @@ static const struct {
 	{ "interrupt", CTL_INTERRUPT, false, false },
 	{ "kill", CTL_KILL, false, false },
 	{ "signal", CTL_SIGNAL, false, true },
+	{ "eof", CTL_EOF, false, false },
 	{ "drain", CTL_DRAIN, true, false },
 	{ "resume", CTL_RESUME, true, false },
 };
@@ -255,5 +258,5 @@ int ctl_parse(const char *data, size_t len, bool appliance,
 	return err_set(err, -EINVAL,
 		       "ctl: \"%.64s\" is not a verb; it must be %s", line,
 		       appliance ? "drain or resume"
-				 : "start, interrupt, kill or signal NAME");
+				 : "start, interrupt, kill, signal NAME or eof");
 }

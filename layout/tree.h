@@ -16,6 +16,7 @@ enum row_kind {
 	ROW_WAIT,   /* a read blocks until the job has ended */
 	ROW_FILE,   /* a whole file in the store */
 	ROW_CTL,    /* written verbs */
+	ROW_FEED,   /* what is written is the program's input; a write blocks */
 	ROW_DIR,
 };
 
@@ -34,6 +35,7 @@ enum job_row {
 	JOB_ROW_OUTPUT,
 	JOB_ROW_RESULT,
 	JOB_ROW_EXIT_CODE,
+	JOB_ROW_STDIN_FEED,
 	JOB_ROW_MAX
 };
 
@@ -95,7 +97,7 @@ enum ctl_verb {
 	CTL_START,
 	CTL_INTERRUPT,
 	CTL_KILL,
-	CTL_SIGNAL,
+	CTL_SIGNAL, CTL_EOF,
 	CTL_DRAIN,
 	CTL_RESUME
 };

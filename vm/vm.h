@@ -171,6 +171,7 @@ struct vm_job {
 	const struct vm_input *inputs;
 	unsigned input_count;
 	uint64_t stdin_size; /* bytes of standard input */
+	bool stdin_open;     /* or it is a pipe, and its end is its end */
 	struct vm_tape *tape; /* or NULL: what is said of it goes on there, */
 };                            /* so that another process can go on */
 
@@ -191,7 +192,9 @@ struct vm_events {
 	void (*granted)(void *arg);
 	/*
 	 * Opens input i (i == input_count: standard input) for reading when its
-	 * turn comes; vm closes it. Return: fd or negative errno.
+	 * turn comes; vm closes it. Standard input that is open is a pipe's end,
+	 * nonblocking, and closed when the program has closed its own. Return: fd
+	 * or negative errno.
 	 */
 	int (*open_input)(void *arg, unsigned i);
 	void (*started)(void *arg);

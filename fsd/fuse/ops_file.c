@@ -82,7 +82,8 @@ static bool ctl_done_before(struct job *job, enum ctl_verb verb)
 	if (requests_again(job->d, &run))
 		return verb == CTL_START ? job->meta.run > run
 					 : verb == CTL_SIGNAL ||
-						   verb == CTL_INTERRUPT;
+						   verb == CTL_INTERRUPT ||
+						   verb == CTL_EOF;
 	requests_begin(job->d, job->meta.run);
 	return false;
 }
@@ -119,6 +120,8 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 		}
 		if (cmd.verb == CTL_KILL)
 			r = kill_job(job, &err);
+		else if (cmd.verb == CTL_EOF)
+			r = run_feed_end(job);
 		else
 			r = cmd.verb == CTL_INTERRUPT
 				    ? run_interrupt_group(job)
@@ -253,6 +256,8 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 		write_ctl(req, h, data, size);
 	else if (h->kind == H_FILE)
 		write_file(req, h, data, size, off);
+	else if (h->kind == H_FEED)
+		wait_write(h->t.job, req, data, size, fi->flags & O_NONBLOCK);
 	else
 		fuse_reply_write(req, size);
 }

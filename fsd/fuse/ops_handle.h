@@ -14,6 +14,7 @@ enum handle_kind {
 	H_WAIT,   /* wait, *.follow, events: may park */
 	H_CTL,    /* verbs */
 	H_SINK,   /* written bytes are accepted and dropped */
+	H_FEED,   /* stdin.feed, for writing: may park */
 };
 
 struct handle {

@@ -186,11 +186,31 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 			return 0;
 		h->events = events_reader_new(job);
 		return h->events ? 0 : -ENOMEM;
+	case ROW_FEED:
+		h->kind = H_FEED;
+		return 0;
 	case ROW_DIR:
 		return -EISDIR;
 	default:
 		return ops_row_text(h);
 	}
+}
+
+/* Opens stdin.feed for writing. */
+static int open_feed(fuse_req_t req, const struct target *t,
+		     struct fuse_file_info *fi, struct handle **ret)
+{
+	int r = run_feed_open(t->job);
+
+	if (r < 0)
+		return ops_refuse(req, r, t->job->meta.name,
+				  "stdin.feed takes input while the program runs, "
+				  "if its config.json has \"stdin_open\": true; "
+				  "the job is %s",
+				  state_name(t->job->meta.state));
+	fi->direct_io = fi->nonseekable = 1;
+	*ret = ops_handle_new(ops_fsd(req), H_FEED, t);
+	return *ret ? 0 : -ENOMEM;
 }
 
 static int open_row(fuse_req_t req, const struct target *t,
@@ -204,6 +224,8 @@ static int open_row(fuse_req_t req, const struct target *t,
 
 	if (!helper && !job_has_row(t->job, t->row))
 		return -ENOENT;
+	if (write && job_rows[t->row].kind == ROW_FEED)
+		return open_feed(req, t, fi, ret);
 	if (write && !ctl && !helper && !job_takes_copies(t->job))
 		return ops_refuse(req, -EPERM, t->job->meta.name,
 				  "%s is a virtual file and cannot be written",
@@ -328,7 +350,7 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 	else if (r == 0 && t->kind == T_NODE)
 		t->node->writers += kept->writer;
 	if (r == 0 && t->kind == T_ROW && !gone && h->kind != H_CTL &&
-	    h->kind != H_SINK)
+	    h->kind != H_SINK && h->kind != H_FEED)
 		r = open_row_read(h, &unused);
 	if (r == 0 && t->kind == T_FSD && h->kind == H_TEXT)
 		r = face_text(d, t->place, kept->uid, &h->text);

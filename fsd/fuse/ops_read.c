@@ -131,7 +131,7 @@ void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 		fuse_reply_poll(req, POLLERR);
 		return;
 	}
-	if (h->kind == H_WAIT) {
+	if (h->kind == H_WAIT || h->kind == H_FEED) {
 		what = wait_what(h, 1, h->kept->end, 0);
 		events = wait_poll_events(h->t.job, &what);
 	} else if (h->kind == H_TEXT && h->t.kind == T_ROW &&

@@ -18,6 +18,7 @@ struct parked {
 	struct job *job;  /* a reference */
 	fuse_req_t req;   /* answered once */
 	struct wait_read what;
+	void *data;       /* owned: of a write, or NULL */
 };
 
 /* --- what is there to read ---------------------------------------------- */
@@ -107,10 +108,27 @@ static enum answer answer(struct job *job, fuse_req_t req,
 	return ANSWERED;
 }
 
+static enum answer answer_write(struct job *job, fuse_req_t req,
+				const void *data, const struct wait_read *what)
+{
+	ssize_t n = run_feed_write(job, data, what->size);
+
+	if (n == -EAGAIN && !what->nonblock) {
+		run_feed_watch(job, wait_kick);
+		return NOT_YET;
+	}
+	if (n < 0)
+		fuse_reply_err(req, (int)-n);
+	else
+		fuse_reply_write(req, (size_t)n);
+	return ANSWERED;
+}
+
 /* --- parked requests ---------------------------------------------------- */
 
 static void parked_free(struct parked *p)
 {
+	free(p->data);
 	walks_leave(&p->job->walks, &p->node);
 	list_del(&p->node);
 	job_unref(p->job);
@@ -125,14 +143,12 @@ static void on_interrupt(fuse_req_t req, void *data)
 	fuse_reply_err(req, EINTR);
 }
 
-void wait_read(struct job *job, struct fuse_req *req,
-	       const struct wait_read *what)
+/* data: of a write, copied; or NULL. */
+static void park(struct job *job, struct fuse_req *req,
+		 const struct wait_read *what, const void *data)
 {
-	enum answer first = answer(job, req, what);
 	struct parked *p;
 
-	if (first == ANSWERED)
-		return;
 	/* What it waited for so far may have taken long. Not left to
 	 * on_interrupt(): libfuse would call it from the call below, and touch
 	 * the answered request once more. */
@@ -141,24 +157,56 @@ void wait_read(struct job *job, struct fuse_req *req,
 		return;
 	}
 	p = calloc(1, sizeof(*p));
-	if (!p) {
+	if (p && data)
+		p->data = malloc(what->size);
+	if (!p || (data && !p->data)) {
+		free(p);
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
+	if (data)
+		memcpy(p->data, data, what->size);
 	p->job = job_ref(job);
 	p->req = req;
 	p->what = *what;
 	list_add_tail(&job->parked, &p->node);
 	fuse_req_interrupt_func(req, on_interrupt, p);
+}
+
+void wait_read(struct job *job, struct fuse_req *req,
+	       const struct wait_read *what)
+{
+	enum answer first = answer(job, req, what);
+
+	if (first != ANSWERED)
+		park(job, req, what, NULL);
 	if (first == GO_ON)
 		wait_kick(job);
+}
+
+void wait_write(struct job *job, struct fuse_req *req, const void *data,
+		size_t size, bool nonblock)
+{
+	const struct wait_read what = { .row = JOB_ROW_STDIN_FEED,
+					.size = size, .nonblock = nonblock };
+
+	if (answer_write(job, req, data, &what) != ANSWERED)
+		park(job, req, &what, data);
 }
 
 unsigned wait_poll_events(struct job *job, const struct wait_read *what)
 {
 	char byte;
-	int n = try_read(job, what, &byte, 1);
+	int n;
 
+	if (what->row == JOB_ROW_STDIN_FEED) {
+		unsigned events = run_feed_events(job);
+
+		if (!events)
+			run_feed_watch(job, wait_kick);
+		return events;
+	}
+	n = try_read(job, what, &byte, 1);
 	if (n == -EAGAIN)
 		return 0;
 	if (n > 0 || n == -EINPROGRESS)
@@ -214,7 +262,10 @@ static bool answer_parked(struct job *job, uint64_t until)
 	while (job->kick_at.head && (at = walk_next(&job->kick_at))) {
 		struct parked *p = list_entry(at, struct parked, node);
 		/* Afterwards an answered request is no more. */
-		enum answer now = answer(p->job, p->req, &p->what);
+		enum answer now =
+			p->data ? answer_write(p->job, p->req, p->data,
+					       &p->what)
+				: answer(p->job, p->req, &p->what);
 
 		if (now == ANSWERED)
 			parked_free(p);

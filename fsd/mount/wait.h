@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Readers that wait: a read of `wait`, `*.follow` or `events` is answered now or
- * parked with the job until there is something to say; no thread ever blocks. Poll
+ * parked with the job until there is something to say, a write to `stdin.feed` until
+ * there is room; no thread ever blocks. Poll
  * handles are told once and forgotten. Every parked request is answered
  * exactly once: by wait_kick(), by an interrupt, or by wait_flush().
  */
@@ -25,6 +26,10 @@ struct wait_read {
 	struct events_reader *events; /* EVENTS: the open file's; so does it */
 };
 
+/* Writes to stdin.feed: answers req when some of it was taken; data is copied if it
+ * waits. */
+void wait_write(struct job *job, struct fuse_req *req, const void *data,
+		size_t size, bool nonblock);
 /* Answers req, now or later. */
 void wait_read(struct job *job, struct fuse_req *req,
 	       const struct wait_read *what);

@@ -40,6 +40,7 @@ void run_free(struct run *run)
 	if (!run)
 		return;
 	loop_timer_del(&run->timer);
+	feed_done(run);
 	run_leave(run);
 	run_tape_end(run);
 	sched_leave(&run->slot);

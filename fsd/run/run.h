@@ -55,6 +55,17 @@ void run_kill(struct job *job);
  * cancelled is told whether that is. The fiber lets go of all that it holds, and
  * waits. Return: 0, or negative errno: it is tried again. */
 int run_killed(struct job *job);
+/* Its open standard input, "stdin_open". Return: 0; -ENXIO: its program is not
+ * running, or has no such input. */
+int run_feed_open(const struct job *job);
+/* Return: bytes taken; -EAGAIN: none now; -EPIPE: never again. */
+ssize_t run_feed_write(struct job *job, const void *data, size_t size);
+/* As poll(2): POLLOUT, POLLERR, 0. */
+unsigned run_feed_events(struct job *job);
+/* Calls told, soon, when that has changed. */
+void run_feed_watch(struct job *job, void (*told)(struct job *job));
+/* Ends it. -ESRCH as run_signal(). */
+int run_feed_end(struct job *job);
 /* -ESRCH if its program is not running now. */
 int run_signal(struct job *job, unsigned signal);
 /* The same for SIGINT to all of its process group, as a terminal sends it. */

@@ -30,7 +30,8 @@
 /* A session is in memory only, and ends with its server. */
 static bool may_outlive(const struct run *run)
 {
-	return !run->session && !wire_mode_is_step(run->vm_job.wire.mode);
+	return !run->session && !wire_mode_is_step(run->vm_job.wire.mode) &&
+	       !run->vm_job.stdin_open; /* its input is in this process */
 }
 
 /* What the machine was told of, and its end is judged by. */

@@ -78,6 +78,9 @@ struct run {
 	unsigned next_dir;        /* the input that may be listed next */
 	bool root_listed;
 	struct node *stdin_node;  /* a reference, or NULL */
+	struct loop_fd feed;      /* run_feed.c: its fd is owned, once made */
+	bool feed_made, feed_ended;
+	void (*feed_told)(struct job *job); /* when the feed has changed */
 	struct wire_strings argv, envp; /* owned arrays of owned strings */
 
 	struct run_stream stream[2]; /* VM_OUT, VM_ERR */
@@ -157,6 +160,11 @@ int run_open_input(struct run *run, unsigned i);
 /* run.c: some more of them now, whether it may have its machine or not. */
 void run_collect_more(struct run *run);
 uint64_t run_memory_need(const struct run *run);
+
+/* run_feed.c. Return: the end that the channel reads, or negative errno. */
+int feed_make(struct run *run);
+/* No more can be written. */
+void feed_done(struct run *run);
 
 /* run_flow.c: what the machine gives, in order. Return: 0 or -ENOMEM. */
 int run_flow_output(struct run *run, enum vm_stream stream, const void *data,

@@ -287,7 +287,9 @@ static int fill_stdin(struct run *run)
 	int r;
 
 	run->vm_job.stdin_size = run->spec.config->stdin_len;
-	if (run->spec.config->stdin_text || !node || node->is_dir)
+	run->vm_job.stdin_open = run->spec.config->stdin_open;
+	if (run->spec.config->stdin_open || run->spec.config->stdin_text ||
+	    !node || node->is_dir)
 		return 0;
 	r = node_stat(node, &st);
 	if (r < 0)
@@ -404,6 +406,8 @@ int run_open_input(struct run *run, unsigned i)
 {
 	const struct job_config *c = run->spec.config;
 
+	if (i == run->input_count && c->stdin_open)
+		return feed_make(run);
 	if (i == run->input_count) {
 		if (run->stdin_node)
 			return node_open(run->stdin_node, O_RDONLY);

@@ -145,10 +145,12 @@ enum verdict commit_check_inputs(struct job *job,
 			"input.json as well; only one of them is allowed");
 		return WRONG;
 	}
-	if (config->stdin_text && node_find(job->files, "stdin")) {
+	if ((config->stdin_text || config->stdin_open) &&
+	    node_find(job->files, "stdin")) {
 		err_set(err, -EINVAL,
-			"config.json: \"stdin\" is given and there is a file "
-			"stdin as well; only one of them is allowed");
+			"config.json: \"%s\" is given and there is a file "
+			"stdin as well; only one of them is allowed",
+			config->stdin_open ? "stdin_open" : "stdin");
 		return WRONG;
 	}
 	return READY;

@@ -382,18 +382,26 @@ static void test_keys(void)
 	    "mean \"memory_mb\"?");
 	bad("{\"lang\": 3}", "config.json: \"lang\" is not a key; did you mean "
 	    "\"language\"?");
+	bad("{\"stdin_open\": 1}", "config.json: \"stdin_open\" is 1; it must "
+	    "be true or false");
+	bad("{\"stdin_open\": true, \"stdin\": \"x\"}", "config.json: "
+	    "\"stdin\" is there, and \"stdin_open\" is true; only one of them "
+	    "is allowed");
+	bad("{\"stdin_open\": true, \"retry\": 2}", "config.json: \"retry\" is "
+	    "2, and \"stdin_open\" is true; input that was taken cannot be had "
+	    "again: one of the two must go");
 	bad("{\"cpu\": 3}", "config.json: \"cpu\" is not a key; did you mean "
 	    "\"cpus\"?");
 	bad("{\"inpts\": 3}", "config.json: \"inpts\" is not a key; did you "
 	    "mean \"inputs\", \"input\"?");
 	bad("{\"xyzzy\\n\": 3}", "config.json: \"xyzzy\\n\" is not a key; "
 	    "allowed: \"language\", \"args\", \"env\", \"stdin\", "
-	    "\"timeout\", \"grace\", \"linger\", \"memory_mb\", \"cpus\", \"processes\", "
+	    "\"stdin_open\", \"timeout\", \"grace\", \"linger\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
 	    "\"command\", \"session\", \"session_idle\", \"priority\"");
 	bad("{\"\": 1}", "config.json: \"\" is not a key; allowed: "
-	    "\"language\", \"args\", \"env\", \"stdin\", \"timeout\", "
+	    "\"language\", \"args\", \"env\", \"stdin\", \"stdin_open\", \"timeout\", "
 	    "\"grace\", \"linger\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "

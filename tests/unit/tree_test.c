@@ -22,7 +22,8 @@ static void test_rows(const struct tree_row *rows, unsigned count,
 		   i);
 		ok(S_ISDIR(r->mode) == (r->kind == ROW_DIR),
 		   "%s %s: mode and kind agree", table, r->name);
-		ok(r->listed == (r->kind != ROW_FOLLOW && r->kind != ROW_WAIT),
+		ok(r->listed == (r->kind != ROW_FOLLOW && r->kind != ROW_WAIT &&
+				 r->kind != ROW_FEED),
 		   "%s %s: what can block is not listed", table, r->name);
 		ok(!r->result || r->states, "%s %s: results do not always exist",
 		   table, r->name);
@@ -183,15 +184,15 @@ static void test_ctl(void)
 	ctl_good("resume", true, CTL_RESUME, 0);
 	ctl_bad("stop\n", 5, false,
 		"ctl: \"stop\" is not a verb; it must be start, interrupt, "
-		"kill or signal NAME");
+		"kill, signal NAME or eof");
 	ctl_bad("drain", 5, false,
 		"ctl: \"drain\" is not a verb; it must be start, interrupt, "
-		"kill or signal NAME");
+		"kill, signal NAME or eof");
 	ctl_bad("kill", 4, true,
 		"ctl: \"kill\" is not a verb; it must be drain or resume");
 	ctl_bad("", 0, false,
-		"ctl: \"\" is not a verb; it must be start, interrupt, kill "
-		"or signal NAME");
+		"ctl: \"\" is not a verb; it must be start, interrupt, "
+		"kill, signal NAME or eof");
 	ctl_bad("kill -9", 7, false,
 		"ctl: \"kill\" is followed by \"-9\"; it must stand alone");
 	ctl_bad("signal", 6, false,
@@ -220,6 +221,7 @@ static void page_line(char room[256], const char *table,
 		[ROW_TEXT] = "text",     [ROW_STREAM] = "stream",
 		[ROW_FOLLOW] = "follow", [ROW_WAIT] = "wait",
 		[ROW_FILE] = "file",     [ROW_CTL] = "ctl",
+		[ROW_FEED] = "feed",
 		[ROW_DIR] = "dir",
 	};
 	char states[64] = "";

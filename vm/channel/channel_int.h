@@ -29,6 +29,7 @@ enum send_step {
 	SEND_INPUT,     /* the FILE frame of input `input` is next, or RUN */
 	SEND_DATA,      /* FILE_DATA of the open input */
 	SEND_STDIN,
+	SEND_FEED,      /* standard input as it comes */
 	SEND_STDIN_END,
 };
 
@@ -66,6 +67,7 @@ struct channel {
 	int input_fd;                   /* owned */
 	uint64_t input_at;              /* bytes of this input sent */
 	uint64_t stdin_acked;
+	struct loop_fd feed;            /* input_fd, while it has nothing */
 	bool killed;                    /* signal 9 to all was asked for */
 	bool cancelled;                 /* ... before RUN: nothing has run */
 	bool has_signal;                /* a gentler one waits for STARTED */
@@ -126,6 +128,8 @@ void channel_fs_end(struct channel *ch);
 void channel_fill(struct channel *ch, uint64_t until);
 void channel_signal(struct channel *ch, enum wire_kill_scope scope,
 		    unsigned sig);
+/* The program has closed its standard input. */
+void channel_feed_end(struct channel *ch);
 /* Nothing more is to be sent of the job. */
 void channel_send_end(struct channel *ch);
 /* Wants bytes written, and held frames delivered, soon. */

@@ -122,13 +122,17 @@ static void on_stdin_ack(struct channel *ch, const struct wire_header *h,
 	uint32_t n = wire_get_u32(c);
 	uint64_t sent = ch->job->stdin_size;
 
-	if (ch->step == SEND_STDIN)
+	if (ch->step == SEND_STDIN || ch->step == SEND_FEED)
 		sent = ch->input_fd < 0 ? 0 : ch->input_at;
+	else if (ch->job->stdin_open)
+		sent = ch->input_at;
 	if (wire_end(c) < 0 || n > sent - ch->stdin_acked) {
 		bad(ch, h, "says more than was sent");
 		return;
 	}
 	ch->stdin_acked += n;
+	if (h->arg)
+		channel_feed_end(ch);
 	channel_wake(ch);
 }
 

@@ -41,6 +41,7 @@ int channel_own(struct channel *ch)
 void channel_send_end(struct channel *ch)
 {
 	ch->step = SEND_NOTHING;
+	loop_fd_del(&ch->feed);
 	fd_close(&ch->input_fd);
 }
 
@@ -87,7 +88,7 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	ch->files = ch->left = 0;
 	ch->job = job;
 	/* Inside a frame nobody could tell later where the next one begins. */
-	ch->tape = ch->parsing ? NULL : job->tape;
+	ch->tape = ch->parsing || job->stdin_open ? NULL : job->tape;
 	if (job->tape)
 		job->tape->spoiled = !ch->tape;
 	if (job->tape && !ch->tape)
@@ -207,7 +208,9 @@ static void put_run(struct channel *ch)
 	ch->run_at = ch->out.len - ch->out_at + 1;
 	channel_put(ch, WIRE_RUN, 0, NULL, 0);
 	ch->phase = PHASE_STARTING;
-	ch->step = ch->job->stdin_size ? SEND_STDIN : SEND_STDIN_END;
+	ch->step = ch->job->stdin_open	 ? SEND_FEED
+		   : ch->job->stdin_size ? SEND_STDIN
+					 : SEND_STDIN_END;
 	channel_wait(ch, "starting the program", WAIT_JOB_S);
 }
 
@@ -239,6 +242,57 @@ static bool put_stdin(struct channel *ch)
 	return true;
 }
 
+static void on_feed(struct loop_fd *src, uint32_t events)
+{
+	struct channel *ch = src->arg;
+
+	(void)events;
+	loop_fd_del(src);
+	channel_wake(ch);
+}
+
+void channel_feed_end(struct channel *ch)
+{
+	if (ch->step != SEND_FEED)
+		return;
+	loop_fd_del(&ch->feed);
+	fd_close(&ch->input_fd);
+	ch->step = SEND_STDIN_END;
+	channel_wake(ch);
+}
+
+/* As put_stdin(), of a pipe: as much as there is now. */
+static bool put_feed(struct channel *ch)
+{
+	uint8_t data[WIRE_STDIN_WINDOW];
+	uint64_t room;
+	ssize_t n;
+
+	if (ch->feed.loop)
+		return false;
+	if (ch->input_fd < 0 && open_input(ch) < 0) {
+		if (ch->phase != PHASE_DONE)
+			channel_feed_end(ch);
+		return false;
+	}
+	room = WIRE_STDIN_WINDOW - (ch->input_at - ch->stdin_acked);
+	if (!room)
+		return false;
+	n = read(ch->input_fd, data, room);
+	if (n > 0) {
+		channel_put(ch, WIRE_STDIN, 0, data, (size_t)n);
+		ch->input_at += (uint64_t)n;
+		return true;
+	}
+	ch->feed = (struct loop_fd){ .fd = ch->input_fd, .events = EPOLLIN,
+				     .fn = on_feed, .arg = ch };
+	if (n < 0 && (errno == EAGAIN || errno == EINTR) &&
+	    loop_fd_add(ch->loop, &ch->feed) == 0)
+		return false;
+	channel_feed_end(ch);
+	return true;
+}
+
 /* Puts the next frame. Return: false when there is none now. */
 static bool put_next(struct channel *ch)
 {
@@ -262,6 +316,8 @@ static bool put_next(struct channel *ch)
 		return true;
 	case SEND_STDIN:
 		return put_stdin(ch);
+	case SEND_FEED:
+		return put_feed(ch);
 	case SEND_STDIN_END:
 		channel_put(ch, WIRE_STDIN_END, 0, NULL, 0);
 		ch->step = SEND_NOTHING;

@@ -44,6 +44,15 @@ void fake_put_u32s(struct fake_guest *g, enum wire_type type, unsigned count,
 	fake_put(g, type, 0, room, w.used);
 }
 
+void fake_put_ack(struct fake_guest *g, size_t len)
+{
+	uint8_t room[4];
+	struct wire_writer w = { .p = room, .size = sizeof(room) };
+
+	wire_put_u32(&w, (uint32_t)len);
+	fake_put(g, WIRE_STDIN_ACK, g->stdin_closed, room, w.used);
+}
+
 /* Output of the program, cut at the job's limit as the real guest does. */
 void fake_put_output(struct fake_guest *g, enum wire_type type,
 		       const void *data, size_t len)
@@ -155,6 +164,7 @@ static void begin_anew(struct fake_guest *g)
 		list_add_tail(&g->inputs, &f->node);
 	}
 	buf_clear(&g->stdin_data);
+	g->stdin_closed = false;
 	g->stdin_end = g->in_cat = g->ignore_term = g->survives = false;
 	g->asked = false;
 	g->bytes_left = 0;
@@ -310,7 +320,10 @@ static void on_frame(struct fake_guest *g, const struct wire_header *h,
 	} else if (h->type == WIRE_RUN && g->have_job) {
 		on_run(g);
 	} else if (h->type == WIRE_STDIN) {
-		buf_add(&g->stdin_data, payload, h->length);
+		if (g->stdin_closed)
+			fake_put_ack(g, h->length);
+		else
+			buf_add(&g->stdin_data, payload, h->length);
 	} else if (h->type == WIRE_STDIN_END) {
 		g->stdin_end = true;
 	} else if (h->type == WIRE_KILL) {

@@ -33,7 +33,7 @@ struct fake_guest {
 	struct fake_file *open; /* the input that is coming */
 	char *script, *line;    /* owned; the next line in it */
 	struct buf stdin_data;
-	bool stdin_end;
+	bool stdin_end, stdin_closed; /* by the program */
 	uint64_t bytes_left;    /* of a `bytes` command */
 	struct wire_exit exit;
 	uint32_t left_out;
@@ -57,6 +57,8 @@ void fake_put_u32s(struct fake_guest *g, enum wire_type type, unsigned count,
 /* Output of the program, cut at the job's limit as the real guest does. */
 void fake_put_output(struct fake_guest *g, enum wire_type type,
 		     const void *data, size_t len);
+/* The program has read so many bytes of its input, or closed it. */
+void fake_put_ack(struct fake_guest *g, size_t len);
 void fake_flush(struct fake_guest *g);
 void fake_finish(struct fake_guest *g, enum wire_exit_kind kind,
 		 uint32_t value);

@@ -306,6 +306,8 @@ static void run_end(struct fake_guest *g, const char *word, const char *rest)
 		loop_timer_set(g->loop, &g->sleep, n * NS_PER_MS);
 	else if (!strcmp(word, "cat"))
 		g->in_cat = true;
+	else if (!strcmp(word, "closein"))
+		g->stdin_closed = true;
 	else if (!strcmp(word, "bytes"))
 		g->bytes_left = n;
 }
@@ -328,7 +330,7 @@ static void more_cat(struct fake_guest *g)
 	if (len) {
 		fake_put_output(g, WIRE_OUT, g->stdin_data.data, len);
 		buf_clear(&g->stdin_data);
-		fake_put_u32s(g, WIRE_STDIN_ACK, 1, (uint32_t)len, 0);
+		fake_put_ack(g, len);
 	} else if (g->stdin_end) {
 		g->in_cat = false;
 	}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The open standard input of a run ("stdin_open"): a pipe of the kernel between who
+ * writes to stdin.feed and the machine's channel. It holds 64 KiB, so that a writer
+ * waits when the program does not read. The channel owns the end that is read, and
+ * closes it when the program has closed its own; the run owns the other one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "run_int.h"
+
+/* Some of it may go now, or it never will. */
+static void on_room(struct loop_fd *src, uint32_t events)
+{
+	struct run *run = src->arg;
+
+	(void)events;
+	loop_fd_del(src);
+	if (run->job && run->feed_told)
+		run->feed_told(run->job);
+}
+
+/* Return: what is read of it, for the channel; or negative errno. */
+int feed_make(struct run *run)
+{
+	int pair[2];
+
+	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	run->feed.fd = pair[1];
+	run->feed_made = true;
+	if (run->feed_ended)
+		feed_done(run);
+	else if (run->job && run->feed_told)
+		run->feed_told(run->job);
+	return pair[0];
+}
+
+void feed_done(struct run *run)
+{
+	loop_fd_del(&run->feed);
+	if (run->feed_made)
+		fd_close(&run->feed.fd);
+	run->feed_made = false;
+	run->feed_ended = true;
+}
+
+/* The run that takes input now. Return: NULL: there is none. */
+static struct run *fed(const struct job *job)
+{
+	return !job->removed && job->meta.state == JOB_RUNNING && job->run &&
+			       !job->run->ended &&
+			       job->run->spec.config->stdin_open
+		       ? job->run
+		       : NULL;
+}
+
+int run_feed_open(const struct job *job)
+{
+	return fed(job) ? 0 : -ENXIO;
+}
+
+ssize_t run_feed_write(struct job *job, const void *data, size_t size)
+{
+	struct run *run = fed(job);
+	ssize_t n;
+
+	if (!run || run->feed_ended)
+		return -EPIPE;
+	if (!run->feed_made)
+		return -EAGAIN;
+	n = write(run->feed.fd, data, size);
+	return n < 0 ? -errno : n;
+}
+
+unsigned run_feed_events(struct job *job)
+{
+	struct run *run = fed(job);
+	struct pollfd p = { .fd = -1, .events = POLLOUT };
+
+	if (!run || run->feed_ended)
+		return POLLOUT | POLLERR;
+	if (run->feed_made)
+		p.fd = run->feed.fd;
+	if (poll(&p, 1, 0) <= 0)
+		return 0;
+	return (unsigned)p.revents & (POLLOUT | POLLERR);
+}
+
+void run_feed_watch(struct job *job, void (*told)(struct job *job))
+{
+	struct run *run = fed(job);
+
+	if (!run)
+		return;
+	run->feed_told = told;
+	if (!run->feed_made || run->feed.loop)
+		return;
+	run->feed.events = EPOLLOUT;
+	run->feed.fn = on_room;
+	run->feed.arg = run;
+	if (loop_fd_add(run->d->loop, &run->feed) < 0)
+		feed_done(run); /* without memory: nobody could be told */
+}
+
+int run_feed_end(struct job *job)
+{
+	struct run *run = fed(job);
+
+	if (!run)
+		return -ESRCH;
+	if (run->feed_made)
+		feed_done(run);
+	run->feed_ended = true;
+	if (run->feed_told)
+		run->feed_told(job);
+	return 0;
+}
