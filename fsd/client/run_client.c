@@ -21,8 +21,7 @@
 
 /* --- watching it -------------------------------------------------------------------- */
 
-/* Return: false: there is no program that could have got it. */
-static bool write_ctl(struct client *k, const char *verb)
+bool client_ctl(struct client *k, const char *verb)
 {
 	auto_close int fd = openat(k->dir, "ctl", O_WRONLY | O_CLOEXEC);
 
@@ -44,7 +43,7 @@ static void on_signal(struct client *k)
 	if (read(k->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
 	if (k->interrupts++) {
-		write_ctl(k, "kill\n");
+		client_ctl(k, "kill\n");
 		return;
 	}
 	client_read(k, "state", state, sizeof(state));
@@ -57,10 +56,10 @@ static void on_signal(struct client *k)
 		snprintf(verb, sizeof(verb), "interrupt\n");
 	else
 		snprintf(verb, sizeof(verb), "signal %u\n", info.ssi_signo);
-	if (!strcmp(state, "running\n") && write_ctl(k, verb))
+	if (!strcmp(state, "running\n") && client_ctl(k, verb))
 		return;
 	k->early = (int)info.ssi_signo;
-	write_ctl(k, "kill\n");
+	client_ctl(k, "kill\n");
 }
 
 /* All of it, unless nobody takes it. Whoever has ended us does not wait for a
@@ -166,7 +165,7 @@ static bool copied(struct client *k, int to, int r)
 	 * on to write ends by that. */
 	if (r == -EPIPE && !k->unread) {
 		k->unread = true;
-		write_ctl(k, "kill\n");
+		client_ctl(k, "kill\n");
 	} else if (r == -ECANCELED) {
 		k->given_up = k->lost = true;
 	} else if (r != -EPIPE && !k->lost) {
@@ -194,53 +193,65 @@ static ssize_t pump(struct client *k, int from, int to)
 	return copied(k, to, write_all(k, to, room, (size_t)n)) ? n : 0;
 }
 
+/* Waits for what the job says, for signals, and for standard input. p has room for
+ * two more; of the count first the caller asks. Return: 0, or the exit code. */
+static int watch(struct client *k, struct pollfd *p, nfds_t count)
+{
+	nfds_t all = count + 1;
+
+	p[count] = (struct pollfd){ .fd = k->signals, .events = POLLIN };
+	all += input_poll(k, &p[all]);
+	p[all - 1].revents = p[count].revents = 0;
+	if (!await_any(k, p, all))
+		return 1;
+	if (p[count].revents)
+		on_signal(k);
+	if (all > count + 1 && p[count + 1].revents)
+		input_go_on(k);
+	return 0;
+}
+
 /* Copies both streams until both have ended. */
 static int follow(struct client *k)
 {
 	const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
-	struct pollfd p[3] = {
+	struct pollfd p[4] = {
 		{ .fd = openat(k->dir, "stdout.follow", flags),
 		  .events = POLLIN },
 		{ .fd = openat(k->dir, "stderr.follow", flags),
 		  .events = POLLIN },
-		{ .fd = k->signals, .events = POLLIN },
 	};
+	int r = 0;
 
 	if (p[0].fd < 0 || p[1].fd < 0)
 		return client_fail(k, 1, "%s: %s", k->job, strerror(errno));
-	while (p[0].fd >= 0 || p[1].fd >= 0) {
-		if (!await_any(k, p, ARRAY_SIZE(p)))
-			return 1;
-		if (p[2].revents)
-			on_signal(k);
+	while (r == 0 && (p[0].fd >= 0 || p[1].fd >= 0)) {
+		p[0].revents = p[1].revents = 0;
+		r = watch(k, p, 2);
 		for (int i = 0; i < 2; i++)
 			if (p[i].revents &&
 			    pump(k, p[i].fd, i + 1) == 0)
 				fd_close(&p[i].fd);
 	}
-	return 0;
+	return r;
 }
 
 /* With --json the streams are not shown: wait for the end only. */
 static int wait_end(struct client *k)
 {
-	struct pollfd p[2] = {
+	struct pollfd p[3] = {
 		{ .fd = openat(k->dir, "wait",
 			       O_RDONLY | O_NONBLOCK | O_CLOEXEC),
 		  .events = POLLIN },
-		{ .fd = k->signals, .events = POLLIN },
 	};
+	int r = 0;
 
 	if (p[0].fd < 0)
 		return client_fail(k, 1, "%s: %s", k->job, strerror(errno));
-	while (!p[0].revents) {
-		if (!await_any(k, p, ARRAY_SIZE(p)))
-			return 1;
-		if (p[1].revents)
-			on_signal(k);
-	}
+	while (r == 0 && !p[0].revents)
+		r = watch(k, p, 1);
 	fd_close(&p[0].fd);
-	return 0;
+	return r;
 }
 
 /* --- together ------------------------------------------------------------------------ */
@@ -321,6 +332,7 @@ static int run_job(struct client *k)
 		r = draft_submit(k);
 	if (r)
 		return r;
+	input_begin(k);
 	k->health_ns = now_ns() + HEALTH_FIRST_NS;
 	r = is_set(k->c, RUN_JSON) ? wait_end(k) : follow(k);
 	if (r == 0 && k->given_up)
@@ -333,6 +345,7 @@ int run_client(const struct run_client *c)
 	struct client k = {
 		.c = c, .root = -1, .dir = -1, .hold = -1, .signals = -1,
 		.own = PRIVATE_NONE, .program = { .fd = -1 },
+		.input = { .state = -1, .feed = -1 },
 	};
 	int r;
 

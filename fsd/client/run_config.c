@@ -115,9 +115,10 @@ static void add_env(const struct run_client *c, struct buf *b)
 	buf_str(b, "}");
 }
 
-int client_config(const struct run_client *c, const struct program *p,
-		struct buf *b)
+int client_config(const struct client *k, struct buf *b)
 {
+	const struct run_client *c = k->c;
+	const struct program *p = &k->program;
 	bool command = p->interpreter || p->itself;
 	int r = 0;
 
@@ -133,6 +134,8 @@ int client_config(const struct run_client *c, const struct program *p,
 		if (run_options[i].key && is_set(c, i) &&
 		    !(command && i == RUN_LANGUAGE))
 			r = value(b, i, c->value[i]);
+	if (k->input.open)
+		buf_str(b, ",\"stdin_open\":true");
 	buf_str(b, "}\n");
 	return r ? r : b->failed ? client_complain(1, "out of memory") : 0;
 }

@@ -38,28 +38,57 @@ static void read_result(struct client *k, struct buf *ret)
 	}
 }
 
-/* What the option is now, or without it. */
-static const char *limit_of(const struct client *k, enum run_opt opt,
-			    const char *without)
+/* What message says of a limit, and the option that changes it. A key in
+ * parentheses is the user's only in config.json. */
+static const struct {
+	const char *says;
+	enum run_opt opt;
+} limits[] = {
+	{ " (timeout)", RUN_TIMEOUT },
+	{ " (memory_mb)", RUN_MEMORY },
+	{ " over stdout_limit were dropped", RUN_STDOUT_LIMIT },
+	{ " over stderr_limit were dropped", RUN_STDERR_LIMIT },
+};
+
+/* One sentence of message. */
+static void tell_sentence(struct client *k, const char *text, size_t len)
 {
-	return is_set(k->c, opt) ? k->c->value[opt] : without;
+	char word[32];
+
+	if (len > 8 && !strncmp(text, "output: ", 8))
+		return; /* tell_left_out() */
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		size_t says = strlen(limits[i].says);
+
+		if (len < says ||
+		    strncmp(text + len - says, limits[i].says, says) != 0)
+			continue;
+		len -= limits[i].says[1] == '(' ? says : 0;
+		client_fail(k, 0, "%.*s; %s changes it", (int)len, text,
+			    run_option_word(limits[i].opt, word));
+		return;
+	}
+	client_fail(k, 0, "%.*s", (int)len, text);
 }
 
-static void tell_cut(struct client *k, const char *stream, const char *option,
-		     uint64_t dropped)
+static void tell_message(struct client *k, const char *text)
 {
-	if (dropped)
-		client_fail(k, 0, "%s: %llu bytes over %s_limit were dropped; %s "
-		     "changes it", stream, (unsigned long long)dropped, stream,
-		     option);
+	while (*text) {
+		const char *end = strstr(text, "; ");
+		size_t len = end ? (size_t)(end - text) : strlen(text);
+
+		tell_sentence(k, text, len);
+		text += len + (end ? 2 : 0);
+	}
 }
 
 static void tell_left_out(struct client *k, const struct result_brief *b)
 {
 	const char *line = b->left_out.data ? b->left_out.data : "";
 
-	client_fail(k, 0, "%s: %llu files of the program were left out%s",
+	client_fail(k, 0, "%s/output: %llu %s left out%s",
 	     k->c->value[RUN_OUTPUT], (unsigned long long)b->output_dropped,
+	     b->output_dropped == 1 ? "entry was" : "entries were",
 	     *line ? ":" : "");
 	while (*line) {
 		size_t len = strcspn(line, "\n");
@@ -71,23 +100,17 @@ static void tell_left_out(struct client *k, const struct result_brief *b)
 		client_fail(k, 0, "  ... see output_left_out in result.json");
 }
 
-/* Says which limit has ended the run or cut its results. Return: something of what
- * was asked for is not there. */
+/* Says which limit has ended the run or cut its results; why a run has failed is
+ * in `error`. Return: something of what was asked for is not there. */
 static bool tell_limits(struct client *k, const struct result_brief *b)
 {
+	static const char *const said[] = { "exited", "signaled", "timeout",
+					    "out_of_memory" };
 	bool files = is_set(k->c, RUN_OUTPUT) && b->output_dropped;
 
-	if (!strcmp(b->status, "timeout"))
-		client_fail(k, 0, "over its %s s; -t changes it",
-		     limit_of(k, RUN_TIMEOUT, "30"));
-	else if (!strcmp(b->status, "out_of_memory"))
-		client_fail(k, 0, "needed more than %s MiB of memory; -m changes it",
-		     limit_of(k, RUN_MEMORY, "256"));
-	else if (!strcmp(b->status, "exited") && b->message.len &&
-		 is_set(k->c, RUN_MODE))
-		client_fail(k, 0, "%s", b->message.data);
-	tell_cut(k, "stdout", "--stdout-limit", b->stdout_dropped);
-	tell_cut(k, "stderr", "--stderr-limit", b->stderr_dropped);
+	for (size_t i = 0; i < ARRAY_SIZE(said); i++)
+		if (!strcmp(b->status, said[i]) && b->message.len)
+			tell_message(k, b->message.data);
 	if (files)
 		tell_left_out(k, b);
 	return files || b->stdout_dropped || b->stderr_dropped;

@@ -6,11 +6,14 @@
  *   run_program.c  which program, and under which name it is put into the job
  *   run_config.c   the text of config.json
  *   run_job.c      the draft: program, inputs, standard input; its removal
+ *   run_input.c    standard input that comes while the job runs
  *   run_results.c  -o DIR
  *   run_end.c      the job's end: what is said, the exit code
  */
 #ifndef FSD_RUN_INT_H
 #define FSD_RUN_INT_H
+
+#include <poll.h>
 
 #include "outlet.h"
 #include "private.h"
@@ -27,12 +30,22 @@ struct program {
 	bool python;      /* -c without -l */
 };
 
+/* Standard input that is streamed. */
+struct input {
+	bool open;      /* it is, and more may come */
+	int state;      /* owned: the job's, until it runs */
+	int feed;       /* owned: stdin.feed, from then on */
+	size_t at, len; /* of data: what the job has not taken */
+	char data[65536];
+};
+
 struct client {
 	const struct run_client *c;
 	struct private_mount own;
 	const char *mnt;   /* for messages: it may be in another namespace */
 	int root;          /* owned: the mount's */
 	struct program program;
+	struct input input;
 	char job[96];      /* name in the mount */
 	int dir;           /* the job's directory */
 	int hold;          /* the job goes with this descriptor, or -1 */
@@ -57,8 +70,7 @@ int program_check(const struct run_client *c, const struct program *p,
 		  const char *data, size_t len);
 
 /* run_config.c */
-int client_config(const struct run_client *c, const struct program *p,
-		struct buf *ret);
+int client_config(const struct client *k, struct buf *ret);
 
 /* run_job.c */
 /* What can be said of -i and -C before there is a job. */
@@ -72,6 +84,17 @@ ssize_t client_read(struct client *k, const char *name, char *room, size_t size)
 /* What `error` says, in the words of the command line. */
 void client_errors(struct client *k, const char *text, struct buf *ret);
 
+/* run_input.c */
+/* Is standard input of a kind that is streamed? */
+bool input_is_open(const struct client *k);
+/* After the job was submitted. */
+void input_begin(struct client *k);
+/* What it waits for. Return: how many were filled, 0 or 1. */
+nfds_t input_poll(const struct client *k, struct pollfd *p);
+/* That has come. */
+void input_go_on(struct client *k);
+void input_close(struct input *in);
+
 /* run_results.c */
 int results_check(const char *dir);
 int results_take(struct client *k);
@@ -84,6 +107,9 @@ int client_fail(struct client *k, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* On standard output, as the job's streams are. */
 void client_print(struct client *k, const char *data, size_t len);
+
+/* Return: false: there is no program that could have got it. */
+bool client_ctl(struct client *k, const char *verb);
 
 /* run_end.c */
 int client_outcome(struct client *k);

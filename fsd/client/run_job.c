@@ -70,6 +70,16 @@ static int check_input(const struct run_client *c, unsigned i)
 	return 0;
 }
 
+static bool has_stdin(const struct run_client *c)
+{
+	char path[4096];
+
+	return is_set(c, RUN_PROJECT) &&
+	       snprintf(path, sizeof(path), "%s/stdin", c->value[RUN_PROJECT]) <
+		       (int)sizeof(path) &&
+	       access(path, F_OK) == 0;
+}
+
 /* With -C the options of a job directory come from its config.json, unless the
  * command line has some. */
 static bool has_config(const struct run_client *c)
@@ -264,11 +274,11 @@ static int put_all(struct client *k)
 	return r;
 }
 
-/* A terminal is not read: a program that wants input gets its end. */
+/* The whole of it, unless it is streamed. A terminal is never read to its end. */
 static int put_stdin(struct client *k)
 {
-	if ((k->c->file && !strcmp(k->c->file, "-")) || isatty(STDIN_FILENO) ||
-	    faccessat(k->dir, "stdin", F_OK, 0) == 0)
+	if (k->input.open || (k->c->file && !strcmp(k->c->file, "-")) ||
+	    isatty(STDIN_FILENO) || has_stdin(k->c))
 		return 0;
 	return copy_stream(k, "stdin", STDIN_FILENO, "standard input", false);
 }
@@ -318,9 +328,12 @@ static int read_config(const struct client *k, struct buf *b)
 int draft_make(struct client *k)
 {
 	auto_buf struct buf config = { 0 };
-	int r = has_config(k->c) ? read_config(k, &config)
-				 : client_config(k->c, &k->program, &config);
+	int r;
 
+	k->input.open = input_is_open(k) && !has_config(k->c) &&
+			!has_stdin(k->c);
+	r = has_config(k->c) ? read_config(k, &config)
+			     : client_config(k, &config);
 	if (r)
 		return r;
 	snprintf(k->job, sizeof(k->job), ".run-%d-%llx", (int)getpid(),
@@ -356,6 +369,7 @@ void draft_remove(struct client *k)
 {
 	bool draft = k->job[0] == '.';
 
+	input_close(&k->input);
 	if (k->dir >= 0 && (draft || !is_set(k->c, RUN_KEEP)))
 		tree_remove(k->root, k->job);
 	fd_close(&k->dir);

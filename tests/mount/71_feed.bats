@@ -60,11 +60,12 @@ feed_py() {
 		sent = 0
 		poll = select.poll()
 		poll.register(fd, select.POLLOUT)
-		while poll.poll(300):
+		# What waits is in the feed and on its way to the machine: 64 KiB each.
+		while sent < 110000 or poll.poll(500):
 		    try:
-		        sent += os.write(fd, b"x" * 10000)
+		        sent += os.write(fd, b"x" * 4096)
 		    except BlockingIOError:
-		        pass
+		        poll.poll(500)
 		assert 65536 <= sent <= 4 * 65536, sent
 		try:
 		    os.write(fd, b"x")

@@ -261,11 +261,82 @@ nothing_left() {
 	assert_equal "$(jq -r .stdout.dropped <<<"$output")" 3000
 }
 
+@test "files that are left out are told with -o, and are no success" {
+	program $'write a 12345\nlink l\nout x'
+	said 0 '' fsd_run code.sh
+	said 125 $'results/output: 1 entry was left out:\nfsd run:   l (0 bytes): a link that leads outside of the job' \
+		fsd_run -o results code.sh
+	assert_equal "$(cat results/exit_code) $(cat results/output/a)" '0 12345'
+}
+
 @test "a program that takes too long, or too much memory, ends with a sentence that says what changes it" {
 	program 'sleep 600000'
 	said 124 "over its 0.3 s; -t changes it" fsd_run -t 0.3 code.sh
 	program 'oom'
-	said 137 'needed more than 256 MiB of memory; -m changes it' fsd_run code.sh
+	said 137 'needed more than 256 MiB; -m changes it' fsd_run code.sh
+}
+
+# bats test_tags=smoke
+@test "standard input of a pipe is streamed while the program runs" {
+	program $'out up\ncat\nout end'
+	mkfifo in
+	"$FSD" run --mount "$MNT" code.sh <in >out 3>&- &
+	exec 9>in
+	await becomes 20 grep -q up out
+	echo one >&9
+	await becomes 20 grep -q one out
+	echo two >&9
+	exec 9>&-
+	wait $!
+	assert_equal "$(cat out)" $'up\none\ntwo\nend'
+	run bash -c "head -c 1000000 /dev/zero | timeout 30 '$FSD' run --mount '$MNT' --json code.sh"
+	assert_equal "$(jq .stdout.bytes <<<"$output")" 1000007
+	nothing_left
+}
+
+@test "input without an end does not keep a program from its own" {
+	program $'out end\nexit 3'
+	run bash -c "yes | timeout 30 '$FSD' run --mount '$MNT' code.sh; echo \$?"
+	assert_output $'end\n3'
+	run bash -c "tail -f /dev/null | timeout 30 '$FSD' run --mount '$MNT' code.sh; echo \$?; kill \$(jobs -p) 2>/dev/null; exit 0" 3>&-
+	assert_line end
+	program $'closein\nsleep 300\nout closed'
+	run bash -c "yes | timeout 30 '$FSD' run --mount '$MNT' code.sh"
+	assert_output closed
+	nothing_left
+}
+
+@test "a regular file is given whole: the program may start with all of it" {
+	printf 'some text' >input
+	program $'cat\nout end'
+	run bash -c "timeout 30 '$FSD' run --keep --mount '$MNT' code.sh <input 2>/dev/null"
+	assert_output 'some textend'
+	assert_equal "$(cat "$MNT"/run-*/stdin)" 'some text'
+	assert_equal "$(jq 'has("stdin_open")' "$MNT"/run-*/config.json)" false
+}
+
+@test "a terminal is read while the program runs, and Ctrl-D ends its input" {
+	program $'out up\ncat\nout end'
+	run bounded 30 /usr/bin/python3 - "$FSD" "$MNT" <<-'END'
+		import os, pty, subprocess, sys
+		fsd, mnt = sys.argv[1:]
+		pid, fd = pty.fork()
+		if pid == 0:
+		    os.execv(fsd, [fsd, "run", "--mount", mnt, "code.sh"])
+		got = b""
+		def until(what):
+		    global got
+		    while what not in got:
+		        got += os.read(fd, 4096)
+		until(b"up")
+		os.write(fd, b"typed\n")
+		until(b"typed\r\ntyped")
+		os.write(fd, b"\x04")
+		until(b"end")
+		print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+	END
+	assert_output 0
+	nothing_left
 }
 
 @test "help lists each option with its long form" {
