@@ -50,7 +50,7 @@ readme() {
 }
 
 @test "jobtree(5) names the members of result.json and no others" {
-	job_run a $'write f x\nresult {"error": {"name": "E", "value": "v", "traceback": "t"}, "results": [{"mime": "a/b", "data": 1}, {"mime": "a/b", "base64": "aGk="}, {"mime": "a/b", "path": "f"}]}' '{"mode": "cell"}'
+	job_run a $'write f x\nlink away\nresult {"error": {"name": "E", "value": "v", "traceback": "t"}, "results": [{"mime": "a/b", "data": 1}, {"mime": "a/b", "base64": "aGk="}, {"mime": "a/b", "path": "f"}]}' '{"mode": "cell"}'
 	check manual-results "$PAGES/layout/jobtree.5" "$MNT/a/result.json"
 }
 
@@ -253,7 +253,7 @@ readme() {
 }
 
 @test "README: ctl's verbs, and running again" {
-	says 'ctl takes start, interrupt (Ctrl-C), kill, signal NAME.'
+	says 'ctl takes start, interrupt (Ctrl-C), kill, signal NAME. To run again: write config.json again.'
 	job_start a $'out up\nsleep 60000' '{"start": "manual"}'
 	echo start >"$MNT/a/ctl"
 	job_follow a up
