@@ -120,8 +120,9 @@ sources='\.(c|h|sh|bash|bats|py|js|mjs|ts)$|^Makefile$|^\.ci/run$'
 
 check_texts() {
 	local file found=
-	# tests/demo/ has programs as a user writes them
-	for file in $(matching "$sources" | grep -vE '/corpus/|^tests/demo/'); do
+	# tests/demo/ and the like have programs as a user writes them
+	for file in $(matching "$sources" |
+		grep -vE '/corpus/|^tests/(demo|same/programs)/'); do
 		head -n 4 "$file" |
 			grep -q 'SPDX-License-Identifier: Apache-2.0' ||
 			found+="$file has no SPDX line"$'\n'

@@ -20,6 +20,7 @@ two lanes for each processor (--lanes).
   smoke        the tests with the tag smoke, on fake and on real machines
   qemu         the daemon on real machines
   docs         each command of README and manuals prints what they say
+  same         programs on a plain Debian and in machines: no difference
   box          the same on a Debian with KVM, which is a machine itself
   debian13     Debian 13 as the host: all compiles, the unit tests, real jobs
   fault        the daemon is killed, its store fails; the short form
@@ -273,6 +274,9 @@ PARTS = {
     "docs": lambda: [Program("docs", "documents", [
         "tests/docs/run.py", "README.md", "fsd/fsd.8", "layout/jobtree.5"], 600,
         needs=("template",), cost=60, lanes=1)],
+    "same": lambda: [Program(
+        "same", "programs", ["tests/same/same.py"], 1200,
+        needs=("template",), cost=80)],
     "fault": fault,
     "fuzz": fuzz,
 }

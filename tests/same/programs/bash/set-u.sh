@@ -1,0 +1,7 @@
+# An unset variable ends a script with nounset.
+set -u
+echo "${HOME}"
+echo "${given:=assigned} $given"
+arr=(); echo "${#arr[@]} ${arr[@]+x}"
+echo "$missing"
+echo never

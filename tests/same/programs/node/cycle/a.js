@@ -1,0 +1,3 @@
+const b = require('./b');
+exports.b = () => b;
+exports.seen = Object.keys(b);

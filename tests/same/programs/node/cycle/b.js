@@ -1,0 +1,2 @@
+exports.name = 'b';
+exports.a = require('./a');

@@ -1,0 +1,1 @@
+module.exports = Object.fromEntries([['hid' + 'den', 1]]);

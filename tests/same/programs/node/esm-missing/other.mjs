@@ -1,0 +1,2 @@
+console.log('never either');
+export const there = 1;

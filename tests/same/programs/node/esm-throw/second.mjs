@@ -1,0 +1,4 @@
+export async function go() {
+	await null;
+	throw new Error('second fails');
+}

@@ -1,0 +1,1 @@
+export default 'own sub';

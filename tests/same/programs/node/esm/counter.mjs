@@ -1,0 +1,3 @@
+export let count = 0;
+export const inc = () => ++count;
+export default 'default';

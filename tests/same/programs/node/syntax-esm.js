@@ -1,0 +1,3 @@
+// An import in a file without a package.json is explained.
+import fs from 'fs';
+console.log(fs);

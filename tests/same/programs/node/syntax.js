@@ -1,0 +1,3 @@
+// A syntax error shows the line, and nothing runs.
+console.log('never');
+const x = {;

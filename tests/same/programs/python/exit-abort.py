@@ -1,0 +1,5 @@
+# os.abort ends with 134.
+import os
+
+print("before", flush=True)
+os.abort()

@@ -1,0 +1,3 @@
+__all__ = ["names"]
+names = ["tea", "rice"]
+hidden = 1

@@ -1,0 +1,1 @@
+mine = "the job's queue"

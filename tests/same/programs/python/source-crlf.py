@@ -1,0 +1,3 @@
+# Lines of a source may end as on Windows.
+print("""two
+lines""")

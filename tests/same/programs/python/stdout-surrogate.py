@@ -1,0 +1,3 @@
+# A lone surrogate cannot be printed.
+print("before")
+print("\ud800")

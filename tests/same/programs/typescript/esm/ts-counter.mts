@@ -1,0 +1,2 @@
+export let tsCount: number = 0;
+export const tsInc = (): void => { tsCount++; };

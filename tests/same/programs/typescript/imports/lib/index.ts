@@ -1,0 +1,2 @@
+export { named as again } from './shapes';
+export const index = true as boolean;

@@ -1,0 +1,1 @@
+exports.plain = 'plain JavaScript';

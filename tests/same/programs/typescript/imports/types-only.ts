@@ -1,0 +1,1 @@
+export interface Only { n: number }

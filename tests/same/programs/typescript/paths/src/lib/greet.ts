@@ -1,0 +1,2 @@
+import { word } from '@lib/word';
+export const greet = (name: string): string => `${word} ${name}`;
