@@ -121,6 +121,8 @@ static bool between(struct json_prefix *p, char c)
 {
 	if (is_blank(c))
 		return true;
+	if (p->object && !p->depth && p->expect == JSON_VALUE && c != '{')
+		return false;
 	switch (c) {
 	case '}':
 	case ']':

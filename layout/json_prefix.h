@@ -36,6 +36,7 @@ enum json_expect {
 struct json_prefix {
 	unsigned max_depth;  /* 1 .. JSON_PREFIX_DEPTH */
 	bool bom;            /* a byte order mark may come first */
+	bool object;         /* the root is to be an object */
 	/* The rest is its own; where it went wrong describes why. */
 	uint64_t at;         /* bytes that were taken */
 	enum json_prefix_state state;

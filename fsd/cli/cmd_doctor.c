@@ -189,6 +189,11 @@ static void check_state(struct finding *f)
 	uint64_t mib;
 	int r = where ? nearest_dir(where, &st) : -ENOMEM;
 
+	if (!dir && errno == ENOENT) {
+		found(f, BAD, "uid %u has no home directory for its state; set "
+			      "HOME, or give fsd mount --state", geteuid());
+		return;
+	}
 	if (r < 0) {
 		found(f, BAD, "the state directory %s: %s; choose another with "
 			      "--state",

@@ -41,7 +41,7 @@ static struct json_prefix *find_prefix(struct handle *h, size_t n, off_t off)
 		p = h->prefix = malloc(sizeof(*p));
 	if (p)
 		*p = (struct json_prefix){ .max_depth = LIMIT_CONFIG_DEPTH,
-					   .bom = true };
+					   .bom = true, .object = true };
 	return p;
 }
 

@@ -59,8 +59,9 @@ void security_text(const struct fsd *d, struct buf *out)
 	vm_stats(d->vm, &s);
 	buf_fmt(out, "machine  %s  each job runs in a virtual machine of its "
 		     "own, %s\n",
-		s.accel == VM_ACCEL_AUTO ? "absent" : "active",
-		vm_accel_names[s.accel]);
+		s.accel == VM_ACCEL_AUTO ? "not checked yet" : "active",
+		s.accel == VM_ACCEL_AUTO ? "kvm or tcg"
+					 : vm_accel_names[s.accel]);
 	if (s.accel == VM_ACCEL_TCG)
 		buf_str(out, "hardware-virtualization  absent  KVM does not "
 			     "work here; QEMU's maintainers do not treat "

@@ -318,6 +318,9 @@ os.write(os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY), b"{\"timeout\": -3}")
 	exec 9>&-
 	job_put b code.sh 'out x'
 	exec 9>"$MNT/b/config.json"
+	run bash -c 'LC_ALL=C printf "[1" >&9'
+	assert_failure
+	refused b 'it begins with [; it must be an object'
 	run bash -c 'LC_ALL=C printf "{]" >&9'
 	assert_failure
 	printf '{}' >&9 # from the same place

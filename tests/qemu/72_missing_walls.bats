@@ -176,6 +176,14 @@ in_user_namespace() {
 	grep -q '^guest-seccomp  absent  ' "$MNT/.fsd/security"
 }
 
+@test "before the first machine the guest's walls are not checked yet" {
+	# shellcheck disable=SC2034 # teardown looks at it
+	OWN=1 LOG=$BATS_TEST_TMPDIR/log STATE=$BATS_TEST_TMPDIR/fresh MNT=$BATS_TEST_TMPDIR/m
+	mount_start --pool 0
+	assert_equal "$(grep -c '  not checked yet  ' "$MNT/.fsd/security")" 8
+	grep -q '^guest-seccomp  not checked yet  .*: the first machine tells$' "$MNT/.fsd/security"
+}
+
 @test "KVM is tried in the jail where the host has it, and a verdict is kept" {
 	[ -w /dev/kvm ] || skip 'there is no /dev/kvm'
 	own_mount

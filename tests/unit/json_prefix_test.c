@@ -78,6 +78,21 @@ static void test_beginnings(void)
 	}
 }
 
+static void test_objects(void)
+{
+	static const char *const others[] = { "[", "\"", "1", "t", " -", "x" };
+	struct json_prefix p = { .max_depth = 4, .object = true };
+
+	is_int(json_prefix_feed(&p, " {\"a\": [1, \"x\"]} ", 17), JSON_WHOLE,
+	       "an object is one, whatever is in it");
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		struct json_prefix q = { .max_depth = 4, .object = true };
+
+		is_int(json_prefix_feed(&q, others[i], strlen(others[i])),
+		       JSON_WRONG, "\"%s\" begins none", others[i]);
+	}
+}
+
 static const struct {
 	const char *text, *says;
 } mistakes[] = {
@@ -194,6 +209,7 @@ static void test_encodings(void)
 int main(void)
 {
 	test_beginnings();
+	test_objects();
 	test_mistakes();
 	test_encodings();
 	return done_testing();
