@@ -63,7 +63,9 @@ struct backend_host {
 	void (*template_done)(void *arg, const struct vm_class *cls,
 			      const struct backend_template *t,
 			      const struct err *err);
-	void (*progress)(void *arg, const char *sentence);
+	/* One step of a template. accel: of the boot that goes on; AUTO: none,
+	 * it is looked for. */
+	void (*progress)(void *arg, const char *sentence, enum vm_accel accel);
 	void (*boot_failed)(void *arg); /* for the statistics */
 	void (*broken)(void *arg); /* no machine can be started any more */
 	void (*prepared)(void *arg); /* what prepare() has begun is ready */

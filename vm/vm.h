@@ -222,6 +222,9 @@ struct vm_events {
 	/* It waits, and machines cannot be had now: once for each failure of
 	 * theirs. May be NULL. */
 	void (*waits)(void *arg, const char *sentence);
+	/* It waits for a template, which is made: one more step of that. May be
+	 * NULL. */
+	void (*making)(void *arg, const char *sentence);
 	/* vm_watch's broken was called: no machine comes, or no other one after
 	 * one that died before it heard of the job. Nothing has run. May be NULL. */
 	void (*stranded)(void *arg);
@@ -243,6 +246,8 @@ struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
  * Then *ret_mib and *ret_cpus are what its machines have at most for a program. */
 bool vm_lease_is_first(const struct vm_lease *lease, uint32_t *ret_mib,
 		       uint32_t *ret_cpus);
+/* How far the template is that is being made, and how long it takes. */
+void vm_making(const struct vm *vm, char *ret, size_t size);
 /* After granted. *job and what it points at are borrowed until vm_end(). */
 void vm_run(struct vm_lease *lease, const struct vm_job *job);
 /* From now on ev hears of the lease, not who asked for it. */

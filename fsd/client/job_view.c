@@ -149,7 +149,10 @@ static void take_event(struct job_view *v, const char *line)
 			snprintf(v->waits, sizeof(v->waits), "%s", sentence);
 		return;
 	}
-	v->waits[0] = '\0';
+	/* A job may ask for a machine in the moment in which it is queued. */
+	if (state != JOB_QUEUED ||
+	    strncmp(v->waits, "waits for the template", 22) != 0)
+		v->waits[0] = '\0';
 	v->since_ms = at;
 	if (state == JOB_QUEUED)
 		v->queued_ms = at;

@@ -110,11 +110,14 @@ void run_hide_old(struct job *job)
 static void tell_if_first(struct run *run)
 {
 	uint32_t mib, cpus;
+	char making[256];
 
-	if (vm_lease_is_first(run->lease, &mib, &cpus))
-		job_log(run->job, "waits for the template of machines for up "
-			"to %u MiB (memory_mb) and %u processor%s: it is looked "
-			"for, or made once", mib, cpus, cpus == 1 ? "" : "s");
+	if (!vm_lease_is_first(run->lease, &mib, &cpus))
+		return;
+	vm_making(run->d->vm, making, sizeof(making));
+	job_log(run->job, "waits for the template of machines for up to %u MiB "
+		"(memory_mb) and %u processor%s, which is made once: %s", mib,
+		cpus, cpus == 1 ? "" : "s", making);
 }
 
 static int lease(struct run *run, struct err *err)

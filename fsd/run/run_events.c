@@ -34,11 +34,24 @@ static void on_timer(struct loop_timer *t)
 
 #define NOT_STORED "the job's results cannot be stored in the state directory"
 
+/* For the operator; its end is told by end_run(). */
+static void log_start(const struct run *run)
+{
+	const struct job_meta *meta = &run->job->meta;
+	char id[STORE_ID_SIZE];
+
+	depot_id(meta->no, id);
+	log_info("job %s/%s of user %u (%s): starts, %s",
+		 run->d->options->mountpoint, meta->name, meta->uid, id,
+		 run->spec.lang ? run->spec.lang->name : "no language");
+}
+
 /* Its program starts: that it does is on record. */
 void run_go(struct run *run)
 {
 	run->running = true;
 	vm_run(run->lease, &run->vm_job);
+	log_start(run);
 	if (run->job->meta.state != JOB_RUNNING)
 		job_posted(run->job, EV_GRANT, run->recorded_ns);
 }
@@ -308,6 +321,13 @@ static void on_waits(void *arg, const char *sentence)
 		sentence);
 }
 
+static void on_making(void *arg, const char *sentence)
+{
+	const struct run *run = arg;
+
+	job_log(run->job, "waits for the template: %s", sentence);
+}
+
 /* Its record says that it runs, or may; only a server that takes over can begin
  * it, and only one that is told by a tape. */
 static bool is_lost(const struct run *run)
@@ -398,6 +418,7 @@ const struct vm_events run_events = {
 	.behind = on_behind,
 	.finished = on_finished,
 	.failed = on_failed,
+	.making = on_making,
 	.waits = on_waits,
 	.stranded = on_stranded,
 };

@@ -385,8 +385,12 @@ static void end_run(struct job *job, struct run *run)
 	job_lines_stored(job, &run->lines);
 	if (!run->end_said)
 		log_end(job, res);
-	log_debug("job %s: %s, exit code %u", job->meta.name,
-		  status_name(res->status), res->exit_code);
+	log_info("job %s/%s of user %u (%s): %s, exit code %u, %s, %llu ms",
+		 job->d->options->mountpoint, job->meta.name, job->meta.uid,
+		 res->id, status_name(res->status), res->exit_code,
+		 res->language ? res->language : "no language",
+		 (unsigned long long)(res->wall_ms == RESULT_UNKNOWN ?
+				      0 : res->wall_ms));
 	job->has_results = true;
 	if (end->unrecorded) { /* nobody vouches that its files are whole */
 		node_root_free(job_take_output(job));

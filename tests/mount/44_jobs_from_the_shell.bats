@@ -214,3 +214,12 @@ fsd() { bounded 30 "$FSD" "$@"; }
 	assert_failure 2
 	assert_output --partial '-s is "NONE"; it must be a signal'
 }
+
+@test "the daemon's log names each job at its start and at its end" {
+	job_run a $'exit 3'
+	local id
+	id=$(result a .id)
+	await becomes 20 grep -qE "info job $MNT/a of user $(id -u) \($id\): exited, exit code 3, bash, [0-9]+ ms\$" "$LOG"
+	assert_equal "$(grep -c "info job $MNT/a of user $(id -u) ($id): starts, bash\$" "$LOG")" 1
+	assert_equal "$(grep -c "info job $MNT/a" "$LOG")" 2
+}

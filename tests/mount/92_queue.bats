@@ -56,6 +56,20 @@ becomes() {
 	log_has first waits 0
 }
 
+@test "while a template is made health and the job's log say how long it takes" {
+	mkdir -p "$BATS_TEST_TMPDIR/state/templates"
+	echo 42000 >"$BATS_TEST_TMPDIR/state/templates/took-tcg"
+	# as a boot is that does not end: the mount is stopped with it
+	FSD_FAKE_START_MS=600000 mount_start
+	health_becomes 'the template machine is being made: booting (fake) (0 s so far, about 42 s in all)'
+	job_start a 'out x'
+	state_is a queued
+	await becomes 20 grep -q 'which is made once: booting (fake) ([0-9]* s so far, about 42 s in all)' "$MNT/a/log"
+	health_becomes ' (1 s so far, about 42 s in all)'
+	run bounded 20 "$FSD" status "$MNT/a"
+	assert_output --regexp '^a: queued for .*: waits for the template of machines for up to 4160 MiB'
+}
+
 @test "a job of up to 4 GiB needs no template of its own" {
 	local mb
 	mount_start
@@ -73,7 +87,7 @@ becomes() {
 	job_run a 'out x'
 	job_run b 'out x' '{"memory_mb": 512, "cpus": 2}'
 	job_run c 'out x' '{"memory_mb": 512, "cpus": 2}'
-	log_has b 'waits for the template of machines for up to 4160 MiB (memory_mb) and 2 processors: it is looked for, or made once' 1
+	log_has b 'waits for the template of machines for up to 4160 MiB (memory_mb) and 2 processors, which is made once: ' 1
 	log_has c waits 0
 	log_has b ' queued' 1
 }

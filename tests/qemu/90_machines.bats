@@ -335,6 +335,7 @@ PY
 	mount_start --pool 0 --fork no
 	prog code.py <<<'print("right")'
 	ok right
+	rm -f "$STATE"/templates/took-*
 	for dir in "$STATE"/templates/*/; do
 		truncate -c -s 8M "$dir/ram"
 	done
@@ -343,6 +344,9 @@ PY
 	assert_equal "$(bounded 900 cat "$MNT/$J/wait")" 0
 	stdout_is "$J" right
 	assert_equal "$(figure fsd_templates_made_total)" 1
+	# The job was told how long that takes, and the next one will be.
+	grep -q 'waits for the template: .* ([0-9]* s so far, about [0-9]* s in all)' "$MNT/$J/log"
+	[ "$(cat "$STATE"/templates/took-*)" -gt 500 ]
 }
 
 @test "a guest image that is damaged is refused by its name, and runs nothing" {

@@ -159,7 +159,7 @@ static void on_template(struct loop_timer *timer)
 		host->template_done(host->arg, &cls, NULL, &err);
 		return;
 	}
-	host->progress(host->arg, "saved");
+	host->progress(host->arg, "saved", VM_ACCEL_TCG);
 	host->template_done(host->arg, &cls, &made, NULL);
 }
 
@@ -175,6 +175,7 @@ static void fake_template_get(struct backend *b, const struct vm_class *cls)
 	t->timer = (struct loop_timer){ .fn = on_template, .arg = t };
 	list_add_tail(&f->templates, &t->node);
 	loop_timer_set(b->host->loop, &t->timer, f->start_ns);
+	b->host->progress(b->host->arg, "booting (fake)", VM_ACCEL_TCG);
 }
 
 static void fake_template_drop(struct backend *b, const struct vm_class *cls,

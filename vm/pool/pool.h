@@ -80,7 +80,9 @@ struct vm {
 	unsigned processors;       /* that this process may use */
 	uint32_t guest_walls;      /* that stand in every class, once seen */
 	bool guest_seen;
-	char step[160];            /* of the template that is being made */
+	char step[160];            /* of the template that is being made, */
+	uint64_t boots_ns;         /* since when it is booted; 0: it is not, */
+	unsigned usual_ms;         /* and how long that takes as a rule */
 	struct err told;           /* the health that `changed` last told of */
 	struct loop_call begin;
 	struct loop_call tell;

@@ -89,6 +89,7 @@ int store_begin(const char *cache_dir, uint64_t ram_bytes,
 	struct store_new n = STORE_NEW_INIT;
 	int r;
 
+	n.began_ns = now_ns();
 	n.parent = open_parent(cache_dir);
 	if (n.parent < 0)
 		return err_sys(err, n.parent, "%s", cache_dir);
@@ -185,11 +186,32 @@ static int commit(struct store_new *n, struct store_meta *meta, bool replaces,
 	return 0;
 }
 
+static void took_name(enum vm_accel accel, char ret[32])
+{
+	snprintf(ret, 32, "took-%s", vm_accel_names[accel]);
+}
+
+/* For the next one's estimate, so nothing waits for it or fails by it. */
+static void note_time(const struct store_new *n, enum vm_accel accel)
+{
+	char name[32], tmp[64], text[24];
+
+	took_name(accel, name);
+	random_name(".took-", tmp);
+	snprintf(text, sizeof(text), "%llu\n", (unsigned long long)
+		 ((now_ns() - n->began_ns) / NS_PER_MS));
+	if (write_file(n->parent, tmp, text) < 0 ||
+	    renameat(n->parent, tmp, n->parent, name) < 0)
+		unlinkat(n->parent, tmp, 0);
+}
+
 int store_commit(struct store_new *n, struct store_meta *meta, bool replaces,
 		 const atomic_bool *cancel, struct err *err)
 {
 	int r = commit(n, meta, replaces, cancel);
 
+	if (r == 0)
+		note_time(n, meta->accel);
 	if (r < 0)
 		store_abandon(n);
 	else
@@ -424,6 +446,19 @@ int store_verdict_put(const char *cache_dir, const char *what,
 	if (r == 0 && renameat(parent, tmp, parent, name) < 0)
 		r = -errno;
 	return r;
+}
+
+unsigned store_took_ms(const char *cache_dir, enum vm_accel accel)
+{
+	auto_close int parent = open_parent(cache_dir);
+	char name[32], text[24];
+	uint64_t ms;
+
+	took_name(accel, name);
+	if (parent < 0 || read_text(parent, name, text, sizeof(text)) < 0)
+		return 0;
+	text[strcspn(text, "\n")] = '\0';
+	return parse_u64(text, 1, 3600 * 1000, &ms) < 0 ? 0 : (unsigned)ms;
 }
 
 bool store_meta_is_old(const struct store_meta *m, uint64_t *ret_due_ns)

@@ -35,6 +35,7 @@ struct store_meta {
 struct store_new {
 	char name[64];  /* ".new-..." */
 	int parent, dir, ram, state;
+	uint64_t began_ns;
 };
 
 /* A verified one; dir is owned. */
@@ -77,6 +78,9 @@ void store_clean(const char *cache_dir);
  */
 int store_verdict_get(const char *cache_dir, const char *what,
 		      enum vm_accel *ret);
+/* How long the last template of this accelerator took here, in ms, which
+ * store_commit() notes. Return: 0: none is known. A short read, on any thread. */
+unsigned store_took_ms(const char *cache_dir, enum vm_accel accel);
 int store_verdict_put(const char *cache_dir, const char *what,
 		      enum vm_accel accel);
 

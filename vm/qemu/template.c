@@ -67,7 +67,7 @@ progress(struct template *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	host->progress(host->arg, text);
+	host->progress(host->arg, text, t->attempt ? t->accel : VM_ACCEL_AUTO);
 }
 
 static struct loop *loop_of(const struct template *t)
