@@ -358,13 +358,10 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	loop_free(d->loop);
 }
 
-/* Our own lines go to the log from here. */
 static void tell_ready(struct fsd *d)
 {
 	char byte = HOLDER_READY;
 
-	if (d->log)
-		daemon_log_begin(d->log);
 	if (send(d->control, &byte, 1, MSG_NOSIGNAL) != 1)
 		log_warn("nobody waits for the mount to be ready");
 }
@@ -425,6 +422,10 @@ int serve(const struct mount_options *options)
 			       ? 1
 			       : complain("mount", 1, "%s", err.text);
 	}
+	/* From here our own lines go there: --daemon says nothing when all is
+	 * well. */
+	if (d.log)
+		daemon_log_begin(d.log);
 	log_info("serving %s, state in %s", options->mountpoint,
 		 options->state_dir);
 	tell_ready(&d);

@@ -53,7 +53,6 @@ holder_dies() {
 }
 
 @test "a draft, a queued, a refused and a job that is done go with a holder that is killed" {
-	local state
 	mount_stop
 	mount_start --max-machines 1 --pool 1
 	pipes
@@ -67,11 +66,11 @@ holder_dies() {
 	holder_dies
 	gone refused
 
-	job_run done 'out x'
-	held done
-	assert_equal "$(cat "$MNT/done/hold")" 0
+	job_run ended 'out x'
+	held ended
+	assert_equal "$(cat "$MNT/ended/hold")" 0
 	holder_dies
-	gone done
+	gone ended
 
 	job_start other $'out up\nsleep 600000'
 	job_follow other up
