@@ -106,14 +106,6 @@ static int no_service(const char *command, const char *mnt, int r)
 			strerror(-r));
 }
 
-int mount_answers(const char *command, const char *mnt)
-{
-	pid_t pid;
-	int r = service_of(mnt, &pid);
-
-	return r < 0 ? no_service(command, mnt, r) : 0;
-}
-
 /* --now MNT, the options of umount and upgrade. */
 static int now_options(int argc, char **argv, bool *ret_now)
 {

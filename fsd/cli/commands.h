@@ -33,8 +33,6 @@ extern const struct cli_option run_cli_options[], submit_cli_options[],
 /* "fsd NAME: sentence" on standard error; returns code. */
 int complain(const char *command, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Return: 0, or 1: mnt is no mount of fsd, and standard error says so. */
-int mount_answers(const char *command, const char *mnt);
 /* The usage of one command, on standard error; returns 2. */
 int usage(const char *command);
 

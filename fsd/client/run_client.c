@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fsd/cli/commands.h"
 #include "run_int.h"
+#include "where.h"
 #include "which_mount.h"
 
 /* --- watching it -------------------------------------------------------------------- */
@@ -294,16 +294,15 @@ static int private_mount(struct client *k)
 
 static int get_mount(struct client *k)
 {
-	int r;
+	struct err err = { 0 };
 
 	k->mnt = is_set(k->c, RUN_PRIVATE)
 			 ? NULL
 			 : which_mount(k->c->value[RUN_MOUNT]);
 	if (!k->mnt)
 		return private_mount(k);
-	r = mount_answers("run", k->mnt);
-	if (r)
-		return r;
+	if (where_is_mount(k->mnt, &err) < 0)
+		return client_complain(1, "%s", err.text);
 	k->root = open(k->mnt, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (k->root < 0)
 		return client_complain(1, "%s: %s", k->mnt, strerror(errno));

@@ -566,18 +566,17 @@ struck() {
 	assert_equal "$(ls -A "$MNT")" .fsd
 }
 
-@test "run: what ends it while it reads its input leaves no draft" {
+@test "run: what ends it while it reads its program leaves no draft" {
 	local signal status
 	mount_start
-	program 'out x'
 	mkfifo in
 	for signal in INT TERM HUP QUIT; do
 		# A shell's background jobs ignore SIGINT.
 		env --default-signal="$signal" timeout --foreground 30 \
-			"$FSD" run --mount "$MNT" code.sh <in >out 2>&1 3>&- &
+			"$FSD" run --mount "$MNT" -l bash - <in >out 2>&1 3>&- &
 		exec 9>in
 		echo first >&9
-		bounded 20 bash -c "until compgen -G '$MNT/.run-*/stdin'; do :; done"
+		bounded 20 bash -c "until compgen -G '$MNT/.run-*/code'; do :; done"
 		kill -"$signal" "$(ps -o pid= --ppid $! | tr -d ' ')"
 		status=0
 		wait $! || status=$?

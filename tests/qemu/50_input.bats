@@ -241,3 +241,48 @@ def main(): return hash("x") % 1000000'
 	assert_equal "$(cat "$MNT/$J/stderr")" ''
 	rmdir "$MNT/.fsd/sessions/start"
 }
+
+@test "a program that asks gets each answer while it runs, in Python, Node and bash" {
+	cd "$BATS_TEST_TMPDIR" || return
+	cat >ask.py <<-'END'
+		for i in range(3):
+		    print("got", input("ask\n"), flush=True)
+	END
+	cat >ask.js <<-'END'
+		let n = 0;
+		console.log('ask');
+		require('readline').createInterface({input: process.stdin})
+			.on('line', (line) => {
+				console.log('got ' + line);
+				if (++n < 3) console.log('ask');
+			});
+	END
+	cat >ask.sh <<-'END'
+		for i in 1 2 3; do echo ask; read -r line; echo "got $line"; done
+	END
+	cat >talk.py <<-'END'
+		import os, subprocess, sys
+		p = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE,
+		                     stdout=subprocess.PIPE, text=True, bufsize=1)
+		for word in "one", "two", "three":
+		    assert p.stdout.readline() == "ask\n"
+		    print(word, file=p.stdin, flush=True)
+		    assert p.stdout.readline() == "got %s\n" % word
+		p.stdin.close()
+		print(p.wait(), repr(p.stdout.read()))
+	END
+	local program
+	for program in ask.py ask.js ask.sh; do
+		run bounded 60 /usr/bin/python3 talk.py "$FSD" run --mount "$MNT" "$program"
+		assert_output "0 ''"
+	done
+}
+
+@test "input without an end ends with the program that closes it" {
+	cd "$BATS_TEST_TMPDIR" || return
+	printf 'exec 0<&-\necho closed\nsleep 0.3\necho end\n' >close.sh
+	run bash -c "yes | timeout $((60 * SLOW)) '$FSD' run --mount '$MNT' close.sh"
+	assert_output $'closed\nend'
+	run bash -c "yes word | timeout $((60 * SLOW)) '$FSD' run --mount '$MNT' -l bash -c 'head -n 2'"
+	assert_output $'word\nword'
+}
