@@ -223,3 +223,55 @@ fsd() { bounded 30 "$FSD" "$@"; }
 	assert_equal "$(grep -c "info job $MNT/a of user $(id -u) ($id): starts, bash\$" "$LOG")" 1
 	assert_equal "$(grep -c "info job $MNT/a" "$LOG")" 2
 }
+
+@test "top --batch tells health, jobs by state, machines, and each job that has not ended" {
+	job_run ended 'out x'
+	mkdir "$MNT/draft"
+	job_start long $'out up\nsleep 600000' '{"memory_mb": 300, "priority": 7, "timeout": 900}'
+	job_follow long up
+	run fsd top --batch -n 1
+	assert_success
+	assert_line --index 0 "fsd top   $MNT   health: ok"
+	assert_line 'jobs      1 running   0 queued   0 refused   1 draft   1 done'
+	assert_line --regexp '^machines  1 in use +[0-9]+ warm'
+	assert_line --regexp "^long +$(id -un) +running +[0-9.]+ m?s +[0-9.]+ m?s +300 +7\$"
+	assert_line --regexp "^draft +$(id -un) +draft "
+	refute_line --regexp '^ended'
+	assert_equal "$(awk 'length > 80' <<<"$output" | grep -v '^fsd top')" ''
+	# a second look tells the rate
+	run fsd top --batch -n 2 -d 0.1 "$MNT"
+	assert_line --regexp '^rate +[0-9.]+ jobs/s in the last [0-9]+ s$'
+	run fsd top -d 0 "$MNT"
+	assert_failure 2
+}
+
+@test "top on a terminal obeys its keys" {
+	job_start long $'out up\nsleep 600000'
+	job_follow long up
+	run bounded 60 /usr/bin/python3 - "$FSD" "$MNT" <<-'END'
+		import os, pty, sys
+		pid, fd = pty.fork()
+		if pid == 0:
+		    os.execv(sys.argv[1], ["fsd", "top", sys.argv[2]])
+		seen = b""
+		def until(what):
+		    global seen
+		    while what not in seen:
+		        seen += os.read(fd, 65536)
+		    seen = seen.split(what, 1)[1]
+		until(b"q end")
+		os.write(fd, b"l"); until(b"log of which job")
+		os.write(fd, b"long\n"); until(b" running"); until(b"Enter goes on")
+		os.write(fd, b"\n"); until(b"q end")
+		os.write(fd, b"k"); until(b"end which job")
+		os.write(fd, b"long\n"); until(b"really")
+		os.write(fd, b"y\n"); until(b"0 running"); until(b"q end")
+		os.write(fd, b"q")
+		try:
+		    while os.read(fd, 65536): pass
+		except OSError: pass
+		print("ended", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+	END
+	assert_output 'ended 0'
+	assert_equal "$(job_wait long)" 137
+}

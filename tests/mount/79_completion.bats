@@ -71,7 +71,7 @@ completed() {
 	assert_success
 	assert_line 'Jobs:'
 	assert_line 'Mounts:'
-	for command in run submit ls status wait logs kill mount umount upgrade image \
+	for command in run submit top ls status wait logs kill mount umount upgrade image \
 		doctor version; do
 		run "$FSD" help
 		assert_line --regexp "^  fsd $command +[a-z]"

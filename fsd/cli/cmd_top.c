@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fsd top: what a mount does now, again and again. It reads files of the mount
+ * only, and draws by plain escape sequences on a terminal of 80 columns.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "fsd/client/figures.h"
+#include "fsd/client/job_view.h"
+#include "fsd/client/which_mount.h"
+
+#define LOOKED_AT 2000 /* jobs, each time */
+#define SAMPLES 61     /* of the rate: a minute, and where it began */
+#define COLUMNS 80
+#define NAME_COLUMNS 20
+
+enum { OPT_BATCH = CLI_LONG };
+
+const struct cli_option top_cli_options[] = {
+	{ 'd', "delay", "SECONDS", "between two looks (1)", CLI_TEXT, NULL },
+	{ 'n', "count", "N", "looks, then end", CLI_TEXT, NULL },
+	{ OPT_BATCH, "batch", NULL, "no terminal: print one look after the "
+	  "other", CLI_TEXT, NULL },
+	{ 'M', "mount", "MNT", "the mount (default: $FSD_MOUNT, then\n"
+	  SERVICE_MOUNT ")", CLI_MOUNT, NULL },
+	{ 0 },
+};
+
+struct row {
+	char name[NAME_MAX + 1];
+	struct job_view v;
+};
+
+struct top {
+	char mnt[PATH_MAX];
+	double delay;
+	uint64_t looks;      /* 0: for ever */
+	bool batch;
+	struct row *rows;    /* owned */
+	size_t row_count, unseen;
+	struct figures now;
+	double ended[SAMPLES]; /* runs that had ended, at */
+	uint64_t at_ns[SAMPLES];
+	size_t sample_count;
+	struct termios before;
+	bool raw;
+};
+
+static volatile sig_atomic_t over;
+
+/* --- what there is -------------------------------------------------------------- */
+
+/* Those that run first, then those that wait, then what its owner has to mend;
+ * in each the oldest first. */
+static int by_state(const void *a, const void *b)
+{
+	static const int order[JOB_STATE_MAX] = {
+		[JOB_RUNNING] = 0, [JOB_QUEUED] = 1, [JOB_REFUSED] = 2,
+		[JOB_DRAFT] = 3, [JOB_DONE] = 4,
+	};
+	const struct row *x = a, *y = b;
+	int first = order[x->v.state] - order[y->v.state];
+
+	if (first)
+		return first;
+	return x->v.since_ms < y->v.since_ms ? -1 :
+	       x->v.since_ms > y->v.since_ms;
+}
+
+/* A job that has ended is a figure in the head, and no row. */
+static void read_row(struct top *t, const char *name)
+{
+	struct job_place at;
+	auto_close int dir = -1;
+	char state[16];
+	struct row *more, *row;
+
+	snprintf(at.mnt, sizeof(at.mnt), "%s", t->mnt);
+	snprintf(at.name, sizeof(at.name), "%s", name);
+	dir = where_open(&at, NULL);
+	if (dir < 0 ||
+	    job_view_text(dir, "state", state, sizeof(state)) <= 0 ||
+	    !strcmp(state, "done\n"))
+		return;
+	more = realloc(t->rows, (t->row_count + 1) * sizeof(*more));
+	if (!more)
+		return;
+	t->rows = more;
+	row = &more[t->row_count];
+	memcpy(row->name, at.name, sizeof(row->name));
+	if (job_view_read(dir, &row->v) == 0 && row->v.state != JOB_DONE)
+		t->row_count++;
+}
+
+static int read_rows(struct top *t)
+{
+	DIR *dir = opendir(t->mnt);
+	struct dirent *e;
+	size_t seen = 0;
+
+	if (!dir)
+		return -errno;
+	t->row_count = t->unseen = 0;
+	while ((e = readdir(dir))) {
+		if (e->d_name[0] == '.')
+			continue;
+		if (seen++ < LOOKED_AT)
+			read_row(t, e->d_name);
+		else
+			t->unseen++;
+	}
+	closedir(dir);
+	if (t->row_count)
+		qsort(t->rows, t->row_count, sizeof(*t->rows), by_state);
+	return 0;
+}
+
+static void add_up(void *arg, const char *label, double value)
+{
+	(void)label;
+	*(double *)arg += value;
+}
+
+/* The newest at the end. */
+static void sample(struct top *t)
+{
+	double ended = 0;
+	size_t keep = MIN(t->sample_count, (size_t)SAMPLES - 1);
+	size_t drop = t->sample_count - keep;
+
+	figures_each(&t->now, "fsd_runs_total", add_up, &ended);
+	memmove(t->ended, t->ended + drop, keep * sizeof(*t->ended));
+	memmove(t->at_ns, t->at_ns + drop, keep * sizeof(*t->at_ns));
+	t->ended[keep] = ended;
+	t->at_ns[keep] = now_ns();
+	t->sample_count = keep + 1;
+}
+
+static int look(struct top *t)
+{
+	int r;
+
+	figures_done(&t->now);
+	r = figures_read(t->mnt, &t->now);
+	if (r == 0)
+		r = read_rows(t);
+	if (r == 0)
+		sample(t);
+	return r;
+}
+
+/* --- the head --------------------------------------------------------------------- */
+
+static unsigned long long figure(const struct top *t, const char *name)
+{
+	double value = 0;
+
+	figures_get(&t->now, name, &value);
+	return (unsigned long long)value;
+}
+
+static void waiting(void *arg, const char *reason, double value)
+{
+	if (value > 0)
+		buf_fmt(arg, "   %.0f for %s", value, reason);
+}
+
+static void head(struct top *t, struct buf *out)
+{
+	char path[PATH_MAX + 32], health[512] = "?", age[32];
+	size_t last = t->sample_count - 1;
+	double value, seconds = (double)(t->at_ns[last] - t->at_ns[0]) /
+				NS_PER_S;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/" FSD_DIR_NAME, t->mnt);
+	{
+		auto_close int dir = open(path, O_RDONLY | O_DIRECTORY |
+							O_CLOEXEC);
+
+		n = job_view_text(dir, "health", health, sizeof(health));
+	}
+	health[n > 0 ? strcspn(health, "\n") : 0] = '\0';
+	buf_fmt(out, "fsd top   %s   health: %s\n", t->mnt, health);
+	buf_fmt(out, "jobs      %llu running   %llu queued   %llu refused   "
+		"%llu draft   %llu done\n",
+		figure(t, "fsd_jobs{state=\"running\"}"),
+		figure(t, "fsd_jobs{state=\"queued\"}"),
+		figure(t, "fsd_jobs{state=\"refused\"}"),
+		figure(t, "fsd_jobs{state=\"draft\"}"),
+		figure(t, "fsd_jobs{state=\"done\"}"));
+	buf_fmt(out, "machines  %llu in use   %llu warm   %llu starting",
+		figure(t, "fsd_machines_leased"),
+		figure(t, "fsd_machines_warm"),
+		figure(t, "fsd_machines_starting"));
+	if (figures_get(&t->now, "fsd_machines_max", &value))
+		buf_fmt(out, "   %.0f at most", value);
+	buf_fmt(out, "\nmemory    %llu MiB promised   %llu MiB more can be\n",
+		figure(t, "fsd_memory_promised_bytes") >> 20,
+		figure(t, "fsd_memory_room_bytes") >> 20);
+	if (seconds > 0)
+		buf_fmt(out, "rate      %.1f jobs/s in the last %.0f s\n",
+			(t->ended[last] - t->ended[0]) / seconds, seconds);
+	else
+		buf_fmt(out, "rate      %.0f runs have ended\n", t->ended[last]);
+	buf_fmt(out, "waiting   %llu for a machine   %llu for room",
+		figure(t, "fsd_leases_waiting"),
+		figure(t, "fsd_runs_waiting"));
+	figures_each(&t->now, "fsd_waiting", waiting, out);
+	if (figures_get(&t->now, "fsd_queue_oldest_seconds", &value) &&
+	    value > 0) {
+		job_view_age((int64_t)(value * 1000), age);
+		buf_fmt(out, "   oldest %s", age);
+	}
+	buf_str(out, "\n\n");
+}
+
+/* --- the table -------------------------------------------------------------------- */
+
+/* As many characters as fit, in as many columns, each one wide. */
+static void column(struct buf *out, const char *text, size_t columns)
+{
+	size_t used = 0, len = 0;
+
+	while (text[len] && used < columns) {
+		len++;
+		while (((unsigned char)text[len] & 0xc0) == 0x80)
+			len++;
+		used++;
+	}
+	buf_add(out, text, len);
+	while (used++ < columns)
+		buf_str(out, " ");
+}
+
+static void table_row(const struct row *row, struct buf *out)
+{
+	const struct job_view *v = &row->v;
+	const struct passwd *pw = getpwuid(v->uid);
+	char text[64], age[32] = "-", wall[32] = "-";
+	int64_t now = job_view_now_ms();
+
+	if (v->since_ms)
+		job_view_age(now - (v->queued_ms ? v->queued_ms : v->since_ms),
+			     age);
+	if (v->state == JOB_RUNNING && v->started_ms)
+		job_view_age(now - v->started_ms, wall);
+	column(out, row->name, NAME_COLUMNS);
+	snprintf(text, sizeof(text), "%u", v->uid);
+	buf_str(out, " ");
+	column(out, pw ? pw->pw_name : text, 8);
+	snprintf(text, sizeof(text), " %-7s %7s %7s %5lld %4lld  ",
+		 state_name((enum job_state)v->state), age, wall,
+		 (long long)v->memory_mb, (long long)v->priority);
+	buf_str(out, text);
+	column(out, job_view_reason(v), COLUMNS - NAME_COLUMNS - 47);
+	while (out->len && out->data[out->len - 1] == ' ')
+		out->data[--out->len] = '\0';
+	buf_str(out, "\n");
+}
+
+static size_t lines_of_terminal(void)
+{
+	struct winsize w;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row > 10 ?
+		       w.ws_row : 24;
+}
+
+static int show(struct top *t)
+{
+	auto_buf struct buf out = { 0 };
+	size_t most = t->batch ? t->row_count :
+				 MIN(t->row_count, lines_of_terminal() - 10);
+
+	if (!t->batch)
+		buf_str(&out, "\033[H\033[2J");
+	head(t, &out);
+	buf_str(&out, "JOB                  OWNER    STATE       AGE    WALL "
+		      "  MiB  PRI  REASON\n");
+	for (size_t i = 0; i < most; i++)
+		table_row(&t->rows[i], &out);
+	if (t->row_count > most || t->unseen)
+		buf_fmt(&out, "and %zu more\n", t->row_count - most + t->unseen);
+	if (!t->batch)
+		buf_str(&out, "\nk kill   l log   q end ");
+	if (out.failed)
+		return complain("top", 1, "%s", strerror(-out.failed));
+	fwrite(out.data, 1, out.len, stdout);
+	return fflush(stdout) < 0 ? 1 : 0;
+}
+
+/* --- the terminal ------------------------------------------------------------------ */
+
+static void on_signal(int number)
+{
+	over = number;
+}
+
+static void cooked(struct top *t)
+{
+	if (t->raw)
+		tcsetattr(STDIN_FILENO, TCSANOW, &t->before);
+	t->raw = false;
+}
+
+static void keys(struct top *t)
+{
+	struct termios now;
+
+	if (tcgetattr(STDIN_FILENO, &t->before) < 0)
+		return;
+	now = t->before;
+	now.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	t->raw = tcsetattr(STDIN_FILENO, TCSANOW, &now) == 0;
+}
+
+/* A line that is typed with echo. Return: false: none. */
+static bool ask(struct top *t, const char *question, char *ret, size_t size)
+{
+	ssize_t n;
+
+	cooked(t);
+	printf("\r\033[K%s", question);
+	fflush(stdout);
+	n = read(STDIN_FILENO, ret, size - 1);
+	keys(t);
+	ret[MAX(n, 0)] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+	return ret[0] != '\0';
+}
+
+static int open_job(struct top *t, const char *name, const char *file, int flags)
+{
+	struct job_place at;
+	auto_close int dir = -1;
+
+	if (where_job(t->mnt, name, &at, NULL) < 0)
+		return -1;
+	dir = where_open(&at, NULL);
+	return dir < 0 ? -1 : openat(dir, file, flags | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static void kill_job(struct top *t)
+{
+	char name[NAME_MAX + 2], sure[8];
+	auto_close int fd = -1;
+
+	if (!ask(t, "end which job: ", name, sizeof(name)) ||
+	    !ask(t, "end it, really (y): ", sure, sizeof(sure)) ||
+	    sure[0] != 'y')
+		return;
+	fd = open_job(t, name, "ctl", O_WRONLY);
+	if (fd < 0 || write(fd, "kill\n", 5) < 0)
+		ask(t, "it cannot be ended; Enter goes on ", sure,
+		    sizeof(sure));
+}
+
+static void show_log(struct top *t)
+{
+	char name[NAME_MAX + 2], text[4096], enter[8];
+	auto_close int fd = -1;
+	ssize_t n;
+	off_t end;
+
+	if (!ask(t, "log of which job: ", name, sizeof(name)))
+		return;
+	fd = open_job(t, name, "log", O_RDONLY);
+	end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+	n = fd < 0 ? -1 : pread(fd, text, sizeof(text),
+				MAX(end - (off_t)sizeof(text), 0));
+	printf("\033[H\033[2J%.*s\n", n < 0 ? 0 : (int)n, text);
+	ask(t, n < 0 ? "there is no such job; Enter goes on " :
+		       "Enter goes on ", enter, sizeof(enter));
+}
+
+/* Until the next look. Return: false: it is to end. */
+static bool rest(struct top *t)
+{
+	struct pollfd p = { .fd = t->raw ? STDIN_FILENO : -1,
+			    .events = POLLIN };
+	char key;
+
+	if (poll(&p, 1, (int)(t->delay * 1000)) <= 0)
+		return !over;
+	if (read(STDIN_FILENO, &key, 1) != 1 || key == 'q')
+		return false;
+	if (key == 'k')
+		kill_job(t);
+	else if (key == 'l')
+		show_log(t);
+	return !over;
+}
+
+static int run(struct top *t)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	int r;
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	if (!t->batch && isatty(STDIN_FILENO))
+		keys(t);
+	for (uint64_t i = 1;; i++) {
+		r = look(t);
+		if (r < 0)
+			r = complain("top", 1, "%s: %s", t->mnt, strerror(-r));
+		else
+			r = show(t);
+		if (r || (t->looks && i == t->looks) || !rest(t))
+			break;
+	}
+	if (!t->batch)
+		puts("");
+	cooked(t);
+	figures_done(&t->now);
+	free(t->rows);
+	return r;
+}
+
+static int parse(int argc, char **argv, struct top *t, const char **mount)
+{
+	struct cli_getopt g;
+	char *end;
+	int opt;
+
+	cli_getopt(top_cli_options, false, &g);
+	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
+	       -1) {
+		if (opt == 'd') {
+			t->delay = strtod(optarg, &end);
+			if (end == optarg || *end ||
+			    !(t->delay >= 0.1 && t->delay <= 3600))
+				return complain("top", 2, "-d is \"%s\"; it "
+						"must be a number of seconds "
+						"from 0.1 to 3600", optarg);
+		} else if (opt == 'n') {
+			if (parse_u64(optarg, 1, UINT32_MAX, &t->looks) < 0)
+				return complain("top", 2, "-n is \"%s\"; it "
+						"must be a number from 1 to %u",
+						optarg, UINT32_MAX);
+		} else if (opt == OPT_BATCH) {
+			t->batch = true;
+		} else if (opt == 'M') {
+			*mount = optarg;
+		} else {
+			return usage("top");
+		}
+	}
+	if (argc - optind > 1)
+		return usage("top");
+	if (argc - optind == 1)
+		*mount = argv[optind];
+	return 0;
+}
+
+int command_top(int argc, char **argv)
+{
+	struct top t = { .delay = 1 };
+	const char *mount = NULL;
+	struct err err = { 0 };
+	int r = parse(argc, argv, &t, &mount);
+
+	if (r)
+		return r;
+	if (where_mount(mount, t.mnt, &err) < 0)
+		return complain("top", 1, "%s", err.text);
+	t.batch |= !isatty(STDOUT_FILENO);
+	return run(&t);
+}
