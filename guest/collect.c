@@ -78,9 +78,9 @@ static int names_read(struct names *n, int fd)
 	return r;
 }
 
-/* Sends one FILE header. */
+/* Sends one FILE header. target: a link's, else NULL. */
 static int send_header(struct walk *w, enum wire_file_kind kind,
-		       const struct stat *st)
+		       const struct stat *st, const char *target)
 {
 	int r = port_drain(w->port, false);
 	struct wire_writer out = {port_room(w->port), WIRE_PAYLOAD_MAX, 0};
@@ -90,6 +90,8 @@ static int send_header(struct walk *w, enum wire_file_kind kind,
 	wire_put_u32(&out, st->st_mode & 07777);
 	wire_put_u64(&out, kind == WIRE_FILE_REG ? (uint64_t)st->st_size : 0);
 	wire_put_str(&out, w->path);
+	if (target)
+		wire_put_str(&out, target);
 	port_commit(w->port, WIRE_FILE, (uint8_t)kind, out.used);
 	w->entries--;
 	w->sent++;
@@ -162,7 +164,7 @@ static int visit_file(struct walk *w, int dir, const char *name,
 	if (!wire_path_ok(w->path))
 		return leave_out(w, WIRE_LEFT_DEEP, size_of(&st));
 	w->room -= (uint64_t)st.st_size;
-	int r = send_header(w, WIRE_FILE_REG, &st);
+	int r = send_header(w, WIRE_FILE_REG, &st, NULL);
 
 	return r ? r : send_bytes(w, fd, (uint64_t)st.st_size);
 }
@@ -179,7 +181,7 @@ static int visit_dir(struct walk *w, int dir, const char *name,
 	if (!files_is_untouched(w->files, dir, name, st)) {
 		if (!w->entries)
 			return leave_out(w, WIRE_LEFT_MANY, 0);
-		r = send_header(w, WIRE_FILE_DIR, st);
+		r = send_header(w, WIRE_FILE_DIR, st, NULL);
 	}
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 				   O_CLOEXEC);
@@ -193,6 +195,28 @@ static int visit_dir(struct walk *w, int dir, const char *name,
 	return r;
 }
 
+static int visit_link(struct walk *w, int dir, const char *name,
+		      const struct stat *st)
+{
+	char target[WIRE_PATH_MAX + 1];
+	ssize_t n;
+
+	if (files_is_untouched(w->files, dir, name, st))
+		return 0;
+	n = readlinkat(dir, name, target, sizeof(target));
+	if (n < 0)
+		return leave_out(w, WIRE_LEFT_UNREAD, 0);
+	if (!w->entries)
+		return leave_out(w, WIRE_LEFT_MANY, 0);
+	if (!wire_path_ok(w->path))
+		return leave_out(w, WIRE_LEFT_DEEP, 0);
+	target[MIN((size_t)n, sizeof(target) - 1)] = '\0';
+	if ((size_t)n == sizeof(target) ||
+	    !wire_link_ok(wire_path_depth(w->path), target))
+		return leave_out(w, WIRE_LEFT_LINK, 0);
+	return send_header(w, WIRE_FILE_LINK, st, target);
+}
+
 static int visit(struct walk *w, int dir, const char *name, unsigned depth)
 {
 	struct stat st;
@@ -203,10 +227,11 @@ static int visit(struct walk *w, int dir, const char *name, unsigned depth)
 		return visit_dir(w, dir, name, &st, depth);
 	if (S_ISREG(st.st_mode))
 		return visit_file(w, dir, name, &st);
+	if (S_ISLNK(st.st_mode))
+		return visit_link(w, dir, name, &st);
 	if (files_is_untouched(w->files, dir, name, &st))
 		return 0;
-	return leave_out(w, S_ISLNK(st.st_mode) ? WIRE_LEFT_LINK
-						: WIRE_LEFT_SPECIAL, 0);
+	return leave_out(w, WIRE_LEFT_SPECIAL, 0);
 }
 
 /* Everything in dir, which is consumed. */

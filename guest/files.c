@@ -83,19 +83,37 @@ static int make_file(struct files *f, int at, const char *name, mode_t mode)
 	return 0;
 }
 
+static int make_link(struct files *f, int at, const char *name,
+		     const char *target)
+{
+	struct stat st;
+
+	if (f->replace && unlinkat(at, name, 0) && errno != ENOENT)
+		return -errno;
+	if (symlinkat(target, at, name) ||
+	    fchownat(at, name, USER_ID, USER_ID, AT_SYMLINK_NOFOLLOW) ||
+	    fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	return remember(f, &st, NULL);
+}
+
 /* A session's program may change meanwhile what is on the way to path. */
-static int make(struct files *f, uint8_t kind, const char *path, mode_t mode)
+static int make(struct files *f, uint8_t kind, const char *path, mode_t mode,
+		const char *target)
 {
 	const char *name = path;
 	auto_close int parent = -1;
+	int at;
 
 	if (strchr(path, '/')) {
 		parent = beneath_parent(f->home, path, &name);
 		if (parent < 0)
 			return parent;
 	}
-	return (kind == WIRE_FILE_DIR ? make_dir : make_file)(
-		f, parent < 0 ? f->home : parent, name, mode);
+	at = parent < 0 ? f->home : parent;
+	return kind == WIRE_FILE_LINK ? make_link(f, at, name, target)
+	       : kind == WIRE_FILE_DIR ? make_dir(f, at, name, mode)
+				       : make_file(f, at, name, mode);
 }
 
 int files_begin(struct files *f, uint8_t kind, const void *payload,
@@ -108,11 +126,14 @@ int files_begin(struct files *f, uint8_t kind, const void *payload,
 	mode_t mode = wire_get_u32(&c) & 0777;
 	uint64_t size = wire_get_u64(&c);
 	auto_free char *path = wire_get_str(&c, WIRE_PATH_MAX);
+	auto_free char *target = kind == WIRE_FILE_LINK
+					 ? wire_get_str(&c, WIRE_PATH_MAX)
+					 : NULL;
 
 	if (wire_end(&c) || !path || !wire_path_ok(path) || f->fd >= 0 ||
-	    kind > WIRE_FILE_DIR)
+	    kind > WIRE_FILE_LINK)
 		return err_set(err, -EPROTO, "a FILE frame breaks the rules");
-	r = make(f, kind, path, mode);
+	r = make(f, kind, path, mode, target);
 	f->left = kind == WIRE_FILE_REG ? size : 0;
 	digest_begin(&f->digest);
 	free(f->only);

@@ -79,7 +79,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 8u
+#define WIRE_VERSION 9u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */

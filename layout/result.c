@@ -104,12 +104,12 @@ static void put_escaped(struct buf *out, char byte)
  * What is no UTF-8 no reader of JSON would take: each such byte, and each "%",
  * becomes %XX, and path_encoding says so. So the bytes can be had again.
  */
-static void put_path(struct buf *out, const char *path)
+static void put_name(struct buf *out, const char *key, const char *path)
 {
 	auto_buf struct buf text = { .cap = 0 };
 	size_t len = strlen(path);
 
-	buf_str(out, "{\"path\": ");
+	buf_fmt(out, "\"%s\": ", key);
 	if (utf8_span(path, len) == len) {
 		json_quote(out, path, len);
 		return;
@@ -127,7 +127,7 @@ static void put_path(struct buf *out, const char *path)
 		out->failed = text.failed;
 	else
 		json_quote(out, text.data, text.len);
-	buf_str(out, ", \"path_encoding\": \"percent\"");
+	buf_fmt(out, ", \"%s_encoding\": \"percent\"", key);
 }
 
 #define SHOWN_NAME 200 /* bytes of it */
@@ -162,7 +162,8 @@ static void put_left_out(struct buf *out, const struct job_result *r)
 		const struct result_left *f = &r->left[i];
 
 		buf_str(out, i ? ",\n    " : "\n    ");
-		put_path(out, f->path);
+		buf_str(out, "{");
+		put_name(out, "path", f->path);
 		put_number(out, "bytes", f->bytes, false);
 		buf_str(out, ", \"reason\": ");
 		text_or_null(out, f->reason);
@@ -179,11 +180,19 @@ static void put_output(struct buf *out, const struct job_result *r)
 		const struct result_file *f = &r->output[i];
 
 		buf_str(out, i ? ",\n    " : "\n    ");
-		put_path(out, f->path);
+		buf_str(out, "{");
+		put_name(out, "path", f->path);
 		put_number(out, "bytes", f->bytes, false);
-		buf_fmt(out, ", \"mode\": \"%04o\", \"mime\": \"%s\"}",
+		buf_fmt(out, ", \"mode\": \"%04o\", \"mime\": \"%s\"",
 			f->mode & 07777,
-			f->is_dir ? "inode/directory" : mime_by_name(f->path));
+			f->is_dir ? "inode/directory"
+			: f->target ? "inode/symlink"
+				    : mime_by_name(f->path));
+		if (f->target) {
+			buf_str(out, ", ");
+			put_name(out, "target", f->target);
+		}
+		buf_str(out, "}");
 	}
 	buf_str(out, r->output_count ? "\n  ]" : "]");
 	key(out, "output_dropped");
@@ -239,7 +248,8 @@ static bool is_output(const struct job_result *r, const json_t *path)
 	if (strlen(text) != json_string_length(path))
 		return false;
 	for (unsigned i = 0; i < r->output_count; i++)
-		if (!r->output[i].is_dir && !strcmp(r->output[i].path, text))
+		if (!r->output[i].is_dir && !r->output[i].target &&
+		    !strcmp(r->output[i].path, text))
 			return true;
 	return false;
 }

@@ -14,8 +14,9 @@
 struct result_file {
 	const char *path; /* borrowed; any bytes: those that are no UTF-8 are escaped */
 	uint64_t bytes;
+	const char *target; /* of a link, else NULL; any bytes */
 	uint32_t mode;    /* 07777; rendered as octal text "0644" */
-	bool is_dir;      /* mime "inode/directory" */
+	bool is_dir;      /* mime "inode/directory", of a link inode/symlink */
 };
 
 /* An entry that is not in output/, and why. */

@@ -218,13 +218,15 @@ static void unlink_child(struct node *n)
 	n->parent = NULL;
 }
 
-struct node *node_add_child(struct node *dir, const char *name, ino_t ino,
-			    bool is_dir)
+struct node *node_add_child(struct node *dir, const char *name,
+			    const struct stat *st)
 {
-	struct node *n = node_new(dir->nodes, dir, name, ino, is_dir);
+	struct node *n = node_new(dir->nodes, dir, name, st->st_ino,
+				  S_ISDIR(st->st_mode));
 
 	if (!n)
 		return NULL;
+	n->is_link = S_ISLNK(st->st_mode);
 	n->parent = NULL;
 	if (link_child(dir, n) < 0) {
 		node_free(n);
@@ -402,8 +404,7 @@ static int check_height(const struct node *node, const struct node *dir)
 		       : 0;
 }
 
-/* Where a new entry goes, if it may. */
-static int new_path(struct node *dir, const char *name, char *room, size_t size)
+int node_new_path(struct node *dir, const char *name, char *room, size_t size)
 {
 	int r = check_room(dir);
 
@@ -425,10 +426,9 @@ static int not_made(struct node *dir, const char *path, int r)
 	return r;
 }
 
-/* r: whether it is in the store; dir may have gone meanwhile, or have been
- * loaded. */
-static int made(struct node *dir, const char *name, const char *path, int r,
-		const struct stat *st, struct node **ret_node)
+/* dir may have gone meanwhile, or have been loaded. */
+int node_made(struct node *dir, const char *name, const char *path, int r,
+	      const struct stat *st, struct node **ret_node)
 {
 	bool is_dir = r == 0 && S_ISDIR(st->st_mode);
 
@@ -438,7 +438,7 @@ static int made(struct node *dir, const char *name, const char *path, int r,
 		return -ESTALE;
 	*ret_node = node_child(dir, name);
 	if (!*ret_node)
-		*ret_node = node_add_child(dir, name, st->st_ino, is_dir);
+		*ret_node = node_add_child(dir, name, st);
 	if (*ret_node)
 		return 0;
 	depot_delete(dir->nodes->depot, path, is_dir);
@@ -451,14 +451,14 @@ int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
 	char path[STORE_PATH_MAX];
 	auto_close int fd = -1;
 	struct stat st;
-	int r = new_path(dir, name, path, sizeof(path));
+	int r = node_new_path(dir, name, path, sizeof(path));
 
 	if (r < 0)
 		return r;
 	node_ref(dir);
 	r = call_make_file(dir->nodes->depot, path, flags, mode & 0777, &st,
 			   &fd);
-	r = made(dir, name, path, r, &st, ret_node);
+	r = node_made(dir, name, path, r, &st, ret_node);
 	node_unref(dir);
 	if (r < 0)
 		return r;
@@ -471,13 +471,13 @@ int node_make_dir(struct node *dir, const char *name, mode_t mode,
 {
 	char path[STORE_PATH_MAX];
 	struct stat st;
-	int r = new_path(dir, name, path, sizeof(path));
+	int r = node_new_path(dir, name, path, sizeof(path));
 
 	if (r < 0)
 		return r;
 	node_ref(dir);
 	r = call_make_dir(dir->nodes->depot, path, (mode & 0777) | 0700, &st);
-	r = made(dir, name, path, r, &st, ret_node);
+	r = node_made(dir, name, path, r, &st, ret_node);
 	node_unref(dir);
 	if (r < 0)
 		return r;

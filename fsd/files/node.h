@@ -52,6 +52,7 @@ struct node {
 	enum node_area area;
 	unsigned run;          /* AREA_OUTPUT: of this run */
 	bool is_dir, loaded;   /* loaded: children are known */
+	bool is_link;          /* symbolic; node_link.c */
 	bool again;            /* some are, all are to be looked for again */
 	void *loading;         /* owned: a DIR; some of them are */
 	bool unlinked;
@@ -135,6 +136,15 @@ int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
 		   struct node **ret_node, int *ret_fd);
 int node_make_dir(struct node *dir, const char *name, mode_t mode,
 		  struct node **ret_node);
+/*
+ * node_link.c: a symbolic link. Its target is relative and stays in the tree by
+ * its text (wire_link_ok()). node_read_link(): the target, in room of
+ * LIMIT_PATH + 1 bytes. Return: its length; -EPERM: it would lead out of the tree
+ * from where it is now, or by another link; negative errno.
+ */
+int node_make_link(struct node *dir, const char *name, const char *target,
+		   struct node **ret_node);
+int node_read_link(const struct node *node, char *room);
 int node_unlink(struct node *node); /* -ENOTEMPTY for a directory with entries */
 /* Somebody needs it, and if it is unlinked now its file is not kept: its job's
  * owner may have no more open. */

@@ -16,6 +16,8 @@ int node_open(const struct node *node, int flags)
 	char path[STORE_PATH_MAX];
 	int fd;
 
+	if (node->is_link && !(flags & O_PATH))
+		return -ELOOP;
 	if (node->keep_fd >= 0) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", node->keep_fd);
 		fd = open(path, flags | O_CLOEXEC);
@@ -48,6 +50,8 @@ int node_stat(const struct node *node, struct stat *ret_stat)
 		r = fstatat(node->nodes->jobs_fd, path, ret_stat,
 			    AT_SYMLINK_NOFOLLOW);
 	}
+	if (r == 0 && node->is_link)
+		ret_stat->st_size -= (off_t)strlen(DEPOT_LINK);
 	return r < 0 ? -errno : 0;
 }
 
@@ -78,8 +82,8 @@ int node_chmod(const struct node *node, mode_t mode)
 {
 	char path[STORE_PATH_MAX];
 
-	if (node->keep_fd >= 0)
-		return 0; /* nobody will see it again */
+	if (node->keep_fd >= 0 || node->is_link)
+		return 0; /* nobody will see it again; a link has no mode */
 	if (node_path(node, path, sizeof(path)) < 0)
 		return -ESTALE;
 	mode = (mode & 0777) | (node->is_dir ? 0700 : 0600);
@@ -113,7 +117,8 @@ static void store_file(struct node *node)
 	struct fdstore_entry e = { .kind = FDSTORE_NODE, .id = node->ino,
 				   .area = node->area };
 
-	if (!job || node->keep_fd < 0 || node->is_dir)
+	if (!job || node->keep_fd < 0 || node->is_dir ||
+	    node->is_link)
 		return;
 	e.uid = job->meta.uid;
 	node->stored = fdstore_keep(node->nodes->fdstore, &e, node->keep_fd) ==

@@ -22,8 +22,13 @@ struct nodes {
 /* The path below STATE/jobs. Return: length, -ESTALE or -ENAMETOOLONG. */
 int node_path(const struct node *node, char *room, size_t size);
 /* A child that is in the store already; NULL without memory. */
-struct node *node_add_child(struct node *dir, const char *name, ino_t ino,
-			    bool is_dir);
+struct node *node_add_child(struct node *dir, const char *name,
+			    const struct stat *st);
+/* node.c: where a new entry of dir goes, if it may; and what comes of it, r being
+ * whether it is in the store. Return: 0 or negative errno. */
+int node_new_path(struct node *dir, const char *name, char *room, size_t size);
+int node_made(struct node *dir, const char *name, const char *path, int r,
+	      const struct stat *st, struct node **ret_node);
 void node_load_end(struct node *dir); /* if it is under way */
 /* The store has what dir does not know: its entries are to be loaded again. */
 void node_load_again(struct node *dir);

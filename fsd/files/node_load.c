@@ -17,9 +17,10 @@ static int load_entry(struct node *dir, int fd, const struct dirent *e)
 	if ((dir->again || e->d_type == DT_UNKNOWN) &&
 	    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) &&
+	    !S_ISLNK(st.st_mode))
 		return 0; /* nothing that we ever make */
-	if (!node_add_child(dir, e->d_name, st.st_ino, S_ISDIR(st.st_mode)))
+	if (!node_add_child(dir, e->d_name, &st))
 		return -ENOMEM;
 	return 0;
 }

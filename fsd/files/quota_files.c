@@ -196,6 +196,12 @@ void quota_settle(struct node *node)
 		set_size(node, (uint64_t)st.st_size);
 }
 
+void quota_made(struct node *node)
+{
+	node->quota.known = true;
+	quota_settle(node);
+}
+
 int quota_check_create(const struct node *dir, struct err *err)
 {
 	const struct quota_user *u = dir->job ? dir->job->quota.user : NULL;

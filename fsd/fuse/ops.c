@@ -28,6 +28,7 @@ const struct fuse_lowlevel_ops fsd_ops = {
 	.mkdir = op_mkdir,
 	.mknod = op_mknod,
 	.symlink = op_symlink,
+	.readlink = op_readlink,
 	.link = op_link,
 	.unlink = op_unlink,
 	.rmdir = op_rmdir,

@@ -75,6 +75,10 @@ int ops_check_file_name(fuse_req_t req, const char *dir, const char *name);
 /* 0, or -EBUSY / -EPERM with last_error told, if dir may not be changed. */
 int ops_check_writable(fuse_req_t req, const struct target *dir,
 		       const char *name);
+/* ops_link.c: may a link, or one that is moved there, be dir/name? Return: 0,
+ * negative errno with last_error told. */
+int ops_check_link(fuse_req_t req, const struct target *dir, const char *name,
+		   const struct node *link);
 /* Sets .fsd/last_error and returns code. */
 int ops_refuse(fuse_req_t req, int code, const char *path, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -111,6 +115,7 @@ void op_listxattr(fuse_req_t, fuse_ino_t, size_t);
 void op_mkdir(fuse_req_t, fuse_ino_t, const char *, mode_t);
 void op_mknod(fuse_req_t, fuse_ino_t, const char *, mode_t, dev_t);
 void op_symlink(fuse_req_t, const char *, fuse_ino_t, const char *);
+void op_readlink(fuse_req_t, fuse_ino_t);
 void op_link(fuse_req_t, fuse_ino_t, fuse_ino_t, const char *);
 void op_unlink(fuse_req_t, fuse_ino_t, const char *);
 void op_rmdir(fuse_req_t, fuse_ino_t, const char *);

@@ -232,25 +232,6 @@ void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 				      "here"));
 }
 
-void op_symlink(fuse_req_t req, const char *link, fuse_ino_t parent,
-		const char *name)
-{
-	(void)link;
-	(void)parent;
-	ops_answer(req, ops_refuse(req, -EPERM, name,
-					"links cannot be made here; copy the "
-					"file (cp -L, tar -h, rsync -L)"));
-}
-
-void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent,
-	     const char *name)
-{
-	(void)ino;
-	ops_answer(req, ops_refuse_at(req, parent, name, -EPERM,
-				      "hard links cannot be made here; copy the "
-				      "file"));
-}
-
 /* --- removing --------------------------------------------------------------------- */
 
 /* Virtual files come and go with the job: rm -r must get past them. A result
@@ -476,6 +457,8 @@ static int rename_node(fuse_req_t req, struct target *from,
 	struct err err = { 0 };
 	int r = ops_check_writable(req, dir, name);
 
+	if (r == 0 && from->node->is_link)
+		r = ops_check_link(req, dir, name, from->node);
 	if (r == 0 && old_job != dir->job)
 		r = ops_check_writable(req, &source, name);
 	if (r == 0 && from->node->area == AREA_OUTPUT)

@@ -173,7 +173,7 @@ static void put_node(struct answer *a, const struct node *n)
 {
 	if (!is_config(n))
 		put(a, FIRST_SEQ + (off_t)n->seq, n->name, n->ino,
-		    n->is_dir ? S_IFDIR : S_IFREG);
+		    n->is_dir ? S_IFDIR : n->is_link ? S_IFLNK : S_IFREG);
 }
 
 static void put_many(struct answer *a, struct listing *l)

@@ -3,7 +3,7 @@
  * The output tree: names, sizes and modes come from the guest. Each component
  * was checked by the wire (no "/", ".", "..") and here, each directory on the
  * way was made by us, and a file is made with O_EXCL: nothing is ever followed
- * or opened that was there before. A file that did not come whole is not kept.
+ * or opened that was there before. A link is nothing but its text (node_link.c). A file that did not come whole is not kept.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,11 +56,11 @@ void run_output_done(struct run *run)
 }
 
 static int remember(struct run *run, uint32_t kind, uint32_t mode,
-		    uint64_t size, const char *path)
+		    uint64_t size, const char *path, const char *target)
 {
 	struct result_file *f;
 
-	run->path_bytes += strlen(path);
+	run->path_bytes += strlen(path) + (target ? strlen(target) : 0);
 	if (run->path_bytes > LIMIT_OUTPUT_PATHS)
 		return -EFBIG;
 	if (run->file_count == run->file_room) {
@@ -78,7 +78,9 @@ static int remember(struct run *run, uint32_t kind, uint32_t mode,
 		.path = arena_text(&run->texts, path), .bytes = size, .mode = mode & 0777,
 		.is_dir = kind == WIRE_FILE_DIR,
 	};
-	if (!f->path)
+	if (target)
+		f->target = arena_text(&run->texts, target);
+	if (!f->path || (target && !f->target))
 		return -ENOMEM;
 	run->file_count++;
 	return 0;
@@ -144,7 +146,7 @@ static int parent_of(struct run *run, char *path, struct node **ret_dir,
 }
 
 static int make_entry(struct run *run, uint32_t kind, uint32_t mode,
-		      const char *path)
+		      const char *path, const char *target)
 {
 	auto_free char *copy = strdup(path);
 	struct node *dir, *node;
@@ -161,12 +163,14 @@ static int make_entry(struct run *run, uint32_t kind, uint32_t mode,
 	if (kind == WIRE_FILE_DIR)
 		return make_dir(run, dir, name, mode, &node);
 	r = check_entry(run, name);
+	if (r == 0 && kind == WIRE_FILE_LINK)
+		return node_make_link(dir, name, target, &node);
 	return r < 0 ? r : node_make_file(dir, name, (mode & 0777) | 0600,
 					  O_WRONLY, &run->file, &run->file_fd);
 }
 
 /* Why it cannot be taken, or NULL. */
-static const char *over_limit(struct run *run, uint32_t kind, uint64_t size)
+static const char *over_limit(struct run *run, uint64_t size, uint64_t counts)
 {
 	const uint64_t limit = run->spec.config->output_limit;
 
@@ -174,7 +178,7 @@ static const char *over_limit(struct run *run, uint32_t kind, uint64_t size)
 		return run_left_reason(WIRE_LEFT_MANY);
 	if (size > limit - MIN(run->output_bytes, limit))
 		return run_left_reason(WIRE_LEFT_LIMIT);
-	if (kind != WIRE_FILE_REG || size <= quota_run_room(run->job))
+	if (counts <= quota_run_room(run->job))
 		return NULL;
 	run_over_quota(run);
 	return RUN_OVER_QUOTA;
@@ -196,19 +200,18 @@ static const char *reason_of(int r)
 int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 		    uint64_t size, const char *path, const char *target)
 {
+	/* as its owner's quota has it */
+	uint64_t counts = target ? strlen(target) : size;
 	const char *reason;
 	int r = 0;
 
-	(void)target;
 	run_output_cut(run);
 	reason = kind == WIRE_FILE_LEFT ? run_left_reason(mode)
-		 : kind == WIRE_FILE_LINK
-			 ? run_left_reason(WIRE_LEFT_LINK)
-			 : over_limit(run, kind, size);
+					: over_limit(run, size, counts);
 	if (!reason)
-		r = remember(run, kind, mode, size, path);
+		r = remember(run, kind, mode, size, path, target);
 	if (!reason && r == 0) {
-		r = make_entry(run, kind, mode, path);
+		r = make_entry(run, kind, mode, path, target);
 		run->file_count -= r < 0;
 	}
 	if (!reason && r < 0)
@@ -217,10 +220,8 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 		run_left_out(run, path, size, reason);
 		return -EINVAL;
 	}
-	if (kind == WIRE_FILE_REG) {
-		run->output_bytes += size;
-		quota_run_add(run->job, size);
-	}
+	run->output_bytes += size;
+	quota_run_add(run->job, counts);
 	run->file_left = size;
 	return 0;
 }

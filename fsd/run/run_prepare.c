@@ -198,7 +198,7 @@ static bool is_ours(const struct run *run, const struct node *node)
 
 static int add_node(struct run *run, struct node *node, struct err *err)
 {
-	char path[LIMIT_PATH + 1];
+	char path[LIMIT_PATH + 1], target[LIMIT_PATH + 1];
 	struct vm_input in = { 0 };
 	struct stat st;
 	int r = node_rel_path(node, path, sizeof(path));
@@ -207,9 +207,22 @@ static int add_node(struct run *run, struct node *node, struct err *err)
 		r = node_stat(node, &st);
 	if (r < 0)
 		return err_sys(err, r, "%s: cannot be read", node->name);
-	in.kind = node->is_dir ? WIRE_FILE_DIR : WIRE_FILE_REG;
+	in.kind = node->is_dir ? WIRE_FILE_DIR
+		  : node->is_link ? WIRE_FILE_LINK
+				  : WIRE_FILE_REG;
 	in.mode = st.st_mode & 0777;
-	if (!node->is_dir)
+	if (node->is_link) {
+		r = node_read_link(node, target);
+		if (r < 0) {
+			job_log(run->job, "the link %s is not given to the "
+				"program: it leads outside of the job", path);
+			return 0;
+		}
+		in.target = arena_text(&run->texts, target);
+		if (!in.target)
+			return err_sys(err, -ENOMEM, "the inputs");
+	}
+	if (in.kind == WIRE_FILE_REG)
 		in.size = (uint64_t)st.st_size;
 	if (node == run->spec.code) {
 		in.skip = run->spec.code_skip;

@@ -21,7 +21,8 @@
  *
  * ID is ours; a job's name is a value in meta and never part of a path. The
  * names below files/ and output/ were checked (no "/", ".", ".."), and every
- * directory there was made by us, so no path leads through a link.
+ * directory there was made by us, so no path leads through a link. What is a link
+ * there leads nowhere on the host: depot_calls.h, DEPOT_LINK.
  */
 #ifndef FSD_DEPOT_H
 #define FSD_DEPOT_H

@@ -213,6 +213,50 @@ int call_make_file(struct depot *s, const char *path, int flags, mode_t mode,
 	return MIN(r, 0);
 }
 
+static int do_make_link(void *arg)
+{
+	const struct call *c = arg;
+	int r;
+
+	if (symlinkat(c->room, c->at, c->path) < 0)
+		return -errno;
+	if (fstatat(c->at, c->path, c->st, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	r = -errno;
+	unlinkat(c->at, c->path, 0);
+	return r;
+}
+
+int call_make_link(struct depot *s, const char *path, const char *target,
+		   struct stat *ret)
+{
+	char stored[sizeof(DEPOT_LINK) + LIMIT_PATH];
+	struct call c = {.at = depot_jobs_fd(s), .path = path, .st = ret,
+			 .room = stored};
+	int n = snprintf(stored, sizeof(stored), DEPOT_LINK "%s", target);
+
+	return n >= (int)sizeof(stored) ? -ENAMETOOLONG
+					: depot_do(s, do_make_link, &c);
+}
+
+int depot_link_read(int at, const char *path, char *room, size_t size)
+{
+	const size_t begin = strlen(DEPOT_LINK);
+	char stored[sizeof(DEPOT_LINK) + LIMIT_PATH];
+	ssize_t n = readlinkat(at, path, stored, sizeof(stored) - 1);
+
+	if (n < 0)
+		return -errno;
+	if ((size_t)n <= begin || memcmp(stored, DEPOT_LINK, begin) != 0)
+		return -EINVAL;
+	n -= (ssize_t)begin;
+	if ((size_t)n >= size)
+		return -ENAMETOOLONG;
+	memcpy(room, stored + begin, (size_t)n);
+	room[n] = '\0';
+	return (int)n;
+}
+
 static int do_make_dir(void *arg)
 {
 	struct call *c = arg;

@@ -59,4 +59,15 @@ int call_make_file(struct depot *s, const char *path, int flags, mode_t mode,
 int call_make_dir(struct depot *s, const char *path, mode_t mode,
 		  struct stat *ret);
 
+/*
+ * A link of a job. On the disk it leads to below DEPOT_LINK, where nothing can
+ * be: whoever goes through the state directory follows none, whatever its target
+ * is. Return: 0; the second: the target's length, -EINVAL: it is none of ours;
+ * or negative errno.
+ */
+#define DEPOT_LINK "/dev/null/"
+int call_make_link(struct depot *s, const char *path, const char *target,
+		   struct stat *ret);
+int depot_link_read(int at, const char *path, char *room, size_t size);
+
 #endif

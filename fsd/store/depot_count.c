@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "depot.h"
+#include "depot_calls.h"
 
 static uint64_t count_tree(int at, const char *path, unsigned depth,
 			   const char *uncounted);
@@ -22,6 +22,8 @@ static uint64_t count_entry(int fd, const char *name, unsigned depth,
 		return count_tree(fd, name, depth + 1, uncounted);
 	if (depth == 0 && !strcmp(name, uncounted))
 		return 0;
+	if (S_ISLNK(st.st_mode))
+		return (uint64_t)st.st_size - strlen(DEPOT_LINK);
 	return S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 

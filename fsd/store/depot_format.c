@@ -4,7 +4,7 @@
  *
  *   1  has no such file; a job's meta has no queued, ended, attempt, retry and
  *      retain
- *   2  a job's meta has no held
+ *   2  a job's meta has no held; files/ and output/ have no links
  *   3  depot.h
  *
  * A directory of an older format becomes one of ours while its jobs are read

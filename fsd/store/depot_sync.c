@@ -110,8 +110,9 @@ static int visit(struct batch *b, int at, const char *name)
 		at, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 
+	/* A link is its directory's, and written with that. */
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return errno == ENOENT || errno == ELOOP ? 0 : -errno;
 	return S_ISDIR(st.st_mode) ? visit_dir(b, take_fd(&fd))
 				   : add(b, take_fd(&fd));
 }

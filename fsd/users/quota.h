@@ -130,6 +130,7 @@ int quota_check_create(const struct node *dir, struct err *err);
 void quota_look(struct node *node);
 /* After: counts what it is now, unless a write is under way. */
 void quota_settle(struct node *node);
+void quota_made(struct node *node); /* whole at once, as a link is */
 /* Before it is cut or extended to size; quota_settle() follows. */
 int quota_resize(struct node *node, uint64_t size, struct err *err);
 /* Around a write by fd, a descriptor of it. */

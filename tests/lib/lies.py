@@ -89,6 +89,10 @@ def whole(path, data=b"x", mode=0o644):
             frame(FILE_END))
 
 
+def link(path, target):
+    return frame(FILE, u32(0o777) + u64(0) + text(path) + text(target), arg=2)
+
+
 def left(path, reason=0, size=0):
     """An entry that the guest does not send."""
     return frame(FILE, u32(reason) + u64(size) + text(path), arg=3)
@@ -351,6 +355,25 @@ def paths():
     yield fine("a directory with a newline",
                collecting(entry("a\nb", kind=DIR), output_end(1)),
                output={"a\nb": None}, dropped=0)
+    for name, path, target in (
+            ("a name", "l", "x"), ("up", "d/e/l", "../../x"),
+            ("itself", "l", "l"), ("up and down", "l", "a/../b"),
+            ("4000 bytes", "l", "x/" * 2000)):
+        yield fine("link: " + name, collecting(link(path, target),
+                                               output_end(1)), dropped=0)
+    for name, path, target in (
+            ("root", "l", "/"), ("above", "l", ".."), ("far", "d/l", "../.."),
+            ("by a name", "l", "a/../../b"), ("nothing", "l", ""),
+            ("a file", "l", "/etc/passwd"), ("4096 bytes", "l", "x/" * 2048),
+            ("a long name", "l", "x" * 256), ("a NUL", "l", "a\0b"),
+            ("itself above", "../l", "x")):
+        yield torn("link: " + name, collecting(link(path, target),
+                                               output_end(1)), BAD_PATH)
+    yield torn("a link with a size", collecting(frame(
+        FILE, u32(0o777) + u64(1) + text("l") + text("x"), arg=2)), BAD_PATH)
+    yield fine("a file behind a link", collecting(
+        link("l", "d"), whole("l/f", b"x"), output_end(2)), dropped=1,
+        message="1 entry was left out")
     for name, data, told in (
             ("a word", b"x", "x"), ("a newline", b"a\nb", "a\nb"),
             ("invalid UTF-8", b"\xff%", "%FF%25"), ("a path", b"../x", "../x"),
@@ -793,6 +816,8 @@ def tree(top):
             st = os.lstat(path)
             key = os.path.relpath(path, os.fsencode(top))
             found[key] = None if stat.S_ISDIR(st.st_mode) else st
+            if stat.S_ISLNK(st.st_mode):
+                continue
             if not (stat.S_ISDIR(st.st_mode) or stat.S_ISREG(st.st_mode)):
                 raise ValueError("%r is neither a file nor a directory" % key)
             if st.st_mode & 0o7000:
@@ -818,6 +843,10 @@ def check_output(case, job, result):
         is_dir = e["mime"] == "inode/directory"
         if st == "nothing" or is_dir != (st is None):
             case.fault("%r is listed and not there", e["path"])
+        elif st and stat.S_ISLNK(st.st_mode):
+            way = os.path.join(job, "output", e["path"])
+            if os.readlink(way) != e["target"]:
+                case.fault("%r leads to %r", e["path"], os.readlink(way))
         elif st and st.st_size != e["bytes"]:
             case.fault("%r is listed with %d bytes and has %d", e["path"],
                        e["bytes"], st.st_size)
@@ -907,6 +936,11 @@ def check_state(state):
     for where, dirs, files in os.walk(os.fsencode(state)):
         for name in dirs + files:
             st = os.lstat(os.path.join(where, name))
+            if stat.S_ISLNK(st.st_mode):
+                if not os.readlink(os.path.join(where, name)).startswith(
+                        b"/dev/null/"):
+                    yield "%r in the state directory leads away" % name
+                continue
             if not (stat.S_ISREG(st.st_mode) or stat.S_ISDIR(st.st_mode)):
                 yield "%r in the state directory is no file" % name
             if st.st_mode & 0o7000:

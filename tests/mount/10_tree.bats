@@ -92,7 +92,7 @@ names() {
 	fails EPERM mknod "$MNT/a/null" c 1 3
 }
 
-@test "links cannot be made in a job, and the reason is readable" {
+@test "hard links, and links that lead outside, cannot be made in a job, and the reason is readable" {
 	mkdir "$MNT/a"
 	job_put a code.sh 'out x'
 	fails EPERM ln -s /etc/passwd "$MNT/a/link"

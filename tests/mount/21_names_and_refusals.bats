@@ -120,15 +120,15 @@ socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$MNT/a/s"
 	assert_equal "$(find "$MNT/a" -type p -o -type s -o -type c)" ''
 }
 
-@test "ln, ln -s and cp -l are refused with EPERM and say what to do instead" {
+@test "ln, cp -l and links that lead outside are refused with EPERM and say what to do instead" {
 	mkdir "$MNT/a"
 	job_put a data x
-	fails EPERM ln -s data "$MNT/a/link"
-	last_error_says 'copy the file'
+	fails EPERM ln -s ../data "$MNT/a/link"
+	last_error_says 'Copy the file'
 	fails EPERM ln "$MNT/a/data" "$MNT/a/hard"
 	last_error_says 'copy the file'
 	fails EPERM cp -l "$MNT/a/data" "$MNT/a/hard"
-	fails EPERM cp -s "$MNT/a/data" "$MNT/a/soft"
+	fails EPERM cp -s "$MNT/a/data" "$MNT/a/soft" # by its whole path
 	assert_equal "$(find "$MNT/a" -name hard -o -name soft -o -name link)" ''
 }
 

@@ -111,7 +111,7 @@ load ../lib/tools
 
 @test "cp -rL follows links where cp -a is refused with a sentence" {
 	source_tree
-	ln -s data src/lib/deep/link
+	ln -s "$PWD/src/lib/deep/data" src/lib/deep/link
 	echo '{"inputs": ["lib/deep/data", "lib/deep/link"]}' >src/config.json
 	fails EPERM cp -a src "$MNT/a"
 	last_error_says 'cp -L'
@@ -256,13 +256,13 @@ load ../lib/tools
 
 @test "tar with a link in it unpacks the rest and says what it left out" {
 	source_tree
-	ln -s data src/lib/deep/link
+	ln -s /etc/passwd src/lib/deep/link
 	ln src/lib/deep/data src/lib/deep/hard
 	# data first: then the other name is the link
 	tar cf t.tar --sort=name -C src lib code.sh config.json
 	mkdir "$MNT/.a"
 	fails EPERM tar xf t.tar -C "$MNT/.a"
-	last_error_says links
+	last_error_says 'leads outside'
 	mv "$MNT/.a" "$MNT/a"
 	job_wait a
 	ended a 0 exited

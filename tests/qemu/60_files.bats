@@ -47,11 +47,31 @@ open("real", "w").write("real")
 os.mkdir("d"); os.symlink("/etc", "d/e")
 PY
 	ok
-	run find "$MNT/$J/output" -type l
-	assert_output ''
+	assert_equal "$(find "$MNT/$J/output" -type l -printf '%P -> %l\n' | sort)" \
+		$'fine -> real\nloop -> loop'
 	run bash -c "grep -rl 'root:' '$MNT/$J/output'"
 	assert_output ''
-	assert_equal "$(cat "$MNT/$J/output/real")" real
+	assert_equal "$(cat "$MNT/$J/output/fine")" real
+	assert_equal "$(result "$J" '[.output_left_out[].path] | sort | join(" ")')" 'abs d/e dir rel'
+}
+
+@test "a tree with links reaches the program as it is, and comes back" {
+	cd "$BATS_TEST_TMPDIR"
+	mkdir -p node_modules/.bin node_modules/tool
+	printf '#!/usr/bin/env node\nconsole.log("tool ran")\n' >node_modules/tool/cli.js
+	chmod +x node_modules/tool/cli.js
+	ln -s ../tool/cli.js node_modules/.bin/tool
+	job_made code.sh <<<'./node_modules/.bin/tool; mkdir v2; echo x >v2/f; ln -s v2 latest; ln -s ../v2/f v2/up; ln -s /etc v2/out'
+	cp -a node_modules "$MNT/$J/"
+	rsync -a node_modules/ "$MNT/$J/n2/"
+	tar cf - node_modules | tar xf - -C "$MNT/$J/n2"
+	go
+	ok
+	assert_equal "$(cat "$MNT/$J/stdout")" 'tool ran'
+	assert_equal "$(cat "$MNT/$J/output/latest/f" "$MNT/$J/output/v2/up")" $'x\nx'
+	assert_equal "$(result "$J" '.output[] | select(.target) | .path + " " + .target')" \
+		$'latest v2\nv2/up ../v2/f'
+	result_is "$J" '.output_left_out[0].reason' 'a link that leads outside of the job'
 }
 
 @test "fifos, sockets and unreadable files hang nobody" {

@@ -11,9 +11,9 @@
 #include "tap.h"
 
 static const struct result_file files[] = {
-	{ "plots", 0, 0755, true },
-	{ "plots/a b.PNG", 1234, 0644, false },
-	{ "50%\xff\n\"\\\x7f\xe6\x97\xa5.csv", 0, 04755, false },
+	{ "plots", 0, NULL, 0755, true },
+	{ "plots/a b.PNG", 1234, NULL, 0644, false },
+	{ "50%\xff\n\"\\\x7f\xe6\x97\xa5.csv", 0, NULL, 04755, false },
 };
 
 static const struct result_left left[] = {

@@ -96,6 +96,18 @@ static void put_file(struct fake_guest *g, const char *path, uint32_t mode,
 	fake_put(g, WIRE_FILE_END, 0, NULL, 0);
 }
 
+static void put_link(struct fake_guest *g, const struct fake_file *f)
+{
+	uint8_t room[2 * WIRE_PATH_MAX + 64];
+	struct wire_writer w = { .p = room, .size = sizeof(room) };
+
+	wire_put_u32(&w, 0777);
+	wire_put_u64(&w, 0);
+	wire_put_str(&w, f->path);
+	wire_put_str(&w, f->data.data);
+	fake_put(g, WIRE_FILE, WIRE_FILE_LINK, room, w.used);
+}
+
 static void put_left(struct fake_guest *g, const char *path, uint64_t size,
 		     enum wire_left why)
 {
@@ -130,8 +142,12 @@ static void put_outputs(struct fake_guest *g)
 							    : WIRE_LEFT_MANY);
 			continue;
 		}
-		left -= f->data.len;
 		files++;
+		if (f->kind == WIRE_FILE_LINK) {
+			put_link(g, f);
+			continue;
+		}
+		left -= f->data.len;
 		put_file(g, f->path, f->mode, &f->data);
 	}
 	fake_put_u32s(g, WIRE_OUTPUT_END, 2, files, g->left_out);
@@ -252,6 +268,9 @@ static void on_file(struct fake_guest *g, const struct wire_header *h,
 	uint32_t mode = wire_get_u32(c);
 	__attribute__((unused)) uint64_t size = wire_get_u64(c);
 	auto_free char *path = wire_get_str(c, WIRE_PATH_MAX);
+	auto_free char *target = h->arg == WIRE_FILE_LINK
+					 ? wire_get_str(c, WIRE_PATH_MAX)
+					 : NULL;
 
 	struct fake_file *old = path ? fake_file_find(&g->inputs, path) : NULL;
 
@@ -259,6 +278,8 @@ static void on_file(struct fake_guest *g, const struct wire_header *h,
 		fake_file_free(old);
 	if (path)
 		g->open = fake_file_new(&g->inputs, path, h->arg, mode);
+	if (path && target)
+		buf_str(&g->open->data, target);
 }
 
 static void on_job(struct fake_guest *g, const void *payload, size_t length)

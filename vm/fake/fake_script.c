@@ -9,6 +9,7 @@
  *   sleep MS             cat              standard input to standard output
  *   args  env  files     what was sent    show PATH       an input's bytes
  *   write PATH TEXT      an output file   link PATH       one left out
+ *   symlink PATH TARGET  a link in the output
  *   exit N  signal N  oom  failed TEXT    how it ends
  *   leave N              N processes, killed at the end
  *   badfile PATH         FILE with this very path, then the end
@@ -94,9 +95,12 @@ static void cmd_files(struct fake_guest *g)
 	list_for_each(pos, tmp, &g->inputs) {
 		struct fake_file *f = list_entry(pos, struct fake_file, node);
 
-		buf_fmt(&b, "%s%s %zu %o\n", f->path,
-			f->kind == WIRE_FILE_DIR ? "/" : "", f->data.len,
-			f->mode);
+		if (f->kind == WIRE_FILE_LINK)
+			buf_fmt(&b, "%s -> %s\n", f->path, f->data.data);
+		else
+			buf_fmt(&b, "%s%s %zu %o\n", f->path,
+				f->kind == WIRE_FILE_DIR ? "/" : "",
+				f->data.len, f->mode);
 	}
 	if (b.len)
 		fake_put_output(g, WIRE_OUT, b.data, b.len);
@@ -148,6 +152,17 @@ int fake_witness_open(void)
 	witness_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
 			  0600);
 	return witness_fd < 0 ? -errno : 0;
+}
+
+static void cmd_symlink(struct fake_guest *g, char *rest)
+{
+	char *target = strchr(rest, ' ');
+
+	if (!target)
+		return;
+	*target++ = '\0';
+	buf_str(&fake_file_new(&g->outputs, rest, WIRE_FILE_LINK, 0777)->data,
+		target);
 }
 
 static void cmd_witness(struct fake_guest *g, const char *text)
@@ -202,6 +217,8 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 		free(g->fs_fault), g->fs_fault = strdup(rest);
 	else if (!strcmp(word, "link"))
 		fake_file_new(&g->outputs, rest, WIRE_FILE_LEFT, WIRE_LEFT_LINK);
+	else if (!strcmp(word, "symlink"))
+		cmd_symlink(g, rest);
 	else if (!strcmp(word, "leave"))
 		g->exit.left = (uint32_t)strtoul(rest, NULL, 10);
 	else if (!strcmp(word, "badfile"))
