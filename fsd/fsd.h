@@ -35,6 +35,7 @@
 #include "layout/layout.h"
 #include "vm/vm.h"
 #include "fsd/base/hash.h"
+#include "fsd/base/histogram.h"
 #include "fsd/base/order.h"
 #include "fsd/users/quota.h"
 #include "fsd/jobs/retain.h"
@@ -77,6 +78,12 @@ struct mount_options {
 	uint64_t reserve; /* bytes of memory that stay free; UINT64_MAX: some */
 	struct retain_limits retain; /* likewise */
 	char *found[4];   /* owned: what mount_options_defaults() found */
+};
+
+/* Why jobs are refused: what they are, the owner's quota, a queue that is full or
+ * drained, what cannot be stored. */
+enum refused {
+	REFUSED_CONFIG, REFUSED_QUOTA, REFUSED_QUEUE, REFUSED_ROOM, REFUSED_MAX
 };
 
 /* CLOCK_REALTIME: a job came, went or was renamed; anything changed. */
@@ -122,6 +129,7 @@ struct fsd {
 	unsigned running;   /* runs that hold or wait for a machine */
 	int control;        /* owned: the holder's socket, */
 	pid_t service;      /* and process */
+	char image_id[16];  /* of the image, its beginning; or "" */
 	unsigned upgrade;   /* enum holder_upgrade: how we came to serve */
 	struct daemon_log *log; /* owned, or NULL: standard error stays */
 	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */
@@ -154,8 +162,11 @@ struct fsd {
 	bool no_room;            /* and there was none, */
 	bool state_gone;         /* nor its directory (room.c) */
 	struct {
-		uint64_t accepted, done[JOB_STATUS_MAX], refused, retried,
-			removed;
+		uint64_t accepted, done[JOB_STATUS_MAX], retried, removed;
+		uint64_t refused[REFUSED_MAX];
+		struct histogram queue;              /* milliseconds that runs */
+		struct histogram run[LANG_MAX + 1];  /* waited, ran, and waited */
+		struct histogram machine[VM_SOURCE_MAX]; /* for their machine */
 	} count;
 };
 

@@ -16,6 +16,7 @@
 #include "fsd/sched/sched.h"
 #include "security.h"
 #include "fsd/run/sessions.h"
+#include "stats.h"
 
 const char fsd_version[] = "0.1.0";
 
@@ -374,135 +375,6 @@ static void text_health(struct fsd *d, struct buf *out)
 		buf_fmt(out, "%s\n", err.text);
 }
 
-static void stat_line(struct buf *out, const char *name, const char *type,
-		      const char *help, uint64_t value)
-{
-	buf_fmt(out, "# HELP %s %s\n# TYPE %s %s\n%s %" PRIu64 "\n", name, help,
-		name, type, name, value);
-}
-
-static void stats_states(struct fsd *d, uid_t uid, struct buf *out)
-{
-	uint64_t count[JOB_STATE_MAX] = { 0 };
-	bool all = is_operator(uid);
-
-	list_for_each(pos, tmp, &d->people) {
-		const struct person *p = list_entry(pos, struct person, node);
-
-		for (int i = 0; (all || p->uid == uid) && i < JOB_STATE_MAX; i++)
-			count[i] += p->jobs[i];
-	}
-	buf_str(out, "# HELP fsd_jobs Jobs in the tree by state\n"
-		     "# TYPE fsd_jobs gauge\n");
-	for (int i = 0; i < JOB_STATE_MAX; i++)
-		buf_fmt(out, "fsd_jobs{state=\"%s\"} %" PRIu64 "\n",
-			state_name((enum job_state)i), count[i]);
-}
-
-static void stats_user(void *arg, uid_t uid, const struct quota_use *use)
-{
-	struct buf *out = arg;
-
-	buf_fmt(out, "fsd_user_jobs{uid=\"%u\"} %" PRIu64 "\n", uid, use->jobs);
-	buf_fmt(out, "fsd_user_bytes{uid=\"%u\"} %" PRIu64 "\n", uid,
-		use->bytes);
-	buf_fmt(out, "fsd_user_running{uid=\"%u\"} %" PRIu64 "\n", uid,
-		use->running);
-	buf_fmt(out, "fsd_user_waiting{uid=\"%u\"} %" PRIu64 "\n", uid,
-		use->waiting);
-}
-
-/* What the quotas count; bytes are 0 without a quota of them. */
-static void stats_users(struct fsd *d, uid_t uid, struct buf *out)
-{
-	struct quota_limits may;
-	struct quota_use has;
-
-	if (!quota_of(d->quota, uid, &has, &may))
-		return;
-	stat_line(out, "fsd_quota_jobs", "gauge", "Jobs that a user may have",
-		  may.jobs);
-	stat_line(out, "fsd_quota_bytes", "gauge", "Bytes that a user may keep",
-		  may.bytes);
-	stat_line(out, "fsd_quota_running", "gauge",
-		  "Runs of a user at a time", may.running);
-	if (is_operator(uid))
-		quota_each(d->quota, stats_user, out);
-	else
-		stats_user(out, uid, &has);
-}
-
-static void stats_runs(struct fsd *d, struct buf *out)
-{
-	buf_str(out, "# HELP fsd_runs_total Runs that ended, by status\n"
-		     "# TYPE fsd_runs_total counter\n");
-	for (int i = 0; i < JOB_STATUS_MAX; i++)
-		buf_fmt(out, "fsd_runs_total{status=\"%s\"} %" PRIu64 "\n",
-			status_name((enum job_status)i), d->count.done[i]);
-	buf_fmt(out, "fsd_runs_total{status=\"removed\"} %" PRIu64 "\n",
-		d->count.removed);
-}
-
-static void text_stats(struct fsd *d, uid_t uid, struct buf *out)
-{
-	struct sched_stats waits;
-	struct vm_stats s;
-
-	stats_states(d, uid, out);
-	stats_users(d, uid, out);
-	if (!is_operator(uid))
-		return; /* the rest comes from others' jobs, too */
-	vm_stats(d->vm, &s);
-	stats_runs(d, out);
-	stat_line(out, "fsd_runs_accepted_total", "counter", "Runs queued",
-		  d->count.accepted);
-	stat_line(out, "fsd_runs_retried_total", "counter",
-		  "Runs that failed and were followed by another one",
-		  d->count.retried);
-	stat_line(out, "fsd_refused_total", "counter", "Jobs refused",
-		  d->count.refused);
-	stat_line(out, "fsd_lost_found", "gauge",
-		  "Damaged entries in lost+found", depot_lost_count(d->depot));
-	stat_line(out, "fsd_machines_warm", "gauge", "Idle warm machines",
-		  s.warm);
-	stat_line(out, "fsd_machines_lukewarm", "gauge",
-		  "Those that are heated again, or made anew, in a quiet time",
-		  s.lukewarm);
-	stat_line(out, "fsd_zygotes", "gauge",
-		  "Heated machines that others are forked off", s.zygotes);
-	stat_line(out, "fsd_zygotes_wanted", "gauge",
-		  "Those that are made when there is time", s.zygotes_wanted);
-	stat_line(out, "fsd_machines_starting", "gauge",
-		  "Machines being prepared", s.starting);
-	stat_line(out, "fsd_machines_leased", "gauge", "Machines with a job",
-		  s.leased);
-	stat_line(out, "fsd_leases_waiting", "gauge",
-		  "Jobs that wait for a machine", s.waiting);
-	sched_stats(d->sched, &waits);
-	stat_line(out, "fsd_runs_waiting", "gauge", "Runs that wait for room",
-		  waits.waiting);
-	stat_line(out, "fsd_memory_promised_bytes", "gauge",
-		  "What machines with a job may come to", waits.promised);
-	stat_line(out, "fsd_memory_room_bytes", "gauge",
-		  "Memory that can be promised to further ones", waits.room);
-	stat_line(out, "fsd_machines_made_total", "counter", "Machines started",
-		  s.machines_made);
-	stat_line(out, "fsd_machines_failed_total", "counter",
-		  "Machines that failed", s.machines_failed);
-	stat_line(out, "fsd_jobs_warm_total", "counter",
-		  "Jobs served by a warm machine", s.jobs_warm);
-	stat_line(out, "fsd_jobs_restored_total", "counter",
-		  "Jobs served by a machine restored for them",
-		  s.jobs_restored);
-	stat_line(out, "fsd_templates_made_total", "counter",
-		  "Templates made", s.templates_made);
-	stat_line(out, "fsd_boots_failed_total", "counter",
-		  "Boots that failed or hung", s.boots_failed);
-	stat_line(out, "fsd_loop_stall_max_microseconds", "gauge",
-		  "Longest time that one event has held up the others",
-		  loop_stall_ns(d->loop) / 1000);
-}
-
 static void text_last_error(struct fsd *d, uid_t uid, struct buf *out)
 {
 	unsigned count = 0;
@@ -559,7 +431,7 @@ int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
 		security_text(d, out);
 		break;
 	case FSD_ROW_STATS:
-		text_stats(d, uid, out);
+		stats_text(d, uid, is_operator(uid), out);
 		break;
 	case FSD_ROW_LAST_ERROR:
 		text_last_error(d, uid, out);

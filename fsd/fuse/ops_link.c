@@ -97,7 +97,7 @@ void op_symlink(fuse_req_t req, const char *link, fuse_ino_t parent,
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0) {
-		ops_answer(req, r);
+		ops_fail(req, parent, name, r);
 		return;
 	}
 	fuse_reply_entry(req, &e);
@@ -119,7 +119,7 @@ void op_readlink(fuse_req_t req, fuse_ino_t ino)
 		ops_refuse(req, r, t.job ? t.job->meta.name : "?",
 			   "%s: " LEADS_OUT, t.node->name);
 	if (r < 0)
-		ops_answer(req, r);
+		ops_fail(req, ino, NULL, r);
 	else
 		fuse_reply_readlink(req, target);
 }

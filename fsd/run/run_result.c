@@ -370,6 +370,23 @@ static void log_end(struct job *job, const struct job_result *res)
 	job_log_lines(job, &lines);
 }
 
+static void count_end(const struct run *run)
+{
+	const struct job_result *res = &run->end.res;
+	unsigned lang = run->spec.lang ? run->spec.lang->id : LANG_MAX;
+	struct fsd *d = run->d;
+
+	d->count.done[res->status]++;
+	if (res->queued_ms != RESULT_UNKNOWN)
+		histogram_add(&d->count.queue, res->queued_ms);
+	if (res->run_ms != RESULT_UNKNOWN)
+		histogram_add(&d->count.run[lang], res->run_ms);
+	for (int i = 0; i < VM_SOURCE_MAX; i++)
+		if (run->source == vm_source_names[i] &&
+		    res->machine_ms != RESULT_UNKNOWN)
+			histogram_add(&d->count.machine[i], res->machine_ms);
+}
+
 static void end_run(struct job *job, struct run *run)
 {
 	struct run_end *end = &run->end;
@@ -380,7 +397,7 @@ static void end_run(struct job *job, struct run *run)
 		job_show_error(job, res->message);
 	job->meta.exit_code = res->exit_code;
 	job->meta.ended_ns = end->ended_ns;
-	job->d->count.done[res->status]++;
+	count_end(run);
 	job->run = NULL;
 	job_lines_stored(job, &run->lines);
 	if (!run->end_said)

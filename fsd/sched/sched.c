@@ -68,7 +68,7 @@ static const char *held_up(struct sched *s, struct sched_slot *slot,
 			     : NULL;
 }
 
-static enum why fits(struct sched *s, struct sched_slot *slot)
+enum why sched_fits(struct sched *s, struct sched_slot *slot)
 {
 	bool hopeless = false, begins;
 
@@ -163,7 +163,7 @@ static struct sched_slot *step_of(struct sched *s, struct sched_user *u)
 
 		if (!sched_is_living(slot))
 			sched_line_lost(l); /* else at the next look */
-		else if (fits(s, slot) == FITS &&
+		else if (sched_fits(s, slot) == FITS &&
 			 (!oldest || slot->no < oldest->no))
 			oldest = slot;
 	}
@@ -284,7 +284,7 @@ static struct sched_slot *passer(struct sched *s, const struct sched_user *u)
 			continue; /* one of each session, at most */
 		if (!left--)
 			return NULL;
-		if (fits(s, slot) == FITS)
+		if (sched_fits(s, slot) == FITS)
 			return slot;
 	}
 	return NULL;
@@ -306,7 +306,7 @@ static struct sched_slot *next(struct sched *s)
 	/* Who was blocked for long is not passed by those before it either. */
 	slot = s->blocked;
 	if (slot) {
-		why = fits(s, slot);
+		why = sched_fits(s, slot);
 		if (why == FITS)
 			return slot;
 		if (why != WHY_MEMORY && why != WHY_CPUS)
@@ -319,7 +319,7 @@ static struct sched_slot *next(struct sched *s)
 		slot = head_of(s, u);
 		if (!slot)
 			continue;
-		why = fits(s, slot);
+		why = sched_fits(s, slot);
 		if (why == FITS)
 			return slot;
 		if (slot->told)
@@ -469,7 +469,7 @@ void sched_tell(struct sched_slot *slot)
 
 	if (!s || !slot->waits)
 		return;
-	why = fits(s, slot);
+	why = sched_fits(s, slot);
 	say(s, slot, why == FITS ? WHY_TURN : why);
 }
 
@@ -542,6 +542,7 @@ void sched_stats(struct sched *s, struct sched_stats *ret)
 		.machines = s->machines,
 		.promised = s->promised,
 		.room = room(s),
+		.machines_most = s->limits.machines,
 	};
 }
 

@@ -121,6 +121,7 @@ struct sched_slot {
 	struct list in_line;       /* while it waits */
 	struct sched_hold hold;
 	uint32_t told;           /* 1 << reason */
+	uint64_t since_ns;       /* it waits */
 	bool waits, granted;
 	bool begins;             /* granted: the first of a session to come */
 };
@@ -188,7 +189,17 @@ bool sched_has_spare(struct sched *s);
 
 struct sched_stats {
 	uint64_t waiting, machines, promised, room;
+	unsigned machines_most;
 };
+/* What those that wait wait for, as far as their users' next ones tell. */
+enum sched_reason {
+	SCHED_MACHINE, SCHED_CPUS, SCHED_MEMORY, SCHED_QUOTA, SCHED_DISK,
+	SCHED_SESSION, SCHED_REASONS
+};
+extern const char *const sched_reason_names[SCHED_REASONS];
+/* How many wait for what. Return: since when the oldest does, as the host's clock
+ * has it; 0: none does. */
+uint64_t sched_waits(struct sched *s, uint64_t ret[SCHED_REASONS]);
 void sched_stats(struct sched *s, struct sched_stats *ret);
 
 #endif

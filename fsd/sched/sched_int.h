@@ -100,6 +100,9 @@ bool sched_is_living(struct sched_slot *slot);
 int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front);
 void sched_wait_out(struct sched *s, struct sched_slot *slot);
 
+/* May it begin now? It says nothing and changes nothing. */
+enum why sched_fits(struct sched *s, struct sched_slot *slot);
+
 /* sched_hold.c: what a machine may come to. */
 uint64_t sched_need(uint64_t memory);
 /* A session to come has come, or does not; no-op if slot has granted none. */

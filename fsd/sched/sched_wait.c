@@ -163,6 +163,7 @@ int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front)
 		return -ENOMEM;
 	user_begin(s, u);
 	slot->waits = true;
+	slot->since_ns = slot->since_ns ? slot->since_ns : s->host.now();
 	u->waiting++;
 	s->waiting++;
 	quota_count_waiting(u->quota, 1);

@@ -6,7 +6,9 @@
  * was at.
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -175,6 +177,21 @@ static void on_drop(void *arg, uint64_t key)
 	fdstore_drop(d->fdstore, FDSTORE_SOCKET, key);
 }
 
+/* For people: it is verified where machines are made of it. */
+static void find_image(struct fsd *d)
+{
+	char path[PATH_MAX], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/manifest", d->options->image_dir);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "image %12[0-9a-f]", d->image_id) == 1)
+			break;
+	if (f)
+		fclose(f);
+}
+
 static int start_machines(struct fsd *d, struct err *err)
 {
 	const struct mount_options *o = d->options;
@@ -196,6 +213,8 @@ static int start_machines(struct fsd *d, struct err *err)
 		.broken = on_vm_broken, .arg = d,
 	};
 	int r = vm_new(d->loop, &vo, &watch, &d->vm, err);
+
+	find_image(d);
 
 	if (r == 0 && sched_open(d) < 0)
 		r = err_sys(err, -ENOMEM, "the scheduler");

@@ -489,7 +489,7 @@ void commit_refuse(struct job *job, const struct err *err)
 		return;
 	job_set_error(job, err->text);
 	job_log(job, "refused: %s", err->text);
-	job->d->count.refused++;
+	job->d->count.refused[commit_refused_as(err->code)]++;
 	job_post(job, EV_REFUSE);
 }
 

@@ -53,4 +53,7 @@ void commit_promise_again(struct job *job);
 /* The sentence of err goes to who asks why. */
 void commit_refuse(struct job *job, const struct err *err);
 
+/* commit_promise.c: as what it counts that a job was refused with this code. */
+enum refused commit_refused_as(int code);
+
 #endif

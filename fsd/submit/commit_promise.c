@@ -46,6 +46,19 @@ bool commit_is_failure(int code)
 	}
 }
 
+enum refused commit_refused_as(int code)
+{
+	switch (code) {
+	case -EAGAIN:
+	case -ESHUTDOWN:
+		return REFUSED_QUEUE;
+	case -EDQUOT:
+		return REFUSED_QUOTA;
+	default:
+		return commit_is_failure(code) ? REFUSED_ROOM : REFUSED_CONFIG;
+	}
+}
+
 int commit_answer(const struct job *job)
 {
 	return job->meta.state == JOB_REFUSED && commit_is_failure(job->refused)

@@ -79,6 +79,45 @@ def job_names(mnt):
 
 
 @check
+def stats(path):
+    """The text format of Prometheus, as its parser has it."""
+    import re  # slow to load, and for this alone
+    label = r'[a-z_]+="(?:[^"\\\n]|\\["\\n])*"'
+    sample = re.compile(r"([a-z_][a-z0-9_]*)(?:\{(%s(?:,%s)*)\})? "
+                        r"([0-9.]+|\+Inf|NaN)$" % (label, label))
+    kinds, named, seen, buckets = {}, None, set(), {}
+    for line in get(path).decode().splitlines():
+        words = line.split(" ", 3)
+        if line.startswith("# HELP "):
+            expect("help comes once", words[2] in kinds, False)
+            kinds[words[2]], named = None, words[2]
+            continue
+        if line.startswith("# TYPE "):
+            expect("its type follows", words[2], named)
+            kinds[named] = words[3]
+            continue
+        found = sample.match(line)
+        expect("it is a sample: %r" % line, bool(found), True)
+        name, labels, value = found.groups()
+        base = name
+        if kinds.get(named) == "histogram":
+            base = re.sub("_(bucket|sum|count)$", "", name)
+        if named != base and base not in kinds:
+            raise AssertionError("%s has no TYPE" % name)
+        expect("%s stands with its kind" % line, base, named)
+        expect("once: " + line, (name, labels) in seen, False)
+        seen.add((name, labels))
+        if name.endswith("_bucket"):
+            key = base, ",".join(part for part in labels.split(",")
+                                 if not part.startswith("le="))
+            before = buckets.get(key, 0)
+            expect("buckets grow", float(value) >= before, True)
+            buckets[key] = float(value)
+        elif name.endswith("_count"):
+            expect("+Inf has all", buckets[base, labels or ""], float(value))
+
+
+@check
 def virtual_files(job):
     """Of a job that is done."""
     for name in ("state", "error", "log", "stdout", "stderr", "result.json",

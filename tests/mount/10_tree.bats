@@ -146,8 +146,24 @@ names() {
 	job_run a 'out x'
 	assert_equal "$(figure 'fsd_runs_total{status="exited"}')" 1
 	assert_equal "$(figure 'fsd_jobs{state="done"}')" 1
-	run grep -vE '^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z]+="[a-z_]+"\})? [0-9.]+)$' "$MNT/.fsd/stats"
-	assert_output ''
+	check stats "$MNT/.fsd/stats"
+	assert_equal "$(figure fsd_queue_seconds_count)" 1
+	assert_equal "$(figure 'fsd_run_seconds_count{language="bash"}')" 1
+	assert_equal "$(figure 'fsd_run_seconds_bucket{language="bash",le="3600"}')" 1
+	assert_equal "$(figure 'fsd_refused_total{reason="config"}')" 0
+	job_start r 'out x' '{"nope": 1}' || true
+	assert_equal "$(figure 'fsd_refused_total{reason="config"}')" 1
+	grep -q '^fsd_build_info{version="[0-9.]*",qemu="",accel="[a-z]*",image="[0-9a-f]*"} 1$' "$MNT/.fsd/stats"
+	mount_stop
+	mount_start --max-machines 1 --pool 1
+	assert_equal "$(figure fsd_machines_max)" 1
+	job_start x $'out up\nsleep 600000'
+	job_follow x up
+	job_start y 'out x'
+	job_start z 'out x'
+	assert_equal "$(figure 'fsd_waiting{reason="machine"}')" 2
+	assert_equal "$(figure 'fsd_waiting{reason="quota"}')" 0
+	await becomes 20 grep -qx 'fsd_queue_oldest_seconds 1' "$MNT/.fsd/stats"
 }
 
 @test "the whole tree can be walked, found, archived and grepped without blocking" {

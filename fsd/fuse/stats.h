@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FSD_STATS_H
+#define FSD_STATS_H
+
+#include "fsd/fsd.h"
+
+/* all: uid is told of everybody's. */
+void stats_text(struct fsd *d, uid_t uid, bool all, struct buf *out);
+
+#endif
