@@ -15,19 +15,14 @@
 #include "vm/os/spawn.h"
 #include "commands.h"
 #include "contents.h"
+#include "doctor.h"
 #include "fsd/server/paths.h"
 
-enum verdict { GOOD, POOR, BAD };
-
-struct finding {
-	enum verdict verdict;
-	char text[600]; /* what was found; for POOR and BAD also the remedy */
+static const char *const verdict_names[] = {
+	[GOOD] = "ok", [POOR] = "note", [BAD] = "MISSING",
 };
 
-static void found(struct finding *f, enum verdict verdict, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void found(struct finding *f, enum verdict verdict, const char *fmt, ...)
+void found(struct finding *f, enum verdict verdict, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -35,6 +30,12 @@ static void found(struct finding *f, enum verdict verdict, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(f->text, sizeof(f->text), fmt, ap);
 	va_end(ap);
+}
+
+bool finding_print(const char *name, const struct finding *f)
+{
+	printf("%-8s %-8s %s\n", name, verdict_names[f->verdict], f->text);
+	return f->verdict == BAD;
 }
 
 static void check_fuse(struct finding *f)
@@ -100,7 +101,7 @@ static void check_qemu(struct finding *f)
 			      "in the sources brings it" : "");
 }
 
-static void check_image(struct finding *f)
+void check_image(struct finding *f)
 {
 	auto_free char *dir = default_image_dir();
 	auto_buf struct buf text = { 0 }, has = { 0 };
@@ -243,25 +244,44 @@ static const struct check {
 	{ "memory", check_memory }, { "walls", check_walls },
 };
 
-static const char *const verdict_names[] = {
-	[GOOD] = "ok", [POOR] = "note", [BAD] = "MISSING",
+enum { OPT_STATE = CLI_LONG };
+
+const struct cli_option doctor_cli_options[] = {
+	{ OPT_STATE, "state", "DIR", "look at this state directory", CLI_DIR,
+	  NULL },
+	{ 0 },
 };
 
-int command_doctor(int argc, char **argv)
+static int doctor_host(void)
 {
 	bool bad = false;
 
-	(void)argv;
-	if (argc != 1)
-		return usage("doctor");
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
 		struct finding f = { 0 };
 
 		checks[i].fn(&f);
-		bad |= f.verdict == BAD;
-		printf("%-8s %-8s %s\n", checks[i].name,
-		       verdict_names[f.verdict], f.text);
+		bad |= finding_print(checks[i].name, &f);
 	}
 	printf(bad ? "jobs cannot run yet\n" : "jobs can run\n");
 	return bad ? 1 : 0;
+}
+
+int command_doctor(int argc, char **argv)
+{
+	const char *state = NULL;
+	struct cli_getopt g;
+	int opt;
+
+	cli_getopt(doctor_cli_options, false, &g);
+	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
+	       -1) {
+		if (opt != OPT_STATE)
+			return usage("doctor");
+		state = optarg;
+	}
+	if (argc - optind > (state ? 0 : 1))
+		return usage("doctor");
+	if (state)
+		return doctor_state(state);
+	return optind < argc ? doctor_mount(argv[optind]) : doctor_host();
 }

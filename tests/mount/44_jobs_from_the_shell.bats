@@ -275,3 +275,44 @@ fsd() { bounded 30 "$FSD" "$@"; }
 	assert_output 'ended 0'
 	assert_equal "$(job_wait long)" 137
 }
+
+@test "doctor of a mount tells version, health, walls, damage and free space" {
+	run fsd doctor "$MNT"
+	assert_success
+	assert_line --regexp '^version +ok +it is served by fsd [0-9.]+, as this program is$'
+	assert_line --regexp '^health +ok +jobs can run$'
+	assert_line --regexp '^security +(ok|note) '
+	assert_line --regexp '^lost +ok +nothing was damaged$'
+	assert_line --regexp '^room +(ok|note) +[0-9]+ MiB free'
+	echo drain >"$MNT/.fsd/ctl"
+	run fsd doctor "$MNT"
+	assert_failure 1
+	assert_line --regexp '^health +MISSING +draining: .*write resume to .fsd/ctl'
+	run fsd doctor /etc
+	assert_failure 1
+	assert_output 'fsd doctor: /etc is not a mount of fsd'
+}
+
+@test "doctor of a state directory tells who serves it, its format and what was damaged" {
+	mkdir "$MNT/a"
+	run fsd doctor --state "$STATE"
+	assert_line --regexp '^owner +ok '
+	assert_line --regexp '^format +ok +format [0-9]+, 1 jobs$'
+	assert_line --regexp '^daemon +ok +a daemon serves it$'
+	mount_stop
+	mkdir -p "$STATE/lost+found/1"
+	chmod 777 "$STATE"
+	run fsd doctor --state "$STATE"
+	assert_failure 1
+	assert_line --regexp "^owner +MISSING +others can write it, mode 777: .chmod go-w $STATE"
+	assert_line --regexp '^daemon +ok +no daemon serves it; jobs that wait'
+	assert_line --regexp '^lost +note +1 damaged entry was set aside; '
+	chmod 700 "$STATE"
+	echo 'format 999' >"$STATE/format"
+	run fsd doctor --state "$STATE"
+	assert_failure 1
+	assert_line --regexp '^format +MISSING +format 999 is that of a newer fsd, and [0-9]+ the newest'
+	run fsd doctor --state missing
+	assert_failure 1
+	assert_output 'fsd doctor: the state directory missing: No such file or directory'
+}

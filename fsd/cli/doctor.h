@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings of fsd doctor: each names what was found and, unless all is well, the
+ * remedy. */
+#ifndef FSD_DOCTOR_H
+#define FSD_DOCTOR_H
+
+#include <stdbool.h>
+
+enum verdict { GOOD, POOR, BAD };
+
+struct finding {
+	enum verdict verdict;
+	char text[600]; /* what was found; for POOR and BAD also the remedy */
+};
+
+void found(struct finding *f, enum verdict verdict, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Prints it as a line. Return: is it bad? */
+bool finding_print(const char *name, const struct finding *f);
+/* The image that a mount takes by default. */
+void check_image(struct finding *f);
+
+/* doctor_at.c. Return: 0, or 1: something is bad; a sentence for each. */
+int doctor_mount(const char *mnt);
+int doctor_state(const char *dir);
+
+#endif
