@@ -6,6 +6,7 @@
  * order and within what the job was promised, each question about a file is
  * answered once, and behind the end there is nothing.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,6 +28,8 @@ struct run {
 	struct loop_timer quit;
 	struct vm_job job;
 	int fd;                 /* the guest's end */
+	int feed;               /* what feeds its program, or -1 */
+	bool feed_ends;
 	bool over;              /* broken or finished: no event may follow */
 	bool has_job, started, exited, lives, killed, in_file;
 	uint64_t bytes[VM_STREAM_MAX], tree, file_left;
@@ -86,12 +89,30 @@ static const struct channel_events channel_events = {
 	.finished = on_end, .lives = on_lives, .broken = on_broken,
 };
 
+/* Open standard input: some bytes, and the end if that is wanted. */
+static int open_feed(struct run *r)
+{
+	static const char some[STDIN_SIZE];
+	int pair[2];
+
+	fd_close(&r->feed);
+	check(pipe2(pair, O_CLOEXEC | O_NONBLOCK) == 0 &&
+	      write(pair[1], some, sizeof(some)) == sizeof(some));
+	r->feed = pair[1];
+	if (r->feed_ends)
+		fd_close(&r->feed);
+	return pair[0];
+}
+
 static int on_open(void *arg, unsigned i)
 {
-	int fd = memfd_create("input", MFD_CLOEXEC);
+	struct run *r = arg;
+	int fd;
 
-	(void)arg;
-	(void)i;
+	check(i <= 1);
+	if (i && r->job.stdin_open)
+		return open_feed(r);
+	fd = memfd_create("input", MFD_CLOEXEC);
 	check(fd >= 0 && ftruncate(fd, STDIN_SIZE) == 0);
 	return fd;
 }
@@ -210,7 +231,8 @@ static void turn(struct run *r)
 		;
 }
 
-static void begin_job(struct run *r, bool step)
+/* how: bits: a step; with open standard input; which has an end. */
+static void begin_job(struct run *r, unsigned how)
 {
 	static const char *argv[] = { "code.py" };
 	static const struct vm_input input = {
@@ -221,14 +243,17 @@ static void begin_job(struct run *r, bool step)
 		return;
 	r->job = (struct vm_job){
 		.wire = {
-			.mode = step ? WIRE_MODE_SESSION : WIRE_MODE_SCRIPT,
+			.mode = how & 1 ? WIRE_MODE_SESSION : WIRE_MODE_SCRIPT,
 			.cpus = 1, .processes = 1, .memory_bytes = 1,
 			.stdout_limit = LIMIT, .stderr_limit = LIMIT,
 			.output_limit = LIMIT, .output_files = FILES,
 			.call = "", .argv = { 1, argv },
 		},
-		.inputs = &input, .input_count = 1, .stdin_size = STDIN_SIZE,
+		.inputs = &input, .input_count = 1,
+		.stdin_size = how & 2 ? 0 : STDIN_SIZE,
+		.stdin_open = how & 2,
 	};
+	r->feed_ends = how & 4;
 	r->has_job = true;
 	r->started = r->exited = r->lives = r->killed = false;
 	memset(r->bytes, 0, sizeof(r->bytes));
@@ -283,7 +308,7 @@ static size_t act(struct run *r, const uint8_t *data, size_t size)
 		return MIN(size, 3 + length);
 	}
 	if (what < 100)
-		begin_job(r, what & 1);
+		begin_job(r, what);
 	else if (what < 120)
 		end_job(r, what & 1, what & 2 ? 9 : 15);
 	else if (what < 140)
@@ -305,7 +330,7 @@ static size_t act(struct run *r, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct run r = { .fd = -1 };
+	struct run r = { .fd = -1, .feed = -1 };
 	int pair[2];
 
 	if (!size)
@@ -327,6 +352,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fd_close(&r.fd);
 	turn(&r);
 	channel_free(r.ch);
+	fd_close(&r.feed);
 	check(r.answered == r.asked);
 	loop_free(r.loop);
 	return 0;
