@@ -69,6 +69,7 @@ struct node {
 	unsigned refs;         /* handles and runs */
 	unsigned writers;      /* handles open for writing */
 	uint64_t version;      /* of its content; no other has had it */
+	bool cut;              /* the last write to it failed */
 	int keep_fd;           /* O_PATH of an unlinked node, or -1; */
 	bool stored;           /* the holder has it as well, */
 	struct person *payer;  /* borrowed: it is one of theirs; or NULL */

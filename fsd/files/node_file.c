@@ -76,6 +76,7 @@ int node_read(int fd, uint64_t limit, struct buf *ret)
 void node_changed(struct node *node)
 {
 	node->version = ++node->nodes->versions;
+	node->cut = false;
 }
 
 int node_chmod(const struct node *node, mode_t mode)

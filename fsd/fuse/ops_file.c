@@ -166,6 +166,7 @@ static void written(fuse_req_t req, struct handle *h, int r, const char *data,
 
 	quota_write_end(h->t.node);
 	if (r < 0) {
+		h->t.node->cut = true;
 		ops_answer(req, ops_refuse(req, r, job_name(h),
 					   "%s cannot be stored in %s: %s",
 					   h->t.node->name,
@@ -222,6 +223,7 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 	}
 	r = quota_write_begin(h->t.node, h->fd, (uint64_t)off, size, &err);
 	if (r < 0) {
+		h->t.node->cut = true;
 		ops_answer(req, ops_refuse(req, r, job_name(h), "%s: %s",
 					   h->t.node->name, err.text));
 		return;

@@ -96,7 +96,14 @@ struct parsed *parsed_closed(struct job *job, struct node *node)
 	if (!p || !p->empty)
 		return p;
 	parsed_unref(p);
-	return parsed_defaults(job);
+	p = parsed_defaults(job);
+	if (p && node->cut) { /* something else was meant */
+		config_done(&p->config);
+		p->result = err_set(&p->err, -ENODATA,
+				    "config.json: it is empty, since writing "
+				    "it failed; write it again");
+	}
+	return p;
 }
 
 bool parsed_is_slow(const struct job *job, const struct node *node)

@@ -22,7 +22,8 @@ struct parsed {
 struct parsed *parsed_defaults(const struct job *job);
 /* A new reference to what node holds now; NULL without memory. */
 struct parsed *parsed_get(struct job *job, struct node *node);
-/* The same of one that nobody writes to any more: an empty one counts as `{}`. */
+/* The same of one that nobody writes to any more: an empty one counts as `{}`,
+ * unless a write to it has failed. */
 struct parsed *parsed_closed(struct job *job, struct node *node);
 /* True if parsed_get() would be slow now. */
 bool parsed_is_slow(const struct job *job, const struct node *node);

@@ -677,6 +677,7 @@ dies_before_sync() {
 	echo '{}' >"$BATS_TEST_TMPDIR/c"
 	fails ENOSPC cp "$BATS_TEST_TMPDIR/c" "$MNT/a/config.json"
 	fails ENOSPC mkdir "$MNT/c"
+	state_is a refused # it is empty, but {} was not meant
 	[ "$(job_state b)" = draft ]
 	ls -lR "$MNT" >/dev/null
 	rm "$SMALL/filler"
