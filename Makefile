@@ -188,7 +188,8 @@ build/hostile/raw: tests/hostile/raw.c Makefile
 # each version that knows the stable interface.
 PYTHON_NATIVE := build/guest/native.abi3.so
 NODE_NATIVE := build/guest/native.node
-$(PYTHON_NATIVE): guest/runners/python/native.c
+$(PYTHON_NATIVE): guest/runners/python/native.c guest/runners/python/live.c \
+		guest/runners/python/live.h
 $(NODE_NATIVE): guest/runners/node/native.c
 $(PYTHON_NATIVE) $(NODE_NATIVE): $(wildcard guest/runners/*.h) Makefile
 	$(call say,LINK  $@)

@@ -187,12 +187,14 @@ static int put_limit(struct cgroup *c, enum cgroup_file i, uint64_t value,
 		 : 0;
 }
 
-int cgroup_open(struct cgroup *c, const char *name, struct err *err)
+int cgroup_open(struct cgroup *c, const char *name, unsigned own_tasks,
+		struct err *err)
 {
 	char dir[100];
 	int r = 0;
 
 	memset(c, 0, sizeof(*c));
+	c->own_tasks = own_tasks;
 	for (int i = 0; i < CGROUP_FILE_MAX; i++)
 		c->fd[i] = -1;
 	snprintf(dir, sizeof(dir), CGROUP_ROOT "/job-%s", name);
@@ -207,7 +209,7 @@ int cgroup_open(struct cgroup *c, const char *name, struct err *err)
 			      (uint64_t)DEFAULT_MEMORY_MB << 20, &c->memory_max,
 			      err);
 	return r ? r
-		 : put_limit(c, CGROUP_PIDS_MAX, DEFAULT_PROCESSES,
+		 : put_limit(c, CGROUP_PIDS_MAX, DEFAULT_PROCESSES + own_tasks,
 			     &c->pids_max, err);
 }
 
@@ -230,8 +232,8 @@ int cgroup_limit(struct cgroup *c, const struct wire_job *job,
 	r = put_limit(c, CGROUP_MEMORY_MAX, job->memory_bytes + c->warm_bytes,
 		      &c->memory_max, err);
 	if (!r)
-		r = put_limit(c, CGROUP_PIDS_MAX, job->processes, &c->pids_max,
-			      err);
+		r = put_limit(c, CGROUP_PIDS_MAX, job->processes + c->own_tasks,
+			      &c->pids_max, err);
 	/* All CPUs of the machine are no limit: spare the accounting. */
 	if (r || job->cpus >= (unsigned)processors)
 		return r;
@@ -365,6 +367,9 @@ void cgroup_usage(struct cgroup *c, struct wire_exit *ret)
 	ret->user_us = used_since(c->user_us, user);
 	ret->system_us = used_since(c->system_us, system);
 	ret->peak_processes = read_number(c->fd[CGROUP_PIDS_PEAK]);
+	if (ret->peak_processes != WIRE_UNKNOWN &&
+	    ret->peak_processes > c->own_tasks)
+		ret->peak_processes -= c->own_tasks;
 	if (sys_get(c->fd[CGROUP_MEMORY_EVENTS], text, sizeof(text)))
 		text[0] = '\0';
 	ret->oom_kills = find_number(text, "oom_kill");

@@ -35,6 +35,7 @@ struct cgroup {
 	uint64_t user_us, system_us; /* at cgroup_mark() */
 	uint64_t memory_max, pids_max; /* as set last */
 	uint64_t code_bytes, warm_bytes; /* at cgroup_mark_code() */
+	unsigned own_tasks;              /* the runner's, which count for no job */
 };
 
 /* Switches the controllers on for the groups to come, and makes the holders'
@@ -56,7 +57,9 @@ bool cgroup_holders_ran(void);
 /* Is the memory of one still there? */
 bool cgroup_holders_live(void);
 void cgroup_kill_holders(void);
-int cgroup_open(struct cgroup *c, const char *name, struct err *err);
+/* own_tasks: see above. */
+int cgroup_open(struct cgroup *c, const char *name, unsigned own_tasks,
+		struct err *err);
 void cgroup_close(struct cgroup *c);
 int cgroup_limit(struct cgroup *c, const struct wire_job *job,
 		 struct err *err);

@@ -105,7 +105,8 @@ int runner_start(struct runner *r, enum wire_runner kind, const char *group,
 	*r = (struct runner){.kind = kind, .control = -1};
 	for (int i = 0; i < PIPE_MAX; i++)
 		r->pipe[i] = r->theirs[i] = -1;
-	e = cgroup_open(&r->cgroup, group, err);
+	/* Python's has the thread of runners/python/live.h. */
+	e = cgroup_open(&r->cgroup, group, kind == WIRE_RUN_PYTHON, err);
 	if (!e)
 		e = make_pipes(r, err);
 	if (e)

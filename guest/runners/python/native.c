@@ -7,6 +7,8 @@
  *   leave(started)  makes the interpreter's end shorter; below. started: a list
  *            of (name, module, names in it) that were there before the program.
  *
+ *   live_*() what a program prints is seen soon; see live.h.
+ *
  * Only the stable interface of CPython is used, so one file serves every
  * version that the guest may have, and any version's headers will do.
  *
@@ -26,8 +28,7 @@
  * the caller has kept are put back. If its frame is not found, as when a
  * compiler has put it into its caller, nothing happens: the end is longer.
  */
-#define Py_LIMITED_API 0x030b0000
-#include <Python.h>
+#include "live.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -186,6 +187,10 @@ static PyObject *leave(PyObject *Py_UNUSED(self), PyObject *started)
 }
 
 static PyMethodDef methods[] = {
+	{"live_stay", live_stay, METH_NOARGS, NULL},
+	{"live_watch", live_watch, METH_O, NULL},
+	{"live_begin", live_begin, METH_NOARGS, NULL},
+	{"live_rest", live_rest, METH_NOARGS, NULL},
 	{"stay", stay, METH_NOARGS,
 	 "stay(): make ready what each clone would have to; once"},
 	{"leave", leave, METH_O,

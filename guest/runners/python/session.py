@@ -28,6 +28,10 @@ from time import tzset
 if sys.flags.safe_path:
     sys.path.insert(0, __file__.rpartition("/")[0])
 import cell
+try:
+    import native
+except ImportError:
+    native = None  # on a host: what is printed is seen at the step's end
 
 # A program that takes a name out of builtins takes it from itself.
 __builtins__ = dict(vars(builtins))
@@ -78,7 +82,10 @@ def _session():
     main = type(sys)("__main__")
     main.__builtins__ = builtins
     modules["__main__"] = main
-    del modules["cell"]
+    for name in "cell", "native":
+        modules.pop(name, None)
+    if native:
+        native.live_stay()
     sys.path[:1] = [] if sys.flags.safe_path else [posix.getcwd()]
 
     def say(data):
@@ -99,6 +106,8 @@ def _session():
     def stream(fd, mode, name, errors, line_buffering=False):
         raw = io.FileIO(fd, mode, closefd=False)
         raw.name = name
+        if mode == "w" and not unbuffered and native:
+            native.live_watch(raw)
         if mode == "r":
             buffer = io.BufferedReader(raw)
         else:
@@ -297,6 +306,8 @@ def _session():
     def step(mode, file, place):
         result = open_streams(place)
         said = {"text": None, "results": []}
+        if native:
+            native.live_begin()
         say(b"S")
         code = None
         while True:
@@ -305,6 +316,8 @@ def _session():
                     code = 1  # if not even its error can be told
                     code = run(mode, file, place, said)
                 quiet()
+                if native:
+                    native.live_rest()
                 break
             except KeyboardInterrupt:
                 code = 130

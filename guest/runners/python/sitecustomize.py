@@ -90,6 +90,7 @@ def _wait():
             sys.path.insert(0, here)
             import call
             call.report(result, sys.last_value)
+        native.live_rest()
         try:
             sys.stdout.flush()
             native.leave(started)
@@ -188,6 +189,11 @@ def _wait():
     else:
         loaded_ns = sys.modules["time"].time_ns()
         native.stay()
+    # What it has not yet written a program's print() would write later.
+    for stream in sys.stdout, sys.stderr:
+        if hasattr(stream.buffer, "raw"):  # it may have no buffer
+            native.live_watch(stream.buffer.raw)
+    native.live_stay()
     # Top-level names that a plain interpreter would still have to look for.
     loaded = {name.partition(".")[0] for name in sys.modules.keys() - plain}
     # What is there now: name, module, how much is in it.
@@ -229,6 +235,7 @@ def _wait():
             own()
         begin()
     path = become(texts)
+    native.live_begin()
     if texts[1] == b"call" or path != program:
         sys.path.insert(0, here)
         import call

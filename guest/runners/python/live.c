@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LIVE_MS 50
+#define LIVE_SIGNAL (SIGRTMAX - 1) /* blocked in the thread, and sent to it only */
+#define LIVE_STACK (256u << 10)
+
+static struct {
+	pthread_t thread;
+	timer_t timer;
+	bool there, timed;      /* the thread, its timer */
+	atomic_bool ends;       /* it is to end */
+	atomic_bool works;      /* a program runs */
+	atomic_int writing;     /* threads in watched_write() */
+	atomic_int id;          /* the thread's, as the kernel knows it */
+	PyObject *text, *buffered; /* types: of streams that can be flushed */
+} live;
+
+static PyObject *watched_write(PyObject *raw, PyObject *data)
+{
+	PyObject *type = (PyObject *)Py_TYPE(raw);
+	PyObject *plain = PyObject_GetAttrString(type, "write"), *r;
+
+	if (!plain)
+		return NULL;
+	live.writing++;
+	r = PyObject_CallFunctionObjArgs(plain, raw, data, NULL);
+	live.writing--;
+	Py_DecRef(plain);
+	return r;
+}
+
+static PyMethodDef write_method = {"write", watched_write, METH_O, NULL};
+
+PyObject *live_watch(PyObject *Py_UNUSED(self), PyObject *raw)
+{
+	PyObject *write = PyCFunction_NewEx(&write_method, raw, NULL);
+	int r = write ? PyObject_SetAttrString(raw, "write", write) : -1;
+
+	Py_DecRef(write);
+	return r ? NULL : Py_NewRef(Py_None);
+}
+
+/* Is thing's innermost stream watched, and all above it Python's own? */
+static bool is_watched(PyObject *thing)
+{
+	PyObject *buffer, *raw = NULL, *write = NULL;
+	bool r = false;
+
+	if ((PyObject *)Py_TYPE(thing) != live.text)
+		return false;
+	buffer = PyObject_GetAttrString(thing, "buffer");
+	if (buffer && (PyObject *)Py_TYPE(buffer) == live.buffered)
+		raw = PyObject_GetAttrString(buffer, "raw");
+	if (raw)
+		write = PyObject_GetAttrString(raw, "write");
+	if (write && Py_TYPE(write) == &PyCFunction_Type)
+		r = PyCFunction_GetFunction(write) == watched_write;
+	Py_DecRef(write);
+	Py_DecRef(raw);
+	Py_DecRef(buffer);
+	return r;
+}
+
+/* What cannot be written stays where it is, and the program's own flush fails. */
+static void flush(const char *name)
+{
+	PyObject *stream = PySys_GetObject(name), *r;
+
+	if (!stream)
+		return;
+	Py_IncRef(stream);
+	if (is_watched(stream) && !live.writing) {
+		r = PyObject_CallMethod(stream, "flush", NULL);
+		Py_DecRef(r);
+	}
+	PyErr_Clear();
+	Py_DecRef(stream);
+}
+
+static void flush_all(void)
+{
+	static const char *const names[] = {"stdout", "__stdout__", "stderr"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		flush(names[i]);
+}
+
+static void *live_thread(void *unused)
+{
+	static const struct timespec while_works = {0, LIVE_MS * 1000000L};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, LIVE_SIGNAL);
+	live.id = gettid();
+	while (!live.ends) {
+		PyGILState_STATE state;
+
+		if (live.works)
+			sigtimedwait(&set, NULL, &while_works);
+		else
+			sigwaitinfo(&set, NULL);
+		if (!live.works || live.ends)
+			continue;
+		state = PyGILState_Ensure();
+		if (live.works && !live.ends)
+			flush_all();
+		PyGILState_Release(state);
+	}
+	return unused;
+}
+
+static void make_timer(void)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
+				 .sigev_signo = LIVE_SIGNAL};
+
+	event._sigev_un._tid = live.id;
+	live.timed = !timer_create(CLOCK_MONOTONIC, &event, &live.timer);
+}
+
+/* Without a thread the output comes as Python has it. */
+static void start(void)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+
+	if (live.there || pthread_attr_init(&attr))
+		return;
+	live.ends = false;
+	live.id = 0;
+	sigfillset(&all);
+	pthread_attr_setstacksize(&attr, LIVE_STACK);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	live.there = !pthread_create(&live.thread, &attr, live_thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	while (live.there && !live.id)
+		sched_yield();
+	if (live.there)
+		make_timer();
+}
+
+/* What was printed is not the child's to write once more. */
+static PyObject *before_fork(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
+{
+	if (live.works)
+		flush_all();
+	if (live.there) {
+		live.ends = true;
+		pthread_kill(live.thread, LIVE_SIGNAL);
+		Py_BEGIN_ALLOW_THREADS
+		pthread_join(live.thread, NULL);
+		Py_END_ALLOW_THREADS
+		if (live.timed)
+			timer_delete(live.timer);
+		live.there = live.timed = false;
+	}
+	return Py_NewRef(Py_None);
+}
+
+static int start_again(void *unused)
+{
+	(void)unused;
+	start();
+	if (live.there && live.works)
+		pthread_kill(live.thread, LIVE_SIGNAL);
+	return 0;
+}
+
+/* Not at once: Python counts the threads after this. */
+static PyObject *after_fork(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
+{
+	Py_AddPendingCall(start_again, NULL);
+	return Py_NewRef(Py_None);
+}
+
+static PyObject *in_child(PyObject *self, PyObject *arg)
+{
+	live.writing = 0; /* there is one thread only */
+	return after_fork(self, arg);
+}
+
+static PyMethodDef fork_methods[] = {
+	{"before", before_fork, METH_NOARGS, NULL},
+	{"after", after_fork, METH_NOARGS, NULL},
+	{"in_child", in_child, METH_NOARGS, NULL},
+};
+
+/* posix.register_at_fork(before=, after_in_parent=, after_in_child=) */
+static int watch_forks(void)
+{
+	PyObject *posix = PyImport_ImportModule("posix");
+	PyObject *ask = posix ? PyObject_GetAttrString(posix, "register_at_fork")
+			      : NULL;
+	PyObject *call[3] = {0};
+	PyObject *none = PyTuple_New(0), *named = NULL, *r = NULL;
+
+	for (int i = 0; i < 3; i++)
+		call[i] = PyCFunction_NewEx(&fork_methods[i], NULL, NULL);
+	if (call[0] && call[1] && call[2])
+		named = Py_BuildValue("{sOsOsO}", "before", call[0],
+				      "after_in_parent", call[1],
+				      "after_in_child", call[2]);
+	if (ask && none && named)
+		r = PyObject_Call(ask, none, named);
+	Py_DecRef(r);
+	Py_DecRef(named);
+	Py_DecRef(none);
+	for (int i = 0; i < 3; i++)
+		Py_DecRef(call[i]);
+	Py_DecRef(ask);
+	Py_DecRef(posix);
+	return r ? 0 : -1;
+}
+
+PyObject *live_stay(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
+{
+	PyObject *io = PyImport_ImportModule("_io");
+
+	if (!io)
+		return NULL;
+	live.text = PyObject_GetAttrString(io, "TextIOWrapper");
+	live.buffered = PyObject_GetAttrString(io, "BufferedWriter");
+	Py_DecRef(io);
+	if (!live.text || !live.buffered || watch_forks())
+		return NULL;
+	start();
+	return Py_NewRef(Py_None);
+}
+
+PyObject *live_begin(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
+{
+	static const struct itimerspec once = {
+		.it_value = {0, LIVE_MS * 1000000L}};
+
+	live.works = true;
+	if (live.timed)
+		timer_settime(live.timer, 0, &once, NULL);
+	return Py_NewRef(Py_None);
+}
+
+PyObject *live_rest(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
+{
+	live.works = false;
+	return Py_NewRef(Py_None);
+}
