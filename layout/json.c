@@ -28,7 +28,8 @@ struct scan {
 	size_t string_len;
 	struct json_raw *raw; /* NULL: none is wanted */
 	bool in_raw;
-	char *numberless; /* the bytes, with raw's numbers replaced by 0 */
+	char *numberless; /* the bytes, but raw's numbers and what the library
+			     refuses in its strings */
 };
 
 static size_t digits(const char *p, size_t len)
@@ -69,13 +70,29 @@ static size_t number_len(const char *p, size_t len)
 	return at;
 }
 
+/*
+ * The library refuses a NUL in a key, which JSON has and the kept member keeps. In
+ * the copy it becomes what is no character, so that no two keys become one. Return:
+ * the bytes to pass.
+ */
+static size_t pass_escape(struct scan *s, size_t at)
+{
+	static const char nul[] = "\\u0000";
+
+	if (!s->in_raw || s->len - at < sizeof(nul) - 1 ||
+	    memcmp(s->data + at, nul, sizeof(nul) - 1) != 0)
+		return 2;
+	memcpy(s->numberless + at, "\\ufdd0", sizeof(nul) - 1);
+	return sizeof(nul) - 1;
+}
+
 /* Behind the closing quote of the string that begins at the quote at `at`. */
 static size_t scan_string(struct scan *s, size_t at)
 {
 	size_t start = ++at;
 
 	while (at < s->len && s->data[at] != '"')
-		at += s->data[at] == '\\' ? 2 : 1;
+		at += s->data[at] == '\\' ? pass_escape(s, at) : 1;
 	s->string_start = start;
 	s->string_len = MIN(at, s->len) - start;
 	return MIN(at + 1, s->len);

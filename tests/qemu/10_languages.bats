@@ -257,6 +257,24 @@ PY
 	assert_equal "$(result "$J" '.value | tojson')" '[true,true,true,16,25,false,false,true]'
 }
 
+@test "mode call: odd strings and long numbers arrive in value as they are" {
+	prog code.py '{"mode": "call"}' <<'PY'
+def main():
+    return {"a\0b": 1, "\ud800": "\udfff", "n": [2**53 + 1, 2**70, -0.0], "ü": "\0"}
+PY
+	ok ''
+	run cat "$MNT/$J/result.json"
+	assert_output --partial '"value": {"a\u0000b":1,"\ud800":"\udfff","n":[9007199254740993,1180591620717411303424,-0.0],"ü":"\u0000"}'
+	prog code.js '{"mode": "call"}' <<<'exports.main = () => ({ "a\0b": 1, "\ud800": "\udfff" })'
+	ok ''
+	run cat "$MNT/$J/result.json"
+	assert_output --partial '"value": {"a\u0000b":1,"\ud800":"\udfff"}'
+	prog code.py <<<'raise ValueError("half \ud800")'
+	result_is "$J" .error.name ValueError
+	prog code.js <<<'throw new RangeError("half \ud800")'
+	result_is "$J" .error.name RangeError
+}
+
 # bats test_tags=smoke
 @test "JavaScript: CommonJS, ES modules, top-level await, JSON and timers" {
 	prog code.js '{"args": ["x"]}' <<'JS'

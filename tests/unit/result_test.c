@@ -206,6 +206,14 @@ static void test_guest(void)
 	says("{\"value\": \"a\\n\"}", "\"a\\n\",", "null,", "null,");
 	says("{\"value\": {\"value\": 1e999, \"a\" : [ ]}}",
 	     "{\"value\":1e999,\"a\":[]},", "null,", "null,");
+	says("{\"value\": {\"a\\u0000b\": \"\\u0000\", \"\\\\u0000\": "
+	     "9007199254740993}}",
+	     "{\"a\\u0000b\":\"\\u0000\",\"\\\\u0000\":9007199254740993},",
+	     "null,", "null,");
+	says("{\"value\": \"\\ud800\"}", "null,", "null,", "\"the program's "
+	     "value was not kept: line 1, column 18: half of a character stands "
+	     "before this; its other half, \\\\udc00 to \\\\udfff, is "
+	     "missing\",");
 	says("{\"error\": {\"name\": \"E\", \"value\": \"v\", \"traceback\": "
 	     "\"T\\n\", \"x\": 1}}", "null,", "{\"name\": \"E\", \"value\": "
 	     "\"v\", \"traceback\": \"T\\n\"},", "null,");

@@ -80,11 +80,11 @@ function send(text) {
 }
 
 function describe(error) {
+	const text = (thing) => String(thing).toWellFormed();
 	if (!(error instanceof Error))
-		return { name: typeof error, value: String(error),
-			 traceback: '' };
-	return { name: String(error.name), value: String(error.message),
-		 traceback: String(error.stack) };
+		return { name: typeof error, value: text(error), traceback: '' };
+	return { name: text(error.name), value: text(error.message),
+		 traceback: text(error.stack) };
 }
 
 // Node takes its threads, its heap and its libraries apart at the end, which

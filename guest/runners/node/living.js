@@ -438,7 +438,8 @@ function finish() {
 	const code = exitCode();
 	if (Object.keys(said).length) {
 		try {
-			writeAll(step.result, Buffer.from(stringify(said)));
+			writeAll(step.result,
+				 Buffer.from(own.readable(stringify(said))));
 		} catch {
 			// The program closed it; its loss.
 		}

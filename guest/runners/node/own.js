@@ -32,6 +32,15 @@ function own(name) {
 	return module.exports;
 }
 
+// JSON that all can read: half of a surrogate pair, which JSON.stringify() writes as an
+// escape and many readers refuse, is U+FFFD.
+own.readable = (json) => (json.includes('\\ud') ? json.replace(
+	/\\(?:(ud[89a-f][0-9a-f]{2})|.)/g,
+	(escape, half) => (half ? '\\ufffd' : escape)) : json);
+
+// Listeners of process that are the runner's.
+own.hidden = new Set();
+
 // import(), which code of node:vm has not.
 own.load = (url) => import(url);
 

@@ -13,10 +13,19 @@ import sys
 INTERNAL = "<frozen importlib._bootstrap>"
 
 
+def _bytes(text):
+    """In UTF-8; half of a surrogate pair, which no JSON has, is U+FFFD."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        pairs = text.encode("utf-16-le", "surrogatepass")
+        return pairs.decode("utf-16-le", "replace").encode()
+
+
 def _write(result, text):
     import os
 
-    view = memoryview(text.encode("utf-8", "backslashreplace"))
+    view = memoryview(_bytes(text))
     try:
         while view:
             view = view[os.write(result, view):]

@@ -296,7 +296,11 @@ def _session():
         except (RecursionError, MemoryError):
             said.pop("results", None)
             data = dumps(said, ensure_ascii=False)
-        data = data.encode("utf-8", "backslashreplace")
+        try:
+            data = data.encode()
+        except UnicodeEncodeError:  # half of a surrogate pair, which no JSON has
+            data = data.encode("utf-16-le", "surrogatepass").decode(
+                "utf-16-le", "replace").encode()
         try:
             while data:
                 data = data[write(result, data):]
