@@ -94,6 +94,21 @@ $how"
 	PY
 }
 
+@test "Python: what a child writes comes behind what was printed before it" {
+	prog code.py <<-'PY'
+		import os, subprocess, sys
+		print("one"); os.system("echo two")
+		print("three"); subprocess.run(["echo", "four"])
+		print("five"); os.waitpid(os.posix_spawn("/bin/echo", ["echo", "six"], os.environ), 0)
+		print("seven", end=""); subprocess.call("echo; echo eight", shell=True)
+		if os.fork() == 0:
+		    print("nine"); sys.exit()
+		os.wait()
+		print("ten")
+	PY
+	ok $'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten'
+}
+
 @test "Python: the program sees nothing of what flushes its output" {
 	prog code.py '{"processes": 2}' <<-'PY'
 		import os, sys, threading, time, warnings

@@ -17,7 +17,7 @@ p = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 print(p.communicate(b"through")[0].decode(), subprocess.call(["sh", "-c", "exit 7"]))
 subprocess.run(["echo", "inherited"])
 PY
-	ok $'inherited\nhi\n3\nthrough 7'
+	ok $'hi\n3\nthrough 7\ninherited'
 }
 
 @test "Python: multiprocessing by fork, spawn and forkserver, Pool and shared memory" {

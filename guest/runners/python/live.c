@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -223,6 +224,62 @@ static int watch_forks(void)
 	return r ? 0 : -1;
 }
 
+/* Of what starts a program: what was printed before it comes before it. */
+static PyObject *spawn(PyObject *plain, PyObject *args, PyObject *named)
+{
+	if (live.works)
+		flush_all();
+	return PyObject_Call(plain, args, named);
+}
+
+#define SPAWN(name) \
+	{name, (PyCFunction)(void (*)(void))spawn, METH_VARARGS | METH_KEYWORDS, NULL}
+
+static PyMethodDef spawns[] = {SPAWN("system"), SPAWN("posix_spawn"),
+			       SPAWN("posix_spawnp"), SPAWN("fork_exec")};
+
+static const struct {
+	const char *module, *name;
+	PyMethodDef *method;
+} spawners[] = {
+	{"posix", "system", &spawns[0]},
+	{"os", "system", &spawns[0]},
+	{"posix", "posix_spawn", &spawns[1]},
+	{"os", "posix_spawn", &spawns[1]},
+	{"posix", "posix_spawnp", &spawns[2]},
+	{"os", "posix_spawnp", &spawns[2]},
+	{"_posixsubprocess", "fork_exec", &spawns[3]},
+	{"subprocess", "_fork_exec", &spawns[3]}, /* if it is there already */
+};
+
+static int watch_spawns(void)
+{
+	PyObject *modules = PyImport_GetModuleDict();
+
+	for (size_t i = 0; i < sizeof(spawners) / sizeof(*spawners); i++) {
+		const char *name = spawners[i].module;
+		PyObject *module, *plain, *own;
+		int r;
+
+		if (!strcmp(name, "subprocess") &&
+		    !PyDict_GetItemString(modules, name))
+			continue;
+		module = PyImport_ImportModule(name);
+		plain = module ? PyObject_GetAttrString(module, spawners[i].name)
+			       : NULL;
+		own = plain ? PyCFunction_NewEx(spawners[i].method, plain, NULL)
+			    : NULL;
+		r = own ? PyObject_SetAttrString(module, spawners[i].name, own)
+			: -1;
+		Py_DecRef(own);
+		Py_DecRef(plain);
+		Py_DecRef(module);
+		if (r)
+			return -1;
+	}
+	return 0;
+}
+
 PyObject *live_stay(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 {
 	PyObject *io = PyImport_ImportModule("_io");
@@ -232,7 +289,8 @@ PyObject *live_stay(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 	live.text = PyObject_GetAttrString(io, "TextIOWrapper");
 	live.buffered = PyObject_GetAttrString(io, "BufferedWriter");
 	Py_DecRef(io);
-	if (!live.text || !live.buffered || watch_forks())
+	if (!live.text || !live.buffered || watch_forks() ||
+	    watch_spawns())
 		return NULL;
 	start();
 	return Py_NewRef(Py_None);

@@ -15,7 +15,8 @@
  *
  * Python warns a program that forks and has several threads, and a child would find
  * the streams' locks as they were; so a fork ends the thread before and begins it
- * after, in the child as well.
+ * after, in the child as well. Before a fork, and before a program is started, what
+ * was printed is flushed: a child's output comes behind it, and it comes once.
  */
 #ifndef RUNNERS_LIVE_H
 #define RUNNERS_LIVE_H
