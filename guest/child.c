@@ -17,6 +17,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,15 @@ static void make_helper_pipes(void)
 		fail("pipe");
 }
 
+/* init is a batch process, which a child inherits; see guest/init.c. */
+static void reset_scheduler(void)
+{
+	struct sched_param none = {0};
+
+	if (sched_setscheduler(0, SCHED_OTHER, &none))
+		fail("sched_setscheduler");
+}
+
 static void reset_signals(void)
 {
 	sigset_t none;
@@ -132,8 +142,9 @@ static const struct {
 	int resource;
 	struct rlimit limit;
 } limits[] = {
-	{RLIMIT_CORE, {0, 0}},
-	{RLIMIT_NOFILE, {1024, 65536}},
+	/* As Debian has them. No core is kept: see core_pattern in mounts.c. */
+	{RLIMIT_CORE, {0, RLIM_INFINITY}},
+	{RLIMIT_NOFILE, {1024, 1u << 20}},
 	/* The job's own bound is pids.max; this one it cannot raise either. */
 	{RLIMIT_NPROC, {8192, 8192}},
 	{RLIMIT_STACK, {8u << 20, RLIM_INFINITY}},
@@ -296,6 +307,15 @@ _Noreturn static void run_command(char **argv, char **envp)
 	_exit(e == ENOENT || e == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 }
 
+static void take_input(void)
+{
+	int fd = open(RUNNER_INPUT, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
+		fail(RUNNER_INPUT);
+	close(fd);
+}
+
 /* The EXEC runner's life: ready, one message, exec. */
 _Noreturn static void wait_and_exec(void)
 {
@@ -310,6 +330,8 @@ _Noreturn static void wait_and_exec(void)
 	if (write(RUNNER_CONTROL_FD, "R", 1) != 1)
 		_exit(EXIT_CANNOT_RUN);
 	p = read_message(&end);
+	if (!strcmp(p, "file"))
+		take_input();
 	p = next_text(p); /* the verb */
 	if (!strcmp(p, "session") || !strcmp(p, "cell")) /* it hears on */
 		fcntl(RUNNER_CONTROL_FD, F_SETFD, 0);
@@ -330,6 +352,7 @@ _Noreturn void child_become_runner(struct runner *r, int control)
 	setsid();
 	reset_signals();
 	place_descriptors(r, control);
+	reset_scheduler();
 	set_limits();
 	umask(022);
 	if (chdir(c->directory))

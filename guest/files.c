@@ -11,6 +11,7 @@
 
 #include "beneath.h"
 #include "layout/base/cleanup.h"
+#include "runner.h"
 #include "sys.h"
 #include "wire.h"
 
@@ -51,14 +52,27 @@ static int remember(struct files *f, const struct stat *st,
 	return 0;
 }
 
+/* Of the file that has come. */
+static int set_mtime(const struct files *f)
+{
+	struct timespec times[2] = {
+		{.tv_nsec = UTIME_OMIT},
+		{.tv_sec = (time_t)(f->mtime_ns / 1000000000u),
+		 .tv_nsec = (long)(f->mtime_ns % 1000000000u)},
+	};
+
+	return f->mtime_ns && futimens(f->fd, times) ? -errno : 0;
+}
+
 /* Gives fd to the user and keeps what it is like. */
 static int finish(struct files *f, int fd, const uint64_t *digest)
 {
 	struct stat st;
+	int r = fd == f->fd ? set_mtime(f) : 0;
 
-	if (fchown(fd, USER_ID, USER_ID) || fstat(fd, &st))
-		return -errno;
-	return remember(f, &st, digest);
+	if (!r && (fchown(fd, USER_ID, USER_ID) || fstat(fd, &st)))
+		r = -errno;
+	return r ? r : remember(f, &st, digest);
 }
 
 static int make_dir(struct files *f, int at, const char *name, mode_t mode)
@@ -116,6 +130,26 @@ static int make(struct files *f, uint8_t kind, const char *path, mode_t mode,
 				       : make_file(f, at, name, mode);
 }
 
+/* It is root's: the program reads it and can open it again, as /dev/stdin. */
+static int begin_input(struct files *f, uint64_t size, struct err *err)
+{
+	unlink(RUNNER_INPUT); /* of a step before, whose readers have it still */
+	f->fd = open(RUNNER_INPUT,
+		     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+	if (f->fd < 0)
+		return err_sys(err, -errno, "cannot make standard input");
+	f->left = size;
+	f->input = true;
+	return 0;
+}
+
+static int end_input(struct files *f)
+{
+	f->input = false;
+	f->given = true;
+	return set_mtime(f);
+}
+
 int files_begin(struct files *f, uint8_t kind, const void *payload,
 		size_t length, struct err *err)
 {
@@ -125,14 +159,17 @@ int files_begin(struct files *f, uint8_t kind, const void *payload,
 	wire_begin(&c, payload, length);
 	mode_t mode = wire_get_u32(&c) & 0777;
 	uint64_t size = wire_get_u64(&c);
+	f->mtime_ns = wire_get_u64(&c);
 	auto_free char *path = wire_get_str(&c, WIRE_PATH_MAX);
 	auto_free char *target = kind == WIRE_FILE_LINK
 					 ? wire_get_str(&c, WIRE_PATH_MAX)
 					 : NULL;
 
 	if (wire_end(&c) || !path || !wire_path_ok(path) || f->fd >= 0 ||
-	    kind > WIRE_FILE_LINK)
+	    (kind > WIRE_FILE_LINK && kind != WIRE_FILE_STDIN))
 		return err_set(err, -EPROTO, "a FILE frame breaks the rules");
+	if (kind == WIRE_FILE_STDIN)
+		return begin_input(f, size, err);
 	r = make(f, kind, path, mode, target);
 	f->left = kind == WIRE_FILE_REG ? size : 0;
 	digest_begin(&f->digest);
@@ -153,7 +190,8 @@ int files_data(struct files *f, const void *data, size_t length,
 	if (f->fd < 0 || length > f->left)
 		return err_set(err, -EPROTO, "FILE_DATA beyond the file's size");
 	f->left -= length;
-	digest_add(&f->digest, data, length);
+	if (!f->input)
+		digest_add(&f->digest, data, length);
 	while (length) {
 		ssize_t n = write(f->fd, p, length);
 
@@ -174,7 +212,7 @@ int files_end(struct files *f, struct err *err)
 
 	if (f->fd < 0 || f->left)
 		return err_set(err, -EPROTO, "FILE_END before the file's end");
-	r = finish(f, f->fd, &digest);
+	r = f->input ? end_input(f) : finish(f, f->fd, &digest);
 	fd_close(&f->fd);
 	return r ? err_sys(err, r, "cannot finish an input") : 0;
 }
@@ -310,6 +348,7 @@ void files_forget(struct files *f)
 	f->sorted = false;
 	f->replace = true;
 	f->watched = false;
+	f->given = false;
 }
 
 void files_settle(struct files *f, bool mapped)

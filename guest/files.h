@@ -35,6 +35,9 @@ struct files {
 	int home;        /* owned; the directory */
 	int fd;          /* owned; the file that is being written, or -1 */
 	uint64_t left;   /* bytes that it still lacks */
+	uint64_t mtime_ns; /* that it is to have, or 0 */
+	bool input;      /* it is standard input */
+	bool given;      /* standard input has come, as a file */
 	struct digest digest; /* of those that it has */
 	struct input *list; /* owned */
 	size_t count, size;

@@ -66,7 +66,7 @@ static int yield_to_programs(struct err *err)
 {
 	struct sched_param none = {0};
 
-	if (sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &none))
+	if (sched_setscheduler(0, SCHED_BATCH, &none))
 		return err_sys(err, -errno, "sched_setscheduler");
 	return 0;
 }

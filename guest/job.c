@@ -186,7 +186,7 @@ int job_launch(struct job *job, struct port *port, struct err *err)
 	job->launch = false;
 	if (job->step.on)
 		return give_up(job, port, step_launch(job, err), err);
-	r = runner_send(runner, "run", &job->spec);
+	r = runner_send(runner, job->files.given ? "file" : "run", &job->spec);
 	fd_close(&runner->control);
 	if (r)
 		err_sys(err, r, "the %s runner does not answer",

@@ -18,6 +18,8 @@
 
 #define ROOT_DEVICE "/dev/vda"
 #define ROOT_WAIT_MS 30000
+#define IMAGE_LAYER "/image"
+#define EMPTY_LAYER "/empty"
 
 struct mount_row {
 	const char *target, *type, *options;
@@ -33,6 +35,8 @@ static const struct mount_row system_mounts[] = {
 	{"/sys", "sysfs", "", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY},
 	{"/sys/fs/cgroup", "cgroup2", "", MS_NOSUID | MS_NODEV | MS_NOEXEC},
 	{"/run", "tmpfs", "mode=0755,size=1m,nr_inodes=1k",
+	 MS_NOSUID | MS_NODEV | MS_NOEXEC},
+	{"/run/input", "tmpfs", "mode=0755,size=75%,nr_inodes=16",
 	 MS_NOSUID | MS_NODEV | MS_NOEXEC},
 	{"/tmp", "tmpfs", "mode=1777,size=50%,nr_inodes=100k",
 	 MS_NOSUID | MS_NODEV},
@@ -79,16 +83,55 @@ static int wait_root_device(void)
 	return 0;
 }
 
+/*
+ * A read-only file system says EROFS before it says anything else, also to who
+ * would not have been allowed, and of a file that is not there. Programs expect
+ * what a plain machine says to a user without rights. So there is a second
+ * layer, and the root of both together can be written as far as the kernel
+ * knows. All of it belongs to uid 0, and even for that one nothing changes: the
+ * second layer is empty and read-only.
+ */
+static int mount_root(struct err *err)
+{
+	static const struct mount_row rows[] = {
+		{IMAGE_LAYER, "erofs", "", MS_RDONLY | MS_NODEV | MS_NOSUID},
+		{EMPTY_LAYER, "tmpfs", "mode=0755", MS_NODEV | MS_NOSUID},
+		{"/root", "overlay",
+		 "lowerdir=" IMAGE_LAYER ",upperdir=" EMPTY_LAYER "/upper"
+		 ",workdir=" EMPTY_LAYER "/work",
+		 MS_NODEV | MS_NOSUID | MS_NOATIME},
+	};
+	int r = 0;
+
+	for (size_t i = 0; !r && i < ARRAY_SIZE(rows); i++) {
+		const struct mount_row *m = &rows[i];
+
+		mkdir(m->target, 0700);
+		r = mount(i ? m->type : ROOT_DEVICE, m->target, m->type,
+			  m->flags, m->options);
+		if (r)
+			return err_sys(err, -errno, "cannot mount %s on %s",
+				       m->type, m->target);
+		if (!strcmp(m->target, EMPTY_LAYER)) {
+			mkdir(EMPTY_LAYER "/upper", 0755);
+			mkdir(EMPTY_LAYER "/work", 0700);
+		}
+	}
+	if (mount(NULL, EMPTY_LAYER, NULL,
+		  MS_REMOUNT | MS_RDONLY | MS_NODEV | MS_NOSUID, NULL))
+		return err_sys(err, -errno, "cannot close %s", EMPTY_LAYER);
+	return 0;
+}
+
 int mounts_switch_root(struct err *err)
 {
 	int r = wait_root_device();
 
 	if (r)
 		return err_sys(err, r, "no root disk %s", ROOT_DEVICE);
-	mkdir("/root", 0700);
-	if (mount(ROOT_DEVICE, "/root", "erofs",
-		  MS_RDONLY | MS_NODEV | MS_NOSUID, ""))
-		return err_sys(err, -errno, "cannot mount the root image");
+	r = mount_root(err);
+	if (r)
+		return r;
 	if (mount("/dev", "/root/dev", NULL, MS_MOVE, NULL))
 		return err_sys(err, -errno, "cannot move /dev");
 	unlink("/init"); /* its memory: this process keeps what it needs */
@@ -101,8 +144,10 @@ int mounts_switch_root(struct err *err)
 int mounts_system(struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(system_mounts); i++) {
-		int r = mount_row(&system_mounts[i], err);
+		int r;
 
+		mkdir(system_mounts[i].target, 0755); /* in the one before */
+		r = mount_row(&system_mounts[i], err);
 		if (r)
 			return r;
 	}
@@ -213,6 +258,9 @@ static const struct {
 	{"/proc/sys/fs/protected_fifos", "2", true},
 	{"/proc/sys/fs/protected_regular", "2", true},
 	{"/proc/sys/fs/suid_dumpable", "0", true},
+	/* a program may allow itself core files, and none is kept */
+	{"/proc/sys/kernel/core_uses_pid", "0", true},
+	{"/proc/sys/kernel/core_pattern", "\n", true},
 	{"/proc/sys/vm/overcommit_memory", "1", true},
 	/* a kernel that has stumbled over a program runs it no further */
 	{"/proc/sys/kernel/panic_on_oops", "1", true},

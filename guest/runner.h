@@ -15,9 +15,10 @@
  * holder (runners/hold.h). It has a control group of its own.
  *
  * A message is a le32 length and that many bytes: texts, each ended by NUL:
- * verb ("run", "heat", "own"), mode ("script", "call", "session", "cell"), function
+ * verb ("run", "file", "heat", "own"), mode ("script", "call", "session", "cell"), function
  * name, number of arguments, the arguments, the environment. Bash gets the verb's first letter
- * and nothing else.
+ * and nothing else. "file" is "run" with RUNNER_INPUT as standard input, in place
+ * of the pipe.
  */
 #ifndef GUEST_RUNNER_H
 #define GUEST_RUNNER_H
@@ -34,6 +35,8 @@ enum runner_pipe { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_RESULT, PIPE_MAX };
 #define RUNNERS "/usr/lib/fsd/runners"
 #define RUNNER_CONTROL_FD 3
 #define RUNNER_RESULT_FD 4
+/* Where standard input lies when it is a file; the runners name it, too. */
+#define RUNNER_INPUT "/run/input/stdin"
 #define RUNNER_GHOST "" /* argv[0] that no job has: see ghost.h */
 
 struct runner {
@@ -55,7 +58,7 @@ int runner_start(struct runner *r, enum wire_runner kind, const char *group,
 void runner_close(struct runner *r);
 /* Waits for one byte, timeout_ms at most. */
 int runner_wait(int control, int timeout_ms);
-/* Sends the message that makes it the program ("run"), warms it ("heat") or
+/* Sends the message that makes it the program ("run", "file"), warms it ("heat") or
  * has it draw its secrets anew ("own"). */
 int runner_send(const struct runner *r, const char *verb,
 		const struct wire_job *job);

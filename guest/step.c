@@ -172,13 +172,22 @@ static int begin_life(struct job *job)
 	return r;
 }
 
+/* The step opens it as it would have opened the fifo. */
+static int put_input(void)
+{
+	unlink(fifos[FIFO_IN]);
+	return symlink(RUNNER_INPUT, fifos[FIFO_IN]) ? -errno : 0;
+}
+
 int step_launch(struct job *job, struct err *err)
 {
 	char line[WIRE_PATH_MAX + 64];
 	int n = snprintf(line, sizeof(line), "step %s %s " DIRECTORY "\n",
 			 runner_mode(job->spec.mode), job->spec.argv.item[0]);
-	int r = job->runner->living ? 0 : begin_life(job);
+	int r = job->files.given ? put_input() : 0;
 
+	if (!r && !job->runner->living)
+		r = begin_life(job);
 	if (!r && send(job->runner->control, line, (size_t)n,
 		       MSG_DONTWAIT | MSG_NOSIGNAL) != n)
 		r = -ESRCH;

@@ -52,8 +52,8 @@
  *              kernel's random numbers and draws its machine id; a runner
  *              draws its own secrets at the next HEAT, or else at RUN.
  *   JOB        see struct wire_job
- *   FILE       arg = enum wire_file_kind; u32 mode (07777), u64 size, str path,
- *              and of a link str target.
+ *   FILE       arg = enum wire_file_kind; u32 mode (07777), u64 size, from the
+ *              host u64 mtime_ns (0: now), str path, and of a link str target.
  *              path is relative, "/"-separated, no empty, "." or ".."
  *              component, no leading "/". Directories come before what is in
  *              them. A regular file is followed by FILE_DATA frames with
@@ -62,6 +62,8 @@
  *              WIRE_FILE_LEFT, from the guest only, tells of an entry that it
  *              does not send: mode is an enum wire_left, path is any text of
  *              1..WIRE_PATH_MAX bytes. At most WIRE_LEFT_TOLD come.
+ *              WIRE_FILE_STDIN, from the host only, is a regular file: it is the
+ *              program's standard input. Its path says nothing.
  *   STARTED    empty
  *   STDIN_ACK  u32 bytes newly consumed by the program's pipe; arg: 1 if the
  *              program has closed it
@@ -79,7 +81,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 9u
+#define WIRE_VERSION 10u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
@@ -170,7 +172,8 @@ static inline bool wire_mode_is_step(uint32_t mode)
 
 enum wire_file_kind {
 	WIRE_FILE_REG, WIRE_FILE_DIR, WIRE_FILE_LINK, WIRE_FILE_LEFT,
-	WIRE_FILE_KIND_MAX
+	WIRE_FILE_KIND_MAX,
+	WIRE_FILE_STDIN = 16 /* no entry of a tree */
 };
 
 /* Why an entry of the output tree is left out. */

@@ -19,6 +19,7 @@
 #define LIMIT_ENV 256u
 #define LIMIT_ENV_BYTES KIB(128)
 #define LIMIT_STDIN_TEXT MIB(1)    /* "stdin" in config.json */
+#define LIMIT_STDIN_FILE MIB(256)  /* given as a file; what is more, by a pipe */
 #define LIMIT_CTL_BYTES 256u       /* one write to ctl */
 #define LIMIT_TIMEOUT_MIN_MS 100u
 #define LIMIT_GRACE_MS 60000u

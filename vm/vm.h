@@ -159,10 +159,12 @@ struct vm_need {
 /* One input of a job. Directories come before what is in them. */
 struct vm_input {
 	const char *path; /* borrowed until vm_end(); wire_path_ok() */
-	uint32_t kind;    /* enum wire_file_kind */
+	uint32_t kind;    /* enum wire_file_kind; WIRE_FILE_STDIN: it is the
+			     program's standard input, and stdin_size is 0 */
 	uint32_t mode;    /* 07777 */
 	uint64_t size;    /* bytes that are sent; a shorter file fails the job */
 	uint64_t skip;    /* bytes left out at the file's start */
+	uint64_t mtime_ns; /* 0: now */
 	const char *target; /* borrowed; of a link; wire_link_ok() */
 };
 

@@ -196,6 +196,15 @@ static bool is_ours(const struct run *run, const struct node *node)
 		(!strcmp(node->name, "stdin") && !node->is_dir));
 }
 
+/* 0 before 1970: it is then as new as the run. */
+static uint64_t mtime_ns(const struct stat *st)
+{
+	return st->st_mtim.tv_sec < 0
+		       ? 0
+		       : (uint64_t)st->st_mtim.tv_sec * NS_PER_S +
+				 (uint64_t)st->st_mtim.tv_nsec;
+}
+
 static int add_node(struct run *run, struct node *node, struct err *err)
 {
 	char path[LIMIT_PATH + 1], target[LIMIT_PATH + 1];
@@ -211,6 +220,7 @@ static int add_node(struct run *run, struct node *node, struct err *err)
 		  : node->is_link ? WIRE_FILE_LINK
 				  : WIRE_FILE_REG;
 	in.mode = st.st_mode & 0777;
+	in.mtime_ns = mtime_ns(&st);
 	if (node->is_link) {
 		r = node_read_link(node, target);
 		if (r < 0) {
@@ -293,23 +303,35 @@ static int add_tree(struct run *run, uint64_t until, struct err *err)
 	return r;
 }
 
+/* The program gets a file, which it may map and read twice, or a pipe if that is
+ * more than memory should hold. */
 static int fill_stdin(struct run *run)
 {
 	struct node *node = node_find(run->job->files, "stdin");
+	struct vm_input in = { .kind = WIRE_FILE_STDIN, .mode = 0444,
+			       .size = run->spec.config->stdin_len };
 	struct stat st;
 	int r;
 
-	run->vm_job.stdin_size = run->spec.config->stdin_len;
 	run->vm_job.stdin_open = run->spec.config->stdin_open;
-	if (run->spec.config->stdin_open || run->spec.config->stdin_text ||
-	    !node || node->is_dir)
+	if (run->spec.config->stdin_open)
 		return 0;
-	r = node_stat(node, &st);
-	if (r < 0)
-		return r;
+	if (run->spec.config->stdin_text || (node && node->is_dir))
+		node = NULL;
+	if (node) {
+		r = node_stat(node, &st);
+		if (r < 0)
+			return r;
+		in.size = (uint64_t)st.st_size;
+		in.mtime_ns = mtime_ns(&st);
+	}
+	if (!in.size)
+		return 0;
+	if (in.size <= LIMIT_STDIN_FILE)
+		return add_input(run, node, "stdin", &in);
 	run->stdin_node = node;
 	node_ref(node);
-	run->vm_job.stdin_size = (uint64_t)st.st_size;
+	run->vm_job.stdin_size = in.size;
 	return 0;
 }
 
@@ -421,16 +443,15 @@ int run_open_input(struct run *run, unsigned i)
 
 	if (i == run->input_count && c->stdin_open)
 		return feed_make(run);
-	if (i == run->input_count) {
-		if (run->stdin_node)
-			return node_open(run->stdin_node, O_RDONLY);
-		return memory_file(c->stdin_text, c->stdin_len);
-	}
-	if (i > run->input_count || !run->input_nodes)
+	if (i == run->input_count && run->stdin_node)
+		return node_open(run->stdin_node, O_RDONLY);
+	if (i >= run->input_count || !run->input_nodes)
 		return -EINVAL;
 	if (run->input_nodes[i])
 		return node_open(run->input_nodes[i], O_RDONLY);
-	return memory_file(c->input_json, c->input_len);
+	return run->inputs[i].kind == WIRE_FILE_STDIN
+		       ? memory_file(c->stdin_text, c->stdin_len)
+		       : memory_file(c->input_json, c->input_len);
 }
 
 uint64_t run_memory_need(const struct run *run)

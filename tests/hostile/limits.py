@@ -147,7 +147,7 @@ ROWS = [
     ("pipes", "makes pipes without end", "EMFILE",
      in_child(lambda: [os.pipe() for _ in range(5000)] and "no end")),
     ("inotify", "makes watchers without end", "EMFILE", until(inotify, 5000)),
-    ("more files", "raises its files as far as it may", "65536",
+    ("more files", "raises its files as far as it may", "1048576",
      in_child(raise_files)),
     ("fill /tmp", "fills /tmp", "ENOSPC", fill("/tmp")),
     ("fill /dev/shm", "fills /dev/shm", "ENOSPC", fill("/dev/shm")),

@@ -23,6 +23,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
@@ -440,13 +441,17 @@ static long queue_to_init(void)
 
 static long dump_core(void)
 {
+	const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
 	int status;
 	pid_t pid = fork();
 
-	if (pid == 0)
+	if (pid == 0) {
+		if (setrlimit(RLIMIT_CORE, &all))
+			_exit(1);
 		abort();
+	}
 	waitpid(pid, &status, 0);
-	return WCOREDUMP(status) != 0;
+	return !WIFSIGNALED(status) || WCOREDUMP(status);
 }
 
 /* --- many ---------------------------------------------------------------- */

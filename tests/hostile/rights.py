@@ -214,8 +214,6 @@ ROWS = [
      raises(resource.RLIMIT_NPROC)),
     ("RLIMIT_NOFILE", "raises its number of files", "ValueError",
      raises(resource.RLIMIT_NOFILE)),
-    ("RLIMIT_CORE", "allows itself core files", "ValueError",
-     raises(resource.RLIMIT_CORE)),
     ("RLIMIT_MEMLOCK", "raises its locked memory", "ValueError",
      raises(resource.RLIMIT_MEMLOCK)),
     ("RLIMIT_NICE", "raises its niceness' limit", "ValueError",

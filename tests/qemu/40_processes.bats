@@ -211,6 +211,29 @@ PY
 	ok 'RuntimeError True'
 }
 
+@test "limits are Debian's: cores and 1048576 files may be allowed, and the scheduler is the usual one" {
+	prog code.sh <<'SH'
+set -e
+echo "$(ulimit -Sc) $(ulimit -Hc) $(ulimit -Sn) $(ulimit -Hn)"
+ulimit -c unlimited
+ulimit -n 100000
+echo "$(ulimit -c) $(ulimit -n)"
+bash -c 'kill -ABRT $$' || ls -A
+SH
+	run out
+	assert_line --index 0 '0 unlimited 1024 1048576'
+	assert_line --index 1 'unlimited 100000'
+	assert_line --index 2 code.sh
+	assert_equal "${#lines[@]}" 3
+	prog code.py <<'PY'
+import os
+print(os.sched_getscheduler(0) == os.SCHED_OTHER)
+pid = os.posix_spawn("/bin/true", ["true"], os.environ, scheduler=(os.sched_getscheduler(0), os.sched_param(0)))
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PY
+	ok $'True\n0'
+}
+
 @test "limits cannot be raised" {
 	prog code.py '{"processes": 32}' <<'PY'
 import resource, os

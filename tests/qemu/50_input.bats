@@ -39,6 +39,49 @@ PY
 	done
 }
 
+@test "stdin is a regular file: its size, a mapping, two passes, /dev/stdin, in every way to run" {
+	local how
+	for how in 'code.py {}' 'code.py {"env":{"PYTHONHASHSEED":"1"}}' 'code.py {"session":"s"}'; do
+		job_made "${how%% *}" <<'PY'
+import mmap, os, stat, sys
+print(stat.S_ISREG(os.fstat(0).st_mode), os.fstat(0).st_size, mmap.mmap(0, 0, access=mmap.ACCESS_READ)[:3])
+print(sys.stdin.readline().strip(), sys.stdin.seek(0), len(sys.stdin.read()), len(open("/dev/stdin").read()))
+PY
+		printf 'a,b\n1,2\n3,4\n' >"$MNT/$J/stdin"
+		go "${how#* }"
+		ok $'True 12 b\'a,b\'\na,b 0 12 12'
+	done
+	rmdir "$MNT/.fsd/sessions/s"
+	job_made code.sh <<<$'read -r a; echo "got $a"; while read -r x; do echo "x $x"; done; wc -c </dev/stdin'
+	go '{"stdin": "1\n2\n3\n"}'
+	ok $'got 1\nx 2\nx 3\n6'
+	job_made code.ts <<<'import fs from "fs"; console.log(fs.fstatSync(0).size, fs.readFileSync(0, "utf8"), fs.readFileSync("/dev/stdin", "utf8"))'
+	go '{"stdin": "ab"}'
+	ok '2 ab ab'
+}
+
+@test "more than 256 MiB of stdin come through a pipe" {
+	job_made code.sh <<<$'stat -Lc %F /dev/stdin; head -c 200000 | wc -c'
+	truncate -s 257M "$MNT/$J/stdin"
+	go '{"timeout": 110}'
+	ok $'fifo\n200000'
+}
+
+@test "an input is as old in the machine as in the job, and is no output for that" {
+	job_made code.py <<<'import os; print(os.path.getmtime("old"), os.path.getmtime("d/old"))'
+	mkdir "$MNT/$J/d"
+	touch -d '2020-01-02 03:04:05.5 UTC' "$MNT/$J/old" "$MNT/$J/d/old"
+	go
+	ok '1577934245.5 1577934245.5'
+	assert_equal "$(ls -A "$MNT/$J/output")" ''
+}
+
+@test "TMPDIR in env is where temporary files go" {
+	job_made code.py <<<$'import os, tempfile\nos.mkdir(os.environ["TMPDIR"])\nprint(tempfile.NamedTemporaryFile().name.startswith("/home/user/scratch/"))'
+	go '{"env": {"TMPDIR": "/home/user/scratch"}}'
+	ok True
+}
+
 @test "five megabytes of stdin, and a program that stops reading" {
 	head -c 5000000 /dev/urandom >"$BATS_TEST_TMPDIR/in"
 	job_made code.py <<<'import sys, hashlib; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())'

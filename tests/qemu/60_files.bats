@@ -171,6 +171,37 @@ SH
 	assert_equal "${#lines[@]}" 1
 }
 
+@test "the system says what it says to any user: EACCES, ENOENT, EPERM, never that it is read-only" {
+	prog code.py <<'PY'
+import errno, os
+def says(call, *args):
+    try: call(*args)
+    except OSError as e: print(call.__name__, args[0], errno.errorcode[e.errno])
+    else: print(call.__name__, args[0], "WORKS")
+for path in "/var/log/app.log", "/etc/passwd", "/new": says(open, path, "a")
+for path in "/usr/local/share/nothing", "/etc/hosts": says(os.unlink, path)
+for path in "/usr/x", "/x", "/usr": says(os.mkdir, path)
+says(os.rename, "/etc/hosts", "/etc/x")
+says(os.truncate, "/etc/hosts", 0)
+says(os.chmod, "/usr/bin", 0o777)
+says(os.symlink, "x", "/usr/lib/x")
+print(os.access("/usr", os.W_OK), os.access("/usr", os.R_OK))
+PY
+	ok "$(printf '%s\n' 'open /var/log/app.log EACCES' 'open /etc/passwd EACCES' 'open /new EACCES' \
+		'unlink /usr/local/share/nothing ENOENT' 'unlink /etc/hosts EACCES' \
+		'mkdir /usr/x EACCES' 'mkdir /x EACCES' 'mkdir /usr EEXIST' 'rename /etc/hosts EACCES' \
+		'truncate /etc/hosts EACCES' 'chmod /usr/bin EPERM' 'symlink x EACCES' 'False True')"
+}
+
+@test "names of services and protocols are known" {
+	prog code.py <<'PY'
+import socket
+print(socket.getservbyname("http"), socket.getprotobyname("tcp"))
+print(socket.getaddrinfo("localhost", "https", socket.AF_INET, socket.SOCK_STREAM)[0][4])
+PY
+	ok $'80 6\n(\'127.0.0.1\', 443)'
+}
+
 @test "there is no network, and a name fails fast" {
 	prog code.py <<'PY'
 import socket, time, os

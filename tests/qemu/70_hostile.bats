@@ -242,18 +242,18 @@ row() {
 @test "paths: switches a processor off (write sysfs)" { row paths "write sysfs" "EROFS"; }
 @test "paths: changes the huge pages (write thp)" { row paths "write thp" "EROFS"; }
 @test "paths: reads /etc/shadow (read shadow)" { row paths "read shadow" "EACCES"; }
-@test "paths: writes /etc/passwd (write passwd)" { row paths "write passwd" "EROFS"; }
-@test "paths: opens a descriptor of it anew for writing (reopen passwd)" { row paths "reopen passwd" "EROFS"; }
-@test "paths: writes the interpreter (write python)" { row paths "write python" "EROFS"; }
-@test "paths: makes a file in / (make in /)" { row paths "make in /" "EROFS"; }
-@test "paths: makes a file in /usr/bin (make in /usr)" { row paths "make in /usr" "EROFS"; }
-@test "paths: makes a file in /etc (make in /etc)" { row paths "make in /etc" "EROFS"; }
+@test "paths: writes /etc/passwd (write passwd)" { row paths "write passwd" "EACCES"; }
+@test "paths: opens a descriptor of it anew for writing (reopen passwd)" { row paths "reopen passwd" "EACCES"; }
+@test "paths: writes the interpreter (write python)" { row paths "write python" "EACCES"; }
+@test "paths: makes a file in / (make in /)" { row paths "make in /" "EACCES"; }
+@test "paths: makes a file in /usr/bin (make in /usr)" { row paths "make in /usr" "EACCES"; }
+@test "paths: makes a file in /etc (make in /etc)" { row paths "make in /etc" "EACCES"; }
 @test "paths: makes a file in /dev (make in /dev)" { row paths "make in /dev" "EROFS"; }
 @test "paths: makes a file in /run (make in /run)" { row paths "make in /run" "EACCES"; }
-@test "paths: makes a module among the runners (make in runners)" { row paths "make in runners" "EROFS"; }
-@test "paths: removes the runners' module (unlink)" { row paths "unlink" "EROFS"; }
-@test "paths: renames /etc (rename)" { row paths "rename" "EROFS"; }
-@test "paths: makes /usr/bin writable (chmod)" { row paths "chmod" "EROFS"; }
+@test "paths: makes a module among the runners (make in runners)" { row paths "make in runners" "EACCES"; }
+@test "paths: removes the runners' module (unlink)" { row paths "unlink" "EACCES"; }
+@test "paths: renames /etc (rename)" { row paths "rename" "EACCES"; }
+@test "paths: makes /usr/bin writable (chmod)" { row paths "chmod" "EPERM"; }
 @test "paths: links a file of root's into its home (hard link)" { row paths "hard link" "EXDEV"; }
 @test "paths: makes a node of the root disk (mknod vda)" { row paths "mknod vda" "EPERM"; }
 @test "paths: makes a node of the memory (mknod mem)" { row paths "mknod mem" "EPERM"; }
@@ -298,7 +298,6 @@ row() {
 @test "rights: writes a trusted attribute (trusted xattr)" { row rights "trusted xattr" "EPERM"; }
 @test "rights: raises its number of processes (RLIMIT_NPROC)" { row rights "RLIMIT_NPROC" "ValueError"; }
 @test "rights: raises its number of files (RLIMIT_NOFILE)" { row rights "RLIMIT_NOFILE" "ValueError"; }
-@test "rights: allows itself core files (RLIMIT_CORE)" { row rights "RLIMIT_CORE" "ValueError"; }
 @test "rights: raises its locked memory (RLIMIT_MEMLOCK)" { row rights "RLIMIT_MEMLOCK" "ValueError"; }
 @test "rights: raises its niceness' limit (RLIMIT_NICE)" { row rights "RLIMIT_NICE" "ValueError"; }
 @test "rights: raises its real-time priority's limit (RLIMIT_RTPRIO)" { row rights "RLIMIT_RTPRIO" "ValueError"; }
@@ -333,7 +332,7 @@ row() {
 @test "limits: opens files without end (files)" { row limits "files" "EMFILE"; }
 @test "limits: makes pipes without end (pipes)" { row limits "pipes" "EMFILE"; }
 @test "limits: makes watchers without end (inotify)" { row limits "inotify" "EMFILE"; }
-@test "limits: raises its files as far as it may (more files)" { row limits "more files" "65536"; }
+@test "limits: raises its files as far as it may (more files)" { row limits "more files" "1048576"; }
 @test "limits: fills /tmp (fill /tmp)" { row limits "fill /tmp" "ENOSPC"; }
 @test "limits: fills /dev/shm (fill /dev/shm)" { row limits "fill /dev/shm" "ENOSPC"; }
 @test "limits: reserves more than /tmp has (reserve /tmp)" { row limits "reserve /tmp" "ENOSPC"; }
@@ -428,7 +427,7 @@ row() {
 @test "raw: opens PID 1's memory (init memory)" { row raw "init memory" "ENOENT"; }
 @test "raw: kills PID 1 (kill init)" { row raw "kill init" "EPERM"; }
 @test "raw: queues a signal to PID 1 (queue to init)" { row raw "queue to init" "EPERM"; }
-@test "raw: leaves no core file at an abort (core)" { row raw "core" "ok"; }
+@test "raw: leaves no core file at an abort, though it has allowed itself one (core)" { row raw "core" "ok"; }
 @test "raw: makes files in /tmp without end (names in /tmp)" { row raw "names in /tmp" "ENOSPC"; }
 @test "node: compiles a hot function (hot function)" { row node "hot function" "784002"; }
 @test "node: runs WebAssembly (wasm)" { row node "wasm" "42"; }

@@ -20,6 +20,7 @@ static int put(struct files *f, enum wire_file_kind kind, const char *path)
 
 	wire_put_u32(&w, 0777);
 	wire_put_u64(&w, 0);
+	wire_put_u64(&w, 1500000000123456789ull);
 	wire_put_str(&w, path);
 	r = files_begin(f, (uint8_t)kind, bytes, w.used, NULL);
 	if (!r && kind == WIRE_FILE_REG)
@@ -68,6 +69,11 @@ static void test_links(struct files *f)
 
 static void test_usual(struct files *f)
 {
+	struct stat st;
+
+	ok(put(f, WIRE_FILE_REG, "aged") == 0 && !stat("home/aged", &st) &&
+	   st.st_mtim.tv_sec == 1500000000 && st.st_mtim.tv_nsec == 123456789,
+	   "a file is as old as it was");
 	ok(put(f, WIRE_FILE_DIR, "a") == 0 &&
 	   put(f, WIRE_FILE_DIR, "a/b") == 0 &&
 	   put(f, WIRE_FILE_REG, "a/b/c") == 0, "a tree is made");

@@ -343,9 +343,10 @@ static void test_inputs(void)
 	struct run r;
 
 	run_init(&r, "files\nshow d/x\n");
-	r.inputs[1] = (struct vm_input){ "d", WIRE_FILE_DIR, 0755, 0, 0, NULL };
-	r.inputs[2] = (struct vm_input){ "d/x", WIRE_FILE_REG, 0600, 3, 2,
-						 NULL };
+	r.inputs[1] = (struct vm_input){ .path = "d", .kind = WIRE_FILE_DIR,
+					 .mode = 0755 };
+	r.inputs[2] = (struct vm_input){ .path = "d/x", .kind = WIRE_FILE_REG,
+					 .mode = 0600, .size = 3, .skip = 2 };
 	r.text[2] = "12abc";
 	r.job.input_count = 3;
 	one(&r);

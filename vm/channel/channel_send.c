@@ -127,6 +127,11 @@ static int open_input(struct channel *ch)
 	return fd < 0 ? fd : 0;
 }
 
+static bool has_data(const struct vm_input *in)
+{
+	return in->kind == WIRE_FILE_REG || in->kind == WIRE_FILE_STDIN;
+}
+
 static void put_input(struct channel *ch)
 {
 	const struct vm_input *in = &ch->job->inputs[ch->input];
@@ -136,7 +141,8 @@ static void put_input(struct channel *ch)
 	int r = 0;
 
 	wire_put_u32(&w, in->mode & 07777);
-	wire_put_u64(&w, in->kind == WIRE_FILE_REG ? in->size : 0);
+	wire_put_u64(&w, has_data(in) ? in->size : 0);
+	wire_put_u64(&w, in->mtime_ns);
 	wire_put_str(&w, in->path);
 	if (in->kind == WIRE_FILE_LINK)
 		wire_put_str(&w, in->target);
@@ -144,7 +150,7 @@ static void put_input(struct channel *ch)
 	    (in->kind == WIRE_FILE_LINK &&
 	     !wire_link_ok(wire_path_depth(in->path), in->target)))
 		r = -EINVAL;
-	else if (in->kind == WIRE_FILE_REG)
+	else if (has_data(in))
 		r = open_input(ch);
 	if (r == -ECANCELED)
 		return;
@@ -155,7 +161,7 @@ static void put_input(struct channel *ch)
 		return;
 	}
 	channel_put(ch, WIRE_FILE, (uint8_t)in->kind, payload, w.used);
-	if (in->kind == WIRE_FILE_REG)
+	if (has_data(in))
 		ch->step = SEND_DATA;
 	else
 		ch->input++;

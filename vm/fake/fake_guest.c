@@ -181,6 +181,7 @@ static void begin_anew(struct fake_guest *g)
 	}
 	buf_clear(&g->stdin_data);
 	g->stdin_closed = false;
+	g->stdin_unacked = 0;
 	g->stdin_end = g->in_cat = g->ignore_term = g->survives = false;
 	g->asked = false;
 	g->bytes_left = 0;
@@ -267,6 +268,7 @@ static void on_file(struct fake_guest *g, const struct wire_header *h,
 {
 	uint32_t mode = wire_get_u32(c);
 	__attribute__((unused)) uint64_t size = wire_get_u64(c);
+	__attribute__((unused)) uint64_t mtime_ns = wire_get_u64(c);
 	auto_free char *path = wire_get_str(c, WIRE_PATH_MAX);
 	auto_free char *target = h->arg == WIRE_FILE_LINK
 					 ? wire_get_str(c, WIRE_PATH_MAX)
@@ -274,12 +276,14 @@ static void on_file(struct fake_guest *g, const struct wire_header *h,
 
 	struct fake_file *old = path ? fake_file_find(&g->inputs, path) : NULL;
 
+	g->open_to = &g->stdin_data;
+	if (!path || h->arg == WIRE_FILE_STDIN)
+		return;
 	if (old) /* an earlier step's */
 		fake_file_free(old);
-	if (path)
-		g->open = fake_file_new(&g->inputs, path, h->arg, mode);
-	if (path && target)
-		buf_str(&g->open->data, target);
+	g->open_to = &fake_file_new(&g->inputs, path, h->arg, mode)->data;
+	if (target)
+		buf_str(g->open_to, target);
 }
 
 static void on_job(struct fake_guest *g, const void *payload, size_t length)
@@ -336,15 +340,17 @@ static void on_frame(struct fake_guest *g, const struct wire_header *h,
 		fake_fs(g, payload, h->length);
 	} else if (h->type == WIRE_FILE) {
 		on_file(g, h, &c);
-	} else if (h->type == WIRE_FILE_DATA && g->open) {
-		buf_add(&g->open->data, payload, h->length);
+	} else if (h->type == WIRE_FILE_DATA && g->open_to) {
+		buf_add(g->open_to, payload, h->length);
 	} else if (h->type == WIRE_RUN && g->have_job) {
 		on_run(g);
 	} else if (h->type == WIRE_STDIN) {
-		if (g->stdin_closed)
+		if (g->stdin_closed) {
 			fake_put_ack(g, h->length);
-		else
+		} else {
 			buf_add(&g->stdin_data, payload, h->length);
+			g->stdin_unacked += h->length;
+		}
 	} else if (h->type == WIRE_STDIN_END) {
 		g->stdin_end = true;
 	} else if (h->type == WIRE_KILL) {

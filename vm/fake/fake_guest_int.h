@@ -30,10 +30,11 @@ struct fake_guest {
 	struct wire_job job;    /* owned when have_job */
 	bool have_job, owned;
 	struct list inputs, outputs; /* fake_file.node */
-	struct fake_file *open; /* the input that is coming */
+	struct buf *open_to;    /* of the input that is coming */
 	char *script, *line;    /* owned; the next line in it */
 	struct buf stdin_data;
 	bool stdin_end, stdin_closed; /* by the program */
+	uint32_t stdin_unacked; /* of what came by STDIN */
 	uint64_t bytes_left;    /* of a `bytes` command */
 	struct wire_exit exit;
 	uint32_t left_out;

@@ -347,7 +347,9 @@ static void more_cat(struct fake_guest *g)
 	if (len) {
 		fake_put_output(g, WIRE_OUT, g->stdin_data.data, len);
 		buf_clear(&g->stdin_data);
-		fake_put_ack(g, len);
+		if (g->stdin_unacked)
+			fake_put_ack(g, g->stdin_unacked);
+		g->stdin_unacked = 0;
 	} else if (g->stdin_end) {
 		g->in_cat = false;
 	}

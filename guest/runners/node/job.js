@@ -19,6 +19,7 @@ const { quit, hold, grow, turn, block } = fs.existsSync(native)
 
 const CONTROL = 3;
 const RESULT = 4;
+const INPUT = '/run/input/stdin'; // guest/runner.h
 const started = process.argv[1]; // what Node would load by itself
 
 function read(length) {
@@ -231,12 +232,16 @@ function wait(caller, mainOf = (file) => file, cool = () => {}) {
 	grow();
 	fs.writeSync(CONTROL, 'R');
 	let message;
-	while ((message = readMessage()).verb !== 'run') {
+	while (!['run', 'file'].includes((message = readMessage()).verb)) {
 		if (message.verb === 'heat')
 			heat(message, mainOf, cool);
 		else
 			seed(seeded = true);
 		fs.writeSync(CONTROL, 'H');
+	}
+	if (message.verb === 'file') {
+		fs.closeSync(0);
+		fs.openSync(INPUT, 'r'); // the lowest descriptor that is free
 	}
 	prepare(message, true);
 	fs.closeSync(CONTROL);

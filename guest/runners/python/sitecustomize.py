@@ -60,6 +60,20 @@ def _wait():
         sys.modules.pop("native", None)
         sys.dont_write_bytecode = True
 
+    def take_input():
+        """The host has put standard input into a file: see guest/runner.h."""
+        import io
+        given = posix.open("/run/input/stdin", posix.O_RDONLY)
+        posix.dup2(given, 0)
+        posix.close(given)
+        # The one of the interpreter's start knows that a pipe cannot seek.
+        raw = io.FileIO(0, "r", closefd=False)
+        raw.name = "<stdin>"
+        text = io.TextIOWrapper(io.BufferedReader(raw), sys.stdin.encoding,
+                                sys.stdin.errors, "\n")
+        text.mode = "r"
+        sys.stdin = sys.__stdin__ = text
+
     def become(texts):
         """Takes the job's arguments and environment."""
         count = int(texts[3])
@@ -225,10 +239,12 @@ def _wait():
         if texts[0] == b"own":
             own()
             owned = True
-        elif texts[0] == b"run" or is_fresh or heat():
+        elif texts[0] in (b"run", b"file") or is_fresh or heat():
             break
         said = b"H"
     if not is_fresh:
+        if texts[0] == b"file":
+            take_input()
         if needs_start(texts):
             again(length + message, texts)
         if not owned:
