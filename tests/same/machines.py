@@ -49,6 +49,8 @@ class Mount:
         self.daemon = None
 
     def __enter__(self):
+        # timeout(1) ends the test by this one: the daemon is not left behind.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         with open(self.log, "wb") as log:
             self.daemon = subprocess.Popen(
                 self.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,

@@ -234,13 +234,16 @@ def run(mount, programs, report):
     jobs = [mount.submit(p.name.replace("/", "-"), p.fill,
                          {k: v for k, v in p.config().items()
                           if k != "format"}) for p in programs]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
+    try:
         plainly = [pool.submit(p.plainly, root) for p in programs]
         for program, job, there in zip(programs, jobs, plainly):
             here, used = in_machine(job, program.name, ALL_SECONDS)
             report.row(program, lines_of(*there.result(), program.name), here,
                        used)
             job.remove()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def main(words):
