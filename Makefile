@@ -107,8 +107,8 @@ endif
 
 .PHONY: all shared unit fuzzers deps test-deps print-packages qemu image demo check check-quick \
 	check-unit check-asan check-bats check-release check-fault check-qemu \
-	check-docs check-same check-box check-debian13 check-older check-fuzz bench bare \
-	fault soak fuzz lint same \
+	check-docs check-same check-peer check-box check-debian13 check-older check-fuzz bench bare \
+	fault soak fuzz lint same peer \
 	format install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -288,20 +288,24 @@ demo: deps
 
 TESTS := MAKE='$(MAKE)' tests/run/run.py
 check: test-deps
-	$(Q)$(TESTS) lint unit asan bats release qemu docs same fault fuzz
+	$(Q)$(TESTS) lint unit asan bats release qemu docs same peer \
+		fault fuzz
 # A few minutes, on a tree that was built: lint, the unit tests, and a smoke of
 # each area on fake and on real machines.
 check-quick: test-deps
 	$(Q)$(TESTS) lint unit smoke
 check-unit check-asan check-bats check-release check-fault check-qemu \
-check-docs check-same check-box check-debian13 check-fuzz:
+check-docs check-same check-peer check-box check-debian13 check-fuzz:
 	$(Q)$(TESTS) $(@:check-%=%)
 # The real machines on the host's own QEMU, where a newer one was brought.
 check-older:
 	$(Q)FSD_QEMU=/usr/bin/qemu-system-x86_64 $(TESTS) qemu
-# The long form of a part: what costs most as well.
+# The long forms of two parts: what costs most as well, and all of CPython's
+# tests that can be expected to pass.
 same: all
 	$(Q)tests/same/same.py --all
+peer: all
+	$(Q)tests/peer/peer.py
 lint:
 	$(Q)$(TESTS) lint
 fuzz:

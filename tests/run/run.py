@@ -21,6 +21,7 @@ two lanes for each processor (--lanes).
   qemu         the daemon on real machines
   docs         each command of README and manuals prints what they say
   same         programs on a plain Debian and in machines: no difference
+  peer         a slice of CPython's own tests in machines
   box          the same on a Debian with KVM, which is a machine itself
   debian13     Debian 13 as the host: all compiles, the unit tests, real jobs
   fault        the daemon is killed, its store fails; the short form
@@ -277,6 +278,9 @@ PARTS = {
     "same": lambda: [Program(
         "same", "programs", ["tests/same/same.py"], 1200,
         needs=("template",), cost=80)],
+    "peer": lambda: [Program(
+        "peer", "cpython", ["tests/peer/peer.py", "--slice"], 1800,
+        needs=("template",), cost=120)],
     "fault": fault,
     "fuzz": fuzz,
 }
