@@ -165,7 +165,8 @@ check_pages() {
 
 check_shell() {
 	local scripts
-	mapfile -t scripts < <(matching '' | grep -v '/corpus/' |
+	mapfile -t scripts < <(matching '' |
+		grep -vE '/corpus/|^tests/same/programs/' |
 		while read -r f; do
 			head -n 1 "$f" | tr -d '\0' |
 				grep -qE '^#!.*\<(ba)?sh\>|^#!.*\<bats\>' && echo "$f"
