@@ -277,6 +277,21 @@ load ../lib/session
 	output_is 'exit: 0' 'out: signal' 'out: on' 'exit: 0'
 }
 
+@test "bash: trap and trap -p show the program's traps and no others" {
+	session bash <<-'END'
+		### session
+		trap; trap -p; trap -p EXIT; echo "[$(trap -p)]"
+		trap 'echo "it'"'"'s"' EXIT; trap 'echo signal' USR1
+		trap
+		saved=$(trap -p EXIT); trap 'echo other' EXIT; eval "$saved"
+		(trap 'echo sub' EXIT; trap -p EXIT)
+		trap -p USR1 NONE 2>/dev/null || echo "no NONE"
+	END
+	output_is 'out: []' $'out: trap -- \'echo "it\'\\\'\'s"\' EXIT' "out: trap -- 'echo signal' SIGUSR1" \
+		"out: trap -- 'echo sub' EXIT" 'out: sub' "out: trap -- 'echo signal' SIGUSR1" \
+		'out: no NONE' "out: it's" 'exit: 0'
+}
+
 @test "bash: a subshell's EXIT trap is the subshell's" {
 	session bash <<-'END'
 		### session

@@ -23,9 +23,30 @@ if [[ ! -v fsd_runner ]]; then
 	exec 3<&-
 	[[ $fsd_runner == /* ]] || fsd_runner=$PWD/$fsd_runner
 
+	# Prints the traps of these signals, or all: the program's own.
+	fsd_show() {
+		local name own names=("$@")
+		[[ $# != 0 ]] || builtin mapfile -t names < <(builtin compgen -A signal)
+		for name in "${names[@]}"; do
+			own=''
+			case ${name^^} in
+			0 | EXIT | SIGEXIT) own=$(builtin trap -p EXIT) ;;
+			esac
+			if [[ $own != *fsd_runner* ]]; then
+				builtin trap -p "$name" || return
+			elif [[ $fsd_exit ]]; then
+				builtin printf 'trap -- %s EXIT\n' "${fsd_exit@Q}"
+			fi
+		done
+	}
+
 	# An EXIT trap is kept for the step's end; all others are bash's affair.
 	trap() {
-		if [[ $BASHPID != "$fsd_pid" || $# == 0 || $1 == -[lp]* ]]; then
+		if [[ $# == 0 || $1 == -p ]]; then
+			fsd_show "${@:2}"
+			return
+		fi
+		if [[ $BASHPID != "$fsd_pid" || $1 == -[lp]* ]]; then
 			# shellcheck disable=SC2064
 			builtin trap "$@"
 			return
