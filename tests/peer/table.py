@@ -156,5 +156,4 @@ TIMES = {
 OPEN = {
     r"\[Errno 30\] Read-only file system":
         "what belongs to the system is a read-only file system",
-    r"1073741827 not found|scheduler=\(policy": "programs are of SCHED_BATCH",
 }
