@@ -60,6 +60,8 @@ struct daemon_log;
 struct mount_options {
 	const char *mountpoint;
 	const char *state_dir, *image_dir, *cache_dir;
+	const char *shared[VM_SHARED_MAX]; /* templates of others */
+	bool alone;       /* none of them */
 	struct vm_qemu_places qemu;
 	enum vm_accel accel;
 	unsigned pool, max_machines;

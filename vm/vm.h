@@ -80,6 +80,9 @@ struct vm_sockets {
 struct vm_options {
 	const struct vm_backend *backend;
 	const char *cache_dir; /* templates and the accelerator's verdict */
+	/* Where templates are that others made; not copied. NULL: none. */
+#define VM_SHARED_MAX 2
+	const char *shared[VM_SHARED_MAX];
 	const char *image_dir; /* vmlinux, initramfs.cpio, rootfs.erofs, manifest */
 	struct vm_qemu_places qemu;
 	enum vm_accel accel;

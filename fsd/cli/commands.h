@@ -18,6 +18,7 @@ int command_version(int argc, char **argv);
 int command_help(int argc, char **argv);
 int command_submit(int argc, char **argv);
 int command_top(int argc, char **argv);
+int command_template(int argc, char **argv);
 int command_ls(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_wait(int argc, char **argv);
@@ -28,6 +29,7 @@ int command_serve(int argc, char **argv); /* what the holder starts */
 /* Their options, beside each command's code; upgrade has umount's. */
 extern const struct cli_option run_cli_options[], submit_cli_options[],
 	ls_cli_options[], top_cli_options[], doctor_cli_options[],
+	template_cli_options[],
 	status_cli_options[], wait_cli_options[], logs_cli_options[],
 	kill_cli_options[], mount_cli_options[], umount_cli_options[];
 

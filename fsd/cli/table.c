@@ -5,6 +5,7 @@
 #include "fsd/mount/keeper.h"
 #include "fsd/mount/notify.h"
 #include "fsd/server/holder.h"
+#include "fsd/server/paths.h"
 #include "options.h"
 #include "vm/jail/jailer.h"
 
@@ -55,6 +56,11 @@ const struct cli_command cli_commands[] = {
 	  "go on with the program as it is installed now", umount_cli_options,
 	  CLI_MOUNT, NULL,
 	  "It waits until no job is running; there is no unmount." },
+	{ "template", command_template, "This host", "[OPTIONS] [DIR]",
+	  "make a template, so that first starts are short",
+	  template_cli_options, CLI_DIR, NULL,
+	  "By root it is for all users of this host, in\n"
+	  SHARED_TEMPLATES "; else for this user." },
 	{ "image", command_image, "This host", "build|list|verify [DIR]",
 	  "make and check guest images", NULL, CLI_WORDS, "build list verify",
 	  NULL },

@@ -8,6 +8,8 @@ char *default_state_dir(void);
 /* The first that has a manifest: $FSD_IMAGE, image/ beside the program,
  * ../share/fsd/image; else the last of them, for the error message. */
 char *default_image_dir(void);
+/* Where templates are that root made for all users of this host. */
+#define SHARED_TEMPLATES "/var/cache/fsd/templates"
 /* The QEMU that was built or installed with this program: qemu/ beside it,
  * ../share/fsd/qemu. NULL: there is none, or no memory. */
 char *brought_qemu(void);

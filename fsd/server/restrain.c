@@ -40,16 +40,22 @@ static void note(struct fsd *d, enum own_wall wall, int r, const char *detail)
 
 static int give_up_files(const struct fsd *d)
 {
-	const struct rights_path paths[] = {
+	struct rights_path paths[3 + VM_SHARED_MAX] = {
 		{ d->options->state_dir, true },
 		{ d->options->cache_dir, true },
 		{ "/proc", false }, /* our own descriptors, who is alive */
 	};
+	size_t count = 3;
 	int r = depot_make_dirs(d->options->cache_dir), set;
 
 	if (r < 0)
 		return r;
-	set = rights_landlock(paths, ARRAY_SIZE(paths));
+	for (size_t i = 0; i < VM_SHARED_MAX; i++)
+		if (d->options->shared[i] &&
+		    access(d->options->shared[i], R_OK | X_OK) == 0)
+			paths[count++] = (struct rights_path){
+				d->options->shared[i], false };
+	set = rights_landlock(paths, count);
 	if (set < 0)
 		return set;
 	r = rights_landlock_enter(set);

@@ -55,6 +55,12 @@ void mount_options_defaults(struct mount_options *o)
 		o->state_dir = o->found[0] = default_state_dir();
 	if (!o->cache_dir)
 		o->cache_dir = o->state_dir;
+	if (!o->alone) {
+		o->shared[0] = getenv("FSD_TEMPLATES");
+		o->shared[1] = SHARED_TEMPLATES;
+	}
+	if (o->shared[0] && o->shared[0][0] != '/')
+		o->shared[0] = NULL; /* a server has no directory of its own */
 	if (!o->image_dir)
 		o->image_dir = o->found[1] = default_image_dir();
 	if (!o->qemu.asked && qemu && *qemu)
@@ -200,6 +206,7 @@ static int start_machines(struct fsd *d, struct err *err)
 	};
 	struct vm_options vo = {
 		.backend = &FSD_BACKEND, .cache_dir = o->cache_dir,
+		.shared = { o->shared[0], o->shared[1] },
 		.image_dir = o->image_dir, .qemu = o->qemu,
 		.accel = o->accel, .pool = o->pool,
 		.max_machines = o->max_machines, .permissive = o->permissive,

@@ -71,7 +71,7 @@ completed() {
 	assert_success
 	assert_line 'Jobs:'
 	assert_line 'Mounts:'
-	for command in run submit top ls status wait logs kill mount umount upgrade image \
+	for command in run submit top ls status wait logs kill mount umount upgrade template image \
 		doctor version; do
 		run "$FSD" help
 		assert_line --regexp "^  fsd $command +[a-z]"
@@ -89,7 +89,7 @@ completed() {
 
 @test "no line of help is wider than a terminal" {
 	local command
-	for command in '' run submit ls status wait logs kill mount umount upgrade image \
+	for command in '' template run submit top ls status wait logs kill mount umount upgrade image \
 		doctor version help; do
 		# shellcheck disable=SC2086
 		run "$FSD" help $command

@@ -218,8 +218,78 @@ static void test_verdict(void)
 	ok(system(command) == 0, "its end");
 }
 
+/* A template of one byte each, made in the cache, named by SUM. */
+static int make_template(const char *cache)
+{
+	struct store_meta meta = { .accel = VM_ACCEL_TCG, .key = SUM };
+	struct store_new n;
+	struct err err;
+
+	if (store_begin(cache, 4096, &n, &err) < 0 || write(n.ram, "r", 1) != 1 ||
+	    write(n.state, "s", 1) != 1)
+		return -1;
+	return store_commit(&n, &meta, false, NULL, &err);
+}
+
+static int find(const struct vm_options *o, bool own_only, bool *ret_shared)
+{
+	struct store_template t = { .dir = -1 };
+	struct err err = { 0 };
+	int r = store_find(o, own_only, SUM, NULL, &t, &err);
+
+	*ret_shared = t.shared;
+	if (r == 0)
+		close(t.dir);
+	return r;
+}
+
+static int sh(const char *dir, const char *command)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text), "cd %s && %s", dir, command);
+	return system(text);
+}
+
+static void test_shared(void)
+{
+	char dir[] = "/tmp/image_test.XXXXXX", own[64], shared[64];
+	struct vm_options o = { .cache_dir = own };
+	bool is_shared;
+
+	ok(mkdtemp(dir) != NULL, "a place");
+	snprintf(own, sizeof(own), "%s/own", dir);
+	snprintf(shared, sizeof(shared), "%s/made/templates", dir);
+	o.shared[0] = "/missing";
+	o.shared[1] = shared;
+	is_int(sh(dir, "mkdir made"), 0, "and one for all users");
+	is_int(find(&o, false, &is_shared), -ENOENT, "no template anywhere");
+	snprintf(own, sizeof(own), "%s/made", dir);
+	is_int(make_template(own), 0, "one is made for all");
+	snprintf(own, sizeof(own), "%s/own", dir);
+	is_int(find(&o, true, &is_shared), -ENOENT, "who wants an own one has none");
+	is_int(find(&o, false, &is_shared), 0, "others find it");
+	ok(is_shared, "and know whose it is");
+	is_int(sh(dir, "chmod g+w made/templates/*/ram"), 0, "a group may write it");
+	is_int(find(&o, false, &is_shared), -ENOENT, "then it is passed over");
+	is_int(sh(dir, "chmod g-w made/templates/*/ram && chmod o+w made/templates/*"),
+	       0, "all may write its directory");
+	is_int(find(&o, false, &is_shared), -ENOENT, "the same");
+	is_int(sh(dir, "chmod o-w made/templates/* && cd made/templates/*[0-9a-f] && printf x >state"),
+	       0, "it is damaged");
+	is_int(find(&o, false, &is_shared), -ENOENT, "the same");
+	is_int(sh(dir, "cd made/templates/*[0-9a-f] && rm state && ln -s /etc/passwd state"),
+	       0, "a link is in it");
+	is_int(find(&o, false, &is_shared), -ENOENT, "the same");
+	is_int(make_template(own), 0, "one of our own");
+	is_int(find(&o, false, &is_shared), 0, "is found");
+	ok(!is_shared, "and is ours");
+	is_int(sh(dir, "rm -r own made && rmdir $PWD"), 0, "its end");
+}
+
 int main(void)
 {
+	test_shared();
 	test_manifest();
 	test_directory();
 	test_sparse();

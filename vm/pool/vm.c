@@ -113,14 +113,15 @@ static void begin_clock(struct vm *vm, enum vm_accel accel)
 void vm_making(const struct vm *vm, char *ret, size_t size)
 {
 	const char *step = vm->step[0] ? vm->step : "not begun";
+	unsigned so_far = (unsigned)((now_ns() - vm->boots_ns) / NS_PER_S);
+	unsigned usual = (vm->usual_ms + 999) / 1000;
 
 	if (!vm->boots_ns)
 		snprintf(ret, size, "%s", step);
 	else
-		snprintf(ret, size, "%s (%llu s so far, about %u s in all)",
-			 step, (unsigned long long)((now_ns() - vm->boots_ns) /
-						    NS_PER_S),
-			 (vm->usual_ms + 999) / 1000);
+		snprintf(ret, size, "%s (%u s so far, %s %u s%s)", step, so_far,
+			 so_far <= usual ? "about" : "longer than the usual",
+			 usual, so_far <= usual ? " in all" : "");
 }
 
 static void tell_waiting(const struct vm *vm)

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "layout/base/cleanup.h"
+#include "layout/base/log.h"
 #include "layout/base/num.h"
 
 #define NEW_PREFIX ".new-"
@@ -298,8 +299,8 @@ static int verify_file(int dir, const char *name, const char *want,
 	return strcmp(sum, want) ? -EBADMSG : 0;
 }
 
-static int verify(int dir, const char *key, const atomic_bool *cancel,
-		  struct store_meta *m, struct err *err)
+int store_verify(int dir, const char *key, const atomic_bool *cancel,
+		 struct store_meta *m, struct err *err)
 {
 	int r = read_meta(dir, m);
 
@@ -336,18 +337,19 @@ int store_open(const char *cache_dir, const char *key,
 	/* In use: not to be cleaned away, and fresh again. */
 	if (flock(dir, LOCK_SH | LOCK_NB) < 0 || futimens(dir, NULL) < 0)
 		return err_sys(err, -errno, "template %s", name);
-	r = verify(dir, key, cancel, &ret->meta, err);
+	r = store_verify(dir, key, cancel, &ret->meta, err);
 	if (r < 0)
 		return r;
 	ret->dir = take_fd(&dir);
 	return 0;
 }
 
-int store_drop(const char *cache_dir, const char *key)
+int store_drop(const char *cache_dir, const char *key, const char *why)
 {
 	auto_close int parent = open_parent(cache_dir);
 	char name[17], old[64];
 
+	log_warn("template %.16s is thrown away: %s", key, why);
 	if (parent < 0)
 		return parent;
 	snprintf(name, sizeof(name), "%.16s", key);

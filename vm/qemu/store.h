@@ -42,6 +42,7 @@ struct store_new {
 struct store_template {
 	int dir;
 	struct store_meta meta;
+	bool shared; /* it is another's to replace */
 };
 
 #define STORE_NEW_INIT { .parent = -1, .dir = -1, .ram = -1, .state = -1 }
@@ -58,6 +59,14 @@ int store_commit(struct store_new *n, struct store_meta *meta, bool replaces,
 int store_open(const char *cache_dir, const char *key,
 	       const atomic_bool *cancel, struct store_template *ret,
 	       struct err *err);
+/* An own one, or one of options->shared, unless own_only; as store_open(). What is
+ * not to be trusted there is told in the log and passed over. */
+int store_find(const struct vm_options *options, bool own_only, const char *key,
+	       const atomic_bool *cancel, struct store_template *ret,
+	       struct err *err);
+/* Is what the directory has whole, and of that key? Return: 0 or -EBADMSG. */
+int store_verify(int dir, const char *key, const atomic_bool *cancel,
+		 struct store_meta *ret, struct err *err);
 /*
  * Has it served for a day, or since before the host was started? Its secrets,
  * those of Python's hashes, should not serve longer. *ret_due_ns: else when that
@@ -66,7 +75,8 @@ int store_open(const char *cache_dir, const char *key,
 bool store_meta_is_old(const struct store_meta *m, uint64_t *ret_due_ns);
 /* The text of a template's meta. Return: 0 or -EBADMSG. */
 int store_meta_parse(const char *text, struct store_meta *ret);
-int store_drop(const char *cache_dir, const char *key);
+/* Throws an own one away, and says why in the log. */
+int store_drop(const char *cache_dir, const char *key, const char *why);
 /* Removes what crashed makers left, what was replaced, and what nobody has used
  * for weeks; but nothing that somebody has open. */
 void store_clean(const char *cache_dir);

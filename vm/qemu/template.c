@@ -137,8 +137,9 @@ static void look_work(void *arg, const atomic_bool *cancel)
 	if (t->result < 0)
 		t->result_err.code = -EIO;
 	else
-		t->result = store_open(cache_of(t), t->key, cancel, &t->found,
-				       &t->result_err);
+		t->result = store_find(t->ground->host->options,
+				       t->ground->own_only || t->renews, t->key,
+				       cancel, &t->found, &t->result_err);
 }
 
 /* What was found may have been whole and right elsewhere only. */
@@ -198,9 +199,7 @@ static void look_done(void *arg)
 	} else if (t->checked && t->result == -ENOENT && !t->made) {
 		boot(t);
 	} else if (t->checked && t->result == -EBADMSG && !t->made) {
-		log_warn("template %.16s is thrown away: %s", t->key,
-			 t->result_err.text);
-		store_drop(cache_of(t), t->key);
+		store_drop(cache_of(t), t->key, t->result_err.text);
 		boot(t);
 	} else {
 		finish(t, &t->result_err);
@@ -567,8 +566,9 @@ void template_drop(struct template *t, const char *why)
 {
 	if (t->store.dir < 0)
 		return;
-	log_warn("template %.16s is thrown away: %s", t->key, why);
-	store_drop(cache_of(t), t->key);
+	/* What is wrong with a shared one is its maker's to mend. */
+	t->ground->own_only |= t->store.shared;
+	store_drop(cache_of(t), t->key, why);
 	fd_close(&t->store.dir);
 }
 

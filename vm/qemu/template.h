@@ -29,6 +29,7 @@ struct template_ground {
 	bool image_verified;
 	struct host_cpu cpu;
 	enum vm_accel accel;     /* AUTO until a boot has decided */
+	bool own_only;           /* a shared template did not serve */
 };
 
 struct template;

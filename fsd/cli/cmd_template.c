@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fsd template: makes a template for all users of a host, or for this one. A mount
+ * of its own makes it, in a directory beside the others, from where it gets its
+ * place by a rename; an older one of the same name makes room in the same step.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "fsd/server/paths.h"
+#include "vm/os/spawn.h"
+
+#define LOOK_MS 200
+#define BOUND_NS (1200 * NS_PER_S)
+#define KEY_DIGITS 16
+
+enum { OPT_IMAGE = CLI_LONG, OPT_ACCEL, OPT_MEMORY };
+
+const struct cli_option template_cli_options[] = {
+	{ OPT_IMAGE, "image", "DIR", "guest image", CLI_DIR, NULL },
+	{ OPT_ACCEL, "accel", "auto|kvm|tcg", "how machines are run (auto)",
+	  CLI_WORDS, "auto kvm tcg" },
+	{ OPT_MEMORY, "memory", "MB", "also for jobs of this memory_mb, if it\n"
+	  "is more than 4096", CLI_TEXT, NULL },
+	{ 0 },
+};
+
+struct making {
+	const char *image, *accel;
+	uint64_t memory;
+	char dir[PATH_MAX];       /* where templates are to be */
+	char work[PATH_MAX + 32]; /* below it; "": not made yet */
+	char mnt[PATH_MAX + 64];
+	struct child mount;
+};
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int number)
+{
+	stopped = number;
+}
+
+static int make_dirs(const char *path)
+{
+	char part[PATH_MAX];
+
+	for (size_t i = 1; i <= strlen(path); i++) {
+		if (path[i] && path[i] != '/')
+			continue;
+		snprintf(part, sizeof(part), "%.*s", (int)i, path);
+		if (mkdir(part, 0755) < 0 && errno != EEXIST)
+			return complain("template", 1, "%s: %s", part,
+					strerror(errno));
+	}
+	return 0;
+}
+
+static int start_mount(struct making *m)
+{
+	const char *argv[24] = { "fsd", "mount", "--state", m->work, "--alone",
+				 "--pool", "0", "--fork", "no", "--durability",
+				 "relaxed", "--log-level", "warn" };
+	struct err err = { 0 };
+	size_t n = 13;
+
+	if (m->image) {
+		argv[n++] = "--image";
+		argv[n++] = m->image;
+	}
+	if (m->accel) {
+		argv[n++] = "--accel";
+		argv[n++] = m->accel;
+	}
+	argv[n++] = m->mnt;
+	if (mkdir(m->mnt, 0700) < 0)
+		return complain("template", 1, "%s: %s", m->mnt,
+				strerror(errno));
+	if (spawn(&(struct spawn){ .argv = argv, .program = "/proc/self/exe",
+				   .error_fd = STDERR_FILENO, .may_gain = true,
+				   .parting = SIGTERM }, &m->mount, &err) < 0)
+		return complain("template", 1, "%s", err.text);
+	return 0;
+}
+
+static void read_health(const struct making *m, char *ret, size_t size)
+{
+	char path[PATH_MAX + 96];
+	auto_close int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/" FSD_DIR_NAME "/health", m->mnt);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, ret, size - 1);
+	ret[MAX(n, 0)] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+}
+
+/* Until jobs can run, and so the template is there. */
+static int await_ready(struct making *m)
+{
+	struct pollfd p = { .fd = m->mount.pidfd, .events = POLLIN };
+	uint64_t until = now_ns() + BOUND_NS;
+	char now[600], told[600] = "";
+
+	while (!stopped && now_ns() < until) {
+		read_health(m, now, sizeof(now));
+		if (!strcmp(now, "ok"))
+			return 0;
+		/* The step, not its seconds. */
+		if (strncmp(now, told, strcspn(now, "(")) != 0)
+			fprintf(stderr, "fsd template: %s\n", now);
+		memcpy(told, now, sizeof(told));
+		if (poll(&p, 1, LOOK_MS) > 0)
+			return complain("template", 1, "the mount that makes "
+					"it has ended");
+	}
+	return stopped ? 128 + stopped :
+			 complain("template", 1, "it is not ready after %llu s",
+				  (unsigned long long)(BOUND_NS / NS_PER_S));
+}
+
+static int put(const char *dir, const char *name, const char *text)
+{
+	char path[PATH_MAX + 128];
+	auto_close int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+/* A job that needs so much has a template of its size made. */
+static int run_large(const struct making *m)
+{
+	char job[PATH_MAX + 80], config[64], path[PATH_MAX + 96], code[8] = "";
+	auto_close int fd = -1;
+	int r;
+
+	snprintf(job, sizeof(job), "%s/large", m->mnt);
+	snprintf(config, sizeof(config), "{\"memory_mb\": %llu}",
+		 (unsigned long long)m->memory);
+	r = mkdir(job, 0700) < 0 ? -errno : put(job, "code.sh", ":\n");
+	if (r == 0)
+		r = put(job, "config.json", config);
+	snprintf(path, sizeof(path), "%s/wait", job);
+	fd = r < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (r < 0 || fd < 0 || read(fd, code, sizeof(code) - 1) <= 0 ||
+	    strcmp(code, "0\n") != 0)
+		return complain("template", 1, "no machine for %llu MB could "
+				"be made here", (unsigned long long)m->memory);
+	return 0;
+}
+
+/* --- its place --------------------------------------------------------------- */
+
+static int remove_one(const char *path, const struct stat *st, int type,
+		      struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	remove(path);
+	return 0;
+}
+
+static void remove_all(const char *path)
+{
+	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+/* Read by everybody, written by nobody. */
+static int open_up(const char *path)
+{
+	static const char *const names[] = { "ram", "state", "meta" };
+	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (dir < 0 || fchmodat(dir, names[i], 0444, 0) < 0)
+			return -errno;
+	return fchmod(dir, 0755) < 0 ? -errno : 0;
+}
+
+/* The older one goes once nobody has it open: by whoever is the next here. */
+static void retire(const struct making *m, const char *old)
+{
+	auto_close int dir = open(old, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char to[PATH_MAX + 64];
+
+	if (dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0)
+		return; /* with the working directory */
+	snprintf(to, sizeof(to), "%s/.old-%d", m->dir, (int)getpid());
+	rename(old, to);
+}
+
+static int place(const struct making *m, const char *name)
+{
+	char from[PATH_MAX + 96], to[PATH_MAX + 32];
+	int r;
+
+	snprintf(from, sizeof(from), "%s/templates/%s", m->work, name);
+	snprintf(to, sizeof(to), "%s/%s", m->dir, name);
+	r = open_up(from);
+	if (r == 0 && rename(from, to) < 0)
+		r = -errno;
+	if (r == -ENOTEMPTY || r == -EEXIST) {
+		r = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) <
+				    0 ? -errno : 0;
+		if (r == 0)
+			retire(m, from);
+	}
+	if (r < 0)
+		return complain("template", 1, "%s: %s", to, strerror(-r));
+	puts(to);
+	return 0;
+}
+
+static int place_all(const struct making *m)
+{
+	char path[PATH_MAX + 64];
+	struct dirent *e;
+	unsigned count = 0;
+	int r = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/templates", m->work);
+	dir = opendir(path);
+	while (r == 0 && dir && (e = readdir(dir)))
+		if (strlen(e->d_name) == KEY_DIGITS &&
+		    strspn(e->d_name, "0123456789abcdef") == KEY_DIGITS) {
+			r = place(m, e->d_name);
+			count++;
+		}
+	if (dir)
+		closedir(dir);
+	return r || count ? r : complain("template", 1, "no template was made");
+}
+
+/* What was retired, and nobody has open any more. */
+static void clean(const char *path)
+{
+	char name[PATH_MAX + NAME_MAX + 2];
+	DIR *dir = opendir(path);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		auto_close int fd = -1;
+
+		if (strncmp(e->d_name, ".old-", 5) != 0)
+			continue;
+		snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
+		fd = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+					O_CLOEXEC);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+			remove_all(name);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void stop_mount(struct making *m)
+{
+	struct pollfd p = { .fd = m->mount.pidfd, .events = POLLIN };
+
+	if (m->mount.pid > 0) {
+		kill(m->mount.pid, SIGTERM);
+		while (poll(&p, 1, -1) < 0 && errno == EINTR)
+			;
+	}
+	child_end(&m->mount);
+}
+
+static int make(struct making *m)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	int r = make_dirs(m->dir);
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	if (r)
+		return r;
+	clean(m->dir);
+	snprintf(m->work, sizeof(m->work), "%s/.make-XXXXXX", m->dir);
+	if (!mkdtemp(m->work))
+		return complain("template", 1, "%s: %s", m->dir,
+				strerror(errno));
+	snprintf(m->mnt, sizeof(m->mnt), "%s/mnt", m->work);
+	r = start_mount(m);
+	if (r == 0)
+		r = await_ready(m);
+	if (r == 0 && m->memory > 4096)
+		r = run_large(m);
+	stop_mount(m);
+	if (r == 0)
+		r = place_all(m);
+	remove_all(m->work);
+	return r;
+}
+
+static int find_dir(struct making *m, const char *asked)
+{
+	auto_free char *state = NULL, *path = NULL;
+
+	if (asked && mkdir(asked, 0755) < 0 && errno != EEXIST)
+		return complain("template", 1, "%s: %s", asked,
+				strerror(errno));
+	state = asked || geteuid() == 0 ? NULL : default_state_dir();
+	path = asked ? absolute_path(asked) : NULL;
+	if (asked ? !path : geteuid() != 0 && !state)
+		return complain("template", 1, "%s: %s",
+				asked ? asked : "the state directory",
+				strerror(errno));
+	if (state)
+		snprintf(m->dir, sizeof(m->dir), "%s/templates", state);
+	else
+		snprintf(m->dir, sizeof(m->dir), "%s",
+			 path ? path : SHARED_TEMPLATES);
+	return 0;
+}
+
+int command_template(int argc, char **argv)
+{
+	struct making m = { .mount = { .pidfd = -1, .stderr_fd = -1 } };
+	struct cli_getopt g;
+	int opt, r;
+
+	cli_getopt(template_cli_options, false, &g);
+	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
+	       -1) {
+		if (opt == OPT_IMAGE)
+			m.image = optarg;
+		else if (opt == OPT_ACCEL)
+			m.accel = optarg;
+		else if (opt != OPT_MEMORY)
+			return usage("template");
+		else if (parse_u64(optarg, 32, 1u << 20, &m.memory) < 0)
+			return complain("template", 2, "--memory is \"%s\"; it "
+					"must be a number of MB from 32 to %u",
+					optarg, 1u << 20);
+	}
+	if (argc - optind > 1)
+		return usage("template");
+	r = find_dir(&m, argv[optind]);
+	return r ? r : make(&m);
+}
