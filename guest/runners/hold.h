@@ -24,11 +24,11 @@
 static inline long hold_call(long number, long a, long b, long c, long d)
 {
 	register long r10 __asm__("r10") = d;
-	long r;
+	long r = number;
 
 	__asm__ volatile("syscall"
-			 : "=a"(r)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
+			 : "+a"(r)
+			 : "D"(a), "S"(b), "d"(c), "r"(r10)
 			 : "rcx", "r11", "memory");
 	return r;
 }
