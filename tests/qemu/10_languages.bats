@@ -235,7 +235,7 @@ PY
 }
 
 @test "Python: mode call loads the program and runs nothing under its guard" {
-	prog code.py '{"mode": "call", "input": {"n": 4}}' <<'PY'
+	prog code.py '{"mode": "call", "input": {"n": 4}, "timeout": 300}' <<'PY'
 import concurrent.futures, dataclasses, inspect, multiprocessing, pickle, sys, traceback
 @dataclasses.dataclass
 class Pair:
@@ -260,15 +260,15 @@ PY
 @test "mode call: odd strings and long numbers arrive in value as they are" {
 	prog code.py '{"mode": "call"}' <<'PY'
 def main():
-    return {"a\0b": 1, "\ud800": "\udfff", "n": [2**53 + 1, 2**70, -0.0], "ü": "\0"}
+    return {"a\0b": 1, "half\ud800": "\udfff", "n": [2**53 + 1, 2**70, -0.0], "ü": "\0\\"}
 PY
 	ok ''
 	run cat "$MNT/$J/result.json"
-	assert_output --partial '"value": {"a\u0000b":1,"\ud800":"\udfff","n":[9007199254740993,1180591620717411303424,-0.0],"ü":"\u0000"}'
-	prog code.js '{"mode": "call"}' <<<'exports.main = () => ({ "a\0b": 1, "\ud800": "\udfff" })'
+	assert_output --partial '"value": {"a\u0000b":1,"half�":"�","n":[9007199254740993,1180591620717411303424,-0.0],"ü":"\u0000\\"}'
+	prog code.js '{"mode": "call"}' <<<'exports.main = () => ({ "a\0b": 1, "half\ud800": "\\\udfff\\ud800😀" })'
 	ok ''
 	run cat "$MNT/$J/result.json"
-	assert_output --partial '"value": {"a\u0000b":1,"\ud800":"\udfff"}'
+	assert_output --partial '"value": {"a\u0000b":1,"half\ufffd":"\\\ufffd\\ud800😀"}'
 	prog code.py <<<'raise ValueError("half \ud800")'
 	result_is "$J" .error.name ValueError
 	prog code.js <<<'throw new RangeError("half \ud800")'
@@ -487,6 +487,19 @@ setTimeout(() => console.log("goes on"), 10); throw new Error("one")'
 exports.main = () => new Promise((done) => { setTimeout(() => { throw new Error("x") }, 1); setTimeout(() => done(7), 20) })'
 	result_is "$J" .value 7
 	result_is "$J" .error null
+}
+
+@test "JavaScript: clocks begin with the program, and no listener or handle is the runner's" {
+	local file
+	for file in code.js code.mjs code.ts; do
+		prog $file <<'JS'
+const from = [process.uptime() * 1000, performance.now(), performance.mark('a').startTime, performance.measure('b', 'a').duration];
+console.log(from.every((ms) => ms >= 0 && ms < 10000) || from, process.execArgv);
+console.log(process.listeners('exit').length, process.listenerCount('uncaughtExceptionMonitor'), process._getActiveHandles().length);
+console.log(process.eventNames().filter((name) => !/Listener$|warning|exit/.test(name)), process.eventNames().length < 5);
+JS
+		ok $'true []\n'"$([ $file = code.mjs ] && echo 1 || echo 0)"$' 0 0\n[] true'
+	done
 }
 
 @test "in Node it is today by each of its clocks" {

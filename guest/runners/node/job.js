@@ -8,14 +8,15 @@ const net = require('net');
 const path = require('path');
 const v8 = require('v8');
 const Module = require('module');
+const EventEmitter = require('events');
 const { Console } = require('console');
 const own = require('./own.js');
 
 // An image without native.node works as well, and is slower.
 const native = path.join(__dirname, 'native.node');
-const { quit, hold, grow, turn, block } = fs.existsSync(native)
+const { quit, hold, grow, turn, block, begin } = fs.existsSync(native)
 	? require(native) : { quit: process.reallyExit, hold: () => {},
-			      grow: () => {}, turn: () => {} };
+			      grow: () => {}, turn: () => {}, begin: () => {} };
 
 const CONTROL = 3;
 const RESULT = 4;
@@ -71,7 +72,7 @@ function seed(really) {
 let seeded = false; // with this machine's own
 
 function send(text) {
-	const data = Buffer.from(text);
+	const data = Buffer.from(own.readable(text));
 	try {
 		for (let at = 0; at < data.length;)
 			at += fs.writeSync(RESULT, data, at);
@@ -81,11 +82,11 @@ function send(text) {
 }
 
 function describe(error) {
-	const text = (thing) => String(thing).toWellFormed();
 	if (!(error instanceof Error))
-		return { name: typeof error, value: text(error), traceback: '' };
-	return { name: text(error.name), value: text(error.message),
-		 traceback: text(error.stack) };
+		return { name: typeof error, value: String(error),
+			 traceback: '' };
+	return { name: String(error.name), value: String(error.message),
+		 traceback: String(error.stack) };
 }
 
 // Node takes its threads, its heap and its libraries apart at the end, which
@@ -95,6 +96,7 @@ function describe(error) {
 // something in the place of what Node does at the end.
 function shortenEnd(really) {
 	const { emit, reallyExit } = process;
+	const { rawListeners } = EventEmitter.prototype;
 	let failed = false;
 	function onError(error) {
 		// The program handles it, and goes on.
@@ -110,13 +112,14 @@ function shortenEnd(really) {
 			       process.emit !== emit ||
 			       process.reallyExit !== reallyExit))
 			return;
-		const all = process.rawListeners('exit');
+		const all = rawListeners.call(process, 'exit');
 		process.removeListener('exit', onExit);
 		for (const listener of all.slice(all.indexOf(onExit) + 1))
 			Reflect.apply(listener, process, [code]);
 		if (really)
 			quit(process.exitCode | 0); // "3" and true as well
 	}
+	own.hidden.add(onError).add(onExit);
 	process.on('uncaughtExceptionMonitor', onError);
 	process.on('exit', onExit);
 	if (!really) {
@@ -126,13 +129,38 @@ function shortenEnd(really) {
 	}
 }
 
-// This process began in the template, before there was a date. Heated, for the
-// first time costs a fifth of a short program.
+const { now, mark, measure } = Performance.prototype;
+
+// This process began in the template, and the program's clocks begin with the program.
+// Heated, for the first time costs a fifth of a short program.
 function resetOrigin() {
+	const born = Reflect.apply(now, performance, []);
+	const later = {
+		now() {
+			return Reflect.apply(now, this, []) - born;
+		},
+		mark(name, options) {
+			return Reflect.apply(mark, this, [name, {
+				...options,
+				startTime: options?.startTime ?? this.now() }]);
+		},
+		measure(name, start, end) {
+			const options = Object(start) === start ? { ...start }
+				: { start, end };
+			if (options.start === undefined ||
+			    options.duration === undefined)
+				options.end ??= this.now();
+			return Reflect.apply(measure, this, [name, options]);
+		},
+	};
+	for (const name of Object.keys(later))
+		Object.defineProperty(Performance.prototype, name, {
+			configurable: true, enumerable: true, writable: true,
+			value: later[name] });
 	Object.defineProperty(performance, 'timeOrigin', {
-		value: Date.now() - performance.now(),
-		configurable: true, enumerable: true,
+		value: Date.now(), configurable: true, enumerable: true,
 	});
+	begin();
 }
 
 // Makes this process the program's, or does as if.
@@ -223,11 +251,41 @@ function replaceMain(main) {
 	});
 }
 
+// Whoever asks what process has is not told of the runner's listeners, nor of standard
+// streams that heating has opened.
+function hideOwn() {
+	const { _getActiveHandles: handles } = process;
+	process._getActiveHandles = function _getActiveHandles() {
+		return handles().filter(({ fd }) => fd !== 1 && fd !== 2);
+	};
+	const { listeners, rawListeners, eventNames } = EventEmitter.prototype;
+	const visible = (ask) => function (event) {
+		return Reflect.apply(ask, this, [event])
+			.filter((one) => !own.hidden.has(one));
+	};
+	const asked = {
+		listeners: visible(listeners),
+		rawListeners: visible(rawListeners),
+		listenerCount(event, listener) {
+			return this.listeners(event).filter((one) =>
+				listener === undefined || one === listener).length;
+		},
+		eventNames() {
+			return Reflect.apply(eventNames, this, [])
+				.filter((name) => this.listenerCount(name));
+		},
+	};
+	for (const [name, value] of Object.entries(asked))
+		Object.defineProperty(process, name, {
+			value, configurable: true, writable: true });
+}
+
 // Waits, then makes this process ready to be the program. mainOf says which
 // file Node is to load for a message; cool removes what heating left elsewhere.
 function wait(caller, mainOf = (file) => file, cool = () => {}) {
 	caller.children.length = 0;
 	own.vanish();
+	hideOwn();
 	hold();
 	grow();
 	fs.writeSync(CONTROL, 'R');

@@ -10,6 +10,7 @@
  *   grow()      a heap that is full grows: V8's limit follows the machine's
  *               memory, while the job's own is enforced on the process.
  *   turn()      one turn of the event loop, for heating it.
+ *   begin()     process.uptime() begins now.
  *   block(fd)   its reads and writes wait, as they did before libuv had it.
  *
  * The functions of Node-API and libuv are declared here because their binary
@@ -50,6 +51,9 @@ __attribute__((weak)) struct isolate *current_isolate(void)
 __attribute__((weak)) void
 add_near_limit(struct isolate *isolate, near_limit call, void *data)
 	__asm__("_ZN2v87Isolate24AddNearHeapLimitCallbackEPFmPvmmES1_");
+__attribute__((weak)) extern uint64_t
+	start_time __asm__("_ZN4node11per_process15node_start_timeE");
+uint64_t uv_hrtime(void);
 napi_value napi_register_module_v1(napi_env env, napi_value exports);
 
 static napi_value quit(napi_env env, napi_callback_info info)
@@ -115,6 +119,15 @@ static napi_value block(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
+static napi_value begin(napi_env env, napi_callback_info info)
+{
+	(void)env;
+	(void)info;
+	if (&start_time)
+		start_time = uv_hrtime();
+	return NULL;
+}
+
 static void add(napi_env env, napi_value exports, const char *name,
 		napi_callback call)
 {
@@ -132,5 +145,6 @@ napi_register_module_v1(napi_env env, napi_value exports)
 	add(env, exports, "grow", grow);
 	add(env, exports, "turn", turn);
 	add(env, exports, "block", block);
+	add(env, exports, "begin", begin);
 	return exports;
 }

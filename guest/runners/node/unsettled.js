@@ -4,6 +4,7 @@
 'use strict';
 
 const fs = require('fs');
+const own = require('./own.js');
 
 async function settled(promise) {
 	let idle = false; // or else it is process.exit() that ends the program
@@ -18,6 +19,7 @@ async function settled(promise) {
 		process.exitCode = 13;
 		fs.writeSync(2, 'Warning: Detected unsettled top-level await\n');
 	};
+	own.hidden.add(onIdle).add(onExit);
 	process.on('beforeExit', onIdle).on('exit', onExit);
 	try {
 		return await promise;
