@@ -133,3 +133,4 @@ promises();
 JSON.parse(JSON.stringify({ a: [1, 'x', null], b: new Map([[1, 2]]).size }));
 void [process.argv.length, process.env.HOME, typeof performance, typeof URL];
 console.log(1);
+import('data:text/javascript,export default 1').catch(() => {});
