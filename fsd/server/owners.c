@@ -29,16 +29,27 @@ static bool in_namespace(void)
 	return !all;
 }
 
+/* The user who became root by sudo(8), who can do all that root can; else who we
+ * are. Only root's own environment says so. */
+static uid_t behind_root(void)
+{
+	const char *text = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+	uint64_t uid;
+
+	return text && parse_u64(text, 1, UINT32_MAX - 1, &uid) == 0 ?
+		       (uid_t)uid : geteuid();
+}
+
 static bool is_trusted(uid_t uid)
 {
-	return uid == geteuid() || uid == 0 ||
+	return uid == geteuid() || uid == 0 || uid == behind_root() ||
 	       (uid == OVERFLOW_UID && in_namespace());
 }
 
 /* A group of one's own, as useradd(8) makes it for each user. */
 static bool is_own_group(gid_t gid)
 {
-	const struct passwd *user = getpwuid(geteuid());
+	const struct passwd *user = getpwuid(behind_root());
 	const struct group *group = getgrgid(gid);
 
 	return user && group && user->pw_gid == gid &&

@@ -77,6 +77,16 @@ as() {
 	assert_output --partial "the mount point foreign/m does not exist, and foreign, where it would be made, is not this user's"
 }
 
+@test "root by sudo may have its state where the user of sudo has all" {
+	mkdir home m
+	chown 65534 home || need 'root may give a directory away'
+	run bounded 20 "$FSD" mount --daemon --state home/state m
+	assert_equal "$status" 1
+	assert_output --partial "home belongs to uid 65534"
+	SUDO_UID=65534 bounded 20 "$FSD" mount --daemon --state home/state m
+	bounded 20 "$FSD" umount m
+}
+
 @test "a mount over a directory with files says how many it hides" {
 	mkdir m
 	touch m/a m/b m/c
