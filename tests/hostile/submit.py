@@ -81,17 +81,22 @@ def kinds(job):
     for folder, folders, files in os.walk(job.output("")):
         for name in folders + files:
             kind = os.lstat(os.path.join(folder, name)).st_mode
+            if stat.S_ISLNK(kind) and os.readlink(
+                    os.path.join(folder, name)) in ("loop", "plain"):
+                continue
             if not stat.S_ISDIR(kind) and not stat.S_ISREG(kind):
                 return name
     return "only those"
 
 
 ORDINARY = {"plain", "twin", "was", "set-uid", "set-gid", "unreadable",
-            "locked", "deep", "exit_code", "result.json", "n" * 255}
+            "locked", "deep", "loop", "alias", "exit_code", "result.json",
+            "n" * 255}
 
 
 def odd_names(job):
-    names = set(os.listdir(job.output(""))) - ORDINARY
+    names = {n for n in os.listdir(job.output("")) if n.isprintable()}
+    names -= ORDINARY
     return " ".join(sorted(n.replace(" ", "_") for n in names))
 
 
@@ -120,6 +125,8 @@ OUTPUTS = {
     "depth": depth,
     "exit_code": lambda job: "%s %s" % (content("exit_code")(job),
                                         job.read("exit_code").strip()),
+    "loop": lambda job: os.readlink(job.output("loop")),
+    "alias": content("alias"),
     "dropped": lambda job: job.result["output_dropped"],
 }
 
