@@ -897,15 +897,18 @@ def prometheus(path):
         if not m:
             die("no sample: %r" % line)
         name, labels, value = m.groups()
-        if name != current or not families[name]:
+        family = re.sub("_(bucket|sum|count)$", "", name)
+        if families.get(family) != "histogram":
+            family = name
+        if family != current or not families[family]:
             die("a sample without HELP and TYPE right before it: %s" % line)
         one = (name, prom_labels(labels or "", line))
         if one in series:
             die("a series comes twice: %s" % line)
         series.add(one)
-        if families[name] == "counter" and float(value) < 0:
+        if families[family] == "counter" and float(value) < 0:
             die("a counter below 0: %s" % line)
-    empty = set(families) - {name for name, _ in series}
+    empty = set(families) - {re.sub("_bucket$", "", name) for name, _ in series}
     if empty:
         die("nothing of %s" % ", ".join(sorted(empty)))
     if not series:

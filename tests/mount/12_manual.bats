@@ -50,7 +50,7 @@ readme() {
 }
 
 @test "jobtree(5) names the members of result.json and no others" {
-	job_run a $'write f x\nlink away\nresult {"error": {"name": "E", "value": "v", "traceback": "t"}, "results": [{"mime": "a/b", "data": 1}, {"mime": "a/b", "base64": "aGk="}, {"mime": "a/b", "path": "f"}]}' '{"mode": "cell"}'
+	job_run a $'write f x\nsymlink l f\nlink away\nresult {"error": {"name": "E", "value": "v", "traceback": "t"}, "results": [{"mime": "a/b", "data": 1}, {"mime": "a/b", "base64": "aGk="}, {"mime": "a/b", "path": "f"}]}' '{"mode": "cell"}'
 	check manual-results "$PAGES/layout/jobtree.5" "$MNT/a/result.json"
 }
 
@@ -81,6 +81,7 @@ readme() {
 	right() { printf '%s' "$1" >stats && check prometheus stats; }
 	wrong() { right "$1" 2>/dev/null && fail "taken: $1"; return 0; }
 	right "$good"$'a_total 1\n'
+	right $'# HELP a b\n# TYPE a histogram\na_bucket{le="1"} 1\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n'
 	right "$good"$'a_total{x="1",y="\\"\\\\\\n"} 1\na_total{x="2"} 2.5e3\n'
 	for text in 'a_total 1' $'a_total -1\n' $'a_total 1\na_total 1\n' \
 		$'a_total{x="1"} 1\na_total{x="1"} 2\n' $'b_total 1\n' \
@@ -91,6 +92,7 @@ readme() {
 		wrong "$good$text"
 	done
 	wrong $'a_total 1\n'
+	wrong $'# HELP a b\n# TYPE a gauge\na_bucket{le="1"} 1\n'
 	wrong $'# TYPE a_total counter\na_total 1\n'
 	wrong $'# HELP a_total b\na_total 1\n'
 	wrong $'# HELP a b\n# TYPE a counter\na 1\n'

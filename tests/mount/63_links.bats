@@ -7,7 +7,7 @@ load ../lib/common
 
 setup() {
 	mount_start
-	cd "$BATS_TEST_TMPDIR"
+	cd "$BATS_TEST_TMPDIR" || return
 }
 teardown() { mount_done; }
 
