@@ -61,7 +61,7 @@ struct command {
 static const struct command commands[WIRE_RUN_MAX] = {
 	[WIRE_RUN_PYTHON] = {
 		HOME,
-		{"/usr/bin/python3", "-s", HOME "/code.py", NULL},
+		{"/usr/bin/python3", HOME "/code.py", NULL},
 		{WIRE_BASE_ENV, "PYTHONPATH=" RUNNERS "/python", NULL},
 	},
 	[WIRE_RUN_NODE] = {

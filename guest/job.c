@@ -123,6 +123,8 @@ int job_begin(struct job *job, struct port *port, struct runner *runners,
 		r = clone_set_early_clock(&job->spec, err);
 	if (!r)
 		r = cgroup_limit(&runner->cgroup, &job->spec, err);
+	if (!r)
+		r = mounts_fit(job->spec.memory_bytes, err);
 	return give_up(job, port, r, err);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +28,9 @@ struct mount_row {
 };
 
 /*
- * Sizes are shares of the machine's memory; what a program writes here counts
- * against its own memory limit besides. /dev/shm comes with mounts_reduce_dev.
+ * Inputs may fill much of the machine's memory; /tmp and /dev/shm are half of what a
+ * job has, but 512 MiB at least. What a program writes counts against its own memory
+ * limit besides. /dev/shm comes with mounts_reduce_dev.
  */
 static const struct mount_row system_mounts[] = {
 	{"/proc", "proc", "hidepid=2", MS_NOSUID | MS_NODEV | MS_NOEXEC},
@@ -38,7 +40,7 @@ static const struct mount_row system_mounts[] = {
 	 MS_NOSUID | MS_NODEV | MS_NOEXEC},
 	{"/run/input", "tmpfs", "mode=0755,size=75%,nr_inodes=16",
 	 MS_NOSUID | MS_NODEV | MS_NOEXEC},
-	{"/tmp", "tmpfs", "mode=1777,size=50%,nr_inodes=100k",
+	{"/tmp", "tmpfs", "mode=1777,size=512m,nr_inodes=100k",
 	 MS_NOSUID | MS_NODEV},
 	{HOME, "tmpfs", "mode=0755,uid=1000,gid=1000,size=75%,nr_inodes=200k",
 	 MS_NOSUID | MS_NODEV},
@@ -203,7 +205,7 @@ int mounts_reduce_dev(struct err *err)
 	static const struct mount_row inside[] = {
 		{"/dev/pts", "devpts", "mode=0620,ptmxmode=0666,newinstance",
 		 MS_NOSUID | MS_NOEXEC},
-		{"/dev/shm", "tmpfs", "mode=1777,size=50%,nr_inodes=20k",
+		{"/dev/shm", "tmpfs", "mode=1777,size=512m,nr_inodes=20k",
 		 MS_NOSUID | MS_NODEV | MS_NOEXEC},
 	};
 	int r;
@@ -363,6 +365,26 @@ static int cover(const char *path, enum cover how)
 		break;
 	}
 	return r ? -errno : 0;
+}
+
+int mounts_fit(uint64_t memory, struct err *err)
+{
+	static const struct {
+		const char *path;
+		unsigned long flags;
+	} half[] = {{"/tmp", MS_NOSUID | MS_NODEV},
+		    {"/dev/shm", MS_NOSUID | MS_NODEV | MS_NOEXEC}};
+	char size[40];
+
+	if (memory / 2 <= 512ull << 20)
+		return 0;
+	snprintf(size, sizeof(size), "size=%" PRIu64 "k", memory / 2 >> 10);
+	for (size_t i = 0; i < ARRAY_SIZE(half); i++)
+		if (mount(NULL, half[i].path, NULL,
+			  MS_REMOUNT | half[i].flags, size))
+			return err_sys(err, -errno, "cannot give %s %s",
+				       half[i].path, size);
+	return 0;
 }
 
 bool mounts_close_home(void)

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include <stdint.h>
+
 #include "layout/base/err.h"
 
 /* In the initramfs: the device tree that the kernel fills. */
@@ -26,5 +28,7 @@ int mounts_seal(struct err *err);
  * true if it is read-only now. The kernel counts writers: it costs one call.
  */
 bool mounts_close_home(void);
+/* Gives /tmp and /dev/shm half of what a job has, if that is more than they have. */
+int mounts_fit(uint64_t memory, struct err *err);
 
 #endif

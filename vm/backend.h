@@ -77,6 +77,8 @@ struct backend_host {
 struct backend {
 	const struct vm_backend *ops;
 	const struct backend_host *host; /* borrowed */
+	/* Walls that a guest lacked, which was refused for it. */
+	uint32_t guest_lacks;
 };
 
 struct backend_machine {

@@ -205,7 +205,7 @@ static void retire(const struct making *m, const char *old)
 
 static int place(const struct making *m, const char *name)
 {
-	char from[PATH_MAX + 96], to[PATH_MAX + 32];
+	char from[PATH_MAX + 512], to[PATH_MAX + 512];
 	int r;
 
 	snprintf(from, sizeof(from), "%s/templates/%s", m->work, name);

@@ -249,7 +249,7 @@ static void table_row(const struct row *row, struct buf *out)
 {
 	const struct job_view *v = &row->v;
 	const struct passwd *pw = getpwuid(v->uid);
-	char text[64], age[32] = "-", wall[32] = "-";
+	char text[128], age[32] = "-", wall[32] = "-";
 	int64_t now = job_view_now_ms();
 
 	if (v->since_ms)

@@ -352,7 +352,6 @@ static int start(struct submitting *k)
 /* Whether it was refused, and what else is to be known. */
 static int told(struct submitting *k)
 {
-	auto_buf struct buf line = { 0 };
 	struct job_view v;
 	int r = job_view_read(k->to, &v);
 

@@ -126,7 +126,7 @@ stopped() {
 @test "nor do machines that are ended by a signal that QEMU obeys" {
 	own_mount
 	mount_start --pool 0 --fork no
-	killed_at_start 2 TERM
+	killed_at_start 2 HUP
 	same_template
 	grep -q 'a machine failed to start (2 in a row): QEMU was ended from outside' "$LOG"
 }

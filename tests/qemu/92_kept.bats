@@ -230,8 +230,7 @@ print(os.path.getsize("data"), open("data", "rb").read(1))'
 
 @test "one that was not sent all of it is interrupted" {
 	job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
-	head -c 5000000 /dev/zero >"$MNT/$J/stdin"
-	job_put "$J" config.json '{}'
+	job_put "$J" config.json '{"stdin_open": true}'
 	job_follow "$J" up
 	local jailer
 	jailer=$(jailer)
@@ -247,8 +246,7 @@ print(os.path.getsize("data"), open("data", "rb").read(1))'
 	counts
 	first=$J
 	job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
-	head -c 5000000 /dev/zero >"$MNT/$J/stdin"
-	job_put "$J" config.json '{}'
+	job_put "$J" config.json '{"stdin_open": true}'
 	job_follow "$J" up
 	jailer=$(jailer)
 	kill_server

@@ -27,7 +27,7 @@ zygotes_made() {
 @test "a forked machine whose kernel ends fails its job by name, and so it is when its QEMU is told to end" {
 	no_machine
 	local how
-	for how in kernel_ends 'kill -TERM'; do
+	for how in kernel_ends 'kill -HUP'; do
 		job_made code.py <<<$'import signal\nprint("up", flush=True)\nsignal.pause()'
 		job_put "$J" config.json '{"timeout": 100}'
 		job_follow "$J" up
@@ -35,7 +35,7 @@ zygotes_made() {
 		if [ "$how" = kernel_ends ]; then
 			kernel_ends
 		else
-			kill -TERM "$(machines)"
+			kill -HUP "$(machines)"
 		fi
 		job_wait "$J" 20
 		ended "$J" 125 failed

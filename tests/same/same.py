@@ -41,7 +41,7 @@ INTERPRETERS = {".py": "/usr/bin/python3", ".js": NODE, ".cjs": NODE,
 BUNDLE = "unset SHLVL; esbuild %s --bundle --platform=node --packages=external " \
     "--target=node20 " \
     "--log-level=error --sourcemap --format=%s --outfile=%s && " \
-    'exec /usr/bin/node --enable-source-maps %s "$@"'
+    'exec env -u SHLVL /usr/bin/node --enable-source-maps %s "$@"'
 # What is of no interest on either side.
 LEFT_OUT = {"__pycache__", "code.ts.bundle.cjs", "code.ts.bundle.mjs"}
 

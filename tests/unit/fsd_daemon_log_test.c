@@ -191,7 +191,7 @@ int main(void)
 	test_many_writers();
 	test_bound();
 	test_moved();
-	ok(daemon_log_open("/nonexistent/state", 1) == NULL,
+	ok(daemon_log_open("/proc/nonexistent/state", 1) == NULL,
 	   "where no directory can be made there is none");
 	rmdir(dir);
 	return done_testing();

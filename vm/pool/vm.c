@@ -312,8 +312,8 @@ void vm_free(struct vm *vm)
 
 bool vm_guest_walls(const struct vm *vm, uint32_t *ret)
 {
-	*ret = vm->guest_walls;
-	return vm->guest_seen;
+	*ret = vm->guest_walls & ~vm->backend->guest_lacks;
+	return vm->guest_seen || vm->backend->guest_lacks;
 }
 
 const struct walls *vm_walls(const struct vm *vm)

@@ -396,6 +396,7 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 	list_init(&q->machines);
 	left_init(&q->left, host->loop, host->options->keep);
 	q->ground.host = host;
+	q->ground.guest_lacks = &q->base.guest_lacks;
 	host_cpu(&q->ground.cpu);
 	q->ground.kvm = host_has_kvm();
 	r = check_kvm(q, err);

@@ -30,6 +30,7 @@ struct template_ground {
 	struct host_cpu cpu;
 	enum vm_accel accel;     /* AUTO until a boot has decided */
 	bool own_only;           /* a shared template did not serve */
+	uint32_t *guest_lacks;   /* the backend's */
 };
 
 struct template;

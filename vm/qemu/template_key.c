@@ -60,8 +60,10 @@ static int check_tsc(unsigned then, unsigned now, struct err *err)
 }
 
 /* No job is to run where a wall is missing, unless that was asked for. */
-static int check_walls(uint32_t walls, bool strict, struct err *err)
+static int check_walls(const struct template_ground *g, uint32_t walls,
+		       struct err *err)
 {
+	bool strict = !g->host->options->permissive;
 	int r = 0;
 
 	for (unsigned i = 0; i < WIRE_WALL_MAX; i++) {
@@ -70,6 +72,7 @@ static int check_walls(uint32_t walls, bool strict, struct err *err)
 		if (walls & 1u << i)
 			continue;
 		log_warn("the wall %s is missing in the guest", info->name);
+		*g->guest_lacks |= 1u << i;
 		if (strict)
 			r = err_set(err, -EBADMSG, "the wall %s is missing in "
 				    "the guest; %s; --policy permissive runs "
@@ -83,6 +86,5 @@ int template_check(const struct template_ground *g,
 {
 	int r = check_tsc(meta->tsc_khz, host_tsc_khz(&g->cpu), err);
 
-	return r < 0 ? r : check_walls(meta->walls,
-				       !g->host->options->permissive, err);
+	return r < 0 ? r : check_walls(g, meta->walls, err);
 }

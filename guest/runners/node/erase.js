@@ -12,6 +12,10 @@ const { internalBinding } = quietly(() => require('internal/test/binding'));
 const { Esbuild } = require('./esbuild.js');
 const tsconfig = require('./tsconfig.js');
 
+// It has left these where the program would see them.
+delete globalThis.internalBinding;
+delete globalThis.primordials;
+
 const { privateSymbols } = internalBinding('util');
 const EXTENSIONS = ['.ts', '.cts', '.mts', '.tsx'];
 const ONLY_ESM = /^Top-level await|^"import\.meta" is not available/;

@@ -7,4 +7,6 @@
 
 if (require('worker_threads').isMainThread)
 	require('./own.js')('./job.js').wait(module);
+else
+	require('./own.js').vanish();
 delete require.cache[__filename];

@@ -19,7 +19,7 @@ def _wait():
     import posix
     import sys
 
-    control, result = 3, 4
+    control, result = 3, 900  # of guest/runner.h it is 4, which is the program's
     program = "/home/user/code.py"
     fresh = "FSD_FRESH"  # in the environment: again() has started this one
     is_fresh = fresh in os.environ
@@ -59,6 +59,16 @@ def _wait():
         sys.path_importer_cache.pop(here, None)
         sys.modules.pop("native", None)
         sys.dont_write_bytecode = True
+
+    def skip_usercustomize():
+        """A program with packages of its user's gets a fresh interpreter."""
+        import site
+        usual = site.execusercustomize
+
+        def nothing():
+            site.execusercustomize = usual
+        if not is_fresh:
+            site.execusercustomize = nothing
 
     def take_input():
         """The host has put standard input into a file: see guest/runner.h."""
@@ -183,15 +193,16 @@ def _wait():
             message = message[os.write(job, message):]
         os.lseek(job, 0, os.SEEK_SET)
         os.dup2(job, control)
-        os.set_inheritable(result, True)
+        os.dup2(result, 4)
         env = dict(text.split(b"=", 1) for text in texts[4 + int(texts[3]):-1])
-        os.execve(sys.executable,
-                  [word for word in sys.orig_argv if word != "-s"],
+        os.execve(sys.executable, sys.orig_argv,
                   {**env, b"PYTHONPATH": os.fsencode(here),
                    fresh.encode(): b"1"})
 
     posix.set_inheritable(control, False)
-    posix.set_inheritable(result, False)
+    os.dup2(4, result, inheritable=False)
+    posix.close(4)
+    skip_usercustomize()
     forget()
     usual = [name + b"=" + value for name, value in os.environb.items()]
     # Before the modules register theirs: the last one to be called.
