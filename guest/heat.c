@@ -92,7 +92,7 @@ static void describe(enum wire_runner kind, const char *const *argv,
 		.runner = kind,
 		.cpus = UINT32_MAX,
 		.processes = 4096,
-		.memory_bytes = 1ull << 40,
+		.memory_bytes = 512ull << 20,
 		.stdout_limit = UINT64_MAX,
 		.stderr_limit = UINT64_MAX,
 		.output_limit = 1, /* to look for some is part of every job */

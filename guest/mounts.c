@@ -29,7 +29,7 @@ struct mount_row {
 
 /*
  * Inputs may fill much of the machine's memory; /tmp and /dev/shm are half of what a
- * job has, but 512 MiB at least. What a program writes counts against its own memory
+ * job has, but 480 MiB at least. What a program writes counts against its own memory
  * limit besides. /dev/shm comes with mounts_reduce_dev.
  */
 static const struct mount_row system_mounts[] = {
@@ -40,7 +40,7 @@ static const struct mount_row system_mounts[] = {
 	 MS_NOSUID | MS_NODEV | MS_NOEXEC},
 	{"/run/input", "tmpfs", "mode=0755,size=75%,nr_inodes=16",
 	 MS_NOSUID | MS_NODEV | MS_NOEXEC},
-	{"/tmp", "tmpfs", "mode=1777,size=512m,nr_inodes=100k",
+	{"/tmp", "tmpfs", "mode=1777,size=480m,nr_inodes=100k",
 	 MS_NOSUID | MS_NODEV},
 	{HOME, "tmpfs", "mode=0755,uid=1000,gid=1000,size=75%,nr_inodes=200k",
 	 MS_NOSUID | MS_NODEV},
@@ -205,7 +205,7 @@ int mounts_reduce_dev(struct err *err)
 	static const struct mount_row inside[] = {
 		{"/dev/pts", "devpts", "mode=0620,ptmxmode=0666,newinstance",
 		 MS_NOSUID | MS_NOEXEC},
-		{"/dev/shm", "tmpfs", "mode=1777,size=512m,nr_inodes=20k",
+		{"/dev/shm", "tmpfs", "mode=1777,size=480m,nr_inodes=20k",
 		 MS_NOSUID | MS_NODEV | MS_NOEXEC},
 	};
 	int r;
@@ -376,7 +376,7 @@ int mounts_fit(uint64_t memory, struct err *err)
 		    {"/dev/shm", MS_NOSUID | MS_NODEV | MS_NOEXEC}};
 	char size[40];
 
-	if (memory / 2 <= 512ull << 20)
+	if (memory / 2 <= 480ull << 20)
 		return 0;
 	snprintf(size, sizeof(size), "size=%" PRIu64 "k", memory / 2 >> 10);
 	for (size_t i = 0; i < ARRAY_SIZE(half); i++)

@@ -16,6 +16,19 @@
 #define NOT_WHOLE "it did not come whole"
 #define NOT_STORED "it could not be stored"
 
+static const char *not_stored(int r)
+{
+	switch (r) {
+	case -ENOSPC:
+	case -EDQUOT:
+		return NOT_STORED ": No space left on device";
+	case -EIO:
+		return NOT_STORED ": Input/output error";
+	default:
+		return NOT_STORED;
+	}
+}
+
 /* What was counted for it and did not come is given back. */
 static void close_file(struct run *run)
 {
@@ -193,7 +206,7 @@ static const char *reason_of(int r)
 	case -ENOTDIR:
 		return "another entry has its name";
 	default:
-		return NOT_STORED;
+		return not_stored(r);
 	}
 }
 
@@ -230,7 +243,7 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
  * result needs. */
 static int give_up_file(struct run *run, int r)
 {
-	cut(run, NOT_STORED);
+	cut(run, not_stored(r));
 	run->file_left = 0;
 	return r;
 }

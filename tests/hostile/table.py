@@ -103,7 +103,7 @@ ENDS = [
 import os, struct
 frames = [b"\\x07" * 64, b'{"exit_code":0,"status":"exited"}\\n',
           struct.pack("<HBBI", 0xF505, 64, 0, 4) + bytes(4)]
-for fd in range(3, 300):
+for fd in range(3, 1000):
     for text in frames:
         try:
             os.set_blocking(fd, False)
@@ -115,7 +115,7 @@ os._exit(33)
     ("forged value", "tells a value by itself, and no more than that",
      "3 exited 7 -", """
 import os
-for fd in range(3, 300):
+for fd in range(3, 1000):
     try:
         os.write(fd, b'{"value": 7, "exit_code": 0, "status": "timeout",'
                      b' "signal": "SIGKILL", "schema": 2}')

@@ -74,7 +74,7 @@ files() {
 	result_is a '[.output[].path] | join(" ")' g
 	assert_equal "$(names "$MNT/a/output")" g
 	run cat "$MNT/a/log"
-	assert_output --partial 'left out: No space left on device'
+	assert_output --partial 'left out: it could not be stored: No space left on device'
 	assert_equal "$(figure 'fsd_user_bytes{uid="0"}')" "$(cat \
 		"$STATE"/jobs/*/{files/*,r1/result.json,r1/output/g} | wc -c)"
 }

@@ -226,7 +226,7 @@ def in_machine(job, name, seconds):
         return {"refused": job.read("error")}, 0
     used = job.result()["usage"]
     return lines_of(job.ended(), files(job.path + "/output"), name), (
-        used["user_ms"] + used["system_ms"]) / 1000
+        (used["user_ms"] or 0) + (used["system_ms"] or 0)) / 1000
 
 
 def run(mount, programs, report):

@@ -53,6 +53,10 @@ OPTIONS = {
 # of stdout and stderr.
 PID = [(r"\(node:\d+\)", "(node:PID)")]
 NORMALISE = {
+    # The interpreter is older than the program; signal 32 is whose who called.
+    "python/clocks": [(r"(the process is young): \w+", r"\1")],
+    "bash/clocks": [(r"(?m)^(young|\d+)$", "AGE")],
+    "python/processes": [(r"(SigIgn:\t[0-9a-f]{8})[0-9a-f]", r"\1X")],
     "bash/signal-child": [(r"(line \d+): +\d+ ", r"\1: PID ")],
     "bash/ulimit": [(r"(line \d+): +\d+ ", r"\1: PID ")],
     "node/syntax-esm": PID,

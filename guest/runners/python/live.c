@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,10 +21,23 @@ static struct {
 	bool there, timed;      /* the thread, its timer */
 	atomic_bool ends;       /* it is to end */
 	atomic_bool works;      /* a program runs */
+	atomic_bool flushes;    /* the thread does, and has a stream's lock */
 	atomic_int writing;     /* threads in watched_write() */
 	atomic_int id;          /* the thread's, as the kernel knows it */
 	PyObject *text, *buffered; /* types: of streams that can be flushed */
+	struct stat file[2];    /* standard output and error, as they began */
 } live;
+
+/* A program that lets its output go elsewhere for a while flushes by itself: what it
+ * printed before would come there. */
+static bool is_elsewhere(int fd)
+{
+	const struct stat *first = &live.file[fd - 1];
+	struct stat now;
+
+	return fstat(fd, &now) || now.st_dev != first->st_dev ||
+	       now.st_ino != first->st_ino;
+}
 
 static PyObject *watched_write(PyObject *raw, PyObject *data)
 {
@@ -72,11 +86,11 @@ static bool is_watched(PyObject *thing)
 }
 
 /* What cannot be written stays where it is, and the program's own flush fails. */
-static void flush(const char *name)
+static void flush(const char *name, int fd)
 {
 	PyObject *stream = PySys_GetObject(name), *r;
 
-	if (!stream)
+	if (!stream || is_elsewhere(fd))
 		return;
 	Py_IncRef(stream);
 	if (is_watched(stream) && !live.writing) {
@@ -91,8 +105,8 @@ static void flush_all(void)
 {
 	static const char *const names[] = {"stdout", "__stdout__", "stderr"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		flush(names[i]);
+	for (int i = 0; i < 3; i++)
+		flush(names[i], i < 2 ? STDOUT_FILENO : STDERR_FILENO);
 }
 
 static void *live_thread(void *unused)
@@ -113,8 +127,11 @@ static void *live_thread(void *unused)
 		if (!live.works || live.ends)
 			continue;
 		state = PyGILState_Ensure();
-		if (live.works && !live.ends)
+		if (live.works && !live.ends) {
+			live.flushes = true;
 			flush_all();
+			live.flushes = false;
+		}
 		PyGILState_Release(state);
 	}
 	return unused;
@@ -301,6 +318,8 @@ PyObject *live_begin(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 	static const struct itimerspec once = {
 		.it_value = {0, LIVE_MS * 1000000L}};
 
+	fstat(STDOUT_FILENO, &live.file[0]);
+	fstat(STDERR_FILENO, &live.file[1]);
 	live.works = true;
 	if (live.timed)
 		timer_settime(live.timer, 0, &once, NULL);
@@ -309,6 +328,14 @@ PyObject *live_begin(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 
 PyObject *live_rest(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 {
+	static const struct timespec moment = {0, 100000};
+
 	live.works = false;
+	/* At the interpreter's end nobody may have a stream's lock: it would abort. */
+	while (live.flushes) {
+		Py_BEGIN_ALLOW_THREADS
+		nanosleep(&moment, NULL);
+		Py_END_ALLOW_THREADS
+	}
 	return Py_NewRef(Py_None);
 }

@@ -19,6 +19,8 @@ def _wait():
     import posix
     import sys
 
+    if "PYTHONPATH" not in os.environ:
+        return  # forget() was here: this is a subinterpreter
     control, result = 3, 900  # of guest/runner.h it is 4, which is the program's
     program = "/home/user/code.py"
     fresh = "FSD_FRESH"  # in the environment: again() has started this one

@@ -9,7 +9,8 @@ import termios
 e = select.epoll()
 fd = os.eventfd(0, os.EFD_NONBLOCK)
 e.register(fd, select.EPOLLIN)
-print(e.poll(0), os.eventfd_write(fd, 3), len(e.poll(5)), os.eventfd_read(fd))
+print(e.poll(0), os.eventfd_write(fd, 3), len(e.poll(5)), os.eventfd_read(fd),
+      flush=True)
 m = os.memfd_create("m")
 os.write(m, b"memory")
 print(os.pread(m, 10, 0), os.sendfile(1, m, 0, 6))
