@@ -21,12 +21,12 @@ static struct {
 	bool there, timed;      /* the thread, its timer */
 	atomic_bool ends;       /* it is to end */
 	atomic_bool works;      /* a program runs */
-	atomic_bool flushes;    /* the thread does, and has a stream's lock */
+	pthread_mutex_t flushes; /* the thread does, and may have a stream's lock */
 	atomic_int writing;     /* threads in watched_write() */
 	atomic_int id;          /* the thread's, as the kernel knows it */
 	PyObject *text, *buffered; /* types: of streams that can be flushed */
 	struct stat file[2];    /* standard output and error, as they began */
-} live;
+} live = {.flushes = PTHREAD_MUTEX_INITIALIZER};
 
 /* A program that lets its output go elsewhere for a while flushes by itself: what it
  * printed before would come there. */
@@ -128,9 +128,9 @@ static void *live_thread(void *unused)
 			continue;
 		state = PyGILState_Ensure();
 		if (live.works && !live.ends) {
-			live.flushes = true;
+			pthread_mutex_lock(&live.flushes);
 			flush_all();
-			live.flushes = false;
+			pthread_mutex_unlock(&live.flushes);
 		}
 		PyGILState_Release(state);
 	}
@@ -328,14 +328,14 @@ PyObject *live_begin(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 
 PyObject *live_rest(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 {
-	static const struct timespec moment = {0, 100000};
-
 	live.works = false;
-	/* At the interpreter's end nobody may have a stream's lock: it would abort. */
-	while (live.flushes) {
+	/* At the interpreter's end nobody may have a stream's lock: it would abort. The
+	 * thread may wait for Python's lock meanwhile. */
+	if (pthread_mutex_trylock(&live.flushes)) {
 		Py_BEGIN_ALLOW_THREADS
-		nanosleep(&moment, NULL);
+		pthread_mutex_lock(&live.flushes);
 		Py_END_ALLOW_THREADS
 	}
+	pthread_mutex_unlock(&live.flushes);
 	return Py_NewRef(Py_None);
 }
