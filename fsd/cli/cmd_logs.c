@@ -61,7 +61,7 @@ static int write_all(int to, const char *data, size_t len)
 	return 0;
 }
 
-/* What there is now. Return: 1: there may be more later; 0: the end; -1: it
+/* Reads what there is now. Return: 1: there may be more later; 0: the end; -1: it
  * cannot be read or written, which was said. */
 static int pump(const char *name, int from, int to)
 {

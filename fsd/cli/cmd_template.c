@@ -246,7 +246,7 @@ static int place_all(const struct making *m)
 	return r || count ? r : complain("template", 1, "no template was made");
 }
 
-/* What was retired, and nobody has open any more. */
+/* Removes retired templates that nobody has open any more. */
 static void clean(const char *path)
 {
 	char name[PATH_MAX + NAME_MAX + 2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may follow on a command line, for the shell's completion:
+ * Prints the words that may follow on a command line, for the shell's completion:
  *
  *   fsd complete N WORD...   N: which of the words is completed, from 0
  *

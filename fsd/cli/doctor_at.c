@@ -21,7 +21,7 @@
 
 #define ROOM_MIB 1024u /* that a template and some results want */
 
-/* Of one place: its directory, and how a person calls it. */
+/* A place to look at: its directory, and its name for people. */
 struct place {
 	int dir;
 	const char *name;
@@ -98,17 +98,26 @@ static int run_checks(const struct place *at, const struct place_check *checks,
 
 /* --- a mount ------------------------------------------------------------------- */
 
-static void check_version(const struct place *at, struct finding *f)
+/* Reads the first line of a file. Return: false: it cannot be read, which is found
+ * then. */
+static bool first_line(const struct place *at, const char *path, char *text,
+		       size_t size, struct finding *f)
 {
-	char text[128];
-	ssize_t n = read_file(at->dir, FSD_DIR_NAME "/version", text,
-			      sizeof(text));
+	ssize_t n = read_file(at->dir, path, text, size);
 
 	text[strcspn(text, "\n")] = '\0';
 	if (n < 0)
-		found(f, BAD, "%s/" FSD_DIR_NAME "/version: %s", at->name,
-		      strerror((int)-n));
-	else if (!strstr(text, fsd_version))
+		found(f, BAD, "%s/%s: %s", at->name, path, strerror((int)-n));
+	return n >= 0;
+}
+
+static void check_version(const struct place *at, struct finding *f)
+{
+	char text[128];
+
+	if (!first_line(at, FSD_DIR_NAME "/version", text, sizeof(text), f))
+		return;
+	if (!strstr(text, fsd_version))
 		found(f, POOR, "it is served by fsd %s, this program is fsd %s; "
 		      "`fsd upgrade %s` goes on with the program that is "
 		      "installed", text, fsd_version, at->name);
@@ -120,20 +129,16 @@ static void check_version(const struct place *at, struct finding *f)
 static void check_health(const struct place *at, struct finding *f)
 {
 	char text[500];
-	ssize_t n = read_file(at->dir, FSD_DIR_NAME "/health", text,
-			      sizeof(text));
 
-	text[strcspn(text, "\n")] = '\0';
-	if (n < 0)
-		found(f, BAD, "%s/" FSD_DIR_NAME "/health: %s", at->name,
-		      strerror((int)-n));
-	else if (!strcmp(text, "ok"))
+	if (!first_line(at, FSD_DIR_NAME "/health", text, sizeof(text), f))
+		return;
+	if (!strcmp(text, "ok"))
 		found(f, GOOD, "jobs can run");
 	else
 		found(f, strstr(text, "being made") ? POOR : BAD, "%s", text);
 }
 
-/* What is not whole, by its names; .fsd/security has the remedies. */
+/* Names the walls that are not whole; .fsd/security has the remedies. */
 static void check_security(const struct place *at, struct finding *f)
 {
 	char text[16384], *line = text, *end;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What a value or an operand is, for completion. */
+/* The kind of a value or an operand, for completion. */
 enum cli_takes {
 	CLI_TEXT,  /* nothing that can be guessed */
 	CLI_FILE,
@@ -49,7 +49,7 @@ extern const struct cli_command cli_commands[]; /* ends with name NULL */
 /* NULL: there is none. */
 const struct cli_command *cli_find(const char *name);
 
-/* What getopt_long() wants. */
+/* The tables that getopt_long() wants. */
 #define CLI_OPTIONS_MAX 48
 struct cli_getopt {
 	char letters[2 * CLI_OPTIONS_MAX + 2];

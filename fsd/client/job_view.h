@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a job's files say about it, read once: for the commands that show jobs.
+ * Reads once what a job's files say about it, for the commands that show jobs.
  * A job may change or go at any moment, so each part may be missing.
  */
 #ifndef FSD_JOB_VIEW_H
