@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "guest/wire_fs.h"
 #include "layout/base/buf.h"
@@ -54,12 +55,22 @@ struct vm_qemu_places {
 	const char *brought; /* with the program, or NULL */
 };
 
+/* A file whose sum was right while it was so (qemu/verified.h). */
+struct vm_verified {
+	uint32_t valid;
+	uint64_t dev, ino, size;
+	struct timespec mtime, ctime;
+	char sum[65]; /* 64 digits and a NUL */
+};
+
 /* What a daemon finds out before its first machine and need not a second time,
  * when it takes over from one that was killed; no pointers. */
 struct vm_known {
-	uint32_t valid;
+	uint32_t valid; /* qemu and walls are */
 	struct vm_qemu qemu;
 	struct walls walls;
+#define VM_VERIFIED_MAX 16u /* 3 of the image, 2 of each template */
+	struct vm_verified verified[VM_VERIFIED_MAX];
 };
 
 /*

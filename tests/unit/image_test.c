@@ -12,6 +12,7 @@
 
 #include "vm/qemu/image.h"
 #include "vm/qemu/store.h"
+#include "vm/qemu/verified.h"
 #include "vm/vm.h"
 #include "tap.h"
 
@@ -287,8 +288,72 @@ static void test_shared(void)
 	is_int(sh(dir, "rm -r own made && rmdir $PWD"), 0, "its end");
 }
 
+/* An empty file's state, and a sum that is not its own. */
+static struct vm_known forged(int fd, const char *sum)
+{
+	struct vm_known known = { .verified[3].valid = 1 };
+	struct vm_verified *v = &known.verified[3];
+	struct stat st;
+
+	ok(fstat(fd, &st) == 0, "a file's state");
+	v->dev = st.st_dev;
+	v->ino = st.st_ino;
+	v->size = (uint64_t)st.st_size;
+	v->mtime = st.st_mtim;
+	v->ctime = st.st_ctim;
+	memcpy(v->sum, sum, SHA_HEX);
+	return known;
+}
+
+static void test_known(void)
+{
+	static const char other[] = "00b0c44298fc1c149afbf4c8996fb924"
+				    "27ae41e4649b934ca495991b7852b855";
+	static const struct vm_known none;
+	int fd = memfd_create("known", MFD_CLOEXEC);
+	struct timespec now[2] = { 0 };
+	struct vm_known known = forged(fd, other);
+
+	is_int(verified_compare(&known, fd, other, false, NULL), 0,
+	       "a sum that was right before is not computed again");
+	is_int(verified_compare(&known, fd, SUM, false, NULL), 0,
+	       "unless it is another one");
+	is_int(verified_compare(NULL, fd, other, false, NULL), -EBADMSG,
+	       "and by nobody who does not know it");
+	known.verified[3].valid = 0;
+	is_int(verified_compare(&known, fd, other, false, NULL), -EBADMSG,
+	       "half an entry does not count");
+	known = forged(fd, other);
+	clock_gettime(CLOCK_REALTIME, &now[0]);
+	now[1] = known.verified[3].mtime;
+	known.verified[3].ctime.tv_nsec ^= 1;
+	ok(futimens(fd, now) == 0, "it changes, and has its mtime again");
+	is_int(verified_compare(&known, fd, other, false, NULL), -EBADMSG,
+	       "then the entry does not count");
+	known = none;
+	is_int(verified_compare(&known, fd, SUM, false, NULL), 0, "right");
+	ok(!memcmp(&known, &none, sizeof(none)),
+	   "which is not remembered of a file that was just written");
+	close(fd);
+}
+
+static void test_remembered(void)
+{
+	struct vm_known known = { 0 };
+	int fd = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+	char sum[SHA_HEX];
+
+	is_int(sha_file(fd, NULL, sum), 0, "an old file");
+	is_int(verified_compare(&known, fd, sum, false, NULL), 0, "is right");
+	is_int((int)known.verified[0].valid, 1, "which is remembered");
+	ok(!strcmp(known.verified[0].sum, sum), "with its sum");
+	close(fd);
+}
+
 int main(void)
 {
+	test_known();
+	test_remembered();
 	test_shared();
 	test_manifest();
 	test_directory();

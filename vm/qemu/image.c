@@ -8,6 +8,7 @@
 
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
+#include "verified.h"
 #include "vm/vm.h"
 
 #define MANIFEST_MAX (64u << 10)
@@ -184,20 +185,19 @@ void image_close(struct image *im)
 		fd_close(&im->fds[f]);
 }
 
-int image_verify(const struct image *im, const atomic_bool *cancel,
-		 struct err *err)
+int image_verify(const struct image *im, struct vm_known *known,
+		 const atomic_bool *cancel, struct err *err)
 {
 	for (unsigned f = 0; f < IMAGE_FILE_MAX; f++) {
-		char sum[SHA_HEX];
-		int r = sha_file(im->fds[f], cancel, sum);
+		int r = verified_compare(known, im->fds[f], im->files[f]->sum,
+					 false, cancel);
 
+		if (r == -EBADMSG)
+			return err_set(err, r, "guest image: %s is not what "
+				       "its manifest says; " REMEDY,
+				       file_names[f]);
 		if (r < 0)
 			return err_sys(err, r, "guest image: %s",
-				       file_names[f]);
-		if (strcmp(sum, im->files[f]->sum))
-			return err_set(err, -EBADMSG,
-				       "guest image: %s is not what its "
-				       "manifest says; " REMEDY,
 				       file_names[f]);
 	}
 	return 0;
@@ -210,7 +210,7 @@ int vm_image_verify(const char *image_dir, struct buf *ret, struct err *err)
 
 	if (r < 0)
 		return r;
-	r = image_verify(&im, NULL, err);
+	r = image_verify(&im, NULL, NULL, err);
 	image_close(&im);
 	if (r < 0)
 		return r;

@@ -17,6 +17,8 @@
 #include "layout/base/err.h"
 #include "vm/os/sha.h"
 
+struct vm_known;
+
 #define IMAGE_PARTS_MAX 16
 
 enum image_file { IMAGE_KERNEL, IMAGE_INITRD, IMAGE_ROOTFS, IMAGE_FILE_MAX };
@@ -42,9 +44,9 @@ int image_parse(const char *text, size_t len, struct image *ret,
 /* Reads the manifest of dir, opens its parts, compares their sizes. */
 int image_open(const char *dir, struct image *ret, struct err *err);
 void image_close(struct image *im);
-/* Compares the sums of the open parts; slow. Return: 0, -EBADMSG,
- * -ECANCELED, ... */
-int image_verify(const struct image *im, const atomic_bool *cancel,
-		 struct err *err);
+/* Compares the sums of the open parts; slow. known: verified.h. Return: 0,
+ * -EBADMSG, -ECANCELED, ... */
+int image_verify(const struct image *im, struct vm_known *known,
+		 const atomic_bool *cancel, struct err *err);
 
 #endif

@@ -13,6 +13,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 #include "layout/base/num.h"
+#include "verified.h"
 
 #define NEW_PREFIX ".new-"
 #define OLD_PREFIX ".old-"
@@ -284,23 +285,20 @@ static int read_meta(int dir, struct store_meta *m)
 }
 
 static int verify_file(int dir, const char *name, const char *want,
-		       bool sparse, const atomic_bool *cancel)
+		       bool sparse, struct vm_known *known,
+		       const atomic_bool *cancel)
 {
 	auto_close int fd = openat(dir, name, O_RDONLY | O_CLOEXEC |
 						      O_NOFOLLOW);
-	char sum[SHA_HEX];
-	int r;
 
 	if (fd < 0)
 		return errno == ENOENT ? -EBADMSG : -errno;
-	r = sparse ? sha_sparse(fd, cancel, sum) : sha_file(fd, cancel, sum);
-	if (r < 0)
-		return r;
-	return strcmp(sum, want) ? -EBADMSG : 0;
+	return verified_compare(known, fd, want, sparse, cancel);
 }
 
-int store_verify(int dir, const char *key, const atomic_bool *cancel,
-		 struct store_meta *m, struct err *err)
+int store_verify(int dir, const char *key, struct vm_known *known,
+		 const atomic_bool *cancel, struct store_meta *m,
+		 struct err *err)
 {
 	int r = read_meta(dir, m);
 
@@ -309,20 +307,21 @@ int store_verify(int dir, const char *key, const atomic_bool *cancel,
 	if (r < 0)
 		return err_set(err, r == -ENOENT ? -EBADMSG : r,
 			       "the template's meta file is damaged");
-	r = verify_file(dir, "state", m->state_sum, false, cancel);
+	r = verify_file(dir, "state", m->state_sum, false, known, cancel);
 	if (r < 0)
 		return err_set(err, r, "the template's device state is "
 				       "damaged");
-	r = verify_file(dir, "ram", m->ram_sum, true, cancel);
+	r = verify_file(dir, "ram", m->ram_sum, true, known, cancel);
 	if (r < 0)
 		return err_set(err, r, "the template's memory is damaged");
 	return 0;
 }
 
-int store_open(const char *cache_dir, const char *key,
+int store_open(const struct vm_options *options, const char *key,
 	       const atomic_bool *cancel, struct store_template *ret,
 	       struct err *err)
 {
+	const char *cache_dir = options->cache_dir;
 	auto_close int parent = open_parent(cache_dir), dir = -1;
 	char name[17];
 	int r;
@@ -337,7 +336,7 @@ int store_open(const char *cache_dir, const char *key,
 	/* In use: not to be cleaned away, and fresh again. */
 	if (flock(dir, LOCK_SH | LOCK_NB) < 0 || futimens(dir, NULL) < 0)
 		return err_sys(err, -errno, "template %s", name);
-	r = store_verify(dir, key, cancel, &ret->meta, err);
+	r = store_verify(dir, key, options->known, cancel, &ret->meta, err);
 	if (r < 0)
 		return r;
 	ret->dir = take_fd(&dir);

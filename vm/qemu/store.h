@@ -56,7 +56,7 @@ void store_abandon(struct store_new *n);
 int store_commit(struct store_new *n, struct store_meta *meta, bool replaces,
 		 const atomic_bool *cancel, struct err *err);
 /* Return: 0, -ENOENT (none), -EBADMSG (does not verify), other. */
-int store_open(const char *cache_dir, const char *key,
+int store_open(const struct vm_options *options, const char *key,
 	       const atomic_bool *cancel, struct store_template *ret,
 	       struct err *err);
 /* An own one, or one of options->shared, unless own_only; as store_open(). What is
@@ -64,9 +64,11 @@ int store_open(const char *cache_dir, const char *key,
 int store_find(const struct vm_options *options, bool own_only, const char *key,
 	       const atomic_bool *cancel, struct store_template *ret,
 	       struct err *err);
-/* Is what the directory has whole, and of that key? Return: 0 or -EBADMSG. */
-int store_verify(int dir, const char *key, const atomic_bool *cancel,
-		 struct store_meta *ret, struct err *err);
+/* Is what the directory has whole, and of that key? known: verified.h.
+ * Return: 0 or -EBADMSG. */
+int store_verify(int dir, const char *key, struct vm_known *known,
+		 const atomic_bool *cancel, struct store_meta *ret,
+		 struct err *err);
 /*
  * Has it served for a day, or since before the host was started? Its secrets,
  * those of Python's hashes, should not serve longer. *ret_due_ns: else when that

@@ -43,8 +43,8 @@ static int check_safe(int dir, struct err *err)
 }
 
 static int open_shared(const char *shared, const char *key,
-		       const atomic_bool *cancel, struct store_template *ret,
-		       struct err *err)
+		       struct vm_known *known, const atomic_bool *cancel,
+		       struct store_template *ret, struct err *err)
 {
 	auto_close int parent = open(shared, O_RDONLY | O_DIRECTORY |
 						     O_CLOEXEC);
@@ -62,7 +62,7 @@ static int open_shared(const char *shared, const char *key,
 		return -ENOENT;
 	r = check_safe(dir, err);
 	if (r == 0)
-		r = store_verify(dir, key, cancel, &ret->meta, err);
+		r = store_verify(dir, key, known, cancel, &ret->meta, err);
 	if (r == 0)
 		ret->dir = take_fd(&dir);
 	return r;
@@ -72,7 +72,7 @@ int store_find(const struct vm_options *o, bool own_only, const char *key,
 	       const atomic_bool *cancel, struct store_template *ret,
 	       struct err *err)
 {
-	int r = store_open(o->cache_dir, key, cancel, ret, err);
+	int r = store_open(o, key, cancel, ret, err);
 
 	ret->shared = false;
 	for (size_t i = 0; r == -ENOENT && !own_only && i < VM_SHARED_MAX; i++) {
@@ -81,7 +81,8 @@ int store_find(const struct vm_options *o, bool own_only, const char *key,
 
 		if (!o->shared[i])
 			continue;
-		found = open_shared(o->shared[i], key, cancel, ret, &why);
+		found = open_shared(o->shared[i], key, o->known, cancel, ret,
+				    &why);
 		if (found == 0) {
 			ret->shared = true;
 			return 0;

@@ -125,10 +125,11 @@ static int make_key(struct template *t)
 static void look_work(void *arg, const atomic_bool *cancel)
 {
 	struct template *t = arg;
+	const struct vm_options *o = t->ground->host->options;
 
 	t->result = 0;
 	if (!t->checked) {
-		t->result = image_verify(&t->ground->image, cancel,
+		t->result = image_verify(&t->ground->image, o->known, cancel,
 					 &t->result_err);
 		t->checked = t->result == 0;
 		store_clean(cache_of(t));
@@ -137,8 +138,7 @@ static void look_work(void *arg, const atomic_bool *cancel)
 	if (t->result < 0)
 		t->result_err.code = -EIO;
 	else
-		t->result = store_find(t->ground->host->options,
-				       t->ground->own_only || t->renews, t->key,
+		t->result = store_find(o, t->ground->own_only || t->renews, t->key,
 				       cancel, &t->found, &t->result_err);
 }
 
