@@ -487,6 +487,8 @@ client_in() {
 
 @test "run without a mount uses a private one and leaves nothing" {
 	program $'out private\nexit 4'
+	mkdir "$BATS_TEST_TMPDIR/own"
+	export TMPDIR=$BATS_TEST_TMPDIR/own # others' private mounts are elsewhere
 	# Whatever else is mounted on this host, here it is not.
 	# shellcheck disable=SC2016 # expanded inside
 	run --separate-stderr bounded 30 unshare --mount bash -c '
@@ -494,9 +496,9 @@ client_in() {
 		exec "$@"' _ "$FSD" run code.sh
 	assert_equal "$status" 4
 	assert_equal "$output" private
-	run find /tmp -maxdepth 1 -name 'fsd-run-*'
+	run ls -A "$TMPDIR"
 	assert_output ''
-	run grep fsd-run- /proc/self/mounts
+	run grep "$TMPDIR" /proc/self/mounts
 	assert_failure
 }
 
