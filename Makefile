@@ -19,7 +19,8 @@ PACKAGES := \
 	libfuse3-dev libjansson-dev libseccomp-dev libssl-dev \
 	libpython3-dev \
 	qemu-system-x86 fuse3 \
-	mmdebstrap erofs-utils e2fsprogs cpio kmod python3 xz-utils zstd lz4
+	mmdebstrap erofs-utils e2fsprogs cpio kmod python3 xz-utils zstd lz4 \
+	bubblewrap
 # To test as well. A test may use what is in these packages and nothing else.
 TEST_PACKAGES := \
 	bats bats-assert bats-support jq rsync inotify-tools attr acl strace \
@@ -28,7 +29,7 @@ TEST_PACKAGES := \
 	busybox gawk guile-3.0 lua5.4 mawk mksh nodejs php-cli ruby tcl zsh \
 	default-jdk-headless golang-go rustc \
 	clang libclang-rt-dev llvm cppcheck shellcheck clang-format \
-	bubblewrap
+	python3-pip
 # What only one of them has.
 DEBIAN := $(shell . /etc/os-release && echo $$VERSION_ID)
 TEST_PACKAGES += $(if $(filter 12,$(DEBIAN)),yash)
@@ -343,6 +344,13 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd.8)
 	install -D -m 644 fsd/share/completion.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/fsd
+	install -d $(DESTDIR)$(PREFIX)/share/fsd/env/stock \
+		$(DESTDIR)$(PREFIX)/share/fsd/env/guest
+	install -m 644 fsd/env/*.py $(DESTDIR)$(PREFIX)/share/fsd/env/
+	install -m 644 fsd/env/stock/*.json \
+		$(DESTDIR)$(PREFIX)/share/fsd/env/stock/
+	install -m 644 guest/environment/*.py \
+		$(DESTDIR)$(PREFIX)/share/fsd/env/guest/
 	$(if $(wildcard build/qemu/origin),\
 		install -d $(DESTDIR)$(PREFIX)/share/fsd/qemu && \
 		cp -R build/qemu/. $(DESTDIR)$(PREFIX)/share/fsd/qemu/)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one job of a build through a private mount, as `fsd run` does."""
+import json
+import os
+import shutil
+import subprocess
+
+from problem import Problem
+
+FSD = os.environ.get("FSD_PROGRAM", "fsd")
+SECONDS = 3600
+OUTPUT = 4 << 30
+
+
+def half_of_host():
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return pages // 2 >> 20
+
+
+def processors():
+    return len(os.sched_getaffinity(0))
+
+
+def run(place, program, files, memory, on_line, environment=None, places=None):
+    """Runs the program (a path) with files {name in the job: path}; on_line gets
+    each line that it prints. Return: the directory of its output/.
+
+    place: a directory of our own, which is emptied. Links, not copies: what is
+    copied into the mount is the file behind it."""
+    job, out = os.path.join(place, "job"), os.path.join(place, "out")
+    for path in (job, out):
+        shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(job)
+    shutil.copyfile(program, os.path.join(job, "code.py"))
+    for name, path in files.items():
+        try:
+            os.link(path, os.path.join(job, name))
+        except OSError:
+            shutil.copyfile(path, os.path.join(job, name))
+    config = {"timeout": SECONDS, "memory_mb": memory, "cpus": processors(),
+              "output_limit": OUTPUT, "warm": False}
+    if environment:
+        config["environment"] = environment
+    else:
+        del config["warm"]
+    with open(os.path.join(job, "config.json"), "w", encoding="utf-8") as f:
+        json.dump(config, f)
+    env = dict(os.environ)
+    if places:
+        env["FSD_ENVIRONMENTS"] = places
+    running = subprocess.Popen(
+        [FSD, "run", "--private", "-C", job, "-o", out], env=env,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, errors="replace")
+    failed = None
+    with running:
+        for line in running.stdout:
+            if line.startswith("failed: "):
+                failed = line[8:].strip()
+            else:
+                on_line(line.rstrip("\n"))
+        said = running.stderr.read()
+    shutil.rmtree(job, ignore_errors=True)
+    if failed:
+        raise Problem(failed)
+    if running.returncode:
+        raise Problem("the job that makes the layer failed: %s" %
+                      reason(out, said))
+    return os.path.join(out, "output")
+
+
+def reason(out, said):
+    try:
+        with open(os.path.join(out, "result.json"), encoding="utf-8") as f:
+            result = json.load(f)
+        status = result.get("status")
+        if status == "out_of_memory":
+            return "its machine's memory was too small for all the packages"
+        if status == "timeout":
+            return "it took more than %d seconds" % SECONDS
+    except (OSError, ValueError):
+        pass
+    lines = [line for line in said.split("\n") if line.strip()]
+    return "; ".join(lines[-2:]) or "it said nothing"

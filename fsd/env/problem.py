@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An error that a user can mend, and what every step of a build needs."""
+import hashlib
+import os
+import shutil
+import subprocess
+
+
+class Problem(Exception):
+    """Its text is the sentence behind "fsd env: "."""
+
+
+def need(tool, package):
+    """The path of a program of the host, or a Problem that names its package."""
+    path = shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin:" +
+                        os.environ.get("PATH", ""))
+    if not path:
+        raise Problem("%s is not on this host; run: apt-get install %s" %
+                      (tool, package))
+    return path
+
+
+def run(words, what, **options):
+    """The program's standard output as text. A failure is a Problem with the last
+    words of its standard error."""
+    done = subprocess.run(words, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, errors="replace", **options)
+    if done.returncode:
+        raise Problem("%s: %s" % (what, last_words(done.stderr or
+                                                   done.stdout)))
+    return done.stdout
+
+
+def last_words(text, lines=3):
+    found = [line.strip() for line in text.split("\n") if line.strip()]
+    return "; ".join(found[-lines:]) or "it said nothing"
+
+
+def sha256_of(path):
+    with open(path, "rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
+
+
+def jailed(words, readable=(), writable=(), network=False):
+    """The same command in bubblewrap: it sees /usr, what is named, and can write
+    only what is named. A resolver reads foreign files, which may be hostile."""
+    jail = [need("bwrap", "bubblewrap"), "--unshare-user", "--unshare-pid",
+            "--unshare-ipc", "--unshare-uts", "--unshare-cgroup",
+            "--die-with-parent",
+            "--new-session", "--clearenv", "--dev", "/dev", "--proc", "/proc",
+            "--tmpfs", "/tmp", "--setenv", "PATH", "/usr/bin:/bin",
+            "--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8"]
+    if not network:
+        jail.append("--unshare-net")
+    for name in ("bin", "sbin", "lib", "lib64"):
+        jail += ["--symlink", "usr/" + name, "/" + name]
+    jail += ["--ro-bind", "/usr", "/usr", "--ro-bind-try", "/etc", "/etc"]
+    for path in readable:
+        jail += ["--ro-bind", path, path]
+    for path in writable:
+        jail += ["--bind", path, path]
+    return jail + ["--"] + list(words)

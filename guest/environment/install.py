@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the layer of an environment: a job in the base, without a network.
+
+The host gives plan.json and the downloaded files by their hashes. This program
+unpacks them below tree/, as uid 1000 and without running any of their
+scripts, compiles the Python code and packs the tree as layer.erofs. layer.files
+lists what is in it. The host looks into none of the files: who wrote one of
+them can at worst spoil this machine and this layer.
+"""
+import glob
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+# In the working directory: /tmp has 480 MB at most.
+TREE = os.path.abspath("tree")
+TOOLS = "/tmp/tools"
+TOOLS_LIB = TOOLS + "/usr/lib/x86_64-linux-gnu"
+OWN = "usr/lib/fsd-environment"
+WHEELS = "usr/local/lib/python3.13/dist-packages"
+PYTHON = ("usr/lib/python3/dist-packages", "usr/lib/python3.13", WHEELS)
+LIBRARIES = "usr/lib/x86_64-linux-gnu"
+# The links of Debian's alternatives system that no maintainer script makes here.
+ALTERNATIVES = (
+    ("libblas.so.3", ("openblas-pthread", "openblas-openmp", "openblas-serial",
+                      "atlas", "blas")),
+    ("liblapack.so.3", ("openblas-pthread", "openblas-openmp",
+                        "openblas-serial", "atlas", "lapack")),
+)
+SLIM = ("usr/share/doc", "usr/share/doc-base", "usr/share/man", "usr/share/info",
+        "usr/share/locale", "usr/share/lintian", "usr/share/bug",
+        "usr/share/menu", "usr/share/groff", "usr/share/bash-completion",
+        "usr/share/zsh", "usr/share/applications", "usr/share/icons",
+        "usr/share/pixmaps", "usr/share/metainfo", "usr/share/gitweb",
+        "usr/share/nodejs/@types", "usr/share/pkgconfig", "usr/include",
+        "usr/src", "usr/games", "usr/lib/systemd", "usr/lib/udev",
+        "usr/lib/tmpfiles.d", "usr/lib/sysusers.d", "usr/lib/valgrind",
+        LIBRARIES + "/pkgconfig", "var", "run", "tmp", "dev", "proc", "sys",
+        "etc/init.d", "etc/cron.daily", "etc/logrotate.d", "etc/systemd")
+
+
+class Failed(Exception):
+    pass
+
+
+began = time.monotonic()
+
+
+def say(text):
+    print("%.1f %s" % (time.monotonic() - began, text), flush=True)
+
+
+def command(words, **options):
+    done = subprocess.run(words, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace", **options)
+    if done.returncode:
+        said = [line for line in done.stdout.split("\n") if line.strip()]
+        raise Failed("%s: %s" % (os.path.basename(words[0]),
+                                 "; ".join(said[-2:]) or
+                                 "exit code %d" % done.returncode))
+
+
+def side_by_side(function, items, cpus):
+    """The longest first, so that they end together."""
+    with ThreadPoolExecutor(cpus) as pool:
+        for _ in pool.map(function, items):
+            pass
+
+
+# --- unpacking ------------------------------------------------------------------
+
+def unpack_debian(deb, to=TREE):
+    """Data only: no maintainer script is looked at."""
+    try:
+        command(["dpkg-deb", "-x", deb["file"], to])
+    except Failed as e:
+        raise Failed("%s: it cannot be unpacked: %s" % (deb["name"], e)) from None
+    if to == TREE:  # a tool may be a package of the layer as well
+        os.unlink(deb["file"])
+
+
+def below(path, what):
+    """path, unless it leads out of the directory it is meant for."""
+    parts = path.split("/")
+    if path.startswith("/") or ".." in parts or "\0" in path or not path:
+        raise Failed("%s: it has a file \"%s\", which leads out of its directory"
+                     % (what, path))
+    return os.path.join(*[part for part in parts if part not in ("", ".")] or
+                        ["."])
+
+
+def unpack_wheel(wheel):
+    from installer import install
+    from installer.destinations import SchemeDictionaryDestination
+    from installer.sources import WheelFile
+    name = wheel["name"]
+    place = "/usr/local/lib/python3.13/dist-packages"
+    schemes = {"purelib": place, "platlib": place, "scripts": "/usr/local/bin",
+               "headers": "/usr/local/include", "data": "/usr/local"}
+    # Its name says what it is.
+    path = "/tmp/wheels/" + below(name, name)
+    os.makedirs("/tmp/wheels", exist_ok=True)
+    os.rename(wheel["file"], path)
+    try:
+        with WheelFile.open(path) as source:
+            for member in source._zipfile.namelist():
+                below(member.rstrip("/"), name)
+            source.validate_record()
+            install(source, SchemeDictionaryDestination(
+                schemes, interpreter="/usr/bin/python3", script_kind="posix",
+                destdir=TREE), {"INSTALLER": b"fsd\n"})
+    except Failed:
+        raise
+    except Exception as e:
+        raise Failed("%s: it cannot be installed: %s" %
+                     (name, str(e) or type(e).__name__)) from None
+    os.unlink(path)
+
+
+def unpack_npm(package):
+    """The tarball's one top directory, whatever its name, becomes the package. Its
+    scripts are files like any other."""
+    import tarfile
+    name = package["name"]
+    place = os.path.join(TREE, below(package["at"], name))
+    try:
+        with tarfile.open(package["file"]) as tar:
+            for member in tar:
+                path = below(member.name, name)
+                if member.isdir():
+                    continue
+                if not member.isfile():
+                    raise Failed("%s: \"%s\" is neither a file nor a directory"
+                                 % (name, member.name))
+                _, _, path = path.partition("/")
+                if not path:
+                    continue
+                target = os.path.join(place, path)
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                if os.path.islink(target):
+                    os.unlink(target)
+                with open(target, "wb") as f:
+                    shutil.copyfileobj(tar.extractfile(member), f)
+                if member.mode & 0o100:
+                    os.chmod(target, 0o755)
+    except (tarfile.TarError, OSError, EOFError) as e:
+        raise Failed("%s: it cannot be unpacked: %s" % (name, e)) from None
+    os.unlink(package["file"])
+    npm_commands(package, place)
+
+
+def npm_commands(package, place):
+    """What npm has in node_modules/.bin, of the packages at the top."""
+    if package["at"].count("node_modules/") != 1:
+        return
+    try:
+        with open(os.path.join(place, "package.json"), encoding="utf-8") as f:
+            has = json.load(f)
+        commands = has.get("bin") or {}
+    except (OSError, ValueError, AttributeError):
+        return
+    short = package["at"].rsplit("/", 1)[-1]
+    if isinstance(commands, str):
+        commands = {short: commands}
+    for command_name, path in sorted(dict(commands).items()):
+        if "/" in command_name or command_name in ("", ".", ".."):
+            continue
+        path = below(path, package["name"])
+        if not os.path.isfile(os.path.join(place, path)):
+            continue
+        os.chmod(os.path.join(place, path), 0o755)
+        bins = os.path.join(TREE, "node_modules/.bin")
+        os.makedirs(bins, exist_ok=True)
+        link = os.path.join(bins, command_name)
+        if not os.path.lexists(link):
+            os.symlink(os.path.join(
+                "..", package["at"].partition("node_modules/")[2], path), link)
+
+
+# --- what is left out, and what maintainer scripts would have made -----------------
+
+def remove(path):
+    if os.path.islink(path) or os.path.isfile(path):
+        os.unlink(path)
+    elif os.path.isdir(path):
+        shutil.rmtree(path)
+
+
+def merge_usr():
+    """A few packages still name /lib, which is a link in the base."""
+    for name in ("bin", "sbin", "lib", "lib64"):
+        old = os.path.join(TREE, name)
+        if os.path.isdir(old) and not os.path.islink(old):
+            command(["cp", "-a", old + "/.", os.path.join(TREE, "usr", name)])
+        remove(old)
+
+
+def slim(keep_tests):
+    for path in SLIM:
+        remove(os.path.join(TREE, path))
+    for place in PYTHON:
+        for at, directories, _ in os.walk(os.path.join(TREE, place)):
+            for name in list(directories):
+                if name == "__pycache__" or name == "tests" and not keep_tests:
+                    shutil.rmtree(os.path.join(at, name))
+                    directories.remove(name)
+    for pattern in (LIBRARIES + "/*.a", LIBRARIES + "/*.la", "usr/lib/*.a",
+                    "usr/lib/*.la"):
+        for path in glob.glob(os.path.join(TREE, pattern)):
+            os.unlink(path)
+
+
+def configure():
+    for name, places in ALTERNATIVES:
+        link = os.path.join(TREE, LIBRARIES, name)
+        for place in places:
+            if os.path.lexists(link):
+                break
+            if os.path.exists(os.path.join(TREE, LIBRARIES, place, name)):
+                os.symlink("%s/%s" % (place, name), link)
+    certificates = sorted(glob.glob(
+        TREE + "/usr/share/ca-certificates/**/*.crt", recursive=True))
+    if certificates:
+        os.makedirs(TREE + "/etc/ssl/certs", exist_ok=True)
+        with open(TREE + "/etc/ssl/certs/ca-certificates.crt", "wb") as out:
+            for path in certificates:
+                with open(path, "rb") as f:
+                    out.write(f.read().rstrip(b"\n") + b"\n")
+
+
+def own_files(plan):
+    place = os.path.join(TREE, OWN)
+    remove(place)
+    os.makedirs(place)
+    with open(os.path.join(place, "warm.json"), "w", encoding="utf-8") as f:
+        f.write(plan["warm"])
+    env = json.loads(plan["warm"]).get("env") or {}
+    with open(os.path.join(place, "env"), "w", encoding="utf-8") as f:
+        f.writelines("%s=%s\n" % item for item in sorted(env.items()))
+
+
+def settle_modes():
+    """Everybody may read all of it, nobody gains anything by it."""
+    for at, directories, files in os.walk(TREE):
+        os.chmod(at, 0o755)
+        for name in directories + files:
+            path = os.path.join(at, name)
+            mode = os.lstat(path).st_mode
+            if stat.S_ISREG(mode):
+                os.chmod(path, 0o755 if mode & 0o100 else 0o644)
+            elif stat.S_ISDIR(mode):
+                os.chmod(path, 0o755)
+            elif not stat.S_ISLNK(mode):
+                os.unlink(path)
+
+
+# --- compiling --------------------------------------------------------------------
+
+def sources(plan):
+    left = tuple(os.path.join(TREE, path) + "/"
+                 for path in plan["source_only"])
+    for place in PYTHON:
+        for at, _, files in os.walk(os.path.join(TREE, place)):
+            if (at + "/").startswith(left):
+                continue
+            for name in files:
+                path = os.path.join(at, name)
+                if name.endswith(".py") and os.path.isfile(path) and \
+                        not os.path.islink(path):
+                    yield os.stat(path).st_size, path
+
+
+def compile_all(plan):
+    """One process for each processor, each with as many bytes of source."""
+    found = sorted(sources(plan), reverse=True)
+    parts = [[0, []] for _ in range(plan["cpus"])]
+    for size, path in found:
+        part = min(parts, key=lambda p: p[0])
+        part[0] += size + 1000
+        part[1].append(path)
+    running = []
+    for number, (_, paths) in enumerate(parts):
+        name = "/tmp/compile.%d" % number
+        with open(name, "w", encoding="utf-8", errors="surrogateescape") as f:
+            f.write("\0".join(paths))
+        running.append(subprocess.Popen([sys.executable, "-I", "-S", __file__,
+                                         "--compile", name]))
+    for process in running:
+        if process.wait():
+            raise Failed("a process that compiles Python code ended with %d" %
+                         process.returncode)
+    return len(found)
+
+
+def compile_some(name):
+    """As compileall does it, unchecked: Python never looks at the source again.
+    What is no Python 3 stays source."""
+    import gc
+    import importlib.util
+    from importlib import _bootstrap_external as writer
+    gc.disable()
+    with open(name, encoding="utf-8", errors="surrogateescape") as f:
+        paths = [path for path in f.read().split("\0") if path]
+    made = set()
+    for path in paths:
+        with open(path, "rb") as f:
+            text = f.read()
+        try:
+            code = compile(text, path[len(TREE):], "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        at, _, file = path.rpartition("/")
+        if at not in made:
+            os.makedirs(at + "/__pycache__", exist_ok=True)
+            made.add(at)
+        data = writer._code_to_hash_pyc(code, importlib.util.source_hash(text),
+                                        False)
+        with open("%s/__pycache__/%s.cpython-%d%d.pyc" % (
+                (at, file[:-3]) + sys.version_info[:2]), "wb") as f:
+            f.write(data)
+
+
+# --- packing ----------------------------------------------------------------------
+
+def names():
+    """All that the layer has, sorted, for a second pass."""
+    for at, directories, files in os.walk(TREE):
+        directories.sort()
+        for name in sorted(directories + files):
+            yield os.path.join(at, name)[len(TREE) + 1:]
+
+
+def pack(plan):
+    with open("layer.files", "w", encoding="utf-8",
+              errors="surrogateescape") as f:
+        f.write("".join(name + "\0" for name in names()))
+    command([TOOLS + "/usr/bin/mkfs.erofs", "--quiet", "-T%d" % plan["epoch"],
+             "-U" + plan["uuid"], "-x-1", "--all-root", "layer.erofs", TREE],
+            env={**os.environ, "LD_LIBRARY_PATH": TOOLS_LIB})
+
+
+def make(plan):
+    cpus = plan["cpus"]
+    os.makedirs(TREE)
+    for deb in plan["tools"]:
+        unpack_debian(deb, TOOLS)
+    side_by_side(unpack_debian, plan["debs"], cpus)
+    merge_usr()
+    if plan["debs"]:
+        say("unpacked %d Debian packages" % len(plan["debs"]))
+    if plan["wheels"]:
+        sys.path.append(TOOLS + "/usr/lib/python3/dist-packages")
+        side_by_side(unpack_wheel, plan["wheels"], 1)
+        say("installed %d wheels" % len(plan["wheels"]))
+    if plan["npm"]:
+        side_by_side(unpack_npm, plan["npm"], 1)
+        say("unpacked %d npm packages" % len(plan["npm"]))
+    slim(plan["keep_tests"])
+    configure()
+    settle_modes()
+    say("compiled %d files of Python" % compile_all(plan))
+    own_files(plan)
+    pack(plan)
+    command(["rm", "-rf", TREE])  # it would be output
+    say("packed %d bytes" % os.path.getsize("layer.erofs"))
+
+
+def main():
+    os.umask(0o022)
+    if sys.argv[1:2] == ["--compile"]:
+        return compile_some(sys.argv[2])
+    with open("plan.json", encoding="utf-8") as f:
+        plan = json.load(f)
+    try:
+        make(plan)
+    except Failed as e:
+        print("failed: %s" % e, flush=True)
+        return 1
+    except OSError as e:
+        print("failed: the machine has no room: %s" % e if e.errno == 28 else
+              "failed: %s" % e, flush=True)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

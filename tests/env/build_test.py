@@ -1,0 +1,236 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `fsd env build` reads and resolves on the host, without a machine.
+
+build_test.py [CLASS...] — unittest's words.
+"""
+import os
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE + "/../../fsd/env", HERE]
+sys.dont_write_bytecode = True
+
+import debian                                             # noqa: E402
+import make_packages as make                              # noqa: E402
+import npm                                                # noqa: E402
+import recipe                                             # noqa: E402
+import wheels                                             # noqa: E402
+from problem import Problem                               # noqa: E402
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        self.dir = made.name
+
+    def says(self, sentence, function, *args):
+        with self.assertRaises(Problem) as caught:
+            function(*args)
+        self.assertEqual(str(caught.exception), sentence)
+
+    def says_part(self, part, function, *args):
+        with self.assertRaises(Problem) as caught:
+            function(*args)
+        self.assertIn(part, str(caught.exception))
+
+
+class Specs(Case):
+    def test_names_of_environments(self):
+        for good in ("data", "a", "p-1c9e30ab", "x" * 64):
+            self.assertEqual(recipe.environment_name(good), good)
+        for bad in ("", "Data", "1a", "a/b", "..", "x" * 65, "a\n"):
+            self.says_part("it must be a letter", recipe.environment_name, bad)
+        self.says_part("which is taken", recipe.environment_name, "base")
+        self.says_part("which is taken", recipe.environment_name, "python")
+
+    def test_debian_packages(self):
+        for good in ("python3-numpy", "libstdc++6", "x0=1:2.0~rc1+b1-3"):
+            self.assertEqual(recipe.debian(good), good)
+        for bad in ("-o", "a/b", "Numpy", "x0=", "x0==1", "http://a", "a b"):
+            self.says_part("it must be PKG or PKG=VER", recipe.debian, bad)
+
+    def test_pypi_packages(self):
+        self.assertEqual(recipe.pypi("Foo_Bar==1.0", False), "foo-bar==1.0")
+        self.assertEqual(recipe.pypi("a[b, c]==1", False), "a[b,c]==1")
+        self.assertEqual(recipe.pypi("pandas", True), "pandas")
+        self.says("--pypi is \"pandas\" and has no exact version; write "
+                  "NAME==VER, or let --plan choose one", recipe.pypi, "pandas",
+                  False)
+        for bad in ("-r x", "git+https://a/b", "../x==1", "a @ file:///b",
+                    "a>=1", "a==1 ; x", "--index-url=x==1"):
+            self.says_part("it must be NAME==VER", recipe.pypi, bad, True)
+
+    def test_npm_packages(self):
+        for good in ("lodash@4.17.21", "@a/b@1.0.0-rc.1"):
+            self.assertEqual(recipe.npm(good), good)
+        for bad in ("lodash", "lodash@^4", "lodash@latest", "../x@1.0.0",
+                    "a@file:x", "@a@1", "-g@1.0.0", "a@1/../../b"):
+            self.says_part("it must be NAME@VER", recipe.npm, bad)
+
+    def test_warm_lists_and_variables(self):
+        self.assertEqual(recipe.warm_list("numpy, matplotlib.pyplot,npm:@a/b"),
+                         ["numpy", "matplotlib.pyplot", "npm:@a/b"])
+        for bad in ("a;b", "a..b", "npm:../x", "npm:", "os.system('x')"):
+            self.says_part("it must be a module's name", recipe.warm_list, bad)
+        self.assertEqual(recipe.variable("A_1=x=y"), ("A_1", "x=y"))
+        for bad in ("A", "=x", "1A=x", "A=x\ny"):
+            self.says_part("it must be NAME=VALUE", recipe.variable, bad)
+
+
+class Requirements(Case):
+    def test_lines_comments_markers_and_continuations(self):
+        total = "a" * 64
+        text = ("# all of it\nPandas==2.2.3  # why\n\n"
+                "numpy==2.2.4; python_version >= '3.9'\n")
+        self.assertEqual(recipe.requirements(text, "r.txt"), [
+            "pandas==2.2.3", "numpy==2.2.4; python_version >= '3.9'"])
+        text = "six==1.17.0 \\\n    --hash=sha256:%s\n" % total
+        self.assertEqual(recipe.requirements(text, "r.txt"), [
+            "six==1.17.0 --hash=sha256:" + total])
+
+    def test_the_sentence_names_file_line_and_remedy(self):
+        self.says("requirements.txt:3: \"pandas>=2\" has no exact version; write "
+                  "pandas==2.2.3 or let --pypi choose once with --plan",
+                  recipe.requirements, "# a\nsix==1.0\npandas>=2\n",
+                  "requirements.txt")
+
+    def test_what_would_reach_elsewhere_is_refused(self):
+        for bad in ("-r other.txt", "--index-url https://x", "-e .",
+                    "git+https://a/b.git", "./x.whl", "https://a/x.whl",
+                    "x @ file:///x", "/x", "--find-links /x"):
+            self.says_part("is not allowed", recipe.requirements, bad, "r")
+
+    def test_hashes_are_for_all_or_none(self):
+        self.says_part("b==1 has no --hash", recipe.requirements,
+                       "a==1 --hash=sha256:%s\nb==1\n" % ("0" * 64), "r")
+        self.says_part("it must be --hash=sha256: and 64 digits",
+                       recipe.requirements, "a==1 --hash=md5:00\n", "r")
+
+
+class Wheels(Case):
+    def test_a_wheelhouse_without_a_fitting_wheel_names_the_others(self):
+        for tags in ("cp312-cp312-manylinux_2_17_x86_64",
+                     "cp313-cp313-macosx_11_0_arm64"):
+            open("%s/pandas-2.2.3-%s.whl" % (self.dir, tags), "w").close()
+        said = wheels.explained("pip says: ERROR: No matching distribution found "
+                                "for pandas==2.2.3", self.dir)
+        self.assertEqual(
+            str(said), "pandas 2.2.3: no wheel for python 3.13 on linux x86-64 in "
+            "%s; 2 others are there: cp312-cp312-manylinux_2_17_x86_64, "
+            "cp313-cp313-macosx_11_0_arm64" % self.dir)
+
+    def test_a_hash_that_is_not_asked_for_is_refused(self):
+        found = [{"name": "six", "file": "six-1-py3-none-any.whl",
+                  "sha256": "b" * 64}]
+        wheels.check_hashes(["six==1 --hash=sha256:" + "b" * 64], found)
+        self.says("six-1-py3-none-any.whl: its sha256 is not what the "
+                  "requirements say", wheels.check_hashes,
+                  ["six==1 --hash=sha256:" + "a" * 64], found)
+
+    def test_a_parent_gives_its_own_version_only(self):
+        has = [{"source": "pypi", "name": "six", "version": "1"}]
+        same = {"source": "pypi", "name": "six", "version": "1"}
+        self.assertTrue(wheels.is_inherited(same, has))
+        self.assertFalse(wheels.is_inherited(dict(same, name="x"), has))
+        self.says_part("its parent has 1", wheels.is_inherited,
+                       dict(same, version="2"), has)
+
+
+class Npm(Case):
+    def test_a_lock_gives_what_the_guest_can_use(self):
+        def taken(at, **has):
+            return [e["name"] for e in npm.entries(at, has)]
+        self.assertEqual(taken("node_modules/a", version="1.0.0"), ["a"])
+        self.assertEqual(taken("node_modules/a/node_modules/@b/c",
+                               version="1.0.0"), ["@b/c"])
+        self.assertEqual(taken("node_modules/@types/x", version="1.0.0"), [])
+        self.assertEqual(taken("node_modules/a", version="1.0.0", dev=True), [])
+        self.assertEqual(taken("node_modules/a", version="1.0.0", optional=True,
+                               os=["darwin"]), [])
+
+    def test_a_lock_leads_nowhere_else(self):
+        def taken(at, has):
+            return list(npm.entries(at, has))
+        for at, has in (
+                ("../x", {"version": "1.0.0"}),
+                ("node_modules/../../x", {"version": "1.0.0", "name": "x"}),
+                ("packages/x", {"version": "1.0.0", "name": "x"}),
+                ("node_modules/x", {"link": True, "resolved": "../y"}),
+                ("node_modules/x", {"version": "git+ssh://a/b"}),
+                ("node_modules/x", {"version": "1.0.0",
+                                    "resolved": "git+ssh://a/b"})):
+            with self.assertRaises(Problem):
+                taken(at, has)
+
+    def test_a_tarball_has_the_lock_s_integrity(self):
+        path = self.dir + "/lodash-4.17.21.tgz"
+        with open(path, "wb") as f:
+            f.write(b"x")
+        entry = {"name": "lodash", "version": "4.17.21", "size": 0,
+                 "file": "lodash-4.17.21.tgz", "sha256": "",
+                 "integrity": "sha512-" + "A" * 86 + "=="}
+        self.says("lodash-4.17.21.tgz: its sha512 is not what package-lock.json "
+                  "says", npm.add_sum, entry, path)
+
+
+class Debian(Case):
+    def archive(self, *packages, base=None):
+        for text in packages:
+            make.deb(self.dir + "/debs", *text)
+        archive = debian.Archive(self.dir + "/cache", base or {"libc6": "2.41"},
+                                 self.dir, self.dir + "/debs")
+        archive.update()
+        return archive
+
+    def names(self, found):
+        return [entry["name"] for entry in found[0]]
+
+    def test_dependencies_come_and_the_base_is_there(self):
+        archive = self.archive(("alpha", "1.0", {}, "Depends: beta, libc6 (>= 2)"),
+                               ("beta", "1.0", {}), ("gamma", "1.0", {}))
+        found = archive.resolve(["alpha"])
+        self.assertEqual(self.names(found), ["alpha", "beta"])
+        self.assertEqual(found[1], {"libc6"})
+        self.assertEqual(self.names(archive.resolve(["alpha"], ["b*"])),
+                         ["alpha"])
+        self.assertEqual(archive.fetch(found[0], self.dir), 2)
+        self.assertEqual(archive.fetch(found[0], self.dir), 0)
+
+    def test_what_the_base_lacks_is_said(self):
+        archive = self.archive(("alpha", "1.0", {}, "Depends: delta"))
+        self.says_part("the Debian packages cannot be had together",
+                       archive.resolve, ["alpha"])
+
+    def test_a_newer_base_is_asked_for(self):
+        archive = self.archive(("alpha", "1.0", {}, "Depends: libc6 (>= 3)"),
+                               ("libc6", "3.0", {}))
+        self.says("libc6 3.0 is needed, and the image has 2.41; build the image "
+                  "anew: fsd image build", archive.resolve, ["alpha"])
+
+    def test_a_file_that_changed_since_is_refused(self):
+        archive = self.archive(("alpha", "1.0", {}))
+        found, _ = archive.resolve(["alpha"])
+        with open(self.dir + "/debs/" + found[0]["file"], "ab") as f:
+            f.write(b"x")
+        self.says_part("its sha256 is", archive.fetch, found, self.dir)
+
+
+class Stock(Case):
+    def test_each_recipe_that_comes_with_fsd_is_one(self):
+        place = HERE + "/../../fsd/env/stock"
+        for name in os.listdir(place):
+            with open(os.path.join(place, name), encoding="utf-8") as f:
+                found = recipe.stock(f.read(), name)
+            self.assertTrue(found.get("debian") or found.get("npm"))
+
+    def test_the_same_recipe_is_the_same_bytes(self):
+        self.assertEqual(recipe.as_text({"b": 1, "a": [2]}),
+                         recipe.as_text({"a": [2], "b": 1}))
+
+
+if __name__ == "__main__":
+    unittest.main()
