@@ -36,12 +36,12 @@ static void send_u32(struct port *port, enum wire_type type, uint32_t value)
 
 static void send_ready(struct port *port, uint32_t runners, uint32_t walls)
 {
-	uint8_t bytes[8];
-	struct wire_writer w = {bytes, sizeof(bytes), 0};
+	struct wire_writer w = {port_room(port), WIRE_PAYLOAD_MAX, 0};
 
 	wire_put_u32(&w, runners);
 	wire_put_u32(&w, walls);
-	port_send(port, WIRE_READY, 0, bytes, w.used);
+	wire_put_str(&w, "");
+	port_commit(port, WIRE_READY, 0, w.used);
 }
 
 void agent_hello(struct agent *a)

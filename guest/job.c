@@ -415,6 +415,8 @@ static void describe_end(const struct job *job, struct wire_exit *ret)
 	ret->lives = job->step.lives;
 	ret->unasked = job->unasked;
 	ret->left = job->left;
+	ret->begun = job->runner->kind == WIRE_RUN_EXEC ? WIRE_BEGUN_ITSELF
+							: WIRE_BEGUN_WARM;
 	ret->wall_ns = job->ended - job->started;
 	cgroup_usage(&job->runner->cgroup, ret);
 	if (job->starved && (!ret->oom_kills || ret->oom_kills == WIRE_UNKNOWN))
@@ -428,7 +430,7 @@ static void describe_end(const struct job *job, struct wire_exit *ret)
 
 static int finish(struct job *job, struct port *port)
 {
-	uint8_t bytes[256];
+	uint8_t bytes[WIRE_EXIT_MAX];
 	struct wire_writer w = {bytes, sizeof(bytes), 0};
 	struct wire_exit e;
 	int r = 0;

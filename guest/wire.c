@@ -207,6 +207,7 @@ void wire_job_put(struct wire_writer *w, const struct wire_job *job)
 	wire_put_u64(w, job->output_limit);
 	wire_put_u32(w, job->output_files);
 	wire_put_u32(w, job->linger_ms);
+	wire_put_u32(w, job->fresh);
 	wire_put_u64(w, job->realtime_ns);
 	wire_put_str(w, job->call);
 	put_strings(w, &job->argv);
@@ -249,6 +250,7 @@ static void get_numbers(struct wire_cursor *c, struct wire_job *job)
 	job->output_limit = wire_get_u64(c);
 	job->output_files = wire_get_u32(c);
 	job->linger_ms = wire_get_u32(c);
+	job->fresh = wire_get_u32(c);
 	job->realtime_ns = wire_get_u64(c);
 }
 
@@ -257,6 +259,7 @@ static bool job_in_range(const struct wire_job *job)
 	return job->runner < WIRE_RUN_MAX && job->mode < WIRE_MODE_MAX &&
 	       job->cpus >= 1 && job->processes >= 1 &&
 	       job->memory_bytes >= 1 && job->argv.count >= 1 &&
+	       job->fresh <= 1 &&
 	       (job->mode != WIRE_MODE_CALL || job->call[0]);
 }
 
@@ -312,6 +315,7 @@ void wire_exit_put(struct wire_writer *w, const struct wire_exit *e)
 	wire_put_u32(w, e->lives);
 	wire_put_u32(w, e->unasked);
 	wire_put_u32(w, e->left);
+	wire_put_u32(w, e->begun);
 	wire_put_u64(w, e->wall_ns);
 	wire_put_u64(w, e->user_us);
 	wire_put_u64(w, e->system_us);
@@ -323,6 +327,39 @@ void wire_exit_put(struct wire_writer *w, const struct wire_exit *e)
 	wire_put_u64(w, e->stderr_bytes);
 	wire_put_u64(w, e->stderr_dropped);
 	wire_put_u64(w, e->result_dropped);
+	wire_put_str(w, e->begun_by);
+}
+
+bool wire_text_ok(const char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			return false;
+	return true;
+}
+
+bool wire_cold_ok(const char *text)
+{
+	char last = '\n';
+
+	for (; *text; last = *text++)
+		if (*text == '\n' ? last == '\n' : *text < ' ' || *text > '~')
+			return false;
+	return last == '\n';
+}
+
+/* Reads begun_by, the last field. Return: true if it is one that begun may have. */
+static bool get_begun_by(struct wire_cursor *c, struct wire_exit *e)
+{
+	bool named = e->begun == WIRE_BEGUN_ENV || e->begun == WIRE_BEGUN_FILE;
+	char *text = wire_get_str(c, WIRE_BEGUN_BY_MAX);
+	bool ok = text && e->begun < WIRE_BEGUN_MAX && wire_text_ok(text) &&
+		  named == !!text[0];
+
+	if (ok)
+		strcpy(e->begun_by, text); /* it has WIRE_BEGUN_BY_MAX at most */
+	free(text);
+	return ok;
 }
 
 int wire_exit_get(const void *payload, size_t length, struct wire_exit *ret)
@@ -336,6 +373,7 @@ int wire_exit_get(const void *payload, size_t length, struct wire_exit *ret)
 	e.lives = wire_get_u32(&c);
 	e.unasked = wire_get_u32(&c);
 	e.left = wire_get_u32(&c);
+	e.begun = wire_get_u32(&c);
 	e.wall_ns = wire_get_u64(&c);
 	e.user_us = wire_get_u64(&c);
 	e.system_us = wire_get_u64(&c);
@@ -347,7 +385,7 @@ int wire_exit_get(const void *payload, size_t length, struct wire_exit *ret)
 	e.stderr_bytes = wire_get_u64(&c);
 	e.stderr_dropped = wire_get_u64(&c);
 	e.result_dropped = wire_get_u64(&c);
-	if (wire_end(&c) || e.kind >= WIRE_EXIT_KIND_MAX)
+	if (!get_begun_by(&c, &e) || wire_end(&c) || e.kind >= WIRE_EXIT_KIND_MAX)
 		return -EPROTO;
 	if (e.kind == WIRE_EXIT_CODE && e.value > 255)
 		return -EPROTO;

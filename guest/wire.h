@@ -43,7 +43,10 @@
  * HELLO, READY: payload struct-free, fields in order:
  *   HELLO      u32 version, str kernel release, str image id
  *   READY      u32 mask of warm runners (1 << enum wire_runner), u32 mask of
- *              the walls that stand around them (1 << enum wire_wall)
+ *              the walls that stand around them (1 << enum wire_wall), str:
+ *              what of the environment is not kept warm. A line for each
+ *              module, "NAME: WHY", wire_text_ok() but for the line's end,
+ *              WIRE_COLD_MAX bytes in all.
  *   HEAT       u32 mask of runners, u32 rounds (0..16). 0, after OWN: each
  *              runs its no-op itself, as in a job, and is gone. Without a
  *              runner, after OWN: all of them draw their secrets.
@@ -81,7 +84,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 10u
+#define WIRE_VERSION 11u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
@@ -91,6 +94,7 @@
 #define WIRE_STRINGS_MAX 4096u /* most strings in one list */
 #define WIRE_PORT_NAME "fsd.wire"
 #define WIRE_ENTROPY_SIZE 64u
+#define WIRE_COLD_MAX 4096u
 
 enum wire_type {
 	WIRE_NONE = 0,
@@ -201,6 +205,19 @@ enum wire_kill_scope {
 	WIRE_KILL_SCOPE_MAX
 };
 
+/* Which interpreter ran the program, and why it was a fresh one. */
+enum wire_begun {
+	WIRE_BEGUN_WARM,  /* the one that waited */
+	WIRE_BEGUN_ASKED, /* a fresh one: JOB said so */
+	WIRE_BEGUN_ENV,   /* begun_by is a variable that is obeyed at the start */
+	WIRE_BEGUN_FILE,  /* begun_by is an input that would be imported in place
+			     of a module that is loaded, or is read at an import */
+	WIRE_BEGUN_ITSELF, /* none waits for it: "#!", a session of bash */
+	WIRE_BEGUN_MAX
+};
+#define WIRE_BEGUN_BY_MAX 255u
+#define WIRE_EXIT_MAX 384u /* bytes of an EXIT */
+
 /* Bytes of RESULT that a job may send; further ones are dropped and counted. */
 #define WIRE_RESULT_MAX (16u << 20)
 
@@ -212,8 +229,8 @@ struct wire_strings {
 /*
  * JOB. On the wire, in this order: u32 runner, u32 mode, u32 cpus,
  * u32 processes, u64 memory_bytes, u64 stdout_limit, u64 stderr_limit,
- * u64 output_limit, u32 output_files, u32 linger_ms, u64 realtime_ns, str call,
- * list argv, list envp. A list is u32 count, then that many str.
+ * u64 output_limit, u32 output_files, u32 linger_ms, u32 fresh,
+ * u64 realtime_ns, str call, list argv, list envp. A list is u32 count, then that many str.
  */
 struct wire_job {
 	uint32_t runner;       /* enum wire_runner */
@@ -226,6 +243,7 @@ struct wire_job {
 	uint64_t output_limit; /* bytes of all output files; 0: send none */
 	uint32_t output_files; /* most output entries */
 	uint32_t linger_ms;    /* see guest/job.h; a step has none */
+	uint32_t fresh;        /* 1: not in the interpreter that waits */
 	uint64_t realtime_ns;  /* the host's CLOCK_REALTIME */
 	const char *call;      /* function name for WIRE_MODE_CALL, else "" */
 	struct wire_strings argv; /* >= 1 */
@@ -240,13 +258,15 @@ enum wire_exit_kind {
 
 #define WIRE_UNKNOWN UINT64_MAX /* a figure that the guest could not read */
 
-/* EXIT. On the wire: the u32 fields, then the u64 fields, in order. */
+/* EXIT. On the wire: the u32 fields, then the u64 fields, in order, then
+ * begun_by. */
 struct wire_exit {
 	uint32_t kind;  /* enum wire_exit_kind */
 	uint32_t value;
 	uint32_t lives; /* 1: a step's end, its interpreter takes another */
 	uint32_t unasked; /* 1: no KILL_ALL had come when the first process ended */
 	uint32_t left;  /* processes that were killed at the end */
+	uint32_t begun; /* enum wire_begun */
 	uint64_t wall_ns; /* from the program's start to waitpid */
 	uint64_t user_us, system_us; /* cgroup cpu.stat, this job's share */
 	uint64_t peak_memory_bytes;  /* memory.peak */
@@ -255,6 +275,8 @@ struct wire_exit {
 	uint64_t stdout_bytes, stdout_dropped; /* written, of these dropped */
 	uint64_t stderr_bytes, stderr_dropped;
 	uint64_t result_dropped;
+	char begun_by[WIRE_BEGUN_BY_MAX + 1]; /* wire_text_ok(); "" unless begun
+						 says that there is a name */
 };
 
 struct wire_header {
@@ -308,7 +330,7 @@ int wire_job_get(const void *payload, size_t length, struct wire_job *ret_job);
 void wire_job_done(struct wire_job *job);
 
 void wire_exit_put(struct wire_writer *w, const struct wire_exit *e);
-/* Return: 0 or -EPROTO (bounds, kind, code over 255, signal not 1..64). */
+/* Return: 0 or -EPROTO (bounds, kind, code over 255, signal not 1..64, begun). */
 int wire_exit_get(const void *payload, size_t length, struct wire_exit *ret);
 
 /*
@@ -325,6 +347,11 @@ bool wire_path_ok(const char *path);
 bool wire_link_ok(unsigned depth, const char *target);
 /* Names in path, which passed wire_path_ok(), before the last one. */
 unsigned wire_path_depth(const char *path);
+
+/* True if text is printable ASCII only; other bytes are escaped by the guest. */
+bool wire_text_ok(const char *text);
+/* The same for READY's lines, of which each ends with a newline. */
+bool wire_cold_ok(const char *text);
 
 /* A type's name for messages, "?" if it has none. */
 const char *wire_type_name(unsigned type);

@@ -53,8 +53,10 @@ static void on_number(void *arg, uint32_t runners)
 	check(!((struct run *)arg)->over);
 }
 
-static void on_ready(void *arg, uint32_t runners, uint32_t walls)
+static void on_ready(void *arg, uint32_t runners, uint32_t walls,
+		     const char *cold)
 {
+	check(wire_cold_ok(cold));
 	(void)walls;
 	on_number(arg, runners);
 }

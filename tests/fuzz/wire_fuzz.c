@@ -43,7 +43,7 @@ static void check_job(const uint8_t *data, size_t size)
 
 static void check_exit(const uint8_t *data, size_t size)
 {
-	uint8_t again[256];
+	uint8_t again[WIRE_EXIT_MAX];
 	struct wire_writer w = {again, sizeof(again), 0};
 	struct wire_exit e;
 

@@ -28,8 +28,10 @@ struct peer {
 	size_t answered; /* bytes of it */
 };
 
-static void on_ready(void *arg, uint32_t runners, uint32_t walls)
+static void on_ready(void *arg, uint32_t runners, uint32_t walls,
+		     const char *cold)
 {
+	is_str(cold, "numpy: no\n", "what is cold");
 	((struct peer *)arg)->ready = runners;
 	((struct peer *)arg)->walls = walls;
 	loop_quit(((struct peer *)arg)->loop);
@@ -202,6 +204,17 @@ static void put_numbers(struct peer *p, enum wire_type type, unsigned count,
 	put(p, type, 0, room, 4 * count);
 }
 
+static void put_ready(struct peer *p, const char *cold)
+{
+	uint8_t room[64];
+	struct wire_writer w = { .p = room, .size = sizeof(room) };
+
+	wire_put_u32(&w, 5);
+	wire_put_u32(&w, 3);
+	wire_put_str(&w, cold);
+	put(p, WIRE_READY, 0, room, w.used);
+}
+
 static void put_exit(struct peer *p)
 {
 	uint8_t room[256];
@@ -280,7 +293,7 @@ static void test_boot(void)
 	wire_put_str(&w, "image");
 	open_peer(&p, PHASE_BOOT);
 	put(&p, WIRE_HELLO, 0, room, w.used);
-	put_numbers(&p, WIRE_READY, 2, 5, 3);
+	put_ready(&p, "numpy: no\n");
 	turn(&p);
 	ok(p.ready == 5 && p.walls == 3, "HELLO and READY");
 	channel_heat(p.ch, 5, 2);
@@ -290,8 +303,11 @@ static void test_boot(void)
 	put_numbers(&p, WIRE_HEATED, 1, 4, 0);
 	ends(&p, "a HEATED that nobody asked for");
 	open_peer(&p, PHASE_BOOT);
-	put_numbers(&p, WIRE_READY, 2, 5, 3);
+	put_ready(&p, "numpy: no\n");
 	ends(&p, "READY before HELLO");
+	open_peer(&p, PHASE_HELLO);
+	put_ready(&p, "numpy: \033");
+	ends(&p, "a READY with a control character");
 	open_peer(&p, PHASE_BOOT);
 	room[0]++;
 	put(&p, WIRE_HELLO, 0, room, w.used);

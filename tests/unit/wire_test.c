@@ -25,6 +25,7 @@ static struct wire_job sample_job(void)
 		.output_limit = UINT64_MAX,
 		.output_files = 7,
 		.linger_ms = 60000,
+		.fresh = 1,
 		.realtime_ns = 1700000000123456789ull,
 		.call = "main",
 		.argv = {3, args},
@@ -148,6 +149,7 @@ static void test_job(void)
 	is_int((long long)got.realtime_ns, (long long)job.realtime_ns,
 	       "its time");
 	is_int(got.linger_ms, 60000, "for how long what it leaves may linger");
+	is_int(got.fresh, 1, "in which interpreter");
 	is_str(got.call, "main", "its function");
 	is_int(got.argv.count, 3, "its arguments");
 	is_str(got.argv.item[1], "a b", "each of them");
@@ -201,7 +203,7 @@ static void test_job_count(void)
 	static uint8_t bytes[4096];
 	struct wire_job job = sample_job(), got;
 	size_t used = encode_job(&job, bytes, sizeof(bytes));
-	size_t fixed = 4 * 4 + 4 * 8 + 2 * 4 + 8;
+	size_t fixed = 4 * 4 + 4 * 8 + 3 * 4 + 8;
 	size_t at = fixed + 4 + strlen(job.call);
 
 	is_int(bytes[at], 3, "the count of arguments is where it is thought");
@@ -222,12 +224,14 @@ static void test_exit(void)
 		.value = 9,
 		.unasked = 1,
 		.left = 3,
+		.begun = WIRE_BEGUN_ENV,
 		.wall_ns = 1,
 		.peak_processes = WIRE_UNKNOWN,
 		.result_dropped = 12,
+		.begun_by = "OMP_NUM_THREADS",
 	};
 	struct wire_exit got = {0};
-	uint8_t bytes[256];
+	uint8_t bytes[WIRE_EXIT_MAX];
 	struct wire_writer w = {bytes, sizeof(bytes), 0};
 
 	wire_exit_put(&w, &e);
@@ -252,6 +256,28 @@ static void test_exit(void)
 	bytes[0] = WIRE_EXIT_KIND_MAX;
 	is_int(wire_exit_get(bytes, w.used, &got), -EPROTO,
 	       "an unknown kind is refused");
+	bytes[0] = WIRE_EXIT_CODE;
+	bytes[20] = WIRE_BEGUN_WARM;
+	is_int(wire_exit_get(bytes, w.used, &got), -EPROTO,
+	       "a warm interpreter has no reason");
+	bytes[20] = WIRE_BEGUN_FILE;
+	is_int(wire_exit_get(bytes, w.used, &got), 0, "a fresh one has");
+	is_str(got.begun_by, e.begun_by, "and it is told");
+	bytes[w.used - 1] = 0x1b;
+	is_int(wire_exit_get(bytes, w.used, &got), -EPROTO,
+	       "a reason is printable");
+	bytes[20] = WIRE_BEGUN_MAX;
+	is_int(wire_exit_get(bytes, w.used, &got), -EPROTO,
+	       "an unknown begin is refused");
+}
+
+static void test_cold(void)
+{
+	ok(wire_cold_ok(""), "nothing is cold");
+	ok(wire_cold_ok("a: b\nc: d\n"), "two modules are");
+	ok(!wire_cold_ok("a: b"), "a line has its end");
+	ok(!wire_cold_ok("a\n\nb\n"), "none is empty");
+	ok(!wire_cold_ok("a\t\n"), "nor has control characters");
 }
 
 static void test_links(void)
@@ -473,6 +499,7 @@ int main(void)
 	test_job_range();
 	test_job_count();
 	test_exit();
+	test_cold();
 	test_path();
 	test_fs();
 	test_fs_reply();

@@ -27,7 +27,9 @@ enum channel_phase {
 /* For the owner. A handler may call channel_free(). */
 struct channel_events {
 	void (*hello)(void *arg, const char *kernel, const char *image);
-	void (*ready)(void *arg, uint32_t runners, uint32_t walls);
+	/* cold: see READY in wire.h; "" when all of the environment is warm. */
+	void (*ready)(void *arg, uint32_t runners, uint32_t walls,
+		      const char *cold);
 	void (*heated)(void *arg, uint32_t runners);
 	/* Something came of the first job; before it is dealt with. */
 	void (*heard)(void *arg);

@@ -70,15 +70,16 @@ static void on_ready(struct channel *ch, const struct wire_header *h,
 		     struct wire_cursor *c)
 {
 	uint32_t runners = wire_get_u32(c), walls = wire_get_u32(c);
+	auto_free char *cold = wire_get_str(c, WIRE_COLD_MAX);
 
-	if (wire_end(c) < 0) {
+	if (wire_end(c) < 0 || !wire_cold_ok(cold)) {
 		bad(ch, h, "is malformed");
 		return;
 	}
 	ch->phase = PHASE_IDLE;
 	channel_wait(ch, NULL, 0);
 	if (ch->ev->ready)
-		ch->ev->ready(ch->arg, runners, walls);
+		ch->ev->ready(ch->arg, runners, walls, cold);
 }
 
 static void on_heated(struct channel *ch, const struct wire_header *h,

@@ -196,7 +196,7 @@ static void begin_anew(struct fake_guest *g)
 void fake_finish(struct fake_guest *g, enum wire_exit_kind kind,
 		   uint32_t value)
 {
-	uint8_t room[256];
+	uint8_t room[WIRE_EXIT_MAX];
 	struct wire_writer w = { .p = room, .size = sizeof(room) };
 
 	if (!g->running)
@@ -209,6 +209,9 @@ void fake_finish(struct fake_guest *g, enum wire_exit_kind kind,
 	g->exit.lives = kind == WIRE_EXIT_CODE &&
 			wire_mode_is_step(g->job.mode);
 	g->exit.unasked = !g->asked;
+	g->exit.begun = g->job.fresh ? WIRE_BEGUN_ASKED
+			: g->job.runner == WIRE_RUN_EXEC ? WIRE_BEGUN_ITSELF
+			: WIRE_BEGUN_WARM;
 	g->exit.wall_ns = now_ns() - g->started_ns;
 	g->exit.user_us = 1000;
 	g->exit.system_us = 500;

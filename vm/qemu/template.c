@@ -379,15 +379,15 @@ static void save(struct template *t)
 	qmp_send(q, "migrate", "{\"uri\":\"fd:state\"}", SAVE_S * NS_PER_S, on_save_reply, t);
 }
 
-static void on_ready(void *arg, uint32_t runners, uint32_t walls)
+static void on_ready(void *arg, uint32_t runners, uint32_t walls, const char *cold)
 {
 	struct template *t = arg;
 
 	loop_timer_del(&t->limit);
 	t->runners = runners & ((1u << WIRE_RUN_MAX) - 1);
 	t->walls = walls & WIRE_WALLS_ALL;
-	progress(t, "guest ready after %.1f s; warming its runners",
-		 seconds_since(t->began_ns));
+	progress(t, "guest ready after %.1f s%s; warming its runners",
+		 seconds_since(t->began_ns), *cold ? ", some modules cold" : "");
 	if (t->runners)
 		channel_heat(t->ch, t->runners, HEAT_ROUNDS);
 	else
