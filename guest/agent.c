@@ -34,13 +34,14 @@ static void send_u32(struct port *port, enum wire_type type, uint32_t value)
 	port_send(port, (uint8_t)type, 0, bytes, w.used);
 }
 
-static void send_ready(struct port *port, uint32_t runners, uint32_t walls)
+static void send_ready(struct port *port, uint32_t runners, uint32_t walls,
+		       const struct buf *cold)
 {
 	struct wire_writer w = {port_room(port), WIRE_PAYLOAD_MAX, 0};
 
 	wire_put_u32(&w, runners);
 	wire_put_u32(&w, walls);
-	wire_put_str(&w, "");
+	wire_put_str(&w, cold->data ? cold->data : "");
 	port_commit(port, WIRE_READY, 0, w.used);
 }
 
@@ -72,15 +73,13 @@ static int describe_failure(struct runner *r, int e, struct err *err)
 
 /* Until it is ready, or sys_now() is end. */
 static int start_runner(struct runner *r, enum wire_runner kind, uint64_t end,
-			struct err *err)
+			struct buf *cold, struct err *err)
 {
 	int e = runner_start(r, kind, runner_name(kind), err);
-	uint64_t now = sys_now();
 
 	if (e)
 		return e;
-	e = now < end ? runner_wait(r->control, (int)((end - now) / 1000000u))
-		      : -ETIMEDOUT;
+	e = runner_wait_ready(r->control, end, cold);
 	if (e)
 		return describe_failure(r, e, err);
 	/* Nothing but the runner's own code has run there yet. */
@@ -93,20 +92,22 @@ static int start_runner(struct runner *r, enum wire_runner kind, uint64_t end,
 int agent_ready(struct agent *a, struct err *err)
 {
 	uint64_t end = sys_now() + READY_MS * 1000000ull;
+	auto_buf struct buf cold = {.cap = WIRE_COLD_MAX};
 	uint32_t walls;
 	int e = gather_programs(err);
 	int mask;
 
 	/* One after the other: what each has in memory lies together, too. */
 	for (int i = 0; !e && i < WIRE_RUN_MAX; i++)
-		e = start_runner(&a->runners[i], (enum wire_runner)i, end, err);
+		e = start_runner(&a->runners[i], (enum wire_runner)i, end, &cold,
+				 err);
 	if (e)
 		return e;
 	walls = look_at_walls(a->runners, WIRE_RUN_MAX);
 	mask = heat_runners(a, (1u << WIRE_RUN_MAX) - 1, 1);
 	if (mask < 0)
 		return err_sys(err, mask, "heating");
-	send_ready(&a->port, (uint32_t)mask, walls);
+	send_ready(&a->port, (uint32_t)mask, walls, &cold);
 	return 0;
 }
 

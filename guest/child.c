@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "layout/base/num.h"
+#include "environment.h"
 #include "filter.h"
 #include "ghost.h"
 #include "sys.h"
@@ -42,7 +43,8 @@
 struct command {
 	const char *directory;
 	const char *argv[8];
-	const char *envp[10];
+	const char *extra[3]; /* of its environment */
+	bool base;            /* it begins with the base variables */
 };
 
 /*
@@ -62,26 +64,26 @@ static const struct command commands[WIRE_RUN_MAX] = {
 	[WIRE_RUN_PYTHON] = {
 		HOME,
 		{"/usr/bin/python3", HOME "/code.py", NULL},
-		{WIRE_BASE_ENV, "PYTHONPATH=" RUNNERS "/python", NULL},
+		{"PYTHONPATH=" RUNNERS "/python"}, true,
 	},
 	[WIRE_RUN_NODE] = {
 		"/",
 		{"/usr/bin/node", NO_BASELINE, "--require",
 		 RUNNERS "/node/wait.js", HOME "/code.js", NULL},
-		{"LC_ALL=C.UTF-8", "HOME=" HOME, NULL},
+		{"LC_ALL=C.UTF-8", "HOME=" HOME}, false,
 	},
 	[WIRE_RUN_TYPESCRIPT] = {
 		"/",
 		{"/usr/bin/node", NO_BASELINE, "--expose-internals",
 		 "--require", RUNNERS "/node/wait_ts.js", HOME "/code.ts", NULL},
-		{"LC_ALL=C.UTF-8", "HOME=" HOME, NULL},
+		{"LC_ALL=C.UTF-8", "HOME=" HOME}, false,
 	},
 	[WIRE_RUN_BASH] = {
 		HOME,
 		{"/bin/bash", HOME "/code.sh", NULL},
-		{WIRE_BASE_ENV, "BASH_ENV=" RUNNERS "/bash/wait.sh", NULL},
+		{"BASH_ENV=" RUNNERS "/bash/wait.sh"}, true,
 	},
-	[WIRE_RUN_EXEC] = {HOME, {NULL}, {NULL}},
+	[WIRE_RUN_EXEC] = {HOME, {NULL}, {NULL}, false},
 };
 
 _Noreturn static void fail(const char *what)
@@ -335,12 +337,30 @@ _Noreturn static void wait_and_exec(void)
 	p = next_text(p); /* the verb */
 	if (!strcmp(p, "session") || !strcmp(p, "cell")) /* it hears on */
 		fcntl(RUNNER_CONTROL_FD, F_SETFD, 0);
-	p = next_text(next_text(p)); /* the mode, the function */
+	for (int i = 0; i < 3; i++) /* the mode, the function, "fresh" */
+		p = next_text(p);
 	argc = (size_t)strtoul(p, NULL, 10);
 	argv = split(next_text(p), end, argc);
 	if (!strcmp(argv[0], RUNNER_GHOST))
 		ghost_live_and_end();
 	run_command(argv, argv + argc + 1);
+}
+
+/* Return: the runner's variables, as execve() takes them. */
+static char **make_env(const struct command *c)
+{
+	const struct environment_vars *v = environment_vars();
+	char **list = calloc(v->count + ARRAY_SIZE(c->extra) + 1,
+			     sizeof(*list));
+	size_t n = 0;
+
+	if (!list)
+		_exit(EXIT_CANNOT_RUN);
+	for (uint32_t i = c->base ? 0 : v->count - v->own; i < v->count; i++)
+		list[n++] = (char *)(uintptr_t)v->item[i];
+	for (size_t i = 0; i < ARRAY_SIZE(c->extra) && c->extra[i]; i++)
+		list[n++] = (char *)(uintptr_t)c->extra[i];
+	return list;
 }
 
 _Noreturn void child_become_runner(struct runner *r, int control)
@@ -364,6 +384,6 @@ _Noreturn void child_become_runner(struct runner *r, int control)
 	if (r->kind == WIRE_RUN_TYPESCRIPT)
 		make_helper_pipes();
 	execve(c->argv[0], (char *const *)(uintptr_t)c->argv,
-	       (char *const *)(uintptr_t)c->envp);
+	       make_env(c));
 	fail(c->argv[0]);
 }

@@ -17,6 +17,7 @@
 
 #include "agent.h"
 #include "clone.h"
+#include "environment.h"
 #include "filter.h"
 #include "layout/base/cleanup.h"
 #include "modules.h"
@@ -107,6 +108,8 @@ static int start(struct agent *a, struct err *err)
 		r = mounts_settings(err);
 	if (!r)
 		r = set_network(err);
+	if (!r)
+		r = environment_open(err);
 	if (!r)
 		r = mounts_seal(err);
 	if (!r)

@@ -36,6 +36,7 @@ static void begin_anew(struct job *job)
 	wire_job_done(&job->spec);
 	files_forget(&job->files);
 	job->runner = NULL;
+	job->begun.coming = false; /* how it began stays true */
 	job->status = 0;
 	job->starved = job->asked = job->unasked = false;
 	job->left = 0;
@@ -106,7 +107,8 @@ int job_begin(struct job *job, struct port *port, struct runner *runners,
 	job->received = sys_now();
 	job->phase = JOB_LOADING;
 	job->step.on = wire_mode_is_step(job->spec.mode);
-	runner = &runners[job->step.on ? WIRE_RUN_EXEC : job->spec.runner];
+	runner = job->step.on ? step_runner(runners, &job->spec)
+			      : &runners[job->spec.runner];
 	if (!runner->pid) {
 		r = err_set(err, -ESRCH, runner->living
 			    ? "the session's interpreter has ended"
@@ -115,6 +117,8 @@ int job_begin(struct job *job, struct port *port, struct runner *runners,
 		return give_up(job, port, r, err);
 	}
 	job->runner = runner;
+	if (runner->kind == WIRE_RUN_EXEC)
+		job->begun.how = WIRE_BEGUN_ITSELF;
 	if (!job->step.on)
 		attach(job, runner);
 	r = job->step.on ? step_begin(job, err) : 0;
@@ -189,7 +193,8 @@ int job_launch(struct job *job, struct port *port, struct err *err)
 	if (job->step.on)
 		return give_up(job, port, step_launch(job, err), err);
 	r = runner_send(runner, job->files.given ? "file" : "run", &job->spec);
-	fd_close(&runner->control);
+	if (runner->kind != WIRE_RUN_PYTHON) /* it may say how it began */
+		fd_close(&runner->control);
 	if (r)
 		err_sys(err, r, "the %s runner does not answer",
 			runner_name(runner->kind));
@@ -348,6 +353,8 @@ void job_reaped(struct job *job, int status)
 	job->status = status;
 	if (job->phase != JOB_LOADING && job->phase != JOB_RUNNING)
 		return;
+	if (!job->step.on)
+		begun_hear_all(&job->begun, job->runner->control);
 	if (job->phase == JOB_LOADING) /* killed before RUN */
 		job->started = job->ended;
 	fd_close(&job->runner->control);
@@ -415,8 +422,8 @@ static void describe_end(const struct job *job, struct wire_exit *ret)
 	ret->lives = job->step.lives;
 	ret->unasked = job->unasked;
 	ret->left = job->left;
-	ret->begun = job->runner->kind == WIRE_RUN_EXEC ? WIRE_BEGUN_ITSELF
-							: WIRE_BEGUN_WARM;
+	ret->begun = job->begun.how;
+	memcpy(ret->begun_by, job->begun.by, sizeof(ret->begun_by));
 	ret->wall_ns = job->ended - job->started;
 	cgroup_usage(&job->runner->cgroup, ret);
 	if (job->starved && (!ret->oom_kills || ret->oom_kills == WIRE_UNKNOWN))

@@ -19,6 +19,7 @@
 
 #include <poll.h>
 
+#include "begun.h"
 #include "files.h"
 #include "port.h"
 #include "runner.h"
@@ -53,6 +54,7 @@ struct job {
 	uint32_t left;              /* processes that were killed at the end */
 	bool launch;                /* RUN came; the runner waits for word */
 	struct step step;
+	struct begun begun;
 	struct thrash thrash;
 	bool starved;               /* killed: see thrash.h */
 	bool again;                 /* steps have been before this one */

@@ -120,15 +120,53 @@ int runner_start(struct runner *r, enum wire_runner kind, const char *group,
 	return 0;
 }
 
-int runner_wait(int control, int timeout_ms)
+static int read_byte(int control, int timeout_ms, char *ret)
 {
 	struct pollfd p = {.fd = control, .events = POLLIN};
-	char byte;
 	int n = poll(&p, 1, timeout_ms);
 
 	if (n <= 0)
 		return n ? -errno : -ETIMEDOUT;
-	return read(control, &byte, 1) == 1 ? 0 : -EPIPE;
+	return read(control, ret, 1) == 1 ? 0 : -EPIPE;
+}
+
+int runner_wait(int control, int timeout_ms)
+{
+	char byte;
+
+	return read_byte(control, timeout_ms, &byte);
+}
+
+static int ms_until(uint64_t end)
+{
+	uint64_t now = sys_now();
+
+	return now < end ? (int)((end - now) / 1000000u) + 1 : 0;
+}
+
+int runner_wait_ready(int control, uint64_t end, struct buf *cold)
+{
+	char line[256], said;
+	bool text = false;
+	size_t n = 0;
+
+	for (;;) {
+		int r = read_byte(control, ms_until(end), &said);
+
+		if (r || (!text && said == 'R'))
+			return r;
+		if (!text) {
+			text = said == 'L';
+			n = 0;
+		} else if (!said) {
+			text = false;
+			line[n++] = '\n';
+			if (n > 1)
+				buf_add(cold, line, n);
+		} else if (said >= ' ' && said <= '~' && n + 1 < sizeof(line)) {
+			line[n++] = said;
+		}
+	}
 }
 
 /* A field with its NUL. */
@@ -148,6 +186,7 @@ static int build_message(struct buf *b, const char *verb,
 	add_text(b, verb);
 	add_text(b, modes[job->mode]);
 	add_text(b, job->call);
+	add_text(b, job->fresh ? "fresh" : "");
 	buf_fmt(b, "%u", job->argv.count);
 	buf_add(b, "", 1);
 	for (uint32_t i = 0; i < job->argv.count; i++)

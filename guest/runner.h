@@ -7,7 +7,8 @@
  *
  * Its descriptors, and no others:
  *   0, 1, 2   pipes; they become the program's
- *   3         control: messages in, one byte back for "ready" and "heated"
+ *   3         control: messages in, one byte back for "ready" and "heated";
+ *             see begun.h and step.h for what else is said
  *   4         RESULT pipe, the write end
  * 3 and 4 are close-on-exec once the interpreter runs.
  *
@@ -16,8 +17,8 @@
  *
  * A message is a le32 length and that many bytes: texts, each ended by NUL:
  * verb ("run", "file", "heat", "own"), mode ("script", "call", "session", "cell"), function
- * name, number of arguments, the arguments, the environment. Bash gets the verb's first letter
- * and nothing else. "file" is "run" with RUNNER_INPUT as standard input, in place
+ * name, "fresh" or "", number of arguments, the arguments, the environment. Bash gets the
+ * verb's first letter and nothing else. "file" is "run" with RUNNER_INPUT as standard input, in place
  * of the pipe.
  */
 #ifndef GUEST_RUNNER_H
@@ -28,6 +29,7 @@
 #include <sys/types.h>
 
 #include "cgroup.h"
+#include "layout/base/buf.h"
 #include "wire.h"
 
 enum runner_pipe { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_RESULT, PIPE_MAX };
@@ -58,6 +60,12 @@ int runner_start(struct runner *r, enum wire_runner kind, const char *group,
 void runner_close(struct runner *r);
 /* Waits for one byte, timeout_ms at most. */
 int runner_wait(int control, int timeout_ms);
+/*
+ * Waits until sys_now() is end for its first "R". A runner may say before which
+ * modules of the environment it could not load: "L", a line of printable ASCII,
+ * NUL. Each line goes to cold; those beyond its cap are lost.
+ */
+int runner_wait_ready(int control, uint64_t end, struct buf *cold);
 /* Sends the message that makes it the program ("run", "file"), warms it ("heat") or
  * has it draw its secrets anew ("own"). */
 int runner_send(const struct runner *r, const char *verb,

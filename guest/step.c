@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "environment.h"
 #include "job.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
@@ -28,15 +29,47 @@ static const char *const fifos[FIFO_MAX] = {
 	[FIFO_RESULT] = DIRECTORY "/result",
 };
 
-static const char *const sessions[WIRE_RUN_MAX][4] = {
-	[WIRE_RUN_PYTHON] = {"/usr/bin/python3",
-			     RUNNERS "/python/session.py"},
-	[WIRE_RUN_NODE] = {"/usr/bin/node", "--no-sparkplug",
-			   RUNNERS "/node/session.js"},
-	[WIRE_RUN_BASH] = {"/bin/bash", RUNNERS "/bash/session.sh"},
+/* Who becomes the session, and what the EXEC runner starts for one. A shell's
+ * session is a script, which a waiting shell cannot become. */
+static const struct {
+	enum wire_runner kind;
+	const char *argv[4];
+} sessions[WIRE_RUN_MAX] = {
+	[WIRE_RUN_PYTHON] = {WIRE_RUN_PYTHON, {"/usr/bin/python3"}},
+	[WIRE_RUN_NODE] = {WIRE_RUN_NODE,
+			   {"/usr/bin/node", "--no-sparkplug",
+			    RUNNERS "/node/session.js"}},
+	[WIRE_RUN_BASH] = {WIRE_RUN_EXEC,
+			   {"/bin/bash", RUNNERS "/bash/session.sh"}},
 };
 
-static const char *const base_env[] = {WIRE_BASE_ENV};
+/* Names of variables that Node obeys at its start only. */
+static const char *const node_obeys[] = {"NODE_", "UV_", "LC_", "LANG", "SSL_",
+					 "OPENSSL_", "ICU_", "TZ"};
+
+/* A waiting Node cannot give its place to a fresh one, so this is known before. */
+static bool needs_start(const struct wire_job *spec)
+{
+	const struct wire_strings *env = &spec->envp;
+
+	if (spec->runner != WIRE_RUN_NODE)
+		return false;
+	for (uint32_t i = 0; i < env->count; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(node_obeys); k++)
+			if (!strncmp(env->item[i], node_obeys[k],
+				     strlen(node_obeys[k])))
+				return true;
+	return spec->fresh;
+}
+
+struct runner *step_runner(struct runner *runners, const struct wire_job *spec)
+{
+	for (int i = 0; i < WIRE_RUN_MAX; i++)
+		if (runners[i].living)
+			return &runners[i];
+	return &runners[needs_start(spec) ? WIRE_RUN_EXEC
+					  : sessions[spec->runner].kind];
+}
 
 /* Opened for both ways: it never ends and never blocks. */
 static int make_fifo(const char *path)
@@ -106,7 +139,7 @@ int step_begin(struct job *job, struct err *err)
 	int r = 0;
 
 	job->step = (struct step){.on = true, .input = -1};
-	if (!sessions[spec->runner][0])
+	if (!sessions[spec->runner].argv[0])
 		return err_set(err, -EINVAL, "there are no sessions of %s",
 			       runner_name(spec->runner));
 	if (mkdir(DIRECTORY, 0755) && errno != EEXIST)
@@ -140,31 +173,38 @@ static bool is_set(const struct wire_strings *env, const char *assignment)
  */
 static int first_env(const struct wire_job *spec, struct wire_strings *ret)
 {
+	const struct environment_vars *base = environment_vars();
 	uint32_t own = spec->runner == WIRE_RUN_BASH ? 0 : spec->envp.count;
 
-	ret->item = calloc(own + ARRAY_SIZE(base_env), sizeof(*ret->item));
+	ret->item = calloc(own + base->count, sizeof(*ret->item));
 	if (!ret->item)
 		return -ENOMEM;
 	for (ret->count = 0; ret->count < own; ret->count++)
 		ret->item[ret->count] = spec->envp.item[ret->count];
-	for (size_t i = 0; i < ARRAY_SIZE(base_env); i++)
-		if (!own || !is_set(&spec->envp, base_env[i]))
-			ret->item[ret->count++] = base_env[i];
+	for (uint32_t i = 0; i < base->count; i++)
+		if (!own || !is_set(&spec->envp, base->item[i]))
+			ret->item[ret->count++] = base->item[i];
 	return 0;
 }
 
-/* The EXEC runner becomes the interpreter. */
+/* The runner becomes the session. A runner of its language is told the step's
+ * program, as for any job; the EXEC runner, what to start. */
 static int begin_life(struct job *job)
 {
-	const char *const *argv = sessions[job->spec.runner];
+	const struct wire_job *spec = &job->spec;
+	const char *const *argv = sessions[spec->runner].argv;
 	struct wire_job start = {
-		.runner = WIRE_RUN_EXEC, .mode = job->spec.mode, .call = "",
-		.argv = {.item = (const char **)(uintptr_t)argv},
+		.mode = spec->mode, .call = "", .fresh = spec->fresh,
+		.argv = {1, spec->argv.item},
 	};
-	int r = first_env(&job->spec, &start.envp);
+	int r = first_env(spec, &start.envp);
 
-	while (argv[start.argv.count])
-		start.argv.count++;
+	if (job->runner->kind == WIRE_RUN_EXEC) {
+		start.argv.item = (const char **)(uintptr_t)argv;
+		while (argv[start.argv.count - 1])
+			start.argv.count++;
+		start.argv.count--;
+	}
 	job->runner->living = true;
 	if (!r)
 		r = runner_send(job->runner, "run", &start);
@@ -217,6 +257,8 @@ void step_over(struct job *job)
 
 static void hear(struct job *job, struct port *port, uint8_t said)
 {
+	if (!job->step.coming && begun_hear(&job->begun, said))
+		return;
 	if (job->step.coming) {
 		job->step.coming = false;
 		job->step.lives = true;

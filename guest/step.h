@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A job that is one step of a living interpreter (runners/.../session.*). The
- * interpreter is what the EXEC runner has become. Its control socket stays:
+ * interpreter is what its language's runner has become, or, for bash, the EXEC
+ * runner. Its control socket stays:
  *
+ *   it to init   see begun.h, if the runner starts a fresh interpreter
  *   it to init   R       it is ready, once
  *                S       it has opened the step's fifos and begins
  *                E code  the step is over; code is one byte
@@ -21,6 +23,8 @@
 #include "port.h"
 
 struct job;
+struct runner;
+struct wire_job;
 
 struct step {
 	bool on;       /* this job is one */
@@ -31,6 +35,8 @@ struct step {
 	int input;     /* owned; the fifo `in`, until S */
 };
 
+/* Return: the session's runner, which may have ended, or who is to be it. */
+struct runner *step_runner(struct runner *runners, const struct wire_job *spec);
 /* At JOB: the fifos, of which the job's streams read. Return: 0 or errno. */
 int step_begin(struct job *job, struct err *err);
 /* Instead of the message that starts a program. */

@@ -74,6 +74,8 @@ mount_points() {
 	ln -s /tmp "$tree/var/tmp"
 	ln -s /run "$tree/var/run"
 	ln -s /run/lock "$tree/var/lock"
+	# An environment's caches (guest/environment.c).
+	mkdir -p "$tree/var/cache/user"
 }
 
 commands() {

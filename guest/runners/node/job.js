@@ -36,11 +36,12 @@ function read(length) {
 
 function readMessage() {
 	const texts = read(read(4).readUInt32LE(0)).toString().split('\0');
-	const end = 4 + Number(texts[3]);
+	const end = 5 + Number(texts[4]); // texts[3] is for who has a fresh one
 	return {
 		verb: texts[0],
+		isStep: texts[1] === 'session' || texts[1] === 'cell',
 		call: texts[1] === 'call' ? texts[2] : '',
-		argv: texts.slice(4, end),
+		argv: texts.slice(5, end),
 		env: texts.slice(end, -1),
 	};
 }
@@ -175,13 +176,14 @@ function resetOrigin() {
 	begin();
 }
 
-// Makes this process the program's, or does as if.
+// Makes this process the program's, or does as if. A session has its own ends.
 function prepare(message, really) {
 	takeEnvironment(message.env);
 	process.chdir('/home/user');
 	if (!seeded)
 		seed(really);
-	shortenEnd(really);
+	if (!message.isStep)
+		shortenEnd(really);
 	resetOrigin();
 	process.argv.splice(1, Infinity, ...message.argv);
 }
@@ -314,6 +316,11 @@ function wait(caller, mainOf = (file) => file, cool = () => {}) {
 		fs.openSync(INPUT, 'r'); // the lowest descriptor that is free
 	}
 	prepare(message, true);
+	if (message.isStep) {
+		fs.closeSync(RESULT);
+		replaceMain(own('./living.js').begin);
+		return;
+	}
 	fs.closeSync(CONTROL);
 	const file = mainOf(message.argv[0], refuse, true);
 	if (message.call)

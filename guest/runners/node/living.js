@@ -467,7 +467,8 @@ function onIdle(emit, rest) {
 	return emit.call(process, 'beforeExit', ...rest);
 }
 
-function main() {
+// Instead of a main module.
+function begin() {
 	own.vanish();
 	['setTimeout', 'setInterval', 'setImmediate'].forEach(track);
 	['clearTimeout', 'clearInterval', 'clearImmediate'].forEach(untrack);
@@ -482,4 +483,4 @@ function main() {
 	next();
 }
 
-main();
+module.exports = { begin };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The living Node: see living.js.
+// The living Node, where the waiting runner cannot be it: see living.js.
 'use strict';
 
-require('./own.js')('./living.js');
+require('./own.js')('./living.js').begin();

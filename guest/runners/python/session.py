@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The living Python interpreter: it runs one step after another in __main__.
 
+The waiting runner calls begin(), as for a program. A fresh interpreter runs this
+file, when the session must not have what was loaded before it, and tests do.
+
 Descriptor 3 is the control socket. Here is said R when all is ready, S when a
 step has its streams, and E and the exit code when it has ended. A line there,
 `step MODE FILE DIR`, is the next step; the end of that file is the end.
@@ -25,13 +28,9 @@ from importlib.machinery import SourceFileLoader
 from importlib.util import decode_source
 from time import tzset
 
-if sys.flags.safe_path:
+if __name__ == "__main__" and sys.flags.safe_path:
     sys.path.insert(0, __file__.rpartition("/")[0])
 import cell
-try:
-    import native
-except ImportError:
-    native = None  # on a host: what is printed is seen at the step's end
 
 # A program that takes a name out of builtins takes it from itself.
 __builtins__ = dict(vars(builtins))
@@ -51,7 +50,7 @@ def _strings(path):
         return []
 
 
-def _session():
+def _session(control, native, make_way):
     read, write, close = posix.read, posix.write, posix.close
     open_, dup2, getpid = posix.open, posix.dup2, posix.getpid
     getsignal, set_signal = _signal.getsignal, _signal.signal
@@ -77,15 +76,13 @@ def _session():
         close(fd)
         return moved
 
-    control = high(3)
+    control = high(control)
     nothing = high(open_("/dev/null", posix.O_RDWR))
     main = type(sys)("__main__")
     main.__builtins__ = builtins
     modules["__main__"] = main
     for name in "cell", "native":
         modules.pop(name, None)
-    if native:
-        native.live_stay()
     sys.path[:1] = [] if sys.flags.safe_path else [posix.getcwd()]
 
     def say(data):
@@ -272,6 +269,8 @@ def _session():
             while handlers:
                 set_signal(*handlers.popitem())
             prepare(file, place)
+            if steps and make_way:
+                make_way(file)
             try:
                 execute(mode, file, said)
             finally:
@@ -346,8 +345,31 @@ def _session():
     posix._exit(0)
 
 
-for thing in vars(cell).values():
-    if isinstance(thing, type(_session)):
-        _imp._fix_co_filename(thing.__code__, INTERNAL)
-_imp._fix_co_filename(sys._getframe().f_code, INTERNAL)
-_session()
+def begin(control, native, make_way=None):
+    """Runs the session, and never returns.
+
+    native: the module, whose live_stay() was called, or None. make_way is called
+    before each later step.
+    """
+    for thing in vars(cell).values():
+        if isinstance(thing, type(begin)):
+            _imp._fix_co_filename(thing.__code__, INTERNAL)
+    frame = sys._getframe()
+    while frame:
+        _imp._fix_co_filename(frame.f_code, INTERNAL)
+        frame = frame.f_back
+    _imp._fix_co_filename(_session.__code__, INTERNAL)
+    _session(control, native, make_way)
+
+
+def _begin_fresh():
+    try:
+        import native
+        native.live_stay()
+    except ImportError:
+        native = None  # on a host: what is printed is seen at the step's end
+    begin(3, native)
+
+
+if __name__ == "__main__":
+    _begin_fresh()

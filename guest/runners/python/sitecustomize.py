@@ -8,7 +8,8 @@ compiles and runs the program, so tracebacks, __main__, exit codes and the end
 are those of Python and not an imitation.
 
 Only a function call (mode "call"), or a program that is not called code.py,
-is run from here, by call.py.
+is run from here, by call.py. A session takes the program's place in another way:
+see start_session().
 """
 
 
@@ -88,12 +89,12 @@ def _wait():
 
     def become(texts):
         """Takes the job's arguments and environment."""
-        count = int(texts[3])
-        argv = [os.fsdecode(t) for t in texts[4:4 + count]]
+        count = int(texts[4])
+        argv = [os.fsdecode(t) for t in texts[5:5 + count]]
         # The usual one is there already: see guest/child.c.
-        if texts[4 + count:-1] != usual:
+        if texts[5 + count:-1] != usual:
             os.environ.clear()
-            for text in texts[4 + count:-1]:
+            for text in texts[5 + count:-1]:
                 name, _, value = text.partition(b"=")
                 os.environb[name] = value
             if "TZ" in os.environ:
@@ -101,8 +102,28 @@ def _wait():
                 time.tzset()
         sys.argv[:] = argv
         sys.orig_argv[:] = [sys.executable] + argv
-        posix.close(control)
         return argv[0]
+
+    def is_step(texts):
+        return texts[1] in (b"session", b"cell")
+
+    def start_session():
+        """The interpreter asks for what imports the program, as for an archive.
+
+        It finds something at the program's place, calls runpy for it, and finds
+        this one there. So no frame lies below the session's.
+        """
+        def _run_module_as_main(name, alter_argv):
+            sys.modules.pop("runpy", None)
+            sys.modules.update(kept)
+            sys.path_importer_cache[program] = None
+            session.begin(control, native, make_way)
+
+        kept = {"runpy": sys.modules["runpy"]} if "runpy" in sys.modules else {}
+        runpy = sys.modules["runpy"] = type(sys)("runpy")
+        runpy._run_module_as_main = _run_module_as_main
+        sys.path_importer_cache[program] = runpy  # anything
+        posix.close(result)
 
     def end(pid=posix.getpid()):
         """The last of the program's exit functions.
@@ -131,36 +152,64 @@ def _wait():
         return not child
 
     def load():
-        """Imports the usual modules. Return: their generators of random."""
+        """Imports the usual modules, and those of the environment.
+
+        Return: the functions that seed anew what they draw from, the variables
+        that they obey, and the session's module.
+        """
         import ctypes
         import importlib
-        import random
         # Without OPENSSL_INIT_NO_ATEXIT it takes its tables apart at the end,
         # which is half of a short program's end, and no program can see it.
         ctypes.CDLL("libcrypto.so.3").OPENSSL_init_crypto(
             ctypes.c_uint64(0x80000), None)
         for name in usual_modules:
             importlib.import_module(name)
-        return [thing for thing in gc.get_objects()
-                if isinstance(thing, random.Random) and
-                not isinstance(thing, random.SystemRandom)]
+        sys.path.insert(0, here)
+        import session
+        import warm
+        sys.path.remove(here)
+        recipe = {}
+        try:
+            recipe = warm.read()
+            cold = warm.load(recipe)
+        except Exception as error:
+            cold = [f"warm.json: {type(error).__name__}: {error}"]
+        for line in cold:
+            say(b"L", line)
+        for name in "session", "cell", "warm":
+            del sys.modules[name]
+        sys.path_importer_cache.pop(here, None)
+        return warm.generators(), warm.obeyed(recipe), session
 
     def own():
-        """What the template has drawn, and each clone has, is drawn anew."""
-        for generator in generators:
-            generator.seed()
-        sys.modules["ssl"].RAND_add(posix.urandom(64), 64)
+        """What the template has drawn, and each clone has, is drawn anew.
+
+        A clone that cannot do it ends: its numbers would be another's, too.
+        """
+        try:
+            for seed in seeds:
+                seed()
+            sys.modules["ssl"].RAND_add(posix.urandom(64), 64)
+        except BaseException:
+            os._exit(126)
+
+    def say(letter, text):
+        """Tells init a line: see guest/begun.h and guest/runner.h."""
+        posix.write(control, letter + ascii(text)[1:-1].encode()[:250] + b"\0")
 
     def begin():
         """What counts from the program's start does not from the template's."""
         logging = sys.modules["logging"]
         logging._startTime += sys.modules["time"].time_ns() - loaded_ns
 
-    def shadows(path):
-        """Is there a file that the program's imports would find instead?
+    def shadow(path):
+        """Return: a file that the program's imports would find instead, or None.
 
-        Or packages of the user's own, whose place is fixed at the start. But for the program: an import of "code", as pdb has one, means the
-        library's. For that it is loaded in a fresh interpreter, too.
+        Or packages of the user's own, whose place is fixed at the start; or the
+        file that matplotlib reads when it is imported. But for the program: an
+        import of "code", as pdb has one, means the library's. For that it is
+        loaded in a fresh interpreter, too.
         """
         directory, _, itself = path.rpartition("/")
         with posix.scandir(directory or "/") as entries:
@@ -168,35 +217,58 @@ def _wait():
                 name, _, suffix = entry.name.partition(".")
                 if entry.name == ".local" and os.path.isdir(
                         entry.path + user_site):
-                    return True
+                    return entry.name
                 if name in loaded and entry.name != itself and (
                         suffix in ("", "py", "pyc") or
                         suffix.endswith("so")):
-                    return True
-        return False
+                    return entry.name
+                if name == "matplotlibrc" and "matplotlib" in loaded:
+                    return entry.name
+        return None
+
+    def make_way(path):
+        """An import in a later step finds its files before what is there."""
+        directory, _, itself = path.rpartition("/")
+        with posix.scandir(directory or "/") as entries:
+            names = {entry.name.partition(".")[0] for entry in entries
+                     if entry.name != itself and
+                     entry.name.partition(".")[2] in ("", "py")} & loaded
+        for name, module, _ in started if names else ():
+            if name.partition(".")[0] in names and (
+                    sys.modules.get(name) is module):
+                del sys.modules[name]
 
     def needs_start(texts):
         """Could the program tell that the interpreter was there before?
 
         By a variable that is obeyed only at the start, or by a module of its
-        own that is called as one that is there.
+        own that is called as one that is there. Return: None, or a letter of
+        guest/begun.h and what it was.
         """
-        count = int(texts[3])
-        env = texts[4 + count:-1]
-        return env != usual and any(
-            text.startswith((b"PYTHON", b"LC_", b"LANG", b"MALLOC_"))
-            for text in env if text not in usual) or shadows(
-                os.fsdecode(texts[4]))
+        if texts[3]:
+            return b"A", ""
+        env = texts[5 + int(texts[4]):-1]
+        for text in env if env != usual else ():
+            name = text.partition(b"=")[0]
+            if text not in usual and (name in at_start[0] or name.startswith(
+                    (b"PYTHON", b"LC_", b"LANG", b"MALLOC_", *at_start[1]))):
+                return b"E", os.fsdecode(name)
+        found = shadow(os.fsdecode(texts[5]))
+        return found and (b"F", found)
 
     def again(message, texts):
-        """A fresh interpreter takes the message."""
+        """A fresh interpreter takes the message, or begins the session."""
+        env = dict(text.split(b"=", 1) for text in texts[5 + int(texts[4]):-1])
+        if is_step(texts):
+            posix.set_inheritable(control, True)
+            os.execve(sys.executable, [sys.executable, here + "/session.py"],
+                      env)
         job = os.memfd_create("job")
         while message:
             message = message[os.write(job, message):]
         os.lseek(job, 0, os.SEEK_SET)
         os.dup2(job, control)
         os.dup2(result, 4)
-        env = dict(text.split(b"=", 1) for text in texts[4 + int(texts[3]):-1])
         os.execve(sys.executable, sys.orig_argv,
                   {**env, b"PYTHONPATH": os.fsencode(here),
                    fresh.encode(): b"1"})
@@ -209,7 +281,8 @@ def _wait():
     usual = [name + b"=" + value for name, value in os.environb.items()]
     # Before the modules register theirs: the last one to be called.
     atexit.register(end)
-    generators = [] if is_fresh else load()
+    if not is_fresh:
+        seeds, at_start, session = load()
     if is_fresh:
         import _own_code
         del _own_code
@@ -229,7 +302,7 @@ def _wait():
                if name not in ("sys", "builtins", "__main__", __name__)]
     # What is there now is not garbage: no collection needs to look at it.
     # The ring keeps it alive beyond the interpreter's end.
-    ring = [started]
+    ring = [started] if is_fresh else [started, loaded, seeds, session]
     ring.append(ring)
     del ring
     gc.collect()
@@ -258,12 +331,17 @@ def _wait():
     if not is_fresh:
         if texts[0] == b"file":
             take_input()
-        if needs_start(texts):
+        if why := needs_start(texts):
+            say(b"C", why[0].decode() + why[1])
             again(length + message, texts)
         if not owned:
             own()
         begin()
     path = become(texts)
+    if is_step(texts):
+        start_session()
+        return
+    posix.close(control)
     native.live_begin()
     if texts[1] == b"call" or path != program:
         sys.path.insert(0, here)
