@@ -77,7 +77,7 @@ ALL_LDFLAGS = $(LINK_$(VARIANT)) -Wl,--as-needed $(LDFLAGS)
 ROOMS    := base users handover store files sched jobs run submit mount fuse \
 	server cli
 CLIENTS  := client
-VM_ROOMS := os jail channel qemu pool
+VM_ROOMS := os environment jail channel qemu pool
 
 LAYOUT := $(wildcard layout/base/*.c layout/*.c)
 FAKE   := $(wildcard vm/fake*.c vm/fake/*.c)

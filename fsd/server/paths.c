@@ -20,26 +20,34 @@ static char *join(const char *dir, const char *tail)
 	return asprintf(&text, "%s%s", dir, tail) < 0 ? NULL : text;
 }
 
-char *default_state_dir(void)
+/* What $variable names, or tail in this user's home. NULL with errno: there is
+ * none. Not /tmp: what somebody else has put there is not to be found. */
+static char *in_home(const char *variable, const char *tail)
 {
-	const char *state = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
+	const char *dir = getenv(variable), *home = getenv("HOME");
 	const struct passwd *user;
 
-	if (geteuid() == 0)
-		return strdup("/var/lib/fsd");
-	if (state && state[0] == '/')
-		return join(state, "/fsd");
+	if (dir && dir[0] == '/')
+		return strdup(dir);
 	if (!home || home[0] != '/') {
 		user = getpwuid(geteuid());
 		home = user ? user->pw_dir : NULL;
 	}
-	/* Not /tmp: what somebody else has put there is not to be found. */
 	if (!home || home[0] != '/' || !home[1]) {
 		errno = ENOENT;
 		return NULL;
 	}
-	return join(home, "/.local/state/fsd");
+	return join(home, tail);
+}
+
+char *default_state_dir(void)
+{
+	auto_free char *dir = NULL;
+
+	if (geteuid() == 0)
+		return strdup("/var/lib/fsd");
+	dir = in_home("XDG_STATE_HOME", "/.local/state");
+	return dir ? join(dir, "/fsd") : NULL;
 }
 
 /* The path of what lies at one of two places near the program; first: beside
@@ -72,6 +80,52 @@ char *default_image_dir(void)
 	return env && *env ? strdup(env) :
 			     near_program("/image", "/../share/fsd/image",
 					  "/manifest");
+}
+
+/* Where the image directory is, its name left out. */
+static char *beside(const char *image, const char *tail)
+{
+	auto_free char *parent = join(image, "/..");
+	auto_free char *full = parent ? realpath(parent, NULL) : NULL;
+
+	/* An image that is not there has no environments beside it. */
+	return join(full ? full : parent ? parent : "", tail);
+}
+
+int environment_dirs_find(const char *asked, const char *image,
+			  struct environment_dirs *ret)
+{
+	auto_free char *found = image ? strdup(image) : default_image_dir();
+	auto_free char *home = NULL;
+	const char *env = getenv("FSD_ENVIRONMENTS");
+	unsigned n = 0;
+
+	*ret = (struct environment_dirs){ 0 };
+	if (!asked && env && *env)
+		asked = env;
+	if (asked) {
+		ret->own[n++] = strdup(asked);
+	} else {
+		home = in_home("XDG_DATA_HOME", "/.local/share");
+		if (home)
+			ret->own[n++] = join(home, "/fsd/environments");
+		ret->own[n++] = found ? beside(found, "/environments") : NULL;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		ret->places.dirs[i] = ret->own[i];
+		if (!ret->own[i]) {
+			environment_dirs_done(ret);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+void environment_dirs_done(struct environment_dirs *dirs)
+{
+	for (unsigned i = 0; i < ENVIRONMENT_PLACES; i++)
+		free(dirs->own[i]);
+	*dirs = (struct environment_dirs){ 0 };
 }
 
 char *brought_qemu(void)

@@ -3,11 +3,26 @@
 #ifndef FSD_PATHS_H
 #define FSD_PATHS_H
 
+#include "vm/environment/environment.h"
+
 /* Owned by the caller. NULL with errno; ENOENT: this user has no home. */
 char *default_state_dir(void);
 /* The first that has a manifest: $FSD_IMAGE, image/ beside the program,
  * ../share/fsd/image; else the last of them, for the error message. */
 char *default_image_dir(void);
+/*
+ * Where environments are, the first that is read first: what was asked for by
+ * --environments (NULL: not), or $FSD_ENVIRONMENTS; else
+ * $XDG_DATA_HOME/fsd/environments, then environments/ beside the directory of
+ * the image (NULL: the default one). Return: 0 or -ENOMEM.
+ */
+struct environment_dirs {
+	char *own[ENVIRONMENT_PLACES]; /* owned */
+	struct environment_places places;
+};
+int environment_dirs_find(const char *asked, const char *image,
+			  struct environment_dirs *ret);
+void environment_dirs_done(struct environment_dirs *dirs);
 /* Where templates are that root made for all users of this host. */
 #define SHARED_TEMPLATES "/var/cache/fsd/templates"
 /* The QEMU that was built or installed with this program: qemu/ beside it,

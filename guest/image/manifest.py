@@ -11,6 +11,7 @@ manifest.py swap NEW DIR               put NEW in DIR's place in one step
 import ctypes
 import hashlib
 import os
+import re
 import shutil
 import struct
 import sys
@@ -42,6 +43,23 @@ def image_id(parts):
     return digest.hexdigest()
 
 
+# What an environment is made for: a package of the image, how many numbers of its
+# version count, and what the word begins with.
+ABI = (("base-files", 1, "debian"), ("python3", 2, "python"),
+       ("nodejs", 1, "node"))
+
+
+def abi(packages):
+    """packages: lines "name version". Return: as "debian-13-amd64 ..."."""
+    versions = dict(line.split(" ", 1) for line in packages)
+    words = []
+    for package, count, word in ABI:
+        if package in versions:
+            numbers = re.findall("[0-9]+", versions[package])[:count]
+            words.append(word + "-" + ".".join(numbers))
+    return " ".join([words[0] + "-amd64"] + words[1:])
+
+
 def write(folder, kernel, content):
     lines, hashes = [], []
     for name in PARTS:
@@ -51,12 +69,13 @@ def write(folder, kernel, content):
         size = os.path.getsize(path)
         lines.append(f"part {name} {size} {digest.hexdigest()}\n")
     with open(os.path.join(folder, "packages.list")) as f:
-        packages = sum(1 for _ in f)
+        packages = f.readlines()
     with open(os.path.join(folder, "manifest"), "w") as f:
         f.write(f"format {FORMAT}\n")
         f.write(f"image {image_id(hashes)}\n")
         f.write(f"kernel {kernel}\n")
-        f.write(f"packages {packages}\n")
+        f.write(f"abi {abi(packages)}\n")
+        f.write(f"packages {len(packages)}\n")
         f.write(f"content {content}\n")
         f.writelines(lines)
 

@@ -22,7 +22,7 @@ LINES = 94  # of upward.txt, at most: lower it with each line that goes
 # Lowest first. A room may use any room before it.
 FSD = ("base users handover store files sched fsd.h jobs run submit mount fuse "
        "server cli").split()
-VM = "os jail channel qemu fake pool doors".split()
+VM = "os environment jail channel qemu fake pool doors".split()
 # Beside each other: neither uses the other.
 BESIDE = ({"users", "handover"}, {"store", "sched"}, {"qemu", "fake"})
 # The doors of vm/ and who stands behind each.

@@ -7,11 +7,9 @@
 #include <sys/stat.h>
 
 #include "layout/base/cleanup.h"
-#include "layout/base/num.h"
 #include "verified.h"
 #include "vm/vm.h"
 
-#define MANIFEST_MAX (64u << 10)
 #define REMEDY "build the guest image again"
 
 static const char *const file_names[IMAGE_FILE_MAX] = {
@@ -22,66 +20,34 @@ static const char *const file_names[IMAGE_FILE_MAX] = {
 
 /* --- the manifest's text ------------------------------------------------ */
 
-static bool is_sum(const char *text)
+/* Copies a value of one word; a line that was there already is replaced. */
+static int take_word(char *ret, size_t size, const char *value)
 {
-	return strlen(text) == SHA_HEX - 1 &&
-	       strspn(text, "0123456789abcdef") == SHA_HEX - 1;
-}
-
-static bool is_name(const char *text)
-{
-	return text[0] && text[0] != '.' &&
-	       strlen(text) < sizeof(((struct image_part *)0)->name) &&
-	       !strchr(text, '/');
-}
-
-static int parse_part(struct image *im, char *const word[4])
-{
-	struct image_part *p = &im->parts[im->part_count];
-
-	if (im->part_count == IMAGE_PARTS_MAX || !is_name(word[1]) ||
-	    !is_sum(word[3]) || parse_u64(word[2], 0, INT64_MAX, &p->size) < 0)
+	if (!value[0] || strchr(value, ' '))
 		return -EINVAL;
-	for (unsigned i = 0; i < im->part_count; i++)
-		if (!strcmp(im->parts[i].name, word[1]))
-			return -EINVAL;
-	snprintf(p->name, sizeof(p->name), "%s", word[1]);
-	snprintf(p->sum, sizeof(p->sum), "%s", word[3]);
-	im->part_count++;
+	snprintf(ret, size, "%s", value);
 	return 0;
 }
 
-static int parse_line(struct image *im, char *line, bool *formatted)
+static int take_line(void *arg, const char *key, const char *value)
 {
-	char *word[4] = { NULL }, *save = NULL;
-	unsigned n = 0;
+	struct image *im = arg;
 
-	for (char *w = strtok_r(line, " ", &save); w && n < 4;
-	     w = strtok_r(NULL, " ", &save))
-		word[n++] = w;
-	if (n == 2 && !strcmp(word[0], "format")) {
-		*formatted = true;
-		return strcmp(word[1], "1") ? -EINVAL : 0;
-	}
-	if (n == 2 && !strcmp(word[0], "image")) {
-		snprintf(im->id, sizeof(im->id), "%s", word[1]);
-		return is_sum(word[1]) ? 0 : -EINVAL;
-	}
-	if (n == 2 && !strcmp(word[0], "kernel")) {
-		snprintf(im->kernel, sizeof(im->kernel), "%s", word[1]);
-		return 0;
-	}
-	if (n && !strcmp(word[0], "part"))
-		return n == 4 ? parse_part(im, word) : -EINVAL;
+	if (!strcmp(key, "image") && !manifest_is_sum(value))
+		return -EINVAL;
+	if (!strcmp(key, "image"))
+		return take_word(im->id, sizeof(im->id), value);
+	if (!strcmp(key, "kernel"))
+		return take_word(im->kernel, sizeof(im->kernel), value);
+	if (!strcmp(key, "abi"))
+		snprintf(im->abi, sizeof(im->abi), "%s", value);
 	return 0;
 }
 
 static int find_files(struct image *im, struct err *err)
 {
 	for (unsigned f = 0; f < IMAGE_FILE_MAX; f++) {
-		for (unsigned i = 0; i < im->part_count; i++)
-			if (!strcmp(im->parts[i].name, file_names[f]))
-				im->files[f] = &im->parts[i];
+		im->files[f] = manifest_part(&im->parts, file_names[f]);
 		if (!im->files[f])
 			return err_set(err, -EINVAL,
 				       "manifest: no part %s; " REMEDY,
@@ -93,32 +59,21 @@ static int find_files(struct image *im, struct err *err)
 int image_parse(const char *text, size_t len, struct image *ret,
 		struct err *err)
 {
-	auto_free char *copy = strndup(text, len);
-	char *save = NULL;
-	bool formatted = false;
-	unsigned number = 0;
+	int r;
 
 	*ret = (struct image){ .fds = { -1, -1, -1 } };
-	if (!copy)
-		return err_sys(err, -ENOMEM, "manifest");
-	for (char *line = strtok_r(copy, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		number++;
-		if (parse_line(ret, line, &formatted) < 0)
-			return err_set(err, -EINVAL,
-				       "manifest: line %u is not understood; "
-				       REMEDY, number);
-	}
-	if (!formatted || !ret->id[0] || !ret->kernel[0])
+	r = manifest_read(text, len, &ret->parts, take_line, ret, REMEDY, err);
+	if (r < 0)
+		return r;
+	if (!ret->id[0] || !ret->kernel[0])
 		return err_set(err, -EINVAL,
-			       "manifest: no format, image or kernel line; "
-			       REMEDY);
+			       "manifest: no image or kernel line; " REMEDY);
 	return find_files(ret, err);
 }
 
 /* --- the directory ------------------------------------------------------ */
 
-static int open_part(int dir, const struct image_part *p, int *ret_fd,
+static int open_part(int dir, const struct manifest_part *p, int *ret_fd,
 		     struct err *err)
 {
 	auto_close int fd = openat(dir, p->name,
@@ -175,7 +130,7 @@ int image_open(const char *path, struct image *ret, struct err *err)
 	}
 	*ret = im;
 	for (unsigned f = 0; f < IMAGE_FILE_MAX; f++)
-		ret->files[f] = &ret->parts[im.files[f] - im.parts];
+		ret->files[f] = &ret->parts.part[im.files[f] - im.parts.part];
 	return 0;
 }
 
@@ -215,8 +170,8 @@ int vm_image_verify(const char *image_dir, struct buf *ret, struct err *err)
 	if (r < 0)
 		return r;
 	buf_fmt(ret, "kernel %s\nimage %s\n", im.kernel, im.id);
-	for (unsigned i = 0; i < im.part_count; i++)
-		buf_fmt(ret, "part %s, %llu bytes\n", im.parts[i].name,
-			(unsigned long long)im.parts[i].size);
+	for (unsigned i = 0; i < im.parts.count; i++)
+		buf_fmt(ret, "part %s, %llu bytes\n", im.parts.part[i].name,
+			(unsigned long long)im.parts.part[i].size);
 	return ret->failed;
 }

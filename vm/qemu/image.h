@@ -5,6 +5,7 @@
  *   format 1
  *   image SHA256            over the parts
  *   kernel RELEASE
+ *   abi WORD...             what environments must fit, as "debian-13-amd64"
  *   part NAME SIZE SHA256   any number of them
  *
  * Lines that begin with another word are for people. The parts are opened
@@ -15,27 +16,19 @@
 
 #include "layout/base/buf.h"
 #include "layout/base/err.h"
-#include "vm/os/sha.h"
+#include "vm/environment/manifest.h"
 
 struct vm_known;
 
-#define IMAGE_PARTS_MAX 16
-
 enum image_file { IMAGE_KERNEL, IMAGE_INITRD, IMAGE_ROOTFS, IMAGE_FILE_MAX };
-
-struct image_part {
-	char name[64];
-	uint64_t size;
-	char sum[SHA_HEX];
-};
 
 struct image {
 	char id[SHA_HEX];
 	char kernel[64];
-	struct image_part parts[IMAGE_PARTS_MAX];
-	unsigned part_count;
+	char abi[96]; /* what environments are made for; "": it is older */
+	struct manifest_parts parts;
 	int fds[IMAGE_FILE_MAX]; /* owned; -1 when not open */
-	const struct image_part *files[IMAGE_FILE_MAX]; /* in parts */
+	const struct manifest_part *files[IMAGE_FILE_MAX]; /* in parts */
 };
 
 /* Reads a manifest's text. Return: 0 or -EINVAL with the line in *err. */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of environments, and what a job writes to choose one. */
+#include "environment.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lang.h"
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyz"
+#define NAME_BYTES LETTERS "0123456789._-"
+
+static bool name_is_plain(const char *name, size_t len)
+{
+	return len && len <= ENVIRONMENT_NAME_MAX &&
+	       memchr(LETTERS, name[0], sizeof(LETTERS) - 1) &&
+	       strspn(name, NAME_BYTES) >= len;
+}
+
+int environment_name_check(const char *name, struct err *err)
+{
+	if (!name_is_plain(name, strlen(name)))
+		return err_set(err, -EINVAL,
+			       "\"%.80s\" is no name of an environment; it has "
+			       "1 to %u characters of a-z, 0-9, \".\", \"_\" "
+			       "and \"-\", the first a letter", name,
+			       ENVIRONMENT_NAME_MAX);
+	if (!strcmp(name, ENVIRONMENT_BASE))
+		return err_set(err, -EINVAL,
+			       "\"base\" is what every machine has; choose "
+			       "another name");
+	if (lang_by_name(name))
+		return err_set(err, -EINVAL,
+			       "\"%s\" is the name of a language; choose "
+			       "another name", name);
+	return 0;
+}
+
+int environment_spec_parse(const char *text, struct environment_spec *ret,
+			   struct err *err)
+{
+	size_t len = strcspn(text, "@"), digits;
+
+	*ret = (struct environment_spec){ 0 };
+	if (name_is_plain(text, len))
+		memcpy(ret->name, text, len);
+	if (!text[len])
+		return 0;
+	digits = strlen(text + len + 1);
+	if (digits < ENVIRONMENT_DIGITS_MIN ||
+	    digits > ENVIRONMENT_DIGITS_MAX ||
+	    strspn(text + len + 1, "0123456789abcdef") != digits)
+		return err_set(err, -EINVAL,
+			       "\"environment\" is \"%.160s\"; it must have %u "
+			       "to %u digits of the id behind the @", text,
+			       ENVIRONMENT_DIGITS_MIN, ENVIRONMENT_DIGITS_MAX);
+	if (!strcmp(ret->name, ENVIRONMENT_BASE))
+		return err_set(err, -EINVAL,
+			       "\"environment\" is \"%.160s\"; base has no id, "
+			       "write \"base\"", text);
+	memcpy(ret->digits, text + len + 1, digits);
+	return 0;
+}

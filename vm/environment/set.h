@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The manifest of a set. For this room, its tests and its fuzzer. */
+#ifndef VM_SET_H
+#define VM_SET_H
+
+#include "environment.h"
+#include "manifest.h"
+
+#define SET_FILES 4
+/* In the order of the manifest and of an archive. */
+extern const char *const set_files[SET_FILES];
+enum { SET_LAYER, SET_LOCK, SET_WARM, SET_RECIPE };
+
+/* layer.erofs; its size has eleven octal digits in an archive. */
+#define SET_LAYER_MAX ((8ull << 30) - 1)
+#define SET_HEAP_MAX (64ull << 30)
+
+struct set_manifest {
+	char id[SHA_HEX];
+	char abi[ENVIRONMENT_ABI_MAX];
+	char parent[SHA_HEX]; /* an id or "base" */
+	uint64_t packages, heap;
+	struct buf needs; /* owned; a NUL behind each name */
+	struct manifest_part part[SET_FILES];
+};
+
+/*
+ * Reads what set_print() writes, and nothing else: each line once, in its order,
+ * and the id that follows from it. Return: 0, -EBADMSG, -ENOMEM; the caller
+ * frees *ret with set_done() always.
+ */
+int set_parse(const char *text, size_t len, struct set_manifest *ret,
+	      struct err *err);
+/* Appends its text. Return: 0 or -ENOMEM. */
+int set_print(const struct set_manifest *m, struct buf *out);
+/* SHA-256 over format, abi, parent, each part's name and sum. */
+int set_id(const struct set_manifest *m, char ret[SHA_HEX]);
+void set_done(struct set_manifest *m);
+
+/* Opens a file of a set; a link is refused. Return: a descriptor or errno. */
+int set_open_file(int dir, const char *name);
+/* Reads DIR/sets/ID/manifest; id NULL: any. */
+int set_read(int dir, const char *id, struct set_manifest *ret,
+	     struct err *err);
+
+#endif
