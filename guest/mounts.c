@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/mount.h>
@@ -18,9 +19,10 @@
 #include "sys.h"
 
 #define ROOT_DEVICE "/dev/vda"
-#define ROOT_WAIT_MS 30000
+#define DISK_WAIT_MS 30000
 #define IMAGE_LAYER "/image"
 #define EMPTY_LAYER "/empty"
+#define LAYERS_MAX 8 /* disks of an environment, beside the image's */
 
 struct mount_row {
 	const char *target, *type, *options;
@@ -63,17 +65,17 @@ int mounts_early(struct err *err)
 	return mount_row(&dev, err);
 }
 
-/* Waits for the kernel to make the node of the root disk. */
-static int wait_root_device(void)
+/* Waits for the kernel to make the node of a disk. */
+static int wait_disk(const char *path)
 {
 	auto_close int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	struct pollfd p = {.fd = watch, .events = POLLIN};
-	uint64_t end = sys_now() + ROOT_WAIT_MS * 1000000ull;
+	uint64_t end = sys_now() + DISK_WAIT_MS * 1000000ull;
 	char events[1024];
 
 	if (watch < 0 || inotify_add_watch(watch, "/dev", IN_CREATE) < 0)
 		return -errno;
-	while (access(ROOT_DEVICE, F_OK)) {
+	while (access(path, F_OK)) {
 		uint64_t now = sys_now();
 
 		if (now >= end)
@@ -86,6 +88,101 @@ static int wait_root_device(void)
 }
 
 /*
+ * The kernel hands what it does not know of its command line to its first program
+ * as variables. Without an environment the host says nothing.
+ */
+static unsigned count_layers(void)
+{
+	const char *text = getenv("fsd_layers");
+	uint64_t count = 0;
+
+	if (!text || parse_u64(text, 0, LAYERS_MAX, &count) < 0)
+		return 0;
+	return (unsigned)count;
+}
+
+/*
+ * The host gives the disk of layer i the serial number "layer" i, and the image's
+ * none. The letters of disks follow the order in which the kernel finds them. If
+ * that were another one, a layer would hide the image; so it is compared.
+ */
+static int check_disk(char letter, const char *want, struct err *err)
+{
+	char path[40], serial[24] = "";
+	int r;
+
+	snprintf(path, sizeof(path), "/dev/vd%c", letter);
+	r = wait_disk(path);
+	if (r)
+		return err_sys(err, r, "no disk %s", path);
+	snprintf(path, sizeof(path), "/sys/block/vd%c/serial", letter);
+	r = sys_read_line(path, serial, sizeof(serial));
+	if (r < 0)
+		return err_sys(err, r, "cannot read %s", path);
+	if (strcmp(serial, want))
+		return err_set(err, -EINVAL, "the disk /dev/vd%c is \"%s\"; "
+			       "it must be \"%s\"", letter, serial, want);
+	return 0;
+}
+
+static int mount_layer(unsigned i, struct err *err)
+{
+	char device[16], target[16];
+
+	snprintf(device, sizeof(device), "/dev/vd%c", (char)('b' + i));
+	snprintf(target, sizeof(target), "/layer%u", i);
+	mkdir(target, 0700);
+	if (mount(device, target, "erofs", MS_RDONLY | MS_NODEV | MS_NOSUID,
+		  ""))
+		return err_sys(err, -errno, "cannot mount the layer %s",
+			       device);
+	return 0;
+}
+
+/* Each layer on a directory of its own, from the environment's own to that of its
+ * farthest parent. */
+static int mount_layers(unsigned count, struct err *err)
+{
+	static const struct mount_row sys = {
+		"/sys", "sysfs", "", MS_NOSUID | MS_NODEV | MS_NOEXEC};
+	char want[16];
+	int r;
+
+	mkdir(sys.target, 0700);
+	r = mount_row(&sys, err);
+	if (!r)
+		r = check_disk('a', "", err);
+	for (unsigned i = 0; !r && i < count; i++) {
+		snprintf(want, sizeof(want), "layer%u", i);
+		r = check_disk((char)('b' + i), want, err);
+		if (!r)
+			r = mount_layer(i, err);
+	}
+	umount2(sys.target, MNT_DETACH);
+	return r;
+}
+
+/* The image comes first: where it has a name, no layer has it. */
+static int mount_overlay(unsigned layers, struct err *err)
+{
+	char options[256];
+	int used = snprintf(options, sizeof(options), "lowerdir=" IMAGE_LAYER);
+
+	for (unsigned i = 0; i < layers; i++)
+		used += snprintf(options + used,
+				 sizeof(options) - (size_t)used, ":/layer%u",
+				 i);
+	snprintf(options + used, sizeof(options) - (size_t)used,
+		 ",upperdir=" EMPTY_LAYER "/upper,workdir=" EMPTY_LAYER
+		 "/work");
+	mkdir("/root", 0700);
+	if (mount("overlay", "/root", "overlay",
+		  MS_NODEV | MS_NOSUID | MS_NOATIME, options))
+		return err_sys(err, -errno, "cannot mount overlay on /root");
+	return 0;
+}
+
+/*
  * A read-only file system says EROFS before it says anything else, also to who
  * would not have been allowed, and of a file that is not there. Programs expect
  * what a plain machine says to a user without rights. So there is a second
@@ -93,32 +190,26 @@ static int wait_root_device(void)
  * knows. All of it belongs to uid 0, and even for that one nothing changes: the
  * second layer is empty and read-only.
  */
-static int mount_root(struct err *err)
+static int mount_root(unsigned layers, struct err *err)
 {
-	static const struct mount_row rows[] = {
-		{IMAGE_LAYER, "erofs", "", MS_RDONLY | MS_NODEV | MS_NOSUID},
-		{EMPTY_LAYER, "tmpfs", "mode=0755", MS_NODEV | MS_NOSUID},
-		{"/root", "overlay",
-		 "lowerdir=" IMAGE_LAYER ",upperdir=" EMPTY_LAYER "/upper"
-		 ",workdir=" EMPTY_LAYER "/work",
-		 MS_NODEV | MS_NOSUID | MS_NOATIME},
-	};
-	int r = 0;
+	static const struct mount_row empty = {
+		EMPTY_LAYER, "tmpfs", "mode=0755", MS_NODEV | MS_NOSUID};
+	int r;
 
-	for (size_t i = 0; !r && i < ARRAY_SIZE(rows); i++) {
-		const struct mount_row *m = &rows[i];
-
-		mkdir(m->target, 0700);
-		r = mount(i ? m->type : ROOT_DEVICE, m->target, m->type,
-			  m->flags, m->options);
-		if (r)
-			return err_sys(err, -errno, "cannot mount %s on %s",
-				       m->type, m->target);
-		if (!strcmp(m->target, EMPTY_LAYER)) {
-			mkdir(EMPTY_LAYER "/upper", 0755);
-			mkdir(EMPTY_LAYER "/work", 0700);
-		}
-	}
+	mkdir(IMAGE_LAYER, 0700);
+	if (mount(ROOT_DEVICE, IMAGE_LAYER, "erofs",
+		  MS_RDONLY | MS_NODEV | MS_NOSUID, ""))
+		return err_sys(err, -errno, "cannot mount erofs on %s",
+			       IMAGE_LAYER);
+	mkdir(EMPTY_LAYER, 0700);
+	r = mount_row(&empty, err);
+	if (r)
+		return r;
+	mkdir(EMPTY_LAYER "/upper", 0755);
+	mkdir(EMPTY_LAYER "/work", 0700);
+	r = mount_overlay(layers, err);
+	if (r)
+		return r;
 	if (mount(NULL, EMPTY_LAYER, NULL,
 		  MS_REMOUNT | MS_RDONLY | MS_NODEV | MS_NOSUID, NULL))
 		return err_sys(err, -errno, "cannot close %s", EMPTY_LAYER);
@@ -127,11 +218,15 @@ static int mount_root(struct err *err)
 
 int mounts_switch_root(struct err *err)
 {
-	int r = wait_root_device();
+	unsigned layers = count_layers();
+	int r = wait_disk(ROOT_DEVICE);
 
 	if (r)
 		return err_sys(err, r, "no root disk %s", ROOT_DEVICE);
-	r = mount_root(err);
+	if (layers)
+		r = mount_layers(layers, err);
+	if (!r)
+		r = mount_root(layers, err);
 	if (r)
 		return r;
 	if (mount("/dev", "/root/dev", NULL, MS_MOVE, NULL))

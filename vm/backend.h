@@ -10,12 +10,17 @@
 #ifndef VM_BACKEND_H
 #define VM_BACKEND_H
 
+#include <string.h>
+
 #include "vm.h"
+#include "vm/environment/environment.h"
 
 /* One kind of machine. */
 struct vm_class {
 	uint32_t memory_mib; /* that the host lets its guest take */
 	uint32_t cpus;
+	/* Whoever keeps a class has a reference of its own. NULL: base. */
+	struct environment *environment;
 };
 
 /*
@@ -31,11 +36,25 @@ static inline uint32_t vm_class_ram(const struct vm_class *cls)
 {
 	return cls->memory_mib > VM_RAM_MIB ? cls->memory_mib : VM_RAM_MIB;
 }
+/* A copy with a reference of its own. */
+static inline struct vm_class vm_class_ref(const struct vm_class *cls)
+{
+	struct vm_class copy = *cls;
+
+	environment_ref(copy.environment);
+	return copy;
+}
+static inline bool vm_environment_same(const struct environment *a,
+				       const struct environment *b)
+{
+	return a == b || (a && b && !strcmp(a->id, b->id));
+}
 /* Have machines of both the same template? */
 static inline bool vm_class_shares(const struct vm_class *a,
 				   const struct vm_class *b)
 {
-	return vm_class_ram(a) == vm_class_ram(b) && a->cpus == b->cpus;
+	return vm_class_ram(a) == vm_class_ram(b) && a->cpus == b->cpus &&
+	       vm_environment_same(a->environment, b->environment);
 }
 
 /* A template that is ready to be restored from. */

@@ -29,6 +29,7 @@
 #include "vm/os/loop.h"
 #include "vm/jail/walls.h"
 
+struct environment; /* environment/environment.h */
 struct vm;
 struct vm_lease;
 struct vm_tape; /* tape.h */
@@ -168,6 +169,8 @@ struct vm_need {
 	uint32_t runner;      /* enum wire_runner: which path should be hot */
 	uint64_t memory_bytes; /* the program's memory and its files together */
 	unsigned cpus;        /* >= 1 */
+	/* What its machine has besides the image; NULL: nothing. Borrowed. */
+	struct environment *environment;
 };
 
 /* One input of a job. Directories come before what is in them. */

@@ -23,10 +23,12 @@ static void check_start(const struct jail_request *q)
 		.initrd = "/initrd", .accel = (enum vm_accel)q->accel,
 		.cls = { .memory_mib = q->memory_mib, .cpus = q->cpus },
 		.boot = q->kind == JAIL_BOOT, .tsc_khz = q->tsc_khz,
+		.layers = jail_layers(q),
 	};
 	struct argv argv;
 
 	check(q->kind < JAIL_KINDS && q->memory_mib && q->cpus);
+	check(jail_layers(q) <= JAIL_LAYERS_MAX);
 	check(argv_make(&spec, &argv) == 0);
 	check(argv.item[argv.count] == NULL);
 	for (unsigned i = 1; i < argv.count; i++)
@@ -51,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check(size - 1 == sizeof(q) && q.version == JAIL_VERSION);
 	if (q.op == JAIL_START) {
-		check(fds == jail_fd_count(q.kind));
+		check(fds == jail_fd_count(&q));
 		check_start(&q);
 	} else {
 		check(q.op && q.op < JAIL_OPS && fds == 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* QEMU's arguments, compared with golden texts, word by word. */
 #include "vm/jail/argv.h"
+#include "vm/jail/jail_wire.h"
 #include "tap.h"
 
 #define HEAD(accel, cpu)                                                     \
@@ -12,10 +13,16 @@
 	"-machine microvm,pit=on,pic=on,rtc=on,"        \
 	"isa-serial=off,x-option-roms=off,memory-backend=ram,mem-merge=off," \
 	"dump-guest-core=off -accel " accel " -cpu " cpu " "
-#define DEVICES                                                              \
+#define DEVICES DISKS("")
+#define LAYER(n, fd, set)                                                    \
+	"-add-fd fd=" fd ",set=" set " -blockdev driver=file,"               \
+	"node-name=layer" n ",filename=/dev/fdset/" set ",read-only=on,"     \
+	"auto-read-only=off,locking=off "                                    \
+	"-device virtio-blk-device,drive=layer" n ",serial=layer" n " "
+#define DISKS(layers)                                                        \
 	" -add-fd fd=5,set=1 -blockdev driver=file,node-name=root,"          \
 	"filename=/dev/fdset/1,read-only=on,auto-read-only=off,locking=off " \
-	"-device virtio-blk-device,drive=root "                              \
+	"-device virtio-blk-device,drive=root " layers                       \
 	"-device virtio-serial-device,max_ports=2 "                          \
 	"-chardev socket,id=wire,fd=4 "                                      \
 	"-device virtserialport,chardev=wire,name=fsd.wire "                 \
@@ -41,6 +48,7 @@ int main(void)
 		.kernel = "/kernel", .initrd = "/initrd",
 		.cls = { .memory_mib = 1024, .cpus = 1 },
 	};
+	struct argv most;
 
 	check(&s,
 	      HEAD("tcg,tb-size=64", "max") "-smp 1 -m 4480M "
@@ -73,5 +81,26 @@ int main(void)
 	      "-kernel /kernel -initrd /initrd -append quiet loglevel=0 "
 	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable nowatchdog",
 	      "a KVM boot");
+	s.layers = 2;
+	check(&s,
+	      HEAD("kvm", "host,vmx=off,svm=off,pmu=off") "-smp 2 -m 8192M "
+	      "-object memory-backend-file,id=ram,size=8192M,"
+	      "mem-path=/ram,share=on"
+	      DISKS(LAYER("0", "9", "2") LAYER("1", "10", "3"))
+	      "-kernel /kernel -initrd /initrd -append quiet loglevel=0 "
+	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable nowatchdog "
+	      "fsd_layers=2", "a boot of an environment");
+	s = (struct argv_spec){
+		.qemu = "qemu", .accel = VM_ACCEL_TCG,
+		.cls = { .memory_mib = 1024, .cpus = 1 }, .layers = 1,
+	};
+	check(&s,
+	      HEAD("tcg,tb-size=64", "max") "-smp 1 -m 4480M "
+	      "-object memory-backend-file,id=ram,size=4480M,"
+	      "mem-path=/ram,share=off,reserve=off"
+	      DISKS(LAYER("0", "9", "2"))
+	      "-incoming defer", "a machine of an environment");
+	s.layers = JAIL_LAYERS_MAX;
+	is_int(argv_make(&s, &most), 0, "as many layers as may be fit");
 	return done_testing();
 }

@@ -57,6 +57,15 @@ static void test_messages(void)
 
 	is_int(check(&q, sizeof(q), 6), 0, "a restore with six descriptors");
 	is_int(check(&q, sizeof(q), 5), -EINVAL, "not with five");
+	q.layers = 2;
+	is_int(check(&q, sizeof(q), 8), 0, "two layers are two more");
+	is_int(check(&q, sizeof(q), 6), -EINVAL, "not without them");
+	q.layers = JAIL_LAYERS_MAX + 1;
+	is_int(check(&q, sizeof(q), 6 + JAIL_LAYERS_MAX + 1), -EINVAL,
+	       "not nine layers");
+	q.layers = UINT32_MAX;
+	is_int(check(&q, sizeof(q), 5), -EINVAL, "nor so many that they wrap");
+	q.layers = 0;
 	is_int(check(&q, sizeof(q), 0), -EINVAL, "not with none");
 	is_int(check(&q, sizeof(q) - 1, 6), -EINVAL, "not a short message");
 	is_int(check(&q, sizeof(q) + 1, 6), -EINVAL, "not a long one");
@@ -107,12 +116,13 @@ static int check_fds(uint32_t kind, unsigned at, int instead)
 	int pipes[2], socks[2], fds[JAIL_FDS_MAX], r;
 
 	q.kind = kind;
+	q.layers = kind == JAIL_RESTORE ? JAIL_LAYERS_MAX : 0;
 	if (pipe(pipes) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, socks) < 0)
 		return 1;
 	fds[JAIL_FD_ERR] = pipes[1];
 	fds[JAIL_FD_QMP] = socks[0];
 	fds[JAIL_FD_WIRE] = socks[1];
-	for (int i = JAIL_FD_ROOTFS; i <= JAIL_FD_STATE; i++)
+	for (unsigned i = JAIL_FD_ROOTFS; i < JAIL_FDS_MAX; i++)
 		fds[i] = open("/proc/self/exe", O_RDONLY);
 	if (kind == JAIL_BOOT) {
 		close(fds[JAIL_FD_RAM]);
@@ -121,7 +131,7 @@ static int check_fds(uint32_t kind, unsigned at, int instead)
 	if (at < JAIL_FDS_MAX)
 		dup2(instead, fds[at]);
 	r = jail_fds_check(&q, fds, NULL);
-	for (int i = 0; i < JAIL_FDS_MAX; i++)
+	for (unsigned i = 0; i < JAIL_FDS_MAX; i++)
 		close(fds[i]);
 	close(pipes[0]);
 	close(instead);
@@ -140,6 +150,12 @@ static void test_descriptors(void)
 	is_int(check_fds(JAIL_BOOT, JAIL_FD_ROOTFS,
 			 open("/tmp", O_TMPFILE | O_RDWR, 0600)), -EINVAL,
 	       "not with a disk that can be written");
+	is_int(check_fds(JAIL_RESTORE, JAIL_FD_LAYER + 7,
+			 open("/tmp", O_TMPFILE | O_RDWR, 0600)), -EINVAL,
+	       "nor with a layer that can be");
+	is_int(check_fds(JAIL_RESTORE, JAIL_FD_LAYER,
+			 open("/dev/null", O_RDONLY)), -EINVAL,
+	       "nor with one that is no file");
 	is_int(check_fds(JAIL_RESTORE, JAIL_FD_STATE, open("/", O_RDONLY)),
 	       -EINVAL, "not with a directory");
 	is_int(check_fds(JAIL_RESTORE, JAIL_FD_QMP, open("/", O_RDONLY)),
@@ -281,13 +297,14 @@ static struct jail_word start_kind(struct jailer *j, uint32_t kind)
 	int fds[JAIL_FDS_MAX];
 
 	q.kind = kind;
-	q.zygote = 4;
-	for (int i = 0; i < JAIL_FDS_MAX; i++)
+	if (kind == JAIL_FORK)
+		q.zygote = 4;
+	for (unsigned i = 0; i < JAIL_FDS_MAX; i++)
 		fds[i] = open("/dev/null", O_RDONLY);
-	ok(!cell_start(j, &q, fds, jail_fd_count(kind), &word),
+	ok(!cell_start(j, &q, fds, jail_fd_count(&q), &word),
 	   "no process is started");
 	for (unsigned i = 0; i < JAIL_FDS_MAX; i++)
-		if (i < jail_fd_count(kind))
+		if (i < jail_fd_count(&q))
 			is_int(fds[i], -1, "descriptor %u is closed", i);
 		else
 			close(fds[i]);

@@ -133,6 +133,7 @@ static void template_free(struct fake_template *t)
 {
 	loop_timer_del(&t->timer);
 	list_del(&t->node);
+	environment_unref(t->cls.environment);
 	free(t);
 }
 
@@ -140,7 +141,7 @@ static void on_template(struct loop_timer *timer)
 {
 	struct fake_template *t = timer->arg;
 	const struct backend_host *host = t->fake->base.host;
-	struct vm_class cls = t->cls;
+	struct vm_class cls = vm_class_ref(&t->cls);
 	struct backend_template made = {
 		.runners = (1u << WIRE_RUN_MAX) - 1,
 		.accel = VM_ACCEL_TCG,
@@ -157,10 +158,11 @@ static void on_template(struct loop_timer *timer)
 		f->fail_templates--;
 		err_set(&err, -EIO, "the guest did not boot (fake)");
 		host->template_done(host->arg, &cls, NULL, &err);
-		return;
+	} else {
+		host->progress(host->arg, "saved", VM_ACCEL_TCG);
+		host->template_done(host->arg, &cls, &made, NULL);
 	}
-	host->progress(host->arg, "saved", VM_ACCEL_TCG);
-	host->template_done(host->arg, &cls, &made, NULL);
+	environment_unref(cls.environment);
 }
 
 static void fake_template_get(struct backend *b, const struct vm_class *cls)
@@ -171,7 +173,7 @@ static void fake_template_get(struct backend *b, const struct vm_class *cls)
 	if (!t)
 		abort(); /* test code: nothing sensible is left to do */
 	t->fake = f;
-	t->cls = *cls;
+	t->cls = vm_class_ref(cls);
 	t->timer = (struct loop_timer){ .fn = on_template, .arg = t };
 	list_add_tail(&f->templates, &t->node);
 	loop_timer_set(b->host->loop, &t->timer, f->start_ns);

@@ -48,6 +48,22 @@ add_fmt(struct argv *a, const char *fmt, ...)
 	a->used += (unsigned)n + 1;
 }
 
+/* To the text of the last item. */
+__attribute__((format(printf, 2, 3))) static void
+append(struct argv *a, const char *fmt, ...)
+{
+	size_t room;
+	va_list ap;
+	int n;
+
+	a->used--; /* its end */
+	room = sizeof(a->text) - MIN(a->used, sizeof(a->text));
+	va_start(ap, fmt);
+	n = vsnprintf(a->text + sizeof(a->text) - room, room, fmt, ap);
+	va_end(ap);
+	a->used += (unsigned)n + 1;
+}
+
 static void add_ram(struct argv *a, const struct argv_spec *s)
 {
 	/* A template writes its RAM to the file; a machine copies on write
@@ -65,12 +81,12 @@ static void add_boot(struct argv *a, const struct argv_spec *s)
 	add(a, "-initrd");
 	add(a, s->initrd);
 	add(a, "-append");
-	if (s->accel == VM_ACCEL_KVM)
-		add(a, KERNEL_ARGS);
-	else if (s->tsc_khz)
-		add_fmt(a, KERNEL_ARGS_TCG " tsc_early_khz=%u", s->tsc_khz);
-	else
-		add(a, KERNEL_ARGS_TCG);
+	add_fmt(a, "%s", s->accel == VM_ACCEL_KVM ? KERNEL_ARGS :
+						    KERNEL_ARGS_TCG);
+	if (s->tsc_khz && s->accel != VM_ACCEL_KVM)
+		append(a, " tsc_early_khz=%u", s->tsc_khz);
+	if (s->layers)
+		append(a, " fsd_layers=%u", s->layers);
 }
 
 static void add_monitor(struct argv *a)
@@ -81,7 +97,26 @@ static void add_monitor(struct argv *a)
 	add(a, "chardev=qmp,mode=control");
 }
 
-static void add_devices(struct argv *a)
+/*
+ * The disks of an environment, its own layer first. Each has a serial number, by
+ * which the guest finds it: the names that a kernel gives to disks say nothing.
+ */
+static void add_layers(struct argv *a, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		add(a, "-add-fd");
+		add_fmt(a, "fd=%u,set=%u", ARGV_FD_LAYER + i, 2 + i);
+		add(a, "-blockdev");
+		add_fmt(a, "driver=file,node-name=layer%u,"
+			   "filename=/dev/fdset/%u,read-only=on,"
+			   "auto-read-only=off,locking=off", i, 2 + i);
+		add(a, "-device");
+		add_fmt(a, "virtio-blk-device,drive=layer%u,serial=layer%u", i,
+			i);
+	}
+}
+
+static void add_devices(struct argv *a, unsigned layers)
 {
 	add(a, "-add-fd");
 	add_fmt(a, "fd=%d,set=1", ARGV_FD_ROOTFS);
@@ -90,6 +125,7 @@ static void add_devices(struct argv *a)
 	       "read-only=on,auto-read-only=off,locking=off");
 	add(a, "-device");
 	add(a, "virtio-blk-device,drive=root");
+	add_layers(a, layers);
 	add(a, "-device");
 	add(a, "virtio-serial-device,max_ports=2");
 	add(a, "-chardev");
@@ -152,7 +188,7 @@ int argv_make(const struct argv_spec *s, struct argv *a)
 	add(a, "-m");
 	add_fmt(a, "%uM", vm_class_ram(&s->cls));
 	add_ram(a, s);
-	add_devices(a);
+	add_devices(a, s->layers);
 	add_monitor(a);
 	if (s->boot) {
 		add_boot(a, s);

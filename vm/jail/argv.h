@@ -17,6 +17,8 @@ enum argv_fd {
 	ARGV_FD_WIRE,
 	ARGV_FD_ROOTFS,
 	ARGV_FD_STATE, /* restored: of the devices, to be read */
+	/* Two are a zygote's (vm/zygote/wire.h). */
+	ARGV_FD_LAYER = ARGV_FD_STATE + 3, /* the first of an environment */
 };
 
 /* Whatever QEMU opens to read and write, it gets the RAM's file. */
@@ -27,13 +29,14 @@ struct argv_spec {
 	const char *kernel, *initrd; /* boot: where they are in its root */
 	enum vm_accel accel;  /* KVM or TCG */
 	struct vm_class cls;
+	unsigned layers;      /* of the environment; 0: base */
 	bool boot;            /* boot and share RAM, else be restored, */
 	bool zygote;          /* to be forked when it is hot */
 	unsigned tsc_khz;     /* TCG: what the guest is told; 0: nothing */
 };
 
-#define ARGV_MAX 64
-#define ARGV_TEXT 2048
+#define ARGV_MAX 112
+#define ARGV_TEXT 4096
 
 struct argv {
 	const char *item[ARGV_MAX]; /* NULL at the end; in text or constant */

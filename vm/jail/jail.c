@@ -167,7 +167,7 @@ int jail_start(struct jail *j, const struct jail_request *what, const int *fds,
 	q.version = JAIL_VERSION;
 	q.op = JAIL_START;
 	q.id = ++j->last_id;
-	r = j->sock < 0 ? -EPIPE : say(j, &q, fds, jail_fd_count(q.kind));
+	r = j->sock < 0 ? -EPIPE : say(j, &q, fds, jail_fd_count(&q));
 	if (r < 0)
 		return err_sys(err, r, "the jailer");
 	m->jail = j;

@@ -123,7 +123,7 @@ static int make_argv(const struct jailer *j, const struct jail_request *q,
 		.accel = (enum vm_accel)q->accel,
 		.cls = { .memory_mib = q->memory_mib, .cpus = q->cpus },
 		.boot = q->kind == JAIL_BOOT, .tsc_khz = q->tsc_khz,
-		.zygote = is_zygote(q->kind),
+		.zygote = is_zygote(q->kind), .layers = jail_layers(q),
 	};
 
 	return is_probe(q->kind) ? argv_probe(j->qemu, s.zygote, a) :
@@ -200,7 +200,8 @@ static int prepare(struct jailer *j, const struct jail_request *q, int *fds,
 	int r;
 
 	*child = (struct jail_child){
-		.null = j->null, .fd_count = fd_count, .status = -1,
+		.null = j->null, .fd_count = fd_count,
+		.layers = jail_layers(q), .status = -1,
 		.landlock = j->landlock, .control = -1,
 		.filter = j->filter[filter_of(q)],
 	};

@@ -55,24 +55,43 @@ int jail_child_join(struct jail_groups *g)
 	return r;
 }
 
-/* 0 1 2: null, null, standard error; then QMP, wire, ... but not RAM; a zygote's
- * control; Landlock; status. By way of high numbers, so that none is lost. What
- * exec is to close it closes: a zygote keeps Landlock for its children. */
-static int place_fds(struct jail_child *c)
+/* The order of descriptors that place_fds() makes; from[i] becomes number i.
+ * Return: how many there are. */
+static int order_fds(const struct jail_child *c, int *from)
 {
-	int from[JAIL_FDS_MAX + 5], count = 0;
 	bool zygote = c->control >= 0;
+	int count = 0;
 
 	from[count++] = c->null;
 	from[count++] = c->null;
-	for (unsigned i = 0; i < c->fd_count; i++)
+	for (unsigned i = 0; i < c->fd_count - c->layers; i++)
 		if (i != JAIL_FD_RAM)
 			from[count++] = c->fds[i];
 	if (zygote)
 		from[count++] = c->control;
-	if (c->landlock >= 0)
+	if (zygote && c->landlock >= 0)
+		from[count++] = c->landlock;
+	/* They have the same numbers in each kind. */
+	while (c->layers && count < ARGV_FD_LAYER)
+		from[count++] = c->null;
+	for (unsigned i = c->fd_count - c->layers; i < c->fd_count; i++)
+		from[count++] = c->fds[i];
+	if (!zygote && c->landlock >= 0)
 		from[count++] = c->landlock;
 	from[count++] = c->status;
+	return count;
+}
+
+/* 0 1 2: null, null, standard error; then QMP, wire, ... but not RAM; a zygote's
+ * control and Landlock; an environment's layers; Landlock; status. By way of high
+ * numbers, so that none is lost. What exec is to close it closes: a zygote keeps
+ * Landlock for its children. */
+static int place_fds(struct jail_child *c)
+{
+	int from[JAIL_FDS_MAX + 8];
+	bool zygote = c->control >= 0;
+	int count = order_fds(c, from);
+
 	for (int i = 0; i < count; i++) {
 		from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, count);
 		if (from[i] < 0)
@@ -83,7 +102,7 @@ static int place_fds(struct jail_child *c)
 			return -errno;
 	c->status = count - 1;
 	if (c->landlock >= 0)
-		c->landlock = count - 2;
+		c->landlock = zygote ? ZYGOTE_FD_LANDLOCK : count - 2;
 	if (fcntl(c->status, F_SETFD, FD_CLOEXEC) < 0 ||
 	    (!zygote && c->landlock >= 0 &&
 	     fcntl(c->landlock, F_SETFD, FD_CLOEXEC) < 0) ||

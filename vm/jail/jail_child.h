@@ -27,6 +27,7 @@ struct jail_child {
 	int null;                /* /dev/null, opened outside */
 	int fds[JAIL_FDS_MAX];   /* enum jail_fd; RAM is not passed */
 	unsigned fd_count;
+	unsigned layers;         /* the last of them */
 	int status;              /* SOCK_SEQPACKET to the jailer */
 	int landlock;            /* ruleset, -1: the kernel has none */
 	int control;             /* of a zygote, else -1 */

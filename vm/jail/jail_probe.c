@@ -202,8 +202,8 @@ static int start(struct jailer *j, const struct jail_request *q,
 		 struct sample *s, struct err *err)
 {
 	int qmp[2], said[2], fds[JAIL_FDS_MAX];
-	unsigned count = q->kind == JAIL_PROBE_ZYGOTE ? JAIL_FDS_MAX :
-							jail_fd_count(q->kind);
+	unsigned count = q->kind == JAIL_PROBE_ZYGOTE ? JAIL_FD_LAYER :
+							jail_fd_count(q);
 	struct jail_word word;
 
 	*s = (struct sample){ .qmp = -1, .said = -1 };

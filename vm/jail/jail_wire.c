@@ -27,7 +27,14 @@ const char *const jail_step_names[JAIL_STEPS] = {
 	[JAIL_STEP_ZYGOTE] = "a zygote",
 };
 
-unsigned jail_fd_count(uint32_t kind)
+unsigned jail_layers(const struct jail_request *q)
+{
+	return q->kind == JAIL_BOOT || q->kind == JAIL_RESTORE ||
+			       q->kind == JAIL_ZYGOTE ?
+		       q->layers : 0;
+}
+
+unsigned jail_fd_count(const struct jail_request *q)
 {
 	static const unsigned counts[JAIL_KINDS] = {
 		[JAIL_BOOT] = JAIL_FD_RAM + 1,
@@ -37,7 +44,7 @@ unsigned jail_fd_count(uint32_t kind)
 		[JAIL_FORK] = JAIL_FD_WIRE + 1,
 	};
 
-	return kind < JAIL_KINDS ? counts[kind] : 0;
+	return q->kind < JAIL_KINDS ? counts[q->kind] + jail_layers(q) : 0;
 }
 
 static int check_start(const struct jail_request *q, unsigned fd_count,
@@ -45,9 +52,12 @@ static int check_start(const struct jail_request *q, unsigned fd_count,
 {
 	if (q->kind >= JAIL_KINDS)
 		return err_set(err, -EINVAL, "kind %u is unknown", q->kind);
-	if (fd_count != jail_fd_count(q->kind))
+	if (jail_layers(q) > JAIL_LAYERS_MAX)
+		return err_set(err, -EINVAL, "%u layers; it must be 0 to %u",
+			       q->layers, JAIL_LAYERS_MAX);
+	if (fd_count != jail_fd_count(q))
 		return err_set(err, -EINVAL, "%u descriptors came; it must be "
-			       "%u", fd_count, jail_fd_count(q->kind));
+			       "%u", fd_count, jail_fd_count(q));
 	if (q->accel != VM_ACCEL_KVM && q->accel != VM_ACCEL_TCG)
 		return err_set(err, -EINVAL, "accelerator %u is unknown",
 			       q->accel);
@@ -85,22 +95,23 @@ int jail_request_check(const void *bytes, size_t size, unsigned fd_count,
 int jail_fds_check(const struct jail_request *q, const int *fds,
 		   struct err *err)
 {
-	static const mode_t types[JAIL_FDS_MAX] = {
+	static const mode_t types[JAIL_FD_LAYER] = {
 		[JAIL_FD_ERR] = S_IFIFO, [JAIL_FD_QMP] = S_IFSOCK,
 		[JAIL_FD_WIRE] = S_IFSOCK, [JAIL_FD_ROOTFS] = S_IFREG,
 		[JAIL_FD_RAM] = S_IFREG, [JAIL_FD_STATE] = S_IFREG,
 	};
 
-	for (unsigned i = 0; i < jail_fd_count(q->kind); i++) {
+	for (unsigned i = 0; i < jail_fd_count(q); i++) {
 		bool written = i == JAIL_FD_RAM && q->kind == JAIL_BOOT;
+		mode_t type = i < JAIL_FD_LAYER ? types[i] : S_IFREG;
 		int flags = fcntl(fds[i], F_GETFL);
 		struct stat st;
 
 		if (flags < 0 || flags & O_PATH || fstat(fds[i], &st) < 0 ||
-		    (st.st_mode & S_IFMT) != types[i])
+		    (st.st_mode & S_IFMT) != type)
 			return err_set(err, -EINVAL, "descriptor %u is not "
 				       "what it must be", i);
-		if (types[i] == S_IFREG &&
+		if (type == S_IFREG &&
 		    (flags & O_ACCMODE) != (written ? O_RDWR : O_RDONLY))
 			return err_set(err, -EINVAL, "descriptor %u is not "
 				       "open as it must be", i);

@@ -23,7 +23,8 @@
 #include "layout/base/err.h"
 
 #define JAIL_VERSION 3u
-#define JAIL_FDS_MAX 6
+#define JAIL_LAYERS_MAX 8u
+#define JAIL_FDS_MAX (JAIL_FD_LAYER + JAIL_LAYERS_MAX)
 #define JAIL_MEMORY_MIB_MAX (1u << 20)
 #define JAIL_CPUS_MAX 256u
 
@@ -51,6 +52,7 @@ enum jail_fd {
 	JAIL_FD_ROOTFS,
 	JAIL_FD_RAM,    /* RESTORE, ZYGOTE: read-only */
 	JAIL_FD_STATE,  /* RESTORE, ZYGOTE only */
+	JAIL_FD_LAYER,  /* the layers, after the last of the above */
 };
 
 struct jail_request {
@@ -63,7 +65,10 @@ struct jail_request {
 		uint32_t tsc_khz; /* BOOT: 0 or what the guest is told */
 		uint32_t copies;  /* FORK: 1: of what it will write, at once */
 	};
-	uint32_t zygote;      /* FORK, TEACH: its id */
+	union {
+		uint32_t zygote; /* FORK, TEACH: its id */
+		uint32_t layers; /* BOOT, RESTORE, ZYGOTE: further disks */
+	};
 };
 
 enum jail_said { JAIL_ENDED = 1, JAIL_SAID };
@@ -84,8 +89,10 @@ enum jail_step {
 
 extern const char *const jail_step_names[JAIL_STEPS];
 
-/* How many descriptors go with a START of the kind. */
-unsigned jail_fd_count(uint32_t kind);
+/* Of a START: how many layers it has, */
+unsigned jail_layers(const struct jail_request *q);
+/* and how many descriptors go with it. */
+unsigned jail_fd_count(const struct jail_request *q);
 
 /*
  * Looks at size bytes that came with fd_count descriptors; *ret gets a copy.

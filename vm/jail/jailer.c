@@ -319,7 +319,7 @@ static bool receive(struct jailer *j)
 	for (unsigned i = 0; i < count; i++)
 		close(fds[i]);
 	if (n == (ssize_t)sizeof(q) && q.version == JAIL_VERSION &&
-	    q.op == JAIL_START && count < jail_fd_count(q.kind)) {
+	    q.op == JAIL_START && count < jail_fd_count(&q)) {
 		/* no room for its descriptors */
 		refuse(j, q.id, (struct jail_word){ JAIL_STEP_FDS, -EMFILE });
 		return true;

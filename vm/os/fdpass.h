@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define FDPASS_MAX 8
+#define FDPASS_MAX 16
 
 /* Sends all of bytes with count descriptors (borrowed, at most FDPASS_MAX) as
  * one message; flags as of sendmsg(2), and MSG_NOSIGNAL. Allocates nothing.

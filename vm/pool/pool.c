@@ -504,6 +504,7 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	l->cls = class_get(vm, &cls);
 	if (!l->cls)
 		return -ENOMEM;
+	l->need.environment = l->cls->cls.environment; /* the class's own */
 	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
 	list_add_tail(&l->cls->waiting, &l->node);
 	l->cls->waiting_count++;
@@ -587,7 +588,10 @@ void pool_done(struct vm *vm)
 		machine_forget(m);
 	}
 	list_for_each(pos, tmp, &vm->classes) {
+		struct pool_class *c = list_entry(pos, struct pool_class, node);
+
 		list_del(pos);
-		free(list_entry(pos, struct pool_class, node));
+		environment_unref(c->cls.environment);
+		free(c);
 	}
 }

@@ -41,14 +41,14 @@ struct pool_class *class_get(struct vm *vm, const struct vm_class *cls)
 	list_for_each(pos, tmp, &vm->classes) {
 		c = list_entry(pos, struct pool_class, node);
 		if (c->cls.memory_mib == cls->memory_mib &&
-		    c->cls.cpus == cls->cpus)
+		    vm_class_shares(&c->cls, cls))
 			return c;
 	}
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
 	c->vm = vm;
-	c->cls = *cls;
+	c->cls = vm_class_ref(cls);
 	list_init(&c->waiting);
 	take_template(c);
 	list_add_tail(&vm->classes, &c->node);
@@ -70,6 +70,7 @@ struct vm_class class_of(const struct vm_need *need)
 	return (struct vm_class){
 		.memory_mib = (uint32_t)mib,
 		.cpus = MAX(need->cpus, 1u),
+		.environment = need->environment,
 	};
 }
 

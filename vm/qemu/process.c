@@ -279,7 +279,7 @@ static int run(struct process *p, struct jail *jail,
 	table[JAIL_FD_ERR] = said;
 	table[JAIL_FD_QMP] = theirs;
 	memcpy(table + JAIL_FD_WIRE, fds,
-	       (jail_fd_count(what->kind) - JAIL_FD_WIRE) * sizeof(*fds));
+	       (jail_fd_count(what) - JAIL_FD_WIRE) * sizeof(*fds));
 	r = jail_start(jail, what, table, &p->jailed, err);
 	if (r == 0)
 		*ret_qmp = take_fd(&ours);

@@ -7,12 +7,12 @@
 #include <sys/socket.h>
 
 #include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 #include "vm/jail/argv.h"
 
-/* The part that all have; more_fds are those after the wire. */
+/* The part that all have; fds: those of the kind, but for the wire's. */
 static int start(const struct template_ground *g, struct jail_request *what,
-		 const struct template *t, const struct vm_class *cls,
-		 const int more_fds[3],
+		 const struct template *t, const struct vm_class *cls, int *fds,
 		 const struct process_events *ev, void *arg,
 		 struct process **ret, int *ret_wire, struct err *err)
 {
@@ -27,13 +27,21 @@ static int start(const struct template_ground *g, struct jail_request *what,
 		return err_sys(err, -errno, "a machine's wire");
 	ours = pair[0];
 	theirs = pair[1];
-	r = process_new(g->host->loop, g->jail, what,
-			(int[]){ theirs, more_fds[0], more_fds[1],
-				 more_fds[2] },
-			ev, arg, ret, err);
+	fds[0] = theirs;
+	r = process_new(g->host->loop, g->jail, what, fds, ev, arg, ret, err);
 	if (r == 0)
 		*ret_wire = take_fd(&ours);
 	return r;
+}
+
+unsigned restore_layers(const struct vm_class *cls, int *ret)
+{
+	const struct environment *e = cls->environment;
+	unsigned n = e ? MIN(e->layer_count, JAIL_LAYERS_MAX) : 0;
+
+	for (unsigned i = 0; i < n; i++)
+		ret[i] = e->layers[i].fd;
+	return n;
 }
 
 int restore_start(const struct template_ground *g, const struct template *t,
@@ -47,11 +55,12 @@ int restore_start(const struct template_ground *g, const struct template *t,
 				      O_RDONLY | O_CLOEXEC);
 	auto_close int ram = openat(template_dir(t), "ram",
 				    O_RDONLY | O_CLOEXEC);
-	const int more[3] = { g->image.fds[IMAGE_ROOTFS], ram, state };
+	int fds[JAIL_FDS_MAX] = { -1, g->image.fds[IMAGE_ROOTFS], ram, state };
 
 	if (state < 0 || ram < 0)
 		return err_sys(err, -errno, "the template's files");
-	return start(g, &what, t, cls, more, ev, arg, ret, ret_wire, err);
+	what.layers = restore_layers(template_class(t), fds + 4);
+	return start(g, &what, t, cls, fds, ev, arg, ret, ret_wire, err);
 }
 
 int restore_fork(const struct template_ground *g, const struct template *t,
@@ -62,9 +71,9 @@ int restore_fork(const struct template_ground *g, const struct template *t,
 	struct jail_request what = {
 		.kind = JAIL_FORK, .zygote = zygote, .copies = hot,
 	};
-	const int none[3] = { -1, -1, -1 };
+	int fds[1];
 
-	return start(g, &what, t, cls, none, ev, arg, ret, ret_wire, err);
+	return start(g, &what, t, cls, fds, ev, arg, ret, ret_wire, err);
 }
 
 void restore_send(void (*send)(void *arg, const char *command,

@@ -25,6 +25,9 @@ int restore_fork(const struct template_ground *g, const struct template *t,
 		 const struct process_events *ev, void *arg,
 		 struct process **ret, int *ret_wire, struct err *err);
 
+/* The descriptors of the class's layers, into ret. Return: how many. */
+unsigned restore_layers(const struct vm_class *cls, int *ret);
+
 /* Has the guest's state read. send puts one command, with the caller's limits
  * and answers. */
 void restore_send(void (*send)(void *arg, const char *command,

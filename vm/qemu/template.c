@@ -10,8 +10,8 @@
 #include "layout/base/log.h"
 #include "vm/jail/argv.h"
 #include "vm/channel/channel.h"
-#include "vm/jail/jail_root.h"
 #include "process.h"
+#include "restore.h"
 #include "template_key.h"
 #include "verdict.h"
 #include "vm/os/worker.h"
@@ -40,6 +40,7 @@ struct template {
 	int result;                     /* of the worker */
 	struct err result_err;
 	bool checked;                   /* the worker verified the image */
+	bool layers_checked;            /* and the environment, once */
 	bool made;                      /* by this process, this time */
 	bool renews;                    /* store serves meanwhile */
 	struct store_template found;
@@ -101,25 +102,6 @@ static void finish(struct template *t, const struct err *err)
 
 /* --- what it is: accelerator and key ------------------------------------ */
 
-static void spec_of(const struct template *t, struct argv_spec *s)
-{
-	*s = (struct argv_spec){
-		.accel = t->accel, .cls = t->cls,
-		/* Wherever it is, its version is what counts. */
-		.qemu = "qemu",
-		.kernel = JAIL_KERNEL, .initrd = JAIL_INITRD, .boot = true,
-	};
-}
-
-static int make_key(struct template *t)
-{
-	struct argv_spec spec;
-
-	/* Without the counter's rate: it is measured anew at each start. */
-	spec_of(t, &spec);
-	return template_key(t->ground, &spec, HEAT_ROUNDS, t->key);
-}
-
 /* --- looking for it ----------------------------------------------------- */
 
 static void look_work(void *arg, const atomic_bool *cancel)
@@ -133,6 +115,11 @@ static void look_work(void *arg, const atomic_bool *cancel)
 					 &t->result_err);
 		t->checked = t->result == 0;
 		store_clean(cache_of(t));
+	}
+	if (t->result == 0 && t->cls.environment && !t->layers_checked) {
+		t->result = environment_verify(t->cls.environment, cancel,
+					       &t->result_err);
+		t->layers_checked = t->result == 0;
 	}
 	/* A bad image is worse than a bad template: it cannot be mended. */
 	if (t->result < 0)
@@ -209,7 +196,7 @@ static void look_done(void *arg)
 static void look(struct template *t)
 {
 	struct err err;
-	int r = make_key(t);
+	int r = template_key(t->ground, &t->cls, t->accel, HEAT_ROUNDS, t->key);
 
 	t->checked = t->ground->image_verified;
 	if (r == 0)
@@ -451,8 +438,9 @@ static int start_qemu(struct template *t, struct err *err)
 {
 	const struct image *im = &t->ground->image;
 	auto_close int ours = -1, theirs = -1;
+	int fds[JAIL_FDS_MAX] = { -1, im->fds[IMAGE_ROOTFS], t->fresh.ram };
 	struct jail_request what = {
-		.kind = JAIL_BOOT, .accel = t->accel,
+		.kind = JAIL_BOOT, .layers = restore_layers(&t->cls, fds + 3), .accel = t->accel,
 		.memory_mib = t->cls.memory_mib, .cpus = t->cls.cpus,
 	};
 	int pair[2], r;
@@ -464,8 +452,8 @@ static int start_qemu(struct template *t, struct err *err)
 		return err_sys(err, -errno, "starting QEMU");
 	ours = pair[0];
 	theirs = pair[1];
-	r = process_new(loop_of(t), t->ground->jail, &what,
-			(int[]){ theirs, im->fds[IMAGE_ROOTFS], t->fresh.ram },
+	fds[0] = theirs;
+	r = process_new(loop_of(t), t->ground->jail, &what, fds,
 			&process_events, t, &t->process, err);
 	if (r < 0)
 		return r;
@@ -512,7 +500,7 @@ struct template *template_new(struct template_ground *ground,
 	if (!t)
 		return NULL;
 	*t = (struct template){
-		.ground = ground, .cls = *cls, .done = done, .arg = arg,
+		.ground = ground, .cls = vm_class_ref(cls), .done = done, .arg = arg,
 		.tell = { .fn = on_tell, .arg = t },
 		.limit = { .fn = on_limit, .arg = t },
 		.store = { .dir = -1 }, .found = { .dir = -1 },
@@ -530,6 +518,7 @@ void template_free(struct template *t)
 	loop_call_del(&t->tell);
 	fd_close(&t->store.dir);
 	fd_close(&t->found.dir);
+	environment_unref(t->cls.environment);
 	free(t);
 }
 

@@ -6,6 +6,8 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 #include "store.h"
+#include "vm/jail/argv.h"
+#include "vm/jail/jail_root.h"
 
 void template_verdict_key(const struct template_ground *g, char ret[SHA_HEX])
 {
@@ -20,15 +22,33 @@ void template_verdict_key(const struct template_ground *g, char ret[SHA_HEX])
 	sha_hex(s, ret);
 }
 
-int template_key(const struct template_ground *g, const struct argv_spec *boot,
-		 unsigned heat_rounds, char ret[SHA_HEX])
+/* All that an environment adds to a machine, in the order of its disks. */
+static void add_environment(struct sha *s, const struct environment *e)
+{
+	if (!e)
+		return;
+	for (unsigned i = 0; i < e->layer_count; i++)
+		sha_field(s, e->layers[i].sum);
+	sha_field(s, e->warm_sum);
+}
+
+int template_key(const struct template_ground *g, const struct vm_class *cls,
+		 enum vm_accel accel, unsigned heat_rounds, char ret[SHA_HEX])
 {
 	auto_buf struct buf joined = { 0 };
+	/* Without the counter's rate: it is measured anew at each start. */
+	const struct argv_spec boot = {
+		.accel = accel, .cls = *cls,
+		.layers = cls->environment ? cls->environment->layer_count : 0,
+		/* Wherever it is, its version is what counts. */
+		.qemu = "qemu",
+		.kernel = JAIL_KERNEL, .initrd = JAIL_INITRD, .boot = true,
+	};
 	struct argv argv;
 	struct sha *s;
 	char number[64];
 
-	if (argv_make(boot, &argv) < 0)
+	if (argv_make(&boot, &argv) < 0)
 		return -E2BIG;
 	argv_join(&argv, &joined);
 	s = joined.failed ? NULL : sha_new();
@@ -41,10 +61,11 @@ int template_key(const struct template_ground *g, const struct argv_spec *boot,
 	snprintf(number, sizeof(number), "%u %u %u", WIRE_VERSION, heat_rounds,
 		 STORE_FORMAT);
 	sha_field(s, number);
-	sha_field(s, vm_accel_names[boot->accel]);
+	sha_field(s, vm_accel_names[accel]);
 	snprintf(number, sizeof(number), "%08x", g->cpu.flags);
 	sha_field(s, g->cpu.model);
-	sha_field(s, boot->accel == VM_ACCEL_KVM ? number : "");
+	sha_field(s, accel == VM_ACCEL_KVM ? number : "");
+	add_environment(s, cls->environment);
 	sha_hex(s, ret);
 	return 0;
 }

@@ -4,13 +4,12 @@
 #ifndef VM_TEMPLATE_KEY_H
 #define VM_TEMPLATE_KEY_H
 
-#include "vm/jail/argv.h"
 #include "vm/os/sha.h"
 #include "template.h"
 
-/* Of a template that is booted so. Return: 0 or negative errno. */
-int template_key(const struct template_ground *g, const struct argv_spec *boot,
-		 unsigned heat_rounds, char ret[SHA_HEX]);
+/* Of a template of this class that is booted so. Return: 0 or negative errno. */
+int template_key(const struct template_ground *g, const struct vm_class *cls,
+		 enum vm_accel accel, unsigned heat_rounds, char ret[SHA_HEX]);
 /* Of the verdict whether KVM works; "" when there is no memory for it. */
 void template_verdict_key(const struct template_ground *g, char ret[SHA_HEX]);
 /* Is a verified one right for this host and for --policy? Return: 0 or -EBADMSG
