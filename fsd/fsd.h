@@ -33,6 +33,7 @@
 #include <sys/types.h>
 
 #include "layout/layout.h"
+#include "vm/environment/environment.h"
 #include "vm/vm.h"
 #include "fsd/base/hash.h"
 #include "fsd/base/histogram.h"
@@ -79,7 +80,11 @@ struct mount_options {
 	uint64_t max_queued, quota_queued; /* runs that wait; 0: no limit */
 	uint64_t reserve; /* bytes of memory that stay free; UINT64_MAX: some */
 	struct retain_limits retain; /* likewise */
-	char *found[4];   /* owned: what mount_options_defaults() found */
+	const char *environments_dir; /* --environments; NULL: the usual ones */
+	struct environment_places environments;
+	const char *environment; /* --default-environment; NULL: base */
+	char *found[4 + ENVIRONMENT_PLACES]; /* owned: what
+						mount_options_defaults() found */
 };
 
 /* Why jobs are refused: what they are, the owner's quota, a queue that is full or
@@ -132,6 +137,8 @@ struct fsd {
 	int control;        /* owned: the holder's socket, */
 	pid_t service;      /* and process */
 	char image_id[16];  /* of the image, its beginning; or "" */
+	char image_abi[ENVIRONMENT_ABI_MAX]; /* or "": nothing is known of it */
+	char *image_packages; /* owned: "name version" lines; or NULL */
 	unsigned upgrade;   /* enum holder_upgrade: how we came to serve */
 	struct daemon_log *log; /* owned, or NULL: standard error stays */
 	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */

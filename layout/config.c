@@ -222,6 +222,14 @@ static int set_call(struct parse *p, const struct field *f, json_t *value)
 	return 0;
 }
 
+static int set_memory(struct parse *p, const struct field *f, json_t *value)
+{
+	int r = set_integer(p, f, value);
+
+	p->config->memory_given = r == 0;
+	return r;
+}
+
 static int set_stdin_open(struct parse *p, const struct field *f, json_t *value)
 {
 	if (!json_is_boolean(value))
@@ -281,7 +289,7 @@ static const struct field fields[] = {
 	{ "grace", set_seconds, CONFIG(grace_ms), 0, LIMIT_GRACE_MS, 0, NULL },
 	{ "linger", set_seconds, CONFIG(linger_ms), 0, LIMIT_LINGER_MS, 0,
 	  NULL },
-	{ "memory_mb", set_integer, CONFIG(memory_mb), LIMIT_MEMORY_MIN_MB, 0,
+	{ "memory_mb", set_memory, CONFIG(memory_mb), LIMIT_MEMORY_MIN_MB, 0,
 	  OPERATOR(memory_mb), " of MiB" },
 	{ "cpus", set_integer, CONFIG(cpus), 1, 0, OPERATOR(cpus), "" },
 	{ "processes", set_integer, CONFIG(processes), 1, LIMIT_PROCESSES, 0,
@@ -305,6 +313,8 @@ static const struct field fields[] = {
 	{ "session_idle", set_seconds, CONFIG(session_idle_ms),
 	  LIMIT_SESSION_IDLE_MIN_MS, LIMIT_SESSION_IDLE_MS, 0, NULL },
 	{ "priority", set_priority, 0, 0, 0, 0, NULL },
+	{ "environment", config_set_environment, 0, 0, 0, 0, NULL },
+	{ "warm", config_set_warm, 0, 0, 0, 0, NULL },
 	{ "packages", set_later, 0, 0, 0, 0, "packages" },
 	{ "network", set_later, 0, 0, 0, 0, "a network" },
 	{ "ports", set_later, 0, 0, 0, 0, "ports" },
@@ -474,6 +484,7 @@ void config_done(struct job_config *config)
 	free(config->input_json);
 	free(config->call);
 	free(config->session);
+	free(config->environment);
 	*config = (struct job_config){ 0 };
 }
 

@@ -33,6 +33,9 @@ struct job_config {
 	uint64_t timeout_ms, grace_ms;
 	uint64_t linger_ms;      /* for what the program leaves running */
 	uint64_t memory_mb, cpus, processes;
+	bool memory_given;       /* it is the config's, not a default */
+	char *environment;       /* owned, a spec; NULL: the operator's default */
+	bool fresh;              /* "warm": false: an interpreter of its own */
 	uint64_t stdout_limit, stderr_limit, output_limit; /* bytes */
 	bool manual;             /* "start": "manual" */
 	uint64_t retry;          /* more runs after one that fsd failed */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What config.c and config_lists.c share; nobody else includes it. */
+/* What config*.c share; nobody else includes it. */
 #ifndef LAYOUT_CONFIG_INT_H
 #define LAYOUT_CONFIG_INT_H
 
@@ -39,6 +39,10 @@ int config_set_strings(struct parse *p, const struct field *f, json_t *value);
 int config_set_command(struct parse *p, const struct field *f, json_t *value);
 int config_set_inputs(struct parse *p, const struct field *f, json_t *value);
 int config_set_env(struct parse *p, const struct field *f, json_t *value);
+/* config_environment.c */
+int config_set_environment(struct parse *p, const struct field *f,
+			   json_t *value);
+int config_set_warm(struct parse *p, const struct field *f, json_t *value);
 void config_strings_done(struct config_strings *strings);
 
 #endif

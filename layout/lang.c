@@ -145,18 +145,21 @@ static bool pattern_matches(const char *word, size_t word_len,
 	return name_len == word_len && !strncmp(word, name, name_len);
 }
 
-bool lang_env_is_fresh(const struct lang *lang, const char *assignment)
+bool lang_env_matches(const char *patterns, const char *assignment)
 {
 	size_t name_len = strcspn(assignment, "=");
 	size_t len;
 
-	if (!lang)
-		return false;
-	for (const char *at = lang->fresh_env; *at; at += len) {
+	for (const char *at = patterns; *at; at += len) {
 		at += strspn(at, " ");
 		len = strcspn(at, " ");
 		if (pattern_matches(at, len, assignment, name_len))
 			return true;
 	}
 	return false;
+}
+
+bool lang_env_is_fresh(const struct lang *lang, const char *assignment)
+{
+	return lang && lang_env_matches(lang->fresh_env, assignment);
 }

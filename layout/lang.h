@@ -55,6 +55,8 @@ const char *lang_extensions_text(void);
 /* "python, javascript, ..." for messages. */
 const char *lang_names_text(void);
 
+/* True if patterns, "PREFIX_* NAME ...", have the name of NAME=value. */
+bool lang_env_matches(const char *patterns, const char *assignment);
 /* True if a variable NAME=value in env asks for a fresh interpreter. */
 bool lang_env_is_fresh(const struct lang *lang, const char *assignment);
 

@@ -423,6 +423,23 @@ static void put_ending(struct buf *out, const struct job_result *r,
 		buf_fmt(out, "%d", r->program_exit_code);
 }
 
+static void put_environment(struct buf *out, const struct job_result *r)
+{
+	key(out, "environment");
+	if (!r->environment) {
+		buf_str(out, "null");
+		return;
+	}
+	buf_str(out, "{\"name\": ");
+	text_or_null(out, r->environment);
+	buf_str(out, ", \"id\": ");
+	text_or_null(out, r->environment_id);
+	buf_fmt(out, ", \"warm\": %s, \"why\": ",
+		r->warm < 0 ? "null" : r->warm ? "true" : "false");
+	text_or_null(out, r->why);
+	buf_str(out, "}");
+}
+
 int result_render(const struct job_result *result, struct buf *out)
 {
 	struct guest guest = { .root = NULL };
@@ -438,6 +455,7 @@ int result_render(const struct job_result *result, struct buf *out)
 	put_text(out, "language", result->language);
 	put_text(out, "session", result->session);
 	put_text(out, "session_state", result->session_state);
+	put_environment(out, result);
 	put_ending(out, result, guest.fault.text);
 	put_attempts(out, result);
 	put_stream(out, "stdout", result->stdout_bytes,

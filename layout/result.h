@@ -62,6 +62,10 @@ struct job_result {
 	uint64_t queued_ms, machine_ms, run_ms, collect_ms, total_ms;
 	const char *session;       /* its name, or NULL */
 	const char *session_state; /* "kept", "lost", or NULL */
+	const char *environment;    /* its name; NULL: not known, */
+	const char *environment_id; /* and NULL: base */
+	int warm;         /* its interpreter was: 1, 0; -1: it had none */
+	const char *why;  /* it was not; or NULL */
 	const char *source, *accel, *template_id; /* or NULL */
 	/* Walls around the machine that were required and did not stand; NULL:
 	 * it is not known. */

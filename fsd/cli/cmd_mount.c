@@ -16,7 +16,8 @@ enum { OPT_STATE = CLI_LONG, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
        OPT_QUOTA_RUNNING, OPT_RETAIN_SECONDS, OPT_RETAIN_COUNT,
        OPT_RETAIN_BYTES, OPT_UIDS, OPT_DURABILITY, OPT_CACHE, OPT_PRIVATE,
-       OPT_MAX_QUEUED, OPT_QUOTA_QUEUED, OPT_RESERVE, OPT_FORK, OPT_QEMU, OPT_ALONE };
+       OPT_MAX_QUEUED, OPT_QUOTA_QUEUED, OPT_RESERVE, OPT_FORK, OPT_QEMU, OPT_ALONE,
+       OPT_ENVIRONMENTS, OPT_ENVIRONMENT };
 
 #define UIDS_LOWEST 1000u
 
@@ -28,6 +29,10 @@ const struct cli_option mount_cli_options[] = {
 	  "the\none that came with fsd, else the host's)", CLI_FILE, NULL },
 	{ OPT_ACCEL, "accel", "auto|kvm|tcg", "how machines are run (auto)",
 	  CLI_WORDS, "auto kvm tcg" },
+	{ OPT_ENVIRONMENTS, "environments", "DIR", "environments that jobs may "
+	  "ask for\n(default: environments/ beside the image)", CLI_DIR, NULL },
+	{ OPT_ENVIRONMENT, "default-environment", "NAME", "of jobs that ask for "
+	  "none (base)", CLI_TEXT, NULL },
 	{ OPT_POOL, "pool", "N", "warm machines to keep (2 a CPU)", CLI_TEXT,
 	  NULL },
 	{ OPT_MAX, "max-machines", "N", "most machines at once (4 a CPU)",
@@ -179,6 +184,12 @@ static int one_option(struct mount_options *o, int opt)
 		return 0;
 	case OPT_ACCEL:
 		return set_accel(o, optarg);
+	case OPT_ENVIRONMENTS:
+		o->environments_dir = optarg;
+		return 0;
+	case OPT_ENVIRONMENT:
+		o->environment = optarg;
+		return 0;
 	case OPT_POOL:
 		return set_number(&o->pool, "--pool", optarg, 0);
 	case OPT_MAX:

@@ -8,6 +8,7 @@
 #include "fsd/base/chores.h"
 #include "fsd/store/depot.h"
 #include "fsd/base/fiber.h"
+#include "environments.h"
 
 /* Up to here a text is parsed at once: below 2 ms. */
 #define QUICK_BYTES 16384
@@ -16,16 +17,27 @@ void parsed_unref(struct parsed *p)
 {
 	if (!p || --p->refs)
 		return;
-	if (p->result == 0)
+	if (p->result == 0 || p->misplaced)
 		config_done(&p->config);
 	free(p);
 }
 
-static struct parsed *parse_text(struct parsed *p, const char *text, size_t len,
-				 const struct config_limits *limits)
+/* Whether there is such an environment is no matter of the text: a refusal for
+ * that reason holds for this time alone. */
+static void check_environment(struct parsed *p, const struct fsd *d)
 {
-	p->result = config_parse(text, len, limits, &p->config, &p->err);
+	p->result = environments_check(d, &p->config, &p->err);
+	p->misplaced = p->result < 0;
+}
+
+static struct parsed *parse_text(struct parsed *p, const char *text, size_t len,
+				 const struct fsd *d)
+{
+	p->result = config_parse(text, len, &d->options->limits, &p->config,
+				 &p->err);
 	p->empty = p->result == -ENODATA && config_is_empty(text, len);
+	if (p->result == 0)
+		check_environment(p, d);
 	return p;
 }
 
@@ -36,11 +48,11 @@ struct parsed *parsed_defaults(const struct job *job)
 	if (!p)
 		return NULL;
 	p->refs = 1;
-	return parse_text(p, "{}", 2, &job->d->options->limits);
+	return parse_text(p, "{}", 2, job->d);
 }
 
 /* Reads fd and parses; on either thread. */
-static struct parsed *parse(int fd, const struct config_limits *limits)
+static struct parsed *parse(int fd, const struct fsd *d)
 {
 	auto_buf struct buf text = { 0 };
 	struct parsed *p = calloc(1, sizeof(*p));
@@ -53,7 +65,7 @@ static struct parsed *parse(int fd, const struct config_limits *limits)
 	if (p->unread)
 		err_sys(&p->err, p->result, "config.json: cannot be read");
 	else
-		parse_text(p, text.data ? text.data : "", text.len, limits);
+		parse_text(p, text.data ? text.data : "", text.len, d);
 	return p;
 }
 
@@ -80,9 +92,9 @@ struct parsed *parsed_get(struct job *job, struct node *node)
 	if (!is_fresh(job, node)) {
 		fd = node_open(node, O_RDONLY);
 		keep(job, node, node->version,
-		     parse(fd, &job->d->options->limits));
+		     parse(fd, job->d));
 	}
-	if (job->parsed && job->parsed->unread)
+	if (job->parsed && (job->parsed->unread || job->parsed->misplaced))
 		return take_ptr(job->parsed); /* it is not what node holds */
 	if (job->parsed)
 		job->parsed->refs++;
@@ -131,7 +143,7 @@ static int prefetch_work(struct task *t)
 {
 	struct prefetch *f = container_of(t, struct prefetch, task);
 
-	f->p = parse(f->fd, &f->job->d->options->limits);
+	f->p = parse(f->fd, f->job->d);
 	return 0;
 }
 

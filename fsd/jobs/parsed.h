@@ -13,9 +13,11 @@ struct parsed {
 	unsigned refs;
 	int result;        /* of config_parse() */
 	bool unread;       /* or of the disk, which may give it later */
+	bool misplaced;    /* or of the environments, of which there may be others
+			      later; config is valid all the same */
 	bool empty;        /* there is no word in it; the result is -ENODATA */
 	struct err err;    /* the sentence, if result < 0 */
-	struct job_config config; /* valid if result == 0 */
+	struct job_config config; /* valid if result == 0, or misplaced */
 };
 
 /* The defaults, as of `{}`; a new reference or NULL without memory. */

@@ -126,6 +126,7 @@ static int lease(struct run *run, struct err *err)
 		.runner = run->vm_job.wire.runner,
 		.memory_bytes = run_memory_need(run),
 		.cpus = run->vm_job.wire.cpus,
+		.environment = run->environment,
 	};
 
 	if (run->spec.config->session)

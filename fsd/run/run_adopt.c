@@ -13,6 +13,7 @@
 #include "fsd/submit/commit.h"
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/events.h"
+#include "fsd/jobs/parsed.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/mount/notify.h"
@@ -34,13 +35,16 @@ static bool may_outlive(const struct run *run)
 	       !run->vm_job.stdin_open; /* its input is in this process */
 }
 
+#define CONFIG_MEMORY 5
+
 /* What the machine was told of, and its end is judged by. */
 static void fill_config(const struct run *run, uint64_t to[VM_TAPE_CONFIG])
 {
 	const struct job_config *c = run->spec.config;
 	const uint64_t of[VM_TAPE_CONFIG] = {
 		c->timeout_ms, c->grace_ms, c->stdout_limit, c->stderr_limit,
-		c->output_limit, c->memory_mb, (uint64_t)c->mode, c->cpus,
+		c->output_limit, [CONFIG_MEMORY] = c->memory_mb,
+		(uint64_t)c->mode, c->cpus,
 	};
 
 	memcpy(to, of, sizeof(of));
@@ -66,6 +70,10 @@ void run_tape_begin(struct run *run)
 	fill_config(run, t->config);
 	snprintf(t->language, sizeof(t->language), "%s",
 		 run->spec.lang ? run->spec.lang->name : "");
+	snprintf(t->environment_id, sizeof(t->environment_id), "%s",
+		 run->environment_id);
+	snprintf(t->environment_name, sizeof(t->environment_name), "%s",
+		 run->environment_name);
 	run->vm_job.tape = t;
 	inherit_publish(&t->live);
 }
@@ -90,6 +98,8 @@ static int recover(struct vm_tape *t)
 	t->started_ns = MIN(t->started_ns, now);
 	if (t->memory > MEMORY_MAX || t->places > PLACES_MAX)
 		return -EPROTO;
+	t->environment_id[sizeof(t->environment_id) - 1] = '\0';
+	t->environment_name[sizeof(t->environment_name) - 1] = '\0';
 	return tape_recover(t);
 }
 
@@ -115,6 +125,9 @@ static struct run *new_run(struct job *job, const struct vm_tape *t)
 
 	if (commit_config(job, &spec) < 0)
 		return NULL;
+	/* A default that its environment has raised. */
+	if (!spec.config->memory_given)
+		spec.parsed->config.memory_mb = t->config[CONFIG_MEMORY];
 	spec.lang = lang_by_name(t->language);
 	run = run_new(job, &spec, job->meta.run);
 	if (!run)
@@ -190,6 +203,10 @@ static void go_on(struct run *run, const struct vm_tape *t)
 	run->d->adopted++;
 	run->d->busy++;
 	run->d->running++;
+	snprintf(run->environment_id, sizeof(run->environment_id), "%.*s",
+		 (int)sizeof(run->environment_id) - 1, t->environment_id);
+	snprintf(run->environment_name, sizeof(run->environment_name), "%.*s",
+		 (int)sizeof(run->environment_name) - 1, t->environment_name);
 	run->queued_ns = t->queued_ns;
 	run->granted_ns = t->granted_ns;
 	run->timed_out = t->timed_out;

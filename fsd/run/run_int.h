@@ -71,6 +71,10 @@ struct run {
 	struct node **input_nodes; /* owned array, until they are sent; references;
 				      NULL: input.json */
 	unsigned input_count, input_room;
+	struct environment *environment; /* a reference; NULL: base */
+	char environment_id[SHA_HEX];    /* from its begin on; "": base */
+	char environment_name[ENVIRONMENT_NAME_MAX + 1]; /* likewise */
+	char fresh_why[120]; /* its interpreter was begun for it; "": it was warm */
 	struct arena texts;       /* paths of inputs and of files */
 	struct turn collect;      /* inputs, when it may have its machine */
 	struct node *dir;         /* borrowed: whose turn it is, or NULL */
@@ -160,6 +164,15 @@ int run_open_input(struct run *run, unsigned i);
 /* run.c: some more of them now, whether it may have its machine or not. */
 void run_collect_more(struct run *run);
 uint64_t run_memory_need(const struct run *run);
+
+/* run_environment.c: what its machine has; e is borrowed. */
+void run_has_environment(struct run *run, struct environment *e);
+/* The one that its config names. Return: 0 or negative errno with a sentence: it
+ * is not there, or not any more. */
+int run_find_environment(struct run *run, struct err *err);
+/* Why a warm interpreter would be seen to be one, to run->fresh_why. */
+void run_find_why(struct run *run);
+void run_fill_environment(const struct run *run, struct job_result *res);
 
 /* run_feed.c. Return: the end that the channel reads, or negative errno. */
 int feed_make(struct run *run);

@@ -57,48 +57,56 @@ static bool is_step(const struct run *run)
 	return run->spec.config->session || run->spec.config->mode == MODE_CELL;
 }
 
+static bool has_name(const char *const *list, size_t count, const char *item)
+{
+	for (size_t i = 0; i < count; i++)
+		if (same_name(list[i], item))
+			return true;
+	return false;
+}
+
+/* A variable of the environment stands in for one of the base set, and one of the
+ * job's for both. */
 static int fill_env(struct run *run)
 {
 	const struct config_strings *env = &run->spec.config->env;
+	const char *const *own = (const char *const *)env->item;
+	const char *const *more = run->environment ?
+		(const char *const *)run->environment->env : NULL;
+	size_t count = 0;
 	int r = 0;
 
+	while (more && more[count])
+		count++;
 	/* A session's environment is what its steps have made of it. */
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(base_env) && !is_step(run);
-	     i++) {
-		bool given = false;
-
-		for (size_t k = 0; k < env->count; k++)
-			given |= same_name(env->item[k], base_env[i]);
-		if (!given)
+	     i++)
+		if (!has_name(own, env->count, base_env[i]) &&
+		    !has_name(more, count, base_env[i]))
 			r = push(&run->envp, base_env[i]);
-	}
-	for (size_t k = 0; r == 0 && k < env->count; k++)
-		r = push(&run->envp, env->item[k]);
+	for (size_t i = 0; r == 0 && i < count && !is_step(run); i++)
+		if (!has_name(own, env->count, more[i]))
+			r = push(&run->envp, more[i]);
+	for (size_t i = 0; r == 0 && i < env->count; i++)
+		r = push(&run->envp, own[i]);
 	return r;
 }
 
 /* --- who runs it, with which arguments --------------------------------------- */
 
-static bool needs_fresh(const struct run *run)
-{
-	const struct config_strings *env = &run->spec.config->env;
-
-	for (size_t i = 0; i < env->count; i++)
-		if (lang_env_is_fresh(run->spec.lang, env->item[i]))
-			return true;
-	return false;
-}
-
-/* The warm shell knows nothing of arguments or of another environment. */
+/* The warm shell knows nothing of arguments or of other variables. */
 static bool fits_bash(const struct run *run)
 {
 	const struct job_config *c = run->spec.config;
 
 	return !c->args.count && !c->env.count &&
+	       !(run->environment && run->environment->env[0]) &&
 	       !strcmp(run->spec.code->name, "code.sh");
 }
 
-static uint32_t choose_runner(const struct run *run)
+#define BASH_WHY "a warm bash has no arguments and no variables of its own"
+
+static uint32_t choose_runner(struct run *run)
 {
 	const struct lang *lang = run->spec.lang;
 
@@ -108,11 +116,13 @@ static uint32_t choose_runner(const struct run *run)
 		return lang_runner[lang->id];
 	/* A warm runner was started before these variables were known; only
 	 * a program run by itself can be given to a fresh interpreter. */
-	if (run->spec.config->mode == MODE_SCRIPT && needs_fresh(run) &&
+	if (run->spec.config->mode == MODE_SCRIPT && run->fresh_why[0] &&
 	    lang->id != LANG_TYPESCRIPT)
 		return WIRE_RUN_EXEC;
-	if (lang->id == LANG_BASH && !fits_bash(run))
+	if (lang->id == LANG_BASH && !fits_bash(run)) {
+		snprintf(run->fresh_why, sizeof(run->fresh_why), "%s", BASH_WHY);
 		return WIRE_RUN_EXEC;
+	}
 	return lang_runner[lang->id];
 }
 
@@ -379,9 +389,12 @@ void run_fill_limits(struct run *run)
 
 int run_prepare(struct run *run, struct err *err)
 {
-	int r;
+	int r = run_find_environment(run, err);
 
+	if (r < 0)
+		return r;
 	run_fill_limits(run);
+	run_find_why(run);
 	run->vm_job.wire.runner = choose_runner(run);
 	r = fill_argv(run);
 	if (r == 0)
@@ -414,6 +427,7 @@ void run_unprepare(struct run *run)
 	free(take_ptr(run->inputs));
 	strings_done(&run->argv);
 	strings_done(&run->envp);
+	environment_unref(take_ptr(run->environment));
 	run->vm_job.wire.argv.count = 0; /* it is not prepared any more */
 }
 

@@ -100,6 +100,7 @@ static void fill_rest(const struct run *run, struct job_result *res)
 	if (res->session && run->running)
 		res->session_state = run->complete && run->exit.lives
 					     ? "kept" : "lost";
+	run_fill_environment(run, res);
 	res->source = run->source;
 	res->accel = run->accel;
 	res->template_id = run->template_id[0] ? run->template_id : NULL;
@@ -140,6 +141,7 @@ static void fill_found(const struct run *run, struct job_result *res)
 		.run_ms = RESULT_UNKNOWN, .collect_ms = RESULT_UNKNOWN,
 		.total_ms = RESULT_UNKNOWN,
 		.missing_walls = missing_walls(run->d),
+		.warm = -1,
 		.created_ns = all.created_ns,
 		.kept_until_ns = all.kept_until_ns,
 	};

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "fsd/jobs/environments.h"
 #include "fsd/jobs/job.h"
 #include "fsd/files/remote.h"
 #include "run_int.h"
@@ -18,6 +19,7 @@ struct session {
 	uid_t uid;
 	gid_t gid;
 	const struct lang *lang;
+	struct environment *environment; /* a reference; NULL: base */
 	struct vm_lease *lease;    /* owned; NULL: begun at the next step */
 	struct sched_hold hold;    /* what its machine was promised */
 	bool granted;
@@ -50,6 +52,7 @@ static void session_free(struct session *s)
 	loop_timer_del(&s->idle);
 	loop_call_del(&s->next);
 	drop_machine(s);
+	environment_unref(s->environment);
 	free(s->name);
 	free(s);
 	sched_look(sched); /* another one may begin */
@@ -141,6 +144,7 @@ static void ask_for_machine(struct session *s, struct run *run)
 		.runner = WIRE_RUN_EXEC,
 		.memory_bytes = run_memory_need(run),
 		.cpus = run->vm_job.wire.cpus,
+		.environment = s->environment,
 	};
 
 	/* The one before has ended: this one has its place. */
@@ -181,21 +185,24 @@ static uint64_t next_no(struct fsd *d)
 	return d->last_session;
 }
 
-static struct session *session_new(struct fsd *d, const struct job_meta *owner,
-				   const char *name, const struct lang *lang)
+static struct session *session_new(struct run *run, const char *name)
 {
+	const struct job_meta *owner = &run->job->meta;
+	struct fsd *d = run->d;
 	struct session *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	*s = (struct session){
 		.d = d, .no = next_no(d), .name = strdup(name),
-		.uid = owner->uid, .gid = owner->gid, .lang = lang,
+		.uid = owner->uid, .gid = owner->gid, .lang = run->spec.lang,
+		.environment = environment_ref(run->environment),
 		.idle = { .fn = on_idle, .arg = s },
 		.next = { .fn = on_next, .arg = s },
 	};
 	list_init(&s->waiting);
 	if (!s->name) {
+		environment_unref(s->environment);
 		free(s);
 		return NULL;
 	}
@@ -226,6 +233,20 @@ static int check_language(const struct session *s, const char *name,
 	return 0;
 }
 
+/* It has what its first step asked for. A step that asks for nothing has that. */
+static int check_environment(const struct session *s,
+			     const struct job_config *c, struct err *err)
+{
+	if (!s || !c->environment ||
+	    environments_is(s->d, s->environment, c->environment))
+		return 0;
+	return err_set(err, -EINVAL,
+		       "config.json: \"environment\" is \"%s\", and the "
+		       "session \"%s\" has %s: use another name, or end it by "
+		       "rmdir .fsd/sessions/%s", c->environment, c->session,
+		       environments_name(s->environment), c->session);
+}
+
 /* May uid have one more, if so many are to come? Idle ones have their machines
  * as well. */
 static int check_room(struct fsd *d, uid_t uid, unsigned coming, unsigned own,
@@ -252,13 +273,16 @@ static int check_room(struct fsd *d, uid_t uid, unsigned coming, unsigned own,
 	return 0;
 }
 
-int sessions_check(struct fsd *d, uid_t uid, const char *name,
+int sessions_check(struct fsd *d, uid_t uid, const struct job_config *c,
 		   const struct lang *lang, bool accepted, struct err *err)
 {
+	const char *name = c->session;
 	const struct session *s = find_own(d, uid, name);
 	struct err why = { 0 };
-	int r;
+	int r = check_environment(s, c, err);
 
+	if (r < 0)
+		return r;
 	if (s || accepted)
 		return check_language(s, name, lang, err);
 	r = check_room(d, uid, 0, 0, &why);
@@ -284,17 +308,18 @@ int sessions_join(struct run *run, struct err *err)
 	const struct job_config *c = run->spec.config;
 	const struct job_meta *owner = &run->job->meta;
 	struct session *s = find_own(run->d, owner->uid, c->session);
-	int r = sessions_check(run->d, owner->uid, c->session, run->spec.lang,
-			       true, err);
+	int r = sessions_check(run->d, owner->uid, c, run->spec.lang, true,
+			       err);
 
 	if (r < 0)
 		return r;
 	if (!s)
-		s = session_new(run->d, owner, c->session, run->spec.lang);
+		s = session_new(run, c->session);
 	if (!s)
 		return err_sys(err, -ENOMEM, "a session cannot be begun");
 	s->idle_ms = c->session_idle_ms;
 	run->session = s;
+	run_has_environment(run, s->environment);
 	sched_join(&run->slot, &s->hold);
 	list_add_tail(&s->waiting, &run->in_session);
 	loop_timer_del(&s->idle); /* it may be due before the call */

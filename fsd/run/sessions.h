@@ -14,8 +14,8 @@ struct run;
 struct session;
 
 /* Return: 0, or negative errno with a sentence: the session speaks another
- * language, or there are too many, which who was accepted waits out. */
-int sessions_check(struct fsd *d, uid_t uid, const char *name,
+ * language, has another environment, or there are too many, which who was accepted waits out. */
+int sessions_check(struct fsd *d, uid_t uid, const struct job_config *config,
 		   const struct lang *lang, bool accepted, struct err *err);
 /* run->session is set; run_begin() or run_events.failed() comes later.
  * Return: 0, -ENOMEM, or -EINVAL: the session speaks another language now. */

@@ -38,9 +38,17 @@ static void note(struct fsd *d, enum own_wall wall, int r, const char *detail)
 
 /* --- files ---------------------------------------------------------------------- */
 
+/* For all users of the host, as what is put there is. */
+static void make_readable(const char *path)
+{
+	if (depot_make_dirs(path) == 0 && chmod(path, 0755) < 0)
+		log_warn("%s: %s", path, strerror(errno));
+}
+
 static int give_up_files(const struct fsd *d)
 {
-	struct rights_path paths[3 + VM_SHARED_MAX] = {
+	const char *const *more = d->options->environments.dirs;
+	struct rights_path paths[3 + VM_SHARED_MAX + ENVIRONMENT_PLACES] = {
 		{ d->options->state_dir, true },
 		{ d->options->cache_dir, true },
 		{ "/proc", false }, /* our own descriptors, who is alive */
@@ -55,6 +63,13 @@ static int give_up_files(const struct fsd *d)
 		    access(d->options->shared[i], R_OK | X_OK) == 0)
 			paths[count++] = (struct rights_path){
 				d->options->shared[i], false };
+	/* One that is made later could not be read. */
+	for (size_t i = 0; i < ENVIRONMENT_PLACES && more[i]; i++) {
+		if (access(more[i], F_OK) < 0 && !d->options->die_with_parent)
+			make_readable(more[i]);
+		if (access(more[i], R_OK | X_OK) == 0)
+			paths[count++] = (struct rights_path){ more[i], false };
+	}
 	set = rights_landlock(paths, count);
 	if (set < 0)
 		return set;

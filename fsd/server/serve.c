@@ -42,6 +42,19 @@
 #include "fsd/run/sessions.h"
 #include "fsd/jobs/shelf.h"
 
+/* Without memory there are none. */
+static void find_environments(struct mount_options *o)
+{
+	struct environment_dirs dirs;
+
+	if (environment_dirs_find(o->environments_dir, o->image_dir,
+				  &dirs) < 0)
+		return;
+	for (unsigned i = 0; i < ENVIRONMENT_PLACES; i++)
+		o->found[4 + i] = dirs.own[i];
+	o->environments = dirs.places;
+}
+
 void mount_options_defaults(struct mount_options *o)
 {
 	struct sysinfo info;
@@ -63,6 +76,7 @@ void mount_options_defaults(struct mount_options *o)
 		o->shared[0] = NULL; /* a server has no directory of its own */
 	if (!o->image_dir)
 		o->image_dir = o->found[1] = default_image_dir();
+	find_environments(o);
 	if (!o->qemu.asked && qemu && *qemu)
 		o->qemu.asked = qemu;
 	o->qemu.brought = o->found[3] = brought_qemu();
@@ -183,7 +197,23 @@ static void on_drop(void *arg, uint64_t key)
 	fdstore_drop(d->fdstore, FDSTORE_SOCKET, key);
 }
 
-/* For people: it is verified where machines are made of it. */
+#define PACKAGES_MAX (1u << 20) /* bytes of their list */
+
+/* What environments may need of the image: a list "name version". */
+static void find_packages(struct fsd *d)
+{
+	auto_buf struct buf text = { .cap = PACKAGES_MAX };
+	auto_close int fd = -1;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/packages.list", d->options->image_dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && node_read(fd, PACKAGES_MAX, &text) == 0)
+		d->image_packages = take_ptr(text.data);
+}
+
+/* For people, and for environments: it is verified where machines are made of
+ * it. */
 static void find_image(struct fsd *d)
 {
 	char path[PATH_MAX], line[256];
@@ -191,11 +221,16 @@ static void find_image(struct fsd *d)
 
 	snprintf(path, sizeof(path), "%s/manifest", d->options->image_dir);
 	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "image %12[0-9a-f]", d->image_id) == 1)
-			break;
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "image %12[0-9a-f]", d->image_id) != 1 &&
+		    !strncmp(line, "abi ", 4))
+			snprintf(d->image_abi, sizeof(d->image_abi), "%.*s",
+				 (int)sizeof(d->image_abi) - 1, line + 4);
+	}
 	if (f)
 		fclose(f);
+	find_packages(d);
 }
 
 static int start_machines(struct fsd *d, struct err *err)
@@ -374,6 +409,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	quota_free(d->quota);
 	depot_close(d->depot);
 	face_done(d);
+	free(take_ptr(d->image_packages));
 	people_free(d);
 	open_files_free(d->open_files);
 	inherit_close(d->inherit);

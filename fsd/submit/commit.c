@@ -249,7 +249,7 @@ static int check_living(struct job *job, const struct run_spec *spec,
 			       c->session ? "\"session\"" : "\"mode\" \"cell\"",
 			       spec->code->name,
 			       spec->lang ? spec->lang->name : "something else");
-	return c->session ? sessions_check(job->d, job->meta.uid, c->session,
+	return c->session ? sessions_check(job->d, job->meta.uid, c,
 					   spec->lang, sched_was_accepted(job),
 					   err)
 			  : 0;
@@ -406,8 +406,8 @@ void commit_prepare(struct job *job)
 
 /* --- the whole -------------------------------------------------------------- */
 
-/* On READY spec has it. */
-static enum verdict get_config(struct job *job, bool by_ctl,
+/* On READY spec has it. begun: its environment was had when it began. */
+static enum verdict get_config(struct job *job, bool by_ctl, bool begun,
 			       struct run_spec *spec, struct err *err)
 {
 	struct node *node = commit_find_config(job);
@@ -423,7 +423,7 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 		err_set(err, -ENOMEM, "config.json: no memory to parse it");
 		return WRONG;
 	}
-	if (p->result < 0) {
+	if (p->result < 0 && !(begun && p->misplaced)) {
 		*err = p->err;
 		parsed_unref(p);
 		return WRONG;
@@ -438,7 +438,7 @@ int commit_config(struct job *job, struct run_spec *spec)
 	struct err err = { 0 };
 
 	commit_load(job);
-	return get_config(job, true, spec, &err) == READY ? 0 : -EINVAL;
+	return get_config(job, true, true, spec, &err) == READY ? 0 : -EINVAL;
 }
 
 enum verdict commit_look(struct job *job, bool by_ctl, struct run_spec *spec,
@@ -451,7 +451,7 @@ enum verdict commit_look(struct job *job, bool by_ctl, struct run_spec *spec,
 		err_sys(err, r, "the job's files cannot be read");
 		return WRONG;
 	}
-	v = get_config(job, by_ctl, spec, err);
+	v = get_config(job, by_ctl, false, spec, err);
 	if (v != READY)
 		return v;
 	v = commit_find_code(job, spec->config, &spec->code, err);

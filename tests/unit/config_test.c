@@ -105,6 +105,33 @@ static void test_operator(void)
 	       "nobody needs to listen to the sentence");
 }
 
+static void test_environment(void)
+{
+	struct job_config c;
+
+	if (good("{}", &c)) {
+		ok(!c.environment && !c.fresh && !c.memory_given,
+		   "no environment, a warm interpreter, a default of memory");
+		config_done(&c);
+	}
+	if (good("{\"environment\": \"data@0123456789ab\", \"warm\": false, "
+		 "\"memory_mb\": 64}", &c)) {
+		is_str(c.environment, "data@0123456789ab",
+		       "an environment is kept as it was written");
+		ok(c.fresh && c.memory_given, "and so are the others");
+		config_done(&c);
+	}
+	bad("{\"environment\": \"data@0f3e\"}", "config.json: \"environment\" "
+	    "is \"data@0f3e\"; it must have 12 to 64 digits of the id behind "
+	    "the @");
+	bad("{\"environment\": 3}", "config.json: \"environment\" is 3; it must "
+	    "be a name of fsd env list");
+	bad("{\"environment\": \"a\\u0000\"}", "config.json: \"environment\" is "
+	    "\"a\\u0000\"; it must be a name of fsd env list");
+	bad("{\"warm\": 1}", "config.json: \"warm\" is 1; it must be true or "
+	    "false");
+}
+
 static void test_values(void)
 {
 	struct job_config c;
@@ -399,13 +426,15 @@ static void test_keys(void)
 	    "\"stdin_open\", \"timeout\", \"grace\", \"linger\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
-	    "\"command\", \"session\", \"session_idle\", \"priority\"");
+	    "\"command\", \"session\", \"session_idle\", \"priority\", "
+	    "\"environment\", \"warm\"");
 	bad("{\"\": 1}", "config.json: \"\" is not a key; allowed: "
 	    "\"language\", \"args\", \"env\", \"stdin\", \"stdin_open\", \"timeout\", "
 	    "\"grace\", \"linger\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
-	    "\"command\", \"session\", \"session_idle\", \"priority\"");
+	    "\"command\", \"session\", \"session_idle\", \"priority\", "
+	    "\"environment\", \"warm\"");
 	bad("{\"timeout\": 1, \"timeout\": 2}", "config.json: line 1, column "
 	    "24: duplicate object key near '\"timeout\"'");
 }
@@ -617,6 +646,7 @@ int main(void)
 {
 	test_defaults();
 	test_operator();
+	test_environment();
 	test_values();
 	test_input();
 	test_numbers();

@@ -61,6 +61,10 @@ static struct job_result full(void)
 		.run_ms = 12,
 		.collect_ms = 2,
 		.total_ms = 15,
+		.environment = "data",
+		.environment_id = "9c41d7702b1e",
+		.warm = 0,
+		.why = "\"env\" has TZ",
 		.source = "warm",
 		.accel = "tcg",
 		.template_id = "00112233aabbccdd",
@@ -80,6 +84,8 @@ static const char full_text[] =
 	"  \"language\": \"python\",\n"
 	"  \"session\": null,\n"
 	"  \"session_state\": null,\n"
+	"  \"environment\": {\"name\": \"data\", \"id\": \"9c41d7702b1e\", "
+	"\"warm\": false, \"why\": \"\\\"env\\\" has TZ\"},\n"
 	"  \"status\": \"signaled\",\n"
 	"  \"exit_code\": 139,\n"
 	"  \"signal\": \"SIGSEGV\",\n"

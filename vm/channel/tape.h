@@ -77,6 +77,10 @@ struct vm_tape {
 			     leaves zero */
 	struct vm_tape_point point[2];
 
+	/* The owner's, of what its machine has; one that knows nothing of it
+	 * leaves both empty. */
+	char environment_id[68], environment_name[68];
+
 	_Alignas(4096) uint8_t room[VM_TAPE_ROOM];
 };
 

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "environments.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* A job's least memory, in MiB, is a multiple of this. */
+#define STEP_MB 64
+
+static const char *spec_of(const struct fsd *d, const char *spec)
+{
+	if (spec)
+		return spec;
+	return d->options->environment ? d->options->environment :
+					 ENVIRONMENT_BASE;
+}
+
+const char *environments_name(const struct environment *e)
+{
+	return e ? e->name : ENVIRONMENT_BASE;
+}
+
+static uint64_t heap_mb(const struct environment *e)
+{
+	return (e->heap + MIB(1) - 1) / MIB(1);
+}
+
+/*
+ * What a program needs anyhow, and beside it the modules that the interpreter
+ * has imported, all of which the program may write to; rounded up.
+ */
+uint64_t environments_least_mb(const struct environment *e)
+{
+	uint64_t mb = LIMIT_MEMORY_MIN_MB + (e ? heap_mb(e) : 0);
+
+	if (!e || !e->heap)
+		return LIMIT_MEMORY_MIN_MB;
+	return (mb + STEP_MB - 1) / STEP_MB * STEP_MB;
+}
+
+static int check_memory(const struct environment *e,
+			const struct job_config *config, struct err *err)
+{
+	uint64_t least = environments_least_mb(e);
+
+	if (config->memory_mb >= least)
+		return 0;
+	return err_set(err, -EINVAL, "\"memory_mb\" is %" PRIu64 "; it must be "
+		       "at least %" PRIu64 " in environment %s, whose modules "
+		       "take %" PRIu64 " MB", config->memory_mb, least, e->name,
+		       heap_mb(e));
+}
+
+/* Errors of this host are no fault of the config. */
+static bool is_hosts(int r)
+{
+	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EIO;
+}
+
+static int open_one(const struct fsd *d, const struct job_config *config,
+		    struct environment **ret, struct err *err)
+{
+	int r = environment_open(&d->options->environments,
+				 spec_of(d, config->environment), ret, err);
+
+	if (r < 0 || !*ret || !d->image_abi[0])
+		return r;
+	r = environment_fits(*ret, d->image_abi,
+			     d->image_packages ? d->image_packages : "", err);
+	if (r < 0)
+		environment_unref(take_ptr(*ret));
+	return r;
+}
+
+int environments_open(const struct fsd *d, const struct job_config *config,
+		      struct environment **ret, struct err *err)
+{
+	int r;
+
+	*ret = NULL;
+	if (!strcmp(spec_of(d, config->environment), ENVIRONMENT_BASE))
+		return 0;
+	r = open_one(d, config, ret, err);
+	if (r == 0 && *ret)
+		r = check_memory(*ret, config, err);
+	if (r == 0)
+		return 0;
+	environment_unref(take_ptr(*ret));
+	err_wrap(err, "config.json");
+	return is_hosts(r) ? r : -EINVAL;
+}
+
+int environments_check(const struct fsd *d, struct job_config *config,
+		       struct err *err)
+{
+	struct environment *e = NULL;
+	uint64_t given = config->memory_mb;
+	int r;
+
+	if (!config->memory_given)
+		config->memory_mb = UINT64_MAX;
+	r = environments_open(d, config, &e, err);
+	config->memory_mb = given;
+	if (r == 0 && !config->memory_given && e)
+		config->memory_mb = MAX(given, environments_least_mb(e));
+	environment_unref(e);
+	return r;
+}
+
+bool environments_is(const struct fsd *d, const struct environment *e,
+		     const char *spec)
+{
+	struct environment_spec s;
+
+	if (environment_spec_parse(spec_of(d, spec), &s, NULL) < 0 ||
+	    strcmp(s.name, environments_name(e)) != 0)
+		return false;
+	return !e || !strncmp(e->id, s.digits, strlen(s.digits));
+}

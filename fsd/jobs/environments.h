@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The environment that a job's config names: whether there is one, whether it
+ * fits the image, and whether the job has memory enough for it. The directory of
+ * environments may change at any time, so nothing is remembered of it.
+ */
+#ifndef FSD_ENVIRONMENTS_H
+#define FSD_ENVIRONMENTS_H
+
+#include "fsd/fsd.h"
+
+/*
+ * Opens it, on any thread. *ret is the caller's; NULL: base. Return: 0, or
+ * -EINVAL with a sentence that begins with "config.json: "; -ENOMEM, -EMFILE
+ * and the like: another time it may be had.
+ */
+int environments_open(const struct fsd *d, const struct job_config *config,
+		      struct environment **ret, struct err *err);
+/* The same without keeping it. A memory_mb that is a default becomes as large as
+ * the environment needs. */
+int environments_check(const struct fsd *d, struct job_config *config,
+		       struct err *err);
+/* What a job in e has to have at least, as memory_mb. */
+uint64_t environments_least_mb(const struct environment *e);
+/* Is it the one that spec names? spec NULL: the operator's default. */
+bool environments_is(const struct fsd *d, const struct environment *e,
+		     const char *spec);
+/* For people. */
+const char *environments_name(const struct environment *e);
+
+#endif
