@@ -16,7 +16,7 @@ O       := build/$(VARIANT)
 # What a fresh Debian 12 or 13 lacks: to build, to run, to make the image.
 PACKAGES := \
 	gcc libc6-dev make pkg-config \
-	libfuse3-dev libjansson-dev libseccomp-dev libssl-dev \
+	libfuse3-dev libjansson-dev libseccomp-dev libssl-dev libzstd-dev \
 	libpython3-dev \
 	qemu-system-x86 fuse3 \
 	mmdebstrap erofs-utils e2fsprogs cpio kmod python3 xz-utils zstd lz4 \
@@ -60,7 +60,7 @@ ifeq ($(FLAGS_$(VARIANT)),)
 $(error VARIANT is "$(VARIANT)"; it must be release, debug, asan or fuzz)
 endif
 
-LIBRARIES := fuse3 jansson libseccomp libcrypto
+LIBRARIES := fuse3 jansson libseccomp libcrypto libzstd
 # Packages may be missing until `make deps` has run.
 PKG_CFLAGS := $(filter-out -D_FILE_OFFSET_BITS=%,\
 	$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))

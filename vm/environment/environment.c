@@ -150,29 +150,6 @@ static int read_warm(struct environment *e, struct err *err)
 	return r == -EINVAL ? -EBADMSG : r;
 }
 
-/* DIR/sets/ID of the first place that has it. Return: a descriptor or errno. */
-static int open_set(const struct environment_places *places, const char *id)
-{
-	int r = -ENOENT;
-
-	for (unsigned i = 0; i < ENVIRONMENT_PLACES && places->dirs[i]; i++) {
-		auto_free char *path = NULL;
-		int fd;
-
-		if (asprintf(&path, "%s/sets/%s", places->dirs[i], id) < 0) {
-			path = NULL;
-			return -ENOMEM;
-		}
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
-					O_NOFOLLOW);
-		if (fd >= 0)
-			return fd;
-		if (errno != ENOENT)
-			r = -errno;
-	}
-	return r;
-}
-
 static int take_own(struct environment *e, int dir,
 		    const struct set_manifest *m, struct err *err)
 {
@@ -197,7 +174,7 @@ static int add_layer(struct environment *e,
 		     const struct environment_places *places, const char *id,
 		     char ret_parent[SHA_HEX], struct err *err)
 {
-	auto_close int dir = open_set(places, id);
+	auto_close int dir = set_find(places, id);
 	struct set_manifest m = { 0 };
 	int r;
 

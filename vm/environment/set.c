@@ -158,6 +158,18 @@ int set_parse(const char *text, size_t len, struct set_manifest *ret,
 	return r == -EINVAL ? -EBADMSG : r;
 }
 
+const struct environment_layer *set_file(const struct environment *e,
+					 unsigned number)
+{
+	static const enum environment_text text_of[SET_FILES] = {
+		[SET_LOCK] = ENV_LOCK, [SET_WARM] = ENV_WARM,
+		[SET_RECIPE] = ENV_RECIPE,
+	};
+
+	return number == SET_LAYER ? &e->layers[0] :
+				     &e->texts[text_of[number]];
+}
+
 int set_open_file(int dir, const char *name)
 {
 	/* a FIFO must not hold us up */
@@ -186,5 +198,27 @@ int set_read(int dir, const char *id, struct set_manifest *ret,
 	if (r == 0 && id && strcmp(id, ret->id) != 0)
 		return err_set(err, -EBADMSG,
 			       "manifest: it is of %.12s; " REMEDY, ret->id);
+	return r;
+}
+
+int set_find(const struct environment_places *places, const char *id)
+{
+	int r = -ENOENT;
+
+	for (unsigned i = 0; i < ENVIRONMENT_PLACES && places->dirs[i]; i++) {
+		auto_free char *path = NULL;
+		int fd;
+
+		if (asprintf(&path, "%s/sets/%s", places->dirs[i], id) < 0) {
+			path = NULL;
+			return -ENOMEM;
+		}
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+					O_NOFOLLOW);
+		if (fd >= 0)
+			return fd;
+		if (errno != ENOENT)
+			r = -errno;
+	}
 	return r;
 }

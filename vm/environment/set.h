@@ -37,8 +37,14 @@ int set_print(const struct set_manifest *m, struct buf *out);
 int set_id(const struct set_manifest *m, char ret[SHA_HEX]);
 void set_done(struct set_manifest *m);
 
+/* One of an open set's own files, by its number in set_files. */
+const struct environment_layer *set_file(const struct environment *e,
+					 unsigned number);
+
 /* Opens a file of a set; a link is refused. Return: a descriptor or errno. */
 int set_open_file(int dir, const char *name);
+/* DIR/sets/ID of the first place that has it. Return: a descriptor or errno. */
+int set_find(const struct environment_places *places, const char *id);
 /* Reads DIR/sets/ID/manifest; id NULL: any. */
 int set_read(int dir, const char *id, struct set_manifest *ret,
 	     struct err *err);

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Removes names, and sets that nothing needs any more. A job that runs keeps a
+ * set's files open, so they live until it ends. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "layout/base/cleanup.h"
+#include "layout/base/dots.h"
+#include "layout/base/num.h"
+#include "write_int.h"
+
+/* The parent's id of a set, whose other files may be damaged; "base" if it has
+ * none, or no manifest. */
+static void parent_of(const struct environment_places *places, const char *id,
+		      char ret[SHA_HEX])
+{
+	auto_close int dir = set_find(places, id);
+	struct set_manifest m = { 0 };
+
+	snprintf(ret, SHA_HEX, "%s", ENVIRONMENT_BASE);
+	if (dir >= 0 && set_read(dir, id, &m, NULL) == 0)
+		memcpy(ret, m.parent, SHA_HEX);
+	set_done(&m);
+}
+
+/* Is id among what a set stands on, itself included? */
+static bool stands_on(const struct environment_places *places,
+		      const char *set, const char *id)
+{
+	char at[SHA_HEX];
+
+	snprintf(at, sizeof(at), "%s", set);
+	for (unsigned i = 0; i < ENVIRONMENT_LAYERS_MAX; i++) {
+		char next[SHA_HEX];
+
+		if (!strcmp(at, id))
+			return true;
+		parent_of(places, at, next);
+		memcpy(at, next, sizeof(at));
+	}
+	return false;
+}
+
+/* A name, but not `but`, whose set needs id; NULL: none. */
+static const struct environment_name *
+needed_by(const struct environment_places *places,
+	  const struct environment_names *names, const char *id,
+	  const char *but)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if ((!but || strcmp(names->name[i].name, but) != 0) &&
+		    names->name[i].id[0] &&
+		    stands_on(places, names->name[i].id, id))
+			return &names->name[i];
+	return NULL;
+}
+
+/* It loses its name first: nobody is to open it half removed. */
+static int remove_set(int top, const char *id, uint64_t *bytes)
+{
+	auto_close int sets = openat(top, "sets", O_RDONLY | O_DIRECTORY |
+							  O_CLOEXEC);
+	char old[32];
+
+	random_name(OLD_PREFIX, old);
+	if (sets < 0 || renameat(sets, id, sets, old) < 0)
+		return -errno;
+	return remove_flat(sets, old, bytes);
+}
+
+/* Under the lock of the place that has the name. */
+static int remove_locked(const struct environment_places *places, int top,
+			 int lock, const struct environment_names *names,
+			 const struct environment_name *n, struct err *err)
+{
+	const struct environment_name *user =
+		n->id[0] ? needed_by(places, names, n->id, n->name) : NULL;
+	bool shared = user && !strcmp(user->id, n->id);
+	int r = 0;
+
+	if (user && !shared)
+		return err_set(err, -EBUSY, "\"%s\" is the parent of \"%s\"; "
+			       "remove that first", n->name, user->name);
+	if (unlinkat(lock, n->name, 0) < 0)
+		return err_sys(err, -errno, "names/%s", n->name);
+	if (!shared && n->id[0])
+		r = remove_set(top, n->id, NULL);
+	/* a set of another place stays there */
+	return r < 0 && r != -ENOENT ? err_sys(err, r, "sets/%.12s", n->id) : 0;
+}
+
+static int no_such(const char *name, struct err *err)
+{
+	return err_set(err, -ENOENT, "there is no environment \"%.80s\"; "
+		       "fsd env list has the names", name);
+}
+
+/* What was found before the lock is found again: another may have changed it. */
+static int remove_in(const struct environment_places *places, unsigned place,
+		     const char *name, struct err *err)
+{
+	auto_close int top = top_open(places->dirs[place]);
+	auto_close int lock = top < 0 ? top : top_lock(top);
+	struct environment_names names;
+	const struct environment_name *n;
+	int r;
+
+	if (lock < 0)
+		return err_sys(err, lock, "%s/names", places->dirs[place]);
+	r = environment_names(places, &names, err);
+	if (r < 0)
+		return r;
+	n = environment_names_find(&names, name);
+	r = n && n->place == place ?
+		    remove_locked(places, top, lock, &names, n, err) :
+		    no_such(name, err);
+	environment_names_done(&names);
+	return r;
+}
+
+int environment_remove(const struct environment_places *places,
+		       const char *name, struct err *err)
+{
+	struct environment_names names;
+	const struct environment_name *n;
+	unsigned place = 0;
+	int r = environment_names(places, &names, err);
+
+	if (r < 0)
+		return r;
+	n = environment_names_find(&names, name);
+	if (n)
+		place = n->place;
+	environment_names_done(&names);
+	return n ? remove_in(places, place, name, err) : no_such(name, err);
+}
+
+/* --- clean ------------------------------------------------------------------ */
+
+static void clean_sources(int top, struct environment_cleaned *ret)
+{
+	int fd = openat(top, "sources", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	struct stat st;
+
+	if (!dir)
+		fd_close(&fd);
+	while (dir && (e = readdir(dir))) {
+		if (is_dots(e->d_name) ||
+		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    unlinkat(fd, e->d_name, 0) < 0)
+			continue;
+		ret->bytes += (uint64_t)st.st_size;
+		ret->sources++;
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void clean_sets(const struct environment_places *places,
+		       const struct environment_names *names, int top,
+		       struct environment_cleaned *ret)
+{
+	int fd = openat(top, "sets", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir)
+		fd_close(&fd);
+	while (dir && (e = readdir(dir)))
+		if (manifest_is_sum(e->d_name) &&
+		    !needed_by(places, names, e->d_name, NULL) &&
+		    remove_set(top, e->d_name, &ret->bytes) == 0)
+			ret->sets++;
+	if (dir)
+		closedir(dir);
+}
+
+int environment_clean(const struct environment_places *places, const char *path,
+		      struct environment_cleaned *ret, struct err *err)
+{
+	auto_close int top = top_open(path);
+	struct environment_new n = ENVIRONMENT_NEW_INIT;
+	struct environment_names names;
+	auto_close int lock = -1;
+	int r;
+
+	*ret = (struct environment_cleaned){ 0 };
+	if (top == -ENOENT)
+		return 0;
+	/* removes what dead writers left */
+	r = environment_begin(path, &n, err);
+	if (r < 0)
+		return r;
+	environment_abandon(&n);
+	lock = top_lock(top);
+	if (lock < 0)
+		return err_sys(err, lock, "%s/names", path);
+	r = environment_names(places, &names, err);
+	if (r < 0)
+		return r;
+	clean_sources(top, ret);
+	clean_sets(places, &names, top, ret);
+	environment_names_done(&names);
+	return 0;
+}
