@@ -345,6 +345,11 @@ bool vm_guest_walls(const struct vm *vm, uint32_t *ret);
 /* Verifies every part against the manifest. ret gets "kernel ..., image ..."
  * lines for a person. Return: 0 or negative errno. */
 int vm_image_verify(const char *image_dir, struct buf *ret, struct err *err);
+/* What an environment must fit (environment_fits()): the image's abi, "" if it
+ * is of an older fsd, and its packages, "name version" a line. Return: 0 or
+ * negative errno. */
+int vm_image_facts(const char *image_dir, char ret_abi[96],
+		   struct buf *ret_packages, struct err *err);
 /* How the walls around a machine would stand here. Return: 0, or a negative
  * errno: QEMU does not run in a jail at all. */
 int vm_walls_find(const char *qemu, const char *image_dir, struct walls *ret,

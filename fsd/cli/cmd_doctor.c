@@ -240,6 +240,7 @@ static const struct check {
 } checks[] = {
 	{ "fuse", check_fuse },	   { "mount", check_mount },
 	{ "qemu", check_qemu },	   { "image", check_image },
+	{ "env", check_environments },
 	{ "accel", check_kvm },	   { "state", check_state },
 	{ "memory", check_memory }, { "walls", check_walls },
 };

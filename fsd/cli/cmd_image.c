@@ -6,8 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "commands.h"
-#include "fsd/server/paths.h"
+#include "cmd_env.h"
 
 static int verify(const char *dir)
 {
@@ -19,7 +18,7 @@ static int verify(const char *dir)
 		return complain("image", 1, "%s", err.text);
 	printf("%s", text.data ? text.data : "");
 	printf("%s: every part is as its manifest says\n", dir);
-	return 0;
+	return env_fit(dir);
 }
 
 static int list(const char *dir)

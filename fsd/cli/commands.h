@@ -16,6 +16,7 @@ int command_upgrade(int argc, char **argv);
 int private_main(int argc, char **argv);  /* what `fsd run` starts */
 int command_version(int argc, char **argv);
 int command_help(int argc, char **argv);
+int command_env(int argc, char **argv);
 int command_submit(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_template(int argc, char **argv);
@@ -32,6 +33,9 @@ extern const struct cli_option run_cli_options[], submit_cli_options[],
 	template_cli_options[],
 	status_cli_options[], wait_cli_options[], logs_cli_options[],
 	kill_cli_options[], mount_cli_options[], umount_cli_options[];
+
+/* `fsd env`'s own commands. */
+extern const struct cli_command env_verbs[];
 
 /* "fsd NAME: sentence" on standard error; returns code. */
 int complain(const char *command, int code, const char *fmt, ...)

@@ -13,6 +13,7 @@
 
 #include "commands.h"
 #include "fsd/client/where.h"
+#include "fsd/server/paths.h"
 #include "options.h"
 
 static bool begins(const char *text, const char *with)
@@ -44,6 +45,27 @@ static void offer_commands(const char *prefix)
 	for (const struct cli_command *c = cli_commands; c->name; c++)
 		if (c->group)
 			offer(prefix, c->name);
+}
+
+static void offer_verbs(const char *prefix, const struct cli_command *c)
+{
+	for (const struct cli_command *v = cli_verbs(c); v && v->name; v++)
+		offer(prefix, cli_word(v));
+}
+
+static void offer_environments(const char *prefix)
+{
+	struct environment_dirs dirs;
+	struct environment_names names;
+
+	if (environment_dirs_find(NULL, NULL, &dirs) < 0)
+		return;
+	if (environment_names(&dirs.places, &names, NULL) == 0) {
+		for (size_t i = 0; i < names.count; i++)
+			offer(prefix, names.name[i].name);
+		environment_names_done(&names);
+	}
+	environment_dirs_done(&dirs);
 }
 
 static void offer_options(const char *prefix, const struct cli_command *c)
@@ -101,6 +123,9 @@ static void offer_value(const char *prefix, enum cli_takes takes,
 		return;
 	case CLI_WORDS:
 		offer_words(prefix, words);
+		return;
+	case CLI_ENVIRONMENT:
+		offer_environments(prefix);
 		return;
 	}
 }
@@ -175,6 +200,18 @@ int command_complete(int argc, char **argv)
 	l.c = cli_find(argv[1]);
 	if (!l.c || !l.c->group)
 		return 0;
+	if (cli_verbs(l.c) && at == 2) {
+		offer_verbs(word, l.c);
+		return 0;
+	}
+	if (cli_verbs(l.c)) {
+		l.c = cli_verb(l.c, argv[2]);
+		if (!l.c)
+			return 0;
+		argv++;
+		argc--;
+		at--;
+	}
 	take_words(&l, (int)MIN(at, (uint64_t)argc) - 2, argv + 2);
 	if (l.open)
 		offer_value(strcmp(word, "=") ? word : "", l.open->takes,

@@ -20,6 +20,9 @@ bool finding_print(const char *name, const struct finding *f);
 /* The image that a mount takes by default. */
 void check_image(struct finding *f);
 
+/* Environments that no machine can have. */
+void check_environments(struct finding *f);
+
 /* doctor_at.c. Return: 0, or 1: something is bad; a sentence for each. */
 int doctor_mount(const char *mnt);
 int doctor_state(const char *dir);

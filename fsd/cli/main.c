@@ -72,6 +72,8 @@ int command_help(int argc, char **argv)
 	c = cli_find(argv[1]);
 	if (!c || !c->group)
 		return unknown(argv[1]);
+	if (argc > 2 && cli_verb(c, argv[2]))
+		c = cli_verb(c, argv[2]);
 	cli_help(c, stdout);
 	return 0;
 }
@@ -112,7 +114,9 @@ int main(int argc, char **argv)
 	if (!c)
 		return unknown(argv[1]);
 	if (wants_help(c, argc, argv)) {
-		cli_help(c, stdout);
+		const struct cli_command *verb = cli_verb(c, argv[2]);
+
+		cli_help(verb ? verb : c, stdout);
 		return 0;
 	}
 	return c->fn(argc - 1, argv + 1);

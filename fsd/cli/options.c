@@ -11,9 +11,29 @@
 
 const struct cli_command *cli_find(const char *name)
 {
-	for (const struct cli_command *c = cli_commands; c->name; c++)
+	for (const struct cli_command *c = cli_commands; c->name; c++) {
 		if (!strcmp(c->name, name))
 			return c;
+		for (const struct cli_command *v = cli_verbs(c); v && v->name; v++)
+			if (!strcmp(v->name, name))
+				return v;
+	}
+	return NULL;
+}
+
+const char *cli_word(const struct cli_command *verb)
+{
+	const char *blank = strrchr(verb->name, ' ');
+
+	return blank ? blank + 1 : verb->name;
+}
+
+const struct cli_command *cli_verb(const struct cli_command *c,
+				   const char *word)
+{
+	for (const struct cli_command *v = cli_verbs(c); v && v->name; v++)
+		if (!strcmp(cli_word(v), word))
+			return v;
 	return NULL;
 }
 
@@ -77,6 +97,9 @@ void cli_help(const struct cli_command *c, FILE *to)
 {
 	fprintf(to, "usage: fsd %s%s%s\n\n%s\n", c->name,
 		c->synopsis[0] ? " " : "", c->synopsis, c->summary);
+	for (const struct cli_command *v = cli_verbs(c); v && v->name; v++)
+		fprintf(to, "%s  fsd %-*s %s\n", v == cli_verbs(c) ? "\n" : "",
+			LEFT - 7, v->name, v->summary);
 	for (const struct cli_option *o = c->options; o && o->id; o++) {
 		if (o == c->options)
 			fputc('\n', to);

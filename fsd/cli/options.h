@@ -19,6 +19,7 @@ enum cli_takes {
 	CLI_MOUNT, /* a directory */
 	CLI_JOB,   /* a job's name or path */
 	CLI_WORDS, /* one of `words` */
+	CLI_ENVIRONMENT, /* an environment's name */
 };
 
 struct cli_option {
@@ -46,8 +47,16 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_commands[]; /* ends with name NULL */
-/* NULL: there is none. */
+/* By "ls" or "env list". NULL: there is none. */
 const struct cli_command *cli_find(const char *name);
+/* Its own commands, named "env list" and so on, each with options of its own;
+ * ends with name NULL. NULL: it has none. */
+const struct cli_command *cli_verbs(const struct cli_command *command);
+/* The verb of a command, by its own word; NULL: it has no such. */
+const struct cli_command *cli_verb(const struct cli_command *command,
+				   const char *word);
+/* The word that a verb is called by. */
+const char *cli_word(const struct cli_command *verb);
 
 /* The tables that getopt_long() wants. */
 #define CLI_OPTIONS_MAX 48

@@ -64,6 +64,9 @@ const struct cli_command cli_commands[] = {
 	{ "image", command_image, "This host", "build|list|verify [DIR]",
 	  "make and check guest images", NULL, CLI_WORDS, "build list verify",
 	  NULL },
+	{ "env", command_env, "This host", "COMMAND [OPTIONS] [ARG]...",
+	  "make, list and move environments: sets of software for jobs", NULL,
+	  CLI_TEXT, NULL, "fsd-env(8) tells of each." },
 	{ "doctor", command_doctor, "This host", "[MNT | --state DIR]",
 	  "tell what works here, and remedies", doctor_cli_options, CLI_MOUNT,
 	  NULL, "With MNT it looks at that mount instead." },
@@ -82,3 +85,8 @@ const struct cli_command cli_commands[] = {
 	{ .name = COMPLETE_COMMAND, .fn = command_complete },
 	{ 0 },
 };
+
+const struct cli_command *cli_verbs(const struct cli_command *command)
+{
+	return command->fn == command_env ? env_verbs : NULL;
+}

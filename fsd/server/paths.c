@@ -121,6 +121,19 @@ int environment_dirs_find(const char *asked, const char *image,
 	return 0;
 }
 
+const char *environment_dirs_own(const struct environment_dirs *dirs)
+{
+	for (unsigned i = ENVIRONMENT_PLACES; i-- > 0;) {
+		auto_free char *there = NULL;
+
+		if (dirs->own[i])
+			there = existing_path(dirs->own[i]);
+		if (there && access(there, W_OK | X_OK) == 0)
+			return dirs->own[i];
+	}
+	return dirs->own[0];
+}
+
 void environment_dirs_done(struct environment_dirs *dirs)
 {
 	for (unsigned i = 0; i < ENVIRONMENT_PLACES; i++)

@@ -22,6 +22,9 @@ struct environment_dirs {
 };
 int environment_dirs_find(const char *asked, const char *image,
 			  struct environment_dirs *ret);
+/* Where a new environment is made: the last of them that this user may write or
+ * make; the first, if there is none. */
+const char *environment_dirs_own(const struct environment_dirs *dirs);
 void environment_dirs_done(struct environment_dirs *dirs);
 /* Where templates are that root made for all users of this host. */
 #define SHARED_TEMPLATES "/var/cache/fsd/templates"

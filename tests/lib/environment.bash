@@ -53,8 +53,9 @@ environment_manifest() {
 
 # environment_make NAME [TREE [WARM [PARENT]]] — a set with the files of the
 # directory TREE (default: none), warm.json (a JSON text, default {}) and the
-# parent of that name (default base). Prints its id. LOCK, if it is set, is the
-# text of its lock.json.
+# parent of that name (default base). Prints its id. LOCK and RECIPE, if they
+# are set, are the texts of its lock.json and recipe.json; NEEDS has the packages
+# of the image that it needs.
 #
 #   mkdir -p tree/usr/lib && echo hello >tree/usr/lib/hello
 #   environment_make data tree '{"env": {"A": "b"}}'
@@ -79,13 +80,34 @@ environment_make() {
 		-x-1 --all-root "$new/layer.erofs" "$new/tree" >&2 || return
 	rm -r "$new/tree"
 	printf '%s' "${LOCK:-{\"packages\": []\}}" >"$new/lock.json"
-	printf '{"arguments": []}' >"$new/recipe.json"
+	printf '%s' "${RECIPE:-{\"arguments\": []\}}" >"$new/recipe.json"
 	if [ "$parent" != base ]; then
 		parent=$(basename "$(readlink "$top/names/$parent")")
 	fi
-	id=$(environment_manifest "$new" "$parent") || return
+	# shellcheck disable=SC2086
+	id=$(environment_manifest "$new" "$parent" ${NEEDS:-}) || return
 	rm -rf "${top:?}/sets/$id"
 	mv "$new" "$top/sets/$id"
 	ln -sfn "../sets/$id" "$top/names/$name"
 	echo "$id"
+}
+
+# environment_image DIR [PACKAGE...] — a directory that looks like a guest image
+# to the commands; no machine boots from it. Its abi is ENVIRONMENT_ABI.
+environment_image() {
+	local dir=$1 part
+	shift
+	mkdir -p "$dir"
+	printf '%s 1\n' base-files "$@" >"$dir/packages.list"
+	for part in rootfs.erofs vmlinux initramfs.cpio; do
+		echo "$part" >"$dir/$part"
+	done
+	{
+		printf 'format 1\nimage %064d\nkernel 6.12\nabi %s\n' 0 \
+			"${ENVIRONMENT_ABI:-debian-13-amd64 python-3.13 node-20}"
+		for part in rootfs.erofs vmlinux initramfs.cpio packages.list; do
+			printf 'part %s %s %s\n' "$part" "$(stat -c %s "$dir/$part")" \
+				"$(sha256sum <"$dir/$part" | cut -d' ' -f1)"
+		done
+	} >"$dir/manifest"
 }

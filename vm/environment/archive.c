@@ -128,11 +128,18 @@ static int take_pad(struct archive *a, const uint8_t *data, size_t len,
 			       archive_members[a->member]);
 }
 
+static int too_early(const struct archive *a, struct err *err)
+{
+	return err_set(err, -EBADMSG, "it ends in %s, too early",
+		       archive_members[a->member]);
+}
+
 /* A whole block outside of a file. */
 static int take_block(struct archive *a, struct err *err)
 {
 	if (a->member < ARCHIVE_MEMBERS)
-		return begin_file(a, err);
+		return all_zero(a->block, TAR_BLOCK) ? too_early(a, err) :
+						       begin_file(a, err);
 	if (!all_zero(a->block, TAR_BLOCK) || ++a->zeros > ZEROS_MAX)
 		return err_set(err, -EBADMSG, "something stands behind %s, "
 			       "which must be the last",
@@ -181,8 +188,7 @@ int archive_feed(struct archive *a, const void *data, size_t len,
 int archive_end(const struct archive *a, struct err *err)
 {
 	if (a->member < ARCHIVE_MEMBERS)
-		return err_set(err, -EBADMSG, "it ends in %s, too early",
-			       archive_members[a->member]);
+		return too_early(a, err);
 	if (a->have || a->zeros < 2)
 		return err_set(err, -EBADMSG, "it ends too early");
 	return 0;

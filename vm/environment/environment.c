@@ -255,6 +255,18 @@ static int no_such(const struct environment_names *names, const char *spec,
 		       spec, list.len ? list.data : "");
 }
 
+int environment_open_found(const struct environment_places *places,
+			   const struct environment_name *n,
+			   struct environment **ret, struct err *err)
+{
+	int r = n->id[0] ? environment_open_id(places, n->id, ret, err) :
+			   err_set(err, -EBADMSG, "its name leads nowhere");
+
+	if (r == 0)
+		snprintf((*ret)->name, sizeof((*ret)->name), "%s", n->name);
+	return r == -ENOENT || r == -ELOOP ? -EBADMSG : r;
+}
+
 static int open_named(const struct environment_places *places,
 		      const struct environment_names *names, const char *spec,
 		      struct environment **ret, struct err *err)
@@ -272,18 +284,11 @@ static int open_named(const struct environment_places *places,
 		return err_set(err, -ESTALE,
 			       "\"environment\" is \"%.160s\"; \"%s\" is %.12s "
 			       "now", spec, n->name, n->id);
-	r = n->id[0] ? environment_open_id(places, n->id, ret, err) :
-		       err_set(err, -EBADMSG, "its name leads nowhere");
-	if (r == 0)
-		snprintf((*ret)->name, sizeof((*ret)->name), "%s", n->name);
-	if (r == -ENOENT || r == -ELOOP)
-		r = -EBADMSG;
-	if (r < 0) {
+	r = environment_open_found(places, n, ret, err);
+	if (r < 0)
 		err_wrap(err, "\"environment\" is \"%.80s\"; it is damaged",
 			 spec);
-		return r;
-	}
-	return 0;
+	return r;
 }
 
 int environment_open(const struct environment_places *places, const char *spec,
@@ -357,23 +362,34 @@ static bool has_package(const char *list, const char *name)
 	return false;
 }
 
-int environment_fits(const struct environment *e, const char *abi,
-		     const char *packages, struct err *err)
+int environment_misfit(const struct environment *e, const char *abi,
+		       const char *packages, struct err *err)
 {
 	char word[2][40];
 
 	if (differs(e->abi, abi, word))
-		return err_set(err, -ENOEXEC,
-			       "\"environment\" is \"%s\"; it was made for %s "
-			       "and this image has %s: run fsd env build %s",
-			       e->name, word[0][0] ? word[0] : "less",
+		return err_set(err, -ENOEXEC, "it was made for %s and this "
+			       "image has %s: run fsd env build %s",
+			       word[0][0] ? word[0] : "less",
 			       word[1][0] ? word[1] : "none", e->name);
 	for (char **need = e->needs; *need; need++)
 		if (!has_package(packages, *need))
-			return err_set(err, -ENOEXEC,
-				       "\"environment\" is \"%s\"; it needs "
-				       "%.80s and this image has none: run "
-				       "fsd env build %s", e->name, *need,
-				       e->name);
+			return err_set(err, -ENOEXEC, "it needs %.80s and this "
+				       "image has none: run fsd env build %s",
+				       *need, e->name);
 	return 0;
+}
+
+int environment_fits(const struct environment *e, const char *abi,
+		     const char *packages, struct err *err)
+{
+	int r = environment_misfit(e, abi, packages, err);
+
+	if (r < 0 && err) {
+		struct err why = *err;
+
+		err_set(err, r, "\"environment\" is \"%s\"; %.400s", e->name,
+			why.text);
+	}
+	return r;
 }

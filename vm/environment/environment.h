@@ -72,6 +72,13 @@ int environment_open(const struct environment_places *places,
 struct environment *environment_ref(struct environment *e);
 void environment_unref(struct environment *e); /* may be NULL */
 
+/* The same of a name that was found; its sentence says what is damaged, and not
+ * of what. */
+struct environment_name;
+int environment_open_found(const struct environment_places *places,
+			   const struct environment_name *name,
+			   struct environment **ret, struct err *err);
+
 /* Compares all sums, the parents' layers too. Slow: for a worker thread. Return:
  * 0, -EBADMSG, -ECANCELED, ... */
 int environment_verify(const struct environment *e, const atomic_bool *cancel,
@@ -83,6 +90,9 @@ int environment_verify(const struct environment *e, const atomic_bool *cancel,
  */
 int environment_fits(const struct environment *e, const char *abi,
 		     const char *packages, struct err *err);
+/* The same; the sentence begins with "it was made for". */
+int environment_misfit(const struct environment *e, const char *abi,
+		       const char *packages, struct err *err);
 /* Appends one of its texts, whose sum is compared. */
 int environment_read(const struct environment *e, enum environment_text which,
 		     struct buf *out, struct err *err);

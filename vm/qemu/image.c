@@ -158,6 +158,44 @@ int image_verify(const struct image *im, struct vm_known *known,
 	return 0;
 }
 
+/* Reads the list as it is; what it says was verified with the image. */
+static int read_packages(const char *image_dir, struct buf *out,
+			 struct err *err)
+{
+	auto_free char *path = NULL;
+	auto_close int fd = -1;
+	ssize_t n = 1;
+
+	if (asprintf(&path, "%s/packages.list", image_dir) < 0) {
+		path = NULL;
+		return err_sys(err, -ENOMEM, "guest image");
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && n > 0) {
+		char part[4096];
+
+		n = read(fd, part, sizeof(part));
+		buf_add(out, part, (size_t)(n > 0 ? n : 0));
+	}
+	if (fd < 0 || n < 0)
+		return err_sys(err, -errno, "guest image: packages.list");
+	return out->failed ? err_sys(err, out->failed, "packages.list") :
+			     buf_str(out, "");
+}
+
+int vm_image_facts(const char *image_dir, char ret_abi[96],
+		   struct buf *ret_packages, struct err *err)
+{
+	struct image im = { .fds = { -1, -1, -1 } };
+	int r = image_open(image_dir, &im, err);
+
+	if (r < 0)
+		return r;
+	memcpy(ret_abi, im.abi, sizeof(im.abi));
+	image_close(&im);
+	return read_packages(image_dir, ret_packages, err);
+}
+
 int vm_image_verify(const char *image_dir, struct buf *ret, struct err *err)
 {
 	struct image im = { .fds = { -1, -1, -1 } };

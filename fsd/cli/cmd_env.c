@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fsd env: the table of its commands, and those that are short. */
+#include "cmd_env.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "doctor.h"
+
+static int env_verify(int argc, char **argv);
+static int env_rm(int argc, char **argv);
+static int env_clean(int argc, char **argv);
+
+const struct cli_option env_cli_options[] = { ENV_DIR_OPTION, { 0 } };
+
+const struct cli_command env_verbs[] = {
+	{ "env list", env_list, NULL, "[OPTIONS]",
+	  "list environments, and whether machines can have them",
+	  env_list_cli_options, CLI_TEXT, NULL, NULL },
+	{ "env show", env_show, NULL, "[OPTIONS] NAME",
+	  "tell what is in one, and how it is made again",
+	  env_show_cli_options, CLI_ENVIRONMENT, NULL, NULL },
+	{ "env verify", env_verify, NULL, "[OPTIONS] [NAME]...",
+	  "compare all bytes with the sums", env_cli_options, CLI_ENVIRONMENT,
+	  NULL, "Without NAME it verifies all." },
+	{ "env rm", env_rm, NULL, "[OPTIONS] NAME",
+	  "remove one; jobs that run keep it", env_cli_options,
+	  CLI_ENVIRONMENT, NULL, NULL },
+	{ "env clean", env_clean, NULL, "[OPTIONS]",
+	  "remove downloads, and sets that have no name", env_cli_options,
+	  CLI_TEXT, NULL, NULL },
+	{ "env export", env_export, NULL, "[OPTIONS] NAME FILE|-",
+	  "write one to a file", env_export_cli_options, CLI_ENVIRONMENT, NULL,
+	  NULL },
+	{ "env import", env_import, NULL, "[OPTIONS] FILE|-",
+	  "read one from a file", env_import_cli_options, CLI_FILE, NULL,
+	  NULL },
+	{ 0 },
+};
+
+int command_env(int argc, char **argv)
+{
+	const struct cli_command *verb;
+
+	if (argc < 2)
+		return usage("env");
+	verb = cli_verb(cli_find("env"), argv[1]);
+	if (!verb) {
+		fprintf(stderr, "fsd env: there is no command \"%.80s\"; `fsd "
+			"help env` lists them\n", argv[1]);
+		return 2;
+	}
+	return verb->fn(argc - 1, argv + 1);
+}
+
+/* --- what they share -------------------------------------------------------- */
+
+static int parse(int argc, char **argv, struct env_call *call,
+		 const char **ret_dir)
+{
+	const struct cli_command *verb = cli_verb(cli_find("env"), argv[0]);
+	struct cli_getopt g;
+	int opt;
+
+	cli_getopt(verb->options, false, &g);
+	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
+	       -1) {
+		if (opt == ENV_OPT_DIR)
+			*ret_dir = optarg;
+		else if (opt == ENV_OPT_SOURCES)
+			call->sources = true;
+		else if (opt == ENV_OPT_NAME)
+			call->name = optarg;
+		else if (opt == 'j')
+			call->json = true;
+		else
+			return usage(verb->name);
+	}
+	return 0;
+}
+
+int env_begin(int argc, char **argv, struct env_call *ret)
+{
+	const char *dir = NULL;
+	struct err err = { 0 };
+	int r;
+
+	*ret = (struct env_call){ 0 };
+	r = parse(argc, argv, ret, &dir);
+	if (r)
+		return r;
+	if (dir && !*dir)
+		return complain("env", 2, "--environments is empty; it must "
+				"be a directory");
+	if (environment_dirs_find(dir, NULL, &ret->dirs) < 0)
+		return complain("env", 1, "%s", strerror(ENOMEM));
+	if (environment_names(&ret->dirs.places, &ret->names, &err) < 0) {
+		env_end(ret);
+		return complain("env", 1, "%s", err.text);
+	}
+	return 0;
+}
+
+void env_end(struct env_call *call)
+{
+	environment_names_done(&call->names);
+	environment_dirs_done(&call->dirs);
+}
+
+static int no_such(const struct env_call *call, const char *name)
+{
+	auto_buf struct buf list = { 0 };
+
+	if (!strcmp(name, ENVIRONMENT_BASE))
+		return complain("env", 1, "base is what every machine has, and "
+				"no set; fsd image list tells of it");
+	for (size_t i = 0; i < call->names.count; i++)
+		buf_fmt(&list, "%s%s", i ? ", " : "; there are ",
+			call->names.name[i].name);
+	return complain("env", 1, "there is no environment \"%.80s\"%s", name,
+			list.len ? list.data : "; there is none yet");
+}
+
+int env_open(const struct env_call *call, const char *name,
+	     struct environment **ret)
+{
+	const struct environment_name *n =
+		environment_names_find(&call->names, name);
+	struct err err = { 0 };
+
+	if (!n)
+		return no_such(call, name);
+	if (environment_open_found(&call->dirs.places, n, ret, &err) < 0)
+		return complain("env", 1, "%s is damaged: %s; run fsd env "
+				"build %s", name, err.text, name);
+	return 0;
+}
+
+void env_image_read(const char *dir, struct env_image *ret, struct err *err)
+{
+	*ret = (struct env_image){ 0 };
+	ret->known = vm_image_facts(dir, ret->abi, &ret->packages, err) == 0;
+}
+
+void env_image_done(struct env_image *image)
+{
+	buf_done(&image->packages);
+}
+
+const char *env_state(const struct environment_places *places,
+		      const struct environment_name *name,
+		      const struct env_image *image, bool sums,
+		      struct environment **ret, struct err *err)
+{
+	*ret = NULL;
+	if (environment_open_found(places, name, ret, err) < 0 ||
+	    (sums && environment_verify(*ret, NULL, err) < 0))
+		return "damaged";
+	if (image->known &&
+	    environment_misfit(*ret, image->abi, image->packages.data, err) < 0)
+		return "stale";
+	return "ready";
+}
+
+void env_size(uint64_t bytes, char ret[32])
+{
+	static const char *const units[] = { "kB", "MB", "GB" };
+	double v = (double)bytes;
+	int unit = -1;
+
+	while (v >= 999.5 && unit + 1 < (int)ARRAY_SIZE(units)) {
+		v /= 1000;
+		unit++;
+	}
+	snprintf(ret, 32, "%.*f %s", unit >= 0 && v < 9.95, v,
+		 unit < 0 ? "bytes" : units[unit]);
+}
+
+/* --- verify, rm, clean ------------------------------------------------------ */
+
+static int verify_one(const struct env_call *call, const char *name)
+{
+	struct environment *e = NULL;
+	struct err err = { 0 };
+	int r = env_open(call, name, &e);
+
+	if (r)
+		return r;
+	if (environment_verify(e, NULL, &err) < 0)
+		r = complain("env", 1, "%s is damaged: %s; run fsd env build "
+			     "%s", name, err.text, name);
+	else
+		printf("%s %.12s: every part is as its manifest says\n", name,
+		       e->id);
+	environment_unref(e);
+	return r;
+}
+
+static int env_verify(int argc, char **argv)
+{
+	struct env_call call;
+	int r = env_begin(argc, argv, &call);
+
+	if (r)
+		return r;
+	for (int i = optind; i < argc; i++)
+		r |= verify_one(&call, argv[i]);
+	for (size_t i = 0; optind == argc && i < call.names.count; i++)
+		r |= verify_one(&call, call.names.name[i].name);
+	env_end(&call);
+	return r;
+}
+
+static int env_rm(int argc, char **argv)
+{
+	struct env_call call;
+	struct err err = { 0 };
+	int r = env_begin(argc, argv, &call);
+
+	if (r)
+		return r;
+	if (argc - optind != 1)
+		r = usage("env rm");
+	else if (!environment_names_find(&call.names, argv[optind]))
+		r = no_such(&call, argv[optind]);
+	else if (environment_remove(&call.dirs.places, argv[optind], &err) < 0)
+		r = complain("env", 1, "%s", err.text);
+	env_end(&call);
+	return r;
+}
+
+/* What this user may not write is somebody else's to clean. */
+static int env_clean(int argc, char **argv)
+{
+	struct env_call call;
+	struct environment_cleaned c = { 0 };
+	struct err err = { 0 };
+	const char *top;
+	char size[32];
+	int r = env_begin(argc, argv, &call);
+
+	if (r)
+		return r;
+	top = environment_dirs_own(&call.dirs);
+	if (optind < argc) {
+		r = usage("env clean");
+	} else if (environment_clean(&call.dirs.places, top, &c, &err) < 0) {
+		r = complain("env", 1, "%s", err.text);
+	} else {
+		env_size(c.bytes, size);
+		printf("removed %u downloads and %u sets without a name, %s, "
+		       "in %s\n", c.sources, c.sets, size, top);
+	}
+	env_end(&call);
+	return r;
+}
+
+int env_fit(const char *dir)
+{
+	struct environment_dirs dirs;
+	struct environment_names names = { 0 };
+	struct env_image image = { 0 };
+	struct err err = { 0 };
+
+	if (environment_dirs_find(NULL, dir, &dirs) < 0)
+		return complain("image", 1, "%s", strerror(ENOMEM));
+	env_image_read(dir, &image, &err);
+	if (!err.code)
+		environment_names(&dirs.places, &names, &err);
+	for (size_t i = 0; !err.code && i < names.count; i++) {
+		struct environment *e;
+		struct err why = { 0 };
+		const char *state = env_state(&dirs.places, &names.name[i],
+					      &image, false, &e, &why);
+
+		printf("environment %s %s%s\n", names.name[i].name,
+		       !strcmp(state, "ready") ? "fits" :
+		       !strcmp(state, "stale") ? "does not fit: " :
+						 "is damaged: ", why.text);
+		environment_unref(e);
+	}
+	environment_names_done(&names);
+	environment_dirs_done(&dirs);
+	env_image_done(&image);
+	return err.code ? complain("image", 1, "%s", err.text) : 0;
+}
+
+/* --- doctor ----------------------------------------------------------------- */
+
+void check_environments(struct finding *f)
+{
+	auto_free char *dir = default_image_dir();
+	auto_buf struct buf bad = { 0 };
+	struct env_image image = { 0 };
+	struct environment_dirs dirs;
+	struct environment_names names = { 0 };
+	struct err err = { 0 };
+
+	if (!dir || environment_dirs_find(NULL, dir, &dirs) < 0) {
+		found(f, BAD, "%s", strerror(ENOMEM));
+		return;
+	}
+	env_image_read(dir, &image, NULL); /* the image has a line of its own */
+	environment_names(&dirs.places, &names, &err);
+	for (size_t i = 0; i < names.count; i++) {
+		struct environment *e;
+		struct err why = { 0 };
+		const char *state = env_state(&dirs.places, &names.name[i],
+					      &image, true, &e, &why);
+
+		if (strcmp(state, "ready") != 0)
+			buf_fmt(&bad, "%s%s is %s: %s", bad.len ? "; " : "",
+				names.name[i].name, state, why.text);
+		if (!strcmp(state, "damaged"))
+			buf_fmt(&bad, ": run fsd env build %s",
+				names.name[i].name);
+		environment_unref(e);
+	}
+	if (err.code || bad.len)
+		found(f, POOR, "%s", err.code ? err.text : bad.data);
+	else if (names.count)
+		found(f, GOOD, "%zu environments are whole%s", names.count,
+		      image.known ? " and fit the image" : "");
+	else
+		found(f, GOOD, "no environment but base; fsd env build makes "
+			       "one");
+	environment_names_done(&names);
+	environment_dirs_done(&dirs);
+	env_image_done(&image);
+}

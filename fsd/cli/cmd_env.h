@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands of `fsd env` share. */
+#ifndef FSD_CMD_ENV_H
+#define FSD_CMD_ENV_H
+
+#include "commands.h"
+#include "fsd/server/paths.h"
+#include "vm/environment/write.h"
+
+enum {
+	ENV_OPT_DIR = CLI_LONG,
+	ENV_OPT_SOURCES,
+	ENV_OPT_NAME,
+	ENV_OPT_OWN, /* from here on a command's own */
+};
+/* The row of a table of options that each command has. */
+#define ENV_DIR_OPTION                                                       \
+	{ ENV_OPT_DIR, "environments", "DIR", "where environments are "      \
+	  "(default:\n$FSD_ENVIRONMENTS, then this user's and the\nhost's)", \
+	  CLI_DIR, NULL }
+
+/* A command's options, and where it looks. */
+struct env_call {
+	struct environment_dirs dirs;
+	struct environment_names names;
+	bool json, sources;
+	const char *name; /* of --name; NULL: none */
+};
+/* Reads the options and the names that there are. argv[0] is the verb. Return: 0
+ * or an exit code, and standard error has said why. */
+int env_begin(int argc, char **argv, struct env_call *ret);
+void env_end(struct env_call *call);
+/* Opens one by its name. Return: 0 or 1, and standard error has said why. */
+int env_open(const struct env_call *call, const char *name,
+	     struct environment **ret);
+
+/* What environments must fit; without an image none is told to be stale. */
+struct env_image {
+	bool known;
+	char abi[96];
+	struct buf packages; /* owned */
+};
+void env_image_read(const char *dir, struct env_image *ret, struct err *err);
+void env_image_done(struct env_image *image);
+
+/* "ready", "stale" or "damaged", and *err says why; *ret is NULL if it cannot be
+ * opened. sums: compares them as well. */
+const char *env_state(const struct environment_places *places,
+		      const struct environment_name *name,
+		      const struct env_image *image, bool sums,
+		      struct environment **ret, struct err *err);
+
+/* A line for each environment: does it fit the image in dir? Return: 0 or 1. */
+int env_fit(const char *dir);
+
+/* "612 bytes", "1.4 MB". */
+void env_size(uint64_t bytes, char ret[32]);
+
+extern const struct cli_option env_list_cli_options[],
+	env_show_cli_options[], env_cli_options[], env_export_cli_options[],
+	env_import_cli_options[];
+int env_list(int argc, char **argv);
+int env_show(int argc, char **argv);
+int env_export(int argc, char **argv);
+int env_import(int argc, char **argv);
+
+#endif
