@@ -9,7 +9,7 @@
 #include "json.h"
 #include "limits.h"
 
-#define DEPTH 8
+#define DEPTH 32 /* a package-lock.json is in a recipe */
 #define WORD_MAX 256 /* bytes of a module, a package's name, a version */
 
 /* Has the string a byte that no name or line of a terminal may have? */
