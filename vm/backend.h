@@ -57,6 +57,13 @@ static inline bool vm_class_shares(const struct vm_class *a,
 	       vm_environment_same(a->environment, b->environment);
 }
 
+/* Are both the same class? */
+static inline bool vm_class_is(const struct vm_class *a,
+			       const struct vm_class *b)
+{
+	return a->memory_mib == b->memory_mib && vm_class_shares(a, b);
+}
+
 /* A template that is ready to be restored from. */
 struct backend_template {
 	uint32_t runners; /* mask of 1 << enum wire_runner that are warm */
@@ -67,11 +74,13 @@ struct backend_template {
 	bool made;        /* just now, not found */
 };
 
-/* Of what machines are made from, beside templates. */
+/* The zygote of a class: what its machines are made from, beside the template.
+ */
 struct backend_prepared {
-	unsigned possible;        /* classes for which it can be, */
-	unsigned ready, thorough; /* and for which it is */
-	unsigned making;
+	bool possible; /* it can have one */
+	bool ready, thorough;
+	bool making;    /* one, or its successor */
+	uint64_t bytes; /* of memory that one takes; 0: not known yet */
 };
 
 /* What the room gives a backend; borrowed until close. */
@@ -102,7 +111,8 @@ struct backend {
 
 struct backend_machine {
 	struct backend *backend;
-	uint32_t hot; /* runners that need no heat; set by start() */
+	uint32_t hot; /* runners that need no heat; set by start(), */
+	bool forked;  /* as is this: it shares its memory with a zygote */
 };
 
 struct backend_machine_events {
@@ -110,6 +120,9 @@ struct backend_machine_events {
 	void (*up)(void *arg);
 	/* After probe: it has answered. */
 	void (*alive)(void *arg);
+	/* After cost: the bytes of memory that it shares with no other process.
+	 * 0: this host does not tell. */
+	void (*cost)(void *arg, uint64_t bytes);
 	/*
 	 * The machine does not exist any more: its process is reaped. Exactly
 	 * once, after kill or by itself. The backend frees it afterwards.
@@ -154,14 +167,16 @@ struct vm_backend {
 	uint64_t (*prepare)(struct backend *b, const struct vm_class *cls,
 			    uint32_t runners, bool thorough);
 	/* What is being made so, which takes a processor, and what is there.
-	 * NULL: never anything. */
-	struct backend_prepared (*prepared)(struct backend *b);
+	 * Classes with the same template have it together. NULL: never
+	 * anything. */
+	struct backend_prepared (*prepared)(struct backend *b,
+					    const struct vm_class *cls);
 	/* Was it made from what has been replaced by now, so that it shares its
 	 * memory with nobody any more? NULL: never. */
 	bool (*is_dated)(struct backend_machine *m);
-	/* Memory is short: gives back what prepare has made. Return: will
-	 * `freed` follow? NULL: never. */
-	bool (*unprepare)(struct backend *b);
+	/* Its memory is needed: gives back what prepare has made for the class.
+	 * Return: will `freed` follow? NULL: never. */
+	bool (*unprepare)(struct backend *b, const struct vm_class *cls);
 
 	/*
 	 * Starts a machine from the class's template. *ret_wire is the host's
@@ -197,6 +212,10 @@ struct vm_backend {
 	void (*resume)(struct backend_machine *m, uint64_t limit_ns);
 	/* After up: does it still answer? alive follows, or gone. */
 	void (*probe)(struct backend_machine *m, uint64_t limit_ns);
+
+	/* Of one that is paused: `cost` follows, unless it ends before. NULL:
+	 * the backend cannot tell. */
+	void (*cost)(struct backend_machine *m);
 
 	/* Kills it without ceremony; gone follows soon. Idempotent. */
 	void (*kill)(struct backend_machine *m);

@@ -98,11 +98,15 @@ struct vm_options {
 	const char *image_dir; /* vmlinux, initramfs.cpio, rootfs.erofs, manifest */
 	struct vm_qemu_places qemu;
 	enum vm_accel accel;
-	unsigned pool;         /* warm machines to keep, 0: none */
-	unsigned max_machines; /* most machines alive at once, >= 1 */
-	bool permissive;       /* a required wall may be missing */
-	bool no_fork;          /* no machine is forked off another */
-	bool no_renewal;       /* a template serves however old it is */
+	unsigned pool; /* warm machines to keep, 0: none */
+	/* Bytes that idle machines and zygotes may take together; 0: a share of
+	 * the memory there is. */
+#define VM_IDLE_SHARE 4
+	uint64_t idle_memory;
+	unsigned max_machines;         /* most machines alive at once, >= 1 */
+	bool permissive;               /* a required wall may be missing */
+	bool no_fork;                  /* no machine is forked off another */
+	bool no_renewal;               /* a template serves however old it is */
 	uint32_t uid_first, uid_count; /* user ids of machines; 0: default */
 	struct vm_known *known; /* or NULL; filled in, or believed if valid:
 				   then vm_new() does not wait for processes */
@@ -324,12 +328,26 @@ struct vm_stats {
 	unsigned zygotes;                /* that machines are forked off, */
 	unsigned zygotes_wanted;         /* to be made when there is time */
 	unsigned lukewarm;               /* warm ones that want more heat */
-	unsigned waiting;                /* leases not granted yet */
+	uint64_t idle_bytes; /* that idle machines and zygotes take, */
+	uint64_t idle_limit; /* and that they may take */
+	unsigned waiting;    /* leases not granted yet */
 	uint64_t machines_made, machines_failed, jobs_warm, jobs_restored,
 		jobs_booted, templates_made, boots_failed;
 	enum vm_accel accel; /* VM_ACCEL_AUTO while undecided */
 };
-void vm_stats(const struct vm *vm, struct vm_stats *ret);
+void vm_stats(struct vm *vm, struct vm_stats *ret);
+/* One class of machines, as the pool sees it. */
+struct vm_class_stats {
+	const char *environment; /* borrowed; "base" */
+	uint32_t memory_mib, cpus;
+	unsigned idle, wanted;  /* machines that are idle; that should be */
+	uint64_t machine_bytes; /* that an idle one takes, as far as is known */
+	bool zygote;            /* there is one; of classes that share it one
+				   tells */
+};
+void vm_each_class(struct vm *vm,
+		   void (*each)(void *arg, const struct vm_class_stats *s),
+		   void *arg);
 /* The walls around each machine as they were found; NULL: there are none
  * (machines of tests). Borrowed. */
 const struct walls *vm_walls(const struct vm *vm);

@@ -17,7 +17,7 @@ enum { OPT_STATE = CLI_LONG, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY
        OPT_QUOTA_RUNNING, OPT_RETAIN_SECONDS, OPT_RETAIN_COUNT,
        OPT_RETAIN_BYTES, OPT_UIDS, OPT_DURABILITY, OPT_CACHE, OPT_PRIVATE,
        OPT_MAX_QUEUED, OPT_QUOTA_QUEUED, OPT_RESERVE, OPT_FORK, OPT_QEMU, OPT_ALONE,
-       OPT_ENVIRONMENTS, OPT_ENVIRONMENT };
+       OPT_ENVIRONMENTS, OPT_ENVIRONMENT, OPT_IDLE };
 
 #define UIDS_LOWEST 1000u
 
@@ -35,6 +35,8 @@ const struct cli_option mount_cli_options[] = {
 	  "none (base)", CLI_TEXT, NULL },
 	{ OPT_POOL, "pool", "N", "warm machines to keep (2 a CPU)", CLI_TEXT,
 	  NULL },
+	{ OPT_IDLE, "idle-memory", "SIZE", "most memory of idle machines and "
+	  "zygotes\ntogether (a quarter)", CLI_TEXT, NULL },
 	{ OPT_MAX, "max-machines", "N", "most machines at once (4 a CPU)",
 	  CLI_TEXT, NULL },
 	{ OPT_FORK, "fork", "yes|no", "yes: emulated machines are forked off "
@@ -127,6 +129,16 @@ static int set_size(uint64_t *ret, const char *name, const char *text,
 	return 0;
 }
 
+/* 0 stands for the default elsewhere: here it is nothing, as a byte is. */
+static int set_idle(struct mount_options *o, const char *text)
+{
+	int r = set_size(&o->idle_memory, "--idle-memory", text,
+			 "no idle machine");
+
+	o->idle_memory = MAX(o->idle_memory, (uint64_t)1);
+	return r;
+}
+
 /* *ret: is it the first of the two words? */
 static int set_choice(bool *ret, const char *name, const char *text,
 		      const char *yes, const char *no)
@@ -192,6 +204,8 @@ static int one_option(struct mount_options *o, int opt)
 		return 0;
 	case OPT_POOL:
 		return set_number(&o->pool, "--pool", optarg, 0);
+	case OPT_IDLE:
+		return set_idle(o, optarg);
 	case OPT_MAX:
 		return set_number(&o->max_machines, "--max-machines", optarg,
 				  1);

@@ -177,6 +177,27 @@ static void waiting(void *arg, const char *reason, double value)
 		buf_fmt(arg, "   %.0f for %s", value, reason);
 }
 
+static void some(void *arg, const char *class, double value)
+{
+	if (value > 0)
+		buf_fmt(arg, "   %.0f %s", value, class);
+}
+
+/* Classes are environment/MiB/processors. */
+static void idle(const struct top *t, struct buf *out)
+{
+	double limit;
+
+	if (!figures_get(&t->now, "fsd_idle_memory_limit_bytes", &limit))
+		return;
+	buf_fmt(out, "idle      %llu of %.0f MiB",
+		figure(t, "fsd_idle_memory_bytes") >> 20, limit / (1 << 20));
+	figures_each(&t->now, "fsd_idle_machines", some, out);
+	buf_str(out, "   zygotes:");
+	figures_each(&t->now, "fsd_class_zygotes", some, out);
+	buf_str(out, "\n");
+}
+
 static void head(struct top *t, struct buf *out)
 {
 	char path[PATH_MAX + 32], health[512] = "?", age[32];
@@ -210,6 +231,7 @@ static void head(struct top *t, struct buf *out)
 	buf_fmt(out, "\nmemory    %llu MiB promised   %llu MiB more can be\n",
 		figure(t, "fsd_memory_promised_bytes") >> 20,
 		figure(t, "fsd_memory_room_bytes") >> 20);
+	idle(t, out);
 	if (seconds > 0)
 		buf_fmt(out, "rate      %.1f jobs/s in the last %.0f s\n",
 			(t->ended[last] - t->ended[0]) / seconds, seconds);
@@ -275,15 +297,16 @@ static size_t lines_of_terminal(void)
 {
 	struct winsize w;
 
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row > 10 ?
-		       w.ws_row : 24;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row > 11
+		       ? w.ws_row
+		       : 24;
 }
 
 static int show(struct top *t)
 {
-	auto_buf struct buf out = { 0 };
-	size_t most = t->batch ? t->row_count :
-				 MIN(t->row_count, lines_of_terminal() - 10);
+	auto_buf struct buf out = {0};
+	size_t most = t->batch ? t->row_count
+			       : MIN(t->row_count, lines_of_terminal() - 11);
 
 	if (!t->batch)
 		buf_str(&out, "\033[H\033[2J");

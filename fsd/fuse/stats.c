@@ -135,6 +135,51 @@ static void stats_waits(const struct fsd *d, struct buf *out)
 		  since ? (now - MIN(since, now)) / NS_PER_S : 0);
 }
 
+struct class_line {
+	struct buf *out;
+	const char *name;
+	unsigned (*value)(const struct vm_class_stats *s);
+};
+
+static unsigned idle_of(const struct vm_class_stats *s)
+{
+	return s->idle;
+}
+
+static unsigned wanted_of(const struct vm_class_stats *s)
+{
+	return s->wanted;
+}
+
+static unsigned zygote_of(const struct vm_class_stats *s)
+{
+	return s->zygote;
+}
+
+static void class_line(void *arg, const struct vm_class_stats *s)
+{
+	const struct class_line *l = arg;
+
+	buf_fmt(l->out, "%s{class=\"%s/%u/%u\"} %u\n", l->name, s->environment,
+		s->memory_mib, s->cpus, l->value(s));
+}
+
+/* By class of machines, environment/MiB/processors; environments are the
+ * operator's. */
+static void stats_classes(const struct fsd *d, struct buf *out)
+{
+	struct class_line line = {out, "fsd_idle_machines", idle_of};
+
+	begin(out, line.name, "gauge", "Machines that are idle");
+	vm_each_class(d->vm, class_line, &line);
+	line = (struct class_line){out, "fsd_idle_wanted", wanted_of};
+	begin(out, line.name, "gauge", "Machines that should be idle");
+	vm_each_class(d->vm, class_line, &line);
+	line = (struct class_line){out, "fsd_class_zygotes", zygote_of};
+	begin(out, line.name, "gauge", "Zygotes");
+	vm_each_class(d->vm, class_line, &line);
+}
+
 static void stats_build(const struct fsd *d, enum vm_accel accel,
 			struct buf *out)
 {
@@ -175,6 +220,11 @@ void stats_text(struct fsd *d, uid_t uid, bool all, struct buf *out)
 		  "Heated machines that others are forked off", s.zygotes);
 	stat_line(out, "fsd_zygotes_wanted", "gauge",
 		  "Those that are made when there is time", s.zygotes_wanted);
+	stat_line(out, "fsd_idle_memory_bytes", "gauge",
+		  "Memory of idle machines and zygotes", s.idle_bytes);
+	stat_line(out, "fsd_idle_memory_limit_bytes", "gauge",
+		  "What --idle-memory lets them take", s.idle_limit);
+	stats_classes(d, out);
 	stat_line(out, "fsd_machines_starting", "gauge",
 		  "Machines being prepared", s.starting);
 	stat_line(out, "fsd_machines_leased", "gauge", "Machines with a job",

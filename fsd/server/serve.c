@@ -244,6 +244,7 @@ static int start_machines(struct fsd *d, struct err *err)
 		.shared = { o->shared[0], o->shared[1] },
 		.image_dir = o->image_dir, .qemu = o->qemu,
 		.accel = o->accel, .pool = o->pool,
+		.idle_memory = o->idle_memory,
 		.max_machines = o->max_machines, .permissive = o->permissive,
 		.no_fork = o->no_fork, .no_renewal = o->die_with_parent,
 		.uid_first = o->uid_first, .uid_count = o->uid_count,

@@ -280,9 +280,19 @@ static uint64_t on_prepare(struct backend *b, const struct vm_class *cls,
 	return 0;
 }
 
-static bool on_unprepare(struct backend *b)
+static struct backend_prepared on_prepared(struct backend *b,
+					   const struct vm_class *cls)
 {
-	(void)b;
+	(void)b, (void)cls;
+	return (struct backend_prepared){
+		.possible = true,
+		.ready = prepared && !unprepared,
+	};
+}
+
+static bool on_unprepare(struct backend *b, const struct vm_class *cls)
+{
+	(void)b, (void)cls;
 	return ++unprepared == 1;
 }
 
@@ -305,6 +315,7 @@ static void test_prepare(void)
 	preparing = vm_backend_fake;
 	preparing.open = open_preparing;
 	preparing.prepare = on_prepare;
+	preparing.prepared = on_prepared;
 	preparing.unprepare = on_unprepare;
 	backend = &preparing;
 	for (unsigned i = 0; i < ARRAY_SIZE(runs); i++)

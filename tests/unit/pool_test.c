@@ -20,9 +20,15 @@ static void fill(const struct demand *d, uint32_t possible, unsigned pool,
 	}
 }
 
+static void note(struct demand *d, uint32_t runner)
+{
+	demand_fade(d);
+	demand_note(d, runner);
+}
+
 int main(void)
 {
-	struct demand d;
+	struct demand d, none = {0};
 	unsigned have[WIRE_RUN_MAX];
 
 	demand_init(&d);
@@ -41,15 +47,20 @@ int main(void)
 	is_int(demand_next(&d, 0, have, 4), 0, "a guest without runners");
 
 	for (int i = 0; i < 100; i++)
-		demand_note(&d, WIRE_RUN_BASH);
+		note(&d, WIRE_RUN_BASH);
 	fill(&d, ALL, 4, have);
 	is_int(have[WIRE_RUN_BASH], 4, "after 100 of bash: all for bash");
 	for (int i = 0; i < 100; i++)
-		demand_note(&d, i % 2 ? WIRE_RUN_NODE : WIRE_RUN_PYTHON);
+		note(&d, i % 2 ? WIRE_RUN_NODE : WIRE_RUN_PYTHON);
 	fill(&d, ALL, 4, have);
 	ok(have[WIRE_RUN_NODE] == 2 && have[WIRE_RUN_PYTHON] == 2,
 	   "half and half of two, and bash is forgotten");
-	demand_note(&d, 4000000000u);
+	note(&d, 4000000000u);
 	ok(demand_next(&d, ALL, have, 4) != 0, "a runner unknown to us");
+	is_int(demand_next(&none, ALL, have, 4), 0,
+	       "a class that was never asked for");
+	for (int i = 0; i < 200; i++)
+		demand_fade(&d);
+	ok(demand_total(&d) < 0.01, "a class that is asked for no more");
 	return done_testing();
 }

@@ -333,6 +333,7 @@ static void test_pages(int control)
 	struct zygote_pages bad = { .what = ZYGOTE_PAGES, .count = 3 };
 	struct child a, b;
 	const uint64_t page = PRIVATE_AT;
+	uint32_t kib = 0;
 	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	ok(order(control, 0, &a) > 0, "a child to learn from");
@@ -343,6 +344,9 @@ static void test_pages(int control)
 	is_int(ask(&a, 'p'), 7, "it writes to the page");
 	is_int(jail_pages_read(proc, a.pid, &first), 0, "that is read again");
 	ok(holds(&first, page), "now the page is its own");
+	is_int(jail_pages_read_cost(proc, a.pid, &kib), 0,
+	       "its memory is counted");
+	ok(kib >= 4 && kib < 1 << 20, "that page is of it");
 	end(&a);
 	send(control, &bad, zygote_pages_size(&bad) - 1, 0);
 	is_int(answered_to(control), -EINVAL,

@@ -10,6 +10,8 @@
  * FSD_FAKE_FREEZE      how many of the first machines never wake once stopped
  * FSD_FAKE_IDLE_DEATHS how many stopped ones die, a moment later
  * FSD_FAKE_MEMORY      a file: MiB that are available, MiB in all
+ * FSD_FAKE_COST        MiB that an idle machine takes (default: it is not told)
+ * FSD_FAKE_ZYGOTE      MiB that a zygote takes (default: there are none)
  * FSD_FAKE_FAIL_STARTS how many of the first machines die instead
  * FSD_FAKE_TAKEN_STARTS how many of the first are killed from outside instead
  * FSD_FAKE_JAILER      a FIFO: with each byte in it the jailer of a server dies
@@ -28,11 +30,16 @@
 #include "fake_guest.h"
 
 #define FROZEN_NS (20 * NS_PER_S)
+#define ZYGOTES 16u
 
 struct fake {
 	struct backend base;
-	struct list machines;      /* fake_machine.node */
-	struct list templates;     /* fake_template.node, being made */
+	struct list machines;             /* fake_machine.node */
+	struct list templates;            /* fake_template.node, being made */
+	uint64_t cost, zygote;            /* bytes */
+	struct vm_class zygotes[ZYGOTES]; /* classes that have one */
+	unsigned zygote_count;
+	struct loop_call freed; /* tells that one has ended */
 	uint64_t start_ns;
 	uint64_t fail_starts;      /* machines that are still to fail, */
 	uint64_t taken_starts;     /* and to be killed from outside */
@@ -55,9 +62,9 @@ struct fake_machine {
 	struct list node;
 	const struct backend_machine_events *ev;
 	void *arg;
-	struct fake_guest *guest;  /* owned; NULL when dead */
-	struct loop_timer timer;   /* to up */
-	struct loop_call reap;
+	struct fake_guest *guest; /* owned; NULL when dead */
+	struct loop_timer timer;  /* to up */
+	struct loop_call reap, costs;
 	const char *why;
 	bool taken;                /* it is to be killed from outside */
 	struct loop_timer limit;   /* for an answer */
@@ -78,6 +85,7 @@ static uint64_t env_number(const char *name, uint64_t otherwise)
 }
 
 static int open_jailer(struct fake *f);
+static void on_freed(struct loop_call *call);
 
 static int fake_open(const struct backend_host *host, struct backend **ret,
 		     struct err *err)
@@ -103,6 +111,9 @@ static int fake_open(const struct backend_host *host, struct backend **ret,
 	f->fail_templates = env_number("FSD_FAKE_FAIL_TEMPLATES", 0);
 	f->freezes = env_number("FSD_FAKE_FREEZE", 0);
 	f->idle_deaths = env_number("FSD_FAKE_IDLE_DEATHS", 0);
+	f->cost = env_number("FSD_FAKE_COST", 0) << 20;
+	f->zygote = env_number("FSD_FAKE_ZYGOTE", 0) << 20;
+	f->freed = (struct loop_call){.fn = on_freed, .arg = f};
 	f->memory_fd = -1;
 	if (getenv("FSD_FAKE_MEMORY"))
 		f->memory_fd = open(getenv("FSD_FAKE_MEMORY"),
@@ -188,6 +199,66 @@ static void fake_template_drop(struct backend *b, const struct vm_class *cls,
 	(void)why;
 }
 
+/* --- zygotes: names, no more ------------------------------------------------
+ */
+
+/* Return: its place, or zygote_count. */
+static unsigned find_zygote(const struct fake *f, const struct vm_class *cls)
+{
+	unsigned i = 0;
+
+	while (i < f->zygote_count && !vm_class_shares(&f->zygotes[i], cls))
+		i++;
+	return i;
+}
+
+static uint64_t fake_prepare(struct backend *b, const struct vm_class *cls,
+			     uint32_t runners, bool thorough)
+{
+	struct fake *f = fake_of(b);
+
+	(void)runners;
+	(void)thorough;
+	if (f->zygote && f->zygote_count < ZYGOTES &&
+	    find_zygote(f, cls) == f->zygote_count)
+		f->zygotes[f->zygote_count++] = vm_class_ref(cls);
+	return 0;
+}
+
+static struct backend_prepared fake_prepared(struct backend *b,
+					     const struct vm_class *cls)
+{
+	const struct fake *f = fake_of(b);
+	bool ready = find_zygote(f, cls) < f->zygote_count;
+
+	return (struct backend_prepared){
+		.possible = f->zygote,
+		.ready = ready,
+		.thorough = ready,
+		.bytes = f->zygote,
+	};
+}
+
+static void on_freed(struct loop_call *call)
+{
+	struct fake *f = call->arg;
+
+	f->base.host->freed(f->base.host->arg);
+}
+
+static bool fake_unprepare(struct backend *b, const struct vm_class *cls)
+{
+	struct fake *f = fake_of(b);
+	unsigned i = find_zygote(f, cls);
+
+	if (i == f->zygote_count)
+		return false;
+	environment_unref(f->zygotes[i].environment);
+	f->zygotes[i] = f->zygotes[--f->zygote_count];
+	loop_defer(b->host->loop, &f->freed);
+	return true;
+}
+
 /* --- machines ------------------------------------------------------------ */
 
 static void machine_free(struct fake_machine *m)
@@ -195,6 +266,7 @@ static void machine_free(struct fake_machine *m)
 	loop_timer_del(&m->timer);
 	loop_timer_del(&m->limit);
 	loop_call_del(&m->reap);
+	loop_call_del(&m->costs);
 	fake_guest_free(m->guest);
 	list_del(&m->node);
 	free(m);
@@ -283,6 +355,13 @@ static void on_start(struct loop_timer *t)
 	m->ev->up(m->arg);
 }
 
+static void on_costs(struct loop_call *call)
+{
+	struct fake_machine *m = call->arg;
+
+	m->ev->cost(m->arg, fake_of(m->base.backend)->cost);
+}
+
 static void on_limit(struct loop_timer *t)
 {
 	die(t->arg, "the monitor did not answer (fake)");
@@ -298,17 +377,19 @@ static int fake_start(struct backend *b, const struct vm_class *cls, bool hot,
 	int pair[2];
 
 	(void)hot;
-	(void)cls;
-	if (!m || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
-			     SOCK_NONBLOCK, 0, pair) < 0) {
+	if (!m ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		       pair) < 0) {
 		free(m);
 		return err_sys(err, -errno, "a fake machine's socket");
 	}
 	m->base.backend = b;
 	m->ev = ev;
 	m->arg = arg;
-	m->timer = (struct loop_timer){ .fn = on_start, .arg = m };
-	m->reap = (struct loop_call){ .fn = on_reap, .arg = m };
+	m->timer = (struct loop_timer){.fn = on_start, .arg = m};
+	m->reap = (struct loop_call){.fn = on_reap, .arg = m};
+	m->costs = (struct loop_call){.fn = on_costs, .arg = m};
+	m->base.forked = find_zygote(f, cls) < f->zygote_count;
 	m->guest = fake_guest_new(b->host->loop, pair[1], on_guest_crash, m);
 	if (!m->guest) {
 		close(pair[0]);
@@ -390,6 +471,11 @@ static void fake_probe(struct backend_machine *bm, uint64_t limit_ns)
 	loop_timer_set(bm->backend->host->loop, &m->timer, 0);
 }
 
+static void fake_cost(struct backend_machine *m)
+{
+	loop_defer(m->backend->host->loop, &machine_of(m)->costs);
+}
+
 static void fake_kill(struct backend_machine *m)
 {
 	die(machine_of(m), "killed");
@@ -403,6 +489,9 @@ static void fake_close(struct backend *b)
 		machine_free(list_entry(pos, struct fake_machine, node));
 	list_for_each(pos2, tmp2, &f->templates)
 		template_free(list_entry(pos2, struct fake_template, node));
+	for (unsigned i = 0; i < f->zygote_count; i++)
+		environment_unref(f->zygotes[i].environment);
+	loop_call_del(&f->freed);
 	loop_fd_del(&f->jailer);
 	fd_close(&f->jailer.fd);
 	fd_close(&f->memory_fd);
@@ -415,10 +504,14 @@ const struct vm_backend vm_backend_fake = {
 	.close = fake_close,
 	.template_get = fake_template_get,
 	.template_drop = fake_template_drop,
+	.prepare = fake_prepare,
+	.prepared = fake_prepared,
+	.unprepare = fake_unprepare,
 	.start = fake_start,
 	.pause = fake_pause,
 	.resume = fake_resume,
 	.probe = fake_probe,
+	.cost = fake_cost,
 	.kill = fake_kill,
 	.memory = fake_memory,
 };

@@ -68,6 +68,21 @@ static void tell_ended(struct jail *j, const struct jail_answer *a)
 	}
 }
 
+static void tell_cost(struct jail *j, const struct jail_answer *a)
+{
+	uint64_t bytes = (uint64_t)MAX(a->code, 0) << 10;
+
+	list_for_each (pos, tmp, &j->machines) {
+		struct jailed *m = list_entry(pos, struct jailed, node);
+
+		if (m->id != a->id)
+			continue;
+		if (m->cost)
+			m->cost(m, bytes);
+		return;
+	}
+}
+
 static void jailer_gone(struct jail *j)
 {
 	struct err err;
@@ -132,6 +147,9 @@ static void on_says(struct loop_fd *src, uint32_t events)
 		if (n == (ssize_t)sizeof(a) && a.version == JAIL_VERSION &&
 		    a.said == JAIL_ENDED)
 			tell_ended(j, &a);
+		else if (n == (ssize_t)sizeof(a) && a.version == JAIL_VERSION &&
+			 a.said == JAIL_COSTS)
+			tell_cost(j, &a);
 		else
 			jailer_gone(j);
 	}
@@ -185,6 +203,12 @@ int jailed_teach(struct jailed *m, uint32_t zygote)
 
 	return m->jail && m->jail->sock >= 0 ? say(m->jail, &q, NULL, 0) :
 					       -EPIPE;
+}
+
+void jailed_ask_cost(struct jailed *m)
+{
+	if (m->jail)
+		order(m->jail, JAIL_COST, m->id);
 }
 
 void jailed_kill(struct jailed *m)

@@ -33,6 +33,8 @@ struct jail_options {
 struct jailed {
 	/* It is reaped, or was never started (status 0, *err set). Once. */
 	void (*ended)(struct jailed *m, int status, const struct err *err);
+	/* After jailed_ask_cost(); may be NULL. */
+	void (*cost)(struct jailed *m, uint64_t bytes);
 	struct jail *jail; /* NULL when there is no process */
 	struct list node;
 	uint32_t id;
@@ -68,6 +70,9 @@ int jail_start(struct jail *j, const struct jail_request *what, const int *fds,
 /* Has the zygote give its next machines copies, at once, of the pages that m has
  * written since it was forked. Return: 0 or -EPIPE. */
 int jailed_teach(struct jailed *m, uint32_t zygote);
+/* Has its memory counted: `cost` tells the bytes that it shares with no other
+ * process, 0 where /proc does not tell. Nothing follows if it ends before. */
+void jailed_ask_cost(struct jailed *m);
 void jailed_kill(struct jailed *m); /* `ended` follows */
 /* Kills it; nothing follows. A no-op without a process. */
 void jailed_drop(struct jailed *m);

@@ -309,6 +309,16 @@ static int order_child(const struct cell *zygote,
 	return answer.pid > 0 && !count ? -EPROTO : answer.pid;
 }
 
+int32_t cell_cost(struct jailer *j, const struct cell *c)
+{
+	uint32_t kib = 0;
+	int r = jail_pages_cost(j->pages, c->pid, &kib);
+
+	if (r == -ETIMEDOUT)
+		fd_close(&j->pages); /* a late answer is not the next one's */
+	return r < 0 ? r : (int32_t)MIN(kib, (uint32_t)INT32_MAX);
+}
+
 void cell_teach(struct jailer *j, const struct cell *c, uint32_t zygote)
 {
 	static struct zygote_pages pages;

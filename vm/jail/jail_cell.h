@@ -66,6 +66,8 @@ void cell_reap(struct jailer *j, struct cell *c, struct jail_answer *ret);
 /* Tells the zygote which pages c has written. Without either of them, or when
  * that cannot be read, its children do without. */
 void cell_teach(struct jailer *j, const struct cell *c, uint32_t zygote);
+/* KiB of memory that its process shares with no other, or a negative errno. */
+int32_t cell_cost(struct jailer *j, const struct cell *c);
 /* Kills it. */
 void cell_kill(struct cell *c);
 /* Reaps one that a zygote made and did not tell of; it ends by itself. */

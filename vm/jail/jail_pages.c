@@ -96,11 +96,62 @@ int jail_pages_read(int proc, pid_t pid, struct zygote_pages *ret)
 	return MIN(r, 0);
 }
 
+int jail_pages_read_cost(int proc, pid_t pid, uint32_t *ret_kib)
+{
+	char path[40], line[128];
+	uint32_t kib;
+
+	snprintf(path, sizeof(path), "%d/smaps_rollup", (int)pid);
+	auto_close int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	auto_fclose FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!f)
+		return -errno;
+	fd = -1; /* it is f's */
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Private_Dirty: %" SCNu32 " kB", &kib) != 1)
+			continue;
+		*ret_kib = kib;
+		return 0;
+	}
+	return ferror(f) ? -errno : -ENODATA;
+}
+
+/* The answer to a question; of PAGES it is a struct zygote_pages. */
+enum what { PAGES, COST };
+
+struct question {
+	pid_t pid;
+	uint32_t what;
+};
+
+struct cost {
+	int32_t code; /* 0 or negative errno */
+	uint32_t kib;
+};
+
+static bool answer_pages(int sock, int proc, pid_t pid)
+{
+	static struct zygote_pages pages;
+
+	if (jail_pages_read(proc, pid, &pages) < 0)
+		pages.what = pages.count = 0;
+	return send(sock, &pages, zygote_pages_size(&pages), MSG_NOSIGNAL) > 0;
+}
+
+static bool answer_cost(int sock, int proc, pid_t pid)
+{
+	struct cost cost = {0};
+
+	cost.code = jail_pages_read_cost(proc, pid, &cost.kib);
+	return send(sock, &cost, sizeof(cost), MSG_NOSIGNAL) > 0;
+}
+
 static _Noreturn void serve(int sock, int proc)
 {
-	static const unsigned kept[] = { CAP_SYS_PTRACE };
-	static struct zygote_pages pages;
-	pid_t pid;
+	static const unsigned kept[] = {CAP_SYS_PTRACE};
+	struct question q;
+	bool goes_on = true;
 
 	prctl(PR_SET_NAME, "fsd-pages");
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -108,13 +159,9 @@ static _Noreturn void serve(int sock, int proc)
 	    syscall(SYS_close_range, 2u, ~0u, 0) < 0 ||
 	    rights_keep(kept, ARRAY_SIZE(kept)) < 0)
 		_exit(1);
-	while (recv(0, &pid, sizeof(pid), 0) == (ssize_t)sizeof(pid)) {
-		if (jail_pages_read(1, pid, &pages) < 0)
-			pages.what = pages.count = 0;
-		if (send(0, &pages, zygote_pages_size(&pages),
-			 MSG_NOSIGNAL) < 0)
-			break;
-	}
+	while (goes_on && recv(0, &q, sizeof(q), 0) == (ssize_t)sizeof(q))
+		goes_on = q.what == COST ? answer_cost(0, 1, q.pid)
+					 : answer_pages(0, 1, q.pid);
 	_exit(0);
 }
 
@@ -138,18 +185,41 @@ int jail_pages_begin(void)
 	return -EAGAIN;
 }
 
-int jail_pages_ask(int sock, pid_t pid, struct zygote_pages *ret)
+/* Return: bytes of its answer, or a negative errno. */
+static ssize_t ask(int sock, pid_t pid, enum what what, void *ret, size_t size)
 {
-	struct pollfd p = { .fd = sock, .events = POLLIN };
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+	const struct question q = {.pid = pid, .what = what};
 	ssize_t n;
 
-	ret->count = 0;
-	if (send(sock, &pid, sizeof(pid), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	if (send(sock, &q, sizeof(q), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return -errno;
 	if (poll(&p, 1, ANSWER_MS) != 1)
 		return -ETIMEDOUT;
-	n = recv(sock, ret, sizeof(*ret), MSG_DONTWAIT);
+	n = recv(sock, ret, size, MSG_DONTWAIT);
+	return n < 0 ? -errno : n;
+}
+
+int jail_pages_ask(int sock, pid_t pid, struct zygote_pages *ret)
+{
+	ssize_t n = ask(sock, pid, PAGES, ret, sizeof(*ret));
+
+	if (n < 0)
+		ret->count = 0;
+	if (n < 0)
+		return (int)n;
 	return n > 0 && ret->what == ZYGOTE_PAGES &&
 	       ret->count <= ZYGOTE_RANGES_MAX &&
 	       n == (ssize_t)zygote_pages_size(ret) ? 0 : -EPROTO;
+}
+
+int jail_pages_cost(int sock, pid_t pid, uint32_t *ret_kib)
+{
+	struct cost cost;
+	ssize_t n = ask(sock, pid, COST, &cost, sizeof(cost));
+
+	if (n != (ssize_t)sizeof(cost))
+		return n < 0 ? (int)n : -EPROTO;
+	*ret_kib = cost.kib;
+	return cost.code;
 }

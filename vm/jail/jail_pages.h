@@ -2,7 +2,8 @@
 /*
  * What a process has written of the memory that it shared with the one it was
  * forked off. Another fork of that one will write the same, and is spared the
- * faults if it gets its copies at once.
+ * faults if it gets its copies at once. And how much memory a process shares
+ * with no other.
  */
 #ifndef VM_JAIL_PAGES_H
 #define VM_JAIL_PAGES_H
@@ -19,6 +20,11 @@
  */
 int jail_pages_read(int proc, pid_t pid, struct zygote_pages *ret);
 
+/* Reads PID/smaps_rollup of proc: *ret_kib gets what ends with the process,
+ * which are the pages that it has written and shares with none. Return: 0 or
+ * negative errno. */
+int jail_pages_read_cost(int proc, pid_t pid, uint32_t *ret_kib);
+
 /*
  * Starts a process that does it for the jailer, which has neither /proc nor the
  * right to look at a machine. It ends when the socket is closed.
@@ -27,5 +33,6 @@ int jail_pages_read(int proc, pid_t pid, struct zygote_pages *ret);
 int jail_pages_begin(void);
 /* Asks it; some milliseconds, a second at most. Return: 0 or negative errno. */
 int jail_pages_ask(int sock, pid_t pid, struct zygote_pages *ret);
+int jail_pages_cost(int sock, pid_t pid, uint32_t *ret_kib);
 
 #endif

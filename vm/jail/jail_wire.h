@@ -8,7 +8,9 @@
  *                      that is dead says which it goes on with; others die
  *                      TEACH(id, zygote): what that one has written is what the
  *                      zygote's next children will
+ *                      COST(id): how much memory is its own alone
  *   jailer -> daemon   ENDED(id, wait status | -errno, step)
+ *                      COSTS(id, KiB | -errno)
  *                      WALLS(struct walls), first of all
  *
  * The jailer believes nothing of a message beyond what jail_request_check()
@@ -30,7 +32,7 @@
 
 enum jail_op {
 	JAIL_START = 1, JAIL_KILL, JAIL_ADOPT, JAIL_KEEP, JAIL_SWEEP,
-	JAIL_TEACH, JAIL_OPS
+	JAIL_TEACH, JAIL_COST, JAIL_OPS
 };
 
 enum jail_kind {
@@ -71,12 +73,12 @@ struct jail_request {
 	};
 };
 
-enum jail_said { JAIL_ENDED = 1, JAIL_SAID };
+enum jail_said { JAIL_ENDED = 1, JAIL_COSTS, JAIL_SAID };
 
 struct jail_answer {
 	uint32_t version, said, id;
 	uint32_t step;  /* enum jail_step: where it failed */
-	int32_t code;   /* < 0: never started, an errno; else a wait status */
+	int32_t code;   /* ENDED < 0: never started, an errno; else a wait status */
 };
 
 /* A child's way down, in this order. */

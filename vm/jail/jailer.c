@@ -269,6 +269,18 @@ static void sweep(struct jailer *j)
 	}
 }
 
+/* Of one that has ended its end tells. */
+static void tell_cost(struct jailer *j, const struct cell *c)
+{
+	struct jail_answer a = {.version = JAIL_VERSION, .said = JAIL_COSTS};
+
+	if (!c)
+		return;
+	a.id = c->id;
+	a.code = cell_cost(j, c);
+	answer(j, &a);
+}
+
 static void perform(struct jailer *j, const struct jail_request *q, int *fds,
 		    unsigned fd_count)
 {
@@ -293,6 +305,9 @@ static void perform(struct jailer *j, const struct jail_request *q, int *fds,
 		return;
 	case JAIL_TEACH:
 		cell_teach(j, find_cell(j, q->id), q->zygote);
+		return;
+	case JAIL_COST:
+		tell_cost(j, find_cell(j, q->id));
 		return;
 	default:
 		sweep(j);

@@ -21,12 +21,25 @@ void demand_init(struct demand *d)
 		d->weight[r] = at_start[r];
 }
 
-void demand_note(struct demand *d, uint32_t runner)
+void demand_fade(struct demand *d)
 {
 	for (unsigned r = 0; r < WIRE_RUN_MAX; r++)
 		d->weight[r] *= DECAY;
+}
+
+void demand_note(struct demand *d, uint32_t runner)
+{
 	if (runner < WIRE_RUN_MAX)
 		d->weight[runner] += 1;
+}
+
+double demand_total(const struct demand *d)
+{
+	double sum = 0;
+
+	for (unsigned r = 0; r < WIRE_RUN_MAX; r++)
+		sum += d->weight[r];
+	return sum;
 }
 
 uint32_t demand_common(const struct demand *d, uint32_t possible)
@@ -43,13 +56,13 @@ uint32_t demand_common(const struct demand *d, uint32_t possible)
 }
 
 uint32_t demand_next(const struct demand *d, uint32_t possible,
-		     const unsigned have[WIRE_RUN_MAX], unsigned pool)
+		     const unsigned have[WIRE_RUN_MAX], unsigned seats)
 {
 	uint32_t mask = demand_common(d, possible), best = 0;
 	double best_score = 0;
 
-	/* A pool smaller than the choice: each machine is for everybody. */
-	if ((unsigned)__builtin_popcount(mask) > pool)
+	/* Fewer seats than runners: each machine is for all of them. */
+	if ((unsigned)__builtin_popcount(mask) > seats)
 		return mask;
 	/* The highest averages: machines per runner follow the weights. */
 	for (unsigned r = 0; r < WIRE_RUN_MAX; r++) {

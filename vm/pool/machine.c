@@ -164,6 +164,21 @@ static void on_alive(void *arg)
 		m->ev->warm(m->arg, m);
 }
 
+void machine_ask_cost(struct machine *m)
+{
+	const struct vm_backend *ops = m->bm ? m->bm->backend->ops : NULL;
+
+	if (m->state == MACHINE_WARM && ops && ops->cost)
+		ops->cost(m->bm);
+}
+
+static void on_cost(void *arg, uint64_t bytes)
+{
+	struct machine *m = arg;
+
+	m->ev->cost(m->arg, m, bytes);
+}
+
 static void on_sleep(struct loop_timer *t)
 {
 	stop(t->arg);
@@ -292,6 +307,7 @@ static const struct channel_events channel_events = {
 static const struct backend_machine_events backend_events = {
 	.up = on_up,
 	.alive = on_alive,
+	.cost = on_cost,
 	.gone = on_gone,
 };
 
@@ -337,6 +353,7 @@ int machine_new(const struct machine_spec *spec, struct machine **ret,
 		free(m);
 		return r;
 	}
+	m->forked = m->bm->forked;
 	if (!(m->heat & ~m->bm->hot))
 		is_born_hot(m);
 	r = channel_new(spec->loop, wire, PHASE_IDLE, spec->scale,

@@ -36,6 +36,8 @@ struct machine_events {
 	 */
 	bool (*idle)(void *arg, struct machine *m);
 	void (*warm)(void *arg, struct machine *m);
+	/* After machine_ask_cost(): see struct backend_machine_events. */
+	void (*cost)(void *arg, struct machine *m, uint64_t bytes);
 	/* It has said something of its job, for the first time. */
 	void (*heard)(void *arg, struct machine *m);
 	/* It broke, in whatever state; it is ENDED now. */
@@ -55,6 +57,7 @@ struct machine {
 	uint32_t heat;                /* runners it is to be heated for, and hot */
 	uint32_t heated;              /* runners that have answered */
 	unsigned heats;               /* times that it was heated to the end */
+	bool forked;                  /* off a zygote, and not restored */
 
 	/* machine.c's own */
 	struct loop *loop;
@@ -99,6 +102,8 @@ void machine_heat(struct machine *m, uint32_t runners, unsigned rounds);
 void machine_rouse(struct machine *m);
 /* WARM: it is a suspect until it has answered; if it does not it dies. */
 void machine_probe(struct machine *m);
+/* WARM: `cost` follows, unless it ends before. */
+void machine_ask_cost(struct machine *m);
 /* From idle or WARM to LEASED. */
 void machine_lease(struct machine *m, struct vm_lease *lease);
 /* LEASED to RUNNING: wakes it and sends the job. Unless patient, one that does

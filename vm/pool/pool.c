@@ -7,11 +7,10 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 
-#define AGAIN_MAX 2             /* other machines for a job that none has heard */
-#define AGAIN_MS 5000           /* in that time, or it has waited enough */
-#define YOUNG_MS 150            /* most jobs have ended by then */
-#define QUIET_MS 2000           /* no lease and no start: time for more heat */
-#define MANY 4                  /* machines; then preparing pays at once */
+#define AGAIN_MAX 2   /* other machines for a job that none has heard */
+#define AGAIN_MS 5000 /* in that time, or it has waited enough */
+#define YOUNG_MS 150  /* most jobs have ended by then */
+#define QUIET_MS 2000 /* no lease and no start: time for more heat */
 
 /* --- machines ---------------------------------------------------------- */
 
@@ -24,7 +23,7 @@ unsigned pool_count(const struct vm *vm, enum machine_state state)
 	return n;
 }
 
-static unsigned total(const struct vm *vm)
+unsigned pool_total(const struct vm *vm)
 {
 	unsigned n = 0;
 
@@ -96,7 +95,13 @@ static bool on_idle(void *arg, struct machine *m)
 
 static void on_warm(void *arg, struct machine *m)
 {
-	(void)m;
+	class_ask_cost(m->owner, m);
+	pool_kick(arg);
+}
+
+static void on_cost(void *arg, struct machine *m, uint64_t bytes)
+{
+	class_costs(m->owner, m, bytes);
 	pool_kick(arg);
 }
 
@@ -200,30 +205,12 @@ static const struct machine_events machine_events = {
 	.idle = on_idle,
 	.heard = on_heard,
 	.warm = on_warm,
+	.cost = on_cost,
 	.broken = on_broken,
 	.gone = on_gone,
 };
 
-/* Is there memory for what nobody waits for? */
-static bool may_warm(const struct vm *vm)
-{
-	return !vm->watch.may_warm || vm->watch.may_warm(vm->watch.arg);
-}
-
-/* For which runners machines are needed: by those who wait, or lately. */
-static uint32_t needed_runners(const struct pool_class *c)
-{
-	uint32_t mask = 0;
-
-	list_for_each(pos, tmp, &c->waiting)
-		mask |= 1u << list_entry(pos, struct vm_lease, node)
-				      ->need.runner;
-	mask &= c->tmpl.runners;
-	return mask ? mask : demand_common(&c->vm->demand, c->tmpl.runners);
-}
-
-/* Starts one. Return: false if no further one should be tried now. */
-static bool start(struct pool_class *c, uint32_t heat)
+bool pool_start(struct pool_class *c, uint32_t heat)
 {
 	struct vm *vm = c->vm;
 	struct machine_spec spec = {
@@ -240,8 +227,8 @@ static bool start(struct pool_class *c, uint32_t heat)
 		return false;
 	}
 	vm->stats.machines_made++;
-	if (++c->started >= MANY && may_warm(vm))
-		class_prepare(c, needed_runners(c), false);
+	c->started++;
+	c->is_hasty = true;
 	vm->quiet_ns = now_ns() + QUIET_MS * NS_PER_MS;
 	list_add_tail(&vm->machines, &m->node);
 	return true;
@@ -290,50 +277,7 @@ static void grant_warm(struct pool_class *c)
 		grant(m, m->heated ? VM_WARM : VM_RESTORED);
 }
 
-/* Room for one more machine, if need be in place of another class's warm one. */
-static bool make_room(struct vm *vm, struct pool_class *c)
-{
-	struct machine *victim = NULL;
-
-	if (total(vm) < vm->options.max_machines)
-		return true;
-	if (pool_count(vm, MACHINE_ENDED))
-		return false; /* its place is free as soon as it is reaped */
-	list_for_each(pos, tmp, &vm->machines) {
-		struct machine *m = list_entry(pos, struct machine, node);
-
-		if (m->state == MACHINE_WARM && m->owner != c)
-			victim = m;
-	}
-	if (victim)
-		machine_end(victim);
-	return false;
-}
-
-bool pool_give_way(struct vm *vm)
-{
-	if (pool_count(vm, MACHINE_ENDED))
-		return true; /* its memory is free as soon as it is reaped */
-	list_for_each(pos, tmp, &vm->machines) {
-		struct machine *m = list_entry(pos, struct machine, node);
-
-		if (m->state == MACHINE_WARM) {
-			machine_end(m);
-			return true;
-		}
-	}
-	return vm->backend->ops->unprepare &&
-	       vm->backend->ops->unprepare(vm->backend);
-}
-
-/* Is something made that machines will be made from? */
-static bool is_preparing(const struct vm *vm)
-{
-	return pool_prepared(vm).making != 0;
-}
-
-/* Machines that use a processor now to become ready. */
-static unsigned preparing(const struct vm *vm)
+unsigned pool_preparing(const struct vm *vm)
 {
 	return pool_count(vm, MACHINE_STARTING) +
 	       pool_count(vm, MACHINE_HEATING);
@@ -342,9 +286,9 @@ static unsigned preparing(const struct vm *vm)
 /* One at least, on however few processors. */
 static bool may_start(const struct vm *vm)
 {
-	unsigned n = preparing(vm);
+	unsigned n = pool_preparing(vm);
 
-	return n == 0 || n + is_preparing(vm) < vm->processors;
+	return n == 0 || n + pool_is_preparing(vm) < vm->processors;
 }
 
 static void start_for_waiting(struct pool_class *c)
@@ -357,12 +301,11 @@ static void start_for_waiting(struct pool_class *c)
 	coming = class_count(c, MACHINE_STARTING) +
 		 class_count(c, MACHINE_HEATING);
 	while (coming < c->waiting_count && may_start(vm) &&
-	       make_room(vm, c) && start(c, 0))
+	       pool_make_room(vm, c) && pool_start(c, 0))
 		coming++;
 }
 
-/* When the last lease that has begun is no longer young; 0: now. */
-static uint64_t young_until(const struct vm *vm)
+uint64_t pool_young_until(const struct vm *vm)
 {
 	uint64_t now = now_ns(), until = 0;
 
@@ -376,55 +319,10 @@ static uint64_t young_until(const struct vm *vm)
 	return until > now ? until : 0;
 }
 
-/*
- * Keeps the pool full, but leaves the processors to the jobs that run: heat
- * costs as much as a job, so while all are busy machines are only restored,
- * one at a time, and heated when there is time again. To start a machine takes
- * longer than a short job, and would slow it down by half; so as long as there
- * is another one for the next job, the replacement waits for the end of this.
- */
-static void refill(struct vm *vm)
-{
-	struct pool_class *c = base_class(vm);
-	unsigned have[WIRE_RUN_MAX], busy = pool_count(vm, MACHINE_RUNNING);
-	bool idle = busy < vm->processors && !c->waiting_count;
-	unsigned slots = idle ? vm->processors - busy : 1;
-	unsigned want = MIN(vm->options.pool, vm->options.max_machines);
-	struct machine *cold;
-
-	if (c->state != CLASS_READY || now_ns() < c->retry_ns ||
-	    now_ns() < c->refill_ns)
-		return;
-	if (class_count(c, MACHINE_WARM) && young_until(vm))
-		return;
-	if (!may_warm(vm))
-		return;
-	if (is_preparing(vm) && slots)
-		slots--;
-	while (class_hot(c, have) < want && preparing(vm) < slots &&
-	       total(vm) < vm->options.max_machines)
-		if (!start(c, idle ? demand_next(&vm->demand, c->tmpl.runners,
-						 have, want) : 0))
-			return;
-	while (idle && preparing(vm) < slots) {
-		uint32_t heat;
-
-		class_hot(c, have);
-		heat = demand_next(&vm->demand, c->tmpl.runners, have, want);
-		cold = heat ? class_cold_one(c, heat) : NULL;
-		if (!cold)
-			break;
-		machine_heat(cold, heat, HEAT_ROUNDS);
-	}
-	if (busy || preparing(vm) || is_preparing(vm))
-		return;
-	class_improve(c);
-}
-
 /* When the earliest class may be tried again, or the pool be filled. */
 static void arm_retry(struct vm *vm)
 {
-	uint64_t now = now_ns(), at = young_until(vm);
+	uint64_t now = now_ns(), at = pool_young_until(vm);
 
 	if (!at)
 		at = UINT64_MAX;
@@ -455,7 +353,7 @@ static void work(struct loop_call *call)
 		start_for_waiting(c);
 		class_look(c);
 	}
-	refill(vm);
+	pool_refill(vm);
 	arm_retry(vm);
 }
 
@@ -508,7 +406,10 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
 	list_add_tail(&l->cls->waiting, &l->node);
 	l->cls->waiting_count++;
-	demand_note(&vm->demand, l->need.runner);
+	list_for_each (pos, tmp, &vm->classes)
+		demand_fade(&list_entry(pos, struct pool_class, node)->demand);
+	demand_note(&l->cls->demand, l->need.runner);
+	l->cls->used_ns = now_ns();
 	if (vm->broken)
 		strand(l);
 	else if (class_is_hopeless(l->cls))
@@ -569,10 +470,10 @@ void pool_init(struct vm *vm)
 
 	list_init(&vm->machines);
 	list_init(&vm->classes);
-	demand_init(&vm->demand);
-	vm->work = (struct loop_call){ .fn = work, .arg = vm };
-	vm->retry = (struct loop_timer){ .fn = on_retry, .arg = vm };
+	vm->work = (struct loop_call){.fn = work, .arg = vm};
+	vm->retry = (struct loop_timer){.fn = on_retry, .arg = vm};
 	class_get(vm, &base);
+	demand_init(&base_class(vm)->demand);
 }
 
 void pool_done(struct vm *vm)

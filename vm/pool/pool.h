@@ -12,12 +12,19 @@
 #include "demand.h"
 #include "vm/qemu/host.h"
 #include "machine.h"
+#include "plan.h"
 
 enum class_state {
 	CLASS_NONE,    /* no template, nobody is making one */
 	CLASS_MAKING,
 	CLASS_READY,
 	CLASS_FAILED,  /* the template cannot be had; tried again later */
+};
+
+/* What an idle machine of a class takes, as one of them told. */
+struct class_cost {
+	uint64_t bytes;            /* 0: not known */
+	bool asked;
 };
 
 struct pool_class {
@@ -32,6 +39,10 @@ struct pool_class {
 	unsigned waiting_count;
 	unsigned started;          /* machines, ever */
 	uint64_t prepare_ns;       /* when preparing is to be tried again; or 0 */
+	struct demand demand;
+	uint64_t used_ns;          /* when a lease asked for it last */
+	struct class_cost cost[2]; /* of an idle machine: restored, forked */
+	bool is_hasty;             /* one has been started since the last look */
 	unsigned bad_row;          /* machines that failed, in a row, */
 	unsigned bad_started;      /* and those of them by their own fault */
 	unsigned bad_templates;    /* templates that failed, in a row */
@@ -71,7 +82,9 @@ struct vm {
 	struct backend *backend;   /* owned */
 	struct list machines;      /* machine.node, every one not reaped */
 	struct list classes;       /* the first is the pool's own */
-	struct demand demand;
+	struct plan plan;          /* pool_plan() makes it anew */
+	struct pool_class *planned[PLAN_ROWS];
+	bool told_costs;           /* that the host does not tell them */
 	bool broken;               /* no machine can be started any more */
 	uint64_t quiet_ns;         /* the last lease and start are long ago then */
 	struct loop_call work;
@@ -111,8 +124,7 @@ void pool_unlease(struct vm_lease *lease);
 void lease_fail(struct vm_lease *lease, enum vm_failure why,
 		const char *sentence);
 unsigned pool_count(const struct vm *vm, enum machine_state state);
-/* What machines are made from, beside templates. */
-struct backend_prepared pool_prepared(const struct vm *vm);
+unsigned pool_total(const struct vm *vm); /* in any state */
 /* Warm ones that are to have a second round of heat. */
 unsigned pool_lukewarm(const struct vm *vm);
 void pool_template_done(void *arg, const struct vm_class *cls,

@@ -3,6 +3,7 @@
 #include "pool_class.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "layout/base/log.h"
 
@@ -40,8 +41,7 @@ struct pool_class *class_get(struct vm *vm, const struct vm_class *cls)
 
 	list_for_each(pos, tmp, &vm->classes) {
 		c = list_entry(pos, struct pool_class, node);
-		if (c->cls.memory_mib == cls->memory_mib &&
-		    vm_class_shares(&c->cls, cls))
+		if (vm_class_is(&c->cls, cls))
 			return c;
 	}
 	c = calloc(1, sizeof(*c));
@@ -160,6 +160,7 @@ static void has_template(struct pool_class *c, const struct backend_template *t)
 {
 	c->state = CLASS_READY;
 	c->tmpl = *t;
+	memset(c->cost, 0, sizeof(c->cost));
 	c->bad_templates = 0;
 	if (!c->bad_row)
 		c->bad_since_ns = 0;

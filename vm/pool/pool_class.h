@@ -36,18 +36,50 @@ void class_look(struct pool_class *c);
 /* When something of the class is due after now; UINT64_MAX: never. */
 uint64_t class_due_ns(const struct pool_class *c, uint64_t now);
 
+/* --- pool.c ------------------------------------------------------------------
+ */
+
+/* Starts one. Return: false if no further one should be tried now. */
+bool pool_start(struct pool_class *c, uint32_t heat);
+/* Machines that use a processor now to become ready. */
+unsigned pool_preparing(const struct vm *vm);
+/* When the last lease that has begun is no longer young; 0: now. */
+uint64_t pool_young_until(const struct vm *vm);
+
+/* --- pool_plan.c
+ * --------------------------------------------------------------- */
+
+/* Looks at what is there, into vm->plan. */
+void pool_plan(struct vm *vm);
+/* The class's row of it, or PLAN_NOBODY. */
+unsigned pool_row(const struct vm *vm, const struct pool_class *c);
+/* The class's zygote. */
+struct backend_prepared class_prepared(const struct pool_class *c);
+/* Is one being made, which takes a processor? */
+bool pool_is_preparing(const struct vm *vm);
+/* One of its machines has told what it takes. */
+void class_costs(struct pool_class *c, const struct machine *m, uint64_t bytes);
+/* Asks a machine at rest, if none of its kind was asked. */
+void class_ask_cost(struct pool_class *c, struct machine *m);
+/* Adds zygotes and bytes. */
+void pool_count_idle(struct vm *vm, struct vm_stats *ret);
+/* Room for one more machine, if need be in place of another class's warm one.
+ * Return: is there room now? */
+bool pool_make_room(struct vm *vm, const struct pool_class *c);
+
 /* --- pool_idle.c ---------------------------------------------------------- */
 
 #define HEAT_ROUNDS 1           /* measured: further ones change nothing */
 
-unsigned class_count(struct pool_class *c, enum machine_state state);
+unsigned class_count(const struct pool_class *c, enum machine_state state);
 /* Machines that are or will be idle; have[r]: those that are hot for r. */
 unsigned class_hot(struct pool_class *c, unsigned have[WIRE_RUN_MAX]);
-/* One that has had no heat, nor was born hot for these runners; or NULL. */
-struct machine *class_cold_one(struct pool_class *c, uint32_t runners);
-/* See vm_backend's prepare. */
-void class_prepare(struct pool_class *c, uint32_t runners, bool thorough);
-/* Nothing is going on: one thing that is for a quiet time. */
-void class_improve(struct pool_class *c);
+/* Ends the one of its idle machines that is worth least. */
+void pool_end_idle(struct pool_class *c);
+/* Of a row of vm->plan that pool_plan() has made: is its zygote still to be
+ * made, when there is time? */
+bool pool_wants_zygote(const struct vm *vm, unsigned row);
+/* One step towards the plan, or as many as there are processors for. */
+void pool_refill(struct vm *vm);
 
 #endif

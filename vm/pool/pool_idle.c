@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the pool has beyond what is needed now, and how it is made better. */
+/*
+ * What the pool has beyond what is needed now: pool_refill() moves towards the
+ * plan (pool_plan.c), heats, and makes better what is there in a quiet time.
+ * Runs on the loop, from pool_work().
+ */
 #include "pool_class.h"
 
 #include <string.h>
 
+#define MANY 4 /* machines; then a zygote pays at once */
 #define HAVE_USUAL (1u << WIRE_RUN_PYTHON) /* guest/heat.c */
 
-unsigned class_count(struct pool_class *c, enum machine_state state)
+unsigned class_count(const struct pool_class *c, enum machine_state state)
 {
 	unsigned n = 0;
 
@@ -16,22 +21,6 @@ unsigned class_count(struct pool_class *c, enum machine_state state)
 		n += m->owner == c && m->state == state;
 	}
 	return n;
-}
-
-struct backend_prepared pool_prepared(const struct vm *vm)
-{
-	struct backend *b = vm->backend;
-
-	return b->ops->prepared ? b->ops->prepared(b) :
-				  (struct backend_prepared){ 0 };
-}
-
-void class_prepare(struct pool_class *c, uint32_t runners, bool thorough)
-{
-	struct backend *b = c->vm->backend;
-
-	c->prepare_ns = b->ops->prepare ? b->ops->prepare(b, &c->cls, runners,
-							  thorough) : 0;
 }
 
 unsigned class_hot(struct pool_class *c, unsigned have[WIRE_RUN_MAX])
@@ -58,7 +47,7 @@ static bool is_cold(const struct machine *m, uint32_t runners)
 	       runners & ~m->hot;
 }
 
-struct machine *class_cold_one(struct pool_class *c, uint32_t runners)
+static struct machine *cold_one(struct pool_class *c, uint32_t runners)
 {
 	list_for_each(pos, tmp, &c->vm->machines) {
 		struct machine *m = list_entry(pos, struct machine, node);
@@ -122,20 +111,220 @@ static struct machine *lukewarm_one(struct pool_class *c)
 	return NULL;
 }
 
-/* What is for a quiet time: one thing of it. */
-void class_improve(struct pool_class *c)
-{
-	struct machine *m = lukewarm_one(c);
+/* --- zygotes -----------------------------------------------------------------
+ */
 
-	if (m) {
+/* For which runners machines are needed: by those who wait, or lately. */
+static uint32_t needed_runners(const struct pool_class *c)
+{
+	uint32_t mask = 0;
+
+	list_for_each (pos, tmp, &c->waiting)
+		mask |= 1u
+			<< list_entry(pos, struct vm_lease, node)->need.runner;
+	mask &= c->tmpl.runners;
+	return mask ? mask : demand_common(&c->demand, c->tmpl.runners);
+}
+
+static void prepare(struct pool_class *c, uint32_t runners, bool thorough)
+{
+	struct backend *b = c->vm->backend;
+
+	c->prepare_ns = b->ops->prepare
+				? b->ops->prepare(b, &c->cls, runners, thorough)
+				: 0;
+}
+
+/* Is a zygote of the row worth its making, which takes some seconds? */
+static bool pays(const struct vm *vm, unsigned row)
+{
+	const struct pool_class *c = vm->planned[row];
+
+	return vm->plan.row[row].keep &&
+	       (vm->plan.row[row].want || c->started >= MANY ||
+		c == list_first(&vm->classes, struct pool_class, node));
+}
+
+bool pool_wants_zygote(const struct vm *vm, unsigned row)
+{
+	const struct pool_class *c = vm->planned[row];
+	struct backend_prepared has = class_prepared(c);
+
+	return vm->plan.row[row].lead == row && has.possible && !has.thorough &&
+	       pays(vm, row);
+}
+
+/* Many machines are started: a zygote pays at once. */
+static void prepare_hastily(struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->plan.count; i++) {
+		struct pool_class *c = vm->planned[i];
+
+		if (c->is_hasty && c->started >= MANY &&
+		    plan_may_fork(&vm->plan, i))
+			prepare(c, needed_runners(c), false);
+		c->is_hasty = false;
+	}
+}
+
+/* Return: is one made now? */
+static bool prepare_thoroughly(struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->plan.count; i++) {
+		struct pool_class *c = vm->planned[i];
+
+		if (vm->plan.row[i].lead != i || !pays(vm, i) ||
+		    !plan_may_fork(&vm->plan, i))
+			continue;
+		prepare(c, c->tmpl.runners, true);
+		if (class_prepared(c).making)
+			return true;
+	}
+	return false;
+}
+
+/* --- towards the plan
+ * ---------------------------------------------------------- */
+
+void pool_end_idle(struct pool_class *c)
+{
+	struct machine *coldest = NULL;
+
+	list_for_each (pos, tmp, &c->vm->machines) {
+		struct machine *m = list_entry(pos, struct machine, node);
+
+		if (m->owner == c && m->state == MACHINE_WARM &&
+		    (!coldest || m->heats < coldest->heats))
+			coldest = m;
+	}
+	if (coldest)
+		machine_end(coldest);
+}
+
+/* Is there memory for what nobody waits for? */
+static bool may_warm(const struct vm *vm)
+{
+	return !vm->watch.may_warm || vm->watch.may_warm(vm->watch.arg);
+}
+
+static bool any_waits(const struct vm *vm)
+{
+	list_for_each (pos, tmp, &vm->classes) {
+		const struct pool_class *c =
+			list_entry(pos, struct pool_class, node);
+
+		if (c->waiting_count && c->state == CLASS_READY)
+			return true;
+	}
+	return false;
+}
+
+/* The next machine of the class: the runners that it is to be hot for. */
+static uint32_t next_heat(struct pool_class *c, unsigned seats)
+{
+	unsigned have[WIRE_RUN_MAX];
+
+	class_hot(c, have);
+	return demand_next(&c->demand, c->tmpl.runners, have, seats);
+}
+
+static bool start_one(struct vm *vm, unsigned row, unsigned slots, bool idle)
+{
+	struct pool_class *c = vm->planned[row];
+
+	if (pool_preparing(vm) >= slots ||
+	    pool_total(vm) >= vm->options.max_machines)
+		return false;
+	return pool_start(c, idle ? next_heat(c, vm->plan.row[row].want) : 0);
+}
+
+/* Return: is there one more to take now? */
+static bool take_step(struct vm *vm, unsigned slots, bool idle)
+{
+	struct backend *b = vm->backend;
+	struct plan_step step;
+
+	pool_plan(vm);
+	step = plan_next(&vm->plan);
+	switch (step.act) {
+	case PLAN_START:
+		return start_one(vm, step.row, slots, idle);
+	case PLAN_END_MACHINE:
+		pool_end_idle(vm->planned[step.row]);
+		return false; /* its memory is free when it is reaped */
+	case PLAN_END_ZYGOTE:
+		if (b->ops->unprepare)
+			b->ops->unprepare(b, &vm->planned[step.row]->cls);
+		return false;
+	default:
+		return false;
+	}
+}
+
+static bool heat_one(struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->plan.count; i++) {
+		struct pool_class *c = vm->planned[i];
+		uint32_t heat = next_heat(c, vm->plan.row[i].want);
+		struct machine *m = heat && !vm->plan.row[i].held
+					    ? cold_one(c, heat)
+					    : NULL;
+
+		if (!m)
+			continue;
+		machine_heat(m, heat, HEAT_ROUNDS);
+		return true;
+	}
+	return false;
+}
+
+/* What is for a quiet time: one thing of it. */
+static void improve(struct vm *vm)
+{
+	if (now_ns() < vm->quiet_ns)
+		return;
+	for (unsigned i = 0; i < vm->plan.count; i++) {
+		struct machine *m = lukewarm_one(vm->planned[i]);
+
+		if (!m)
+			continue;
 		machine_heat(m, m->heat, HEAT_ROUNDS);
 		return;
 	}
-	if (now_ns() < c->vm->quiet_ns)
+	for (unsigned i = 0; i < vm->plan.count; i++) {
+		struct machine *m = dated_one(vm->planned[i]);
+
+		if (!m)
+			continue;
+		machine_end(m); /* another is made in its place */
 		return;
-	m = dated_one(c);
-	if (m)
-		machine_end(m); /* refill() makes another */
-	else
-		class_prepare(c, c->tmpl.runners, true);
+	}
+	prepare_thoroughly(vm);
+}
+
+/*
+ * Moves towards the plan, but leaves the processors to the jobs that run: heat
+ * costs as much as a job, so while all are busy machines are only restored,
+ * one at a time, and heated when there is time again. To start a machine takes
+ * longer than a short job, and would slow it down by half; so as long as its
+ * class has another one for the next job, the replacement waits for the end of
+ * this.
+ */
+void pool_refill(struct vm *vm)
+{
+	unsigned busy = pool_count(vm, MACHINE_RUNNING);
+	bool idle = busy < vm->processors && !any_waits(vm);
+	unsigned slots = idle ? vm->processors - busy : 1;
+
+	if (!may_warm(vm))
+		return;
+	if (pool_is_preparing(vm) && slots)
+		slots--;
+	while (take_step(vm, slots, idle))
+		;
+	prepare_hastily(vm);
+	while (idle && pool_preparing(vm) < slots && heat_one(vm))
+		;
+	if (!busy && !pool_preparing(vm) && !pool_is_preparing(vm))
+		improve(vm);
 }

@@ -330,15 +330,12 @@ const struct vm_qemu *vm_qemu(const struct vm *vm)
 	return ops->qemu ? ops->qemu(vm->backend) : NULL;
 }
 
-void vm_stats(const struct vm *vm, struct vm_stats *ret)
+void vm_stats(struct vm *vm, struct vm_stats *ret)
 {
-	struct backend_prepared prepared = pool_prepared(vm);
-
 	*ret = vm->stats;
 	ret->warm = pool_count(vm, MACHINE_WARM);
 	ret->lukewarm = pool_lukewarm(vm);
-	ret->zygotes = prepared.ready;
-	ret->zygotes_wanted = prepared.possible && !prepared.thorough;
+	pool_count_idle(vm, ret);
 	ret->starting = pool_count(vm, MACHINE_STARTING) +
 			pool_count(vm, MACHINE_HEATING);
 	ret->leased = pool_count(vm, MACHINE_LEASED) +

@@ -185,6 +185,19 @@ int process_teach(struct process *p, uint32_t zygote)
 	return jailed_teach(&p->jailed, zygote);
 }
 
+void process_ask_cost(struct process *p)
+{
+	jailed_ask_cost(&p->jailed);
+}
+
+static void on_cost(struct jailed *m, uint64_t bytes)
+{
+	struct process *p = container_of(m, struct process, jailed);
+
+	if (p->ev->cost)
+		p->ev->cost(p->arg, bytes);
+}
+
 void process_kill(struct process *p, const char *why)
 {
 	if (why && !p->why[0])
@@ -298,6 +311,7 @@ static struct process *blank(struct loop *loop,
 	p->arg = arg;
 	p->grace = (struct loop_timer){ .fn = on_grace, .arg = p };
 	p->jailed.ended = on_ended;
+	p->jailed.cost = on_cost;
 	p->said_fd = -1;
 	p->oom_kills = host_oom_kills();
 	return p;

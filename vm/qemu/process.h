@@ -14,6 +14,9 @@ struct process;
 struct process_events {
 	/* A monitor event; status as in qmp.h. */
 	void (*event)(void *arg, const char *name, const char *status);
+	/* After process_ask_cost(): bytes of memory that it shares with no
+	 * other process; 0: they cannot be known. */
+	void (*cost)(void *arg, uint64_t bytes);
 	/* It is reaped. It is still to be freed by process_free(). taken: the
 	 * host has ended it, or let it not begin; it did nothing wrong. */
 	void (*gone)(void *arg, const char *why, bool taken);
@@ -39,6 +42,8 @@ struct qmp *process_qmp(struct process *p); /* NULL: it has ended */
 uint32_t process_id(const struct process *p);
 /* See jailed_teach(). */
 int process_teach(struct process *p, uint32_t zygote);
+/* `cost` follows, unless it ends before. */
+void process_ask_cost(struct process *p);
 /* SIGKILL; gone follows. why: what gone is to say, NULL for the truth. */
 void process_kill(struct process *p, const char *why);
 /* It is ending, as it seems: if it does not within a second, it is killed. */

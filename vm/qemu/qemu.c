@@ -72,14 +72,15 @@ static uint64_t qemu_prepare(struct backend *b, const struct vm_class *cls,
 				 thorough);
 }
 
-static struct backend_prepared qemu_prepared(struct backend *b)
+static struct backend_prepared qemu_prepared(struct backend *b,
+					     const struct vm_class *cls)
 {
-	return templates_prepared(&qemu_of(b)->templates);
+	return templates_prepared(&qemu_of(b)->templates, cls);
 }
 
-static bool qemu_unprepare(struct backend *b)
+static bool qemu_unprepare(struct backend *b, const struct vm_class *cls)
 {
-	return templates_unprepare(&qemu_of(b)->templates);
+	return templates_unprepare(&qemu_of(b)->templates, cls);
 }
 
 /* --- machines ----------------------------------------------------------- */
@@ -172,8 +173,16 @@ static void on_event(void *arg, const char *name, const char *status)
 	}
 }
 
+static void on_cost(void *arg, uint64_t bytes)
+{
+	struct qemu_machine *m = arg;
+
+	m->ev->cost(m->arg, bytes);
+}
+
 static const struct process_events process_events = {
 	.event = on_event,
+	.cost = on_cost,
 	.gone = on_gone,
 };
 
@@ -194,6 +203,7 @@ static int start_process(struct qemu_machine *m, struct own_template *own,
 	m->number = template_number(own->t);
 	m->zygote = zygote;
 	m->base.hot = zygote && hot ? own->zygotes.hot : 0;
+	m->base.forked = zygote;
 	if (r == 0 && zygote)
 		send_command(m, "cont", NULL);
 	else if (r == 0)
@@ -313,6 +323,11 @@ static void qemu_resume(struct backend_machine *m, uint64_t limit_ns)
 static void qemu_probe(struct backend_machine *m, uint64_t limit_ns)
 {
 	send_within(machine_of(m), "query-status", NULL, limit_ns, on_probed);
+}
+
+static void qemu_cost(struct backend_machine *m)
+{
+	process_ask_cost(machine_of(m)->process);
 }
 
 static void qemu_kill(struct backend_machine *m)
@@ -489,6 +504,7 @@ const struct vm_backend vm_backend_qemu = {
 	.pause = qemu_pause,
 	.resume = qemu_resume,
 	.probe = qemu_probe,
+	.cost = qemu_cost,
 	.kill = qemu_kill,
 	.walls = qemu_walls,
 	.qemu = qemu_qemu,

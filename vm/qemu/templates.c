@@ -6,9 +6,8 @@
 #include "layout/base/log.h"
 #include "layout/base/num.h"
 
-#define ZYGOTES_MAX 3      /* templates that have one at a time */
-#define RENEW_S 10         /* from the start, to the renewal of an old template */
-#define RENEW_AGAIN_S 60   /* when that was no time for it */
+#define RENEW_S 10       /* from the start, to the renewal of an old template */
+#define RENEW_AGAIN_S 60 /* when that was no time for it */
 #define RENEW_LATER_S 3600 /* when it has failed */
 
 static const struct backend_host *host_of(const struct templates *ts)
@@ -211,35 +210,22 @@ uint64_t templates_prepare(struct templates *ts, const struct vm_class *cls,
 			   uint32_t runners, bool thorough)
 {
 	struct own_template *own = templates_find(ts, cls);
-	unsigned others = 0;
 
-	list_for_each(pos, tmp, &ts->all) {
-		struct own_template *other =
-			list_entry(pos, struct own_template, node);
-
-		others += other != own && zygotes_any(&other->zygotes);
-	}
-	/* Each has some 200 MB, and two processes while it is replaced. */
-	return own && others < ZYGOTES_MAX ?
-		       zygotes_prepare(&own->zygotes, runners, thorough) : 0;
+	return own ? zygotes_prepare(&own->zygotes, runners, thorough) : 0;
 }
 
-struct backend_prepared templates_prepared(const struct templates *ts)
+struct backend_prepared templates_prepared(const struct templates *ts,
+					   const struct vm_class *cls)
 {
-	struct backend_prepared ret = { 0 };
+	struct own_template *own = templates_find(ts, cls);
 
-	list_for_each(pos, tmp, &ts->all)
-		zygotes_count(&list_entry(pos, struct own_template, node)
-				       ->zygotes, &ret);
-	return ret;
+	return own ? zygotes_prepared(&own->zygotes)
+		   : (struct backend_prepared){0};
 }
 
-bool templates_unprepare(struct templates *ts)
+bool templates_unprepare(struct templates *ts, const struct vm_class *cls)
 {
-	bool any = false;
+	struct own_template *own = templates_find(ts, cls);
 
-	list_for_each(pos, tmp, &ts->all)
-		any |= zygotes_give_up(
-			&list_entry(pos, struct own_template, node)->zygotes);
-	return any;
+	return own && zygotes_give_up(&own->zygotes);
 }

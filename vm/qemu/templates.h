@@ -41,7 +41,8 @@ void templates_drop(struct templates *ts, const struct vm_class *cls,
 		    const char *why);
 uint64_t templates_prepare(struct templates *ts, const struct vm_class *cls,
 			   uint32_t runners, bool thorough);
-struct backend_prepared templates_prepared(const struct templates *ts);
-bool templates_unprepare(struct templates *ts);
+struct backend_prepared templates_prepared(const struct templates *ts,
+					   const struct vm_class *cls);
+bool templates_unprepare(struct templates *ts, const struct vm_class *cls);
 
 #endif

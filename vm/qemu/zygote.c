@@ -114,8 +114,16 @@ static void on_gone(void *arg, const char *why, bool taken)
 	z->ev->gone(z->arg, z, why);
 }
 
+static void on_cost(void *arg, uint64_t bytes)
+{
+	struct zygote *z = arg;
+
+	z->ev->cost(z->arg, bytes);
+}
+
 static const struct process_events process_events = {
 	.event = on_event,
+	.cost = on_cost,
 	.gone = on_gone,
 };
 
@@ -168,6 +176,11 @@ void zygote_free(struct zygote *z)
 	channel_free(z->ch);
 	process_free(z->process);
 	free(z);
+}
+
+void zygote_ask_cost(struct zygote *z)
+{
+	process_ask_cost(z->process);
 }
 
 void zygote_end(struct zygote *z, const char *why)

@@ -20,6 +20,9 @@ struct zygote;
 struct zygote_events {
 	/* Machines can be forked off it. */
 	void (*ready)(void *arg, struct zygote *z);
+	/* After zygote_ask_cost(): the bytes that it shares with no other
+	 * process. 0: this host does not tell. */
+	void (*cost)(void *arg, uint64_t bytes);
 	/* It has ended, whatever it was, and is to be freed. Once. */
 	void (*gone)(void *arg, struct zygote *z, const char *why);
 };
@@ -38,6 +41,8 @@ struct zygote_heat {
 int zygote_new(const struct template_ground *ground, const struct template *t,
 	       const struct zygote_heat *heat, const struct zygote_events *ev,
 	       void *arg, struct zygote **ret, struct err *err);
+/* Of one that is ready: `cost` follows. */
+void zygote_ask_cost(struct zygote *z);
 /* Kills it; gone follows, which says why. */
 void zygote_end(struct zygote *z, const char *why);
 /* Kills it if it lives; nothing is told any more. NULL is fine. */

@@ -53,6 +53,7 @@ static void on_scouted(void *arg, bool taught)
 	z->number = z->fresh_number;
 	log_info("a zygote is ready after %.1f s: machines are forked off it",
 		 (double)(now_ns() - zygote_began_ns(z->current)) / NS_PER_S);
+	zygote_ask_cost(z->current); /* before any machine shares its memory */
 	z->hot = taught ? zygote_heat(z->current)->runners & ~NEEDS_HEAT : 0;
 	host->prepared(host->arg);
 }
@@ -70,8 +71,18 @@ static void on_ready(void *arg, struct zygote *one)
 	}
 }
 
+static void on_cost(void *arg, uint64_t bytes)
+{
+	struct zygotes *z = arg;
+	const struct backend_host *host = z->ground->host;
+
+	z->bytes = bytes;
+	host->prepared(host->arg);
+}
+
 static const struct zygote_events events = {
 	.ready = on_ready,
+	.cost = on_cost,
 	.gone = on_gone,
 };
 
@@ -126,19 +137,18 @@ bool zygotes_give_up(struct zygotes *z)
 	return true;
 }
 
-bool zygotes_any(const struct zygotes *z)
-{
-	return z->current || z->fresh;
-}
-
-void zygotes_count(const struct zygotes *z, struct backend_prepared *sum)
+struct backend_prepared zygotes_prepared(const struct zygotes *z)
 {
 	bool ready = zygotes_id(z) != 0;
 
-	sum->possible += may_be(z);
-	sum->ready += ready;
-	sum->thorough += ready && zygote_heat(z->current)->rounds == THOROUGH;
-	sum->making += z->fresh != NULL;
+	return (struct backend_prepared){
+		.possible = may_be(z),
+		.ready = ready,
+		.thorough =
+			ready && zygote_heat(z->current)->rounds == THOROUGH,
+		.making = z->fresh && !z->given_up,
+		.bytes = z->bytes,
+	};
 }
 
 uint32_t zygotes_id(const struct zygotes *z)

@@ -20,6 +20,7 @@ struct zygotes {
 	struct scout *scout;                  /* owned: off fresh, which is ready */
 	uint32_t hot;       /* runners that need no heat in current's children */
 	bool given_up;      /* both, by us, for their memory */
+	uint64_t bytes;     /* of memory that one takes; 0: not known yet */
 	unsigned ended;     /* in a row */
 	uint64_t retry_ns;  /* none is made before that time */
 };
@@ -31,9 +32,8 @@ void zygotes_drop(struct zygotes *z);
 /* As vm_backend's prepare and unprepare say; host->freed follows the second. */
 uint64_t zygotes_prepare(struct zygotes *z, uint32_t runners, bool thorough);
 bool zygotes_give_up(struct zygotes *z);
-bool zygotes_any(const struct zygotes *z); /* that may be making */
-/* Adds what there is. */
-void zygotes_count(const struct zygotes *z, struct backend_prepared *sum);
+/* What there is. */
+struct backend_prepared zygotes_prepared(const struct zygotes *z);
 /* The one to fork, for restore_fork(); 0: there is none. */
 uint32_t zygotes_id(const struct zygotes *z);
 /* A machine that was forked runs; one, off that one, never did, and why. */

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is there, as plan.h wants it: rows of classes, what their machines and
+ * zygotes take, the budget. And what is given up when there has to be room.
+ * Runs on the loop; owns vm->plan, which is made anew wherever it is used.
+ */
+#include "pool_class.h"
+
+#include "layout/base/log.h"
+
+/* Until one has told: measured of the base under emulation. */
+#define GUESS_RESTORED (100ull << 20)
+#define GUESS_FORKED (30ull << 20)
+#define GUESS_ZYGOTE (200ull << 20)
+#define FORGOTTEN 0.02 /* a class with less demand is not planned for */
+
+struct backend_prepared class_prepared(const struct pool_class *c)
+{
+	struct backend *b = c->vm->backend;
+
+	return b->ops->prepared ? b->ops->prepared(b, &c->cls)
+				: (struct backend_prepared){0};
+}
+
+bool pool_is_preparing(const struct vm *vm)
+{
+	list_for_each (pos, tmp, &vm->classes)
+		if (class_prepared(list_entry(pos, struct pool_class, node))
+			    .making)
+			return true;
+	return false;
+}
+
+/* --- what things take --------------------------------------------------------
+ */
+
+static uint64_t machine_bytes(const struct pool_class *c, bool forked)
+{
+	static const uint64_t guess[] = {GUESS_RESTORED, GUESS_FORKED};
+
+	return c->cost[forked].bytes ? c->cost[forked].bytes : guess[forked];
+}
+
+void class_ask_cost(struct pool_class *c, struct machine *m)
+{
+	if (c->cost[m->forked].asked)
+		return;
+	c->cost[m->forked].asked = true;
+	machine_ask_cost(m);
+}
+
+void class_costs(struct pool_class *c, const struct machine *m, uint64_t bytes)
+{
+	struct vm *vm = c->vm;
+
+	c->cost[m->forked].bytes = bytes;
+	if (bytes || vm->told_costs)
+		return;
+	vm->told_costs = true;
+	log_info("this host does not tell what a machine's process takes "
+		 "(/proc/PID/smaps_rollup): --idle-memory goes by an estimate");
+}
+
+static uint64_t budget(struct vm *vm)
+{
+	struct vm_memory memory;
+
+	if (vm->options.idle_memory)
+		return vm->options.idle_memory;
+	vm_memory(vm, &memory);
+	return memory.total / VM_IDLE_SHARE;
+}
+
+/* --- the rows
+ * ------------------------------------------------------------------ */
+
+static void count_machines(struct pool_class *c, struct plan_row *r)
+{
+	list_for_each (pos, tmp, &c->vm->machines) {
+		const struct machine *m = list_entry(pos, struct machine, node);
+
+		if (m->owner != c || m->state > MACHINE_WARM)
+			continue;
+		r->idle++;
+		r->stopped += m->state == MACHINE_WARM;
+		r->idle_bytes += machine_bytes(c, m->forked);
+	}
+}
+
+/* Not now: it fails, its idle ones die, or a job has just begun and there is
+ * another machine for the next one. */
+static bool is_held(const struct pool_class *c, uint64_t now, bool young)
+{
+	return now < c->retry_ns || now < c->refill_ns ||
+	       (young && class_count(c, MACHINE_WARM));
+}
+
+static void add(struct vm *vm, struct pool_class *c, bool young)
+{
+	struct backend_prepared zygote = class_prepared(c);
+	struct plan *p = &vm->plan;
+	unsigned at = p->count;
+	struct plan_row *r = &p->row[at];
+
+	*r = (struct plan_row){
+		.demand = demand_total(&c->demand),
+		.waits = c->waiting_count,
+		.ready = c->state == CLASS_READY,
+		.held = is_held(c, now_ns(), young),
+		.machine_bytes = machine_bytes(c, zygote.ready),
+		.lead = at,
+		.forks = zygote.possible,
+		.zygotes = (unsigned)zygote.ready + zygote.making,
+		.zygote_bytes = zygote.bytes ? zygote.bytes : GUESS_ZYGOTE,
+		.used_ns = c->used_ns,
+	};
+	count_machines(c, r);
+	if (r->demand < FORGOTTEN && !r->waits && !r->idle && !r->zygotes)
+		return;
+	for (unsigned i = 0; i < at; i++)
+		if (p->row[i].lead == i &&
+		    vm_class_shares(&vm->planned[i]->cls, &c->cls)) {
+			r->lead = i;
+			p->row[i].used_ns = MAX(p->row[i].used_ns, c->used_ns);
+		}
+	vm->planned[p->count++] = c;
+}
+
+void pool_plan(struct vm *vm)
+{
+	struct plan *p = &vm->plan;
+	bool young = pool_young_until(vm);
+
+	p->count = 0;
+	p->pool = MIN(vm->options.pool, vm->options.max_machines);
+	p->budget = budget(vm);
+	list_for_each (pos, tmp, &vm->classes)
+		if (p->count < PLAN_ROWS)
+			add(vm, list_entry(pos, struct pool_class, node),
+			    young);
+	plan_make(p);
+}
+
+unsigned pool_row(const struct vm *vm, const struct pool_class *c)
+{
+	for (unsigned i = 0; i < vm->plan.count; i++)
+		if (vm->planned[i] == c)
+			return i;
+	return PLAN_NOBODY;
+}
+
+/* --- room
+ * -------------------------------------------------------------------------- */
+
+bool pool_make_room(struct vm *vm, const struct pool_class *c)
+{
+	struct plan_step end;
+
+	if (pool_total(vm) < vm->options.max_machines)
+		return true;
+	if (pool_count(vm, MACHINE_ENDED))
+		return false; /* its place is free as soon as it is reaped */
+	pool_plan(vm);
+	end = plan_least(&vm->plan, pool_row(vm, c));
+	if (end.act == PLAN_END_MACHINE) /* a zygote takes no place */
+		pool_end_idle(vm->planned[end.row]);
+	return false;
+}
+
+bool pool_give_way(struct vm *vm)
+{
+	struct backend *b = vm->backend;
+	struct plan_step end;
+
+	if (pool_count(vm, MACHINE_ENDED))
+		return true; /* its memory is free as soon as it is reaped */
+	pool_plan(vm);
+	end = plan_least(&vm->plan, PLAN_NOBODY);
+	if (end.act == PLAN_END_MACHINE) {
+		pool_end_idle(vm->planned[end.row]);
+		return true;
+	}
+	return end.act == PLAN_END_ZYGOTE && b->ops->unprepare &&
+	       b->ops->unprepare(b, &vm->planned[end.row]->cls);
+}
+
+void pool_count_idle(struct vm *vm, struct vm_stats *ret)
+{
+	const struct plan *p = &vm->plan;
+
+	pool_plan(vm);
+	ret->zygotes = ret->zygotes_wanted = 0;
+	for (unsigned i = 0; i < p->count; i++) {
+		struct backend_prepared zygote = class_prepared(vm->planned[i]);
+
+		if (p->row[i].lead != i)
+			continue;
+		ret->zygotes += zygote.ready;
+		ret->zygotes_wanted += pool_wants_zygote(vm, i);
+	}
+	ret->idle_bytes = plan_used(p);
+	ret->idle_limit = p->budget;
+}
+
+void vm_each_class(struct vm *vm,
+		   void (*each)(void *arg, const struct vm_class_stats *s),
+		   void *arg)
+{
+	pool_plan(vm);
+	for (unsigned i = 0; i < vm->plan.count; i++) {
+		const struct plan_row *r = &vm->plan.row[i];
+		const struct pool_class *c = vm->planned[i];
+		const struct vm_class_stats s = {
+			.environment = c->cls.environment ?
+					       c->cls.environment->name :
+					       ENVIRONMENT_BASE,
+			.memory_mib = c->cls.memory_mib,
+			.cpus = c->cls.cpus,
+			.idle = r->stopped,
+			.wanted = r->want,
+			.machine_bytes = r->machine_bytes,
+			.zygote = r->lead == i && class_prepared(c).ready,
+		};
+
+		each(arg, &s);
+	}
+}
