@@ -94,6 +94,25 @@ run_one() {
 	assert_equal "$(figure fsd_machines_warm)" 0
 }
 
+@test "the demand of a server is known to the next one; a damaged file of it is told and ignored" {
+	local i
+	mount_start --pool 2 --max-machines 8
+	becomes 2 fsd_machines_warm
+	for i in {1..9}; do
+		job_run "j$i" 'out x' "$LARGE"
+	done
+	mount_stop
+	assert_equal "$(head -n 1 "$STATE/templates/demand")" 'demand 1'
+	mount_start --pool 2 --max-machines 8
+	of_becomes 2 fsd_idle_machines base/2048/1
+	mount_stop
+	expect_log 'demand of the server before'
+	echo 'x' >>"$STATE/templates/demand"
+	mount_start --pool 2 --max-machines 8
+	of_becomes 2 fsd_idle_machines base/1024/1
+	grep -q 'warn.*demand of the server before.*is ignored' "$LOG"
+}
+
 @test "a zygote that was not used for long makes place for one that is" {
 	local i
 	[ "$(nproc)" -ge 2 ] || skip 'one processor'

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the pool prepares machines for: the arithmetic of demand. */
 #include "vm/pool/demand.h"
+#include "vm/pool/demand_text.h"
 #include "tap.h"
 
 #define PYTHON (1u << WIRE_RUN_PYTHON)
@@ -26,8 +27,44 @@ static void note(struct demand *d, uint32_t runner)
 	demand_note(d, runner);
 }
 
+static const char *const damaged[] = {
+	"", "demand 2\n", "demand 1", "demand 1\n\n", "demand 1\nbase\n",
+	"demand 1\n1024 1 0 0 0 0 0 base", /* cut */
+	"demand 1\n1024 1 0 0 0 0 0 \n",
+	"demand 1\n1024 1 0 0 0 0 0 ../x\n",
+	"demand 1\n1024 1 0 0 0 0 -1 base\n",
+	"demand 1\n1024 1 0 0 0 0 9999999 base\n",
+	"demand 1\n0 1 0 0 0 0 0 base\n",
+	"demand 1\n1024 999 0 0 0 0 0 base\n",
+	"demand 1\n1024 1 0 0 0 0 base\n",
+	"demand 1\n1024 1 0 0 0 0 0 0 base\n",
+};
+
+static void test_text(void)
+{
+	struct demand_row rows[DEMAND_ROWS], back[DEMAND_ROWS];
+	struct buf text = { 0 };
+	unsigned count = 99;
+
+	rows[0] = (struct demand_row){ 1024, 1, "base", { { 0 } } };
+	rows[1] = (struct demand_row){ 4480, 2, "data@0f3e11aa22bb", { { 0 } } };
+	rows[1].demand.weight[WIRE_RUN_NODE] = 1.25;
+	demand_text_print(rows, 2, &text);
+	buf_add(&text, "", 1);
+	ok(demand_text_parse(text.data, back, &count) == 0 && count == 2 &&
+		   back[1].memory_mib == 4480 && back[1].cpus == 2 &&
+		   back[1].demand.weight[WIRE_RUN_NODE] == 1.25,
+	   "demand is read as it was written");
+	is_str(back[1].environment, "data@0f3e11aa22bb", "with its environment");
+	buf_done(&text);
+	for (size_t i = 0; i < sizeof(damaged) / sizeof(*damaged); i++)
+		ok(demand_text_parse(damaged[i], back, &count) < 0 && !count,
+		   "damaged text %zu is refused as a whole", i);
+}
+
 int main(void)
 {
+	test_text();
 	struct demand d, none = {0};
 	unsigned have[WIRE_RUN_MAX];
 

@@ -338,6 +338,15 @@ static void arm_retry(struct vm *vm)
 		loop_timer_set(vm->loop, &vm->retry, at - now + NS_PER_MS);
 }
 
+/* Once, behind the template without which no job runs. */
+static bool may_begin(struct pool_class *c)
+{
+	bool begins = c->begins && base_class(c->vm)->state == CLASS_READY;
+
+	c->begins &= !begins;
+	return begins;
+}
+
 static void work(struct loop_call *call)
 {
 	struct vm *vm = call->arg;
@@ -347,7 +356,7 @@ static void work(struct loop_call *call)
 	list_for_each(pos, tmp, &vm->classes) {
 		struct pool_class *c = list_entry(pos, struct pool_class, node);
 
-		if (c == base_class(vm) || c->waiting_count)
+		if (c == base_class(vm) || c->waiting_count || may_begin(c))
 			class_want_template(c);
 		grant_warm(c);
 		start_for_waiting(c);
@@ -410,6 +419,7 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 		demand_fade(&list_entry(pos, struct pool_class, node)->demand);
 	demand_note(&l->cls->demand, l->need.runner);
 	l->cls->used_ns = now_ns();
+	pool_kept_note(vm);
 	if (vm->broken)
 		strand(l);
 	else if (class_is_hopeless(l->cls))
@@ -474,10 +484,12 @@ void pool_init(struct vm *vm)
 	vm->retry = (struct loop_timer){.fn = on_retry, .arg = vm};
 	class_get(vm, &base);
 	demand_init(&base_class(vm)->demand);
+	pool_kept_open(vm);
 }
 
 void pool_done(struct vm *vm)
 {
+	pool_kept_close(vm);
 	loop_call_del(&vm->work);
 	loop_timer_del(&vm->retry);
 	list_for_each(pos, tmp, &vm->machines) {

@@ -13,6 +13,7 @@
 #include "vm/qemu/host.h"
 #include "machine.h"
 #include "plan.h"
+#include "pool_kept.h"
 
 enum class_state {
 	CLASS_NONE,    /* no template, nobody is making one */
@@ -42,6 +43,7 @@ struct pool_class {
 	struct demand demand;
 	uint64_t used_ns;          /* when a lease asked for it last */
 	struct class_cost cost[2]; /* of an idle machine: restored, forked */
+	bool begins;               /* a template is to be had before any lease */
 	bool is_hasty;             /* one has been started since the last look */
 	unsigned bad_row;          /* machines that failed, in a row, */
 	unsigned bad_started;      /* and those of them by their own fault */
@@ -84,6 +86,7 @@ struct vm {
 	struct list classes;       /* the first is the pool's own */
 	struct plan plan;          /* pool_plan() makes it anew */
 	struct pool_class *planned[PLAN_ROWS];
+	struct pool_kept kept;     /* the demand, on the disk */
 	bool told_costs;           /* that the host does not tell them */
 	bool broken;               /* no machine can be started any more */
 	uint64_t quiet_ns;         /* the last lease and start are long ago then */

@@ -58,10 +58,12 @@ static struct machine *cold_one(struct pool_class *c, uint32_t runners)
 	return NULL;
 }
 
+/* One that was forked off a hot zygote finds its memory as two rounds have left
+ * it. Heat would make a copy of each page that an interpreter touches. */
 static bool is_lukewarm(const struct machine *m)
 {
 	return m->state == MACHINE_WARM && m->heats == 1 &&
-	       m->heat & HAVE_USUAL;
+	       m->heat & ~m->hot & HAVE_USUAL;
 }
 
 static bool is_dated(const struct machine *m)

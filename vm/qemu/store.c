@@ -462,6 +462,31 @@ unsigned store_took_ms(const char *cache_dir, enum vm_accel accel)
 	return parse_u64(text, 1, 3600 * 1000, &ms) < 0 ? 0 : (unsigned)ms;
 }
 
+int store_text_get(const char *cache_dir, const char *name, char *ret,
+		   size_t size)
+{
+	auto_close int parent = open_parent(cache_dir);
+
+	return parent < 0 ? parent : read_text(parent, name, ret, size);
+}
+
+int store_text_put(const char *cache_dir, const char *name, const char *text)
+{
+	auto_close int parent = open_parent(cache_dir);
+	char tmp[64];
+	int r;
+
+	if (parent < 0)
+		return parent;
+	random_name(".text-", tmp);
+	r = write_file(parent, tmp, text);
+	if (r == 0 && renameat(parent, tmp, parent, name) < 0)
+		r = -errno;
+	if (r < 0)
+		unlinkat(parent, tmp, 0);
+	return r;
+}
+
 bool store_meta_is_old(const struct store_meta *m, uint64_t *ret_due_ns)
 {
 	uint64_t now = realtime_ns() / NS_PER_S;

@@ -95,5 +95,11 @@ int store_verdict_get(const char *cache_dir, const char *what,
 unsigned store_took_ms(const char *cache_dir, enum vm_accel accel);
 int store_verdict_put(const char *cache_dir, const char *what,
 		      enum vm_accel accel);
+/* A small text beside the templates, cut at size - 1 bytes; put replaces it as a
+ * whole, and does not wait for the disk. On any thread. Return: 0 or negative
+ * errno. */
+int store_text_get(const char *cache_dir, const char *name, char *ret,
+		   size_t size);
+int store_text_put(const char *cache_dir, const char *name, const char *text);
 
 #endif

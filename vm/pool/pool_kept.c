@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See pool_kept.h. Runs on the loop but for on_work(). */
+#include "pool_kept.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "demand_text.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
+#include "pool_class.h"
+#include "vm/qemu/store.h"
+
+#define FILE_NAME "demand"
+#define EVERY_S 60
+#define ONE_JOB 0.5 /* a class with less is not worth a line */
+
+/* --- reading ---------------------------------------------------------------- */
+
+static struct pool_class *class_of_row(struct vm *vm,
+				       const struct demand_row *row)
+{
+	const struct vm_class cls = {
+		.memory_mib = row->memory_mib, .cpus = row->cpus,
+	};
+
+	return class_get(vm, &cls);
+}
+
+/* Those with a machine's share of the pool are to have a template at once. */
+static void take_rows(struct vm *vm, const struct demand_row *rows,
+		      unsigned count)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		sum += demand_total(&rows[i].demand);
+	if (sum < ONE_JOB)
+		return;
+	base_class(vm)->demand = (struct demand){ 0 };
+	for (unsigned i = 0; i < count; i++) {
+		struct pool_class *c = class_of_row(vm, &rows[i]);
+
+		if (!c)
+			continue;
+		c->demand = rows[i].demand;
+		c->begins = demand_total(&c->demand) * vm->options.pool >= sum;
+	}
+}
+
+void pool_kept_open(struct vm *vm)
+{
+	struct demand_row rows[DEMAND_ROWS];
+	char text[DEMAND_TEXT_MAX];
+	unsigned count;
+	int r;
+
+	if (!vm->options.pool)
+		return;
+	r = store_text_get(vm->options.cache_dir, FILE_NAME, text, sizeof(text));
+	if (r == 0)
+		r = demand_text_parse(text, rows, &count);
+	if (r == 0)
+		take_rows(vm, rows, count);
+	else if (r != -ENOENT)
+		log_warn("the demand of the server before, %s/templates/"
+			 FILE_NAME ", is damaged or cannot be read (%s): it is "
+			 "ignored, and written anew", vm->options.cache_dir,
+			 strerror(-r));
+}
+
+/* --- writing ---------------------------------------------------------------- */
+
+static int by_demand(const void *a, const void *b)
+{
+	double x = demand_total(&((const struct demand_row *)a)->demand);
+	double y = demand_total(&((const struct demand_row *)b)->demand);
+
+	return (x < y) - (x > y);
+}
+
+/* The most wanted classes. Return: owned by the caller, NULL without memory. */
+static char *print(const struct vm *vm)
+{
+	struct demand_row rows[PLAN_ROWS];
+	struct buf text = { 0 };
+	unsigned n = 0;
+
+	list_for_each(pos, tmp, &vm->classes) {
+		const struct pool_class *c =
+			list_entry(pos, struct pool_class, node);
+
+		if (n == PLAN_ROWS || demand_total(&c->demand) < ONE_JOB)
+			continue;
+		rows[n++] = (struct demand_row){
+			.memory_mib = c->cls.memory_mib, .cpus = c->cls.cpus,
+			.environment = "base", .demand = c->demand,
+		};
+	}
+	qsort(rows, n, sizeof(*rows), by_demand);
+	demand_text_print(rows, MIN(n, DEMAND_ROWS), &text);
+	buf_add(&text, "", 1);
+	if (!text.failed)
+		return text.data;
+	buf_done(&text);
+	return NULL;
+}
+
+static void write_text(const struct pool_kept *k)
+{
+	int r = k->text ? store_text_put(k->cache_dir, FILE_NAME, k->text) :
+			  -ENOMEM;
+
+	if (r < 0)
+		log_info("the demand for machines is not kept: %s",
+			 strerror(-r));
+}
+
+static void on_work(void *arg, const atomic_bool *cancel)
+{
+	(void)cancel;
+	write_text(arg);
+}
+
+static void on_done(void *arg)
+{
+	(void)arg;
+}
+
+static void renew_text(struct vm *vm)
+{
+	free(vm->kept.text);
+	vm->kept.text = print(vm);
+	vm->kept.cache_dir = vm->options.cache_dir;
+}
+
+void pool_kept_note(struct vm *vm)
+{
+	struct pool_kept *k = &vm->kept;
+	uint64_t now = now_ns();
+
+	if (!vm->options.pool || k->worker.busy)
+		return;
+	if (!k->due_ns) /* the first minute tells little */
+		k->due_ns = now + EVERY_S * NS_PER_S;
+	if (now < k->due_ns)
+		return;
+	k->due_ns = now + EVERY_S * NS_PER_S;
+	renew_text(vm);
+	k->worker.loop = vm->loop;
+	k->worker.work = on_work;
+	k->worker.done = on_done;
+	k->worker.arg = k;
+	worker_start(&k->worker);
+}
+
+void pool_kept_close(struct vm *vm)
+{
+	struct pool_kept *k = &vm->kept;
+
+	worker_stop(&k->worker);
+	if (k->due_ns) { /* there was a lease */
+		renew_text(vm);
+		write_text(k);
+	}
+	free(take_ptr(k->text));
+}
