@@ -136,7 +136,8 @@ write file $(printf %2000s '')"
 	assert_equal "$(job_wait a)" 125
 	ended a 125 interrupted
 	assert_equal "$(ls "$MNT/a/output")" ''
-	people accounts "$MNT" "$STATE"
+	await becomes 20 /usr/bin/python3 -I -S \
+		"$TESTS/lib/people.py" accounts "$MNT" "$STATE"
 	chattr -i "$meta"
 	await becomes 20 grep -q '^state done' "$meta"
 	[ ! -e "${meta%meta}r1/output" ]
