@@ -50,7 +50,8 @@ static void offer_commands(const char *prefix)
 static void offer_verbs(const char *prefix, const struct cli_command *c)
 {
 	for (const struct cli_command *v = cli_verbs(c); v && v->name; v++)
-		offer(prefix, cli_word(v));
+		if (v->summary)
+			offer(prefix, cli_word(v));
 }
 
 static void offer_environments(const char *prefix)

@@ -63,7 +63,7 @@ static int unknown(const char *name)
 
 int command_help(int argc, char **argv)
 {
-	const struct cli_command *c;
+	const struct cli_command *c, *verb;
 
 	if (argc < 2) {
 		cli_help_all(stdout);
@@ -72,9 +72,8 @@ int command_help(int argc, char **argv)
 	c = cli_find(argv[1]);
 	if (!c || !c->group)
 		return unknown(argv[1]);
-	if (argc > 2 && cli_verb(c, argv[2]))
-		c = cli_verb(c, argv[2]);
-	cli_help(c, stdout);
+	verb = argc > 2 ? cli_verb(c, argv[2]) : NULL;
+	cli_help(verb && verb->summary ? verb : c, stdout);
 	return 0;
 }
 
@@ -116,7 +115,7 @@ int main(int argc, char **argv)
 	if (wants_help(c, argc, argv)) {
 		const struct cli_command *verb = cli_verb(c, argv[2]);
 
-		cli_help(verb ? verb : c, stdout);
+		cli_help(verb && verb->summary ? verb : c, stdout);
 		return 0;
 	}
 	return c->fn(argc - 1, argv + 1);

@@ -98,8 +98,10 @@ void cli_help(const struct cli_command *c, FILE *to)
 	fprintf(to, "usage: fsd %s%s%s\n\n%s\n", c->name,
 		c->synopsis[0] ? " " : "", c->synopsis, c->summary);
 	for (const struct cli_command *v = cli_verbs(c); v && v->name; v++)
-		fprintf(to, "%s  fsd %-*s %s\n", v == cli_verbs(c) ? "\n" : "",
-			LEFT - 7, v->name, v->summary);
+		if (v->summary)
+			fprintf(to, "%s  fsd %-*s %s\n",
+				v == cli_verbs(c) ? "\n" : "", LEFT - 7,
+				v->name, v->summary);
 	for (const struct cli_option *o = c->options; o && o->id; o++) {
 		if (o == c->options)
 			fputc('\n', to);

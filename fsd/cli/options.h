@@ -50,7 +50,7 @@ extern const struct cli_command cli_commands[]; /* ends with name NULL */
 /* By "ls" or "env list". NULL: there is none. */
 const struct cli_command *cli_find(const char *name);
 /* Its own commands, named "env list" and so on, each with options of its own;
- * ends with name NULL. NULL: it has none. */
+ * ends with name NULL. Without a summary: it is no user's. NULL: it has none. */
 const struct cli_command *cli_verbs(const struct cli_command *command);
 /* The verb of a command, by its own word; NULL: it has no such. */
 const struct cli_command *cli_verb(const struct cli_command *command,

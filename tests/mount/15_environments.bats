@@ -166,7 +166,7 @@ data() {
 @test "clean removes downloads and sets that have lost their name" {
 	data >/dev/null
 	mkdir environments/sources
-	printf 123 >environments/sources/0123
+	printf 123 >environments/sources/"$(printf %064d 0)"
 	mkdir environments/sets/.new-0123
 	rm environments/names/stats
 	run env_ clean

@@ -29,6 +29,13 @@ static int sh(const char *command)
 	return system(text);
 }
 
+static int open_in_top(const char *name)
+{
+	auto_close int dir = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return openat(dir, name, O_RDONLY | O_CLOEXEC);
+}
+
 static void put(int dir, const char *name, const char *text, size_t len)
 {
 	auto_close int fd = openat(dir, name, O_WRONLY | O_CREAT | O_CLOEXEC,
@@ -135,6 +142,7 @@ static void test_remove(void)
 	struct environment_cleaned c;
 	struct environment *open = NULL;
 	struct err err;
+	int lock;
 
 	is_int(environment_open(&places, "x", &open, &err), 0, "a set is open");
 	is_int(environment_remove(&places, "stats", &err), -EBUSY,
@@ -153,11 +161,18 @@ static void test_remove(void)
 	is_int(environment_remove(&places, "stats", &err), -ENOENT, "once: %s",
 	       err.text);
 	is_int(sh("test $(ls -A sets | wc -l) = 1"), 0, "one set is left");
-	is_int(sh("rm names/other && printf 12345 >sources/f"), 0,
+	is_int(sh("rm names/other && mkdir -p sources/apt/lists && touch "
+		  "sources/apt/lists/x sources/lock && printf 12345 >sources/"
+		  "$(printf %064d 0)"), 0,
 	       "it loses its name, and there is a download");
+	lock = open_in_top("sources/lock");
+	ok(flock(lock, LOCK_EX) == 0, "while a build runs");
+	is_int(environment_clean(&places, top, &c, &err), -EBUSY,
+	       "nothing is cleaned: %s", err.text);
+	close(lock);
 	is_int(environment_clean(&places, top, &c, &err), 0, "clean");
 	ok(c.sets == 1 && c.sources == 1 && c.bytes > 5, "removes both");
-	is_int(sh("test -z \"$(ls -A sets sources names | grep -v :)\""), 0,
+	is_int(sh("test \"$(find sets sources names -mindepth 1)\" = sources/lock"), 0,
 	       "all of it");
 	is_int(environment_clean(&places, "/missing", &c, &err), 0,
 	       "a place that is not there is clean");

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "layout/base/cleanup.h"
@@ -139,11 +140,17 @@ int environment_remove(const struct environment_places *places,
 	return n ? remove_in(places, place, name, err) : no_such(name, err);
 }
 
+/* In DIR/sources; `fsd env build` has it. */
+#define BUILD_LOCK "lock"
+
 /* --- clean ------------------------------------------------------------------ */
 
-static void clean_sources(int top, struct environment_cleaned *ret)
+#define DEPTH_MAX 16 /* of what a build leaves: lists, a work directory */
+
+/* Empties a directory; counts the downloads in it. */
+static void empty(int at, unsigned depth, struct environment_cleaned *ret)
 {
-	int fd = openat(top, "sources", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 	struct stat st;
@@ -151,15 +158,41 @@ static void clean_sources(int top, struct environment_cleaned *ret)
 	if (!dir)
 		fd_close(&fd);
 	while (dir && (e = readdir(dir))) {
-		if (is_dots(e->d_name) ||
-		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    unlinkat(fd, e->d_name, 0) < 0)
+		auto_close int sub = -1;
+
+		if (is_dots(e->d_name) || !strcmp(e->d_name, BUILD_LOCK) ||
+		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
+			sub = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY |
+						    O_CLOEXEC | O_NOFOLLOW);
+		if (sub >= 0)
+			empty(sub, depth + 1, ret);
+		if (unlinkat(fd, e->d_name, sub < 0 ? 0 : AT_REMOVEDIR) < 0 ||
+		    S_ISDIR(st.st_mode))
 			continue;
 		ret->bytes += (uint64_t)st.st_size;
-		ret->sources++;
+		ret->sources += !depth && manifest_is_sum(e->d_name);
 	}
 	if (dir)
 		closedir(dir);
+}
+
+/* A build holds the lock from its first download to its end. */
+static int clean_sources(int top, struct environment_cleaned *ret,
+			 struct err *err)
+{
+	auto_close int dir = openat(top, "sources", O_RDONLY | O_DIRECTORY |
+							    O_CLOEXEC);
+	auto_close int lock = dir < 0 ? -1 :
+		openat(dir, BUILD_LOCK, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) < 0)
+		return err_set(err, -EBUSY, "a build is using sources; run fsd "
+			       "env clean when it has ended");
+	if (dir >= 0)
+		empty(dir, 0, ret);
+	return 0;
 }
 
 static void clean_sets(const struct environment_places *places,
@@ -204,8 +237,9 @@ int environment_clean(const struct environment_places *places, const char *path,
 	r = environment_names(places, &names, err);
 	if (r < 0)
 		return r;
-	clean_sources(top, ret);
-	clean_sets(places, &names, top, ret);
+	r = clean_sources(top, ret, err);
+	if (r == 0)
+		clean_sets(places, &names, top, ret);
 	environment_names_done(&names);
-	return 0;
+	return r;
 }

@@ -53,7 +53,8 @@ struct environment_cleaned {
 	unsigned sources, sets;
 };
 /* Empties DIR/sources; removes sets without a name that no other has as a
- * parent. A place that is not there has nothing. */
+ * parent. A place that is not there has nothing. Return: 0; -EBUSY: a build is
+ * running; ... */
 int environment_clean(const struct environment_places *places, const char *top,
 		      struct environment_cleaned *ret, struct err *err);
 
