@@ -342,6 +342,8 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/man/man5/jobtree.5
 	$(if $(wildcard fsd/fsd.8),install -D -m 644 fsd/fsd.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd.8)
+	install -D -m 644 fsd/fsd-env.8 \
+		$(DESTDIR)$(PREFIX)/share/man/man8/fsd-env.8
 	install -D -m 644 fsd/share/completion.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/fsd
 	install -d $(DESTDIR)$(PREFIX)/share/fsd/env/stock \

@@ -11,6 +11,8 @@ text, and alone on a line for any lines. Each block is a test. The blocks of a
 document share a shell, so a later one finds what an earlier one has made. Their
 standard input is empty.
 
+A script DOCUMENT.sh beside this program is read before a document's examples.
+
 What begins with "make" is not run: `make check` runs this.
 
 Each document has a mount namespace of its own with an empty /mnt, /run/fsd and
@@ -202,6 +204,10 @@ def main():
             blocks_of_manual
         with tempfile.TemporaryDirectory(prefix="fsd-docs-") as home:
             shell = Shell(state, home)
+            before = os.path.join(TOP, "tests/docs",
+                                  os.path.basename(path) + ".sh")
+            if os.path.exists(before):
+                shell.run("TOP=%s; . %s" % (TOP, before))
             for title, begin, block in reader(lines):
                 number += 1
                 why = try_block(shell, commands(begin, block))

@@ -273,7 +273,8 @@ PARTS = {
         "debian13", "host", ["tests/debian13/run.sh", "build/debian13"], 1200,
         needs=("image", "unit-objects"), cost=250)],
     "docs": lambda: [Program("docs", "documents", [
-        "tests/docs/run.py", "README.md", "fsd/fsd.8", "layout/jobtree.5"], 600,
+        "tests/docs/run.py", "README.md", "fsd/fsd.8", "fsd/fsd-env.8",
+        "layout/jobtree.5"], 600,
         needs=("template",), cost=60, lanes=1)],
     "same": lambda: [Program(
         "same", "programs", ["tests/same/same.py"], 1200,
