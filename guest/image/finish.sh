@@ -74,8 +74,6 @@ mount_points() {
 	ln -s /tmp "$tree/var/tmp"
 	ln -s /run "$tree/var/run"
 	ln -s /run/lock "$tree/var/lock"
-	# An environment's caches (guest/environment.c).
-	mkdir -p "$tree/var/cache/user"
 }
 
 commands() {
@@ -96,7 +94,8 @@ slim() {
 	rm -rf "$tree"/usr/lib/{systemd,udev,tmpfiles.d,sysusers.d,valgrind}
 	rm -rf "$tree"/usr/{games,local/games,src,include}
 	rm -f "$tree"/etc/ld.so.cache~ "$tree"/etc/alternatives/README
-	mkdir -p "$tree"/var/{cache,log,spool,mail}
+	# cache/user is for an environment's caches (guest/environment.c).
+	mkdir -p "$tree"/var/{cache/user,log,spool,mail}
 	# Links whose page went with share/man; what stays must lead somewhere.
 	find "$tree/etc/alternatives" -xtype l -name '*.gz' -delete
 }
