@@ -97,6 +97,7 @@ ifeq ($(VARIANT),asan)
 # What is loaded into a QEMU cannot be loaded beside a sanitizer (tests/run/run.py).
 UNIT   := $(filter-out %/zygote_test,$(UNIT))
 endif
+TEST_TOOLS := build/tests/await build/tests/result
 FUZZ   := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/*_fuzz.c))
 GUEST_OBJECTS := $(patsubst %.c,build/guest/%.o,$(GUEST))
 
@@ -114,7 +115,7 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: build/fsd build/fsd-fake build/guest/init build/tests/await
+all: build/fsd build/fsd-fake build/guest/init $(TEST_TOOLS)
 
 define link
 $(call say,LINK  $@)
@@ -173,11 +174,11 @@ build/zygote/%.o: %.c Makefile
 		-fstack-protector-strong -ftls-model=initial-exec)
 $(call objects,vm/qemu/zygote_library.c): $(ZYGOTE)
 
-# What the bats files wait with (tests/lib/await.c).
-build/tests/await: tests/lib/await.c Makefile
+# The bats files wait with the one and read results with the other.
+$(TEST_TOOLS): build/tests/%: tests/lib/%.c Makefile
 	$(call say,LINK  $@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -o $@ $<
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -o $@ $< -Wl,--as-needed -ljansson
 
 # What the tests of hostile programs run in a guest.
 build/hostile/raw: tests/hostile/raw.c Makefile
@@ -262,7 +263,7 @@ build/guest/%.o: %.c Makefile
 # --- what people ask for ----------------------------------------------------
 
 # What all variants have in common: two makes must not make it at a time.
-shared: build/guest/init $(RUNNERS) $(ZYGOTE) build/tests/await
+shared: build/guest/init $(RUNNERS) $(ZYGOTE) $(TEST_TOOLS)
 
 unit: $(UNIT)
 fuzzers: $(FUZZ)

@@ -26,7 +26,7 @@ trap 'exit 1' TERM INT
 mkdir -p "$work/tree/build/tests"
 printf '%s\n' "$@" >"$work/tree/options"
 cp -a build/fsd "$work/tree/build/"
-cp -a build/tests/await "$work/tree/build/tests/"
+cp -a build/tests/await build/tests/result "$work/tree/build/tests/"
 cp -al build/image "$work/tree/build/" 2>/dev/null ||
 	cp -a build/image "$work/tree/build/"
 cp -a tests "$work/tree/"

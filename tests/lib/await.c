@@ -219,9 +219,9 @@ static bool points_below(const char *link, const char *prefix, char *target)
 	return !strncmp(target, prefix, strlen(prefix));
 }
 
-/* Does the process use a directory: an open file, a mapping, its cwd? Dies if
- * so. A process that ends meanwhile does not. */
-static void uses(pid_t pid, const char *prefix)
+/* Does the process use a directory: an open file, (maps_too) a mapping, its cwd? Dies
+ * if so. A process that ends meanwhile does not. */
+static void uses(pid_t pid, const char *prefix, bool maps_too)
 {
 	static const char *const links[] = { "cwd", "root" };
 	char path[PATH_MAX], target[PATH_MAX], *maps;
@@ -244,21 +244,26 @@ static void uses(pid_t pid, const char *prefix)
 	if (fds)
 		closedir(fds);
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	maps = read_file(path);
+	maps = maps_too ? read_file(path) : NULL;
 	if (maps && strstr(maps, prefix))
 		die("process %d still has a file of %s mapped", pid, prefix);
 	free(maps);
 }
 
-/* The state letter and the session of a process; 0: there is none. */
-static char state_of(const char *pid, long *ret_session)
+/* The state letter and the session of a process, and the clock's ticks at its
+ * start; 0: there is none. */
+static char state_of(const char *pid, long *ret_session,
+		     unsigned long long *ret_start)
 {
 	char path[64], state = 0, *text, *after;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
 	text = read_file(path);
 	after = text ? strrchr(text, ')') : NULL;
-	if (!after || sscanf(after, ") %c %*d %*d %ld", &state, ret_session) != 2)
+	if (!after ||
+	    sscanf(after, ") %c %*d %*d %ld %*d %*d %*u %*u %*u %*u %*u %*u %*u "
+		   "%*d %*d %*d %*d %*d %*d %llu", &state, ret_session,
+		   ret_start) != 3)
 		state = 0;
 	free(text);
 	return state;
@@ -268,28 +273,35 @@ static void unused(const char *session, const char *state)
 {
 	pid_t no = strcmp(session, "none") ? process(session) : -1;
 	char prefix[PATH_MAX + 1];
+	unsigned long long began = 0;
+	long its_own;
 	struct dirent *e;
 	DIR *proc;
 
 	if (!realpath(state, prefix))
 		snprintf(prefix, PATH_MAX, "%s", state);
 	strcat(prefix, "/");
+	/* The daemon may be a zombie. Older processes than it map none of its files,
+	 * and the maps of all processes of a host are long. */
+	if (no < 0 || !state_of(session, &its_own, &began))
+		began = 0;
 	proc = opendir("/proc");
 	if (!proc)
 		die("/proc: %s", strerror(errno));
 	while ((e = readdir(proc))) {
+		unsigned long long start = 0;
 		long of = 0;
 		char letter;
 
 		if (!isdigit(e->d_name[0]) || process(e->d_name) == getpid())
 			continue;
-		letter = state_of(e->d_name, &of);
+		letter = state_of(e->d_name, &of, &start);
 		if (!letter || letter == 'Z' || letter == 'X')
 			continue;
 		if (of == no)
 			die("process %s of the daemon's session remains",
 			    e->d_name);
-		uses(process(e->d_name), prefix);
+		uses(process(e->d_name), prefix, start >= began);
 	}
 	closedir(proc);
 }

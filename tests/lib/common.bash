@@ -281,7 +281,8 @@ job_follow() {
 }
 
 job_state() {
-	cat "$MNT/$1/state"
+	local state
+	IFS= read -r state <"$MNT/$1/state" && echo "$state"
 }
 
 # health_becomes TEXT [OPTION] — .fsd/health has this in it, in time.
@@ -294,9 +295,9 @@ health_is_ok() {
 	health_becomes ok -x
 }
 
-# result JOB FILTER — from result.json.
+# result JOB FILTER — from result.json, as jq -r prints it.
 result() {
-	jq -r "$2" "$MNT/$1/result.json"
+	"$TESTS/../build/tests/result" get "$MNT/$1/result.json" "$2"
 }
 
 state_is() {
@@ -304,8 +305,7 @@ state_is() {
 }
 
 exit_is() {
-	assert_equal "$(cat "$MNT/$1/exit_code")" "$2"
-	assert_equal "$(result "$1" .exit_code)" "$2"
+	"$TESTS/../build/tests/result" exit "$MNT/$1" "$2"
 }
 
 status_is() {
@@ -314,11 +314,11 @@ status_is() {
 
 # The bytes, but for newlines at the end.
 stdout_is() {
-	assert_equal "$(cat "$MNT/$1/stdout")" "$2"
+	assert_equal "$(<"$MNT/$1/stdout")" "$2"
 }
 
 stderr_is() {
-	assert_equal "$(cat "$MNT/$1/stderr")" "$2"
+	assert_equal "$(<"$MNT/$1/stderr")" "$2"
 }
 
 result_is() {
@@ -327,10 +327,7 @@ result_is() {
 
 # ended JOB CODE STATUS — the whole of an end.
 ended() {
-	state_is "$1" 'done'
-	[ "$(result "$1" .status)" = "$3" ] ||
-		fail "$1 is to be $3: $(result "$1" '"\(.status): \(.message)"')"
-	exit_is "$1" "$2"
+	"$TESTS/../build/tests/result" end "$MNT/$1" "$2" "$3"
 }
 
 # refused JOB TEXT — refused with a sentence that has this in it.

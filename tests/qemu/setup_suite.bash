@@ -6,8 +6,8 @@ setup_suite() {
 		echo "$FSD is not there: run make all" >&2
 		return 1
 	fi
-	if [ ! -x "$BATS_TEST_DIRNAME/../../build/tests/await" ]; then
-		echo "build/tests/await is not there: run make all" >&2
+	if [ ! -x "$BATS_TEST_DIRNAME/../../build/tests/result" ]; then
+		echo "build/tests/result is not there: run make all" >&2
 		return 1
 	fi
 	if [ ! -w /dev/fuse ]; then
