@@ -10,6 +10,9 @@
 #include "fsd/jobs/environments.h"
 #include "run_int.h"
 
+#define WHY_ASKED "\"warm\" is false in config.json"
+#define WHY_ENV "\"env\" has %.*s, which is read at the start"
+
 void run_has_environment(struct run *run, struct environment *e)
 {
 	environment_ref(e);
@@ -43,29 +46,49 @@ void run_find_why(struct run *run)
 
 	run->fresh_why[0] = '\0';
 	if (run->spec.config->fresh)
-		snprintf(run->fresh_why, sizeof(run->fresh_why),
-			 "\"warm\" is false in config.json");
+		snprintf(run->fresh_why, sizeof(run->fresh_why), WHY_ASKED);
 	for (size_t i = 0; i < env->count && !run->fresh_why[0]; i++)
 		if (lang_env_is_fresh(run->spec.lang, env->item[i]) ||
 		    lang_env_matches(more, env->item[i]))
-			snprintf(run->fresh_why, sizeof(run->fresh_why),
-				 "\"env\" has %.*s, which is read at the start",
+			snprintf(run->fresh_why, sizeof(run->fresh_why), WHY_ENV,
 				 (int)MIN(strcspn(env->item[i], "="), 60u),
 				 env->item[i]);
 }
 
-void run_fill_environment(const struct run *run, struct job_result *res)
+/* From what the guest says, whose texts are printable. */
+static void say_why(struct run *run)
 {
-	bool fresh = run->vm_job.wire.runner == WIRE_RUN_EXEC;
+	const struct wire_exit *e = &run->exit;
+	size_t room = sizeof(run->fresh_why);
 
+	switch ((enum wire_begun)e->begun) {
+	case WIRE_BEGUN_ASKED:
+		snprintf(run->fresh_why, room, WHY_ASKED);
+		break;
+	case WIRE_BEGUN_ENV:
+		snprintf(run->fresh_why, room, WHY_ENV, 60, e->begun_by);
+		break;
+	case WIRE_BEGUN_FILE:
+		snprintf(run->fresh_why, room, "the job's %.60s would be "
+			 "imported in place of a module", e->begun_by);
+		break;
+	default: /* why it was given to no runner of the language */
+		break;
+	}
+}
+
+void run_fill_environment(struct run *run, struct job_result *res)
+{
 	res->warm = -1;
 	if (!run->environment_name[0])
 		return;
 	res->environment = run->environment_name;
 	if (run->environment_id[0])
 		res->environment_id = run->environment_id;
-	if (!run->spec.lang || !run->started || run->adopted)
+	if (!run->spec.lang || !run->ended)
 		return;
-	res->warm = !fresh;
-	res->why = fresh && run->fresh_why[0] ? run->fresh_why : NULL;
+	res->warm = run->exit.begun == WIRE_BEGUN_WARM;
+	if (!res->warm)
+		say_why(run);
+	res->why = !res->warm && run->fresh_why[0] ? run->fresh_why : NULL;
 }

@@ -172,7 +172,7 @@ void run_has_environment(struct run *run, struct environment *e);
 int run_find_environment(struct run *run, struct err *err);
 /* Why a warm interpreter would be seen to be one, to run->fresh_why. */
 void run_find_why(struct run *run);
-void run_fill_environment(const struct run *run, struct job_result *res);
+void run_fill_environment(struct run *run, struct job_result *res);
 
 /* run_feed.c. Return: the end that the channel reads, or negative errno. */
 int feed_make(struct run *run);

@@ -100,7 +100,6 @@ static bool fits_bash(const struct run *run)
 	const struct job_config *c = run->spec.config;
 
 	return !c->args.count && !c->env.count &&
-	       !(run->environment && run->environment->env[0]) &&
 	       !strcmp(run->spec.code->name, "code.sh");
 }
 
@@ -385,6 +384,7 @@ void run_fill_limits(struct run *run)
 	w->output_limit = c->output_limit;
 	w->output_files = LIMIT_OUTPUT_FILES;
 	w->linger_ms = (uint32_t)c->linger_ms;
+	w->fresh = c->fresh;
 }
 
 int run_prepare(struct run *run, struct err *err)

@@ -80,7 +80,7 @@ static const char *const *missing_walls(const struct fsd *d)
 	return names;
 }
 
-static void fill_rest(const struct run *run, struct job_result *res)
+static void fill_rest(struct run *run, struct job_result *res)
 {
 	res->language = run->spec.lang ? run->spec.lang->name : NULL;
 	res->stdout_bytes = run->stream[VM_OUT].size;
