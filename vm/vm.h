@@ -168,6 +168,15 @@ bool vm_has_no_template(const struct vm *vm);
 /* That, or machines have failed to start and none has served since. */
 bool vm_is_failing(const struct vm *vm);
 
+/* How far the template of an environment's machines is; NULL: of base. */
+enum vm_made { VM_MADE_NOT, VM_MADE_MAKING, VM_MADE_READY, VM_MADE_FAILED };
+/* ret: why it FAILED, or NULL. */
+enum vm_made vm_template_state(const struct vm *vm,
+			       const struct environment *e, struct err *ret);
+/* Has it made although nobody waits for it. On the loop, once it runs. Return: 0
+ * or -ENOMEM; vm_template_state() tells what becomes of it. */
+int vm_make_template(struct vm *vm, struct environment *e);
+
 /* What a job needs of a machine. */
 struct vm_need {
 	uint32_t runner;      /* enum wire_runner: which path should be hot */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "face_environment.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/job.h"
 #include "fsd/mount/requests.h"
@@ -78,6 +79,32 @@ static int find_session(struct fsd *d, uid_t uid, uint64_t dir,
 	return -ENOENT;
 }
 
+/* Below templates/: the directory of an environment, or what is in it. */
+static uint64_t environment_of(uint64_t place)
+{
+	return PLACE_ROW(place) == FSD_ROW_TEMPLATES ? PLACE_SESSION(place) : 0;
+}
+
+static int find_environment(struct fsd *d, uint64_t dir, const char *name,
+			    uint64_t *ret_place)
+{
+	const char *field;
+	uint64_t key;
+
+	if (!environment_of(dir)) {
+		key = face_environment(d, name);
+		*ret_place = dir | key << 24;
+		return key ? 0 : -ENOENT;
+	}
+	for (unsigned i = 0; (field = face_environment_field(i)); i++) {
+		if (!strcmp(field, name)) {
+			*ret_place = dir | PLACE(0, 0, i + 1);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
 /* An entry of lost+found, which is the operator's alone. */
 static bool is_lost(uint64_t place)
 {
@@ -124,8 +151,8 @@ int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 	if (!PLACE_LANG(dir)) {
 		const struct lang *lang = lang_by_name(name);
 
-		if (!lang)
-			return -ENOENT;
+		if (!lang || environment_of(dir))
+			return find_environment(d, dir, name, ret_place);
 		*ret_place = PLACE(FSD_ROW_TEMPLATES, lang->id + 1, 0);
 		return 0;
 	}
@@ -166,6 +193,8 @@ bool face_is_fixed(uint64_t place)
 	case FSD_ROW_STATS:
 	case FSD_ROW_LAST_ERROR:
 		return false;
+	case FSD_ROW_TEMPLATES:
+		return PLACE_LANG(place); /* environments come and go */
 	default:
 		return true;
 	}
@@ -201,6 +230,31 @@ static void list_session(void *arg, const char *name, uint64_t no)
 	l->fn(l->arg, name, FSD_ROW_SESSIONS | no << 24);
 }
 
+static void list_environment(void *arg, const char *name, uint64_t key)
+{
+	struct lister *l = arg;
+
+	l->fn(l->arg, name, FSD_ROW_TEMPLATES | key << 24);
+}
+
+static void list_templates(struct fsd *d, uint64_t dir, struct lister *l)
+{
+	const char *field;
+
+	for (unsigned i = 0; environment_of(dir) &&
+			     (field = face_environment_field(i)); i++)
+		l->fn(l->arg, field, dir | PLACE(0, 0, i + 1));
+	if (environment_of(dir))
+		return;
+	for (unsigned i = 0; dir == FSD_ROW_TEMPLATES && i < LANG_MAX; i++)
+		l->fn(l->arg, langs[i].name, PLACE(dir, i + 1, 0));
+	if (dir == FSD_ROW_TEMPLATES)
+		face_environments(d, list_environment, l);
+	else
+		for (unsigned i = 0; i < ARRAY_SIZE(field_names); i++)
+			l->fn(l->arg, field_names[i], dir | PLACE(0, 0, i + 1));
+}
+
 static void list_sessions(struct fsd *d, uid_t uid, uint64_t dir,
 			  struct lister *l)
 {
@@ -234,12 +288,8 @@ void face_list(struct fsd *d, uid_t uid, uint64_t dir,
 	} else if (!dir) {
 		for (unsigned i = 1; i < FSD_ROW_MAX; i++)
 			fn(arg, fsd_rows[i].name, i);
-	} else if (dir == FSD_ROW_TEMPLATES) {
-		for (unsigned i = 0; i < LANG_MAX; i++)
-			fn(arg, langs[i].name, PLACE(dir, i + 1, 0));
 	} else if (PLACE_ROW(dir) == FSD_ROW_TEMPLATES) {
-		for (unsigned i = 0; i < ARRAY_SIZE(field_names); i++)
-			fn(arg, field_names[i], dir | PLACE(0, 0, i + 1));
+		list_templates(d, dir, &(struct lister){ fn, arg });
 	}
 }
 
@@ -413,6 +463,9 @@ int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
 	}
 	if (is_lost(place))
 		return depot_lost_text(d->depot, PLACE_SESSION(place), out);
+	if (environment_of(place))
+		return face_environment_text(d, environment_of(place),
+					     PLACE_FIELD(place) - 1, out);
 	if (PLACE_FIELD(place)) {
 		text_field(place, out);
 		return out->failed;

@@ -103,7 +103,7 @@ readme() {
 
 @test "templates has one value a file" {
 	local file
-	for file in "$MNT"/.fsd/templates/*/*; do
+	for file in "$MNT"/.fsd/templates/{python,javascript,typescript,bash}/*; do
 		check one-value "$file"
 	done
 	assert_equal "$(cat "$MNT/.fsd/templates/javascript/extensions")" '.js .mjs .cjs'
@@ -298,7 +298,7 @@ readme() {
 	run cat "$MNT/.fsd/last_error"
 	assert_output --partial 'mkdir first'
 	run ls "$MNT/.fsd/templates"
-	assert_output $'bash\njavascript\npython\ntypescript'
+	assert_output $'base\nbash\njavascript\npython\ntypescript'
 	job_run a 'remember x' '{"session": "s"}'
 	assert_equal "$(ls "$MNT/.fsd/sessions")" s
 	rmdir "$MNT/.fsd/sessions/s"

@@ -220,8 +220,8 @@ right() {
 
 @test "language: those of .fsd/templates, case-sensitive" {
 	local name
-	for name in "$MNT"/.fsd/templates/*; do
-		name=${name##*/}
+	for name in "$MNT"/.fsd/templates/*/extensions; do
+		name=$(basename "${name%/*}")
 		right "{\"language\": \"$name\"}"
 	done
 	wrong '{"language": "Python"}' python

@@ -357,6 +357,43 @@ void vm_memory(struct vm *vm, struct vm_memory *ret)
 		vm->backend->ops->memory(vm->backend, ret);
 }
 
+/* --- templates of environments -------------------------------------------- */
+
+enum vm_made vm_template_state(const struct vm *vm,
+			       const struct environment *e, struct err *ret)
+{
+	static const enum vm_made made[] = {
+		[CLASS_NONE] = VM_MADE_NOT, [CLASS_MAKING] = VM_MADE_MAKING,
+		[CLASS_READY] = VM_MADE_READY, [CLASS_FAILED] = VM_MADE_FAILED,
+	};
+	enum vm_made best = VM_MADE_NOT;
+
+	/* Classes of other sizes may have one of their own. */
+	list_for_each(pos, tmp, &vm->classes) {
+		const struct pool_class *c =
+			list_entry(pos, struct pool_class, node);
+
+		if (!vm_environment_same(c->cls.environment, e) ||
+		    (best == VM_MADE_READY && c->state != CLASS_FAILED))
+			continue;
+		best = made[c->state];
+		if (ret && best == VM_MADE_FAILED)
+			*ret = c->err;
+	}
+	return best;
+}
+
+int vm_make_template(struct vm *vm, struct environment *e)
+{
+	struct pool_class *c = class_get(vm, &(struct vm_class){
+		.memory_mib = MACHINE_MIB, .cpus = 1, .environment = e });
+
+	if (!c)
+		return -ENOMEM;
+	class_want_template(c);
+	return 0;
+}
+
 /* --- leases -------------------------------------------------------------- */
 
 void vm_expect(struct vm *vm, uint32_t runner)

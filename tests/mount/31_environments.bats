@@ -1,0 +1,188 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# "environment" of config.json: which names are taken, what refuses a job, and what
+# .fsd/templates tells. The sets are made by hand; the machines are fake.
+
+load ../lib/common
+load ../lib/environment
+
+setup() {
+	ENVIRONMENTS=$BATS_TEST_TMPDIR/environments
+	mkdir "$ENVIRONMENTS" "$BATS_TEST_TMPDIR/image"
+	printf 'format 1\nabi %s\n' 'debian-13-amd64 python-3.13 node-20' \
+		>"$BATS_TEST_TMPDIR/image/manifest"
+	echo 'python3 3.13.5-1' >"$BATS_TEST_TMPDIR/image/packages.list"
+	MOUNT_OPTIONS="--environments $ENVIRONMENTS --image $BATS_TEST_TMPDIR/image"
+}
+teardown() { mount_done; }
+
+# started [OPTION...] — an environment data, and the mount.
+started() {
+	ID=$(ENVIRONMENT_HEAP=63963136 environment_make data '' \
+		'{"python": ["numpy", "pandas"], "env": {"MPLBACKEND": "Agg"}}')
+	MOUNT_OPTIONS+=" $*"
+	mount_start
+}
+
+# wrong CONFIG TEXT — writing it fails, and the job is refused with that sentence.
+wrong() {
+	rm -rf "$MNT/w"
+	mkdir "$MNT/w"
+	job_put w code.sh 'out x'
+	run job_put w config.json "$1"
+	assert_failure
+	state_is w refused
+	assert_equal "$(cat "$MNT/w/error")" "config.json: $2"
+}
+
+# has JOB NAME — it ended well in that environment.
+has() {
+	ended "$1" 0 exited
+	result_is "$1" .environment.name "$2"
+}
+
+@test "environment: a job's result tells the name and the id" {
+	started
+	job_run a 'out x' '{"environment": "data"}'
+	has a data
+	result_is a .environment.id "$ID"
+	result_is a .environment.warm true
+	job_run b 'out x' "{\"environment\": \"data@${ID:0:12}\", \"warm\": false}"
+	has b data
+	result_is b .environment.warm false
+	result_is b .environment.why '"warm" is false in config.json'
+	job_run c 'out x'
+	has c base
+	result_is c .environment.id null
+	job_run d 'out x' '{"environment": "base"}'
+	has d base
+}
+
+@test "environment: what is no name, or another id, is refused with a sentence" {
+	started
+	wrong '{"environment": "dat"}' \
+		'"environment" is "dat"; it must be one of base, data'
+	wrong '{"environment": "../data"}' \
+		'"environment" is "../data"; it must be one of base, data'
+	wrong '{"environment": "data@0f3e"}' \
+		'"environment" is "data@0f3e"; it must have 12 to 64 digits of the id behind the @'
+	wrong '{"environment": "data@0f3e11aa22bb"}' \
+		"\"environment\" is \"data@0f3e11aa22bb\"; \"data\" is ${ID:0:12} now"
+	wrong '{"environment": 3}' \
+		'"environment" is 3; it must be a name of fsd env list'
+}
+
+@test "environment: one that another image was made for is refused with its remedy" {
+	ENVIRONMENT_ABI='debian-13-amd64 python-3.11 node-20' environment_make old
+	started
+	wrong '{"environment": "old"}' \
+		'"environment" is "old"; it was made for python-3.11 and this image has python-3.13: run fsd env build old'
+	assert_equal "$(cat "$MNT/.fsd/templates/old/state")" \
+		'stale: it was made for python-3.11 and this image has python-3.13: run fsd env build old'
+}
+
+@test "environment: a job has at least the memory that its modules take" {
+	started
+	wrong '{"environment": "data", "memory_mb": 64}' \
+		'"memory_mb" is 64; it must be at least 128 in environment data, whose modules take 61 MB'
+	job_run a 'out x' '{"environment": "data", "memory_mb": 128}'
+	has a data
+	assert_equal "$(cat "$MNT/.fsd/templates/data/memory_mb")" 128
+	assert_equal "$(cat "$MNT/.fsd/templates/base/memory_mb")" 32
+}
+
+@test "environment: a default that is too small grows with the modules" {
+	ENVIRONMENT_HEAP=$((400 << 20)) environment_make large
+	started
+	job_run a 'limits' '{"environment": "large"}'
+	has a large
+	assert_equal "$(cat "$MNT/.fsd/templates/large/memory_mb")" 448
+}
+
+@test "environment: one that comes while the mount serves is taken, one that went is not" {
+	started
+	wrong '{"environment": "later"}' \
+		'"environment" is "later"; it must be one of base, data'
+	environment_make later
+	echo start >"$MNT/w/ctl"
+	job_wait w
+	has w later
+	rm "$ENVIRONMENTS/names/later"
+	wrong '{"environment": "later"}' \
+		'"environment" is "later"; it must be one of base, data'
+	! exists "$MNT/.fsd/templates/later"
+}
+
+@test "environment: a job that waits ends as failed when its environment has gone" {
+	started --max-machines 1
+	job_start first $'out up\nsleep 60000'
+	job_follow first up
+	job_start second 'out x' '{"environment": "data"}'
+	state_is second queued
+	rm "$ENVIRONMENTS/names/data"
+	echo kill >"$MNT/first/ctl"
+	job_wait second
+	ended second 125 failed
+	assert_equal "$(cat "$MNT/second/error")" \
+		'config.json: "environment" is "data"; it must be one of base'
+}
+
+@test "environment: a job that runs goes on when its environment is removed" {
+	started
+	job_start a $'out up\nsleep 2000\nout end' '{"environment": "data"}'
+	job_follow a up
+	rm -r "$ENVIRONMENTS/names/data" "$ENVIRONMENTS/sets/$ID"
+	job_wait a
+	has a data
+	result_is a .environment.id "$ID"
+}
+
+@test "environment: the operator's default is that of jobs that name none" {
+	started --default-environment data
+	job_run a 'out x'
+	has a data
+	job_run b 'out x' '{"environment": "base"}'
+	has b base
+	wrong '{"memory_mb": 32}' \
+		'"memory_mb" is 32; it must be at least 128 in environment data, whose modules take 61 MB'
+}
+
+@test "environment: a session has that of its first step" {
+	started
+	job_run a 'remember 1' '{"session": "s", "environment": "data"}'
+	job_run b 'recall' '{"session": "s"}'
+	has a data
+	has b data
+	stdout_is b 1
+	job_run c 'recall' '{"session": "s", "environment": "data"}'
+	has c data
+	mkdir "$MNT/d"
+	job_put d code.sh 'recall'
+	job_put d config.json '{"session": "s", "environment": "base"}'
+	refused d 'config.json: "environment" is "base", and the session "s" has data: use another name, or end it by rmdir .fsd/sessions/s'
+}
+
+@test "environment: .fsd/templates has a directory for each" {
+	local dir
+	LOCK='{"packages": [{"source": "debian", "name": "python3-numpy", "version": "2.2", "file": "n.deb", "sha256": "'$(printf '0%.0s' {1..64})'"}]}' \
+		started
+	dir=$MNT/.fsd/templates
+	assert_equal "$(cd "$dir" && echo *)" 'base bash data javascript python typescript'
+	assert_equal "$(cd "$dir/data" && echo *)" \
+		'abi env id imported memory_mb packages parent size state'
+	assert_equal "$(cat "$dir/data/id")" "$ID"
+	assert_equal "$(cat "$dir/data/abi")" 'debian-13-amd64 python-3.13 node-20'
+	assert_equal "$(cat "$dir/data/parent")" base
+	assert_equal "$(cat "$dir/data/packages")" 'debian python3-numpy 2.2'
+	assert_equal "$(cat "$dir/base/packages")" 'debian python3 3.13.5-1'
+	assert_equal "$(cat "$dir/data/imported")" $'numpy\npandas'
+	assert_equal "$(cat "$dir/data/env")" MPLBACKEND=Agg
+	assert_equal "$(cat "$dir/data/size")" \
+		"$(stat -c %s "$ENVIRONMENTS/sets/$ID/layer.erofs")"
+	assert_equal "$(cat "$dir/data/state")" 'not used yet'
+	job_run a 'out x' '{"environment": "data"}'
+	assert_equal "$(cat "$dir/data/state")" ready
+	truncate -s 1 "$ENVIRONMENTS/sets/$ID/layer.erofs"
+	run cat "$dir/data/state"
+	assert_output --regexp '^damaged: layer.erofs has 1 bytes'
+}
