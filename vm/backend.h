@@ -64,6 +64,15 @@ static inline bool vm_class_is(const struct vm_class *a,
 	return a->memory_mib == b->memory_mib && vm_class_shares(a, b);
 }
 
+/* How much longer than the base's its guest may take to begin: it imports what
+ * the environment has, in a time that follows what that takes of memory. */
+static inline unsigned vm_class_patience(const struct vm_class *cls)
+{
+	uint64_t heap = cls->environment ? cls->environment->heap : 0;
+
+	return 1 + (unsigned)MIN((heap + (64u << 20) - 1) >> 26, 15u);
+}
+
 /* A template that is ready to be restored from. */
 struct backend_template {
 	uint32_t runners; /* mask of 1 << enum wire_runner that are warm */

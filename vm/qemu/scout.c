@@ -119,7 +119,9 @@ int scout_new(const struct template_ground *g, const struct template *t,
 		scout_free(s);
 		return r;
 	}
-	loop_timer_set(s->loop, &s->limit, LIMIT_S * NS_PER_S);
+	loop_timer_set(s->loop, &s->limit,
+		       LIMIT_S * vm_class_patience(template_class(t)) *
+			       NS_PER_S);
 	*ret = s;
 	return 0;
 }

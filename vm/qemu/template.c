@@ -463,7 +463,8 @@ static int start_qemu(struct template *t, struct err *err)
 	qmp_send(process_qmp(t->process), "qmp_capabilities", NULL,
 		 SAVE_S * SCALE_TCG * NS_PER_S, on_save_reply, t);
 	r = channel_new(loop_of(t), take_fd(&ours), PHASE_BOOT,
-			verdict_is_open(t->ground, t->accel) ? 2 : 2 * SCALE_TCG,
+			(verdict_is_open(t->ground, t->accel) ? 2 : 2 * SCALE_TCG) *
+				vm_class_patience(&t->cls),
 			&channel_events, t, &t->ch);
 	return r < 0 ? err_sys(err, r, "the guest's wire") : 0;
 }

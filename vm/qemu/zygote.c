@@ -153,7 +153,9 @@ int zygote_new(const struct template_ground *ground, const struct template *t,
 	r = restore_start(ground, t, template_class(t), JAIL_ZYGOTE,
 			  &process_events, z, &z->process, &wire, err);
 	if (r == 0) {
-		r = channel_new(z->loop, wire, PHASE_IDLE, about.scale,
+		r = channel_new(z->loop, wire, PHASE_IDLE,
+				about.scale *
+					vm_class_patience(template_class(t)),
 				&channel_events, z, &z->ch);
 		if (r < 0)
 			err_sys(err, r, "a zygote's wire");
@@ -162,7 +164,9 @@ int zygote_new(const struct template_ground *ground, const struct template *t,
 		zygote_free(z);
 		return r;
 	}
-	loop_timer_set(z->loop, &z->limit, READY_S * NS_PER_S);
+	loop_timer_set(z->loop, &z->limit,
+		       READY_S * vm_class_patience(template_class(t)) *
+			       NS_PER_S);
 	restore_send(send_command, z);
 	*ret = z;
 	return 0;
