@@ -125,6 +125,11 @@ struct vm_watch {
 	void (*freed)(void *arg);
 	/* May one be made that nobody waits for? May be NULL. */
 	bool (*may_warm)(void *arg);
+	/* The environment that a spec (environment_open()) names, NULL: the one
+	 * of jobs that ask for none. *ret is the caller's. Return: 0, or negative
+	 * errno: it is not there, or does not fit. May be NULL: there are none. */
+	int (*environment)(void *arg, const char *spec,
+			   struct environment **ret);
 	void *arg;
 };
 
@@ -156,7 +161,8 @@ void vm_memory(struct vm *vm, struct vm_memory *ret);
 /*
  * Measured (PSS, QEMU 7.2 under TCG): a machine comes to what its program may
  * take and some 70 to 100 MiB: QEMU, translated code, the guest's kernel and
- * runners. An idle one has those alone.
+ * runners. An idle one has those alone. One of an environment has its heap
+ * besides.
  */
 #define VM_MACHINE_BYTES (128ull << 20)
 /* Ends an idle machine, for its memory. False if there is none; else freed
@@ -265,8 +271,9 @@ struct vm_events {
 /*
  * A lease for the runner (enum wire_runner) may come within a second: somebody
  * writes a program. One warm machine is woken, and stopped again if none does.
+ * environment_id: of that which is likely; "": base.
  */
-void vm_expect(struct vm *vm, uint32_t runner);
+void vm_expect(struct vm *vm, uint32_t runner, const char *environment_id);
 /*
  * Asks for a machine. Those that the same kind of machine can serve are granted
  * in the order of the asking. *events is borrowed, and arg, until vm_end().
@@ -347,7 +354,7 @@ struct vm_stats {
 void vm_stats(struct vm *vm, struct vm_stats *ret);
 /* One class of machines, as the pool sees it. */
 struct vm_class_stats {
-	const char *environment; /* borrowed; "base" */
+	char environment[84];    /* "base", NAME, or NAME@ID if two have NAME */
 	uint32_t memory_mib, cpus;
 	unsigned idle, wanted;  /* machines that are idle; that should be */
 	uint64_t machine_bytes; /* that an idle one takes, as far as is known */

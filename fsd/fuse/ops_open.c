@@ -457,7 +457,7 @@ static int create_node(fuse_req_t req, const struct target *dir,
 		return -ENOMEM;
 	}
 	(*ret)->payer = payer;
-	run_expect(d, name);
+	run_expect(d, dir->job->meta.uid, name);
 	set_direct(fi);
 	(*ret)->fd = fd;
 	(*ret)->kept->changed = true;

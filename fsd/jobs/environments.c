@@ -58,11 +58,11 @@ static bool is_hosts(int r)
 	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EIO;
 }
 
-static int open_one(const struct fsd *d, const struct job_config *config,
+static int open_one(const struct fsd *d, const char *spec,
 		    struct environment **ret, struct err *err)
 {
-	int r = environment_open(&d->options->environments,
-				 spec_of(d, config->environment), ret, err);
+	int r = environment_open(&d->options->environments, spec_of(d, spec),
+				 ret, err);
 
 	if (r < 0 || !*ret || !d->image_abi[0])
 		return r;
@@ -81,7 +81,7 @@ int environments_open(const struct fsd *d, const struct job_config *config,
 	*ret = NULL;
 	if (!strcmp(spec_of(d, config->environment), ENVIRONMENT_BASE))
 		return 0;
-	r = open_one(d, config, ret, err);
+	r = open_one(d, config->environment, ret, err);
 	if (r == 0 && *ret)
 		r = check_memory(*ret, config, err);
 	if (r == 0)
@@ -89,6 +89,20 @@ int environments_open(const struct fsd *d, const struct job_config *config,
 	environment_unref(take_ptr(*ret));
 	err_wrap(err, "config.json");
 	return is_hosts(r) ? r : -EINVAL;
+}
+
+int environments_on_find(void *arg, const char *spec,
+			 struct environment **ret)
+{
+	struct err err;
+	int r;
+
+	*ret = NULL;
+	r = open_one(arg, spec, ret, &err);
+	if (r < 0)
+		log_info("no machine is kept idle for an environment that jobs "
+			 "asked for before: %s", err.text);
+	return r;
 }
 
 int environments_check(const struct fsd *d, struct job_config *config,

@@ -25,6 +25,9 @@ uint64_t environments_least_mb(const struct environment *e);
 /* Is it the one that spec names? spec NULL: the operator's default. */
 bool environments_is(const struct fsd *d, const struct environment *e,
 		     const char *spec);
+/* struct vm_watch's environment(). */
+int environments_on_find(void *arg, const char *spec,
+			 struct environment **ret);
 /* For people. */
 const char *environments_name(const struct environment *e);
 

@@ -129,6 +129,7 @@ static int lease(struct run *run, struct err *err)
 		.environment = run->environment,
 	};
 
+	run_note_environment(run);
 	if (run->spec.config->session)
 		return sessions_join(run, err);
 	run->lease = vm_lease(run->d->vm, &need, &run_events, run);
@@ -176,7 +177,7 @@ bool run_wait_again(struct run *run, int r)
 /* Its inputs are known, and with them what its machine may come to. */
 static int settle(struct run *run, struct err *err)
 {
-	int r = sched_grow(&run->slot, run_memory_need(run), err);
+	int r = sched_grow(&run->slot, run_room_need(run), err);
 
 	if (r == 0)
 		return lease(run, err);

@@ -47,7 +47,7 @@ bool run_has_inputs(struct job *job, struct err *err);
 void run_lose_input(struct job *job);
 
 /* A program is being written under this name: a run is likely soon. */
-void run_expect(struct fsd *d, const char *name);
+void run_expect(struct fsd *d, uid_t uid, const char *name);
 
 /* Ends it as "cancelled"; what it wrote so far is kept. */
 void run_kill(struct job *job);

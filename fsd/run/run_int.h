@@ -164,6 +164,10 @@ int run_open_input(struct run *run, unsigned i);
 /* run.c: some more of them now, whether it may have its machine or not. */
 void run_collect_more(struct run *run);
 uint64_t run_memory_need(const struct run *run);
+/* With what its environment has in memory: what its machine may come to. */
+uint64_t run_room_need(const struct run *run);
+/* For run_expect(). */
+void run_note_environment(const struct run *run);
 
 /* run_environment.c: what its machine has; e is borrowed. */
 void run_has_environment(struct run *run, struct environment *e);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fsd/users/people.h"
 #include "run_int.h"
 
 static const char *const base_env[] = { WIRE_BASE_ENV };
@@ -125,12 +126,26 @@ static uint32_t choose_runner(struct run *run)
 	return lang_runner[lang->id];
 }
 
-void run_expect(struct fsd *d, const char *name)
+/* The environment is likely the one that the user had last. */
+void run_expect(struct fsd *d, uid_t uid, const char *name)
 {
 	const struct lang *lang = lang_by_file(name);
+	const struct person *p = lang ? person_of(d, uid) : NULL;
 
-	if (lang)
-		vm_expect(d->vm, lang_runner[lang->id]);
+	if (p)
+		vm_expect(d->vm, lang_runner[lang->id],
+			  p->environment_id[lang->id]);
+}
+
+void run_note_environment(const struct run *run)
+{
+	const struct lang *lang = run->spec.lang;
+	struct person *p = lang ? person_of(run->d, run->job->meta.uid) : NULL;
+
+	if (p)
+		snprintf(p->environment_id[lang->id],
+			 sizeof(p->environment_id[0]), "%s",
+			 run->environment_id);
 }
 
 static int fill_argv(struct run *run)
@@ -466,6 +481,14 @@ int run_open_input(struct run *run, unsigned i)
 	return run->inputs[i].kind == WIRE_FILE_STDIN
 		       ? memory_file(c->stdin_text, c->stdin_len)
 		       : memory_file(c->input_json, c->input_len);
+}
+
+uint64_t run_room_need(const struct run *run)
+{
+	uint64_t need = run_memory_need(run);
+
+	return add_checked(&need, run->environment ? run->environment->heap :
+						     0) ? need : UINT64_MAX;
 }
 
 uint64_t run_memory_need(const struct run *run)

@@ -148,7 +148,7 @@ static void ask_for_machine(struct session *s, struct run *run)
 	};
 
 	/* The one before has ended: this one has its place. */
-	sched_hold(&run->slot, need.memory_bytes, need.cpus, &s->hold);
+	sched_hold(&run->slot, run_room_need(run), need.cpus, &s->hold);
 
 	s->lease = vm_lease(s->d->vm, &need, &session_events, s);
 	if (!s->lease)

@@ -40,6 +40,7 @@
 #include "fsd/run/room.h"
 #include "fsd/run/sched_open.h"
 #include "fsd/run/sessions.h"
+#include "fsd/jobs/environments.h"
 #include "fsd/jobs/shelf.h"
 
 /* Without memory there are none. */
@@ -253,12 +254,13 @@ static int start_machines(struct fsd *d, struct err *err)
 	struct vm_watch watch = {
 		.changed = on_vm_changed, .progress = on_vm_progress,
 		.freed = sched_on_freed, .may_warm = sched_on_may_warm,
+		.environment = environments_on_find,
 		.broken = on_vm_broken, .arg = d,
 	};
-	int r = vm_new(d->loop, &vo, &watch, &d->vm, err);
+	int r;
 
 	find_image(d);
-
+	r = vm_new(d->loop, &vo, &watch, &d->vm, err);
 	if (r == 0 && sched_open(d) < 0)
 		r = err_sys(err, -ENOMEM, "the scheduler");
 	return r;

@@ -3,6 +3,7 @@
 # Which machines are kept idle: classes by their demand, within one budget.
 
 load ../lib/common
+load ../lib/environment
 
 teardown() { mount_done; }
 
@@ -127,4 +128,69 @@ run_one() {
 	of_becomes 0 fsd_class_zygotes base/1024/1
 	of_becomes 1 fsd_idle_machines base/1024/2
 	within
+}
+
+# two_environments — small and large, which has 64 MiB in memory.
+two_environments() {
+	export ENVIRONMENTS=$BATS_TEST_TMPDIR/environments
+	mkdir -p "$BATS_TEST_TMPDIR/tree/a" "$BATS_TEST_TMPDIR/tree/b"
+	environment_make small "$BATS_TEST_TMPDIR/tree/a" >/dev/null
+	ENVIRONMENT_HEAP=$((64 << 20)) LOCK='{"packages": ["x"]}' \
+		environment_make large "$BATS_TEST_TMPDIR/tree/b" >/dev/null
+}
+
+@test "environments share the pool: jobs of each find idle machines of their own" {
+	local i
+	two_environments
+	FAULTS=
+	FSD_FAKE_COST=50 FSD_FAKE_ZYGOTE=200 mount_start --pool 4 --max-machines 16 \
+		--idle-memory 1G --environments "$ENVIRONMENTS"
+	becomes 4 fsd_machines_warm
+	for i in {1..8}; do
+		run_one "a$i" base/1024/1
+		run_one "b$i" small/1024/1 '{"environment": "small"}'
+		run_one "c$i" large/1024/1 '{"environment": "large"}'
+	done
+	assert_equal "$FAULTS" ''
+	becomes 4 fsd_machines_warm
+	i=$(figure fsd_jobs_restored_total)
+	run_one d small/1024/1 '{"environment": "small"}'
+	run_one e large/1024/1 '{"environment": "large"}'
+	run_one f base/1024/1
+	assert_equal "$(figure fsd_jobs_restored_total)" "$i"
+	mount_stop
+	# The next server begins with all three.
+	FSD_FAKE_COST=50 FSD_FAKE_ZYGOTE=200 mount_start --pool 4 --max-machines 16 \
+		--idle-memory 1G --environments "$ENVIRONMENTS"
+	for i in base small large; do
+		await becomes 20 grep -q "^fsd_idle_machines{class=\"$i/1024/1\"} [1-9]" \
+			"$MNT/.fsd/stats"
+	done
+}
+
+@test "a server's first idle machines are of the environment that jobs have who ask for none" {
+	two_environments
+	mount_start --pool 2 --environments "$ENVIRONMENTS" --default-environment small
+	of_becomes 2 fsd_idle_machines small/1024/1
+	job_run a 'out x'
+	ended a 0 exited
+	assert_equal "$(result a .environment.name)" small
+	assert_equal "$(figure fsd_jobs_restored_total)" 0
+}
+
+@test "a run is promised what its environment has in memory, besides its own" {
+	local base
+	two_environments
+	mount_start --pool 0 --environments "$ENVIRONMENTS"
+	job_start a $'out up\nsleep 600000' '{"timeout": 3600}'
+	job_follow a up
+	base=$(figure fsd_memory_promised_bytes)
+	job_start b $'out up\nsleep 600000' '{"timeout": 3600, "environment": "large"}'
+	job_follow b up
+	assert_equal $(($(figure fsd_memory_promised_bytes) - base)) \
+		$((base + (64 << 20)))
+	echo kill >"$MNT/a/ctl"
+	echo kill >"$MNT/b/ctl"
+	job_wait a
+	job_wait b
 }

@@ -254,10 +254,34 @@ static struct machine *warm_for(struct pool_class *c, uint32_t runner)
 	return hot ? hot : any;
 }
 
-void pool_expect(struct vm *vm, uint32_t runner)
+static bool has_environment(const struct pool_class *c, const char *id)
 {
-	struct pool_class *c = base_class(vm);
-	struct machine *m = warm_for(c, runner);
+	return !strcmp(c->cls.environment ? c->cls.environment->id : "", id);
+}
+
+/* A warm machine of the environment, in the class that is asked for most. */
+static struct machine *warm_in(struct vm *vm, uint32_t runner, const char *id)
+{
+	struct machine *best = NULL;
+	double most = -1;
+
+	list_for_each(pos, tmp, &vm->classes) {
+		struct pool_class *c = list_entry(pos, struct pool_class, node);
+		double demand = demand_total(&c->demand);
+		struct machine *m = demand > most && has_environment(c, id) ?
+					    warm_for(c, runner) : NULL;
+
+		if (!m)
+			continue;
+		best = m;
+		most = demand;
+	}
+	return best;
+}
+
+void pool_expect(struct vm *vm, uint32_t runner, const char *environment_id)
+{
+	struct machine *m = warm_in(vm, runner, environment_id);
 
 	/* One at a time: whoever only makes files must not cost more. */
 	list_for_each(pos, tmp, &vm->machines)
@@ -474,6 +498,25 @@ void pool_unlease(struct vm_lease *l)
 	pool_kick(l->vm);
 }
 
+/* Before any job came: those that ask for no environment are likely. */
+static void begin_with_default(struct vm *vm)
+{
+	struct vm_class cls = vm->usual->cls;
+	struct pool_class *c;
+
+	if (!vm->watch.environment ||
+	    vm->watch.environment(vm->watch.arg, NULL, &cls.environment) < 0)
+		return;
+	c = class_get(vm, &cls);
+	environment_unref(cls.environment);
+	if (!c || c == vm->usual)
+		return;
+	vm->usual->demand = (struct demand){ 0 };
+	demand_init(&c->demand);
+	c->begins = true;
+	vm->usual = c;
+}
+
 void pool_init(struct vm *vm)
 {
 	struct vm_class base = { .memory_mib = MACHINE_MIB, .cpus = 1 };
@@ -482,9 +525,15 @@ void pool_init(struct vm *vm)
 	list_init(&vm->classes);
 	vm->work = (struct loop_call){.fn = work, .arg = vm};
 	vm->retry = (struct loop_timer){.fn = on_retry, .arg = vm};
-	class_get(vm, &base);
-	demand_init(&base_class(vm)->demand);
+	vm->usual = class_get(vm, &base);
+	demand_init(&vm->usual->demand);
+}
+
+void pool_begin(struct vm *vm)
+{
+	begin_with_default(vm);
 	pool_kept_open(vm);
+	pool_kick(vm);
 }
 
 void pool_done(struct vm *vm)

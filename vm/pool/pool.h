@@ -87,6 +87,7 @@ struct vm {
 	struct plan plan;          /* pool_plan() makes it anew */
 	struct pool_class *planned[PLAN_ROWS];
 	struct pool_kept kept;     /* the demand, on the disk */
+	struct pool_class *usual;  /* of jobs that ask for nothing special */
 	bool told_costs;           /* that the host does not tell them */
 	bool broken;               /* no machine can be started any more */
 	uint64_t quiet_ns;         /* the last lease and start are long ago then */
@@ -106,6 +107,8 @@ struct vm {
 };
 
 void pool_init(struct vm *vm);
+/* The loop runs: looks for what is likely to be asked for. */
+void pool_begin(struct vm *vm);
 /* Forgets all machines and leases; the backend is closed already. */
 void pool_done(struct vm *vm);
 /* vm->broken: who waits is told that none comes. */
@@ -119,8 +122,8 @@ void pool_run(struct vm_lease *lease);
 int pool_adopt(struct vm_lease *lease, int wire, int monitor);
 /* See vm_give_way(). */
 bool pool_give_way(struct vm *vm);
-/* A lease for the runner may come soon: a machine for it is woken. */
-void pool_expect(struct vm *vm, uint32_t runner);
+/* See vm_expect(). */
+void pool_expect(struct vm *vm, uint32_t runner, const char *environment_id);
 /* The lease does not wait any more, or its machine is not wanted. */
 void pool_unlease(struct vm_lease *lease);
 /* Delivers failed, later, once. */

@@ -144,7 +144,7 @@ static bool pays(const struct vm *vm, unsigned row)
 
 	return vm->plan.row[row].keep &&
 	       (vm->plan.row[row].want || c->started >= MANY ||
-		c == list_first(&vm->classes, struct pool_class, node));
+		c == vm->usual);
 }
 
 bool pool_wants_zygote(const struct vm *vm, unsigned row)

@@ -3,6 +3,7 @@
 #include "pool_kept.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,14 +19,23 @@
 
 /* --- reading ---------------------------------------------------------------- */
 
+/* NULL: its environment is not there any more. */
 static struct pool_class *class_of_row(struct vm *vm,
 				       const struct demand_row *row)
 {
-	const struct vm_class cls = {
+	struct vm_class cls = {
 		.memory_mib = row->memory_mib, .cpus = row->cpus,
 	};
+	struct pool_class *c;
 
-	return class_get(vm, &cls);
+	if (strcmp(row->environment, ENVIRONMENT_BASE) != 0 &&
+	    (!vm->watch.environment ||
+	     vm->watch.environment(vm->watch.arg, row->environment,
+				   &cls.environment) < 0))
+		return NULL;
+	c = class_get(vm, &cls);
+	environment_unref(cls.environment);
+	return c;
 }
 
 /* Those with a machine's share of the pool are to have a template at once. */
@@ -38,7 +48,7 @@ static void take_rows(struct vm *vm, const struct demand_row *rows,
 		sum += demand_total(&rows[i].demand);
 	if (sum < ONE_JOB)
 		return;
-	base_class(vm)->demand = (struct demand){ 0 };
+	vm->usual->demand = (struct demand){ 0 };
 	for (unsigned i = 0; i < count; i++) {
 		struct pool_class *c = class_of_row(vm, &rows[i]);
 
@@ -80,6 +90,14 @@ static int by_demand(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
+static void print_name(const struct environment *e, char ret[DEMAND_NAME_MAX])
+{
+	if (e)
+		snprintf(ret, DEMAND_NAME_MAX, "%s@%s", e->name, e->id);
+	else
+		snprintf(ret, DEMAND_NAME_MAX, "%s", ENVIRONMENT_BASE);
+}
+
 /* The most wanted classes. Return: owned by the caller, NULL without memory. */
 static char *print(const struct vm *vm)
 {
@@ -91,12 +109,14 @@ static char *print(const struct vm *vm)
 		const struct pool_class *c =
 			list_entry(pos, struct pool_class, node);
 
-		if (n == PLAN_ROWS || demand_total(&c->demand) < ONE_JOB)
+		if (n == PLAN_ROWS || demand_total(&c->demand) < ONE_JOB ||
+		    (c->cls.environment && !c->cls.environment->name[0]))
 			continue;
-		rows[n++] = (struct demand_row){
+		rows[n] = (struct demand_row){
 			.memory_mib = c->cls.memory_mib, .cpus = c->cls.cpus,
-			.environment = "base", .demand = c->demand,
+			.demand = c->demand,
 		};
+		print_name(c->cls.environment, rows[n++].environment);
 	}
 	qsort(rows, n, sizeof(*rows), by_demand);
 	demand_text_print(rows, MIN(n, DEMAND_ROWS), &text);

@@ -6,6 +6,9 @@
  */
 #include "pool_class.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "layout/base/log.h"
 
 /* Until one has told: measured of the base under emulation. */
@@ -202,6 +205,22 @@ void pool_count_idle(struct vm *vm, struct vm_stats *ret)
 	ret->idle_limit = p->budget;
 }
 
+/* A name that was built anew leads to another set, and both may have machines. */
+static void name_environment(const struct vm *vm, unsigned row, char *ret,
+			     size_t size)
+{
+	const struct environment *e = vm->planned[row]->cls.environment, *other;
+	bool clash = e && !e->name[0];
+
+	for (unsigned i = 0; e && i < row; i++) {
+		other = vm->planned[i]->cls.environment;
+		clash |= other && !strcmp(other->name, e->name) &&
+			 strcmp(other->id, e->id) != 0;
+	}
+	snprintf(ret, size, clash ? "%s@%.12s" : "%s%.0s",
+		 e ? e->name : ENVIRONMENT_BASE, e ? e->id : "");
+}
+
 void vm_each_class(struct vm *vm,
 		   void (*each)(void *arg, const struct vm_class_stats *s),
 		   void *arg)
@@ -210,10 +229,7 @@ void vm_each_class(struct vm *vm,
 	for (unsigned i = 0; i < vm->plan.count; i++) {
 		const struct plan_row *r = &vm->plan.row[i];
 		const struct pool_class *c = vm->planned[i];
-		const struct vm_class_stats s = {
-			.environment = c->cls.environment ?
-					       c->cls.environment->name :
-					       ENVIRONMENT_BASE,
+		struct vm_class_stats s = {
 			.memory_mib = c->cls.memory_mib,
 			.cpus = c->cls.cpus,
 			.idle = r->stopped,
@@ -222,6 +238,7 @@ void vm_each_class(struct vm *vm,
 			.zygote = r->lead == i && class_prepared(c).ready,
 		};
 
+		name_environment(vm, i, s.environment, sizeof(s.environment));
 		each(arg, &s);
 	}
 }

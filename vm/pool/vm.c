@@ -252,7 +252,7 @@ static unsigned processors(void)
 
 static void on_begin(struct loop_call *call)
 {
-	pool_kick(call->arg);
+	pool_begin(call->arg);
 }
 
 int vm_new(struct loop *loop, const struct vm_options *options,
@@ -396,9 +396,9 @@ int vm_make_template(struct vm *vm, struct environment *e)
 
 /* --- leases -------------------------------------------------------------- */
 
-void vm_expect(struct vm *vm, uint32_t runner)
+void vm_expect(struct vm *vm, uint32_t runner, const char *environment_id)
 {
-	pool_expect(vm, runner);
+	pool_expect(vm, runner, environment_id);
 }
 
 struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
