@@ -30,7 +30,7 @@ said() {
 # nothing_left — neither in the mount nor beside the tests' files.
 nothing_left() {
 	assert_equal "$(ls -A "$MNT")" .fsd
-	assert_equal "$(find . -maxdepth 1 -name '.*.??????')" ''
+	assert_equal "$(find . -maxdepth 1 -name '.*.fsd-??????')" ''
 }
 
 # bats test_tags=smoke
@@ -144,10 +144,22 @@ nothing_left() {
 		        seen.add("none")
 		    if r.returncode == 0:
 		        break
-		subprocess.run("rm -rf .results.??????", shell=True)
+		# The last one has removed what those before it had left.
+		seen.update(n for n in os.listdir(".") if n.startswith(".results"))
 		print(*sorted(seen))
 	END
 	assert_output 'none whole'
+}
+
+@test "-o removes what a dead client has left, and nothing else of that name" {
+	program $'out x'
+	mkdir -p .results.fsd-abcdef/output .results.fsd-locked .results.abcdef \
+		.results.fsd-abcdefg
+	bounded 30 flock .results.fsd-locked \
+		"$FSD" run --mount "$MNT" -o results code.sh </dev/null
+	run ls -A -d .results* results
+	assert_output "$(printf '%s\n' .results.abcdef .results.fsd-abcdefg \
+		.results.fsd-locked results)"
 }
 
 @test "-C runs a whole directory, whose program is code.* or --main" {
