@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -114,10 +115,48 @@ int client_fail(struct client *k, int code, const char *fmt, ...)
 
 #define HEALTH_FIRST_NS NS_PER_S
 #define HEALTH_NEXT_NS (10 * NS_PER_S)
+#define PATIENCE_S 60 /* with a mount that cannot have machines */
+
+/* FSD_PATIENCE, where that is seconds. */
+static uint64_t patience_ns(void)
+{
+	const char *text = getenv("FSD_PATIENCE");
+	uint64_t s = PATIENCE_S;
+
+	if (!text || parse_u64(text, 0, 86400, &s) < 0)
+		s = PATIENCE_S;
+	return s * NS_PER_S;
+}
+
+/* When no machine can be had, health ends in "(since TIME)". Between two tries it
+ * says something else for a while, which does not count as better. Return: it has
+ * lasted too long. */
+static bool is_hopeless(struct client *k, const char *health)
+{
+	uint64_t now = now_ns(), end;
+
+	if (!strstr(health, " (since 20"))
+		return false;
+	if (!k->failing_ns)
+		k->failing_ns = now;
+	end = k->failing_ns + patience_ns();
+	k->health_ns = MIN(k->health_ns, end);
+	return now >= end;
+}
+
+static int give_up(struct client *k)
+{
+	uint64_t s = (now_ns() - k->failing_ns) / NS_PER_S;
+
+	return client_fail(k, EXIT_NEVER_RAN, "the job has not run: for %llu s %s "
+			"could have no machine; `fsd doctor` tells what is missing, "
+			"FSD_PATIENCE changes how long to wait",
+			(unsigned long long)s, k->mnt);
+}
 
 /* Says why there is no machine yet, after a second and whenever that has changed
- * after another ten. */
-static void tell_health(struct client *k)
+ * after another ten. Return: 0, or the exit code when it waits no more. */
+static int tell_health(struct client *k)
 {
 	auto_close int fd = openat(k->root, ".fsd/health", O_RDONLY | O_CLOEXEC);
 	char text[sizeof(k->health)], state[16];
@@ -127,18 +166,20 @@ static void tell_health(struct client *k)
 	if (n <= 0 || client_read(k, "state", state, sizeof(state)) <= 0 ||
 	    strcmp(state, "queued\n") != 0) {
 		k->health_ns = UINT64_MAX; /* it runs */
-		return;
+		return 0;
 	}
 	text[n] = '\0';
-	if (!strcmp(text, "ok\n") || !strcmp(text, k->health))
-		return;
+	if (!strcmp(text, "ok\n"))
+		k->failing_ns = 0;
+	else if (strcmp(text, k->health) != 0)
+		client_tell(k, text);
 	memcpy(k->health, text, (size_t)n + 1);
-	client_tell(k, text);
+	return is_hopeless(k, text) ? give_up(k) : 0;
 }
 
-/* poll(2), until that is due. Return: false, and standard error says why, when it
- * fails. */
-static bool await_any(struct client *k, struct pollfd *p, nfds_t count)
+/* poll(2), until that is due. Return: 0, or the exit code, and standard error says
+ * why. */
+static int await_any(struct client *k, struct pollfd *p, nfds_t count)
 {
 	uint64_t now = now_ns();
 	int ms = k->health_ns == UINT64_MAX ? -1
@@ -147,11 +188,10 @@ static bool await_any(struct client *k, struct pollfd *p, nfds_t count)
 	int n = poll(p, count, ms);
 
 	if (n == 0)
-		tell_health(k);
-	if (n >= 0 || errno == EINTR)
-		return true;
-	client_fail(k, 1, "%s", strerror(errno));
-	return false;
+		return tell_health(k);
+	if (n > 0 || errno == EINTR)
+		return 0;
+	return client_fail(k, 1, "%s", strerror(errno));
 }
 
 /* --- streams ----------------------------------------------------------------------- */
@@ -198,12 +238,14 @@ static ssize_t pump(struct client *k, int from, int to)
 static int watch(struct client *k, struct pollfd *p, nfds_t count)
 {
 	nfds_t all = count + 1;
+	int r;
 
 	p[count] = (struct pollfd){ .fd = k->signals, .events = POLLIN };
 	all += input_poll(k, &p[all]);
 	p[all - 1].revents = p[count].revents = 0;
-	if (!await_any(k, p, all))
-		return 1;
+	r = await_any(k, p, all);
+	if (r)
+		return r;
 	if (p[count].revents)
 		on_signal(k);
 	if (all > count + 1 && p[count + 1].revents)

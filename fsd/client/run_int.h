@@ -21,6 +21,8 @@
 #include "run_say.h"
 #include "vm/os/loop.h"
 
+#define EXIT_NEVER_RAN 125 /* as exit_code has it when the appliance failed */
+
 struct program {
 	int fd;           /* owned, or -1: there is nothing to be copied */
 	const char *what; /* as the user knows it */
@@ -55,6 +57,7 @@ struct client {
 	struct outlet out[2]; /* standard output, standard error */
 	uint64_t health_ns; /* when it is time to say why nothing happens */
 	char health[600];  /* what was said last */
+	uint64_t failing_ns; /* when it first said that no machine can be had, or 0 */
 	bool lost;         /* output that found no room, which was said */
 	bool unread;       /* a reader of its output has gone */
 	bool given_up;     /* a reader paused, and we were to end */

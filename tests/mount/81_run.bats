@@ -162,6 +162,19 @@ nothing_left() {
 		.results.fsd-locked results)"
 }
 
+@test "a mount that cannot have machines is waited for so long, then the run ends with 125" {
+	expect_log 'no template|jobs cannot run'
+	mount_stop
+	FSD_FAKE_FAIL_TEMPLATES=1000 mount_start --pool 1
+	program $'out x'
+	FSD_PATIENCE=1 run -125 --separate-stderr bounded 30 \
+		"$FSD" run --mount "$MNT" code.sh </dev/null
+	assert_equal "$output" ''
+	assert_regex "$stderr" 'fsd run: the guest did not boot \(fake\) \(since 20'
+	assert_regex "$stderr" 'the job has not run: for 1 s .* could have no machine; .*FSD_PATIENCE'
+	nothing_left
+}
+
 @test "-C runs a whole directory, whose program is code.* or --main" {
 	mkdir -p project/src
 	printf 'out own\nargs\nfiles\n' >project/code.sh
