@@ -244,6 +244,27 @@ data() {
 	assert_output --partial 'it is no zstd archive'
 }
 
+@test "an import that is killed leaves nothing but what the next one removes" {
+	local pid
+	data >/dev/null
+	env_ export data data.env
+	export FSD_ENVIRONMENTS=$PWD/second
+	mkfifo pipe
+	"$FSD" env import - --name data <pipe >out 2>&1 3>&- &
+	pid=$!
+	exec 9>pipe
+	head -c 400 data.env >&9
+	bounded 20 bash -c 'until compgen -G "second/sets/.new-*" >/dev/null; do :; done'
+	kill -KILL $pid
+	exec 9>&-
+	wait $pid || true
+	assert_equal "$(find second/sets second/names -mindepth 1 -maxdepth 1 -name '[^.]*')" ''
+	run env_ import data.env
+	assert_success
+	assert_equal "$(find second/sets -mindepth 1 -maxdepth 1 | wc -l)" 1
+	env_ verify
+}
+
 @test "a child does not come before its parent" {
 	data >/dev/null
 	env_ export stats stats.env

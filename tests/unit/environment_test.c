@@ -353,6 +353,7 @@ static void test_refusals(const struct environment_places *places,
 	       "an id of once");
 	environment_open(places, "data", &e, &err);
 	memcpy(now, e->id, sizeof(now));
+	environment_unref(e);
 	snprintf(want, sizeof(want), "\"environment\" is \"data@0f3e11aa22bb\"; "
 		 "\"data\" is %.12s now", now);
 	environment_open(places, "data@0f3e11aa22bb", &e, &err);

@@ -128,6 +128,7 @@ int environment_read(const struct environment *e, enum environment_text which,
 		had += (size_t)n;
 		out->len += (size_t)n;
 	}
+	out->data[out->len] = '\0';
 	return 0;
 }
 

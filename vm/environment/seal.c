@@ -231,6 +231,7 @@ static int read_text(int dir, const char *name, struct buf *out,
 			 (size_t)st.st_size - out->len);
 		out->len += (size_t)MAX(n, 0);
 	}
+	out->data[out->len] = '\0';
 	return n < 0 ? err_sys(err, -errno, "%s", name) : 0;
 }
 
