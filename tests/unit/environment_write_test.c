@@ -329,6 +329,28 @@ static void test_bomb(void)
 	   "is read no further than its first block");
 }
 
+/* Larger than each buffer on the way: noise, then what packs to nothing. */
+static void test_large(void)
+{
+	static char layer[5 << 20];
+	char id[SHA_HEX], again[SHA_HEX];
+	uint32_t x = 1;
+	struct err err;
+	int fd;
+
+	for (size_t i = 0; i < sizeof(layer) - 1; i++) {
+		x = x * 1664525 + 1013904223;
+		layer[i] = i < sizeof(layer) / 3 ? (char)('!' + (x >> 26)) : 'a';
+	}
+	is_int(seal("large", layer, NULL, id), 0, "a large set");
+	fd = export_to("large");
+	is_int(environment_remove(&places, "large", &err), 0, "is removed");
+	is_int(import_fd(fd, "large", again), 0, "and comes back");
+	is_str(again, id, "under its id");
+	ok(is_whole("large"), "whole");
+	close(fd);
+}
+
 static void test_archive(void)
 {
 	char id[SHA_HEX], again[SHA_HEX], child[SHA_HEX];
@@ -380,6 +402,7 @@ int main(void)
 	}
 	test_remove();
 	test_archive();
+	test_large();
 	is_int(sh("chmod -R u+w . && rm -r names sets sources l; rmdir $PWD"),
 	       0, "its end");
 	return done_testing();
