@@ -84,6 +84,7 @@ struct mount_options {
 	const char *environments_dir; /* --environments; NULL: the usual ones */
 	struct environment_places environments;
 	const char *environment; /* --default-environment; NULL: base */
+	const char *warm; /* --warm-environments: names with commas; or NULL */
 	char *found[4 + ENVIRONMENT_PLACES]; /* owned: what
 						mount_options_defaults() found */
 };
@@ -160,6 +161,7 @@ struct fsd {
 	struct turn retain_turn, retain_begin;
 	struct loop_timer retain_timer;
 	struct turn resume, tidy;
+	struct loop_call warm; /* environments.c: the first templates */
 	struct list unlogged;    /* of struct job, whose log has lines that */
 	struct loop_timer log_timer; /* are written, when this is due */
 	bool logging;            /* by a fiber */

@@ -24,6 +24,9 @@ const struct cli_command env_verbs[] = {
 	{ "env verify", env_verify, NULL, "[OPTIONS] [NAME]...",
 	  "compare all bytes with the sums", env_cli_options, CLI_ENVIRONMENT,
 	  NULL, "Without NAME it verifies all." },
+	{ "env warm", env_warm, NULL, "[OPTIONS] NAME...",
+	  "make its template, so that its first job is quick", env_cli_options,
+	  CLI_ENVIRONMENT, NULL, NULL },
 	{ "env rm", env_rm, NULL, "[OPTIONS] NAME",
 	  "remove one; jobs that run keep it", env_cli_options,
 	  CLI_ENVIRONMENT, NULL, NULL },
@@ -93,6 +96,7 @@ int env_begin(int argc, char **argv, struct env_call *ret)
 	if (dir && !*dir)
 		return complain("env", 2, "--environments is empty; it must "
 				"be a directory");
+	ret->dir = dir;
 	if (environment_dirs_find(dir, NULL, &ret->dirs) < 0)
 		return complain("env", 1, "%s", strerror(ENOMEM));
 	if (environment_names(&ret->dirs.places, &ret->names, &err) < 0) {

@@ -25,6 +25,7 @@ struct env_call {
 	struct environment_names names;
 	bool json, sources;
 	const char *name; /* of --name; NULL: none */
+	const char *dir;  /* of --environments; NULL: the usual places */
 };
 /* Reads the options and the names that there are. argv[0] is the verb. Return: 0
  * or an exit code, and standard error has said why. */
@@ -63,5 +64,6 @@ int env_list(int argc, char **argv);
 int env_show(int argc, char **argv);
 int env_export(int argc, char **argv);
 int env_import(int argc, char **argv);
+int env_warm(int argc, char **argv);
 
 #endif

@@ -17,7 +17,7 @@ enum { OPT_STATE = CLI_LONG, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY
        OPT_QUOTA_RUNNING, OPT_RETAIN_SECONDS, OPT_RETAIN_COUNT,
        OPT_RETAIN_BYTES, OPT_UIDS, OPT_DURABILITY, OPT_CACHE, OPT_PRIVATE,
        OPT_MAX_QUEUED, OPT_QUOTA_QUEUED, OPT_RESERVE, OPT_FORK, OPT_QEMU, OPT_ALONE,
-       OPT_ENVIRONMENTS, OPT_ENVIRONMENT, OPT_IDLE };
+       OPT_ENVIRONMENTS, OPT_ENVIRONMENT, OPT_IDLE, OPT_WARM };
 
 #define UIDS_LOWEST 1000u
 
@@ -32,7 +32,9 @@ const struct cli_option mount_cli_options[] = {
 	{ OPT_ENVIRONMENTS, "environments", "DIR", "environments that jobs may "
 	  "ask for\n(default: environments/ beside the image)", CLI_DIR, NULL },
 	{ OPT_ENVIRONMENT, "default-environment", "NAME", "of jobs that ask for "
-	  "none (base)", CLI_TEXT, NULL },
+	  "none (base)", CLI_ENVIRONMENT, NULL },
+	{ OPT_WARM, "warm-environments", "NAME,...", "make the templates of "
+	  "these before a job\nasks for one", CLI_TEXT, NULL },
 	{ OPT_POOL, "pool", "N", "warm machines to keep (2 a CPU)", CLI_TEXT,
 	  NULL },
 	{ OPT_IDLE, "idle-memory", "SIZE", "most memory of idle machines and "
@@ -202,6 +204,9 @@ static int one_option(struct mount_options *o, int opt)
 	case OPT_ENVIRONMENT:
 		o->environment = optarg;
 		return 0;
+	case OPT_WARM:
+		o->warm = optarg;
+		return 0;
 	case OPT_POOL:
 		return set_number(&o->pool, "--pool", optarg, 0);
 	case OPT_IDLE:
@@ -328,6 +333,19 @@ int mount_options_parse(struct mount_options *o, int argc, char **argv)
 	return 0;
 }
 
+/* Later it may go, and a server that takes over does not end for that. */
+static int check_environment(const struct mount_options *o)
+{
+	struct environment *e = NULL;
+	struct err err = { 0 };
+	int r = o->environment ? environment_open(&o->environments,
+						  o->environment, &e, &err) : 0;
+
+	environment_unref(e);
+	return r < 0 ? complain("mount", 2, "--default-environment: %s",
+				err.text) : 0;
+}
+
 int command_mount(int argc, char **argv)
 {
 	struct mount_options o = { 0 };
@@ -336,6 +354,8 @@ int command_mount(int argc, char **argv)
 
 	if (r == 0 && places_check(&o, &err) < 0)
 		r = complain("mount", 1, "%s", err.text);
+	if (r == 0)
+		r = check_environment(&o);
 	if (r == 0 && place_hides(o.mountpoint, &err))
 		complain("mount", 0, "%s", err.text);
 	if (r == 0)

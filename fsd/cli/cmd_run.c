@@ -50,6 +50,9 @@ static int take(struct run_client *c, int opt)
 		return usage("run");
 	if (i == RUN_ENV)
 		return add_env(c, optarg);
+	/* The private mount is a process of its own, with our variables. */
+	if (i == RUN_ENVIRONMENTS)
+		setenv("FSD_ENVIRONMENTS", optarg, 1);
 	if (i == RUN_INPUT)
 		c->inputs[c->input_count++] = optarg;
 	else

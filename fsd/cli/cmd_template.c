@@ -24,7 +24,10 @@
 #define BOUND_NS (1200 * NS_PER_S)
 #define KEY_DIGITS 16
 
-enum { OPT_IMAGE = CLI_LONG, OPT_ACCEL, OPT_MEMORY };
+enum { OPT_IMAGE = CLI_LONG, OPT_ACCEL, OPT_MEMORY, OPT_ENVIRONMENT,
+       OPT_ENVIRONMENTS };
+
+#define ENVIRONMENTS_MAX 16 /* of one call */
 
 const struct cli_option template_cli_options[] = {
 	{ OPT_IMAGE, "image", "DIR", "guest image", CLI_DIR, NULL },
@@ -32,12 +35,19 @@ const struct cli_option template_cli_options[] = {
 	  CLI_WORDS, "auto kvm tcg" },
 	{ OPT_MEMORY, "memory", "MB", "also for jobs of this memory_mb, if it\n"
 	  "is more than 4096", CLI_TEXT, NULL },
+	{ OPT_ENVIRONMENT, "environment", "NAME", "also for jobs of this "
+	  "environment; repeatable", CLI_ENVIRONMENT, NULL },
+	{ OPT_ENVIRONMENTS, "environments", "DIR", "where environments are",
+	  CLI_DIR, NULL },
 	{ 0 },
 };
 
 struct making {
 	const char *image, *accel;
 	uint64_t memory;
+	const char *environments_dir; /* NULL: the usual ones */
+	const char *environments[ENVIRONMENTS_MAX];
+	unsigned environment_count;
 	char dir[PATH_MAX];       /* where templates are to be */
 	char work[PATH_MAX + 32]; /* below it; "": not made yet */
 	char mnt[PATH_MAX + 64];
@@ -68,7 +78,7 @@ static int make_dirs(const char *path)
 
 static int start_mount(struct making *m)
 {
-	const char *argv[24] = { "fsd", "mount", "--state", m->work, "--alone",
+	const char *argv[28] = { "fsd", "mount", "--state", m->work, "--alone",
 				 "--pool", "0", "--fork", "no", "--durability",
 				 "relaxed", "--log-level", "warn" };
 	struct err err = { 0 };
@@ -81,6 +91,10 @@ static int start_mount(struct making *m)
 	if (m->accel) {
 		argv[n++] = "--accel";
 		argv[n++] = m->accel;
+	}
+	if (m->environments_dir) {
+		argv[n++] = "--environments";
+		argv[n++] = m->environments_dir;
 	}
 	argv[n++] = m->mnt;
 	if (mkdir(m->mnt, 0700) < 0)
@@ -140,25 +154,66 @@ static int put(const char *dir, const char *name, const char *text)
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* A job that needs so much has a template of its size made. */
-static int run_large(const struct making *m)
+/* What the job's `error` says, on one line. */
+static void read_why(const char *job, char *ret, size_t size)
 {
-	char job[PATH_MAX + 80], config[64], path[PATH_MAX + 96], code[8] = "";
+	char path[PATH_MAX + 240];
+	auto_close int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/error", job);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, ret, size - 1);
+	ret[MAX(n, 0)] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+}
+
+/* A job with that config, whose machine needs a template of its own. Return: 0 or
+ * negative: it did not run, and why says the reason, if there is one. */
+static int run_job(const struct making *m, const char *name,
+		   const char *config, char *why, size_t size)
+{
+	char job[PATH_MAX + 224], path[PATH_MAX + 240], code[8] = "";
 	auto_close int fd = -1;
 	int r;
 
-	snprintf(job, sizeof(job), "%s/large", m->mnt);
-	snprintf(config, sizeof(config), "{\"memory_mb\": %llu}",
-		 (unsigned long long)m->memory);
+	snprintf(job, sizeof(job), "%s/%s", m->mnt, name);
 	r = mkdir(job, 0700) < 0 ? -errno : put(job, "code.sh", ":\n");
 	if (r == 0)
 		r = put(job, "config.json", config);
 	snprintf(path, sizeof(path), "%s/wait", job);
 	fd = r < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	if (r < 0 || fd < 0 || read(fd, code, sizeof(code) - 1) <= 0 ||
-	    strcmp(code, "0\n") != 0)
+	if (r == 0 && fd >= 0 && read(fd, code, sizeof(code) - 1) > 0 &&
+	    !strcmp(code, "0\n"))
+		return 0;
+	read_why(job, why, size);
+	return -1;
+}
+
+/* A job that needs so much has a template of its size made. */
+static int run_large(const struct making *m)
+{
+	char config[64], why[600];
+
+	snprintf(config, sizeof(config), "{\"memory_mb\": %llu}",
+		 (unsigned long long)m->memory);
+	if (run_job(m, "large", config, why, sizeof(why)) < 0)
 		return complain("template", 1, "no machine for %llu MB could "
 				"be made here", (unsigned long long)m->memory);
+	return 0;
+}
+
+/* name was checked: nothing in it needs an escape. */
+static int run_in(const struct making *m, const char *name)
+{
+	char config[320], why[600] = "";
+
+	snprintf(config, sizeof(config), "{\"environment\": \"%s\"}", name);
+	fprintf(stderr, "fsd template: making the template of environment "
+		"%s\n", name);
+	if (run_job(m, name, config, why, sizeof(why)) < 0)
+		return complain("template", 1, "%s",
+				why[0] ? why : "no machine could be made here");
 	return 0;
 }
 
@@ -300,6 +355,8 @@ static int make(struct making *m)
 		r = await_ready(m);
 	if (r == 0 && m->memory > 4096)
 		r = run_large(m);
+	for (unsigned i = 0; r == 0 && i < m->environment_count; i++)
+		r = run_in(m, m->environments[i]);
 	stop_mount(m);
 	if (r == 0)
 		r = place_all(m);
@@ -328,6 +385,33 @@ static int find_dir(struct making *m, const char *asked)
 	return 0;
 }
 
+static int add_environment(struct making *m, const char *name)
+{
+	struct environment_spec spec;
+	struct err err = { 0 };
+
+	if (m->environment_count == ENVIRONMENTS_MAX)
+		return complain("template", 2, "too many environments; at most "
+				"%d are allowed", ENVIRONMENTS_MAX);
+	if (environment_spec_parse(name, &spec, &err) < 0 || !spec.name[0])
+		return complain("template", 2, "--environment is \"%.80s\"; it "
+				"must be a name of fsd env list", name);
+	m->environments[m->environment_count++] = name;
+	return 0;
+}
+
+/* fsd env warm. */
+int template_of_environments(const char *dir, char **names, int count)
+{
+	struct making m = { .mount = { .pidfd = -1, .stderr_fd = -1 },
+			    .environments_dir = dir };
+	int r = find_dir(&m, NULL);
+
+	for (int i = 0; r == 0 && i < count; i++)
+		r = add_environment(&m, names[i]);
+	return r ? r : make(&m);
+}
+
 int command_template(int argc, char **argv)
 {
 	struct making m = { .mount = { .pidfd = -1, .stderr_fd = -1 } };
@@ -341,7 +425,13 @@ int command_template(int argc, char **argv)
 			m.image = optarg;
 		else if (opt == OPT_ACCEL)
 			m.accel = optarg;
-		else if (opt != OPT_MEMORY)
+		else if (opt == OPT_ENVIRONMENTS)
+			m.environments_dir = optarg;
+		else if (opt == OPT_ENVIRONMENT) {
+			r = add_environment(&m, optarg);
+			if (r)
+				return r;
+		} else if (opt != OPT_MEMORY)
 			return usage("template");
 		else if (parse_u64(optarg, 32, 1u << 20, &m.memory) < 0)
 			return complain("template", 2, "--memory is \"%s\"; it "

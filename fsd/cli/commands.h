@@ -20,6 +20,8 @@ int command_env(int argc, char **argv);
 int command_submit(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_template(int argc, char **argv);
+/* The same for these environments; dir NULL: the usual places. */
+int template_of_environments(const char *dir, char **names, int count);
 int command_ls(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_wait(int argc, char **argv);

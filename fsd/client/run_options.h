@@ -47,6 +47,11 @@ enum run_kind {
 	  "environment, repeatable", CLI_TEXT, NULL) \
 	X(RUN_MODE, 0, "mode", "MODE", RUN_STRING, "mode", \
 	  "how it is run, see jobtree(5)", CLI_WORDS, "script call cell") \
+	X(RUN_ENVIRONMENT, 0, "environment", "NAME", RUN_STRING, \
+	  "environment", "what its machine has besides the image\n" \
+	  "(fsd env list)", CLI_ENVIRONMENT, NULL) \
+	X(RUN_ENVIRONMENTS, 0, "environments", "DIR", RUN_WORD, NULL, \
+	  "where a private mount finds environments", CLI_DIR, NULL) \
 	X(RUN_SESSION, 0, "session", "NAME", RUN_STRING, "session", \
 	  "in the living session of that name", CLI_TEXT, NULL) \
 	X(RUN_PRIORITY, 0, "priority", "N", RUN_NUMBER, "priority", \

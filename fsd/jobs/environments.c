@@ -132,3 +132,42 @@ bool environments_is(const struct fsd *d, const struct environment *e,
 		return false;
 	return !e || !strncmp(e->id, s.digits, strlen(s.digits));
 }
+
+/* --- before the first job ------------------------------------------------------- */
+
+static void warm_one(struct fsd *d, const char *spec)
+{
+	const struct job_config config = {
+		.environment = (char *)(uintptr_t)spec, .memory_mb = UINT64_MAX,
+	};
+	struct environment *e = NULL;
+	struct err err = { 0 };
+	int r = environments_open(d, &config, &e, &err);
+
+	if (r == 0 && e)
+		r = vm_make_template(d->vm, e);
+	if (r < 0)
+		log_warn("the template of environment %s is not made: %s", spec,
+			 err.text[0] ? err.text : strerror(-r));
+	environment_unref(e);
+}
+
+static void on_warm(struct loop_call *call)
+{
+	struct fsd *d = call->arg;
+	auto_free char *names = d->options->warm ? strdup(d->options->warm) :
+						   NULL;
+	char *save = NULL;
+
+	if (d->options->environment)
+		warm_one(d, d->options->environment);
+	for (char *name = names ? strtok_r(names, ",", &save) : NULL; name;
+	     name = strtok_r(NULL, ",", &save))
+		warm_one(d, name);
+}
+
+void environments_warm(struct fsd *d)
+{
+	d->warm = (struct loop_call){ .fn = on_warm, .arg = d };
+	loop_defer(d->loop, &d->warm);
+}

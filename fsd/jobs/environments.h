@@ -28,6 +28,8 @@ bool environments_is(const struct fsd *d, const struct environment *e,
 /* struct vm_watch's environment(). */
 int environments_on_find(void *arg, const char *spec,
 			 struct environment **ret);
+/* Has the templates made that the options name, once the loop runs. */
+void environments_warm(struct fsd *d);
 /* For people. */
 const char *environments_name(const struct environment *e);
 

@@ -114,6 +114,11 @@ static void tell_if_first(struct run *run)
 
 	if (!vm_lease_is_first(run->lease, &mib, &cpus))
 		return;
+	run->making_ns = now_ns();
+	if (run->environment) {
+		run_tell_making(run, NULL);
+		return;
+	}
 	vm_making(run->d->vm, making, sizeof(making));
 	job_log(run->job, "waits for the template of machines for up to %u MiB "
 		"(memory_mb) and %u processor%s, which is made once: %s", mib,

@@ -55,6 +55,15 @@ void run_find_why(struct run *run)
 				 env->item[i]);
 }
 
+void run_tell_making(struct run *run, const char *step)
+{
+	uint64_t so_far = run->making_ns ? now_ns() - run->making_ns : 0;
+
+	job_log(run->job, "makes the template of environment %s (%u s)%s%s",
+		run->environment_name, (unsigned)(so_far / NS_PER_S),
+		step ? ": " : "", step ? step : "");
+}
+
 /* From what the guest says, whose texts are printable. */
 static void say_why(struct run *run)
 {

@@ -323,9 +323,12 @@ static void on_waits(void *arg, const char *sentence)
 
 static void on_making(void *arg, const char *sentence)
 {
-	const struct run *run = arg;
+	struct run *run = arg;
 
-	job_log(run->job, "waits for the template: %s", sentence);
+	if (run->environment)
+		run_tell_making(run, sentence);
+	else
+		job_log(run->job, "waits for the template: %s", sentence);
 }
 
 /* Its record says that it runs, or may; only a server that takes over can begin

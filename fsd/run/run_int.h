@@ -144,6 +144,7 @@ struct run {
 	uint64_t queued_ns, granted_ns, started_ns, exited_ns; /* MONOTONIC */
 	uint64_t started_real_ns;
 	uint64_t recorded_ns; /* CLOCK_REALTIME: of the last run_record() */
+	uint64_t making_ns;   /* since it waits for a template; 0: it does not */
 	const char *source, *accel; /* borrowed constants */
 	char template_id[32];
 };
@@ -176,6 +177,8 @@ void run_has_environment(struct run *run, struct environment *e);
 int run_find_environment(struct run *run, struct err *err);
 /* Why a warm interpreter would be seen to be one, to run->fresh_why. */
 void run_find_why(struct run *run);
+/* To the job's log: its environment's template is made, and how far it is. */
+void run_tell_making(struct run *run, const char *step);
 void run_fill_environment(struct run *run, struct job_result *res);
 
 /* run_feed.c. Return: the end that the channel reads, or negative errno. */

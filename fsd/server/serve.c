@@ -363,6 +363,7 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 		r = restrain(d, err);
 	if (r < 0)
 		return r;
+	environments_warm(d);
 	notify_new(d);
 	r = shelf_fill(d, err);
 	return r < 0 ? r : take_over(d, err);
@@ -386,6 +387,7 @@ static void finish_begun(struct fsd *d)
 
 static void finish(struct fsd *d, struct loop_fd *signals)
 {
+	loop_call_del(&d->warm);
 	finish_begun(d);
 	ops_listings_free(d); /* they are on their way through the jobs */
 	jobs_free(d);

@@ -147,6 +147,41 @@ has() {
 		'"memory_mb" is 32; it must be at least 128 in environment data, whose modules take 61 MB'
 }
 
+@test "environment: a default that is not there is no mount" {
+	environment_make data
+	run "$FSD" mount --state "$BATS_TEST_TMPDIR/s" --environments \
+		"$ENVIRONMENTS" --default-environment dat "$BATS_TEST_TMPDIR/m"
+	assert_failure 2
+	assert_output 'fsd mount: --default-environment: "environment" is "dat"; it must be one of base, data'
+}
+
+@test "environment: a job that waits for its template is told so" {
+	export FSD_FAKE_START_MS=$((500 * SLOW))
+	started
+	job_start a 'out x' '{"environment": "data"}'
+	job_wait a
+	has a data
+	run cat "$MNT/a/log"
+	assert_output --partial 'makes the template of environment data (0 s)'
+}
+
+@test "environment: templates of --warm-environments are made without a job" {
+	environment_make web
+	started --warm-environments data,web,gone
+	await becomes 20 grep -qx ready "$MNT/.fsd/templates/data/state"
+	await becomes 20 grep -qx ready "$MNT/.fsd/templates/web/state"
+	grep -q 'the template of environment gone is not made: .*must be one of base, data, web' "$LOG"
+}
+
+@test "environment: fsd run names one" {
+	started
+	run "$FSD" run --mount "$MNT" --keep --environment data -l bash -c 'out x'
+	assert_success
+	result_is "$(ls "$MNT" | head -n 1)" .environment.name data
+	run "$FSD" run --mount "$MNT" --environment dat -l bash -c 'out x'
+	assert_output 'fsd run: --environment is "dat"; it must be one of base, data'
+}
+
 @test "environment: a session has that of its first step" {
 	started
 	job_run a 'remember 1' '{"session": "s", "environment": "data"}'

@@ -61,7 +61,9 @@ struct vm_class class_of(const struct vm_need *need)
 {
 	uint64_t bytes = need->memory_bytes, mib = MACHINE_MIB;
 
-	if (!add_checked(&bytes, MACHINE_EXTRA))
+	if (!add_checked(&bytes, MACHINE_EXTRA) ||
+	    (need->environment &&
+	     !add_checked(&bytes, need->environment->heap)))
 		bytes = UINT64_MAX;
 	while (mib < UINT32_MAX / 2 && mib << 20 < bytes)
 		mib *= 2;
