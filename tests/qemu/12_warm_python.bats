@@ -91,7 +91,7 @@ PY
 import atexit, sys
 sys.path.insert(0, "/usr/lib/fsd/runners/python")
 import native
-atexit.register(lambda: print(native.leave([])))
+atexit.register(lambda: print(native.leave()))
 PY
 	ok True
 }

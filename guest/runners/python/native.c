@@ -2,10 +2,11 @@
 /*
  * Does for the Python runner what Python cannot:
  *
- *   stay()   has the pages of files and of the stack there and starts the
- *            holder; see populate.h and hold.h.
- *   leave(started)  makes the interpreter's end shorter; below. started: a list
- *            of (name, module, names in it) that were there before the program.
+ *   stay()   has the pages of files and of the stack there, starts the holder
+ *            (see populate.h and hold.h) and makes the C library's end shorter.
+ *   start(started)  started: a list of (name, module) that are there before the
+ *            program. It stays.
+ *   leave()  makes the interpreter's end shorter; below.
  *
  *   live_*() what a program prints is seen soon; see live.h.
  *
@@ -32,7 +33,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <link.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unwind.h>
 
@@ -49,11 +53,41 @@ static void populate_stack(void)
 		page[at] = 0;
 }
 
+/* The first object says how many were ever loaded. */
+static int count_loaded(struct dl_phdr_info *info, size_t size, void *ret)
+{
+	(void)size;
+	*(unsigned long long *)ret = info->dlpi_adds;
+	return 1;
+}
+
+static unsigned long long loaded; /* before the program */
+
+/*
+ * The C library calls this after the exit functions of what the program has
+ * loaded, and before those of all the libraries that were there: they free their
+ * memory one after the other. A library that the program has loaded may have more
+ * to do, so then all goes on.
+ */
+static void end_at_once(int status, void *unused)
+{
+	unsigned long long now = 0;
+
+	(void)unused;
+	dl_iterate_phdr(count_loaded, &now);
+	if (now != loaded)
+		return;
+	fflush(NULL);
+	_exit(status);
+}
+
 static PyObject *stay(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 {
 	populate_files(0);
 	populate_stack();
 	hold_memory(CLONE_PARENT);
+	dl_iterate_phdr(count_loaded, &loaded);
+	on_exit(end_at_once, NULL);
 	return Py_NewRef(Py_None);
 }
 
@@ -149,38 +183,133 @@ static void last(PyObject *Py_UNUSED(capsule))
 	go_back(&k);
 }
 
-/* Takes a module out of sys.modules if it is as it was. Return: 0 or -1. */
-static int take_out(PyObject *modules, PyObject *entry)
-{
-	PyObject *name = PyTuple_GetItem(entry, 0), *module, *dict;
-	long size;
+/* The modules that were there before the program, in the order of sys.modules. */
+static struct known {
+	PyObject *name, *module, *dict; /* borrowed of the list, which stays */
+	Py_ssize_t size;                /* names in it */
+} *known;
+static Py_ssize_t known_count;
+static PyObject *known_at; /* name: place in known */
 
-	module = name ? PyTuple_GetItem(entry, 1) : NULL;
-	if (!module)
-		return -1;
-	if (PyDict_GetItemWithError(modules, name) != module)
-		return PyErr_Occurred() ? -1 : 0;
-	size = PyLong_AsLong(PyTuple_GetItem(entry, 2));
-	dict = PyModule_GetDict(module); /* NULL: one put something else there */
-	if (!dict)
-		PyErr_Clear();
-	return dict && PyDict_Size(dict) == size ?
-		       PyDict_DelItem(modules, name) : 0;
+static PyObject *start(PyObject *Py_UNUSED(self), PyObject *started)
+{
+	known_count = PyList_Size(started);
+	known = PyMem_Calloc((size_t)known_count + 1, sizeof(*known));
+	known_at = PyDict_New();
+	if (!known || !known_at)
+		return PyErr_NoMemory();
+	for (Py_ssize_t i = 0; i < known_count; i++) {
+		PyObject *entry = PyList_GetItem(started, i);
+		struct known *k = &known[i];
+		PyObject *at = PyLong_FromSsize_t(i);
+		int r;
+
+		k->name = PyTuple_GetItem(entry, 0);
+		k->module = PyTuple_GetItem(entry, 1);
+		k->dict = PyModule_GetDict(k->module);
+		PyErr_Clear(); /* one put something else there */
+		k->size = k->dict ? PyDict_Size(k->dict) : 0;
+		r = at ? PyDict_SetItem(known_at, k->name, at) : -1;
+		Py_DecRef(at);
+		if (r)
+			return NULL;
+	}
+	return Py_NewRef(Py_None);
 }
 
-static PyObject *leave(PyObject *Py_UNUSED(self), PyObject *started)
+/* Finds the module that is known by that name. *at: where it would be in order. */
+static const struct known *find_known(PyObject *name, Py_ssize_t *at)
+{
+	PyObject *place;
+
+	if (*at < known_count && known[*at].name == name)
+		return &known[(*at)++];
+	place = PyDict_GetItemWithError(known_at, name);
+	if (!place)
+		return NULL;
+	*at = PyLong_AsSsize_t(place);
+	return &known[(*at)++];
+}
+
+/* Return: has the program left it alone? It reads no module, but its dict's size. */
+static bool is_untouched(const struct known *k, PyObject *module)
+{
+	return k && k->module == module && k->dict &&
+	       PyDict_Size(k->dict) == k->size;
+}
+
+/* Return: 0 or -1: what own has is in modules no more. */
+static int take_out(PyObject *modules, PyObject *own)
+{
+	PyObject *name, *module;
+	Py_ssize_t pos = 0;
+
+	while (PyDict_Next(own, &pos, &name, &module))
+		if (PyDict_DelItem(modules, name))
+			return -1;
+	return 0;
+}
+
+/* Moves the modules that are the program's to a new dict. Return: it or NULL. */
+static PyObject *pick_own(PyObject *modules)
+{
+	PyObject *own = PyDict_New(), *name, *module;
+	Py_ssize_t pos = 0, at = 0;
+
+	while (own && PyDict_Next(modules, &pos, &name, &module)) {
+		if (is_untouched(find_known(name, &at), module))
+			continue;
+		if (PyErr_Occurred() || PyDict_SetItem(own, name, module)) {
+			Py_DecRef(own);
+			own = NULL;
+		}
+	}
+	if (own && take_out(modules, own)) {
+		Py_DecRef(own);
+		own = NULL;
+	}
+	return own;
+}
+
+/*
+ * Exchanges what two dicts hold. To take the modules out one by one writes to
+ * each of them, which a clone pays with a page for each: with 700 modules that
+ * is longer than a short program. What was taken out stays for ever.
+ */
+static int exchange(PyObject *a, PyObject *b)
+{
+	enum { HEAD = sizeof(PyObject), MOST = 128 };
+	PyObject *said = PyObject_GetAttrString((PyObject *)&PyDict_Type,
+						"__basicsize__");
+	Py_ssize_t size = said ? PyLong_AsSsize_t(said) : 0;
+	char kept[MOST];
+
+	Py_DecRef(said);
+	if (size <= HEAD || size > MOST)
+		return -1;
+	size -= HEAD;
+	memcpy(kept, (char *)a + HEAD, (size_t)size);
+	memcpy((char *)a + HEAD, (char *)b + HEAD, (size_t)size);
+	memcpy((char *)b + HEAD, kept, (size_t)size);
+	return 0;
+}
+
+static PyObject *leave(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 {
 	static char nothing;
+	PyObject *modules = PyImport_GetModuleDict(), *own;
 	PyObject *capsule = PyCapsule_New(&nothing, NULL, last);
 	struct caller k;
 	int r;
 
 	if (!capsule)
 		return NULL;
-	for (Py_ssize_t i = 0; i < PyList_Size(started); i++)
-		if (take_out(PyImport_GetModuleDict(),
-			     PyList_GetItem(started, i)))
-			return NULL;
+	own = pick_own(modules);
+	if (!own)
+		return NULL;
+	PyObject_GC_UnTrack(own); /* no collection visits what it then has */
+	if (exchange(modules, own))
+		return NULL;
 	r = PySys_SetObject("fsd leaves", capsule);
 	Py_DecRef(capsule);
 	return r ? NULL : PyBool_FromLong(find_caller(&k));
@@ -193,8 +322,10 @@ static PyMethodDef methods[] = {
 	{"live_rest", live_rest, METH_NOARGS, NULL},
 	{"stay", stay, METH_NOARGS,
 	 "stay(): make ready what each clone would have to; once"},
-	{"leave", leave, METH_O,
-	 "leave(started) -> bool: is the interpreter's end, which has begun, shorter now?"},
+	{"start", start, METH_O,
+	 "start(started): these modules were there before the program; once"},
+	{"leave", leave, METH_NOARGS,
+	 "leave() -> bool: is the interpreter's end, which has begun, shorter now?"},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -140,7 +140,7 @@ def _wait():
         native.live_rest()
         try:
             sys.stdout.flush()
-            native.leave(started)
+            native.leave()
         except Exception:
             pass  # output is lost, and the long way tells how
 
@@ -233,7 +233,7 @@ def _wait():
             names = {entry.name.partition(".")[0] for entry in entries
                      if entry.name != itself and
                      entry.name.partition(".")[2] in ("", "py")} & loaded
-        for name, module, _ in started if names else ():
+        for name, module in started if names else ():
             if name.partition(".")[0] in names and (
                     sys.modules.get(name) is module):
                 del sys.modules[name]
@@ -296,10 +296,11 @@ def _wait():
     native.live_stay()
     # Top-level names that a plain interpreter would still have to look for.
     loaded = {name.partition(".")[0] for name in sys.modules.keys() - plain}
-    # What is there now: name, module, how much is in it.
-    started = [(name, module, len(vars(module)))
+    # What is there now.
+    started = [(name, module)
                for name, module in sys.modules.items()
                if name not in ("sys", "builtins", "__main__", __name__)]
+    native.start(started)
     # What is there now is not garbage: no collection needs to look at it.
     # The ring keeps it alive beyond the interpreter's end.
     ring = [started] if is_fresh else [started, loaded, seeds, session]
