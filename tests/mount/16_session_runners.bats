@@ -443,6 +443,32 @@ load ../lib/session
 	assert_line --partial "\"text\": \"([], 'Agg')\""
 }
 
+@test "Python: pyplot.show() puts its pictures where it is called" {
+	session python <<-'END'
+		### cell
+		import sys, types
+		figures = [1]
+		class Figure:
+		    def savefig(self, file, **how): file.write(b"picture")
+		pyplot = types.ModuleType("matplotlib.pyplot")
+		pyplot.get_fignums = lambda: list(figures)
+		pyplot.figure = lambda number: Figure()
+		pyplot.close = lambda which: figures.clear()
+		pyplot.get_backend = lambda: "agg"
+		pyplot.show = lambda: print("warning")
+		sys.modules["matplotlib.pyplot"] = pyplot
+		figures.clear()
+		### cell
+		figures.append(1)
+		pyplot.show()
+		figures.append(2)
+		7
+	END
+	picture='{"mime": "image/png", "base64": "cGljdHVyZQ=="}'
+	assert_line --partial "\"results\": [$picture, {\"mime\": \"text/plain\", \"data\": \"7\"}, $picture]"
+	refute_line --partial warning
+}
+
 @test "Python: cells import nothing that the program did not" {
 	session python <<-'END'
 		### cell

@@ -34,6 +34,10 @@ ENDINGS = {
 }
 
 IMPORTED = re.compile(rb"^\s*(import|from)\s[^#\n]*\basyncio\b", re.MULTILINE)
+PLOTS = re.compile(
+    rb"^\s*(import\s[^#\n]*\bmatplotlib\.pyplot\b|"
+    rb"from\s+matplotlib(\s+import\s[^#\n]*\bpyplot\b|\.pyplot\b))",
+    re.MULTILINE)
 
 _home = os.getcwd()  # where the session began
 _now = None  # the cell that runs; display() adds to it
@@ -193,6 +197,28 @@ def _evaluate(code, names):
     return _runner.run(types.FunctionType(code, names)())
 
 
+def _take_show(source):
+    """Lets pyplot.show() put its pictures where it is called."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if not pyplot and PLOTS.search(source):
+        try:
+            import matplotlib.pyplot as pyplot
+        except Exception:
+            return  # the cell will say why
+    plain = getattr(pyplot, "show", None)
+    if not plain or getattr(plain, "__wrapped__", None) is _pictures:
+        return
+
+    def show(*args, **kwargs):
+        """Show all figures, as results of the cell."""
+        if _now is None or pyplot.get_backend().lower() != "agg":
+            return plain(*args, **kwargs)
+        _pictures(_now)
+
+    show.__wrapped__ = _pictures
+    pyplot.show = show
+
+
 def run(source, file, names, said):
     global _now
     _now = said
@@ -201,6 +227,7 @@ def run(source, file, names, said):
     os.environ.setdefault("MPLBACKEND", "Agg")
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     _keep_loop(IMPORTED.search(source))
+    _take_show(source)
     tree = compile(source, file, "exec", flags | ast.PyCF_ONLY_AST,
                    dont_inherit=True)
     last = None
@@ -220,6 +247,10 @@ def show(said):
     """The end of a cell: the open figures."""
     global _now
     _now = None
+    _pictures(said)
+
+
+def _pictures(said):
     pyplot = sys.modules.get("matplotlib.pyplot")
     if not pyplot:
         return
