@@ -12,6 +12,7 @@
 #include "layout/base/buf.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
+#include "environment.h"
 #include "settle.h"
 #include "stream.h"
 #include "sys.h"
@@ -45,6 +46,13 @@ static const char *const usual[WIRE_RUN_MAX] = {
 		"print(list(csv.reader(io.StringIO('a,b'))))\n"
 		"with open('/proc/self/comm') as file: print(file.read())\n"
 		"print(subprocess.run(['true'], capture_output=True))\n"
+		/* The environment's program, last: see runners/python/warm.py. */
+		"try:\n"
+		"    with open('" ENVIRONMENT_DIR "/warm.json') as file:\n"
+		"        text = json.load(file).get('program', '')\n"
+		"except OSError:\n"
+		"    text = ''\n"
+		"exec(text)\n"
 		"int('')\n",
 };
 

@@ -297,6 +297,8 @@ function hideOwn() {
 // Waits, then makes this process ready to be the program. mainOf says which
 // file Node is to load for a message; cool removes what heating left elsewhere.
 function wait(caller, mainOf = (file) => file, cool = () => {}) {
+	for (const line of own('./warm.js').load(turn))
+		fs.writeSync(CONTROL, `L${line.replace(/[^ -~]/g, '?')}\0`);
 	caller.children.length = 0;
 	own.vanish();
 	hideOwn();

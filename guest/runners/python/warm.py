@@ -25,6 +25,7 @@ PLACE = "/usr/lib/fsd-environment/warm.json"
 OBEYED = ("OPENBLAS_*", "OMP_*", "MKL_*", "BLIS_*", "NUMEXPR_*", "NPY_*",
           "MPL*", "PANDAS_*")
 GENERATOR = ("Generator", "RandomState")
+told = set()  # types of generators that made a module cold
 
 
 def read():
@@ -76,11 +77,13 @@ class _Aside:
             posix.close(kept)
 
 
-def _refuse(name, threads):
-    os.write(2, b"the module %s has left %d threads running; take it off the "
-             b"environment's warm list\n" % (
-                 name.encode("ascii", "backslashreplace"), threads))
-    posix._exit(1)
+class _Threads(Exception):
+    """A module, or the program, has left a thread running."""
+
+
+def _refuse(name):
+    raise _Threads(f"{name} has left a thread running; take it off the "
+                   "environment's warm list\n")
 
 
 def _forget(before):
@@ -99,7 +102,7 @@ def _import(name, cold):
         _forget(before)
         return
     if _threads() > threads:
-        _refuse(name, _threads() - threads)
+        _refuse("the module " + name)
     unknown = _unknown(before)
     if unknown:
         cold.append(f"{name}: its clones would share the numbers of "
@@ -115,7 +118,8 @@ def _unknown(before):
         if (kind.__name__.endswith(GENERATOR) and
                 callable(getattr(kind, "seed", None)) and
                 kind.__module__ not in before and
-                not _is_known(thing)):
+                kind not in told and not _is_known(thing)):
+            told.add(kind)  # it may live on
             return f"{kind.__module__}.{kind.__name__}"
     return None
 
@@ -144,17 +148,21 @@ def _run(program, cold):
         os.environ.clear()
         os.environ.update(state[1])
     if _threads() > threads:
-        _refuse("program", _threads() - threads)
+        _refuse("the warm program")
 
 
 def load(recipe):
     """Makes all of it warm. Return: a line for each thing that is not."""
     cold = []
-    with _Aside():
-        for name in recipe.get("python", []):
-            _import(str(name), cold)
-        if recipe.get("program"):
-            _run(str(recipe["program"]), cold)
+    try:
+        with _Aside():
+            for name in recipe.get("python", []):
+                _import(str(name), cold)
+            if recipe.get("program"):
+                _run(str(recipe["program"]), cold)
+    except _Threads as error:
+        posix.write(2, ascii(str(error))[1:-3].encode() + b"\n")
+        posix._exit(1)
     return cold
 
 
