@@ -571,6 +571,45 @@ def bench_blocked(table):
               "stat without them", alone, (blocked <= 2 * alone, "<= 2"))
 
 
+def environments_made(top):
+    """Two environments with nothing in them but modules that are warm."""
+    make = ("ENVIRONMENTS=$1; . %s/tests/lib/environment.bash; "
+            "environment_make one '' '{\"python\": [\"decimal\"]}'; "
+            "environment_make two '' '{\"python\": [\"sqlite3\"]}'" % ROOT)
+    subprocess.run(["bash", "-euc", make, "bash", top], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def bench_classes(table):
+    """Jobs in three environments in turn: whether each finds the idle machines
+    of its own, and whether these stay within the budget."""
+    top = tempfile.mkdtemp(prefix="bench-environments-")
+    environments_made(top)
+    mount = Mount(FSD, "--environments", top, "--pool", "4",
+                  "--idle-memory", "1G", state=STATE)
+    mount.ready(warm=4)
+    kinds = []
+    for name in ("base", "one", "two"):
+        kinds += [name + "/1024/1", json.dumps({"environment": name})]
+    argv = [sys.executable, os.path.join(ROOT, "tests/lib/classes.py"),
+            mount.mnt]
+    # Templates are made, and demand is known.
+    subprocess.run(argv + ["9"] + kinds, check=True, stdout=subprocess.DEVNULL)
+    machines_at_rest(mount)
+    count = 30 if QUICK else 100
+    found = json.loads(subprocess.run(argv + [str(count)] + kinds,
+                                      stdout=subprocess.PIPE).stdout)
+    mount.close()
+    shutil.rmtree(top)
+    table.add("%d jobs in three environments: restored beside an idle machine"
+              % count, found["passed_over"], "jobs",
+              bar=(found["passed_over"] == 0, "0"))
+    table.add("  found an idle machine", 100 * found["warm"] / count, "%")
+    table.add("  memory of idle machines and zygotes", found["most"] / 2**20,
+              "MB", bar=(not found["over"], "<= 1024"))
+    table.add("  as the kernel counts it", found["real"] / 2**20, "MB")
+
+
 def load_beside_disk(mount):
     """Four users run jobs while one writes a GiB and takes it away again."""
     PROGRAMS["none"] = ("code.sh", "exit 0\n", None)
@@ -663,6 +702,7 @@ PARTS = {
     "blocked": bench_blocked, "interface": bench_interface,
     "loop": bench_loop, "cold": bench_cold, "rate": bench_rate,
     "jail": bench_jail, "walls": bench_walls, "neighbours": bench_neighbours,
+    "classes": bench_classes,
 }
 
 
