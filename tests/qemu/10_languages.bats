@@ -489,6 +489,14 @@ exports.main = () => new Promise((done) => { setTimeout(() => { throw new Error(
 	result_is "$J" .error null
 }
 
+@test "JavaScript: an error after a called function has returned leaves its value" {
+	prog code.js '{"mode": "call"}' <<<'exports.main = () => { setTimeout(() => { throw new Error("late") }, 20); return 7; }'
+	ended "$J" 1 exited
+	result_is "$J" .value 7
+	result_is "$J" .error null
+	grep -q 'Error: late' "$MNT/$J/stderr"
+}
+
 @test "JavaScript: clocks begin with the program, and no listener or handle is the runner's" {
 	local file
 	for file in code.js code.mjs code.ts; do

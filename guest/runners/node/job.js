@@ -71,8 +71,14 @@ function seed(really) {
 }
 
 let seeded = false; // with this machine's own
+let sent = false;
 
+// The host takes one word: a value, or the error that ended the program. An error
+// after the value is told by the exit code and on standard error.
 function send(text) {
+	if (sent)
+		return;
+	sent = true;
 	const data = Buffer.from(own.readable(text));
 	try {
 		for (let at = 0; at < data.length;)
