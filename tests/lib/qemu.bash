@@ -144,17 +144,19 @@ jailer() {
 	pgrep -P "$SERVER" -x fsd-jailer
 }
 
-# own_mount — the rest of a subshell has a daemon of its own, with a copy of
-# the templates.
+# own_mount [copy] — the rest of a subshell has a daemon of its own. Its templates
+# are links to the others' files: what is to be damaged there is a copy.
 own_mount() {
-	local shared=$STATE
+	local shared=$STATE how=-al
+	[ "${1:-}" != copy ] || how=-a
 
 	OWN=1 DAEMON=
 	# shellcheck disable=SC2034 # for the library
 	MNT=$BATS_TEST_TMPDIR/mnt LOG=$BATS_TEST_TMPDIR/log
 	STATE=$BATS_TEST_TMPDIR/state
 	mkdir -p "$STATE"
-	cp -a --sparse=always "$shared/templates" "$STATE/"
+	cp $how --sparse=always "$shared/templates" "$STATE/" 2>/dev/null ||
+		cp -a --sparse=always "$shared/templates" "$STATE/"
 }
 
 out() {

@@ -7,8 +7,12 @@ load ../lib/qemu
 
 export LOG_EXPECTED='machines do not start|the jailer|wall|boot|zygote'
 
-setup_file() { file_setup --fork no; }
-teardown_file() { file_teardown; }
+# Without machines in advance: those that run the pair's jobs are looked at.
+setup_file() { file_setup --fork no --pool 0; }
+teardown_file() {
+	rm -rf "$MNT"/pair.*
+	file_teardown
+}
 setup() {
 	[ "$(id -u)" = 0 ] || need 'root'
 }
@@ -18,14 +22,17 @@ teardown() {
 	case $STATE in /dev/shm/fsd-walls.*) rm -rf "$STATE" ;; esac
 }
 
-# two_machines — two that run a job each: $M and $M2.
+# two_machines — two that run a job each: $M and $M2. Those of the tests before, if
+# they still do.
 two_machines() {
-	local both _
+	local both job
 	! forked || forking
-	for _ in 1 2; do
-		job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
-		job_put "$J" config.json '{}'
-		job_follow "$J" up
+	for job in pair.1 pair.2; do
+		[ "$(job_state $job 2>/dev/null)" != running ] || continue
+		rm -rf "${MNT:?}/$job"
+		job_start $job $'print("up", flush=True)\nimport signal\nsignal.pause()' \
+			'{"timeout": 3000}' code.py
+		job_follow $job up
 	done
 	both=$(machines) # once: a new one may have a lower number
 	M=$(sed -n 1p <<<"$both")
@@ -194,8 +201,8 @@ usr/share/qemu/bios-microvm.bin"
 	own_mount
 	local template=$STATE/templates
 	STATE=$(mktemp -d /dev/shm/fsd-walls.XXXXXX)
-	# What the boot of a template leaves in memory is tried with one of them.
-	! forked || cp -a --sparse=always "$template" "$STATE/"
+	# 90_machines tries it with one that was booted there.
+	cp -a --sparse=always "$template" "$STATE/"
 	mount_start --pool 0 --max-machines 1
 	job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
 	job_put "$J" config.json '{}'
@@ -217,11 +224,11 @@ injected() {
 	local call
 	for call in '41 1 1 0' '42 0 0 0' '101 0 0 0' '62 1 9' '165 0 0 0 0' \
 		'87 0' '57' '105 0' '321 0 0 0' '322 0 0 0 0 0'; do
-		jobs_done
 		two_machines
 		# shellcheck disable=SC2086 # number and arguments
 		run injected "$M" $call
 		assert_output 'killed SIGSYS'
+		pair_broken
 	done
 	prog code.py <<<'print("others run on")'
 	ok 'others run on'
@@ -232,6 +239,12 @@ injected() {
 	run injected "$M" 59 0 0 0
 	# 7.2 kills, later ones refuse with EPERM.
 	assert_output --regexp '^(killed SIGSYS|-1)$'
+	rm -r "$MNT"/pair.*
+}
+
+# pair_broken — one of its jobs has ended with its machine.
+pair_broken() {
+	await becomes 20 sh -c '[ "$(cat "$1"/pair.?/state | grep -cx running)" = 1 ]' - "$MNT"
 }
 
 # calls_made JAILER OTHERS — of a trace: those of machines that were executed, since

@@ -307,6 +307,11 @@ def lane_state(lane):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         subprocess.run(["cp", "-a", "--sparse=always", STATE + "/templates",
                         path], check=True)
+    shared = "%s.%d/shared" % (STATE, lane)
+    shutil.rmtree(shared, ignore_errors=True)
+    if os.path.isfile(STATE + "/shared/made"):
+        os.makedirs(shared)
+        shutil.copy(STATE + "/shared/made", shared)
 
 
 def count(program, status, text):
