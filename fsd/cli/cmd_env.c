@@ -15,6 +15,11 @@ static int env_clean(int argc, char **argv);
 const struct cli_option env_cli_options[] = { ENV_DIR_OPTION, { 0 } };
 
 const struct cli_command env_verbs[] = {
+	{ "env build", env_build, NULL, "[OPTIONS] NAME",
+	  "make one of packages, or make it again", env_build_cli_options,
+	  CLI_ENVIRONMENT, NULL,
+	  "With NAME alone it makes the environment of that name again, by its\n"
+	  "recipe. Nothing changed: it says so at once." },
 	{ "env list", env_list, NULL, "[OPTIONS]",
 	  "list environments, and whether machines can have them",
 	  env_list_cli_options, CLI_TEXT, NULL, NULL },
@@ -48,6 +53,8 @@ int command_env(int argc, char **argv)
 
 	if (argc < 2)
 		return usage("env");
+	if (!strcmp(argv[1], "seal"))
+		return env_seal(argc - 1, argv + 1);
 	verb = cli_verb(cli_find("env"), argv[1]);
 	if (!verb) {
 		fprintf(stderr, "fsd env: there is no command \"%.80s\"; `fsd "

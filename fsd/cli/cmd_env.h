@@ -57,9 +57,13 @@ int env_fit(const char *dir);
 /* "612 bytes", "1.4 MB". */
 void env_size(uint64_t bytes, char ret[32]);
 
-extern const struct cli_option env_list_cli_options[],
+extern const struct cli_option env_build_cli_options[],
+	env_list_cli_options[],
 	env_show_cli_options[], env_cli_options[], env_export_cli_options[],
 	env_import_cli_options[];
+int env_build(int argc, char **argv);
+/* What the program of `fsd env build` gives its parts to; no user's. */
+int env_seal(int argc, char **argv);
 int env_list(int argc, char **argv);
 int env_show(int argc, char **argv);
 int env_export(int argc, char **argv);

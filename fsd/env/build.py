@@ -42,6 +42,7 @@ PROGRAMS = next((path for path in (os.path.join(HERE, "../../guest/environment")
 STOCK = os.path.join(HERE, "stock")
 WORK = ".build-"
 MEMORY_MIN = 768
+MANY = 40 << 20  # bytes of downloads
 SLACK = 384  # MB that a machine needs besides the files
 
 
@@ -85,6 +86,8 @@ class Build:
                 raise Problem("build needs a NAME, or --stock and one of data, web, "
                               "builder")
             r, self.name = {}, o.name
+            if not self.arguments:
+                r = self.recipe_again(o.name)
         recipes.environment_name(self.name)
         r["format"] = 1
         r["debian"] = sorted({*r.get("debian", []),
@@ -126,14 +129,32 @@ class Build:
             raise Problem("there is no package in it; give --debian, --pypi, "
                           "--requirements, --npm or --stock")
 
+    def find(self, name):
+        """The directory of the set that has this name, or None."""
+        for place in self.places:
+            path = os.path.realpath(os.path.join(place, "names", name))
+            if os.path.exists(os.path.join(path, "manifest")):
+                return path
+        return None
+
+    def recipe_again(self, name):
+        """Of one that is there: for a new image, or newer packages."""
+        path = self.find(recipes.environment_name(name))
+        if not path:
+            raise Problem("there is no environment \"%s\" to make again, and no "
+                          "package is asked for; give --debian, --pypi, "
+                          "--requirements, --npm or --stock" % name)
+        r = json.loads(recipes.read(os.path.join(path, "recipe.json"),
+                                    "the recipe"))
+        self.arguments = r.pop("arguments", [])
+        self.options.parent = r.pop("from", "").partition("@")[0] or None
+        return r
+
     def find_parent(self, spec):
         """{id, lock, warm, dir} of the newest set of that name."""
         name, _, digits = spec.partition("@")
-        recipes.environment_name(name)
-        for place in self.places:
-            path = os.path.realpath(os.path.join(place, "names", name))
-            if not os.path.exists(os.path.join(path, "manifest")):
-                continue
+        path = self.find(recipes.environment_name(name))
+        if path:
             ident = os.path.basename(path)
             if digits and not ident.startswith(digits):
                 raise Problem("--from is \"%s\"; \"%s\" is %s now" %
@@ -287,13 +308,19 @@ class Build:
         return max(MEMORY_MIN, min(jobs.half_of_host(),
                                    SLACK + int(2.5 * unpacked) // (1 << 20)))
 
+    def cpus(self):
+        """More than one has a template of its own, which takes longer to make than
+        a second processor saves for a few packages."""
+        size = sum(e["size"] for e in self.lock["packages"])
+        return jobs.processors() if size > MANY else 1
+
     def install(self):
         def files(entries):
             return [{"file": e["sha256"], "name": e["file"], "at": e.get("at")}
                     for e in sorted(entries, key=lambda e: -e["size"])]
 
         lock = self.lock["packages"]
-        plan = {"cpus": jobs.processors(), "epoch": EPOCH, "uuid": UUID,
+        plan = {"cpus": self.cpus(), "epoch": EPOCH, "uuid": UUID,
                 "tools": files(self.lock["tools"]),
                 "debs": files(debian.of(lock)), "wheels": files(wheels.of(lock)),
                 "npm": sorted(files(npm.of(lock)), key=lambda e: e["at"]),
@@ -308,7 +335,7 @@ class Build:
         inputs["plan.json"] = path
         out = jobs.run(os.path.join(self.work, "install"),
                        os.path.join(PROGRAMS, "install.py"), inputs,
-                       self.memory(),
+                       self.memory(), self.cpus(),
                        lambda line: self.say("install",
                                              line.partition(" ")[2]))
         self.layer = os.path.join(out, "layer.erofs")
@@ -360,7 +387,7 @@ class Build:
                        os.path.join(PROGRAMS, "warm.py"), inputs,
                        max(MEMORY_MIN, min(jobs.half_of_host(),
                                            SLACK * 2 + size * 5 // 2)),
-                       self.take_warm, "new", top)
+                       1, self.take_warm, "new", top)
         again = os.path.join(out, "layer.erofs")
         if os.path.isfile(again):
             self.layer = again

@@ -72,6 +72,7 @@ class Archive:
         self.sources = os.path.join(self.cache, "sources.list")
         self.lists = os.path.join(self.cache, "lists")
         self.local = {}  # of a directory: (name, version): (path, sha256)
+        self.known, self.shown = None, {}
         os.makedirs(os.path.join(self.cache, "archives"), exist_ok=True)
 
     def apt(self, tool, *words, status="/dev/null", lists=None, cwd=None):
@@ -199,23 +200,21 @@ class Archive:
     # --- which packages -----------------------------------------------------------
 
     def show(self, names):
-        """{name: [its stanzas, newest first]}; a name that is not known has none."""
-        found = {}
-        if names:
-            text = self.apt("apt-cache", "show", *sorted(names))
-            for fields in stanzas(text):
-                found.setdefault(fields["Package"], []).append(fields)
-        return found
-
-    def known(self):
-        return set(self.apt("apt-cache", "pkgnames").split())
+        """{name: [its stanzas, newest first]}; a name that is not known has none.
+        Each is asked for once: apt takes a second to begin."""
+        if self.known is None:
+            self.known = set(self.apt("apt-cache", "pkgnames").split())
+        missing = sorted((set(names) & self.known) - set(self.shown))
+        if missing:
+            for fields in stanzas(self.apt("apt-cache", "show", *missing)):
+                self.shown.setdefault(fields["Package"], []).append(fields)
+        return {name: self.shown[name] for name in names if name in self.shown}
 
     def write_status(self, excluded, more):
         """more: {name: version} of a parent's packages."""
         path = os.path.join(self.work, "status")
         there = {**self.base, **more}
-        known = self.known()
-        shown = self.show((set(there) | excluded) & known)
+        shown = self.show(set(there) | excluded)
         with open(path, "w", encoding="utf-8") as f:
             for name, version in sorted(there.items()):
                 some = shown.get(name, [])

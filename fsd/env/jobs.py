@@ -21,33 +21,34 @@ def processors():
     return len(os.sched_getaffinity(0))
 
 
-def run(place, program, files, memory, on_line, environment=None, places=None):
+def run(place, program, files, memory, cpus, on_line, environment=None, places=None):
     """Runs the program (a path) with files {name in the job: path}; on_line gets
     each line that it prints. Return: the directory of its output/.
 
     place: a directory of our own, which is emptied. Links, not copies: what is
     copied into the mount is the file behind it."""
     job, out = os.path.join(place, "job"), os.path.join(place, "out")
-    for path in (job, out):
+    for path in (job, out, os.path.join(place, "state")):
         shutil.rmtree(path, ignore_errors=True)
     os.makedirs(job)
+    os.makedirs(os.path.join(place, "state"))
     shutil.copyfile(program, os.path.join(job, "code.py"))
     for name, path in files.items():
         try:
             os.link(path, os.path.join(job, name))
         except OSError:
             shutil.copyfile(path, os.path.join(job, name))
-    config = {"timeout": SECONDS, "memory_mb": memory, "cpus": processors(),
-              "output_limit": OUTPUT, "warm": False}
+    config = {"timeout": SECONDS, "memory_mb": memory, "cpus": cpus,
+              "output_limit": OUTPUT}
     if environment:
         config["environment"] = environment
-    else:
-        del config["warm"]
     with open(os.path.join(job, "config.json"), "w", encoding="utf-8") as f:
         json.dump(config, f)
     env = dict(os.environ)
     if places:
         env["FSD_ENVIRONMENTS"] = places
+        # the template of an environment that is gone when this is over
+        env["XDG_STATE_HOME"] = os.path.join(place, "state")
     running = subprocess.Popen(
         [FSD, "run", "--private", "-C", job, "-o", out], env=env,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

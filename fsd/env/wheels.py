@@ -177,11 +177,10 @@ def explained(said, house):
              ", ".join(others[:6])) if others else
             "no other is there" if house else
             "see whether that version has one"))
-    match = re.search(r"HASHES|do(?:es)? not match the hash", said)
-    if match:
-        name = re.search(r"([A-Za-z0-9._-]+)==\S+ from|([^/\s]+\.whl)", said)
+    if "Expected sha256" in said:
+        name = re.search(r"[^/\s]+\.whl", said)
         return Problem("%s: its sha256 is not what the requirements say" %
-                       (name and (name.group(2) or name.group(1)) or "a wheel"))
+                       (name.group() if name else "a wheel"))
     return Problem(said)
 
 

@@ -27,6 +27,8 @@ PYTHON = ("usr/lib/python3/dist-packages", "usr/lib/python3.13", WHEELS)
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 # The links of Debian's alternatives system that no maintainer script makes here.
 ALTERNATIVES = (
+    ("libopenblas.so.0", ("openblas-pthread", "openblas-openmp",
+                          "openblas-serial")),
     ("libblas.so.3", ("openblas-pthread", "openblas-openmp", "openblas-serial",
                       "atlas", "blas")),
     ("liblapack.so.3", ("openblas-pthread", "openblas-openmp",
@@ -106,7 +108,7 @@ def unpack_wheel(wheel):
     # Its name says what it is.
     path = "/tmp/wheels/" + below(name, name)
     os.makedirs("/tmp/wheels", exist_ok=True)
-    os.rename(wheel["file"], path)
+    os.symlink(os.path.abspath(wheel["file"]), path)
     try:
         with WheelFile.open(path) as source:
             for member in source._zipfile.namelist():
@@ -120,7 +122,7 @@ def unpack_wheel(wheel):
     except Exception as e:
         raise Failed("%s: it cannot be installed: %s" %
                      (name, str(e) or type(e).__name__)) from None
-    os.unlink(path)
+    os.unlink(wheel["file"])
 
 
 def unpack_npm(package):
@@ -237,7 +239,7 @@ def configure():
 def own_files(plan):
     place = os.path.join(TREE, OWN)
     remove(place)
-    os.makedirs(place)
+    os.makedirs(place + "/cache")
     with open(os.path.join(place, "warm.json"), "w", encoding="utf-8") as f:
         f.write(plan["warm"])
     env = json.loads(plan["warm"]).get("env") or {}

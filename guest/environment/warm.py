@@ -8,6 +8,7 @@ first one's files are copied out of the machine's root.
 """
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -71,9 +72,14 @@ def settings(warm):
     return env
 
 
-def last_line(text):
+def cause(text):
+    """The first exception of a chain, for the others come of it; else the last
+    line."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    return lines[-1] if lines else "it said nothing"
+    for line in lines:
+        if re.match(r"[\w.]*(Error|Exception|Exit|Interrupt)(: .|$)", line):
+            return line[:300]
+    return lines[-1][:300] if lines else "it said nothing"
 
 
 def attempt(words, env):
@@ -93,7 +99,7 @@ def attempt(words, env):
         return json.loads(answer), None
     if child.returncode < 0:
         return None, "it ended by signal %d" % -child.returncode
-    return None, last_line(said)
+    return None, cause(said)
 
 
 def python(names, program, env):

@@ -1,0 +1,131 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# `fsd env build` with packages made by hand: jobs in private machines. What makes
+# a layer (mkfs.erofs for the guest) comes from Debian's archive, as the image does.
+
+load ../lib/qemu
+
+setup_file() {
+	file_given
+	/usr/bin/python3 -B "$TESTS/env/make_packages.py" "$BATS_FILE_TMPDIR/made"
+	# the template that the other files have
+	mkdir "$BATS_FILE_TMPDIR/state"
+	ln -s "$(realpath "$STATE")" "$BATS_FILE_TMPDIR/state/fsd"
+	export XDG_STATE_HOME=$BATS_FILE_TMPDIR/state FSD_IMAGE=$IMAGE
+	export MADE=$BATS_FILE_TMPDIR/made ENVIRONMENTS=$BATS_FILE_TMPDIR/env
+	export FSD_ENVIRONMENTS=$ENVIRONMENTS
+	place "$ENVIRONMENTS"
+}
+
+# place DIR — what the image's build knows of the archive.
+place() {
+	local cache=$IMAGE-cache
+	mkdir -p "$1/sources/apt"
+	[ ! -e "$cache/lists/of" ] || {
+		cp -a "$cache/lists" "$cache/sources.list" "$1/sources/apt/"
+		touch "$1/sources/apt/lists/of"
+	}
+}
+
+# build NAME [OPTION...] — of all three kinds.
+build() {
+	local name=$1
+	shift
+	bounded 600 "$FSD" env build "$name" "$@"
+}
+
+all=(--debian python3-tiny --debian-dir "$BATS_FILE_TMPDIR/made/debs"
+	--pypi tinywheel==1.0 --wheelhouse "$BATS_FILE_TMPDIR/made/wheels"
+	--npm tinyjs@1.0.0 --npm tinyesm@1.0.0
+	--npm-dir "$BATS_FILE_TMPDIR/made/npm"
+	--env TINY=yes)
+
+@test 'packages of Debian, wheels and tarballs become one environment' {
+	run --separate-stderr -0 build tiny "${all[@]}" \
+		--warm tiny,tinywheel,npm:tinyjs,npm:tinyesm
+	[[ $output == *'unpacked 2 Debian packages'* ]]
+	[[ $output == *'installed 2 wheels'* ]]
+	[[ $output == *'imported npm:tinyesm in'* ]]
+	"$FSD" env verify tiny
+	cat >"$BATS_TEST_TMPDIR/look.py" <<-'END'
+		import os, subprocess, tiny, tinywheel
+		print(tiny.answer, tinywheel.answer, os.environ["TINY"])
+		print(tiny.__cached__ and os.path.exists(tiny.__cached__))
+		print(subprocess.check_output("tinycmd", text=True), end="")
+		print(subprocess.check_output(["node", "-e",
+		    "console.log(require('tinyjs').answer); import('tinyesm')"
+		    ".then(m => console.log(m.answer))"], text=True), end="")
+		for path in ("/usr/lib/tiny/old-place",
+		             "/node_modules/.bin/tinyjs"):
+		    print(os.path.exists(path))
+		for path in ("/usr/share/it-ran", "/node_modules/tinyjs/it-ran",
+		             "/usr/share/doc/python3-tiny",
+		             os.path.dirname(tiny.__file__) + "/tests"):
+		    print(os.path.exists(path))
+	END
+	run --separate-stderr -0 bounded 300 "$FSD" run --private \
+		--environment tiny "$BATS_TEST_TMPDIR/look.py"
+	assert_output - <<-'END'
+		42 43 yes
+		True
+		the script ran 43
+		44
+		45
+		True
+		True
+		False
+		False
+		False
+		False
+	END
+}
+
+@test 'nothing changed: the same id, without a machine' {
+	run --separate-stderr -0 build tiny "${all[@]}" \
+		--warm tiny,tinywheel,npm:tinyjs,npm:tinyesm --json
+	assert_equal "$(jq -r .text <<<"$output")" \
+		"up to date: tiny is $(id_of tiny | cut -c1-12): 0 MB"
+}
+
+# id_of NAME [DIR]
+id_of() {
+	basename "$(readlink "${2:-$ENVIRONMENTS}/names/$1")"
+}
+
+@test 'the same packages give the same bytes, whatever the umask and zone' {
+	local other=$BATS_TEST_TMPDIR/env
+	place "$other"
+	run --separate-stderr -0 build once "${all[@]}"
+	(umask 077 && TZ=Asia/Tokyo build twice "${all[@]}" \
+		--environments "$other" >/dev/null)
+	assert_equal "$(id_of once)" "$(id_of twice "$other")"
+}
+
+@test 'a file that leads out of its package ends the build with its name' {
+	run --separate-stderr -1 build bad --npm escaper@1.0.0 --npm-dir "$MADE/npm"
+	[[ $stderr == 'fsd env: escaper-1.0.0.tgz: it has a file "'*'escaped.js", which leads out of its directory' ]]
+	run --separate-stderr -1 build bad --pypi escaper==1.0 \
+		--wheelhouse "$MADE/wheels"
+	[[ $stderr == 'fsd env: escaper-1.0-py3-none-any.whl: it has a file "'* ]]
+	[ ! -e "$ENVIRONMENTS/names/bad" ]
+}
+
+@test 'what does not fit is said before a machine is made' {
+	run --separate-stderr -1 build bad --pypi onlymac==1.0 \
+		--wheelhouse "$MADE/wheels"
+	assert_equal "$stderr" "fsd env: onlymac 1.0: no wheel for python 3.13 on linux x86-64 in $MADE/wheels; 1 other is there: cp313-cp313-macosx_11_0_arm64"
+	printf 'tinydep==0.5 --hash=sha256:%064d\n' 0 >"$BATS_TEST_TMPDIR/r.txt"
+	run --separate-stderr -1 build bad \
+		--requirements "$BATS_TEST_TMPDIR/r.txt" --wheelhouse "$MADE/wheels"
+	[[ $stderr == *'its sha256 is not what the requirements say' ]]
+	run --separate-stderr -1 build bad --debian python3-tiny \
+		--debian-dir "$MADE/npm"
+	[[ $stderr == *'has no file that ends in .deb' ]]
+}
+
+@test 'a module that cannot be imported is named, with the remedy' {
+	run --separate-stderr -1 build bad --debian python3-tiny \
+		--debian-dir "$MADE/debs" --exclude tiny-base --warm tiny
+	assert_equal "$stderr" "fsd env: import tiny failed in the machine: ModuleNotFoundError: No module named 'tinybase'; add it or take tiny off --warm"
+}
