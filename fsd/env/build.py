@@ -111,7 +111,6 @@ class Build:
             r["npm_project"] = self.project
         else:
             self.project = r.get("npm_project")
-        r["sdist"] = o.sdist or r.get("sdist", False)
         r["keep_tests"] = o.keep_tests or r.get("keep_tests", False)
         for text in o.warm:
             r["warm"] = list(dict.fromkeys([*r.get("warm", []),
@@ -497,9 +496,8 @@ def arguments(options):
             words += ["--" + name, os.path.basename(value) if path else value]
     if options.warm_program:
         words += ["--warm-program", os.path.basename(options.warm_program)]
-    for name in ("sdist", "keep_tests"):
-        if getattr(options, name):
-            words.append("--" + name.replace("_", "-"))
+    if options.keep_tests:
+        words.append("--keep-tests")
     return words
 
 
@@ -526,7 +524,7 @@ def parse(words):
         p.add_argument("--" + name)
     for name in ("debian-dir", "wheelhouse", "npm-dir", "warm-program"):
         p.add_argument("--" + name)
-    for name in ("sdist", "offline", "plan", "json", "keep-tests"):
+    for name in ("offline", "plan", "json", "keep-tests"):
         p.add_argument("--" + name, action="store_true")
     return p.parse_args(words)
 

@@ -25,7 +25,7 @@ NPM_MODULE = re.compile(r"(?:@[a-z0-9~][a-z0-9._~-]*/)?"
                         r"[A-Za-z0-9~_][A-Za-z0-9._~-]*(?:/[A-Za-z0-9._~-]+)*\Z")
 ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)\Z", re.S)
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})\Z")
-KEYS = ("format from debian exclude pypi requirements sdist npm npm_project warm "
+KEYS = ("format from debian exclude pypi requirements npm npm_project warm "
         "warm_program env env_at_start source_only keep_tests").split()
 
 

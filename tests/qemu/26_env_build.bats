@@ -4,6 +4,8 @@
 # `fsd env build` with packages made by hand: jobs in private machines. What makes
 # a layer (mkfs.erofs for the guest) comes from Debian's archive, as the image does.
 
+# shellcheck disable=SC2154 # run sets stderr
+
 load ../lib/qemu
 
 setup_file() {
