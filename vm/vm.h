@@ -271,7 +271,8 @@ struct vm_events {
 /*
  * A lease for the runner (enum wire_runner) may come within a second: somebody
  * writes a program. One warm machine is woken, and stopped again if none does.
- * environment_id: of that which is likely; "": base.
+ * environment_id: of that which is likely, or "base"; "": what jobs have that
+ * ask for none.
  */
 void vm_expect(struct vm *vm, uint32_t runner, const char *environment_id);
 /*

@@ -145,7 +145,8 @@ void run_note_environment(const struct run *run)
 	if (p)
 		snprintf(p->environment_id[lang->id],
 			 sizeof(p->environment_id[0]), "%s",
-			 run->environment_id);
+			 run->environment_id[0] ? run->environment_id :
+						  ENVIRONMENT_BASE);
 }
 
 static int fill_argv(struct run *run)

@@ -17,7 +17,7 @@ struct person {
 	struct list finished;    /* of struct job: retain.c; the oldest first */
 	uint64_t finished_count;
 	uint64_t doomed_bytes;   /* of jobs that are to go: likewise */
-	char environment_id[LANG_MAX][SHA_HEX]; /* of the last job; "": base */
+	char environment_id[LANG_MAX][SHA_HEX]; /* of the last job; "": none */
 	uint64_t open;           /* descriptors for what they have opened */
 };
 

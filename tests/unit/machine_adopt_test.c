@@ -114,7 +114,7 @@ static void open_room(struct room *r)
 {
 	const struct vm_keep keep = { on_keep, on_drop, r };
 	struct vm_options o = {
-		.backend = backend, .cache_dir = "/nonexistent",
+		.backend = backend, .cache_dir = "/dev/null/none",
 		.image_dir = "/nonexistent", .max_machines = 2, .keep = &keep,
 	};
 	struct vm_watch watch = { .freed = on_freed, .arg = r };

@@ -214,7 +214,7 @@ static void give_way(struct loop *loop, struct vm *vm)
 static void go(struct run *runs, unsigned count, unsigned pool, unsigned most)
 {
 	struct vm_options o = {
-		.backend = backend, .cache_dir = "/nonexistent",
+		.backend = backend, .cache_dir = "/dev/null/none",
 		.image_dir = "/nonexistent", .pool = pool, .max_machines = most,
 	};
 	struct loop_timer late = { .fn = on_late, .arg = runs };

@@ -254,9 +254,14 @@ static struct machine *warm_for(struct pool_class *c, uint32_t runner)
 	return hot ? hot : any;
 }
 
+static const char *id_of(const struct pool_class *c)
+{
+	return c->cls.environment ? c->cls.environment->id : ENVIRONMENT_BASE;
+}
+
 static bool has_environment(const struct pool_class *c, const char *id)
 {
-	return !strcmp(c->cls.environment ? c->cls.environment->id : "", id);
+	return !strcmp(id_of(c), id);
 }
 
 /* A warm machine of the environment, in the class that is asked for most. */
@@ -281,7 +286,9 @@ static struct machine *warm_in(struct vm *vm, uint32_t runner, const char *id)
 
 void pool_expect(struct vm *vm, uint32_t runner, const char *environment_id)
 {
-	struct machine *m = warm_in(vm, runner, environment_id);
+	struct machine *m = warm_in(vm, runner, environment_id[0] ?
+							environment_id :
+							id_of(vm->usual));
 
 	/* One at a time: whoever only makes files must not cost more. */
 	list_for_each(pos, tmp, &vm->machines)
