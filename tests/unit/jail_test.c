@@ -249,6 +249,67 @@ static bool makes_directory(int ruleset)
 	return is_there;
 }
 
+/* A script in a zygote's place (zygote) or a machine's, with two layers: what it
+ * writes to its monitor, which is a pipe here. */
+static void see_layers(bool zygote, const char *script, char *ret, size_t size)
+{
+	static struct sock_filter all[] = {
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const char *argv[] = { "/bin/sh", "-c", script, NULL };
+	struct jail_child c = {
+		.argv = argv, .fd_count = JAIL_FD_LAYER + 2, .layers = 2,
+		.landlock = -1, .control = -1,
+		.filter = { .len = 1, .filter = all },
+	};
+	int pair[2], out[2], control[2];
+	pid_t pid;
+	ssize_t n;
+
+	ret[0] = '\0';
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+		       control) < 0 || pipe2(out, O_CLOEXEC) < 0)
+		return;
+	c.null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (unsigned i = 0; i < c.fd_count; i++)
+		c.fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup3(out[1], c.fds[JAIL_FD_QMP], O_CLOEXEC);
+	for (unsigned i = JAIL_FD_LAYER; i < c.fd_count; i++)
+		dup3(open(i == JAIL_FD_LAYER ? "/etc/passwd" : "/etc/group",
+			  O_RDONLY | O_CLOEXEC), c.fds[i], O_CLOEXEC);
+	c.control = zygote ? control[1] : -1;
+	c.status = pair[1];
+	pid = fork();
+	if (pid == 0)
+		jail_child_main(&c);
+	send(pair[0], "", 1, 0);
+	close(out[1]);
+	close(c.fds[JAIL_FD_QMP]);
+	while (size > 1 && (n = read(out[0], ret, size - 1)) > 0) {
+		ret += n;
+		size -= (size_t)n;
+		*ret = '\0';
+	}
+	waitpid(pid, NULL, 0);
+}
+
+static void test_layers(void)
+{
+	static const char script[] =
+		"for n in 7 8 9 10 11; do readlink /proc/self/fd/$n >&3 || "
+		"echo none >&3; done";
+	char seen[300];
+
+	see_layers(false, script, seen, sizeof(seen));
+	is_str(seen, "/dev/null\n/dev/null\n/etc/passwd\n/etc/group\nnone\n",
+	       "a machine's layers have their numbers, and nothing is behind");
+	see_layers(true, script, seen, sizeof(seen));
+	ok(!strncmp(seen, "socket:", 7), "a zygote has its control before them");
+	ok(strstr(seen, "]\n/dev/null\n/etc/passwd\n/etc/group\nnone\n"),
+	   "and its layers at the same numbers");
+}
+
 static void test_landlock(void)
 {
 	struct rights_path root = { "/", false };
@@ -763,7 +824,8 @@ int main(int argc, char **argv)
 	test_descriptors();
 	test_orphan();
 	if (geteuid() == 0) /* the way down ends without its rights */
-		test_landlock();
+		test_layers();
+	test_landlock();
 	test_no_lease();
 	test_most();
 	test_no_zygote();
