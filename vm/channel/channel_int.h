@@ -12,7 +12,7 @@ _Static_assert(VM_TAPE_STREAMS == VM_STREAM_MAX, "a figure for each");
 
 /* How long a silent guest is believed in, before the accelerator's factor. */
 #define WAIT_HELLO_S 4
-#define WAIT_READY_S 6
+#define WAIT_READY_S 16 /* an environment imports; init itself gives up before */
 #define WAIT_HEAT_S 6
 #define WAIT_JOB_S 3
 #define WAIT_KILL_S 2
