@@ -127,6 +127,19 @@ has() {
 		'config.json: "environment" is "data"; it must be one of base'
 }
 
+@test "environment: a job that waits has it from the next server too" {
+	started --max-machines 1
+	job_start first $'out up\nsleep 60000'
+	job_follow first up
+	job_start second 'out x' '{"environment": "data"}'
+	state_is second queued
+	server_kill
+	echo kill >"$MNT/first/ctl"
+	job_wait second
+	has second data
+	result_is second .environment.id "$ID"
+}
+
 @test "environment: a job that runs goes on when its environment is removed" {
 	started
 	job_start a $'out up\nsleep 2000\nout end' '{"environment": "data"}'

@@ -376,6 +376,7 @@ static void on_ready(void *arg, uint32_t runners, uint32_t walls, const char *co
 	loop_timer_del(&t->limit);
 	t->runners = runners & ((1u << WIRE_RUN_MAX) - 1);
 	t->walls = walls & WIRE_WALLS_ALL;
+	template_tell_cold(&t->cls, cold);
 	progress(t, "guest ready after %.1f s%s; warming its runners",
 		 seconds_since(t->began_ns), *cold ? ", some modules cold" : "");
 	if (t->runners)

@@ -109,3 +109,16 @@ int template_check(const struct template_ground *g,
 
 	return r < 0 ? r : check_walls(g, meta->walls, err);
 }
+
+void template_tell_cold(const struct vm_class *cls, const char *cold)
+{
+	while (*cold) {
+		int len = (int)strcspn(cold, "\n");
+
+		log_warn("environment %s: a module is not kept warm: %.*s",
+			 cls->environment ? cls->environment->name :
+					    ENVIRONMENT_BASE, len, cold);
+		cold += len;
+		cold += *cold == '\n';
+	}
+}

@@ -12,6 +12,8 @@ int template_key(const struct template_ground *g, const struct vm_class *cls,
 		 enum vm_accel accel, unsigned heat_rounds, char ret[SHA_HEX]);
 /* Of the verdict whether KVM works; "" when there is no memory for it. */
 void template_verdict_key(const struct template_ground *g, char ret[SHA_HEX]);
+/* To the log: what the guest says is not kept warm, lines "MODULE: WHY". */
+void template_tell_cold(const struct vm_class *cls, const char *cold);
 /* Is a verified one right for this host and for --policy? Return: 0 or -EBADMSG
  * with a sentence. */
 int template_check(const struct template_ground *g,
