@@ -141,6 +141,7 @@ struct fsd {
 	char image_id[16];  /* of the image, its beginning; or "" */
 	char image_abi[ENVIRONMENT_ABI_MAX]; /* or "": nothing is known of it */
 	char *image_packages; /* owned: "name version" lines; or NULL */
+	struct environment_catalog *catalog; /* owned: which has what; or NULL */
 	unsigned upgrade;   /* enum holder_upgrade: how we came to serve */
 	struct daemon_log *log; /* owned, or NULL: standard error stays */
 	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */

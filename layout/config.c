@@ -315,7 +315,7 @@ static const struct field fields[] = {
 	{ "priority", set_priority, 0, 0, 0, 0, NULL },
 	{ "environment", config_set_environment, 0, 0, 0, 0, NULL },
 	{ "warm", config_set_warm, 0, 0, 0, 0, NULL },
-	{ "packages", set_later, 0, 0, 0, 0, "packages" },
+	{ "packages", config_set_packages, 0, 0, LIMIT_PACKAGES, 0, NULL },
 	{ "network", set_later, 0, 0, 0, 0, "a network" },
 	{ "ports", set_later, 0, 0, 0, 0, "ports" },
 };
@@ -485,6 +485,7 @@ void config_done(struct job_config *config)
 	free(config->call);
 	free(config->session);
 	free(config->environment);
+	packages_done(&config->packages);
 	*config = (struct job_config){ 0 };
 }
 

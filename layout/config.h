@@ -9,6 +9,7 @@
 
 #include "layout/base/err.h"
 #include "lang.h"
+#include "packages.h"
 
 enum job_mode { MODE_SCRIPT, MODE_CALL, MODE_COMMAND, MODE_CELL, JOB_MODE_MAX };
 
@@ -35,6 +36,7 @@ struct job_config {
 	uint64_t memory_mb, cpus, processes;
 	bool memory_given;       /* it is the config's, not a default */
 	char *environment;       /* owned, a spec; NULL: the operator's default */
+	struct packages packages; /* that it must have besides; owned */
 	bool fresh;              /* "warm": false: an interpreter of its own */
 	uint64_t stdout_limit, stderr_limit, output_limit; /* bytes */
 	bool manual;             /* "start": "manual" */

@@ -42,6 +42,7 @@ int config_set_env(struct parse *p, const struct field *f, json_t *value);
 /* config_environment.c */
 int config_set_environment(struct parse *p, const struct field *f,
 			   json_t *value);
+int config_set_packages(struct parse *p, const struct field *f, json_t *value);
 int config_set_warm(struct parse *p, const struct field *f, json_t *value);
 void config_strings_done(struct config_strings *strings);
 

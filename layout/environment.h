@@ -52,6 +52,7 @@ struct environment_package {
 	const char *name, *version;
 	const char *file, *sum; /* its name without a directory, its SHA-256 */
 	const char *licence;    /* "": not known */
+	const char *at; /* of npm: "node_modules/lodash"; else "" */
 };
 typedef int (*environment_package_fn)(void *arg,
 				      const struct environment_package *p);
@@ -71,5 +72,7 @@ int environment_lock_read(const char *text, size_t len,
  */
 int environment_recipe_read(const char *text, size_t len, struct buf *out,
 			    struct err *err);
+/* Appends a word of a command, behind a blank and quoted for a shell. */
+void environment_quote(const char *text, struct buf *out);
 
 #endif

@@ -187,8 +187,11 @@ static int read_package(const json_t *item, struct environment_package *ret)
 		.sum = word(item, "sha256", WORD_MAX),
 		.licence = word(item, "licence", 4096),
 	};
+	ret->at = word(item, "at", 4096);
 	if (!ret->licence)
 		ret->licence = "";
+	if (!ret->at)
+		ret->at = "";
 	return is_source(ret->source) && ret->name && ret->version &&
 			       ret->file && !strchr(ret->file, '/') &&
 			       ret->file[0] != '.' && is_sum(ret->sum)
@@ -228,7 +231,7 @@ int environment_lock_read(const char *text, size_t len,
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" \
 	      "@%+=:,./_-"
 
-static void add_quoted(struct buf *out, const char *text)
+void environment_quote(const char *text, struct buf *out)
 {
 	if (text[0] && !text[strspn(text, PLAIN)]) {
 		buf_fmt(out, " %s", text);
@@ -262,7 +265,7 @@ int environment_recipe_read(const char *text, size_t len, struct buf *out,
 		if (!is_plain(item, LIMIT_ARGS_BYTES))
 			return wrong("recipe.json", "arguments",
 				     "a list of texts of one line", err);
-		add_quoted(out, json_string_value(item));
+		environment_quote(json_string_value(item), out);
 	}
 	return out->failed ? err_sys(err, -ENOMEM, "recipe.json") : 0;
 }

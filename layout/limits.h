@@ -17,6 +17,7 @@
 #define LIMIT_ARGS 1024u
 #define LIMIT_ARGS_BYTES KIB(128)
 #define LIMIT_ENV 256u
+#define LIMIT_PACKAGES 64u
 #define LIMIT_ENV_BYTES KIB(128)
 #define LIMIT_STDIN_TEXT MIB(1)    /* "stdin" in config.json */
 #define LIMIT_STDIN_FILE MIB(256)  /* given as a file; what is more, by a pipe */

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "vm/environment/catalog.h"
 
 /* A job's least memory, in MiB, is a multiple of this. */
 #define STEP_MB 64
@@ -73,15 +76,55 @@ static int open_one(const struct fsd *d, const char *spec,
 	return r;
 }
 
+/* Commands that are told to users name the directory only if it is none of the
+ * usual ones. */
+void environments_index(struct fsd *d)
+{
+	const struct mount_options *o = d->options;
+	const char *env = getenv("FSD_ENVIRONMENTS");
+	bool named = o->environments_dir || (env && *env);
+	const struct environment_catalog_of of = {
+		.places = &o->environments,
+		.named = named ? o->environments.dirs[0] : NULL,
+		.abi = d->image_abi,
+		.packages = d->image_packages ? d->image_packages : "",
+	};
+
+	d->catalog = environment_catalog_new(&of);
+}
+
+bool environments_has(const struct fsd *d, const struct environment *e,
+		      const struct job_config *config)
+{
+	return environment_catalog_has(d->catalog, e ? e->id : "",
+				       config->environment, &config->packages);
+}
+
+/* The one that its name and its packages ask for. */
+static int open_asked(const struct fsd *d, const struct job_config *config,
+		      struct environment **ret, struct err *err)
+{
+	char found[ENVIRONMENT_SPEC_MAX];
+	const char *spec = spec_of(d, config->environment);
+	int r = 0;
+
+	if (config->packages.count) {
+		r = environment_catalog_find(d->catalog, spec,
+					     &config->packages, found, err);
+		spec = found;
+	}
+	if (r < 0 || !strcmp(spec, ENVIRONMENT_BASE))
+		return r;
+	return open_one(d, spec, ret, err);
+}
+
 int environments_open(const struct fsd *d, const struct job_config *config,
 		      struct environment **ret, struct err *err)
 {
 	int r;
 
 	*ret = NULL;
-	if (!strcmp(spec_of(d, config->environment), ENVIRONMENT_BASE))
-		return 0;
-	r = open_one(d, config->environment, ret, err);
+	r = open_asked(d, config, ret, err);
 	if (r == 0 && *ret)
 		r = check_memory(*ret, config, err);
 	if (r == 0)

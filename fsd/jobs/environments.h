@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The environment that a job's config names: whether there is one, whether it
- * fits the image, and whether the job has memory enough for it. The directory of
- * environments may change at any time, so nothing is remembered of it.
+ * fits the image, and whether the job has memory enough for it. With "packages"
+ * it is one that has these besides. The directory of environments may change at
+ * any time, so nothing is remembered of it but what the packages of a set are.
  */
 #ifndef FSD_ENVIRONMENTS_H
 #define FSD_ENVIRONMENTS_H
@@ -30,6 +31,12 @@ int environments_on_find(void *arg, const char *spec,
 			 struct environment **ret);
 /* Has the templates made that the options name, once the loop runs. */
 void environments_warm(struct fsd *d);
+/* Before the first of them: makes the index of packages. Without memory there is
+ * none, and jobs with "packages" are refused for that reason. */
+void environments_index(struct fsd *d);
+/* Is e (NULL: base) what a config with packages asks for, or has it more? */
+bool environments_has(const struct fsd *d, const struct environment *e,
+		      const struct job_config *config);
 /* For people. */
 const char *environments_name(const struct environment *e);
 

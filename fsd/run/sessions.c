@@ -237,7 +237,14 @@ static int check_language(const struct session *s, const char *name,
 static int check_environment(const struct session *s,
 			     const struct job_config *c, struct err *err)
 {
-	if (!s || !c->environment ||
+	if (s && c->packages.count &&
+	    !environments_has(s->d, s->environment, c))
+		return err_set(err, -EINVAL,
+			       "config.json: \"packages\" has what the session "
+			       "\"%s\" in %s has not: use another name, or end "
+			       "it by rmdir .fsd/sessions/%s", c->session,
+			       environments_name(s->environment), c->session);
+	if (!s || !c->environment || c->packages.count ||
 	    environments_is(s->d, s->environment, c->environment))
 		return 0;
 	return err_set(err, -EINVAL,

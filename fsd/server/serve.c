@@ -29,6 +29,7 @@
 #include "fsd/fuse/open_files.h"
 #include "open_limit.h"
 #include "fsd/fuse/ops_remote.h"
+#include "vm/environment/catalog.h"
 #include "vm/os/fdpass.h"
 #include "paths.h"
 #include "fsd/users/people.h"
@@ -260,6 +261,7 @@ static int start_machines(struct fsd *d, struct err *err)
 	int r;
 
 	find_image(d);
+	environments_index(d);
 	r = vm_new(d->loop, &vo, &watch, &d->vm, err);
 	if (r == 0 && sched_open(d) < 0)
 		r = err_sys(err, -ENOMEM, "the scheduler");
@@ -414,6 +416,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	quota_free(d->quota);
 	depot_close(d->depot);
 	face_done(d);
+	environment_catalog_free(take_ptr(d->catalog));
 	free(take_ptr(d->image_packages));
 	people_free(d);
 	open_files_free(d->open_files);

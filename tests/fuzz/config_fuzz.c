@@ -24,6 +24,23 @@ static void check_strings(const struct config_strings *s)
 	check(!s->item || !s->item[s->count]);
 }
 
+/* It is read again as it was printed, and stands at its place, once. */
+static void check_package(const struct job_config *c, size_t i)
+{
+	static const char *const prefix[] = { "pypi:", "npm:", "deb:" };
+	const struct package *p = &c->packages.item[i];
+	auto_buf struct buf text = { 0 };
+	struct package again;
+
+	buf_str(&text, prefix[p->source]);
+	package_print(p, &text);
+	check(!text.failed);
+	check(!package_parse(text.data, &again));
+	check(package_is(p, &again) && !strcmp(p->version, again.version));
+	check(!text.data[strcspn(text.data, " ;&|<>()$`\\\"'\n\t*?[#")]);
+	check(!i || (package_order(p - 1, p) < 0 && !package_is(p - 1, p)));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct config_limits limits = { 3600000, 1024, 2 };
@@ -50,6 +67,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_strings(&c.env);
 	check_strings(&c.inputs);
 	check_strings(&c.command);
+	check(c.packages.count <= LIMIT_PACKAGES);
+	for (size_t i = 0; i < c.packages.count; i++)
+		check_package(&c, i);
 	config_done(&c);
 	return 0;
 }

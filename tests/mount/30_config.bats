@@ -251,7 +251,6 @@ right() {
 }
 
 @test "what is for later is refused with a sentence that says so" {
-	wrong '{"packages": ["numpy"]}' packages
 	wrong '{"network": true}' network
 	wrong '{"ports": [80]}' ports
 }

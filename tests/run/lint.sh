@@ -70,16 +70,16 @@ check_doors() {
 	verdict 'guest/ includes layout/limits.h and layout/base/ only' \
 		"$(doors '^guest/.*\.[ch]$' \
 		'layout/limits\.h|layout/base/[^/]+\.h|guest/runners/(hold|populate)\.h')"
-	verdict 'vm/ includes guest/wire*.h, layout/environment.h and layout/base/ only' \
+	verdict 'vm/ includes guest/wire*.h, layout/{environment,packages}.h and layout/base/ only' \
 		"$(doors '^vm/(os/|environment/|jail/|channel/|qemu/|pool/|fake/)?[^/]*\.[ch]$' \
-			'guest/wire(_fs)?\.h|layout/(environment|base/[^/]+)\.h|vm/(zygote/wire|[^/]+|(os|environment|jail|channel|qemu|pool|fake)/[^/]+)\.h')"
+			'guest/wire(_fs)?\.h|layout/(environment|packages|base/[^/]+)\.h|vm/(zygote/wire|[^/]+|(os|environment|jail|channel|qemu|pool|fake)/[^/]+)\.h')"
 	# it lives in QEMU's process
 	verdict "vm/zygote/ includes what a jail's child is made with only" \
 		"$(doors '^vm/zygote/.*\.[ch]$' \
 			'vm/([a-z]+/)?(argv|jail_child|fdpass)\.h|layout/base/num\.h')"
 	verdict 'fsd/ includes the doors of vm/ and layout/ only' \
 		"$(doors '^fsd/.*\.[ch]$' \
-			'fsd/.+\.h|vm/(vm|backend)\.h|vm/([a-z]+/)?(environment|write|tape|loop|spawn|jailer|fdpass|rights)\.h|layout/(layout|json)\.h')"
+			'fsd/.+\.h|vm/(vm|backend)\.h|vm/([a-z]+/)?(environment|catalog|write|tape|loop|spawn|jailer|fdpass|rights)\.h|layout/(layout|json)\.h')"
 	verdict 'only layout/json.h and vm/qemu/qmp*.c know the JSON library' "$(
 		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include <jansson\.h>' |
 			grep -vE '^layout/json\.h:|^vm/([a-z]+/)?qmp[a-z_]*\.c:'

@@ -105,6 +105,113 @@ static void test_operator(void)
 	       "nobody needs to listen to the sentence");
 }
 
+static void is_packages(const char *text, const char *want)
+{
+	struct buf options = { 0 };
+	struct job_config c;
+
+	if (!good(text, &c))
+		return;
+	for (size_t i = 0; i < c.packages.count; i++)
+		package_print_option(&c.packages.item[i], &options);
+	is_str(options.len ? options.data : "", want, "and sorted");
+	buf_done(&options);
+	config_done(&c);
+}
+
+static void bad_package(const char *item, const char *why)
+{
+	char text[256], want[256];
+
+	snprintf(text, sizeof(text), "{\"packages\": [\"%s\"]}", item);
+	snprintf(want, sizeof(want), "config.json: \"packages\" has \"%s\"; "
+		 "%s", item, why);
+	bad(text, want);
+}
+
+#define PYPI_NAME "a name has letters, digits, \".\", \"-\" and \"_\" only"
+#define PYPI_VERSION "it must name one version, as pandas==2.2.3"
+#define NPM_NAME "a name of npm has letters, digits, \".\", \"-\" and \"_\" " \
+		 "only, behind @SCOPE/ if it has a scope"
+#define NPM_VERSION "it must name one version, as npm:lodash@4.17.21"
+#define DEB_NAME "a name of Debian has small letters, digits, \".\", \"-\" " \
+		 "and \"+\" only"
+#define DEB_VERSION "it must name one version, as deb:jq=1.7.1-6"
+
+static void test_packages(void)
+{
+	static const char *const bad_ones[][2] = {
+		{ "pandas", PYPI_VERSION },
+		{ "", PYPI_VERSION },
+		{ "pandas>=2", PYPI_VERSION },
+		{ "pandas==2.*", PYPI_VERSION },
+		{ "pandas==", PYPI_VERSION },
+		{ "pandas===2", PYPI_VERSION },
+		{ "lodash@4.17.21", PYPI_VERSION },
+		{ "../x==1", PYPI_NAME },
+		{ "-e==1", PYPI_NAME },
+		{ "git+https://x/y==1", PYPI_NAME },
+		{ "pandas[all]==1", PYPI_NAME },
+		{ "a b==1", PYPI_NAME },
+		{ "npm:lodash", NPM_VERSION },
+		{ "npm:@babel/core", NPM_VERSION },
+		{ "npm:lodash@latest", NPM_VERSION },
+		{ "npm:lodash@^4", NPM_VERSION },
+		{ "npm:a/b@1", NPM_NAME },
+		{ "npm:@a/../b@1", NPM_NAME },
+		{ "npm:-g@1", NPM_NAME },
+		{ "deb:jq", DEB_VERSION },
+		{ "deb:jq=$(id)", DEB_VERSION },
+		{ "deb:JQ=1", DEB_NAME },
+		{ "deb:-o=1", DEB_NAME },
+	};
+
+	is_packages("{\"packages\": []}", "");
+	is_packages("{\"packages\": [\"npm:lodash@4.17.21\", "
+		    "\"Typing_.Extensions==4.12.2RC1\", \"pypi:a==1!2\", "
+		    "\"deb:jq=1:1.7~rc1-6+b1\", \"npm:@babel/core@7.26.0\"]}",
+		    " --pypi 'a==1!2' --pypi typing-extensions==4.12.2rc1 "
+		    "--npm @babel/core@7.26.0 --npm lodash@4.17.21 "
+		    "--debian 'jq=1:1.7~rc1-6+b1'");
+	is_packages("{\"packages\": [\"npm:a@1.0\", \"a==1.0\"]}",
+		    " --pypi a==1.0 --npm a@1.0");
+	for (size_t i = 0; i < sizeof(bad_ones) / sizeof(bad_ones[0]); i++)
+		bad_package(bad_ones[i][0], bad_ones[i][1]);
+	bad("{\"packages\": \"pandas==1\"}", "config.json: \"packages\" is "
+	    "\"pandas==1\"; it must be a list of packages, as "
+	    "[\"pandas==2.2.3\"]");
+	bad("{\"packages\": [1]}", "config.json: \"packages\" has 1; it must "
+	    "be a text, as \"pandas==2.2.3\"");
+	bad("{\"packages\": [\"a-b==1.0\", \"A_b==1.0.0\"]}", "config.json: "
+	    "\"packages\" has a-b 1.0.0 twice; name it once");
+	bad("{\"packages\": [\"a==1.0\", \"A==2.0\"]}", "config.json: "
+	    "\"packages\" has a 1.0 and 2.0; it must have one version of a "
+	    "package");
+}
+
+static void is_debian(const char *name, const char *version, const char *want)
+{
+	struct package p, other;
+	struct buf text = { 0 };
+
+	if (package_of_lock("debian", name, version, &p) &&
+	    package_of_debian(&p, &other))
+		package_print_option(&other, &text);
+	is_str(text.len ? text.data : "", want, "%s %s elsewhere", name,
+	       version);
+	buf_done(&text);
+}
+
+static void test_debian(void)
+{
+	is_debian("python3-pandas", "2.2.3+dfsg-9", " --pypi pandas==2.2.3");
+	is_debian("python3-numpy", "1:2.2.4+ds-1", " --pypi numpy==2.2.4");
+	is_debian("node-lodash", "4.17.21+dfsg+~cs8.31-9",
+		  " --npm lodash@4.17.21");
+	is_debian("python3-x", "2+really1-1", " --pypi x==2+really1");
+	is_debian("jq", "1.7.1-6", "");
+}
+
 static void test_environment(void)
 {
 	struct job_config c;
@@ -294,8 +401,6 @@ static void test_words(void)
 	bad("{\"session\": \"a\", \"language\": \"typescript\"}",
 	    "config.json: \"language\" is \"typescript\", which has no "
 	    "sessions and cells; python, javascript and bash do");
-	bad("{\"packages\": []}", "config.json: \"packages\" is not possible "
-	    "yet: this version does not have packages; leave the key out");
 	bad("{\"network\": false}", "config.json: \"network\" is not possible "
 	    "yet: this version does not have a network; leave the key out");
 	bad("{\"ports\": [80]}", "config.json: \"ports\" is not possible yet: "
@@ -427,14 +532,14 @@ static void test_keys(void)
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
 	    "\"command\", \"session\", \"session_idle\", \"priority\", "
-	    "\"environment\", \"warm\"");
+	    "\"environment\", \"warm\", \"packages\"");
 	bad("{\"\": 1}", "config.json: \"\" is not a key; allowed: "
 	    "\"language\", \"args\", \"env\", \"stdin\", \"stdin_open\", \"timeout\", "
 	    "\"grace\", \"linger\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
 	    "\"command\", \"session\", \"session_idle\", \"priority\", "
-	    "\"environment\", \"warm\"");
+	    "\"environment\", \"warm\", \"packages\"");
 	bad("{\"timeout\": 1, \"timeout\": 2}", "config.json: line 1, column "
 	    "24: duplicate object key near '\"timeout\"'");
 }
@@ -647,6 +752,8 @@ int main(void)
 	test_defaults();
 	test_operator();
 	test_environment();
+	test_packages();
+	test_debian();
 	test_values();
 	test_input();
 	test_numbers();

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looks packages up in the index, and says how to make an environment that has
+ * them. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "catalog_int.h"
+#include "layout/base/cleanup.h"
+
+enum has { HAS_NOT, HAS_OTHER, HAS };
+
+/* A lock may have several versions of one package of npm: the one at the top
+ * counts, and is alone here. */
+static enum has has(const struct packages *list, const struct package *wanted)
+{
+	struct package first = *wanted;
+	size_t low = 0, high = list->count;
+
+	first.version[0] = '\0';
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (package_order(&list->item[mid], &first) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == list->count || !package_is(&list->item[low], wanted))
+		return HAS_NOT;
+	return package_version_is(wanted, list->item[low].version) ? HAS :
+								     HAS_OTHER;
+}
+
+static enum has chain_has(const struct environment_catalog *c,
+			  const struct entry *e, const struct package *wanted,
+			  bool mapped)
+{
+	for (unsigned i = 0; e && i < ENVIRONMENT_LAYERS_MAX; i++) {
+		enum has h = has(mapped ? &e->mapped : &e->own, wanted);
+
+		if (h != HAS_NOT)
+			return h;
+		e = catalog_entry(c, e->parent);
+	}
+	return has(mapped ? &c->base_mapped : &c->base, wanted);
+}
+
+/* e NULL: the base. A wheel is found before Debian's package of that name. */
+static bool has_all(const struct environment_catalog *c, const struct entry *e,
+		    const struct packages *wanted)
+{
+	for (size_t i = 0; i < wanted->count; i++) {
+		enum has h = chain_has(c, e, &wanted->item[i], false);
+
+		if (h == HAS_NOT)
+			h = chain_has(c, e, &wanted->item[i], true);
+		if (h != HAS)
+			return false;
+	}
+	return true;
+}
+
+/* Is it the set below, or on top of it? below "": the base. */
+static bool is_on(const struct environment_catalog *c, const struct entry *e,
+		  const char *below)
+{
+	for (unsigned i = 0; e && i < ENVIRONMENT_LAYERS_MAX; i++) {
+		if (e->damaged)
+			return false;
+		if (!strcmp(e->parent, ENVIRONMENT_BASE) && !below[0])
+			return true;
+		if (!strcmp(e->id, below))
+			return true;
+		e = catalog_entry(c, e->parent);
+	}
+	return false;
+}
+
+static const struct entry *usable(const struct environment_catalog *c,
+				  const struct environment_name *n,
+				  const char *below)
+{
+	const struct entry *e = n && n->id[0] ? catalog_entry(c, n->id) : NULL;
+
+	return e && e->fits && is_on(c, e, below) ? e : NULL;
+}
+
+static const struct environment_name *
+smallest(const struct environment_catalog *c, const char *below,
+	 const struct packages *wanted)
+{
+	const struct environment_name *best = NULL;
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < c->names.count; i++) {
+		const struct environment_name *n = &c->names.name[i];
+		const struct entry *e = usable(c, n, below);
+
+		if (!e || (best && e->size >= size) || !has_all(c, e, wanted))
+			continue;
+		best = n;
+		size = e->size;
+	}
+	return best;
+}
+
+/* Of the request and of what it is on top of. */
+static int name_of(const struct packages *wanted, const char *below,
+		   char ret[16])
+{
+	auto_buf struct buf text = { 0 };
+	struct sha *s = sha_new();
+	char sum[SHA_HEX];
+
+	if (!s)
+		return -ENOMEM;
+	sha_field(s, below[0] ? below : ENVIRONMENT_BASE);
+	for (size_t i = 0; i < wanted->count; i++) {
+		buf_clear(&text);
+		if (package_print_option(&wanted->item[i], &text) == 0)
+			sha_field(s, text.data);
+	}
+	sha_hex(s, sum);
+	snprintf(ret, 16, "p-%.8s", sum);
+	return text.failed;
+}
+
+/* Was it made for this request? Its versions may be written in another way. */
+static bool was_asked(const struct entry *e, const struct packages *wanted)
+{
+	auto_buf struct buf text = { 0 };
+
+	for (size_t i = 0; e && i < wanted->count; i++) {
+		const char *at = e->recipe.len ? e->recipe.data : "";
+		bool found = false;
+
+		buf_clear(&text);
+		if (package_print_option(&wanted->item[i], &text) < 0)
+			return false;
+		for (; !found && (at = strstr(at, text.data)); at++)
+			found = !at[text.len] || at[text.len] == ' ';
+		if (!found)
+			return false;
+	}
+	return e;
+}
+
+/* The names of all, or of the first. */
+static void list(const struct packages *wanted, bool all, struct buf *out)
+{
+	for (size_t i = 0; i < wanted->count && (all || !i); i++) {
+		if (i)
+			buf_str(out, i + 1 < wanted->count ? ", " : " and ");
+		package_print(&wanted->item[i], out);
+	}
+	if (!all)
+		buf_fmt(out, " and %zu others", wanted->count - 1);
+}
+
+/* Room for "config.json: " and the NUL stays. */
+static bool fits_err(const struct buf *text)
+{
+	return !text->failed && text->len + 16 < sizeof(((struct err *)0)->text);
+}
+
+static int none_has(const struct environment_catalog *c, const char *spec,
+		    const char *name, const struct packages *wanted,
+		    struct err *err)
+{
+	auto_buf struct buf command = { 0 }, text = { 0 };
+
+	buf_fmt(&command, "fsd env build %s", name);
+	if (c->of.named) {
+		buf_str(&command, " --environments");
+		environment_quote(c->of.named, &command);
+	}
+	if (strcmp(spec, ENVIRONMENT_BASE) != 0)
+		buf_fmt(&command, " --from %s", spec);
+	for (size_t i = 0; i < wanted->count; i++)
+		package_print_option(&wanted->item[i], &command);
+	for (unsigned i = 0; i < 3 && (!i || !fits_err(&text)); i++) {
+		buf_clear(&text);
+		buf_str(&text, "\"packages\" needs ");
+		list(wanted, !i || wanted->count < 2, &text);
+		buf_str(&text, ", which no environment here has; to make one: ");
+		if (i < 2)
+			buf_str(&text, command.data);
+		else
+			buf_fmt(&text, "fsd env build %s, with --pypi, --npm or "
+				"--debian before each of them", name);
+	}
+	return text.failed || command.failed ?
+		       err_sys(err, -ENOMEM, "the environments") :
+		       err_set(err, -ENOENT, "%s", text.data);
+}
+
+/* The id that spec has now; "": it is the base. */
+static int below_of(const struct environment_catalog *c, const char *spec,
+		    char ret[SHA_HEX], struct err *err)
+{
+	struct environment *e = NULL;
+	const struct environment_name *n;
+	struct environment_spec s;
+	int r = environment_spec_parse(spec, &s, err);
+
+	ret[0] = '\0';
+	if (r < 0 || !strcmp(s.name, ENVIRONMENT_BASE))
+		return r;
+	n = environment_names_find(&c->names, s.name);
+	if (n && n->id[0] && !strncmp(n->id, s.digits, strlen(s.digits))) {
+		memcpy(ret, n->id, SHA_HEX);
+		return 0;
+	}
+	r = environment_open(c->of.places, spec, &e, err);
+	if (r < 0)
+		return r;
+	memcpy(ret, e->id, SHA_HEX); /* it has come since */
+	environment_unref(e);
+	return 0;
+}
+
+static int find_locked(struct environment_catalog *c, const char *spec,
+		       const struct packages *wanted,
+		       char ret[ENVIRONMENT_SPEC_MAX], struct err *err)
+{
+	const struct environment_name *n;
+	char below[SHA_HEX], name[16];
+	int r = catalog_refresh(c, err);
+
+	if (r == 0)
+		r = below_of(c, spec, below, err);
+	if (r < 0)
+		return r;
+	if (!below[0] && has_all(c, NULL, wanted)) {
+		strcpy(ret, ENVIRONMENT_BASE);
+		return 0;
+	}
+	n = smallest(c, below, wanted);
+	if (!n) {
+		if (name_of(wanted, below, name) < 0)
+			return err_sys(err, -ENOMEM, "the environments");
+		n = environment_names_find(&c->names, name);
+		if (!was_asked(usable(c, n, below), wanted))
+			return none_has(c, spec, name, wanted, err);
+	}
+	snprintf(ret, ENVIRONMENT_SPEC_MAX, "%s@%s", n->name, n->id);
+	return 0;
+}
+
+int environment_catalog_find(struct environment_catalog *c, const char *spec,
+			     const struct packages *wanted,
+			     char ret[ENVIRONMENT_SPEC_MAX], struct err *err)
+{
+	int r;
+
+	if (!c)
+		return err_sys(err, -ENOMEM, "the environments");
+	pthread_mutex_lock(&c->lock);
+	r = find_locked(c, spec, wanted, ret, err);
+	pthread_mutex_unlock(&c->lock);
+	return r;
+}
+
+static bool has_locked(struct environment_catalog *c, const char *id,
+		       const char *spec, const struct packages *wanted)
+{
+	const struct entry *e = catalog_entry(c, id);
+	char below[SHA_HEX] = "";
+
+	if ((id[0] && !e) || (spec && below_of(c, spec, below, NULL) < 0))
+		return false;
+	return (e ? is_on(c, e, below) : !below[0]) && has_all(c, e, wanted);
+}
+
+bool environment_catalog_has(struct environment_catalog *c, const char *id,
+			     const char *spec, const struct packages *wanted)
+{
+	bool found;
+
+	if (!c)
+		return false;
+	pthread_mutex_lock(&c->lock);
+	found = catalog_refresh(c, NULL) == 0 && has_locked(c, id, spec, wanted);
+	pthread_mutex_unlock(&c->lock);
+	return found;
+}
