@@ -101,7 +101,7 @@ static void print_name(const struct environment *e, char ret[DEMAND_NAME_MAX])
 /* The most wanted classes. Return: owned by the caller, NULL without memory. */
 static char *print(const struct vm *vm)
 {
-	struct demand_row rows[PLAN_ROWS];
+	struct demand_row rows[PLAN_ROWS] = { 0 };
 	struct buf text = { 0 };
 	unsigned n = 0;
 
