@@ -109,7 +109,8 @@ endif
 
 .PHONY: all shared unit fuzzers deps test-deps print-packages qemu image demo check check-quick \
 	check-unit check-asan check-bats check-release check-fault check-qemu \
-	check-docs check-same check-peer check-box check-debian13 check-older check-fuzz bench bare \
+	check-docs check-same check-peer check-box check-debian13 check-older check-fuzz \
+	check-online bench bare \
 	fault soak fuzz lint same peer \
 	format install clean
 .DELETE_ON_ERROR:
@@ -308,6 +309,9 @@ same: all
 	$(Q)tests/same/same.py --all
 peer: all
 	$(Q)tests/peer/peer.py
+# What the registries of packages are needed for. It takes half an hour.
+check-online: all
+	$(Q)PATH=/usr/sbin:/usr/bin:/sbin:/bin:$$PATH bats --timing tests/online
 lint:
 	$(Q)$(TESTS) lint
 fuzz:

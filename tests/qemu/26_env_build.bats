@@ -42,50 +42,46 @@ all=(--debian python3-tiny --debian-dir "$BATS_FILE_TMPDIR/made/debs"
 	--npm tinyjs@1.0.0 --npm tinyesm@1.0.0
 	--npm-dir "$BATS_FILE_TMPDIR/made/npm"
 	--env TINY=yes)
+warm=(--warm 'tiny,tinywheel,npm:tinyjs,npm:tinyesm'
+	--warm-program "$BATS_FILE_TMPDIR/look.py"
+	--env TINYCACHE=/var/cache/user/tiny)
 
+# The warm program runs in the new environment: it looks at what is there, so that
+# no further template has to be made.
 @test 'packages of Debian, wheels and tarballs become one environment' {
-	run --separate-stderr -0 build tiny "${all[@]}" \
-		--warm tiny,tinywheel,npm:tinyjs,npm:tinyesm
-	[[ $output == *'unpacked 2 Debian packages'* ]]
-	[[ $output == *'installed 2 wheels'* ]]
-	[[ $output == *'imported npm:tinyesm in'* ]]
-	"$FSD" env verify tiny
-	cat >"$BATS_TEST_TMPDIR/look.py" <<-'END'
+	cat >"$BATS_FILE_TMPDIR/look.py" <<-'END'
 		import os, subprocess, tiny, tinywheel
-		print(tiny.answer, tinywheel.answer, os.environ["TINY"])
-		print(tiny.__cached__ and os.path.exists(tiny.__cached__))
-		print(subprocess.check_output("tinycmd", text=True), end="")
-		print(subprocess.check_output(["node", "-e",
-		    "console.log(require('tinyjs').answer); import('tinyesm')"
-		    ".then(m => console.log(m.answer))"], text=True), end="")
-		for path in ("/usr/lib/tiny/old-place",
-		             "/node_modules/.bin/tinyjs"):
-		    print(os.path.exists(path))
+
+		def be(found, wanted):
+		    if found != wanted:
+		        raise ValueError("%r is not %r" % (found, wanted))
+
+		def text(*words):
+		    return subprocess.check_output(words, text=True)
+
+		be((tiny.answer, tinywheel.answer, os.environ["TINY"]), (42, 43, "yes"))
+		be(os.path.exists(tiny.__cached__), True)
+		be(text("tinycmd"), "the script ran 43\n")
+		be(text("node", "-p", "require('tinyjs').answer"), "44\n")
+		for path in ("/usr/lib/tiny/old-place", "/node_modules/.bin/tinyjs"):
+		    be((path, os.path.exists(path)), (path, True))
 		for path in ("/usr/share/it-ran", "/node_modules/tinyjs/it-ran",
 		             "/usr/share/doc/python3-tiny",
 		             os.path.dirname(tiny.__file__) + "/tests"):
-		    print(os.path.exists(path))
+		    be((path, os.path.exists(path)), (path, False))
+		os.makedirs(os.environ["TINYCACHE"])
+		open(os.environ["TINYCACHE"] + "/list", "w").close()
 	END
-	run --separate-stderr -0 bounded 300 "$FSD" run --private \
-		--environment tiny "$BATS_TEST_TMPDIR/look.py"
-	assert_output - <<-'END'
-		42 43 yes
-		True
-		the script ran 43
-		44
-		45
-		True
-		True
-		False
-		False
-		False
-		False
-	END
+	run --separate-stderr -0 build tiny "${all[@]}" "${warm[@]}"
+	[[ $output == *'unpacked 2 Debian packages'* ]]
+	[[ $output == *'installed 2 wheels'* ]]
+	[[ $output == *'imported npm:tinyesm in'* ]]
+	[[ $output == *'took the layer out with its cache'* ]]
+	"$FSD" env verify tiny
 }
 
 @test 'nothing changed: the same id, without a machine' {
-	run --separate-stderr -0 build tiny "${all[@]}" \
-		--warm tiny,tinywheel,npm:tinyjs,npm:tinyesm --json
+	run --separate-stderr -0 build tiny "${all[@]}" "${warm[@]}" --json
 	assert_equal "$(jq -r .text <<<"$output")" \
 		"up to date: tiny is $(id_of tiny | cut -c1-12): 0 MB"
 }

@@ -1,0 +1,1 @@
+../qemu/setup_suite.bash
