@@ -21,7 +21,8 @@ static struct {
 	bool there, timed;      /* the thread, its timer */
 	atomic_bool ends;       /* it is to end */
 	atomic_bool works;      /* a program runs */
-	pthread_mutex_t flushes; /* the thread does, and may have a stream's lock */
+	pthread_mutex_t flushes; /* the thread does, and is in the interpreter */
+	pid_t process;          /* that has the thread */
 	atomic_int writing;     /* threads in watched_write() */
 	atomic_int id;          /* the thread's, as the kernel knows it */
 	PyObject *text, *buffered; /* types: of streams that can be flushed */
@@ -109,6 +110,16 @@ static void flush_all(void)
 		flush(names[i], i < 2 ? STDOUT_FILENO : STDERR_FILENO);
 }
 
+/* The program may have ended while this waited for Python's lock. */
+static void flush_in_python(void)
+{
+	PyGILState_STATE state = PyGILState_Ensure();
+
+	if (live.works && !live.ends)
+		flush_all();
+	PyGILState_Release(state);
+}
+
 static void *live_thread(void *unused)
 {
 	static const struct timespec while_works = {0, LIVE_MS * 1000000L};
@@ -118,21 +129,16 @@ static void *live_thread(void *unused)
 	sigaddset(&set, LIVE_SIGNAL);
 	live.id = gettid();
 	while (!live.ends) {
-		PyGILState_STATE state;
-
 		if (live.works)
 			sigtimedwait(&set, NULL, &while_works);
 		else
 			sigwaitinfo(&set, NULL);
 		if (!live.works || live.ends)
 			continue;
-		state = PyGILState_Ensure();
-		if (live.works && !live.ends) {
-			pthread_mutex_lock(&live.flushes);
-			flush_all();
-			pthread_mutex_unlock(&live.flushes);
-		}
-		PyGILState_Release(state);
+		pthread_mutex_lock(&live.flushes);
+		if (live.works && !live.ends)
+			flush_in_python();
+		pthread_mutex_unlock(&live.flushes);
 	}
 	return unused;
 }
@@ -156,6 +162,7 @@ static void start(void)
 		return;
 	live.ends = false;
 	live.id = 0;
+	live.process = getpid();
 	sigfillset(&all);
 	pthread_attr_setstacksize(&attr, LIVE_STACK);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -329,7 +336,10 @@ PyObject *live_begin(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 PyObject *live_rest(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 {
 	live.works = false;
-	/* At the interpreter's end nobody may have a stream's lock: it would abort. The
+	/* No child by a plain fork() has the thread, though it may have its mutex. */
+	if (live.process != getpid())
+		return Py_NewRef(Py_None);
+	/* At the interpreter's end no other thread may be in it: it would abort. The
 	 * thread may wait for Python's lock meanwhile. */
 	if (pthread_mutex_trylock(&live.flushes)) {
 		Py_BEGIN_ALLOW_THREADS
