@@ -127,7 +127,7 @@ static int check_disk(char letter, const char *want, struct err *err)
 
 static int mount_layer(unsigned i, struct err *err)
 {
-	char device[16], target[16];
+	char device[16], target[24];
 
 	snprintf(device, sizeof(device), "/dev/vd%c", (char)('b' + i));
 	snprintf(target, sizeof(target), "/layer%u", i);

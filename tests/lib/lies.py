@@ -72,8 +72,14 @@ def frame(kind, payload=b"", arg=0):
     return header(len(payload), kind, arg) + payload
 
 
-def exit_payload(kind=0, value=0, lives=0, unasked=1, left=0, figures=None):
-    return u32(kind, value, lives, unasked, left) + u64(*(figures or [0] * 11))
+def exit_payload(kind=0, value=0, lives=0, unasked=1, left=0, figures=None,
+                 begun=0, begun_by=""):
+    return u32(kind, value, lives, unasked, left, begun) + u64(
+        *(figures or [0] * 11)) + text(begun_by)
+
+
+def ready():
+    return frame(READY, u32(1, 1) + text(""))
 
 
 def ended(**how):
@@ -260,7 +266,7 @@ def payloads():
 def order():
     for name, data in (("HELLO", frame(HELLO, u32(C["VERSION"]) + text("k") +
                                        text("i"))),
-                       ("READY", frame(READY, u32(1, 1))),
+                       ("READY", ready()),
                        ("HEATED, which nobody asked for",
                         frame(HEATED, u32(1))),
                        ("PONG", frame(PONG, b"ping")),
@@ -275,7 +281,7 @@ def order():
     for name, data in (("OUT", frame(OUT, b"x")), ("ERR", frame(ERR, b"x")),
                        ("RESULT", frame(RESULT, b"{}")),
                        ("FILE", entry("a")), ("OUTPUT_END", output_end(0)),
-                       ("READY", frame(READY, u32(1, 1))),
+                       ("READY", ready()),
                        ("STDIN_ACK", frame(STDIN_ACK, u32(0)))):
         yield lost("before the start: " + name,
                    program("nostart", raw(data)), NOT_NOW)
@@ -289,7 +295,7 @@ def order():
                        ("EXIT again", ended(value=1)),
                        ("STARTED", frame(STARTED)),
                        ("FAILED", frame(FAILED, text("no"))),
-                       ("READY", frame(READY, u32(1, 1))),
+                       ("READY", ready()),
                        ("STDIN_ACK", frame(STDIN_ACK, u32(0)))):
         yield torn("behind EXIT: " + name, collecting(data), NOT_NOW)
     for name, data, why in (
@@ -710,7 +716,7 @@ def early():
             ("RESULT", frame(RESULT, b"{}"), NOT_NOW),
             ("FILE", entry("a"), NOT_NOW),
             ("OUTPUT_END", output_end(0), NOT_NOW),
-            ("READY", frame(READY, u32(1, 1)), NOT_NOW),
+            ("READY", ready(), NOT_NOW),
             ("HELLO", frame(HELLO), NOT_NOW),
             ("HEATED", frame(HEATED, u32(1)), "not asked for"),
             ("FS_REPLY", frame(FS_REPLY, u32(0, 0)), "not asked for"),
@@ -742,7 +748,7 @@ def steps():
                  ("output", frame(OUT, b"late")), ("no frame", b"zzzzzzzzzzz"),
                  ("STARTED", frame(STARTED)), ("EXIT", ended()),
                  ("FAILED", frame(FAILED, text("x"))),
-                 ("READY", frame(READY, u32(1, 1))), ("FILE", entry("a")),
+                 ("READY", ready()), ("FILE", entry("a")),
                  ("an answer to nothing", frame(FS_REPLY, u32(0, 0))),
                  ("OUTPUT_END", output_end(0)))]
     cases += [

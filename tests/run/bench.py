@@ -157,6 +157,12 @@ def pss_mb(pid):
         return int(re.search(r"^Pss: +(\d+)", f.read(), re.M)[1]) / 1024
 
 
+def private_mb(pid):
+    with open("/proc/%d/smaps_rollup" % pid) as f:
+        return sum(int(n) for n in re.findall(r"^Private_\w+: +(\d+)", f.read(),
+                                              re.M)) / 1024
+
+
 def cpu_s(pid):
     with open("/proc/%d/stat" % pid) as f:
         fields = f.read().rpartition(")")[2].split()
@@ -610,6 +616,135 @@ def bench_classes(table):
     table.add("  as the kernel counts it", found["real"] / 2**20, "MB")
 
 
+# What a job with data is, the most that it may take of the baseline, and the most
+# that it may take longer than print(1) of base, in milliseconds.
+DATA = (
+    ("print(1)", "print(1)\n", None, None),
+    ("pass", "pass\n", None, None),
+    ("os._exit(0)", "import os\nos._exit(0)\n", None, None),
+    ("import pandas", "import pandas\n", 0.15, 8),
+    ("DataFrame.sum()", "import pandas as pd\n"
+     "print(pd.DataFrame({'a': [1, 2]}).sum())\n", 0.2, None),
+    ("a line plot as PNG", "import matplotlib.pyplot as plt\n"
+     "plt.plot([1, 2, 3])\nplt.savefig('/tmp/plot.png')\n", 3, None),
+)
+
+
+def data_places():
+    given = os.environ.get("FSD_ENVIRONMENTS")
+    return [given] if given else [
+        os.path.expanduser("~/.local/share/fsd/environments"),
+        ROOT + "/build/environments"]
+
+
+def data_baseline(place):
+    """The same files on the host, by bubblewrap. Without the variable that helps an
+    emulated processor only."""
+    sys.path.insert(0, ROOT + "/tests/same")
+    import plain
+    made = os.path.join(place, "names/data")
+
+    def add(root):
+        layer = root + ".layer"
+        subprocess.run(["fsck.erofs", "--extract=" + layer,
+                        made + "/layer.erofs"], check=True,
+                       stdout=subprocess.DEVNULL)
+        # Where both have a name the image's file counts.
+        subprocess.run(["cp", "-a", "-n", layer + "/.", root], check=True)
+        shutil.rmtree(layer)
+    root = plain.root("data", add)
+    with open(made + "/warm.json") as f:
+        env = json.load(f).get("env", {})
+    env.update(HOME="/tmp", MPLCONFIGDIR="/tmp")
+    env.pop("OPENBLAS_CORETYPE", None)
+    argv = ["bwrap", "--unshare-all", "--ro-bind", root, "/", "--proc", "/proc",
+            "--dev", "/dev", "--tmpfs", "/tmp", "--chdir", "/tmp"]
+    for name, value in env.items():
+        argv += ["--setenv", name, value]
+    return argv + ["/usr/bin/python3", "-c"]
+
+
+def bench_data(table):
+    """Jobs in the environment data, if there is one, and its idle machine."""
+    place = next((p for p in data_places()
+                  if os.path.isdir(p + "/names/data")), None)
+    if not place:
+        print("bench: no environment data in %s; fsd env build --stock data "
+              "makes it" % " or ".join(data_places()))
+        return
+    check_bwrap()
+    native = data_baseline(place)
+    mount = Mount(FSD, "--environments", place, "--pool", "4", state=STATE)
+    mount.ready(warm=1)
+    data = json.dumps({"environment": "data", "memory_mb": 512})
+    PROGRAMS["data"] = ("code.py", "print(1)\n", None)
+
+    def one(name, text, config):
+        PROGRAMS["data"] = ("code.py", text, None)
+        start = time.monotonic()
+        job = mount.submit(name, "data", config)
+        mount.wait(job)
+        spent = (time.monotonic() - start) * 1000
+        remove(job)
+        return spent
+
+    for i in range(8):  # the template is made, and the pool learns of both
+        one("learn-%d" % i, "import sys\n", data if i % 4 else "{}")
+        machines_at_rest(mount)
+    plain_ms = None
+    for pause in (0, 1.5):
+        after = " after %g s" % pause if pause else ""
+        for what, text, ratio, more in (("base", "print(1)\n", None, None),
+                                        *DATA):
+            ours, base = [], []
+            for i in range(2 if QUICK else 9):
+                machines_at_rest(mount)
+                time.sleep(pause)  # what is measured
+                ours.append(one("data-%g-%d" % (pause, i), text,
+                                "{}" if what == "base" else data))
+                time.sleep(pause)
+                base.append(command_ms(native + [text]))
+            ours, base = statistics.median(ours), statistics.median(base)
+            if what == "base":
+                plain_ms = ours
+                table.add("rested print(1) in base" + after, ours, "ms",
+                          "bwrap python3", base)
+                continue
+            met = ((ratio is None or ours <= ratio * base) and
+                   (more is None or ours <= plain_ms + more))
+            bar = "<= %g" % ratio if ratio else ""
+            bar += " and %g ms over base" % more if more else ""
+            table.add("  %s in data%s" % (what, after), ours, "ms",
+                      "bwrap python3", base, (met, bar) if bar else None)
+    machines_at_rest(mount)
+    sizes = [(pss_mb(pid), private_mb(pid))
+             for pid in descendants(mount.proc.pid) if is_machine(pid)]
+    table.add("largest PSS of an idle machine or zygote", max(sizes)[0], "MB")
+    table.add("  private memory, the largest", max(s[1] for s in sizes), "MB")
+    first_cell(table, mount)
+    mount.close()
+
+
+def first_cell(table, mount):
+    """The first cell of a session that imports pandas."""
+    spent = []
+    for i in range(2 if QUICK else 7):
+        machines_at_rest(mount)
+        name = "cell-%d" % i
+        PROGRAMS["data"] = ("code.py", "import pandas as pd\n"
+                            "pd.DataFrame({'a': [1, 2]})\n", None)
+        start = time.monotonic()
+        job = mount.submit(name, "data", json.dumps({
+            "environment": "data", "memory_mb": 512, "mode": "cell",
+            "session": "s%d" % i}))
+        mount.wait(job)
+        spent.append((time.monotonic() - start) * 1000)
+        remove(job)
+    ours = statistics.median(spent)
+    table.add("first cell of a session with pandas", ours, "ms",
+              bar=(ours <= 100, "<= 100"))
+
+
 def load_beside_disk(mount):
     """Four users run jobs while one writes a GiB and takes it away again."""
     PROGRAMS["none"] = ("code.sh", "exit 0\n", None)
@@ -703,6 +838,7 @@ PARTS = {
     "loop": bench_loop, "cold": bench_cold, "rate": bench_rate,
     "jail": bench_jail, "walls": bench_walls, "neighbours": bench_neighbours,
     "classes": bench_classes,
+    "data": bench_data,
 }
 
 
