@@ -7,5 +7,5 @@ exec {fd}>more; echo "fd $fd" >&"$fd"; exec {fd}>&-
 exec 3>&-
 echo x >&3; echo "$?"
 { echo out; echo err >&2; } 2>&1 >/dev/null | sed s/err/swapped/
-ls /proc/$$/fd | tr '\n' ' '; echo
+ls /proc/$$/fd >fds; tr '\n' ' ' <fds; echo; rm fds
 exec 1>&2; echo "now on stderr"
