@@ -241,7 +241,7 @@ static int env_rm(int argc, char **argv)
 	return r;
 }
 
-/* What this user may not write is somebody else's to clean. */
+/* Cleans the directory that this user may write, and no other. */
 static int env_clean(int argc, char **argv)
 {
 	struct env_call call;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the commands of `fsd env` share. */
+/* The commands of `fsd env` share these options and functions. */
 #ifndef FSD_CMD_ENV_H
 #define FSD_CMD_ENV_H
 
@@ -35,7 +35,7 @@ void env_end(struct env_call *call);
 int env_open(const struct env_call *call, const char *name,
 	     struct environment **ret);
 
-/* What environments must fit; without an image none is told to be stale. */
+/* The image that environments must fit. Without one, none is told to be stale. */
 struct env_image {
 	bool known;
 	char abi[96];
@@ -62,7 +62,7 @@ extern const struct cli_option env_build_cli_options[],
 	env_show_cli_options[], env_cli_options[], env_export_cli_options[],
 	env_import_cli_options[];
 int env_build(int argc, char **argv);
-/* What the program of `fsd env build` gives its parts to; no user's. */
+/* The program of `fsd env build` calls it, with the parts that it has made. */
 int env_seal(int argc, char **argv);
 int env_list(int argc, char **argv);
 int env_show(int argc, char **argv);

@@ -17,7 +17,7 @@
 #define PYTHON "/usr/bin/python3"
 #define FACTS_MAX 512
 
-/* Of the program, for help and completion: it reads them itself. */
+/* Help and completion use this table. The program reads the options itself. */
 const struct cli_option env_build_cli_options[] = {
 	{ CLI_LONG, "stock", "data|web|builder", "the recipe of that name, which "
 	  "comes with fsd", CLI_WORDS, "data web builder" },

@@ -20,7 +20,7 @@ const struct cli_option env_show_cli_options[] = {
 	{ 0 },
 };
 
-/* Of a parent's id its name, else twelve digits. */
+/* Gives the parent's name, or twelve digits of its id if it has none. */
 static void parent_name(const struct env_call *call, const char *id,
 			char ret[ENVIRONMENT_NAME_MAX + 1])
 {

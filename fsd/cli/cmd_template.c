@@ -154,7 +154,7 @@ static int put(const char *dir, const char *name, const char *text)
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* What the job's `error` says, on one line. */
+/* Reads the first line of the job's `error`. */
 static void read_why(const char *job, char *ret, size_t size)
 {
 	char path[PATH_MAX + 240];

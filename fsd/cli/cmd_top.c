@@ -293,20 +293,22 @@ static void table_row(const struct row *row, struct buf *out)
 	buf_str(out, "\n");
 }
 
+#define HEAD_LINES 11 /* above the jobs, with the titles */
+
 static size_t lines_of_terminal(void)
 {
 	struct winsize w;
 
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row > 11
-		       ? w.ws_row
-		       : 24;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 &&
+	       w.ws_row > HEAD_LINES ? w.ws_row : 24;
 }
 
 static int show(struct top *t)
 {
-	auto_buf struct buf out = {0};
-	size_t most = t->batch ? t->row_count
-			       : MIN(t->row_count, lines_of_terminal() - 11);
+	auto_buf struct buf out = { 0 };
+	size_t most = t->batch ? t->row_count :
+				 MIN(t->row_count,
+				     lines_of_terminal() - HEAD_LINES);
 
 	if (!t->batch)
 		buf_str(&out, "\033[H\033[2J");

@@ -145,7 +145,7 @@ static int text_memory(const struct shown *s, struct buf *out)
 	return buf_fmt(out, "%" PRIu64 "\n", environments_least_mb(s->e));
 }
 
-/* What a sentence says behind `"environment" is "NAME"; it `. */
+/* Finds the rest of a sentence that begins `"environment" is "NAME"; it `. */
 static const char *fault_of(const struct err *err, const char *before)
 {
 	const char *at = strstr(err->text, before);
