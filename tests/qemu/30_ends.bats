@@ -127,7 +127,7 @@ PY
 	job_wait "$J" 60
 	ended "$J" 130 signaled
 	stdout_is "$J" up
-	job_made code.py <<<$'import subprocess\nprint("up", flush=True)\nsubprocess.run(["sleep", "600"])'
+	job_made code.py <<<$'import subprocess\nsubprocess.run(["sh", "-c", "echo up; exec sleep 600"])'
 	job_put "$J" config.json '{}'
 	job_follow "$J" up
 	echo interrupt >"$MNT/$J/ctl"
