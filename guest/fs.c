@@ -132,20 +132,27 @@ static int list(struct call *c, DIR *dir)
 	return -errno;
 }
 
-static int op_list(struct call *c)
+static int open_dir(struct call *c, DIR **ret)
 {
-	int fd = beneath_open(c->home, c->fs->path, O_RDONLY | O_DIRECTORY);
-	DIR *dir;
-	int r;
+	auto_close int fd = beneath_open(c->home, c->fs->path,
+					 O_RDONLY | O_DIRECTORY);
 
 	if (fd < 0)
 		return fd;
-	dir = fdopendir(fd);
-	if (!dir) {
-		r = -errno;
-		close(fd);
+	*ret = fdopendir(fd);
+	if (!*ret)
+		return -errno;
+	take_fd(&fd);
+	return 0;
+}
+
+static int op_list(struct call *c)
+{
+	DIR *dir;
+	int r = open_dir(c, &dir);
+
+	if (r)
 		return r;
-	}
 	r = list(c, dir);
 	closedir(dir);
 	return r;
@@ -310,6 +317,30 @@ static int op_times(struct call *c)
 						       : put_stat(c, fd);
 }
 
+/* The entries that op_list() does not show. */
+static int op_hidden(struct call *c)
+{
+	struct dirent *e;
+	uint32_t hidden = 0;
+	DIR *dir;
+	int r = open_dir(c, &dir);
+
+	if (r)
+		return r;
+	while ((e = readdir(dir)))
+		hidden += entry_kind(dir, e) < 0 && strcmp(e->d_name, ".") &&
+			  strcmp(e->d_name, "..");
+	closedir(dir);
+	wire_put_u32(c->out, hidden);
+	return 0;
+}
+
+static int op_processes(struct call *c)
+{
+	(void)c;
+	return -EOPNOTSUPP;
+}
+
 static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
 	[WIRE_FS_STAT] = op_stat,         [WIRE_FS_LIST] = op_list,
 	[WIRE_FS_READ] = op_read,         [WIRE_FS_WRITE] = op_write,
@@ -317,6 +348,7 @@ static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
 	[WIRE_FS_MKDIR] = op_mkdir,       [WIRE_FS_UNLINK] = op_unlink,
 	[WIRE_FS_RMDIR] = op_rmdir,       [WIRE_FS_RENAME] = op_rename,
 	[WIRE_FS_CHMOD] = op_chmod,       [WIRE_FS_TIMES] = op_times,
+	[WIRE_FS_HIDDEN] = op_hidden,     [WIRE_FS_PROCESSES] = op_processes,
 };
 
 /*

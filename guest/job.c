@@ -152,6 +152,15 @@ int job_file(struct job *job, struct port *port, const struct frame *frame,
 	return give_up(job, port, r, err);
 }
 
+void job_say_started(const struct job *job, struct port *port)
+{
+	uint8_t bytes[4];
+	struct wire_writer w = {bytes, sizeof(bytes), 0};
+
+	wire_put_u32(&w, (uint32_t)job->runner->pid);
+	port_send(port, WIRE_STARTED, 0, bytes, w.used);
+}
+
 int job_run(struct job *job, struct port *port, const struct frame *frame,
 	    struct err *err)
 {
@@ -178,7 +187,7 @@ int job_run(struct job *job, struct port *port, const struct frame *frame,
 	job->launch = true;
 	thrash_begin(&job->thrash, job->started);
 	if (!job->step.on) /* an interpreter says so itself */
-		port_send(port, WIRE_STARTED, 0, NULL, 0);
+		job_say_started(job, port);
 	return 0;
 }
 

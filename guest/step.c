@@ -242,7 +242,7 @@ static void start(struct job *job, struct port *port)
 		return;
 	job->step.started = true;
 	job->started = sys_now();
-	port_send(port, WIRE_STARTED, 0, NULL, 0);
+	job_say_started(job, port);
 	in->fd = take_fd(&job->step.input);
 	if (in->ended && !input_is_pending(in))
 		fd_close(&in->fd);

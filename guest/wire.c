@@ -13,6 +13,7 @@
 #define PATH_COMPONENTS_MAX 64u
 #define COMPONENT_MAX 255u
 #define CALL_MAX 1024u
+#define LANE_BYTE 3 /* of a header: a length has three */
 
 static uint32_t load32(const uint8_t *p)
 {
@@ -38,6 +39,8 @@ static const char *const type_names[WIRE_TYPE_MAX] = {
 	[WIRE_STDIN_END] = "STDIN_END",
 	[WIRE_KILL] = "KILL",
 	[WIRE_FS] = "FS",
+	[WIRE_SHARE] = "SHARE",
+	[WIRE_CLOSE] = "CLOSE",
 	[WIRE_FILE] = "FILE",
 	[WIRE_FILE_DATA] = "FILE_DATA",
 	[WIRE_FILE_END] = "FILE_END",
@@ -54,6 +57,7 @@ static const char *const type_names[WIRE_TYPE_MAX] = {
 	[WIRE_OUTPUT_END] = "OUTPUT_END",
 	[WIRE_FAILED] = "FAILED",
 	[WIRE_FS_REPLY] = "FS_REPLY",
+	[WIRE_CLOSED] = "CLOSED",
 };
 
 const char *wire_type_name(unsigned type)
@@ -87,6 +91,19 @@ void wire_header_put(uint8_t *p, uint32_t length, uint8_t type, uint8_t arg)
 	p[5] = (uint8_t)(WIRE_MAGIC >> 8);
 	p[6] = type;
 	p[7] = arg;
+}
+
+uint8_t wire_lane_take(uint8_t *p)
+{
+	uint8_t lane = p[LANE_BYTE];
+
+	p[LANE_BYTE] = 0;
+	return lane;
+}
+
+void wire_lane_put(uint8_t *p, uint8_t lane)
+{
+	p[LANE_BYTE] = lane;
 }
 
 void wire_begin(struct wire_cursor *c, const void *payload, size_t length)
@@ -210,6 +227,7 @@ void wire_job_put(struct wire_writer *w, const struct wire_job *job)
 	wire_put_u32(w, job->fresh);
 	wire_put_u64(w, job->realtime_ns);
 	wire_put_str(w, job->call);
+	wire_put_str(w, job->cwd ? job->cwd : "");
 	put_strings(w, &job->argv);
 	put_strings(w, &job->envp);
 }
@@ -259,7 +277,7 @@ static bool job_in_range(const struct wire_job *job)
 	return job->runner < WIRE_RUN_MAX && job->mode < WIRE_MODE_MAX &&
 	       job->cpus >= 1 && job->processes >= 1 &&
 	       job->memory_bytes >= 1 && job->argv.count >= 1 &&
-	       job->fresh <= 1 &&
+	       job->fresh <= 1 && (!job->cwd[0] || job->cwd[0] == '/') &&
 	       (job->mode != WIRE_MODE_CALL || job->call[0]);
 }
 
@@ -272,7 +290,8 @@ int wire_job_get(const void *payload, size_t length, struct wire_job *ret_job)
 	wire_begin(&c, payload, length);
 	get_numbers(&c, &job);
 	job.call = wire_get_str(&c, CALL_MAX);
-	r = job.call ? get_strings(&c, &job.argv) : -EPROTO;
+	job.cwd = wire_get_str(&c, WIRE_PATH_MAX);
+	r = job.call && job.cwd ? get_strings(&c, &job.argv) : -EPROTO;
 	if (!r)
 		r = get_strings(&c, &job.envp);
 	if (!r)
@@ -303,9 +322,44 @@ static void free_strings(struct wire_strings *s)
 void wire_job_done(struct wire_job *job)
 {
 	free_text(job->call);
+	free_text(job->cwd);
 	free_strings(&job->argv);
 	free_strings(&job->envp);
 	memset(job, 0, sizeof(*job));
+}
+
+void wire_share_put(struct wire_writer *w, const struct wire_share *share)
+{
+	wire_put_u64(w, share->memory_bytes);
+	wire_put_u32(w, share->processes);
+	wire_put_u32(w, share->cpus);
+	wire_put_u64(w, share->realtime_ns);
+}
+
+int wire_share_get(const void *payload, size_t length, struct wire_share *ret)
+{
+	struct wire_share share;
+	struct wire_cursor c;
+
+	wire_begin(&c, payload, length);
+	share.memory_bytes = wire_get_u64(&c);
+	share.processes = wire_get_u32(&c);
+	share.cpus = wire_get_u32(&c);
+	share.realtime_ns = wire_get_u64(&c);
+	if (wire_end(&c) || !share.memory_bytes || !share.processes ||
+	    !share.cpus)
+		return -EPROTO;
+	*ret = share;
+	return 0;
+}
+
+int wire_pid_get(const void *payload, size_t length, uint32_t *ret_pid)
+{
+	struct wire_cursor c;
+
+	wire_begin(&c, payload, length);
+	*ret_pid = length ? wire_get_u32(&c) : 0;
+	return wire_end(&c);
 }
 
 void wire_exit_put(struct wire_writer *w, const struct wire_exit *e)

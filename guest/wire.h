@@ -3,13 +3,15 @@
  * The wire between the host (vm/channel) and the guest's init, compiled by
  * both sides. One virtio-serial port, both directions, a stream of frames:
  *
- *   0               4        6      7     8
- *   +---------------+--------+------+-----+=====================+
- *   | length (le32) | magic  | type | arg | payload, length bytes|
- *   +---------------+--------+------+-----+=====================+
+ *   0               3      4        6      7     8
+ *   +---------------+------+--------+------+-----+=====================+
+ *   | length (le24) | lane | magic  | type | arg | payload, length bytes|
+ *   +---------------+------+--------+------+-----+=====================+
  *
  * All integers are little-endian and unsigned. length counts the payload only
- * and is checked against WIRE_PAYLOAD_MAX before anything is allocated. magic
+ * and is checked against WIRE_PAYLOAD_MAX before anything is allocated. lane is
+ * 0, but on the wire of a shared machine (below): a peer that takes no lane off
+ * reads a length of four bytes, and one with a lane in it is too large. magic
  * holds the protocol version, so a peer of another version, or a stream that
  * lost its place, is noticed at the first frame. Everything that comes from
  * the guest is hostile; a frame that breaks a rule below ends the machine.
@@ -33,12 +35,25 @@
  *                      nobody lingers (see guest/job.h)
  *   G FILE* OUTPUT_END the output tree, if the job asked for it
  *   G FAILED           instead of STARTED/EXIT: the guest could not run it
- *   H FS   G FS_REPLY  any number of times from a session's first JOB on, to
- *                      the machine's end; see wire_fs.h
+ *   H FS   G FS_REPLY  any number of times from a session's first JOB on, or
+ *                      from SHARE on, to the machine's end; see wire_fs.h
  *
  * A job whose mode is SESSION or CELL is a step: the interpreter lives on when
  * EXIT says so, and after OUTPUT_END the next JOB may come, with the same
  * runner. Its files replace those of the same name.
+ *
+ * A shared machine runs several jobs at once:
+ *
+ *   H SHARE            once, after OWN and instead of JOB
+ *   H JOB ...          on a lane of 1..WIRE_LANE_MAX that is not open: it opens.
+ *                      On it goes all that follows from JOB on, as above; then
+ *                      the next JOB, if an interpreter lives. STARTED to EXIT of
+ *                      one lane say nothing of another. Lane 0 has no job
+ *   H CLOSE  G CLOSED  the host wants no more of a lane. CLOSED is the last
+ *                      frame of it, then the lane may be opened again
+ *
+ * What a lane's program leaves running lives on until the machine ends, or
+ * until CLOSE with WIRE_CLOSE_KILL. An EXIT of a lane counts its own processes.
  *
  * HELLO, READY: payload struct-free, fields in order:
  *   HELLO      u32 version, str kernel release, str image id
@@ -67,7 +82,10 @@
  *              1..WIRE_PATH_MAX bytes. At most WIRE_LEFT_TOLD come.
  *              WIRE_FILE_STDIN, from the host only, is a regular file: it is the
  *              program's standard input. Its path says nothing.
- *   STARTED    empty
+ *   SHARE      see struct wire_share
+ *   CLOSE      empty; arg = enum wire_close
+ *   CLOSED     empty
+ *   STARTED    u32 pid of the program in the machine, or empty: not known
  *   STDIN_ACK  u32 bytes newly consumed by the program's pipe; arg: 1 if the
  *              program has closed it
  *   KILL       arg = enum wire_kill_scope; u32 signal number (1..64)
@@ -84,7 +102,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 11u
+#define WIRE_VERSION 12u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
@@ -95,6 +113,7 @@
 #define WIRE_PORT_NAME "fsd.wire"
 #define WIRE_ENTROPY_SIZE 64u
 #define WIRE_COLD_MAX 4096u
+#define WIRE_LANE_MAX 96u
 
 enum wire_type {
 	WIRE_NONE = 0,
@@ -108,6 +127,8 @@ enum wire_type {
 	WIRE_KILL = 7,
 	WIRE_OWN = 8,
 	WIRE_FS = 9,
+	WIRE_SHARE = 10,
+	WIRE_CLOSE = 11,
 	/* both */
 	WIRE_FILE = 16,
 	WIRE_FILE_DATA = 17,
@@ -126,6 +147,7 @@ enum wire_type {
 	WIRE_OUTPUT_END = 42,
 	WIRE_FAILED = 43,
 	WIRE_FS_REPLY = 44,
+	WIRE_CLOSED = 45,
 	WIRE_TYPE_MAX
 };
 
@@ -202,7 +224,15 @@ enum wire_kill_scope {
 	WIRE_KILL_FIRST, /* the program's first process */
 	WIRE_KILL_ALL,   /* every process of the job; 9 uses cgroup.kill */
 	WIRE_KILL_GROUP, /* the first process's group, as a terminal does */
+	WIRE_KILL_INTERRUPT, /* what it does now, as Ctrl-C; a session's
+				interpreter stays */
 	WIRE_KILL_SCOPE_MAX
+};
+
+enum wire_close {
+	WIRE_CLOSE_LEAVE, /* what a program left running lives on */
+	WIRE_CLOSE_KILL,  /* every process of the lane is killed */
+	WIRE_CLOSE_MAX
 };
 
 /* Which interpreter ran the program, and why it was a fresh one. */
@@ -230,7 +260,8 @@ struct wire_strings {
  * JOB. On the wire, in this order: u32 runner, u32 mode, u32 cpus,
  * u32 processes, u64 memory_bytes, u64 stdout_limit, u64 stderr_limit,
  * u64 output_limit, u32 output_files, u32 linger_ms, u32 fresh,
- * u64 realtime_ns, str call, list argv, list envp. A list is u32 count, then that many str.
+ * u64 realtime_ns, str call, str cwd, list argv, list envp. A list is u32 count,
+ * then that many str.
  */
 struct wire_job {
 	uint32_t runner;       /* enum wire_runner */
@@ -246,8 +277,18 @@ struct wire_job {
 	uint32_t fresh;        /* 1: not in the interpreter that waits */
 	uint64_t realtime_ns;  /* the host's CLOCK_REALTIME */
 	const char *call;      /* function name for WIRE_MODE_CALL, else "" */
+	const char *cwd;       /* where it starts, from "/" on; "" (or NULL, to
+				  put it): WIRE_HOME */
 	struct wire_strings argv; /* >= 1 */
 	struct wire_strings envp; /* "NAME=value" */
+};
+
+/* SHARE: what all lanes together may use. On the wire in this order. */
+struct wire_share {
+	uint64_t memory_bytes; /* memory.max */
+	uint32_t processes;    /* pids.max */
+	uint32_t cpus;         /* >= 1 */
+	uint64_t realtime_ns;  /* the host's CLOCK_REALTIME */
 };
 
 enum wire_exit_kind {
@@ -289,6 +330,10 @@ struct wire_header {
 int wire_header_get(const uint8_t *p, struct wire_header *ret_header);
 void wire_header_put(uint8_t *p, uint32_t length, uint8_t type, uint8_t arg);
 
+/* The lane of the header at p. Return: it, and p is as on lane 0 from now on. */
+uint8_t wire_lane_take(uint8_t *p);
+void wire_lane_put(uint8_t *p, uint8_t lane);
+
 /*
  * A cursor over one payload. Every getter checks the bounds; after the first
  * failure all further ones return zero values and wire_end() says -EPROTO.
@@ -328,6 +373,14 @@ void wire_job_put(struct wire_writer *w, const struct wire_job *job);
  */
 int wire_job_get(const void *payload, size_t length, struct wire_job *ret_job);
 void wire_job_done(struct wire_job *job);
+
+void wire_share_put(struct wire_writer *w, const struct wire_share *share);
+/* Return: 0 or -EPROTO (bounds, a figure that is 0). */
+int wire_share_get(const void *payload, size_t length, struct wire_share *ret);
+
+/* STARTED's payload. Return: 0 and a pid, which is 0 if it is not known, or
+ * -EPROTO. */
+int wire_pid_get(const void *payload, size_t length, uint32_t *ret_pid);
 
 void wire_exit_put(struct wire_writer *w, const struct wire_exit *e);
 /* Return: 0 or -EPROTO (bounds, kind, code over 255, signal not 1..64, begun). */

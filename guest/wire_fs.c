@@ -7,7 +7,7 @@
 
 #define ERRNO_MAX 4095u
 
-enum { NEEDS_PATH = 1, NEEDS_TO = 2, HAS_DATA = 4, HAS_LENGTH = 8 };
+enum { NEEDS_PATH = 1, NEEDS_TO = 2, HAS_DATA = 4, HAS_LENGTH = 8, NO_PATH = 16 };
 
 static const unsigned operands[WIRE_FS_MAX] = {
 	[WIRE_FS_READ] = NEEDS_PATH | HAS_LENGTH,
@@ -18,6 +18,7 @@ static const unsigned operands[WIRE_FS_MAX] = {
 	[WIRE_FS_UNLINK] = NEEDS_PATH,
 	[WIRE_FS_RMDIR] = NEEDS_PATH,
 	[WIRE_FS_RENAME] = NEEDS_PATH | NEEDS_TO,
+	[WIRE_FS_PROCESSES] = NO_PATH,
 };
 
 void wire_fs_put(struct wire_writer *w, const struct wire_fs *fs)
@@ -30,6 +31,7 @@ void wire_fs_put(struct wire_writer *w, const struct wire_fs *fs)
 	wire_put_u32(w, fs->length);
 	wire_put_u32(w, fs->mode);
 	wire_put_u32(w, fs->flags);
+	wire_put_u32(w, fs->tree);
 	wire_put_str(w, fs->to ? fs->to : "");
 	wire_put_bytes(w, fs->data, fs->size);
 }
@@ -39,9 +41,10 @@ static bool in_range(const struct wire_fs *fs)
 	unsigned has = fs->op < WIRE_FS_MAX ? operands[fs->op] : 0;
 
 	if (fs->op >= WIRE_FS_MAX || fs->flags > WIRE_FS_FLAGS ||
-	    fs->mode > 0777)
+	    fs->tree >= WIRE_FS_TREE_MAX || fs->mode > 0777)
 		return false;
-	if (fs->path[0] ? !wire_path_ok(fs->path) : has & NEEDS_PATH)
+	if (fs->path[0] ? !wire_path_ok(fs->path) || has & NO_PATH
+			: has & NEEDS_PATH)
 		return false;
 	if (has & NEEDS_TO ? !wire_path_ok(fs->to) : fs->to[0])
 		return false;
@@ -65,6 +68,7 @@ int wire_fs_get(const void *payload, size_t length, struct wire_fs *ret)
 	fs.length = wire_get_u32(&c);
 	fs.mode = wire_get_u32(&c);
 	fs.flags = wire_get_u32(&c);
+	fs.tree = wire_get_u32(&c);
 	fs.to = wire_get_str(&c, WIRE_PATH_MAX);
 	fs.data = c.p;
 	fs.size = (size_t)(c.end - c.p);
@@ -171,6 +175,46 @@ static int check_write(const struct wire_fs *fs, const uint8_t *data,
 	return wire_end(&c) || n > fs->size || (!n && fs->size) ? -EPROTO : 0;
 }
 
+static int check_hidden(const struct wire_fs *fs, const uint8_t *data,
+			size_t size)
+{
+	struct wire_cursor c;
+
+	(void)fs;
+	wire_begin(&c, data, size);
+	wire_get_u32(&c);
+	return wire_end(&c);
+}
+
+/* The digits at p, and the space behind them. Return: what follows, or NULL. */
+static const uint8_t *skip_number(const uint8_t *p, const uint8_t *end)
+{
+	const uint8_t *from = p;
+
+	while (p < end && *p >= '0' && *p <= '9')
+		p++;
+	return p > from && p - from <= 10 && p < end && *p == ' ' ? p + 1 : NULL;
+}
+
+static int check_processes(const struct wire_fs *fs, const uint8_t *data,
+			   size_t size)
+{
+	const uint8_t *p = data, *end = data + size;
+
+	(void)fs;
+	if (size > WIRE_FS_CHUNK)
+		return -EPROTO;
+	while (p < end) {
+		p = skip_number(p, end);
+		p = p ? skip_number(p, end) : NULL;
+		while (p && p < end && *p >= ' ' && *p <= '~')
+			p++;
+		if (!p || p == end || *p++ != '\n')
+			return -EPROTO;
+	}
+	return 0;
+}
+
 static int check_nothing(const struct wire_fs *fs, const uint8_t *data,
 			 size_t size)
 {
@@ -197,6 +241,8 @@ int wire_fs_reply_check(const struct wire_fs *fs, const uint8_t *data,
 		[WIRE_FS_RENAME] = check_nothing,
 		[WIRE_FS_CHMOD] = check_stat,
 		[WIRE_FS_TIMES] = check_stat,
+		[WIRE_FS_HIDDEN] = check_hidden,
+		[WIRE_FS_PROCESSES] = check_processes,
 	};
 
 	return checks[fs->op](fs, data, size);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * FS and FS_REPLY: the home of a session's machine, used from outside. Each
- * request is one operation on a path and is answered by one reply with its id,
- * in the order of the requests. Nothing stays open between two of them.
+ * FS and FS_REPLY: the files of a session's or a shared machine, used from
+ * outside. Each request is one operation on a path and is answered by one reply
+ * with its id, in the order of the requests. Nothing stays open between two.
  *
  *   FS         u32 id, u32 op, str path, u64 offset, u64 other, u32 length,
- *              u32 mode, u32 flags, str to, then bytes (WRITE)
+ *              u32 mode, u32 flags, u32 tree, str to, then bytes (WRITE)
  *   FS_REPLY   u32 id, u32 errno (0: done), then what the operation gives:
  *
  *   STAT                        a stat
@@ -19,11 +19,20 @@
  *   RENAME    to, EXCLUSIVE     nothing
  *   CHMOD     mode              a stat
  *   TIMES     offset, other     a stat; atime and mtime in ns, or WIRE_UNKNOWN
+ *   HIDDEN                      u32: entries of the directory that LIST hides
+ *   PROCESSES                   text, a line each: "PID LANE COMMAND\n", by PID,
+ *                               whole lines of WIRE_FS_CHUNK bytes at most. LANE
+ *                               is 0 if it is of no open lane, COMMAND printable
+ *                               ASCII. In a shared machine only
  *
  * A stat is u32 kind (enum wire_file_kind), u32 mode (0777), u64 size, u64
  * mtime in ns. An entry is u32 kind, str name. Whatever is neither a file nor a
- * directory is not there. path is "" for the home itself. READ and WRITE do not
+ * directory is not there. path is "" for the tree's top. READ and WRITE do not
  * heed the file's mode: the host has, when it was opened.
+ *
+ * tree is the tree of path: the home, or (in a shared machine) the root as the
+ * program's user sees it. That one is without /proc, /sys and /dev, and what the
+ * user may not change there stays; of the read-only base the errno is EROFS.
  */
 #ifndef GUEST_WIRE_FS_H
 #define GUEST_WIRE_FS_H
@@ -48,8 +57,12 @@ enum wire_fs_op {
 	WIRE_FS_RENAME,
 	WIRE_FS_CHMOD,
 	WIRE_FS_TIMES,
+	WIRE_FS_HIDDEN,
+	WIRE_FS_PROCESSES,
 	WIRE_FS_MAX
 };
+
+enum wire_fs_tree { WIRE_FS_HOME, WIRE_FS_ROOT, WIRE_FS_TREE_MAX };
 
 enum wire_fs_flag {
 	WIRE_FS_EXCLUSIVE = 1, /* CREATE, RENAME: there must be nothing yet */
@@ -66,6 +79,7 @@ struct wire_fs {
 	uint32_t length;
 	uint32_t mode;
 	uint32_t flags;   /* enum wire_fs_flag */
+	uint32_t tree;    /* enum wire_fs_tree */
 	char *to;
 	const void *data; /* borrowed */
 	size_t size;

@@ -26,6 +26,20 @@ static void check_header(const uint8_t *data)
 	check(!memcmp(again, data, sizeof(again)));
 }
 
+/* A lane hides nothing of a header but a length that is too large. */
+static void check_lane(const uint8_t *data)
+{
+	uint8_t taken[WIRE_HEADER_SIZE];
+	struct wire_header h;
+	uint8_t lane;
+
+	memcpy(taken, data, sizeof(taken));
+	lane = wire_lane_take(taken);
+	check(!lane || wire_header_get(data, &h));
+	wire_lane_put(taken, lane);
+	check(!memcmp(taken, data, sizeof(taken)));
+}
+
 static void check_job(const uint8_t *data, size_t size)
 {
 	struct wire_writer w = {malloc(size + 1), size, 0};
@@ -50,6 +64,18 @@ static void check_exit(const uint8_t *data, size_t size)
 	if (wire_exit_get(data, size, &e))
 		return;
 	wire_exit_put(&w, &e);
+	check(w.used == size && !memcmp(again, data, size));
+}
+
+static void check_share(const uint8_t *data, size_t size)
+{
+	uint8_t again[32];
+	struct wire_writer w = {again, sizeof(again), 0};
+	struct wire_share share;
+
+	if (wire_share_get(data, size, &share))
+		return;
+	wire_share_put(&w, &share);
 	check(w.used == size && !memcmp(again, data, size));
 }
 
@@ -109,10 +135,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < WIRE_HEADER_SIZE)
 		return 0;
 	check_header(data);
+	check_lane(data);
 	data += WIRE_HEADER_SIZE;
 	size -= WIRE_HEADER_SIZE;
 	check_job(data, size);
 	check_exit(data, size);
+	check_share(data, size);
 	check_path(data, size);
 	check_fs(data, size);
 	check_fs_reply(data, size);

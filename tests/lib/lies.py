@@ -45,6 +45,7 @@ STARTED, STDIN_ACK, OUT, ERR, RESULT = (
     C[n] for n in ("STARTED", "STDIN_ACK", "OUT", "ERR", "RESULT"))
 EXIT, OUTPUT_END, FAILED, FS_REPLY = (
     C[n] for n in ("EXIT", "OUTPUT_END", "FAILED", "FS_REPLY"))
+CLOSED_FRAME = C["CLOSED"]
 FILE, FILE_DATA, FILE_END = C["FILE"], C["FILE_DATA"], C["FILE_END"]
 UNKNOWN = 2 ** 64 - 1
 REG, DIR = 0, 1
@@ -182,7 +183,7 @@ def headers():
     yield lost("magic the other way round",
                running(header(0, OUT, magic=MAGIC >> 8 | (MAGIC & 255) << 8)),
                NO_FRAME)
-    for kind in (0, 10, 15, 19, 31, FS_REPLY + 1, 127, 255):
+    for kind in (0, 12, 15, 19, 31, CLOSED_FRAME + 1, 127, 255):
         yield lost("unknown type %d" % kind, running(frame(kind)), NO_FRAME)
     for length in (65537, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1):
         yield lost("OUT of %d bytes" % length, running(header(length, OUT)),
@@ -192,9 +193,12 @@ def headers():
     yield lost("a JOB as large as only a host's may be",
                running(header(500000, C["JOB"])), NO_FRAME)
     for name in ("HEAT", "PING", "JOB", "RUN", "STDIN", "STDIN_END", "KILL",
-                 "OWN", "FS"):
+                 "OWN", "FS", "SHARE", "CLOSE"):
         yield lost("the host's own %s" % name, running(frame(C[name])),
                    NOT_NOW)
+    yield lost("CLOSED of no lane", running(frame(CLOSED_FRAME)), NOT_NOW)
+    yield lost("OUT on a lane", running(header(1 | 1 << 24, OUT) + b"x"),
+               NO_FRAME)
     yield lost("text", running(b"HTTP/1.1 200 OK\r\n\r\n"), NO_FRAME)
     yield lost("zeros", running(bytes(4096)), NO_FRAME)
     yield lost("a frame and a half, then another's middle",

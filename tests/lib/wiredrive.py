@@ -15,26 +15,43 @@ import struct
 import subprocess
 import time
 
-MAGIC = 0xF505
+MAGIC = 0xF50C
 TYPES = {
     "HEAT": 1, "PING": 2, "JOB": 3, "RUN": 4, "STDIN": 5, "STDIN_END": 6,
-    "KILL": 7, "OWN": 8, "FS": 9, "FILE": 16, "FILE_DATA": 17, "FILE_END": 18, "HELLO": 32,
+    "KILL": 7, "OWN": 8, "FS": 9, "SHARE": 10, "CLOSE": 11, "FILE": 16, "FILE_DATA": 17, "FILE_END": 18, "HELLO": 32,
     "READY": 33, "HEATED": 34, "PONG": 35, "STARTED": 36, "STDIN_ACK": 37,
     "OUT": 38, "ERR": 39, "RESULT": 40, "EXIT": 41, "OUTPUT_END": 42,
-    "FAILED": 43, "FS_REPLY": 44,
+    "FAILED": 43, "FS_REPLY": 44, "CLOSED": 45,
 }
 NAMES = {number: name for name, number in TYPES.items()}
 PYTHON, NODE, TYPESCRIPT, BASH, EXEC = range(5)
-SCRIPT, CALL = range(2)
+SCRIPT, CALL, SESSION, CELL = range(4)
+KILL_FIRST, KILL_ALL, KILL_GROUP, KILL_INTERRUPT = range(4)
+LANE_MAX = 96
+FS_OPS = {name: number for number, name in enumerate(
+    "STAT LIST READ WRITE TRUNCATE CREATE MKDIR UNLINK RMDIR RENAME CHMOD "
+    "TIMES HIDDEN PROCESSES".split())}
+HOME, ROOT = range(2)
 PAYLOAD_MAX = 64 << 10
 STDIN_WINDOW = 64 << 10
-EXIT_FIELDS = ("kind value lives wall_ns user_us system_us peak_memory_bytes "
+EXIT_FIELDS = ("kind value lives unasked left begun wall_ns user_us system_us peak_memory_bytes "
                "peak_processes oom_kills stdout_bytes stdout_dropped "
                "stderr_bytes stderr_dropped result_dropped").split()
 
 
-def frame(name, payload=b"", arg=0):
-    return struct.pack("<IHBB", len(payload), MAGIC, TYPES[name], arg) + payload
+def frame(name, payload=b"", arg=0, lane=0):
+    return struct.pack("<IHBB", len(payload) | lane << 24, MAGIC, TYPES[name],
+                       arg) + payload
+
+
+def on_lane(frames, lane):
+    """The same frames on a lane."""
+    out, at = bytearray(frames), 0
+    while at < len(out):
+        length = struct.unpack_from("<I", out, at)[0]
+        out[at + 3] = lane
+        at += 8 + length
+    return bytes(out)
 
 
 def text(value):
@@ -49,7 +66,7 @@ def texts(values):
 def file_frames(path, data, mode=0o644):
     """The frames that make one input; data None makes a directory."""
     size = 0 if data is None else len(data)
-    head = struct.pack("<IQ", mode, size) + text(path)
+    head = struct.pack("<IQQ", mode, size, 0) + text(path)
     if data is None:
         return frame("FILE", head, 1)
     out = frame("FILE", head, 0)
@@ -61,16 +78,35 @@ def file_frames(path, data, mode=0o644):
 def job_frame(runner, argv, env=None, mode=SCRIPT, call="", cpus=1,
               processes=256, memory=256 << 20, stdout_limit=64 << 20,
               stderr_limit=16 << 20, output_limit=0, output_files=10000,
-              now=None):
+              linger_ms=0, fresh=0, cwd="", now=None):
     env = env if env is not None else {"HOME": "/home/user",
                                        "LANG": "C.UTF-8",
                                        "PATH": "/usr/local/bin:/usr/bin:/bin",
                                        "USER": "user"}
     return frame("JOB", struct.pack(
-        "<IIIIQQQQIQ", runner, mode, cpus, processes, memory, stdout_limit,
-        stderr_limit, output_limit, output_files, now or time.time_ns())
-        + text(call) + texts(argv)
+        "<IIIIQQQQIIIQ", runner, mode, cpus, processes, memory, stdout_limit,
+        stderr_limit, output_limit, output_files, linger_ms, fresh,
+        now or time.time_ns())
+        + text(call) + text(cwd) + texts(argv)
         + texts([f"{k}={v}" for k, v in env.items()]))
+
+
+def share_frame(memory=512 << 20, processes=256, cpus=1, now=None):
+    return frame("SHARE", struct.pack("<QIIQ", memory, processes, cpus,
+                                      now or time.time_ns()))
+
+
+def fs_frame(op, path="", offset=0, other=0, length=0, mode=0, flags=0,
+             tree=HOME, to="", data=b"", number=0):
+    return frame("FS", struct.pack("<II", number, FS_OPS[op]) + text(path)
+                 + struct.pack("<QQIIII", offset, other, length, mode, flags,
+                               tree) + text(to) + data)
+
+
+def exit_fields(data):
+    out = dict(zip(EXIT_FIELDS, struct.unpack_from("<IIIIII11Q", data)))
+    out["begun_by"] = data[6 * 4 + 11 * 8 + 4:].decode()
+    return out
 
 
 class Result:
@@ -78,6 +114,7 @@ class Result:
         self.out, self.err, self.result = bytearray(), bytearray(), bytearray()
         self.exit = self.failed = None
         self.started = False
+        self.pid = 0
         self.files = {}
         self.modes = {}
         self.output_end = None
@@ -181,7 +218,8 @@ class Machine:
         self.execute("cont")
         self.hello = self.expect("HELLO", timeout)[2]
         self.hello_seconds = time.monotonic() - began
-        self.ready = struct.unpack("<II", self.expect("READY", timeout)[2])[0]
+        self.ready = struct.unpack_from(
+            "<II", self.expect("READY", timeout)[2])[0]
         self.ready_seconds = time.monotonic() - began
         return self
 
@@ -332,6 +370,7 @@ class Machine:
                 raise
             if name == "STARTED":
                 r.started = True
+                r.pid = struct.unpack("<I", data)[0] if data else 0
                 if kill:
                     kill_at = time.monotonic() + kill[0]
             elif name == "OUT":
@@ -344,8 +383,7 @@ class Machine:
                 credit += struct.unpack("<I", data)[0]
             elif name == "EXIT":
                 r.seconds = time.monotonic() - began
-                r.exit = dict(zip(EXIT_FIELDS,
-                                  struct.unpack("<III11Q", data)))
+                r.exit = exit_fields(data)
                 if not want_output:
                     return
             elif name == "FAILED":

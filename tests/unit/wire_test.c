@@ -28,6 +28,7 @@ static struct wire_job sample_job(void)
 		.fresh = 1,
 		.realtime_ns = 1700000000123456789ull,
 		.call = "main",
+		.cwd = "/home/user/d",
 		.argv = {3, args},
 		.envp = {2, env},
 	};
@@ -69,7 +70,7 @@ static void test_header(void)
 
 	wire_header_put(bytes, 0, WIRE_NONE, 0);
 	is_int(wire_header_get(bytes, &h), -EPROTO, "no type is no frame");
-	wire_header_put(bytes, 0, 10, 0);
+	wire_header_put(bytes, 0, 12, 0);
 	is_int(wire_header_get(bytes, &h), -EPROTO, "nor is a gap");
 	wire_header_put(bytes, 0, WIRE_TYPE_MAX, 0);
 	is_int(wire_header_get(bytes, &h), -EPROTO, "nor what is beyond");
@@ -77,6 +78,46 @@ static void test_header(void)
 	bytes[4] ^= 1;
 	is_int(wire_header_get(bytes, &h), -EPROTO,
 	       "another version's magic is refused");
+}
+
+static void test_lane(void)
+{
+	uint8_t bytes[WIRE_HEADER_SIZE];
+	struct wire_header h = {0};
+
+	wire_header_put(bytes, WIRE_JOB_MAX, WIRE_JOB, 0);
+	wire_lane_put(bytes, WIRE_LANE_MAX);
+	is_int(wire_header_get(bytes, &h), -EPROTO,
+	       "a lane is no part of a length");
+	is_int(wire_lane_take(bytes), WIRE_LANE_MAX, "it is taken off");
+	is_int(wire_header_get(bytes, &h), 0, "then the header is read");
+	is_int(h.length, WIRE_JOB_MAX, "with its length");
+	is_int(wire_lane_take(bytes), 0, "a lane is taken once");
+}
+
+static void test_share(void)
+{
+	struct wire_share got, share = {
+		.memory_bytes = 1ull << 33, .processes = 256, .cpus = 2,
+		.realtime_ns = 1700000000123456789ull,
+	};
+	uint8_t bytes[64];
+	struct wire_writer w = {bytes, sizeof(bytes), 0};
+	uint32_t pid = 9;
+
+	wire_share_put(&w, &share);
+	is_int(wire_share_get(bytes, w.used, &got), 0, "a SHARE is read");
+	ok(!memcmp(&got, &share, sizeof(got)), "all of it");
+	is_int(wire_share_get(bytes, w.used - 1, &got), -EPROTO,
+	       "a short one is refused");
+	bytes[12] = 0;
+	is_int(wire_share_get(bytes, w.used, &got), -EPROTO,
+	       "so is one without a processor");
+	is_int(wire_pid_get(bytes, 0, &pid), 0, "STARTED may be empty");
+	is_int(pid, 0, "then no pid is known");
+	is_int(wire_pid_get("\1\2\0\0", 4, &pid), 0, "or have one");
+	is_int(pid, 0x201, "which is read");
+	is_int(wire_pid_get("\1\2\0", 3, &pid), -EPROTO, "but no part of one");
 }
 
 static void test_names(void)
@@ -151,6 +192,7 @@ static void test_job(void)
 	is_int(got.linger_ms, 60000, "for how long what it leaves may linger");
 	is_int(got.fresh, 1, "in which interpreter");
 	is_str(got.call, "main", "its function");
+	is_str(got.cwd, "/home/user/d", "where it starts");
 	is_int(got.argv.count, 3, "its arguments");
 	is_str(got.argv.item[1], "a b", "each of them");
 	is_str(got.argv.item[2], "", "an empty one too");
@@ -191,6 +233,10 @@ static void test_job_range(void)
 	is_int(wire_job_get(bytes, encode_job(&job, bytes, sizeof(bytes)),
 			    &got), -EPROTO, "no processor");
 	job = sample_job();
+	job.cwd = "d";
+	is_int(wire_job_get(bytes, encode_job(&job, bytes, sizeof(bytes)),
+			    &got), -EPROTO, "a start in no absolute path");
+	job = sample_job();
 	job.call = "";
 	is_int(wire_job_get(bytes, encode_job(&job, bytes, sizeof(bytes)),
 			    &got), -EPROTO, "a call of nothing");
@@ -204,7 +250,7 @@ static void test_job_count(void)
 	struct wire_job job = sample_job(), got;
 	size_t used = encode_job(&job, bytes, sizeof(bytes));
 	size_t fixed = 4 * 4 + 4 * 8 + 3 * 4 + 8;
-	size_t at = fixed + 4 + strlen(job.call);
+	size_t at = fixed + 4 + strlen(job.call) + 4 + strlen(job.cwd);
 
 	is_int(bytes[at], 3, "the count of arguments is where it is thought");
 	memset(bytes + at, 0xff, 4);
@@ -424,6 +470,12 @@ static void test_fs(void)
 	fs.mode = 0;
 	fs.flags = WIRE_FS_FLAGS + 1;
 	fs_refused(&fs, "an unknown flag");
+	fs.flags = 0;
+	fs.tree = WIRE_FS_TREE_MAX;
+	fs_refused(&fs, "an unknown tree");
+	fs = (struct wire_fs){.op = WIRE_FS_PROCESSES, .path = path,
+			      .to = empty};
+	fs_refused(&fs, "processes of a file");
 	memset(long_path, 'a', sizeof(long_path) - 1);
 	for (size_t i = 200; i < sizeof(long_path) - 2; i += 200)
 		long_path[i] = '/';
@@ -440,6 +492,25 @@ static int reply_of(uint32_t op, const struct wire_writer *w)
 	struct wire_fs fs = {.op = op, .length = 4, .size = 4};
 
 	return wire_fs_reply_check(&fs, w->p, w->used);
+}
+
+static int processes_of(const char *text)
+{
+	struct wire_writer w = {(uint8_t *)(uintptr_t)text, strlen(text),
+				strlen(text)};
+
+	return reply_of(WIRE_FS_PROCESSES, &w);
+}
+
+static void test_processes(void)
+{
+	is_int(processes_of(""), 0, "no process");
+	is_int(processes_of("1 0 python3 -m x\n20 96 (a b)\n"), 0, "two");
+	is_int(processes_of("1 0 a"), -EPROTO, "a line has its end");
+	is_int(processes_of("1 a\n"), -EPROTO, "and two numbers");
+	is_int(processes_of("1 0 a\n\n"), -EPROTO, "none is empty");
+	is_int(processes_of("1 0 \033[m\n"), -EPROTO,
+	       "nor has control characters");
 }
 
 static void test_fs_reply(void)
@@ -492,6 +563,8 @@ static void test_fs_reply(void)
 int main(void)
 {
 	test_header();
+	test_lane();
+	test_share();
 	test_names();
 	test_cursor();
 	test_writer();
@@ -503,5 +576,6 @@ int main(void)
 	test_path();
 	test_fs();
 	test_fs_reply();
+	test_processes();
 	return done_testing();
 }

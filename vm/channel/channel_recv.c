@@ -101,9 +101,12 @@ static void on_heated(struct channel *ch, const struct wire_header *h,
 
 /* --- the run ----------------------------------------------------------- */
 
-static void on_started(struct channel *ch, const struct wire_header *h)
+static void on_started(struct channel *ch, const struct wire_header *h,
+		       const uint8_t *payload)
 {
-	if (h->length) {
+	uint32_t pid;
+
+	if (wire_pid_get(payload, h->length, &pid) < 0) {
 		bad(ch, h, "is malformed");
 		return;
 	}
@@ -370,7 +373,7 @@ void channel_frame(struct channel *ch, const struct wire_header *h,
 	case WIRE_HEATED:
 		return on_heated(ch, h, &c);
 	case WIRE_STARTED:
-		return on_started(ch, h);
+		return on_started(ch, h, payload);
 	case WIRE_STDIN_ACK:
 		return on_stdin_ack(ch, h, &c);
 	case WIRE_OUT:

@@ -268,6 +268,22 @@ static int op_times(struct call *c)
 	return op_stat(c);
 }
 
+/* A list of files has no other kinds of entries. */
+static int op_hidden(struct call *c)
+{
+	if (!is_dir(c->g, c->fs->path))
+		return c->file ? -ENOTDIR : -ENOENT;
+	wire_put_u32(&c->out, 0);
+	return 0;
+}
+
+/* Of a machine with one program, as of a real one. */
+static int op_processes(struct call *c)
+{
+	(void)c;
+	return -EOPNOTSUPP;
+}
+
 static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
 	[WIRE_FS_STAT] = op_stat,	  [WIRE_FS_LIST] = op_list,
 	[WIRE_FS_READ] = op_read,	  [WIRE_FS_WRITE] = op_write,
@@ -275,6 +291,7 @@ static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
 	[WIRE_FS_MKDIR] = op_mkdir,	  [WIRE_FS_UNLINK] = op_unlink,
 	[WIRE_FS_RMDIR] = op_rmdir,	  [WIRE_FS_RENAME] = op_rename,
 	[WIRE_FS_CHMOD] = op_chmod,	  [WIRE_FS_TIMES] = op_times,
+	[WIRE_FS_HIDDEN] = op_hidden,	  [WIRE_FS_PROCESSES] = op_processes,
 };
 
 static bool has_fault(const struct fake_guest *g, const char *fault)
