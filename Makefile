@@ -86,7 +86,7 @@ VM     := guest/wire.c guest/wire_fs.c \
 CLIENT := $(wildcard $(CLIENTS:%=fsd/%/*.c))
 FSD    := $(wildcard fsd/*.c $(ROOMS:%=fsd/%/*.c)) $(CLIENT)
 GUEST  := $(wildcard guest/*.c) layout/base/err.c layout/base/buf.c \
-	layout/base/proc_status.c
+	layout/base/proc_status.c layout/env.c
 # The daemon's files that name the machines' backend: compiled once for each.
 CHOICE := $(if $(FSD),$(shell grep -l FSD_BACKEND $(FSD)))
 

@@ -314,8 +314,11 @@ static void deliver(struct job *job, uint8_t scope, int number)
 			end_all(job);
 		else
 			cgroup_kill(&r->cgroup, number);
+	} else if (scope == WIRE_KILL_INTERRUPT && job->step.on &&
+		   (!job->step.started || job->step.over)) {
+		return; /* between two steps there is none to interrupt */
 	} else if (r->pid) {
-		kill(scope == WIRE_KILL_GROUP ? -r->pid : r->pid, number);
+		kill(scope == WIRE_KILL_FIRST ? r->pid : -r->pid, number);
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "job.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
+#include "layout/env.h"
 #include "sys.h"
 
 #define DIRECTORY "/run/step"
@@ -47,6 +48,16 @@ static const struct {
 static const char *const node_obeys[] = {"NODE_", "UV_", "LC_", "LANG", "SSL_",
 					 "OPENSSL_", "ICU_", "TZ"};
 
+/* A step may set it, and what runs the step was begun without it. */
+static bool is_hijack(const char *assignment)
+{
+	char name[64]; /* no name that is known is as long */
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(assignment, "="),
+		 assignment);
+	return env_is_hijack(name);
+}
+
 /* A waiting Node cannot give its place to a fresh one, so this is known before. */
 static bool needs_start(const struct wire_job *spec)
 {
@@ -57,7 +68,8 @@ static bool needs_start(const struct wire_job *spec)
 	for (uint32_t i = 0; i < env->count; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(node_obeys); k++)
 			if (!strncmp(env->item[i], node_obeys[k],
-				     strlen(node_obeys[k])))
+				     strlen(node_obeys[k])) &&
+			    !is_hijack(env->item[i]))
 				return true;
 	return spec->fresh;
 }
@@ -135,6 +147,7 @@ static int make_fifos(struct job *job)
 
 int step_begin(struct job *job, struct err *err)
 {
+	const struct environment_vars *base = environment_vars();
 	const struct wire_job *spec = &job->spec;
 	int r = 0;
 
@@ -150,6 +163,9 @@ int step_begin(struct job *job, struct err *err)
 		r = put_texts(DIRECTORY "/args", &spec->argv, 1);
 	if (!r)
 		r = put_texts(DIRECTORY "/env", &spec->envp, 0);
+	if (!r && !job->runner->living)
+		r = put_texts(DIRECTORY "/was", &(struct wire_strings){
+			base->count, base->item}, 0);
 	if (job->runner->living)
 		cgroup_mark(&job->runner->cgroup);
 	job->files.replace = true;
@@ -168,8 +184,8 @@ static bool is_set(const struct wire_strings *env, const char *assignment)
 
 /*
  * The first step's environment has what an interpreter obeys only at its start,
- * such as PYTHONHASHSEED. A shell runs the session's own script until then, and
- * learns the rest later. Return: 0 or -ENOMEM; the list is the caller's.
+ * such as PYTHONHASHSEED, and nothing that would make it run something else. A
+ * shell runs the session's own script until then, and learns the rest later. Return: 0 or -ENOMEM; the list is the caller's.
  */
 static int first_env(const struct wire_job *spec, struct wire_strings *ret)
 {
@@ -179,10 +195,12 @@ static int first_env(const struct wire_job *spec, struct wire_strings *ret)
 	ret->item = calloc(own + base->count, sizeof(*ret->item));
 	if (!ret->item)
 		return -ENOMEM;
-	for (ret->count = 0; ret->count < own; ret->count++)
-		ret->item[ret->count] = spec->envp.item[ret->count];
+	ret->count = 0;
+	for (uint32_t i = 0; i < own; i++)
+		if (!is_hijack(spec->envp.item[i]))
+			ret->item[ret->count++] = spec->envp.item[i];
 	for (uint32_t i = 0; i < base->count; i++)
-		if (!own || !is_set(&spec->envp, base->item[i]))
+		if (!is_set(ret, base->item[i]))
 			ret->item[ret->count++] = base->item[i];
 	return 0;
 }

@@ -12,7 +12,8 @@
  *
  * In DIRECTORY are the fifos in, out, err and result, new for each step, so
  * that what belongs to another one never comes here; and the files args and
- * env, texts each ended by NUL.
+ * env, texts each ended by NUL. The first step has the file was, too: what the
+ * variables are that every program begins with.
  */
 #ifndef GUEST_STEP_H
 #define GUEST_STEP_H

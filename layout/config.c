@@ -449,7 +449,7 @@ static int relate(struct parse *p)
 			       "\"%s\", which has no functions to call; it "
 			       "must be \"script\" or \"command\"",
 			       c->lang->name);
-	return 0;
+	return config_check_env(p);
 }
 
 int config_defaults(struct job_config *ret_config)

@@ -39,6 +39,8 @@ int config_set_strings(struct parse *p, const struct field *f, json_t *value);
 int config_set_command(struct parse *p, const struct field *f, json_t *value);
 int config_set_inputs(struct parse *p, const struct field *f, json_t *value);
 int config_set_env(struct parse *p, const struct field *f, json_t *value);
+/* When all keys are known: may the job set these? */
+int config_check_env(struct parse *p);
 /* config_environment.c */
 int config_set_environment(struct parse *p, const struct field *f,
 			   json_t *value);

@@ -157,11 +157,6 @@ static int check_variable(struct parse *p, const char *name, json_t *value)
 			       "\"env\" has the name %s; a name must be of "
 			       "letters, digits and _, and not begin with a "
 			       "digit", text);
-	if (env_is_hijack(name))
-		return err_set(p->err, -EINVAL,
-			       "\"env\" sets %s, which is refused: it would "
-			       "change what the loader, the shell or the "
-			       "interpreter runs", text);
 	if (!json_is_string(value))
 		return err_set(p->err, -EINVAL,
 			       "\"env\": %s is %s; it must be a string", text,
@@ -173,6 +168,27 @@ static int check_variable(struct parse *p, const char *name, json_t *value)
 			       "\"env\": %s has a control character (0x%02x); "
 			       "a value must have none but TAB", text,
 			       (unsigned char)json_string_value(value)[bad]);
+	return 0;
+}
+
+/* A step's are set when its interpreter runs already. */
+int config_check_env(struct parse *p)
+{
+	const struct config_strings *env = &p->config->env;
+
+	for (size_t i = 0; i < env->count && !p->config->session; i++) {
+		const char *text = env->item[i];
+		int length = (int)strcspn(text, "=");
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s", length, text);
+		if (env_is_hijack(name))
+			return err_set(p->err, -EINVAL,
+				       "\"env\" sets \"%s\", which is refused: "
+				       "it would change what the loader, the "
+				       "shell or the interpreter runs",
+				       name);
+	}
 	return 0;
 }
 

@@ -124,7 +124,7 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 			r = run_feed_end(job);
 		else
 			r = cmd.verb == CTL_INTERRUPT
-				    ? run_interrupt_group(job)
+				    ? run_interrupt_program(job)
 				    : run_signal(job, cmd.signal);
 	}
 	reply_ctl(req, job ? job->meta.name : FSD_DIR_NAME, r, &err, size);

@@ -68,8 +68,9 @@ void run_feed_watch(struct job *job, void (*told)(struct job *job));
 int run_feed_end(struct job *job);
 /* -ESRCH if its program is not running now. */
 int run_signal(struct job *job, unsigned signal);
-/* The same for SIGINT to all of its process group, as a terminal sends it. */
-int run_interrupt_group(struct job *job);
+/* As Ctrl-C in a terminal: SIGINT to all of its process group. A step of a session
+ * ends, and its interpreter stays. -ESRCH as run_signal(). */
+int run_interrupt_program(struct job *job);
 /* The machine dies, nothing is published: the job is being removed. */
 void run_abandon(struct job *job);
 /* It is not removed after all: it was cancelled. In a fiber that holds it. */

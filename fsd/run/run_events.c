@@ -13,6 +13,19 @@
 #include "run_int.h"
 #include "fsd/mount/wait.h"
 
+/* What comes before the kill. An interpreter that takes further steps is to
+ * outlive this one. */
+static void ask_to_end(struct run *run)
+{
+	bool is_step = wire_mode_is_step(run->vm_job.wire.mode);
+
+	job_log(run->job, "timeout: %s", is_step ? "interrupted" : "SIGTERM");
+	if (is_step)
+		vm_kill(run->lease, WIRE_KILL_INTERRUPT, SIGINT);
+	else
+		vm_kill(run->lease, WIRE_KILL_ALL, SIGTERM);
+}
+
 static void on_timer(struct loop_timer *t)
 {
 	struct run *run = t->arg;
@@ -22,8 +35,7 @@ static void on_timer(struct loop_timer *t)
 		run->vm_job.tape->timed_out = 1;
 	if (!run->timed_out && c->grace_ms) {
 		run->timed_out = true;
-		job_log(run->job, "timeout: SIGTERM");
-		vm_kill(run->lease, WIRE_KILL_ALL, SIGTERM);
+		ask_to_end(run);
 		loop_timer_set(run->d->loop, t, c->grace_ms * NS_PER_MS);
 		return;
 	}

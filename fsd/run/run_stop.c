@@ -118,12 +118,12 @@ int run_signal(struct job *job, unsigned signal)
 	return 0;
 }
 
-int run_interrupt_group(struct job *job)
+int run_interrupt_program(struct job *job)
 {
 	if (!has_program(job->run))
 		return -ESRCH;
 	job_log(job, "interrupted by ctl");
-	vm_kill(job->run->lease, WIRE_KILL_GROUP, SIGINT);
+	vm_kill(job->run->lease, WIRE_KILL_INTERRUPT, SIGINT);
 	return 0;
 }
 

@@ -8,8 +8,8 @@ begins with a line
     ### session|cell [stdin=TEXT] [args=WORDS] [env=WORDS] [file=NAME]
         [int=TEXT] [later=TEXT] [open] [pause=SECONDS]
 
-where TEXT may hold \\n and WORDS are parted by commas. int: interrupt the runner
-when its output says so; later: wait for that in the output after the end; open:
+where TEXT may hold \\n and WORDS are parted by commas. int: interrupt the runner,
+and its foreground, when its output says so; later: wait for that in the output after the end; open:
 stdin has no end; pause: before the step. Of each step it prints the lines `out: ...`, `err: ...`,
 `result: JSON` and `exit: N`, with HOME for the directory. The last line is
 `ended` if the runner ended when it was told to, else `died: STATUS`.
@@ -84,7 +84,8 @@ class Session:
             ["/bin/bash", "-c", shell, "bash", *command,
              os.path.join(os.path.abspath(runners), language, name)],
             env={"LC_ALL": "C.UTF-8", "HOME": "/", "PATH": "/usr/bin:/bin"},
-            stdin=subprocess.DEVNULL, cwd=home, pass_fds=[theirs.fileno()])
+            stdin=subprocess.DEVNULL, cwd=home, pass_fds=[theirs.fileno()],
+            start_new_session=True)
         theirs.close()
         if self.said(None, 1) != b"R":
             sys.exit("the runner is not ready")
@@ -109,7 +110,7 @@ class Session:
                     watched.remove(fd)
             if interrupt and options["int"].encode() in step.said["out"]:
                 interrupt = False
-                self.child.send_signal(signal.SIGINT)
+                os.killpg(self.child.pid, signal.SIGINT)
         return said
 
     def finish(self, step, options):

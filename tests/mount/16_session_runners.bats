@@ -33,7 +33,29 @@ load ../lib/session
 		os.system("echo $A $B")
 	END
 	output_is 'exit: 0' 'out: HOME/sub 1 2' 'out: text' 'exit: 0' \
-		'out: 1 2' 'exit: 0'
+		'out: 1' 'exit: 0'
+}
+
+@test "Python: a step's variables are put back after it, whatever it made of them" {
+	session python <<-'END'
+		### session env=NEW=1,HOME=/h
+		import os, time
+		print(os.environ["NEW"], os.environ["HOME"])
+		os.environ["NEW"] = "2"; os.environ["KEPT"] = "3"
+		del os.environ["HOME"]
+		### session env=TZ=Etc/GMT-5,KEPT=4
+		print(os.environ.get("NEW"), os.environ["HOME"], os.environ["KEPT"])
+		print(time.localtime(0).tm_hour)
+		raise ValueError
+		### session
+		os.system('echo ${NEW-none} $HOME $KEPT ${TZ-none}')
+		print(time.localtime(0).tm_hour)
+	END
+	assert_line --index 0 'out: 1 /h'
+	assert_line 'out: None / 4'
+	assert_line 'out: 5'
+	assert_line 'out: none / 3 none'
+	assert_line 'out: 0'
 }
 
 @test "Python: a step is __main__ with its own file and arguments" {
@@ -136,6 +158,39 @@ load ../lib/session
 	assert_line 'err: KeyboardInterrupt'
 	assert_line 'exit: 130'
 	assert_line 'out: 1'
+}
+
+@test "Python: an interrupt ends a call that sleeps, a child that runs and a wait of asyncio" {
+	session python <<-'END'
+		### session
+		import asyncio, subprocess, threading, time
+		def soon(): threading.Timer(0.2, print, ["go"], {"flush": True}).start()
+		x = 1
+		### session int=go
+		soon(); time.sleep(1000)
+		### session int=go
+		soon(); subprocess.run(["sleep", "1000"])
+		### cell int=go
+		soon(); await asyncio.sleep(1000)
+		### cell int=go
+		await asyncio.sleep(0)
+		soon()
+		while True: pass
+		### cell int=go
+		async def endless():
+		    soon()
+		    while True: pass
+		asyncio.create_task(endless())
+		await asyncio.sleep(1000)
+		### cell
+		x, len(asyncio.all_tasks(asyncio.get_running_loop()))
+	END
+	assert_equal "$(grep -cx 'exit: 130' <<<"$output")" 5
+	assert_equal "$(grep -cx 'err: KeyboardInterrupt' <<<"$output")" 5
+	refute_output --partial CancelledError
+	refute_output --partial on_sigint
+	refute_output --partial 'never retrieved'
+	assert_line --partial '"text": "(1, 0)"'
 }
 
 @test "Python: input() reads the step's stdin" {

@@ -138,6 +138,46 @@ session() {
 	stdout_is d ''
 }
 
+@test "an interrupt ends a step with 130, and the session stays" {
+	step a 'remember it'
+	job_wait a
+	step b $'out up\nsleep 60000'
+	job_follow b up
+	echo interrupt >"$MNT/b/ctl"
+	job_wait b
+	ended b 130 exited
+	result_is b .session_state kept
+	step c 'recall'
+	job_wait c
+	stdout_is c it
+	job_start d $'out up\nsleep 60000'
+	job_follow d up
+	echo interrupt >"$MNT/d/ctl"
+	job_wait d
+	ended d 130 signaled
+}
+
+@test "a timeout interrupts a step first, and its session stays if it ends within grace" {
+	step a 'remember it'
+	job_wait a
+	step b $'out up\nsleep 60000' s '"timeout": 0.3, "grace": 60'
+	job_wait b
+	ended b 124 timeout
+	result_is b .program_exit_code 130
+	result_is b .session_state kept
+	step c $'recall\nignoreterm\nsleep 60000' s '"timeout": 0.3, "grace": 0.2'
+	job_wait c
+	ended c 124 timeout
+	stdout_is c it
+	result_is c .session_state lost
+}
+
+@test "a step may set variables that no other job may" {
+	step a env s '"env": {"PATH": "/x", "BASH_ENV": "f"}'
+	job_wait a
+	stdout_is a $'PATH=/x\nBASH_ENV=f'
+}
+
 @test "a step that waits can be removed, and the others go on" {
 	step a $'out up\nsleep 400\nremember a'
 	job_follow a up

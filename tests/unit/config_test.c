@@ -471,6 +471,7 @@ static void test_env(void)
 		"NODE_REPL_HISTORY", "BASH_XTRACEFD",
 		"L", "LD", "_LD_PRELOAD", "PATHS", "MY_PATH", "DEBUG",
 	};
+	struct job_config c;
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 		ok(env_is_hijack(refused[i]), "%s is refused", refused[i]);
@@ -479,6 +480,10 @@ static void test_env(void)
 	bad("{\"env\": {\"ld_PreLoad\": \"x\"}}", "config.json: \"env\" sets "
 	    "\"ld_PreLoad\", which is refused: it would change what the "
 	    "loader, the shell or the interpreter runs");
+	if (good("{\"env\": {\"PATH\": \"x\"}, \"session\": \"s\"}", &c)) {
+		is_str(c.env.item[0], "PATH=x", "a step may set any variable");
+		config_done(&c);
+	}
 	bad("{\"env\": []}", "config.json: \"env\" is a list; it must be an "
 	    "object of names and strings");
 	bad("{\"env\": {\"A\": 1}}", "config.json: \"env\": \"A\" is 1; it "

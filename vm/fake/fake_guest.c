@@ -321,6 +321,9 @@ static void on_kill(struct fake_guest *g, unsigned scope, struct wire_cursor *c)
 		return;
 	if (g->survives)
 		fake_finish(g, WIRE_EXIT_CODE, 0);
+	else if (scope == WIRE_KILL_INTERRUPT &&
+		 wire_mode_is_step(g->job.mode))
+		fake_finish(g, WIRE_EXIT_CODE, 128 + sig);
 	else
 		fake_finish(g, WIRE_EXIT_SIGNAL, sig);
 }

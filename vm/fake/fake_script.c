@@ -15,7 +15,8 @@
  *   badfile PATH         FILE with this very path, then the end
  *   crash  garbage       the machine dies, or sends bytes that are no frame
  *   hang                 never answers again, not even KILL
- *   ignoreterm           signals but 9 do nothing from here on
+ *   ignoreterm           signals but 9 do nothing from here on; a step ends of an
+ *                        interrupt with 130, and its interpreter lives on
  *   remember TEXT        for the session's later steps
  *   recall               what was remembered, a line each
  *   plant NAME           a file that only FS finds, whatever its name is

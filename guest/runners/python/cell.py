@@ -146,6 +146,44 @@ def display(*values):
             _add(_now, value)
 
 
+def _make_runner(asyncio):
+    class Runner(asyncio.Runner):
+        """An interrupt cancels what waits, and ends code that runs at once."""
+        hit = ()  # the cell's task, and the one whose code ran
+
+        def _on_sigint(self, number, frame, main_task):
+            self.hit = main_task, asyncio.current_task(self.get_loop())
+            module = str(frame.f_globals.get("__name__")).partition(".")[0]
+            if module not in ("asyncio", "selectors"):
+                raise KeyboardInterrupt
+            super()._on_sigint(number, frame, main_task)
+
+    return Runner()
+
+
+async def _cancel(task):
+    task.cancel()
+    await sys.modules["asyncio"].wait([task])
+
+
+def _interrupted(error):
+    """Return: the KeyboardInterrupt with the cell's own frames only."""
+    main, now = _runner.hit or (None, None)
+    if main and not main.done():  # it was another task's code that ran
+        _runner.run(_cancel(main))
+    for task in main, now:
+        if task and task.done() and not task.cancelled():
+            task.exception()  # it is told, here
+    waited = error.__context__
+    if isinstance(waited, sys.modules["asyncio"].CancelledError):
+        return KeyboardInterrupt().with_traceback(waited.__traceback__)
+    last = error.__traceback__
+    while last.tb_next and last.tb_next.tb_frame.f_code.co_name != "_on_sigint":
+        last = last.tb_next
+    last.tb_next = None
+    return error
+
+
 def _keep_loop(wanted):
     """Has the session's event loop there for the cell, if it may need one.
 
@@ -159,7 +197,7 @@ def _keep_loop(wanted):
         if not asyncio and not wanted:
             return
         import asyncio
-        _runner = asyncio.Runner()
+        _runner = _make_runner(asyncio)
         loop = _runner.get_loop()
         main = threading.get_ident()
         running = asyncio.events._get_running_loop
@@ -194,7 +232,12 @@ def _evaluate(code, names):
     if not code.co_flags & inspect.CO_COROUTINE:
         return eval(code, names)
     _keep_loop(True)
-    return _runner.run(types.FunctionType(code, names)())
+    _runner.hit = ()
+    try:
+        return _runner.run(types.FunctionType(code, names)())
+    except KeyboardInterrupt as error:
+        interrupt = _interrupted(error)
+    raise interrupt
 
 
 def _take_show(source):

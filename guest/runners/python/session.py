@@ -70,6 +70,8 @@ def _session(control, native, make_way):
     received = b""
     streams = []  # weak: those of earlier steps may be held by the program
     handlers = {}  # the program's, of signals; between two steps
+    variables = {}  # of the step: what they were before it, None if not set
+    missed = False  # an interrupt came before the step's handlers were there
 
     def high(fd):
         moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH)
@@ -145,12 +147,33 @@ def _session(control, native, make_way):
             dup2(nothing, fd)
         flush()  # what a stream could not write is dropped here
 
-    def prepare(file, place):
+    def put_variable(name, value):
+        if value is None:
+            os.environb.pop(name, None)
+        else:
+            os.environb[name] = value
+        if name == b"TZ":
+            tzset()
+
+    def set_variables(place):
+        """The first step's are there since the interpreter's start; what they
+        were without it is in a file."""
+        was = os.environb if steps else dict(
+            text.split(b"=", 1) for text in _strings(place + "/was"))
         for text in _strings(place + "/env"):
             name, _, value = text.partition(b"=")
-            os.environb[name] = value
-            if name == b"TZ":
-                tzset()
+            variables[name] = (was or os.environb).get(name)
+            put_variable(name, value)
+
+    def put_variables_back():
+        while variables:
+            try:
+                put_variable(*variables.popitem())
+            except BaseException:
+                pass  # the program has spoilt os.environ
+
+    def prepare(file, place):
+        set_variables(place)
         sys.argv = [file] + [os.fsdecode(t) for t in _strings(place + "/args")]
         modules["__main__"] = main
         main.__name__ = "__main__"
@@ -263,11 +286,20 @@ def _session(control, native, make_way):
 
     def nobody(number, frame):
         """An interrupt is for a step; between two there is none."""
+        nonlocal missed
+        missed = number == _signal.SIGINT
+
+    def heed():
+        """The interrupt that came too early."""
+        handler = getsignal(_signal.SIGINT)
+        if missed and callable(handler):
+            handler(_signal.SIGINT, sys._getframe())
 
     def run(mode, file, place, said):
         try:
             while handlers:
                 set_signal(*handlers.popitem())
+            heed()
             prepare(file, place)
             if steps and make_way:
                 make_way(file)
@@ -307,10 +339,12 @@ def _session(control, native, make_way):
             pass  # the program closed it; its loss
 
     def step(mode, file, place):
+        nonlocal missed
         result = open_streams(place)
         said = {"text": None, "results": []}
         if native:
             native.live_begin()
+        missed = False
         say(b"S")
         code = None
         while True:
@@ -329,6 +363,7 @@ def _session(control, native, make_way):
         if getpid() != pid:
             flush()
             raise SystemExit(code)  # a child that the program has forked
+        put_variables_back()
         report(result, said)
         close_streams()
         try:
