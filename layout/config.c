@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The schema of config.json is the table `fields`: one row a key, one setter a
- * type; those of lists are in config_lists.c. What belongs to two keys at once is checked behind it, in relate().
+ * type; those of lists are in config_lists.c, those that say what runs, and
+ * where, in config_program.c. What belongs to two keys at once is checked behind
+ * it, in config_relate.c.
  * Every refusal is made by config_wrong(), so that all of them read alike:
  *   "timeout" is -3; it must be a number of seconds from 0.1 to 3600
  */
@@ -129,6 +131,15 @@ static int set_seconds(struct parse *p, const struct field *f, json_t *value)
 	return 0;
 }
 
+/* 0: without end; config_relate() says for which jobs. */
+static int set_timeout(struct parse *p, const struct field *f, json_t *value)
+{
+	if (!json_is_number(value) || json_number_value(value) != 0)
+		return set_seconds(p, f, value);
+	p->config->timeout_ms = 0;
+	return 0;
+}
+
 static int set_language(struct parse *p, const struct field *f, json_t *value)
 {
 	const char *name = config_text(value);
@@ -197,31 +208,6 @@ static int set_stdin(struct parse *p, const struct field *f, json_t *value)
 	return 0;
 }
 
-static int set_call(struct parse *p, const struct field *f, json_t *value)
-{
-	const char *text = config_text(value);
-	size_t len = text ? strlen(text) : 0;
-	char *copy;
-
-	if (!text || !len || len > f->max)
-		return config_wrong(p, f, value,
-			     "a function's name of 1 to %llu bytes",
-			     (unsigned long long)f->max);
-	for (size_t at = 0; at < len;
-	     at += (size_t)utf8_step(text + at, len - at))
-		if (utf8_is_control(text + at))
-			return config_wrong(p, f, value,
-				     "a function's name without control "
-				     "characters");
-	copy = strdup(text);
-	if (!copy)
-		return config_no_memory(p);
-	free(p->config->call);
-	p->config->call = copy;
-	p->has_call = true;
-	return 0;
-}
-
 static int set_memory(struct parse *p, const struct field *f, json_t *value)
 {
 	int r = set_integer(p, f, value);
@@ -235,23 +221,6 @@ static int set_stdin_open(struct parse *p, const struct field *f, json_t *value)
 	if (!json_is_boolean(value))
 		return config_wrong(p, f, value, "true or false");
 	p->config->stdin_open = json_is_true(value);
-	return 0;
-}
-
-static int set_session(struct parse *p, const struct field *f, json_t *value)
-{
-	const char *text = config_text(value);
-	char *copy;
-
-	if (!text || job_name_check(text) < 0 || job_name_is_draft(text))
-		return config_wrong(p, f, value,
-				    "a session's name: 1 to %u bytes without "
-				    "\"/\" and control characters that do not "
-				    "begin with \".\"", LIMIT_JOB_NAME);
-	copy = strdup(text);
-	if (!copy)
-		return config_no_memory(p);
-	p->config->session = copy;
 	return 0;
 }
 
@@ -284,7 +253,7 @@ static const struct field fields[] = {
 	{ "env", config_set_env, CONFIG(env), 0, LIMIT_ENV, 0, NULL },
 	{ "stdin", set_stdin, 0, 0, LIMIT_STDIN_TEXT, 0, NULL },
 	{ "stdin_open", set_stdin_open, 0, 0, 0, 0, NULL },
-	{ "timeout", set_seconds, CONFIG(timeout_ms), LIMIT_TIMEOUT_MIN_MS, 0,
+	{ "timeout", set_timeout, CONFIG(timeout_ms), LIMIT_TIMEOUT_MIN_MS, 0,
 	  OPERATOR(timeout_ms), NULL },
 	{ "grace", set_seconds, CONFIG(grace_ms), 0, LIMIT_GRACE_MS, 0, NULL },
 	{ "linger", set_seconds, CONFIG(linger_ms), 0, LIMIT_LINGER_MS, 0,
@@ -307,11 +276,15 @@ static const struct field fields[] = {
 	  " of seconds" },
 	{ "input", set_input, 0, 0, 0, 0, NULL },
 	{ "mode", set_mode, 0, 0, 0, 0, NULL },
-	{ "call", set_call, 0, 1, LIMIT_FILE_NAME, 0, NULL },
+	{ "call", config_set_call, 0, 1, LIMIT_FILE_NAME, 0, NULL },
 	{ "command", config_set_command, CONFIG(command), 1, LIMIT_ARGS, 0, NULL },
-	{ "session", set_session, 0, 0, 0, 0, NULL },
+	{ "session", config_set_session, 0, 0, 0, 0, NULL },
 	{ "session_idle", set_seconds, CONFIG(session_idle_ms),
 	  LIMIT_SESSION_IDLE_MIN_MS, LIMIT_SESSION_IDLE_MS, 0, NULL },
+	{ "sandbox", config_set_sandbox, 0, 0, 0, 0, NULL },
+	{ "cwd", config_set_cwd, 0, 1, LIMIT_PATH, 0, NULL },
+	{ "code", config_set_code, 0, 0, 0, 0, NULL },
+	{ "note", config_set_note, 0, 0, LIMIT_NOTE, 0, NULL },
 	{ "priority", set_priority, 0, 0, 0, 0, NULL },
 	{ "environment", config_set_environment, 0, 0, 0, 0, NULL },
 	{ "warm", config_set_warm, 0, 0, 0, 0, NULL },
@@ -398,60 +371,6 @@ static int set_member(struct parse *p, const char *key, json_t *value)
 	return unknown_key(p, key);
 }
 
-/* What one key demands of another. */
-static int relate(struct parse *p)
-{
-	const struct job_config *c = p->config;
-
-	if (c->mode == MODE_COMMAND && !p->has_command)
-		return err_set(p->err, -EINVAL,
-			       "\"mode\" is \"command\", but there is no "
-			       "\"command\"; it must be a list of strings, the "
-			       "program first");
-	if (c->mode != MODE_COMMAND && p->has_command)
-		return err_set(p->err, -EINVAL,
-			       "\"command\" is there, but \"mode\" is not "
-			       "\"command\"; it must be, or \"command\" must go");
-	if (c->mode != MODE_CALL && p->has_call)
-		return err_set(p->err, -EINVAL,
-			       "\"call\" is there, but \"mode\" is not "
-			       "\"call\"; it must be, or \"call\" must go");
-	if (c->session && (c->mode == MODE_CALL || c->mode == MODE_COMMAND))
-		return err_set(p->err, -EINVAL,
-			       "\"session\" is there, and \"mode\" is \"%s\"; "
-			       "in a session it must be \"script\" or "
-			       "\"cell\"",
-			       c->mode == MODE_CALL ? "call" : "command");
-	if (c->stdin_open && c->retry)
-		return err_set(p->err, -EINVAL,
-			       "\"retry\" is %llu, and \"stdin_open\" is true; "
-			       "input that was taken cannot be had again: one of "
-			       "the two must go", (unsigned long long)c->retry);
-	if (c->stdin_open && c->stdin_text)
-		return err_set(p->err, -EINVAL,
-			       "\"stdin\" is there, and \"stdin_open\" is true; "
-			       "only one of them is allowed");
-	if (c->session && c->retry)
-		return err_set(p->err, -EINVAL,
-			       "\"retry\" is %llu, and \"session\" is there; "
-			       "what a lost session held cannot be had again: "
-			       "one of the two must go",
-			       (unsigned long long)c->retry);
-	if (c->lang && !c->lang->living &&
-	    (c->session || c->mode == MODE_CELL))
-		return err_set(p->err, -EINVAL,
-			       "\"language\" is \"%s\", which has no sessions "
-			       "and cells; python, javascript and bash do",
-			       c->lang->name);
-	if (c->mode == MODE_CALL && c->lang && !c->lang->callable)
-		return err_set(p->err, -EINVAL,
-			       "\"mode\" is \"call\", but \"language\" is "
-			       "\"%s\", which has no functions to call; it "
-			       "must be \"script\" or \"command\"",
-			       c->lang->name);
-	return config_check_env(p);
-}
-
 int config_defaults(struct job_config *ret_config)
 {
 	struct job_config config = {
@@ -484,6 +403,9 @@ void config_done(struct job_config *config)
 	free(config->input_json);
 	free(config->call);
 	free(config->session);
+	free(config->sandbox);
+	free(config->cwd);
+	free(config->code);
 	free(config->environment);
 	packages_done(&config->packages);
 	*config = (struct job_config){ 0 };
@@ -536,7 +458,7 @@ static int set_all(struct parse *p, json_t *root)
 		if (r < 0)
 			return r;
 	}
-	return relate(p);
+	return config_relate(p, root);
 }
 
 /* It ends too early: can it become an object at all? */

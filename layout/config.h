@@ -31,7 +31,8 @@ struct job_config {
 	char *stdin_text;        /* owned; NULL: the file, else empty */
 	size_t stdin_len;
 	bool stdin_open;         /* standard input comes by stdin.feed */
-	uint64_t timeout_ms, grace_ms;
+	uint64_t timeout_ms;     /* 0: none, in a sandbox */
+	uint64_t grace_ms;
 	uint64_t linger_ms;      /* for what the program leaves running */
 	uint64_t memory_mb, cpus, processes;
 	bool memory_given;       /* it is the config's, not a default */
@@ -47,6 +48,10 @@ struct job_config {
 	enum job_mode mode;
 	char *call;              /* owned; "main" by default */
 	char *session;           /* owned; NULL: a machine of its own */
+	char *sandbox;           /* owned; NULL: no shared machine */
+	char *cwd;               /* owned; NULL: the home */
+	char *code;              /* owned, the program; NULL: a file has it */
+	size_t code_len;
 	int priority;            /* higher ones first, among one user's */
 	uint64_t session_idle_ms; /* the session ends after so long without use */
 };

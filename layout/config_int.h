@@ -46,6 +46,15 @@ int config_set_environment(struct parse *p, const struct field *f,
 			   json_t *value);
 int config_set_packages(struct parse *p, const struct field *f, json_t *value);
 int config_set_warm(struct parse *p, const struct field *f, json_t *value);
+/* config_program.c */
+int config_set_call(struct parse *p, const struct field *f, json_t *value);
+int config_set_session(struct parse *p, const struct field *f, json_t *value);
+int config_set_sandbox(struct parse *p, const struct field *f, json_t *value);
+int config_set_cwd(struct parse *p, const struct field *f, json_t *value);
+int config_set_code(struct parse *p, const struct field *f, json_t *value);
+int config_set_note(struct parse *p, const struct field *f, json_t *value);
+/* config_relate.c: what one key demands of another. Return: 0 or -EINVAL. */
+int config_relate(struct parse *p, const json_t *root);
 void config_strings_done(struct config_strings *strings);
 
 #endif

@@ -18,6 +18,7 @@ struct lang {
 	enum lang_id id;
 	const char *name;        /* the directory under .fsd/templates/ */
 	const char *extensions;  /* " .py " ..., each between blanks */
+	const char *code;        /* what a program is called that has no file */
 	const char *interpreter; /* absolute path in the image */
 	const char *version_of;  /* package whose version is the language's */
 	bool callable;           /* "mode": "call" is possible */

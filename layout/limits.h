@@ -14,6 +14,7 @@
 #define LIMIT_CONFIG_BYTES MIB(1)  /* config.json */
 #define LIMIT_CONFIG_DEPTH 32u     /* levels of JSON */
 #define LIMIT_CODE_BYTES MIB(1)    /* the program's own file */
+#define LIMIT_NOTE KIB(4)          /* "note" in config.json, as JSON */
 #define LIMIT_ARGS 1024u
 #define LIMIT_ARGS_BYTES KIB(128)
 #define LIMIT_ENV 256u

@@ -12,6 +12,8 @@
 #include "fsd/users/people.h"
 #include "run_int.h"
 
+#define INPUT_JSON "input.json" /* what "input" is in the machine */
+
 static const char *const base_env[] = { WIRE_BASE_ENV };
 
 static const uint32_t lang_runner[LANG_MAX] = {
@@ -95,13 +97,19 @@ static int fill_env(struct run *run)
 
 /* --- who runs it, with which arguments --------------------------------------- */
 
+/* Where its program is in the machine, below the home. */
+static const char *code_name(const struct run *run)
+{
+	return run->spec.code ? run->spec.code->name : run->spec.lang->code;
+}
+
 /* The warm shell knows nothing of arguments or of other variables. */
 static bool fits_bash(const struct run *run)
 {
 	const struct job_config *c = run->spec.config;
 
 	return !c->args.count && !c->env.count &&
-	       !strcmp(run->spec.code->name, "code.sh");
+	       !strcmp(code_name(run), "code.sh");
 }
 
 #define BASH_WHY "a warm bash has no arguments and no variables of its own"
@@ -160,7 +168,7 @@ static int fill_argv(struct run *run)
 		for (size_t i = 0; r == 0 && i < c->command.count; i++)
 			r = push(&run->argv, c->command.item[i]);
 	} else {
-		snprintf(path, sizeof(path), WIRE_HOME "/%s", run->spec.code->name);
+		snprintf(path, sizeof(path), WIRE_HOME "/%s", code_name(run));
 		if (run->spec.lang &&
 		    run->vm_job.wire.runner == WIRE_RUN_EXEC)
 			r = push(&run->argv, run->spec.lang->interpreter);
@@ -365,12 +373,16 @@ int run_collect(struct run *run, uint64_t until, struct err *err)
 	const struct job_config *c = run->spec.config;
 	const struct vm_input json = { .kind = WIRE_FILE_REG, .mode = 0644,
 				       .size = c->input_len };
+	const struct vm_input code = { .kind = WIRE_FILE_REG, .mode = 0644,
+				       .size = c->code_len };
 	int r = add_tree(run, until, err);
 
 	if (r)
 		return r;
-	if (c->input_json)
-		r = add_input(run, NULL, "input.json", &json);
+	if (c->code)
+		r = add_input(run, NULL, code_name(run), &code);
+	if (r == 0 && c->input_json)
+		r = add_input(run, NULL, INPUT_JSON, &json);
 	if (r == 0)
 		r = fill_stdin(run);
 	if (r < 0)
@@ -479,8 +491,10 @@ int run_open_input(struct run *run, unsigned i)
 		return -EINVAL;
 	if (run->input_nodes[i])
 		return node_open(run->input_nodes[i], O_RDONLY);
-	return run->inputs[i].kind == WIRE_FILE_STDIN
-		       ? memory_file(c->stdin_text, c->stdin_len)
+	if (run->inputs[i].kind == WIRE_FILE_STDIN)
+		return memory_file(c->stdin_text, c->stdin_len);
+	return strcmp(run->inputs[i].path, INPUT_JSON)
+		       ? memory_file(c->code, c->code_len)
 		       : memory_file(c->input_json, c->input_len);
 }
 

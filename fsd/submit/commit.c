@@ -2,18 +2,14 @@
 #include "commit_int.h"
 #include "draft.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/parsed.h"
 #include "resume.h"
 #include "fsd/run/run.h"
 #include "fsd/run/sched_open.h"
-#include "fsd/run/sessions.h"
 #include "fsd/jobs/unstored.h"
 #include "fsd/mount/wait.h"
 
@@ -87,6 +83,15 @@ enum verdict commit_find_code(struct job *job, const struct job_config *config,
 			c.names);
 		return WRONG;
 	}
+	if (config->code && (c.programs || c.unknown)) {
+		err_set(err, -EINVAL,
+			"config.json: \"code\" is given and there is %s as "
+			"well; only one of them is allowed",
+			c.programs ? c.names : c.unknown->name);
+		return WRONG;
+	}
+	if (config->code)
+		return READY;
 	if (c.programs > 1) {
 		err_set(err, -EINVAL,
 			"%s: there is more than one program; exactly one "
@@ -154,134 +159,6 @@ enum verdict commit_check_inputs(struct job *job,
 		return WRONG;
 	}
 	return READY;
-}
-
-/* --- the program's own text ------------------------------------------------ */
-
-static const char bom[] = { (char)0xef, (char)0xbb, (char)0xbf };
-
-struct opening {
-	off_t size;
-	uint64_t skip; /* a byte order mark */
-	bool shebang, blank;
-};
-
-static size_t blanks(const char *text, size_t len)
-{
-	size_t n = 0;
-
-	while (n < len && isspace((unsigned char)text[n]))
-		n++;
-	return n;
-}
-
-/* Reads no more of it than tells whether there is a program. */
-static int read_opening(const struct node *code, struct opening *ret)
-{
-	static char block[65536]; /* one thread, used up at once */
-	auto_close int fd = node_open(code, O_RDONLY);
-	struct stat st;
-	size_t at;
-	ssize_t n;
-
-	if (fd < 0)
-		return fd;
-	n = read(fd, block, sizeof(block));
-	if (n < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	*ret = (struct opening){ .size = st.st_size };
-	if (n >= (ssize_t)sizeof(bom) && !memcmp(block, bom, sizeof(bom)))
-		ret->skip = sizeof(bom);
-	at = ret->skip;
-	ret->shebang = (size_t)n >= at + 2 && !memcmp(block + at, "#!", 2);
-	if (st.st_size > (off_t)LIMIT_CODE_BYTES)
-		return 0;
-	while (n > 0 && at + blanks(block + at, (size_t)n - at) == (size_t)n) {
-		n = read(fd, block, sizeof(block));
-		at = 0;
-	}
-	ret->blank = n == 0;
-	return n < 0 ? -errno : 0;
-}
-
-int commit_code_too_large(const struct node *code, struct err *err)
-{
-	return err_set(err, -EFBIG,
-		       "%s: the program is larger than 1 MiB; put data into "
-		       "other files", code->name);
-}
-
-static enum verdict check_opening(struct run_spec *spec,
-				  const struct opening *o, struct err *err)
-{
-	const char *name = spec->code->name;
-
-	spec->code_skip = o->skip;
-	if (o->size > (off_t)LIMIT_CODE_BYTES) {
-		commit_code_too_large(spec->code, err);
-		return WRONG;
-	}
-	if (o->blank) {
-		err_set(err, -EINVAL, "%s: the program is empty", name);
-		return WRONG;
-	}
-	if (!spec->lang && !o->shebang) {
-		err_set(err, -EINVAL,
-			"%s: it does not begin with #! and config.json has no "
-			"\"language\"; one of the two is needed",
-			name);
-		return WRONG;
-	}
-	return READY;
-}
-
-static int check_living(struct job *job, const struct run_spec *spec,
-			struct err *err)
-{
-	const struct job_config *c = spec->config;
-
-	if (!c->session && c->mode != MODE_CELL)
-		return 0;
-	if (!spec->lang || !spec->lang->living)
-		return err_set(err, -EINVAL,
-			       "config.json: %s is for python, javascript and "
-			       "bash; %s is %s",
-			       c->session ? "\"session\"" : "\"mode\" \"cell\"",
-			       spec->code->name,
-			       spec->lang ? spec->lang->name : "something else");
-	return c->session ? sessions_check(job->d, job->meta.uid, c,
-					   spec->lang, sched_was_accepted(job),
-					   err)
-			  : 0;
-}
-
-static enum verdict check_code(struct job *job, struct run_spec *spec,
-			       struct err *err)
-{
-	struct opening opening = { 0 };
-	int r;
-
-	if (!spec->code)
-		return READY;
-	spec->lang = spec->config->lang ? spec->config->lang
-					: lang_by_file(spec->code->name);
-	if (spec->config->mode == MODE_CALL &&
-	    (!spec->lang || !spec->lang->callable)) {
-		err_set(err, -EINVAL,
-			"config.json: \"mode\" is \"call\", which %s does not "
-			"have; python, javascript and typescript do",
-			spec->lang ? spec->lang->name : spec->code->name);
-		return WRONG;
-	}
-	r = check_living(job, spec, err);
-	if (r < 0)
-		return WRONG;
-	r = read_opening(spec->code, &opening);
-	if (r < 0) {
-		err_sys(err, r, "%s: cannot be read", spec->code->name);
-		return WRONG;
-	}
-	return check_opening(spec, &opening, err);
 }
 
 /* --- a large config, many files ---------------------------------------------- */
@@ -458,7 +335,7 @@ enum verdict commit_look(struct job *job, bool by_ctl, struct run_spec *spec,
 	if (v == READY)
 		v = commit_check_inputs(job, spec->config, err);
 	if (v == READY)
-		v = check_code(job, spec, err);
+		v = commit_check_code(job, spec, err);
 	if (v == READY && spec->config->manual && !by_ctl)
 		v = HELD;
 	if (v != READY)

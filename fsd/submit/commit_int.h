@@ -36,6 +36,9 @@ enum verdict commit_find_code(struct job *job, const struct job_config *config,
 			      struct node **ret_code, struct err *err);
 /* Return: 0: *ret is NULL if it is not there; negative errno: nobody knows. */
 int commit_find_path(struct job *job, const char *path, struct node **ret);
+/* commit_code.c: sets the spec's language, and what is left out of the code. */
+enum verdict commit_check_code(struct job *job, struct run_spec *spec,
+			       struct err *err);
 int commit_code_too_large(const struct node *code, struct err *err);
 enum verdict commit_check_inputs(struct job *job,
 				 const struct job_config *config,

@@ -284,7 +284,7 @@ void draft_text(struct job *job, struct buf *out)
 						  : NULL;
 	const struct job_config *c = p && p->result == 0 ? &p->config : NULL;
 
-	if (!c || c->mode != MODE_COMMAND)
+	if (!c || (c->mode != MODE_COMMAND && !c->code))
 		look_at_programs(&w, c);
 	if (!node)
 		say_config(&w);

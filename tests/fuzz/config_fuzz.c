@@ -54,7 +54,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check(r == 0);
-	check(c.timeout_ms >= 100 && c.timeout_ms <= limits.timeout_ms);
+	check((c.timeout_ms >= 100 || (c.sandbox && !c.timeout_ms)) && c.timeout_ms <= limits.timeout_ms);
+	check(!c.code || (c.lang && c.code_len));
+	check(!c.cwd || (c.sandbox && *c.cwd));
+	check(!c.sandbox || (!c.retry && !c.memory_given));
 	check(c.grace_ms <= 60000);
 	check(c.linger_ms <= 60000);
 	check(c.memory_mb >= 32 && c.memory_mb <= limits.memory_mb);

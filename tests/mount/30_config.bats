@@ -445,3 +445,33 @@ os.write(os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY), b"{\"timeout\": -3}")
 	wrong '{"retain": 0}' '"retain" is 0; it must be an integer of seconds'
 	wrong '{"retry": 1, "session": "s"}' 'one of the two must go'
 }
+
+@test "a job is one directory and one file: code in config.json" {
+	mkdir "$MNT/one"
+	echo '{"language": "bash", "code": "out of one\nargs", "args": ["x"], "note": {"tag": [1]}}' \
+		>"$MNT/one/config.json"
+	job_wait one
+	stdout_is one $'of one\n/bin/bash\n/home/user/code.sh\nx'
+	result_is one .language bash
+	# It is run again by a new config.json, as any job.
+	echo '{"language": "bash", "code": "out again"}' >"$MNT/one/config.json"
+	job_wait one
+	stdout_is one again
+	# And what ctl starts has it as well.
+	echo start >"$MNT/one/ctl"
+	job_wait one
+	stdout_is one again
+}
+
+@test "code in config.json beside a program's file is refused" {
+	job_start both 'out y' '{"language": "bash", "code": "out x"}'
+	refused both 'config.json: "code" is given and there is code.sh as well; only one of them is allowed'
+	rm "$MNT/both/code.sh" # mended, it starts
+	job_wait both
+	stdout_is both x
+	mkdir "$MNT/late"
+	echo '{"language": "bash", "code": "out x", "start": "manual"}' >"$MNT/late/config.json"
+	job_put late code.foo 'out y'
+	run -1 sh -c 'echo start >"$1"' - "$MNT/late/ctl"
+	refused late 'there is code.foo as well'
+}

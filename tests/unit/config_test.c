@@ -280,6 +280,74 @@ static void test_values(void)
 	}
 }
 
+static void test_code(void)
+{
+	struct job_config c;
+
+	if (good("{\"language\": \"python\", \"code\": \"\xef\xbb\xbf" "a\\u0000b\"}",
+		 &c)) {
+		is_int((long long)c.code_len, 3, "a byte order mark is left out");
+		ok(!memcmp(c.code, "a\0b", 4), "and NUL is kept");
+		config_done(&c);
+	}
+	bad("{\"code\": \"1\"}",
+	    "config.json: \"code\" is there, but no \"language\"; it must be one "
+	    "of python, javascript, typescript, bash");
+	bad("{\"code\": 1, \"language\": \"python\"}",
+	    "config.json: \"code\" is 1; it must be a string, the program's "
+	    "text");
+	bad("{\"code\": \" \\n\", \"language\": \"python\"}",
+	    "config.json: \"code\" is empty; it must be the program's text");
+	bad("{\"code\": \"1\", \"mode\": \"command\", \"command\": "
+	    "[\"ls\"]}",
+	    "config.json: \"code\" is there, and \"mode\" is \"command\", "
+	    "which has no program of its own: one of the two must go");
+}
+
+static void test_note(void)
+{
+	auto_buf struct buf text = { 0 };
+	struct job_config c;
+
+	if (good("{\"note\": {\"a\": [1, null]}}", &c))
+		config_done(&c);
+	buf_str(&text, "{\"note\": \"");
+	for (int i = 0; i < 4095; i++)
+		buf_str(&text, "x");
+	buf_str(&text, "\"}");
+	bad(text.data, "config.json: \"note\" has 4097 bytes of JSON; at most "
+		       "4096 are allowed");
+}
+
+static void test_sandbox(void)
+{
+	struct job_config c;
+
+	if (good("{\"sandbox\": \"s\", \"cwd\": \"a/b\", \"timeout\": 0}",
+		 &c)) {
+		is_str(c.sandbox, "s", "a sandbox");
+		is_str(c.cwd, "a/b", "a directory");
+		is_int((long long)c.timeout_ms, 0, "no end");
+		config_done(&c);
+	}
+	bad("{\"cwd\": \"/\"}",
+	    "config.json: \"cwd\" is there, but no \"sandbox\"; a job without one "
+	    "begins in /home/user: leave the key out");
+	bad("{\"timeout\": 0}",
+	    "config.json: \"timeout\" is 0; it must be a number of seconds from "
+	    "0.1 to 3600: only in a sandbox may a job go without");
+	bad("{\"sandbox\": \"s\", \"memory_mb\": 64}",
+	    "config.json: \"memory_mb\" is there, and \"sandbox\" is \"s\": all "
+	    "that is in the sandbox shares its memory; leave the key out");
+	bad("{\"sandbox\": \"s\", \"retry\": 0}",
+	    "config.json: \"retry\" is there, and \"sandbox\" is \"s\": what a "
+	    "lost sandbox held cannot be had again; leave the key out");
+	bad("{\"sandbox\": \".s\"}",
+	    "config.json: \"sandbox\" is \".s\"; it must be a sandbox's name: 1 "
+	    "to 200 bytes without \"/\" and control characters that do not "
+	    "begin with \".\"");
+}
+
 static void input_is(const char *text, const char *want)
 {
 	struct job_config c;
@@ -536,14 +604,16 @@ static void test_keys(void)
 	    "\"stdin_open\", \"timeout\", \"grace\", \"linger\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
-	    "\"command\", \"session\", \"session_idle\", \"priority\", "
+	    "\"command\", \"session\", \"session_idle\", \"sandbox\", "
+	    "\"cwd\", \"code\", \"note\", \"priority\", "
 	    "\"environment\", \"warm\", \"packages\"");
 	bad("{\"\": 1}", "config.json: \"\" is not a key; allowed: "
 	    "\"language\", \"args\", \"env\", \"stdin\", \"stdin_open\", \"timeout\", "
 	    "\"grace\", \"linger\", \"memory_mb\", \"cpus\", \"processes\", "
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
-	    "\"command\", \"session\", \"session_idle\", \"priority\", "
+	    "\"command\", \"session\", \"session_idle\", \"sandbox\", "
+	    "\"cwd\", \"code\", \"note\", \"priority\", "
 	    "\"environment\", \"warm\", \"packages\"");
 	bad("{\"timeout\": 1, \"timeout\": 2}", "config.json: line 1, column "
 	    "24: duplicate object key near '\"timeout\"'");
@@ -761,6 +831,9 @@ int main(void)
 	test_debian();
 	test_values();
 	test_input();
+	test_code();
+	test_note();
+	test_sandbox();
 	test_numbers();
 	test_words();
 	test_lists();
