@@ -22,13 +22,67 @@ load ../lib/session
 
 @test "bash: the directory, the environment and options stay" {
 	session bash <<-'END'
-		### session env=B=2
-		mkdir sub; cd sub; export A=1; set -f; shopt -s nullglob
+		### session
+		mkdir sub; cd sub; export A=1 B=2; set -f; shopt -s nullglob
 		### session
 		echo "$PWD" *; printenv A B; shopt nullglob
 	END
 	output_is 'exit: 0' 'out: HOME/sub *' 'out: 1' 'out: 2' \
 		"out: nullglob       	on" 'exit: 0'
+}
+
+@test "bash: a step's variables are put back after it, whatever it made of them" {
+	session bash <<-'END'
+		### session
+		plain=p; export given=g
+		### session env=NEW=1,HOME=/h,IFS=:,plain=q,given=h
+		q=a:b; printf '<%s>' $q $HOME $plain $given; sh -c 'echo "$NEW $plain"'
+		NEW=2; unset HOME given
+		### session
+		q=a:b; printf '<%s>' "${NEW-none}" $q $HOME $plain; sh -c 'echo "$given ${plain-none}"'
+	END
+	output_is 'exit: 0' 'out: <a><b></h><q><h>1 q' 'exit: 0' \
+		'out: <none><a:b></><p>g none' 'exit: 0'
+}
+
+@test "bash: an interrupt ends the step with 130 wherever it is, and all stays" {
+	session bash <<-'END'
+		### session
+		x=1; soon() { (sleep 0.2; echo go) & }
+		### session int=go
+		f() { soon; sleep 1000; echo no; }; f; echo no
+		### session int=go
+		soon; while :; do true; done
+		### session int=go open
+		soon; read -r line; echo no
+		### session int=go
+		soon; y=$(sleep 1000); echo no
+		### session int=go
+		set -e; soon; if ! (sleep 1000 | cat); then echo no; fi
+		### session int=go
+		soon; trap 'echo last' EXIT; wait; sleep 1000
+		### session int=go
+		trap 'echo own' INT; soon; sleep 0.4; echo after; trap - INT; trap -p
+		### session int=go
+		soon; sleep 1000
+		### session
+		echo "$x"
+	END
+	assert_equal "$(grep -cx 'exit: 130' <<<"$output")" 7
+	refute_line 'out: no'
+	assert_equal "$(tail -n 11 <<<"$output")" "$(printf '%s\n' 'out: last' \
+		'exit: 130' 'out: go' 'out: own' 'out: after' 'exit: 0' 'out: go' \
+		'exit: 130' 'out: 1' 'exit: 0' ended)"
+}
+
+@test "bash: what runs in the background survives an interrupt" {
+	session bash <<-'END'
+		### session int=go
+		{ sleep 0.2; echo go; sleep 0.2; } & p=$!; wait
+		### session
+		wait $p; echo $?
+	END
+	output_is 'out: go' 'exit: 130' 'out: 0' 'exit: 0'
 }
 
 @test "bash: a step has its own name and arguments" {

@@ -12,12 +12,16 @@
 # it, as a script's would, and is forgotten. With `builtin trap` or `exec` a
 # program can end its session.
 #
+# An interrupt is SIGINT to the shell and its foreground. Its trap ends the step as
+# `exit 130` does, unless the program has a trap of its own.
+#
 # set -e, -u, -x, -v and pipefail are how one script wants to be run and are off
 # when a step begins; all other options stay as they are.
 if [[ ! -v fsd_runner ]]; then
 	unset BASH_ENV
 	fsd_runner=${BASH_SOURCE[0]} fsd_file='' fsd_exit=''
-	fsd_left='' fsd_traced=''
+	fsd_left='' fsd_traced='' fsd_runs='' fsd_missed=''
+	fsd_names=() fsd_were=() fsd_marks=()
 	# bash keeps 3 in 10 meanwhile, and gives its copy the same flag.
 	{ exec 250<&10; } 3<&-
 	exec 3<&-
@@ -31,6 +35,10 @@ if [[ ! -v fsd_runner ]]; then
 			own=''
 			case ${name^^} in
 			0 | EXIT | SIGEXIT) own=$(builtin trap -p EXIT) ;;
+			2 | INT | SIGINT)
+				own=$(builtin trap -p INT)
+				[[ $own != *fsd_interrupt* ]] || continue
+				;;
 			esac
 			if [[ $own != *fsd_runner* ]]; then
 				builtin trap -p "$name" || return
@@ -66,7 +74,18 @@ if [[ ! -v fsd_runner ]]; then
 		esac
 		[[ ${#others[@]} != 0 ]] || return 0
 		fsd_traced=1
-		builtin trap -- "$action" "${others[@]}"
+		builtin trap -- "$action" "${others[@]}" || return
+		[[ $(builtin trap -p INT) ]] || builtin trap fsd_interrupt INT
+	}
+
+	# A read goes on behind a trap, and shall not find anything more.
+	# shellcheck disable=SC2317
+	fsd_interrupt() {
+		if [[ $fsd_runs ]]; then
+			exec </dev/null
+			exit 130
+		fi
+		fsd_missed=1
 	}
 
 	# With extdebug, a DEBUG trap that returns 2 makes bash return from where
@@ -113,9 +132,34 @@ if [[ ! -v fsd_runner ]]; then
 		fi
 		fsd_file=''
 		exec </dev/null >/dev/null 2>&1
+		fsd_put_back
 		builtin printf -v fsd_code '\\%o' "$fsd_code"
 		# shellcheck disable=SC2059
 		builtin printf "E$fsd_code" >&250
+	}
+
+	# The step's variables, of which fsd_put_back knows what they were.
+	fsd_set() {
+		while IFS= builtin read -r -d '' fsd_text; do
+			fsd_name=${fsd_text%%=*}
+			fsd_names+=("$fsd_name") fsd_were+=("${!fsd_name-}")
+			fsd_marks+=("${!fsd_name+=}${!fsd_name@a}")
+			builtin export "${fsd_text?}"
+		done
+	}
+
+	fsd_put_back() {
+		for fsd_i in "${!fsd_names[@]}"; do
+			fsd_name=${fsd_names[fsd_i]}
+			if [[ ${fsd_marks[fsd_i]} == =*x* ]]; then
+				builtin export "$fsd_name=${fsd_were[fsd_i]}"
+			elif [[ ${fsd_marks[fsd_i]} == =* ]]; then
+				builtin export -n "$fsd_name=${fsd_were[fsd_i]}"
+			else
+				builtin unset -v "$fsd_name"
+			fi
+		done
+		fsd_names=() fsd_were=() fsd_marks=()
 	}
 
 	# Return: is there another step?
@@ -125,24 +169,25 @@ if [[ ! -v fsd_runner ]]; then
 		IFS=' ' builtin read ${TMOUT:+-t9999999} -r _ _ \
 			fsd_file fsd_dir <&250 || return
 		exec <"$fsd_dir/in" >"$fsd_dir/out" 2>"$fsd_dir/err"
+		fsd_missed=''
 		builtin printf S >&250
 		fsd_args=()
 		[[ ! -e $fsd_dir/args ]] || builtin mapfile -d '' fsd_args <"$fsd_dir/args"
-		if [[ -e $fsd_dir/env ]]; then
-			while IFS= builtin read -r -d '' fsd_text; do
-				builtin export "${fsd_text?}"
-			done <"$fsd_dir/env"
-		fi
+		[[ ! -e $fsd_dir/env ]] || fsd_set <"$fsd_dir/env"
 		BASH_ARGV0=$fsd_file
 	}
 	builtin printf R >&250
 fi
 fsd_pid=$BASHPID
 # A subshell has forgotten the traps, but knows them until it sets one.
-[[ ! $fsd_traced ]] || builtin eval "$(builtin trap -p)"
+if [[ $fsd_traced ]]; then
+	builtin eval "$(builtin trap -p)"
+else
+	builtin trap fsd_interrupt INT
+fi
 fsd_measure
 # The first thing after a step, when its options and exit's trap still stand.
-fsd_after='fsd_code=${fsd_left:-$?}
+fsd_after='fsd_code=${fsd_left:-$?} fsd_runs=""
 	[[ -z $fsd_left ]] || { builtin trap - DEBUG; builtin shopt -u extdebug; }
 	builtin set +ex
 	fsd_left=""
@@ -152,8 +197,14 @@ builtin trap "{ $fsd_after; } 2>/dev/null"'
 	fsd_end; ( . "$fsd_runner" )' EXIT
 while fsd_turn; do
 	builtin set -- "${fsd_args[@]}"
-	# shellcheck source=/dev/null
-	. "$fsd_file"
+	fsd_runs=1
+	if [[ ! $fsd_missed ]]; then
+		# shellcheck source=/dev/null
+		. "$fsd_file"
+	else
+		# shellcheck disable=SC2034
+		fsd_left=130 # for fsd_after
+	fi
 	{ builtin eval "$fsd_after"; } 2>/dev/null
 done
 # A program's `continue` turns the loop, as its end does; `break` leaves it.
