@@ -13,7 +13,8 @@
  * only vm_end() is allowed. vm_end() is allowed at any time, also from inside
  * an event; the machine dies and no further event is delivered. A machine
  * serves one job and is destroyed; but when the job was a session's step and
- * `exited` said that its interpreter lives, vm_run() may be called again.
+ * `exited` said that its interpreter lives, vm_run() may be called again. A
+ * shared machine (vm_share()) serves many.
  */
 #ifndef VM_VM_H
 #define VM_VM_H
@@ -235,7 +236,8 @@ struct vm_events {
 	 * or negative errno.
 	 */
 	int (*open_input)(void *arg, unsigned i);
-	void (*started)(void *arg);
+	/* pid: of the program in its machine, or 0: it is not known. */
+	void (*started)(void *arg, uint32_t pid);
 	/* Return < 0 (disk full ...): vm ends the job with failed(LOST). */
 	int (*output)(void *arg, enum vm_stream stream, const void *data,
 		      size_t len);
@@ -290,13 +292,38 @@ bool vm_lease_is_first(const struct vm_lease *lease, uint32_t *ret_mib,
 void vm_making(const struct vm *vm, char *ret, size_t size);
 /* After granted. *job and what it points at are borrowed until vm_end(). */
 void vm_run(struct vm_lease *lease, const struct vm_job *job);
+
+/* What all that a shared machine runs may use together. */
+struct vm_share {
+	uint64_t memory_bytes;
+	uint32_t processes, cpus;
+};
+/*
+ * After granted, instead of vm_run(), once: the machine serves several jobs at
+ * once from now on, each by a lease that vm_join() gives. This lease has its
+ * files, and hears only of its death: failed. vm_end() of it ends the machine;
+ * leases that are joined still fail.
+ */
+void vm_share(struct vm_lease *lease, const struct vm_share *share);
+/*
+ * A lease on a lane of a shared machine. granted follows; then all that is said
+ * of a lease holds, but for the machine's life: vm_run() may follow a step whose
+ * interpreter lives, vm_fs() asks the machine, and vm_end() ends the lane alone.
+ * It kills what still runs of it; what a program left that has ended lives on.
+ * Its jobs have no tape. If the machine dies it fails. Return: NULL, and
+ * *ret_error is -ENOMEM, -EMFILE (WIRE_LANE_MAX are open) or -ESTALE: the
+ * machine is not shared, or has died.
+ */
+struct vm_lease *vm_join(struct vm_lease *machine,
+			 const struct vm_events *events, void *arg,
+			 int *ret_error);
 /* From now on ev hears of the lease, not who asked for it. */
 void vm_hear(struct vm_lease *lease, const struct vm_events *events, void *arg);
 /* After vm_run(). Signal 9 to WIRE_KILL_ALL ends the job (exited follows). */
 void vm_kill(struct vm_lease *lease, enum wire_kill_scope scope, unsigned sig);
 /*
- * Asks for a file of a session's machine: from vm_run() of its first step on,
- * whether a step runs or none. *fs is copied; its id is chosen here. Return: 0,
+ * Asks for a file of a session's machine, from vm_run() of its first step on,
+ * whether a step runs or none; or of a shared one, from vm_share() on. *fs is copied; its id is chosen here. Return: 0,
  * then done comes exactly once; -ESTALE: there is no such machine; -EBUSY: too
  * much was asked for already; -ENOMEM.
  *

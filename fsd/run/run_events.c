@@ -158,11 +158,12 @@ void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns)
 	loop_timer_set(run->d->loop, &run->timer, limit - MIN(since, limit));
 }
 
-static void on_started(void *arg)
+static void on_started(void *arg, uint32_t pid)
 {
 	struct run *run = arg;
 	struct vm_tape *t = run->vm_job.tape;
 
+	(void)pid;
 	if (!run->started)
 		run_started(run, now_ns(), realtime_ns());
 	if (run->job)

@@ -119,10 +119,11 @@ static int on_open(void *arg, unsigned i)
 	return fd;
 }
 
-static void on_started(void *arg)
+static void on_started(void *arg, uint32_t pid)
 {
 	struct run *r = arg;
 
+	(void)pid;
 	check(!r->over && r->has_job && !r->started);
 	r->started = true;
 }

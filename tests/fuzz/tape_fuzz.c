@@ -57,8 +57,9 @@ static const struct channel_events channel_events = {
 	.finished = on_end, .broken = on_broken,
 };
 
-static void on_started(void *arg)
+static void on_started(void *arg, uint32_t pid)
 {
+	(void)pid;
 	check(!((struct run *)arg)->over);
 }
 

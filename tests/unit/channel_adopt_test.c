@@ -72,8 +72,9 @@ static int on_open(void *arg, unsigned i)
 	return fd < 0 || ftruncate(fd, 1 << 20) < 0 ? -errno : fd;
 }
 
-static void on_started(void *arg)
+static void on_started(void *arg, uint32_t pid)
 {
+	(void)pid;
 	((struct side *)arg)->starts++;
 }
 

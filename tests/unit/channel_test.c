@@ -77,8 +77,9 @@ static int on_open(void *arg, unsigned i)
 	return fd;
 }
 
-static void on_started(void *arg)
+static void on_started(void *arg, uint32_t pid)
 {
+	(void)pid;
 	((struct peer *)arg)->starts++;
 	loop_quit(((struct peer *)arg)->loop);
 }

@@ -39,8 +39,9 @@ static struct {
 static struct vm_backend adopting;
 static const struct vm_backend *backend = &vm_backend_fake;
 
-static void on_started(void *arg)
+static void on_started(void *arg, uint32_t pid)
 {
+	(void)pid;
 	((struct room *)arg)->starts++;
 }
 

@@ -71,10 +71,11 @@ static int on_open(void *arg, unsigned i)
 	return r->text[i] ? text_fd(r->text[i]) : -ENOENT;
 }
 
-static void on_started(void *arg)
+static void on_started(void *arg, uint32_t pid)
 {
 	struct run *r = arg;
 
+	(void)pid;
 	r->started = true;
 	if (r->kill_at_start)
 		vm_kill(r->lease, WIRE_KILL_ALL, r->kill_at_start);

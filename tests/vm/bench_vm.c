@@ -92,8 +92,9 @@ static int on_open(void *arg, unsigned i)
 	return fd;
 }
 
-static void on_started(void *arg)
+static void on_started(void *arg, uint32_t pid)
 {
+	(void)pid;
 	((struct one *)arg)->started_ns = now_ns();
 }
 

@@ -62,7 +62,7 @@ static void watch(struct channel *ch)
 {
 	uint64_t now = now_ns(), left = ch->wait_end_ns - now;
 
-	if (!ch->waiting_for || ch->hold || ch->full)
+	if (!ch->waiting_for || ch->hold || ch->full || ch->stalled)
 		loop_timer_del(&ch->deadline);
 	else
 		loop_timer_set(ch->loop, &ch->deadline,

@@ -75,6 +75,16 @@ int channel_fs(struct channel *ch, const struct wire_fs *fs, vm_fs_done *done,
 void channel_kill(struct channel *ch, enum wire_kill_scope scope,
 		  unsigned sig);
 void channel_hold(struct channel *ch, bool hold);
+/* Puts SHARE, from where on its files may be asked for, and gives its socket up
+ * for fd: what it has read of it and not dealt with, and what it has not sent,
+ * are appended to in and out. Consumes fd. Return: the socket, which the caller
+ * owns, or negative errno. Phase IDLE only. */
+int channel_share(struct channel *ch, const struct wire_share *share, int fd,
+		  struct buf *in, struct buf *out);
+/* True: the guest cannot be heard for a while, and is not to blame for it. */
+void channel_stall(struct channel *ch, bool stalled);
+/* Has its program come to its end, of which nothing lives on that takes a job? */
+bool channel_has_ended(const struct channel *ch);
 /* Reads and delivers whatever is still in the socket of a dead machine. */
 void channel_drain(struct channel *ch);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests for the files of a session's machine: what waits to be put, what
- * waits for its answer, and the watch over that. The guest answers in order,
- * and what it answers must be what was asked for.
+ * Requests for the files of a session's or a shared machine: what waits to be
+ * put, what waits for its answer, and the watch over that. The guest answers in
+ * order, and what it answers must be what was asked for.
  */
 #include "channel_int.h"
 
@@ -23,10 +23,10 @@ struct asked {
 	uint8_t payload[];
 };
 
-static bool is_session(const struct channel *ch)
+static bool has_files(const struct channel *ch)
 {
-	return wire_mode_is_step(ch->job_mode) && ch->phase >= PHASE_IDLE &&
-	       ch->phase < PHASE_DONE;
+	return (ch->shared || wire_mode_is_step(ch->job_mode)) &&
+	       ch->phase >= PHASE_IDLE && ch->phase < PHASE_DONE;
 }
 
 int channel_fs(struct channel *ch, const struct wire_fs *fs, vm_fs_done *done,
@@ -36,7 +36,7 @@ int channel_fs(struct channel *ch, const struct wire_fs *fs, vm_fs_done *done,
 	struct wire_writer w = { .p = NULL };
 	struct asked *a;
 
-	if (!is_session(ch))
+	if (!has_files(ch))
 		return -ESTALE;
 	if (ch->fs_count >= WAITING_MAX)
 		return -EBUSY;
@@ -62,7 +62,7 @@ int channel_fs(struct channel *ch, const struct wire_fs *fs, vm_fs_done *done,
 
 void channel_fs_progress(struct channel *ch)
 {
-	if (list_empty(&ch->fs_flight) || ch->hold)
+	if (list_empty(&ch->fs_flight) || ch->hold || ch->stalled)
 		loop_timer_del(&ch->fs_deadline);
 	else
 		loop_timer_set(ch->loop, &ch->fs_deadline,
@@ -82,7 +82,8 @@ bool channel_fs_put(struct channel *ch)
 	struct asked *a = list_first(&ch->fs_waiting, struct asked, node);
 
 	/* The guest knows of the session by its first JOB. */
-	if (!a || ch->fs_in_flight >= FLIGHT_MAX || !ch->job_put)
+	if (!a || ch->fs_in_flight >= FLIGHT_MAX ||
+	    !(ch->job_put || ch->shared))
 		return false;
 	channel_put(ch, WIRE_FS, 0, a->payload, a->size);
 	if (ch->phase == PHASE_DONE)

@@ -80,6 +80,9 @@ struct channel {
 	uint32_t files, left; /* entries sent, told of as left out */
 	bool in_file, skip_file;
 	bool lives;                     /* EXIT said so */
+	bool ended;                     /* EXIT came and said otherwise */
+	bool shared;                    /* lane 0: it has no job */
+	bool stalled;                   /* the guest is not heard */
 
 	struct vm_tape *tape;           /* borrowed: the job's, or NULL */
 	uint64_t tape_at;               /* of it, what `in` has had */

@@ -113,7 +113,7 @@ static void on_started(struct channel *ch, const struct wire_header *h,
 	ch->phase = PHASE_RUNNING;
 	if (!ch->killed)
 		channel_wait(ch, NULL, 0);
-	ch->job_ev->started(ch->job_arg);
+	ch->job_ev->started(ch->job_arg, pid);
 	if (ch->phase == PHASE_RUNNING && ch->has_signal) {
 		ch->has_signal = false;
 		channel_signal(ch, ch->signal_scope, ch->signal);
@@ -207,6 +207,7 @@ static void on_exit_frame(struct channel *ch, const struct wire_header *h,
 	channel_send_end(ch);
 	e.lives &= !ch->killed; /* it is not used again, so nobody counts on it */
 	ch->lives = e.lives;
+	ch->ended = !e.lives;
 	ch->phase = PHASE_COLLECTING;
 	channel_fs_progress(ch);
 	channel_wait(ch, "sending its output files", WAIT_OUTPUT_S);

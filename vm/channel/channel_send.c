@@ -82,6 +82,7 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	ch->input = 0;
 	ch->input_at = ch->stdin_acked = 0;
 	ch->killed = ch->cancelled = ch->has_signal = ch->lives = false;
+	ch->ended = false;
 	memset(ch->got, 0, sizeof(ch->got));
 	ch->output_bytes = 0;
 	ch->run_at = 0;

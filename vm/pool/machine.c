@@ -62,6 +62,8 @@ static void end(struct machine *m)
 	loop_timer_del(&m->served);
 	channel_free(m->ch);
 	m->ch = NULL;
+	lanes_free(m->lanes);
+	m->lanes = NULL;
 	if (m->bm)
 		m->bm->backend->ops->kill(m->bm);
 	else if (!m->gone)
@@ -107,7 +109,9 @@ static void on_gone(void *arg, const char *why, bool taken)
 	m->gone = true;
 	m->taken = taken;
 	/* Its last words may still be in the socket: they count. */
-	if (m->state != MACHINE_ENDED)
+	if (m->state != MACHINE_ENDED && m->lanes)
+		lanes_drain(m->lanes);
+	else if (m->state != MACHINE_ENDED)
 		channel_drain(m->ch);
 	if (m->state != MACHINE_ENDED)
 		broke(m, m->eof_wait.loop ? m->eof_why : failure, why);
@@ -319,7 +323,7 @@ static struct machine *blank(const struct machine_spec *spec)
 		return NULL;
 	*m = (struct machine){
 		.loop = spec->loop, .ev = spec->ev, .arg = spec->arg,
-		.owner = spec->owner, .heat = spec->heat,
+		.owner = spec->owner, .heat = spec->heat, .scale = spec->scale,
 		.made_ns = now_ns(),
 		.rounds = spec->heat ? spec->rounds : 0,
 		.eof_wait = { .fn = on_eof_wait, .arg = m },
@@ -389,6 +393,39 @@ void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 	/* The bytes wait in the socket: nobody waits for the guest to wake. */
 	awake(m, patient ? 0 : WAKE_MS * NS_PER_MS);
 	channel_job(m->ch, job, ev, arg);
+}
+
+static void on_lanes_heard(void *arg)
+{
+	on_heard(arg);
+}
+
+static void on_lanes_broken(void *arg, const char *sentence, bool eof)
+{
+	on_broken(arg, VM_FAILED_LOST, sentence, eof);
+}
+
+static const struct lanes_events lanes_events = {
+	.heard = on_lanes_heard,
+	.broken = on_lanes_broken,
+};
+
+int machine_share(struct machine *m, const struct vm_share *share,
+		  bool patient)
+{
+	const struct wire_share wire = {
+		.memory_bytes = share->memory_bytes,
+		.processes = share->processes,
+		.cpus = share->cpus,
+		.realtime_ns = realtime_ns(),
+	};
+
+	if (!enter(m, MACHINE_RUNNING))
+		return -EINVAL;
+	m->used = true;
+	awake(m, patient ? 0 : WAKE_MS * NS_PER_MS);
+	return lanes_new(m->loop, m->ch, &wire, m->scale, &lanes_events, m,
+			 &m->lanes);
 }
 
 /* A wire that nobody has the other end of. */

@@ -14,13 +14,14 @@
 
 #include "vm/backend.h"
 #include "vm/channel/channel.h"
+#include "vm/channel/lanes.h"
 
 enum machine_state {
 	MACHINE_STARTING, /* being restored; cannot hear yet */
 	MACHINE_HEATING,  /* runs no-ops */
 	MACHINE_WARM,     /* stopped, in the pool; `heated` says how warm */
 	MACHINE_LEASED,   /* belongs to a lease, idle or stopped */
-	MACHINE_RUNNING,  /* has the job */
+	MACHINE_RUNNING,  /* has the job, or is shared */
 	MACHINE_ENDED,    /* killed; its process is not reaped yet */
 	MACHINE_STATE_MAX
 };
@@ -38,7 +39,8 @@ struct machine_events {
 	void (*warm)(void *arg, struct machine *m);
 	/* After machine_ask_cost(): see struct backend_machine_events. */
 	void (*cost)(void *arg, struct machine *m, uint64_t bytes);
-	/* It has said something of its job, for the first time. */
+	/* It has said something of its job, or of a lane, for the first
+	 * time. */
 	void (*heard)(void *arg, struct machine *m);
 	/* It broke, in whatever state; it is ENDED now. */
 	void (*broken)(void *arg, struct machine *m, enum vm_failure why,
@@ -63,13 +65,15 @@ struct machine {
 	struct loop *loop;
 	struct backend_machine *bm;   /* NULL once gone */
 	struct channel *ch;           /* owned; NULL once ended */
+	struct lanes *lanes;          /* owned; NULL but while it is shared */
 	const struct machine_events *ev;
 	void *arg;
+	unsigned scale;               /* of every wait */
 	unsigned rounds;              /* of heat that are left per runner */
 	uint32_t round_left;          /* runners left in this round */
 	bool paused, up;
 	bool born_hot;                /* it only draws its secrets */
-	bool used;                    /* it has had a job */
+	bool used;                    /* it has had a job, or was shared */
 	bool heard;                   /* and has said something of it */
 	bool stored;                  /* it was WARM */
 	bool suspect;                 /* WARM: it is to answer first */
@@ -110,6 +114,10 @@ void machine_lease(struct machine *m, struct vm_lease *lease);
  * not wake at once is broken soon. */
 void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 		 const struct vm_events *ev, void *arg);
+/* LEASED to RUNNING, with lanes (machine->lanes) instead of a job. Return: 0 or
+ * negative errno; then it is to be ended. */
+int machine_share(struct machine *m, const struct vm_share *share,
+		  bool patient);
 /* One that a process before this one had, RUNNING: see channel_adopt(). wire and
  * monitor are consumed, both -1: it is gone, and its tape has all. Return: 0 or
  * negative errno. */

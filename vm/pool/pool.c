@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pool_class.h"
+#include "pool_shared.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,6 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 
-#define AGAIN_MAX 2   /* other machines for a job that none has heard */
 #define AGAIN_MS 5000 /* in that time, or it has waited enough */
 #define YOUNG_MS 150  /* most jobs have ended by then */
 #define QUIET_MS 2000 /* no lease and no start: time for more heat */
@@ -71,10 +71,12 @@ static void grant(struct machine *m, enum vm_source source)
 		c->vm->stats.jobs_warm++;
 	else
 		c->vm->stats.jobs_restored++;
-	if (l->job) /* another machine has had it, and never said so */
+	if (l->shared) /* another machine has had it, and never said so */
+		pool_share(l);
+	else if (l->job)
 		pool_run(l);
 	else
-		loop_defer(c->vm->loop, &l->call);
+		pool_defer(l);
 }
 
 static bool on_idle(void *arg, struct machine *m)
@@ -123,7 +125,7 @@ static bool may_have_another(const struct vm_lease *l, const struct machine *m)
 static void strand(struct vm_lease *l)
 {
 	l->stranded = true;
-	loop_defer(l->vm->loop, &l->call);
+	pool_defer(l);
 }
 
 static void have_another(struct vm_lease *l, struct machine *m,
@@ -137,6 +139,7 @@ static void have_another(struct vm_lease *l, struct machine *m,
 	if (l->job && l->job->tape)
 		tape_unsign(l->job->tape);
 	loop_call_del(&l->call);
+	pool_lose_lanes(l);
 	l->machine = NULL;
 	l->granted = false;
 	l->again++;
@@ -161,6 +164,13 @@ void pool_strand(struct vm *vm)
 	}
 }
 
+static void fail_all(struct vm_lease *l, enum vm_failure why,
+		     const char *sentence)
+{
+	pool_fail_lanes(l, sentence);
+	lease_fail(l, why, sentence);
+}
+
 static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 		      const char *sentence)
 {
@@ -177,7 +187,7 @@ static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 	if (may_have_another(l, m))
 		have_another(l, m, sentence);
 	else if (l)
-		lease_fail(l, why, sentence);
+		fail_all(l, why, sentence);
 	pool_kick(vm);
 }
 
@@ -421,6 +431,17 @@ static void lease_call(struct loop_call *call)
 		l->events->stranded(l->arg);
 }
 
+void pool_defer(struct vm_lease *l)
+{
+	loop_defer(l->vm->loop, &l->call);
+}
+
+void lease_init(struct vm_lease *l)
+{
+	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
+	list_init(&l->joined);
+}
+
 void lease_fail(struct vm_lease *l, enum vm_failure why, const char *sentence)
 {
 	if (l->failed)
@@ -432,7 +453,7 @@ void lease_fail(struct vm_lease *l, enum vm_failure why, const char *sentence)
 	l->failed = true;
 	l->why = why;
 	snprintf(l->sentence, sizeof(l->sentence), "%s", sentence);
-	loop_defer(l->vm->loop, &l->call);
+	pool_defer(l);
 }
 
 int pool_lease(struct vm *vm, struct vm_lease *l)
@@ -443,7 +464,6 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	if (!l->cls)
 		return -ENOMEM;
 	l->need.environment = l->cls->cls.environment; /* the class's own */
-	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
 	list_add_tail(&l->cls->waiting, &l->node);
 	l->cls->waiting_count++;
 	list_for_each (pos, tmp, &vm->classes)
@@ -471,7 +491,6 @@ int pool_adopt(struct vm_lease *l, int wire, int monitor)
 	int r = -ENOMEM;
 
 	spec.owner = l->cls = class_get(vm, &cls);
-	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
 	if (l->cls) {
 		r = machine_adopt(&spec, wire, monitor, l->job, l->events,
 				  l->arg, &l->machine);
@@ -495,10 +514,15 @@ int pool_adopt(struct vm_lease *l, int wire, int monitor)
 void pool_unlease(struct vm_lease *l)
 {
 	loop_call_del(&l->call);
+	if (l->of) {
+		pool_part(l);
+		return;
+	}
 	if (!l->granted && !l->failed) {
 		list_del(&l->node);
 		l->cls->waiting_count--;
 	}
+	pool_orphan_lanes(l);
 	if (l->machine)
 		machine_end(l->machine);
 	l->machine = NULL;
@@ -551,8 +575,10 @@ void pool_done(struct vm *vm)
 	list_for_each(pos, tmp, &vm->machines) {
 		struct machine *m = list_entry(pos, struct machine, node);
 
-		if (m->lease)
+		if (m->lease) {
+			pool_lose_lanes(m->lease);
 			m->lease->machine = NULL;
+		}
 		list_del(&m->node);
 		machine_forget(m);
 	}

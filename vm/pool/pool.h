@@ -10,10 +10,13 @@
 
 #include "vm/backend.h"
 #include "demand.h"
+#include "vm/channel/lanes.h"
 #include "vm/qemu/host.h"
 #include "machine.h"
 #include "plan.h"
 #include "pool_kept.h"
+
+#define AGAIN_MAX 2 /* other machines for a job that none has heard */
 
 enum class_state {
 	CLASS_NONE,    /* no template, nobody is making one */
@@ -56,7 +59,7 @@ struct pool_class {
 };
 
 struct vm_lease {
-	struct list node;          /* class->waiting until granted */
+	struct list node;          /* class->waiting until granted; of->joined */
 	struct vm *vm;
 	struct pool_class *cls;
 	struct vm_need need;
@@ -73,6 +76,11 @@ struct vm_lease {
 	enum vm_failure why;
 	char sentence[300];
 	struct vm_lease_info info;
+	bool shared;               /* vm_share() was called */
+	struct vm_share share;
+	struct list joined;        /* vm_lease.node, of its lanes */
+	struct vm_lease *of;       /* whose machine it has a lane of; or NULL */
+	struct lane *lane;         /* of; NULL before and after there is one */
 };
 
 struct vm {
@@ -126,6 +134,10 @@ bool pool_give_way(struct vm *vm);
 void pool_expect(struct vm *vm, uint32_t runner, const char *environment_id);
 /* The lease does not wait any more, or its machine is not wanted. */
 void pool_unlease(struct vm_lease *lease);
+/* Of one that is zeroed. */
+void lease_init(struct vm_lease *lease);
+/* Delivers what the lease is due, later. */
+void pool_defer(struct vm_lease *lease);
 /* Delivers failed, later, once. */
 void lease_fail(struct vm_lease *lease, enum vm_failure why,
 		const char *sentence);

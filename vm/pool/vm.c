@@ -12,6 +12,7 @@
 #include "vm/qemu/host.h"
 #include "vm/jail/jail_wire.h"
 #include "pool_class.h"
+#include "pool_shared.h"
 #include "vm/qemu/store.h"
 #include "vm/channel/tape.h"
 
@@ -401,17 +402,28 @@ void vm_expect(struct vm *vm, uint32_t runner, const char *environment_id)
 	pool_expect(vm, runner, environment_id);
 }
 
-struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
-			  const struct vm_events *events, void *arg)
+static struct vm_lease *lease_new(struct vm *vm,
+				  const struct vm_events *events, void *arg)
 {
 	struct vm_lease *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
 	l->vm = vm;
-	l->need = *need;
 	l->events = events;
 	l->arg = arg;
+	lease_init(l);
+	return l;
+}
+
+struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
+			  const struct vm_events *events, void *arg)
+{
+	struct vm_lease *l = lease_new(vm, events, arg);
+
+	if (!l)
+		return NULL;
+	l->need = *need;
 	if (pool_lease(vm, l) < 0) {
 		free(l);
 		return NULL;
@@ -429,13 +441,40 @@ bool vm_lease_is_first(const struct vm_lease *l, uint32_t *ret_mib,
 
 void vm_run(struct vm_lease *l, const struct vm_job *job)
 {
-	if (l->failed)
+	if (l->failed || l->shared)
 		return;
 	l->job = job;
 	if (!l->runs++)
 		l->first_run_ns = now_ns();
-	if (l->machine) /* else another one is on its way */
+	if (l->of)
+		pool_run_lane(l);
+	else if (l->machine) /* else another one is on its way */
 		pool_run(l);
+}
+
+void vm_share(struct vm_lease *l, const struct vm_share *share)
+{
+	if (l->failed || l->shared || l->runs || l->of)
+		return;
+	l->shared = true;
+	l->share = *share;
+	l->first_run_ns = now_ns();
+	if (l->machine)
+		pool_share(l);
+}
+
+struct vm_lease *vm_join(struct vm_lease *machine,
+			 const struct vm_events *events, void *arg,
+			 int *ret_error)
+{
+	struct vm_lease *l = lease_new(machine->vm, events, arg);
+	int r = l ? pool_join(machine, l) : -ENOMEM;
+
+	*ret_error = r;
+	if (r == 0)
+		return l;
+	free(l);
+	return NULL;
 }
 
 void vm_mark(struct vm_lease *l, const struct vm_tape_flow *flow)
@@ -484,11 +523,8 @@ struct vm_lease *vm_adopt(struct vm *vm, const struct vm_sockets *sockets,
 	if (jail >= 0 && ops->left)
 		ops->left(vm->backend, t->keys.jail, take_fd(&jail));
 	if (is_sane(t) && (lives || tape_is_whole(t, !job->wire.output_limit)))
-		l = calloc(1, sizeof(*l));
+		l = lease_new(vm, events, arg);
 	if (l) {
-		l->vm = vm;
-		l->events = events;
-		l->arg = arg;
 		l->job = job;
 		if (!lives) {
 			fd_close(&wire);
@@ -517,22 +553,24 @@ void vm_hear(struct vm_lease *l, const struct vm_events *events, void *arg)
 
 void vm_kill(struct vm_lease *l, enum wire_kill_scope scope, unsigned sig)
 {
-	if (l->machine && l->machine->ch)
-		channel_kill(l->machine->ch, scope, sig);
+	if (lease_channel(l))
+		channel_kill(lease_channel(l), scope, sig);
 }
 
 int vm_fs(struct vm_lease *l, const struct wire_fs *fs, vm_fs_done *done,
 	  void *arg)
 {
-	if (!l->machine || l->failed || !l->machine->ch)
+	const struct vm_lease *has = l->of ? l->of : l;
+
+	if (!has->machine || l->failed || !has->machine->ch)
 		return -ESTALE;
-	return channel_fs(l->machine->ch, fs, done, arg);
+	return channel_fs(has->machine->ch, fs, done, arg);
 }
 
 void vm_hold(struct vm_lease *l, bool hold)
 {
-	if (l->machine && l->machine->ch)
-		channel_hold(l->machine->ch, hold);
+	if (lease_channel(l))
+		channel_hold(lease_channel(l), hold);
 }
 
 void vm_end(struct vm_lease *l)

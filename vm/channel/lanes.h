@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The wire of a shared machine: several lanes, each of them the life of a wire
+ * from JOB on (guest/wire.h). A lane's host end is a channel as any other, on
+ * one end of a socketpair; frames move between the other end and the machine's
+ * socket, and their headers say which lane they are of. Lane 0 is the machine's
+ * own channel. What a lane does not take waits here, up to a bound; behind it
+ * the machine is not read until that lane has taken some.
+ */
+#ifndef VM_LANES_H
+#define VM_LANES_H
+
+#include "channel.h"
+
+struct lanes;
+struct lane;
+
+/* No handler is called from inside a call of this header, but of lanes_drain().
+ * A handler of `broken` may call lanes_free(). */
+struct lanes_events {
+	/* Something came but the answer to a HEAT; once. */
+	void (*heard)(void *arg);
+	/* No lane hears anything any more. eof: the peer closed the wire. */
+	void (*broken)(void *arg, const char *sentence, bool eof);
+};
+
+/*
+ * Sends SHARE by ch, takes its socket and gives it lane 0. scale multiplies the
+ * wait for CLOSED. ch is borrowed. Return: 0 or negative errno; then ch is of
+ * no use.
+ */
+int lanes_new(struct loop *loop, struct channel *ch,
+	      const struct wire_share *share, unsigned scale,
+	      const struct lanes_events *ev, void *arg, struct lanes **ret);
+/* Frees every lane and its channel too, but the machine's own. */
+void lanes_free(struct lanes *ls);
+/* Delivers what is still in the socket of a dead machine, each lane its own. */
+void lanes_drain(struct lanes *ls);
+
+/* ev, arg: of the lane's channel, which is idle. Return: 0, -EMFILE: no number
+ * is free, or another negative errno. */
+int lanes_open(struct lanes *ls, const struct channel_events *ev, void *arg,
+	       struct lane **ret);
+/* Borrowed until lane_close(). */
+struct channel *lane_channel(const struct lane *lane);
+/* Ends its channel, and in the guest whatever the lane still runs. What a
+ * program has left that has ended lives on. */
+void lane_close(struct lane *lane);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leases on the lanes of a machine that is another lease's. They come and go
+ * while it stays; if it dies they all fail. Only if it has not said a word does
+ * another machine take its place, and each lease gets a lane of that one.
+ */
+#include "pool_shared.h"
+
+#include <errno.h>
+
+/* --- what a lane's channel tells --------------------------------------------- */
+
+static void on_finished(void *arg)
+{
+	(void)arg; /* its lane stays until vm_end() */
+}
+
+static void on_broken(void *arg, enum vm_failure why, const char *sentence,
+		      bool eof)
+{
+	(void)eof;
+	lease_fail(arg, why, sentence);
+}
+
+static const struct channel_events lane_events = {
+	.finished = on_finished,
+	.broken = on_broken,
+};
+
+/* --- lanes ---------------------------------------------------------------------- */
+
+/* Return: 0 or negative errno: then it has none. */
+static int open_lane(struct vm_lease *l)
+{
+	return lanes_open(l->of->machine->lanes, &lane_events, l, &l->lane);
+}
+
+void pool_run_lane(struct vm_lease *l)
+{
+	if (l->lane)
+		channel_job(lane_channel(l->lane), l->job, l->events, l->arg);
+}
+
+/* After the machine's end, which took its lanes along. */
+void pool_lose_lanes(struct vm_lease *l)
+{
+	list_for_each(pos, tmp, &l->joined)
+		list_entry(pos, struct vm_lease, node)->lane = NULL;
+}
+
+void pool_fail_lanes(struct vm_lease *l, const char *sentence)
+{
+	list_for_each(pos, tmp, &l->joined) {
+		struct vm_lease *j = list_entry(pos, struct vm_lease, node);
+
+		j->lane = NULL;
+		lease_fail(j, VM_FAILED_LOST, sentence);
+	}
+}
+
+void pool_orphan_lanes(struct vm_lease *l)
+{
+	pool_fail_lanes(l, "its machine was ended");
+	list_for_each(pos, tmp, &l->joined) {
+		struct vm_lease *j = list_entry(pos, struct vm_lease, node);
+
+		list_del(&j->node);
+		j->of = NULL;
+	}
+}
+
+void pool_part(struct vm_lease *l)
+{
+	if (l->lane)
+		lane_close(l->lane);
+	l->lane = NULL;
+	list_del(&l->node);
+}
+
+/* --- sharing ----------------------------------------------------------------------- */
+
+void pool_share(struct vm_lease *l)
+{
+	int r = machine_share(l->machine, &l->share, l->again >= AGAIN_MAX);
+
+	list_for_each(pos, tmp, &l->joined) {
+		struct vm_lease *j = list_entry(pos, struct vm_lease, node);
+
+		if (r == 0 && !j->failed)
+			r = open_lane(j);
+		if (r == 0 && j->job)
+			pool_run_lane(j);
+	}
+	if (r == 0)
+		return;
+	/* Without memory: to say so is all that can be done. */
+	machine_end(l->machine);
+	l->machine = NULL;
+	pool_fail_lanes(l, "no memory for its machine");
+	lease_fail(l, VM_FAILED_LOST, "no memory for its machine");
+}
+
+int pool_join(struct vm_lease *machine, struct vm_lease *l)
+{
+	int r = 0;
+
+	if (!machine->shared || machine->failed)
+		return -ESTALE;
+	l->of = machine;
+	l->cls = machine->cls;
+	l->need = machine->need;
+	l->info = machine->info;
+	l->info.granted_ns = now_ns();
+	l->granted = true;
+	if (machine->machine) /* else another one is on its way */
+		r = open_lane(l);
+	if (r < 0)
+		return r;
+	list_add_tail(&machine->joined, &l->node);
+	pool_defer(l);
+	return 0;
+}
