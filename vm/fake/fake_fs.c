@@ -13,15 +13,19 @@
 struct call {
 	struct fake_guest *g;
 	const struct wire_fs *fs;
+	struct list *files[2];  /* of its tree; new ones go to the first */
+	unsigned lists;
 	struct fake_file *file; /* at the path, or NULL */
 	struct wire_writer out;
 };
 
-static struct fake_file *find(struct fake_guest *g, const char *path)
+static struct fake_file *find(struct call *c, const char *path)
 {
-	struct fake_file *f = fake_file_find(&g->outputs, path);
+	struct fake_file *f = NULL;
 
-	return f ? f : fake_file_find(&g->inputs, path);
+	for (unsigned i = c->lists; i-- && !f;)
+		f = fake_file_find(c->files[i], path);
+	return f;
 }
 
 /* The part of path below dir ("" is the top), or NULL. */
@@ -34,27 +38,25 @@ static const char *below(const char *path, const char *dir)
 	return !strncmp(path, dir, n) && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-static bool has_children(struct fake_guest *g, const char *dir)
+static bool has_children(struct call *c, const char *dir)
 {
-	struct list *lists[] = { &g->inputs, &g->outputs };
-
-	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
-		list_for_each(pos, tmp, lists[i])
+	for (unsigned i = 0; i < c->lists; i++)
+		list_for_each(pos, tmp, c->files[i])
 			if (below(list_entry(pos, struct fake_file, node)->path,
 				  dir))
 				return true;
 	return false;
 }
 
-static bool is_dir(struct fake_guest *g, const char *path)
+static bool is_dir(struct call *c, const char *path)
 {
-	struct fake_file *f = path[0] ? find(g, path) : NULL;
+	struct fake_file *f = path[0] ? find(c, path) : NULL;
 
 	return !path[0] || (f ? f->kind == WIRE_FILE_DIR
-			      : has_children(g, path));
+			      : has_children(c, path));
 }
 
-static int check_parent(struct fake_guest *g, const char *path)
+static int check_parent(struct call *c, const char *path)
 {
 	auto_free char *parent = strdup(path);
 	char *slash = strrchr(parent, '/');
@@ -62,7 +64,7 @@ static int check_parent(struct fake_guest *g, const char *path)
 	if (!slash)
 		return 0;
 	*slash = '\0';
-	return is_dir(g, parent) ? 0 : find(g, parent) ? -ENOTDIR : -ENOENT;
+	return is_dir(c, parent) ? 0 : find(c, parent) ? -ENOTDIR : -ENOENT;
 }
 
 static int op_stat(struct call *c)
@@ -74,7 +76,7 @@ static int op_stat(struct call *c)
 		st.mode = c->file->mode & 0777;
 		st.size = c->file->data.len;
 		st.mtime_ns = c->file->mtime_ns;
-	} else if (!is_dir(c->g, c->fs->path)) {
+	} else if (!is_dir(c, c->fs->path)) {
 		return -ENOENT;
 	}
 	wire_fs_stat_put(&c->out, &st);
@@ -84,15 +86,14 @@ static int op_stat(struct call *c)
 /* Those directly in the directory, by their number from 1. */
 static int op_list(struct call *c)
 {
-	struct list *lists[] = { &c->g->inputs, &c->g->outputs };
 	struct wire_writer head = { .p = c->out.p, .size = 8 };
 	uint64_t at = 0;
 
-	if (!is_dir(c->g, c->fs->path))
+	if (!is_dir(c, c->fs->path))
 		return c->file ? -ENOTDIR : -ENOENT;
 	wire_put_u64(&c->out, 0);
-	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
-		list_for_each(pos, tmp, lists[i]) {
+	for (unsigned i = 0; i < c->lists; i++)
+		list_for_each(pos, tmp, c->files[i]) {
 			struct fake_file *f =
 				list_entry(pos, struct fake_file, node);
 			const char *name = below(f->path, c->fs->path);
@@ -114,7 +115,7 @@ static int op_read(struct call *c)
 	const struct buf *data = c->file ? &c->file->data : NULL;
 
 	if (!data)
-		return is_dir(c->g, c->fs->path) ? -EISDIR : -ENOENT;
+		return is_dir(c, c->fs->path) ? -EISDIR : -ENOENT;
 	if (c->file->kind == WIRE_FILE_DIR)
 		return -EISDIR;
 	if (c->fs->offset < data->len)
@@ -168,11 +169,11 @@ static int op_truncate(struct call *c)
 
 static int make(struct call *c, uint8_t kind)
 {
-	int r = check_parent(c->g, c->fs->path);
+	int r = check_parent(c, c->fs->path);
 
 	if (r < 0)
 		return r;
-	c->file = fake_file_new(&c->g->inputs, c->fs->path, kind, c->fs->mode);
+	c->file = fake_file_new(c->files[0], c->fs->path, kind, c->fs->mode);
 	return op_stat(c);
 }
 
@@ -191,7 +192,7 @@ static int op_create(struct call *c)
 
 static int op_mkdir(struct call *c)
 {
-	return is_dir(c->g, c->fs->path) || c->file ? -EEXIST
+	return is_dir(c, c->fs->path) || c->file ? -EEXIST
 						    : make(c, WIRE_FILE_DIR);
 }
 
@@ -209,7 +210,7 @@ static int op_rmdir(struct call *c)
 {
 	if (!c->file || c->file->kind != WIRE_FILE_DIR)
 		return c->file ? -ENOTDIR : -ENOENT;
-	if (has_children(c->g, c->fs->path))
+	if (has_children(c, c->fs->path))
 		return -ENOTEMPTY;
 	fake_file_free(c->file);
 	return 0;
@@ -232,8 +233,8 @@ static void rename_below(struct list *files, const char *from, const char *to)
 
 static int op_rename(struct call *c)
 {
-	struct fake_file *old = find(c->g, c->fs->to);
-	int r = check_parent(c->g, c->fs->to);
+	struct fake_file *old = find(c, c->fs->to);
+	int r = check_parent(c, c->fs->to);
 
 	if (r < 0 || !c->file)
 		return r < 0 ? r : -ENOENT;
@@ -245,12 +246,12 @@ static int op_rename(struct call *c)
 		return -EEXIST;
 	if (old && old->kind != c->file->kind)
 		return old->kind == WIRE_FILE_DIR ? -EISDIR : -ENOTDIR;
-	if (old && has_children(c->g, c->fs->to))
+	if (old && has_children(c, c->fs->to))
 		return -ENOTEMPTY;
 	if (old)
 		fake_file_free(old);
-	rename_below(&c->g->inputs, c->fs->path, c->fs->to);
-	rename_below(&c->g->outputs, c->fs->path, c->fs->to);
+	for (unsigned i = 0; i < c->lists; i++)
+		rename_below(c->files[i], c->fs->path, c->fs->to);
 	return 0;
 }
 
@@ -271,17 +272,18 @@ static int op_times(struct call *c)
 /* A list of files has no other kinds of entries. */
 static int op_hidden(struct call *c)
 {
-	if (!is_dir(c->g, c->fs->path))
+	if (!is_dir(c, c->fs->path))
 		return c->file ? -ENOTDIR : -ENOENT;
 	wire_put_u32(&c->out, 0);
 	return 0;
 }
 
-/* Of a machine with one program, as of a real one. */
 static int op_processes(struct call *c)
 {
-	(void)c;
-	return -EOPNOTSUPP;
+	if (!c->g->shared) /* as a real one */
+		return -EOPNOTSUPP;
+	fake_processes(c->g, &c->out);
+	return 0;
 }
 
 static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
@@ -293,6 +295,52 @@ static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
 	[WIRE_FS_CHMOD] = op_chmod,	  [WIRE_FS_TIMES] = op_times,
 	[WIRE_FS_HIDDEN] = op_hidden,	  [WIRE_FS_PROCESSES] = op_processes,
 };
+
+/* --- the root ---------------------------------------------------------------- */
+
+#define HOME (&WIRE_HOME[1])
+
+static bool is_change(const struct wire_fs *fs)
+{
+	return fs->op != WIRE_FS_STAT && fs->op != WIRE_FS_LIST &&
+	       fs->op != WIRE_FS_READ && fs->op != WIRE_FS_HIDDEN;
+}
+
+/* A path of the root in the home's terms, or NULL: it is not in the home. */
+static char *in_home(char *path)
+{
+	if (!strcmp(path, HOME))
+		return path + strlen(path);
+	return (char *)(uintptr_t)below(path, HOME);
+}
+
+/* Of the root: which of its files they are, and whether they may be changed. */
+static int choose_files(struct call *c, struct wire_fs *fs)
+{
+	char *path = in_home(fs->path), *to = in_home(fs->to);
+
+	c->files[0] = &c->g->inputs;
+	c->files[1] = &c->g->outputs;
+	c->lists = 2;
+	if (fs->tree != WIRE_FS_ROOT)
+		return 0;
+	if (!c->g->shared)
+		return -EOPNOTSUPP;
+	if (path && (fs->op != WIRE_FS_RENAME || to)) {
+		fs->path = path;
+		fs->to = to ? to : fs->to;
+		return 0;
+	}
+	c->files[0] = &c->g->root;
+	c->lists = 1;
+	if (!is_change(fs))
+		return 0;
+	if (path || (to && fs->op == WIRE_FS_RENAME))
+		return -EXDEV;
+	return !below(fs->path, "tmp") || (fs->to[0] && !below(fs->to, "tmp"))
+		       ? -EROFS
+		       : 0;
+}
 
 static bool has_fault(const struct fake_guest *g, const char *fault)
 {
@@ -359,8 +407,8 @@ void fake_fs(struct fake_guest *g, const void *payload, size_t length)
 {
 	uint8_t room[WIRE_PAYLOAD_MAX];
 	struct wire_writer head = { .p = room, .size = 8 };
-	struct wire_fs fs;
-	struct call c = { .g = g, .fs = &fs };
+	struct wire_fs fs, seen;
+	struct call c = { .g = g, .fs = &seen };
 	int r;
 
 	c.out = (struct wire_writer){ .p = room + 8, .size = sizeof(room) - 8 };
@@ -368,8 +416,11 @@ void fake_fs(struct fake_guest *g, const void *payload, size_t length)
 		g->crash(g->arg);
 		return;
 	}
-	c.file = find(g, fs.path);
-	r = answer(&c);
+	seen = fs;
+	r = choose_files(&c, &seen);
+	c.file = find(&c, seen.path);
+	if (r == 0)
+		r = answer(&c);
 	wire_put_u32(&head, has_fault(g, "number") ? fs.id + 1 : fs.id);
 	wire_put_u32(&head, (uint32_t)-r);
 	if (has_fault(g, "garbage"))

@@ -10,6 +10,10 @@
 
 void fake_flush(struct fake_guest *g)
 {
+	if (g->machine) {
+		fake_lane_flush(g);
+		return;
+	}
 	while (g->out.len && !g->hung) {
 		ssize_t n = send(g->sock.fd, g->out.data, g->out.len,
 				 MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -170,14 +174,16 @@ static void files_free(struct list *files)
 /* A step is over: its files stay, the rest is the next one's. */
 static void begin_anew(struct fake_guest *g)
 {
+	struct list *home = &fake_machine(g)->inputs;
+
 	list_for_each(pos, tmp, &g->outputs) {
 		struct fake_file *f = list_entry(pos, struct fake_file, node);
-		struct fake_file *old = fake_file_find(&g->inputs, f->path);
+		struct fake_file *old = fake_file_find(home, f->path);
 
 		if (old)
 			fake_file_free(old);
 		list_del(&f->node);
-		list_add_tail(&g->inputs, &f->node);
+		list_add_tail(home, &f->node);
 	}
 	buf_clear(&g->stdin_data);
 	g->stdin_closed = false;
@@ -222,8 +228,12 @@ void fake_finish(struct fake_guest *g, enum wire_exit_kind kind,
 	if (g->job.output_limit)
 		put_outputs(g);
 	fake_flush(g);
-	if (g->exit.lives)
+	if (g->exit.lives) {
 		begin_anew(g);
+		return;
+	}
+	fake_process_end(g, g->pid);
+	g->pid = 0;
 }
 
 /* --- files ------------------------------------------------------------------ */
@@ -277,14 +287,18 @@ static void on_file(struct fake_guest *g, const struct wire_header *h,
 					 ? wire_get_str(c, WIRE_PATH_MAX)
 					 : NULL;
 
-	struct fake_file *old = path ? fake_file_find(&g->inputs, path) : NULL;
+	/* Programs of two lanes may have the same name. */
+	struct list *to = path && !strncmp(path, "code.", 5)
+				  ? &g->inputs
+				  : &fake_machine(g)->inputs;
+	struct fake_file *old = path ? fake_file_find(to, path) : NULL;
 
 	g->open_to = &g->stdin_data;
 	if (!path || h->arg == WIRE_FILE_STDIN)
 		return;
 	if (old) /* an earlier step's */
 		fake_file_free(old);
-	g->open_to = &fake_file_new(&g->inputs, path, h->arg, mode)->data;
+	g->open_to = &fake_file_new(to, path, h->arg, mode)->data;
 	if (target)
 		buf_str(g->open_to, target);
 }
@@ -300,11 +314,24 @@ static void on_job(struct fake_guest *g, const void *payload, size_t length)
 			fake_hex(&g->out, g->job.envp.item[i] + strlen(lie));
 }
 
+/* A living interpreter has the pid of its first step. */
+static void begin_process(struct fake_guest *g)
+{
+	auto_buf struct buf command = { 0 };
+
+	if (g->pid)
+		return;
+	for (uint32_t i = 0; i < g->job.argv.count; i++)
+		buf_fmt(&command, "%s%s", i ? " " : "", g->job.argv.item[i]);
+	g->pid = fake_process_new(g, command.data ? command.data : "");
+}
+
 static void on_run(struct fake_guest *g)
 {
 	g->script = fake_script_of(g);
+	begin_process(g);
 	if (!g->script || strncmp(g->script, "nostart\n", 8) != 0)
-		fake_put(g, WIRE_STARTED, 0, NULL, 0);
+		fake_put_u32s(g, WIRE_STARTED, 1, g->pid, 0);
 	g->started_ns = now_ns();
 	g->running = true;
 	g->line = g->script;
@@ -319,6 +346,8 @@ static void on_kill(struct fake_guest *g, unsigned scope, struct wire_cursor *c)
 
 	if (g->hung || g->deaf || (g->ignore_term && sig != 9))
 		return;
+	if (g->machine && scope == WIRE_KILL_ALL && sig == 9)
+		fake_lane_kill(g);
 	if (g->survives)
 		fake_finish(g, WIRE_EXIT_CODE, 0);
 	else if (scope == WIRE_KILL_INTERRUPT &&
@@ -328,8 +357,8 @@ static void on_kill(struct fake_guest *g, unsigned scope, struct wire_cursor *c)
 		fake_finish(g, WIRE_EXIT_SIGNAL, sig);
 }
 
-static void on_frame(struct fake_guest *g, const struct wire_header *h,
-		     const void *payload)
+void fake_frame(struct fake_guest *g, const struct wire_header *h,
+		const void *payload)
 {
 	struct wire_cursor c;
 
@@ -340,9 +369,11 @@ static void on_frame(struct fake_guest *g, const struct wire_header *h,
 		fake_put(g, WIRE_PONG, 0, payload, h->length);
 	} else if (h->type == WIRE_OWN) {
 		g->owned = true;
-	} else if (h->type == WIRE_JOB && g->owned) {
+	} else if (h->type == WIRE_SHARE) {
+		fake_share(g, payload, h->length);
+	} else if (h->type == WIRE_JOB && g->owned && !g->shared) {
 		on_job(g, payload, h->length);
-	} else if (h->type == WIRE_FS && g->in_session) {
+	} else if (h->type == WIRE_FS && (g->in_session || g->shared)) {
 		fake_fs(g, payload, h->length);
 	} else if (h->type == WIRE_FILE) {
 		on_file(g, h, &c);
@@ -370,15 +401,21 @@ static void parse(struct fake_guest *g)
 
 	while (g->in.len - at >= WIRE_HEADER_SIZE) {
 		const uint8_t *p = (const uint8_t *)g->in.data + at;
+		uint8_t head[WIRE_HEADER_SIZE], lane;
 		struct wire_header h;
 
-		if (wire_header_get(p, &h) < 0) {
+		memcpy(head, p, sizeof(head));
+		lane = wire_lane_take(head);
+		if (wire_header_get(head, &h) < 0) {
 			g->crash(g->arg);
 			return;
 		}
 		if (g->in.len - at < WIRE_HEADER_SIZE + h.length)
 			break;
-		on_frame(g, &h, p + WIRE_HEADER_SIZE);
+		if (lane)
+			fake_lane_frame(g, lane, &h, p + WIRE_HEADER_SIZE);
+		else
+			fake_frame(g, &h, p + WIRE_HEADER_SIZE);
 		at += WIRE_HEADER_SIZE + h.length;
 	}
 	buf_eat(&g->in, at);
@@ -400,6 +437,7 @@ static void on_socket(struct loop_fd *src, uint32_t events)
 		return;
 	}
 	fake_script_run(g);
+	fake_lanes_run(g);
 }
 
 /* --- life ---------------------------------------------------------------- */
@@ -410,7 +448,7 @@ struct fake_guest *fake_guest_new(struct loop *loop, int fd,
 	struct fake_guest *g = calloc(1, sizeof(*g));
 
 	if (!g) {
-		close(fd);
+		fd_close(&fd);
 		return NULL;
 	}
 	g->loop = loop;
@@ -425,6 +463,8 @@ struct fake_guest *fake_guest_new(struct loop *loop, int fd,
 	g->step = (struct loop_call){ .fn = on_step, .arg = g };
 	list_init(&g->inputs);
 	list_init(&g->outputs);
+	list_init(&g->processes);
+	list_init(&g->root);
 	return g;
 }
 
@@ -432,12 +472,14 @@ void fake_guest_free(struct fake_guest *g)
 {
 	if (!g)
 		return;
+	fake_lanes_free(g);
 	loop_fd_del(&g->sock);
 	loop_timer_del(&g->sleep);
 	loop_call_del(&g->step);
 	fd_close(&g->sock.fd);
 	files_free(&g->inputs);
 	files_free(&g->outputs);
+	files_free(&g->root);
 	buf_done(&g->in);
 	buf_done(&g->out);
 	buf_done(&g->stdin_data);

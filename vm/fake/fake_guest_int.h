@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by fake_guest.c (the wire's far end) and fake_script.c. */
+/* Shared by fake_guest.c (the wire's far end), fake_script.c, fake_fs.c and
+ * fake_lanes.c. */
 #ifndef VM_FAKE_GUEST_INT_H
 #define VM_FAKE_GUEST_INT_H
 
 #include "fake_guest.h"
 
-#include "guest/wire.h"
+#include "guest/wire_fs.h"
 #include "layout/base/buf.h"
 
 struct fake_file {
@@ -16,6 +17,15 @@ struct fake_file {
 	uint64_t mtime_ns;
 	struct buf data;        /* owned */
 };
+
+struct fake_process {
+	struct list node;
+	uint32_t pid;
+	uint8_t lane;           /* 0: of none that is open */
+	char *command;          /* owned */
+};
+
+#define FAKE_OUT_HIGH (256u << 10) /* a script waits while more is unsent */
 
 struct fake_guest {
 	struct loop *loop;
@@ -49,7 +59,26 @@ struct fake_guest {
 	size_t drops_at;
 	uint64_t drop_ns;
 	bool drops_forever;
+	uint32_t pid;           /* of the program; 0: none runs */
+
+	/* of a shared machine */
+	bool shared;
+	struct fake_guest *lanes[WIRE_LANE_MAX + 1]; /* owned; NULL: not open */
+	struct list processes;  /* fake_process.node */
+	struct list root;       /* fake_file.node: what is not the home */
+	uint32_t pids;          /* there were so far */
+
+	/* of a lane: its inputs are its program alone */
+	struct fake_guest *machine; /* whose it is; NULL: it is a machine */
+	uint8_t lane;
+	bool unclosed;          /* CLOSE is never answered */
 };
+
+/* What has the home. */
+static inline struct fake_guest *fake_machine(struct fake_guest *g)
+{
+	return g->machine ? g->machine : g;
+}
 
 void fake_put(struct fake_guest *g, enum wire_type type, uint8_t arg,
 	      const void *data, size_t len);
@@ -71,6 +100,27 @@ struct fake_file *fake_file_find(struct list *files, const char *path);
 void fake_file_free(struct fake_file *f);
 /* fake_fs.c: answers FS. */
 void fake_fs(struct fake_guest *g, const void *payload, size_t length);
+
+/* A frame of a machine with one job, or of a lane. */
+void fake_frame(struct fake_guest *g, const struct wire_header *h,
+		const void *payload);
+
+/* fake_lanes.c */
+void fake_share(struct fake_guest *m, const void *payload, size_t length);
+void fake_lane_frame(struct fake_guest *m, uint8_t number,
+		     const struct wire_header *h, const void *payload);
+/* Puts what the lane has said to what the machine says. */
+void fake_lane_flush(struct fake_guest *l);
+/* There is room again. */
+void fake_lanes_run(struct fake_guest *m);
+void fake_lanes_free(struct fake_guest *m);
+/* One that runs in the lane, or the machine. Return: its pid. */
+uint32_t fake_process_new(struct fake_guest *g, const char *command);
+void fake_process_end(struct fake_guest *g, uint32_t pid);
+/* All that runs in the lane is gone. */
+void fake_lane_kill(struct fake_guest *l);
+/* The answer to PROCESSES. */
+void fake_processes(struct fake_guest *m, struct wire_writer *out);
 
 /* The program's text, owned by the caller. */
 char *fake_script_of(struct fake_guest *g);

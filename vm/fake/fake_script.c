@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job's program is the received file whose name is argv[0]'s last component
+ * In a sandbox each session and each program has a lane, which is a fake guest of
+ * its own; files, processes, `crash`, `close`, `fsfault` and `plant` are the
+ * machine's. A job's program is the received file whose name is argv[0]'s last component
  * (or argv[1]'s, when that begins with "code"), else argv joined by blanks.
  * One command a line; an unknown line does nothing; the end is exit 0.
  *
@@ -8,10 +10,13 @@
  *   bytes N              N bytes          result TEXT     to the RESULT stream
  *   sleep MS             cat              standard input to standard output
  *   args  env  files     what was sent    show PATH       an input's bytes
- *   write PATH TEXT      an output file   link PATH       one left out
+ *   pwd                  where it starts
+ *   write PATH TEXT      an output file, in a sandbox one of the home
+ *   link PATH            one that is left out of the output
  *   symlink PATH TARGET  a link in the output
  *   exit N  signal N  oom  failed TEXT    how it ends
- *   leave N              N processes, killed at the end
+ *   leave N              N processes, killed at the end; in a sandbox they live
+ *                        on, each as "left"
  *   badfile PATH         FILE with this very path, then the end
  *   crash  garbage       the machine dies, or sends bytes that are no frame
  *   hang                 never answers again, not even KILL
@@ -37,6 +42,7 @@
  *   close                closes the wire
  *   mute                 says nothing of itself any more: it has no end
  *   deaf                 KILL is not heard
+ *   unclosed             CLOSE of this lane is never answered
  *   nostart              on the first line: STARTED is not sent
  *
  * and, since a program comes late, in the job's environment:
@@ -54,13 +60,19 @@
 
 #include "layout/base/cleanup.h"
 
-#define OUT_HIGH (256u << 10) /* the script waits while more is unsent */
-
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+/* In the lane's own files, else in the home. */
+static struct fake_file *find_input(struct fake_guest *g, const char *name)
+{
+	struct fake_file *f = fake_file_find(&g->inputs, name);
+
+	return f ? f : fake_file_find(&fake_machine(g)->inputs, name);
 }
 
 char *fake_script_of(struct fake_guest *g)
@@ -69,7 +81,7 @@ char *fake_script_of(struct fake_guest *g)
 
 	for (uint32_t i = 0; i < MIN(g->job.argv.count, 2u); i++) {
 		const char *name = base_name(g->job.argv.item[i]);
-		struct fake_file *f = fake_file_find(&g->inputs, name);
+		struct fake_file *f = find_input(g, name);
 
 		if (f && (i == 0 || !strncmp(name, "code", 4)))
 			return strdup(f->data.data ? f->data.data : "");
@@ -93,7 +105,7 @@ static void cmd_files(struct fake_guest *g)
 {
 	auto_buf struct buf b = { 0 };
 
-	list_for_each(pos, tmp, &g->inputs) {
+	list_for_each(pos, tmp, &fake_machine(g)->inputs) {
 		struct fake_file *f = list_entry(pos, struct fake_file, node);
 
 		if (f->kind == WIRE_FILE_LINK)
@@ -109,14 +121,15 @@ static void cmd_files(struct fake_guest *g)
 
 static void cmd_write(struct fake_guest *g, char *rest)
 {
+	struct list *to = g->machine ? &g->machine->inputs : &g->outputs;
 	char *text = strchr(rest, ' ');
 	struct fake_file *f;
 
 	if (text)
 		*text++ = '\0';
-	f = fake_file_find(&g->outputs, rest);
+	f = fake_file_find(to, rest);
 	if (!f)
-		f = fake_file_new(&g->outputs, rest, WIRE_FILE_REG, 0644);
+		f = fake_file_new(to, rest, WIRE_FILE_REG, 0644);
 	buf_clear(&f->data);
 	buf_str(&f->data, text ? text : "");
 	buf_str(&f->data, "\n");
@@ -184,6 +197,21 @@ static void cmd_witness(struct fake_guest *g, const char *text)
 		line.data, line.len);
 }
 
+static void cmd_fsfault(struct fake_guest *m, const char *how)
+{
+	free(m->fs_fault);
+	m->fs_fault = strdup(how);
+}
+
+/* In a shared machine they live on. */
+static void cmd_leave(struct fake_guest *g, uint32_t n)
+{
+	if (!g->machine)
+		g->exit.left = n;
+	while (g->machine && n--)
+		fake_process_new(g, "left");
+}
+
 /* Commands that write something. Return: true if word was one. */
 static bool run_output(struct fake_guest *g, const char *word, char *rest)
 {
@@ -201,9 +229,11 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 		cmd_strings(g, &g->job.envp);
 	else if (!strcmp(word, "files"))
 		cmd_files(g);
-	else if (!strcmp(word, "show") && fake_file_find(&g->inputs, rest))
-		fake_put_output(g, WIRE_OUT, fake_file_find(&g->inputs, rest)->data.data,
-			   fake_file_find(&g->inputs, rest)->data.len);
+	else if (!strcmp(word, "pwd"))
+		cmd_line(g, WIRE_OUT, g->job.cwd[0] ? g->job.cwd : WIRE_HOME);
+	else if (!strcmp(word, "show") && find_input(g, rest))
+		fake_put_output(g, WIRE_OUT, find_input(g, rest)->data.data,
+				find_input(g, rest)->data.len);
 	else if (!strcmp(word, "write"))
 		cmd_write(g, rest);
 	else if (!strcmp(word, "witness"))
@@ -213,15 +243,16 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 	else if (!strcmp(word, "recall") && g->memory.len)
 		fake_put_output(g, WIRE_OUT, g->memory.data, g->memory.len);
 	else if (!strcmp(word, "plant"))
-		fake_file_new(&g->inputs, rest, WIRE_FILE_REG, 0644);
+		fake_file_new(&fake_machine(g)->inputs, rest, WIRE_FILE_REG,
+			      0644);
 	else if (!strcmp(word, "fsfault"))
-		free(g->fs_fault), g->fs_fault = strdup(rest);
+		cmd_fsfault(fake_machine(g), rest);
 	else if (!strcmp(word, "link"))
 		fake_file_new(&g->outputs, rest, WIRE_FILE_LEFT, WIRE_LEFT_LINK);
 	else if (!strcmp(word, "symlink"))
 		cmd_symlink(g, rest);
 	else if (!strcmp(word, "leave"))
-		g->exit.left = (uint32_t)strtoul(rest, NULL, 10);
+		cmd_leave(g, (uint32_t)strtoul(rest, NULL, 10));
 	else if (!strcmp(word, "badfile"))
 		buf_str(&fake_file_new(&g->outputs, rest, WIRE_FILE_REG, 0644)->data,
 			"x");
@@ -285,12 +316,14 @@ static bool run_lie(struct fake_guest *g, const char *word, char *rest)
 		cmd_slowly(g, rest, word[0] == 'd');
 	else if (!strcmp(word, "close")) {
 		fake_flush(g);
-		shutdown(g->sock.fd, SHUT_RDWR);
+		shutdown(fake_machine(g)->sock.fd, SHUT_RDWR);
 		g->mute = true;
 	} else if (!strcmp(word, "mute"))
 		g->mute = true;
 	else if (!strcmp(word, "deaf"))
 		g->deaf = true;
+	else if (!strcmp(word, "unclosed"))
+		g->unclosed = true;
 	else
 		return false;
 	return true;
@@ -381,7 +414,7 @@ static bool waits(const struct fake_guest *g)
 	return !g->running || g->paused || g->hung || g->sleep.loop ||
 	       (g->in_cat && !g->stdin_data.len && !g->stdin_end) ||
 	       (g->mute && !g->drops.len && !(g->line && *g->line)) ||
-	       g->out.len > OUT_HIGH || (g->crashes && g->out.len);
+	       g->out.len > FAKE_OUT_HIGH || (g->crashes && g->out.len);
 }
 
 void fake_script_run(struct fake_guest *g)
@@ -399,7 +432,7 @@ void fake_script_run(struct fake_guest *g)
 			more_drops(g);
 		else
 			next_line(g);
-		if (g->out.len > OUT_HIGH / 2)
+		if (g->out.len > FAKE_OUT_HIGH / 2)
 			fake_flush(g);
 	}
 	fake_flush(g);
