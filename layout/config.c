@@ -25,29 +25,17 @@
 /* A found value as a person would write it, cut to a readable length. */
 const char *config_found(const json_t *value, char room[96])
 {
-	auto_buf struct buf text = { .cap = 0 };
-	size_t len = 0;
+	auto_free char *dump = NULL;
 
 	if (json_is_object(value))
 		return "an object";
 	if (json_is_array(value))
 		return "a list";
-	if (json_is_string(value)) {
-		json_quote(&text, json_string_value(value),
-			   MIN(json_string_length(value), (size_t)4096));
-	} else {
-		auto_free char *dump = json_dumps(
-			value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-
-		buf_str(&text, dump ? dump : "?");
-	}
-	if (text.failed || text.len < 60) {
-		snprintf(room, 96, "%s", text.failed ? "?" : text.data);
-		return room;
-	}
-	while (len < 56) /* 56 bytes and no half character */
-		len += (size_t)utf8_step(text.data + len, text.len - len);
-	snprintf(room, 96, "%.*s...", (int)len, text.data);
+	if (json_is_string(value))
+		return json_shown(json_string_value(value),
+				  json_string_length(value), 60, room);
+	dump = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+	snprintf(room, 96, "%s", dump ? dump : "?");
 	return room;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json.h"
 #include "lang.h"
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyz"
@@ -18,13 +19,21 @@ static bool name_is_plain(const char *name, size_t len)
 	       strspn(name, NAME_BYTES) >= len;
 }
 
+const char *environment_shown(const char *text, char room[ENVIRONMENT_SHOWN_MAX])
+{
+	return json_shown(text, strlen(text), ENVIRONMENT_SHOWN_MAX - 4, room);
+}
+
 int environment_name_check(const char *name, struct err *err)
 {
+	char room[ENVIRONMENT_SHOWN_MAX];
+
 	if (!name_is_plain(name, strlen(name)))
 		return err_set(err, -EINVAL,
-			       "\"%.80s\" is no name of an environment; it has "
+			       "%s is no name of an environment; it has "
 			       "1 to %u characters of a-z, 0-9, \".\", \"_\" "
-			       "and \"-\", the first a letter", name,
+			       "and \"-\", the first a letter",
+			       environment_shown(name, room),
 			       ENVIRONMENT_NAME_MAX);
 	if (!strcmp(name, ENVIRONMENT_BASE))
 		return err_set(err, -EINVAL,
@@ -41,6 +50,7 @@ int environment_spec_parse(const char *text, struct environment_spec *ret,
 			   struct err *err)
 {
 	size_t len = strcspn(text, "@"), digits;
+	char room[ENVIRONMENT_SHOWN_MAX];
 
 	*ret = (struct environment_spec){ 0 };
 	if (name_is_plain(text, len))
@@ -52,13 +62,15 @@ int environment_spec_parse(const char *text, struct environment_spec *ret,
 	    digits > ENVIRONMENT_DIGITS_MAX ||
 	    strspn(text + len + 1, "0123456789abcdef") != digits)
 		return err_set(err, -EINVAL,
-			       "\"environment\" is \"%.160s\"; it must have %u "
-			       "to %u digits of the id behind the @", text,
+			       "\"environment\" is %s; it must have %u "
+			       "to %u digits of the id behind the @",
+			       environment_shown(text, room),
 			       ENVIRONMENT_DIGITS_MIN, ENVIRONMENT_DIGITS_MAX);
 	if (!strcmp(ret->name, ENVIRONMENT_BASE))
 		return err_set(err, -EINVAL,
-			       "\"environment\" is \"%.160s\"; base has no id, "
-			       "write \"base\"", text);
+			       "\"environment\" is %s; base has no id, "
+			       "write \"base\"",
+			       environment_shown(text, room));
 	memcpy(ret->digits, text + len + 1, digits);
 	return 0;
 }

@@ -23,6 +23,11 @@
  * Return: 0, or -EINVAL with a sentence. */
 int environment_name_check(const char *name, struct err *err);
 
+#define ENVIRONMENT_SHOWN_MAX 140
+/* What somebody has written as an environment, quoted for a sentence as each value
+ * of a config is: escaped and cut. Return: room. */
+const char *environment_shown(const char *text, char room[ENVIRONMENT_SHOWN_MAX]);
+
 struct environment_spec {
 	char name[ENVIRONMENT_NAME_MAX + 1]; /* "": no name could be it */
 	char digits[ENVIRONMENT_DIGITS_MAX + 1]; /* "": any id */
@@ -72,7 +77,8 @@ int environment_lock_read(const char *text, size_t len,
  */
 int environment_recipe_read(const char *text, size_t len, struct buf *out,
 			    struct err *err);
-/* Appends a word of a command, behind a blank and quoted for a shell. */
+/* Appends a word of a command, behind a blank and quoted for a shell. A word with
+ * control characters is quoted for bash, which a terminal shows and obeys not. */
 void environment_quote(const char *text, struct buf *out);
 
 #endif

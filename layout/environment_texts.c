@@ -7,6 +7,7 @@
 #include "env.h"
 #include "environment.h"
 #include "json.h"
+#include "layout/base/utf8.h"
 #include "limits.h"
 
 #define DEPTH 32 /* a package-lock.json is in a recipe */
@@ -21,7 +22,7 @@ static bool is_plain(const json_t *value, size_t max)
 	if (!text || !len || len > max)
 		return false;
 	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+		if (utf8_is_control(text + i))
 			return false;
 	return true;
 }
@@ -231,10 +232,41 @@ int environment_lock_read(const char *text, size_t len,
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" \
 	      "@%+=:,./_-"
 
+/* Is it UTF-8 without what a terminal would obey? */
+static bool is_readable(const char *text)
+{
+	size_t len = strlen(text);
+
+	for (size_t at = 0; at < len;) {
+		int step = utf8_step(text + at, len - at);
+
+		if (step <= 0 || utf8_is_control(text + at))
+			return false;
+		at += (size_t)step;
+	}
+	return true;
+}
+
+/* bash's $'...': every byte that is no plain one is written as its number. */
+static void quote_bytes(const char *text, struct buf *out)
+{
+	buf_str(out, " $'");
+	for (; *text; text++)
+		if (strchr(PLAIN " ", *text))
+			buf_add(out, text, 1);
+		else
+			buf_fmt(out, "\\x%02x", (unsigned char)*text);
+	buf_str(out, "'");
+}
+
 void environment_quote(const char *text, struct buf *out)
 {
 	if (text[0] && !text[strspn(text, PLAIN)]) {
 		buf_fmt(out, " %s", text);
+		return;
+	}
+	if (!is_readable(text)) {
+		quote_bytes(text, out);
 		return;
 	}
 	buf_str(out, " '");

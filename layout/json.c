@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "layout/base/cleanup.h"
@@ -361,4 +362,20 @@ int json_quote(struct buf *out, const char *text, size_t len)
 		at += (size_t)step;
 	}
 	return buf_str(out, "\"");
+}
+
+const char *json_shown(const char *text, size_t len, size_t most, char *room)
+{
+	auto_buf struct buf quoted = { .cap = 0 };
+	size_t cut = 0;
+
+	json_quote(&quoted, text, MIN(len, (size_t)4096));
+	if (quoted.failed || quoted.len < most) {
+		snprintf(room, most, "%s", quoted.failed ? "?" : quoted.data);
+		return room;
+	}
+	while (cut < most - 4) /* no half character */
+		cut += (size_t)utf8_step(quoted.data + cut, quoted.len - cut);
+	snprintf(room, most + 4, "%.*s...", (int)cut, quoted.data);
+	return room;
 }

@@ -45,5 +45,8 @@ int json_compact(struct buf *out, const char *text, size_t len);
 
 /* Appends a JSON string; bytes that are no UTF-8 become U+FFFD. */
 int json_quote(struct buf *out, const char *text, size_t len);
+/* The text as json_quote() has it, for a sentence: what has `most` bytes or more is
+ * cut and ends in "...". room has most + 4 bytes. Return: room. */
+const char *json_shown(const char *text, size_t len, size_t most, char *room);
 
 #endif

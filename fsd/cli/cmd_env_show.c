@@ -179,6 +179,15 @@ static int print_package(void *arg, const struct environment_package *p)
 	return 0;
 }
 
+/* As it may stand behind --env. */
+static void print_variable(const char *variable)
+{
+	auto_buf struct buf word = { 0 };
+
+	environment_quote(variable, &word);
+	printf("env        %s\n", word.failed ? "" : word.data);
+}
+
 static int print_manifest(const struct env_call *call,
 			  const struct environment *e)
 {
@@ -202,7 +211,7 @@ static int print_manifest(const struct env_call *call,
 	if (*e->needs)
 		puts("");
 	for (char **v = e->env; *v; v++)
-		printf("env         %s\n", *v);
+		print_variable(*v);
 	return 0;
 }
 

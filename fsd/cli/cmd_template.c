@@ -388,14 +388,16 @@ static int find_dir(struct making *m, const char *asked)
 static int add_environment(struct making *m, const char *name)
 {
 	struct environment_spec spec;
+	char room[ENVIRONMENT_SHOWN_MAX];
 	struct err err = { 0 };
 
 	if (m->environment_count == ENVIRONMENTS_MAX)
 		return complain("template", 2, "too many environments; at most "
 				"%d are allowed", ENVIRONMENTS_MAX);
 	if (environment_spec_parse(name, &spec, &err) < 0 || !spec.name[0])
-		return complain("template", 2, "--environment is \"%.80s\"; it "
-				"must be a name of fsd env list", name);
+		return complain("template", 2, "--environment is %s; it "
+				"must be a name of fsd env list",
+				environment_shown(name, room));
 	m->environments[m->environment_count++] = name;
 	return 0;
 }

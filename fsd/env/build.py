@@ -31,7 +31,7 @@ import jobs                                               # noqa: E402
 import npm                                                # noqa: E402
 import recipe as recipes                                  # noqa: E402
 import wheels                                             # noqa: E402
-from problem import Problem, run, sha256_of               # noqa: E402
+from problem import Problem, plain, run, sha256_of       # noqa: E402
 
 # One time and one uuid for every layer: they say nothing.
 EPOCH = 1735689600
@@ -66,7 +66,7 @@ class Build:
             print(json.dumps({"step": step, "seconds": round(seconds, 3),
                               "text": text, **more}), flush=True)
         elif not self.options.plan:
-            print("env: %7.3f s  %s" % (seconds, text), flush=True)
+            print("env: %7.3f s  %s" % (seconds, plain(text)), flush=True)
 
     # --- what is asked for ---------------------------------------------------------
 
@@ -536,7 +536,7 @@ def main():
         build.run()
         return 0
     except Problem as e:
-        print("fsd env: %s" % e, file=sys.stderr)
+        print("fsd env: %s" % plain(str(e)), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

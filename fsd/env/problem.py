@@ -10,6 +10,12 @@ class Problem(Exception):
     """Its text is the sentence behind "fsd env: "."""
 
 
+def plain(text):
+    """One line for a terminal: what others wrote may have what it would obey."""
+    return "".join(c if c.isprintable() else
+                   c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def need(tool, package):
     """The path of a program of the host, or a Problem that names its package."""
     path = shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin:" +

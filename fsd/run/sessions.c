@@ -237,6 +237,8 @@ static int check_language(const struct session *s, const char *name,
 static int check_environment(const struct session *s,
 			     const struct job_config *c, struct err *err)
 {
+	char room[ENVIRONMENT_SHOWN_MAX];
+
 	if (s && c->packages.count &&
 	    !environments_has(s->d, s->environment, c))
 		return err_set(err, -EINVAL,
@@ -248,9 +250,10 @@ static int check_environment(const struct session *s,
 	    environments_is(s->d, s->environment, c->environment))
 		return 0;
 	return err_set(err, -EINVAL,
-		       "config.json: \"environment\" is \"%s\", and the "
+		       "config.json: \"environment\" is %s, and the "
 		       "session \"%s\" has %s: use another name, or end it by "
-		       "rmdir .fsd/sessions/%s", c->environment, c->session,
+		       "rmdir .fsd/sessions/%s",
+		       environment_shown(c->environment, room), c->session,
 		       environments_name(s->environment), c->session);
 }
 

@@ -18,7 +18,7 @@ import make_packages as make                              # noqa: E402
 import npm                                                # noqa: E402
 import recipe                                             # noqa: E402
 import wheels                                             # noqa: E402
-from problem import Problem                               # noqa: E402
+from problem import Problem, plain                        # noqa: E402
 
 
 class Case(unittest.TestCase):
@@ -70,6 +70,10 @@ class Specs(Case):
         for bad in ("lodash", "lodash@^4", "lodash@latest", "../x@1.0.0",
                     "a@file:x", "@a@1", "-g@1.0.0", "a@1/../../b"):
             self.says_part("it must be NAME@VER", recipe.npm, bad)
+
+    def test_what_others_wrote_is_one_plain_line(self):
+        self.assertEqual(plain("é \x1b[1m\n\x85\udcff"),
+                         "é \\x1b[1m\\n\\x85\\udcff")
 
     def test_warm_lists_and_variables(self):
         self.assertEqual(recipe.warm_list("numpy, matplotlib.pyplot,npm:@a/b"),

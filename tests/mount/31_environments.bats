@@ -64,6 +64,8 @@ has() {
 		'"environment" is "dat"; it must be one of base, data'
 	wrong '{"environment": "../data"}' \
 		'"environment" is "../data"; it must be one of base, data'
+	wrong '{"environment": "d\u001b[1m\"\u0085"}' \
+		'"environment" is "d\u001b[1m\"\u0085"; it must be one of base, data'
 	wrong '{"environment": "data@0f3e"}' \
 		'"environment" is "data@0f3e"; it must have 12 to 64 digits of the id behind the @'
 	wrong '{"environment": "data@0f3e11aa22bb"}' \

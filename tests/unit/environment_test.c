@@ -137,11 +137,17 @@ static void test_lock(void)
 	       "a file that is a number");
 	is_int(lock("{\"packages\": [" PACKAGE("a\\u0007", "\"a\"") "]}"),
 	       -EINVAL, "a name that rings a bell");
+	is_int(lock("{\"packages\": [" PACKAGE("a\\u009b", "\"a\"") "]}"),
+	       -EINVAL, "a name that begins a terminal's command");
 	is_int(lock("{\"packages\": [7]}"), -EINVAL, "a package of 7");
 	is_int(environment_recipe_read(recipe, strlen(recipe), &out, &err), 0,
 	       "a recipe");
 	is_str(out.data, " --debian 'a b' 'it'\\''s' x==1",
 	       "is quoted for a shell");
+	buf_clear(&out);
+	environment_quote("A='\x1b[1m\xc2\x85é", &out);
+	is_str(out.data, " $'A=\\x27\\x1b\\x5b1m\\xc2\\x85\\xc3\\xa9'",
+	       "a word is quoted so that no terminal obeys it");
 	is_int(environment_recipe_read("{}", 2, &out, &err), -EINVAL,
 	       "one without arguments");
 }

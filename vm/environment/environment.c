@@ -248,12 +248,13 @@ static int no_such(const struct environment_names *names, const char *spec,
 		   struct err *err)
 {
 	auto_buf struct buf list = { 0 };
+	char room[ENVIRONMENT_SHOWN_MAX];
 
-	for (size_t i = 0; i < names->count && list.len < 320; i++)
+	for (size_t i = 0; i < names->count && list.len < 240; i++)
 		buf_fmt(&list, ", %s", names->name[i].name);
 	return err_set(err, -ENOENT,
-		       "\"environment\" is \"%.80s\"; it must be one of base%s",
-		       spec, list.len ? list.data : "");
+		       "\"environment\" is %s; it must be one of base%s",
+		       environment_shown(spec, room), list.len ? list.data : "");
 }
 
 int environment_open_found(const struct environment_places *places,
@@ -274,6 +275,7 @@ static int open_named(const struct environment_places *places,
 {
 	struct environment_spec s;
 	const struct environment_name *n;
+	char room[ENVIRONMENT_SHOWN_MAX];
 	int r = environment_spec_parse(spec, &s, err);
 
 	if (r < 0)
@@ -283,12 +285,13 @@ static int open_named(const struct environment_places *places,
 		return no_such(names, spec, err);
 	if (strncmp(n->id, s.digits, strlen(s.digits)) != 0)
 		return err_set(err, -ESTALE,
-			       "\"environment\" is \"%.160s\"; \"%s\" is %.12s "
-			       "now", spec, n->name, n->id);
+			       "\"environment\" is %s; \"%s\" is %.12s "
+			       "now", environment_shown(spec, room), n->name,
+			       n->id);
 	r = environment_open_found(places, n, ret, err);
 	if (r < 0)
-		err_wrap(err, "\"environment\" is \"%.80s\"; it is damaged",
-			 spec);
+		err_wrap(err, "\"environment\" is %s; it is damaged",
+			 environment_shown(spec, room));
 	return r;
 }
 
