@@ -12,14 +12,18 @@ from problem import Problem
 
 NAME = re.compile(r"[a-z][a-z0-9._-]{0,63}\Z")
 TAKEN = ("base", "python", "javascript", "typescript", "bash")
-DEBIAN = re.compile(r"([a-z0-9][a-z0-9+.-]+)(?:=([0-9][A-Za-z0-9.+~:-]*))?\Z")
+# Specs of packages are those of layout/packages.c: tests/unit/package_specs.txt is
+# tried on both.
+DEBIAN = re.compile(r"([a-z0-9][a-z0-9+.-]{1,213})"
+                    r"(?:=([0-9][A-Za-z0-9.+~:-]{0,127}))?\Z")
 EXCLUDE = re.compile(r"[a-z0-9*][a-z0-9+.*-]*\Z")
-PYPI_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-PYPI_VERSION = r"[A-Za-z0-9][A-Za-z0-9.!+_-]*"
+PYPI_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,212}[A-Za-z0-9])?"
+PYPI_VERSION = r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,127}"
 PYPI = re.compile(r"(%s)(\[[A-Za-z0-9._, -]*\])?(?:==(%s))?\Z" %
                   (PYPI_NAME, PYPI_VERSION))
-NPM = re.compile(r"((?:@[a-z0-9~][a-z0-9._~-]*/)?[A-Za-z0-9~][A-Za-z0-9._~-]*)"
-                 r"@([0-9][A-Za-z0-9.+-]*)\Z")
+NPM = re.compile(r"(?=.[^@]{0,213}@)"
+                 r"((?:@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*)"
+                 r"@([0-9][A-Za-z0-9.+-]{0,127})\Z")
 MODULE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*\Z")
 NPM_MODULE = re.compile(r"(?:@[a-z0-9~][a-z0-9._~-]*/)?"
                         r"[A-Za-z0-9~_][A-Za-z0-9._~-]*(?:/[A-Za-z0-9._~-]+)*\Z")
@@ -65,7 +69,7 @@ def pypi(text, may_be_open):
         raise Problem("--pypi is \"%s\" and has no exact version; write NAME==VER, "
                       "or let --plan choose one" % text)
     return normal(found.group(1)) + (found.group(2) or "").replace(" ", "") + \
-        ("==" + found.group(3) if found.group(3) else "")
+        ("==" + found.group(3).lower() if found.group(3) else "")
 
 
 def npm(text):
@@ -138,7 +142,7 @@ def requirement(where, line):
                       "--pypi choose once with --plan" %
                       (where, spec, name.group()))
     text = "%s%s==%s" % (normal(found.group(1)), found.group(2) or "",
-                         found.group(3))
+                         found.group(3).lower())
     if marker.strip():
         text += "; " + marker.strip()
     return " ".join([text] + sorted(hashes))

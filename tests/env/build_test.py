@@ -71,6 +71,23 @@ class Specs(Case):
                     "a@file:x", "@a@1", "-g@1.0.0", "a@1/../../b"):
             self.says_part("it must be NAME@VER", recipe.npm, bad)
 
+    def test_they_are_what_a_config_may_have(self):
+        """The table of layout/packages.c. Without a version, a package of
+        Debian is one as well."""
+        readers = {"pypi": lambda text: recipe.pypi(text, False),
+                   "npm": recipe.npm, "debian": recipe.debian}
+        with open(HERE + "/../unit/package_specs.txt", encoding="utf-8") as f:
+            rows = [line.rstrip("\n").split("\t") for line in f
+                    if not line.startswith("#")]
+        self.assertGreaterEqual(len(rows), 60)
+        for source, text, wanted in rows:
+            with self.subTest(source=source, text=text):
+                try:
+                    found = readers[source](text)
+                except Problem:
+                    found = "!"
+                self.assertEqual(found, wanted)
+
     def test_what_others_wrote_is_one_plain_line(self):
         self.assertEqual(plain("é \x1b[1m\n\x85\udcff"),
                          "é \\x1b[1m\\n\\x85\\udcff")
