@@ -254,6 +254,16 @@ static bool is_output(const struct job_result *r, const json_t *path)
 	return false;
 }
 
+/* What one display showed has one number. */
+static uint64_t bundle_of(const json_t *item)
+{
+	const json_t *bundle = json_object_get(item, "bundle");
+
+	return json_is_integer(bundle) && json_integer_value(bundle) >= 0
+		       ? (uint64_t)json_integer_value(bundle)
+		       : RESULT_UNKNOWN;
+}
+
 /* One rich result: a MIME type and what is of it, in one of three ways. */
 static bool put_rich(struct buf *out, const struct job_result *r,
 		     const json_t *item, bool first)
@@ -274,7 +284,10 @@ static bool put_rich(struct buf *out, const struct job_result *r,
 
 	buf_fmt(out, "%s\n    {\"mime\": ", first ? "" : ",");
 	json_quote(out, json_string_value(mime), json_string_length(mime));
-	buf_fmt(out, ", \"%s\": %s}", way, text ? text : "null");
+	buf_fmt(out, ", \"%s\": %s", way, text ? text : "null");
+	put_number(out, "bundle", bundle_of(item), false);
+	buf_fmt(out, ", \"main\": %s}",
+		json_is_true(json_object_get(item, "main")) ? "true" : "false");
 	return true;
 }
 
@@ -455,6 +468,8 @@ int result_render(const struct job_result *result, struct buf *out)
 	put_text(out, "language", result->language);
 	put_text(out, "session", result->session);
 	put_text(out, "session_state", result->session_state);
+	key(out, "step");
+	number_or_null(out, result->step ? result->step : RESULT_UNKNOWN);
 	put_environment(out, result);
 	put_ending(out, result, guest.fault.text);
 	put_attempts(out, result);

@@ -62,6 +62,7 @@ struct job_result {
 	uint64_t queued_ms, machine_ms, run_ms, collect_ms, total_ms;
 	const char *session;       /* its name, or NULL */
 	const char *session_state; /* "kept", "lost", or NULL */
+	uint64_t step;             /* of its session, from 1; 0: none */
 	const char *environment;    /* its name; NULL: not known, */
 	const char *environment_id; /* and NULL: base */
 	int warm;         /* its interpreter was: 1, 0; -1: it had none */

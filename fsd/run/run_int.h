@@ -65,6 +65,7 @@ struct run {
 	struct run_spec spec;
 	struct vm_lease *lease; /* owned, vm_end(); or the session's */
 	struct session *session; /* borrowed: where it waits or is, or NULL */
+	uint64_t step;           /* of the session, from 1; 0: not begun */
 	struct list in_session;
 	struct vm_job vm_job;
 	struct vm_input *inputs;  /* owned; their paths are in texts */

@@ -97,9 +97,11 @@ static void fill_rest(struct run *run, struct job_result *res)
 		res->guest_len = run->guest_json.len;
 	}
 	res->session = run->spec.config ? run->spec.config->session : NULL;
-	if (res->session && run->running)
+	if (res->session && run->running) {
 		res->session_state = run->complete && run->exit.lives
 					     ? "kept" : "lost";
+		res->step = run->step;
+	}
 	run_fill_environment(run, res);
 	res->source = run->source;
 	res->accel = run->accel;

@@ -173,6 +173,7 @@ static void on_next(struct loop_call *c)
 	} else if (s->granted) {
 		list_del(&run->in_session);
 		s->current = run;
+		run->step = s->steps + 1;
 		run_begin(run, s->lease);
 	}
 }

@@ -27,10 +27,13 @@ session() {
 	result_is a .session s
 	result_is a .session_state kept
 	result_is b .session_state kept
+	result_is a .step 1
+	result_is b .step 2
 	job_run c 'recall'
 	stdout_is c ''
 	result_is c .session null
 	result_is c .session_state null
+	result_is c .step null
 }
 
 @test "each step is a job with its own output, code and files" {

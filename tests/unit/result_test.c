@@ -84,6 +84,7 @@ static const char full_text[] =
 	"  \"language\": \"python\",\n"
 	"  \"session\": null,\n"
 	"  \"session_state\": null,\n"
+	"  \"step\": null,\n"
 	"  \"environment\": {\"name\": \"data\", \"id\": \"9c41d7702b1e\", "
 	"\"warm\": false, \"why\": \"\\\"env\\\" has TZ\"},\n"
 	"  \"status\": \"signaled\",\n"
@@ -331,6 +332,38 @@ static void test_rich_paths(void)
 	}
 }
 
+static void test_bundles(void)
+{
+	static const struct {
+		const char *said, *told;
+	} cases[] = {
+		{ "\"bundle\": 3, \"main\": true",
+		  "\"bundle\": 3, \"main\": true" },
+		{ "\"main\": 1", "\"bundle\": null, \"main\": false" },
+		{ "\"bundle\": -1, \"main\": \"true\"",
+		  "\"bundle\": null, \"main\": false" },
+		{ "\"bundle\": [2], \"main\": null",
+		  "\"bundle\": null, \"main\": false" },
+	};
+	struct job_result r = { .job = "j", .id = "i", .step = 7 };
+	char said[200], told[200];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_buf struct buf out = { .cap = 0 };
+
+		snprintf(said, sizeof(said), "{\"results\": [{\"mime\": \"a/b\", "
+			 "\"data\": 1, %s}]}", cases[i].said);
+		snprintf(told, sizeof(told), "\n    {\"mime\": \"a/b\", "
+			 "\"data\": 1, %s}\n", cases[i].told);
+		r.guest_json = said;
+		r.guest_len = strlen(said);
+		is_int(result_render(&r, &out), 0, "it is rendered");
+		ok(strstr(out.data, told), "%s is told as %s", cases[i].said,
+		   cases[i].told);
+	}
+	is_str(line_of(&r, "step"), "7,", "which step it was");
+}
+
 static void test_mime(void)
 {
 	is_str(mime_by_name("a.csv"), "text/csv", "csv");
@@ -403,6 +436,7 @@ int main(void)
 	test_guest_bounds();
 	test_guest_parts();
 	test_rich_paths();
+	test_bundles();
 	test_mime();
 	test_time();
 	return done_testing();
