@@ -350,7 +350,7 @@ load ../lib/session
 		### cell
 		x;
 	END
-	output_is "result: {\"text\": \"[1, 'a']\", \"results\": [{\"mime\": \"text/plain\", \"data\": \"[1, 'a']\"}]}" \
+	output_is "result: {\"text\": \"[1, 'a']\", \"results\": [{\"mime\": \"application/json\", \"data\": [1, \"a\"], \"bundle\": 1, \"main\": true}, {\"mime\": \"text/plain\", \"data\": \"[1, 'a']\", \"bundle\": 1, \"main\": true}]}" \
 		'exit: 0' 'exit: 0' 'exit: 0' 'exit: 0' 'exit: 0'
 }
 
@@ -405,10 +405,10 @@ load ../lib/session
 		Rich()
 	END
 	assert_line --partial '"text": "rich"'
-	assert_line --partial '{"mime": "text/html", "data": "<b>"}'
-	assert_line --partial '{"mime": "image/png", "base64": "iVBORw=="}'
-	assert_line --partial '{"mime": "application/json", "data": {"a": 1}}'
-	assert_line --partial '{"mime": "text/plain", "data": "rich"}'
+	assert_line --partial '{"mime": "text/html", "data": "<b>"'
+	assert_line --partial '{"mime": "image/png", "base64": "iVBORw=="'
+	assert_line --partial '{"mime": "application/json", "data": {"a": 1}'
+	assert_line --partial '{"mime": "text/plain", "data": "rich"'
 	refute_line --partial latex
 }
 
@@ -422,7 +422,7 @@ load ../lib/session
 		Bundle()
 	END
 	assert_line --partial '"data": "<i>"'
-	assert_line --partial '{"mime": "text/plain", "data": "own"}'
+	assert_line --partial '{"mime": "text/plain", "data": "own"'
 	refute_line --partial '<b>'
 }
 
@@ -437,7 +437,7 @@ load ../lib/session
 	END
 	assert_line 'err: ZeroDivisionError: division by zero'
 	assert_line --partial 'image/svg+xml is a int, not text'
-	assert_line --partial '"results": [{"mime": "text/plain", "data": "whole"}]'
+	assert_line --partial '"results": [{"mime": "text/plain", "data": "whole"'
 	assert_line 'exit: 0'
 }
 
@@ -464,7 +464,7 @@ load ../lib/session
 		### session
 		display(4)
 	END
-	assert_line --partial '"text": "3", "results": [{"mime": "text/plain", "data": "1"}, {"mime": "text/plain", "data": "'"'two'"'"}, {"mime": "text/plain", "data": "3"}]'
+	assert_line --partial '"text": "3", "results": [{"mime": "text/plain", "data": "1", "bundle": 1, "main": false}, {"mime": "text/plain", "data": "'"'two'"'", "bundle": 2, "main": false}, {"mime": "text/plain", "data": "3", "bundle": 3, "main": true}]'
 	assert_line 'out: 4'
 }
 
@@ -474,8 +474,15 @@ load ../lib/session
 		display(1)
 		1 / 0
 	END
-	assert_line --partial '"results": [{"mime": "text/plain", "data": "1"}]'
+	assert_line --partial '"results": [{"mime": "text/plain", "data": "1", "bundle": 1, "main": false}]'
 	assert_line --partial '"error"'
+}
+
+# picture BUNDLE — what a figure of these tests is among the results.
+picture() {
+	local rest="\"bundle\": $1, \"main\": false}"
+	printf '%s' "{\"mime\": \"image/png\", \"base64\": \"cGljdHVyZQ==\", $rest, " \
+		"{\"mime\": \"text/plain\", \"data\": \"figure\", $rest"
 }
 
 @test "Python: open figures become pictures and are closed" {
@@ -484,6 +491,7 @@ load ../lib/session
 		import os, sys, types
 		figures = [1, 2]
 		class Figure:
+		    def __repr__(self): return "figure"
 		    def savefig(self, file, **how): file.write(b"picture")
 		pyplot = types.ModuleType("matplotlib.pyplot")
 		pyplot.get_fignums = lambda: list(figures)
@@ -493,8 +501,7 @@ load ../lib/session
 		### cell
 		figures, os.environ["MPLBACKEND"]
 	END
-	picture='{"mime": "image/png", "base64": "cGljdHVyZQ=="}'
-	assert_line --partial "\"results\": [$picture, $picture]"
+	assert_line --partial "\"results\": [$(picture 1), $(picture 2)]"
 	assert_line --partial "\"text\": \"([], 'Agg')\""
 }
 
@@ -504,6 +511,7 @@ load ../lib/session
 		import sys, types
 		figures = [1]
 		class Figure:
+		    def __repr__(self): return "figure"
 		    def savefig(self, file, **how): file.write(b"picture")
 		pyplot = types.ModuleType("matplotlib.pyplot")
 		pyplot.get_fignums = lambda: list(figures)
@@ -519,8 +527,7 @@ load ../lib/session
 		figures.append(2)
 		7
 	END
-	picture='{"mime": "image/png", "base64": "cGljdHVyZQ=="}'
-	assert_line --partial "\"results\": [$picture, {\"mime\": \"text/plain\", \"data\": \"7\"}, $picture]"
+	assert_line --partial "\"results\": [$(picture 1), {\"mime\": \"text/plain\", \"data\": \"7\", \"bundle\": 2, \"main\": true}, $(picture 3)]"
 	refute_line --partial warning
 }
 
@@ -664,7 +671,7 @@ load ../lib/session
 		### session
 		print("on")
 	END
-	assert_line --partial '{"mime": "application/json", "data": {"a": 1}}'
+	assert_line --partial '{"mime": "application/json", "data": {"a": 1}'
 	assert_line --partial '"text": "odd"'
 	assert_line 'out: on'
 }

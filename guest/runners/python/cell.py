@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notebook cells: the last expression's value and rich representations."""
+"""Notebook cells: the last expression's value and rich representations.
+
+What few cells need is in files of its own, which own() loads when a cell does:
+magics.py, figures.py, chart.py and ipython_display.py.
+"""
+import _imp
 import ast
 import base64
 import builtins
@@ -11,6 +16,7 @@ import sys
 import threading
 import traceback
 import types
+from importlib.machinery import ModuleSpec, SourceFileLoader
 
 __builtins__ = dict(vars(builtins))
 
@@ -22,7 +28,10 @@ METHODS = {
     "_repr_markdown_": "text/markdown",
     "_repr_latex_": "text/latex",
     "_repr_json_": "application/json",
+    "_repr_javascript_": "application/javascript",
+    "_repr_pdf_": "application/pdf",
 }
+BINARY = re.compile(r"image/(?!svg\+xml)|application/pdf")
 
 # What is larger is put into a file, which comes out under output/.
 LARGE = 65536
@@ -30,18 +39,69 @@ FOLDER = "results"
 ENDINGS = {
     "text/html": "html", "image/svg+xml": "svg", "image/png": "png",
     "image/jpeg": "jpg", "text/markdown": "md", "text/latex": "tex",
-    "application/json": "json", "text/plain": "txt",
+    "application/json": "json", "application/javascript": "js",
+    "application/pdf": "pdf", "text/plain": "txt",
 }
 
-IMPORTED = re.compile(rb"^\s*(import|from)\s[^#\n]*\basyncio\b", re.MULTILINE)
-PLOTS = re.compile(
-    rb"^\s*(import\s[^#\n]*\bmatplotlib\.pyplot\b|"
-    rb"from\s+matplotlib(\s+import\s[^#\n]*\bpyplot\b|\.pyplot\b))",
-    re.MULTILINE)
+# Of a list or a dictionary that is larger or deeper no JSON is made.
+MANY = 250000
+DEPTH = 64
+PLAIN = frozenset((str, int, float, bool, type(None)))
 
+# What the frames here are called: see session.py.
+INTERNAL = "<frozen importlib._bootstrap>"
+
+IMPORTED = re.compile(rb"^\s*(import|from)\s[^#\n]*\basyncio\b", re.MULTILINE)
+OF_FIGURES = "matplotlib.pyplot", "matplotlib.figure", "PIL.Image", "pandas"
+PARSE = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST
+
+_place = __file__.rpartition("/")[0]
+_self = sys.modules[__name__]
+_own = {}  # the modules that own() has loaded
 _home = os.getcwd()  # where the session began
 _now = None  # the cell that runs; display() adds to it
 _runner = None  # of asyncio: an event loop that lives as long as the session
+
+
+def own(name):
+    """Return: a module of the runner's, which no import finds."""
+    if name not in _own:
+        loader = SourceFileLoader(name, f"{_place}/{name}.py")
+        code = loader.get_code(name)
+        _imp._fix_co_filename(code, INTERNAL)
+        module = types.ModuleType(name)
+        module.__dict__.update(__builtins__=__builtins__, cell=_self)
+        exec(code, module.__dict__)
+        _own[name] = module
+    return _own[name]
+
+
+def prepare():
+    """Loads what cells may ask for, before the template is saved."""
+    for name in "magics", "figures", "ipython_display":
+        own(name)
+
+
+class Notebook:
+    """Finds IPython's module of displays, where there is no IPython: ours.
+
+    It is the last of sys.meta_path, so whatever is there goes before it.
+    """
+    packages = "IPython", "IPython.core"
+    names = *packages, "IPython.display", "IPython.core.display"
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return ModuleSpec(name, cls, is_package=name in cls.packages) \
+            if name in cls.names else None
+
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        own("ipython_display").fill(module)
 
 
 def clean(text):
@@ -49,10 +109,10 @@ def clean(text):
     return str.encode(text, "utf-8", "backslashreplace").decode()
 
 
-def _result(mime, data):
+def result(mime, data):
     """One entry of "results"; TypeError if data is nothing for mime."""
     mime = clean(mime)
-    if mime == "application/json":
+    if mime == "application/json" or mime.endswith("+json"):
         # A copy: the program may change its own.
         data = json.loads(json.dumps(data, allow_nan=False))
         return {"mime": mime, "data": data}
@@ -60,7 +120,7 @@ def _result(mime, data):
         return {"mime": mime, "base64": base64.b64encode(data).decode()}
     if not isinstance(data, str):
         raise TypeError(f"{mime} is a {type(data).__name__}, not text")
-    if mime.startswith("image/") and mime != "image/svg+xml":
+    if BINARY.match(mime):
         return {"mime": mime, "base64": "".join(data.split())}
     return {"mime": mime, "data": clean(data)}
 
@@ -85,19 +145,42 @@ def _shelve(entry):
     folder = os.path.join(_home, FOLDER)
     os.makedirs(folder, exist_ok=True)
     number = 1 + len(os.listdir(folder))
-    name = f"{number}.{ENDINGS.get(entry['mime'], 'bin')}"
+    ending = "json" if entry["mime"].endswith("+json") else "bin"
+    name = f"{number}.{ENDINGS.get(entry['mime'], ending)}"
     with open(os.path.join(folder, name), "wb") as file:
         file.write(data)
     return {"mime": entry["mime"], "path": f"{FOLDER}/{name}"}
 
 
-def _keep(said, entries):
+def keep(said, entries, main=False):
+    """Adds what one display shows. main: it is the last expression's value."""
+    results = said["results"]
+    bundle = results[-1]["bundle"] + 1 if results else 1
     for entry in entries:
         try:
             entry = _shelve(entry)
         except (OSError, ValueError):
             traceback.print_exc()  # no room, or no base64: as it is
-        said["results"].append(entry)
+        results.append({**entry, "bundle": bundle, "main": main})
+
+
+def _is_json(value, room, depth=0):
+    """Can JSON hold a list or a dictionary as it is? Calls nothing of the
+    program's."""
+    if type(value) is dict:
+        if not set(map(type, value)) <= {str}:
+            return False
+        value = value.values()
+    room[0] -= len(value)
+    kinds = set(map(type, value))
+    if room[0] < 0 or depth == DEPTH or not kinds <= PLAIN | {list, dict}:
+        return False
+    # More than 64 bits are too much for many who read it.
+    if int in kinds and not all(type(one) is not int or
+                                -2 ** 63 <= one < 2 ** 63 for one in value):
+        return False
+    return not kinds & {list, dict} or all(
+        type(one) in PLAIN or _is_json(one, room, depth + 1) for one in value)
 
 
 def _rich(value):
@@ -115,33 +198,52 @@ def _rich(value):
 
     def bundle(data):
         for mime, part in data.items():
-            found[mime] = _result(mime, part)
+            found[mime] = result(mime, part)
 
     def single(mime):
         def take(data):
-            found.setdefault(mime, _result(mime, data))
+            found.setdefault(mime, result(mime, data))
         return take
 
+    if type(value) in (list, dict):
+        if _is_json(value, [MANY]):
+            try:
+                found["application/json"] = result("application/json", value)
+            except ValueError:
+                pass  # it has a number that is none
+        return found
     attempt("_repr_mimebundle_", bundle, include=None, exclude=None)
     for name, mime in METHODS.items():
         attempt(name, single(mime))
+    figures = _figures()
+    if figures:
+        for mime, data in figures.more(value, found):
+            found[mime] = result(mime, data)
     return found
 
 
-def _add(said, value):
+def _add(said, value, main=False):
     """Return: value's repr()."""
     text = clean(repr(value))
     found = _rich(value)
-    found.setdefault("text/plain", _result("text/plain", text))
-    _keep(said, found.values())
+    found.setdefault("text/plain", result("text/plain", text))
+    keep(said, found.values(), main)
     return text
 
 
-def display(*values):
-    """Shows values as the cell's last expression would be shown."""
+def display(*values, raw=False, **unused):
+    """Shows values as the cell's last expression would be shown.
+
+    raw: each value is a dictionary, MIME type: data. Other options of IPython's
+    display() have no effect.
+    """
     for value in values:
         if _now is None:
             print(repr(value))
+        elif raw:
+            keep(_now, [result(*item) for item in dict(value).items()])
+        elif callable(getattr(type(value), "_ipython_display_", None)):
+            value._ipython_display_()
         else:
             _add(_now, value)
 
@@ -227,7 +329,7 @@ async def _nothing():
     pass
 
 
-def _evaluate(code, names):
+def evaluate(code, names):
     """As eval(); awaits the code if there is an await outside functions."""
     if not code.co_flags & inspect.CO_COROUTINE:
         return eval(code, names)
@@ -240,26 +342,40 @@ def _evaluate(code, names):
     raise interrupt
 
 
-def _take_show(source):
-    """Lets pyplot.show() put its pictures where it is called."""
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    if not pyplot and PLOTS.search(source):
-        try:
-            import matplotlib.pyplot as pyplot
-        except Exception:
-            return  # the cell will say why
-    plain = getattr(pyplot, "show", None)
-    if not plain or getattr(plain, "__wrapped__", None) is _pictures:
-        return
+def _figures(source=b""):
+    """Return: figures.py, if the program has what that looks after, or None."""
+    if (b"matplotlib" in source or b"PIL" in source or
+            any(name in sys.modules for name in OF_FIGURES)):
+        return own("figures")
+    return None
 
-    def show(*args, **kwargs):
-        """Show all figures, as results of the cell."""
-        if _now is None or pyplot.get_backend().lower() != "agg":
-            return plain(*args, **kwargs)
-        _pictures(_now)
 
-    show.__wrapped__ = _pictures
-    pyplot.show = show
+def _parse(source, file, names):
+    """Return: the cell's tree, its text, and what is done around it, or None."""
+    try:
+        return compile(source, file, "exec", PARSE, dont_inherit=True), source, None
+    except SyntaxError:
+        written = own("magics").rewrite(source, file, names)
+        if not written:
+            raise
+    text, around, lines = written
+    tree = compile(text, file, "exec", PARSE, dont_inherit=True)
+    own("magics").place(tree, lines)
+    return tree, text.encode(), around
+
+
+def _last(tree, file, names, said, semicolon):
+    """Runs the tree, whose last expression is the cell's value."""
+    flags, last = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, None
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        last = ast.Expression(tree.body.pop().value)
+    evaluate(compile(tree, file, "exec", flags, dont_inherit=True), names)
+    if last:
+        value = evaluate(compile(last, file, "eval", flags,
+                                  dont_inherit=True), names)
+        # As in other notebooks, a semicolon keeps the value back.
+        if value is not None and not semicolon:
+            said["text"] = _add(said, value, True)
 
 
 def run(source, file, names, said):
@@ -267,44 +383,29 @@ def run(source, file, names, said):
     _now = said
     if "display" not in names:
         names["display"] = display
+    if Notebook not in sys.meta_path:
+        sys.meta_path.append(Notebook)
     os.environ.setdefault("MPLBACKEND", "Agg")
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     _keep_loop(IMPORTED.search(source))
-    _take_show(source)
-    tree = compile(source, file, "exec", flags | ast.PyCF_ONLY_AST,
-                   dont_inherit=True)
-    last = None
-    if tree.body and isinstance(tree.body[-1], ast.Expr):
-        last = ast.Expression(tree.body.pop().value)
-    _evaluate(compile(tree, file, "exec", flags, dont_inherit=True), names)
-    if last:
-        value = _evaluate(compile(last, file, "eval", flags,
-                                  dont_inherit=True), names)
-        # As in other notebooks, a semicolon keeps the value back.
-        if value is not None and not source.rstrip().endswith(b";"):
-            said["text"] = _add(said, value)
+    figures = _figures(source)
+    if figures:
+        figures.begin(source)
+    tree, text, around = _parse(source, file, names)
+    semicolon = text.rstrip().endswith(b";")
+    if around:
+        with around:
+            _last(tree, file, names, said, semicolon)
+    else:
+        _last(tree, file, names, said, semicolon)
     _turn_loop()
 
 
 def show(said):
     """The end of a cell: the open figures."""
     global _now
-    _now = None
-    _pictures(said)
-
-
-def _pictures(said):
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    if not pyplot:
-        return
     try:
-        import io
-
-        for number in pyplot.get_fignums():
-            image = io.BytesIO()
-            pyplot.figure(number).savefig(image, format="png",
-                                          bbox_inches="tight")
-            _keep(said, [_result("image/png", image.getvalue())])
-        pyplot.close("all")
-    except Exception:
-        traceback.print_exc()
+        figures = _figures()
+        if figures:
+            figures.end(said)
+    finally:
+        _now = None

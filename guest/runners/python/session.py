@@ -221,13 +221,20 @@ def _session(control, native, make_way):
                  main.__dict__)
 
     def own_frames_off(trace):
-        """The traceback from the step's first frame on."""
+        """The traceback from the step's first frame on, without the frames of
+        what it has called here."""
         first = trace
         while first and first.tb_frame.f_code.co_filename not in steps[-1:]:
             first = first.tb_next
         while not first and trace and (
                 trace.tb_frame.f_code.co_filename == INTERNAL):
             trace = trace.tb_next
+        at = first
+        while at and at.tb_next:
+            if at.tb_next.tb_frame.f_code.co_filename == INTERNAL:
+                at.tb_next = at.tb_next.tb_next
+            else:
+                at = at.tb_next
         return first or trace
 
     def told(ask, otherwise):

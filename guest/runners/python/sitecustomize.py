@@ -169,6 +169,7 @@ def _wait():
         import session
         import warm
         sys.path.remove(here)
+        session.cell.prepare()
         recipe = {}
         try:
             recipe = warm.read()

@@ -1,0 +1,313 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What cells of Python have beyond Python, on the host.
+
+bats_require_minimum_version 1.5.0
+load ../lib/session
+
+@test "cells: !command runs where it stands, with the values of names" {
+	session python <<-'END'
+		### cell
+		x, d = 3, {"k": "v"}
+		print("before")
+		!echo {x + 1} $x {d["k"]} "$HOME" $$x '$x'; echo err >&2; exit 4
+		print("after")
+		for i in range(2):
+		    !echo in loop \
+		        {i}
+		_exit_code
+		### cell
+		def f(word):
+		    return !printf '%s\n' {word} "it's"
+	END
+	assert_line --index 0 'out: before'
+	assert_line --index 1 "out: 4 3 v / \$x"
+	assert_line --index 2 'out: after'
+	assert_line 'out: in loop 1'
+	assert_line 'err: err'
+	assert_line --partial "\"text\": \"0\""
+	assert_line --partial 'SyntaxError: invalid syntax'
+}
+
+@test "cells: x = !command is the lines of its output" {
+	session python <<-'END'
+		### cell
+		def f(word):
+		    found = !printf '%s\n' {word} "it's"
+		    return found
+		y = !echo one; echo two >&2
+		(y, y.s, f("local"))
+	END
+	assert_line --partial "\"text\": \"(['one', 'two'], 'one two', ['local', \\\"it's\\\"])\""
+	refute_line --regexp '^err'
+}
+
+@test "cells: % and ! in strings, in brackets and at an operator are Python's" {
+	session python <<-'END'
+		### cell
+		text = """
+		%cd nowhere
+		!exit 1
+		"""
+		x = (7
+		%4
+		!=2)
+		y = 9 \
+		%5
+		# it's a comment with (
+		%time z = text.count("!")
+		s = 'it\'s %s' % "x" + "#"  # "
+		%pwd
+		[x, y, z, s]
+	END
+	assert_line --partial '"text": "[True, 4, 1, \"it'"'"'s x#\"]"'
+	assert_line --regexp '^out: Wall time: .* [nµm]?s$'
+	refute_line --regexp '^err'
+}
+
+@test "cells: a cell that is Python as it stands is not touched" {
+	session python <<-'END'
+		### cell
+		x = 5
+		%(x)s
+		### cell
+		x = (5
+		%2)
+		[name for name in globals() if "magic" in name]
+	END
+	assert_line --partial 'UsageError: %(x)s is not there'
+	assert_line --partial "\"text\": \"['__magic__']\""
+	session python <<-'END'
+		### cell
+		x = (5
+		%2)
+		[name for name in globals() if "magic" in name]
+	END
+	assert_line --partial '"text": "[]"'
+}
+
+@test "cells: indentation before all lines is taken off" {
+	session python <<-'END'
+		### cell
+		    if True:
+		        x = """
+		    text
+		"""
+		        1 / 0
+		### cell
+		  x
+	END
+	assert_line 'err:   File "HOME/step.py", line 5, in <module>'
+	assert_line 'err:     1 / 0'
+	assert_line 'err:     ~~^~~'
+	assert_line --partial '"text": "'"'\\\\n    text\\\\n'"'"'
+}
+
+@test "cells: %cd, %pwd and %env" {
+	session python <<-'END'
+		### cell
+		import os
+		%cd /usr
+		where = %pwd
+		%cd -q -
+		%env MARK=a b
+		(where, os.getcwd() != where, os.environ["MARK"])
+		### cell
+		%env MARK
+		### cell
+		%cd /nowhere
+		### cell
+		%matplotlib inline
+		%load_ext autoreload
+		%autoreload 2
+	END
+	assert_line --index 0 'out: /usr'
+	assert_line --index 1 'out: env: MARK=a b'
+	assert_line --partial "\"text\": \"('/usr', True, 'a b')\""
+	assert_line --partial "\"text\": \"'a b'\""
+	assert_line 'err:   File "HOME/step.py (step 3)", line 1, in <module>'
+	assert_line 'err:     %cd /nowhere'
+	assert_line "err: FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'"
+	refute_line --partial frozen
+	assert_line --index 12 'exit: 0'
+}
+
+@test "cells: %time, %timeit and %%time measure and give the value" {
+	session python <<-'END'
+		### cell
+		%%time
+		import asyncio
+		await asyncio.sleep(0)
+		7
+		### cell
+		%time 1 / 0
+		### cell
+		t = %timeit -n 2 -r 2 -o -q pass
+		%timeit -n1 -r1 pass
+		t.loops
+	END
+	[ "$(grep -c '^out: CPU times: user .*, sys: .*, total: ' <<<"$output")" = 2 ] ||
+		fail "$output"
+	assert_line --partial '"text": "7"'
+	assert_line 'err:     %time 1 / 0'
+	assert_line --partial '"name": "ZeroDivisionError"'
+	assert_line --partial ' per loop (mean ± std. dev. of 1 run, 1 loop each)'
+	assert_line --partial '"text": "2"'
+}
+
+@test "cells: %%bash runs the cell, and its failure is an error" {
+	session python <<-'END'
+		### cell
+		%%bash --out said
+		read -r line; [[ $line ]] || echo none; echo '%pwd' "$0"
+		### cell
+
+		%%bash
+		echo shown
+		exit 3
+		### cell
+		said.split("\n")[0]
+		### cell
+		%%writefile note.txt
+		%pwd
+		### cell
+		open("note.txt").read()
+	END
+	assert_line 'out: shown'
+	assert_line --partial '"name": "CalledProcessError", "value": "Command '"'%%bash'"' returned non-zero exit status 3."'
+	refute_line --partial frozen
+	assert_line --partial "\"text\": \"'none'\""
+	assert_line 'out: Writing note.txt'
+	assert_line --partial "\"text\": \"'%pwd\\\\n'\""
+}
+
+@test "cells: %%capture takes what is printed and shown" {
+	session python <<-'END'
+		### cell
+		%%capture took
+		print("printed"); display(1)
+		2
+		### cell
+		(took.stdout, len(took.outputs))
+	END
+	output_is 'exit: 0' \
+		"result: {\"text\": \"('printed\\\\n', 2)\", \"results\": [{\"mime\": \"text/plain\", \"data\": \"('printed\\\\n', 2)\", \"bundle\": 1, \"main\": true}]}" \
+		'exit: 0'
+}
+
+@test "cells: an unknown magic names those that there are" {
+	session python <<-'END'
+		### cell
+		%nonsense
+		### cell
+		%%nonsense
+		x
+	END
+	assert_line --regexp '^err: UsageError: %nonsense is not there; there are .*%cd, '
+	assert_line --regexp '^err: UsageError: %%nonsense is not there; there are .*%%bash, '
+}
+
+@test "cells: wrong syntax beside a magic is at its own line" {
+	session python <<-'END'
+		### cell
+		!true
+		x = = 1
+	END
+	assert_line --index 0 'err:   File "HOME/step.py", line 2'
+	assert_line --index 1 'err:     x = = 1'
+	assert_line 'err: SyntaxError: invalid syntax'
+	refute_line --partial 'another exception'
+}
+
+@test "cells: IPython.display shows without IPython" {
+	session python <<-'END'
+		### cell
+		from IPython.display import (display, HTML, Image, Markdown, JSON, Latex,
+		                             SVG, clear_output)
+		clear_output(wait=True)
+		display(HTML("<b>"), Markdown("# m"), metadata={})
+		display({"text/plain": "p", "text/html": "h"}, raw=True)
+		display(Latex("$x$")); display(SVG("<svg/>"))
+		open("dot.png", "wb").write(b"\x89PNG dot")
+		display(Image("dot.png"))
+		JSON({"a": 1})
+		### cell
+		import IPython.core.display, IPython
+		[IPython.get_ipython(), IPython.display.HTML("<i>").data, print.__name__]
+	END
+	local types='[.results[] | "\(.bundle) \(.mime)"]'
+	local result
+	result=$(sed -n 's/^result: //p' <<<"$output" | head -n 1)
+	assert_equal "$(jq -r '[.results[] | select(.data != null and (.data | type == "string") and (.data | startswith("<IPython") | not)) | "\(.bundle) \(.mime) \(.data)"] | join("; ")' <<<"$result")" \
+		'1 text/html <b>; 2 text/markdown # m; 3 text/plain p; 3 text/html h; 4 text/latex $x$; 5 image/svg+xml <svg/>'
+	assert_equal "$(jq -r "$types | join(\" \")" <<<"$result" | grep -o '[67] [a-z/]*' | xargs)" \
+		'6 image/png 6 text/plain 7 application/json 7 text/plain'
+	assert_equal "$(jq -r '.results[-2] | "\(.data.a) \(.main)"' <<<"$result")" '1 true'
+	assert_line --partial "\"text\": \"[None, '<i>', 'print']\""
+	refute_line --regexp '^err'
+}
+
+@test "cells: the program's own IPython goes before ours" {
+	session python <<-'END'
+		### cell
+		open("IPython.py", "w").write("display = 'its own'")
+		### cell
+		import IPython
+		IPython.display
+	END
+	assert_line --partial "\"text\": \"'its own'\""
+}
+
+@test "cells: lists and dictionaries are JSON too, if JSON can hold them" {
+	session python <<-'END'
+		### cell
+		{"a": [1, 2.5, None, True, {"b": "c"}]}
+		### cell
+		{1: 2}
+		### cell
+		[float("nan")]
+		### cell
+		[2 ** 63]
+		### cell
+		deep = []
+		for i in range(100): deep = [deep]
+		deep
+		### cell
+		loop = []; loop.append(loop); loop
+		### cell
+		class Own(dict): pass
+		[Own()]
+		### cell
+		["x" * 70000]
+	END
+	assert_equal "$(grep -c '"application/json", "data"' <<<"$output")" 1
+	assert_line --partial '{"mime": "application/json", "data": {"a": [1, 2.5, null, true, {"b": "c"}]}, "bundle": 1, "main": true}'
+	assert_line --partial '{"mime": "application/json", "path": "results/1.json", "bundle": 1, "main": true}'
+	assert_equal "$(grep -c '^exit: 0' <<<"$output")" 8
+}
+
+@test "cells: an image of PIL shows where show() and save() are called" {
+	session python <<-'END'
+		### cell
+		import os, sys, types
+		os.mkdir("PIL"); open("PIL/__init__.py", "w").close()
+		open("PIL/Image.py", "w").write('''
+		class Image:
+		    def __repr__(self): return "image"
+		    def show(self): raise SystemExit("a window")
+		    def save(self, file, format=None): open(file, "w").write("saved")
+		    def _repr_png_(self): return b"picture"
+		''')
+		### cell
+		from PIL import Image
+		Image.Image().show()
+		Image.Image().save("a.png")
+		open("a.png").read()
+		### session
+		Image.Image().save("b.png")
+	END
+	local picture='{"mime": "image/png", "base64": "cGljdHVyZQ==", "bundle":'
+	assert_line --partial "$picture 1, \"main\": false}, {\"mime\": \"text/plain\", \"data\": \"image\", \"bundle\": 1, \"main\": false}, $picture 2,"
+	assert_line --partial "\"text\": \"'saved'\""
+	assert_equal "$(grep -c '^exit: 0' <<<"$output")" 3
+}
