@@ -17,7 +17,7 @@ O       := build/$(VARIANT)
 PACKAGES := \
 	gcc libc6-dev make pkg-config \
 	libfuse3-dev libjansson-dev libseccomp-dev libssl-dev libzstd-dev \
-	libpython3-dev \
+	libpython3-dev libmicrohttpd-dev zlib1g-dev \
 	qemu-system-x86 fuse3 \
 	mmdebstrap erofs-utils e2fsprogs cpio kmod python3 xz-utils zstd lz4 \
 	bubblewrap
@@ -29,7 +29,7 @@ TEST_PACKAGES := \
 	busybox gawk guile-3.0 lua5.4 mawk mksh nodejs php-cli ruby tcl zsh \
 	default-jdk-headless golang-go rustc \
 	clang libclang-rt-dev llvm cppcheck shellcheck clang-format \
-	python3-pip
+	python3-pip curl
 # What only one of them has.
 DEBIAN := $(shell . /etc/os-release && echo $$VERSION_ID)
 TEST_PACKAGES += $(if $(filter 12,$(DEBIAN)),yash)
@@ -65,6 +65,7 @@ LIBRARIES := fuse3 jansson libseccomp libcrypto libzstd
 PKG_CFLAGS := $(filter-out -D_FILE_OFFSET_BITS=%,\
 	$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
 PKG_LIBS := $(shell pkg-config --libs $(LIBRARIES) 2>/dev/null)
+GATEWAY_LIBS := -lmicrohttpd -ljansson -lz -lcrypto -lseccomp
 
 ALL_CFLAGS = -std=c11 -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(WARN) \
 	$(FLAGS_$(VARIANT)) $(PKG_CFLAGS) $(CFLAGS)
@@ -85,6 +86,8 @@ VM     := guest/wire.c guest/wire_fs.c \
 	$(filter-out $(FAKE),$(wildcard vm/*.c $(VM_ROOMS:%=vm/%/*.c)))
 CLIENT := $(wildcard $(CLIENTS:%=fsd/%/*.c))
 FSD    := $(wildcard fsd/*.c $(ROOMS:%=fsd/%/*.c)) $(CLIENT)
+# A program of its own, so that the daemon links no HTTP.
+GATEWAY := $(wildcard fsd/gateway/*.c)
 GUEST  := $(wildcard guest/*.c) layout/base/err.c layout/base/buf.c \
 	layout/base/proc_status.c layout/env.c
 # The daemon's files that name the machines' backend: compiled once for each.
@@ -116,7 +119,7 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: build/fsd build/fsd-fake build/guest/init $(TEST_TOOLS)
+all: build/fsd build/fsd-fake build/fsd-gateway build/guest/init $(TEST_TOOLS)
 
 define link
 $(call say,LINK  $@)
@@ -134,7 +137,12 @@ $(O)/bin/fsd-fake: $(COMMON) $(call objects,$(FAKE)) \
 		$(patsubst %.c,$(O)/%.fake.o,$(CHOICE))
 	$(link)
 
-build/fsd build/fsd-fake: build/%: build/release/bin/%
+$(O)/bin/fsd-gateway: $(call objects,$(GATEWAY) $(LAYOUT) vm/os/rights.c)
+	$(call say,LINK  $@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(GATEWAY_LIBS) -pthread
+
+build/fsd build/fsd-fake build/fsd-gateway: build/%: build/release/bin/%
 	$(Q)ln -f $< $@
 
 build/guest/init: $(GUEST_OBJECTS)
@@ -220,6 +228,8 @@ CORE := $(call objects,$(LAYOUT) $(VM) $(FAKE))
 $(O)/core.a: $(CORE)
 $(O)/fsd.a: $(CORE) $(call objects,$(filter-out $(CHOICE) fsd/cli/main.c,$(FSD))) \
 		$(patsubst %.c,$(O)/%.fake.o,$(filter-out fsd/cli/main.c,$(CHOICE)))
+$(O)/gateway.a: $(call objects,$(filter-out fsd/gateway/main.c,$(GATEWAY)) \
+		$(LAYOUT) vm/os/rights.c)
 $(O)/guest.a: $(call objects,$(filter-out guest/init.c,$(GUEST)))
 %.a:
 	$(Q)rm -f $@ && ar crs $@ $^
@@ -229,6 +239,12 @@ $(O)/tests/unit/guest_%: $(O)/tests/unit/guest_%.o $(O)/guest.a
 $(O)/tests/unit/fsd_%: $(O)/tests/unit/fsd_%.o $(O)/fsd.a
 	$(link)
 $(O)/tests/fuzz/fsd_%: $(O)/tests/fuzz/fsd_%.o $(O)/fsd.a
+	$(link)
+$(O)/tests/unit/gateway_%: PKG_LIBS += $(GATEWAY_LIBS)
+$(O)/tests/unit/gateway_%: $(O)/tests/unit/gateway_%.o $(O)/gateway.a
+	$(link)
+$(O)/tests/fuzz/gateway_%: PKG_LIBS += $(GATEWAY_LIBS)
+$(O)/tests/fuzz/gateway_%: $(O)/tests/fuzz/gateway_%.o $(O)/gateway.a
 	$(link)
 $(O)/tests/unit/zygote_test: | $(ZYGOTE)
 # What waits for seconds waits for none (tests/unit/clock.h).
@@ -343,12 +359,15 @@ format:
 
 install: all
 	install -D -m 755 build/fsd $(DESTDIR)$(PREFIX)/bin/fsd
+	install -D -m 755 build/fsd-gateway $(DESTDIR)$(PREFIX)/bin/fsd-gateway
 	install -D -m 644 layout/jobtree.5 \
 		$(DESTDIR)$(PREFIX)/share/man/man5/jobtree.5
 	$(if $(wildcard fsd/fsd.8),install -D -m 644 fsd/fsd.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd.8)
 	install -D -m 644 fsd/fsd-env.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd-env.8
+	install -D -m 644 fsd/fsd-gateway.8 \
+		$(DESTDIR)$(PREFIX)/share/man/man8/fsd-gateway.8
 	install -D -m 644 fsd/share/completion.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/fsd
 	install -d $(DESTDIR)$(PREFIX)/share/fsd/env/stock \

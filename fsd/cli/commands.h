@@ -17,6 +17,7 @@ int private_main(int argc, char **argv);  /* what `fsd run` starts */
 int command_version(int argc, char **argv);
 int command_help(int argc, char **argv);
 int command_env(int argc, char **argv);
+int command_gateway(int argc, char **argv); /* becomes fsd-gateway */
 int command_submit(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_template(int argc, char **argv);

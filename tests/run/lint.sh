@@ -79,12 +79,19 @@ check_doors() {
 			'vm/([a-z]+/)?(argv|jail_child|fdpass)\.h|layout/base/num\.h')"
 	verdict 'fsd/ includes the doors of vm/ and layout/ only' \
 		"$(doors '^fsd/.*\.[ch]$' \
-			'fsd/.+\.h|vm/(vm|backend)\.h|vm/([a-z]+/)?(environment|catalog|write|tape|loop|spawn|jailer|fdpass|rights)\.h|layout/(layout|json)\.h')"
+			'fsd/.+\.h|vm/(vm|backend)\.h|vm/([a-z]+/)?(environment|catalog|write|tape|loop|spawn|jailer|fdpass|rights)\.h|layout/(layout|json)\.h' |
+			grep -v '^fsd/gateway/')"
+	verdict 'fsd/gateway/ includes layout/ and vm/os/rights.h only' \
+		"$(doors '^fsd/gateway/.*\.[ch]$' \
+			'vm/os/rights\.h|layout/[^/]+\.h|layout/base/[^/]+\.h')"
+	verdict 'only fsd/gateway/http*.c know the HTTP library' \
+		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include <microhttpd\.h>' |
+			grep -vE '^fsd/gateway/http[a-z_]*\.[ch]:')"
 	verdict 'only layout/json.h and vm/qemu/qmp*.c know the JSON library' "$(
 		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include <jansson\.h>' |
 			grep -vE '^layout/json\.h:|^vm/([a-z]+/)?qmp[a-z_]*\.c:'
 		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include ".*json\.h"' |
-			grep -vE '^layout/(json|config|config_[a-z]+|environment_texts|event_line|result|result_brief)\.[ch]:|^fsd/(client/job_view|cli/cmd_env_show)\.c:'
+			grep -vE '^layout/(json|config|config_[a-z]+|environment_texts|event_line|result|result_brief)\.[ch]:|^fsd/(client/job_view|cli/cmd_env_show)\.c:|^fsd/gateway/'
 	)"
 }
 

@@ -27,8 +27,9 @@ VM = "os environment jail channel qemu fake pool doors".split()
 BESIDE = ({"users", "handover"}, {"store", "sched"}, {"qemu", "fake"})
 # The doors of vm/ and who stands behind each.
 BEHIND = {"vm/vm.h": {"pool"}, "vm/backend.h": {"pool", "qemu", "fake"}}
-# A client of the mount uses its files and no room. Only cli calls it.
-CLIENTS = {"client": {"cli"}}
+# A client of the mount uses its files and no room. Only cli calls it; the gateway is
+# a program of its own, and no room calls that.
+CLIENTS = {"client": {"cli"}, "gateway": set()}
 
 
 def room(path):

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The events of a job end with `result` and `end`. Then a worker makes of the result
+ * what is wanted, the loop says that it is over, and a worker removes the job: the
+ * client does not wait for that.
+ */
+#include "follow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/base/cleanup.h"
+#include "layout/limits.h"
+
+struct follow {
+	struct gateway *gateway;
+	char name[64];
+	const struct follow_ops *ops;
+	void *arg;
+	struct watch *watch;
+	json_t *result;  /* as `events` told it, or NULL */
+	int hold;        /* a descriptor, or -1 */
+	int error;
+	bool joined;     /* it is somebody else's to remove */
+	bool ended;
+	struct reactor_timer patience;
+	struct crew_group group;
+	struct crew_work work;
+};
+
+/* Something for a worker to do with a job that needs no answer. */
+struct errand {
+	struct crew_work work;
+	struct follow *follow;
+	char verb[32];
+};
+
+const char *follow_name(const struct follow *f)
+{
+	return f->name;
+}
+
+int follow_new_name(const char *sandbox, char room[64])
+{
+	char part[17];
+	int r = text_random(part, sizeof(part) - 1);
+
+	snprintf(room, 64, "gw.%s%s%s", sandbox ? sandbox : "",
+		 sandbox ? "." : "", part);
+	return r;
+}
+
+/* --- its end ------------------------------------------------------------------- */
+
+static void free_follow(struct follow *f)
+{
+	json_decref(f->result);
+	free(f);
+}
+
+/* On a worker. */
+static void remove_job(struct crew_work *work)
+{
+	struct follow *f = container_of(work, struct follow, work);
+
+	if (!f->joined)
+		mount_remove_job(&f->gateway->mount, f->name, NULL);
+	fd_close(&f->hold);
+}
+
+static void removed(struct crew_work *work)
+{
+	free_follow(container_of(work, struct follow, work));
+}
+
+static void put(struct follow *f, void (*run)(struct crew_work *),
+		void (*done)(struct crew_work *))
+{
+	f->work.group = &f->group;
+	f->work.run = run;
+	f->work.done = done;
+	crew_put(&f->gateway->crew, &f->work);
+}
+
+static void say_over(struct follow *f)
+{
+	reactor_timer_stop(&f->patience);
+	f->ops->over(f->arg, f->error);
+	put(f, remove_job, removed);
+}
+
+static void read_result(struct crew_work *work)
+{
+	struct follow *f = container_of(work, struct follow, work);
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/result.json", f->name);
+	if (!f->result)
+		mount_json(&f->gateway->mount, path, &f->result, NULL);
+	if (f->ops->result)
+		f->ops->result(f->arg, f->result);
+}
+
+static void result_read(struct crew_work *work)
+{
+	say_over(container_of(work, struct follow, work));
+}
+
+/* No line comes any more. */
+static void on_watch_gone(void *arg)
+{
+	struct follow *f = arg;
+
+	if (f->error)
+		say_over(f);
+	else
+		put(f, read_result, result_read);
+}
+
+static void end(struct follow *f, int error)
+{
+	if (f->ended)
+		return;
+	f->ended = true;
+	f->error = error;
+	watch_stop(f->watch);
+}
+
+/* --- its events -------------------------------------------------------------------- */
+
+static void on_line(void *arg, char *line, size_t len)
+{
+	struct follow *f = arg;
+	auto_json json_t *event = json_loadb(line, len, 0, NULL);
+	const char *name = text_member(event, "event");
+
+	if (!name)
+		return;
+	if (!strcmp(name, "result")) {
+		json_t *result = json_object_get(event, "result");
+
+		if (json_is_object(result) && !f->result)
+			f->result = json_incref(result);
+	}
+	if (f->ops->event)
+		f->ops->event(f->arg, name, event);
+	if (!strcmp(name, "end"))
+		end(f, 0);
+}
+
+static void on_end(void *arg, int error)
+{
+	/* the job was removed, or run again, by somebody else */
+	end(arg, error < 0 ? error : -ESTALE);
+}
+
+static const struct watch_ops watch_ops = { on_line, on_end, on_watch_gone };
+
+/* --- its start ------------------------------------------------------------------------ */
+
+/* What is too long for config.json goes as a file. */
+static int put_code(struct gateway *g, const char *name, json_t *config,
+		    struct err *err)
+{
+	json_t *code = json_object_get(config, "code");
+	char path[96];
+	int r;
+
+	if (!code || json_string_length(code) < LIMIT_CONFIG_BYTES / 8)
+		return 0;
+	snprintf(path, sizeof(path), "%s/code", name);
+	r = mount_write(&g->mount, path, json_string_value(code),
+			json_string_length(code), err);
+	json_object_del(config, "code");
+	return r;
+}
+
+static int make_job(struct gateway *g, const struct follow_job *job,
+		    int *ret_hold, struct err *err)
+{
+	const struct mount *m = &g->mount;
+	auto_free char *text = NULL;
+	char path[128];
+	int r = mount_mkdir(m, job->name, err);
+
+	if (r < 0)
+		return r;
+	if (job->hold) {
+		snprintf(path, sizeof(path), "%s/hold", job->name);
+		r = *ret_hold = mount_file(m, path, O_RDONLY, err);
+	}
+	if (r >= 0 && job->dir) {
+		snprintf(path, sizeof(path), "%s/%s", job->name, job->dir);
+		r = mount_mkdir(m, path, err);
+	}
+	if (r >= 0)
+		r = put_code(g, job->name, job->config, err);
+	if (r >= 0) {
+		text = json_dumps(job->config, JSON_COMPACT);
+		snprintf(path, sizeof(path), "%s/config.json", job->name);
+		r = text ? mount_write(m, path, text, strlen(text), err)
+			 : err_set(err, -ENOMEM, "no memory for a job");
+	}
+	if (r < 0)
+		mount_remove_job(m, job->name, NULL);
+	return r < 0 ? r : 0;
+}
+
+static int watch_job(struct gateway *g, const struct follow_job *job,
+		     bool joined, int hold, struct follow **ret, struct err *err)
+{
+	struct follow *f = calloc(1, sizeof(*f));
+	char path[96];
+	int fd, r;
+
+	if (!f)
+		return err_set(err, -ENOMEM, "no memory for a job");
+	snprintf(path, sizeof(path), "%s/events", job->name);
+	fd = mount_file(&g->mount, path, O_RDONLY | O_NONBLOCK, err);
+	if (fd < 0) {
+		free(f);
+		return fd;
+	}
+	f->gateway = g;
+	snprintf(f->name, sizeof(f->name), "%s", job->name);
+	f->ops = job->ops;
+	f->arg = job->arg;
+	f->joined = joined;
+	f->hold = hold;
+	*ret = f;
+	r = watch_new(&g->watcher, fd, &watch_ops, f, &f->watch);
+	if (r < 0) {
+		free(f);
+		return err_sys(err, r, "%s", path);
+	}
+	return 0;
+}
+
+int follow_start(struct gateway *g, const struct follow_job *job,
+		 struct follow **ret, struct err *err)
+{
+	int hold = -1;
+	int r = make_job(g, job, &hold, err);
+
+	if (r == 0) {
+		r = watch_job(g, job, false, hold, ret, err);
+		if (r < 0)
+			mount_remove_job(&g->mount, job->name, NULL);
+	}
+	if (r < 0)
+		fd_close(&hold);
+	return r;
+}
+
+int follow_join(struct gateway *g, const struct follow_job *job,
+		struct follow **ret, struct err *err)
+{
+	return watch_job(g, job, true, -1, ret, err);
+}
+
+/* --- on the loop ----------------------------------------------------------------------- */
+
+static void run_errand(struct crew_work *work)
+{
+	struct errand *e = container_of(work, struct errand, work);
+
+	mount_ctl(&e->follow->gateway->mount, e->follow->name, e->verb, NULL);
+}
+
+static void errand_done(struct crew_work *work)
+{
+	free(container_of(work, struct errand, work));
+}
+
+void follow_ctl(struct follow *f, const char *verb)
+{
+	struct errand *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return;
+	e->follow = f;
+	e->work.group = &f->group; /* so f outlives it */
+	e->work.run = run_errand;
+	e->work.done = errand_done;
+	snprintf(e->verb, sizeof(e->verb), "%s", verb);
+	crew_put(&f->gateway->crew, &e->work);
+}
+
+static void on_impatient(struct reactor_timer *timer)
+{
+	struct follow *f = container_of(timer, struct follow, patience);
+
+	if (!f->ended)
+		follow_ctl(f, "kill");
+}
+
+void follow_abandon(struct follow *f, uint64_t patience_ms)
+{
+	if (f->ended)
+		return;
+	if (!patience_ms) {
+		follow_ctl(f, "kill");
+		return;
+	}
+	follow_ctl(f, "interrupt");
+	f->patience.fn = on_impatient;
+	reactor_timer_set(&f->gateway->reactor, &f->patience, patience_ms);
+}
+
+void follow_waiting(struct follow *f, size_t bytes)
+{
+	if (!f->ended)
+		watch_waiting(f->watch, bytes);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job of the gateway's, from its start to its removal. Its events come to the loop,
+ * its result is read on a worker.
+ */
+#ifndef GATEWAY_FOLLOW_H
+#define GATEWAY_FOLLOW_H
+
+#include "gateway.h"
+
+struct follow;
+
+struct follow_ops {
+	/* On the loop: a line of `events`; name is its member event. NULL allowed. */
+	void (*event)(void *arg, const char *name, json_t *event);
+	/* On a worker: result.json, NULL if it cannot be read. The job is still
+	 * there. NULL allowed. */
+	void (*result)(void *arg, json_t *result);
+	/* On the loop, last: 0, or a negative errno: the job was lost. */
+	void (*over)(void *arg, int error);
+};
+
+struct follow_job {
+	const char *name;
+	json_t *config;  /* with "code" or "command" */
+	const char *dir; /* a directory that it has at its start, or NULL */
+	bool hold;       /* it goes with the gateway */
+	const struct follow_ops *ops;
+	void *arg;
+};
+
+/*
+ * On a worker: makes the job and begins to follow it. ops may be called before it
+ * returns, so it is the last that a handler does; *ret is set before.
+ * Return: 0 or negative errno with a sentence; then there is no job.
+ */
+int follow_start(struct gateway *g, const struct follow_job *job,
+		 struct follow **ret, struct err *err);
+/* Follows one that is there already. */
+int follow_join(struct gateway *g, const struct follow_job *job,
+		struct follow **ret, struct err *err);
+
+/* --- on the loop, until over() -------------------------------------------------- */
+
+const char *follow_name(const struct follow *f);
+/* A verb of ctl. */
+void follow_ctl(struct follow *f, const char *verb);
+/* Its client has gone: `interrupt`, and after patience_ms `kill`; 0: at once. */
+void follow_abandon(struct follow *f, uint64_t patience_ms);
+/* So many bytes of its output wait for a client. */
+void follow_waiting(struct follow *f, size_t bytes);
+
+/* "gw.H.HEX", or "gw.HEX" without a sandbox, into room. */
+int follow_new_name(const char *sandbox, char room[64]);
+
+#endif

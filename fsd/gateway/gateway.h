@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all parts of the gateway share. It is made once, by main.c. */
+#ifndef GATEWAY_H
+#define GATEWAY_H
+
+#include "crew.h"
+#include "http.h"
+#include "keys.h"
+#include "mount.h"
+#include "options.h"
+#include "reactor.h"
+#include "watcher.h"
+
+struct gateway {
+	struct options options;
+	const char *environment; /* --environment, or what was found */
+	struct keys keys;        /* the loop's */
+	struct mount mount;
+	struct reactor reactor;
+	struct crew crew;
+	struct watcher watcher;
+	struct http http;
+	bool stopping; /* SIGTERM came */
+	int64_t started_ms;
+};
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by http*.c only. */
+#ifndef GATEWAY_HTTP_INT_H
+#define GATEWAY_HTTP_INT_H
+
+#include <microhttpd.h>
+#include <sys/socket.h>
+
+#include "request.h"
+
+/* A connection. */
+struct client {
+	struct list node;
+	struct gateway *gateway;
+	struct reactor_source source;
+	struct reactor_timer headers; /* they are to be there in time */
+	int fd;                  /* a duplicate: it tells that the client went */
+	bool gone;
+	bool local;              /* of loopback */
+	char address[64];
+	struct request *request; /* under way */
+};
+
+/* http_request.c: what http.c's calls from the library come to. */
+struct request *request_new(struct gateway *g, struct listener *l,
+			    struct client *c, struct MHD_Connection *connection,
+			    const char *uri);
+enum MHD_Result request_access(struct request *r, const char *method,
+			       const char *data, size_t *len);
+void request_over(struct request *r); /* the library has done with it */
+void request_client_gone(struct request *r);
+
+/* http_answer.c */
+enum MHD_Result answer_queue(struct request *r);
+void answer_mind_quiet(struct request *r);
+void answer_resume(struct request *r);
+void answer_gone(struct request *r);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "info.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "layout/base/cleanup.h"
+#include "routes.h"
+
+/* Is the mount well? Else a line that says what is wrong. */
+static bool health(struct request *r, struct buf *text)
+{
+	struct err err = { 0 };
+
+	if (mount_read(&r->gateway->mount, ".fsd/health", text, &err) < 0) {
+		buf_clear(text);
+		buf_str(text, err.text);
+	}
+	if (text->len)
+		text->data[strcspn(text->data, "\n")] = '\0';
+	return text->len && !strcmp(text->data, "ok");
+}
+
+void get_health(struct request *r)
+{
+	auto_buf struct buf text = { 0 };
+
+	if (health(r, &text))
+		reply_json(r, 200, json_pack("{s:s}", "status", "ok"));
+	else
+		reply_error(r, 503, "%.400s", text.data ? text.data : "");
+}
+
+void get_healthz(struct request *r)
+{
+	get_health(r);
+}
+
+void get_metrics(struct request *r)
+{
+	struct gateway *g = r->gateway;
+	auto_buf struct buf text = { 0 };
+	struct err err = { 0 };
+	int code = mount_read(&g->mount, ".fsd/stats", &text, &err);
+
+	if (code < 0) {
+		reply_failure(r, code, err.text);
+		return;
+	}
+	buf_str(&text, "# TYPE fsd_gateway_requests_total counter\n");
+	for (unsigned i = 1; i < ARRAY_SIZE(g->http.by_status); i++)
+		buf_fmt(&text, "fsd_gateway_requests_total{status=\"%uxx\"} "
+			"%llu\n", i, (unsigned long long)g->http.by_status[i]);
+	buf_fmt(&text, "# TYPE fsd_gateway_connections gauge\n"
+		"fsd_gateway_connections %u\n", g->http.connections);
+	buf_fmt(&text, "# TYPE fsd_gateway_uptime_seconds gauge\n"
+		"fsd_gateway_uptime_seconds %.3f\n",
+		(double)(text_now_ms() - g->started_ms) / 1000);
+	reply_text(r, 200, "text/plain; version=0.0.4; charset=utf-8",
+		   text.data ? text.data : "", text.len);
+}
+
+void not_there(struct request *r)
+{
+	reply_error(r, 501, "%s", r->route->topic);
+}

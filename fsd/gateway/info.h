@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the gateway tells of itself. */
+#ifndef GATEWAY_INFO_H
+#define GATEWAY_INFO_H
+
+#include "request.h"
+
+void get_health(struct request *r);
+void get_healthz(struct request *r);
+void get_metrics(struct request *r);
+/* 501: what fsd does not have; the route's topic names it. */
+void not_there(struct request *r);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys of --api-key-file. What is kept of one is its SHA-256 and its label. */
+#ifndef GATEWAY_KEYS_H
+#define GATEWAY_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layout/base/err.h"
+#include "text.h"
+
+#define KEY_LABEL 64u
+#define KEY_OWNER 17u /* 16 digits of the sum, and a NUL */
+
+/* Who asks. Sandboxes belong to an owner. */
+struct caller {
+	char owner[KEY_OWNER]; /* "": there are no keys */
+	char label[KEY_LABEL];
+};
+
+struct key {
+	uint8_t sum[SUM_SIZE];
+	struct caller caller;
+};
+
+struct keys {
+	const char *file; /* NULL: there are none, and all are one owner */
+	struct key *item; /* owned */
+	size_t count;
+};
+
+/* "KEY [label]" a line, "#" comments. Pure. Return: 0, -EINVAL with a sentence,
+ * -ENOMEM. */
+int keys_parse(struct keys *k, const char *text, size_t len, struct err *err);
+/* Reads the file anew; the old keys stay if it is wrong. It must be nobody else's to
+ * read. Return: 0 or negative errno. */
+int keys_load(struct keys *k, struct err *err);
+void keys_done(struct keys *k);
+
+/* text: what was sent, or NULL. Return: false: it is none of ours. */
+bool keys_find(const struct keys *k, const char *text, struct caller *ret);
+/* "e2b_" and 40 hexadecimal digits. Return: 0 or negative errno. */
+int keys_new(char ret[45]);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fsd-gateway: HTTP in front of a mount. It is a client of the mount and nothing else:
+ * it starts no machine, and what must outlive it is in the mount. `fsd gateway` runs
+ * it; see fsd-gateway(8).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "gateway.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
+#include "restrain.h"
+#include "routes.h"
+
+static int complain(int code, const char *text)
+{
+	fprintf(stderr, "fsd gateway: %s\n", text);
+	return code;
+}
+
+static int new_key(void)
+{
+	char key[45];
+
+	if (keys_new(key) < 0)
+		return complain(1, "the kernel gives no random numbers");
+	puts(key);
+	return 0;
+}
+
+/* --- what it is made of --------------------------------------------------------- */
+
+/* Other hosts may ask: then they need a key. */
+static int check_address(const struct gateway *g, const char *address,
+			 struct err *err)
+{
+	if (g->options.api_key_file || http_is_loopback(address))
+		return 0;
+	return err_set(err, -EINVAL, "--listen %.80s: others could ask there; "
+		       "an address that is not loopback needs --api-key-file",
+		       address);
+}
+
+static int listen_debug(struct gateway *g, struct err *err)
+{
+	static const struct {
+		const char *address;
+		unsigned service;
+		bool optional;
+	} ports[] = {
+		{ "127.0.0.1:49983", SERVICE_ENVD, false },
+		{ "127.0.0.1:49999", SERVICE_CODE, false },
+		{ "[::1]:49983", SERVICE_ENVD, true },
+		{ "[::1]:49999", SERVICE_CODE, true },
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ports); i++) {
+		r = http_listen(g, ports[i].address, ports[i].service, true,
+				err);
+		if (r == -EADDRNOTAVAIL && ports[i].optional)
+			r = 0; /* a host without IPv6 */
+	}
+	return r;
+}
+
+/* What a Host header may name besides loopback. */
+static void know_host(struct gateway *g, const char *address)
+{
+	struct hosts *h = &g->options.hosts;
+	char name[64];
+
+	if (h->hosts < HOSTS_MAX && host_name(address, name, sizeof(name)))
+		h->host[h->hosts++] = strdup(name);
+}
+
+static int listen_all(struct gateway *g, struct err *err)
+{
+	struct options *o = &g->options;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < o->listens; i++) {
+		r = check_address(g, o->listen[i], err);
+		if (r == 0)
+			r = http_listen(g, o->listen[i], SERVICE_ALL, false,
+					err);
+		know_host(g, o->listen[i]);
+	}
+	if (!o->listens) {
+		r = http_listen(g, "127.0.0.1:3000", SERVICE_ALL, false, err);
+		if (r == 0 && http_listen(g, "[::1]:3000", SERVICE_ALL, false,
+					  err) == -EADDRINUSE)
+			r = -EADDRINUSE;
+	}
+	if (r == 0 && o->run_listen) {
+		r = http_listen(g, o->run_listen, SERVICE_RUN, true, err);
+		know_host(g, o->run_listen);
+		log_warn("%s: who reaches it may run programs, without a key",
+			 o->run_listen);
+	}
+	return r == 0 && o->debug_ports ? listen_debug(g, err) : r;
+}
+
+static void find_environment(struct gateway *g)
+{
+	int fd;
+
+	g->environment = g->options.environment;
+	if (g->environment)
+		return;
+	fd = mount_file(&g->mount, ".fsd/templates/data", O_PATH, NULL);
+	g->environment = fd < 0 ? "base" : "data";
+	fd_close(&fd);
+}
+
+static int find_mount(struct gateway *g, struct err *err)
+{
+	const char *path = g->options.mount;
+
+	if (!path)
+		path = getenv("FSD_MOUNT");
+	if (!path || !*path)
+		return err_set(err, -ENOENT, "which mount? --mount or "
+			       "$FSD_MOUNT names it");
+	return mount_open(&g->mount, path, err);
+}
+
+/* As many descriptors as there may be: a connection has two, a stream one more. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int prepare(struct gateway *g, struct err *err)
+{
+	int r = find_mount(g, err);
+
+	if (r == 0 && g->options.api_key_file) {
+		g->keys.file = g->options.api_key_file;
+		r = keys_load(&g->keys, err);
+	}
+	if (r == 0)
+		r = listen_all(g, err);
+	if (r < 0)
+		return r;
+	find_environment(g);
+	raise_limit();
+	if (geteuid() == 0)
+		log_warn("it runs as root, and need not: it wants a user of "
+			 "the mount");
+	return gateway_restrain(g, err);
+}
+
+static int begin(struct gateway *g, struct err *err)
+{
+	int r = reactor_open(&g->reactor);
+
+	if (r == 0)
+		r = crew_open(&g->crew, &g->reactor,
+			      (unsigned)g->options.workers);
+	if (r == 0)
+		r = watcher_open(&g->watcher, &g->reactor);
+	if (r < 0)
+		return err_sys(err, r, "starting threads");
+	g->started_ms = text_now_ms();
+	return http_start(g, err);
+}
+
+/* --- its life --------------------------------------------------------------------- */
+
+struct signals {
+	struct reactor_source source;
+	struct gateway *gateway;
+	struct reactor_timer patience;
+	bool over;
+	int fd;
+};
+
+static void reload(struct gateway *g)
+{
+	struct err err = { 0 };
+
+	if (!g->keys.file)
+		return;
+	if (keys_load(&g->keys, &err) < 0)
+		log_error("the keys stay as they were: %s", err.text);
+	else
+		log_info("%zu keys", g->keys.count);
+}
+
+static void on_impatient(struct reactor_timer *timer)
+{
+	container_of(timer, struct signals, patience)->over = true;
+}
+
+static void on_signal(struct reactor_source *source, uint32_t events)
+{
+	struct signals *s = container_of(source, struct signals, source);
+	struct gateway *g = s->gateway;
+	struct signalfd_siginfo info;
+
+	(void)events;
+	while (read(s->fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP) {
+			reload(g);
+		} else if (g->stopping) {
+			s->over = true;
+		} else {
+			g->stopping = true;
+			http_quiesce(g);
+			s->patience.fn = on_impatient;
+			reactor_timer_set(&g->reactor, &s->patience,
+					  HTTP_STOP_MS);
+		}
+	}
+}
+
+static int take_signals(struct signals *s, struct gateway *g)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	s->gateway = g;
+	s->source.fn = on_signal;
+	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->fd < 0 ? -errno : 0;
+}
+
+static bool is_idle(const struct gateway *g)
+{
+	return list_empty(&g->http.requests);
+}
+
+static bool has_workers(const struct gateway *g)
+{
+	list_for_each(pos, tmp, &g->http.requests)
+		if (list_entry(pos, struct request, node)->handed)
+			return true;
+	return false;
+}
+
+static void serve(struct gateway *g, struct signals *s)
+{
+	for (unsigned i = 0; i < g->http.listeners; i++)
+		log_info("listening on %s", g->http.listener[i].address);
+	log_info("ready: %s, environment %s", g->mount.path, g->environment);
+	while (!s->over && !(g->stopping && is_idle(g))) {
+		reactor_turn(&g->reactor, http_timeout(g));
+		http_run(g);
+	}
+}
+
+static int run(struct gateway *g)
+{
+	struct signals signals = { .fd = -1 };
+	struct err err = { 0 };
+	int r = take_signals(&signals, g);
+
+	if (r == 0)
+		r = prepare(g, &err);
+	if (r == 0)
+		r = begin(g, &err);
+	if (r == 0)
+		r = reactor_add(&g->reactor, signals.fd, EPOLLIN,
+				&signals.source);
+	if (r < 0)
+		return complain(1, *err.text ? err.text : strerror(-r));
+	serve(g, &signals);
+	if (has_workers(g)) /* the mount does not answer them */
+		_exit(0);
+	http_stop(g);
+	crew_close(&g->crew);
+	watcher_close(&g->watcher);
+	reactor_close(&g->reactor);
+	keys_done(&g->keys);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct gateway gateway;
+	struct err err = { 0 };
+
+	if (options_parse(&gateway.options, argc, argv, &err) < 0) {
+		complain(2, err.text);
+		fprintf(stderr, "`fsd gateway --help` tells more\n");
+		return 2;
+	}
+	if (gateway.options.help) {
+		options_help();
+		return 0;
+	}
+	if (gateway.options.new_key)
+		return new_key();
+	return run(&gateway);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens, reads, writes, makes and removes files of the mount: all that the gateway
+ * does there. Errors have the mount's own sentence, where it left one.
+ */
+#include "mount.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "layout/base/cleanup.h"
+#include "layout/base/dots.h"
+#include "layout/limits.h"
+
+int mount_open(struct mount *m, const char *path, struct err *err)
+{
+	auto_close int health = -1;
+
+	m->path = path;
+	m->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (m->fd < 0)
+		return err_sys(err, -errno, "the mount %s", path);
+	health = openat(m->fd, ".fsd/health", O_RDONLY | O_CLOEXEC);
+	if (health < 0)
+		return err_sys(err, -errno,
+			       "%s is no mount of fsd: .fsd/health", path);
+	return 0;
+}
+
+int mount_file(const struct mount *m, const char *path, int flags,
+	       struct err *err)
+{
+	struct open_how how = {
+		.flags = (unsigned)flags | O_CLOEXEC,
+		.mode = flags & O_CREAT ? 0600 : 0,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+			   RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = syscall(SYS_openat2, m->fd, path, &how, sizeof(how));
+
+	return fd < 0 ? mount_why(m, path, -errno, err) : (int)fd;
+}
+
+int mount_read_all(int fd, struct buf *out)
+{
+	for (;;) {
+		ssize_t n;
+		int r = buf_reserve(out, 1u << 14);
+
+		if (r < 0)
+			return r;
+		n = read(fd, out->data + out->len, 1u << 14);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			return 0;
+		if (n > 0)
+			out->len += (size_t)n;
+		out->data[out->len] = '\0';
+	}
+}
+
+int mount_read(const struct mount *m, const char *path, struct buf *out,
+	       struct err *err)
+{
+	auto_close int fd = mount_file(m, path, O_RDONLY, err);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = mount_read_all(fd, out);
+	return r < 0 ? err_sys(err, r, "%s", path) : 0;
+}
+
+int mount_write(const struct mount *m, const char *path, const void *data,
+		size_t len, struct err *err)
+{
+	auto_close int fd =
+		mount_file(m, path, O_WRONLY | O_CREAT | O_TRUNC, err);
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = write(fd, data, len);
+	if (n < 0)
+		return mount_why(m, path, -errno, err);
+	if ((size_t)n < len)
+		return err_set(err, -EIO, "%s took %zd of %zu bytes", path, n,
+			       len);
+	/* the mount says here what is wrong with a whole file */
+	if (close(take_fd(&fd)) < 0)
+		return mount_why(m, path, -errno, err);
+	return 0;
+}
+
+int mount_json(const struct mount *m, const char *path, json_t **ret,
+	       struct err *err)
+{
+	auto_buf struct buf b = { .cap = LIMIT_RESULT_BYTES };
+	int r = mount_read(m, path, &b, err);
+
+	if (r < 0)
+		return r;
+	r = json_read(b.data ? b.data : "", b.len, LIMIT_VALUE_DEPTH + 8, NULL,
+		      ret, err);
+	return r < 0 ? err_wrap(err, "%s", path) : 0;
+}
+
+/* The directory that a path lies in, and its last name. */
+static int parent_of(const struct mount *m, const char *path, const char **name,
+		     struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[PATH_MAX] = ".";
+
+	*name = slash ? slash + 1 : path;
+	if (slash && (size_t)(slash - path) >= sizeof(dir))
+		return err_set(err, -ENAMETOOLONG, "the path is too long");
+	if (slash) {
+		memcpy(dir, path, (size_t)(slash - path));
+		dir[slash - path] = '\0';
+	}
+	return mount_file(m, dir, O_PATH | O_DIRECTORY, err);
+}
+
+int mount_mkdir(const struct mount *m, const char *path, struct err *err)
+{
+	const char *name;
+	auto_close int dir = parent_of(m, path, &name, err);
+
+	if (dir < 0)
+		return dir;
+	return mkdirat(dir, name, 0700) < 0 ? mount_why(m, path, -errno, err)
+					    : 0;
+}
+
+int mount_rmdir(const struct mount *m, const char *path, struct err *err)
+{
+	const char *name;
+	auto_close int dir = parent_of(m, path, &name, err);
+
+	if (dir < 0)
+		return dir;
+	return unlinkat(dir, name, AT_REMOVEDIR) < 0
+		       ? mount_why(m, path, -errno, err)
+		       : 0;
+}
+
+int mount_list(const struct mount *m, const char *path,
+	       int (*fn)(void *arg, const char *name), void *arg,
+	       struct err *err)
+{
+	int fd = mount_file(m, path, O_RDONLY | O_DIRECTORY, err);
+	struct dirent *entry;
+	DIR *dir;
+	int r = 0;
+
+	if (fd < 0)
+		return fd;
+	dir = fdopendir(fd);
+	if (!dir) {
+		r = -errno;
+		close(fd);
+		return err_sys(err, r, "%s", path);
+	}
+	while (r >= 0 && (errno = 0, entry = readdir(dir)))
+		if (!is_dots(entry->d_name))
+			r = fn(arg, entry->d_name);
+	if (r >= 0 && errno)
+		r = err_sys(err, -errno, "%s", path);
+	closedir(dir);
+	return r < 0 ? r : 0;
+}
+
+/* Requests of others leave their sentences in the same file: it is ours if it names
+ * the same job, or the same sandbox. */
+static bool is_about(const char *text, const char *path)
+{
+	const char *name = path;
+	char word[NAME_MAX + 1];
+	size_t len;
+
+	if (!strncmp(path, ".fsd/", 5)) {
+		name = path + 5;
+		name += strcspn(name, "/");
+		name += *name == '/';
+	}
+	len = strcspn(name, "/");
+	if (!len || len >= sizeof(word))
+		return false;
+	memcpy(word, name, len);
+	word[len] = '\0';
+	return strstr(text, word) != NULL;
+}
+
+int mount_why(const struct mount *m, const char *path, int code,
+	      struct err *err)
+{
+	auto_close int fd =
+		openat(m->fd, ".fsd/last_error", O_RDONLY | O_CLOEXEC);
+	char text[400];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n > 0) {
+		text[n] = '\0';
+		text[strcspn(text, "\n")] = '\0';
+		if (is_about(text, path))
+			return err_set(err, code, "%s", text);
+	}
+	return err_sys(err, code, "%s", path);
+}
+
+/* --- jobs ---------------------------------------------------------------------- */
+
+int mount_ctl(const struct mount *m, const char *name, const char *verb,
+	    struct err *err)
+{
+	char path[NAME_MAX + 16];
+	auto_close int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/ctl", name);
+	fd = mount_file(m, path, O_WRONLY, err);
+	if (fd < 0)
+		return fd;
+	return write(fd, verb, strlen(verb)) < 0
+		       ? mount_why(m, path, -errno, err)
+		       : 0;
+}
+
+/* What stands in the way of rmdir(2): files that somebody wrote into the job. */
+static int clear_dir(int at, const char *name, unsigned depth)
+{
+	int fd = openat(at, name,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct dirent *entry;
+	DIR *dir;
+
+	if (fd < 0)
+		return -errno;
+	dir = fdopendir(fd);
+	if (!dir) {
+		int r = -errno;
+
+		close(fd);
+		return r;
+	}
+	while ((entry = readdir(dir))) {
+		if (is_dots(entry->d_name) ||
+		    unlinkat(dirfd(dir), entry->d_name, 0) == 0)
+			continue;
+		if (errno == EISDIR && depth < LIMIT_DEPTH)
+			clear_dir(dirfd(dir), entry->d_name, depth + 1);
+	}
+	closedir(dir);
+	return unlinkat(at, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+int mount_remove_job(const struct mount *m, const char *name, struct err *err)
+{
+	int r = unlinkat(m->fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+
+	if (r == -ENOTEMPTY || r == -EBUSY)
+		r = clear_dir(m->fd, name, 0);
+	if (r == -ENOENT)
+		return 0;
+	return r < 0 ? mount_why(m, name, r, err) : 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small client of the mount. All calls may wait for the daemon, so they are made on
+ * workers only. Paths are relative to the mount's root; none has ".." or follows a
+ * link (openat2).
+ */
+#ifndef GATEWAY_MOUNT_H
+#define GATEWAY_MOUNT_H
+
+#include <stddef.h>
+
+#include "layout/base/buf.h"
+#include "layout/base/err.h"
+#include "layout/json.h"
+
+struct mount {
+	int fd; /* of its root */
+	const char *path;
+};
+
+/* Return: 0 or negative errno with a sentence, as all here. */
+int mount_open(struct mount *m, const char *path, struct err *err);
+
+/* flags as of open(2). Return: a descriptor. */
+int mount_file(const struct mount *m, const char *path, int flags,
+	       struct err *err);
+/* Appends all of a file, or of what is open; the buffer's cap bounds it. */
+int mount_read(const struct mount *m, const char *path, struct buf *out,
+	       struct err *err);
+int mount_read_all(int fd, struct buf *out);
+/* Writes it with one call, to a file that is made if it is not there. */
+int mount_write(const struct mount *m, const char *path, const void *data,
+		size_t len, struct err *err);
+int mount_json(const struct mount *m, const char *path, json_t **ret,
+	       struct err *err);
+int mount_mkdir(const struct mount *m, const char *path, struct err *err);
+int mount_rmdir(const struct mount *m, const char *path, struct err *err);
+/* Calls fn for each name but "." and ".."; what it returns below 0 ends it. */
+int mount_list(const struct mount *m, const char *path,
+	       int (*fn)(void *arg, const char *name), void *arg,
+	       struct err *err);
+
+/* The sentence of .fsd/last_error, if the last refusal was at that path or below;
+ * else what the error number says. Return: code. */
+int mount_why(const struct mount *m, const char *path, int code,
+	      struct err *err);
+
+/* Takes a verb of jobtree(5). */
+int mount_ctl(const struct mount *m, const char *name, const char *verb,
+	    struct err *err);
+/* With all that is in it; a job that is gone is no failure. */
+int mount_remove_job(const struct mount *m, const char *name, struct err *err);
+
+#endif

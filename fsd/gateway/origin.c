@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "origin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *const always[] = { "localhost", "127.0.0.1", "[::1]" };
+
+bool host_name(const char *text, char *ret, size_t size)
+{
+	const char *end = *text == '[' ? strchr(text, ']') : NULL;
+	size_t len = end ? (size_t)(end + 1 - text) : strcspn(text, ":");
+	const char *port = text + len;
+
+	if (!len || len >= size || (*text == '[' && !end))
+		return false;
+	if (*port && (*port != ':' || !port[1] ||
+		      strspn(port + 1, "0123456789") != strlen(port + 1)))
+		return false;
+	memcpy(ret, text, len);
+	ret[len] = '\0';
+	return true;
+}
+
+static bool is_under(const char *domain, const char *name)
+{
+	size_t all = strlen(name), len = strlen(domain);
+
+	return all == len ? !strcasecmp(name, domain)
+			  : all > len + 1 && name[all - len - 1] == '.' &&
+				    !strcasecmp(name + all - len, domain);
+}
+
+bool host_is_ours(const struct hosts *h, const char *host)
+{
+	char name[256];
+
+	if (!host || !host_name(host, name, sizeof(name)))
+		return false;
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		if (!strcasecmp(name, always[i]))
+			return true;
+	for (unsigned i = 0; i < h->hosts; i++)
+		if (!strcasecmp(name, h->host[i]))
+			return true;
+	return h->domain && is_under(h->domain, name);
+}
+
+bool origin_is_allowed(const struct hosts *h, const char *origin)
+{
+	for (unsigned i = 0; i < h->origins; i++)
+		if (!strcasecmp(origin, h->origin[i]))
+			return true;
+	return false;
+}
+
+bool origin_is_ours(const struct hosts *h, const char *origin)
+{
+	const char *host = NULL;
+
+	if (origin_is_allowed(h, origin))
+		return true;
+	if (!strncasecmp(origin, "http://", 7))
+		host = origin + 7;
+	else if (!strncasecmp(origin, "https://", 8))
+		host = origin + 8;
+	return host && !strpbrk(host, "/?#@\\") && host_is_ours(h, host);
+}
+
+bool host_label(const struct hosts *h, const char *host, unsigned *port,
+		char *id, size_t size)
+{
+	char name[256];
+	char *end, *dash;
+	unsigned long number;
+
+	if (!host || !host_name(host, name, sizeof(name)) ||
+	    (h->domain && !is_under(h->domain, name)))
+		return false;
+	end = strchr(name, '.');
+	if (!end)
+		return false;
+	*end = '\0';
+	if (*name < '0' || *name > '9')
+		return false;
+	number = strtoul(name, &dash, 10);
+	if (*dash != '-' || !dash[1] || number > 65535 || strlen(dash + 1) >= size)
+		return false;
+	*port = (unsigned)number;
+	snprintf(id, size, "%s", dash + 1);
+	return true;
+}

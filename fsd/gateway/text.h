@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts of foreign protocols: base64, hexadecimal, SHA-256, times, JSON out. Pure. */
+#ifndef GATEWAY_TEXT_H
+#define GATEWAY_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layout/base/buf.h"
+#include "layout/json.h"
+
+#define SUM_SIZE 32u
+
+void text_sum(const void *data, size_t len, uint8_t ret[SUM_SIZE]); /* SHA-256 */
+/* Takes as long whether they are equal or not. */
+bool text_same_sum(const uint8_t a[SUM_SIZE], const uint8_t b[SUM_SIZE]);
+/* 2 * len digits and a NUL. */
+void text_hex(const uint8_t *data, size_t len, char *ret);
+
+/* Appends; "=" at the end unless `bare`. */
+int text_base64(struct buf *out, const void *data, size_t len, bool bare);
+/* Appends what it means; blanks and line ends are skipped, "=" may be missing, "-_"
+ * count as "+/". Return: 0, -EINVAL or -ENOMEM. */
+int text_unbase64(struct buf *out, const char *text, size_t len);
+
+/* Fills ret with count characters of [a-z0-9] from the kernel, and a NUL. */
+int text_random(char *ret, size_t count);
+
+/* RFC 3339, UTC, milliseconds. */
+void text_time(int64_t realtime_ms, char ret[32]);
+/* Return: milliseconds since 1970, or -1. */
+int64_t text_untime(const char *text);
+int64_t text_now_ms(void);
+
+/* Appends JSON in ASCII only: readers that decode each packet by itself never find
+ * half a character. Return: 0 or -ENOMEM. */
+int text_json(struct buf *out, const json_t *json);
+/* A string of bytes that may be no UTF-8: each that is wrong becomes U+FFFD. */
+json_t *text_string(const char *data, size_t len);
+/* A member that is a string, else NULL. */
+const char *text_member(const json_t *object, const char *name);
+
+/* Compares as names of HTTP headers are. */
+bool text_is(const char *a, const char *b);
+
+#endif
