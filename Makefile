@@ -248,7 +248,7 @@ $(O)/tests/fuzz/gateway_%: $(O)/tests/fuzz/gateway_%.o $(O)/gateway.a
 	$(link)
 $(O)/tests/unit/zygote_test: | $(ZYGOTE)
 # What waits for seconds waits for none (tests/unit/clock.h).
-CLOCKED := channel_test machine_test shared_test
+CLOCKED := channel_test lanes_test machine_test shared_test
 $(CLOCKED:%=$(O)/tests/unit/%): LDFLAGS += $(patsubst %,-Wl$(,)--wrap=%,\
 	clock_gettime epoll_wait timerfd_settime)
 $(O)/tests/%: $(O)/tests/%.o $(O)/core.a
