@@ -201,7 +201,7 @@ PYTHON_NATIVE := build/guest/native.abi3.so
 NODE_NATIVE := build/guest/native.node
 $(PYTHON_NATIVE): guest/runners/python/native.c guest/runners/python/live.c \
 		guest/runners/python/live.h
-$(NODE_NATIVE): guest/runners/node/native.c
+$(NODE_NATIVE): $(wildcard guest/runners/node/*.[ch])
 $(PYTHON_NATIVE) $(NODE_NATIVE): $(wildcard guest/runners/*.h) Makefile
 	$(call say,LINK  $@)
 	$(Q)mkdir -p $(@D)

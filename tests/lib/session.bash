@@ -8,10 +8,10 @@ setup() {
 	cd "$TESTS/.." || return
 }
 
-# python|node|bash <STEPS — what tests/lib/session_test.py says of them.
+# python|node|bash [RUNNERS] <STEPS — what tests/lib/session_test.py says of them.
 session() {
 	run -0 bounded 60 /usr/bin/python3 tests/lib/session_test.py "$1" \
-		guest/runners
+		"${2-guest/runners}"
 	refute_line --regexp '^died'
 }
 

@@ -45,6 +45,87 @@ load ../lib/session
 	output_is 'out: function function 5' 'exit: 0'
 }
 
+# As in a machine, with what is compiled.
+native_session() {
+	[ -e build/guest/native.node ] || skip 'build/guest/native.node is not built'
+	cp -R guest/runners "$BATS_TEST_TMPDIR/runners"
+	cp build/guest/native.node "$BATS_TEST_TMPDIR/runners/node/"
+	session node "$BATS_TEST_TMPDIR/runners"
+}
+
+@test "JavaScript: an interrupt ends the step with 130 wherever it is, and all stays" {
+	native_session <<-'END'
+		### session int=go
+		let x = 1; console.log('go'); for (;;);
+		### session int=go
+		console.log('go'); try { for (;;); } finally { console.log('no'); }
+		### session int=go
+		setTimeout(() => { console.log('go'); for (;;); }, 1);
+		setTimeout(() => console.log('no'), 20);
+		### session int=go
+		setInterval(() => { console.log('go'); for (;;); }, 1);
+		### session int=go
+		setImmediate(() => { console.log('go'); for (;;); });
+		### session int=go
+		process.nextTick(() => { console.log('go'); for (;;); });
+		### session int=go
+		require('fs').readFile(__filename, () => { console.log('go'); for (;;); });
+		### session int=go
+		new Promise((r) => setTimeout(r, 5)).then(() => { console.log('go'); for (;;); });
+		### cell int=go
+		await null; console.log('go'); for (;;);
+		### session int=go
+		console.log('go'); const f = () => Promise.resolve().then(f); f();
+		### session int=go
+		console.log('go'); setTimeout(() => {}, 1e8);
+		### cell int=go
+		console.log('go'); await new Promise(() => setInterval(() => {}, 1000));
+		### session
+		setTimeout(() => console.log('x is', x), 5);
+	END
+	assert_equal "$(grep -cx 'exit: 130' <<<"$output")" 12
+	assert_equal "$(grep -c '^err: Error: Script execution was interrupted' <<<"$output")" 12
+	refute_line 'out: no'
+	assert_equal "$(tail -n 3 <<<"$output")" $'out: x is 1\nexit: 0\nended'
+}
+
+@test "JavaScript: an interrupt ends what waits for a child, and goes to who listens" {
+	native_session <<-'END'
+		### session
+		const { spawn, execSync } = require('child_process');
+		const soon = () => spawn('sh', ['-c', 'sleep 0.2; echo go'], { stdio: 'inherit' });
+		### session int=go
+		soon(); execSync('sleep 1000');
+		### session int=go
+		soon(); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+		### session int=go
+		const t = setTimeout(() => {}, 1e7);
+		process.once('SIGINT', () => { console.log('own'); clearTimeout(t); });
+		console.log('go');
+		### session int=go
+		console.log('go'); for (;;);
+	END
+	assert_equal "$(grep -cx 'exit: 130' <<<"$output")" 3
+	assert_line 'out: own'
+	assert_line 'err: Error: Command failed: sleep 1000'
+}
+
+@test "JavaScript: a step's variables are put back after it, whatever it made of them" {
+	session node <<-'END'
+		### session env=NEW=1,HOME=/h
+		console.log(process.env.NEW, process.env.HOME);
+		process.env.NEW = '2'; process.env.KEPT = '3'; delete process.env.HOME;
+		### session env=KEPT=4
+		console.log(process.env.NEW, process.env.HOME, process.env.KEPT);
+		throw 1;
+		### session
+		console.log(process.env.KEPT);
+	END
+	assert_line --index 0 'out: 1 /h'
+	assert_line 'out: undefined / 4'
+	assert_line 'out: 3'
+}
+
 @test "JavaScript: a step finds what a CommonJS program finds" {
 	session node <<-'END'
 		### session args=a,b env=A=1

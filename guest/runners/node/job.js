@@ -12,11 +12,9 @@ const EventEmitter = require('events');
 const { Console } = require('console');
 const own = require('./own.js');
 
-// An image without native.node works as well, and is slower.
-const native = path.join(__dirname, 'native.node');
-const { quit, hold, grow, turn, block, begin } = fs.existsSync(native)
-	? require(native) : { quit: process.reallyExit, hold: () => {},
-			      grow: () => {}, turn: () => {}, begin: () => {} };
+const { quit, hold, grow, turn, block, begin } = own.native() ?? {
+	quit: process.reallyExit, hold: () => {}, grow: () => {}, turn: () => {},
+	begin: () => {} };
 
 const CONTROL = 3;
 const RESULT = 4;

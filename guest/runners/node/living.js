@@ -7,6 +7,9 @@
 // 'beforeExit', or with process.exit() or an uncaught error: then its timers
 // are cleared, and what else it has open goes on without holding up a step.
 // Between steps the loop stands still.
+//
+// An interrupt ends a step likewise; interrupt.h says how it gets here. Without
+// native.node it ends what a step runs before its first await, or waits for.
 'use strict';
 
 const fs = require('fs');
@@ -35,6 +38,8 @@ const NAMES = ['in', 'out', 'err'];
 const ownConsole = console;
 const live = new Set(); // the step's timers
 const texts = new Map(); // name of a step's code -> its lines
+const { watch, arm, disarm, take, guard } = own.native() ?? {};
+let interrupts = false; // they come by native.node
 let step = null;
 
 // --- descriptors and streams
@@ -153,10 +158,11 @@ function track(name) {
 	const again = name === 'setInterval';
 	function tracked(callback, ...rest) {
 		function fire(...args) {
-			live.delete(timer);
-			return callback.apply(this, args);
+			if (!again)
+				live.delete(timer);
+			return guarded(() => callback.apply(this, args));
 		}
-		const wrap = typeof callback === 'function' && !again;
+		const wrap = typeof callback === 'function';
 		const timer = original(wrap ? fire : callback, ...rest);
 		live.add(timer);
 		return timer;
@@ -270,7 +276,8 @@ function fail(error) {
 		writeAll(2, Buffer.from('Uncaught:\n<unprintable>\n'));
 	}
 	step.said.error = told(error);
-	abandon(1);
+	// A child that ended of the interrupt may be what failed.
+	abandon(interrupts && take() ? 130 : 1);
 }
 
 function onUncaught(error) {
@@ -280,6 +287,39 @@ function onUncaught(error) {
 		process.emit('uncaughtException', error, 'uncaughtException');
 	else
 		fail(error);
+}
+
+const INTERRUPTED = 'Script execution was interrupted by `SIGINT`';
+
+function interrupted() {
+	if (!step || step.over)
+		return;
+	const error = new Error(INTERRUPTED);
+	writeAll(2, Buffer.from(`Error: ${INTERRUPTED}\n`));
+	error.stack = `Error: ${INTERRUPTED}`;
+	step.said.error = told(error);
+	abandon(130);
+}
+
+// What act() returns. One that is interrupted leaves the callback, as exit() does.
+function guarded(act) {
+	if (!interrupts)
+		return act();
+	let value, done = false;
+	guard(() => {
+		value = act();
+		done = true;
+	});
+	if (done)
+		return value;
+	interrupted();
+	throw EXIT;
+}
+
+// As Node ends a program, unless it listens itself.
+function onSignal() {
+	if (process.listenerCount('SIGINT') < 2)
+		interrupted();
 }
 
 function exit(code) {
@@ -353,7 +393,8 @@ function execute(file) {
 	texts.set(filename, source.split('\n'));
 	const script = (code, columnOffset = 0) =>
 		new vm.Script(code, { filename, columnOffset });
-	const run = (compiled) => compiled.runInThisContext();
+	const run = (compiled) => guarded(() => compiled.runInThisContext(
+		{ breakOnSigint: !interrupts }));
 	const { names = [], functions, open = '', code, close = '' } =
 		rewrite(source, step.mode === 'cell');
 	const main = script(open + code + close, -open.length);
@@ -390,8 +431,36 @@ function start() {
 				fail(error);
 		});
 	} catch (error) {
-		fail(error);
+		if (error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' &&
+		    !interrupts)
+			interrupted();
+		else
+			fail(error);
 	}
+}
+
+const variables = (file) => strings(file).map((text) => {
+	const at = text.indexOf('=');
+	return [text.slice(0, at), text.slice(at + 1)];
+});
+
+// The first step's are there since Node's start; what they were without it is in a file.
+function setVariables(place) {
+	const was = texts.size ? [] : variables(`${place}/was`);
+	const before = was.length ? Object.fromEntries(was) : { ...process.env };
+	step.before = [];
+	for (const [name, value] of variables(`${place}/env`)) {
+		step.before.push([name, before[name]]);
+		process.env[name] = value;
+	}
+}
+
+function putVariablesBack() {
+	for (const [name, value] of step.before)
+		if (value === undefined)
+			delete process.env[name];
+		else
+			process.env[name] = value;
 }
 
 let received = '';
@@ -415,19 +484,20 @@ function next() {
 	step = { mode, file, said: {}, over: false };
 	live.clear();
 	openStreams(place);
-	for (const text of strings(`${place}/env`)) {
-		const at = text.indexOf('=');
-		process.env[text.slice(0, at)] = text.slice(at + 1);
-	}
+	setVariables(place);
 	process.argv = [process.execPath, file, ...strings(`${place}/args`)];
 	process.exitCode = undefined;
 	becomeMain(file);
+	if (interrupts && !process.listenerCount('SIGINT'))
+		arm();
 	writeAll(CONTROL, Buffer.from('S'));
 	soon(start);
 }
 
 function finish() {
 	const { said, waits } = step;
+	if (interrupts)
+		disarm();
 	if (step.over) // it may have gone on in spite of process.exit()
 		clearTimers();
 	if (waits && !step.over) {
@@ -445,6 +515,7 @@ function finish() {
 		}
 	}
 	try {
+		putVariablesBack();
 		closeStreams();
 		step = null;
 		writeAll(CONTROL, Buffer.from([0x45, code]));
@@ -458,6 +529,10 @@ function finish() {
 // The loop has nothing to do. What the program has for this case comes first,
 // once, and may give it more. Of these listeners it may remove all.
 function onIdle(emit, rest) {
+	if (interrupts && take()) {
+		interrupted();
+		return true;
+	}
 	if (step.idle || !process.listenerCount('beforeExit')) {
 		finish();
 		return true;
@@ -472,6 +547,9 @@ function begin() {
 	own.vanish();
 	['setTimeout', 'setInterval', 'setImmediate'].forEach(track);
 	['clearTimeout', 'clearInterval', 'clearImmediate'].forEach(untrack);
+	interrupts = Boolean(watch?.(interrupted));
+	if (!interrupts)
+		process.on('SIGINT', onSignal);
 	process.exit = exit;
 	process.setUncaughtExceptionCaptureCallback(onUncaught);
 	const { emit } = process;

@@ -12,10 +12,7 @@
  *   turn()      one turn of the event loop, for heating it.
  *   begin()     process.uptime() begins now.
  *   block(fd)   its reads and writes wait, as they did before libuv had it.
- *
- * The functions of Node-API and libuv are declared here because their binary
- * interfaces are fixed, and the headers are not on every machine that builds
- * the guest.
+ *   watch(), arm(), disarm(), take(), guard()   see interrupt.h.
  */
 #include <fcntl.h>
 #include <stddef.h>
@@ -24,36 +21,10 @@
 
 #include "../hold.h"
 #include "../populate.h"
+#include "interrupt.h"
 
-#define UV_RUN_NOWAIT 2
-
-typedef struct napi_env__ *napi_env;
-typedef struct napi_value__ *napi_value;
-typedef struct napi_callback_info__ *napi_callback_info;
-typedef napi_value (*napi_callback)(napi_env env, napi_callback_info info);
-struct uv_loop_s;
-
-int napi_get_cb_info(napi_env env, napi_callback_info info, size_t *argc,
-		     napi_value *argv, napi_value *self, void **data);
-int napi_get_value_int32(napi_env env, napi_value value, int32_t *result);
-int napi_create_function(napi_env env, const char *name, size_t length,
-			 napi_callback call, void *data, napi_value *result);
-int napi_set_named_property(napi_env env, napi_value object, const char *name,
-			    napi_value value);
-int napi_get_uv_event_loop(napi_env env, struct uv_loop_s **loop);
-int uv_run(struct uv_loop_s *loop, int mode);
-
-/* V8's own, which may be called otherwise in another version. */
-struct isolate;
-typedef size_t (*near_limit)(void *data, size_t now, size_t first);
-__attribute__((weak)) struct isolate *current_isolate(void)
-	__asm__("_ZN2v87Isolate10GetCurrentEv");
-__attribute__((weak)) void
-add_near_limit(struct isolate *isolate, near_limit call, void *data)
-	__asm__("_ZN2v87Isolate24AddNearHeapLimitCallbackEPFmPvmmES1_");
 __attribute__((weak)) extern uint64_t
 	start_time __asm__("_ZN4node11per_process15node_start_timeE");
-uint64_t uv_hrtime(void);
 napi_value napi_register_module_v1(napi_env env, napi_value exports);
 
 static napi_value quit(napi_env env, napi_callback_info info)
@@ -146,5 +117,10 @@ napi_register_module_v1(napi_env env, napi_value exports)
 	add(env, exports, "turn", turn);
 	add(env, exports, "block", block);
 	add(env, exports, "begin", begin);
+	add(env, exports, "watch", interrupt_watch);
+	add(env, exports, "arm", interrupt_arm);
+	add(env, exports, "disarm", interrupt_disarm);
+	add(env, exports, "take", interrupt_take);
+	add(env, exports, "guard", interrupt_guard);
 	return exports;
 }

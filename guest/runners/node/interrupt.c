@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The signal's handler wakes a thread of its own: V8 and libuv take locks, which no
+ * handler may. The thread asks the loop, waits, and ends what runs. The lock makes
+ * sure that what it ends is still the step, and not what comes after it.
+ */
+#include "interrupt.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define LOOP_MS 40   /* the loop has so long to turn, */
+#define AGAIN_MS 200 /* and then, until it does, what runs is ended each time */
+#define THREAD_STACK (128u << 10)
+
+static struct {
+	pthread_mutex_t lock;
+	sem_t wanted;      /* an interrupt has come */
+	sem_t turned;      /* the loop has turned, or the step has ended */
+	bool armed;        /* a step runs */
+	bool asked;        /* the loop, which has not turned since */
+	atomic_bool ending; /* what runs is to end */
+	struct isolate *isolate;
+	struct uv_handle_s *async; /* owned */
+	napi_env env;
+	napi_ref call;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void on_signal(int number)
+{
+	int kept = errno;
+
+	(void)number;
+	sem_post(&state.wanted);
+	errno = kept;
+}
+
+/* Under the lock. */
+static void calm(void)
+{
+	if (state.ending)
+		cancel_terminate(state.isolate);
+	state.ending = false;
+}
+
+static bool ask(void)
+{
+	bool asks;
+
+	pthread_mutex_lock(&state.lock);
+	asks = state.armed;
+	if (asks) {
+		state.asked = true;
+		while (!sem_trywait(&state.turned))
+			; /* of an earlier one */
+		uv_async_send(state.async);
+	}
+	pthread_mutex_unlock(&state.lock);
+	return asks;
+}
+
+/* Return: false: nothing is left to be ended. */
+static bool end_what_runs(void)
+{
+	bool ends;
+
+	pthread_mutex_lock(&state.lock);
+	ends = state.armed && state.asked;
+	if (ends) {
+		state.ending = true;
+		terminate(state.isolate);
+	}
+	pthread_mutex_unlock(&state.lock);
+	return ends;
+}
+
+/* Return: has the loop turned? */
+static bool wait_turn(long ms)
+{
+	struct timespec until;
+	int r;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += ms * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	do
+		r = sem_clockwait(&state.turned, CLOCK_MONOTONIC, &until);
+	while (r && errno == EINTR);
+	return !r;
+}
+
+static void *interrupt_thread(void *unused)
+{
+	for (;;) {
+		if (sem_wait(&state.wanted) || !ask())
+			continue;
+		for (long ms = LOOP_MS; !wait_turn(ms); ms = AGAIN_MS)
+			if (!end_what_runs())
+				break;
+	}
+	return unused;
+}
+
+/* Return: has an interrupt come that was not heeded? It is now. */
+static bool take(bool armed)
+{
+	bool asked;
+
+	pthread_mutex_lock(&state.lock);
+	asked = state.asked;
+	state.asked = false;
+	state.armed = armed && state.armed;
+	calm();
+	sem_post(&state.turned);
+	pthread_mutex_unlock(&state.lock);
+	return asked;
+}
+
+static void on_turn(struct uv_handle_s *async)
+{
+	napi_handle_scope scope;
+	napi_value self, call, value;
+
+	(void)async;
+	if (!take(true) || napi_open_handle_scope(state.env, &scope))
+		return;
+	if (!napi_get_undefined(state.env, &self) &&
+	    !napi_get_reference_value(state.env, state.call, &call) &&
+	    napi_call_function(state.env, self, call, 0, NULL, &value))
+		napi_get_and_clear_last_exception(state.env, &value);
+	napi_close_handle_scope(state.env, scope);
+}
+
+/*
+ * What was ended may be one of these. V8 would go on to end whatever is called next,
+ * and Node with it.
+ */
+static void on_microtasks(struct isolate *isolate, void *unused)
+{
+	(void)isolate;
+	(void)unused;
+	if (!state.ending)
+		return;
+	pthread_mutex_lock(&state.lock);
+	calm();
+	pthread_mutex_unlock(&state.lock);
+}
+
+static bool start_thread(void)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	pthread_t thread;
+	int r;
+
+	if (sem_init(&state.wanted, 0, 0) || sem_init(&state.turned, 0, 0) ||
+	    pthread_attr_init(&attr))
+		return false;
+	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&thread, &attr, interrupt_thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return !r;
+}
+
+napi_value interrupt_watch(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1];
+	size_t argc = 1;
+	struct uv_loop_s *loop;
+
+	if (!current_isolate || !terminate || !cancel_terminate ||
+	    !add_microtasks_completed ||
+	    napi_get_cb_info(env, info, &argc, argv, NULL, NULL) || argc != 1 ||
+	    napi_create_reference(env, argv[0], 1, &state.call) ||
+	    napi_get_uv_event_loop(env, &loop))
+		return NULL;
+	state.env = env;
+	state.isolate = current_isolate();
+	state.async = calloc(1, uv_handle_size(UV_ASYNC));
+	if (!state.async || uv_async_init(loop, state.async, on_turn) ||
+	    !start_thread())
+		return NULL;
+	uv_unref(state.async);
+	add_microtasks_completed(state.isolate, on_microtasks, NULL);
+	return argv[0];
+}
+
+napi_value interrupt_arm(napi_env env, napi_callback_info info)
+{
+	struct sigaction action = {.sa_handler = on_signal,
+				   .sa_flags = SA_RESTART};
+
+	(void)env;
+	(void)info;
+	pthread_mutex_lock(&state.lock);
+	state.armed = true;
+	state.asked = false;
+	pthread_mutex_unlock(&state.lock);
+	sigaction(SIGINT, &action, NULL);
+	return NULL;
+}
+
+napi_value interrupt_disarm(napi_env env, napi_callback_info info)
+{
+	(void)env;
+	(void)info;
+	take(false);
+	return NULL;
+}
+
+napi_value interrupt_take(napi_env env, napi_callback_info info)
+{
+	napi_value value = NULL;
+
+	(void)info;
+	napi_get_boolean(env, take(true), &value);
+	return value;
+}
+
+napi_value interrupt_guard(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1], self, value;
+	size_t argc = 1;
+	bool failed, ended;
+
+	if (napi_get_cb_info(env, info, &argc, argv, &self, NULL) || argc != 1)
+		return NULL;
+	failed = napi_call_function(env, self, argv[0], 0, NULL, &value);
+	pthread_mutex_lock(&state.lock);
+	ended = state.ending;
+	calm();
+	pthread_mutex_unlock(&state.lock);
+	if (failed && ended) /* else it is the program's own, and goes on */
+		napi_get_and_clear_last_exception(env, &value);
+	return NULL;
+}
