@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A shared machine and its lanes on the fake backend, through the whole room. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ struct user {
 static struct loop *loop;
 static struct vm *vm;
 static struct vm_lease *machine;
-static struct loop_timer late;
+static struct loop_timer late, warm;
 static unsigned grants, fails, answers;
 static struct user users[LANES];
 static unsigned waiting; /* for so many events */
@@ -56,6 +57,12 @@ static void on_late(struct loop_timer *t)
 {
 	(void)t;
 	ok(waiting == 0, "it happens in time");
+	loop_quit(loop);
+}
+
+static void on_warm(struct loop_timer *t)
+{
+	(void)t;
 	loop_quit(loop);
 }
 
@@ -157,7 +164,7 @@ static void begin(void)
 {
 	struct vm_options o = {
 		.backend = &vm_backend_fake, .cache_dir = "/dev/null/none",
-		.image_dir = "/nonexistent", .max_machines = 2,
+		.image_dir = "/nonexistent", .max_machines = 2, .pool = 1,
 	};
 	struct vm_need need = {
 		.runner = WIRE_RUN_PYTHON, .memory_bytes = 64 << 20, .cpus = 1,
@@ -170,8 +177,11 @@ static void begin(void)
 	grants = fails = answers = 0;
 	memset(users, 0, sizeof(users));
 	late = (struct loop_timer){ .fn = on_late };
+	warm = (struct loop_timer){ .fn = on_warm };
 	if (loop_new(&loop) < 0 || vm_new(loop, &o, &watch, &vm, &err) < 0)
 		exit(ok(false, "the room opens") ? 0 : 1);
+	loop_timer_set(loop, &warm, 100 * NS_PER_MS);
+	loop_run(loop); /* so that a machine is there, and asleep */
 	machine = vm_lease(vm, &need, &events, NULL);
 	until(1);
 	is_int(grants, 1, "the machine is granted");
@@ -432,6 +442,30 @@ static void test_unclosed(void)
 	end();
 }
 
+/* Its first machine never wakes: another one has its lanes and their jobs. */
+static void test_frozen(void)
+{
+	struct user *a = &users[0], *b = &users[1];
+	struct vm_stats stats;
+
+	setenv("FSD_FAKE_FREEZE", "1", 1);
+	begin();
+	unsetenv("FSD_FAKE_FREEZE");
+	ok(join(a) == 0 && join(b) == 0, "two lanes");
+	run(a, WIRE_MODE_SCRIPT, "out here\n");
+	until(2);
+	vm_end(b->lease); /* while there is no machine, or it is deaf */
+	b->lease = NULL;
+	until(2);
+	ok(a->finishes == 1 && !fails && !a->fails, "it runs");
+	is_int(a->grants, 1, "and is granted once");
+	is_int(grants, 1, "as is the machine");
+	is_str(a->out.data, "here\n", "it says so");
+	vm_stats(vm, &stats);
+	is_int(stats.machines_failed, 1, "by another machine");
+	end();
+}
+
 int main(void)
 {
 	log_set_level(LOG_ERROR);
@@ -443,5 +477,6 @@ int main(void)
 	test_many();
 	test_hold();
 	test_unclosed();
+	test_frozen();
 	return done_testing();
 }
