@@ -268,7 +268,8 @@ static void on_completed(void *arg, struct MHD_Connection *connection,
 	*state = NULL;
 }
 
-static void on_message(void *arg, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void
+on_message(void *arg, const char *fmt, va_list ap)
 {
 	char text[256];
 

@@ -18,7 +18,7 @@
 
 struct request *request_ref(struct request *r)
 {
-	r->refs++;
+	atomic_fetch_add(&r->refs, 1);
 	return r;
 }
 
@@ -32,7 +32,7 @@ static void free_headers(struct header *h, unsigned count)
 
 void request_unref(struct request *r)
 {
-	if (--r->refs)
+	if (atomic_fetch_sub(&r->refs, 1) > 1)
 		return;
 	if (r->state && r->state_free)
 		r->state_free(r->state);

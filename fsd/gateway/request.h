@@ -6,6 +6,8 @@
 #ifndef GATEWAY_REQUEST_H
 #define GATEWAY_REQUEST_H
 
+#include <stdatomic.h>
+
 #include "gateway.h"
 #include "target.h"
 
@@ -65,7 +67,7 @@ struct request {
 	/* http.c's */
 	struct client *client;   /* NULL: the connection is over */
 	struct MHD_Connection *connection;
-	unsigned refs;
+	atomic_uint refs;
 	bool suspended, checked, refused, handed, later, answered, gone, ended,
 		cut;
 	uint64_t received, sent;
@@ -116,7 +118,7 @@ size_t stream_waiting(const struct request *r);
 void stream_end(struct request *r); /* the whole was said */
 void stream_cut(struct request *r); /* without an end, so that the client notices */
 
-/* --- its life; on the loop ---------------------------------------------------- */
+/* --- its life; the last reference goes on the loop ---------------------------------------------------- */
 
 struct request *request_ref(struct request *r);
 void request_unref(struct request *r);

@@ -100,10 +100,10 @@ static int add_threads(scmp_filter_ctx ctx)
 					     CLONE_THREAD));
 	if (r == 0) /* the names of threads */
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
-				     SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+				     SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0));
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-				     SCMP_A1(SCMP_CMP_EQ, FIONBIO));
+				     SCMP_A1(SCMP_CMP_EQ, FIONBIO, 0));
 	return r;
 }
 

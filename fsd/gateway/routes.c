@@ -4,40 +4,83 @@
 
 #include <string.h>
 
+#include "code.h"
+#include "control.h"
 #include "info.h"
 
 #define NO(what) what " are not available in fsd"
+
+/* with a key */
+#define CODE .guard = sandbox_guard, .style = STYLE_TEXT
+#define CONTROL .service = SERVICE_CONTROL, .key = true
 
 const struct route routes[] = {
 	/* what the gateway tells of itself */
 	{ "GET", "/health", SERVICE_CONTROL, .handler = get_health },
 	{ "GET", "/healthz", SERVICE_RUN, .handler = get_healthz },
-	{ "GET", "/metrics", SERVICE_CONTROL, .key = true,
+	{ "GET", "/metrics", CONTROL,
 	  .handler = get_metrics },
 
+	/* sandboxes */
+	{ "POST", "/v2/sandboxes", CONTROL, .handler = post_sandboxes },
+	{ "POST", "/sandboxes", CONTROL, .handler = post_sandboxes },
+	{ "GET", "/v2/sandboxes", CONTROL, .handler = get_sandboxes },
+	{ "GET", "/sandboxes", CONTROL, .handler = get_sandboxes },
+	{ "GET", "/sandboxes/metrics", CONTROL,
+	  .handler = get_sandbox_metrics, .quick = true },
+	{ "GET", "/sandboxes/{}", CONTROL, .handler = get_sandbox,
+	  .guard = control_guard },
+	{ "DELETE", "/sandboxes/{}", CONTROL, .handler = delete_sandbox,
+	  .guard = control_guard },
+	{ "POST", "/sandboxes/{}/timeout", CONTROL, .handler = post_timeout,
+	  .guard = control_guard },
+	{ "POST", "/v2/sandboxes/{}/connect", CONTROL, .handler = post_connect,
+	  .guard = control_guard },
+	{ "POST", "/sandboxes/{}/connect", CONTROL, .handler = post_connect,
+	  .guard = control_guard },
+	{ "POST", "/sandboxes/{}/resume", CONTROL, .handler = post_connect,
+	  .guard = control_guard },
+	{ "POST", "/sandboxes/{}/refreshes", CONTROL, .handler = post_refreshes,
+	  .guard = control_guard },
+	{ "GET", "/sandboxes/{}/metrics", CONTROL,
+	  .handler = get_sandbox_metrics, .guard = control_guard },
+	{ "POST", "/sandboxes/{}/pause", CONTROL, .handler = not_there,
+	  .guard = control_guard,
+	  .topic = "paused sandboxes are not available in this version" },
+
+	/* code */
+	{ "GET", "/health", SERVICE_CODE, .handler = get_code_health, CODE },
+	{ "POST", "/execute", SERVICE_CODE, .handler = post_execute, CODE },
+	{ "GET", "/contexts", SERVICE_CODE, .handler = get_contexts, CODE },
+	{ "POST", "/contexts", SERVICE_CODE, .handler = post_contexts, CODE },
+	{ "POST", "/contexts/{}/restart", SERVICE_CODE,
+	  .handler = restart_context, CODE },
+	{ "DELETE", "/contexts/{}", SERVICE_CODE, .handler = delete_context,
+	  CODE },
+
 	/* what is not there */
-	{ "GET", "/sandboxes/{}/logs", SERVICE_CONTROL, .key = true,
+	{ "GET", "/sandboxes/{}/logs", CONTROL,
 	  .handler = not_there, .quick = true, .topic = NO("sandbox logs") },
-	{ "PUT", "/sandboxes/{}/network", SERVICE_CONTROL, .key = true,
+	{ "PUT", "/sandboxes/{}/network", CONTROL,
 	  .handler = not_there, .quick = true,
 	  .topic = "machines have no network" },
-	{ "POST", "/sandboxes/{}/fork", SERVICE_CONTROL, .key = true,
+	{ "POST", "/sandboxes/{}/fork", CONTROL,
 	  .handler = not_there, .quick = true, .topic = NO("forks") },
-	{ "POST", "/sandboxes/{}/snapshots", SERVICE_CONTROL, .key = true,
+	{ "POST", "/sandboxes/{}/snapshots", CONTROL,
 	  .handler = not_there, .quick = true, .topic = NO("snapshots") },
-	{ "GET", "/snapshots", SERVICE_CONTROL, .key = true,
+	{ "GET", "/snapshots", CONTROL,
 	  .handler = not_there, .quick = true, .topic = NO("snapshots") },
-	{ "*", "/volumes", SERVICE_CONTROL, .key = true, .handler = not_there,
+	{ "*", "/volumes", CONTROL, .handler = not_there,
 	  .quick = true, .topic = NO("volumes") },
-	{ "*", "/secrets", SERVICE_CONTROL, .key = true, .handler = not_there,
+	{ "*", "/secrets", CONTROL, .handler = not_there,
 	  .quick = true, .topic = NO("secrets") },
-	{ "*", "/templates", SERVICE_CONTROL, .key = true,
+	{ "*", "/templates", CONTROL,
 	  .handler = not_there, .quick = true,
 	  .topic = NO("templates and builds") },
-	{ "*", "/v2/templates", SERVICE_CONTROL, .key = true,
+	{ "*", "/v2/templates", CONTROL,
 	  .handler = not_there, .quick = true,
 	  .topic = NO("templates and builds") },
-	{ "*", "/v3/templates", SERVICE_CONTROL, .key = true,
+	{ "*", "/v3/templates", CONTROL,
 	  .handler = not_there, .quick = true,
 	  .topic = NO("templates and builds") },
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "control.h"
 #include "layout/base/cleanup.h"
 #include "routes.h"
 
@@ -248,13 +249,20 @@ static void look_through(struct request *r, bool by_signature)
 	mount_list(&r->gateway->mount, SANDBOXES, try_one, &look, NULL);
 }
 
+static bool is_debug(const struct request *r)
+{
+	return r->gateway->options.debug_ports && r->listener->keyless &&
+	       !strcmp(r->sandbox_id, SANDBOX_DEBUG);
+}
+
 static bool find(struct request *r)
 {
 	struct err err = { 0 };
 	int code;
 
 	if (*r->sandbox_id) {
-		code = sandbox_open(r->gateway, r->sandbox_id, &r->sandbox, &err);
+		code = (is_debug(r) ? control_open_debug : sandbox_open)(
+			r->gateway, r->sandbox_id, &r->sandbox, &err);
 		if (code < 0 && code != -ENOENT && code != -ESTALE &&
 		    code != -ENODATA) {
 			reply_failure(r, code, err.text);

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a cell gave, as lines of the code service: one JSON object each, in ASCII, since
+ * a client may decode each packet by itself.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "code.h"
+#include "layout/base/cleanup.h"
+
+#define ENTRY_MAX (32u << 20) /* of a result; what is over is left out */
+
+/* Which member of a result a MIME type has; others are in "extra". */
+static const struct {
+	const char *mime, *key;
+	bool binary; /* its member is base64 */
+} kinds[] = {
+	{ "text/plain", "text", false },
+	{ "text/html", "html", false },
+	{ "text/markdown", "markdown", false },
+	{ "image/svg+xml", "svg", false },
+	{ "image/png", "png", true },
+	{ "image/jpeg", "jpeg", true },
+	{ "application/pdf", "pdf", true },
+	{ "text/latex", "latex", false },
+	{ "application/json", "json", false },
+	{ "application/javascript", "javascript", false },
+	{ "application/vnd.fsd.data+json", "data", false },
+	{ "application/vnd.fsd.chart+json", "chart", false },
+};
+
+/* Takes json. */
+static void put_line(struct buf *out, json_t *json)
+{
+	if (json && text_json(out, json) == 0)
+		buf_str(out, "\n");
+	json_decref(json);
+}
+
+void cell_error(struct buf *out, const char *name, const char *value,
+		const char *traceback)
+{
+	put_line(out, json_pack("{s:s, s:o, s:o, s:o}", "type", "error", "name",
+				text_string(name, strlen(name)), "value",
+				text_string(value, strlen(value)), "traceback",
+				text_string(traceback, strlen(traceback))));
+}
+
+void cell_output(struct buf *out, const char *name, const json_t *event)
+{
+	json_t *data = json_object_get(event, "data"), *text;
+	const char *coded = text_member(event, "base64");
+	json_t *time = json_object_get(event, "time");
+	auto_buf struct buf bytes = { 0 };
+
+	if (coded) {
+		text_unbase64(&bytes, coded, strlen(coded));
+		text = text_string(bytes.data ? bytes.data : "", bytes.len);
+	} else {
+		text = json_incref(data);
+	}
+	put_line(out, json_pack("{s:s, s:o, s:O}", "type", name, "text", text,
+				"timestamp", time));
+}
+
+/* --- results ------------------------------------------------------------------------ */
+
+static void put_note(struct buf *out, const char *mime, const char *why)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text), "A result of the type %.60s is left out: "
+		 "%.100s\n", mime, why);
+	put_line(out, json_pack("{s:s, s:s, s:s}", "type", "stderr", "text",
+				text, "timestamp", ""));
+}
+
+/* One pair of equal quotes around it goes: clients parse the rest. */
+static json_t *unquoted(json_t *text)
+{
+	const char *p = json_string_value(text);
+	size_t len = json_string_length(text);
+
+	if (p && len >= 2 && (*p == '\'' || *p == '"') && p[len - 1] == *p)
+		return json_stringn_nocheck(p + 1, len - 2);
+	return json_incref(text);
+}
+
+/* Of an entry with a path. Return: NULL: it was left out, and a line says why. */
+static json_t *read_entry(struct buf *out, const struct cell_end *end,
+			  const char *mime, const char *path, bool binary)
+{
+	auto_buf struct buf bytes = { .cap = ENTRY_MAX };
+	auto_buf struct buf coded = { .cap = 2 * ENTRY_MAX };
+	int r = end->read(end->arg, path, &bytes);
+
+	if (r < 0) {
+		put_note(out, mime, r == -EFBIG ? "it is longer than 32 MiB"
+						: strerror(-r));
+		return NULL;
+	}
+	if (!binary)
+		return text_string(bytes.data ? bytes.data : "", bytes.len);
+	text_base64(&coded, bytes.data, bytes.len, false);
+	return json_stringn_nocheck(coded.data ? coded.data : "", coded.len);
+}
+
+static json_t *entry_value(struct buf *out, const struct cell_end *end,
+			   const char *mime, const json_t *entry, bool binary)
+{
+	const char *path = text_member(entry, "path");
+	json_t *value = json_object_get(entry, "data");
+
+	if (path)
+		return read_entry(out, end, mime, path, binary);
+	if (!value)
+		value = json_object_get(entry, "base64");
+	return value ? json_incref(value) : NULL;
+}
+
+static void add_entry(struct buf *out, const struct cell_end *end, json_t *line,
+		      const json_t *entry)
+{
+	const char *mime = text_member(entry, "mime");
+	const char *key = NULL;
+	bool binary = false;
+	json_t *value;
+
+	for (size_t i = 0; mime && i < ARRAY_SIZE(kinds); i++)
+		if (!strcmp(kinds[i].mime, mime)) {
+			key = kinds[i].key;
+			binary = kinds[i].binary;
+		}
+	if (!mime)
+		return;
+	value = entry_value(out, end, mime, entry, binary || !key);
+	if (value && key && !strcmp(key, "text")) {
+		json_t *text = unquoted(value);
+
+		json_decref(value);
+		value = text;
+	}
+	if (value)
+		json_object_set_new(key ? line : json_object_get(line, "extra"),
+				    key ? key : mime, value);
+}
+
+static json_int_t bundle_of(const json_t *entry, json_int_t other)
+{
+	const json_t *bundle = json_object_get(entry, "bundle");
+
+	return json_is_integer(bundle) ? json_integer_value(bundle) : other;
+}
+
+/* Entries of one bundle lie beside each other. */
+static void put_results(struct buf *out, const json_t *result,
+			const struct cell_end *end)
+{
+	const json_t *results = json_object_get(result, "results");
+	size_t count = json_array_size(results);
+
+	for (size_t i = 0; i < count;) {
+		const json_t *entry = json_array_get(results, i);
+		json_int_t bundle = bundle_of(entry, -1);
+		bool main = false;
+		json_t *line = json_pack("{s:s, s:{}}", "type", "result", "extra");
+
+		do {
+			main |= json_is_true(json_object_get(entry, "main"));
+			add_entry(out, end, line, entry);
+			entry = json_array_get(results, ++i);
+		} while (i < count && bundle >= 0 &&
+			 bundle_of(entry, -2) == bundle);
+		json_object_set_new(line, "is_main_result", json_boolean(main));
+		put_line(out, line);
+	}
+}
+
+/* --- how it ended ---------------------------------------------------------------------- */
+
+static const char *text_or(const json_t *object, const char *name,
+			   const char *other)
+{
+	const char *text = text_member(object, name);
+
+	return text ? text : other;
+}
+
+static void put_exit(struct buf *out, const json_t *result)
+{
+	json_int_t code =
+		json_integer_value(json_object_get(result, "exit_code"));
+	const char *language = text_or(result, "language", "");
+	char text[24];
+
+	if (!code)
+		return;
+	snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, code);
+	cell_error(out, !strcmp(language, "python") ? "SystemExit" : "ExitStatus",
+		   text, "");
+}
+
+static void put_end(struct buf *out, const json_t *result,
+		    const struct cell_end *end)
+{
+	const json_t *error = json_object_get(result, "error");
+	const char *status = text_or(result, "status", "failed");
+	const char *message = text_or(result, "message", end->message);
+	char text[160];
+
+	if (end->restarted) {
+		cell_error(out, "ContextRestarting",
+			   "Context was restarted", "");
+	} else if (json_is_object(error)) {
+		cell_error(out, text_or(error, "name", "Error"),
+			   text_or(error, "value", ""),
+			   text_or(error, "traceback", ""));
+	} else if (!strcmp(status, "exited")) {
+		put_exit(out, result);
+	} else if (!strcmp(status, "out_of_memory")) {
+		snprintf(text, sizeof(text), "more than %" PRIu64 " MiB were "
+			 "needed; the interpreter's state is lost",
+			 end->memory_mb);
+		cell_error(out, "OutOfMemory", text, "");
+	} else {
+		cell_error(out, "UnexpectedEndOfExecution",
+			   message ? message : status, "");
+	}
+}
+
+void cell_lines(struct buf *out, const json_t *result,
+		const struct cell_end *end)
+{
+	put_results(out, result, end);
+	put_end(out, result, end);
+	buf_str(out, "{\"type\":\"end_of_execution\"}\n");
+}

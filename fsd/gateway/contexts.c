@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts: which there are is in the sandbox's "meta". The two that clients expect from
+ * the start have ids that are made of the sandbox's, so nothing has to be written for
+ * them.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "code.h"
+#include "layout/base/cleanup.h"
+
+#define HOME "/home/user"
+
+static const struct {
+	const char *name, *language;
+} languages[] = {
+	{ "python", "python" },	      { "js", "javascript" },
+	{ "javascript", "javascript" }, { "ts", "javascript" },
+	{ "typescript", "javascript" }, { "bash", "bash" },
+};
+
+const char *code_language(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(languages); i++)
+		if (!strcmp(languages[i].name, name))
+			return languages[i].language;
+	return NULL;
+}
+
+/* A UUID of version 4, from any 16 bytes. */
+static void make_uuid(const uint8_t bytes[16], char ret[CONTEXT_ID])
+{
+	char hex[33];
+
+	text_hex(bytes, 16, hex);
+	hex[12] = '4';
+	hex[16] = "89ab"[bytes[8] & 3];
+	snprintf(ret, CONTEXT_ID, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8,
+		 hex + 12, hex + 16, hex + 20);
+}
+
+void context_default(const struct sandbox *s, const char *language,
+		     struct context *ret)
+{
+	uint8_t sum[SUM_SIZE];
+	char text[96];
+
+	snprintf(text, sizeof(text), "%s:%s", s->id, language);
+	text_sum(text, strlen(text), sum);
+	make_uuid(sum, ret->id);
+	snprintf(ret->language, sizeof(ret->language), "%s", language);
+	snprintf(ret->cwd, sizeof(ret->cwd), HOME);
+}
+
+static bool take_context(const json_t *json, struct context *ret)
+{
+	const char *id = text_member(json, "id");
+	const char *language = text_member(json, "language");
+	const char *cwd = text_member(json, "cwd");
+
+	if (!id || !language || !cwd || strlen(id) >= CONTEXT_ID)
+		return false;
+	snprintf(ret->id, sizeof(ret->id), "%s", id);
+	snprintf(ret->language, sizeof(ret->language), "%s", language);
+	snprintf(ret->cwd, sizeof(ret->cwd), "%s", cwd);
+	return true;
+}
+
+bool context_find(const struct sandbox *s, const char *id, struct context *ret)
+{
+	static const char *const defaults[] = { "python", "javascript", "bash" };
+	json_t *contexts = json_object_get(s->meta, "contexts"), *one;
+	json_t *gone = json_object_get(s->meta, "gone");
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(defaults); i++) {
+		context_default(s, defaults[i], ret);
+		if (!strcmp(ret->id, id))
+			return !json_object_get(gone, id);
+	}
+	json_array_foreach(contexts, i, one)
+		if (take_context(one, ret) && !strcmp(ret->id, id))
+			return true;
+	return false;
+}
+
+void get_code_health(struct request *r)
+{
+	reply_json(r, 200, json_string("OK"));
+}
+
+static json_t *show(const struct context *c)
+{
+	return json_pack("{s:s, s:s, s:s}", "id", c->id, "language",
+			 c->language, "cwd", c->cwd);
+}
+
+void get_contexts(struct request *r)
+{
+	json_t *all = json_array(), *one;
+	struct context c;
+	size_t i;
+
+	context_default(r->sandbox, "python", &c);
+	json_array_append_new(all, show(&c));
+	context_default(r->sandbox, "javascript", &c);
+	json_array_append_new(all, show(&c));
+	json_array_foreach(json_object_get(r->sandbox->meta, "contexts"), i, one)
+		if (take_context(one, &c))
+			json_array_append_new(all, show(&c));
+	reply_json(r, 200, all);
+}
+
+/* --- changing them ----------------------------------------------------------------- */
+
+/* meta is read, changed and written by one worker at a time. */
+static pthread_mutex_t meta_lock = PTHREAD_MUTEX_INITIALIZER;
+
+typedef void (*change_fn)(json_t *contexts, const struct context *c);
+
+static void add(json_t *contexts, const struct context *c)
+{
+	json_array_append_new(contexts, show(c));
+}
+
+static void drop(json_t *contexts, const struct context *c)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(contexts, i, one) {
+		const char *id = text_member(one, "id");
+
+		if (id && !strcmp(id, c->id)) {
+			json_array_remove(contexts, i);
+			return;
+		}
+	}
+}
+
+static int change_contexts(struct request *r, change_fn change,
+			   const struct context *c, struct err *err)
+{
+	struct sandbox *s = NULL;
+	json_t *contexts;
+	int code;
+
+	pthread_mutex_lock(&meta_lock);
+	code = sandbox_open(r->gateway, r->sandbox->id, &s, err);
+	if (code == 0) {
+		contexts = json_object_get(s->meta, "contexts");
+		if (!contexts) {
+			contexts = json_array();
+			json_object_set_new(s->meta, "contexts", contexts);
+		}
+		change(contexts, c);
+		code = sandbox_write(r->gateway, s->name, s->config, err);
+	}
+	pthread_mutex_unlock(&meta_lock);
+	sandbox_free(s);
+	return code;
+}
+
+void post_contexts(struct request *r)
+{
+	auto_json json_t *body = NULL;
+	const char *language, *cwd;
+	struct context c = { 0 };
+	struct err err = { 0 };
+	char random[17];
+	int code;
+
+	if (request_json(r, &body) < 0)
+		return;
+	language = text_member(body, "language");
+	language = code_language(language && *language ? language : "python");
+	cwd = text_member(body, "cwd");
+	cwd = cwd && *cwd ? cwd : HOME;
+	if (!language) {
+		reply_error(r, 400, "there is no such language; there are "
+			    "python, javascript, typescript and bash");
+		return;
+	}
+	if (strlen(cwd) >= sizeof(c.cwd)) {
+		reply_error(r, 400, "cwd is longer than %zu bytes",
+			    sizeof(c.cwd) - 1);
+		return;
+	}
+	code = text_random(random, 16);
+	make_uuid((const uint8_t *)random, c.id);
+	snprintf(c.language, sizeof(c.language), "%s", language);
+	snprintf(c.cwd, sizeof(c.cwd), "%s", cwd);
+	if (code == 0)
+		code = change_contexts(r, add, &c, &err);
+	if (code < 0)
+		reply_failure(r, code, err.text);
+	else
+		reply_json(r, 200, show(&c));
+}
+
+/* Its interpreter ends; one that has not begun has none. */
+static int end_session(struct request *r, const char *id, struct err *err)
+{
+	char path[160];
+	int code;
+
+	snprintf(path, sizeof(path), SANDBOXES "/%s/sessions/%s",
+		 r->sandbox->name, id);
+	code = mount_rmdir(&r->gateway->mount, path, err);
+	return code == -ENOENT ? 0 : code;
+}
+
+static bool find_part(struct request *r, struct context *c)
+{
+	if (context_find(r->sandbox, r->part[0], c))
+		return true;
+	reply_error(r, 404, "Context %.64s not found", r->part[0]);
+	return false;
+}
+
+void restart_context(struct request *r)
+{
+	struct err err = { 0 };
+	struct context c;
+	int code;
+
+	if (!find_part(r, &c))
+		return;
+	execute_restarting(c.id);
+	code = end_session(r, c.id, &err);
+	if (code < 0)
+		reply_failure(r, code, err.text);
+	else
+		reply_json(r, 200, json_null());
+}
+
+void delete_context(struct request *r)
+{
+	struct err err = { 0 };
+	struct context c;
+	int code;
+
+	if (!find_part(r, &c))
+		return;
+	execute_restarting(c.id);
+	code = end_session(r, c.id, &err);
+	if (code == 0)
+		code = change_contexts(r, drop, &c, &err);
+	if (code < 0)
+		reply_failure(r, code, err.text);
+	else
+		reply_json(r, 200, json_null());
+}

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A sandbox of E2B is one of the mount. What only the clients know of it (the id, the
+ * token, their metadata) is in its "meta", so that a gateway which starts anew finds
+ * it there.
+ */
+#include "control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/base/cleanup.h"
+#include "layout/env.h"
+
+#define ENVD_VERSION "0.6.1" /* a later one would send attributes of files */
+#define DISK_MB 10240
+
+/* --- what is known of one -------------------------------------------------------- */
+
+static int read_short(struct gateway *g, const struct sandbox *s,
+		      const char *file, struct buf *out)
+{
+	char path[128];
+	int r = mount_read(&g->mount, sandbox_path(s->name, file, path), out,
+			   NULL);
+
+	if (r == 0 && out->len)
+		out->data[strcspn(out->data, "\n")] = '\0';
+	return r;
+}
+
+const char *control_state(struct gateway *g, const struct sandbox *s)
+{
+	auto_buf struct buf text = { 0 };
+
+	if (read_short(g, s, "state", &text) < 0 || !text.len ||
+	    !strcmp(text.data, "lost"))
+		return NULL;
+	return !strcmp(text.data, "paused") ? "paused" : "running";
+}
+
+int64_t control_end(struct gateway *g, const struct sandbox *s)
+{
+	auto_buf struct buf text = { 0 };
+	int64_t end;
+
+	if (read_short(g, s, "until", &text) < 0)
+		return -1;
+	end = text.len ? text_untime(text.data) : 0;
+	return end < 0 ? 0 : end;
+}
+
+static json_t *or_null(json_t *json)
+{
+	return json ? json_incref(json) : json_null();
+}
+
+static int64_t integer_of(const json_t *object, const char *name, int64_t other)
+{
+	const json_t *number = json_object_get(object, name);
+
+	return json_is_integer(number) ? json_integer_value(number) : other;
+}
+
+json_t *control_show(struct gateway *g, const struct sandbox *s)
+{
+	const char *state = control_state(g, s);
+	int64_t end = state ? control_end(g, s) : -1;
+	char started[32], ends[32];
+
+	if (end < 0)
+		return NULL;
+	text_time(integer_of(s->meta, "started", 0), started);
+	text_time(end ? end : INT64_C(253402300799000), ends);
+	return json_pack(
+		"{s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:s, s:o, "
+		"s:[]}",
+		"templateID", or_null(json_object_get(s->meta, "template")),
+		"alias", or_null(json_object_get(s->meta, "template")),
+		"sandboxID", s->id, "clientID", "fsd", "startedAt", started,
+		"endAt", ends, "state", state, "cpuCount",
+		(json_int_t)integer_of(s->config, "cpus", 1), "memoryMB",
+		(json_int_t)integer_of(s->config, "memory_mb", 512),
+		"diskSizeMB", DISK_MB, "envdVersion", ENVD_VERSION, "metadata",
+		or_null(json_object_get(s->meta, "metadata")), "volumeMounts");
+}
+
+/* As it is told to who makes it or connects to it. */
+static json_t *show_access(struct gateway *g, const struct sandbox *s)
+{
+	const char *domain = g->options.hosts.domain;
+	json_t *json = json_pack(
+		"{s:o, s:o, s:s, s:s, s:s, s:s, s:s?}", "templateID",
+		or_null(json_object_get(s->meta, "template")), "alias",
+		or_null(json_object_get(s->meta, "template")), "sandboxID",
+		s->id, "clientID", "fsd", "envdVersion", ENVD_VERSION,
+		"envdAccessToken", s->token, "domain", domain);
+
+	if (json_is_true(json_object_get(s->meta, "private")))
+		json_object_set_new(json, "trafficAccessToken",
+				    json_string(s->token));
+	return json;
+}
+
+bool control_guard(struct request *r)
+{
+	struct err err = { 0 };
+	const char *id = r->part[0], *owner;
+	int code = !strcmp(id, SANDBOX_DEBUG) && r->gateway->options.debug_ports
+			   ? control_open_debug(r->gateway, id, &r->sandbox, &err)
+			   : sandbox_open(r->gateway, id, &r->sandbox, &err);
+
+	snprintf(r->sandbox_id, sizeof(r->sandbox_id), "%s", id);
+	if (code < 0 && code != -ENOENT && code != -ENODATA) {
+		reply_failure(r, code, err.text);
+		return false;
+	}
+	owner = code == 0 ? text_member(r->sandbox->meta, "owner") : NULL;
+	if (owner && !strcmp(owner, r->caller.owner))
+		return true;
+	reply_error(r, 404, "sandbox \"%.64s\" was not found", id);
+	return false;
+}
+
+/* --- making one --------------------------------------------------------------------- */
+
+/* An environment's name, or NULL: it is none. */
+static bool is_environment(struct gateway *g, const char *name)
+{
+	char path[128];
+	int fd;
+
+	if (!*name || strlen(name) > 64 || strchr(name, '/'))
+		return false;
+	snprintf(path, sizeof(path), ".fsd/templates/%s/abi", name);
+	fd = mount_file(&g->mount, path, O_PATH, NULL);
+	if (fd < 0)
+		return false;
+	fd_close(&fd);
+	return true;
+}
+
+static void set_size(struct gateway *g, const char *template, json_t *config)
+{
+	const struct options *o = &g->options;
+	uint64_t memory = o->memory, cpus = o->cpus;
+
+	for (unsigned i = 0; i < o->sizes; i++)
+		if (!strcmp(o->size[i].name, template)) {
+			memory = o->size[i].memory_mb;
+			cpus = o->size[i].cpus ? o->size[i].cpus : o->cpus;
+		}
+	json_object_set_new(config, "memory_mb",
+			    json_integer((json_int_t)memory));
+	json_object_set_new(config, "cpus", json_integer((json_int_t)cpus));
+}
+
+int control_make(struct gateway *g, const char *id, const char *template,
+		 json_t *config, struct err *err)
+{
+	char name[SANDBOX_NAME], path[128];
+	int r;
+
+	json_object_set_new(config, "environment",
+			    json_string(is_environment(g, template)
+						? template
+						: g->environment));
+	set_size(g, template, config);
+	json_object_set_new(config, "idle",
+			    json_integer((json_int_t)g->options.idle));
+	sandbox_name(id, name);
+	r = mount_mkdir(&g->mount, sandbox_path(name, "", path), err);
+	if (r < 0)
+		return r;
+	r = sandbox_write(g, name, config, err);
+	if (r < 0)
+		mount_rmdir(&g->mount, path, NULL);
+	return r;
+}
+
+int control_make_debug(struct gateway *g, const char *id, struct err *err)
+{
+	auto_json json_t *config = json_pack(
+		"{s:I, s:{s:s, s:s, s:s, s:s, s:s, s:{}, s:I}}", "life",
+		(json_int_t)g->options.life, "meta", "id", id, "token", "",
+		"template", g->environment, "owner", "", "label", "", "metadata",
+		"started", (json_int_t)text_now_ms());
+
+	return config ? control_make(g, id, g->environment, config, err)
+		      : err_set(err, -ENOMEM, "no memory for a sandbox");
+}
+
+int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
+		       struct err *err)
+{
+	char name[SANDBOX_NAME], path[128];
+	int r = sandbox_open(g, id, ret, err);
+
+	if (r == 0 && !control_state(g, *ret)) { /* its machine has died */
+		sandbox_free(*ret);
+		*ret = NULL;
+		sandbox_name(id, name);
+		mount_rmdir(&g->mount, sandbox_path(name, "", path), NULL);
+		r = -ENOENT;
+	}
+	if (r != -ENOENT)
+		return r;
+	r = control_make_debug(g, id, err);
+	/* another request may have made it just now */
+	return r < 0 && r != -EEXIST ? r : sandbox_open(g, id, ret, err);
+}
+
+/* How many the caller has; all that there are count until that is too many. */
+struct count {
+	struct request *request;
+	uint64_t all, own;
+};
+
+static int count_all(void *arg, const char *name)
+{
+	struct count *c = arg;
+
+	(void)name;
+	c->all++;
+	return 0;
+}
+
+static int count_own(void *arg, const char *name)
+{
+	struct count *c = arg;
+	struct sandbox *s = NULL;
+	const char *owner;
+
+	if (strlen(name) >= SANDBOX_NAME ||
+	    sandbox_open_named(c->request->gateway, name, &s, NULL) < 0)
+		return 0;
+	owner = text_member(s->meta, "owner");
+	c->own += owner && !strcmp(owner, c->request->caller.owner);
+	sandbox_free(s);
+	return 0;
+}
+
+static bool has_room(struct request *r)
+{
+	struct gateway *g = r->gateway;
+	uint64_t most = g->options.max_sandboxes;
+	struct count c = { .request = r };
+
+	mount_list(&g->mount, SANDBOXES, count_all, &c, NULL);
+	if (c.all >= most)
+		mount_list(&g->mount, SANDBOXES, count_own, &c, NULL);
+	if (c.own < most)
+		return true;
+	/* without Retry-After: clients would wait, and nothing would change */
+	reply_error(r, 429, "there are %llu sandboxes of this key, as many as "
+		    "--max-sandboxes allows", (unsigned long long)c.own);
+	return false;
+}
+
+static bool is_strings(const json_t *object)
+{
+	const char *name;
+	json_t *value;
+
+	if (!json_is_object(object))
+		return false;
+	json_object_foreach((json_t *)(uintptr_t)object, name, value)
+		if (!json_is_string(value))
+			return false;
+	return true;
+}
+
+/* What would be promised and not kept. */
+static bool refuse_members(struct request *r, const json_t *body)
+{
+	const json_t *volumes = json_object_get(body, "volumeMounts");
+	const json_t *mcp = json_object_get(body, "mcp");
+	const json_t *iam = json_object_get(body, "iam");
+
+	if (json_array_size(volumes) || json_object_size(volumes))
+		reply_error(r, 400, "volumeMounts: volumes are not available "
+			    "in fsd");
+	else if (mcp && !json_is_null(mcp))
+		reply_error(r, 400, "mcp: start `fsd mcp` on the host instead");
+	else if (iam && !json_is_null(iam))
+		reply_error(r, 400, "iam: it is not available in fsd");
+	else
+		return false;
+	return true;
+}
+
+/* Return: seconds; 0: it has replied. */
+static uint64_t life_of(struct request *r, const json_t *body, const char *name,
+			uint64_t other)
+{
+	const struct options *o = &r->gateway->options;
+	const json_t *number = json_object_get(body, name);
+	double life = json_is_number(number) ? json_number_value(number)
+					     : (double)other;
+
+	if (life >= 1 && life <= (double)o->max_life &&
+	    (!number || json_is_number(number) || json_is_null(number)))
+		return (uint64_t)life;
+	reply_error(r, 400, "%s: it is a number of seconds from 1 to %llu", name,
+		    (unsigned long long)o->max_life);
+	return 0;
+}
+
+/* Those that the mount refuses are kept for commands, which get them by env(1). */
+static bool take_env(struct request *r, const json_t *body, json_t *config,
+		     json_t *meta)
+{
+	json_t *given = json_object_get(body, "envVars"), *value;
+	json_t *env = json_object(), *kept = json_object();
+	const char *name;
+	bool good = !given || json_is_null(given) || is_strings(given);
+
+	if (good)
+		json_object_foreach(given, name, value)
+			json_object_set(env_is_hijack(name) ? kept : env, name,
+					value);
+	else
+		reply_error(r, 400, "envVars: it is an object of strings");
+	json_object_set_new(config, "env", env);
+	json_object_set_new(meta, "env", kept);
+	return good;
+}
+
+static bool take_metadata(struct request *r, const json_t *body, json_t *meta)
+{
+	json_t *given = json_object_get(body, "metadata");
+
+	if (given && !json_is_null(given) && !is_strings(given)) {
+		reply_error(r, 400, "metadata: it is an object of strings");
+		return false;
+	}
+	json_object_set_new(meta, "metadata",
+			    json_is_object(given) ? json_incref(given)
+						  : json_object());
+	return true;
+}
+
+/* Fills the rest of meta. Return: 0 or negative errno. */
+static int make_meta(struct request *r, const json_t *body, const char *id,
+		     const char *template, json_t *meta)
+{
+	char token[SANDBOX_TOKEN + 1];
+	json_t *public = json_object_get(json_object_get(body, "network"),
+					 "allowPublicTraffic");
+	int code = text_random(token, SANDBOX_TOKEN);
+
+	json_object_set_new(meta, "id", json_string(id));
+	json_object_set_new(meta, "token", json_string(token));
+	json_object_set_new(meta, "template", json_string(template));
+	json_object_set_new(meta, "owner", json_string(r->caller.owner));
+	json_object_set_new(meta, "label", json_string(r->caller.label));
+	json_object_set_new(meta, "started", json_integer(text_now_ms()));
+	if (json_is_false(public))
+		json_object_set_new(meta, "private", json_true());
+	return code;
+}
+
+static void make_one(struct request *r, const json_t *body, uint64_t life)
+{
+	struct gateway *g = r->gateway;
+	auto_json json_t *config = json_object();
+	json_t *meta = json_object();
+	const char *template = text_member(body, "templateID");
+	struct err err = { 0 };
+	char id[SANDBOX_ID + 1];
+	int code;
+
+	json_object_set_new(config, "meta", meta);
+	json_object_set_new(config, "life", json_integer((json_int_t)life));
+	if (!take_env(r, body, config, meta) || !take_metadata(r, body, meta))
+		return;
+	template = template && *template ? template : g->environment;
+	code = text_random(id, SANDBOX_ID);
+	if (code == 0)
+		code = make_meta(r, body, id, template, meta);
+	if (code == 0)
+		code = control_make(g, id, template, config, &err);
+	if (code == 0)
+		code = sandbox_open(g, id, &r->sandbox, &err);
+	if (code < 0) {
+		reply_failure(r, code, err.text);
+		return;
+	}
+	snprintf(r->sandbox_id, sizeof(r->sandbox_id), "%s", id);
+	reply_json(r, 201, show_access(g, r->sandbox));
+}
+
+void post_sandboxes(struct request *r)
+{
+	auto_json json_t *body = NULL;
+	uint64_t life;
+
+	if (request_json(r, &body) < 0 || refuse_members(r, body))
+		return;
+	life = life_of(r, body, "timeout", r->gateway->options.life);
+	if (life && has_room(r))
+		make_one(r, body, life);
+}
+
+/* --- one that there is ------------------------------------------------------------------ */
+
+void get_sandbox(struct request *r)
+{
+	json_t *json = control_show(r->gateway, r->sandbox);
+
+	if (!json) {
+		reply_error(r, 404, "sandbox \"%.64s\" was not found",
+			    r->sandbox_id);
+		return;
+	}
+	json_object_set_new(json, "envdAccessToken",
+			    json_string(r->sandbox->token));
+	json_object_set_new(json, "domain",
+			    r->gateway->options.hosts.domain
+				    ? json_string(r->gateway->options.hosts.domain)
+				    : json_null());
+	reply_json(r, 200, json);
+}
+
+void delete_sandbox(struct request *r)
+{
+	struct err err = { 0 };
+	char path[128];
+	int code = mount_rmdir(&r->gateway->mount,
+			       sandbox_path(r->sandbox->name, "", path), &err);
+
+	if (code < 0 && code != -ENOENT)
+		reply_failure(r, code, err.text);
+	else
+		reply_empty(r, code < 0 ? 404 : 204);
+}
+
+static int set_end(struct request *r, uint64_t seconds, struct err *err)
+{
+	char path[128], text[32];
+
+	snprintf(text, sizeof(text), "%llu\n", (unsigned long long)seconds);
+	return mount_write(&r->gateway->mount,
+			   sandbox_path(r->sandbox->name, "until", path), text,
+			   strlen(text), err);
+}
+
+void post_timeout(struct request *r)
+{
+	auto_json json_t *body = NULL;
+	struct err err = { 0 };
+	uint64_t life;
+	int code;
+
+	if (request_json(r, &body) < 0)
+		return;
+	life = life_of(r, body, "timeout", 0);
+	if (!life)
+		return;
+	code = set_end(r, life, &err);
+	if (code < 0)
+		reply_failure(r, code, err.text);
+	else
+		reply_empty(r, 204);
+}
+
+/* Never earlier than it was. Return: false: it has replied. */
+static bool prolong(struct request *r, const char *member)
+{
+	auto_json json_t *body = NULL;
+	struct err err = { 0 };
+	int64_t end = control_end(r->gateway, r->sandbox);
+	uint64_t life;
+	int code = 0;
+
+	if (r->body.len && request_json(r, &body) < 0)
+		return false;
+	life = life_of(r, body, member, r->gateway->options.life);
+	if (!life)
+		return false;
+	if (end < 0 || !control_state(r->gateway, r->sandbox)) {
+		reply_error(r, 404, "sandbox \"%.64s\" was not found",
+			    r->sandbox_id);
+		return false;
+	}
+	if (end && end < text_now_ms() + (int64_t)life * 1000)
+		code = set_end(r, life, &err);
+	if (code < 0)
+		reply_failure(r, code, err.text);
+	return code == 0;
+}
+
+void post_connect(struct request *r)
+{
+	if (prolong(r, "timeout"))
+		reply_json(r, 200, show_access(r->gateway, r->sandbox));
+}
+
+void post_refreshes(struct request *r)
+{
+	if (prolong(r, "duration"))
+		reply_empty(r, 204);
+}
+
+void get_sandbox_metrics(struct request *r)
+{
+	reply_json(r, 200, json_array());
+}

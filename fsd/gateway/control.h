@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The control plane of E2B: sandboxes are made, listed, prolonged and ended. */
+#ifndef GATEWAY_CONTROL_H
+#define GATEWAY_CONTROL_H
+
+#include "sandbox.h"
+
+void post_sandboxes(struct request *r);
+void get_sandboxes(struct request *r); /* control_list.c */
+void get_sandbox(struct request *r);
+void delete_sandbox(struct request *r);
+void post_timeout(struct request *r);
+void post_connect(struct request *r);
+void post_refreshes(struct request *r);
+void get_sandbox_metrics(struct request *r);
+
+/* Finds the caller's own, by the id in the path; else 404. */
+bool control_guard(struct request *r);
+
+/* Makes a sandbox of that id: config is {env, life, ...}, without environment and
+ * meta's token. Return: 0 or negative errno with a sentence. */
+int control_make(struct gateway *g, const char *id, const char *template,
+		 json_t *config, struct err *err);
+
+/* One of --debug-ports, which needs no token. */
+int control_make_debug(struct gateway *g, const char *id, struct err *err);
+/* The one that all of them have; it is made if it is not there. */
+int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
+		       struct err *err);
+
+/* One as GET shows it. Return: NULL: it has gone, or no memory. */
+json_t *control_show(struct gateway *g, const struct sandbox *s);
+/* "running", "paused"; NULL: it is lost or gone. */
+const char *control_state(struct gateway *g, const struct sandbox *s);
+/* When it ends, ms since 1970; 0: never; -1: it has gone. */
+int64_t control_end(struct gateway *g, const struct sandbox *s);
+
+#endif

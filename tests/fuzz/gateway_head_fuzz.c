@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request's head as strangers write it: target, Host, Origin, keys, base64, times. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fsd/gateway/code.h"
+#include "fsd/gateway/origin.h"
+#include "fsd/gateway/routes.h"
+#include "layout/base/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_target(const char *text)
+{
+	const char *part[TARGET_PARTS];
+	struct target t;
+	bool other;
+
+	if (target_parse(text, &t) == 0) {
+		check(t.parts <= TARGET_PARTS && t.queries <= TARGET_QUERIES);
+		for (unsigned i = 0; i < t.parts; i++)
+			check(strcmp(t.part[i], "..") && *t.part[i]);
+		(void)route_find("GET", &t, SERVICE_ALL, part, &other);
+	}
+	target_done(&t);
+}
+
+static void check_host(const char *text)
+{
+	struct hosts h = { .domain = "sbx.example" };
+	char id[64], name[256];
+	unsigned port;
+
+	(void)origin_is_ours(&h, text);
+	if (host_is_ours(&h, text))
+		check(host_name(text, name, sizeof(name)));
+	if (host_label(&h, text, &port, id, sizeof(id)))
+		check(port <= 65535 && *id);
+}
+
+static void check_base64(const char *text, size_t len)
+{
+	auto_buf struct buf bytes = { 0 }, again = { 0 }, back = { 0 };
+
+	if (text_unbase64(&bytes, text, len) < 0)
+		return;
+	check(text_base64(&again, bytes.data, bytes.len, false) == 0);
+	check(text_unbase64(&back, again.data ? again.data : "", again.len) == 0);
+	check(back.len == bytes.len &&
+	      (!back.len || !memcmp(back.data, bytes.data, back.len)));
+}
+
+static void check_string(const char *text, size_t len)
+{
+	auto_json json_t *json = text_string(text, len);
+	auto_buf struct buf out = { 0 };
+
+	check(json && text_json(&out, json) == 0);
+	for (size_t i = 0; i < out.len; i++)
+		check((unsigned char)out.data[i] >= 0x20 &&
+		      (unsigned char)out.data[i] < 0x80);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+	struct keys keys = { 0 };
+	struct err err;
+
+	memcpy(text, data, size);
+	text[size] = '\0';
+	check_target(text);
+	check_host(text);
+	check_base64(text, size);
+	check_string(text, size);
+	(void)text_untime(text);
+	(void)keys_parse(&keys, text, size, &err);
+	keys_done(&keys);
+	free(text);
+	return 0;
+}
