@@ -431,11 +431,11 @@ native_session() {
 		### session
 		a
 	END
-	output_is 'result: {"text": "Map(1) { 1 => 2 }", "results": [{"mime": "text/plain", "data": "Map(1) { 1 => 2 }"}]}' \
+	output_is 'result: {"text": "Map(1) { 1 => 2 }", "results": [{"mime": "text/plain", "data": "Map(1) { 1 => 2 }", "bundle": 1, "main": true}]}' \
 		'exit: 0' 'exit: 0' \
-		"result: {\"text\": \"'text'\", \"results\": [{\"mime\": \"text/plain\", \"data\": \"'text'\"}]}" \
+		"result: {\"text\": \"'text'\", \"results\": [{\"mime\": \"text/plain\", \"data\": \"'text'\", \"bundle\": 1, \"main\": true}]}" \
 		'exit: 0' \
-		'result: {"text": "7", "results": [{"mime": "text/plain", "data": "7"}]}' \
+		'result: {"text": "7", "results": [{"mime": "text/plain", "data": "7", "bundle": 1, "main": true}]}' \
 		'exit: 0' 'exit: 0'
 }
 
@@ -452,8 +452,8 @@ native_session() {
 		### cell
 		[new Date(0)]
 	END
-	assert_line --partial '{"mime": "application/json", "data": {"a": [1, null, "x"]}}'
-	assert_line --partial '{"mime": "application/json", "data": {"b": 1}}'
+	assert_line --partial '{"mime": "application/json", "data": {"a": [1, null, "x"]}, "bundle": 1, "main": true}'
+	assert_line --partial '{"mime": "application/json", "data": {"b": 1}, "bundle": 1, "main": true}'
 	[ "$(grep -c application/json <<<"$output")" = 2 ] || fail "$output"
 	assert_line --partial '"text": "[ NaN ]"'
 }
@@ -575,4 +575,69 @@ native_session() {
 	assert_line 'out: 0 []'
 	assert_line 'out:     at HOME/step.js:2:13'
 	refute_output --partial runners
+}
+
+@test "JavaScript: a promise that is a cell's last value is awaited" {
+	session node <<-'END'
+		### cell
+		const later = new Promise((done) => setTimeout(() => done(7), 5));
+		later
+		### cell
+		new Promise(() => {})
+		### cell
+		Promise.reject(new RangeError('far'))
+		### session
+		later
+	END
+	assert_line --index 0 --partial '"text": "7"'
+	assert_line --index 2 --partial '"text": "Promise { <pending> }"'
+	assert_line --index 3 'exit: 0'
+	assert_line 'err: RangeError: far'
+	assert_line 'exit: 1'
+	assert_line --index -2 'exit: 0'
+}
+
+@test "JavaScript: import and require stand in one cell, and stay" {
+	session node <<-'END'
+		### cell
+		import fs, { statSync as stat } from 'fs';
+		import * as path from 'node:path';
+		import 'os';
+		const { sep } = require('path');
+		module.exports.x = 5;
+		export const y = 7;
+		export default function named() { return 8; }
+		export { y as z };
+		[fs.statSync === stat, path.sep, sep, module.exports.x, y, import.meta.filename]
+		### cell
+		export default y + named() + path.sep.length
+		### cell
+		import { absent } from 'fs';
+		### cell
+		import absent from './absent.mjs';
+		### cell
+		console.log('first');
+		import { sep as late } from 'path';
+		late
+	END
+	assert_line --partial '"data": [true, "/", "/", 5, 7, "HOME/step.js"], "bundle"'
+	assert_line --partial '"text": "16"'
+	assert_line --partial "'fs' does not provide an export named 'absent'"
+	assert_line --partial "Cannot find module 'HOME/absent.mjs' imported from HOME/step.js"
+	assert_line 'out: first'
+	assert_line --partial "\"text\": \"'/'\""
+}
+
+@test "JavaScript: what Node warns of is not a cell's output" {
+	session node <<-'END'
+		### cell
+		new Buffer(5);
+		process.emitWarning('mine');
+		1
+		### session
+		require('url').parse('http://a:x/');
+	END
+	assert_line --regexp '^err: \(node:[0-9]+\) Warning: mine$'
+	assert_line --regexp '^err: \(node:[0-9]+\) \[DEP0170\] DeprecationWarning: '
+	refute_line --partial 'Buffer()'
 }

@@ -72,7 +72,8 @@ function describe(value) {
 	const results = [{ mime: 'text/plain', data: text }];
 	if (typeof value === 'object' && value !== null && isJson(value))
 		results.unshift({ mime: 'application/json', data: value });
-	return { text, results: results.map(keep) };
+	return { text, results: results.map((one) => ({
+		...keep(one), bundle: 1, main: true })) };
 }
 
 module.exports = { describe };

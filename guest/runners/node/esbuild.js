@@ -73,6 +73,24 @@ function decode(bytes) {
 	return value();
 }
 
+// For a file that was not there when the program was started. What is wrong
+// with it stands on standard error, as FILE:LINE:COLUMN and a sentence.
+function transformOnce(source, flags) {
+	const run = childProcess.spawnSync(BINARY,
+		flags.map((f) => (f === '--log-level=silent'
+			? '--log-level=warning' : f)),
+		{ input: source, encoding: 'utf8', maxBuffer: 1 << 30 });
+	const told = (sign) => [...String(run.stderr).matchAll(new RegExp(
+		`${sign}.*\\] (.*)\n\n +.*:(\\d+):(\\d+):\n.*│ (.*)`,
+		'g'))].map(([, text, line, column, lineText]) => ({
+		text, location: { line: +line, column: +column, lineText,
+				  length: 1 } }));
+	const errors = told('ERROR');
+	if (run.status !== 0 && !errors.length)
+		errors.push({ text: run.stderr || String(run.error) });
+	return { code: run.stdout, errors, warnings: told('WARNING') };
+}
+
 class Esbuild {
 	start() {
 		const { version } = JSON.parse(fs.readFileSync(LIBRARY));
@@ -110,7 +128,7 @@ class Esbuild {
 		if (tsconfig)
 			flags.push(`--tsconfig-raw=${tsconfig}`);
 		if (!this.child)
-			return this.#transformOnce(source, flags);
+			return transformOnce(source, flags);
 		const body = Buffer.concat([u32(0), ...encode({
 			command: 'transform', flags, inputFS: false,
 			input: Buffer.from(source),
@@ -125,25 +143,6 @@ class Esbuild {
 		return { code: String(code), errors, warnings };
 	}
 
-	// For a file that was not there when the program was started. What is wrong
-	// with it stands on standard error, as FILE:LINE:COLUMN and a sentence.
-	#transformOnce(source, flags) {
-		const run = childProcess.spawnSync(BINARY,
-			flags.map((f) => (f === '--log-level=silent'
-				? '--log-level=warning' : f)),
-			{ input: source, encoding: 'utf8',
-			  maxBuffer: 1 << 30 });
-		const told = (sign) => [...String(run.stderr).matchAll(new RegExp(
-			`${sign}.*\\] (.*)\n\n +.*:(\\d+):(\\d+):\n.*│ (.*)`,
-			'g'))].map(([, text, line, column, lineText]) => ({
-			text, location: { line: +line, column: +column, lineText,
-					  length: 1 } }));
-		const errors = told('ERROR');
-		if (run.status !== 0 && !errors.length)
-			errors.push({ text: run.stderr || String(run.error) });
-		return { code: run.stdout, errors, warnings: told('WARNING') };
-	}
-
 	stop() {
 		this.child.kill('SIGKILL');
 		this.child = undefined;
@@ -152,4 +151,4 @@ class Esbuild {
 	}
 }
 
-module.exports = { Esbuild };
+module.exports = { Esbuild, FLAGS, transformOnce };

@@ -16,12 +16,14 @@ const fs = require('fs');
 const net = require('net');
 const path = require('path');
 const timers = require('timers');
+const { pathToFileURL } = require('url');
 const vm = require('vm');
 const Module = require('module');
 const { Writable } = require('stream');
-const { inspect } = require('util');
+const { inspect, types: { isPromise } } = require('util');
 const own = require('./own.js');
 const { rewrite } = require('./toplevel.js');
+const { isTyped, erased } = require('./erase_step.js');
 const { describe } = require('./cell.js');
 
 const { openSync, closeSync, readSync, writeSync, existsSync } = fs;
@@ -33,6 +35,8 @@ const { O_RDONLY, O_WRONLY, O_RDWR } = fs.constants;
 
 const CONTROL = 3;
 const OWN = /\(?node:(internal\/modules\/living|vm):/;
+const OF_NODE = ['DeprecationWarning', 'ExperimentalWarning',
+		 'MODULE_TYPELESS_PACKAGE_JSON'];
 const EXIT = { stack: 'process.exit()' }; // thrown by it
 const NAMES = ['in', 'out', 'err'];
 const ownConsole = console;
@@ -362,16 +366,30 @@ function becomeMain(file) {
 // A module in the program's place knows what import() means there.
 function importFrom(file) {
 	let load;
-	return (specifier) => {
+	function importIt(specifier, options) {
 		if (!load) {
 			const module = new Module(file, null);
 			module.filename = file;
-			module._compile('exports.load = (s) => import(s);',
+			module._compile('exports.load = (s, o) => import(s, o);',
 					file);
 			({ load } = module.exports);
 		}
-		return load(specifier);
+		return load(specifier, options);
+	}
+	// The names of an import are to be there, as in a module.
+	importIt.names = async (specifier, names) => {
+		const space = await importIt(specifier);
+		const absent = names.find((name) => !(name in space));
+		if (absent !== undefined)
+			throw new SyntaxError(`The requested module '${specifier}' ` +
+				`does not provide an export named '${absent}'`);
+		return space;
 	};
+	importIt.meta = { dirname: path.dirname(file), filename: file,
+			  url: pathToFileURL(file).href,
+			  resolve: (specifier) => pathToFileURL(Module
+				.createRequire(file).resolve(specifier)).href };
+	return importIt;
 }
 
 // A variable shall be one even where Node has put an accessor.
@@ -395,8 +413,10 @@ function execute(file) {
 		new vm.Script(code, { filename, columnOffset });
 	const run = (compiled) => guarded(() => compiled.runInThisContext(
 		{ breakOnSigint: !interrupts }));
+	const typed = isTyped(file), cell = step.mode === 'cell';
 	const { names = [], functions, open = '', code, close = '' } =
-		rewrite(source, step.mode === 'cell');
+		rewrite(typed ? erased(file, filename, source, cell) : source,
+			cell, !typed);
 	const main = script(open + code + close, -open.length);
 	declare(names);
 	if (functions !== undefined) {
@@ -416,17 +436,18 @@ function start() {
 	const mine = step;
 	try {
 		const { value, waits } = execute(step.file);
-		if (!waits) {
+		if (!waits && !(mine.mode === 'cell' && isPromise(value))) {
 			say(value);
 			return;
 		}
-		mine.waits = true;
+		mine.waits = waits;
+		mine.open = !waits && value; // until it is settled
 		value.then((settled) => {
-			mine.waits = false;
+			mine.waits = mine.open = false;
 			if (step === mine)
 				say(settled);
 		}).catch((error) => {
-			mine.waits = false;
+			mine.waits = mine.open = false;
 			if (step === mine)
 				fail(error);
 		});
@@ -495,9 +516,11 @@ function next() {
 }
 
 function finish() {
-	const { said, waits } = step;
+	const { said, waits, open } = step;
 	if (interrupts)
 		disarm();
+	if (open)
+		say(open);
 	if (step.over) // it may have gone on in spite of process.exit()
 		clearTimers();
 	if (waits && !step.over) {
@@ -542,8 +565,23 @@ function onIdle(emit, rest) {
 	return emit.call(process, 'beforeExit', ...rest);
 }
 
+// What Node says about itself is no affair of a cell's.
+function quietWarnings() {
+	const [show] = process.listeners('warning');
+	if (!show)
+		return;
+	process.removeListener('warning', show);
+	process.on('warning', function onWarning(warning) {
+		const { name, code } = Object(warning);
+		if (step?.mode !== 'cell' || !(OF_NODE.includes(name) ||
+					       OF_NODE.includes(code)))
+			Reflect.apply(show, process, [warning]);
+	});
+}
+
 // Instead of a main module.
 function begin() {
+	quietWarnings();
 	own.vanish();
 	['setTimeout', 'setInterval', 'setImmediate'].forEach(track);
 	['clearTimeout', 'clearInterval', 'clearImmediate'].forEach(untrack);

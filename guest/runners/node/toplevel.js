@@ -4,7 +4,8 @@
 // keeps and takes again. A step that awaits (or returns) outside functions
 // runs in an async function: its functions are declared before it and its
 // variables become assignments. import() becomes __import(), because Node gives
-// code of node:vm no loader. Lines stay where they are.
+// code of node:vm no loader. So does `import x from "y"`, which runs before the rest
+// as in a module; of `export` only what it exports is left. Lines stay where they are.
 'use strict';
 
 const vm = require('vm');
@@ -24,17 +25,16 @@ function findAcorn() {
 }
 
 const { parse } = findAcorn();
+const SCRIPT = { ecmaVersion: 'latest', sourceType: 'script', allowHashBang: true };
+const ASYNCHRONOUS = { ...SCRIPT, allowAwaitOutsideFunction: true,
+		       allowReturnOutsideFunction: true };
+const MODULE = { ...ASYNCHRONOUS, allowImportExportEverywhere: true };
 
 const FUNCTIONS = /^(Function|ArrowFunction|StaticBlock)/;
 
-function parseAs(source, asynchronous) {
+function parseAs(source, options) {
 	try {
-		return parse(source, {
-			ecmaVersion: 'latest', sourceType: 'script',
-			allowHashBang: true,
-			allowAwaitOutsideFunction: asynchronous,
-			allowReturnOutsideFunction: asynchronous,
-		});
+		return parse(source, options);
 	} catch {
 		return null;
 	}
@@ -123,6 +123,8 @@ function* innerVars(node, parent) {
 function* imports(node) {
 	if (node.type === 'ImportExpression')
 		yield [node.start, node.start + 6, '__import'];
+	else if (node.type === 'MetaProperty' && node.meta.name === 'import')
+		yield [node.start, node.end, '__import.meta'];
 	for (const inner of within(node))
 		yield* imports(inner);
 }
@@ -139,14 +141,73 @@ function assign(source, node, parent, edits) {
 		   [last.end, last.end, source[end - 1] === ';' ? ')' : ');']);
 }
 
-function asynchronous(source, body, edits) {
-	const names = [], before = [];
+// Return: what an import becomes, and the names that it binds.
+function imported({ specifiers, source: { raw } }, checked) {
+	const own = ({ imported: name }) => name.name ?? name.value;
+	const load = `await __import(${raw})`;
+	const whole = specifiers.find((s) => s.type === 'ImportNamespaceSpecifier');
+	const parts = specifiers.filter((s) => s !== whole)
+		.map((s) => [s.type === 'ImportDefaultSpecifier' ? 'default' : own(s),
+			     s.local.name]);
+	const names = specifiers.map((s) => s.local.name);
+	if (!parts.length)
+		return { names, code: whole ? `${whole.local.name} = ${load};`
+			: `${load};` };
+	const keys = JSON.stringify(parts.map(([name]) => name));
+	const space = checked ? `await __import.names(${raw}, ${keys})` : load;
+	const pattern = parts.map(([name, local]) =>
+		`${JSON.stringify(name)}: ${local}`).join(', ');
+	return { names, code: `({ ${pattern} } = ` + (whole
+		? `${whole.local.name} = ${space});` : `${space});`) };
+}
+
+// An export without the word: its declaration, or an expression.
+function exported(source, node, edits) {
+	const { declaration, start } = node;
+	edits.push([start, declaration.start,
+		    blank(source.slice(start, declaration.start))]);
+	if (/Declaration$/.test(declaration.type) &&
+	    (declaration.id || declaration.declarations))
+		return declaration;
+	const { start: from, end } = declaration;
+	return { type: 'ExpressionStatement', start: from, end: node.end,
+		 expression: { start: from, end }, isExported: true };
+}
+
+// Takes imports and exports out of the source. Return: { names, open, body }: what they
+// bind, the code that comes first, and the other statements.
+function unbound(source, body, edits, checked) {
+	const found = { names: [], open: '', body: [] };
+	for (const node of body) {
+		const { type, start, end } = node;
+		const from = node.source?.raw;
+		if (type === 'ImportDeclaration') {
+			const { names, code } = imported(node, checked);
+			found.names.push(...names);
+			found.open += code;
+		} else if (from) {
+			found.open += `await __import(${from});`;
+		}
+		if (node.declaration)
+			found.body.push(exported(source, node, edits));
+		else if (/^(Import|Export)/.test(type))
+			edits.push([start, end, blank(source.slice(start, end))]);
+		else
+			found.body.push(node);
+	}
+	return found;
+}
+
+function asynchronous(source, all, edits, checked) {
+	const outer = [], before = [];
+	const { names, open, body } = unbound(source, all, outer, checked);
 	let last = 0;
 	if (source.startsWith('#!')) {
 		const end = /$/m.exec(source).index;
 		edits.push([0, end, blank(source.slice(0, end))]);
 	}
 	const inner = edits.splice(0);
+	edits.push(...outer);
 	for (const node of body) {
 		const { start, end } = node;
 		const own = inner.filter(([from]) => from >= start && from < end);
@@ -168,6 +229,9 @@ function asynchronous(source, body, edits) {
 		} else if (node.type === 'VariableDeclaration') {
 			names.push(...namesOf(node));
 			assign(source, node, null, edits);
+		} else if (node.isExported && node !== body.at(-1)) {
+			edits.push([start, start, '('],
+				   [node.expression.end, node.expression.end, ')']);
 		} else {
 			for (const [found, parent] of innerVars(node)) {
 				names.push(...namesOf(found));
@@ -179,21 +243,30 @@ function asynchronous(source, body, edits) {
 	if (end?.type === 'ExpressionStatement' && !end.directive)
 		edits.push([end.start, end.start, 'return ('],
 			   [end.expression.end, end.expression.end, ')']);
-	return { names, functions: before.join(''), open: '(async () => {',
+	return { names, functions: before.join(''), open: `(async () => {${open}`,
 		 code: edited(source, edits), close: '\n})()' };
 }
 
 // Return: { names, functions, open, code, close }; all but code may be missing.
-function rewrite(source, cell) {
+// checked: an import of what is not there is an error, and not undefined.
+function rewrite(source, cell, checked = true) {
 	// A cell that looks like an object is one.
-	if (cell && /^\s*\{/.test(source) && parseAs(`(${source}\n)`, false))
+	if (cell && /^\s*\{/.test(source) && parseAs(`(${source}\n)`, SCRIPT))
 		return { open: '(', code: source, close: '\n)' };
-	const first = parseAs(source, false);
-	const tree = first ?? parseAs(source, true);
+	const first = parseAs(source, SCRIPT);
+	const tree = first ?? parseAs(source, ASYNCHRONOUS) ??
+		parseAs(source, MODULE);
 	if (!tree)
 		return { code: source };
 	const edits = /\bimport\b/.test(source) ? [...imports(tree)] : [];
-	return (first ? plain : asynchronous)(source, tree.body, edits);
+	return first ? plain(source, tree.body, edits)
+		: asynchronous(source, tree.body, edits, checked);
 }
 
-module.exports = { rewrite };
+// Return: the tokens of a program, or null.
+function tokensOf(source) {
+	const tokens = [];
+	return parseAs(source, { ...MODULE, onToken: tokens }) && tokens;
+}
+
+module.exports = { rewrite, tokensOf };
