@@ -99,12 +99,6 @@ int config_relate(struct parse *p, const json_t *root)
 			       "what a lost session held cannot be had again: "
 			       "one of the two must go",
 			       (unsigned long long)c->retry);
-	if (c->lang && !c->lang->living &&
-	    (c->session || c->mode == MODE_CELL))
-		return err_set(p->err, -EINVAL,
-			       "\"language\" is \"%s\", which has no sessions "
-			       "and cells; python, javascript and bash do",
-			       c->lang->name);
 	if (c->mode == MODE_CALL && c->lang && !c->lang->callable)
 		return err_set(p->err, -EINVAL,
 			       "\"mode\" is \"call\", but \"language\" is "

@@ -14,7 +14,7 @@ const struct lang langs[LANG_MAX] = {
 		.interpreter = "/usr/bin/python3",
 		.version_of = "python3",
 		.callable = true,
-		.living = true,
+		.lives_as = LANG_PYTHON,
 		/* TZ: a forked interpreter has read it already */
 		.fresh_env = "PYTHON* LC_* LANG LANGUAGE TZ MALLOC_*",
 	},
@@ -26,7 +26,7 @@ const struct lang langs[LANG_MAX] = {
 		.interpreter = "/usr/bin/node",
 		.version_of = "nodejs",
 		.callable = true,
-		.living = true,
+		.lives_as = LANG_JAVASCRIPT,
 		.fresh_env = "NODE_* UV_* LC_* LANG LANGUAGE SSL_* MALLOC_*",
 	},
 	[LANG_TYPESCRIPT] = {
@@ -37,6 +37,7 @@ const struct lang langs[LANG_MAX] = {
 		.interpreter = "/usr/bin/node",
 		.version_of = "nodejs",
 		.callable = true,
+		.lives_as = LANG_JAVASCRIPT,
 		.fresh_env = "NODE_* UV_* LC_* LANG LANGUAGE SSL_* MALLOC_*",
 	},
 	[LANG_BASH] = {
@@ -46,7 +47,7 @@ const struct lang langs[LANG_MAX] = {
 		.code = "code.sh",
 		.interpreter = "/bin/bash",
 		.version_of = "bash",
-		.living = true,
+		.lives_as = LANG_BASH,
 		.fresh_env = "", /* it is always started afresh */
 	},
 };
@@ -63,6 +64,11 @@ static bool ends_with(const char *text, const char *ending)
 	size_t len = strlen(text), end = strlen(ending);
 
 	return len >= end && !strcmp(text + len - end, ending);
+}
+
+const struct lang *lang_living(const struct lang *lang)
+{
+	return &langs[lang->lives_as];
 }
 
 const struct lang *lang_by_name(const char *name)

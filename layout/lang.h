@@ -22,13 +22,16 @@ struct lang {
 	const char *interpreter; /* absolute path in the image */
 	const char *version_of;  /* package whose version is the language's */
 	bool callable;           /* "mode": "call" is possible */
-	bool living;             /* sessions and cells are possible */
+	enum lang_id lives_as;   /* whose interpreter runs its steps and cells */
 	/* Environment names (prefixes, blank-separated) that only a freshly
 	 * started interpreter heeds, e.g. PYTHON*, LC_*, LANG */
 	const char *fresh_env;
 };
 
 extern const struct lang langs[LANG_MAX];
+
+/* The language of the living interpreter that takes its steps. */
+const struct lang *lang_living(const struct lang *lang);
 
 /* Exact, case-sensitive. NULL if there is none. */
 const struct lang *lang_by_name(const char *name);

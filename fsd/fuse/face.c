@@ -447,8 +447,7 @@ static void text_field(uint64_t place, struct buf *out)
 		buf_fmt(out, "%s\n", lang->interpreter);
 		break;
 	default:
-		buf_fmt(out, "script%s%s\n", lang->callable ? " call" : "",
-			lang->living ? " cell" : "");
+		buf_fmt(out, "script%s cell\n", lang->callable ? " call" : "");
 	}
 }
 

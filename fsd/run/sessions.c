@@ -196,7 +196,8 @@ static struct session *session_new(struct run *run, const char *name)
 		return NULL;
 	*s = (struct session){
 		.d = d, .no = next_no(d), .name = strdup(name),
-		.uid = owner->uid, .gid = owner->gid, .lang = run->spec.lang,
+		.uid = owner->uid, .gid = owner->gid,
+		.lang = lang_living(run->spec.lang),
 		.environment = environment_ref(run->environment),
 		.idle = { .fn = on_idle, .arg = s },
 		.next = { .fn = on_next, .arg = s },
@@ -225,7 +226,7 @@ static struct session *find_own(struct fsd *d, uid_t uid, const char *name)
 static int check_language(const struct session *s, const char *name,
 			  const struct lang *lang, struct err *err)
 {
-	if (s && s->lang != lang)
+	if (s && s->lang != lang_living(lang))
 		return err_set(err, -EINVAL,
 			       "config.json: \"session\" is \"%s\", which speaks "
 			       "%s; this program is %s: use another name, or "

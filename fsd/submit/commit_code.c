@@ -101,13 +101,12 @@ static int check_living(struct job *job, const struct run_spec *spec,
 
 	if (!c->session && c->mode != MODE_CELL)
 		return 0;
-	if (!spec->lang || !spec->lang->living)
+	if (!spec->lang)
 		return err_set(err, -EINVAL,
-			       "config.json: %s is for python, javascript and "
-			       "bash; %s is %s",
+			       "config.json: %s is for python, javascript, "
+			       "typescript and bash; %s is something else",
 			       c->session ? "\"session\"" : "\"mode\" \"cell\"",
-			       name_of(spec),
-			       spec->lang ? spec->lang->name : "something else");
+			       name_of(spec));
 	return c->session ? sessions_check(job->d, job->meta.uid, c,
 					   spec->lang, sched_was_accepted(job),
 					   err)

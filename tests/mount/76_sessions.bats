@@ -369,7 +369,21 @@ accepted() {
 	mkdir "$MNT/d"
 	job_put d code $'#!/bin/sh\nout x'
 	job_put d config.json '{"mode": "cell"}' || true
-	refused d 'python, javascript and bash'
+	refused d 'python, javascript, typescript and bash'
+}
+
+@test "TypeScript is a step of a JavaScript session" {
+	local name
+	for name in a.js b.ts c.js; do
+		mkdir "$MNT/${name%.*}"
+		job_put "${name%.*}" "code.${name#*.}" 'remember x'
+		job_put "${name%.*}" config.json '{"session": "s", "mode": "cell"}'
+		job_wait "${name%.*}"
+		result_is "${name%.*}" .session_state kept
+	done
+	result_is b .language typescript
+	result_is c .step 3
+	assert_equal "$(session s language)" javascript
 }
 
 @test "sessions leave a machine for those who want none" {

@@ -466,9 +466,6 @@ static void test_words(void)
 	bad("{\"session\": \"a\", \"mode\": \"call\"}", "config.json: "
 	    "\"session\" is there, and \"mode\" is \"call\"; in a session it "
 	    "must be \"script\" or \"cell\"");
-	bad("{\"session\": \"a\", \"language\": \"typescript\"}",
-	    "config.json: \"language\" is \"typescript\", which has no "
-	    "sessions and cells; python, javascript and bash do");
 	bad("{\"network\": false}", "config.json: \"network\" is not possible "
 	    "yet: this version does not have a network; leave the key out");
 	bad("{\"ports\": [80]}", "config.json: \"ports\" is not possible yet: "
