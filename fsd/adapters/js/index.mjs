@@ -126,10 +126,10 @@ export class Sandbox {
   }
 
   /** Runs code in a living interpreter, as a notebook's cell. */
-  cell(code, { language = "javascript", session, timeout, env, onStdout,
+  cell(code, { language = "javascript", session, timeout, env, input, onStdout,
     onStderr, signal } = {}) {
     const job = jobOf(code, language, { sandbox: this.name, mode: "cell",
-      session: session ?? language, timeout, env });
+      session: session ?? language, timeout, env, input });
     return runJob(this.mount.path, job.config, { files: job.files,
       limit: this.mount.limit, onStdout, onStderr, signal });
   }
