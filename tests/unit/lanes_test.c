@@ -418,6 +418,32 @@ static void test_one_lies(void)
 	end();
 }
 
+/* What serves a session may end while no step runs. */
+static void test_fails_idle(void)
+{
+	static const char said[] = "\5\0\0\0ended";
+	uint8_t room[WIRE_EXIT_MAX];
+	struct wire_exit e = { .kind = WIRE_EXIT_CODE, .lives = 1 };
+	struct wire_writer w = { .p = room, .size = sizeof(room) };
+
+	begin();
+	open_lane(&users[0]);
+	send_job(&users[0], NULL);
+	users[0].job.wire.mode = WIRE_MODE_SESSION;
+	put_number(1, WIRE_STARTED, 7);
+	wire_exit_put(&w, &e);
+	turn(20);
+	put(1, WIRE_EXIT, room, w.used);
+	turn(20);
+	is_int(users[0].finishes, 1, "a step ends");
+	put(1, WIRE_FAILED, said, sizeof(said) - 1);
+	turn(20);
+	ok(users[0].broken && !broken, "then its lane: %s",
+	   users[0].sentence);
+	is_str(users[0].sentence, "ended", "with the guest's own words");
+	end();
+}
+
 static void test_never_closed(void)
 {
 	begin();
@@ -579,6 +605,7 @@ int main(void)
 	test_lanes();
 	test_hostile();
 	test_one_lies();
+	test_fails_idle();
 	test_never_closed();
 	test_bounds();
 	test_close_held();

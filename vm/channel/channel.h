@@ -81,6 +81,8 @@ void channel_hold(struct channel *ch, bool hold);
  * owns, or negative errno. Phase IDLE only. */
 int channel_share(struct channel *ch, const struct wire_share *share, int fd,
 		  struct buf *in, struct buf *out);
+/* It is a lane of a program: what serves it in the guest may end by itself. */
+void channel_be_lane(struct channel *ch);
 /* True: the guest cannot be heard for a while, and is not to blame for it. */
 void channel_stall(struct channel *ch, bool stalled);
 /* Has its program come to its end, of which nothing lives on that takes a job? */

@@ -82,6 +82,7 @@ struct channel {
 	bool lives;                     /* EXIT said so */
 	bool ended;                     /* EXIT came and said otherwise */
 	bool shared;                    /* lane 0: it has no job */
+	bool lane;                      /* another one: it may fail at any time */
 	bool stalled;                   /* the guest is not heard */
 
 	struct vm_tape *tape;           /* borrowed: the job's, or NULL */

@@ -18,7 +18,7 @@
 #define IN(phase) (1u << (phase))
 
 /* The phases in which the guest may send a type. HEATED, EXIT and FS_REPLY
- * have a further condition beside this one. */
+ * have a further condition beside this one, and a lane's FAILED has none. */
 static const unsigned legal[WIRE_TYPE_MAX] = {
 	[WIRE_HELLO] = IN(PHASE_BOOT),
 	[WIRE_READY] = IN(PHASE_HELLO),
@@ -39,6 +39,13 @@ static const unsigned legal[WIRE_TYPE_MAX] = {
 			  IN(PHASE_STARTING) | IN(PHASE_RUNNING) |
 			  IN(PHASE_COLLECTING),
 };
+
+static bool is_legal(const struct channel *ch, unsigned type)
+{
+	return type < WIRE_TYPE_MAX &&
+	       (legal[type] & IN(ch->phase) ||
+		(type == WIRE_FAILED && ch->lane && ch->job_put));
+}
 
 static void bad(struct channel *ch, const struct wire_header *h,
 		const char *what)
@@ -220,7 +227,8 @@ static void on_failed(struct channel *ch, const struct wire_header *h,
 		      struct wire_cursor *c)
 {
 	auto_free char *text = wire_get_str(c, FAILED_TEXT_MAX);
-	enum vm_failure why = ch->phase == PHASE_RUNNING ? VM_FAILED_LOST :
+	bool begun = ch->phase != PHASE_SENDING && ch->phase != PHASE_STARTING;
+	enum vm_failure why = begun ? VM_FAILED_LOST :
 			      h->arg == WIRE_FAILED_ENDED ? VM_FAILED_ENDED :
 							    VM_FAILED_GUEST;
 
@@ -361,7 +369,7 @@ void channel_frame(struct channel *ch, const struct wire_header *h,
 
 	if (h->type != WIRE_HEATED || !ch->heats) /* asked for before the job */
 		channel_hear(ch);
-	if (h->type >= WIRE_TYPE_MAX || !(legal[h->type] & IN(ch->phase))) {
+	if (!is_legal(ch, h->type)) {
 		bad(ch, h, "is not allowed now");
 		return;
 	}

@@ -48,6 +48,11 @@ int channel_share(struct channel *ch, const struct wire_share *share, int fd,
 	return r;
 }
 
+void channel_be_lane(struct channel *ch)
+{
+	ch->lane = true;
+}
+
 void channel_stall(struct channel *ch, bool stalled)
 {
 	if (ch->stalled == stalled || ch->phase == PHASE_DONE)

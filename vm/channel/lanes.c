@@ -187,6 +187,7 @@ int lanes_open(struct lanes *ls, const struct channel_events *ev, void *arg,
 		lane_free(l);
 		return r;
 	}
+	channel_be_lane(l->ch);
 	channel_stall(l->ch, ls->stalled);
 	*ret = l;
 	return 0;

@@ -324,6 +324,7 @@ static struct machine *blank(const struct machine_spec *spec)
 	*m = (struct machine){
 		.loop = spec->loop, .ev = spec->ev, .arg = spec->arg,
 		.owner = spec->owner, .heat = spec->heat, .scale = spec->scale,
+		.patience = vm_class_patience(spec->cls),
 		.made_ns = now_ns(),
 		.rounds = spec->heat ? spec->rounds : 0,
 		.eof_wait = { .fn = on_eof_wait, .arg = m },
@@ -424,8 +425,9 @@ int machine_share(struct machine *m, const struct vm_share *share,
 		return -EINVAL;
 	m->used = true;
 	awake(m, patient ? 0 : WAKE_MS * NS_PER_MS);
-	return lanes_new(m->loop, m->ch, &wire, m->scale, &lanes_events, m,
-			 &m->lanes);
+	/* A lane may have to begin an interpreter, as a machine's boot does. */
+	return lanes_new(m->loop, m->ch, &wire, m->scale * m->patience,
+			 &lanes_events, m, &m->lanes);
 }
 
 /* A wire that nobody has the other end of. */

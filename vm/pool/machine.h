@@ -68,7 +68,7 @@ struct machine {
 	struct lanes *lanes;          /* owned; NULL but while it is shared */
 	const struct machine_events *ev;
 	void *arg;
-	unsigned scale;               /* of every wait */
+	unsigned scale, patience;     /* of its waits, and of a lane's besides */
 	unsigned rounds;              /* of heat that are left per runner */
 	uint32_t round_left;          /* runners left in this round */
 	bool paused, up;
