@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "guest/wire.h"
 #include "vm.h"
 #include "vm/environment/environment.h"
 
@@ -81,6 +82,8 @@ struct backend_template {
 	unsigned scale;   /* how much slower than KVM waits are to be: 1, 10 */
 	char id[17];      /* first 16 hex digits of its key */
 	bool made;        /* just now, not found */
+	/* Modules that are not kept warm: lines "MODULE: WHY". */
+	char cold[WIRE_COLD_MAX + 1];
 };
 
 /* The zygote of a class: what its machines are made from, beside the template.

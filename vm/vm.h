@@ -180,6 +180,9 @@ enum vm_made { VM_MADE_NOT, VM_MADE_MAKING, VM_MADE_READY, VM_MADE_FAILED };
 /* ret: why it FAILED, or NULL. */
 enum vm_made vm_template_state(const struct vm *vm,
 			       const struct environment *e, struct err *ret);
+/* Modules that its template does not keep warm: lines "MODULE: WHY"; "": none that
+ * is known. Borrowed until the loop runs. */
+const char *vm_template_cold(const struct vm *vm, const struct environment *e);
 /* Has it made although nobody waits for it. On the loop, once it runs. Return: 0
  * or -ENOMEM; vm_template_state() tells what becomes of it. */
 int vm_make_template(struct vm *vm, struct environment *e);

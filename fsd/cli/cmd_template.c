@@ -237,11 +237,12 @@ static void remove_all(const char *path)
 /* Read by everybody, written by nobody. */
 static int open_up(const char *path)
 {
-	static const char *const names[] = { "ram", "state", "meta" };
+	static const char *const names[] = { "ram", "state", "meta", "cold" };
 	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (dir < 0 || fchmodat(dir, names[i], 0444, 0) < 0)
+		if ((dir < 0 || fchmodat(dir, names[i], 0444, 0) < 0) &&
+		    (errno != ENOENT || strcmp(names[i], "cold") != 0))
 			return -errno;
 	return fchmod(dir, 0755) < 0 ? -errno : 0;
 }

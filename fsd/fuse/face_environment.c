@@ -127,6 +127,23 @@ static int text_imported(const struct shown *s, struct buf *out)
 	return out->failed;
 }
 
+/* Each interpreter tells its own, so that a line may be there twice. */
+static int text_cold(const struct shown *s, struct buf *out)
+{
+	const char *all = s->base || s->e ?
+				  vm_template_cold(s->d->vm, s->e) : "";
+
+	for (const char *at = all; *at;) {
+		size_t len = strcspn(at, "\n") + 1;
+		const char *first = memmem(all, (size_t)(at - all) + len, at, len);
+
+		if (first == at || (first != all && first[-1] != '\n'))
+			buf_add(out, at, len);
+		at += len;
+	}
+	return out->failed;
+}
+
 static int text_env(const struct shown *s, struct buf *out)
 {
 	for (char **p = s->e ? s->e->env : NULL; p && *p; p++)
@@ -191,9 +208,9 @@ static const struct {
 } fields[] = {
 	{ "id", text_id },	     { "abi", text_abi },
 	{ "parent", text_parent },   { "packages", text_packages },
-	{ "imported", text_imported }, { "env", text_env },
-	{ "size", text_size },	     { "memory_mb", text_memory },
-	{ "state", text_state },
+	{ "imported", text_imported }, { "cold", text_cold },
+	{ "env", text_env },	     { "size", text_size },
+	{ "memory_mb", text_memory }, { "state", text_state },
 };
 
 const char *face_environment_field(unsigned field)

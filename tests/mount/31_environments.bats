@@ -215,11 +215,11 @@ has() {
 @test "environment: .fsd/templates has a directory for each" {
 	local dir
 	LOCK='{"packages": [{"source": "debian", "name": "python3-numpy", "version": "2.2", "file": "n.deb", "sha256": "'$(printf '0%.0s' {1..64})'"}]}' \
-		started
+		FSD_FAKE_COLD=$'pandas: it draws numbers\nnpm:a: b\nnpm:a: b' started
 	dir=$MNT/.fsd/templates
 	assert_equal "$(cd "$dir" && echo *)" 'base bash data javascript python typescript'
 	assert_equal "$(cd "$dir/data" && echo *)" \
-		'abi env id imported memory_mb packages parent size state'
+		'abi cold env id imported memory_mb packages parent size state'
 	assert_equal "$(cat "$dir/data/id")" "$ID"
 	assert_equal "$(cat "$dir/data/abi")" 'debian-13-amd64 python-3.13 node-20'
 	assert_equal "$(cat "$dir/data/parent")" base
@@ -230,8 +230,11 @@ has() {
 	assert_equal "$(cat "$dir/data/size")" \
 		"$(stat -c %s "$ENVIRONMENTS/sets/$ID/layer.erofs")"
 	assert_equal "$(cat "$dir/data/state")" 'not used yet'
+	assert_equal "$(cat "$dir/data/cold")" ''
 	job_run a 'out x' '{"environment": "data"}'
 	assert_equal "$(cat "$dir/data/state")" ready
+	assert_equal "$(cat "$dir/data/cold")" $'pandas: it draws numbers\nnpm:a: b'
+	assert_equal "$(cat "$dir/base/cold")" ''
 	truncate -s 1 "$ENVIRONMENTS/sets/$ID/layer.erofs"
 	run cat "$dir/data/state"
 	assert_output --regexp '^damaged: layer.erofs has 1 bytes'

@@ -74,9 +74,11 @@ print(there, hasattr(warmth, "ran"), os.environ["LAYERED"], "drawn" in sys.modul
 	begun true
 }
 
-@test "the template's maker is told what is cold" {
+@test "the template's maker and the tree tell what is cold, and why" {
 	run grep -c 'some modules cold' "$LOG"
 	assert_output 1
+	run sed 's/: .*//' "$MNT/.fsd/templates/warm/cold"
+	assert_output $'drawn\nabsent\nnpm:drawn'
 }
 
 @test "the caches of the layer lie where the job may write" {

@@ -7,6 +7,7 @@
  *
  * FSD_FAKE_START_MS    how long a machine takes to come up (default 1)
  * FSD_FAKE_FAIL_TEMPLATES how many of the first templates cannot be had
+ * FSD_FAKE_COLD        what a template of an environment does not keep warm
  * FSD_FAKE_FREEZE      how many of the first machines never wake once stopped
  * FSD_FAKE_IDLE_DEATHS how many stopped ones die, a moment later
  * FSD_FAKE_MEMORY      a file: MiB that are available, MiB in all
@@ -21,6 +22,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -161,9 +163,12 @@ static void on_template(struct loop_timer *timer)
 		.id = "fa4efa4efa4efa4e",
 	};
 
+	const char *cold = getenv("FSD_FAKE_COLD");
 	struct fake *f = t->fake;
 	struct err err;
 
+	if (cold && cls.environment)
+		snprintf(made.cold, sizeof(made.cold), "%s\n", cold);
 	template_free(t);
 	if (f->fail_templates) {
 		f->fail_templates--;

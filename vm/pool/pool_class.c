@@ -319,3 +319,16 @@ uint64_t class_due_ns(const struct pool_class *c, uint64_t now)
 			at = MIN(at, due[i]);
 	return at;
 }
+
+const char *vm_template_cold(const struct vm *vm, const struct environment *e)
+{
+	list_for_each(pos, tmp, &vm->classes) {
+		const struct pool_class *c =
+			list_entry(pos, struct pool_class, node);
+
+		if (c->state == CLASS_READY && c->tmpl.cold[0] &&
+		    vm_environment_same(c->cls.environment, e))
+			return c->tmpl.cold;
+	}
+	return "";
+}

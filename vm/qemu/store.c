@@ -22,7 +22,8 @@
 #define VERDICT_S (24 * 3600)
 #define LASTS_S (24 * 3600)
 
-static const char *const file_names[] = { "ram", "state", "meta", "meta.tmp" };
+static const char *const file_names[] = { "ram", "state", "meta", "meta.tmp",
+					   "cold" };
 
 /* CACHE/templates, made if it is missing. Return: fd or negative errno. */
 static int open_parent(const char *cache_dir)
@@ -131,6 +132,15 @@ static int write_file(int dir, const char *name, const char *text)
 	return write(fd, text, len) == (ssize_t)len ? 0 : -EIO;
 }
 
+void store_put_cold(const struct store_new *n, const char *cold)
+{
+	int r = cold[0] ? write_file(n->dir, "cold", cold) : 0;
+
+	if (r < 0)
+		log_warn("a template's list of cold modules is not kept: %s",
+			 strerror(-r));
+}
+
 static void print_meta(const struct store_meta *m, char text[META_MAX])
 {
 	snprintf(text, META_MAX,
@@ -235,6 +245,13 @@ static int read_text(int dir, const char *name, char *text, size_t size)
 		return -errno;
 	text[n] = '\0';
 	return 0;
+}
+
+void store_get_cold(int dir, char ret[WIRE_COLD_MAX + 1])
+{
+	if (read_text(dir, "cold", ret, WIRE_COLD_MAX + 1) < 0 ||
+	    !wire_cold_ok(ret))
+		ret[0] = '\0';
 }
 
 static int accel_parse(const char *name, enum vm_accel *ret)

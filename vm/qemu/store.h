@@ -6,6 +6,7 @@
  *   ram    sparse; what machines map copy-on-write
  *   state  of the devices, as QEMU wrote it
  *   meta   text: the whole key, the sums of both, what the guest offers
+ *   cold   text: modules that are not kept warm, for people; if there are any
  *
  * One is made under a ".new-" name whose directory its maker holds locked, so
  * that a crashed maker's leftovers can be told from a living one's work. All
@@ -14,6 +15,7 @@
 #ifndef VM_STORE_H
 #define VM_STORE_H
 
+#include "guest/wire.h"
 #include "layout/base/err.h"
 #include "vm/os/sha.h"
 #include "vm/vm.h"
@@ -49,6 +51,11 @@ struct store_template {
 
 int store_begin(const char *cache_dir, uint64_t ram_bytes,
 		struct store_new *ret, struct err *err);
+/* cold: lines as READY in wire.h has them; "": none. It is for people, so that it
+ * cannot be kept is told in the log only. */
+void store_put_cold(const struct store_new *n, const char *cold);
+/* "" if there is none. */
+void store_get_cold(int dir, char ret[WIRE_COLD_MAX + 1]);
 /* Removes what was begun; a no-op on STORE_NEW_INIT. */
 void store_abandon(struct store_new *n);
 /* Sums, meta, the final name. Somebody else's equal one wins silently, unless

@@ -377,6 +377,7 @@ static void on_ready(void *arg, uint32_t runners, uint32_t walls, const char *co
 	t->runners = runners & ((1u << WIRE_RUN_MAX) - 1);
 	t->walls = walls & WIRE_WALLS_ALL;
 	template_tell_cold(&t->cls, cold);
+	store_put_cold(&t->fresh, cold);
 	progress(t, "guest ready after %.1f s%s; warming its runners",
 		 seconds_since(t->began_ns), *cold ? ", some modules cold" : "");
 	if (t->runners)
@@ -591,4 +592,5 @@ void template_describe(const struct template *t, struct backend_template *ret)
 		.scale = verdict_scale(t->accel, t->store.meta.boot_ms),
 	};
 	memcpy(ret->id, t->key, sizeof(ret->id) - 1);
+	store_get_cold(t->store.dir, ret->cold);
 }
