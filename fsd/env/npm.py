@@ -10,6 +10,7 @@ import json
 import os
 import re
 
+import earlier
 from debian import keep
 from problem import Problem, jailed, need, run, sha256_of
 from recipe import NPM
@@ -71,7 +72,7 @@ def resolve(build, inherited):
     elif directory:
         packages = lock.get("packages") or {}
     elif build.options.offline:
-        raise Problem("--offline: npm's packages come from --npm-dir DIR then")
+        return resolve_offline(build)
     else:
         packages = ask_npm(build, wanted, lock)
     found = [entry for at, has in sorted(packages.items())
@@ -81,6 +82,15 @@ def resolve(build, inherited):
         for entry in found:
             add_sum(entry, os.path.join(directory, entry["file"]))
     build.say("resolve", "resolved %d npm packages" % len(found))
+    return found
+
+
+def resolve_offline(build):
+    found = earlier.lock(build, "npm", ("npm", "npm_project"))
+    if found is None:
+        raise Problem("--offline: no environment here was made of these packages "
+                      "of npm; build once without it, or give --npm-dir DIR")
+    build.say("resolve", "took %d npm packages from an earlier lock" % len(found))
     return found
 
 
@@ -170,6 +180,8 @@ def fetch(build, lock):
         else:
             missing.append(entry)
     place = directory
+    if missing and not directory and build.options.offline:
+        raise Problem(earlier.missing(build, missing[0]))
     if missing and not directory:
         place = os.path.join(build.work, "npm")
         os.makedirs(place, exist_ok=True)

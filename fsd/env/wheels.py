@@ -11,6 +11,7 @@ import re
 import shutil
 import urllib.parse
 
+import earlier
 from debian import keep
 from problem import Problem, jailed, need, run, sha256_of
 from recipe import normal
@@ -88,7 +89,7 @@ def resolve(build, inherited):
     if house and not os.path.isdir(house):
         raise Problem("--wheelhouse %s is no directory" % house)
     if not house and build.options.offline:
-        raise Problem("--offline: wheels come from --wheelhouse DIR then")
+        return resolve_offline(build)
     place = os.path.join(build.work, "pip")
     os.makedirs(place, exist_ok=True)
     wanted = os.path.join(place, "wanted.txt")
@@ -107,6 +108,15 @@ def resolve(build, inherited):
     check_hashes(r.get("requirements", []), found)
     build.say("resolve", "resolved %d wheels" % len(found))
     return sorted(found, key=lambda e: e["name"])
+
+
+def resolve_offline(build):
+    found = earlier.lock(build, "pypi", ("pypi", "requirements"))
+    if found is None:
+        raise Problem("--offline: no environment here was made of these wheels; "
+                      "build once without it, or give --wheelhouse DIR")
+    build.say("resolve", "took %d wheels from an earlier lock" % len(found))
+    return found
 
 
 def entry_of(item):
@@ -189,6 +199,8 @@ def fetch(build, lock):
         os.path.join(build.sources, e["sha256"]))]
     house = build.options.wheelhouse
     place = os.path.join(build.work, "pip", "wheels")
+    if missing and not house and build.options.offline:
+        raise Problem(earlier.missing(build, missing[0]))
     if missing and house:
         place = house
     elif missing:

@@ -4,9 +4,11 @@
 
 build_test.py [CLASS...] — unittest's words.
 """
+import json
 import os
 import sys
 import tempfile
+import types
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -196,6 +198,53 @@ class Npm(Case):
                  "integrity": "sha512-" + "A" * 86 + "=="}
         self.says("lodash-4.17.21.tgz: its sha512 is not what package-lock.json "
                   "says", npm.add_sum, entry, path)
+
+
+class Offline(Case):
+    """A build that may ask nobody, beside a set that was made before."""
+    def setUp(self):
+        super().setUp()
+        self.set = self.dir + "/sets/1"
+        os.makedirs(self.set)
+        os.makedirs(self.dir + "/names")
+        os.symlink("../sets/1", self.dir + "/names/old")
+        self.build = types.SimpleNamespace(
+            work=self.dir,
+            name="new", places=[self.dir], abi="debian-13", sources=self.dir,
+            project=None, recipe={"pypi": ["six==1.17.0"], "npm": ["a@1.0.0"]},
+            options=types.SimpleNamespace(offline=True, wheelhouse=None,
+                                          npm_dir=None),
+            say=lambda *words: None)
+        self.entries = [
+            {"source": "pypi", "name": "six", "version": "1.17.0",
+             "file": "six-1.17.0-py2.py3-none-any.whl", "sha256": "b" * 64},
+            {"source": "npm", "name": "a", "version": "1.0.0", "sha256": "c" * 64,
+             "file": "a-1.0.0.tgz", "integrity": ""}]
+        self.put("manifest", "format 1\nabi debian-13\n")
+        self.put("recipe.json", json.dumps(self.build.recipe))
+        self.put("lock.json", json.dumps({"packages": self.entries}))
+
+    def put(self, name, text):
+        with open(os.path.join(self.set, name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def test_the_same_words_have_the_lock_of_then(self):
+        self.assertEqual(wheels.resolve(self.build, []), self.entries[:1])
+        self.assertEqual(npm.resolve(self.build, []), self.entries[1:])
+
+    def test_other_words_or_another_image_have_none(self):
+        self.build.recipe["pypi"] = ["six==1.16.0"]
+        self.says_part("no environment here was made of these wheels",
+                       wheels.resolve, self.build, [])
+        self.put("manifest", "format 1\nabi debian-14\n")
+        self.says_part("no environment here was made of these packages of npm",
+                       npm.resolve, self.build, [])
+
+    def test_a_file_that_is_not_there_is_named(self):
+        for entry, fetch in zip(self.entries, (wheels.fetch, npm.fetch)):
+            self.says("--offline: %s %s is not in %s yet; build once without it" %
+                      (entry["name"], entry["version"], self.dir), fetch,
+                      self.build, [entry])
 
 
 class Debian(Case):

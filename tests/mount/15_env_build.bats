@@ -27,6 +27,10 @@ cases() {
 	cases Npm
 }
 
+@test 'without a network, an earlier lock says which' {
+	cases Offline
+}
+
 @test 'apt resolves as if the image were installed, with a state of its own' {
 	cases Debian
 }
