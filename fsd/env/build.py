@@ -341,6 +341,7 @@ class Build:
         self.layer_files = os.path.join(out, "layer.files")
         if not os.path.isfile(self.layer):
             raise Problem("the job that makes the layer made none")
+        debian.add_licences(lock, os.path.join(out, "licences.json"))
         self.say("install", "took the layer out: %d MB" %
                  (os.path.getsize(self.layer) >> 20))
 

@@ -7,14 +7,16 @@ packages are in the status file too, so that apt takes them as there.
 """
 import fnmatch
 import glob
+import json
 import os
 import re
 import shutil
 
-from problem import Problem, jailed, need, run, sha256_of
+from problem import Problem, jailed, need, plain, run, sha256_of
 
 SUITE = "trixie"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+LICENCES_MAX = 1 << 20  # characters
 TARGETS = "$(ORIGIN) $(CODENAME) $(REPO_URI)"
 # apt takes a package for another one of the same version if these differ.
 SHOWN = ("Package", "Version", "Architecture", "Multi-Arch", "Installed-Size",
@@ -58,6 +60,19 @@ def dependencies(fields):
 
 def of(lock):
     return [entry for entry in lock if entry["source"] == "debian"]
+
+
+def add_licences(lock, path):
+    """What the machine found in the packages: text of others."""
+    try:
+        with open(path, encoding="utf-8") as f:
+            found = json.loads(f.read(LICENCES_MAX))
+    except (OSError, ValueError):
+        found = None
+    for entry in of(lock):
+        licence = found.get(entry["name"]) if isinstance(found, dict) else None
+        if isinstance(licence, str):
+            entry["licence"] = plain(licence)[:100]
 
 
 class Archive:

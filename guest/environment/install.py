@@ -10,6 +10,7 @@ them can at worst spoil this machine and this layer.
 import glob
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -185,6 +186,34 @@ def npm_commands(package, place):
                 "..", package["at"].partition("node_modules/")[2], path), link)
 
 
+# --- licences ---------------------------------------------------------------------
+
+def licence_of(text):
+    """The short names that a machine-readable copyright file has, else the texts of
+    Debian's common licences that it names."""
+    if re.match(r"\s*Format:", text):
+        found = re.findall(r"^License:[ \t]*(\S[^\n]*)$", text, re.M)
+    else:
+        found = re.findall(r"/usr/share/common-licenses/([A-Za-z0-9.+-]+)", text)
+    return ", ".join(dict.fromkeys(name.strip().rstrip(".") for name in found))
+
+
+def licences(plan):
+    """{package: licence} of Debian's, which only their files say, and those are
+    left out of the layer."""
+    found = {}
+    for deb in plan["debs"]:
+        name = deb["name"].partition("_")[0]
+        path = os.path.join(TREE, "usr/share/doc", name, "copyright")
+        try:
+            with open(path, encoding="utf-8", errors="replace") as f:
+                found[name] = licence_of(f.read(1 << 20))[:100]
+        except OSError:
+            continue
+    with open("licences.json", "w", encoding="utf-8") as f:
+        json.dump(found, f)
+
+
 # --- what is left out, and what maintainer scripts would have made -----------------
 
 def remove(path):
@@ -354,6 +383,7 @@ def make(plan):
         unpack_debian(deb, TOOLS)
     side_by_side(unpack_debian, plan["debs"], cpus)
     merge_usr()
+    licences(plan)
     if plan["debs"]:
         say("unpacked %d Debian packages" % len(plan["debs"]))
     if plan["wheels"]:

@@ -248,6 +248,16 @@ class Offline(Case):
 
 
 class Debian(Case):
+    def test_licences_are_what_the_machine_read(self):
+        path = self.dir + "/licences.json"
+        lock = [{"source": "debian", "name": "a", "licence": ""},
+                {"source": "debian", "name": "b", "licence": ""}]
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({"a": "MIT\x1b[1m" + "x" * 200, "b": 7}, f)
+        debian.add_licences(lock, path)
+        self.assertEqual(lock[0]["licence"], ("MIT\\x1b[1m" + "x" * 200)[:100])
+        self.assertEqual(lock[1]["licence"], "")
+
     def archive(self, *packages, base=None):
         for text in packages:
             make.deb(self.dir + "/debs", *text)

@@ -88,11 +88,17 @@ def main(place):
         python + "tiny/tests/test_it.py": "never\n",
         python + "tiny/broken.py": "this is no Python\n",
         "usr/share/doc/python3-tiny/README": "long\n",
+        "usr/share/doc/python3-tiny/copyright":
+            "Format: https://www.debian.org/doc/packaging-manuals/"
+            "copyright-format/1.0/\n\nFiles: *\nLicense: Expat\n\n"
+            "Files: debian/*\nLicense: GPL-2+\n\nLicense: Expat\n a text\n",
     }, "Depends: tiny-base, libc6", {
         "postinst": "#!/bin/sh\ntouch /usr/share/it-ran /tmp/it-ran\n"})
     deb(place + "/debs", "tiny-base", "2.0", {
         python + "tinybase.py": "import os\nwhere = __file__\n",
-        "lib/tiny/old-place": "x\n"})
+        "lib/tiny/old-place": "x\n",
+        "usr/share/doc/tiny-base/copyright":
+            "It is free: see /usr/share/common-licenses/LGPL-2.1.\n"})
     wheel(place + "/wheels", "tinywheel", "1.0", {
         "tinywheel.py": "import tinydep\nanswer = 43\n"
         "def main():\n    print('the script ran', answer)\n"},

@@ -77,6 +77,9 @@ warm=(--warm 'tiny,tinywheel,npm:tinyjs,npm:tinyesm'
 	[[ $output == *'installed 2 wheels'* ]]
 	[[ $output == *'imported npm:tinyesm in'* ]]
 	[[ $output == *'took the layer out with its cache'* ]]
+	run jq -r '.packages[] | select(.source == "debian") | .licence' \
+		"$ENVIRONMENTS/names/tiny/lock.json"
+	assert_output $'Expat, GPL-2+\nLGPL-2.1'
 	"$FSD" env verify tiny
 }
 
