@@ -41,6 +41,7 @@ static void begin_anew(struct job *job)
 	job->starved = job->asked = job->unasked = false;
 	job->left = 0;
 	job->let_go = 0;
+	job->interrupt.next = 0;
 	job->again = true;
 	job->phase = JOB_NONE;
 }
@@ -252,16 +253,23 @@ static uint64_t linger_end(const struct job *job)
 	return job->ended + job->spec.linger_ms * 1000000ull;
 }
 
+/* Of two times to wait, -1 being never. */
+static int sooner(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 int job_look_due(const struct job *job)
 {
 	uint64_t now, end;
 	int ms;
 
+	now = sys_now();
 	if (job->phase == JOB_RUNNING)
-		return thrash_due(&job->thrash, sys_now());
+		return sooner(thrash_due(&job->thrash, now),
+			      interrupt_due(&job->interrupt, now));
 	if (job->phase != JOB_LINGERING)
 		return -1;
-	now = sys_now();
 	end = linger_end(job);
 	ms = end > now ? (int)((end - now) / 1000000u) + 1 : 0;
 	return is_let_go(job) ? MIN(ms, LINGER_LOOK_MS) : ms;
@@ -319,6 +327,9 @@ static void deliver(struct job *job, uint8_t scope, int number)
 		return; /* between two steps there is none to interrupt */
 	} else if (r->pid) {
 		kill(scope == WIRE_KILL_FIRST ? r->pid : -r->pid, number);
+		if (scope == WIRE_KILL_INTERRUPT && job->step.on &&
+		    job->spec.runner == WIRE_RUN_BASH)
+			interrupt_begin(&job->interrupt);
 	}
 }
 
@@ -350,6 +361,10 @@ void job_look(struct job *job)
 
 	if (job->phase == JOB_LINGERING)
 		return; /* job_step() comes to it */
+	if (!interrupt_due(&job->interrupt, sys_now()))
+		interrupt_look(&job->interrupt, job->runner);
+	if (thrash_due(&job->thrash, sys_now()))
+		return;
 	strained = cgroup_strain(&job->runner->cgroup, &now);
 	job->thrash.next = sys_now() + THRASH_LOOK_MS * 1000000ull;
 	if (!strained || !thrash_judge(&job->thrash, &now))

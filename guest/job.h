@@ -21,6 +21,7 @@
 
 #include "begun.h"
 #include "files.h"
+#include "interrupt.h"
 #include "port.h"
 #include "runner.h"
 #include "step.h"
@@ -56,6 +57,7 @@ struct job {
 	struct step step;
 	struct begun begun;
 	struct thrash thrash;
+	struct interrupt interrupt;
 	bool starved;               /* killed: see thrash.h */
 	bool again;                 /* steps have been before this one */
 };

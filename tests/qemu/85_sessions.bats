@@ -123,6 +123,69 @@ SH
 	ok False
 }
 
+# interrupted SESSION FILE <PROGRAM — a step that is interrupted when it says "up".
+interrupted() {
+	job_made "$2"
+	job_put "$J" config.json "{\"session\": \"$1\"}"
+	job_follow "$J" up
+	echo interrupt >"$MNT/$J/ctl"
+	job_wait "$J" "$JOB_SECONDS" >/dev/null
+}
+
+@test "an interrupt ends a step that loops or sleeps, and the next one finds all" {
+	local row language file begin loop show
+	for row in 'p code.py' 'j code.js' 'b code.sh'; do
+		read -r language file <<<"$row"
+		case $language in
+		p) begin='x = 7' show='print(x)'
+			loop=$'print("up", flush=True)\nwhile True: pass' ;;
+		j) begin='let x = 7' show='console.log(x)'
+			loop=$'console.log("up"); for (;;);' ;;
+		b) begin='x=7' show='echo $x'
+			loop=$'echo up; sleep 1000; echo no' ;;
+		esac
+		step "$language" "$file" <<<"$begin"
+		ok
+		interrupted "$language" "$file" <<<"$loop"
+		ended "$J" 130 exited
+		result_is "$J" .session_state kept
+		stdout_is "$J" up
+		step "$language" "$file" <<<"$show"
+		ok 7
+	done
+}
+
+@test "a timeout interrupts a step first, and a step that ends of it keeps its session" {
+	step p code.py <<<'x = 1'
+	step p code.py '"timeout": '"$(patient 500)"', "grace": 60' \
+		<<<$'import time\nprint(x, flush=True)\ntime.sleep(1000)'
+	ended "$J" 124 timeout
+	result_is "$J" .program_exit_code 130
+	result_is "$J" .error.name KeyboardInterrupt
+	result_is "$J" .session_state kept
+	step p code.py <<<'print(x)'
+	ok 1
+}
+
+@test "a step's variables are its own, whatever their names" {
+	step p code.py '"env": {"PATH": "/x", "PYTHONPATH": "/y", "NEW": "1", "HOME": "/h"}' <<'PY'
+import os, sys
+print(os.environ["PATH"], os.environ["NEW"], os.environ["HOME"], "/y" in sys.path)
+PY
+	ok '/x 1 /h False'
+	step p code.py <<<'print(os.environ["PATH"][:10], os.environ.get("NEW"), os.environ["HOME"])'
+	ok '/usr/local None /home/user'
+	step j code.js '"env": {"NODE_OPTIONS": "--bad", "NEW": "1"}' \
+		<<<'console.log(process.env.NODE_OPTIONS, process.env.NEW)'
+	ok '--bad 1'
+	step j code.js <<<'console.log(process.env.NODE_OPTIONS, process.env.NEW)'
+	ok 'undefined undefined'
+	step b code.sh '"env": {"BASH_ENV": "x", "NEW": "1"}' <<<'echo $BASH_ENV $NEW'
+	ok 'x 1'
+	step b code.sh <<<'echo ${BASH_ENV-none} ${NEW-none}'
+	ok 'none none'
+}
+
 @test "output never comes under another step's name" {
 	local i
 	for i in 1 2 3 4 5 6; do

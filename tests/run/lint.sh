@@ -67,9 +67,9 @@ check_doors() {
 		"$(doors '^layout/.*\.[ch]$' 'layout/[^/]+\.h|layout/base/[^/]+\.h')"
 	verdict 'layout/base/ knows nothing of jobs' \
 		"$(doors '^layout/base/.*\.[ch]$' 'layout/base/[^/]+\.h')"
-	verdict 'guest/ includes layout/limits.h and layout/base/ only' \
+	verdict 'guest/ includes layout/{env,limits}.h and layout/base/ only' \
 		"$(doors '^guest/.*\.[ch]$' \
-		'layout/limits\.h|layout/base/[^/]+\.h|guest/runners/(hold|populate)\.h')"
+		'layout/(env|limits)\.h|layout/base/[^/]+\.h|guest/runners/(hold|populate)\.h')"
 	verdict 'vm/ includes guest/wire*.h, layout/{environment,packages}.h and layout/base/ only' \
 		"$(doors '^vm/(os/|environment/|jail/|channel/|qemu/|pool/|fake/)?[^/]*\.[ch]$' \
 			'guest/wire(_fs)?\.h|layout/(environment|packages|base/[^/]+)\.h|vm/(zygote/wire|[^/]+|(os|environment|jail|channel|qemu|pool|fake)/[^/]+)\.h')"

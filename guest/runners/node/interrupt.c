@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define LOOP_MS 40   /* the loop has so long to turn, */
-#define AGAIN_MS 200 /* and then, until it does, what runs is ended each time */
+/* The loop has so long to turn; then what is guarded is ended, then what runs at all,
+ * which may be Node's own; and again until it turns. */
+static const long wait_ms[] = {100, 400, 2000};
 #define THREAD_STACK (128u << 10)
 
 static struct {
@@ -25,6 +26,7 @@ static struct {
 	sem_t turned;      /* the loop has turned, or the step has ended */
 	bool armed;        /* a step runs */
 	bool asked;        /* the loop, which has not turned since */
+	unsigned depth;    /* calls of guard() that run */
 	atomic_bool ending; /* what runs is to end */
 	struct isolate *isolate;
 	struct uv_handle_s *async; /* owned */
@@ -66,18 +68,18 @@ static bool ask(void)
 }
 
 /* Return: false: nothing is left to be ended. */
-static bool end_what_runs(void)
+static bool end_what_runs(bool guarded_only)
 {
-	bool ends;
+	bool asked;
 
 	pthread_mutex_lock(&state.lock);
-	ends = state.armed && state.asked;
-	if (ends) {
+	asked = state.armed && state.asked;
+	if (asked && (state.depth || !guarded_only)) {
 		state.ending = true;
 		terminate(state.isolate);
 	}
 	pthread_mutex_unlock(&state.lock);
-	return ends;
+	return asked;
 }
 
 /* Return: has the loop turned? */
@@ -99,11 +101,12 @@ static bool wait_turn(long ms)
 static void *interrupt_thread(void *unused)
 {
 	for (;;) {
+		size_t i = 0;
+
 		if (sem_wait(&state.wanted) || !ask())
 			continue;
-		for (long ms = LOOP_MS; !wait_turn(ms); ms = AGAIN_MS)
-			if (!end_what_runs())
-				break;
+		while (!wait_turn(wait_ms[i]) && end_what_runs(!i))
+			i += i < 2;
 	}
 	return unused;
 }
@@ -236,12 +239,18 @@ napi_value interrupt_guard(napi_env env, napi_callback_info info)
 
 	if (napi_get_cb_info(env, info, &argc, argv, &self, NULL) || argc != 1)
 		return NULL;
+	pthread_mutex_lock(&state.lock);
+	state.depth++;
+	pthread_mutex_unlock(&state.lock);
 	failed = napi_call_function(env, self, argv[0], 0, NULL, &value);
 	pthread_mutex_lock(&state.lock);
-	ended = state.ending;
+	state.depth--;
+	ended = failed && state.ending;
+	if (ended)
+		state.asked = false; /* the caller is told by what it does not get */
 	calm();
 	pthread_mutex_unlock(&state.lock);
-	if (failed && ended) /* else it is the program's own, and goes on */
+	if (ended) /* else it is the program's own, and goes on */
 		napi_get_and_clear_last_exception(env, &value);
 	return NULL;
 }

@@ -411,8 +411,8 @@ function execute(file) {
 	texts.set(filename, source.split('\n'));
 	const script = (code, columnOffset = 0) =>
 		new vm.Script(code, { filename, columnOffset });
-	const run = (compiled) => guarded(() => compiled.runInThisContext(
-		{ breakOnSigint: !interrupts }));
+	const run = (compiled) => compiled.runInThisContext(
+		{ breakOnSigint: !interrupts });
 	const typed = isTyped(file), cell = step.mode === 'cell';
 	const { names = [], functions, open = '', code, close = '' } =
 		rewrite(typed ? erased(file, filename, source, cell) : source,
@@ -512,7 +512,7 @@ function next() {
 	if (interrupts && !process.listenerCount('SIGINT'))
 		arm();
 	writeAll(CONTROL, Buffer.from('S'));
-	soon(start);
+	soon(() => guarded(start));
 }
 
 function finish() {
