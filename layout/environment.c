@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json.h"
 #include "lang.h"
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyz"
@@ -17,11 +16,6 @@ static bool name_is_plain(const char *name, size_t len)
 	return len && len <= ENVIRONMENT_NAME_MAX &&
 	       memchr(LETTERS, name[0], sizeof(LETTERS) - 1) &&
 	       strspn(name, NAME_BYTES) >= len;
-}
-
-const char *environment_shown(const char *text, char room[ENVIRONMENT_SHOWN_MAX])
-{
-	return json_shown(text, strlen(text), ENVIRONMENT_SHOWN_MAX - 4, room);
 }
 
 int environment_name_check(const char *name, struct err *err)

@@ -301,3 +301,10 @@ int environment_recipe_read(const char *text, size_t len, struct buf *out,
 	}
 	return out->failed ? err_sys(err, -ENOMEM, "recipe.json") : 0;
 }
+
+/* --- in a sentence ----------------------------------------------------------- */
+
+const char *environment_shown(const char *text, char room[ENVIRONMENT_SHOWN_MAX])
+{
+	return json_shown(text, strlen(text), ENVIRONMENT_SHOWN_MAX - 4, room);
+}
