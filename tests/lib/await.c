@@ -40,6 +40,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* PF_KTHREAD among the flags in /proc/PID/stat. */
+#define KERNEL_THREAD 0x00200000u
+#define MAX_PAUSE_MS 100
+
 extern char **environ;
 
 __attribute__((noreturn, format(printf, 1, 2))) static void
@@ -251,19 +255,20 @@ static void uses(pid_t pid, const char *prefix, bool maps_too)
 }
 
 /* The state letter and the session of a process, and the clock's ticks at its
- * start; 0: there is none. */
+ * start; 0: there is none, or it is a thread of the kernel. */
 static char state_of(const char *pid, long *ret_session,
 		     unsigned long long *ret_start)
 {
 	char path[64], state = 0, *text, *after;
+	unsigned flags;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
 	text = read_file(path);
 	after = text ? strrchr(text, ')') : NULL;
 	if (!after ||
-	    sscanf(after, ") %c %*d %*d %ld %*d %*d %*u %*u %*u %*u %*u %*u %*u "
+	    sscanf(after, ") %c %*d %*d %ld %*d %*d %u %*u %*u %*u %*u %*u %*u "
 		   "%*d %*d %*d %*d %*d %*d %llu", &state, ret_session,
-		   ret_start) != 3)
+		   &flags, ret_start) != 4 || flags & KERNEL_THREAD)
 		state = 0;
 	free(text);
 	return state;
@@ -334,14 +339,14 @@ static void await_ended(char **arg)
 /* For what nothing in the mount tells of: asks again and again. */
 static void await_becomes(char **arg)
 {
-	double end = now() + seconds(arg[0]);
+	double began = now(), end = began + seconds(arg[0]);
 	posix_spawn_file_actions_t quiet;
 
 	posix_spawn_file_actions_init(&quiet);
 	posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_adddup2(&quiet, 1, 2);
 	for (;;) {
-		int status;
+		int status, pause;
 		pid_t pid;
 		int r = posix_spawnp(&pid, arg[1], &quiet, NULL, arg + 1,
 				     environ);
@@ -355,7 +360,10 @@ static void await_becomes(char **arg)
 			return;
 		if (now() > end)
 			break;
-		poll(NULL, 0, 20);
+		/* Asking costs a process each time: the longer it takes, the
+		 * rarer. */
+		pause = 10 + (int)((now() - began) * 1000 / 8);
+		poll(NULL, 0, pause < MAX_PAUSE_MS ? pause : MAX_PAUSE_MS);
 	}
 	fputs("await:", stderr);
 	for (int i = 1; arg[i]; i++)
