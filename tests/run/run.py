@@ -29,7 +29,8 @@ two lanes for each processor (--lanes).
 
 The steps count as the part "build".
 
-The end names the ten slowest tests and the seconds of each part. The last line
+The end names the ten slowest tests, the ten that take most of the processors,
+and the seconds of each part. The last line
 is "N passed, N failed, N skipped"; the status is 0 only if nothing failed. A
 program that ends badly without a "not ok", or whose plan does not match what it
 ran, counts as one failure more. All output stays in build/check/PART/.
@@ -39,6 +40,7 @@ under test is FSD, if that is set.
 """
 import argparse
 import glob
+import itertools
 import os
 import re
 import shutil
@@ -90,6 +92,7 @@ class Program:
         self.passed = self.failed = self.skipped = 0
         self.seconds = self.cpu = 0.0
         self.tests = []         # (seconds, sentence)
+        self.costs = []         # (seconds of processors, sentence)
 
     @property
     def log(self):
@@ -193,7 +196,7 @@ def bats(part, directory, program, needs, seconds, tags=(), env=None):
             for tag in tags:
                 filters += ["--filter-tags", tag]
         yield Program(
-            part, name, ["bats", "--tap", "--timing", *filters, *paths],
+            part, name, ["bats", "--tap", *filters, *paths],
             seconds, needs=needs,
             alone=bool(re.search("(?m)^# alone", text)),
             env=dict(env or {}, FSD=os.environ.get("FSD", TOP + "/" + program)),
@@ -345,11 +348,74 @@ def count(program, status, text):
     return None
 
 
-def copied(pipe, path):
-    with pipe, open(path, "ab") as log:
-        for piece in iter(lambda: pipe.read1(65536), b""):
-            log.write(piece)
+def copied(program, pipe, group):
+    """By lines. What bats --timing says is added here: there it costs two
+    processes a test."""
+    timed = program.argv[0] == "bats"
+    last, last_used = time.monotonic(), 0.0
+    with pipe, open(program.log, "ab") as log:
+        for line in iter(pipe.readline, b""):
+            told = timed and re.match(
+                rb"(?a)((?:not )?ok \d+ )(.*?)( # skip.*)?\n$", line)
+            if told:
+                now, used = time.monotonic(), group.used() if group else 0.0
+                line = b"%s%s in %dms%s\n" % (
+                    told[1], told[2], (now - last) * 1000, told[3] or b"")
+                program.costs.append((used - last_used,
+                                      told[2].decode(errors="replace")))
+                last, last_used = now, used
+            log.write(line)
             log.flush()
+
+
+class Group:
+    """A control group that counts the processor time of a program and of all that
+    it has started: wait4() does not know of a daemon, nor of its machines. Only
+    of version 1, where a group that counts bounds nothing else."""
+
+    TOP = "/sys/fs/cgroup/cpuacct"
+    serial = itertools.count()
+
+    def __init__(self, path):
+        self.path = path
+
+    @classmethod
+    def made(cls):
+        """Return: a new one, or None where there can be none."""
+        try:
+            with open("/proc/self/cgroup") as f:
+                own = re.search("(?m)^[0-9]+:cpuacct:(.*)$", f.read())
+            path = own and "%s%s/check-%d-%d" % (
+                cls.TOP, own[1].rstrip("/"), os.getpid(), next(cls.serial))
+            if not path:
+                return None
+            os.mkdir(path)
+        except OSError:
+            return None
+        return cls(path)
+
+    def enter(self):
+        """Return: the words before a command that is to be in it."""
+        return ("sh", "-c", 'echo 0 >"$0"; exec "$@"',
+                self.path + "/cgroup.procs")
+
+    def used(self):
+        with open(self.path + "/cpuacct.usage") as f:
+            return int(f.read()) / 1e9
+
+    def ended(self):
+        """Return: seconds. What is left in it goes up."""
+        used = self.used()
+        try:
+            with open(self.path + "/cgroup.procs") as f:
+                left = f.read().split()
+            for pid in left:
+                with open(os.path.dirname(self.path) + "/cgroup.procs", "w") as f:
+                    f.write(pid)
+            os.rmdir(self.path)
+        except OSError:
+            pass  # it stays, and has used what it has
+        return used
 
 
 class Runner:
@@ -424,8 +490,10 @@ class Runner:
     def execute(self, program, lane):
         if "template" in program.needs:
             lane_state(lane)
+        group = Group.made()
         child = subprocess.Popen(
-            ["timeout", "-k", "10", str(program.limit), *program.argv],
+            [*(group.enter() if group else ()),
+             "timeout", "-k", "10", str(program.limit), *program.argv],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, env=environment(program, lane))
         self.running[program] = child
@@ -433,12 +501,14 @@ class Runner:
             child.terminate()
         # By a pipe: a test of a full disk limits the size of its files.
         copier = threading.Thread(target=copied, daemon=True,
-                                  args=(child.stdout, program.log))
+                                  args=(program, child.stdout, group))
         copier.start()
         _, status, used = os.wait4(child.pid, 0)
         status = child.returncode = os.waitstatus_to_exitcode(status)
         program.cpu = used.ru_utime + used.ru_stime
         copier.join(10)
+        if group:
+            program.cpu = group.ended()
         if copier.is_alive():
             self.says(program, "not ok - what %s has started still holds its "
                       "output" % program.name)
@@ -499,6 +569,14 @@ def gathered(parts):
     return with_steps(programs) + programs
 
 
+def most(programs, title, listed):
+    print("\n%s:" % title)
+    tests = [(s, p, sentence) for p in programs for s, sentence in listed(p)]
+    for took, program, sentence in sorted(tests, key=lambda t: -t[0])[:10]:
+        print("%6.1f s  %s %s: %s" % (took, program.part, program.name,
+                                      sentence))
+
+
 def summary(programs, parts, seconds, lanes):
     print()
     for part in dict.fromkeys(["build", *parts]):
@@ -511,11 +589,9 @@ def summary(programs, parts, seconds, lanes):
                       sum(p.skipped for p in mine),
                       sum(p.seconds for p in mine), sum(p.cpu for p in mine)))
     print("%d s in all, on %d lanes" % (seconds, lanes))
-    print("\nthe ten slowest:")
-    tests = [(s, p, sentence) for p in programs for s, sentence in p.tests]
-    for took, program, sentence in sorted(tests, key=lambda t: -t[0])[:10]:
-        print("%6.1f s  %s %s: %s" % (took, program.part, program.name,
-                                      sentence))
+    most(programs, "the ten slowest", lambda p: p.tests)
+    most(programs, "the ten that take most of the processors", lambda p:
+         p.costs or [(p.cpu, p.whole or p.name)])
     for wanted, title in (("not ok", "what failed"), ("skip", "not tried")):
         lines = []
         for program in programs:
