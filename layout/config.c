@@ -79,7 +79,7 @@ static uint64_t field_max(const struct parse *p, const struct field *f)
 		((const char *)p->limits + f->max_from);
 }
 
-static int set_integer(struct parse *p, const struct field *f, json_t *value)
+int config_set_integer(struct parse *p, const struct field *f, json_t *value)
 {
 	uint64_t max = field_max(p, f);
 	json_int_t n = json_integer_value(value);
@@ -105,7 +105,7 @@ static int set_priority(struct parse *p, const struct field *f, json_t *value)
 	return 0;
 }
 
-static int set_seconds(struct parse *p, const struct field *f, json_t *value)
+int config_set_seconds(struct parse *p, const struct field *f, json_t *value)
 {
 	uint64_t max = field_max(p, f);
 	double s = json_number_value(value);
@@ -123,7 +123,7 @@ static int set_seconds(struct parse *p, const struct field *f, json_t *value)
 static int set_timeout(struct parse *p, const struct field *f, json_t *value)
 {
 	if (!json_is_number(value) || json_number_value(value) != 0)
-		return set_seconds(p, f, value);
+		return config_set_seconds(p, f, value);
 	p->config->timeout_ms = 0;
 	return 0;
 }
@@ -196,9 +196,9 @@ static int set_stdin(struct parse *p, const struct field *f, json_t *value)
 	return 0;
 }
 
-static int set_memory(struct parse *p, const struct field *f, json_t *value)
+int config_set_memory(struct parse *p, const struct field *f, json_t *value)
 {
-	int r = set_integer(p, f, value);
+	int r = config_set_integer(p, f, value);
 
 	p->config->memory_given = r == 0;
 	return r;
@@ -243,31 +243,31 @@ static const struct field fields[] = {
 	{ "stdin_open", set_stdin_open, 0, 0, 0, 0, NULL },
 	{ "timeout", set_timeout, CONFIG(timeout_ms), LIMIT_TIMEOUT_MIN_MS, 0,
 	  OPERATOR(timeout_ms), NULL },
-	{ "grace", set_seconds, CONFIG(grace_ms), 0, LIMIT_GRACE_MS, 0, NULL },
-	{ "linger", set_seconds, CONFIG(linger_ms), 0, LIMIT_LINGER_MS, 0,
+	{ "grace", config_set_seconds, CONFIG(grace_ms), 0, LIMIT_GRACE_MS, 0, NULL },
+	{ "linger", config_set_seconds, CONFIG(linger_ms), 0, LIMIT_LINGER_MS, 0,
 	  NULL },
-	{ "memory_mb", set_memory, CONFIG(memory_mb), LIMIT_MEMORY_MIN_MB, 0,
+	{ "memory_mb", config_set_memory, CONFIG(memory_mb), LIMIT_MEMORY_MIN_MB, 0,
 	  OPERATOR(memory_mb), " of MiB" },
-	{ "cpus", set_integer, CONFIG(cpus), 1, 0, OPERATOR(cpus), "" },
-	{ "processes", set_integer, CONFIG(processes), 1, LIMIT_PROCESSES, 0,
+	{ "cpus", config_set_integer, CONFIG(cpus), 1, 0, OPERATOR(cpus), "" },
+	{ "processes", config_set_integer, CONFIG(processes), 1, LIMIT_PROCESSES, 0,
 	  "" },
-	{ "stdout_limit", set_integer, CONFIG(stdout_limit), 0,
+	{ "stdout_limit", config_set_integer, CONFIG(stdout_limit), 0,
 	  LIMIT_STREAM_BYTES, 0, " of bytes" },
-	{ "stderr_limit", set_integer, CONFIG(stderr_limit), 0,
+	{ "stderr_limit", config_set_integer, CONFIG(stderr_limit), 0,
 	  LIMIT_STREAM_BYTES, 0, " of bytes" },
-	{ "output_limit", set_integer, CONFIG(output_limit), 0,
+	{ "output_limit", config_set_integer, CONFIG(output_limit), 0,
 	  LIMIT_STREAM_BYTES, 0, " of bytes" },
 	{ "inputs", config_set_inputs, CONFIG(inputs), 0, LIMIT_ARGS, 0, NULL },
 	{ "start", set_start, 0, 0, 0, 0, NULL },
-	{ "retry", set_integer, CONFIG(retry), 0, LIMIT_RETRY, 0, "" },
-	{ "retain", set_integer, CONFIG(retain_s), 1, LIMIT_RETAIN_S, 0,
+	{ "retry", config_set_integer, CONFIG(retry), 0, LIMIT_RETRY, 0, "" },
+	{ "retain", config_set_integer, CONFIG(retain_s), 1, LIMIT_RETAIN_S, 0,
 	  " of seconds" },
 	{ "input", set_input, 0, 0, 0, 0, NULL },
 	{ "mode", set_mode, 0, 0, 0, 0, NULL },
 	{ "call", config_set_call, 0, 1, LIMIT_FILE_NAME, 0, NULL },
 	{ "command", config_set_command, CONFIG(command), 1, LIMIT_ARGS, 0, NULL },
 	{ "session", config_set_session, 0, 0, 0, 0, NULL },
-	{ "session_idle", set_seconds, CONFIG(session_idle_ms),
+	{ "session_idle", config_set_seconds, CONFIG(session_idle_ms),
 	  LIMIT_SESSION_IDLE_MIN_MS, LIMIT_SESSION_IDLE_MS, 0, NULL },
 	{ "sandbox", config_set_sandbox, 0, 0, 0, 0, NULL },
 	{ "cwd", config_set_cwd, 0, 1, LIMIT_PATH, 0, NULL },
@@ -281,17 +281,28 @@ static const struct field fields[] = {
 	{ "ports", set_later, 0, 0, 0, 0, "ports" },
 };
 
-bool config_key(unsigned i, struct config_key *ret)
+static const struct schema jobs_schema = {
+	.fields = fields, .count = ARRAY_SIZE(fields),
+	.relate = config_relate,
+};
+
+bool config_row(const struct schema *schema, unsigned i, struct config_key *ret)
 {
-	if (i >= ARRAY_SIZE(fields))
+	const struct field *f = &schema->fields[i];
+
+	if (i >= schema->count)
 		return false;
 	*ret = (struct config_key){
-		.name = fields[i].key, .min = fields[i].min,
-		.max = fields[i].max,
-		.operators = !fields[i].max && fields[i].min,
-		.later = fields[i].set == set_later,
+		.name = f->key, .min = f->min, .max = f->max,
+		.operators = !f->max && f->min,
+		.later = f->set == set_later,
 	};
 	return true;
+}
+
+bool config_key(unsigned i, struct config_key *ret)
+{
+	return config_row(&jobs_schema, i, ret);
 }
 
 /* Single-letter edits from a to b, case aside; len's of at most 32 bytes. */
@@ -333,16 +344,17 @@ static int unknown_key(struct parse *p, const char *key)
 	auto_buf struct buf names = { .cap = 0 };
 	auto_json json_t *quoted = json_string(key);
 	char room[96];
+	const struct field *row = p->schema->fields;
 	bool near = false;
 
 	for (int pass = 0; pass < 2 && !near; pass++)
-		for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-			if (fields[i].set == set_later ||
-			    (pass == 0 && !is_near(key, fields[i].key)))
+		for (size_t i = 0; i < p->schema->count; i++) {
+			if (row[i].set == set_later ||
+			    (pass == 0 && !is_near(key, row[i].key)))
 				continue;
 			near = pass == 0;
 			buf_fmt(&names, "%s\"%s\"", names.len ? ", " : "",
-				fields[i].key);
+				row[i].key);
 		}
 	if (names.failed || !quoted)
 		return config_no_memory(p);
@@ -353,9 +365,9 @@ static int unknown_key(struct parse *p, const char *key)
 
 static int set_member(struct parse *p, const char *key, json_t *value)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (!strcmp(fields[i].key, key))
-			return fields[i].set(p, &fields[i], value);
+	for (size_t i = 0; i < p->schema->count; i++)
+		if (!strcmp(p->schema->fields[i].key, key))
+			return p->schema->fields[i].set(p, &p->schema->fields[i], value);
 	return unknown_key(p, key);
 }
 
@@ -446,7 +458,7 @@ static int set_all(struct parse *p, json_t *root)
 		if (r < 0)
 			return r;
 	}
-	return config_relate(p, root);
+	return p->schema->relate(p, root);
 }
 
 /* It ends too early: can it become an object at all? */
@@ -461,7 +473,7 @@ static int check_beginning(struct parse *p, const char *data, size_t len)
 		       *first);
 }
 
-static int parse(struct parse *p, const char *data, size_t len)
+int config_read(struct parse *p, const char *data, size_t len)
 {
 	auto_json json_t *root = NULL;
 	int r;
@@ -483,13 +495,14 @@ int config_parse(const char *data, size_t len,
 {
 	struct job_config config;
 	struct err why = { .code = 0 };
-	struct parse p = { .limits = limits, .config = &config,
-			   .input = { .key = "input" }, .err = &why };
+	struct parse p = { .schema = &jobs_schema, .limits = limits,
+			   .config = &config, .input = { .key = "input" },
+			   .err = &why };
 	int r = config_defaults(&config);
 
 	if (r < 0)
 		return err_set(err, r, "config.json: out of memory");
-	r = parse(&p, data, len);
+	r = config_read(&p, data, len);
 	if (r < 0) {
 		config_done(&config);
 		return err_set(err, r, "config.json: %s", why.text);

@@ -84,4 +84,18 @@ struct config_key {
 /* By index from 0. Return: false behind the last. */
 bool config_key(unsigned i, struct config_key *ret);
 
+/* config.json of a sandbox: what its machine has, and how long it lives. */
+struct sandbox_config {
+	struct job_config machine; /* environment, memory_mb, cpus, processes, env */
+	uint64_t idle_ms;          /* 0: for however long it is idle */
+	uint64_t life_ms;          /* 0: not given */
+};
+
+/* config_sandbox.c; as the three of a job. */
+int sandbox_config_parse(const char *data, size_t len,
+			 const struct config_limits *limits,
+			 struct sandbox_config *ret_config, struct err *err);
+void sandbox_config_done(struct sandbox_config *config);
+bool sandbox_config_key(unsigned i, struct config_key *ret);
+
 #endif

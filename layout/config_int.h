@@ -7,6 +7,7 @@
 #include "json.h"
 
 struct parse {
+	const struct schema *schema;
 	const struct config_limits *limits;
 	struct job_config *config; /* being filled */
 	struct json_raw input;     /* "input" as it was written */
@@ -23,6 +24,19 @@ struct field {
 	const char *note;  /* what a row's setter needs besides */
 };
 
+struct schema {
+	const struct field *fields;
+	size_t count;
+	/* What one key demands of another. Return: 0 or -EINVAL. */
+	int (*relate)(struct parse *p, const json_t *root);
+};
+
+/* As config_parse(), into p->config, without the file's name in the sentence. */
+int config_read(struct parse *p, const char *data, size_t len);
+/* As config_key(). */
+bool config_row(const struct schema *schema, unsigned i,
+		struct config_key *ret);
+
 /* A found value as a person would write it, cut to a readable length. */
 const char *config_found(const json_t *value, char room[96]);
 /* `"key" is VALUE; it must be ...` Return: -EINVAL. */
@@ -34,6 +48,9 @@ const char *config_text(const json_t *value);
 /* Where the row's member is in the config being filled. */
 void *config_at(struct parse *p, const struct field *f);
 
+int config_set_integer(struct parse *p, const struct field *f, json_t *value);
+int config_set_seconds(struct parse *p, const struct field *f, json_t *value);
+int config_set_memory(struct parse *p, const struct field *f, json_t *value);
 /* Setters of lists; f->min and f->max count the entries. */
 int config_set_strings(struct parse *p, const struct field *f, json_t *value);
 int config_set_command(struct parse *p, const struct field *f, json_t *value);
@@ -53,7 +70,7 @@ int config_set_sandbox(struct parse *p, const struct field *f, json_t *value);
 int config_set_cwd(struct parse *p, const struct field *f, json_t *value);
 int config_set_code(struct parse *p, const struct field *f, json_t *value);
 int config_set_note(struct parse *p, const struct field *f, json_t *value);
-/* config_relate.c: what one key demands of another. Return: 0 or -EINVAL. */
+/* config_relate.c */
 int config_relate(struct parse *p, const json_t *root);
 void config_strings_done(struct config_strings *strings);
 

@@ -29,6 +29,10 @@
 #define LIMIT_SESSION_IDLE_MIN_MS 1000u
 #define LIMIT_SESSION_IDLE_MS 86400000u
 #define LIMIT_LOG_BYTES KIB(256)   /* a job's log; one can be run for ever */
+#define LIMIT_SANDBOX_META KIB(64) /* "meta" of a sandbox, as JSON */
+#define LIMIT_SANDBOX_MS 31536000000u /* its life, its idleness: a year */
+#define LIMIT_SANDBOXES 1024u      /* of one user; each is memory */
+#define LIMIT_SANDBOX_FILES 8u     /* beside config.json, for a rename */
 #define LIMIT_RETRY 10u            /* a fault that stays is told of soon */
 #define LIMIT_RETAIN_S 31536000u   /* a year */
 #define LIMIT_RESULTS 256u /* rich results of one cell */
@@ -47,6 +51,7 @@
 #define DEFAULT_TIMEOUT_MS 30000u
 #define DEFAULT_LINGER_MS 1000u
 #define DEFAULT_SESSION_IDLE_MS 600000u
+#define DEFAULT_SANDBOX_IDLE_MS 600000u
 #define DEFAULT_MEMORY_MB 256u
 #define DEFAULT_PROCESSES 256u
 #define DEFAULT_STDOUT_LIMIT MIB(64)

@@ -44,10 +44,22 @@ static void check_package(const struct job_config *c, size_t i)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct config_limits limits = { 3600000, 1024, 2 };
+	struct sandbox_config sandbox;
 	struct job_config c;
 	struct err err = { .code = 0 };
-	int r = config_parse((const char *)data, size, &limits, &c, &err);
+	int r = sandbox_config_parse((const char *)data, size, &limits,
+				     &sandbox, &err);
 
+	if (r == 0) {
+		check(sandbox.machine.memory_mb >= 32);
+		check_strings(&sandbox.machine.env);
+		sandbox_config_done(&sandbox);
+	} else {
+		check(err.code == r);
+		check(!strncmp(err.text, "config.json: ", 13));
+	}
+	err = (struct err){ .code = 0 };
+	r = config_parse((const char *)data, size, &limits, &c, &err);
 	if (r < 0) {
 		check(err.code == r);
 		check(!strncmp(err.text, "config.json: ", 13));

@@ -348,6 +348,58 @@ static void test_sandbox(void)
 	    "begin with \".\"");
 }
 
+static void bad_sandbox(const char *text, const char *want)
+{
+	struct sandbox_config c;
+	struct err e = { .code = 0 };
+
+	is_int(sandbox_config_parse(text, strlen(text), &limits, &c, &e),
+	       -EINVAL, "%.60s is refused", text);
+	is_str(e.text, want, "and says why");
+}
+
+static void test_sandboxes_own(void)
+{
+	static const char all[] =
+		"{\"environment\": \"data\", \"memory_mb\": 512, \"cpus\": 2, "
+		"\"processes\": 9, \"env\": {\"A\": \"1\"}, \"idle\": 0, "
+		"\"life\": 1.5, \"meta\": [null, {\"a\": 1}]}";
+	struct sandbox_config c;
+	struct err e = { .code = 0 };
+
+	if (is_int(sandbox_config_parse("", 0, &limits, &c, &e), 0,
+		   "an empty file is all defaults")) {
+		is_int((long long)c.idle_ms, 600000, "idle for 600 s");
+		is_int((long long)c.life_ms, 0, "alive for ever");
+		is_int((long long)c.machine.memory_mb, 256, "256 MiB");
+		sandbox_config_done(&c);
+	}
+	if (is_int(sandbox_config_parse(all, strlen(all), &limits, &c, &e), 0,
+		   "all keys are taken")) {
+		is_str(c.machine.environment, "data", "environment");
+		is_int((long long)c.machine.memory_mb, 512, "memory_mb");
+		is_int((long long)c.machine.cpus, 2, "cpus");
+		is_int((long long)c.machine.processes, 9, "processes");
+		is_str(c.machine.env.item[0], "A=1", "env");
+		is_int((long long)c.idle_ms, 0, "idle");
+		is_int((long long)c.life_ms, 1500, "life");
+		sandbox_config_done(&c);
+	}
+	bad_sandbox("{\"timeout\": 1}",
+		    "config.json: \"timeout\" is not a key; allowed: "
+		    "\"environment\", \"memory_mb\", \"cpus\", \"processes\", "
+		    "\"env\", \"idle\", \"life\", \"meta\"");
+	bad_sandbox("{\"idle\": -1}",
+		    "config.json: \"idle\" is -1; it must be a number of seconds "
+		    "from 0 to 31536000");
+	bad_sandbox("{\"env\": {\"PATH\": \"/x\"}}",
+		    "config.json: \"env\" sets \"PATH\", which is refused: it "
+		    "would change what the loader, the shell or the interpreter "
+		    "runs");
+	bad_sandbox("{} {}", "config.json: line 1, column 4: a second object "
+			     "begins here; there is to be one");
+}
+
 static void input_is(const char *text, const char *want)
 {
 	struct job_config c;
@@ -831,6 +883,7 @@ int main(void)
 	test_code();
 	test_note();
 	test_sandbox();
+	test_sandboxes_own();
 	test_numbers();
 	test_words();
 	test_lists();
