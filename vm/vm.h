@@ -320,6 +320,8 @@ void vm_share(struct vm_lease *lease, const struct vm_share *share);
 struct vm_lease *vm_join(struct vm_lease *machine,
 			 const struct vm_events *events, void *arg,
 			 int *ret_error);
+/* The number of its lane, as WIRE_FS_PROCESSES tells it; 0: it has none now. */
+unsigned vm_lane(const struct vm_lease *lease);
 /* From now on ev hears of the lease, not who asked for it. */
 void vm_hear(struct vm_lease *lease, const struct vm_events *events, void *arg);
 /* After vm_run(). Signal 9 to WIRE_KILL_ALL ends the job (exited follows). */

@@ -132,6 +132,11 @@ void lane_close(struct lane *l)
 		loop_defer(ls->loop, &ls->wake);
 }
 
+unsigned lane_number(const struct lane *l)
+{
+	return l->number;
+}
+
 struct channel *lane_channel(const struct lane *l)
 {
 	return l->ch;

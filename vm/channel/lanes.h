@@ -43,6 +43,7 @@ int lanes_open(struct lanes *ls, const struct channel_events *ev, void *arg,
 	       struct lane **ret);
 /* Borrowed until lane_close(). */
 struct channel *lane_channel(const struct lane *lane);
+unsigned lane_number(const struct lane *lane);
 /* Ends its channel, and in the guest whatever the lane still runs. What a
  * program has left that has ended lives on. */
 void lane_close(struct lane *lane);

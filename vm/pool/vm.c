@@ -477,6 +477,11 @@ struct vm_lease *vm_join(struct vm_lease *machine,
 	return NULL;
 }
 
+unsigned vm_lane(const struct vm_lease *l)
+{
+	return l->lane ? lane_number(l->lane) : 0;
+}
+
 void vm_mark(struct vm_lease *l, const struct vm_tape_flow *flow)
 {
 	if (l->machine && l->machine->ch)
