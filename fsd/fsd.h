@@ -8,6 +8,7 @@
  *   sched    which of the runs that wait is next
  *   run      one run of a job on one leased machine
  *   sessions machines whose interpreter outlives a run
+ *   sandboxes  machines that several runs share
  *   remote   the inode numbers of what is in those machines
  *   wait     parked readers and poll handles; replies when they are due
  *   depot    the state directory; chores: slow work on threads
@@ -154,6 +155,7 @@ struct fsd {
 	struct list handles;     /* of struct handle (ops_handle.h): open files */
 	struct list sessions;    /* of struct session (sessions.c) */
 	uint64_t last_session;
+	struct list sandboxes;   /* of struct sandbox (sandbox.c) */
 	struct remotes *remotes; /* of their machines' files */
 	struct list remote_listings; /* of struct remote_listing */
 	struct order left_queued, left_refused; /* resume.c */

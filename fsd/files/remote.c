@@ -139,6 +139,13 @@ const char *remote_path(struct remotes *all, uint64_t ino,
 	return r->path;
 }
 
+bool remote_is_dir(struct remotes *all, uint64_t ino)
+{
+	const struct remote *r = by_ino(all, ino);
+
+	return r && r->is_dir;
+}
+
 uint64_t remote_found(struct remotes *all, uint64_t session, const char *path,
 		      bool is_dir)
 {

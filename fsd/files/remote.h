@@ -12,6 +12,9 @@
 
 struct remotes;
 
+/* A sandbox has a second tree, its root: its number with this bit. */
+#define REMOTE_ROOT (1ull << 62)
+
 int remotes_new(struct remotes **ret); /* 0 or -ENOMEM */
 void remotes_free(struct remotes *all);
 
@@ -19,6 +22,8 @@ void remotes_free(struct remotes *all);
  * call here, and the session's number; NULL: it has none any more. */
 const char *remote_path(struct remotes *all, uint64_t ino,
 			uint64_t *ret_session);
+/* False also: it is not known. */
+bool remote_is_dir(struct remotes *all, uint64_t ino);
 /* One more lookup of what is there. Return: its number, 0 without memory. */
 uint64_t remote_found(struct remotes *all, uint64_t session, const char *path,
 		      bool is_dir);

@@ -30,6 +30,8 @@ void run_leave(struct run *run)
 {
 	if (run->session)
 		sessions_leave(run);
+	else if (run->seat)
+		sandbox_leave(run);
 	else if (run->lease)
 		vm_end(take_ptr(run->lease));
 	sched_release(&run->slot.hold);
@@ -135,6 +137,10 @@ static int lease(struct run *run, struct err *err)
 	};
 
 	run_note_environment(run);
+	if (run->seat) {
+		sandbox_go(run);
+		return 0;
+	}
 	if (run->spec.config->session)
 		return sessions_join(run, err);
 	run->lease = vm_lease(run->d->vm, &need, &run_events, run);
@@ -162,7 +168,7 @@ bool run_wait_again(struct run *run, int r)
 	bool full = r == -ENOSPC || r == -EDQUOT;
 
 	depot_note(run->d->depot, r);
-	if (!full || run->unclear || run->session || run->cancelled ||
+	if (!full || run->unclear || run_is_guest(run) || run->cancelled ||
 	    run->failed)
 		return false;
 	if (!run->granted)
@@ -279,12 +285,23 @@ static const struct sched_slot_ops slot_ops = {
 	.begins = begins,
 };
 
+/* The sandbox is queued, not what runs in it. */
+static int enter_sandbox(struct run *run, struct err *err)
+{
+	int r = sandbox_enter(run, err);
+
+	run->slot.granted = r == 0;
+	return r < 0 ? r : prepare(run, err);
+}
+
 /* Return: as run_collect(); 0 also if it waits. */
 static int enter(struct run *run, struct err *err)
 {
 	const struct job_config *c = run->spec.config;
 	int r;
 
+	if (c->sandbox)
+		return enter_sandbox(run, err);
 	run->slot = (struct sched_slot){
 		.ops = &slot_ops, .uid = run->job->meta.uid,
 		/* the steps of a session keep their order */

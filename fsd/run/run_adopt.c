@@ -31,7 +31,7 @@
 /* A session is in memory only, and ends with its server. */
 static bool may_outlive(const struct run *run)
 {
-	return !run->session && !wire_mode_is_step(run->vm_job.wire.mode) &&
+	return !run_is_guest(run) && !wire_mode_is_step(run->vm_job.wire.mode) &&
 	       !run->vm_job.stdin_open; /* its input is in this process */
 }
 

@@ -66,7 +66,7 @@ static void say_end(const struct run *run, struct buf *out)
 			(double)c->timeout_ms / 1000);
 	else if (status == STATUS_OUT_OF_MEMORY)
 		buf_fmt(out, "needed more than %" PRIu64 " MiB (memory_mb)",
-			c->memory_mb);
+			(uint64_t)(run->vm_job.wire.memory_bytes >> 20));
 }
 
 /* One sentence of the message, which may be in the log as well. */

@@ -28,7 +28,13 @@ void run_has_environment(struct run *run, struct environment *e)
 int run_find_environment(struct run *run, struct err *err)
 {
 	struct environment *e;
-	int r = environments_open(run->d, run->spec.config, &e, err);
+	int r;
+
+	if (run->seat) {
+		run_has_environment(run, sandbox_environment_of(run));
+		return 0;
+	}
+	r = environments_open(run->d, run->spec.config, &e, err);
 
 	run->final = r == -EINVAL;
 	if (r < 0)
@@ -38,21 +44,27 @@ int run_find_environment(struct run *run, struct err *err)
 	return 0;
 }
 
-/* Why a warm interpreter would be seen to be one; "": it would not. */
-void run_find_why(struct run *run)
+static void look_at_env(struct run *run, const struct config_strings *env)
 {
-	const struct config_strings *env = &run->spec.config->env;
 	const char *more = run->environment ? run->environment->fresh_env : "";
 
-	run->fresh_why[0] = '\0';
-	if (run->spec.config->fresh)
-		snprintf(run->fresh_why, sizeof(run->fresh_why), WHY_ASKED);
 	for (size_t i = 0; i < env->count && !run->fresh_why[0]; i++)
 		if (lang_env_is_fresh(run->spec.lang, env->item[i]) ||
 		    lang_env_matches(more, env->item[i]))
 			snprintf(run->fresh_why, sizeof(run->fresh_why), WHY_ENV,
 				 (int)MIN(strcspn(env->item[i], "="), 60u),
 				 env->item[i]);
+}
+
+/* Why a warm interpreter would be seen to be one; "": it would not. */
+void run_find_why(struct run *run)
+{
+	run->fresh_why[0] = '\0';
+	if (run->spec.config->fresh)
+		snprintf(run->fresh_why, sizeof(run->fresh_why), WHY_ASKED);
+	look_at_env(run, &run->spec.config->env);
+	if (run->seat)
+		look_at_env(run, &sandbox_config_of(run)->machine.env);
 }
 
 void run_tell_making(struct run *run, const char *step)

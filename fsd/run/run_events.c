@@ -154,6 +154,8 @@ void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns)
 	run->started_real_ns = at_real_ns;
 	run->timer.fn = on_timer;
 	run->timer.arg = run;
+	if (!c->timeout_ms)
+		return; /* it has until its sandbox ends */
 	limit *= NS_PER_MS;
 	loop_timer_set(run->d->loop, &run->timer, limit - MIN(since, limit));
 }
@@ -323,6 +325,8 @@ static void on_finished(void *arg, uint32_t files, uint32_t left_out)
 
 static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 {
+	if (why == VM_FAILED_LOST && sandbox_put_off(arg, sentence))
+		return;
 	run_fail(arg, why, sentence);
 }
 
@@ -352,7 +356,7 @@ static bool is_lost(const struct run *run)
 	bool recorded = t || run->recording ||
 			run->job->meta.state == JOB_RUNNING;
 
-	return run->session || (recorded && (!t || run->d->stopping));
+	return run_is_guest(run) || (recorded && (!t || run->d->stopping));
 }
 
 static void on_stranded(void *arg)
@@ -402,7 +406,7 @@ void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 		return;
 	}
 	if (why != VM_FAILED_LOST && why != VM_FAILED_GUEST &&
-	    sessions_retry(run))
+	    (sessions_retry(run) || sandbox_retry(run)))
 		return;
 	if (run->ended) { /* its outcome is known; some output may be missing */
 		snprintf(message, sizeof(message),

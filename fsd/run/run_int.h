@@ -7,6 +7,7 @@
 #include "fsd/jobs/job_log.h"
 #include "run.h"
 #include "fsd/sched/sched.h"
+#include "sandboxes.h"
 #include "sessions.h"
 
 #include "vm/channel/tape.h"
@@ -67,6 +68,8 @@ struct run {
 	struct session *session; /* borrowed: where it waits or is, or NULL */
 	uint64_t step;           /* of the session, from 1; 0: not begun */
 	struct list in_session;
+	struct seat *seat;       /* borrowed: where it is in a sandbox, or NULL */
+	struct list in_sandbox;
 	struct vm_job vm_job;
 	struct vm_input *inputs;  /* owned; their paths are in texts */
 	struct node **input_nodes; /* owned array, until they are sent; references;
@@ -151,6 +154,12 @@ struct run {
 };
 
 extern const struct vm_events run_events;
+
+/* What it runs in outlives it, and ends with this server. */
+static inline bool run_is_guest(const struct run *run)
+{
+	return run->session || run->seat;
+}
 
 /*
  * run_prepare.c: fills vm_job from the spec and the job's files, but for the

@@ -68,8 +68,32 @@ static bool has_name(const char *const *list, size_t count, const char *item)
 	return false;
 }
 
-/* A variable of the environment stands in for one of the base set, and one of the
- * job's for both. */
+/* Those of its sandbox, but for what the job sets itself. */
+static int fill_sandbox_env(struct run *run)
+{
+	const struct config_strings *own = &run->spec.config->env, *all;
+	int r = 0;
+
+	if (!run->seat)
+		return 0;
+	all = &sandbox_config_of(run)->machine.env;
+	for (size_t i = 0; r == 0 && i < all->count; i++)
+		if (!has_name((const char *const *)own->item, own->count,
+			      all->item[i]))
+			r = push(&run->envp, all->item[i]);
+	return r;
+}
+
+static bool is_in_sandbox(const struct run *run, const char *item)
+{
+	const struct config_strings *all =
+		run->seat ? &sandbox_config_of(run)->machine.env : NULL;
+
+	return all && has_name((const char *const *)all->item, all->count, item);
+}
+
+/* A variable of the environment stands in for one of the base set, one of the
+ * sandbox for both, and one of the job's for all. */
 static int fill_env(struct run *run)
 {
 	const struct config_strings *env = &run->spec.config->env;
@@ -85,11 +109,15 @@ static int fill_env(struct run *run)
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(base_env) && !is_step(run);
 	     i++)
 		if (!has_name(own, env->count, base_env[i]) &&
+		    !is_in_sandbox(run, base_env[i]) &&
 		    !has_name(more, count, base_env[i]))
 			r = push(&run->envp, base_env[i]);
 	for (size_t i = 0; r == 0 && i < count && !is_step(run); i++)
-		if (!has_name(own, env->count, more[i]))
+		if (!has_name(own, env->count, more[i]) &&
+		    !is_in_sandbox(run, more[i]))
 			r = push(&run->envp, more[i]);
+	if (r == 0)
+		r = fill_sandbox_env(run);
 	for (size_t i = 0; r == 0 && i < env->count; i++)
 		r = push(&run->envp, own[i]);
 	return r;
@@ -397,6 +425,8 @@ int run_collect(struct run *run, uint64_t until, struct err *err)
 void run_fill_limits(struct run *run)
 {
 	const struct job_config *c = run->spec.config;
+	const struct job_config *m = run->seat
+		? &sandbox_config_of(run)->machine : c;
 	struct wire_job *w = &run->vm_job.wire;
 
 	w->mode = c->mode == MODE_CALL   ? WIRE_MODE_CALL
@@ -404,15 +434,29 @@ void run_fill_limits(struct run *run)
 		  : c->session		 ? WIRE_MODE_SESSION
 					 : WIRE_MODE_SCRIPT;
 	w->call = c->call ? c->call : "";
-	w->cpus = (uint32_t)c->cpus;
-	w->processes = (uint32_t)c->processes;
-	w->memory_bytes = MIB(c->memory_mb);
+	w->cpus = (uint32_t)m->cpus;
+	w->processes = (uint32_t)m->processes;
+	w->memory_bytes = MIB(m->memory_mb);
 	w->stdout_limit = c->stdout_limit;
 	w->stderr_limit = c->stderr_limit;
 	w->output_limit = c->output_limit;
 	w->output_files = LIMIT_OUTPUT_FILES;
 	w->linger_ms = (uint32_t)c->linger_ms;
 	w->fresh = c->fresh;
+}
+
+/* Relative to the home, like all that a program is given. */
+static int fill_cwd(struct run *run)
+{
+	const char *cwd = run->spec.config->cwd;
+	auto_buf struct buf path = { 0 };
+
+	if (!cwd)
+		return 0;
+	buf_fmt(&path, "%s%s", cwd[0] == '/' ? "" : WIRE_HOME "/", cwd);
+	run->vm_job.wire.cwd = path.failed
+				       ? NULL : arena_text(&run->texts, path.data);
+	return run->vm_job.wire.cwd ? 0 : -ENOMEM;
 }
 
 int run_prepare(struct run *run, struct err *err)
@@ -422,6 +466,8 @@ int run_prepare(struct run *run, struct err *err)
 	if (r < 0)
 		return r;
 	run_fill_limits(run);
+	if (fill_cwd(run) < 0)
+		return err_sys(err, -ENOMEM, "the job cannot be queued");
 	run_find_why(run);
 	run->vm_job.wire.runner = choose_runner(run);
 	r = fill_argv(run);

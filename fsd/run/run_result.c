@@ -586,7 +586,7 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	/* What may still do something ends now. A machine that has given all
 	 * can wait for its end, and who waits for the job cannot: run_free(). A
 	 * session has its machine back. */
-	if (!run->complete || run->session || run->again) {
+	if (!run->complete || run_is_guest(run) || run->again) {
 		run_leave(run);
 		sched_leave(&run->slot);
 		run_unprepare(run);

@@ -180,7 +180,7 @@ static void on_next(struct loop_call *c)
 
 /* By the clock: a counter would tell each user of the others' sessions. It is
  * part of an inode number, which has room for nine years of this. */
-static uint64_t next_no(struct fsd *d)
+uint64_t sessions_next_no(struct fsd *d)
 {
 	d->last_session = MAX(d->last_session + 1, now_ns() >> 22);
 	return d->last_session;
@@ -195,7 +195,7 @@ static struct session *session_new(struct run *run, const char *name)
 	if (!s)
 		return NULL;
 	*s = (struct session){
-		.d = d, .no = next_no(d), .name = strdup(name),
+		.d = d, .no = sessions_next_no(d), .name = strdup(name),
 		.uid = owner->uid, .gid = owner->gid,
 		.lang = lang_living(run->spec.lang),
 		.environment = environment_ref(run->environment),

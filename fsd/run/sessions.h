@@ -32,6 +32,8 @@ const char *sessions_begins(const struct run *run, unsigned coming,
  * lost its interpreter: true if the run will begin again in another one. */
 bool sessions_retry(struct run *run);
 void sessions_free(struct fsd *d);
+/* A number that none has, nor had. */
+uint64_t sessions_next_no(struct fsd *d);
 
 /* For .fsd/sessions. Those of uid; root sees all. */
 struct session *sessions_find(struct fsd *d, uid_t uid, const char *name);

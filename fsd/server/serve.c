@@ -40,6 +40,7 @@
 #include "fsd/files/remote.h"
 #include "fsd/run/room.h"
 #include "fsd/run/sched_open.h"
+#include "fsd/run/sandboxes.h"
 #include "fsd/run/sessions.h"
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/shelf.h"
@@ -400,6 +401,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	order_done(&d->left_done);
 	loop_timer_del(&d->record_timer);
 	room_done(d);
+	sandboxes_free(d);
 	sessions_free(d);
 	turns_finish(&d->turns);
 	vm_free(d->vm);
@@ -478,6 +480,7 @@ int serve(const struct mount_options *options)
 	list_init(&d.doomed);
 	list_init(&d.unrecorded);
 	list_init(&d.sessions);
+	list_init(&d.sandboxes);
 	list_init(&d.remote_listings);
 	prctl(PR_SET_NAME, "fsd-server");
 	if (options->daemonize || options->die_with_parent)

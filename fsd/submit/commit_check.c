@@ -28,7 +28,8 @@ int commit_check_room(struct job *job, const struct job_config *config,
 {
 	int r = check_open(job, err);
 
-	return r < 0 ? r : sched_check_job(job, config, err);
+	/* What runs in a sandbox does not wait in the queue. */
+	return r < 0 || config->sandbox ? r : sched_check_job(job, config, err);
 }
 
 static int precheck_config(struct job *job, struct node *node, bool last)
@@ -115,6 +116,8 @@ int commit_precheck_submit(struct job *job, const char *to, struct err *err)
 	r = keep_place(job, err);
 	if (r == 0 || commit_examine(job, false, &spec, &wrong) != READY)
 		return 0;
+	if (spec.config->sandbox && r == -EAGAIN)
+		r = 0;
 	run_spec_done(&spec);
 	return r;
 }
@@ -135,6 +138,7 @@ int commit_precheck_config(struct job *job, struct node *node, struct err *err)
 		return 0;
 	p = parsed_closed(job, node);
 	starts = p && p->result == 0 && !p->config.manual &&
+		 !(p->config.sandbox && r == -EAGAIN) &&
 		 commit_find_code(job, &p->config, &code, &wrong) == READY &&
 		 commit_check_inputs(job, &p->config, &wrong) == READY;
 	parsed_unref(p);

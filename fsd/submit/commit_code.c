@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fsd/run/sandboxes.h"
 #include "fsd/run/sched_open.h"
 #include "fsd/run/sessions.h"
 
@@ -94,8 +95,7 @@ static const char *name_of(const struct run_spec *spec)
 	return spec->code ? spec->code->name : "\"code\"";
 }
 
-static int check_living(struct job *job, const struct run_spec *spec,
-			struct err *err)
+static int check_living(const struct run_spec *spec, struct err *err)
 {
 	const struct job_config *c = spec->config;
 
@@ -107,31 +107,32 @@ static int check_living(struct job *job, const struct run_spec *spec,
 			       "typescript and bash; %s is something else",
 			       c->session ? "\"session\"" : "\"mode\" \"cell\"",
 			       name_of(spec));
-	return c->session ? sessions_check(job->d, job->meta.uid, c,
-					   spec->lang, sched_was_accepted(job),
-					   err)
-			  : 0;
+	return 0;
 }
 
-static int check_sandbox(const struct job_config *c, struct err *err)
+/* A sandbox has its own sessions, and runs programs without a language, too. */
+static int check_place(struct job *job, const struct run_spec *spec,
+		       struct err *err)
 {
-	if (!c->sandbox)
-		return 0;
-	return err_set(err, -EINVAL,
-		       "config.json: \"sandbox\" is \"%s\", and there is none "
-		       "of that name", c->sandbox);
+	const struct job_config *c = spec->config;
+	bool accepted = sched_was_accepted(job);
+
+	if (c->sandbox)
+		return sandboxes_check(job->d, job->meta.uid, c, spec->lang,
+				       accepted, err);
+	return c->session ? sessions_check(job->d, job->meta.uid, c,
+					   spec->lang, accepted, err)
+			  : 0;
 }
 
 enum verdict commit_check_code(struct job *job, struct run_spec *spec,
 			       struct err *err)
 {
 	struct opening opening = { 0 };
-	int r = check_sandbox(spec->config, err);
+	int r;
 
-	if (r < 0)
-		return WRONG;
 	if (!spec->code && !spec->config->code)
-		return READY;
+		return check_place(job, spec, err) < 0 ? WRONG : READY;
 	spec->lang = spec->config->lang ? spec->config->lang
 					: lang_by_file(spec->code->name);
 	if (spec->config->mode == MODE_CALL &&
@@ -142,7 +143,9 @@ enum verdict commit_check_code(struct job *job, struct run_spec *spec,
 			spec->lang ? spec->lang->name : name_of(spec));
 		return WRONG;
 	}
-	r = check_living(job, spec, err);
+	r = check_living(spec, err);
+	if (r == 0)
+		r = check_place(job, spec, err);
 	if (r < 0)
 		return WRONG;
 	if (!spec->code)

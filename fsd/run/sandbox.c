@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A sandbox from its making to its end: its machine, and its time. The runs in it
+ * are in sandbox_seats.c, what its files say is in sandbox_show.c.
+ */
+#include "sandbox_int.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "fsd/base/fiber.h"
+#include "fsd/files/remote.h"
+#include "fsd/jobs/environments.h"
+#include "fsd/jobs/job.h"
+
+/* --- its time ------------------------------------------------------------------ */
+
+static void on_until(struct loop_timer *t)
+{
+	struct sandbox *s = t->arg;
+
+	if (realtime_ns() < s->until_ns) {
+		sandbox_set_times(s); /* the clock was set */
+		return;
+	}
+	log_debug("sandbox %s: its time is over", s->name);
+	sandbox_end(s);
+}
+
+static void on_idle(struct loop_timer *t)
+{
+	struct sandbox *s = t->arg;
+
+	log_debug("sandbox %s: ended after %" PRIu64 " s without use", s->name,
+		  s->config.idle_ms / 1000);
+	sandbox_end(s);
+}
+
+/* A clock that is set is seen within the hour. */
+#define LOOK_NS (3600 * NS_PER_S)
+
+void sandbox_set_times(struct sandbox *s)
+{
+	uint64_t now = realtime_ns();
+	uint64_t left = s->until_ns - MIN(s->until_ns, now);
+
+	if (s->until_ns)
+		loop_timer_set(s->d->loop, &s->until, MIN(left, LOOK_NS));
+	else
+		loop_timer_del(&s->until);
+	sandbox_used(s);
+}
+
+void sandbox_used(struct sandbox *s)
+{
+	if (!s->config.idle_ms || !list_empty(&s->runs) ||
+	    !list_empty(&s->waiters))
+		loop_timer_del(&s->idle);
+	else
+		loop_timer_set(s->d->loop, &s->idle,
+			       s->config.idle_ms * NS_PER_MS);
+}
+
+/* --- its state ------------------------------------------------------------------ */
+
+void sandbox_watch(struct sandbox *s, struct list *node,
+		   void (*told)(struct list *node))
+{
+	list_del(node);
+	s->told = told;
+	list_add_tail(&s->watchers, node);
+}
+
+static void tell(struct sandbox *s)
+{
+	list_for_each(pos, tmp, &s->watchers) {
+		list_del(pos);
+		s->told(pos);
+	}
+}
+
+void sandbox_changed(struct sandbox *s)
+{
+	if (sandbox_state_no(s) == s->told_state)
+		return;
+	s->told_state = sandbox_state_no(s);
+	tell(s);
+}
+
+/* --- its machine ---------------------------------------------------------------- */
+
+static void wake(struct sandbox *s, int result)
+{
+	struct sandbox_waiter *w;
+
+	while ((w = list_first(&s->waiters, struct sandbox_waiter, node))) {
+		list_del(&w->node);
+		w->result = result;
+		fiber_wake(w->fiber);
+	}
+}
+
+/* What was opened in it is stale. */
+static void drop_machine(struct sandbox *s)
+{
+	if (s->lease)
+		vm_end(take_ptr(s->lease));
+	sched_leave(&s->slot);
+	sched_release(&s->hold);
+	environment_unref(take_ptr(s->environment));
+	remote_drop(s->d, s->no);
+	remote_drop(s->d, s->no | REMOTE_ROOT);
+}
+
+static void on_granted(void *arg)
+{
+	struct sandbox *s = arg;
+	const struct job_config *c = &s->config.machine;
+	const struct vm_share share = {
+		.memory_bytes = MIB(c->memory_mb),
+		.processes = (uint32_t)c->processes,
+		.cpus = (uint32_t)c->cpus,
+	};
+
+	if (s->stage != STAGE_COMES)
+		return;
+	vm_share(s->lease, &share);
+	s->stage = STAGE_LIVES;
+	log_info("sandbox %s of user %u: begun", s->name, s->uid);
+	wake(s, 0);
+	seats_go(s);
+	sandbox_changed(s);
+}
+
+/* No machine could be had, or it has died. */
+static void on_failed(void *arg, enum vm_failure why, const char *sentence)
+{
+	struct sandbox *s = arg;
+	bool lived = s->stage == STAGE_LIVES;
+	char text[400];
+
+	/* The sentence is the lease's. */
+	snprintf(text, sizeof(text), "%s%.300s",
+		 lived ? "its sandbox is lost: " : "", sentence);
+	s->stage = lived ? STAGE_LOST : STAGE_NEW;
+	log_warn("sandbox %s of user %u: %s: %s", s->name, s->uid,
+		 lived ? "its machine is lost" : "has no machine", sentence);
+	seats_fail(s, lived ? VM_FAILED_LOST : why, text);
+	drop_machine(s);
+	wake(s, lived ? -ESTALE : -EIO);
+	sandbox_used(s);
+	sandbox_changed(s);
+}
+
+static void each_run(struct sandbox *s,
+		     void (*fn)(void *arg, const char *sentence),
+		     const char *sentence)
+{
+	list_for_each(pos, tmp, &s->runs)
+		fn(list_entry(pos, struct run, in_sandbox), sentence);
+}
+
+static void on_waits(void *arg, const char *sentence)
+{
+	each_run(arg, run_events.waits, sentence);
+}
+
+static void on_making(void *arg, const char *sentence)
+{
+	each_run(arg, run_events.making, sentence);
+}
+
+static const struct vm_events machine_events = {
+	.granted = on_granted,
+	.failed = on_failed,
+	.waits = on_waits,
+	.making = on_making,
+};
+
+static uint64_t memory_of(const struct sandbox *s)
+{
+	uint64_t need = MIB(s->config.machine.memory_mb);
+
+	return add_checked(&need, s->environment ? s->environment->heap : 0)
+		       ? need : UINT64_MAX;
+}
+
+static void on_ready(struct sched_slot *slot)
+{
+	struct sandbox *s = container_of(slot, struct sandbox, slot);
+	const struct vm_need need = {
+		.runner = WIRE_RUN_PYTHON,
+		.memory_bytes = MIB(s->config.machine.memory_mb),
+		.cpus = (unsigned)s->config.machine.cpus,
+		.environment = s->environment,
+	};
+
+	sched_join(slot, &s->hold); /* no run's end gives it back */
+	s->lease = vm_lease(s->d->vm, &need, &machine_events, s);
+	if (!s->lease)
+		on_failed(s, VM_FAILED_START, "no machine can be asked for");
+}
+
+static void say_waits(void *arg, const char *sentence)
+{
+	struct run *run = arg;
+
+	job_log(run->job, "its sandbox %s", sentence);
+}
+
+static void on_tell(struct sched_slot *slot, const char *sentence)
+{
+	each_run(container_of(slot, struct sandbox, slot), say_waits, sentence);
+}
+
+static const struct sched_slot_ops slot_ops = {
+	.ready = on_ready,
+	.tell = on_tell,
+};
+
+int sandbox_begin(struct sandbox *s, struct err *err)
+{
+	int r;
+
+	if (s->stage != STAGE_NEW)
+		return 0;
+	r = environments_open(s->d, &s->config.machine, &s->environment, err);
+	if (r < 0)
+		return r;
+	s->slot = (struct sched_slot){
+		.ops = &slot_ops, .uid = s->uid, .memory = memory_of(s),
+		.cpus = (unsigned)s->config.machine.cpus,
+	};
+	s->stage = STAGE_COMES;
+	r = sched_enter(s->d->sched, &s->slot);
+	if (r < 0) {
+		s->stage = STAGE_NEW;
+		environment_unref(take_ptr(s->environment));
+		return err_sys(err, r, "the sandbox cannot be queued");
+	}
+	if (r > 0)
+		on_ready(&s->slot);
+	if (s->stage == STAGE_NEW)
+		return err_set(err, -ENOMEM, "no machine can be asked for");
+	sandbox_changed(s);
+	return 0;
+}
+
+/* --- who waits for it ------------------------------------------------------------- */
+
+bool sandbox_is_there(const struct sandbox *s)
+{
+	return s->stage == STAGE_LIVES;
+}
+
+int sandbox_wait(struct sandbox *s, struct sandbox_waiter *w, struct err *err)
+{
+	int r = 0;
+
+	if (s->stage == STAGE_LOST)
+		return -ESTALE;
+	if (s->stage == STAGE_NEW)
+		r = sched_check(s->d->sched, s->uid, memory_of(s), false, err);
+	if (r == 0)
+		r = sandbox_begin(s, err);
+	if (r < 0)
+		return r;
+	if (s->stage == STAGE_LIVES)
+		return 0;
+	w->fiber = fiber_self();
+	if (!w->fiber)
+		return -EIO;
+	list_add_tail(&s->waiters, &w->node);
+	sandbox_used(s);
+	fiber_pause();
+	return w->result;
+}
+
+void sandbox_stop_waiting(struct sandbox_waiter *w)
+{
+	if (list_empty(&w->node))
+		return;
+	list_del(&w->node);
+	w->result = -EINTR;
+	fiber_wake(w->fiber);
+}
+
+int sandbox_fs(struct sandbox *s, const struct wire_fs *fs, vm_fs_done *done,
+	       void *arg)
+{
+	int r = s->stage == STAGE_LIVES ? vm_fs(s->lease, fs, done, arg)
+					: -ESTALE;
+
+	if (r == 0)
+		sandbox_used(s);
+	return r;
+}
+
+/* --- making and ending --------------------------------------------------------------- */
+
+static unsigned count_of(struct fsd *d, uid_t uid)
+{
+	unsigned count = 0;
+
+	list_for_each(pos, tmp, &d->sandboxes)
+		count += list_entry(pos, struct sandbox, node)->uid == uid;
+	return count;
+}
+
+static void sandbox_free(struct sandbox *s)
+{
+	list_del(&s->node);
+	loop_timer_del(&s->until);
+	loop_timer_del(&s->idle);
+	tell(s);
+	seats_free(s);
+	drop_machine(s);
+	wake(s, -ESTALE);
+	list_for_each(pos, tmp, &s->files)
+		sandbox_file_del(list_entry(pos, struct sandbox_file, node));
+	sandbox_config_done(&s->config);
+	buf_done(&s->text);
+	free(s->name);
+	free(s);
+}
+
+int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
+		 struct sandbox **ret, struct err *err)
+{
+	struct sandbox *s;
+	int r;
+
+	if (count_of(d, uid) >= LIMIT_SANDBOXES)
+		return err_set(err, -EDQUOT,
+			       "you have %u sandboxes already, as many as one "
+			       "user may have; end one by rmdir "
+			       ".fsd/sandboxes/NAME", LIMIT_SANDBOXES);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_sys(err, -ENOMEM, "a sandbox cannot be made");
+	*s = (struct sandbox){
+		.d = d, .no = sessions_next_no(d), .name = strdup(name),
+		.uid = uid, .gid = gid, .made_ns = realtime_ns(),
+		.until = { .fn = on_until, .arg = s },
+		.idle = { .fn = on_idle, .arg = s },
+	};
+	list_init(&s->files);
+	list_init(&s->seats);
+	list_init(&s->runs);
+	list_init(&s->waiters);
+	list_init(&s->watchers);
+	list_add_tail(&d->sandboxes, &s->node);
+	r = s->name ? sandbox_configure(s, "{}\n", 3, err)
+		    : err_sys(err, -ENOMEM, "a sandbox cannot be made");
+	if (r < 0) {
+		sandbox_free(s);
+		return r;
+	}
+	s->told_state = sandbox_state_no(s);
+	*ret = s;
+	return 0;
+}
+
+void sandbox_end(struct sandbox *s)
+{
+	list_del(&s->node); /* its name is free */
+	seats_cancel(s, "its sandbox was ended");
+	sandbox_free(s);
+}
+
+void sandboxes_free(struct fsd *d)
+{
+	list_for_each(pos, tmp, &d->sandboxes)
+		sandbox_free(list_entry(pos, struct sandbox, node));
+}
+
+/* --- finding ---------------------------------------------------------------------------- */
+
+bool sandbox_is_for(const struct sandbox *s, uid_t uid)
+{
+	return s->uid == uid || uid == 0;
+}
+
+static struct sandbox *find(struct fsd *d, uid_t uid, bool any,
+			    const char *name)
+{
+	list_for_each(pos, tmp, &d->sandboxes) {
+		struct sandbox *s = list_entry(pos, struct sandbox, node);
+
+		if ((any || s->uid == uid) && !strcmp(s->name, name))
+			return s;
+	}
+	return NULL;
+}
+
+struct sandbox *sandboxes_find(struct fsd *d, uid_t uid, const char *name)
+{
+	struct sandbox *own = find(d, uid, false, name);
+
+	return own || uid ? own : find(d, uid, true, name);
+}
+
+struct sandbox *sandboxes_by_no(struct fsd *d, uint64_t no)
+{
+	list_for_each(pos, tmp, &d->sandboxes) {
+		struct sandbox *s = list_entry(pos, struct sandbox, node);
+
+		if (s->no == no)
+			return s;
+	}
+	return NULL;
+}
+
+void sandboxes_list(struct fsd *d, uid_t uid,
+		    void (*fn)(void *arg, const char *name, uint64_t no),
+		    void *arg)
+{
+	list_for_each(pos, tmp, &d->sandboxes) {
+		struct sandbox *s = list_entry(pos, struct sandbox, node);
+
+		/* Two users may have chosen one name: root sees one. */
+		if (sandbox_is_for(s, uid) &&
+		    sandboxes_find(d, uid, s->name) == s)
+			fn(arg, s->name, s->no);
+	}
+}
+
+uint64_t sandbox_no(const struct sandbox *s)
+{
+	return s->no;
+}
+
+const char *sandbox_name(const struct sandbox *s)
+{
+	return s->name;
+}
+
+uid_t sandbox_uid(const struct sandbox *s)
+{
+	return s->uid;
+}
+
+gid_t sandbox_gid(const struct sandbox *s)
+{
+	return s->gid;
+}
+
+uint64_t sandbox_made_ns(const struct sandbox *s)
+{
+	return s->made_ns;
+}

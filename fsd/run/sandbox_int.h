@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by sandbox*.c only. */
+#ifndef FSD_SANDBOX_INT_H
+#define FSD_SANDBOX_INT_H
+
+#include "run_int.h"
+#include "sandboxes.h"
+
+enum stage {
+	STAGE_NEW,   /* no machine was asked for */
+	STAGE_COMES, /* it waits for its machine */
+	STAGE_LIVES,
+	STAGE_LOST,
+};
+
+struct sandbox {
+	struct list node;      /* in fsd->sandboxes */
+	struct fsd *d;
+	uint64_t no;           /* of its places; none is used twice */
+	char *name;            /* owned */
+	uid_t uid;
+	gid_t gid;
+	uint64_t made_ns;      /* CLOCK_REALTIME */
+	struct sandbox_config config;
+	struct buf text;       /* config.json */
+	struct list files;     /* of struct sandbox_file */
+	enum stage stage;
+	struct environment *environment; /* a reference, from STAGE_COMES on */
+	struct sched_slot slot;
+	struct sched_hold hold;
+	struct vm_lease *lease; /* owned: the machine's */
+	struct list seats;
+	struct list runs;      /* of struct run, in_sandbox */
+	struct list waiters;   /* of struct sandbox_waiter */
+	struct list watchers;
+	void (*told)(struct list *node); /* of the watchers */
+	unsigned told_state;   /* that they know */
+	uint64_t until_ns;     /* CLOCK_REALTIME; 0: for ever */
+	struct loop_timer until, idle;
+};
+
+/* Where runs are one behind the other: a session, or one program's own. */
+struct seat {
+	struct list node;      /* in sandbox->seats */
+	struct sandbox *sandbox;
+	uint64_t no;
+	char *name;            /* owned; NULL: a program's */
+	const struct lang *lang;
+	struct vm_lease *lease; /* owned; NULL: begun at the next run */
+	bool granted;
+	bool told_full;        /* it waits for a lane */
+	uint64_t steps, lease_steps;
+	struct list waiting;   /* of struct run, in_session */
+	struct run *current;   /* borrowed: it has the lease */
+	struct loop_call next;
+	struct loop_call late; /* its run has lost its lane, because of */
+	char lost[300];
+};
+
+/* sandbox.c: the first user. Return: 0 or negative errno with a sentence. */
+int sandbox_begin(struct sandbox *s, struct err *err);
+/* It was used just now. */
+void sandbox_used(struct sandbox *s);
+/* Its state may be another one. */
+void sandbox_changed(struct sandbox *s);
+/* The earlier of the two times has changed. */
+void sandbox_set_times(struct sandbox *s);
+
+/* sandbox_seats.c: its machine is there. */
+void seats_go(struct sandbox *s);
+/* What has no machine any more fails. */
+void seats_fail(struct sandbox *s, enum vm_failure why, const char *sentence);
+void seats_free(struct sandbox *s);
+void seats_cancel(struct sandbox *s, const char *why);
+
+#endif

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runs of a sandbox. A session of it is a seat in which they are one behind
+ * the other, for as long as the sandbox lives; a program has a seat for itself
+ * and its run. What sits there has a lane of the machine.
+ */
+#include "sandbox_int.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "fsd/jobs/environments.h"
+#include "fsd/jobs/job.h"
+#include "fsd/jobs/job_log.h"
+
+static void seat_free(struct seat *t)
+{
+	list_del(&t->node);
+	loop_call_del(&t->next);
+	loop_call_del(&t->late);
+	if (t->lease)
+		vm_end(take_ptr(t->lease));
+	free(t->name);
+	free(t);
+}
+
+static void drop_lease(struct seat *t)
+{
+	struct sandbox *s = t->sandbox;
+
+	if (!t->lease)
+		return;
+	vm_end(take_ptr(t->lease));
+	t->granted = false;
+	t->lease_steps = 0;
+	list_for_each(pos, tmp, &s->seats) { /* there is a lane now */
+		struct seat *other = list_entry(pos, struct seat, node);
+
+		if (!list_empty(&other->waiting))
+			loop_defer(s->d->loop, &other->next);
+	}
+}
+
+/* --- its lane ------------------------------------------------------------------- */
+
+static void on_granted(void *arg)
+{
+	struct seat *t = arg;
+
+	t->granted = true;
+	loop_defer(t->sandbox->d->loop, &t->next);
+}
+
+/* While no run has it. If the machine has died, that is told of as well. */
+static void on_failed(void *arg, enum vm_failure why, const char *sentence)
+{
+	struct seat *t = arg;
+	struct run *run = list_first(&t->waiting, struct run, in_session);
+	bool granted = t->granted;
+	char kept[300];
+
+	snprintf(kept, sizeof(kept), "%s", sentence);
+	drop_lease(t);
+	if (run && !granted)
+		run_events.failed(run, why, kept);
+	sandbox_changed(t->sandbox);
+}
+
+static const struct vm_events seat_events = {
+	.granted = on_granted,
+	.failed = on_failed,
+};
+
+static void tell_full(struct seat *t, const struct run *run)
+{
+	if (!t->told_full)
+		job_log(run->job, "waits for another program of its sandbox to "
+			"end: it has %u already, its sessions included",
+			WIRE_LANE_MAX);
+	t->told_full = true;
+}
+
+static void ask_for_lane(struct seat *t, struct run *run)
+{
+	int r = 0;
+
+	t->lease = vm_join(t->sandbox->lease, &seat_events, t, &r);
+	if (!t->lease && r == -EMFILE)
+		tell_full(t, run);
+	else if (!t->lease)
+		run_events.failed(run, VM_FAILED_START,
+				  "its sandbox takes no more programs");
+}
+
+/* --- one run after the other ------------------------------------------------------ */
+
+static void on_next(struct loop_call *c)
+{
+	struct seat *t = c->arg;
+	struct run *run = list_first(&t->waiting, struct run, in_session);
+
+	if (t->current)
+		return;
+	if (!run && !t->name) {
+		seat_free(t);
+		return;
+	}
+	if (!run || !run->collected || t->sandbox->stage != STAGE_LIVES)
+		return;
+	if (!t->lease) {
+		ask_for_lane(t, run);
+	} else if (t->granted) {
+		list_del(&run->in_session);
+		t->current = run;
+		run_begin(run, t->lease);
+	}
+}
+
+void seats_go(struct sandbox *s)
+{
+	list_for_each(pos, tmp, &s->seats)
+		loop_defer(s->d->loop,
+			   &list_entry(pos, struct seat, node)->next);
+}
+
+void sandbox_go(struct run *run)
+{
+	loop_defer(run->d->loop, &run->seat->next);
+}
+
+/* Its machine lives, and only the lane has gone. */
+static void on_late(struct loop_call *c)
+{
+	struct seat *t = c->arg;
+
+	if (t->current)
+		run_fail(t->current, VM_FAILED_LOST, t->lost);
+}
+
+static struct seat *seat_new(struct sandbox *s, const char *name,
+			     const struct lang *lang)
+{
+	struct seat *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	*t = (struct seat){
+		.sandbox = s, .no = sessions_next_no(s->d),
+		.name = name ? strdup(name) : NULL,
+		.lang = name ? lang_living(lang) : lang,
+		.next = { .fn = on_next, .arg = t },
+		.late = { .fn = on_late, .arg = t },
+	};
+	list_init(&t->waiting);
+	if (name && !t->name) {
+		free(t);
+		return NULL;
+	}
+	list_add_tail(&s->seats, &t->node);
+	return t;
+}
+
+static int check_language(const struct sandbox *s, const struct seat *t,
+			  const struct lang *lang, struct err *err)
+{
+	if (t && t->lang != lang_living(lang))
+		return err_set(err, -EINVAL,
+			       "config.json: \"session\" is \"%s\", which speaks "
+			       "%s; this program is %s: use another name, or "
+			       "end it by rmdir .fsd/sandboxes/%s/sessions/%s",
+			       t->name, t->lang->name,
+			       lang ? lang->name : "something else", s->name,
+			       t->name);
+	return 0;
+}
+
+static int check(struct sandbox *s, const struct job_config *c,
+		 const struct lang *lang, struct err *err)
+{
+	if (!s)
+		return err_set(err, -EINVAL,
+			       "config.json: \"sandbox\" is \"%s\", and there is "
+			       "none of that name; to make one: mkdir "
+			       ".fsd/sandboxes/%s", c->sandbox, c->sandbox);
+	if (s->stage == STAGE_LOST)
+		return err_set(err, -EINVAL,
+			       "config.json: \"sandbox\" is \"%s\", which is "
+			       "lost, with all that was in it: its machine has "
+			       "died; make another one", c->sandbox);
+	return c->session ? check_language(s, sandbox_session(s, c->session),
+					   lang, err)
+			  : 0;
+}
+
+int sandboxes_check(struct fsd *d, uid_t uid, const struct job_config *c,
+		    const struct lang *lang, bool accepted, struct err *err)
+{
+	struct sandbox *s = sandboxes_find(d, uid, c->sandbox);
+	int r = check(s && s->uid == uid ? s : NULL, c, lang, err);
+
+	if (r < 0 || accepted || s->stage != STAGE_NEW)
+		return r;
+	return sched_check(d->sched, uid, MIB(s->config.machine.memory_mb),
+			   false, err);
+}
+
+int sandbox_enter(struct run *run, struct err *err)
+{
+	const struct job_config *c = run->spec.config;
+	uid_t uid = run->job->meta.uid;
+	struct sandbox *s;
+	struct seat *t;
+	int r = sandboxes_check(run->d, uid, c, run->spec.lang, true, err);
+
+	if (r < 0)
+		return r;
+	s = sandboxes_find(run->d, uid, c->sandbox);
+	r = sandbox_begin(s, err);
+	if (r < 0)
+		return r;
+	t = c->session ? sandbox_session(s, c->session) : NULL;
+	if (!t)
+		t = seat_new(s, c->session, run->spec.lang);
+	if (!t)
+		return err_sys(err, -ENOMEM, "the sandbox");
+	run->seat = t;
+	list_add_tail(&t->waiting, &run->in_session);
+	list_add_tail(&s->runs, &run->in_sandbox);
+	sandbox_used(s);
+	sandbox_changed(s);
+	return 0;
+}
+
+void sandbox_leave(struct run *run)
+{
+	struct seat *t = take_ptr(run->seat);
+
+	if (!t)
+		return;
+	list_del(&run->in_session);
+	list_del(&run->in_sandbox);
+	if (t->current == run) {
+		t->current = NULL;
+		if (t->name && run->complete && run->exit.lives) {
+			t->steps++;
+			t->lease_steps++;
+			vm_hear(t->lease, &seat_events, t);
+		} else {
+			drop_lease(t);
+		}
+	}
+	run->lease = NULL;
+	loop_defer(run->d->loop, &t->next);
+	sandbox_used(t->sandbox);
+	sandbox_changed(t->sandbox);
+}
+
+/* If the machine has died, that is told right behind. */
+bool sandbox_put_off(struct run *run, const char *sentence)
+{
+	struct seat *t = run->seat;
+
+	if (!t || t->current != run || t->sandbox->stage != STAGE_LIVES)
+		return false;
+	snprintf(t->lost, sizeof(t->lost), "%s", sentence);
+	loop_defer(run->d->loop, &t->late);
+	return true;
+}
+
+bool sandbox_retry(struct run *run)
+{
+	struct seat *t = run->seat;
+
+	if (!t || t->current != run || run->started || !t->lease_steps)
+		return false;
+	drop_lease(t);
+	run->lease = NULL;
+	t->current = NULL;
+	list_add(&t->waiting, &run->in_session);
+	job_log(run->job, "session %s: its interpreter had ended; begun anew",
+		t->name);
+	loop_defer(run->d->loop, &t->next);
+	return true;
+}
+
+const struct sandbox_config *sandbox_config_of(const struct run *run)
+{
+	return &run->seat->sandbox->config;
+}
+
+struct environment *sandbox_environment_of(const struct run *run)
+{
+	return run->seat->sandbox->environment;
+}
+
+/* --- ends -------------------------------------------------------------------------- */
+
+/* As sessions.c's: who accepts it finds that it was cancelled. */
+static void cancel(struct run *run, const char *why)
+{
+	if (run->accepted) {
+		run_finish(run, STATUS_CANCELLED, why);
+		return;
+	}
+	run->cancelled = true;
+	run_fail(run, VM_FAILED_GUEST, why);
+	turn_stop(&run->collect);
+	sandbox_leave(run);
+}
+
+/* Each that is left leaves its seat by this. */
+void seats_cancel(struct sandbox *s, const char *why)
+{
+	struct run *run;
+
+	while ((run = list_first(&s->runs, struct run, in_sandbox)))
+		cancel(run, why);
+}
+
+void seats_fail(struct sandbox *s, enum vm_failure why, const char *sentence)
+{
+	list_for_each(pos, tmp, &s->runs) {
+		struct run *run = list_entry(pos, struct run, in_sandbox);
+
+		run_fail(run, run->running || why != VM_FAILED_LOST
+				      ? why : VM_FAILED_START, sentence);
+		if (!run->accepted)
+			sandbox_leave(run);
+	}
+	list_for_each(pos, tmp, &s->seats)
+		drop_lease(list_entry(pos, struct seat, node));
+}
+
+void seats_free(struct sandbox *s)
+{
+	list_for_each(pos, tmp, &s->seats)
+		seat_free(list_entry(pos, struct seat, node));
+}
+
+void seat_end(struct seat *t)
+{
+	const char *why = "its session was ended";
+	struct sandbox *s = t->sandbox;
+	struct run *run;
+
+	while ((run = list_first(&t->waiting, struct run, in_session)))
+		cancel(run, why);
+	if (t->current)
+		cancel(t->current, why);
+	seat_free(t);
+	sandbox_changed(s);
+}
+
+/* --- what is shown of sessions -------------------------------------------------------- */
+
+struct seat *sandbox_session(struct sandbox *s, const char *name)
+{
+	list_for_each(pos, tmp, &s->seats) {
+		struct seat *t = list_entry(pos, struct seat, node);
+
+		if (t->name && !strcmp(t->name, name))
+			return t;
+	}
+	return NULL;
+}
+
+struct seat *sandbox_session_by_no(struct fsd *d, uint64_t no)
+{
+	list_for_each(pos, tmp, &d->sandboxes) {
+		struct sandbox *s = list_entry(pos, struct sandbox, node);
+
+		list_for_each(at, next, &s->seats) {
+			struct seat *t = list_entry(at, struct seat, node);
+
+			if (t->no == no && t->name)
+				return t;
+		}
+	}
+	return NULL;
+}
+
+struct sandbox *seat_sandbox(const struct seat *t)
+{
+	return t->sandbox;
+}
+
+void sandbox_sessions_list(struct sandbox *s,
+			   void (*fn)(void *arg, const char *name, uint64_t no),
+			   void *arg)
+{
+	list_for_each(pos, tmp, &s->seats) {
+		struct seat *t = list_entry(pos, struct seat, node);
+
+		if (t->name)
+			fn(arg, t->name, t->no);
+	}
+}
+
+static int field_state(const struct seat *t, struct buf *out)
+{
+	bool busy = t->current || !list_empty(&t->waiting);
+
+	return buf_fmt(out, "%s\n", busy ? "busy" : t->lease ? "idle" : "lost");
+}
+
+static int field_language(const struct seat *t, struct buf *out)
+{
+	return buf_fmt(out, "%s\n", t->lang->name);
+}
+
+static int field_steps(const struct seat *t, struct buf *out)
+{
+	return buf_fmt(out, "%" PRIu64 "\n", t->steps);
+}
+
+static const struct {
+	const char *name;
+	int (*show)(const struct seat *t, struct buf *out);
+} fields[] = {
+	{ "state", field_state },
+	{ "language", field_language },
+	{ "steps", field_steps },
+};
+
+const char *seat_field_name(unsigned field)
+{
+	return field < ARRAY_SIZE(fields) ? fields[field].name : NULL;
+}
+
+int seat_field(const struct seat *t, unsigned field, struct buf *out)
+{
+	return field < ARRAY_SIZE(fields) ? fields[field].show(t, out)
+					  : -ENOENT;
+}

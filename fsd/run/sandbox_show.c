@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of a sandbox say and take: its config, its time, its state, its
+ * processes, and files that are on their way to be its config.
+ */
+#include "sandbox_int.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "fsd/base/fiber.h"
+#include "fsd/jobs/environments.h"
+
+/* --- config.json ------------------------------------------------------------------ */
+
+/* Either may be NULL. */
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* The first key that the machine has had from its beginning, and that is another
+ * one now; or NULL. */
+static const char *frozen_key(const struct job_config *a,
+			      const struct job_config *b)
+{
+	if (!same_text(a->environment, b->environment))
+		return "environment";
+	if (a->memory_mb != b->memory_mb)
+		return "memory_mb";
+	if (a->cpus != b->cpus)
+		return "cpus";
+	return a->processes != b->processes ? "processes" : NULL;
+}
+
+static int parse(const struct sandbox *s, const char *text, size_t len,
+		 struct sandbox_config *ret, struct err *err)
+{
+	const char *frozen;
+	int r = sandbox_config_parse(text, len, &s->d->options->limits, ret,
+				     err);
+
+	if (r < 0)
+		return r;
+	r = environments_check(s->d, &ret->machine, err);
+	frozen = r == 0 && s->stage != STAGE_NEW
+			 ? frozen_key(&s->config.machine, &ret->machine)
+			 : NULL;
+	if (frozen)
+		r = err_set(err, -EBUSY,
+			    "config.json: \"%s\" cannot be changed, since the "
+			    "machine has begun; \"env\", \"idle\", \"life\" and "
+			    "\"meta\" can", frozen);
+	if (r < 0)
+		sandbox_config_done(ret);
+	return r;
+}
+
+int sandbox_check_config(const struct sandbox *s, const char *text, size_t len,
+			 struct err *err)
+{
+	struct sandbox_config config;
+	int r = parse(s, text, len, &config, err);
+
+	if (r == 0)
+		sandbox_config_done(&config);
+	return r;
+}
+
+int sandbox_configure(struct sandbox *s, const char *text, size_t len,
+		      struct err *err)
+{
+	struct sandbox_config config;
+	struct buf copy = { 0 };
+	int r = parse(s, text, len, &config, err);
+
+	if (r < 0)
+		return r;
+	if (len && buf_add(&copy, text, len) < 0) {
+		sandbox_config_done(&config);
+		return err_sys(err, -ENOMEM, "config.json");
+	}
+	/* What was written to until holds as long as life is the same. */
+	if (config.life_ms != s->config.life_ms)
+		s->until_ns = config.life_ms ? s->made_ns + config.life_ms *
+							    NS_PER_MS
+					     : 0;
+	sandbox_config_done(&s->config);
+	buf_done(&s->text);
+	s->config = config;
+	s->text = copy;
+	sandbox_set_times(s);
+	return 0;
+}
+
+int sandbox_show_config(const struct sandbox *s, struct buf *out)
+{
+	return s->text.len ? buf_add(out, s->text.data, s->text.len) : 0;
+}
+
+/* --- until -------------------------------------------------------------------------- */
+
+static bool is_digits(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && text[n] >= '0' && text[n] <= '9')
+		n++;
+	return n && n == len;
+}
+
+/* RFC 3339. Return: the rest, or NULL. */
+static const char *read_offset(const char *at, int64_t *ret_s)
+{
+	int hours, minutes, n = 0;
+
+	*ret_s = 0;
+	if (*at == 'Z' || *at == 'z')
+		return at + 1;
+	if ((*at != '+' && *at != '-') ||
+	    sscanf(at + 1, "%2d:%2d%n", &hours, &minutes, &n) < 2 || n != 5)
+		return NULL;
+	*ret_s = (hours * 60 + minutes) * (*at == '-' ? -60 : 60);
+	return at + 1 + n;
+}
+
+static int read_time(const char *text, uint64_t *ret_ns)
+{
+	uint64_t ns = 0, digit = NS_PER_S / 10;
+	struct tm tm = { 0 };
+	char sep;
+	int64_t offset, s;
+	int n = 0;
+
+	if (sscanf(text, "%4d-%2d-%2d%c%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon,
+		   &tm.tm_mday, &sep, &tm.tm_hour, &tm.tm_min, &tm.tm_sec,
+		   &n) < 7 || n != 19 || !strchr("Tt ", sep))
+		return -EINVAL;
+	text += n;
+	if (*text == '.')
+		for (text++; *text >= '0' && *text <= '9'; text++) {
+			ns += (uint64_t)(*text - '0') * digit;
+			digit /= 10;
+		}
+	text = read_offset(text, &offset);
+	if (!text || *text || tm.tm_mon < 1 || tm.tm_mon > 12 ||
+	    tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 ||
+	    tm.tm_min > 59 || tm.tm_sec > 60 || tm.tm_year < 1970 ||
+	    tm.tm_year > 2261)
+		return -EINVAL;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	s = timegm(&tm) - offset;
+	*ret_ns = MAX(s, 0) * NS_PER_S + ns;
+	return 0;
+}
+
+#define SECONDS_MAX (LIMIT_SANDBOX_MS / 1000)
+
+static int read_until(const char *text, uint64_t *ret_ns)
+{
+	uint64_t seconds = 0;
+
+	if (!*text) {
+		*ret_ns = 0;
+		return 0;
+	}
+	if (!is_digits(text, strlen(text)))
+		return read_time(text, ret_ns);
+	if (strlen(text) > 10)
+		return -EINVAL;
+	for (; *text; text++)
+		seconds = seconds * 10 + (uint64_t)(*text - '0');
+	*ret_ns = realtime_ns() + seconds * NS_PER_S;
+	return seconds > SECONDS_MAX ? -EINVAL : 0;
+}
+
+int sandbox_set_until(struct sandbox *s, const char *text, size_t len,
+		      struct err *err)
+{
+	char line[64];
+	uint64_t ns;
+
+	while (len && strchr(" \t\r\n", text[len - 1]) && text[len - 1])
+		len--;
+	snprintf(line, sizeof(line), "%.*s", (int)MIN(len, sizeof(line) - 1),
+		 text);
+	if (len >= sizeof(line) || strlen(line) != len ||
+	    read_until(line, &ns) < 0) {
+		utf8_make_plain(line);
+		return err_set(err, -EINVAL,
+			       "until: \"%s\" is no time; it must be one such as "
+			       "2030-01-31T12:00:00Z, a number of seconds from "
+			       "now, up to %u, or empty: for ever", line,
+			       (unsigned)SECONDS_MAX);
+	}
+	s->until_ns = ns;
+	sandbox_set_times(s);
+	return 0;
+}
+
+int sandbox_show_until(const struct sandbox *s, struct buf *out)
+{
+	char when[32];
+
+	if (!s->until_ns)
+		return 0;
+	time_render(s->until_ns, when);
+	return buf_fmt(out, "%s\n", when);
+}
+
+/* --- state ------------------------------------------------------------------------------ */
+
+static const char *const words[] = { "new", "idle", "busy", "lost" };
+
+unsigned sandbox_state_no(const struct sandbox *s)
+{
+	if (s->stage == STAGE_LOST)
+		return 3;
+	if (!list_empty(&s->runs))
+		return 2;
+	return s->stage == STAGE_NEW ? 0 : 1;
+}
+
+int sandbox_show_state(const struct sandbox *s, struct buf *out)
+{
+	return buf_fmt(out, "%s\n", words[sandbox_state_no(s)]);
+}
+
+/* --- processes ---------------------------------------------------------------------------- */
+
+/* On the stack of the fiber that waits. */
+struct asked {
+	struct fiber *fiber;
+	struct buf text;
+	int result;
+	bool done;
+};
+
+static void on_processes(void *arg, int r, const uint8_t *data, size_t size)
+{
+	struct asked *a = arg;
+
+	a->result = r;
+	if (r == 0 && size)
+		a->result = buf_add(&a->text, data, size);
+	a->done = true;
+	if (a->fiber)
+		fiber_wake(a->fiber);
+}
+
+static const char *job_in(const struct sandbox *s, unsigned lane)
+{
+	list_for_each(pos, tmp, &((struct sandbox *)(uintptr_t)s)->seats) {
+		struct seat *t = list_entry(pos, struct seat, node);
+
+		if (lane && t->lease && vm_lane(t->lease) == lane)
+			return t->current && t->current->job
+				       ? t->current->job->meta.name : "-";
+	}
+	return "-";
+}
+
+/* "PID LANE COMMAND" as "PID JOB COMMAND". */
+static void put_process(const struct sandbox *s, char *line, struct buf *out)
+{
+	unsigned pid, lane;
+	int n = 0;
+
+	if (sscanf(line, "%u %u %n", &pid, &lane, &n) < 2 || !n)
+		return;
+	utf8_make_plain(line + n);
+	buf_fmt(out, "%u %s %s\n", pid, job_in(s, lane), line + n);
+}
+
+int sandbox_show_processes(struct sandbox *s, struct buf *out)
+{
+	struct asked a = { .fiber = fiber_self() };
+	struct wire_fs fs = { .op = WIRE_FS_PROCESSES, .path = (char[]){ "" } };
+	uint64_t no = s->no;
+	struct fsd *d = s->d;
+	char *save = NULL;
+	int r = a.fiber ? 0 : -EIO;
+
+	if (s->stage != STAGE_LIVES)
+		return 0; /* none */
+	if (r == 0)
+		r = vm_fs(s->lease, &fs, on_processes, &a);
+	if (r < 0)
+		return r;
+	a.fiber = a.done ? NULL : a.fiber;
+	if (!a.done)
+		fiber_pause();
+	s = sandboxes_by_no(d, no); /* it may have ended meanwhile */
+	r = s ? a.result : -ESTALE;
+	if (r == 0 && a.text.len)
+		for (char *line = strtok_r(a.text.data, "\n", &save); line;
+		     line = strtok_r(NULL, "\n", &save))
+			put_process(s, line, out);
+	buf_done(&a.text);
+	return r < 0 ? r : out->failed;
+}
+
+/* --- files beside it ------------------------------------------------------------------------- */
+
+int sandbox_file_make(struct sandbox *s, const char *name,
+		      struct sandbox_file **ret, struct err *err)
+{
+	struct sandbox_file *f;
+	unsigned count = 0;
+
+	list_for_each(pos, tmp, &s->files)
+		count++;
+	if (count >= LIMIT_SANDBOX_FILES)
+		return err_set(err, -EDQUOT,
+			       "a sandbox has at most %u files beside its own: "
+			       "they are for being renamed to config.json",
+			       LIMIT_SANDBOX_FILES);
+	f = calloc(1, sizeof(*f));
+	if (f)
+		f->name = strdup(name);
+	if (!f || !f->name) {
+		free(f);
+		return err_sys(err, -ENOMEM, "%s", name);
+	}
+	f->sandbox = s;
+	f->no = sessions_next_no(s->d);
+	f->text.cap = LIMIT_CONFIG_BYTES + 1;
+	list_add_tail(&s->files, &f->node);
+	*ret = f;
+	return 0;
+}
+
+struct sandbox_file *sandbox_file_find(struct sandbox *s, const char *name)
+{
+	list_for_each(pos, tmp, &s->files) {
+		struct sandbox_file *f =
+			list_entry(pos, struct sandbox_file, node);
+
+		if (!strcmp(f->name, name))
+			return f;
+	}
+	return NULL;
+}
+
+struct sandbox_file *sandbox_file_by_no(struct fsd *d, uint64_t no)
+{
+	list_for_each(pos, tmp, &d->sandboxes) {
+		struct sandbox *s = list_entry(pos, struct sandbox, node);
+
+		list_for_each(at, next, &s->files) {
+			struct sandbox_file *f =
+				list_entry(at, struct sandbox_file, node);
+
+			if (f->no == no)
+				return f;
+		}
+	}
+	return NULL;
+}
+
+void sandbox_file_del(struct sandbox_file *f)
+{
+	list_del(&f->node);
+	buf_done(&f->text);
+	free(f->name);
+	free(f);
+}
+
+void sandbox_files_list(struct sandbox *s,
+			void (*fn)(void *arg, const char *name, uint64_t no),
+			void *arg)
+{
+	list_for_each(pos, tmp, &s->files) {
+		struct sandbox_file *f =
+			list_entry(pos, struct sandbox_file, node);
+
+		fn(arg, f->name, f->no);
+	}
+}

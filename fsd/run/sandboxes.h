@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sandboxes: living machines in which several interpreters and programs run side
+ * by side. A run whose config names one has no machine of its own and waits for
+ * none: it takes a seat there, a session's or one for itself. The machine is
+ * asked for by the first run or the first use of its files, and is one run for
+ * the scheduler. A sandbox ends by rmdir, at its time, by idleness, and with the
+ * daemon; when its machine dies it is lost for good, and says so.
+ */
+#ifndef FSD_SANDBOXES_H
+#define FSD_SANDBOXES_H
+
+#include "fsd/fsd.h"
+
+struct fiber;
+struct run;
+struct sandbox;
+struct seat;
+
+/* --- for .fsd/sandboxes ------------------------------------------------------ */
+
+/* Return: 0, or negative errno with a sentence. The caller knows that uid has none
+ * of that name. */
+int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
+		 struct sandbox **ret, struct err *err);
+/* Its runs are cancelled, its machine ends, its name is free; it is gone. */
+void sandbox_end(struct sandbox *s);
+void sandboxes_free(struct fsd *d);
+
+/* Those of uid; root sees all. */
+struct sandbox *sandboxes_find(struct fsd *d, uid_t uid, const char *name);
+struct sandbox *sandboxes_by_no(struct fsd *d, uint64_t no);
+void sandboxes_list(struct fsd *d, uid_t uid,
+		    void (*fn)(void *arg, const char *name, uint64_t no),
+		    void *arg);
+bool sandbox_is_for(const struct sandbox *s, uid_t uid);
+uint64_t sandbox_no(const struct sandbox *s);
+const char *sandbox_name(const struct sandbox *s);
+uid_t sandbox_uid(const struct sandbox *s);
+gid_t sandbox_gid(const struct sandbox *s);
+uint64_t sandbox_made_ns(const struct sandbox *s); /* CLOCK_REALTIME */
+
+/* Its files, whole; negative errno without memory. */
+int sandbox_show_state(const struct sandbox *s, struct buf *out);
+int sandbox_show_until(const struct sandbox *s, struct buf *out);
+int sandbox_show_config(const struct sandbox *s, struct buf *out);
+/* A number that is another one when state says another word. */
+unsigned sandbox_state_no(const struct sandbox *s);
+/* What the machine's processes are now; a fiber waits for the answer. */
+int sandbox_show_processes(struct sandbox *s, struct buf *out);
+
+/* Takes a config. Return: 0; -EINVAL, -EFBIG, -ENODATA (it ends too early), -EBUSY
+ * (the machine has begun) with a sentence, and nothing has changed. */
+int sandbox_configure(struct sandbox *s, const char *text, size_t len,
+		      struct err *err);
+/* The same without taking it. */
+int sandbox_check_config(const struct sandbox *s, const char *text, size_t len,
+			 struct err *err);
+/* Takes what was written to until. Return: 0 or -EINVAL with a sentence. */
+int sandbox_set_until(struct sandbox *s, const char *text, size_t len,
+		      struct err *err);
+
+/* Files beside config.json, until they are renamed to it. Numbers are as the
+ * sandboxes'. */
+struct sandbox_file {
+	struct list node;
+	struct sandbox *sandbox;
+	uint64_t no;
+	char *name;      /* owned */
+	struct buf text;
+};
+/* Return: 0, -EDQUOT with a sentence: there are too many; -ENOMEM. */
+int sandbox_file_make(struct sandbox *s, const char *name,
+		      struct sandbox_file **ret, struct err *err);
+struct sandbox_file *sandbox_file_find(struct sandbox *s, const char *name);
+struct sandbox_file *sandbox_file_by_no(struct fsd *d, uint64_t no);
+void sandbox_file_del(struct sandbox_file *f);
+void sandbox_files_list(struct sandbox *s,
+			void (*fn)(void *arg, const char *name, uint64_t no),
+			void *arg);
+
+/* Its sessions. */
+struct seat *sandbox_session(struct sandbox *s, const char *name);
+struct seat *sandbox_session_by_no(struct fsd *d, uint64_t no);
+struct sandbox *seat_sandbox(const struct seat *t);
+void sandbox_sessions_list(struct sandbox *s,
+			   void (*fn)(void *arg, const char *name, uint64_t no),
+			   void *arg);
+const char *seat_field_name(unsigned field); /* as session_field_name() */
+int seat_field(const struct seat *t, unsigned field, struct buf *out);
+/* Its steps are cancelled, its interpreter ends. */
+void seat_end(struct seat *t);
+
+/* Who waits for its machine; embedded, zeroed. */
+struct sandbox_waiter {
+	struct list node;
+	struct fiber *fiber;
+	int result;
+};
+/* Begins it, if it has not, and waits until its machine is there. w is borrowed
+ * meanwhile. Return: 0; -ESTALE: it is lost, or has ended; -EIO: no machine is to
+ * be had; -EINTR: sandbox_stop_waiting(); another one with a sentence: it cannot
+ * begin. */
+int sandbox_wait(struct sandbox *s, struct sandbox_waiter *w, struct err *err);
+void sandbox_stop_waiting(struct sandbox_waiter *w);
+bool sandbox_is_there(const struct sandbox *s); /* its machine */
+/* As vm_fs(); that is use. */
+int sandbox_fs(struct sandbox *s, const struct wire_fs *fs, vm_fs_done *done,
+	       void *arg);
+/* node is in its list until told is called for that, once, at the next state. */
+void sandbox_watch(struct sandbox *s, struct list *node,
+		   void (*told)(struct list *node));
+
+/* --- for runs ------------------------------------------------------------------ */
+
+/* Return: 0, or negative errno with a sentence: there is none of that name, it is
+ * lost, cannot begin now, or its session speaks another language. */
+int sandboxes_check(struct fsd *d, uid_t uid, const struct job_config *config,
+		    const struct lang *lang, bool accepted, struct err *err);
+/* Takes a seat for the run: run->seat. Its machine begins. Return: as above. */
+int sandbox_enter(struct run *run, struct err *err);
+/* It has all that it needs: run_begin() or run_events.failed() comes later. */
+void sandbox_go(struct run *run);
+/* No-op without a seat. run->seat and run->lease are NULL afterwards. */
+void sandbox_leave(struct run *run);
+/* The machine has failed, or only what belongs to the run: true if it will be known
+ * soon, and then the run fails. */
+bool sandbox_put_off(struct run *run, const char *sentence);
+/* As sessions_retry(). */
+bool sandbox_retry(struct run *run);
+/* Of a run with a seat. */
+const struct sandbox_config *sandbox_config_of(const struct run *run);
+struct environment *sandbox_environment_of(const struct run *run);
+
+#endif
