@@ -82,6 +82,8 @@ const struct tree_row fsd_rows[] = {
 				false, "what can be run" },
 	[FSD_ROW_SESSIONS] = { "sessions", ROW_DIR, S_IFDIR | 0555, 0, true,
 			       false, "living sessions" },
+	[FSD_ROW_SANDBOXES] = { "sandboxes", ROW_DIR, S_IFDIR | 0777, 0, true,
+				false, "living machines that jobs share" },
 	[FSD_ROW_LOST] = { "lost+found", ROW_DIR, S_IFDIR | 0555, 0, true,
 			   false, "what was found damaged, and why" },
 };

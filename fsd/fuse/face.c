@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "face_environment.h"
+#include "face_place.h"
+#include "face_sandbox.h"
+#include "fsd/files/remote.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/job.h"
 #include "fsd/mount/requests.h"
@@ -30,18 +33,14 @@ struct last_error {
 
 /* --- places ------------------------------------------------------------------ */
 
-#define PLACE_ROW(p) ((enum fsd_row)((p) & 0xff))
-#define PLACE_LANG(p) ((unsigned)((p) >> 8 & 0xff))
-#define PLACE_FIELD(p) ((unsigned)((p) >> 16 & 0xff))
-#define PLACE_SESSION(p) ((p) >> 24)
-#define PLACE(row, lang, field) \
-	((uint64_t)(row) | (uint64_t)(lang) << 8 | (uint64_t)(field) << 16)
-
-#define FIELD_FILES 0xff /* of a session */
-
 uint64_t face_files(uint64_t place)
 {
-	return PLACE_ROW(place) == FSD_ROW_SESSIONS &&
+	bool sandbox = PLACE_ROW(place) == FSD_ROW_SANDBOXES &&
+		       PLACE_LANG(place) == OF_SANDBOX;
+
+	if (sandbox && PLACE_FIELD(place) == FIELD_ROOT)
+		return PLACE_SESSION(place) | REMOTE_ROOT;
+	return (sandbox || PLACE_ROW(place) == FSD_ROW_SESSIONS) &&
 			       PLACE_FIELD(place) == FIELD_FILES
 		       ? PLACE_SESSION(place)
 		       : 0;
@@ -144,6 +143,8 @@ int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 		*ret_place = fsd_row_by_name(name);
 		return *ret_place ? 0 : -ENOENT;
 	}
+	if (PLACE_ROW(dir) == FSD_ROW_SANDBOXES)
+		return face_sandbox_find(d, uid, dir, name, ret_place);
 	if (PLACE_ROW(dir) == FSD_ROW_SESSIONS)
 		return find_session(d, uid, dir, name, ret_place);
 	if (PLACE_ROW(dir) != FSD_ROW_TEMPLATES || PLACE_FIELD(dir))
@@ -171,6 +172,8 @@ int face_check(struct fsd *d, uid_t uid, uint64_t place)
 
 	if (is_lost(place))
 		return is_operator(uid) ? 0 : -EACCES;
+	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
+		return face_sandbox_check(d, uid, place);
 	if (PLACE_ROW(place) != FSD_ROW_SESSIONS || !PLACE_SESSION(place))
 		return 0;
 	s = sessions_by_no(d, PLACE_SESSION(place));
@@ -181,6 +184,8 @@ bool face_is_dir(uint64_t place)
 {
 	if (!place || face_files(place))
 		return true;
+	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
+		return face_sandbox_is_dir(place);
 	return fsd_rows[PLACE_ROW(place)].kind == ROW_DIR &&
 	       !PLACE_FIELD(place) && !is_lost(place);
 }
@@ -192,6 +197,7 @@ bool face_is_fixed(uint64_t place)
 	case FSD_ROW_SECURITY:
 	case FSD_ROW_STATS:
 	case FSD_ROW_LAST_ERROR:
+	case FSD_ROW_SANDBOXES:
 		return false;
 	case FSD_ROW_TEMPLATES:
 		return PLACE_LANG(place); /* environments come and go */
@@ -202,6 +208,8 @@ bool face_is_fixed(uint64_t place)
 
 mode_t face_mode(uint64_t place)
 {
+	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
+		return face_sandbox_mode(place);
 	if (face_is_dir(place))
 		return S_IFDIR | 0555;
 	if (is_lost(place))
@@ -280,7 +288,9 @@ void face_list(struct fsd *d, uid_t uid, uint64_t dir,
 	       void (*fn)(void *arg, const char *name, uint64_t place),
 	       void *arg)
 {
-	if (PLACE_ROW(dir) == FSD_ROW_SESSIONS) {
+	if (PLACE_ROW(dir) == FSD_ROW_SANDBOXES) {
+		face_sandbox_list(d, uid, dir, fn, arg);
+	} else if (PLACE_ROW(dir) == FSD_ROW_SESSIONS) {
 		list_sessions(d, uid, dir, &(struct lister){ fn, arg });
 	} else if (dir == FSD_ROW_LOST && is_operator(uid)) {
 		depot_lost_each(d->depot, list_lost,
@@ -453,6 +463,8 @@ static void text_field(uint64_t place, struct buf *out)
 
 int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
 {
+	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
+		return face_sandbox_text(d, place, out);
 	if (PLACE_ROW(place) == FSD_ROW_SESSIONS) {
 		const struct session *s =
 			sessions_by_no(d, PLACE_SESSION(place));

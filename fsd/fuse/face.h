@@ -27,8 +27,10 @@ void face_list(struct fsd *d, uid_t uid, uint64_t dir,
 /* The session whose directory that is, or NULL. Its field FACE_FILES is where
  * remote.c begins. */
 #define FACE_FILES "files"
+#define FACE_ROOT "root" /* of a sandbox: likewise */
 struct session *face_session(struct fsd *d, uint64_t place);
-/* The number of the session whose files/ that is, or 0. */
+/* The number of the session or sandbox whose files/ that is, with REMOTE_ROOT if it
+ * is root/; or 0. */
 uint64_t face_files(uint64_t place);
 /* The whole text of a file, as uid sees it. Return: 0 or negative errno. */
 int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out);

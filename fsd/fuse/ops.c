@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "face.h"
+#include "face_sandbox.h"
 #include "fsd/mount/notify.h"
 #include "fsd/users/people.h"
 #include "fsd/run/run.h"
+#include "fsd/run/sandboxes.h"
 #include "fsd/store/depot.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
@@ -328,6 +330,7 @@ static uint64_t face_time(fuse_req_t req, const struct target *t)
 int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 {
 	struct fsd *d = ops_fsd(req);
+	const struct sandbox *owner;
 	struct buf text = { 0 };
 	int r = 0;
 
@@ -345,11 +348,17 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 		ret->st_nlink = S_ISDIR(ret->st_mode) ? 2 : 1;
 		ret->st_uid = geteuid();
 		ret->st_gid = getegid();
+		owner = t->kind == T_FSD ? face_sandbox(d, t->place) : NULL;
+		if (owner) {
+			ret->st_uid = sandbox_uid(owner);
+			ret->st_gid = sandbox_gid(owner);
+		}
 		if (t->kind == T_FSD && !face_is_dir(t->place) &&
 		    face_text(d, t->place, fuse_req_ctx(req)->uid, &text) == 0)
 			ret->st_size = (off_t)text.len;
 		buf_done(&text);
-		set_times(ret, face_time(req, t));
+		set_times(ret, owner ? sandbox_made_ns(owner)
+				     : face_time(req, t));
 	}
 	ret->st_ino = ops_ino(t);
 	return r;

@@ -15,6 +15,7 @@
 #include "fsd/run/sessions.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
+#include "ops_sandbox.h"
 #include "fsd/jobs/unstored.h"
 
 static const char *dir_name(const struct target *dir)
@@ -163,6 +164,8 @@ static int make_dir(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return r;
 	if (dir.kind == T_ROOT)
 		return make_job(req, name, mode, t);
+	if (ops_sandbox_is(&dir))
+		return ops_sandbox_mkdir(req, &dir, name, t);
 	if (dir.kind == T_JOB)
 		row = job_row_by_name(name);
 	if (row)
@@ -275,6 +278,8 @@ static int do_unlink(fuse_req_t req, struct target *t)
 			       : unlink_row(t->job, t->row);
 	if (t->kind == T_NODE)
 		return t->node->is_dir ? -EISDIR : unlink_node(t);
+	if (ops_sandbox_is(t))
+		return ops_sandbox_unlink(req, t);
 	return t->kind == T_JOB ? -EISDIR : -EPERM;
 }
 
@@ -331,6 +336,8 @@ static int do_rmdir(fuse_req_t req, struct target *t)
 		session_end(session);
 		return 0;
 	}
+	if (ops_sandbox_is(t))
+		return ops_sandbox_rmdir(req, t);
 	if (t->kind == T_JOB && notify_is_helper(ops_fsd(req),
 						 fuse_req_ctx(req)->pid))
 		return retain_take(take_ptr(t->job));
@@ -535,6 +542,8 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return renamed_before(&from, &to, run_before, ret_job);
 	if (r < 0)
 		return r;
+	if (ops_sandbox_is(&from) && ops_sandbox_is(&to))
+		return ops_sandbox_rename(req, &from, &to, newname, flags);
 	*ret_job = from.kind == T_JOB ? from.job : to.job;
 	requests_begin(ops_fsd(req), *ret_job ? (*ret_job)->meta.run : 0);
 	if (flags & ~(unsigned)RENAME_NOREPLACE)

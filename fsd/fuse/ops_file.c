@@ -18,6 +18,7 @@
 #include "fsd/jobs/unstored.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
+#include "ops_sandbox.h"
 
 /* --- writing ----------------------------------------------------------------------- */
 
@@ -258,6 +259,8 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 		write_ctl(req, h, data, size);
 	else if (h->kind == H_FILE)
 		write_file(req, h, data, size, off);
+	else if (h->kind == H_STAGED)
+		ops_staged_write(req, h, data, size, off);
 	else if (h->kind == H_FEED)
 		wait_write(h->t.job, req, data, size, fi->flags & O_NONBLOCK);
 	else
@@ -418,6 +421,8 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (h && h->kind == H_FILE && h->t.kind == T_NODE && h->kept->writer &&
 	    h->kept->changed && !h->t.node->unlinked)
 		r = flush(req, h);
+	else if (h && h->kind == H_STAGED)
+		r = ops_staged_flush(req, h);
 	if (r < 0)
 		ops_fail(req, ino, NULL, r);
 	else
@@ -493,6 +498,8 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	loop_timer_del(&h->doubt);
+	if (h->kind == H_STAGED)
+		ops_staged_release(h);
 	ops_hold_job_of(h);
 	node = h->t.kind == T_NODE ? h->t.node : NULL;
 	if (node && h->kept->writer) {

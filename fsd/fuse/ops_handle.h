@@ -15,6 +15,7 @@ enum handle_kind {
 	H_CTL,    /* verbs */
 	H_SINK,   /* written bytes are accepted and dropped */
 	H_FEED,   /* stdin.feed, for writing: may park */
+	H_STAGED, /* a sandbox's file, for writing: ops_sandbox.h */
 };
 
 struct handle {
@@ -39,7 +40,8 @@ struct handle {
 	struct inherit_handle *kept;
 	struct json_prefix *prefix; /* owned: ops_config.c; or NULL */
 	struct loop_timer doubt; /* so long after its close there is no release */
-	struct buf text;  /* H_TEXT */
+	struct buf text;  /* H_TEXT, H_STAGED */
+	bool cut;         /* H_STAGED: it was opened to be empty */
 	struct events_reader *events; /* owned, H_WAIT on `events` */
 	struct wait_poll poll;
 	struct quota_open open;

@@ -20,6 +20,7 @@
 #include "fsd/run/run.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
+#include "ops_sandbox.h"
 #include "fsd/jobs/unstored.h"
 
 static bool wants_write(const struct fuse_file_info *fi)
@@ -253,6 +254,9 @@ static int open_face(fuse_req_t req, const struct target *t,
 
 	if (face_is_dir(t->place))
 		return -EISDIR;
+	fi->direct_io = 1;
+	if (ops_sandbox_is(t) && (wants_write(fi) || (fi->flags & O_TRUNC)))
+		return ops_sandbox_open(req, t, fi, ret);
 	if (wants_write(fi) && !ctl)
 		return ops_refuse_at(req, ops_ino(t), NULL, -EPERM,
 				     "what is in .fsd only tells something and "
@@ -263,7 +267,8 @@ static int open_face(fuse_req_t req, const struct target *t,
 	*ret = ops_handle_new(ops_fsd(req), ctl ? H_CTL : H_TEXT, t);
 	if (!*ret)
 		return -ENOMEM;
-	fi->direct_io = 1;
+	if (ops_sandbox_is(t))
+		return ops_sandbox_text(*ret);
 	return face_text(ops_fsd(req), t->place, uid, &(*ret)->text);
 }
 
@@ -337,6 +342,9 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 	struct fuse_file_info unused = { 0 };
 	unsigned run = kept->run;
 	int r = h ? open_files_adopt(d, kept, h) : -ENOMEM;
+
+	if (r == 0 && h->kind == H_STAGED)
+		r = -ESTALE; /* what it was on ended with its server */
 
 	if (r == 0 && gone)
 		open_gone(h, fd);
@@ -481,6 +489,10 @@ static int do_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return ops_refuse(req, -EPERM, name,
 				  "only jobs (directories) can be made here: "
 				  "mkdir first");
+	if (ops_sandbox_is(&dir)) {
+		fi->direct_io = 1;
+		return ops_sandbox_create(req, &dir, name, t, ret);
+	}
 	if (dir.kind == T_JOB)
 		row = job_row_by_name(name);
 	if (row) {

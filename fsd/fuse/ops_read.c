@@ -9,6 +9,7 @@
 #include "fsd/store/depot_calls.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
+#include "ops_sandbox.h"
 #include "fsd/mount/requests.h"
 #include "fsd/run/run.h"
 
@@ -20,6 +21,8 @@ static void reply_text(fuse_req_t req, struct handle *h, size_t size, off_t off)
 {
 	int r = 0;
 
+	if (off == 0 && ops_sandbox_is(&h->t))
+		r = ops_sandbox_text(h);
 	if (off == 0 && h->t.kind == T_ROW) {
 		r = ops_row_text(h);
 		h->kept->seen = (int)h->t.job->meta.state;
@@ -107,6 +110,9 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	case H_TEXT:
 		reply_text(req, h, size, off);
 		return;
+	case H_STAGED:
+		ops_staged_read(req, h, size, off);
+		return;
 	case H_WAIT:
 		what = wait_what(h, size, (uint64_t)off, fi->flags);
 		wait_read(h->t.job, req, &what);
@@ -129,6 +135,10 @@ void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 		if (ph)
 			fuse_pollhandle_destroy(ph);
 		fuse_reply_poll(req, POLLERR);
+		return;
+	}
+	if (h->kind == H_TEXT && ops_sandbox_is(&h->t)) {
+		fuse_reply_poll(req, ops_sandbox_poll(h, ph));
 		return;
 	}
 	if (h->kind == H_WAIT || h->kind == H_FEED) {

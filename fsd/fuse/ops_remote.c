@@ -10,7 +10,8 @@
 #include "face.h"
 #include "fsd/files/node.h"
 #include "fsd/files/remote.h"
-#include "fsd/run/sessions.h"
+#include "fsd/run/homes.h"
+#include "fsd/run/sandboxes.h"
 
 /* One that takes many answers ends so long after its beginning, and the machine
  * has its wait for the last of them. */
@@ -18,21 +19,21 @@
 
 /* --- asking ------------------------------------------------------------------ */
 
-/* The session whose files/ that number is, or 0. */
-static uint64_t root_session(fuse_ino_t ino)
+/* The key of the home or root whose directory that number is, or 0. */
+uint64_t remote_root_key(fuse_ino_t ino)
 {
 	return INO_CLASS(ino) == INO_FSD ? face_files(INO_REST(ino)) : 0;
 }
 
 bool remote_is(fuse_ino_t ino)
 {
-	return INO_CLASS(ino) == INO_REMOTE || root_session(ino);
+	return INO_CLASS(ino) == INO_REMOTE || remote_root_key(ino);
 }
 
 /* Where ino is. NULL: nowhere any more. */
 static const char *find(struct fsd *d, fuse_ino_t ino, uint64_t *ret_session)
 {
-	*ret_session = root_session(ino);
+	*ret_session = remote_root_key(ino);
 	return *ret_session ? "" : remote_path(d->remotes, ino, ret_session);
 }
 
@@ -40,12 +41,14 @@ bool remote_where(fuse_req_t req, fuse_ino_t ino, char *room, size_t size)
 {
 	uint64_t session = 0;
 	const char *path = find(ops_fsd(req), ino, &session);
-	const struct session *s = path ? sessions_by_no(ops_fsd(req), session)
-				       : NULL;
+	struct home h;
 
-	if (!s || !session_is_for(s, fuse_req_ctx(req)->uid))
+	if (!path || !home_find(ops_fsd(req), session, &h) ||
+	    !home_is_for(&h, fuse_req_ctx(req)->uid))
 		return false;
-	snprintf(room, size, "sessions/%s/files%s%s", session_name(s),
+	snprintf(room, size, "%s/%s/%s%s%s",
+		 h.sandbox ? "sandboxes" : "sessions", h.name,
+		 h.tree == WIRE_FS_ROOT ? FACE_ROOT : FACE_FILES,
 		 *path ? "/" : "", path);
 	return true;
 }
@@ -70,12 +73,18 @@ void ask_free(struct ask *a)
 
 void ask_fail(struct ask *a, int r)
 {
-	const struct session *s = sessions_by_no(a->d, a->session);
+	bool there;
+	struct home h;
 
 	if (a->failed && a->failed(a, r))
 		return;
-	if (r == -ESTALE && a->fs.op >= WIRE_FS_WRITE)
-		ops_refuse(a->req, r, s ? session_name(s) : FSD_DIR_NAME,
+	there = home_find(a->d, a->session, &h);
+	if (r == -ESTALE && there && h.sandbox)
+		ops_refuse(a->req, r, h.name,
+			   "the sandbox is lost: its machine has died, with "
+			   "all that was in it");
+	else if (r == -ESTALE && a->fs.op >= WIRE_FS_WRITE)
+		ops_refuse(a->req, r, there ? h.name : FSD_DIR_NAME,
 			   "the session has no machine; files/ is empty until "
 			   "one of its steps runs");
 	ops_fail(a->req, a->ino, NULL, r);
@@ -114,8 +123,9 @@ static void on_done(void *arg, int r, const uint8_t *data, size_t size)
 
 void ask_send(struct ask *a)
 {
-	struct session *s = sessions_by_no(a->d, a->session);
-	int r = s ? session_fs(s, &a->fs, on_done, a) : -ESTALE;
+	struct home h;
+	int r = home_find(a->d, a->session, &h)
+			? home_fs(&h, &a->fs, on_done, a) : -ESTALE;
 
 	if (r < 0)
 		ask_fail(a, r);
@@ -149,12 +159,12 @@ static int check(fuse_req_t req, fuse_ino_t ino, const char *name,
 {
 	struct fsd *d = ops_fsd(req);
 	const char *dir = find(d, ino, ret_session);
-	const struct session *s = dir ? sessions_by_no(d, *ret_session) : NULL;
+	struct home h;
 	int r = 0;
 
-	if (!s)
+	if (!dir || !home_find(d, *ret_session, &h))
 		return -ESTALE;
-	if (!session_is_for(s, fuse_req_ctx(req)->uid))
+	if (!home_is_for(&h, fuse_req_ctx(req)->uid))
 		return -EACCES;
 	if (name)
 		r = check_name(req, name, op);
@@ -170,6 +180,37 @@ static int check(fuse_req_t req, fuse_ino_t ino, const char *name,
 	return 0;
 }
 
+static void on_interrupt(fuse_req_t req, void *data)
+{
+	(void)req;
+	sandbox_stop_waiting(data);
+}
+
+/* A sandbox begins with the first use of its files; to look at a directory itself
+ * is none. Return: 0 or negative errno. */
+static int await(fuse_req_t req, fuse_ino_t ino, const char *name,
+		 enum wire_fs_op op)
+{
+	struct sandbox_waiter w = { 0 };
+	struct err err = { 0 };
+	struct home h;
+	uint64_t key;
+	int r;
+
+	if (!find(ops_fsd(req), ino, &key) ||
+	    !home_find(ops_fsd(req), key, &h) || !h.sandbox ||
+	    !home_is_for(&h, fuse_req_ctx(req)->uid) ||
+	    sandbox_is_there(h.sandbox) || (op == WIRE_FS_STAT && !name))
+		return 0;
+	if (fuse_req_interrupted(req))
+		return -EINTR;
+	fuse_req_interrupt_func(req, on_interrupt, &w);
+	r = sandbox_wait(h.sandbox, &w, &err);
+	fuse_req_interrupt_func(req, NULL, NULL);
+	return err.text[0] ? ops_refuse(req, r, FSD_DIR_NAME, "%s", err.text)
+			   : r;
+}
+
 bool ask(fuse_req_t req, fuse_ino_t ino, const char *name,
 	 const struct ask *what)
 {
@@ -180,7 +221,9 @@ bool ask(fuse_req_t req, fuse_ino_t ino, const char *name,
 
 	if (!remote_is(ino))
 		return false;
-	r = check(req, ino, name, what->fs.op, &path, &session);
+	r = await(req, ino, name, what->fs.op);
+	if (r == 0)
+		r = check(req, ino, name, what->fs.op, &path, &session);
 	a = r < 0 ? NULL : malloc(sizeof(*a));
 	if (!a) {
 		free(path);
@@ -203,7 +246,7 @@ bool ask(fuse_req_t req, fuse_ino_t ino, const char *name,
 
 /* --- attributes ---------------------------------------------------------------- */
 
-static void fill(const struct session *s, const struct wire_fs_stat *from,
+static void fill(const struct home *h, const struct wire_fs_stat *from,
 		 struct stat *ret)
 {
 	bool dir = from->kind == WIRE_FILE_DIR;
@@ -211,8 +254,8 @@ static void fill(const struct session *s, const struct wire_fs_stat *from,
 	memset(ret, 0, sizeof(*ret));
 	ret->st_mode = (dir ? S_IFDIR : S_IFREG) | (from->mode & 0777);
 	ret->st_nlink = dir ? 2 : 1;
-	ret->st_uid = session_uid(s);
-	ret->st_gid = session_gid(s);
+	ret->st_uid = h->uid;
+	ret->st_gid = h->gid;
 	ret->st_size = dir ? 0 : (off_t)from->size;
 	ret->st_blksize = 4096;
 	ret->st_blocks = ret->st_size / 512 + (ret->st_size % 512 > 0);
@@ -224,9 +267,10 @@ static void fill(const struct session *s, const struct wire_fs_stat *from,
 bool ask_stat(struct ask *a, const uint8_t *data, size_t size,
 	      struct stat *ret)
 {
-	const struct session *s = sessions_by_no(a->d, a->session);
 	struct wire_fs_stat st;
-	int r = s ? wire_fs_stat_get(data, size, &st) : -ESTALE;
+	struct home h;
+	int r = home_find(a->d, a->session, &h)
+			? wire_fs_stat_get(data, size, &st) : -ESTALE;
 
 	if (r == 0 && !a->fs.path[0] && st.kind != WIRE_FILE_DIR)
 		r = -EIO;
@@ -234,7 +278,7 @@ bool ask_stat(struct ask *a, const uint8_t *data, size_t size,
 		ask_fail(a, r);
 		return false;
 	}
-	fill(s, &st, ret);
+	fill(&h, &st, ret);
 	ret->st_ino = a->ino;
 	return true;
 }
@@ -293,24 +337,29 @@ static void ok_answered(struct ask *a, const uint8_t *data, size_t size)
 /* files/ is there even when no machine is: empty, and nobody's to change. */
 static bool empty_root(struct ask *a, int r)
 {
-	const struct wire_fs_stat st = { .kind = WIRE_FILE_DIR, .mode = 0555,
-					 .mtime_ns = realtime_ns() };
+	struct wire_fs_stat st = { .kind = WIRE_FILE_DIR, .mode = 0555,
+				   .mtime_ns = realtime_ns() };
 	uint8_t data[sizeof(st)];
 	struct wire_writer w = { .p = data, .size = sizeof(data) };
+	struct home h;
 
 	if ((r != -ESTALE && r != -EIO) || a->fs.path[0] ||
-	    !sessions_by_no(a->d, a->session))
+	    !home_find(a->d, a->session, &h))
 		return false;
+	if (h.sandbox) /* whose machine may be yet to come */
+		st.mode = 0755;
 	wire_fs_stat_put(&w, &st);
 	a->answered(a, data, w.used);
 	return true;
 }
 
-/* What is in it, while no machine is: nothing. */
+/* What is in a session's, while no machine is: nothing. */
 static bool lookup_failed(struct ask *a, int r)
 {
-	if (r != -ESTALE || !root_session(a->ino) ||
-	    !sessions_by_no(a->d, a->session))
+	struct home h;
+
+	if (r != -ESTALE || !remote_root_key(a->ino) ||
+	    !home_find(a->d, a->session, &h) || h.sandbox)
 		return false;
 	ops_answer(a->req, -ENOENT);
 	ask_free(a);
@@ -332,7 +381,8 @@ static bool lookup_root(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct target t;
 
-	if (INO_CLASS(parent) != INO_FSD || strcmp(name, FACE_FILES) != 0 ||
+	if (INO_CLASS(parent) != INO_FSD ||
+	    (strcmp(name, FACE_FILES) != 0 && strcmp(name, FACE_ROOT) != 0) ||
 	    ops_find(req, parent, name, &t) < 0)
 		return false;
 	return ask(req, ops_ino(&t), NULL, &(struct ask){
@@ -352,7 +402,7 @@ bool remote_forgot(fuse_req_t req, fuse_ino_t ino, uint64_t count)
 {
 	if (!remote_is(ino))
 		return false;
-	if (!root_session(ino))
+	if (!remote_root_key(ino))
 		remote_forget(ops_fsd(req)->remotes, ino, count);
 	fuse_reply_none(req);
 	return true;
@@ -442,11 +492,11 @@ static void set_answered(struct ask *a, const uint8_t *data, size_t size)
 
 static void set_begin(struct ask *a)
 {
-	const struct session *s = sessions_by_no(a->d, a->session);
+	struct home h;
 
 	/* To the owner it has already: what cp -a and tar do. */
 	if ((a->to_set & FUSE_SET_ATTR_UID) &&
-	    a->attr.st_uid != session_uid(s)) {
+	    (!home_find(a->d, a->session, &h) || a->attr.st_uid != h.uid)) {
 		ask_fail(a, -EPERM);
 		return;
 	}
@@ -460,19 +510,6 @@ bool remote_setattr(fuse_req_t req, fuse_ino_t ino, const struct stat *attr,
 	return ask(req, ino, NULL, &(struct ask){
 		.fs.op = WIRE_FS_CHMOD, .attr = *attr, .to_set = to_set,
 		.begin = set_begin, .answered = set_answered });
-}
-
-bool remote_xattr(fuse_req_t req, fuse_ino_t ino, bool list, size_t size)
-{
-	if (!remote_is(ino))
-		return false;
-	if (!list)
-		ops_answer(req, -ENODATA);
-	else if (size)
-		fuse_reply_buf(req, NULL, 0);
-	else
-		fuse_reply_xattr(req, 0);
-	return true;
 }
 
 /* --- names ------------------------------------------------------------------------ */

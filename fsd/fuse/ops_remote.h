@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * .fsd/sessions/NAME/files: each operation is asked of the session's machine
+ * .fsd/sessions/NAME/files, .fsd/sandboxes/NAME/files and root: each operation is asked of the machine
  * and answered when that has answered; the loop never waits, the kernel keeps
  * nothing. Called at the head of each op_*(): false if the number is another's,
  * else the request is answered, or will be.
@@ -16,7 +16,8 @@ bool remote_lookup(fuse_req_t, fuse_ino_t, const char *);
 bool remote_forgot(fuse_req_t, fuse_ino_t, uint64_t);
 bool remote_getattr(fuse_req_t, fuse_ino_t);
 bool remote_setattr(fuse_req_t, fuse_ino_t, const struct stat *, int);
-bool remote_xattr(fuse_req_t, fuse_ino_t, bool list, size_t);
+bool remote_getxattr(fuse_req_t, fuse_ino_t, const char *, size_t);
+bool remote_listxattr(fuse_req_t, fuse_ino_t, size_t);
 bool remote_mkdir(fuse_req_t, fuse_ino_t, const char *, mode_t);
 bool remote_unlink(fuse_req_t, fuse_ino_t, const char *);
 bool remote_rmdir(fuse_req_t, fuse_ino_t, const char *);
@@ -89,6 +90,8 @@ bool ask_stat(struct ask *a, const uint8_t *data, size_t size,
 bool ask_entry(struct ask *a, const uint8_t *data, size_t size,
 	       struct fuse_entry_param *ret);
 
+/* The key of the home or root whose own directory that number is, or 0. */
+uint64_t remote_root_key(fuse_ino_t ino);
 /* True if the number is a directory files/ or something below one. */
 bool remote_is(fuse_ino_t ino);
 

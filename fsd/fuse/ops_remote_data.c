@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Open files and listings in a session's machine. */
 #include "open_files.h"
+#include "fsd/run/homes.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
 
@@ -333,7 +334,10 @@ static void list_answered(struct ask *a, const uint8_t *data, size_t size)
 /* No machine: files/ is empty. */
 static bool list_failed(struct ask *a, int r)
 {
-	if (r != -ESTALE || a->fs.path[0])
+	struct home h;
+
+	if (r != -ESTALE || a->fs.path[0] ||
+	    (home_find(a->d, a->session, &h) && h.sandbox))
 		return false;
 	buf_clear(&a->listing->names);
 	reply_listing(a);

@@ -12,6 +12,7 @@
 #include "face.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
+#include "ops_sandbox.h"
 #include "fsd/jobs/unstored.h"
 
 /*
@@ -128,6 +129,8 @@ static int change(fuse_req_t req, const struct target *t,
 {
 	int r = 0;
 
+	if (ops_sandbox_is(t))
+		return ops_sandbox_setattr(req, t, attr, to_set, fi);
 	if (t->kind == T_ROOT || (t->kind == T_FSD && face_is_dir(t->place)))
 		return -EPERM;
 	if (t->kind == T_FSD)

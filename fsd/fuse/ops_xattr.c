@@ -63,7 +63,7 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 	char room[64] = "";
 	int r;
 
-	if (remote_xattr(req, ino, false, size))
+	if (remote_getxattr(req, ino, name, size))
 		return;
 	r = ops_target(req, ino, &t);
 	if (r == 0)
@@ -79,7 +79,7 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 	struct target t;
 	int r;
 
-	if (remote_xattr(req, ino, true, size))
+	if (remote_listxattr(req, ino, size))
 		return;
 	r = ops_target(req, ino, &t);
 	if (r < 0)

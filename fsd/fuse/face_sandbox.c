@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "face_sandbox.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "face.h"
+#include "face_place.h"
+#include "fsd/run/sandboxes.h"
+
+static const struct {
+	const char *name;
+	unsigned field;
+	mode_t mode;
+	int (*show)(const struct sandbox *s, struct buf *out);
+} rows[] = {
+	{ "config.json", FIELD_CONFIG, S_IFREG | 0600, sandbox_show_config },
+	{ "state", FIELD_STATE, S_IFREG | 0400, sandbox_show_state },
+	{ "until", FIELD_UNTIL, S_IFREG | 0600, sandbox_show_until },
+	{ "processes", FIELD_PROCESSES, S_IFREG | 0400, NULL },
+	{ "sessions", FIELD_SESSIONS, S_IFDIR | 0700, NULL },
+	{ FACE_FILES, FIELD_FILES, S_IFDIR | 0700, NULL },
+	{ FACE_ROOT, FIELD_ROOT, S_IFDIR | 0700, NULL },
+};
+
+static uint64_t place_of(unsigned what, unsigned field, uint64_t no)
+{
+	return PLACE(FSD_ROW_SANDBOXES, what, field) | no << 24;
+}
+
+static bool is_top(uint64_t place)
+{
+	return !PLACE_SESSION(place);
+}
+
+/* --- what is there -------------------------------------------------------------- */
+
+struct seat *face_sandbox_session(struct fsd *d, uint64_t place)
+{
+	return PLACE_ROW(place) == FSD_ROW_SANDBOXES &&
+			       PLACE_LANG(place) == OF_SESSION
+		       ? sandbox_session_by_no(d, PLACE_SESSION(place)) : NULL;
+}
+
+struct sandbox_file *face_sandbox_file(struct fsd *d, uint64_t place)
+{
+	return PLACE_ROW(place) == FSD_ROW_SANDBOXES &&
+			       PLACE_LANG(place) == OF_FILE
+		       ? sandbox_file_by_no(d, PLACE_SESSION(place)) : NULL;
+}
+
+struct sandbox *face_sandbox(struct fsd *d, uint64_t place)
+{
+	const struct seat *t = face_sandbox_session(d, place);
+	const struct sandbox_file *f = face_sandbox_file(d, place);
+
+	if (PLACE_ROW(place) != FSD_ROW_SANDBOXES)
+		return NULL;
+	if (PLACE_LANG(place) == OF_SANDBOX)
+		return sandboxes_by_no(d, PLACE_SESSION(place));
+	return t ? seat_sandbox(t) : f ? f->sandbox : NULL;
+}
+
+struct sandbox *face_sandbox_at(struct fsd *d, uint64_t place)
+{
+	return PLACE_LANG(place) == OF_SANDBOX && !PLACE_FIELD(place)
+		       ? face_sandbox(d, place) : NULL;
+}
+
+uint64_t face_sandbox_place(const struct sandbox *s)
+{
+	return place_of(OF_SANDBOX, 0, sandbox_no(s));
+}
+
+uint64_t face_sandbox_file_place(const struct sandbox_file *f)
+{
+	return place_of(OF_FILE, 0, f->no);
+}
+
+int face_sandbox_check(struct fsd *d, uid_t uid, uint64_t place)
+{
+	const struct sandbox *s = face_sandbox(d, place);
+
+	if (is_top(place))
+		return 0;
+	return !s ? -ESTALE : sandbox_is_for(s, uid) ? 0 : -EACCES;
+}
+
+bool face_sandbox_is_dir(uint64_t place)
+{
+	return S_ISDIR(face_sandbox_mode(place));
+}
+
+mode_t face_sandbox_mode(uint64_t place)
+{
+	if (is_top(place))
+		return fsd_rows[FSD_ROW_SANDBOXES].mode;
+	if (PLACE_LANG(place) == OF_FILE)
+		return S_IFREG | 0600;
+	if (PLACE_LANG(place) == OF_SESSION)
+		return PLACE_FIELD(place) ? S_IFREG | 0400 : S_IFDIR | 0700;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].field == PLACE_FIELD(place))
+			return rows[i].mode;
+	return S_IFDIR | 0700;
+}
+
+/* --- finding --------------------------------------------------------------------- */
+
+static int find_in_sandbox(struct sandbox *s, const char *name, uint64_t *ret)
+{
+	const struct sandbox_file *f = sandbox_file_find(s, name);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (strcmp(rows[i].name, name) != 0)
+			continue;
+		*ret = place_of(OF_SANDBOX, rows[i].field, sandbox_no(s));
+		return 0;
+	}
+	if (f)
+		*ret = face_sandbox_file_place(f);
+	return f ? 0 : -ENOENT;
+}
+
+/* The number of the session of that name. */
+struct wanted {
+	const char *name;
+	uint64_t no;
+};
+
+static void on_session(void *arg, const char *name, uint64_t no)
+{
+	struct wanted *w = arg;
+
+	if (!strcmp(name, w->name))
+		w->no = no;
+}
+
+static int find_session(struct sandbox *s, const char *name, uint64_t *ret)
+{
+	struct wanted w = { .name = name };
+
+	sandbox_sessions_list(s, on_session, &w);
+	*ret = place_of(OF_SESSION, 0, w.no);
+	return w.no ? 0 : -ENOENT;
+}
+
+static int find_in_session(uint64_t dir, const char *name, uint64_t *ret)
+{
+	const char *field;
+
+	for (unsigned i = 0; (field = seat_field_name(i)); i++) {
+		if (strcmp(field, name) != 0)
+			continue;
+		*ret = dir | PLACE(0, 0, i + 1);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int face_sandbox_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
+		      uint64_t *ret_place)
+{
+	struct sandbox *s = is_top(dir) ? sandboxes_find(d, uid, name)
+					: face_sandbox(d, dir);
+
+	if (!s)
+		return is_top(dir) ? -ENOENT : -ESTALE;
+	if (is_top(dir)) {
+		*ret_place = face_sandbox_place(s);
+		return 0;
+	}
+	if (PLACE_LANG(dir) == OF_SESSION && !PLACE_FIELD(dir))
+		return find_in_session(dir, name, ret_place);
+	if (PLACE_LANG(dir) != OF_SANDBOX)
+		return -ENOENT;
+	if (PLACE_FIELD(dir) == FIELD_SESSIONS)
+		return find_session(s, name, ret_place);
+	return PLACE_FIELD(dir) ? -ENOENT : find_in_sandbox(s, name, ret_place);
+}
+
+/* --- listing ---------------------------------------------------------------------- */
+
+struct lister {
+	void (*fn)(void *arg, const char *name, uint64_t place);
+	void *arg;
+	unsigned what;
+};
+
+static void list_no(void *arg, const char *name, uint64_t no)
+{
+	struct lister *l = arg;
+
+	l->fn(l->arg, name, place_of(l->what, 0, no));
+}
+
+static void list_sandbox(struct sandbox *s, struct lister *l)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		l->fn(l->arg, rows[i].name,
+		      place_of(OF_SANDBOX, rows[i].field, sandbox_no(s)));
+	l->what = OF_FILE;
+	sandbox_files_list(s, list_no, l);
+}
+
+static void list_session(uint64_t dir, struct lister *l)
+{
+	const char *field;
+
+	for (unsigned i = 0; (field = seat_field_name(i)); i++)
+		l->fn(l->arg, field, dir | PLACE(0, 0, i + 1));
+}
+
+void face_sandbox_list(struct fsd *d, uid_t uid, uint64_t dir,
+		       void (*fn)(void *arg, const char *name, uint64_t place),
+		       void *arg)
+{
+	struct lister l = { fn, arg, OF_SANDBOX };
+	struct sandbox *s = face_sandbox(d, dir);
+
+	if (is_top(dir)) {
+		sandboxes_list(d, uid, list_no, &l);
+	} else if (s && PLACE_LANG(dir) == OF_SESSION) {
+		list_session(dir, &l);
+	} else if (s && PLACE_FIELD(dir) == FIELD_SESSIONS) {
+		l.what = OF_SESSION;
+		sandbox_sessions_list(s, list_no, &l);
+	} else if (s && !PLACE_FIELD(dir)) {
+		list_sandbox(s, &l);
+	}
+}
+
+/* --- texts -------------------------------------------------------------------------- */
+
+int face_sandbox_text(struct fsd *d, uint64_t place, struct buf *out)
+{
+	const struct sandbox *s = face_sandbox(d, place);
+	const struct sandbox_file *f = face_sandbox_file(d, place);
+	const struct seat *t = face_sandbox_session(d, place);
+
+	if (!s)
+		return -ESTALE;
+	if (t)
+		return seat_field(t, PLACE_FIELD(place) - 1, out);
+	if (f)
+		return f->text.len ? buf_add(out, f->text.data, f->text.len)
+				   : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].field == PLACE_FIELD(place) && rows[i].show)
+			return rows[i].show(s, out);
+	return 0; /* processes: of a machine, which is not asked for a size */
+}

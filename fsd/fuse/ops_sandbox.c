@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making, writing and removing in .fsd/sandboxes. What is written to config.json is
+ * gathered with the open file and taken as a whole when it is closed, so that a
+ * reader, and the sandbox, have the old config or the new one. A file beside it is
+ * a text in memory, which a rename makes the config.
+ */
+#include "ops_sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "face.h"
+#include "face_place.h"
+#include "face_sandbox.h"
+#include "fsd/run/sandboxes.h"
+#include "ops_refusal.h"
+
+bool ops_sandbox_is(const struct target *t)
+{
+	return t->kind == T_FSD && PLACE_ROW(t->place) == FSD_ROW_SANDBOXES;
+}
+
+static struct sandbox *sandbox_of(struct fsd *d, const struct target *t)
+{
+	return face_sandbox(d, t->place);
+}
+
+static bool is_own(const struct target *t, unsigned field)
+{
+	return PLACE_LANG(t->place) == OF_SANDBOX &&
+	       PLACE_FIELD(t->place) == field;
+}
+
+static int refuse(fuse_req_t req, const struct sandbox *s, int r,
+		  const struct err *err)
+{
+	return ops_refuse(req, r, sandbox_name(s), "%s", err->text);
+}
+
+/* --- names ----------------------------------------------------------------------- */
+
+int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
+		      const char *name, struct target *ret)
+{
+	const struct fuse_ctx *who = fuse_req_ctx(req);
+	struct fsd *d = ops_fsd(req);
+	struct sandbox *s = sandboxes_find(d, who->uid, name);
+	struct err err = { 0 };
+	int r;
+
+	if (PLACE_SESSION(dir->place))
+		return ops_refuse(req, -EPERM, FSD_DIR_NAME,
+				  "no directory can be made in a sandbox's; its "
+				  "files are in files/");
+	if (job_name_check(name) < 0 || job_name_is_draft(name))
+		return ops_refuse(req, -EINVAL, FSD_DIR_NAME,
+				  "a sandbox's name is 1 to %u bytes of valid "
+				  "UTF-8 without control characters that do not "
+				  "begin with \".\"", LIMIT_JOB_NAME);
+	if (s && sandbox_uid(s) == who->uid)
+		return -EEXIST;
+	if (d->draining)
+		return ops_refuse(req, -ESHUTDOWN, FSD_DIR_NAME,
+				  "fsd takes no new jobs and sandboxes now");
+	r = sandbox_make(d, name, who->uid, who->gid, &s, &err);
+	if (r < 0)
+		return ops_refuse(req, r, FSD_DIR_NAME, "%s", err.text);
+	*ret = (struct target){ .kind = T_FSD,
+				.place = face_sandbox_place(s) };
+	return 0;
+}
+
+int ops_sandbox_rmdir(fuse_req_t req, const struct target *t)
+{
+	struct fsd *d = ops_fsd(req);
+	struct sandbox *s = face_sandbox_at(d, t->place);
+	struct seat *session = face_sandbox_session(d, t->place);
+
+	if (s)
+		sandbox_end(s);
+	else if (session && !PLACE_FIELD(t->place))
+		seat_end(session);
+	else
+		return face_is_dir(t->place) ? -EPERM : -ENOTDIR;
+	return 0;
+}
+
+int ops_sandbox_unlink(fuse_req_t req, const struct target *t)
+{
+	struct sandbox_file *f = face_sandbox_file(ops_fsd(req), t->place);
+
+	if (!f)
+		return face_is_dir(t->place) ? -EISDIR : -EPERM;
+	sandbox_file_del(f);
+	return 0;
+}
+
+static int rename_to_config(fuse_req_t req, struct sandbox_file *f,
+			    unsigned flags)
+{
+	struct sandbox *s = f->sandbox;
+	struct err err = { 0 };
+	int r;
+
+	if (flags & RENAME_NOREPLACE)
+		return -EEXIST;
+	r = sandbox_configure(s, f->text.data ? f->text.data : "", f->text.len,
+			      &err);
+	if (r < 0)
+		return refuse(req, s, r == -ENODATA ? -EINVAL : r, &err);
+	sandbox_file_del(f);
+	return 0;
+}
+
+int ops_sandbox_rename(fuse_req_t req, const struct target *from,
+		       const struct target *dir, const char *name,
+		       unsigned flags)
+{
+	struct fsd *d = ops_fsd(req);
+	struct sandbox_file *f = face_sandbox_file(d, from->place), *old;
+	uint64_t place;
+	char *copy;
+	int r;
+
+	if (!f || face_sandbox_at(d, dir->place) != f->sandbox ||
+	    (flags & ~(unsigned)RENAME_NOREPLACE))
+		return ops_refuse(req, -EPERM, FSD_DIR_NAME,
+				  "only a file beside a sandbox's config.json "
+				  "can be renamed, and only there");
+	r = face_sandbox_find(d, sandbox_uid(f->sandbox), dir->place, name,
+			      &place);
+	if (r == 0 && PLACE_LANG(place) == OF_SANDBOX)
+		return PLACE_FIELD(place) == FIELD_CONFIG
+			       ? rename_to_config(req, f, flags) : -EPERM;
+	old = r == 0 ? face_sandbox_file(d, place) : NULL;
+	if (old == f)
+		return 0;
+	if (old && (flags & RENAME_NOREPLACE))
+		return -EEXIST;
+	r = ops_check_file_name(req, FSD_DIR_NAME, name);
+	copy = r == 0 ? strdup(name) : NULL;
+	if (!copy)
+		return r < 0 ? r : -ENOMEM;
+	if (old)
+		sandbox_file_del(old);
+	free(f->name);
+	f->name = copy;
+	return 0;
+}
+
+/* --- opening ------------------------------------------------------------------------ */
+
+int ops_sandbox_create(fuse_req_t req, const struct target *dir,
+		       const char *name, struct target *ret,
+		       struct handle **ret_handle)
+{
+	struct fsd *d = ops_fsd(req);
+	struct sandbox *s = face_sandbox_at(d, dir->place);
+	struct sandbox_file *f;
+	struct err err = { 0 };
+	int r;
+
+	if (!s)
+		return ops_refuse(req, -EPERM, FSD_DIR_NAME,
+				  "no file can be made here; to make a sandbox: "
+				  "mkdir .fsd/sandboxes/NAME");
+	r = ops_check_file_name(req, FSD_DIR_NAME, name);
+	if (r == 0) {
+		r = sandbox_file_make(s, name, &f, &err);
+		r = r < 0 ? refuse(req, s, r, &err) : 0;
+	}
+	if (r < 0)
+		return r;
+	*ret = (struct target){ .kind = T_FSD,
+				.place = face_sandbox_file_place(f) };
+	*ret_handle = ops_handle_new(d, H_STAGED, ret);
+	return *ret_handle ? 0 : -ENOMEM;
+}
+
+int ops_sandbox_open(fuse_req_t req, const struct target *t,
+		     const struct fuse_file_info *fi, struct handle **ret)
+{
+	struct fsd *d = ops_fsd(req);
+	struct sandbox_file *f = face_sandbox_file(d, t->place);
+
+	if (!f && !is_own(t, FIELD_CONFIG) && !is_own(t, FIELD_UNTIL))
+		return ops_refuse_at(req, ops_ino(t), NULL, -EPERM,
+				     "this file of a sandbox only tells "
+				     "something and cannot be written");
+	*ret = ops_handle_new(d, H_STAGED, t);
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->kept->opener = fuse_req_ctx(req)->pid;
+	(*ret)->text.cap = LIMIT_CONFIG_BYTES + 1;
+	(*ret)->cut = fi->flags & O_TRUNC;
+	if (f && (*ret)->cut)
+		buf_clear(&f->text);
+	return f || (*ret)->cut ? 0
+				: face_sandbox_text(d, t->place, &(*ret)->text);
+}
+
+int ops_sandbox_text(struct handle *h)
+{
+	struct sandbox *s = sandbox_of(h->d, &h->t);
+	struct buf text = { 0 };
+	int r;
+
+	if (!s)
+		return -ESTALE;
+	if (is_own(&h->t, FIELD_STATE))
+		h->kept->seen = (int)sandbox_state_no(s);
+	r = is_own(&h->t, FIELD_PROCESSES)
+		    ? sandbox_show_processes(s, &text)
+		    : face_sandbox_text(h->d, h->t.place, &text);
+	buf_done(&h->text); /* another reader may have been at it meanwhile */
+	h->text = text;
+	return r;
+}
+
+static void on_told(struct list *node)
+{
+	struct wait_poll *p = list_entry(node, struct wait_poll, node);
+
+	if (p->ph)
+		fuse_lowlevel_notify_poll(p->ph);
+	wait_poll_drop(p);
+}
+
+unsigned ops_sandbox_poll(struct handle *h, struct fuse_pollhandle *ph)
+{
+	struct sandbox *s = sandbox_of(h->d, &h->t);
+
+	if (!s || !is_own(&h->t, FIELD_STATE)) {
+		if (ph)
+			fuse_pollhandle_destroy(ph);
+		return s ? POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM
+			 : POLLERR | POLLHUP;
+	}
+	if (ph) {
+		wait_poll_drop(&h->poll);
+		h->poll.ph = ph;
+		sandbox_watch(s, &h->poll.node, on_told);
+	}
+	return h->kept->seen == (int)sandbox_state_no(s)
+		       ? 0 : POLLIN | POLLRDNORM | POLLPRI;
+}
+
+/* --- writing ------------------------------------------------------------------------- */
+
+/* NULL: it is no more. */
+static struct buf *text_of(struct handle *h)
+{
+	struct sandbox_file *f = face_sandbox_file(h->d, h->t.place);
+
+	if (PLACE_LANG(h->t.place) == OF_FILE)
+		return f ? &f->text : NULL;
+	return sandbox_of(h->d, &h->t) ? &h->text : NULL;
+}
+
+void ops_staged_read(fuse_req_t req, struct handle *h, size_t size, off_t off)
+{
+	const struct buf *text = text_of(h);
+
+	if (!text)
+		ops_answer(req, -ESTALE);
+	else if ((uint64_t)off >= text->len)
+		fuse_reply_buf(req, NULL, 0);
+	else
+		fuse_reply_buf(req, text->data + off,
+			       MIN(size, text->len - (size_t)off));
+}
+
+static int set_size(struct buf *text, uint64_t size)
+{
+	static const char zeros[4096];
+
+	if (size > LIMIT_CONFIG_BYTES)
+		return -EFBIG;
+	while (text->len < size)
+		if (buf_add(text, zeros, (size_t)MIN(size - text->len,
+						     sizeof(zeros))) < 0)
+			return -ENOMEM;
+	text->len = (size_t)size;
+	return 0;
+}
+
+static int put(struct buf *text, const char *data, size_t size, uint64_t off)
+{
+	int r = 0;
+
+	if (off > LIMIT_CONFIG_BYTES || size > LIMIT_CONFIG_BYTES - off)
+		return -EFBIG;
+	if (text->len < off + size)
+		r = set_size(text, off + size);
+	if (r == 0 && size)
+		memcpy(text->data + off, data, size);
+	return r;
+}
+
+static int take_config(fuse_req_t req, struct handle *h, bool check_only)
+{
+	struct sandbox *s = sandbox_of(h->d, &h->t);
+	const char *text = h->text.data ? h->text.data : "";
+	struct err err = { 0 };
+	int r = check_only ? sandbox_check_config(s, text, h->text.len, &err)
+			   : sandbox_configure(s, text, h->text.len, &err);
+
+	if (r == -ENODATA && check_only)
+		return 0; /* there may be more */
+	if (r == -ENODATA) {
+		refuse(req, s, -EINVAL, &err);
+		return r;
+	}
+	return r < 0 ? refuse(req, s, r, &err) : 0;
+}
+
+/* The bytes are in its text. */
+static int taken(fuse_req_t req, struct handle *h, const char *data,
+		 size_t size, bool in_order)
+{
+	struct sandbox *s = sandbox_of(h->d, &h->t);
+	struct err err = { 0 };
+	int r;
+
+	h->kept->changed = true;
+	if (is_own(&h->t, FIELD_CONFIG))
+		return in_order ? take_config(req, h, true) : 0;
+	if (!is_own(&h->t, FIELD_UNTIL))
+		return 0;
+	r = sandbox_set_until(s, data, size, &err);
+	return r < 0 ? refuse(req, s, r, &err) : 0;
+}
+
+void ops_staged_write(fuse_req_t req, struct handle *h, const char *data,
+		      size_t size, off_t off)
+{
+	struct buf *text = text_of(h);
+	uint64_t at;
+	bool in_order;
+	int r;
+
+	if (!text) {
+		ops_answer(req, -ESTALE);
+		return;
+	}
+	if (!h->kept->changed && is_own(&h->t, FIELD_UNTIL))
+		buf_clear(text); /* it is written as a whole */
+	at = h->kept->flags & O_APPEND ? text->len : (uint64_t)off;
+	in_order = at == text->len;
+	r = put(text, data, size, at);
+	if (r == -EFBIG)
+		r = ops_refuse(req, r, FSD_DIR_NAME,
+			       "a sandbox's file has at most 1 MiB");
+	if (r == 0)
+		r = taken(req, h, data, size, in_order);
+	if (r < 0)
+		ops_answer(req, r);
+	else
+		fuse_reply_write(req, size);
+}
+
+/* Bash closes a duplicate before each command's output is whole. */
+static bool is_last_close(fuse_req_t req, const struct handle *h)
+{
+	pid_t pid = fuse_req_ctx(req)->pid;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid,
+		 (int)h->kept->opener);
+	return pid == h->kept->opener || access(path, F_OK) == 0;
+}
+
+int ops_staged_flush(fuse_req_t req, struct handle *h)
+{
+	int r;
+
+	if (!h->kept->changed || !is_own(&h->t, FIELD_CONFIG))
+		return 0;
+	if (!sandbox_of(h->d, &h->t))
+		return -ESTALE;
+	r = take_config(req, h, false);
+	if (r == -ENODATA)
+		return is_last_close(req, h) ? -EINVAL : 0;
+	h->kept->changed = r < 0;
+	return r;
+}
+
+void ops_staged_release(struct handle *h)
+{
+	struct sandbox *s = sandbox_of(h->d, &h->t);
+	struct err err = { 0 };
+	int r = 0;
+
+	if (!s)
+		return;
+	if (is_own(&h->t, FIELD_CONFIG) && (h->kept->changed || h->cut))
+		r = sandbox_configure(s, h->text.data ? h->text.data : "",
+				      h->text.len, &err);
+	else if (is_own(&h->t, FIELD_UNTIL) && h->cut && !h->kept->changed)
+		r = sandbox_set_until(s, "", 0, &err);
+	if (r < 0) /* its last close was told so */
+		face_set_error(h->d, sandbox_uid(s), sandbox_name(s), err.text);
+}
+
+int ops_sandbox_setattr(fuse_req_t req, const struct target *t,
+			const struct stat *attr, int to_set,
+			struct fuse_file_info *fi)
+{
+	struct sandbox_file *f = face_sandbox_file(ops_fsd(req), t->place);
+	struct handle *h = fi ? ops_handle(req, fi) : NULL;
+	struct buf *text = h && h->kind == H_STAGED ? text_of(h)
+						    : f ? &f->text : NULL;
+	const struct sandbox *s = sandbox_of(ops_fsd(req), t);
+
+	if (!s || face_is_dir(t->place))
+		return s ? -EPERM : -ESTALE;
+	if ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != sandbox_uid(s))
+		return -EPERM;
+	if (!(to_set & FUSE_SET_ATTR_SIZE))
+		return 0; /* modes and times have no effect */
+	if (!text)
+		return attr->st_size ? -EINVAL : 0;
+	if (h && h->kind == H_STAGED)
+		h->kept->changed = true;
+	return set_size(text, (uint64_t)attr->st_size);
+}
