@@ -2,6 +2,7 @@
 #include "agent.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/utsname.h>
@@ -75,11 +76,19 @@ static int describe_failure(struct runner *r, int e, struct err *err)
 static int start_runner(struct runner *r, enum wire_runner kind, uint64_t end,
 			struct buf *cold, struct err *err)
 {
-	int e = runner_start(r, kind, runner_name(kind), err);
+	char group[32];
+	int e;
 
-	if (e)
-		return e;
-	e = runner_wait_ready(r->control, end, cold);
+	snprintf(group, sizeof(group), "job-%s", runner_name(kind));
+	e = runner_start(r, kind, group, err);
+	return e ? e : agent_await_runner(r, end, cold, err);
+}
+
+int agent_await_runner(struct runner *r, uint64_t end, struct buf *cold,
+		       struct err *err)
+{
+	int e = runner_wait_ready(r->control, end, cold);
+
 	if (e)
 		return describe_failure(r, e, err);
 	/* Nothing but the runner's own code has run there yet. */

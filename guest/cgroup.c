@@ -104,8 +104,8 @@ int cgroup_take_back(struct cgroup *c, pid_t pid)
 	return sys_put(c->fd[CGROUP_PROCS], number_of(pid).text);
 }
 
-/* A runner's helper is a child of the runner. */
-static bool is_inits_child(pid_t pid)
+/* Of init, or of a lane's agent. A runner's helper is a child of the runner. */
+static bool is_own_child(pid_t pid)
 {
 	char path[40], text[256];
 	const char *end;
@@ -116,7 +116,7 @@ static bool is_inits_child(pid_t pid)
 	if (fd < 0 || sys_get(fd, text, sizeof(text)))
 		return false;
 	end = strrchr(text, ')'); /* of its name, then state and parent */
-	return end && strlen(end) > 4 && strtol(end + 4, NULL, 10) == 1;
+	return end && strlen(end) > 4 && strtol(end + 4, NULL, 10) == getpid();
 }
 
 void cgroup_take_holder(struct cgroup *c, pid_t besides)
@@ -130,7 +130,7 @@ void cgroup_take_holder(struct cgroup *c, pid_t besides)
 		pid_t pid = (pid_t)strtol(p, &p, 10);
 
 		p += *p == '\n';
-		if (pid == besides || !is_inits_child(pid))
+		if (pid == besides || !is_own_child(pid))
 			continue;
 		if (holder)
 			return;
@@ -197,7 +197,7 @@ int cgroup_open(struct cgroup *c, const char *name, unsigned own_tasks,
 	c->own_tasks = own_tasks;
 	for (int i = 0; i < CGROUP_FILE_MAX; i++)
 		c->fd[i] = -1;
-	snprintf(dir, sizeof(dir), CGROUP_ROOT "/job-%s", name);
+	snprintf(dir, sizeof(dir), CGROUP_ROOT "/%s", name);
 	if (mkdir(dir, 0700) && errno != EEXIST)
 		return err_sys(err, -errno, "cannot make %s", dir);
 	for (int i = 0; !r && i < CGROUP_FILE_MAX; i++)

@@ -48,7 +48,7 @@ int cgroup_setup(struct err *err);
 int cgroup_lend(pid_t pid);
 int cgroup_take_back(struct cgroup *c, pid_t pid);
 /*
- * Moves the only child of init but `besides`, if there is just one, to the
+ * Moves the caller's only child there but `besides`, if there is just one, to the
  * holders' group: it may not fork there, and runs when nobody else wants to.
  */
 void cgroup_take_holder(struct cgroup *c, pid_t besides);

@@ -339,6 +339,9 @@ _Noreturn static void wait_and_exec(void)
 		fcntl(RUNNER_CONTROL_FD, F_SETFD, 0);
 	for (int i = 0; i < 3; i++) /* the mode, the function, "fresh" */
 		p = next_text(p);
+	if (p[0] && chdir(p))
+		fail(p);
+	p = next_text(p);
 	argc = (size_t)strtoul(p, NULL, 10);
 	argv = split(next_text(p), end, argc);
 	if (!strcmp(argv[0], RUNNER_GHOST))

@@ -21,7 +21,7 @@
 
 int files_open(struct files *f, struct err *err)
 {
-	*f = (struct files){.fd = -1};
+	*f = (struct files){.fd = -1, .given_at = RUNNER_INPUT};
 	f->home = open(HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (f->home < 0)
 		return err_sys(err, -errno, "cannot open %s", HOME);
@@ -133,8 +133,8 @@ static int make(struct files *f, uint8_t kind, const char *path, mode_t mode,
 /* It is root's: the program reads it and can open it again, as /dev/stdin. */
 static int begin_input(struct files *f, uint64_t size, struct err *err)
 {
-	unlink(RUNNER_INPUT); /* of a step before, whose readers have it still */
-	f->fd = open(RUNNER_INPUT,
+	unlink(f->given_at); /* of a step before, whose readers have it still */
+	f->fd = open(f->given_at,
 		     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
 	if (f->fd < 0)
 		return err_sys(err, -errno, "cannot make standard input");

@@ -38,6 +38,7 @@ struct files {
 	uint64_t mtime_ns; /* that it is to have, or 0 */
 	bool input;      /* it is standard input */
 	bool given;      /* standard input has come, as a file */
+	char given_at[48]; /* where it lies */
 	struct digest digest; /* of those that it has */
 	struct input *list; /* owned */
 	size_t count, size;

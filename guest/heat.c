@@ -310,7 +310,7 @@ static int heat_ghost(struct agent *a, const char *const *argv,
 
 	if (e)
 		return e;
-	e = runner_start(r, WIRE_RUN_EXEC, "heat", NULL);
+	e = runner_start(r, WIRE_RUN_EXEC, "job-heat", NULL);
 	if (!e)
 		e = runner_wait(r->control, ROUND_MS);
 	if (!e)

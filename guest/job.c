@@ -19,6 +19,7 @@ int job_open(struct job *job, struct err *err)
 {
 	memset(job, 0, sizeof(*job));
 	job->step.input = -1;
+	strcpy(job->dir, STEP_DIRECTORY);
 	for (int i = 0; i < STREAM_MAX; i++)
 		job->stream[i].fd = -1;
 	if (input_open(&job->input, -1))

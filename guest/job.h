@@ -60,6 +60,8 @@ struct job {
 	struct interrupt interrupt;
 	bool starved;               /* killed: see thrash.h */
 	bool again;                 /* steps have been before this one */
+	unsigned lane;              /* of a shared machine, or 0; see lane.h */
+	char dir[32];               /* what is the job's and not in its home */
 };
 
 /* Once, at start-up: what can be ready before there is a job. */

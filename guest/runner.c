@@ -97,14 +97,21 @@ static pid_t start_process(struct runner *r, int *ret_control,
 	return pid;
 }
 
+void runner_clear(struct runner *r, enum wire_runner kind)
+{
+	*r = (struct runner){.kind = kind, .control = -1};
+	for (int i = 0; i < PIPE_MAX; i++)
+		r->pipe[i] = r->theirs[i] = -1;
+	for (int i = 0; i < CGROUP_FILE_MAX; i++)
+		r->cgroup.fd[i] = -1;
+}
+
 int runner_start(struct runner *r, enum wire_runner kind, const char *group,
 		 struct err *err)
 {
 	int e;
 
-	*r = (struct runner){.kind = kind, .control = -1};
-	for (int i = 0; i < PIPE_MAX; i++)
-		r->pipe[i] = r->theirs[i] = -1;
+	runner_clear(r, kind);
 	/* Python's has the thread of runners/python/live.h. */
 	e = cgroup_open(&r->cgroup, group, kind == WIRE_RUN_PYTHON, err);
 	if (!e)
@@ -187,6 +194,7 @@ static int build_message(struct buf *b, const char *verb,
 	add_text(b, modes[job->mode]);
 	add_text(b, job->call);
 	add_text(b, job->fresh ? "fresh" : "");
+	add_text(b, job->cwd ? job->cwd : "");
 	buf_fmt(b, "%u", job->argv.count);
 	buf_add(b, "", 1);
 	for (uint32_t i = 0; i < job->argv.count; i++)

@@ -17,7 +17,8 @@
  *
  * A message is a le32 length and that many bytes: texts, each ended by NUL:
  * verb ("run", "file", "heat", "own"), mode ("script", "call", "session", "cell"), function
- * name, "fresh" or "", number of arguments, the arguments, the environment. Bash gets the
+ * name, "fresh" or "", where to go first or "", number of arguments, the arguments, the
+ * environment. Bash gets the
  * verb's first letter and nothing else. "file" is "run" with RUNNER_INPUT as standard input, in place
  * of the pipe.
  */
@@ -53,10 +54,12 @@ struct runner {
 	struct cgroup cgroup;
 };
 
-/* Starts the process. It has its pipes and its group, job-GROUP, but is not
- * ready: runner_wait(). */
+/* Starts the process. It has its pipes and the control group of that name, but
+ * is not ready: runner_wait(). */
 int runner_start(struct runner *r, enum wire_runner kind, const char *group,
 		 struct err *err);
+/* As one that never began. */
+void runner_clear(struct runner *r, enum wire_runner kind);
 void runner_close(struct runner *r);
 /* Waits for one byte, timeout_ms at most. */
 int runner_wait(int control, int timeout_ms);

@@ -17,18 +17,30 @@
 #include "layout/env.h"
 #include "sys.h"
 
-#define DIRECTORY "/run/step"
+#define PATH_ROOM 64 /* of a file in the job's directory */
 #define FIFO_SIZE (256 << 10)
 #define ROUNDS 64 /* bytes that are heard at a time */
 
 enum { FIFO_IN, FIFO_OUT, FIFO_ERR, FIFO_RESULT, FIFO_MAX };
 
 static const char *const fifos[FIFO_MAX] = {
-	[FIFO_IN] = DIRECTORY "/in",
-	[FIFO_OUT] = DIRECTORY "/out",
-	[FIFO_ERR] = DIRECTORY "/err",
-	[FIFO_RESULT] = DIRECTORY "/result",
+	[FIFO_IN] = "in",
+	[FIFO_OUT] = "out",
+	[FIFO_ERR] = "err",
+	[FIFO_RESULT] = "result",
 };
+
+struct place {
+	char path[PATH_ROOM];
+};
+
+static struct place place_of(const struct job *job, const char *name)
+{
+	struct place p;
+
+	snprintf(p.path, sizeof(p.path), "%s/%s", job->dir, name);
+	return p;
+}
 
 /* Who becomes the session, and what the EXEC runner starts for one. A shell's
  * session is a script, which a waiting shell cannot become. */
@@ -99,13 +111,14 @@ static int make_fifo(const char *path)
 }
 
 /* texts, but for the first skip, each with its NUL. */
-static int put_texts(const char *path, const struct wire_strings *texts,
-		     uint32_t skip)
+static int put_texts(const struct job *job, const char *name,
+		     const struct wire_strings *texts, uint32_t skip)
 {
+	struct place file = place_of(job, name);
 	auto_close int fd = -1;
 
-	unlink(path);
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	unlink(file.path);
+	fd = open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 	if (fd < 0)
 		return -errno;
 	for (uint32_t i = skip; i < texts->count; i++) {
@@ -123,7 +136,7 @@ static int make_fifos(struct job *job)
 	int fd[FIFO_MAX];
 
 	for (int i = 0; i < FIFO_MAX; i++) {
-		fd[i] = make_fifo(fifos[i]);
+		fd[i] = make_fifo(place_of(job, fifos[i]).path);
 		for (int k = 0; fd[i] < 0 && k < i; k++)
 			close(fd[k]);
 		if (fd[i] < 0)
@@ -155,16 +168,16 @@ int step_begin(struct job *job, struct err *err)
 	if (!sessions[spec->runner].argv[0])
 		return err_set(err, -EINVAL, "there are no sessions of %s",
 			       runner_name(spec->runner));
-	if (mkdir(DIRECTORY, 0755) && errno != EEXIST)
+	if (mkdir(job->dir, 0755) && errno != EEXIST)
 		r = -errno;
 	if (!r)
 		r = make_fifos(job);
 	if (!r)
-		r = put_texts(DIRECTORY "/args", &spec->argv, 1);
+		r = put_texts(job, "args", &spec->argv, 1);
 	if (!r)
-		r = put_texts(DIRECTORY "/env", &spec->envp, 0);
+		r = put_texts(job, "env", &spec->envp, 0);
 	if (!r && !job->runner->living)
-		r = put_texts(DIRECTORY "/was", &(struct wire_strings){
+		r = put_texts(job, "was", &(struct wire_strings){
 			base->count, base->item}, 0);
 	if (job->runner->living)
 		cgroup_mark(&job->runner->cgroup);
@@ -231,18 +244,21 @@ static int begin_life(struct job *job)
 }
 
 /* The step opens it as it would have opened the fifo. */
-static int put_input(void)
+static int put_input(const struct job *job)
 {
-	unlink(fifos[FIFO_IN]);
-	return symlink(RUNNER_INPUT, fifos[FIFO_IN]) ? -errno : 0;
+	struct place in = place_of(job, fifos[FIFO_IN]);
+
+	unlink(in.path);
+	return symlink(job->files.given_at, in.path) ? -errno : 0;
 }
 
 int step_launch(struct job *job, struct err *err)
 {
 	char line[WIRE_PATH_MAX + 64];
-	int n = snprintf(line, sizeof(line), "step %s %s " DIRECTORY "\n",
-			 runner_mode(job->spec.mode), job->spec.argv.item[0]);
-	int r = job->files.given ? put_input() : 0;
+	int n = snprintf(line, sizeof(line), "step %s %s %s\n",
+			 runner_mode(job->spec.mode), job->spec.argv.item[0],
+			 job->dir);
+	int r = job->files.given ? put_input(job) : 0;
 
 	if (!r && !job->runner->living)
 		r = begin_life(job);
@@ -313,6 +329,6 @@ void step_end(struct job *job)
 {
 	fd_close(&job->step.input);
 	for (int i = 0; i < FIFO_MAX; i++)
-		unlink(fifos[i]);
+		unlink(place_of(job, fifos[i]).path);
 	job->step = (struct step){.input = -1};
 }

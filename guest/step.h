@@ -13,7 +13,9 @@
  * In DIRECTORY are the fifos in, out, err and result, new for each step, so
  * that what belongs to another one never comes here; and the files args and
  * env, texts each ended by NUL. The first step has the file was, too: what the
- * variables are that every program begins with.
+ * variables are that every program begins with. There may be cwd, the directory to
+ * go to first; the program itself, by FILE's last name, to be read in FILE's place;
+ * and the directory shelf, for a cell's large results in place of the home.
  */
 #ifndef GUEST_STEP_H
 #define GUEST_STEP_H
@@ -22,6 +24,8 @@
 
 #include "layout/base/err.h"
 #include "port.h"
+
+#define STEP_DIRECTORY "/run/step"
 
 struct job;
 struct runner;

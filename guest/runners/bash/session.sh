@@ -175,6 +175,12 @@ if [[ ! -v fsd_runner ]]; then
 		[[ ! -e $fsd_dir/args ]] || builtin mapfile -d '' fsd_args <"$fsd_dir/args"
 		[[ ! -e $fsd_dir/env ]] || fsd_set <"$fsd_dir/env"
 		BASH_ARGV0=$fsd_file
+		fsd_text=$fsd_dir/${fsd_file##*/}
+		[[ ! -f $fsd_text ]] || fsd_file=$fsd_text
+		if [[ -e $fsd_dir/cwd ]]; then
+			IFS= builtin read -r -d '' fsd_text <"$fsd_dir/cwd"
+			builtin cd -- "$fsd_text" || return 0
+		fi
 	}
 	builtin printf R >&250
 fi

@@ -10,7 +10,7 @@ const { getPrototypeOf, getOwnPropertyDescriptor: getOwn } = Object;
 // What is larger is put into a file, which comes out under output/.
 const LARGE = 65536;
 const FOLDER = 'results';
-const home = process.cwd(); // where the session began
+let home = process.cwd(); // where the session began, or its shelf
 
 // What is deeper or has more in it is not looked at: an object may be in itself
 // in many ways.
@@ -40,6 +40,12 @@ function isJson(value, room = { left: MANY }, depth = 0) {
 			return false;
 	}
 	return true;
+}
+
+// Large results go to the directory shelf there, if there is one.
+function takeShelf(place) {
+	if (fs.existsSync(`${place}/shelf`))
+		home = `${place}/shelf`;
 }
 
 // The same entry, with a path instead of much data.
@@ -76,4 +82,4 @@ function describe(value) {
 		...keep(one), bundle: 1, main: true })) };
 }
 
-module.exports = { describe };
+module.exports = { describe, takeShelf };

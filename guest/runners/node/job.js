@@ -34,12 +34,13 @@ function read(length) {
 
 function readMessage() {
 	const texts = read(read(4).readUInt32LE(0)).toString().split('\0');
-	const end = 5 + Number(texts[4]); // texts[3] is for who has a fresh one
+	const end = 6 + Number(texts[5]); // texts[3] is for who has a fresh one
 	return {
 		verb: texts[0],
 		isStep: texts[1] === 'session' || texts[1] === 'cell',
 		call: texts[1] === 'call' ? texts[2] : '',
-		argv: texts.slice(5, end),
+		cwd: texts[4],
+		argv: texts.slice(6, end),
 		env: texts.slice(end, -1),
 	};
 }
@@ -183,7 +184,7 @@ function resetOrigin() {
 // Makes this process the program's, or does as if. A session has its own ends.
 function prepare(message, really) {
 	takeEnvironment(message.env);
-	process.chdir('/home/user');
+	process.chdir(message.cwd || '/home/user');
 	if (!seeded)
 		seed(really);
 	if (!message.isStep)

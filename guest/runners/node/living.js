@@ -24,10 +24,10 @@ const { inspect, types: { isPromise } } = require('util');
 const own = require('./own.js');
 const { rewrite } = require('./toplevel.js');
 const { isTyped, erased } = require('./erase_step.js');
-const { describe } = require('./cell.js');
+const { describe, takeShelf } = require('./cell.js');
 
 const { openSync, closeSync, readSync, writeSync, existsSync } = fs;
-const { reallyExit } = process;
+const { reallyExit, chdir } = process;
 const { setImmediate: soon, clearTimeout: clear } = timers;
 const { defineProperty } = Object;
 const { stringify } = JSON;
@@ -405,7 +405,10 @@ function declare(names) {
 }
 
 function execute(file) {
-	const source = readText(file).replace(/^\ufeff/, '');
+	// Of a shared home the program is beside the step's streams.
+	const own = `${step.place}/${file.slice(file.lastIndexOf('/') + 1)}`;
+	const source = readText(existsSync(own) ? own : file)
+		.replace(/^\ufeff/, '');
 	// All steps may have the same file, and what they declare runs later.
 	const filename = texts.size ? `${file} (step ${texts.size + 1})` : file;
 	texts.set(filename, source.split('\n'));
@@ -502,10 +505,13 @@ function nextLine() {
 
 function next() {
 	const [, mode, file, place] = nextLine();
-	step = { mode, file, said: {}, over: false };
+	step = { mode, file, place, said: {}, over: false };
 	live.clear();
 	openStreams(place);
 	setVariables(place);
+	for (const directory of strings(`${place}/cwd`))
+		chdir.call(process, directory);
+	takeShelf(place);
 	process.argv = [process.execPath, file, ...strings(`${place}/args`)];
 	process.exitCode = undefined;
 	becomeMain(file);

@@ -58,7 +58,7 @@ PARSE = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST
 _place = __file__.rpartition("/")[0]
 _self = sys.modules[__name__]
 _own = {}  # the modules that own() has loaded
-_home = os.getcwd()  # where the session began
+_home = os.getcwd()  # where the session began, or its shelf
 _now = None  # the cell that runs; display() adds to it
 _runner = None  # of asyncio: an event loop that lives as long as the session
 
@@ -130,6 +130,13 @@ def _asked(value, name, **how):
     method = getattr(type(value), name, None)
     data = method(value, **how) if callable(method) else None
     return data[0] if isinstance(data, tuple) else data
+
+
+def take_shelf(place):
+    """Large results go to the directory shelf there, if there is one."""
+    global _home
+    if os.path.isdir(place + "/shelf"):
+        _home = place + "/shelf"
 
 
 def _shelve(entry):

@@ -53,6 +53,7 @@ def _strings(path):
 def _session(control, native, make_way):
     read, write, close = posix.read, posix.write, posix.close
     open_, dup2, getpid = posix.open, posix.dup2, posix.getpid
+    chdir, take_shelf = posix.chdir, cell.take_shelf
     getsignal, set_signal = _signal.getsignal, _signal.signal
     signals = range(1, _signal.NSIG)
     dumps, run_cell, show = json.dumps, cell.run, cell.show
@@ -174,6 +175,9 @@ def _session(control, native, make_way):
 
     def prepare(file, place):
         set_variables(place)
+        for path in _strings(place + "/cwd"):
+            chdir(path)
+        take_shelf(place)
         sys.argv = [file] + [os.fsdecode(t) for t in _strings(place + "/args")]
         modules["__main__"] = main
         main.__name__ = "__main__"
@@ -210,9 +214,17 @@ def _session(control, native, make_way):
                     return name
         return getfile(thing)
 
-    def execute(mode, file, said):
-        with io.open_code(file) as source:
-            text = source.read()
+    def read_program(file, place):
+        """Of a shared home the program is beside the step's streams."""
+        try:
+            source = io.open_code(place + "/" + file.rpartition("/")[2])
+        except FileNotFoundError:
+            source = io.open_code(file)
+        with source:
+            return source.read()
+
+    def execute(mode, file, place, said):
+        text = read_program(file, place)
         name = keep(file, text)
         if mode == "cell":
             run_cell(text, name, main.__dict__, said)
@@ -311,7 +323,7 @@ def _session(control, native, make_way):
             if steps and make_way:
                 make_way(file)
             try:
-                execute(mode, file, said)
+                execute(mode, file, place, said)
             finally:
                 if mode == "cell":
                     show(said)

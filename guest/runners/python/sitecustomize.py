@@ -89,12 +89,14 @@ def _wait():
 
     def become(texts):
         """Takes the job's arguments and environment."""
-        count = int(texts[4])
-        argv = [os.fsdecode(t) for t in texts[5:5 + count]]
+        count = int(texts[5])
+        argv = [os.fsdecode(t) for t in texts[6:6 + count]]
+        if texts[4]:
+            posix.chdir(texts[4])
         # The usual one is there already: see guest/child.c.
-        if texts[5 + count:-1] != usual:
+        if texts[6 + count:-1] != usual:
             os.environ.clear()
-            for text in texts[5 + count:-1]:
+            for text in texts[6 + count:-1]:
                 name, _, value = text.partition(b"=")
                 os.environb[name] = value
             if "TZ" in os.environ:
@@ -248,18 +250,18 @@ def _wait():
         """
         if texts[3]:
             return b"A", ""
-        env = texts[5 + int(texts[4]):-1]
+        env = texts[6 + int(texts[5]):-1]
         for text in env if env != usual else ():
             name = text.partition(b"=")[0]
             if text not in usual and (name in at_start[0] or name.startswith(
                     (b"PYTHON", b"LC_", b"LANG", b"MALLOC_", *at_start[1]))):
                 return b"E", os.fsdecode(name)
-        found = shadow(os.fsdecode(texts[5]))
+        found = shadow(os.fsdecode(texts[6]))
         return found and (b"F", found)
 
     def again(message, texts):
         """A fresh interpreter takes the message, or begins the session."""
-        env = dict(text.split(b"=", 1) for text in texts[5 + int(texts[4]):-1])
+        env = dict(text.split(b"=", 1) for text in texts[6 + int(texts[5]):-1])
         if is_step(texts):
             posix.set_inheritable(control, True)
             os.execve(sys.executable, [sys.executable, here + "/session.py"],
