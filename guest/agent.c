@@ -13,7 +13,9 @@
 #include "fs.h"
 #include "gather.h"
 #include "heat.h"
+#include "lane_agent.h"
 #include "look.h"
+#include "mux.h"
 #include "layout/base/num.h"
 #include "sys.h"
 
@@ -163,12 +165,30 @@ static int on_job(struct agent *a, const struct frame *f, struct err *err)
 	return job_begin(&a->job, &a->port, a->runners, f, err);
 }
 
+/* The machine is a shared one from now on. */
+static int on_share(struct agent *a, const struct frame *f, struct err *err)
+{
+	if (is_heating(a) || !a->owned || a->end || a->job.phase != JOB_NONE ||
+	    a->job.again)
+		return err_set(err, -EPROTO, "a SHARE that breaks the rules");
+	return mux_open(a, f, err);
+}
+
+static int on_close(struct agent *a, const struct frame *f, struct err *err)
+{
+	if (!a->end || f->header.length || f->header.arg >= WIRE_CLOSE_MAX)
+		return err_set(err, -EPROTO, "a CLOSE that breaks the rules");
+	lane_close(a, f->header.arg);
+	return 0;
+}
+
 /* Only a session's files are anybody's but the program's. */
 static int on_fs(struct agent *a, const struct frame *f, struct err *err)
 {
 	if (!a->job.again && !a->job.step.on)
 		return err_set(err, -EPROTO, "an FS without a session");
-	return fs_answer(a->job.files.home, &a->port, f, err);
+	return fs_answer(&(struct fs_trees){.home = a->job.files.home,
+					   .root = -1}, &a->port, f, err);
 }
 
 /*
@@ -254,6 +274,10 @@ static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 		return job_kill(job, &a->port, f, err);
 	case WIRE_FS:
 		return on_fs(a, f, err);
+	case WIRE_SHARE:
+		return on_share(a, f, err);
+	case WIRE_CLOSE:
+		return on_close(a, f, err);
 	default:
 		return err_set(err, -EPROTO, "the host sent %s",
 			       wire_type_name(f->header.type));
@@ -267,7 +291,7 @@ static int on_port(struct agent *a, struct err *err)
 
 	if (r)
 		return err_sys(err, r, "the port");
-	while (port_can_answer(&a->port)) {
+	while (port_can_answer(&a->port) && !a->mux) {
 		struct frame f;
 
 		r = port_next(&a->port, &f);
@@ -288,6 +312,15 @@ static void reaped(struct agent *a, struct runner *r, int status)
 		job_reaped(a->current, status);
 }
 
+void agent_ended(struct agent *a, pid_t pid, int status)
+{
+	if (a->ghost[WIRE_RUN_EXEC].pid == pid)
+		reaped(a, &a->ghost[WIRE_RUN_EXEC], status);
+	for (int i = 0; i < WIRE_RUN_MAX; i++)
+		if (a->runners[i].pid == pid)
+			reaped(a, &a->runners[i], status);
+}
+
 void agent_reap(struct agent *a)
 {
 	struct signalfd_siginfo info;
@@ -296,13 +329,8 @@ void agent_reap(struct agent *a)
 
 	while (read(a->children, &info, sizeof(info)) > 0)
 		;
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (a->ghost[WIRE_RUN_EXEC].pid == pid)
-			reaped(a, &a->ghost[WIRE_RUN_EXEC], status);
-		for (int i = 0; i < WIRE_RUN_MAX; i++)
-			if (a->runners[i].pid == pid)
-				reaped(a, &a->runners[i], status);
-	}
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		agent_ended(a, pid, status);
 }
 
 /* Milliseconds until something is due, or end has come; -1: never. */
@@ -323,6 +351,7 @@ static int wait_ms(const struct agent *a, uint64_t end)
 static int what_to_poll(struct agent *a, struct pollfd *p)
 {
 	struct job *job = a->current;
+	int n = 2;
 
 	p[0] = (struct pollfd){.fd = a->port.fd};
 	if (!is_heating(a) && port_can_answer(&a->port))
@@ -330,13 +359,15 @@ static int what_to_poll(struct agent *a, struct pollfd *p)
 	if (!is_heating(a) && port_is_pending(&a->port) && !job_is_young(job))
 		p[0].events |= POLLOUT;
 	p[1] = (struct pollfd){.fd = a->children, .events = POLLIN};
-	return 2 + job_poll(job, &a->port, p + 2);
+	if (a->end)
+		n += lane_poll(a, p + n);
+	return n + job_poll(job, &a->port, p + n);
 }
 
 int agent_turn(struct agent *a, uint64_t end, struct err *err)
 {
 	struct job *job = a->current;
-	struct pollfd p[2 + JOB_POLL_MAX];
+	struct pollfd p[2 + LANE_POLL_MAX + JOB_POLL_MAX];
 	bool read_on = a->starved && port_can_answer(&a->port);
 	int n = what_to_poll(a, p);
 	int r = job_launch(job, &a->port, err);
@@ -355,6 +386,8 @@ int agent_turn(struct agent *a, uint64_t end, struct err *err)
 	a->starved = !port_can_answer(&a->port);
 	if (!r && p[1].revents)
 		agent_reap(a);
+	if (!r && a->end)
+		lane_hear(a);
 	while (!r && later_in(a) == 0)
 		later[a->later++].fn(a);
 	if (!r && job_look_due(job) == 0)
@@ -365,7 +398,7 @@ int agent_turn(struct agent *a, uint64_t end, struct err *err)
 		port_forget(&a->port);
 	else if (!r && !job_is_young(job))
 		r = port_flush(&a->port);
-	return r;
+	return !r && a->end ? lane_progress(a) : r;
 }
 
 int agent_serve(struct agent *a, struct err *err)
@@ -373,7 +406,7 @@ int agent_serve(struct agent *a, struct err *err)
 	int r = port_flush(&a->port);
 
 	while (!r)
-		r = agent_turn(a, UINT64_MAX, err);
+		r = a->mux ? mux_turn(a, err) : agent_turn(a, UINT64_MAX, err);
 	if (err && !err->code)
 		err_sys(err, r, "the port");
 	return r;

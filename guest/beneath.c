@@ -11,17 +11,27 @@
 
 #include "wire.h"
 
-int beneath_open(int dir, const char *path, int flags)
+static int open_how(int dir, const char *path, int flags, unsigned resolve)
 {
 	struct open_how how = {
 		.flags = (unsigned)flags | O_CLOEXEC,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-			   RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+			   RESOLVE_NO_MAGICLINKS | resolve,
 	};
 	long fd = syscall(SYS_openat2, dir, path[0] ? path : ".", &how,
 			  sizeof(how));
 
 	return fd < 0 ? -errno : (int)fd;
+}
+
+int beneath_open(int dir, const char *path, int flags)
+{
+	return open_how(dir, path, flags, RESOLVE_NO_XDEV);
+}
+
+int beneath_open_all(int dir, const char *path, int flags)
+{
+	return open_how(dir, path, flags, 0);
 }
 
 int beneath_parent(int dir, const char *path, const char **ret_name)

@@ -447,10 +447,15 @@ static void kill_each(struct cgroup *c, int signal)
 	fclose(procs);
 }
 
-void cgroup_abandon(struct cgroup *c)
+void cgroup_rest(struct cgroup *c)
 {
 	if (c->fd[CGROUP_CPU_IDLE] >= 0)
 		sys_put(c->fd[CGROUP_CPU_IDLE], "1");
+}
+
+void cgroup_abandon(struct cgroup *c)
+{
+	cgroup_rest(c);
 	cgroup_kill(c, SIGKILL);
 }
 

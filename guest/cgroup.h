@@ -61,6 +61,8 @@ void cgroup_kill_holders(void);
 int cgroup_open(struct cgroup *c, const char *name, unsigned own_tasks,
 		struct err *err);
 void cgroup_close(struct cgroup *c);
+/* It runs only when no other group wants to. */
+void cgroup_rest(struct cgroup *c);
 int cgroup_limit(struct cgroup *c, const struct wire_job *job,
 		 struct err *err);
 /* The time used until now is not the job's. From here on the runner sleeps

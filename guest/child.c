@@ -350,17 +350,22 @@ _Noreturn static void wait_and_exec(void)
 }
 
 /* Return: the runner's variables, as execve() takes them. */
-static char **make_env(const struct command *c)
+static char **make_env(const struct command *c, const struct wire_strings *fresh)
 {
+	static char is_fresh[] = "FSD_FRESH=1"; /* see sitecustomize.py */
 	const struct environment_vars *v = environment_vars();
-	char **list = calloc(v->count + ARRAY_SIZE(c->extra) + 1,
-			     sizeof(*list));
+	const char *const *from = fresh ? fresh->item : v->item;
+	uint32_t count = fresh ? fresh->count : v->count;
+	char **list = calloc(count + ARRAY_SIZE(c->extra) + 2, sizeof(*list));
 	size_t n = 0;
 
 	if (!list)
 		_exit(EXIT_CANNOT_RUN);
-	for (uint32_t i = c->base ? 0 : v->count - v->own; i < v->count; i++)
-		list[n++] = (char *)(uintptr_t)v->item[i];
+	for (uint32_t i = fresh || c->base ? 0 : v->count - v->own; i < count;
+	     i++)
+		list[n++] = (char *)(uintptr_t)from[i];
+	if (fresh)
+		list[n++] = is_fresh;
 	for (size_t i = 0; i < ARRAY_SIZE(c->extra) && c->extra[i]; i++)
 		list[n++] = (char *)(uintptr_t)c->extra[i];
 	return list;
@@ -387,6 +392,6 @@ _Noreturn void child_become_runner(struct runner *r, int control)
 	if (r->kind == WIRE_RUN_TYPESCRIPT)
 		make_helper_pipes();
 	execve(c->argv[0], (char *const *)(uintptr_t)c->argv,
-	       make_env(c));
+	       make_env(c, r->fresh));
 	fail(c->argv[0]);
 }

@@ -33,10 +33,15 @@ int clone_stop_clock(struct err *err)
 	return set_clock(TEMPLATE_EPOCH * SECOND_NS, err);
 }
 
+int clone_set_time(uint64_t realtime_ns, uint64_t since, struct err *err)
+{
+	return set_clock(realtime_ns + (sys_now() - since), err);
+}
+
 int clone_set_clock(const struct wire_job *job, uint64_t since,
 		    struct err *err)
 {
-	return set_clock(job->realtime_ns + (sys_now() - since), err);
+	return clone_set_time(job->realtime_ns, since, err);
 }
 
 static int add_entropy(const uint8_t *bytes, struct err *err)

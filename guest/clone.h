@@ -24,7 +24,9 @@ int clone_stop_clock(struct err *err);
 int clone_own(const uint8_t *entropy, struct err *err);
 /* Job's time, one second early: the time of its inputs (see files.h). */
 int clone_set_early_clock(const struct wire_job *job, struct err *err);
-/* The right time: job's, and what has passed since sys_now() was since. */
+/* The right time: the host's at sys_now() since. */
+int clone_set_time(uint64_t realtime_ns, uint64_t since, struct err *err);
+/* The same: job's, and what has passed since sys_now() was since. */
 int clone_set_clock(const struct wire_job *job, uint64_t since,
 		    struct err *err);
 

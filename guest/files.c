@@ -11,6 +11,7 @@
 
 #include "beneath.h"
 #include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 #include "runner.h"
 #include "sys.h"
 #include "wire.h"
@@ -21,7 +22,7 @@
 
 int files_open(struct files *f, struct err *err)
 {
-	*f = (struct files){.fd = -1, .given_at = RUNNER_INPUT};
+	*f = (struct files){.fd = -1, .own_dir = -1, .given_at = RUNNER_INPUT};
 	f->home = open(HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (f->home < 0)
 		return err_sys(err, -errno, "cannot open %s", HOME);
@@ -111,11 +112,20 @@ static int make_link(struct files *f, int at, const char *name,
 	return remember(f, &st, NULL);
 }
 
+static const struct files_own *find_own(const struct files *f, const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(f->own); i++)
+		if (f->own[i].name[0] && !strcmp(f->own[i].name, path))
+			return &f->own[i];
+	return NULL;
+}
+
 /* A session's program may change meanwhile what is on the way to path. */
 static int make(struct files *f, uint8_t kind, const char *path, mode_t mode,
 		const char *target)
 {
-	const char *name = path;
+	const struct files_own *own = find_own(f, path);
+	const char *name = own ? own->alias : path;
 	auto_close int parent = -1;
 	int at;
 
@@ -124,7 +134,8 @@ static int make(struct files *f, uint8_t kind, const char *path, mode_t mode,
 		if (parent < 0)
 			return parent;
 	}
-	at = parent < 0 ? f->home : parent;
+	at = parent >= 0 ? parent
+	     : own && f->own_dir >= 0 ? f->own_dir : f->home;
 	return kind == WIRE_FILE_LINK ? make_link(f, at, name, target)
 	       : kind == WIRE_FILE_DIR ? make_dir(f, at, name, mode)
 				       : make_file(f, at, name, mode);
@@ -428,9 +439,10 @@ void files_close(struct files *f)
 {
 	fd_close(&f->home);
 	fd_close(&f->fd);
+	fd_close(&f->own_dir);
 	free(f->list);
 	free(f->only);
 	written_done(&f->written);
 	inodes_done(&f->open);
-	*f = (struct files){.home = -1, .fd = -1};
+	*f = (struct files){.home = -1, .fd = -1, .own_dir = -1};
 }

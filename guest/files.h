@@ -31,6 +31,11 @@ struct input {
 			    changed */
 };
 
+/* An input that lies under another name: see lane.h. */
+struct files_own {
+	char name[64], alias[64]; /* "": there is none */
+};
+
 struct files {
 	int home;        /* owned; the directory */
 	int fd;          /* owned; the file that is being written, or -1 */
@@ -39,6 +44,8 @@ struct files {
 	bool input;      /* it is standard input */
 	bool given;      /* standard input has come, as a file */
 	char given_at[48]; /* where it lies */
+	struct files_own own[2];
+	int own_dir;     /* owned; where these lie, -1: in the home */
 	struct digest digest; /* of those that it has */
 	struct input *list; /* owned */
 	size_t count, size;

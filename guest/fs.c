@@ -12,6 +12,7 @@
 
 #include "beneath.h"
 #include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 #include "sys.h"
 #include "wire_fs.h"
 
@@ -19,17 +20,43 @@
 
 /* What an operation reads and writes. */
 struct call {
-	int home;
+	const struct fs_trees *trees;
+	int top;         /* of the tree that is asked for */
+	bool as_user;    /* the kernel says what the user may do */
 	const struct wire_fs *fs;
 	struct wire_writer *out;
 };
 
+#define FILE_FLAGS (O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
+
+static bool is_root(const struct call *c)
+{
+	return c->fs->tree == WIRE_FS_ROOT;
+}
+
+static int open_at(const struct call *c, const char *path, int flags)
+{
+	return is_root(c) ? beneath_open_all(c->top, path, flags)
+			  : beneath_open(c->top, path, flags);
+}
+
+static int parent_of(const struct call *c, const char *path,
+		     const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	char parent[WIRE_PATH_MAX + 1] = "";
+
+	*ret_name = slash ? slash + 1 : path;
+	if (slash)
+		memcpy(parent, path, (size_t)(slash - path));
+	return open_at(c, parent, O_PATH | O_DIRECTORY);
+}
+
 /* Only a file, of a fifo nothing is read or written, and none holds up; and
  * nothing of others, for READ and WRITE come here with init's rights. */
-static int open_file(int home, const char *path, int flags)
+static int check_file(const struct call *c, int fd_or_error)
 {
-	auto_close int fd = beneath_open(home, path, flags | O_NONBLOCK |
-						     O_NOCTTY | O_NOFOLLOW);
+	auto_close int fd = fd_or_error;
 	struct stat st;
 
 	if (fd < 0)
@@ -40,13 +67,18 @@ static int open_file(int home, const char *path, int flags)
 		return -EISDIR;
 	if (!S_ISREG(st.st_mode))
 		return -ENOENT;
-	return st.st_uid == USER_ID ? take_fd(&fd) : -EACCES;
+	return c->as_user || st.st_uid == USER_ID ? take_fd(&fd) : -EACCES;
+}
+
+static int open_file(const struct call *c, int flags)
+{
+	return check_file(c, open_at(c, c->fs->path, flags | FILE_FLAGS));
 }
 
 /* A handle on a file or directory, whatever its mode. */
-static int open_any(int home, const char *path, struct stat *ret_st)
+static int open_any(const struct call *c, struct stat *ret_st)
 {
-	auto_close int fd = beneath_open(home, path, O_PATH | O_NOFOLLOW);
+	auto_close int fd = open_at(c, c->fs->path, O_PATH | O_NOFOLLOW);
 
 	if (fd < 0)
 		return fd;
@@ -80,17 +112,31 @@ static int put_stat(struct call *c, int fd)
 static int op_stat(struct call *c)
 {
 	struct stat st;
-	auto_close int fd = open_any(c->home, c->fs->path, &st);
+	auto_close int fd = open_any(c, &st);
 
 	return fd < 0 ? fd : put_stat(c, fd);
 }
 
+/* What the root does not show: no files of anybody's. */
+static bool is_hidden(const struct call *c, const char *path)
+{
+	static const char *const hidden[] = {"proc", "sys", "dev"};
+	size_t length = strcspn(path, "/");
+
+	for (size_t i = 0; is_root(c) && i < ARRAY_SIZE(hidden); i++)
+		if (strlen(hidden[i]) == length &&
+		    !memcmp(path, hidden[i], length))
+			return true;
+	return false;
+}
+
 /* The kind of an entry, or -1: it is none that is shown. */
-static int entry_kind(DIR *dir, const struct dirent *e)
+static int entry_kind(const struct call *c, DIR *dir, const struct dirent *e)
 {
 	struct stat st;
 
-	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+	    (!c->fs->path[0] && is_hidden(c, e->d_name)))
 		return -1;
 	if (e->d_type == DT_REG)
 		return WIRE_FILE_REG;
@@ -116,7 +162,7 @@ static int list(struct call *c, DIR *dir)
 		seekdir(dir, (long)at);
 	errno = 0;
 	while ((e = readdir(dir))) {
-		int kind = entry_kind(dir, e);
+		int kind = entry_kind(c, dir, e);
 		size_t need = 8 + strlen(e->d_name);
 
 		if (kind >= 0 && c->out->used + need > WIRE_FS_CHUNK) {
@@ -134,8 +180,8 @@ static int list(struct call *c, DIR *dir)
 
 static int open_dir(struct call *c, DIR **ret)
 {
-	auto_close int fd = beneath_open(c->home, c->fs->path,
-					 O_RDONLY | O_DIRECTORY);
+	auto_close int fd = open_at(c, c->fs->path,
+				    O_RDONLY | O_DIRECTORY);
 
 	if (fd < 0)
 		return fd;
@@ -160,7 +206,7 @@ static int op_list(struct call *c)
 
 static int op_read(struct call *c)
 {
-	auto_close int fd = open_file(c->home, c->fs->path, O_RDONLY);
+	auto_close int fd = open_file(c, O_RDONLY);
 	size_t got = 0;
 
 	while (fd >= 0 && got < c->fs->length) {
@@ -184,8 +230,7 @@ static int op_write(struct call *c)
 {
 	const struct wire_fs *fs = c->fs;
 	bool append = fs->flags & WIRE_FS_APPEND;
-	auto_close int fd = open_file(c->home, fs->path,
-				      O_WRONLY | (append ? O_APPEND : 0));
+	auto_close int fd = open_file(c, O_WRONLY | (append ? O_APPEND : 0));
 	const char *p = fs->data;
 	size_t done = 0;
 
@@ -210,18 +255,25 @@ static int op_write(struct call *c)
 
 static int op_truncate(struct call *c)
 {
-	auto_close int fd = open_file(c->home, c->fs->path, O_WRONLY);
+	auto_close int fd = open_file(c, O_WRONLY);
 
 	if (fd < 0)
 		return fd;
 	return ftruncate(fd, (off_t)c->fs->offset) ? -errno : put_stat(c, fd);
 }
 
+static int open_again(struct call *c, int dir, const char *name, int flags)
+{
+	int fd = openat(dir, name, flags | FILE_FLAGS | O_CLOEXEC);
+
+	return check_file(c, fd < 0 ? -errno : fd);
+}
+
 static int op_create(struct call *c)
 {
 	const struct wire_fs *fs = c->fs;
 	const char *name;
-	auto_close int dir = beneath_parent(c->home, fs->path, &name);
+	auto_close int dir = parent_of(c, fs->path, &name);
 	auto_close int fd = -1;
 	bool cut = fs->flags & WIRE_FS_EMPTY;
 
@@ -234,7 +286,7 @@ static int op_create(struct call *c)
 	if (fd < 0 && (fs->flags & WIRE_FS_EXCLUSIVE))
 		return -EEXIST;
 	if (fd < 0)
-		fd = open_file(dir, name, cut ? O_WRONLY : O_RDONLY);
+		fd = open_again(c, dir, name, cut ? O_WRONLY : O_RDONLY);
 	if (fd < 0)
 		return fd;
 	return cut && ftruncate(fd, 0) ? -errno : put_stat(c, fd);
@@ -243,7 +295,7 @@ static int op_create(struct call *c)
 static int op_mkdir(struct call *c)
 {
 	const char *name;
-	auto_close int dir = beneath_parent(c->home, c->fs->path, &name);
+	auto_close int dir = parent_of(c, c->fs->path, &name);
 
 	if (dir < 0)
 		return dir;
@@ -253,7 +305,7 @@ static int op_mkdir(struct call *c)
 static int unlink_in(struct call *c, int flags)
 {
 	const char *name;
-	auto_close int dir = beneath_parent(c->home, c->fs->path, &name);
+	auto_close int dir = parent_of(c, c->fs->path, &name);
 
 	if (dir < 0)
 		return dir;
@@ -274,8 +326,8 @@ static int op_rename(struct call *c)
 {
 	const struct wire_fs *fs = c->fs;
 	const char *from, *to;
-	auto_close int dir = beneath_parent(c->home, fs->path, &from);
-	auto_close int to_dir = beneath_parent(c->home, fs->to, &to);
+	auto_close int dir = parent_of(c, fs->path, &from);
+	auto_close int to_dir = parent_of(c, fs->to, &to);
 	unsigned flags = fs->flags & WIRE_FS_EXCLUSIVE ? RENAME_NOREPLACE : 0;
 
 	if (dir < 0 || to_dir < 0)
@@ -286,7 +338,7 @@ static int op_rename(struct call *c)
 static int op_chmod(struct call *c)
 {
 	struct stat st;
-	auto_close int fd = open_any(c->home, c->fs->path, &st);
+	auto_close int fd = open_any(c, &st);
 	char path[64];
 
 	if (fd < 0)
@@ -309,7 +361,7 @@ static int op_times(struct call *c)
 	struct timespec times[2] = {time_of(c->fs->offset),
 				    time_of(c->fs->other)};
 	struct stat st;
-	auto_close int fd = open_any(c->home, c->fs->path, &st);
+	auto_close int fd = open_any(c, &st);
 
 	if (fd < 0)
 		return fd;
@@ -328,7 +380,7 @@ static int op_hidden(struct call *c)
 	if (r)
 		return r;
 	while ((e = readdir(dir)))
-		hidden += entry_kind(dir, e) < 0 && strcmp(e->d_name, ".") &&
+		hidden += entry_kind(c, dir, e) < 0 && strcmp(e->d_name, ".") &&
 			  strcmp(e->d_name, "..");
 	closedir(dir);
 	wire_put_u32(c->out, hidden);
@@ -337,8 +389,8 @@ static int op_hidden(struct call *c)
 
 static int op_processes(struct call *c)
 {
-	(void)c;
-	return -EOPNOTSUPP;
+	return c->trees->processes ? c->trees->processes(c->trees->arg, c->out)
+				   : -EOPNOTSUPP;
 }
 
 static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
@@ -354,24 +406,65 @@ static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
 /*
  * As the user: that takes init's rights over files away for so long. But who
  * reads or writes has opened the file outside, and its mode was looked at then:
- * what cp makes read-only is written all the same.
+ * what cp makes read-only is written all the same, if it is the user's.
  */
-static int as_user(struct call *c)
+static int call_as(struct call *c, bool user)
 {
-	bool opened = c->fs->op == WIRE_FS_READ || c->fs->op == WIRE_FS_WRITE;
 	mode_t mask = umask(0);
+	size_t used = c->out->used;
 	int r;
 
+	c->as_user = user;
 	setfsgid(USER_ID);
-	setfsuid(opened ? 0 : USER_ID);
+	setfsuid(user ? USER_ID : 0);
 	r = ops[c->fs->op](c);
 	setfsuid(0);
 	setfsgid(0);
 	umask(mask);
+	if (r)
+		c->out->used = used;
 	return r;
 }
 
-int fs_answer(int home, struct port *port, const struct frame *frame,
+/* Is it the image's, where the user has no right to anything? */
+static bool is_base(const struct call *c)
+{
+	const char *name;
+	auto_close int dir = parent_of(c, c->fs->path, &name);
+	struct stat st, top;
+
+	return dir >= 0 && !fstat(dir, &st) && !fstat(c->top, &top) &&
+	       st.st_dev == top.st_dev;
+}
+
+static bool is_change(uint32_t op)
+{
+	return op >= WIRE_FS_WRITE && op <= WIRE_FS_TIMES;
+}
+
+static int carry_out(struct call *c)
+{
+	const struct wire_fs *fs = c->fs;
+	bool opened = fs->op == WIRE_FS_READ || fs->op == WIRE_FS_WRITE;
+	int r;
+
+	c->top = is_root(c) ? c->trees->root : c->trees->home;
+	if (c->top < 0)
+		return -EOPNOTSUPP;
+	if (is_hidden(c, fs->path) || is_hidden(c, fs->to))
+		return -ENOENT;
+	if (fs->op == WIRE_FS_PROCESSES)
+		return ops[fs->op](c);
+	r = is_root(c) || !opened ? call_as(c, true) : -EACCES;
+	if (opened && r == -EACCES)
+		r = call_as(c, false);
+	if (is_root(c) && is_change(fs->op) && (r == -EACCES || r == -EPERM) &&
+	    is_base(c))
+		r = -EROFS;
+	return r;
+}
+
+int fs_answer(const struct fs_trees *trees, struct port *port, const struct frame *frame,
 	      struct err *err)
 {
 	uint8_t *room = port_room(port);
@@ -379,12 +472,12 @@ int fs_answer(int home, struct port *port, const struct frame *frame,
 	/* Of what is behind id and errno. */
 	struct wire_writer out = {room + 8, WIRE_PAYLOAD_MAX - 8, 0};
 	struct wire_fs fs;
-	struct call call = {.home = home, .fs = &fs, .out = &out};
+	struct call call = {.trees = trees, .fs = &fs, .out = &out};
 	int r = wire_fs_get(frame->payload, frame->header.length, &fs);
 
 	if (r)
 		return err_set(err, r, "an FS that breaks the rules");
-	r = as_user(&call);
+	r = carry_out(&call);
 	wire_put_u32(&head, fs.id);
 	wire_put_u32(&head, (uint32_t)-r);
 	port_commit(port, WIRE_FS_REPLY, 0, 8 + (r ? 0 : out.used));

@@ -10,6 +10,7 @@
 #include "collect.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
+#include "lane.h"
 #include "mounts.h"
 #include "sys.h"
 
@@ -32,6 +33,9 @@ static void begin_anew(struct job *job)
 {
 	step_end(job);
 	fd_close(&job->input.fd);
+	if (job->input.quiet)
+		fd_close(&job->input.file);
+	job->input.quiet = false;
 	job->input.at = job->input.end = 0;
 	job->input.ended = false;
 	wire_job_done(&job->spec);
@@ -109,8 +113,12 @@ int job_begin(struct job *job, struct port *port, struct runner *runners,
 	job->received = sys_now();
 	job->phase = JOB_LOADING;
 	job->step.on = wire_mode_is_step(job->spec.mode);
-	runner = job->step.on ? step_runner(runners, &job->spec)
-			      : &runners[job->spec.runner];
+	r = job->lane ? lane_begin(job, runners, err) : 0;
+	if (r)
+		return give_up(job, port, r, err);
+	runner = job->lane	? &runners[job->kind]
+		 : job->step.on ? step_runner(runners, &job->spec)
+				: &runners[job->spec.runner];
 	if (!runner->pid) {
 		r = err_set(err, -ESRCH, runner->living
 			    ? "the session's interpreter has ended"
@@ -125,11 +133,11 @@ int job_begin(struct job *job, struct port *port, struct runner *runners,
 		attach(job, runner);
 	r = job->step.on ? step_begin(job, err) : 0;
 	/* A living interpreter's clock never goes back. */
-	if (!r && !runner->living)
+	if (!r && !runner->living && !job->lane)
 		r = clone_set_early_clock(&job->spec, err);
 	if (!r)
 		r = cgroup_limit(&runner->cgroup, &job->spec, err);
-	if (!r)
+	if (!r && !job->lane)
 		r = mounts_fit(job->spec.memory_bytes, err);
 	return give_up(job, port, r, err);
 }
@@ -173,16 +181,20 @@ int job_run(struct job *job, struct port *port, const struct frame *frame,
 		return 0;
 	if (job->phase != JOB_LOADING || job->files.fd >= 0)
 		return err_set(err, -EPROTO, "RUN before the job is complete");
-	r = job->runner->living ? 0
-				: clone_set_clock(&job->spec, job->received, err);
-	if (!r && job->step.on) {
+	if (job->lane)
+		r = lane_check_cwd(job, err);
+	else
+		r = job->runner->living
+			    ? 0
+			    : clone_set_clock(&job->spec, job->received, err);
+	if (!r && job->step.on && !job->lane) {
 		r = files_seal_all(&job->files, job->spec.argv.item[0]);
 		if (r)
 			err_sys(err, r, "cannot read the session's files");
 	}
 	if (r)
 		return give_up(job, port, r, err);
-	if (!job->step.on)
+	if (!job->step.on && !job->lane)
 		files_seal(&job->files);
 	job->started = sys_now();
 	job->phase = JOB_RUNNING;
@@ -203,7 +215,14 @@ int job_launch(struct job *job, struct port *port, struct err *err)
 	job->launch = false;
 	if (job->step.on)
 		return give_up(job, port, step_launch(job, err), err);
-	r = runner_send(runner, job->files.given ? "file" : "run", &job->spec);
+	if (job->lane && job->files.given)
+		r = input_from(&job->input, job->files.given_at);
+	else
+		r = 0;
+	if (!r)
+		r = runner_send(runner, job->files.given && !job->lane ? "file"
+								       : "run",
+				&job->spec);
 	if (runner->kind != WIRE_RUN_PYTHON) /* it may say how it began */
 		fd_close(&runner->control);
 	if (r)
@@ -221,6 +240,8 @@ int job_stdin(struct job *job, struct port *port, const struct frame *frame,
 		return 0; /* on its way when the step ended */
 	if (job->phase == JOB_NONE)
 		return err_set(err, -EPROTO, "STDIN without a job");
+	if (job->lane && job->files.given && !job->step.on)
+		return 0; /* it has come already */
 	if (frame->header.type == WIRE_STDIN_END)
 		input_end(&job->input);
 	else
@@ -276,9 +297,22 @@ int job_look_due(const struct job *job)
 	return is_let_go(job) ? MIN(ms, LINGER_LOOK_MS) : ms;
 }
 
-/* Whatever is left is killed. */
+/* What is left lives on, and what is in the job's pipes now is all. */
+static void leave_all(struct job *job)
+{
+	job->phase = JOB_ENDING;
+	if (!job->step.on && !cgroup_is_empty(&job->runner->cgroup))
+		for (int i = 0; i < STREAM_MAX; i++)
+			stream_last(&job->stream[i]);
+}
+
+/* Whatever is left is killed, but of a lane. */
 static void end_all(struct job *job)
 {
+	if (job->lane) {
+		leave_all(job);
+		return;
+	}
 	job->phase = JOB_ENDING;
 	if (!cgroup_is_empty(&job->runner->cgroup)) {
 		job->left = cgroup_count(&job->runner->cgroup);
@@ -297,6 +331,8 @@ static void end_all(struct job *job)
  * is no process that was left, so there is a second look. */
 static bool is_alone(struct job *job, uint64_t now)
 {
+	if (job->lane)
+		return is_let_go(job);
 	if (!job->let_go && is_let_go(job) && mounts_close_home())
 		job->let_go = now;
 	return job->let_go && now >= job->let_go + LINGER_LOOK_MS * 1000000ull;
@@ -319,7 +355,8 @@ static void deliver(struct job *job, uint8_t scope, int number)
 
 	if (scope == WIRE_KILL_ALL) {
 		job->asked = true;
-		if (job->phase == JOB_LINGERING && number == SIGKILL)
+		if (job->phase == JOB_LINGERING && number == SIGKILL &&
+		    !job->lane)
 			end_all(job);
 		else
 			cgroup_kill(&r->cgroup, number);
@@ -474,10 +511,12 @@ static int finish(struct job *job, struct port *port)
 	wire_exit_put(&w, &e);
 	port_send(port, WIRE_EXIT, 0, bytes, w.used);
 	job->phase = JOB_DONE;
-	if (job->files.watched)
+	if (job->lane)
+		r = lane_end(job, port);
+	else if (job->files.watched)
 		files_settle(&job->files,
 			     job->step.on || cgroup_holders_live());
-	if (job->spec.output_limit)
+	if (job->spec.output_limit && !job->lane)
 		r = collect_send(port, &job->files, &job->spec);
 	if (e.lives)
 		begin_anew(job);
@@ -492,8 +531,11 @@ static void pump(struct job *job, struct port *port)
 
 		if (s->fd < 0 || !is_live(job))
 			continue;
-		if (stream_pump(s, port))
-			fd_close(&s->fd);
+		if (!stream_pump(s, port))
+			continue;
+		if (job->lane && s->last && s->type != WIRE_RESULT)
+			drain_add(&job->drain, s->fd);
+		fd_close(&s->fd);
 	}
 }
 
@@ -514,7 +556,8 @@ int job_step(struct job *job, struct port *port)
 		pump(job, port);
 	linger(job);
 	if (job->phase == JOB_ENDING && pipes_ended(job) &&
-	    (job->step.lives || cgroup_is_empty(&job->runner->cgroup)) &&
+	    (job->step.lives || job->lane ||
+	     cgroup_is_empty(&job->runner->cgroup)) &&
 	    port_has_room(port))
 		return finish(job, port);
 	return 0;

@@ -20,6 +20,7 @@
 #include <poll.h>
 
 #include "begun.h"
+#include "drain.h"
 #include "files.h"
 #include "interrupt.h"
 #include "port.h"
@@ -61,6 +62,9 @@ struct job {
 	bool starved;               /* killed: see thrash.h */
 	bool again;                 /* steps have been before this one */
 	unsigned lane;              /* of a shared machine, or 0; see lane.h */
+	enum wire_runner kind;      /* of a lane: who runs its jobs */
+	unsigned serial;            /* of the lane's group: see share.h */
+	struct drain drain;         /* what is over for the job and still written */
 	char dir[32];               /* what is the job's and not in its home */
 };
 

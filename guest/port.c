@@ -129,6 +129,21 @@ int port_next(struct port *port, struct frame *ret_frame)
 	return 1;
 }
 
+int port_next_lane(struct port *port, struct frame *ret_frame,
+		   uint8_t *ret_lane)
+{
+	uint8_t *header = port->in + port->in_at;
+	int r;
+
+	if (port->in_end - port->in_at < WIRE_HEADER_SIZE)
+		return 0;
+	*ret_lane = wire_lane_take(header);
+	r = port_next(port, ret_frame);
+	if (!r) /* it is taken again when the frame is whole */
+		wire_lane_put(header, *ret_lane);
+	return r;
+}
+
 bool port_has_room(const struct port *port)
 {
 	return port->out_end - port->out_at <= PORT_BULK - WIRE_PAYLOAD_MAX;
@@ -155,6 +170,14 @@ void port_commit(struct port *port, uint8_t type, uint8_t arg, size_t length)
 {
 	wire_header_put(port->out + port->out_end, (uint32_t)length, type, arg);
 	port->out_end += WIRE_HEADER_SIZE + length;
+}
+
+void port_commit_lane(struct port *port, uint8_t lane, uint8_t type, uint8_t arg,
+		      size_t length)
+{
+	port_commit(port, type, arg, length);
+	wire_lane_put(port->out + port->out_end - length - WIRE_HEADER_SIZE,
+		      lane);
 }
 
 void port_send(struct port *port, uint8_t type, uint8_t arg,

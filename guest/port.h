@@ -41,6 +41,10 @@ int port_fill(struct port *port);
 /* Return: 1 and *ret_frame, 0 (no whole frame yet), -EPROTO. */
 int port_next(struct port *port, struct frame *ret_frame);
 
+/* The same, of a wire with lanes. */
+int port_next_lane(struct port *port, struct frame *ret_frame,
+		   uint8_t *ret_lane);
+
 /* True while there is room for one more frame of bulk. */
 bool port_has_room(const struct port *port);
 /* True while there is room for an answer; else do not read requests. */
@@ -49,6 +53,9 @@ bool port_can_answer(const struct port *port);
 uint8_t *port_room(struct port *port);
 /* Sends the frame whose payload was put into port_room(). */
 void port_commit(struct port *port, uint8_t type, uint8_t arg, size_t length);
+/* The same, on a lane. */
+void port_commit_lane(struct port *port, uint8_t lane, uint8_t type, uint8_t arg,
+		      size_t length);
 /* Queues a frame. The caller has checked for room; see above. */
 void port_send(struct port *port, uint8_t type, uint8_t arg,
 	       const void *payload, size_t length);

@@ -111,7 +111,10 @@ int runner_start(struct runner *r, enum wire_runner kind, const char *group,
 {
 	int e;
 
+	const struct wire_strings *fresh = r->fresh;
+
 	runner_clear(r, kind);
+	r->fresh = fresh;
 	/* Python's has the thread of runners/python/live.h. */
 	e = cgroup_open(&r->cgroup, group, kind == WIRE_RUN_PYTHON, err);
 	if (!e)

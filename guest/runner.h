@@ -47,6 +47,8 @@ struct runner {
 	pid_t pid;             /* 0: it has ended, or never began */
 	bool own;              /* has secrets that no clone has */
 	bool living;           /* it takes steps: see step.h */
+	const struct wire_strings *fresh; /* borrowed, or NULL: the environment of
+				Python's that has nothing loaded and does not wait */
 	unsigned heats;        /* rounds of heat in this machine */
 	int control;           /* owned */
 	int pipe[PIPE_MAX];    /* owned; init's ends, nonblocking */
@@ -54,8 +56,10 @@ struct runner {
 	struct cgroup cgroup;
 };
 
-/* Starts the process. It has its pipes and the control group of that name, but
- * is not ready: runner_wait(). */
+/*
+ * Starts the process, a fresh one if r->fresh is set before. It has its pipes
+ * and the control group of that name, but is not ready: runner_wait().
+ */
 int runner_start(struct runner *r, enum wire_runner kind, const char *group,
 		 struct err *err);
 /* As one that never began. */

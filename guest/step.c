@@ -48,7 +48,8 @@ static const struct {
 	enum wire_runner kind;
 	const char *argv[4];
 } sessions[WIRE_RUN_MAX] = {
-	[WIRE_RUN_PYTHON] = {WIRE_RUN_PYTHON, {"/usr/bin/python3"}},
+	[WIRE_RUN_PYTHON] = {WIRE_RUN_PYTHON,
+			     {"/usr/bin/python3", RUNNERS "/python/session.py"}},
 	[WIRE_RUN_NODE] = {WIRE_RUN_NODE,
 			   {"/usr/bin/node", "--no-sparkplug",
 			    RUNNERS "/node/session.js"}},
@@ -86,13 +87,17 @@ static bool needs_start(const struct wire_job *spec)
 	return spec->fresh;
 }
 
+enum wire_runner step_kind(const struct wire_job *spec)
+{
+	return needs_start(spec) ? WIRE_RUN_EXEC : sessions[spec->runner].kind;
+}
+
 struct runner *step_runner(struct runner *runners, const struct wire_job *spec)
 {
 	for (int i = 0; i < WIRE_RUN_MAX; i++)
 		if (runners[i].living)
 			return &runners[i];
-	return &runners[needs_start(spec) ? WIRE_RUN_EXEC
-					  : sessions[spec->runner].kind];
+	return &runners[step_kind(spec)];
 }
 
 /* Opened for both ways: it never ends and never blocks. */
@@ -158,6 +163,18 @@ static int make_fifos(struct job *job)
 	return 0;
 }
 
+/* Only if there is one: an interpreter stays where it is. */
+static int put_cwd(const struct job *job)
+{
+	const char *cwd = job->spec.cwd;
+	struct wire_strings one = {1, &cwd};
+
+	if (cwd && cwd[0])
+		return put_texts(job, "cwd", &one, 0);
+	unlink(place_of(job, "cwd").path);
+	return 0;
+}
+
 int step_begin(struct job *job, struct err *err)
 {
 	const struct environment_vars *base = environment_vars();
@@ -176,6 +193,8 @@ int step_begin(struct job *job, struct err *err)
 		r = put_texts(job, "args", &spec->argv, 1);
 	if (!r)
 		r = put_texts(job, "env", &spec->envp, 0);
+	if (!r)
+		r = put_cwd(job);
 	if (!r && !job->runner->living)
 		r = put_texts(job, "was", &(struct wire_strings){
 			base->count, base->item}, 0);

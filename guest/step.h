@@ -24,12 +24,12 @@
 
 #include "layout/base/err.h"
 #include "port.h"
+#include "wire.h"
 
 #define STEP_DIRECTORY "/run/step"
 
 struct job;
 struct runner;
-struct wire_job;
 
 struct step {
 	bool on;       /* this job is one */
@@ -40,6 +40,8 @@ struct step {
 	int input;     /* owned; the fifo `in`, until S */
 };
 
+/* Who is to be the session that spec begins. */
+enum wire_runner step_kind(const struct wire_job *spec);
 /* Return: the session's runner, which may have ended, or who is to be it. */
 struct runner *step_runner(struct runner *runners, const struct wire_job *spec);
 /* At JOB: the fifos, of which the job's streams read. Return: 0 or errno. */

@@ -2,6 +2,7 @@
 #include "stream.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -48,7 +49,7 @@ void stream_last(struct stream *s)
 
 int input_open(struct input_stream *in, int fd)
 {
-	*in = (struct input_stream){.fd = fd};
+	*in = (struct input_stream){.fd = fd, .file = -1};
 	in->bytes = malloc(WIRE_STDIN_WINDOW);
 	return in->bytes ? 0 : -ENOMEM;
 }
@@ -74,7 +75,29 @@ void input_end(struct input_stream *in)
 
 bool input_is_pending(const struct input_stream *in)
 {
-	return in->at < in->end;
+	return in->at < in->end || (in->quiet && in->file >= 0);
+}
+
+int input_from(struct input_stream *in, const char *path)
+{
+	in->file = open(path, O_RDONLY | O_CLOEXEC);
+	in->quiet = true;
+	return in->file < 0 ? -errno : 0;
+}
+
+static void refill(struct input_stream *in)
+{
+	ssize_t n;
+
+	if (!in->quiet || in->file < 0 || in->at < in->end)
+		return;
+	n = in->fd < 0 ? 0 : read(in->file, in->bytes, WIRE_STDIN_WINDOW);
+	in->at = 0;
+	in->end = n > 0 ? (uint32_t)n : 0;
+	if (n > 0)
+		return;
+	fd_close(&in->file);
+	input_end(in);
 }
 
 static void acknowledge(struct input_stream *in, struct port *port,
@@ -84,15 +107,19 @@ static void acknowledge(struct input_stream *in, struct port *port,
 	struct wire_writer w = {bytes, sizeof(bytes), 0};
 
 	in->at += length;
+	if (in->quiet)
+		return;
 	wire_put_u32(&w, length);
 	port_send(port, WIRE_STDIN_ACK, closed, bytes, sizeof(bytes));
 }
 
 void input_pump(struct input_stream *in, struct port *port)
 {
-	uint32_t length = in->end - in->at;
+	uint32_t length;
 	ssize_t n = -1;
 
+	refill(in);
+	length = in->end - in->at;
 	if (!length || !port_can_answer(port))
 		return;
 	if (in->fd >= 0) {

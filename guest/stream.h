@@ -29,12 +29,16 @@ struct input_stream {
 	uint8_t *bytes;  /* owned; WIRE_STDIN_WINDOW */
 	uint32_t at, end;
 	bool ended;      /* the host has sent all */
+	int file;        /* owned; it comes from there and not in frames, or -1 */
+	bool quiet;      /* the host is not told what is consumed */
 };
 
 int input_open(struct input_stream *in, int fd);
 /* Takes a STDIN frame. -EPROTO if it goes beyond the window. */
 int input_add(struct input_stream *in, const void *data, size_t length);
 void input_end(struct input_stream *in);
+/* All of it is in the file at path. Return: 0 or negative errno. */
+int input_from(struct input_stream *in, const char *path);
 bool input_is_pending(const struct input_stream *in);
 /* Writes what the pipe takes and acknowledges it. A program that closed its
  * input gets nothing more, and the host is told that it was consumed. */

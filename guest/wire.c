@@ -312,7 +312,7 @@ static void free_text(const char *text)
 	free((void *)(uintptr_t)text);
 }
 
-static void free_strings(struct wire_strings *s)
+void wire_strings_done(struct wire_strings *s)
 {
 	for (uint32_t i = 0; i < s->count; i++)
 		free_text(s->item[i]);
@@ -323,8 +323,8 @@ void wire_job_done(struct wire_job *job)
 {
 	free_text(job->call);
 	free_text(job->cwd);
-	free_strings(&job->argv);
-	free_strings(&job->envp);
+	wire_strings_done(&job->argv);
+	wire_strings_done(&job->envp);
 	memset(job, 0, sizeof(*job));
 }
 

@@ -373,6 +373,8 @@ void wire_job_put(struct wire_writer *w, const struct wire_job *job);
  */
 int wire_job_get(const void *payload, size_t length, struct wire_job *ret_job);
 void wire_job_done(struct wire_job *job);
+/* Frees a list of heap copies, as a decoded JOB has. */
+void wire_strings_done(struct wire_strings *s);
 
 void wire_share_put(struct wire_writer *w, const struct wire_share *share);
 /* Return: 0 or -EPROTO (bounds, a figure that is 0). */

@@ -131,6 +131,109 @@ class GuestGone(Exception):
     pass
 
 
+class Lane:
+    """What a lane has said."""
+
+    def __init__(self, shared, number):
+        self.shared, self.number = shared, number
+        self.result = Result()
+        self.ended = self.closed = False
+        self.output = -1
+
+    def send(self, frames):
+        self.shared.machine.send(on_lane(frames, self.number))
+
+    def job(self, runner, argv, files=(), stdin=b"", **options):
+        """Begins a job: files are (path, bytes or None[, mode])."""
+        self.result, self.ended = Result(), False
+        self.wants = options.get("output_limit", 0)
+        data = job_frame(runner, argv, **options)
+        for item in files:
+            data += file_frames(*item)
+        data += frame("RUN")
+        if stdin:
+            data += frame("STDIN", stdin)
+        self.send(data + frame("STDIN_END"))
+        return self
+
+    def hear(self, name, arg, data):
+        r = self.result
+        if name == "STARTED":
+            r.started, r.pid = True, struct.unpack("<I", data)[0]
+        elif name in ("OUT", "ERR", "RESULT"):
+            r.__dict__[name.lower()].extend(data)
+        elif name == "EXIT":
+            r.exit = exit_fields(data)
+            self.ended = not self.wants
+        elif name == "FAILED":
+            r.failed = data[4:].decode()
+            self.ended = True
+        elif name == "FILE":
+            length = struct.unpack_from("<I", data, 12)[0]
+            self.path = data[16:16 + length].decode()
+            r.files[self.path] = None if arg else bytearray()
+        elif name == "FILE_DATA":
+            r.files[self.path] += data
+        elif name == "OUTPUT_END":
+            r.output_end = struct.unpack("<II", data)
+            self.ended = True
+        elif name == "CLOSED":
+            self.closed = True
+
+    def wait(self, timeout=60):
+        """Until the job is over. Return: its result."""
+        self.shared.until(lambda: self.ended, timeout)
+        return self.result
+
+    def run(self, *args, timeout=60, **options):
+        return self.job(*args, **options).wait(timeout)
+
+    def close(self, how=0, timeout=60):
+        self.send(frame("CLOSE", arg=how))
+        self.shared.until(lambda: self.closed, timeout)
+        del self.shared.lanes[self.number]
+
+
+class Shared:
+    """A machine that is shared: its lanes, by their numbers."""
+
+    def __init__(self, machine):
+        self.machine, self.lanes, self.asked = machine, {}, 0
+        self.replies = {}
+
+    def open(self):
+        number = next(n for n in range(1, LANE_MAX + 1)
+                      if n not in self.lanes)
+        self.lanes[number] = Lane(self, number)
+        return self.lanes[number]
+
+    def until(self, condition, timeout):
+        end = time.monotonic() + timeout
+        while not condition():
+            name, arg, data, lane = self.machine.receive_any(
+                end - time.monotonic())
+            if lane:
+                self.lanes[lane].hear(name, arg, data)
+            elif name == "FS_REPLY":
+                number, error = struct.unpack_from("<II", data)
+                self.replies[number] = error, data[8:]
+            else:
+                assert name == "PONG", name
+
+    def fs(self, op, path="", timeout=60, **operands):
+        """Return: errno and the data of the answer."""
+        self.asked += 1
+        number = self.asked
+        self.machine.send(fs_frame(op, path, number=number, **operands))
+        self.until(lambda: number in self.replies, timeout)
+        return self.replies.pop(number)
+
+    def processes(self):
+        lines = self.fs("PROCESSES")[1].decode().splitlines()
+        return [(int(p), int(lane), command) for p, lane, command in
+                (line.split(" ", 2) for line in lines)]
+
+
 class Machine:
     """One QEMU process with its wire and its QMP connection."""
 
@@ -295,17 +398,24 @@ class Machine:
         self.buffer += data
 
     def receive(self, timeout):
-        """The next frame: (name, arg, payload)."""
+        """The next frame: (name, arg, payload), of lane 0."""
+        name, arg, payload, lane = self.receive_any(timeout)
+        assert not lane, (lane, name)
+        return name, arg, payload
+
+    def receive_any(self, timeout):
+        """The next frame: (name, arg, payload, lane)."""
         end = time.monotonic() + timeout
         while True:
             if len(self.buffer) >= 8:
                 length, magic, kind, arg = struct.unpack_from("<IHBB",
                                                               self.buffer)
                 assert magic == MAGIC, self.buffer[:40]
+                lane, length = length >> 24, length & 0xffffff
                 if len(self.buffer) >= 8 + length:
                     payload = bytes(self.buffer[8:8 + length])
                     del self.buffer[:8 + length]
-                    return NAMES[kind], arg, payload
+                    return NAMES[kind], arg, payload, lane
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.wire], [], [], left)[0]:
                 raise TimeoutError("the guest is silent")
@@ -399,6 +509,12 @@ class Machine:
             elif name == "OUTPUT_END":
                 r.output_end = struct.unpack("<II", data)
                 return
+
+    def share(self, **limits):
+        if not self.owned:
+            self.own()
+        self.send(share_frame(**limits))
+        return Shared(self)
 
     def cpu_seconds(self):
         """What QEMU has used of the host's processors."""
