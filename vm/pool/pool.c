@@ -114,8 +114,8 @@ static void on_cost(void *arg, struct machine *m, uint64_t bytes)
  */
 static bool may_have_another(const struct vm_lease *l, const struct machine *m)
 {
-	if (!l || m->heard || l->runs > 1)
-		return false;
+	if (!l || m->heard || l->runs > 1 || (l->shared && l->vm->broken))
+		return false; /* what is shared ends with this process */
 	return l->vm->broken || /* then it is no fault of the job's */
 	       (l->again < AGAIN_MAX &&
 		(!l->first_run_ns ||
