@@ -169,7 +169,8 @@ void post_contexts(struct request *r)
 	const char *language, *cwd;
 	struct context c = { 0 };
 	struct err err = { 0 };
-	char random[17];
+	char random[SANDBOX_ID + 1];
+	uint8_t sum[SUM_SIZE];
 	int code;
 
 	if (request_json(r, &body) < 0)
@@ -188,8 +189,9 @@ void post_contexts(struct request *r)
 			    sizeof(c.cwd) - 1);
 		return;
 	}
-	code = text_random(random, 16);
-	make_uuid((const uint8_t *)random, c.id);
+	code = text_random(random, SANDBOX_ID);
+	text_sum(random, sizeof(random), sum);
+	make_uuid(sum, c.id);
 	snprintf(c.language, sizeof(c.language), "%s", language);
 	snprintf(c.cwd, sizeof(c.cwd), "%s", cwd);
 	if (code == 0)

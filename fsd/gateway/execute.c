@@ -330,6 +330,7 @@ static json_t *make_config(struct request *r, const json_t *body,
 			   const struct context *c)
 {
 	const char *language = text_member(body, "language");
+	const char *code = text_member(body, "code");
 	json_t *env = json_object_get(body, "env_vars");
 	bool types = language && (!strcmp(language, "ts") ||
 				  !strcmp(language, "typescript"));
@@ -339,6 +340,10 @@ static json_t *make_config(struct request *r, const json_t *body,
 		types ? "typescript" : c->language, "code",
 		json_object_get(body, "code"), "timeout", 0, "retain", 60);
 
+	/* the mount takes no program of blanks alone */
+	if (config && !code[strspn(code, " \t\r\n")])
+		json_object_set_new(config, "code",
+				    json_string(*c->language == 'j' ? "//" : "#"));
 	if (json_object_size(env))
 		json_object_set(config, "env", env);
 	if (strcmp(c->cwd, "/home/user") != 0)

@@ -102,6 +102,21 @@ static int bind_socket(const struct addrinfo *info)
 	return take_fd(&fd);
 }
 
+/* As it was given, with the port that the kernel chose for 0. */
+static void tell_address(struct listener *l, const char *address)
+{
+	struct sockaddr_storage own;
+	socklen_t len = sizeof(own);
+	const char *colon = strrchr(address, ':');
+	char port[8] = "";
+
+	if (getsockname(l->fd, (void *)&own, &len) == 0)
+		getnameinfo((void *)&own, len, NULL, 0, port, sizeof(port),
+			    NI_NUMERICSERV);
+	snprintf(l->address, sizeof(l->address), "%.*s:%s",
+		 (int)(colon - address), address, port);
+}
+
 int http_listen(struct gateway *g, const char *address, unsigned services,
 		bool keyless, struct err *err)
 {
@@ -122,7 +137,7 @@ int http_listen(struct gateway *g, const char *address, unsigned services,
 		return err_sys(err, r, "%s", address);
 	*l = (struct listener){ .gateway = g, .fd = r, .services = services,
 				.keyless = keyless };
-	snprintf(l->address, sizeof(l->address), "%s", address);
+	tell_address(l, address);
 	g->http.listeners++;
 	return 0;
 }

@@ -34,18 +34,40 @@ int mount_open(struct mount *m, const char *path, struct err *err)
 	return 0;
 }
 
-int mount_file(const struct mount *m, const char *path, int flags,
-	       struct err *err)
+static int open_file(const struct mount *m, const char *path, int flags,
+		     unsigned mode, struct err *err)
 {
 	struct open_how how = {
 		.flags = (unsigned)flags | O_CLOEXEC,
-		.mode = flags & O_CREAT ? 0600 : 0,
+		.mode = flags & O_CREAT ? mode : 0,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
 			   RESOLVE_NO_MAGICLINKS,
 	};
 	long fd = syscall(SYS_openat2, m->fd, path, &how, sizeof(how));
 
 	return fd < 0 ? mount_why(m, path, -errno, err) : (int)fd;
+}
+
+int mount_file(const struct mount *m, const char *path, int flags,
+	       struct err *err)
+{
+	return open_file(m, path, flags, 0600, err);
+}
+
+int mount_create(const struct mount *m, const char *path, unsigned mode,
+		 struct err *err)
+{
+	return open_file(m, path, O_WRONLY | O_CREAT | O_TRUNC, mode, err);
+}
+
+int mount_stat(const struct mount *m, const char *path, struct stat *ret,
+	       struct err *err)
+{
+	auto_close int fd = mount_file(m, path, O_PATH | O_NOFOLLOW, err);
+
+	if (fd < 0)
+		return fd;
+	return fstat(fd, ret) < 0 ? mount_why(m, path, -errno, err) : 0;
 }
 
 int mount_read_all(int fd, struct buf *out)
@@ -132,12 +154,18 @@ static int parent_of(const struct mount *m, const char *path, const char **name,
 
 int mount_mkdir(const struct mount *m, const char *path, struct err *err)
 {
+	return mount_mkdir_mode(m, path, 0700, err);
+}
+
+int mount_mkdir_mode(const struct mount *m, const char *path, unsigned mode,
+		     struct err *err)
+{
 	const char *name;
 	auto_close int dir = parent_of(m, path, &name, err);
 
 	if (dir < 0)
 		return dir;
-	return mkdirat(dir, name, 0700) < 0 ? mount_why(m, path, -errno, err)
+	return mkdirat(dir, name, mode) < 0 ? mount_why(m, path, -errno, err)
 					    : 0;
 }
 
@@ -150,6 +178,23 @@ int mount_rmdir(const struct mount *m, const char *path, struct err *err)
 		return dir;
 	return unlinkat(dir, name, AT_REMOVEDIR) < 0
 		       ? mount_why(m, path, -errno, err)
+		       : 0;
+}
+
+int mount_rename(const struct mount *m, const char *from, const char *to,
+		 struct err *err)
+{
+	const char *old, *new;
+	auto_close int from_dir = parent_of(m, from, &old, err);
+	auto_close int to_dir = -1;
+
+	if (from_dir < 0)
+		return from_dir;
+	to_dir = parent_of(m, to, &new, err);
+	if (to_dir < 0)
+		return to_dir;
+	return renameat(from_dir, old, to_dir, new) < 0
+		       ? mount_why(m, from, -errno, err)
 		       : 0;
 }
 
@@ -260,6 +305,20 @@ static int clear_dir(int at, const char *name, unsigned depth)
 	}
 	closedir(dir);
 	return unlinkat(at, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+int mount_remove(const struct mount *m, const char *path, struct err *err)
+{
+	const char *name;
+	auto_close int dir = parent_of(m, path, &name, err);
+	int r;
+
+	if (dir < 0)
+		return dir;
+	r = unlinkat(dir, name, 0) < 0 ? -errno : 0;
+	if (r == -EISDIR)
+		r = clear_dir(dir, name, 0);
+	return r < 0 ? mount_why(m, path, r, err) : 0;
 }
 
 int mount_remove_job(const struct mount *m, const char *name, struct err *err)

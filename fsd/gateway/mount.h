@@ -8,6 +8,7 @@
 #define GATEWAY_MOUNT_H
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "layout/base/buf.h"
 #include "layout/base/err.h"
@@ -34,6 +35,18 @@ int mount_write(const struct mount *m, const char *path, const void *data,
 int mount_json(const struct mount *m, const char *path, json_t **ret,
 	       struct err *err);
 int mount_mkdir(const struct mount *m, const char *path, struct err *err);
+int mount_mkdir_mode(const struct mount *m, const char *path, unsigned mode,
+		     struct err *err);
+/* Makes or empties a file, and opens it to write. Return: a descriptor. */
+int mount_create(const struct mount *m, const char *path, unsigned mode,
+		 struct err *err);
+/* Of a path; no link is followed. */
+int mount_stat(const struct mount *m, const char *path, struct stat *ret,
+	       struct err *err);
+int mount_rename(const struct mount *m, const char *from, const char *to,
+		 struct err *err);
+/* A file, or a directory with all that is in it. */
+int mount_remove(const struct mount *m, const char *path, struct err *err);
 int mount_rmdir(const struct mount *m, const char *path, struct err *err);
 /* Calls fn for each name but "." and ".."; what it returns below 0 ends it. */
 int mount_list(const struct mount *m, const char *path,

@@ -6,10 +6,14 @@
 
 #include "code.h"
 #include "control.h"
+#include "envd.h"
 #include "info.h"
 
 #define NO(what) what " are not available in fsd"
 
+#define CONNECT .service = SERVICE_ENVD, .guard = envd_guard, \
+	.style = STYLE_CONNECT
+#define FILESYSTEM "/filesystem.Filesystem/"
 /* with a key */
 #define CODE .guard = sandbox_guard, .style = STYLE_TEXT
 #define CONTROL .service = SERVICE_CONTROL, .key = true
@@ -57,6 +61,24 @@ const struct route routes[] = {
 	  .handler = restart_context, CODE },
 	{ "DELETE", "/contexts/{}", SERVICE_CODE, .handler = delete_context,
 	  CODE },
+
+	/* files and processes of a sandbox */
+	{ "GET", "/health", SERVICE_ENVD, .handler = get_envd_health,
+	  .guard = sandbox_guard },
+	{ "GET", "/envs", SERVICE_ENVD, .handler = get_envs,
+	  .guard = envd_guard },
+	{ "GET", "/metrics", SERVICE_ENVD, .handler = get_envd_metrics,
+	  .guard = envd_guard },
+	{ "GET", "/files", SERVICE_ENVD, .handler = get_files,
+	  .guard = envd_files_guard },
+	{ "POST", "/files", SERVICE_ENVD, .handler = post_files,
+	  .guard = envd_files_guard, .chunk = post_files_chunk },
+	{ "POST", FILESYSTEM "Stat", CONNECT, .handler = fs_stat },
+	{ "POST", FILESYSTEM "Move", CONNECT, .handler = fs_move },
+	{ "POST", FILESYSTEM "MakeDir", CONNECT, .handler = fs_make_dir },
+	{ "POST", FILESYSTEM "Remove", CONNECT, .handler = fs_remove },
+	{ "POST", FILESYSTEM "ListDir", CONNECT, .handler = fs_list_dir },
+	{ "POST", FILESYSTEM "CreateWatcher", CONNECT, .handler = fs_watch },
 
 	/* what is not there */
 	{ "GET", "/sandboxes/{}/logs", CONTROL,

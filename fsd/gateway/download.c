@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /files: a file of the sandbox, read in pieces as the client takes them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "envd.h"
+#include "layout/base/cleanup.h"
+
+#define PIECE (256u << 10)
+
+struct download {
+	struct request *request; /* a reference; NULL: it has gone */
+	struct gateway *gateway;
+	int fd;
+	uint64_t at, left;
+	struct crew_work work;
+	bool busy;
+	ssize_t got;
+	char *piece;
+};
+
+static void close_file(struct crew_work *work)
+{
+	struct download *d = container_of(work, struct download, work);
+
+	fd_close(&d->fd);
+	free(d->piece);
+	free(d);
+}
+
+static void finish(struct download *d)
+{
+	if (d->request) {
+		d->request->state = NULL;
+		request_unref(d->request);
+	}
+	d->request = NULL;
+	d->work.run = close_file;
+	d->work.done = NULL;
+	crew_put(&d->gateway->crew, &d->work);
+}
+
+static void read_piece(struct crew_work *work)
+{
+	struct download *d = container_of(work, struct download, work);
+
+	d->got = pread(d->fd, d->piece, MIN(d->left, PIECE), (off_t)d->at);
+}
+
+static void go_on(struct download *d);
+
+static void piece_read(struct crew_work *work)
+{
+	struct download *d = container_of(work, struct download, work);
+
+	d->busy = false;
+	if (!d->request) {
+		finish(d);
+		return;
+	}
+	if (d->got <= 0) { /* it is shorter now, or the sandbox has ended */
+		stream_cut(d->request);
+		finish(d);
+		return;
+	}
+	d->at += (uint64_t)d->got;
+	d->left -= (uint64_t)d->got;
+	stream_add(d->request, d->piece, (size_t)d->got);
+	go_on(d);
+}
+
+static void go_on(struct download *d)
+{
+	if (!d->left) {
+		stream_end(d->request);
+		finish(d);
+		return;
+	}
+	if (d->busy || stream_waiting(d->request) >= PIECE)
+		return;
+	d->busy = true;
+	d->work.run = read_piece;
+	d->work.done = piece_read;
+	crew_put(&d->gateway->crew, &d->work);
+}
+
+static void on_begun(struct request *r)
+{
+	go_on(r->state);
+}
+
+static void on_taken(struct request *r, size_t waiting)
+{
+	struct download *d = r->state;
+
+	if (d && d->left && waiting < PIECE)
+		go_on(d);
+}
+
+static void on_gone(struct request *r)
+{
+	struct download *d = r->state;
+
+	r->state = NULL;
+	request_unref(r);
+	d->request = NULL;
+	if (!d->busy)
+		finish(d);
+}
+
+static const struct stream_ops ops = {
+	.begun = on_begun, .taken = on_taken, .gone = on_gone,
+};
+
+/* "bytes=A-B", "bytes=A-", "bytes=-N". Return: 0: there is none; 1: it fits; -1: it
+ * does not. */
+static int take_range(const char *text, uint64_t size, uint64_t *at,
+		      uint64_t *len)
+{
+	unsigned long long from, to;
+	char end;
+
+	*at = 0;
+	*len = size;
+	if (!text || strncmp(text, "bytes=", 6) != 0 || strchr(text, ','))
+		return 0;
+	text += 6;
+	if (sscanf(text, "-%llu%c", &to, &end) == 1) {
+		*len = MIN((uint64_t)to, size);
+		*at = size - *len;
+		return *len ? 1 : -1;
+	}
+	if (sscanf(text, "%llu-%llu%c", &from, &to, &end) == 2) {
+		if (to < from)
+			return 0;
+	} else if (sscanf(text, "%llu-%c", &from, &end) == 1) {
+		to = UINT64_MAX - 1;
+	} else {
+		return 0;
+	}
+	if (from >= size)
+		return -1;
+	*at = from;
+	*len = MIN((uint64_t)to, size - 1) - from + 1;
+	return 1;
+}
+
+static int open_file(struct request *r, const struct envd_path *p, uint64_t *size)
+{
+	struct err err = { 0 };
+	struct stat st;
+	int fd = mount_file(&r->gateway->mount, p->mount, O_RDONLY, &err);
+
+	if (fd >= 0 && fstat(fd, &st) < 0)
+		fd = -errno;
+	if (fd == -ENOENT)
+		reply_error(r, 404, "path '%.400s' does not exist", p->path);
+	else if (fd == -EISDIR || (fd >= 0 && S_ISDIR(st.st_mode)))
+		reply_error(r, 400, "path '%.400s' is a directory", p->path);
+	else if (fd < 0)
+		reply_failure(r, fd, err.text);
+	else
+		*size = (uint64_t)st.st_size;
+	if (r->reply.status && fd >= 0)
+		fd_close(&fd);
+	return fd;
+}
+
+static struct download *new_download(struct request *r, int fd)
+{
+	struct download *d = calloc(1, sizeof(*d));
+
+	if (d)
+		d->piece = malloc(PIECE);
+	if (!d || !d->piece) {
+		free(d);
+		return NULL;
+	}
+	d->fd = fd;
+	d->gateway = r->gateway;
+	d->request = request_ref(r);
+	return d;
+}
+
+void get_files(struct request *r)
+{
+	const char *path = request_query(r, "path");
+	uint64_t size = 0, at, len;
+	struct envd_path p;
+	struct download *d;
+	char text[80];
+	int range, fd;
+
+	if (envd_resolve(r->sandbox->name, path ? path : "", &p) < 0) {
+		reply_error(r, 400, "the path is too long");
+		return;
+	}
+	fd = open_file(r, &p, &size);
+	if (r->reply.status)
+		return;
+	range = take_range(request_header(r, "Range"), size, &at, &len);
+	d = range < 0 || !len ? NULL : new_download(r, fd);
+	if (!d)
+		close(fd);
+	if (range < 0) {
+		snprintf(text, sizeof(text), "bytes */%" PRIu64, size);
+		reply_error(r, 416, "the file has %" PRIu64 " bytes", size);
+		reply_header(r, "Content-Range", text);
+		return;
+	}
+	if (!len) {
+		reply_text(r, 200, "application/octet-stream", "", 0);
+	} else if (!d) {
+		reply_failure(r, -ENOMEM, "no memory for a file");
+		return;
+	} else {
+		d->at = at;
+		d->left = len;
+		r->state = d;
+		reply_stream(r, range ? 206 : 200, "application/octet-stream",
+			     len, &ops);
+	}
+	reply_header(r, "Content-Disposition", "inline");
+	reply_header(r, "Accept-Ranges", "bytes");
+	if (range) {
+		snprintf(text, sizeof(text), "bytes %" PRIu64 "-%" PRIu64 "/%"
+			 PRIu64, at, at + len - 1, size);
+		reply_header(r, "Content-Range", text);
+	}
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The service envd of a sandbox: its files and its processes. */
+#ifndef GATEWAY_ENVD_H
+#define GATEWAY_ENVD_H
+
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "sandbox.h"
+
+#define HOME "/home/user"
+
+/* Guards: the token, and a user that there is. */
+bool envd_guard(struct request *r);
+bool envd_files_guard(struct request *r);
+
+void get_envd_health(struct request *r);
+void get_envs(struct request *r);
+void get_envd_metrics(struct request *r);
+
+/* --- paths (envd_path.c) -------------------------------------------------------- */
+
+struct envd_path {
+	char path[PATH_MAX];        /* in the machine: absolute, without ".." */
+	char mount[PATH_MAX + 128]; /* in the mount */
+	bool home;                  /* in /home/user */
+};
+
+/* Resolves a path as clients give it: "~" and relative ones are of HOME. Pure.
+ * Return: 0 or -ENAMETOOLONG. */
+int envd_resolve(const char *sandbox, const char *text, struct envd_path *ret);
+/* The last name of its path; "/" of the root. */
+const char *envd_name(const struct envd_path *p);
+/* Makes the directories that it lies in, mode 0755. */
+int envd_make_parents(struct gateway *g, const struct envd_path *p,
+		      struct err *err);
+
+/* --- files ------------------------------------------------------------------------ */
+
+void get_files(struct request *r);  /* download.c */
+void post_files(struct request *r); /* upload.c: the end of the body, */
+int post_files_chunk(struct request *r, const char *data, size_t len);
+
+void fs_stat(struct request *r); /* filesystem.c */
+void fs_move(struct request *r);
+void fs_make_dir(struct request *r);
+void fs_remove(struct request *r);
+void fs_list_dir(struct request *r);
+void fs_watch(struct request *r);
+
+#endif

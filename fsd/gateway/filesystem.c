@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /filesystem.Filesystem: Connect's unary calls, in JSON, on the sandbox's files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "envd.h"
+#include "layout/base/cleanup.h"
+
+#define ENTRIES_MAX 100000u
+#define DEPTH_MAX 64u
+
+/* What a directory's own size is in the machine. */
+#define DIR_SIZE 4096
+
+static bool is_users(const struct envd_path *p)
+{
+	return p->home || !strncmp(p->path, "/tmp", 4);
+}
+
+static void show_mode(mode_t mode, char ret[11])
+{
+	static const char letters[] = "rwxrwxrwx";
+
+	ret[0] = S_ISDIR(mode) ? 'd' : S_ISLNK(mode) ? 'l' : '-';
+	for (unsigned i = 0; i < 9; i++)
+		ret[i + 1] = mode & (0400u >> i) ? letters[i] : '-';
+	ret[10] = '\0';
+}
+
+static json_t *show_entry(const struct envd_path *p, const struct stat *st)
+{
+	const char *name = envd_name(p);
+	const char *owner = is_users(p) ? "user" : "root";
+	char size[24], mode[11], time[32];
+
+	snprintf(size, sizeof(size), "%lld", S_ISDIR(st->st_mode)
+		 ? (long long)DIR_SIZE : (long long)st->st_size);
+	show_mode(st->st_mode, mode);
+	text_time((int64_t)st->st_mtim.tv_sec * 1000 +
+		  st->st_mtim.tv_nsec / 1000000, time);
+	return json_pack(
+		"{s:o, s:s, s:o, s:s, s:i, s:s, s:s, s:s, s:s}", "name",
+		text_string(name, strlen(name)), "type",
+		S_ISDIR(st->st_mode) ? "FILE_TYPE_DIRECTORY" : "FILE_TYPE_FILE",
+		"path", text_string(p->path, strlen(p->path)), "size", size,
+		"mode", (int)(st->st_mode & 07777), "permissions", mode,
+		"owner", owner, "group", owner, "modifiedTime", time);
+}
+
+/* Return: false: it has replied. */
+static bool take_path(struct request *r, const json_t *body, const char *member,
+		      struct envd_path *ret)
+{
+	const char *text = text_member(body, member);
+
+	if (text && envd_resolve(r->sandbox->name, text, ret) == 0)
+		return true;
+	reply_connect(r, "invalid_argument", "%s: %s", member,
+		      text ? "it is too long" : "it is missing");
+	return false;
+}
+
+static void reply_missing(struct request *r, int code,
+			  const struct envd_path *p, const char *sentence)
+{
+	if (code == -ENOENT)
+		reply_connect(r, "not_found", "path '%.400s' does not exist",
+			      p->path);
+	else
+		reply_failure(r, code, sentence);
+}
+
+static void reply_entry(struct request *r, const struct envd_path *p)
+{
+	struct err err = { 0 };
+	struct stat st;
+	int code = mount_stat(&r->gateway->mount, p->mount, &st, &err);
+
+	if (code < 0)
+		reply_missing(r, code, p, err.text);
+	else
+		reply_json(r, 200, json_pack("{s:o}", "entry",
+					     show_entry(p, &st)));
+}
+
+void fs_stat(struct request *r)
+{
+	auto_json json_t *body = NULL;
+	struct envd_path p;
+
+	if (request_json(r, &body) == 0 && take_path(r, body, "path", &p))
+		reply_entry(r, &p);
+}
+
+void fs_move(struct request *r)
+{
+	auto_json json_t *body = NULL;
+	struct envd_path from, to;
+	struct err err = { 0 };
+	struct stat st;
+	int code;
+
+	if (request_json(r, &body) < 0 ||
+	    !take_path(r, body, "source", &from) ||
+	    !take_path(r, body, "destination", &to))
+		return;
+	code = mount_stat(&r->gateway->mount, from.mount, &st, &err);
+	if (code == 0)
+		code = envd_make_parents(r->gateway, &to, &err);
+	if (code == 0)
+		code = mount_rename(&r->gateway->mount, from.mount, to.mount,
+				    &err);
+	if (code < 0)
+		reply_missing(r, code, &from, err.text);
+	else
+		reply_entry(r, &to);
+}
+
+void fs_make_dir(struct request *r)
+{
+	auto_json json_t *body = NULL;
+	struct err err = { 0 };
+	struct envd_path p;
+	struct stat st;
+	int code;
+
+	if (request_json(r, &body) < 0 || !take_path(r, body, "path", &p))
+		return;
+	if (mount_stat(&r->gateway->mount, p.mount, &st, NULL) == 0) {
+		if (S_ISDIR(st.st_mode))
+			reply_connect(r, "already_exists", "directory '%.400s' "
+				      "already exists", p.path);
+		else
+			reply_connect(r, "invalid_argument", "path '%.400s' is "
+				      "a file", p.path);
+		return;
+	}
+	code = envd_make_parents(r->gateway, &p, &err);
+	if (code == 0)
+		code = mount_mkdir_mode(&r->gateway->mount, p.mount, 0755, &err);
+	if (code < 0)
+		reply_missing(r, code, &p, err.text);
+	else
+		reply_entry(r, &p);
+}
+
+void fs_remove(struct request *r)
+{
+	auto_json json_t *body = NULL;
+	struct err err = { 0 };
+	struct envd_path p;
+	int code;
+
+	if (request_json(r, &body) < 0 || !take_path(r, body, "path", &p))
+		return;
+	code = mount_remove(&r->gateway->mount, p.mount, &err);
+	if (code < 0 && code != -ENOENT)
+		reply_failure(r, code, err.text);
+	else
+		reply_json(r, 200, json_object());
+}
+
+/* --- ListDir ----------------------------------------------------------------------- */
+
+struct names {
+	char **item;
+	size_t count, room;
+};
+
+static int add_name(void *arg, const char *name)
+{
+	struct names *n = arg;
+
+	if (n->count == ENTRIES_MAX)
+		return -E2BIG;
+	if (n->count == n->room) {
+		size_t room = n->room ? 2 * n->room : 64;
+		char **more = reallocarray(n->item, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		n->item = more;
+		n->room = room;
+	}
+	n->item[n->count] = strdup(name);
+	return n->item[n->count] ? (n->count++, 0) : -ENOMEM;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list(struct request *r, const char *path, unsigned depth,
+		json_t *entries, struct err *err);
+
+static int list_one(struct request *r, const char *dir, const char *name,
+		    unsigned depth, json_t *entries, struct err *err)
+{
+	auto_buf struct buf path = { 0 };
+	struct envd_path p;
+	struct stat st;
+	int code = buf_fmt(&path, "%s/%s", dir, name);
+
+	if (code == 0)
+		code = envd_resolve(r->sandbox->name, path.data, &p);
+	if (code == 0)
+		code = mount_stat(&r->gateway->mount, p.mount, &st, err);
+	if (code == -ENOENT)
+		return 0; /* it went meanwhile */
+	if (code < 0)
+		return code;
+	if (json_array_size(entries) == ENTRIES_MAX)
+		return err_set(err, -EDQUOT, "there are more than %u entries",
+			       ENTRIES_MAX);
+	json_array_append_new(entries, show_entry(&p, &st));
+	return S_ISDIR(st.st_mode) && depth > 1
+		       ? list(r, p.path, depth - 1, entries, err)
+		       : 0;
+}
+
+static int list(struct request *r, const char *path, unsigned depth,
+		json_t *entries, struct err *err)
+{
+	struct names names = { 0 };
+	struct envd_path p;
+	int code = envd_resolve(r->sandbox->name, path, &p);
+
+	if (code == 0)
+		code = mount_list(&r->gateway->mount, p.mount, add_name, &names,
+				  err);
+	if (code == -E2BIG)
+		code = err_set(err, -EDQUOT, "there are more than %u entries",
+			       ENTRIES_MAX);
+	qsort(names.item, names.count, sizeof(*names.item), by_bytes);
+	for (size_t i = 0; code == 0 && i < names.count; i++)
+		code = list_one(r, strcmp(p.path, "/") ? p.path : "",
+				names.item[i], depth, entries, err);
+	for (size_t i = 0; i < names.count; i++)
+		free(names.item[i]);
+	free(names.item);
+	return code;
+}
+
+void fs_list_dir(struct request *r)
+{
+	auto_json json_t *body = NULL;
+	json_t *entries;
+	json_int_t depth;
+	struct err err = { 0 };
+	struct envd_path p;
+	int code;
+
+	if (request_json(r, &body) < 0 || !take_path(r, body, "path", &p))
+		return;
+	depth = json_integer_value(json_object_get(body, "depth"));
+	if (depth < 0 || depth > DEPTH_MAX) {
+		reply_connect(r, "invalid_argument", "depth: it is from 0 to %u",
+			      DEPTH_MAX);
+		return;
+	}
+	entries = json_array();
+	code = list(r, p.path, depth ? (unsigned)depth : 1, entries, &err);
+	if (code == 0) {
+		reply_json(r, 200, json_pack("{s:o}", "entries", entries));
+		return;
+	}
+	json_decref(entries);
+	if (code == -ENOTDIR)
+		reply_connect(r, "invalid_argument", "path '%.400s' is not a "
+			      "directory", p.path);
+	else
+		reply_missing(r, code, &p, err.text);
+}
+
+void fs_watch(struct request *r)
+{
+	auto_json json_t *body = NULL;
+	struct err err = { 0 };
+	struct envd_path p;
+	struct stat st;
+	int code;
+
+	if (request_json(r, &body) < 0 || !take_path(r, body, "path", &p))
+		return;
+	code = mount_stat(&r->gateway->mount, p.mount, &st, &err);
+	if (code < 0)
+		reply_missing(r, code, &p, err.text);
+	else if (!S_ISDIR(st.st_mode))
+		reply_connect(r, "invalid_argument", "path '%.400s' is not a "
+			      "directory", p.path);
+	else
+		reply_connect(r, "unimplemented", "watching directories is not "
+			      "available in this version");
+}
