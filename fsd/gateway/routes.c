@@ -8,6 +8,7 @@
 #include "control.h"
 #include "envd.h"
 #include "info.h"
+#include "ragflow.h"
 
 #define NO(what) what " are not available in fsd"
 
@@ -24,6 +25,9 @@ const struct route routes[] = {
 	{ "GET", "/healthz", SERVICE_RUN, .handler = get_healthz },
 	{ "GET", "/metrics", CONTROL,
 	  .handler = get_metrics },
+
+	/* RAGFlow */
+	{ "POST", "/run", SERVICE_RUN, .key = true, .handler = post_run },
 
 	/* sandboxes */
 	{ "POST", "/v2/sandboxes", CONTROL, .handler = post_sandboxes },
