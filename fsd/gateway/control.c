@@ -170,7 +170,7 @@ int control_make(struct gateway *g, const char *id, const char *template,
 	set_size(g, template, config);
 	json_object_set_new(config, "idle",
 			    json_integer((json_int_t)g->options.idle));
-	sandbox_name(id, name);
+	sandbox_hash(id, name);
 	r = mount_mkdir(&g->mount, sandbox_path(name, "", path), err);
 	if (r < 0)
 		return r;
@@ -201,7 +201,7 @@ int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
 	if (r == 0 && !control_state(g, *ret)) { /* its machine has died */
 		sandbox_free(*ret);
 		*ret = NULL;
-		sandbox_name(id, name);
+		sandbox_hash(id, name);
 		mount_rmdir(&g->mount, sandbox_path(name, "", path), NULL);
 		r = -ENOENT;
 	}

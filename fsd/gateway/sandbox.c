@@ -16,7 +16,7 @@
 #include "layout/base/cleanup.h"
 #include "routes.h"
 
-void sandbox_name(const char *id, char ret[SANDBOX_NAME])
+void sandbox_hash(const char *id, char ret[SANDBOX_NAME])
 {
 	uint8_t sum[SUM_SIZE];
 
@@ -70,7 +70,7 @@ int sandbox_open(struct gateway *g, const char *id, struct sandbox **ret,
 	char name[SANDBOX_NAME];
 	int r;
 
-	sandbox_name(id, name);
+	sandbox_hash(id, name);
 	r = sandbox_open_named(g, name, ret, err);
 	/* one that somebody else made there is none of ours */
 	if (r == 0 && strcmp((*ret)->id, id) != 0) {

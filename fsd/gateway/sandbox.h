@@ -25,7 +25,7 @@ struct sandbox {
 	const char *token; /* of meta, or "" */
 };
 
-void sandbox_name(const char *id, char ret[SANDBOX_NAME]);
+void sandbox_hash(const char *id, char ret[SANDBOX_NAME]);
 /* Reads it. On a worker. Return: 0, -ENOENT: there is none, or negative errno. */
 int sandbox_open(struct gateway *g, const char *id, struct sandbox **ret,
 		 struct err *err);

@@ -29,6 +29,7 @@ gateway_start() {
 }
 
 # gateway_stop [SIGNAL] — it ends as it should.
+# shellcheck disable=SC2120
 gateway_stop() {
 	local status=0
 
@@ -72,6 +73,7 @@ sandbox_new() {
 	assert_equal "$(tail -n 1 <<<"$made")" 201
 	ID=$(jq -r .sandboxID <<<"${made%$'\n'*}")
 	TOKEN=$(jq -r .envdAccessToken <<<"${made%$'\n'*}")
+	# shellcheck disable=SC2034
 	H=$(printf %s "$ID" | sha256sum | head -c 16)
 }
 

@@ -155,7 +155,7 @@ static void test_signature(void)
 	is_str(text, "v1_bfpU5LpWYqa5N/TEj+pbg5u5SndMk+ln0zTtwKuqTEc", "a signature that expires");
 	sandbox_signature("a.txt", "write", "", "token", NULL, text);
 	is_str(text, "v1_NZTacqiPXBPzo1ph+Jtmp5a1Z4bkb6e4jqoOcm4rW48", "one that does not");
-	sandbox_name("abc", text);
+	sandbox_hash("abc", text);
 	is_str(text, "ba7816bf8f01cfea", "a sandbox's name is of its id's sum");
 }
 
