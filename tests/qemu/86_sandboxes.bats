@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Sandboxes: interpreters and programs side by side in one real machine.
+
+load ../lib/qemu
+
+setup_file() { file_setup; }
+teardown_file() { file_teardown; }
+setup() {
+	S=$MNT/.fsd/sandboxes/s$BATS_TEST_NUMBER
+	mkdir "$S"
+}
+teardown() {
+	[ ! -d "$S" ] || rmdir "$S"
+	jobs_done
+}
+
+# in_sandbox FILE [MORE] <PROGRAM — to its end; its job is $J.
+in_sandbox() {
+	prog "$1" "{\"sandbox\": \"${S##*/}\"${2:+, $2}}"
+}
+
+# begin FILE [MORE] <PROGRAM — it runs; its job is $J.
+begin() {
+	job_made "$1"
+	job_put "$J" config.json "{\"sandbox\": \"${S##*/}\"${2:+, $2}}"
+	await becomes 60 grep -q running "$MNT/$J/state"
+}
+
+@test "sessions and programs of a sandbox share the home, and nothing else" {
+	in_sandbox code.py '"session": "a"' <<<$'x = 1\nopen("shared.txt", "w").write("from a")'
+	ok ''
+	in_sandbox code.py '"session": "b"' <<<'print(open("shared.txt").read(), "x" in globals())'
+	ok 'from a False'
+	in_sandbox code.sh '"session": "c"' <<<'y=2; echo more >>shared.txt'
+	ok ''
+	in_sandbox code.js <<<'console.log(require("fs").readFileSync("shared.txt", "utf8"))'
+	ok 'from amore'
+	in_sandbox code.py '"session": "a"' <<<'print(x)'
+	ok 1
+	in_sandbox code.sh '"session": "c"' <<<'echo $y'
+	ok 2
+	assert_equal "$(ls "$S/sessions")" $'a\nb\nc'
+	assert_equal "$(cat "$S/files/shared.txt")" 'from amore'
+	assert_equal "$(ls "$MNT/$J/output")" ''
+}
+
+@test "programs run at the same time, are told apart, and leave processes" {
+	begin code.sh <<<'until [ -e go ]; do sleep 0.1; done; echo went'
+	local first=$J
+	in_sandbox code.sh <<<'sleep 1000 >/dev/null 2>&1 & echo left'
+	ok left
+	run cat "$S/processes"
+	assert_output --regexp "(^|"$'\n'")[0-9]+ $first "
+	assert_output --regexp '(^|'$'\n'')[0-9]+ - sleep 1000'
+	: >"$S/files/go"
+	job_wait "$first" 60 >/dev/null
+	stdout_is "$first" went
+	in_sandbox code.sh <<<'pkill -x sleep && echo ended'
+	ok ended
+}
+
+@test "a program that takes too much memory is ended alone" {
+	echo '{"memory_mb": 256}' >"$S/config.json"
+	in_sandbox code.py '"session": "a"' <<<'x = 1'
+	ok ''
+	in_sandbox code.py <<<$'a = bytearray(600 << 20)\nfor i in range(0, len(a), 4096):\n    a[i] = 1'
+	status_is "$J" out_of_memory
+	in_sandbox code.py '"session": "a"' <<<'print(x)'
+	ok 1
+	assert_equal "$(cat "$S/state")" idle
+}
+
+@test "its root can be looked at, and changed where its user may" {
+	in_sandbox code.sh <<<'echo here >/tmp/made; id -u'
+	ok 1000
+	assert_equal "$(cat "$S/root/tmp/made")" here
+	assert_equal "$(ls "$S/root/home/user")" ''
+	[ -x "$S/root/usr/bin/env" ]
+	fails EROFS touch "$S/root/usr/made"
+	echo there >"$S/root/tmp/other"
+	in_sandbox code.sh <<<'cat /tmp/other'
+	ok there
+	absent "$S/root/proc/self"
+}
+
+@test "a sandbox whose machine is killed is lost, and its jobs say so" {
+	local all
+	begin code.sh '"session": "a"' <<<'echo begun; sleep 1000'
+	await becomes 30 grep -q begun "$MNT/$J/stdout"
+	expect_log 'sandbox .*: its machine is lost: '
+	mapfile -t all < <(machines)
+	kill -KILL "${all[@]}"
+	job_wait "$J" 60 >/dev/null
+	status_is "$J" failed
+	run cat "$MNT/$J/error"
+	assert_output --partial 'its sandbox is lost: QEMU was killed from outside'
+	assert_equal "$(cat "$S/state")" lost
+}
