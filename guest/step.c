@@ -53,6 +53,9 @@ static const struct {
 	[WIRE_RUN_NODE] = {WIRE_RUN_NODE,
 			   {"/usr/bin/node", "--no-sparkplug",
 			    RUNNERS "/node/session.js"}},
+	[WIRE_RUN_TYPESCRIPT] = {WIRE_RUN_TYPESCRIPT,
+				 {"/usr/bin/node", "--no-sparkplug",
+				  RUNNERS "/node/session.js"}},
 	[WIRE_RUN_BASH] = {WIRE_RUN_EXEC,
 			   {"/bin/bash", RUNNERS "/bash/session.sh"}},
 };
@@ -76,7 +79,7 @@ static bool needs_start(const struct wire_job *spec)
 {
 	const struct wire_strings *env = &spec->envp;
 
-	if (spec->runner != WIRE_RUN_NODE)
+	if (spec->runner != WIRE_RUN_NODE && spec->runner != WIRE_RUN_TYPESCRIPT)
 		return false;
 	for (uint32_t i = 0; i < env->count; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(node_obeys); k++)

@@ -149,7 +149,7 @@ static uint32_t choose_runner(struct run *run)
 	if (!lang)
 		return WIRE_RUN_EXEC;
 	if (is_step(run))
-		return lang_runner[lang_living(lang)->id];
+		return lang_runner[lang->id];
 	/* A warm runner was started before these variables were known; only
 	 * a program run by itself can be given to a fresh interpreter. */
 	if (run->spec.config->mode == MODE_SCRIPT && run->fresh_why[0] &&

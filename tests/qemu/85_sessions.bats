@@ -270,6 +270,57 @@ PY
 	result_is "$J" .text '{ a: 1 }'
 }
 
+@test "cells have commands, magics and what IPython.display has" {
+	step p code.py '"mode": "cell"' <<'PY'
+	%%time
+	from IPython.display import HTML, display
+	n = 3
+	!echo from bash {n}
+	where = !pwd
+	display(HTML("<b>%d</b>" % n))
+	{"where": where[0]}
+PY
+	ended "$J" 0 exited
+	assert_equal "$(head -n 1 "$MNT/$J/stdout")" 'from bash 3'
+	result_is "$J" '[.results[] | "\(.bundle) \(.mime) \(.main)"] | join("; ")' \
+		'1 text/html false; 1 text/plain false; 2 application/json true; 2 text/plain true'
+	result_is "$J" '.results[2].data.where' /home/user
+	step p code.py '"mode": "cell"' <<<$'%%bash\necho $((6 * 7)) $0; exit 3'
+	ended "$J" 1 exited
+	result_is "$J" .error.name CalledProcessError
+	result_is "$J" '.error.traceback | contains("frozen")' false
+	result_is "$J" .step 2
+}
+
+@test "TypeScript and JavaScript share a session, and lines are the source's" {
+	step j code.ts '"mode": "cell"' <<'TS'
+interface Point {
+	x: number;
+}
+import { sep } from 'path';
+const at: Point = { x: 5 as number };
+enum Color { Red, Green }
+function fail(why: string): never {
+
+	throw new TypeError(why);
+}
+Promise.resolve([at.x, Color.Green, sep] as unknown[])
+TS
+	result_is "$J" '.results[0].data | join(" ")' '5 1 /'
+	step j code.js '"mode": "cell"' <<<$'at.x++;\nfail("here")'
+	ended "$J" 1 exited
+	result_is "$J" '.error.traceback | split("\n")[1] | endswith("code.ts:9:7)")' true
+	step j code.ts <<<'const wrong: number = ;'
+	ended "$J" 1 exited
+	run cat "$MNT/$J/stderr"
+	assert_line --index 1 'const wrong: number = ;'
+	assert_output --partial 'SyntaxError: Unexpected ";"'
+	step j code.ts <<<'console.log(at.x satisfies number, typeof require)'
+	ok '6 function'
+	prog code.ts '{"mode": "cell"}' <<<'({ a: 1 } as { a: number })'
+	result_is "$J" .text '{ a: 1 }'
+}
+
 @test "a large rich result is a file under output/, and the others are told" {
 	step p code.py '"mode": "cell"' <<'PY'
 class Big:

@@ -131,6 +131,12 @@ function compileProgram(file) {
 	compileOthers(path.dirname(file));
 }
 
+// A session that begins here keeps the service.
+function start() {
+	esbuild.start();
+	require('./own.js').esbuild = esbuild;
+}
+
 function forget() {
 	shared.compiled.clear();
 	shared.usual = 'cjs';
@@ -138,5 +144,5 @@ function forget() {
 }
 
 module.exports = { isTypeScript, codeOf, compileProgram, forget, EXTENSIONS,
-		   start: () => esbuild.start(), stop: () => esbuild.stop(),
+		   start, stop: () => esbuild.stop(),
 		   share: () => shared, take: (from) => shared = from };

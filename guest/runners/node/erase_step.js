@@ -5,7 +5,12 @@
 // errors name lines.
 'use strict';
 
+const childProcess = require('child_process');
+const fs = require('fs');
+const os = require('os');
+const path = require('path');
 const { SourceMap } = require('module');
+const own = require('./own.js');
 const { tokensOf } = require('./toplevel.js');
 const esbuild = require('./esbuild.js');
 
@@ -62,12 +67,43 @@ function relaid(code, map) {
 	return text;
 }
 
+// A session that has begun with TypeScript has the service already. Its start takes
+// seconds in an emulated machine, so another one starts it once and keeps it. Node
+// makes no pipes that block, so two fifos are the pipes.
+function begin() {
+	const place = fs.mkdtempSync(path.join(os.tmpdir(), 'step-'));
+	const names = ['to', 'from'].map((name) => path.join(place, name));
+	const fds = [];
+	try {
+		childProcess.spawnSync('/usr/bin/mkfifo', names);
+		for (const name of names) // the first open() of each waits for no one
+			fds.push(fs.openSync(name, 'r+'));
+		const [read, to] = ['r', 'w'].map((how) => fs.openSync(names[0], how));
+		const [from, write] = ['r', 'w'].map((how) =>
+			fs.openSync(names[1], how));
+		const service = new esbuild.Esbuild();
+		service.start([read, write], [to, from]);
+		return service;
+	} finally {
+		fds.forEach((fd) => fs.closeSync(fd));
+		fs.rmSync(place, { recursive: true });
+	}
+}
+
+function ask(source, flags) {
+	try {
+		own.esbuild ??= begin();
+		return own.esbuild.ask(source, flags);
+	} catch {
+		own.esbuild = undefined; // the program has ended it, or closed its pipes
+		return esbuild.transformOnce(source, flags);
+	}
+}
+
 // A cell that looks like an object is one.
 function transform(source, flags, cell) {
-	const whole = cell && /^\s*\{/.test(source) &&
-		esbuild.transformOnce(`(${source}\n)`, flags);
-	return whole && !whole.errors.length ? whole
-		: esbuild.transformOnce(source, flags);
+	const whole = cell && /^\s*\{/.test(source) && ask(`(${source}\n)`, flags);
+	return whole && !whole.errors.length ? whole : ask(source, flags);
 }
 
 // Return: JavaScript. Throws what is wrong with the source, as of a script called name.

@@ -92,14 +92,16 @@ function transformOnce(source, flags) {
 }
 
 class Esbuild {
-	start() {
+	// The service's ends of two pipes, and those that are spoken to here.
+	start(its = [ITS_INPUT, ITS_OUTPUT], ours = [TO_IT, FROM_IT]) {
 		const { version } = JSON.parse(fs.readFileSync(LIBRARY));
+		[this.to, this.from] = ours;
 		this.child = childProcess.spawn(BINARY,
 			[`--service=${version}`],
-			{ stdio: [ITS_INPUT, ITS_OUTPUT, 'ignore'] });
+			{ stdio: [...its, 'ignore'] });
 		this.child.unref();
-		fs.closeSync(ITS_INPUT);
-		fs.closeSync(ITS_OUTPUT);
+		for (const fd of its)
+			fs.closeSync(fd);
 		const greeting = this.#packet().toString();
 		if (greeting !== version)
 			throw new Error(`esbuild is ${greeting}, not ${version}`);
@@ -108,7 +110,7 @@ class Esbuild {
 	#read(length) {
 		const bytes = Buffer.allocUnsafeSlow(length);
 		for (let at = 0; at < length;) {
-			const n = fs.readSync(FROM_IT, bytes, at, length - at);
+			const n = fs.readSync(this.from, bytes, at, length - at);
 			if (!n)
 				throw new Error('esbuild has gone');
 			at += n;
@@ -127,15 +129,18 @@ class Esbuild {
 			       `--format=${format}`, `--loader=${loader}`];
 		if (tsconfig)
 			flags.push(`--tsconfig-raw=${tsconfig}`);
-		if (!this.child)
-			return transformOnce(source, flags);
+		return this.child ? this.ask(source, flags)
+			: transformOnce(source, flags);
+	}
+
+	ask(source, flags) {
 		const body = Buffer.concat([u32(0), ...encode({
 			command: 'transform', flags, inputFS: false,
 			input: Buffer.from(source),
 		})]);
 		const packet = Buffer.concat([u32(body.length), body]);
 		for (let at = 0; at < packet.length;)
-			at += fs.writeSync(TO_IT, packet, at);
+			at += fs.writeSync(this.to, packet, at);
 		const answer = decode(this.#packet().subarray(4));
 		if (answer.error)
 			return { errors: [{ text: answer.error }], warnings: [] };
@@ -146,8 +151,8 @@ class Esbuild {
 	stop() {
 		this.child.kill('SIGKILL');
 		this.child = undefined;
-		fs.closeSync(TO_IT);
-		fs.closeSync(FROM_IT);
+		fs.closeSync(this.to);
+		fs.closeSync(this.from);
 	}
 }
 
