@@ -44,7 +44,9 @@ SLIM = ("usr/share/doc", "usr/share/doc-base", "usr/share/man", "usr/share/info"
         "usr/src", "usr/games", "usr/lib/systemd", "usr/lib/udev",
         "usr/lib/tmpfiles.d", "usr/lib/sysusers.d", "usr/lib/valgrind",
         LIBRARIES + "/pkgconfig", "var", "run", "tmp", "dev", "proc", "sys",
-        "etc/init.d", "etc/cron.daily", "etc/logrotate.d", "etc/systemd")
+        "etc/init.d", "etc/cron.daily", "etc/logrotate.d", "etc/systemd",
+        # The image has its own, which say what the environment has.
+        "usr/local/bin/pip", "usr/local/bin/pip3", "usr/local/bin/npm")
 
 
 class Failed(Exception):

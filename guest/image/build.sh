@@ -13,7 +13,8 @@
 #   unpack    mmdebstrap, finish.sh: a tree, kept in the cache by its versions
 #   kernel    vmlinux and modules out of the kernel's package, kept likewise
 #   check     nothing in the tree gives a privilege
-#   pack      tree + init + runners -> rootfs.erofs; init + modules -> initramfs
+#   pack      tree + init + runners + programs -> rootfs.erofs;
+#             init + modules -> initramfs
 #   publish   manifest, then the new directory takes OUTDIR's place in one step
 #
 # The same package versions, scripts, init and runners give the same bytes.
@@ -285,10 +286,15 @@ place() {
 	rm -rf "$own"
 	install -D -m 0755 "$init" "$tree/usr/sbin/fsd-init"
 	install -D -m 0644 "$plan/packages.list" "$own/packages.list"
+	# Before what an environment has in /usr/bin.
+	rm -rf "$tree/usr/local/bin"
+	install -d -m 0755 "$tree/usr/local/bin"
+	install -m 0755 "$here"/programs/* "$tree/usr/local/bin/"
+	ln -s pip "$tree/usr/local/bin/pip3"
 	# What init tells the host: an image cannot hold its own hash, so this
 	# is the hash of all that goes into it.
 	content=$(printf '%s\n' "$tree_key" "$kernel_key" "$(hash_of "$init")" \
-		"$(hash_of ${runners:+"$runners"})" | sha256sum | cut -c1-64)
+		"$(hash_of "$here/programs" ${runners:+"$runners"})" | sha256sum | cut -c1-64)
 	echo "$content" >"$own/image-id"
 	chmod 0644 "$own/image-id"
 	[ -n "$runners" ] || return 0
