@@ -337,6 +337,9 @@ static int to_lane(struct agent *a, unsigned number, const struct frame *f,
 	}
 	if (lane->dead)
 		return 0; /* on its way when the agent ended */
+	/* Also for an agent that waits for its runner. */
+	if (close_it && f->header.arg == WIRE_CLOSE_KILL)
+		share_kill(lane->serial);
 	if (!lane->open)
 		r = lane_begin_life(a, number, f, err);
 	return r ? r : give(lane, f, err);
