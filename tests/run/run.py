@@ -69,7 +69,8 @@ SECONDS = {"97_machines_die": 110, "96_lying_guest": 80, "86_durability": 60,
 # Files that one bats runs, in turn, with one mount (file_setup in lib/qemu.bash).
 TOGETHER = {"programs": ("10_languages", "12_warm_python", "20_output",
                          "40_processes", "50_input", "60_files"),
-            "ends": ("30_ends", "70_hostile", "85_sessions")}
+            "ends": ("30_ends", "70_hostile", "85_sessions",
+                     "86_sandboxes")}
 SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:exitcode=99",
               "UBSAN_OPTIONS": "print_stacktrace=1",
               # nothing is measured with sanitizers
