@@ -121,10 +121,24 @@ static uint64_t size_of(const struct stat *st)
 	return S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
 }
 
+static void send_end(struct walk *w, const struct timespec *changed)
+{
+	uint8_t bytes[8];
+	struct wire_writer out = {bytes, sizeof(bytes), 0};
+
+	/* before 1970: it is not told */
+	if (changed->tv_sec >= 0)
+		wire_put_u64(&out, (uint64_t)changed->tv_sec * 1000000000u +
+					   (uint64_t)changed->tv_nsec);
+	port_send(w->port, WIRE_FILE_END, 0, bytes, out.used);
+}
+
 /* Exactly size bytes, as promised: should the file be shorter than it was,
  * zeroes stand for the rest. */
-static int send_bytes(struct walk *w, int fd, uint64_t size)
+static int send_bytes(struct walk *w, int fd, const struct stat *st)
 {
+	uint64_t size = (uint64_t)st->st_size;
+
 	while (size) {
 		int r = port_drain(w->port, false);
 		uint8_t *room = port_room(w->port);
@@ -141,7 +155,7 @@ static int send_bytes(struct walk *w, int fd, uint64_t size)
 		port_commit(w->port, WIRE_FILE_DATA, 0, (size_t)n);
 		size -= (uint64_t)n;
 	}
-	port_send(w->port, WIRE_FILE_END, 0, NULL, 0);
+	send_end(w, &st->st_mtim);
 	return 0;
 }
 
@@ -166,7 +180,7 @@ static int visit_file(struct walk *w, int dir, const char *name,
 	w->room -= (uint64_t)st.st_size;
 	int r = send_header(w, WIRE_FILE_REG, &st, NULL);
 
-	return r ? r : send_bytes(w, fd, (uint64_t)st.st_size);
+	return r ? r : send_bytes(w, fd, &st);
 }
 
 static int visit_tree(struct walk *w, int dir, unsigned depth);

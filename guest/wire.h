@@ -75,7 +75,8 @@
  *              path is relative, "/"-separated, no empty, "." or ".."
  *              component, no leading "/". Directories come before what is in
  *              them. A regular file is followed by FILE_DATA frames with
- *              exactly size bytes in all, then FILE_END (empty): the commit.
+ *              exactly size bytes in all, then FILE_END: the commit. It is
+ *              empty, or from the guest u64 mtime_ns, when the file was changed.
  *              A link's target is what wire_link_ok() takes.
  *              WIRE_FILE_LEFT, from the guest only, tells of an entry that it
  *              does not send: mode is an enum wire_left, path is any text of

@@ -255,6 +255,8 @@ struct vm_events {
 	int (*file)(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
 		    const char *path, const char *target);
 	int (*file_data)(void *arg, const void *data, size_t len);
+	/* Before its end, if the guest tells it: when it was changed. May be NULL. */
+	void (*file_time)(void *arg, uint64_t mtime_ns);
 	int (*file_end)(void *arg);
 	/* The tape is full. Return: will vm_settle() come soon, or has it? Else
 	 * the tape is given up, and no other process can go on. */

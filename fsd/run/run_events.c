@@ -286,9 +286,20 @@ static int on_file_data(void *arg, const void *data, size_t len)
 	return run_flow_data(arg, data, len);
 }
 
+static void on_file_time(void *arg, uint64_t mtime_ns)
+{
+	struct run *run = arg;
+
+	run->file_mtime_ns = mtime_ns;
+}
+
 static int on_file_end(void *arg)
 {
-	return run_flow_end(arg);
+	struct run *run = arg;
+	uint64_t mtime_ns = run->file_mtime_ns;
+
+	run->file_mtime_ns = 0;
+	return run_flow_end(run, mtime_ns);
 }
 
 static bool on_behind(void *arg)
@@ -434,6 +445,7 @@ const struct vm_events run_events = {
 	.exited = on_exited,
 	.file = on_file,
 	.file_data = on_file_data,
+	.file_time = on_file_time,
 	.file_end = on_file_end,
 	.behind = on_behind,
 	.finished = on_finished,

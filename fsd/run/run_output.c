@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fsd/store/depot_calls.h"
@@ -263,12 +264,21 @@ int run_output_data(struct run *run, const void *data, size_t len)
 	return n == (ssize_t)len ? 0 : give_up_file(run, -ENOSPC);
 }
 
-int run_output_end(struct run *run)
+int run_output_end(struct run *run, uint64_t mtime_ns)
 {
+	const struct timespec times[2] = {
+		{ .tv_nsec = UTIME_OMIT },
+		{ .tv_sec = (time_t)(mtime_ns / NS_PER_S),
+		  .tv_nsec = (long)(mtime_ns % NS_PER_S) },
+	};
+
 	if (run->file_left) {
 		run_output_cut(run);
 		return -EPROTO;
 	}
+	/* A file is no worse without it. */
+	if (mtime_ns && run->file_fd >= 0)
+		node_utimens(run->file, times);
 	close_file(run);
 	return 0;
 }

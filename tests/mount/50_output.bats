@@ -102,6 +102,12 @@ while n > 0:
 	result_is c '[.message, .output_left_out] | tostring' '[null,[]]'
 }
 
+@test "a file in output/ has the time at which the program changed it" {
+	job_run j $'write old.txt x\ntouch old.txt 1000000001\nwrite new.txt x'
+	assert_equal "$(stat -c %Y "$MNT/j/output/old.txt")" 1000000001
+	[ "$(stat -c %Y "$MNT/j/output/new.txt")" -gt 1700000000 ]
+}
+
 @test "a limit of 0 keeps nothing and counts all" {
 	job_run a $'out twelve bytes\nerr four' '{"stdout_limit": 0, "stderr_limit": 0}'
 	ended a 0 exited

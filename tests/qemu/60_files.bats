@@ -14,7 +14,7 @@ import os
 open("all", "wb").write(bytes(range(256)) * 1000)
 open("empty", "w")
 os.makedirs("a/b/c"); open("a/b/c/deep.txt", "w").write("ü\n")
-open("run", "w").write("x"); os.chmod("run", 0o755)
+open("run", "w").write("x"); os.chmod("run", 0o755); os.utime("run", (1, 1000000001))
 open(".hidden", "w").write("h")
 os.makedirs("only/dirs")
 PY
@@ -22,6 +22,7 @@ PY
 	cmp <(/usr/bin/python3 -c 'import sys; sys.stdout.buffer.write(bytes(range(256)) * 1000)') "$MNT/$J/output/all"
 	assert_equal "$(cat "$MNT/$J/output/a/b/c/deep.txt")" ü
 	assert_equal "$(stat -c %s "$MNT/$J/output/empty")" 0
+	assert_equal "$(stat -c %Y "$MNT/$J/output/run")" 1000000001
 	[ -x "$MNT/$J/output/run" ]
 	[ -e "$MNT/$J/output/.hidden" ]
 	result_is "$J" '[.output[] | select(.path == "all")][0].bytes' 256000

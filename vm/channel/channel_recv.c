@@ -332,13 +332,18 @@ static void on_file_data(struct channel *ch, const struct wire_header *h,
 		ch->skip_file = true;
 }
 
-static void on_file_end(struct channel *ch, const struct wire_header *h)
+static void on_file_end(struct channel *ch, const struct wire_header *h,
+			struct wire_cursor *c)
 {
-	if (!ch->in_file || ch->file_left || h->length) {
+	uint64_t mtime_ns = h->length ? wire_get_u64(c) : 0;
+
+	if (!ch->in_file || ch->file_left || wire_end(c) < 0) {
 		bad(ch, h, "ends no file or ends it too early");
 		return;
 	}
 	ch->in_file = false;
+	if (!ch->skip_file && mtime_ns && ch->job_ev->file_time)
+		ch->job_ev->file_time(ch->job_arg, mtime_ns);
 	if (!ch->skip_file)
 		ch->job_ev->file_end(ch->job_arg);
 }
@@ -398,7 +403,7 @@ void channel_frame(struct channel *ch, const struct wire_header *h,
 	case WIRE_FILE_DATA:
 		return on_file_data(ch, h, payload);
 	case WIRE_FILE_END:
-		return on_file_end(ch, h);
+		return on_file_end(ch, h, &c);
 	case WIRE_OUTPUT_END:
 		return on_output_end(ch, h, &c);
 	case WIRE_FS_REPLY:

@@ -84,20 +84,22 @@ void fake_put_output(struct fake_guest *g, enum wire_type type,
 
 /* --- the end of a job ---------------------------------------------------- */
 
-static void put_file(struct fake_guest *g, const char *path, uint32_t mode,
-		     const struct buf *data)
+static void put_file(struct fake_guest *g, const struct fake_file *f)
 {
+	const struct buf *data = &f->data;
 	uint8_t room[WIRE_PATH_MAX + 64];
 	struct wire_writer w = { .p = room, .size = sizeof(room) };
 
-	wire_put_u32(&w, mode);
+	wire_put_u32(&w, f->mode);
 	wire_put_u64(&w, data->len);
-	wire_put_str(&w, path);
+	wire_put_str(&w, f->path);
 	fake_put(g, WIRE_FILE, WIRE_FILE_REG, room, w.used);
 	for (size_t at = 0; at < data->len; at += WIRE_PAYLOAD_MAX)
 		fake_put(g, WIRE_FILE_DATA, 0, data->data + at,
 		    MIN(data->len - at, (size_t)WIRE_PAYLOAD_MAX));
-	fake_put(g, WIRE_FILE_END, 0, NULL, 0);
+	w.used = 0;
+	wire_put_u64(&w, f->mtime_ns);
+	fake_put(g, WIRE_FILE_END, 0, room, f->mtime_ns ? w.used : 0);
 }
 
 static void put_link(struct fake_guest *g, const struct fake_file *f)
@@ -152,7 +154,7 @@ static void put_outputs(struct fake_guest *g)
 			continue;
 		}
 		left -= f->data.len;
-		put_file(g, f->path, f->mode, &f->data);
+		put_file(g, f);
 	}
 	fake_put_u32s(g, WIRE_OUTPUT_END, 2, files, g->left_out);
 }

@@ -12,6 +12,7 @@
  *   args  env  files     what was sent    show PATH       an input's bytes
  *   pwd                  where it starts
  *   write PATH TEXT      an output file, in a sandbox one of the home
+ *   touch PATH SECONDS   that output file was changed so long after 1970
  *   link PATH            one that is left out of the output
  *   symlink PATH TARGET  a link in the output
  *   exit N  signal N  oom  failed TEXT    how it ends
@@ -135,6 +136,19 @@ static void cmd_write(struct fake_guest *g, char *rest)
 	buf_str(&f->data, "\n");
 }
 
+static void cmd_touch(struct fake_guest *g, char *rest)
+{
+	char *seconds = strchr(rest, ' ');
+	struct fake_file *f;
+
+	if (!seconds)
+		return;
+	*seconds++ = '\0';
+	f = fake_file_find(&g->outputs, rest);
+	if (f)
+		f->mtime_ns = strtoull(seconds, NULL, 10) * NS_PER_S;
+}
+
 static void cmd_failed(struct fake_guest *g, const char *text)
 {
 	uint8_t room[512];
@@ -236,6 +250,8 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 				find_input(g, rest)->data.len);
 	else if (!strcmp(word, "write"))
 		cmd_write(g, rest);
+	else if (!strcmp(word, "touch"))
+		cmd_touch(g, rest);
 	else if (!strcmp(word, "witness"))
 		cmd_witness(g, rest);
 	else if (!strcmp(word, "remember"))

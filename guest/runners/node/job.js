@@ -147,6 +147,30 @@ function countFrom(born, timing, name) {
 		} });
 }
 
+const { cpuUsage, resourceUsage } = process;
+
+// What the template, or heating, has used of the processor is not the program's.
+function countCpuFrom(born) {
+	const asked = {
+		cpuUsage(previous) {
+			const used = Reflect.apply(cpuUsage, this, [previous]);
+			used.user -= born.user;
+			used.system -= born.system;
+			return used;
+		},
+		resourceUsage() {
+			const used = Reflect.apply(resourceUsage, this, []);
+			used.userCPUTime -= born.user;
+			used.systemCPUTime -= born.system;
+			return used;
+		},
+	};
+	for (const [name, value] of Object.entries(asked))
+		Object.defineProperty(process, name, {
+			value, configurable: true, enumerable: true,
+			writable: true });
+}
+
 // This process began in the template, and the program's clocks begin with the program.
 // Heated, for the first time costs a fifth of a short program.
 function resetOrigin() {
@@ -178,6 +202,7 @@ function resetOrigin() {
 	Object.defineProperty(performance, 'timeOrigin', {
 		value: Date.now(), configurable: true, enumerable: true,
 	});
+	countCpuFrom(Reflect.apply(cpuUsage, process, []));
 	begin();
 }
 
