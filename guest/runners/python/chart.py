@@ -179,8 +179,12 @@ def _pie(ax, chart):
 
 
 def _rounded(number):
-    """With 8 digits: what a float of half that size, or a sum, was."""
-    return float(f"{float(number):.8g}")
+    """Without the noise of single precision: 324 has six digits, 0.1 has nine."""
+    number = float(number)
+    if number - number != 0:
+        return number  # no number, or without end
+    digits = max(1, 8 - int(f"{number:e}".partition("e")[2]))
+    return float(f"{number:.{digits}g}")
 
 
 def _is_horizontal(container):
