@@ -243,3 +243,36 @@ asked() {
 	asked idle 6 "$(stat_of 0 0644 0 0)" mkdir new
 	unmoved
 }
+
+# frame LANE TYPE — an empty one of the guest's, in hex.
+frame() {
+	local header=$TESTS/../guest/wire.h version type
+	version=$(sed -n 's/^#define WIRE_VERSION \([0-9]*\)u/\1/p' "$header")
+	type=$(sed -n "s/^\tWIRE_$2 = \([0-9]*\),/\1/p" "$header")
+	printf '000000%02x%02xf5%02x00' "$1" "$version" "$type"
+}
+
+@test "in a sandbox a lie ends the job that told it, and one about lanes the sandbox" {
+	local s=$MNT/.fsd/sandboxes/s
+	mkdir "$s"
+	job_run step 'remember kept' '{"sandbox": "s", "session": "a"}'
+	job_run lie "raw $(frame 0 STARTED)"$'\nsleep 600000' '{"sandbox": "s"}'
+	status_is lie failed
+	run cat "$MNT/lie/error"
+	assert_output --partial 'sent a STARTED frame that is not allowed now'
+	assert_equal "$(cat "$s/state")" idle
+	job_run next recall '{"sandbox": "s", "session": "a"}'
+	stdout_is next kept
+	expect_log 'sandbox s of user .*: its machine is lost: '
+	job_start other $'out up\nsleep 600000' '{"sandbox": "s", "session": "a"}'
+	await becomes 10 grep -q running "$MNT/other/state"
+	job_run lanes "raw $(frame 9 OUT)"$'\nsleep 600000' '{"sandbox": "s"}'
+	for job in lanes other; do
+		job_wait "$job"
+		status_is "$job" failed
+		run cat "$MNT/$job/error"
+		assert_output --partial 'the machine spoke on a lane that is not open'
+	done
+	assert_equal "$(cat "$s/state")" lost
+	unmoved
+}
