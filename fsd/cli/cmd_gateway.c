@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fsd gateway: finds the mount and becomes fsd-gateway, a program of its own that lies
- * beside this one. So the daemon links no HTTP.
+ * fsd gateway and fsd mcp: find the mount and become fsd-gateway, a program of its own
+ * that lies beside this one. So the daemon links no HTTP. fsd mcp makes a private mount
+ * if there is none; then it stays, and ends the mount behind the program.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "commands.h"
+#include "fsd/client/private.h"
 #include "fsd/client/where.h"
+#include "fsd/client/which_mount.h"
 
 #define PROGRAM "fsd-gateway"
 
@@ -59,6 +68,100 @@ int command_gateway(int argc, char **argv)
 		more[count++] = mnt;
 	}
 	memcpy(more + count, argv + 1, (size_t)(argc - 1) * sizeof(*more));
+	execv(program, more);
+	return complain(argv[0], 1, "%s: %s", program, strerror(errno));
+}
+
+/* --- fsd mcp ---------------------------------------------------------------------- */
+
+static int catch_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+/* In the child. The mount is in a namespace of its holder, so it goes as what is open. */
+static _Noreturn void become(char *program, char **argv, int count, int root)
+{
+	char mnt[48];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	snprintf(mnt, sizeof(mnt), "/proc/self/fd/%d", root);
+	argv[count - 1] = mnt;
+	spawn_reset_signals();
+	fcntl(root, F_SETFD, 0);
+	execv(program, argv);
+	_exit(127);
+}
+
+/* Waits for the program's end; what ends this process ends it. Returns its status. */
+static int wait_for(pid_t pid, int signals)
+{
+	struct signalfd_siginfo info;
+	int status;
+
+	for (;;) {
+		ssize_t n = read(signals, &info, sizeof(info));
+
+		if (n == (ssize_t)sizeof(info) && info.ssi_signo != SIGCHLD)
+			kill(pid, SIGTERM);
+		else if (n < 0 && errno != EINTR)
+			return 1;
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			break;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int serve_private(char *program, char **argv, int count)
+{
+	struct private_mount own = PRIVATE_NONE;
+	int signals = catch_signals(), r;
+	pid_t pid;
+
+	r = private_start(&own, signals);
+	if (r == 0) {
+		pid = fork();
+		if (pid == 0)
+			become(program, argv, count, own.root);
+		r = pid < 0 ? complain("mcp", 1, "%s", strerror(errno))
+			    : wait_for(pid, signals);
+	}
+	fd_close(&own.root);
+	private_stop(&own);
+	close(signals);
+	return r;
+}
+
+int command_mcp(int argc, char **argv)
+{
+	auto_free char **more = calloc((size_t)argc + 5, sizeof(*more));
+	char program[PATH_MAX], mnt[PATH_MAX];
+	char stdio[] = "--stdio", option[] = "--mount";
+	struct err err = { 0 };
+	int count = 0, r = find_program(program);
+
+	if (!more || r < 0)
+		return complain(argv[0], 1, "%s", strerror(more ? -r : ENOMEM));
+	more[count++] = program;
+	more[count++] = stdio;
+	for (int i = 1; i < argc; i++)
+		more[count++] = argv[i];
+	if (!has_option(argc, argv, "--mount")) {
+		more[count++] = option;
+		more[count++] = mnt;
+		if (!which_mount(NULL))
+			return serve_private(program, more, count);
+		if (where_mount(NULL, mnt, &err) < 0)
+			return complain(argv[0], 1, "%s", err.text);
+	}
 	execv(program, more);
 	return complain(argv[0], 1, "%s: %s", program, strerror(errno));
 }

@@ -18,6 +18,7 @@ int command_version(int argc, char **argv);
 int command_help(int argc, char **argv);
 int command_env(int argc, char **argv);
 int command_gateway(int argc, char **argv); /* becomes fsd-gateway */
+int command_mcp(int argc, char **argv); /* the same, on standard input */
 int command_submit(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_template(int argc, char **argv);

@@ -59,6 +59,10 @@ const struct cli_command cli_commands[] = {
 	{ "gateway", command_gateway, "Mounts", "[OPTIONS]",
 	  "serve a mount's sandboxes by HTTP", NULL, CLI_TEXT, NULL,
 	  "fsd-gateway(8) tells of its options." },
+	{ "mcp", command_mcp, "Mounts", "[OPTIONS]",
+	  "serve MCP on standard input and output", NULL, CLI_TEXT, NULL,
+	  "Without a mount it makes a private one, which ends with it.\n"
+	  "The options are those of fsd-gateway(8)." },
 	{ "template", command_template, "This host", "[OPTIONS] [DIR]",
 	  "make a template, so that first starts are short",
 	  template_cli_options, CLI_DIR, NULL,

@@ -177,6 +177,43 @@ static int put_code(struct gateway *g, const char *name, json_t *config,
 	return r;
 }
 
+/* The directories that a file of a job lies in. */
+static int make_parents(const struct mount *m, char *path, size_t from,
+			struct err *err)
+{
+	for (char *p = path + from; (p = strchr(p, '/')); *p++ = '/') {
+		int r;
+
+		*p = '\0';
+		r = mount_mkdir(m, path, err);
+		if (r < 0 && r != -EEXIST)
+			return r;
+	}
+	return 0;
+}
+
+static int put_files(const struct mount *m, const struct follow_job *job,
+		     struct err *err)
+{
+	const char *name;
+	json_t *text;
+	int r = 0;
+
+	json_object_foreach(job->files, name, text) {
+		auto_buf struct buf path = { 0 };
+
+		r = buf_fmt(&path, "%s/%s", job->name, name);
+		if (r == 0)
+			r = make_parents(m, path.data, strlen(job->name) + 1, err);
+		if (r == 0)
+			r = mount_write(m, path.data, json_string_value(text),
+					json_string_length(text), err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int make_job(struct gateway *g, const struct follow_job *job,
 		    int *ret_hold, struct err *err)
 {
@@ -195,6 +232,8 @@ static int make_job(struct gateway *g, const struct follow_job *job,
 		snprintf(path, sizeof(path), "%s/%s", job->name, job->dir);
 		r = mount_mkdir(m, path, err);
 	}
+	if (r >= 0)
+		r = put_files(m, job, err);
 	if (r >= 0)
 		r = put_code(g, job->name, job->config, err);
 	if (r >= 0) {

@@ -24,6 +24,7 @@ struct follow_job {
 	const char *name;
 	json_t *config;  /* with "code" or "command" */
 	const char *dir; /* a directory that it has at its start, or NULL */
+	json_t *files;   /* what it has beside the program: text by path, or NULL */
 	bool hold;       /* it goes with the gateway */
 	const struct follow_ops *ops;
 	void *arg;

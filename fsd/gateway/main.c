@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "gateway.h"
+#include "mcp.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 #include "restrain.h"
@@ -153,13 +154,13 @@ static int prepare(struct gateway *g, struct err *err)
 		g->keys.file = g->options.api_key_file;
 		r = keys_load(&g->keys, err);
 	}
-	if (r == 0)
+	if (r == 0 && !g->options.stdio)
 		r = listen_all(g, err);
 	if (r < 0)
 		return r;
 	find_environment(g);
 	raise_limit();
-	if (geteuid() == 0)
+	if (geteuid() == 0 && !g->options.stdio)
 		log_warn("it runs as root, and need not: it wants a user of "
 			 "the mount");
 	return gateway_restrain(g, err);
@@ -177,7 +178,7 @@ static int begin(struct gateway *g, struct err *err)
 	if (r < 0)
 		return err_sys(err, r, "starting threads");
 	g->started_ms = text_now_ms();
-	return http_start(g, err);
+	return g->options.stdio ? 0 : http_start(g, err);
 }
 
 /* --- its life --------------------------------------------------------------------- */
@@ -221,7 +222,8 @@ static void on_signal(struct reactor_source *source, uint32_t events)
 			s->over = true;
 		} else {
 			g->stopping = true;
-			http_quiesce(g);
+			if (!g->options.stdio)
+				http_quiesce(g);
 			s->patience.fn = on_impatient;
 			reactor_timer_set(&g->reactor, &s->patience,
 					  HTTP_STOP_MS);
@@ -284,15 +286,19 @@ static int run(struct gateway *g)
 				&signals.source);
 	if (r < 0)
 		return complain(1, *err.text ? err.text : strerror(-r));
-	serve(g, &signals);
-	if (has_workers(g)) /* the mount does not answer them */
+	if (g->options.stdio)
+		r = mcp_stdio(g);
+	else
+		serve(g, &signals);
+	if (!g->options.stdio && has_workers(g)) /* the mount does not answer them */
 		_exit(0);
-	http_stop(g);
+	if (!g->options.stdio)
+		http_stop(g);
 	crew_close(&g->crew);
 	watcher_close(&g->watcher);
 	reactor_close(&g->reactor);
 	keys_done(&g->keys);
-	return 0;
+	return r;
 }
 
 int main(int argc, char **argv)

@@ -153,6 +153,8 @@ static const struct row rows[] = {
 	{ "ui", "yes|no", "the dashboard at /ui (yes)", .set = set_ui },
 	{ "log-level", "LEVEL", "error, warn, info (default) or debug",
 	  .set = set_level },
+	{ "stdio", NULL, "speak MCP on standard input and output; no HTTP",
+	  FLAG(stdio) },
 	{ "new-key", NULL, "print a key for the key file, and end",
 	  FLAG(new_key) },
 	{ "help", NULL, "this text", FLAG(help) },

@@ -34,6 +34,7 @@ struct options {
 	uint64_t max_sandboxes, max_life, life, idle, memory, cpus, run_timeout,
 		run_memory, max_upload, workers;
 	bool ui;
+	bool stdio; /* MCP on standard input and output, no HTTP */
 	bool new_key, help, version;
 };
 

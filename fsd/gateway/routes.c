@@ -8,6 +8,7 @@
 #include "control.h"
 #include "envd.h"
 #include "info.h"
+#include "mcp.h"
 #include "ragflow.h"
 
 #define NO(what) what " are not available in fsd"
@@ -28,6 +29,10 @@ const struct route routes[] = {
 
 	/* RAGFlow */
 	{ "POST", "/run", SERVICE_RUN, .key = true, .handler = post_run },
+
+	/* MCP */
+	{ "POST", "/mcp", CONTROL, .handler = post_mcp,
+	  .body_max = MCP_LINE_MAX },
 
 	/* sandboxes */
 	{ "POST", "/v2/sandboxes", CONTROL, .handler = post_sandboxes },

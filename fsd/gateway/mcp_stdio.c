@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `fsd mcp`: the same messages, one a line, on standard input and output. Nothing else
+ * is written to standard output. A thread reads the lines, since a regular file has no
+ * poll; the loop has all else. At the end of input all runs end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "layout/base/cleanup.h"
+#include "layout/base/log.h"
+#include "mcp.h"
+
+#define END_MS 6000u /* so long runs may take to end, behind the end of input */
+
+struct stdio {
+	struct gateway *gateway;
+	struct list messages; /* struct line: under way */
+	struct reactor_timer patience;
+	struct reactor_post ended;
+	bool end, over;
+	pthread_t reader;
+};
+
+/* One message. */
+struct line {
+	struct list node;
+	struct stdio *io;
+	struct reactor_post post;
+	struct crew_work work;
+	struct mcp mcp;
+	struct buf text;
+	enum mcp_state state;
+	bool returned, replied; /* the worker has, on_reply() was */
+	bool cancelled;         /* its client wants no reply any more */
+};
+
+static void free_line(struct line *l)
+{
+	list_del(&l->node);
+	mcp_done(&l->mcp);
+	buf_done(&l->text);
+	if (l->io->end && list_empty(&l->io->messages))
+		l->io->over = true;
+	free(l);
+}
+
+static void put(json_t *message)
+{
+	auto_buf struct buf line = { .cap = 64u << 20 };
+	size_t at = 0;
+
+	text_json(&line, message);
+	buf_str(&line, "\n");
+	json_decref(message);
+	while (at < line.len) {
+		ssize_t n = write(STDOUT_FILENO, line.data + at, line.len - at);
+
+		if (n > 0)
+			at += (size_t)n;
+		else if (errno != EINTR)
+			return; /* its reader has gone; input ends, too */
+	}
+}
+
+/* --- messages, on the loop --------------------------------------------------------- */
+
+static void on_tell(void *arg, json_t *message)
+{
+	struct line *l = arg;
+
+	if (l->cancelled)
+		json_decref(message);
+	else
+		put(message);
+}
+
+static void on_reply(void *arg, json_t *reply)
+{
+	struct line *l = arg;
+
+	if (l->cancelled)
+		json_decref(reply);
+	else
+		put(reply);
+	l->replied = true;
+	if (l->returned)
+		free_line(l);
+}
+
+static const struct mcp_sink sink = { on_tell, on_reply };
+
+static void run(struct crew_work *work)
+{
+	struct line *l = container_of(work, struct line, work);
+
+	l->state = mcp_begin(&l->mcp, l->text.data ? l->text.data : "",
+			     l->text.len, NULL);
+}
+
+static bool same_id(const json_t *a, const json_t *b)
+{
+	return a && b && json_equal((json_t *)(uintptr_t)a,
+				    (json_t *)(uintptr_t)b);
+}
+
+/* Its run ends. It stays until that is so: the process must not end before. */
+static void cancel(struct line *l)
+{
+	l->cancelled = true;
+	mcp_interrupt(&l->mcp);
+}
+
+static void on_notification(struct line *l)
+{
+	const json_t *id = json_object_get(l->mcp.params, "requestId");
+
+	if (!l->mcp.method ||
+	    strcmp(l->mcp.method, "notifications/cancelled") != 0)
+		return;
+	list_for_each(pos, tmp, &l->io->messages) {
+		struct line *other = list_entry(pos, struct line, node);
+
+		if (other != l && other->returned && same_id(other->mcp.id, id))
+			cancel(other);
+	}
+}
+
+static void done(struct crew_work *work)
+{
+	struct line *l = container_of(work, struct line, work);
+
+	l->returned = true;
+	if (l->state == MCP_SILENT)
+		on_notification(l);
+	else if (l->state == MCP_REPLIED)
+		put(take_ptr(l->mcp.answer));
+	if (l->state == MCP_RUNS && !l->replied) {
+		if (l->io->end)
+			cancel(l);
+		return;
+	}
+	free_line(l);
+}
+
+static void on_line(struct reactor_post *post)
+{
+	struct line *l = container_of(post, struct line, post);
+
+	list_add_tail(&l->io->messages, &l->node);
+	l->work.run = run;
+	l->work.done = done;
+	crew_put(&l->io->gateway->crew, &l->work);
+}
+
+static void on_impatient(struct reactor_timer *timer)
+{
+	container_of(timer, struct stdio, patience)->over = true;
+}
+
+static void on_end(struct reactor_post *post)
+{
+	struct stdio *io = container_of(post, struct stdio, ended);
+
+	io->end = true;
+	io->over = list_empty(&io->messages);
+	list_for_each(pos, tmp, &io->messages) {
+		struct line *l = list_entry(pos, struct line, node);
+
+		if (l->returned)
+			cancel(l);
+	}
+	io->patience.fn = on_impatient;
+	reactor_timer_set(&io->gateway->reactor, &io->patience, END_MS);
+}
+
+/* --- the reader's thread -------------------------------------------------------------- */
+
+static void send_line(struct stdio *io, struct buf *text)
+{
+	struct line *l = calloc(1, sizeof(*l));
+
+	if (!l) {
+		log_error("no memory for a message");
+		buf_clear(text);
+		return;
+	}
+	list_init(&l->node);
+	l->io = io;
+	l->text = *text;
+	*text = (struct buf){ .cap = MCP_LINE_MAX };
+	l->mcp = (struct mcp){ .gateway = io->gateway, .sink = &sink, .arg = l };
+	l->post.fn = on_line;
+	reactor_post(&io->gateway->reactor, &l->post);
+}
+
+/* A line that is too long is dropped, with what the next read has of it. */
+static void take(struct stdio *io, struct buf *text, bool *drops,
+		 const char *data, size_t len)
+{
+	while (len) {
+		const char *end = memchr(data, '\n', len);
+		size_t n = end ? (size_t)(end - data) : len;
+
+		if (!*drops && buf_add(text, data, n) < 0) {
+			log_error("a message is longer than %u bytes, and is "
+				  "dropped", MCP_LINE_MAX);
+			*drops = true;
+			buf_clear(text);
+		}
+		if (end && !*drops && text->len)
+			send_line(io, text);
+		if (end)
+			*drops = false;
+		n += end ? 1 : 0;
+		data += n;
+		len -= n;
+	}
+}
+
+static void *read_lines(void *arg)
+{
+	struct stdio *io = arg;
+	auto_buf struct buf text = { .cap = MCP_LINE_MAX };
+	bool drops = false;
+	char room[65536];
+	ssize_t n;
+
+	while ((n = read(STDIN_FILENO, room, sizeof(room))) != 0) {
+		if (n > 0)
+			take(io, &text, &drops, room, (size_t)n);
+		else if (errno != EINTR)
+			break;
+	}
+	if (text.len && !drops)
+		send_line(io, &text);
+	io->ended.fn = on_end;
+	reactor_post(&io->gateway->reactor, &io->ended);
+	return NULL;
+}
+
+int mcp_stdio(struct gateway *g)
+{
+	struct stdio io = { .gateway = g };
+	int r;
+
+	list_init(&io.messages);
+	r = pthread_create(&io.reader, NULL, read_lines, &io);
+	if (r) {
+		log_error("no thread: %s", strerror(r));
+		return 1;
+	}
+	while (!io.over && !g->stopping)
+		reactor_turn(&g->reactor, -1);
+	if (io.over && io.end)
+		pthread_join(io.reader, NULL);
+	return 0;
+}

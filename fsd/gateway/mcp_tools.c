@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one table of tools. A tool's arguments are rows as well: the schema that clients
+ * see and the check of what they send are made from the same row.
+ */
+#include "mcp.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "layout/base/num.h"
+
+enum kind { TEXT, NUMBER, TEXTS };
+
+struct argument {
+	const char *name;
+	enum kind kind;
+	bool required;
+	const char *about;
+	int64_t least, most, usual; /* of a number */
+	const char *const *choices; /* of a text, or NULL */
+};
+
+#define ARGUMENTS 6
+
+struct tool {
+	const char *name, *title, *about;
+	bool reads, destroys; /* hints */
+	struct argument argument[ARGUMENTS];
+	/* One of both: a job, or a result at once. */
+	enum mcp_state (*run)(struct mcp *m, const json_t *arguments);
+	json_t *(*fn)(struct mcp *m, const json_t *arguments);
+};
+
+static const char *const languages[] = { "python", "javascript", "typescript",
+					 "bash", NULL };
+
+#define ARGUMENT(n, k, needed, text)                                          \
+	{ .name = n, .kind = k, .required = needed, .about = text }
+#define INTEGER(n, text, low, high, other)                                    \
+	{ .name = n, .kind = NUMBER, .about = text, .least = low,             \
+	  .most = high, .usual = other }
+#define SANDBOX(needed)                                                       \
+	ARGUMENT("sandbox", TEXT, needed,                                     \
+		 "A name of your choice, 1 to 64 of A-Z a-z 0-9 . _ -; the "  \
+		 "first use makes it")
+#define TIMEOUT INTEGER("timeout", "Seconds", 1, 600, 30)
+
+static const struct tool tools[] = {
+	{ "run_code", "Run code",
+	  "Runs a program in an isolated machine without a network. Returns "
+	  "its output, the value of its last expression and what it shows. "
+	  "With a sandbox, variables and files stay for the next call; "
+	  "without one the machine is gone afterwards and new files are "
+	  "returned.",
+	  false, false,
+	  { ARGUMENT("code", TEXT, true, "The program's text"),
+	    { .name = "language", .kind = TEXT,
+	      .about = "python if it is not given", .choices = languages },
+	    SANDBOX(false), TIMEOUT,
+	    ARGUMENT("files", TEXTS, false, "Files that the program finds: their text by relative path") },
+	  .run = mcp_run_code },
+	{ "run_command", "Run a command",
+	  "Runs a command line with bash in an isolated machine without a "
+	  "network and returns its output. With a sandbox, files and "
+	  "processes stay for the next call.",
+	  false, false,
+	  { ARGUMENT("command", TEXT, true, "The command line"), SANDBOX(false),
+	    ARGUMENT("cwd", TEXT, false, "Where it starts; /home/user"), TIMEOUT,
+	    ARGUMENT("stdin", TEXT, false, "Its standard input") },
+	  .run = mcp_run_command },
+	{ "write_file", "Write a file",
+	  "Writes a file in a sandbox. Its directory is made if need be.",
+	  false, true,
+	  { SANDBOX(true),
+	    ARGUMENT("path", TEXT, true, "Absolute, or relative to /home/user"),
+	    ARGUMENT("content", TEXT, false, "The file's text"),
+	    ARGUMENT("content_base64", TEXT, false, "Or its bytes in base64") },
+	  .fn = mcp_write_file },
+	{ "read_file", "Read a file",
+	  "Returns a file of a sandbox: text, an image, or base64.", true,
+	  false,
+	  { SANDBOX(true),
+	    ARGUMENT("path", TEXT, true, "Absolute, or relative to /home/user"),
+	    INTEGER("offset", "Where to begin, in bytes", 0, INT64_C(1) << 50, 0),
+	    INTEGER("limit", "The most bytes", 1, 8 << 20, 64 << 10) },
+	  .fn = mcp_read_file },
+	{ "list_files", "List files",
+	  "Returns what a directory of a sandbox has, with sizes.", true, false,
+	  { SANDBOX(true),
+	    ARGUMENT("path", TEXT, false, "The directory; /home/user"),
+	    INTEGER("depth", "Levels", 1, 3, 1) },
+	  .fn = mcp_list_files },
+	{ "stop_sandbox", "Stop a sandbox",
+	  "Ends a sandbox with all that runs in it and all of its files.",
+	  false, true, { SANDBOX(true) }, .fn = mcp_stop_sandbox },
+	{ "list_sandboxes", "List sandboxes",
+	  "Returns your sandboxes: name, state, and until when they live.",
+	  true, false, { { NULL } }, .fn = mcp_list_sandboxes },
+};
+
+/* --- the list ---------------------------------------------------------------------- */
+
+static json_t *schema_of(const struct argument *a)
+{
+	json_t *schema = json_pack("{s:s}", "description", a->about), *list;
+
+	switch (a->kind) {
+	case TEXT:
+		json_object_set_new(schema, "type", json_string("string"));
+		if (!a->choices)
+			break;
+		list = json_array();
+		for (unsigned i = 0; a->choices[i]; i++)
+			json_array_append_new(list, json_string(a->choices[i]));
+		json_object_set_new(schema, "enum", list);
+		break;
+	case NUMBER:
+		json_object_set_new(schema, "type", json_string("integer"));
+		json_object_set_new(schema, "minimum", json_integer(a->least));
+		json_object_set_new(schema, "maximum", json_integer(a->most));
+		json_object_set_new(schema, "default", json_integer(a->usual));
+		break;
+	case TEXTS:
+		json_object_set_new(schema, "type", json_string("object"));
+		json_object_set_new(schema, "additionalProperties",
+				    json_pack("{s:s}", "type", "string"));
+		break;
+	}
+	return schema;
+}
+
+static json_t *input_schema(const struct tool *t)
+{
+	json_t *properties = json_object(), *required = json_array();
+
+	for (const struct argument *a = t->argument; a->name; a++) {
+		json_object_set_new(properties, a->name, schema_of(a));
+		if (a->required)
+			json_array_append_new(required, json_string(a->name));
+	}
+	return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties",
+			 properties, "required", required,
+			 "additionalProperties", 0);
+}
+
+/* Of what mcp_result() gives. */
+static json_t *output_schema(void)
+{
+	static const char text[] =
+		"{\"type\":\"object\",\"properties\":{"
+		"\"status\":{\"type\":\"string\"},"
+		"\"exit_code\":{\"type\":\"integer\"},"
+		"\"stdout\":{\"type\":\"string\"},"
+		"\"stderr\":{\"type\":\"string\"},"
+		"\"text\":{\"type\":[\"string\",\"null\"]},"
+		"\"error\":{\"type\":[\"object\",\"null\"]},"
+		"\"results\":{\"type\":\"array\"},"
+		"\"state\":{\"type\":\"string\","
+		"\"enum\":[\"kept\",\"lost\",\"none\"]},"
+		"\"timed_out\":{\"type\":\"boolean\"},"
+		"\"truncated\":{\"type\":\"boolean\"},"
+		"\"files\":{\"type\":\"array\"}},"
+		"\"required\":[\"status\",\"exit_code\",\"stdout\",\"stderr\"]}";
+
+	return json_loads(text, 0, NULL);
+}
+
+json_t *mcp_tools_list(void)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < ARRAY_SIZE(tools); i++) {
+		const struct tool *t = &tools[i];
+		json_t *one = json_pack(
+			"{s:s, s:s, s:s, s:o, s:{s:b, s:b, s:b}}", "name",
+			t->name, "title", t->title, "description", t->about,
+			"inputSchema", input_schema(t), "annotations",
+			"readOnlyHint", t->reads, "destructiveHint",
+			t->destroys, "openWorldHint", 0);
+
+		if (t->run)
+			json_object_set_new(one, "outputSchema", output_schema());
+		json_array_append_new(list, one);
+	}
+	return list;
+}
+
+/* --- a call ------------------------------------------------------------------------- */
+
+const char *mcp_text(const json_t *arguments, const char *name)
+{
+	return text_member(arguments, name);
+}
+
+int64_t mcp_number(const json_t *arguments, const char *name, int64_t other)
+{
+	const json_t *number = json_object_get(arguments, name);
+
+	return number ? json_integer_value(number) : other;
+}
+
+static bool is_choice(const struct argument *a, const char *text)
+{
+	for (unsigned i = 0; a->choices && a->choices[i]; i++)
+		if (!strcmp(a->choices[i], text))
+			return true;
+	return !a->choices;
+}
+
+static bool are_texts(const json_t *object)
+{
+	const char *name;
+	json_t *value;
+
+	if (!json_is_object(object))
+		return false;
+	json_object_foreach((json_t *)(uintptr_t)object, name, value)
+		if (!json_is_string(value))
+			return false;
+	return true;
+}
+
+/* Return: false, and what is wrong. */
+static bool check_value(const struct argument *a, const json_t *value,
+			char wrong[200])
+{
+	int64_t number = json_integer_value(value);
+
+	if (a->kind == TEXT && !json_is_string(value))
+		snprintf(wrong, 200, "%s must be a string", a->name);
+	else if (a->kind == TEXT && !is_choice(a, json_string_value(value)))
+		snprintf(wrong, 200, "%s is \"%.40s\"; it must be one of "
+			 "python, javascript, typescript, bash", a->name,
+			 json_string_value(value));
+	else if (a->kind == NUMBER && (!json_is_integer(value) ||
+				       number < a->least || number > a->most))
+		snprintf(wrong, 200, "%s must be an integer from %" PRId64
+			 " to %" PRId64, a->name, a->least, a->most);
+	else if (a->kind == TEXTS && !are_texts(value))
+		snprintf(wrong, 200, "%s must be an object of strings", a->name);
+	else
+		return true;
+	return false;
+}
+
+static const struct argument *find_argument(const struct tool *t,
+					    const char *name)
+{
+	for (const struct argument *a = t->argument; a->name; a++)
+		if (!strcmp(a->name, name))
+			return a;
+	return NULL;
+}
+
+static bool sandbox_is_good(const char *name)
+{
+	return *name && strlen(name) <= 64 &&
+	       strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw"
+			    "xyz0123456789._-") == strlen(name);
+}
+
+static bool check(const struct tool *t, const json_t *arguments,
+		  char wrong[200])
+{
+	const char *sandbox = text_member(arguments, "sandbox"), *name;
+	json_t *value;
+
+	for (const struct argument *a = t->argument; a->name; a++)
+		if (a->required && !json_object_get(arguments, a->name)) {
+			snprintf(wrong, 200, "%s is missing", a->name);
+			return false;
+		}
+	json_object_foreach((json_t *)(uintptr_t)arguments, name, value) {
+		const struct argument *a = find_argument(t, name);
+
+		if (!a) {
+			snprintf(wrong, 200, "%s has no argument \"%.60s\"",
+				 t->name, name);
+			return false;
+		}
+		if (!check_value(a, value, wrong))
+			return false;
+	}
+	if (!sandbox || sandbox_is_good(sandbox))
+		return true;
+	snprintf(wrong, 200, "sandbox must be 1 to 64 of A-Z a-z 0-9 . _ -");
+	return false;
+}
+
+static enum mcp_state replied(struct mcp *m, json_t *reply)
+{
+	m->status = 200;
+	m->answer = reply;
+	return MCP_REPLIED;
+}
+
+enum mcp_state mcp_tools_call(struct mcp *m)
+{
+	const char *name = text_member(m->params, "name");
+	json_t *given = json_object_get(m->params, "arguments");
+	const struct tool *t = NULL;
+	json_t *result;
+	char wrong[200];
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(tools); i++)
+		if (!strcmp(tools[i].name, name))
+			t = &tools[i];
+	if (!t) {
+		snprintf(wrong, sizeof(wrong), "there is no tool \"%.80s\"",
+			 name ? name : "");
+		return replied(m, mcp_error(m, MCP_BAD_PARAMS, wrong));
+	}
+	if (given && !json_is_object(given))
+		return replied(m, mcp_error(m, MCP_BAD_PARAMS,
+					    "arguments must be an object"));
+	if (!check(t, given, wrong))
+		return replied(m, mcp_error(m, MCP_BAD_PARAMS, wrong));
+	if (t->run)
+		return t->run(m, given);
+	result = t->fn(m, given);
+	return replied(m, result ? mcp_reply(m, result) : m->answer);
+}
