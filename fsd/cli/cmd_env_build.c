@@ -33,6 +33,8 @@ const struct cli_option env_build_cli_options[] = {
 	{ CLI_LONG, "pypi", "NAME==VER", "a wheel; repeatable", CLI_TEXT, NULL },
 	{ CLI_LONG, "wheelhouse", "DIR", "take wheels from DIR only", CLI_DIR,
 	  NULL },
+	{ CLI_LONG, "sdist", NULL, "make wheels of sources where there are none",
+	  CLI_TEXT, NULL },
 	{ CLI_LONG, "npm", "NAME@VER|package.json", "packages of npm; repeatable",
 	  CLI_FILE, NULL },
 	{ CLI_LONG, "npm-dir", "DIR", "take npm's tarballs from DIR only",

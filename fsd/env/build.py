@@ -36,9 +36,6 @@ from problem import Problem, plain, run, sha256_of       # noqa: E402
 # One time and one uuid for every layer: they say nothing.
 EPOCH = 1735689600
 UUID = "f5d00000-0000-4000-8000-000000000002"
-PROGRAMS = next((path for path in (os.path.join(HERE, "../../guest/environment"),
-                                   os.path.join(HERE, "guest"))
-                 if os.path.isdir(path)), HERE)
 STOCK = os.path.join(HERE, "stock")
 WORK = ".build-"
 MEMORY_MIN = 768
@@ -111,6 +108,7 @@ class Build:
             r["npm_project"] = self.project
         else:
             self.project = r.get("npm_project")
+        r["sdist"] = o.sdist or r.get("sdist", False)
         r["keep_tests"] = o.keep_tests or r.get("keep_tests", False)
         for text in o.warm:
             r["warm"] = list(dict.fromkeys([*r.get("warm", []),
@@ -194,8 +192,8 @@ class Build:
     def key(self):
         """Of everything that the result depends on."""
         total = hashlib.sha256()
-        for name in sorted(os.listdir(HERE)) + sorted(os.listdir(PROGRAMS)):
-            for place in (HERE, PROGRAMS):
+        for name in sorted(os.listdir(HERE)) + sorted(os.listdir(jobs.PROGRAMS)):
+            for place in (HERE, jobs.PROGRAMS):
                 path = os.path.join(place, name)
                 if name.endswith(".py") and os.path.isfile(path):
                     total.update(sha256_of(path).encode())
@@ -325,6 +323,7 @@ class Build:
                 "npm": sorted(files(npm.of(lock)), key=lambda e: e["at"]),
                 "source_only": self.recipe.get("source_only", []),
                 "keep_tests": self.recipe.get("keep_tests", False),
+                "development": self.recipe.get("development", False),
                 "warm": self.warm_json()}
         path = os.path.join(self.work, "plan.json")
         with open(path, "w", encoding="utf-8") as f:
@@ -333,7 +332,7 @@ class Build:
                   for e in lock + self.lock["tools"]}
         inputs["plan.json"] = path
         out = jobs.run(os.path.join(self.work, "install"),
-                       os.path.join(PROGRAMS, "install.py"), inputs,
+                       os.path.join(jobs.PROGRAMS, "install.py"), inputs,
                        self.memory(), self.cpus(),
                        lambda line: self.say("install",
                                              line.partition(" ")[2]))
@@ -384,7 +383,7 @@ class Build:
         inputs["layer.files"] = self.layer_files
         size = os.path.getsize(self.layer) >> 20
         out = jobs.run(os.path.join(self.work, "warm"),
-                       os.path.join(PROGRAMS, "warm.py"), inputs,
+                       os.path.join(jobs.PROGRAMS, "warm.py"), inputs,
                        max(MEMORY_MIN, min(jobs.half_of_host(),
                                            SLACK * 2 + size * 5 // 2)),
                        1, self.take_warm, "new", top)
@@ -497,8 +496,8 @@ def arguments(options):
             words += ["--" + name, os.path.basename(value) if path else value]
     if options.warm_program:
         words += ["--warm-program", os.path.basename(options.warm_program)]
-    if options.keep_tests:
-        words.append("--keep-tests")
+    words += ["--" + name.replace("_", "-") for name in ("keep_tests", "sdist")
+              if getattr(options, name)]
     return words
 
 
@@ -525,7 +524,7 @@ def parse(words):
         p.add_argument("--" + name)
     for name in ("debian-dir", "wheelhouse", "npm-dir", "warm-program"):
         p.add_argument("--" + name)
-    for name in ("offline", "plan", "json", "keep-tests"):
+    for name in ("offline", "plan", "json", "keep-tests", "sdist"):
         p.add_argument("--" + name, action="store_true")
     return p.parse_args(words)
 

@@ -8,6 +8,10 @@ import subprocess
 from problem import Problem
 
 FSD = os.environ.get("FSD_PROGRAM", "fsd")
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAMS = next((path for path in (os.path.join(HERE, "../../guest/environment"),
+                                   os.path.join(HERE, "guest"))
+                 if os.path.isdir(path)), HERE)
 SECONDS = 3600
 OUTPUT = 4 << 30
 
@@ -21,9 +25,11 @@ def processors():
     return len(os.sched_getaffinity(0))
 
 
-def run(place, program, files, memory, cpus, on_line, environment=None, places=None):
+def run(place, program, files, memory, cpus, on_line, environment=None, places=None,
+        passing=True):
     """Runs the program (a path) with files {name in the job: path}; on_line gets
-    each line that it prints. Return: the directory of its output/.
+    each line that it prints. places: where the environment is; passing: it is gone
+    when this is over. Return: the directory of its output/.
 
     place: a directory of our own, which is emptied. Links, not copies: what is
     copied into the mount is the file behind it."""
@@ -47,7 +53,8 @@ def run(place, program, files, memory, cpus, on_line, environment=None, places=N
     env = dict(os.environ)
     if places:
         env["FSD_ENVIRONMENTS"] = places
-        # the template of an environment that is gone when this is over
+    if places and passing:
+        # so is its template
         env["XDG_STATE_HOME"] = os.path.join(place, "state")
     running = subprocess.Popen(
         [FSD, "run", "--private", "-C", job, "-o", out], env=env,

@@ -30,7 +30,8 @@ NPM_MODULE = re.compile(r"(?:@[a-z0-9~][a-z0-9._~-]*/)?"
 ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)\Z", re.S)
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})\Z")
 KEYS = ("format from debian exclude pypi requirements npm npm_project warm "
-        "warm_program env env_at_start source_only keep_tests").split()
+        "warm_program env env_at_start source_only keep_tests development "
+        "sdist").split()
 
 
 def environment_name(text):

@@ -12,6 +12,7 @@ import shutil
 import urllib.parse
 
 import earlier
+import sdists
 from debian import keep
 from problem import Problem, jailed, need, run, sha256_of
 from recipe import normal
@@ -55,8 +56,9 @@ def state(directory):
             for path in sorted(glob.glob(glob.escape(directory) + "/*"))]
 
 
-def pip(build, words, wheelhouse):
-    """Runs pip in its jail, which can write the build's directory for it."""
+def pip(build, words, wheelhouse, program=PIP, first=()):
+    """Runs pip in its jail, which can write the build's directory for it. program:
+    what runs it, which gets the words `first` before pip's own."""
     if not glob.glob("/usr/lib/python3*/dist-packages/pip/__main__.py"):
         raise Problem("pip is not on this host; run: apt-get install python3-pip")
     place = os.path.join(build.work, "pip")
@@ -64,6 +66,8 @@ def pip(build, words, wheelhouse):
     general = ["--isolated"] if wheelhouse else []
     general += ["--disable-pip-version-check", "--no-input", "--no-cache-dir"]
     readable = [os.path.abspath(wheelhouse)] if wheelhouse else []
+    if sdists.is_asked(build):
+        readable.append(sdists.house(build))
     kept = [] if wheelhouse else [
         "env", *("%s=%s" % (name, os.environ[name]) for name in KEPT_ENV
                  if name in os.environ)]
@@ -73,8 +77,8 @@ def pip(build, words, wheelhouse):
     if wheelhouse:
         words = [*words, "--no-index", "--find-links",
                  os.path.abspath(wheelhouse)]
-    return run(jailed([*kept, need("python3", "python3"), "-I", "-c", PIP,
-                       *words[:1], *general, *words[1:]],
+    return run(jailed([*kept, need("python3", "python3"), "-I", "-c", program,
+                       *first, *words[:1], *general, *words[1:]],
                       readable=readable, writable=[place],
                       network=not wheelhouse), "pip says")
 
@@ -95,15 +99,12 @@ def resolve(build, inherited):
     wanted = os.path.join(place, "wanted.txt")
     with open(wanted, "w", encoding="utf-8") as f:
         f.write("".join(line + "\n" for line in [*lines, *specs]))
-    report = os.path.join(place, "report.json")
-    try:
-        pip(build, ["install", "--dry-run", "--ignore-installed", "--quiet",
-                    "--target", os.path.join(place, "none"), *TARGET,
-                    "--report", report, "-r", wanted], house)
-    except Problem as e:
-        raise explained(str(e), house) from None
-    with open(report, encoding="utf-8") as f:
-        found = [entry_of(item) for item in json.load(f)["install"]]
+    items, made = choose(build, wanted, house)
+    found = [entry_of(item) for item in items]
+    for entry in found:
+        if entry["file"] in made:
+            entry["made_of"] = {key: made[entry["file"]][key]
+                                for key in ("file", "sha256")}
     found = [e for e in found if not is_inherited(e, inherited)]
     check_hashes(r.get("requirements", []), found)
     build.say("resolve", "resolved %d wheels" % len(found))
@@ -117,6 +118,29 @@ def resolve_offline(build):
                       "build once without it, or give --wheelhouse DIR")
     build.say("resolve", "took %d wheels from an earlier lock" % len(found))
     return found
+
+
+def choose(build, wanted, house):
+    """What pip would install, as its report has it, and the wheels that were made
+    for it, by their names."""
+    place = os.path.join(build.work, "pip")
+    report = os.path.join(place, "report.json")
+    made, more = {}, []
+    if sdists.is_asked(build):
+        more = ["--find-links", sdists.house(build)]
+    while True:
+        try:
+            pip(build, ["install", "--dry-run", "--ignore-installed", "--quiet",
+                        "--target", os.path.join(place, "none"), *TARGET, *more,
+                        "--report", report, "-r", wanted], house)
+            break
+        except Problem as e:
+            if not more or not sdists.stand_in(
+                    build, str(e), made, lambda *words: pip(
+                        build, *words[:1], house, *words[1:])):
+                raise explained(str(e), house) from None
+    with open(report, encoding="utf-8") as f:
+        return json.load(f)["install"], made
 
 
 def entry_of(item):
@@ -134,11 +158,20 @@ def entry_of(item):
     if not total:
         raise Problem("%s: the index gives no sha256 of it" %
                       os.path.basename(path))
-    licence = metadata.get("license_expression") or metadata.get("license") or ""
     return {"source": "pypi", "name": normal(metadata["name"]),
             "version": metadata["version"], "file": os.path.basename(path),
             "sha256": total, "size": 0,
-            "licence": licence.strip().split("\n")[0][:100]}
+            "licence": licence_of(metadata)[:100]}
+
+
+def licence_of(metadata):
+    """The field of a wheel may have a name, or the whole text of a licence."""
+    text = metadata.get("license_expression") or metadata.get("license") or ""
+    lines = text.strip().split("\n")
+    names = [word.rpartition("::")[2].strip() for word in
+             metadata.get("classifier") or [] if word.startswith("License ::")]
+    return lines[0] if len(lines) == 1 and lines[0] or not names else \
+        ", ".join(names)
 
 
 def is_inherited(entry, inherited):

@@ -27,6 +27,7 @@ WHEELS = "usr/local/lib/python3.13/dist-packages"
 PYTHON = ("usr/lib/python3/dist-packages", "usr/lib/python3.13", WHEELS)
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 # The links of Debian's alternatives system that no maintainer script makes here.
+COMMANDS = (("cc", "gcc"), ("c++", "g++"))
 ALTERNATIVES = (
     ("libopenblas.so.0", ("openblas-pthread", "openblas-openmp",
                           "openblas-serial")),
@@ -40,13 +41,18 @@ SLIM = ("usr/share/doc", "usr/share/doc-base", "usr/share/man", "usr/share/info"
         "usr/share/menu", "usr/share/groff", "usr/share/bash-completion",
         "usr/share/zsh", "usr/share/applications", "usr/share/icons",
         "usr/share/pixmaps", "usr/share/metainfo", "usr/share/gitweb",
-        "usr/share/nodejs/@types", "usr/share/pkgconfig", "usr/include",
-        "usr/src", "usr/games", "usr/lib/systemd", "usr/lib/udev",
+        "usr/share/nodejs/@types", "usr/src", "usr/games",
+        "usr/lib/systemd", "usr/lib/udev",
         "usr/lib/tmpfiles.d", "usr/lib/sysusers.d", "usr/lib/valgrind",
-        LIBRARIES + "/pkgconfig", "var", "run", "tmp", "dev", "proc", "sys",
+        "var", "run", "tmp", "dev", "proc", "sys",
         "etc/init.d", "etc/cron.daily", "etc/logrotate.d", "etc/systemd",
         # The image has its own, which say what the environment has.
         "usr/local/bin/pip", "usr/local/bin/pip3", "usr/local/bin/npm")
+
+
+# What only compilers need, unless the recipe is for one.
+DEVELOPMENT = ("usr/include", "usr/share/pkgconfig", LIBRARIES + "/pkgconfig")
+STATIC = (LIBRARIES + "/*.a", LIBRARIES + "/*.la", "usr/lib/*.a", "usr/lib/*.la")
 
 
 class Failed(Exception):
@@ -234,8 +240,8 @@ def merge_usr():
         remove(old)
 
 
-def slim(keep_tests):
-    for path in SLIM:
+def slim(keep_tests, development):
+    for path in SLIM if development else SLIM + DEVELOPMENT:
         remove(os.path.join(TREE, path))
     for place in PYTHON:
         for at, directories, _ in os.walk(os.path.join(TREE, place)):
@@ -243,8 +249,7 @@ def slim(keep_tests):
                 if name == "__pycache__" or name == "tests" and not keep_tests:
                     shutil.rmtree(os.path.join(at, name))
                     directories.remove(name)
-    for pattern in (LIBRARIES + "/*.a", LIBRARIES + "/*.la", "usr/lib/*.a",
-                    "usr/lib/*.la"):
+    for pattern in () if development else STATIC:
         for path in glob.glob(os.path.join(TREE, pattern)):
             os.unlink(path)
 
@@ -257,6 +262,11 @@ def configure():
                 break
             if os.path.exists(os.path.join(TREE, LIBRARIES, place, name)):
                 os.symlink("%s/%s" % (place, name), link)
+    for name, program in COMMANDS:
+        link = os.path.join(TREE, "usr/bin", name)
+        if os.path.exists(os.path.join(TREE, "usr/bin", program)) and \
+                not os.path.lexists(link):
+            os.symlink(program, link)
     certificates = sorted(glob.glob(
         TREE + "/usr/share/ca-certificates/**/*.crt", recursive=True))
     if certificates:
@@ -395,7 +405,7 @@ def make(plan):
     if plan["npm"]:
         side_by_side(unpack_npm, plan["npm"], 1)
         say("unpacked %d npm packages" % len(plan["npm"]))
-    slim(plan["keep_tests"])
+    slim(plan["keep_tests"], plan["development"])
     configure()
     settle_modes()
     say("compiled %d files of Python" % compile_all(plan))

@@ -146,6 +146,17 @@ class Wheels(Case):
             "%s; 2 others are there: cp312-cp312-manylinux_2_17_x86_64, "
             "cp313-cp313-macosx_11_0_arm64" % self.dir)
 
+    def test_a_licence_is_a_name_if_there_is_one(self):
+        mit = ["License :: OSI Approved :: MIT License", "Topic :: Other"]
+        for wanted, has in (
+                ("MIT", {"license_expression": "MIT", "classifier": mit}),
+                ("BSD", {"license": "BSD\n", "classifier": mit}),
+                ("MIT License", {"license": "Copyright\n\nmore",
+                                 "classifier": mit}),
+                ("MIT License", {"classifier": mit}),
+                ("Copyright", {"license": "Copyright\nmore"}), ("", {})):
+            self.assertEqual(wheels.licence_of(has), wanted)
+
     def test_a_hash_that_is_not_asked_for_is_refused(self):
         found = [{"name": "six", "file": "six-1-py3-none-any.whl",
                   "sha256": "b" * 64}]
