@@ -86,6 +86,8 @@ struct mount_options {
 	struct environment_places environments;
 	const char *environment; /* --default-environment; NULL: base */
 	const char *warm; /* --warm-environments: names with commas; or NULL */
+	bool build_packages; /* --build-packages yes */
+	const char *build_sources; /* --build-sources; NULL: the registries */
 	char *found[4 + ENVIRONMENT_PLACES]; /* owned: what
 						mount_options_defaults() found */
 };
@@ -143,6 +145,7 @@ struct fsd {
 	char image_abi[ENVIRONMENT_ABI_MAX]; /* or "": nothing is known of it */
 	char *image_packages; /* owned: "name version" lines; or NULL */
 	struct environment_catalog *catalog; /* owned: which has what; or NULL */
+	struct builds *builds; /* owned: environments that jobs wait for; or NULL */
 	unsigned upgrade;   /* enum holder_upgrade: how we came to serve */
 	struct daemon_log *log; /* owned, or NULL: standard error stays */
 	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */

@@ -17,7 +17,8 @@ enum { OPT_STATE = CLI_LONG, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY
        OPT_QUOTA_RUNNING, OPT_RETAIN_SECONDS, OPT_RETAIN_COUNT,
        OPT_RETAIN_BYTES, OPT_UIDS, OPT_DURABILITY, OPT_CACHE, OPT_PRIVATE,
        OPT_MAX_QUEUED, OPT_QUOTA_QUEUED, OPT_RESERVE, OPT_FORK, OPT_QEMU, OPT_ALONE,
-       OPT_ENVIRONMENTS, OPT_ENVIRONMENT, OPT_IDLE, OPT_WARM };
+       OPT_ENVIRONMENTS, OPT_ENVIRONMENT, OPT_IDLE, OPT_WARM,
+       OPT_BUILD, OPT_SOURCES };
 
 #define UIDS_LOWEST 1000u
 
@@ -35,6 +36,10 @@ const struct cli_option mount_cli_options[] = {
 	  "none (base)", CLI_ENVIRONMENT, NULL },
 	{ OPT_WARM, "warm-environments", "NAME,...", "make the templates of "
 	  "these before a job\nasks for one", CLI_TEXT, NULL },
+	{ OPT_BUILD, "build-packages", "no|yes", "yes: what \"packages\" asks for "
+	  "is built\nif no environment has it (no)", CLI_WORDS, "no yes" },
+	{ OPT_SOURCES, "build-sources", "LIST", "from where: debian, pypi, npm,"
+	  "\nwheelhouse=DIR, npm-dir=DIR (the first three)", CLI_TEXT, NULL },
 	{ OPT_POOL, "pool", "N", "warm machines to keep (2 a CPU)", CLI_TEXT,
 	  NULL },
 	{ OPT_IDLE, "idle-memory", "SIZE", "most memory of idle machines and "
@@ -152,6 +157,34 @@ static int set_choice(bool *ret, const char *name, const char *text,
 	return 0;
 }
 
+/* The program that builds reads them again. */
+static int set_sources(struct mount_options *o, const char *text)
+{
+	static const char *const words[] = { "debian", "pypi", "npm",
+					     "wheelhouse=/", "npm-dir=/" };
+
+	o->build_sources = text;
+	for (const char *at = text; at; at = strchr(at, ',')) {
+		bool known = false;
+
+		at += *at == ',';
+		for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+			size_t len = strlen(words[i]);
+
+			known |= !strncmp(at, words[i], len) &&
+				 (words[i][len - 1] == '/' || !at[len] ||
+				  at[len] == ',');
+		}
+		if (!known)
+			return complain("mount", 2, "--build-sources is \"%s\"; "
+					"it must be some of debian, pypi, npm, "
+					"wheelhouse=DIR and npm-dir=DIR, with "
+					"commas between them and whole paths",
+					text);
+	}
+	return 0;
+}
+
 static int set_uids(struct mount_options *o, const char *text)
 {
 	const char *dash = strchr(text, '-');
@@ -183,30 +216,44 @@ static int set_level(const char *text)
 	return 0;
 }
 
+/* Options that are taken as they stand. */
+static const char **text_of(struct mount_options *o, int opt)
+{
+	const struct {
+		int opt;
+		const char **text;
+	} texts[] = {
+		{ OPT_STATE, &o->state_dir },
+		{ OPT_IMAGE, &o->image_dir },
+		{ OPT_QEMU, &o->qemu.asked },
+		{ OPT_ENVIRONMENTS, &o->environments_dir },
+		{ OPT_ENVIRONMENT, &o->environment },
+		{ OPT_WARM, &o->warm },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (texts[i].opt == opt)
+			return texts[i].text;
+	return NULL;
+}
+
 /* Return: 0 or the exit code. */
 static int one_option(struct mount_options *o, int opt)
 {
+	const char **text = text_of(o, opt);
+
+	if (text) {
+		*text = optarg;
+		return 0;
+	}
 	switch (opt) {
-	case OPT_STATE:
-		o->state_dir = optarg;
-		return 0;
-	case OPT_IMAGE:
-		o->image_dir = optarg;
-		return 0;
-	case OPT_QEMU:
-		o->qemu.asked = optarg;
-		return 0;
 	case OPT_ACCEL:
 		return set_accel(o, optarg);
-	case OPT_ENVIRONMENTS:
-		o->environments_dir = optarg;
-		return 0;
-	case OPT_ENVIRONMENT:
-		o->environment = optarg;
-		return 0;
-	case OPT_WARM:
-		o->warm = optarg;
-		return 0;
+	case OPT_BUILD:
+		return set_choice(&o->build_packages, "--build-packages",
+				  optarg, "yes", "no");
+	case OPT_SOURCES:
+		return set_sources(o, optarg);
 	case OPT_POOL:
 		return set_number(&o->pool, "--pool", optarg, 0);
 	case OPT_IDLE:

@@ -30,6 +30,7 @@ import debian                                             # noqa: E402
 import jobs                                               # noqa: E402
 import npm                                                # noqa: E402
 import recipe as recipes                                  # noqa: E402
+import serve                                              # noqa: E402
 import wheels                                             # noqa: E402
 from problem import Problem, plain, run, sha256_of       # noqa: E402
 
@@ -531,6 +532,8 @@ def parse(words):
 
 def main():
     os.umask(0o022)
+    if sys.argv[1:2] == ["--serve"]:
+        return serve.main(sys.argv[2:])
     build = Build(parse(sys.argv[1:]))
     try:
         build.run()

@@ -134,6 +134,17 @@ int environments_open(const struct fsd *d, const struct job_config *config,
 	return is_hosts(r) ? r : -EINVAL;
 }
 
+/* A session waits for nothing but its turn; a sandbox has what it has. */
+bool environments_lack(const struct fsd *d, const struct job_config *config,
+		       struct buf *ret)
+{
+	return d->options->build_packages && config->packages.count &&
+	       !config->session && !config->sandbox &&
+	       environment_catalog_lacks(d->catalog,
+					 spec_of(d, config->environment),
+					 &config->packages, ret, NULL) == 0;
+}
+
 int environments_on_find(void *arg, const char *spec,
 			 struct environment **ret)
 {
@@ -151,6 +162,7 @@ int environments_on_find(void *arg, const char *spec,
 int environments_check(const struct fsd *d, struct job_config *config,
 		       struct err *err)
 {
+	auto_buf struct buf words = { 0 };
 	struct environment *e = NULL;
 	uint64_t given = config->memory_mb;
 	int r;
@@ -159,6 +171,8 @@ int environments_check(const struct fsd *d, struct job_config *config,
 		config->memory_mb = UINT64_MAX;
 	r = environments_open(d, config, &e, err);
 	config->memory_mb = given;
+	if (r == -EINVAL && environments_lack(d, config, &words))
+		return 0;
 	if (r == 0 && !config->memory_given && e)
 		config->memory_mb = MAX(given, environments_least_mb(e));
 	environment_unref(e);

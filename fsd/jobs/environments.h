@@ -26,6 +26,10 @@ uint64_t environments_least_mb(const struct environment *e);
 /* Is it the one that spec names? spec NULL: the operator's default. */
 bool environments_is(const struct fsd *d, const struct environment *e,
 		     const char *spec);
+/* No environment has the packages of the config, and one may be built for it: *ret is
+ * what of (environment_catalog_lacks()). On any thread. */
+bool environments_lack(const struct fsd *d, const struct job_config *config,
+		       struct buf *ret);
 /* struct vm_watch's environment(). */
 int environments_on_find(void *arg, const char *spec,
 			 struct environment **ret);

@@ -14,6 +14,7 @@
 #include "fsd/jobs/events.h"
 #include "fsd/submit/lifecycle.h"
 #include "fsd/jobs/parsed.h"
+#include "builds.h"
 #include "run_int.h"
 #include "fsd/mount/wait.h"
 
@@ -45,6 +46,7 @@ void run_free(struct run *run)
 	feed_done(run);
 	run_leave(run);
 	run_tape_end(run);
+	builds_leave(run);
 	sched_leave(&run->slot);
 	run->d->adopted -= run->adopted;
 	run->d->busy -= run->granted;
@@ -208,8 +210,7 @@ static int collect(struct run *run, uint64_t until, struct err *err)
 	return r == 0 && run->slot.granted ? settle(run, err) : r;
 }
 
-/* There will be no machine for it. */
-static void no_machine(struct run *run, const char *why)
+void run_no_machine(struct run *run, const char *why)
 {
 	if (run->accepted)
 		run_finish(run, STATUS_FAILED, why);
@@ -224,7 +225,7 @@ static bool on_collect(struct turn *t, uint64_t until)
 	int r = collect(run, until, &err);
 
 	if (r < 0)
-		no_machine(run, err.text);
+		run_no_machine(run, err.text);
 	return r > 0;
 }
 
@@ -258,7 +259,7 @@ static void on_ready(struct sched_slot *slot)
 	struct err err = { 0 };
 
 	if (prepare_all(run, &err) < 0)
-		no_machine(run, err.text);
+		run_no_machine(run, err.text);
 }
 
 static void on_tell(struct sched_slot *slot, const char *sentence)
@@ -302,6 +303,9 @@ static int enter(struct run *run, struct err *err)
 
 	if (c->sandbox)
 		return enter_sandbox(run, err);
+	r = builds_take(run, err);
+	if (r)
+		return MIN(r, 0);
 	run->slot = (struct sched_slot){
 		.ops = &slot_ops, .uid = run->job->meta.uid,
 		/* the steps of a session keep their order */
@@ -335,7 +339,7 @@ void run_collect_more(struct run *run)
 
 	turn_stop(&run->collect);
 	if (prepare(run, &err) < 0)
-		no_machine(run, err.text);
+		run_no_machine(run, err.text);
 }
 
 void run_hold(struct run *run)

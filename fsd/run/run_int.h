@@ -70,6 +70,9 @@ struct run {
 	struct list in_session;
 	struct seat *seat;       /* borrowed: where it is in a sandbox, or NULL */
 	struct list in_sandbox;
+	struct build *build;     /* borrowed: what it waits for, or NULL; */
+	struct list in_build;
+	bool built;              /* that is there now */
 	struct vm_job vm_job;
 	struct vm_input *inputs;  /* owned; their paths are in texts */
 	struct node **input_nodes; /* owned array, until they are sent; references;
@@ -239,6 +242,8 @@ void run_output_done(struct run *run);
  * one follows: run_again(). Anywhere; what may wait is done by a fiber.
  */
 void run_finish(struct run *run, enum job_status status, const char *message);
+/* There will be no machine for it. */
+void run_no_machine(struct run *run, const char *why);
 
 /* Another end, for one that is tried again. In a fiber that holds the job. */
 void run_cancel_unended(struct run *run);

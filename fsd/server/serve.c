@@ -38,6 +38,7 @@
 #include "fsd/mount/mountpoint.h"
 #include "fsd/store/depot.h"
 #include "fsd/files/remote.h"
+#include "fsd/run/builds.h"
 #include "fsd/run/room.h"
 #include "fsd/run/sched_open.h"
 #include "fsd/run/sandboxes.h"
@@ -357,6 +358,9 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	r = start_machines(d, err);
 	if (r < 0)
 		return r;
+	r = builds_open(d, err);
+	if (r < 0)
+		return r;
 	r = keeper_open(d->options, &d->keeper, err);
 	if (r == 0 && keeper_watch(d->keeper, d->loop, on_keeper_gone, d) < 0)
 		log_warn("the end of the keeper would not be noticed");
@@ -418,6 +422,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	quota_free(d->quota);
 	depot_close(d->depot);
 	face_done(d);
+	builds_close(d);
 	environment_catalog_free(take_ptr(d->catalog));
 	free(take_ptr(d->image_packages));
 	people_free(d);

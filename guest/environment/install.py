@@ -48,8 +48,6 @@ SLIM = ("usr/share/doc", "usr/share/doc-base", "usr/share/man", "usr/share/info"
         "etc/init.d", "etc/cron.daily", "etc/logrotate.d", "etc/systemd",
         # The image has its own, which say what the environment has.
         "usr/local/bin/pip", "usr/local/bin/pip3", "usr/local/bin/npm")
-
-
 # What only compilers need, unless the recipe is for one.
 DEVELOPMENT = ("usr/include", "usr/share/pkgconfig", LIBRARIES + "/pkgconfig")
 STATIC = (LIBRARIES + "/*.a", LIBRARIES + "/*.la", "usr/lib/*.a", "usr/lib/*.la")

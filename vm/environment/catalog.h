@@ -32,12 +32,18 @@ void environment_catalog_free(struct environment_catalog *c); /* may be NULL */
  * Finds an environment that is spec, or is on top of it, and has exactly these
  * versions: the smallest, else one that was made for this request, whose name
  * is a hash of it. ret: "NAME@ID" or "base".
- * Return: 0; -ENOENT: there is none, and the sentence says how to make one; as
+ * Return: 0; -ENOPKG: there is none, and the sentence says how to make one; as
  * environment_open(), if there is no environment spec; -ENOMEM, ...
  */
 int environment_catalog_find(struct environment_catalog *c, const char *spec,
 			     const struct packages *wanted,
 			     char ret[ENVIRONMENT_SPEC_MAX], struct err *err);
+/* If that is so: what `fsd env build` makes it from, its name first and quoted for a
+ * shell. Return: 0, or as environment_catalog_find() when there is one or none can be
+ * told. */
+int environment_catalog_lacks(struct environment_catalog *c, const char *spec,
+			      const struct packages *wanted, struct buf *ret,
+			      struct err *err);
 /* Has the one of this id ("": the base) all of them, and is it spec (NULL: any)
  * or on top of it? False if it cannot be told. */
 bool environment_catalog_has(struct environment_catalog *c, const char *id,

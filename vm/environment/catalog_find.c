@@ -164,6 +164,15 @@ static bool fits_err(const struct buf *text)
 	return !text->failed && text->len + 16 < sizeof(((struct err *)0)->text);
 }
 
+static void print_words(const char *spec, const struct packages *wanted,
+			struct buf *out)
+{
+	if (strcmp(spec, ENVIRONMENT_BASE) != 0)
+		buf_fmt(out, " --from %s", spec);
+	for (size_t i = 0; i < wanted->count; i++)
+		package_print_option(&wanted->item[i], out);
+}
+
 static int none_has(const struct environment_catalog *c, const char *spec,
 		    const char *name, const struct packages *wanted,
 		    struct err *err)
@@ -175,10 +184,7 @@ static int none_has(const struct environment_catalog *c, const char *spec,
 		buf_str(&command, " --environments");
 		environment_quote(c->of.named, &command);
 	}
-	if (strcmp(spec, ENVIRONMENT_BASE) != 0)
-		buf_fmt(&command, " --from %s", spec);
-	for (size_t i = 0; i < wanted->count; i++)
-		package_print_option(&wanted->item[i], &command);
+	print_words(spec, wanted, &command);
 	for (unsigned i = 0; i < 3 && (!i || !fits_err(&text)); i++) {
 		buf_clear(&text);
 		buf_str(&text, "\"packages\" needs ");
@@ -192,7 +198,7 @@ static int none_has(const struct environment_catalog *c, const char *spec,
 	}
 	return text.failed || command.failed ?
 		       err_sys(err, -ENOMEM, "the environments") :
-		       err_set(err, -ENOENT, "%s", text.data);
+		       err_set(err, -ENOPKG, "%s", text.data);
 }
 
 /* The id that spec has now; "": it is the base. */
@@ -260,6 +266,27 @@ int environment_catalog_find(struct environment_catalog *c, const char *spec,
 	r = find_locked(c, spec, wanted, ret, err);
 	pthread_mutex_unlock(&c->lock);
 	return r;
+}
+
+int environment_catalog_lacks(struct environment_catalog *c, const char *spec,
+			      const struct packages *wanted, struct buf *ret,
+			      struct err *err)
+{
+	char found[ENVIRONMENT_SPEC_MAX], below[SHA_HEX], name[16];
+	int r = environment_catalog_find(c, spec, wanted, found, err);
+
+	if (r != -ENOPKG)
+		return r < 0 ? r : -EEXIST;
+	pthread_mutex_lock(&c->lock);
+	r = below_of(c, spec, below, err);
+	pthread_mutex_unlock(&c->lock);
+	if (r == 0)
+		r = name_of(wanted, below, name);
+	if (r < 0)
+		return r;
+	buf_str(ret, name);
+	print_words(spec, wanted, ret);
+	return ret->failed ? -ENOMEM : 0;
 }
 
 static bool has_locked(struct environment_catalog *c, const char *id,
