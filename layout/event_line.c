@@ -96,12 +96,14 @@ static int end_line(struct buf *out)
 }
 
 int event_state(struct buf *out, uint64_t time_ms, const char *state,
-		unsigned attempt)
+		unsigned attempt, uint32_t pid)
 {
 	begin(out, time_ms, "state");
 	buf_fmt(out, ", \"state\": \"%s\"", state);
 	if (attempt > 1)
 		buf_fmt(out, ", \"attempt\": %u", attempt);
+	if (pid)
+		buf_fmt(out, ", \"pid\": %u", pid);
 	return end_line(out);
 }
 
@@ -257,7 +259,7 @@ int event_end(struct buf *out, const struct event_end *known)
 	    is_status(status, len, STATUS_INTERRUPTED))
 		put_error(out, end);
 	put_result(out, end);
-	event_state(out, end->time_ms, state_name(JOB_DONE), 0);
+	event_state(out, end->time_ms, state_name(JOB_DONE), 0, 0);
 	begin(out, end->time_ms, "end");
 	buf_fmt(out, ", \"exit_code\": %u, \"status\": ", end->exit_code);
 	buf_add(out, status, len);

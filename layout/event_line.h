@@ -24,11 +24,17 @@ enum order_kind { ORDER_STDOUT, ORDER_STDERR, ORDER_STATE, ORDER_MAX };
 
 struct order_record {
 	enum order_kind kind;
-	uint32_t count;   /* ORDER_STATE: the state */
+	uint32_t count;   /* ORDER_STATE: the state, and a pid or 0 */
 	uint64_t time_ms; /* CLOCK_REALTIME, never before the one before it */
 };
 
 #define ORDER_RECORD_MAX 20u
+
+/* A pid that has more bits is not told. */
+#define ORDER_STATE_PID(state, pid) \
+	((uint32_t)(state) | ((pid) >> 24 ? 0u : (uint32_t)(pid) << 8))
+#define ORDER_STATE_OF(count) ((count) & 0xffu)
+#define ORDER_PID_OF(count) ((uint32_t)(count) >> 8)
 
 /* The most bytes of a stream on one line: these, and what was held back of a
  * character that they complete. */
@@ -46,9 +52,10 @@ int order_get(const uint8_t *data, size_t len, uint64_t before_ms,
 size_t event_whole(const char *data, size_t len);
 
 /* Each appends one line. Return: 0 or negative errno, as all of buf. */
-/* attempt: which run of the submission begins so; told from the second on. */
+/* attempt: which run of the submission begins so; told from the second on. pid: of
+ * the program in its machine; told if it is not 0. */
 int event_state(struct buf *out, uint64_t time_ms, const char *state,
-		unsigned attempt);
+		unsigned attempt, uint32_t pid);
 /* Text, or base64 if the bytes are not UTF-8. */
 int event_data(struct buf *out, uint64_t time_ms, enum order_kind stream,
 	       const char *data, size_t len);

@@ -43,7 +43,7 @@ static void add(struct job *job, enum order_kind kind, uint32_t count,
 	struct order_record *last = &e->last;
 
 	if (kind == ORDER_STATE)
-		e->state = (enum job_state)count;
+		e->state = (enum job_state)ORDER_STATE_OF(count);
 	else
 		e->count[kind] += count;
 	if (e->has_last && kind != ORDER_STATE && last->kind == kind &&
@@ -79,8 +79,8 @@ static void note(struct events *e, const struct order_record *r)
 	e->time_ms = r->time_ms;
 	if (r->kind != ORDER_STATE)
 		e->count[r->kind] += r->count;
-	else if (r->count < JOB_STATE_MAX)
-		e->state = (enum job_state)r->count;
+	else if (ORDER_STATE_OF(r->count) < JOB_STATE_MAX)
+		e->state = (enum job_state)ORDER_STATE_OF(r->count);
 }
 
 /* What a server before has stored; what it did not store whole goes, nobody has
@@ -132,6 +132,8 @@ static struct events *events_load(struct job *job)
 /* The time is the record's: it is the same for the next server. */
 static void add_state(struct job *job, enum job_state state)
 {
+	if (job->events && state == JOB_RUNNING && job->events->awaits_pid)
+		return;
 	if (job->events && job->events->state != state)
 		add(job, ORDER_STATE, state,
 		    job->meta.changed_ns / NS_PER_MS);
@@ -149,6 +151,24 @@ void events_state(struct job *job)
 	else if (state == JOB_QUEUED && !job->tries)
 		events_new(job);
 	add_state(job, state);
+}
+
+void events_await_pid(struct job *job)
+{
+	if (job->events && job->events->state != JOB_RUNNING)
+		job->events->awaits_pid = true;
+}
+
+void events_started(struct job *job, uint32_t pid)
+{
+	struct events *e = job->events;
+
+	if (!e || !e->awaits_pid)
+		return;
+	e->awaits_pid = false;
+	add(job, ORDER_STATE, ORDER_STATE_PID(JOB_RUNNING, pid),
+	    realtime_ns() / NS_PER_MS);
+	wait_kick(job);
 }
 
 void events_output(struct job *job, enum vm_stream stream, uint64_t count)

@@ -20,6 +20,9 @@ struct events_reader; /* the place of one open file */
 /* The job has entered a state, as its record says; a run begins with
  * JOB_QUEUED. */
 void events_state(struct job *job);
+/* That it runs is told by the second, when its program has begun. */
+void events_await_pid(struct job *job);
+void events_started(struct job *job, uint32_t pid);
 /* So many bytes came to the stream's end. */
 void events_output(struct job *job, enum vm_stream stream, uint64_t count);
 /* A server before had kept the order of the run that is on record as running:

@@ -12,6 +12,7 @@ struct events {
 	uint64_t time_ms;   /* of the newest record in order */
 	uint64_t count[2];  /* bytes of the streams that it tells of */
 	enum job_state state; /* that it told of last; JOB_STATE_MAX: none */
+	bool awaits_pid;    /* that it runs is told with the program's pid */
 	bool seen;          /* some reader knows what is not in the store */
 	bool wanted;        /* some reader waits until it is */
 	bool lost;          /* the store took no more: the rest has no order */

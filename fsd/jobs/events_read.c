@@ -216,6 +216,18 @@ static unsigned attempt_of(const struct sources *s, uint32_t state)
 	return state == JOB_QUEUED ? s->job->meta.attempt : 0;
 }
 
+static int put_state(struct events_reader *r, const struct sources *s,
+		     uint32_t count)
+{
+	uint32_t state = ORDER_STATE_OF(count);
+
+	if (state >= JOB_STATE_MAX)
+		return 0;
+	return event_state(&r->line, r->time_ms,
+			   state_name((enum job_state)state),
+			   attempt_of(s, state), ORDER_PID_OF(count));
+}
+
 /* Return: 0, perhaps with a line; -EAGAIN; negative errno. */
 static int use_record(struct events_reader *r, struct sources *s)
 {
@@ -231,11 +243,8 @@ static int use_record(struct events_reader *r, struct sources *s)
 		r->time_ms = record.time_ms;
 		if (record.kind != ORDER_STATE)
 			ret = put_data(r, s, record.kind, record.count, false);
-		else if (record.count < JOB_STATE_MAX)
-			ret = event_state(&r->line, r->time_ms,
-					  state_name((enum job_state)
-						     record.count),
-					  attempt_of(s, record.count));
+		else
+			ret = put_state(r, s, record.count);
 	}
 	/* What is torn ends the order; the rest is told without. */
 	if (len <= 0 || ret == -EPROTO) {
@@ -328,7 +337,7 @@ static int bind(struct events_reader *r, struct job *job)
 	}
 	if (job->meta.state != JOB_REFUSED)
 		return -EAGAIN;
-	event_state(&r->line, now, state_name(JOB_REFUSED), 0);
+	event_state(&r->line, now, state_name(JOB_REFUSED), 0, 0);
 	ret = event_error(&r->line, now, job_error(job));
 	if (ret < 0)
 		return ret;

@@ -62,6 +62,8 @@ static void log_start(const struct run *run)
 void run_go(struct run *run)
 {
 	run->running = true;
+	if (run->seat)
+		events_await_pid(run->job);
 	vm_run(run->lease, &run->vm_job);
 	log_start(run);
 	if (run->job->meta.state != JOB_RUNNING)
@@ -165,9 +167,10 @@ static void on_started(void *arg, uint32_t pid)
 	struct run *run = arg;
 	struct vm_tape *t = run->vm_job.tape;
 
-	(void)pid;
 	if (!run->started)
 		run_started(run, now_ns(), realtime_ns());
+	if (run->job)
+		events_started(run->job, pid);
 	if (run->job)
 		run_forget_tries(run->job);
 	if (t) {

@@ -124,14 +124,21 @@ static void test_lines(void)
 {
 	auto_buf struct buf out = { 0 };
 
-	event_state(&out, T0, "queued", 1);
+	event_state(&out, T0, "queued", 1, 0);
 	is_str(out.data, BEGIN "\"state\", \"state\": \"queued\"}\n",
 	       "a state is told");
 	buf_clear(&out);
-	event_state(&out, T0, "queued", 2);
+	event_state(&out, T0, "queued", 2, 0);
 	is_str(out.data,
 	       BEGIN "\"state\", \"state\": \"queued\", \"attempt\": 2}\n",
 	       "and which attempt it begins, if that is not the first");
+	buf_clear(&out);
+	event_state(&out, T0, "running", 0, 77);
+	is_str(out.data,
+	       BEGIN "\"state\", \"state\": \"running\", \"pid\": 77}\n",
+	       "and the program's pid, if it is known");
+	is_int((long long)ORDER_PID_OF(ORDER_STATE_PID(3, 4194304)), 4194304,
+	       "which a record holds beside the state");
 	buf_clear(&out);
 	event_error(&out, T0, "code: \"x\" is wrong\n");
 	is_str(out.data,
