@@ -71,6 +71,18 @@ void ask_free(struct ask *a)
 	free(a);
 }
 
+/* It, or its machine, is no more. */
+static int refuse_lost(fuse_req_t req, uint64_t key)
+{
+	struct home h;
+
+	if (!home_find(ops_fsd(req), key, &h))
+		return -ESTALE;
+	return ops_refuse(req, -ESTALE, h.name,
+			  "the sandbox is lost: its machine has died, with all "
+			  "that was in it");
+}
+
 void ask_fail(struct ask *a, int r)
 {
 	bool there;
@@ -80,9 +92,7 @@ void ask_fail(struct ask *a, int r)
 		return;
 	there = home_find(a->d, a->session, &h);
 	if (r == -ESTALE && there && h.sandbox)
-		ops_refuse(a->req, r, h.name,
-			   "the sandbox is lost: its machine has died, with "
-			   "all that was in it");
+		refuse_lost(a->req, a->session);
 	else if (r == -ESTALE && a->fs.op >= WIRE_FS_WRITE)
 		ops_refuse(a->req, r, there ? h.name : FSD_DIR_NAME,
 			   "the session has no machine; files/ is empty until "
@@ -207,6 +217,8 @@ static int await(fuse_req_t req, fuse_ino_t ino, const char *name,
 	fuse_req_interrupt_func(req, on_interrupt, &w);
 	r = sandbox_wait(h.sandbox, &w, &err);
 	fuse_req_interrupt_func(req, NULL, NULL);
+	if (r == -ESTALE)
+		return refuse_lost(req, key);
 	return err.text[0] ? ops_refuse(req, r, FSD_DIR_NAME, "%s", err.text)
 			   : r;
 }

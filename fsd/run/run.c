@@ -460,6 +460,7 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 		collect_later(run);
 	else
 		sched_tell(&run->slot);
+	sandbox_tell(run);
 	go_on(run);
 	run_let_go(run);
 	return 0;

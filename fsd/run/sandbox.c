@@ -211,13 +211,30 @@ static void say_waits(void *arg, const char *sentence)
 
 static void on_tell(struct sched_slot *slot, const char *sentence)
 {
-	each_run(container_of(slot, struct sandbox, slot), say_waits, sentence);
+	struct sandbox *s = container_of(slot, struct sandbox, slot);
+
+	if (s->asks)
+		say_waits(s->asks, sentence);
+	else
+		each_run(s, say_waits, sentence);
 }
 
 static const struct sched_slot_ops slot_ops = {
 	.ready = on_ready,
 	.tell = on_tell,
 };
+
+void sandbox_tell(struct run *run)
+{
+	struct sandbox *s = run->seat ? run->seat->sandbox : NULL;
+
+	if (!s || s->stage != STAGE_COMES)
+		return;
+	s->slot.told = 0; /* not to this one */
+	s->asks = run;
+	sched_tell(&s->slot);
+	s->asks = NULL;
+}
 
 int sandbox_begin(struct sandbox *s, struct err *err)
 {

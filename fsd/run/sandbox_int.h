@@ -29,6 +29,7 @@ struct sandbox {
 	struct sched_slot slot;
 	struct sched_hold hold;
 	struct vm_lease *lease; /* owned: the machine's */
+	struct run *asks;      /* borrowed: who is told why it waits; NULL: all */
 	struct list seats;
 	struct list runs;      /* of struct run, in_sandbox */
 	struct list waiters;   /* of struct sandbox_waiter */

@@ -119,6 +119,8 @@ int sandboxes_check(struct fsd *d, uid_t uid, const struct job_config *config,
 		    const struct lang *lang, bool accepted, struct err *err);
 /* Takes a seat for the run: run->seat. Its machine begins. Return: as above. */
 int sandbox_enter(struct run *run, struct err *err);
+/* To the run's log: why its sandbox waits, if it does. */
+void sandbox_tell(struct run *run);
 /* It has all that it needs: run_begin() or run_events.failed() comes later. */
 void sandbox_go(struct run *run);
 /* No-op without a seat. run->seat and run->lease are NULL afterwards. */

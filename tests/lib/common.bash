@@ -361,6 +361,8 @@ fails() {
 	ESTALE) words='Stale file handle' ;;
 	EIO) words='Input/output error' ;;
 	ESRCH) words='No such process' ;;
+	EXDEV) words='Invalid cross-device link' ;;
+	ENODATA) words='No such attribute' ;;
 	EROFS) words='Read-only file system' ;;
 	ESHUTDOWN) words='Cannot send after transport endpoint shutdown' ;;
 	*) fail "fails: unknown errno $1" ;;

@@ -1,0 +1,206 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# .fsd/sandboxes: how a sandbox is made, configured and ended, and what its files
+# say. What runs in one is in 35_sandbox_jobs.bats.
+
+load ../lib/common
+
+setup() { mount_start; S=$MNT/.fsd/sandboxes; }
+teardown() { mount_done; }
+
+# state_of NAME WORD
+state_of() {
+	assert_equal "$(cat "$S/$1/state")" "$2"
+}
+
+# moves FROM TO — mv has words of its own for EINVAL.
+moves() {
+	/usr/bin/python3 -I -S -c 'import os, sys; os.rename(sys.argv[1], sys.argv[2])' "$1" "$2"
+}
+export -f moves
+
+# config NAME TEXT — replaces it by a rename.
+config() {
+	printf '%s' "$2" >"$S/$1/.config.new" && mv "$S/$1/.config.new" "$S/$1/config.json"
+}
+
+# bats test_tags=smoke
+@test "mkdir makes a sandbox, without a machine, and rmdir ends it" {
+	mkdir "$S/a"
+	state_of a new
+	assert_equal "$(cat "$S/a/config.json")" '{}'
+	assert_equal "$(ls "$S/a" | paste -sd ' ')" 'config.json files processes root sessions state until'
+	assert_equal "$(cat "$S/a/until" "$S/a/processes")" ''
+	assert_equal "$(ls "$S/a/sessions")" ''
+	fails EEXIST mkdir "$S/a"
+	rmdir "$S/a"
+	fails ENOENT cat "$S/a/state"
+	mkdir "$S/a"
+	state_of a new
+}
+
+@test "names that are none, and what is not to be made here" {
+	fails EINVAL mkdir "$S/.a"
+	fails EPERM bash -c ': >"$1"' - "$S/file"
+	mkdir "$S/a"
+	fails EPERM mkdir "$S/a/dir"
+	fails EPERM mkdir "$S/a/sessions/s"
+	fails EPERM rm "$S/a/config.json"
+	fails EPERM bash -c 'echo idle >"$1"' - "$S/a/state"
+	fails EPERM mv "$S/a" "$S/b"
+	run cat "$MNT/.fsd/last_error"
+	assert_output --partial "only a file beside a sandbox's config.json can be renamed"
+}
+
+@test "config.json is taken when it is closed, or by a rename, or not at all" {
+	mkdir "$S/a"
+	echo '{"memory_mb": 64, "meta": {"a": [1, null]}}' >"$S/a/config.json"
+	assert_equal "$(jq -c .meta "$S/a/config.json")" '{"a":[1,null]}'
+	config a '{"idle": 60}'
+	assert_equal "$(cat "$S/a/config.json")" '{"idle": 60}'
+	assert_equal "$(ls -A "$S/a" | grep -c new)" 0
+	# What is wrong is refused by write or by close, and the old one stays.
+	fails EINVAL bash -c 'printf %s "$2" >"$1"' - "$S/a/config.json" '{"memory": 64}'
+	run cat "$MNT/.fsd/last_error"
+	assert_output 'a: config.json: "memory" is not a key; did you mean "memory_mb"?'
+	fails EINVAL cp /etc/hostname "$S/a/config.json"
+	printf '{"idle":' >"$S/a/half"
+	fails EINVAL bash -c 'moves "$@"' - "$S/a/half" "$S/a/config.json"
+	assert_equal "$(cat "$S/a/half")" '{"idle":'
+	assert_equal "$(cat "$S/a/config.json")" '{"idle": 60}'
+	rm "$S/a/half"
+	# Several commands write one file.
+	(/bin/echo '{"idle":'; /bin/echo '61}') >"$S/a/config.json"
+	assert_equal "$(jq .idle "$S/a/config.json")" 61
+	: >"$S/a/config.json" # empty is complete
+	assert_equal "$(cat "$S/a/config.json")" ''
+}
+
+@test "each key has its bounds" {
+	mkdir "$S/a"
+	local bad
+	for bad in '{"life": -1}' '{"idle": "1"}' '{"env": {"PATH": "/"}}' '{"cpus": 0}' \
+		'{"environment": "no-such"}' '{"processes": 0}' '{"timeout": 1}' '[]' '{} {}'; do
+		fails EINVAL bash -c 'printf %s "$2" >"$1"' - "$S/a/config.json" "$bad"
+	done
+	/usr/bin/python3 -I -S -c 'print("{\"meta\": \"%s\"}" % ("x" * 65535))' >"$BATS_TEST_TMPDIR/big"
+	fails EINVAL cp "$BATS_TEST_TMPDIR/big" "$S/a/config.json"
+	run cat "$MNT/.fsd/last_error"
+	assert_output --partial '"meta" has 65537 bytes of JSON; at most 65536 are allowed'
+	assert_equal "$(cat "$S/a/config.json")" '{}'
+	local i
+	for i in 1 2 3 4 5 6 7 8; do : >"$S/a/$i"; done
+	fails EDQUOT bash -c ': >"$1"' - "$S/a/9"
+}
+
+@test "until is the time of its end" {
+	mkdir "$S/a"
+	echo 2030-01-02T03:04:05+02:00 >"$S/a/until"
+	assert_equal "$(cat "$S/a/until")" 2030-01-02T01:04:05.000Z
+	echo >"$S/a/until"
+	assert_equal "$(cat "$S/a/until")" ''
+	fails EINVAL bash -c 'echo tomorrow >"$1"' - "$S/a/until"
+	run cat "$MNT/.fsd/last_error"
+	assert_output --partial 'until: "tomorrow" is no time'
+	fails EINVAL bash -c 'echo 2030-13-01T00:00:00Z >"$1"' - "$S/a/until"
+	fails EINVAL bash -c 'echo 99999999999 >"$1"' - "$S/a/until"
+	# Its life begins at its making; the same life again moves nothing.
+	echo '{"life": 1000}' >"$S/a/config.json"
+	local at
+	at=$(cat "$S/a/until")
+	[ -n "$at" ]
+	echo 5000 >"$S/a/until"
+	[ "$(cat "$S/a/until")" != "$at" ]
+	at=$(cat "$S/a/until")
+	echo '{"life": 1000, "meta": 1}' >"$S/a/config.json"
+	assert_equal "$(cat "$S/a/until")" "$at"
+	: >"$S/a/until"
+	await becomes 20 bash -c '[ -z "$(cat "$1")" ]' - "$S/a/until"
+}
+
+@test "it ends at its time, after its life, and when it is idle" {
+	mkdir "$S/a" "$S/b" "$S/c" "$S/d"
+	echo '{"idle": 0}' >"$S/d/config.json"
+	echo '{"life": 0.3}' >"$S/b/config.json"
+	echo '{"idle": 0.3}' >"$S/c/config.json"
+	echo 0 >"$S/a/until"
+	await becomes 20 test ! -e "$S/a"
+	await becomes 20 test ! -e "$S/b"
+	await becomes 20 test ! -e "$S/c"
+	state_of d new
+}
+
+@test "files begin the machine, and are the machine's" {
+	mkdir "$S/a"
+	ls -ld "$S/a/files" "$S/a/root"
+	state_of a new
+	echo text >"$S/a/files/x"
+	state_of a idle
+	mkdir "$S/a/files/d"
+	mv "$S/a/files/x" "$S/a/files/d/y"
+	assert_equal "$(cat "$S/a/files/d/y")" text
+	assert_equal "$(ls "$S/a/files")" d
+	assert_equal "$(ls "$S/a/root" | paste -sd ' ')" 'etc home tmp'
+	fails EROFS bash -c 'echo x >"$1"' - "$S/a/root/etc/x"
+	fails EXDEV bash -c 'moves "$@"' - "$S/a/files/d/y" "$S/a/root/tmp/y"
+	# What the machine has begun with is fixed now; the rest is not.
+	fails EBUSY bash -c 'echo "{\"memory_mb\": 64}" >"$1"' - "$S/a/config.json"
+	run cat "$MNT/.fsd/last_error"
+	assert_output --partial '"memory_mb" cannot be changed, since the machine has begun'
+	echo '{"env": {"A": "1"}, "idle": 5, "life": 100, "meta": []}' >"$S/a/config.json"
+	# An open file is stale when its sandbox has ended.
+	exec 5<"$S/a/files/d/y"
+	rmdir "$S/a"
+	fails ESTALE cat <&5
+	exec 5<&-
+}
+
+@test "directories tell how many of their entries are not shown" {
+	mkdir "$S/a"
+	job_run plant 'plant link' '{"sandbox": "a"}'
+	exit_is plant 0
+	run getfattr --absolute-names --only-values -n user.fsd.hidden "$S/a/files"
+	assert_success
+	[[ $output =~ ^[0-9]+$ ]] || fail "$output"
+	echo >"$S/a/files/x"
+	fails ENODATA getfattr --absolute-names -n user.fsd.hidden "$S/a/files/x"
+}
+
+@test "poll tells a new state" {
+	mkdir "$S/a"
+	/usr/bin/python3 -I -S - "$S/a" "$MNT" <<-'END'
+		import os, select, sys
+		fd = os.open(sys.argv[1] + "/state", os.O_RDONLY)
+		p = select.poll()
+		p.register(fd, select.POLLPRI)
+		def word():
+		    return os.pread(fd, 64, 0).decode().strip()
+		assert word() == "new", word()
+		assert not p.poll(0)
+		open(sys.argv[1] + "/files/x", "w").close()
+		assert p.poll(10000)
+		assert word() in ("idle", "busy")
+		os.mkdir(sys.argv[2] + "/j")
+		with open(sys.argv[2] + "/j/config.json", "w") as f:
+		    f.write('{"sandbox": "a", "language": "bash", "code": "sleep 20000"}')
+		while word() != "busy":
+		    assert p.poll(10000)
+		with open(sys.argv[2] + "/j/ctl", "w") as f:
+		    f.write("kill")
+		while word() != "idle":
+		    assert p.poll(10000)
+	END
+}
+
+@test "a sandbox ends with the server" {
+	mkdir "$S/a"
+	job_start j $'out up\nsleep 20000' '{"sandbox": "a", "timeout": 0}'
+	job_follow j up
+	exec 5<"$S/a/config.json" 6>>"$S/a/until"
+	server_kill
+	await becomes 20 grep -q done "$MNT/j/state"
+	ended j 125 interrupted
+	assert_equal "$(ls "$S")" ''
+	fails ESTALE cat <&5
+	exec 5<&- 6>&-
+}
