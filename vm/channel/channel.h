@@ -83,6 +83,8 @@ int channel_share(struct channel *ch, const struct wire_share *share, int fd,
 		  struct buf *in, struct buf *out);
 /* It is a lane of a program: what serves it in the guest may end by itself. */
 void channel_be_lane(struct channel *ch);
+/* It has waited for less than it should: scale is another one from now on. */
+void channel_rescale(struct channel *ch, unsigned scale);
 /* True: the guest cannot be heard for a while, and is not to blame for it. */
 void channel_stall(struct channel *ch, bool stalled);
 /* Has its program come to its end, of which nothing lives on that takes a job? */

@@ -53,14 +53,29 @@ void channel_be_lane(struct channel *ch)
 	ch->lane = true;
 }
 
+/* Its wait begins again, by what holds now. */
+static void wait_anew(struct channel *ch, uint64_t seconds)
+{
+	channel_wait(ch, ch->waiting_for, (unsigned)seconds);
+	channel_fs_progress(ch);
+}
+
+void channel_rescale(struct channel *ch, unsigned scale)
+{
+	uint64_t seconds = ch->wait_ns / ch->scale / NS_PER_S;
+
+	if (ch->scale == scale || ch->phase == PHASE_DONE)
+		return;
+	ch->scale = scale;
+	wait_anew(ch, seconds);
+}
+
 void channel_stall(struct channel *ch, bool stalled)
 {
 	if (ch->stalled == stalled || ch->phase == PHASE_DONE)
 		return;
 	ch->stalled = stalled;
-	channel_wait(ch, ch->waiting_for,
-		     (unsigned)(ch->wait_ns / ch->scale / NS_PER_S));
-	channel_fs_progress(ch);
+	wait_anew(ch, ch->wait_ns / ch->scale / NS_PER_S);
 }
 
 bool channel_has_ended(const struct channel *ch)

@@ -18,6 +18,7 @@
 #define LANE_OUT_CAP (1u << 20)
 #define LANE_IN_CAP (WIRE_HEADER_SIZE + WIRE_JOB_MAX + (128u << 10))
 #define WAIT_CLOSED_S 5
+#define WAIT_MORE 4 /* so many lanes have each wait once more */
 
 /* --- life and death -------------------------------------------------------- */
 
@@ -173,6 +174,20 @@ static int lane_new(struct lanes *ls, unsigned number, struct lane **ret,
 	return 0;
 }
 
+/* All that runs in a machine shares its processors. So the more lanes there are
+ * the longer the guest may take to answer on each. */
+static void rescale(struct lanes *ls)
+{
+	unsigned open = 0;
+
+	for (unsigned i = 1; i <= WIRE_LANE_MAX; i++)
+		open += !!ls->lane[i];
+	ls->scale = ls->least * (1 + open / WAIT_MORE);
+	for (unsigned i = 0; i <= WIRE_LANE_MAX; i++)
+		if (ls->lane[i] && ls->lane[i]->ch)
+			channel_rescale(ls->lane[i]->ch, ls->scale);
+}
+
 int lanes_open(struct lanes *ls, const struct channel_events *ev, void *arg,
 	       struct lane **ret)
 {
@@ -194,6 +209,7 @@ int lanes_open(struct lanes *ls, const struct channel_events *ev, void *arg,
 	}
 	channel_be_lane(l->ch);
 	channel_stall(l->ch, ls->stalled);
+	rescale(ls);
 	*ret = l;
 	return 0;
 }
@@ -250,7 +266,8 @@ int lanes_new(struct loop *loop, struct channel *ch,
 	if (!ls)
 		return r;
 	*ls = (struct lanes){
-		.loop = loop, .ev = ev, .arg = arg, .scale = scale,
+		.loop = loop, .ev = ev, .arg = arg,
+		.scale = scale, .least = scale,
 		.sock = { .fd = -1, .events = EPOLLIN, .fn = lanes_on_wire,
 			  .arg = ls },
 		.wake = { .fn = lanes_on_wake, .arg = ls },

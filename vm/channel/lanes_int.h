@@ -24,7 +24,7 @@ struct lanes {
 	struct loop *loop;       /* borrowed */
 	const struct lanes_events *ev;
 	void *arg;
-	unsigned scale;
+	unsigned scale, least;   /* of every wait: now; with few lanes */
 	struct loop_fd sock;     /* the machine's; fd is owned */
 	struct loop_call wake;   /* frames are buffered, or there is room */
 	struct loop_timer closing;
