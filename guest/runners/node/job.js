@@ -137,13 +137,13 @@ function shortenEnd(really) {
 
 const { now, mark, measure } = Performance.prototype;
 
-// A time of this process that comes after `born` counts from there.
+// A time of this process counts from `born`; what was before is there at once.
 function countFrom(born, timing, name) {
 	const { get, ...rest } = Object.getOwnPropertyDescriptor(timing, name);
 	if (get)
 		Object.defineProperty(timing, name, { ...rest, get() {
 			const at = Reflect.apply(get, this, []);
-			return at > born ? at - born : at;
+			return at > born ? at - born : Math.min(at, 0);
 		} });
 }
 
@@ -197,7 +197,8 @@ function resetOrigin() {
 		Object.defineProperty(Performance.prototype, name, {
 			configurable: true, enumerable: true, writable: true,
 			value: later[name] });
-	for (const name of ['bootstrapComplete', 'loopStart', 'loopExit'])
+	for (const name of ['nodeStart', 'v8Start', 'environment',
+			    'bootstrapComplete', 'loopStart', 'loopExit'])
 		countFrom(born, performance.nodeTiming, name);
 	Object.defineProperty(performance, 'timeOrigin', {
 		value: Date.now(), configurable: true, enumerable: true,
