@@ -20,6 +20,8 @@ static const struct surface surfaces[] = {
 	{ EILSEQ, 400, "invalid_argument", -3, -32602, false },
 	{ ENOENT, 404, "not_found", -3, 0, false },
 	{ ESRCH, 404, "not_found", -3, 0, false },
+	{ ENXIO, 404, "not_found", -3, 0, false }, /* a program that has ended */
+	{ EPIPE, 409, "failed_precondition", -3, 0, false },
 	{ EEXIST, 409, "already_exists", -3, 0, false },
 	{ ENOTDIR, 400, "invalid_argument", -3, 0, false },
 	{ EISDIR, 400, "invalid_argument", -3, 0, false },

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "layout/base/cleanup.h"
 #include "layout/limits.h"
@@ -23,7 +24,7 @@ struct follow {
 	json_t *result;  /* as `events` told it, or NULL */
 	int hold;        /* a descriptor, or -1 */
 	int error;
-	bool joined;     /* it is somebody else's to remove */
+	bool keep;       /* it is somebody else's to remove */
 	bool ended;
 	struct reactor_timer patience;
 	struct crew_group group;
@@ -65,7 +66,7 @@ static void remove_job(struct crew_work *work)
 {
 	struct follow *f = container_of(work, struct follow, work);
 
-	if (!f->joined)
+	if (!f->keep)
 		mount_remove_job(&f->gateway->mount, f->name, NULL);
 	fd_close(&f->hold);
 }
@@ -247,32 +248,28 @@ static int make_job(struct gateway *g, const struct follow_job *job,
 	return r < 0 ? r : 0;
 }
 
-static int watch_job(struct gateway *g, const struct follow_job *job,
-		     bool joined, int hold, struct follow **ret, struct err *err)
+/* Takes fd. */
+static int watch_job(struct gateway *g, const struct follow_job *job, int fd,
+		     int hold, struct follow **ret, struct err *err)
 {
 	struct follow *f = calloc(1, sizeof(*f));
-	char path[96];
-	int fd, r;
+	int r;
 
-	if (!f)
+	if (!f) {
+		close(fd);
 		return err_set(err, -ENOMEM, "no memory for a job");
-	snprintf(path, sizeof(path), "%s/events", job->name);
-	fd = mount_file(&g->mount, path, O_RDONLY | O_NONBLOCK, err);
-	if (fd < 0) {
-		free(f);
-		return fd;
 	}
 	f->gateway = g;
 	snprintf(f->name, sizeof(f->name), "%s", job->name);
 	f->ops = job->ops;
 	f->arg = job->arg;
-	f->joined = joined;
+	f->keep = job->keep;
 	f->hold = hold;
 	*ret = f;
 	r = watch_new(&g->watcher, fd, &watch_ops, f, &f->watch);
 	if (r < 0) {
 		free(f);
-		return err_sys(err, r, "%s", path);
+		return err_sys(err, r, "%s", job->name);
 	}
 	return 0;
 }
@@ -280,11 +277,13 @@ static int watch_job(struct gateway *g, const struct follow_job *job,
 int follow_start(struct gateway *g, const struct follow_job *job,
 		 struct follow **ret, struct err *err)
 {
-	int hold = -1;
-	int r = make_job(g, job, &hold, err);
+	char path[96];
+	int hold = -1, fd, r = make_job(g, job, &hold, err);
 
 	if (r == 0) {
-		r = watch_job(g, job, false, hold, ret, err);
+		snprintf(path, sizeof(path), "%s/events", job->name);
+		fd = mount_file(&g->mount, path, O_RDONLY | O_NONBLOCK, err);
+		r = fd < 0 ? fd : watch_job(g, job, fd, hold, ret, err);
 		if (r < 0)
 			mount_remove_job(&g->mount, job->name, NULL);
 	}
@@ -293,10 +292,10 @@ int follow_start(struct gateway *g, const struct follow_job *job,
 	return r;
 }
 
-int follow_join(struct gateway *g, const struct follow_job *job,
+int follow_join(struct gateway *g, const struct follow_job *job, int fd,
 		struct follow **ret, struct err *err)
 {
-	return watch_job(g, job, true, -1, ret, err);
+	return watch_job(g, job, fd, -1, ret, err);
 }
 
 /* --- on the loop ----------------------------------------------------------------------- */
@@ -346,6 +345,12 @@ void follow_abandon(struct follow *f, uint64_t patience_ms)
 	follow_ctl(f, "interrupt");
 	f->patience.fn = on_impatient;
 	reactor_timer_set(&f->gateway->reactor, &f->patience, patience_ms);
+}
+
+void follow_leave(struct follow *f)
+{
+	f->keep = true;
+	end(f, -ECANCELED);
 }
 
 void follow_waiting(struct follow *f, size_t bytes)

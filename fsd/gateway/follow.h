@@ -26,6 +26,7 @@ struct follow_job {
 	const char *dir; /* a directory that it has at its start, or NULL */
 	json_t *files;   /* what it has beside the program: text by path, or NULL */
 	bool hold;       /* it goes with the gateway */
+	bool keep;       /* it is not removed at its end */
 	const struct follow_ops *ops;
 	void *arg;
 };
@@ -37,8 +38,9 @@ struct follow_job {
  */
 int follow_start(struct gateway *g, const struct follow_job *job,
 		 struct follow **ret, struct err *err);
-/* Follows one that is there already. */
-int follow_join(struct gateway *g, const struct follow_job *job,
+/* Follows one that is there already, from where fd is in its events. Takes fd, which was
+ * opened with O_NONBLOCK. */
+int follow_join(struct gateway *g, const struct follow_job *job, int fd,
 		struct follow **ret, struct err *err);
 
 /* --- on the loop, until over() -------------------------------------------------- */
@@ -48,6 +50,8 @@ const char *follow_name(const struct follow *f);
 void follow_ctl(struct follow *f, const char *verb);
 /* Its client has gone: `interrupt`, and after patience_ms `kill`; 0: at once. */
 void follow_abandon(struct follow *f, uint64_t patience_ms);
+/* Nothing more is wanted of it, and it goes on: over() comes without result(). */
+void follow_leave(struct follow *f);
 /* So many bytes of its output wait for a client. */
 void follow_waiting(struct follow *f, size_t bytes);
 

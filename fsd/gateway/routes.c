@@ -9,6 +9,7 @@
 #include "envd.h"
 #include "info.h"
 #include "mcp.h"
+#include "process.h"
 #include "ragflow.h"
 
 #define NO(what) what " are not available in fsd"
@@ -16,6 +17,7 @@
 #define CONNECT .service = SERVICE_ENVD, .guard = envd_guard, \
 	.style = STYLE_CONNECT
 #define FILESYSTEM "/filesystem.Filesystem/"
+#define PROCESS "/process.Process/"
 /* with a key */
 #define CODE .guard = sandbox_guard, .style = STYLE_TEXT
 #define CONTROL .service = SERVICE_CONTROL, .key = true
@@ -88,6 +90,14 @@ const struct route routes[] = {
 	{ "POST", FILESYSTEM "Remove", CONNECT, .handler = fs_remove },
 	{ "POST", FILESYSTEM "ListDir", CONNECT, .handler = fs_list_dir },
 	{ "POST", FILESYSTEM "CreateWatcher", CONNECT, .handler = fs_watch },
+	{ "POST", PROCESS "Start", CONNECT, .handler = process_start },
+	{ "POST", PROCESS "Connect", CONNECT, .handler = process_connect },
+	{ "POST", PROCESS "List", CONNECT, .handler = process_list },
+	{ "POST", PROCESS "SendSignal", CONNECT, .handler = process_signal },
+	{ "POST", PROCESS "SendInput", CONNECT, .handler = process_input },
+	{ "POST", PROCESS "CloseStdin", CONNECT,
+	  .handler = process_close_stdin },
+	{ "POST", PROCESS "Update", CONNECT, .handler = process_update },
 
 	/* what is not there */
 	{ "GET", "/sandboxes/{}/logs", CONTROL,

@@ -273,7 +273,9 @@ static bool find(struct request *r)
 	} else if (request_query(r, "signature") && has_path(r, "files")) {
 		look_through(r, true);
 	}
-	if (!r->sandbox)
+	if (!r->sandbox && !*r->sandbox_id && request_query(r, "signature"))
+		reply_error(r, 401, "invalid signature");
+	else if (!r->sandbox)
 		reply_no_sandbox(r);
 	return r->sandbox != NULL;
 }

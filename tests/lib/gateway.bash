@@ -94,3 +94,9 @@ cell() {
 		sed '$d' | jq -r '.type + " " + ((.text // .value //
 			.execution_count // "") | tostring | rtrimstr("\n"))'
 }
+
+# no_jobs — until the gateway has removed all of its jobs.
+no_jobs() {
+	# shellcheck disable=SC2016
+	await becomes 20 bash -c '[ -z "$(ls "$0")" ]' "$MNT"
+}

@@ -29,7 +29,7 @@ teardown() {
 	assert_equal "$(status_of -X DELETE "/sandboxes/$ID")" 404
 	run code /health
 	assert_output --partial '"message":"The sandbox was not found","code":502'
-	await becomes 20 test -z "$(ls "$MNT")"
+	no_jobs
 }
 
 @test "sandboxes are listed newest first, by metadata, in pages" {
@@ -189,7 +189,7 @@ teardown() {
 	kill "$pid"
 	run cell recall
 	assert_line 'stdout x'
-	await becomes 20 test -z "$(ls "$MNT")"
+	no_jobs
 }
 
 @test "when a sandbox ends its streams are cut, without an end" {
@@ -239,4 +239,157 @@ teardown() {
 	assert_output --partial 'no option --nothing'
 	FSD_MOUNT=$MNT run "$FSD" gateway --memory 1
 	assert_output --partial 'a whole number from 32'
+}
+
+@test "files: bytes, ranges, forms, gzip, signed addresses" {
+	gateway_start
+	sandbox_new
+	local octets=(-H 'Content-Type: application/octet-stream')
+
+	run envd "${octets[@]}" --data-binary hello '/files?path=a/b.txt'
+	assert_line '[{"path":"/home/user/a/b.txt","name":"b.txt","type":"file"}]'
+	assert_equal "$(cat "$MNT/.fsd/sandboxes/$H/files/a/b.txt")" hello
+	assert_equal "$(envd '/files?path=~/a/b.txt')" $'hello\n200'
+	assert_equal "$(envd -r 1-3 '/files?path=a/b.txt')" $'ell\n206'
+	assert_equal "$(envd -r -2 '/files?path=a/b.txt')" $'lo\n206'
+	assert_equal "$(envd -r 9- '/files?path=a/b.txt' | tail -n 1)" 416
+	run envd '/files?path=../../etc/nothing'
+	assert_output --partial "path '/etc/nothing' does not exist"
+	assert_line 404
+	run envd '/files?path=a'
+	assert_line 400
+	echo one >"$BATS_TEST_TMPDIR/one"
+	run envd -F "file=@$BATS_TEST_TMPDIR/one;filename=x/1" -F "file=@$BATS_TEST_TMPDIR/one;filename=2" /files
+	assert_line 200
+	assert_equal "$(envd '/files?path=x/1')" $'one\n\n200'
+	run envd -F "file=@$BATS_TEST_TMPDIR/one;filename=2" -F "file=@$BATS_TEST_TMPDIR/one;filename=./2" /files
+	assert_line 400
+	assert_output --partial 'is there twice'
+	gzip -c "$BATS_TEST_TMPDIR/one" >"$BATS_TEST_TMPDIR/packed"
+	assert_equal "$(envd "${octets[@]}" -H 'Content-Encoding: gzip' --data-binary @"$BATS_TEST_TMPDIR/packed" '/files?path=z' | tail -n 1)" 200
+	assert_equal "$(envd '/files?path=z')" $'one\n\n200'
+	assert_equal "$(envd "${octets[@]}" -H 'Content-Encoding: br' --data-binary x '/files?path=z' | tail -n 1)" 415
+	assert_equal "$(envd -H 'Content-Type: text/plain' --data-binary x '/files?path=z' | tail -n 1)" 400
+	assert_equal "$(envd '/files?path=z&username=root' | tail -n 1)" 401
+	assert_equal "$(status_of -H "E2b-Sandbox-Id: $ID" '/files?path=z')" 401
+	sign() { printf %s "$1" | openssl dgst -sha256 -binary | base64 | tr -d = | jq -sRr 'rtrimstr("\n") | @uri'; }
+	assert_equal "$(status_of "/files?path=z&signature=v1_$(sign "z:read::$TOKEN")")" 200
+	assert_equal "$(status_of "/files?path=z&signature=v1_$(sign "z:write::$TOKEN")")" 401
+	assert_equal "$(status_of "/files?path=z&signature_expiration=1&signature=v1_$(sign "z:read::$TOKEN:1")")" 401
+}
+
+@test "an upload that unpacks to too much is refused, one of many pieces is whole" {
+	gateway_start --max-upload 3M
+	sandbox_new
+	local octets=(-H 'Content-Type: application/octet-stream')
+
+	head -c 2900000 /dev/urandom >"$BATS_TEST_TMPDIR/big"
+	assert_equal "$(envd "${octets[@]}" --data-binary @"$BATS_TEST_TMPDIR/big" '/files?path=big' | tail -n 1)" 200
+	cmp "$BATS_TEST_TMPDIR/big" "$MNT/.fsd/sandboxes/$H/files/big"
+	bounded 20 curl -s -H "E2b-Sandbox-Id: $ID" -H "X-Access-Token: $TOKEN" "$URL/files?path=big" | cmp - "$BATS_TEST_TMPDIR/big"
+	head -c 3200000 /dev/zero >"$BATS_TEST_TMPDIR/big"
+	run envd "${octets[@]}" --data-binary @"$BATS_TEST_TMPDIR/big" '/files?path=big'
+	assert_line 413
+	gzip -c "$BATS_TEST_TMPDIR/big" >"$BATS_TEST_TMPDIR/packed"
+	run envd "${octets[@]}" -H 'Content-Encoding: gzip' --data-binary @"$BATS_TEST_TMPDIR/packed" '/files?path=big'
+	assert_line 413
+}
+
+@test "the calls of filesystem.Filesystem" {
+	gateway_start
+	sandbox_new
+	fs() { envd -H 'Content-Type: application/json' -d "$2" "/filesystem.Filesystem/$1"; }
+
+	mkdir -p "$MNT/.fsd/sandboxes/$H/files/d/e"
+	echo 12345 >"$MNT/.fsd/sandboxes/$H/files/d/f"
+	run fs Stat '{"path": "d/f"}'
+	assert_equal "$(head -n 1 <<<"$output" | jq -c '.entry | [.name, .type, .path, .size, .owner]')" '["f","FILE_TYPE_FILE","/home/user/d/f","6","user"]'
+	run fs ListDir '{"path": "/home/user", "depth": 2}'
+	assert_equal "$(head -n 1 <<<"$output" | jq -r '.entries[].path' | xargs)" '/home/user/d /home/user/d/e /home/user/d/f'
+	run fs ListDir '{"path": "d/f"}'
+	assert_line 400
+	run fs MakeDir '{"path": "n/m"}'
+	assert_line 200
+	run fs MakeDir '{"path": "n/m"}'
+	assert_line 409
+	assert_output --partial '"code":"already_exists"'
+	run fs MakeDir '{"path": "d/f"}'
+	assert_output --partial '"code":"invalid_argument"'
+	run fs Move '{"source": "d/f", "destination": "o/p/q"}'
+	assert_output --partial '"path":"/home/user/o/p/q"'
+	run fs Move '{"source": "d/f", "destination": "q"}'
+	assert_line 404
+	assert_equal "$(fs Remove '{"path": "d"}')" $'{}\n200'
+	assert_equal "$(fs Remove '{"path": "d"}')" $'{}\n200'
+	run fs Stat '{"path": "d"}'
+	assert_output --partial "\"code\":\"not_found\",\"message\":\"path '/home/user/d' does not exist\""
+	run fs CreateWatcher '{"path": "n"}'
+	assert_line 501
+}
+
+# frames — those of a stream's bytes, a line each.
+frames() {
+	/usr/bin/python3 -c '
+import sys
+data = sys.stdin.buffer.read()
+while data:
+    size = int.from_bytes(data[1:5], "big")
+    print(data[0], data[5:5 + size].decode())
+    data = data[5 + size:]'
+}
+
+# frame JSON — one, of less than 64 KiB.
+frame() {
+	printf "\0\0\0\\x$(printf %02x $((${#1} / 256)))\\x$(printf %02x $((${#1} % 256)))%s" "$1"
+}
+
+# process_to FILE CALL JSON [OPTION...] — a call that streams; its bytes.
+process_to() {
+	frame "$3" >"$1.call"
+	exec timeout -k 5 $((20 * SLOW)) curl -s -N -o "$1" \
+		-H "E2b-Sandbox-Id: $ID" -H "X-Access-Token: $TOKEN" \
+		-H 'Content-Type: application/connect+json' "${@:4}" \
+		--data-binary @"$1.call" "$URL/process.Process/$2" 3>&- 4>&-
+}
+
+# process CALL JSON [OPTION...] — the frames of a call that ends.
+process() {
+	(process_to "$BATS_TEST_TMPDIR/frames" "$@") && frames <"$BATS_TEST_TMPDIR/frames"
+}
+
+@test "commands: output, exit, input, signals; a client that goes ends none" {
+	gateway_start
+	sandbox_new
+	unary() { envd -H 'Content-Type: application/json' -d "$2" "/process.Process/$1"; }
+
+	run process Start '{"process": {"cmd": "out hi\nerr no\nexit 3"}}'
+	assert_line --index 0 --regexp '^0 \{"event":\{"start":\{"pid":[0-9]+\}\}\}$'
+	assert_line '0 {"event":{"data":{"stdout":"aGkK"}}}'
+	assert_line '0 {"event":{"data":{"stderr":"bm8K"}}}'
+	assert_line '0 {"event":{"end":{"exitCode":3,"exited":true,"status":"exit status 3","error":"exit status 3"}}}'
+	assert_line '2 {}'
+	run process Start '{"process": {"cmd": "sleep 600000"}}' -H 'Connect-Timeout-Ms: 100'
+	assert_line --partial '2 {"error":{"code":"deadline_exceeded"'
+	# its client goes
+	(process_to "$BATS_TEST_TMPDIR/first" Start '{"process": {"cmd": "out up\ncat\nhang"}, "tag": "t"}') &
+	await becomes 20 grep -q dXAK "$BATS_TEST_TMPDIR/first"
+	kill $!
+	wait $! || true
+	run unary List '{}'
+	assert_equal "$(head -n 1 <<<"$output" | jq -c '.processes[0].config.cmd')" '"out up\ncat\nhang"'
+	(process_to "$BATS_TEST_TMPDIR/second" Connect '{"process": {"tag": "t"}}') &
+	await becomes 20 grep -q start "$BATS_TEST_TMPDIR/second"
+	assert_equal "$(unary SendInput '{"process": {"tag": "t"}, "input": {"stdin": "aGV5Cg=="}}')" $'{}\n200'
+	assert_equal "$(unary SendSignal '{"process": {"tag": "t"}, "signal": "SIGNAL_SIGKILL"}')" $'{}\n200'
+	wait $!
+	run frames <"$BATS_TEST_TMPDIR/second"
+	refute_output --partial dXAK # what came before
+	assert_line --partial '"exitCode":-1,"exited":false,"status":"signal: killed"'
+	run process Connect '{"process": {"tag": "t"}}'
+	assert_line --partial '"status":"signal: killed"'
+	run process Connect '{"process": {"pid": 1}}'
+	assert_output --partial 'not_found'
+	run process Start '{"process": {"cmd": "out x"}, "pty": {}}'
+	assert_output --partial 'unimplemented'
+	assert_equal "$(unary List '{}')" $'{"processes":[]}\n200'
 }
