@@ -258,6 +258,49 @@ load ../lib/session
 	assert_line --partial "\"text\": \"'its own'\""
 }
 
+@test "cells: a real IPython without a shell shows as well" {
+	session python <<-'END'
+		### cell
+		import os
+		os.mkdir("IPython")
+		open("IPython/__init__.py", "w").write("def get_ipython(): pass\n")
+		open("IPython/display.py", "w").write("def display(*a, **k): print('plain', a)\n")
+		### cell
+		from IPython.display import display as show
+		show({"text/html": "<b>"}, raw=True)
+		### session
+		show(1)
+	END
+	assert_line --partial '"results": [{"mime": "text/html", "data": "<b>", "bundle": 1, "main": false}]'
+	assert_line "out: plain (1,)"
+}
+
+@test "cells: a figure of plotly shows where show() is called" {
+	session python <<-'END'
+		### cell
+		import os
+		os.mkdir("plotly"); open("plotly/__init__.py", "w").close()
+		open("plotly/io.py", "w").write("def show(fig): raise SystemExit('a browser')\n")
+		open("plotly/express.py", "w").write("""
+		class Figure:
+		    def show(self):
+		        import plotly.io as pio
+		        pio.show(self)
+		    def __repr__(self): return "figure"
+		    def _repr_html_(self): return "<svg>"
+		    def _ipython_display_(self): self.show()
+		""".replace("\n\t\t", "\n"))
+		### cell
+		import plotly.express as px
+		px.Figure().show()
+		display(px.Figure())
+		### session
+		px.Figure().show()
+	END
+	assert_line --partial '"results": [{"mime": "text/html", "data": "<svg>", "bundle": 1, "main": false}, {"mime": "text/plain", "data": "figure", "bundle": 1, "main": false}, {"mime": "text/html", "data": "<svg>", "bundle": 2,'
+	assert_line 'err: a browser'
+}
+
 @test "cells: lists and dictionaries are JSON too, if JSON can hold them" {
 	session python <<-'END'
 		### cell

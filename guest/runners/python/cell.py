@@ -52,7 +52,9 @@ PLAIN = frozenset((str, int, float, bool, type(None)))
 INTERNAL = "<frozen importlib._bootstrap>"
 
 IMPORTED = re.compile(rb"^\s*(import|from)\s[^#\n]*\basyncio\b", re.MULTILINE)
-OF_FIGURES = "matplotlib.pyplot", "matplotlib.figure", "PIL.Image", "pandas"
+OF_FIGURES = ("matplotlib.pyplot", "matplotlib.figure", "PIL.Image", "pandas",
+              "plotly.io")
+NOTEBOOK = re.compile(rb"^\s*(import|from)\s[^#\n]*\bIPython\b", re.MULTILINE)
 PARSE = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST
 
 _place = __file__.rpartition("/")[0]
@@ -249,8 +251,6 @@ def display(*values, raw=False, **unused):
             print(repr(value))
         elif raw:
             keep(_now, [result(*item) for item in dict(value).items()])
-        elif callable(getattr(type(value), "_ipython_display_", None)):
-            value._ipython_display_()
         else:
             _add(_now, value)
 
@@ -351,7 +351,7 @@ def evaluate(code, names):
 
 def _figures(source=b""):
     """Return: figures.py, if the program has what that looks after, or None."""
-    if (b"matplotlib" in source or b"PIL" in source or
+    if (b"matplotlib" in source or b"PIL" in source or b"plotly" in source or
             any(name in sys.modules for name in OF_FIGURES)):
         return own("figures")
     return None
@@ -397,6 +397,8 @@ def run(source, file, names, said):
     figures = _figures(source)
     if figures:
         figures.begin(source)
+    if b"IPython" in source and NOTEBOOK.search(source):
+        own("ipython_display").take()
     tree, text, around = _parse(source, file, names)
     semicolon = text.rstrip().endswith(b";")
     if around:

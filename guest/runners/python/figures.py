@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pyplot, PIL and pandas in cells: their pictures and tables are results.
+"""pyplot, plotly, PIL and pandas in cells: pictures and tables are results.
 
 cell.py loads this when the program has one of them; `cell` is that module.
 """
@@ -13,6 +13,8 @@ IMPORTS_PYPLOT = re.compile(
     rb"from\s+matplotlib(\s+import\s[^#\n]*\bpyplot\b|\.pyplot\b))",
     re.MULTILINE)
 IMPORTS_PIL = re.compile(rb"^\s*(import|from)\s[^#\n]*\bPIL\b", re.MULTILINE)
+IMPORTS_PLOTLY = re.compile(rb"^\s*(import|from)\s[^#\n]*\bplotly\b",
+                            re.MULTILINE)
 OWN = "show of a cell"  # the __wrapped__ of what is put in a function's place
 TABLE = "application/vnd.fsd.data+json"
 CHART = "application/vnd.fsd.chart+json"
@@ -26,6 +28,9 @@ def begin(source):
     pyplot = _loaded("matplotlib.pyplot", IMPORTS_PYPLOT.search(source))
     if pyplot:
         _take_show(pyplot)
+    plotly = _loaded("plotly.io", IMPORTS_PLOTLY.search(source))
+    if plotly:
+        _take_plotly(plotly)
     image = _loaded("PIL.Image", IMPORTS_PIL.search(source))
     if image and isinstance(getattr(image, "Image", None), type):
         _take_image(image.Image)
@@ -57,6 +62,22 @@ def _take_show(pyplot):
 
     show.__wrapped__ = OWN
     pyplot.show = show
+
+
+def _take_plotly(plotly):
+    """A figure's show() calls this one, which would look for a browser."""
+    plain = getattr(plotly, "show", None)
+    if _is_taken(plain):
+        return
+
+    def show(fig, *args, **kwargs):
+        """Show a figure, as a result of the cell."""
+        if cell._now is None:
+            return plain(fig, *args, **kwargs)
+        cell.display(fig)
+
+    show.__wrapped__ = OWN
+    plotly.show = show
 
 
 def _take_image(kind):

@@ -295,6 +295,28 @@ def fill(module):
             setattr(module, f"display_{name}", _display_as(kind))
 
 
+def take():
+    """The real IPython prints what it is to display, unless a shell runs."""
+    try:
+        import IPython
+        import IPython.display as module
+    except Exception:
+        return  # the cell will say why
+    plain = getattr(module, "display", None)
+    if plain is display or not plain or hasattr(plain, "of_cells"):
+        return
+
+    def show(*values, display_id=None, **options):
+        if cell._now is None or IPython.get_ipython() is not None:
+            return plain(*values, display_id=display_id, **options)
+        return display(*values, display_id=display_id, **options)
+
+    show.of_cells = True
+    for name in "IPython.display", "IPython.core.display_functions", "IPython":
+        if getattr(sys.modules.get(name), "display", None) is plain:
+            sys.modules[name].display = show
+
+
 def _lazily(name):
     module = types.ModuleType(f"IPython.{name}")
     fill(module)
