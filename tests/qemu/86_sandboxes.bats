@@ -97,3 +97,60 @@ begin() {
 	assert_output --partial 'its sandbox is lost: QEMU was killed from outside'
 	assert_equal "$(cat "$S/state")" lost
 }
+
+@test "the first Python step of a sandbox has the interpreter that waited" {
+	in_sandbox code.py '"session": "a"' <<<'print(1)'
+	ok 1
+	result_is "$J" .interpreter warm
+	in_sandbox code.py '"session": "b"' <<<'print(2)'
+	ok 2
+}
+
+@test "a server that a job has left answers other jobs, and may go on printing" {
+	in_sandbox code.py '"linger": 0' <<'PY'
+import http.server, os, sys
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        print("a line\n" * 50000, flush=True)  # more than a pipe holds
+        super().do_GET()
+server = http.server.HTTPServer(("127.0.0.1", 8000), Handler)
+if os.fork():
+    print("left")
+    sys.exit()
+server.serve_forever()
+PY
+	ok left
+	in_sandbox code.py <<'PY'
+import urllib.request
+for _ in range(2):
+    print(urllib.request.urlopen("http://127.0.0.1:8000/").status)
+PY
+	ok $'200\n200'
+	[ "$(grep -c '^[0-9]* - ' "$S/processes")" = 1 ]
+}
+
+@test "a job of a sandbox starts in the directory that it names" {
+	in_sandbox code.sh '"cwd": "/tmp"' <<<pwd
+	ok /tmp
+	mkdir "$S/files/d"
+	in_sandbox code.py '"cwd": "d"' <<<'import os; print(os.getcwd())'
+	ok /home/user/d
+	in_sandbox code.py '"session": "a", "cwd": "d"' <<<'import os; print(os.getcwd())'
+	ok /home/user/d
+	in_sandbox code.sh '"cwd": "none"' <<<'pwd'
+	status_is "$J" failed
+	grep -q 'cannot start in the directory /home/user/none: No such file' "$MNT/$J/error"
+}
+
+@test "a job of a sandbox that is killed leaves the others alone" {
+	begin code.sh <<<'sleep 1000 & sleep 1000'
+	local first=$J
+	begin code.sh <<<'until [ -e go ]; do sleep 0.1; done; echo went'
+	echo kill >"$MNT/$first/ctl"
+	job_wait "$first" 60 >/dev/null
+	run grep -c 'sleep 1000' "$S/processes"
+	assert_output 0
+	: >"$S/files/go"
+	job_wait "$J" 60 >/dev/null
+	stdout_is "$J" went
+}
