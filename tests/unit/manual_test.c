@@ -22,7 +22,8 @@ static unsigned count_of(const char *text)
 }
 
 /* .\" key timeout 100 operator */
-static void key_line(char room[256], const struct config_key *k)
+static void key_line(char room[256], const char *word,
+		     const struct config_key *k)
 {
 	char bounds[64] = "";
 
@@ -33,20 +34,22 @@ static void key_line(char room[256], const struct config_key *k)
 		snprintf(bounds, sizeof(bounds), " %llu %llu",
 			 (unsigned long long)k->min,
 			 (unsigned long long)k->max);
-	snprintf(room, 256, ".\\\" key %s%s%s\n", k->name, bounds,
+	snprintf(room, 256, ".\\\" %s %s%s%s\n", word, k->name, bounds,
 		 k->later ? " later" : "");
 }
 
-static void test_keys(void)
+static void test_keys(const char *word,
+		      bool (*key)(unsigned i, struct config_key *ret))
 {
+	char line_of_one[64];
 	struct config_key k;
 	unsigned count = 0;
 
-	for (; config_key(count, &k); count++) {
+	for (; key(count, &k); count++) {
 		char line[256], item[128];
 		const char *at;
 
-		key_line(line, &k);
+		key_line(line, word, &k);
 		at = strstr(page, line);
 		if (!ok(at, "jobtree.5 has the key %s as it is", k.name))
 			printf("#  want %s", line);
@@ -58,7 +61,8 @@ static void test_keys(void)
 					     strlen(item)) ? at : NULL),
 		   "jobtree.5 describes %s below it", k.name);
 	}
-	is_int(count_of("\n.\\\" key "), count,
+	snprintf(line_of_one, sizeof(line_of_one), "\n.\\\" %s ", word);
+	is_int(count_of(line_of_one), count,
 	       "jobtree.5 describes no key that is not there");
 }
 
@@ -138,7 +142,8 @@ int main(void)
 		return done_testing();
 	page[fread(page, 1, sizeof(page) - 1, f)] = '\0';
 	fclose(f);
-	test_keys();
+	test_keys("key", config_key);
+	test_keys("sandbox-key", sandbox_config_key);
 	test_defaults();
 	test_words();
 	return done_testing();
