@@ -181,6 +181,27 @@ load ../lib/session
 	assert_line --partial "\"text\": \"'%pwd\\\\n'\""
 }
 
+@test "cells: an interrupt ends a command and what it has begun" {
+	session python <<-'END'
+		### cell int=go
+		x = 1
+		!(echo go; sleep 98765; true); echo no
+		### cell int=go2
+		%%bash
+		echo go2
+		sleep 98765
+		echo no
+		### cell
+		x
+	END
+	assert_line 'err:     %%bash'
+	refute_line --partial subprocess
+	refute_line 'out: no'
+	[ "$(grep -c '^exit: 130' <<<"$output")" = 2 ] || fail "$output"
+	assert_line --partial '"text": "1"'
+	run ! pgrep -f '^sleep 98765'
+}
+
 @test "cells: %%capture takes what is printed and shown" {
 	session python <<-'END'
 		### cell

@@ -242,13 +242,50 @@ class Magic:
         return find(self, rest, body)
 
 
-def _run(command, **how):
-    """Return: the process, when it has ended."""
+def _stop(process):
+    """Ends all that a command has begun, as the interrupt of a terminal does."""
+    import signal
     import subprocess
 
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.wait(1)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _begin(command, how, interrupts):
+    """Return: the process. An interrupt meanwhile is noted, or it would be lost."""
+    import signal
+    import subprocess
+
+    try:
+        handler = signal.signal(signal.SIGINT,
+                                lambda *what: interrupts.append(what))
+    except ValueError:  # another thread, which no interrupt reaches
+        return subprocess.Popen(command, process_group=0, **how)
+    try:
+        return subprocess.Popen(command, process_group=0, **how)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _run(command, **how):
+    """Return: the process, when it has ended, and its output."""
     for stream in sys.stdout, sys.stderr:
         stream.flush()
-    return subprocess.run(command, **how)
+    interrupts = []
+    with _begin(command, how, interrupts) as process:
+        try:
+            if not interrupts:
+                process.said = process.communicate()
+        except KeyboardInterrupt:
+            interrupts.append(None)
+        if interrupts:
+            _stop(process)
+    if interrupts:
+        raise KeyboardInterrupt
+    return process
 
 
 def _system(magic, text, frame):
@@ -259,7 +296,7 @@ def _system(magic, text, frame):
 def _output(magic, text, frame):
     ended = _run(["/bin/bash", "-c", text], stdout=-1, stderr=-2)
     magic.names["_exit_code"] = ended.returncode
-    return Lines(ended.stdout.decode("utf-8", "replace").splitlines())
+    return Lines(ended.said[0].decode("utf-8", "replace").splitlines())
 
 
 def _alias(name):
@@ -490,7 +527,7 @@ def _script(program):
                          stderr=-1 if "--err" in kept else None)
         finally:
             os.close(script)
-        for option, data in ("--out", ended.stdout), ("--err", ended.stderr):
+        for option, data in zip(("--out", "--err"), ended.said):
             if option in kept:
                 magic.names[kept[option]] = data.decode("utf-8", "replace")
         magic.names["_exit_code"] = ended.returncode
