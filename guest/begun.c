@@ -3,6 +3,9 @@
 
 #include <sys/socket.h>
 
+/* A file has a name of 255 bytes at most, of which the first are told. */
+#define SAID_MAX 300
+
 static uint32_t letter(uint8_t said)
 {
 	switch (said) {
@@ -51,7 +54,7 @@ bool begun_hear(struct begun *b, uint8_t said)
 
 void begun_hear_all(struct begun *b, int control)
 {
-	uint8_t said[WIRE_BEGUN_BY_MAX + 3];
+	uint8_t said[SAID_MAX];
 	ssize_t n = control < 0 ? 0 : recv(control, said, sizeof(said),
 					   MSG_DONTWAIT);
 

@@ -246,7 +246,7 @@ enum wire_begun {
 	WIRE_BEGUN_ITSELF, /* none waits for it: "#!", a session of bash */
 	WIRE_BEGUN_MAX
 };
-#define WIRE_BEGUN_BY_MAX 255u
+#define WIRE_BEGUN_BY_MAX 63u
 #define WIRE_EXIT_MAX 384u /* bytes of an EXIT */
 
 /* Bytes of RESULT that a job may send; further ones are dropped and counted. */

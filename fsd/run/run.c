@@ -64,7 +64,10 @@ void run_free(struct run *run)
 	buf_done(&run->end.late);
 	if (run->spec.code)
 		node_unref(run->spec.code);
+	free(run->end.attempts);
 	free(run->end.attempts_text);
+	free(run->environment_id);
+	free(run->fresh_why);
 	run_spec_done(&run->spec);
 	free(run);
 }

@@ -71,9 +71,9 @@ void run_tape_begin(struct run *run)
 	snprintf(t->language, sizeof(t->language), "%s",
 		 run->spec.lang ? run->spec.lang->name : "");
 	snprintf(t->environment_id, sizeof(t->environment_id), "%s",
-		 run->environment_id);
+		 run->environment_id ? run->environment_id : "");
 	snprintf(t->environment_name, sizeof(t->environment_name), "%s",
-		 run->environment_name);
+		 run->environment_name ? run->environment_name : "");
 	run->vm_job.tape = t;
 	inherit_publish(&t->live);
 }
@@ -203,10 +203,7 @@ static void go_on(struct run *run, const struct vm_tape *t)
 	run->d->adopted++;
 	run->d->busy++;
 	run->d->running++;
-	snprintf(run->environment_id, sizeof(run->environment_id), "%.*s",
-		 (int)sizeof(run->environment_id) - 1, t->environment_id);
-	snprintf(run->environment_name, sizeof(run->environment_name), "%.*s",
-		 (int)sizeof(run->environment_name) - 1, t->environment_name);
+	run_name_environment(run, t->environment_id, t->environment_name);
 	run->queued_ns = t->queued_ns;
 	run->granted_ns = t->granted_ns;
 	run->timed_out = t->timed_out;

@@ -5,6 +5,9 @@
  * from there on the run has it, whatever becomes of the name.
  */
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fsd/jobs/environments.h"
@@ -13,15 +16,31 @@
 #define WHY_ASKED "\"warm\" is false in config.json"
 #define WHY_ENV "\"env\" has %.*s, which is read at the start"
 
+/* Most jobs have base, which takes no room of one that waits. Without memory the
+ * result says that it is not known. */
+void run_name_environment(struct run *run, const char *id, const char *name)
+{
+	size_t length = strlen(id) + 1;
+
+	free(take_ptr(run->environment_id));
+	run->environment_name = NULL;
+	if (!id[0]) {
+		run->environment_name = name[0] ? environments_name(NULL) : NULL;
+		return;
+	}
+	run->environment_id = malloc(length + strlen(name) + 1);
+	if (!run->environment_id)
+		return;
+	strcpy(run->environment_id, id);
+	run->environment_name = strcpy(run->environment_id + length, name);
+}
+
 void run_has_environment(struct run *run, struct environment *e)
 {
 	environment_ref(e);
 	environment_unref(run->environment);
 	run->environment = e;
-	snprintf(run->environment_id, sizeof(run->environment_id), "%s",
-		 e ? e->id : "");
-	snprintf(run->environment_name, sizeof(run->environment_name), "%s",
-		 environments_name(e));
+	run_name_environment(run, e ? e->id : "", environments_name(e));
 }
 
 /* It is there, or has gone while the job waited. */
@@ -44,27 +63,49 @@ int run_find_environment(struct run *run, struct err *err)
 	return 0;
 }
 
-static void look_at_env(struct run *run, const struct config_strings *env)
+/* A job that waits has no room for a text that few have. */
+int run_say_why(struct run *run, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return -ENOMEM;
+	free(run->fresh_why);
+	run->fresh_why = text;
+	return 0;
+}
+
+static int look_at_env(struct run *run, const struct config_strings *env)
 {
 	const char *more = run->environment ? run->environment->fresh_env : "";
 
-	for (size_t i = 0; i < env->count && !run->fresh_why[0]; i++)
+	for (size_t i = 0; i < env->count && !run->fresh_why; i++)
 		if (lang_env_is_fresh(run->spec.lang, env->item[i]) ||
 		    lang_env_matches(more, env->item[i]))
-			snprintf(run->fresh_why, sizeof(run->fresh_why), WHY_ENV,
-				 (int)MIN(strcspn(env->item[i], "="), 60u),
-				 env->item[i]);
+			return run_say_why(run, WHY_ENV,
+					   (int)MIN(strcspn(env->item[i], "="),
+						    60u), env->item[i]);
+	return 0;
 }
 
-/* Why a warm interpreter would be seen to be one; "": it would not. */
-void run_find_why(struct run *run)
+/* Why a warm interpreter would be seen to be one; NULL: it would not. */
+int run_find_why(struct run *run)
 {
-	run->fresh_why[0] = '\0';
+	int r = 0;
+
+	free(take_ptr(run->fresh_why));
 	if (run->spec.config->fresh)
-		snprintf(run->fresh_why, sizeof(run->fresh_why), WHY_ASKED);
-	look_at_env(run, &run->spec.config->env);
-	if (run->seat)
-		look_at_env(run, &sandbox_config_of(run)->machine.env);
+		r = run_say_why(run, WHY_ASKED);
+	if (r == 0)
+		r = look_at_env(run, &run->spec.config->env);
+	if (r == 0 && run->seat)
+		r = look_at_env(run, &sandbox_config_of(run)->machine.env);
+	return r;
 }
 
 void run_tell_making(struct run *run, const char *step)
@@ -72,26 +113,26 @@ void run_tell_making(struct run *run, const char *step)
 	uint64_t so_far = run->making_ns ? now_ns() - run->making_ns : 0;
 
 	job_log(run->job, "makes the template of environment %s (%u s)%s%s",
-		run->environment_name, (unsigned)(so_far / NS_PER_S),
+		environments_name(run->environment), (unsigned)(so_far / NS_PER_S),
 		step ? ": " : "", step ? step : "");
 }
 
-/* From what the guest says, whose texts are printable. */
+/* From what the guest says, whose texts are printable. Without memory for it the
+ * result has what was known before. */
 static void say_why(struct run *run)
 {
 	const struct wire_exit *e = &run->exit;
-	size_t room = sizeof(run->fresh_why);
 
 	switch ((enum wire_begun)e->begun) {
 	case WIRE_BEGUN_ASKED:
-		snprintf(run->fresh_why, room, WHY_ASKED);
+		run_say_why(run, WHY_ASKED);
 		break;
 	case WIRE_BEGUN_ENV:
-		snprintf(run->fresh_why, room, WHY_ENV, 60, e->begun_by);
+		run_say_why(run, WHY_ENV, 60, e->begun_by);
 		break;
 	case WIRE_BEGUN_FILE:
-		snprintf(run->fresh_why, room, "the job's %.60s would be "
-			 "imported in place of a module", e->begun_by);
+		run_say_why(run, "the job's %.60s would be imported in place "
+			    "of a module", e->begun_by);
 		break;
 	default: /* why it was given to no runner of the language */
 		break;
@@ -101,15 +142,14 @@ static void say_why(struct run *run)
 void run_fill_environment(struct run *run, struct job_result *res)
 {
 	res->warm = -1;
-	if (!run->environment_name[0])
+	if (!run->environment_name)
 		return;
 	res->environment = run->environment_name;
-	if (run->environment_id[0])
-		res->environment_id = run->environment_id;
+	res->environment_id = run->environment_id;
 	if (!run->spec.lang || !run->ended)
 		return;
 	res->warm = run->exit.begun == WIRE_BEGUN_WARM;
 	if (!res->warm)
 		say_why(run);
-	res->why = !res->warm && run->fresh_why[0] ? run->fresh_why : NULL;
+	res->why = res->warm ? NULL : run->fresh_why;
 }

@@ -46,7 +46,7 @@ struct run_end {
 	char id[STORE_ID_SIZE];
 	char *name;        /* owned: the job's, as it was */
 	char message[1200];
-	struct result_attempt attempts[LIMIT_RETRY];
+	struct result_attempt *attempts; /* owned; NULL: this is the first */
 	char *attempts_text; /* owned: their messages */
 	uint64_t stored;   /* bytes of result.json */
 	uint64_t ended_ns; /* CLOCK_REALTIME, when it was found */
@@ -79,9 +79,9 @@ struct run {
 				      NULL: input.json */
 	unsigned input_count, input_room;
 	struct environment *environment; /* a reference; NULL: base */
-	char environment_id[SHA_HEX];    /* from its begin on; "": base */
-	char environment_name[ENVIRONMENT_NAME_MAX + 1]; /* likewise */
-	char fresh_why[120]; /* its interpreter was begun for it; "": it was warm */
+	char *environment_id; /* owned, from its begin on; NULL: base */
+	const char *environment_name; /* likewise, behind that; or a constant */
+	char *fresh_why; /* owned: its interpreter was begun for it; NULL: it was warm */
 	struct arena texts;       /* paths of inputs and of files */
 	struct turn collect;      /* inputs, when it may have its machine */
 	struct node *dir;         /* borrowed: whose turn it is, or NULL */
@@ -186,11 +186,16 @@ void run_note_environment(const struct run *run);
 
 /* run_environment.c: what its machine has; e is borrowed. */
 void run_has_environment(struct run *run, struct environment *e);
+/* What its result says of that; id "": base. */
+void run_name_environment(struct run *run, const char *id, const char *name);
 /* The one that its config names. Return: 0 or negative errno with a sentence: it
  * is not there, or not any more. */
 int run_find_environment(struct run *run, struct err *err);
-/* Why a warm interpreter would be seen to be one, to run->fresh_why. */
-void run_find_why(struct run *run);
+/* Why a warm interpreter would be seen to be one, to run->fresh_why. Return: 0 or
+ * -ENOMEM. */
+int run_find_why(struct run *run);
+__attribute__((format(printf, 2, 3))) int
+run_say_why(struct run *run, const char *fmt, ...);
 /* To the job's log: its environment's template is made, and how far it is. */
 void run_tell_making(struct run *run, const char *step);
 void run_fill_environment(struct run *run, struct job_result *res);

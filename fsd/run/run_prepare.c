@@ -142,24 +142,29 @@ static bool fits_bash(const struct run *run)
 
 #define BASH_WHY "a warm bash has no arguments and no variables of its own"
 
-static uint32_t choose_runner(struct run *run)
+/* Return: 0 or -ENOMEM. */
+static int choose_runner(struct run *run)
 {
 	const struct lang *lang = run->spec.lang;
+	uint32_t *ret = &run->vm_job.wire.runner;
+	int r = run_find_why(run);
 
-	if (!lang)
-		return WIRE_RUN_EXEC;
-	if (is_step(run))
-		return lang_runner[lang->id];
+	*ret = WIRE_RUN_EXEC;
+	if (!lang || r < 0)
+		return r;
+	if (is_step(run)) {
+		*ret = lang_runner[lang->id];
+		return 0;
+	}
 	/* A warm runner was started before these variables were known; only
 	 * a program run by itself can be given to a fresh interpreter. */
-	if (run->spec.config->mode == MODE_SCRIPT && run->fresh_why[0] &&
+	if (run->spec.config->mode == MODE_SCRIPT && run->fresh_why &&
 	    lang->id != LANG_TYPESCRIPT)
-		return WIRE_RUN_EXEC;
-	if (lang->id == LANG_BASH && !fits_bash(run)) {
-		snprintf(run->fresh_why, sizeof(run->fresh_why), "%s", BASH_WHY);
-		return WIRE_RUN_EXEC;
-	}
-	return lang_runner[lang->id];
+		return 0;
+	if (lang->id == LANG_BASH && !fits_bash(run))
+		return run_say_why(run, "%s", BASH_WHY);
+	*ret = lang_runner[lang->id];
+	return 0;
 }
 
 /* The environment is likely the one that the user had last. */
@@ -181,8 +186,8 @@ void run_note_environment(const struct run *run)
 	if (p)
 		snprintf(p->environment_id[lang->id],
 			 sizeof(p->environment_id[0]), "%s",
-			 run->environment_id[0] ? run->environment_id :
-						  ENVIRONMENT_BASE);
+			 run->environment_id ? run->environment_id :
+					       ENVIRONMENT_BASE);
 }
 
 static int fill_argv(struct run *run)
@@ -468,9 +473,9 @@ int run_prepare(struct run *run, struct err *err)
 	run_fill_limits(run);
 	if (fill_cwd(run) < 0)
 		return err_sys(err, -ENOMEM, "the job cannot be queued");
-	run_find_why(run);
-	run->vm_job.wire.runner = choose_runner(run);
-	r = fill_argv(run);
+	r = choose_runner(run);
+	if (r == 0)
+		r = fill_argv(run);
 	if (r == 0)
 		r = fill_env(run);
 	if (r < 0)

@@ -111,13 +111,18 @@ static void fill_rest(struct run *run, struct job_result *res)
 
 static void fill_attempts(struct run *run, struct job_result *res)
 {
+	static const struct result_attempt unknown[LIMIT_RETRY];
 	const struct job_meta *m = &run->job->meta;
 	unsigned before = MIN(MAX(m->attempt, 1u) - 1, LIMIT_RETRY);
+	struct run_end *end = &run->end;
 
-	depot_attempts_read(run->d->depot, m->no, run->number,
-			    run->end.attempts, before, &run->end.attempts_text);
+	if (before)
+		end->attempts = calloc(before, sizeof(*end->attempts));
+	if (end->attempts)
+		depot_attempts_read(run->d->depot, m->no, run->number,
+				    end->attempts, before, &end->attempts_text);
 	res->attempt = before + 1;
-	res->attempts = run->end.attempts;
+	res->attempts = end->attempts ? end->attempts : unknown;
 }
 
 /*

@@ -23,9 +23,8 @@ QUEUE=${LOAD_QUEUE:-2000}
 	n=$((($(daemon_rss_kb) - rss) * 1024 / QUEUE))
 	read -ra after <<<"$(queue measure "$MNT" first)"
 	echo "# stat, state, submit: ${before[*]} us; with $QUEUE that wait ${after[*]} us; $n bytes each" >&3
-	# with sanitizers it keeps more of everything; a run has its environment's name,
-	# id and why its interpreter was begun: 600 bytes
-	sanitized || [ "$n" -le 7168 ] || fail "$n bytes a job"
+	# with sanitizers it keeps more of everything
+	sanitized || [ "$n" -le 6144 ] || fail "$n bytes a job"
 	for i in 0 1 2; do
 		[ "${after[i]}" -le $((before[i] * 3 + 300)) ] ||
 			fail "it was ${before[*]} us, and is ${after[*]}"
