@@ -66,7 +66,7 @@ int main(void)
 	s.boot = true;
 	s.tsc_khz = 2596138;
 	check(&s,
-	      HEAD("tcg,tb-size=64", "max") "-smp 1 -m 4480M "
+	      HEAD("tcg,tb-size=256", "max") "-smp 1 -m 4480M "
 	      "-object memory-backend-file,id=ram,size=4480M,"
 	      "mem-path=/ram,share=on" DEVICES
 	      "-kernel /kernel -initrd /initrd -append quiet loglevel=0 "

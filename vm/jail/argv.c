@@ -22,8 +22,9 @@
 /* By default what is translated takes a GiB of addresses, used or not: more than
  * a machine has where no control group bounds its memory. */
 #define ACCEL_TCG "tcg,tb-size=64"
-/* All languages' code: when it is full QEMU throws all of it away. */
-#define ACCEL_ZYGOTE "tcg,tb-size=256"
+/* All languages' code, which a zygote has and a boot runs: when it is full QEMU
+ * throws all of it away, and a boot would translate it again and again. */
+#define ACCEL_ROOMY "tcg,tb-size=256"
 /* There is no speculation under TCG that could leak. */
 #define KERNEL_ARGS_TCG KERNEL_ARGS " mitigations=off"
 
@@ -180,7 +181,7 @@ int argv_make(const struct argv_spec *s, struct argv *a)
 	       "dump-guest-core=off");
 	add(a, "-accel");
 	add(a, s->accel == VM_ACCEL_KVM ? "kvm" :
-	       s->zygote ? ACCEL_ZYGOTE : ACCEL_TCG);
+	       s->zygote || s->boot ? ACCEL_ROOMY : ACCEL_TCG);
 	add(a, "-cpu");
 	add(a, s->accel == VM_ACCEL_KVM ? CPU_KVM : "max");
 	add(a, "-smp");
