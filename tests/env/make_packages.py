@@ -67,10 +67,44 @@ def wheel(place, name, version, files, tags="py3-none-any", requires=(),
     return made
 
 
-def tarball(place, name, version, files, top="package/"):
+# Its setup.py tries what only a machine without a network stands.
+SETUP = """
+import socket
+from setuptools import Extension, setup
+for what in (lambda: open("/usr/it-ran", "w"),
+             lambda: socket.create_connection(("192.0.2.1", 80), 5)):
+    try:
+        what()
+    except OSError:
+        continue
+    raise SystemExit("it got out")
+setup(name="tinyc", version="1.0", ext_modules=[Extension("tinyc", ["tinyc.c"])])
+"""
+TINYC = """
+#include <Python.h>
+static struct PyModuleDef def = { PyModuleDef_HEAD_INIT, "tinyc", NULL, -1, NULL };
+PyMODINIT_FUNC PyInit_tinyc(void)
+{
+	PyObject *m = PyModule_Create(&def);
+	if (m)
+		PyModule_AddIntConstant(m, "answer", 46);
+	return m;
+}
+"""
+
+
+def sdist(place, name, version, files):
+    files = {"PKG-INFO": "Metadata-Version: 2.1\nName: %s\nVersion: %s\n" %
+             (name, version), **files}
+    return tarball(place, name, version, files, "%s-%s/" % (name, version),
+                   "tar.gz")
+
+
+def tarball(place, name, version, files, top="package/", kind="tgz"):
     """An npm package. A path that begins with ".." is kept as it is."""
     os.makedirs(place, exist_ok=True)
-    made = "%s/%s-%s.tgz" % (place, name.lstrip("@").replace("/", "-"), version)
+    made = "%s/%s-%s.%s" % (place, name.lstrip("@").replace("/", "-"), version,
+                            kind)
     with tarfile.open(made, "w:gz") as tar:
         for path, text in files.items():
             member = tarfile.TarInfo(path if path.startswith("..") else
@@ -108,6 +142,7 @@ def main(place):
           tags="cp313-cp313-macosx_11_0_arm64")
     wheel(place + "/wheels", "escaper", "1.0", {
         "escaper.py": "x = 1\n", "../../../../../../tmp/escaped.py": "x\n"})
+    sdist(place + "/sdists", "tinyc", "1.0", {"setup.py": SETUP, "tinyc.c": TINYC})
     tarball(place + "/npm", "tinyjs", "1.0.0", {
         "package.json": '{"name":"tinyjs","version":"1.0.0","main":"index.js",'
         '"scripts":{"install":"touch it-ran","postinstall":"touch it-ran"},'

@@ -29,7 +29,7 @@ setup() {
 	END
 	chmod +x "$BATS_TEST_TMPDIR/builder"
 	export FSD_BUILDER=$BATS_TEST_TMPDIR/builder
-	MOUNT_OPTIONS="--environments $ENVIRONMENTS --image $BATS_TEST_TMPDIR/image --build-packages yes"
+	export MOUNT_OPTIONS="--environments $ENVIRONMENTS --image $BATS_TEST_TMPDIR/image --build-packages yes"
 }
 teardown() { mount_done; }
 

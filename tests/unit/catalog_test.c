@@ -180,6 +180,25 @@ static void test_made(void)
 	     "--pypi x==1.0rc1");
 }
 
+/* What a server may have built. */
+static void test_lacks(void)
+{
+	auto_buf struct buf words = { 0 };
+	struct package item;
+	struct packages wanted = { .count = 1, .item = &item };
+	struct err err = { 0 };
+
+	package_parse("x==1.0rc1", &item);
+	is_int(environment_catalog_lacks(catalog, "base", &wanted, &words, &err),
+	       0, "no environment has it");
+	is_str(words.data, "p-ff80eb2e --pypi x==1.0rc1", "so it can be built");
+	is_int(environment_catalog_lacks(catalog, "absent", &wanted, &words, &err),
+	       -ENOENT, "not on top of what is not there");
+	package_parse("pandas==2.2.3", &item);
+	is_int(environment_catalog_lacks(catalog, "base", &wanted, &words, &err),
+	       -EEXIST, "nor if one has it");
+}
+
 /* The sentence has to fit; the name says the request anyhow. */
 static void test_long(void)
 {
@@ -231,6 +250,7 @@ int main(void)
 	test_which();
 	test_refused();
 	test_made();
+	test_lacks();
 	test_long();
 	test_cached();
 	environment_catalog_free(catalog);
