@@ -143,6 +143,29 @@ job() {
 	result_is k .message 'its sandbox was ended'
 }
 
+@test "an interrupt and a timeout end a step of one interpreter, and none is lost" {
+	start
+	job other $'out up\nsleep 20000'
+	job_follow other up
+	job one 'remember it' '"session": "s"'
+	job_wait one
+	job two $'out up\nsleep 20000' '"session": "s"'
+	job_follow two up
+	echo interrupt >"$MNT/two/ctl"
+	job_wait two
+	ended two 130 exited
+	job three 'sleep 20000' '"session": "s", "timeout": 0.2, "grace": 60'
+	job_wait three
+	ended three 124 timeout
+	result_is three .session_state kept
+	job four 'recall' '"session": "s"'
+	job_wait four
+	stdout_is four it
+	echo interrupt >"$MNT/other/ctl"
+	job_wait other
+	ended other 130 signaled
+}
+
 @test "rmdir cancels what runs, waits, and is yet to come" {
 	start
 	job j $'out up\nsleep 20000' '"session": "s"'
