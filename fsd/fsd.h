@@ -138,6 +138,7 @@ struct fsd {
 	bool broken;        /* no machine can be started any more */
 	unsigned busy;      /* runs that have been given a machine; */
 	unsigned adopted;   /* of these, by a server before this one */
+	unsigned endless;   /* of these, in a sandbox without a timeout */
 	unsigned running;   /* runs that hold or wait for a machine */
 	int control;        /* owned: the holder's socket, */
 	pid_t service;      /* and process */

@@ -50,6 +50,7 @@ void run_free(struct run *run)
 	sched_leave(&run->slot);
 	run->d->adopted -= run->adopted;
 	run->d->busy -= run->granted;
+	run->d->endless -= run->endless;
 	run->d->running -= run->counted;
 	lifecycle_run_ended(run->d);
 	run_unprepare(run);

@@ -49,6 +49,8 @@ void run_lose_input(struct job *job);
 /* A program is being written under this name: a run is likely soon. */
 void run_expect(struct fsd *d, uid_t uid, const char *name);
 
+/* It has no timeout, and is not waited for by a server that ends. */
+bool run_is_endless(const struct job *job);
 /* Ends it as "cancelled"; what it wrote so far is kept. */
 void run_kill(struct job *job);
 /* After that: what is on record as queued runs after a restart, so who has it

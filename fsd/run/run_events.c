@@ -126,6 +126,8 @@ void run_begin(struct run *run, struct vm_lease *lease)
 	run->granted_ns = now_ns();
 	d->busy += !run->granted; /* the first machine may have been dead */
 	run->granted = true;
+	d->endless += !run->endless && !run->spec.config->timeout_ms;
+	run->endless = !run->spec.config->timeout_ms;
 	if (!run->accepted)
 		return; /* who accepts it goes on */
 	run_hold(run);

@@ -126,6 +126,7 @@ struct run {
 	bool end_said;          /* the log says how */
 	bool unended;    /* its end is tried again: run_end_again() */
 	bool counted;    /* in fsd->running */
+	bool endless;    /* in fsd->endless */
 	bool adopted;    /* begun by a server that is dead */
 	bool found;      /* on record as running, by a start: all it knows */
 	bool over_quota; /* something was left out for that reason */

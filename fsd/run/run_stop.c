@@ -161,6 +161,11 @@ void run_abandoned(struct job *job)
 	run_finish(run, STATUS_CANCELLED, NULL);
 }
 
+bool run_is_endless(const struct job *job)
+{
+	return job->run && job->run->endless;
+}
+
 void run_interrupt(struct job *job)
 {
 	if (!job->run || job->run->publishing)

@@ -33,17 +33,40 @@ void lifecycle_resume(struct fsd *d)
 	resume_go_on(d);
 }
 
+/* Running jobs. Those that go on anyway are nothing to wait for if no others
+ * can begin, nor are those that need not end. */
+static unsigned waited_for(const struct fsd *d)
+{
+	return d->busy - d->endless - (d->broken ? d->adopted : 0);
+}
+
+static void interrupt_endless(struct fsd *d)
+{
+	list_for_each(pos, tmp, jobs_all(d)) {
+		struct job *job = list_entry(pos, struct job, all);
+
+		if (run_is_endless(job))
+			run_interrupt(job);
+	}
+}
+
 void lifecycle_stop(struct fsd *d, bool now)
 {
+	unsigned busy = d->busy - d->endless;
+
 	d->draining = d->stopping = true;
 	if (d->broken) /* no other server comes to begin them */
 		list_for_each(pos, tmp, jobs_all(d))
 			run_stop_stranded(list_entry(pos, struct job, all));
-	if (!now && d->busy) {
+	if (!now && busy) {
 		log_info("stopping when %u running job%s ended; queued ones "
-			 "(%u) are run by the next fsd mount", d->busy,
-			 d->busy == 1 ? " has" : "s have",
+			 "(%u) are run by the next fsd mount", busy,
+			 busy == 1 ? " has" : "s have",
 			 d->running - MIN(d->busy, d->running));
+		return;
+	}
+	if (!now && d->endless) {
+		interrupt_endless(d);
 		return;
 	}
 	if (now)
@@ -51,13 +74,6 @@ void lifecycle_stop(struct fsd *d, bool now)
 			run_interrupt(list_entry(pos, struct job, all));
 	if (now || !notify_finish(d))
 		loop_quit(d->loop);
-}
-
-/* Running jobs. Those that go on anyway are nothing to wait for if no others
- * can begin. */
-static unsigned waited_for(const struct fsd *d)
-{
-	return d->busy - (d->broken ? d->adopted : 0);
 }
 
 void lifecycle_hand_over(struct fsd *d, bool now)
@@ -78,6 +94,8 @@ void lifecycle_run_ended(struct fsd *d)
 {
 	if (d->handing_over && !d->stopping && !waited_for(d))
 		loop_quit(d->loop);
+	if (d->stopping && d->endless && d->busy == d->endless)
+		interrupt_endless(d);
 	if (d->stopping && !d->busy && !notify_finish(d))
 		loop_quit(d->loop);
 }

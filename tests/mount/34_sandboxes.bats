@@ -192,6 +192,20 @@ config() {
 	END
 }
 
+# bats test_tags=release
+@test "a server that stops does not wait for a job without a timeout" {
+	mkdir "$S/a"
+	job_start j $'out up\nsleep 20000' '{"sandbox": "a", "timeout": 0}'
+	job_start k $'out up\nsleep 300' '{"sandbox": "a"}'
+	job_follow j up
+	job_follow k up
+	mount_stop USR1
+	mount_start
+	ended k 0 exited
+	ended j 125 interrupted
+	assert_equal "$(ls "$S")" ''
+}
+
 @test "a sandbox ends with the server" {
 	mkdir "$S/a"
 	job_start j $'out up\nsleep 20000' '{"sandbox": "a", "timeout": 0}'
