@@ -34,6 +34,20 @@ static json_t *bad(struct mcp *m, const char *sentence)
 	return NULL;
 }
 
+/* The client knows paths of the machine, and none of the mount. */
+static json_t *failed_at(struct mcp *m, int code, const struct envd_path *path,
+			 const struct err *err)
+{
+	auto_buf struct buf text = { 0 };
+	const char *why = strerror(-code);
+
+	/* a sentence of the mount's own says more than the number */
+	if (*err->text && !strstr(err->text, why))
+		why = err->text;
+	buf_fmt(&text, "path \"%.1000s\": %s", path->path, why);
+	return failed(m, code, text.data ? text.data : why);
+}
+
 static json_t *done(json_t *structured, const char *text, size_t len)
 {
 	json_t *result = json_pack("{s:[o], s:b}", "content",
@@ -211,7 +225,7 @@ json_t *mcp_write_file(struct mcp *m, const json_t *arguments)
 		r = mount_write(&m->gateway->mount, path.mount,
 				bytes.data ? bytes.data : "", bytes.len, &err);
 	if (r < 0)
-		return failed(m, r, err.text);
+		return failed_at(m, r, &path, &err);
 	r = snprintf(text, sizeof(text), "%zu bytes written", bytes.len);
 	return done(NULL, text, (size_t)r);
 }
@@ -286,7 +300,7 @@ json_t *mcp_read_file(struct mcp *m, const json_t *arguments)
 	size = read_part(m, path.mount, offset, image ? IMAGE_MAX : limit, &bytes,
 			 &err);
 	if (size < 0)
-		return failed(m, (int)size, err.text);
+		return failed_at(m, (int)size, &path, &err);
 	image = image && (uint64_t)size <= IMAGE_MAX;
 	if (bytes.len > limit && !image)
 		bytes.len = limit;
@@ -388,7 +402,7 @@ json_t *mcp_list_files(struct mcp *m, const json_t *arguments)
 		       &err);
 	if (r < 0) {
 		json_decref(t.list);
-		return failed(m, r, err.text);
+		return failed_at(m, r, &path, &err);
 	}
 	if (t.cut)
 		buf_fmt(&t.text, "... at most %u are shown\n", LIST_MAX);

@@ -1,0 +1,184 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# fsd gateway: MCP over HTTP and over standard input and output, and RAGFlow's /run.
+
+load ../lib/common
+load ../lib/gateway
+
+setup() { mount_start; }
+teardown() {
+	gateway_done || { mount_done; return 1; }
+	mount_done
+}
+
+# rpc METHOD [PARAMS [CURL OPTION...]] — the reply, then the status.
+rpc() {
+	ask "${@:3}" -d "$(jq -nc --arg m "$1" --argjson p "${2:-{\}}" \
+		'{jsonrpc: "2.0", id: 7, method: $m, params: $p}')" /mcp
+}
+
+# tool NAME ARGUMENTS [META] — the result of a call, as one line of JSON.
+tool() {
+	rpc tools/call "$(jq -nc --arg n "$1" --argjson a "$2" \
+		--argjson m "${3:-{\}}" '{name: $n, arguments: $a, _meta: $m}')" |
+		sed '$d'
+}
+
+META='"io.modelcontextprotocol/protocolVersion": "2026-07-28"'
+META+=', "io.modelcontextprotocol/clientCapabilities": {}'
+MODERN=(-H 'MCP-Protocol-Version: 2026-07-28')
+
+# bats test_tags=smoke
+@test "run_code runs in a fresh machine and gives output, files and the end" {
+	gateway_start
+	run tool run_code '{"code": "out hi\nerr oops\nwrite a/b.txt made\nexit 3"}'
+	assert_equal "$(jq -r '.result.content[] | .text // .resource.text' <<<"$output")" \
+		$'stdout:\nhi\n\nstderr:\noops\n\nmade\n\nended:\nexited, exit code 3'
+	assert_equal "$(jq -c '.result | [.isError, .structuredContent.exit_code,
+		.structuredContent.files[0].path]' <<<"$output")" '[true,3,"a/b.txt"]'
+	run tool run_code '{"code": "show in/x", "files": {"in/x": "given"}}'
+	assert_output --partial 'given'
+	no_jobs
+}
+
+@test "a sandbox keeps what it has, is listed, and ends" {
+	gateway_start
+	tool run_code '{"sandbox": "box", "code": "remember one"}'
+	run tool run_code '{"sandbox": "box", "code": "recall"}'
+	assert_equal "$(jq -c '.result.structuredContent | [.stdout, .state]' \
+		<<<"$output")" '["one\n","kept"]'
+	tool write_file '{"sandbox": "box", "path": "d/x", "content_base64": "aGk="}'
+	run tool read_file '{"sandbox": "box", "path": "/home/user/d/x"}'
+	assert_output --partial '"text":"hi"'
+	run tool list_files '{"sandbox": "box", "depth": 2}'
+	assert_output --partial 'd/x (2 bytes)'
+	run tool read_file '{"sandbox": "box", "path": "none"}'
+	assert_output --partial 'path \"/home/user/none\": No such file'
+	assert_equal "$(jq .result.isError <<<"$output")" true
+	run tool list_sandboxes '{}'
+	assert_output --partial '"name":"box","state":"idle"'
+	tool stop_sandbox '{"sandbox": "box"}'
+	assert_equal "$(ls "$MNT/.fsd/sandboxes")" ''
+}
+
+@test "progress is told while it runs, and the result comes last" {
+	gateway_start
+	run tool run_code '{"code": "out one\nsleep 600\nout two"}' '{"progressToken": 5}'
+	assert_equal "$(grep -c ^data: <<<"$output")" 3
+	assert_line --index 0 --partial '"progressToken":5,"progress":1,"message":"one"'
+	assert_equal "$(tail -n 1 <<<"$output" | cut -c7- | jq .result.isError)" false
+}
+
+@test "each revision has its own rules" {
+	gateway_start
+	run rpc initialize '{"protocolVersion": "2025-03-26"}'
+	assert_output --partial '"protocolVersion":"2025-03-26"'
+	run rpc initialize '{"protocolVersion": "1999-01-01"}'
+	assert_output --partial '"protocolVersion":"2025-11-25"'
+	run rpc ping
+	assert_line --index 0 '{"jsonrpc":"2.0","id":7,"result":{}}'
+	run rpc nothing
+	assert_output --partial '"code":-32601'
+	assert_line 200
+	run rpc tools/list "{\"_meta\": {$META}}" "${MODERN[@]}" -H 'Mcp-Method: tools/list'
+	assert_output --partial '"ttlMs":3600000,"cacheScope":"public","resultType":"complete"'
+	run rpc ping "{\"_meta\": {$META}}" "${MODERN[@]}" -H 'Mcp-Method: ping'
+	assert_output --partial '"code":-32601'
+	assert_line 404
+	run rpc tools/list "{\"_meta\": {$META}}" "${MODERN[@]}" -H 'Mcp-Method: other'
+	assert_output --partial '"code":-32020'
+	assert_line 400
+	run rpc tools/list "{\"_meta\": {${META/2026-07-28/2030-01-01}}}" \
+		-H 'MCP-Protocol-Version: 2030-01-01' -H 'Mcp-Method: tools/list'
+	assert_output --partial '"code":-32022'
+	assert_output --partial '"supported":["2026-07-28"],"requested":"2030-01-01"'
+	run rpc tools/call "{\"name\": \"list_sandboxes\", \"_meta\": {$META}}" "${MODERN[@]}" \
+		-H 'Mcp-Method: tools/call' -H 'Mcp-Name: =?base64?bGlzdF9zYW5kYm94ZXM=?='
+	assert_output --partial 'there is none'
+}
+
+@test "what is no message of the protocol has an error, and arguments are checked" {
+	gateway_start
+	run ask -d '[]' /mcp
+	assert_output --partial '"code":-32600'
+	run ask -d '{' /mcp
+	assert_output --partial '"code":-32700'
+	assert_equal "$(status_of -d '{"jsonrpc": "2.0", "method": "notifications/x"}' /mcp)" 202
+	assert_equal "$(status_of /mcp)" 405
+	assert_equal "$(status_of -H 'Origin: http://evil.example' -d '{}' /mcp)" 403
+	run tool run_code '{"code": 5}'
+	assert_output --partial 'code must be a string'
+	run tool run_code '{}'
+	assert_output --partial 'code is missing'
+	run tool run_code '{"code": "x", "timeout": 601}'
+	assert_output --partial 'timeout must be an integer from 1 to 600'
+	run tool run_code '{"code": "x", "other": 1}'
+	assert_output --partial 'run_code has no argument \"other\"'
+	run tool run_code '{"code": "x", "sandbox": "a/b"}'
+	assert_output --partial 'sandbox must be'
+	run tool none '{}'
+	assert_output --partial 'there is no tool \"none\"'
+}
+
+@test "a client that goes takes its run along" {
+	gateway_start
+	coproc CURL { exec curl -sN -d '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params":
+		{"name": "run_code", "arguments": {"code": "out up\nsleep 600000"},
+		"_meta": {"progressToken": 1}}}' "$URL/mcp" 3>&- 4>&-; }
+	local line pid=$CURL_PID
+	IFS= read -r -t $((20 * SLOW)) line <&"${CURL[0]}"
+	[[ $line == *'"message":"up"'* ]]
+	kill "$pid"
+	no_jobs
+}
+
+@test "fsd mcp speaks a message a line, and its runs end with its input" {
+	run bounded 20 "$FSD" mcp --mount "$MNT" <<-'E'
+		{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
+		{"jsonrpc": "2.0", "method": "notifications/initialized"}
+	E
+	assert_success
+	assert_equal "$(wc -l <<<"$output")" 1
+	assert_output --partial '"id":1,"result":{"protocolVersion":"2025-11-25"'
+	run bounded 20 "$FSD" mcp --mount "$MNT" <<-'E'
+		{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "run_code", "arguments": {"code": "sleep 600000"}}}
+	E
+	assert_success
+	assert_output ''
+	assert_equal "$(ls "$MNT")" ''
+}
+
+# rag CODE [JSON] — the answer of /run.
+rag() {
+	ask -d "$(jq -nc --arg c "$(base64 -w0 <<<"$1")" \
+		"{code_b64: \$c, language: \"python\"} + (${2:-{\}})")" /run | head -n 1
+}
+
+@test "/run: a value, what went wrong and files go as RAGFlow wants them" {
+	gateway_start --run-timeout 4
+	run rag $'out hi\nwrite artifacts/a.png P\nwrite artifacts/b.exe x\nresult {"value": {"a": 1}}'
+	assert_equal "$(jq -c '[.status, .exit_code, .stdout, .result.value, .artifacts[0].name,
+		.artifacts[0].content_b64, .detail]' <<<"$output")" \
+		'["success",0,"hi\n",{"a":1},"a.png","UAo=","b.exe is left out: its type is not one that is given"]'
+	shape() { rag "$@" | jq -c '[.status, .exit_code, .stdout, .resource_limit_type // .runtime_error_type]'; }
+	assert_equal "$(shape $'out x\nexit 4')" '["program_error",4,"","nonzero_exit"]'
+	assert_equal "$(shape 'signal 11')" '["runtime_error",139,"","signalled"]'
+	assert_equal "$(shape oom)" '["resource_limit_exceeded",-137,"","memory"]'
+	assert_equal "$(rag 'sleep 600000' | jq -c '[.exit_code, .resource_limit_type]')" '[-124,"time"]'
+	assert_equal "$(status_of -d '{"code_b64": "eA==", "language": "ruby"}' /run)" 422
+	assert_equal "$(ask /healthz)" $'{"status":"ok"}\n200'
+	no_jobs
+}
+
+@test "/run and nothing else is served without a key by --run-listen" {
+	LISTENS=()
+	printf 'secret-of-16-characters one\n' >"$BATS_TEST_TMPDIR/keys"
+	chmod 600 "$BATS_TEST_TMPDIR/keys"
+	gateway_start --api-key-file "$BATS_TEST_TMPDIR/keys" --run-listen 127.0.0.1:0
+	assert_equal "$(status_of -d '{}' /run)" 401
+	assert_equal "$(status_of -d '{}' /mcp)" 401
+	assert_equal "$(status_of -H 'Authorization: Bearer secret-of-16-characters' -d '{}' /run)" 422
+	URL=${LISTENS[1]}
+	assert_equal "$(status_of -d '{}' /run)" 422
+	assert_equal "$(status_of -d '{}' /mcp)" 404
+}
