@@ -462,24 +462,49 @@ static int cover(const char *path, enum cover how)
 	return r ? -errno : 0;
 }
 
-int mounts_fit(uint64_t memory, struct err *err)
+struct share_row {
+	const char *path;
+	unsigned long flags;
+	unsigned part; /* of the memory: one in so many */
+};
+
+static int give_shares(const struct share_row *rows, size_t count,
+		       uint64_t memory, struct err *err)
 {
-	static const struct {
-		const char *path;
-		unsigned long flags;
-	} half[] = {{"/tmp", MS_NOSUID | MS_NODEV},
-		    {"/dev/shm", MS_NOSUID | MS_NODEV | MS_NOEXEC}};
 	char size[40];
 
-	if (memory / 2 <= 480ull << 20)
-		return 0;
-	snprintf(size, sizeof(size), "size=%" PRIu64 "k", memory / 2 >> 10);
-	for (size_t i = 0; i < ARRAY_SIZE(half); i++)
-		if (mount(NULL, half[i].path, NULL,
-			  MS_REMOUNT | half[i].flags, size))
+	for (size_t i = 0; i < count; i++) {
+		snprintf(size, sizeof(size), "size=%" PRIu64 "k",
+			 memory / rows[i].part >> 10);
+		if (mount(NULL, rows[i].path, NULL, MS_REMOUNT | rows[i].flags,
+			  size))
 			return err_sys(err, -errno, "cannot give %s %s",
-				       half[i].path, size);
+				       rows[i].path, size);
+	}
 	return 0;
+}
+
+int mounts_fit(uint64_t memory, struct err *err)
+{
+	static const struct share_row half[] = {
+		{"/tmp", MS_NOSUID | MS_NODEV, 2},
+		{"/dev/shm", MS_NOSUID | MS_NODEV | MS_NOEXEC, 2},
+	};
+
+	return memory / 2 <= 480ull << 20
+		       ? 0
+		       : give_shares(half, ARRAY_SIZE(half), memory, err);
+}
+
+int mounts_share(uint64_t memory, struct err *err)
+{
+	static const struct share_row rows[] = {
+		{HOME, MS_NOSUID | MS_NODEV, 2},
+		{"/tmp", MS_NOSUID | MS_NODEV, 4},
+		{"/dev/shm", MS_NOSUID | MS_NODEV | MS_NOEXEC, 8},
+	};
+
+	return give_shares(rows, ARRAY_SIZE(rows), memory, err);
 }
 
 bool mounts_close_home(void)

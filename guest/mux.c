@@ -90,7 +90,7 @@ int mux_open(struct agent *a, const struct frame *frame, struct err *err)
 		return err_sys(err, -errno, "cannot open /");
 	r = clone_set_time(m->share.realtime_ns, now, err);
 	if (!r)
-		r = mounts_fit(m->share.memory_bytes, err);
+		r = mounts_share(m->share.memory_bytes, err);
 	if (!r)
 		r = share_open(&m->share, err);
 	if (!r)
