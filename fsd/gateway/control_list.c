@@ -228,7 +228,9 @@ void get_sandboxes(struct request *r)
 	if (take_queries(&call, &limit)) {
 		code = mount_list(&r->gateway->mount, SANDBOXES, look_at, &call,
 				  &err);
-		qsort(call.item, call.count, sizeof(*call.item), by_time);
+		if (call.count)
+			qsort(call.item, call.count, sizeof(*call.item),
+			      by_time);
 		if (code < 0)
 			reply_failure(r, code, err.text);
 		else

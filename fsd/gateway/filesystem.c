@@ -236,7 +236,8 @@ static int list(struct request *r, const char *path, unsigned depth,
 	if (code == -E2BIG)
 		code = err_set(err, -EDQUOT, "there are more than %u entries",
 			       ENTRIES_MAX);
-	qsort(names.item, names.count, sizeof(*names.item), by_bytes);
+	if (names.count)
+		qsort(names.item, names.count, sizeof(*names.item), by_bytes);
 	for (size_t i = 0; code == 0 && i < names.count; i++)
 		code = list_one(r, strcmp(p.path, "/") ? p.path : "",
 				names.item[i], depth, entries, err);
