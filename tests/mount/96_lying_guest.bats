@@ -5,8 +5,6 @@
 # holds for all: its job ends within a bound with a reason, others run on, and
 # the daemon is none the worse.
 
-# bats file_tags=release
-
 load ../lib/common
 
 setup() {
@@ -33,7 +31,8 @@ unmoved() {
 
 # told GROUP [KIB] — its cases, once to come to the full size, then again: the daemon
 # holds nothing of them (KIB: what the C library keeps at most). A daemon with
-# sanitizers is told them once: what it holds is not measured.
+# sanitizers is told them once: what it holds is not measured. Tests of this have
+# the tag release, others measure nothing.
 told() {
 	local fds rss
 
@@ -58,26 +57,32 @@ told() {
 	unmoved
 }
 
+# bats test_tags=release
 @test "frames with a wrong version, type or length" {
 	told headers
 }
 
+# bats test_tags=release
 @test "frames whose payload is not what it should be" {
 	told payloads
 }
 
+# bats test_tags=release
 @test "frames in the wrong order" {
 	told order
 }
 
+# bats test_tags=release
 @test "output names that lead elsewhere, or that no file may have" {
 	told paths
 }
 
+# bats test_tags=release
 @test "output that is neither a file nor a directory, or has special rights" {
 	told kinds
 }
 
+# bats test_tags=release
 @test "output whose size is not what was announced" {
 	told sizes
 }
@@ -93,30 +98,37 @@ told() {
 	unmoved
 }
 
+# bats test_tags=release
 @test "figures that cannot be" {
 	told figures
 }
 
+# bats test_tags=release
 @test "values that are no JSON, forged, or made to take memory" {
 	told results 131072
 }
 
+# bats test_tags=release
 @test "more of everything than the limits allow" {
 	told floods
 }
 
+# bats test_tags=release
 @test "a wire that is closed at any moment" {
 	told closing
 }
 
+# bats test_tags=release
 @test "a guest that never answers, or so slowly that it makes no difference" {
 	told waiting
 }
 
+# bats test_tags=release
 @test "frames before the inputs were sent" {
 	told early
 }
 
+# bats test_tags=release
 @test "a session's machine between two steps" {
 	told steps
 	rmdir "$MNT"/.fsd/sessions/*
