@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # Environments: a machine that has more than the image, from layers that the test
-# makes by hand. Each environment costs the making of one template.
+# makes by hand. Each environment that has a job costs the making of one template:
+# these have one with two layers, 27_env_warm.bats has one with one.
 
 load ../lib/qemu
 load ../lib/environment
@@ -22,10 +23,11 @@ DIST=usr/local/lib/python3.13/dist-packages
 # What a package of each kind leaves, and names that the image has.
 make_data() {
 	local tree=$BATS_FILE_TMPDIR/data name
-	mkdir -p "$tree/$DIST/layered" "$tree/usr/local/bin" \
+	mkdir -p "$tree/$DIST/layered" "$tree/$DIST/hidden" "$tree/usr/local/bin" \
 		"$tree/node_modules/layered" "$tree/usr/sbin" "$tree/lib64" \
 		"$tree/usr/lib/fsd/runners/python"
 	echo 'WHO = "a Python package"' >"$tree/$DIST/layered/__init__.py"
+	echo 'WHO = "hidden by the child"' >"$tree/$DIST/hidden/__init__.py"
 	printf '#!/bin/sh\necho a program\n' >"$tree/usr/local/bin/layered"
 	chmod 755 "$tree/usr/local/bin/layered"
 	echo 'module.exports = "a Node package"' \
@@ -35,16 +37,16 @@ make_data() {
 		printf '#!/bin/sh\nexit 9\n' >"$tree/$name"
 		chmod 755 "$tree/$name"
 	done
-	environment_make data "$tree" '{"env": {"LAYERED": "by the recipe"}}'
+	environment_make data "$tree"
 }
 
 # A layer in front of that one, which hides one of its files.
 make_child() {
 	local tree=$BATS_FILE_TMPDIR/child
-	mkdir -p "$tree/$DIST/layered" "$tree/$DIST/child"
-	echo 'WHO = "the child"' >"$tree/$DIST/layered/__init__.py"
+	mkdir -p "$tree/$DIST/hidden" "$tree/$DIST/child"
+	echo 'WHO = "the child"' >"$tree/$DIST/hidden/__init__.py"
 	echo 'WHO = "its own"' >"$tree/$DIST/child/__init__.py"
-	environment_make child "$tree" '{}' data
+	environment_make child "$tree" '{"env": {"LAYERED": "by the recipe"}}' data
 }
 
 # One that is not what its manifest says.
@@ -56,8 +58,8 @@ make_flipped() {
 	printf 'x' | dd of="$layer" bs=1 seek=200 conv=notrunc status=none
 }
 
-@test "environment: a job has the packages and programs of its layer" {
-	prog code.sh '{"environment": "data"}' <<-'END'
+@test "environment: a job has the packages and programs of its layers" {
+	prog code.sh '{"environment": "child"}' <<-'END'
 		layered
 		python3 -c 'import layered; print(layered.WHO)'
 		node -e 'console.log(require("layered"))'
@@ -67,15 +69,15 @@ make_flipped() {
 a Python package
 a Node package
 by the recipe'
-	result_is "$J" .environment.name data
+	result_is "$J" .environment.name child
 	result_is "$J" '.environment.id == "'"$(basename "$(readlink \
-		"$ENVIRONMENTS/names/data")")"'"' true
-	prog code.py '{"environment": "data"}' <<-'END'
+		"$ENVIRONMENTS/names/child")")"'"' true
+	prog code.py '{"environment": "child"}' <<-'END'
 		import layered, os
 		print(layered.WHO, os.environ["LAYERED"])
 	END
 	ok 'a Python package by the recipe'
-	prog code.mjs '{"environment": "data", "env": {"LAYERED": "by the job"}}' <<-'END'
+	prog code.mjs '{"environment": "child", "env": {"LAYERED": "by the job"}}' <<-'END'
 		import who from 'layered';
 		console.log(who, process.env.LAYERED);
 	END
@@ -83,7 +85,7 @@ by the recipe'
 }
 
 @test "environment: a layer replaces no file of the image" {
-	prog code.sh '{"environment": "data"}' <<-'END'
+	prog code.sh '{"environment": "child"}' <<-'END'
 		for name in /usr/sbin/fsd-init /lib64/ld-linux-x86-64.so.2 \
 			/usr/lib/fsd/runners/python/call.py; do
 			head -c 40 "$name" | grep -q 'exit 9' && echo "$name"
@@ -91,7 +93,7 @@ by the recipe'
 		touch /usr/local/bin/mine 2>&1 | sed 's/.*: //'
 	END
 	ok 'Permission denied'
-	prog code.py '{"environment": "data", "mode": "call", "input": 2}' <<-'END'
+	prog code.py '{"environment": "child", "mode": "call", "input": 2}' <<-'END'
 		def main(n):
 		    return n + 1
 	END
@@ -108,8 +110,8 @@ by the recipe'
 
 @test "environment: a child's layer lies before its parent's" {
 	prog code.py '{"environment": "child"}' <<-'END'
-		import child, layered, shutil
-		print(child.WHO, layered.WHO, shutil.which("layered"))
+		import child, hidden, shutil
+		print(child.WHO, hidden.WHO, shutil.which("layered"))
 	END
 	ok 'its own the child /usr/local/bin/layered'
 }
