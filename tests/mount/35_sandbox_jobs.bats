@@ -269,6 +269,8 @@ job() {
 
 # bats test_tags=release
 @test "a hundred sandboxes at once" {
+	echo '100000 100000' >"$BATS_TEST_TMPDIR/memory" # of which each is promised 384
+	export FSD_FAKE_MEMORY=$BATS_TEST_TMPDIR/memory
 	mount_start --max-machines 110
 	/usr/bin/python3 -I -S - "$MNT" <<-'END'
 		import os, sys
