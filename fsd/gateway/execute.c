@@ -15,6 +15,8 @@
 #include "layout/base/cleanup.h"
 
 #define KEEPALIVE_MS 5000u
+#define HOLD_MS 100u     /* so long stderr may turn out to be an error's words */
+#define HOLD_MAX (64u << 10)
 #define PATIENCE_MS 5000u /* after an interrupt, when the client has gone */
 
 struct execution {
@@ -28,6 +30,9 @@ struct execution {
 	atomic_bool restarted;
 	uint64_t count;          /* of executions in its context */
 	char *message;           /* of an `error` event; owned */
+	struct buf held;         /* of stderr: it may be the error's own words */
+	char held_time[40];
+	struct reactor_timer flush;
 	struct buf tail;         /* a worker makes it, the loop sends it */
 	bool cut;                /* the sandbox has ended */
 	bool fresh;              /* the sandbox was made for this, and goes with it */
@@ -72,6 +77,7 @@ static void free_execution(struct execution *x)
 	pthread_mutex_unlock(&running.lock);
 	sandbox_free(x->sandbox);
 	buf_done(&x->tail);
+	buf_done(&x->held);
 	free(x->message);
 	free(x);
 }
@@ -109,15 +115,61 @@ static void send_count(struct execution *x)
 	send(x, &line);
 }
 
+/* What is held of stderr, as a line: len bytes of it. */
+static void put_held(struct execution *x, size_t len, struct buf *out)
+{
+	auto_json json_t *event =
+		json_pack("{s:o, s:s}", "data",
+			  text_string(x->held.data ? x->held.data : "", len),
+			  "time", x->held_time);
+
+	if (len)
+		cell_output(out, "stderr", event);
+	buf_clear(&x->held);
+}
+
+static void flush_held(struct execution *x)
+{
+	auto_buf struct buf line = { 0 };
+
+	reactor_timer_stop(&x->flush);
+	put_held(x, x->held.len, &line);
+	send(x, &line);
+}
+
+static void on_flush(struct reactor_timer *timer)
+{
+	flush_held(container_of(timer, struct execution, flush));
+}
+
+static void hold_stderr(struct execution *x, const json_t *event)
+{
+	json_t *data = json_object_get(event, "data");
+	const char *time = text_member(event, "time");
+
+	buf_add(&x->held, json_string_value(data), json_string_length(data));
+	snprintf(x->held_time, sizeof(x->held_time), "%s", time ? time : "");
+	x->flush.fn = on_flush;
+	if (x->held.len > HOLD_MAX)
+		flush_held(x);
+	else if (!x->flush.node.next || list_empty(&x->flush.node))
+		reactor_timer_set(&x->gateway->reactor, &x->flush, HOLD_MS);
+}
+
 static void on_event(void *arg, const char *name, json_t *event)
 {
 	struct execution *x = arg;
 	auto_buf struct buf line = { 0 };
 	const char *text;
 
-	if (!strcmp(name, "stdout") || !strcmp(name, "stderr")) {
+	if (!strcmp(name, "stderr") && json_object_get(event, "data")) {
+		hold_stderr(x, event);
+	} else if (!strcmp(name, "stdout") || !strcmp(name, "stderr")) {
+		flush_held(x);
 		cell_output(&line, name, event);
 		send(x, &line);
+	} else if (!strcmp(name, "result")) {
+		reactor_timer_stop(&x->flush); /* the rest is the worker's */
 	} else if (!strcmp(name, "state")) {
 		text = text_member(event, "state");
 		if (text && !strcmp(text, "running"))
@@ -144,7 +196,14 @@ static void on_over(void *arg, int error)
 {
 	struct execution *x = arg;
 
-	(void)error; /* then the tail has the sentence, or it is cut */
+	reactor_timer_stop(&x->flush);
+	if (error < 0 && x->message) { /* it was refused behind its start */
+		struct cell_end end = { .message = x->message };
+
+		cell_lines(&x->tail, NULL, &end);
+	} else if (error < 0) {
+		x->cut = true;
+	}
 	if (x->request && x->cut) {
 		stream_cut(x->request);
 	} else if (x->request) {
@@ -209,6 +268,17 @@ static bool may_be_of_sandbox(const json_t *result)
 	       !strcmp(status, "failed") || !strcmp(status, "interrupted");
 }
 
+/* Bytes of what is held that are the program's. */
+static size_t own_stderr(const struct execution *x, const json_t *result)
+{
+	const char *traceback =
+		text_member(json_object_get(result, "error"), "traceback");
+
+	return traceback && x->held.len
+		       ? cell_own(x->held.data, x->held.len, traceback)
+		       : x->held.len;
+}
+
 static void on_result(void *arg, json_t *result)
 {
 	struct execution *x = arg;
@@ -226,6 +296,7 @@ static void on_result(void *arg, json_t *result)
 		return;
 	}
 	x->tail.cap = 128u << 20;
+	put_held(x, own_stderr(x, result), &x->tail);
 	cell_lines(&x->tail, result, &end);
 }
 

@@ -57,7 +57,7 @@ void process_signal(struct request *r)
 {
 	static const struct {
 		const char *name, *verb;
-	} signals[] = { { "SIGNAL_SIGKILL", "signal KILL" },
+	} signals[] = { { "SIGNAL_SIGKILL", "kill" }, /* before it began, too */
 			{ "SIGNAL_SIGTERM", "signal TERM" } };
 	auto_json json_t *body = NULL;
 	const char *name, *verb = NULL;

@@ -101,6 +101,20 @@ static void test_output(void)
 	       "\"timestamp\":\"T\"}\n", "bytes that are no UTF-8");
 }
 
+static void test_own(void)
+{
+	static const char python[] = "mine\nTraceback:\n  x\nE: 1\n";
+	static const char node[] = "mine\n/home/user/code.js:12\nf()\n^\n\nError: x\n"
+				   "    at f\n\nNode.js v20\n";
+
+	is_int(cell_own(python, strlen(python), "Traceback:\n  x\nE: 1\n"), 5,
+	       "Python's words of an error are not the program's");
+	is_int(cell_own(node, strlen(node), "Error: x\n    at f"), 5,
+	       "nor are Node's, with the place before them");
+	is_int(cell_own("mine\n", 5, "E"), 5, "all else is");
+	is_int(cell_own("mine\n", 5, ""), 5, "without a traceback, too");
+}
+
 static void test_base64(void)
 {
 	static const char *const good[][2] = {
@@ -140,6 +154,7 @@ int main(void)
 	test_results();
 	test_ends();
 	test_output();
+	test_own();
 	test_base64();
 	test_times();
 	return done_testing();
