@@ -101,7 +101,7 @@ begin() {
 @test "the first Python step of a sandbox has the interpreter that waited" {
 	in_sandbox code.py '"session": "a"' <<<'print(1)'
 	ok 1
-	result_is "$J" .interpreter warm
+	result_is "$J" .environment.warm true
 	in_sandbox code.py '"session": "b"' <<<'print(2)'
 	ok 2
 }
