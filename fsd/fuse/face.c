@@ -418,7 +418,8 @@ static const char readme[] =
 	"never hangs.\n"
 	".fsd/health says whether jobs can run, .fsd/last_error why your last "
 	"write\nfailed, .fsd/templates what can be run, .fsd/sessions which "
-	"sessions live\n(rmdir ends one). More: man jobtree.\n";
+	"sessions live\n(rmdir ends one), .fsd/sandboxes machines that jobs "
+	"share (mkdir makes one). More: man jobtree.\n";
 
 static void text_health(struct fsd *d, struct buf *out)
 {
