@@ -15,10 +15,10 @@
 
 #define NS_PER_MS 1000000ull
 #define NS_PER_TICK 10000000ull /* of /proc: USER_HZ */
-#define LOOKS 2
-#define LOOK_MS 40
-#define BEFORE_MS 60 /* so long a fork may take, */
-#define AFTER_MS 30  /* and so long it may be until one begins */
+#define LOOKS 5       /* each after twice the time, */
+#define LOOK_MS 40    /* and the first one after this */
+#define BEFORE_MS 200 /* so long a fork may take on a busy host, */
+#define AFTER_MS 500  /* and so long it may be until one begins */
 
 static uint64_t since_boot(void)
 {
@@ -76,7 +76,8 @@ void interrupt_look(struct interrupt *i, const struct runner *shell)
 	long group = 0;
 
 	i->looks--;
-	i->next = i->looks ? sys_now() + 2 * LOOK_MS * NS_PER_MS : 0;
+	i->next = i->looks ? sys_now() + (LOOK_MS * NS_PER_MS
+					  << (LOOKS - i->looks)) : 0;
 	if (!shell->pid ||
 	    sys_get(shell->cgroup.fd[CGROUP_PROCS], text, sizeof(text)))
 		return;

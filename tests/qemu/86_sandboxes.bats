@@ -154,3 +154,26 @@ PY
 	job_wait "$J" 60 >/dev/null
 	stdout_is "$J" went
 }
+
+@test "an interrupt ends a step of each language, and what was there before stays" {
+	local s file begin loop show
+	for s in py js sh; do
+		file=code.$s
+		case $s in
+		py) begin='x = 7' show='print(x)'
+			loop=$'print("up", flush=True)\nwhile True: pass' ;;
+		js) begin='let x = 7' show='console.log(x)'
+			loop=$'console.log("up"); for (;;);' ;;
+		sh) begin='x=7' show='echo $x'
+			loop=$'echo up; sleep 1000; echo no' ;;
+		esac
+		in_sandbox "$file" "\"session\": \"$s\"" <<<"$begin"
+		begin "$file" "\"session\": \"$s\"" <<<"$loop"
+		job_follow "$J" up
+		echo interrupt >"$MNT/$J/ctl"
+		job_wait "$J" "$JOB_SECONDS" >/dev/null
+		ended "$J" 130 exited
+		in_sandbox "$file" "\"session\": \"$s\"" <<<"$show"
+		ok 7
+	done
+}
