@@ -119,9 +119,11 @@ static void look_work(void *arg, const atomic_bool *cancel)
 	if (t->result == 0 && t->cls.environment && !t->layers_checked) {
 		t->result = environment_verify(t->cls.environment, cancel,
 					       &t->result_err);
-		if (t->result == -EBADMSG)
+		if (t->result == -EBADMSG) {
 			err_wrap(&t->result_err, "environment %s is damaged",
 				 t->cls.environment->name);
+			t->result = -EIO; /* no boot mends that */
+		}
 		t->layers_checked = t->result == 0;
 	}
 	/* A bad image is worse than a bad template: it cannot be mended. */
