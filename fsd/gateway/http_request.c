@@ -397,7 +397,7 @@ enum MHD_Result request_access(struct request *r, const char *method,
 void request_client_gone(struct request *r)
 {
 	/* a worker that has it hears of it when it is done */
-	if (r->ops && !r->handed)
+	if (!r->handed && r->ops)
 		answer_gone(r);
 }
 
