@@ -2,18 +2,15 @@
 /*
  * fsd gateway and fsd mcp: find the mount and become fsd-gateway, a program of its own
  * that lies beside this one. So the daemon links no HTTP. fsd mcp makes a private mount
- * if there is none; then it stays, and ends the mount behind the program.
+ * if there is none.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "commands.h"
@@ -74,69 +71,35 @@ int command_gateway(int argc, char **argv)
 
 /* --- fsd mcp ---------------------------------------------------------------------- */
 
-static int catch_signals(void)
+/*
+ * Makes a private mount and becomes the program. The mount's holder is a child of this
+ * process and ends with it, so it needs nothing more. The mount is in a namespace of its
+ * holder: the program gets it as a descriptor.
+ */
+static int serve_private(char *program, char **argv, int count)
 {
-	sigset_t set;
+	struct private_mount own = PRIVATE_NONE;
+	char mnt[48];
+	sigset_t set, old;
+	int signals, r;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC);
-}
-
-/* In the child. The mount is in a namespace of its holder, so it goes as what is open. */
-static _Noreturn void become(char *program, char **argv, int count, int root)
-{
-	char mnt[48];
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	snprintf(mnt, sizeof(mnt), "/proc/self/fd/%d", root);
-	argv[count - 1] = mnt;
-	spawn_reset_signals();
-	fcntl(root, F_SETFD, 0);
-	execv(program, argv);
-	_exit(127);
-}
-
-/* Waits for the program's end; what ends this process ends it. Returns its status. */
-static int wait_for(pid_t pid, int signals)
-{
-	struct signalfd_siginfo info;
-	int status;
-
-	for (;;) {
-		ssize_t n = read(signals, &info, sizeof(info));
-
-		if (n == (ssize_t)sizeof(info) && info.ssi_signo != SIGCHLD)
-			kill(pid, SIGTERM);
-		else if (n < 0 && errno != EINTR)
-			return 1;
-		if (waitpid(pid, &status, WNOHANG) == pid)
-			break;
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static int serve_private(char *program, char **argv, int count)
-{
-	struct private_mount own = PRIVATE_NONE;
-	int signals = catch_signals(), r;
-	pid_t pid;
-
+	sigprocmask(SIG_BLOCK, &set, &old);
+	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	r = private_start(&own, signals);
 	if (r == 0) {
-		pid = fork();
-		if (pid == 0)
-			become(program, argv, count, own.root);
-		r = pid < 0 ? complain("mcp", 1, "%s", strerror(errno))
-			    : wait_for(pid, signals);
+		snprintf(mnt, sizeof(mnt), "/proc/self/fd/%d", own.root);
+		argv[count - 1] = mnt;
+		fcntl(own.root, F_SETFD, 0);
+		sigprocmask(SIG_SETMASK, &old, NULL);
+		execv(program, argv);
+		r = complain("mcp", 1, "%s: %s", program, strerror(errno));
 	}
 	fd_close(&own.root);
+	fd_close(&signals);
 	private_stop(&own);
-	close(signals);
 	return r;
 }
 

@@ -59,11 +59,9 @@ static void fill_exit(const struct run *run, struct job_result *res)
 
 	res->exit_code = status_exit_code(res->status, e->value);
 	res->program_exit_code = -1;
-	if (!run->ended)
-		return;
-	if (e->kind == WIRE_EXIT_SIGNAL)
+	if (run->ended && e->kind == WIRE_EXIT_SIGNAL)
 		res->signal = e->value;
-	if (e->kind == WIRE_EXIT_CODE)
+	if (run->ended && e->kind == WIRE_EXIT_CODE)
 		res->program_exit_code = (int)e->value;
 }
 
@@ -427,9 +425,8 @@ static void end_run(struct job *job, struct run *run)
 		job->hidden |= 1u << JOB_ROW_RESULT;
 		job_keep(job);
 	}
-	job_ended(job, failed || res->status == STATUS_CANCELLED ? EV_FAIL
-							       : EV_END,
-		  end->meta.changed_ns);
+	failed = failed || res->status == STATUS_CANCELLED;
+	job_ended(job, failed ? EV_FAIL : EV_END, end->meta.changed_ns);
 }
 
 /* Its end came before it was known that its output is not kept. */
@@ -439,8 +436,7 @@ static void fill_lost(struct run *run)
 
 	if (res->status == STATUS_FAILED)
 		return;
-	snprintf(run->end.message, sizeof(run->end.message), "%s",
-		 "the output could not be kept on the host");
+	strcpy(run->end.message, "the output could not be kept on the host");
 	res->message = run->end.message;
 	res->status = STATUS_FAILED;
 	res->exit_code = status_exit_code(STATUS_FAILED, 0);

@@ -191,6 +191,8 @@ check_static() {
 		--inline-suppr --suppressions-list=tests/run/cppcheck.txt \
 		--cppcheck-build-dir=build/cppcheck -j"$(nproc)" \
 		-I. -D_GNU_SOURCE -DFSD_BACKEND=vm_backend_qemu \
+		'-Djson_object_foreach(o,k,v)=for(;(k=json_key(o,&v));)' \
+		'-Djson_array_foreach(a,i,v)=for(i=0;(v=json_array_get(a,i));i++)' \
 		--template='{file}:{line}: {id}: {message}' \
 		"${list[@]}" 2>&1)"
 }
