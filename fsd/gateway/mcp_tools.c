@@ -96,7 +96,7 @@ static const struct tool tools[] = {
 	  false, true, { SANDBOX(true) }, .fn = mcp_stop_sandbox },
 	{ "list_sandboxes", "List sandboxes",
 	  "Returns your sandboxes: name, state, and until when they live.",
-	  true, false, { { NULL } }, .fn = mcp_list_sandboxes },
+	  true, false, { { .name = NULL } }, .fn = mcp_list_sandboxes },
 };
 
 /* --- the list ---------------------------------------------------------------------- */

@@ -11,7 +11,10 @@ state=${FSD_STATE:-build/state}
 demo=tests/demo
 mnt=$(mktemp -d "${TMPDIR:-/tmp}/fsd-demo.XXXXXX")
 
+gateway=
 finish() {
+	[ -z "$gateway" ] || kill "$gateway" || true
+	rm -f "$mnt.words"
 	if mountpoint -q "$mnt"; then
 		"$fsd" umount --now "$mnt" || true
 	fi
@@ -89,6 +92,27 @@ job awk hello.awk code '{}'
 say "the tree"
 do_it "ls -l $mnt/python $mnt/python/output"
 do_it "rm -r $mnt/python $mnt/javascript $mnt/typescript $mnt/bash $mnt/awk"
+
+say "the gateway: E2B's protocol, MCP and RAGFlow in front of the mount"
+mkfifo "$mnt.words"
+"$fsd" gateway --mount "$mnt" --listen 127.0.0.1:0 2>"$mnt.words" &
+gateway=$!
+exec 4<"$mnt.words"
+rm "$mnt.words"
+url=
+while IFS= read -r -t 20 line <&4; do
+	case $line in
+	*' listening on '*) url=http://${line##*listening on } ;;
+	*' ready: '*) break ;;
+	esac
+done
+do_it "python3 $demo/e2b.py $url"
+kill "$gateway"
+wait "$gateway"
+gateway=
+exec 4<&-
+echo "It has ended. To start it again, with its dashboard at http://127.0.0.1:3000/ui:"
+echo "  $fsd mount --daemon --state $state ~/jobs && $fsd gateway --mount ~/jobs"
 
 say "unmount"
 do_it "$fsd umount $mnt"
