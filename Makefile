@@ -90,7 +90,8 @@ VM     := guest/wire.c guest/wire_fs.c \
 CLIENT := $(wildcard $(CLIENTS:%=fsd/%/*.c))
 FSD    := $(wildcard fsd/*.c $(ROOMS:%=fsd/%/*.c)) $(CLIENT)
 # A program of its own, so that the daemon links no HTTP.
-GATEWAY := $(wildcard fsd/gateway/*.c)
+UI_PAGE := build/gateway/ui_page.c
+GATEWAY := $(sort $(wildcard fsd/gateway/*.c) $(UI_PAGE))
 GUEST  := $(wildcard guest/*.c) layout/base/err.c layout/base/buf.c \
 	layout/base/proc_status.c layout/env.c
 # The daemon's files that name the machines' backend: compiled once for each.
@@ -139,6 +140,12 @@ $(O)/bin/fsd: $(COMMON) $(patsubst %.c,$(O)/%.qemu.o,$(CHOICE))
 $(O)/bin/fsd-fake: $(COMMON) $(call objects,$(FAKE)) \
 		$(patsubst %.c,$(O)/%.fake.o,$(CHOICE))
 	$(link)
+
+# The dashboard's page, and the sums that its browser checks it by.
+$(UI_PAGE): $(wildcard fsd/gateway/ui/*)
+	$(call say,PACK  $@)
+	$(Q)mkdir -p $(@D)
+	$(Q)/usr/bin/python3 -B fsd/gateway/ui/pack.py $@
 
 $(O)/bin/fsd-gateway: $(call objects,$(GATEWAY) $(LAYOUT) vm/os/rights.c)
 	$(call say,LINK  $@)

@@ -464,6 +464,8 @@ void post_execute(struct request *r)
 	r->state = x;
 	reply_stream(r, 200, "application/json", SIZE_UNKNOWN, &stream_ops);
 	job = (struct follow_job){ .name = x->job, .config = config,
+				   .owner = text_member(x->sandbox->meta,
+							"owner"),
 				   .ops = &follow_ops, .arg = x };
 	code = follow_start(r->gateway, &job, &x->follow, &err);
 	if (code == 0)

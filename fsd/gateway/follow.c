@@ -14,10 +14,12 @@
 
 #include "layout/base/cleanup.h"
 #include "layout/limits.h"
+#include "ui.h"
 
 struct follow {
 	struct gateway *gateway;
 	char name[64];
+	char owner[KEY_OWNER];
 	const struct follow_ops *ops;
 	void *arg;
 	struct watch *watch;
@@ -43,13 +45,14 @@ const char *follow_name(const struct follow *f)
 	return f->name;
 }
 
-int follow_new_name(const char *sandbox, char room[64])
+int follow_new_name(const char *part, char room[64])
 {
-	char part[17];
-	int r = text_random(part, sizeof(part) - 1);
+	bool has_part = part && *part;
+	char digits[17];
+	int r = text_random(digits, sizeof(digits) - 1);
 
-	snprintf(room, 64, "gw.%s%s%s", sandbox ? sandbox : "",
-		 sandbox ? "." : "", part);
+	snprintf(room, 64, "gw.%s%s%s", has_part ? part : "",
+		 has_part ? "." : "", digits);
 	return r;
 }
 
@@ -88,6 +91,7 @@ static void put(struct follow *f, void (*run)(struct crew_work *),
 static void say_over(struct follow *f)
 {
 	reactor_timer_stop(&f->patience);
+	ui_ran(f->gateway, f->name, f->owner, f->result);
 	f->ops->over(f->arg, f->error);
 	put(f, remove_job, removed);
 }
@@ -261,6 +265,7 @@ static int watch_job(struct gateway *g, const struct follow_job *job, int fd,
 	}
 	f->gateway = g;
 	snprintf(f->name, sizeof(f->name), "%s", job->name);
+	snprintf(f->owner, sizeof(f->owner), "%s", job->owner ? job->owner : "");
 	f->ops = job->ops;
 	f->arg = job->arg;
 	f->keep = job->keep;

@@ -25,6 +25,7 @@ struct follow_job {
 	json_t *config;  /* with "code" or "command" */
 	const char *dir; /* a directory that it has at its start, or NULL */
 	json_t *files;   /* what it has beside the program: text by path, or NULL */
+	const char *owner; /* for the dashboard; NULL: none */
 	bool hold;       /* it goes with the gateway */
 	bool keep;       /* it is not removed at its end */
 	const struct follow_ops *ops;
@@ -55,7 +56,8 @@ void follow_leave(struct follow *f);
 /* So many bytes of its output wait for a client. */
 void follow_waiting(struct follow *f, size_t bytes);
 
-/* "gw.H.HEX", or "gw.HEX" without a sandbox, into room. */
-int follow_new_name(const char *sandbox, char room[64]);
+/* "gw.PART.HEX" into room; part: the sandbox's name, or the owner of a run without one.
+ * "gw.HEX" if it is "" or NULL. */
+int follow_new_name(const char *part, char room[64]);
 
 #endif

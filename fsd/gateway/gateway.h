@@ -20,6 +20,7 @@ struct gateway {
 	struct crew crew;
 	struct watcher watcher;
 	struct http http;
+	struct ui *ui; /* the dashboard */
 	bool stopping; /* SIGTERM came */
 	int64_t started_ms;
 };

@@ -21,6 +21,7 @@
 #include "layout/base/log.h"
 #include "restrain.h"
 #include "routes.h"
+#include "ui.h"
 
 static int complain(int code, const char *text)
 {
@@ -178,7 +179,11 @@ static int begin(struct gateway *g, struct err *err)
 	if (r < 0)
 		return err_sys(err, r, "starting threads");
 	g->started_ms = text_now_ms();
-	return g->options.stdio ? 0 : http_start(g, err);
+	if (g->options.stdio)
+		return 0;
+	if (g->options.ui && ui_open(g) < 0)
+		return err_set(err, -ENOMEM, "no memory for the dashboard");
+	return http_start(g, err);
 }
 
 /* --- its life --------------------------------------------------------------------- */
@@ -295,6 +300,7 @@ static int run(struct gateway *g)
 	if (!g->options.stdio)
 		http_stop(g);
 	crew_close(&g->crew);
+	ui_close(g);
 	watcher_close(&g->watcher);
 	reactor_close(&g->reactor);
 	keys_done(&g->keys);

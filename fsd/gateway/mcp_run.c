@@ -203,10 +203,10 @@ static enum mcp_state begin(struct mcp *m, json_t *config, json_t *files,
 	call->gateway = m->gateway;
 	call->sandbox = sandbox;
 	m->call = call;
-	follow_new_name(NULL, call->job);
+	follow_new_name(sandbox ? NULL : m->caller.owner, call->job);
 	r = follow_start(m->gateway, &(struct follow_job){
 		.name = call->job, .config = config, .files = files,
-		.hold = !sandbox, .ops = &follow_ops, .arg = call },
+		.owner = m->caller.owner, .hold = !sandbox, .ops = &follow_ops, .arg = call },
 		&call->follow, &err);
 	if (r == 0)
 		return MCP_RUNS;

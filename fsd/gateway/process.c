@@ -341,6 +341,8 @@ static void start(struct request *r, json_t *config)
 		return;
 	}
 	follow = (struct follow_job){ .name = s->job, .config = config,
+				      .owner = text_member(s->sandbox->meta,
+							   "owner"),
 				      .keep = true, .ops = &follow_ops,
 				      .arg = s };
 	code = follow_start(r->gateway, &follow, &s->follow, &err);

@@ -11,6 +11,7 @@
 #include "mcp.h"
 #include "process.h"
 #include "ragflow.h"
+#include "ui.h"
 
 #define NO(what) what " are not available in fsd"
 
@@ -28,6 +29,20 @@ const struct route routes[] = {
 	{ "GET", "/healthz", SERVICE_RUN, .handler = get_healthz },
 	{ "GET", "/metrics", CONTROL,
 	  .handler = get_metrics },
+
+	/* the dashboard */
+	{ "GET", "/ui", SERVICE_CONTROL, .handler = get_ui,
+	  .guard = ui_guard },
+	{ "GET", "/ui/state", CONTROL, .handler = get_ui_state,
+	  .guard = ui_guard },
+	{ "GET", "/ui/events", CONTROL, .handler = get_ui_events,
+	  .guard = ui_guard },
+	{ "GET", "/ui/sandboxes/{}", CONTROL, .handler = get_ui_sandbox,
+	  .guard = ui_guard },
+	{ "DELETE", "/ui/sandboxes/{}", CONTROL, .handler = delete_ui_sandbox,
+	  .guard = ui_change_guard },
+	{ "POST", "/ui/jobs/{}/kill", CONTROL, .handler = post_ui_kill,
+	  .guard = ui_change_guard },
 
 	/* RAGFlow */
 	{ "POST", "/run", SERVICE_RUN, .key = true, .handler = post_run },

@@ -237,12 +237,12 @@ void post_run(struct request *r)
 	}
 	run->gateway = r->gateway;
 	run->request = request_ref(r);
-	follow_new_name(NULL, run->job);
+	follow_new_name(r->caller.owner, run->job);
 	r->state = run;
 	reply_later(r, &ops);
 	code = follow_start(r->gateway, &(struct follow_job){
 		.name = run->job, .config = config, .dir = RUN_ARTIFACTS,
-		.hold = true, .ops = &follow_ops, .arg = run },
+		.owner = r->caller.owner, .hold = true, .ops = &follow_ops, .arg = run },
 		&run->follow, &err);
 	if (code == 0)
 		return;

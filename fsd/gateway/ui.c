@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Those who look at the dashboard. A worker looks at the mount for all of them, at most
+ * twice a second and only while there is one; each then hears what has changed for it.
+ * All of this state is the loop's, but for `jobs` and `fresh` while a look is under way.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+#include "ui_int.h"
+
+#define PACE_MS 500u
+#define QUIET_MS 15000u
+#define WAITING_MAX (1u << 20) /* a viewer that does not read misses changes */
+#define SHARE 4u /* of the time, a look takes at most one part in so many */
+
+struct ui {
+	struct gateway *gateway;
+	struct ui_ring ring;
+	struct list viewers;
+	struct ui_jobs jobs;  /* a look's: as it was at the last one */
+	struct ui_look fresh; /* what a look has found */
+	struct crew_work work;
+	struct reactor_timer pace;
+	uint64_t begun_ms;
+	unsigned looks; /* that have begun */
+	bool busy;
+};
+
+/* One of GET /ui/state, which is answered once, or of GET /ui/events. */
+struct viewer {
+	struct list node;
+	struct request *request;
+	struct reactor_timer patience;
+	unsigned wanted; /* the first look that has begun behind it */
+	bool streams;
+	uint64_t told_ms;
+	json_t *last;    /* owned; what it was told */
+};
+
+static void free_viewer(void *arg)
+{
+	struct viewer *v = arg;
+
+	list_del(&v->node);
+	reactor_timer_stop(&v->patience);
+	json_decref(v->last);
+	free(v);
+}
+
+int ui_open(struct gateway *g)
+{
+	struct ui *ui = calloc(1, sizeof(*ui));
+
+	if (!ui)
+		return -ENOMEM;
+	ui->gateway = g;
+	list_init(&ui->viewers);
+	g->ui = ui;
+	return 0;
+}
+
+void ui_close(struct gateway *g)
+{
+	struct ui *ui = g->ui;
+
+	if (!ui)
+		return;
+	g->ui = NULL;
+	reactor_timer_stop(&ui->pace);
+	ui_jobs_done(&ui->jobs);
+	ui_look_done(&ui->fresh);
+	free(ui->ring.run);
+	free(ui);
+}
+
+void ui_ran(struct gateway *g, const char *job, const char *owner,
+	    const json_t *result)
+{
+	struct ui_ring *ring = g->ui ? &g->ui->ring : NULL;
+	struct ui_run *run;
+
+	if (!ring || !result || ui_ring_has(ring, job))
+		return; /* two clients may follow one command */
+	if (!ring->run)
+		ring->run = calloc(UI_KEPT, sizeof(*ring->run));
+	if (!ring->run)
+		return;
+	run = &ring->run[ring->next];
+	*run = (struct ui_run){ 0 };
+	snprintf(run->name, sizeof(run->name), "%s", job);
+	snprintf(run->owner, sizeof(run->owner), "%s", owner);
+	ui_run_read(run, result);
+	if (!run->ended_ms)
+		run->ended_ms = text_now_ms();
+	ring->next = (ring->next + 1) % UI_KEPT;
+	if (ring->count < UI_KEPT)
+		ring->count++;
+}
+
+/* --- what a viewer hears ----------------------------------------------------------------- */
+
+static json_t *view_of(struct ui *ui, const struct viewer *v)
+{
+	const char *owner = v->request->caller.owner;
+	json_t *view = ui_look_show(&ui->fresh, owner);
+
+	if (view)
+		ui_runs_show(&ui->ring, ui->fresh.run, ui->fresh.runs, owner,
+			     text_now_ms(), view);
+	return view;
+}
+
+static void set_now(json_t *view)
+{
+	json_object_set_new(view, "now", json_integer(text_now_ms()));
+}
+
+/* The members that are not as they were; NULL: all are. */
+static json_t *changes(const json_t *last, json_t *view)
+{
+	json_t *ret = NULL, *value;
+	const char *name;
+
+	json_object_foreach(view, name, value) {
+		if (json_equal(json_object_get(last, name), value))
+			continue;
+		if (!ret)
+			ret = json_object();
+		json_object_set(ret, name, value);
+	}
+	return ret;
+}
+
+static void tell(struct viewer *v, const char *event, json_t *json)
+{
+	auto_buf struct buf line = { 0 };
+
+	set_now(json);
+	buf_fmt(&line, "event: %s\ndata: ", event);
+	if (text_json(&line, json) == 0 && buf_str(&line, "\n\n") == 0)
+		stream_add(v->request, line.data, line.len);
+	json_decref(json);
+}
+
+static void end_viewer(struct viewer *v)
+{
+	struct request *r = v->request;
+
+	r->state = NULL;
+	if (v->streams)
+		stream_end(r);
+	else
+		request_answer(r);
+	free_viewer(v);
+}
+
+static void show_changes(struct ui *ui, struct viewer *v)
+{
+	uint64_t now = reactor_now_ms();
+	json_t *view, *changed;
+
+	if (stream_waiting(v->request) > WAITING_MAX ||
+	    (v->last && now < v->told_ms + PACE_MS))
+		return; /* the next look tells it */
+	view = view_of(ui, v);
+	if (!view)
+		return;
+	changed = v->last ? changes(v->last, view) : json_copy(view);
+	if (changed) {
+		tell(v, v->last ? "change" : "snapshot", changed);
+		v->told_ms = now;
+	}
+	json_decref(v->last);
+	v->last = view;
+}
+
+static void answer_state(struct ui *ui, struct viewer *v)
+{
+	json_t *view = view_of(ui, v);
+
+	if (view)
+		set_now(view);
+	reply_json(v->request, 200, view);
+	end_viewer(v);
+}
+
+/* --- looks -------------------------------------------------------------------------------- */
+
+static void begin_look(struct ui *ui);
+
+static void look(struct crew_work *work)
+{
+	struct ui *ui = container_of(work, struct ui, work);
+
+	ui_look_done(&ui->fresh);
+	ui_look_at(ui->gateway, &ui->jobs, &ui->fresh);
+}
+
+static void on_pace(struct reactor_timer *timer)
+{
+	struct ui *ui = container_of(timer, struct ui, pace);
+
+	if (!ui->busy && !list_empty(&ui->viewers))
+		begin_look(ui);
+}
+
+static bool somebody_waits(const struct ui *ui)
+{
+	list_for_each(pos, tmp, &ui->viewers)
+		if (list_entry(pos, struct viewer, node)->wanted > ui->looks)
+			return true;
+	return false;
+}
+
+static void looked(struct crew_work *work)
+{
+	struct ui *ui = container_of(work, struct ui, work);
+	struct reactor *reactor = &ui->gateway->reactor;
+	uint64_t took = reactor_now_ms() - ui->begun_ms;
+
+	ui->busy = false;
+	list_for_each(pos, tmp, &ui->viewers) {
+		struct viewer *v = list_entry(pos, struct viewer, node);
+
+		if (v->wanted > ui->looks)
+			continue;
+		if (!v->streams)
+			answer_state(ui, v);
+		else if (ui->gateway->stopping)
+			end_viewer(v);
+		else
+			show_changes(ui, v);
+	}
+	if (somebody_waits(ui))
+		begin_look(ui);
+	else if (!list_empty(&ui->viewers))
+		reactor_timer_set(reactor, &ui->pace,
+				  MAX(PACE_MS, (SHARE - 1) * took));
+}
+
+static void begin_look(struct ui *ui)
+{
+	reactor_timer_stop(&ui->pace);
+	ui->busy = true;
+	ui->looks++;
+	ui->begun_ms = reactor_now_ms();
+	ui->pace.fn = on_pace;
+	ui->work.run = look;
+	ui->work.done = looked;
+	crew_put(&ui->gateway->crew, &ui->work);
+}
+
+/* --- requests ------------------------------------------------------------------------------ */
+
+static void on_impatient(struct reactor_timer *timer)
+{
+	struct viewer *v = container_of(timer, struct viewer, patience);
+
+	reply_error(v->request, 503, "the mount has not answered for %u "
+		    "seconds; .fsd/health may tell why", HTTP_MOUNT_MS / 1000);
+	end_viewer(v);
+}
+
+static void on_begun(struct request *r)
+{
+	struct viewer *v = r->state;
+	struct ui *ui = r->gateway->ui;
+
+	list_add_tail(&ui->viewers, &v->node);
+	v->wanted = ui->looks + 1;
+	v->patience.fn = on_impatient;
+	if (!v->streams)
+		reactor_timer_set(&r->gateway->reactor, &v->patience,
+				  HTTP_MOUNT_MS);
+	if (!ui->busy)
+		begin_look(ui);
+}
+
+static void on_gone(struct request *r)
+{
+	struct viewer *v = r->state;
+
+	r->state = NULL;
+	if (v)
+		free_viewer(v);
+}
+
+static void on_quiet(struct request *r)
+{
+	stream_add(r, ":\n\n", 3);
+}
+
+static const struct stream_ops stream_ops = {
+	.begun = on_begun, .gone = on_gone, .quiet = on_quiet,
+	.quiet_ms = QUIET_MS,
+};
+static const struct stream_ops later_ops = { .begun = on_begun,
+					     .gone = on_gone };
+
+static bool add_viewer(struct request *r, bool streams)
+{
+	struct viewer *v = calloc(1, sizeof(*v));
+
+	if (!v) {
+		reply_failure(r, -ENOMEM, "no memory for a viewer");
+		return false;
+	}
+	v->request = r;
+	v->streams = streams;
+	r->state = v;
+	r->state_free = free_viewer;
+	return true;
+}
+
+void get_ui_state(struct request *r)
+{
+	if (add_viewer(r, false))
+		reply_later(r, &later_ops);
+}
+
+void get_ui_events(struct request *r)
+{
+	if (!add_viewer(r, true))
+		return;
+	reply_stream(r, 200, "text/event-stream", SIZE_UNKNOWN, &stream_ops);
+	reply_header(r, "X-Accel-Buffering", "no");
+	reply_header(r, "Cache-Control", "no-store");
+}
+
+bool ui_guard(struct request *r)
+{
+	if (r->gateway->ui && r->gateway->options.ui)
+		return true;
+	reply_error(r, 404, "there is no such path here");
+	return false;
+}
+
+bool ui_change_guard(struct request *r)
+{
+	const char *sent = request_header(r, "X-Fsd-Ui");
+
+	if (!ui_guard(r))
+		return false;
+	if (sent && !strcmp(sent, "1"))
+		return true;
+	reply_error(r, 403, "a change needs the header X-Fsd-Ui: 1");
+	return false;
+}
+
+void get_ui(struct request *r)
+{
+	reply_text(r, 200, "text/html; charset=utf-8", ui_page, ui_page_len);
+	reply_header(r, "Content-Security-Policy", ui_policy);
+	reply_header(r, "X-Content-Type-Options", "nosniff");
+	reply_header(r, "Referrer-Policy", "no-referrer");
+	reply_header(r, "Cache-Control", "no-cache");
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs that have ended. The gateway removes its jobs at their end, so it keeps a line
+ * of each here, for as long as it lives; other jobs are found in the mount.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui_int.h"
+
+#define LAST 64u
+
+static int64_t integer(const json_t *object, const char *name)
+{
+	return json_integer_value(json_object_get(object, name));
+}
+
+static void copy(char *to, size_t size, const char *text)
+{
+	snprintf(to, size, "%s", text ? text : "");
+}
+
+void ui_run_read(struct ui_run *run, const json_t *result)
+{
+	const json_t *timing = json_object_get(result, "timing");
+	const char *ended = text_member(result, "ended");
+
+	copy(run->language, sizeof(run->language),
+	     text_member(result, "language"));
+	copy(run->status, sizeof(run->status), text_member(result, "status"));
+	run->exit_code = (int)integer(result, "exit_code");
+	run->run_ms = integer(timing, "run_ms");
+	run->queued_ms = integer(timing, "queued_ms") +
+			 integer(timing, "machine_ms");
+	run->ended_ms = ended ? text_untime(ended) : 0;
+	if (run->ended_ms < 0)
+		run->ended_ms = 0;
+}
+
+bool ui_ring_has(const struct ui_ring *ring, const char *job)
+{
+	for (size_t i = 1; i <= ring->count && i <= LAST; i++)
+		if (!strcmp(ring->run[(ring->next + UI_KEPT - i) % UI_KEPT].name,
+			    job))
+			return true;
+	return false;
+}
+
+/* --- what is shown ----------------------------------------------------------------- */
+
+static bool is_failure(const struct ui_run *run)
+{
+	return strcmp(run->status, "exited") != 0 || run->exit_code;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct ui_run *x = *(const struct ui_run *const *)a;
+	const struct ui_run *y = *(const struct ui_run *const *)b;
+
+	if (x->ended_ms != y->ended_ms)
+		return x->ended_ms > y->ended_ms ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Those of one owner. Return: how many. */
+static size_t choose(const struct ui_ring *ring, const struct ui_run *other,
+		     size_t others, const char *owner,
+		     const struct ui_run **ret)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < ring->count; i++)
+		if (!strcmp(ring->run[i].owner, owner))
+			ret[count++] = &ring->run[i];
+	for (size_t i = 0; i < others; i++)
+		if (!strcmp(other[i].owner, owner))
+			ret[count++] = &other[i];
+	qsort(ret, count, sizeof(*ret), newest_first);
+	return count;
+}
+
+static json_t *show(const struct ui_run *run)
+{
+	return json_pack("{s:o, s:o, s:o, s:i, s:I, s:I, s:I}", "name",
+			 text_string(run->name, strlen(run->name)), "language",
+			 text_string(run->language, strlen(run->language)),
+			 "status", text_string(run->status, strlen(run->status)),
+			 "exit_code", run->exit_code, "ms",
+			 (json_int_t)run->run_ms, "waited_ms",
+			 (json_int_t)run->queued_ms, "ended",
+			 (json_int_t)run->ended_ms);
+}
+
+static json_t *figures(const struct ui_run *const *run, size_t count,
+		       int64_t now_ms)
+{
+	int64_t *ms = calloc(count ? count : 1, sizeof(*ms));
+	size_t n = 0, failures = 0;
+	json_t *json;
+
+	if (!ms)
+		return NULL;
+	for (; n < count && run[n]->ended_ms > now_ms - UI_HOUR_MS; n++) {
+		ms[n] = run[n]->run_ms;
+		failures += is_failure(run[n]);
+	}
+	qsort(ms, n, sizeof(*ms), by_number);
+	json = json_pack("{s:I, s:I, s:I, s:I}", "runs", (json_int_t)n,
+			 "failures", (json_int_t)failures, "p50",
+			 (json_int_t)(n ? ms[(n - 1) / 2] : 0), "p95",
+			 (json_int_t)(n ? ms[(n - 1) * 95 / 100] : 0));
+	free(ms);
+	return json;
+}
+
+void ui_runs_show(const struct ui_ring *ring, const struct ui_run *other,
+		  size_t others, const char *owner, int64_t now_ms,
+		  json_t *view)
+{
+	const struct ui_run **run = calloc(ring->count + others + 1,
+					   sizeof(*run));
+	json_t *list = json_array();
+	size_t count;
+
+	if (run && list) {
+		count = choose(ring, other, others, owner, run);
+		for (size_t i = 0; i < count && i < UI_RUNS; i++)
+			json_array_append_new(list, show(run[i]));
+		json_object_set_new(view, "figures", figures(run, count, now_ms));
+	}
+	json_object_set_new(view, "runs", list);
+	free(run);
+}
