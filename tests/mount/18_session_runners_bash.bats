@@ -78,7 +78,9 @@ load ../lib/session
 @test "bash: what runs in the background survives an interrupt" {
 	session bash <<-'END'
 		### session int=go
-		{ sleep 0.2; echo go; sleep 0.2; } & p=$!; wait
+		sleep 0.5 & p=$!
+		until [[ $(</proc/$p/comm) = sleep ]]; do :; done
+		echo go; wait
 		### session
 		wait $p; echo $?
 	END
