@@ -8,6 +8,7 @@ browser runs what has the sum that the policy names, and nothing else.
 
 import base64
 import hashlib
+import os
 import pathlib
 import sys
 
@@ -46,13 +47,15 @@ def main():
         sys.exit("the page is not ASCII")
     rows = [", ".join("%d" % byte for byte in page[i:i + 16])
             for i in range(0, len(page), 16)]
-    pathlib.Path(sys.argv[1]).write_text(
+    new = pathlib.Path(sys.argv[1] + ".%d" % os.getpid())
+    new.write_text(
         '#include "fsd/gateway/ui_int.h"\n\n'
         'const char ui_policy[] =\n\t"%s";\n'
         "const size_t ui_page_len = %d;\n"
         "const char ui_page[] = {\n\t%s\n};\n" % (
             POLICY % (sum_of(script), sum_of(style)), len(page),
             ",\n\t".join(rows)), encoding="utf-8")
+    new.rename(sys.argv[1])  # two builds may make it at a time
 
 
 main()
