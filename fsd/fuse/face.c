@@ -419,7 +419,7 @@ static const char readme[] =
 	".fsd/health says whether jobs can run, .fsd/last_error why your last "
 	"write\nfailed, .fsd/templates what can be run, .fsd/sessions which "
 	"sessions live\n(rmdir ends one), .fsd/sandboxes machines that jobs "
-	"share (mkdir makes one). More: man jobtree.\n";
+	"share (mkdir makes\none). More: man jobtree.\n";
 
 static void text_health(struct fsd *d, struct buf *out)
 {

@@ -334,7 +334,7 @@ static void start(struct request *r, json_t *config)
 	struct stream *s;
 	int code = text_random(part, sizeof(part) - 1);
 
-	snprintf(job, sizeof(job), "gw.%s.p%s", r->sandbox->name, part);
+	snprintf(job, sizeof(job), "gw.%s.p.%s", r->sandbox->name, part);
 	s = code < 0 ? NULL : new_stream(r, job);
 	if (!s) {
 		reply_end(r, "unavailable", "no memory for a command");

@@ -153,7 +153,7 @@ static int look_through(struct look *look, struct err *err)
 {
 	struct request *r = look->request;
 
-	snprintf(look->prefix, sizeof(look->prefix), "gw.%s.p",
+	snprintf(look->prefix, sizeof(look->prefix), "gw.%s.p.",
 		 r->sandbox->name);
 	return mount_list(&r->gateway->mount, ".", look_at, look, err);
 }

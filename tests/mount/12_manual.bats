@@ -288,8 +288,10 @@ readme() {
 }
 
 @test "README: what .fsd has" {
-	says '.fsd/health says whether jobs can run, .fsd/last_error why your last write failed, .fsd/templates what can be run, .fsd/sessions which sessions live (rmdir ends one). More: man jobtree.'
+	says '.fsd/health says whether jobs can run, .fsd/last_error why your last write failed, .fsd/templates what can be run, .fsd/sessions which sessions live (rmdir ends one), .fsd/sandboxes machines that jobs share (mkdir makes one). More: man jobtree.'
 	health_is_ok
+	mkdir "$MNT/.fsd/sandboxes/box"
+	rmdir "$MNT/.fsd/sandboxes/box"
 	echo drain >"$MNT/.fsd/ctl"
 	run cat "$MNT/.fsd/health"
 	assert_output --partial resume

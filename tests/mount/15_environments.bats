@@ -98,7 +98,7 @@ data() {
 	assert_line "id          $id"
 	assert_line 'abi         debian-13-amd64 python-3.13 node-20'
 	assert_line 'needs       libc6 python3'
-	assert_line 'env         A=two words'
+	assert_line "env         'A=two words'"
 	assert_line --regexp '^debian +python3-numpy +2.2.4 +BSD-3$'
 	assert_line --regexp '^npm +lodash +4.17.21 +MIT$'
 	assert_line "  fsd env build data --debian python3-numpy --env 'A=two words'"
