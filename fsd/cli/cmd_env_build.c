@@ -60,7 +60,9 @@ const struct cli_option env_build_cli_options[] = {
 
 static int find_program(char ret[PATH_MAX + 64], char exe[PATH_MAX])
 {
+	/* of build/, of build/VARIANT/bin/, of an installation */
 	static const char *const places[] = { "../fsd/env/build.py",
+					      "../../../fsd/env/build.py",
 					      "../share/fsd/env/build.py" };
 	ssize_t n = readlink("/proc/self/exe", exe, PATH_MAX - 1);
 	const char *slash;
