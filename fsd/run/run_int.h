@@ -45,7 +45,7 @@ struct run_end {
 	struct job_result res;
 	char id[STORE_ID_SIZE];
 	char *name;        /* owned: the job's, as it was */
-	char message[1200];
+	char message[1100];
 	struct result_attempt *attempts; /* owned; NULL: this is the first */
 	char *attempts_text; /* owned: their messages */
 	uint64_t stored;   /* bytes of result.json */
