@@ -149,8 +149,11 @@ static void test_remove(void)
 	       "a parent is not removed");
 	is_str(err.text, "\"stats\" is the parent of \"x\"; remove that first",
 	       "its sentence");
+	is_int(sh("ln -s $(readlink names/stats) names/e"), 0,
+	       "a child has a name before that of its parent's other name");
 	is_int(environment_remove(&places, "data", &err), 0,
 	       "a name of a set that has another is");
+	is_int(environment_remove(&places, "e", &err), 0, "and so is the child's");
 	is_int(environment_remove(&places, "other", &err), -EBUSY,
 	       "the last one is not, while it is a grandparent: %s", err.text);
 	is_int(environment_remove(&places, "x", &err), 0, "the child is");

@@ -46,6 +46,17 @@ static bool stands_on(const struct environment_places *places,
 	return false;
 }
 
+/* Another name of the set that n has; NULL: none. */
+static const struct environment_name *
+other_name(const struct environment_names *names,
+	   const struct environment_name *n)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (&names->name[i] != n && !strcmp(names->name[i].id, n->id))
+			return &names->name[i];
+	return NULL;
+}
+
 /* A name, but not `but`, whose set needs id; NULL: none. */
 static const struct environment_name *
 needed_by(const struct environment_places *places,
@@ -78,12 +89,13 @@ static int remove_locked(const struct environment_places *places, int top,
 			 int lock, const struct environment_names *names,
 			 const struct environment_name *n, struct err *err)
 {
+	bool shared = n->id[0] && other_name(names, n);
 	const struct environment_name *user =
-		n->id[0] ? needed_by(places, names, n->id, n->name) : NULL;
-	bool shared = user && !strcmp(user->id, n->id);
+		n->id[0] && !shared ? needed_by(places, names, n->id, n->name)
+				    : NULL;
 	int r = 0;
 
-	if (user && !shared)
+	if (user)
 		return err_set(err, -EBUSY, "\"%s\" is the parent of \"%s\"; "
 			       "remove that first", n->name, user->name);
 	if (unlinkat(lock, n->name, 0) < 0)
