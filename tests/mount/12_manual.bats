@@ -35,7 +35,7 @@ readme() {
 	for name in $("$FSD" help | sed -n 's/^  fsd \([a-z]*\) .*/\1/p'); do
 		grep -q "^\.B fsd $name" "$PAGES/fsd/fsd.8" || fail "fsd $name"
 	done
-	for name in $(sed -n '/^\.SH ENVIRONMENT/,/^\.SH FILES/p' "$PAGES/fsd/fsd.8" | grep -oE '\b[A-Z_]{4,}\b' | grep -v ENVIRONMENT | sort -u); do
+	for name in $(sed -n '/^\.SH ENVIRONMENT/,/^\.SH FILES/p' "$PAGES/fsd/fsd.8" | grep -oE '\b[A-Z_]{4,}\b' | grep -vE "ENVIRONMENT|FILES" | sort -u); do
 		grep -qF "$name" "$FSD" || fail "$name"
 	done
 }
