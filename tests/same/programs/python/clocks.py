@@ -3,7 +3,7 @@ import os
 import time
 
 now = time.monotonic()
-print(time.process_time() < 5, time.thread_time() < 5, sum(os.times()[:2]) < 5)
+print(time.process_time() < 20, time.thread_time() < 20, sum(os.times()[:2]) < 20)
 print(time.monotonic() >= now, time.time() > 1.7e9, time.perf_counter() > 0)
 print(time.get_clock_info("monotonic"))
 with open("/proc/self/stat") as f:
