@@ -272,7 +272,7 @@ static const struct field fields[] = {
 	{ "sandbox", config_set_sandbox, 0, 0, 0, 0, NULL },
 	{ "cwd", config_set_cwd, 0, 1, LIMIT_PATH, 0, NULL },
 	{ "code", config_set_code, 0, 0, 0, 0, NULL },
-	{ "note", config_set_note, 0, 0, LIMIT_NOTE, 0, NULL },
+	{ "note", config_set_kept, 0, 0, LIMIT_NOTE, 0, NULL },
 	{ "priority", set_priority, 0, 0, 0, 0, NULL },
 	{ "environment", config_set_environment, 0, 0, 0, 0, NULL },
 	{ "warm", config_set_warm, 0, 0, 0, 0, NULL },

@@ -69,7 +69,7 @@ int config_set_session(struct parse *p, const struct field *f, json_t *value);
 int config_set_sandbox(struct parse *p, const struct field *f, json_t *value);
 int config_set_cwd(struct parse *p, const struct field *f, json_t *value);
 int config_set_code(struct parse *p, const struct field *f, json_t *value);
-int config_set_note(struct parse *p, const struct field *f, json_t *value);
+int config_set_kept(struct parse *p, const struct field *f, json_t *value);
 /* config_relate.c */
 int config_relate(struct parse *p, const json_t *root);
 void config_strings_done(struct config_strings *strings);

@@ -115,8 +115,8 @@ int config_set_code(struct parse *p, const struct field *f, json_t *value)
 	return 0;
 }
 
-/* It stands in config.json for who has written it: nothing else reads it. */
-int config_set_note(struct parse *p, const struct field *f, json_t *value)
+/* Bounds JSON that stays in config.json for its writer; the daemon does not use it. */
+int config_set_kept(struct parse *p, const struct field *f, json_t *value)
 {
 	auto_free char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
 
@@ -125,6 +125,7 @@ int config_set_note(struct parse *p, const struct field *f, json_t *value)
 	if (strlen(text) <= f->max)
 		return 0;
 	return err_set(p->err, -EINVAL,
-		       "\"note\" has %zu bytes of JSON; at most %llu are "
-		       "allowed", strlen(text), (unsigned long long)f->max);
+		       "\"%s\" has %zu bytes of JSON; at most %llu are "
+		       "allowed", f->key, strlen(text),
+		       (unsigned long long)f->max);
 }

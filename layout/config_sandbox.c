@@ -15,19 +15,6 @@
 #include "layout/base/num.h"
 #include "limits.h"
 
-static int set_meta(struct parse *p, const struct field *f, json_t *value)
-{
-	auto_free char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-
-	if (!text)
-		return config_no_memory(p);
-	if (strlen(text) <= f->max)
-		return 0;
-	return err_set(p->err, -EINVAL,
-		       "\"meta\" has %zu bytes of JSON; at most %llu are "
-		       "allowed", strlen(text), (unsigned long long)f->max);
-}
-
 static int relate(struct parse *p, const json_t *root)
 {
 	(void)root;
@@ -53,7 +40,7 @@ static const struct field fields[] = {
 	  NULL },
 	{ "life", config_set_seconds, SANDBOX(life_ms), 0, LIMIT_SANDBOX_MS, 0,
 	  NULL },
-	{ "meta", set_meta, 0, 0, LIMIT_SANDBOX_META, 0, NULL },
+	{ "meta", config_set_kept, 0, 0, LIMIT_SANDBOX_META, 0, NULL },
 };
 
 static const struct schema schema = {

@@ -365,7 +365,7 @@ static bool empty_root(struct ask *a, int r)
 	return true;
 }
 
-/* What is in a session's, while no machine is: nothing. */
+/* Answers ENOENT for a name in files/ of a session that has no machine. */
 static bool lookup_failed(struct ask *a, int r)
 {
 	struct home h;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is made, written and removed in .fsd/sandboxes. Each function is called for a
+ * Makes, writes and removes entries of .fsd/sandboxes. Each function is called for a
  * target of kind T_FSD; *_is says whether its place is one of ours.
  */
 #ifndef FSD_OPS_SANDBOX_H
@@ -16,7 +16,7 @@ int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
 int ops_sandbox_create(fuse_req_t req, const struct target *dir,
 		       const char *name, struct target *ret,
 		       struct handle **ret_handle);
-/* Of a file that may be written, for writing. */
+/* Opens a file that may be written, for writing. */
 int ops_sandbox_open(fuse_req_t req, const struct target *t,
 		     const struct fuse_file_info *fi, struct handle **ret);
 int ops_sandbox_setattr(fuse_req_t req, const struct target *t,
@@ -34,11 +34,12 @@ int ops_sandbox_text(struct handle *h);
 /* As poll(2) has it; ph is owned, or NULL. */
 unsigned ops_sandbox_poll(struct handle *h, struct fuse_pollhandle *ph);
 
-/* Of an H_STAGED handle. Both answer. */
+/* Serve an H_STAGED handle. Both answer the request. */
 void ops_staged_read(fuse_req_t req, struct handle *h, size_t size, off_t off);
 void ops_staged_write(fuse_req_t req, struct handle *h, const char *data,
 		      size_t size, off_t off);
-/* What close(2) waits for. Return: 0 or negative errno, told. */
+/* Takes the file over; close(2) waits for it. Returns 0, or a negative errno whose
+ * sentence was recorded. */
 int ops_staged_flush(fuse_req_t req, struct handle *h);
 void ops_staged_release(struct handle *h);
 

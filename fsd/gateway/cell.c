@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a cell gave, as lines of the code service: one JSON object each, in ASCII, since
+ * Renders a cell's results as lines of the code service: one JSON object each, in ASCII, since
  * a client may decode each packet by itself.
  */
 #include <errno.h>
@@ -120,7 +120,8 @@ static json_t *unquoted(json_t *text)
 	return json_incref(text);
 }
 
-/* Of an entry with a path. Return: NULL: it was left out, and a line says why. */
+/* Reads the file of an entry with a path. Returns NULL if the entry is left out; a line
+ * then says why. */
 static json_t *read_entry(struct buf *out, const struct cell_end *end,
 			  const char *mime, const char *path, bool binary)
 {

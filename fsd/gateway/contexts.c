@@ -222,7 +222,8 @@ static bool find_part(struct request *r, struct context *c)
 	return false;
 }
 
-void restart_context(struct request *r)
+/* Ends the context's interpreter, and forgets the context if `forget`. */
+static void end_context(struct request *r, bool forget)
 {
 	struct err err = { 0 };
 	struct context c;
@@ -232,26 +233,20 @@ void restart_context(struct request *r)
 		return;
 	execute_restarting(c.id);
 	code = end_session(r, c.id, &err);
+	if (code == 0 && forget)
+		code = change_contexts(r, drop, &c, &err);
 	if (code < 0)
 		reply_failure(r, code, err.text);
 	else
 		reply_json(r, 200, json_null());
 }
 
+void restart_context(struct request *r)
+{
+	end_context(r, false);
+}
+
 void delete_context(struct request *r)
 {
-	struct err err = { 0 };
-	struct context c;
-	int code;
-
-	if (!find_part(r, &c))
-		return;
-	execute_restarting(c.id);
-	code = end_session(r, c.id, &err);
-	if (code == 0)
-		code = change_contexts(r, drop, &c, &err);
-	if (code < 0)
-		reply_failure(r, code, err.text);
-	else
-		reply_json(r, 200, json_null());
+	end_context(r, true);
 }

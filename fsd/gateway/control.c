@@ -259,19 +259,6 @@ static bool has_room(struct request *r)
 	return false;
 }
 
-static bool is_strings(const json_t *object)
-{
-	const char *name;
-	json_t *value;
-
-	if (!json_is_object(object))
-		return false;
-	json_object_foreach((json_t *)(uintptr_t)object, name, value)
-		if (!json_is_string(value))
-			return false;
-	return true;
-}
-
 /* What would be promised and not kept. */
 static bool refuse_members(struct request *r, const json_t *body)
 {
@@ -315,7 +302,7 @@ static bool take_env(struct request *r, const json_t *body, json_t *config,
 	json_t *given = json_object_get(body, "envVars"), *value;
 	json_t *env = json_object(), *kept = json_object();
 	const char *name;
-	bool good = !given || json_is_null(given) || is_strings(given);
+	bool good = !given || json_is_null(given) || text_are_strings(given);
 
 	if (good)
 		json_object_foreach(given, name, value)
@@ -332,7 +319,7 @@ static bool take_metadata(struct request *r, const json_t *body, json_t *meta)
 {
 	json_t *given = json_object_get(body, "metadata");
 
-	if (given && !json_is_null(given) && !is_strings(given)) {
+	if (given && !json_is_null(given) && !text_are_strings(given)) {
 		reply_error(r, 400, "metadata: it is an object of strings");
 		return false;
 	}

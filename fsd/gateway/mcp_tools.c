@@ -208,19 +208,6 @@ static bool is_choice(const struct argument *a, const char *text)
 	return !a->choices;
 }
 
-static bool are_texts(const json_t *object)
-{
-	const char *name;
-	json_t *value;
-
-	if (!json_is_object(object))
-		return false;
-	json_object_foreach((json_t *)(uintptr_t)object, name, value)
-		if (!json_is_string(value))
-			return false;
-	return true;
-}
-
 /* Return: false, and what is wrong. */
 static bool check_value(const struct argument *a, const json_t *value,
 			char wrong[200])
@@ -237,7 +224,7 @@ static bool check_value(const struct argument *a, const json_t *value,
 				       number < a->least || number > a->most))
 		snprintf(wrong, 200, "%s must be an integer from %" PRId64
 			 " to %" PRId64, a->name, a->least, a->most);
-	else if (a->kind == TEXTS && !are_texts(value))
+	else if (a->kind == TEXTS && !text_are_strings(value))
 		snprintf(wrong, 200, "%s must be an object of strings", a->name);
 	else
 		return true;

@@ -188,6 +188,19 @@ const char *text_member(const json_t *object, const char *name)
 	return json_string_value(json_object_get(object, name));
 }
 
+bool text_are_strings(const json_t *object)
+{
+	const char *name;
+	json_t *value;
+
+	if (!json_is_object(object))
+		return false;
+	json_object_foreach((json_t *)(uintptr_t)object, name, value)
+		if (!json_is_string(value))
+			return false;
+	return true;
+}
+
 bool text_is(const char *a, const char *b)
 {
 	return strcasecmp(a, b) == 0;

@@ -40,6 +40,8 @@ int text_json(struct buf *out, const json_t *json);
 json_t *text_string(const char *data, size_t len);
 /* A member that is a string, else NULL. */
 const char *text_member(const json_t *object, const char *name);
+/* Returns true if it is an object whose members are all strings. */
+bool text_are_strings(const json_t *object);
 
 /* Compares as names of HTTP headers are. */
 bool text_is(const char *a, const char *b);
