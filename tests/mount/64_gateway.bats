@@ -51,6 +51,8 @@ teardown() {
 	assert_equal "$(head -n 1 <<<"$output" | jq -r '.[].sandboxID' | xargs)" "${ids[0]}"
 	assert_equal "$(ask '/sandboxes?state=paused')" $'[]\n200'
 	assert_equal "$(status_of '/sandboxes?limit=0')" 400
+	assert_equal "$(status_of -d '{"templateID": "base", "metadata": {"a": 5}}' /sandboxes)" 400
+	assert_equal "$(status_of -d '{"templateID": "base", "envVars": {"A": 5}}' /sandboxes)" 400
 	assert_equal "$(status_of '/sandboxes?startedAfter=x')" 400
 }
 

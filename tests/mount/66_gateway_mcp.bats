@@ -108,6 +108,8 @@ MODERN=(-H 'MCP-Protocol-Version: 2026-07-28')
 	assert_equal "$(status_of -H 'Origin: http://evil.example' -d '{}' /mcp)" 403
 	run tool run_code '{"code": 5}'
 	assert_output --partial 'code must be a string'
+	run tool run_code '{"code": "x", "files": {"a": 5}}'
+	assert_output --partial 'files must be an object of strings'
 	run tool run_code '{}'
 	assert_output --partial 'code is missing'
 	run tool run_code '{"code": "x", "timeout": 601}'
