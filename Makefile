@@ -117,7 +117,7 @@ endif
 .PHONY: all shared unit fuzzers deps test-deps print-packages qemu image demo check check-quick \
 	check-unit check-asan check-bats check-release check-fault check-qemu \
 	check-docs check-same check-peer check-box check-debian13 check-older check-fuzz \
-	check-online bench bare \
+	check-online suites bench bare \
 	fault soak fuzz lint same peer \
 	format install clean
 .DELETE_ON_ERROR:
@@ -343,6 +343,10 @@ peer: all
 # What the registries of packages are needed for. It takes half an hour.
 check-online: all
 	$(Q)PATH=/usr/sbin:/usr/bin:/sbin:/bin:$$PATH bats --timing tests/online
+# The official suites of E2B, from checkouts of theirs in DIR, on real machines.
+suites: all
+	$(if $(DIR),,$(error DIR is missing: the directory with the checkouts))
+	$(Q)tests/gateway/official/run.py $(DIR) $(SUITE)
 lint:
 	$(Q)$(TESTS) lint
 fuzz:

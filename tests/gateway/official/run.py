@@ -1,0 +1,166 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""run.py DIR [SUITE [FILE...]] — official suites of E2B, against `fsd gateway`.
+
+DIR has the checkouts: code-interpreter, E2B (suites.py says which).  The packages are
+installed beside them.  A private mount and a gateway in front of it are started, each
+suite runs with a configuration of ours and nothing else changed, and its outcomes are
+compared with SUITE.txt: a name there that does not pass fails, and so does one that
+passes and is not there.  SUITE.data.txt has names that need the environment data.
+FILE runs some of a suite's files; nothing is compared then.
+
+The page build/official/results.md says what passed, and of the rest why it did not.
+FSD names the program (build/fsd), FSD_OPTIONS further options of its mount, SLOW
+multiplies what may take long.
+"""
+import collections
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, HERE)
+
+import suites  # noqa: E402
+
+KEY = "e2b_" + "0" * 40
+Place = collections.namedtuple("Place", "dir out url env slow files")
+
+
+class Gateway:
+    """A private mount, and a gateway in front of it, until the end of a with block."""
+
+    def __init__(self, out):
+        self.fsd = os.environ.get("FSD", TOP + "/build/fsd")
+        self.out = out
+
+    def __enter__(self):
+        self.mnt = tempfile.mkdtemp(prefix="official.")
+        state = os.environ.get("FSD_STATE", self.out + "/state")
+        os.makedirs(state, exist_ok=True)
+        subprocess.run(
+            [self.fsd, "mount", "--daemon", "--state", state, "--image",
+             TOP + "/build/image", *os.environ.get("FSD_OPTIONS", "").split(),
+             self.mnt], check=True)
+        self.data = os.path.exists(self.mnt + "/.fsd/environments/data")
+        self.log = open(self.out + "/gateway.log", "w+")
+        self.process = subprocess.Popen(
+            [self.fsd + "-gateway" if self.fsd.endswith("/fsd") else
+             os.path.dirname(self.fsd) + "/fsd-gateway", "--mount", self.mnt,
+             "--listen", "127.0.0.1:0", "--max-sandboxes", "1000"],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.url = None
+        for line in self.process.stderr:
+            self.log.write(line)
+            found = re.search(r" listening on (\S+)", line)
+            self.url = self.url or (found and "http://" + found[1])
+            if " ready: " in line:
+                break
+        self.drain = subprocess.Popen(["cat"], stdin=self.process.stderr,
+                                      stdout=self.log)
+        if not self.url:
+            raise SystemExit("the gateway did not start: %s/gateway.log" % self.out)
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
+        self.drain.wait(60)
+        subprocess.run([self.fsd, "umount", "--now", self.mnt], check=True)
+        os.rmdir(self.mnt)
+
+
+def names(file):
+    """The names of a list, without its comments."""
+    path = os.path.join(HERE, file)
+    if not os.path.exists(path):
+        return set()
+    with open(path, encoding="utf-8") as f:
+        return {line.rstrip("\n") for line in f if line.strip() and line[0] != "#"}
+
+
+def first_line(reason):
+    """What a failure says, short enough for a cell of the page."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", reason).strip().split("\n")[0]
+    return text.replace("|", "\\|")[:160]
+
+
+def why(suite, name, reason):
+    for word, text in suite.never.items():
+        if word in name:
+            return text
+    return first_line(reason)
+
+
+def compare(suite, found, data):
+    """What is not as the lists say, a sentence each."""
+    with_data = names(suite.name + ".data.txt")
+    want = names(suite.name + ".txt") | (with_data if data else set())
+    passed = {n for n, (outcome, _) in found.items() if outcome == "passed"}
+    return (["stopped passing: " + n for n in sorted(want - passed)] +
+            ["begins to pass, add it to %s.txt: %s" % (suite.name, n)
+             for n in sorted(passed - want - with_data)])
+
+
+def page(rows, out):
+    """The results, as a page of Markdown."""
+    with open(out, "w", encoding="utf-8") as f:
+        f.write("# Official suites\n\n| suite | pass | fail | skipped |\n"
+                "|---|---|---|---|\n")
+        for suite, found in rows:
+            count = collections.Counter(outcome for outcome, _ in found.values())
+            f.write("| %s | %d | %d | %d |\n" % (
+                suite.name, count["passed"], count["failed"], count["skipped"]))
+        for suite, found in rows:
+            f.write("\n## %s: what does not pass\n\n| test | reason |\n|---|---|\n"
+                    % suite.name)
+            for name, (outcome, reason) in sorted(found.items()):
+                if outcome == "failed":
+                    f.write("| %s | %s |\n" % (name.replace("|", "\\|"),
+                                               why(suite, name, reason)))
+
+
+def main(argv):
+    if not argv:
+        sys.exit(__doc__)
+    top, wanted, files = os.path.abspath(argv[0]), argv[1:2], argv[2:]
+    out = TOP + "/build/official"
+    os.makedirs(out, exist_ok=True)
+    table = [s for s in suites.SUITES if not wanted or s.name in wanted]
+    if not table:
+        sys.exit("no suite is called %s" % wanted[0])
+    rows, bad = [], 0
+    print("1..%d" % len(table), flush=True)
+    with Gateway(out) as gateway:
+        env = {k: v for k, v in os.environ.items() if not k.startswith("E2B_")}
+        env.update(E2B_API_URL=gateway.url, E2B_SANDBOX_URL=gateway.url,
+                   E2B_API_KEY=KEY)
+        place = Place(top, out, gateway.url, env, int(os.environ.get("SLOW", "1")),
+                      files)
+        for number, suite in enumerate(table, 1):
+            if not os.path.isdir(os.path.join(top, suite.checkout, suite.under)):
+                print("ok %d - %s # SKIP no checkout of it in %s" % (
+                    number, suite.name, top), flush=True)
+                continue
+            found = suites.KINDS[suite.kind](suite, place)
+            rows.append((suite, found))
+            wrong = [] if files else compare(suite, found, gateway.data)
+            bad += bool(wrong)
+            passed = sum(outcome == "passed" for outcome, _ in found.values())
+            print("%s %d - %s: %d of %d pass" % ("not ok" if wrong else "ok", number,
+                                                 suite.name, passed, len(found)))
+            for line in wrong:
+                print("#   " + line)
+            sys.stdout.flush()
+    page(rows, out + "/results.md")
+    print("# %s/results.md" % os.path.relpath(out))
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
