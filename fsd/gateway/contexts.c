@@ -5,7 +5,6 @@
  * them.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "code.h"
@@ -115,19 +114,25 @@ void get_contexts(struct request *r)
 
 /* --- changing them ----------------------------------------------------------------- */
 
-/* meta is read, changed and written by one worker at a time. */
-static pthread_mutex_t meta_lock = PTHREAD_MUTEX_INITIALIZER;
-
-typedef void (*change_fn)(json_t *contexts, const struct context *c);
-
-static void add(json_t *contexts, const struct context *c)
+static json_t *contexts_of(json_t *meta)
 {
-	json_array_append_new(contexts, show(c));
+	json_t *contexts = json_object_get(meta, "contexts");
+
+	if (contexts)
+		return contexts;
+	json_object_set_new(meta, "contexts", json_array());
+	return json_object_get(meta, "contexts");
 }
 
-static void drop(json_t *contexts, const struct context *c)
+static void add(json_t *meta, void *context)
 {
-	json_t *one;
+	json_array_append_new(contexts_of(meta), show(context));
+}
+
+static void drop(json_t *meta, void *context)
+{
+	json_t *contexts = contexts_of(meta), *one;
+	const struct context *c = context;
 	size_t i;
 
 	json_array_foreach(contexts, i, one) {
@@ -138,29 +143,6 @@ static void drop(json_t *contexts, const struct context *c)
 			return;
 		}
 	}
-}
-
-static int change_contexts(struct request *r, change_fn change,
-			   const struct context *c, struct err *err)
-{
-	struct sandbox *s = NULL;
-	json_t *contexts;
-	int code;
-
-	pthread_mutex_lock(&meta_lock);
-	code = sandbox_open(r->gateway, r->sandbox->id, &s, err);
-	if (code == 0) {
-		contexts = json_object_get(s->meta, "contexts");
-		if (!contexts) {
-			contexts = json_array();
-			json_object_set_new(s->meta, "contexts", contexts);
-		}
-		change(contexts, c);
-		code = sandbox_write(r->gateway, s->name, s->config, err);
-	}
-	pthread_mutex_unlock(&meta_lock);
-	sandbox_free(s);
-	return code;
 }
 
 void post_contexts(struct request *r)
@@ -195,7 +177,8 @@ void post_contexts(struct request *r)
 	snprintf(c.language, sizeof(c.language), "%s", language);
 	snprintf(c.cwd, sizeof(c.cwd), "%s", cwd);
 	if (code == 0)
-		code = change_contexts(r, add, &c, &err);
+		code = sandbox_change(r->gateway, r->sandbox->id, add, &c,
+				      &err);
 	if (code < 0)
 		reply_failure(r, code, err.text);
 	else
@@ -234,7 +217,8 @@ static void end_context(struct request *r, bool forget)
 	execute_restarting(c.id);
 	code = end_session(r, c.id, &err);
 	if (code == 0 && forget)
-		code = change_contexts(r, drop, &c, &err);
+		code = sandbox_change(r->gateway, r->sandbox->id, drop, &c,
+				      &err);
 	if (code < 0)
 		reply_failure(r, code, err.text);
 	else

@@ -13,6 +13,7 @@
 #include "follow.h"
 #include "control.h"
 #include "layout/base/cleanup.h"
+#include "seed.h"
 
 #define KEEPALIVE_MS 5000u
 #define HOLD_MS 100u     /* so long stderr may turn out to be an error's words */
@@ -320,15 +321,14 @@ static void read_steps(struct execution *x)
 /* Old clients, which name no sandbox, get one for each cell. */
 static bool needs_fresh(const struct request *r, const json_t *body)
 {
-	return r->gateway->options.debug_ports == DEBUG_FRESH &&
-	       !strcmp(r->sandbox->id, SANDBOX_DEBUG) &&
-	       !text_member(body, "context_id");
+	return seed_is_wanted(r) && !text_member(body, "context_id");
 }
 
 static bool make_fresh(struct request *r)
 {
 	struct err err = { 0 };
-	char id[32] = "debug_";
+	char id[32] = "debug_", path[128];
+	bool seeded = json_object_get(r->sandbox->meta, "uploads") != NULL;
 	int code = text_random(id + 6, SANDBOX_ID);
 
 	sandbox_free(r->sandbox);
@@ -337,9 +337,15 @@ static bool make_fresh(struct request *r)
 		code = control_make_debug(r->gateway, id, &err);
 	if (code == 0)
 		code = sandbox_open(r->gateway, id, &r->sandbox, &err);
-	if (code < 0)
-		reply_failure(r, code, err.text);
-	return code == 0;
+	if (code == 0 && seeded)
+		code = seed_give(r->gateway, r->sandbox->name, &err);
+	if (code == 0)
+		return true;
+	if (r->sandbox)
+		mount_rmdir(&r->gateway->mount,
+			    sandbox_path(r->sandbox->name, "", path), NULL);
+	reply_failure(r, code, err.text);
+	return false;
 }
 
 /* Which context a request is for. Return: false: it has replied. */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -91,6 +92,25 @@ int sandbox_write(struct gateway *g, const char *name, json_t *config,
 		return err_set(err, -ENOMEM, "no memory for a sandbox");
 	return mount_write(&g->mount, sandbox_path(name, "config.json", path),
 			   text, strlen(text), err);
+}
+
+int sandbox_change(struct gateway *g, const char *id,
+		   void (*fn)(json_t *meta, void *arg), void *arg,
+		   struct err *err)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct sandbox *s = NULL;
+	int code;
+
+	pthread_mutex_lock(&lock);
+	code = sandbox_open(g, id, &s, err);
+	if (code == 0) {
+		fn(s->meta, arg);
+		code = sandbox_write(g, s->name, s->config, err);
+	}
+	pthread_mutex_unlock(&lock);
+	sandbox_free(s);
+	return code;
 }
 
 /* --- from the head -------------------------------------------------------------- */

@@ -36,6 +36,10 @@ void sandbox_free(struct sandbox *s);
 /* Writes meta and what else of config.json may change. */
 int sandbox_write(struct gateway *g, const char *name, json_t *config,
 		  struct err *err);
+/* Reads it, lets fn change its meta, and writes it: one worker at a time. */
+int sandbox_change(struct gateway *g, const char *id,
+		   void (*fn)(json_t *meta, void *arg), void *arg,
+		   struct err *err);
 /* ".fsd/sandboxes/NAME/REST" into room. */
 const char *sandbox_path(const char *name, const char *rest, char room[128]);
 

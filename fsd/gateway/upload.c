@@ -14,6 +14,7 @@
 #include "envd.h"
 #include "layout/base/cleanup.h"
 #include "multipart.h"
+#include "seed.h"
 
 #define RATIO_MAX 200u /* of what is packed */
 #define FILES_MAX 1024u
@@ -284,7 +285,9 @@ int post_files_chunk(struct request *r, const char *data, size_t len)
 
 void post_files(struct request *r)
 {
+	struct err err = { 0 };
 	struct upload *u;
+	int code;
 
 	if (!r->state && begin(r) < 0)
 		return;
@@ -295,5 +298,12 @@ void post_files(struct request *r)
 	}
 	if (!u->in_form && close_to(u) < 0)
 		return;
+	if (seed_is_wanted(r)) {
+		code = seed_add(r->gateway, u->written, &err);
+		if (code < 0) {
+			reply_failure(r, code, err.text);
+			return;
+		}
+	}
 	reply_json(r, 200, json_incref(u->written));
 }

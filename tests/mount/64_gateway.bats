@@ -395,3 +395,27 @@ process() {
 	assert_output --partial 'unimplemented'
 	assert_equal "$(unary List '{}')" $'{"processes":[]}\n200'
 }
+
+@test "a cell of --debug-ports has what was uploaded before it, and the next one has not" {
+	cat >"$BATS_TEST_TMPDIR/client" <<-'END'
+		cell() {
+			curl -s -m 60 -d "$(jq -n --arg c "$1" '{code: $c}')" \
+				http://127.0.0.1:49999/execute |
+				jq -j 'select(.type == "stdout") | .text'
+		}
+		put() { curl -s -m 60 -o /dev/null -F file=@- "$files?path=$1"; }
+		files=http://127.0.0.1:49983/files
+		put d/one <<<1st
+		put /home/user/two <<<2nd
+		put two <<<new
+		cell $'show d/one\nshow two\nout first'
+		cell $'show d/one\nshow two\nout second'
+		curl -s -m 60 "$files?path=two"
+	END
+	export FSD_MOUNT=$MNT
+	run bounded 60 "$BATS_TEST_DIRNAME/../lib/front.sh" \
+		--debug-ports -- bash "$BATS_TEST_TMPDIR/client"
+	assert_success
+	assert_output $'1st\nnew\nfirst\nsecond\nnew'
+	no_jobs
+}
