@@ -83,6 +83,17 @@ struct head {
 	bool over;
 };
 
+/* Spaces around a field's value are no part of it; libmicrohttpd leaves those at its end. */
+static char *copy_value(const char *value)
+{
+	size_t len;
+
+	value += strspn(value, " \t");
+	for (len = strlen(value); len && strchr(" \t", value[len - 1]); len--)
+		;
+	return strndup(value, len);
+}
+
 static enum MHD_Result add_header(void *arg, enum MHD_ValueKind kind,
 				  const char *name, const char *value)
 {
@@ -97,7 +108,7 @@ static enum MHD_Result add_header(void *arg, enum MHD_ValueKind kind,
 		return MHD_NO;
 	}
 	h->name = strdup(name);
-	h->value = strdup(value ? value : "");
+	h->value = copy_value(value ? value : "");
 	r->headers++;
 	return h->name && h->value ? MHD_YES : MHD_NO;
 }
