@@ -8,6 +8,7 @@
 #include "restrain.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/landlock.h>
 #include <sched.h>
@@ -41,7 +42,9 @@ static int give_up_files(struct gateway *g)
 		snprintf(slash ? slash + 1 : dir, 2, ".");
 		paths[count++] = (struct rights_path){ dir, false };
 	}
-	set = rights_landlock(paths, count);
+	/* the holder of a private mount is told of our death by a signal */
+	set = g->options.stdio ? rights_landlock_signals(paths, count)
+			       : rights_landlock(paths, count);
 	if (set < 0)
 		return set;
 	r = rights_landlock_enter(set);
@@ -58,8 +61,7 @@ static const int permitted[] = {
 	SCMP_SYS(getdents64), SCMP_SYS(mkdirat), SCMP_SYS(unlinkat),
 	SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(ftruncate),
 	SCMP_SYS(fgetxattr), SCMP_SYS(fchmod), SCMP_SYS(utimensat),
-	SCMP_SYS(faccessat2), SCMP_SYS(access), SCMP_SYS(fcntl),
-	SCMP_SYS(dup), SCMP_SYS(sendfile), SCMP_SYS(pipe2),
+	SCMP_SYS(faccessat2), SCMP_SYS(access), SCMP_SYS(dup), SCMP_SYS(sendfile), SCMP_SYS(pipe2),
 	SCMP_SYS(readlinkat), SCMP_SYS(fadvise64),
 	/* sockets that there are */
 	SCMP_SYS(accept4), SCMP_SYS(accept), SCMP_SYS(recvfrom),
@@ -79,7 +81,7 @@ static const int permitted[] = {
 	SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
 	SCMP_SYS(sigaltstack), SCMP_SYS(sched_yield),
 	SCMP_SYS(sched_getaffinity), SCMP_SYS(exit), SCMP_SYS(exit_group),
-	SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(tgkill),
+	SCMP_SYS(gettid), SCMP_SYS(getpid),
 	/* the rest */
 	SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(time),
 	SCMP_SYS(getrandom), SCMP_SYS(getuid), SCMP_SYS(geteuid),
@@ -107,6 +109,21 @@ static int add_threads(scmp_filter_ctx ctx)
 	return r;
 }
 
+/* No signal for another process: neither by tgkill nor by the owner of a descriptor. */
+static int add_signals(scmp_filter_ctx ctx)
+{
+	static const int commands[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD,
+					F_SETFD, F_GETFL, F_SETFL };
+	int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+				 SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(commands); i++)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
+				     SCMP_A1(SCMP_CMP_EQ,
+					     (scmp_datum_t)commands[i]));
+	return r;
+}
+
 static int give_up_calls(void)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
@@ -116,6 +133,8 @@ static int give_up_calls(void)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, permitted[i], 0);
 	if (r == 0)
 		r = add_threads(ctx);
+	if (r == 0)
+		r = add_signals(ctx);
 	if (r == 0)
 		r = seccomp_load(ctx);
 	if (ctx)

@@ -84,6 +84,17 @@ static int signal_outside(void)
 	return confine(true) < 0 ? 255 : kill(getppid(), 0) < 0 ? errno : 0;
 }
 
+static int signal_allowed(void)
+{
+	struct rights_path path = { dir, true };
+	int set = rights_landlock_signals(&path, 1);
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (set < 0 || rights_landlock_enter(set) < 0)
+		return 255;
+	return kill(getppid(), 0) < 0 ? errno : 0;
+}
+
 static int keep_none(void)
 {
 	struct stat st;
@@ -151,6 +162,7 @@ int main(void)
 		ok(in_child(signal_outside) == EPERM ||
 			   in_child(signal_outside) == 0,
 		   "signals end at the border where the kernel can do it");
+		is_int(in_child(signal_allowed), 0, "or cross it where they may");
 	} else {
 		is_int(rights_landlock(&nowhere, 1), -ENOSYS,
 		       "a kernel without Landlock is told apart");

@@ -89,7 +89,8 @@ struct ruleset {
 #define OF_FILES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE | \
 		  LANDLOCK_ACCESS_FS_WRITE_FILE | 1ull << 14 | 1ull << 15)
 #define NET_ALL 3ull    /* BIND_TCP, CONNECT_TCP: from version 4 */
-#define SCOPED_ALL 3ull /* abstract sockets, signals: from version 6 */
+#define SCOPED_SOCKETS 1ull /* abstract ones: from version 6 */
+#define SCOPED_SIGNALS 2ull
 
 static int add_path(int set, const struct rights_path *p, uint64_t all)
 {
@@ -107,7 +108,8 @@ static int add_path(int set, const struct rights_path *p, uint64_t all)
 		       -errno : 0;
 }
 
-int rights_landlock(const struct rights_path *paths, size_t count)
+static int new_ruleset(const struct rights_path *paths, size_t count,
+		       uint64_t scoped)
 {
 	struct ruleset set = { 0 };
 	size_t size = 8;
@@ -124,7 +126,7 @@ int rights_landlock(const struct rights_path *paths, size_t count)
 		size = 16;
 	}
 	if (version >= 6) {
-		set.scoped = SCOPED_ALL;
+		set.scoped = scoped;
 		size = 24;
 	}
 	fd = (int)syscall(SYS_landlock_create_ruleset, &set, size, 0);
@@ -137,6 +139,16 @@ int rights_landlock(const struct rights_path *paths, size_t count)
 			return r;
 	}
 	return take_fd(&fd);
+}
+
+int rights_landlock(const struct rights_path *paths, size_t count)
+{
+	return new_ruleset(paths, count, SCOPED_SOCKETS | SCOPED_SIGNALS);
+}
+
+int rights_landlock_signals(const struct rights_path *paths, size_t count)
+{
+	return new_ruleset(paths, count, SCOPED_SOCKETS);
 }
 
 int rights_landlock_enter(int ruleset)

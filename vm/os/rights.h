@@ -32,6 +32,9 @@ struct rights_path {
  * Return: a descriptor, -ENOSYS (the kernel has no Landlock), ...
  */
 int rights_landlock(const struct rights_path *paths, size_t count);
+/* The same, and signals may cross the border. A child that wants a signal when its
+ * parent dies needs that: the kernel sends it in the parent's name. */
+int rights_landlock_signals(const struct rights_path *paths, size_t count);
 /* Async-signal-safe; needs no_new_privs. Return: 0 or negative errno. */
 int rights_landlock_enter(int ruleset);
 
