@@ -119,6 +119,19 @@ json_t *mcp_result(const struct mcp_end *end);
 /* mcp_http.c */
 void post_mcp(struct request *r);
 
+/* mcp_lines.c: messages, one a line, out of pieces of any size. */
+struct mcp_lines {
+	struct buf text; /* of a line that has not ended; cap: the most it may have */
+	bool drops;      /* that line was longer */
+	/* Takes text, or leaves it empty; NULL: a line that was too long. */
+	void (*fn)(void *arg, struct buf *text);
+	void *arg;
+};
+
+void mcp_lines_add(struct mcp_lines *l, const char *data, size_t len);
+/* No more comes: the last line may have no end. */
+void mcp_lines_end(struct mcp_lines *l);
+
 /* mcp_stdio.c: serves until the end of standard input. Returns the exit status. */
 int mcp_stdio(struct gateway *g);
 

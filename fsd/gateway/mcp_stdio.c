@@ -37,6 +37,7 @@ struct line {
 	enum mcp_state state;
 	bool returned, replied; /* the worker has, on_reply() was */
 	bool cancelled;         /* its client wants no reply any more */
+	bool too_long;          /* it was not kept */
 };
 
 static void free_line(struct line *l)
@@ -98,6 +99,13 @@ static void run(struct crew_work *work)
 {
 	struct line *l = container_of(work, struct line, work);
 
+	if (l->too_long) {
+		l->mcp.answer = mcp_error(&l->mcp, MCP_INVALID, "a message may "
+					  "have 10485760 bytes, and this one "
+					  "has more");
+		l->state = MCP_REPLIED;
+		return;
+	}
 	l->state = mcp_begin(&l->mcp, l->text.data ? l->text.data : "",
 			     l->text.len, NULL);
 }
@@ -180,64 +188,45 @@ static void on_end(struct reactor_post *post)
 
 /* --- the reader's thread -------------------------------------------------------------- */
 
-static void send_line(struct stdio *io, struct buf *text)
+/* Takes text; NULL: a message that was too long, which is answered without an id. */
+static void send_line(void *arg, struct buf *text)
 {
+	struct stdio *io = arg;
 	struct line *l = calloc(1, sizeof(*l));
 
 	if (!l) {
 		log_error("no memory for a message");
-		buf_clear(text);
+		if (text)
+			buf_clear(text);
 		return;
 	}
 	list_init(&l->node);
 	l->io = io;
-	l->text = *text;
-	*text = (struct buf){ .cap = MCP_LINE_MAX };
+	l->too_long = !text;
+	if (text) {
+		l->text = *text;
+		*text = (struct buf){ .cap = text->cap };
+	}
 	l->mcp = (struct mcp){ .gateway = io->gateway, .sink = &sink, .arg = l };
 	l->post.fn = on_line;
 	reactor_post(&io->gateway->reactor, &l->post);
 }
 
-/* A line that is too long is dropped, with what the next read has of it. */
-static void take(struct stdio *io, struct buf *text, bool *drops,
-		 const char *data, size_t len)
-{
-	while (len) {
-		const char *end = memchr(data, '\n', len);
-		size_t n = end ? (size_t)(end - data) : len;
-
-		if (!*drops && buf_add(text, data, n) < 0) {
-			log_error("a message is longer than %u bytes, and is "
-				  "dropped", MCP_LINE_MAX);
-			*drops = true;
-			buf_clear(text);
-		}
-		if (end && !*drops && text->len)
-			send_line(io, text);
-		if (end)
-			*drops = false;
-		n += end ? 1 : 0;
-		data += n;
-		len -= n;
-	}
-}
-
 static void *read_lines(void *arg)
 {
 	struct stdio *io = arg;
-	auto_buf struct buf text = { .cap = MCP_LINE_MAX };
-	bool drops = false;
+	struct mcp_lines lines = { .text = { .cap = MCP_LINE_MAX },
+				   .fn = send_line, .arg = io };
 	char room[65536];
 	ssize_t n;
 
 	while ((n = read(STDIN_FILENO, room, sizeof(room))) != 0) {
 		if (n > 0)
-			take(io, &text, &drops, room, (size_t)n);
+			mcp_lines_add(&lines, room, (size_t)n);
 		else if (errno != EINTR)
 			break;
 	}
-	if (text.len && !drops)
-		send_line(io, &text);
+	mcp_lines_end(&lines);
 	io->ended.fn = on_end;
 	reactor_post(&io->gateway->reactor, &io->ended);
 	return NULL;

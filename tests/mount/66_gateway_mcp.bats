@@ -95,6 +95,10 @@ MODERN=(-H 'MCP-Protocol-Version: 2026-07-28')
 	run rpc tools/call "{\"name\": \"list_sandboxes\", \"_meta\": {$META}}" "${MODERN[@]}" \
 		-H 'Mcp-Method: tools/call' -H 'Mcp-Name: =?base64?bGlzdF9zYW5kYm94ZXM=?='
 	assert_output --partial 'there is none'
+	# spaces around a field's value are no part of it
+	run rpc tools/list "{\"_meta\": {$META}}" -H 'Mcp-Method: tools/list  ' \
+		-H $'MCP-Protocol-Version: \t 2026-07-28 \t'
+	assert_line 200
 }
 
 @test "what is no message of the protocol has an error, and arguments are checked" {
@@ -148,6 +152,31 @@ MODERN=(-H 'MCP-Protocol-Version: 2026-07-28')
 	assert_success
 	assert_output ''
 	assert_equal "$(ls "$MNT")" ''
+}
+
+@test "fsd mcp without a mount makes a private one, and leaves nothing of it" {
+	local line tmp=$BATS_TEST_TMPDIR/tmp
+	mkdir "$tmp"
+	coproc MCP { exec env -u FSD_MOUNT TMPDIR="$tmp" "$FSD" mcp 3>&- 4>&-; }
+	local pid=$MCP_PID
+	jq -nc '{jsonrpc: "2.0", id: 1, method: "tools/call", params: {name: "run_code",
+		arguments: {code: "out hi"}}}' >&"${MCP[1]}"
+	IFS= read -r -t $((60 * SLOW)) line <&"${MCP[0]}"
+	assert_equal "$(jq -r .result.structuredContent.stdout <<<"$line")" hi
+	assert_equal "$(names "$tmp" | wc -l)" 1
+	eval "exec ${MCP[1]}>&-"
+	wait "$pid"
+	# shellcheck disable=SC2016
+	await becomes 20 bash -c '[ -z "$(ls "$0")" ]' "$tmp"
+}
+
+@test "fsd mcp answers a line that is too long, and goes on" {
+	run --separate-stderr bash -c '{ head -c 10485761 /dev/zero | tr "\0" x
+		printf "\n{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}\n"; } |
+		timeout "$0" "$1" mcp --mount "$2"' $((20 * SLOW)) "$FSD" "$MNT"
+	assert_success
+	assert_line --partial '"id":null,"error":{"code":-32600,"message":"a message may have 10485760 bytes'
+	assert_line '{"jsonrpc":"2.0","id":1,"result":{}}'
 }
 
 # rag CODE [JSON] — the answer of /run.
