@@ -105,7 +105,8 @@ struct backend_host {
 			      const struct err *err);
 	/* One step of a template. accel: of the boot that goes on; AUTO: none,
 	 * it is looked for. */
-	void (*progress)(void *arg, const char *sentence, enum vm_accel accel);
+	void (*progress)(void *arg, const struct vm_class *cls,
+			 const char *sentence, enum vm_accel accel);
 	void (*boot_failed)(void *arg); /* for the statistics */
 	void (*broken)(void *arg); /* no machine can be started any more */
 	void (*prepared)(void *arg); /* what prepare() has begun is ready */

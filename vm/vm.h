@@ -293,8 +293,8 @@ struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
  * Then *ret_mib and *ret_cpus are what its machines have at most for a program. */
 bool vm_lease_is_first(const struct vm_lease *lease, uint32_t *ret_mib,
 		       uint32_t *ret_cpus);
-/* How far the template is that is being made, and how long it takes. */
-void vm_making(const struct vm *vm, char *ret, size_t size);
+/* How far its template is that is being made, and how long that takes. */
+void vm_making(const struct vm_lease *lease, char *ret, size_t size);
 /* After granted. *job and what it points at are borrowed until vm_end(). */
 void vm_run(struct vm_lease *lease, const struct vm_job *job);
 

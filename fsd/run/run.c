@@ -123,11 +123,11 @@ static void tell_if_first(struct run *run)
 	if (!vm_lease_is_first(run->lease, &mib, &cpus))
 		return;
 	run->making_ns = now_ns();
+	vm_making(run->lease, making, sizeof(making));
 	if (run->environment) {
-		run_tell_making(run, NULL);
+		run_tell_making(run, making);
 		return;
 	}
-	vm_making(run->d->vm, making, sizeof(making));
 	job_log(run->job, "waits for the template of machines for up to %u MiB "
 		"(memory_mb) and %u processor%s, which is made once: %s", mib,
 		cpus, cpus == 1 ? "" : "s", making);

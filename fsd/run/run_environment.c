@@ -112,9 +112,9 @@ void run_tell_making(struct run *run, const char *step)
 {
 	uint64_t so_far = run->making_ns ? now_ns() - run->making_ns : 0;
 
-	job_log(run->job, "makes the template of environment %s (%u s)%s%s",
+	job_log(run->job, "makes the template of environment %s (%u s): %s",
 		environments_name(run->environment), (unsigned)(so_far / NS_PER_S),
-		step ? ": " : "", step ? step : "");
+		step);
 }
 
 /* From what the guest says, whose texts are printable. Without memory for it the

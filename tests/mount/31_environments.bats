@@ -180,6 +180,20 @@ has() {
 	assert_output --partial 'makes the template of environment data (0 s)'
 }
 
+@test "environment: a job that waits for its template is told how long that takes" {
+	local cache=$BATS_TEST_TMPDIR/state/templates
+	export FSD_FAKE_START_MS=600000 # the mount is stopped before
+	mkdir -p "$cache"
+	echo 20000 >"$cache/took-tcg"
+	started --default-environment data
+	job_start a 'out x'
+	await becomes 20 grep -q 's so far, about 51 s in all' "$MNT/a/log"
+	mount_stop
+	echo 42000 >"$cache/took-tcg-${ID:0:16}"
+	mount_start
+	await becomes 20 grep -q 's so far, about 42 s in all' "$MNT/a/log"
+}
+
 @test "environment: templates of --warm-environments are made without a job" {
 	environment_make web
 	started --warm-environments data,web,gone

@@ -226,7 +226,7 @@ static int make_template(const char *cache)
 	struct store_new n;
 	struct err err;
 
-	if (store_begin(cache, 4096, &n, &err) < 0 || write(n.ram, "r", 1) != 1 ||
+	if (store_begin(cache, "", 4096, &n, &err) < 0 || write(n.ram, "r", 1) != 1 ||
 	    write(n.state, "s", 1) != 1)
 		return -1;
 	return store_commit(&n, &meta, false, NULL, &err);

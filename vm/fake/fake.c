@@ -175,7 +175,7 @@ static void on_template(struct loop_timer *timer)
 		err_set(&err, -EIO, "the guest did not boot (fake)");
 		host->template_done(host->arg, &cls, NULL, &err);
 	} else {
-		host->progress(host->arg, "saved", VM_ACCEL_TCG);
+		host->progress(host->arg, &cls, "saved", VM_ACCEL_TCG);
 		host->template_done(host->arg, &cls, &made, NULL);
 	}
 	environment_unref(cls.environment);
@@ -193,7 +193,8 @@ static void fake_template_get(struct backend *b, const struct vm_class *cls)
 	t->timer = (struct loop_timer){ .fn = on_template, .arg = t };
 	list_add_tail(&f->templates, &t->node);
 	loop_timer_set(b->host->loop, &t->timer, f->start_ns);
-	b->host->progress(b->host->arg, "booting (fake)", VM_ACCEL_TCG);
+	b->host->progress(b->host->arg, &t->cls, "booting (fake)",
+			  VM_ACCEL_TCG);
 }
 
 static void fake_template_drop(struct backend *b, const struct vm_class *cls,

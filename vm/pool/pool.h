@@ -31,11 +31,19 @@ struct class_cost {
 	bool asked;
 };
 
+/* How far its template is that is being made. */
+struct class_making {
+	char step[160];
+	uint64_t since_ns;         /* it is booted; 0: not yet, */
+	unsigned usual_ms;         /* and how long that takes as a rule */
+};
+
 struct pool_class {
 	struct list node;          /* vm->classes */
 	struct vm *vm;
 	struct vm_class cls;
 	enum class_state state;
+	struct class_making making;
 	struct backend_template tmpl; /* while READY */
 	struct err err;            /* why FAILED, or the last bad machine, */
 	uint64_t bad_since_ns;     /* CLOCK_REALTIME, since when; 0: it is well */
@@ -105,9 +113,6 @@ struct vm {
 	unsigned processors;       /* that this process may use */
 	uint32_t guest_walls;      /* that stand in every class, once seen */
 	bool guest_seen;
-	char step[160];            /* of the template that is being made, */
-	uint64_t boots_ns;         /* since when it is booted; 0: it is not, */
-	unsigned usual_ms;         /* and how long that takes as a rule */
 	struct err told;           /* the health that `changed` last told of */
 	struct loop_call begin;
 	struct loop_call tell;

@@ -131,8 +131,10 @@ static void set_state(struct pool_class *of, enum class_state state)
 	list_for_each(pos, tmp, &of->vm->classes) {
 		struct pool_class *c = list_entry(pos, struct pool_class, node);
 
-		if (vm_class_shares(&c->cls, &of->cls))
-			c->state = state;
+		if (!vm_class_shares(&c->cls, &of->cls))
+			continue;
+		c->state = state;
+		c->making = (struct class_making){ .step = "starting" };
 	}
 }
 
@@ -145,7 +147,6 @@ void class_want_template(struct pool_class *c)
 	if (now_ns() < c->retry_ns)
 		return;
 	set_state(c, CLASS_MAKING);
-	snprintf(vm->step, sizeof(vm->step), "starting");
 	vm->backend->ops->template_get(vm->backend, &c->cls);
 	loop_defer(vm->loop, &vm->tell);
 }

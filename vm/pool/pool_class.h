@@ -82,4 +82,10 @@ bool pool_wants_zygote(const struct vm *vm, unsigned row);
 /* One step towards the plan, or as many as there are processors for. */
 void pool_refill(struct vm *vm);
 
+/* pool_making.c: a step of the template of all that share cls; and for people, how far
+ * that is. */
+void class_progress(struct vm *vm, const struct vm_class *cls, const char *step,
+		    enum vm_accel accel);
+void class_print_making(const struct pool_class *c, char *ret, size_t size);
+
 #endif

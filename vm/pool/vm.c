@@ -56,7 +56,7 @@ int vm_health(const struct vm *vm, struct err *ret)
 	switch (c->state) {
 	case CLASS_NONE:
 	case CLASS_MAKING:
-		vm_making(vm, making, sizeof(making));
+		class_print_making(c, making, sizeof(making));
 		return err_set(ret, -EAGAIN,
 			       "the template machine is being made: %s", making);
 	case CLASS_FAILED:
@@ -97,63 +97,12 @@ static void on_tell(struct loop_call *call)
 		vm->watch.changed(vm->watch.arg);
 }
 
-/* How long a template takes where none was made before: what a host that has
- * nothing else to do needs, so that it is no promise. */
-static const unsigned usual_ms[VM_ACCEL_MAX] = {
-	[VM_ACCEL_KVM] = 4000, [VM_ACCEL_TCG] = 20000,
-};
-
-static void begin_clock(struct vm *vm, enum vm_accel accel)
-{
-	vm->boots_ns = now_ns();
-	vm->usual_ms = store_took_ms(vm->options.cache_dir, accel);
-	if (!vm->usual_ms)
-		vm->usual_ms = usual_ms[accel];
-}
-
-void vm_making(const struct vm *vm, char *ret, size_t size)
-{
-	const char *step = vm->step[0] ? vm->step : "not begun";
-	unsigned so_far = (unsigned)((now_ns() - vm->boots_ns) / NS_PER_S);
-	unsigned usual = (vm->usual_ms + 999) / 1000;
-
-	if (!vm->boots_ns)
-		snprintf(ret, size, "%s", step);
-	else
-		snprintf(ret, size, "%s (%u s so far, %s %u s%s)", step, so_far,
-			 so_far <= usual ? "about" : "longer than the usual",
-			 usual, so_far <= usual ? " in all" : "");
-}
-
-static void tell_waiting(const struct vm *vm)
-{
-	char text[256];
-
-	vm_making(vm, text, sizeof(text));
-	list_for_each(pos, tmp, &vm->classes) {
-		const struct pool_class *c =
-			list_entry(pos, struct pool_class, node);
-
-		if (c->state != CLASS_MAKING)
-			continue;
-		list_for_each(at, next, &c->waiting) {
-			const struct vm_lease *l =
-				list_entry(at, struct vm_lease, node);
-
-			if (l->events->making)
-				l->events->making(l->arg, text);
-		}
-	}
-}
-
-static void on_progress(void *arg, const char *sentence, enum vm_accel accel)
+static void on_progress(void *arg, const struct vm_class *cls,
+			const char *sentence, enum vm_accel accel)
 {
 	struct vm *vm = arg;
 
-	snprintf(vm->step, sizeof(vm->step), "%s", sentence);
-	if (accel != VM_ACCEL_AUTO && !vm->boots_ns)
-		begin_clock(vm, accel);
-	tell_waiting(vm);
+	class_progress(vm, cls, sentence, accel);
 	if (vm->watch.progress)
 		vm->watch.progress(vm->watch.arg, sentence);
 	loop_defer(vm->loop, &vm->tell);
@@ -204,7 +153,6 @@ static void on_template_done(void *arg, const struct vm_class *cls,
 {
 	struct vm *vm = arg;
 
-	vm->boots_ns = 0;
 	if (t) {
 		vm->stats.accel = t->accel;
 		vm->stats.templates_made += t->made;

@@ -86,13 +86,14 @@ static int begin(uint64_t ram_bytes, struct store_new *n)
 	return 0;
 }
 
-int store_begin(const char *cache_dir, uint64_t ram_bytes,
-		struct store_new *ret, struct err *err)
+int store_begin(const char *cache_dir, const char *environment_id,
+		uint64_t ram_bytes, struct store_new *ret, struct err *err)
 {
 	struct store_new n = STORE_NEW_INIT;
 	int r;
 
 	n.began_ns = now_ns();
+	snprintf(n.of, sizeof(n.of), "%.16s", environment_id);
 	n.parent = open_parent(cache_dir);
 	if (n.parent < 0)
 		return err_sys(err, n.parent, "%s", cache_dir);
@@ -198,17 +199,18 @@ static int commit(struct store_new *n, struct store_meta *meta, bool replaces,
 	return 0;
 }
 
-static void took_name(enum vm_accel accel, char ret[32])
+static void took_name(enum vm_accel accel, const char *of, char ret[40])
 {
-	snprintf(ret, 32, "took-%s", vm_accel_names[accel]);
+	snprintf(ret, 40, "took-%s%s%.16s", vm_accel_names[accel],
+		 *of ? "-" : "", of);
 }
 
 /* For the next one's estimate, so nothing waits for it or fails by it. */
 static void note_time(const struct store_new *n, enum vm_accel accel)
 {
-	char name[32], tmp[64], text[24];
+	char name[40], tmp[64], text[24];
 
-	took_name(accel, name);
+	took_name(accel, n->of, name);
 	random_name(".took-", tmp);
 	snprintf(text, sizeof(text), "%llu\n", (unsigned long long)
 		 ((now_ns() - n->began_ns) / NS_PER_MS));
@@ -466,13 +468,14 @@ int store_verdict_put(const char *cache_dir, const char *what,
 	return r;
 }
 
-unsigned store_took_ms(const char *cache_dir, enum vm_accel accel)
+unsigned store_took_ms(const char *cache_dir, enum vm_accel accel,
+		       const char *environment_id)
 {
 	auto_close int parent = open_parent(cache_dir);
-	char name[32], text[24];
+	char name[40], text[24];
 	uint64_t ms;
 
-	took_name(accel, name);
+	took_name(accel, environment_id, name);
 	if (parent < 0 || read_text(parent, name, text, sizeof(text)) < 0)
 		return 0;
 	text[strcspn(text, "\n")] = '\0';

@@ -38,6 +38,7 @@ struct store_new {
 	char name[64];  /* ".new-..." */
 	int parent, dir, ram, state;
 	uint64_t began_ns;
+	char of[17];    /* the first digits of its environment's id; "": base */
 };
 
 /* A verified one; dir is owned. */
@@ -49,8 +50,9 @@ struct store_template {
 
 #define STORE_NEW_INIT { .parent = -1, .dir = -1, .ram = -1, .state = -1 }
 
-int store_begin(const char *cache_dir, uint64_t ram_bytes,
-		struct store_new *ret, struct err *err);
+/* environment_id: "" for base. */
+int store_begin(const char *cache_dir, const char *environment_id,
+		uint64_t ram_bytes, struct store_new *ret, struct err *err);
 /* cold: lines as READY in wire.h has them; "": none. It is for people, so that it
  * cannot be kept is told in the log only. */
 void store_put_cold(const struct store_new *n, const char *cold);
@@ -97,9 +99,11 @@ void store_clean(const char *cache_dir);
  */
 int store_verdict_get(const char *cache_dir, const char *what,
 		      enum vm_accel *ret);
-/* How long the last template of this accelerator took here, in ms, which
- * store_commit() notes. Return: 0: none is known. A short read, on any thread. */
-unsigned store_took_ms(const char *cache_dir, enum vm_accel accel);
+/* How long the last template of this accelerator and environment ("": base) took
+ * here, in ms, which store_commit() notes. Return: 0: none is known. A short read, on
+ * any thread. */
+unsigned store_took_ms(const char *cache_dir, enum vm_accel accel,
+		       const char *environment_id);
 int store_verdict_put(const char *cache_dir, const char *what,
 		      enum vm_accel accel);
 /* A small text beside the templates, cut at size - 1 bytes; put replaces it as a

@@ -68,7 +68,8 @@ progress(struct template *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	host->progress(host->arg, text, t->attempt ? t->accel : VM_ACCEL_AUTO);
+	host->progress(host->arg, &t->cls, text,
+		       t->attempt ? t->accel : VM_ACCEL_AUTO);
 }
 
 static struct loop *loop_of(const struct template *t)
@@ -476,6 +477,7 @@ static int start_qemu(struct template *t, struct err *err)
 static void boot(struct template *t)
 {
 	unsigned limit = verdict_is_open(t->ground, t->accel) ? BOOT_KVM_S : BOOT_TCG_S;
+	const struct environment *e = t->cls.environment;
 	struct err err;
 	int r;
 
@@ -484,8 +486,8 @@ static void boot(struct template *t)
 	t->began_ns = now_ns();
 	progress(t, "booting the guest with %s (%u of %u)",
 		 vm_accel_names[t->accel], t->attempt, ATTEMPTS);
-	r = store_begin(cache_of(t), (uint64_t)vm_class_ram(&t->cls) << 20,
-			&t->fresh, &err);
+	r = store_begin(cache_of(t), e ? e->id : "",
+			(uint64_t)vm_class_ram(&t->cls) << 20, &t->fresh, &err);
 	if (r == 0)
 		r = start_qemu(t, &err);
 	if (r < 0) {
