@@ -30,6 +30,7 @@ _Static_assert(offsetof(struct sandbox_config, machine) == 0, "first");
 
 static const struct field fields[] = {
 	{ "environment", config_set_environment, 0, 0, 0, 0, NULL },
+	{ "packages", config_set_packages, 0, 0, LIMIT_PACKAGES, 0, NULL },
 	{ "memory_mb", config_set_memory, CONFIG(memory_mb),
 	  LIMIT_MEMORY_MIN_MB, 0, OPERATOR(memory_mb), " of MiB" },
 	{ "cpus", config_set_integer, CONFIG(cpus), 1, 0, OPERATOR(cpus), "" },

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "lang.h"
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyz"
@@ -38,6 +39,29 @@ int environment_name_check(const char *name, struct err *err)
 			       "\"%s\" is the name of a language; choose "
 			       "another name", name);
 	return 0;
+}
+
+#define DIGEST_DIGITS 8
+
+bool environment_name_owner(const char *name, uid_t *ret)
+{
+	const char *uid = name + strlen("p-") + DIGEST_DIGITS + 1;
+	uint64_t n;
+
+	if (strncmp(name, "p-", 2) != 0 ||
+	    strspn(name + 2, "0123456789abcdef") != DIGEST_DIGITS ||
+	    uid[-1] != '.' || uid[0] < '0' || uid[0] > '9' ||
+	    parse_u64(uid, 0, UINT32_MAX, &n) < 0)
+		return false;
+	*ret = (uid_t)n;
+	return true;
+}
+
+bool environment_name_is_for(const char *name, uid_t uid)
+{
+	uid_t owner;
+
+	return !environment_name_owner(name, &owner) || owner == uid;
 }
 
 int environment_spec_parse(const char *text, struct environment_spec *ret,

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "layout/base/buf.h"
 #include "layout/base/err.h"
@@ -22,6 +23,11 @@
 /* [a-z][a-z0-9._-]{0,63}, no language's name and not "base": may a set have it?
  * Return: 0, or -EINVAL with a sentence. */
 int environment_name_check(const char *name, struct err *err);
+
+/* "p-1c9e30ab.1000" was built for "packages" of user 1000, and is for that user's jobs
+ * alone. Return: is it one of those? */
+bool environment_name_owner(const char *name, uid_t *ret);
+bool environment_name_is_for(const char *name, uid_t uid);
 
 #define ENVIRONMENT_SHOWN_MAX 140
 /* What somebody has written as an environment, quoted for a sentence as each value

@@ -282,6 +282,15 @@ int package_print_option(const struct package *p, struct buf *out)
 	return out->failed;
 }
 
+bool packages_equal(const struct packages *a, const struct packages *b)
+{
+	bool same = a->count == b->count;
+
+	for (size_t i = 0; same && i < a->count; i++)
+		same = package_order(&a->item[i], &b->item[i]) == 0;
+	return same;
+}
+
 void packages_done(struct packages *packages)
 {
 	free(packages->item);

@@ -64,6 +64,8 @@ bool package_of_lock(const char *source, const char *name, const char *version,
  */
 bool package_of_debian(const struct package *debian, struct package *ret);
 
+/* The same ones, in the same versions? */
+bool packages_equal(const struct packages *a, const struct packages *b);
 void packages_done(struct packages *packages);
 
 #endif

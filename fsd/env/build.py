@@ -268,6 +268,7 @@ class Build:
 
     def fetch(self):
         lock = self.lock["packages"]
+        self.check_most(sum(e.get("size") or 0 for e in lock))
         count = self.archive.fetch(debian.of(lock), self.sources) \
             if debian.of(lock) else 0
         count += self.tool_archive.fetch(self.lock["tools"], self.sources)
@@ -312,6 +313,13 @@ class Build:
         size = sum(e["size"] for e in self.lock["packages"])
         return jobs.processors() if size > MANY else 1
 
+    def check_most(self, size):
+        """What a build for a user may come to."""
+        most = self.options.most
+        if most is not None and size > most:
+            raise Problem("it takes %d MB, and at most %d MB are left for it "
+                          "(--most, --quota-bytes)" % (-(-size >> 20), most >> 20))
+
     def install(self):
         def files(entries):
             return [{"file": e["sha256"], "name": e["file"], "at": e.get("at")}
@@ -341,6 +349,7 @@ class Build:
         self.layer_files = os.path.join(out, "layer.files")
         if not os.path.isfile(self.layer):
             raise Problem("the job that makes the layer made none")
+        self.check_most(os.path.getsize(self.layer))
         debian.add_licences(lock, os.path.join(out, "licences.json"))
         self.say("install", "took the layer out: %d MB" %
                  (os.path.getsize(self.layer) >> 20))
@@ -391,6 +400,7 @@ class Build:
         again = os.path.join(out, "layer.erofs")
         if os.path.isfile(again):
             self.layer = again
+            self.check_most(os.path.getsize(again))
             self.say("warm", "took the layer out with its cache: %d MB" %
                      (os.path.getsize(again) >> 20))
 
@@ -525,6 +535,7 @@ def parse(words):
         p.add_argument("--" + name)
     for name in ("debian-dir", "wheelhouse", "npm-dir", "warm-program"):
         p.add_argument("--" + name)
+    p.add_argument("--most", type=int)
     for name in ("offline", "plan", "json", "keep-tests", "sdist"):
         p.add_argument("--" + name, action="store_true")
     return p.parse_args(words)

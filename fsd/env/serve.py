@@ -24,7 +24,7 @@ from problem import Problem, last_words, plain
 REQUEST_MAX = 1 << 17
 TEXT_MAX = 1000
 PROGRAM = os.environ.get("FSD_BUILDER") or jobs.FSD  # tests have one of theirs
-NAME = re.compile(r"p-[0-9a-f]{8}\Z")
+NAME = re.compile(r"p-[0-9a-f]{8}\.[0-9]+\Z")
 FROM = re.compile(r"[a-z][a-z0-9._-]{0,63}(@[0-9a-f]{12,64})?\Z")
 
 
@@ -34,8 +34,15 @@ def parent(text):
     return text
 
 
+def most(text):
+    if not re.match(r"[0-9]+\Z", text):
+        raise Problem("--most is \"%s\"" % text)
+    return text
+
+
 # What a request may have: how it is read, and which source it is of.
-WORDS = {"--from": (parent, None), "--debian": (recipe.debian, "debian"),
+WORDS = {"--from": (parent, None), "--most": (most, None),
+         "--debian": (recipe.debian, "debian"),
          "--pypi": (lambda text: recipe.pypi(text, False), "pypi"),
          "--npm": (recipe.npm, "npm")}
 

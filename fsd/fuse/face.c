@@ -84,14 +84,14 @@ static uint64_t environment_of(uint64_t place)
 	return PLACE_ROW(place) == FSD_ROW_TEMPLATES ? PLACE_SESSION(place) : 0;
 }
 
-static int find_environment(struct fsd *d, uint64_t dir, const char *name,
+static int find_environment(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 			    uint64_t *ret_place)
 {
 	const char *field;
 	uint64_t key;
 
 	if (!environment_of(dir)) {
-		key = face_environment(d, name);
+		key = face_environment(d, uid, name);
 		*ret_place = dir | key << 24;
 		return key ? 0 : -ENOENT;
 	}
@@ -153,7 +153,7 @@ int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 		const struct lang *lang = lang_by_name(name);
 
 		if (!lang || environment_of(dir))
-			return find_environment(d, dir, name, ret_place);
+			return find_environment(d, uid, dir, name, ret_place);
 		*ret_place = PLACE(FSD_ROW_TEMPLATES, lang->id + 1, 0);
 		return 0;
 	}
@@ -174,6 +174,8 @@ int face_check(struct fsd *d, uid_t uid, uint64_t place)
 		return is_operator(uid) ? 0 : -EACCES;
 	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
 		return face_sandbox_check(d, uid, place);
+	if (environment_of(place))
+		return face_environment_check(d, uid, environment_of(place));
 	if (PLACE_ROW(place) != FSD_ROW_SESSIONS || !PLACE_SESSION(place))
 		return 0;
 	s = sessions_by_no(d, PLACE_SESSION(place));
@@ -245,7 +247,8 @@ static void list_environment(void *arg, const char *name, uint64_t key)
 	l->fn(l->arg, name, FSD_ROW_TEMPLATES | key << 24);
 }
 
-static void list_templates(struct fsd *d, uint64_t dir, struct lister *l)
+static void list_templates(struct fsd *d, uid_t uid, uint64_t dir,
+			   struct lister *l)
 {
 	const char *field;
 
@@ -257,7 +260,7 @@ static void list_templates(struct fsd *d, uint64_t dir, struct lister *l)
 	for (unsigned i = 0; dir == FSD_ROW_TEMPLATES && i < LANG_MAX; i++)
 		l->fn(l->arg, langs[i].name, PLACE(dir, i + 1, 0));
 	if (dir == FSD_ROW_TEMPLATES)
-		face_environments(d, list_environment, l);
+		face_environments(d, uid, list_environment, l);
 	else
 		for (unsigned i = 0; i < ARRAY_SIZE(field_names); i++)
 			l->fn(l->arg, field_names[i], dir | PLACE(0, 0, i + 1));
@@ -299,7 +302,7 @@ void face_list(struct fsd *d, uid_t uid, uint64_t dir,
 		for (unsigned i = 1; i < FSD_ROW_MAX; i++)
 			fn(arg, fsd_rows[i].name, i);
 	} else if (PLACE_ROW(dir) == FSD_ROW_TEMPLATES) {
-		list_templates(d, dir, &(struct lister){ fn, arg });
+		list_templates(d, uid, dir, &(struct lister){ fn, arg });
 	}
 }
 

@@ -7,6 +7,7 @@
 
 #include "fsd/base/hash.h"
 #include "fsd/jobs/environments.h"
+#include "fsd/users/people.h"
 
 /* One that is shown. e is NULL for base, and for one that cannot be opened. */
 struct shown {
@@ -23,33 +24,62 @@ static uint64_t key_of(const char *name)
 	return (hash_text(name, 0) & UINT32_MAX) | 1;
 }
 
-static void names_of(const struct fsd *d, struct environment_names *ret)
+static void names_of(const struct fsd *d, uid_t uid, struct environment_names *ret)
 {
-	if (environment_names(&d->options->environments, ret, NULL) < 0)
+	struct environment_places places = d->options->environments;
+
+	places.is_users = !is_operator(uid);
+	places.uid = uid;
+	if (environment_names(&places, ret, NULL) < 0)
 		*ret = (struct environment_names){ 0 };
 }
 
-uint64_t face_environment(const struct fsd *d, const char *name)
+/* The one of that key, or NULL. */
+static const struct environment_name *
+by_key(const struct environment_names *names, uint64_t key)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (key_of(names->name[i].name) == key)
+			return &names->name[i];
+	return NULL;
+}
+
+int face_environment_check(const struct fsd *d, uid_t uid, uint64_t key)
+{
+	struct environment_names names;
+	const struct environment_name *n;
+	int r;
+
+	if (is_operator(uid))
+		return 0;
+	names_of(d, 0, &names);
+	n = by_key(&names, key);
+	r = n && !environment_name_is_for(n->name, uid) ? -EACCES : 0;
+	environment_names_done(&names);
+	return r;
+}
+
+uint64_t face_environment(const struct fsd *d, uid_t uid, const char *name)
 {
 	struct environment_names names;
 	bool found = !strcmp(name, ENVIRONMENT_BASE);
 
 	if (!found) {
-		names_of(d, &names);
+		names_of(d, uid, &names);
 		found = environment_names_find(&names, name);
 		environment_names_done(&names);
 	}
 	return found ? key_of(name) : 0;
 }
 
-void face_environments(const struct fsd *d,
+void face_environments(const struct fsd *d, uid_t uid,
 		       void (*fn)(void *arg, const char *name, uint64_t key),
 		       void *arg)
 {
 	struct environment_names names;
 
 	fn(arg, ENVIRONMENT_BASE, key_of(ENVIRONMENT_BASE));
-	names_of(d, &names);
+	names_of(d, uid, &names);
 	for (size_t i = 0; i < names.count; i++)
 		fn(arg, names.name[i].name, key_of(names.name[i].name));
 	environment_names_done(&names);
@@ -222,7 +252,7 @@ const char *face_environment_field(unsigned field)
 static int find(const struct fsd *d, uint64_t key, struct shown *ret)
 {
 	struct environment_names names;
-	int r = -ESTALE;
+	const struct environment_name *n;
 
 	*ret = (struct shown){ .d = d,
 			       .base = key == key_of(ENVIRONMENT_BASE) };
@@ -230,19 +260,15 @@ static int find(const struct fsd *d, uint64_t key, struct shown *ret)
 		snprintf(ret->id, sizeof(ret->id), "%s", d->image_id);
 		return 0;
 	}
-	names_of(d, &names);
-	for (size_t i = 0; i < names.count && r < 0; i++) {
-		if (key_of(names.name[i].name) != key)
-			continue;
-		memcpy(ret->id, names.name[i].id, sizeof(ret->id));
-		if (environment_open_id(&d->options->environments, ret->id,
-					&ret->e, &ret->err) == 0)
-			snprintf(ret->e->name, sizeof(ret->e->name), "%s",
-				 names.name[i].name);
-		r = 0;
-	}
+	names_of(d, 0, &names);
+	n = by_key(&names, key);
+	if (n)
+		memcpy(ret->id, n->id, sizeof(ret->id));
+	if (n && environment_open_id(&d->options->environments, ret->id,
+				     &ret->e, &ret->err) == 0)
+		snprintf(ret->e->name, sizeof(ret->e->name), "%s", n->name);
 	environment_names_done(&names);
-	return r;
+	return n ? 0 : -ESTALE;
 }
 
 int face_environment_text(const struct fsd *d, uint64_t key, unsigned field,

@@ -9,10 +9,13 @@
 
 #include "fsd/fsd.h"
 
-/* Return: its key, > 0 and below 2^32; 0: there is no such environment. */
-uint64_t face_environment(const struct fsd *d, const char *name);
-/* Calls fn for each, base first. */
-void face_environments(const struct fsd *d,
+/* Return: its key, > 0 and below 2^32; 0: there is no such environment for uid. */
+uint64_t face_environment(const struct fsd *d, uid_t uid, const char *name);
+/* What was built for another user is that one's and the operator's. Return: 0 or
+ * -EACCES. */
+int face_environment_check(const struct fsd *d, uid_t uid, uint64_t key);
+/* Calls fn for each that uid may see, base first. */
+void face_environments(const struct fsd *d, uid_t uid,
 		       void (*fn)(void *arg, const char *name, uint64_t key),
 		       void *arg);
 /* The files of one, by index from 0; NULL beyond the last. */

@@ -61,11 +61,10 @@ static bool is_hosts(int r)
 	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EIO;
 }
 
-static int open_one(const struct fsd *d, const char *spec,
-		    struct environment **ret, struct err *err)
+static int open_one(const struct fsd *d, const struct environment_places *places,
+		    const char *spec, struct environment **ret, struct err *err)
 {
-	int r = environment_open(&d->options->environments, spec_of(d, spec),
-				 ret, err);
+	int r = environment_open(places, spec_of(d, spec), ret, err);
 
 	if (r < 0 || !*ret || !d->image_abi[0])
 		return r;
@@ -93,38 +92,64 @@ void environments_index(struct fsd *d)
 	d->catalog = environment_catalog_new(&of);
 }
 
-bool environments_has(const struct fsd *d, const struct environment *e,
+bool environments_has(const struct fsd *d, uid_t uid,
+		      const struct environment *e,
 		      const struct job_config *config)
 {
-	return environment_catalog_has(d->catalog, e ? e->id : "",
-				       config->environment, &config->packages);
+	const struct environment_wanted wanted = {
+		.uid = uid, .spec = config->environment,
+		.packages = &config->packages,
+	};
+
+	return environment_catalog_has(d->catalog, e ? e->id : "", &wanted);
+}
+
+static struct environment_places places_of(const struct fsd *d, uid_t uid)
+{
+	struct environment_places places = d->options->environments;
+
+	places.is_users = true;
+	places.uid = uid;
+	return places;
+}
+
+static struct environment_wanted wanted_of(const struct fsd *d, uid_t uid,
+					   const struct job_config *config)
+{
+	return (struct environment_wanted){
+		.uid = uid, .spec = spec_of(d, config->environment),
+		.packages = &config->packages,
+	};
 }
 
 /* The one that its name and its packages ask for. */
-static int open_asked(const struct fsd *d, const struct job_config *config,
+static int open_asked(const struct fsd *d, uid_t uid,
+		      const struct job_config *config,
 		      struct environment **ret, struct err *err)
 {
+	const struct environment_places places = places_of(d, uid);
+	const struct environment_wanted wanted = wanted_of(d, uid, config);
 	char found[ENVIRONMENT_SPEC_MAX];
-	const char *spec = spec_of(d, config->environment);
+	const char *spec = wanted.spec;
 	int r = 0;
 
 	if (config->packages.count) {
-		r = environment_catalog_find(d->catalog, spec,
-					     &config->packages, found, err);
+		r = environment_catalog_find(d->catalog, &wanted, found, err);
 		spec = found;
 	}
 	if (r < 0 || !strcmp(spec, ENVIRONMENT_BASE))
 		return r;
-	return open_one(d, spec, ret, err);
+	return open_one(d, &places, spec, ret, err);
 }
 
-int environments_open(const struct fsd *d, const struct job_config *config,
+int environments_open(const struct fsd *d, uid_t uid,
+		      const struct job_config *config,
 		      struct environment **ret, struct err *err)
 {
 	int r;
 
 	*ret = NULL;
-	r = open_asked(d, config, ret, err);
+	r = open_asked(d, uid, config, ret, err);
 	if (r == 0 && *ret)
 		r = check_memory(*ret, config, err);
 	if (r == 0)
@@ -134,33 +159,34 @@ int environments_open(const struct fsd *d, const struct job_config *config,
 	return is_hosts(r) ? r : -EINVAL;
 }
 
-/* A session waits for nothing but its turn; a sandbox has what it has. */
-bool environments_lack(const struct fsd *d, const struct job_config *config,
-		       struct buf *ret)
+/* What runs in a sandbox has what that has. */
+bool environments_lack(const struct fsd *d, uid_t uid,
+		       const struct job_config *config, struct buf *ret)
 {
+	const struct environment_wanted wanted = wanted_of(d, uid, config);
+
 	return d->options->build_packages && config->packages.count &&
-	       !config->session && !config->sandbox &&
-	       environment_catalog_lacks(d->catalog,
-					 spec_of(d, config->environment),
-					 &config->packages, ret, NULL) == 0;
+	       !config->sandbox &&
+	       environment_catalog_lacks(d->catalog, &wanted, ret, NULL) == 0;
 }
 
 int environments_on_find(void *arg, const char *spec,
 			 struct environment **ret)
 {
+	const struct fsd *d = arg;
 	struct err err;
 	int r;
 
 	*ret = NULL;
-	r = open_one(arg, spec, ret, &err);
+	r = open_one(d, &d->options->environments, spec, ret, &err);
 	if (r < 0)
 		log_info("no machine is kept idle for an environment that jobs "
 			 "asked for before: %s", err.text);
 	return r;
 }
 
-int environments_check(const struct fsd *d, struct job_config *config,
-		       struct err *err)
+int environments_check(const struct fsd *d, uid_t uid,
+		       struct job_config *config, struct err *err)
 {
 	auto_buf struct buf words = { 0 };
 	struct environment *e = NULL;
@@ -169,9 +195,9 @@ int environments_check(const struct fsd *d, struct job_config *config,
 
 	if (!config->memory_given)
 		config->memory_mb = UINT64_MAX;
-	r = environments_open(d, config, &e, err);
+	r = environments_open(d, uid, config, &e, err);
 	config->memory_mb = given;
-	if (r == -EINVAL && environments_lack(d, config, &words))
+	if (r == -EINVAL && environments_lack(d, uid, config, &words))
 		return 0;
 	if (r == 0 && !config->memory_given && e)
 		config->memory_mb = MAX(given, environments_least_mb(e));
@@ -199,7 +225,7 @@ static void warm_one(struct fsd *d, const char *spec)
 	};
 	struct environment *e = NULL;
 	struct err err = { 0 };
-	int r = environments_open(d, &config, &e, &err);
+	int r = environments_open(d, 0, &config, &e, &err);
 
 	if (r == 0 && e)
 		r = vm_make_template(d->vm, e);

@@ -11,16 +11,18 @@
 #include "fsd/fsd.h"
 
 /*
- * Opens it, on any thread. *ret is the caller's; NULL: base. Return: 0, or
+ * Opens it for a job of uid, on any thread: of what was built for users there is only
+ * what was for this one. *ret is the caller's; NULL: base. Return: 0, or
  * -EINVAL with a sentence that begins with "config.json: "; -ENOMEM, -EMFILE
  * and the like: another time it may be had.
  */
-int environments_open(const struct fsd *d, const struct job_config *config,
+int environments_open(const struct fsd *d, uid_t uid,
+		      const struct job_config *config,
 		      struct environment **ret, struct err *err);
 /* The same without keeping it. A memory_mb that is a default becomes as large as
  * the environment needs. */
-int environments_check(const struct fsd *d, struct job_config *config,
-		       struct err *err);
+int environments_check(const struct fsd *d, uid_t uid,
+		       struct job_config *config, struct err *err);
 /* What a job in e has to have at least, as memory_mb. */
 uint64_t environments_least_mb(const struct environment *e);
 /* Is it the one that spec names? spec NULL: the operator's default. */
@@ -28,8 +30,8 @@ bool environments_is(const struct fsd *d, const struct environment *e,
 		     const char *spec);
 /* No environment has the packages of the config, and one may be built for it: *ret is
  * what of (environment_catalog_lacks()). On any thread. */
-bool environments_lack(const struct fsd *d, const struct job_config *config,
-		       struct buf *ret);
+bool environments_lack(const struct fsd *d, uid_t uid,
+		       const struct job_config *config, struct buf *ret);
 /* struct vm_watch's environment(). */
 int environments_on_find(void *arg, const char *spec,
 			 struct environment **ret);
@@ -39,7 +41,8 @@ void environments_warm(struct fsd *d);
  * none, and jobs with "packages" are refused for that reason. */
 void environments_index(struct fsd *d);
 /* Is e (NULL: base) what a config with packages asks for, or has it more? */
-bool environments_has(const struct fsd *d, const struct environment *e,
+bool environments_has(const struct fsd *d, uid_t uid,
+		      const struct environment *e,
 		      const struct job_config *config);
 /* For people. */
 const char *environments_name(const struct environment *e);

@@ -24,20 +24,21 @@ void parsed_unref(struct parsed *p)
 
 /* Whether there is such an environment is no matter of the text: a refusal for
  * that reason holds for this time alone. */
-static void check_environment(struct parsed *p, const struct fsd *d)
+static void check_environment(struct parsed *p, const struct job *job)
 {
-	p->result = environments_check(d, &p->config, &p->err);
+	p->result = environments_check(job->d, job->meta.uid, &p->config,
+				       &p->err);
 	p->misplaced = p->result < 0;
 }
 
 static struct parsed *parse_text(struct parsed *p, const char *text, size_t len,
-				 const struct fsd *d)
+				 const struct job *job)
 {
-	p->result = config_parse(text, len, &d->options->limits, &p->config,
+	p->result = config_parse(text, len, &job->d->options->limits, &p->config,
 				 &p->err);
 	p->empty = p->result == -ENODATA && config_is_empty(text, len);
 	if (p->result == 0)
-		check_environment(p, d);
+		check_environment(p, job);
 	return p;
 }
 
@@ -48,11 +49,11 @@ struct parsed *parsed_defaults(const struct job *job)
 	if (!p)
 		return NULL;
 	p->refs = 1;
-	return parse_text(p, "{}", 2, job->d);
+	return parse_text(p, "{}", 2, job);
 }
 
 /* Reads fd and parses; on either thread. */
-static struct parsed *parse(int fd, const struct fsd *d)
+static struct parsed *parse(int fd, const struct job *job)
 {
 	auto_buf struct buf text = { 0 };
 	struct parsed *p = calloc(1, sizeof(*p));
@@ -65,7 +66,7 @@ static struct parsed *parse(int fd, const struct fsd *d)
 	if (p->unread)
 		err_sys(&p->err, p->result, "config.json: cannot be read");
 	else
-		parse_text(p, text.data ? text.data : "", text.len, d);
+		parse_text(p, text.data ? text.data : "", text.len, job);
 	return p;
 }
 
@@ -92,7 +93,7 @@ struct parsed *parsed_get(struct job *job, struct node *node)
 	if (!is_fresh(job, node)) {
 		fd = node_open(node, O_RDONLY);
 		keep(job, node, node->version,
-		     parse(fd, job->d));
+		     parse(fd, job));
 	}
 	if (job->parsed && (job->parsed->unread || job->parsed->misplaced))
 		return take_ptr(job->parsed); /* it is not what node holds */
@@ -143,7 +144,7 @@ static int prefetch_work(struct task *t)
 {
 	struct prefetch *f = container_of(t, struct prefetch, task);
 
-	f->p = parse(f->fd, f->job->d);
+	f->p = parse(f->fd, f->job);
 	return 0;
 }
 

@@ -8,13 +8,14 @@
 #include "builds.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "fsd/jobs/environments.h"
-#include "run_int.h"
+#include "vm/environment/environment.h"
 #include "vm/os/spawn.h"
 
 #define AGAIN_NS (600 * NS_PER_S)
@@ -22,11 +23,21 @@
 #define FAILURES_MAX 64
 #define FAULT "config.json: \"packages\": the environment cannot be built: %s"
 
-/* An environment that runs wait for, or one that could not be built. */
+/* Who has asked, or has what was built. They stay: there are as many as users. */
+struct owner {
+	struct list node;
+	uid_t uid;
+	uint64_t bytes;    /* of all that is there, as the quota has it */
+	uint64_t found;    /* the same, while it is counted anew */
+	uint64_t begun_ns; /* the newest build of theirs */
+};
+
+/* An environment that some wait for, or one that could not be built. */
 struct build {
 	struct list node;
+	struct owner *owner;
 	char *words;       /* owned: what fsd env build is given */
-	struct list runs;  /* of struct run; empty: all have gone */
+	struct list waits; /* of struct build_wait; empty: all have gone */
 	unsigned packages; /* that were asked for */
 	uint64_t until_ns; /* of a failure: not tried again before, */
 	char why[400];     /* and its sentence */
@@ -36,6 +47,7 @@ struct builds {
 	struct fsd *d;
 	struct loop_fd sock;   /* its fd is owned; -1: the program has ended */
 	struct child child;
+	struct list owners;
 	struct list waiting;   /* of struct build, oldest first */
 	struct build *current; /* that of them which is being built, or NULL */
 	struct list failed;    /* of struct build, oldest first */
@@ -48,6 +60,7 @@ static void build_free(struct build *b)
 	free(b);
 }
 
+/* The words begin with a name that has the user's number in it. */
 static struct build *find(struct list *list, const char *words)
 {
 	list_for_each(pos, tmp, list) {
@@ -70,58 +83,140 @@ static struct build *failure(struct builds *bs, const char *words)
 	return b;
 }
 
+/* --- what each user has ----------------------------------------------------------- */
+
+/* NULL without memory. */
+static struct owner *owner_of(struct builds *bs, uid_t uid)
+{
+	struct owner *o;
+
+	list_for_each(pos, tmp, &bs->owners) {
+		o = list_entry(pos, struct owner, node);
+		if (o->uid == uid)
+			return o;
+	}
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return NULL;
+	o->uid = uid;
+	list_add_tail(&bs->owners, &o->node);
+	return o;
+}
+
+static void add_found(struct builds *bs, const struct environment_name *n)
+{
+	struct environment *e = NULL;
+	struct owner *o;
+	uid_t uid;
+
+	if (!environment_name_owner(n->name, &uid) || !n->id[0] ||
+	    environment_open_id(&bs->d->options->environments, n->id, &e,
+				NULL) < 0)
+		return;
+	o = owner_of(bs, uid);
+	if (o)
+		o->found += e->layers[0].size; /* its parents' are not theirs */
+	environment_unref(e);
+}
+
+/* Names come and go by fsd env as well. What cannot be listed stays as it was. */
+static void count(struct builds *bs)
+{
+	struct quota *q = bs->d->quota;
+	struct environment_names names;
+
+	if (!quota_counts_bytes(q) ||
+	    environment_names(&bs->d->options->environments, &names, NULL) < 0)
+		return;
+	for (size_t i = 0; i < names.count; i++)
+		add_found(bs, &names.name[i]);
+	environment_names_done(&names);
+	list_for_each(pos, tmp, &bs->owners) {
+		struct owner *o = list_entry(pos, struct owner, node);
+
+		quota_count_bytes(quota_user(q, o->uid), o->found - o->bytes);
+		o->bytes = o->found;
+		o->found = 0;
+	}
+}
+
 /* --- one after the other -------------------------------------------------------- */
+
+/* That of the user whose newest build was begun the longest ago. */
+static struct build *choose(struct builds *bs)
+{
+	struct build *best = NULL;
+
+	list_for_each(pos, tmp, &bs->waiting) {
+		struct build *b = list_entry(pos, struct build, node);
+
+		if (!best || b->owner->begun_ns < best->owner->begun_ns)
+			best = b;
+	}
+	return best;
+}
+
+/* The words, and what the layer may come to. */
+static int send_words(struct builds *bs, const struct build *b)
+{
+	uint64_t left = quota_left(quota_user(bs->d->quota, b->owner->uid));
+	auto_buf struct buf words = { 0 };
+
+	buf_str(&words, b->words);
+	if (left != UINT64_MAX)
+		buf_fmt(&words, " --most %" PRIu64, left);
+	if (words.failed)
+		return -ENOMEM;
+	return send(bs->sock.fd, words.data, words.len,
+		    MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)words.len
+		       ? 0 : -errno;
+}
 
 static void next(struct builds *bs)
 {
-	struct build *b = list_first(&bs->waiting, struct build, node);
-	size_t len = b ? strlen(b->words) : 0;
+	struct build *b = choose(bs);
+	int r;
 
 	if (!b || bs->current || bs->sock.fd < 0)
 		return;
-	if (send(bs->sock.fd, b->words, len, MSG_NOSIGNAL | MSG_DONTWAIT) ==
-	    (ssize_t)len)
-		bs->current = b;
-	else
-		log_warn("an environment is not built: %s", strerror(errno));
+	r = send_words(bs, b);
+	if (r < 0) {
+		log_warn("an environment is not built: %s", strerror(-r));
+		return;
+	}
+	bs->current = b;
+	b->owner->begun_ns = now_ns();
 }
 
-/* Those that wait go on, or end with the sentence. */
 static void release(struct build *b, const char *why)
 {
-	struct run *run;
+	struct build_wait *w;
 
-	while ((run = list_first(&b->runs, struct run, in_build))) {
-		list_del(&run->in_build);
-		run->build = NULL;
-		if (!why) {
-			run->built = true;
-			run_queue(run);
-			continue;
-		}
-		run->final = true;
-		run_no_machine(run, why);
+	while ((w = list_first(&b->waits, struct build_wait, node))) {
+		builds_leave(w);
+		w->ops->done(w, why);
 	}
 }
 
 static void forget_oldest(struct builds *bs)
 {
-	unsigned count = 0;
+	unsigned failures = 0;
 
 	list_for_each(pos, tmp, &bs->failed)
-		count++;
-	if (count > FAILURES_MAX)
+		failures++;
+	if (failures > FAILURES_MAX)
 		build_free(list_first(&bs->failed, struct build, node));
 }
 
 /* why NULL: it is there. */
 static void ended(struct builds *bs, const char *why)
 {
-	struct build *b = take_ptr(bs->current);
+	struct build *b = bs->current;
 	char text[sizeof(b->why) + sizeof(FAULT)];
 
-	list_del(&b->node);
+	list_del(&b->node); /* nobody waits for it from here on */
 	if (!why) {
+		count(bs);
 		release(b, NULL);
 		build_free(b);
 	} else {
@@ -134,14 +229,20 @@ static void ended(struct builds *bs, const char *why)
 		release(b, text);
 		forget_oldest(bs);
 	}
+	bs->current = NULL;
 	next(bs);
 }
 
 static void tell(struct build *b, const char *step)
 {
-	list_for_each(pos, tmp, &b->runs)
-		job_log(list_entry(pos, struct run, in_build)->job,
-			"builds its environment: %s", step);
+	char text[PACKET_MAX + 40];
+
+	snprintf(text, sizeof(text), "builds its environment: %s", step);
+	list_for_each(pos, tmp, &b->waits) {
+		struct build_wait *w = list_entry(pos, struct build_wait, node);
+
+		w->ops->tell(w, text);
+	}
 }
 
 /* No more can be built until there is another server. */
@@ -186,11 +287,13 @@ static void on_packet(struct loop_fd *src, uint32_t events)
 		tell(bs->current, text + 5);
 }
 
-/* --- runs ------------------------------------------------------------------------ */
+/* --- who waits --------------------------------------------------------------------- */
 
-static struct build *ask(struct builds *bs, const char *words, unsigned packages)
+static struct build *ask(struct builds *bs, uid_t uid, const char *words,
+			 unsigned packages)
 {
-	struct build *b = calloc(1, sizeof(*b));
+	struct owner *owner = owner_of(bs, uid);
+	struct build *b = owner ? calloc(1, sizeof(*b)) : NULL;
 
 	if (b)
 		b->words = strdup(words);
@@ -198,65 +301,122 @@ static struct build *ask(struct builds *bs, const char *words, unsigned packages
 		free(b);
 		return NULL;
 	}
-	list_init(&b->runs);
+	list_init(&b->waits);
+	b->owner = owner;
 	b->packages = packages;
 	list_add_tail(&bs->waiting, &b->node);
 	next(bs);
 	return b;
 }
 
-static void say_waits(struct builds *bs, const struct build *b, struct run *run)
+/* Users take turns: of another one there are as many before it as of its own, and one
+ * more at most. */
+static unsigned ahead_of(struct builds *bs, const struct build *b)
 {
-	unsigned ahead = 0;
+	unsigned own = 0, ahead;
 
 	list_for_each(pos, tmp, &bs->waiting) {
 		if (pos == &b->node)
 			break;
-		ahead++;
+		own += list_entry(pos, struct build, node)->owner == b->owner;
 	}
-	job_log(run->job, "builds an environment for %u package%s (%u ahead)",
-		b->packages, b->packages == 1 ? "" : "s", ahead);
+	ahead = own;
+	list_for_each(at, then, &bs->owners) {
+		const struct owner *o = list_entry(at, struct owner, node);
+		unsigned theirs = 0;
+
+		list_for_each(pos, tmp, &bs->waiting)
+			theirs += list_entry(pos, struct build, node)->owner == o;
+		if (o != b->owner)
+			ahead += MIN(theirs, own + 1);
+	}
+	return ahead;
 }
 
-int builds_take(struct run *run, struct err *err)
+void builds_tell(struct builds *bs, struct build_wait *w)
 {
-	const struct job_config *c = run->spec.config;
-	struct builds *bs = run->d->builds;
+	const struct build *b = w->build;
+	char text[100];
+
+	if (!b)
+		return;
+	snprintf(text, sizeof(text),
+		 "builds an environment for %u package%s (%u ahead)",
+		 b->packages, b->packages == 1 ? "" : "s", ahead_of(bs, b));
+	w->ops->tell(w, text);
+}
+
+void builds_join(struct builds *bs, struct build *b, struct build_wait *w,
+		 uid_t uid)
+{
+	w->build = b;
+	w->builds = bs;
+	list_add_tail(&b->waits, &w->node);
+	sched_keep_place(bs->d->sched, uid, &w->place);
+}
+
+/* Return: 0 or -EDQUOT with a sentence: the user has no room for one more. */
+static int check_room(struct builds *bs, uid_t uid, struct err *err)
+{
+	count(bs);
+	return quota_check_bytes(quota_user(bs->d->quota, uid), 1, err);
+}
+
+int builds_take(struct builds *bs, uid_t uid, const struct job_config *c,
+		struct build_wait *w, struct err *err)
+{
 	auto_buf struct buf words = { 0 };
+	struct err why;
 	struct build *b;
 
-	if (!bs || run->built || !environments_lack(run->d, c, &words))
+	if (!bs || !environments_lack(bs->d, uid, c, &words))
 		return 0;
 	b = failure(bs, words.data);
-	if (b) {
-		run->final = true;
+	if (b)
 		return err_set(err, -EINVAL, FAULT, b->why);
-	}
 	if (bs->sock.fd < 0)
 		return 0; /* as without it: there is none */
 	b = find(&bs->waiting, words.data);
+	if (!b && check_room(bs, uid, &why) < 0)
+		return err_set(err, -EINVAL, FAULT, why.text);
 	if (!b)
-		b = ask(bs, words.data, (unsigned)c->packages.count);
+		b = ask(bs, uid, words.data, (unsigned)c->packages.count);
 	if (!b)
 		return err_sys(err, -ENOMEM, "an environment cannot be built");
-	run->build = b;
-	list_add_tail(&b->runs, &run->in_build);
-	say_waits(bs, b, run);
+	builds_join(bs, b, w, uid);
 	return 1;
 }
 
 /* What is being built goes on: others may ask for it. */
-void builds_leave(struct run *run)
+void builds_leave(struct build_wait *w)
 {
-	struct builds *bs = run->d->builds;
-	struct build *b = run->build;
+	struct build *b = take_ptr(w->build);
 
 	if (!b)
 		return;
-	list_del(&run->in_build);
-	run->build = NULL;
-	if (list_empty(&b->runs) && b != bs->current)
+	list_del(&w->node);
+	sched_give_place(&w->place);
+	if (list_empty(&b->waits) && b != w->builds->current)
 		build_free(b);
+}
+
+struct build_wait *builds_find(struct builds *bs,
+			       bool (*fn)(struct build_wait *w,
+					  const void *arg),
+			       const void *arg)
+{
+	list_for_each(pos, tmp, &bs->waiting) {
+		struct build *b = list_entry(pos, struct build, node);
+
+		list_for_each(at, then, &b->waits) {
+			struct build_wait *w =
+				list_entry(at, struct build_wait, node);
+
+			if (fn(w, arg))
+				return w;
+		}
+	}
+	return NULL;
 }
 
 /* --- begin and end ---------------------------------------------------------------- */
@@ -299,12 +459,14 @@ int builds_open(struct fsd *d, struct err *err)
 		return err_sys(err, -ENOMEM, "the program that builds");
 	}
 	bs->d = d;
+	list_init(&bs->owners);
 	list_init(&bs->waiting);
 	list_init(&bs->failed);
 	bs->sock = (struct loop_fd){
 		.fd = sock[0], .events = EPOLLIN, .fn = on_packet, .arg = bs,
 	};
 	d->builds = bs;
+	count(bs);
 	r = start(bs, sock[1], err);
 	close(sock[1]);
 	if (r == 0)
@@ -330,5 +492,7 @@ void builds_close(struct fsd *d)
 	fd_close(&bs->child.stderr_fd);
 	free_all(&bs->waiting);
 	free_all(&bs->failed);
+	list_for_each(pos, tmp, &bs->owners)
+		free(list_entry(pos, struct owner, node));
 	free(bs);
 }

@@ -14,7 +14,6 @@
 #include "fsd/jobs/events.h"
 #include "fsd/submit/lifecycle.h"
 #include "fsd/jobs/parsed.h"
-#include "builds.h"
 #include "run_int.h"
 #include "fsd/mount/wait.h"
 
@@ -46,7 +45,7 @@ void run_free(struct run *run)
 	feed_done(run);
 	run_leave(run);
 	run_tape_end(run);
-	builds_leave(run);
+	builds_leave(&run->build);
 	sched_leave(&run->slot);
 	run->d->adopted -= run->adopted;
 	run->d->busy -= run->granted;
@@ -257,13 +256,17 @@ static int prepare_all(struct run *run, struct err *err)
 	return MIN(r, 0);
 }
 
-static void on_ready(struct sched_slot *slot)
+void run_make_ready(struct run *run)
 {
-	struct run *run = container_of(slot, struct run, slot);
 	struct err err = { 0 };
 
 	if (prepare_all(run, &err) < 0)
 		run_no_machine(run, err.text);
+}
+
+static void on_ready(struct sched_slot *slot)
+{
+	run_make_ready(container_of(slot, struct run, slot));
 }
 
 static void on_tell(struct sched_slot *slot, const char *sentence)
@@ -290,13 +293,14 @@ static const struct sched_slot_ops slot_ops = {
 	.begins = begins,
 };
 
-/* The sandbox is queued, not what runs in it. */
+/* The sandbox is queued, not what runs in it. While it has no environment
+ * run_make_ready() follows. */
 static int enter_sandbox(struct run *run, struct err *err)
 {
 	int r = sandbox_enter(run, err);
 
 	run->slot.granted = r == 0;
-	return r < 0 ? r : prepare(run, err);
+	return r < 0 || sandbox_is_built(run) ? r : prepare(run, err);
 }
 
 /* Return: as run_collect(); 0 also if it waits. */
@@ -307,7 +311,7 @@ static int enter(struct run *run, struct err *err)
 
 	if (c->sandbox)
 		return enter_sandbox(run, err);
-	r = builds_take(run, err);
+	r = run_await_build(run, err);
 	if (r)
 		return MIN(r, 0);
 	run->slot = (struct sched_slot){
@@ -330,7 +334,7 @@ void run_queue(struct run *run)
 	int more = enter(run, &err);
 
 	if (more < 0)
-		run_finish(run, STATUS_FAILED, err.text);
+		run_no_machine(run, err.text);
 	else if (more)
 		collect_later(run);
 	else

@@ -53,7 +53,7 @@ int run_find_environment(struct run *run, struct err *err)
 		run_has_environment(run, sandbox_environment_of(run));
 		return 0;
 	}
-	r = environments_open(run->d, run->spec.config, &e, err);
+	r = environments_open(run->d, run->job->meta.uid, run->spec.config, &e, err);
 
 	run->final = r == -EINVAL;
 	if (r < 0)

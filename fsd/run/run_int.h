@@ -4,6 +4,7 @@
 #define FSD_RUN_INT_H
 
 #include "fsd/base/arena.h"
+#include "builds.h"
 #include "fsd/jobs/job_log.h"
 #include "run.h"
 #include "fsd/sched/sched.h"
@@ -70,8 +71,7 @@ struct run {
 	struct list in_session;
 	struct seat *seat;       /* borrowed: where it is in a sandbox, or NULL */
 	struct list in_sandbox;
-	struct build *build;     /* borrowed: what it waits for, or NULL; */
-	struct list in_build;
+	struct build_wait build; /* for its environment */
 	bool built;              /* that is there now */
 	struct vm_job vm_job;
 	struct vm_input *inputs;  /* owned; their paths are in texts */
@@ -177,6 +177,8 @@ void run_unprepare(struct run *run);
 /* The machine has all but standard input: what is removed now is kept no longer. */
 void run_sent_inputs(struct run *run);
 int run_open_input(struct run *run, unsigned i);
+/* run.c: it has its place, and its inputs are listed, now or later. */
+void run_make_ready(struct run *run);
 /* run.c: some more of them now, whether it may have its machine or not. */
 void run_collect_more(struct run *run);
 uint64_t run_memory_need(const struct run *run);
@@ -184,6 +186,11 @@ uint64_t run_memory_need(const struct run *run);
 uint64_t run_room_need(const struct run *run);
 /* For run_expect(). */
 void run_note_environment(const struct run *run);
+
+/* run_build.c: has it to wait for a build? Then run_queue() follows, or its end.
+ * Return: 1, 0, or a negative errno with a sentence: what it needs could not be
+ * built. */
+int run_await_build(struct run *run, struct err *err);
 
 /* run_environment.c: what its machine has; e is borrowed. */
 void run_has_environment(struct run *run, struct environment *e);

@@ -106,6 +106,7 @@ static void drop_machine(struct sandbox *s)
 {
 	if (s->lease)
 		vm_end(take_ptr(s->lease));
+	builds_leave(&s->build);
 	sched_leave(&s->slot);
 	sched_release(&s->hold);
 	environment_unref(take_ptr(s->environment));
@@ -209,14 +210,22 @@ static void say_waits(void *arg, const char *sentence)
 	job_log(run->job, "its sandbox %s", sentence);
 }
 
-static void on_tell(struct sched_slot *slot, const char *sentence)
+static void tell_waits(struct sandbox *s, const char *sentence)
 {
-	struct sandbox *s = container_of(slot, struct sandbox, slot);
-
 	if (s->asks)
 		say_waits(s->asks, sentence);
 	else
 		each_run(s, say_waits, sentence);
+}
+
+static void on_tell(struct sched_slot *slot, const char *sentence)
+{
+	tell_waits(container_of(slot, struct sandbox, slot), sentence);
+}
+
+static void on_builds(struct build_wait *w, const char *sentence)
+{
+	tell_waits(container_of(w, struct sandbox, build), sentence);
 }
 
 static const struct sched_slot_ops slot_ops = {
@@ -232,17 +241,21 @@ void sandbox_tell(struct run *run)
 		return;
 	s->slot.told = 0; /* not to this one */
 	s->asks = run;
+	builds_tell(s->d->builds, &s->build);
 	sched_tell(&s->slot);
 	s->asks = NULL;
 }
 
-int sandbox_begin(struct sandbox *s, struct err *err)
+bool sandbox_is_built(const struct run *run)
 {
-	int r;
+	return run->seat->sandbox->build.build;
+}
 
-	if (s->stage != STAGE_NEW)
-		return 0;
-	r = environments_open(s->d, &s->config.machine, &s->environment, err);
+static int ask_for_machine(struct sandbox *s, struct err *err)
+{
+	int r = environments_open(s->d, s->uid, &s->config.machine,
+				  &s->environment, err);
+
 	if (r < 0)
 		return r;
 	s->slot = (struct sched_slot){
@@ -258,8 +271,44 @@ int sandbox_begin(struct sandbox *s, struct err *err)
 	}
 	if (r > 0)
 		on_ready(&s->slot);
-	if (s->stage == STAGE_NEW)
-		return err_set(err, -ENOMEM, "no machine can be asked for");
+	return s->stage == STAGE_NEW
+		       ? err_set(err, -ENOMEM, "no machine can be asked for")
+		       : 0;
+}
+
+static void on_built(struct build_wait *w, const char *why)
+{
+	struct sandbox *s = container_of(w, struct sandbox, build);
+	struct err err = { 0 };
+
+	if (why || ask_for_machine(s, &err) < 0) {
+		on_failed(s, VM_FAILED_GUEST, why ? why : err.text);
+		return;
+	}
+	sched_tell(&s->slot);
+	list_for_each(pos, tmp, &s->runs)
+		run_make_ready(list_entry(pos, struct run, in_sandbox));
+}
+
+static const struct build_wait_ops build_ops = {
+	.tell = on_builds,
+	.done = on_built,
+};
+
+int sandbox_begin(struct sandbox *s, struct err *err)
+{
+	int r;
+
+	if (s->stage != STAGE_NEW)
+		return 0;
+	s->build.ops = &build_ops;
+	r = builds_take(s->d->builds, s->uid, &s->config.machine, &s->build, err);
+	if (r > 0)
+		s->stage = STAGE_COMES;
+	else if (r == 0)
+		r = ask_for_machine(s, err);
+	if (r < 0)
+		return r;
 	sandbox_changed(s);
 	return 0;
 }

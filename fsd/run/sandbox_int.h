@@ -8,7 +8,7 @@
 
 enum stage {
 	STAGE_NEW,   /* no machine was asked for */
-	STAGE_COMES, /* it waits for its machine */
+	STAGE_COMES, /* it waits for its environment or its machine */
 	STAGE_LIVES,
 	STAGE_LOST,
 };
@@ -25,7 +25,8 @@ struct sandbox {
 	struct buf text;       /* config.json */
 	struct list files;     /* of struct sandbox_file */
 	enum stage stage;
-	struct environment *environment; /* a reference, from STAGE_COMES on */
+	struct build_wait build; /* for its environment, in STAGE_COMES */
+	struct environment *environment; /* a reference, from the asking for a machine on */
 	struct sched_slot slot;
 	struct sched_hold hold;
 	struct vm_lease *lease; /* owned: the machine's */

@@ -27,6 +27,8 @@ static const char *frozen_key(const struct job_config *a,
 {
 	if (!same_text(a->environment, b->environment))
 		return "environment";
+	if (!packages_equal(&a->packages, &b->packages))
+		return "packages";
 	if (a->memory_mb != b->memory_mb)
 		return "memory_mb";
 	if (a->cpus != b->cpus)
@@ -43,7 +45,7 @@ static int parse(const struct sandbox *s, const char *text, size_t len,
 
 	if (r < 0)
 		return r;
-	r = environments_check(s->d, &ret->machine, err);
+	r = environments_check(s->d, s->uid, &ret->machine, err);
 	frozen = r == 0 && s->stage != STAGE_NEW
 			 ? frozen_key(&s->config.machine, &ret->machine)
 			 : NULL;

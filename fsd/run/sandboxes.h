@@ -119,6 +119,9 @@ int sandboxes_check(struct fsd *d, uid_t uid, const struct job_config *config,
 		    const struct lang *lang, bool accepted, struct err *err);
 /* Takes a seat for the run: run->seat. Its machine begins. Return: as above. */
 int sandbox_enter(struct run *run, struct err *err);
+/* Is the environment of its sandbox being built? Then run_make_ready() follows, or its
+ * end. */
+bool sandbox_is_built(const struct run *run);
 /* To the run's log: why its sandbox waits, if it does. */
 void sandbox_tell(struct run *run);
 /* It has all that it needs: run_begin() or run_events.failed() comes later. */

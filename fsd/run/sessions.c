@@ -242,7 +242,7 @@ static int check_environment(const struct session *s,
 	char room[ENVIRONMENT_SHOWN_MAX];
 
 	if (s && c->packages.count &&
-	    !environments_has(s->d, s->environment, c))
+	    !environments_has(s->d, s->uid, s->environment, c))
 		return err_set(err, -EINVAL,
 			       "config.json: \"packages\" has what the session "
 			       "\"%s\" in %s has not: use another name, or end "
@@ -337,6 +337,11 @@ int sessions_join(struct run *run, struct err *err)
 	loop_timer_del(&s->idle); /* it may be due before the call */
 	loop_defer(s->d->loop, &s->next);
 	return 0;
+}
+
+bool sessions_lives(const struct run *run)
+{
+	return find_own(run->d, run->job->meta.uid, run->spec.config->session);
 }
 
 bool sessions_has_machine(const struct run *run)

@@ -25,6 +25,8 @@ int sessions_join(struct run *run, struct err *err);
 void sessions_leave(struct run *run);
 /* Its session lives, or will: the step needs no further machine. */
 bool sessions_has_machine(const struct run *run);
+/* There is one of that name, for the user's steps. */
+bool sessions_lives(const struct run *run);
 /* See struct sched_slot_ops. */
 const char *sessions_begins(const struct run *run, unsigned coming,
 			    unsigned own, bool *ret);

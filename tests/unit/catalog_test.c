@@ -15,10 +15,13 @@
 #include "vm/environment/write.h"
 #include "tap.h"
 
+/* The user whose job asks. */
+#define ASKER 1000
+
 #define ABI "debian-13-amd64 python-3.13 node-20"
 
 static char top[] = "/tmp/catalog_test.XXXXXX";
-static struct environment_places places = { { top } };
+static struct environment_places places = { .dirs = { top } };
 static struct environment_catalog *catalog;
 
 static int sh(const char *command)
@@ -93,7 +96,8 @@ static void asks(const char *spec, const char *packages, const char *want)
 	if (!is_int(config_parse(text, strlen(text), &limits, &c, &err), 0,
 		    "%.60s is read", packages))
 		return;
-	r = environment_catalog_find(catalog, spec, &c.packages, ret, &err);
+	r = environment_catalog_find(catalog, &(struct environment_wanted){
+			ASKER, spec, &c.packages }, ret, &err);
 	ret[strcspn(ret, "@")] = '\0';
 	is_str(r < 0 ? err.text : ret, want, "%.60s on %s", packages, spec);
 	config_done(&c);
@@ -175,6 +179,17 @@ static void test_made(void)
 	     "\"--warm\", \"x\""), NULL, ABI, LIST("pypi x 1.0rc1"), id);
 	asks("base", "\"x==1.0-rc1\"", "p-508e631d");
 	is_int(sh("rm names/p-508e631d"), 0, "its name goes");
+	seal("p-508e631d.1001", "1", RECIPE("\"--pypi\", \"x==1.0-rc1\""), NULL,
+	     ABI, LIST("pypi x 1.0rc1"), id);
+	asks("base", "\"x==1.0-rc1\"", "\"packages\" needs x==1.0-rc1, which no "
+	     "environment here has; to make one: fsd env build p-508e631d "
+	     "--pypi x==1.0-rc1");
+	asks("p-508e631d.1001", "\"six==1.17.0\"", "\"environment\" is "
+	     "\"p-508e631d.1001\"; it must be one of base, data, small, stale, stats");
+	is_int(sh("mv names/p-508e631d.1001 names/p-508e631d.1000"), 0,
+	       "the other user's becomes this one's");
+	asks("base", "\"x==1.0-rc1\"", "p-508e631d.1000");
+	is_int(sh("rm names/p-508e631d.1000"), 0, "it goes");
 	asks("base", "\"x==1.0rc1\"", "\"packages\" needs x==1.0rc1, which no "
 	     "environment here has; to make one: fsd env build p-ff80eb2e "
 	     "--pypi x==1.0rc1");
@@ -186,16 +201,19 @@ static void test_lacks(void)
 	auto_buf struct buf words = { 0 };
 	struct package item;
 	struct packages wanted = { .count = 1, .item = &item };
+	const struct environment_wanted base = { ASKER, "base", &wanted };
+	const struct environment_wanted absent = { ASKER, "absent", &wanted };
 	struct err err = { 0 };
 
 	package_parse("x==1.0rc1", &item);
-	is_int(environment_catalog_lacks(catalog, "base", &wanted, &words, &err),
+	is_int(environment_catalog_lacks(catalog, &base, &words, &err),
 	       0, "no environment has it");
-	is_str(words.data, "p-ff80eb2e --pypi x==1.0rc1", "so it can be built");
-	is_int(environment_catalog_lacks(catalog, "absent", &wanted, &words, &err),
+	is_str(words.data, "p-ff80eb2e.1000 --pypi x==1.0rc1",
+	       "so it can be built, for that user");
+	is_int(environment_catalog_lacks(catalog, &absent, &words, &err),
 	       -ENOENT, "not on top of what is not there");
 	package_parse("pandas==2.2.3", &item);
-	is_int(environment_catalog_lacks(catalog, "base", &wanted, &words, &err),
+	is_int(environment_catalog_lacks(catalog, &base, &words, &err),
 	       -EEXIST, "nor if one has it");
 }
 
@@ -217,7 +235,8 @@ static void test_long(void)
 		if (wanted.count != 9 && wanted.count != 63)
 			continue;
 		wanted.count++;
-		environment_catalog_find(c, "base", &wanted, ret, &err);
+		environment_catalog_find(c, &(struct environment_wanted){
+			ASKER, "base", &wanted }, ret, &err);
 		printf("# %s\n", err.text);
 		ok(strlen(err.text) < sizeof(err.text) - 14 &&
 		   strstr(err.text, "package-00==1.0.0 and ") &&

@@ -387,7 +387,7 @@ static void test_sandboxes_own(void)
 	}
 	bad_sandbox("{\"timeout\": 1}",
 		    "config.json: \"timeout\" is not a key; allowed: "
-		    "\"environment\", \"memory_mb\", \"cpus\", \"processes\", "
+		    "\"environment\", \"packages\", \"memory_mb\", \"cpus\", \"processes\", "
 		    "\"env\", \"idle\", \"life\", \"meta\"");
 	bad_sandbox("{\"idle\": -1}",
 		    "config.json: \"idle\" is -1; it must be a number of seconds "

@@ -395,7 +395,7 @@ static void test_refusals(const struct environment_places *places,
 static void test_directory(void)
 {
 	char top[] = "/tmp/environment_test.XXXXXX", id[SHA_HEX], own[SHA_HEX];
-	struct environment_places places = { { "/missing", top } };
+	struct environment_places places = { .dirs = { "/missing", top } };
 	struct environment_names names;
 	struct err err;
 

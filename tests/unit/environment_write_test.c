@@ -19,7 +19,7 @@
 #define ABI "debian-13-amd64 python-3.13 node-20"
 
 static char top[] = "/tmp/environment_write_test.XXXXXX";
-static struct environment_places places = { { top } };
+static struct environment_places places = { .dirs = { top } };
 
 static int sh(const char *command)
 {

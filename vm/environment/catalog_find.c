@@ -7,6 +7,7 @@
 
 #include "catalog_int.h"
 #include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 
 enum has { HAS_NOT, HAS_OTHER, HAS };
 
@@ -77,27 +78,36 @@ static bool is_on(const struct environment_catalog *c, const struct entry *e,
 	return false;
 }
 
+static const struct environment_name *
+find_name(const struct environment_catalog *c, const char *name, uid_t uid)
+{
+	return environment_name_is_for(name, uid) ?
+		       environment_names_find(&c->names, name) : NULL;
+}
+
 static const struct entry *usable(const struct environment_catalog *c,
-				  const struct environment_name *n,
+				  const struct environment_name *n, uid_t uid,
 				  const char *below)
 {
 	const struct entry *e = n && n->id[0] ? catalog_entry(c, n->id) : NULL;
 
-	return e && e->fits && is_on(c, e, below) ? e : NULL;
+	return e && e->fits && environment_name_is_for(n->name, uid) &&
+			       is_on(c, e, below) ? e : NULL;
 }
 
 static const struct environment_name *
 smallest(const struct environment_catalog *c, const char *below,
-	 const struct packages *wanted)
+	 const struct environment_wanted *w)
 {
 	const struct environment_name *best = NULL;
 	uint64_t size = 0;
 
 	for (size_t i = 0; i < c->names.count; i++) {
 		const struct environment_name *n = &c->names.name[i];
-		const struct entry *e = usable(c, n, below);
+		const struct entry *e = usable(c, n, w->uid, below);
 
-		if (!e || (best && e->size >= size) || !has_all(c, e, wanted))
+		if (!e || (best && e->size >= size) ||
+		    !has_all(c, e, w->packages))
 			continue;
 		best = n;
 		size = e->size;
@@ -124,6 +134,13 @@ static int name_of(const struct packages *wanted, const char *below,
 	sha_hex(s, sum);
 	snprintf(ret, 16, "p-%.8s", sum);
 	return text.failed;
+}
+
+/* One that a server builds for a user. */
+static void own_name(const char *name, uid_t uid,
+		     char ret[ENVIRONMENT_NAME_MAX])
+{
+	snprintf(ret, ENVIRONMENT_NAME_MAX, "%s.%u", name, (unsigned)uid);
 }
 
 /* Was it made for this request? Its versions may be written in another way. */
@@ -173,10 +190,10 @@ static void print_words(const char *spec, const struct packages *wanted,
 		package_print_option(&wanted->item[i], out);
 }
 
-static int none_has(const struct environment_catalog *c, const char *spec,
-		    const char *name, const struct packages *wanted,
-		    struct err *err)
+static int none_has(const struct environment_catalog *c, const char *name,
+		    const struct environment_wanted *w, struct err *err)
 {
+	const struct packages *wanted = w->packages;
 	auto_buf struct buf command = { 0 }, text = { 0 };
 
 	buf_fmt(&command, "fsd env build %s", name);
@@ -184,7 +201,7 @@ static int none_has(const struct environment_catalog *c, const char *spec,
 		buf_str(&command, " --environments");
 		environment_quote(c->of.named, &command);
 	}
-	print_words(spec, wanted, &command);
+	print_words(w->spec, wanted, &command);
 	for (unsigned i = 0; i < 3 && (!i || !fits_err(&text)); i++) {
 		buf_clear(&text);
 		buf_str(&text, "\"packages\" needs ");
@@ -202,23 +219,26 @@ static int none_has(const struct environment_catalog *c, const char *spec,
 }
 
 /* The id that spec has now; "": it is the base. */
-static int below_of(const struct environment_catalog *c, const char *spec,
-		    char ret[SHA_HEX], struct err *err)
+static int below_of(const struct environment_catalog *c,
+		    const struct environment_wanted *w, char ret[SHA_HEX], struct err *err)
 {
+	struct environment_places places = *c->of.places;
 	struct environment *e = NULL;
 	const struct environment_name *n;
 	struct environment_spec s;
-	int r = environment_spec_parse(spec, &s, err);
+	int r = environment_spec_parse(w->spec, &s, err);
 
 	ret[0] = '\0';
 	if (r < 0 || !strcmp(s.name, ENVIRONMENT_BASE))
 		return r;
-	n = environment_names_find(&c->names, s.name);
+	n = find_name(c, s.name, w->uid);
 	if (n && n->id[0] && !strncmp(n->id, s.digits, strlen(s.digits))) {
 		memcpy(ret, n->id, SHA_HEX);
 		return 0;
 	}
-	r = environment_open(c->of.places, spec, &e, err);
+	places.is_users = true;
+	places.uid = w->uid;
+	r = environment_open(&places, w->spec, &e, err);
 	if (r < 0)
 		return r;
 	memcpy(ret, e->id, SHA_HEX); /* it has come since */
@@ -226,8 +246,27 @@ static int below_of(const struct environment_catalog *c, const char *spec,
 	return 0;
 }
 
-static int find_locked(struct environment_catalog *c, const char *spec,
-		       const struct packages *wanted,
+/* Made for this request: for this user, or for all by the operator. */
+static const struct environment_name *
+made_for(const struct environment_catalog *c, const char *below,
+	 const char *name, const struct environment_wanted *w)
+{
+	char own[ENVIRONMENT_NAME_MAX];
+	const char *names[] = { own, name };
+
+	own_name(name, w->uid, own);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const struct environment_name *n =
+			environment_names_find(&c->names, names[i]);
+
+		if (was_asked(usable(c, n, w->uid, below), w->packages))
+			return n;
+	}
+	return NULL;
+}
+
+static int find_locked(struct environment_catalog *c,
+		       const struct environment_wanted *w,
 		       char ret[ENVIRONMENT_SPEC_MAX], struct err *err)
 {
 	const struct environment_name *n;
@@ -235,27 +274,26 @@ static int find_locked(struct environment_catalog *c, const char *spec,
 	int r = catalog_refresh(c, err);
 
 	if (r == 0)
-		r = below_of(c, spec, below, err);
+		r = below_of(c, w, below, err);
 	if (r < 0)
 		return r;
-	if (!below[0] && has_all(c, NULL, wanted)) {
+	if (!below[0] && has_all(c, NULL, w->packages)) {
 		strcpy(ret, ENVIRONMENT_BASE);
 		return 0;
 	}
-	n = smallest(c, below, wanted);
-	if (!n) {
-		if (name_of(wanted, below, name) < 0)
-			return err_sys(err, -ENOMEM, "the environments");
-		n = environment_names_find(&c->names, name);
-		if (!was_asked(usable(c, n, below), wanted))
-			return none_has(c, spec, name, wanted, err);
-	}
+	n = smallest(c, below, w);
+	if (!n && name_of(w->packages, below, name) < 0)
+		return err_sys(err, -ENOMEM, "the environments");
+	if (!n)
+		n = made_for(c, below, name, w);
+	if (!n)
+		return none_has(c, name, w, err);
 	snprintf(ret, ENVIRONMENT_SPEC_MAX, "%s@%s", n->name, n->id);
 	return 0;
 }
 
-int environment_catalog_find(struct environment_catalog *c, const char *spec,
-			     const struct packages *wanted,
+int environment_catalog_find(struct environment_catalog *c,
+			     const struct environment_wanted *w,
 			     char ret[ENVIRONMENT_SPEC_MAX], struct err *err)
 {
 	int r;
@@ -263,52 +301,55 @@ int environment_catalog_find(struct environment_catalog *c, const char *spec,
 	if (!c)
 		return err_sys(err, -ENOMEM, "the environments");
 	pthread_mutex_lock(&c->lock);
-	r = find_locked(c, spec, wanted, ret, err);
+	r = find_locked(c, w, ret, err);
 	pthread_mutex_unlock(&c->lock);
 	return r;
 }
 
-int environment_catalog_lacks(struct environment_catalog *c, const char *spec,
-			      const struct packages *wanted, struct buf *ret,
-			      struct err *err)
+int environment_catalog_lacks(struct environment_catalog *c,
+			      const struct environment_wanted *w,
+			      struct buf *ret, struct err *err)
 {
 	char found[ENVIRONMENT_SPEC_MAX], below[SHA_HEX], name[16];
-	int r = environment_catalog_find(c, spec, wanted, found, err);
+	char own[ENVIRONMENT_NAME_MAX];
+	int r = environment_catalog_find(c, w, found, err);
 
 	if (r != -ENOPKG)
 		return r < 0 ? r : -EEXIST;
 	pthread_mutex_lock(&c->lock);
-	r = below_of(c, spec, below, err);
+	r = below_of(c, w, below, err);
 	pthread_mutex_unlock(&c->lock);
 	if (r == 0)
-		r = name_of(wanted, below, name);
+		r = name_of(w->packages, below, name);
 	if (r < 0)
 		return r;
-	buf_str(ret, name);
-	print_words(spec, wanted, ret);
+	own_name(name, w->uid, own);
+	buf_str(ret, own);
+	print_words(w->spec, w->packages, ret);
 	return ret->failed ? -ENOMEM : 0;
 }
 
 static bool has_locked(struct environment_catalog *c, const char *id,
-		       const char *spec, const struct packages *wanted)
+		       const struct environment_wanted *w)
 {
 	const struct entry *e = catalog_entry(c, id);
 	char below[SHA_HEX] = "";
 
-	if ((id[0] && !e) || (spec && below_of(c, spec, below, NULL) < 0))
+	if ((id[0] && !e) || (w->spec && below_of(c, w, below, NULL) < 0))
 		return false;
-	return (e ? is_on(c, e, below) : !below[0]) && has_all(c, e, wanted);
+	return (e ? is_on(c, e, below) : !below[0]) &&
+	       has_all(c, e, w->packages);
 }
 
 bool environment_catalog_has(struct environment_catalog *c, const char *id,
-			     const char *spec, const struct packages *wanted)
+			     const struct environment_wanted *w)
 {
 	bool found;
 
 	if (!c)
 		return false;
 	pthread_mutex_lock(&c->lock);
-	found = catalog_refresh(c, NULL) == 0 && has_locked(c, id, spec, wanted);
+	found = catalog_refresh(c, NULL) == 0 && has_locked(c, id, w);
 	pthread_mutex_unlock(&c->lock);
 	return found;
 }

@@ -57,6 +57,8 @@ struct environment {
 #define ENVIRONMENT_PLACES 3
 struct environment_places {
 	const char *dirs[ENVIRONMENT_PLACES];
+	bool is_users; /* what was built for other users than uid is not there */
+	uid_t uid;
 };
 
 /*

@@ -27,13 +27,15 @@ static void read_link(int dir, const char *name, char ret[SHA_HEX])
 		memcpy(ret, to + strlen(TO), SHA_HEX);
 }
 
-static int add(struct environment_names *names, int dir, const char *name,
-	       unsigned place)
+static int add(struct environment_names *names,
+	       const struct environment_places *places, int dir,
+	       const char *name, unsigned place)
 {
 	struct environment_name *more, *n;
 
 	if (environment_name_check(name, NULL) < 0 ||
-	    environment_names_find(names, name))
+	    environment_names_find(names, name) ||
+	    (places->is_users && !environment_name_is_for(name, places->uid)))
 		return 0;
 	more = realloc(names->name, (names->count + 1) * sizeof(*more));
 	if (!more)
@@ -46,10 +48,10 @@ static int add(struct environment_names *names, int dir, const char *name,
 	return 0;
 }
 
-static int add_place(struct environment_names *names, const char *place,
-		     unsigned number)
+static int add_place(struct environment_names *names,
+		     const struct environment_places *places, unsigned number)
 {
-	auto_close int top = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int top = open(places->dirs[number], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int fd = top < 0 ? -1 : openat(top, "names", O_RDONLY | O_DIRECTORY |
 							     O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -62,7 +64,7 @@ static int add_place(struct environment_names *names, const char *place,
 		return r;
 	}
 	while (r == 0 && (errno = 0, e = readdir(dir)))
-		r = add(names, fd, e->d_name, number);
+		r = add(names, places, fd, e->d_name, number);
 	if (r == 0 && errno)
 		r = -errno;
 	closedir(dir);
@@ -83,7 +85,7 @@ int environment_names(const struct environment_places *places,
 
 	*ret = (struct environment_names){ 0 };
 	for (unsigned i = 0; i < ENVIRONMENT_PLACES && places->dirs[i]; i++) {
-		r = add_place(ret, places->dirs[i], i);
+		r = add_place(ret, places, i);
 		if (r < 0) {
 			environment_names_done(ret);
 			return err_sys(err, r, "%s/names", places->dirs[i]);
