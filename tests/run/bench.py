@@ -637,6 +637,21 @@ def data_places():
         ROOT + "/build/environments"]
 
 
+def data_place():
+    """The directory of environments that has data; it is imported from the file
+    FSD_DATA, what `fsd env export data FILE` wrote. None: there is none."""
+    place = next((p for p in data_places()
+                  if os.path.isdir(p + "/names/data")), None)
+    given = os.environ.get("FSD_DATA")
+    if place or not given:
+        return place
+    place = tempfile.mkdtemp(prefix="bench-data-", dir=os.path.dirname(STATE))
+    atexit.register(shutil.rmtree, place, True)
+    subprocess.run([FSD, "env", "import", "--environments", place, "--name",
+                    "data", given], check=True, stdout=subprocess.DEVNULL)
+    return place
+
+
 def data_baseline(place):
     """The same files on the host, by bubblewrap. Without the variable that helps an
     emulated processor only."""
@@ -666,11 +681,11 @@ def data_baseline(place):
 
 def bench_data(table):
     """Jobs in the environment data, if there is one, and its idle machine."""
-    place = next((p for p in data_places()
-                  if os.path.isdir(p + "/names/data")), None)
+    place = data_place()
     if not place:
         print("bench: no environment data in %s; fsd env build --stock data "
-              "makes it" % " or ".join(data_places()))
+              "makes it, or FSD_DATA names a file of fsd env export"
+              % " or ".join(data_places()))
         return
     check_bwrap()
     native = data_baseline(place)
@@ -692,6 +707,7 @@ def bench_data(table):
         one("learn-%d" % i, "import sys\n", data if i % 4 else "{}")
         machines_at_rest(mount)
     plain_ms = None
+    found = {}
     for pause in (0, 1.5):
         after = " after %g s" % pause if pause else ""
         for what, text, ratio, more in (("base", "print(1)\n", None, None),
@@ -705,6 +721,7 @@ def bench_data(table):
                 time.sleep(pause)
                 base.append(command_ms(native + [text]))
             ours, base = statistics.median(ours), statistics.median(base)
+            found[what] = ours, base
             if what == "base":
                 plain_ms = ours
                 table.add("rested print(1) in base" + after, ours, "ms",
@@ -716,6 +733,7 @@ def bench_data(table):
             bar += " and %g ms over base" % more if more else ""
             table.add("  %s in data%s" % (what, after), ours, "ms",
                       "bwrap python3", base, (met, bar) if bar else None)
+        data_differences(table, found, after)
     machines_at_rest(mount)
     sizes = [(pss_mb(pid), private_mb(pid))
              for pid in descendants(mount.proc.pid) if is_machine(pid)]
@@ -723,6 +741,97 @@ def bench_data(table):
     table.add("  private memory, the largest", max(s[1] for s in sizes), "MB")
     first_cell(table, mount)
     mount.close()
+    data_template(table, place)
+    data_cold(table, place)
+
+
+def data_differences(table, found, after):
+    """What pandas costs beside print(1), and the interpreter's end."""
+    pandas, one = found["import pandas"], found["base"]
+    table.add("  import pandas less print(1) in base" + after,
+              pandas[0] - one[0], "ms", "bwrap python3", pandas[1] - one[1],
+              (pandas[0] - one[0] <= 8, "<= 8 ms"))
+    end = found["pass"][0] - found["os._exit(0)"][0]
+    table.add("  the interpreter's end, with all modules" + after, end, "ms",
+              bar=(end <= 3, "<= 3 ms"))
+
+
+def disk_mb(path):
+    """What its files take, holes left out."""
+    return sum(os.stat(os.path.join(top, name)).st_blocks
+               for top, _, names in os.walk(path) for name in names) / 2048
+
+
+def data_template(table, place):
+    """How long it took to make, as the state directory has it, and its size."""
+    ident = os.path.basename(os.path.realpath(place + "/names/data"))
+    top = os.path.join(STATE, "templates")
+    try:
+        with open(os.path.join(top, "took-tcg-" + ident[:16])) as f:
+            spent = int(f.read()) / 1000
+        table.add("making the template of data", spent, "s",
+                  bar=(spent <= 90, "<= 90 s"))
+    except OSError:
+        pass  # it was made elsewhere
+    sizes = [disk_mb(entry.path) for entry in os.scandir(top)
+             if entry.is_dir() and not entry.name.startswith(".")]
+    table.add("largest template on disk", max(sizes), "MB",
+              bar=(max(sizes) <= 450, "<= 450"))
+
+
+# How machines come to jobs where none is idle, and the most for both programs.
+COLD = (("forked", (), (100, 130)), ("restored", ("--fork", "no"), (450, 550)))
+
+
+def data_cold(table, place):
+    config = json.dumps({"environment": "data", "memory_mb": 512})
+    for how, options, most in COLD:
+        mount = Mount(FSD, "--environments", place, "--pool", "0", *options,
+                      state=STATE)
+        mount.ready()
+        for (what, text, _, _), bar in zip((DATA[0], DATA[4]), most):
+            PROGRAMS["data"] = ("code.py", text, None)
+            spent = []
+            for i in range(3 if QUICK else 9):
+                # The zygote is made at the first of them.
+                mount.until(lambda: mount.stat("fsd_zygotes_wanted") == 0,
+                            "zygote")
+                start = time.monotonic()
+                job = mount.submit("cold-%d" % i, "data", config)
+                mount.wait(job)
+                spent.append((time.monotonic() - start) * 1000)
+                remove(job)
+            ours = statistics.median(spent[1:])
+            table.add("no warm machine, %s: %s in data" % (how, what), ours,
+                      "ms", bar=(ours <= bar, "<= %d" % bar))
+        mount.close()
+
+
+def bench_data_build(table):
+    """A build of data from nothing: needs the network, and minutes."""
+    top = tempfile.mkdtemp(prefix="bench-build-", dir=os.path.dirname(STATE))
+    atexit.register(shutil.rmtree, top, True)
+    image = os.environ.get("FSD_IMAGE", ROOT + "/build/image")
+    start = time.monotonic()
+    said = subprocess.run(
+        [FSD, "env", "build", "--environments", top, "--image", image, "--stock",
+         "data", "--json"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    spent, last = time.monotonic() - start, 0
+    for line in said.splitlines():
+        step = json.loads(line)
+        table.add("  " + re.sub(r"\d+(\.\d+)?", "N", step["text"])[:40],
+                  step["seconds"] - last, "s")
+        last = step["seconds"]
+    table.add("fsd env build --stock data, with downloads", spent, "s")
+    layer = os.stat(top + "/names/data/layer.erofs").st_size
+    file = os.path.join(top, "data.env")
+    start = time.monotonic()
+    subprocess.run([FSD, "env", "export", "--environments", top, "data", file],
+                   check=True, stdout=subprocess.DEVNULL)
+    table.add("its layer", layer / 1e6, "MB")
+    table.add("fsd env export data", time.monotonic() - start, "s")
+    table.add("  its size", os.stat(file).st_size / 1e6, "MB", "the layer",
+              layer / 1e6)
 
 
 def first_cell(table, mount):
@@ -839,7 +948,10 @@ PARTS = {
     "jail": bench_jail, "walls": bench_walls, "neighbours": bench_neighbours,
     "classes": bench_classes,
     "data": bench_data,
+    "data-build": bench_data_build,
 }
+# Those that a whole run leaves out.
+BY_NAME = ("data-build",)
 
 
 def main():
@@ -853,7 +965,8 @@ def main():
         re.search(r"model name\s*: (.*)", open("/proc/cpuinfo").read())[1],
         os.cpu_count(), platform.release())
     print("machine: %s; accelerator: TCG" % machine)
-    whole = [n for n in PARTS if not (QUICK and n == "neighbours")]
+    whole = [n for n in PARTS if n not in BY_NAME and
+             not (QUICK and n == "neighbours")]
     for name in names or whole:
         PARTS[name](table)
     if names:

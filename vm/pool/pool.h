@@ -35,6 +35,7 @@ struct class_cost {
 struct class_making {
 	char step[160];
 	uint64_t since_ns;         /* it is booted; 0: not yet, */
+	enum vm_accel accel;       /* by this one, */
 	unsigned usual_ms;         /* and how long that takes as a rule */
 };
 

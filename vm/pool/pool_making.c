@@ -34,6 +34,7 @@ static void begin_clock(struct pool_class *c, enum vm_accel accel)
 				    e ? e->id : "");
 
 	c->making.since_ns = now_ns();
+	c->making.accel = accel;
 	c->making.usual_ms = ms ? ms : guess_ms(c->vm, e, accel);
 }
 
@@ -80,7 +81,8 @@ void class_progress(struct vm *vm, const struct vm_class *cls, const char *step,
 		if (c->state != CLASS_MAKING || !vm_class_shares(&c->cls, cls))
 			continue;
 		snprintf(c->making.step, sizeof(c->making.step), "%s", step);
-		if (accel != VM_ACCEL_AUTO && !c->making.since_ns)
+		if (accel != VM_ACCEL_AUTO &&
+		    (!c->making.since_ns || c->making.accel != accel))
 			begin_clock(c, accel);
 		tell_waiting(c);
 	}
