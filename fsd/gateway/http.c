@@ -165,12 +165,28 @@ static enum MHD_Result accept_policy(void *arg, const struct sockaddr *from,
 	return count < HTTP_OF_ADDRESS ? MHD_YES : MHD_NO;
 }
 
+/* A request of which a part has come waits for the rest. The library takes a short read
+ * for all that there is, and looks no more: it misses an end that came with the last
+ * bytes. A second end wakes it. What is unread then can be read all the same. */
+static void on_left(struct reactor_timer *timer)
+{
+	struct client *c = container_of(timer, struct client, left);
+
+	if (!c->request || request_comes(c->request))
+		shutdown(c->fd, SHUT_RD);
+	reactor_timer_set(&c->gateway->reactor, &c->left, HTTP_LEFT_MS);
+}
+
 static void on_socket(struct reactor_source *source, uint32_t events)
 {
 	struct client *c = container_of(source, struct client, source);
 
 	(void)events;
+	if (c->gone)
+		return;
 	c->gone = true;
+	/* the library looks first, behind this turn of the loop */
+	reactor_timer_set(&c->gateway->reactor, &c->left, 1);
 	if (c->request)
 		request_client_gone(c->request);
 }
@@ -200,6 +216,7 @@ static void client_open(struct listener *l, struct MHD_Connection *connection,
 	c->fd = fcntl(fd->connect_fd, F_DUPFD_CLOEXEC, 3);
 	c->source.fn = on_socket;
 	c->headers.fn = on_headers_late;
+	c->left.fn = on_left;
 	c->local = is_loopback(from->client_addr);
 	getnameinfo(from->client_addr, sizeof(struct sockaddr_in6), c->address,
 		    sizeof(c->address), NULL, 0, NI_NUMERICHOST);
@@ -221,6 +238,7 @@ static void client_close(struct client *c)
 	struct gateway *g = c->gateway;
 
 	reactor_timer_stop(&c->headers);
+	reactor_timer_stop(&c->left);
 	reactor_remove(&g->reactor, c->fd);
 	fd_close(&c->fd);
 	list_del(&c->node);

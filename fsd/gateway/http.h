@@ -15,6 +15,7 @@
 #define HTTP_POOL (48u << 10)  /* a connection's memory: headers, one block */
 #define HTTP_HEADERS_MS 10000u
 #define HTTP_IDLE_S 75u
+#define HTTP_LEFT_MS 100u      /* so often a client that went is looked at */
 #define HTTP_BODY_MAX (8u << 20)
 #define HTTP_CHUNK (128u << 10) /* of an upload, to a worker at a time */
 #define HTTP_MOUNT_MS 30000u   /* so long a request waits for the mount */

@@ -14,6 +14,7 @@ struct client {
 	struct gateway *gateway;
 	struct reactor_source source;
 	struct reactor_timer headers; /* they are to be there in time */
+	struct reactor_timer left;    /* it went, and the library is to see it */
 	int fd;                  /* a duplicate: it tells that the client went */
 	bool gone;
 	bool local;              /* of loopback */
@@ -29,6 +30,8 @@ enum MHD_Result request_access(struct request *r, const char *method,
 			       const char *data, size_t *len);
 void request_over(struct request *r); /* the library has done with it */
 void request_client_gone(struct request *r);
+/* Its head or its body has not ended. */
+bool request_comes(const struct request *r);
 
 /* http_answer.c */
 enum MHD_Result answer_queue(struct request *r);

@@ -412,6 +412,11 @@ void request_client_gone(struct request *r)
 		answer_gone(r);
 }
 
+bool request_comes(const struct request *r)
+{
+	return !r->handed && !r->later && !r->answered && !r->ops;
+}
+
 static void log_line(const struct request *r, const char *address)
 {
 	char sandbox[8] = "-";
