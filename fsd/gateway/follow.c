@@ -3,6 +3,10 @@
  * The events of a job end with `result` and `end`. Then a worker makes of the result
  * what is wanted, the loop says that it is over, and a worker removes the job: the
  * client does not wait for that.
+ *
+ * Whoever makes a job has a lock on its file `events` (flock(2), which the kernel of
+ * this host keeps). So a gateway that starts finds jobs whose gateway has died: cells,
+ * which nobody waits for any more, though their interpreter does.
  */
 #include "follow.h"
 
@@ -10,6 +14,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "layout/base/cleanup.h"
@@ -21,13 +28,17 @@ struct follow {
 	char name[64];
 	char owner[KEY_OWNER];
 	const struct follow_ops *ops;
+	bool (*line)(void *arg, const char *line, size_t len);
 	void *arg;
 	struct watch *watch;
 	json_t *result;  /* as `events` told it, or NULL */
 	int hold;        /* a descriptor, or -1 */
 	int error;
 	bool keep;       /* it is somebody else's to remove */
+	bool is_step;    /* of a session, which is to outlive it */
+	bool running;
 	bool ended;
+	uint64_t patience_ms; /* of who has abandoned it, 0: nobody has */
 	struct reactor_timer patience;
 	struct crew_group group;
 	struct crew_work work;
@@ -135,15 +146,37 @@ static void end(struct follow *f, int error)
 
 /* --- its events -------------------------------------------------------------------- */
 
+static void interrupt(struct follow *f)
+{
+	follow_ctl(f, "interrupt");
+	reactor_timer_set(&f->gateway->reactor, &f->patience, f->patience_ms);
+}
+
+static void on_state(struct follow *f, const char *state)
+{
+	if (!strcmp(state, "refused"))
+		f->keep = false; /* it never runs, so it would stay for ever */
+	f->running = !strcmp(state, "running");
+	if (f->running && f->patience_ms)
+		interrupt(f);
+}
+
 static void on_line(void *arg, char *line, size_t len)
 {
 	struct follow *f = arg;
-	auto_json json_t *event = json_loadb(line, len, 0, NULL);
-	const char *name = text_member(event, "event");
+	auto_json json_t *event = NULL;
+	const char *name, *state;
 
+	if (f->line && f->line(f->arg, line, len))
+		return;
+	event = json_loadb(line, len, 0, NULL);
+	name = text_member(event, "event");
+	state = text_member(event, "state");
 	if (!name)
 		return;
-	if (!strcmp(name, "result")) {
+	if (!strcmp(name, "state") && state) {
+		on_state(f, state);
+	} else if (!strcmp(name, "result")) {
 		json_t *result = json_object_get(event, "result");
 
 		if (json_is_object(result) && !f->result)
@@ -219,8 +252,23 @@ static int put_files(const struct mount *m, const struct follow_job *job,
 	return 0;
 }
 
+/* Return: a descriptor, or negative errno; -EWOULDBLOCK: another gateway has it. */
+static int open_events(const struct mount *m, const char *name, struct err *err)
+{
+	auto_close int fd = -1;
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/events", name);
+	fd = mount_file(m, path, O_RDONLY | O_NONBLOCK, err);
+	if (fd < 0)
+		return fd;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return err_sys(err, -errno, "%s", path);
+	return take_fd(&fd);
+}
+
 static int make_job(struct gateway *g, const struct follow_job *job,
-		    int *ret_hold, struct err *err)
+		    int *ret_events, int *ret_hold, struct err *err)
 {
 	const struct mount *m = &g->mount;
 	auto_free char *text = NULL;
@@ -229,7 +277,8 @@ static int make_job(struct gateway *g, const struct follow_job *job,
 
 	if (r < 0)
 		return r;
-	if (job->hold) {
+	r = *ret_events = open_events(m, job->name, err);
+	if (r >= 0 && job->hold) {
 		snprintf(path, sizeof(path), "%s/hold", job->name);
 		r = *ret_hold = mount_file(m, path, O_RDONLY, err);
 	}
@@ -252,6 +301,8 @@ static int make_job(struct gateway *g, const struct follow_job *job,
 	return r < 0 ? r : 0;
 }
 
+static void on_impatient(struct reactor_timer *timer);
+
 /* Takes fd. */
 static int watch_job(struct gateway *g, const struct follow_job *job, int fd,
 		     int hold, struct follow **ret, struct err *err)
@@ -267,8 +318,12 @@ static int watch_job(struct gateway *g, const struct follow_job *job, int fd,
 	snprintf(f->name, sizeof(f->name), "%s", job->name);
 	snprintf(f->owner, sizeof(f->owner), "%s", job->owner ? job->owner : "");
 	f->ops = job->ops;
+	f->line = job->line;
 	f->arg = job->arg;
 	f->keep = job->keep;
+	f->is_step = json_object_get(job->config, "session") != NULL;
+	f->patience_ms = job->patience_ms;
+	f->patience.fn = on_impatient;
 	f->hold = hold;
 	*ret = f;
 	r = watch_new(&g->watcher, fd, &watch_ops, f, &f->watch);
@@ -282,18 +337,17 @@ static int watch_job(struct gateway *g, const struct follow_job *job, int fd,
 int follow_start(struct gateway *g, const struct follow_job *job,
 		 struct follow **ret, struct err *err)
 {
-	char path[96];
-	int hold = -1, fd, r = make_job(g, job, &hold, err);
+	int events = -1, hold = -1, r = make_job(g, job, &events, &hold, err);
 
 	if (r == 0) {
-		snprintf(path, sizeof(path), "%s/events", job->name);
-		fd = mount_file(&g->mount, path, O_RDONLY | O_NONBLOCK, err);
-		r = fd < 0 ? fd : watch_job(g, job, fd, hold, ret, err);
+		r = watch_job(g, job, take_fd(&events), hold, ret, err);
 		if (r < 0)
 			mount_remove_job(&g->mount, job->name, NULL);
 	}
-	if (r < 0)
+	if (r < 0) {
+		fd_close(&events);
 		fd_close(&hold);
+	}
 	return r;
 }
 
@@ -343,13 +397,13 @@ void follow_abandon(struct follow *f, uint64_t patience_ms)
 {
 	if (f->ended)
 		return;
-	if (!patience_ms) {
+	/* A step that has not begun may begin before a kill comes, and its session
+	 * would go: it is interrupted when it begins. */
+	f->patience_ms = patience_ms;
+	if (!patience_ms || (!f->running && !f->is_step))
 		follow_ctl(f, "kill");
-		return;
-	}
-	follow_ctl(f, "interrupt");
-	f->patience.fn = on_impatient;
-	reactor_timer_set(&f->gateway->reactor, &f->patience, patience_ms);
+	else if (f->running)
+		interrupt(f);
 }
 
 void follow_leave(struct follow *f)
@@ -362,4 +416,79 @@ void follow_waiting(struct follow *f, size_t bytes)
 {
 	if (!f->ended)
 		watch_waiting(f->watch, bytes);
+}
+
+/* --- jobs of a gateway that has died ------------------------------------------------------ */
+
+#define ORPHAN_MS 5000u
+#define DRAFT_S 60 /* one that is younger may be being made just now */
+
+static void orphan_over(void *arg, int error)
+{
+	(void)arg;
+	(void)error;
+}
+
+static const struct follow_ops orphan_ops = { .over = orphan_over };
+
+static bool is_in(const struct mount *m, const char *name, const char *state)
+{
+	auto_buf struct buf text = { 0 };
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/state", name);
+	if (mount_read(m, path, &text, NULL) < 0 || !text.len)
+		return false;
+	text.data[strcspn(text.data, "\n")] = '\0';
+	return !strcmp(text.data, state);
+}
+
+static bool is_young(const struct mount *m, const char *name)
+{
+	struct stat st;
+
+	return mount_stat(m, name, &st, NULL) < 0 ||
+	       st.st_ctim.tv_sec + DRAFT_S >= time(NULL);
+}
+
+/* A command outlives its gateway; one that was refused tells nobody anything. */
+static int end_orphan(void *arg, const char *name)
+{
+	struct gateway *g = arg;
+	const struct mount *m = &g->mount;
+	auto_json json_t *config = NULL;
+	auto_close int fd = -1;
+	struct follow *f;
+	char path[96];
+
+	if (strncmp(name, "gw.", 3) != 0 || strlen(name) >= sizeof(f->name) ||
+	    (strstr(name, ".p.") && !is_in(m, name, "refused")))
+		return 0;
+	fd = open_events(m, name, NULL);
+	if (fd < 0 || (is_in(m, name, "draft") && is_young(m, name)))
+		return 0;
+	if (!is_in(m, name, "queued") && !is_in(m, name, "running")) {
+		mount_remove_job(m, name, NULL);
+		return 0;
+	}
+	snprintf(path, sizeof(path), "%s/config.json", name);
+	mount_json(m, path, &config, NULL);
+	follow_join(g, &(struct follow_job){ .name = name, .config = config,
+					     .patience_ms = ORPHAN_MS,
+					     .ops = &orphan_ops },
+		    take_fd(&fd), &f, NULL);
+	return 0;
+}
+
+static void end_orphans(struct crew_work *work)
+{
+	struct gateway *g = container_of(work, struct gateway, orphans);
+
+	mount_list(&g->mount, ".", end_orphan, g, NULL);
+}
+
+void follow_orphans(struct gateway *g)
+{
+	g->orphans.run = end_orphans;
+	crew_put(&g->crew, &g->orphans);
 }

@@ -28,7 +28,11 @@ struct follow_job {
 	const char *owner; /* for the dashboard; NULL: none */
 	bool hold;       /* it goes with the gateway */
 	bool keep;       /* it is not removed at its end */
+	uint64_t patience_ms; /* it is abandoned from the start; 0: it is not */
 	const struct follow_ops *ops;
+	/* On the loop: a line of `events` before it is parsed. Return: false: it goes
+	 * to event(). NULL allowed. */
+	bool (*line)(void *arg, const char *line, size_t len);
 	void *arg;
 };
 
@@ -49,12 +53,16 @@ int follow_join(struct gateway *g, const struct follow_job *job, int fd,
 const char *follow_name(const struct follow *f);
 /* A verb of ctl. */
 void follow_ctl(struct follow *f, const char *verb);
-/* Its client has gone: `interrupt`, and after patience_ms `kill`; 0: at once. */
+/* Its client has gone: `interrupt`, and after patience_ms `kill`; 0: at once. A step of
+ * a session that waits is interrupted when it begins, any other job is killed. */
 void follow_abandon(struct follow *f, uint64_t patience_ms);
 /* Nothing more is wanted of it, and it goes on: over() comes without result(). */
 void follow_leave(struct follow *f);
 /* So many bytes of its output wait for a client. */
 void follow_waiting(struct follow *f, size_t bytes);
+
+/* Ends cells of a gateway that has died. At the start. */
+void follow_orphans(struct gateway *g);
 
 /* "gw.PART.HEX" into room; part: the sandbox's name, or the owner of a run without one.
  * "gw.HEX" if it is "" or NULL. */

@@ -23,6 +23,7 @@ struct gateway {
 	struct ui *ui; /* the dashboard */
 	bool stopping; /* SIGTERM came */
 	int64_t started_ms;
+	struct crew_work orphans; /* a look for what another one has left */
 };
 
 #endif

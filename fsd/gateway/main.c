@@ -15,6 +15,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "follow.h"
 #include "gateway.h"
 #include "mcp.h"
 #include "layout/base/cleanup.h"
@@ -183,6 +184,7 @@ static int begin(struct gateway *g, struct err *err)
 		return 0;
 	if (g->options.ui && ui_open(g) < 0)
 		return err_set(err, -ENOMEM, "no memory for the dashboard");
+	follow_orphans(g);
 	return http_start(g, err);
 }
 

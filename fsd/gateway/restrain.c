@@ -62,7 +62,7 @@ static const int permitted[] = {
 	SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(ftruncate),
 	SCMP_SYS(fgetxattr), SCMP_SYS(fchmod), SCMP_SYS(utimensat),
 	SCMP_SYS(faccessat2), SCMP_SYS(access), SCMP_SYS(dup), SCMP_SYS(sendfile), SCMP_SYS(pipe2),
-	SCMP_SYS(readlinkat), SCMP_SYS(fadvise64),
+	SCMP_SYS(readlinkat), SCMP_SYS(fadvise64), SCMP_SYS(flock),
 	/* sockets that there are */
 	SCMP_SYS(accept4), SCMP_SYS(accept), SCMP_SYS(recvfrom),
 	SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(recvmsg),
