@@ -3,6 +3,7 @@
  * Renders a cell's results as lines of the code service: one JSON object each, in ASCII, since
  * a client may decode each packet by itself.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -63,6 +64,49 @@ void cell_output(struct buf *out, const char *name, const json_t *event)
 	}
 	put_line(out, json_pack("{s:s, s:o, s:O}", "type", name, "text", text,
 				"timestamp", time));
+}
+
+/* Is it the inside of a JSON string, in ASCII, that means the same everywhere? */
+static bool is_plain(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c < ' ' || c == '"' || c > '~')
+			return false;
+		if (c != '\\')
+			continue;
+		i++;
+		if (i < len && memchr("\"\\/bfnrt", text[i], 8))
+			continue;
+		/* a control character */
+		if (len - i < 5 || memcmp(text + i, "u00", 3) != 0 ||
+		    !isxdigit((unsigned char)text[i + 3]) ||
+		    !isxdigit((unsigned char)text[i + 4]))
+			return false;
+		i += 4;
+	}
+	return true;
+}
+
+bool cell_copy(struct buf *out, const char *line, size_t len)
+{
+	static const char head[] = "{\"time\": \"",
+			  name[] = "\", \"event\": \"stdout\", \"data\": \"";
+	const size_t time_at = sizeof(head) - 1, time_len = 24;
+	const size_t text_at = time_at + time_len + sizeof(name) - 1;
+
+	if (len < text_at + 2 || memcmp(line, head, time_at) != 0 ||
+	    memcmp(line + time_at + time_len, name, sizeof(name) - 1) != 0 ||
+	    memcmp(line + len - 2, "\"}", 2) != 0 ||
+	    !is_plain(line + time_at, time_len) ||
+	    !is_plain(line + text_at, len - 2 - text_at))
+		return false;
+	buf_str(out, "{\"type\":\"stdout\",\"text\":\"");
+	buf_add(out, line + text_at, len - 2 - text_at);
+	buf_str(out, "\",\"timestamp\":\"");
+	buf_add(out, line + time_at, time_len);
+	return buf_str(out, "\"}\n") == 0;
 }
 
 /* Node shows the place before the error: "FILE:LINE", some lines, an empty one. */

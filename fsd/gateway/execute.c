@@ -157,6 +157,18 @@ static void hold_stderr(struct execution *x, const json_t *event)
 		reactor_timer_set(&x->gateway->reactor, &x->flush, HOLD_MS);
 }
 
+static bool on_line(void *arg, const char *line, size_t len)
+{
+	struct execution *x = arg;
+	auto_buf struct buf out = { 0 };
+
+	if (!cell_copy(&out, line, len))
+		return false;
+	flush_held(x);
+	send(x, &out);
+	return true;
+}
+
 static void on_event(void *arg, const char *name, json_t *event)
 {
 	struct execution *x = arg;
@@ -472,7 +484,8 @@ void post_execute(struct request *r)
 	job = (struct follow_job){ .name = x->job, .config = config,
 				   .owner = text_member(x->sandbox->meta,
 							"owner"),
-				   .ops = &follow_ops, .arg = x };
+				   .ops = &follow_ops, .line = on_line,
+				   .arg = x };
 	code = follow_start(r->gateway, &job, &x->follow, &err);
 	if (code == 0)
 		return;

@@ -101,6 +101,42 @@ static void test_output(void)
 	       "\"timestamp\":\"T\"}\n", "bytes that are no UTF-8");
 }
 
+static void copies(const char *sentence, const char *data, const char *text)
+{
+	auto_buf struct buf line = { 0 }, out = { 0 }, wanted = { 0 };
+	bool good;
+
+	buf_fmt(&line, "{\"time\": \"2026-01-02T03:04:05.678Z\", \"event\": "
+		"\"stdout\", %s}", data);
+	good = cell_copy(&out, line.data, line.len);
+	if (text)
+		buf_fmt(&wanted, "{\"type\":\"stdout\",\"text\":\"%s\",\"timestamp\""
+			":\"2026-01-02T03:04:05.678Z\"}\n", text);
+	is_int(good, text != NULL, "%s", sentence);
+	is_str(out.data ? out.data : "", wanted.data ? wanted.data : "",
+	       "and gives that");
+}
+
+static void test_copy(void)
+{
+	static const char *const bad[] = {
+		"a\"", "\\", "\\x", "\\u00", "\\u004", "\\ud800", "\\u00g0", "\x01",
+		"\xc3\xa9", "\x7f", "a\", \"b\": \"",
+	};
+
+	copies("plain output is copied", "\"data\": \"a\\n\\\"\\u001b\\\\\"",
+	       "a\\n\\\"\\u001b\\\\");
+	copies("and of no length", "\"data\": \"\"", "");
+	copies("bytes that are no UTF-8 are not", "\"base64\": \"YQ==\"", NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		auto_buf struct buf data = { 0 };
+
+		buf_fmt(&data, "\"data\": \"%s\"", bad[i]);
+		copies("a string that has to be parsed is not", data.data, NULL);
+	}
+	copies("nor what is cut", "\"data\": \"", NULL);
+}
+
 static void test_own(void)
 {
 	static const char python[] = "mine\nTraceback:\n  x\nE: 1\n";
@@ -154,6 +190,7 @@ int main(void)
 	test_results();
 	test_ends();
 	test_output();
+	test_copy();
 	test_own();
 	test_base64();
 	test_times();
