@@ -118,7 +118,7 @@ endif
 	check-unit check-asan check-bats check-release check-fault check-qemu \
 	check-docs check-same check-peer check-box check-debian13 check-older check-fuzz \
 	check-online suites bench bare \
-	fault soak fuzz lint same peer \
+	fault soak fuzz lint load same peer \
 	format install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -360,6 +360,10 @@ fault: build/fsd build/fsd-fake
 soak: build/fsd-fake
 	$(Q)/usr/bin/python3 -B tests/fault/soak.py --seconds \
 		$(if $(filter file default,$(origin TIME)),3600,$(TIME))
+
+# The gateway: its figures hold on a quiet machine. LOAD="--only figures" for these.
+load: all
+	$(Q)/usr/bin/python3 -B tests/gateway/load.py $(LOAD)
 
 bare: build/bare/fsd build/bare/init $(RUNNERS)
 	$(Q)guest/image/build.sh build/bare/image --init build/bare/init \

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# fsd gateway: clients that vanish, processes that are killed, many at once.
+
+load ../lib/common
+load ../lib/gateway
+
+teardown() {
+	[ -n "${DAEMON:-}" ] || return 0
+	gateway_done || { mount_done; return 1; }
+	mount_done
+}
+
+# execute_to FILE CODE — a cell whose client is $CLIENT.
+execute_to() {
+	curl -s -N -H "E2b-Sandbox-Id: $ID" -d "$(jq -n --arg code "$2" '{code: $code}')" \
+		"$URL/execute" >"$1" 3>&- 4>&- &
+	CLIENT=$!
+}
+
+client_vanishes() {
+	kill -KILL "$1"
+	wait "$1" || true
+}
+
+@test "a client that vanishes in the middle of its body is noticed at once" {
+	mount_start
+	gateway_start
+	sandbox_new
+	# what it sends, and its end, are there together
+	kill -STOP "$GATEWAY"
+	exec {tcp}<>"/dev/tcp/127.0.0.1/${URL##*:}"
+	printf 'POST /execute HTTP/1.1\r\nHost: localhost\r\nE2b-Sandbox-Id: %s\r\nContent-Length: 90\r\n\r\n{"code"' "$ID" >&"$tcp"
+	exec {tcp}>&-
+	kill -CONT "$GATEWAY"
+	await becomes 30 grep -q 'POST /execute' "$GATEWAY_LOG"
+	# an idle connection ends after 75 s
+	run grep 'POST /execute' "$GATEWAY_LOG"
+	assert_output --regexp ' [0-9]{1,4} ms$'
+}
+
+@test "of cells that wait for a context a client's going takes none of its state" {
+	local first second
+
+	mount_start
+	gateway_start
+	sandbox_new
+	execute_to "$BATS_TEST_TMPDIR/first" $'remember x\nout up\nsleep 600000'
+	first=$CLIENT
+	await becomes 20 grep -q up "$BATS_TEST_TMPDIR/first"
+	execute_to "$BATS_TEST_TMPDIR/second" $'out up\nsleep 600000'
+	second=$CLIENT
+	# shellcheck disable=SC2016
+	await becomes 20 bash -c 'cat "$0"/*/state 2>/dev/null | grep -qx queued' "$MNT"
+	client_vanishes "$second"
+	await becomes 20 grep -q 'POST /execute' "$GATEWAY_LOG"
+	client_vanishes "$first"
+	run cell recall
+	assert_line 'stdout x'
+	no_jobs
+	run cell recall
+	assert_line 'stdout x'
+}
+
+@test "a cell whose gateway dies ends, and its context goes on" {
+	mount_start
+	gateway_start
+	sandbox_new
+	execute_to "$BATS_TEST_TMPDIR/first" $'remember x\nout up\nsleep 600000'
+	await becomes 20 grep -q up "$BATS_TEST_TMPDIR/first"
+	# another gateway, which begins and ends, takes nothing of it
+	# shellcheck disable=SC2030
+	gateway_second() {
+		local GATEWAY='' GATEWAY_LOG='' URL='' BATS_TEST_TMPDIR=$BATS_TEST_TMPDIR/second
+		mkdir "$BATS_TEST_TMPDIR"
+		gateway_start
+		gateway_stop
+	}
+	gateway_second
+	assert_equal "$(cat "$MNT"/gw.*/state)" running
+	gateway_stop KILL
+	wait "$CLIENT" || true
+	# a command that a server refused, since its sandbox has gone
+	mkdir "$MNT/gw.x.p.y"
+	job_put gw.x.p.y config.json '{"sandbox": "x", "mode": "command", "command": ["out x"]}' || true
+	state_is gw.x.p.y refused
+	gateway_start
+	run cell recall
+	assert_line 'stdout x'
+	no_jobs
+}
+
+# shellcheck disable=SC2031
+@test "many sandboxes, clients that vanish, servers and gateways that die" {
+	bounded 150 /usr/bin/python3 -B "$TESTS/gateway/load.py" --only robust \
+		--program "$FSD" --sandboxes 40 --vanish 300 --kills 5 \
+		--gateway-kills 2 --mib 32 3>&- 4>&- >"$BATS_TEST_TMPDIR/said" ||
+		fail "$(cat "$BATS_TEST_TMPDIR/said")"
+}
