@@ -310,6 +310,9 @@ struct vm_share {
  * leases that are joined still fail.
  */
 void vm_share(struct vm_lease *lease, const struct vm_share *share);
+/* Of a shared machine: it stops and takes no time of a processor, or goes on. What is
+ * said to it meanwhile waits. */
+void vm_pause(struct vm_lease *machine, bool pause);
 /*
  * A lease on a lane of a shared machine. granted follows; then all that is said
  * of a lease holds, but for the machine's life: vm_run() may follow a step whose

@@ -20,6 +20,7 @@ enum sandbox_what { OF_SANDBOX, OF_SESSION, OF_FILE };
 #define FIELD_STATE 2
 #define FIELD_UNTIL 3
 #define FIELD_PROCESSES 4
+#define FIELD_CTL 6
 #define FIELD_SESSIONS 5 /* a directory */
 
 #endif

@@ -17,6 +17,7 @@ static const struct {
 } rows[] = {
 	{ "config.json", FIELD_CONFIG, S_IFREG | 0600, sandbox_show_config },
 	{ "state", FIELD_STATE, S_IFREG | 0400, sandbox_show_state },
+	{ "ctl", FIELD_CTL, S_IFREG | 0200, NULL },
 	{ "until", FIELD_UNTIL, S_IFREG | 0600, sandbox_show_until },
 	{ "processes", FIELD_PROCESSES, S_IFREG | 0400, NULL },
 	{ "sessions", FIELD_SESSIONS, S_IFDIR | 0700, NULL },

@@ -187,7 +187,8 @@ int ops_sandbox_open(fuse_req_t req, const struct target *t,
 	struct fsd *d = ops_fsd(req);
 	struct sandbox_file *f = face_sandbox_file(d, t->place);
 
-	if (!f && !is_own(t, FIELD_CONFIG) && !is_own(t, FIELD_UNTIL))
+	if (!f && !is_own(t, FIELD_CONFIG) && !is_own(t, FIELD_UNTIL) &&
+	    !is_own(t, FIELD_CTL))
 		return ops_refuse_at(req, ops_ino(t), NULL, -EPERM,
 				     "this file of a sandbox only tells "
 				     "something and cannot be written");
@@ -324,14 +325,15 @@ static int taken(fuse_req_t req, struct handle *h, const char *data,
 {
 	struct sandbox *s = sandbox_of(h->d, &h->t);
 	struct err err = { 0 };
-	int r;
+	int r = 0;
 
 	h->kept->changed = true;
 	if (is_own(&h->t, FIELD_CONFIG))
 		return in_order ? take_config(req, h, true) : 0;
-	if (!is_own(&h->t, FIELD_UNTIL))
-		return 0;
-	r = sandbox_set_until(s, data, size, &err);
+	if (is_own(&h->t, FIELD_UNTIL))
+		r = sandbox_set_until(s, data, size, &err);
+	else if (is_own(&h->t, FIELD_CTL))
+		r = sandbox_control(s, data, size, &err);
 	return r < 0 ? refuse(req, s, r, &err) : 0;
 }
 
@@ -347,7 +349,8 @@ void ops_staged_write(fuse_req_t req, struct handle *h, const char *data,
 		ops_answer(req, -ESTALE);
 		return;
 	}
-	if (!h->kept->changed && is_own(&h->t, FIELD_UNTIL))
+	if (is_own(&h->t, FIELD_CTL) ||
+	    (!h->kept->changed && is_own(&h->t, FIELD_UNTIL)))
 		buf_clear(text); /* it is written as a whole */
 	at = h->kept->flags & O_APPEND ? text->len : (uint64_t)off;
 	in_order = at == text->len;

@@ -40,12 +40,19 @@ static void on_idle(struct loop_timer *t)
 /* A clock that is set is seen within the hour. */
 #define LOOK_NS (3600 * NS_PER_S)
 
+void sandbox_end_at(struct sandbox *s, uint64_t until_ns)
+{
+	uint64_t waited = s->paused_ns ? realtime_ns() - s->paused_ns : 0;
+
+	s->until_ns = until_ns ? until_ns - MIN(waited, until_ns - 1) : 0;
+}
+
 void sandbox_set_times(struct sandbox *s)
 {
 	uint64_t now = realtime_ns();
 	uint64_t left = s->until_ns - MIN(s->until_ns, now);
 
-	if (s->until_ns)
+	if (s->until_ns && !s->paused_ns)
 		loop_timer_set(s->d->loop, &s->until, MIN(left, LOOK_NS));
 	else
 		loop_timer_del(&s->until);
@@ -54,7 +61,7 @@ void sandbox_set_times(struct sandbox *s)
 
 void sandbox_used(struct sandbox *s)
 {
-	if (!s->config.idle_ms || !list_empty(&s->runs) ||
+	if (!s->config.idle_ms || s->paused_ns || !list_empty(&s->runs) ||
 	    !list_empty(&s->waiters))
 		loop_timer_del(&s->idle);
 	else
@@ -128,6 +135,8 @@ static void on_granted(void *arg)
 		return;
 	vm_share(s->lease, &share);
 	s->stage = STAGE_LIVES;
+	if (s->paused_ns)
+		vm_pause(s->lease, true);
 	log_info("sandbox %s of user %u: begun", s->name, s->uid);
 	wake(s, 0);
 	seats_go(s);
@@ -313,6 +322,56 @@ int sandbox_begin(struct sandbox *s, struct err *err)
 	return 0;
 }
 
+/* --- its pauses --------------------------------------------------------------------- */
+
+int sandbox_check_pause(const struct sandbox *s, struct err *err)
+{
+	return s->paused_ns ? err_set(err, -EAGAIN,
+				   "sandbox \"%s\" is paused; `echo resume > "
+				   ".fsd/sandboxes/%s/ctl` goes on with it",
+				   s->name, s->name)
+			 : 0;
+}
+
+static void set_paused(struct sandbox *s, bool pause)
+{
+	uint64_t now = realtime_ns();
+
+	if (!s->paused_ns == !pause)
+		return;
+	if (!pause && s->until_ns)
+		s->until_ns += now - MIN(s->paused_ns, now);
+	s->paused_ns = pause ? now : 0;
+	sandbox_set_times(s);
+	if (s->stage == STAGE_LIVES)
+		vm_pause(s->lease, pause);
+	log_info("sandbox %s of user %u: %s", s->name, s->uid,
+		 pause ? "paused" : "goes on");
+	sandbox_changed(s);
+}
+
+int sandbox_control(struct sandbox *s, const char *text, size_t len,
+		    struct err *err)
+{
+	static const struct {
+		const char *verb;
+		bool pause;
+	} verbs[] = { { "pause", true }, { "resume", false } };
+
+	while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
+		len--;
+	if (s->stage == STAGE_LOST)
+		return err_set(err, -ESTALE, "sandbox \"%s\" is lost", s->name);
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (len == strlen(verbs[i].verb) &&
+		    !memcmp(text, verbs[i].verb, len)) {
+			set_paused(s, verbs[i].pause);
+			return 0;
+		}
+	return err_set(err, -EINVAL,
+		       "ctl of a sandbox takes \"pause\" and \"resume\"");
+}
+
 /* --- who waits for it ------------------------------------------------------------- */
 
 bool sandbox_is_there(const struct sandbox *s)
@@ -326,7 +385,8 @@ int sandbox_wait(struct sandbox *s, struct sandbox_waiter *w, struct err *err)
 
 	if (s->stage == STAGE_LOST)
 		return -ESTALE;
-	if (s->stage == STAGE_NEW)
+	r = sandbox_check_pause(s, err);
+	if (r == 0 && s->stage == STAGE_NEW)
 		r = sched_check(s->d->sched, s->uid, memory_of(s), false, err);
 	if (r == 0)
 		r = sandbox_begin(s, err);
@@ -355,8 +415,8 @@ void sandbox_stop_waiting(struct sandbox_waiter *w)
 int sandbox_fs(struct sandbox *s, const struct wire_fs *fs, vm_fs_done *done,
 	       void *arg)
 {
-	int r = s->stage == STAGE_LIVES ? vm_fs(s->lease, fs, done, arg)
-					: -ESTALE;
+	int r = s->stage != STAGE_LIVES ? -ESTALE : s->paused_ns ? -EAGAIN
+		: vm_fs(s->lease, fs, done, arg);
 
 	if (r == 0)
 		sandbox_used(s);

@@ -38,6 +38,7 @@ struct sandbox {
 	void (*told)(struct list *node); /* of the watchers */
 	unsigned told_state;   /* that they know */
 	uint64_t until_ns;     /* CLOCK_REALTIME; 0: for ever */
+	uint64_t paused_ns;    /* since when until_ns waits; 0: it is not paused */
 	struct loop_timer until, idle;
 };
 
@@ -61,6 +62,10 @@ struct seat {
 
 /* sandbox.c: the first user. Return: 0 or negative errno with a sentence. */
 int sandbox_begin(struct sandbox *s, struct err *err);
+/* -EAGAIN with a sentence if it is paused, else 0. */
+int sandbox_check_pause(const struct sandbox *s, struct err *err);
+/* The time of its end is another one; 0: for ever. sandbox_set_times() is to follow. */
+void sandbox_end_at(struct sandbox *s, uint64_t until_ns);
 /* It was used just now. */
 void sandbox_used(struct sandbox *s);
 /* Its state may be another one. */

@@ -199,6 +199,8 @@ int sandboxes_check(struct fsd *d, uid_t uid, const struct job_config *c,
 	struct sandbox *s = sandboxes_find(d, uid, c->sandbox);
 	int r = check(s && s->uid == uid ? s : NULL, c, lang, err);
 
+	if (r == 0 && !accepted)
+		r = sandbox_check_pause(s, err);
 	if (r < 0 || accepted || s->stage != STAGE_NEW)
 		return r;
 	return sched_check(d->sched, uid, MIB(s->config.machine.memory_mb),

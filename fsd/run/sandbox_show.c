@@ -85,9 +85,9 @@ int sandbox_configure(struct sandbox *s, const char *text, size_t len,
 	}
 	/* What was written to until holds as long as life is the same. */
 	if (config.life_ms != s->config.life_ms)
-		s->until_ns = config.life_ms ? s->made_ns + config.life_ms *
-							    NS_PER_MS
-					     : 0;
+		sandbox_end_at(s, config.life_ms ? s->made_ns + config.life_ms *
+								NS_PER_MS
+						 : 0);
 	sandbox_config_done(&s->config);
 	buf_done(&s->text);
 	s->config = config;
@@ -197,7 +197,7 @@ int sandbox_set_until(struct sandbox *s, const char *text, size_t len,
 			       "now, up to %u, or empty: for ever", line,
 			       (unsigned)SECONDS_MAX);
 	}
-	s->until_ns = ns;
+	sandbox_end_at(s, ns);
 	sandbox_set_times(s);
 	return 0;
 }
@@ -208,18 +208,21 @@ int sandbox_show_until(const struct sandbox *s, struct buf *out)
 
 	if (!s->until_ns)
 		return 0;
-	time_render(s->until_ns, when);
+	time_render(s->until_ns + (s->paused_ns ? realtime_ns() - s->paused_ns
+						: 0), when);
 	return buf_fmt(out, "%s\n", when);
 }
 
 /* --- state ------------------------------------------------------------------------------ */
 
-static const char *const words[] = { "new", "idle", "busy", "lost" };
+static const char *const words[] = { "new", "idle", "busy", "lost", "paused" };
 
 unsigned sandbox_state_no(const struct sandbox *s)
 {
 	if (s->stage == STAGE_LOST)
 		return 3;
+	if (s->paused_ns)
+		return 4;
 	if (!list_empty(&s->runs))
 		return 2;
 	return s->stage == STAGE_NEW ? 0 : 1;
@@ -287,6 +290,8 @@ int sandbox_show_processes(struct sandbox *s, struct buf *out)
 
 	if (s->stage != STAGE_LIVES)
 		return 0; /* none */
+	if (s->paused_ns)
+		return -EAGAIN;
 	if (r == 0)
 		r = vm_fs(s->lease, &fs, on_processes, &a);
 	if (r < 0)

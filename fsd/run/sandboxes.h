@@ -60,6 +60,11 @@ int sandbox_check_config(const struct sandbox *s, const char *text, size_t len,
 int sandbox_set_until(struct sandbox *s, const char *text, size_t len,
 		      struct err *err);
 
+/* Takes what was written to ctl: "pause" or "resume". Return: 0; -EINVAL, -ESTALE (it is
+ * lost) with a sentence. */
+int sandbox_control(struct sandbox *s, const char *text, size_t len,
+		    struct err *err);
+
 /* Files beside config.json, until they are renamed to it. Numbers are as the
  * sandboxes'. */
 struct sandbox_file {

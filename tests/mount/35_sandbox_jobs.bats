@@ -298,3 +298,46 @@ job() {
 		assert not os.listdir(box)
 	END
 }
+
+@test "a paused sandbox does nothing and takes nothing, and goes on where it was" {
+	start
+	fails EINVAL bash -c 'echo stop >"$1"' - "$S/a/ctl"
+	run cat "$MNT/.fsd/last_error"
+	assert_output --partial 'takes "pause" and "resume"'
+	echo 1000 >"$S/a/until"
+	job j $'out up\ncat\nout down' '"stdin_open": true'
+	job_follow j up
+	echo pause >"$S/a/ctl"
+	assert_equal "$(cat "$S/a/state")" paused
+	fails EAGAIN cat "$S/a/processes"
+	fails EAGAIN ls "$S/a/files/x"
+	job k 'out never' || true
+	refused k 'is paused'
+	echo pause >"$S/a/ctl"
+	echo hello >"$MNT/j/stdin.feed"
+	echo eof >"$MNT/j/ctl"
+	assert_equal "$(cat "$MNT/j/state" "$MNT/j/stdout")" $'running\nup'
+	echo resume >"$S/a/ctl"
+	job_wait j
+	stdout_is j $'up\nhello\ndown'
+	assert_equal "$(cat "$S/a/state")" idle
+	# one without a machine gets none
+	mkdir "$S/b"
+	echo pause >"$S/b/ctl"
+	fails EAGAIN ls "$S/b/files/x"
+	echo resume >"$S/b/ctl"
+	assert_equal "$(cat "$S/b/state")" new
+}
+
+@test "the end of a sandbox waits while it is paused" {
+	start
+	local before
+	echo 1 >"$S/a/until"
+	echo pause >"$S/a/ctl"
+	before=$(cat "$S/a/until")
+	await becomes 20 bash -c '[ "$(cat "$0")" \> "$1" ]' "$S/a/until" "$before"
+	await becomes 20 bash -c '[ "$(date +%s)" -gt "$1" ]' - "$(($(date -d "$before" +%s) + 1))"
+	assert_equal "$(cat "$S/a/state")" paused
+	echo resume >"$S/a/ctl"
+	await becomes 20 bash -c '[ ! -d "$0" ]' "$S/a"
+}

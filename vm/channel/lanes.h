@@ -34,6 +34,8 @@ int lanes_new(struct loop *loop, struct channel *ch,
 	      const struct lanes_events *ev, void *arg, struct lanes **ret);
 /* Frees every lane and its channel too, but the machine's own. */
 void lanes_free(struct lanes *ls);
+/* The machine is stopped, or goes on: it is not heard meanwhile, and it is not late. */
+void lanes_pause(struct lanes *ls, bool pause);
 /* Delivers what is still in the socket of a dead machine, each lane its own. */
 void lanes_drain(struct lanes *ls);
 

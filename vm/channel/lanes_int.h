@@ -34,7 +34,8 @@ struct lanes {
 	struct lane *lane[WIRE_LANE_MAX + 1]; /* owned; NULL: not open */
 	unsigned next;           /* whose turn it is to send */
 	bool heard;              /* ev's was called */
-	bool stalled;            /* the machine is not read: a lane is full */
+	bool stalled;            /* the machine is not read: a lane is full, */
+	bool paused;             /* or it is stopped */
 	bool draining;           /* it is dead: no turn is over, no lane full */
 	bool over;               /* nothing is moved any more */
 	bool eof;

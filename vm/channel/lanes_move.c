@@ -64,7 +64,17 @@ void lanes_relieve(struct lanes *ls)
 	for (unsigned i = 0; ls->stalled && i <= WIRE_LANE_MAX; i++)
 		if (ls->lane[i] && is_full(ls->lane[i], LANE_OUT_LESS))
 			return;
-	stall(ls, false);
+	if (!ls->paused)
+		stall(ls, false);
+}
+
+void lanes_pause(struct lanes *ls, bool pause)
+{
+	ls->paused = pause;
+	if (pause)
+		stall(ls, true);
+	else
+		lanes_relieve(ls);
 }
 
 void lane_write(struct lane *l)

@@ -507,4 +507,6 @@ void fake_guest_resume(struct fake_guest *g)
 	g->paused = false;
 	if (loop_fd_add(g->loop, &g->sock) < 0)
 		g->crash(g->arg);
+	else
+		fake_lanes_run(g);
 }

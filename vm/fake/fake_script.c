@@ -427,7 +427,8 @@ static void next_line(struct fake_guest *g)
 /* Nothing can go on before something happens. */
 static bool waits(const struct fake_guest *g)
 {
-	return !g->running || g->paused || g->hung || g->sleep.loop ||
+	return !g->running || g->paused || (g->machine && g->machine->paused) ||
+	       g->hung || g->sleep.loop ||
 	       (g->in_cat && !g->stdin_data.len && !g->stdin_end) ||
 	       (g->mute && !g->drops.len && !(g->line && *g->line)) ||
 	       g->out.len > FAKE_OUT_HIGH || (g->crashes && g->out.len);

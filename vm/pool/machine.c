@@ -430,6 +430,17 @@ int machine_share(struct machine *m, const struct vm_share *share,
 			 &lanes_events, m, &m->lanes);
 }
 
+void machine_pause(struct machine *m, bool pause)
+{
+	if (m->state != MACHINE_RUNNING || !m->lanes)
+		return;
+	lanes_pause(m->lanes, pause);
+	if (pause)
+		stop(m);
+	else
+		awake(m, 0);
+}
+
 /* A wire that nobody has the other end of. */
 static int dead_wire(void)
 {

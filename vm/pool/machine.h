@@ -124,6 +124,8 @@ int machine_share(struct machine *m, const struct vm_share *share,
 int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
 		  const struct vm_job *job, const struct vm_events *job_ev,
 		  void *job_arg, struct machine **ret);
+/* It is shared: it stops, or goes on. */
+void machine_pause(struct machine *m, bool pause);
 /* Kills it, in any state; no event but gone follows. */
 void machine_end(struct machine *m);
 /* Frees it without waiting for its process, when the backend is closed. */

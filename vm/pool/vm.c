@@ -411,6 +411,12 @@ void vm_share(struct vm_lease *l, const struct vm_share *share)
 		pool_share(l);
 }
 
+void vm_pause(struct vm_lease *l, bool pause)
+{
+	if (l->shared && l->machine && !l->failed)
+		machine_pause(l->machine, pause);
+}
+
 struct vm_lease *vm_join(struct vm_lease *machine,
 			 const struct vm_events *events, void *arg,
 			 int *ret_error)
