@@ -91,7 +91,8 @@ CLIENT := $(wildcard $(CLIENTS:%=fsd/%/*.c))
 FSD    := $(wildcard fsd/*.c $(ROOMS:%=fsd/%/*.c)) $(CLIENT)
 # A program of its own, so that the daemon links no HTTP.
 UI_PAGE := build/gateway/ui_page.c
-GATEWAY := $(sort $(wildcard fsd/gateway/*.c) $(UI_PAGE))
+WATCH_PROGRAM := build/gateway/watch_program.c
+GATEWAY := $(sort $(wildcard fsd/gateway/*.c) $(UI_PAGE) $(WATCH_PROGRAM))
 GUEST  := $(wildcard guest/*.c) layout/base/err.c layout/base/buf.c \
 	layout/base/proc_status.c layout/env.c
 # The daemon's files that name the machines' backend: compiled once for each.
@@ -146,6 +147,12 @@ $(UI_PAGE): $(wildcard fsd/gateway/ui/*)
 	$(call say,PACK  $@)
 	$(Q)mkdir -p $(@D)
 	$(Q)/usr/bin/python3 -B fsd/gateway/ui/pack.py $@
+
+# What runs in a sandbox to watch a directory.
+$(WATCH_PROGRAM): fsd/gateway/watch.py fsd/gateway/pack.py
+	$(call say,PACK  $@)
+	$(Q)mkdir -p $(@D)
+	$(Q)/usr/bin/python3 -B fsd/gateway/pack.py watch_program $< $@
 
 $(O)/bin/fsd-gateway: $(call objects,$(GATEWAY) $(LAYOUT) vm/os/rights.c)
 	$(call say,LINK  $@)

@@ -41,6 +41,14 @@ const char *control_state(struct gateway *g, const struct sandbox *s)
 	return !strcmp(text.data, "paused") ? "paused" : "running";
 }
 
+bool control_has_machine(struct gateway *g, const struct sandbox *s)
+{
+	auto_buf struct buf text = { 0 };
+
+	return read_short(g, s, "state", &text) == 0 && text.len &&
+	       (!strcmp(text.data, "idle") || !strcmp(text.data, "busy"));
+}
+
 int64_t control_end(struct gateway *g, const struct sandbox *s)
 {
 	auto_buf struct buf text = { 0 };
@@ -87,8 +95,7 @@ json_t *control_show(struct gateway *g, const struct sandbox *s)
 		or_null(json_object_get(s->meta, "metadata")), "volumeMounts");
 }
 
-/* As it is told to who makes it or connects to it. */
-static json_t *show_access(struct gateway *g, const struct sandbox *s)
+json_t *control_show_access(struct gateway *g, const struct sandbox *s)
 {
 	const char *domain = g->options.hosts.domain;
 	json_t *json = json_pack(
@@ -278,9 +285,8 @@ static bool refuse_members(struct request *r, const json_t *body)
 	return true;
 }
 
-/* Return: seconds; 0: it has replied. */
-static uint64_t life_of(struct request *r, const json_t *body, const char *name,
-			uint64_t other)
+uint64_t control_life(struct request *r, const json_t *body, const char *name,
+		      uint64_t other)
 {
 	const struct options *o = &r->gateway->options;
 	const json_t *number = json_object_get(body, name);
@@ -376,7 +382,7 @@ static void make_one(struct request *r, const json_t *body, uint64_t life)
 		return;
 	}
 	snprintf(r->sandbox_id, sizeof(r->sandbox_id), "%s", id);
-	reply_json(r, 201, show_access(g, r->sandbox));
+	reply_json(r, 201, control_show_access(g, r->sandbox));
 }
 
 void post_sandboxes(struct request *r)
@@ -386,7 +392,7 @@ void post_sandboxes(struct request *r)
 
 	if (request_json(r, &body) < 0 || refuse_members(r, body))
 		return;
-	life = life_of(r, body, "timeout", r->gateway->options.life);
+	life = control_life(r, body, "timeout", r->gateway->options.life);
 	if (life && has_room(r))
 		make_one(r, body, life);
 }
@@ -424,74 +430,8 @@ void delete_sandbox(struct request *r)
 		reply_empty(r, code < 0 ? 404 : 204);
 }
 
-static int set_end(struct request *r, uint64_t seconds, struct err *err)
+/* Of many at a time there are none. */
+void get_all_metrics(struct request *r)
 {
-	char path[128], text[32];
-
-	snprintf(text, sizeof(text), "%llu\n", (unsigned long long)seconds);
-	return mount_write(&r->gateway->mount,
-			   sandbox_path(r->sandbox->name, "until", path), text,
-			   strlen(text), err);
-}
-
-void post_timeout(struct request *r)
-{
-	auto_json json_t *body = NULL;
-	struct err err = { 0 };
-	uint64_t life;
-	int code;
-
-	if (request_json(r, &body) < 0)
-		return;
-	life = life_of(r, body, "timeout", 0);
-	if (!life)
-		return;
-	code = set_end(r, life, &err);
-	if (code < 0)
-		reply_failure(r, code, err.text);
-	else
-		reply_empty(r, 204);
-}
-
-/* Never earlier than it was. Return: false: it has replied. */
-static bool prolong(struct request *r, const char *member)
-{
-	auto_json json_t *body = NULL;
-	struct err err = { 0 };
-	int64_t end = control_end(r->gateway, r->sandbox);
-	uint64_t life;
-	int code = 0;
-
-	if (r->body.len && request_json(r, &body) < 0)
-		return false;
-	life = life_of(r, body, member, r->gateway->options.life);
-	if (!life)
-		return false;
-	if (end < 0 || !control_state(r->gateway, r->sandbox)) {
-		reply_error(r, 404, "sandbox \"%.64s\" was not found",
-			    r->sandbox_id);
-		return false;
-	}
-	if (end && end < text_now_ms() + (int64_t)life * 1000)
-		code = set_end(r, life, &err);
-	if (code < 0)
-		reply_failure(r, code, err.text);
-	return code == 0;
-}
-
-void post_connect(struct request *r)
-{
-	if (prolong(r, "timeout"))
-		reply_json(r, 200, show_access(r->gateway, r->sandbox));
-}
-
-void post_refreshes(struct request *r)
-{
-	if (prolong(r, "duration"))
-		reply_empty(r, 204);
-}
-
-void get_sandbox_metrics(struct request *r)
-{
-	reply_json(r, 200, json_array());
+	reply_json(r, 200, json_pack("{s:{}}", "sandboxes"));
 }

@@ -9,10 +9,12 @@ void post_sandboxes(struct request *r);
 void get_sandboxes(struct request *r); /* control_list.c */
 void get_sandbox(struct request *r);
 void delete_sandbox(struct request *r);
-void post_timeout(struct request *r);
+void post_timeout(struct request *r); /* control_time.c */
 void post_connect(struct request *r);
 void post_refreshes(struct request *r);
-void get_sandbox_metrics(struct request *r);
+void post_pause(struct request *r);
+void get_sandbox_metrics(struct request *r); /* usage.c */
+void get_all_metrics(struct request *r);
 
 /* Finds the caller's own, by the id in the path; else 404. */
 bool control_guard(struct request *r);
@@ -28,10 +30,17 @@ int control_make_debug(struct gateway *g, const char *id, struct err *err);
 int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
 		       struct err *err);
 
+/* A life that the body asks for. Return: seconds; 0: it has replied. */
+uint64_t control_life(struct request *r, const json_t *body, const char *name,
+		      uint64_t other);
+/* As it is told to who makes it or connects to it. */
+json_t *control_show_access(struct gateway *g, const struct sandbox *s);
 /* One as GET shows it. Return: NULL: it has gone, or no memory. */
 json_t *control_show(struct gateway *g, const struct sandbox *s);
 /* "running", "paused"; NULL: it is lost or gone. */
 const char *control_state(struct gateway *g, const struct sandbox *s);
+/* Has it begun? It does at its first job, or use of its files. */
+bool control_has_machine(struct gateway *g, const struct sandbox *s);
 /* When it ends, ms since 1970; 0: never; -1: it has gone. */
 int64_t control_end(struct gateway *g, const struct sandbox *s);
 

@@ -47,7 +47,9 @@ bool envd_files_guard(struct request *r)
 
 void get_envd_health(struct request *r)
 {
-	if (control_state(r->gateway, r->sandbox))
+	const char *state = control_state(r->gateway, r->sandbox);
+
+	if (state && !strcmp(state, "running"))
 		reply_empty(r, 204);
 	else
 		reply_no_sandbox(r);
@@ -62,10 +64,4 @@ void get_envs(struct request *r)
 	if (kept)
 		json_object_update(all, kept);
 	reply_json(r, 200, all);
-}
-
-void get_envd_metrics(struct request *r)
-{
-	reply_error(r, 501, "figures of a sandbox are not available in this "
-		    "version");
 }

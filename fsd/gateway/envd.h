@@ -16,7 +16,7 @@ bool envd_files_guard(struct request *r);
 
 void get_envd_health(struct request *r);
 void get_envs(struct request *r);
-void get_envd_metrics(struct request *r);
+void get_envd_metrics(struct request *r); /* usage.c */
 
 /* --- paths (envd_path.c) -------------------------------------------------------- */
 
@@ -46,6 +46,25 @@ void fs_move(struct request *r);
 void fs_make_dir(struct request *r);
 void fs_remove(struct request *r);
 void fs_list_dir(struct request *r);
-void fs_watch(struct request *r);
+/* One as the calls show it. */
+json_t *envd_entry(const struct envd_path *p, const struct stat *st);
+
+/* What the mount does not show (links.c). Does an open directory have some? */
+bool links_hidden(int dir);
+/* Does the directory that it lies in? */
+bool links_beside(struct gateway *g, const struct envd_path *p);
+/* Those calls, made by the machine's programs; the last that a handler does. */
+void links_stat(struct request *r, const struct envd_path *p);
+void links_move(struct request *r, const struct envd_path *from,
+		const struct envd_path *to);
+void links_remove(struct request *r, const struct envd_path *p);
+/* Takes entries, and adds the links. */
+void links_list(struct request *r, const struct envd_path *p, unsigned depth,
+		json_t *entries);
+
+void watch_dir(struct request *r); /* watch.c */
+void watch_create(struct request *r);
+void watch_events(struct request *r);
+void watch_remove(struct request *r);
 
 #endif

@@ -31,7 +31,15 @@ static void show_mode(mode_t mode, char ret[11])
 	ret[10] = '\0';
 }
 
-static json_t *show_entry(const struct envd_path *p, const struct stat *st)
+static const char *type_of(mode_t mode)
+{
+	return S_ISDIR(mode) ? "FILE_TYPE_DIRECTORY"
+	       : S_ISREG(mode) ? "FILE_TYPE_FILE"
+	       : S_ISLNK(mode) ? "FILE_TYPE_SYMLINK"
+			       : "FILE_TYPE_UNSPECIFIED";
+}
+
+json_t *envd_entry(const struct envd_path *p, const struct stat *st)
 {
 	const char *name = envd_name(p);
 	const char *owner = is_users(p) ? "user" : "root";
@@ -44,8 +52,7 @@ static json_t *show_entry(const struct envd_path *p, const struct stat *st)
 		  st->st_mtim.tv_nsec / 1000000, time);
 	return json_pack(
 		"{s:o, s:s, s:o, s:s, s:i, s:s, s:s, s:s, s:s}", "name",
-		text_string(name, strlen(name)), "type",
-		S_ISDIR(st->st_mode) ? "FILE_TYPE_DIRECTORY" : "FILE_TYPE_FILE",
+		text_string(name, strlen(name)), "type", type_of(st->st_mode),
 		"path", text_string(p->path, strlen(p->path)), "size", size,
 		"mode", (int)(st->st_mode & 07777), "permissions", mode,
 		"owner", owner, "group", owner, "modifiedTime", time);
@@ -84,15 +91,28 @@ static void reply_entry(struct request *r, const struct envd_path *p)
 		reply_missing(r, code, p, err.text);
 	else
 		reply_json(r, 200, json_pack("{s:o}", "entry",
-					     show_entry(p, &st)));
+					     envd_entry(p, &st)));
+}
+
+/* What is missing may only be hidden. */
+static bool may_be_hidden(struct request *r, int code, const struct envd_path *p)
+{
+	return code == -ENOENT && links_beside(r->gateway, p);
 }
 
 void fs_stat(struct request *r)
 {
 	auto_json json_t *body = NULL;
 	struct envd_path p;
+	struct stat st;
+	int code;
 
-	if (request_json(r, &body) == 0 && take_path(r, body, "path", &p))
+	if (request_json(r, &body) < 0 || !take_path(r, body, "path", &p))
+		return;
+	code = mount_stat(&r->gateway->mount, p.mount, &st, NULL);
+	if (may_be_hidden(r, code, &p))
+		links_stat(r, &p);
+	else
 		reply_entry(r, &p);
 }
 
@@ -102,6 +122,7 @@ void fs_move(struct request *r)
 	struct envd_path from, to;
 	struct err err = { 0 };
 	struct stat st;
+	bool hidden;
 	int code;
 
 	if (request_json(r, &body) < 0 ||
@@ -109,8 +130,13 @@ void fs_move(struct request *r)
 	    !take_path(r, body, "destination", &to))
 		return;
 	code = mount_stat(&r->gateway->mount, from.mount, &st, &err);
-	if (code == 0)
+	hidden = may_be_hidden(r, code, &from);
+	if (code == 0 || hidden)
 		code = envd_make_parents(r->gateway, &to, &err);
+	if (code == 0 && hidden) {
+		links_move(r, &from, &to);
+		return;
+	}
 	if (code == 0)
 		code = mount_rename(&r->gateway->mount, from.mount, to.mount,
 				    &err);
@@ -158,7 +184,10 @@ void fs_remove(struct request *r)
 	if (request_json(r, &body) < 0 || !take_path(r, body, "path", &p))
 		return;
 	code = mount_remove(&r->gateway->mount, p.mount, &err);
-	if (code < 0 && code != -ENOENT)
+	/* or it is a directory that has hidden ones */
+	if (code == -ENOTEMPTY || may_be_hidden(r, code, &p))
+		links_remove(r, &p);
+	else if (code < 0 && code != -ENOENT)
 		reply_failure(r, code, err.text);
 	else
 		reply_json(r, 200, json_object());
@@ -169,6 +198,12 @@ void fs_remove(struct request *r)
 struct names {
 	char **item;
 	size_t count, room;
+};
+
+struct list_call {
+	struct request *request;
+	json_t *entries;
+	bool hides; /* a directory has more than it shows */
 };
 
 static int add_name(void *arg, const char *name)
@@ -195,12 +230,13 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int list(struct request *r, const char *path, unsigned depth,
-		json_t *entries, struct err *err);
+static int list(struct list_call *call, const char *path, unsigned depth,
+		struct err *err);
 
-static int list_one(struct request *r, const char *dir, const char *name,
-		    unsigned depth, json_t *entries, struct err *err)
+static int list_one(struct list_call *call, const char *dir, const char *name,
+		    unsigned depth, struct err *err)
 {
+	struct request *r = call->request;
 	auto_buf struct buf path = { 0 };
 	struct envd_path p;
 	struct stat st;
@@ -214,33 +250,40 @@ static int list_one(struct request *r, const char *dir, const char *name,
 		return 0; /* it went meanwhile */
 	if (code < 0)
 		return code;
-	if (json_array_size(entries) == ENTRIES_MAX)
+	if (json_array_size(call->entries) == ENTRIES_MAX)
 		return err_set(err, -EDQUOT, "there are more than %u entries",
 			       ENTRIES_MAX);
-	json_array_append_new(entries, show_entry(&p, &st));
+	json_array_append_new(call->entries, envd_entry(&p, &st));
 	return S_ISDIR(st.st_mode) && depth > 1
-		       ? list(r, p.path, depth - 1, entries, err)
+		       ? list(call, p.path, depth - 1, err)
 		       : 0;
 }
 
-static int list(struct request *r, const char *path, unsigned depth,
-		json_t *entries, struct err *err)
+static int list(struct list_call *call, const char *path, unsigned depth,
+		struct err *err)
 {
 	struct names names = { 0 };
+	struct request *r = call->request;
 	struct envd_path p;
+	auto_close int dir = -1;
 	int code = envd_resolve(r->sandbox->name, path, &p);
 
 	if (code == 0)
 		code = mount_list(&r->gateway->mount, p.mount, add_name, &names,
 				  err);
+	if (code == 0 && !call->hides) {
+		dir = mount_file(&r->gateway->mount, p.mount,
+				 O_RDONLY | O_DIRECTORY, NULL);
+		call->hides = dir >= 0 && links_hidden(dir);
+	}
 	if (code == -E2BIG)
 		code = err_set(err, -EDQUOT, "there are more than %u entries",
 			       ENTRIES_MAX);
 	if (names.count)
 		qsort(names.item, names.count, sizeof(*names.item), by_bytes);
 	for (size_t i = 0; code == 0 && i < names.count; i++)
-		code = list_one(r, strcmp(p.path, "/") ? p.path : "",
-				names.item[i], depth, entries, err);
+		code = list_one(call, strcmp(p.path, "/") ? p.path : "",
+				names.item[i], depth, err);
 	for (size_t i = 0; i < names.count; i++)
 		free(names.item[i]);
 	free(names.item);
@@ -250,7 +293,7 @@ static int list(struct request *r, const char *path, unsigned depth,
 void fs_list_dir(struct request *r)
 {
 	auto_json json_t *body = NULL;
-	json_t *entries;
+	struct list_call call = { .request = r };
 	json_int_t depth;
 	struct err err = { 0 };
 	struct envd_path p;
@@ -264,37 +307,21 @@ void fs_list_dir(struct request *r)
 			      DEPTH_MAX);
 		return;
 	}
-	entries = json_array();
-	code = list(r, p.path, depth ? (unsigned)depth : 1, entries, &err);
-	if (code == 0) {
-		reply_json(r, 200, json_pack("{s:o}", "entries", entries));
+	depth = depth ? depth : 1;
+	call.entries = json_array();
+	code = list(&call, p.path, (unsigned)depth, &err);
+	if (code == 0 && call.hides) {
+		links_list(r, &p, (unsigned)depth, call.entries);
 		return;
 	}
-	json_decref(entries);
+	if (code == 0) {
+		reply_json(r, 200, json_pack("{s:o}", "entries", call.entries));
+		return;
+	}
+	json_decref(call.entries);
 	if (code == -ENOTDIR)
 		reply_connect(r, "invalid_argument", "path '%.400s' is not a "
 			      "directory", p.path);
 	else
 		reply_missing(r, code, &p, err.text);
-}
-
-void fs_watch(struct request *r)
-{
-	auto_json json_t *body = NULL;
-	struct err err = { 0 };
-	struct envd_path p;
-	struct stat st;
-	int code;
-
-	if (request_json(r, &body) < 0 || !take_path(r, body, "path", &p))
-		return;
-	code = mount_stat(&r->gateway->mount, p.mount, &st, &err);
-	if (code < 0)
-		reply_missing(r, code, &p, err.text);
-	else if (!S_ISDIR(st.st_mode))
-		reply_connect(r, "invalid_argument", "path '%.400s' is not a "
-			      "directory", p.path);
-	else
-		reply_connect(r, "unimplemented", "watching directories is not "
-			      "available in this version");
 }

@@ -34,7 +34,8 @@ void frame_put_end(struct buf *out, const char *code, const char *message)
 	frame_put(out, FRAME_END, json);
 }
 
-int frame_take(const char *data, size_t len, json_t **ret, struct err *err)
+int frame_next(const char *data, size_t len, size_t *used, json_t **ret,
+	       struct err *err)
 {
 	uint32_t size = 0;
 	int r;
@@ -46,7 +47,7 @@ int frame_take(const char *data, size_t len, json_t **ret, struct err *err)
 	if (data[0] & FRAME_PACKED)
 		return err_set(err, -EINVAL, "frames that are compressed are "
 			       "not taken");
-	if (size != len - FRAME_HEAD)
+	if (size > len - FRAME_HEAD)
 		return err_set(err, -EINVAL, "the frame says %" PRIu32
 			       " bytes, and there are %zu", size,
 			       len - FRAME_HEAD);
@@ -56,7 +57,21 @@ int frame_take(const char *data, size_t len, json_t **ret, struct err *err)
 		*ret = NULL;
 		r = err_set(err, -EINVAL, "the frame must be a JSON object");
 	}
+	*used = FRAME_HEAD + size;
 	return r < 0 ? -EINVAL : 0;
+}
+
+int frame_take(const char *data, size_t len, json_t **ret, struct err *err)
+{
+	size_t used = 0;
+	int r = frame_next(data, len, &used, ret, err);
+
+	if (r < 0 || used == len)
+		return r;
+	json_decref(*ret);
+	*ret = NULL;
+	return err_set(err, -EINVAL, "the frame says %zu bytes, and there are "
+		       "%zu", used - FRAME_HEAD, len - FRAME_HEAD);
 }
 
 /* As the clients' own servers name signals. */

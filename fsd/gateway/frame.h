@@ -17,6 +17,9 @@ void frame_put(struct buf *out, unsigned flags, json_t *json);
 /* The last one; code NULL: all is well. */
 void frame_put_end(struct buf *out, const char *code, const char *message);
 
+/* The first frame of many; *used: its bytes. Return: as below. */
+int frame_next(const char *data, size_t len, size_t *used, json_t **ret,
+	       struct err *err);
 /* The one frame of a request's body. Return: 0; -EINVAL with a sentence. */
 int frame_take(const char *data, size_t len, json_t **ret, struct err *err);
 

@@ -69,7 +69,7 @@ static void on_event(void *arg, const char *name, json_t *event)
 		text = text_member(event, "state");
 		if (text && !strcmp(text, "running") && !s->started) {
 			s->started = true;
-			send(s, start_frame(command_pid(s->job, event)));
+			send(s, start_frame(command_pid(event)));
 		}
 	} else if (!strcmp(name, "error")) {
 		text = text_member(event, "message");

@@ -30,8 +30,8 @@ bool command_find(struct request *r, const json_t *selector, bool all,
 /* Calls fn for each of the sandbox's that runs. */
 int command_each(struct request *r, void (*fn)(void *arg, struct command *c),
 		 void *arg, struct err *err);
-/* What `running` in `events` says, or a number of the job's name. */
-json_int_t command_pid(const char *job, const json_t *event);
+/* What `running` in `events` says; 0: it is not known. */
+json_int_t command_pid(const json_t *event);
 /* {"cmd", "args", "envs", "cwd"} as the client gave it. */
 json_t *command_show(const struct command *c);
 const char *command_tag(const struct command *c);
@@ -43,6 +43,7 @@ void process_connect(struct request *r);
 void process_list(struct request *r);
 void process_signal(struct request *r);
 void process_input(struct request *r);
+void process_stream_input(struct request *r);
 void process_close_stdin(struct request *r);
 void process_update(struct request *r);
 

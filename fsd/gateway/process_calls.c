@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "layout/base/cleanup.h"
+#include "frame.h"
 #include "process.h"
 
 #define INPUT_MAX (4u << 20)
@@ -150,6 +151,66 @@ void process_input(struct request *r)
 	else
 		reply_done(r, feed(r, c.job, &data, &err), &err);
 	command_done(&c);
+}
+
+/* The request's frames: which program, then its input. They are taken when all are there,
+ * so a client that waits for an answer in between has none. */
+static int stream_frames(struct request *r, struct command *c, bool *found,
+			 struct err *err)
+{
+	const char *data = r->body.data ? r->body.data : "";
+	size_t left = r->body.len, used = 0;
+	int code = 0;
+
+	for (; code == 0 && left; data += used, left -= used) {
+		auto_json json_t *frame = NULL;
+		auto_buf struct buf input = { .cap = INPUT_MAX };
+		json_t *start, *member;
+		const char *coded;
+
+		code = frame_next(data, left, &used, &frame, err);
+		if (code < 0)
+			return code;
+		start = json_object_get(json_object_get(frame, "start"), "process");
+		if (start && !*found) {
+			*found = command_find(r, start, false, c);
+			if (!*found)
+				return 0;
+		}
+		member = json_object_get(json_object_get(frame, "data"), "input");
+		coded = text_member(member, "stdin");
+		if (!coded)
+			continue;
+		if (!*found || text_unbase64(&input, coded, strlen(coded)) < 0)
+			return err_set(err, -EINVAL, *found
+				? "input: it is no base64, or too long"
+				: "the first frame is {\"start\": {\"process\"...");
+		code = feed(r, c->job, &input, err);
+	}
+	return code;
+}
+
+void process_stream_input(struct request *r)
+{
+	auto_buf struct buf out = { 0 };
+	struct err err = { 0 };
+	struct command c;
+	bool found = false;
+	int code = stream_frames(r, &c, &found, &err);
+
+	if (code < 0) {
+		reply_failure(r, code, err.text);
+	} else if (found) {
+		frame_put(&out, 0, json_object());
+		frame_put_end(&out, NULL, NULL);
+		reply_text(r, 200, "application/connect+json", out.data, out.len);
+	} else if (!r->reply.status) {
+		reply_connect(r, "invalid_argument", "there is no frame "
+			      "{\"start\": {\"process\": ...}}");
+	}
+	reply_as_end(r);
+	if (found)
+		command_done(&c);
 }
 
 void process_close_stdin(struct request *r)

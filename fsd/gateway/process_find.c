@@ -16,15 +16,9 @@ void command_done(struct command *c)
 	fd_close(&c->events);
 }
 
-json_int_t command_pid(const char *job, const json_t *event)
+json_int_t command_pid(const json_t *event)
 {
-	json_t *pid = json_object_get(event, "pid");
-	uint8_t sum[SUM_SIZE];
-
-	if (json_is_integer(pid) && json_integer_value(pid) > 0)
-		return json_integer_value(pid);
-	text_sum(job, strlen(job), sum);
-	return 0x10000 + ((json_int_t)sum[0] << 16 | sum[1] << 8 | sum[2]);
+	return json_integer_value(json_object_get(event, "pid"));
 }
 
 static void take_event(struct command *c, const char *line, size_t len)
@@ -37,7 +31,7 @@ static void take_event(struct command *c, const char *line, size_t len)
 	if (!name)
 		return;
 	if (!strcmp(name, "state") && state && !strcmp(state, "running"))
-		c->pid = command_pid(c->job, event);
+		c->pid = command_pid(event);
 	if (!strcmp(name, "result") && json_is_object(result))
 		c->result = json_incref(result);
 	c->ended |= !strcmp(name, "end");

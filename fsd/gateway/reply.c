@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "errors.h"
+#include "frame.h"
+#include "layout/base/cleanup.h"
 #include "routes.h"
 
 static void clear(struct request *r)
@@ -122,6 +124,27 @@ void reply_connect(struct request *r, const char *code, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	error_text(r, connect_status(code), code, text);
+}
+
+void reply_stream_error(struct request *r, const char *code, const char *text)
+{
+	auto_buf struct buf out = { 0 };
+
+	frame_put_end(&out, code, text);
+	reply_text(r, 200, "application/connect+json", out.data, out.len);
+}
+
+void reply_as_end(struct request *r)
+{
+	auto_json json_t *body = NULL;
+	const char *code, *text;
+
+	if (r->reply.status < 400)
+		return;
+	body = json_loadb(r->reply.body.data, r->reply.body.len, 0, NULL);
+	code = text_member(body, "code");
+	text = text_member(body, "message");
+	reply_stream_error(r, code ? code : "internal", text ? text : "");
 }
 
 /* Why the mount serves no jobs, behind a sentence that says that it does not. */

@@ -100,6 +100,10 @@ void reply_error(struct request *r, unsigned status, const char *fmt, ...)
 /* The same by Connect's code. */
 void reply_connect(struct request *r, const char *code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* A stream of Connect that has an error and nothing else. */
+void reply_stream_error(struct request *r, const char *code, const char *text);
+/* The error that is the reply becomes one of those. */
+void reply_as_end(struct request *r);
 /* Of the mount: by errors.h. On a worker it adds .fsd/health if that tells why. */
 void reply_failure(struct request *r, int code, const char *sentence);
 /* Copies both. */

@@ -72,7 +72,39 @@ teardown() {
 	run ask -d '{"timeout": 1001}' "/sandboxes/$ID/timeout"
 	assert_output --partial 'from 1 to 1000'
 	assert_equal "$(status_of -d '{"templateID": "base", "timeout": 1001}' /sandboxes)" 400
-	assert_equal "$(status_of -X POST "/sandboxes/$ID/pause")" 501
+}
+
+@test "a paused sandbox is not there for its services, until it is connected to" {
+	gateway_start
+	sandbox_new
+	cell 'remember x' >/dev/null
+	assert_equal "$(status_of -X POST "/sandboxes/$ID/pause")" 204
+	assert_equal "$(cat "$MNT/.fsd/sandboxes/$H/state")" paused
+	assert_equal "$(status_of -X POST "/sandboxes/$ID/pause")" 409
+	assert_equal "$(ask "/sandboxes/$ID" | head -n 1 | jq -r .state)" paused
+	assert_equal "$(ask '/v2/sandboxes?state=paused' | head -n 1 | jq -r '.[].sandboxID')" "$ID"
+	assert_equal "$(ask '/v2/sandboxes?state=running')" $'[]\n200'
+	assert_equal "$(envd /health | tail -n 1)" 502
+	run code -d '{"code": "recall"}' /execute
+	assert_line 429
+	assert_output --partial 'is paused'
+	assert_equal "$(status_of -d '{"timeout": 60}' "/sandboxes/$ID/connect")" 201
+	assert_equal "$(envd /health | tail -n 1)" 204
+	run cell recall
+	assert_line 'stdout x'
+	assert_equal "$(status_of -d '{"timeout": 60}' "/sandboxes/$ID/connect")" 200
+}
+
+@test "a sandbox without a machine uses nothing, and no sample is of another time" {
+	gateway_start
+	sandbox_new '{"templateID": "base"}'
+	run ask "/sandboxes/$ID/metrics"
+	assert_line 200
+	assert_equal "$(head -n 1 <<<"$output" | jq -c '.[0] | [.cpuCount, .memTotal, .memUsed, .cpuUsedPct]')" '[1,536870912,0,0]'
+	assert_equal "$(ask "/sandboxes/$ID/metrics?end=$(($(date +%s) - 100))")" $'[]\n200'
+	assert_equal "$(ask "/sandboxes/$ID/metrics?start=$(($(date +%s) + 100))")" $'[]\n200'
+	assert_equal "$(status_of "/sandboxes/$ID/metrics?start=x")" 400
+	assert_equal "$(envd /metrics | head -n 1 | jq -c '[.cpu_count, .mem_total_mib]')" '[1,512]'
 }
 
 @test "keys: each sees its own sandboxes only, and is asked for" {
@@ -325,8 +357,24 @@ teardown() {
 	assert_equal "$(fs Remove '{"path": "d"}')" $'{}\n200'
 	run fs Stat '{"path": "d"}'
 	assert_output --partial "\"code\":\"not_found\",\"message\":\"path '/home/user/d' does not exist\""
-	run fs CreateWatcher '{"path": "n"}'
-	assert_line 501
+	run fs CreateWatcher '{"path": "z"}'
+	assert_line 404
+	run fs CreateWatcher '{"path": "o/p/q"}'
+	assert_line 400
+	run fs GetWatcherEvents '{"watcherId": "none"}'
+	assert_line 404
+	# a fake machine runs what the directory's name says
+	run fs MakeDir "$(jq -n '{path: "w\nout {\"ready\": true}\nsleep 600000\n"}')"
+	assert_line 200
+	run fs CreateWatcher "$(jq -n '{path: "w\nout {\"ready\": true}\nsleep 600000\n"}')"
+	assert_line 200
+	local id
+	id=$(head -n 1 <<<"$output" | jq -r .watcherId)
+	[ -d "$MNT/gw.$H.w.$id" ]
+	assert_equal "$(fs RemoveWatcher "{\"watcherId\": \"$id\"}")" $'{}\n200'
+	[ ! -d "$MNT/gw.$H.w.$id" ]
+	assert_equal "$(fs RemoveWatcher "{\"watcherId\": \"$id\"}" | tail -n 1)" 404
+	no_jobs
 }
 
 # frames — those of a stream's bytes, a line each.
@@ -418,4 +466,59 @@ process() {
 	assert_success
 	assert_output $'1st\nnew\nfirst\nsecond\nnew'
 	no_jobs
+}
+
+# stream_input JSON... — its frames, one behind the other.
+stream_input() {
+	for one; do frame "$one"; done >"$BATS_TEST_TMPDIR/input"
+	envd -H 'Content-Type: application/connect+json' --data-binary @"$BATS_TEST_TMPDIR/input" \
+		/process.Process/StreamInput | tr -d '\0'
+}
+
+@test "a command has the pid of its machine, and takes a stream of input" {
+	gateway_start
+	sandbox_new
+	(process_to "$BATS_TEST_TMPDIR/out" Start '{"process": {"cmd": "cat\nhang"}, "tag": "t"}') &
+	await becomes 20 grep -q start "$BATS_TEST_TMPDIR/out"
+	local pid
+	pid=$(cut -d' ' -f1 "$MNT/.fsd/sandboxes/$H/processes")
+	run frames <"$BATS_TEST_TMPDIR/out"
+	assert_line "0 {\"event\":{\"start\":{\"pid\":$pid}}}"
+	run stream_input "{\"start\": {\"process\": {\"pid\": $pid}}}" \
+		'{"data": {"input": {"stdin": "b25l"}}}' '{"keepalive": {}}' \
+		'{"data": {"input": {"stdin": "IHR3bwo="}}}'
+	assert_output --partial '{}'
+	assert_line 200
+	await becomes 20 bash -c '[ "$(cat "$0"/gw.*.p.*/stdout)" = "one two" ]' "$MNT"
+	run stream_input '{"data": {"input": {"stdin": "b25l"}}}'
+	assert_output --partial '"code":"invalid_argument"'
+	run stream_input '{"start": {"process": {"tag": "nobody"}}}'
+	assert_output --partial '"code":"not_found"'
+	run stream_input '{"data": {}}'
+	assert_output --partial 'there is no frame'
+	envd -H 'Content-Type: application/json' -d '{"process": {"tag": "t"}, "signal": "SIGNAL_SIGKILL"}' \
+		/process.Process/SendSignal >/dev/null
+	wait $!
+}
+
+@test "a watched directory is a stream that begins, tells, and ends with its client" {
+	gateway_start
+	sandbox_new
+	local name
+	name=$(jq -n '"w\nout {\"ready\": true}\nout {\"events\": [[\"WRITE\", \"f\"]]}\nsleep 600000\n"')
+	envd -H 'Content-Type: application/json' -d "{\"path\": $name}" /filesystem.Filesystem/MakeDir >/dev/null
+	frame "{\"path\": $name}" >"$BATS_TEST_TMPDIR/call"
+	(exec timeout -k 5 $((20 * SLOW)) curl -s -N -o "$BATS_TEST_TMPDIR/out" -H "E2b-Sandbox-Id: $ID" \
+		-H "X-Access-Token: $TOKEN" -H 'Content-Type: application/connect+json' \
+		--data-binary @"$BATS_TEST_TMPDIR/call" "$URL/filesystem.Filesystem/WatchDir" 3>&- 4>&-) &
+	await becomes 20 grep -q WRITE "$BATS_TEST_TMPDIR/out"
+	run frames <"$BATS_TEST_TMPDIR/out"
+	assert_line --index 0 '0 {"start":{}}'
+	assert_line --index 1 '0 {"filesystem":{"name":"f","type":"EVENT_TYPE_WRITE"}}'
+	kill $!
+	no_jobs
+	frame '{"path": "nothing"}' >"$BATS_TEST_TMPDIR/call"
+	run envd -H 'Content-Type: application/connect+json' --data-binary @"$BATS_TEST_TMPDIR/call" \
+		/filesystem.Filesystem/WatchDir
+	assert_output --partial '"code":"not_found"'
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A small program of ours that runs in a sandbox for one request, whose answer is made
+ * of what it prints. */
+#ifndef GATEWAY_PROBE_H
+#define GATEWAY_PROBE_H
+
+#include "sandbox.h"
+
+/* On the loop. Makes the reply. out: what it has printed, ended by a NUL; NULL: it has
+ * failed, or could not run. */
+typedef void probe_reply(struct request *r, void *arg, const char *out);
+
+/* On a worker; the last that a handler does. words: its command; taken. arg: freed by
+ * done when it is not needed any more, whatever happens; done may be NULL. */
+void probe_start(struct request *r, json_t *words, probe_reply *reply, void *arg,
+		 void (*done)(void *arg));
+
+#endif

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filesystem.Filesystem/WatchDir and its kin without a stream. A program of ours
+ * (watch.py) in the sandbox tells what changes; a watcher is its job. One without a
+ * stream is a job "gw.H.w.ID", which keeps the events until it is asked: the gateway
+ * knows nothing of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "envd.h"
+#include "follow.h"
+#include "frame.h"
+#include "layout/base/cleanup.h"
+
+#define TYPE "application/connect+json"
+#define KEEPALIVE_S 90
+#define ID_SIZE 16u
+#define SAID_MAX (1u << 20)
+#define ANSWER_MS 10000 /* so long the program may take to answer */
+
+extern const char watch_program[];
+
+struct watcher_call {
+	struct request *request; /* a reference; NULL: the client has gone */
+	struct gateway *gateway;
+	struct sandbox *sandbox; /* owned */
+	struct follow *follow;
+	struct stream_ops ops;
+	char job[64];
+	char id[ID_SIZE + 1];    /* "": it is a stream */
+	struct buf line;         /* of the program's output, not yet whole */
+	char *said;              /* of its stderr; owned */
+	bool begun, ready, over;
+	int error;
+};
+
+static void free_call(struct watcher_call *w)
+{
+	sandbox_free(w->sandbox);
+	buf_done(&w->line);
+	free(w->said);
+	free(w);
+}
+
+/* Return: false: it has replied. */
+static bool take_dir(struct request *r, const json_t *body, struct envd_path *p)
+{
+	const char *text = text_member(body, "path");
+	struct err err = { 0 };
+	struct stat st;
+	int code;
+
+	if (!text || envd_resolve(r->sandbox->name, text, p) < 0) {
+		reply_connect(r, "invalid_argument", "path: it is missing, or "
+			      "too long");
+		return false;
+	}
+	code = mount_stat(&r->gateway->mount, p->mount, &st, &err);
+	if (code == -ENOENT)
+		reply_connect(r, "not_found", "path '%.400s' does not exist",
+			      p->path);
+	else if (code < 0)
+		reply_failure(r, code, err.text);
+	else if (!S_ISDIR(st.st_mode))
+		reply_connect(r, "invalid_argument", "path '%.400s' is not a "
+			      "directory", p->path);
+	else
+		return true;
+	return false;
+}
+
+static json_t *make_config(const struct request *r, const json_t *body,
+			   const struct envd_path *p, bool ask)
+{
+	const char *text = request_header(r, "Connect-Timeout-Ms");
+	json_t *words = json_pack("[s, s, s, s, s]", "python3", "-ISc",
+				  watch_program, p->path, ask ? "ask" : "tell");
+	uint64_t ms = 0;
+
+	if (!ask && text && parse_u64(text, 0, UINT32_MAX, &ms) < 0)
+		ms = 0;
+	if (json_is_true(json_object_get(body, "recursive")))
+		json_array_append_new(words, json_string("deep"));
+	return json_pack("{s:s, s:s, s:o, s:f, s:b, s:i}", "sandbox",
+			 r->sandbox->name, "mode", "command", "command", words,
+			 "timeout", ms ? (double)MAX(ms, 100u) / 1000 : 0.0,
+			 "stdin_open", ask, "retain", 1);
+}
+
+static struct watcher_call *new_call(struct request *r)
+{
+	struct watcher_call *w = calloc(1, sizeof(*w));
+	char part[ID_SIZE + 1];
+
+	if (!w)
+		return NULL;
+	text_random(part, ID_SIZE);
+	snprintf(w->job, sizeof(w->job), "gw.%s.w.%s", r->sandbox->name, part);
+	w->gateway = r->gateway;
+	w->sandbox = take_ptr(r->sandbox);
+	w->line.cap = SAID_MAX;
+	w->request = request_ref(r);
+	r->state = w;
+	return w;
+}
+
+static void drop_request(struct watcher_call *w)
+{
+	struct request *r = take_ptr(w->request);
+
+	if (!r)
+		return;
+	r->state = NULL;
+	request_unref(r);
+}
+
+/* --- what the program says ----------------------------------------------------------- */
+
+static json_t *show_event(const json_t *event)
+{
+	const char *kind = json_string_value(json_array_get(event, 0));
+	json_t *name = json_array_get(event, 1);
+	char type[32];
+
+	if (!kind || !json_is_string(name))
+		return NULL;
+	snprintf(type, sizeof(type), "EVENT_TYPE_%s", kind);
+	return json_pack("{s:O, s:s}", "name", name, "type", type);
+}
+
+/* Calls fn for each line of the program that is whole. */
+static void take_output(struct buf *line, const json_t *event,
+			void (*fn)(void *arg, const json_t *said), void *arg)
+{
+	json_t *data = json_object_get(event, "data");
+	size_t at = 0;
+	char *end;
+
+	buf_add(line, json_string_value(data), json_string_length(data));
+	while (line->len > at &&
+	       (end = memchr(line->data + at, '\n', line->len - at))) {
+		size_t len = (size_t)(end - line->data) - at;
+		auto_json json_t *said =
+			json_loadb(line->data + at, len, 0, NULL);
+
+		if (said)
+			fn(arg, said);
+		at += len + 1;
+	}
+	buf_eat(line, at);
+}
+
+static void send(struct watcher_call *w, json_t *json)
+{
+	auto_buf struct buf out = { 0 };
+
+	frame_put(&out, 0, json);
+	stream_add(w->request, out.data, out.len);
+	follow_waiting(w->follow, stream_waiting(w->request));
+}
+
+/* On the loop, when the handler has returned too. */
+static void reply_id(struct watcher_call *w)
+{
+	reply_json(w->request, 200, json_pack("{s:s}", "watcherId", w->id));
+}
+
+static void on_ready(struct watcher_call *w)
+{
+	w->ready = true;
+	if (!*w->id) {
+		send(w, json_pack("{s:{}}", "start"));
+		return;
+	}
+	if (w->begun) {
+		reply_id(w);
+		request_answer(w->request);
+		drop_request(w);
+	}
+	follow_leave(w->follow);
+}
+
+static void on_said(void *arg, const json_t *said)
+{
+	struct watcher_call *w = arg;
+	json_t *events = json_object_get(said, "events"), *event;
+	size_t i;
+
+	if (!w->request)
+		return;
+	if (json_object_get(said, "ready") && !w->ready) {
+		on_ready(w);
+		return;
+	}
+	json_array_foreach(events, i, event) {
+		json_t *shown = show_event(event);
+
+		if (shown)
+			send(w, json_pack("{s:o}", "filesystem", shown));
+	}
+}
+
+static void on_event(void *arg, const char *name, json_t *event)
+{
+	struct watcher_call *w = arg;
+	const char *text = text_member(event, !strcmp(name, "error") ? "message"
+								     : "data");
+
+	if (!strcmp(name, "stdout")) {
+		take_output(&w->line, event, on_said, w);
+	} else if (text && (!strcmp(name, "stderr") || !strcmp(name, "error"))) {
+		free(w->said);
+		w->said = strndup(text, strcspn(text, "\n"));
+	}
+}
+
+static const char *why(const struct watcher_call *w)
+{
+	return w->said ? w->said : "the watcher has ended";
+}
+
+/* --- its end; on the loop -------------------------------------------------------------- */
+
+static void end_stream(struct watcher_call *w, bool timeout)
+{
+	auto_buf struct buf out = { 0 };
+
+	frame_put_end(&out, timeout ? "deadline_exceeded" : "unavailable",
+		      why(w));
+	stream_add(w->request, out.data, out.len);
+	stream_end(w->request);
+}
+
+static void on_result(void *arg, json_t *result)
+{
+	struct watcher_call *w = arg;
+	const char *status = text_member(result, "status");
+
+	w->error = !status || !control_state(w->gateway, w->sandbox) ? -ESTALE
+		   : !strcmp(status, "timeout") ? -ETIME : -EIO;
+}
+
+static void on_over_stream(void *arg, int error)
+{
+	struct watcher_call *w = arg;
+
+	w->error = error ? error : w->error;
+	if (w->request && w->error == -ESTALE)
+		stream_cut(w->request);
+	else if (w->request)
+		end_stream(w, w->error == -ETIME);
+	drop_request(w);
+	free_call(w);
+}
+
+static void reply_failed(struct watcher_call *w)
+{
+	reply_connect(w->request, "unavailable", "%.300s", why(w));
+}
+
+/* Of one without a stream. Once it is ready nobody waits for its end. */
+static void on_over_create(void *arg, int error)
+{
+	struct watcher_call *w = arg;
+
+	(void)error;
+	w->over = true;
+	if (w->request && !w->begun)
+		return; /* on_begun() comes */
+	if (w->request) {
+		reply_failed(w);
+		request_answer(w->request);
+		drop_request(w);
+	}
+	free_call(w);
+}
+
+static void on_begun(struct request *r)
+{
+	struct watcher_call *w = r->state;
+
+	w->begun = true;
+	if (!w->ready && !w->over)
+		return;
+	(w->ready ? reply_id : reply_failed)(w);
+	drop_request(w); /* which is not the last */
+	if (w->over)
+		free_call(w);
+}
+
+static void on_gone_create(struct request *r)
+{
+	struct watcher_call *w = r->state;
+
+	if (!w)
+		return;
+	if (!w->over && !w->ready)
+		follow_abandon(w->follow, 0);
+	drop_request(w);
+	if (w->over)
+		free_call(w);
+}
+
+static void on_gone_stream(struct request *r)
+{
+	struct watcher_call *w = r->state;
+
+	if (!w)
+		return;
+	drop_request(w);
+	follow_abandon(w->follow, 0);
+}
+
+static void on_taken(struct request *r, size_t waiting)
+{
+	struct watcher_call *w = r->state;
+
+	if (w)
+		follow_waiting(w->follow, waiting);
+}
+
+static void on_quiet(struct request *r)
+{
+	auto_buf struct buf out = { 0 };
+
+	frame_put(&out, 0, json_pack("{s:{}}", "keepalive"));
+	stream_add(r, out.data, out.len);
+}
+
+static const struct follow_ops stream_follow = { on_event, on_result,
+						 on_over_stream };
+static const struct follow_ops create_follow = { on_event, NULL, on_over_create };
+static const struct stream_ops create_ops = { .begun = on_begun,
+					      .gone = on_gone_create };
+
+/* Return: false: it has replied. */
+static bool start(struct watcher_call *w, json_t *config,
+		  const struct follow_ops *ops)
+{
+	struct request *r = w->request;
+	struct err err = { 0 };
+	int code = follow_start(w->gateway, &(struct follow_job){
+		.name = w->job, .config = config,
+		.owner = text_member(w->sandbox->meta, "owner"), .ops = ops,
+		.arg = w }, &w->follow, &err);
+
+	if (code == 0)
+		return true;
+	r->ops = NULL;
+	r->state = NULL;
+	r->later = false;
+	request_unref(r); /* which is not the last */
+	free_call(w);
+	reply_failure(r, code, err.text);
+	return false;
+}
+
+/* --- the calls ---------------------------------------------------------------------------- */
+
+void watch_dir(struct request *r)
+{
+	auto_json json_t *body = NULL, *config = NULL;
+	const char *text = request_header(r, "Keepalive-Ping-Interval");
+	uint64_t seconds = KEEPALIVE_S;
+	struct watcher_call *w;
+	struct err err = { 0 };
+	struct envd_path p;
+
+	if (frame_take(r->body.data ? r->body.data : "", r->body.len, &body,
+		       &err) < 0) {
+		reply_stream_error(r, "invalid_argument", err.text);
+		return;
+	}
+	if (!take_dir(r, body, &p)) {
+		reply_as_end(r);
+		return;
+	}
+	if (text)
+		parse_u64(text, 1, 3600, &seconds);
+	config = make_config(r, body, &p, false);
+	w = config ? new_call(r) : NULL;
+	if (!w) {
+		reply_stream_error(r, "unavailable",
+				   "no memory for a watcher");
+		return;
+	}
+	w->ops = (struct stream_ops){ .gone = on_gone_stream, .taken = on_taken,
+				      .quiet = on_quiet,
+				      .quiet_ms = seconds * 1000 };
+	reply_stream(r, 200, TYPE, SIZE_UNKNOWN, &w->ops);
+	start(w, config, &stream_follow);
+}
+
+void watch_create(struct request *r)
+{
+	auto_json json_t *body = NULL, *config = NULL;
+	struct watcher_call *w;
+	struct envd_path p;
+
+	if (request_json(r, &body) < 0 || !take_dir(r, body, &p))
+		return;
+	config = make_config(r, body, &p, true);
+	w = config ? new_call(r) : NULL;
+	if (!w) {
+		reply_failure(r, -ENOMEM, "no memory for a watcher");
+		return;
+	}
+	snprintf(w->id, sizeof(w->id), "%s", strrchr(w->job, '.') + 1);
+	reply_later(r, &create_ops);
+	start(w, config, &create_follow);
+}
+
+/* "gw.H.w.ID" of the request. Return: false: it has replied. */
+static bool take_job(struct request *r, char job[64])
+{
+	auto_json json_t *body = NULL;
+	const char *id;
+	char path[96];
+	struct stat st;
+
+	if (request_json(r, &body) < 0)
+		return false;
+	id = text_member(body, "watcherId");
+	id = id ? id : text_member(body, "watcher_id");
+	id = id && strlen(id) == ID_SIZE && !strchr(id, '/') ? id : "";
+	snprintf(job, 64, "gw.%s.w.%s", r->sandbox->name, id);
+	snprintf(path, sizeof(path), "%s/state", job);
+	if (*id && mount_stat(&r->gateway->mount, path, &st, NULL) == 0)
+		return true;
+	reply_connect(r, "not_found", "watcher with id '%s' not found", id);
+	return false;
+}
+
+/* What is read of a watcher's events. */
+struct answer {
+	char nonce[17];
+	json_t *events;
+	struct buf line;
+	bool asked, whole;
+};
+
+static void on_answer(void *arg, const json_t *said)
+{
+	struct answer *a = arg;
+	json_t *events = json_object_get(said, "events"), *event;
+	const char *answer = text_member(said, "answer");
+	size_t i;
+
+	if (!a->asked)
+		return; /* somebody else was told */
+	json_array_foreach(events, i, event) {
+		json_t *shown = show_event(event);
+
+		if (shown)
+			json_array_append_new(a->events, shown);
+	}
+	if (answer && !strcmp(answer, a->nonce))
+		a->whole = true;
+	else if (answer)
+		json_array_clear(a->events); /* these were another's */
+}
+
+/* Reads lines to the present end. Return: 0: there may be more; -EPIPE: it is all. */
+static int read_lines(int fd, struct buf *text, struct answer *a)
+{
+	for (;;) {
+		ssize_t n;
+		size_t at = 0;
+		char *end;
+
+		if (buf_reserve(text, 65536) < 0)
+			return -ENOMEM;
+		n = read(fd, text->data + text->len, 65536);
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n <= 0)
+			return n < 0 ? -errno : -EPIPE;
+		text->len += (size_t)n;
+		while ((end = memchr(text->data + at, '\n', text->len - at))) {
+			size_t len = (size_t)(end - text->data) - at;
+			auto_json json_t *event =
+				json_loadb(text->data + at, len, 0, NULL);
+			const char *name = text_member(event, "event");
+
+			if (name && !strcmp(name, "stdout"))
+				take_output(&a->line, event, on_answer, a);
+			at += len + 1;
+		}
+		buf_eat(text, at);
+	}
+}
+
+static int ask(struct request *r, const char *job, struct answer *a,
+	       struct err *err)
+{
+	auto_buf struct buf text = { .cap = 2u << 20 };
+	char path[96], line[20];
+	auto_close int fd = -1, feed = -1;
+	int64_t until = text_now_ms() + ANSWER_MS;
+	int code;
+
+	snprintf(path, sizeof(path), "%s/events", job);
+	fd = mount_file(&r->gateway->mount, path, O_RDONLY | O_NONBLOCK, err);
+	if (fd < 0)
+		return fd;
+	code = read_lines(fd, &text, a);
+	if (code < 0)
+		return err_set(err, code, "the watcher has ended");
+	a->asked = true;
+	snprintf(line, sizeof(line), "%s\n", a->nonce);
+	snprintf(path, sizeof(path), "%s/stdin.feed", job);
+	feed = mount_file(&r->gateway->mount, path, O_WRONLY | O_NONBLOCK, err);
+	if (feed < 0)
+		return feed;
+	if (write(feed, line, strlen(line)) < 0)
+		return err_sys(err, -errno, "the watcher");
+	while (code == 0 && !a->whole) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		int64_t left = until - text_now_ms();
+
+		if (left <= 0 || poll(&p, 1, (int)left) == 0)
+			return err_set(err, -EAGAIN, "the watcher is too slow");
+		code = read_lines(fd, &text, a);
+		if (code < 0 && !a->whole)
+			return err_set(err, code, "the watcher has ended");
+	}
+	return a->whole ? 0 : code;
+}
+
+void watch_events(struct request *r)
+{
+	struct answer a = { .events = json_array(), .line = { .cap = SAID_MAX } };
+	struct err err = { 0 };
+	char job[64];
+	int code;
+
+	text_random(a.nonce, sizeof(a.nonce) - 1);
+	if (take_job(r, job)) {
+		code = ask(r, job, &a, &err);
+		if (code < 0)
+			reply_connect(r, "unavailable", "%s", err.text);
+		else
+			reply_json(r, 200, json_pack("{s:O}", "events",
+						     a.events));
+	}
+	json_decref(a.events);
+	buf_done(&a.line);
+}
+
+void watch_remove(struct request *r)
+{
+	struct err err = { 0 };
+	char job[64];
+	int code;
+
+	if (!take_job(r, job))
+		return;
+	mount_ctl(&r->gateway->mount, job, "kill", NULL);
+	code = mount_remove_job(&r->gateway->mount, job, &err);
+	if (code < 0)
+		reply_failure(r, code, err.text);
+	else
+		reply_json(r, 200, json_object());
+}
