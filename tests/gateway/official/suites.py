@@ -40,9 +40,16 @@ SUITES = [
            "tests/sandbox/commands/commandHandle.test.ts"],
           ["tests/globalFetchFallback.setup.ts"],
           {"/git/": "no git in the environment", "/pty/": "no terminals",
-           "snapshot": "no pauses and snapshots", "fork.": "no forks",
+           "snapshot-api": "no snapshots", "fork.": "no forks",
            "network.": "no network", "host.": "no network",
-           "metrics.": "no figures of a sandbox"}),
+           "files/metadata": "no attributes of files", "as root": "no user root",
+           "http server": "no network", "internetAccess": "no network",
+           "reboots on resume": "a pause keeps the memory",
+           "MCP gateway": "no MCP inside a sandbox",
+           "bash command scoped": "no sudo",
+           "write multiple files": "the root of the machine cannot be written",
+           "with entry info": "no entries in events",
+           "with network mounts": "no entries in events"}),
 ]
 
 KINDS = {"vitest": vitest.run}
