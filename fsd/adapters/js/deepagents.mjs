@@ -5,6 +5,8 @@
  *     const backend = await FsdSandbox.create();
  *     const agent = createDeepAgent({ model, backend });
  */
+import { existsSync } from "node:fs";
+
 import { BaseSandbox } from "deepagents";
 
 import { Mount } from "./index.mjs";
@@ -16,22 +18,47 @@ const ERRORS = { ENOENT: "file_not_found", ENOTDIR: "file_not_found",
 
 const isPath = (path) => path.startsWith("/") && !path.includes("\0");
 
-/** timeout: seconds of a command; 0 is no limit. */
+/**
+ * timeout: seconds of a command; 0 is no limit. The other options are those of
+ * Mount.sandbox(), and mount and name.
+ */
 export class FsdSandbox extends BaseSandbox {
-  constructor(sandbox, { timeout = 1800 } = {}) {
+  #options;
+
+  /** Without a sandbox, initialize() makes one, or opens the one of that name. */
+  constructor(sandbox, { timeout = 1800, ...options } = {}) {
     super();
     this.sandbox = sandbox;
     this.timeout = timeout;
+    this.#options = options;
   }
 
-  /** Makes a sandbox, or opens the one of that name. */
-  static async create({ name, mount, timeout, ...keys } = {}) {
-    return new FsdSandbox(await new Mount(mount).sandbox(name, keys),
-      { timeout });
+  /** Makes a sandbox with initialFiles ({path: text}), or opens that of the name. */
+  static async create({ initialFiles = {}, ...options } = {}) {
+    const made = new FsdSandbox(undefined, options);
+    await made.initialize();
+    try {
+      for (const [path, text] of Object.entries(initialFiles))
+        await made.sandbox.write(path, text);
+    } catch (error) {
+      if (options.name === undefined) await made.close();
+      throw error;
+    }
+    return made;
+  }
+
+  async initialize() {
+    const { mount, name, ...keys } = this.#options;
+    this.sandbox ??= await new Mount(mount).sandbox(name, keys);
+  }
+
+  /** It was made and has not ended. */
+  get isRunning() {
+    return this.sandbox !== undefined && existsSync(this.sandbox.path);
   }
 
   get id() {
-    return this.sandbox.name;
+    return this.sandbox?.name ?? "";
   }
 
   async execute(command) {
@@ -69,7 +96,7 @@ export class FsdSandbox extends BaseSandbox {
   }
 
   /** Ends the sandbox. */
-  close() {
-    return this.sandbox.close();
+  async close() {
+    await this.sandbox?.close();
   }
 }
