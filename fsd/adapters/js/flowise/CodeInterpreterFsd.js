@@ -2,13 +2,16 @@
 /*
  * A node of Flowise: a code interpreter on this host's fsd.
  *
- * Flowise's own E2B node works with fsd gateway by its URL, and that is the first
- * thing to try. This file needs no gateway: put it into
+ * Flowise's own E2B node works with fsd gateway --debug-ports, and that is the first
+ * thing to try. This file needs no gateway: put it and fsd.svg into
  * packages/components/dist/nodes/tools/CodeInterpreterFsd/ and install
  * fsd-sandbox beside flowise-components.
  */
 "use strict";
 
+const { createHash } = require("node:crypto");
+
+const { parseCallbackConfigArg } = require("@langchain/core/callbacks/manager");
 const { StructuredTool } = require("@langchain/core/tools");
 const { z } = require("zod");
 
@@ -44,11 +47,16 @@ class FsdTool extends StructuredTool {
     this.flowObj = flowObj;
   }
 
+  /** Agents tell a call's chat as a fourth argument, others by setFlowObject(). */
+  call(arg, configArg, tags, flow) {
+    const config = parseCallbackConfigArg(configArg);
+    return super.call(arg, { runName: this.name, ...config, flow }, tags);
+  }
+
   /** One sandbox for each chat. It ends when it was idle for a while. */
-  async sandbox() {
+  async sandbox(chatId) {
     const { Mount } = await import("fsd-sandbox");
-    const { createHash } = await import("node:crypto");
-    const chat = [this.orgId, this.chatflowid, this.flowObj?.chatId].join("\0");
+    const chat = [this.orgId, this.chatflowid, chatId].join("\0");
     const name = "flowise-" + createHash("sha256").update(chat).digest("hex")
       .slice(0, 24);
     const mount = new Mount(this.mount || undefined);
@@ -58,14 +66,14 @@ class FsdTool extends StructuredTool {
     return mount.sandbox(name, { environment: this.environment });
   }
 
-  async artifacts(displays) {
+  async artifacts(displays, chatId) {
     const found = [];
     for (const { mime, data } of displays) {
       if (mime in IMAGES) {
         const [type, suffix] = IMAGES[mime];
         const { path } = await addSingleFileToStorage(mime, data,
           `artifact_${Date.now()}_${found.length}.${suffix}`, this.orgId,
-          this.chatflowid, this.flowObj?.chatId);
+          this.chatflowid, chatId);
         found.push({ type, data: path });
       } else if (mime in TEXTS) {
         found.push({ type: TEXTS[mime],
@@ -75,15 +83,16 @@ class FsdTool extends StructuredTool {
     return found;
   }
 
-  async _call({ input }) {
+  async _call({ input }, _, config) {
+    const { chatId } = { ...this.flowObj, ...config?.flow };
     try {
-      const box = await this.sandbox();
+      const box = await this.sandbox(chatId);
       const result = await box.cell(input, { language: this.language,
         timeout: this.timeout });
       if (result.error) return `${result.error.name}: ${result.error.value}`;
       if (!result.ok)
         return result.message || `${result.status}, exit code ${result.exitCode}`;
-      const artifacts = await this.artifacts(result.displays);
+      const artifacts = await this.artifacts(result.displays, chatId);
       const output = result.text ?? result.stdout;
       return artifacts.length ? output + ARTIFACTS_PREFIX +
         JSON.stringify(artifacts) : output;
