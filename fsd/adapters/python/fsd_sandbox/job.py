@@ -252,14 +252,19 @@ def bytes_of(event: Mapping[str, Any]) -> bytes:
     """Returns the bytes of a stdout or stderr event."""
     if "base64" in event:
         return base64.b64decode(event["base64"])
-    return event["data"].encode()
+    return str(event["data"]).encode()
 
 
 async def _ready(fd: int) -> None:
     """Waits until fd is readable."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(fd, lambda: ready.done() or ready.set_result(None))
+
+    def is_ready() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(fd, is_ready)
     try:
         await ready
     finally:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+Read = Callable[[str], "bytes | None"]
 
 
 class FsdError(Exception):
@@ -86,7 +89,7 @@ class Result:
         return self
 
 
-def data_of(entry: dict[str, Any], read: Any) -> str | bytes | None:
+def data_of(entry: dict[str, Any], read: Read) -> str | bytes | None:
     """Returns a display's data; read(path) gives a file of output/."""
     if "path" in entry:
         return read(entry["path"])
@@ -96,7 +99,7 @@ def data_of(entry: dict[str, Any], read: Any) -> str | bytes | None:
     return data if isinstance(data, str) else json.dumps(data)
 
 
-def displays_of(raw: dict[str, Any], read: Any) -> list[Display]:
+def displays_of(raw: dict[str, Any], read: Read) -> list[Display]:
     found = []
     for entry in raw.get("results") or []:
         data = data_of(entry, read)

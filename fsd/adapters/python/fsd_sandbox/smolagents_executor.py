@@ -9,6 +9,7 @@
 """
 from __future__ import annotations
 
+import re
 from io import BytesIO
 from typing import Any
 
@@ -22,6 +23,8 @@ from .sandbox import Sandbox
 
 TEXTS = ("text/html", "application/javascript", "application/json",
          "text/latex", "text/markdown", "image/svg+xml", "text/plain")
+# The source of final_answer imports these at its top and can do without them.
+OPTIONAL = re.compile(r"^import (numpy|PIL)$", re.MULTILINE)
 
 
 def shown(displays: list[Display], text: str | None) -> Any:
@@ -43,7 +46,8 @@ class FsdExecutor(RemotePythonExecutor):
     """Runs an agent's code in the interpreter of one sandbox.
 
     sandbox: an own one is made without it, with the keys of Mount.sandbox(),
-    and ends by cleanup(). timeout: seconds of one piece of code.
+    and ends by cleanup(). timeout: seconds of one piece of code. An agent
+    with additional_args needs an environment with PIL, such as data.
     """
 
     def __init__(self, additional_imports: list[str], logger: Any,
@@ -51,6 +55,7 @@ class FsdExecutor(RemotePythonExecutor):
                  mount: str | None = None, timeout: float = 60, **keys: Any):
         super().__init__(additional_imports, logger, allow_pickle)
         self.timeout = timeout
+        self._defining = False
         self._own = sandbox is None
         self.sandbox: Sandbox | None = sandbox or Mount(mount).sandbox(**keys)
         try:
@@ -59,10 +64,21 @@ class FsdExecutor(RemotePythonExecutor):
             self.cleanup()
             raise
 
+    def send_tools(self, tools: dict[str, Any]) -> None:
+        """Sends their source. numpy and PIL may be missing in the machine."""
+        self._defining = True
+        try:
+            super().send_tools(tools)
+        finally:
+            self._defining = False
+
     def run_code_raise_errors(self, code: str) -> CodeOutput:
         if self.sandbox is None:
             raise AgentError("the sandbox of this executor has ended",
                              self.logger)
+        if self._defining:
+            code = OPTIONAL.sub(r"try: import \1\nexcept ImportError: pass",
+                                code)
         result = self.sandbox.cell(code, session="agent",
                                    timeout=self.timeout).check()
         if result.error and result.error.name == self.FINAL_ANSWER_EXCEPTION:
