@@ -27,6 +27,7 @@ log=$(mktemp -d)
 mkfifo "$log/words"
 "${fsd%/*}/fsd-gateway" --mount "$FSD_MOUNT" "${options[@]}" 2>"$log/words" &
 gateway=$!
+# shellcheck disable=SC2317
 finish() {
 	kill "$gateway" 2>/dev/null || true
 	wait "$gateway" || true

@@ -103,3 +103,31 @@ test("FlowMaestro's node tells why it failed, with all of the text", async () =>
   await assert.rejects(executeCodeNode({ language: "ruby", code: "1" }),
     ValidationError);
 });
+
+test("FlowMaestro's node gives named inputs only, both streams, and all of them",
+  async () => {
+    const { answer } = await executeCodeNode({ language: "python",
+      inputVariables: ["n", "absent"], outputVariable: "answer",
+      code: "import sys\nprint('out')\nprint('it\\'s', file=sys.stderr)\n" +
+        "print('x' * 3_000_000)\n['n' in globals(), 'other' in globals()]" },
+    { n: 1, other: 2 });
+    assert.deepEqual(answer.output, [true, false]);
+    assert.equal(answer.stdout, "out\n" + "x".repeat(3_000_000) + "\n");
+    assert.equal(answer.stderr, "it's\n");
+    assert.deepEqual([answer.logs.length, answer.logs[0], answer.logs[2]],
+      [3, "out", "ERROR: it's"]);
+  });
+
+test("FlowMaestro's node in JavaScript tells of wrong syntax and ends at its timeout",
+  async () => {
+    await assert.rejects(executeCodeNode({ language: "javascript",
+      code: "const = 1" }), (error) => error instanceof CodeExecutionError &&
+        error.language === "javascript" && /SyntaxError/.test(error.message));
+    await assert.rejects(executeCodeNode({ language: "javascript",
+      code: "console.log('before'); for (;;);", timeout: 1500 }), (error) =>
+      /timed out after 1500 ms/.test(error.message) && error.stdout === "before\n");
+    await assert.rejects(executeCodeNode({ language: "python", code: " " }),
+      { name: "ValidationError", field: "code" });
+    assert.deepEqual((await new Mount().sandboxes()).filter((name) =>
+      name.startsWith("js-") && name !== box.name), []);
+  });
