@@ -397,6 +397,7 @@ void follow_abandon(struct follow *f, uint64_t patience_ms)
 {
 	if (f->ended)
 		return;
+	follow_waiting(f, 0); /* or the end would not be read */
 	/* A step that has not begun may begin before a kill comes, and its session
 	 * would go: it is interrupted when it begins. */
 	f->patience_ms = patience_ms;

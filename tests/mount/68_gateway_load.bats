@@ -39,6 +39,19 @@ client_vanishes() {
 	assert_output --regexp ' [0-9]{1,4} ms$'
 }
 
+@test "a client that vanishes behind much output that it did not read leaves nothing" {
+	mount_start
+	gateway_start
+	sandbox_new
+	exec {tcp}<>"/dev/tcp/127.0.0.1/${URL##*:}"
+	printf 'POST /execute HTTP/1.1\r\nHost: localhost\r\nE2b-Sandbox-Id: %s\r\nContent-Length: 25\r\n\r\n{"code":"bytes 60000000"}' "$ID" >&"$tcp"
+	# the sockets take a part of it, the gateway reads no more
+	# shellcheck disable=SC2016
+	await becomes 20 bash -c 'cat "$0"/*/state 2>/dev/null | grep -qx done' "$MNT"
+	exec {tcp}>&-
+	no_jobs
+}
+
 @test "of cells that wait for a context a client's going takes none of its state" {
 	local first second
 
