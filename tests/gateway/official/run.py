@@ -160,7 +160,7 @@ def main(argv):
     with Gateway(out) as gateway:
         env = {k: v for k, v in os.environ.items() if not k.startswith("E2B_")}
         env.update(E2B_API_URL=gateway.url, E2B_SANDBOX_URL=gateway.url,
-                   E2B_API_KEY=KEY)
+                   E2B_API_KEY=KEY, FSD_MOUNT=gateway.mnt)
         place = Place(top, out, gateway.url, env, int(os.environ.get("SLOW", "1")),
                       files)
         for number, suite in enumerate(table, 1):

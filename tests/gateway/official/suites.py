@@ -7,6 +7,7 @@ the checkouts, the gateway's address, a key, the environment of a client.
 """
 import collections
 
+import deepagentsjs
 import vitest
 
 # name        of the row, and of the file NAME.txt with the names that must pass
@@ -50,6 +51,8 @@ SUITES = [
            "write multiple files": "the root of the machine cannot be written",
            "with entry info": "no entries in events",
            "with network mounts": "no entries in events"}),
+    Suite("deepagentsjs", "deepagentsjs", "deepagentsjs", "libs/standard-tests",
+          ["tests/fsd.test.ts"], [], [], {}),
 ]
 
-KINDS = {"vitest": vitest.run}
+KINDS = {"vitest": vitest.run, "deepagentsjs": deepagentsjs.run}

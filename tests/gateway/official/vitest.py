@@ -9,22 +9,23 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 900  # a suite's, on a quiet machine
 
 
-def packages(place):
-    """DIR/npm/node_modules, installed once for each package.json."""
-    want = open(HERE + "/package.json").read()
-    npm = place.dir + "/npm"
+def packages(place, manifest=HERE, name="npm", *options):
+    """DIR/NAME/node_modules, installed once for each package.json."""
+    want = open(manifest + "/package.json").read()
+    npm = os.path.join(place.dir, name)
     stamp = npm + "/installed"
     if not os.path.exists(stamp) or open(stamp).read() != want:
         os.makedirs(npm, exist_ok=True)
-        shutil.copy(HERE + "/package.json", npm)
-        subprocess.run(["npm", "i", "--no-audit", "--no-fund"], cwd=npm, check=True)
+        shutil.copy(manifest + "/package.json", npm)
+        subprocess.run(["npm", "i", "--no-audit", "--no-fund", *options], cwd=npm,
+                       check=True)
         with open(stamp, "w") as f:
             f.write(want)
     return npm + "/node_modules"
 
 
-def run(suite, place):
-    modules = packages(place)
+def run(suite, place, modules=None):
+    modules = modules or packages(place)
     top = os.path.join(place.dir, suite.checkout, suite.under)
     link = top + "/node_modules"
     if not os.path.islink(link):
