@@ -329,6 +329,29 @@ teardown() {
 	assert_line 413
 }
 
+@test "an upload in chunks that come all at once is whole" {
+	gateway_start
+	sandbox_new
+	run bounded 60 /usr/bin/python3 - "${URL#http://}" "$ID" "$TOKEN" <<-'EOF'
+		import socket, sys
+		where, sandbox, token = sys.argv[1:]
+		head = (f"POST /files?path=many HTTP/1.1\r\nHost: {where}\r\n"
+		        f"E2b-Sandbox-Id: {sandbox}\r\nE2b-Sandbox-Port: 49983\r\n"
+		        f"X-Access-Token: {token}\r\nConnection: close\r\n"
+		        "Content-Type: application/octet-stream\r\n"
+		        "Transfer-Encoding: chunked\r\n\r\n").encode()
+		chunks = [b"%x\r\n%s\r\n" % (99, b"%099d" % n) for n in range(20000)]
+		host, port = where.split(":")
+		with socket.create_connection((host, int(port))) as s:
+		    s.sendall(head + b"".join(chunks) + b"0\r\n\r\n")
+		    print(s.makefile().readline().strip())
+	EOF
+	assert_output 'HTTP/1.1 200 OK'
+	/usr/bin/python3 -c 'print(*(f"{n:099d}" for n in range(20000)), sep="", end="")' \
+		>"$BATS_TEST_TMPDIR/want"
+	cmp "$BATS_TEST_TMPDIR/want" "$MNT/.fsd/sandboxes/$H/files/many"
+}
+
 @test "the calls of filesystem.Filesystem" {
 	gateway_start
 	sandbox_new
