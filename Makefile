@@ -268,6 +268,12 @@ $(O)/tests/unit/gateway_%: $(O)/tests/unit/gateway_%.o $(O)/gateway.a
 $(O)/tests/fuzz/gateway_%: PKG_LIBS += $(GATEWAY_LIBS)
 $(O)/tests/fuzz/gateway_%: $(O)/tests/fuzz/gateway_%.o $(O)/gateway.a
 	$(link)
+# The gateway with the tools of MCP's conformance suite in the place of its own.
+$(O)/tests/gateway/mcp_fixtures: $(call objects,tests/gateway/mcp_fixtures.c \
+		$(filter-out fsd/gateway/mcp_tools.c,$(GATEWAY)) $(LAYOUT) vm/os/rights.c)
+	$(call say,LINK  $@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(GATEWAY_LIBS) -pthread
 $(O)/tests/unit/zygote_test: | $(ZYGOTE)
 # What waits for seconds waits for none (tests/unit/clock.h).
 CLOCKED := channel_test lanes_test machine_test shared_test
@@ -350,7 +356,7 @@ peer: all
 # What the registries of packages are needed for. It takes half an hour.
 check-online: all
 	$(Q)PATH=/usr/sbin:/usr/bin:/sbin:/bin:$$PATH bats --timing tests/online
-# The official suites of E2B, from checkouts of theirs in DIR, on real machines.
+# The official suites, from checkouts of theirs in DIR, on real machines.
 suites: all
 	$(if $(DIR),,$(error DIR is missing: the directory with the checkouts))
 	$(Q)tests/gateway/official/run.py $(DIR) $(SUITE)

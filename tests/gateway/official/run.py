@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py DIR [SUITE [FILE...]] — official suites of E2B, against `fsd gateway`.
+"""run.py DIR [SUITE [FILE...]] — official suites, against `fsd gateway`.
 
-DIR has the checkouts: code-interpreter, E2B (suites.py says which).  The packages are
-installed beside them.  A private mount and a gateway in front of it are started, each
-suite runs with a configuration of ours and nothing else changed, and its outcomes are
-compared with SUITE.txt: a name there that does not pass fails, and so does one that
-passes and is not there.  SUITE.data.txt has names that need the environment data, SUITE.quick.txt those that have
-a short bound of their own: they are judged when SLOW is 1.
+DIR has the checkouts: code-interpreter, E2B, ragflow (suites.py says which).  The
+packages are installed beside them.  A private mount and a gateway in front of it are
+started, each suite runs with a configuration of ours and nothing else changed, and its
+outcomes are compared with SUITE.txt: a name there that does not pass fails, and so does
+one that passes and is not there.  SUITE.data.txt has names that need the environment
+data, SUITE.quick.txt those that have a short bound of their own: they are judged when
+SLOW is 1.
 FILE runs some of a suite's files; nothing is compared then.
 
 The page build/official/results.md says what passed, and of the rest why it did not.
@@ -56,7 +57,8 @@ class Gateway:
         self.process = subprocess.Popen(
             [self.fsd + "-gateway" if self.fsd.endswith("/fsd") else
              os.path.dirname(self.fsd) + "/fsd-gateway", "--mount", self.mnt,
-             "--listen", "127.0.0.1:0", "--max-sandboxes", "1000"],
+             "--listen", "127.0.0.1:0", "--max-sandboxes", "1000",
+             "--run-timeout", str(10 * int(os.environ.get("SLOW", "1")))],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.url = None
         for line in self.process.stderr:

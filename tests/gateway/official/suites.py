@@ -8,11 +8,13 @@ the checkouts, the gateway's address, a key, the environment of a client.
 import collections
 
 import deepagentsjs
+import mcp
+import ragflow
 import vitest
 
 # name        of the row, and of the file NAME.txt with the names that must pass
 # kind        a key of KINDS
-# checkout    the directory of the repository's checkout, in DIR
+# checkout    the directory of the repository's checkout, in DIR; "": it needs none
 # under       where in it the suite is
 # include     the files that are run, as the kind wants them
 # exclude     those of them that are not, for they ask no gateway or a thing it never has
@@ -20,6 +22,21 @@ import vitest
 # never       word in a name -> why it is not expected, for the page
 Suite = collections.namedtuple(
     "Suite", "name kind checkout under include exclude setup never")
+
+MCP_NEVER = {
+    "prompts-": "no prompts", "resources-": "no resources", "completion-": "no completion",
+    "tasks-": "no tasks", "logging": "no logging", "sampling": "no sampling",
+    "elicitation": "no elicitation", "input-required-": "no tool asks for input",
+    "tools-call-": "the tools are not the suite's", "json-schema-": "so is this tool",
+    "custom-header": "no tool has parameters in headers",
+    "undeclared-capability": "no tool needs a client's capability",
+    "missing-capability": "no tool needs a client's capability",
+    "no-independent-requests": "no tool asks for input", "no-log-without": "no logging",
+}
+
+MCP_CALLS = ["tools-call-" + name for name in (
+    "simple-text", "image", "audio", "embedded-resource", "mixed-content", "error",
+    "with-progress")]
 
 SUITES = [
     Suite("code-interpreter-js", "vitest", "code-interpreter", "js",
@@ -53,6 +70,18 @@ SUITES = [
            "with network mounts": "no entries in events"}),
     Suite("deepagentsjs", "deepagentsjs", "deepagentsjs", "libs/standard-tests",
           ["tests/fsd.test.ts"], [], [], {}),
+    Suite("ragflow-security", "ragflow", "ragflow", "agent/sandbox", ["security"], [], [],
+          {"8 ": "needs the environment data", "9 ": "no network", "10 ": "no network",
+           "11 ": "imports are allowed", "12 ": "imports are allowed",
+           "17 ": "the program takes no memory"}),
+    Suite("ragflow-provider", "ragflow", "ragflow", "agent/sandbox", ["provider"], [], [],
+          {}),
+    Suite("mcp-2026-07-28", "mcp", "", "", ["2026-07-28"], [], [], MCP_NEVER),
+    Suite("mcp-2025-11-25", "mcp", "", "", ["2025-11-25"], [], [], MCP_NEVER),
+    Suite("mcp-2026-07-28-fixtures", "mcp", "", "",
+          ["2026-07-28", "server-stateless", *MCP_CALLS], [], [], {}),
+    Suite("mcp-2025-11-25-fixtures", "mcp", "", "", ["2025-11-25", *MCP_CALLS], [], [], {}),
 ]
 
-KINDS = {"vitest": vitest.run, "deepagentsjs": deepagentsjs.run}
+KINDS = {"vitest": vitest.run, "deepagentsjs": deepagentsjs.run,
+         "ragflow": ragflow.run, "mcp": mcp.run}
