@@ -67,6 +67,7 @@ class Gateway:
             self.url = self.url or (found and "http://" + found[1])
             if " ready: " in line:
                 break
+        self.log.flush()
         self.drain = subprocess.Popen(["cat"], stdin=self.process.stderr,
                                       stdout=self.log)
         if not self.url:

@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# fsd gateway: what programs in a real machine tell it.
+
+load ../lib/qemu
+load ../lib/gateway
+
+setup_file() { file_setup; }
+teardown_file() { file_teardown; }
+setup() {
+	gateway_start
+	sandbox_new
+}
+teardown() {
+	status_of -X DELETE "/sandboxes/$ID" >/dev/null
+	gateway_done
+}
+
+# fs CALL JSON — the body, without its status.
+fs() {
+	envd -H 'Content-Type: application/json' -d "$2" "/filesystem.Filesystem/$1" | head -n 1
+}
+
+# put PATH TEXT
+put() {
+	envd -H 'Content-Type: application/octet-stream' --data-binary "$2" "/files?path=$1" >/dev/null
+}
+
+# tells WATCHER EVENTS — until it has told them, each once or more, and no other.
+tells() {
+	local told='' end=$((SECONDS + 60 * SLOW))
+
+	until [ "$(sort -u <<<"$told" | grep . | paste -sd,)" = "$2" ]; do
+		[ "$SECONDS" -lt "$end" ] || fail "told: $told"
+		told+=$'\n'$(fs GetWatcherEvents "{\"watcherId\": \"$1\"}" |
+			jq -r '.events[] | (.type | ltrimstr("EVENT_TYPE_")) + " " + .name')
+	done
+}
+
+@test "a watcher tells what has changed since it was asked last" {
+	local id
+	fs MakeDir '{"path": "d"}' >/dev/null
+	id=$(fs CreateWatcher '{"path": "d", "recursive": true}' | jq -r .watcherId)
+	put d/f hello
+	tells "$id" 'CREATE f,WRITE f'
+	fs MakeDir '{"path": "d/e"}' >/dev/null
+	put d/e/g x
+	fs Remove '{"path": "d/f"}' >/dev/null
+	tells "$id" 'CREATE e,CREATE e/g,REMOVE f,WRITE e/g'
+	assert_equal "$(fs RemoveWatcher "{\"watcherId\": \"$id\"}")" '{}'
+	run fs GetWatcherEvents "{\"watcherId\": \"$id\"}"
+	assert_output --partial '"code":"not_found"'
+}
+
+@test "links are shown, moved and removed" {
+	cell $'import os\nos.makedirs("l/m")\nopen("l/a", "w").close()\nos.symlink("a", "l/b")\nos.symlink("/etc", "l/m/c")'
+	run fs Stat '{"path": "l/b"}'
+	assert_equal "$(jq -c '.entry | [.name, .type, .symlinkTarget]' <<<"$output")" \
+		'["b","FILE_TYPE_SYMLINK","/home/user/l/a"]'
+	run fs ListDir '{"path": "l", "depth": 2}'
+	assert_equal "$(jq -r '.entries[].path' <<<"$output" | xargs)" \
+		'/home/user/l/a /home/user/l/b /home/user/l/m /home/user/l/m/c'
+	assert_equal "$(fs Move '{"source": "l/b", "destination": "l/n/z"}' | jq -r .entry.path)" /home/user/l/n/z
+	run fs Stat '{"path": "l/b"}'
+	assert_output --partial '"code":"not_found"'
+	assert_equal "$(fs Remove '{"path": "l/n/z"}')" '{}'
+	assert_equal "$(fs Remove '{"path": "l"}')" '{}'
+	run fs Stat '{"path": "l"}'
+	assert_output --partial '"code":"not_found"'
+}
+
+@test "a sandbox with a machine tells what it uses, but not while it is paused" {
+	cell 'x = bytearray(1 << 20)'
+	run ask "/sandboxes/$ID/metrics"
+	assert_equal "$(head -n 1 <<<"$output" | jq '.[0] | .memUsed > 0 and .memTotal == 536870912 and .diskTotal > .diskUsed')" true
+	assert_equal "$(status_of -X POST "/sandboxes/$ID/pause")" 204
+	assert_equal "$(cat "$MNT/.fsd/sandboxes/$H/state")" paused
+	assert_equal "$(status_of -d '{"timeout": 60}' "/sandboxes/$ID/connect")" 201
+	run cell 'len(x)'
+	assert_line --partial 1048576
+}
