@@ -323,8 +323,13 @@ int mount_remove(const struct mount *m, const char *path, struct err *err)
 
 int mount_remove_job(const struct mount *m, const char *name, struct err *err)
 {
-	int r = unlinkat(m->fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+	char config[NAME_MAX + 16];
+	int r;
 
+	/* most jobs have no other file that somebody wrote */
+	snprintf(config, sizeof(config), "%s/config.json", name);
+	unlinkat(m->fd, config, 0);
+	r = unlinkat(m->fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 	if (r == -ENOTEMPTY || r == -EBUSY)
 		r = clear_dir(m->fd, name, 0);
 	if (r == -ENOENT)

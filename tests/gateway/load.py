@@ -853,6 +853,7 @@ def overhead(p):
         http.append(timed(box.cell, p.code["one"])[0])
         ms, path = timed(by_files, p, name, config, n)
         direct.append(ms)
+        os.unlink(path + "/config.json")
         os.rmdir(path)
     found = []
     for part, most in ((0.5, 2), (0.95, 5)):
