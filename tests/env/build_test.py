@@ -19,6 +19,7 @@ import debian                                             # noqa: E402
 import make_packages as make                              # noqa: E402
 import npm                                                # noqa: E402
 import recipe                                             # noqa: E402
+import serve                                              # noqa: E402
 import wheels                                             # noqa: E402
 from problem import Problem, plain                        # noqa: E402
 
@@ -308,6 +309,22 @@ class Debian(Case):
         with open(self.dir + "/debs/" + found[0]["file"], "ab") as f:
             f.write(b"x")
         self.says_part("its sha256 is", archive.fetch, found, self.dir)
+
+
+class Requests(Case):
+    def test_a_servers_words_are_those_of_a_build(self):
+        words = ["p-1c9e30ab.1000", "--from", "data", "--pypi", "six==1.0",
+                 "--most", "4096"]
+        self.assertEqual(serve.command(" ".join(words), serve.Sources("")), words)
+
+    def test_others_are_refused(self):
+        for text, said in (("p-1c9e30ab --pypi six==1.0", "the request is none"),
+                           ("data --pypi six==1.0", "the request is none"),
+                           ("p-1c9e30ab.0 --pypi", "the request is none"),
+                           ("p-1c9e30ab.0 --sdist yes",
+                            "the request has \"--sdist\""),
+                           ("p-1c9e30ab.0 --most 1e3", "--most is \"1e3\"")):
+            self.says(said, serve.command, text, serve.Sources(""))
 
 
 class Stock(Case):

@@ -38,3 +38,7 @@ cases() {
 @test 'each stock recipe can be built' {
 	cases Stock
 }
+
+@test 'a server asks for a build by words that are checked again' {
+	cases Requests
+}

@@ -38,6 +38,28 @@ static void test_names(void)
 	is_int(environment_name_check(text, &err), -EINVAL, "65 are none");
 }
 
+/* What was built for one user's jobs. */
+static void test_owners(void)
+{
+	static const char *const all[] = {
+		"data", "p-1c9e30ab", "p-1c9e30ab.", "p-1c9e30ab.x",
+		"p-1c9e30a.1000", "p-1c9e30abc.1000", "p-1c9e30ab.1000.1",
+		"p-1c9e30ab.4294967296", "q-1c9e30ab.1000",
+	};
+	uid_t uid = 0;
+
+	ok(environment_name_owner("p-1c9e30ab.1000", &uid) && uid == 1000,
+	   "a name tells its user");
+	ok(environment_name_is_for("p-1c9e30ab.1000", 1000) &&
+		   !environment_name_is_for("p-1c9e30ab.1000", 1001) &&
+		   !environment_name_is_for("p-1c9e30ab.1000", 0),
+	   "and is for that one alone");
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		ok(!environment_name_owner(all[i], &uid) &&
+			   environment_name_is_for(all[i], 1001),
+		   "\"%s\" is for all", all[i]);
+}
+
 static void test_specs(void)
 {
 	struct environment_spec s;
@@ -420,6 +442,7 @@ static void test_directory(void)
 int main(void)
 {
 	test_names();
+	test_owners();
 	test_specs();
 	test_warm();
 	test_lock();
