@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both runners on Node share: the wait for the job, heating, and the
+// Both runners on Node share this: the wait for the job, heating, and the
 // program's end. RESULT and CONTROL are the descriptors of guest/runner.h.
 'use strict';
 
@@ -149,7 +149,7 @@ function countFrom(born, timing, name) {
 
 const { cpuUsage, resourceUsage } = process;
 
-// What the template, or heating, has used of the processor is not the program's.
+// The program has not used the processor time of the template, or of heating.
 function countCpuFrom(born) {
 	const asked = {
 		cpuUsage(previous) {
@@ -201,7 +201,9 @@ function resetOrigin() {
 			    'bootstrapComplete', 'loopStart', 'loopExit'])
 		countFrom(born, performance.nodeTiming, name);
 	Object.defineProperty(performance, 'timeOrigin', {
-		value: Date.now(), configurable: true, enumerable: true,
+		// A busy host may have let time go by since.
+		value: Date.now() - (Reflect.apply(now, performance, []) - born),
+		configurable: true, enumerable: true,
 	});
 	countCpuFrom(Reflect.apply(cpuUsage, process, []));
 	begin();

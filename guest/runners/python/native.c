@@ -9,6 +9,7 @@
  *   leave()  makes the interpreter's end shorter; below.
  *
  *   live_*() what a program prints is seen soon; see live.h.
+ *   clocks_*() the processor's clocks begin with the program; see clocks.h.
  *
  * Only the stable interface of CPython is used, so one file serves every
  * version that the guest may have, and any version's headers will do.
@@ -29,6 +30,7 @@
  * the caller has kept are put back. If its frame is not found, as when a
  * compiler has put it into its caller, nothing happens: the end is longer.
  */
+#include "clocks.h"
 #include "live.h"
 
 #include <stdbool.h>
@@ -274,7 +276,7 @@ static PyObject *pick_own(PyObject *modules)
 /*
  * Exchanges what two dicts hold. To take the modules out one by one writes to
  * each of them, which a clone pays with a page for each: with 700 modules that
- * is longer than a short program. What was taken out stays for ever.
+ * is longer than a short program. A module that was taken out stays for ever.
  */
 static int exchange(PyObject *a, PyObject *b)
 {
@@ -320,6 +322,8 @@ static PyMethodDef methods[] = {
 	{"live_watch", live_watch, METH_O, NULL},
 	{"live_begin", live_begin, METH_NOARGS, NULL},
 	{"live_rest", live_rest, METH_NOARGS, NULL},
+	{"clocks_stay", clocks_stay, METH_O, NULL},
+	{"clocks_begin", clocks_begin, METH_NOARGS, NULL},
 	{"stay", stay, METH_NOARGS,
 	 "stay(): make ready what each clone would have to; once"},
 	{"start", start, METH_O,

@@ -30,8 +30,8 @@ def _wait():
     here = __file__.rpartition("/")[0]
     import native
     plain = set(sys.modules)
-    # What most programs import: it is there already. Of a package each module
-    # that programs name. Whatever they import is there as well, by itself.
+    # Most programs import these: they are there already. A package has each module
+    # that programs name. The modules that they import are there as well.
     usual_modules = """
         abc argparse array ast asyncio base64 binascii bisect calendar code
         codecs collections collections.abc concurrent.futures configparser
@@ -39,7 +39,7 @@ def _wait():
         fractions functools getpass glob gzip hashlib heapq hmac html
         html.parser http.client importlib.resources inspect io itertools json
         keyword logging math mimetypes numbers operator os pathlib pickle
-        platform pprint queue random re secrets select shlex shutil signal
+        platform pprint queue random re resource secrets select shlex shutil signal
         socket sqlite3 ssl stat statistics string struct subprocess sys
         tempfile textwrap threading time timeit traceback types typing
         unicodedata urllib.error urllib.parse urllib.request uuid warnings
@@ -186,7 +186,7 @@ def _wait():
         return warm.generators(), warm.obeyed(recipe), session
 
     def own():
-        """What the template has drawn, and each clone has, is drawn anew.
+        """Draws anew what the template has drawn, for each clone has that.
 
         A clone that cannot do it ends: its numbers would be another's, too.
         """
@@ -202,9 +202,8 @@ def _wait():
         posix.write(control, letter + ascii(text)[1:-1].encode()[:250] + b"\0")
 
     def begin():
-        """What counts from the program's start does not from the template's."""
-        logging = sys.modules["logging"]
-        logging._startTime += sys.modules["time"].time_ns() - loaded_ns
+        """Times of the program count from its own start."""
+        sys.modules["logging"]._startTime = sys.modules["time"].time_ns()
 
     def shadow(path):
         """Return: a file that the program's imports would find instead, or None.
@@ -290,21 +289,23 @@ def _wait():
         import _own_code
         del _own_code
     else:
-        loaded_ns = sys.modules["time"].time_ns()
         native.stay()
-    # What it has not yet written a program's print() would write later.
+    # A module of the program's that has the name of one of these is found in a fresh
+    # interpreter, which has only what Python itself has loaded.
+    native.clocks_stay(["time", "posix"] + ([] if is_fresh else ["resource"]))
+    # A program's print() would write their rest later.
     for stream in sys.stdout, sys.stderr:
         if hasattr(stream.buffer, "raw"):  # it may have no buffer
             native.live_watch(stream.buffer.raw)
     native.live_stay()
     # Top-level names that a plain interpreter would still have to look for.
     loaded = {name.partition(".")[0] for name in sys.modules.keys() - plain}
-    # What is there now.
+    # The modules that are there now.
     started = [(name, module)
                for name, module in sys.modules.items()
                if name not in ("sys", "builtins", "__main__", __name__)]
     native.start(started)
-    # What is there now is not garbage: no collection needs to look at it.
+    # Nothing of this is garbage: no collection needs to look at it.
     # The ring keeps it alive beyond the interpreter's end.
     ring = [started] if is_fresh else [started, loaded, seeds, session]
     ring.append(ring)
@@ -342,6 +343,7 @@ def _wait():
             own()
         begin()
     path = become(texts)
+    native.clocks_begin()
     if is_step(texts):
         start_session()
         return

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clocks.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The thing that a call asks about: its argument has the number, or the name says
+ * it. */
+enum asked { PROCESS, THREAD, CHILDREN, OTHER };
+
+struct question {
+	int number;
+	enum asked asked;
+};
+
+#define QUESTIONS_MAX 3
+#define TIME_QUESTIONS {{CLOCK_PROCESS_CPUTIME_ID, PROCESS}, \
+			{CLOCK_THREAD_CPUTIME_ID, THREAD}}
+
+/* A function of Python's. kept: items of its result that count nothing. */
+static struct clock {
+	const char *module, *name;
+	enum asked asked;
+	int questions; /* 0: it has no argument */
+	struct question question[QUESTIONS_MAX];
+	uint32_t kept;
+	PyObject *plain;
+	PyObject *before[OTHER]; /* what it said when the program began */
+} clocks[] = {
+	{.module = "time", .name = "process_time", .asked = PROCESS},
+	{.module = "time", .name = "process_time_ns", .asked = PROCESS},
+	{.module = "time", .name = "thread_time", .asked = THREAD},
+	{.module = "time", .name = "thread_time_ns", .asked = THREAD},
+	{.module = "time", .name = "clock_gettime", .questions = 2,
+	 .question = TIME_QUESTIONS},
+	{.module = "time", .name = "clock_gettime_ns", .questions = 2,
+	 .question = TIME_QUESTIONS},
+	/* its last one is the time of day */
+	{.module = "posix", .name = "times", .asked = PROCESS, .kept = 1u << 4},
+	/* the most memory, and three that are always 0 */
+	{.module = "resource", .name = "getrusage", .questions = 3,
+	 .question = {{RUSAGE_SELF, PROCESS}, {RUSAGE_THREAD, THREAD},
+		      {RUSAGE_CHILDREN, CHILDREN}},
+	 .kept = 0xfu << 2},
+};
+
+#define CLOCKS (sizeof(clocks) / sizeof(*clocks))
+
+static pid_t process; /* that the program began in */
+
+static enum asked find_asked(const struct clock *c, PyObject *args)
+{
+	PyObject *number = c->questions ? PyTuple_GetItem(args, 0) : NULL;
+	long n = number ? PyLong_AsLong(number) : 0;
+
+	if (!c->questions)
+		return c->asked;
+	if (PyErr_Occurred())
+		PyErr_Clear(); /* Python's own function took it */
+	else
+		for (int i = 0; i < c->questions; i++)
+			if (c->question[i].number == n)
+				return c->question[i].asked;
+	return OTHER;
+}
+
+/* Return: a result like told, each item less that of before. */
+static PyObject *less_items(PyObject *told, PyObject *before, uint32_t kept)
+{
+	Py_ssize_t size = PyTuple_Size(told);
+	PyObject *items = PyTuple_New(size), *r;
+
+	for (Py_ssize_t i = 0; items && i < size; i++) {
+		PyObject *now = PyTuple_GetItem(told, i);
+
+		now = kept >> i & 1
+			      ? Py_NewRef(now)
+			      : PyNumber_Subtract(now, PyTuple_GetItem(before, i));
+		if (!now || PyTuple_SetItem(items, i, now)) {
+			Py_DecRef(items);
+			items = NULL;
+		}
+	}
+	if (!items)
+		return NULL;
+	r = PyObject_CallFunctionObjArgs((PyObject *)Py_TYPE(told), items, NULL);
+	Py_DecRef(items);
+	return r;
+}
+
+static PyObject *ask(const struct clock *c, PyObject *args, PyObject *named)
+{
+	PyObject *told = PyObject_Call(c->plain, args, named), *before, *r;
+	enum asked asked = told ? find_asked(c, args) : OTHER;
+
+	if (asked == OTHER || getpid() != process ||
+	    (asked == THREAD && gettid() != process))
+		return told;
+	before = c->before[asked];
+	if (!before)
+		return told;
+	r = PyTuple_Check(told) ? less_items(told, before, c->kept)
+				: PyNumber_Subtract(told, before);
+	Py_DecRef(told);
+	return r;
+}
+
+#define CLOCK(at)                                                              \
+	static PyObject *ask_##at(PyObject *Py_UNUSED(module), PyObject *args, \
+				  PyObject *named)                             \
+	{                                                                      \
+		return ask(&clocks[at], args, named);                          \
+	}
+CLOCK(0)
+CLOCK(1)
+CLOCK(2)
+CLOCK(3)
+CLOCK(4)
+CLOCK(5)
+CLOCK(6)
+CLOCK(7)
+
+static const PyCFunctionWithKeywords asks[CLOCKS] = {
+	ask_0, ask_1, ask_2, ask_3, ask_4, ask_5, ask_6, ask_7,
+};
+static PyMethodDef methods[CLOCKS];
+
+/* Return: the text that describes a function, and stays, or NULL. */
+static const char *describe(PyObject *function, const char *name)
+{
+	PyObject *doc = PyObject_GetAttrString(function, "__doc__");
+	PyObject *how = PyObject_GetAttrString(function, "__text_signature__");
+	PyObject *text = NULL;
+
+	if (doc && how && PyUnicode_Check(how))
+		text = PyUnicode_FromFormat("%s%U\n--\n\n%V", name, how,
+					    PyUnicode_Check(doc) ? doc : NULL, "");
+	else if (doc && PyUnicode_Check(doc))
+		text = Py_NewRef(doc);
+	Py_DecRef(how);
+	Py_DecRef(doc);
+	PyErr_Clear();
+	return text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+}
+
+/* It looks like Python's own: of the same module, with the same description. */
+static int put(size_t at, PyObject *module)
+{
+	struct clock *c = &clocks[at];
+	PyObject *name = PyModule_GetNameObject(module), *own = NULL;
+	int r = -1;
+
+	c->plain = PyObject_GetAttrString(module, c->name);
+	if (name && c->plain) {
+		methods[at] = (PyMethodDef){
+			c->name, (PyCFunction)(void (*)(void))asks[at],
+			METH_VARARGS | METH_KEYWORDS,
+			describe(c->plain, c->name)};
+		own = PyCFunction_NewEx(&methods[at], module, name);
+	}
+	if (own)
+		r = PyObject_SetAttrString(module, c->name, own);
+	if (!r && !strcmp(c->module, "posix")) {
+		PyObject *os = PyImport_ImportModule("os");
+
+		r = os ? PyObject_SetAttrString(os, c->name, own) : -1;
+		Py_DecRef(os);
+	}
+	Py_DecRef(own);
+	Py_DecRef(name);
+	return r;
+}
+
+PyObject *clocks_stay(PyObject *Py_UNUSED(self), PyObject *modules)
+{
+	for (size_t at = 0; at < CLOCKS; at++) {
+		PyObject *name = PyUnicode_FromString(clocks[at].module), *module;
+		int r = name ? PySequence_Contains(modules, name) : -1;
+
+		module = r > 0 ? PyImport_Import(name) : NULL;
+		if (r > 0)
+			r = module ? put(at, module) : -1;
+		Py_DecRef(module);
+		Py_DecRef(name);
+		if (r < 0)
+			return NULL;
+	}
+	return Py_NewRef(Py_None);
+}
+
+/* Return: 0 or -1: what it says now is what it said before the program. */
+static int note(struct clock *c, const struct question *q)
+{
+	PyObject *args = c->questions ? Py_BuildValue("(i)", q->number)
+				      : PyTuple_New(0);
+	PyObject *told = args ? PyObject_Call(c->plain, args, NULL) : NULL;
+
+	Py_DecRef(args);
+	if (!told)
+		return -1;
+	if (PyTuple_Check(told))
+		PyObject_GC_UnTrack(told); /* no program finds it */
+	Py_DecRef(c->before[q->asked]);
+	c->before[q->asked] = told;
+	return 0;
+}
+
+PyObject *clocks_begin(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
+{
+	for (size_t at = 0; at < CLOCKS; at++) {
+		struct clock *c = &clocks[at];
+		const struct question only = {0, c->asked};
+
+		if (!c->plain)
+			continue;
+		if (!c->questions && note(c, &only))
+			return NULL;
+		for (int i = 0; i < c->questions; i++)
+			if (note(c, &c->question[i]))
+				return NULL;
+	}
+	process = getpid();
+	return Py_NewRef(Py_None);
+}
