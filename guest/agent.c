@@ -63,7 +63,7 @@ void agent_hello(struct agent *a)
 	port_commit(&a->port, WIRE_HELLO, 0, w.used);
 }
 
-/* What a runner that did not come up said last, for the reason line. */
+/* The last words of a runner that did not come up, for the reason line. */
 static int describe_failure(struct runner *r, int e, struct err *err)
 {
 	char said[256];
@@ -192,8 +192,8 @@ static int on_fs(struct agent *a, const struct frame *f, struct err *err)
 }
 
 /*
- * What waits for other languages has no part in this job, and its memory is
- * better used. But to kill it is dear, so a program that ends at once is not
+ * Runners that wait for other languages have no part in this job, and their memory
+ * is better used. But to kill them is dear, so a program that ends at once is not
  * made to wait for that.
  */
 static void abandon_others(struct agent *a)
@@ -214,7 +214,7 @@ static void release_memory(struct agent *a)
 	cgroup_kill_holders();
 }
 
-/* What is good for short programs and ends for others: milliseconds after the
+/* Things that are good for short programs only end so many milliseconds after the
  * start, in this order. */
 static const struct {
 	unsigned ms;

@@ -41,7 +41,7 @@ static const struct {
 	[CGROUP_CPU_STAT] = {"cpu.stat", O_RDONLY, true},
 };
 
-/* Of the holders' group. */
+/* Files of the holders' group. */
 static int holders_kill = -1, holders_time = -1, holders_events = -1;
 static uint64_t holders_marked; /* what they had used at cgroup_mark() */
 
@@ -104,7 +104,8 @@ int cgroup_take_back(struct cgroup *c, pid_t pid)
 	return sys_put(c->fd[CGROUP_PROCS], number_of(pid).text);
 }
 
-/* Of init, or of a lane's agent. A runner's helper is a child of the runner. */
+/* Is it a child of init, or of a lane's agent? A runner's helper is a child of the
+ * runner. */
 static bool is_own_child(pid_t pid)
 {
 	char path[40], text[256];
@@ -350,7 +351,7 @@ bool cgroup_holders_ran(void)
 	return read_holders_time() != holders_marked;
 }
 
-/* What was used between two readings, of which either may be unknown. */
+/* The use between two readings, of which either may be unknown. */
 static uint64_t used_since(uint64_t then, uint64_t now)
 {
 	if (then == WIRE_UNKNOWN || now == WIRE_UNKNOWN || now < then)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens between fork() and the wait for the message. */
+/* The child's way from fork() to the wait for the message. */
 #ifndef GUEST_CHILD_H
 #define GUEST_CHILD_H
 

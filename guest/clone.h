@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a machine must not share with the others made from its template: the
- * time, the kernel's random numbers, its name.
+ * A machine must not share these with the others made from its template: the time,
+ * the kernel's random numbers, its name.
  *
  * The template's clock stands at a fixed day long ago. So every generator
  * that reseeds itself by age (OpenSSL's inside an interpreter that was

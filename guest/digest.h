@@ -20,7 +20,7 @@ void digest_begin(struct digest *d);
 /* However the bytes are divided. */
 void digest_add(struct digest *d, const void *data, size_t length);
 uint64_t digest_end(struct digest *d);
-/* Of the rest of the file fd. Return: 0 or negative errno. */
+/* The digest of the rest of the file fd. Return: 0 or negative errno. */
 int digest_file(int fd, uint64_t *ret);
 
 #endif

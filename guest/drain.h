@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a job's processes still write when the job is over: it is read, and goes
+ * A job's processes may still write when the job is over: that is read, and goes
  * nowhere. A server that a program has left running says a line for each request,
  * and would fail at that if the pipe had no reader or were full.
  */

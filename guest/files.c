@@ -53,7 +53,7 @@ static int remember(struct files *f, const struct stat *st,
 	return 0;
 }
 
-/* Of the file that has come. */
+/* Sets the time of the file that has come. */
 static int set_mtime(const struct files *f)
 {
 	struct timespec times[2] = {

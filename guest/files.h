@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The job's inputs: FILE frames become files of the user in its home. What
- * was written is remembered by inode, so that afterwards the program's own
- * work can be told from it. The clock stands a second early meanwhile
+ * The job's inputs: FILE frames become files of the user in its home. They
+ * are remembered by inode, so that afterwards the program's own work can be told
+ * from them. The clock stands a second early meanwhile
  * (clone_set_early_clock): no change by the program can carry the same ctime.
  * A change through a mapping may leave the times as they were; of an input that
  * was open for writing the contents are compared, by their digest.

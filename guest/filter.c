@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The filter of system calls, a list of what is denied: programs are anything
- * that runs on Linux, and what they need cannot be listed. What is denied is
- * what no program needs that has no privilege and can get none, and has been a
+ * that runs on Linux, and what they need cannot be listed. A denied call is one
+ * that no program needs which has no privilege and can get none, and has been a
  * way into the kernel again and again. The kernel itself refuses most of it to
  * this user; with the filter the code behind is not even reached.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program may not ask of the kernel. */
+/* The calls that a program may not ask of the kernel. */
 #ifndef GUEST_FILTER_H
 #define GUEST_FILTER_H
 

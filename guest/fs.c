@@ -18,7 +18,7 @@
 
 #define NS_PER_S 1000000000u
 
-/* What an operation reads and writes. */
+/* An operation reads and writes these. */
 struct call {
 	const struct fs_trees *trees;
 	int top;         /* of the tree that is asked for */
@@ -117,7 +117,7 @@ static int op_stat(struct call *c)
 	return fd < 0 ? fd : put_stat(c, fd);
 }
 
-/* What the root does not show: no files of anybody's. */
+/* The root does not show these: no files of anybody's. */
 static bool is_hidden(const struct call *c, const char *path)
 {
 	static const char *const hidden[] = {"proc", "sys", "dev"};
@@ -469,7 +469,7 @@ int fs_answer(const struct fs_trees *trees, struct port *port, const struct fram
 {
 	uint8_t *room = port_room(port);
 	struct wire_writer head = {room, 8, 0};
-	/* Of what is behind id and errno. */
+	/* It writes behind id and errno. */
 	struct wire_writer out = {room + 8, WIRE_PAYLOAD_MAX - 8, 0};
 	struct wire_fs fs;
 	struct call call = {.trees = trees, .fs = &fs, .out = &out};

@@ -20,15 +20,15 @@
 #define ROUND_MS 60000
 #define REST_MS 12 /* three ticks */
 
-/* What a machine's first round runs: the least that still prints. */
+/* A machine's first round runs this: the least that still prints. */
 struct nothing {
 	const char *file, *text;
 	const char *const argv[3];
 };
 
 /*
- * What the later ones run: what most programs do, which is long for who does it
- * first. For bash it gained nothing (its programs are processes, which are slow
+ * The later rounds run this: most programs do it, and it is long for the first who
+ * does. For bash it gained nothing (its programs are processes, which are slow
  * under emulation however warm it is); for Node it is in nothing.js.
  */
 static const char *const usual[WIRE_RUN_MAX] = {

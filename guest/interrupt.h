@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ctrl-C for a step of a shell. What a shell forks just then has the signal as the
- * shell it still is, which keeps it for later and waits for what the child becomes.
+ * Ctrl-C for a step of a shell. A child that is forked just then has the signal as
+ * the shell it still is, which keeps it for later and waits for the child's program.
  * So children that were forked about that time get it once more.
  */
 #ifndef GUEST_INTERRUPT_H

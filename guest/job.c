@@ -275,7 +275,7 @@ static uint64_t linger_end(const struct job *job)
 	return job->ended + job->spec.linger_ms * 1000000ull;
 }
 
-/* Of two times to wait, -1 being never. */
+/* Return: the sooner of two times to wait, -1 being never. */
 static int sooner(int a, int b)
 {
 	return a < 0 || (b >= 0 && b < a) ? b : a;
@@ -297,7 +297,7 @@ int job_look_due(const struct job *job)
 	return is_let_go(job) ? MIN(ms, LINGER_LOOK_MS) : ms;
 }
 
-/* What is left lives on, and what is in the job's pipes now is all. */
+/* Processes that are left live on, and the job's pipes are read as they are now. */
 static void leave_all(struct job *job)
 {
 	job->phase = JOB_ENDING;
@@ -306,7 +306,7 @@ static void leave_all(struct job *job)
 			stream_last(&job->stream[i]);
 }
 
-/* Whatever is left is killed, but of a lane. */
+/* Kills all that is left, but of a lane. */
 static void end_all(struct job *job)
 {
 	if (job->lane) {

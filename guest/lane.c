@@ -196,7 +196,7 @@ static int copy_strings(struct wire_strings *to, uint32_t count,
 	return 0;
 }
 
-/* What the waiting shell would be, as a program. */
+/* Makes spec a program that is like the waiting shell. */
 static int begin_shell(struct wire_job *spec)
 {
 	static const char *const argv[] = {"/bin/bash", HOME "/" PROGRAM ".sh"};

@@ -25,7 +25,7 @@ int lane_open(struct job *job, unsigned lane, unsigned serial,
 /* Removes the directory. */
 void lane_remove(const struct job *job);
 
-/* Who runs spec on a lane, if one of that kind waits or not. */
+/* Return: the runner of spec on a lane, if one of that kind waits or not. */
 enum wire_runner lane_kind(const struct wire_job *spec, const bool *waits);
 /*
  * At JOB: makes of spec what the lane runs, and has its runner there, which may

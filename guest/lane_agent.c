@@ -24,9 +24,8 @@ static struct runner *lane_runner(struct agent *a)
 }
 
 /*
- * The runner that waited goes to the lane's group. What it has in memory stays
- * charged to the one where it was made, so it is the job's as little as in a
- * machine of its own.
+ * The runner that waited goes to the lane's group. Its memory stays charged to the
+ * group where it was made, so it is the job's as little as in a machine of its own.
  */
 static int take_runner(struct lane_end *end, struct runner *r, struct err *err)
 {
@@ -116,7 +115,7 @@ void lane_close(struct agent *a, uint8_t how)
 	a->end->killing = how == WIRE_CLOSE_KILL;
 }
 
-/* What the lane has left running goes on, and is reaped here. */
+/* Processes that the lane has left running go on, and are reaped here. */
 _Noreturn static void keep(struct agent *a, struct runner *r)
 {
 	struct pollfd p[DRAIN_MAX + 2];

@@ -31,7 +31,7 @@ struct mount_row {
 
 /*
  * Inputs may fill much of the machine's memory; /tmp and /dev/shm are half of what a
- * job has, but 480 MiB at least. What a program writes counts against its own memory
+ * job has, but 480 MiB at least. A program's files there count against its own memory
  * limit besides. /dev/shm comes with mounts_reduce_dev.
  */
 static const struct mount_row system_mounts[] = {
@@ -248,7 +248,7 @@ int mounts_system(struct err *err)
 		if (r)
 			return r;
 	}
-	/* What limits a program is not for the program to read or change. */
+	/* A program may neither read nor change its own limits. */
 	if (chmod("/sys/fs/cgroup", 0700))
 		return err_sys(err, -errno, "cannot close the cgroup tree");
 	return 0;
@@ -383,7 +383,7 @@ int mounts_settings(struct err *err)
 }
 
 /*
- * What the kernel tells of itself to whoever asks, and what it may be told.
+ * The kernel tells these of itself to whoever asks, and takes orders in some.
  * The user could read some and write none; covered it is closed to uid 0 as
  * well, should a program come that far without a capability.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the machine's file tree looks like, and the kernel's settings. */
+/* The machine's file tree, and the kernel's settings. */
 #ifndef GUEST_MOUNTS_H
 #define GUEST_MOUNTS_H
 

@@ -42,7 +42,7 @@ static struct place place_of(const struct job *job, const char *name)
 	return p;
 }
 
-/* Who becomes the session, and what the EXEC runner starts for one. A shell's
+/* The runner that becomes the session, and what EXEC's starts for one. A shell's
  * session is a script, which a waiting shell cannot become. */
 static const struct {
 	enum wire_runner kind;

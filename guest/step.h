@@ -40,7 +40,7 @@ struct step {
 	int input;     /* owned; the fifo `in`, until S */
 };
 
-/* Who is to be the session that spec begins. */
+/* Return: the runner that is to be the session which spec begins. */
 enum wire_runner step_kind(const struct wire_job *spec);
 /* Return: the session's runner, which may have ended, or who is to be it. */
 struct runner *step_runner(struct runner *runners, const struct wire_job *spec);
@@ -50,7 +50,7 @@ int step_begin(struct job *job, struct err *err);
 int step_launch(struct job *job, struct err *err);
 /* The interpreter says no more: what its fifos hold now is the rest. */
 void step_over(struct job *job);
-/* What the interpreter has said. */
+/* Takes what the interpreter has said. */
 void step_hear(struct job *job, struct port *port);
 /* At its end: nothing is left of it. */
 void step_end(struct job *job);

@@ -21,7 +21,7 @@ struct stream {
 /* Moves what is in the pipe to the port, as long as that has room. Return: 0,
  * or 1 at the pipe's end. */
 int stream_pump(struct stream *s, struct port *port);
-/* What is in the pipe now is all: who has it open may go on writing. */
+/* The stream ends with what the pipe has now: who has it open may go on writing. */
 void stream_last(struct stream *s);
 
 struct input_stream {

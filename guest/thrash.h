@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that has no memory left and does not end of it. What it wrote to
- * memory (/tmp, /dev/shm, its own) stays, but the pages of its own code, which
+ * A program that has no memory left and does not end of it. Its data in memory
+ * (/tmp, /dev/shm, its own) stays, but the pages of its own code, which
  * are a file's, can be taken away and read again. So the kernel always finds
  * one more page, for ever, and kills nobody, while the program does not get
  * beyond its next instruction.

@@ -52,7 +52,7 @@
  *   H CLOSE  G CLOSED  the host wants no more of a lane. CLOSED is the last
  *                      frame of it, then the lane may be opened again
  *
- * What a lane's program leaves running lives on until the machine ends, or
+ * Processes that a lane's program leaves live on until the machine ends, or
  * until CLOSE with WIRE_CLOSE_KILL. An EXIT of a lane counts its own processes.
  *
  * HELLO, READY: payload struct-free, fields in order:
@@ -152,7 +152,7 @@ enum wire_type {
 	WIRE_TYPE_MAX
 };
 
-/* Who runs the program. EXEC forks and execs argv, whatever it names. */
+/* The program's runner. EXEC forks and execs argv, whatever it names. */
 enum wire_runner {
 	WIRE_RUN_PYTHON,     /* argv[0] is the program's path, then its args */
 	WIRE_RUN_NODE,       /* the same */
@@ -163,7 +163,7 @@ enum wire_runner {
 	WIRE_RUN_MAX
 };
 
-/* What init sees stand around every runner, before any program has run. */
+/* The walls that init sees around every runner, before any program has run. */
 enum wire_wall {
 	WIRE_WALL_USER,    /* uid and gid 1000 in every place, no other group */
 	WIRE_WALL_CAPS,    /* no capability in any set, no_new_privs */
@@ -177,7 +177,7 @@ enum wire_wall {
 #define WIRE_WALLS_ALL ((1u << WIRE_WALL_MAX) - 1)
 
 #define WIRE_HOME "/home/user" /* the program's directory */
-/* What every program finds unless its config says otherwise. */
+/* The environment of every program, unless its config says otherwise. */
 #define WIRE_BASE_ENV                                                          \
 	"HOME=" WIRE_HOME,                                                     \
 		"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",           \

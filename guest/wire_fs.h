@@ -26,8 +26,8 @@
  *                               ASCII. In a shared machine only
  *
  * A stat is u32 kind (enum wire_file_kind), u32 mode (0777), u64 size, u64
- * mtime in ns. An entry is u32 kind, str name. Whatever is neither a file nor a
- * directory is not there. path is "" for the tree's top. READ and WRITE do not
+ * mtime in ns. An entry is u32 kind, str name. A thing that is neither a file nor
+ * a directory is not there. path is "" for the tree's top. READ and WRITE do not
  * heed the file's mode: the host has, when it was opened.
  *
  * tree is the tree of path: the home, or (in a shared machine) the root as the
@@ -102,7 +102,7 @@ int wire_fs_get(const void *payload, size_t length, struct wire_fs *ret);
 void wire_fs_done(struct wire_fs *fs);
 
 void wire_fs_stat_put(struct wire_writer *w, const struct wire_fs_stat *st);
-/* Of a whole reply's data. Return: 0 or -EPROTO. */
+/* data: a whole reply's. Return: 0 or -EPROTO. */
 int wire_fs_stat_get(const void *data, size_t length,
 		     struct wire_fs_stat *ret);
 

@@ -13,7 +13,7 @@
 
 #define NO_WATCH (-1)
 
-/* What tmpfs calls a file: its inode's generation and number. */
+/* The name of a file in tmpfs: its inode's generation and number. */
 struct name {
 	uint32_t generation, low, high;
 };

@@ -35,7 +35,7 @@ void inodes_done(struct inodes *s);
 void written_watch(struct written *w, int dir);
 /* Hears of all closes until now. */
 void written_hear(struct written *w);
-/* Of what was heard: was one of inode's? If that cannot be said, lost is true. */
+/* Was one of the closes that were heard inode's? If nobody can say, lost is true. */
 bool written_was_closed(struct written *w, ino_t inode);
 /* Has anybody fd's file open for writing at this moment? */
 bool written_is_open(int fd);

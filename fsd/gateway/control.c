@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sandbox of E2B is one of the mount. What only the clients know of it (the id, the
- * token, their metadata) is in its "meta", so that a gateway which starts anew finds
- * it there.
+ * A sandbox of E2B is one of the mount. Its "meta" has the things that only clients
+ * know (the id, the token, their metadata), so that a gateway which starts anew finds
+ * them there.
  */
 #include "control.h"
 
@@ -266,7 +266,7 @@ static bool has_room(struct request *r)
 	return false;
 }
 
-/* What would be promised and not kept. */
+/* Refuses members that the gateway could only promise. */
 static bool refuse_members(struct request *r, const json_t *body)
 {
 	const json_t *volumes = json_object_get(body, "volumeMounts");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an error of the mount is called on each surface. */
+/* The names of the mount's errors on each surface. */
 #ifndef GATEWAY_ERRORS_H
 #define GATEWAY_ERRORS_H
 
@@ -14,7 +14,7 @@ struct surface {
 	bool again;          /* Retry-After: 1 */
 };
 
-/* Of a negative errno. Unknown ones are as EIO. */
+/* code: a negative errno. Unknown ones are as EIO. */
 const struct surface *surface_of(int code);
 /* HTTP's status of a Connect code. */
 unsigned connect_status(const char *code);

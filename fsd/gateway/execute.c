@@ -116,7 +116,7 @@ static void send_count(struct execution *x)
 	send(x, &line);
 }
 
-/* What is held of stderr, as a line: len bytes of it. */
+/* Puts len bytes of the stderr that is held, as a line. */
 static void put_held(struct execution *x, size_t len, struct buf *out)
 {
 	auto_json json_t *event =

@@ -13,7 +13,7 @@
 #define ENTRIES_MAX 100000u
 #define DEPTH_MAX 64u
 
-/* What a directory's own size is in the machine. */
+/* A directory's own size in the machine. */
 #define DIR_SIZE 4096
 
 static bool is_users(const struct envd_path *p)

@@ -198,7 +198,7 @@ static const struct watch_ops watch_ops = { on_line, on_end, on_watch_gone };
 
 /* --- its start ------------------------------------------------------------------------ */
 
-/* What is too long for config.json goes as a file. */
+/* A text that is too long for config.json goes as a file. */
 static int put_code(struct gateway *g, const char *name, json_t *config,
 		    struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all parts of the gateway share. It is made once, by main.c. */
+/* The things that all parts of the gateway share. main.c makes them once. */
 #ifndef GATEWAY_H
 #define GATEWAY_H
 

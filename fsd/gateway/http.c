@@ -259,7 +259,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection,
 
 /* --- requests ------------------------------------------------------------------- */
 
-/* Its first line is there. What is returned comes back as *state. */
+/* Its first line is there. The library gives the result back as *state. */
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connection)
 {
 	struct listener *l = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the gateway tells of itself. */
+/* The gateway's words about itself. */
 #ifndef GATEWAY_INFO_H
 #define GATEWAY_INFO_H
 

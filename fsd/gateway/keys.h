@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of --api-key-file. What is kept of one is its SHA-256 and its label. */
+/* The keys of --api-key-file. The gateway keeps a key's SHA-256 and its label. */
 #ifndef GATEWAY_KEYS_H
 #define GATEWAY_KEYS_H
 
@@ -13,7 +13,7 @@
 #define KEY_LABEL 64u
 #define KEY_OWNER 17u /* 16 digits of the sum, and a NUL */
 
-/* Who asks. Sandboxes belong to an owner. */
+/* A client that asks. Sandboxes belong to an owner. */
 struct caller {
 	char owner[KEY_OWNER]; /* "": there are no keys */
 	char label[KEY_LABEL];

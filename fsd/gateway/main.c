@@ -76,7 +76,7 @@ static int listen_debug(struct gateway *g, struct err *err)
 	return r;
 }
 
-/* What a Host header may name besides loopback. */
+/* The names that a Host header may have besides loopback. */
 static void know_host(struct gateway *g, const char *address)
 {
 	struct hosts *h = &g->options.hosts;

@@ -19,7 +19,7 @@
 #define MCP_BAD_HEADERS (-32020)
 #define MCP_BAD_VERSION (-32022)
 
-/* What the headers of HTTP say; NULL: the header was not sent. */
+/* The values of HTTP's headers; NULL: the header was not sent. */
 struct mcp_head {
 	const char *version, *method, *name;
 };

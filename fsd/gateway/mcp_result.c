@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a model gets of a job: parts of text and images to read, and an object with the
- * same for programs. What a program wrote is data in JSON and nothing else.
+ * The answer that a model gets of a job: parts of text and images to read, and an
+ * object with the same for programs. A program's output is data in JSON and nothing
+ * else.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_code and run_command: a job, followed to its end. What it writes is told as
+ * run_code and run_command: a job, followed to its end. Its output is told as
  * progress to a client that wants it. A job without a sandbox is held, so it goes with
  * the gateway.
  */
@@ -239,7 +239,7 @@ static int put_files(struct mcp *m, const char *sandbox, const json_t *files,
 	return 0;
 }
 
-/* What all jobs here have; of one without a sandbox also its size. */
+/* The keys that all jobs here have; without a sandbox also the size. */
 static json_t *new_config(struct mcp *m, const json_t *arguments,
 			  const char *sandbox)
 {

@@ -144,7 +144,7 @@ static json_t *input_schema(const struct tool *t)
 			 "additionalProperties", 0);
 }
 
-/* Of what mcp_result() gives. */
+/* The schema of mcp_result()'s object. */
 static json_t *output_schema(void)
 {
 	static const char text[] =

@@ -279,7 +279,7 @@ int mount_ctl(const struct mount *m, const char *name, const char *verb,
 		       : 0;
 }
 
-/* What stands in the way of rmdir(2): files that somebody wrote into the job. */
+/* Removes files that somebody wrote into the job: rmdir(2) fails for them. */
 static int clear_dir(int at, const char *name, unsigned depth)
 {
 	int fd = openat(at, name,

@@ -40,7 +40,7 @@ int mount_mkdir_mode(const struct mount *m, const char *path, unsigned mode,
 /* Makes or empties a file, and opens it to write. Return: a descriptor. */
 int mount_create(const struct mount *m, const char *path, unsigned mode,
 		 struct err *err);
-/* Of a path; no link is followed. */
+/* stat(2) of a path; no link is followed. */
 int mount_stat(const struct mount *m, const char *path, struct stat *ret,
 	       struct err *err);
 int mount_rename(const struct mount *m, const char *from, const char *to,

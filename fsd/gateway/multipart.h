@@ -11,7 +11,7 @@
 #define MULTIPART_HEAD_MAX 8192u /* bytes of one part's headers */
 
 struct multipart_ops {
-	/* What they return below 0 ends the parsing. name, filename: "" if absent. */
+	/* A result below 0 ends the parsing. name, filename: "" if absent. */
 	int (*begin)(void *arg, const char *name, const char *filename);
 	int (*data)(void *arg, const char *data, size_t len);
 	int (*end)(void *arg);

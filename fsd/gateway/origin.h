@@ -28,7 +28,7 @@ bool origin_is_ours(const struct hosts *h, const char *origin);
 /* One of --allow-origin: it gets CORS headers. */
 bool origin_is_allowed(const struct hosts *h, const char *origin);
 
-/* The first label of a host under the domain, "49999-ID": its port and id. Of a
+/* The first label of a host under the domain, "49999-ID": its port and id. With
  * domain NULL any host of that form counts. Return: false: it has no such label. */
 bool host_label(const struct hosts *h, const char *host, unsigned *port,
 		char *id, size_t size);

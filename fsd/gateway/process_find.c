@@ -37,8 +37,8 @@ static void take_event(struct command *c, const char *line, size_t len)
 	c->ended |= !strcmp(name, "end");
 }
 
-/* What there is of them now, or up to where it began to run. The output in between is
- * not parsed. */
+/* Reads all events that are there, or those up to the program's begin. It does not
+ * parse the output in between. */
 static int read_events(struct command *c, bool all)
 {
 	auto_buf struct buf text = { .cap = 2u << 20 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a run's answer says. RAGFlow parses the output of a run that failed as its
+ * The answer to a run. RAGFlow parses the output of a run that failed as its
  * result, so a failure's stdout is empty. Pure: no thread, no state.
  */
 #include "ragflow.h"
@@ -223,7 +223,7 @@ static json_t *body(const struct verdict *v, json_t *out, json_t *err,
 		text_or_null(v->runtime), "artifacts", "result");
 }
 
-/* What the program wrote, else what it died of. */
+/* The program's output, else the cause of its end. */
 static json_t *stderr_of(const struct run_end *end, const struct verdict *v)
 {
 	const json_t *error = json_object_get(end->result, "error");

@@ -7,7 +7,7 @@
 
 #define RUN_ARTIFACTS "artifacts" /* the directory of what goes back as files */
 
-/* What a run's answer is made of; all borrowed. */
+/* The parts of a run's answer; all borrowed. */
 struct run_end {
 	const json_t *result;  /* result.json; NULL: the appliance lost the job */
 	const char *out, *err; /* the streams, as far as they are wanted */

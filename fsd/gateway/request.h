@@ -19,7 +19,7 @@ struct route;
 struct sandbox;
 struct request;
 
-/* What may happen while a reply is under way; all on the loop, each may be NULL. */
+/* Events while a reply is under way; all on the loop, each may be NULL. */
 struct stream_ops {
 	/* The handler has returned: the reply's head is being sent. */
 	void (*begun)(struct request *r);
@@ -104,7 +104,8 @@ void reply_connect(struct request *r, const char *code, const char *fmt, ...)
 void reply_stream_error(struct request *r, const char *code, const char *text);
 /* The error that is the reply becomes one of those. */
 void reply_as_end(struct request *r);
-/* Of the mount: by errors.h. On a worker it adds .fsd/health if that tells why. */
+/* The mount's failure, by errors.h. On a worker it adds .fsd/health if that tells
+ * why. */
 void reply_failure(struct request *r, int code, const char *sentence);
 /* Copies both. */
 void reply_header(struct request *r, const char *name, const char *value);

@@ -18,7 +18,7 @@
 
 #define STREAM_BYTES (4u << 20) /* stdout_limit, stderr_limit */
 
-/* What makes the function known to a loader of modules. */
+/* A line that makes the function known to a loader of modules. */
 #define JS_EXPORTS "\n\nmodule.exports = { main };\n"
 
 static const struct {

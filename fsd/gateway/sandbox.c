@@ -126,7 +126,7 @@ static bool take_port(struct request *r, unsigned long port, unsigned *services)
 	return true;
 }
 
-/* Of paths that two services have. */
+/* Do two services have this path? */
 static bool is_shared_path(const struct request *r)
 {
 	return r->target.parts == 1 &&

@@ -46,10 +46,10 @@ const char *sandbox_path(const char *name, const char *rest, char room[128]);
 /* From the head alone: sets sandbox_id, and takes services away that are not meant.
  * Return: false: it has replied. */
 bool sandbox_locate(struct request *r, unsigned *services);
-/* Guards of routes: find r->sandbox. Of /execute and /contexts: a token that is sent
+/* Guards of routes: find r->sandbox. For /execute and /contexts: a token that is sent
  * must be right; */
 bool sandbox_guard(struct request *r);
-/* of all others: the token must be sent, */
+/* for all others: the token must be sent, */
 bool sandbox_token_guard(struct request *r);
 /* or the signature of a file's path. */
 bool sandbox_files_guard(struct request *r);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Splits a request's target before it decodes, so that "%2F" is a character of a name
- * and no separator. What would be decoded to a NUL is refused: everything behind here
- * is a C string.
+ * and no separator. It refuses a "%00": everything behind here is a C string.
  */
 #include "target.h"
 
@@ -47,7 +46,7 @@ int target_decode(char *text, int is_query)
 	return 0;
 }
 
-/* Of "a=b&c". */
+/* Splits "a=b&c". */
 static int split_query(struct target *t, char *text)
 {
 	while (text && *text) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a viewer does with one sandbox or job: looks at its output, ends it, kills it.
- * What another owns is not there for it.
+ * A viewer's acts on one sandbox or job: it looks at its output, ends it, kills it.
+ * Things that another owns are not there for it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the dashboard share: a look at the mount, and runs that ended. */
+/* The parts of the dashboard share this: a look at the mount, and runs that ended. */
 #ifndef GATEWAY_UI_INT_H
 #define GATEWAY_UI_INT_H
 
@@ -62,11 +62,11 @@ bool ui_job_read(struct gateway *g, const char *name, struct ui_job *ret);
 bool ui_job_is_over(const struct ui_job *job);
 /* May it be the name of a job, or of a sandbox? */
 bool ui_is_name(const char *name);
-/* Of a sandbox: its config.json, or NULL: it has gone. */
+/* A sandbox's config.json, or NULL: it has gone. */
 json_t *ui_sandbox_config(struct gateway *g, const char *name);
 /* Its owner, "": it has none. */
 const char *ui_config_owner(const json_t *config);
-/* Of a job: its sandbox's, or the one that its name has. "": none. */
+/* A job's owner: its sandbox's, or the one that its name has. "": none. */
 void ui_job_owner(struct gateway *g, const struct ui_job *job,
 		  char ret[KEY_OWNER]);
 /* ".fsd/sandboxes/NAME/FILE" */
@@ -82,7 +82,7 @@ struct ui_look {
 	size_t runs;
 };
 
-/* jobs: of the look before. What cannot be read is told in its place. */
+/* jobs: of the look before. A thing that cannot be read is told in its place. */
 void ui_look_at(struct gateway *g, struct ui_jobs *jobs, struct ui_look *ret);
 void ui_look_done(struct ui_look *look);
 /* A copy with what one owner may see. Pure. */

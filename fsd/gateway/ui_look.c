@@ -152,7 +152,7 @@ static int64_t started(struct gateway *g, const char *name, const json_t *config
 	return st.st_mtim.tv_sec * INT64_C(1000);
 }
 
-/* What its client calls it: MCP's have a name, others a template. */
+/* Its client's name for it: MCP's have a name, others a template. */
 static const char *called(const json_t *config)
 {
 	const json_t *meta = json_object_get(config, "meta");

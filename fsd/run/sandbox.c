@@ -108,7 +108,7 @@ static void wake(struct sandbox *s, int result)
 	}
 }
 
-/* What was opened in it is stale. */
+/* Files that were opened in it are stale. */
 static void drop_machine(struct sandbox *s)
 {
 	if (s->lease)

@@ -75,7 +75,7 @@ void sandbox_set_times(struct sandbox *s);
 
 /* sandbox_seats.c: its machine is there. */
 void seats_go(struct sandbox *s);
-/* What has no machine any more fails. */
+/* Runs that have no machine any more fail. */
 void seats_fail(struct sandbox *s, enum vm_failure why, const char *sentence);
 void seats_free(struct sandbox *s);
 void seats_cancel(struct sandbox *s, const char *why);

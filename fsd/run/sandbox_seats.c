@@ -2,7 +2,7 @@
 /*
  * The runs of a sandbox. A session of it is a seat in which they are one behind
  * the other, for as long as the sandbox lives; a program has a seat for itself
- * and its run. What sits there has a lane of the machine.
+ * and its run. Each seat that is taken has a lane of the machine.
  */
 #include "sandbox_int.h"
 

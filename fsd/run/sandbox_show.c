@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of a sandbox say and take: its config, its time, its state, its
- * processes, and files that are on their way to be its config.
+ * The content of a sandbox's files: its config, its time, its state, its processes,
+ * and files that are on their way to be its config.
  */
 #include "sandbox_int.h"
 
@@ -83,7 +83,7 @@ int sandbox_configure(struct sandbox *s, const char *text, size_t len,
 		sandbox_config_done(&config);
 		return err_sys(err, -ENOMEM, "config.json");
 	}
-	/* What was written to until holds as long as life is the same. */
+	/* The time that was written to until holds as long as life is the same. */
 	if (config.life_ms != s->config.life_ms)
 		sandbox_end_at(s, config.life_ms ? s->made_ns + config.life_ms *
 								NS_PER_MS

@@ -46,7 +46,7 @@ int sandbox_show_until(const struct sandbox *s, struct buf *out);
 int sandbox_show_config(const struct sandbox *s, struct buf *out);
 /* A number that is another one when state says another word. */
 unsigned sandbox_state_no(const struct sandbox *s);
-/* What the machine's processes are now; a fiber waits for the answer. */
+/* The machine's processes as they are now; a fiber waits for the answer. */
 int sandbox_show_processes(struct sandbox *s, struct buf *out);
 
 /* Takes a config. Return: 0; -EINVAL, -EFBIG, -ENODATA (it ends too early), -EBUSY
@@ -96,7 +96,7 @@ int seat_field(const struct seat *t, unsigned field, struct buf *out);
 /* Its steps are cancelled, its interpreter ends. */
 void seat_end(struct seat *t);
 
-/* Who waits for its machine; embedded, zeroed. */
+/* One that waits for its machine; embedded, zeroed. */
 struct sandbox_waiter {
 	struct list node;
 	struct fiber *fiber;
@@ -138,7 +138,7 @@ void sandbox_leave(struct run *run);
 bool sandbox_put_off(struct run *run, const char *sentence);
 /* As sessions_retry(). */
 bool sandbox_retry(struct run *run);
-/* Of a run with a seat. */
+/* run: it has a seat. */
 const struct sandbox_config *sandbox_config_of(const struct run *run);
 struct environment *sandbox_environment_of(const struct run *run);
 

@@ -48,7 +48,7 @@ SLIM = ("usr/share/doc", "usr/share/doc-base", "usr/share/man", "usr/share/info"
         "etc/init.d", "etc/cron.daily", "etc/logrotate.d", "etc/systemd",
         # The image has its own, which say what the environment has.
         "usr/local/bin/pip", "usr/local/bin/pip3", "usr/local/bin/npm")
-# What only compilers need, unless the recipe is for one.
+# Only compilers need these, unless the recipe is for one.
 DEVELOPMENT = ("usr/include", "usr/share/pkgconfig", LIBRARIES + "/pkgconfig")
 STATIC = (LIBRARIES + "/*.a", LIBRARIES + "/*.la", "usr/lib/*.a", "usr/lib/*.la")
 
@@ -165,7 +165,7 @@ def unpack_npm(package):
 
 
 def npm_commands(package, place):
-    """What npm has in node_modules/.bin, of the packages at the top."""
+    """The commands in npm's node_modules/.bin, of the packages at the top."""
     if package["at"].count("node_modules/") != 1:
         return
     try:
@@ -341,7 +341,7 @@ def compile_all(plan):
 
 def compile_some(name):
     """As compileall does it, unchecked: Python never looks at the source again.
-    What is no Python 3 stays source."""
+    A file that is no Python 3 stays source."""
     import gc
     import importlib.util
     from importlib import _bootstrap_external as writer

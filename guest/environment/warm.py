@@ -149,7 +149,7 @@ def try_all(warm, env):
 # --- the second pass ----------------------------------------------------------------
 
 def copy_layer(tree):
-    """What the first pass has, out of the root. The base wins there, so a name
+    """Copies the first pass's files out of the root. The base wins there: a name
     that both have is copied from the base: nobody will see it either way."""
     with open("layer.files", "rb") as f:
         text = f.read()

@@ -145,8 +145,8 @@ lists() {
 	fi
 }
 
-# What the package lists say, without asking apt (which takes seconds): if they
-# are the same files as before, so is what they resolve to.
+# A key of the package lists, without asking apt (which takes seconds): if they
+# are the same files as before, they resolve to the same versions.
 lists_key() {
 	{
 		hash_of "$here/packages" "$here/build.sh" "$cache/sources.list"
@@ -279,7 +279,7 @@ make_kernel() {
 	mv "$work/kernel" "$parts"
 }
 
-# What changes with every edit goes into the kept tree afresh each time, so an
+# Files that change with every edit go into the kept tree afresh each time, so an
 # interrupted build leaves nothing that the next one does not replace.
 place() {
 	local own=$tree/usr/lib/fsd file
@@ -291,7 +291,7 @@ place() {
 	install -d -m 0755 "$tree/usr/local/bin"
 	install -m 0755 "$here"/programs/* "$tree/usr/local/bin/"
 	ln -s pip "$tree/usr/local/bin/pip3"
-	# What init tells the host: an image cannot hold its own hash, so this
+	# Init tells the host this: an image cannot hold its own hash, so it
 	# is the hash of all that goes into it.
 	content=$(printf '%s\n' "$tree_key" "$kernel_key" "$(hash_of "$init")" \
 		"$(hash_of "$here/programs" ${runners:+"$runners"})" | sha256sum | cut -c1-64)

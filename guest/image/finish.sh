@@ -77,7 +77,7 @@ mount_points() {
 }
 
 commands() {
-	# What many a #! line says; Debian has it in a package of its own.
+	# Many a #! line says this; Debian has it in a package of its own.
 	ln -sfn python3 "$tree/usr/bin/python"
 }
 

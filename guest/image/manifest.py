@@ -43,8 +43,8 @@ def image_id(parts):
     return digest.hexdigest()
 
 
-# What an environment is made for: a package of the image, how many numbers of its
-# version count, and what the word begins with.
+# An environment is made for these: a package of the image, how many numbers of its
+# version count, and the beginning of the word.
 ABI = (("base-files", 1, "debian"), ("python3", 2, "python"),
        ("nodejs", 1, "node"))
 

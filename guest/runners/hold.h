@@ -9,7 +9,7 @@
  * As long as there is a second owner the kernel only counts one down.
  *
  * init is its parent (CLONE_PARENT) and knows it by the control group.
- * What the program could make of it is what it could make of any child.
+ * The program could make no more of it than of any child.
  */
 #ifndef RUNNERS_HOLD_H
 #define RUNNERS_HOLD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a waiting interpreter can do once so that each clone need not do it in
+ * A waiting interpreter can do this once, so that each clone need not do it in
  * its job: have the pages of programs and libraries there. A fault is dear
  * under emulation, and those of a heated child are not its parent's.
  */

@@ -4,7 +4,7 @@
  * from JOB on (guest/wire.h). A lane's host end is a channel as any other, on
  * one end of a socketpair; frames move between the other end and the machine's
  * socket, and their headers say which lane they are of. Lane 0 is the machine's
- * own channel. What a lane does not take waits here, up to a bound; behind it
+ * own channel. Frames that a lane does not take wait here, up to a bound; behind it
  * the machine is not read until that lane has taken some.
  */
 #ifndef VM_LANES_H
@@ -46,8 +46,8 @@ int lanes_open(struct lanes *ls, const struct channel_events *ev, void *arg,
 /* Borrowed until lane_close(). */
 struct channel *lane_channel(const struct lane *lane);
 unsigned lane_number(const struct lane *lane);
-/* Ends its channel, and in the guest whatever the lane still runs. What a
- * program has left that has ended lives on. */
+/* Ends its channel, and in the guest whatever the lane still runs. Processes that an
+ * ended program has left live on. */
 void lane_close(struct lane *lane);
 
 #endif

@@ -65,7 +65,7 @@ void lanes_on_wake(struct loop_call *c);
 /* One read of the machine's socket and what comes of it. Return: false when
  * there is no more now. */
 bool lanes_read(struct lanes *ls, uint64_t until);
-/* What waits for the lane's channel, as much as its socket takes. */
+/* Writes the frames that wait for the lane's channel, as much as its socket takes. */
 void lane_write(struct lane *l);
 /* A lane takes no part any more, or has taken some: reads on if none is full. */
 void lanes_relieve(struct lanes *ls);

@@ -2,7 +2,7 @@
 /*
  * Moves frames between a shared machine's socket and its lanes' socketpairs. It
  * reads a header's lane, length and type and no payload: what a frame means is
- * its channel's to say. What a lane may have waiting is bounded in both
+ * its channel's to say. The frames that wait for a lane are bounded in both
  * directions, so the memory that a machine takes here is, too.
  */
 #include "lanes_int.h"

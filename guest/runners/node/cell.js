@@ -7,13 +7,13 @@ const fs = require('fs');
 const path = require('path');
 const { getPrototypeOf, getOwnPropertyDescriptor: getOwn } = Object;
 
-// What is larger is put into a file, which comes out under output/.
+// Larger data is put into a file, which comes out under output/.
 const LARGE = 65536;
 const FOLDER = 'results';
 let home = process.cwd(); // where the session began, or its shelf
 
-// What is deeper or has more in it is not looked at: an object may be in itself
-// in many ways.
+// A value that is deeper, or has more in it, is not looked at: an object may be in
+// itself in many ways.
 const DEPTH = 64;
 const MANY = 250000;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What TypeScript becomes: esbuild erases its types, and here is decided whether a
+// TypeScript becomes JavaScript: esbuild erases its types, and here is decided whether a
 // file is an ES or a CommonJS module. Its name says so (.mts, .cts), or its
 // package.json. Otherwise it is what the program's main file is, and that is CommonJS
 // unless it awaits at its top or uses import.meta.
@@ -22,7 +22,7 @@ const ONLY_ESM = /^Top-level await|^"import\.meta" is not available/;
 const FILES_MAX = 1000;
 
 const esbuild = new Esbuild();
-// What Workers get of the main thread: file -> { format, code, error }
+// Workers get this of the main thread: file -> { format, code, error }
 let shared = { compiled: new Map(), usual: 'cjs' };
 
 // Node warns that this is for its tests; that is no affair of the program's.
@@ -111,7 +111,7 @@ function codeOf(file) {
 	return answer;
 }
 
-// What the program may load later is erased while the service is there.
+// A file that the program may load later is erased while the service is there.
 function compileOthers(directory) {
 	for (const entry of fs.readdirSync(directory, { withFileTypes: true })) {
 		const file = path.join(directory, entry.name);

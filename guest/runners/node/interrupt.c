@@ -142,7 +142,7 @@ static void on_turn(struct uv_handle_s *async)
 }
 
 /*
- * What was ended may be one of these. V8 would go on to end whatever is called next,
+ * The code that was ended may be one of these. V8 would go on to end whatever is called next,
  * and Node with it.
  */
 static void on_microtasks(struct isolate *isolate, void *unused)

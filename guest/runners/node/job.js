@@ -298,7 +298,7 @@ function replaceMain(main) {
 	});
 }
 
-// Whoever asks what process has is not told of the runner's listeners, nor of standard
+// Programs that ask `process` are not told of the runner's listeners, nor of standard
 // streams that heating has opened.
 function hideOwn() {
 	const { _getActiveHandles: handles } = process;

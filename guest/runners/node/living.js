@@ -85,7 +85,7 @@ function replace(fd, file, flags) {
 		throw new Error(`${file} is not descriptor ${fd}`);
 }
 
-// What a program writes is written at once.
+// A program's output is written at once.
 class Output extends Writable {
 	constructor(fd) {
 		super({ autoDestroy: false, emitClose: false });
@@ -222,7 +222,7 @@ function print(error) {
 	if (typeof error?.stack === 'string') {
 		const [whole] = ARROW.exec(error.stack) ?? [''];
 		const stack = cleaned(error).slice(whole.length);
-		// Of wrong syntax no frame is its own.
+		// Wrong syntax has no frame of its own.
 		const isCode = !whole || /^ {4}at /m.test(stack);
 		try {
 			error.stack = isCode ? stack : whole + stack;
@@ -237,7 +237,7 @@ function print(error) {
 	writeAll(2, Buffer.from(`${text}\n\nNode.js ${process.version}\n`));
 }
 
-// What ask() returns as a string, whatever the program's part in it does.
+// Return: the result of ask() as a string, whatever the program's part in it does.
 function attempt(ask, otherwise) {
 	try {
 		return String(ask());
@@ -305,7 +305,7 @@ function interrupted() {
 	abandon(130);
 }
 
-// What act() returns. One that is interrupted leaves the callback, as exit() does.
+// Return: the result of act(). An interrupted one leaves the callback, as exit() does.
 function guarded(act) {
 	if (!interrupts)
 		return act();
@@ -405,7 +405,7 @@ function declare(names) {
 }
 
 function execute(file) {
-	// Of a shared home the program is beside the step's streams.
+	// With a shared home the program is beside the step's streams.
 	const own = `${step.place}/${file.slice(file.lastIndexOf('/') + 1)}`;
 	const source = readText(existsSync(own) ? own : file)
 		.replace(/^\ufeff/, '');
@@ -550,13 +550,13 @@ function finish() {
 		writeAll(CONTROL, Buffer.from([0x45, code]));
 		next();
 	} catch {
-		// What the program has spoilt is of no use to another step.
+		// A session that the program has spoilt is of no use to another step.
 		reallyExit.call(process, 1);
 	}
 }
 
-// The loop has nothing to do. What the program has for this case comes first,
-// once, and may give it more. Of these listeners it may remove all.
+// The loop has nothing to do. The program's listeners for this case come first,
+// once, and may give it more. The program may remove all of them.
 function onIdle(emit, rest) {
 	if (interrupts && take()) {
 		interrupted();
@@ -571,7 +571,7 @@ function onIdle(emit, rest) {
 	return emit.call(process, 'beforeExit', ...rest);
 }
 
-// What Node says about itself is no affair of a cell's.
+// Node's words about itself are no affair of a cell's.
 function quietWarnings() {
 	const [show] = process.listeners('warning');
 	if (!show)

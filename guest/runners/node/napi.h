@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What native.c and interrupt.c use of Node-API, libuv and V8. It is declared here
+ * The part that native.c and interrupt.c use of Node-API, libuv and V8. It is declared here
  * because the binary interfaces of the first two are fixed, and the headers are not
  * on every machine that builds the guest. V8's own may be called otherwise in another
  * version: what is weak may be NULL.

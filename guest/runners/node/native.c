@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the runners on Node cannot say in JavaScript:
+ * The runners on Node cannot say this in JavaScript:
  *
  *   quit(code)  _exit(). Node has no other end than exit(), which joins
  *               threads and runs the destructors of every library; under

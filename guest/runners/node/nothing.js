@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What heats the way of a program: a little of what most programs do, and each
+// It heats the way of a program: a little of what most programs do, and each
 // for the first time, because a short program does everything only once.
 
 // V8 keeps no notes on code that has not run so often.
@@ -47,7 +47,7 @@ function shapes() {
 	return { ...one, key: 1, ['own' + 1]: 2, get most() { return 3; } };
 }
 
-// What a literal makes, it makes in another way the second time.
+// A literal makes its value in another way the second time.
 function literals(name) {
 	const all = { list: [1, { x: 2 }, [0.5]], deep: { a: 1, b: [] } };
 	const more = { [name]: 1, [`${name}2`]: all, __proto__: null };

@@ -38,7 +38,7 @@ own.readable = (json) => (json.includes('\\ud') ? json.replace(
 	/\\(?:(ud[89a-f][0-9a-f]{2})|.)/g,
 	(escape, half) => (half ? '\\ufffd' : escape)) : json);
 
-// What JavaScript cannot do: native.c. null: an image without it
+// native.c does what JavaScript cannot. null: an image without it
 // works as well, and is slower.
 own.native = () => {
 	const file = path.join(__dirname, 'native.node');

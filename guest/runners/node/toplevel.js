@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step declares outside functions has to stay, and a later step may
-// declare it again. So const, let and class become var, which the main context
+// The names that a step declares outside functions stay, and a later step may
+// declare them again. So const, let and class become var, which the main context
 // keeps and takes again. A step that awaits (or returns) outside functions
 // runs in an async function: its functions are declared before it and its
 // variables become assignments. import() becomes __import(), because Node gives

@@ -27,7 +27,7 @@ const { loadBuiltinModule } = require('internal/modules/helpers');
 
 const { isTypeScript, codeOf } = erase;
 const SHARED = 'fsd.typescript';
-// What the name of a compiled file stands for, and what a name without ending may be.
+// The sources that a compiled file's name, or a name without ending, may stand for.
 const SOURCES = { '.js': ['.ts', '.tsx'], '.jsx': ['.tsx'], '.mjs': ['.mts'],
 		  '.cjs': ['.cts'] };
 const ENDINGS = ['.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.json'];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Node does for a main module that awaits: if nothing is left that could
+// Node does this for a main module that awaits: if nothing is left that could
 // settle it, that is exit code 13, and a warning as later Nodes have it.
 'use strict';
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Python runner needs only sometimes.
+"""The Python runner needs this only sometimes.
 
 run() is for a program that the interpreter cannot be left to run by itself: a
 function is to be called, or its file is not the one that the interpreter was
@@ -8,7 +8,7 @@ started with. report() tells the host which exception ended the program.
 import _imp
 import sys
 
-# What the frames here are called. Warnings pass over frames of that name, and
+# The file name of the frames here. Warnings pass over frames of that name, and
 # nobody takes it for a file.
 INTERNAL = "<frozen importlib._bootstrap>"
 
@@ -47,7 +47,7 @@ def _quote(text):
 
 
 def _show(error, trace):
-    """What the interpreter itself prints of it, without a module for that."""
+    """The interpreter's own words about it, without a module for that."""
     import io
 
     stderr, sys.stderr = sys.stderr, io.StringIO()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notebook cells: the last expression's value and rich representations.
 
-What few cells need is in files of its own, which own() loads when a cell does:
+Few cells need these files, and own() loads one when a cell does:
 magics.py, figures.py, chart.py and ipython_display.py.
 """
 import _imp
@@ -33,7 +33,7 @@ METHODS = {
 }
 BINARY = re.compile(r"image/(?!svg\+xml)|application/pdf")
 
-# What is larger is put into a file, which comes out under output/.
+# Larger data is put into a file, which comes out under output/.
 LARGE = 65536
 FOLDER = "results"
 ENDINGS = {
@@ -43,12 +43,12 @@ ENDINGS = {
     "application/pdf": "pdf", "text/plain": "txt",
 }
 
-# Of a list or a dictionary that is larger or deeper no JSON is made.
+# A list or a dictionary that is larger or deeper has no JSON.
 MANY = 250000
 DEPTH = 64
 PLAIN = frozenset((str, int, float, bool, type(None)))
 
-# What the frames here are called: see session.py.
+# The file name of the frames here: see session.py.
 INTERNAL = "<frozen importlib._bootstrap>"
 
 IMPORTED = re.compile(rb"^\s*(import|from)\s[^#\n]*\basyncio\b", re.MULTILINE)
@@ -128,7 +128,7 @@ def result(mime, data):
 
 
 def _asked(value, name, **how):
-    """What a method returns, without its metadata; None if there is none."""
+    """A method's result, without its metadata; None if there is none."""
     method = getattr(type(value), name, None)
     data = method(value, **how) if callable(method) else None
     return data[0] if isinstance(data, tuple) else data
@@ -327,7 +327,7 @@ def _keep_loop(wanted):
 
 
 def _turn_loop():
-    """What the cell has begun gets as far as it comes without waiting."""
+    """Tasks that the cell has begun get as far as they come without waiting."""
     if _runner and sys.modules["asyncio"].all_tasks(_runner.get_loop()):
         _runner.run(_nothing())
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a figure of matplotlib shows, as data: for application/vnd.fsd.chart+json.
+"""The data that a figure of matplotlib shows: application/vnd.fsd.chart+json.
 
 Each kind of chart has type, title and elements; those with two axes have their
 labels and units, and lines and points have ticks and scales as well. A figure with

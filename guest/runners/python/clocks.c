@@ -8,8 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The thing that a call asks about: its argument has the number, or the name says
- * it. */
+/* The thing that a call asks about, by its argument or by its name. */
 enum asked { PROCESS, THREAD, CHILDREN, OTHER };
 
 struct question {

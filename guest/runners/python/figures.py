@@ -23,7 +23,7 @@ _shown = []  # figures that this cell has shown already
 
 
 def begin(source):
-    """What the cell may call shows its pictures where it is called."""
+    """Functions that the cell may call show their pictures at once."""
     _shown.clear()
     pyplot = _loaded("matplotlib.pyplot", IMPORTS_PYPLOT.search(source))
     if pyplot:

@@ -225,7 +225,7 @@ class FileLink:
 
 
 class DisplayHandle:
-    """What display(x, display_id=True) returns; update() shows once more."""
+    """The result of display(x, display_id=True); update() shows once more."""
 
     def __init__(self, display_id=None):
         self.display_id = display_id
@@ -243,7 +243,7 @@ def display(*values, display_id=None, **options):
 
 
 def update_display(value, *, display_id, **options):
-    """What was shown stays; the new value is shown below it."""
+    """The old value stays; the new one is shown below it."""
     cell.display(value, **options)
 
 

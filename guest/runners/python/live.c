@@ -86,7 +86,8 @@ static bool is_watched(PyObject *thing)
 	return r;
 }
 
-/* What cannot be written stays where it is, and the program's own flush fails. */
+/* Output that cannot be written stays where it is, and the program's own flush
+ * fails. */
 static void flush(const char *name, int fd)
 {
 	PyObject *stream = PySys_GetObject(name), *r;
@@ -175,7 +176,7 @@ static void start(void)
 		make_timer();
 }
 
-/* What was printed is not the child's to write once more. */
+/* Output from before a fork is not the child's to write once more. */
 static PyObject *before_fork(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 {
 	if (live.works)
@@ -248,7 +249,7 @@ static int watch_forks(void)
 	return r ? 0 : -1;
 }
 
-/* Of what starts a program: what was printed before it comes before it. */
+/* Before a program is started: output that was printed earlier comes earlier. */
 static PyObject *spawn(PyObject *plain, PyObject *args, PyObject *named)
 {
 	if (live.works)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cells have beyond Python: `!command`, `%name` and `%%name`, and indentation
+"""Cells have this beyond Python: `!command`, `%name` and `%%name`, and indentation
 in front of all lines.
 
 cell.py asks for rewrite() when a cell is no Python as it stands; `cell` is that
 module. Each line of the cell stays the line that it was, so tracebacks are right.
-What stands inside a string, or inside brackets, is no magic.
+Text inside a string, or inside brackets, is no magic.
 """
 import ast
 import builtins
@@ -17,7 +17,7 @@ import time
 from importlib.util import decode_source
 
 NAME = "__magic__"  # what a line calls, among the cell's names
-# What ends a stretch of code in a line, or begins a string.
+# These end a stretch of code in a line, or begin a string.
 MARK = re.compile(r"""#|'''|\"""|'|"|[([{]|[)\]}]""")
 REST = {"'": re.compile(r"(?:\\.|[^'\\])*'"), '"': re.compile(r'(?:\\.|[^"\\])*"'),
         "'''": re.compile(r"(?:\\.|[^\\])*?'''", re.S),
@@ -166,7 +166,7 @@ def rewrite(source, file, names):
 
 
 def place(tree, numbers):
-    """What is made of a magic line is at the whole line, for tracebacks."""
+    """The code made of a magic line is at the whole line, for tracebacks."""
     for node in ast.walk(tree) if numbers else ():
         if getattr(node, "lineno", None) in numbers:
             node.col_offset, node.end_col_offset = 0, 1 << 16
@@ -304,7 +304,7 @@ def _alias(name):
 
 
 def _without_effect(magic, text, frame):
-    """What only a notebook's window, or its own display, has a use for."""
+    """Only a notebook's window, or its own display, has a use for this."""
 
 
 def _cd(magic, text, frame):
@@ -416,7 +416,7 @@ def _time(magic, text, frame):
 
 
 class Timing:
-    """What %timeit -o returns."""
+    """The result of %timeit -o."""
 
     def __init__(self, loops, times):
         self.loops, self.repeat, self.all_runs = loops, len(times), times

@@ -8,7 +8,7 @@ Descriptor 3 is the control socket. Here is said R when all is ready, S when a
 step has its streams, and E and the exit code when it has ended. A line there,
 `step MODE FILE DIR`, is the next step; the end of that file is the end.
 
-What a program may replace (functions of os, names of builtins, streams) is
+Things that a program may replace (functions of os, names of builtins, streams) are
 taken hold of before the first step.
 """
 import _imp
@@ -36,7 +36,7 @@ import cell
 __builtins__ = dict(vars(builtins))
 
 HIGH = 200  # where a program looks for descriptors last
-# What the frames here are called. Warnings pass over frames of that name, and
+# The file name of the frames here. Warnings pass over frames of that name, and
 # nobody takes it for a file.
 INTERNAL = "<frozen importlib._bootstrap>"
 
@@ -215,7 +215,7 @@ def _session(control, native, make_way):
         return getfile(thing)
 
     def read_program(file, place):
-        """Of a shared home the program is beside the step's streams."""
+        """With a shared home the program is beside the step's streams."""
         try:
             source = io.open_code(place + "/" + file.rpartition("/")[2])
         except FileNotFoundError:
@@ -250,8 +250,8 @@ def _session(control, native, make_way):
         return first or trace
 
     def told(ask, otherwise):
-        """What ask() returns as a plain str, whatever the program's part in
-        it does."""
+        """Return: the result of ask() as a plain str, whatever the program's part
+        in it does."""
         try:
             return clean(ask())
         except BaseException:

@@ -21,7 +21,7 @@ import sys
 
 PLACE = "/usr/lib/fsd-environment/warm.json"
 
-# What modules of numbers and plots obey when they are imported, or started.
+# Modules of numbers and plots obey these when they are imported, or started.
 OBEYED = ("OPENBLAS_*", "OMP_*", "MKL_*", "BLIS_*", "NUMEXPR_*", "NPY_*",
           "MPL*", "PANDAS_*")
 GENERATOR = ("Generator", "RandomState")
