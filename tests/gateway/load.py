@@ -1021,6 +1021,8 @@ def options():
 
 def main():
     args = options()
+    # so that nothing is left behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     args.tap = tap_module.Tap()
     args.tap.say("seed %d" % args.seed)
     args.top = tempfile.mkdtemp(prefix="fsd-load.")
