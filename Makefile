@@ -118,7 +118,7 @@ endif
 .PHONY: all shared unit fuzzers deps test-deps print-packages qemu image demo check check-quick \
 	check-unit check-asan check-bats check-release check-fault check-qemu \
 	check-docs check-same check-peer check-box check-debian13 check-older check-fuzz \
-	check-online suites bench bare \
+	check-online check-adapters suites bench bare \
 	fault soak fuzz lint load same peer \
 	format install clean
 .DELETE_ON_ERROR:
@@ -357,6 +357,9 @@ peer: all
 # What the registries of packages are needed for. It takes half an hour.
 check-online: all
 	$(Q)PATH=/usr/sbin:/usr/bin:/sbin:/bin:$$PATH bats --timing tests/online
+# The adapters with their real frameworks, on real machines.
+check-adapters: all
+	$(Q)tests/gateway/adapters.sh $(PART)
 # The official suites, from checkouts of theirs in DIR, on real machines.
 suites: all
 	$(if $(DIR),,$(error DIR is missing: the directory with the checkouts))

@@ -30,6 +30,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path.insert(0, HERE)
 
+import domain  # noqa: E402
 import suites  # noqa: E402
 
 KEY = "e2b_" + "0" * 40
@@ -58,7 +59,8 @@ class Gateway:
             [self.fsd + "-gateway" if self.fsd.endswith("/fsd") else
              os.path.dirname(self.fsd) + "/fsd-gateway", "--mount", self.mnt,
              "--listen", "127.0.0.1:0", "--max-sandboxes", "1000",
-             "--run-timeout", str(10 * int(os.environ.get("SLOW", "1")))],
+             "--run-timeout", str(10 * int(os.environ.get("SLOW", "1"))),
+             "--domain", domain.DOMAIN],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.url = None
         for line in self.process.stderr:

@@ -6,19 +6,22 @@ outcome one of "passed", "failed", "skipped".  `place` is run.Place: the directo
 the checkouts, the gateway's address, a key, the environment of a client.
 """
 import collections
+import os
 
 import deepagentsjs
 import mcp
 import ragflow
+import pytests
 import vitest
 
 # name        of the row, and of the file NAME.txt with the names that must pass
 # kind        a key of KINDS
-# checkout    the directory of the repository's checkout, in DIR; "": it needs none
+# checkout    the directory of the repository's checkout, in DIR, or one of ours;
+#             "": it needs none
 # under       where in it the suite is
 # include     the files that are run, as the kind wants them
 # exclude     those of them that are not, for they ask no gateway or a thing it never has
-# setup       files that the kind loads first
+# setup       what the kind loads first: files of vitest, packages of PyPI for pytest
 # never       word in a name -> why it is not expected, for the page
 Suite = collections.namedtuple(
     "Suite", "name kind checkout under include exclude setup never")
@@ -37,6 +40,10 @@ MCP_NEVER = {
 MCP_CALLS = ["tools-call-" + name for name in (
     "simple-text", "image", "audio", "embedded-resource", "mixed-content", "error",
     "with-progress")]
+
+OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PYPI = ["e2b==2.63.0", "e2b-code-interpreter==2.11.5"]
+PYPI_1 = ["e2b==1.11.1", "e2b-code-interpreter==1.5.2"]
 
 SUITES = [
     Suite("code-interpreter-js", "vitest", "code-interpreter", "js",
@@ -81,7 +88,44 @@ SUITES = [
     Suite("mcp-2026-07-28-fixtures", "mcp", "", "",
           ["2026-07-28", "server-stateless", *MCP_CALLS], [], [], {}),
     Suite("mcp-2025-11-25-fixtures", "mcp", "", "", ["2025-11-25", *MCP_CALLS], [], [], {}),
+    Suite("code-interpreter-python", "pytest", "code-interpreter", "python",
+          ["tests/sync", "tests/async", "tests/charts", "tests/images",
+           "tests/test_execute_timeout.py", "tests/test_sandbox_url.py"], [], PYPI,
+          {"charts/": "figures have no chart data",
+           "images/": "needs the environment data",
+           "data.py": "needs the environment data",
+           "streaming_result": "needs the environment data",
+           "test_r.": "no R", "r_kernel": "no R", "cwd_r": "no R",
+           "java": "no Java", "systemd": "no systemd"}),
+    Suite("e2b-python", "pytest", "E2B", "packages/python-sdk",
+          ["tests/sync/api_sync", "tests/sync/sandbox_sync",
+           "tests/async/api_async", "tests/async/sandbox_async"],
+          # what asks no gateway: a mock of the client's own, or nothing at all
+          ["*/test_config_propagation.py", "*/test_sync_client_lifecycle.py"],
+          PYPI,
+          {"/pty/": "no terminals", "snapshot_api": "no snapshots",
+           "test_fork.": "no forks", "test_network.": "no network",
+           "test_host.": "no network", "test_metrics.": "no figures of a sandbox",
+           "test_metadata.": "no attributes of files", "internet": "no network",
+           "mcp_gateway": "no MCP inside a sandbox",
+           "bash_command_scoped": "no sudo", "reboots": "a pause keeps the memory",
+           "normalizes_unset": "its mock and an address do not go together"}),
+    # the last ones before version 2, from checkouts at their tags
+    Suite("code-interpreter-python-1", "pytest-domain", "code-interpreter-1", "python",
+          ["tests/sync", "tests/async"], [], PYPI_1,
+          {"data.py": "needs the environment data",
+           "streaming_result": "needs the environment data",
+           "test_r.": "no R", "r_kernel": "no R", "cwd_r": "no R",
+           "java": "no Java"}),
+    Suite("e2b-python-1", "pytest-domain", "E2B-1", "packages/python-sdk",
+          ["tests/sync", "tests/async"], [], PYPI_1,
+          {"/pty/": "no terminals", "snapshot": "no snapshots",
+           "test_host.": "no network", "test_metrics.": "no figures of a sandbox"}),
+    # LangChain's standard tests, on its backend for E2B
+    Suite("langchain-e2b", "pytest", OURS, "langchain", ["."], [],
+          ["langchain-e2b==0.0.6", "langchain-tests==1.1.9"], {}),
 ]
 
 KINDS = {"vitest": vitest.run, "deepagentsjs": deepagentsjs.run,
-         "ragflow": ragflow.run, "mcp": mcp.run}
+         "ragflow": ragflow.run, "mcp": mcp.run,
+         "pytest": pytests.run, "pytest-domain": pytests.run_by_domain}

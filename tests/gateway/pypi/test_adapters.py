@@ -9,8 +9,9 @@ from fsd_sandbox.langchain_tool import FsdTool
 from fsd_sandbox.llamaindex import make_execute_fn
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def box():
+    """A machine for each test: its first interpreter has begun already."""
     with Mount().sandbox() as sandbox:
         yield sandbox
 
@@ -98,13 +99,13 @@ def test_smolagents_executor_gives_values_and_final_answers() -> None:
     from smolagents import FinalAnswerTool
     from smolagents.monitoring import AgentLogger, LogLevel
     from smolagents.utils import AgentError
-    # what smolagents sends to set variables imports PIL
+    # what smolagents sends for tools and variables imports numpy and PIL
     data = "data" in Mount().environments()
     executor = FsdExecutor([], AgentLogger(level=LogLevel.ERROR),
                            environment="data" if data else None)
     try:
-        executor.send_tools({"final_answer": FinalAnswerTool()})
         if data:
+            executor.send_tools({"final_answer": FinalAnswerTool()})
             executor.send_variables({"a": {"k": [1, 2]}})
         else:
             executor("a = {'k': [1, 2]}")
@@ -112,7 +113,8 @@ def test_smolagents_executor_gives_values_and_final_answers() -> None:
         assert executor("print('log')").logs == "log\n"
         with pytest.raises(AgentError, match="ZeroDivisionError"):
             executor("1/0")
-        end = executor("final_answer({'done': True})")
-        assert end.is_final_answer and end.output == {"done": True}
+        if data:
+            end = executor("final_answer({'done': True})")
+            assert end.is_final_answer and end.output == {"done": True}
     finally:
         executor.cleanup()

@@ -7,7 +7,10 @@
     with FsdSandbox.create() as backend:
         agent = create_deep_agent(model=model, backend=backend)
 
-FsdProvider is the entry point of the group deepagents_code.sandbox_providers.
+ls(), read(), write(), edit() and delete() are calls on the mount, see
+deepagents_files.py. They start a program in the machine, as glob() and grep()
+do, only where the mount does not show enough. FsdProvider is the entry point
+of the group deepagents_code.sandbox_providers.
 """
 from __future__ import annotations
 
@@ -15,11 +18,14 @@ import asyncio
 import errno
 from typing import Any
 
-from deepagents.backends.protocol import (ExecuteResponse,
+from deepagents.backends.protocol import (DeleteResult, EditResult,
+                                          ExecuteResponse,
                                           FileDownloadResponse,
-                                          FileUploadResponse)
+                                          FileUploadResponse, LsResult,
+                                          ReadResult, WriteResult)
 from deepagents.backends.sandbox import BaseSandbox
 
+from .deepagents_files import MountFiles
 from .mount import Mount
 from .result import FsdError, Result
 from .sandbox import AsyncSandbox, Sandbox
@@ -42,6 +48,7 @@ class FsdSandbox(BaseSandbox):
 
     def __init__(self, sandbox: Sandbox, *, timeout: int = 1800):
         self.sandbox = sandbox
+        self.files = MountFiles(sandbox)
         self.timeout = timeout
 
     @classmethod
@@ -86,6 +93,50 @@ class FsdSandbox(BaseSandbox):
                 command, timeout=self._limit(timeout)))
         except (FsdError, OSError) as e:
             return ExecuteResponse(output=str(e), exit_code=None)
+
+    # --- files ----------------------------------------------------------------
+
+    def ls(self, path: str) -> LsResult:
+        return self.files.ls(path) or super().ls(path)
+
+    def read(self, file_path: str, offset: int = 0,
+             limit: int = 2000) -> ReadResult:
+        return self.files.read(file_path, offset, limit) or \
+            super().read(file_path, offset, limit)
+
+    def write(self, file_path: str, content: str) -> WriteResult:
+        return self.files.write(file_path, content) or \
+            super().write(file_path, content)
+
+    def edit(self, file_path: str, old_string: str, new_string: str,
+             replace_all: bool = False) -> EditResult:
+        return self.files.edit(file_path, old_string, new_string,
+                               replace_all) or \
+            super().edit(file_path, old_string, new_string, replace_all)
+
+    def delete(self, file_path: str) -> DeleteResult:
+        return self.files.delete(file_path) or super().delete(file_path)
+
+    async def als(self, path: str) -> LsResult:
+        return await asyncio.to_thread(self.files.ls, path) or \
+            await super().als(path)
+
+    async def aread(self, file_path: str, offset: int = 0,
+                    limit: int = 2000) -> ReadResult:
+        return await asyncio.to_thread(self.files.read, file_path, offset,
+                                       limit) or \
+            await super().aread(file_path, offset, limit)
+
+    async def awrite(self, file_path: str, content: str) -> WriteResult:
+        return await asyncio.to_thread(self.files.write, file_path,
+                                       content) or \
+            await super().awrite(file_path, content)
+
+    async def aedit(self, file_path: str, old_string: str, new_string: str,
+                    replace_all: bool = False) -> EditResult:
+        return await asyncio.to_thread(self.files.edit, file_path, old_string,
+                                       new_string, replace_all) or \
+            await super().aedit(file_path, old_string, new_string, replace_all)
 
     def upload_files(self, files: list[tuple[str, bytes]]) \
             -> list[FileUploadResponse]:

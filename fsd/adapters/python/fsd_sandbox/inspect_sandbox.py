@@ -12,6 +12,7 @@ import asyncio
 import errno
 import json
 import os
+import stat
 from typing import Any, Literal, overload
 
 from inspect_ai.util import (ExecResult, OutputLimitExceededError,
@@ -104,8 +105,9 @@ class FsdSandboxEnvironment(SandboxEnvironment):
     def _bound(result: Result) -> None:
         limit = int(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE)
         if result.truncated:
-            raise OutputLimitExceededError(f"{limit // (1 << 20)} MiB",
-                                           result.output[:limit])
+            raise OutputLimitExceededError(
+                SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR,
+                result.output[:limit])
 
     async def write_file(self, file: str, contents: str | bytes) -> None:
         await self.sandbox.write(file, contents)
@@ -119,7 +121,11 @@ class FsdSandboxEnvironment(SandboxEnvironment):
     async def read_file(self, file: str, text: bool = True) -> str | bytes:
         limit = int(SandboxEnvironmentLimits.MAX_READ_FILE_SIZE)
         where = self.sandbox.sync.host_path(file)
-        if (await asyncio.to_thread(os.stat, where)).st_size > limit:
-            raise OutputLimitExceededError(f"{limit // (1 << 20)} MiB", None)
+        st = await asyncio.to_thread(os.stat, where)
+        if not st.st_mode & stat.S_IRUSR:  # of the mount's owner it is no bar
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), file)
+        if st.st_size > limit:
+            raise OutputLimitExceededError(
+                SandboxEnvironmentLimits.MAX_READ_FILE_SIZE_STR, None)
         data = await self.sandbox.read(file)
         return data.decode("utf-8") if text else data

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Suites in Python, by pytest in an environment with the packages of the row."""
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import domain
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SECONDS = 900      # a suite's, on a quiet machine
+TEST_SECONDS = 30  # a test's
+COMMON = ["pytest==9.2.0", "pytest-asyncio==1.5.0", "pytest-timeout==2.4.0"]
+
+
+def packages(suite, place):
+    """The directory of a venv, installed once for each list of packages."""
+    venv = "%s/py-%s" % (place.dir, suite.name)
+    want = "\n".join(COMMON + suite.setup)
+    stamp = venv + "/installed"
+    if not os.path.exists(stamp) or open(stamp).read() != want:
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+        subprocess.run([venv + "/bin/pip", "install", "-q", *want.split("\n")],
+                       check=True)
+        with open(stamp, "w") as f:
+            f.write(want)
+    return venv
+
+
+def run_by_domain(suite, place):
+    """For clients that take no address, but a domain with TLS."""
+    with domain.over_tls(place.url, place.out) as keys:
+        env = {k: v for k, v in place.env.items()
+               if k not in ("E2B_API_URL", "E2B_SANDBOX_URL")}
+        env.update(keys, PYTHONPATH=HERE, PYTHONDONTWRITEBYTECODE="1")
+        return run(suite, place._replace(env=env), "-p", "domain")
+
+
+def run(suite, place, *options):
+    venv = packages(suite, place)
+    top = os.path.join(place.dir, suite.checkout, suite.under)
+    report = place.out + "/%s.xml" % suite.name
+    with open(place.out + "/%s.log" % suite.name, "w") as log:
+        subprocess.run(
+            [venv + "/bin/pytest", *options, "-c", HERE + "/pytest.ini", "--rootdir", top,
+             "-o", "pythonpath=%s/tests" % top, "--junitxml", report,
+             "--timeout", str(TEST_SECONDS * place.slow), "-v",
+             *["--ignore-glob=%s/%s" % (top, glob) for glob in suite.exclude],
+             *(place.files or suite.include)],
+            cwd=top, env=place.env, stdout=log, stderr=subprocess.STDOUT,
+            timeout=SECONDS * place.slow)
+    return outcomes(xml.etree.ElementTree.parse(report).getroot())
+
+
+def outcomes(report):
+    """{FILE > NAME: (outcome, reason)} of a report in the form of JUnit."""
+    found = {}
+    for test in report.iter("testcase"):
+        path = test.get("file") or test.get("classname", "").replace(".", "/") + ".py"
+        name = "%s > %s" % (path.removeprefix("tests/"), test.get("name"))
+        said = next((e for e in test if e.tag in ("failure", "error", "skipped")), None)
+        outcome = {None: "passed", "skipped": "skipped"}.get(
+            said if said is None else said.tag, "failed")
+        reason = "" if said is None else said.get("message", "")
+        # an error of a fixture is an entry of its own: the worse one counts
+        if found.get(name, ("passed",))[0] != "failed":
+            found[name] = (outcome, reason)
+    return found
