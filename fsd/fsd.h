@@ -70,6 +70,7 @@ struct mount_options {
 	uint64_t idle_memory; /* --idle-memory; 0: the default */
 	bool permissive;  /* --policy permissive */
 	bool no_fork;     /* --fork no */
+	bool quick_heat;  /* --heat quick */
 	bool relaxed;     /* --durability relaxed */
 	uint32_t uid_first, uid_count; /* --uids; 0: the default */
 	bool allow_other;

@@ -107,6 +107,7 @@ struct vm_options {
 	unsigned max_machines;         /* most machines alive at once, >= 1 */
 	bool permissive;               /* a required wall may be missing */
 	bool no_fork;                  /* no machine is forked off another */
+	bool quick_heat;               /* no third round of heat for anything */
 	bool no_renewal;               /* a template serves however old it is */
 	uint32_t uid_first, uid_count; /* user ids of machines; 0: default */
 	struct vm_known *known; /* or NULL; filled in, or believed if valid:

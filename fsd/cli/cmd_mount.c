@@ -16,8 +16,8 @@ enum { OPT_STATE = CLI_LONG, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
        OPT_QUOTA_RUNNING, OPT_RETAIN_SECONDS, OPT_RETAIN_COUNT,
        OPT_RETAIN_BYTES, OPT_UIDS, OPT_DURABILITY, OPT_CACHE, OPT_PRIVATE,
-       OPT_MAX_QUEUED, OPT_QUOTA_QUEUED, OPT_RESERVE, OPT_FORK, OPT_QEMU, OPT_ALONE,
-       OPT_ENVIRONMENTS, OPT_ENVIRONMENT, OPT_IDLE, OPT_WARM,
+       OPT_MAX_QUEUED, OPT_QUOTA_QUEUED, OPT_RESERVE, OPT_FORK, OPT_HEAT, OPT_QEMU,
+       OPT_ALONE, OPT_ENVIRONMENTS, OPT_ENVIRONMENT, OPT_IDLE, OPT_WARM,
        OPT_BUILD, OPT_SOURCES };
 
 #define UIDS_LOWEST 1000u
@@ -49,6 +49,8 @@ const struct cli_option mount_cli_options[] = {
 	{ OPT_FORK, "fork", "yes|no", "yes: emulated machines are forked off "
 	  "one that\nis hot; no: each is restored by itself", CLI_WORDS,
 	  "yes no" },
+	{ OPT_HEAT, "heat", "full|quick", "quick: a mount of minutes heats its "
+	  "machines\nless, and rests sooner (full)", CLI_WORDS, "full quick" },
 	{ OPT_POLICY, "policy", "strict|permissive",
 	  "strict: no job runs when a wall is missing", CLI_WORDS,
 	  "strict permissive" },
@@ -266,6 +268,9 @@ static int one_option(struct mount_options *o, int opt)
 				  "permissive", "strict");
 	case OPT_FORK:
 		return set_choice(&o->no_fork, "--fork", optarg, "no", "yes");
+	case OPT_HEAT:
+		return set_choice(&o->quick_heat, "--heat", optarg, "quick",
+				  "full");
 	case OPT_DURABILITY:
 		return set_choice(&o->relaxed, "--durability", optarg,
 				  "relaxed", "full");

@@ -250,7 +250,8 @@ static int start_machines(struct fsd *d, struct err *err)
 		.accel = o->accel, .pool = o->pool,
 		.idle_memory = o->idle_memory,
 		.max_machines = o->max_machines, .permissive = o->permissive,
-		.no_fork = o->no_fork, .no_renewal = o->die_with_parent,
+		.no_fork = o->no_fork, .quick_heat = o->quick_heat,
+		.no_renewal = o->die_with_parent,
 		.uid_first = o->uid_first, .uid_count = o->uid_count,
 		.known = &inherit_head(d->inherit)->known, .keep = &keep,
 	};

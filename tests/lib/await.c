@@ -223,9 +223,9 @@ static bool points_below(const char *link, const char *prefix, char *target)
 	return !strncmp(target, prefix, strlen(prefix));
 }
 
-/* Does the process use a directory: an open file, (maps_too) a mapping, its cwd? Dies
- * if so. A process that ends meanwhile does not. */
-static void uses(pid_t pid, const char *prefix, bool maps_too)
+/* Does the process use a directory: an open file, a mapping, its cwd? Dies if so. A
+ * process that ends meanwhile does not. */
+static void uses(pid_t pid, const char *prefix)
 {
 	static const char *const links[] = { "cwd", "root" };
 	char path[PATH_MAX], target[PATH_MAX], *maps;
@@ -248,7 +248,7 @@ static void uses(pid_t pid, const char *prefix, bool maps_too)
 	if (fds)
 		closedir(fds);
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	maps = maps_too ? read_file(path) : NULL;
+	maps = read_file(path);
 	if (maps && strstr(maps, prefix))
 		die("process %d still has a file of %s mapped", pid, prefix);
 	free(maps);
@@ -286,8 +286,8 @@ static void unused(const char *session, const char *state)
 	if (!realpath(state, prefix))
 		snprintf(prefix, PATH_MAX, "%s", state);
 	strcat(prefix, "/");
-	/* The daemon may be a zombie. Older processes than it map none of its files,
-	 * and the maps of all processes of a host are long. */
+	/* The daemon may be a zombie. A process that is older than it cannot come of
+	 * it, and what all processes of a host have open is long. */
 	if (no < 0 || !state_of(session, &its_own, &began))
 		began = 0;
 	proc = opendir("/proc");
@@ -301,12 +301,12 @@ static void unused(const char *session, const char *state)
 		if (!isdigit(e->d_name[0]) || process(e->d_name) == getpid())
 			continue;
 		letter = state_of(e->d_name, &of, &start);
-		if (!letter || letter == 'Z' || letter == 'X')
+		if (!letter || letter == 'Z' || letter == 'X' || start < began)
 			continue;
 		if (of == no)
 			die("process %s of the daemon's session remains",
 			    e->d_name);
-		uses(process(e->d_name), prefix, start >= began);
+		uses(process(e->d_name), prefix);
 	}
 	closedir(proc);
 }

@@ -29,18 +29,19 @@ file_given() {
 	[ -e "$IMAGE/manifest" ] || need "there is no guest image in $IMAGE"
 	STATE=${FSD_TEST_STATE:-$TESTS/../build/test-state}
 	MOUNT_OPTIONS="--image $IMAGE --accel ${FSD_ACCEL:-auto}"
-	! forked || set -- --fork yes --pool 0
+	! forked || set -- --fork yes --pool 0 --heat quick
 	MOUNT_OPTIONS="$MOUNT_OPTIONS $*"
 	export STATE MOUNT_OPTIONS
 }
 
 # file_setup [OPTION...] — the file's mount, and its template is there. What both
-# kinds of machines are tried with: --fork no. Files without options that one bats
-# runs have one mount together: its first machines and its zygote take 9 s of
+# kinds of machines are tried with: --fork no. Files with --shared that one bats
+# runs have one mount together: its first machines and its zygote take 8 s of
 # processor.
 file_setup() {
 	SHARED=
-	if [ $# = 0 ] && ! forked; then
+	if [ "${1:-}" = --shared ]; then
+		set -- --pool 2 --heat quick
 		SHARED=$BATS_SUITE_TMPDIR/shared_mount
 		if [ -e "$SHARED" ]; then
 			# shellcheck disable=SC1090
@@ -77,6 +78,7 @@ file_teardown() {
 		tail -n 60 "$LOG" >&2
 		return 1
 	}
+	cat "$LOG" >>"$LOG.before"
 	: >"$LOG" # the next file expects other things
 }
 

@@ -27,10 +27,6 @@ SLICE = [
     "test_subprocess:*.POSIXProcessTestCase.test_[ps]*",
     "test_socket:*.BasicTCPTest.* test_socket:*.TestUnixDomain.*",
     "test_threading:*.ThreadTests.test_[a-e]*",
-    "test_io:*.CBufferedRandomTest.*",
-    "test_zipfile.test_core:*.StoredTestsWithSourceFile.* "
-    "test_tarfile:*.UstarReadTest.*",
-    "test_pathlib.test_pathlib:*.PosixPathTest.test_[g-m]*",
     "test_multiprocessing_fork.test_processes:"
     "*.WithProcessesTestProcess.test_[a-m]*",
     "test_traceback:*.TracebackCases.test_[a-d]*",

@@ -4,7 +4,7 @@
 
 load ../lib/qemu
 
-setup_file() { file_setup; }
+setup_file() { file_setup --shared; }
 teardown_file() { file_teardown; }
 teardown() { jobs_done; }
 
@@ -134,4 +134,10 @@ PY
 	job_put "$J" more/own_path.py 'y = 2'
 	go
 	ok '1 2 0'
+}
+
+@test "a mount with --heat quick has its zygote heated once, and rests" {
+	at_rest
+	cat "$LOG.before" "$LOG" >"$BATS_TEST_TMPDIR/log"
+	assert_equal "$(grep -c 'a zygote is ready' "$BATS_TEST_TMPDIR/log")" 1
 }

@@ -4,7 +4,7 @@
 
 load ../lib/qemu
 
-setup_file() { file_setup; }
+setup_file() { file_setup --shared; }
 teardown_file() { file_teardown; }
 teardown() { jobs_done; }
 

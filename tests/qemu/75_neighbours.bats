@@ -7,7 +7,7 @@ load ../lib/qemu
 
 export NEIGHBOUR_JOBS=3
 
-setup_file() { file_setup; }
+setup_file() { file_setup --shared; }
 teardown_file() { file_teardown; }
 teardown() { jobs_done; }
 

@@ -5,7 +5,7 @@
 
 load ../lib/qemu
 
-setup_file() { file_setup --fork no; }
+setup_file() { file_setup --fork no --pool 2 --heat quick; }
 teardown_file() { file_teardown; }
 teardown() { jobs_done; }
 

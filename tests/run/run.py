@@ -30,7 +30,7 @@ two lanes for each processor (--lanes).
 The steps count as the part "build".
 
 The end names the ten slowest tests, the ten that take most of the processors,
-and the seconds of each part. The last line
+and the seconds of each part; build/check/costs has all tests. The last line
 is "N passed, N failed, N skipped"; the status is 0 only if nothing failed. A
 program that ends badly without a "not ok", or whose plan does not match what it
 ran, counts as one failure more. All output stays in build/check/PART/.
@@ -238,7 +238,6 @@ def fault():
             ("calls", 120, "calls.py --runs 60 --seed 1"),
             ("crash", 120, "crash.py --states 60 --seed 1"),
             ("damage", 120, "damage.py --runs 30 --seed 1"),
-            ("chaos", 120, "chaos.py --seconds 5 --seed 1"),
             ("soak", 240, "soak.py --seconds 30 --seed 1")):
         yield Program("fault", name, python("tests/fault/" + words.split()[0],
                                             *words.split()[1:]),
@@ -581,7 +580,19 @@ def most(programs, title, listed):
                                       sentence))
 
 
+def write_costs(programs):
+    """Writes each test's seconds of processors, the most expensive first."""
+    costs = sorted(((s, p, sentence) for p in programs for s, sentence in
+                    p.costs or [(p.cpu, p.whole or p.name)]),
+                   key=lambda cost: -cost[0])
+    with open(OUT + "/costs", "w") as f:
+        for seconds, program, sentence in costs:
+            f.write("%7.2f  %s %s: %s\n" % (seconds, program.part,
+                                           program.name, sentence))
+
+
 def summary(programs, parts, seconds, lanes):
+    write_costs(programs)
     print()
     for part in dict.fromkeys(["build", *parts]):
         mine = [p for p in programs if p.part == part]

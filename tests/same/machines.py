@@ -45,7 +45,7 @@ class Mount:
         os.mkdir(self.path)
         self.argv = [FSD, "mount", "--state", state, "--image", plain.IMAGE,
                      "--accel", os.environ.get("FSD_ACCEL", "auto"),
-                     *options, self.path]
+                     "--pool", "2", "--heat", "quick", *options, self.path]
         self.daemon = None
 
     def __enter__(self):

@@ -62,8 +62,10 @@ static struct machine *cold_one(struct pool_class *c, uint32_t runners)
  * it. Heat would make a copy of each page that an interpreter touches. */
 static bool is_lukewarm(const struct machine *m)
 {
+	const struct pool_class *c = m->owner;
+
 	return m->state == MACHINE_WARM && m->heats == 1 &&
-	       m->heat & ~m->hot & HAVE_USUAL;
+	       m->heat & ~m->hot & HAVE_USUAL && !c->vm->options.quick_heat;
 }
 
 static bool is_dated(const struct machine *m)

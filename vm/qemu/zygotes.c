@@ -13,6 +13,12 @@
 #define NEEDS_HEAT (1u << WIRE_RUN_TYPESCRIPT)
 #define ENDED_MAX 6 /* in a row; then the template has none */
 
+static uint32_t rounds(const struct zygotes *z, bool thorough)
+{
+	return thorough && !z->ground->host->options->quick_heat ? THOROUGH
+								 : QUICK;
+}
+
 static void failed(struct zygotes *z, const char *why)
 {
 	uint64_t wait_s = RETRY_S << z->ended++;
@@ -97,7 +103,7 @@ static bool may_be(const struct zygotes *z)
 uint64_t zygotes_prepare(struct zygotes *z, uint32_t runners, bool thorough)
 {
 	struct zygote_heat heat = { .runners = runners,
-				    .rounds = thorough ? THOROUGH : QUICK };
+				    .rounds = rounds(z, thorough) };
 	const struct zygote_heat *has;
 	struct err err;
 
@@ -145,7 +151,7 @@ struct backend_prepared zygotes_prepared(const struct zygotes *z)
 		.possible = may_be(z),
 		.ready = ready,
 		.thorough =
-			ready && zygote_heat(z->current)->rounds == THOROUGH,
+			ready && zygote_heat(z->current)->rounds >= rounds(z, true),
 		.making = z->fresh && !z->given_up,
 		.bytes = z->bytes,
 	};
