@@ -115,12 +115,13 @@ static int add_signals(scmp_filter_ctx ctx)
 	static const int commands[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD,
 					F_SETFD, F_GETFL, F_SETFL };
 	int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-				 SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+				 SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(),
+					 0));
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(commands); i++)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
 				     SCMP_A1(SCMP_CMP_EQ,
-					     (scmp_datum_t)commands[i]));
+					     (scmp_datum_t)commands[i], 0));
 	return r;
 }
 
