@@ -204,7 +204,8 @@ os._exit(4)
      "5 exited null reaped", """
 import ctypes, os, time
 CLONE_PARENT = 0x8000
-pid = ctypes.CDLL(None).syscall(56, CLONE_PARENT | 17, 0, 0, 0, 0)
+# PyDLL keeps the interpreter's lock: another thread must not have it at the clone
+pid = ctypes.PyDLL(None).syscall(56, CLONE_PARENT | 17, 0, 0, 0, 0)
 if pid == 0:
     os._exit(77)
 while os.path.exists("/proc/%d" % pid):

@@ -116,6 +116,8 @@ files() {
 	wait $! || true
 	mount_start
 	[ -e "$MNT/a/config.json" ] || mv "$MNT/a/tmp" "$MNT/a/config.json"
+	# It was looked at after all, and told not to be accepted.
+	[ "$(cat "$MNT/a/state")" != refused ] || echo start >"$MNT/a/ctl"
 	assert_equal "$(job_wait a)" 3
 }
 
