@@ -733,7 +733,7 @@ static void test_fs_ends(void)
 
 	start_step(&p, &job);
 	ask(&p, WIRE_FS_READ);
-	loop_timer_set(p.loop, &p.stop, 6 * NS_PER_S);
+	loop_timer_set(p.loop, &p.stop, 60 * NS_PER_S);
 	turn(&p);
 	ok(p.answers == 1 && p.answer == -EIO, "silence is EIO");
 	ok(p.broken, "and the end: %s", p.sentence);
@@ -758,11 +758,51 @@ static void test_fs_talk(void)
 	ask(&p, WIRE_FS_READ);
 	p.chat = (struct loop_timer){ .fn = on_chat, .arg = &p };
 	loop_timer_set(p.loop, &p.chat, 0);
-	loop_timer_set(p.loop, &p.stop, 6 * NS_PER_S);
+	loop_timer_set(p.loop, &p.stop, 60 * NS_PER_S);
 	turn(&p);
 	ok(p.answers == 1 && p.answer == -EIO, "who talks and does not answer "
 					       "is silent");
 	ok(p.broken, "and the end: %s", p.sentence);
+	loop_timer_del(&p.chat);
+	close_peer(&p);
+}
+
+/* Nobody listens for longer than a machine may be silent, and it answers. */
+static void on_stuck(struct loop_timer *t)
+{
+	struct peer *p = t->arg;
+
+	usleep(3200000);
+	if (p->answers)
+		put(p, WIRE_STARTED, 0, NULL, 0);
+	else
+		reply(p, 0, 0, 0);
+}
+
+static void test_lost_time(void)
+{
+	struct peer p;
+	struct vm_job job = { .stdin_size = 0 };
+
+	start_step(&p, &job);
+	ask(&p, WIRE_FS_READ);
+	loop_timer_set(p.loop, &p.stop, 20 * NS_PER_MS);
+	turn(&p);
+	p.chat = (struct loop_timer){ .fn = on_stuck, .arg = &p };
+	loop_timer_set(p.loop, &p.chat, 0);
+	loop_timer_set(p.loop, &p.stop, 60 * NS_PER_S);
+	turn(&p);
+	ok(p.answers == 1 && !p.answer && !p.broken,
+	   "time in which nobody listened is no silence of the guest's files");
+	end_step(&p, true);
+	channel_job(p.ch, &job, &job_events, &p);
+	loop_timer_set(p.loop, &p.stop, 20 * NS_PER_MS);
+	turn(&p);
+	loop_timer_set(p.loop, &p.chat, 0);
+	loop_timer_set(p.loop, &p.stop, 60 * NS_PER_S);
+	turn(&p);
+	ok(!p.broken && channel_phase(p.ch) == PHASE_RUNNING,
+	   "nor of its program's start");
 	loop_timer_del(&p.chat);
 	close_peer(&p);
 }
@@ -796,6 +836,7 @@ int main(void)
 	test_fs_broken();
 	test_fs_ends();
 	test_fs_talk();
+	test_lost_time();
 	test_killed_lives();
 	return done_testing();
 }

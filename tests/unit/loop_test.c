@@ -311,9 +311,11 @@ static void test_post_deleted(void)
 	end();
 }
 
+static unsigned slow_ms = 5;
+
 static void on_slow(struct loop_fd *src, uint32_t events)
 {
-	uint64_t until = now_ns() + 5 * NS_PER_MS;
+	uint64_t until = now_ns() + slow_ms * NS_PER_MS;
 
 	(void)events;
 	while (now_ns() < until)
@@ -334,6 +336,11 @@ static void test_stall(void)
 	loop_run(loop);
 	ok(loop_stall_ns(loop) >= 5 * NS_PER_MS, "a slow handler is noticed");
 	ok(loop_stall_ns(loop) >= 5 * NS_PER_MS, "and not forgotten");
+	slow_ms = 120;
+	loop_fd_add(loop, &a.src);
+	loop_run(loop);
+	ok(loop_lost_ns(loop) >= 120 * NS_PER_MS, "time in which nobody looked is "
+						  "told");
 	pair_close(&a);
 	end();
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The socket: bytes in until a frame is whole, bytes out while there is room,
- * and the watch over the guest's silence. At most one frame is buffered on the
- * way in, and what one round puts on the way out, so a machine's memory here
- * is bounded whatever the guest or the job does.
+ * The socket: bytes in until a frame is whole, bytes out while there is room. At
+ * most one frame is buffered on the way in, and what one round puts on the way
+ * out, so a machine's memory here is bounded whatever the guest or the job does.
  */
 #include "channel_int.h"
 
@@ -43,63 +42,7 @@ void channel_free(struct channel *ch)
 	leave(ch);
 }
 
-/* --- the watch --------------------------------------------------------- */
-
-static void on_silence(struct loop_timer *t)
-{
-	struct channel *ch = t->arg;
-
-	if (now_ns() >= ch->wait_end_ns)
-		channel_break(ch, "the machine was too slow while %s",
-			      ch->waiting_for);
-	else
-		channel_break(ch, "the machine was silent for %u s while %s",
-			      (unsigned)(ch->wait_ns / NS_PER_S),
-			      ch->waiting_for);
-}
-
-static void watch(struct channel *ch)
-{
-	uint64_t now = now_ns(), left = ch->wait_end_ns - now;
-
-	if (!ch->waiting_for || ch->hold || ch->full || ch->stalled)
-		loop_timer_del(&ch->deadline);
-	else
-		loop_timer_set(ch->loop, &ch->deadline,
-			       now >= ch->wait_end_ns
-				       ? 0 : MIN(ch->wait_ns, left));
-}
-
-static void watch_anew(struct channel *ch)
-{
-	ch->wait_end_ns = now_ns() + WAIT_WHOLE * ch->wait_ns;
-	watch(ch);
-}
-
-void channel_wait(struct channel *ch, const char *what, unsigned seconds)
-{
-	ch->waiting_for = what;
-	ch->wait_ns = (uint64_t)seconds * ch->scale * NS_PER_S;
-	watch_anew(ch);
-}
-
-static uint64_t worth_of(const struct channel *ch, size_t bytes)
-{
-	return bytes * ch->scale * (NS_PER_S / WAIT_BYTES_PER_S);
-}
-
-void channel_progress(struct channel *ch, uint64_t worth_ns)
-{
-	/* A program that is to die is owed nothing. */
-	if (!ch->killed || ch->phase == PHASE_COLLECTING)
-		ch->wait_end_ns += worth_ns;
-	if (ch->waiting_for)
-		watch(ch);
-	/* What else it does is no reason not to answer; only to send an output
-	 * tree it does by itself. */
-	if (ch->phase == PHASE_COLLECTING)
-		channel_fs_progress(ch);
-}
+/* --- the end ------------------------------------------------------------- */
 
 void channel_break_as(struct channel *ch, enum vm_failure why, bool eof,
 		      const char *sentence)
@@ -149,7 +92,7 @@ static void progress(struct channel *ch, const struct wire_header *h,
 		return;
 	if (h->type == WIRE_FILE)
 		bytes += WAIT_ENTRY_BYTES;
-	channel_progress(ch, worth_of(ch, bytes) + took_ns);
+	channel_progress(ch, channel_worth(ch, bytes) + took_ns);
 }
 
 void channel_hear(struct channel *ch)
@@ -357,7 +300,7 @@ static bool write_some(struct channel *ch)
 	}
 	/* A peer that takes bytes is alive, but not one that is to die. */
 	if (!ch->killed)
-		channel_progress(ch, worth_of(ch, (size_t)n));
+		channel_progress(ch, channel_worth(ch, (size_t)n));
 	return true;
 }
 
@@ -419,7 +362,7 @@ static void on_socket(struct loop_fd *src, uint32_t events)
 		       read_some(ch, until) && now_ns() < until)
 			;
 	if (ch->full && ch->phase != PHASE_DONE) {
-		watch(ch);
+		channel_watch(ch);
 		interest(ch);
 	}
 	/* HUP is told again and again; with hold on, stop listening to it. */
@@ -493,7 +436,7 @@ void channel_settle(struct channel *ch)
 		return;
 	/* With a point or without: who reads it finds out what to do. */
 	ch->full = false;
-	watch_anew(ch);
+	channel_watch_anew(ch);
 	hear(ch);
 	interest(ch);
 }
@@ -509,7 +452,7 @@ void channel_hold(struct channel *ch, bool hold)
 		loop_timer_del(&ch->deadline);
 		loop_timer_del(&ch->fs_deadline);
 	} else {
-		watch_anew(ch);
+		channel_watch_anew(ch);
 		channel_fs_progress(ch);
 		hear(ch);
 	}
@@ -535,7 +478,7 @@ int channel_new(struct loop *loop, int fd, enum channel_phase phase,
 		.loop = loop, .ev = ev, .arg = arg, .phase = phase,
 		.scale = scale, .input_fd = -1, .out = { .cap = OUT_CAP },
 		.sock = { .fd = fd, .events = EPOLLIN, .fn = on_socket },
-		.deadline = { .fn = on_silence }, .wake = { .fn = on_wake },
+		.deadline = { .fn = channel_silence }, .wake = { .fn = on_wake },
 		.fs_deadline = { .fn = channel_fs_silence },
 		.in = malloc(CHANNEL_IN_SIZE),
 	};

@@ -13,6 +13,7 @@
 
 #define WAITING_MAX 512 /* put or not */
 #define FLIGHT_MAX 16   /* put; what they take in `out` has its room there */
+#define FS_WAIT_NS (WAIT_JOB_S * NS_PER_S)
 
 struct asked {
 	struct list node;     /* in fs_waiting, then in fs_flight */
@@ -62,19 +63,25 @@ int channel_fs(struct channel *ch, const struct wire_fs *fs, vm_fs_done *done,
 
 void channel_fs_progress(struct channel *ch)
 {
+	ch->fs_lost_ns = loop_lost_ns(ch->loop);
 	if (list_empty(&ch->fs_flight) || ch->hold || ch->stalled)
 		loop_timer_del(&ch->fs_deadline);
 	else
 		loop_timer_set(ch->loop, &ch->fs_deadline,
-			       (uint64_t)WAIT_JOB_S * ch->scale * NS_PER_S);
+			       FS_WAIT_NS * ch->scale);
 }
 
 void channel_fs_silence(struct loop_timer *t)
 {
 	struct channel *ch = t->arg;
+	uint64_t lost = loop_lost_ns(ch->loop) - ch->fs_lost_ns;
 
-	channel_break(ch, "the machine was silent for %u s while asked for a "
-			  "file", WAIT_JOB_S * ch->scale);
+	ch->fs_lost_ns += lost;
+	if (lost) /* nobody listened in that time */
+		loop_timer_set(ch->loop, t, MIN(lost, FS_WAIT_NS * ch->scale));
+	else
+		channel_break(ch, "the machine was silent for %u s while asked "
+				  "for a file", WAIT_JOB_S * ch->scale);
 }
 
 bool channel_fs_put(struct channel *ch)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by channel.c (socket, waits), channel_recv.c and channel_send.c. */
+/* Shared by channel.c (socket) and the channel_*.c. */
 #ifndef VM_CHANNEL_INT_H
 #define VM_CHANNEL_INT_H
 
@@ -49,6 +49,7 @@ struct channel {
 	const char *waiting_for;        /* NULL: no deadline */
 	uint64_t wait_ns;
 	uint64_t wait_end_ns;           /* whatever it does until then */
+	uint64_t lost_ns, fs_lost_ns;   /* loop_lost_ns() that each has */
 
 	uint8_t *in;                    /* owned, CHANNEL_IN_SIZE */
 	size_t in_len;
@@ -105,6 +106,11 @@ void channel_break(struct channel *ch, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void channel_break_as(struct channel *ch, enum vm_failure why, bool eof,
 		      const char *sentence);
+/* channel_watch.c. The deadline is set by what holds now; or as of a new wait. */
+void channel_watch(struct channel *ch);
+void channel_watch_anew(struct channel *ch);
+void channel_silence(struct loop_timer *t);
+uint64_t channel_worth(const struct channel *ch, size_t bytes);
 /* Starts (what set) or ends (NULL) the watch over the guest's silence. */
 void channel_wait(struct channel *ch, const char *what, unsigned seconds);
 /* The guest did something that may take so long: the watch starts again. */

@@ -19,6 +19,7 @@
 #include "layout/base/inbox.h"
 
 #define BATCH 64
+#define LOST_MS 100 /* what takes less is usual */
 
 struct loop {
 	int epoll, timerfd, eventfd; /* owned */
@@ -32,7 +33,7 @@ struct loop {
 	struct loop_fd wake, clock; /* eventfd, timerfd */
 	struct epoll_event batch[BATCH];
 	int batch_len, batch_at;
-	uint64_t stall_ns;
+	uint64_t stall_ns, lost_ns;
 	uint64_t linger_ns; /* until then it does not sleep; 0: it may */
 };
 
@@ -175,10 +176,28 @@ static void timers_arm(struct loop *l)
 	l->timer_armed_ns = at;
 }
 
+static void lose(struct loop *l, uint64_t ns)
+{
+	if (ns > LOST_MS * NS_PER_MS)
+		l->lost_ns += ns;
+}
+
 /* A handler that began at start_ns has returned. */
 static void took(struct loop *l, uint64_t start_ns)
 {
-	l->stall_ns = MAX(l->stall_ns, now_ns() - start_ns);
+	uint64_t ns = now_ns() - start_ns;
+
+	l->stall_ns = MAX(l->stall_ns, ns);
+	lose(l, ns);
+}
+
+/* It slept from start_ns on, and the clock was to wake it. */
+static void slept(struct loop *l, uint64_t start_ns)
+{
+	uint64_t now = now_ns(), due = MAX(l->timer_armed_ns, start_ns);
+
+	if (l->timer_armed_ns && now > due)
+		lose(l, now - due);
 }
 
 static void timers_fire(struct loop *l)
@@ -345,6 +364,11 @@ uint64_t loop_stall_ns(struct loop *l)
 	return l->stall_ns;
 }
 
+uint64_t loop_lost_ns(struct loop *l)
+{
+	return l->lost_ns;
+}
+
 /* One event: the main thread must never block. */
 static void dispatch(struct loop *l, struct loop_fd *src, uint32_t events)
 {
@@ -388,12 +412,15 @@ int loop_run(struct loop *l)
 	take_posted(l);
 	deferred_run(l);
 	while (!l->quit) {
+		uint64_t start;
 		int n;
 
 		timers_arm(l);
+		start = now_ns();
 		n = wait_events(l);
 		if (n < 0 && errno != EINTR)
 			return -errno;
+		slept(l, start);
 		l->batch_len = MAX(n, 0);
 		for (l->batch_at = 0; l->batch_at < l->batch_len;) {
 			struct epoll_event ev = l->batch[l->batch_at++];

@@ -79,6 +79,9 @@ uint64_t realtime_ns(void);
 
 /* The longest time that one handler has taken so far, in ns. */
 uint64_t loop_stall_ns(struct loop *l);
+/* In all, the time in which it looked at nothing for long: in handlers, or since
+ * this process was not run. Another's silence in that time means nothing. */
+uint64_t loop_lost_ns(struct loop *l);
 
 #define NS_PER_MS 1000000ull
 #define NS_PER_S 1000000000ull

@@ -110,15 +110,17 @@ static void on_cost(void *arg, struct machine *m, uint64_t bytes)
 /*
  * The machine has not said a word since it was given its job: it was dead or
  * frozen before, and the job never ran there, or nobody will ever know that it
- * did. So another machine may have it, and its owner need not hear of this.
+ * did. So another machine may have it, and its owner need not hear of this. In
+ * one that never had all of it nothing has run, however long that took.
  */
-static bool may_have_another(const struct vm_lease *l, const struct machine *m)
+static bool may_have_another(const struct vm_lease *l, const struct machine *m,
+			     enum vm_failure why)
 {
 	if (!l || m->heard || l->runs > 1 || (l->shared && l->vm->broken))
 		return false; /* what is shared ends with this process */
 	return l->vm->broken || /* then it is no fault of the job's */
 	       (l->again < AGAIN_MAX &&
-		(!l->first_run_ns ||
+		(!l->first_run_ns || why == VM_FAILED_START ||
 		 now_ns() - l->first_run_ns < AGAIN_MS * NS_PER_MS));
 }
 
@@ -184,7 +186,7 @@ static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 		class_bad_idle(m->owner, sentence);
 	else if (!m->heard && (!l || m->used || why == VM_FAILED_START))
 		class_bad_machine(m->owner, sentence, !m->taken);
-	if (may_have_another(l, m))
+	if (may_have_another(l, m, why))
 		have_another(l, m, sentence);
 	else if (l)
 		fail_all(l, why, sentence);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The watch over the guest's silence: how long each wait may last, and what makes
+ * it longer.
+ */
+#include "channel_int.h"
+
+/* Time in which nobody listened is none of the wait. Return: how much. */
+static uint64_t forgive(struct channel *ch)
+{
+	uint64_t lost = loop_lost_ns(ch->loop), more = lost - ch->lost_ns;
+
+	ch->lost_ns = lost;
+	ch->wait_end_ns += more;
+	return more;
+}
+
+void channel_silence(struct loop_timer *t)
+{
+	struct channel *ch = t->arg;
+	uint64_t more = forgive(ch);
+
+	if (more)
+		loop_timer_set(ch->loop, t, MIN(more, ch->wait_ns));
+	else if (now_ns() >= ch->wait_end_ns)
+		channel_break(ch, "the machine was too slow while %s",
+			      ch->waiting_for);
+	else
+		channel_break(ch, "the machine was silent for %u s while %s",
+			      (unsigned)(ch->wait_ns / NS_PER_S),
+			      ch->waiting_for);
+}
+
+void channel_watch(struct channel *ch)
+{
+	uint64_t now = now_ns(), left;
+
+	forgive(ch);
+	left = ch->wait_end_ns - now;
+	if (!ch->waiting_for || ch->hold || ch->full || ch->stalled)
+		loop_timer_del(&ch->deadline);
+	else
+		loop_timer_set(ch->loop, &ch->deadline,
+			       now >= ch->wait_end_ns
+				       ? 0 : MIN(ch->wait_ns, left));
+}
+
+void channel_watch_anew(struct channel *ch)
+{
+	forgive(ch); /* what was before */
+	ch->wait_end_ns = now_ns() + WAIT_WHOLE * ch->wait_ns;
+	channel_watch(ch);
+}
+
+void channel_wait(struct channel *ch, const char *what, unsigned seconds)
+{
+	ch->waiting_for = what;
+	ch->wait_ns = (uint64_t)seconds * ch->scale * NS_PER_S;
+	channel_watch_anew(ch);
+}
+
+uint64_t channel_worth(const struct channel *ch, size_t bytes)
+{
+	return bytes * ch->scale * (NS_PER_S / WAIT_BYTES_PER_S);
+}
+
+void channel_progress(struct channel *ch, uint64_t worth_ns)
+{
+	/* A program that is to die is owed nothing. */
+	if (!ch->killed || ch->phase == PHASE_COLLECTING)
+		ch->wait_end_ns += worth_ns;
+	if (ch->waiting_for)
+		channel_watch(ch);
+	/* What else it does is no reason not to answer; only to send an output
+	 * tree it does by itself. */
+	if (ch->phase == PHASE_COLLECTING)
+		channel_fs_progress(ch);
+}
