@@ -226,8 +226,7 @@ static void rename_below(struct list *files, const char *from, const char *to)
 		if (!rest && strcmp(f->path, from) != 0)
 			continue;
 		buf_fmt(&path, "%s%s%s", to, rest ? "/" : "", rest ? rest : "");
-		free(f->path);
-		f->path = take_ptr(path.data);
+		fake_file_rename(f, take_ptr(path.data));
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_guest_int.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -159,20 +160,6 @@ static void put_outputs(struct fake_guest *g)
 	fake_put_u32s(g, WIRE_OUTPUT_END, 2, files, g->left_out);
 }
 
-void fake_file_free(struct fake_file *f)
-{
-	list_del(&f->node);
-	free(f->path);
-	buf_done(&f->data);
-	free(f);
-}
-
-static void files_free(struct list *files)
-{
-	list_for_each(pos, tmp, files)
-		fake_file_free(list_entry(pos, struct fake_file, node));
-}
-
 /* A step is over: its files stay, the rest is the next one's. */
 static void begin_anew(struct fake_guest *g)
 {
@@ -184,13 +171,13 @@ static void begin_anew(struct fake_guest *g)
 
 		if (old)
 			fake_file_free(old);
-		list_del(&f->node);
-		list_add_tail(home, &f->node);
+		fake_file_move(f, home);
 	}
 	buf_clear(&g->stdin_data);
 	g->stdin_closed = false;
 	g->stdin_unacked = 0;
-	g->stdin_end = g->in_cat = g->ignore_term = g->survives = false;
+	g->stdin_end = g->in_cat = g->awaits = g->ignore_term = g->survives =
+		false;
 	g->asked = false;
 	g->bytes_left = 0;
 	g->left_out = 0;
@@ -199,6 +186,7 @@ static void begin_anew(struct fake_guest *g)
 	g->have_job = false;
 	free(take_ptr(g->script));
 	g->line = NULL;
+	g->until = NULL;
 }
 
 void fake_finish(struct fake_guest *g, enum wire_exit_kind kind,
@@ -238,33 +226,7 @@ void fake_finish(struct fake_guest *g, enum wire_exit_kind kind,
 	g->pid = 0;
 }
 
-/* --- files ------------------------------------------------------------------ */
-
-struct fake_file *fake_file_find(struct list *files, const char *path)
-{
-	list_for_each(pos, tmp, files) {
-		struct fake_file *f = list_entry(pos, struct fake_file, node);
-
-		if (!strcmp(f->path, path))
-			return f;
-	}
-	return NULL;
-}
-
-struct fake_file *fake_file_new(struct list *to, const char *path,
-				  uint8_t kind, uint32_t mode)
-{
-	struct fake_file *f = calloc(1, sizeof(*f));
-
-	if (!f)
-		abort();
-	f->path = strdup(path);
-	f->kind = kind;
-	f->mode = mode;
-	f->data.cap = 1u << 30;
-	list_add_tail(to, &f->node);
-	return f;
-}
+/* --- the script's turns ----------------------------------------------------- */
 
 static void on_step(struct loop_call *c)
 {
@@ -346,7 +308,13 @@ static void on_kill(struct fake_guest *g, unsigned scope, struct wire_cursor *c)
 
 	g->asked |= scope == WIRE_KILL_ALL;
 
-	if (g->hung || g->deaf || (g->ignore_term && sig != 9))
+	if (g->hung || g->deaf)
+		return;
+	if (g->awaits && sig == SIGUSR1) {
+		g->awaits = false; /* who read the frame runs the script */
+		return;
+	}
+	if (g->ignore_term && sig != 9)
 		return;
 	if (g->machine && scope == WIRE_KILL_ALL && sig == 9)
 		fake_lane_kill(g);
@@ -479,9 +447,9 @@ void fake_guest_free(struct fake_guest *g)
 	loop_timer_del(&g->sleep);
 	loop_call_del(&g->step);
 	fd_close(&g->sock.fd);
-	files_free(&g->inputs);
-	files_free(&g->outputs);
-	files_free(&g->root);
+	fake_files_free(&g->inputs);
+	fake_files_free(&g->outputs);
+	fake_files_free(&g->root);
 	buf_done(&g->in);
 	buf_done(&g->out);
 	buf_done(&g->stdin_data);

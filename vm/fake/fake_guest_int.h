@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by fake_guest.c (the wire's far end), fake_script.c, fake_fs.c and
- * fake_lanes.c. */
+/* Shared by fake_guest.c (the wire's far end), fake_script.c, fake_fs.c,
+ * fake_files.c and fake_lanes.c. */
 #ifndef VM_FAKE_GUEST_INT_H
 #define VM_FAKE_GUEST_INT_H
 
@@ -10,7 +10,8 @@
 #include "layout/base/buf.h"
 
 struct fake_file {
-	struct list node;
+	struct list node, same; /* in the list `in`; of its path's hash */
+	struct list *in;        /* borrowed */
 	char *path;             /* owned */
 	uint8_t kind;
 	uint32_t mode;
@@ -34,7 +35,7 @@ struct fake_guest {
 	struct loop_call step;  /* the script's next lines */
 	void (*crash)(void *arg);
 	void *arg;
-	bool paused, hung, running, ignore_term, in_cat;
+	bool paused, hung, running, ignore_term, in_cat, awaits;
 	bool crashes;           /* when what it has written is sent */
 	struct buf in, out;
 	struct wire_job job;    /* owned when have_job */
@@ -42,6 +43,7 @@ struct fake_guest {
 	struct list inputs, outputs; /* fake_file.node */
 	struct buf *open_to;    /* of the input that is coming */
 	char *script, *line;    /* owned; the next line in it */
+	const char *until;      /* in it: the file that is waited for */
 	struct buf stdin_data;
 	bool stdin_end, stdin_closed; /* by the program */
 	uint32_t stdin_unacked; /* of what came by STDIN */
@@ -92,12 +94,18 @@ void fake_put_ack(struct fake_guest *g, size_t len);
 void fake_flush(struct fake_guest *g);
 void fake_finish(struct fake_guest *g, enum wire_exit_kind kind,
 		 uint32_t value);
+
+/* fake_files.c */
 struct fake_file *fake_file_new(struct list *to, const char *path,
 				uint8_t kind, uint32_t mode);
 struct fake_file *fake_file_find(struct list *files, const char *path);
-
+void fake_file_move(struct fake_file *f, struct list *to);
+/* path is its own from now on. */
+void fake_file_rename(struct fake_file *f, char *path);
 /* Out of its list, and gone. */
 void fake_file_free(struct fake_file *f);
+void fake_files_free(struct list *files);
+
 /* fake_fs.c: answers FS. */
 void fake_fs(struct fake_guest *g, const void *payload, size_t length);
 

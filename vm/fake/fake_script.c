@@ -9,6 +9,8 @@
  *   out TEXT, err TEXT   a line           outn TEXT       without the newline
  *   bytes N              N bytes          result TEXT     to the RESULT stream
  *   sleep MS             cat              standard input to standard output
+ *   await                until the signal USR1, by ctl, which then ends nothing
+ *   until PATH           until the host has that file, whatever holds the job
  *   args  env  files     what was sent    show PATH       an input's bytes
  *   pwd                  where it starts
  *   write PATH TEXT      an output file, in a sandbox one of the home
@@ -373,6 +375,10 @@ static void run_end(struct fake_guest *g, const char *word, const char *rest)
 		loop_timer_set(g->loop, &g->sleep, n * NS_PER_MS);
 	else if (!strcmp(word, "cat"))
 		g->in_cat = true;
+	else if (!strcmp(word, "await"))
+		g->awaits = true;
+	else if (!strcmp(word, "until"))
+		g->until = rest;
 	else if (!strcmp(word, "closein"))
 		g->stdin_closed = true;
 	else if (!strcmp(word, "bytes"))
@@ -405,6 +411,14 @@ static void more_cat(struct fake_guest *g)
 	}
 }
 
+static void look_again(struct fake_guest *g)
+{
+	if (access(g->until, F_OK) == 0)
+		g->until = NULL;
+	else
+		loop_timer_set(g->loop, &g->sleep, 10 * NS_PER_MS);
+}
+
 static void next_line(struct fake_guest *g)
 {
 	char *word = g->line, *end, *rest;
@@ -428,7 +442,7 @@ static void next_line(struct fake_guest *g)
 static bool waits(const struct fake_guest *g)
 {
 	return !g->running || g->paused || (g->machine && g->machine->paused) ||
-	       g->hung || g->sleep.loop ||
+	       g->hung || g->sleep.loop || g->awaits ||
 	       (g->in_cat && !g->stdin_data.len && !g->stdin_end) ||
 	       (g->mute && !g->drops.len && !(g->line && *g->line)) ||
 	       g->out.len > FAKE_OUT_HIGH || (g->crashes && g->out.len);
@@ -445,6 +459,8 @@ void fake_script_run(struct fake_guest *g)
 			more_bytes(g);
 		else if (g->in_cat)
 			more_cat(g);
+		else if (g->until)
+			look_again(g);
 		else if (g->drops.len)
 			more_drops(g);
 		else
