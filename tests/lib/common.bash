@@ -280,6 +280,11 @@ job_follow() {
 	assert_equal "$line" "$2"
 }
 
+# goes_on JOB — its program's `await` is over.
+goes_on() {
+	echo 'signal USR1' >"$MNT/$1/ctl"
+}
+
 job_state() {
 	local state
 	IFS= read -r state <"$MNT/$1/state" && echo "$state"

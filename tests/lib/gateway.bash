@@ -57,7 +57,7 @@ gateway_done() {
 
 # ask [OPTION...] PATH — curl; the body, then the status on a line of its own.
 ask() {
-	bounded 20 curl -s -g -w '\n%{http_code}\n' "${@:1:$#-1}" "$URL${*: -1}"
+	bounded 20 curl -s -g -N -w '\n%{http_code}\n' "${@:1:$#-1}" "$URL${*: -1}"
 }
 
 # status_of [OPTION...] PATH

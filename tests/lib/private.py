@@ -23,11 +23,11 @@ BASE = os.environ["TMPDIR"]
 SLEEPS = "out up\nsleep 600000\n"
 
 
-def start(fsd, program, before=()):
+def start(fsd, program, before=(), stdin=subprocess.DEVNULL):
     with open(BASE + "/code.sh", "w") as f:
         f.write(program)
     return subprocess.Popen([*before, fsd, "run", "--private",
-                             BASE + "/code.sh"], stdin=subprocess.DEVNULL,
+                             BASE + "/code.sh"], stdin=stdin,
                             stdout=subprocess.PIPE, text=True)
 
 
@@ -100,10 +100,12 @@ def kill_all(fsd, count, mounted=False):
 
 
 def term_all(fsd):
-    client = start(fsd, "out up\nignoreterm\nsleep 300\nout saved\nexit 5\n")
+    client = start(fsd, "out up\nignoreterm\ncat\nout saved\nexit 5\n",
+                   stdin=subprocess.PIPE)
     client.stdout.readline()
     for pid in [*descendants(client.pid), client.pid]:
         os.kill(pid, signal.SIGTERM)
+    client.stdin.close()
     output = client.stdout.read()
     if (client.wait(), output) != (5, "saved\n"):
         return "it ended with %d and said %r" % (client.returncode, output)

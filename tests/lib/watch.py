@@ -95,6 +95,11 @@ def start(job, program, config="{}"):
     put(job + "/config.json", config)
 
 
+def goes_on(job):
+    """The program's `await` is over."""
+    put(job + "/ctl", "signal USR1")
+
+
 def show(events):
     for _, what, name in events:
         if name not in ("code.sh", "config.json"):
@@ -118,7 +123,7 @@ def growth(path):
     watch = Watch()
     os.mkdir(path)
     watch.add(path)
-    start(path, "out one\nsleep 300\nout two\nsleep 300\nerr three\nsleep 300")
+    start(path, "out one\nawait\nout two\nawait\nerr three\nawait")
     seen = []
     for name, text in (("stdout", "one\n"), ("stdout", "one\ntwo\n"),
                        ("stderr", "three\n")):
@@ -126,6 +131,7 @@ def growth(path):
         found = open(path + "/" + name).read()
         if not found.startswith(text):
             die("MODIFY came when %s had %r" % (name, found))
+        goes_on(path)
     if ("CLOSE_WRITE", "stdout") in [e[1:] for e in seen]:
         die("stdout was closed while the program ran")
     show(seen + watch.until("CLOSE_WRITE", "exit_code"))
@@ -151,11 +157,13 @@ def one_file(path, name):
     """A watcher of a file that is there already."""
     watch = Watch()
     os.mkdir(path)
-    start(path, "out one\nsleep 500\nout two\nsleep 100")
+    start(path, "out one\nawait\nout two\nawait")
     with open(path + "/stdout.follow") as f:
         f.readline()
     watch.add(path + "/" + name)
+    goes_on(path)
     watch.until("MODIFY", "")
+    goes_on(path)
     watch.until("CLOSE_WRITE", "")
 
 

@@ -435,7 +435,7 @@ load ../lib/tools
 
 @test "a loop like watch(1)'s sees each state in order and never an error" {
 	mkdir "$MNT/a"
-	job_put a code.sh $'out up\nsleep 300\nexit 3'
+	job_put a code.sh $'out up\nawait\nexit 3'
 	python "$MNT/a" <<-'END'
 		import os, sys
 		job, seen = sys.argv[1], []
@@ -446,6 +446,9 @@ load ../lib/tools
 		            f.write("{}")
 		    if not seen or seen[-1] != state:
 		        seen.append(state)
+		        if state == "running":
+		            with open(job + "/ctl", "w") as f:
+		                f.write("signal USR1\n")
 		    for name in os.listdir(job):
 		        os.stat(job + "/" + name)
 		order = ["draft", "queued", "running", "done"]

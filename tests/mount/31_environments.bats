@@ -144,9 +144,10 @@ has() {
 
 @test "environment: a job that runs goes on when its environment is removed" {
 	started
-	job_start a $'out up\nsleep 2000\nout end' '{"environment": "data"}'
+	job_start a $'out up\nawait\nout end' '{"environment": "data"}'
 	job_follow a up
 	rm -r "$ENVIRONMENTS/names/data" "$ENVIRONMENTS/sets/$ID"
+	goes_on a
 	job_wait a
 	has a data
 	result_is a .environment.id "$ID"

@@ -43,24 +43,29 @@ teardown() { mount_done; }
 	ended a 124 timeout
 	stdout_is a before
 	run result a .usage.wall_ms
-	[ "$output" -ge 190 ] && [ "$output" -lt 5000 ]
+	[ "$output" -ge 190 ] && [ "$output" -lt $((5000 * SLOW)) ]
 	run cat "$MNT/a/log"
 	assert_output --partial timeout
 }
 
 @test "the timeout counts from the program's start, not from the queue" {
 	mount_stop
-	FSD_FAKE_START_MS=700 mount_start --pool 0
-	job_run a $'sleep 100\nout done' '{"timeout": 0.5}'
+	local timeout
+	timeout=$(patient 500)
+	FSD_FAKE_START_MS=$((10#${timeout/./} + 200)) mount_start --pool 0
+	job_run a 'out done' "{\"timeout\": $timeout}"
 	ended a 0 exited
 }
 
 @test "in the grace SIGTERM comes first, and a handler's code is kept apart" {
-	job_run a $'out up\nsleep 600000' '{"timeout": 0.2, "grace": 5}'
+	job_run a $'out up\nsleep 600000' '{"timeout": 0.2, "grace": 60}'
 	ended a 124 timeout
 	run result a .usage.wall_ms
-	[ "$output" -lt 4000 ]
-	job_run b $'ignoreterm\nsleep 300\nexit 9' '{"timeout": 0.2, "grace": 5}'
+	[ "$output" -lt $((4000 * SLOW)) ]
+	job_start b $'ignoreterm\nawait\nexit 9' '{"timeout": 0.2, "grace": 60}'
+	await becomes 20 grep -q SIGTERM "$MNT/b/log"
+	goes_on b
+	job_wait b
 	ended b 124 timeout
 	result_is b .program_exit_code 9
 }
@@ -70,7 +75,7 @@ teardown() { mount_done; }
 	ended a 124 timeout
 	stdout_is a up
 	run result a .usage.wall_ms
-	[ "$output" -ge 480 ] && [ "$output" -lt 5000 ]
+	[ "$output" -ge 480 ] && [ "$output" -lt $((5000 * SLOW)) ]
 }
 
 @test "log says how many processes a program has left, and none says nothing" {

@@ -121,8 +121,8 @@ except OSError as e:
 	fed_start a $'out up\nsleep 600000'
 	run fill a sh -c 'echo kill >"$JOB/ctl"'
 	assert_output 'Broken pipe'
-	fed_start b $'out up\nsleep 400'
-	run fill b true
+	fed_start b $'out up\nawait'
+	run fill b sh -c 'echo "signal USR1" >"$JOB/ctl"'
 	assert_output 'Broken pipe'
 	fed_start c $'out up\nclosein\nsleep 600000'
 	run fill c true

@@ -53,12 +53,13 @@ session() {
 
 @test "steps run one after the other in the order of their start" {
 	local i
-	step first $'out up\nsleep 3000\nremember 0'
+	step first $'out up\nawait\nremember 0'
 	job_follow first up
 	for i in 1 2 3 4 5 6 7 8; do
 		step "s$i" $'recall\nremember '"$i"
 	done
 	state_is s8 queued
+	goes_on first
 	for i in 1 2 3 4 5 6 7 8; do
 		job_wait "s$i" >/dev/null
 		assert_equal "$(tail -n 1 "$MNT/s$i/stdout")" $((i - 1))
@@ -182,11 +183,12 @@ session() {
 }
 
 @test "a step that waits can be removed, and the others go on" {
-	step a $'out up\nsleep 400\nremember a'
+	step a $'out up\nawait\nremember a'
 	job_follow a up
 	step b 'remember b'
 	step c 'recall'
 	rm -r "$MNT/b"
+	goes_on a
 	job_wait c
 	stdout_is c a
 	assert_equal "$(session s steps)" 2

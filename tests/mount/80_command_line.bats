@@ -253,9 +253,13 @@ client_up() {
 
 @test "umount lets a running job finish" {
 	mount_start
-	job_start a $'out up\nsleep 300\nexit 3'
+	job_start a $'out up\nawait\nexit 3'
 	job_follow a up
-	bounded 20 "$FSD" umount "$MNT"
+	bounded 20 "$FSD" umount "$MNT" &
+	local umount=$!
+	await becomes 20 grep -q 'stopping when 1 running job has ended' "$LOG"
+	goes_on a
+	wait $umount
 	wait "$DAEMON"
 	DAEMON=
 	mount_start
@@ -264,11 +268,15 @@ client_up() {
 
 @test "umount does not wait for the queue, which the next mount runs" {
 	mount_start --max-machines 1
-	job_start a $'out up\nsleep 600\nexit 3'
+	job_start a $'out up\nawait\nexit 3'
 	job_follow a up
 	job_start b 'exit 4'
 	job_start c $'sleep 600000'
-	bounded 20 "$FSD" umount "$MNT"
+	bounded 20 "$FSD" umount "$MNT" &
+	local umount=$!
+	await becomes 20 grep -q 'stopping when 1 running job has ended' "$LOG"
+	goes_on a
+	wait $umount
 	wait "$DAEMON"
 	DAEMON=
 	mount_start

@@ -109,10 +109,11 @@ nothing_left() {
 }
 
 @test "-o: a directory that appears meanwhile is left alone, and that is a failure" {
-	program $'out up\nsleep 500'
+	program $'out up\nawait'
 	fsd_run -o results code.sh >out 2>err 3>&- &
 	bounded 20 tail -F --pid=$! out 2>/dev/null 3>&- | grep -q -m1 up
 	mkdir results
+	echo 'signal USR1' >"$(echo "$MNT"/run-*/ctl)"
 	local status=0
 	wait $! || status=$?
 	assert_equal "$status $(cat err)" '1 fsd run: -o results: File exists'
@@ -123,14 +124,14 @@ nothing_left() {
 @test "-o is never half there, wherever the client is killed" {
 	program $'write a text\nwrite b/c text\nout x'
 	run bounded 120 /usr/bin/python3 - "$FSD" "$MNT" <<-'END'
-		import ctypes, os, subprocess, sys
+		import os, subprocess, sys
 		fsd, mnt = sys.argv[1:]
 		seen = set()
-		for n in range(1, 400):
-		    # strace ends it at the nth call that concerns files
-		    r = subprocess.run(
-		        ["strace", "-o", "/dev/null", "-e", "trace=file,write,fchmod",
-		         "-e", "inject=file,write,fchmod:signal=KILL:when=%d" % (n * 2),
+		CALLS = "file,write,fchmod"
+
+		def run(*options):
+		    subprocess.run(
+		        ["strace", "-y", "-o", "calls", "-e", "trace=" + CALLS, *options,
 		         fsd, "run", "--mount", mnt, "-o", "results", "code.sh"],
 		        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
 		        stderr=subprocess.DEVNULL)
@@ -142,8 +143,16 @@ nothing_left() {
 		        subprocess.run(["rm", "-r", "results"], check=True)
 		    else:
 		        seen.add("none")
-		    if r.returncode == 0:
-		        break
+
+		run()
+		with open("calls") as f:
+		    made = [n for n, line in enumerate(f, 1) if "results" in line]
+		assert len(made) > 15, made
+		# strace ends it at the nth call; those that make the results matter
+		step = 1 + len(made) // 30
+		for n in sorted({*made[::step], *made[-5:], made[-1] + 1}):
+		    run("-e", "inject=%s:signal=KILL:when=%d" % (CALLS, n))
+		run()
 		# The last one has removed what those before it had left.
 		seen.update(n for n in os.listdir(".") if n.startswith(".results"))
 		print(*sorted(seen))

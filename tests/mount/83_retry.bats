@@ -7,6 +7,14 @@ load ../lib/common
 setup() { mount_start; }
 teardown() { mount_done; }
 
+# runs_again JOB — its second attempt does, says "up", and goes on.
+runs_again() {
+	await becomes 20 sh -c '[ "$(grep -c " running$" "$1")" = 2 ]' - \
+		"$MNT/$1/log"
+	job_follow "$1" up
+	goes_on "$1"
+}
+
 # bats test_tags=smoke
 @test "a machine that dies under a job is followed by another one, as often as retry says" {
 	job_run a $'out once\ncrash' '{"retry": 2}'
@@ -222,11 +230,12 @@ waits_again() {
 	mount_stop
 	FSD_FAKE_WITNESS=$BATS_TEST_TMPDIR/witness mount_start \
 		--max-machines 1 --pool 1
-	job_start a $'out up\nwitness a\nsleep 300\ncrash' '{"retry": 1}'
+	job_start a $'out up\nwitness a\nawait\ncrash' '{"retry": 1}'
 	job_follow a up
 	job_start b $'out up\nsleep 600000'
+	goes_on a
 	job_follow b up
-	state_is a queued
+	await becomes 20 grep -qx queued "$MNT/a/state"
 }
 
 # ran_once — b makes room, and a is not there to take it.
@@ -252,6 +261,7 @@ ran_once() {
 	run ! cat "$MNT/a/stdout"
 	assert_output --partial 'No such file'
 	echo kill >"$MNT/b/ctl"
+	runs_again a
 	job_wait a >/dev/null
 	grep -qx up "$MNT/a/stdout"
 }
@@ -269,17 +279,21 @@ ran_once() {
 	mkdir "$MNT/a" "$MNT/b"
 	for job in a b; do
 		echo x >"$MNT/$job/x"
-		job_put "$job" code.sh $'out up\nsleep 500\ncrash'
+		job_put "$job" code.sh $'out up\nawait\ncrash'
 		job_put "$job" config.json '{"retry": 1}'
 		job_follow "$job" up
 	done
 	rm "$MNT/a/x"
+	goes_on a
+	goes_on b
 	job_wait a
+	runs_again b
 	job_wait b
 	ended a 125 failed
 	result_is a .attempt 1
 	grep -q 'it is not run again: inputs of it were removed' "$MNT/a/log"
 	result_is b .attempt 2
+	job_put a code.sh crash
 	job_put a config.json '{"retry": 1}'
 	job_wait a
 	result_is a .attempt 2
@@ -336,11 +350,12 @@ meanwhile() {
 }
 
 @test "a job whose machine dies while its output is being opened is run again" {
-	job_start a $'err up\nsleep 500\ncrash' '{"retry": 1}'
+	job_start a $'err up\nuntil '"$STATE/go"$'\ncrash' '{"retry": 1}'
 	IFS= read -r -t $((20 * SLOW)) _ <"$MNT/a/stderr.follow"
 	gate hold:openat:jobs/*/r1/stdout
 	cat "$MNT/a/stdout" &
 	gate_held
+	: >"$STATE/go"
 	await becomes 20 grep -q 'fsd_machines_failed_total [1-9]' "$MNT/.fsd/stats"
 	gate_open
 	wait $!
@@ -352,10 +367,12 @@ meanwhile() {
 }
 
 @test "a config that is removed meanwhile keeps no job from being run again" {
-	job_start a $'out up\nargs\nsleep 300\ncrash' \
+	job_start a $'out up\nargs\nawait\ncrash' \
 		'{"retry": 1, "args": ["given"]}'
 	job_follow a up
 	rm "$MNT/a/config.json"
+	goes_on a
+	runs_again a
 	job_wait a
 	ended a 125 failed
 	result_is a .attempt 2

@@ -465,10 +465,11 @@ os.fsync(fd)' "$MNT/a/data"
 	local stream
 	expect_log 'No space left'
 	for stream in stdout stderr; do
-		job_start a $'out up\nerr up\nsleep 1500\nexit 0'
+		job_start a $'out up\nerr up\nawait\nexit 0'
 		job_follow a up
 		trace -e trace=fsync -P "$(echo "$STATE"/jobs/*)/r1/$stream" \
 			-e inject=fsync:error=ENOSPC:when=1
+		goes_on a
 		job_wait a
 		trace_stop
 		ended a 125 failed
@@ -482,14 +483,15 @@ os.fsync(fd)' "$MNT/a/data"
 
 @test "an end whose server dies before the disk has it is on the disk before it is shown again" {
 	local calls=$BATS_TEST_TMPDIR/next
-	job_start a $'out up\nsleep 500\nexit 3'
+	job_start a $'out up\nawait\nexit 3'
 	job_follow a up
 	# the next server is its child
 	strace -f -y -p "$DAEMON" -e trace=fdatasync -o "$calls" 2>"$calls.err" &
 	local tracer=$!
 	bounded 20 sh -c 'until grep -q attached "$1"; do :; done' - "$calls.err"
 	trace -e trace=fdatasync -P "$(echo "$STATE"/jobs/*)/meta" \
-		-e inject=fdatasync:delay_enter=3000000
+		-e inject=fdatasync:delay_enter=30000000
+	goes_on a
 	bounded 20 sh -c 'until grep -q "^state done" "$1"/jobs/*/meta; do :; done' \
 		- "$STATE"
 	server_kill
@@ -511,7 +513,7 @@ the_next() {
 # dies_before_sync STATE [COMMAND...] — the server, when the record says STATE.
 dies_before_sync() {
 	trace -e trace=fdatasync -P "$(echo "$STATE"/jobs/*)/meta" \
-		-e inject=fdatasync:delay_enter=3000000
+		-e inject=fdatasync:delay_enter=30000000
 	"${@:2}" &
 	CALLER=$!
 	bounded 20 sh -c 'until grep -q "^state $2" "$1"/jobs/*/meta; do :; done' \
@@ -538,10 +540,10 @@ dies_before_sync() {
 @test "an end that the disk does not take from the next server either is no success" {
 	expect_log 'may not outlive the host'
 	expect_log 'its end cannot be written'
-	job_start a $'out up\nsleep 500\nexit 3'
+	job_start a $'out up\nawait\nexit 3'
 	job_follow a up
 	the_next -e trace=fdatasync -e inject=fdatasync:error=EIO:when=1
-	dies_before_sync 'done' true
+	dies_before_sync 'done' goes_on a
 	assert_equal "$(cat "$MNT/a/exit_code")" 125
 	strace_end "$NEXT_TRACE"
 	[ -s "$MNT/a/error" ]
@@ -689,9 +691,10 @@ dies_before_sync() {
 
 @test "a run that ends on a full disk has its result all the same" {
 	small_disk 2m
-	job_start a $'out up\nsleep 1500\nexit 3'
+	job_start a $'out up\nawait\nexit 3'
 	job_follow a up
 	fill
+	goes_on a
 	assert_equal "$(job_wait a)" 3
 	ended a 3 exited
 	stdout_is a up
@@ -704,12 +707,13 @@ dies_before_sync() {
 	local i
 	expect_log 'No space left|is full'
 	small_disk 2m --max-machines 1
-	job_start a $'out up\nsleep 1500\nexit 3'
+	job_start a $'out up\nawait\nexit 3'
 	job_follow a up
 	for i in {1..12}; do
 		job_start "j$i" "out $i"
 	done
 	fill
+	goes_on a
 	assert_equal "$(job_wait a)" 3
 	await becomes 10 grep -q 'waits: the disk of the state directory is full' "$MNT/j1/log"
 	health_becomes 'the disk of the state directory is full: no job begins until it has room' -x
@@ -727,10 +731,11 @@ dies_before_sync() {
 	expect_log 'is full'
 	mount_stop
 	FSD_FAKE_WITNESS=$BATS_TEST_TMPDIR/witness mount_start --max-machines 1
-	job_start a $'out up\nsleep 1500'
+	job_start a $'out up\nawait'
 	job_follow a up
 	job_start b $'witness\nout b' # it is queued
 	trace -e trace=mkdirat -e inject=mkdirat:error=ENOSPC:when=1
+	goes_on a
 	assert_equal "$(job_wait b)" 0
 	trace_stop
 	ended b 0 exited
@@ -763,15 +768,18 @@ dies_before_sync() {
 @test "a program whose output finds no room fails, says so, and runs with room" {
 	expect_log 'No space left'
 	small_disk 2m
-	job_start a $'out up\nsleep 1000\nbytes 300000\nexit 3'
+	job_start a $'out up\nawait\nbytes 300000\nexit 3'
 	job_follow a up
 	fill
+	goes_on a
 	assert_equal "$(job_wait a)" 125
 	ended a 125 failed
 	run cat "$MNT/a/error"
 	assert_output --partial 'the output could not be kept'
 	rm "$SMALL/filler"
 	echo start >"$MNT/a/ctl"
+	job_follow a up
+	goes_on a
 	assert_equal "$(job_wait a)" 3
 	assert_equal "$(stat -c %s "$MNT/a/stdout")" 300003
 }

@@ -594,12 +594,13 @@ half_copied() {
 }
 
 @test "jobs that come while an upgrade waits run after it" {
-	job_start a $'out up\nsleep 600'
+	job_start a $'out up\nawait'
 	job_follow a up
 	"$FSD" upgrade "$MNT" >/dev/null &
 	await becomes 20 grep -q 'takes over when' "$LOG"
 	job_start b 'out later'
 	state_is b queued
+	goes_on a
 	wait $!
 	ended a 0 exited
 	job_wait b
@@ -762,7 +763,8 @@ sending() {
 	local i
 	held_up
 	# each holds up those behind it for some milliseconds
-	jq -nc '{input: [range(100000) | {a: 1}]}' >"$BATS_TEST_TMPDIR/large"
+	jq -nc --argjson n "$(sanitized && echo 10000 || echo 100000)" \
+		'{input: [range($n) | {a: 1}]}' >"$BATS_TEST_TMPDIR/large"
 	for i in {1..20}; do
 		mkdir "$MNT/large$i"
 		job_put "large$i" code.sh 'exit 0'

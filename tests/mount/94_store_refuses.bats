@@ -59,9 +59,10 @@ read_only() {
 
 @test "a job that ends while its disk is read-only says that its result is not stored, and is told ended ever after" {
 	expect_log 'its end cannot be written: Read-only file system'
-	job_start a $'out up\nsleep 1000\nout more\nexit 3'
+	job_start a $'out up\nawait\nout more\nexit 3'
 	job_follow a up
 	read_only true
+	goes_on a
 	assert_equal "$(job_wait a)" 125
 	state_is a 'done'
 	run cat "$MNT/a/error"
@@ -83,11 +84,13 @@ read_only() {
 @test "such an end has a result.json, which a restart does not change" {
 	local before
 	expect_log 'its end cannot be written: Read-only file system'
-	job_start a $'out up\nwrite file x\nsleep 1000\nout more\nexit 3'
-	job_start b $'out up\nsleep 1000\nexit 3'
+	job_start a $'out up\nwrite file x\nawait\nout more\nexit 3'
+	job_start b $'out up\nawait\nexit 3'
 	job_follow a up
 	job_follow b up
 	read_only true
+	goes_on a
+	goes_on b
 	assert_equal "$(job_wait a)" 125
 	assert_equal "$(job_wait b)" 125
 	ended a 125 interrupted
@@ -106,9 +109,10 @@ read_only() {
 @test "such a result is stored when the disk takes it" {
 	local before
 	expect_log 'its end cannot be written: Read-only file system'
-	job_start a $'out up\nwrite file x\nsleep 1000\nout more\nexit 3'
+	job_start a $'out up\nwrite file x\nawait\nout more\nexit 3'
 	job_follow a up
 	read_only true
+	goes_on a
 	assert_equal "$(job_wait a)" 125
 	before=$(cat "$MNT/a/result.json")
 	read_only false
@@ -128,11 +132,12 @@ read_only() {
 	mount_stop
 	mount_start --quota-bytes 10M
 	job_start a "out up
-sleep 1000
+await
 write file $(printf %2000s '')"
 	job_follow a up
 	meta=$(echo "$STATE"/jobs/*/meta)
 	chattr +i "$meta" || need 'files can be made immutable'
+	goes_on a
 	assert_equal "$(job_wait a)" 125
 	ended a 125 interrupted
 	assert_equal "$(ls "$MNT/a/output")" ''

@@ -138,7 +138,7 @@ told() {
 	local lives
 	lives=$(/usr/bin/python3 -I -S -c "import sys; sys.path.insert(0, '$TESTS/lib')
 import lies; print(lies.raw(lies.ended(lives=1), lies.output_end(0)))")
-	job_run a $'deaf\nmute\nsleep 500\n'"$lives" \
+	job_run a $'deaf\nmute\nsleep 1200\n'"$lives" \
 		'{"session": "s", "timeout": 0.3}'
 	ended a 124 timeout
 	result_is a .session_state lost

@@ -122,11 +122,12 @@ b_waits() {
 @test "the reserve is kept again when there is room, though nobody waits for it" {
 	mount_start
 	small_disk 2m
-	job_start a $'out up\nsleep 1500\nexit 3'
+	job_start a $'out up\nawait\nexit 3'
 	job_start b $'out up\nsleep 60000'
 	job_follow a up
 	job_follow b up
 	dd if=/dev/zero of="$SMALL/filler" bs=4k 2>/dev/null || true
+	goes_on a
 	assert_equal "$(job_wait a)" 3
 	assert_equal "$(stat -c %b "$STATE/reserve")" 0
 	rm "$SMALL/filler"
