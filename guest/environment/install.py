@@ -50,6 +50,8 @@ SLIM = ("usr/share/doc", "usr/share/doc-base", "usr/share/man", "usr/share/info"
         "usr/local/bin/pip", "usr/local/bin/pip3", "usr/local/bin/npm")
 # Only compilers need these, unless the recipe is for one.
 DEVELOPMENT = ("usr/include", "usr/share/pkgconfig", LIBRARIES + "/pkgconfig")
+# A library imports these of its own tests: numpy.testing does, and so scipy.sparse.
+IMPORTED_TESTS = {"numpy/_core/tests": ("__init__.py", "_natype.py")}
 STATIC = (LIBRARIES + "/*.a", LIBRARIES + "/*.la", "usr/lib/*.a", "usr/lib/*.la")
 
 
@@ -238,15 +240,30 @@ def merge_usr():
         remove(old)
 
 
+def remove_tests(path):
+    """Removes a directory of tests, but for what its library imports."""
+    kept = next((names for end, names in IMPORTED_TESTS.items()
+                 if path.endswith("/" + end)), ())
+    for name in os.listdir(path):
+        if name not in kept:
+            remove(os.path.join(path, name))
+    if not os.listdir(path):
+        os.rmdir(path)
+
+
 def slim(keep_tests, development):
     for path in SLIM if development else SLIM + DEVELOPMENT:
         remove(os.path.join(TREE, path))
     for place in PYTHON:
         for at, directories, _ in os.walk(os.path.join(TREE, place)):
             for name in list(directories):
-                if name == "__pycache__" or name == "tests" and not keep_tests:
+                if name == "__pycache__":
                     shutil.rmtree(os.path.join(at, name))
-                    directories.remove(name)
+                elif name == "tests" and not keep_tests:
+                    remove_tests(os.path.join(at, name))
+                else:
+                    continue
+                directories.remove(name)
     for pattern in () if development else STATIC:
         for path in glob.glob(os.path.join(TREE, pattern)):
             os.unlink(path)

@@ -10,12 +10,15 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE + "/../../fsd/env", HERE]
+sys.path[:0] = [HERE + "/../../fsd/env", HERE,
+                HERE + "/../../guest/environment"]
 sys.dont_write_bytecode = True
 
 import debian                                             # noqa: E402
+import install                                            # noqa: E402
 import make_packages as make                              # noqa: E402
 import npm                                                # noqa: E402
 import recipe                                             # noqa: E402
@@ -309,6 +312,24 @@ class Debian(Case):
         with open(self.dir + "/debs/" + found[0]["file"], "ab") as f:
             f.write(b"x")
         self.says_part("its sha256 is", archive.fetch, found, self.dir)
+
+
+class Slim(Case):
+    def test_of_tests_what_their_library_imports_is_kept(self):
+        place = os.path.join(self.dir, install.PYTHON[0])
+        for name in ("numpy/_core/tests/_natype.py", "numpy/_core/tests/test_a.py",
+                     "numpy/_core/tests/data/a", "numpy/tests/test_b.py",
+                     "numpy/core.py"):
+            path = os.path.join(place, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8"):
+                pass
+        with unittest.mock.patch.object(install, "TREE", self.dir):
+            install.slim(False, False)
+        left = [os.path.relpath(os.path.join(at, name), place)
+                for at, _, names in os.walk(place) for name in names]
+        self.assertEqual(sorted(left), ["numpy/_core/tests/_natype.py",
+                                        "numpy/core.py"])
 
 
 class Requests(Case):
