@@ -158,15 +158,18 @@ bool pool_wants_zygote(const struct vm *vm, unsigned row)
 	       pays(vm, row);
 }
 
-/* Many machines are started: a zygote pays at once. */
+/* Many machines are started: a zygote pays at once. One for all runners takes longer
+ * than one for those that are needed, and no other one is made behind it. */
 static void prepare_hastily(struct vm *vm)
 {
 	for (unsigned i = 0; i < vm->plan.count; i++) {
 		struct pool_class *c = vm->planned[i];
+		uint32_t runners = vm->options.quick_heat
+					   ? c->tmpl.runners : needed_runners(c);
 
 		if (c->is_hasty && c->started >= MANY &&
 		    plan_may_fork(&vm->plan, i))
-			prepare(c, needed_runners(c), false);
+			prepare(c, runners, false);
 		c->is_hasty = false;
 	}
 }
