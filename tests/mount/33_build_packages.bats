@@ -135,8 +135,8 @@ go() {
 	result_is a .step 1
 	result_is b .step 2
 	[[ $(result b .environment.name) == p-????????.0 ]]
-	assert_equal "$(grep -o 'builds .*' "$MNT/b/log")" \
-		"$(grep -o 'builds .*' "$MNT/a/log")"
+	grep -q 'builds an environment for 1 package' "$MNT/a/log"
+	grep -q 'builds an environment for 1 package' "$MNT/b/log"
 	mkdir "$MNT/c"
 	job_put c code.sh 'recall'
 	job_put c config.json '{"session": "s", "packages": ["six==2.0"]}'
