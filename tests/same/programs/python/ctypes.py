@@ -3,7 +3,7 @@ import ctypes
 import ctypes.util
 
 libc = ctypes.CDLL(None, use_errno=True)
-print(libc.strlen(b"hello"), libc.abs(-5), ctypes.util.find_library("c"))
+print(libc.strlen(b"hello"), libc.abs(-5), ctypes.util.find_library("c"), flush=True)
 libc.printf(b"printf %d\n", 42)
 libc.fflush(None)
 print(libc.open(b"/nothing", 0), ctypes.get_errno())
