@@ -180,7 +180,7 @@ os._exit(5)
 import os
 os.write(1, b"up")
 os.kill(os.getpid(), 19)
-""", {"timeout": 1.5}),
+""", {"timeout": 6}),
     ("daemon", "leaves a daemon that ignores every signal",
      "4 exited null -", """
 import os, signal, time
