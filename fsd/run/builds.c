@@ -37,6 +37,7 @@ struct build {
 	struct list node;
 	struct owner *owner;
 	char *words;       /* owned: what fsd env build is given */
+	char *step;        /* owned: the newest that was told, or NULL */
 	struct list waits; /* of struct build_wait; empty: all have gone */
 	unsigned packages; /* that were asked for */
 	uint64_t until_ns; /* of a failure: not tried again before, */
@@ -56,6 +57,7 @@ struct builds {
 static void build_free(struct build *b)
 {
 	list_del(&b->node);
+	free(b->step);
 	free(b->words);
 	free(b);
 }
@@ -233,16 +235,22 @@ static void ended(struct builds *bs, const char *why)
 	next(bs);
 }
 
-static void tell(struct build *b, const char *step)
+static void tell_step(struct build_wait *w, const char *step)
 {
 	char text[PACKET_MAX + 40];
 
 	snprintf(text, sizeof(text), "builds its environment: %s", step);
-	list_for_each(pos, tmp, &b->waits) {
-		struct build_wait *w = list_entry(pos, struct build_wait, node);
+	w->ops->tell(w, text);
+}
 
-		w->ops->tell(w, text);
-	}
+/* Those that come later are told the newest step as well; without memory they wait for
+ * the next. */
+static void tell(struct build *b, const char *step)
+{
+	free(b->step);
+	b->step = strdup(step);
+	list_for_each(pos, tmp, &b->waits)
+		tell_step(list_entry(pos, struct build_wait, node), step);
 }
 
 /* No more can be built until there is another server. */
@@ -344,6 +352,8 @@ void builds_tell(struct builds *bs, struct build_wait *w)
 		 "builds an environment for %u package%s (%u ahead)",
 		 b->packages, b->packages == 1 ? "" : "s", ahead_of(bs, b));
 	w->ops->tell(w, text);
+	if (b->step)
+		tell_step(w, b->step);
 }
 
 void builds_join(struct builds *bs, struct build *b, struct build_wait *w,

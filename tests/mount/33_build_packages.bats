@@ -62,6 +62,17 @@ go() {
 	assert_output $' --pypi six==1.0\n --pypi six==2.0 --npm a@1'
 }
 
+@test "build: a job that asks while it is built is told the newest step" {
+	mount_start
+	job_start a 'out x' '{"packages": ["six==1.0"]}'
+	await becomes 20 grep -q 'resolved 1 wheels' "$MNT/a/log"
+	job_start b 'out y' '{"packages": ["six==1.0"]}'
+	await becomes 20 grep -q 'resolved 1 wheels' "$MNT/b/log"
+	go make
+	job_wait b
+	ended b 0 exited
+}
+
 @test "build: what cannot be built ends all that wait for it, and is not tried again at once" {
 	mount_start
 	job_start a 'out x' '{"packages": ["six==1.0"]}'
@@ -135,8 +146,8 @@ go() {
 	result_is a .step 1
 	result_is b .step 2
 	[[ $(result b .environment.name) == p-????????.0 ]]
-	grep -q 'builds an environment for 1 package' "$MNT/a/log"
-	grep -q 'builds an environment for 1 package' "$MNT/b/log"
+	assert_equal "$(grep -o 'builds .*' "$MNT/b/log")" \
+		"$(grep -o 'builds .*' "$MNT/a/log")"
 	mkdir "$MNT/c"
 	job_put c code.sh 'recall'
 	job_put c config.json '{"session": "s", "packages": ["six==2.0"]}'
