@@ -11,7 +11,7 @@
 
 /* Return: its key, > 0 and below 2^32; 0: there is no such environment for uid. */
 uint64_t face_environment(const struct fsd *d, uid_t uid, const char *name);
-/* What was built for another user is that one's and the operator's. Return: 0 or
+/* Another user's built environment is that user's and the operator's. Return: 0 or
  * -EACCES. */
 int face_environment_check(const struct fsd *d, uid_t uid, uint64_t key);
 /* Calls fn for each that uid may see, base first. */

@@ -430,7 +430,7 @@ void delete_sandbox(struct request *r)
 		reply_empty(r, code < 0 ? 404 : 204);
 }
 
-/* Of many at a time there are none. */
+/* Many at a time have no figures. */
 void get_all_metrics(struct request *r)
 {
 	reply_json(r, 200, json_pack("{s:{}}", "sandboxes"));

@@ -49,7 +49,7 @@ void fs_list_dir(struct request *r);
 /* One as the calls show it. */
 json_t *envd_entry(const struct envd_path *p, const struct stat *st);
 
-/* What the mount does not show (links.c). Does an open directory have some? */
+/* The mount does not show links (links.c). Does an open directory have some? */
 bool links_hidden(int dir);
 /* Does the directory that it lies in? */
 bool links_beside(struct gateway *g, const struct envd_path *p);

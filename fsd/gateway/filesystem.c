@@ -94,7 +94,7 @@ static void reply_entry(struct request *r, const struct envd_path *p)
 					     envd_entry(p, &st)));
 }
 
-/* What is missing may only be hidden. */
+/* A missing name may only be hidden. */
 static bool may_be_hidden(struct request *r, int code, const struct envd_path *p)
 {
 	return code == -ENOENT && links_beside(r->gateway, p);

@@ -4,7 +4,7 @@
  * what is wanted, the loop says that it is over, and a worker removes the job: the
  * client does not wait for that.
  *
- * Whoever makes a job has a lock on its file `events` (flock(2), which the kernel of
+ * The maker of a job has a lock on its file `events` (flock(2), which the kernel of
  * this host keeps). So a gateway that starts finds jobs whose gateway has died: cells,
  * which nobody waits for any more, though their interpreter does.
  */

@@ -289,7 +289,7 @@ static enum MHD_Result take_body(struct request *r, const char *data, size_t *le
 {
 	size_t take = *len;
 
-	/* Of a body in chunks, MHD gives those that it has read already, though the
+	/* MHD gives the chunks of a body that it has read already, though the
 	 * connection is suspended. What is not taken is given again later. */
 	if (r->handed)
 		return MHD_YES;

@@ -14,7 +14,7 @@
 #include "layout/base/cleanup.h"
 #include "probe.h"
 
-/* What find(1) says of one; a path has no "//". */
+/* The words of find(1) for one; a path has no "//". */
 #define LOOK "%y %m %s %T@ %u %g %p//%l\\n"
 
 bool links_hidden(int dir)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sandbox uses. One sample a request, taken at that time by the machine's own
+ * The use of a sandbox. One sample a request, taken at that time by the machine's own
  * programs; a sandbox without a machine uses nothing.
  */
 #include <errno.h>
