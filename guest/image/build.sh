@@ -172,7 +172,8 @@ up_to_date() {
 		$python "$here/manifest.py" fresh "$outdir" "$image"
 }
 
-# apt with these sources only, as if nothing were installed.
+# apt with these sources only, as if nothing were installed. $cache/lock is ours; the
+# lock that apt would take lies beside the status file, in /dev: the whole host's.
 bare_apt() {
 	local tool=$1
 	shift
@@ -182,6 +183,7 @@ bare_apt() {
 		-o Dir::Etc::PreferencesParts=/dev/null \
 		-o Dir::State::status=/dev/null -o Dir::Cache="$cache/apt" \
 		-o Dir::State::lists="$cache/lists" \
+		-o Debug::NoLocking=1 \
 		-o APT::Sandbox::User=root -o APT::Install-Recommends=false \
 		-o Acquire::Languages=none "$@"
 }
