@@ -151,11 +151,12 @@ server_pid() {
 	getfattr --absolute-names --only-values -n user.fsd.pid "$MNT"
 }
 
-# server_kill — the process that serves dies; the mount does not.
+# server_kill [PID] — the process that serves dies; the mount does not. A server
+# that a tracer holds may not say its number: it is given then.
 server_kill() {
-	local pid
+	local pid=${1:-}
 
-	pid=$(server_pid)
+	[ -n "$pid" ] || pid=$(server_pid)
 	kill -KILL "$pid"
 	await exit "$pid" 20
 }

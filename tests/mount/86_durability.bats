@@ -494,7 +494,7 @@ os.fsync(fd)' "$MNT/a/data"
 	goes_on a
 	bounded 20 sh -c 'until grep -q "^state done" "$1"/jobs/*/meta; do :; done' \
 		- "$STATE"
-	server_kill
+	server_kill "$SERVER"
 	wait "$TRACE" || true
 	TRACE=
 	assert_equal "$(cat "$MNT/a/exit_code")" 3
@@ -518,7 +518,7 @@ dies_before_sync() {
 	CALLER=$!
 	bounded 20 sh -c 'until grep -q "^state $2" "$1"/jobs/*/meta; do :; done' \
 		- "$STATE" "$1"
-	server_kill
+	server_kill "$SERVER"
 	wait "$TRACE" || true
 	TRACE=
 }
@@ -566,7 +566,7 @@ dies_before_sync() {
 	await becomes 20 grep -qx running "$MNT/a/state"
 	trace -e trace=fsync -e inject=fsync:delay_enter=3000000
 	echo kill >"$MNT/a/ctl"
-	server_kill
+	server_kill "$SERVER"
 	wait "$TRACE" || true
 	TRACE=
 	job_wait a
