@@ -274,22 +274,29 @@ static char state_of(const char *pid, long *ret_session,
 	return state;
 }
 
-static void unused(const char *session, const char *state)
+/* When the process started, in the clock's ticks; 0: it cannot be told. */
+static unsigned long long start_of(const char *pid)
+{
+	unsigned long long start = 0;
+	long session;
+
+	return state_of(pid, &session, &start) ? start : 0;
+}
+
+/* No process since began is of the session or uses state. A process that is older
+ * than the daemon cannot come of it, and what all processes of a host have open is
+ * long. */
+static void unused(const char *session, unsigned long long began,
+		   const char *state)
 {
 	pid_t no = strcmp(session, "none") ? process(session) : -1;
 	char prefix[PATH_MAX + 1];
-	unsigned long long began = 0;
-	long its_own;
 	struct dirent *e;
 	DIR *proc;
 
 	if (!realpath(state, prefix))
 		snprintf(prefix, PATH_MAX, "%s", state);
 	strcat(prefix, "/");
-	/* The daemon may be a zombie. A process that is older than it cannot come of
-	 * it, and what all processes of a host have open is long. */
-	if (no < 0 || !state_of(session, &its_own, &began))
-		began = 0;
 	proc = opendir("/proc");
 	if (!proc)
 		die("/proc: %s", strerror(errno));
@@ -311,29 +318,34 @@ static void unused(const char *session, const char *state)
 	closedir(proc);
 }
 
-static void gone(const char *session, const char *mnt, const char *state)
+static void gone(const char *session, unsigned long long began,
+		 const char *mnt, const char *state)
 {
 	if (is_mount_point(mnt)) {
 		umount2(mnt, MNT_DETACH);
 		die("%s is still mounted", mnt);
 	}
-	unused(session, state);
+	unused(session, began, state);
 }
 
 static void await_gone(char **arg)
 {
-	gone(arg[0], arg[1], arg[2]);
+	gone(arg[0], start_of(arg[0]), arg[1], arg[2]);
 }
 
 static void await_unused(char **arg)
 {
-	unused(arg[0], arg[1]);
+	unused(arg[0], start_of(arg[0]), arg[1]);
 }
 
+/* The shell reaps the daemon as soon as it has ended, and nothing tells of its start
+ * any more. */
 static void await_ended(char **arg)
 {
+	unsigned long long began = start_of(arg[0]);
+
 	exited(process(arg[0]), now() + seconds(arg[1]));
-	gone(arg[0], arg[2], arg[3]);
+	gone(arg[0], began, arg[2], arg[3]);
 }
 
 /* For what nothing in the mount tells of: asks again and again. */
