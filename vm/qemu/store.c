@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -18,6 +19,7 @@
 #define NEW_PREFIX ".new-"
 #define OLD_PREFIX ".old-"
 #define META_MAX 2048
+#define COPY_BLOCK 16384u
 #define STALE_S (14 * 24 * 3600)
 #define VERDICT_S (24 * 3600)
 #define LASTS_S (24 * 3600)
@@ -75,9 +77,12 @@ static int begin(uint64_t ram_bytes, struct store_new *n)
 	n->dir = openat(n->parent, n->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (n->dir < 0 || flock(n->dir, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
-	/* Not read-only: QEMU opens it for writing even to map it privately. */
-	n->ram = openat(n->dir, "ram", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-			0600);
+	/*
+	 * In memory until it is complete: a guest that boots writes to a page
+	 * again and again, and each time the disk has taken a page of a file,
+	 * the next write to it is a fault in the file system.
+	 */
+	n->ram = memfd_create("fsd-template", MFD_CLOEXEC);
 	n->state = openat(n->dir, "state",
 			  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
 	if (n->ram < 0 || n->state < 0 ||
@@ -165,6 +170,47 @@ static int write_meta(int dir, const struct store_meta *m)
 	return r;
 }
 
+static int copy_block(int to, int from, off_t at, size_t len, char *block)
+{
+	static const char zero[COPY_BLOCK];
+	ssize_t n = pread(from, block, len, at);
+
+	if (n != (ssize_t)len)
+		return n < 0 ? -errno : -EIO;
+	if (memcmp(block, zero, len) == 0)
+		return 0;
+	n = pwrite(to, block, len, at);
+	if (n != (ssize_t)len)
+		return n < 0 ? -errno : -ENOSPC;
+	return 0;
+}
+
+/* What is zero stays a hole. */
+static int copy_sparse(int to, int from, const atomic_bool *cancel)
+{
+	char block[COPY_BLOCK];
+	struct stat st;
+	off_t end = 0;
+	int r = fstat(from, &st) < 0 || ftruncate(to, st.st_size) < 0 ?
+			-errno : 0;
+
+	while (r == 0) {
+		off_t at = lseek(from, end, SEEK_DATA);
+
+		if (at < 0)
+			return errno == ENXIO ? 0 : -errno;
+		end = lseek(from, at, SEEK_HOLE);
+		if (end < 0)
+			return -errno;
+		for (; r == 0 && at < end; at += COPY_BLOCK)
+			r = cancel && atomic_load(cancel) ? -ECANCELED :
+				copy_block(to, from, at,
+					   MIN((size_t)(end - at),
+					       sizeof(block)), block);
+	}
+	return r;
+}
+
 /* Its name is the final one; what had that one gets another. */
 static int replace(const struct store_new *n, const char *name)
 {
@@ -176,6 +222,15 @@ static int replace(const struct store_new *n, const char *name)
 	return renameat(n->parent, n->name, n->parent, old) < 0 ? -errno : 0;
 }
 
+static int save_ram(const struct store_new *n, const atomic_bool *cancel)
+{
+	/* Not read-only: QEMU opens it for writing even to map it privately. */
+	auto_close int fd = openat(n->dir, "ram", O_RDWR | O_CREAT | O_EXCL |
+							   O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : copy_sparse(fd, n->ram, cancel);
+}
+
 static int commit(struct store_new *n, struct store_meta *meta, bool replaces,
 		  const atomic_bool *cancel)
 {
@@ -184,6 +239,8 @@ static int commit(struct store_new *n, struct store_meta *meta, bool replaces,
 
 	if (r == 0)
 		r = sha_sparse(n->ram, cancel, meta->ram_sum);
+	if (r == 0)
+		r = save_ram(n, cancel);
 	meta->made_s = realtime_ns() / NS_PER_S;
 	if (r == 0)
 		r = write_meta(n->dir, meta);

@@ -36,7 +36,8 @@ struct store_meta {
 /* One that is being made. All descriptors owned. */
 struct store_new {
 	char name[64];  /* ".new-..." */
-	int parent, dir, ram, state;
+	int parent, dir, state;
+	int ram;        /* memory; its file is written by store_commit() */
 	uint64_t began_ns;
 	char of[17];    /* the first digits of its environment's id; "": base */
 };
