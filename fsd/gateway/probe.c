@@ -1,34 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * No worker waits for it. Its end may come on the loop before the handler has returned,
- * so the reply is made by whichever of on_begun() and on_over() comes last.
- */
 #include "probe.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "follow.h"
+#include "awaited.h"
 #include "layout/base/cleanup.h"
 
 #define PROBE_S 30
 #define OUT_MAX (8u << 20)
 
 struct probe {
-	struct request *request; /* a reference; NULL: the client has gone */
-	struct follow *follow;
+	struct awaited awaited;
 	char job[64];
 	struct buf out;
-	bool good;               /* it has ended well */
-	bool begun, over;
+	bool good; /* it has ended well */
 	probe_reply *reply;
 	void *arg;
 	void (*done)(void *arg);
 };
 
-static void free_probe(struct probe *p)
+static void free_probe(struct awaited *a)
 {
+	struct probe *p = container_of(a, struct probe, awaited);
+
 	if (p->done)
 		p->done(p->arg);
 	buf_done(&p->out);
@@ -59,66 +55,24 @@ static void on_event(void *arg, const char *name, json_t *event)
 		p->good = json_is_integer(code) && !json_integer_value(code);
 }
 
-/* The reply is there, and the request is over. */
-static void reply(struct probe *p)
+static void make_reply(struct awaited *a, struct request *r)
 {
-	struct request *r = p->request;
+	struct probe *p = container_of(a, struct probe, awaited);
 	bool good = p->good && buf_add(&p->out, "", 1) == 0;
 
-	p->request = NULL;
-	r->state = NULL;
 	p->reply(r, p->arg, good ? p->out.data : NULL);
-	if (!p->begun) /* who has called on_begun() answers */
-		return;
-	request_answer(r);
-	request_unref(r);
 }
 
 static void on_over(void *arg, int error)
 {
 	struct probe *p = arg;
 
-	p->over = true;
 	p->good = p->good && !error;
-	if (!p->request) {
-		free_probe(p);
-	} else if (p->begun) {
-		reply(p);
-		free_probe(p);
-	}
+	awaited_over(&p->awaited);
 }
 
 static const struct follow_ops follow_ops = { on_event, NULL, on_over };
-
-static void on_begun(struct request *r)
-{
-	struct probe *p = r->state;
-
-	if (p->over) {
-		reply(p);
-		request_unref(r); /* which is not the last */
-		free_probe(p);
-		return;
-	}
-	p->begun = true;
-}
-
-static void on_gone(struct request *r)
-{
-	struct probe *p = r->state;
-
-	if (!p)
-		return;
-	r->state = NULL;
-	p->request = NULL;
-	if (p->over)
-		free_probe(p);
-	else
-		follow_abandon(p->follow, 0);
-	request_unref(r);
-}
-
-static const struct stream_ops ops = { .begun = on_begun, .gone = on_gone };
+static const struct awaited_ops ops = { make_reply, free_probe };
 
 void probe_start(struct request *r, json_t *words, probe_reply *fn, void *arg,
 		 void (*done)(void *arg))
@@ -136,21 +90,15 @@ void probe_start(struct request *r, json_t *words, probe_reply *fn, void *arg,
 		reply_failure(r, -ENOMEM, "no memory for a program");
 		return;
 	}
-	*p = (struct probe){ .request = request_ref(r), .reply = fn, .arg = arg,
-			     .done = done, .out = { .cap = OUT_MAX } };
+	*p = (struct probe){ .reply = fn, .arg = arg, .done = done,
+			     .out = { .cap = OUT_MAX } };
 	follow_new_name(r->sandbox->name, p->job);
-	r->state = p;
-	reply_later(r, &ops);
-	code = follow_start(r->gateway, &(struct follow_job){
+	code = awaited_start(&p->awaited, &ops, r, &(struct follow_job){
 		.name = p->job, .config = config,
 		.owner = text_member(r->sandbox->meta, "owner"),
-		.ops = &follow_ops, .arg = p }, &p->follow, &err);
+		.ops = &follow_ops, .arg = p }, &err);
 	if (code == 0)
 		return;
-	r->later = false;
-	r->ops = NULL;
-	r->state = NULL;
-	request_unref(r); /* which is not the last */
-	free_probe(p);
+	free_probe(&p->awaited);
 	reply_failure(r, code, err.text);
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * POST /run: a call job (jobtree(5), "mode": "call"), whose answer comes when it has
- * ended. No worker waits for it. The job is held, so it goes with the gateway.
- *
- * The end may come on the loop before the handler has returned. So the reply is made
- * by whichever of on_begun() and on_over() comes last.
+ * ended. The job is held, so it goes with the gateway.
  */
 #include "ragflow.h"
 
@@ -12,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "follow.h"
+#include "awaited.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 
@@ -31,17 +28,17 @@ static const struct {
 
 /* One run. The loop's, but for what on_result() does on a worker. */
 struct run {
-	struct request *request; /* a reference; NULL: the client has gone */
+	struct awaited awaited;
 	struct gateway *gateway;
-	struct follow *follow;
 	char job[64];
-	char *message;           /* of an `error` event; owned */
-	json_t *answer;          /* owned; once its end is known */
-	bool begun, over;
+	char *message;  /* of an `error` event; owned */
+	json_t *answer; /* owned; once its end is known */
 };
 
-static void free_run(struct run *run)
+static void free_run(struct awaited *a)
 {
+	struct run *run = container_of(a, struct run, awaited);
+
 	json_decref(run->answer);
 	free(run->message);
 	free(run);
@@ -82,18 +79,11 @@ static void on_result(void *arg, json_t *result)
 		.read = read_output, .arg = run });
 }
 
-/* The reply is there, and the request is over. */
-static void reply(struct run *run)
+static void make_reply(struct awaited *a, struct request *r)
 {
-	struct request *r = run->request;
+	struct run *run = container_of(a, struct run, awaited);
 
-	run->request = NULL;
-	r->state = NULL;
 	reply_json(r, 200, take_ptr(run->answer));
-	if (!run->begun) /* begin_reply() answers behind on_begun() */
-		return;
-	request_answer(r);
-	request_unref(r);
 }
 
 static void on_event(void *arg, const char *name, json_t *event)
@@ -111,51 +101,17 @@ static void on_over(void *arg, int error)
 {
 	struct run *run = arg;
 
-	run->over = true;
 	if (!run->answer)
 		run->answer = run_refusal(error ? error : -EIO,
 					  "the appliance lost the run");
-	if (!run->request) {
-		free_run(run);
-	} else if (run->begun) {
-		reply(run);
-		free_run(run);
-	}
+	awaited_over(&run->awaited);
 }
 
 static const struct follow_ops follow_ops = { on_event, on_result, on_over };
 
 /* --- its request --------------------------------------------------------------------- */
 
-static void on_begun(struct request *r)
-{
-	struct run *run = r->state;
-
-	if (run->over) {
-		reply(run);
-		request_unref(r); /* which is not the last */
-		free_run(run);
-		return;
-	}
-	run->begun = true;
-}
-
-static void on_gone(struct request *r)
-{
-	struct run *run = r->state;
-
-	if (!run)
-		return;
-	r->state = NULL;
-	run->request = NULL;
-	if (run->over)
-		free_run(run);
-	else
-		follow_abandon(run->follow, 0);
-	request_unref(r);
-}
-
-static const struct stream_ops ops = { .begun = on_begun, .gone = on_gone };
+static const struct awaited_ops ops = { make_reply, free_run };
 
 /* A request that RAGFlow's own server refuses as well. */
 static void malformed(struct request *r, const char *what)
@@ -236,20 +192,13 @@ void post_run(struct request *r)
 		return;
 	}
 	run->gateway = r->gateway;
-	run->request = request_ref(r);
 	follow_new_name(r->caller.owner, run->job);
-	r->state = run;
-	reply_later(r, &ops);
-	code = follow_start(r->gateway, &(struct follow_job){
+	code = awaited_start(&run->awaited, &ops, r, &(struct follow_job){
 		.name = run->job, .config = config, .dir = RUN_ARTIFACTS,
 		.owner = r->caller.owner, .hold = true, .ops = &follow_ops, .arg = run },
-		&run->follow, &err);
+		&err);
 	if (code == 0)
 		return;
-	r->later = false;
-	r->ops = NULL;
-	r->state = NULL;
-	request_unref(r); /* which is not the last */
-	free_run(run);
+	free_run(&run->awaited);
 	reply_json(r, 200, run_refusal(code, err.text));
 }

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "awaited.h"
 #include "control.h"
 #include "envd.h"
-#include "follow.h"
 #include "frame.h"
 #include "layout/base/cleanup.h"
 
@@ -27,16 +27,15 @@
 extern const char watch_program[];
 
 struct watcher_call {
-	struct request *request; /* a reference; NULL: the client has gone */
+	struct awaited awaited;  /* a stream has its members only */
 	struct gateway *gateway;
 	struct sandbox *sandbox; /* owned */
-	struct follow *follow;
 	struct stream_ops ops;
 	char job[64];
 	char id[ID_SIZE + 1];    /* "": it is a stream */
 	struct buf line;         /* of the program's output, not yet whole */
 	char *said;              /* of its stderr; owned */
-	bool begun, ready, over;
+	bool ready;
 	int error;
 };
 
@@ -105,14 +104,12 @@ static struct watcher_call *new_call(struct request *r)
 	w->gateway = r->gateway;
 	w->sandbox = take_ptr(r->sandbox);
 	w->line.cap = SAID_MAX;
-	w->request = request_ref(r);
-	r->state = w;
 	return w;
 }
 
 static void drop_request(struct watcher_call *w)
 {
-	struct request *r = take_ptr(w->request);
+	struct request *r = take_ptr(w->awaited.request);
 
 	if (!r)
 		return;
@@ -161,14 +158,8 @@ static void send(struct watcher_call *w, json_t *json)
 	auto_buf struct buf out = { 0 };
 
 	frame_put(&out, 0, json);
-	stream_add(w->request, out.data, out.len);
-	follow_waiting(w->follow, stream_waiting(w->request));
-}
-
-/* On the loop, when the handler has returned too. */
-static void reply_id(struct watcher_call *w)
-{
-	reply_json(w->request, 200, json_pack("{s:s}", "watcherId", w->id));
+	stream_add(w->awaited.request, out.data, out.len);
+	follow_waiting(w->awaited.follow, stream_waiting(w->awaited.request));
 }
 
 static void on_ready(struct watcher_call *w)
@@ -178,12 +169,8 @@ static void on_ready(struct watcher_call *w)
 		send(w, json_pack("{s:{}}", "start"));
 		return;
 	}
-	if (w->begun) {
-		reply_id(w);
-		request_answer(w->request);
-		drop_request(w);
-	}
-	follow_leave(w->follow);
+	awaited_known(&w->awaited);
+	follow_leave(w->awaited.follow);
 }
 
 static void on_said(void *arg, const json_t *said)
@@ -192,7 +179,7 @@ static void on_said(void *arg, const json_t *said)
 	json_t *events = json_object_get(said, "events"), *event;
 	size_t i;
 
-	if (!w->request)
+	if (!w->awaited.request)
 		return;
 	if (json_object_get(said, "ready") && !w->ready) {
 		on_ready(w);
@@ -233,8 +220,8 @@ static void end_stream(struct watcher_call *w, bool timeout)
 
 	frame_put_end(&out, timeout ? "deadline_exceeded" : "unavailable",
 		      why(w));
-	stream_add(w->request, out.data, out.len);
-	stream_end(w->request);
+	stream_add(w->awaited.request, out.data, out.len);
+	stream_end(w->awaited.request);
 }
 
 static void on_result(void *arg, json_t *result)
@@ -251,60 +238,36 @@ static void on_over_stream(void *arg, int error)
 	struct watcher_call *w = arg;
 
 	w->error = error ? error : w->error;
-	if (w->request && w->error == -ESTALE)
-		stream_cut(w->request);
-	else if (w->request)
+	if (w->awaited.request && w->error == -ESTALE)
+		stream_cut(w->awaited.request);
+	else if (w->awaited.request)
 		end_stream(w, w->error == -ETIME);
 	drop_request(w);
 	free_call(w);
 }
 
-static void reply_failed(struct watcher_call *w)
+/* Of one without a stream. Once it is ready nobody waits for its end. */
+static void make_reply(struct awaited *a, struct request *r)
 {
-	reply_connect(w->request, "unavailable", "%.300s", why(w));
+	struct watcher_call *w = container_of(a, struct watcher_call, awaited);
+
+	if (w->ready)
+		reply_json(r, 200, json_pack("{s:s}", "watcherId", w->id));
+	else
+		reply_connect(r, "unavailable", "%.300s", why(w));
 }
 
-/* Of one without a stream. Once it is ready nobody waits for its end. */
+static void free_awaited(struct awaited *a)
+{
+	free_call(container_of(a, struct watcher_call, awaited));
+}
+
 static void on_over_create(void *arg, int error)
 {
 	struct watcher_call *w = arg;
 
 	(void)error;
-	w->over = true;
-	if (w->request && !w->begun)
-		return; /* on_begun() comes */
-	if (w->request) {
-		reply_failed(w);
-		request_answer(w->request);
-		drop_request(w);
-	}
-	free_call(w);
-}
-
-static void on_begun(struct request *r)
-{
-	struct watcher_call *w = r->state;
-
-	w->begun = true;
-	if (!w->ready && !w->over)
-		return;
-	(w->ready ? reply_id : reply_failed)(w);
-	drop_request(w); /* which is not the last */
-	if (w->over)
-		free_call(w);
-}
-
-static void on_gone_create(struct request *r)
-{
-	struct watcher_call *w = r->state;
-
-	if (!w)
-		return;
-	if (!w->over && !w->ready)
-		follow_abandon(w->follow, 0);
-	drop_request(w);
-	if (w->over)
-		free_call(w);
+	awaited_over(&w->awaited);
 }
 
 static void on_gone_stream(struct request *r)
@@ -314,7 +277,7 @@ static void on_gone_stream(struct request *r)
 	if (!w)
 		return;
 	drop_request(w);
-	follow_abandon(w->follow, 0);
+	follow_abandon(w->awaited.follow, 0);
 }
 
 static void on_taken(struct request *r, size_t waiting)
@@ -322,7 +285,7 @@ static void on_taken(struct request *r, size_t waiting)
 	struct watcher_call *w = r->state;
 
 	if (w)
-		follow_waiting(w->follow, waiting);
+		follow_waiting(w->awaited.follow, waiting);
 }
 
 static void on_quiet(struct request *r)
@@ -336,29 +299,33 @@ static void on_quiet(struct request *r)
 static const struct follow_ops stream_follow = { on_event, on_result,
 						 on_over_stream };
 static const struct follow_ops create_follow = { on_event, NULL, on_over_create };
-static const struct stream_ops create_ops = { .begun = on_begun,
-					      .gone = on_gone_create };
+static const struct awaited_ops create_ops = { make_reply, free_awaited };
 
-/* Return: false: it has replied. */
-static bool start(struct watcher_call *w, json_t *config,
-		  const struct follow_ops *ops)
+static struct follow_job make_job(struct watcher_call *w, json_t *config,
+				  const struct follow_ops *ops)
 {
-	struct request *r = w->request;
-	struct err err = { 0 };
-	int code = follow_start(w->gateway, &(struct follow_job){
+	return (struct follow_job){
 		.name = w->job, .config = config,
 		.owner = text_member(w->sandbox->meta, "owner"), .ops = ops,
-		.arg = w }, &w->follow, &err);
+		.arg = w };
+}
 
+static void start_stream(struct watcher_call *w, struct request *r,
+			 json_t *config)
+{
+	struct follow_job job = make_job(w, config, &stream_follow);
+	struct err err = { 0 };
+	int code;
+
+	w->awaited.request = request_ref(r);
+	r->state = w;
+	code = follow_start(w->gateway, &job, &w->awaited.follow, &err);
 	if (code == 0)
-		return true;
+		return;
 	r->ops = NULL;
-	r->state = NULL;
-	r->later = false;
-	request_unref(r); /* which is not the last */
+	drop_request(w); /* which is not the last */
 	free_call(w);
 	reply_failure(r, code, err.text);
-	return false;
 }
 
 /* --- the calls ---------------------------------------------------------------------------- */
@@ -394,14 +361,17 @@ void watch_dir(struct request *r)
 				      .quiet = on_quiet,
 				      .quiet_ms = seconds * 1000 };
 	reply_stream(r, 200, TYPE, SIZE_UNKNOWN, &w->ops);
-	start(w, config, &stream_follow);
+	start_stream(w, r, config);
 }
 
 void watch_create(struct request *r)
 {
 	auto_json json_t *body = NULL, *config = NULL;
 	struct watcher_call *w;
+	struct follow_job job;
+	struct err err = { 0 };
 	struct envd_path p;
+	int code;
 
 	if (request_json(r, &body) < 0 || !take_dir(r, body, &p))
 		return;
@@ -412,8 +382,12 @@ void watch_create(struct request *r)
 		return;
 	}
 	snprintf(w->id, sizeof(w->id), "%s", strrchr(w->job, '.') + 1);
-	reply_later(r, &create_ops);
-	start(w, config, &create_follow);
+	job = make_job(w, config, &create_follow);
+	code = awaited_start(&w->awaited, &create_ops, r, &job, &err);
+	if (code == 0)
+		return;
+	free_call(w);
+	reply_failure(r, code, err.text);
 }
 
 /* "gw.H.w.ID" of the request. Return: false: it has replied. */
