@@ -76,19 +76,24 @@ def included(path):
 
 def symbols():
     """({name: its source}, [(source, name that it uses)])."""
-    owner, uses = {}, []
+    owner, uses, objects = {}, [], {}
     for path in glob.glob("build/release/[fv]*/**/*.o", recursive=True):
         source = re.sub(r"(\.qemu|\.fake)?\.o$", ".c",
                         path[len("build/release/"):])
-        if not os.path.isfile(source):
+        if os.path.isfile(source):
+            objects[path] = source
+    # "path: name kind": one nm for all
+    for line in subprocess.check_output(["nm", "-P", "-A", *objects],
+                                        text=True).split("\n"):
+        path, _, rest = line.partition(": ")
+        name, kind = (rest.split() + ["", ""])[:2]
+        if not name:
             continue
-        for line in subprocess.check_output(["nm", "-P", path],
-                                            text=True).split("\n"):
-            name, kind = (line.split() + ["", ""])[:2]
-            if kind == "U":
-                uses.append((source, name))
-            elif kind.isupper() or kind == "":
-                owner.setdefault(name, source)
+        source = objects[path]
+        if kind == "U":
+            uses.append((source, name))
+        elif kind.isupper() or kind == "":
+            owner.setdefault(name, source)
     return owner, uses
 
 
