@@ -46,20 +46,23 @@ grep_in() {
 # doors ROOM-REGEX ALLOWED — what a room includes by quotes, resolved from the
 # including file, must match ALLOWED or lie in the room itself.
 doors() {
-	local file line
-	matching "$1" | while read -r file; do
-		grep -nE '^[[:space:]]*#[[:space:]]*include "' "$file" |
-			while IFS= read -r line; do
-				target=${line#*\"}
-				target=${target%%\"*}
-				[ -e "$(dirname "$file")/$target" ] &&
-					target=$(realpath -m --relative-to=. \
-						"$(dirname "$file")/$target")
-				[ "$(dirname "$target")" = "$(dirname "$file")" ] ||
-					grep -qE "^($2)$" <<<"$target" ||
-					echo "$file:${line%%:*}: includes $target"
-			done
-	done
+	local list file line target folder
+	mapfile -t list < <(matching "$1")
+	[ ${#list[@]} -gt 0 ] || return 0
+	grep -nHE '^[[:space:]]*#[[:space:]]*include "' "${list[@]}" |
+		while IFS=: read -r file line target; do
+			target=${target#*\"}
+			target=${target%%\"*}
+			folder=${file%/*}
+			if [ -e "$folder/$target" ]; then
+				target=$folder/$target
+				[[ $target != *./* && $target != *//* ]] ||
+					target=$(realpath -m --relative-to=. "$target")
+			fi
+			[ "${target%/*}" = "$folder" ] ||
+				[[ $target =~ ^($2)$ ]] ||
+				echo "$file:$line: includes $target"
+		done
 }
 
 check_doors() {
@@ -126,15 +129,14 @@ check_sentences() {
 sources='\.(c|h|sh|bash|bats|py|js|mjs|ts)$|^Makefile$|^\.ci/run$'
 
 check_texts() {
-	local file found=
+	local list
 	# tests/demo/ and the like have programs as a user writes them
-	for file in $(matching "$sources" |
-		grep -vE '/corpus/|^tests/(demo|same/programs)/'); do
-		head -n 4 "$file" |
-			grep -q 'SPDX-License-Identifier: Apache-2.0' ||
-			found+="$file has no SPDX line"$'\n'
-	done
-	verdict 'every source names its licence' "$found"
+	mapfile -t list < <(matching "$sources" |
+		grep -vE '/corpus/|^tests/(demo|same/programs)/')
+	verdict 'every source names its licence' "$(awk '
+		FNR <= 4 && /SPDX-License-Identifier: Apache-2\.0/ { named[FILENAME] = 1 }
+		END { for (i = 1; i < ARGC; i++) if (!(ARGV[i] in named))
+			print ARGV[i] " has no SPDX line" }' "${list[@]}")"
 	verdict 'no host of a package registry is named' "$(
 		grep -nHIE '(pypi|pythonhosted|npmjs|rubygems|crates)\.(org|io|com)|(deb|ftp|security|snapshot|archive)\.(debian|ubuntu)\.|\<(docker|quay|ghcr)\.io|golang\.org/proxy' \
 			"${files[@]}"
