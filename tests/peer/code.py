@@ -2,7 +2,7 @@
 """Runs modules of CPython's own tests. The job's program.
 
 code.py MODULE[:PATTERN]... — test/ beside it has the modules, and what they need
-of the others. The outcome is the file outcome.json: seconds of processors, and of each test
+of the others. A pattern chooses tests by their ids; one with ! leaves them out. The outcome is the file outcome.json: seconds of processors, and of each test
 [id, "ok" | "skip" | "bad", text].
 """
 import fnmatch
@@ -67,8 +67,10 @@ def matching(name, pattern):
     found = unittest.defaultTestLoader.loadTestsFromName("test." + name)
     if not pattern:
         return found
-    return unittest.TestSuite(case for case in flat(found)
-                              if fnmatch.fnmatchcase(case.id(), pattern))
+    out = pattern.startswith("!")
+    return unittest.TestSuite(
+        case for case in flat(found)
+        if fnmatch.fnmatchcase(case.id(), pattern[out:]) != out)
 
 
 def main(words):

@@ -2,36 +2,46 @@
 """Which of CPython's tests run in fsd's machines, and which differ there.
 
 A row is a job: names of modules in the package "test", each with a pattern for the
-ids of its tests, or without. Not here are modules that test nothing on the plain
+ids of its tests, or without. A pattern with ! leaves those tests out. Not here are modules that test nothing on the plain
 Debian either: what needs a compiler, Tk, other systems, a network, or resources
 that regrtest has to be asked for.
 """
 
-# What `make check` runs: what a sandbox can break, for two minutes of a processor.
+# What `make check` runs: what a sandbox can break, for a minute of a processor. Of
+# tests that are like others and start interpreters it takes one or two.
 SLICE = [
-    "test_fork1 test_wait3 test_wait4 test_popen test_pty test_openpty test_tty",
-    "test_select test_poll test_epoll test_selectors test_fcntl test_ioctl",
-    "test_file test_fileio test_univnewlines test_fileinput test_mmap",
+    "test_fork1 test_wait3:*.test_wait test_wait4 test_popen test_pty test_openpty "
+    "test_tty test_select test_poll test_epoll test_selectors "
+    "test_fcntl:!*.test_lockf_share test_ioctl",
+    "test_file test_fileio test_univnewlines test_fileinput test_mmap "
     "test_stat test_genericpath test_posixpath test_unicode_file",
-    "test_pwd test_grp test_resource test_locale test_getpass",
-    "test_time test_strftime test_sched test_threadsignals",
-    "test_linecache test_code_module test_atexit test_pkg test_pkgutil",
-    "test_termios test_readline test_uuid test_dbm_gnu",
-    "test_posix",
-    "test_tempfile",
+    "test_pwd test_grp test_resource test_locale test_getpass "
+    "test_time test_strftime:*.Y1900Tests.* test_sched test_threadsignals",
+    "test_linecache test_code_module test_atexit:*.FunctionalTest.* test_pkg "
+    "test_pkgutil",
+    "test_termios test_readline:*.TestHistoryManipulation.* "
+    "test_readline:*.TestReadline.test_[in]* "
+    "test_uuid:*.TestInternalsWithExtModule.* "
+    "test_uuid:*.TestUUIDWithExtModule.test_uuid[14]* test_dbm_gnu",
+    "test_posix:*.PosixTester.* test_posix:*.PosixGroupsTester.* "
+    "test_posix:*.TestPosixDirFd.* test_posix:*.NamespacesTests.* "
+    "test_posix:*.TestPosixSpawn.test_[ms]* "
+    "test_posix:*.TestPosixSpawn.test_close_file "
+    "test_posix:*.TestPosixSpawnP.test_posix_spawnp",
+    "test_tempfile:!*_on_shutdown*",
     "test_os:*.FileTests.* test_os:*.EnvironTests.* test_os:*.ExecTests.* "
-    "test_os:*.PidTests.* test_os:*.SpawnTests.* test_os:*.ProgramPriorityTests.* "
+    "test_os:*.PidTests.* test_os:*.SpawnTests.test_nowait "
+    "test_os:*.SpawnTests.test_spawnvpe test_os:*.ProgramPriorityTests.* "
     "test_os:*.FDInheritanceTests.* test_os:*.LinkTests.*",
     "test_signal:*.PosixTests.* test_signal:*.ItimerTest.* "
     "test_signal:*.PendingSignalsTests.test_sig[pw]*",
     "test_subprocess:*.POSIXProcessTestCase.test_[ps]*",
-    "test_socket:*.BasicTCPTest.* test_socket:*.TestUnixDomain.*",
+    "test_socket:*.BasicTCPTest.* test_socket:*.TestUnixDomain.* "
     "test_threading:*.ThreadTests.test_[a-e]*",
     "test_multiprocessing_fork.test_processes:"
     "*.WithProcessesTestProcess.test_[a-m]*",
-    "test_traceback:*.TracebackCases.test_[a-d]*",
-    "test_shutil:*.TestCopy.*",
-    "test_runpy:*.RunPathTestCase.*",
+    "test_traceback:*.TracebackCases.test_[a-d]* test_shutil:*.TestCopy.* "
+    "test_runpy:*.RunPathTestCase.* "
     "test_inspect.test_inspect:*.TestRetrievingSourceCode.*",
     "test_import:*.ImportTests.test_[a-i]*",
 ]
@@ -146,6 +156,8 @@ DIFFERS = {
 TIMES = {
     "test.test_time.TimeTestCase.test_process_time",
     "test.test_time.TimeTestCase.test_thread_time",
+    *("test.test_selectors.%sSelectorTestCase.test_timeout" % kind
+      for kind in ("Default", "Select", "Poll", "Epoll")),
     # Its timer goes off twice before the handler of the first runs.
     "test.test_signal.ItimerTest.test_itimer_virtual",
 }
