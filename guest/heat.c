@@ -380,6 +380,20 @@ static void rest(void)
 	poll(NULL, 0, REST_MS);
 }
 
+/*
+ * A runner of Node keeps what each round has taught its engine. The others heat in
+ * a child or in a ghost, of which only the kernel keeps something, and all of that
+ * the first time; translated code is not in a template.
+ */
+static uint32_t rounds_of(const struct agent *a, const struct runner *r,
+			  uint32_t rounds)
+{
+	bool learns = r->kind == WIRE_RUN_NODE ||
+		      r->kind == WIRE_RUN_TYPESCRIPT;
+
+	return a->owned || learns || !rounds ? rounds : 1;
+}
+
 int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 {
 	int heated = 0;
@@ -396,7 +410,7 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 			continue;
 		if (!rounds)
 			e = spend(a, r);
-		for (uint32_t n = 0; !e && n < rounds; n++)
+		for (uint32_t n = rounds_of(a, r, rounds); !e && n; n--)
 			e = heat_round(a, r, NULL);
 		if (!e && restored && rounds > 2 && i == WIRE_RUN_BASH)
 			e = heat_round(a, r, programs);
