@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # What outlives what: fsd/durability.md. And who waits for the disk.
+#
+# on a disk
 
 load ../lib/common
 
