@@ -108,10 +108,26 @@ static int make_dir(char dir[PRIVATE_DIR])
 	return -1;
 }
 
+/* Where it makes templates. A build that tries an environment gives it a place that
+ * goes afterwards; those of the usual place serve it too. */
+static char *templates_of(void)
+{
+	const char *passing = getenv("FSD_PASSING");
+	char *usual = default_state_dir();
+	char path[PATH_MAX];
+
+	if (!passing || !usual)
+		return usual;
+	snprintf(path, sizeof(path), "%s/templates", usual);
+	setenv("FSD_TEMPLATES", path, 0);
+	free(usual);
+	return strdup(passing);
+}
+
 static int hold_in(const char *dir, struct ready *ready)
 {
 	char state[PRIVATE_PATH], mnt[PRIVATE_PATH];
-	auto_free char *cache = default_state_dir();
+	auto_free char *cache = templates_of();
 	const char *argv[] = {
 		PRIVATE_COMMAND, "--state", state, "--cache", cache,
 		"--pool", "0", "--fork", "no", "--log-level", "warn",

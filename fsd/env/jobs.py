@@ -54,8 +54,8 @@ def run(place, program, files, memory, cpus, on_line, environment=None, places=N
     if places:
         env["FSD_ENVIRONMENTS"] = places
     if places and passing:
-        # so is its template
-        env["XDG_STATE_HOME"] = os.path.join(place, "state")
+        # so is its template (fsd/cli/private_holder.c)
+        env["FSD_PASSING"] = os.path.join(place, "state")
     running = subprocess.Popen(
         [FSD, "run", "--private", "-C", job, "-o", out], env=env,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

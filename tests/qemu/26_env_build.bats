@@ -37,6 +37,15 @@ build() {
 	bounded 600 "$FSD" env build "$name" "$@"
 }
 
+# templates — the directory of those that private mounts make.
+templates() {
+	if [ "$(id -u)" = 0 ]; then
+		echo /var/lib/fsd/templates
+	else
+		echo "$XDG_STATE_HOME/fsd/templates"
+	fi
+}
+
 all=(--debian python3-tiny --debian-dir "$BATS_FILE_TMPDIR/made/debs"
 	--pypi tinywheel==1.0 --wheelhouse "$BATS_FILE_TMPDIR/made/wheels"
 	--npm tinyjs@1.0.0 --npm tinyesm@1.0.0
@@ -72,6 +81,8 @@ warm=(--warm 'tiny,tinywheel,npm:tinyjs,npm:tinyesm'
 		os.makedirs(os.environ["TINYCACHE"])
 		open(os.environ["TINYCACHE"] + "/list", "w").close()
 	END
+	local usual=$BATS_TEST_TMPDIR
+	ls "$(templates)" >"$usual/before" 2>/dev/null || :
 	run --separate-stderr -0 build tiny "${all[@]}" "${warm[@]}"
 	[[ $output == *'unpacked 2 Debian packages'* ]]
 	[[ $output == *'installed 2 wheels'* ]]
@@ -81,6 +92,11 @@ warm=(--warm 'tiny,tinywheel,npm:tinyjs,npm:tinyesm'
 		"$ENVIRONMENTS/names/tiny/lock.json"
 	assert_output $'Expat, GPL-2+\nLGPL-2.1'
 	"$FSD" env verify tiny
+	# The machine that tried the layer before it had its cache left nothing: no
+	# template, which is large, and no time that making it took.
+	ls "$(templates)" >"$usual/after"
+	assert_equal "$(comm -13 "$usual/before" "$usual/after" |
+		sed -n '/^took-[a-z]*-/p')" ''
 }
 
 @test 'nothing changed: the same id, without a machine' {
