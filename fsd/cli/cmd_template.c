@@ -154,18 +154,47 @@ static int put(const char *dir, const char *name, const char *text)
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* Reads the first line of the job's `error`. */
-static void read_why(const char *job, char *ret, size_t size)
+/* The file of the job; ret is "" if it cannot be read. */
+static void read_of(const char *job, const char *name, char *ret, size_t size)
 {
 	char path[PATH_MAX + 240];
 	auto_close int fd = -1;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "%s/error", job);
+	snprintf(path, sizeof(path), "%s/%s", job, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, ret, size - 1);
 	ret[MAX(n, 0)] = '\0';
-	ret[strcspn(ret, "\n")] = '\0';
+}
+
+/* Tells the steps that are new in its log, each without the time that it begins
+ * with. Return: how much of the log was seen. */
+static size_t tell_steps(const char *job, size_t seen)
+{
+	char log[8192], *line, *rest = log;
+
+	read_of(job, "log", log, sizeof(log));
+	while ((line = strsep(&rest, "\n")) && rest) {
+		const char *step = strstr(line, "makes the template");
+
+		if ((size_t)(line - log) >= seen && step)
+			fprintf(stderr, "fsd template: %s\n", step);
+	}
+	return line ? (size_t)(line - log) : 0;
+}
+
+/* Until it has ended, or the mount or we have. */
+static void await_job(const struct making *m, const char *job)
+{
+	struct pollfd p = { .fd = m->mount.pidfd, .events = POLLIN };
+	char state[16];
+	size_t seen = 0;
+
+	do {
+		seen = tell_steps(job, seen);
+		read_of(job, "state", state, sizeof(state));
+	} while ((!strcmp(state, "queued\n") || !strcmp(state, "running\n")) &&
+		 !stopped && poll(&p, 1, LOOK_MS) <= 0);
 }
 
 /* A job with that config, whose machine needs a template of its own. Return: 0 or
@@ -173,20 +202,20 @@ static void read_why(const char *job, char *ret, size_t size)
 static int run_job(const struct making *m, const char *name,
 		   const char *config, char *why, size_t size)
 {
-	char job[PATH_MAX + 224], path[PATH_MAX + 240], code[8] = "";
-	auto_close int fd = -1;
+	char job[PATH_MAX + 224], code[8];
 	int r;
 
 	snprintf(job, sizeof(job), "%s/%s", m->mnt, name);
 	r = mkdir(job, 0700) < 0 ? -errno : put(job, "code.sh", ":\n");
 	if (r == 0)
 		r = put(job, "config.json", config);
-	snprintf(path, sizeof(path), "%s/wait", job);
-	fd = r < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	if (r == 0 && fd >= 0 && read(fd, code, sizeof(code) - 1) > 0 &&
-	    !strcmp(code, "0\n"))
+	if (r == 0)
+		await_job(m, job);
+	read_of(job, "exit_code", code, sizeof(code));
+	if (r == 0 && !strcmp(code, "0\n"))
 		return 0;
-	read_why(job, why, size);
+	read_of(job, "error", why, size);
+	why[strcspn(why, "\n")] = '\0';
 	return -1;
 }
 
@@ -209,8 +238,6 @@ static int run_in(const struct making *m, const char *name)
 	char config[320], why[600] = "";
 
 	snprintf(config, sizeof(config), "{\"environment\": \"%s\"}", name);
-	fprintf(stderr, "fsd template: making the template of environment "
-		"%s\n", name);
 	if (run_job(m, name, config, why, sizeof(why)) < 0)
 		return complain("template", 1, "%s",
 				why[0] ? why : "no machine could be made here");
@@ -336,6 +363,31 @@ static void stop_mount(struct making *m)
 	child_end(&m->mount);
 }
 
+/* How long templates took, which is what a mount's estimates go by, lies beside
+ * them in the user's own state directory. Nothing depends on it. */
+static void move_times(const struct making *m, bool back)
+{
+	auto_free char *state = default_state_dir();
+	char usual[PATH_MAX + 16], own[PATH_MAX + 64];
+	auto_close int from = -1, to = -1;
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(usual, sizeof(usual), "%s/templates", state ? state : "");
+	snprintf(own, sizeof(own), "%s/templates", m->work);
+	mkdir(own, 0700);
+	from = open(back ? own : usual, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	to = open(back ? usual : own, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = opendir(back ? own : usual);
+	while (dir && (e = readdir(dir)))
+		if (!strncmp(e->d_name, "took-", 5) &&
+		    (back ? renameat(from, e->d_name, to, e->d_name) :
+			    linkat(from, e->d_name, to, e->d_name, 0)) < 0)
+			break; /* of another file system */
+	if (dir)
+		closedir(dir);
+}
+
 static int make(struct making *m)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
@@ -350,6 +402,7 @@ static int make(struct making *m)
 	if (!mkdtemp(m->work))
 		return complain("template", 1, "%s: %s", m->dir,
 				strerror(errno));
+	move_times(m, false);
 	snprintf(m->mnt, sizeof(m->mnt), "%s/mnt", m->work);
 	r = start_mount(m);
 	if (r == 0)
@@ -361,6 +414,8 @@ static int make(struct making *m)
 	stop_mount(m);
 	if (r == 0)
 		r = place_all(m);
+	if (r == 0)
+		move_times(m, true);
 	remove_all(m->work);
 	return r;
 }
