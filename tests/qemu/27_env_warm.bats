@@ -166,3 +166,15 @@ print(there, hasattr(warmth, "ran"), os.environ["LAYERED"], "drawn" in sys.modul
 	begun true
 	rmdir "$MNT/.fsd/sessions/n"
 }
+
+@test "what is cold is told after a restart too, once its template is in use again" {
+	local before
+	before=$(cat "$MNT/.fsd/templates/warm/cold")
+	own_mount
+	mount_start
+	prog code.py <<<'print("up")'
+	ok up
+	assert_equal "$(cat "$MNT/.fsd/templates/warm/cold")" "$before"
+	assert_equal "$(figure fsd_templates_made_total)" 0
+	mount_stop
+}
