@@ -30,7 +30,7 @@ setup_file() {
 		      pandas.DataFrame({"a": [1, 2]}).sum()["a"],
 		      polars.DataFrame({"a": [1, 2]}).sum().item(), pydantic.VERSION)
 	END
-	run --separate-stderr -0 bounded 900 "$FSD" run --environment wheels code.py
+	run --separate-stderr -0 bounded 900 "$FSD" run --timeout 600 --environment wheels code.py
 	assert_output '(2, 2) 3 3 2.11.3'
 }
 
@@ -46,7 +46,7 @@ setup_file() {
 		console.log(typeof axios.get, dayjs('2025-01-02').year(),
 			_.chunk([1, 2, 3], 2).length, v4().length, z.string().parse('s'));
 	END
-	run --separate-stderr -0 bounded 900 "$FSD" run --environment web code.mjs
+	run --separate-stderr -0 bounded 900 "$FSD" run --timeout 600 --environment web code.mjs
 	assert_output 'function 2025 2 36 s'
 }
 
@@ -67,6 +67,6 @@ setup_file() {
 		--wheelhouse "$BATS_TEST_TMPDIR/made/sdists" --warm tinyc
 	cd "$BATS_TEST_TMPDIR"
 	echo 'import tinyc; print(tinyc.answer)' >code.py
-	run --separate-stderr -0 bounded 900 "$FSD" run --environment compiled code.py
+	run --separate-stderr -0 bounded 900 "$FSD" run --timeout 600 --environment compiled code.py
 	assert_output 46
 }
