@@ -271,6 +271,7 @@ static const struct field fields[] = {
 	  LIMIT_SESSION_IDLE_MIN_MS, LIMIT_SESSION_IDLE_MS, 0, NULL },
 	{ "sandbox", config_set_sandbox, 0, 0, 0, 0, NULL },
 	{ "cwd", config_set_cwd, 0, 1, LIMIT_PATH, 0, NULL },
+	{ "main", config_set_main, 0, 1, LIMIT_FILE_NAME, 0, NULL },
 	{ "code", config_set_code, 0, 0, 0, 0, NULL },
 	{ "note", config_set_kept, 0, 0, LIMIT_NOTE, 0, NULL },
 	{ "priority", set_priority, 0, 0, 0, 0, NULL },
@@ -405,6 +406,7 @@ void config_done(struct job_config *config)
 	free(config->session);
 	free(config->sandbox);
 	free(config->cwd);
+	free(config->main);
 	free(config->code);
 	free(config->environment);
 	packages_done(&config->packages);

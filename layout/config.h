@@ -50,6 +50,7 @@ struct job_config {
 	char *session;           /* owned; NULL: a machine of its own */
 	char *sandbox;           /* owned; NULL: no shared machine */
 	char *cwd;               /* owned; NULL: the home */
+	char *main;              /* owned, the program's file; NULL: code.* */
 	char *code;              /* owned, the program; NULL: a file has it */
 	size_t code_len;
 	int priority;            /* higher ones first, among one user's */

@@ -68,6 +68,7 @@ int config_set_call(struct parse *p, const struct field *f, json_t *value);
 int config_set_session(struct parse *p, const struct field *f, json_t *value);
 int config_set_sandbox(struct parse *p, const struct field *f, json_t *value);
 int config_set_cwd(struct parse *p, const struct field *f, json_t *value);
+int config_set_main(struct parse *p, const struct field *f, json_t *value);
 int config_set_code(struct parse *p, const struct field *f, json_t *value);
 int config_set_kept(struct parse *p, const struct field *f, json_t *value);
 /* config_relate.c */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "layout/base/cleanup.h"
+#include "layout/base/dots.h"
 #include "layout/base/utf8.h"
 #include "limits.h"
 #include "tree.h"
@@ -79,6 +80,20 @@ int config_set_cwd(struct parse *p, const struct field *f, json_t *value)
 				    "bytes", (unsigned long long)f->max);
 	p->config->cwd = strdup(text);
 	return p->config->cwd ? 0 : config_no_memory(p);
+}
+
+/* Whether it is there is for the job's directory to say. */
+int config_set_main(struct parse *p, const struct field *f, json_t *value)
+{
+	const char *text = config_text(value);
+
+	if (!text || !*text || strlen(text) > f->max || strchr(text, '/') ||
+	    is_dots(text) || !strcmp(text, "config.json") ||
+	    !strcmp(text, "stdin"))
+		return config_wrong(p, f, value,
+				    "the name of a file in the job's directory");
+	p->config->main = strdup(text);
+	return p->config->main ? 0 : config_no_memory(p);
 }
 
 static bool is_blank(const char *text, size_t len)

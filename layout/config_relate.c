@@ -13,6 +13,7 @@ static const struct {
 } sandboxes_own[] = {
 	{ "environment", "the sandbox's config.json names it" },
 	{ "packages", "the sandbox's config.json names its environment" },
+	{ "main", "the job's files lie among those of others there" },
 	{ "memory_mb", "all that is in the sandbox shares its memory" },
 	{ "cpus", "all that is in the sandbox shares its processors" },
 	{ "processes", "the sandbox's config.json limits them" },
@@ -70,6 +71,12 @@ int config_relate(struct parse *p, const json_t *root)
 			       "\"code\" is there, and \"mode\" is "
 			       "\"command\", which has no program of its own: "
 			       "one of the two must go");
+	if (c->main && (c->code || c->mode == MODE_COMMAND))
+		return err_set(p->err, -EINVAL,
+			       "\"main\" is there, and %s: one of the two must "
+			       "go", c->code ? "\"code\" is the program"
+					     : "\"mode\" is \"command\", which "
+					       "has no program of its own");
 	if (c->code && !c->lang)
 		return err_set(p->err, -EINVAL,
 			       "\"code\" is there, but no \"language\"; it must "

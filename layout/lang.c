@@ -92,16 +92,23 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
+const struct lang *lang_by_ending(const char *file)
+{
+	const char *dot = strrchr(file, '.');
+
+	for (size_t i = 0; dot && i < LANG_MAX; i++)
+		if (has_word(langs[i].extensions, dot))
+			return &langs[i];
+	return NULL;
+}
+
 const struct lang *lang_by_file(const char *file)
 {
 	const char *dot = strchr(file, '.');
 
 	if (!dot || dot - file != 4 || strncmp(file, "code", 4))
 		return NULL;
-	for (size_t i = 0; i < LANG_MAX; i++)
-		if (has_word(langs[i].extensions, dot))
-			return &langs[i];
-	return NULL;
+	return strchr(dot + 1, '.') ? NULL : lang_by_ending(file);
 }
 
 const struct lang *lang_by_any_case(const char *file)

@@ -38,7 +38,9 @@ const struct lang *lang_by_name(const char *name);
 /* By a code file's name ("code.py"); NULL for "code" or an unknown ending. */
 const struct lang *lang_by_file(const char *file);
 
-/* By the ending of any file, in whatever case: "main.PY". NULL for none. */
+/* By the ending of any file. NULL for none. */
+const struct lang *lang_by_ending(const char *file);
+/* The same, in whatever case: "main.PY". NULL for none. */
 const struct lang *lang_by_any_case(const char *file);
 
 /*

@@ -129,6 +129,10 @@ int client_config(const struct client *k, struct buf *b)
 		buf_str(b, "\"args\":[");
 		add_args(c, b, false);
 	}
+	if (p->named) {
+		buf_str(b, ",\"main\":");
+		json_text(b, p->name, strlen(p->name));
+	}
 	add_env(c, b);
 	for (int i = 0; i < RUN_OPTIONS && r == 0; i++)
 		if (run_options[i].key && is_set(c, i) &&

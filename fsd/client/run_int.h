@@ -26,7 +26,8 @@
 struct program {
 	int fd;           /* owned, or -1: there is nothing to be copied */
 	const char *what; /* as the user knows it */
-	char name[32];    /* in the job: "code.py", "code" */
+	char name[LIMIT_FILE_NAME + 1]; /* in the job: "hello.py", "code" */
+	bool named;       /* config.json says so, as "main" */
 	const char *interpreter; /* of --main below DIR: config's command, */
 	bool itself;             /* or without one, the file itself */
 	bool python;      /* -c without -l */
@@ -76,6 +77,10 @@ int program_check(const struct run_client *c, const struct program *p,
 int client_config(const struct client *k, struct buf *ret);
 
 /* run_job.c */
+/* Does the job's directory have such a name, or does it mean something in it? */
+bool input_is_taken(const char *name);
+/* Is it the last name of that -i? */
+bool input_has_name(const char *path, const char *name);
 /* What can be said of -i and -C before there is a job. */
 int inputs_check(const struct run_client *c);
 int draft_make(struct client *k);

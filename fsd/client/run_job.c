@@ -23,8 +23,7 @@ ssize_t client_read(struct client *k, const char *name, char *room, size_t size)
 
 /* --- inputs ----------------------------------------------------------------------- */
 
-/* What the job's directory has of its own, or means something in it. */
-static bool is_taken(const char *name)
+bool input_is_taken(const char *name)
 {
 	return job_row_by_name(name) || !strcmp(name, "config.json") ||
 	       !strcmp(name, "stdin") || code_kind(name) != CODE_NO;
@@ -46,9 +45,16 @@ static bool last_name(const char *path, char room[LIMIT_FILE_NAME + 1])
 	return !is_dots(room);
 }
 
+bool input_has_name(const char *path, const char *name)
+{
+	char own[LIMIT_FILE_NAME + 1];
+
+	return last_name(path, own) && !strcmp(own, name);
+}
+
 static int check_input(const struct run_client *c, unsigned i)
 {
-	char name[LIMIT_FILE_NAME + 1], other[LIMIT_FILE_NAME + 1];
+	char name[LIMIT_FILE_NAME + 1];
 	const char *path = c->inputs[i];
 	struct stat st;
 
@@ -60,11 +66,11 @@ static int check_input(const struct run_client *c, unsigned i)
 	if (!last_name(path, name))
 		return client_complain(2, "-i %s has no last name; give a path "
 				"that ends in one", path);
-	if (is_taken(name))
+	if (input_is_taken(name))
 		return client_complain(2, "-i %s: the name %s is taken by the job "
 				"itself; rename the input", path, name);
 	for (unsigned j = 0; j < i; j++)
-		if (last_name(c->inputs[j], other) && !strcmp(other, name))
+		if (input_has_name(c->inputs[j], name))
 			return client_complain(2, "-i %s and -i %s have the same "
 					"last name", c->inputs[j], path);
 	return 0;

@@ -17,14 +17,42 @@ static const char *last_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* "code.py" for a file with an ending that is a language's, else "code". */
+static bool is_input(const struct run_client *c, const char *name)
+{
+	for (unsigned i = 0; i < c->input_count; i++)
+		if (input_has_name(c->inputs[i], name))
+			return true;
+	return false;
+}
+
+/* Can a file of the job be called so? As a job's name it is text without control
+ * characters, which config.json can have. */
+static bool can_be_named(const struct run_client *c, const char *name)
+{
+	return strcmp(name, "-") != 0 && name[0] != '.' &&
+	       job_name_check(name) == 0 && !input_is_taken(name) &&
+	       !is_input(c, name);
+}
+
+/* Its own name, which tracebacks show. Where that is taken: "code.py" for a file with
+ * an ending that is a language's, else "code". */
 static void set_name(const struct run_client *c, struct program *p,
 		     const char *path)
 {
 	const char *dot = strrchr(last_name(path), '.');
+	const struct lang *lang;
 
+	lang = is_set(c, RUN_LANGUAGE) ? lang_by_name(c->value[RUN_LANGUAGE])
+				       : lang_by_ending(path);
+	/* A warm bash knows no other name, and one that is not warm is slower. */
+	p->named = can_be_named(c, last_name(path)) &&
+		   !(lang && lang->id == LANG_BASH);
+	if (p->named) {
+		snprintf(p->name, sizeof(p->name), "%s", last_name(path));
+		return;
+	}
 	if (!dot || is_set(c, RUN_LANGUAGE) ||
-	    strlen(dot) + sizeof("code") > sizeof(p->name))
+	    strlen(dot) > 8)
 		dot = "";
 	snprintf(p->name, sizeof(p->name), "code%s", dot);
 	if (code_kind(p->name) != CODE_KNOWN)
@@ -40,7 +68,7 @@ int program_check(const struct run_client *c, const struct program *p,
 		data += 3;
 		len -= 3;
 	}
-	if (p->python || is_set(c, RUN_LANGUAGE) || strcmp(p->name, "code") ||
+	if (p->python || is_set(c, RUN_LANGUAGE) || lang_by_ending(p->name) ||
 	    !len || (len >= 2 && !memcmp(data, "#!", 2)))
 		return 0;
 	return client_complain(2, "%s: which language is it? Its name ends in "
@@ -114,13 +142,14 @@ static int main_below(const struct run_client *c, struct program *p)
 
 	set_name(c, p, c->value[RUN_MAIN]);
 	lang = is_set(c, RUN_LANGUAGE) ? lang_by_name(c->value[RUN_LANGUAGE])
-				       : lang_by_file(p->name);
+				       : lang_by_ending(p->name);
 	if (is_set(c, RUN_MODE) || is_set(c, RUN_SESSION) ||
 	    (lang && lang->id == LANG_TYPESCRIPT))
 		return client_complain(2, "--main is %s; with --mode, --session "
 				"or in TypeScript it must be a file of the "
 				"directory %s itself", c->value[RUN_MAIN],
 				c->value[RUN_PROJECT]);
+	p->named = false;
 	p->interpreter = lang ? lang->interpreter : NULL;
 	p->itself = !lang;
 	fd_close(&p->fd);
@@ -153,7 +182,7 @@ static int find_in_project(const struct run_client *c, struct program *p)
 		return r;
 	if (strchr(path, '/'))
 		return main_below(c, p);
-	if (code_kind(path) != CODE_NO)
+	if (p->named || code_kind(path) != CODE_NO)
 		fd_close(&p->fd); /* it is copied with the rest */
 	return 0;
 }

@@ -170,7 +170,7 @@ static int choose_runner(struct run *run)
 /* The environment is likely the one that the user had last. */
 void run_expect(struct fsd *d, uid_t uid, const char *name)
 {
-	const struct lang *lang = lang_by_file(name);
+	const struct lang *lang = lang_by_ending(name);
 	const struct person *p = lang ? person_of(d, uid) : NULL;
 
 	if (p)

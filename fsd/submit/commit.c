@@ -66,6 +66,32 @@ static enum verdict no_program(const struct candidates *c,
 	return WRONG;
 }
 
+/* The file that "main" names. Another program beside it would be a mistake. */
+static enum verdict find_main(struct job *job, const char *name,
+			      const struct candidates *c,
+			      struct node **ret_code, struct err *err)
+{
+	struct node *node = node_find(job->files, name);
+
+	if (c->programs && (c->programs > 1 || (c->known ? c->known : c->bare) != node)) {
+		err_set(err, -EINVAL,
+			"config.json: \"main\" is \"%s\", and there is %s as "
+			"well; only one of them is allowed", name, c->names);
+		return WRONG;
+	}
+	if (node && (node->is_dir || node->is_link)) {
+		err_set(err, -EINVAL,
+			"config.json: \"main\" is \"%s\", which is a %s; it "
+			"must be a file", name,
+			node->is_dir ? "directory" : "link");
+		return WRONG;
+	}
+	if (!node)
+		return ABSENT;
+	*ret_code = node;
+	return node->writers ? OPEN : READY;
+}
+
 enum verdict commit_find_code(struct job *job, const struct job_config *config,
 			      struct node **ret_code, struct err *err)
 {
@@ -74,6 +100,8 @@ enum verdict commit_find_code(struct job *job, const struct job_config *config,
 	*ret_code = NULL;
 	list_for_each(pos, tmp, &job->files->codes)
 		consider(&c, list_entry(pos, struct node, code));
+	if (config->main)
+		return find_main(job, config->main, &c, ret_code, err);
 	if (config->mode == MODE_COMMAND) {
 		if (!c.programs)
 			return READY;

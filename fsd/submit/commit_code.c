@@ -134,7 +134,7 @@ enum verdict commit_check_code(struct job *job, struct run_spec *spec,
 	if (!spec->code && !spec->config->code)
 		return check_place(job, spec, err) < 0 ? WRONG : READY;
 	spec->lang = spec->config->lang ? spec->config->lang
-					: lang_by_file(spec->code->name);
+					: lang_by_ending(spec->code->name);
 	if (spec->config->mode == MODE_CALL &&
 	    (!spec->lang || !spec->lang->callable)) {
 		err_set(err, -EINVAL,

@@ -211,6 +211,23 @@ static void look_at_programs(struct waits *w, const struct job_config *c)
 		say_program(w);
 }
 
+/* The file that "main" names. */
+static void look_at_main(struct waits *w, const char *name)
+{
+	const struct node *node = node_find(w->job->files, name);
+	struct nearest n;
+
+	if (node && node->writers)
+		say_open(w, node, name);
+	if (node)
+		return;
+	begin_item(w);
+	buf_fmt(w->out, "the program %s", name);
+	n = nearest_in(w->job->files, false, near_to_name, name);
+	if (n.node)
+		say_there_is(w->out, &n);
+}
+
 /* The deepest directory of path that is there; *ret_rest: what is missing. */
 static struct node *deepest(struct job *job, char *path, const char **ret_rest)
 {
@@ -284,7 +301,9 @@ void draft_text(struct job *job, struct buf *out)
 						  : NULL;
 	const struct job_config *c = p && p->result == 0 ? &p->config : NULL;
 
-	if (!c || (c->mode != MODE_COMMAND && !c->code))
+	if (c && c->main)
+		look_at_main(&w, c->main);
+	else if (!c || (c->mode != MODE_COMMAND && !c->code))
 		look_at_programs(&w, c);
 	if (!node)
 		say_config(&w);

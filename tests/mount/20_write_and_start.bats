@@ -34,6 +34,36 @@ not_started() {
 	stdout_is a x
 }
 
+@test "main names the program's file, which may have any name" {
+	mkdir "$MNT/a"
+	job_put a config.json '{"main": "hello.sh"}'
+	not_started a
+	job_put a hello.py 'out no'
+	not_started a
+	job_put a hello.sh 'args'
+	job_wait a
+	assert_equal "$(head -n 1 "$MNT/a/stdout")" /bin/bash
+	assert_equal "$(sed -n 2p "$MNT/a/stdout")" /home/user/hello.sh
+}
+
+@test "main refuses what can be no program" {
+	local config sentence
+	mkdir "$MNT/a" "$MNT/a/dir"
+	job_put a code.sh 'out x'
+	while IFS='|' read -r config sentence; do
+		run job_put a config.json "$config"
+		refused a "$sentence"
+	done <<-'END'
+		{"main": "a/b.py"}|config.json: "main" is "a/b.py"; it must be the name of a file in the job's directory
+		{"main": "x.py"}|config.json: "main" is "x.py", and there is code.sh as well; only one of them is allowed
+		{"main": "x.py", "code": "1", "language": "python"}|config.json: "main" is there, and "code" is the program: one of the two must go
+		{"main": "x.py", "mode": "command", "command": ["true"]}|config.json: "main" is there, and "mode" is "command", which has no program of its own: one of the two must go
+	END
+	rm "$MNT/a/code.sh"
+	run job_put a config.json '{"main": "dir"}'
+	refused a 'config.json: "main" is "dir", which is a directory; it must be a file'
+}
+
 @test "an empty config.json counts as an empty object at its last close" {
 	mkdir "$MNT/a" "$MNT/b" "$MNT/c"
 	job_put a code.sh 'out x'

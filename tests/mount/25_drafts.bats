@@ -64,6 +64,17 @@ CONFIG='config.json ({} is enough)'
 	job_wait a
 }
 
+@test "a draft waits for the file that main names" {
+	mkdir "$MNT/a"
+	job_put a config.json '{"main": "hello.sh"}'
+	says a 'waits for the program hello.sh'
+	job_put a Hello.sh 'out x'
+	says a 'waits for the program hello.sh; there is Hello.sh'
+	mv "$MNT/a/Hello.sh" "$MNT/a/hello.sh"
+	job_wait a
+	stdout_is a x
+}
+
 @test "a draft says which file is still open for writing, and by how many" {
 	mkdir "$MNT/a" "$MNT/b"
 	exec 8>"$MNT/a/code.sh" 9>>"$MNT/a/code.sh" 7>"$MNT/b/data"

@@ -50,6 +50,35 @@ PY
 	refute_output --partial runpy
 }
 
+@test "a program that main names is called so, and is run as one that is not" {
+	local name
+	prog hello.py '{"main": "hello.py", "args": ["a"]}' <<'PY'
+import inspect, sys, warnings
+print(__file__, sys.argv, sys.path[0], __name__, __spec__, __cached__)
+print(len(inspect.stack()), type(__loader__).__name__, "runpy" in sys.modules)
+def f(): return 1 / 0
+f()
+PY
+	ended "$J" 1 exited
+	stdout_is "$J" "/home/user/hello.py ['/home/user/hello.py', 'a'] /home/user __main__ None None
+1 SourceFileLoader False"
+	assert_equal "$(sed -n 2,3p "$MNT/$J/stderr")" '  File "/home/user/hello.py", line 5, in <module>
+    f()'
+	prog hello.py '{"main": "hello.py"}' <<<'print(1'
+	ended "$J" 1 exited
+	assert_equal "$(head -n 1 "$MNT/$J/stderr")" '  File "/home/user/hello.py", line 1'
+	for name in hello.js hello.mjs hello.ts; do
+		prog "$name" "{\"main\": \"$name\"}" <<<'console.log(process.argv[1]); null.x'
+		ended "$J" 1 exited
+		stdout_is "$J" "/home/user/$name"
+		grep -q "/home/user/$name:1" "$MNT/$J/stderr"
+	done
+	prog hello.sh '{"main": "hello.sh"}' <<<'echo "$0"; nothing'
+	ended "$J" 127 exited
+	stdout_is "$J" /home/user/hello.sh
+	assert_equal "$(cat "$MNT/$J/stderr")" '/home/user/hello.sh: line 1: nothing: command not found'
+}
+
 @test "Python: SyntaxError, NameError, ImportError go to stderr with their names" {
 	local error
 	for error in 'SyntaxError:def f(' 'NameError:nope' \

@@ -330,6 +330,16 @@ static void test_sandbox(void)
 		is_int((long long)c.timeout_ms, 0, "no end");
 		config_done(&c);
 	}
+	if (good("{\"main\": \"a b.py\"}", &c)) {
+		is_str(c.main, "a b.py", "main is kept");
+		config_done(&c);
+	}
+	bad("{\"main\": \"a/b.py\"}",
+	    "config.json: \"main\" is \"a/b.py\"; it must be the name of a file in "
+	    "the job's directory");
+	bad("{\"main\": \"a.py\", \"sandbox\": \"s\"}",
+	    "config.json: \"main\" is there, and \"sandbox\" is \"s\": the job's "
+	    "files lie among those of others there; leave the key out");
 	bad("{\"cwd\": \"/\"}",
 	    "config.json: \"cwd\" is there, but no \"sandbox\"; a job without one "
 	    "begins in /home/user: leave the key out");
@@ -654,7 +664,7 @@ static void test_keys(void)
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
 	    "\"command\", \"session\", \"session_idle\", \"sandbox\", "
-	    "\"cwd\", \"code\", \"note\", \"priority\", "
+	    "\"cwd\", \"main\", \"code\", \"note\", \"priority\", "
 	    "\"environment\", \"warm\", \"packages\"");
 	bad("{\"\": 1}", "config.json: \"\" is not a key; allowed: "
 	    "\"language\", \"args\", \"env\", \"stdin\", \"stdin_open\", \"timeout\", "
@@ -662,7 +672,7 @@ static void test_keys(void)
 	    "\"stdout_limit\", \"stderr_limit\", \"output_limit\", "
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
 	    "\"command\", \"session\", \"session_idle\", \"sandbox\", "
-	    "\"cwd\", \"code\", \"note\", \"priority\", "
+	    "\"cwd\", \"main\", \"code\", \"note\", \"priority\", "
 	    "\"environment\", \"warm\", \"packages\"");
 	bad("{\"timeout\": 1, \"timeout\": 2}", "config.json: line 1, column "
 	    "24: duplicate object key near '\"timeout\"'");

@@ -83,10 +83,12 @@ char *fake_script_of(struct fake_guest *g)
 	auto_buf struct buf joined = { 0 };
 
 	for (uint32_t i = 0; i < MIN(g->job.argv.count, 2u); i++) {
-		const char *name = base_name(g->job.argv.item[i]);
-		struct fake_file *f = find_input(g, name);
+		const char *path = g->job.argv.item[i];
+		struct fake_file *f = find_input(g, base_name(path));
 
-		if (f && (i == 0 || !strncmp(name, "code", 4)))
+		/* behind an interpreter, or it is an argument of a command */
+		if (f && (i == 0 || !strncmp(path, WIRE_HOME "/",
+					     sizeof(WIRE_HOME))))
 			return strdup(f->data.data ? f->data.data : "");
 	}
 	for (uint32_t i = 0; i < g->job.argv.count; i++) {

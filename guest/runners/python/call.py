@@ -79,16 +79,16 @@ def report(result, error):
         f"{_quote(name)}: {_quote(text)}" for name, text in texts))
 
 
-def _load(path, name):
+def _load(path):
     """Runs the program at path as the main module, as the interpreter would.
 
-    name: what it calls itself. As __mp_main__ it is loaded and does nothing for
-    itself; multiprocessing calls the main module so in other processes, and
-    pickle finds it there.
+    As __mp_main__ it is loaded and does nothing for itself; multiprocessing calls the
+    main module so in other processes, and pickle finds it there.
     """
     from importlib.machinery import SourceFileLoader
     import io
 
+    name = "__mp_main__"
     main = sys.modules[name] = sys.modules["__main__"]
     main.__name__ = name
     main.__file__ = path
@@ -154,7 +154,7 @@ def _exit_code(error):
 
 
 def run(path, name, result):
-    """Runs path, then calls name unless that is empty. Never returns."""
+    """Runs path, then calls name. Never returns."""
     import atexit
     import os
     import signal
@@ -170,9 +170,7 @@ def run(path, name, result):
     del frame
     code = 0
     try:
-        main = _load(path, "__mp_main__" if name else "__main__")
-        if name:
-            _call(main, name, result)
+        _call(_load(path), name, result)
     except SystemExit as error:
         code = _exit_code(error)
     except BaseException as error:

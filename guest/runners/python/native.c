@@ -317,7 +317,44 @@ static PyObject *leave(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 	return r ? NULL : PyBool_FromLong(find_caller(&k));
 }
 
+/* self: (prepare, globals). Is called as runpy._run_module_as_main(). */
+static PyObject *run_prepared(PyObject *self, PyObject *args)
+{
+	PyObject *prepare = PyTuple_GetItem(self, 0);
+	PyObject *globals = PyTuple_GetItem(self, 1);
+	PyObject *type, *value, *trace, *code, *result;
+
+	(void)args;
+	code = PyObject_CallObject(prepare, NULL);
+	if (code) {
+		result = PyEval_EvalCode(code, globals, globals);
+		Py_DECREF(code);
+		return result;
+	}
+	/* The program has no frame yet, and prepare() is none of its own. */
+	PyErr_Fetch(&type, &value, &trace);
+	PyErr_NormalizeException(&type, &value, &trace);
+	if (value)
+		PyException_SetTraceback(value, Py_None);
+	Py_XDECREF(trace);
+	PyErr_Restore(type, value, NULL);
+	return NULL;
+}
+
+static PyMethodDef run_method = {
+	"_run_module_as_main", run_prepared, METH_VARARGS, NULL,
+};
+
+/* main_program(prepare, globals) -> what runs the code that prepare() returns, without
+ * a frame of its own. */
+static PyObject *main_program(PyObject *module, PyObject *args)
+{
+	(void)module;
+	return PyCFunction_NewEx(&run_method, args, NULL);
+}
+
 static PyMethodDef methods[] = {
+	{"main_program", main_program, METH_VARARGS, NULL},
 	{"live_stay", live_stay, METH_NOARGS, NULL},
 	{"live_watch", live_watch, METH_O, NULL},
 	{"live_begin", live_begin, METH_NOARGS, NULL},

@@ -7,9 +7,8 @@ by an ImportError that site is made to ignore: the interpreter itself opens,
 compiles and runs the program, so tracebacks, __main__, exit codes and the end
 are those of Python and not an imitation.
 
-Only a function call (mode "call"), or a program that is not called code.py,
-is run from here, by call.py. A session takes the program's place in another way:
-see start_session().
+A function call (mode "call") is run from here, by call.py. A session, and a program
+that is not called code.py, take the usual program's place: see stand_in().
 """
 
 
@@ -109,23 +108,47 @@ def _wait():
     def is_step(texts):
         return texts[1] in (b"session", b"cell")
 
-    def start_session():
+    def stand_in(run):
         """The interpreter asks for what imports the program, as for an archive.
 
         It finds something at the program's place, calls runpy for it, and finds
-        this one there. So no frame lies below the session's.
+        this one there. So no frame lies below what it calls, which has to call
+        the function that is returned.
         """
-        def _run_module_as_main(name, alter_argv):
+        def step_back():
             sys.modules.pop("runpy", None)
             sys.modules.update(kept)
             sys.path_importer_cache[program] = None
-            session.begin(control, native, make_way)
 
         kept = {"runpy": sys.modules["runpy"]} if "runpy" in sys.modules else {}
         runpy = sys.modules["runpy"] = type(sys)("runpy")
-        runpy._run_module_as_main = _run_module_as_main
+        runpy._run_module_as_main = run
         sys.path_importer_cache[program] = runpy  # anything
+        return step_back
+
+    def start_session():
+        def run(name, alter_argv):
+            step_back()
+            session.begin(control, native, make_way)
+
+        step_back = stand_in(run)
         posix.close(result)
+
+    def start_named(path):
+        """A program that is called otherwise: as the usual one is run."""
+        def prepare():
+            from importlib.machinery import SourceFileLoader
+            import _io
+            step_back()
+            if sys.path[0] == program:
+                sys.path[0] = path.rpartition("/")[0]
+            main["__file__"], main["__cached__"] = path, None
+            main["__loader__"] = SourceFileLoader("__main__", path)
+            with _io.open_code(path) as file:
+                return compile(file.read(), path, "exec", dont_inherit=True)
+
+        main = sys.modules["__main__"].__dict__
+        step_back = stand_in(native.main_program(prepare, main))
 
     def end(pid=posix.getpid()):
         """The last of the program's exit functions.
@@ -349,12 +372,13 @@ def _wait():
         return
     posix.close(control)
     native.live_begin()
-    if texts[1] == b"call" or path != program:
+    if texts[1] == b"call":
         sys.path.insert(0, here)
         import call
         sys.path.remove(here)
-        call.run(path, texts[2].decode() if texts[1] == b"call" else "",
-                 result)
+        call.run(path, texts[2].decode(), result)
+    elif path != program:
+        start_named(path)
 
 
 _wait()
