@@ -231,11 +231,8 @@ def in_memory():
 
 def bats_asan():
     program = "build/asan/bin/fsd-fake"
-    # A mount has four processes, and each would enter its globals first: a fifth of
-    # its start. The unit tests, the fuzzers and chaos watch these.
-    options = SANITIZERS["ASAN_OPTIONS"] + ":report_globals=0"
     yield from bats("bats", "tests/mount", program, ("asan", "release"), 1800,
-                    env={**SANITIZERS, "ASAN_OPTIONS": options},
+                    env=SANITIZERS,
                     placed=lambda text: {} if re.search(
                         "(?m)^# on a disk$", text) else in_memory())
     if not os.environ.get("BATS_FILES"):
