@@ -137,11 +137,12 @@ def _wait():
     def start_named(path):
         """A program that is called otherwise: as the usual one is run."""
         def prepare():
-            from importlib.machinery import SourceFileLoader
-            import _io
+            # Before an import looks at sys.path.
             step_back()
             if sys.path[0] == program:
                 sys.path[0] = path.rpartition("/")[0]
+            import _io
+            from _frozen_importlib_external import SourceFileLoader
             main["__file__"], main["__cached__"] = path, None
             main["__loader__"] = SourceFileLoader("__main__", path)
             with _io.open_code(path) as file:
