@@ -7,9 +7,9 @@ As many programs run at a time as there are lanes. A program starts when the
 steps that it needs (a compiled variant, the image, the first machine's template)
 are done. Programs that measure run last, alone.
 
-A program that computes all the time takes two lanes. The tests of the mount
-wait for timers half of their time, so two of them share a processor: there are
-two lanes for each processor (--lanes).
+There are three lanes for each processor (--lanes). A program takes three if it
+computes all the time, two if it waits a third of it, as real machines do, and one
+if it waits two thirds for timers, as the tests of the mount do.
 
   lint         doors and order of the rooms, static analysis, shell scripts,
                manual pages
@@ -61,11 +61,18 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 SLOW = os.environ.get("SLOW", "4")
 # Seconds of files that take far more, or less, than the number of their tests
 # says: the longest begin first.
-SECONDS = {"97_machines_die": 110, "96_lying_guest": 80, "86_durability": 60,
-           "95_held_up": 50, "98_no_room": 30,
-           "90_machines": 200, "92_kept": 200,
-           "70_walls": 100, "71_walls_forked": 60,
-           "72_missing_walls": 120, "programs": 320, "ends": 300}
+SECONDS = {"97_machines_die": 117, "96_lying_guest": 73, "86_durability": 170,
+           "95_held_up": 45, "98_no_room": 30, "65_gateway_walls": 63,
+           "89_servers": 53, "90_load": 47,
+           "90_machines": 215, "92_kept": 220, "26_env_build": 190,
+           "27_env_warm": 55, "25_environments": 45, "80_clones": 80,
+           "81_clones_forked": 40, "94_machines_forked": 50, "70_walls": 35,
+           "71_walls_forked": 48, "72_missing_walls": 90, "95_idle_machines": 35,
+           "88_gateway": 14, "93_kept_forked": 18,
+           "programs": 360, "ends": 470}
+# Programs of so many seconds begin in their turn: no smaller one takes a lane that
+# they wait for.
+LARGE = 60
 # Files that one bats runs, in turn, with one mount (file_setup in lib/qemu.bash).
 TOGETHER = {"programs": ("10_languages", "12_warm_python", "13_live_python",
                          "14_typescript", "20_output", "40_processes",
@@ -87,7 +94,7 @@ class Program:
     """One TAP document, or (whole) one command that is one test by itself."""
 
     def __init__(self, part, name, argv, limit, *, needs=(), env=None,
-                 whole=None, alone=False, cost=1.0, lanes=2):
+                 whole=None, alone=False, cost=1.0, lanes=3):
         self.part, self.name, self.argv = part, name, argv
         self.limit = limit      # seconds, at most
         self.needs = needs      # names of STEPS
@@ -108,10 +115,10 @@ class Program:
 
 # --- what the parts are made of -------------------------------------------------
 
-def step(name, sentence, argv, limit, needs=(), lanes=2):
+def step(name, sentence, argv, limit, needs=(), lanes=4, cost=1e6):
     """A step counts as a test of the part "build"."""
     return Program("build", name, argv, limit, needs=needs, whole=sentence,
-                   cost=1e6, lanes=lanes)
+                   cost=cost, lanes=lanes)
 
 
 def make(*targets):
@@ -126,16 +133,17 @@ STEPS = {s.name: s for s in (
          make("all", "build/hostile/raw"), 900, ("shared",)),
     step("qemu", "the host's QEMU is right, or a newer one is brought",
          make("qemu"), 600, ("shared",), 1),
+    # first: the template waits for it
     step("image", "the guest image is built", make("image"), 1800,
-         ("shared",), 1),
+         ("shared",), 2, 2e6),
     step("template", "the first machine is made and saved",
          ["tests/lib/template.sh", STATE], 1800,
-         ("release", "image", "qemu"), 1),
+         ("release", "image", "qemu"), 3, 2e6),
     step("bare", "the image without walls is built", make("bare"), 1800,
-         ("release", "image"), 1),
+         ("release", "image"), 2),
     step("bare-template", "its first machine is made and saved",
          ["tests/lib/template.sh", "build/bare/state", "--policy",
-          "permissive", "--image", "build/bare/image"], 1800, ("bare",), 1),
+          "permissive", "--image", "build/bare/image"], 1800, ("bare",), 3),
     step("unit-objects", "the unit tests compile", make("unit"), 900,
          ("release",)),
     step("asan", "the daemon compiles with sanitizers",
@@ -144,7 +152,7 @@ STEPS = {s.name: s for s in (
     step("asan-unit", "the unit tests compile with sanitizers",
          make("VARIANT=asan", "unit"), 900, ("asan",)),
     step("fuzz", "the fuzzers compile", make("VARIANT=fuzz", "fuzzers"), 900,
-         ("shared",)),
+         ("shared",), cost=LARGE),
     step("box", "the box is built", ["tests/box/build.sh", "build/box"], 1800,
          ("image", "tsc")),
     step("tsc", "the box's clock compiles",
@@ -182,7 +190,7 @@ def groups(paths, chosen):
     yield from ((name, [path]) for name, path in alone.items())
 
 
-def bats(part, directory, program, needs, seconds, tags=(), env=None,
+def bats(part, directory, program, needs, seconds, tags=(), env=None, lanes=1,
          placed=lambda text: {}):
     """The files of a directory; with tags: those that have tests of one. placed
     gives what is set besides env, by a file's text."""
@@ -205,15 +213,15 @@ def bats(part, directory, program, needs, seconds, tags=(), env=None,
                 count = len(wanted)
             for tag in tags:
                 filters += ["--filter-tags", tag]
+        bare = ("bare-template",) if "/bare/" in text else ()
         yield Program(
             part, name, ["bats", "--tap", *filters, *paths],
-            seconds, needs=needs,
+            seconds, needs=(*needs, *bare),
             alone=bool(re.search("(?m)^# alone", text)),
             env=dict(env or {}, **placed(text),
                      FSD=os.environ.get("FSD", TOP + "/" + program)),
-            cost=tags and count or SECONDS.get(
-                name, count * (3 if "qemu" in directory else 0.6)),
-            lanes=1)
+            cost=SECONDS.get(name, count * 0.6) if not tags else count,
+            lanes=lanes)
 
 
 def in_memory():
@@ -264,7 +272,7 @@ def fault():
             ("soak", 240, "soak.py --seconds 30 --seed 1")):
         yield Program("fault", name, python("tests/fault/" + words.split()[0],
                                             *words.split()[1:]),
-                      seconds * 3, needs=("release",), cost=30)
+                      seconds * 3, needs=("release",), cost=30, lanes=2)
 
 
 def fuzz():
@@ -276,7 +284,8 @@ def fuzz():
         yield Program(
             "fuzz", name,
             ["build/fuzz/tests/fuzz/%s_fuzz" % name,
-             "-max_total_time=%d" % seconds, "-timeout=10",
+             # it ends when more whole seconds than these are over
+             "-max_total_time=%d" % max(seconds - 1, 1), "-timeout=10",
              "-rss_limit_mb=2048", "-max_len=65536", "-print_final_stats=1",
              "-artifact_prefix=%s/%s-" % (found, name), found + "/" + name,
              "tests/fuzz/corpus/" + name],
@@ -293,8 +302,8 @@ PARTS = {
     "release": lambda: bats("release", "tests/mount", "build/fsd-fake",
                             ("release",), 900, ("release", "smoke")),
     "smoke": smoke,
-    "qemu": lambda: bats("qemu", "tests/qemu", "build/fsd",
-                         ("template", "bare-template"), 1800),
+    "qemu": lambda: bats("qemu", "tests/qemu", "build/fsd", ("template",), 1800,
+                         lanes=2),
     "box": lambda: [Program("box", "box", ["tests/box/run.sh"], 3660,
                             needs=("box",), env={"BOX_SECONDS": "3600"})],
     "debian13": lambda: [Program(
@@ -303,13 +312,13 @@ PARTS = {
     "docs": lambda: [Program("docs", "documents", [
         "tests/docs/run.py", "README.md", "fsd/fsd.8", "fsd/fsd-env.8",
         "layout/jobtree.5"], 600,
-        needs=("template",), cost=60, lanes=1)],
+        needs=("template",), cost=47, lanes=2)],
     "same": lambda: [Program(
         "same", "programs", ["tests/same/same.py"], 1200,
-        needs=("template",), cost=80)],
+        needs=("template",), cost=65, lanes=2)],
     "peer": lambda: [Program(
         "peer", "cpython", ["tests/peer/peer.py", "--slice"], 1800,
-        needs=("template",), cost=120)],
+        needs=("template",), cost=75, lanes=2)],
     "fault": fault,
     "fuzz": fuzz,
 }
@@ -459,9 +468,11 @@ class Runner:
         if any(p.alone for p in self.running):
             return None
         for program in self.todo:
-            if self.running and program.lanes > len(self.free):
-                continue
             if any(need not in self.done for need in program.needs):
+                continue
+            if self.running and program.lanes > len(self.free):
+                if program.cost >= LARGE:
+                    return None  # small ones would take its lanes for ever
                 continue
             if program.alone and (self.running or
                                   not all(p.alone for p in self.todo)):
@@ -646,7 +657,7 @@ def summary(programs, parts, seconds, lanes):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--lanes", type=int, default=2 * os.cpu_count())
+    options.add_argument("--lanes", type=int, default=3 * os.cpu_count())
     options.add_argument("parts", nargs="+", choices=list(PARTS),
                          metavar="PART")
     args = options.parse_args()
