@@ -160,7 +160,8 @@ held() {
 	server_kill
 	assert_equal "$(cat <&5)" one
 	exec 5<"$MNT/a/stdout"
-	job_put a code.sh $'out two\nerr two\nwrite d/f made by two'
+	# Longer than the first: jobtree(5) on a result that is shorter.
+	job_put a code.sh $'out two\nerr two\nwrite d/f made by two\nwrite d/more of two'
 	job_put a config.json '{}'
 	job_wait a
 	server_kill
