@@ -100,6 +100,7 @@ mount_start() {
 # can reach (with --allow-other, unless told otherwise).
 mount_public() {
 	[ -z "${DAEMON:-}" ] || mount_stop || return
+	[ -z "${PUBLIC:-}" ] || rm -r "$PUBLIC"
 	PUBLIC=$(mktemp -d /tmp/fsd-test.XXXXXX)
 	chmod 755 "$PUBLIC"
 	MNT=$PUBLIC/mnt

@@ -20,6 +20,7 @@ private() {
 # no fusermount3.
 as_other() {
 	[ "$(id -u)" = 0 ] || need root
+	local status=0 # most callers are subshells, whose variables nobody sees
 	PUBLIC=$(mktemp -d /tmp/fsd-test.XXXXXX)
 	chmod 755 "$PUBLIC"
 	mknod -m 666 "$PUBLIC/fuse" c 10 229 || need 'devices can be made'
@@ -29,7 +30,10 @@ as_other() {
 	unshare --mount bash -c 'mount --bind "$1/fuse" /dev/fuse &&
 		exec setpriv --reuid 12345 --regid 12345 --clear-groups \
 			--no-new-privs "${@:2}"' _ "$PUBLIC" \
-		env HOME="$PUBLIC/home" TMPDIR="$PUBLIC/home" "$@"
+		env HOME="$PUBLIC/home" TMPDIR="$PUBLIC/home" "$@" || status=$?
+	rm -r "$PUBLIC"
+	PUBLIC=
+	return $status
 }
 
 # without_namespaces COMMAND... — where no mount namespace can be made any more.
