@@ -34,16 +34,20 @@ static bool can_be_named(const struct run_client *c, const char *name)
 	       !is_input(c, name);
 }
 
+static const struct lang *language_of(const struct run_client *c, const char *path)
+{
+	return is_set(c, RUN_LANGUAGE) ? lang_by_name(c->value[RUN_LANGUAGE])
+				       : lang_by_ending(last_name(path));
+}
+
 /* Its own name, which tracebacks show. Where that is taken: "code.py" for a file with
  * an ending that is a language's, else "code". */
 static void set_name(const struct run_client *c, struct program *p,
 		     const char *path)
 {
 	const char *dot = strrchr(last_name(path), '.');
-	const struct lang *lang;
+	const struct lang *lang = language_of(c, path);
 
-	lang = is_set(c, RUN_LANGUAGE) ? lang_by_name(c->value[RUN_LANGUAGE])
-				       : lang_by_ending(path);
 	/* A warm bash knows no other name, and one that is not warm is slower. */
 	p->named = can_be_named(c, last_name(path)) &&
 		   !(lang && lang->id == LANG_BASH);
@@ -51,8 +55,7 @@ static void set_name(const struct run_client *c, struct program *p,
 		snprintf(p->name, sizeof(p->name), "%s", last_name(path));
 		return;
 	}
-	if (!dot || is_set(c, RUN_LANGUAGE) ||
-	    strlen(dot) > 8)
+	if (!dot || is_set(c, RUN_LANGUAGE))
 		dot = "";
 	snprintf(p->name, sizeof(p->name), "code%s", dot);
 	if (code_kind(p->name) != CODE_KNOWN)
@@ -138,11 +141,8 @@ static int only_code(const char *dir, int at)
 /* One below DIR is run where it is, so that it finds the files beside it. */
 static int main_below(const struct run_client *c, struct program *p)
 {
-	const struct lang *lang;
+	const struct lang *lang = language_of(c, c->value[RUN_MAIN]);
 
-	set_name(c, p, c->value[RUN_MAIN]);
-	lang = is_set(c, RUN_LANGUAGE) ? lang_by_name(c->value[RUN_LANGUAGE])
-				       : lang_by_ending(p->name);
 	if (is_set(c, RUN_MODE) || is_set(c, RUN_SESSION) ||
 	    (lang && lang->id == LANG_TYPESCRIPT))
 		return client_complain(2, "--main is %s; with --mode, --session "

@@ -21,7 +21,7 @@ struct awaited_ops {
 
 struct awaited {
 	const struct awaited_ops *ops;
-	struct request *request; /* a reference; NULL: it has its reply, or the client has gone */
+	struct request *request; /* a reference; NULL: it is answered, or has gone */
 	struct follow *follow;
 	bool begun; /* the handler has returned */
 	bool known; /* the reply can be made */
@@ -31,7 +31,8 @@ struct awaited {
 /*
  * On a worker; the last that a handler does. job->ops calls awaited_over() at its end,
  * and awaited_known() when the reply can be made before that.
- * Return: 0 or negative errno with a sentence; then a is the caller's and there is no reply.
+ * Return: 0, or negative errno with a sentence: there is no reply yet, and a stays the
+ * caller's.
  */
 int awaited_start(struct awaited *a, const struct awaited_ops *ops, struct request *r,
 		  const struct follow_job *job, struct err *err);

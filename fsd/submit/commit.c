@@ -45,6 +45,11 @@ static void consider(struct candidates *c, struct node *n)
 		 used ? " and " : "", n->name);
 }
 
+static struct node *program_of(const struct candidates *c)
+{
+	return c->known ? c->known : c->bare;
+}
+
 static enum verdict no_program(const struct candidates *c,
 			       const struct job_config *config,
 			       struct node **ret_code, struct err *err)
@@ -73,7 +78,7 @@ static enum verdict find_main(struct job *job, const char *name,
 {
 	struct node *node = node_find(job->files, name);
 
-	if (c->programs && (c->programs > 1 || (c->known ? c->known : c->bare) != node)) {
+	if (c->programs > 1 || (c->programs && program_of(c) != node)) {
 		err_set(err, -EINVAL,
 			"config.json: \"main\" is \"%s\", and there is %s as "
 			"well; only one of them is allowed", name, c->names);
@@ -131,7 +136,7 @@ enum verdict commit_find_code(struct job *job, const struct job_config *config,
 		return OPEN;
 	if (!c.programs)
 		return no_program(&c, config, ret_code, err);
-	*ret_code = c.known ? c.known : c.bare;
+	*ret_code = program_of(&c);
 	return READY;
 }
 

@@ -254,7 +254,7 @@ def smoke():
     yield from bats("smoke", "tests/mount", "build/fsd-fake", ("release",), 600,
                     ("smoke",))
     yield from bats("smoke", "tests/qemu", "build/fsd", ("template",), 600,
-                    ("smoke",))
+                    ("smoke",), lanes=2)
 
 
 def python(*words):

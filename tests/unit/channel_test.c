@@ -767,7 +767,7 @@ static void test_fs_talk(void)
 	close_peer(&p);
 }
 
-/* Nobody listens for longer than a machine may be silent, and it answers. */
+/* The loop is stuck for longer than a machine may be silent. Then the machine answers. */
 static void on_stuck(struct loop_timer *t)
 {
 	struct peer *p = t->arg;

@@ -71,8 +71,8 @@ void channel_progress(struct channel *ch, uint64_t worth_ns)
 		ch->wait_end_ns += worth_ns;
 	if (ch->waiting_for)
 		channel_watch(ch);
-	/* What else it does is no reason not to answer; only to send an output
-	 * tree it does by itself. */
+	/* The guest answers beside all its other work, but not while it collects the
+	 * output: then each frame of that restarts this watch too. */
 	if (ch->phase == PHASE_COLLECTING)
 		channel_fs_progress(ch);
 }

@@ -185,7 +185,7 @@ static int copy_block(int to, int from, off_t at, size_t len, char *block)
 	return 0;
 }
 
-/* What is zero stays a hole. */
+/* Copies a file without its blocks of zeros: these stay holes. */
 static int copy_sparse(int to, int from, const atomic_bool *cancel)
 {
 	char block[COPY_BLOCK];
