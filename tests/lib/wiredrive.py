@@ -260,7 +260,7 @@ class Machine:
         machine = ("microvm,x-option-roms=off,pit=on,pic=on,rtc=on,"
                    f"isa-serial={serial},memory-backend=ram")
         argv = ["qemu-system-x86_64", "-M", machine, "-accel", "tcg",
-                "-cpu", os.environ.get("WD_CPU", "max"), "-m", self.memory, "-smp", str(self.cpus),
+                "-cpu", os.environ.get("WD_CPU", "max,-erms,-fsrm"), "-m", self.memory, "-smp", str(self.cpus),
                 "-object", f"memory-backend-file,id=ram,size={self.memory},"
                 f"mem-path={ram},share={'on' if share else 'off'}",
                 "-nodefaults", "-no-user-config", "-nographic", "-no-reboot",

@@ -51,14 +51,14 @@ int main(void)
 	struct argv most;
 
 	check(&s,
-	      HEAD("tcg,tb-size=64", "max") "-smp 1 -m 4480M "
+	      HEAD("tcg,tb-size=64", "max,-erms,-fsrm") "-smp 1 -m 4480M "
 	      "-object memory-backend-file,id=ram,size=4480M,"
 	      "mem-path=/ram,share=off,reserve=off" DEVICES
 	      "-incoming defer", "a machine");
 	s.zygote = true;
 	check(&s,
 	      BEGIN "-sandbox on,obsolete=deny,resourcecontrol=deny "
-	      MACHINE("tcg,tb-size=256", "max") "-smp 1 -m 4480M "
+	      MACHINE("tcg,tb-size=256", "max,-erms,-fsrm") "-smp 1 -m 4480M "
 	      "-object memory-backend-file,id=ram,size=4480M,"
 	      "mem-path=/ram,share=off,reserve=off" DEVICES
 	      "-incoming defer", "a zygote");
@@ -66,7 +66,7 @@ int main(void)
 	s.boot = true;
 	s.tsc_khz = 2596138;
 	check(&s,
-	      HEAD("tcg,tb-size=256", "max") "-smp 1 -m 4480M "
+	      HEAD("tcg,tb-size=256", "max,-erms,-fsrm") "-smp 1 -m 4480M "
 	      "-object memory-backend-file,id=ram,size=4480M,"
 	      "mem-path=/ram,share=on" DEVICES
 	      "-kernel /kernel -initrd /initrd -append quiet loglevel=0 "
@@ -95,7 +95,7 @@ int main(void)
 		.cls = { .memory_mib = 1024, .cpus = 1 }, .layers = 1,
 	};
 	check(&s,
-	      HEAD("tcg,tb-size=64", "max") "-smp 1 -m 4480M "
+	      HEAD("tcg,tb-size=64", "max,-erms,-fsrm") "-smp 1 -m 4480M "
 	      "-object memory-backend-file,id=ram,size=4480M,"
 	      "mem-path=/ram,share=off,reserve=off"
 	      DISKS(LAYER("0", "9", "2"))
