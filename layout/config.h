@@ -90,6 +90,7 @@ struct sandbox_config {
 	struct job_config machine; /* environment, memory_mb, cpus, processes, env */
 	uint64_t idle_ms;          /* 0: for however long it is idle */
 	uint64_t life_ms;          /* 0: not given */
+	bool pauses;               /* at its end, instead of ending */
 };
 
 /* config_sandbox.c; as the three of a job. */

@@ -15,6 +15,16 @@
 #include "layout/base/num.h"
 #include "limits.h"
 
+static int set_at_end(struct parse *p, const struct field *f, json_t *value)
+{
+	const char *text = config_text(value);
+
+	if (!text || (strcmp(text, "end") && strcmp(text, "pause")))
+		return config_wrong(p, f, value, "\"end\" or \"pause\"");
+	*(bool *)config_at(p, f) = text[0] == 'p';
+	return 0;
+}
+
 static int relate(struct parse *p, const json_t *root)
 {
 	(void)root;
@@ -41,6 +51,7 @@ static const struct field fields[] = {
 	  NULL },
 	{ "life", config_set_seconds, SANDBOX(life_ms), 0, LIMIT_SANDBOX_MS, 0,
 	  NULL },
+	{ "at_end", set_at_end, SANDBOX(pauses), 0, 0, 0, NULL },
 	{ "meta", config_set_kept, 0, 0, LIMIT_SANDBOX_META, 0, NULL },
 };
 

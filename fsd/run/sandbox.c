@@ -16,6 +16,33 @@
 
 /* --- its time ------------------------------------------------------------------ */
 
+/* What was left when it paused; nothing: its life anew. */
+static void go_on_living(struct sandbox *s, uint64_t now)
+{
+	uint64_t life = s->config.life_ms * NS_PER_MS;
+
+	s->until_ns += now - MIN(s->paused_ns, now);
+	if (s->config.pauses && s->until_ns <= now)
+		s->until_ns = life ? now + life : 0;
+}
+
+static void set_paused(struct sandbox *s, bool pause)
+{
+	uint64_t now = realtime_ns();
+
+	if (!s->paused_ns == !pause)
+		return;
+	if (!pause && s->until_ns)
+		go_on_living(s, now);
+	s->paused_ns = pause ? now : 0;
+	sandbox_set_times(s);
+	if (s->stage == STAGE_LIVES)
+		vm_pause(s->lease, pause);
+	log_info("sandbox %s of user %u: %s", s->name, s->uid,
+		 pause ? "paused" : "goes on");
+	sandbox_changed(s);
+}
+
 static void on_until(struct loop_timer *t)
 {
 	struct sandbox *s = t->arg;
@@ -25,7 +52,10 @@ static void on_until(struct loop_timer *t)
 		return;
 	}
 	log_debug("sandbox %s: its time is over", s->name);
-	sandbox_end(s);
+	if (s->config.pauses && s->stage != STAGE_LOST)
+		set_paused(s, true);
+	else
+		sandbox_end(s);
 }
 
 static void on_idle(struct loop_timer *t)
@@ -331,23 +361,6 @@ int sandbox_check_pause(const struct sandbox *s, struct err *err)
 				   ".fsd/sandboxes/%s/ctl` goes on with it",
 				   s->name, s->name)
 			 : 0;
-}
-
-static void set_paused(struct sandbox *s, bool pause)
-{
-	uint64_t now = realtime_ns();
-
-	if (!s->paused_ns == !pause)
-		return;
-	if (!pause && s->until_ns)
-		s->until_ns += now - MIN(s->paused_ns, now);
-	s->paused_ns = pause ? now : 0;
-	sandbox_set_times(s);
-	if (s->stage == STAGE_LIVES)
-		vm_pause(s->lease, pause);
-	log_info("sandbox %s of user %u: %s", s->name, s->uid,
-		 pause ? "paused" : "goes on");
-	sandbox_changed(s);
 }
 
 int sandbox_control(struct sandbox *s, const char *text, size_t len,

@@ -52,8 +52,8 @@ static int parse(const struct sandbox *s, const char *text, size_t len,
 	if (frozen)
 		r = err_set(err, -EBUSY,
 			    "config.json: \"%s\" cannot be changed, since the "
-			    "machine has begun; \"env\", \"idle\", \"life\" and "
-			    "\"meta\" can", frozen);
+			    "machine has begun; \"env\", \"idle\", \"life\", "
+			    "\"at_end\" and \"meta\" can", frozen);
 	if (r < 0)
 		sandbox_config_done(ret);
 	return r;

@@ -329,6 +329,35 @@ job() {
 	assert_equal "$(cat "$S/b/state")" new
 }
 
+@test "a sandbox that pauses at its end has its life anew when it goes on" {
+	start
+	echo '{"life": 1000, "at_end": "pause"}' >"$S/a/config.json"
+	job j 'remember x' '"session": "s"'
+	job_wait j
+	echo 0 >"$S/a/until"
+	await becomes 20 grep -qx paused "$S/a/state"
+	job k 'out never' || true
+	refused k 'is paused'
+	echo resume >"$S/a/ctl"
+	[ "$(date -d "$(cat "$S/a/until")" +%s)" -gt "$(($(date +%s) + 900))" ]
+	job l recall '"session": "s"'
+	job_wait l
+	stdout_is l x
+	# the end that was written meanwhile counts
+	echo 0 >"$S/a/until"
+	await becomes 20 grep -qx paused "$S/a/state"
+	echo 100 >"$S/a/until"
+	echo resume >"$S/a/ctl"
+	[ "$(date -d "$(cat "$S/a/until")" +%s)" -lt "$(($(date +%s) + 200))" ]
+	# without a life it has no end any more
+	mkdir "$S/b"
+	echo '{"at_end": "pause"}' >"$S/b/config.json"
+	echo 0 >"$S/b/until"
+	await becomes 20 grep -qx paused "$S/b/state"
+	echo resume >"$S/b/ctl"
+	assert_equal "$(cat "$S/b/state" "$S/b/until")" new
+}
+
 @test "the end of a sandbox waits while it is paused" {
 	start
 	local before

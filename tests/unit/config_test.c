@@ -373,7 +373,7 @@ static void test_sandboxes_own(void)
 	static const char all[] =
 		"{\"environment\": \"data\", \"memory_mb\": 512, \"cpus\": 2, "
 		"\"processes\": 9, \"env\": {\"A\": \"1\"}, \"idle\": 0, "
-		"\"life\": 1.5, \"meta\": [null, {\"a\": 1}]}";
+		"\"life\": 1.5, \"at_end\": \"pause\", \"meta\": [null, {\"a\": 1}]}";
 	struct sandbox_config c;
 	struct err e = { .code = 0 };
 
@@ -381,6 +381,7 @@ static void test_sandboxes_own(void)
 		   "an empty file is all defaults")) {
 		is_int((long long)c.idle_ms, 600000, "idle for 600 s");
 		is_int((long long)c.life_ms, 0, "alive for ever");
+		is_int(c.pauses, 0, "it ends at its end");
 		is_int((long long)c.machine.memory_mb, 256, "256 MiB");
 		sandbox_config_done(&c);
 	}
@@ -393,12 +394,16 @@ static void test_sandboxes_own(void)
 		is_str(c.machine.env.item[0], "A=1", "env");
 		is_int((long long)c.idle_ms, 0, "idle");
 		is_int((long long)c.life_ms, 1500, "life");
+		is_int(c.pauses, 1, "at_end");
 		sandbox_config_done(&c);
 	}
 	bad_sandbox("{\"timeout\": 1}",
 		    "config.json: \"timeout\" is not a key; allowed: "
 		    "\"environment\", \"packages\", \"memory_mb\", \"cpus\", \"processes\", "
-		    "\"env\", \"idle\", \"life\", \"meta\"");
+		    "\"env\", \"idle\", \"life\", \"at_end\", \"meta\"");
+	bad_sandbox("{\"at_end\": \"stop\"}",
+		    "config.json: \"at_end\" is \"stop\"; it must be \"end\" or "
+		    "\"pause\"");
 	bad_sandbox("{\"idle\": -1}",
 		    "config.json: \"idle\" is -1; it must be a number of seconds "
 		    "from 0 to 31536000");
