@@ -342,6 +342,7 @@ static int make_meta(struct request *r, const json_t *body, const char *id,
 	char token[SANDBOX_TOKEN + 1];
 	json_t *public = json_object_get(json_object_get(body, "network"),
 					 "allowPublicTraffic");
+	json_t *resume = json_object_get(body, "autoResume");
 	int code = text_random(token, SANDBOX_TOKEN);
 
 	json_object_set_new(meta, "id", json_string(id));
@@ -352,6 +353,8 @@ static int make_meta(struct request *r, const json_t *body, const char *id,
 	json_object_set_new(meta, "started", json_integer(text_now_ms()));
 	if (json_is_false(public))
 		json_object_set_new(meta, "private", json_true());
+	if (json_is_true(json_object_get(resume, "enabled")))
+		json_object_set_new(meta, "resumes", json_true());
 	return code;
 }
 
@@ -367,6 +370,8 @@ static void make_one(struct request *r, const json_t *body, uint64_t life)
 
 	json_object_set_new(config, "meta", meta);
 	json_object_set_new(config, "life", json_integer((json_int_t)life));
+	if (json_is_true(json_object_get(body, "autoPause")))
+		json_object_set_new(config, "at_end", json_string("pause"));
 	if (!take_env(r, body, config, meta) || !take_metadata(r, body, meta))
 		return;
 	template = template && *template ? template : g->environment;

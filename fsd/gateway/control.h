@@ -30,6 +30,9 @@ int control_make_debug(struct gateway *g, const char *id, struct err *err);
 int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
 		       struct err *err);
 
+/* A paused one goes on if its maker lets it do so for any request. Return: false: it
+ * has replied. */
+bool control_wake(struct request *r);
 /* A life that the body asks for. Return: seconds; 0: it has replied. */
 uint64_t control_life(struct request *r, const json_t *body, const char *name,
 		      uint64_t other);

@@ -16,18 +16,28 @@ static int set_end(struct request *r, uint64_t seconds, struct err *err)
 			   strlen(text), err);
 }
 
+/* "timeout": 0 is its end, now. */
+static bool ends_now(const json_t *body)
+{
+	const json_t *number = json_object_get(body, "timeout");
+
+	return json_is_integer(number) && json_integer_value(number) == 0;
+}
+
 void post_timeout(struct request *r)
 {
 	auto_json json_t *body = NULL;
 	struct err err = { 0 };
-	uint64_t life;
+	uint64_t life = 0;
 	int code;
 
 	if (request_json(r, &body) < 0)
 		return;
-	life = control_life(r, body, "timeout", 0);
-	if (!life)
-		return;
+	if (!ends_now(body)) {
+		life = control_life(r, body, "timeout", 0);
+		if (!life)
+			return;
+	}
 	code = set_end(r, life, &err);
 	if (code < 0)
 		reply_failure(r, code, err.text);
@@ -80,12 +90,23 @@ static bool control(struct request *r, const char *verb)
 	return code == 0;
 }
 
+bool control_wake(struct request *r)
+{
+	const char *state = json_is_true(json_object_get(r->sandbox->meta,
+							 "resumes"))
+				    ? control_state(r->gateway, r->sandbox)
+				    : NULL;
+
+	return !state || strcmp(state, "paused") != 0 || control(r, "resume");
+}
+
+/* First its end: it may be paused because that has come. */
 void post_connect(struct request *r)
 {
 	const char *state = state_of(r);
 	bool paused = state && !strcmp(state, "paused");
 
-	if (!state || (paused && !control(r, "resume")) || !prolong(r, "timeout"))
+	if (!state || !prolong(r, "timeout") || (paused && !control(r, "resume")))
 		return;
 	reply_json(r, paused ? 201 : 200,
 		   control_show_access(r->gateway, r->sandbox));

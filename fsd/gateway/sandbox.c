@@ -315,12 +315,14 @@ static bool token_is_good(struct request *r, const char *name, bool needed)
 bool sandbox_guard(struct request *r)
 {
 	return find(r) && token_is_good(r, "X-Access-Token", false) &&
-	       token_is_good(r, "E2B-Traffic-Access-Token", false);
+	       token_is_good(r, "E2B-Traffic-Access-Token", false) &&
+	       control_wake(r);
 }
 
 bool sandbox_token_guard(struct request *r)
 {
-	return find(r) && token_is_good(r, "X-Access-Token", true);
+	return find(r) && token_is_good(r, "X-Access-Token", true) &&
+	       control_wake(r);
 }
 
 bool sandbox_files_guard(struct request *r)
@@ -339,5 +341,5 @@ bool sandbox_files_guard(struct request *r)
 		reply_error(r, 401, "signature is already expired");
 		return false;
 	}
-	return true;
+	return control_wake(r);
 }

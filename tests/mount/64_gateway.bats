@@ -95,6 +95,32 @@ teardown() {
 	assert_equal "$(status_of -d '{"timeout": 60}' "/sandboxes/$ID/connect")" 200
 }
 
+@test "a sandbox made with autoPause is paused at its end, and goes on" {
+	gateway_start
+	sandbox_new '{"templateID": "base", "timeout": 600, "autoPause": true}'
+	cell 'remember x' >/dev/null
+	assert_equal "$(status_of -d '{"timeout": 0}' "/sandboxes/$ID/timeout")" 204
+	await becomes 20 grep -qx paused "$MNT/.fsd/sandboxes/$H/state"
+	assert_equal "$(envd /health | tail -n 1)" 502
+	assert_equal "$(status_of -d '{"timeout": 60}' "/sandboxes/$ID/connect")" 201
+	run cell recall
+	assert_line 'stdout x'
+	[ "$(date -d "$(cat "$MNT/.fsd/sandboxes/$H/until")" +%s)" -gt "$(date +%s)" ]
+	# one that goes on for any request that may ask it
+	sandbox_new '{"templateID": "base", "timeout": 600, "autoPause": true,
+		"autoResume": {"enabled": true}}'
+	assert_equal "$(status_of -d '{"timeout": 0}' "/sandboxes/$ID/timeout")" 204
+	await becomes 20 grep -qx paused "$MNT/.fsd/sandboxes/$H/state"
+	assert_equal "$(TOKEN=wrong envd /envs | tail -n 1)" 401
+	assert_equal "$(cat "$MNT/.fsd/sandboxes/$H/state")" paused
+	assert_equal "$(envd /envs | tail -n 1)" 200
+	assert_equal "$(cat "$MNT/.fsd/sandboxes/$H/state")" new
+	# without it, that is the end
+	sandbox_new
+	assert_equal "$(status_of -d '{"timeout": 0}' "/sandboxes/$ID/timeout")" 204
+	await becomes 20 test ! -d "$MNT/.fsd/sandboxes/$H"
+}
+
 @test "a sandbox without a machine uses nothing, and no sample is of another time" {
 	gateway_start
 	sandbox_new '{"templateID": "base"}'
