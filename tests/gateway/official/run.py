@@ -53,7 +53,8 @@ class Gateway:
              os.environ.get("FSD_IMAGE", TOP + "/build/image"),
              *os.environ.get("FSD_OPTIONS", "").split(),
              self.mnt], check=True)
-        self.data = os.path.exists(self.mnt + "/.fsd/environments/data")
+        self.data = os.path.exists(self.mnt + "/.fsd/templates/data")
+        self.template = "data" if self.data else "base"
         self.log = open(self.out + "/gateway.log", "w+")
         self.process = subprocess.Popen(
             [self.fsd + "-gateway" if self.fsd.endswith("/fsd") else
@@ -86,7 +87,7 @@ class Gateway:
 
     def warm_up(self):
         """The clients' own bounds do not allow for the first machine of a server."""
-        made = json.loads(self.ask("/sandboxes", {"templateID": "base"}))
+        made = json.loads(self.ask("/sandboxes", {"templateID": self.template}))
         for language in "python", "javascript", "bash":
             self.ask("/execute", {"code": "1", "language": language},
                      **{"E2b-Sandbox-Id": made["sandboxID"]})
@@ -165,7 +166,8 @@ def main(argv):
     with Gateway(out) as gateway:
         env = {k: v for k, v in os.environ.items() if not k.startswith("E2B_")}
         env.update(E2B_API_URL=gateway.url, E2B_SANDBOX_URL=gateway.url,
-                   E2B_API_KEY=KEY, FSD_MOUNT=gateway.mnt)
+                   E2B_API_KEY=KEY, E2B_TESTS_TEMPLATE=gateway.template,
+                   FSD_MOUNT=gateway.mnt)
         place = Place(top, out, gateway.url, env, int(os.environ.get("SLOW", "1")),
                       files)
         for number, suite in enumerate(table, 1):
