@@ -15,7 +15,7 @@
 #include "probe.h"
 
 /* The words of find(1) for one; a path has no "//". */
-#define LOOK "%y %m %s %T@ %u %g %p//%l\\n"
+#define LOOK "%y%Y %m %s %T@ %u %g %p//%l\\n"
 
 bool links_hidden(int dir)
 {
@@ -54,12 +54,20 @@ static void lead(const struct envd_path *p, const char *target,
 		*ret->path = '\0';
 }
 
+/* A link is shown as a file or a directory if it leads to one. */
+static const char *type_behind(char kind)
+{
+	return kind == 'f' ? "FILE_TYPE_FILE"
+	       : kind == 'd' ? "FILE_TYPE_DIRECTORY"
+			     : "FILE_TYPE_SYMLINK";
+}
+
 /* A line of LOOK, without its end. Return: NULL: it is none. */
 static json_t *show(char *line)
 {
 	struct envd_path p, to = { .path = "" };
 	struct stat st = { 0 };
-	char user[33], group[33], kind;
+	char user[33], group[33], kind, behind;
 	unsigned mode;
 	long long size;
 	double time;
@@ -67,8 +75,8 @@ static json_t *show(char *line)
 	json_t *entry;
 	int n = 0;
 
-	if (sscanf(line, "%c %o %lld %lf %32s %32s %n", &kind, &mode, &size,
-		   &time, user, group, &n) < 6 || !n)
+	if (sscanf(line, "%c%c %o %lld %lf %32s %32s %n", &kind, &behind,
+		   &mode, &size, &time, user, group, &n) < 7 || !n)
 		return NULL;
 	target = strstr(line + n, "//");
 	if (!target)
@@ -84,8 +92,11 @@ static json_t *show(char *line)
 	entry = envd_entry(&p, &st);
 	json_object_set_new(entry, "owner", json_string(user));
 	json_object_set_new(entry, "group", json_string(group));
-	if (kind == 'l')
+	if (kind == 'l') {
 		lead(&p, target, &to);
+		json_object_set_new(entry, "type",
+				    json_string(type_behind(behind)));
+	}
 	if (*to.path)
 		json_object_set_new(entry, "symlinkTarget",
 				    text_string(to.path, strlen(to.path)));

@@ -56,11 +56,15 @@ tells() {
 	cell $'import os\nos.makedirs("l/m")\nopen("l/a", "w").close()\nos.symlink("a", "l/b")\nos.symlink("/etc", "l/m/c")'
 	run fs Stat '{"path": "l/b"}'
 	assert_equal "$(jq -c '.entry | [.name, .type, .symlinkTarget]' <<<"$output")" \
-		'["b","FILE_TYPE_SYMLINK","/home/user/l/a"]'
+		'["b","FILE_TYPE_FILE","/home/user/l/a"]'
 	run fs ListDir '{"path": "l", "depth": 2}'
 	assert_equal "$(jq -r '.entries[].path' <<<"$output" | xargs)" \
 		'/home/user/l/a /home/user/l/b /home/user/l/m /home/user/l/m/c'
-	assert_equal "$(fs Move '{"source": "l/b", "destination": "l/n/z"}' | jq -r .entry.path)" /home/user/l/n/z
+	assert_equal "$(jq -c '.entries[] | select(.name == "c") | [.type, .symlinkTarget]' <<<"$output")" \
+		'["FILE_TYPE_DIRECTORY","/etc"]'
+	# it leads to nothing any more
+	assert_equal "$(fs Move '{"source": "l/b", "destination": "l/n/z"}' | jq -c '.entry | [.path, .type]')" \
+		'["/home/user/l/n/z","FILE_TYPE_SYMLINK"]'
 	run fs Stat '{"path": "l/b"}'
 	assert_output --partial '"code":"not_found"'
 	assert_equal "$(fs Remove '{"path": "l/n/z"}')" '{}'
