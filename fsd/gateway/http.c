@@ -144,25 +144,35 @@ int http_listen(struct gateway *g, const char *address, unsigned services,
 
 /* --- connections -------------------------------------------------------------- */
 
+static unsigned count_of(const struct http *h, const char *address)
+{
+	unsigned count = 0;
+
+	list_for_each(pos, tmp, &h->clients)
+		count += !strcmp(list_entry(pos, struct client, node)->address,
+				 address);
+	return count;
+}
+
+/* Are there as many as may be, and more others besides? */
+static bool is_full(const struct http *h, const char *address, bool local,
+		    unsigned more)
+{
+	return h->connections >= HTTP_CONNECTIONS + more ||
+	       (!local && count_of(h, address) >= HTTP_OF_ADDRESS + more);
+}
+
 static enum MHD_Result accept_policy(void *arg, const struct sockaddr *from,
 				     socklen_t len)
 {
 	struct listener *l = arg;
-	struct http *h = &l->gateway->http;
 	char address[64];
-	unsigned count = 0;
 
-	if (h->connections >= HTTP_CONNECTIONS)
-		return MHD_NO;
-	if (is_loopback(from))
-		return MHD_YES;
 	if (getnameinfo(from, len, address, sizeof(address), NULL, 0,
 			NI_NUMERICHOST) != 0)
 		return MHD_NO;
-	list_for_each(pos, tmp, &h->clients)
-		count += !strcmp(list_entry(pos, struct client, node)->address,
-				 address);
-	return count < HTTP_OF_ADDRESS ? MHD_YES : MHD_NO;
+	return is_full(&l->gateway->http, address, is_loopback(from), HTTP_SPARE) ?
+		       MHD_NO : MHD_YES;
 }
 
 /* A request of which a part has come waits for the rest. The library takes a short read
@@ -220,6 +230,7 @@ static void client_open(struct listener *l, struct MHD_Connection *connection,
 	c->local = is_loopback(from->client_addr);
 	getnameinfo(from->client_addr, sizeof(struct sockaddr_in6), c->address,
 		    sizeof(c->address), NULL, 0, NI_NUMERICHOST);
+	c->spare = is_full(&g->http, c->address, c->local, 0);
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	if (c->fd < 0 || reactor_add(&g->reactor, c->fd, EPOLLRDHUP | EPOLLET,
 				     &c->source) < 0) {
@@ -329,7 +340,7 @@ static int start(struct gateway *g, struct listener *l, struct err *err)
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
 		accept_policy, l, on_access, l, MHD_OPTION_EXTERNAL_LOGGER,
 		on_message, NULL, MHD_OPTION_LISTEN_SOCKET, l->fd,
-		MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS,
+		MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS + HTTP_SPARE,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_POOL,
 		MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_S,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, l,

@@ -11,6 +11,7 @@
 #define HTTP_LISTENERS 24u
 #define HTTP_CONNECTIONS 1024u
 #define HTTP_OF_ADDRESS 512u   /* loopback has no limit of its own */
+#define HTTP_SPARE 32u         /* more of either, which are told that they are too many */
 #define HTTP_HEADER_BYTES (16u << 10)
 #define HTTP_POOL (48u << 10)  /* a connection's memory: headers, one block */
 #define HTTP_HEADERS_MS 10000u

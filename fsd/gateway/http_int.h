@@ -18,6 +18,7 @@ struct client {
 	int fd;                  /* a duplicate: it tells that the client went */
 	bool gone;
 	bool local;              /* of loopback */
+	bool spare;              /* beyond a bound: its request is refused */
 	char address[64];
 	struct request *request; /* under way */
 };

@@ -208,6 +208,14 @@ static void find_route(struct request *r)
 		reply_error(r, 404, "there is no such path here");
 }
 
+static void refuse_spare(struct request *r)
+{
+	reply_error(r, 429, "too many connections: this gateway has %u at most, and %u "
+		    "of one other host; close one that is idle", HTTP_CONNECTIONS,
+		    HTTP_OF_ADDRESS);
+	reply_header(r, "Connection", "close");
+}
+
 static void check_head(struct request *r, const char *method)
 {
 	struct head head = { r, 0, false };
@@ -222,6 +230,8 @@ static void check_head(struct request *r, const char *method)
 			    HTTP_HEADER_BYTES >> 10);
 	if (!r->reply.status)
 		check_origin(r);
+	if (!r->reply.status && r->client->spare)
+		refuse_spare(r);
 	if (!r->reply.status && r->gateway->stopping)
 		reply_error(r, 503, "the gateway is stopping");
 	if (!r->reply.status)

@@ -47,7 +47,7 @@ def main(url, source, count):
     opened[0].close()
     more.settimeout(None)
     then = answer(more) if came == "waits" else "closed"
-    while then == "closed":  # until the server has seen that the first is closed
+    while then in ("closed", "429"):  # until it has seen that the first is closed
         more = ask(address, source)
         then = answer(more)
     print("answered %d, one more: %s, then %s" % (answered, came, then))

@@ -98,13 +98,13 @@ argument() {
 	done
 }
 
-@test "it has 1,024 connections at most, and those that it has go on" {
+@test "it has 1,024 connections at most, the next is told so, and those that it has go on" {
 	gateway_start
 	run bounded 60 "$TESTS/hostile/connect.py" "$URL" 127.0.0.1 1024
-	assert_output 'answered 1024, one more: waits, then 200'
+	assert_output 'answered 1024, one more: 429, then 200'
 }
 
-@test "another host has 512 connections at most" {
+@test "another host has 512 connections at most, and the next is told so" {
 	local address
 	address=$(ip -4 -o addr show scope global | awk '{ sub("/.*", "", $4); print $4; exit }')
 	[ -n "$address" ] || need 'an address that is not loopback'
@@ -113,6 +113,6 @@ argument() {
 	LISTENS=()
 	gateway_start --api-key-file "$BATS_TEST_TMPDIR/keys" --listen "$address:0"
 	run bounded 60 "$TESTS/hostile/connect.py" "${LISTENS[1]}" "$address" 512
-	assert_output 'answered 512, one more: closed, then 200'
+	assert_output 'answered 512, one more: 429, then 200'
 	assert_equal "$(status_of /health)" 200
 }
