@@ -56,6 +56,14 @@ def test_a_sandbox_keeps_variables_and_files(box) -> None:
     assert box.cell("1/0").error.name == "ZeroDivisionError"
 
 
+def test_a_command_may_be_longer_than_a_config(box) -> None:
+    words = ["printf", "<%s>", "", "a b\n", "é" * 60_000, *(["x" * 100_000] * 8)]
+    said = box.command(words, stdin="not read")
+    assert said.stdout == "".join(f"<{word}>" for word in words[2:])
+    assert box.command(["nothing-such", *(["x" * 100_000] * 8)]).exit_code == 127
+    assert box.command("ls -A /tmp").stdout == ""
+
+
 def test_langchain_tool_answers_and_raises_for_the_appliance_only(box) -> None:
     from langchain_core.tools import ToolException
     tool = FsdTool(sandbox=box)

@@ -42,9 +42,9 @@ def test_files_are_handled_without_a_program_in_the_machine(
     for path in ("/home/user/f.txt", "/tmp/f/f.txt"):
         assert backend.write(path, "first").error is None
         assert backend.write(path, "1\n2\n2\n").path == path
-        assert backend.read(path, 1, 1).file_data["content"] == "2\n"
+        assert backend.read(path, 1, 1).file_data["content"] == "2"
         assert backend.edit(path, "2", "3", replace_all=True).occurrences == 2
-        assert backend.read(path).file_data["content"] == "1\n3\n3\n"
+        assert backend.read(path).file_data["content"] == "1\n3\n3"
     assert backend.ls("/tmp/f").entries == [
         {"path": "/tmp/f/d", "is_dir": True},
         {"path": "/tmp/f/f.txt", "is_dir": False}]

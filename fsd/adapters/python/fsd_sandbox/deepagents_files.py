@@ -43,7 +43,10 @@ class MountFiles:
              "is_dir": e.is_dir} for e in found])
 
     def read(self, path: str, offset: int, limit: int) -> ReadResult | None:
-        """Reads by the framework's own backend for files of the host."""
+        """Reads by the framework's own backend for files of the host.
+
+        A sandbox's has newlines between lines only, so none at the end of a page.
+        """
         try:
             if not self._is_file(path, READ_MAX):
                 return None
@@ -52,7 +55,12 @@ class MountFiles:
                 "/" + name, offset, limit)
         except (OSError, ValueError):
             return None
-        return None if said.error else said
+        if said.error or said.file_data is None:
+            return None
+        if said.file_data["encoding"] == "utf-8":
+            content = said.file_data["content"]
+            said.file_data["content"] = content.removesuffix("\n")
+        return said
 
     def write(self, path: str, content: str) -> WriteResult | None:
         if not path.startswith("/"):

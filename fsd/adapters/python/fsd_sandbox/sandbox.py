@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import posixpath
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,9 @@ from .mount import Mount, as_bytes, job_config
 from .result import Entry, FsdError, Result
 
 HOME = "/home/user"
+ARGV_MAX = 700_000   # bytes of a command in config.json, which has 1 MiB
+# becomes the command whose words are in the file $0, each with a NUL behind it
+UNPACK = 'mapfile -td "" a <"$0" && /bin/rm -- "$0" && exec -- "${a[@]}"'
 
 
 def resolve(path: str) -> str:
@@ -64,6 +68,14 @@ class Sandbox:
                           session=session or language, timeout=timeout,
                           env=dict(env) if env else None)
 
+    def _packed(self, argv: list[str]) -> list[str]:
+        """Returns argv, by a file in the machine if config.json has no room."""
+        if len(json.dumps(argv)) <= ARGV_MAX or "\0" in "".join(argv):
+            return argv
+        path = "/tmp/.argv-" + secrets.token_hex(8)
+        self.write(path, "".join(word + "\0" for word in argv))
+        return ["/bin/bash", "-c", UNPACK, path]
+
     def _command(self, command: str | Sequence[str], cwd: str | None,
                  timeout: float | None, env: Mapping[str, str] | None,
                  stdin: bytes | str | None) \
@@ -71,7 +83,8 @@ class Sandbox:
         argv = ["/bin/bash", "-lc", command] if isinstance(command, str) \
             else list(command)
         config, _ = job_config(None, "bash", sandbox=self.name, mode="command",
-                               command=argv, cwd=cwd, timeout=timeout or 0,
+                               command=self._packed(argv), cwd=cwd,
+                               timeout=timeout or 0,
                                env=dict(env) if env else None)
         if stdin is None:
             return config, {}
@@ -195,7 +208,8 @@ class AsyncSandbox:
                       env: Mapping[str, str] | None = None,
                       stdin: bytes | str | None = None, on_stdout: Write | None = None,
                       on_stderr: Write | None = None) -> Result:
-        config, files = self.sync._command(command, cwd, timeout, env, stdin)
+        config, files = await asyncio.to_thread(
+            self.sync._command, command, cwd, timeout, env, stdin)
         return await run_job_async(
             self.sync.mount.path, config, files=files,
             limit=self.sync.mount.limit, on_stdout=on_stdout,
