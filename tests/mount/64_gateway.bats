@@ -95,6 +95,14 @@ teardown() {
 	assert_equal "$(status_of -d '{"timeout": 60}' "/sandboxes/$ID/connect")" 200
 }
 
+@test "output with a NUL byte comes whole" {
+	gateway_start
+	sandbox_new
+	printf 'a\0b\n' >"$MNT/.fsd/sandboxes/$H/files/f"
+	run code -d '{"code": "show f"}' /execute
+	assert_output --partial '"text":"a\u0000b'
+}
+
 @test "a sandbox made with autoPause is paused at its end, and goes on" {
 	gateway_start
 	sandbox_new '{"templateID": "base", "timeout": 600, "autoPause": true}'
