@@ -101,6 +101,8 @@ teardown() {
 	printf 'a\0b\n' >"$MNT/.fsd/sandboxes/$H/files/f"
 	run code -d '{"code": "show f"}' /execute
 	assert_output --partial '"text":"a\u0000b'
+	run process Start '{"process": {"cmd": "show f"}}'
+	assert_output --partial "\"stdout\":\"$(printf 'a\0b\n' | base64)\""
 }
 
 @test "a sandbox made with autoPause is paused at its end, and goes on" {
