@@ -57,6 +57,8 @@ def outcomes(report):
     found = {}
     for test in report.iter("testcase"):
         path = test.get("file") or test.get("classname", "").replace(".", "/") + ".py"
+        if path.startswith(".."):  # inherited from a package; its class is the suite's
+            path = test.get("classname", "").split(".")[0] + ".py"
         name = "%s > %s" % (path.removeprefix("tests/"), test.get("name"))
         said = next((e for e in test if e.tag in ("failure", "error", "skipped")), None)
         outcome = {None: "passed", "skipped": "skipped"}.get(
