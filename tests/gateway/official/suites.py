@@ -62,11 +62,12 @@ SUITES = [
           # what asks no gateway: a mock of the client's own, or nothing at all
           ["tests/sandbox/{configPropagation,rpcHeaders,urls,networkTransform,iam,"
            "abortSignal,lifecycleRequest,lifecyclePayload,egressProxy}.test.ts",
-           "tests/sandbox/git/validation.test.ts",
+           # the row e2b-js-git has these
+           "tests/sandbox/git/**",
            "tests/sandbox/files/{watchHandle,entryInfo}.test.ts",
            "tests/sandbox/commands/commandHandle.test.ts"],
           ["tests/globalFetchFallback.setup.ts"],
-          {"/git/": "needs the environment data", "/pty/": "no terminals",
+          {"/pty/": "no terminals",
            "snapshot-api": "no snapshots", "fork.": "no forks",
            "network.": "no network", "host.": "no network",
            "files/metadata": "no attributes of files", "as root": "no user root",
@@ -77,6 +78,11 @@ SUITES = [
            "write multiple files": "the root of the machine cannot be written",
            "with entry info": "no entries in events",
            "with network mounts": "no entries in events"}),
+    Suite("e2b-js-git", "vitest-data", "E2B", "packages/js-sdk",
+          ["tests/sandbox/git/*.test.ts"],
+          # a mock of the client's own
+          ["tests/sandbox/git/validation.test.ts"],
+          ["tests/globalFetchFallback.setup.ts"], {}),
     Suite("deepagentsjs", "deepagentsjs", "deepagentsjs", "libs/standard-tests",
           ["tests/fsd.test.ts"], [], [], {}),
     Suite("ragflow-security", "ragflow", "ragflow", "agent/sandbox", ["security"], [], [],
@@ -132,6 +138,7 @@ SUITES = [
           ["langchain-e2b==0.0.6", "langchain-tests==1.1.9"], {}),
 ]
 
-KINDS = {"vitest": vitest.run, "deepagentsjs": deepagentsjs.run,
-         "ragflow": ragflow.run, "mcp": mcp.run,
+# a kind that ends in -data has no outcome without that environment
+KINDS = {"vitest": vitest.run, "vitest-data": vitest.run_in_data,
+         "deepagentsjs": deepagentsjs.run, "ragflow": ragflow.run, "mcp": mcp.run,
          "pytest": pytests.run, "pytest-domain": pytests.run_by_domain}

@@ -3,7 +3,23 @@
 // How vitest runs an official suite: theirs loads browsers. run.py sets the variables.
 const words = (name) => (process.env[name] ?? '').split(' ').filter(Boolean)
 
+// E2B's suite keeps the name of its template in a file of one constant, and reads no
+// variable for it.
+const template = {
+	name: 'template',
+	enforce: 'pre',
+	transform(code, id) {
+		if (!process.env.OFFICIAL_TEMPLATE || !id.endsWith('/tests/template.ts'))
+			return null
+		const named = /(?<=const template = )'base'/
+		if (!named.test(code))
+			throw new Error(`${id} names no template`)
+		return code.replace(named, JSON.stringify(process.env.OFFICIAL_TEMPLATE))
+	},
+}
+
 export default {
+	plugins: [template],
 	test: {
 		include: words('OFFICIAL_INCLUDE'),
 		exclude: words('OFFICIAL_EXCLUDE'),

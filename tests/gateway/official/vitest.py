@@ -45,6 +45,11 @@ def run(suite, place, modules=None):
     return outcomes(json.load(open(report)), top)
 
 
+def run_in_data(suite, place):
+    """For what needs a program of the environment data, such as git."""
+    return run(suite, place._replace(env=dict(place.env, OFFICIAL_TEMPLATE="data")))
+
+
 def outcomes(report, top):
     """{FILE > GROUP > TITLE: (outcome, reason)} of vitest's report."""
     found = {}
