@@ -132,7 +132,8 @@ SUITES = [
     Suite("e2b-python-1", "pytest-domain", "E2B-1", "packages/python-sdk",
           ["tests/sync", "tests/async"], [], PYPI_1,
           {"/pty/": "no terminals", "snapshot": "no snapshots",
-           "test_host.": "no network", "test_metrics.": "no figures of a sandbox"}),
+           "test_host.": "no network", "internet": "no network",
+           "bash_command_scoped": "no sudo"}),
     # LangChain's standard tests, on its backend for E2B
     Suite("langchain-e2b", "pytest", OURS, "langchain", ["."], [],
           ["langchain-e2b==0.0.6", "langchain-tests==1.1.9"], {}),
