@@ -402,6 +402,10 @@ class Place:
         self.base = args.top + "/" + name
         env = {}
         options = list(args.option)
+        # the program runs from a directory of its own
+        if args.real and "--image" not in options:
+            options += ["--image", os.environ.get(
+                "FSD_IMAGE", os.path.dirname(args.program) + "/image")]
         self.code = REAL if args.real else FAKE
         if not args.real:
             # so many MiB are available, and in all
