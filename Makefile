@@ -332,8 +332,7 @@ image: build/guest/init $(RUNNERS)
 		--runners $(RUNNERS) --cache build/image-cache
 
 demo: deps
-	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
-	$(Q)$(MAKE) --no-print-directory qemu image
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all qemu image
 	$(Q)tests/run/demo.sh
 
 TESTS := MAKE='$(MAKE)' tests/run/run.py
