@@ -92,11 +92,11 @@ static bool control(struct request *r, const char *verb)
 
 bool control_wake(struct request *r)
 {
-	const char *state = json_is_true(json_object_get(r->sandbox->meta,
-							 "resumes"))
-				    ? control_state(r->gateway, r->sandbox)
-				    : NULL;
+	const char *state;
 
+	if (!json_is_true(json_object_get(r->sandbox->meta, "resumes")))
+		return true;
+	state = control_state(r->gateway, r->sandbox);
 	return !state || strcmp(state, "paused") != 0 || control(r, "resume");
 }
 

@@ -169,7 +169,7 @@ static void on_line(void *arg, char *line, size_t len)
 
 	if (f->line && f->line(f->arg, line, len))
 		return;
-	event = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+	event = text_event(line, len);
 	name = text_member(event, "event");
 	state = text_member(event, "state");
 	if (!name)

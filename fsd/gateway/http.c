@@ -154,7 +154,7 @@ static unsigned count_of(const struct http *h, const char *address)
 	return count;
 }
 
-/* Are there as many as may be, and more others besides? */
+/* True if the gateway, or the other host, has its bound of connections plus more. */
 static bool is_full(const struct http *h, const char *address, bool local,
 		    unsigned more)
 {

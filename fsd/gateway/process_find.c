@@ -23,7 +23,7 @@ json_int_t command_pid(const json_t *event)
 
 static void take_event(struct command *c, const char *line, size_t len)
 {
-	auto_json json_t *event = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+	auto_json json_t *event = text_event(line, len);
 	const char *name = text_member(event, "event");
 	const char *state = text_member(event, "state");
 	json_t *result = json_object_get(event, "result");

@@ -183,6 +183,11 @@ json_t *text_string(const char *data, size_t len)
 	return fixed.failed ? NULL : json_stringn_nocheck(fixed.data, fixed.len);
 }
 
+json_t *text_event(const char *line, size_t len)
+{
+	return json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+}
+
 const char *text_member(const json_t *object, const char *name)
 {
 	return json_string_value(json_object_get(object, name));

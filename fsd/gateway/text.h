@@ -38,6 +38,8 @@ int64_t text_now_ms(void);
 int text_json(struct buf *out, const json_t *json);
 /* A string of bytes that may be no UTF-8: each that is wrong becomes U+FFFD. */
 json_t *text_string(const char *data, size_t len);
+/* A line of a job's events. Return: owned; NULL: it is none. Output may have a NUL. */
+json_t *text_event(const char *line, size_t len);
 /* A member that is a string, else NULL. */
 const char *text_member(const json_t *object, const char *name);
 /* Returns true if it is an object whose members are all strings. */
