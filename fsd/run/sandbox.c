@@ -16,7 +16,8 @@
 
 /* --- its time ------------------------------------------------------------------ */
 
-/* What was left when it paused; nothing: its life anew. */
+/* Moves the end by as long as the pause took. A sandbox that was paused by its end
+ * gets its whole life again, or no end if it has no life. */
 static void go_on_living(struct sandbox *s, uint64_t now)
 {
 	uint64_t life = s->config.life_ms * NS_PER_MS;
