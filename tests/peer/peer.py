@@ -4,9 +4,10 @@
 
 TAP, a test a row of table.py; a job each, many at a time in one mount. When a
 test fails in a machine, the row runs on the plain Debian (tests/same/plain.py)
-too: the failure is fsd's only if the test passes there. --slice takes the rows
-that `make check` runs. --plain runs on the plain Debian only and says what each
-costs.
+too: the failure is fsd's only if the test passes there, and fails in a second
+machine as well. CPython's own runner has --rerun for the same reason: some of these
+tests measure seconds. --slice takes the rows that `make check` runs. --plain runs on
+the plain Debian only and says what each costs.
 
 A job has code.py, the modules, test.support, and of the other tests' files those
 that it names. The plain Debian compiles all of them first: an emulated processor
@@ -184,12 +185,21 @@ def in_machine(job):
     return outcome(job.ended(), job.path + "/output")
 
 
-def judge(module, here, root):
-    """Return: (good, findings, a note)."""
+def run_again(mount, number, module):
+    """A second run of a module's job: an Outcome."""
+    job = mount.submit("peer-%d-again" % number, module.fill, module.config())
+    try:
+        return in_machine(job)
+    finally:
+        job.remove()
+
+
+def judge(module, here, root, run_again):
+    """Return: (good, findings, a note). run_again() gives a second outcome."""
     known = table.DIFFERS.get(module.row, {})
-    found, opened, excused = [], [], []
+    found, opened, excused, once = [], [], [], []
     strict = os.environ.get("STRICT") == "1"
-    there = None
+    there = again = None
     for name, text in here.bad.items():
         if name in known or name in table.TIMES:
             continue
@@ -199,6 +209,10 @@ def judge(module, here, root):
         there = there or module.plainly(root)
         if name in there.bad:
             excused.append(name)
+            continue
+        again = again or run_again()
+        if name not in again.bad and not again.words:
+            once.append(name)
         else:
             found += [name, *text.splitlines()]
     for name in known:
@@ -210,6 +224,7 @@ def judge(module, here, root):
     for names, word in ((known, "differ"), (opened, "open faults"), (
             excused, "bad on the plain Debian too")):
         note += ", %d %s" % (len(names), word) if names else ""
+    note += ", bad once: " + " ".join(once) if once else ""
     return not found, found, note
 
 
@@ -220,7 +235,8 @@ def run(mount, modules):
             for n, m in enumerate(modules)]
     for n, (module, job) in enumerate(zip(modules, jobs), 1):
         here = in_machine(job)
-        good, found, note = judge(module, here, root)
+        good, found, note = judge(module, here, root,
+                                  lambda n=n, m=module: run_again(mount, n, m))
         failed += not good
         print("%s %d - CPython's %s in a machine (%s; %.1f s)" % (
             "ok" if good else "not ok", n, module.row, note, here.seconds))
