@@ -10,8 +10,9 @@ setup() {
 
 # python|node|bash [RUNNERS] <STEPS — what tests/lib/session_test.py says of them.
 session() {
-	run -0 bounded 60 /usr/bin/python3 tests/lib/session_test.py "$1" \
+	run bounded 60 /usr/bin/python3 tests/lib/session_test.py "$1" \
 		"${2-guest/runners}"
+	assert_success
 	refute_line --regexp '^died'
 }
 
