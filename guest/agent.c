@@ -317,8 +317,12 @@ void agent_ended(struct agent *a, pid_t pid, int status)
 	if (a->ghost[WIRE_RUN_EXEC].pid == pid)
 		reaped(a, &a->ghost[WIRE_RUN_EXEC], status);
 	for (int i = 0; i < WIRE_RUN_MAX; i++)
-		if (a->runners[i].pid == pid)
+		if (a->runners[i].pid == pid) {
 			reaped(a, &a->runners[i], status);
+			if (!a->end && !a->mux && !a->spends &&
+			    !a->job.received)
+				a->lost = &a->runners[i];
+		}
 }
 
 void agent_reap(struct agent *a)
@@ -405,8 +409,13 @@ int agent_serve(struct agent *a, struct err *err)
 {
 	int r = port_flush(&a->port);
 
-	while (!r)
+	while (!r) {
 		r = a->mux ? mux_turn(a, err) : agent_turn(a, UINT64_MAX, err);
+		if (!r && a->lost)
+			r = err_set(err, -ECHILD,
+				    "the %s runner has ended by itself",
+				    runner_name(a->lost->kind));
+	}
 	if (err && !err->code)
 		err_sys(err, r, "the port");
 	return r;

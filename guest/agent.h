@@ -20,6 +20,7 @@ struct agent {
 	bool owned;   /* OWN has come: no other machine has these secrets */
 	struct mux *mux;   /* owned; SHARE has come: see mux.h */
 	struct lane_end *end; /* borrowed; this is a lane's agent: see lane_agent.h */
+	const struct runner *lost; /* borrowed; it has ended before any job came */
 };
 
 void agent_hello(struct agent *a);
@@ -35,7 +36,9 @@ int agent_ready(struct agent *a, struct err *err);
  * the host cannot be served any more.
  */
 int agent_turn(struct agent *a, uint64_t end, struct err *err);
-/* Serves the host until it has gone or breaks a rule. Return: why. */
+/* Serves the host until it has gone or breaks a rule, or a runner has ended that no
+ * job had: the host makes another machine before it has a job that is refused.
+ * Return: why. */
 int agent_serve(struct agent *a, struct err *err);
 
 /* The only waitpid there is: PID 1 inherits every orphan, and a lane's agent those

@@ -393,10 +393,10 @@ static void on_heated(void *arg, uint32_t runners)
 {
 	struct template *t = arg;
 
-	if (~runners & t->runners)
-		log_warn("runners 0x%x do not answer in the guest",
-			 ~runners & t->runners);
-	t->runners &= runners;
+	if (~runners & t->runners) {
+		attempt_failed(t, "not all of its runners have answered");
+		return;
+	}
 	progress(t, "guest warm after %.1f s; saving it",
 		 seconds_since(t->began_ns));
 	save(t);
