@@ -45,8 +45,8 @@ load ../lib/session
 		'out: <none><a:b></><p>g none' 'exit: 0'
 }
 
-# What says "go" lives on: in bash's `read` a signal is lost that comes just after
-# the SIGCHLD of a background process.
+# The helper that says "go" lives on: bash's `read` loses a signal that comes just
+# after the SIGCHLD of a background process.
 @test "bash: an interrupt ends the step with 130 wherever it is, and all stays" {
 	session bash <<-'END'
 		### session
