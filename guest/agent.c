@@ -102,6 +102,7 @@ int agent_await_runner(struct runner *r, uint64_t end, struct buf *cold,
 
 int agent_ready(struct agent *a, struct err *err)
 {
+	const uint32_t all = (1u << WIRE_RUN_MAX) - 1;
 	uint64_t end = sys_now() + READY_MS * 1000000ull;
 	auto_buf struct buf cold = {.cap = WIRE_COLD_MAX};
 	uint32_t walls;
@@ -115,9 +116,12 @@ int agent_ready(struct agent *a, struct err *err)
 	if (e)
 		return e;
 	walls = look_at_walls(a->runners, WIRE_RUN_MAX);
-	mask = heat_runners(a, (1u << WIRE_RUN_MAX) - 1, 1);
+	mask = heat_runners(a, all, 1);
 	if (mask < 0)
 		return err_sys(err, mask, "heating");
+	if ((uint32_t)mask != all)
+		return err_set(err, -ECHILD, "not all runners are hot, but 0x%x",
+			       (unsigned)mask);
 	send_ready(&a->port, (uint32_t)mask, walls, &cold);
 	return 0;
 }
@@ -409,13 +413,11 @@ int agent_serve(struct agent *a, struct err *err)
 {
 	int r = port_flush(&a->port);
 
-	while (!r) {
+	while (!r && !a->lost)
 		r = a->mux ? mux_turn(a, err) : agent_turn(a, UINT64_MAX, err);
-		if (!r && a->lost)
-			r = err_set(err, -ECHILD,
-				    "the %s runner has ended by itself",
-				    runner_name(a->lost->kind));
-	}
+	if (!r)
+		r = err_set(err, -ECHILD, "the %s runner has ended by itself",
+			    runner_name(a->lost->kind));
 	if (err && !err->code)
 		err_sys(err, r, "the port");
 	return r;

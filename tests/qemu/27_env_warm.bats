@@ -10,6 +10,7 @@ load ../lib/environment
 setup_file() {
 	export ENVIRONMENTS=$BATS_FILE_TMPDIR/environments
 	make_warm
+	make_fatal
 	# With the default one no template of base is needed.
 	file_setup --environments "$ENVIRONMENTS" --default-environment warm \
 		--fork no --pool 0
@@ -54,6 +55,11 @@ make_warm() {
 		"program": "import warmth, random; warmth.ran = random.random()",
 		"env": {"LAYERED": "by the recipe"},
 		"env_at_start": ["WARMTH_*"]}'
+}
+
+# Its program kills a runner each time that a machine is heated.
+make_fatal() {
+	environment_make fatal '' '{"program": "import os, glob\nfor name in glob.glob(\"/proc/[0-9]*/cmdline\"):\n    if b\"wait_ts\" in open(name, \"rb\").read():\n        os.kill(int(name.split(\"/\")[2]), 9)"}'
 }
 
 # begun TRUE|FALSE [WHY] — what the result says of the interpreter.
@@ -177,4 +183,15 @@ print(there, hasattr(warmth, "ran"), os.environ["LAYERED"], "drawn" in sys.modul
 	assert_equal "$(cat "$MNT/.fsd/templates/warm/cold")" "$before"
 	assert_equal "$(figure fsd_templates_made_total)" 0
 	mount_stop
+}
+
+# The last one: the boots that follow end with the mount.
+@test "a template is not kept that has lost a runner" {
+	mkdir "$MNT/lost"
+	echo 'console.log(1)' >"$MNT/lost/code.ts"
+	job_put lost config.json '{"environment": "fatal"}'
+	await becomes 120 grep -qF \
+		'the guest did not boot (1 of 5): not all of its runners have answered' "$LOG"
+	[ ! -e "$MNT/lost/exit_code" ]
+	echo kill >"$MNT/lost/ctl"
 }
