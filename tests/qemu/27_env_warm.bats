@@ -187,11 +187,11 @@ print(there, hasattr(warmth, "ran"), os.environ["LAYERED"], "drawn" in sys.modul
 
 # The last one: the boots that follow end with the mount.
 @test "a template is not kept that has lost a runner" {
-	mkdir "$MNT/lost"
-	echo 'console.log(1)' >"$MNT/lost/code.ts"
-	job_put lost config.json '{"environment": "fatal"}'
+	job_made code.ts <<<'console.log(1)'
+	job_put "$J" config.json '{"environment": "fatal"}'
 	await becomes 120 grep -qF \
 		'the guest did not boot (1 of 5): not all of its runners have answered' "$LOG"
-	[ ! -e "$MNT/lost/exit_code" ]
-	echo kill >"$MNT/lost/ctl"
+	echo kill >"$MNT/$J/ctl"
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	ended "$J" 137 cancelled
 }
