@@ -104,8 +104,9 @@ objects = $(patsubst %.c,$(O)/%.o,$(1))
 COMMON := $(call objects,$(LAYOUT) $(VM) $(filter-out $(CHOICE),$(FSD)))
 UNIT   := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/*_test.c))
 ifeq ($(VARIANT),asan)
-# What is loaded into a QEMU cannot be loaded beside a sanitizer (tests/run/run.py).
-UNIT   := $(filter-out %/zygote_test,$(UNIT))
+# Not beside a sanitizer: what is loaded into a QEMU, and what looks at all of a
+# process's memory (tests/run/run.py).
+UNIT   := $(filter-out %/zygote_test %/guest_settle_test,$(UNIT))
 endif
 TEST_TOOLS := build/tests/await build/tests/result
 FUZZ   := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/*_fuzz.c))

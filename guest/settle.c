@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "layout/base/cleanup.h"
@@ -88,12 +90,27 @@ static void settle(pid_t pid, const char *process)
 	}
 }
 
+/* Return: do all threads of the child stand still? */
+static bool stop(pid_t pid)
+{
+	siginfo_t info;
+
+	/* WNOWAIT: its end, if that comes first, is agent_reap()'s to take. */
+	return kill(pid, SIGSTOP) == 0 &&
+	       waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOWAIT) == 0 &&
+	       info.si_code == CLD_STOPPED;
+}
+
 void settle_memory(pid_t pid)
 {
 	char process[16];
 
 	snprintf(process, sizeof(process), "%d", pid);
-	settle(pid, process);
+	/* Node's other threads collect garbage and compile while it waits: what one
+	 * of them wrote between our two calls would be undone. */
+	if (stop(pid))
+		settle(pid, process);
+	kill(pid, SIGCONT);
 }
 
 void settle_self(void)

@@ -11,9 +11,9 @@
 
 #include <sys/types.h>
 
-/* Makes the private pages of pid writable again, by writing to each what it
- * holds. The process must be asleep. A page that cannot be written stays as
- * it is: this saves time and changes nothing. */
+/* Makes the private pages of the child pid writable again, by writing to each what
+ * it holds. The child is stopped meanwhile, with all of its threads. A page that
+ * cannot be written stays as it is: this saves time and changes nothing. */
 void settle_memory(pid_t pid);
 /* The same for the caller, which may be awake: it has one thread. */
 void settle_self(void);
