@@ -387,7 +387,7 @@ client_up() {
 	program $'out up\nsleep 600000'
 	fsd_run code.sh >out 2>err 3>&- &
 	local pid=$! client
-	bounded 20 tail -f --pid=$pid out 3>&- | grep -q -m1 up
+	await becomes 20 grep -q up out
 	client=$(ps -o pid= --ppid "$pid")
 	kill -INT "${client// /}"
 	local status=0
@@ -762,7 +762,7 @@ paused() {
 	program $'out up\nsleep 600000'
 	fsd_run code.sh >out 2>err 3>&- </dev/null &
 	local pid=$! status=0
-	bounded 20 tail -f --pid=$pid out 3>&- | grep -q -m1 up
+	await becomes 20 grep -q up out
 	bounded 20 "$FSD" umount --now "$MNT"
 	DAEMON=
 	wait $pid || status=$?
@@ -777,7 +777,7 @@ paused() {
 	program $'out up\nsleep 600000'
 	fsd_run code.sh >out 2>err 3>&- </dev/null &
 	local pid=$! status=0
-	bounded 20 tail -f --pid=$pid out 3>&- | grep -q -m1 up
+	await becomes 20 grep -q up out
 	rm -r "$MNT"/run-*
 	wait $pid || status=$?
 	assert_equal "$status" 137
