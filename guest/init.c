@@ -103,6 +103,7 @@ static int start(struct agent *a, struct err *err)
 	r = port_greet(&a->port);
 	if (r)
 		return err_sys(err, r, "the host does not listen");
+	a->current = &a->job;
 	r = mounts_reduce_dev(err);
 	if (!r)
 		r = mounts_settings(err);
@@ -120,7 +121,6 @@ static int start(struct agent *a, struct err *err)
 		r = cgroup_setup(err);
 	if (!r)
 		r = job_open(&a->job, err);
-	a->current = &a->job;
 	return r ? r : agent_ready(a, err);
 }
 
@@ -140,5 +140,7 @@ int main(int argc, char **argv)
 		r = agent_serve(&agent, &err);
 	if (r && !err.code)
 		err_sys(&err, r, "init");
+	if (agent.current && !agent.mux && r != -EPIPE) /* the host listens */
+		port_say_last(&agent.port, err.text);
 	sys_power_off(err.text);
 }

@@ -19,6 +19,7 @@
 #define WAIT_MS 10000
 #define RECHECK_MS 20
 #define GREET_SECONDS 60
+#define LAST_MS 1000
 
 /* Opens /dev/NAME if sysfs says that this is our port. */
 static int try_port(const char *name)
@@ -265,6 +266,17 @@ int port_drain(struct port *port, bool all)
 			return -EPIPE;
 	}
 	return 0;
+}
+
+void port_say_last(struct port *port, const char *text)
+{
+	struct pollfd p = {.fd = port->fd, .events = POLLOUT};
+	char said[WIRE_SAID_MAX];
+
+	snprintf(said, sizeof(said), "%s", text);
+	port_send_text(port, WIRE_FAILED, WIRE_FAILED_INIT, said);
+	if (port_flush(port) == 0) /* the port is full until the host's side reads */
+		poll(&p, 1, LAST_MS);
 }
 
 void port_forget(struct port *port)

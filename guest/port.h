@@ -68,6 +68,8 @@ int port_greet(struct port *port);
 bool port_is_pending(const struct port *port);
 /* Writes what the device takes now. Return: 0 or a negative errno. */
 int port_flush(struct port *port);
+/* Says why init ends. Waits until the host's side has it, a second at most. */
+void port_say_last(struct port *port, const char *text);
 /* Waits until there is room for bulk, or, with all, until all is written.
  * Only for when no program runs any more. */
 int port_drain(struct port *port, bool all);

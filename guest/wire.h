@@ -34,7 +34,8 @@
  *   G EXIT             after the last OUT, ERR and RESULT byte, and when
  *                      nobody lingers (see guest/job.h)
  *   G FILE* OUTPUT_END the output tree, if the job asked for it
- *   G FAILED           instead of STARTED/EXIT: the guest could not run it
+ *   G FAILED           instead of STARTED/EXIT: the guest could not run it. Or,
+ *                      at any time from HELLO to SHARE: init ends
  *   H FS   G FS_REPLY  any number of times from a session's first JOB on, or
  *                      from SHARE on, to the machine's end; see wire_fs.h
  *
@@ -93,7 +94,8 @@
  *   OUT, ERR, RESULT   bytes
  *   EXIT       see struct wire_exit
  *   OUTPUT_END u32 files sent, u32 entries left out, told or not
- *   FAILED     str, one sentence; arg is an enum wire_failed
+ *   FAILED     str, one sentence of WIRE_SAID_MAX bytes at most; arg is an enum
+ *              wire_failed
  * A str is u32 length and that many bytes, no NUL inside, not terminated.
  */
 #ifndef GUEST_WIRE_H
@@ -114,6 +116,7 @@
 #define WIRE_PORT_NAME "fsd.wire"
 #define WIRE_ENTROPY_SIZE 64u
 #define WIRE_COLD_MAX 4096u
+#define WIRE_SAID_MAX 400u /* of a FAILED */
 #define WIRE_LANE_MAX 96u
 
 enum wire_type {
@@ -218,6 +221,7 @@ enum wire_left {
 enum wire_failed {
 	WIRE_FAILED_JOB,   /* the guest cannot run it */
 	WIRE_FAILED_ENDED, /* the session's interpreter had ended before it */
+	WIRE_FAILED_INIT,  /* init ends, whether it has a job or not */
 	WIRE_FAILED_MAX
 };
 

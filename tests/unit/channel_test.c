@@ -488,6 +488,41 @@ static void test_idle(void)
 	}
 }
 
+/* It costs no job that had not begun. */
+static void test_init_ends(void)
+{
+	static const uint8_t payload[] = "\x08\0\0\0no node\n";
+	static const struct {
+		enum channel_phase phase;
+		enum vm_failure why;
+	} rows[] = {
+		{PHASE_HELLO, VM_FAILED_START},
+		{PHASE_IDLE, VM_FAILED_START},
+		{PHASE_SENDING, VM_FAILED_START},
+		{PHASE_STARTING, VM_FAILED_LOST},
+		{PHASE_RUNNING, VM_FAILED_LOST},
+		{PHASE_COLLECTING, VM_FAILED_LOST},
+	};
+	struct peer p;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		open_peer(&p, rows[i].phase);
+		put(&p, WIRE_FAILED, WIRE_FAILED_INIT, payload,
+		    sizeof(payload) - 1);
+		turn(&p);
+		is_str(p.sentence, "the guest's init has ended: no node?",
+		       "init says why it ends");
+		is_int(p.why, rows[i].why, "in phase %u", rows[i].phase);
+		close_peer(&p);
+	}
+	open_peer(&p, PHASE_BOOT);
+	put(&p, WIRE_FAILED, WIRE_FAILED_INIT, payload, sizeof(payload) - 1);
+	turn(&p);
+	ok(p.broken && strstr(p.sentence, "not allowed now"),
+	   "but HELLO comes first");
+	close_peer(&p);
+}
+
 static void test_failed_text(void)
 {
 	static const uint8_t payload[] = "\x0c\0\0\0a\n\x1b[b\xc2\x9b\xff\xc3(\xc3\xa9";
@@ -829,6 +864,7 @@ int main(void)
 	test_stdin();
 	test_cancel();
 	test_idle();
+	test_init_ends();
 	test_failed_text();
 	test_slow();
 	test_takes_all();

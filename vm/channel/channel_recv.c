@@ -13,12 +13,12 @@
 #include "layout/base/utf8.h"
 
 #define HELLO_TEXT_MAX 256
-#define FAILED_TEXT_MAX 400
 
 #define IN(phase) (1u << (phase))
 
 /* The phases in which the guest may send a type. HEATED, EXIT and FS_REPLY
- * have a further condition beside this one, and a lane's FAILED has none. */
+ * have a further condition beside this one, and a lane's FAILED has none. Nor has
+ * the FAILED of an init that ends. */
 static const unsigned legal[WIRE_TYPE_MAX] = {
 	[WIRE_HELLO] = IN(PHASE_BOOT),
 	[WIRE_READY] = IN(PHASE_HELLO),
@@ -40,11 +40,13 @@ static const unsigned legal[WIRE_TYPE_MAX] = {
 			  IN(PHASE_COLLECTING),
 };
 
-static bool is_legal(const struct channel *ch, unsigned type)
+static bool is_legal(const struct channel *ch, const struct wire_header *h)
 {
-	return type < WIRE_TYPE_MAX &&
-	       (legal[type] & IN(ch->phase) ||
-		(type == WIRE_FAILED && ch->lane && ch->job_put));
+	if (h->type == WIRE_FAILED &&
+	    (ch->lane ? ch->job_put
+		      : h->arg == WIRE_FAILED_INIT && ch->phase != PHASE_BOOT))
+		return true;
+	return h->type < WIRE_TYPE_MAX && legal[h->type] & IN(ch->phase);
 }
 
 static void bad(struct channel *ch, const struct wire_header *h,
@@ -226,7 +228,7 @@ static void on_exit_frame(struct channel *ch, const struct wire_header *h,
 static void on_failed(struct channel *ch, const struct wire_header *h,
 		      struct wire_cursor *c)
 {
-	auto_free char *text = wire_get_str(c, FAILED_TEXT_MAX);
+	auto_free char *text = wire_get_str(c, WIRE_SAID_MAX);
 	bool begun = ch->phase != PHASE_SENDING && ch->phase != PHASE_STARTING;
 	enum vm_failure why = begun ? VM_FAILED_LOST :
 			      h->arg == WIRE_FAILED_ENDED ? VM_FAILED_ENDED :
@@ -237,7 +239,10 @@ static void on_failed(struct channel *ch, const struct wire_header *h,
 		return;
 	}
 	utf8_make_plain(text); /* for logs and terminals */
-	channel_break_as(ch, why, false, text);
+	if (h->arg == WIRE_FAILED_INIT && !ch->lane)
+		channel_break(ch, "the guest's init has ended: %s", text);
+	else
+		channel_break_as(ch, why, false, text);
 }
 
 /* --- the output tree --------------------------------------------------- */
@@ -374,7 +379,7 @@ void channel_frame(struct channel *ch, const struct wire_header *h,
 
 	if (h->type != WIRE_HEATED || !ch->heats) /* asked for before the job */
 		channel_hear(ch);
-	if (!is_legal(ch, h->type)) {
+	if (!is_legal(ch, h)) {
 		bad(ch, h, "is not allowed now");
 		return;
 	}
