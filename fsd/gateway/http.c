@@ -175,6 +175,15 @@ static enum MHD_Result accept_policy(void *arg, const struct sockaddr *from,
 		       MHD_NO : MHD_YES;
 }
 
+/* The library frees a connection that it has closed at the socket's next event. None
+ * comes of a socket whose client went before; without this it lies there until
+ * HTTP_IDLE_S are over, and counts. */
+static void look_again(struct client *c)
+{
+	MHD_suspend_connection(c->connection);
+	MHD_resume_connection(c->connection);
+}
+
 /* A request of which a part has come waits for the rest. The library takes a short read
  * for all that there is, and looks no more: it misses an end that came with the last
  * bytes. A second end wakes it. What is unread then can be read all the same. */
@@ -182,6 +191,10 @@ static void on_left(struct reactor_timer *timer)
 {
 	struct client *c = container_of(timer, struct client, left);
 
+	if (c->closed) {
+		look_again(c);
+		return;
+	}
 	if (!c->request || request_comes(c->request))
 		shutdown(c->fd, SHUT_RD);
 	reactor_timer_set(&c->gateway->reactor, &c->left, HTTP_LEFT_MS);
@@ -223,6 +236,7 @@ static void client_open(struct listener *l, struct MHD_Connection *connection,
 	if (!c)
 		return; /* its requests are refused */
 	c->gateway = g;
+	c->connection = connection;
 	c->fd = fcntl(fd->connect_fd, F_DUPFD_CLOEXEC, 3);
 	c->source.fn = on_socket;
 	c->headers.fn = on_headers_late;
@@ -304,11 +318,17 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *connection,
 static void on_completed(void *arg, struct MHD_Connection *connection,
 			 void **state, enum MHD_RequestTerminationCode code)
 {
+	struct request *r = *state;
+	struct client *c = r ? r->client : NULL;
+
 	(void)arg;
 	(void)connection;
-	(void)code;
-	if (*state)
-		request_over(*state);
+	if (r)
+		request_over(r);
+	if (c && c->gone) {
+		c->closed = code != MHD_REQUEST_TERMINATED_COMPLETED_OK;
+		reactor_timer_set(&c->gateway->reactor, &c->left, 1);
+	}
 	*state = NULL;
 }
 

@@ -16,7 +16,9 @@ struct client {
 	struct reactor_timer headers; /* they are to be there in time */
 	struct reactor_timer left;    /* it went, and the library is to see it */
 	int fd;                  /* a duplicate: it tells that the client went */
+	struct MHD_Connection *connection; /* borrowed */
 	bool gone;
+	bool closed;             /* by the library, but for its last look at it */
 	bool local;              /* of loopback */
 	bool spare;              /* beyond a bound: its request is refused */
 	char address[64];

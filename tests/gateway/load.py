@@ -576,7 +576,9 @@ def vanish(p, box, point, rng):
         if point == "a moment":
             threading.Event().wait(rng.random() * 0.05)
             return
-        _, headers = client.head()
+        status, headers = client.head()
+        if status != 200:
+            raise Status(status, b"".join(client.pieces(headers)))
         if point == "status":
             return
         for line in lines_of(client.pieces(headers)):
@@ -610,8 +612,11 @@ def vanishing(p):
 
     with Peak(p.gateway.pid) as peak:
         found = each(16, worker)
-    p.tap.say("%d vanished clients: %.1f MiB at most, %.1f before" % (
-        p.args.vanish, peak.most, peak.before))
+    p.tap.say("%d vanished clients: %.1f MiB at most, %.1f before, %d descriptors at most"
+              % (p.args.vanish, peak.most, peak.before, peak.files))
+    # each connection has two, and each client two or three under way
+    if peak.files > files[0][2] + 180:
+        found.append("the gateway has %d descriptors: it keeps connections" % peak.files)
     for box in boxes:
         box.client.close()
     # the connections of the boxes are closed now
