@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -249,33 +251,92 @@ static int watch_forks(void)
 	return r ? 0 : -1;
 }
 
+/* What starts programs. A program finds ours in its place, which looks like it. */
+enum { SPAWN_SYSTEM, SPAWN_POSIX, SPAWN_POSIX_PATH, SPAWN_FORK_EXEC, SPAWN_MAX };
+static struct {
+	PyObject *plain, *own;
+	PyMethodDef method;
+} spawns[SPAWN_MAX];
+
 /* Before a program is started: output that was printed earlier comes earlier. */
-static PyObject *spawn(PyObject *plain, PyObject *args, PyObject *named)
+static PyObject *spawn(int i, PyObject *args, PyObject *named)
 {
 	if (live.works)
 		flush_all();
-	return PyObject_Call(plain, args, named);
+	return PyObject_Call(spawns[i].plain, args, named);
 }
 
-#define SPAWN(name) \
-	{name, (PyCFunction)(void (*)(void))spawn, METH_VARARGS | METH_KEYWORDS, NULL}
+#define SPAWN(function, i)                                                    \
+	static PyObject *function(PyObject *Py_UNUSED(module), PyObject *args, \
+				  PyObject *named)                            \
+	{                                                                     \
+		return spawn(i, args, named);                                 \
+	}
+SPAWN(spawn_system, SPAWN_SYSTEM)
+SPAWN(spawn_posix, SPAWN_POSIX)
+SPAWN(spawn_posix_path, SPAWN_POSIX_PATH)
+SPAWN(spawn_fork_exec, SPAWN_FORK_EXEC)
 
-static PyMethodDef spawns[] = {SPAWN("system"), SPAWN("posix_spawn"),
-			       SPAWN("posix_spawnp"), SPAWN("fork_exec")};
+static PyObject *(*const functions[SPAWN_MAX])(PyObject *, PyObject *, PyObject *) = {
+	spawn_system, spawn_posix, spawn_posix_path, spawn_fork_exec};
 
 static const struct {
 	const char *module, *name;
-	PyMethodDef *method;
+	int spawn;
 } spawners[] = {
-	{"posix", "system", &spawns[0]},
-	{"os", "system", &spawns[0]},
-	{"posix", "posix_spawn", &spawns[1]},
-	{"os", "posix_spawn", &spawns[1]},
-	{"posix", "posix_spawnp", &spawns[2]},
-	{"os", "posix_spawnp", &spawns[2]},
-	{"_posixsubprocess", "fork_exec", &spawns[3]},
-	{"subprocess", "_fork_exec", &spawns[3]}, /* if it is there already */
+	{"posix", "system", SPAWN_SYSTEM},
+	{"os", "system", SPAWN_SYSTEM},
+	{"posix", "posix_spawn", SPAWN_POSIX},
+	{"os", "posix_spawn", SPAWN_POSIX},
+	{"posix", "posix_spawnp", SPAWN_POSIX_PATH},
+	{"os", "posix_spawnp", SPAWN_POSIX_PATH},
+	{"_posixsubprocess", "fork_exec", SPAWN_FORK_EXEC},
+	{"subprocess", "_fork_exec", SPAWN_FORK_EXEC}, /* if it is there already */
 };
+
+/* The text of a function's signature and description, as C has them in one. Return:
+ * NULL: it has none, or there is no memory. It is never freed. */
+static char *doc_of(PyObject *function, const char *name)
+{
+	PyObject *signature = PyObject_GetAttrString(function, "__text_signature__");
+	PyObject *words = PyObject_GetAttrString(function, "__doc__");
+	const char *first = signature && PyUnicode_Check(signature)
+				    ? PyUnicode_AsUTF8AndSize(signature, NULL) : NULL;
+	const char *second = words && PyUnicode_Check(words)
+				     ? PyUnicode_AsUTF8AndSize(words, NULL) : NULL;
+	char *text = NULL;
+
+	if (first && second &&
+	    asprintf(&text, "%s%s\n--\n\n%s", name, first, second) < 0)
+		text = NULL;
+	else if (!first && second)
+		text = strdup(second);
+	PyErr_Clear();
+	Py_DecRef(signature);
+	Py_DecRef(words);
+	return text;
+}
+
+/* Takes the place of module.name. The first of two modules that have it makes it. */
+static int watch_spawn(PyObject *module, const char *place, const char *name, int i)
+{
+	PyObject *home = PyUnicode_FromString(place);
+
+	if (home && !spawns[i].own) {
+		spawns[i].plain = PyObject_GetAttrString(module, name);
+		if (spawns[i].plain) {
+			spawns[i].method = (PyMethodDef){
+				name, (PyCFunction)(void (*)(void))functions[i],
+				METH_VARARGS | METH_KEYWORDS,
+				doc_of(spawns[i].plain, name)};
+			spawns[i].own = PyCFunction_NewEx(&spawns[i].method, module,
+							  home);
+		}
+	}
+	Py_DecRef(home);
+	return spawns[i].own ? PyObject_SetAttrString(module, name, spawns[i].own)
+			     : -1;
+}
 
 static int watch_spawns(void)
 {
@@ -283,21 +344,15 @@ static int watch_spawns(void)
 
 	for (size_t i = 0; i < sizeof(spawners) / sizeof(*spawners); i++) {
 		const char *name = spawners[i].module;
-		PyObject *module, *plain, *own;
+		PyObject *module;
 		int r;
 
 		if (!strcmp(name, "subprocess") &&
 		    !PyDict_GetItemString(modules, name))
 			continue;
 		module = PyImport_ImportModule(name);
-		plain = module ? PyObject_GetAttrString(module, spawners[i].name)
-			       : NULL;
-		own = plain ? PyCFunction_NewEx(spawners[i].method, plain, NULL)
-			    : NULL;
-		r = own ? PyObject_SetAttrString(module, spawners[i].name, own)
-			: -1;
-		Py_DecRef(own);
-		Py_DecRef(plain);
+		r = module ? watch_spawn(module, name, spawners[i].name,
+					 spawners[i].spawn) : -1;
 		Py_DecRef(module);
 		if (r)
 			return -1;
