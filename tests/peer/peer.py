@@ -182,7 +182,10 @@ def in_machine(job):
         return Outcome("did not end: " + job.read("log").decode())
     if job.read("state") != b"done\n":
         return Outcome(job.read("error").decode())
-    return outcome(job.ended(), job.path + "/output")
+    here = outcome(job.ended(), job.path + "/output")
+    if "the module" in here.bad:
+        here.bad["the module"] += "\n" + job.read("error").decode()
+    return here
 
 
 def run_again(mount, number, module):
@@ -218,7 +221,7 @@ def judge(module, here, root, run_again):
     for name in known:
         if name in here.passed:
             found.append("%s passes: table.py is wrong" % name)
-    if not here.passed and not found:
+    if not here.passed and not found and not (again and again.passed):
         found.append("no test has run")
     note = "%d passed, %d skipped" % (len(here.passed), len(here.skipped))
     for names, word in ((known, "differ"), (opened, "open faults"), (

@@ -142,6 +142,9 @@ MODULES = [
 
 # Options of a row's job.
 OPTIONS = {
+    # They need more than a job has by default.
+    **{row: {"memory_mb": 1024}
+       for row in ("test_compile", "test_interpreters", "test_random")},
 }
 
 # Tests that pass on the plain Debian and not in a machine: row -> {id: reason}.
@@ -158,6 +161,10 @@ TIMES = {
     "test.test_time.TimeTestCase.test_thread_time",
     *("test.test_selectors.%sSelectorTestCase.test_timeout" % kind
       for kind in ("Default", "Select", "Poll", "Epoll")),
+    # To a millisecond.
+    *("test.test_os.TimerfdTests.test_timerfd_%s" % what
+      for what in ("TFD_TIMER_ABSTIME", "interval", "ns_TFD_TIMER_ABSTIME",
+                   "ns_interval")),
     # Its timer goes off twice before the handler of the first runs.
     "test.test_signal.ItimerTest.test_itimer_virtual",
 }
