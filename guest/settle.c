@@ -106,8 +106,8 @@ void settle_memory(pid_t pid)
 	char process[16];
 
 	snprintf(process, sizeof(process), "%d", pid);
-	/* Node's other threads collect garbage and compile while it waits: what one
-	 * of them wrote between our two calls would be undone. */
+	/* Node's other threads collect garbage and compile while it waits. Between our
+	 * two calls one of them may write, and that would be undone. */
 	if (stop(pid))
 		settle(pid, process);
 	kill(pid, SIGCONT);

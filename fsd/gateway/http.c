@@ -175,9 +175,9 @@ static enum MHD_Result accept_policy(void *arg, const struct sockaddr *from,
 		       MHD_NO : MHD_YES;
 }
 
-/* The library frees a connection that it has closed at the socket's next event. None
- * comes of a socket whose client went before; without this it lies there until
- * HTTP_IDLE_S are over, and counts. */
+/* The library frees a connection that it has closed at the socket's next event. If the
+ * client went before, no event comes: the connection would stay, and count, until
+ * HTTP_IDLE_S are over. */
 static void look_again(struct client *c)
 {
 	MHD_suspend_connection(c->connection);

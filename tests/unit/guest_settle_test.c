@@ -90,7 +90,7 @@ static void test_writer(void)
 	is_int(info.si_status, SIGKILL, "and is as it was");
 }
 
-/* One that has ended holds nobody up, and is reaped by who reaps all. */
+/* A process that has ended does not hold the caller up, and stays to be reaped. */
 static void test_ended(void)
 {
 	pid_t pid = fork();

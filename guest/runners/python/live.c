@@ -251,7 +251,7 @@ static int watch_forks(void)
 	return r ? 0 : -1;
 }
 
-/* What starts programs. A program finds ours in its place, which looks like it. */
+/* Python's functions that start programs. Ours lie in their place and look like them. */
 enum { SPAWN_SYSTEM, SPAWN_POSIX, SPAWN_POSIX_PATH, SPAWN_FORK_EXEC, SPAWN_MAX };
 static struct {
 	PyObject *plain, *own;

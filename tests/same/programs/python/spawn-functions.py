@@ -1,4 +1,4 @@
-# what starts programs is Python's own function to whoever looks at it
+# the functions that start programs look like Python's own
 import _posixsubprocess
 import inspect
 import os
