@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "layout/base/utf8.h"
 #include "vm/channel/channel.h"
 #include "clock.h"
 #include "tap.h"
@@ -19,7 +20,7 @@ struct peer {
 	unsigned starts, exits, finishes, outs;
 	bool broken, eof, free_in_output, hold_in_output, refuse_file;
 	enum vm_failure why;
-	char sentence[300];
+	char sentence[512];
 	struct buf out, files;
 	bool lives;      /* EXIT said so */
 	struct loop_timer chat;
@@ -523,6 +524,23 @@ static void test_init_ends(void)
 	close_peer(&p);
 }
 
+/* The longest that init may say, in characters of two bytes. */
+static void test_init_says_much(void)
+{
+	uint8_t payload[4 + 398] = {398 & 0xff, 398 >> 8};
+	struct peer p;
+
+	for (size_t i = 4; i < sizeof(payload); i += 2)
+		memcpy(payload + i, "\xc3\xa9", 2);
+	open_peer(&p, PHASE_RUNNING);
+	put(&p, WIRE_FAILED, WIRE_FAILED_INIT, payload, sizeof(payload));
+	turn(&p);
+	is_int((long long)utf8_span(p.sentence, strlen(p.sentence)),
+	       (long long)strlen("the guest's init has ended: ") + 398,
+	       "all of it comes, and no character is cut");
+	close_peer(&p);
+}
+
 static void test_failed_text(void)
 {
 	static const uint8_t payload[] = "\x0c\0\0\0a\n\x1b[b\xc2\x9b\xff\xc3(\xc3\xa9";
@@ -865,6 +883,7 @@ int main(void)
 	test_cancel();
 	test_idle();
 	test_init_ends();
+	test_init_says_much();
 	test_failed_text();
 	test_slow();
 	test_takes_all();

@@ -66,7 +66,7 @@ static enum vm_failure why_now(const struct channel *ch)
 
 void channel_break(struct channel *ch, const char *fmt, ...)
 {
-	char text[256];
+	char text[64 + WIRE_SAID_MAX]; /* the guest's words are not cut in a character */
 	va_list ap;
 
 	va_start(ap, fmt);
