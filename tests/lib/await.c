@@ -15,6 +15,8 @@
  *                                   until the command succeeds
  *   await reader PID MNT SECONDS    until a process below PID is blocked in a
  *                                   read of MNT
+ *   await read FILE SECONDS         prints all of it, as `timeout cat` would
+ *                                   with two programs more
  *
  * SECONDS are multiplied by the environment's SLOW. Exit status: 0, or 1 with
  * a sentence on standard error.
@@ -35,6 +37,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -429,6 +432,38 @@ static void await_reader(char **arg)
 	}
 }
 
+static _Noreturn void too_late(int number)
+{
+	static const char words[] = "await: the read took too long\n";
+
+	(void)number;
+	if (write(2, words, sizeof(words) - 1) < 0) {
+		/* nobody is there to be told */
+	}
+	_exit(1);
+}
+
+static void await_read(char **arg)
+{
+	static char bytes[64 << 10];
+	struct itimerval bound = { 0 };
+	double most = seconds(arg[1]);
+	ssize_t n;
+	int fd;
+
+	signal(SIGALRM, too_late);
+	bound.it_value.tv_sec = (time_t)most + 1;
+	setitimer(ITIMER_REAL, &bound, NULL);
+	fd = open(arg[0], O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		die("%s: %s", arg[0], strerror(errno));
+	while ((n = read(fd, bytes, sizeof(bytes))) > 0)
+		if (fwrite(bytes, 1, (size_t)n, stdout) != (size_t)n)
+			die("what was read cannot be printed");
+	if (n < 0)
+		die("%s: %s", arg[0], strerror(errno));
+}
+
 static const struct wait {
 	const char *name;
 	int min, max; /* arguments; max 0: any number more */
@@ -438,6 +473,7 @@ static const struct wait {
 	{ "ended", 4, 4, await_ended },	  { "gone", 3, 3, await_gone },
 	{ "unused", 2, 2, await_unused },
 	{ "becomes", 2, 0, await_becomes }, { "reader", 3, 3, await_reader },
+	{ "read", 2, 2, await_read },
 };
 
 int main(int argc, char **argv)
@@ -449,6 +485,8 @@ int main(int argc, char **argv)
 		    (waits[i].max && argc - 2 > waits[i].max))
 			die("%s takes %d arguments", argv[1], waits[i].min);
 		waits[i].fn(argv + 2);
+		if (fflush(stdout))
+			die("what was found cannot be printed");
 		return 0;
 	}
 	die("there is no wait \"%s\"", argc > 1 ? argv[1] : "");

@@ -287,7 +287,7 @@ job_start() {
 
 # job_wait JOB [SECONDS] — until it has ended; prints exit_code's line.
 job_wait() {
-	bounded "${2:-20}" cat "$MNT/$1/wait"
+	"$TESTS/../build/tests/await" read "$MNT/$1/wait" "${2:-20}"
 }
 
 # job_run JOB PROGRAM [CONFIG [FILE]] — started and ended.
