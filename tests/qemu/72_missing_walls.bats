@@ -159,16 +159,18 @@ in_user_namespace() {
 		mkdir -p "$STATE"
 		cp -a --sparse=always "$TESTS/../build/bare/state/templates" "$STATE/"
 	}
-	mount_start --policy permissive
+	mount_start --pool 0 --fork no --policy permissive
 	prog code.py <<<'print(1)'
 	ok 1
 	[ "$(result "$J" .machine.missing_walls[])" = guest-seccomp ]
 	grep -q '^guest-seccomp  absent  .* make image$' "$MNT/.fsd/security"
 	grep -q '^guest-user  active' "$MNT/.fsd/security"
 	mount_stop
-	mount_start
+	mount_start --pool 0 --fork no
 	bounded 300 bash -c 'until grep -q "guest-seccomp is missing" "$1"; do
 		sleep 0.2; done' _ "$MNT/.fsd/health"
+	# the same image gives the same guest
+	refute grep 'is thrown away' "$LOG"
 	job_made code.py <<<'print(1)'
 	job_put "$J" config.json '{}'
 	run cat "$MNT/$J/state"

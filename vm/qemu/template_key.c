@@ -80,7 +80,8 @@ static int check_tsc(unsigned then, unsigned now, struct err *err)
 		       "counter runs at %u kHz, here it is %u", then, now);
 }
 
-/* No job is to run where a wall is missing, unless that was asked for. */
+/* No job is to run where a wall is missing, unless that was asked for. No other
+ * boot has it: the same image would be booted. */
 static int check_walls(const struct template_ground *g, uint32_t walls,
 		       struct err *err)
 {
@@ -95,7 +96,7 @@ static int check_walls(const struct template_ground *g, uint32_t walls,
 		log_warn("the wall %s is missing in the guest", info->name);
 		*g->guest_lacks |= 1u << i;
 		if (strict)
-			r = err_set(err, -EBADMSG, "the wall %s is missing in "
+			r = err_set(err, -ENOTSUP, "the wall %s is missing in "
 				    "the guest; %s; --policy permissive runs "
 				    "without it", info->name, info->remedy);
 	}

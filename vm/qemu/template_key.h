@@ -14,8 +14,8 @@ int template_key(const struct template_ground *g, const struct vm_class *cls,
 void template_verdict_key(const struct template_ground *g, char ret[SHA_HEX]);
 /* To the log: what the guest says is not kept warm, lines "MODULE: WHY". */
 void template_tell_cold(const struct vm_class *cls, const char *cold);
-/* Is a verified one right for this host and for --policy? Return: 0 or -EBADMSG
- * with a sentence. */
+/* Is a verified one right for this host and for --policy? Return: 0, -EBADMSG or, if
+ * another one would be no better, -ENOTSUP; with a sentence. */
 int template_check(const struct template_ground *g,
 		   const struct store_meta *meta, struct err *err);
 
