@@ -49,7 +49,7 @@ FLAGS_release := -O2 -g $(HARDEN)
 LINK_release  := $(HARDEN_LINK)
 FLAGS_debug   := -Og -g3 -fPIE
 LINK_debug    := -pie
-FLAGS_asan    := -O1 -g1 -fno-omit-frame-pointer $(SANITIZE)
+FLAGS_asan    := -Og -g1 -fno-omit-frame-pointer $(SANITIZE)
 # Not what a user gets, but half of a start's page faults less: a test starts four
 # processes of it.
 LINK_asan     := $(SANITIZE) -static-libasan -static-libubsan -no-pie
@@ -119,7 +119,7 @@ say = @echo '  $(1)'
 endif
 
 .PHONY: all shared unit fuzzers deps test-deps print-packages qemu image demo check check-quick \
-	check-unit check-asan check-bats check-release check-fault check-qemu \
+	check-unit check-asan check-plain check-bats check-release check-fault check-qemu \
 	check-docs check-same check-peer check-box check-debian13 check-older check-fuzz \
 	check-online check-adapters suites bench bare \
 	fault soak fuzz lint load same peer \
@@ -338,13 +338,13 @@ demo: deps
 
 TESTS := MAKE='$(MAKE)' tests/run/run.py
 check: test-deps
-	$(Q)$(TESTS) lint unit asan bats release qemu docs same peer \
+	$(Q)$(TESTS) lint plain asan bats release qemu docs same peer \
 		fault fuzz
 # A few minutes, on a tree that was built: lint, the unit tests, and a smoke of
 # each area on fake and on real machines.
 check-quick: test-deps
 	$(Q)$(TESTS) lint unit smoke
-check-unit check-asan check-bats check-release check-fault check-qemu \
+check-unit check-asan check-plain check-bats check-release check-fault check-qemu \
 check-docs check-same check-peer check-box check-debian13 check-fuzz:
 	$(Q)$(TESTS) $(@:check-%=%)
 # The real machines on the host's own QEMU, where a newer one was brought.

@@ -13,7 +13,8 @@ if it waits two thirds for timers, as the tests of the mount do.
 
   lint         doors and order of the rooms, static analysis, shell scripts,
                manual pages
-  unit asan    the unit tests; the same with sanitizers
+  unit         the unit tests, as the products are compiled
+  asan plain   the same with sanitizers; those that cannot be, without
   bats         the daemon on fake machines through a real mount, with sanitizers
   release      the same without, for what measures, starts and restarts, and
                a smoke of each area (tags release and smoke)
@@ -25,7 +26,7 @@ if it waits two thirds for timers, as the tests of the mount do.
   box          the same on a Debian with KVM, which is a machine itself
   debian13     Debian 13 as the host: all compiles, the unit tests, real jobs
   fault        the daemon is killed, its store fails; the short form
-  fuzz         every fuzzer on its corpus, then for FUZZ_TIME seconds (3)
+  fuzz         every fuzzer on its corpus, then for FUZZ_TIME seconds (2)
 
 The steps count as the part "build".
 
@@ -83,6 +84,10 @@ SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:exitcode=99",
               "UBSAN_OPTIONS": "print_stacktrace=1",
               # nothing is measured with sanitizers
               "LOAD_JOBS": "300", "LOAD_READERS": "1000", "LOAD_QUEUE": "500"}
+
+# Unit tests: what QEMU loads cannot be loaded beside a sanitizer; and to look at all
+# of a process's memory takes too long with one.
+UNSANITIZED = ("zygote_test", "guest_settle_test")
 
 # Where the tests of the mount have their directories under sanitizers, if there is
 # room: a disk's file system looks for new inodes long after many were removed. The
@@ -146,6 +151,9 @@ STEPS = {s.name: s for s in (
           "permissive", "--image", "build/bare/image"], 1800, ("bare",), 3),
     step("unit-objects", "the unit tests compile", make("unit"), 900,
          ("release",)),
+    step("plain-objects", "those without sanitizers compile",
+         make(*("build/release/tests/unit/" + name for name in UNSANITIZED)), 900,
+         ("release",)),
     step("asan", "the daemon compiles with sanitizers",
          make("VARIANT=asan", "build/asan/bin/fsd-fake",
               "build/asan/bin/fsd-gateway"), 900, ("shared",)),
@@ -168,13 +176,11 @@ def lint():
                          needs=("release",), cost=2)]
 
 
-def units(part, variant, step_name):
+def units(part, variant, step_name, wanted=lambda name: True):
     found = []
     for source in sorted(glob.glob("tests/unit/*_test.c")):
         name = os.path.basename(source)[:-2]
-        # what QEMU loads cannot be loaded beside a sanitizer; and to look at all
-        # of a process's memory takes too long with one
-        if variant == "asan" and name in ("zygote_test", "guest_settle_test"):
+        if not wanted(name):
             continue
         found.append(Program(part, name, ["build/%s/tests/unit/%s" % (
             variant, name)], 180, needs=(step_name,), cost=3, lanes=1))
@@ -246,9 +252,9 @@ def bats_asan():
                         "(?m)^# on a disk$", text) else in_memory())
     if not os.environ.get("BATS_FILES"):
         yield Program("bats", "chaos", python(
-            "tests/fault/chaos.py", "--seconds", "5", "--seed", "1",
-            "--program", program), 240, needs=("asan",), env=SANITIZERS,
-            cost=20)
+            "tests/fault/chaos.py", "--seconds", "3", "--seed", "1",
+            "--program", program), 240, needs=("asan",),
+            env=dict(SANITIZERS, **in_memory()), cost=20)
 
 
 def smoke():
@@ -277,7 +283,7 @@ def fault():
 
 
 def fuzz():
-    seconds = int(os.environ.get("FUZZ_TIME", "3"))
+    seconds = int(os.environ.get("FUZZ_TIME", "2"))
     found = "build/fuzz/found"
     for target in sorted(glob.glob("tests/fuzz/*_fuzz.c")):
         name = os.path.basename(target)[:-len("_fuzz.c")]
@@ -298,7 +304,10 @@ def fuzz():
 PARTS = {
     "lint": lint,
     "unit": lambda: units("unit", "release", "unit-objects"),
-    "asan": lambda: units("asan", "asan", "asan-unit"),
+    "asan": lambda: units("asan", "asan", "asan-unit",
+                          lambda name: name not in UNSANITIZED),
+    "plain": lambda: units("plain", "release", "plain-objects",
+                           lambda name: name in UNSANITIZED),
     "bats": bats_asan,
     "release": lambda: bats("release", "tests/mount", "build/fsd-fake",
                             ("release",), 900, ("release", "smoke")),
