@@ -10,11 +10,17 @@ teardown() {
 	[ -z "${MEMORY:-}" ] || rm -f "$MEMORY"
 }
 
-# memory AVAILABLE TOTAL — the host's, in MiB, from now on.
+# memory AVAILABLE TOTAL — the host's, in MiB, from now on: a server's reading of it
+# holds for 5 ms.
 memory() {
+	local before=
 	export MEMORY=$BATS_TEST_TMPDIR/memory
 	export FSD_FAKE_MEMORY=$MEMORY
+	[ -z "${DAEMON:-}" ] || before=$(figure fsd_memory_room_bytes)
 	echo "$@" >"$MEMORY"
+	# shellcheck disable=SC2016 # expanded inside
+	[ -z "$before" ] || await becomes 20 sh -c \
+		'! grep -qx "fsd_memory_room_bytes $1" "$2"' - "$before" "$MNT/.fsd/stats"
 }
 
 # log_has JOB TEXT COUNT
