@@ -15,6 +15,11 @@ setup_file() {
 	mkdir "$BATS_FILE_TMPDIR/state"
 	ln -s "$(realpath "$STATE")" "$BATS_FILE_TMPDIR/state/fsd"
 	export XDG_STATE_HOME=$BATS_FILE_TMPDIR/state FSD_IMAGE=$IMAGE
+	# Root's private mounts have theirs in /var/lib/fsd: on a clean host there is none.
+	[ ! -e "$STATE/shared/made" ] || {
+		FSD_TEMPLATES=$(dirname "$(<"$STATE/shared/made")")
+		export FSD_TEMPLATES
+	}
 	export MADE=$BATS_FILE_TMPDIR/made ENVIRONMENTS=$BATS_FILE_TMPDIR/env
 	export FSD_ENVIRONMENTS=$ENVIRONMENTS
 	place "$ENVIRONMENTS"

@@ -133,7 +133,7 @@ in_user_namespace() {
 		mount --bind "$1/fuse" /dev/fuse
 		exec setpriv --reuid=65534 --regid=65534 --clear-groups bash -c "
 			cd $1
-			./fsd mount --daemon --state state --image image mnt
+			./fsd mount --daemon --pool 0 --fork no --state state --image image mnt
 			mkdir mnt/a
 			echo \"print(6 * 7)\" >mnt/a/code.py
 			echo \"{}\" >mnt/a/config.json
