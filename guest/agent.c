@@ -282,6 +282,8 @@ static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 		return on_share(a, f, err);
 	case WIRE_CLOSE:
 		return on_close(a, f, err);
+	case WIRE_ABORT:
+		return job_abort(job, err);
 	default:
 		return err_set(err, -EPROTO, "the host sent %s",
 			       wire_type_name(f->header.type));

@@ -162,6 +162,17 @@ int job_file(struct job *job, struct port *port, const struct frame *frame,
 	return give_up(job, port, r, err);
 }
 
+int job_abort(struct job *job, struct err *err)
+{
+	if (job->phase == JOB_DONE || job->phase == JOB_NONE)
+		return 0; /* it has failed meanwhile */
+	if (job->phase != JOB_LOADING || !job->lane || !job->step.on)
+		return err_set(err, -EPROTO, "an ABORT that breaks the rules");
+	lane_clean(job);
+	begin_anew(job);
+	return 0;
+}
+
 void job_say_started(const struct job *job, struct port *port)
 {
 	uint8_t bytes[4];

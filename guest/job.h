@@ -78,6 +78,8 @@ int job_file(struct job *job, struct port *port, const struct frame *frame,
 	     struct err *err);
 int job_run(struct job *job, struct port *port, const struct frame *frame,
 	    struct err *err);
+/* RUN will not come, and another JOB may. Return: 0 or -EPROTO. */
+int job_abort(struct job *job, struct err *err);
 /*
  * After RUN, when nothing else is left to do: from here on the processor is
  * the program's. STARTED has been put but need not be flushed at once.

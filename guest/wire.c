@@ -40,7 +40,7 @@ static const char *const type_names[WIRE_TYPE_MAX] = {
 	[WIRE_KILL] = "KILL",
 	[WIRE_FS] = "FS",
 	[WIRE_SHARE] = "SHARE",
-	[WIRE_CLOSE] = "CLOSE",
+	[WIRE_CLOSE] = "CLOSE", [WIRE_ABORT] = "ABORT",
 	[WIRE_FILE] = "FILE",
 	[WIRE_FILE_DATA] = "FILE_DATA",
 	[WIRE_FILE_END] = "FILE_END",

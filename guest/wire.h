@@ -50,6 +50,7 @@
  *                      On it goes all that follows from JOB on, as above; then
  *                      the next JOB, if an interpreter lives. STARTED to EXIT of
  *                      one lane say nothing of another. Lane 0 has no job
+ *   H JOB ... ABORT    the host has lost what it was about to send
  *   H CLOSE  G CLOSED  the host wants no more of a lane. CLOSED is the last
  *                      frame of it, then the lane may be opened again
  *
@@ -87,6 +88,9 @@
  *   SHARE      see struct wire_share
  *   CLOSE      empty; arg = enum wire_close
  *   CLOSED     empty
+ *   ABORT      empty; of a lane: the step whose JOB has come is not to be, and RUN
+ *              does not follow; another JOB may. The interpreter lives on. Nothing
+ *              is answered.
  *   STARTED    u32 pid of the program in the machine, or empty: not known
  *   STDIN_ACK  u32 bytes newly consumed by the program's pipe; arg: 1 if the
  *              program has closed it
@@ -105,7 +109,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 12u
+#define WIRE_VERSION 13u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
@@ -133,6 +137,7 @@ enum wire_type {
 	WIRE_FS = 9,
 	WIRE_SHARE = 10,
 	WIRE_CLOSE = 11,
+	WIRE_ABORT = 12,
 	/* both */
 	WIRE_FILE = 16,
 	WIRE_FILE_DATA = 17,
