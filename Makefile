@@ -280,7 +280,7 @@ $(O)/tests/gateway/mcp_fixtures: $(call objects,tests/gateway/mcp_fixtures.c \
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(GATEWAY_LIBS) -pthread
 $(O)/tests/unit/zygote_test: | $(ZYGOTE)
 # What waits for seconds waits for none (tests/unit/clock.h).
-CLOCKED := channel_test lanes_test machine_test shared_test
+CLOCKED := channel_test lanes_adopt_test lanes_test machine_test shared_test
 $(CLOCKED:%=$(O)/tests/unit/%): LDFLAGS += $(patsubst %,-Wl$(,)--wrap=%,\
 	clock_gettime epoll_wait timerfd_settime)
 $(O)/tests/%: $(O)/tests/%.o $(O)/core.a

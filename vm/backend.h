@@ -16,6 +16,8 @@
 #include "vm.h"
 #include "vm/environment/environment.h"
 
+struct vm_reach;
+
 /* One kind of machine. */
 struct vm_class {
 	uint32_t memory_mib; /* that the host lets its guest take */
@@ -203,15 +205,17 @@ struct vm_backend {
 		     struct backend_machine **ret, int *ret_wire,
 		     struct err *err);
 
-	/* How it is reached is written on the tape (keys, cell), for another
-	 * process. NULL: no machine outlives this one. */
-	void (*sign)(struct backend_machine *m, struct vm_tape *t);
+	/* Says how another process reaches it. NULL: no machine outlives this
+	 * one. */
+	void (*sign)(struct backend_machine *m, struct vm_reach *ret);
 	/* What the jailer of a process that is dead is reached by; sock is
 	 * consumed. */
 	void (*left)(struct backend *b, uint64_t jail, int sock);
 	/* One that was signed so by that process, or is about to be woken by it; its
-	 * jailer is known. monitor is consumed. Return: 0 or negative errno. */
-	int (*adopt)(struct backend *b, const struct vm_tape *t, int monitor,
+	 * jailer is known. scale: of its waits. monitor is consumed. Return: 0 or
+	 * negative errno. */
+	int (*adopt)(struct backend *b, const struct vm_reach *reach,
+		     unsigned scale, int monitor,
 		     const struct backend_machine_events *ev, void *arg,
 		     struct backend_machine **ret);
 	/* All have been: those that were not are to die. */

@@ -34,6 +34,7 @@ struct environment; /* environment/environment.h */
 struct vm;
 struct vm_lease;
 struct vm_tape; /* tape.h */
+struct vm_mux;  /* mux.h */
 struct vm_tape_flow;
 struct vm_backend; /* backend.h; vm_backend_qemu, vm_backend_fake (tests) */
 
@@ -240,6 +241,8 @@ struct vm_events {
 	 * or negative errno.
 	 */
 	int (*open_input)(void *arg, unsigned i);
+	/* The program has closed its open standard input. May be NULL. */
+	void (*input_closed)(void *arg);
 	/* pid: of the program in its machine, or 0: it is not known. */
 	void (*started)(void *arg, uint32_t pid);
 	/* Return < 0 (disk full ...): vm ends the job with failed(LOST). */
@@ -303,6 +306,9 @@ void vm_run(struct vm_lease *lease, const struct vm_job *job);
 struct vm_share {
 	uint64_t memory_bytes;
 	uint32_t processes, cpus;
+	/* Borrowed until vm_end(): what is on its way lies there, so that another
+	 * process can go on with the machine. NULL: none can. */
+	struct vm_mux *mux;
 };
 /*
  * After granted, instead of vm_run(), once: the machine serves several jobs at
@@ -319,7 +325,7 @@ void vm_pause(struct vm_lease *machine, bool pause);
  * of a lease holds, but for the machine's life: vm_run() may follow a step whose
  * interpreter lives, vm_fs() asks the machine, and vm_end() ends the lane alone.
  * It kills what still runs of it; what a program left that has ended lives on.
- * Its jobs have no tape. If the machine dies it fails. Return: NULL, and
+ * If the machine dies it fails. Return: NULL, and
  * *ret_error is -ENOMEM, -EMFILE (WIRE_LANE_MAX are open) or -ESTALE: the
  * machine is not shared, or has died.
  */
@@ -365,6 +371,26 @@ struct vm_lease *vm_adopt(struct vm *vm, const struct vm_sockets *sockets,
 			  const struct vm_job *job,
 			  const struct vm_events *events, void *arg);
 void vm_adopted(struct vm *vm);
+/*
+ * The same of a shared machine; its mux was recovered. environment: as it was leased
+ * with. Return: a lease as after vm_share(), or NULL: the machine is gone, or no
+ * memory.
+ */
+struct vm_lease *vm_adopt_shared(struct vm *vm,
+				 const struct vm_sockets *sockets,
+				 struct vm_mux *mux,
+				 struct environment *environment, bool paused,
+				 const struct vm_events *events, void *arg);
+/*
+ * A lane of it, before vm_adopted(). With a job it goes on with that, whose RUN was
+ * sent and whose tape was recovered; events follow as after vm_run(). Without one
+ * vm_run() may follow: an interpreter lives there, and no job runs. aborts: it may
+ * have been given one that has not begun. Return: NULL: it is not so, or no memory.
+ * What nobody has asked for until vm_adopted() is killed.
+ */
+struct vm_lease *vm_rejoin(struct vm_lease *machine, unsigned lane,
+			   const struct vm_job *job, bool aborts,
+			   const struct vm_events *events, void *arg);
 /* Stops (true) or resumes reading what the guest sends: back-pressure. */
 void vm_hold(struct vm_lease *lease, bool hold);
 void vm_end(struct vm_lease *lease);

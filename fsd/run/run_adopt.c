@@ -173,7 +173,7 @@ static int fetch(struct fsd *d, uint64_t key)
 static int take_machine(struct run *run, struct vm_tape *t)
 {
 	struct fsd *d = run->d;
-	const struct vm_keys *keys = &t->keys;
+	const struct vm_keys *keys = &t->reach.keys;
 	struct vm_sockets sockets = { -1, -1, -1 };
 
 	run_fill_limits(run);

@@ -324,7 +324,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s.fd = pair[1];
 	check(channel_new(s.loop, pair[0], PHASE_IDLE, 1, &zero_events, &s,
 			  &s.ch) == 0);
-	check(lanes_new(s.loop, s.ch, &share, 1, &events, &s, &s.lanes) == 0);
+	check(lanes_new(s.loop, s.ch, &share, NULL, 1, &events, &s, &s.lanes) == 0);
 	for (unsigned i = 0; i < USERS; i++)
 		s.user[i].of = &s;
 	while (size && !s.over) {

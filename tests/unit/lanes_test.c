@@ -248,7 +248,7 @@ static void begin_with(const void *before, size_t size)
 			exit(1);
 		turn(20);
 	}
-	if (lanes_new(loop, channel, &share, 1, &events, NULL, &lanes) < 0)
+	if (lanes_new(loop, channel, &share, NULL, 1, &events, NULL, &lanes) < 0)
 		exit(1);
 }
 

@@ -127,12 +127,13 @@ static void open_room(struct room *r)
 	if (r->tape == MAP_FAILED || loop_new(&r->loop) < 0 ||
 	    vm_new(r->loop, &o, &watch, &r->vm, &err) < 0)
 		exit(1);
-	r->tape->scale = r->tape->cpus = 1;
-	r->tape->memory_mib = 1024;
-	r->tape->source = VM_WARM;
-	r->tape->accel = VM_ACCEL_TCG;
+	r->tape->origin.scale = r->tape->origin.cpus = 1;
+	r->tape->origin.memory_mib = 1024;
+	r->tape->origin.source = VM_WARM;
+	r->tape->origin.accel = VM_ACCEL_TCG;
 	r->tape->granted_ns = 77;
-	snprintf(r->tape->template_id, sizeof(r->tape->template_id), "abc");
+	snprintf(r->tape->origin.template_id,
+		 sizeof(r->tape->origin.template_id), "abc");
 	r->job.tape = r->tape;
 	r->job.wire = (struct wire_job){
 		.stdout_limit = 100, .stderr_limit = 100, .output_limit = 100,
@@ -250,7 +251,9 @@ static void test_whole(void)
 
 	open_room(&r);
 	put_on_tape(&r, SAID_ALL);
-	r.tape->keys = (struct vm_keys){ .jail = 1, .wire = 20, .monitor = 300 };
+	r.tape->reach.keys = (struct vm_keys){
+		.jail = 1, .wire = 20, .monitor = 300,
+	};
 	adopt(&r, -1, -1, some_fd());
 	ok(r.lease && !r.starts, "what has said all needs no machine");
 	is_int(r.dropped, 320, "what was left of that is dropped");
@@ -337,12 +340,12 @@ static void test_insane(void)
 		uint32_t value;
 		const char *name;
 	} bad[] = {
-		{ offsetof(struct vm_tape, source), VM_SOURCE_MAX, "source" },
-		{ offsetof(struct vm_tape, accel), UINT32_MAX, "accelerator" },
-		{ offsetof(struct vm_tape, scale), 0, "scale" },
-		{ offsetof(struct vm_tape, scale), 101, "larger scale" },
-		{ offsetof(struct vm_tape, memory_mib), 0, "memory" },
-		{ offsetof(struct vm_tape, cpus), 0, "number of processors" },
+		{ offsetof(struct vm_tape, origin.source), VM_SOURCE_MAX, "source" },
+		{ offsetof(struct vm_tape, origin.accel), UINT32_MAX, "accelerator" },
+		{ offsetof(struct vm_tape, origin.scale), 0, "scale" },
+		{ offsetof(struct vm_tape, origin.scale), 101, "larger scale" },
+		{ offsetof(struct vm_tape, origin.memory_mib), 0, "memory" },
+		{ offsetof(struct vm_tape, origin.cpus), 0, "number of processors" },
 	};
 	struct room r;
 
@@ -419,11 +422,13 @@ static void on_left(struct backend *b, uint64_t jail, int sock)
 	close(sock);
 }
 
-static int on_adopt(struct backend *b, const struct vm_tape *t, int monitor,
+static int on_adopt(struct backend *b, const struct vm_reach *reach,
+		    unsigned scale, int monitor,
 		    const struct backend_machine_events *ev, void *arg,
 		    struct backend_machine **ret)
 {
-	(void)t;
+	(void)reach;
+	(void)scale;
 	close(monitor);
 	process.base.backend = b;
 	process.ev = ev;

@@ -17,7 +17,7 @@
 #define OUT_ENOUGH (128u << 10)
 #define READ_ROUNDS 16     /* reads of one turn: others want theirs */
 
-static void leave(struct channel *ch)
+void channel_leave(struct channel *ch)
 {
 	if (--ch->busy || !ch->closed)
 		return;
@@ -35,11 +35,12 @@ void channel_free(struct channel *ch)
 	ch->phase = PHASE_DONE;
 	channel_fs_end(ch);
 	loop_fd_del(&ch->sock);
+	loop_fd_del(&ch->feed);
 	loop_timer_del(&ch->deadline);
 	loop_call_del(&ch->wake);
 	fd_close(&ch->sock.fd);
 	fd_close(&ch->input_fd);
-	leave(ch);
+	channel_leave(ch);
 }
 
 /* --- the end ------------------------------------------------------------- */
@@ -56,7 +57,7 @@ void channel_break_as(struct channel *ch, enum vm_failure why, bool eof,
 	ch->busy++;
 	channel_fs_end(ch);
 	ch->ev->broken(ch->arg, why, sentence, eof);
-	leave(ch);
+	channel_leave(ch);
 }
 
 static enum vm_failure why_now(const struct channel *ch)
@@ -163,11 +164,11 @@ static void give_tape_up(struct channel *ch)
 	ch->marked = ch->full = false;
 }
 
-/* Once it is over the tape is its owner's, and perhaps gone. */
-static bool is_on_tape(const struct channel *ch)
+/* Without a socket nothing but a wake tells that there is more. */
+static bool may_have_more(const struct channel *ch)
 {
-	return ch->phase != PHASE_DONE && ch->tape &&
-	       ch->tape_at != ch->tape->end;
+	return ch->phase != PHASE_DONE && !ch->hold &&
+	       (ch->far || channel_is_on_tape(ch));
 }
 
 /* A value is in memory only, and so is what comes behind the end. */
@@ -177,25 +178,32 @@ static bool may_mark(const struct channel *ch)
 	       !ch->got[VM_RESULT];
 }
 
+bool channel_make_room(struct channel *ch, size_t needed, bool last)
+{
+	ch->full = !last && may_mark(ch) && ch->job_ev->behind &&
+		   ch->job_ev->behind(ch->job_arg);
+	if (ch->phase == PHASE_DONE)
+		return false; /* ended from inside it */
+	if (tape_left(ch->tape) >= needed)
+		ch->full = false; /* it has settled */
+	else if (!ch->full)
+		give_tape_up(ch);
+	return !ch->full;
+}
+
 /* Return: bytes of the wire, as recv(2), or a negative errno. */
 static ssize_t take(struct channel *ch, uint8_t *data, size_t size, bool last)
 {
 	ssize_t n;
 
+	if (ch->far)
+		return channel_take_far(ch, data, size);
 	while (ch->tape) {
 		n = tape_take(ch->tape, &ch->tape_at, ch->sock.fd, data, size);
 		if (n != -ENOBUFS)
 			return n;
-		ch->full = !last && may_mark(ch) && ch->job_ev->behind &&
-			   ch->job_ev->behind(ch->job_arg);
-		if (ch->phase == PHASE_DONE)
-			return -EAGAIN; /* ended from inside it */
-		if (ch->tape->end - tape_point(ch->tape)->at < VM_TAPE_ROOM)
-			ch->full = false; /* it has settled */
-		else if (ch->full)
+		if (!channel_make_room(ch, 1, last))
 			return -EAGAIN;
-		else
-			give_tape_up(ch);
 	}
 	n = recv(ch->sock.fd, data, size, MSG_DONTWAIT);
 	return n < 0 ? -errno : n;
@@ -242,7 +250,7 @@ void channel_drain(struct channel *ch)
 		parse(ch, UINT64_MAX);
 	} while (ch->phase != PHASE_DONE &&
 		 (has_frame(ch) || read_some(ch, UINT64_MAX)));
-	leave(ch);
+	channel_leave(ch);
 }
 
 /* --- bytes out --------------------------------------------------------- */
@@ -251,6 +259,8 @@ static void interest(struct channel *ch)
 {
 	uint32_t events = 0;
 
+	if (ch->far)
+		return; /* it is woken */
 	if (!ch->hold && !ch->full)
 		events |= EPOLLIN;
 	if (ch->out.len > ch->out_at)
@@ -265,6 +275,8 @@ static ssize_t send_out(struct channel *ch)
 	uint32_t unbegun = t ? t->unbegun : 0;
 	ssize_t n;
 
+	if (ch->far)
+		return channel_put_far(ch);
 	if (t)
 		tape_order(t); /* before anybody can be killed for it */
 	n = send(ch->sock.fd, ch->out.data + ch->out_at,
@@ -330,7 +342,7 @@ void channel_pump(struct channel *ch)
 {
 	ch->busy++;
 	pump(ch);
-	leave(ch);
+	channel_leave(ch);
 }
 
 void channel_put(struct channel *ch, enum wire_type type, uint8_t arg,
@@ -368,16 +380,17 @@ static void on_socket(struct loop_fd *src, uint32_t events)
 	/* HUP is told again and again; with hold on, stop listening to it. */
 	if ((ch->hold || ch->full) && (events & EPOLLHUP))
 		loop_fd_del(&ch->sock);
-	leave(ch);
+	channel_leave(ch);
 }
 
-/* What the process before had heard and not stored. */
+/* What the process before had heard and not stored, and what comes without a socket. */
 static void replay(struct channel *ch, uint64_t until)
 {
-	while (is_on_tape(ch) && !ch->hold && now_ns() < until &&
-	       read_some(ch, until))
-		;
-	if (is_on_tape(ch) && !ch->hold)
+	bool more = true;
+
+	while (more && may_have_more(ch) && now_ns() < until)
+		more = read_some(ch, until);
+	if (may_have_more(ch) && (more || channel_is_on_tape(ch)))
 		channel_wake(ch);
 }
 
@@ -390,9 +403,11 @@ static void on_wake(struct loop_call *c)
 	if (!ch->hold)
 		parse(ch, until);
 	replay(ch, until);
+	if (ch->far && !ch->closed)
+		ch->far->took(ch->far_arg);
 	if (ch->phase != PHASE_DONE)
 		pump(ch);
-	leave(ch);
+	channel_leave(ch);
 }
 
 void channel_wake(struct channel *ch)
@@ -419,10 +434,10 @@ void channel_mark(struct channel *ch, const struct vm_tape_flow *flow)
 	ch->marked = true;
 }
 
-/* It is listened to again. */
-static void hear(struct channel *ch)
+void channel_listen(struct channel *ch)
 {
-	if (!ch->sock.loop && loop_fd_add(ch->loop, &ch->sock) < 0)
+	if (!ch->far && !ch->sock.loop &&
+	    loop_fd_add(ch->loop, &ch->sock) < 0)
 		channel_wait(ch, "its wire was lost", 1);
 	channel_wake(ch);
 }
@@ -437,7 +452,7 @@ void channel_settle(struct channel *ch)
 	/* With a point or without: who reads it finds out what to do. */
 	ch->full = false;
 	channel_watch_anew(ch);
-	hear(ch);
+	channel_listen(ch);
 	interest(ch);
 }
 
@@ -454,7 +469,7 @@ void channel_hold(struct channel *ch, bool hold)
 	} else {
 		channel_watch_anew(ch);
 		channel_fs_progress(ch);
-		hear(ch);
+		channel_listen(ch);
 	}
 	interest(ch);
 }
@@ -464,16 +479,14 @@ enum channel_phase channel_phase(const struct channel *ch)
 	return ch->phase;
 }
 
-int channel_new(struct loop *loop, int fd, enum channel_phase phase,
-		unsigned scale, const struct channel_events *ev, void *arg,
-		struct channel **ret)
+struct channel *channel_blank(struct loop *loop, int fd,
+			      enum channel_phase phase, unsigned scale,
+			      const struct channel_events *ev, void *arg)
 {
-	auto_close int owned = fd;
 	struct channel *ch = calloc(1, sizeof(*ch));
-	int r;
 
 	if (!ch)
-		return -ENOMEM;
+		return NULL;
 	*ch = (struct channel){
 		.loop = loop, .ev = ev, .arg = arg, .phase = phase,
 		.scale = scale, .input_fd = -1, .out = { .cap = OUT_CAP },
@@ -486,9 +499,23 @@ int channel_new(struct loop *loop, int fd, enum channel_phase phase,
 	ch->fs_deadline.arg = ch;
 	list_init(&ch->fs_waiting);
 	list_init(&ch->fs_flight);
-	r = ch->in ? loop_fd_add(loop, &ch->sock) : -ENOMEM;
+	if (ch->in)
+		return ch;
+	free(ch);
+	return NULL;
+}
+
+int channel_new(struct loop *loop, int fd, enum channel_phase phase,
+		unsigned scale, const struct channel_events *ev, void *arg,
+		struct channel **ret)
+{
+	auto_close int owned = fd;
+	struct channel *ch = channel_blank(loop, fd, phase, scale, ev, arg);
+	int r = ch ? loop_fd_add(loop, &ch->sock) : -ENOMEM;
+
 	if (r < 0) {
-		free(ch->in);
+		if (ch)
+			free(ch->in);
 		free(ch);
 		return r;
 	}
@@ -499,25 +526,20 @@ int channel_new(struct loop *loop, int fd, enum channel_phase phase,
 	return 0;
 }
 
-int channel_adopt(struct loop *loop, int fd, unsigned scale,
-		  const struct channel_events *ev, void *arg,
-		  const struct vm_job *job, const struct vm_events *job_ev,
-		  void *job_arg, struct channel **ret)
+void channel_take_up(struct channel *ch, const struct vm_job *job,
+		     const struct vm_events *ev, void *arg)
 {
 	const struct vm_tape_point *p = tape_point(job->tape);
-	struct channel *ch;
-	int r = channel_new(loop, fd, PHASE_RUNNING, scale, ev, arg, &ch);
 
-	if (r < 0)
-		return r;
+	ch->phase = PHASE_RUNNING;
 	ch->job = job;
 	ch->job_mode = job->wire.mode;
-	ch->job_ev = job_ev;
-	ch->job_arg = job_arg;
+	ch->job_ev = ev;
+	ch->job_arg = arg;
 	ch->job_put = ch->heard = true;
 	ch->heats = p->heats;
 	/* Bounded, not believed: what is left is what each lacks of its limit. */
-	ch->stdin_acked = MIN(p->stdin_acked, job->stdin_size);
+	ch->stdin_acked = p->stdin_acked;
 	for (unsigned i = 0; i < VM_STREAM_MAX; i++)
 		ch->got[i] = MIN(p->got[i], channel_limit(ch, i));
 	ch->tape = job->tape;
@@ -527,6 +549,20 @@ int channel_adopt(struct loop *loop, int fd, unsigned scale,
 		channel_wait(ch, "starting the program", WAIT_JOB_S);
 	}
 	channel_wake(ch);
-	*ret = ch;
+}
+
+int channel_adopt(struct loop *loop, int fd, unsigned scale,
+		  const struct channel_events *ev, void *arg,
+		  const struct vm_job *job, const struct vm_events *job_ev,
+		  void *job_arg, struct channel **ret)
+{
+	int r = channel_new(loop, fd, PHASE_RUNNING, scale, ev, arg, ret);
+
+	if (r < 0)
+		return r;
+	channel_take_up(*ret, job, job_ev, job_arg);
+	(*ret)->stdin_at = job->stdin_open ? job->tape->feed.put
+					   : job->stdin_size;
+	(*ret)->stdin_acked = MIN((*ret)->stdin_acked, (*ret)->stdin_at);
 	return 0;
 }

@@ -75,14 +75,51 @@ int channel_fs(struct channel *ch, const struct wire_fs *fs, vm_fs_done *done,
 void channel_kill(struct channel *ch, enum wire_kill_scope scope,
 		  unsigned sig);
 void channel_hold(struct channel *ch, bool hold);
-/* Puts SHARE, from where on its files may be asked for, and gives its socket up
- * for fd: what it has read of it and not dealt with, and what it has not sent,
- * are appended to in and out. Consumes fd. Return: the socket, which the caller
- * owns, or negative errno. Phase IDLE only. */
-int channel_share(struct channel *ch, const struct wire_share *share, int fd,
-		  struct buf *in, struct buf *out);
-/* It is a lane of a program: what serves it in the guest may end by itself. */
-void channel_be_lane(struct channel *ch);
+/* Instead of a socket: where a lane's frames go to and come from. All are called from
+ * inside the channel's own calls, and may call none of them. */
+struct channel_far {
+	/* Takes the first of whole frames. *ret_at, if not NULL, is to be where the
+	 * mux's `out` is behind it, before it counts. Return: its bytes, or -EAGAIN:
+	 * channel_pump() follows. */
+	ssize_t (*put)(void *arg, const uint8_t *data, uint64_t *ret_at);
+	/* Gives what came and was not fed. Return: bytes, or -EAGAIN. */
+	ssize_t (*take)(void *arg, uint8_t *data, size_t size);
+	void (*took)(void *arg); /* There is room again, perhaps. */
+	void (*idle)(void *arg); /* Its job has ended, and another one may come. */
+};
+
+/* Puts SHARE, from where on its files may be asked for, and gives its socket up: what
+ * it has read of it and not dealt with, and what it has not sent, are appended to in
+ * and out. Return: the socket, which the caller owns, or negative errno. Phase IDLE
+ * only. */
+int channel_share(struct channel *ch, const struct wire_share *share,
+		  const struct channel_far *far, void *arg, struct buf *in,
+		  struct buf *out);
+/* A channel without a socket: of a lane, whose agent in the guest may end by itself,
+ * or (lane 0) of a machine that is shared already; epoch: no other process has asked
+ * for its files in that one. */
+int channel_new_lane(struct loop *loop, unsigned scale,
+		     const struct channel_events *ev, void *arg,
+		     const struct channel_far *far, void *far_arg,
+		     struct channel **ret);
+int channel_new_zero(struct loop *loop, unsigned scale, uint32_t epoch,
+		     const struct channel_events *ev, void *arg,
+		     const struct channel_far *far, void *far_arg,
+		     struct channel **ret);
+/* A lane's goes on with a job whose RUN was put by a process that is dead, from the
+ * last point of job->tape on. Phase IDLE only. */
+void channel_go_on(struct channel *ch, const struct vm_job *job,
+		   const struct vm_events *ev, void *arg);
+/* A lane's frame, if its job has a tape. last: it need not be for another process.
+ * Return: 1: it is on the tape; 0: it has none; -EAGAIN: it is full, and took()
+ * follows. */
+int channel_feed(struct channel *ch, const uint8_t *head,
+		 const uint8_t *payload, size_t length, uint64_t at, bool last);
+/* Has the process before put that frame on its tape? */
+bool channel_has_fed(const struct channel *ch, uint64_t at);
+/* There is something to take, or room to put: soon, or now. */
+void channel_wake(struct channel *ch);
+void channel_pump(struct channel *ch);
 /* It has waited for less than it should: scale is another one from now on. */
 void channel_rescale(struct channel *ch, unsigned scale);
 /* True: the guest cannot be heard for a while, and is not to blame for it. */

@@ -41,7 +41,7 @@ int channel_fs(struct channel *ch, const struct wire_fs *fs, vm_fs_done *done,
 		return -ESTALE;
 	if (ch->fs_count >= WAITING_MAX)
 		return -EBUSY;
-	numbered.id = ch->fs_next++;
+	numbered.id = ch->fs_epoch | (ch->fs_next++ & FS_NUMBER_MAX);
 	wire_fs_put(&w, &numbered);
 	if (w.used > WIRE_FS_REQUEST_MAX)
 		return -EINVAL;
@@ -118,8 +118,12 @@ int channel_fs_reply(struct channel *ch, const uint8_t *payload, size_t length)
 	uint32_t id, error;
 	size_t size;
 
-	if (wire_fs_reply_get(payload, length, &id, &error, &data, &size) < 0 ||
-	    !a || id != a->fs.id ||
+	if (wire_fs_reply_get(payload, length, &id, &error, &data, &size) < 0)
+		return -EPROTO;
+	/* A process that is dead had asked. */
+	if ((id & ~FS_NUMBER_MAX) < ch->fs_epoch)
+		return 0;
+	if (!a || id != a->fs.id ||
 	    (!error && wire_fs_reply_check(&a->fs, data, size) < 0))
 		return -EPROTO;
 	ch->fs_in_flight--;

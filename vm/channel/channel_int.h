@@ -23,6 +23,10 @@ _Static_assert(VM_TAPE_STREAMS == VM_STREAM_MAX, "a figure for each");
 #define WAIT_BYTES_PER_S (1u << 20)
 #define WAIT_ENTRY_BYTES 4096u
 
+/* The ids of requests for files: a number within an epoch. */
+#define FS_EPOCH_SHIFT 24
+#define FS_NUMBER_MAX ((1u << FS_EPOCH_SHIFT) - 1)
+
 enum send_step {
 	SEND_NOTHING,
 	SEND_JOB,
@@ -67,7 +71,7 @@ struct channel {
 	unsigned input;
 	int input_fd;                   /* owned */
 	uint64_t input_at;              /* bytes of this input sent */
-	uint64_t stdin_acked;
+	uint64_t stdin_at, stdin_acked; /* bytes of standard input sent, taken */
 	struct loop_fd feed;            /* input_fd, while it has nothing */
 	bool killed;                    /* signal 9 to all was asked for */
 	bool cancelled;                 /* ... before RUN: nothing has run */
@@ -86,6 +90,11 @@ struct channel {
 	bool lane;                      /* another one: it may fail at any time */
 	bool stalled;                   /* the guest is not heard */
 
+	const struct channel_far *far;  /* NULL: it has a socket */
+	void *far_arg;
+	uint32_t fs_epoch;              /* of the ids that it asks with */
+	bool feeding;                   /* a frame of open input is in out */
+
 	struct vm_tape *tape;           /* borrowed: the job's, or NULL */
 	uint64_t tape_at;               /* of it, what `in` has had */
 	bool parsing;                   /* in_len is not true */
@@ -100,6 +109,13 @@ struct channel {
 	bool job_put;                   /* a JOB frame is in out, or was */
 	bool heard;                     /* a frame of the job has come */
 };
+
+/* Of a lane's job: what is to outlive this process, even if nobody could go on with
+ * what it says; or NULL. */
+static inline struct vm_tape *channel_far_tape(const struct channel *ch)
+{
+	return ch->far && ch->job ? ch->job->tape : NULL;
+}
 
 /* Ends the channel with a sentence; why follows from the phase. */
 void channel_break(struct channel *ch, const char *fmt, ...)
@@ -142,9 +158,28 @@ void channel_signal(struct channel *ch, enum wire_kill_scope scope,
 void channel_feed_end(struct channel *ch);
 /* Nothing more is to be sent of the job. */
 void channel_send_end(struct channel *ch);
-/* Wants bytes written, and held frames delivered, soon. */
-void channel_wake(struct channel *ch);
-/* Fills and writes now, for a turn at most. */
-void channel_pump(struct channel *ch);
+/* channel_far.c. As recv(2) and, of one frame, as send(2). */
+ssize_t channel_take_far(struct channel *ch, uint8_t *data, size_t size);
+ssize_t channel_put_far(struct channel *ch);
+/* channel.c. One that hears nothing yet; it owns fd. NULL without memory. */
+struct channel *channel_blank(struct loop *loop, int fd,
+			      enum channel_phase phase, unsigned scale,
+			      const struct channel_events *ev, void *arg);
+/* busy is one less: it may be gone behind that. */
+void channel_leave(struct channel *ch);
+/* The tape has less room than is needed. Return: true: there is some, or there is no
+ * tape any more; false: not yet, or the channel has ended. */
+bool channel_make_room(struct channel *ch, size_t needed, bool last);
+/* Once it is over the tape is its owner's, and perhaps gone. */
+static inline bool channel_is_on_tape(const struct channel *ch)
+{
+	return ch->phase != PHASE_DONE && ch->tape &&
+	       ch->tape_at != ch->tape->end;
+}
+/* What every channel that goes on with a job knows. */
+void channel_take_up(struct channel *ch, const struct vm_job *job,
+		     const struct vm_events *ev, void *arg);
+/* It is listened to again. */
+void channel_listen(struct channel *ch);
 
 #endif

@@ -133,19 +133,17 @@ static void on_stdin_ack(struct channel *ch, const struct wire_header *h,
 			 struct wire_cursor *c)
 {
 	uint32_t n = wire_get_u32(c);
-	uint64_t sent = ch->job->stdin_size;
 
-	if (ch->step == SEND_STDIN || ch->step == SEND_FEED)
-		sent = ch->input_fd < 0 ? 0 : ch->input_at;
-	else if (ch->job->stdin_open)
-		sent = ch->input_at;
-	if (wire_end(c) < 0 || n > sent - ch->stdin_acked) {
+	if (wire_end(c) < 0 || n > ch->stdin_at - ch->stdin_acked) {
 		bad(ch, h, "says more than was sent");
 		return;
 	}
 	ch->stdin_acked += n;
-	if (h->arg)
+	if (h->arg && ch->step == SEND_FEED) {
 		channel_feed_end(ch);
+		if (ch->job_ev->input_closed)
+			ch->job_ev->input_closed(ch->job_arg);
+	}
 	channel_wake(ch);
 }
 
@@ -181,6 +179,8 @@ static void finish(struct channel *ch, uint32_t files, uint32_t left_out)
 	channel_wait(ch, NULL, 0);
 	if (ch->lives) {
 		ch->phase = PHASE_IDLE;
+		if (ch->far)
+			ch->far->idle(ch->far_arg);
 		if (ch->ev->lives)
 			ch->ev->lives(ch->arg);
 		ch->job_ev->finished(ch->job_arg, files, left_out);

@@ -80,7 +80,7 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 		return;
 	/* Of the step before, if there was one. */
 	ch->input = 0;
-	ch->input_at = ch->stdin_acked = 0;
+	ch->input_at = ch->stdin_at = ch->stdin_acked = 0;
 	ch->killed = ch->cancelled = ch->has_signal = ch->lives = false;
 	ch->ended = false;
 	memset(ch->got, 0, sizeof(ch->got));
@@ -88,8 +88,11 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	ch->run_at = 0;
 	ch->files = ch->left = 0;
 	ch->job = job;
-	/* Inside a frame nobody could tell later where the next one begins. */
-	ch->tape = ch->parsing || job->stdin_open ? NULL : job->tape;
+	/* Inside a frame nobody could tell later where the next one begins; and a
+	 * pipe's bytes may be nowhere. */
+	ch->tape = ch->parsing || (job->stdin_open && !ch->far) ? NULL
+								 : job->tape;
+	ch->feeding = false;
 	if (job->tape)
 		job->tape->spoiled = !ch->tape;
 	if (job->tape && !ch->tape)
@@ -169,15 +172,14 @@ static void put_input(struct channel *ch)
 }
 
 /* Reads up to max bytes of the open input. Return: bytes, < 0 after a break. */
-static ssize_t read_input(struct channel *ch, const char *name, uint64_t skip,
+static ssize_t read_input(struct channel *ch, const char *name, uint64_t at,
 			  uint8_t *data, size_t max)
 {
 	char text[200];
 	ssize_t n;
 
 	do
-		n = pread(ch->input_fd, data, max,
-			  (off_t)(skip + ch->input_at));
+		n = pread(ch->input_fd, data, max, (off_t)at);
 	while (n < 0 && errno == EINTR);
 	if (n > 0)
 		return n;
@@ -203,7 +205,8 @@ static void put_data(struct channel *ch)
 		ch->step = SEND_INPUT;
 		return;
 	}
-	n = read_input(ch, in->path, in->skip, data, MIN(left, sizeof(data)));
+	n = read_input(ch, in->path, in->skip + ch->input_at, data,
+		       MIN(left, sizeof(data)));
 	if (n < 0)
 		return;
 	channel_put(ch, WIRE_FILE_DATA, 0, data, (size_t)n);
@@ -221,6 +224,14 @@ static void put_run(struct channel *ch)
 	channel_wait(ch, "starting the program", WAIT_JOB_S);
 }
 
+/* One that goes on with a job hears of what was taken before only as it replays. */
+static uint64_t stdin_room(const struct channel *ch)
+{
+	uint64_t out = ch->stdin_at - ch->stdin_acked;
+
+	return WIRE_STDIN_WINDOW - MIN(out, WIRE_STDIN_WINDOW);
+}
+
 /* Return: false when the window is closed for now. */
 static bool put_stdin(struct channel *ch)
 {
@@ -234,15 +245,16 @@ static bool put_stdin(struct channel *ch)
 					 "standard input cannot be opened");
 		return false;
 	}
-	room = WIRE_STDIN_WINDOW - (ch->input_at - ch->stdin_acked);
+	room = stdin_room(ch);
 	if (!room)
 		return false;
-	n = read_input(ch, "stdin", 0, data, MIN(room, size - ch->input_at));
+	n = read_input(ch, "stdin", ch->stdin_at, data,
+		       MIN(room, size - ch->stdin_at));
 	if (n < 0)
 		return false;
 	channel_put(ch, WIRE_STDIN, 0, data, (size_t)n);
-	ch->input_at += (uint64_t)n;
-	if (ch->input_at == size) {
+	ch->stdin_at += (uint64_t)n;
+	if (ch->stdin_at == size) {
 		ch->step = SEND_STDIN_END;
 		fd_close(&ch->input_fd);
 	}
@@ -268,27 +280,45 @@ void channel_feed_end(struct channel *ch)
 	channel_wake(ch);
 }
 
-/* As put_stdin(), of a pipe: as much as there is now. */
+/* Of a lane's job with a tape its bytes are there until they are in a frame. Return: as
+ * read(2), and the bytes are at *ret. */
+static ssize_t read_feed(struct channel *ch, uint8_t *data, size_t room,
+			 const uint8_t **ret)
+{
+	ssize_t n;
+
+	*ret = data;
+	if (!channel_far_tape(ch))
+		return read(ch->input_fd, data, room);
+	*ret = ch->job->tape->feed_bytes;
+	n = tape_feed_receive(ch->job->tape, ch->input_fd, room);
+	errno = n < 0 ? (int)-n : 0;
+	return n < 0 ? -1 : n;
+}
+
+/* As put_stdin(), of a socket: as much as there is now. */
 static bool put_feed(struct channel *ch)
 {
 	uint8_t data[WIRE_STDIN_WINDOW];
+	const uint8_t *bytes;
 	uint64_t room;
 	ssize_t n;
 
-	if (ch->feed.loop)
+	if (ch->feed.loop || ch->feeding)
 		return false;
 	if (ch->input_fd < 0 && open_input(ch) < 0) {
 		if (ch->phase != PHASE_DONE)
 			channel_feed_end(ch);
 		return false;
 	}
-	room = WIRE_STDIN_WINDOW - (ch->input_at - ch->stdin_acked);
+	room = stdin_room(ch);
 	if (!room)
 		return false;
-	n = read(ch->input_fd, data, room);
+	n = read_feed(ch, data, room, &bytes);
 	if (n > 0) {
-		channel_put(ch, WIRE_STDIN, 0, data, (size_t)n);
-		ch->input_at += (uint64_t)n;
+		ch->feeding = ch->far;
+		channel_put(ch, WIRE_STDIN, 0, bytes, (size_t)n);
+		ch->stdin_at += (uint64_t)n;
 		return true;
 	}
 	ch->feed = (struct loop_fd){ .fd = ch->input_fd, .events = EPOLLIN,

@@ -10,13 +10,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/mman.h>
 
 #include "layout/base/cleanup.h"
 
-#define WIRE_OUT_CAP (2u << 20) /* some, a JOB and the frames of closing */
 #define LANE_OUT_CAP (1u << 20)
-#define LANE_IN_CAP (WIRE_HEADER_SIZE + WIRE_JOB_MAX + (128u << 10))
 #define WAIT_CLOSED_S 5
 #define WAIT_MORE 4 /* so many lanes have each wait once more */
 
@@ -26,20 +24,19 @@ void lane_free(struct lane *l)
 {
 	if (l->number)
 		channel_free(l->ch);
-	loop_fd_del(&l->sock);
-	fd_close(&l->sock.fd);
-	buf_done(&l->in);
+	lane_wants(l, false);
 	buf_done(&l->out);
 	l->of->lane[l->number] = NULL;
 	free(l);
 }
 
-static void leave(struct lanes *ls)
+void lanes_leave(struct lanes *ls)
 {
 	if (--ls->busy || !ls->freed)
 		return;
-	free(ls->in);
-	buf_done(&ls->out);
+	if (ls->own)
+		munmap(ls->mux, sizeof(*ls->mux));
+	free(ls->payload);
 	free(ls);
 }
 
@@ -56,7 +53,7 @@ void lanes_free(struct lanes *ls)
 	for (unsigned i = 0; i <= WIRE_LANE_MAX; i++)
 		if (ls->lane[i])
 			lane_free(ls->lane[i]);
-	leave(ls);
+	lanes_leave(ls);
 }
 
 void lanes_fail(struct lanes *ls, const char *sentence)
@@ -105,30 +102,32 @@ static void on_closing(struct loop_timer *t)
 	lanes_settle(ls);
 }
 
+static void close_begun(struct lane *l, bool leaves)
+{
+	struct lanes *ls = l->of;
+	uint64_t wait = WAIT_CLOSED_S * ls->scale * NS_PER_S;
+
+	lane_put(l, WIRE_CLOSE, leaves ? WIRE_CLOSE_LEAVE : WIRE_CLOSE_KILL,
+		 MUX_CLOSING);
+	l->closed_by_ns = now_ns() + wait;
+	if (!ls->closing.loop && !ls->over)
+		arm_closing(ls, wait);
+}
+
 void lane_close(struct lane *l)
 {
 	struct lanes *ls = l->of;
-	uint8_t head[WIRE_HEADER_SIZE];
 	bool leaves = channel_has_ended(l->ch);
 
 	channel_free(take_ptr(l->ch));
-	loop_fd_del(&l->sock);
-	fd_close(&l->sock.fd);
-	buf_done(&l->in);
+	lane_wants(l, false);
+	l->refused = false;
 	buf_done(&l->out);
 	lanes_relieve(ls);
-	if (!l->begun) {
+	if (ls->mux->lane[l->number] == MUX_FREE)
 		lane_free(l);
-		return;
-	}
-	wire_header_put(head, 0, WIRE_CLOSE,
-			leaves ? WIRE_CLOSE_LEAVE : WIRE_CLOSE_KILL);
-	wire_lane_put(head, l->number);
-	if (buf_add(&ls->out, head, sizeof(head)) < 0)
-		lanes_fail(ls, "no memory for a frame to the machine");
-	l->closed_by_ns = now_ns() + WAIT_CLOSED_S * ls->scale * NS_PER_S;
-	if (!ls->closing.loop && !ls->over)
-		arm_closing(ls, WAIT_CLOSED_S * ls->scale * NS_PER_S);
+	else
+		close_begun(l, leaves);
 	if (!ls->over)
 		loop_defer(ls->loop, &ls->wake);
 }
@@ -143,35 +142,18 @@ struct channel *lane_channel(const struct lane *l)
 	return l->ch;
 }
 
-/* Return: 0 and its own end of a pair in the lane; *ret_fd is the other. */
-static int lane_new(struct lanes *ls, unsigned number, struct lane **ret,
-		    int *ret_fd)
+static struct lane *lane_new(struct lanes *ls, unsigned number)
 {
 	struct lane *l = calloc(1, sizeof(*l));
-	int pair[2], r;
 
-	if (!l || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			     0, pair) < 0) {
-		r = l ? -errno : -ENOMEM;
-		free(l);
-		return r;
-	}
+	if (!l)
+		return NULL;
 	*l = (struct lane){
 		.of = ls, .number = (uint8_t)number,
-		.sock = { .fd = pair[0], .events = EPOLLIN, .fn = lanes_on_lane,
-			  .arg = l },
-		.in = { .cap = LANE_IN_CAP }, .out = { .cap = LANE_OUT_CAP },
+		.out = { .cap = LANE_OUT_CAP },
 	};
-	r = loop_fd_add(ls->loop, &l->sock);
-	if (r < 0) {
-		close(pair[0]);
-		close(pair[1]);
-		free(l);
-		return r;
-	}
-	ls->lane[number] = *ret = l;
-	*ret_fd = pair[1];
-	return 0;
+	ls->lane[number] = l;
+	return l;
 }
 
 /* All that runs in a machine shares its processors. So the more lanes there are
@@ -188,30 +170,35 @@ static void rescale(struct lanes *ls)
 			channel_rescale(ls->lane[i]->ch, ls->scale);
 }
 
-int lanes_open(struct lanes *ls, const struct channel_events *ev, void *arg,
-	       struct lane **ret)
+/* Return: 0 or negative errno: then there is no such lane. */
+static int open_number(struct lanes *ls, unsigned n,
+		       const struct channel_events *ev, void *arg,
+		       struct lane **ret)
 {
-	unsigned n = 1;
-	struct lane *l;
-	int r, fd;
+	struct lane *l = lane_new(ls, n);
+	int r = l ? channel_new_lane(ls->loop, ls->scale, ev, arg, &lane_far, l,
+				     &l->ch)
+		  : -ENOMEM;
 
-	while (n <= WIRE_LANE_MAX && ls->lane[n])
-		n++;
-	if (n > WIRE_LANE_MAX)
-		return -EMFILE;
-	r = lane_new(ls, n, &l, &fd);
-	if (r < 0)
-		return r;
-	r = channel_new(ls->loop, fd, PHASE_IDLE, ls->scale, ev, arg, &l->ch);
 	if (r < 0) {
-		lane_free(l);
+		if (l)
+			lane_free(l);
 		return r;
 	}
-	channel_be_lane(l->ch);
 	channel_stall(l->ch, ls->stalled);
 	rescale(ls);
 	*ret = l;
 	return 0;
+}
+
+int lanes_open(struct lanes *ls, const struct channel_events *ev, void *arg,
+	       struct lane **ret)
+{
+	unsigned n = 1;
+
+	while (n <= WIRE_LANE_MAX && ls->lane[n])
+		n++;
+	return n > WIRE_LANE_MAX ? -EMFILE : open_number(ls, n, ev, arg, ret);
 }
 
 /* --- a machine's beginning and end ---------------------------------------------------- */
@@ -229,53 +216,80 @@ void lanes_drain(struct lanes *ls)
 
 			if (!l || !l->ch)
 				continue;
-			lane_write(l);
-			more |= l->out.len && channel_phase(l->ch) != PHASE_DONE;
+			more |= l->refused; /* then it takes what is there */
 			channel_drain(l->ch);
 		}
 	}
-	leave(ls);
+	lanes_leave(ls);
 }
 
-static int divide(struct lanes *ls, struct channel *ch,
-		  const struct wire_share *share)
+static struct vm_mux *own_mux(void)
 {
-	struct buf in = { .cap = CHANNEL_IN_SIZE };
-	struct lane *zero;
-	int r, fd;
+	void *m = mmap(NULL, sizeof(struct vm_mux), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	r = lane_new(ls, 0, &zero, &fd);
-	if (r < 0)
-		return r;
-	zero->ch = ch;
-	ls->sock.fd = channel_share(ch, share, fd, &in, &ls->out);
-	if (in.len)
-		memcpy(ls->in, in.data, in.len);
-	ls->in_len = in.len;
-	buf_done(&in);
-	return ls->sock.fd < 0 ? ls->sock.fd : loop_fd_add(ls->loop, &ls->sock);
+	return m == MAP_FAILED ? NULL : m;
 }
 
-int lanes_new(struct loop *loop, struct channel *ch,
-	      const struct wire_share *share, unsigned scale,
-	      const struct lanes_events *ev, void *arg, struct lanes **ret)
+static struct lanes *blank(struct loop *loop, struct vm_mux *mux,
+			   unsigned scale, const struct lanes_events *ev,
+			   void *arg)
 {
 	struct lanes *ls = calloc(1, sizeof(*ls));
-	int r = -ENOMEM;
 
 	if (!ls)
-		return r;
+		return NULL;
 	*ls = (struct lanes){
 		.loop = loop, .ev = ev, .arg = arg,
-		.scale = scale, .least = scale,
+		.scale = scale, .least = scale, .mux = mux, .own = !mux,
 		.sock = { .fd = -1, .events = EPOLLIN, .fn = lanes_on_wire,
 			  .arg = ls },
 		.wake = { .fn = lanes_on_wake, .arg = ls },
 		.closing = { .fn = on_closing, .arg = ls },
-		.in = malloc(LANES_IN_SIZE), .out = { .cap = WIRE_OUT_CAP },
+		.payload = malloc(WIRE_PAYLOAD_MAX),
 	};
-	if (ls->in)
-		r = divide(ls, ch, share);
+	if (!mux)
+		ls->mux = own_mux();
+	if (ls->mux && ls->payload)
+		return ls;
+	ls->own &= ls->mux != NULL;
+	lanes_free(ls);
+	return NULL;
+}
+
+/* What the channel had read and not dealt with, and had not sent, goes on. */
+static int divide(struct lanes *ls, struct channel *ch,
+		  const struct wire_share *share)
+{
+	auto_buf struct buf in = { .cap = CHANNEL_IN_SIZE };
+	auto_buf struct buf out = { .cap = VM_MUX_OUT };
+	struct vm_mux *m = ls->mux;
+	struct lane *zero = lane_new(ls, 0);
+
+	if (!zero)
+		return -ENOMEM;
+	mux_begin(m);
+	zero->ch = ch;
+	ls->sock.fd = channel_share(ch, share, &lane_far, zero, &in, &out);
+	if (ls->sock.fd < 0)
+		return ls->sock.fd;
+	ring_set(mux_in(m), 0, in.data, in.len);
+	m->in.end = in.len;
+	ring_set(mux_out(m), 0, out.data, out.len);
+	m->out.end = out.len;
+	ring_in_order();
+	m->shared = 1;
+	return loop_fd_add(ls->loop, &ls->sock);
+}
+
+int lanes_new(struct loop *loop, struct channel *ch,
+	      const struct wire_share *share, struct vm_mux *mux,
+	      unsigned scale, const struct lanes_events *ev, void *arg,
+	      struct lanes **ret)
+{
+	struct lanes *ls = blank(loop, mux, scale, ev, arg);
+	int r = ls ? divide(ls, ch, share) : -ENOMEM;
+
 	if (r < 0) {
 		lanes_free(ls);
 		return r;
@@ -283,4 +297,97 @@ int lanes_new(struct loop *loop, struct channel *ch,
 	loop_defer(loop, &ls->wake);
 	*ret = ls;
 	return 0;
+}
+
+/* --- of a process that is dead -------------------------------------------------------- */
+
+int lanes_adopt(struct loop *loop, int wire, struct vm_mux *mux,
+		unsigned scale, const struct lanes_events *ev, void *arg,
+		const struct channel_events *ch_ev, void *ch_arg,
+		struct lanes **ret, struct channel **ret_ch)
+{
+	auto_close int owned = wire;
+	struct lanes *ls = blank(loop, mux, scale, ev, arg);
+	struct lane *zero = ls ? lane_new(ls, 0) : NULL;
+	int r = zero ? channel_new_zero(loop, scale, mux->epoch, ch_ev, ch_arg,
+					&lane_far, zero, &zero->ch)
+		     : -ENOMEM;
+
+	if (r < 0) {
+		lanes_free(ls);
+		return r;
+	}
+	ls->sock.fd = take_fd(&owned);
+	ls->heard = ls->waits = ls->stalled = true;
+	*ret = ls;
+	*ret_ch = zero->ch;
+	return 0;
+}
+
+/* May it be idle? */
+static int give_back(struct lane *l, bool aborts)
+{
+	enum mux_lane state = l->of->mux->lane[l->number];
+
+	if (state == MUX_IDLE)
+		return 0;
+	if (state != MUX_BUSY || !aborts)
+		return -ESRCH;
+	lane_put(l, WIRE_ABORT, 0, MUX_IDLE);
+	return 0;
+}
+
+int lanes_claim(struct lanes *ls, unsigned number, const struct vm_job *job,
+		const struct vm_events *job_ev, void *job_arg, bool aborts,
+		const struct channel_events *ev, void *arg, struct lane **ret)
+{
+	struct lane *l;
+	int r;
+
+	if (!ls->waits || !number || number > WIRE_LANE_MAX ||
+	    ls->lane[number] || ls->mux->lane[number] == MUX_FREE ||
+	    ls->mux->lane[number] == MUX_CLOSING)
+		return -ESRCH;
+	r = open_number(ls, number, ev, arg, &l);
+	if (r < 0)
+		return r;
+	r = job ? 0 : give_back(l, aborts);
+	if (r < 0) {
+		channel_free(take_ptr(l->ch));
+		lane_free(l);
+		return r;
+	}
+	if (job)
+		channel_go_on(l->ch, job, job_ev, job_arg);
+	*ret = l;
+	return 0;
+}
+
+/* Nobody can say what it still does. */
+static void close_unclaimed(struct lanes *ls, unsigned number)
+{
+	struct lane *l = lane_new(ls, number);
+
+	if (!l)
+		lanes_fail(ls, "no memory for a lane");
+	else if (ls->mux->lane[number] == MUX_CLOSING)
+		l->closed_by_ns = now_ns() + WAIT_CLOSED_S * ls->scale * NS_PER_S;
+	else
+		close_begun(l, false);
+}
+
+void lanes_go(struct lanes *ls)
+{
+	if (!ls->waits)
+		return;
+	ls->waits = false;
+	for (unsigned i = 1; i <= WIRE_LANE_MAX; i++)
+		if (!ls->lane[i] && ls->mux->lane[i] != MUX_FREE)
+			close_unclaimed(ls, i);
+	if (loop_fd_add(ls->loop, &ls->sock) < 0)
+		lanes_fail(ls, "its wire was lost");
+	if (!ls->closing.loop)
+		arm_closing(ls, WAIT_CLOSED_S * ls->scale * NS_PER_S);
+	lanes_relieve(ls);
+	loop_defer(ls->loop, &ls->wake);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves frames between a shared machine's socket and its lanes' socketpairs. It
- * reads a header's lane, length and type and no payload: what a frame means is
- * its channel's to say. The frames that wait for a lane are bounded in both
- * directions, so the memory that a machine takes here is, too.
+ * Moves frames between a shared machine's socket and its lanes' channels. It reads a
+ * header's lane, length and type and no payload: what a frame means is its channel's
+ * to say. The frames that wait for a lane are bounded in both directions, so the
+ * memory that a machine takes here is, too.
  */
 #include "lanes_int.h"
 
@@ -11,31 +11,22 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define OUT_ENOUGH (128u << 10)    /* for the machine: no more is moved */
+#define OUT_ENOUGH (128u << 10)    /* for the machine: no more is put */
 #define LANE_OUT_MOST (256u << 10) /* for a channel: the machine is not read */
 #define LANE_OUT_LESS (64u << 10)  /* then it is again */
-#define IN_CHUNK (64u << 10)
+#define REST_BYTES (256u << 10)    /* after so many an empty `out` gives pages back */
 #define ROUNDS 16
 
+_Static_assert(VM_MUX_OUT >= OUT_ENOUGH + 2 * (WIRE_HEADER_SIZE + WIRE_JOB_MAX),
+	       "a JOB, and the frames of closing");
+
+static void interest(struct lanes *ls)
+{
+	loop_fd_mod(&ls->sock, (ls->stalled ? 0 : EPOLLIN) |
+				       (ring_len(&ls->mux->out) ? EPOLLOUT : 0));
+}
+
 /* --- to a lane's channel ---------------------------------------------------- */
-
-static bool has_frame(const struct buf *b)
-{
-	uint8_t head[WIRE_HEADER_SIZE];
-	struct wire_header h;
-
-	if (b->len < WIRE_HEADER_SIZE)
-		return false;
-	memcpy(head, b->data, sizeof(head));
-	return wire_header_get(head, &h) < 0 ||
-	       b->len >= WIRE_HEADER_SIZE + h.length;
-}
-
-static void lane_interest(struct lane *l)
-{
-	loop_fd_mod(&l->sock, (has_frame(&l->in) ? 0 : EPOLLIN) |
-				      (l->out.len ? EPOLLOUT : 0));
-}
 
 /* While one lane has the machine wait, others are not to blame the machine. */
 static void stall(struct lanes *ls, bool stalled)
@@ -43,8 +34,7 @@ static void stall(struct lanes *ls, bool stalled)
 	if (ls->stalled == stalled)
 		return;
 	ls->stalled = stalled;
-	loop_fd_mod(&ls->sock, (stalled ? 0 : EPOLLIN) |
-				       (ls->out.len ? EPOLLOUT : 0));
+	interest(ls);
 	for (unsigned i = 0; i <= WIRE_LANE_MAX; i++)
 		if (ls->lane[i] && ls->lane[i]->ch)
 			channel_stall(ls->lane[i]->ch, stalled);
@@ -52,11 +42,15 @@ static void stall(struct lanes *ls, bool stalled)
 		loop_defer(ls->loop, &ls->wake);
 }
 
+static bool reads_on(const struct lane *l)
+{
+	return l->ch && channel_phase(l->ch) != PHASE_DONE;
+}
+
 /* A channel that reads no more holds nobody up. */
 static bool is_full(const struct lane *l, size_t most)
 {
-	return l->ch && l->out.len > most &&
-	       channel_phase(l->ch) != PHASE_DONE;
+	return reads_on(l) && (l->refused || l->out.len > most);
 }
 
 void lanes_relieve(struct lanes *ls)
@@ -64,7 +58,7 @@ void lanes_relieve(struct lanes *ls)
 	for (unsigned i = 0; ls->stalled && i <= WIRE_LANE_MAX; i++)
 		if (ls->lane[i] && is_full(ls->lane[i], LANE_OUT_LESS))
 			return;
-	if (!ls->paused)
+	if (!ls->paused && !ls->waits)
 		stall(ls, false);
 }
 
@@ -77,186 +71,286 @@ void lanes_pause(struct lanes *ls, bool pause)
 		lanes_relieve(ls);
 }
 
-void lane_write(struct lane *l)
+/* Return: false: not now. */
+static bool deliver(struct lane *l, const uint8_t *head, const uint8_t *payload,
+		    size_t length, uint64_t at)
 {
-	ssize_t n = 0;
+	struct lanes *ls = l->of;
+	int r = channel_feed(l->ch, head, payload, length, at, ls->draining);
 
-	if (l->out.len)
-		n = send(l->sock.fd, l->out.data, l->out.len,
-			 MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n > 0)
-		buf_eat(&l->out, (size_t)n);
-	if (!l->out.len)
-		buf_done(&l->out); /* lanes are many, and most are at rest */
-	lane_interest(l);
+	if (ls->freed)
+		return true; /* and l with it */
+	if (r == -EAGAIN && reads_on(l)) {
+		l->refused = true;
+		if (!ls->draining)
+			stall(ls, true);
+		return false;
+	}
+	if (r || !reads_on(l))
+		return true; /* its tape has it, or it reads no more */
+	if (buf_add(&l->out, head, WIRE_HEADER_SIZE) < 0 ||
+	    (length && buf_add(&l->out, payload, length) < 0))
+		lanes_fail(ls, "no memory for a frame from the machine");
+	channel_wake(l->ch);
+	if (!ls->draining && is_full(l, LANE_OUT_MOST))
+		stall(ls, true);
+	return true;
 }
 
-/* Bytes of a whole frame, as its channel knows them. */
-static void deliver(struct lane *l, const uint8_t *frame, size_t size)
+static ssize_t far_take(void *arg, uint8_t *data, size_t size)
 {
-	ssize_t n = 0;
+	struct lane *l = arg;
+	size_t n = MIN(size, l->out.len);
 
-	if (channel_phase(l->ch) == PHASE_DONE)
-		return; /* it reads no more */
+	if (!n)
+		return -EAGAIN;
+	memcpy(data, l->out.data, n);
+	buf_eat(&l->out, n);
 	if (!l->out.len)
-		n = send(l->sock.fd, frame, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-	n = MAX(n, 0);
-	if ((size_t)n < size &&
-	    buf_add(&l->out, frame + n, size - (size_t)n) < 0)
-		lanes_fail(l->of, "no memory for a frame from the machine");
-	lane_interest(l);
-	if (!l->of->draining && is_full(l, LANE_OUT_MOST))
-		stall(l->of, true);
+		buf_done(&l->out); /* lanes are many, and most are at rest */
+	return (ssize_t)n;
+}
+
+static void far_took(void *arg)
+{
+	struct lane *l = arg;
+
+	l->refused = false;
+	lanes_relieve(l->of);
+}
+
+static void far_idle(void *arg)
+{
+	struct lane *l = arg;
+
+	mux_set(l->of->mux, l->number, MUX_IDLE);
 }
 
 /* --- from the machine -------------------------------------------------------- */
 
-static void on_closed(struct lanes *ls, struct lane *l, uint32_t length)
+struct came {
+	struct wire_header h;
+	uint8_t head[WIRE_HEADER_SIZE]; /* without the lane */
+	uint8_t lane;
+	const uint8_t *payload;
+};
+
+static void on_closed(struct lanes *ls, struct lane *l, const struct came *f)
 {
-	if (!lane_is_closing(l) || length)
+	if (!lane_is_closing(l) || f->h.length) {
 		lanes_fail(ls, "the machine closed a lane that it was not asked to");
-	else
-		lane_free(l);
-}
-
-/* A whole frame, lane and all. */
-static void on_frame(struct lanes *ls, uint8_t *frame,
-		     const struct wire_header *h, uint8_t number)
-{
-	struct lane *l = number <= WIRE_LANE_MAX ? ls->lane[number] : NULL;
-
-	if (!l || (!l->begun && number)) {
-		lanes_fail(ls, "the machine spoke on a lane that is not open");
 		return;
 	}
-	if (!ls->heard && h->type != WIRE_HEATED) {
+	mux_eat(ls->mux, WIRE_HEADER_SIZE, l->number, MUX_FREE);
+	lane_free(l);
+}
+
+/* Return: false: not now. */
+static bool on_frame(struct lanes *ls, const struct came *f)
+{
+	struct vm_mux *m = ls->mux;
+	struct lane *l = f->lane <= WIRE_LANE_MAX ? ls->lane[f->lane] : NULL;
+	size_t size = WIRE_HEADER_SIZE + f->h.length;
+	bool open = l && (!f->lane || m->lane[f->lane] != MUX_FREE);
+
+	if (!open) {
+		lanes_fail(ls, "the machine spoke on a lane that is not open");
+		return false;
+	}
+	if (!ls->heard && f->h.type != WIRE_HEATED) {
 		ls->heard = true;
 		ls->ev->heard(ls->arg);
 	}
-	if (h->type == WIRE_CLOSED)
-		on_closed(ls, l, h->length);
-	else if (!lane_is_closing(l))
-		deliver(l, frame, WIRE_HEADER_SIZE + h->length);
+	if (f->h.type == WIRE_CLOSED) {
+		on_closed(ls, l, f);
+		return true;
+	}
+	/* The process that is dead may have given it to a tape. */
+	if (!lane_is_closing(l) && !channel_has_fed(l->ch, m->in.at + size) &&
+	    !deliver(l, f->head, f->payload, f->h.length, m->in.at + size))
+		return false;
+	if (!ls->freed) /* it may have ended in that */
+		mux_eat(m, size, 0, MUX_LANE_MAX);
+	return true;
+}
+
+/* Its payload in one piece. */
+static const uint8_t *payload_at(struct lanes *ls, uint64_t from, size_t size)
+{
+	const uint8_t *piece;
+
+	if (ring_piece(mux_in(ls->mux), from, size, &piece) == size)
+		return piece;
+	ring_get(mux_in(ls->mux), from, ls->payload, size);
+	return ls->payload;
 }
 
 /* Every whole frame that is buffered, unless the turn is over or a lane is
  * full. Return: may there be more of them? */
 static bool parse(struct lanes *ls, uint64_t until)
 {
-	size_t at = 0;
-	bool more = false;
+	struct vm_mux *m = ls->mux;
 
-	while (!ls->fault && ls->in_len - at >= WIRE_HEADER_SIZE) {
-		uint8_t *p = ls->in + at, head[WIRE_HEADER_SIZE], lane;
-		struct wire_header h;
+	while (!ls->fault && !ls->freed &&
+	       ring_len(&m->in) >= WIRE_HEADER_SIZE) {
+		struct came f;
 
-		memcpy(head, p, sizeof(head));
-		lane = wire_lane_take(head);
-		if (wire_header_get(head, &h) < 0 ||
-		    h.length > WIRE_PAYLOAD_MAX) {
+		ring_get(mux_in(m), m->in.at, f.head, sizeof(f.head));
+		f.lane = wire_lane_take(f.head);
+		if (wire_header_get(f.head, &f.h) < 0 ||
+		    f.h.length > WIRE_PAYLOAD_MAX) {
 			lanes_fail(ls, "the machine sent bytes that are no frame");
 			break;
 		}
-		if (ls->in_len - at < WIRE_HEADER_SIZE + h.length)
+		if (ring_len(&m->in) < WIRE_HEADER_SIZE + f.h.length)
 			break;
-		more = !ls->draining && (ls->stalled || now_ns() >= until);
-		if (more)
-			break;
-		memcpy(p, head, sizeof(head));
-		on_frame(ls, p, &h, lane);
-		at += WIRE_HEADER_SIZE + h.length;
+		if (!ls->draining && (ls->stalled || now_ns() >= until))
+			return true;
+		f.payload = payload_at(ls, m->in.at + WIRE_HEADER_SIZE,
+				       f.h.length);
+		if (!on_frame(ls, &f))
+			return true;
 	}
-	ls->in_len -= at;
-	if (at && ls->in_len)
-		memmove(ls->in, ls->in + at, ls->in_len);
-	return more;
+	return false;
 }
 
 bool lanes_read(struct lanes *ls, uint64_t until)
 {
+	struct vm_mux *m = ls->mux;
 	ssize_t n;
 
 	if (parse(ls, until)) {
-		if (!ls->stalled)
+		if (!ls->stalled && !ls->freed)
 			loop_defer(ls->loop, &ls->wake);
 		return false;
 	}
-	if (ls->fault || ls->over)
+	if (ls->fault || ls->over || ls->freed)
 		return false;
-	n = recv(ls->sock.fd, ls->in + ls->in_len, LANES_IN_SIZE - ls->in_len,
-		 MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	n = ring_receive(&m->in, mux_in(m), ls->sock.fd,
+			 VM_MUX_IN - ring_len(&m->in));
+	if (n == -EAGAIN || n == -EINTR)
 		return false;
 	if (n <= 0) {
 		ls->eof = true;
 		lanes_fail(ls, "the machine closed its wire");
 		return false;
 	}
-	ls->in_len += (size_t)n;
 	return true;
 }
 
 /* --- to the machine ----------------------------------------------------------- */
 
-/* Moves the first frame that a lane has. Return: false if it has none. */
-static bool move_one(struct lanes *ls, struct lane *l)
+void lane_wants(struct lane *l, bool wants)
 {
-	struct wire_header h;
-	uint8_t *p = (uint8_t *)l->in.data;
-	size_t size;
-
-	if (!has_frame(&l->in))
-		return false;
-	if (wire_header_get(p, &h) < 0) { /* it is our own channel's */
-		lanes_fail(ls, "a frame of this host's own is malformed");
-		return false;
-	}
-	size = WIRE_HEADER_SIZE + h.length;
-	wire_lane_put(p, l->number);
-	if (buf_add(&ls->out, p, size) < 0)
-		lanes_fail(ls, "no memory for a frame to the machine");
-	buf_eat(&l->in, size);
-	if (!l->in.len)
-		buf_done(&l->in);
-	l->begun = true;
-	return true;
+	if (l->wants == wants)
+		return;
+	l->wants = wants;
+	l->of->wanting += wants ? 1u : -1u;
 }
 
-/* One frame of each lane in turn, while there is room. */
-static void fill(struct lanes *ls)
+/* One frame of each lane in turn, if several have some. */
+static bool is_its_turn(const struct lane *l)
 {
-	unsigned idle = 0;
+	const struct lanes *ls = l->of;
 
-	while (idle <= WIRE_LANE_MAX && !ls->fault &&
-	       ls->out.len < OUT_ENOUGH) {
+	if (ring_len(&ls->mux->out) >= OUT_ENOUGH)
+		return false;
+	return ls->turn == l ? !ls->turn_used || !ls->wanting : !ls->wanting;
+}
+
+static ssize_t put_frame(struct lane *l, const uint8_t *head,
+			 const uint8_t *payload, size_t length,
+			 enum mux_lane state, uint64_t *ret_at)
+{
+	struct lanes *ls = l->of;
+	uint8_t its[WIRE_HEADER_SIZE];
+
+	memcpy(its, head, sizeof(its));
+	wire_lane_put(its, l->number);
+	if (mux_put(ls->mux, its, payload, length, l->number, state, ret_at) < 0) {
+		lanes_fail(ls, "the machine takes too little of what is said to it");
+		return -EAGAIN;
+	}
+	if (!ls->over)
+		loop_defer(ls->loop, &ls->wake);
+	return (ssize_t)(WIRE_HEADER_SIZE + length);
+}
+
+void lane_put(struct lane *l, enum wire_type type, uint8_t arg,
+	      enum mux_lane state)
+{
+	uint8_t head[WIRE_HEADER_SIZE];
+
+	wire_header_put(head, 0, (uint8_t)type, arg);
+	put_frame(l, head, NULL, 0, state, NULL);
+}
+
+static ssize_t far_put(void *arg, const uint8_t *frame, uint64_t *ret_at)
+{
+	struct lane *l = arg;
+	struct wire_header h;
+
+	if (l->of->over || !is_its_turn(l)) {
+		lane_wants(l, !l->of->over);
+		return -EAGAIN;
+	}
+	if (wire_header_get(frame, &h) < 0) { /* it is our own channel's */
+		lanes_fail(l->of, "a frame of this host's own is malformed");
+		return -EAGAIN;
+	}
+	l->of->turn_used = true;
+	return put_frame(l, frame, frame + WIRE_HEADER_SIZE, h.length,
+			 l->number && h.type == WIRE_JOB ? MUX_BUSY
+							   : MUX_LANE_MAX,
+			 ret_at);
+}
+
+const struct channel_far lane_far = {
+	.put = far_put, .take = far_take, .took = far_took, .idle = far_idle,
+};
+
+/* While there is room, lanes that want to put something do. */
+static void give_turns(struct lanes *ls)
+{
+	for (unsigned i = 0; i <= WIRE_LANE_MAX && ls->wanting && !ls->freed &&
+			     ring_len(&ls->mux->out) < OUT_ENOUGH; i++) {
 		struct lane *l = ls->lane[ls->next];
 
 		ls->next = (ls->next + 1) % (WIRE_LANE_MAX + 1);
-		if (!l || lane_is_closing(l) || !move_one(ls, l)) {
-			idle++;
+		if (!l || !l->wants || !l->ch)
 			continue;
-		}
-		idle = 0;
-		lane_interest(l);
+		lane_wants(l, false);
+		ls->turn = l;
+		ls->turn_used = false;
+		channel_pump(l->ch); /* it may be gone behind that */
+		ls->turn = NULL;
 	}
+}
+
+/* A ring that is empty takes little memory. */
+static void rest(struct lanes *ls)
+{
+	struct vm_mux *m = ls->mux;
+
+	if (ring_len(&m->out) || m->out.at - ls->rested < REST_BYTES)
+		return;
+	ring_rest(&m->out, mux_out(m));
+	ls->rested = m->out.at;
 }
 
 /* Return: false when the socket takes no more now, or there is no more. */
 static bool write_some(struct lanes *ls)
 {
+	struct ring *out = &ls->mux->out;
 	ssize_t n;
 
-	fill(ls);
-	if (!ls->out.len || ls->fault)
+	give_turns(ls);
+	if (ls->freed || ls->fault || !ring_len(out))
 		return false;
-	n = send(ls->sock.fd, ls->out.data, ls->out.len,
-		 MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n < 0 && errno != EAGAIN && errno != EINTR)
-		buf_clear(&ls->out); /* its last words, if any, are read first */
-	if (n <= 0)
-		return false;
-	buf_eat(&ls->out, (size_t)n);
-	return true;
+	n = ring_send(out, mux_out(ls->mux), ls->sock.fd);
+	if (n < 0 && n != -EAGAIN && n != -EINTR)
+		out->at = out->end; /* its last words, if any, are read first */
+	return n > 0;
 }
 
 static void pump(struct lanes *ls)
@@ -265,10 +359,12 @@ static void pump(struct lanes *ls)
 
 	while (write_some(ls) && --rounds)
 		;
+	if (ls->freed)
+		return;
 	if (!rounds)
 		loop_defer(ls->loop, &ls->wake);
-	loop_fd_mod(&ls->sock, (ls->stalled ? 0 : EPOLLIN) |
-				       (ls->out.len ? EPOLLOUT : 0));
+	rest(ls);
+	interest(ls);
 }
 
 /* --- the loop's handlers -------------------------------------------------------- */
@@ -279,17 +375,20 @@ void lanes_on_wire(struct loop_fd *src, uint32_t events)
 	uint64_t until = now_ns() + LANES_TURN_NS;
 	unsigned rounds = ROUNDS;
 
+	ls->busy++;
 	if (events & EPOLLOUT)
 		pump(ls);
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		while (rounds && !ls->stalled && lanes_read(ls, until))
+		while (rounds && !ls->stalled && !ls->freed &&
+		       lanes_read(ls, until))
 			rounds--;
-	if (!rounds) /* what was read last waits */
+	if (!rounds && !ls->freed) /* what was read last waits */
 		loop_defer(ls->loop, &ls->wake);
 	/* HUP is told again and again; a lane that is full comes first. */
 	if (ls->stalled && (events & EPOLLHUP))
 		loop_fd_del(&ls->sock);
 	lanes_settle(ls);
+	lanes_leave(ls);
 }
 
 /* It is listened to again. */
@@ -297,7 +396,7 @@ static void hear(struct lanes *ls)
 {
 	if (!ls->sock.loop && loop_fd_add(ls->loop, &ls->sock) < 0)
 		lanes_fail(ls, "its wire was lost");
-	if (parse(ls, now_ns() + LANES_TURN_NS) && !ls->stalled)
+	if (parse(ls, now_ns() + LANES_TURN_NS) && !ls->stalled && !ls->freed)
 		loop_defer(ls->loop, &ls->wake);
 }
 
@@ -305,41 +404,13 @@ void lanes_on_wake(struct loop_call *c)
 {
 	struct lanes *ls = c->arg;
 
-	if (ls->over)
+	if (ls->over || ls->waits)
 		return;
+	ls->busy++;
 	if (!ls->stalled)
 		hear(ls);
-	pump(ls);
-	lanes_settle(ls);
-}
-
-static void lane_read(struct lane *l)
-{
-	ssize_t n;
-
-	if (has_frame(&l->in) || buf_reserve(&l->in, IN_CHUNK) < 0)
-		return;
-	n = recv(l->sock.fd, l->in.data + l->in.len, IN_CHUNK, MSG_DONTWAIT);
-	if (n > 0)
-		l->in.len += (size_t)n;
-	else if (n == 0)
-		loop_fd_del(&l->sock); /* its channel has ended */
-	if (!l->in.len)
-		buf_done(&l->in);
-}
-
-void lanes_on_lane(struct loop_fd *src, uint32_t events)
-{
-	struct lane *l = src->arg;
-	struct lanes *ls = l->of;
-
-	if (events & EPOLLOUT)
-		lane_write(l);
-	lanes_relieve(ls);
-	if (events & (EPOLLIN | EPOLLHUP))
-		lane_read(l);
-	if (!ls->over)
+	if (!ls->freed)
 		pump(ls);
-	lane_interest(l);
 	lanes_settle(ls);
+	lanes_leave(ls);
 }

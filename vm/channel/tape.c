@@ -6,6 +6,7 @@
 
 #include "guest/wire.h"
 #include "layout/base/num.h"
+#include "ring.h"
 
 _Static_assert((VM_TAPE_ROOM & (VM_TAPE_ROOM - 1)) == 0, "its end is masked");
 
@@ -15,19 +16,20 @@ static size_t first_part(uint64_t from, size_t size)
 	return MIN(size, (size_t)(VM_TAPE_ROOM - from % VM_TAPE_ROOM));
 }
 
+static struct ring_room room_of(const struct vm_tape *t)
+{
+	return (struct ring_room){ (uint8_t *)(uintptr_t)t->room, VM_TAPE_ROOM };
+}
+
 static void copy_out(const struct vm_tape *t, uint64_t from, void *data,
 		     size_t size)
 {
-	size_t first = first_part(from, size);
-
-	memcpy(data, t->room + from % VM_TAPE_ROOM, first);
-	memcpy((uint8_t *)data + first, t->room, size - first);
+	ring_get(room_of(t), from, data, size);
 }
 
-/* Nothing after it happens before it, for whoever looks when we are dead. */
 static void in_order(void)
 {
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	ring_in_order();
 }
 
 void tape_order(struct vm_tape *t)
@@ -45,7 +47,7 @@ void tape_unsign(struct vm_tape *t)
 {
 	t->sent = 0;
 	in_order();
-	t->keys = (struct vm_keys){ 0 };
+	t->reach.keys = (struct vm_keys){ 0 };
 }
 
 void tape_begin(struct vm_tape *t, const struct vm_tape_point *p,
@@ -53,6 +55,8 @@ void tape_begin(struct vm_tape *t, const struct vm_tape_point *p,
 {
 	t->sent = 0; /* it is nobody's until all is */
 	in_order();
+	t->run_at = t->fed_at = t->fed_end = 0;
+	t->feed.put = t->feed.next = t->feed.at = 0;
 	t->which = 0;
 	t->point[0] = *p;
 	t->point[0].at = 0;
@@ -92,21 +96,86 @@ static ssize_t bring(struct vm_tape *t, int sock, size_t size)
 	return t->read.msg_len;
 }
 
+size_t tape_read(const struct vm_tape *t, uint64_t *at, uint8_t *data,
+		 size_t size)
+{
+	size_t n = (size_t)MIN(size, t->end - *at);
+
+	copy_out(t, *at, data, n);
+	*at += n;
+	return n;
+}
+
 ssize_t tape_take(struct vm_tape *t, uint64_t *at, int sock, uint8_t *data,
 		  size_t size)
 {
-	size_t left = VM_TAPE_ROOM - (size_t)(t->end - tape_point(t)->at);
-	ssize_t n = (ssize_t)MIN(size, t->end - *at);
+	size_t left = tape_left(t);
+	ssize_t n = 1;
 
-	if (!n) {
+	if (t->end == *at)
 		n = left ? bring(t, sock, MIN(size, left)) : -ENOBUFS;
-		if (n <= 0)
-			return n;
-	}
-	copy_out(t, *at, data, (size_t)n);
-	*at += (uint64_t)n;
-	return n;
+	return n <= 0 ? n : (ssize_t)tape_read(t, at, data, size);
 }
+
+/* --- a lane's job ---------------------------------------------------------- */
+
+int tape_feed(struct vm_tape *t, const uint8_t *head, const uint8_t *payload,
+	      size_t length, uint64_t at)
+{
+	size_t size = WIRE_HEADER_SIZE + length;
+
+	if (tape_left(t) < size)
+		return -ENOBUFS;
+	ring_set(room_of(t), t->end, head, WIRE_HEADER_SIZE);
+	if (length)
+		ring_set(room_of(t), t->end + WIRE_HEADER_SIZE, payload, length);
+	t->fed_at = 0;
+	in_order();
+	t->fed_end = t->end + size;
+	in_order();
+	t->fed_at = at;
+	in_order();
+	t->end = t->fed_end;
+	in_order();
+	return 0;
+}
+
+bool tape_has_fed(const struct vm_tape *t, uint64_t at)
+{
+	return t->fed_at == at && t->end == t->fed_end;
+}
+
+ssize_t tape_feed_receive(struct vm_tape *t, int sock, size_t size)
+{
+	struct iovec iov = { t->feed_bytes, MIN(size, sizeof(t->feed_bytes)) };
+	struct mmsghdr *call = &t->feed.call;
+
+	if (call->msg_len)
+		return call->msg_len;
+	call->msg_hdr = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 };
+	in_order();
+	if (recvmmsg(sock, call, 1, MSG_DONTWAIT, NULL) < 0)
+		return -errno;
+	return call->msg_len;
+}
+
+void tape_feed_put(struct vm_tape *t, size_t length)
+{
+	t->feed.at = 0;
+	in_order();
+	t->feed.next = t->feed.put + length;
+	in_order();
+}
+
+void tape_feed_done(struct vm_tape *t)
+{
+	in_order();
+	t->feed.call.msg_len = 0;
+	in_order();
+	t->feed.put = t->feed.next;
+}
+
+/* --- the next owner --------------------------------------------------------- */
 
 void tape_settle(struct vm_tape *t)
 {
@@ -123,11 +192,31 @@ int tape_recover(struct vm_tape *t)
 		return -EPROTO;
 	t->end = MAX(t->end, begun + t->read.msg_len);
 	t->language[sizeof(t->language) - 1] = '\0';
-	t->template_id[sizeof(t->template_id) - 1] = '\0';
+	t->origin.template_id[sizeof(t->origin.template_id) - 1] = '\0';
 	if (tape_point(t)->at > t->end ||
 	    t->end - tape_point(t)->at > VM_TAPE_ROOM)
 		return -EPROTO;
 	return 0;
+}
+
+int tape_recover_lane(struct vm_tape *t, uint64_t out_end)
+{
+	struct vm_tape_feed *f = &t->feed;
+
+	/* What is not there now must not seem to be when others have put more. */
+	if (t->run_at > out_end)
+		t->run_at = 0;
+	if (f->at > out_end)
+		f->at = 0;
+	if (t->lane > WIRE_LANE_MAX || f->call.msg_len > VM_TAPE_FEED ||
+	    f->put > f->next)
+		return -EPROTO;
+	t->sent = t->run_at != 0;
+	if (t->sent)
+		tape_order(t);
+	if (f->at && f->put < f->next)
+		tape_feed_done(t);
+	return tape_recover(t);
 }
 
 bool tape_is_whole(const struct vm_tape *t, bool without_output)

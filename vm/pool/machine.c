@@ -8,7 +8,7 @@
 
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
-#include "vm/channel/tape.h"
+#include "vm/channel/mux.h"
 
 /* A monitor answers in a millisecond; a QEMU that is frozen never does. */
 #define WAKE_MS 2000
@@ -389,7 +389,7 @@ void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 	if (job->tape) {
 		tape_unsign(job->tape);
 		if (m->bm->backend->ops->sign)
-			m->bm->backend->ops->sign(m->bm, job->tape);
+			m->bm->backend->ops->sign(m->bm, &job->tape->reach);
 	}
 	/* The bytes wait in the socket: nobody waits for the guest to wake. */
 	awake(m, patient ? 0 : WAKE_MS * NS_PER_MS);
@@ -424,10 +424,12 @@ int machine_share(struct machine *m, const struct vm_share *share,
 	if (!enter(m, MACHINE_RUNNING))
 		return -EINVAL;
 	m->used = true;
+	if (share->mux && m->bm->backend->ops->sign)
+		m->bm->backend->ops->sign(m->bm, &share->mux->reach);
 	awake(m, patient ? 0 : WAKE_MS * NS_PER_MS);
 	/* A lane may have to begin an interpreter, as a machine's boot does. */
-	return lanes_new(m->loop, m->ch, &wire, m->scale * m->patience,
-			 &lanes_events, m, &m->lanes);
+	return lanes_new(m->loop, m->ch, &wire, share->mux,
+			 m->scale * m->patience, &lanes_events, m, &m->lanes);
 }
 
 void machine_pause(struct machine *m, bool pause)
@@ -475,8 +477,9 @@ int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
 	r = channel_adopt(spec->loop, wire, spec->scale, &channel_events, m,
 			  job, job_ev, job_arg, &m->ch);
 	if (r == 0 && lives)
-		r = b->ops->adopt(b, job->tape, take_fd(&owned),
-				  &backend_events, m, &m->bm);
+		r = b->ops->adopt(b, &job->tape->reach, spec->scale,
+				  take_fd(&owned), &backend_events, m,
+				  &m->bm);
 	if (r < 0) {
 		channel_free(m->ch);
 		free(m);
@@ -485,6 +488,43 @@ int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
 	/* Whoever was to wake it may have died before that. One whose program
 	 * has begun is awake, and has not to prove it in any time. */
 	if (lives && !job->tape->started_ns)
+		b->ops->resume(m->bm, 0);
+	*ret = m;
+	return 0;
+}
+
+int machine_adopt_shared(const struct machine_spec *spec, struct vm_mux *mux,
+			 int wire, int monitor, bool paused,
+			 struct machine **ret)
+{
+	struct backend *b = spec->backend;
+	struct machine *m = blank(spec);
+	auto_close int owned = monitor;
+	int r;
+
+	if (!m) {
+		close(wire);
+		return -ENOMEM;
+	}
+	m->state = MACHINE_RUNNING;
+	m->up = m->used = m->heard = true;
+	r = lanes_adopt(spec->loop, wire, mux, m->scale * m->patience,
+			&lanes_events, m, &channel_events, m, &m->lanes, &m->ch);
+	if (r == 0)
+		r = b->ops->adopt(b, &mux->reach, spec->scale, take_fd(&owned),
+				  &backend_events, m, &m->bm);
+	if (r < 0) {
+		channel_free(m->ch);
+		lanes_free(m->lanes);
+		free(m);
+		return r;
+	}
+	lanes_pause(m->lanes, paused);
+	m->paused = paused;
+	/* Whoever was to do either may have died before that. */
+	if (paused)
+		b->ops->pause(m->bm);
+	else
 		b->ops->resume(m->bm, 0);
 	*ret = m;
 	return 0;

@@ -124,6 +124,11 @@ int machine_share(struct machine *m, const struct vm_share *share,
 int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
 		  const struct vm_job *job, const struct vm_events *job_ev,
 		  void *job_arg, struct machine **ret);
+/* The same of a shared one, with its lanes: see lanes_adopt(). Both descriptors lead to
+ * it. */
+int machine_adopt_shared(const struct machine_spec *spec, struct vm_mux *mux,
+			 int wire, int monitor, bool paused,
+			 struct machine **ret);
 /* It is shared: it stops, or goes on. */
 void machine_pause(struct machine *m, bool pause);
 /* Kills it, in any state; no event but gone follows. */

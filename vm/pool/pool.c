@@ -35,17 +35,9 @@ unsigned pool_total(const struct vm *vm)
 void pool_run(struct vm_lease *l)
 {
 	struct vm_tape *t = l->job->tape;
-	const struct pool_class *c = l->cls;
 
-	if (t) {
-		t->source = l->info.source;
-		t->accel = l->info.accel;
-		t->scale = c->tmpl.scale;
-		t->memory_mib = c->cls.memory_mib;
-		t->cpus = c->cls.cpus;
-		snprintf(t->template_id, sizeof(t->template_id), "%s",
-			 l->info.template_id);
-	}
+	if (t)
+		pool_sign(l, &t->origin);
 	machine_run(l->machine, l->job, l->again >= AGAIN_MAX, l->events,
 		    l->arg);
 }
@@ -213,7 +205,7 @@ static void on_gone(void *arg, struct machine *m)
 	pool_kick(vm);
 }
 
-static const struct machine_events machine_events = {
+const struct machine_events pool_machine_events = {
 	.idle = on_idle,
 	.heard = on_heard,
 	.warm = on_warm,
@@ -228,7 +220,7 @@ bool pool_start(struct pool_class *c, uint32_t heat)
 	struct machine_spec spec = {
 		.loop = vm->loop, .backend = vm->backend, .cls = &c->cls,
 		.scale = c->tmpl.scale, .heat = heat, .rounds = HEAT_ROUNDS,
-		.ev = &machine_events, .arg = vm, .owner = c,
+		.ev = &pool_machine_events, .arg = vm, .owner = c,
 	};
 	struct machine *m;
 	struct err err;
@@ -478,38 +470,6 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	else if (class_is_hopeless(l->cls))
 		lease_fail(l, VM_FAILED_START, l->cls->err.text);
 	pool_kick(vm);
-	return 0;
-}
-
-int pool_adopt(struct vm_lease *l, int wire, int monitor)
-{
-	struct vm *vm = l->vm;
-	const struct vm_tape *t = l->job->tape;
-	struct vm_class cls = { .memory_mib = t->memory_mib, .cpus = t->cpus };
-	struct machine_spec spec = {
-		.loop = vm->loop, .backend = vm->backend, .cls = &cls,
-		.scale = t->scale, .ev = &machine_events, .arg = vm,
-	};
-	int r = -ENOMEM;
-
-	spec.owner = l->cls = class_get(vm, &cls);
-	if (l->cls) {
-		r = machine_adopt(&spec, wire, monitor, l->job, l->events,
-				  l->arg, &l->machine);
-	} else {
-		fd_close(&wire);
-		fd_close(&monitor);
-	}
-	if (r < 0)
-		return r;
-	l->machine->lease = l;
-	l->granted = true;
-	l->runs = 1;
-	l->info = (struct vm_lease_info){
-		.source = t->source, .accel = t->accel,
-		.template_id = t->template_id, .granted_ns = t->granted_ns,
-	};
-	list_add_tail(&vm->machines, &l->machine->node);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "vm/backend.h"
 #include "demand.h"
 #include "vm/channel/lanes.h"
+#include "vm/channel/mux.h"
 #include "vm/qemu/host.h"
 #include "machine.h"
 #include "plan.h"
@@ -132,8 +133,14 @@ void pool_kick(struct vm *vm);
 int pool_lease(struct vm *vm, struct vm_lease *lease);
 /* Has the lease's machine run its job. */
 void pool_run(struct vm_lease *lease);
-/* Of a lease with a job that has a tape: see machine_adopt(). */
+extern const struct machine_events pool_machine_events; /* arg: the room */
+/* pool_adopt.c. Of a lease with a job that has a tape: see machine_adopt(). */
 int pool_adopt(struct vm_lease *lease, int wire, int monitor);
+/* Of a lease with an environment: see machine_adopt_shared(). */
+int pool_adopt_shared(struct vm_lease *lease, struct vm_mux *mux, int wire,
+		      int monitor, bool paused);
+/* What the lease and its class say of its machine. */
+void pool_sign(const struct vm_lease *lease, struct vm_origin *ret);
 /* See vm_give_way(). */
 bool pool_give_way(struct vm *vm);
 /* See vm_expect(). */

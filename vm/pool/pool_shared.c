@@ -5,6 +5,7 @@
  * another machine take its place, and each lease gets a lane of that one.
  */
 #include "pool_shared.h"
+#include "vm/channel/mux.h"
 
 #include <errno.h>
 
@@ -37,8 +38,15 @@ static int open_lane(struct vm_lease *l)
 
 void pool_run_lane(struct vm_lease *l)
 {
-	if (l->lane)
-		channel_job(lane_channel(l->lane), l->job, l->events, l->arg);
+	struct vm_tape *t = l->job->tape;
+
+	if (!l->lane)
+		return;
+	if (t) {
+		t->lane = lane_number(l->lane);
+		pool_sign(l, &t->origin);
+	}
+	channel_job(lane_channel(l->lane), l->job, l->events, l->arg);
 }
 
 /* After the machine's end, which took its lanes along. */
@@ -81,7 +89,11 @@ void pool_part(struct vm_lease *l)
 
 void pool_share(struct vm_lease *l)
 {
-	int r = machine_share(l->machine, &l->share, l->again >= AGAIN_MAX);
+	int r;
+
+	if (l->share.mux)
+		pool_sign(l, &l->share.mux->origin);
+	r = machine_share(l->machine, &l->share, l->again >= AGAIN_MAX);
 
 	list_for_each(pos, tmp, &l->joined) {
 		struct vm_lease *j = list_entry(pos, struct vm_lease, node);
@@ -100,6 +112,17 @@ void pool_share(struct vm_lease *l)
 	lease_fail(l, VM_FAILED_LOST, "no memory for its machine");
 }
 
+static void join(struct vm_lease *machine, struct vm_lease *l)
+{
+	l->of = machine;
+	l->cls = machine->cls;
+	l->need = machine->need;
+	l->info = machine->info;
+	l->info.granted_ns = now_ns();
+	l->granted = true;
+	list_add_tail(&machine->joined, &l->node);
+}
+
 int pool_join(struct vm_lease *machine, struct vm_lease *l)
 {
 	int r = 0;
@@ -107,16 +130,27 @@ int pool_join(struct vm_lease *machine, struct vm_lease *l)
 	if (!machine->shared || machine->failed)
 		return -ESTALE;
 	l->of = machine;
-	l->cls = machine->cls;
-	l->need = machine->need;
-	l->info = machine->info;
-	l->info.granted_ns = now_ns();
-	l->granted = true;
 	if (machine->machine) /* else another one is on its way */
 		r = open_lane(l);
 	if (r < 0)
 		return r;
-	list_add_tail(&machine->joined, &l->node);
+	join(machine, l);
 	pool_defer(l);
+	return 0;
+}
+
+int pool_rejoin(struct vm_lease *machine, unsigned number, bool aborts,
+		struct vm_lease *l)
+{
+	struct lanes *ls = machine->machine ? machine->machine->lanes : NULL;
+	int r = !ls || !machine->shared || machine->failed
+			? -ESRCH
+			: lanes_claim(ls, number, l->job, l->events, l->arg,
+				      aborts, &lane_events, l, &l->lane);
+
+	if (r < 0)
+		return r;
+	join(machine, l);
+	l->runs = 1;
 	return 0;
 }

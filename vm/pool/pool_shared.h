@@ -16,6 +16,9 @@ static inline struct channel *lease_channel(const struct vm_lease *l)
 void pool_share(struct vm_lease *lease);
 /* Return: 0 or negative errno; see vm_join(). */
 int pool_join(struct vm_lease *machine, struct vm_lease *lease);
+/* See vm_rejoin(). */
+int pool_rejoin(struct vm_lease *machine, unsigned number, bool aborts,
+		struct vm_lease *lease);
 void pool_run_lane(struct vm_lease *lease);
 /* A lease that was joined is not wanted any more. */
 void pool_part(struct vm_lease *lease);

@@ -438,23 +438,23 @@ unsigned vm_lane(const struct vm_lease *l)
 
 void vm_mark(struct vm_lease *l, const struct vm_tape_flow *flow)
 {
-	if (l->machine && l->machine->ch)
-		channel_mark(l->machine->ch, flow);
+	if (lease_channel(l))
+		channel_mark(lease_channel(l), flow);
 }
 
 void vm_settle(struct vm_lease *l)
 {
-	if (l->machine && l->machine->ch)
-		channel_settle(l->machine->ch);
+	if (lease_channel(l))
+		channel_settle(lease_channel(l));
 }
 
 /* What another process wrote is bounded, not believed. */
-static bool is_sane(const struct vm_tape *t)
+static bool is_sane(const struct vm_origin *o)
 {
-	return t->source < VM_SOURCE_MAX && t->accel < VM_ACCEL_MAX &&
-	       t->scale && t->scale <= 100 && t->memory_mib &&
-	       t->memory_mib <= JAIL_MEMORY_MIB_MAX && t->cpus &&
-	       t->cpus <= JAIL_CPUS_MAX;
+	return o->source < VM_SOURCE_MAX && o->accel < VM_ACCEL_MAX &&
+	       o->scale && o->scale <= 100 && o->memory_mib &&
+	       o->memory_mib <= JAIL_MEMORY_MIB_MAX && o->cpus &&
+	       o->cpus <= JAIL_CPUS_MAX;
 }
 
 static void drop_keys(const struct vm *vm, const struct vm_keys *keys)
@@ -465,41 +465,92 @@ static void drop_keys(const struct vm *vm, const struct vm_keys *keys)
 		vm->keep.drop(vm->keep.arg, keys->monitor);
 }
 
+/* From here on it is known, and its machines die if they are not adopted. */
+static void know_jail(struct vm *vm, uint64_t key, int sock)
+{
+	auto_close int owned = sock;
+
+	if (owned >= 0 && vm->backend->ops->left)
+		vm->backend->ops->left(vm->backend, key, take_fd(&owned));
+}
+
 struct vm_lease *vm_adopt(struct vm *vm, const struct vm_sockets *sockets,
 			  const struct vm_job *job,
 			  const struct vm_events *events, void *arg)
 {
-	const struct vm_backend *ops = vm->backend->ops;
 	const struct vm_tape *t = job->tape;
 	auto_close int jail = sockets->jail, wire = sockets->wire;
 	auto_close int monitor = sockets->monitor;
 	bool lives = t->sent && jail >= 0 && wire >= 0 && monitor >= 0 &&
-		     ops->adopt;
+		     vm->backend->ops->adopt;
 	struct vm_lease *l = NULL;
 
-	/* From here on it is known, and its machines die if they are not
-	 * adopted. */
-	if (jail >= 0 && ops->left)
-		ops->left(vm->backend, t->keys.jail, take_fd(&jail));
-	if (is_sane(t) && (lives || tape_is_whole(t, !job->wire.output_limit)))
+	know_jail(vm, t->reach.keys.jail, take_fd(&jail));
+	if (is_sane(&t->origin) &&
+	    (lives || tape_is_whole(t, !job->wire.output_limit)))
 		l = lease_new(vm, events, arg);
 	if (l) {
 		l->job = job;
 		if (!lives) {
 			fd_close(&wire);
-			drop_keys(vm, &t->keys);
+			drop_keys(vm, &t->reach.keys);
 		}
 		if (pool_adopt(l, take_fd(&wire),
 			       lives ? take_fd(&monitor) : -1) == 0)
 			return l;
 	}
-	drop_keys(vm, &t->keys);
+	drop_keys(vm, &t->reach.keys);
+	free(l);
+	return NULL;
+}
+
+struct vm_lease *vm_adopt_shared(struct vm *vm,
+				 const struct vm_sockets *sockets,
+				 struct vm_mux *mux,
+				 struct environment *environment, bool paused,
+				 const struct vm_events *events, void *arg)
+{
+	auto_close int jail = sockets->jail, wire = sockets->wire;
+	auto_close int monitor = sockets->monitor;
+	bool lives = jail >= 0 && wire >= 0 && monitor >= 0 &&
+		     vm->backend->ops->adopt && is_sane(&mux->origin);
+	struct vm_lease *l = lives ? lease_new(vm, events, arg) : NULL;
+
+	know_jail(vm, mux->reach.keys.jail, take_fd(&jail));
+	if (l) {
+		l->need.environment = environment;
+		if (pool_adopt_shared(l, mux, take_fd(&wire), take_fd(&monitor),
+				      paused) == 0)
+			return l;
+	}
+	drop_keys(vm, &mux->reach.keys);
+	free(l);
+	return NULL;
+}
+
+struct vm_lease *vm_rejoin(struct vm_lease *machine, unsigned lane,
+			   const struct vm_job *job, bool aborts,
+			   const struct vm_events *events, void *arg)
+{
+	struct vm_lease *l = lease_new(machine->vm, events, arg);
+
+	if (!l)
+		return NULL;
+	l->job = job;
+	if (pool_rejoin(machine, lane, aborts, l) == 0)
+		return l;
 	free(l);
 	return NULL;
 }
 
 void vm_adopted(struct vm *vm)
 {
+	list_for_each(pos, tmp, &vm->machines) {
+		struct machine *m = list_entry(pos, struct machine, node);
+
+		if (m->lanes)
+			lanes_go(m->lanes);
+	}
 	if (vm->backend->ops->adopted)
 		vm->backend->ops->adopted(vm->backend);
 }

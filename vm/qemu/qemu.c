@@ -263,12 +263,12 @@ static bool qemu_is_dated(struct backend_machine *machine)
 	       (m->of && m->number != template_number(m->of->t));
 }
 
-static void qemu_sign(struct backend_machine *machine, struct vm_tape *t)
+static void qemu_sign(struct backend_machine *machine, struct vm_reach *ret)
 {
 	const struct qemu_machine *m = machine_of(machine);
 
-	t->keys = m->keys;
-	t->cell = process_id(m->process);
+	ret->keys = m->keys;
+	ret->cell = process_id(m->process);
 }
 
 static void qemu_left(struct backend *b, uint64_t jail, int sock)
@@ -276,12 +276,12 @@ static void qemu_left(struct backend *b, uint64_t jail, int sock)
 	left_add(&qemu_of(b)->left, jail, sock);
 }
 
-static int qemu_adopt(struct backend *b, const struct vm_tape *t, int monitor,
-		      const struct backend_machine_events *ev, void *arg,
+static int qemu_adopt(struct backend *b, const struct vm_reach *reach,
+		      unsigned scale, int monitor, const struct backend_machine_events *ev, void *arg,
 		      struct backend_machine **ret)
 {
 	struct qemu *q = qemu_of(b);
-	struct jail *theirs = left_jail(&q->left, t->keys.jail);
+	struct jail *theirs = left_jail(&q->left, reach->keys.jail);
 	struct qemu_machine *m = theirs ? calloc(1, sizeof(*m)) : NULL;
 	int r;
 
@@ -291,10 +291,10 @@ static int qemu_adopt(struct backend *b, const struct vm_tape *t, int monitor,
 	}
 	*m = (struct qemu_machine){
 		.base.backend = b, .q = q, .ev = ev, .arg = arg,
-		.limit = { .fn = on_limit, .arg = m }, .scale = t->scale,
-		.up = true, .keys = t->keys,
+		.limit = { .fn = on_limit, .arg = m }, .scale = scale,
+		.up = true, .keys = reach->keys,
 	};
-	r = process_adopt(b->host->loop, theirs, t->cell, monitor,
+	r = process_adopt(b->host->loop, theirs, reach->cell, monitor,
 			  &process_events, m, &m->process);
 	if (r < 0) {
 		free(m);

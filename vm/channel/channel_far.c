@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A channel beside others: it gives its machine's socket to the lanes and is lane 0
+ * from then on, or it is a lane of a program. Neither has a socket of its own.
+ */
+#include "channel_int.h"
+
+#include <errno.h>
+
+/* --- frames -------------------------------------------------------------------- */
+
+ssize_t channel_take_far(struct channel *ch, uint8_t *data, size_t size)
+{
+	return channel_is_on_tape(ch)
+		       ? (ssize_t)tape_read(ch->tape, &ch->tape_at, data, size)
+		       : ch->far->take(ch->far_arg, data, size);
+}
+
+bool channel_has_fed(const struct channel *ch, uint64_t at)
+{
+	return ch->tape && tape_has_fed(ch->tape, at);
+}
+
+int channel_feed(struct channel *ch, const uint8_t *head,
+		 const uint8_t *payload, size_t length, uint64_t at, bool last)
+{
+	size_t size = WIRE_HEADER_SIZE + length;
+	int r;
+
+	if (ch->phase == PHASE_DONE || !ch->tape)
+		return 0;
+	ch->busy++;
+	if (tape_left(ch->tape) < size &&
+	    (channel_is_on_tape(ch) || !channel_make_room(ch, size, last)))
+		r = -EAGAIN;
+	else if (!ch->tape)
+		r = 0;
+	else
+		r = tape_feed(ch->tape, head, payload, length, at) < 0 ? -EAGAIN
+									: 1;
+	channel_wake(ch);
+	channel_leave(ch);
+	return r;
+}
+
+/* A frame that its tape is to know of. Return: where that has a note of it, or NULL. */
+static uint64_t *note_of(struct channel *ch, const struct wire_header *h)
+{
+	struct vm_tape *t = channel_far_tape(ch);
+
+	if (t && h->type == WIRE_RUN)
+		return &t->run_at;
+	if (!t || h->type != WIRE_STDIN)
+		return NULL;
+	tape_feed_put(t, h->length);
+	return &t->feed.at;
+}
+
+/* Return: as send(2), of one frame. */
+ssize_t channel_put_far(struct channel *ch)
+{
+	const uint8_t *frame = (const uint8_t *)ch->out.data + ch->out_at;
+	struct vm_tape *t = channel_far_tape(ch);
+	struct wire_header h;
+	ssize_t n;
+
+	if (wire_header_get(frame, &h) < 0) {
+		errno = EPROTO; /* it is this host's own */
+		return -1;
+	}
+	n = ch->far->put(ch->far_arg, frame, note_of(ch, &h));
+	if (n < 0) {
+		errno = (int)-n;
+		return -1;
+	}
+	if (h.type == WIRE_RUN && t)
+		tape_order(t);
+	if (h.type == WIRE_STDIN) {
+		ch->feeding = false;
+		if (t)
+			tape_feed_done(t);
+	}
+	return n;
+}
+
+/* --- its beginning ------------------------------------------------------------- */
+
+static int put_share(struct channel *ch, const struct wire_share *share)
+{
+	uint8_t payload[32];
+	struct wire_writer w = { .p = payload, .size = sizeof(payload) };
+
+	wire_share_put(&w, share);
+	channel_put(ch, WIRE_SHARE, 0, payload, w.used);
+	return ch->phase == PHASE_DONE ? -ENOMEM : 0;
+}
+
+int channel_share(struct channel *ch, const struct wire_share *share,
+		  const struct channel_far *far, void *arg, struct buf *in,
+		  struct buf *out)
+{
+	int wire = ch->sock.fd, r = -EINVAL;
+
+	if (ch->phase == PHASE_IDLE && !ch->parsing && !ch->shared)
+		r = put_share(ch, share);
+	if (r == 0)
+		r = buf_add(in, ch->in, ch->in_len);
+	if (r == 0)
+		r = buf_add(out, ch->out.data + ch->out_at,
+			    ch->out.len - ch->out_at);
+	if (r < 0)
+		return r;
+	loop_fd_del(&ch->sock);
+	ch->sock.fd = -1;
+	ch->in_len = ch->out_at = 0;
+	buf_clear(&ch->out);
+	ch->far = far;
+	ch->far_arg = arg;
+	ch->shared = true;
+	return wire;
+}
+
+static int new_far(struct loop *loop, unsigned scale,
+		   const struct channel_events *ev, void *arg,
+		   const struct channel_far *far, void *far_arg,
+		   struct channel **ret)
+{
+	struct channel *ch = channel_blank(loop, -1, PHASE_IDLE, scale, ev, arg);
+
+	if (!ch)
+		return -ENOMEM;
+	ch->far = far;
+	ch->far_arg = far_arg;
+	*ret = ch;
+	return 0;
+}
+
+int channel_new_lane(struct loop *loop, unsigned scale,
+		     const struct channel_events *ev, void *arg,
+		     const struct channel_far *far, void *far_arg,
+		     struct channel **ret)
+{
+	int r = new_far(loop, scale, ev, arg, far, far_arg, ret);
+
+	if (r == 0)
+		(*ret)->lane = true;
+	return r;
+}
+
+int channel_new_zero(struct loop *loop, unsigned scale, uint32_t epoch,
+		     const struct channel_events *ev, void *arg,
+		     const struct channel_far *far, void *far_arg,
+		     struct channel **ret)
+{
+	int r = new_far(loop, scale, ev, arg, far, far_arg, ret);
+
+	if (r < 0)
+		return r;
+	(*ret)->shared = true;
+	(*ret)->fs_epoch = epoch << FS_EPOCH_SHIFT;
+	return 0;
+}
+
+void channel_go_on(struct channel *ch, const struct vm_job *job,
+		   const struct vm_events *ev, void *arg)
+{
+	const struct vm_tape *t = job->tape;
+
+	channel_take_up(ch, job, ev, arg);
+	ch->stdin_at = t->feed.put;
+	ch->stdin_acked = MIN(ch->stdin_acked, ch->stdin_at);
+	ch->step = job->stdin_open		     ? SEND_FEED
+		   : job->stdin_size > t->feed.put ? SEND_STDIN
+						     : SEND_STDIN_END;
+}
+
+/* Its wait begins again, by what holds now. */
+static void wait_anew(struct channel *ch, uint64_t seconds)
+{
+	channel_wait(ch, ch->waiting_for, (unsigned)seconds);
+	channel_fs_progress(ch);
+}
+
+void channel_rescale(struct channel *ch, unsigned scale)
+{
+	uint64_t seconds = ch->wait_ns / ch->scale / NS_PER_S;
+
+	if (ch->scale == scale || ch->phase == PHASE_DONE)
+		return;
+	ch->scale = scale;
+	wait_anew(ch, seconds);
+}
+
+void channel_stall(struct channel *ch, bool stalled)
+{
+	if (ch->stalled == stalled || ch->phase == PHASE_DONE)
+		return;
+	ch->stalled = stalled;
+	wait_anew(ch, ch->wait_ns / ch->scale / NS_PER_S);
+}
+
+bool channel_has_ended(const struct channel *ch)
+{
+	return ch->ended;
+}
