@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fsd/base/hash.h"
+#include "fsd/handover/inherit.h"
 #include "node.h"
 
 struct remote {
@@ -15,13 +16,45 @@ struct remote {
 	char *path;               /* owned; NULL: it has none, nor by_path */
 	bool is_dir;
 	uint64_t lookups;
+	struct inherit_remote *kept; /* for the next server, while it has a path */
 };
 
 struct remotes {
 	struct hash by_ino, by_path;
 	struct list all;
 	uint64_t last;            /* number given: none is used twice */
+	struct inherit *inherit;  /* borrowed */
 };
+
+/* --- for the next server ---------------------------------------------------- */
+
+static void unkeep(struct remotes *all, struct remote *r)
+{
+	if (r->kept)
+		inherit_del(all->inherit, INHERIT_REMOTES, r->kept);
+	r->kept = NULL;
+}
+
+static void keep(struct remotes *all, struct remote *r)
+{
+	struct inherit_remote *k;
+	uint32_t place;
+
+	if (!all->inherit || strlen(r->path) >= sizeof(k->path))
+		return;
+	k = inherit_add(all->inherit, INHERIT_REMOTES, &place);
+	if (!k)
+		return;
+	k->is_dir = r->is_dir;
+	k->ino = r->ino;
+	k->home = r->session;
+	k->lookups = r->lookups;
+	strcpy(k->path, r->path);
+	inherit_publish(&k->live);
+	r->kept = k;
+}
+
+/* --- numbers and paths -------------------------------------------------------- */
 
 static uint64_t path_hash(uint64_t session, const char *path)
 {
@@ -58,6 +91,7 @@ static struct remote *by_path(struct remotes *all, uint64_t session,
 
 static void lose_path(struct remotes *all, struct remote *r)
 {
+	unkeep(all, r);
 	if (r->path)
 		hash_del(&all->by_path, &r->by_path);
 	free(take_ptr(r->path));
@@ -83,16 +117,14 @@ static void remote_free(struct remotes *all, struct remote *r)
 	free(r);
 }
 
-static struct remote *remote_new(struct remotes *all, uint64_t session,
-				 const char *path, bool is_dir)
+static struct remote *remote_new(struct remotes *all, uint64_t ino,
+				 uint64_t session, const char *path, bool is_dir)
 {
 	struct remote *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return NULL;
-	/* By the clock: a counter would tell each user of the others' files. */
-	all->last = MAX(all->last + 1, now_ns());
-	r->ino = INO_MAKE(INO_REMOTE, all->last);
+	r->ino = ino;
 	r->session = session;
 	r->is_dir = is_dir;
 	if (hash_add(&all->by_ino, &r->by_ino, hash_u64(r->ino)) < 0) {
@@ -108,13 +140,46 @@ static struct remote *remote_new(struct remotes *all, uint64_t session,
 	return r;
 }
 
-int remotes_new(struct remotes **ret)
+int remotes_new(struct inherit *inherit, struct remotes **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
 		return -ENOMEM;
 	list_init(&(*ret)->all);
+	(*ret)->inherit = inherit;
 	return 0;
+}
+
+/* Return: false: nobody has it any more. */
+static bool adopt(struct remotes *all, struct inherit_remote *k)
+{
+	struct remote *r;
+
+	k->path[sizeof(k->path) - 1] = '\0';
+	if (INO_CLASS(k->ino) != INO_REMOTE || by_ino(all, k->ino) ||
+	    by_path(all, k->home, k->path))
+		return false;
+	r = remote_new(all, k->ino, k->home, k->path, k->is_dir);
+	if (!r)
+		return false;
+	r->lookups = k->lookups;
+	r->kept = k;
+	all->last = MAX(all->last, INO_REST(k->ino));
+	return true;
+}
+
+void remotes_adopt(struct fsd *d,
+		   bool (*is_there)(struct fsd *d, uint64_t session))
+{
+	struct inherit *in = d->inherit;
+
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REMOTES); i++) {
+		struct inherit_remote *k = inherit_at(in, INHERIT_REMOTES, i);
+
+		if (k && (!is_there(d, k->home) || !adopt(d->remotes, k)))
+			k->live = 0;
+	}
+	inherit_recycle(in, INHERIT_REMOTES);
 }
 
 void remotes_free(struct remotes *all)
@@ -146,6 +211,13 @@ bool remote_is_dir(struct remotes *all, uint64_t ino)
 	return r && r->is_dir;
 }
 
+static void count_lookups(struct remote *r, uint64_t lookups)
+{
+	r->lookups = lookups;
+	if (r->kept)
+		r->kept->lookups = lookups;
+}
+
 uint64_t remote_found(struct remotes *all, uint64_t session, const char *path,
 		      bool is_dir)
 {
@@ -156,11 +228,18 @@ uint64_t remote_found(struct remotes *all, uint64_t session, const char *path,
 		lose_path(all, r);
 		r = NULL;
 	}
-	if (!r)
-		r = remote_new(all, session, path, is_dir);
+	if (!r) {
+		/* By the clock: a counter would tell each user of the others'
+		 * files. */
+		all->last = MAX(all->last + 1, now_ns());
+		r = remote_new(all, INO_MAKE(INO_REMOTE, all->last), session, path,
+			       is_dir);
+		if (r)
+			keep(all, r);
+	}
 	if (!r)
 		return 0;
-	r->lookups++;
+	count_lookups(r, r->lookups + 1);
 	return r->ino;
 }
 
@@ -170,7 +249,7 @@ void remote_forget(struct remotes *all, uint64_t ino, uint64_t count)
 
 	if (!r)
 		return;
-	r->lookups -= MIN(count, r->lookups);
+	count_lookups(r, r->lookups - MIN(count, r->lookups));
 	if (!r->lookups)
 		remote_free(all, r);
 }
@@ -208,8 +287,11 @@ void remote_moved(struct remotes *all, uint64_t session, const char *from,
 				     ? moved_path(r->path, from, to)
 				     : NULL;
 
-		if (path)
-			take_path(all, r, path);
+		if (!path)
+			continue;
+		take_path(all, r, path);
+		if (r->path)
+			keep(all, r);
 	}
 }
 

@@ -15,7 +15,13 @@ struct remotes;
 /* A sandbox has a second tree, its root: its number with this bit. */
 #define REMOTE_ROOT (1ull << 62)
 
-int remotes_new(struct remotes **ret); /* 0 or -ENOMEM */
+/* inherit: borrowed, or NULL: no other server is to know. Return: 0 or -ENOMEM. */
+struct inherit;
+int remotes_new(struct inherit *inherit, struct remotes **ret);
+/* Those of the server before, of sessions (with REMOTE_ROOT or without) that are
+ * there. */
+void remotes_adopt(struct fsd *d,
+		   bool (*is_there)(struct fsd *d, uint64_t session));
 void remotes_free(struct remotes *all);
 
 /* The path of a number below its session's files/, borrowed until the next

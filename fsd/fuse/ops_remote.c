@@ -125,7 +125,9 @@ static void on_done(void *arg, int r, const uint8_t *data, size_t size)
 {
 	struct ask *a = arg;
 
-	if (r < 0)
+	if (r < 0 && a->again && r == -ask_done_error(a->fs.op))
+		ask_was_done(a);
+	else if (r < 0)
 		ask_fail(a, believed(r));
 	else
 		a->answered(a, data, size);
@@ -249,6 +251,8 @@ bool ask(fuse_req_t req, fuse_ino_t ino, const char *name,
 	a->session = session;
 	a->until_ns = now_ns() + ASK_NS;
 	a->fs.path = path;
+	if (ask_done_error(a->fs.op))
+		ask_may_be_again(a);
 	if (a->begin)
 		a->begin(a);
 	else

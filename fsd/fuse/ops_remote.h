@@ -40,6 +40,9 @@ bool remote_releasedir(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
 /* The path of ino below .fsd, for a sentence. False: it is nowhere any more, or
  * another user's. */
 bool remote_where(fuse_req_t req, fuse_ino_t ino, char *room, size_t size);
+/* One of a server before; whoever is in the middle of it is told ESTALE. */
+struct inherit_handle;
+void remote_listing_restore(struct fsd *d, struct inherit_handle *kept);
 /* At the very end: listings that nobody closed. */
 void remote_listings_free(struct fsd *d);
 
@@ -68,6 +71,7 @@ struct ask {
 	size_t want, at;
 	off_t off;
 	struct remote_listing *listing;
+	bool again;           /* a server before may have done it */
 };
 
 /*
@@ -77,6 +81,12 @@ struct ask {
  */
 bool ask(fuse_req_t req, fuse_ino_t ino, const char *name,
 	 const struct ask *what);
+/* What an operation meets that was done already; 0: it may be done twice. */
+int ask_done_error(enum wire_fs_op op);
+/* Was it begun by a server that was killed? Noted, for this one and the next. */
+void ask_may_be_again(struct ask *a);
+/* It was, and done; consumes a. */
+void ask_was_done(struct ask *a);
 /* Both consume a at last. */
 void ask_send(struct ask *a);
 void ask_fail(struct ask *a, int r);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Open files and listings in a session's machine. */
 #include "open_files.h"
+#include "fsd/mount/requests.h"
 #include "fsd/run/homes.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
@@ -14,6 +15,42 @@
 #define LIST_MAX (64u << 20) /* bytes of one listing's names */
 #define LIST_ENOUGH (WIRE_FS_CHUNK / 2) /* of one answer that is not the last */
 #define ANSWER_MAX (256u << 10)
+
+/* --- what a server before may have done ------------------------------------------ */
+
+int ask_done_error(enum wire_fs_op op)
+{
+	switch (op) {
+	case WIRE_FS_MKDIR:
+	case WIRE_FS_CREATE:
+		return EEXIST;
+	case WIRE_FS_UNLINK:
+	case WIRE_FS_RMDIR:
+	case WIRE_FS_RENAME:
+		return ENOENT;
+	default:
+		return 0;
+	}
+}
+
+void ask_may_be_again(struct ask *a)
+{
+	uint64_t before;
+
+	a->again = requests_again(a->d, &before);
+	requests_begin(a->d, 0);
+}
+
+void ask_was_done(struct ask *a)
+{
+	a->again = false;
+	if (ask_done_error(a->fs.op) == ENOENT) {
+		a->answered(a, NULL, 0);
+		return;
+	}
+	a->fs.op = WIRE_FS_STAT; /* its answer tells of what was made */
+	ask_send(a);
+}
 
 /* --- opening ------------------------------------------------------------------ */
 
@@ -207,9 +244,10 @@ struct remote_listing {
 	struct fsd *d;    /* borrowed */
 	struct inherit_handle *kept; /* owned: no more than its number */
 	struct buf names;
+	bool unread;      /* names are to be read from the beginning */
 };
 
-/* NULL: of a server before, whose machines are gone. */
+/* NULL: of a server before, whose machine is gone. */
 static struct remote_listing *listing_of(fuse_req_t req,
 					 const struct fuse_file_info *fi)
 {
@@ -228,6 +266,21 @@ void remote_listings_free(struct fsd *d)
 {
 	list_for_each(pos, tmp, &d->remote_listings)
 		listing_free(list_entry(pos, struct remote_listing, node));
+}
+
+void remote_listing_restore(struct fsd *d, struct inherit_handle *kept)
+{
+	struct remote_listing *l = calloc(1, sizeof(*l));
+
+	if (!l || open_files_adopt(d, kept, l) < 0) {
+		free(l);
+		return;
+	}
+	l->d = d;
+	l->kept = kept;
+	l->names.cap = LIST_MAX;
+	l->unread = true;
+	list_add_tail(&d->remote_listings, &l->node);
 }
 
 /* Without a question. */
@@ -346,10 +399,15 @@ static bool list_failed(struct ask *a, int r)
 
 static void readdir_begin(struct ask *a)
 {
+	if (a->off && a->listing->unread) {
+		ask_fail(a, -ESTALE);
+		return;
+	}
 	if (a->off) {
 		reply_listing(a);
 		return;
 	}
+	a->listing->unread = false;
 	buf_clear(&a->listing->names);
 	ask_send(a);
 }

@@ -11,6 +11,7 @@
 #include "face.h"
 #include "fsd/handover/fdstore.h"
 #include "ops_handle.h"
+#include "ops_remote.h"
 #include "open_files.h"
 #include "fsd/mount/requests.h"
 
@@ -172,6 +173,8 @@ void ops_restore(struct fsd *d)
 			restore_file(d, kept);
 		else if (kept->kind == INHERIT_LISTING)
 			ops_listing_restore(d, kept);
+		else if (kept->kind == INHERIT_REMOTE)
+			remote_listing_restore(d, kept);
 	}
 	count_gone(d);
 	doubt_closes(d);

@@ -173,7 +173,7 @@ static bool is_such(enum fdstore_kind kind, int fd)
 
 	return fd < 0 || (fstat(fd, &st) == 0 &&
 			  (st.st_mode & S_IFMT) ==
-				  (kind == FDSTORE_SOCKET ? S_IFSOCK : S_IFREG));
+				  (kind >= FDSTORE_SOCKET ? S_IFSOCK : S_IFREG));
 }
 
 int fdstore_fetch(struct fdstore *s, enum fdstore_kind kind, uint64_t id,

@@ -25,6 +25,8 @@ enum fdstore_kind {
 	FDSTORE_NODE = 1, /* a stored file, O_PATH; id: its inode number */
 	FDSTORE_ROW,      /* a result that is its job's no more; id: the open file's */
 	FDSTORE_SOCKET,   /* to a machine or its jailer; id: vm_keep's key */
+	FDSTORE_FEED_IN,  /* what is read of a job's open standard input, */
+	FDSTORE_FEED_OUT, /* and written to; id: the job's number */
 };
 
 struct fdstore_entry {

@@ -10,11 +10,19 @@
 #include "layout/layout.h"
 
 #define TAPES 1024u
+#define MUXES 512u
+#define SANDBOXES 2048u
+#define SEATS (1u << 18)
+#define REMOTES (1u << 18)
 #define HEAD_AT 0
 #define MESSAGE_AT KIB(64)
 #define MESSAGE_SIZE (MIB(1) + KIB(64))
 #define TAPES_AT (GIB(5) + MIB(256))
-#define WHOLE (TAPES_AT + TAPES * sizeof(struct vm_tape))
+#define SEATS_AT (GIB(6) + MIB(256))
+#define MUXES_AT (GIB(6) + MIB(512))
+#define SANDBOXES_AT (GIB(8) + MIB(512))
+#define REMOTES_AT GIB(13)
+#define WHOLE (REMOTES_AT + REMOTES * sizeof(struct inherit_remote))
 
 static const struct {
 	uint64_t at;
@@ -29,6 +37,12 @@ static const struct {
 	[INHERIT_JOBS] = { GIB(4), sizeof(struct inherit_job), 1u << 22 },
 	[INHERIT_BLOCKS] = { GIB(2), sizeof(struct inherit_block), 1u << 16 },
 	[INHERIT_TAPES] = { TAPES_AT, sizeof(struct vm_tape), TAPES },
+	[INHERIT_SEATS] = { SEATS_AT, sizeof(struct inherit_seat), SEATS },
+	[INHERIT_MUXES] = { MUXES_AT, sizeof(struct vm_mux), MUXES },
+	[INHERIT_SANDBOXES] = { SANDBOXES_AT, sizeof(struct inherit_sandbox),
+				SANDBOXES },
+	[INHERIT_REMOTES] = { REMOTES_AT, sizeof(struct inherit_remote),
+			      REMOTES },
 };
 
 _Static_assert(sizeof(struct inherit_head) <= MESSAGE_AT, "the head's room");
@@ -41,6 +55,14 @@ _Static_assert(sizeof(struct inherit_node) == 32, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_job) == 312, "as it lies in memory");
 _Static_assert(sizeof(struct vm_tape) == VM_TAPE_HEAD + VM_TAPE_ROOM + VM_TAPE_FEED,
 	       "as it lies in memory");
+_Static_assert(TAPES_AT + TAPES * sizeof(struct vm_tape) <= SEATS_AT,
+	       "the tapes' room");
+_Static_assert(SEATS_AT + SEATS * sizeof(struct inherit_seat) <= MUXES_AT,
+	       "the seats' room");
+_Static_assert(MUXES_AT + MUXES * sizeof(struct vm_mux) <= SANDBOXES_AT,
+	       "the muxes' room");
+_Static_assert(SANDBOXES_AT + SANDBOXES * sizeof(struct inherit_sandbox) <=
+	       REMOTES_AT, "the sandboxes' room");
 _Static_assert(sizeof(struct inherit_block) == INHERIT_BLOCK,
 	       "as it lies in memory");
 _Static_assert(offsetof(struct inherit_message, data) % 8 == 0,
@@ -143,9 +165,20 @@ static int push_free(struct inherit *in, enum inherit_table table,
 /* What is written anyway need not be zeroed. */
 static size_t zeroed(enum inherit_table table)
 {
-	if (table == INHERIT_BLOCKS)
+	switch (table) {
+	case INHERIT_BLOCKS:
 		return sizeof(uint32_t);
-	return table == INHERIT_TAPES ? VM_TAPE_HEAD : tables[table].size;
+	case INHERIT_TAPES:
+		return VM_TAPE_HEAD;
+	case INHERIT_MUXES:
+		return VM_MUX_HEAD;
+	case INHERIT_SANDBOXES:
+		return INHERIT_SANDBOX_HEAD;
+	case INHERIT_REMOTES:
+		return offsetof(struct inherit_remote, path);
+	default:
+		return tables[table].size;
+	}
 }
 
 void *inherit_add(struct inherit *in, enum inherit_table table,

@@ -9,7 +9,8 @@
  *   0        struct inherit_head
  *   64 KiB   struct inherit_message, some: requests that are being looked at
  *   64 MiB   requests   512 MiB  handles   1 GiB  nodes   2 GiB  blocks
- *   3 GiB    untold   4 GiB  jobs    5.25 GiB  tapes
+ *   3 GiB    untold   4 GiB  jobs    5.25 GiB  tapes   6.25 GiB  seats
+ *   6.5 GiB  muxes    8.5 GiB  sandboxes  13 GiB  files of sandboxes
  *
  * All but what is used is a hole. A table's record begins with `live`, which
  * is written last: who takes over finds whole ones. It believes none of them:
@@ -22,11 +23,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vm/channel/tape.h"
+#include "layout/layout.h"
+#include "vm/channel/mux.h"
 #include "vm/vm.h"
 
 /* Raised with every change of what is here, and of holder.h. */
-#define INHERIT_VERSION 11u
+#define INHERIT_VERSION 12u
 
 #define INHERIT_INIT_MAX 4096u
 #define INHERIT_MESSAGE_MAX ((1u << 20) + 4096u)
@@ -37,6 +39,8 @@ enum inherit_table {
 	INHERIT_REQUESTS, INHERIT_HANDLES, INHERIT_NODES, INHERIT_BLOCKS,
 	INHERIT_UNTOLD, INHERIT_JOBS,
 	INHERIT_TAPES, /* struct vm_tape: runs whose machines may outlive us */
+	INHERIT_SEATS, INHERIT_SANDBOXES, INHERIT_REMOTES,
+	INHERIT_MUXES, /* struct vm_mux: the machines of sandboxes */
 	INHERIT_TABLES
 };
 
@@ -136,6 +140,42 @@ struct inherit_job {
 	uint32_t due; /* it is to be told what it waits for: draft.c */
 	uint64_t created_ns, changed_ns, queued_no, ended_ns;
 	char name[INHERIT_NAME];
+};
+
+/* A sandbox: all that there is of it but its machine. */
+struct inherit_sandbox {
+	uint32_t live;
+	uint32_t lost;        /* its machine has died */
+	uint64_t no;          /* struct sandbox's, */
+	uint64_t made_ns, until_ns, paused_ns;
+	uint32_t uid, gid;
+	uint32_t mux;         /* its machine's place, plus 1; 0: it has none */
+	uint32_t which;       /* the text that holds; the other is a draft */
+	uint32_t text_len[2];
+	char name[INHERIT_NAME];
+	char environment_id[68], environment_name[68]; /* "": base */
+	_Alignas(4096) char text[2][LIMIT_CONFIG_BYTES]; /* config.json */
+};
+
+/* All before the text: what a new one's owner is to zero. */
+#define INHERIT_SANDBOX_HEAD offsetof(struct inherit_sandbox, text)
+
+/* A session of a sandbox. */
+struct inherit_seat {
+	uint32_t live;
+	uint32_t lane;        /* of its interpreter; 0: it has none */
+	uint64_t no, sandbox;
+	uint64_t steps, lease_steps;
+	char language[16], name[INHERIT_NAME];
+};
+
+/* A file of a sandbox that the kernel has looked up. */
+struct inherit_remote {
+	uint32_t live;
+	uint32_t is_dir;
+	uint64_t ino, home;   /* of the home or root that it is in */
+	uint64_t lookups;
+	char path[1000];      /* a longer one is not kept */
 };
 
 struct inherit_block {

@@ -25,6 +25,13 @@ bool home_find(struct fsd *d, uint64_t key, struct home *ret)
 	return b || s;
 }
 
+bool home_is_kept(struct fsd *d, uint64_t key)
+{
+	struct home h;
+
+	return home_find(d, key, &h) && h.sandbox && sandbox_is_there(h.sandbox);
+}
+
 bool home_is_for(const struct home *h, uid_t uid)
 {
 	return h->uid == uid || uid == 0;

@@ -42,7 +42,7 @@ void run_free(struct run *run)
 	if (!run)
 		return;
 	loop_timer_del(&run->timer);
-	feed_done(run);
+	feed_free(run);
 	run_leave(run);
 	run_tape_end(run);
 	builds_leave(&run->build);
@@ -89,7 +89,7 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 	*spec = (struct run_spec){ 0 };
 	if (run->spec.code)
 		node_ref(run->spec.code); /* it may be removed meanwhile */
-	run->file_fd = -1;
+	run->file_fd = run->feed_in = -1;
 	run->guest_json.cap = LIMIT_VALUE_BYTES;
 	run->stream[VM_OUT] = (struct run_stream){
 		.fd = -1, .limit = run->spec.config->stdout_limit,

@@ -18,6 +18,7 @@
 #include "fsd/handover/inherit.h"
 #include "fsd/mount/notify.h"
 #include "run_int.h"
+#include "sandbox_adopt.h"
 #include "fsd/mount/wait.h"
 
 /* Nobody has more; sums of them stay far from their end. */
@@ -28,11 +29,13 @@
 
 /* --- for the next server ---------------------------------------------------- */
 
-/* A session is in memory only, and ends with its server. */
+/* A session is in memory only, and ends with its server; but what a sandbox has is on
+ * record. */
 static bool may_outlive(const struct run *run)
 {
-	return !run_is_guest(run) && !wire_mode_is_step(run->vm_job.wire.mode) &&
-	       !run->vm_job.stdin_open; /* its input is in this process */
+	return sandbox_outlives(run) ||
+	       (!run_is_guest(run) && !wire_mode_is_step(run->vm_job.wire.mode) &&
+		!run->vm_job.stdin_open); /* its input is in this process */
 }
 
 #define CONFIG_MEMORY 5
@@ -67,6 +70,7 @@ void run_tape_begin(struct run *run)
 	t->places = run->slot.cpus;
 	t->stdin_size = run->vm_job.stdin_size;
 	t->unbegun = run->job->tries + 1;
+	sandbox_sign(run, t);
 	fill_config(run, t->config);
 	snprintf(t->language, sizeof(t->language), "%s",
 		 run->spec.lang ? run->spec.lang->name : "");
@@ -169,6 +173,40 @@ static int fetch(struct fsd *d, uint64_t key)
 	return fd;
 }
 
+/* What comes of an adopted run's standard input. Return: 0, or negative errno: it is
+ * not there. */
+static int take_input(struct run *run, const struct vm_tape *t)
+{
+	const struct job_config *c = run->spec.config;
+
+	run->vm_job.stdin_open = c->stdin_open;
+	run->vm_job.stdin_size = t->stdin_size;
+	if (c->stdin_open)
+		feed_take(run, t);
+	if (t->stdin_size <= t->feed.put)
+		return 0;
+	run->stdin_node = node_find(run->job->files, "stdin");
+	if (!run->stdin_node)
+		return -ESRCH;
+	node_ref(run->stdin_node);
+	return 0;
+}
+
+static int take_lane(struct run *run, struct vm_tape *t)
+{
+	static const struct vm_sockets gone = { -1, -1, -1 };
+	int r = take_input(run, t);
+
+	run->vm_job.tape = t;
+	run->slot.granted = true; /* the sandbox's is what counts */
+	if (r == 0)
+		r = sandbox_take(run, t);
+	if (r < 0) /* its lane is closed, and it may have said all before */
+		run->lease = vm_adopt(run->d->vm, &gone, &run->vm_job,
+				      &run_events, run);
+	return run->lease ? 0 : r;
+}
+
 /* Return: 0 or negative errno. */
 static int take_machine(struct run *run, struct vm_tape *t)
 {
@@ -203,6 +241,8 @@ static void go_on(struct run *run, const struct vm_tape *t)
 	run->d->adopted++;
 	run->d->busy++;
 	run->d->running++;
+	run->endless = !run->spec.config->timeout_ms;
+	run->d->endless += run->endless;
 	run_name_environment(run, t->environment_id, t->environment_name);
 	run->queued_ns = t->queued_ns;
 	run->granted_ns = t->granted_ns;
@@ -220,23 +260,39 @@ static void go_on(struct run *run, const struct vm_tape *t)
 	job_log(job, "another server goes on with it");
 }
 
+/* Return: NULL, or why nobody can go on with it. */
+static const char *try_adopt(struct job *job, struct vm_tape *t)
+{
+	const char *why = NULL;
+	struct run *run;
+
+	if (recover(t) < 0)
+		return "what its machine has said is not kept whole";
+	run = new_run(job, t);
+	if (!run)
+		return "its config is another one, or there is no memory";
+	if (!find_streams(run, t))
+		why = "the store has less of its output than it should";
+	else if ((t->sandbox ? take_lane(run, t) : take_machine(run, t)) < 0)
+		why = "its machine is gone, or had not begun it";
+	if (!why) {
+		go_on(run, t);
+		return NULL;
+	}
+	run->vm_job.tape = NULL; /* run_adopted() gives it up */
+	run_free(run);
+	return why;
+}
+
 bool run_adopt(struct job *job)
 {
 	struct vm_tape *t = find_tape(job);
-	struct run *run;
+	const char *why = t ? try_adopt(job, t) : "nothing of it was kept";
 
-	if (!t || recover(t) < 0)
-		return false;
-	run = new_run(job, t);
-	if (!run)
-		return false;
-	if (!find_streams(run, t) || take_machine(run, t) < 0) {
-		run->vm_job.tape = NULL; /* run_adopted() gives it up */
-		run_free(run);
-		return false;
-	}
-	go_on(run, t);
-	return true;
+	if (why)
+		log_info("job %s: no server can go on with its run: %s",
+			  job->meta.name, why);
+	return !why;
 }
 
 bool run_put_back(struct job *job)
@@ -295,6 +351,7 @@ void run_adopted(struct fsd *d)
 {
 	struct inherit *in = d->inherit;
 
+	sandboxes_adopted(d);
 	for (uint32_t i = 0; i < inherit_count(in, INHERIT_TAPES); i++) {
 		struct vm_tape *t = inherit_at(in, INHERIT_TAPES, i);
 		struct job *job = t ? job_by_no(d, t->job) : NULL;

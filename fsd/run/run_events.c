@@ -146,6 +146,11 @@ static int on_open_input(void *arg, unsigned i)
 	return run_open_input(arg, i);
 }
 
+static void on_input_closed(void *arg)
+{
+	feed_closed(arg);
+}
+
 void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns)
 {
 	const struct job_config *c = run->spec.config;
@@ -445,6 +450,7 @@ void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 const struct vm_events run_events = {
 	.granted = on_granted,
 	.open_input = on_open_input,
+	.input_closed = on_input_closed,
 	.started = on_started,
 	.output = on_output,
 	.exited = on_exited,

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The open standard input of a run ("stdin_open"): a pipe of the kernel between who
- * writes to stdin.feed and the machine's channel. It holds 64 KiB, so that a writer
- * waits when the program does not read. The channel owns the end that is read, and
- * closes it when the program has closed its own; the run owns the other one.
+ * The open standard input of a run ("stdin_open"): a pair of sockets between who
+ * writes to stdin.feed and the machine's channel. It holds some 200 KiB, so that a
+ * writer waits when the program does not read. The channel owns the end that is read;
+ * the run owns the other one. Of a run that may outlive this process the holder has
+ * both, until no more can be written.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include "fsd/handover/fdstore.h"
 
 #include "run_int.h"
 
@@ -23,15 +27,35 @@ static void on_room(struct loop_fd *src, uint32_t events)
 		run->feed_told(run->job);
 }
 
+static void keep_one(struct run *run, enum fdstore_kind kind, int fd)
+{
+	const struct fdstore_entry e = { .kind = kind, .id = run->feed_id };
+
+	fdstore_keep(run->d->fdstore, &e, fd);
+}
+
+/* For the next server. */
+static void keep(struct run *run, int in, int out)
+{
+	run->feed_id = run->job->meta.no;
+	keep_one(run, FDSTORE_FEED_IN, in);
+	keep_one(run, FDSTORE_FEED_OUT, out);
+}
+
 /* Return: what is read of it, for the channel; or negative errno. */
 int feed_make(struct run *run)
 {
 	int pair[2];
 
-	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+	if (run->feed_in >= 0)
+		return take_fd(&run->feed_in);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		       pair) < 0)
 		return -errno;
 	run->feed.fd = pair[1];
 	run->feed_made = true;
+	if (run->seat && run->vm_job.tape && run->job)
+		keep(run, pair[0], pair[1]);
 	if (run->feed_ended)
 		feed_done(run);
 	else if (run->job && run->feed_told)
@@ -39,13 +63,54 @@ int feed_make(struct run *run)
 	return pair[0];
 }
 
+static int fetch(struct run *run, enum fdstore_kind kind)
+{
+	struct fdstore_entry e;
+	int fd = -1;
+
+	fdstore_fetch(run->d->fdstore, kind, run->feed_id, &e, &fd);
+	return fd;
+}
+
+void feed_take(struct run *run, const struct vm_tape *t)
+{
+	run->feed_id = run->job->meta.no;
+	run->feed_in = fetch(run, FDSTORE_FEED_IN);
+	run->feed.fd = t->feed_ended ? -1 : fetch(run, FDSTORE_FEED_OUT);
+	run->feed_made = run->feed.fd >= 0;
+	/* Else it was not made yet. */
+	run->feed_ended = t->feed_ended || (run->feed_in < 0 && t->feed.put);
+}
+
 void feed_done(struct run *run)
 {
+	struct vm_tape *t = run->vm_job.tape;
+
 	loop_fd_del(&run->feed);
+	if (t)
+		t->feed_ended = 1;
 	if (run->feed_made)
 		fd_close(&run->feed.fd);
+	if (run->feed_made && run->feed_id)
+		fdstore_drop(run->d->fdstore, FDSTORE_FEED_OUT, run->feed_id);
 	run->feed_made = false;
 	run->feed_ended = true;
+}
+
+void feed_free(struct run *run)
+{
+	feed_done(run);
+	fd_close(&run->feed_in);
+	if (run->feed_id)
+		fdstore_drop(run->d->fdstore, FDSTORE_FEED_IN, run->feed_id);
+	run->feed_id = 0;
+}
+
+void feed_closed(struct run *run)
+{
+	feed_free(run);
+	if (run->job && run->feed_told)
+		run->feed_told(run->job);
 }
 
 /* The run that takes input now. Return: NULL: there is none. */

@@ -90,6 +90,8 @@ struct run {
 	bool root_listed;
 	struct node *stdin_node;  /* a reference, or NULL */
 	struct loop_fd feed;      /* run_feed.c: its fd is owned, once made */
+	int feed_in;              /* owned: the other end, of a server before; or -1 */
+	uint64_t feed_id;         /* by which the holder has both; 0: it has none */
 	bool feed_made, feed_ended;
 	void (*feed_told)(struct job *job); /* when the feed has changed */
 	struct wire_strings argv, envp; /* owned arrays of owned strings */
@@ -160,7 +162,7 @@ struct run {
 
 extern const struct vm_events run_events;
 
-/* What it runs in outlives it, and ends with this server. */
+/* What it runs in outlives it. */
 static inline bool run_is_guest(const struct run *run)
 {
 	return run->session || run->seat;
@@ -210,8 +212,13 @@ void run_fill_environment(struct run *run, struct job_result *res);
 
 /* run_feed.c. Return: the end that the channel reads, or negative errno. */
 int feed_make(struct run *run);
+/* That of a server before. */
+void feed_take(struct run *run, const struct vm_tape *t);
 /* No more can be written. */
 void feed_done(struct run *run);
+/* Nor read; and who writes is told. */
+void feed_free(struct run *run);
+void feed_closed(struct run *run);
 
 /* run_flow.c: what the machine gives, in order. Return: 0 or -ENOMEM. */
 int run_flow_output(struct run *run, enum vm_stream stream, const void *data,

@@ -44,7 +44,7 @@ static struct run *run_found(struct job *job)
 	run->d = job->d;
 	run->number = job->meta.run;
 	run->accepted = true;
-	run->file_fd = run->stream[0].fd = run->stream[1].fd = -1;
+	run->file_fd = run->feed_in = run->stream[0].fd = run->stream[1].fd = -1;
 	run->stored = depot_run_has(job->d->depot, job->meta.no, run->number);
 	run->queued_ns = now_ns();
 	run->stream[VM_OUT].size = run_found_size(job, VM_OUT);

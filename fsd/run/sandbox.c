@@ -88,6 +88,7 @@ void sandbox_set_times(struct sandbox *s)
 	else
 		loop_timer_del(&s->until);
 	sandbox_used(s);
+	sandbox_keep(s);
 }
 
 void sandbox_used(struct sandbox *s)
@@ -144,6 +145,7 @@ static void drop_machine(struct sandbox *s)
 {
 	if (s->lease)
 		vm_end(take_ptr(s->lease));
+	sandbox_forget_mux(s);
 	builds_leave(&s->build);
 	sched_leave(&s->slot);
 	sched_release(&s->hold);
@@ -156,7 +158,7 @@ static void on_granted(void *arg)
 {
 	struct sandbox *s = arg;
 	const struct job_config *c = &s->config.machine;
-	const struct vm_share share = {
+	struct vm_share share = {
 		.memory_bytes = MIB(c->memory_mb),
 		.processes = (uint32_t)c->processes,
 		.cpus = (uint32_t)c->cpus,
@@ -164,6 +166,7 @@ static void on_granted(void *arg)
 
 	if (s->stage != STAGE_COMES)
 		return;
+	share.mux = sandbox_keep_mux(s);
 	vm_share(s->lease, &share);
 	s->stage = STAGE_LIVES;
 	if (s->paused_ns)
@@ -189,9 +192,17 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 		 lived ? "its machine is lost" : "has no machine", sentence);
 	seats_fail(s, lived ? VM_FAILED_LOST : why, text);
 	drop_machine(s);
+	sandbox_keep(s);
 	wake(s, lived ? -ESTALE : -EIO);
 	sandbox_used(s);
 	sandbox_changed(s);
+}
+
+void sandbox_lose(struct sandbox *s)
+{
+	s->stage = STAGE_LOST;
+	drop_machine(s);
+	sandbox_keep(s);
 }
 
 static void each_run(struct sandbox *s,
@@ -212,7 +223,7 @@ static void on_making(void *arg, const char *sentence)
 	each_run(arg, run_events.making, sentence);
 }
 
-static const struct vm_events machine_events = {
+const struct vm_events sandbox_events = {
 	.granted = on_granted,
 	.failed = on_failed,
 	.waits = on_waits,
@@ -238,7 +249,7 @@ static void on_ready(struct sched_slot *slot)
 	};
 
 	sched_join(slot, &s->hold); /* no run's end gives it back */
-	s->lease = vm_lease(s->d->vm, &need, &machine_events, s);
+	s->lease = vm_lease(s->d->vm, &need, &sandbox_events, s);
 	if (!s->lease)
 		on_failed(s, VM_FAILED_START, "no machine can be asked for");
 }
@@ -291,6 +302,14 @@ bool sandbox_is_built(const struct run *run)
 	return run->seat->sandbox->build.build;
 }
 
+void sandbox_fill_slot(struct sandbox *s)
+{
+	s->slot = (struct sched_slot){
+		.ops = &slot_ops, .uid = s->uid, .memory = memory_of(s),
+		.cpus = (unsigned)s->config.machine.cpus,
+	};
+}
+
 static int ask_for_machine(struct sandbox *s, struct err *err)
 {
 	int r = environments_open(s->d, s->uid, &s->config.machine,
@@ -298,10 +317,7 @@ static int ask_for_machine(struct sandbox *s, struct err *err)
 
 	if (r < 0)
 		return r;
-	s->slot = (struct sched_slot){
-		.ops = &slot_ops, .uid = s->uid, .memory = memory_of(s),
-		.cpus = (unsigned)s->config.machine.cpus,
-	};
+	sandbox_fill_slot(s);
 	s->stage = STAGE_COMES;
 	r = sched_enter(s->d->sched, &s->slot);
 	if (r < 0) {
@@ -448,8 +464,9 @@ static unsigned count_of(struct fsd *d, uid_t uid)
 	return count;
 }
 
-static void sandbox_free(struct sandbox *s)
+void sandbox_drop(struct sandbox *s)
 {
+	sandbox_forget(s);
 	list_del(&s->node);
 	loop_timer_del(&s->until);
 	loop_timer_del(&s->idle);
@@ -465,6 +482,31 @@ static void sandbox_free(struct sandbox *s)
 	free(s);
 }
 
+struct sandbox *sandbox_new(struct fsd *d, const char *name, uid_t uid,
+			    gid_t gid)
+{
+	struct sandbox *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	*s = (struct sandbox){
+		.d = d, .name = strdup(name), .uid = uid, .gid = gid,
+		.until = { .fn = on_until, .arg = s },
+		.idle = { .fn = on_idle, .arg = s },
+	};
+	list_init(&s->files);
+	list_init(&s->seats);
+	list_init(&s->runs);
+	list_init(&s->waiters);
+	list_init(&s->watchers);
+	if (!s->name) {
+		free(s);
+		return NULL;
+	}
+	list_add_tail(&d->sandboxes, &s->node);
+	return s;
+}
+
 int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
 		 struct sandbox **ret, struct err *err)
 {
@@ -476,28 +518,18 @@ int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
 			       "you have %u sandboxes already, as many as one "
 			       "user may have; end one by rmdir "
 			       ".fsd/sandboxes/NAME", LIMIT_SANDBOXES);
-	s = calloc(1, sizeof(*s));
+	s = sandbox_new(d, name, uid, gid);
 	if (!s)
 		return err_sys(err, -ENOMEM, "a sandbox cannot be made");
-	*s = (struct sandbox){
-		.d = d, .no = sessions_next_no(d), .name = strdup(name),
-		.uid = uid, .gid = gid, .made_ns = realtime_ns(),
-		.until = { .fn = on_until, .arg = s },
-		.idle = { .fn = on_idle, .arg = s },
-	};
-	list_init(&s->files);
-	list_init(&s->seats);
-	list_init(&s->runs);
-	list_init(&s->waiters);
-	list_init(&s->watchers);
-	list_add_tail(&d->sandboxes, &s->node);
-	r = s->name ? sandbox_configure(s, "{}\n", 3, err)
-		    : err_sys(err, -ENOMEM, "a sandbox cannot be made");
+	s->no = sessions_next_no(d);
+	s->made_ns = realtime_ns();
+	r = sandbox_configure(s, "{}\n", 3, err);
 	if (r < 0) {
-		sandbox_free(s);
+		sandbox_drop(s);
 		return r;
 	}
 	s->told_state = sandbox_state_no(s);
+	sandbox_keep_new(s);
 	*ret = s;
 	return 0;
 }
@@ -506,87 +538,11 @@ void sandbox_end(struct sandbox *s)
 {
 	list_del(&s->node); /* its name is free */
 	seats_cancel(s, "its sandbox was ended");
-	sandbox_free(s);
+	sandbox_drop(s);
 }
 
 void sandboxes_free(struct fsd *d)
 {
 	list_for_each(pos, tmp, &d->sandboxes)
-		sandbox_free(list_entry(pos, struct sandbox, node));
-}
-
-/* --- finding ---------------------------------------------------------------------------- */
-
-bool sandbox_is_for(const struct sandbox *s, uid_t uid)
-{
-	return s->uid == uid || uid == 0;
-}
-
-static struct sandbox *find(struct fsd *d, uid_t uid, bool any,
-			    const char *name)
-{
-	list_for_each(pos, tmp, &d->sandboxes) {
-		struct sandbox *s = list_entry(pos, struct sandbox, node);
-
-		if ((any || s->uid == uid) && !strcmp(s->name, name))
-			return s;
-	}
-	return NULL;
-}
-
-struct sandbox *sandboxes_find(struct fsd *d, uid_t uid, const char *name)
-{
-	struct sandbox *own = find(d, uid, false, name);
-
-	return own || uid ? own : find(d, uid, true, name);
-}
-
-struct sandbox *sandboxes_by_no(struct fsd *d, uint64_t no)
-{
-	list_for_each(pos, tmp, &d->sandboxes) {
-		struct sandbox *s = list_entry(pos, struct sandbox, node);
-
-		if (s->no == no)
-			return s;
-	}
-	return NULL;
-}
-
-void sandboxes_list(struct fsd *d, uid_t uid,
-		    void (*fn)(void *arg, const char *name, uint64_t no),
-		    void *arg)
-{
-	list_for_each(pos, tmp, &d->sandboxes) {
-		struct sandbox *s = list_entry(pos, struct sandbox, node);
-
-		/* Two users may have chosen one name: root sees one. */
-		if (sandbox_is_for(s, uid) &&
-		    sandboxes_find(d, uid, s->name) == s)
-			fn(arg, s->name, s->no);
-	}
-}
-
-uint64_t sandbox_no(const struct sandbox *s)
-{
-	return s->no;
-}
-
-const char *sandbox_name(const struct sandbox *s)
-{
-	return s->name;
-}
-
-uid_t sandbox_uid(const struct sandbox *s)
-{
-	return s->uid;
-}
-
-gid_t sandbox_gid(const struct sandbox *s)
-{
-	return s->gid;
-}
-
-uint64_t sandbox_made_ns(const struct sandbox *s)
-{
-	return s->made_ns;
+		sandbox_drop(list_entry(pos, struct sandbox, node));
 }

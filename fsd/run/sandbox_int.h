@@ -3,6 +3,7 @@
 #ifndef FSD_SANDBOX_INT_H
 #define FSD_SANDBOX_INT_H
 
+#include "fsd/handover/inherit.h"
 #include "run_int.h"
 #include "sandboxes.h"
 
@@ -40,6 +41,8 @@ struct sandbox {
 	uint64_t until_ns;     /* CLOCK_REALTIME; 0: for ever */
 	uint64_t paused_ns;    /* since when until_ns waits; 0: it is not paused */
 	struct loop_timer until, idle;
+	struct inherit_sandbox *kept; /* in fsd->inherit, or NULL, */
+	struct vm_mux *mux;    /* as is this: while it has a machine */
 };
 
 /* Where runs are one behind the other: a session, or one program's own. */
@@ -58,7 +61,19 @@ struct seat {
 	struct loop_call next;
 	struct loop_call late; /* its run has lost its lane, because of */
 	char lost[300];
+	struct inherit_seat *kept; /* a session's, in fsd->inherit; or NULL */
 };
+
+/* sandbox.c: one without a number and a config, in fsd->sandboxes. NULL without
+ * memory. */
+struct sandbox *sandbox_new(struct fsd *d, const char *name, uid_t uid,
+			    gid_t gid);
+/* It is in no list any more, and its machine ends. */
+void sandbox_drop(struct sandbox *s);
+/* Its machine is gone for good. */
+void sandbox_lose(struct sandbox *s);
+extern const struct vm_events sandbox_events; /* of its machine */
+void sandbox_fill_slot(struct sandbox *s);
 
 /* sandbox.c: the first user. Return: 0 or negative errno with a sentence. */
 int sandbox_begin(struct sandbox *s, struct err *err);
@@ -72,6 +87,28 @@ void sandbox_used(struct sandbox *s);
 void sandbox_changed(struct sandbox *s);
 /* The earlier of the two times has changed. */
 void sandbox_set_times(struct sandbox *s);
+
+/* sandbox_kept.c: what the next server is to know. Without room there it knows
+ * nothing, and the sandbox ends with this one. */
+void sandbox_keep_new(struct sandbox *s);
+void sandbox_keep(const struct sandbox *s); /* its times and its stage */
+void sandbox_keep_text(const struct sandbox *s);
+/* A machine of it comes. Return: for struct vm_share, or NULL. */
+struct vm_mux *sandbox_keep_mux(struct sandbox *s);
+void sandbox_forget_mux(struct sandbox *s);
+void sandbox_forget(struct sandbox *s);
+void seat_keep_new(struct seat *t);
+void seat_keep(const struct seat *t); /* its lane and its steps */
+void seat_forget(struct seat *t);
+
+/* sandbox_seats.c: name NULL: a program's. NULL without memory. */
+struct seat *seat_new(struct sandbox *s, const char *name,
+		      const struct lang *lang);
+void seat_free(struct seat *t);
+/* Its interpreter lives on a lane, and no run has it. aborts: see vm_rejoin(). */
+void seat_go_on(struct seat *t, unsigned lane, bool aborts);
+/* The same with a run that is under way. Return: 0 or -ESRCH. */
+int seat_go_on_with(struct seat *t, unsigned lane, struct run *run);
 
 /* sandbox_seats.c: its machine is there. */
 void seats_go(struct sandbox *s);

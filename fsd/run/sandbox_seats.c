@@ -14,8 +14,9 @@
 #include "fsd/jobs/job.h"
 #include "fsd/jobs/job_log.h"
 
-static void seat_free(struct seat *t)
+void seat_free(struct seat *t)
 {
+	seat_forget(t);
 	list_del(&t->node);
 	loop_call_del(&t->next);
 	loop_call_del(&t->late);
@@ -34,6 +35,7 @@ static void drop_lease(struct seat *t)
 	vm_end(take_ptr(t->lease));
 	t->granted = false;
 	t->lease_steps = 0;
+	seat_keep(t);
 	list_for_each(pos, tmp, &s->seats) { /* there is a lane now */
 		struct seat *other = list_entry(pos, struct seat, node);
 
@@ -49,6 +51,7 @@ static void on_granted(void *arg)
 	struct seat *t = arg;
 
 	t->granted = true;
+	seat_keep(t);
 	loop_defer(t->sandbox->d->loop, &t->next);
 }
 
@@ -117,6 +120,31 @@ static void on_next(struct loop_call *c)
 	}
 }
 
+void seat_go_on(struct seat *t, unsigned lane, bool aborts)
+{
+	t->lease = vm_rejoin(t->sandbox->lease, lane, NULL, aborts,
+			     &seat_events, t);
+	t->granted = t->lease;
+	if (!t->lease)
+		t->lease_steps = 0;
+	seat_keep(t);
+}
+
+int seat_go_on_with(struct seat *t, unsigned lane, struct run *run)
+{
+	t->lease = vm_rejoin(t->sandbox->lease, lane, &run->vm_job, false,
+			     &run_events, run);
+	if (!t->lease)
+		return -ESRCH;
+	t->granted = true;
+	t->current = run;
+	run->lease = t->lease;
+	run->seat = t;
+	list_add_tail(&t->sandbox->runs, &run->in_sandbox);
+	seat_keep(t);
+	return 0;
+}
+
 void seats_go(struct sandbox *s)
 {
 	list_for_each(pos, tmp, &s->seats)
@@ -138,8 +166,8 @@ static void on_late(struct loop_call *c)
 		run_fail(t->current, VM_FAILED_LOST, t->lost);
 }
 
-static struct seat *seat_new(struct sandbox *s, const char *name,
-			     const struct lang *lang)
+struct seat *seat_new(struct sandbox *s, const char *name,
+		      const struct lang *lang)
 {
 	struct seat *t = calloc(1, sizeof(*t));
 
@@ -226,6 +254,7 @@ int sandbox_enter(struct run *run, struct err *err)
 		t = seat_new(s, c->session, run->spec.lang);
 	if (!t)
 		return err_sys(err, -ENOMEM, "the sandbox");
+	seat_keep_new(t);
 	run->seat = t;
 	list_add_tail(&t->waiting, &run->in_session);
 	list_add_tail(&s->runs, &run->in_sandbox);
@@ -247,6 +276,7 @@ void sandbox_leave(struct run *run)
 		if (t->name && run->complete && run->exit.lives) {
 			t->steps++;
 			t->lease_steps++;
+			seat_keep(t);
 			vm_hear(t->lease, &seat_events, t);
 		} else {
 			drop_lease(t);

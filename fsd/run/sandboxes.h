@@ -5,7 +5,8 @@
  * none: it takes a seat there, a session's or one for itself. The machine is
  * asked for by the first run or the first use of its files, and is one run for
  * the scheduler. A sandbox ends by rmdir, at its time, by idleness, and with the
- * daemon; when its machine dies it is lost for good, and says so.
+ * daemon; when its machine dies it is lost for good, and says so. It outlives the
+ * server: see sandbox_adopt.h.
  */
 #ifndef FSD_SANDBOXES_H
 #define FSD_SANDBOXES_H
@@ -138,6 +139,11 @@ void sandbox_leave(struct run *run);
 bool sandbox_put_off(struct run *run, const char *sentence);
 /* As sessions_retry(). */
 bool sandbox_retry(struct run *run);
+/* Can another server go on with the run, by the record of its sandbox? */
+bool sandbox_outlives(const struct run *run);
+/* Where it is, for that server. */
+struct vm_tape;
+void sandbox_sign(const struct run *run, struct vm_tape *t);
 /* run: it has a seat. */
 const struct sandbox_config *sandbox_config_of(const struct run *run);
 struct environment *sandbox_environment_of(const struct run *run);

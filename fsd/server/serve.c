@@ -39,8 +39,10 @@
 #include "fsd/store/depot.h"
 #include "fsd/files/remote.h"
 #include "fsd/run/builds.h"
+#include "fsd/run/homes.h"
 #include "fsd/run/room.h"
 #include "fsd/run/sched_open.h"
+#include "fsd/run/sandbox_adopt.h"
 #include "fsd/run/sandboxes.h"
 #include "fsd/run/sessions.h"
 #include "fsd/jobs/environments.h"
@@ -307,6 +309,8 @@ static int take_over(struct fsd *d, struct err *err)
 	}
 	head->started_ns = d->started_ns;
 	notify_take_over(d);
+	sandboxes_adopt(d);
+	remotes_adopt(d, home_is_kept);
 	ops_restore(d);
 	resume_jobs(d);
 	fdstore_sweep(d->fdstore);
@@ -346,7 +350,7 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 	if (r == 0)
 		r = jobs_new(d);
 	if (r == 0)
-		r = remotes_new(&d->remotes);
+		r = remotes_new(d->inherit, &d->remotes);
 	if (r == 0)
 		r = open_files_new(&d->open_files);
 	if (r == 0)

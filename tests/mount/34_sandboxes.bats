@@ -206,15 +206,24 @@ config() {
 	assert_equal "$(ls "$S")" ''
 }
 
-@test "a sandbox ends with the server" {
-	mkdir "$S/a"
+@test "a sandbox whose machine dies with the server is lost, and says so" {
+	mkdir "$S/a" "$S/b"
+	echo '{"meta": 1}' >"$S/a/config.json"
 	job_start j $'out up\nsleep 20000' '{"sandbox": "a", "timeout": 0}'
 	job_follow j up
-	exec 5<"$S/a/config.json" 6>>"$S/a/until"
+	exec 5<"$S/a/config.json"
 	server_kill
 	await becomes 20 grep -q "done" "$MNT/j/state"
 	ended j 125 interrupted
-	assert_equal "$(ls "$S")" ''
-	fails ESTALE cat <&5
-	exec 5<&- 6>&-
+	assert_equal "$(cat "$S/a/state")" lost
+	assert_equal "$(cat <&5)" '{"meta": 1}'
+	exec 5<&-
+	assert_equal "$(cat "$S/b/state")" new
+	job_start k 'out k' '{"sandbox": "b"}'
+	cat "$MNT/k/wait" >/dev/null
+	ended k 0 exited
+	server_kill
+	assert_equal "$(cat "$S/a/state")" lost
+	rmdir "$S/a"
+	assert_equal "$(ls "$S")" b
 }

@@ -62,7 +62,7 @@ int main(void)
 	struct fsd d = { 0 };
 	uint64_t one, two;
 
-	if (remotes_new(&d.remotes) < 0)
+	if (remotes_new(NULL, &d.remotes) < 0)
 		return 1;
 	test_numbers(d.remotes);
 	test_moves(d.remotes);

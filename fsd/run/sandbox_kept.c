@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the next server finds of the sandboxes of one that was killed: each has a
+ * record, its sessions have one each, and its machine has a mux (vm/channel/mux.h).
+ * The runs in it have their tapes, as those with a machine of their own.
+ */
+#include "sandbox_adopt.h"
+#include "sandbox_int.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fsd/handover/fdstore.h"
+#include "vm/environment/environment.h"
+
+/* --- for the next server ----------------------------------------------------------- */
+
+void sandbox_keep_text(const struct sandbox *s)
+{
+	struct inherit_sandbox *k = s->kept;
+	uint32_t draft;
+
+	if (!k)
+		return;
+	draft = !k->which;
+	k->text_len[draft] = (uint32_t)MIN(s->text.len, sizeof(k->text[0]));
+	memcpy(k->text[draft], s->text.len ? s->text.data : "",
+	       k->text_len[draft]);
+	__atomic_store_n(&k->which, draft, __ATOMIC_RELEASE);
+}
+
+void sandbox_keep(const struct sandbox *s)
+{
+	struct inherit_sandbox *k = s->kept;
+
+	if (!k)
+		return;
+	k->until_ns = s->until_ns;
+	k->paused_ns = s->paused_ns;
+	k->lost = s->stage == STAGE_LOST;
+}
+
+void sandbox_keep_new(struct sandbox *s)
+{
+	struct inherit_sandbox *k;
+	uint32_t place;
+
+	k = inherit_add(s->d->inherit, INHERIT_SANDBOXES, &place);
+	if (!k)
+		return;
+	k->no = s->no;
+	k->made_ns = s->made_ns;
+	k->uid = s->uid;
+	k->gid = s->gid;
+	snprintf(k->name, sizeof(k->name), "%s", s->name);
+	s->kept = k;
+	sandbox_keep_text(s);
+	sandbox_keep(s);
+	inherit_publish(&k->live);
+}
+
+struct vm_mux *sandbox_keep_mux(struct sandbox *s)
+{
+	struct inherit_sandbox *k = s->kept;
+	const struct environment *e = s->environment;
+	struct vm_mux *m;
+	uint32_t place;
+
+	m = k ? inherit_add(s->d->inherit, INHERIT_MUXES, &place) : NULL;
+	if (!m)
+		return NULL;
+	inherit_publish(&m->live);
+	snprintf(k->environment_id, sizeof(k->environment_id), "%s",
+		 e ? e->id : "");
+	snprintf(k->environment_name, sizeof(k->environment_name), "%s",
+		 e ? e->name : "");
+	__atomic_store_n(&k->mux, place + 1, __ATOMIC_RELEASE);
+	s->mux = m;
+	return m;
+}
+
+static void forget_mux(struct fsd *d, struct inherit_sandbox *k,
+		       struct vm_mux *m)
+{
+	k->mux = 0;
+	mux_end(m);
+	inherit_del(d->inherit, INHERIT_MUXES, m);
+}
+
+void sandbox_forget_mux(struct sandbox *s)
+{
+	struct vm_mux *m = take_ptr(s->mux);
+
+	if (m)
+		forget_mux(s->d, s->kept, m);
+}
+
+void sandbox_forget(struct sandbox *s)
+{
+	sandbox_forget_mux(s);
+	if (s->kept)
+		inherit_del(s->d->inherit, INHERIT_SANDBOXES, s->kept);
+	s->kept = NULL;
+}
+
+void seat_keep(const struct seat *t)
+{
+	struct inherit_seat *k = t->kept;
+
+	if (!k)
+		return;
+	k->lane = t->lease ? vm_lane(t->lease) : 0;
+	k->steps = t->steps;
+	k->lease_steps = t->lease_steps;
+}
+
+void seat_keep_new(struct seat *t)
+{
+	struct inherit_seat *k;
+	uint32_t place;
+
+	if (!t->name || t->kept || !t->sandbox->kept)
+		return;
+	k = inherit_add(t->sandbox->d->inherit, INHERIT_SEATS, &place);
+	if (!k)
+		return;
+	k->no = t->no;
+	k->sandbox = t->sandbox->no;
+	snprintf(k->language, sizeof(k->language), "%s", t->lang->name);
+	snprintf(k->name, sizeof(k->name), "%s", t->name);
+	t->kept = k;
+	seat_keep(t);
+	inherit_publish(&k->live);
+}
+
+bool sandbox_outlives(const struct run *run)
+{
+	const struct seat *t = run->seat;
+
+	return t && t->sandbox->mux && (!t->name || t->kept);
+}
+
+void sandbox_sign(const struct run *run, struct vm_tape *tape)
+{
+	if (!run->seat)
+		return;
+	tape->sandbox = run->seat->sandbox->no;
+	tape->seat = run->seat->no;
+	tape->lane = vm_lane(run->lease);
+}
+
+void seat_forget(struct seat *t)
+{
+	if (t->kept)
+		inherit_del(t->sandbox->d->inherit, INHERIT_SEATS, t->kept);
+	t->kept = NULL;
+}
+
+/* --- of the server before ------------------------------------------------------------ */
+
+/* What another process wrote is checked as what a user writes. Return: 0 or negative
+ * errno. */
+static int restore_config(struct sandbox *s, const struct inherit_sandbox *k)
+{
+	uint32_t which = k->which & 1;
+	uint32_t len = MIN(k->text_len[which], (uint32_t)sizeof(k->text[0]));
+	struct err err;
+
+	if (len && buf_add(&s->text, k->text[which], len) < 0)
+		return -ENOMEM;
+	return sandbox_config_parse(k->text[which], len, &s->d->options->limits,
+				    &s->config, &err);
+}
+
+/* A name in that record may lead to another one by now. */
+static int find_environment(struct sandbox *s, const struct inherit_sandbox *k)
+{
+	struct environment_places places = s->d->options->environments;
+	struct err err;
+	int r;
+
+	if (!k->environment_id[0])
+		return 0;
+	places.is_users = true;
+	places.uid = s->uid;
+	r = environment_open_id(&places, k->environment_id, &s->environment,
+				&err);
+	if (r < 0)
+		return r;
+	snprintf(s->environment->name, sizeof(s->environment->name), "%.*s",
+		 ENVIRONMENT_NAME_MAX, k->environment_name);
+	return 0;
+}
+
+static int fetch(struct fsd *d, uint64_t key)
+{
+	struct fdstore_entry e;
+	int fd = -1;
+
+	if (key)
+		fdstore_fetch(d->fdstore, FDSTORE_SOCKET, key, &e, &fd);
+	return fd;
+}
+
+/* Return: 0 or negative errno. */
+static int take_machine(struct sandbox *s, const struct inherit_sandbox *k)
+{
+	const struct vm_keys *keys = &s->mux->reach.keys;
+	struct vm_sockets sockets;
+	int r = find_environment(s, k);
+
+	if (r < 0)
+		return r;
+	sockets = (struct vm_sockets){
+		.jail = fetch(s->d, keys->jail),
+		.wire = fetch(s->d, keys->wire),
+		.monitor = fetch(s->d, keys->monitor),
+	};
+	s->lease = vm_adopt_shared(s->d->vm, &sockets, s->mux, s->environment,
+				   s->paused_ns, &sandbox_events, s);
+	if (!s->lease)
+		return -ESRCH;
+	sandbox_fill_slot(s);
+	r = sched_adopt(s->d->sched, &s->slot);
+	if (r == 0)
+		sched_join(&s->slot, &s->hold);
+	return r;
+}
+
+/* All, before anything is said to the machine. */
+static void recover_tapes(const struct sandbox *s)
+{
+	struct inherit *in = s->d->inherit;
+
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_TAPES); i++) {
+		struct vm_tape *t = inherit_at(in, INHERIT_TAPES, i);
+
+		if (t && t->sandbox == s->no &&
+		    tape_recover_lane(t, s->mux->out.end) < 0)
+			t->spoiled = 1;
+	}
+}
+
+/* It had a machine, or was about to have one. */
+static void find_machine(struct sandbox *s, const struct inherit_sandbox *k)
+{
+	struct vm_mux *m = inherit_at(s->d->inherit, INHERIT_MUXES, k->mux - 1);
+
+	if (!m) {
+		s->kept->mux = 0;
+		return;
+	}
+	s->mux = m;
+	if (!m->shared) { /* nothing has been there */
+		sandbox_forget_mux(s);
+		return;
+	}
+	s->stage = STAGE_LOST;
+	if (mux_recover(m) == 0 && take_machine(s, k) == 0) {
+		recover_tapes(s);
+		s->stage = STAGE_LIVES;
+		log_info("sandbox %s of user %u: another server goes on with it",
+			 s->name, s->uid);
+		return;
+	}
+	log_warn("sandbox %s of user %u: its machine is lost", s->name, s->uid);
+	sandbox_lose(s);
+}
+
+static void adopt_one(struct fsd *d, struct inherit_sandbox *k)
+{
+	struct sandbox *s;
+
+	k->name[sizeof(k->name) - 1] = '\0';
+	k->environment_id[sizeof(k->environment_id) - 1] = '\0';
+	k->environment_name[sizeof(k->environment_name) - 1] = '\0';
+	s = sandbox_new(d, k->name, k->uid, k->gid);
+	if (!s)
+		return;
+	s->no = k->no;
+	d->last_session = MAX(d->last_session, k->no);
+	s->made_ns = k->made_ns;
+	s->until_ns = k->until_ns;
+	s->paused_ns = k->paused_ns;
+	s->kept = k;
+	if (restore_config(s, k) < 0) {
+		log_error("sandbox %s of user %u cannot be taken over: its "
+			  "config is not there", s->name, s->uid);
+		sandbox_drop(s);
+		return;
+	}
+	if (k->lost)
+		s->stage = STAGE_LOST;
+	else if (k->mux)
+		find_machine(s, k);
+	s->told_state = sandbox_state_no(s);
+	sandbox_set_times(s);
+}
+
+static void adopt_seat(struct fsd *d, struct inherit_seat *k)
+{
+	struct sandbox *s = sandboxes_by_no(d, k->sandbox);
+	const struct lang *lang;
+	struct seat *t;
+
+	k->name[sizeof(k->name) - 1] = '\0';
+	k->language[sizeof(k->language) - 1] = '\0';
+	lang = lang_by_name(k->language);
+	t = s && lang ? seat_new(s, k->name, lang) : NULL;
+	if (!t) {
+		k->live = 0;
+		return;
+	}
+	t->no = k->no;
+	d->last_session = MAX(d->last_session, k->no);
+	t->steps = k->steps;
+	t->lease_steps = k->lease_steps;
+	t->kept = k;
+}
+
+void sandboxes_adopt(struct fsd *d)
+{
+	struct inherit *in = d->inherit;
+
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_SANDBOXES); i++) {
+		struct inherit_sandbox *k =
+			inherit_at(in, INHERIT_SANDBOXES, i);
+
+		if (k)
+			adopt_one(d, k);
+	}
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_SEATS); i++) {
+		struct inherit_seat *k = inherit_at(in, INHERIT_SEATS, i);
+
+		if (k)
+			adopt_seat(d, k);
+	}
+}
+
+/* --- its runs ---------------------------------------------------------------------------- */
+
+int sandbox_take(struct run *run, struct vm_tape *t)
+{
+	struct sandbox *s = sandboxes_by_no(run->d, t->sandbox);
+	const char *name = run->spec.config->session;
+	struct seat *seat;
+	int r;
+
+	if (!s || s->stage != STAGE_LIVES || s->uid != run->job->meta.uid ||
+	    !t->sent)
+		return -ESRCH;
+	seat = name ? sandbox_session(s, name)
+		    : seat_new(s, NULL, run->spec.lang);
+	if (!seat || seat->current || seat->lease)
+		return -ESRCH;
+	if (!name)
+		seat->no = t->seat;
+	run->seat = seat; /* its limits are the sandbox's */
+	run_fill_limits(run);
+	run->seat = NULL;
+	r = seat_go_on_with(seat, t->lane, run);
+	if (r < 0 && !name)
+		seat_free(seat);
+	return r;
+}
+
+/* Was its JOB sent, and RUN was not? */
+static bool has_not_begun(const struct seat *t)
+{
+	struct inherit *in = t->sandbox->d->inherit;
+
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_TAPES); i++) {
+		const struct vm_tape *tape = inherit_at(in, INHERIT_TAPES, i);
+
+		if (tape && tape->sandbox == t->sandbox->no &&
+		    tape->seat == t->no && tape->lane == t->kept->lane)
+			return !tape->run_at;
+	}
+	return false;
+}
+
+static void go_on(struct sandbox *s)
+{
+	list_for_each(pos, tmp, &s->seats) {
+		struct seat *t = list_entry(pos, struct seat, node);
+
+		if (s->stage == STAGE_LIVES && t->kept && t->kept->lane &&
+		    !t->lease)
+			seat_go_on(t, t->kept->lane, has_not_begun(t));
+		else if (!t->lease)
+			seat_keep(t);
+	}
+}
+
+void sandboxes_adopted(struct fsd *d)
+{
+	struct inherit *in = d->inherit;
+
+	list_for_each(pos, tmp, &d->sandboxes)
+		go_on(list_entry(pos, struct sandbox, node));
+	inherit_recycle(in, INHERIT_SANDBOXES);
+	inherit_recycle(in, INHERIT_SEATS);
+	inherit_recycle(in, INHERIT_MUXES);
+}
