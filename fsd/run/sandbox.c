@@ -169,6 +169,7 @@ static void on_granted(void *arg)
 	share.mux = sandbox_keep_mux(s);
 	vm_share(s->lease, &share);
 	s->stage = STAGE_LIVES;
+	sandbox_keep(s);
 	if (s->paused_ns)
 		vm_pause(s->lease, true);
 	log_info("sandbox %s of user %u: begun", s->name, s->uid);

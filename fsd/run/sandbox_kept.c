@@ -37,7 +37,9 @@ void sandbox_keep(const struct sandbox *s)
 		return;
 	k->until_ns = s->until_ns;
 	k->paused_ns = s->paused_ns;
-	k->lost = s->stage == STAGE_LOST;
+	/* Without a mux its machine ends with this server. */
+	k->lost = s->stage == STAGE_LOST ||
+		  (s->stage == STAGE_LIVES && !s->mux);
 }
 
 void sandbox_keep_new(struct sandbox *s)

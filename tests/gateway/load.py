@@ -686,11 +686,8 @@ def server_kills(p):
         for _ in range(p.args.kills):
             # so long that sandboxes begin
             threading.Event().wait(0.1 + p.rng.random() * 0.4)
-            pid = p.service.server()
-            os.kill(pid, signal.SIGKILL)
-            if not service.until(service.START_S, lambda: os.getxattr(
-                    p.mnt, "user.fsd.pid") != str(pid).encode()):
-                found.append("no server follows %d" % pid)
+            found += kill_server(p)
+            if found:
                 break
     finally:
         over.set()
@@ -703,6 +700,84 @@ def server_kills(p):
         found.append("a cell behind the kills is wrong")
     box.end()
     return found + p.settled(files)
+
+
+def kill_server(p):
+    """Return: findings."""
+    pid = p.service.server()
+    os.kill(pid, signal.SIGKILL)
+    if service.until(service.START_S, lambda: os.getxattr(
+            p.mnt, "user.fsd.pid") != str(pid).encode()):
+        return []
+    return ["no server follows %d" % pid]
+
+
+def server_survived(p):
+    """The server of the mount dies --kills / 2 times: no sandbox, cell, command, byte
+    of input or file is lost, and nobody is told."""
+    if not p.args.real:
+        return []  # machines of tests die with their server
+    boxes = [p.box() for _ in range(4)]
+    over = threading.Event()
+    tally = {}
+    found = []
+    for box in boxes:
+        box.cell("kept, n = 'kept', 0")
+
+    def use(n):
+        rng = random.Random("%d %d" % (p.args.seed, n))
+        box, steps, said = boxes[n], 0, b""
+        other = box.again()
+        frames = other.process("Start", {"process": p.code["echo"], "tag": "e"})
+        pid = next(frames)[1]["event"]["start"]["pid"]
+        next(frames)  # it is up
+        while not over.is_set():
+            what = rng.choice(("cell", "file", "command", "input"))
+            if what == "cell":
+                steps += 1
+                got = box.cell("n += 1\nprint(n, kept)\nimport time\n"
+                               "time.sleep(%f)" % (rng.random() / 4))
+                if got != "%d kept\n" % steps:
+                    yield "step %d said %r" % (steps, got)
+            elif what == "file":
+                data = os.urandom(rng.randrange(1, 1 << 18))
+                box.upload("f%d" % n, data)
+                if box.download("f%d" % n) != data:
+                    yield "a file is not what was uploaded"
+            elif what == "command":
+                if box.command(p.code["hi"]) != ("kept\n", 0):
+                    yield "a command did not say what it should"
+            else:
+                line = b"%d\n" % rng.getrandbits(64)
+                box.unary("SendInput", {"process": {"pid": pid}, "input": {
+                    "stdin": base64.b64encode(line).decode()}})
+                said = b""
+                while len(said) < len(line):
+                    event = next(frames)[1]["event"]
+                    said += base64.b64decode(event["data"]["stdout"])
+                if said != line:
+                    yield "%r came back as %r" % (line, said)
+            tally[what] = tally.get(what, 0) + 1
+        other.client.close()
+
+    load = threading.Thread(target=lambda: found.extend(each(len(boxes), use)))
+    load.start()
+    try:
+        for _ in range(max(p.args.kills // 2, 1)):
+            threading.Event().wait(p.rng.random())
+            found += kill_server(p)
+            if found:
+                break
+    finally:
+        over.set()
+        load.join()
+    p.tap.say("%d kills of the server: %s" % (max(p.args.kills // 2, 1), ", ".join(
+        "%s %d" % pair for pair in sorted(tally.items()))))
+    if len(p.sandboxes()) != len(boxes):
+        found.append("%d sandboxes are left" % len(p.sandboxes()))
+    for box in boxes:
+        box.end()
+    return found + p.settled(p.files()[:1])
 
 
 def gateway_kills(p):
@@ -970,6 +1045,8 @@ CASES = (
     ("vanish", "robust", "clients that vanish leave nothing", vanishing),
     ("servers", "robust", "no request hangs when the server dies",
      server_kills),
+    ("survive", "robust", "a server that dies takes nothing with it",
+     server_survived),
     ("gateways", "robust figures",
      "a gateway that dies takes nothing with it", gateway_kills),
     ("stdout", "robust figures", "much output takes no memory", stdout),
