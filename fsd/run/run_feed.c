@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The open standard input of a run ("stdin_open"): a pair of sockets between who
- * writes to stdin.feed and the machine's channel. It holds some 200 KiB, so that a
- * writer waits when the program does not read. The channel owns the end that is read;
- * the run owns the other one. Of a run that may outlive this process the holder has
- * both, until no more can be written.
+ * The open standard input of a run ("stdin_open"): a pipe of the kernel between who
+ * writes to stdin.feed and the machine's channel. It holds 64 KiB, so that a writer
+ * waits when the program does not read. The channel owns the end that is read, and
+ * closes it when the program has closed its own; the run owns the other one. Of a run
+ * that may outlive this process it is a pair of sockets, whose bytes can be read and
+ * counted by one call (vm/channel/tape.h), and the holder has both ends as well.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,8 @@
 #include "fsd/handover/fdstore.h"
 
 #include "run_int.h"
+
+#define FEED_BYTES (64 << 10)
 
 /* Some of it may go now, or it never will. */
 static void on_room(struct loop_fd *src, uint32_t events)
@@ -34,28 +37,35 @@ static void keep_one(struct run *run, enum fdstore_kind kind, int fd)
 	fdstore_keep(run->d->fdstore, &e, fd);
 }
 
-/* For the next server. */
-static void keep(struct run *run, int in, int out)
+/* Return: 0 or negative errno; pair[0] is to be read. */
+static int make_pair(struct run *run, int pair[2])
 {
+	const int half = FEED_BYTES / 2; /* the kernel doubles it */
+
+	if (!run->seat || !run->vm_job.tape || !run->job)
+		return pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0 ? -errno : 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		       pair) < 0)
+		return -errno;
+	setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &half, sizeof(half));
 	run->feed_id = run->job->meta.no;
-	keep_one(run, FDSTORE_FEED_IN, in);
-	keep_one(run, FDSTORE_FEED_OUT, out);
+	keep_one(run, FDSTORE_FEED_IN, pair[0]);
+	keep_one(run, FDSTORE_FEED_OUT, pair[1]);
+	return 0;
 }
 
 /* Return: what is read of it, for the channel; or negative errno. */
 int feed_make(struct run *run)
 {
-	int pair[2];
+	int pair[2], r;
 
 	if (run->feed_in >= 0)
 		return take_fd(&run->feed_in);
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
-		       pair) < 0)
-		return -errno;
+	r = make_pair(run, pair);
+	if (r < 0)
+		return r;
 	run->feed.fd = pair[1];
 	run->feed_made = true;
-	if (run->seat && run->vm_job.tape && run->job)
-		keep(run, pair[0], pair[1]);
 	if (run->feed_ended)
 		feed_done(run);
 	else if (run->job && run->feed_told)

@@ -148,6 +148,19 @@ begin() {
 	ok 1
 }
 
+@test "an upgrade keeps sandboxes, and what runs in them" {
+	begin code.sh '"timeout": 0' <<<'echo up; sleep 1000'
+	local first=$J
+	in_sandbox code.py '"session": "a"' <<<'x = 1'
+	"$FSD" upgrade --now "$MNT"
+	server_now
+	in_sandbox code.py '"session": "a"' <<<'print(x)'
+	ok 1
+	echo kill >"$MNT/$first/ctl"
+	job_wait "$first" $JOB_SECONDS >/dev/null
+	status_is "$first" cancelled
+}
+
 @test "a sandbox that has ended leaves no machine behind a killed server" {
 	in_sandbox code.py '"session": "a"' <<<'x = 1'
 	kill_server
