@@ -70,6 +70,8 @@ struct vm_verified {
  * when it takes over from one that was killed; no pointers. */
 struct vm_known {
 	uint32_t valid; /* qemu and walls are */
+	uint32_t recalled;   /* what mounts before have verified is here, too */
+	uint32_t unrecorded; /* some of it is not there for the next mount */
 	struct vm_qemu qemu;
 	struct walls walls;
 #define VM_VERIFIED_MAX 16u /* 3 of the image, 2 of each template */

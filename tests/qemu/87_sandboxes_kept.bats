@@ -148,6 +148,20 @@ begin() {
 	ok 1
 }
 
+@test "a machine that dies behind a killed server takes its sandbox along, which says so" {
+	local all
+	begin code.sh '"session": "a", "timeout": 0' <<<'echo up; sleep 1000'
+	mapfile -t all < <(machines)
+	expect_log 'sandbox .*: its machine is lost: '
+	kill_server
+	state_is "$J" running
+	kill -KILL "${all[@]}"
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	run cat "$MNT/$J/error"
+	assert_output --partial 'its sandbox is lost: QEMU was killed from outside'
+	assert_equal "$(cat "$S/state")" lost
+}
+
 @test "an upgrade keeps sandboxes, and what runs in them" {
 	begin code.sh '"timeout": 0' <<<'echo up; sleep 1000'
 	local first=$J

@@ -337,6 +337,49 @@ static void test_known(void)
 	close(fd);
 }
 
+/* What the next mount knows of this one's. */
+static struct vm_known recalled(const char *dir)
+{
+	struct vm_known known = { 0 };
+
+	verified_recall(&known, dir);
+	return known;
+}
+
+static void test_recorded(void)
+{
+	char dir[] = "/tmp/verified-test.XXXXXX";
+	struct vm_known known = { .verified[3].valid = 1 }, next;
+	struct vm_verified *v = &known.verified[3];
+
+	ok(mkdtemp(dir) != NULL, "a directory of templates");
+	v->dev = UINT64_MAX;
+	v->ino = 2;
+	v->size = 3;
+	v->mtime = (struct timespec){ -1, 999999999 };
+	v->ctime = (struct timespec){ INT64_MAX, 0 };
+	memcpy(v->sum, SUM, SHA_HEX);
+	verified_record(&known, dir);
+	next = recalled(dir);
+	ok(!next.verified[0].valid, "nothing new, nothing recorded");
+	known.unrecorded = 1;
+	verified_record(&known, dir);
+	next = recalled(dir);
+	ok(!memcmp(&next.verified[0], v, sizeof(*v)) && !next.verified[1].valid,
+	   "the next mount knows what this one has found right");
+	is_int(sh(dir, "cd templates && cp verified v && { head -n 1 v; "
+		       "echo 1 2 three; echo; tail -n 1 v | sed 's/ [^ ]*$/ 12/'; "
+		       "tail -n 1 v; } >verified"), 0, "lines that are none");
+	next = recalled(dir);
+	ok(!memcmp(&next.verified[0], v, sizeof(*v)) && !next.verified[1].valid,
+	   "are left out");
+	is_int(sh(dir, "cd templates && { echo 1234; tail -n 1 v; } >verified"),
+	       0, "a text of another start of the host");
+	next = recalled(dir);
+	ok(!next.verified[0].valid, "says nothing");
+	is_int(sh(dir, "rm -r templates && rmdir $PWD"), 0, "its end");
+}
+
 static void test_remembered(void)
 {
 	struct vm_known known = { 0 };
@@ -353,6 +396,7 @@ static void test_remembered(void)
 int main(void)
 {
 	test_known();
+	test_recorded();
 	test_remembered();
 	test_shared();
 	test_manifest();

@@ -17,6 +17,7 @@
 #include "layout/base/log.h"
 #include "layout/base/num.h"
 #include "store.h"
+#include "verified.h"
 
 /* Can only root and this user have written it? */
 static bool is_safe(const struct stat *st)
@@ -68,9 +69,9 @@ static int open_shared(const char *shared, const char *key,
 	return r;
 }
 
-int store_find(const struct vm_options *o, bool own_only, const char *key,
-	       const atomic_bool *cancel, struct store_template *ret,
-	       struct err *err)
+static int find(const struct vm_options *o, bool own_only, const char *key,
+		const atomic_bool *cancel, struct store_template *ret,
+		struct err *err)
 {
 	int r = store_open(o, key, cancel, ret, err);
 
@@ -93,5 +94,16 @@ int store_find(const struct vm_options *o, bool own_only, const char *key,
 			log_warn("the template %s/%.16s is not used: %s",
 				 o->shared[i], key, why.text);
 	}
+	return r;
+}
+
+int store_find(const struct vm_options *o, bool own_only, const char *key,
+	       const atomic_bool *cancel, struct store_template *ret,
+	       struct err *err)
+{
+	int r = find(o, own_only, key, cancel, ret, err);
+
+	if (o->known)
+		verified_record(o->known, o->cache_dir);
 	return r;
 }

@@ -79,6 +79,7 @@ static void remember(struct vm_known *known, const struct stat *st,
 	memcpy(v->sum, sum, SHA_HEX);
 	atomic_thread_fence(memory_order_release);
 	v->valid = 1;
+	known->unrecorded = 1;
 }
 
 static bool has_settled(const struct stat *st)
