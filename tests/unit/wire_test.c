@@ -70,7 +70,7 @@ static void test_header(void)
 
 	wire_header_put(bytes, 0, WIRE_NONE, 0);
 	is_int(wire_header_get(bytes, &h), -EPROTO, "no type is no frame");
-	wire_header_put(bytes, 0, 12, 0);
+	wire_header_put(bytes, 0, 13, 0);
 	is_int(wire_header_get(bytes, &h), -EPROTO, "nor is a gap");
 	wire_header_put(bytes, 0, WIRE_TYPE_MAX, 0);
 	is_int(wire_header_get(bytes, &h), -EPROTO, "nor what is beyond");
