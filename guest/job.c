@@ -168,6 +168,8 @@ int job_abort(struct job *job, struct err *err)
 		return 0; /* it has failed meanwhile */
 	if (job->phase != JOB_LOADING || !job->lane || !job->step.on)
 		return err_set(err, -EPROTO, "an ABORT that breaks the rules");
+	for (int i = 0; i < STREAM_MAX; i++)
+		fd_close(&job->stream[i].fd);
 	lane_clean(job);
 	begin_anew(job);
 	return 0;

@@ -275,10 +275,27 @@ static char *moved_path(const char *path, const char *from, const char *to)
 	return moved.failed ? NULL : take_ptr(moved.data);
 }
 
+static bool has_below(const struct remotes *all, uint64_t session,
+		      const char *path)
+{
+	size_t n = strlen(path);
+
+	list_for_each(pos, tmp, &((struct remotes *)(uintptr_t)all)->all) {
+		const struct remote *r = list_entry(pos, struct remote, node);
+
+		if (r->session == session && r->path &&
+		    !strncmp(r->path, path, n) &&
+		    (!r->path[n] || r->path[n] == '/'))
+			return true;
+	}
+	return false;
+}
+
 void remote_moved(struct remotes *all, uint64_t session, const char *from,
 		  const char *to)
 {
-	if (!strcmp(from, to))
+	/* One that is done again, for a server that was killed, finds none. */
+	if (!strcmp(from, to) || !has_below(all, session, from))
 		return;
 	remote_gone(all, session, to);
 	list_for_each(pos, tmp, &all->all) {

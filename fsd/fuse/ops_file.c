@@ -83,8 +83,7 @@ static bool ctl_done_before(struct job *job, enum ctl_verb verb)
 	if (requests_again(job->d, &run))
 		return verb == CTL_START ? job->meta.run > run
 					 : verb == CTL_SIGNAL ||
-						   verb == CTL_INTERRUPT ||
-						   verb == CTL_EOF;
+						   verb == CTL_INTERRUPT;
 	requests_begin(job->d, job->meta.run);
 	return false;
 }

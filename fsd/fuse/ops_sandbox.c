@@ -16,6 +16,7 @@
 #include "face.h"
 #include "face_place.h"
 #include "face_sandbox.h"
+#include "fsd/mount/requests.h"
 #include "fsd/run/sandboxes.h"
 #include "ops_refusal.h"
 
@@ -50,6 +51,7 @@ int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
 	struct fsd *d = ops_fsd(req);
 	struct sandbox *s = sandboxes_find(d, who->uid, name);
 	struct err err = { 0 };
+	uint64_t before;
 	int r;
 
 	if (PLACE_SESSION(dir->place))
@@ -61,11 +63,17 @@ int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
 				  "a sandbox's name is 1 to %u bytes of valid "
 				  "UTF-8 without control characters that do not "
 				  "begin with \".\"", LIMIT_JOB_NAME);
-	if (s && sandbox_uid(s) == who->uid)
+	if (s && sandbox_uid(s) == who->uid && !requests_again(d, &before))
 		return -EEXIST;
+	if (s && sandbox_uid(s) == who->uid) { /* by a server that was killed */
+		*ret = (struct target){ .kind = T_FSD,
+					.place = face_sandbox_place(s) };
+		return 0;
+	}
 	if (d->draining)
 		return ops_refuse(req, -ESHUTDOWN, FSD_DIR_NAME,
 				  "fsd takes no new jobs and sandboxes now");
+	requests_begin(d, 0);
 	r = sandbox_make(d, name, who->uid, who->gid, &s, &err);
 	if (r < 0)
 		return ops_refuse(req, r, FSD_DIR_NAME, "%s", err.text);

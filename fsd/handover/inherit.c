@@ -232,6 +232,7 @@ void inherit_del(struct inherit *in, enum inherit_table table, void *record)
 
 void inherit_recycle(struct inherit *in, enum inherit_table table)
 {
+	in->free[table].count = 0; /* what was given up before is found again */
 	for (uint32_t i = inherit_count(in, table); i--;)
 		if (!inherit_at(in, table, i))
 			push_free(in, table, i);

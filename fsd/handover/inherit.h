@@ -152,6 +152,7 @@ struct inherit_sandbox {
 	uint32_t mux;         /* its machine's place, plus 1; 0: it has none */
 	uint32_t which;       /* the text that holds; the other is a draft */
 	uint32_t text_len[2];
+	uint64_t memory_mb[2]; /* which its environment may have raised */
 	char name[INHERIT_NAME];
 	char environment_id[68], environment_name[68]; /* "": base */
 	_Alignas(4096) char text[2][LIMIT_CONFIG_BYTES]; /* config.json */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define FUSE_USE_VERSION 314
+#include "requests.h"
 #include "wait.h"
 
 #include <errno.h>
@@ -111,7 +112,8 @@ static enum answer answer(struct job *job, fuse_req_t req,
 static enum answer answer_write(struct job *job, fuse_req_t req,
 				const void *data, const struct wait_read *what)
 {
-	ssize_t n = run_feed_write(job, data, what->size);
+	ssize_t n = run_feed_write(job, data, what->size,
+				   what->unique);
 
 	if (n == -EAGAIN && !what->nonblock) {
 		run_feed_watch(job, wait_kick);
@@ -188,7 +190,8 @@ void wait_write(struct job *job, struct fuse_req *req, const void *data,
 		size_t size, bool nonblock)
 {
 	const struct wait_read what = { .row = JOB_ROW_STDIN_FEED,
-					.size = size, .nonblock = nonblock };
+					.size = size, .nonblock = nonblock,
+					.unique = requests_unique(job->d) };
 
 	if (answer_write(job, req, data, &what) != ANSWERED)
 		park(job, req, &what, data);

@@ -21,6 +21,7 @@ struct wait_read {
 	uint64_t offset;
 	size_t size;
 	bool nonblock;     /* EAGAIN instead of parking */
+	uint64_t unique;   /* STDIN_FEED: the request's number for the kernel */
 	uint64_t *end;     /* or NULL: gets the offset behind what was read;
 			      outlives the request */
 	struct events_reader *events; /* EVENTS: the open file's; so does it */

@@ -60,8 +60,10 @@ int run_killed(struct job *job);
 /* Its open standard input, "stdin_open". Return: 0; -ENXIO: its program is not
  * running, or has no such input. */
 int run_feed_open(const struct job *job);
-/* Return: bytes taken; -EAGAIN: none now; -EPIPE: never again. */
-ssize_t run_feed_write(struct job *job, const void *data, size_t size);
+/* unique: of the request, by which one that is done again is known; 0: none. Return:
+ * bytes taken; -EAGAIN: none now; -EPIPE: never again. */
+ssize_t run_feed_write(struct job *job, const void *data, size_t size,
+			uint64_t unique);
 /* As poll(2): POLLOUT, POLLERR, 0. */
 unsigned run_feed_events(struct job *job);
 /* Calls told, soon, when that has changed. */

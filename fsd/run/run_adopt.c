@@ -199,6 +199,7 @@ static int take_lane(struct run *run, struct vm_tape *t)
 
 	run->vm_job.tape = t;
 	run->slot.granted = true; /* the sandbox's is what counts */
+	run_fill_limits(run);
 	if (r == 0)
 		r = sandbox_take(run, t);
 	if (r < 0) /* its lane is closed, and it may have said all before */

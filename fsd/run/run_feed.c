@@ -3,9 +3,9 @@
  * The open standard input of a run ("stdin_open"): a pipe of the kernel between who
  * writes to stdin.feed and the machine's channel. It holds 64 KiB, so that a writer
  * waits when the program does not read. The channel owns the end that is read, and
- * closes it when the program has closed its own; the run owns the other one. Of a run
- * that may outlive this process it is a pair of sockets, whose bytes can be read and
- * counted by one call (vm/channel/tape.h), and the holder has both ends as well.
+ * closes it when the program has closed its own; the run owns the other one. A run
+ * that may outlive this process has a pair of sockets instead. One call reads and
+ * counts their bytes (vm/channel/tape.h), and the holder has both ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fsd/handover/fdstore.h"
+#include "vm/channel/mux.h"
 
 #include "run_int.h"
 
@@ -88,6 +89,10 @@ void feed_take(struct run *run, const struct vm_tape *t)
 	run->feed_in = fetch(run, FDSTORE_FEED_IN);
 	run->feed.fd = t->feed_ended ? -1 : fetch(run, FDSTORE_FEED_OUT);
 	run->feed_made = run->feed.fd >= 0;
+	if (!run->feed_made && !t->feed_ended)
+		fd_close(&run->feed_in); /* a half of it; nothing was written */
+	if (run->feed_made)
+		fcntl(run->feed.fd, F_SETFL, O_NONBLOCK);
 	/* Else it was not made yet. */
 	run->feed_ended = t->feed_ended || (run->feed_in < 0 && t->feed.put);
 }
@@ -138,7 +143,30 @@ int run_feed_open(const struct job *job)
 	return fed(job) ? 0 : -ENXIO;
 }
 
-ssize_t run_feed_write(struct job *job, const void *data, size_t size)
+/* The kernel counts what it takes before anybody can be killed for it; who does the
+ * request again, for a server that was killed, finds what came of it. */
+static ssize_t write_counted(struct run *run, const void *data, size_t size,
+			     uint64_t unique)
+{
+	struct iovec iov = { (void *)(uintptr_t)data, size };
+	struct vm_tape *t = run->vm_job.tape;
+
+	if (unique && t->feed_unique == unique && t->feed_write.msg_len)
+		return t->feed_write.msg_len;
+	t->feed_write.msg_len = 0;
+	ring_in_order();
+	t->feed_unique = unique;
+	t->feed_write.msg_hdr = (struct msghdr){ .msg_iov = &iov,
+						 .msg_iovlen = 1 };
+	ring_in_order();
+	if (sendmmsg(run->feed.fd, &t->feed_write, 1,
+		     MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return -errno;
+	return t->feed_write.msg_len;
+}
+
+ssize_t run_feed_write(struct job *job, const void *data, size_t size,
+		       uint64_t unique)
 {
 	struct run *run = fed(job);
 	ssize_t n;
@@ -147,6 +175,8 @@ ssize_t run_feed_write(struct job *job, const void *data, size_t size)
 		return -EPIPE;
 	if (!run->feed_made)
 		return -EAGAIN;
+	if (run->feed_id && run->vm_job.tape)
+		return write_counted(run, data, size, unique);
 	n = write(run->feed.fd, data, size);
 	return n < 0 ? -errno : n;
 }
@@ -189,6 +219,8 @@ int run_feed_end(struct job *job)
 		return -ESRCH;
 	if (run->feed_made)
 		feed_done(run);
+	if (run->vm_job.tape)
+		run->vm_job.tape->feed_ended = 1;
 	run->feed_ended = true;
 	if (run->feed_told)
 		run->feed_told(job);

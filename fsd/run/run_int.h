@@ -212,11 +212,11 @@ void run_fill_environment(struct run *run, struct job_result *res);
 
 /* run_feed.c. Return: the end that the channel reads, or negative errno. */
 int feed_make(struct run *run);
-/* That of a server before. */
+/* Takes the feed of a killed server. */
 void feed_take(struct run *run, const struct vm_tape *t);
 /* No more can be written. */
 void feed_done(struct run *run);
-/* Nor read; and who writes is told. */
+/* Ends reading, too. The second tells who writes. */
 void feed_free(struct run *run);
 void feed_closed(struct run *run);
 

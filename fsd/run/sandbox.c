@@ -192,8 +192,8 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 	log_warn("sandbox %s of user %u: %s: %s", s->name, s->uid,
 		 lived ? "its machine is lost" : "has no machine", sentence);
 	seats_fail(s, lived ? VM_FAILED_LOST : why, text);
-	drop_machine(s);
 	sandbox_keep(s);
+	drop_machine(s);
 	wake(s, lived ? -ESTALE : -EIO);
 	sandbox_used(s);
 	sandbox_changed(s);
@@ -202,8 +202,8 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 void sandbox_lose(struct sandbox *s)
 {
 	s->stage = STAGE_LOST;
+	sandbox_keep(s); /* or it would be new for the next server */
 	drop_machine(s);
-	sandbox_keep(s);
 }
 
 static void each_run(struct sandbox *s,

@@ -26,6 +26,7 @@ void sandbox_keep_text(const struct sandbox *s)
 	k->text_len[draft] = (uint32_t)MIN(s->text.len, sizeof(k->text[0]));
 	memcpy(k->text[draft], s->text.len ? s->text.data : "",
 	       k->text_len[draft]);
+	k->memory_mb[draft] = s->config.machine.memory_mb;
 	__atomic_store_n(&k->which, draft, __ATOMIC_RELEASE);
 }
 
@@ -167,11 +168,17 @@ static int restore_config(struct sandbox *s, const struct inherit_sandbox *k)
 	uint32_t which = k->which & 1;
 	uint32_t len = MIN(k->text_len[which], (uint32_t)sizeof(k->text[0]));
 	struct err err;
+	int r;
 
 	if (len && buf_add(&s->text, k->text[which], len) < 0)
 		return -ENOMEM;
-	return sandbox_config_parse(k->text[which], len, &s->d->options->limits,
-				    &s->config, &err);
+	r = sandbox_config_parse(k->text[which], len, &s->d->options->limits,
+				 &s->config, &err);
+	/* A default that its environment has raised. */
+	if (r == 0 && !s->config.machine.memory_given)
+		s->config.machine.memory_mb =
+			MIN(k->memory_mb[which], s->d->options->limits.memory_mb);
+	return r;
 }
 
 /* A name in that record may lead to another one by now. */
@@ -187,6 +194,11 @@ static int find_environment(struct sandbox *s, const struct inherit_sandbox *k)
 	places.uid = s->uid;
 	r = environment_open_id(&places, k->environment_id, &s->environment,
 				&err);
+	if (r == -ENOENT) { /* its machine has it all the same */
+		log_warn("sandbox %s of user %u: its environment %s has been removed",
+			 s->name, s->uid, k->environment_name);
+		return 0;
+	}
 	if (r < 0)
 		return r;
 	snprintf(s->environment->name, sizeof(s->environment->name), "%.*s",
@@ -243,12 +255,20 @@ static void recover_tapes(const struct sandbox *s)
 	}
 }
 
+static bool is_of_one(struct fsd *d, const struct vm_mux *m)
+{
+	list_for_each(pos, tmp, &d->sandboxes)
+		if (list_entry(pos, struct sandbox, node)->mux == m)
+			return true;
+	return false;
+}
+
 /* It had a machine, or was about to have one. */
 static void find_machine(struct sandbox *s, const struct inherit_sandbox *k)
 {
 	struct vm_mux *m = inherit_at(s->d->inherit, INHERIT_MUXES, k->mux - 1);
 
-	if (!m) {
+	if (!m || is_of_one(s->d, m)) {
 		s->kept->mux = 0;
 		return;
 	}
@@ -276,9 +296,12 @@ static void adopt_one(struct fsd *d, struct inherit_sandbox *k)
 	k->name[sizeof(k->name) - 1] = '\0';
 	k->environment_id[sizeof(k->environment_id) - 1] = '\0';
 	k->environment_name[sizeof(k->environment_name) - 1] = '\0';
-	s = sandbox_new(d, k->name, k->uid, k->gid);
-	if (!s)
+	s = job_name_check(k->name) < 0 || job_name_is_draft(k->name)
+		    ? NULL : sandbox_new(d, k->name, k->uid, k->gid);
+	if (!s) {
+		k->live = 0;
 		return;
+	}
 	s->no = k->no;
 	d->last_session = MAX(d->last_session, k->no);
 	s->made_ns = k->made_ns;
@@ -348,6 +371,8 @@ int sandbox_take(struct run *run, struct vm_tape *t)
 	struct seat *seat;
 	int r;
 
+	if (!t->lane) /* it had ended, and the lane is its successor's */
+		return -ESRCH;
 	if (!s || s->stage != STAGE_LIVES || s->uid != run->job->meta.uid ||
 	    !t->sent)
 		return -ESRCH;
@@ -392,6 +417,23 @@ static void go_on(struct sandbox *s)
 		else if (!t->lease)
 			seat_keep(t);
 	}
+	sandbox_used(s); /* or not, if it has runs */
+	sandbox_changed(s);
+}
+
+/* Their server was killed before a record said whose they are, or behind that. */
+static void drop_muxes(struct fsd *d)
+{
+	struct inherit *in = d->inherit;
+
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_MUXES); i++) {
+		struct vm_mux *m = inherit_at(in, INHERIT_MUXES, i);
+
+		if (!m || is_of_one(d, m))
+			continue;
+		mux_end(m);
+		m->live = 0;
+	}
 }
 
 void sandboxes_adopted(struct fsd *d)
@@ -400,6 +442,7 @@ void sandboxes_adopted(struct fsd *d)
 
 	list_for_each(pos, tmp, &d->sandboxes)
 		go_on(list_entry(pos, struct sandbox, node));
+	drop_muxes(d);
 	inherit_recycle(in, INHERIT_SANDBOXES);
 	inherit_recycle(in, INHERIT_SEATS);
 	inherit_recycle(in, INHERIT_MUXES);

@@ -271,6 +271,8 @@ void sandbox_leave(struct run *run)
 		return;
 	list_del(&run->in_session);
 	list_del(&run->in_sandbox);
+	if (run->vm_job.tape) /* the next one may have the lane at once */
+		run->vm_job.tape->lane = 0;
 	if (t->current == run) {
 		t->current = NULL;
 		if (t->name && run->complete && run->exit.lives) {

@@ -403,7 +403,7 @@ static void on_wake(struct loop_call *c)
 	if (!ch->hold)
 		parse(ch, until);
 	replay(ch, until);
-	if (ch->far && !ch->closed)
+	if (ch->far && !ch->closed && !ch->hold && !ch->full)
 		ch->far->took(ch->far_arg);
 	if (ch->phase != PHASE_DONE)
 		pump(ch);

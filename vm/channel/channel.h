@@ -88,16 +88,15 @@ struct channel_far {
 	void (*idle)(void *arg); /* Its job has ended, and another one may come. */
 };
 
-/* Puts SHARE, from where on its files may be asked for, and gives its socket up: what
- * it has read of it and not dealt with, and what it has not sent, are appended to in
- * and out. Return: the socket, which the caller owns, or negative errno. Phase IDLE
- * only. */
+/* Puts SHARE and gives its socket up; its files may be asked for from then on. Bytes
+ * that were read and not dealt with are appended to in, bytes not sent to out. Return:
+ * the socket, which the caller owns, or negative errno. Phase IDLE only. */
 int channel_share(struct channel *ch, const struct wire_share *share,
 		  const struct channel_far *far, void *arg, struct buf *in,
 		  struct buf *out);
-/* A channel without a socket: of a lane, whose agent in the guest may end by itself,
- * or (lane 0) of a machine that is shared already; epoch: no other process has asked
- * for its files in that one. */
+/* A channel without a socket. The first is for a lane: its agent in the guest may end by
+ * itself. The second is for lane 0 of a machine that is shared already. epoch: a number
+ * under which no process has asked for its files yet. */
 int channel_new_lane(struct loop *loop, unsigned scale,
 		     const struct channel_events *ev, void *arg,
 		     const struct channel_far *far, void *far_arg,

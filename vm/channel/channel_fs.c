@@ -121,7 +121,7 @@ int channel_fs_reply(struct channel *ch, const uint8_t *payload, size_t length)
 	if (wire_fs_reply_get(payload, length, &id, &error, &data, &size) < 0)
 		return -EPROTO;
 	/* A process that is dead had asked. */
-	if ((id & ~FS_NUMBER_MAX) < ch->fs_epoch)
+	if ((int32_t)((id & ~FS_NUMBER_MAX) - ch->fs_epoch) < 0)
 		return 0;
 	if (!a || id != a->fs.id ||
 	    (!error && wire_fs_reply_check(&a->fs, data, size) < 0))

@@ -110,8 +110,7 @@ struct channel {
 	bool heard;                     /* a frame of the job has come */
 };
 
-/* Of a lane's job: what is to outlive this process, even if nobody could go on with
- * what it says; or NULL. */
+/* The tape of a lane's job, also when that is spoiled; NULL: it has none. */
 static inline struct vm_tape *channel_far_tape(const struct channel *ch)
 {
 	return ch->far && ch->job ? ch->job->tape : NULL;

@@ -174,11 +174,25 @@ static void on_output(struct channel *ch, const struct wire_header *h,
 				 "the output could not be kept on the host");
 }
 
+/* Its owner may free the job and the tape as soon as it hears of the end. */
+static void forget_job(struct channel *ch)
+{
+	ch->tape = NULL;
+	ch->marked = ch->full = false;
+	ch->job = NULL;
+	if (!ch->far)
+		return;
+	buf_clear(&ch->out); /* whole frames, for a program that has ended */
+	ch->out_at = 0;
+	ch->feeding = false;
+}
+
 static void finish(struct channel *ch, uint32_t files, uint32_t left_out)
 {
 	channel_wait(ch, NULL, 0);
 	if (ch->lives) {
 		ch->phase = PHASE_IDLE;
+		forget_job(ch);
 		if (ch->far)
 			ch->far->idle(ch->far_arg);
 		if (ch->ev->lives)

@@ -300,11 +300,13 @@ static ssize_t read_feed(struct channel *ch, uint8_t *data, size_t room,
 static bool put_feed(struct channel *ch)
 {
 	uint8_t data[WIRE_STDIN_WINDOW];
+	const struct vm_tape *t = channel_far_tape(ch);
 	const uint8_t *bytes;
 	uint64_t room;
 	ssize_t n;
 
-	if (ch->feed.loop || ch->feeding)
+	/* Before RUN is on its way the job may have to be begun anew. */
+	if (ch->feed.loop || ch->feeding || (t && !t->run_at))
 		return false;
 	if (ch->input_fd < 0 && open_input(ch) < 0) {
 		if (ch->phase != PHASE_DONE)

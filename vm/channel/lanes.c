@@ -216,7 +216,8 @@ void lanes_drain(struct lanes *ls)
 
 			if (!l || !l->ch)
 				continue;
-			more |= l->refused; /* then it takes what is there */
+			more |= l->refused; /* it takes what is there, then that */
+			l->refused = false;
 			channel_drain(l->ch);
 		}
 	}

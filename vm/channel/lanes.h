@@ -57,10 +57,10 @@ void lanes_drain(struct lanes *ls);
 int lanes_open(struct lanes *ls, const struct channel_events *ev, void *arg,
 	       struct lane **ret);
 /*
- * A lane that the process before had open. job: it goes on with that, whose RUN was
- * put and whose tape is recovered. Else it is to be idle, with what lives on it; one
- * that was given a job is so if `aborts`, and only if RUN was not put. Return: 0,
- * -ESRCH: it is not so, or another negative errno.
+ * Takes a lane that the process before had open. With a job it goes on with that: its
+ * RUN was put, and its tape is recovered. Without one the lane must be idle. If
+ * `aborts`, a lane whose job got no RUN is made idle by ABORT. Return: 0, -ESRCH: it
+ * is not so, or another negative errno.
  */
 int lanes_claim(struct lanes *ls, unsigned number, const struct vm_job *job,
 		const struct vm_events *job_ev, void *job_arg, bool aborts,

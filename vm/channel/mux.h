@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is on its way over the wire of a shared machine, and how each lane of it
- * stands, in memory that outlives this process: another one can go on with the
- * machine. A frame is put into `out` whole or not at all, and one of `in` is dealt
- * with when `in.at` is behind it. A lane's state that changes with a frame is noted
- * beside that position first, so it counts if and only if the frame does.
+ * The bytes on their way over a shared machine's wire, and each lane's state. They
+ * outlive the process, so another one can go on. A frame is put into `out` whole or
+ * not at all; one of `in` is dealt with when `in.at` is behind it. A frame may change
+ * a lane's state. That is noted first, with the frame's position, and counts only if
+ * the frame does.
  */
 #ifndef VM_MUX_H
 #define VM_MUX_H

@@ -67,8 +67,8 @@ ssize_t ring_receive(struct ring *r, struct ring_room room, int sock,
 
 	begin_call(r, r->end, iov, pieces(room, r->end, size, iov));
 	n = recvmmsg(sock, &r->call, 1, MSG_DONTWAIT, NULL);
-	/* That its other end died with something unread it says before the last
-	 * bytes, and once; recv(2) does after them. */
+	/* If the peer died with unread bytes, Linux reports ECONNRESET once, before the
+	 * last bytes. So read again. */
 	if (n < 0 && errno == ECONNRESET)
 		n = recvmmsg(sock, &r->call, 1, MSG_DONTWAIT, NULL);
 	if (n < 0)

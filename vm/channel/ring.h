@@ -56,8 +56,8 @@ ssize_t ring_send(struct ring *r, struct ring_room room, int sock);
 /* An empty ring gives the room's pages back, if it is of shared memory. */
 void ring_rest(const struct ring *r, struct ring_room room);
 
-/* Of a process that is dead: the call under way counts, of one that has received or
- * one that has sent. Return: 0 or -EPROTO: what is there cannot be true. */
+/* Finishes the call that a dead process had begun: a receive, or a send. Return: 0 or
+ * -EPROTO: what is there cannot be true. */
 int ring_recover_received(struct ring *r, struct ring_room room);
 int ring_recover_sent(struct ring *r, struct ring_room room);
 

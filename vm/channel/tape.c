@@ -203,7 +203,8 @@ int tape_recover_lane(struct vm_tape *t, uint64_t out_end)
 {
 	struct vm_tape_feed *f = &t->feed;
 
-	/* What is not there now must not seem to be when others have put more. */
+	/* Forget positions behind the end of `out`: later frames would reach them and
+	 * make them look true. */
 	if (t->run_at > out_end)
 		t->run_at = 0;
 	if (f->at > out_end)

@@ -110,6 +110,8 @@ struct vm_tape {
 	uint64_t fed_at, fed_end; /* where its `in` is behind the last frame, and
 				     `end` then */
 	struct vm_tape_feed feed;
+	uint64_t feed_unique;        /* the owner's: the last write to that input, */
+	struct mmsghdr feed_write;   /* and how many of its bytes were taken */
 
 	_Alignas(4096) uint8_t room[VM_TAPE_ROOM];
 	uint8_t feed_bytes[VM_TAPE_FEED];
@@ -138,8 +140,8 @@ ssize_t tape_take(struct vm_tape *t, uint64_t *at, int sock, uint8_t *data,
 /* What is on it from *at on, which is moved. Return: bytes, 0: none. */
 size_t tape_read(const struct vm_tape *t, uint64_t *at, uint8_t *data,
 		 size_t size);
-/* Of a lane's job: a frame comes from the mux, whose `in` is at behind it. Return: 0
- * or -ENOBUFS: the tape is full. */
+/* Adds a frame of a lane's job. at: the position in the mux's `in` behind that frame.
+ * Return: 0 or -ENOBUFS: the tape is full. */
 int tape_feed(struct vm_tape *t, const uint8_t *head, const uint8_t *payload,
 	      size_t length, uint64_t at);
 /* Of a dead owner's: has that frame come? */
