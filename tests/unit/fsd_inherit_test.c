@@ -35,7 +35,8 @@ static void whole_records_are_there_again(void)
 {
 	struct inherit *first = NULL, *second = NULL;
 	struct inherit_node *a, *c;
-	uint32_t place;
+	uint32_t place, taken = 0;
+	bool twice = false;
 	int fd = inherit_make();
 
 	ok(fd >= 0 && inherit_open(fd, &first) == 0, "new memory");
@@ -55,6 +56,15 @@ static void whole_records_are_there_again(void)
 	a = inherit_add(second, INHERIT_NODES, &place);
 	ok(a && place < 3 && place != 2, "then one that is free is");
 	ok(a && a->ino == 0, "and it is empty");
+	inherit_del(second, INHERIT_NODES, a);
+	inherit_recycle(second, INHERIT_NODES);
+	for (unsigned i = 0; i < 8; i++) {
+		a = inherit_add(second, INHERIT_NODES, &place);
+		twice |= taken >> place & 1;
+		taken |= 1u << place;
+		inherit_publish(&a->live);
+	}
+	ok(!twice, "a place that was given up before is given out once");
 	inherit_close(first);
 	inherit_close(second);
 	close(fd);

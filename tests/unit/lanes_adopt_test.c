@@ -291,7 +291,7 @@ static void fill_job(struct user *u, enum wire_mode mode)
 
 	u->job.wire = (struct wire_job){
 		.cpus = 1, .processes = 1, .memory_bytes = 1,
-		.stdout_limit = 1u << 20, .stderr_limit = 9, .call = "",
+		.stdout_limit = 4u << 20, .stderr_limit = 9, .call = "",
 		.mode = (uint32_t)mode, .argv = { 1, argv },
 	};
 	u->job.tape = u->tape;
@@ -474,6 +474,47 @@ static void test_fed(void)
 	end();
 }
 
+/* The record of a step that has ended may be another job's at once. */
+static void test_ended_step(void)
+{
+	uint64_t before;
+
+	begin();
+	start(&a, WIRE_MODE_SESSION);
+	put_exit(1, true);
+	turn();
+	before = a.tape->end;
+	put(1, WIRE_OUT, "forged", 6);
+	turn();
+	ok(a.broken && a.tape->end == before,
+	   "what an idle lane says is on no tape: %s", a.sentence);
+	end();
+}
+
+/* A machine dies that has said more than a tape holds, and whose output waits. */
+static void test_drained(void)
+{
+	static const uint8_t data[1000];
+	unsigned n = 0;
+
+	begin();
+	start(&a, WIRE_MODE_SCRIPT);
+	channel_hold(lane_channel(a.lane), true);
+	while (n < 640) { /* the tape has 512 KiB, the socket the rest */
+		for (unsigned i = 0; i < 80; i++, n++)
+			put(1, WIRE_OUT, data, sizeof(data));
+		turn();
+	}
+	ok(ring_len(&mux->in) > 0, "some of it waits");
+	put_exit(1, false);
+	shutdown(peer, SHUT_RDWR);
+	lanes_drain(lanes);
+	ok(a.out.len == n * sizeof(data) && a.exits == 1,
+	   "all its %u KB are heard, and its end", n);
+	broken = false; /* it is dead */
+	end();
+}
+
 static int fs_result;
 static unsigned fs_answers;
 
@@ -537,6 +578,8 @@ int main(void)
 	test_aborted();
 	test_closing();
 	test_fed();
+	test_ended_step();
+	test_drained();
 	test_files();
 	return done_testing();
 }
