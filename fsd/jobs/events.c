@@ -184,12 +184,14 @@ void events_output(struct job *job, enum vm_stream stream, uint64_t count)
 	}
 }
 
-void events_go_on(struct job *job)
+void events_go_on(struct job *job, bool awaits_pid)
 {
 	if (job->meta.state != JOB_RUNNING || !events_load(job))
 		return;
 	if (job->events->state == JOB_STATE_MAX)
 		add_state(job, JOB_QUEUED);
+	if (awaits_pid)
+		events_await_pid(job);
 	add_state(job, JOB_RUNNING);
 }
 

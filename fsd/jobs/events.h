@@ -26,8 +26,9 @@ void events_started(struct job *job, uint32_t pid);
 /* So many bytes came to the stream's end. */
 void events_output(struct job *job, enum vm_stream stream, uint64_t count);
 /* A server before had kept the order of the run that is on record as running:
- * goes on with it. The second: then, or later, the stream has size bytes. */
-void events_go_on(struct job *job);
+ * goes on with it. awaits_pid: unless it is told already, events_started() tells that
+ * it runs. The second: then, or later, the stream has size bytes. */
+void events_go_on(struct job *job, bool awaits_pid);
 void events_reach(struct job *job, enum vm_stream stream, uint64_t size);
 
 /*

@@ -251,7 +251,9 @@ static void go_on(struct run *run, const struct vm_tape *t)
 	run->cancelled = t->cancelled;
 	job->run = run;
 	run_drop_output(job);
-	events_go_on(job);
+	events_go_on(job, t->sandbox);
+	if (t->sandbox && t->started_ns)
+		events_started(job, t->pid);
 	for (int s = 0; s < 2; s++)
 		events_reach(job, (enum vm_stream)s, run->stream[s].size);
 	if (t->started_ns)

@@ -182,6 +182,7 @@ static void on_started(void *arg, uint32_t pid)
 		run_forget_tries(run->job);
 	if (t) {
 		t->started_real_ns = run->started_real_ns;
+		t->pid = pid;
 		/* the one by which it is known that both are there */
 		__atomic_store_n(&t->started_ns, run->started_ns,
 				 __ATOMIC_RELEASE);

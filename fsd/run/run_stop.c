@@ -55,7 +55,7 @@ static struct run *run_found(struct job *job)
 	    depot_run_reset(job->d->depot, job->meta.no, run->number,
 			    job->tries ? ORDER_FILE : NULL) == 0)
 		events_state(job);
-	events_go_on(job);
+	events_go_on(job, false);
 	return run;
 }
 

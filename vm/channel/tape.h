@@ -104,6 +104,7 @@ struct vm_tape {
 	 * The first two are the owner's. */
 	uint64_t sandbox, seat;
 	uint32_t lane;
+	uint32_t pid;         /* of its program in the machine, once started_ns is set */
 	uint32_t feed_ended;  /* no more is written to its open standard input */
 	uint64_t run_at;      /* where the mux's `out` is behind RUN; 0: it is not
 				 there yet */
