@@ -262,30 +262,33 @@ void remote_gone(struct remotes *all, uint64_t session, const char *path)
 		lose_path(all, r);
 }
 
+/* Is it the directory, or in it? */
+static bool is_below(const char *path, const char *directory)
+{
+	size_t n = strlen(directory);
+
+	return !strncmp(path, directory, n) && (!path[n] || path[n] == '/');
+}
+
 /* "from" or "from/rest" as it is called below to, owned by the caller. */
 static char *moved_path(const char *path, const char *from, const char *to)
 {
-	size_t n = strlen(from);
 	auto_buf struct buf moved = { 0 };
 
-	if (strncmp(path, from, n) != 0 || (path[n] && path[n] != '/'))
+	if (!is_below(path, from))
 		return NULL;
 	buf_str(&moved, to);
-	buf_str(&moved, path + n);
+	buf_str(&moved, path + strlen(from));
 	return moved.failed ? NULL : take_ptr(moved.data);
 }
 
 static bool has_below(const struct remotes *all, uint64_t session,
 		      const char *path)
 {
-	size_t n = strlen(path);
-
 	list_for_each(pos, tmp, &((struct remotes *)(uintptr_t)all)->all) {
 		const struct remote *r = list_entry(pos, struct remote, node);
 
-		if (r->session == session && r->path &&
-		    !strncmp(r->path, path, n) &&
-		    (!r->path[n] || r->path[n] == '/'))
+		if (r->session == session && r->path && is_below(r->path, path))
 			return true;
 	}
 	return false;

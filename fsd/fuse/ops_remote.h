@@ -81,7 +81,8 @@ struct ask {
  */
 bool ask(fuse_req_t req, fuse_ino_t ino, const char *name,
 	 const struct ask *what);
-/* What an operation meets that was done already; 0: it may be done twice. */
+/* Return: the errno that the operation meets if it was done already; 0: it may be done
+ * twice. */
 int ask_done_error(enum wire_fs_op op);
 /* Was it begun by a server that was killed? Noted, for this one and the next. */
 void ask_may_be_again(struct ask *a);

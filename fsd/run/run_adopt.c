@@ -163,7 +163,7 @@ static bool find_streams(struct run *run, const struct vm_tape *t)
 	return true;
 }
 
-static int fetch(struct fsd *d, uint64_t key)
+static int fetch_socket(struct fsd *d, uint64_t key)
 {
 	struct fdstore_entry e;
 	int fd = -1;
@@ -173,8 +173,17 @@ static int fetch(struct fsd *d, uint64_t key)
 	return fd;
 }
 
-/* What comes of an adopted run's standard input. Return: 0, or negative errno: it is
- * not there. */
+struct vm_sockets run_fetch_sockets(struct fsd *d, const struct vm_keys *keys)
+{
+	return (struct vm_sockets){
+		.jail = fetch_socket(d, keys->jail),
+		.wire = fetch_socket(d, keys->wire),
+		.monitor = fetch_socket(d, keys->monitor),
+	};
+}
+
+/* Finds an adopted run's standard input. Return: 0, or negative errno: it is not
+ * there. */
 static int take_input(struct run *run, const struct vm_tape *t)
 {
 	const struct job_config *c = run->spec.config;
@@ -212,7 +221,6 @@ static int take_lane(struct run *run, struct vm_tape *t)
 static int take_machine(struct run *run, struct vm_tape *t)
 {
 	struct fsd *d = run->d;
-	const struct vm_keys *keys = &t->reach.keys;
 	struct vm_sockets sockets = { -1, -1, -1 };
 
 	run_fill_limits(run);
@@ -223,11 +231,7 @@ static int take_machine(struct run *run, struct vm_tape *t)
 		.cpus = t->places,
 	};
 	if (t->sent)
-		sockets = (struct vm_sockets){
-			.jail = fetch(d, keys->jail),
-			.wire = fetch(d, keys->wire),
-			.monitor = fetch(d, keys->monitor),
-		};
+		sockets = run_fetch_sockets(d, &t->reach.keys);
 	run->lease = vm_adopt(d->vm, &sockets, &run->vm_job, &run_events, run);
 	return run->lease ? sched_adopt(d->sched, &run->slot) : -ESRCH;
 }

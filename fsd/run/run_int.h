@@ -162,7 +162,7 @@ struct run {
 
 extern const struct vm_events run_events;
 
-/* What it runs in outlives it. */
+/* Does it run in a session or a sandbox, which outlives it? */
 static inline bool run_is_guest(const struct run *run)
 {
 	return run->session || run->seat;
@@ -285,6 +285,8 @@ void run_hide_old(struct job *job);
 /* run_adopt.c: it is about to be recorded as running. Another server may go on
  * with it, or tell that it has not begun. */
 void run_tape_begin(struct run *run);
+/* The sockets of a killed server's machine; the caller's, each -1 if it is gone. */
+struct vm_sockets run_fetch_sockets(struct fsd *d, const struct vm_keys *keys);
 /* What servers before that had it running have left; a fiber waits for the disk. */
 int run_reset(struct run *run);
 /* Its program has begun, or another run does. */

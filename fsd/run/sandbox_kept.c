@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the next server finds of the sandboxes of one that was killed: each has a
- * record, its sessions have one each, and its machine has a mux (vm/channel/mux.h).
- * The runs in it have their tapes, as those with a machine of their own.
+ * Leaves sandboxes to the next server, and takes those of a killed one. A sandbox has
+ * a record, each of its sessions has one, and its machine has a mux
+ * (vm/channel/mux.h). The runs in it have tapes, as those with their own machines.
  */
 #include "sandbox_adopt.h"
 #include "sandbox_int.h"
@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fsd/handover/fdstore.h"
 #include "vm/environment/environment.h"
 
 /* --- for the next server ----------------------------------------------------------- */
@@ -161,8 +160,7 @@ void seat_forget(struct seat *t)
 
 /* --- of the server before ------------------------------------------------------------ */
 
-/* What another process wrote is checked as what a user writes. Return: 0 or negative
- * errno. */
+/* Checks the text of another process as a user's. Return: 0 or negative errno. */
 static int restore_config(struct sandbox *s, const struct inherit_sandbox *k)
 {
 	uint32_t which = k->which & 1;
@@ -206,30 +204,15 @@ static int find_environment(struct sandbox *s, const struct inherit_sandbox *k)
 	return 0;
 }
 
-static int fetch(struct fsd *d, uint64_t key)
-{
-	struct fdstore_entry e;
-	int fd = -1;
-
-	if (key)
-		fdstore_fetch(d->fdstore, FDSTORE_SOCKET, key, &e, &fd);
-	return fd;
-}
-
 /* Return: 0 or negative errno. */
 static int take_machine(struct sandbox *s, const struct inherit_sandbox *k)
 {
-	const struct vm_keys *keys = &s->mux->reach.keys;
 	struct vm_sockets sockets;
 	int r = find_environment(s, k);
 
 	if (r < 0)
 		return r;
-	sockets = (struct vm_sockets){
-		.jail = fetch(s->d, keys->jail),
-		.wire = fetch(s->d, keys->wire),
-		.monitor = fetch(s->d, keys->monitor),
-	};
+	sockets = run_fetch_sockets(s->d, &s->mux->reach.keys);
 	s->lease = vm_adopt_shared(s->d->vm, &sockets, s->mux, s->environment,
 				   s->paused_ns, &sandbox_events, s);
 	if (!s->lease)

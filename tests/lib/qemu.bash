@@ -100,6 +100,11 @@ prog() {
 		job_wait "$J" $JOB_SECONDS >/dev/null
 }
 
+# in_sandbox FILE [MORE] <PROGRAM — in the sandbox of the directory $S, to its end; its job is $J.
+in_sandbox() {
+	prog "$1" "{\"sandbox\": \"${S##*/}\"${2:+, $2}}"
+}
+
 # job_made FILE <PROGRAM — a draft $J with its program.
 job_made() {
 	N=$((${N:-0} + 1))

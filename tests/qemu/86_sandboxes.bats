@@ -19,11 +19,6 @@ teardown() {
 	jobs_done
 }
 
-# in_sandbox FILE [MORE] <PROGRAM — to its end; its job is $J.
-in_sandbox() {
-	prog "$1" "{\"sandbox\": \"${S##*/}\"${2:+, $2}}"
-}
-
 # begin FILE [MORE] <PROGRAM — it runs; its job is $J.
 begin() {
 	job_made "$1"

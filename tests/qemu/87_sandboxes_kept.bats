@@ -20,11 +20,6 @@ teardown() {
 	jobs_done
 }
 
-# in_sandbox FILE [MORE] <PROGRAM — to its end; its job is $J.
-in_sandbox() {
-	prog "$1" "{\"sandbox\": \"${S##*/}\"${2:+, $2}}"
-}
-
 # begin FILE MORE <PROGRAM — until it has said "up"; its job is $J.
 begin() {
 	job_made "$1"

@@ -337,7 +337,7 @@ static void test_known(void)
 	close(fd);
 }
 
-/* What the next mount knows of this one's. */
+/* The next mount's knowledge. */
 static struct vm_known recalled(const char *dir)
 {
 	struct vm_known known = { 0 };

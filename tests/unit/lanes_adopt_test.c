@@ -12,7 +12,7 @@
 #include "clock.h"
 #include "tap.h"
 
-/* Who has a lane. */
+/* The owner of a lane. */
 struct user {
 	struct lane *lane;
 	struct vm_job job;

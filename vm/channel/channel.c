@@ -383,7 +383,7 @@ static void on_socket(struct loop_fd *src, uint32_t events)
 	channel_leave(ch);
 }
 
-/* What the process before had heard and not stored, and what comes without a socket. */
+/* Reads the rest of a dead process's tape, and frames that come without a socket. */
 static void replay(struct channel *ch, uint64_t until)
 {
 	bool more = true;

@@ -278,7 +278,8 @@ static void qemu_left(struct backend *b, uint64_t jail, int sock)
 }
 
 static int qemu_adopt(struct backend *b, const struct vm_reach *reach,
-		      unsigned scale, int monitor, const struct backend_machine_events *ev, void *arg,
+		      unsigned scale, int monitor,
+		      const struct backend_machine_events *ev, void *arg,
 		      struct backend_machine **ret)
 {
 	struct qemu *q = qemu_of(b);

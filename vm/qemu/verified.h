@@ -3,10 +3,10 @@
  * Compares a file's sum, and remembers for the next server, and the next mount, that
  * it was right.
  *
- * Hundreds of MB take 0.3 s of processor, and reading them up to as much again: that
- * is most of what a mount does before its first machine. An entry of `known` holds for one state of one file: its
- * device, inode, size and times. Each write changes the ctime, which no user can
- * set.
+ * Hundreds of MB take 0.3 s of processor, and reading them up to as much again. That
+ * is most of what a mount does before its first machine. An entry of `known` holds for
+ * one state of one file: its device, inode, size and times. Each write changes the
+ * ctime, which no user can set.
  */
 #ifndef VM_VERIFIED_H
 #define VM_VERIFIED_H
