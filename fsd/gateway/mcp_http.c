@@ -61,7 +61,8 @@ static void on_tell(void *arg, json_t *message)
 {
 	struct exchange *x = arg;
 
-	if (x->streams && x->request && x->begun)
+	/* also before on_begun(): only a run tells, and its reply is the stream */
+	if (x->streams && x->request)
 		add_event(x->request, message);
 	else
 		json_decref(message);
