@@ -281,10 +281,10 @@ static struct listing *listing_of(fuse_req_t req,
 /* Of what t was opened on. */
 static void refer(struct listing *l, const struct target *t)
 {
-	if (t->kind == T_JOB)
-		l->job = job_ref(t->job);
-	if (t->kind != T_NODE)
+	if (t->kind != T_NODE) { /* the job itself, or a row: found by its job */
+		l->job = t->job ? job_ref(t->job) : NULL;
 		return;
+	}
 	l->node = t->node;
 	node_ref(l->node);
 }

@@ -529,3 +529,14 @@ load ../lib/tools
 		        pass
 	END
 }
+
+@test "the directory of results, open alone, outlives its job, and is empty" {
+	sample
+	python "$MNT/a" <<-'END'
+		import os, shutil, sys
+		fd = os.open(sys.argv[1] + "/output", os.O_RDONLY | os.O_DIRECTORY)
+		shutil.rmtree(sys.argv[1])
+		assert os.fstat(fd).st_nlink == 0
+		assert os.listdir(fd) == []
+	END
+}
