@@ -20,6 +20,9 @@
 
 #define BATCH 64
 #define LOST_MS 100 /* what takes less is usual */
+/* A yield to nobody takes 1 us, and one to somebody a context switch at the least. */
+#define ALONE_NS 20000u
+#define CROWDED_NS (10 * NS_PER_MS)
 
 struct loop {
 	int epoll, timerfd, eventfd; /* owned */
@@ -34,7 +37,8 @@ struct loop {
 	struct epoll_event batch[BATCH];
 	int batch_len, batch_at;
 	uint64_t stall_ns, lost_ns;
-	uint64_t linger_ns; /* until then it does not sleep; 0: it may */
+	uint64_t linger_ns;  /* until then it does not sleep; 0: it may */
+	uint64_t crowded_ns; /* until then it does not linger */
 };
 
 uint64_t now_ns(void)
@@ -380,7 +384,23 @@ static void dispatch(struct loop *l, struct loop_fd *src, uint32_t events)
 
 void loop_linger(struct loop *l, uint64_t ns)
 {
-	l->linger_ns = now_ns() + ns;
+	uint64_t now = now_ns();
+
+	l->linger_ns = now < l->crowded_ns ? 0 : now + ns;
+}
+
+/* To whoever else wants this processor. If somebody did, the loop sleeps as long as
+ * that is likely to be so again: lingering would take the processor from them. */
+static void give_way(struct loop *l)
+{
+	uint64_t before = now_ns(), after;
+
+	sched_yield();
+	after = now_ns();
+	if (after - before < ALONE_NS)
+		return;
+	l->linger_ns = 0;
+	l->crowded_ns = after + CROWDED_NS;
 }
 
 /* Return: as epoll_wait(), 0 also if something else is due. */
@@ -393,7 +413,7 @@ static int wait_events(struct loop *l)
 	       l->linger_ns > now_ns()) {
 		n = epoll_wait(l->epoll, l->batch, BATCH, 0);
 		if (n == 0)
-			sched_yield();
+			give_way(l);
 	}
 	l->linger_ns = 0;
 	if (n)
