@@ -49,7 +49,10 @@ FLAGS_release := -O2 -g $(HARDEN)
 LINK_release  := $(HARDEN_LINK)
 FLAGS_debug   := -Og -g3 -fPIE
 LINK_debug    := -pie
-FLAGS_asan    := -Og -g1 -fno-omit-frame-pointer $(SANITIZE)
+# A trap says where it is, by ASan's handler of SIGILL. A message of UBSan's takes 4 MB
+# of constants, which ASan enters as globals at each start, and searches at each end.
+FLAGS_asan    := -Og -g1 -fno-omit-frame-pointer $(SANITIZE) \
+	-fsanitize-undefined-trap-on-error
 # Not what a user gets, but half of a start's page faults less: a test starts four
 # processes of it.
 LINK_asan     := $(SANITIZE) -static-libasan -static-libubsan -no-pie

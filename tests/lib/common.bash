@@ -38,7 +38,10 @@ if [ -z "${TESTS:-}" ]; then
 	FSD=${FSD:-$TESTS/../build/fsd-fake}
 	[[ $FSD == /* ]] || FSD=$PWD/$FSD # a test may go elsewhere
 	case $FSD in
-	*/asan/*) SLOW=${SLOW:-4} ;;
+	*/asan/*)
+		SLOW=${SLOW:-4}
+		export ASAN_OPTIONS=${ASAN_OPTIONS:-handle_sigill=1}
+		;;
 	esac
 	SLOW=${SLOW:-1}
 	export TESTS FSD SLOW

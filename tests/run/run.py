@@ -80,8 +80,7 @@ TOGETHER = {"programs": ("10_languages", "12_warm_python", "13_live_python",
                          "50_input", "60_files", "75_neighbours"),
             "ends": ("30_ends", "70_hostile", "85_sessions",
                      "86_sandboxes")}
-SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:exitcode=99",
-              "UBSAN_OPTIONS": "print_stacktrace=1",
+SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:exitcode=99:handle_sigill=1",
               # nothing is measured with sanitizers
               "LOAD_JOBS": "300", "LOAD_READERS": "1000", "LOAD_QUEUE": "500"}
 
