@@ -99,7 +99,7 @@ PY
 @test "endless output ends at the timeout and hurts nobody" {
 	local before
 	before=$(daemon_rss_kb)
-	prog code.sh '{"timeout": '"$(patient 3000)"', "stdout_limit": 1000000}' <<<'yes'
+	prog code.sh '{"timeout": '"$(patient 800)"', "stdout_limit": 1000000}' <<<'yes'
 	ended "$J" 124 timeout
 	assert_equal "$(stat -c %s "$MNT/$J/stdout")" 1000000
 	[ $(($(daemon_rss_kb) - before)) -lt 32768 ]

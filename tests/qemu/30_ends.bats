@@ -9,20 +9,20 @@ teardown_file() { file_teardown; }
 teardown() { jobs_done; }
 
 @test "an endless loop ends at its timeout with what it printed" {
-	prog code.py '{"timeout": '"$(patient 1500)"'}' <<<$'print("partial", flush=True)\nwhile True: pass'
+	prog code.py '{"timeout": '"$(patient 600)"'}' <<<$'print("partial", flush=True)\nwhile True: pass'
 	ended "$J" 124 timeout
 	stdout_is "$J" partial
 	run result "$J" .usage.wall_ms
-	[ "$output" -ge 1400 ] && [ "$output" -le $((6000 * SLOW)) ] || fail "wall_ms $output"
+	[ "$output" -ge 550 ] && [ "$output" -le $((6000 * SLOW)) ] || fail "wall_ms $output"
 	run cat "$MNT/$J/log"
 	assert_output --partial timeout
 }
 
 @test "endless loops in JavaScript and bash end too" {
-	prog code.js '{"timeout": '"$(patient 2000)"'}' <<<'console.log("partial"); while (true) {}'
+	prog code.js '{"timeout": '"$(patient 1000)"'}' <<<'console.log("partial"); while (true) {}'
 	ended "$J" 124 timeout
 	stdout_is "$J" partial
-	prog code.sh '{"timeout": '"$(patient 1000)"'}' <<<'echo partial; while :; do :; done'
+	prog code.sh '{"timeout": '"$(patient 500)"'}' <<<'echo partial; while :; do :; done'
 	ended "$J" 124 timeout
 	stdout_is "$J" partial
 }

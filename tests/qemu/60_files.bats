@@ -31,7 +31,7 @@ PY
 }
 
 @test "output exists after a timeout, a signal and no memory left" {
-	prog code.py '{"timeout": '"$(patient 1000)"'}' <<<$'open("f", "w").write("kept")\nwhile True: pass'
+	prog code.py '{"timeout": '"$(patient 500)"'}' <<<$'open("f", "w").write("kept")\nwhile True: pass'
 	ended "$J" 124 timeout
 	assert_equal "$(cat "$MNT/$J/output/f")" kept
 	prog code.py <<<$'import os\nopen("f", "w").write("kept")\nos.kill(os.getpid(), 11)'
