@@ -7,7 +7,10 @@ load ../lib/qemu
 
 setup_file() { file_setup --fork no --pool 0; }
 teardown_file() { file_teardown; }
-teardown() { jobs_done; }
+teardown() {
+	jobs_done
+	[ -z "${OWN:-}" ] || mount_done
+}
 
 # heated — the rest of the test has machines that were heated before their job came,
 # as a zygote has been. A cold one has its clock 45 ms late, since it reads its first

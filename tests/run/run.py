@@ -221,7 +221,8 @@ def bats(part, directory, program, needs, seconds, tags=(), env=None, lanes=1,
                 filters += ["--filter-tags", tag]
         bare = ("bare-template",) if "/bare/" in text else ()
         yield Program(
-            part, name, ["bats", "--tap", *filters, *paths],
+            part, name, ["bats", "--tap", "--print-output-on-failure", *filters,
+                         *paths],
             seconds, needs=(*needs, *bare),
             alone=bool(re.search("(?m)^# alone", text)),
             env=dict(env or {}, **placed(text),
