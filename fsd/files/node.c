@@ -108,7 +108,9 @@ void node_lookup_add(struct node *node)
 void node_forget(struct node *node, uint64_t count)
 {
 	node->lookups -= MIN(count, node->lookups);
-	if (!node->lookups)
+	if (node->lookups)
+		node_keep(node);
+	else
 		node_unkeep(node);
 	maybe_free(node);
 }

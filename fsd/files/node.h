@@ -104,7 +104,7 @@ int node_adopt_unlinked(struct fsd *d, uint64_t ino,
 			const struct fdstore_entry *entry, int fd,
 			struct node **ret);
 void nodes_gone(struct nodes *nodes, uint64_t ino);
-void nodes_forget(struct nodes *nodes, uint64_t ino);
+void nodes_forget(struct nodes *nodes, uint64_t ino, uint64_t count);
 
 /* The root of an area; exists in the store already. NULL without memory. */
 struct node *node_root_new(struct nodes *nodes, struct job *job,

@@ -141,12 +141,15 @@ void nodes_gone(struct nodes *nodes, uint64_t ino)
 		kept->area = GONE;
 }
 
-void nodes_forget(struct nodes *nodes, uint64_t ino)
+void nodes_forget(struct nodes *nodes, uint64_t ino, uint64_t count)
 {
 	struct inherit_node *kept = find(nodes, ino);
 
 	if (!kept)
 		return;
+	kept->lookups -= MIN(count, kept->lookups);
+	if (kept->lookups)
+		return; /* it has been looked up again */
 	take(nodes, kept);
 	inherit_del(nodes->inherit, INHERIT_NODES, kept);
 }
@@ -171,6 +174,16 @@ static int search(struct node *dir, uint64_t ino, struct node **ret)
 	return found;
 }
 
+/* What servers before have told of it counts, too. */
+static void take_record(struct node *node)
+{
+	node->kept = find(node->nodes, node->ino);
+	if (!node->kept)
+		return;
+	take(node->nodes, node->kept);
+	node->lookups += node->kept->lookups;
+}
+
 int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 {
 	const struct inherit_node *kept = find(root->nodes, ino);
@@ -181,9 +194,12 @@ int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 		return r;
 	if (kept && !was_born(kept, born_of(n)))
 		return -ENOENT;
-	if (!n->lookups)
+	if (!n->lookups) {
 		node_renumber(n, ino);
-	n->lookups++; /* at least one: the kernel says so when it forgets */
+		take_record(n);
+	}
+	if (!n->kept || !n->lookups)
+		n->lookups++; /* at least one: the kernel says so when it forgets */
 	node_keep(n);
 	*ret = n;
 	return 0;
@@ -206,7 +222,7 @@ int node_adopt_unlinked(struct fsd *d, uint64_t ino,
 	n->keep_fd = take_fd(&file);
 	n->stored = true;
 	n->payer = person_keeps(d, entry->uid);
-	n->lookups = 1; /* at least */
+	n->lookups = MAX(kept->lookups, 1);
 	n->kept = kept;
 	take(d->nodes, kept);
 	kept->area = GONE;
@@ -220,13 +236,12 @@ void node_keep(struct node *node)
 	struct nodes *nodes = node->nodes;
 	uint32_t place;
 
+	if (node->kept)
+		node->kept->lookups = node->lookups;
 	if (!node->lookups || !node->job)
 		return;
-	if (!node->kept) {
-		node->kept = find(nodes, node->ino);
-		if (node->kept)
-			take(nodes, node->kept);
-	}
+	if (!node->kept)
+		take_record(node);
 	if (!node->kept) {
 		node->kept = inherit_add(nodes->inherit, INHERIT_NODES, &place);
 		if (!node->kept)
@@ -237,6 +252,7 @@ void node_keep(struct node *node)
 	node->kept->job = node->job->meta.no;
 	node->kept->area = node->area;
 	node->kept->run = node->run;
+	node->kept->lookups = node->lookups;
 	inherit_publish(&node->kept->live);
 }
 

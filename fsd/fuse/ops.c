@@ -550,7 +550,7 @@ void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
 		if (node)
 			node_forget(node, nlookup);
 		else
-			nodes_forget(ops_fsd(req)->nodes, ino);
+			nodes_forget(ops_fsd(req)->nodes, ino, nlookup);
 	}
 	fuse_reply_none(req);
 }

@@ -51,7 +51,7 @@ _Static_assert(MESSAGE_AT + INHERIT_MESSAGES * MESSAGE_SIZE <= MIB(64),
 _Static_assert(sizeof(struct inherit_message) <= MESSAGE_SIZE, "one's room");
 _Static_assert(sizeof(struct inherit_request) == 232, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_handle) == 64, "as it lies in memory");
-_Static_assert(sizeof(struct inherit_node) == 32, "as it lies in memory");
+_Static_assert(sizeof(struct inherit_node) == 40, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_job) == 312, "as it lies in memory");
 _Static_assert(sizeof(struct vm_tape) == VM_TAPE_HEAD + VM_TAPE_ROOM + VM_TAPE_FEED,
 	       "as it lies in memory");

@@ -28,12 +28,13 @@
 #include "vm/vm.h"
 
 /* Raised with every change of what is here, and of holder.h. */
-#define INHERIT_VERSION 12u
+#define INHERIT_VERSION 13u
 
 #define INHERIT_INIT_MAX 4096u
 #define INHERIT_MESSAGE_MAX ((1u << 20) + 4096u)
 #define INHERIT_MESSAGES 32u
 #define INHERIT_BLOCK 16384u
+#define INHERIT_HELPERS 8u
 
 enum inherit_table {
 	INHERIT_REQUESTS, INHERIT_HANDLES, INHERIT_NODES, INHERIT_BLOCKS,
@@ -54,6 +55,8 @@ struct inherit_head {
 	uint64_t started_ns, health_ns; /* of the mount, CLOCK_REALTIME */
 	uint64_t last_seq;  /* of requests */
 	uint32_t count[INHERIT_TABLES]; /* records that were ever in use */
+	/* Processes that tell watchers (notify.h), also of dead servers; 0: none. */
+	int32_t helper[INHERIT_HELPERS];
 	struct vm_known known; /* of the machines' room */
 	_Alignas(uint64_t) uint8_t init[INHERIT_INIT_MAX];
 };
@@ -114,6 +117,7 @@ struct inherit_node {
 	uint64_t ino, job;
 	uint32_t area;   /* enum node_area; else it is gone */
 	uint32_t born;   /* tells it from who has its number later; 0: unknown */
+	uint64_t lookups; /* that the kernel was told of, and may forget */
 };
 
 /* A job of which watchers have not been told all. */
