@@ -413,13 +413,15 @@ void notify_drop(struct job *job)
 bool notify_is_helper(const struct fsd *d, pid_t pid)
 {
 	/* 0 is anybody from another pid namespace */
-	return d->notify && pid > 0 && pid == d->notify->pid;
+	return d->notify && pid > 0 &&
+	       (pid == d->notify->pid || notify_link_was(d->notify, pid));
 }
 
 bool notify_is_at(const struct job *job, pid_t pid)
 {
-	return notify_is_helper(job->d, pid) && job->d->notify->note &&
-	       job->d->notify->job == job;
+	const struct notify *n = job->d->notify;
+
+	return n && pid > 0 && pid == n->pid && n->note && n->job == job;
 }
 
 bool notify_grows(const struct job *job, enum job_row row)
@@ -533,6 +535,8 @@ void notify_take_over(struct fsd *d)
 		}
 	}
 	inherit_recycle(d->inherit, INHERIT_UNTOLD);
+	if (d->notify)
+		notify_link_take_over(d->notify);
 }
 
 void notify_start(struct fsd *d)

@@ -3,6 +3,7 @@
 #ifndef FSD_NOTIFY_INT_H
 #define FSD_NOTIFY_INT_H
 
+#include "fsd/handover/inherit.h"
 #include "vm/os/spawn.h"
 #include "keeper.h"
 #include "notify.h"
@@ -61,6 +62,12 @@ struct notify {
 	/* notify_link.c */
 	int sock, pidfd;          /* of the helper; owned, or -1 */
 	pid_t pid;                /* 0: there is none */
+	unsigned place;           /* of it, in inherit_head.helper */
+	struct former {           /* one that has no server any more */
+		pid_t pid;        /* 0: there is none */
+		int pidfd;        /* owned */
+		struct loop_fd src;
+	} former[INHERIT_HELPERS];
 	struct loop_fd sock_src, end_src;
 	struct loop_timer restart, release;
 	struct keeper_wait asks;  /* for a helper, or for the mount's root */
@@ -74,6 +81,9 @@ struct notify {
 /* notify_link.c */
 void notify_link_start(struct notify *n);
 void notify_link_end(struct notify *n);
+/* The helpers of the servers before: they may be in the middle of a call. */
+void notify_link_take_over(struct notify *n);
+bool notify_link_was(const struct notify *n, pid_t pid);
 bool notify_link_is_up(const struct notify *n);
 /* Return: 0: it is on its way; -ESTALE: our mount is not there any more; negative
  * errno: the link was given up, a new one will be there later. */

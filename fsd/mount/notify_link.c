@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Whoever kills it gets a new one after so long, and twice that each time, */
@@ -118,6 +119,75 @@ static void on_answer(struct loop_fd *src, uint32_t events)
 
 /* --- the process ------------------------------------------------------------------ */
 
+static void drop_former(struct former *f)
+{
+	loop_fd_del(&f->src);
+	fd_close(&f->pidfd);
+	f->pid = 0;
+}
+
+static void forget_former(struct notify *n, struct former *f)
+{
+	drop_former(f);
+	inherit_head(n->d->inherit)->helper[f - n->former] = 0;
+}
+
+static void on_former_end(struct loop_fd *src, uint32_t events)
+{
+	struct notify *n = src->arg;
+
+	(void)events;
+	forget_former(n, container_of(src, struct former, src));
+}
+
+/*
+ * A helper that has lost its server ends, but for the call that it is in: that
+ * comes to us, and is nobody's wish any more. So it is known until it has ended.
+ */
+static void retire(struct notify *n, unsigned place, pid_t pid, int pidfd)
+{
+	struct former *f = &n->former[place];
+
+	*f = (struct former){ .pid = pid, .pidfd = pidfd };
+	f->src = (struct loop_fd){ .fd = pidfd, .events = EPOLLIN,
+				   .fn = on_former_end, .arg = n };
+	if (pidfd < 0 || loop_fd_add(n->d->loop, &f->src) < 0)
+		forget_former(n, f);
+}
+
+void notify_link_take_over(struct notify *n)
+{
+	struct inherit_head *head = inherit_head(n->d->inherit);
+
+	for (unsigned i = 0; i < INHERIT_HELPERS; i++)
+		if (head->helper[i] > 0)
+			retire(n, i, head->helper[i],
+			       (int)syscall(SYS_pidfd_open, head->helper[i], 0));
+}
+
+bool notify_link_was(const struct notify *n, pid_t pid)
+{
+	for (unsigned i = 0; i < INHERIT_HELPERS; i++)
+		if (n->former[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* A place for it; if all are taken, in turn that of another one. */
+static void enter(struct notify *n)
+{
+	struct inherit_head *head = inherit_head(n->d->inherit);
+
+	for (unsigned i = 0; i < INHERIT_HELPERS; i++) {
+		n->place = (n->place + 1) % INHERIT_HELPERS;
+		if (!head->helper[n->place])
+			break;
+	}
+	if (n->former[n->place].pid)
+		forget_former(n, &n->former[n->place]);
+	head->helper[n->place] = n->pid;
+}
+
 static void close_link(struct notify *n)
 {
 	loop_fd_del(&n->sock_src);
@@ -126,7 +196,9 @@ static void close_link(struct notify *n)
 	keeper_forget(n->d->keeper, &n->asks);
 	fd_close(&n->sock);
 	n->has_mount = false;
-	fd_close(&n->pidfd); /* without its socket it ends */
+	if (n->pid > 0) /* without its socket it ends */
+		retire(n, n->place, n->pid, take_fd(&n->pidfd));
+	fd_close(&n->pidfd);
 	n->pid = 0;
 }
 
@@ -217,6 +289,7 @@ static int take_helper(struct notify *n, const struct keeper_answer *a,
 	n->sock = fds[0];
 	n->pidfd = fds[1];
 	n->pid = a->pid;
+	enter(n);
 	n->sock_src = (struct loop_fd){ .fd = n->sock, .events = EPOLLIN,
 					.fn = on_answer, .arg = n };
 	n->end_src = (struct loop_fd){ .fd = n->pidfd, .events = EPOLLIN,
@@ -272,4 +345,7 @@ void notify_link_end(struct notify *n)
 {
 	loop_timer_del(&n->restart);
 	close_link(n);
+	for (unsigned i = 0; i < INHERIT_HELPERS; i++)
+		if (n->former[i].pid)
+			drop_former(&n->former[i]); /* the next server knows it */
 }
