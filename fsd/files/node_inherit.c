@@ -174,7 +174,7 @@ static int search(struct node *dir, uint64_t ino, struct node **ret)
 	return found;
 }
 
-/* What servers before have told of it counts, too. */
+/* Takes over the record, and the lookups that the kernel was told of before. */
 static void take_record(struct node *node)
 {
 	node->kept = find(node->nodes, node->ino);

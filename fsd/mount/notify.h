@@ -49,8 +49,8 @@ void notify_drop(struct job *job);
 
 /* --- for the helper's requests -------------------------------------------- */
 
-/* Is it the helper, or that of a dead server? The latter is at no job, and may do
- * nothing. */
+/* Return: true for the helper, and for that of a dead server, which is at no job and
+ * may do nothing. */
 bool notify_is_helper(const struct fsd *d, pid_t pid);
 /* True if pid is the helper, and at this job. */
 bool notify_is_at(const struct job *job, pid_t pid);

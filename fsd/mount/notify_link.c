@@ -173,7 +173,7 @@ bool notify_link_was(const struct notify *n, pid_t pid)
 	return false;
 }
 
-/* A place for it; if all are taken, in turn that of another one. */
+/* Records the helper. If all places are taken, it replaces another one. */
 static void enter(struct notify *n)
 {
 	struct inherit_head *head = inherit_head(n->d->inherit);

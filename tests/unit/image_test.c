@@ -337,7 +337,7 @@ static void test_known(void)
 	close(fd);
 }
 
-/* The next mount's knowledge. */
+/* Return: what a mount that starts now remembers of dir. */
 static struct vm_known recalled(const char *dir)
 {
 	struct vm_known known = { 0 };

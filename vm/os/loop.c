@@ -389,8 +389,8 @@ void loop_linger(struct loop *l, uint64_t ns)
 	l->linger_ns = now < l->crowded_ns ? 0 : now + ns;
 }
 
-/* To whoever else wants this processor. If somebody did, the loop sleeps as long as
- * that is likely to be so again: lingering would take the processor from them. */
+/* Yields the processor. If another thread took it, the loop does not linger for a
+ * while: it would take the processor from that thread. */
 static void give_way(struct loop *l)
 {
 	uint64_t before = now_ns(), after;
