@@ -31,6 +31,16 @@ trace() {
 	fail 'strace does not get all threads of the server'
 }
 
+# dies_traced — the server dies in a call that is delayed. With its tracer: a kernel
+# may stop the dying thread once more, and strace lets it go after the delay only.
+dies_traced() {
+	kill -KILL "$SERVER"
+	kill -KILL "$TRACE"
+	wait "$TRACE" || true
+	TRACE=
+	await exit "$SERVER" 20
+}
+
 # strace_end PID — what it has traced goes on. A strace that injects forgets one
 # of its threads sometimes, and waits for itself then.
 strace_end() {
@@ -485,10 +495,22 @@ os.fsync(fd)' "$MNT/a/data"
 	done
 }
 
+# runs JOB — starts a job that waits to go on. The disk has the record of its start:
+# a worker writes it beside the program's first output, then waits on its condition
+# again (0x189: the futex of pthread_cond_wait).
+runs() {
+	job_start "$1" $'out up\nawait\nexit 3'
+	job_follow "$1" up
+	bounded 20 sh -c 'until grep -q "^state running" "$1"/jobs/*/meta; do :; done' \
+		- "$STATE"
+	bounded 20 sh -c 'cd "/proc/$1/task" && while cat [0-9]*/syscall |
+		grep -qv -e "^232 " -e "^202 0x[0-9a-f]* 0x189 "; do :; done' \
+		- "$SERVER"
+}
+
 @test "an end whose server dies before the disk has it is on the disk before it is shown again" {
 	local calls=$BATS_TEST_TMPDIR/next
-	job_start a $'out up\nawait\nexit 3'
-	job_follow a up
+	runs a
 	# the next server is its child
 	strace -f -y -p "$DAEMON" -e trace=fdatasync -o "$calls" 2>"$calls.err" &
 	local tracer=$!
@@ -498,9 +520,7 @@ os.fsync(fd)' "$MNT/a/data"
 	goes_on a
 	bounded 20 sh -c 'until grep -q "^state done" "$1"/jobs/*/meta; do :; done' \
 		- "$STATE"
-	server_kill "$SERVER"
-	wait "$TRACE" || true
-	TRACE=
+	dies_traced
 	assert_equal "$(cat "$MNT/a/exit_code")" 3
 	strace_end "$tracer"
 	grep -q 'fdatasync(.*/meta>) *= 0' "$calls"
@@ -522,9 +542,7 @@ dies_before_sync() {
 	CALLER=$!
 	bounded 20 sh -c 'until grep -q "^state $2" "$1"/jobs/*/meta; do :; done' \
 		- "$STATE" "$1"
-	server_kill "$SERVER"
-	wait "$TRACE" || true
-	TRACE=
+	dies_traced
 }
 
 @test "a job whose server dies before the disk has it is on the disk before its call returns" {
@@ -544,8 +562,7 @@ dies_before_sync() {
 @test "an end that the disk does not take from the next server either is no success" {
 	expect_log 'may not outlive the host'
 	expect_log 'its end cannot be written'
-	job_start a $'out up\nawait\nexit 3'
-	job_follow a up
+	runs a
 	the_next -e trace=fdatasync -e inject=fdatasync:error=EIO:when=1
 	dies_before_sync 'done' goes_on a
 	assert_equal "$(cat "$MNT/a/exit_code")" 125
@@ -570,9 +587,7 @@ dies_before_sync() {
 	await becomes 20 grep -qx running "$MNT/a/state"
 	trace -e trace=fsync -e inject=fsync:delay_enter=3000000
 	echo kill >"$MNT/a/ctl"
-	server_kill "$SERVER"
-	wait "$TRACE" || true
-	TRACE=
+	dies_traced
 	job_wait a
 	ended a 137 cancelled
 	[ ! -s "$BATS_TEST_TMPDIR/witness" ]
