@@ -55,6 +55,7 @@ TOP = os.path.abspath(__file__ + "/../../..")
 OUT = "build/check"
 MAKE = os.environ.get("MAKE", "make")
 STATE = "build/test-state"  # made by the step "template"; a copy for each lane
+LOCK = threading.Lock()     # one lane at a time has its copy made
 # Debian's own programs: not another Python or Node that a machine has as well.
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 # Bounds are for what goes wrong. Lanes share the processors, so each bound is
@@ -88,10 +89,11 @@ SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:exitcode=99:handle_sigill=1",
 # of a process's memory takes too long with one.
 UNSANITIZED = ("zygote_test", "guest_settle_test")
 
-# Where the tests of the mount have their directories under sanitizers, if there is
-# room: a disk's file system looks for new inodes long after many were removed. The
-# part "release" has them on the disk.
-MEMORY, ROOM = "/dev/shm", 4 << 30
+# Where the tests of the mount under sanitizers and those on real machines have their
+# directories, if there is room: a disk's file system looks for new inodes long after
+# many were removed, and each job waits for the disk some times. The parts "release",
+# "fault" and "docs" have them on the disk.
+MEMORY, ROOM = "/dev/shm", 8 << 30
 
 
 class Program:
@@ -313,7 +315,7 @@ PARTS = {
                             ("release",), 900, ("release", "smoke")),
     "smoke": smoke,
     "qemu": lambda: bats("qemu", "tests/qemu", "build/fsd", ("template",), 1800,
-                         lanes=2),
+                         env=in_memory(), lanes=2),
     "box": lambda: [Program("box", "box", ["tests/box/run.sh"], 3660,
                             needs=("box",), env={"BOX_SECONDS": "3600"})],
     "debian13": lambda: [Program(
@@ -325,10 +327,10 @@ PARTS = {
         needs=("template",), cost=47, lanes=2)],
     "same": lambda: [Program(
         "same", "programs", ["tests/same/same.py"], 1200,
-        needs=("template",), cost=65, lanes=2)],
+        needs=("template",), env=in_memory(), cost=65, lanes=2)],
     "peer": lambda: [Program(
         "peer", "cpython", ["tests/peer/peer.py", "--slice"], 1800,
-        needs=("template",), cost=75, lanes=2)],
+        needs=("template",), env=in_memory(), cost=75, lanes=2)],
     "fault": fault,
     "fuzz": fuzz,
 }
@@ -340,22 +342,39 @@ def environment(program, lane):
     env = {k: v for k, v in os.environ.items()
            if not k.startswith(("FSD_MOUNT", "MAKE"))}
     env.update(PATH=PATH, LC_ALL="C.UTF-8", SLOW=SLOW,
-               FSD_TEST_STATE="%s/%s.%d" % (TOP, STATE, lane))
+               FSD_TEST_STATE=state_of(program, lane))
     env.update(program.env)
     if program.argv[0] == MAKE:
         env["PATH"] = os.environ["PATH"]  # the user's compiler
     return env
 
 
-def lane_state(lane):
-    """The template of the step "template", for this lane's mounts."""
-    path = "%s.%d/templates" % (STATE, lane)
-    if not os.path.isdir(path):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        # Links: no test writes to a file that is there (own_mount copies what
-        # it damages), and a server makes new ones.
-        subprocess.run(["cp", "-al", STATE + "/templates", path], check=True)
-    shared = "%s.%d/shared" % (STATE, lane)
+def memory_state():
+    """The directory that the lanes' states are in, for programs in memory."""
+    return "%s/fsd-check-%d" % (MEMORY, os.stat(TOP).st_ino)
+
+
+def state_of(program, lane):
+    if program.env.get("TMPDIR") == MEMORY:
+        return "%s/state.%d" % (memory_state(), lane)
+    return "%s/%s.%d" % (TOP, STATE, lane)
+
+
+def lane_state(state):
+    """The template of the step "template", for the mounts of a lane. Its copies on a
+    file system are links: no test writes to a file that is there (own_mount copies
+    what it damages), and a server makes new ones."""
+    if not os.path.isdir(state + "/templates"):
+        whole = TOP + "/" + STATE
+        if state.startswith(MEMORY):
+            whole = memory_state()
+            os.makedirs(whole, exist_ok=True)
+            if not os.path.isdir(whole + "/templates"):
+                subprocess.run(["cp", "-a", "--sparse=always",
+                                STATE + "/templates", whole], check=True)
+        os.makedirs(state, exist_ok=True)
+        subprocess.run(["cp", "-al", whole + "/templates", state], check=True)
+    shared = state + "/shared"
     shutil.rmtree(shared, ignore_errors=True)
     if os.path.isfile(STATE + "/shared/made"):
         os.makedirs(shared)
@@ -536,7 +555,8 @@ class Runner:
 
     def execute(self, program, lane):
         if "template" in program.needs:
-            lane_state(lane)
+            with LOCK:
+                lane_state(state_of(program, lane))
         group = Group.made()
         child = subprocess.Popen(
             [*(group.enter() if group else ()),
@@ -680,7 +700,11 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, runner.stop)
     began = time.monotonic()
-    runner.run()
+    shutil.rmtree(memory_state(), ignore_errors=True)
+    try:
+        runner.run()
+    finally:
+        shutil.rmtree(memory_state(), ignore_errors=True)
     summary(runner.ended, args.parts, time.monotonic() - began,
             max(1, args.lanes))
     passed, failed, skipped = (
