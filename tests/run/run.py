@@ -55,7 +55,7 @@ TOP = os.path.abspath(__file__ + "/../../..")
 OUT = "build/check"
 MAKE = os.environ.get("MAKE", "make")
 STATE = "build/test-state"  # made by the step "template"; a copy for each lane
-LOCK = threading.Lock()     # one lane at a time has its copy made
+MADE = STATE + "/shared/made"   # says where that template is for other states
 # Debian's own programs: not another Python or Node that a machine has as well.
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 # Bounds are for what goes wrong. Lanes share the processors, so each bound is
@@ -89,11 +89,11 @@ SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:exitcode=99:handle_sigill=1",
 # of a process's memory takes too long with one.
 UNSANITIZED = ("zygote_test", "guest_settle_test")
 
-# Where the tests of the mount under sanitizers and those on real machines have their
-# directories, if there is room: a disk's file system looks for new inodes long after
-# many were removed, and each job waits for the disk some times. The parts "release",
-# "fault" and "docs" have them on the disk.
-MEMORY, ROOM = "/dev/shm", 8 << 30
+# Where the tests of the mount under sanitizers, and those of many jobs on real machines,
+# have their directories, if there is room: a disk's file system looks for new inodes
+# long after many were removed, and each job waits for the disk some times. The parts
+# "release", "fault" and "docs" have them on the disk.
+MEMORY, ROOM = "/dev/shm", 6 << 30
 
 
 class Program:
@@ -315,7 +315,8 @@ PARTS = {
                             ("release",), 900, ("release", "smoke")),
     "smoke": smoke,
     "qemu": lambda: bats("qemu", "tests/qemu", "build/fsd", ("template",), 1800,
-                         env=in_memory(), lanes=2),
+                         lanes=2, placed=lambda text: in_memory() if
+                         "file_setup --shared" in text else {}),
     "box": lambda: [Program("box", "box", ["tests/box/run.sh"], 3660,
                             needs=("box",), env={"BOX_SECONDS": "3600"})],
     "debian13": lambda: [Program(
@@ -341,8 +342,7 @@ PARTS = {
 def environment(program, lane):
     env = {k: v for k, v in os.environ.items()
            if not k.startswith(("FSD_MOUNT", "MAKE"))}
-    env.update(PATH=PATH, LC_ALL="C.UTF-8", SLOW=SLOW,
-               FSD_TEST_STATE=state_of(program, lane))
+    env.update(state_of(program, lane), PATH=PATH, LC_ALL="C.UTF-8", SLOW=SLOW)
     env.update(program.env)
     if program.argv[0] == MAKE:
         env["PATH"] = os.environ["PATH"]  # the user's compiler
@@ -350,35 +350,37 @@ def environment(program, lane):
 
 
 def memory_state():
-    """The directory that the lanes' states are in, for programs in memory."""
+    """The directory that the lanes' states in memory are in."""
     return "%s/fsd-check-%d" % (MEMORY, os.stat(TOP).st_ino)
 
 
 def state_of(program, lane):
-    if program.env.get("TMPDIR") == MEMORY:
-        return "%s/state.%d" % (memory_state(), lane)
-    return "%s/%s.%d" % (TOP, STATE, lane)
+    """The state directory of a program's mounts, and what else tells them of it. One
+    in memory has no template: what is read of its holes would be memory of a machine
+    that only the file's end frees. So those mounts find that of `fsd template`."""
+    if "template" in program.needs and program.env.get("TMPDIR") == MEMORY and \
+            os.path.isfile(MADE):
+        with open(MADE) as f:
+            templates = os.path.dirname(f.read().strip())
+        return {"FSD_TEST_STATE": "%s/%d" % (memory_state(), lane),
+                "FSD_TEMPLATES": templates}
+    return {"FSD_TEST_STATE": "%s/%s.%d" % (TOP, STATE, lane)}
 
 
 def lane_state(state):
-    """The template of the step "template", for the mounts of a lane. Its copies on a
-    file system are links: no test writes to a file that is there (own_mount copies
-    what it damages), and a server makes new ones."""
+    """The template of the step "template", for this lane's mounts."""
+    os.makedirs(state, exist_ok=True)
+    if state.startswith(MEMORY):
+        return
     if not os.path.isdir(state + "/templates"):
-        whole = TOP + "/" + STATE
-        if state.startswith(MEMORY):
-            whole = memory_state()
-            os.makedirs(whole, exist_ok=True)
-            if not os.path.isdir(whole + "/templates"):
-                subprocess.run(["cp", "-a", "--sparse=always",
-                                STATE + "/templates", whole], check=True)
-        os.makedirs(state, exist_ok=True)
-        subprocess.run(["cp", "-al", whole + "/templates", state], check=True)
+        # Links: no test writes to a file that is there (own_mount copies what
+        # it damages), and a server makes new ones.
+        subprocess.run(["cp", "-al", STATE + "/templates", state], check=True)
     shared = state + "/shared"
     shutil.rmtree(shared, ignore_errors=True)
-    if os.path.isfile(STATE + "/shared/made"):
+    if os.path.isfile(MADE):
         os.makedirs(shared)
-        shutil.copy(STATE + "/shared/made", shared)
+        shutil.copy(MADE, shared)
 
 
 def count(program, status, text):
@@ -555,8 +557,7 @@ class Runner:
 
     def execute(self, program, lane):
         if "template" in program.needs:
-            with LOCK:
-                lane_state(state_of(program, lane))
+            lane_state(state_of(program, lane)["FSD_TEST_STATE"])
         group = Group.made()
         child = subprocess.Popen(
             [*(group.enter() if group else ()),
