@@ -11,7 +11,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 #include "commands.h"
 #include "doctor.h"
@@ -289,6 +292,22 @@ static void check_state_lost(const struct place *at, struct finding *f)
 	lost(entries(at->dir, "lost+found"), "the file why beside each", f);
 }
 
+/* The holes of a template in memory become its pages, and these are charged to the
+ * machine that reads them: its control group may then end it. */
+static void check_disk(const struct place *at, struct finding *f)
+{
+	struct statfs fs;
+
+	if (fstatfs(at->dir, &fs) < 0)
+		found(f, BAD, "%s: %s", at->name, strerror(errno));
+	else if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
+		found(f, POOR, "it is in memory: a new start of the host loses "
+		      "all jobs, and a job that fills its memory_mb may lose its "
+		      "machine; use a directory on a disk");
+	else
+		found(f, GOOD, "jobs and results outlive a new start of the host");
+}
+
 static void check_own_image(const struct place *at, struct finding *f)
 {
 	(void)at;
@@ -300,8 +319,8 @@ int doctor_state(const char *path)
 	static const struct place_check checks[] = {
 		{ "owner", check_owner }, { "format", check_format },
 		{ "daemon", check_served }, { "template", check_templates },
-		{ "lost", check_state_lost }, { "room", check_room },
-		{ "image", check_own_image },
+		{ "disk", check_disk }, { "lost", check_state_lost },
+		{ "room", check_room }, { "image", check_own_image },
 	};
 	struct place at = { .name = path };
 	auto_close int dir = -1;

@@ -312,6 +312,10 @@ fsd() { bounded 30 "$FSD" "$@"; }
 	run fsd doctor --state "$STATE"
 	assert_failure 1
 	assert_line --regexp '^format +MISSING +format 999 is that of a newer fsd, and [0-9]+ the newest'
+	run fsd doctor --state /dev/shm
+	assert_line --regexp '^disk +note +it is in memory: .*use a directory on a disk$'
+	run fsd doctor --state /usr
+	assert_line --regexp '^disk +ok +jobs and results outlive'
 	run fsd doctor --state missing
 	assert_failure 1
 	assert_output 'fsd doctor: the state directory missing: No such file or directory'
