@@ -94,6 +94,8 @@ UNSANITIZED = ("zygote_test", "guest_settle_test")
 # long after many were removed, and each job waits for the disk some times. The parts
 # "release", "fault" and "docs" have them on the disk.
 MEMORY, ROOM = "/dev/shm", 6 << 30
+# The states of this run. It removes them at its end.
+MEMORY_STATE = "%s/fsd-check-%d" % (MEMORY, os.getpid())
 
 
 class Program:
@@ -349,11 +351,6 @@ def environment(program, lane):
     return env
 
 
-def memory_state():
-    """The directory that the lanes' states in memory are in."""
-    return "%s/fsd-check-%d" % (MEMORY, os.stat(TOP).st_ino)
-
-
 def state_of(program, lane):
     """The state directory of a program's mounts, and what else tells them of it. One
     in memory has no template: what is read of its holes would be memory of a machine
@@ -362,7 +359,7 @@ def state_of(program, lane):
             os.path.isfile(MADE):
         with open(MADE) as f:
             templates = os.path.dirname(f.read().strip())
-        return {"FSD_TEST_STATE": "%s/%d" % (memory_state(), lane),
+        return {"FSD_TEST_STATE": "%s/%d" % (MEMORY_STATE, lane),
                 "FSD_TEMPLATES": templates}
     return {"FSD_TEST_STATE": "%s/%s.%d" % (TOP, STATE, lane)}
 
@@ -701,11 +698,10 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, runner.stop)
     began = time.monotonic()
-    shutil.rmtree(memory_state(), ignore_errors=True)
     try:
         runner.run()
     finally:
-        shutil.rmtree(memory_state(), ignore_errors=True)
+        shutil.rmtree(MEMORY_STATE, ignore_errors=True)
     summary(runner.ended, args.parts, time.monotonic() - began,
             max(1, args.lanes))
     passed, failed, skipped = (
