@@ -3,6 +3,7 @@
 """submit.py MNT OUT: runs every group of table.py as jobs in MNT and writes to
 OUT/GROUP a line "name<TAB>outcome" for each row; what a job said beside that
 is in OUT/GROUP.failed."""
+import concurrent.futures
 import json
 import os
 import re
@@ -147,26 +148,33 @@ class Results:
         self.put(group, "%s\t%s\n" % (name, outcome))
 
 
-def submit_all(mnt):
-    """Return: {group: job} and {end's name: job}; nothing is waited for."""
-    jobs = {"limits": Job(mnt, "limits", {
-        "code.py": ["limits.py"], "hostile.py": ["hostile.py"]},
-        {**SECONDS, **LIMITS})}
-    jobs["raw"] = Job(mnt, "raw", {"code.sh": b"exec ./raw\n",
-                                   "raw": [RAW]}, SECONDS)
-    jobs["node"] = Job(mnt, "node", {"code.js": ["works.js"]}, SECONDS)
-    jobs["shell"] = Job(mnt, "shell", {"code.sh": ["works.sh"]}, SECONDS)
-    for group in ("works", "calls", "paths", "rights"):
-        jobs[group] = Job(mnt, group, {
-            "code.py": [group + ".py"], "hostile.py": ["hostile.py"]},
-            SECONDS)
-    jobs["output"] = Job(mnt, "output", {"code.py": ["litter.py"]}, SECONDS)
-    ends = {}
-    for i, (name, _, _, text, config) in enumerate(table.ENDS):
-        config = {"timeout": 60 * SLOW, **config}
-        file = "code.sh" if config.pop("language", "") else "code.py"
-        ends[name] = Job(mnt, "end-%d" % i, {file: text.encode()}, config)
-    return jobs, ends
+def run_all(mnt):
+    """Return: {group: job} and {end's name: job}; all have ended. Few run at a
+    time: more machines than processors only take more of these."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:
+        def run(*job):
+            return pool.submit(lambda: Job(mnt, *job).wait())
+
+        # The longest first.
+        jobs = {"limits": run("limits", {
+            "code.py": ["limits.py"], "hostile.py": ["hostile.py"]},
+            {**SECONDS, **LIMITS})}
+        jobs["node"] = run("node", {"code.js": ["works.js"]}, SECONDS)
+        jobs["raw"] = run("raw", {"code.sh": b"exec ./raw\n",
+                                  "raw": [RAW]}, SECONDS)
+        jobs["shell"] = run("shell", {"code.sh": ["works.sh"]}, SECONDS)
+        for group in ("works", "calls", "paths", "rights"):
+            jobs[group] = run(group, {
+                "code.py": [group + ".py"], "hostile.py": ["hostile.py"]},
+                SECONDS)
+        jobs["output"] = run("output", {"code.py": ["litter.py"]}, SECONDS)
+        ends = {}
+        for i, (name, _, _, text, config) in enumerate(table.ENDS):
+            config = {"timeout": 60 * SLOW, **config}
+            file = "code.sh" if config.pop("language", "") else "code.py"
+            ends[name] = run("end-%d" % i, {file: text.encode()}, config)
+        return tuple({name: job.result() for name, job in started.items()}
+                     for started in (jobs, ends))
 
 
 def output_rows(job, results):
@@ -192,9 +200,8 @@ def leased(mnt):
 
 def main(mnt, folder):
     results = Results(folder)
-    jobs, ends = submit_all(mnt)
+    jobs, ends = run_all(mnt)
     for group, job in jobs.items():
-        job.wait()
         words = "%s\n%s" % (job.end().split(" -")[0][:300],
                             job.read("stderr"))
         if group == "output":
@@ -202,7 +209,7 @@ def main(mnt, folder):
         else:
             results.put(group, job.read("stdout"), words)
     for name, job in ends.items():
-        results.put_row("ends", name, job.wait().end())
+        results.put_row("ends", name, job.end())
     many = ends["many files"].result
     results.put_row("after", "many", sum(
         p["path"].startswith("many/") for p in many["output"]))

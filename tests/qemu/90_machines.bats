@@ -7,7 +7,7 @@ load ../lib/machines
 # Machines are killed and templates damaged here.
 export LOG_EXPECTED='machines do not start|template|zygote'
 
-setup_file() { file_setup; }
+setup_file() { file_setup --heat quick; }
 teardown_file() { file_teardown; }
 teardown() {
 	jobs_done
@@ -65,17 +65,6 @@ teardown() {
 	stdout_is "$J" up
 	prog code.py <<<'print("the next one is fine")'
 	ok 'the next one is fine'
-}
-
-@test "a machine that rests is heated by what most programs do, and a program sees nothing of it" {
-	at_rest
-	prog code.py <<'PY'
-import sys
-print([name for name in ("call", "native", "sitecustomize") if name in sys.modules])
-import os
-print(os.listdir("/tmp"), os.listdir())
-PY
-	ok $'[]\n[] [\'code.py\']'
 }
 
 @test "idle machines that were killed are not given out" {
@@ -244,7 +233,7 @@ PY
 
 @test "a daemon that is killed leaves no machine behind, and its job is interrupted" {
 	own_mount
-	mount_start --fork no
+	mount_start --fork no --pool 1
 	job_made code.py <<<$'import signal\nprint("up", flush=True)\nsignal.pause()'
 	job_put "$J" config.json '{"timeout": 300}'
 	bounded 300 head -c 3 "$MNT/$J/stdout.follow"

@@ -36,7 +36,7 @@ teardown() {
 # idle_mount COUNT — one of the test's own, with so many machines asleep.
 idle_mount() {
 	own_mount
-	MOUNT_OPTIONS=${MOUNT_OPTIONS/--pool 0/} mount_start --pool "$1"
+	MOUNT_OPTIONS=${MOUNT_OPTIONS/--pool 0/} mount_start --pool "$1" --heat quick
 }
 
 # asleep — a machine is there, to be woken, and none is being made.

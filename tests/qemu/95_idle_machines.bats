@@ -1,12 +1,24 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Idle machines of several classes within one budget. Both classes have one
-# template, so that no guest is booted for this.
+# Idle machines: what heat they get, and those of several classes within one budget.
+# Both classes have one template, so that no guest is booted for this.
 
 load ../lib/qemu
 
 setup_file() { file_setup --pool 4 --idle-memory 1G; }
 teardown_file() { file_teardown; }
+teardown() { jobs_done; }
+
+@test "a machine that rests is heated by what most programs do, and a program sees nothing of it" {
+	at_rest
+	prog code.py <<'PY'
+import sys
+print([name for name in ("call", "native", "sitecustomize") if name in sys.modules])
+import os
+print(os.listdir("/tmp"), os.listdir())
+PY
+	ok $'[]\n[] [\'code.py\']'
+}
 
 @test "jobs of two classes find the idle machines of theirs, and the budget holds" {
 	at_rest
