@@ -508,24 +508,6 @@ runs() {
 		- "$SERVER"
 }
 
-@test "an end whose server dies before the disk has it is on the disk before it is shown again" {
-	local calls=$BATS_TEST_TMPDIR/next
-	runs a
-	# the next server is its child
-	strace -f -y -p "$DAEMON" -e trace=fdatasync -o "$calls" 2>"$calls.err" &
-	local tracer=$!
-	bounded 20 sh -c 'until grep -q attached "$1"; do :; done' - "$calls.err"
-	trace -e trace=fdatasync -P "$(echo "$STATE"/jobs/*)/meta" \
-		-e inject=fdatasync:delay_enter=30000000
-	goes_on a
-	bounded 20 sh -c 'until grep -q "^state done" "$1"/jobs/*/meta; do :; done' \
-		- "$STATE"
-	dies_traced
-	assert_equal "$(cat "$MNT/a/exit_code")" 3
-	strace_end "$tracer"
-	grep -q 'fdatasync(.*/meta>) *= 0' "$calls"
-}
-
 # the_next [OPTION...] — the system calls of the server that follows, in $NEXT.
 the_next() {
 	NEXT=$BATS_TEST_TMPDIR/next
@@ -543,6 +525,18 @@ dies_before_sync() {
 	bounded 20 sh -c 'until grep -q "^state $2" "$1"/jobs/*/meta; do :; done' \
 		- "$STATE" "$1"
 	dies_traced
+}
+
+@test "an end whose server dies before the disk has it is on the disk before it is shown again" {
+	runs a
+	the_next -e trace=fdatasync
+	# In the background: its close may find the end on its way to the disk, and
+	# waits for it then.
+	dies_before_sync 'done' goes_on a
+	wait "$CALLER" || true
+	assert_equal "$(cat "$MNT/a/exit_code")" 3
+	strace_end "$NEXT_TRACE"
+	grep -q 'fdatasync(.*/meta>) *= 0' "$NEXT"
 }
 
 @test "a job whose server dies before the disk has it is on the disk before its call returns" {
