@@ -71,6 +71,7 @@ struct mount_options {
 	bool permissive;  /* --policy permissive */
 	bool no_fork;     /* --fork no */
 	bool quick_heat;  /* --heat quick */
+	bool plain;       /* --plain: machines without interpreters that wait */
 	bool relaxed;     /* --durability relaxed */
 	uint32_t uid_first, uid_count; /* --uids; 0: the default */
 	bool allow_other;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/utsname.h>
@@ -100,9 +101,17 @@ int agent_await_runner(struct runner *r, uint64_t end, struct buf *cold,
 	return 0;
 }
 
+/* The kernel gives us what it does not know of its command line: the host asks for
+ * a plain machine so. No interpreter waits in it, but what starts a program. */
+static uint32_t wanted_runners(void)
+{
+	return getenv("fsd_plain") ? 1u << WIRE_RUN_EXEC
+				   : (1u << WIRE_RUN_MAX) - 1;
+}
+
 int agent_ready(struct agent *a, struct err *err)
 {
-	const uint32_t all = (1u << WIRE_RUN_MAX) - 1;
+	const uint32_t all = wanted_runners();
 	uint64_t end = sys_now() + READY_MS * 1000000ull;
 	auto_buf struct buf cold = {.cap = WIRE_COLD_MAX};
 	uint32_t walls;
@@ -111,8 +120,9 @@ int agent_ready(struct agent *a, struct err *err)
 
 	/* One after the other: what each has in memory lies together, too. */
 	for (int i = 0; !e && i < WIRE_RUN_MAX; i++)
-		e = start_runner(&a->runners[i], (enum wire_runner)i, end, &cold,
-				 err);
+		if (all & 1u << i)
+			e = start_runner(&a->runners[i], (enum wire_runner)i,
+					 end, &cold, err);
 	if (e)
 		return e;
 	walls = look_at_walls(a->runners, WIRE_RUN_MAX);

@@ -111,9 +111,13 @@ static bool takes_no_module(void)
 uint32_t look_at_walls(const struct runner *runners, size_t count)
 {
 	uint32_t walls = BIT(USER) | BIT(CAPS) | BIT(FILTER);
+	bool seen = false;
 
-	for (size_t i = 0; i < count; i++)
-		walls &= look_at_process(runners[i].pid);
+	for (size_t i = 0; i < count; i++) {
+		if (runners[i].pid)
+			walls &= look_at_process(runners[i].pid);
+		seen |= runners[i].pid > 0;
+	}
 	if (root_is_closed())
 		walls |= BIT(ROOT);
 	if (is_read_only("/dev") && each_name("/dev", is_harmless))
@@ -122,5 +126,5 @@ uint32_t look_at_walls(const struct runner *runners, size_t count)
 		walls |= BIT(MODULES);
 	if (each_name("/sys/class/net", is_loopback))
 		walls |= BIT(NETWORK);
-	return count ? walls : 0;
+	return seen ? walls : 0;
 }

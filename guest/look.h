@@ -10,7 +10,7 @@
 #include "runner.h"
 
 /* Looks at processes that wait to become programs. Return: the walls that stand
- * around every one of them, bits 1 << enum wire_wall; none where there is no
+ * around every one that there is, bits 1 << enum wire_wall; none where there is no
  * process to look at. */
 uint32_t look_at_walls(const struct runner *runners, size_t count);
 

@@ -112,6 +112,9 @@ struct vm_options {
 	bool no_fork;                  /* no machine is forked off another */
 	bool quick_heat;               /* no third round of heat for anything */
 	bool no_renewal;               /* a template serves however old it is */
+	bool plain;                    /* no interpreter waits in a machine: it runs
+					  programs with #! alone, and boots in a
+					  quarter of the time */
 	uint32_t uid_first, uid_count; /* user ids of machines; 0: default */
 	struct vm_known *known; /* or NULL; filled in, or believed if valid:
 				   then vm_new() does not wait for processes */

@@ -16,6 +16,7 @@ enum { OPT_STATE = CLI_LONG, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
        OPT_QUOTA_RUNNING, OPT_RETAIN_SECONDS, OPT_RETAIN_COUNT,
        OPT_RETAIN_BYTES, OPT_UIDS, OPT_DURABILITY, OPT_CACHE, OPT_PRIVATE,
+       OPT_PLAIN,
        OPT_MAX_QUEUED, OPT_QUOTA_QUEUED, OPT_RESERVE, OPT_FORK, OPT_HEAT, OPT_QEMU,
        OPT_ALONE, OPT_ENVIRONMENTS, OPT_ENVIRONMENT, OPT_IDLE, OPT_WARM,
        OPT_BUILD, OPT_SOURCES };
@@ -86,6 +87,8 @@ const struct cli_option mount_cli_options[] = {
 	/* fsd run's */
 	{ OPT_CACHE, "cache", "DIR", NULL, CLI_DIR, NULL },
 	{ OPT_PRIVATE, "private", NULL, NULL, CLI_TEXT, NULL },
+	/* env build's: what is made for one program that brings its #! */
+	{ OPT_PLAIN, "plain", NULL, NULL, CLI_TEXT, NULL },
 	/* fsd template's: no template of others */
 	{ OPT_ALONE, "alone", NULL, NULL, CLI_TEXT, NULL },
 	{ 0 },
@@ -292,6 +295,9 @@ static int one_option(struct mount_options *o, int opt)
 		return 0;
 	case OPT_PRIVATE:
 		o->die_with_parent = true;
+		return 0;
+	case OPT_PLAIN:
+		o->plain = true;
 		return 0;
 	case OPT_QUOTA_JOBS:
 		return set_quota(&o->quota.jobs, "--quota-jobs", optarg);

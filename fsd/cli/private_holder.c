@@ -108,31 +108,19 @@ static int make_dir(char dir[PRIVATE_DIR])
 	return -1;
 }
 
-/* Where it makes templates. A build that tries an environment gives it a place that
- * goes afterwards; those of the usual place serve it too. */
-static char *templates_of(void)
-{
-	const char *passing = getenv("FSD_PASSING");
-	char *usual = default_state_dir();
-	char path[PATH_MAX];
-
-	if (!passing || !usual)
-		return usual;
-	snprintf(path, sizeof(path), "%s/templates", usual);
-	setenv("FSD_TEMPLATES", path, 0);
-	free(usual);
-	return strdup(passing);
-}
-
 static int hold_in(const char *dir, struct ready *ready)
 {
 	char state[PRIVATE_PATH], mnt[PRIVATE_PATH];
-	auto_free char *cache = templates_of();
+	/* A build that tries an environment names a place for its template, which goes
+	 * with it. The one program brings its interpreter: a plain machine will do. */
+	const char *passing = getenv("FSD_PASSING");
+	auto_free char *cache = passing ? strdup(passing) : default_state_dir();
 	const char *argv[] = {
 		PRIVATE_COMMAND, "--state", state, "--cache", cache,
 		"--pool", "0", "--fork", "no", "--log-level", "warn",
-		"--durability", "relaxed", "--private", mnt, NULL,
+		"--durability", "relaxed", "--private", mnt, NULL, NULL,
 	};
+	int argc = ARRAY_SIZE(argv) - 2;
 	struct mount_options o;
 	int r;
 
@@ -143,8 +131,11 @@ static int hold_in(const char *dir, struct ready *ready)
 	snprintf(state, sizeof(state), "%s/state", dir);
 	snprintf(mnt, sizeof(mnt), "%s" PRIVATE_MNT, dir);
 	mkdir(mnt, 0700);
-	r = mount_options_parse(&o, ARRAY_SIZE(argv) - 1,
-				(char **)(uintptr_t)argv);
+	if (passing) {
+		argv[argc - 1] = "--plain";
+		argv[argc++] = mnt;
+	}
+	r = mount_options_parse(&o, argc, (char **)(uintptr_t)argv);
 	if (r == 0) {
 		ready->log = daemon_log_open(o.state_dir, DAEMON_LOG_LIMIT);
 		r = hold(&o, ready);

@@ -29,7 +29,7 @@ def run(place, program, files, memory, cpus, on_line, environment=None, places=N
         passing=True):
     """Runs the program (a path) with files {name in the job: path}; on_line gets
     each line that it prints. places: where the environment is; passing: it is gone
-    when this is over. Return: the directory of its output/.
+    when this is over, and the program has a #!. Return: the directory of its output/.
 
     place: a directory of our own, which is emptied. Links, not copies: what is
     copied into the mount is the file behind it."""
@@ -38,7 +38,8 @@ def run(place, program, files, memory, cpus, on_line, environment=None, places=N
         shutil.rmtree(path, ignore_errors=True)
     os.makedirs(job)
     os.makedirs(os.path.join(place, "state"))
-    shutil.copyfile(program, os.path.join(job, "code.py"))
+    passing = passing and bool(places)
+    shutil.copyfile(program, os.path.join(job, "code" if passing else "code.py"))
     for name, path in files.items():
         try:
             os.link(path, os.path.join(job, name))
@@ -53,8 +54,9 @@ def run(place, program, files, memory, cpus, on_line, environment=None, places=N
     env = dict(os.environ)
     if places:
         env["FSD_ENVIRONMENTS"] = places
-    if places and passing:
-        # so is its template (fsd/cli/private_holder.c)
+    if passing:
+        # so is its template, whose machine runs nothing else
+        # (fsd/cli/private_holder.c)
         env["FSD_PASSING"] = os.path.join(place, "state")
     running = subprocess.Popen(
         [FSD, "run", "--private", "-C", job, "-o", out], env=env,

@@ -253,7 +253,7 @@ static int start_machines(struct fsd *d, struct err *err)
 		.idle_memory = o->idle_memory,
 		.max_machines = o->max_machines, .permissive = o->permissive,
 		.no_fork = o->no_fork, .quick_heat = o->quick_heat,
-		.no_renewal = o->die_with_parent,
+		.no_renewal = o->die_with_parent, .plain = o->plain,
 		.uid_first = o->uid_first, .uid_count = o->uid_count,
 		.known = &inherit_head(d->inherit)->known, .keep = &keep,
 	};

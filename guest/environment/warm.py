@@ -1,3 +1,4 @@
+#!/usr/bin/python3 -I
 # SPDX-License-Identifier: Apache-2.0
 """Tries the warm list of an environment: a job in the new environment.
 

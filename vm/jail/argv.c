@@ -95,6 +95,8 @@ static void add_boot(struct argv *a, const struct argv_spec *s)
 		append(a, " tsc_early_khz=%u", s->tsc_khz);
 	if (s->layers)
 		append(a, " fsd_layers=%u", s->layers);
+	if (s->plain)
+		append(a, " fsd_plain=1");
 }
 
 static void add_monitor(struct argv *a)

@@ -33,6 +33,7 @@ struct argv_spec {
 	bool boot;            /* boot and share RAM, else be restored, */
 	bool zygote;          /* to be forked when it is hot */
 	unsigned tsc_khz;     /* TCG: what the guest is told; 0: nothing */
+	bool plain;           /* boot: the guest is told to start no interpreter */
 };
 
 #define ARGV_MAX 112

@@ -124,6 +124,7 @@ static int make_argv(const struct jailer *j, const struct jail_request *q,
 		.cls = { .memory_mib = q->memory_mib, .cpus = q->cpus },
 		.boot = q->kind == JAIL_BOOT, .tsc_khz = q->tsc_khz,
 		.zygote = is_zygote(q->kind), .layers = jail_layers(q),
+		.plain = q->plain,
 	};
 
 	return is_probe(q->kind) ? argv_probe(j->qemu, s.zygote, a) :

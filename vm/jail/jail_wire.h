@@ -24,7 +24,7 @@
 
 #include "layout/base/err.h"
 
-#define JAIL_VERSION 3u
+#define JAIL_VERSION 4u
 #define JAIL_LAYERS_MAX 8u
 #define JAIL_FDS_MAX (JAIL_FD_LAYER + JAIL_LAYERS_MAX)
 #define JAIL_MEMORY_MIB_MAX (1u << 20)
@@ -71,6 +71,7 @@ struct jail_request {
 		uint32_t zygote; /* FORK, TEACH: its id */
 		uint32_t layers; /* BOOT, RESTORE, ZYGOTE: further disks */
 	};
+	uint32_t plain;      /* BOOT: 1: no interpreter is to wait in it */
 };
 
 enum jail_said { JAIL_ENDED = 1, JAIL_COSTS, JAIL_SAID };

@@ -101,8 +101,6 @@ static void finish(struct template *t, const struct err *err)
 	loop_defer(loop_of(t), &t->tell);
 }
 
-/* --- what it is: accelerator and key ------------------------------------ */
-
 /* --- looking for it ----------------------------------------------------- */
 
 static void look_work(void *arg, const atomic_bool *cancel)
@@ -450,6 +448,7 @@ static int start_qemu(struct template *t, struct err *err)
 	struct jail_request what = {
 		.kind = JAIL_BOOT, .layers = restore_layers(&t->cls, fds + 3), .accel = t->accel,
 		.memory_mib = t->cls.memory_mib, .cpus = t->cls.cpus,
+		.plain = t->ground->host->options->plain,
 	};
 	int pair[2], r;
 

@@ -43,6 +43,7 @@ int template_key(const struct template_ground *g, const struct vm_class *cls,
 		/* Wherever it is, its version is what counts. */
 		.qemu = "qemu",
 		.kernel = JAIL_KERNEL, .initrd = JAIL_INITRD, .boot = true,
+		.plain = g->host->options->plain,
 	};
 	struct argv argv;
 	struct sha *s;
