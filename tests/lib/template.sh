@@ -35,7 +35,7 @@ build/fsd mount --daemon --image "${FSD_IMAGE:-build/image}" \
 	--accel "${FSD_ACCEL:-auto}" --state "$state" --pool 0 --fork no \
 	"$@" "$mnt"
 mkdir "$mnt/first"
-echo 'echo ready' >"$mnt/first/code.sh"
+printf '#!/bin/sh\necho ready\n' >"$mnt/first/code"
 echo '{}' >"$mnt/first/config.json"
 cat "$mnt/first/wait" "$mnt/first/error"
 [ "$(cat "$mnt/first/stdout")" = ready ]

@@ -118,6 +118,7 @@ in_user_namespace() {
 	setpriv --reuid=65534 --regid=65534 --clear-groups \
 		unshare --user --map-root-user true || need 'user namespaces'
 	local dir
+	plain_mount # for its templates
 	dir=$(mktemp -d /tmp/fsd-walls.XXXXXX)
 	chmod 755 "$dir"
 	mkdir "$dir/mnt" "$dir/state"
@@ -133,9 +134,9 @@ in_user_namespace() {
 		mount --bind "$1/fuse" /dev/fuse
 		exec setpriv --reuid=65534 --regid=65534 --clear-groups bash -c "
 			cd $1
-			./fsd mount --daemon --pool 0 --fork no --state state --image image mnt
+			./fsd mount --daemon --pool 0 --fork no --plain --state state --image image mnt
 			mkdir mnt/a
-			echo \"print(6 * 7)\" >mnt/a/code.py
+			printf \"#!/bin/sh\\necho 42\\n\" >mnt/a/code
 			echo \"{}\" >mnt/a/config.json
 			cat mnt/a/wait mnt/a/stdout
 			jq -c .machine.missing_walls mnt/a/result.json
@@ -153,14 +154,14 @@ in_user_namespace() {
 @test "a guest without its filter is seen to have none: strict runs no job there, permissive says so" {
 	MNT=$BATS_TEST_TMPDIR/mnt STATE=$BATS_TEST_TMPDIR/state
 	LOG=$BATS_TEST_TMPDIR/log OWN=1
-	MOUNT_OPTIONS="$MOUNT_OPTIONS --image $TESTS/../build/bare/image"
+	MOUNT_OPTIONS="$MOUNT_OPTIONS --plain --image $TESTS/../build/bare/image"
 	# Made beforehand (run.py).
 	[ ! -d "$TESTS/../build/bare/state/templates" ] || {
 		mkdir -p "$STATE"
 		cp -a --sparse=always "$TESTS/../build/bare/state/templates" "$STATE/"
 	}
 	mount_start --pool 0 --fork no --policy permissive
-	prog code.py <<<'print(1)'
+	prog code <<<$'#!/bin/sh\necho 1'
 	ok 1
 	[ "$(result "$J" .machine.missing_walls[])" = guest-seccomp ]
 	grep -q '^guest-seccomp  absent  .* make image$' "$MNT/.fsd/security"
@@ -171,7 +172,7 @@ in_user_namespace() {
 		sleep 0.2; done' _ "$MNT/.fsd/health"
 	# the same image gives the same guest
 	refute grep 'is thrown away' "$LOG"
-	job_made code.py <<<'print(1)'
+	job_made code <<<$'#!/bin/sh\necho 1'
 	job_put "$J" config.json '{}'
 	run cat "$MNT/$J/state"
 	assert_output queued

@@ -286,7 +286,7 @@ PY
 
 @test "whatever is wrong with a template's files, it is found before it serves" {
 	local dir how
-	own_mount copy
+	plain_mount copy
 	for how in 'truncate -c -s 4096 state' 'sed -i 1s/.*/nonsense/ meta' 'rm ram'; do
 		for dir in "$STATE"/templates/[0-9a-f]*/; do
 			cp -a --sparse=always "$dir" "$BATS_TEST_TMPDIR/good"
@@ -304,15 +304,16 @@ PY
 
 @test "a template of another day serves on, and its successor is made beside it" {
 	local dir ids
-	own_mount
+	plain_mount
 	for dir in "$STATE"/templates/*/; do
 		sed -i 's/^made .*/made 86400/' "$dir/meta"
 	done
 	ids=$(stat -c %i "$STATE"/templates/[0-9a-f]*/ram)
 	mount_start --pool 0
-	prog code.py <<<'print(hash("x"))'
+	# when its kernel came up, which is in the template
+	local age=$'#!/bin/sh\nstat -c %z /dev' before
+	prog code <<<"$age"
 	ok
-	local before
 	before=$(out)
 	assert_equal "$(figure fsd_templates_made_total)" 0
 	await becomes 120 grep -q '^fsd_templates_made_total 1' "$MNT/.fsd/stats"
@@ -323,7 +324,7 @@ PY
 	await becomes 60 sh -c '[ "$(grep -c "a zygote is ready" "$1")" -ge 2 ]' - "$LOG"
 	local n=0 now=$before
 	while [ "$now" = "$before" ] && [ $((n += 1)) -lt 10 ]; do
-		prog code.py <<<'print(hash("x"))'
+		prog code <<<"$age"
 		ok
 		now=$(out)
 	done
@@ -350,7 +351,7 @@ charged() {
 
 @test "a template that is damaged while it serves gives no wrong result and is made again; one that lies in memory is not the next machine's to bear" {
 	local dir template security=$MNT/.fsd/security
-	own_mount copy
+	plain_mount copy
 	# Where a boot there can be seen: in memory.
 	if grep -q '^qemu-cgroup  active  .* version 1$' "$security" &&
 		[ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
@@ -359,13 +360,14 @@ charged() {
 		mv "$template" "$STATE/"
 	fi
 	mount_start --pool 0 --fork no --max-machines 1
-	prog code.py <<<'print("right")'
+	local right=$'#!/bin/sh\necho right'
+	prog code <<<"$right"
 	ok right
 	rm -f "$STATE"/templates/took-*
 	for dir in "$STATE"/templates/*/; do
 		truncate -c -s 8M "$dir/ram"
 	done
-	job_made code.py <<<'print("right")'
+	job_made code <<<"$right"
 	job_put "$J" config.json '{}'
 	assert_equal "$(bounded 900 cat "$MNT/$J/wait")" 0
 	stdout_is "$J" right
@@ -374,7 +376,7 @@ charged() {
 	grep -q 'waits for the template: .* ([0-9]* s so far, ' "$MNT/$J/log"
 	[ "$(cat "$STATE"/templates/took-*)" -gt 500 ]
 	[ -n "${template:-}" ] || return 0
-	job_made code.py <<<$'import signal\nprint("up", flush=True)\nsignal.pause()'
+	job_made code <<<$'#!/bin/sh\necho up\nexec sleep 600'
 	job_put "$J" config.json '{}'
 	job_follow "$J" up
 	run charged
@@ -415,7 +417,7 @@ charged() {
 
 @test "who wants no machine to be forked gets none" {
 	own_mount
-	mount_start --fork no
+	mount_start --fork no --pool 2
 	local _
 	for _ in 1 2 3 4 5 6; do
 		prog code.sh <<<'echo 1'

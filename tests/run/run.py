@@ -148,10 +148,14 @@ STEPS = {s.name: s for s in (
     step("template", "the first machine is made and saved",
          ["tests/lib/template.sh", STATE], 1800,
          ("release", "image", "qemu"), 3, 2e6),
+    # tests/lib/qemu.bash: plain_mount
+    step("plain-template", "a plain machine is made and saved",
+         ["tests/lib/template.sh", STATE + "/plain", "--plain"], 1800,
+         ("template",), 3, LARGE),
     step("bare", "the image without walls is built", make("bare"), 1800,
          ("release", "image"), 2),
     step("bare-template", "its first machine is made and saved",
-         ["tests/lib/template.sh", "build/bare/state", "--policy",
+         ["tests/lib/template.sh", "build/bare/state", "--plain", "--policy",
           "permissive", "--image", "build/bare/image"], 1800, ("bare",), 3),
     step("unit-objects", "the unit tests compile", make("unit"), 900,
          ("release",)),
@@ -226,10 +230,11 @@ def bats(part, directory, program, needs, seconds, tags=(), env=None, lanes=1,
             for tag in tags:
                 filters += ["--filter-tags", tag]
         bare = ("bare-template",) if "/bare/" in text else ()
+        plain = ("plain-template",) if "plain_mount" in text else ()
         yield Program(
             part, name, ["bats", "--tap", "--print-output-on-failure", *filters,
                          *paths],
-            seconds, needs=(*needs, *bare),
+            seconds, needs=(*needs, *bare, *plain),
             alone=bool(re.search("(?m)^# alone", text)),
             env=dict(env or {}, **placed(text),
                      FSD=os.environ.get("FSD", TOP + "/" + program)),
