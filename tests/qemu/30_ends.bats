@@ -4,7 +4,7 @@
 
 load ../lib/qemu
 
-setup_file() { file_setup --shared; }
+setup_file() { file_setup --shared 0; }
 teardown_file() { file_teardown; }
 teardown() { jobs_done; }
 

@@ -10,7 +10,7 @@ HOSTILE=$BATS_TEST_DIRNAME/../hostile
 setup_file() {
 	load ../lib/qemu
 	[ -x "$TESTS/../build/hostile/raw" ] || fail 'run: make build/hostile/raw'
-	file_setup --shared
+	file_setup --shared 0
 	export GOT=$BATS_FILE_TMPDIR/got
 	bounded 600 "$HOSTILE/submit.py" "$MNT" "$GOT"
 }

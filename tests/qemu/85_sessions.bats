@@ -4,7 +4,7 @@
 
 load ../lib/qemu
 
-setup_file() { file_setup --shared; }
+setup_file() { file_setup --shared 0; }
 teardown_file() { file_teardown; }
 teardown() {
 	local s
@@ -344,7 +344,7 @@ PY
 @test "fifty short steps run in one machine, and cost none each" {
 	local before made
 	step p code.py <<<'n = 0'
-	at_rest # the pool has made a machine for the one that the session took
+	at_rest 0 # nothing is made or heated that is not for a step
 	before=$(figure fsd_machines_made_total)
 	for _ in $(seq 50); do
 		step p code.py <<<'n += 1; print(n)'

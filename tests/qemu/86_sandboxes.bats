@@ -7,7 +7,7 @@ load ../lib/qemu
 setup_file() {
 	# a test kills all machines, of which one may be starting
 	expect_log 'jobs cannot run: machines do not start: QEMU was killed'
-	file_setup --shared
+	file_setup --shared 0
 }
 teardown_file() { file_teardown; }
 setup() {
