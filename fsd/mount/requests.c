@@ -80,6 +80,10 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 				  FUSE_CAP_SPLICE_MOVE);
 	conn->max_write = MIN(conn->max_write, WRITE_MAX);
 	conn->time_gran = 1;
+	/* The kernel sends a RELEASE as a background request. It holds back what is
+	 * more than this, 12 by default, and later requests pass it: who had closed
+	 * a file and said `start` was told that the file is open. */
+	conn->max_background = UINT16_MAX;
 }
 
 static int make_session(struct fsd *d)

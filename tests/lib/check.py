@@ -1034,6 +1034,29 @@ def many_jobs(mnt, count, threads):
 
 
 @check
+def closed_and_started(mnt, count):
+    """Each closes its program and says `start` at once, all at the same time."""
+    import threading
+
+    together = threading.Barrier(int(count))
+
+    def one(i):
+        job = "%s/closed%d" % (mnt, i)
+        os.mkdir(job)
+        put(job + "/config.json", b'{"start": "manual"}')
+        program = os.open(job + "/code.sh", os.O_WRONLY | os.O_CREAT)
+        ctl = os.open(job + "/ctl", os.O_WRONLY)
+        os.write(program, b"exit %d\n" % (i % 256))
+        together.wait()
+        os.close(program)
+        os.write(ctl, b"start\n")
+        os.close(ctl)
+        expect("wait", wait_end(job), b"%d\n" % (i % 256))
+
+    in_threads(int(count), range(int(count)), one)
+
+
+@check
 def cross_talk(mnt, count):
     def one(i):
         mark = b"mark-%04d-" % i

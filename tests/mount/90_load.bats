@@ -37,6 +37,10 @@ JOBS=${LOAD_JOBS:-1000}
 	check cross-talk "$MNT" 200
 }
 
+@test "whoever has closed a program may start it, also when two hundred do so at once" {
+	check closed-and-started "$MNT" 200
+}
+
 # longest_wait — LINE: what blocked.py saw of the server beside jobs and a large write.
 longest_wait() {
 	coproc LOOK { exec /usr/bin/python3 "$TESTS/lib/blocked.py" "$SERVER"; }
