@@ -8,7 +8,10 @@
 
 static struct manifest_part part = { .name = "x", .size = 1, .sum = "00" };
 
+static struct vm_options options;
+static const struct backend_host host = { .options = &options };
 static const struct template_ground ground = {
+	.host = &host,
 	.qemu = { .version = "10.0" },
 	.image = { .files = { &part, &part, &part } },
 };
@@ -41,6 +44,7 @@ int main(void)
 	struct environment a = { .id = "1" }, b = { .id = "1" };
 	struct environment c = { .id = "2" };
 	struct vm_class x = { 1024, 1, NULL }, y = { 2048, 1, NULL };
+	const char *before;
 
 	is_str(key("ab", "w", 1), key("ab", "w", 1),
 	       "an environment has one key");
@@ -50,6 +54,10 @@ int main(void)
 	       "nor of its layers in another order");
 	differ(key("a", "w", 1), key("a", "v", 1), "nor of another warm list");
 	differ(key("a", "w", 1), key("a", "w", 2), "nor with more processors");
+
+	before = key("a", "w", 1);
+	options.plain = true;
+	differ(before, key("a", "w", 1), "nor of a plain machine");
 
 	ok(vm_class_shares(&x, &y), "classes of base share a template");
 	x.environment = &a;
