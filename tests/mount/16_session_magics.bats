@@ -182,14 +182,15 @@ load ../lib/session
 }
 
 @test "cells: an interrupt ends a command and what it has begun" {
-	session python <<-'END'
+	local long=9$BASHPID # seconds; no other test sleeps so long
+	session python <<-END
 		### cell int=go
 		x = 1
-		!(echo go; sleep 98765; true); echo no
+		!(echo go; sleep $long; true); echo no
 		### cell int=go2
 		%%bash
 		echo go2
-		sleep 98765
+		sleep $long
 		echo no
 		### cell
 		x
@@ -199,7 +200,7 @@ load ../lib/session
 	refute_line 'out: no'
 	[ "$(grep -c '^exit: 130' <<<"$output")" = 2 ] || fail "$output"
 	assert_line --partial '"text": "1"'
-	run ! pgrep -f '^sleep 98765'
+	run ! pgrep -f "^sleep $long"
 }
 
 @test "cells: %%capture takes what is printed and shown" {

@@ -17,6 +17,7 @@ import time
 from importlib.util import decode_source
 
 NAME = "__magic__"  # what a line calls, among the cell's names
+LOOK_S = 1  # how long a command waits before it looks for an interrupt again
 # These end a stretch of code in a line, or begin a string.
 MARK = re.compile(r"""#|'''|\"""|'|"|[([{]|[)\]}]""")
 REST = {"'": re.compile(r"(?:\\.|[^'\\])*'"), '"': re.compile(r'(?:\\.|[^"\\])*"'),
@@ -270,6 +271,32 @@ def _begin(command, how, interrupts):
         signal.signal(signal.SIGINT, handler)
 
 
+def _said(process):
+    """Waits for the end. Python sees a signal that comes just before a system call
+    when that returns, so none lasts longer than a second. Return: the output."""
+    import select
+    import subprocess
+
+    while process.stdout:
+        try:
+            return process.communicate(timeout=LOOK_S)
+        except subprocess.TimeoutExpired:
+            pass
+    # Its wait(timeout) would look every few milliseconds.
+    end = select.poll()
+    try:
+        fd = os.pidfd_open(process.pid)
+    except ProcessLookupError:  # the cell ignores SIGCHLD
+        return process.communicate()
+    try:
+        end.register(fd, select.POLLIN)
+        while not end.poll(LOOK_S * 1000):
+            pass
+    finally:
+        os.close(fd)
+    return process.communicate()
+
+
 def _run(command, **how):
     """Return: the process, when it has ended, and its output."""
     for stream in sys.stdout, sys.stderr:
@@ -278,7 +305,7 @@ def _run(command, **how):
     with _begin(command, how, interrupts) as process:
         try:
             if not interrupts:
-                process.said = process.communicate()
+                process.said = _said(process)
         except KeyboardInterrupt:
             interrupts.append(None)
         if interrupts:
