@@ -279,8 +279,7 @@ def main(words):
 
 def run_in_machines(modules):
     # These compute: more machines than processors would only be slower each.
-    with machines.Mount("--fork", "yes", "--pool", "0", "--max-machines",
-                        str(os.cpu_count() + 1)) as mount:
+    with machines.Mount(*machines.MANY_JOBS) as mount:
         mount.forking()
         failed = run(mount, modules)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

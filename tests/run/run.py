@@ -311,9 +311,9 @@ def fuzz():
              "-artifact_prefix=%s/%s-" % (found, name), found + "/" + name,
              "tests/fuzz/corpus/" + name],
             seconds + 120, needs=("fuzz",), cost=seconds + 1,
-            whole="%s survives its corpus and %s" % (
+            whole="%s survives its corpus, and %s" % (
                 name, "%d seconds of noise" % seconds if asked else
-                "some noise"))
+                "20,000 inputs, or two seconds of them"))
 
 
 PARTS = {

@@ -22,6 +22,9 @@ STATE = os.environ.get("FSD_TEST_STATE", plain.TOP + "/build/test-state")
 SLOW = float(os.environ.get("SLOW", "1"))
 START_S = 20 * SLOW
 FORKING_S = 30 * SLOW
+# A mount whose jobs are there all at once. More machines than that are slower.
+MANY_JOBS = ("--fork", "yes", "--pool", "0",
+             "--max-machines", str(os.cpu_count() + 1))
 
 
 def need_plain():

@@ -254,8 +254,7 @@ def main(words):
         sys.exit("same.py: there is no such program")
     machines.need_plain()
     # All at the same time would take a quarter more of the processors.
-    with machines.Mount("--fork", "yes", "--pool", "0", "--max-machines",
-                        str(os.cpu_count() + 1)) as mount:
+    with machines.Mount(*machines.MANY_JOBS) as mount:
         mount.forking()
         run(mount, programs, report)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
