@@ -114,6 +114,48 @@ mount_start() {
 	export SERVER
 }
 
+# file_mount [OPTION...] — for setup_file: a mount that the tests of a file have
+# together, by file_mount_left and file_mount_done. A daemon's start and end take as
+# long as a small test.
+file_mount() {
+	MOUNT_DIR=$BATS_FILE_TMPDIR mount_start "$@"
+}
+
+# alone — the test starts a mount of its own instead.
+alone() {
+	OWN=1
+	unset MNT STATE LOG DAEMON SERVER
+}
+
+# file_mount_left — for teardown: the test's jobs go, and its words in the log.
+file_mount_left() {
+	local failed=0 name
+
+	if [ -n "${OWN:-}" ]; then
+		mount_done
+		return
+	fi
+	shopt -s dotglob
+	for name in "$MNT"/*; do
+		[ "$name" = "$MNT/.fsd" ] || set -- "$@" "$name"
+	done
+	shopt -u dotglob
+	[ "$*" = "$MNT/*" ] || [ $# = 0 ] || rm -rf "$@" || failed=1
+	log_clean || failed=1
+	if [ -z "${BATS_TEST_COMPLETED:-}" ] || [ "$failed" = 1 ]; then
+		echo "--- the daemon's log" >&2
+		tail -n 60 "$LOG" >&2
+	fi
+	cat "$LOG" >>"$LOG.before"
+	: >"$LOG"
+	return $failed
+}
+
+# file_mount_done — for teardown_file.
+file_mount_done() {
+	BATS_TEST_COMPLETED=1 mount_done
+}
+
 # mount_public [OPTION] — instead of the test's own mount, one that other users
 # can reach (with --allow-other, unless told otherwise).
 mount_public() {

@@ -5,13 +5,12 @@
 
 load ../lib/common
 
-setup() {
-	mount_start
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup_file() { file_mount; }
+teardown_file() { file_mount_done; }
+setup() { cd "$BATS_TEST_TMPDIR" || return; }
 teardown() {
 	cd /
-	mount_done
+	file_mount_left
 }
 
 # --- writing ------------------------------------------------------------------

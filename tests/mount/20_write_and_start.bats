@@ -4,8 +4,9 @@
 
 load ../lib/common
 
-setup() { mount_start; }
-teardown() { mount_done; }
+setup_file() { file_mount; }
+teardown_file() { file_mount_done; }
+teardown() { file_mount_left; }
 
 # Not started: its state cannot tell by itself, since a start is asynchronous;
 # the answer of a later request is.
@@ -416,6 +417,8 @@ not_started() {
 }
 
 @test "a job that was asked for again, and is not complete, is a draft after a crash" {
+	alone
+	mount_start
 	job_run a 'show late'
 	rm -f "$MNT/a/late"
 	job_put a config.json '{"inputs": ["late"]}'
@@ -610,6 +613,8 @@ not_started() {
 }
 
 @test "what drain has refused resume does not start, a word does" {
+	alone
+	mount_start
 	echo drain >"$MNT/.fsd/ctl"
 	run cat "$MNT/.fsd/health"
 	assert_output --partial draining

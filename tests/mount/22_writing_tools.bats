@@ -341,6 +341,7 @@ load ../lib/tools
 }
 
 @test "another user may chown to nobody but himself" {
+	alone
 	mount_public
 	local other='setpriv --reuid 65534 --regid 65534 --clear-groups'
 	mkdir "$MNT/.keep"

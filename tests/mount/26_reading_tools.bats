@@ -231,9 +231,12 @@ load ../lib/tools
 	before=$(modified .fsd/health)
 	echo drain >"$MNT/.fsd/ctl"
 	[ "$(modified .fsd/health)" -gt "$before" ]
+	echo resume >"$MNT/.fsd/ctl"
 }
 
 @test "times survive a restart of the daemon" {
+	alone
+	mount_start
 	sample
 	local name before=() after=()
 	for name in . code.sh stdout result.json exit_code output output/f log; do

@@ -4,8 +4,9 @@
 
 load ../lib/common
 
-setup() { mount_start; }
-teardown() { mount_done; }
+setup_file() { file_mount; }
+teardown_file() { file_mount_done; }
+teardown() { file_mount_left; }
 
 # wrong CONFIG TEXT... — the close fails with EINVAL, the state is refused, and
 # the sentence has every TEXT in it.

@@ -4,8 +4,9 @@
 
 load ../lib/common
 
-setup() { mount_start; }
-teardown() { mount_done; }
+setup_file() { file_mount; }
+teardown_file() { file_mount_done; }
+teardown() { file_mount_left; }
 
 # bats test_tags=smoke
 @test "cat wait blocks until the end and gives the code" {
