@@ -441,6 +441,23 @@ accepted() {
 	step c 'recall'
 	job_wait c
 	stdout_is c ''
+	result_is c .step 1
+}
+
+@test "a step that still waits at a restart is the first of a new session" {
+	mount_stop
+	mount_start --max-machines 1
+	step a 'remember a'
+	job_wait a
+	step b $'out up\nsleep 60000'
+	job_follow b up
+	step c 'recall'
+	state_is c queued
+	mount_stop
+	mount_start --max-machines 1
+	job_wait c
+	stdout_is c ''
+	result_is c .step 1
 }
 
 @test "a step that was killed takes its interpreter with it, whatever that says" {

@@ -237,11 +237,14 @@ jailer_dies() {
 	job_run b 'out y'
 	stdout_is b y
 	job_wait s2 >/dev/null
-	# Its step may have run before the machine's end was seen.
-	if [ "$(cat "$MNT/s2/exit_code")" = 0 ]; then
-		stdout_is s2 x
-	else
+	# Its step may have run before the machine's end was seen, or it waited for the
+	# next server, and is the first of a new session.
+	if [ "$(cat "$MNT/s2/exit_code")" != 0 ]; then
 		ended s2 125 failed
+	elif [ "$(result s2 .step)" = 1 ]; then
+		stdout_is s2 ''
+	else
+		stdout_is s2 x
 	fi
 }
 
