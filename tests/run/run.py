@@ -76,6 +76,10 @@ SECONDS = {"97_machines_die": 117, "96_lying_guest": 73, "86_durability": 170,
 # Programs of so many seconds begin in their turn: no smaller one takes a lane that
 # they wait for.
 LARGE = 60
+# Files on real machines that wait for timers, and for what they have killed, two thirds
+# of their time.
+WAITING = ("90_machines", "92_kept", "93_kept_forked", "94_machines_forked",
+           "95_idle_machines")
 # Files that one bats runs, in turn, with one mount (file_setup in lib/qemu.bash).
 TOGETHER = {"programs": ("10_languages", "12_warm_python", "13_live_python",
                          "14_typescript", "20_output", "40_processes",
@@ -240,7 +244,7 @@ def bats(part, directory, program, needs, seconds, tags=(), env=None, lanes=1,
             env=dict(env or {}, **placed(text),
                      FSD=os.environ.get("FSD", TOP + "/" + program)),
             cost=SECONDS.get(name, count * 0.6) if not tags else count,
-            lanes=lanes)
+            lanes=1 if name in WAITING else lanes)
 
 
 def in_memory():
