@@ -8,8 +8,8 @@ steps that it needs (a compiled variant, the image, the first machine's template
 are done. Programs that measure run last, alone.
 
 There are three lanes for each processor (--lanes). A program takes three if it
-computes all the time, two if it waits a third of it, as real machines do, and one
-if it waits two thirds for timers, as the tests of the mount do.
+computes all the time, two if it waits a third of it, as most real machines do, and
+one if it waits two thirds for timers, as the tests of the mount do.
 
   lint         doors and order of the rooms, static analysis, shell scripts,
                manual pages
