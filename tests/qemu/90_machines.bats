@@ -333,6 +333,19 @@ PY
 	await becomes 20 sh -c '! ls -d "$1"/templates/.[on]* 2>/dev/null' - "$STATE"
 }
 
+@test "a plain machine runs a program with #!, and no interpreter waits in it" {
+	plain_mount
+	mount_start --pool 0 --fork no
+	prog code <<<$'#!/bin/sh\ncat /proc/[0-9]*/comm | sort | uniq -c | xargs'
+	ok
+	assert_equal "$(out | grep -cE 'node|esbuild|python')" 0
+	prog code.py <<<'print(1)'
+	ended "$J" 125 failed
+	assert_equal "$(cat "$MNT/$J/error")" \
+		'the program never ran: the python runner is not there'
+	assert_equal "$(figure fsd_templates_made_total)" 0
+}
+
 @test "--qemu says which QEMU runs the machines, and one that cannot is refused" {
 	own_mount
 	mkdir "$BATS_TEST_TMPDIR/none"
