@@ -181,6 +181,21 @@ load ../lib/session
 	assert_line --partial "\"text\": \"'%pwd\\\\n'\""
 }
 
+@test "cells: a command's output is whole, however long it takes and wherever it goes" {
+	session python <<-'END'
+		### cell
+		late = !sleep 1.2; echo late
+		late
+		### cell
+		%%bash --err said
+		seq 30000 >&2
+		### cell
+		said == "".join(f"{n}\n" for n in range(1, 30001))
+	END
+	assert_line --partial "\"text\": \"['late']\""
+	assert_line --partial '"text": "True"'
+}
+
 @test "cells: an interrupt ends a command and what it has begun" {
 	local long=9$BASHPID # seconds; no other test sleeps so long
 	session python <<-END
@@ -200,7 +215,7 @@ load ../lib/session
 	refute_line 'out: no'
 	[ "$(grep -c '^exit: 130' <<<"$output")" = 2 ] || fail "$output"
 	assert_line --partial '"text": "1"'
-	run ! pgrep -f "^sleep $long"
+	await becomes 5 sh -c '! pgrep -f "^sleep $1\$"' - "$long"
 }
 
 @test "cells: %%capture takes what is printed and shown" {

@@ -244,14 +244,18 @@ class Magic:
 
 
 def _stop(process):
-    """Ends all that a command has begun, as the interrupt of a terminal does."""
+    """Ends all that a command has begun, as the interrupt of a terminal does. A
+    process that the shell is just making may miss that: what is left is killed."""
+    import contextlib
     import signal
     import subprocess
 
-    os.killpg(process.pid, signal.SIGINT)
-    try:
+    gone = contextlib.suppress(ProcessLookupError)
+    with gone:
+        os.killpg(process.pid, signal.SIGINT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(1)
-    except subprocess.TimeoutExpired:
+    with gone:
         os.killpg(process.pid, signal.SIGKILL)
 
 
@@ -277,7 +281,7 @@ def _said(process):
     import select
     import subprocess
 
-    while process.stdout:
+    while process.stdout or process.stderr:
         try:
             return process.communicate(timeout=LOOK_S)
         except subprocess.TimeoutExpired:
