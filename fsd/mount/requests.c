@@ -82,7 +82,8 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 	conn->time_gran = 1;
 	/* The kernel sends a RELEASE as a background request. It holds back what is
 	 * more than this, 12 by default, and later requests pass it: who had closed
-	 * a file and said `start` was told that the file is open. */
+	 * a file and said `start` was told that the file is open. The kernel lets a
+	 * daemon without root have some 300 for each GiB of the host. */
 	conn->max_background = UINT16_MAX;
 }
 

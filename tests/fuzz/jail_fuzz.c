@@ -23,7 +23,7 @@ static void check_start(const struct jail_request *q)
 		.initrd = "/initrd", .accel = (enum vm_accel)q->accel,
 		.cls = { .memory_mib = q->memory_mib, .cpus = q->cpus },
 		.boot = q->kind == JAIL_BOOT, .tsc_khz = q->tsc_khz,
-		.layers = jail_layers(q),
+		.layers = jail_layers(q), .plain = q->plain,
 	};
 	struct argv argv;
 

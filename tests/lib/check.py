@@ -1038,7 +1038,7 @@ def closed_and_started(mnt, count):
     """Each closes its program and says `start` at once, all at the same time."""
     import threading
 
-    together = threading.Barrier(int(count))
+    together = threading.Barrier(int(count), timeout=60)
 
     def one(i):
         job = "%s/closed%d" % (mnt, i)

@@ -135,25 +135,31 @@ file_mount_left() {
 		mount_done
 		return
 	fi
+	gate_end || failed=1
 	shopt -s dotglob
 	for name in "$MNT"/*; do
 		[ "$name" = "$MNT/.fsd" ] || set -- "$@" "$name"
 	done
 	shopt -u dotglob
-	[ "$*" = "$MNT/*" ] || [ $# = 0 ] || rm -rf "$@" || failed=1
+	[ $# = 0 ] || rm -rf "$@" || failed=1
+	[ -d "$MNT/.fsd" ] && kill -0 "$SERVER" || failed=1
 	log_clean || failed=1
 	if [ -z "${BATS_TEST_COMPLETED:-}" ] || [ "$failed" = 1 ]; then
 		echo "--- the daemon's log" >&2
 		tail -n 60 "$LOG" >&2
 	fi
 	cat "$LOG" >>"$LOG.before"
-	: >"$LOG"
+	: >|"$LOG"
 	return $failed
 }
 
-# file_mount_done — for teardown_file.
+# file_mount_done — for teardown_file. It sees what came between two tests, too.
 file_mount_done() {
-	BATS_TEST_COMPLETED=1 mount_done
+	local BATS_TEST_COMPLETED=1 failed=0
+
+	mount_done || failed=1
+	[ ! -e "$LOG.before" ] || LOG=$LOG.before log_clean || failed=1
+	return $failed
 }
 
 # mount_public [OPTION] — instead of the test's own mount, one that other users

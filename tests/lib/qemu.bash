@@ -37,7 +37,7 @@ file_given() {
 # file_setup [OPTION...] — the file's mount, and its template is there. What both
 # kinds of machines are tried with: --fork no. Files with --shared [POOL] that one
 # bats runs have one mount together: its first machines and its zygote take 8 s of
-# processor. Without a pool a job takes a fifth less.
+# processor. Without a pool a job takes a tenth less.
 file_setup() {
 	SHARED=
 	if [ "${1:-}" = --shared ]; then
@@ -133,11 +133,10 @@ machines() {
 	jailer=$(jailer) && pgrep -P "$jailer" -r D,R,S,t,T qemu
 }
 
-# at_rest [COUNT] — so many machines are there (2), and none is being made or heated
-# any more.
+# at_rest — machines are there, and none is being made or heated any more.
 at_rest() {
-	await becomes 60 awk -v count="${1:-2}" '{ is[$1] = $2 }
-		END { exit !(is["fsd_machines_warm"] >= count &&
+	await becomes 60 awk '{ is[$1] = $2 }
+		END { exit !(is["fsd_machines_warm"] >= 2 &&
 			is["fsd_machines_starting"] == 0 &&
 			is["fsd_zygotes_wanted"] == 0 &&
 			is["fsd_machines_lukewarm"] == 0) }' "$MNT/.fsd/stats"

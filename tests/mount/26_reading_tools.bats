@@ -230,8 +230,9 @@ load ../lib/tools
 	[ "$(modified .fsd/last_error)" -gt "$before" ]
 	before=$(modified .fsd/health)
 	echo drain >"$MNT/.fsd/ctl"
-	[ "$(modified .fsd/health)" -gt "$before" ]
+	run modified .fsd/health
 	echo resume >"$MNT/.fsd/ctl"
+	[ "$output" -gt "$before" ]
 }
 
 @test "times survive a restart of the daemon" {

@@ -444,7 +444,7 @@ accepted() {
 	result_is c .step 1
 }
 
-@test "a step that still waits at a restart is the first of a new session" {
+@test "a step that still waits at a restart begins a new session" {
 	mount_stop
 	mount_start --max-machines 1
 	step a 'remember a'

@@ -142,3 +142,18 @@ $how"
 	prog code.py <<<$'import sys, time\nsys.stdout.close(); time.sleep(0.2)'
 	ended "$J" 0 exited
 }
+
+@test "fifty short steps run in one machine, and cost none each" {
+	local before made config='{"session": "p"}'
+	prog code.py "$config" <<<'n = 0'
+	at_rest # the pool has made a machine for the one that the session took
+	before=$(figure fsd_machines_made_total)
+	for _ in $(seq 50); do
+		prog code.py "$config" <<<'n += 1; print(n)'
+	done
+	stdout_is "$J" 50
+	rmdir "$MNT/.fsd/sessions/p"
+	# On a busy host the pool may still make some for itself.
+	made=$(($(figure fsd_machines_made_total) - before))
+	[ "$made" -le 5 ] || fail "$made machines were made"
+}

@@ -341,20 +341,6 @@ PY
 	assert_equal "$(jq -r '.a | length' "$MNT/$J/output/$at")" 100000
 }
 
-@test "fifty short steps run in one machine, and cost none each" {
-	local before made
-	step p code.py <<<'n = 0'
-	at_rest 0 # nothing is made or heated that is not for a step
-	before=$(figure fsd_machines_made_total)
-	for _ in $(seq 50); do
-		step p code.py <<<'n += 1; print(n)'
-	done
-	stdout_is "$J" 50
-	# On a busy host the pool may still make some for itself.
-	made=$(($(figure fsd_machines_made_total) - before))
-	[ "$made" -le 5 ] || fail "$made machines were made"
-}
-
 @test "a session's files are read and written from outside" {
 	local f=$MNT/.fsd/sessions/p/files n
 	step p code.py <<<'open("made.txt", "w").write("inside")'

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a process's status says of the walls around it. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include "guest/look.h"
 #include "tap.h"
 
@@ -56,10 +61,22 @@ static void test_row(size_t i)
 
 int main(void)
 {
+	struct runner runners[2] = { 0 };
+	struct sock_filter allow =
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	const struct sock_fprog filter = { 1, &allow };
+
 	is_int(look_at_status(GOOD), OWN, "a runner has all of its own walls");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		test_row(i);
 	is_int(look_at_status(""), 0, "nothing is known of what is not told");
 	is_int(look_at_walls(NULL, 0), 0, "nor where nobody is looked at");
+	is_int(look_at_walls(runners, 2), 0, "nor where no runner waits");
+	runners[1].pid = getpid();
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	is_int(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0,
+	       "this process has a filter");
+	ok(look_at_walls(runners, 2) & 1u << WIRE_WALL_FILTER,
+	   "a runner that is not there is passed over");
 	return done_testing();
 }
