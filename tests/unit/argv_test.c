@@ -28,6 +28,15 @@
 	"-device virtserialport,chardev=wire,name=fsd.wire "                 \
 	"-chardev socket,id=qmp,fd=3 -mon chardev=qmp,mode=control "
 
+#define ENVIRONMENT_BOOT                                                     \
+	HEAD("kvm", "host,vmx=off,svm=off,pmu=off") "-smp 2 -m 8192M "       \
+	"-object memory-backend-file,id=ram,size=8192M,"                     \
+	"mem-path=/ram,share=on"                                             \
+	DISKS(LAYER("0", "9", "2") LAYER("1", "10", "3"))                    \
+	"-kernel /kernel -initrd /initrd -append quiet loglevel=0 "          \
+	"reboot=t panic=-1 cpuidle.off=1 tsc=reliable nowatchdog "           \
+	"fsd_layers=2"
+
 static void check(const struct argv_spec *spec, const char *want,
 		  const char *name)
 {
@@ -83,22 +92,10 @@ int main(void)
 	      "a KVM boot");
 	s.layers = 2;
 	check(&s,
-	      HEAD("kvm", "host,vmx=off,svm=off,pmu=off") "-smp 2 -m 8192M "
-	      "-object memory-backend-file,id=ram,size=8192M,"
-	      "mem-path=/ram,share=on"
-	      DISKS(LAYER("0", "9", "2") LAYER("1", "10", "3"))
-	      "-kernel /kernel -initrd /initrd -append quiet loglevel=0 "
-	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable nowatchdog "
-	      "fsd_layers=2", "a boot of an environment");
+	      ENVIRONMENT_BOOT, "a boot of an environment");
 	s.plain = true;
 	check(&s,
-	      HEAD("kvm", "host,vmx=off,svm=off,pmu=off") "-smp 2 -m 8192M "
-	      "-object memory-backend-file,id=ram,size=8192M,"
-	      "mem-path=/ram,share=on"
-	      DISKS(LAYER("0", "9", "2") LAYER("1", "10", "3"))
-	      "-kernel /kernel -initrd /initrd -append quiet loglevel=0 "
-	      "reboot=t panic=-1 cpuidle.off=1 tsc=reliable nowatchdog "
-	      "fsd_layers=2 fsd_plain=1", "a boot without interpreters that wait");
+	      ENVIRONMENT_BOOT " fsd_plain=1", "a boot without interpreters that wait");
 	s = (struct argv_spec){
 		.qemu = "qemu", .accel = VM_ACCEL_TCG,
 		.cls = { .memory_mib = 1024, .cpus = 1 }, .layers = 1,
