@@ -19,55 +19,79 @@ void parsed_unref(struct parsed *p)
 		return;
 	if (p->result == 0 || p->misplaced)
 		config_done(&p->config);
+	free(p->err);
 	free(p);
+}
+
+/* Takes p; err is the sentence of a result < 0. NULL without memory. */
+static struct parsed *with_sentence(struct parsed *p, const struct err *err)
+{
+	if (p->result == 0)
+		return p;
+	p->err = malloc(sizeof(*p->err));
+	if (!p->err) {
+		parsed_unref(p);
+		return NULL;
+	}
+	*p->err = *err;
+	return p;
 }
 
 /* Whether there is such an environment is no matter of the text: a refusal for
  * that reason holds for this time alone. */
-static void check_environment(struct parsed *p, const struct job *job)
+static void check_environment(struct parsed *p, const struct job *job,
+			      struct err *err)
 {
-	p->result = environments_check(job->d, job->meta.uid, &p->config,
-				       &p->err);
+	p->result = environments_check(job->d, job->meta.uid, &p->config, err);
 	p->misplaced = p->result < 0;
 }
 
-static struct parsed *parse_text(struct parsed *p, const char *text, size_t len,
-				 const struct job *job)
+static void parse_text(struct parsed *p, const char *text, size_t len,
+		       const struct job *job, struct err *err)
 {
 	p->result = config_parse(text, len, &job->d->options->limits, &p->config,
-				 &p->err);
+				 err);
 	p->empty = p->result == -ENODATA && config_is_empty(text, len);
 	if (p->result == 0)
-		check_environment(p, job);
+		check_environment(p, job, err);
+}
+
+static struct parsed *parsed_new(void)
+{
+	struct parsed *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->refs = 1;
 	return p;
 }
 
 struct parsed *parsed_defaults(const struct job *job)
 {
-	struct parsed *p = calloc(1, sizeof(*p));
+	struct parsed *p = parsed_new();
+	struct err err;
 
 	if (!p)
 		return NULL;
-	p->refs = 1;
-	return parse_text(p, "{}", 2, job);
+	parse_text(p, "{}", 2, job, &err);
+	return with_sentence(p, &err);
 }
 
 /* Reads fd and parses; on either thread. */
 static struct parsed *parse(int fd, const struct job *job)
 {
 	auto_buf struct buf text = { 0 };
-	struct parsed *p = calloc(1, sizeof(*p));
+	struct parsed *p = parsed_new();
+	struct err err;
 
 	if (!p)
 		return NULL;
-	p->refs = 1;
 	p->result = fd < 0 ? fd : node_read(fd, LIMIT_CONFIG_BYTES, &text);
 	p->unread = p->result < 0;
 	if (p->unread)
-		err_sys(&p->err, p->result, "config.json: cannot be read");
+		err_sys(&err, p->result, "config.json: cannot be read");
 	else
-		parse_text(p, text.data ? text.data : "", text.len, job);
-	return p;
+		parse_text(p, text.data ? text.data : "", text.len, job, &err);
+	return with_sentence(p, &err);
 }
 
 static bool is_fresh(const struct job *job, const struct node *node)
@@ -105,18 +129,20 @@ struct parsed *parsed_get(struct job *job, struct node *node)
 struct parsed *parsed_closed(struct job *job, struct node *node)
 {
 	struct parsed *p = parsed_get(job, node);
+	struct err err;
 
 	if (!p || !p->empty)
 		return p;
 	parsed_unref(p);
-	p = parsed_defaults(job);
-	if (p && node->cut) { /* something else was meant */
-		config_done(&p->config);
-		p->result = err_set(&p->err, -ENODATA,
-				    "config.json: it is empty, since writing "
-				    "it failed; write it again");
-	}
-	return p;
+	if (!node->cut)
+		return parsed_defaults(job);
+	p = parsed_new(); /* something else was meant */
+	if (!p)
+		return NULL;
+	p->result = err_set(&err, -ENODATA,
+			    "config.json: it is empty, since writing it failed; "
+			    "write it again");
+	return with_sentence(p, &err);
 }
 
 bool parsed_is_slow(const struct job *job, const struct node *node)

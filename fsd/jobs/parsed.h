@@ -16,7 +16,8 @@ struct parsed {
 	bool misplaced;    /* or of the environments, of which there may be others
 			      later; config is valid all the same */
 	bool empty;        /* there is no word in it; the result is -ENODATA */
-	struct err err;    /* the sentence, if result < 0 */
+	struct err *err;   /* owned: the sentence if result < 0, or NULL; it is
+			      larger than all the rest, and few jobs have one */
 	struct job_config config; /* valid if result == 0, or misplaced */
 };
 

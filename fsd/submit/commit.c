@@ -334,7 +334,7 @@ static enum verdict get_config(struct job *job, bool by_ctl, bool begun,
 		return WRONG;
 	}
 	if (p->result < 0 && !(begun && p->misplaced)) {
-		*err = p->err;
+		*err = *p->err;
 		parsed_unref(p);
 		return WRONG;
 	}

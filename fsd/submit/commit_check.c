@@ -44,7 +44,7 @@ static int precheck_config(struct job *job, struct node *node, bool last)
 		r = 0;
 	if (r < 0)
 		face_set_error(job->d, job->meta.uid, job->meta.name,
-			       p->err.text);
+			       p->err->text);
 	parsed_unref(p);
 	return r;
 }
@@ -71,7 +71,7 @@ int commit_judge(struct job *job, struct node *node, struct err *err)
 	p = parsed_get(job, node);
 	r = p ? p->result : 0;
 	if (r == -EINVAL || r == -EFBIG) {
-		*err = p->err;
+		*err = *p->err;
 		commit_refuse(job, err);
 	} else {
 		r = 0;
