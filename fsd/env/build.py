@@ -263,8 +263,7 @@ class Build:
         """mkfs.erofs and what installs wheels, for the job that makes the layer:
         files of the base's release, which are not part of the layer."""
         wanted = ["erofs-utils"] + (["python3-installer"] if with_wheels else [])
-        found, _ = self.tool_archive.resolve(wanted, ("python3*-minimal",))
-        return found
+        return self.tool_archive.resolve_again(wanted, ("python3*-minimal",))
 
     def fetch(self):
         lock = self.lock["packages"]

@@ -7,6 +7,7 @@ packages are in the status file too, so that apt takes them as there.
 """
 import fnmatch
 import glob
+import hashlib
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from problem import Problem, jailed, need, plain, run, sha256_of
 SUITE = "trixie"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 LICENCES_MAX = 1 << 20  # characters
+REMEMBERED = 4  # of resolve_again()
 TARGETS = "$(ORIGIN) $(CODENAME) $(REPO_URI)"
 # apt takes a package for another one of the same version if these differ.
 SHOWN = ("Package", "Version", "Architecture", "Multi-Arch", "Installed-Size",
@@ -123,8 +125,11 @@ class Archive:
             raise Problem("%s is not on this host; run: apt-get install "
                           "debian-archive-keyring" % KEYRING)
         found = set()
-        for line in run([need("apt-get", "apt"), "indextargets", "--format",
-                         TARGETS, "Created-By: Packages"],
+        # the host's own cache may be off, and apt reads all lists then
+        cache = os.path.join(self.cache, "host.bin")
+        for line in run([need("apt-get", "apt"), "-o",
+                         "Dir::Cache::pkgcache=" + cache, "indextargets",
+                         "--format", TARGETS, "Created-By: Packages"],
                         "apt says").split("\n"):
             match = re.match(r"Debian [a-z]+(-updates|-security)? (\S+)$", line)
             if match:
@@ -258,6 +263,27 @@ class Archive:
                               sorted(asked)[0])
             excluded |= found
         return self.entries(chosen, {**self.base, **more})
+
+    def resolve_again(self, wanted, patterns=()):
+        """The lock entries of resolve(). They are remembered as long as the lists,
+        the image and this program stay the same: apt takes two seconds."""
+        path = os.path.join(self.cache, "resolved")
+        key = hashlib.sha256(json.dumps(
+            [wanted, patterns, self.base, self.state(), sha256_of(__file__)],
+            sort_keys=True).encode()).hexdigest()
+        try:
+            with open(path, encoding="utf-8") as f:
+                known = json.load(f)
+            return known[key]
+        except (OSError, ValueError, TypeError):
+            known = {}
+        except KeyError:
+            pass
+        known[key], _ = self.resolve(wanted, patterns)
+        with open(path + ".new", "w", encoding="utf-8") as f:
+            json.dump(dict(list(known.items())[-REMEMBERED:]), f)
+        os.rename(path + ".new", path)
+        return known[key]
 
     def simulate(self, wanted, status):
         """{name: version} of what apt would install."""

@@ -295,6 +295,22 @@ class Debian(Case):
         self.assertEqual(archive.fetch(found[0], self.dir), 2)
         self.assertEqual(archive.fetch(found[0], self.dir), 0)
 
+    def test_what_was_resolved_is_remembered_for_the_same_lists(self):
+        archive = self.archive(("alpha", "1.0", {}), ("beta", "1.0", {}))
+        first = archive.resolve_again(["alpha"])
+        self.assertEqual([entry["name"] for entry in first], ["alpha"])
+        with unittest.mock.patch.object(archive, "apt", side_effect=Problem("apt")):
+            self.assertEqual(archive.resolve_again(["alpha"]), first)
+            self.says_part("apt", archive.resolve_again, ["beta"])
+            for name, value in (("base", {"libc6": "2.42"}), ("state", list)):
+                with unittest.mock.patch.object(archive, name, value):
+                    self.says_part("apt", archive.resolve_again, ["alpha"])
+        for damaged in ("{", "[]", "7"):
+            with open(archive.cache + "/resolved", "w", encoding="utf-8") as f:
+                f.write(damaged)
+            self.assertEqual([entry["name"] for entry in
+                              archive.resolve_again(["beta"])], ["beta"])
+
     def test_what_the_base_lacks_is_said(self):
         archive = self.archive(("alpha", "1.0", {}, "Depends: delta"))
         self.says_part("the Debian packages cannot be had together",
