@@ -696,6 +696,8 @@ read_cold() {
 	fails ENOSPC cp "$BATS_TEST_TMPDIR/c" "$MNT/a/config.json"
 	fails ENOSPC mkdir "$MNT/c"
 	state_is a refused # it is empty, but {} was not meant
+	grep -qxF 'config.json: it is empty, since writing it failed; write it again' \
+		"$MNT/a/error"
 	[ "$(job_state b)" = draft ]
 	ls -lR "$MNT" >/dev/null
 	rm "$SMALL/filler"
