@@ -14,7 +14,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -22,12 +21,11 @@
 
 #include "commands.h"
 #include "fsd/base/daemon_log.h"
+#include "fsd/client/own_dir.h"
 #include "fsd/client/private.h"
 #include "fsd/server/holder.h"
 #include "fsd/server/paths.h"
 #include "vm/os/spawn.h"
-
-#define MAKE_TRIES 16
 
 static int write_file(const char *path, const char *text)
 {
@@ -68,44 +66,24 @@ static int enter_namespace(void)
 	return r;
 }
 
-/* Takes the lock of the directory. Another `fsd run` that saw the directory before
- * it was locked may have removed it. */
-static bool lock_dir(const char *dir, int fd)
-{
-	struct stat ours, now;
-
-	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-	       fstat(fd, &ours) == 0 && stat(dir, &now) == 0 &&
-	       ours.st_dev == now.st_dev && ours.st_ino == now.st_ino;
-}
-
-/* Makes a directory in $TMPDIR, else in /tmp, and its lock. Return: the lock's
- * descriptor, or -1 with the sentence on standard error. */
+/* Makes a directory in $TMPDIR, else in /tmp. Return: the descriptor of its lock, or -1
+ * with the sentence on standard error. */
 static int make_dir(char dir[PRIVATE_DIR])
 {
 	const char *base = private_base();
+	int fd;
 
-	for (int i = 0; i < MAKE_TRIES; i++) {
-		int fd;
-
-		if (snprintf(dir, PRIVATE_DIR, "%s/" PRIVATE_NAME "XXXXXX",
-			     base) >= PRIVATE_DIR) {
-			complain("run", 1, "TMPDIR is %s; it may have %zu bytes "
-				 "at most", base, PRIVATE_DIR -
-				 sizeof("/" PRIVATE_NAME "XXXXXX"));
-			return -1;
-		}
-		if (!mkdtemp(dir)) {
-			complain("run", 1, "%s: %s", base, strerror(errno));
-			return -1;
-		}
-		fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (lock_dir(dir, fd))
-			return fd;
-		fd_close(&fd);
+	if (snprintf(dir, PRIVATE_DIR, "%s/" PRIVATE_NAME OWN_DIR_RANDOM,
+		     base) >= PRIVATE_DIR) {
+		complain("run", 1, "TMPDIR is %s; it may have %zu bytes at "
+			 "most", base, PRIVATE_DIR -
+			 sizeof("/" PRIVATE_NAME OWN_DIR_RANDOM));
+		return -1;
 	}
-	complain("run", 1, "%s: others remove what is made there", base);
-	return -1;
+	fd = own_dir_make(dir);
+	if (fd < 0)
+		complain("run", 1, "%s: %s", base, strerror(-fd));
+	return fd;
 }
 
 static int hold_in(const char *dir, struct ready *ready)

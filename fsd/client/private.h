@@ -10,8 +10,8 @@
  *                              client dies
  *                              ends the mount, removes DIR, ends
  *
- * DIR is in $TMPDIR or /tmp. The lock is flock(2) of DIR itself: whoever can take it
- * may remove DIR, for its holder has died.
+ * DIR is in $TMPDIR or /tmp, and as own_dir.h says: a later `fsd run` removes DIR if
+ * its holder was killed.
  */
 #ifndef FSD_PRIVATE_H
 #define FSD_PRIVATE_H

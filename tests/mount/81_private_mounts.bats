@@ -84,18 +84,44 @@ without_namespaces() {
 	assert_output $'next\nleft:'
 }
 
+# left_by_dead NAME — a directory as a killed `fsd run` leaves one.
+left_by_dead() {
+	mkdir -p "$1/mnt" "$1/state/jobs"
+	echo "fsd made ${1##*/} and removes it when the process that made it has ended." \
+		>"$1/.made-by-fsd"
+}
+
 @test "a directory of a private mount whose holder lives, or that is another user's, stays" {
-	mkdir tmp/fsd-run-foreign tmp/fsd-run-held
-	chown 12345 tmp/fsd-run-foreign || need 'root may give a directory away'
-	exec 9<tmp/fsd-run-held
+	left_by_dead tmp/fsd-run-foreig
+	left_by_dead tmp/fsd-run-held00
+	left_by_dead tmp/fsd-run-dead00
+	chown 12345 tmp/fsd-run-foreig || need 'root may give a directory away'
+	exec 9<tmp/fsd-run-held00
 	flock --nonblock 9
 	printf 'out x\n' >code.sh
 	run "$FSD" run --private code.sh </dev/null
 	assert_output x
-	assert_equal "$(names tmp)" 'fsd-run-foreign fsd-run-held'
+	assert_equal "$(names tmp)" 'fsd-run-foreig fsd-run-held00'
 	exec 9<&-
 	run "$FSD" run --private code.sh </dev/null
-	assert_equal "$(names tmp)" fsd-run-foreign
+	assert_equal "$(names tmp)" fsd-run-foreig
+}
+
+@test "a user's own directories beside those of private mounts stay, whatever their names" {
+	left_by_dead tmp/fsd-run-aaaaaa
+	cp -a tmp/fsd-run-aaaaaa tmp/fsd-run-backup
+	cp -a tmp/fsd-run-aaaaaa tmp/fsd-run-aaaaaa.old
+	mkdir -p tmp/fsd-run-out/output tmp/fsd-run-results-2026 tmp/fsd-run-empty0 \
+		tmp/fsd-run-mounts/mnt tmp/fsd-run-mounts/state
+	ln -s fsd-run-backup tmp/fsd-run-linked
+	printf 'out x\n' >code.sh
+	run "$FSD" run --private code.sh </dev/null
+	assert_output x
+	run "$FSD" run --private -o tmp/fsd-run-result code.sh </dev/null
+	run "$FSD" run --private code.sh </dev/null
+	assert_equal "$(names tmp)" "fsd-run-aaaaaa.old fsd-run-backup fsd-run-empty0 \
+fsd-run-linked fsd-run-mounts fsd-run-out fsd-run-result fsd-run-results-2026"
+	assert_equal "$(cat tmp/fsd-run-result/stdout)" x
 }
 
 # in_service COMMAND... — does this where SERVICE serves /run/fsd/jobs and another

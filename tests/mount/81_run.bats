@@ -160,15 +160,25 @@ nothing_left() {
 	assert_output 'none whole'
 }
 
+# left_by_dead NAME — a directory as a killed `fsd run -o` leaves one.
+left_by_dead() {
+	mkdir -p "$1/results/output"
+	echo "fsd made $1 and removes it when the process that made it has ended." \
+		>"$1/.made-by-fsd"
+}
+
 @test "-o removes what a dead client has left, and nothing else of that name" {
 	program $'out x'
-	mkdir -p .results.fsd-abcdef/output .results.fsd-locked .results.abcdef \
-		.results.fsd-abcdefg
+	left_by_dead .results.fsd-aaaaaa
+	left_by_dead .results.fsd-locked
+	cp -a .results.fsd-aaaaaa .results.fsd-backup
+	mkdir -p .results.abcdef .results.fsd-abcdef/output .results.fsd-abcdefg \
+		.results.fsd-empty0
 	bounded 30 flock .results.fsd-locked \
 		"$FSD" run --mount "$MNT" -o results code.sh </dev/null
-	run ls -A -d .results* results
-	assert_output "$(printf '%s\n' .results.abcdef .results.fsd-abcdefg \
-		.results.fsd-locked results)"
+	assert_equal "$(names . | grep -o '[^ ]*results[^ ]*' | xargs)" \
+		".results.abcdef .results.fsd-abcdef .results.fsd-abcdefg \
+.results.fsd-backup .results.fsd-empty0 .results.fsd-locked results"
 }
 
 @test "a mount that cannot have machines is waited for so long, then the run ends with 125" {
