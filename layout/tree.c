@@ -9,6 +9,7 @@
 #include "layout/base/err.h"
 #include "layout/base/num.h"
 #include "layout/base/utf8.h"
+#include "lang.h"
 #include "limits.h"
 
 #define IN(state) (1u << (state))
@@ -161,6 +162,52 @@ int job_name_check(const char *name)
 int file_name_check(const char *name)
 {
 	return bytes_check(name, LIMIT_FILE_NAME);
+}
+
+/* A name that no file of the program can have: the mount gives it a meaning. */
+static bool is_own(const char *name)
+{
+	return job_row_by_name(name) || !strcmp(name, "config.json") ||
+	       code_kind(name) != CODE_NO;
+}
+
+static int part_check(const char *path, const char *part, size_t len, bool first,
+		      struct err *err)
+{
+	char name[LIMIT_FILE_NAME + 1];
+
+	if (len > LIMIT_FILE_NAME)
+		return err_set(err, -ENAMETOOLONG, "the path \"%.80s...\" has a "
+			       "part of more than %u bytes", path,
+			       LIMIT_FILE_NAME);
+	memcpy(name, part, len);
+	name[len] = '\0';
+	if (!len || is_dots(name))
+		return err_set(err, -EINVAL, "the path \"%.200s\" is not a "
+			       "relative one of plain names: no part may be "
+			       "empty, \".\" or \"..\"", path);
+	if (first && is_own(name))
+		return err_set(err, -EINVAL, "the path \"%.200s\" begins with "
+			       "\"%s\", which fsd has in each job itself; choose "
+			       "another name", path, name);
+	return 0;
+}
+
+int job_path_check(const char *path, struct err *err)
+{
+	size_t at = 0, len;
+	unsigned parts = 0;
+	int r = 0;
+
+	do {
+		len = strcspn(path + at, "/");
+		r = part_check(path, path + at, len, !parts, err);
+		if (r == 0 && ++parts > LIMIT_DEPTH)
+			r = err_set(err, -ENAMETOOLONG, "the path \"%.80s...\" "
+				    "has more than %u parts", path, LIMIT_DEPTH);
+		at += len + 1;
+	} while (r == 0 && path[at - 1]);
+	return r;
 }
 
 bool file_is_swap(const char *name)

@@ -83,6 +83,13 @@ int job_name_check(const char *name);
 /* The name of a file or directory in a job: 1..255 bytes, any but "/" and NUL,
  * not "." or "..". Return: 0, -ENAMETOOLONG, -EINVAL. */
 int file_name_check(const char *name);
+/*
+ * A path of a file that is put into a job for its program: relative, each part as
+ * file_name_check() wants it, the first part none that the job has by itself
+ * (job_rows, config.json, the program). Return: 0, -EINVAL, -ENAMETOOLONG, with a sentence.
+ */
+struct err;
+int job_path_check(const char *path, struct err *err);
 /* ".code.py.swp": vim writes to it for as long as it has the file open. */
 bool file_is_swap(const char *name);
 /* A name that begins with "." is being prepared and never starts. */
@@ -108,7 +115,6 @@ struct ctl_command {
 	unsigned signal; /* CTL_SIGNAL */
 };
 
-struct err;
 /* One write to ctl, with or without its newline. appliance: .fsd/ctl.
  * Return: 0 or -EINVAL with a sentence that lists what is allowed. */
 int ctl_parse(const char *data, size_t len, bool appliance,

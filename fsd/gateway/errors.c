@@ -15,9 +15,9 @@ static const struct surface surfaces[] = {
 	{ EMFILE, 429, "resource_exhausted", -429, 0, false },
 	{ ENOSPC, 507, "resource_exhausted", -3, 0, false },
 	{ EFBIG, 507, "resource_exhausted", -3, 0, false },
-	{ EINVAL, 400, "invalid_argument", -3, -32602, false },
-	{ ENAMETOOLONG, 400, "invalid_argument", -3, -32602, false },
-	{ EILSEQ, 400, "invalid_argument", -3, -32602, false },
+	{ EINVAL, 400, "invalid_argument", -3, 0, false },
+	{ ENAMETOOLONG, 400, "invalid_argument", -3, 0, false },
+	{ EILSEQ, 400, "invalid_argument", -3, 0, false },
 	{ ENOENT, 404, "not_found", -3, 0, false },
 	{ ESRCH, 404, "not_found", -3, 0, false },
 	{ ENXIO, 404, "not_found", -3, 0, false }, /* a program that has ended */

@@ -21,11 +21,14 @@
 
 #include "layout/base/cleanup.h"
 #include "layout/limits.h"
+#include "layout/tree.h"
 #include "ui.h"
+
+#define JOB_NAME 64u
 
 struct follow {
 	struct gateway *gateway;
-	char name[64];
+	char name[JOB_NAME];
 	char owner[KEY_OWNER];
 	const struct follow_ops *ops;
 	bool (*line)(void *arg, const char *line, size_t len);
@@ -199,52 +202,50 @@ static const struct watch_ops watch_ops = { on_line, on_end, on_watch_gone };
 /* --- its start ------------------------------------------------------------------------ */
 
 /* A text that is too long for config.json goes as a file. */
-static int put_code(struct gateway *g, const char *name, json_t *config,
-		    struct err *err)
+static int put_code(const struct mount *own, json_t *config, struct err *err)
 {
 	json_t *code = json_object_get(config, "code");
-	char path[96];
 	int r;
 
 	if (!code || json_string_length(code) < LIMIT_CONFIG_BYTES / 8)
 		return 0;
-	snprintf(path, sizeof(path), "%s/code", name);
-	r = mount_write(&g->mount, path, json_string_value(code),
+	r = mount_write(own, "code", json_string_value(code),
 			json_string_length(code), err);
 	json_object_del(config, "code");
 	return r;
 }
 
-/* The directories that a file of a job lies in. */
-static int make_parents(const struct mount *m, char *path, size_t from,
+/* The directories that a file lies in. */
+static int make_parents(const struct mount *own, const char *name,
 			struct err *err)
 {
-	for (char *p = path + from; (p = strchr(p, '/')); *p++ = '/') {
-		int r;
+	auto_free char *path = strdup(name);
+	int r = 0;
 
+	if (!path)
+		return err_set(err, -ENOMEM, "no memory for a path");
+	for (char *p = path; r == 0 && (p = strchr(p, '/')); *p++ = '/') {
 		*p = '\0';
-		r = mount_mkdir(m, path, err);
-		if (r < 0 && r != -EEXIST)
-			return r;
+		r = mount_mkdir(own, path, err);
+		if (r == -EEXIST)
+			r = 0;
 	}
-	return 0;
+	return r;
 }
 
-static int put_files(const struct mount *m, const struct follow_job *job,
-		     struct err *err)
+/* Their names come from a client. */
+static int put_files(const struct mount *own, json_t *files, struct err *err)
 {
 	const char *name;
 	json_t *text;
 	int r = 0;
 
-	json_object_foreach(job->files, name, text) {
-		auto_buf struct buf path = { 0 };
-
-		r = buf_fmt(&path, "%s/%s", job->name, name);
+	json_object_foreach(files, name, text) {
+		r = job_path_check(name, err);
 		if (r == 0)
-			r = make_parents(m, path.data, strlen(job->name) + 1, err);
+			r = make_parents(own, name, err);
 		if (r == 0)
-			r = mount_write(m, path.data, json_string_value(text),
+			r = mount_write(own, name, json_string_value(text),
 					json_string_length(text), err);
 		if (r < 0)
 			return r;
@@ -253,51 +254,56 @@ static int put_files(const struct mount *m, const struct follow_job *job,
 }
 
 /* Return: a descriptor, or negative errno; -EWOULDBLOCK: another gateway has it. */
-static int open_events(const struct mount *m, const char *name, struct err *err)
+static int open_events(const struct mount *own, struct err *err)
 {
-	auto_close int fd = -1;
-	char path[96];
+	auto_close int fd = mount_file(own, "events", O_RDONLY | O_NONBLOCK, err);
 
-	snprintf(path, sizeof(path), "%s/events", name);
-	fd = mount_file(m, path, O_RDONLY | O_NONBLOCK, err);
 	if (fd < 0)
 		return fd;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return err_sys(err, -errno, "%s", path);
+		return err_sys(err, -errno, "events");
 	return take_fd(&fd);
+}
+
+static int put_config(const struct mount *own, const json_t *config,
+		      struct err *err)
+{
+	auto_free char *text = json_dumps(config, JSON_COMPACT);
+
+	return text ? mount_write(own, "config.json", text, strlen(text), err)
+		    : err_set(err, -ENOMEM, "no memory for a job");
+}
+
+static int fill_job(const struct mount *own, const struct follow_job *job,
+		    int *ret_events, int *ret_hold, struct err *err)
+{
+	int r = *ret_events = open_events(own, err);
+
+	if (r >= 0 && job->hold)
+		r = *ret_hold = mount_file(own, "hold", O_RDONLY, err);
+	if (r >= 0 && job->dir)
+		r = mount_mkdir(own, job->dir, err);
+	if (r >= 0)
+		r = put_files(own, job->files, err);
+	if (r >= 0)
+		r = put_code(own, job->config, err);
+	return r < 0 ? r : put_config(own, job->config, err);
 }
 
 static int make_job(struct gateway *g, const struct follow_job *job,
 		    int *ret_events, int *ret_hold, struct err *err)
 {
-	const struct mount *m = &g->mount;
-	auto_free char *text = NULL;
-	char path[128];
-	int r = mount_mkdir(m, job->name, err);
+	struct mount own = { .fd = -1 };
+	int r = mount_mkdir(&g->mount, job->name, err);
 
 	if (r < 0)
 		return r;
-	r = *ret_events = open_events(m, job->name, err);
-	if (r >= 0 && job->hold) {
-		snprintf(path, sizeof(path), "%s/hold", job->name);
-		r = *ret_hold = mount_file(m, path, O_RDONLY, err);
-	}
-	if (r >= 0 && job->dir) {
-		snprintf(path, sizeof(path), "%s/%s", job->name, job->dir);
-		r = mount_mkdir(m, path, err);
-	}
-	if (r >= 0)
-		r = put_files(m, job, err);
-	if (r >= 0)
-		r = put_code(g, job->name, job->config, err);
-	if (r >= 0) {
-		text = json_dumps(job->config, JSON_COMPACT);
-		snprintf(path, sizeof(path), "%s/config.json", job->name);
-		r = text ? mount_write(m, path, text, strlen(text), err)
-			 : err_set(err, -ENOMEM, "no memory for a job");
-	}
+	r = mount_below(&g->mount, job->name, &own, err);
+	if (r == 0)
+		r = fill_job(&own, job, ret_events, ret_hold, err);
+	mount_close(&own);
 	if (r < 0)
-		mount_remove_job(m, job->name, NULL);
+		mount_remove_job(&g->mount, job->name, NULL);
 	return r < 0 ? r : 0;
 }
 
@@ -432,52 +438,58 @@ static void orphan_over(void *arg, int error)
 
 static const struct follow_ops orphan_ops = { .over = orphan_over };
 
-static bool is_in(const struct mount *m, const char *name, const char *state)
+static bool is_in(const struct mount *own, const char *state)
 {
 	auto_buf struct buf text = { 0 };
-	char path[96];
 
-	snprintf(path, sizeof(path), "%s/state", name);
-	if (mount_read(m, path, &text, NULL) < 0 || !text.len)
+	if (mount_read(own, "state", &text, NULL) < 0 || !text.len)
 		return false;
 	text.data[strcspn(text.data, "\n")] = '\0';
 	return !strcmp(text.data, state);
 }
 
-static bool is_young(const struct mount *m, const char *name)
+static bool is_young(const struct mount *own)
 {
 	struct stat st;
 
-	return mount_stat(m, name, &st, NULL) < 0 ||
+	return fstat(own->fd, &st) < 0 ||
 	       st.st_ctim.tv_sec + DRAFT_S >= time(NULL);
 }
 
 /* A command outlives its gateway; one that was refused tells nobody anything. */
-static int end_orphan(void *arg, const char *name)
+static void end_orphan(struct gateway *g, const char *name,
+		       const struct mount *own)
 {
-	struct gateway *g = arg;
-	const struct mount *m = &g->mount;
 	auto_json json_t *config = NULL;
 	auto_close int fd = -1;
 	struct follow *f;
-	char path[96];
 
-	if (strncmp(name, "gw.", 3) != 0 || strlen(name) >= sizeof(f->name) ||
-	    (strstr(name, ".p.") && !is_in(m, name, "refused")))
-		return 0;
-	fd = open_events(m, name, NULL);
-	if (fd < 0 || (is_in(m, name, "draft") && is_young(m, name)))
-		return 0;
-	if (!is_in(m, name, "queued") && !is_in(m, name, "running")) {
-		mount_remove_job(m, name, NULL);
-		return 0;
+	if (strstr(name, ".p.") && !is_in(own, "refused"))
+		return;
+	fd = open_events(own, NULL);
+	if (fd < 0 || (is_in(own, "draft") && is_young(own)))
+		return;
+	if (!is_in(own, "queued") && !is_in(own, "running")) {
+		mount_remove_job(&g->mount, name, NULL);
+		return;
 	}
-	snprintf(path, sizeof(path), "%s/config.json", name);
-	mount_json(m, path, &config, NULL);
+	mount_json(own, "config.json", &config, NULL);
 	follow_join(g, &(struct follow_job){ .name = name, .config = config,
 					     .patience_ms = ORPHAN_MS,
 					     .ops = &orphan_ops },
 		    take_fd(&fd), &f, NULL);
+}
+
+static int look_at(void *arg, const char *name)
+{
+	struct gateway *g = arg;
+	struct mount own;
+
+	if (strncmp(name, "gw.", 3) != 0 || strlen(name) >= JOB_NAME ||
+	    mount_below(&g->mount, name, &own, NULL) < 0)
+		return 0;
+	end_orphan(g, name, &own);
+	mount_close(&own);
 	return 0;
 }
 
@@ -485,7 +497,7 @@ static void end_orphans(struct crew_work *work)
 {
 	struct gateway *g = container_of(work, struct gateway, orphans);
 
-	mount_list(&g->mount, ".", end_orphan, g, NULL);
+	mount_list(&g->mount, ".", look_at, g, NULL);
 }
 
 void follow_orphans(struct gateway *g)

@@ -58,7 +58,7 @@ static const struct tool tools[] = {
 	    { .name = "language", .kind = TEXT,
 	      .about = "python if it is not given", .choices = languages },
 	    SANDBOX(false), TIMEOUT,
-	    ARGUMENT("files", TEXTS, false, "Files that the program finds: their text by relative path") },
+	    ARGUMENT("files", TEXTS, false, "Files that the program finds: their text by relative path, without \"..\"") },
 	  .run = mcp_run_code },
 	{ "run_command", "Run a command",
 	  "Runs a command line with bash in an isolated machine without a "

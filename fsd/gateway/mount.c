@@ -18,13 +18,15 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/dots.h"
 #include "layout/limits.h"
+#include "layout/tree.h"
 
 int mount_open(struct mount *m, const char *path, struct err *err)
 {
 	auto_close int health = -1;
 
 	m->path = path;
-	m->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	*m->below = '\0';
+	m->fd = m->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (m->fd < 0)
 		return err_sys(err, -errno, "the mount %s", path);
 	health = openat(m->fd, ".fsd/health", O_RDONLY | O_CLOEXEC);
@@ -34,18 +36,63 @@ int mount_open(struct mount *m, const char *path, struct err *err)
 	return 0;
 }
 
+static bool is_part(const char *part, size_t len)
+{
+	return len && !(len == 1 && *part == '.') &&
+	       !(len == 2 && !memcmp(part, "..", 2));
+}
+
+/* Whatever a path was made of, it stays below its own beginning. */
+static int check_path(const char *path, struct err *err)
+{
+	size_t len = strlen(path);
+
+	if (!strcmp(path, "."))
+		return 0;
+	for (size_t at = 0, part; at <= len; at += part + 1) {
+		part = strcspn(path + at, "/");
+		if (!is_part(path + at, part))
+			return err_set(err, -EINVAL, "the path \"%.200s\" has a "
+				       "part that is empty, \".\" or \"..\"",
+				       path);
+	}
+	return 0;
+}
+
 static int open_file(const struct mount *m, const char *path, int flags,
 		     unsigned mode, struct err *err)
 {
+	int r = check_path(path, err);
 	struct open_how how = {
 		.flags = (unsigned)flags | O_CLOEXEC,
 		.mode = flags & O_CREAT ? mode : 0,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
 			   RESOLVE_NO_MAGICLINKS,
 	};
-	long fd = syscall(SYS_openat2, m->fd, path, &how, sizeof(how));
+	long fd;
 
+	if (r < 0)
+		return r;
+	fd = syscall(SYS_openat2, m->fd, path, &how, sizeof(how));
 	return fd < 0 ? mount_why(m, path, -errno, err) : (int)fd;
+}
+
+int mount_below(const struct mount *m, const char *job, struct mount *ret,
+		struct err *err)
+{
+	int r = job_name_check(job);
+
+	if (r < 0)
+		return err_set(err, r, "\"%.200s\" is no name of a job", job);
+	*ret = (struct mount){ .root = m->root, .path = m->path };
+	snprintf(ret->below, sizeof(ret->below), "%s", job);
+	r = ret->fd = mount_file(m, job, O_PATH | O_DIRECTORY, err);
+	return r < 0 ? r : 0;
+}
+
+void mount_close(struct mount *m)
+{
+	fd_close(&m->fd);
 }
 
 int mount_file(const struct mount *m, const char *path, int flags,
@@ -141,7 +188,12 @@ static int parent_of(const struct mount *m, const char *path, const char **name,
 {
 	const char *slash = strrchr(path, '/');
 	char dir[PATH_MAX] = ".";
+	int r = check_path(path, err);
 
+	if (r < 0)
+		return r;
+	if (!strcmp(path, "."))
+		return err_set(err, -EINVAL, "\".\" is no name in a directory");
 	*name = slash ? slash + 1 : path;
 	if (slash && (size_t)(slash - path) >= sizeof(dir))
 		return err_set(err, -ENAMETOOLONG, "the path is too long");
@@ -226,14 +278,14 @@ int mount_list(const struct mount *m, const char *path,
 
 /* Requests of others leave their sentences in the same file: it is ours if it names
  * the same job, or the same sandbox. */
-static bool is_about(const char *text, const char *path)
+static bool is_about(const char *text, const struct mount *m, const char *path)
 {
-	const char *name = path;
+	const char *name = *m->below ? m->below : path;
 	char word[NAME_MAX + 1];
 	size_t len;
 
-	if (!strncmp(path, ".fsd/", 5)) {
-		name = path + 5;
+	if (!strncmp(name, ".fsd/", 5)) {
+		name += 5;
 		name += strcspn(name, "/");
 		name += *name == '/';
 	}
@@ -249,14 +301,14 @@ int mount_why(const struct mount *m, const char *path, int code,
 	      struct err *err)
 {
 	auto_close int fd =
-		openat(m->fd, ".fsd/last_error", O_RDONLY | O_CLOEXEC);
+		openat(m->root, ".fsd/last_error", O_RDONLY | O_CLOEXEC);
 	char text[400];
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
 	if (n > 0) {
 		text[n] = '\0';
 		text[strcspn(text, "\n")] = '\0';
-		if (is_about(text, path))
+		if (is_about(text, m, path))
 			return err_set(err, code, "%s", text);
 	}
 	return err_sys(err, code, "%s", path);
@@ -324,8 +376,10 @@ int mount_remove(const struct mount *m, const char *path, struct err *err)
 int mount_remove_job(const struct mount *m, const char *name, struct err *err)
 {
 	char config[NAME_MAX + 16];
-	int r;
+	int r = job_name_check(name);
 
+	if (r < 0)
+		return err_set(err, r, "\"%.200s\" is no name of a job", name);
 	/* most jobs have no other file that somebody wrote */
 	snprintf(config, sizeof(config), "%s/config.json", name);
 	unlinkat(m->fd, config, 0);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small client of the mount. All calls may wait for the daemon, so they are made on
- * workers only. Paths are relative to the mount's root; none has ".." or follows a
- * link (openat2).
+ * workers only. A path is relative to the mount's root, or to the directory of
+ * mount_below(). A call refuses a path that is absolute or has a part that is empty, "."
+ * or ".." (-EINVAL), and follows no link. So "PREFIX/" and any text behind it never leads
+ * out of PREFIX. The one exception is the path ".", the directory itself.
  */
 #ifndef GATEWAY_MOUNT_H
 #define GATEWAY_MOUNT_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
@@ -15,12 +18,19 @@
 #include "layout/json.h"
 
 struct mount {
-	int fd; /* of its root */
-	const char *path;
+	int fd;   /* of the directory that paths begin at */
+	int root; /* of the mount's root; borrowed if it is another one */
+	const char *path;           /* of the mount; borrowed */
+	char below[NAME_MAX + 1];   /* the job of mount_below(); "": the root */
 };
 
 /* Return: 0 or negative errno with a sentence, as all here. */
 int mount_open(struct mount *m, const char *path, struct err *err);
+/* The directory of one job: what is opened by ret cannot lie anywhere else. ret borrows
+ * from m, and the caller ends it with mount_close(). */
+int mount_below(const struct mount *m, const char *job, struct mount *ret,
+		struct err *err);
+void mount_close(struct mount *m);
 
 /* flags as of open(2). Return: a descriptor. */
 int mount_file(const struct mount *m, const char *path, int flags,

@@ -27,8 +27,11 @@ void sandbox_hash(const char *id, char ret[SANDBOX_NAME])
 
 const char *sandbox_path(const char *name, const char *rest, char room[128])
 {
-	snprintf(room, 128, SANDBOXES "/%.80s%s%.24s", name, *rest ? "/" : "",
-		 rest);
+	int len = snprintf(room, 128, SANDBOXES "/%s%s%s", name,
+			   *rest ? "/" : "", rest);
+
+	if (len >= 128) /* a part of it would be another sandbox's */
+		*room = '\0';
 	return room;
 }
 

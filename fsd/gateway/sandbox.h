@@ -40,7 +40,8 @@ int sandbox_write(struct gateway *g, const char *name, json_t *config,
 int sandbox_change(struct gateway *g, const char *id,
 		   void (*fn)(json_t *meta, void *arg), void *arg,
 		   struct err *err);
-/* ".fsd/sandboxes/NAME/REST" into room. */
+/* ".fsd/sandboxes/NAME/REST" into room; "" if that is too long, which every call of
+ * mount.h refuses. */
 const char *sandbox_path(const char *name, const char *rest, char room[128]);
 
 /* From the head alone: sets sandbox_id, and takes services away that are not meant.

@@ -41,6 +41,51 @@ MODERN=(-H 'MCP-Protocol-Version: 2026-07-28')
 	no_jobs
 }
 
+# refused_names — a call of run_code with each name that is no file of its own job.
+refused_names() {
+	local name
+
+	for name in ../other/ctl ../.fsd/ctl ../victim/config.json ../evil/config.json \
+		in/../../other/ctl /etc/passwd "$MNT/other/ctl" .. . '' in/ in//x ./ctl \
+		config.json ctl hold wait state output/x stdin.feed events code.py code; do
+		run "$1" "$name"
+		assert_equal "$(jq .result.isError <<<"$output")" true
+		assert_output --regexp 'choose another name|of plain names'
+	done
+}
+
+@test "run_code's files stay in its own job, whatever they are called" {
+	mkdir "$MNT/other" "$MNT/victim"
+	job_put victim code.py 'out victim'
+	job_put other code.py $'out up\nsleep 600000'
+	job_put other config.json '{}'
+	await becomes 20 grep -q up "$MNT/other/stdout"
+	gateway_start
+	call() {
+		tool run_code "$(jq -n --arg n "$1" '{code: "x", files: {($n): "kill"}}')"
+	}
+	refused_names call
+	by_stdio() {
+		local line
+
+		jq -nc --arg n "$1" '{jsonrpc: "2.0", id: 1, method: "tools/call", params:
+			{name: "run_code", arguments: {code: "x", files: {($n): "kill"}}}}' >&"$to"
+		IFS= read -r -t $((20 * SLOW)) line <&"$from" && echo "$line"
+	}
+	coproc MCP { exec "$FSD" mcp --mount "$MNT" 3>&- 4>&-; }
+	local to=${MCP[1]} from=${MCP[0]} pid=$MCP_PID
+	refused_names by_stdio
+	exec {to}>&-
+	wait "$pid"
+	state_is other running
+	state_is victim draft
+	[ ! -e "$MNT/evil" ]
+	assert_equal "$(cat "$MNT/.fsd/health")" ok
+	job_put other ctl kill
+	job_wait other
+	assert_equal "$(ls "$MNT")" $'other\nvictim'
+}
+
 @test "a sandbox keeps what it has, is listed, and ends" {
 	gateway_start
 	tool run_code '{"sandbox": "box", "code": "remember one"}'

@@ -108,6 +108,57 @@ static void test_names(void)
 	   "and other names are not theirs");
 }
 
+static void test_paths(void)
+{
+	static const struct {
+		const char *path;
+		int want;
+		const char *says;
+	} paths[] = {
+		{ "x", 0, "" },
+		{ "a/b/c.txt", 0, "" },
+		{ ".hidden/..x/...", 0, "" },
+		{ "stdin", 0, "" },
+		{ "sub/config.json", 0, "" },
+		{ "sub/ctl", 0, "" },
+		{ "", -EINVAL, "relative" },
+		{ "/x", -EINVAL, "relative" },
+		{ "../x", -EINVAL, "relative" },
+		{ "x/../../y", -EINVAL, "relative" },
+		{ "x/..", -EINVAL, "relative" },
+		{ "./x", -EINVAL, "relative" },
+		{ "x//y", -EINVAL, "relative" },
+		{ "x/", -EINVAL, "relative" },
+		{ "config.json", -EINVAL, "choose another name" },
+		{ "config.json/x", -EINVAL, "choose another name" },
+		{ "output/x", -EINVAL, "choose another name" },
+		{ "code.py", -EINVAL, "choose another name" },
+		{ "code", -EINVAL, "choose another name" },
+		{ "code.csv", -EINVAL, "choose another name" },
+		{ "my-code.py", 0, "" },
+	};
+	char path[400];
+	struct err err;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		err = (struct err){ 0 };
+		is_int(job_path_check(paths[i].path, &err), paths[i].want,
+		       "the path \"%s\" is judged", paths[i].path);
+		ok(strstr(err.text, paths[i].says), "and told: %s", err.text);
+	}
+	for (unsigned i = 1; i < JOB_ROW_MAX; i++)
+		is_int(job_path_check(job_rows[i].name, &err), -EINVAL,
+		       "a file of the program cannot be called %s",
+		       job_rows[i].name);
+	memset(path, 'x', sizeof(path));
+	path[256] = '\0';
+	is_int(job_path_check(path, &err), -ENAMETOOLONG, "256 bytes are no part");
+	for (size_t i = 0; i < 130; i += 2)
+		memcpy(path + i, "d/", 2);
+	memcpy(path + 130, "x", 2);
+	is_int(job_path_check(path, &err), -ENAMETOOLONG, "66 parts are too many");
+}
+
 static void test_utf8(void)
 {
 	static const struct {
@@ -279,6 +330,7 @@ int main(void)
 	test_rows(fsd_rows, FSD_ROW_MAX, "fsd");
 	test_lookup();
 	test_names();
+	test_paths();
 	test_utf8();
 	test_ctl();
 	test_page();
