@@ -76,6 +76,38 @@ mount_points() {
 	ln -s /run/lock "$tree/var/lock"
 }
 
+# A login shell reads this before each command of a sandbox. Debian's own text starts
+# two programs (id, run-parts), which take 70 ms under emulation; bash knows both answers.
+profile() {
+	cat >"$tree/etc/profile" <<-'EOF'
+	if [ "${UID:-$(id -u)}" -eq 0 ]; then
+	  PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	else
+	  PATH="/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"
+	fi
+	export PATH
+
+	if [ "${PS1-}" ]; then
+	  if [ "${BASH-}" ] && [ "$BASH" != "/bin/sh" ]; then
+	    if [ -f /etc/bash.bashrc ]; then
+	      . /etc/bash.bashrc
+	    fi
+	  elif [ "${UID:-$(id -u)}" -eq 0 ]; then
+	    PS1='# '
+	  else
+	    PS1='$ '
+	  fi
+	fi
+
+	for i in /etc/profile.d/*.sh; do
+	  if [ -r "$i" ]; then
+	    . "$i"
+	  fi
+	done
+	unset i
+	EOF
+}
+
 commands() {
 	# Many a #! line says this; Debian has it in a package of its own.
 	ln -sfn python3 "$tree/usr/bin/python"
@@ -131,6 +163,7 @@ bytecode() {
 accounts
 names
 mount_points
+profile
 commands
 slim
 python

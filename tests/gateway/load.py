@@ -1037,6 +1037,46 @@ def leaving(p):
     return found
 
 
+# What clients of E2B start first in a new sandbox: a login shell for one program.
+LOGIN = {"cmd": "/bin/bash", "args": ["-l", "-c", "node -v"]}
+
+
+def to_interactive(p, ends):
+    """Milliseconds from a sandbox's creation to the end of its first command."""
+    began = time.monotonic()
+    box = p.box()
+    out, code = box.command(LOGIN)
+    ms = (time.monotonic() - began) * 1000
+    if code != 0 or not out.startswith("v"):
+        raise ValueError("the command ended with %r, %r" % (code, out))
+    if ends:
+        box.end()
+    return ms, box
+
+
+def interactive(p):
+    """One after the other; then 30 at once, which end, or stay until all have begun."""
+    for _ in range(4):
+        to_interactive(p, True)  # the first machines of a mount are heated meanwhile
+    turn = [to_interactive(p, True)[0] for _ in range(20)]
+    found = p.figure("a sandbox and its first command, in turn, p50",
+                     percentile(turn, 0.5), "ms", 500)
+    for name, ends in (("each ended", True), ("all kept", False)):
+        times, boxes = [], []
+
+        def one(_, ends=ends, times=times, boxes=boxes):
+            ms, box = to_interactive(p, ends)
+            times.append(ms)
+            boxes.append(box)
+        found += each(30, one)
+        for box in boxes:
+            if not ends:
+                box.end()
+        p.figure("30 at once, %s, p50" % name, percentile(times, 0.5), "ms")
+        found += p.figure("30 at once, %s, worst" % name, max(times), "ms", 10000)
+    return found
+
+
 # name, groups, sentence, function
 CASES = (
     ("many", "robust", "many sandboxes work at once, in little memory", many),
@@ -1055,9 +1095,10 @@ CASES = (
     ("line", "figures", "a line of output comes fast", first_line),
     ("idle", "figures", "streams that are idle cost nothing", beside),
     ("gone", "figures", "a cell ends with its client", leaving),
+    ("interactive", "figures", "a new sandbox answers soon", interactive),
 )
-# Other machines die with their server.
-REAL_ONLY = {"survive"}
+# What fake machines cannot show: a server's death, and how long programs take.
+REAL_ONLY = {"survive", "interactive"}
 
 
 def run_case(args, name, fn):

@@ -234,6 +234,16 @@ PY
 	ok $'True\n0'
 }
 
+@test "a login shell has read Debian's profile, and starts no program for that" {
+	# shellcheck disable=SC2034 # the name of the next job
+	N=1 J=t$BATS_TEST_NUMBER.1
+	mkdir "$MNT/$J"
+	go '{"mode": "command", "command": ["/bin/bash", "-l", "-c",
+		"shopt -q login_shell && declare -F gawkpath_append && echo $PATH"]}'
+	ok $'gawkpath_append\n/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games'
+	[ "$(result "$J" .usage.peak_processes)" = 1 ]
+}
+
 @test "limits cannot be raised" {
 	prog code.py '{"processes": 32}' <<'PY'
 import resource, os
