@@ -5,8 +5,13 @@
  * client does not wait for that.
  *
  * The maker of a job has a lock on its file `events` (flock(2), which the kernel of
- * this host keeps). So a gateway that starts finds jobs whose gateway has died: cells,
- * which nobody waits for any more, though their interpreter does.
+ * this host keeps), and config.json has the gateway's mark in "note". So a gateway that
+ * starts finds the jobs of one that has died, and takes no other job for such a one: a
+ * name alone says nothing. A cell is interrupted then, since no client waits for it; its
+ * interpreter goes on.
+ *
+ * A job that gets other files has the mark first, and the whole config.json last, which
+ * starts it. So what a gateway leaves half-made has the mark, too, or is empty.
  */
 #include "follow.h"
 
@@ -20,11 +25,13 @@
 #include <unistd.h>
 
 #include "layout/base/cleanup.h"
+#include "layout/base/log.h"
 #include "layout/limits.h"
 #include "layout/tree.h"
 #include "ui.h"
 
 #define JOB_NAME 64u
+#define NAME_TAIL 16u
 
 struct follow {
 	struct gateway *gateway;
@@ -62,7 +69,7 @@ const char *follow_name(const struct follow *f)
 int follow_new_name(const char *part, char room[64])
 {
 	bool has_part = part && *part;
-	char digits[17];
+	char digits[NAME_TAIL + 1];
 	int r = text_random(digits, sizeof(digits) - 1);
 
 	snprintf(room, 64, "gw.%s%s%s", has_part ? part : "",
@@ -201,18 +208,56 @@ static const struct watch_ops watch_ops = { on_line, on_end, on_watch_gone };
 
 /* --- its start ------------------------------------------------------------------------ */
 
-/* A text that is too long for config.json goes as a file. */
-static int put_code(const struct mount *own, json_t *config, struct err *err)
+#define MARK "fsd-gateway"
+#define STAYS "stays" /* the job goes on without its gateway, */
+#define GOES "goes"   /* or ends with it */
+
+static int put_config(const struct mount *own, const json_t *config,
+		      struct err *err)
+{
+	auto_free char *text = json_dumps(config, JSON_COMPACT);
+
+	return text ? mount_write(own, "config.json", text, strlen(text), err)
+		    : err_set(err, -ENOMEM, "no memory for a job");
+}
+
+/* config.json of a job without a program, which waits for one. */
+static int put_mark(const struct mount *own, json_t *note, struct err *err)
+{
+	auto_json json_t *config = json_pack("{s:O}", "note", note);
+
+	return put_config(own, config, err);
+}
+
+static json_t *add_mark(const struct follow_job *job)
+{
+	json_t *note = json_object_get(job->config, "note");
+
+	if (!note) {
+		note = json_object();
+		json_object_set_new(job->config, "note", note);
+	}
+	json_object_set_new(note, MARK, json_string(job->stays ? STAYS : GOES));
+	return note;
+}
+
+/* A text that is too long for config.json goes as a file. Return: it, or NULL. */
+static json_t *take_long_code(json_t *config)
 {
 	json_t *code = json_object_get(config, "code");
-	int r;
 
 	if (!code || json_string_length(code) < LIMIT_CONFIG_BYTES / 8)
-		return 0;
-	r = mount_write(own, "code", json_string_value(code),
-			json_string_length(code), err);
+		return NULL;
+	json_incref(code);
 	json_object_del(config, "code");
-	return r;
+	return code;
+}
+
+static int put_text(const struct mount *own, const char *name,
+		    const json_t *text, struct err *err)
+{
+	return mount_write(own, name, json_string_value(text),
+			   json_string_length(text), err);
 }
 
 /* The directories that a file lies in. */
@@ -245,8 +290,7 @@ static int put_files(const struct mount *own, json_t *files, struct err *err)
 		if (r == 0)
 			r = make_parents(own, name, err);
 		if (r == 0)
-			r = mount_write(own, name, json_string_value(text),
-					json_string_length(text), err);
+			r = put_text(own, name, text, err);
 		if (r < 0)
 			return r;
 	}
@@ -265,28 +309,34 @@ static int open_events(const struct mount *own, struct err *err)
 	return take_fd(&fd);
 }
 
-static int put_config(const struct mount *own, const json_t *config,
-		      struct err *err)
+static int put_parts(const struct mount *own, const struct follow_job *job,
+		     const json_t *code, struct err *err)
 {
-	auto_free char *text = json_dumps(config, JSON_COMPACT);
+	int r = 0;
 
-	return text ? mount_write(own, "config.json", text, strlen(text), err)
-		    : err_set(err, -ENOMEM, "no memory for a job");
+	if (job->dir || job->files || code)
+		r = put_mark(own, json_object_get(job->config, "note"), err);
+	if (r == 0 && job->dir)
+		r = mount_mkdir(own, job->dir, err);
+	if (r == 0)
+		r = put_files(own, job->files, err);
+	if (r == 0 && code)
+		r = put_text(own, "code", code, err);
+	return r;
 }
 
 static int fill_job(const struct mount *own, const struct follow_job *job,
 		    int *ret_events, int *ret_hold, struct err *err)
 {
+	auto_json json_t *code = take_long_code(job->config);
 	int r = *ret_events = open_events(own, err);
 
 	if (r >= 0 && job->hold)
 		r = *ret_hold = mount_file(own, "hold", O_RDONLY, err);
-	if (r >= 0 && job->dir)
-		r = mount_mkdir(own, job->dir, err);
+	if (r >= 0 && !add_mark(job))
+		r = err_set(err, -ENOMEM, "no memory for a job");
 	if (r >= 0)
-		r = put_files(own, job->files, err);
-	if (r >= 0)
-		r = put_code(own, job->config, err);
+		r = put_parts(own, job, code, err);
 	return r < 0 ? r : put_config(own, job->config, err);
 }
 
@@ -304,7 +354,7 @@ static int make_job(struct gateway *g, const struct follow_job *job,
 	mount_close(&own);
 	if (r < 0)
 		mount_remove_job(&g->mount, job->name, NULL);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 static void on_impatient(struct reactor_timer *timer);
@@ -456,39 +506,77 @@ static bool is_young(const struct mount *own)
 	       st.st_ctim.tv_sec + DRAFT_S >= time(NULL);
 }
 
-/* A command outlives its gateway; one that was refused tells nobody anything. */
-static void end_orphan(struct gateway *g, const char *name,
-		       const struct mount *own)
+static const char *mark_of(const struct mount *own, json_t **config)
 {
-	auto_json json_t *config = NULL;
-	auto_close int fd = -1;
+	if (mount_json(own, "config.json", config, NULL) < 0)
+		return NULL;
+	return text_member(json_object_get(*config, "note"), MARK);
+}
+
+/* Half a job. Without a mark it may be ours if it is empty: rmdir(2) fails otherwise. */
+static void end_draft(struct gateway *g, const char *name, const struct mount *own,
+		      bool marked)
+{
+	auto_close int fd = is_young(own) ? -1 : open_events(own, NULL);
+
+	if (fd >= 0 && marked)
+		mount_remove_job(&g->mount, name, NULL);
+	else if (fd >= 0)
+		mount_rmdir(&g->mount, name, NULL);
+}
+
+/* Queued, running or over. */
+static void end_whole(struct gateway *g, const char *name, const struct mount *own,
+		      json_t *config)
+{
+	auto_close int fd = open_events(own, NULL);
 	struct follow *f;
 
-	if (strstr(name, ".p.") && !is_in(own, "refused"))
-		return;
-	fd = open_events(own, NULL);
-	if (fd < 0 || (is_in(own, "draft") && is_young(own)))
+	if (fd < 0)
 		return;
 	if (!is_in(own, "queued") && !is_in(own, "running")) {
 		mount_remove_job(&g->mount, name, NULL);
 		return;
 	}
-	mount_json(own, "config.json", &config, NULL);
 	follow_join(g, &(struct follow_job){ .name = name, .config = config,
 					     .patience_ms = ORPHAN_MS,
 					     .ops = &orphan_ops },
 		    take_fd(&fd), &f, NULL);
 }
 
+/* A job that was refused tells no client anything, so it ends even if it stays. */
+static void end_orphan(struct gateway *g, const char *name,
+		       const struct mount *own)
+{
+	auto_json json_t *config = NULL;
+	const char *mark = mark_of(own, &config);
+
+	if (is_in(own, "draft"))
+		end_draft(g, name, own, mark);
+	else if (mark && (strcmp(mark, STAYS) != 0 || is_in(own, "refused")))
+		end_whole(g, name, own, config);
+}
+
+/* Does its name end as those of follow_new_name() do? */
+static bool has_our_tail(const char *name)
+{
+	const char *tail = strrchr(name, '.') + 1;
+
+	return strlen(tail) == NAME_TAIL &&
+	       strspn(tail, "abcdefghijklmnopqrstuvwxyz0123456789") == NAME_TAIL;
+}
+
 static int look_at(void *arg, const char *name)
 {
 	struct gateway *g = arg;
 	struct mount own;
+	struct stat st;
 
 	if (strncmp(name, "gw.", 3) != 0 || strlen(name) >= JOB_NAME ||
-	    mount_below(&g->mount, name, &own, NULL) < 0)
+	    !has_our_tail(name) || mount_below(&g->mount, name, &own, NULL) < 0)
 		return 0;
-	end_orphan(g, name, &own);
+	if (fstat(own.fd, &st) == 0 && st.st_uid == geteuid())
+		end_orphan(g, name, &own);
 	mount_close(&own);
 	return 0;
 }
@@ -498,6 +586,7 @@ static void end_orphans(struct crew_work *work)
 	struct gateway *g = container_of(work, struct gateway, orphans);
 
 	mount_list(&g->mount, ".", look_at, g, NULL);
+	log_info("looked for jobs of a gateway that has ended");
 }
 
 void follow_orphans(struct gateway *g)

@@ -22,12 +22,13 @@ struct follow_ops {
 
 struct follow_job {
 	const char *name;
-	json_t *config;  /* with "code" or "command" */
+	json_t *config;  /* with "code" or "command"; "note" gets a mark */
 	const char *dir; /* a directory that it has at its start, or NULL */
 	json_t *files;   /* what it has beside the program: text by path, or NULL */
 	const char *owner; /* for the dashboard; NULL: none */
 	bool hold;       /* it goes with the gateway */
 	bool keep;       /* it is not removed at its end */
+	bool stays;      /* it goes on when its gateway has died */
 	uint64_t patience_ms; /* it is abandoned from the start; 0: it is not */
 	const struct follow_ops *ops;
 	/* On the loop: a line of `events` before it is parsed. Return: false: it goes
@@ -61,7 +62,8 @@ void follow_leave(struct follow *f);
 /* So many bytes of its output wait for a client. */
 void follow_waiting(struct follow *f, size_t bytes);
 
-/* Ends cells of a gateway that has died. At the start. */
+/* Ends the jobs of this user's gateways that have died, but for those that stay. A job
+ * without the mark of follow_start() is none of theirs. At the start. */
 void follow_orphans(struct gateway *g);
 
 /* "gw.PART.HEX" into room; part: the sandbox's name, or the owner of a run without one.

@@ -343,8 +343,8 @@ static void start(struct request *r, json_t *config)
 	follow = (struct follow_job){ .name = s->job, .config = config,
 				      .owner = text_member(s->sandbox->meta,
 							   "owner"),
-				      .keep = true, .ops = &follow_ops,
-				      .arg = s };
+				      .keep = true, .stays = true,
+				      .ops = &follow_ops, .arg = s };
 	code = follow_start(r->gateway, &follow, &s->follow, &err);
 	if (code == 0)
 		return;

@@ -383,6 +383,7 @@ void watch_create(struct request *r)
 	}
 	snprintf(w->id, sizeof(w->id), "%s", strrchr(w->job, '.') + 1);
 	job = make_job(w, config, &create_follow);
+	job.stays = true;
 	code = awaited_start(&w->awaited, &create_ops, r, &job, &err);
 	if (code == 0)
 		return;

@@ -28,6 +28,13 @@ gateway_start() {
 	[ -n "$URL" ]
 }
 
+# gateway_looked — until each one of this log has looked at the jobs that it found.
+gateway_looked() {
+	# shellcheck disable=SC2016
+	await becomes 20 bash -c '[ "$(grep -c " ready: " "$0")" = \
+		"$(grep -c "looked for jobs" "$0")" ]' "$GATEWAY_LOG"
+}
+
 # gateway_stop [SIGNAL] — it ends as it should.
 # shellcheck disable=SC2120
 gateway_stop() {

@@ -75,6 +75,22 @@ client_vanishes() {
 	assert_line 'stdout x'
 }
 
+# gateway_second — another gateway in front of the mount, from its start to its end; it
+# has looked at all jobs, and then run a cell in a sandbox of its own.
+# shellcheck disable=SC2030,SC2034
+gateway_second() {
+	local GATEWAY='' GATEWAY_LOG='' URL='' ID='' TOKEN='' H=''
+	local BATS_TEST_TMPDIR=$BATS_TEST_TMPDIR/second
+	mkdir "$BATS_TEST_TMPDIR"
+	gateway_start
+	gateway_looked
+	sandbox_new
+	cell 'out second' >"$BATS_TEST_TMPDIR/said"
+	grep -qx 'stdout second' "$BATS_TEST_TMPDIR/said"
+	assert_equal "$(status_of -X DELETE "/sandboxes/$ID")" 204
+	gateway_stop
+}
+
 @test "a cell whose gateway dies ends, and its context goes on" {
 	mount_start
 	gateway_start
@@ -82,24 +98,78 @@ client_vanishes() {
 	execute_to "$BATS_TEST_TMPDIR/first" $'remember x\nout up\nsleep 600000'
 	await becomes 20 grep -q up "$BATS_TEST_TMPDIR/first"
 	# another gateway, which begins and ends, takes nothing of it
-	# shellcheck disable=SC2030
-	gateway_second() {
-		local GATEWAY='' GATEWAY_LOG='' URL='' BATS_TEST_TMPDIR=$BATS_TEST_TMPDIR/second
-		mkdir "$BATS_TEST_TMPDIR"
-		gateway_start
-		gateway_stop
-	}
 	gateway_second
 	assert_equal "$(cat "$MNT"/gw.*/state)" running
 	gateway_stop KILL
 	wait "$CLIENT" || true
 	# a command that a server refused, since its sandbox has gone
-	mkdir "$MNT/gw.x.p.y"
-	job_put gw.x.p.y config.json '{"sandbox": "x", "mode": "command", "command": ["out x"]}' || true
-	state_is gw.x.p.y refused
+	mkdir "$MNT/gw.x.p.0123456789abcdef"
+	job_put gw.x.p.0123456789abcdef config.json '{"sandbox": "x", "mode": "command",
+		"command": ["out x"], "note": {"fsd-gateway": "stays"}}' || true
+	state_is gw.x.p.0123456789abcdef refused
 	gateway_start
 	run cell recall
 	assert_line 'stdout x'
+	no_jobs
+}
+
+@test "a run without a sandbox ends with its gateway, without another one's start" {
+	mount_start
+	gateway_start
+	ask -d "$(jq -n --arg c "$(printf 'out up\nsleep 600000' | base64)" \
+		'{language: "python", code_b64: $c}')" /run >/dev/null 3>&- 4>&- &
+	local client=$!
+	# shellcheck disable=SC2016
+	await becomes 20 bash -c 'grep -qx up "$0"/gw.*/stdout' "$MNT"
+	gateway_stop KILL
+	wait "$client" || true
+	no_jobs
+}
+
+@test "a gateway takes no job of its user for one of its own, whatever it is called" {
+	local job tail=0123456789abcdef
+
+	mount_start
+	for job in gw.results "gw.$tail" "gw.a.p.$tail" "gw.noted.$tail"; do
+		mkdir "$MNT/.$job"
+		job_put ".$job" code.py $'out mine\nsleep 600000'
+		job_put ".$job" config.json '{"note": {"mine": "goes"}}'
+		mv "$MNT/.$job" "$MNT/$job"
+		job_follow "$job" mine
+	done
+	job_put gw.results ctl kill
+	job_wait gw.results
+	# drafts: one that has a file, one of another form, one that has just begun
+	mkdir "$MNT/gw.d.$tail" "$MNT/gw.draft" "$MNT/gw.young.$tail"
+	job_put "gw.d.$tail" data kept
+	gateway_start
+	gateway_looked
+	assert_equal "$(ls "$MNT")" "$(printf '%s\n' "gw.$tail" "gw.a.p.$tail" \
+		"gw.d.$tail" gw.draft "gw.noted.$tail" gw.results "gw.young.$tail")"
+	state_is "gw.$tail" running
+	state_is "gw.noted.$tail" running
+	stdout_is gw.results mine
+}
+
+@test "a watcher without a stream outlives its gateway" {
+	local id name
+
+	mount_start
+	gateway_start
+	sandbox_new
+	fs() { envd -H 'Content-Type: application/json' -d "$2" "/filesystem.Filesystem/$1"; }
+	# a fake machine runs what the directory's name says
+	name=$(jq -n '"w\nout {\"ready\": true}\nsleep 600000\n"')
+	fs MakeDir "{\"path\": $name}" >/dev/null
+	id=$(fs CreateWatcher "{\"path\": $name}" | head -n 1 | jq -r .watcherId)
+	state_is "gw.$H.w.$id" running
+	gateway_stop KILL
+	gateway_start
+	gateway_looked
+	# its end would come at once
+	cell 'out x' >/dev/null
+	state_is "gw.$H.w.$id" running
+	assert_equal "$(fs RemoveWatcher "{\"watcherId\": \"$id\"}")" $'{}\n200'
 	no_jobs
 }
 

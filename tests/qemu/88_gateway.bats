@@ -47,6 +47,12 @@ tells() {
 	put d/e/g x
 	fs Remove '{"path": "d/f"}' >/dev/null
 	tells "$id" 'CREATE e,CREATE e/g,REMOVE f,WRITE e/g'
+	# it has nothing of its gateway's
+	gateway_stop KILL
+	gateway_start
+	gateway_looked
+	put d/later x
+	tells "$id" 'CREATE later,WRITE later'
 	assert_equal "$(fs RemoveWatcher "{\"watcherId\": \"$id\"}")" '{}'
 	run fs GetWatcherEvents "{\"watcherId\": \"$id\"}"
 	assert_output --partial '"code":"not_found"'
