@@ -261,15 +261,16 @@ static void remove_all(const char *path)
 	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
+static const char *const files[] = { "ram", "state", "meta", "cold" };
+
 /* Read by everybody, written by nobody. */
 static int open_up(const char *path)
 {
-	static const char *const names[] = { "ram", "state", "meta", "cold" };
 	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if ((dir < 0 || fchmodat(dir, names[i], 0444, 0) < 0) &&
-		    (errno != ENOENT || strcmp(names[i], "cold") != 0))
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if ((dir < 0 || fchmodat(dir, files[i], 0444, 0) < 0) &&
+		    (errno != ENOENT || strcmp(files[i], "cold") != 0))
 			return -errno;
 	return fchmod(dir, 0755) < 0 ? -errno : 0;
 }
@@ -329,24 +330,36 @@ static int place_all(const struct making *m)
 	return r || count ? r : complain("template", 1, "no template was made");
 }
 
+/* Is it a name that retire() gives? */
+static bool is_retired(const char *name)
+{
+	return !strncmp(name, ".old-", 5) && name[5] &&
+	       strspn(name + 5, "0123456789") == strlen(name + 5);
+}
+
+/* Removes a template, which has these files and no others. */
+static void remove_template(int parent, const char *name)
+{
+	auto_close int dir = openat(parent, name, O_RDONLY | O_DIRECTORY |
+						  O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir < 0 || flock(dir, LOCK_EX | LOCK_NB) < 0 ||
+	    faccessat(dir, "meta", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		unlinkat(dir, files[i], 0);
+	unlinkat(parent, name, AT_REMOVEDIR);
+}
+
 /* Removes retired templates that nobody has open any more. */
 static void clean(const char *path)
 {
-	char name[PATH_MAX + NAME_MAX + 2];
 	DIR *dir = opendir(path);
 	struct dirent *e;
 
-	while (dir && (e = readdir(dir))) {
-		auto_close int fd = -1;
-
-		if (strncmp(e->d_name, ".old-", 5) != 0)
-			continue;
-		snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
-		fd = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-					O_CLOEXEC);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-			remove_all(name);
-	}
+	while (dir && (e = readdir(dir)))
+		if (is_retired(e->d_name))
+			remove_template(dirfd(dir), e->d_name);
 	if (dir)
 		closedir(dir);
 }

@@ -811,3 +811,12 @@ paused() {
 	assert_line 0
 	assert_line 'from readme'
 }
+
+@test "template removes a retired template that nobody has open, and nothing else of such a name" {
+	cd "$BATS_TEST_TMPDIR"
+	mkdir -p t/.old-{88,99,77,backup}
+	touch t/.old-{88,99,backup}/{meta,ram,state} t/.old-77/notes
+	HOME=$PWD run bounded 30 flock t/.old-99 "$FSD" template t
+	assert_equal "$(names t)" '.old-77 .old-99 .old-backup'
+	assert_equal "$(names t/.old-backup)" 'meta ram state'
+}

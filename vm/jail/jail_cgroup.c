@@ -71,6 +71,14 @@ bool jail_cgroup_own(const char *controller, char *ret, size_t size)
 	return false;
 }
 
+static bool is_numbered(const char *name, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return !strncmp(name, prefix, len) && name[len] &&
+	       strspn(name + len, "0123456789") == strlen(name + len);
+}
+
 /* Its groups first: a group with groups in it stays. */
 static void remove_slots(int base)
 {
@@ -83,12 +91,12 @@ static void remove_slots(int base)
 		return;
 	}
 	while ((e = readdir(dir)))
-		if (e->d_name[0] == 'm' && e->d_type == DT_DIR)
+		if (is_numbered(e->d_name, "m") && e->d_type == DT_DIR)
 			unlinkat(base, e->d_name, AT_REMOVEDIR);
 	closedir(dir);
 }
 
-/* Whose owner holds no lock on it any more is of no use. */
+/* One of a daemon that holds no lock on it any more is of no use. */
 static void remove_dead(int parent)
 {
 	int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -102,7 +110,7 @@ static void remove_dead(int parent)
 	while ((e = readdir(dir))) {
 		auto_close int base = -1;
 
-		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0)
+		if (!is_numbered(e->d_name, PREFIX))
 			continue;
 		base = openat(parent, e->d_name,
 			      O_RDONLY | O_DIRECTORY | O_CLOEXEC);

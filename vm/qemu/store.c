@@ -445,14 +445,22 @@ static bool is_stale(int dir)
 	       st.st_mtim.tv_sec + STALE_S < (time_t)(realtime_ns() / NS_PER_S);
 }
 
+/* Is it the prefix and what random_name() puts behind it? */
+static bool is_random(const char *name, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return !strncmp(name, prefix, len) && strlen(name + len) == 16 &&
+	       strspn(name + len, "0123456789abcdef") == 16;
+}
+
 static bool is_leftover(int parent, const char *name)
 {
-	bool fresh = !strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) ||
-		     !strncmp(name, OLD_PREFIX, strlen(OLD_PREFIX));
+	bool fresh = is_random(name, NEW_PREFIX) ||
+		     is_random(name, OLD_PREFIX);
 	auto_close int dir = -1;
 
-	if (!fresh && (strlen(name) != 16 ||
-		       strspn(name, "0123456789abcdef") != 16))
+	if (!fresh && !is_random(name, ""))
 		return false;
 	dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
 					   O_NOFOLLOW);
