@@ -14,13 +14,12 @@ separated by ":"), FSD_ENVIRONMENTS_DIR (where the new one goes).
 The host reads no package. What apt, pip and npm say is read, and JSON.
 """
 import argparse
-import fcntl
 import hashlib
 import json
 import os
 import shutil
+import signal
 import sys
-import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -29,8 +28,11 @@ sys.path.insert(0, HERE)
 import debian                                             # noqa: E402
 import jobs                                               # noqa: E402
 import npm                                                # noqa: E402
+import checks                                             # noqa: E402
+import foreign                                            # noqa: E402
 import recipe as recipes                                  # noqa: E402
 import serve                                              # noqa: E402
+import sources                                            # noqa: E402
 import wheels                                             # noqa: E402
 from problem import Problem, plain, run, sha256_of       # noqa: E402
 
@@ -38,10 +40,18 @@ from problem import Problem, plain, run, sha256_of       # noqa: E402
 EPOCH = 1735689600
 UUID = "f5d00000-0000-4000-8000-000000000002"
 STOCK = os.path.join(HERE, "stock")
-WORK = ".build-"
 MEMORY_MIN = 768
 MANY = 40 << 20  # bytes of downloads
+LAYERS_MAX = 64  # of parents; those of a set are fewer
 SLACK = 384  # MB that a machine needs besides the files
+
+
+def make_absolute(names):
+    """The variables that have these names: programs that are started elsewhere read
+    their paths."""
+    for name in names:
+        os.environ[name] = ":".join(map(os.path.abspath,
+                                        os.environ[name].split(":")))
 
 
 class Build:
@@ -77,7 +87,7 @@ class Build:
                               (o.stock, ", ".join(sorted(
                                   name[:-5] for name in os.listdir(STOCK)
                                   if name.endswith(".json")))))
-            r = recipes.stock(recipes.read(path, "--stock"), o.stock)
+            r = checks.stock(recipes.read(path, "--stock"), o.stock)
             self.name = o.name or o.stock
         else:
             if not o.name:
@@ -88,12 +98,9 @@ class Build:
                 r = self.recipe_again(o.name)
         recipes.environment_name(self.name)
         r["format"] = 1
-        r["debian"] = sorted({*r.get("debian", []),
-                              *map(recipes.debian, o.debian)})
-        r["exclude"] = sorted({*r.get("exclude", []),
-                               *map(recipes.exclude, o.exclude)})
-        r["pypi"] = sorted({*r.get("pypi", []),
-                            *(recipes.pypi(t, o.plan) for t in o.pypi)})
+        for key, more in (("debian", o.debian), ("exclude", o.exclude),
+                          ("pypi", o.pypi)):
+            r[key] = [*r.get(key, []), *more]
         lines = list(r.get("requirements", []))
         for path in o.requirements:
             lines += recipes.requirements(recipes.read(path, "--requirements"),
@@ -102,13 +109,9 @@ class Build:
         projects = [t for t in o.npm if t.endswith(".json")]
         if len(projects) > 1:
             raise Problem("--npm names two package.json; one is allowed")
-        r["npm"] = sorted({*r.get("npm", []), *(recipes.npm(t) for t in o.npm
-                                                if t not in projects)})
+        r["npm"] = [*r.get("npm", []), *(t for t in o.npm if t not in projects)]
         if projects:
-            self.project = recipes.package_json(projects[0])
-            r["npm_project"] = self.project
-        else:
-            self.project = r.get("npm_project")
+            r["npm_project"] = checks.package_json(projects[0])
         r["sdist"] = o.sdist or r.get("sdist", False)
         r["keep_tests"] = o.keep_tests or r.get("keep_tests", False)
         for text in o.warm:
@@ -121,7 +124,8 @@ class Build:
             self.parent = self.find_parent(o.parent)
             r["from"] = "%s@%s" % (o.parent.partition("@")[0],
                                    self.parent["id"])
-        self.recipe = recipes.clean(r)
+        self.recipe = checks.checked(r, "", o.plan)
+        self.project = self.recipe.get("npm_project")
         if not any(self.recipe.get(key) for key in
                    ("debian", "pypi", "requirements", "npm", "npm_project")):
             raise Problem("there is no package in it; give --debian, --pypi, "
@@ -142,9 +146,8 @@ class Build:
             raise Problem("there is no environment \"%s\" to make again, and no "
                           "package is asked for; give --debian, --pypi, "
                           "--requirements, --npm or --stock" % name)
-        r = json.loads(recipes.read(os.path.join(path, "recipe.json"),
-                                    "the recipe"))
-        self.arguments = r.pop("arguments", [])
+        r, self.arguments = checks.of_set(
+            recipes.read(os.path.join(path, "recipe.json"), "the recipe"), name)
         self.options.parent = r.pop("from", "").partition("@")[0] or None
         return r
 
@@ -157,16 +160,11 @@ class Build:
             if digits and not ident.startswith(digits):
                 raise Problem("--from is \"%s\"; \"%s\" is %s now" %
                               (spec, name, ident[:12]))
-            found = {"id": ident, "dir": path, "lock": []}
-            with open(os.path.join(path, "warm.json"), encoding="utf-8") as f:
-                found["warm"] = json.load(f)
-            at = path
-            while at:
-                with open(os.path.join(at, "lock.json"), encoding="utf-8") as f:
-                    found["lock"] += json.load(f)["packages"]
-                above = parent_of(at)
-                at = above and os.path.join(os.path.dirname(at), above)
-            return found
+            try:
+                return {"id": ident, "dir": path, **parts_of(path)}
+            except (OSError, ValueError) as e:
+                raise Problem("--from is \"%s\", which is damaged: %s; fsd env "
+                              "verify tells" % (spec, e)) from None
         raise Problem("--from is \"%s\"; there is no such environment; fsd env list "
                       "shows those that there are" % spec)
 
@@ -404,15 +402,16 @@ class Build:
                      (os.path.getsize(again) >> 20))
 
     def take_warm(self, line):
+        """A line of the job. Packages run in it, so that they may print any."""
         try:
-            found = json.loads(line)
+            found = warm_line(line)
         except ValueError:
             return
         if "import_" in found:
-            self.say("warm", "imported %s in %.1f s" %
-                     (found["import_"], found["seconds"]), **found)
-        elif "all" in found:
-            self.heap = int(found["heap"])
+            self.say("warm", "imported %(import_)s in %(seconds).1f s" % found,
+                     **found)
+        else:
+            self.heap = found["heap"]
             self.say("warm", "all at once: %.1f s, %d modules, %d MB" %
                      (found["seconds"], found["modules"], self.heap >> 20),
                      **found)
@@ -435,11 +434,8 @@ class Build:
 
     def prepare(self):
         o = self.options
-        for name in os.listdir(self.sources):
-            if name.startswith(WORK):  # a build died; we have the lock
-                shutil.rmtree(os.path.join(self.sources, name),
-                              ignore_errors=True)
-        self.work = tempfile.mkdtemp(prefix=WORK, dir=self.sources)
+        sources.remove_left(self.sources)
+        self.work = sources.new_work(self.sources)
         base, self.abi = self.base(), self.image_abi()
         cache = os.path.join(self.sources, "apt")
         say = lambda text: self.say("lists", text)
@@ -454,9 +450,7 @@ class Build:
         self.build_key = self.key()
 
     def run(self):
-        os.makedirs(self.sources, exist_ok=True)
-        lock = open(os.path.join(self.sources, "lock"), "w")
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        self.lock_file = sources.hold(self.sources)
         self.read_recipe()
         self.prepare()
         known = None if self.options.plan else self.built()
@@ -472,7 +466,46 @@ class Build:
 
     def close(self):
         if self.work:
-            shutil.rmtree(self.work, ignore_errors=True)
+            sources.remove_work(self.work)
+
+
+# What a line of guest/environment/warm.py has.
+IMPORTED = {"import_": str, "seconds": float, "threads": int, "heap": int}
+ALL = {"all": bool, "seconds": float, "threads": int, "heap": int, "modules": int}
+
+
+def warm_line(line):
+    """Such a line, with these members only. ValueError: it is none."""
+    has = foreign.expect(foreign.loads(line), dict, "the line")
+    found = {}
+    for key, kind in (IMPORTED if "import_" in has else ALL).items():
+        value = has.get(key)
+        if kind is float and not isinstance(value, float):
+            value = float(foreign.expect(value, int, key))
+        found[key] = foreign.expect(value, kind, key)
+        if kind in (int, float) and not 0 <= found[key] < 1 << 62:
+            raise ValueError("%s is %s" % (key, found[key]))
+    return found
+
+
+def parts_of(path):
+    """{warm, lock} of a set; lock: with the packages of its parents."""
+    warm = foreign.expect(foreign.load(os.path.join(path, "warm.json")), dict,
+                          "warm.json")
+    for key in ("python", "node", "env_at_start"):
+        foreign.strings(foreign.member(warm, key, list, []), "\"%s\"" % key)
+    foreign.member(warm, "program", str, "")
+    for key, value in foreign.member(warm, "env", dict, {}).items():
+        foreign.expect(value, str, "\"%s\" of \"env\"" % key)
+    lock, at = [], path
+    for _ in range(LAYERS_MAX):
+        lock += foreign.lock_entries(recipes.read(os.path.join(at, "lock.json"),
+                                                  "the lock"))
+        above = parent_of(at)
+        if not above:
+            return {"warm": warm, "lock": lock}
+        at = os.path.join(os.path.dirname(at), above)
+    raise ValueError("it has more than %d parents" % LAYERS_MAX)
 
 
 def link_or_copy(source, target):
@@ -516,7 +549,9 @@ def parent_of(path):
     with open(os.path.join(path, "manifest"), encoding="utf-8") as f:
         for line in f:
             if line.startswith("parent "):
-                found = line.split()[1]
+                found = line[7:].strip()
+                if found != "base" and not foreign.SUM.match(found):
+                    raise ValueError("its parent is \"%s\"" % found)
                 return None if found == "base" else found
     return None
 
@@ -540,10 +575,21 @@ def parse(words):
     return p.parse_args(words)
 
 
+class Ended(BaseException):
+    """SIGTERM has come. What the build has started ends first, and its work goes."""
+
+
+def end(number, frame):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise Ended
+
+
 def main():
     os.umask(0o022)
     if sys.argv[1:2] == ["--serve"]:
         return serve.main(sys.argv[2:])
+    signal.signal(signal.SIGTERM, end)
+    make_absolute(("FSD_IMAGE", "FSD_ENVIRONMENTS_DIRS", "FSD_ENVIRONMENTS_DIR"))
     build = Build(parse(sys.argv[1:]))
     try:
         build.run()
@@ -553,6 +599,11 @@ def main():
         return 1
     except KeyboardInterrupt:
         return 130
+    except Ended:
+        return 143
+    except BrokenPipeError:  # nobody reads the steps
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     finally:
         build.close()
 

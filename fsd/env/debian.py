@@ -13,12 +13,17 @@ import os
 import re
 import shutil
 
+import foreign
 from problem import Problem, jailed, need, plain, run, sha256_of
 
 SUITE = "trixie"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 LICENCES_MAX = 1 << 20  # characters
 REMEMBERED = 4  # of resolve_again()
+# What a package of --debian-dir says of itself.
+FIELDS = {"Package": re.compile(r"[a-z0-9][a-z0-9+.-]+\Z"),
+          "Version": re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~:-]*\Z"),
+          "Architecture": re.compile(r"[a-z0-9-]+\Z")}
 TARGETS = "$(ORIGIN) $(CODENAME) $(REPO_URI)"
 # apt takes a package for another one of the same version if these differ.
 SHOWN = ("Package", "Version", "Architecture", "Multi-Arch", "Installed-Size",
@@ -64,11 +69,31 @@ def of(lock):
     return [entry for entry in lock if entry["source"] == "debian"]
 
 
+def control_of(files, text):
+    """(path, fields) of each; text: their control files, a NUL behind each. Who wrote
+    them is not known."""
+    parts = text.split("\0")
+    if len(parts) != len(files) + 1:
+        raise Problem("dpkg-deb says something else of the files of --debian-dir "
+                      "than what they are")
+    for path, part in zip(files, parts):
+        found = list(stanzas(part))
+        fields = found[0] if len(found) == 1 else {}
+        if not all(FIELDS[key].match(fields.get(key, "")) for key in FIELDS):
+            raise Problem("%s: its control file must have Package, Version and "
+                          "Architecture in their forms, once" % path)
+        yield path, fields
+
+
+def number(text):
+    return int(text) if re.match(r"[0-9]{1,12}\Z", text) else 0
+
+
 def add_licences(lock, path):
     """What the machine found in the packages: text of others."""
     try:
         with open(path, encoding="utf-8") as f:
-            found = json.loads(f.read(LICENCES_MAX))
+            found = foreign.loads(f.read(LICENCES_MAX))
     except (OSError, ValueError):
         found = None
     for entry in of(lock):
@@ -148,14 +173,13 @@ class Archive:
         if not files:
             raise Problem("--debian-dir %s has no file that ends in .deb" %
                           self.directory)
-        text = run(jailed(["sh", "-c", "for f; do echo \"File: $f\"; dpkg-deb -f "
-                           "\"$f\" || exit 1; echo; done", "sh", *files],
+        text = run(jailed(["sh", "-c", "for f; do dpkg-deb -f \"$f\" || exit 1; "
+                           "printf '\\0'; done", "sh", *files],
                           readable=[self.directory]), "dpkg-deb says")
         place = os.path.join(self.work, "archive")
         os.makedirs(place, exist_ok=True)
         with open(os.path.join(place, "Packages"), "w", encoding="utf-8") as f:
-            for fields in stanzas(text):
-                path = fields["File"]
+            for path, fields in control_of(files, text):
                 total = sha256_of(path)
                 self.local[fields["Package"], fields["Version"]] = path, total
                 for key in SHOWN:
@@ -324,7 +348,7 @@ class Archive:
                 "file": "%s_%s_%s.deb" % (name, version.replace(":", "%3a"),
                                           fields["Architecture"]),
                 "size": int(fields["Size"]), "sha256": fields["SHA256"],
-                "unpacked": int(fields.get("Installed-Size", 0)) << 10,
+                "unpacked": number(fields.get("Installed-Size", "")) << 10,
                 "licence": ""})
             needs.update(name for name in dependencies(fields) if name in there)
         return lock, needs
@@ -359,6 +383,9 @@ class Archive:
 def keep(path, entry, sources):
     """Moves a file to its hash's name. Its bytes are compared again: what lies in
     sources is trusted by the builds that follow."""
+    if not foreign.SUM.match(entry["sha256"]):
+        raise Problem("%s %s: its sha256 is said to be \"%s\"" %
+                      (entry["name"], entry["version"], entry["sha256"]))
     target = os.path.join(sources, entry["sha256"])
     new = "%s.%d" % (target, os.getpid())
     try:

@@ -4,13 +4,9 @@
 A set that is here was made of words; the same words gave its lock, for the same
 image and on the same parent. Its files are in sources/, or are said to be missing.
 """
-import json
 import os
 
-
-def read(path, name):
-    with open(os.path.join(path, name), encoding="utf-8") as f:
-        return json.load(f)
+import foreign
 
 
 def abi_of(path):
@@ -35,13 +31,15 @@ def lock(build, source, keys):
     the recipe. None: there is none."""
     for path in sets(build):
         try:
-            recipe = read(path, "recipe.json")
+            recipe = foreign.load(os.path.join(path, "recipe.json"))
             if abi_of(path) == build.abi and all(
                     recipe.get(key) == build.recipe.get(key)
                     for key in (*keys, "from")):
-                return [entry for entry in read(path, "lock.json")["packages"]
-                        if entry["source"] == source]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+                with open(os.path.join(path, "lock.json"),
+                          encoding="utf-8") as f:
+                    return [entry for entry in foreign.lock_entries(f.read())
+                            if entry["source"] == source]
+        except (OSError, ValueError, AttributeError):
             continue  # damaged: fsd env verify tells
     return None
 

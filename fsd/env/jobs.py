@@ -3,9 +3,9 @@
 import json
 import os
 import shutil
-import subprocess
+import tempfile
 
-from problem import Problem
+from problem import Problem, child
 
 FSD = os.environ.get("FSD_PROGRAM", "fsd")
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -14,6 +14,7 @@ PROGRAMS = next((path for path in (os.path.join(HERE, "../../guest/environment")
                  if os.path.isdir(path)), HERE)
 SECONDS = 3600
 OUTPUT = 4 << 30
+SAID = 8192  # bytes of standard error, the last ones
 
 
 def half_of_host():
@@ -58,18 +59,18 @@ def run(place, program, files, memory, cpus, on_line, environment=None, places=N
         # so is its template, whose machine runs nothing else
         # (fsd/cli/private_holder.c)
         env["FSD_PASSING"] = os.path.join(place, "state")
-    running = subprocess.Popen(
-        [FSD, "run", "--private", "-C", job, "-o", out], env=env,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, errors="replace")
     failed = None
-    with running:
+    # its standard error is a file: the pipe of one that nobody reads would fill
+    with tempfile.TemporaryFile() as errors, \
+            child([FSD, "run", "--private", "-C", job, "-o", out], env=env,
+                  stderr=errors, text=True, errors="replace") as running:
         for line in running.stdout:
             if line.startswith("failed: "):
                 failed = line[8:].strip()
             else:
                 on_line(line.rstrip("\n"))
-        said = running.stderr.read()
+        running.wait()
+        said = end_of(errors)
     shutil.rmtree(job, ignore_errors=True)
     if failed:
         raise Problem(failed)
@@ -79,11 +80,15 @@ def run(place, program, files, memory, cpus, on_line, environment=None, places=N
     return os.path.join(out, "output")
 
 
+def end_of(file):
+    file.seek(max(0, file.seek(0, os.SEEK_END) - SAID))
+    return file.read().decode("utf-8", "replace")
+
+
 def reason(out, said):
     try:
         with open(os.path.join(out, "result.json"), encoding="utf-8") as f:
-            result = json.load(f)
-        status = result.get("status")
+            status = json.load(f).get("status")
         if status == "out_of_memory":
             return "its machine's memory was too small for all the packages"
         if status == "timeout":

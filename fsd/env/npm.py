@@ -11,13 +11,16 @@ import os
 import re
 
 import earlier
+import foreign
 from debian import keep
 from problem import Problem, jailed, need, run, sha256_of
 from recipe import NPM
 from wheels import is_inherited, state
 
 FLAGS = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier",
-         "--omit=dev", "--loglevel=error"]
+         "--omit=dev", "--loglevel=error",
+         # what a package needs from a repository is not fetched
+         "--git=/bin/false"]
 KEPT_ENV = ("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "http_proxy", "https_proxy",
             "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
@@ -102,14 +105,22 @@ def ask_npm(build, wanted, lock):
                    "dependencies": wanted}, f)
     if lock:
         with open(place + "/package-lock.json", "w", encoding="utf-8") as f:
-            json.dump(lock, f)
+            json.dump(foreign.lock_for_npm(lock, wanted), f)
     npm(build, ["install", "--package-lock-only"], place)
-    with open(place + "/package-lock.json", encoding="utf-8") as f:
-        return json.load(f).get("packages") or {}
+    try:
+        lock = foreign.expect(foreign.load(place + "/package-lock.json"), dict,
+                              "it")
+        return foreign.member(lock, "packages", dict, {})
+    except (OSError, ValueError) as e:
+        raise Problem("npm's package-lock.json: %s" % e) from None
 
 
 def entries(at, has):
     """The lock entry of one place, unless the guest has no use for it."""
+    try:
+        foreign.npm_place(at, has)
+    except ValueError as e:
+        raise Problem("package-lock.json: %s" % e) from None
     name = has.get("name") or at.rpartition("node_modules/")[2]
     if not at or has.get("dev") or has.get("peer") and has.get("optional") or \
             name.startswith("@types/"):

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """An error that a user can mend, and what every step of a build needs."""
+import contextlib
+import ctypes
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 
 
@@ -26,16 +29,57 @@ def need(tool, package):
     return path
 
 
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
+GRACE = 10  # seconds that a process has to clean up
+
+
+def bound_to(parent):
+    """For a new process, before it executes: it gets SIGTERM when its parent dies,
+    however that ends."""
+    def bind():
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # it has died already
+            os._exit(1)
+    return bind
+
+
+def end_group(process):
+    """Ends a process and all in its group: SIGTERM, then SIGKILL."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def child(words, **options):
+    """A process with its standard output and error as pipes, unless the options say
+    otherwise. It has ended when the block is left: by itself, or by end_group() if the
+    block is left by an error."""
+    options = {"stderr": subprocess.PIPE, **options}
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          start_new_session=True,
+                          preexec_fn=bound_to(os.getpid()),
+                          **options) as process:
+        try:
+            yield process
+            process.wait()
+        except BaseException:
+            end_group(process)
+            raise
+
+
 def run(words, what, **options):
     """The program's standard output as text. A failure is a Problem with the last
     words of its standard error."""
-    done = subprocess.run(words, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, errors="replace", **options)
-    if done.returncode:
-        raise Problem("%s: %s" % (what, last_words(done.stderr or
-                                                   done.stdout)))
-    return done.stdout
+    with child(words, text=True, errors="replace", **options) as process:
+        out, error = process.communicate()
+    if process.returncode:
+        raise Problem("%s: %s" % (what, last_words(error or out)))
+    return out
 
 
 def last_words(text, lines=3):

@@ -5,7 +5,6 @@ A recipe is what is asked for. It is a dict of plain values; as JSON it is the
 part recipe.json of a set. Keys that would say nothing are left out.
 """
 import json
-import os
 import re
 
 from problem import Problem
@@ -29,9 +28,8 @@ NPM_MODULE = re.compile(r"(?:@[a-z0-9~][a-z0-9._~-]*/)?"
                         r"[A-Za-z0-9~_][A-Za-z0-9._~-]*(?:/[A-Za-z0-9._~-]+)*\Z")
 ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)\Z", re.S)
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})\Z")
-KEYS = ("format from debian exclude pypi requirements npm npm_project warm "
-        "warm_program env env_at_start source_only keep_tests development "
-        "sdist").split()
+# pip takes ${NAME} for a variable of this host, and a word with - for an option.
+MARKER = re.compile(r"(?!-)(?:(?!\s-)[\w.<>=!~()'\" ,*+-])+\Z", re.A)
 
 
 def environment_name(text):
@@ -144,6 +142,9 @@ def requirement(where, line):
                       (where, spec, name.group()))
     text = "%s%s==%s" % (normal(found.group(1)), found.group(2) or "",
                          found.group(3).lower())
+    if marker.strip() and not MARKER.match(marker.strip()):
+        raise Problem("%s: \"%s\" is no marker; it must be as python_version < "
+                      "\"3.14\"" % (where, marker.strip()))
     if marker.strip():
         text += "; " + marker.strip()
     return " ".join([text] + sorted(hashes))
@@ -168,51 +169,6 @@ def read(path, what):
         raise Problem("%s %s: it is no UTF-8 text" % (what, path)) from None
     except OSError as e:
         raise Problem("%s %s: %s" % (what, path, e.strerror)) from None
-
-
-def package_json(path):
-    """What npm needs of a project: its dependencies, and the lock beside it."""
-    text = read(path, "--npm")
-    try:
-        has = json.loads(text)
-        wanted = dict(has.get("dependencies") or {})
-    except (ValueError, AttributeError, TypeError) as e:
-        raise Problem("--npm %s: it is no package.json: %s" % (path, e)) from None
-    for name, spec in wanted.items():
-        if not isinstance(spec, str) or re.match(
-                r"(git|file|https?|link|github|npm|workspace)[:+]|[./~]|.*/", spec):
-            raise Problem("--npm %s: \"%s\" is \"%s\"; it must be a version from "
-                          "the registry" % (path, name, spec))
-    lock = os.path.join(os.path.dirname(path) or ".", "package-lock.json")
-    project = {"dependencies": wanted}
-    if os.path.exists(lock):
-        try:
-            project["lock"] = json.loads(read(lock, "--npm"))
-        except ValueError as e:
-            raise Problem("%s: it is no JSON: %s" % (lock, e)) from None
-    return project
-
-
-def clean(recipe):
-    return {key: recipe[key] for key in KEYS if recipe.get(key)}
-
-
-def stock(text, name):
-    """A recipe that comes with fsd. Its words are checked like a user's."""
-    recipe = json.loads(text)
-    unknown = set(recipe) - set(KEYS)
-    if unknown:
-        raise Problem("the recipe %s has \"%s\"; it may have %s" %
-                      (name, sorted(unknown)[0], ", ".join(KEYS)))
-    for word in recipe.get("debian", []):
-        debian(word)
-    for word in recipe.get("exclude", []):
-        exclude(word)
-    for word in recipe.get("warm", []):
-        module(word)
-    if isinstance(recipe.get("warm_program"), list):
-        recipe["warm_program"] = "\n".join(recipe["warm_program"]) + "\n"
-    return clean(recipe)
 
 
 def as_text(value):

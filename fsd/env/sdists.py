@@ -9,6 +9,7 @@ import json
 import os
 import re
 
+import foreign
 import jobs
 from debian import keep
 from problem import Problem, sha256_of
@@ -77,7 +78,13 @@ def fetch(build, wanted, ask):
     said = ask(["--no-deps", "--no-binary=:all:"], FIND, [wanted, place])
     if not said:
         return None
-    entry = json.loads(said)
+    try:
+        entry = foreign.expect(foreign.loads(said), dict, "it")
+        for key in ("name", "version", "file", "sha256"):
+            foreign.expect(entry.get(key), str, "\"%s\"" % key)
+    except ValueError as e:
+        raise Problem("what pip says of the sources of %s: %s" %
+                      (wanted, e)) from None
     path = os.path.join(place, "sdist")
     entry["sha256"] = entry["sha256"] or sha256_of(path)
     keep(path, entry, build.sources)

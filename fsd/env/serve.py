@@ -13,13 +13,11 @@ import os
 import re
 import selectors
 import shlex
-import signal
 import socket
-import subprocess
 
 import jobs
 import recipe
-from problem import Problem, last_words, plain
+from problem import Problem, child, last_words, plain
 
 REQUEST_MAX = 1 << 17
 TEXT_MAX = 1000
@@ -94,28 +92,30 @@ class Server:
         self.sock.send(plain(text)[:TEXT_MAX].encode("utf-8", "replace"))
 
     def build(self, words):
-        """Return: None, or what went wrong."""
-        child = subprocess.Popen(
-            [PROGRAM, "env", "build", *words, *self.more, "--json"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, start_new_session=True)
+        """Return: None, or what went wrong. EOFError, BrokenPipeError: the server
+        has ended, and so has the build."""
         said, errors = b"", b""
-        with child, selectors.DefaultSelector() as ready:
-            for stream in (self.sock, child.stdout, child.stderr):
+        with child([PROGRAM, "env", "build", *words, *self.more, "--json"]) as \
+                running, selectors.DefaultSelector() as ready, \
+                open(os.pidfd_open(running.pid), "rb") as ended:
+            for stream in (self.sock, running.stdout, running.stderr, ended):
                 ready.register(stream, selectors.EVENT_READ)
-            while len(ready.get_map()) > 1:
-                for key, _ in ready.select():
-                    if key.fileobj is self.sock:
-                        os.killpg(child.pid, signal.SIGTERM)
-                        raise EOFError
-                    data = os.read(key.fd, 1 << 16)
-                    if not data:
-                        ready.unregister(key.fileobj)
-                    elif key.fileobj is child.stderr:
+            while True:
+                found = [key.fileobj for key, _ in ready.select()]
+                if self.sock in found:
+                    raise EOFError
+                if found == [ended]:  # and all that it has said is read
+                    break
+                for stream in found:
+                    data = b"" if stream is ended else os.read(
+                        stream.fileno(), 1 << 16)
+                    if stream is running.stderr:
                         errors = (errors + data)[-8192:]
-                    else:
+                    elif stream is running.stdout:
                         said = self.steps(said + data)
-        if child.returncode == 0:
+                    if not data and stream is not ended:
+                        ready.unregister(stream)
+        if running.returncode == 0:
             return None
         text = last_words(errors.decode("utf-8", "replace"), 1)
         return text.removeprefix("fsd env: ")
@@ -151,6 +151,6 @@ def main(words):
         p.add_argument("--" + name)
     try:
         Server(p.parse_args(words)).serve()
-    except (EOFError, BrokenPipeError, KeyboardInterrupt):
+    except (EOFError, ConnectionError, KeyboardInterrupt):
         pass
     return 0

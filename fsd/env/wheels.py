@@ -5,13 +5,13 @@ pip never builds anything here, so no line of a package runs. It judges markers 
 the Python that runs it, which is the host's: they are given the guest's answers.
 """
 import glob
-import json
 import os
 import re
 import shutil
 import urllib.parse
 
 import earlier
+import foreign
 import sdists
 from debian import keep
 from problem import Problem, jailed, need, run, sha256_of
@@ -139,15 +139,40 @@ def choose(build, wanted, house):
                     build, str(e), made, lambda *words: pip(
                         build, *words[:1], house, *words[1:])):
                 raise explained(str(e), house) from None
-    with open(report, encoding="utf-8") as f:
-        return json.load(f)["install"], made
+    try:
+        items = foreign.expect(foreign.load(report), dict, "it").get("install")
+        return foreign.expect(items, list, "\"install\""), made
+    except (OSError, ValueError) as e:
+        raise Problem("pip's report: %s" % e) from None
+
+
+def check_item(item):
+    """One of pip's report. What an index and a package say is in it."""
+    foreign.expect(item, dict, "an entry")
+    info = foreign.expect(item.get("download_info"), dict, "\"download_info\"")
+    foreign.expect(info.get("url"), str, "\"url\"")
+    archive = foreign.member(info, "archive_info", dict, {})
+    foreign.member(archive, "hash", str, "")
+    hashes = foreign.member(archive, "hashes", dict, {})
+    foreign.member(hashes, "sha256", str, "")
+    metadata = foreign.expect(item.get("metadata"), dict, "\"metadata\"")
+    for key in ("name", "version"):
+        foreign.expect(metadata.get(key), str, "\"%s\"" % key)
+    for key in ("license_expression", "license"):
+        foreign.member(metadata, key, str, "")
+    foreign.strings(foreign.member(metadata, "classifier", list, []),
+                    "\"classifier\"")
+    return info, metadata
 
 
 def entry_of(item):
-    info, metadata = item["download_info"], item["metadata"]
+    try:
+        info, metadata = check_item(item)
+    except ValueError as e:
+        raise Problem("pip's report: %s" % e) from None
     archive = info.get("archive_info") or {}
     total = (archive.get("hashes") or {}).get("sha256") or \
-        archive.get("hash", "").partition("sha256=")[2]
+        (archive.get("hash") or "").partition("sha256=")[2]
     path = urllib.parse.unquote(urllib.parse.urlparse(info["url"]).path)
     if not path.endswith(".whl"):
         raise Problem("%s %s: %s is no wheel" %

@@ -6,6 +6,10 @@ build_test.py [CLASS...] — unittest's words.
 """
 import json
 import os
+import select
+import shutil
+import socket
+import subprocess
 import sys
 import tempfile
 import types
@@ -17,14 +21,21 @@ sys.path[:0] = [HERE + "/../../fsd/env", HERE,
                 HERE + "/../../guest/environment"]
 sys.dont_write_bytecode = True
 
+import build                                              # noqa: E402
+import checks                                             # noqa: E402
 import debian                                             # noqa: E402
+import foreign                                            # noqa: E402
 import install                                            # noqa: E402
+import jobs                                               # noqa: E402
 import make_packages as make                              # noqa: E402
 import npm                                                # noqa: E402
 import recipe                                             # noqa: E402
 import serve                                              # noqa: E402
+import sources                                            # noqa: E402
 import wheels                                             # noqa: E402
 from problem import Problem, plain                        # noqa: E402
+
+BOUND = 30 * int(os.environ.get("SLOW", "1"))
 
 
 class Case(unittest.TestCase):
@@ -234,7 +245,8 @@ class Offline(Case):
             {"source": "pypi", "name": "six", "version": "1.17.0",
              "file": "six-1.17.0-py2.py3-none-any.whl", "sha256": "b" * 64},
             {"source": "npm", "name": "a", "version": "1.0.0", "sha256": "c" * 64,
-             "file": "a-1.0.0.tgz", "integrity": ""}]
+             "file": "a-1.0.0.tgz", "integrity": "",
+             "at": "node_modules/a"}]
         self.put("manifest", "format 1\nabi debian-13\n")
         self.put("recipe.json", json.dumps(self.build.recipe))
         self.put("lock.json", json.dumps({"packages": self.entries}))
@@ -260,6 +272,344 @@ class Offline(Case):
             self.says("--offline: %s %s is not in %s yet; build once without it" %
                       (entry["name"], entry["version"], self.dir), fetch,
                       self.build, [entry])
+
+
+    def test_a_lock_that_leads_elsewhere_is_none(self):
+        for key, value in (("sha256", "../../etc/shadow"), ("file", "../x"),
+                           ("version", "1\n"), ("name", 5), ("size", "x"),
+                           ("source", ["pypi"]), ("sha256", None)):
+            self.put("lock.json", json.dumps(
+                {"packages": [{**self.entries[0], key: value}]}))
+            self.says_part("no environment here was made of these wheels",
+                           wheels.resolve, self.build, [])
+        for text in ("5", "[]", "{}", '{"packages": {}}', "[" * 100000, "{"):
+            self.put("lock.json", text)
+            self.says_part("no environment here was made of these wheels",
+                           wheels.resolve, self.build, [])
+
+
+class Recipes(Case):
+    """recipe.json of a set, which anybody may have made."""
+    def refused(self, **has):
+        with self.assertRaises(Problem) as caught:
+            checks.of_set(json.dumps(has), "hostile")
+        self.assertTrue(str(caught.exception).startswith(
+            "the recipe of \"hostile\": "), str(caught.exception))
+
+    def test_what_a_build_has_written_is_read_again(self):
+        good = {"format": 1, "from": "data@" + "0" * 64,
+                "debian": ["libc6", "python3-numpy=1:2.2.4+ds-1"],
+                "exclude": ["python3-*"], "pypi": ["pandas[all]==2.2.3"],
+                "requirements": ["six==1.17.0; python_version < \"3.14\" "
+                                 "--hash=sha256:" + "a" * 64],
+                "npm": ["lodash@4.17.21"],
+                "npm_project": {"dependencies": {
+                    "@a/b": "^1.2.3 || >=2 <3", "c": "~1.0", "d": "latest"}},
+                "warm": ["numpy", "npm:lodash"], "warm_program": "a = 1\n",
+                "env": {"A": "b c"}, "env_at_start": ["MPL*", "TZ"],
+                "source_only": ["usr/lib/x"], "keep_tests": True,
+                "development": True, "sdist": True}
+        self.assertEqual(checks.of_set(json.dumps(
+            {**good, "arguments": ["--stock", "data"]}), "x"),
+            (good, ["--stock", "data"]))
+
+    def test_each_word_is_one_that_the_command_line_takes(self):
+        for key, bad in (
+                ("pypi", ["--extra-index-url http://127.0.0.1/${PIP_INDEX_URL}/"]),
+                ("pypi", ["x==1", "six"]), ("pypi", ["./x.whl"]),
+                ("requirements", ["-r /etc/passwd"]),
+                ("requirements", ["--index-url=http://127.0.0.1/"]),
+                ("requirements", ["x==1; python_version > \"${HOME}\""]),
+                ("requirements", ["x==1; a -e ./x"]), ("requirements", ["x==1; --pre"]),
+                ("requirements", ["x @ http://127.0.0.1/x.whl"]),
+                ("debian", ["./evil.deb"]), ("debian", ["-o", "APT::x=y"]),
+                ("debian", ["a\n"]), ("exclude", ["a b"]),
+                ("npm", ["x@git+http://127.0.0.1/r.git"]), ("npm", ["--x"]),
+                ("warm", ["os; print(1)"]), ("env", {"A": "b\nC=d"}),
+                ("env", {"A B": "c"}), ("env_at_start", ["A B"]),
+                ("source_only", ["../x"]), ("source_only", ["/x"]),
+                ("from", "../x"), ("format", 2), ("unknown", 1)):
+            self.refused(**{key: bad})
+
+    def test_a_value_of_another_type_is_told(self):
+        for key in checks.KEYS:
+            for bad in (5, True, "x", [5], [[]], {"a": 5}, {"a": []}, None, 1.5):
+                fits = key in ("keep_tests", "development", "sdist") and bad is True \
+                    or key in ("warm_program", "from") and bad == "x"
+                if not fits:
+                    self.refused(**{key: bad})
+        self.refused(arguments=5)
+        self.refused(arguments=[5])
+        for text in ("5", "[]", "{", "[" * 100000):
+            with self.assertRaises(Problem):
+                checks.of_set(text, "hostile")
+
+    def test_a_project_leads_to_the_registry_only(self):
+        for spec in ("git+http://127.0.0.1/r.git", "github:a/b", "a/b", "file:../x",
+                     "http://127.0.0.1/x.tgz", "./x", "..", "~/x", "x.tgz",
+                     "x.TAR.gz", "npm:other@1", "git@host:a/b", "C:x", 5, None):
+            self.refused(npm_project={"dependencies": {"x": spec}})
+        self.refused(npm_project={"dependencies": {"../x": "1.0.0"}})
+
+    def test_a_lock_of_npm_leads_to_the_registry_only(self):
+        def lock(**has):
+            return {"dependencies": {"x": "1.0.0"}, "lock": {
+                "packages": {"": {"devDependencies": {"y": "github:a/b"}},
+                             "node_modules/x": {"version": "1.0.0", **has}}}}
+        for has in ({"dependencies": {"y": "git+http://127.0.0.1/r.git"}},
+                    {"optionalDependencies": {"y": "http://127.0.0.1/y.tgz"}},
+                    {"peerDependencies": {"y": "a/b"}}, {"dependencies": []},
+                    {"os": 5}, {"integrity": 5}, {"resolved": []}, {"name": {}}):
+            self.refused(npm_project=lock(**has))
+        self.refused(npm_project={"dependencies": {}, "lock": {"dependencies": {
+            "x": {"version": "git+http://127.0.0.1/r.git#0"}}}})
+        good = lock(resolved="https://127.0.0.1/x.tgz",
+                    dependencies={"y-1": "npm:y@^1.0", "z": "1 || 2"})
+        recipe_, _ = checks.of_set(json.dumps({"npm_project": good}), "x")
+        given = foreign.lock_for_npm(recipe_["npm_project"]["lock"], {"x": "1.0.0"})
+        self.assertNotIn("127.0.0.1", json.dumps(given))
+        self.assertNotIn("github", json.dumps(given))
+
+
+class Said(Case):
+    """What packages print in a build."""
+    def test_a_line_of_the_warm_job_has_its_members_or_is_none(self):
+        build_ = types.SimpleNamespace(heap=0, said=[])
+        build_.say = lambda *words, **more: build_.said.append((words, more))
+        for line in ('{"import_":1,"seconds":"x"}', "[]", "5", "null", '"import_"',
+                     '{"import_":"a"}', '{"import_":"a","seconds":"x"}', "[" * 100000,
+                     '{"import_":"a","seconds":1e999,"threads":1,"heap":0}',
+                     '{"all":true,"seconds":1,"threads":1,"heap":-5,"modules":1}',
+                     '{"all":true,"seconds":1,"threads":1,"heap":"x","modules":1}',
+                     '{"all":true,"seconds":NaN,"threads":1,"heap":5,"modules":1}',
+                     '{"all":1,"seconds":1,"threads":1,"heap":5,"modules":1}'):
+            build.Build.take_warm(build_, line)
+        self.assertEqual((build_.said, build_.heap), ([], 0))
+        build.Build.take_warm(build_, json.dumps(
+            {"import_": "a", "seconds": 1, "threads": 1, "heap": 9, "step": "x",
+             "text": "y"}))
+        build.Build.take_warm(build_, json.dumps(
+            {"all": True, "seconds": 1.5, "threads": 1, "heap": 5 << 20,
+             "modules": 7}))
+        self.assertEqual([words for words, _ in build_.said],
+                         [("warm", "imported a in 1.0 s"),
+                          ("warm", "all at once: 1.5 s, 7 modules, 5 MB")])
+        self.assertEqual(build_.heap, 5 << 20)
+
+    def test_an_entry_of_pips_report_has_its_members(self):
+        good = {"download_info": {"url": "https://x/six-1-py3-none-any.whl",
+                                  "archive_info": {"hashes": {"sha256": "a" * 64}}},
+                "metadata": {"name": "six", "version": "1"}}
+        self.assertEqual(wheels.entry_of(good)["sha256"], "a" * 64)
+        for has in (5, [], {}, {**good, "metadata": []},
+                    {**good, "metadata": {"name": 5, "version": "1"}},
+                    {**good, "metadata": {**good["metadata"], "license": 5}},
+                    {**good, "metadata": {**good["metadata"], "classifier": [5]}},
+                    {**good, "download_info": {"url": 5}}):
+            self.says_part("pip's report: ", wheels.entry_of, has)
+
+    def test_a_place_of_npms_lock_has_its_members(self):
+        for has in (5, {"name": 5}, {"version": "1.0.0", "os": 5},
+                    {"version": "1.0.0", "integrity": []},
+                    {"version": "1.0.0", "resolved": {}},
+                    {"version": "1.0.0", "cpu": [5]}):
+            self.says_part("package-lock.json: ", list,
+                           npm.entries("node_modules/x", has))
+
+    def test_a_control_file_says_no_path_and_no_second_package(self):
+        good = "Package: ab\nVersion: 1\nArchitecture: amd64\n"
+        (path, fields), = debian.control_of(["a.deb"], good +
+                                            "File: /etc/shadow\n\0")
+        self.assertEqual((path, fields["Package"]), ("a.deb", "ab"))
+        for text in (good + "\n" + good + "\0", "Package: ab\n\0", "\0",
+                     good.replace("1", "1/../x") + "\0"):
+            self.says_part("a.deb: its control file must have", list,
+                           debian.control_of(["a.deb"], text))
+        self.says_part("dpkg-deb says something else", list,
+                       debian.control_of(["a.deb"], good + "\0\0"))
+        self.assertEqual(debian.number("x"), 0)
+
+    def test_a_sum_that_is_a_path_is_refused(self):
+        self.says_part("its sha256 is said to be \"../x\"", debian.keep,
+                       "/dev/null", {"name": "a", "version": "1",
+                                     "sha256": "../x"}, self.dir)
+
+
+class Children(Case):
+    """What a build starts does not outlive it."""
+    def script(self, text):
+        path = self.dir + "/script"
+        with open(path, "w") as f:
+            f.write("#!/bin/bash\n" + text)
+        os.chmod(path, 0o755)
+        return path
+
+    def pid_of(self, name):
+        with open(self.dir + "/" + name) as f:
+            return os.pidfd_open(int(f.read()))
+
+    def ended(self, pidfd):
+        found = select.select([pidfd], [], [], BOUND)[0]
+        os.close(pidfd)
+        return bool(found)
+
+    def serve(self, text, send):
+        """A server's build by that script, whose steps are sent so. Return: what
+        ended it."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(ours.close)
+        self.addCleanup(theirs.close)
+        server = serve.Server.__new__(serve.Server)
+        server.sock, server.more = theirs, []
+        server.say = lambda text: send(ours, text)
+        with unittest.mock.patch.object(serve, "PROGRAM", self.script(text)):
+            try:
+                server.build(["p-00000000.0"])
+            except (EOFError, ConnectionError, Problem) as e:
+                return type(e)
+
+    STEP = "echo '{\"step\": \"x\", \"text\": \"y\"}'\n"
+
+    def test_a_build_ends_when_its_server_does_while_a_step_is_told(self):
+        def send(ours, text):
+            with open(self.dir + "/pid") as f:
+                self.pidfds = [os.pidfd_open(int(line)) for line in f]
+            raise BrokenPipeError
+
+        found = self.serve("sleep 600 &\nprintf '%%s\\n' $$ $! >%s/pid\n%swait\n" %
+                           (self.dir, self.STEP), send)
+        self.assertEqual(found, BrokenPipeError)
+        for pidfd in self.pidfds:
+            self.assertTrue(self.ended(pidfd))
+
+    def test_a_build_ends_when_its_server_does_though_it_says_nothing_any_more(self):
+        def send(ours, text):
+            with open(self.dir + "/pid") as f:
+                self.pidfds = [os.pidfd_open(int(line)) for line in f]
+            ours.shutdown(socket.SHUT_RDWR)
+
+        found = self.serve("sleep 600 >/dev/null 2>&1 &\n"
+                           "printf '%%s\\n' $$ $! >%s/pid\n%s"
+                           "exec >&- 2>&-\nwait\n" % (self.dir, self.STEP), send)
+        self.assertEqual(found, EOFError)
+        for pidfd in self.pidfds:
+            self.assertTrue(self.ended(pidfd))
+
+    def test_what_a_build_has_said_is_told_when_it_has_ended(self):
+        said = []
+        self.assertIsNone(self.serve("sleep 600 & echo $! >%s/pid\n%s" %
+                                     (self.dir, self.STEP),
+                                     lambda _, text: said.append(text)))
+        self.assertEqual(said, ["step y"])
+        with open(self.dir + "/pid") as f:
+            os.kill(int(f.read()), 9)
+
+    def test_a_job_ends_when_its_line_cannot_be_told(self):
+        def on_line(line):
+            self.pidfd = os.pidfd_open(int(line))
+            raise BrokenPipeError
+
+        with unittest.mock.patch.object(jobs, "FSD",
+                                        self.script("echo $$\nsleep 600\n")), \
+                self.assertRaises(BrokenPipeError):
+            jobs.run(self.dir + "/job", "/dev/null", {}, 1, 1, on_line)
+        self.assertTrue(self.ended(self.pidfd))
+
+    def test_a_job_that_says_much_on_standard_error_is_heard_to_its_end(self):
+        with unittest.mock.patch.object(jobs, "FSD", self.script(
+                "head -c 300000 /dev/zero | tr '\\0' x >&2\necho last >&2\n"
+                "echo line\nexit 3\n")):
+            lines = []
+            self.says_part("xxxlast", jobs.run, self.dir + "/job", "/dev/null", {},
+                           1, 1, lines.append)
+        self.assertEqual(lines, ["line"])
+
+    def test_what_a_killed_build_has_started_ends(self):
+        parent = subprocess.Popen(
+            [sys.executable, "-c", "import sys; sys.path[:0] = [%r]\n"
+             "from problem import child\n"
+             "with child(['sh', '-c', 'echo $$; exec sleep 600']) as c:\n"
+             "    print(c.stdout.readline().decode(), end='', flush=True)\n"
+             "    c.wait()\n" % (HERE + "/../../fsd/env")],
+            stdout=subprocess.PIPE, text=True)
+        with parent:
+            pidfd = os.pidfd_open(int(parent.stdout.readline()))
+            parent.kill()
+        self.assertTrue(self.ended(pidfd))
+
+    def test_sigterm_ends_what_a_build_has_started_and_removes_its_work(self):
+        program = self.script("echo $$ >%s/pid; echo line; sleep 600\n" % self.dir)
+        text = ("import os, sys; sys.path[:0] = [%r]\n"
+                "import build, jobs, sources\n"
+                "def run(self):\n"
+                "    self.work = sources.new_work(%r)\n"
+                "    jobs.FSD = %r\n"
+                "    jobs.run(self.work + '/job', '/dev/null', {}, 1, 1,\n"
+                "             lambda line: print(line, flush=True))\n"
+                "build.Build.run = run\n"
+                "os.environ.update(FSD_IMAGE='x', FSD_ENVIRONMENTS_DIR='x',\n"
+                "                  FSD_ENVIRONMENTS_DIRS='x')\n"
+                "sys.argv[1:] = ['name']\nsys.exit(build.main())\n" %
+                (HERE + "/../../fsd/env", self.dir, program))
+        with subprocess.Popen([sys.executable, "-c", text], text=True,
+                              stdout=subprocess.PIPE) as parent:
+            self.assertEqual(parent.stdout.readline(), "line\n")
+            pidfd = self.pid_of("pid")
+            parent.terminate()
+            self.assertEqual(parent.wait(BOUND), 143)
+        self.assertTrue(self.ended(pidfd))
+        self.assertEqual([name for name in os.listdir(self.dir)
+                          if name.startswith(".build-")], [])
+
+
+class Sources(Case):
+    """The directory of the downloads."""
+    def put(self, *names):
+        for name in names:
+            path = os.path.join(self.dir, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as f:
+                f.write("x")
+
+    def test_the_work_of_a_build_that_died_goes_and_nothing_else(self):
+        sources.hold(self.dir).close()
+        left = sources.new_work(self.dir)
+        os.makedirs(left + "/a/b")
+        copy = self.dir + "/.build-backup12"
+        shutil.copytree(left, copy)
+        self.put(".build-notes/x", ".build-abcdefgh/x", ".build-file")
+        sources.remove_left(self.dir)
+        self.assertEqual(sorted(os.listdir(self.dir)), [
+            ".build-abcdefgh", ".build-backup12", ".build-file", ".build-notes",
+            "lock"])
+
+    def test_a_users_own_directory_is_refused(self):
+        self.put("main.c")
+        self.says("%s has \"main.c\", which no build has put there; give another "
+                  "directory to --environments" % self.dir, sources.hold, self.dir)
+        self.assertEqual(os.listdir(self.dir), ["main.c"])
+
+    def test_downloads_and_an_older_versions_directory_are_taken(self):
+        self.put("a" * 64)
+        sources.hold(self.dir).close()
+        with open(self.dir + "/lock", "w"):
+            pass
+        self.put("apt/lists/of")
+        for _ in range(2):
+            sources.hold(self.dir).close()
+            with open(self.dir + "/lock") as f:
+                self.assertEqual(f.read(), sources.LOCK_TEXT)
+
+    def test_paths_of_a_build_are_absolute(self):
+        names = ("FSD_IMAGE", "FSD_ENVIRONMENTS_DIRS", "FSD_ENVIRONMENTS_DIR")
+        with unittest.mock.patch.dict(os.environ, {
+                "FSD_IMAGE": "i", "FSD_ENVIRONMENTS_DIRS": "e:/f",
+                "FSD_ENVIRONMENTS_DIR": "e"}):
+            build.make_absolute(names)
+            made = build.Build(build.parse(["x"]))
+        self.assertEqual([made.image, made.dir, made.sources, *made.places],
+                         [os.path.abspath(path) for path in
+                          ("i", "e", "e/sources", "e", "/f")])
 
 
 class Debian(Case):
@@ -369,7 +719,7 @@ class Stock(Case):
         place = HERE + "/../../fsd/env/stock"
         for name in os.listdir(place):
             with open(os.path.join(place, name), encoding="utf-8") as f:
-                found = recipe.stock(f.read(), name)
+                found = checks.stock(f.read(), name)
             self.assertTrue(found.get("debian") or found.get("npm"))
 
     def test_the_same_recipe_is_the_same_bytes(self):

@@ -42,3 +42,19 @@ cases() {
 @test 'a server asks for a build by words that are checked again' {
 	cases Requests
 }
+
+@test 'the recipe of a set is checked as the command line is' {
+	cases Recipes
+}
+
+@test 'what packages and tools say in a build has its form or is refused' {
+	cases Said
+}
+
+@test 'what a build has started ends with it, however that ends' {
+	cases Children
+}
+
+@test 'a build removes what builds have left, and nothing else' {
+	cases Sources
+}

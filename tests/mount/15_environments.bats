@@ -167,7 +167,7 @@ data() {
 	data >/dev/null
 	mkdir environments/sources
 	printf 123 >environments/sources/"$(printf %064d 0)"
-	mkdir environments/sets/.new-0123
+	mkdir environments/sets/.new-0123456789abcdef
 	rm environments/names/stats
 	run env_ clean
 	assert_success
@@ -175,6 +175,56 @@ data() {
 	assert_equal "$(ls -A environments/sets | wc -l)" 1
 	run env_ verify
 	assert_success
+}
+
+# mark_sources DIR — as a build does.
+mark_sources() {
+	/usr/bin/python3 -IB -c 'import sys; sys.path[:0] = [sys.argv[1]]
+import sources; sources.hold(sys.argv[2]); sources.new_work(sys.argv[2])' \
+		"$BATS_TEST_DIRNAME/../../fsd/env" "$1"
+}
+
+@test "clean removes what builds have made in sources, and nothing of the user's" {
+	local sum
+	sum=$(printf %064d 0)
+	mkdir -p environments/{names,sets}
+	mark_sources environments/sources
+	cd environments/sources
+	mkdir -p apt/lists .build-backup12/x .build-notes
+	touch apt/lists/of "$sum" "$sum.123" "$sum.old" built npm.index main.c
+	cp -a .build-???????? ..
+	mkdir ../sets/.new-backup ../sets/.old-0123
+	ln -s elsewhere ../names/.new-0123456789abcdef
+	run env_ clean
+	assert_success
+	assert_equal "$(names .)" ".build-backup12 .build-notes $sum.old lock main.c"
+	assert_equal "$(names ../sets)" '.new-backup .old-0123'
+	assert_equal "$(names ../names)" .new-0123456789abcdef
+}
+
+@test "clean of a directory whose sources no build has made leaves all but downloads" {
+	local sum
+	sum=$(printf %064d 0)
+	mkdir -p project/sources/apt
+	touch project/sources/{main.c,built,apt/x,lock,"$sum"}
+	run env_ clean --environments project
+	assert_success
+	assert_equal "$(names project/sources)" 'apt built lock main.c'
+	assert_equal "$(names project/sources/apt)" x
+}
+
+@test "build makes an imported environment again of words that the command line takes, or refuses" {
+	LOCK='{"packages": []}' RECIPE='{"arguments": ["--pypi", "requests==2.32.3"],
+		"pypi": ["--extra-index-url http://127.0.0.1:9/${PIP_INDEX_URL}/", "x==1"]}' \
+		environment_make made >/dev/null
+	env_ export made hostile.env >/dev/null
+	env_ import hostile.env >/dev/null
+	run -1 --separate-stderr env_ build hostile
+	# shellcheck disable=SC2016 # pip's
+	assert_equal "$stderr" 'fsd env: the recipe of "hostile": --pypi is "--extra-index-url http://127.0.0.1:9/${PIP_INDEX_URL}/"; it must be NAME==VER, as pandas==2.2.3'
+	RECIPE='{"pypi": 5}' LOCK='{"packages": []}' environment_make odd >/dev/null
+	run -1 --separate-stderr env_ build odd
+	assert_equal "$stderr" 'fsd env: the recipe of "odd": "pypi" is a number; it must be a list'
 }
 
 @test "export and import give the same environment, by a file and by a pipe" {

@@ -130,7 +130,8 @@ static void test_seal(void)
 	environment_abandon(&n);
 	close(dead.dir); /* as its death does */
 	close(dead.top);
-	is_int(sh("ln -s x names/.new-0123"), 0, "a link that got no name");
+	is_int(sh("ln -s ../sets/$(printf %064d 0) "
+		  "names/.new-0123456789abcdef"), 0, "a link that got no name");
 	is_int(environment_begin(top, &n, &err), 0, "the next one");
 	is_int(sh("test $(ls -A sets | grep -c new) = 1 && "
 		  "! ls -A names | grep new"), 0, "removes what the dead left");
@@ -165,8 +166,9 @@ static void test_remove(void)
 	       err.text);
 	is_int(sh("test $(ls -A sets | wc -l) = 1"), 0, "one set is left");
 	is_int(sh("rm names/other && mkdir -p sources/apt/lists && touch "
-		  "sources/apt/lists/x sources/lock && printf 12345 >sources/"
-		  "$(printf %064d 0)"), 0,
+		  "sources/apt/lists/x && echo 'fsd env build keeps its "
+		  "downloads here, and fsd env clean removes them.' "
+		  ">sources/lock && printf 12345 >sources/$(printf %064d 0)"), 0,
 	       "it loses its name, and there is a download");
 	lock = open_in_top("sources/lock");
 	ok(flock(lock, LOCK_EX) == 0, "while a build runs");

@@ -152,15 +152,71 @@ int environment_remove(const struct environment_places *places,
 	return n ? remove_in(places, place, name, err) : no_such(name, err);
 }
 
-/* In DIR/sources; `fsd env build` has it. */
+/* In DIR/sources; `fsd env build` has it. The mark is its text (fsd/env/sources.py):
+ * the directory was made by builds. One of an older version is empty. */
 #define BUILD_LOCK "lock"
+#define BUILD_MARK "fsd env build keeps its downloads here, and fsd env clean " \
+	"removes them.\n"
+
+#define WORK_MARK ".made-by-fsd" /* in a build's directory: its text names it */
 
 /* --- clean ------------------------------------------------------------------ */
 
 #define DEPTH_MAX 16 /* of what a build leaves: lists, a work directory */
 
-/* Empties a directory; counts the downloads in it. */
-static void empty(int at, unsigned depth, struct environment_cleaned *ret)
+/* A copy of a download that was cut: SUM.PID. */
+static bool is_part(const char *name)
+{
+	char sum[SHA_HEX] = "";
+	size_t len = strlen(name);
+
+	if (len <= SHA_HEX || name[SHA_HEX - 1] != '.')
+		return false;
+	memcpy(sum, name, SHA_HEX - 1);
+	return manifest_is_sum(sum) &&
+	       strspn(name + SHA_HEX, "0123456789") == len - SHA_HEX;
+}
+
+/* The directory of a build that died; its mark names it. */
+static bool is_work(int at, const char *name)
+{
+	char path[NAME_MAX + 32], text[NAME_MAX + 64], found[NAME_MAX + 64] = "";
+	auto_close int fd = -1;
+
+	if (strncmp(name, ".build-", 7) != 0)
+		return false;
+	snprintf(path, sizeof(path), "%s/" WORK_MARK, name);
+	snprintf(text, sizeof(text), "fsd env build made %s.\n", name);
+	fd = openat(at, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	return fd >= 0 && read(fd, found, sizeof(found) - 1) > 0 &&
+	       !strcmp(found, text);
+}
+
+/* Is it what builds leave at the top of sources? marked: they have made sources. */
+static bool is_of_builds(int at, const char *name, bool marked)
+{
+	static const char *const names[] = { "apt", "built", "built.new",
+					     "npm.index", "sdists.index" };
+
+	for (size_t i = 0; marked && i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return manifest_is_sum(name) || is_part(name) ||
+	       (marked && is_work(at, name));
+}
+
+static bool is_marked(int lock)
+{
+	char found[sizeof(BUILD_MARK)] = "";
+
+	return lock >= 0 &&
+	       pread(lock, found, sizeof(found), 0) == sizeof(found) - 1 &&
+	       !memcmp(found, BUILD_MARK, sizeof(found) - 1);
+}
+
+/* Removes what builds have left; counts the downloads. */
+static void empty(int at, unsigned depth, bool marked,
+		  struct environment_cleaned *ret)
 {
 	int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -172,14 +228,18 @@ static void empty(int at, unsigned depth, struct environment_cleaned *ret)
 	while (dir && (e = readdir(dir))) {
 		auto_close int sub = -1;
 
-		if (is_dots(e->d_name) || !strcmp(e->d_name, BUILD_LOCK) ||
+		if (is_dots(e->d_name) ||
+		    (depth == 1 && !strcmp(e->d_name, WORK_MARK)) ||
+		    (!depth && !is_of_builds(fd, e->d_name, marked)) ||
 		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
 			sub = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY |
 						    O_CLOEXEC | O_NOFOLLOW);
 		if (sub >= 0)
-			empty(sub, depth + 1, ret);
+			empty(sub, depth + 1, marked, ret);
+		if (sub >= 0 && !depth)
+			unlinkat(sub, WORK_MARK, 0); /* the last one */
 		if (unlinkat(fd, e->d_name, sub < 0 ? 0 : AT_REMOVEDIR) < 0 ||
 		    S_ISDIR(st.st_mode))
 			continue;
@@ -203,7 +263,7 @@ static int clean_sources(int top, struct environment_cleaned *ret,
 		return err_set(err, -EBUSY, "a build is using sources; run fsd "
 			       "env clean when it has ended");
 	if (dir >= 0)
-		empty(dir, 0, ret);
+		empty(dir, 0, is_marked(lock), ret);
 	return 0;
 }
 

@@ -46,6 +46,14 @@ void random_name(const char *prefix, char ret[32])
 	snprintf(ret, 32, "%.8s%016llx", prefix, (unsigned long long)r);
 }
 
+bool is_random_name(const char *name, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return !strncmp(name, prefix, len) && strlen(name + len) == 16 &&
+	       strspn(name + len, "0123456789abcdef") == 16;
+}
+
 int remove_flat(int at, const char *name, uint64_t *bytes)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
@@ -74,8 +82,8 @@ static bool is_leftover(int sets, const char *name)
 {
 	auto_close int dir = -1;
 
-	if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) != 0 &&
-	    strncmp(name, OLD_PREFIX, strlen(OLD_PREFIX)) != 0)
+	if (!is_random_name(name, NEW_PREFIX) &&
+	    !is_random_name(name, OLD_PREFIX))
 		return false;
 	dir = openat(sets, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
 					 O_NOFOLLOW);
@@ -97,6 +105,15 @@ static void remove_leftovers(int sets)
 		closedir(dir);
 }
 
+/* Does this link lead to a set, as place_name() makes one? */
+static bool leads_to_set(int names, const char *link)
+{
+	char to[SHA_HEX + 16] = "";
+	ssize_t n = readlinkat(names, link, to, sizeof(to) - 1);
+
+	return n > 0 && !strncmp(to, "../sets/", 8) && manifest_is_sum(to + 8);
+}
+
 /* Links that got no name: under the lock none is anybody's. */
 static void remove_links(int names)
 {
@@ -107,7 +124,8 @@ static void remove_links(int names)
 	if (!dir)
 		fd_close(&fd);
 	while (dir && (e = readdir(dir)))
-		if (!strncmp(e->d_name, NEW_PREFIX, strlen(NEW_PREFIX)))
+		if (is_random_name(e->d_name, NEW_PREFIX) &&
+		    leads_to_set(names, e->d_name))
 			unlinkat(names, e->d_name, 0);
 	if (dir)
 		closedir(dir);
