@@ -72,16 +72,18 @@ static void *worker(void *arg)
 	struct crew *c = arg;
 
 	pthread_mutex_lock(&c->lock);
-	while (!c->ends) {
+	for (;;) {
 		struct crew_work *w =
 			list_first(&c->queue, struct crew_work, node);
 
-		if (!w) {
+		if (w) {
+			list_del(&w->node);
+			run(c, w);
+		} else if (c->ends) {
+			break;
+		} else {
 			pthread_cond_wait(&c->more, &c->lock);
-			continue;
 		}
-		list_del(&w->node);
-		run(c, w);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return NULL;

@@ -40,7 +40,7 @@ struct crew {
 
 /* Return: 0 or negative errno. */
 int crew_open(struct crew *c, struct reactor *r, unsigned count);
-/* Waits for what runs; what only waits is dropped. */
+/* Waits until all that was put has run: among it is what clears up behind a client. */
 void crew_close(struct crew *c);
 /* From any thread. */
 void crew_put(struct crew *c, struct crew_work *work);

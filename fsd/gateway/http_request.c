@@ -308,7 +308,9 @@ static enum MHD_Result take_body(struct request *r, const char *data, size_t *le
 		*len = 0;
 		/* it is read to its end, so that the answer is seen, but not
 		 * without an end */
-		return r->received > 2 * (size_t)HTTP_BODY_MAX ? MHD_NO : MHD_YES;
+		return r->received > MAX(2 * (size_t)HTTP_BODY_MAX, body_max(r))
+			       ? MHD_NO
+			       : MHD_YES;
 	}
 	r->received += take;
 	if (r->received > body_max(r)) {

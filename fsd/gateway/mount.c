@@ -221,6 +221,16 @@ int mount_mkdir_mode(const struct mount *m, const char *path, unsigned mode,
 					    : 0;
 }
 
+int mount_unlink(const struct mount *m, const char *path, struct err *err)
+{
+	const char *name;
+	auto_close int dir = parent_of(m, path, &name, err);
+
+	if (dir < 0)
+		return dir;
+	return unlinkat(dir, name, 0) < 0 ? mount_why(m, path, -errno, err) : 0;
+}
+
 int mount_rmdir(const struct mount *m, const char *path, struct err *err)
 {
 	const char *name;

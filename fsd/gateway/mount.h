@@ -57,6 +57,8 @@ int mount_rename(const struct mount *m, const char *from, const char *to,
 		 struct err *err);
 /* A file, or a directory with all that is in it. */
 int mount_remove(const struct mount *m, const char *path, struct err *err);
+/* A file; a directory is no such thing (-EISDIR). */
+int mount_unlink(const struct mount *m, const char *path, struct err *err);
 int mount_rmdir(const struct mount *m, const char *path, struct err *err);
 /* Calls fn for each name but "." and ".."; what it returns below 0 ends it. */
 int mount_list(const struct mount *m, const char *path,

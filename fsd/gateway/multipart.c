@@ -93,43 +93,52 @@ static bool find_header(const char *head, const char *name, char *ret,
 	return false;
 }
 
+static char *undecided(const struct multipart *m, size_t *len)
+{
+	*len = m->rest.len - m->used;
+	return m->rest.data + m->used;
+}
+
 /* Behind a boundary: "--" is the end, a line end begins a part's head. */
 static int take_mark(struct multipart *m)
 {
-	size_t blanks = strspn(m->rest.data, " \t");
+	size_t len;
+	const char *data = undecided(m, &len);
+	size_t blanks = strspn(data, " \t");
 
-	if (m->rest.len >= 2 && !memcmp(m->rest.data, "--", 2)) {
+	if (len >= 2 && !memcmp(data, "--", 2)) {
 		m->at = MP_OVER;
 		return 1;
 	}
-	if (m->rest.len < blanks + 2)
+	if (len < blanks + 2)
 		return blanks > 64 ? -EINVAL : 0;
-	if (memcmp(m->rest.data + blanks, "\r\n", 2) != 0)
+	if (memcmp(data + blanks, "\r\n", 2) != 0)
 		return -EINVAL;
 	/* its line end stays: a head without a line ends at once */
-	buf_eat(&m->rest, blanks);
+	m->used += blanks;
 	m->at = MP_HEAD;
 	return 1;
 }
 
 static int take_head(struct multipart *m)
 {
-	char *end = memmem(m->rest.data, m->rest.len, "\r\n\r\n", 4);
+	size_t len;
+	char *data = undecided(m, &len);
+	char *end = memmem(data, len, "\r\n\r\n", 4);
 	char line[2048], name[256] = "", file[1600] = "";
 	int r;
 
 	if (!end)
-		return m->rest.len > MULTIPART_HEAD_MAX ? -E2BIG : 0;
+		return len > MULTIPART_HEAD_MAX ? -E2BIG : 0;
 	*end = '\0';
-	if (strlen(m->rest.data) != (size_t)(end - m->rest.data))
+	if (strlen(data) != (size_t)(end - data))
 		return -EINVAL; /* a NUL */
-	if (find_header(m->rest.data, "Content-Disposition", line,
-			sizeof(line))) {
+	if (find_header(data, "Content-Disposition", line, sizeof(line))) {
 		parameter(line, "name", name, sizeof(name));
 		parameter(line, "filename", file, sizeof(file));
 		decode_name(file);
 	}
-	buf_eat(&m->rest, (size_t)(end + 4 - m->rest.data));
+	m->used += (size_t)(end + 4 - data);
 	m->at = MP_BODY;
 	r = m->ops->begin(m->arg, name, file);
 	return r < 0 ? r : 1;
@@ -138,15 +147,16 @@ static int take_head(struct multipart *m)
 /* A part's bytes, or what comes before the first. */
 static int take_body(struct multipart *m)
 {
-	size_t mark = strlen(m->mark);
-	char *found = memmem(m->rest.data, m->rest.len, m->mark, mark);
-	size_t sure = found ? (size_t)(found - m->rest.data)
-		      : m->rest.len >= mark ? m->rest.len - mark + 1 : 0;
+	size_t mark = strlen(m->mark), len;
+	const char *data = undecided(m, &len);
+	const char *found = memmem(data, len, m->mark, mark);
+	size_t sure = found ? (size_t)(found - data)
+		      : len >= mark ? len - mark + 1 : 0;
 	int r = 0;
 
 	if (m->at == MP_BODY && sure)
-		r = m->ops->data(m->arg, m->rest.data, sure);
-	buf_eat(&m->rest, sure + (found ? mark : 0));
+		r = m->ops->data(m->arg, data, sure);
+	m->used += sure + (found ? mark : 0);
 	if (r < 0 || !found)
 		return r;
 	if (m->at == MP_BODY)
@@ -167,8 +177,11 @@ int multipart_add(struct multipart *m, const char *data, size_t len)
 	if (r < 0)
 		return r;
 	r = 1;
-	while (r > 0 && m->at != MP_OVER && m->rest.len)
+	while (r > 0 && m->at != MP_OVER && m->used < m->rest.len)
 		r = takers[m->at](m);
+	/* once for all parts of a piece: each time moves what is left */
+	buf_eat(&m->rest, m->used);
+	m->used = 0;
 	return r < 0 ? r : 0;
 }
 

@@ -21,7 +21,8 @@ struct multipart {
 	const struct multipart_ops *ops;
 	void *arg;
 	char mark[80];    /* "\r\n--BOUNDARY" */
-	struct buf rest;  /* bytes that were not decided on */
+	struct buf rest;  /* bytes; those behind `used` are not decided on */
+	size_t used;
 	enum { MP_PREAMBLE, MP_MARK, MP_HEAD, MP_BODY, MP_OVER } at;
 };
 

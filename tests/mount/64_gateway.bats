@@ -388,6 +388,172 @@ teardown() {
 	cmp "$BATS_TEST_TMPDIR/want" "$MNT/.fsd/sandboxes/$H/files/many"
 }
 
+# upload PATH FILE [OPTION...] — its status.
+upload() {
+	envd -H 'Content-Type: application/octet-stream' "${@:3}" \
+		--data-binary @"$2" "/files?path=$1" | tail -n 1
+}
+
+# lacks PATH — the sandbox has no such file.
+lacks() {
+	assert_equal "$(envd "/files?path=$1" | tail -n 1)" 404
+}
+
+@test "gzip that ends early or has bytes behind it is refused, and nothing of it stays" {
+	gateway_start
+	sandbox_new
+	local at=$BATS_TEST_TMPDIR n
+	head -c 200000 /dev/urandom >"$at/plain"
+	gzip -c "$at/plain" >"$at/whole"
+	for n in 0 9 18 100000 $(($(stat -c %s "$at/whole") - 1)); do
+		head -c "$n" "$at/whole" >"$at/cut"
+		assert_equal "$n $(upload "cut$n" "$at/cut" -H 'Content-Encoding: gzip')" "$n 400"
+		lacks "cut$n"
+	done
+	(cat "$at/whole" && echo more) >"$at/more"
+	assert_equal "$(upload more "$at/more" -H 'Content-Encoding: gzip')" 400
+	lacks more
+	(cat "$at/whole" && printf '\0' | gzip -c && gzip -c "$at/plain") >"$at/three"
+	assert_equal "$(upload three "$at/three" -H 'Content-Encoding: gzip')" 200
+	(cat "$at/plain" && printf '\0' && cat "$at/plain") |
+		cmp - "$MNT/.fsd/sandboxes/$H/files/three"
+}
+
+@test "a body that unpacks to 1000 times its length is refused long before its end" {
+	gateway_start
+	sandbox_new
+	head -c 64M /dev/zero | gzip -c >"$BATS_TEST_TMPDIR/bomb"
+	run envd -H 'Content-Type: application/octet-stream' -H 'Content-Encoding: gzip' \
+		--data-binary @"$BATS_TEST_TMPDIR/bomb" '/files?path=bomb'
+	assert_output --partial 'more than 200 times its length'
+	assert_line 413
+	lacks bomb
+}
+
+@test "an upload that is refused on the way leaves no part of its file" {
+	gateway_start --max-upload 3M --memory 64
+	sandbox_new
+	local at=$BATS_TEST_TMPDIR
+	head -c 200000 /dev/zero >"$at/part"
+	# a form without its last boundary
+	(printf -- '--b\r\nContent-Disposition: form-data; name="file"; filename="form"\r\n\r\n' &&
+		cat "$at/part") >"$at/form"
+	run envd -H 'Content-Type: multipart/form-data; boundary=b' --data-binary @"$at/form" /files
+	assert_output --partial 'ends before its last boundary'
+	assert_line 400
+	lacks form
+	# more than may be, of a length that nobody knows before
+	head -c 3200000 /dev/zero >"$at/long"
+	assert_equal "$(upload long "$at/long" -H 'Transfer-Encoding: chunked')" 413
+	lacks long
+	# no room: WRITE gives ENOSPC
+	cell 'fsfault 3 1c000000'
+	assert_equal "$(upload full "$at/part")" 507
+	lacks full
+}
+
+@test "an upload that cannot fit is told so, however long it is" {
+	gateway_start --memory 64
+	sandbox_new
+	echo old | envd -H 'Content-Type: application/octet-stream' --data-binary @- '/files?path=big' >/dev/null
+	head -c 40M /dev/zero >"$BATS_TEST_TMPDIR/big"
+	run envd -H 'Content-Type: application/octet-stream' -H 'Expect:' \
+		--data-binary @"$BATS_TEST_TMPDIR/big" '/files?path=big'
+	assert_line 507
+	assert_output --partial 'room for 33554432 of files'
+	assert_equal "$(envd '/files?path=big')" $'old\n\n200'
+}
+
+@test "an upload whose client goes leaves no part of its file, and takes no other's" {
+	gateway_start
+	sandbox_new
+	cat >"$BATS_TEST_TMPDIR/client" <<-'EOF'
+		import http.client, socket, sys, time
+		where, sandbox, token = sys.argv[1:]
+		host, port = where.split(":")
+		names = {"E2b-Sandbox-Id": sandbox, "E2b-Sandbox-Port": "49983",
+		         "X-Access-Token": token, "Content-Type": "application/octet-stream"}
+		def ask(method, path, body=None):
+		    c = http.client.HTTPConnection(host, int(port), timeout=60)
+		    c.request(method, "/files?path=" + path, body, names)
+		    r = c.getresponse()
+		    try:
+		        return r.status, r.read()
+		    except http.client.IncompleteRead:
+		        return 0, b"" # it was removed meanwhile
+		def begin(path, length):
+		    s = socket.create_connection((host, int(port)), 60)
+		    head = "".join(f"{k}: {v}\r\n" for k, v in names.items())
+		    s.sendall(f"POST /files?path={path} HTTP/1.1\r\nHost: {where}\r\n"
+		              f"{head}{length}\r\n\r\n".encode())
+		    return s
+		def until(path, status):
+		    end = time.monotonic() + 60
+		    while ask("GET", path)[0] != status:
+		        if time.monotonic() > end:
+		            sys.exit(f"{path} is not {status}")
+		half = b"h" * 200000
+		for path, length, body in ("sized", "Content-Length: 400000", half), (
+		        "chunked", "Transfer-Encoding: chunked", b"30d40\r\n" + half + b"\r\n"):
+		    with begin(path, length) as s:
+		        s.sendall(body)
+		        until(path, 200)
+		    until(path, 404)
+		    print(path)
+		whole = b"w" * 300000
+		first = begin("both", "Content-Length: 400000")
+		first.sendall(half)
+		until("both", 200)
+		print(ask("POST", "both", whole)[0])
+		first.sendall(half)
+		print(first.makefile("rb").readline().split()[1].decode())
+		first.close()
+		print(ask("GET", "both")[1] == whole)
+	EOF
+	run bounded 180 /usr/bin/python3 "$BATS_TEST_TMPDIR/client" "${URL#http://}" "$ID" "$TOKEN"
+	assert_success
+	assert_output $'sized\nchunked\n200\n409\nTrue'
+	# nor does one that the gateway's own end cuts
+	(head -c 200000 /dev/zero && exec sleep 60) | bounded 60 curl -s -N -T - -X POST \
+		-H "E2b-Sandbox-Id: $ID" -H "X-Access-Token: $TOKEN" -H 'Expect:' \
+		-H 'Content-Type: application/octet-stream' "$URL/files?path=stopped" 3>&- 4>&- &
+	await becomes 20 test -s "$MNT/.fsd/sandboxes/$H/files/stopped"
+	kill "$GATEWAY"
+	gateway_stop # the second signal: at once
+	assert [ ! -e "$MNT/.fsd/sandboxes/$H/files/stopped" ]
+	kill $! 2>/dev/null || true
+	wait $! || true
+}
+
+@test "a form has more files than a thousand" {
+	gateway_start
+	sandbox_new
+	/usr/bin/python3 -c '
+for n in range(1500):
+    print("--b\r\nContent-Disposition: form-data; name=\"file\"; "
+          "filename=\"m/%d\"\r\n\r\n%d\r" % (n, n))
+print("--b--\r")' >"$BATS_TEST_TMPDIR/form"
+	run bounded 120 curl -s -o /dev/null -w '%{http_code}' -H "E2b-Sandbox-Id: $ID" \
+		-H "X-Access-Token: $TOKEN" -H 'Content-Type: multipart/form-data; boundary=b' \
+		--data-binary @"$BATS_TEST_TMPDIR/form" "$URL/files"
+	assert_output 200
+	assert_equal "$(cat "$MNT/.fsd/sandboxes/$H/files/m/1499")" 1499
+}
+
+@test "a file that may not be read is 403, before any byte" {
+	gateway_start
+	sandbox_new
+	echo x >"$BATS_TEST_TMPDIR/one"
+	assert_equal "$(upload a "$BATS_TEST_TMPDIR/one")" 200
+	assert_equal "$(upload empty /dev/null)" 200
+	assert_equal "$(envd '/files?path=empty')" $'\n200'
+	cell 'fsfault errno 13'
+	run envd '/files?path=a'
+	assert_line 403
+	assert_output --partial '"code":403'
+	assert_equal "$(envd -r 0-0 '/files?path=a' | tail -n 1)" 403
+}
+
 @test "the calls of filesystem.Filesystem" {
 	gateway_start
 	sandbox_new
@@ -479,6 +645,12 @@ process() {
 	assert_line '2 {}'
 	run process Start '{"process": {"cmd": "sleep 600000"}}' -H 'Connect-Timeout-Ms: 100'
 	assert_line --partial '2 {"error":{"code":"deadline_exceeded"'
+	# what is above a job's own limit is none
+	local ms
+	for ms in 3600000 3600001 86400000 99999999999999999999; do
+		run process Start '{"process": {"cmd": "exit 0"}}' -H "Connect-Timeout-Ms: $ms"
+		assert_line --partial '"exitCode":0'
+	done
 	# its client goes
 	(process_to "$BATS_TEST_TMPDIR/first" Start '{"process": {"cmd": "out up\ncat\nhang"}, "tag": "t"}') &
 	await becomes 20 grep -q dXAK "$BATS_TEST_TMPDIR/first"
@@ -580,4 +752,63 @@ stream_input() {
 	run envd -H 'Content-Type: application/connect+json' --data-binary @"$BATS_TEST_TMPDIR/call" \
 		/filesystem.Filesystem/WatchDir
 	assert_output --partial '"code":"not_found"'
+}
+
+@test "every stream tells a proxy to pass it on as it comes" {
+	gateway_start
+	sandbox_new
+	local at=$BATS_TEST_TMPDIR dir
+	echo x >"$at/file"
+	assert_equal "$(upload file "$at/file")" 200
+	frame '{"process": {"cmd": "out up\nhang", "args": []}, "tag": "t"}' >"$at/start"
+	frame '{"process": {"tag": "t"}}' >"$at/connect"
+	dir=$(jq -n '"w\nout {\"ready\": true}\nsleep 600000\n"')
+	envd -H 'Content-Type: application/json' -d "{\"path\": $dir}" /filesystem.Filesystem/MakeDir >/dev/null
+	frame "{\"path\": $dir}" >"$at/watch"
+	# heads TYPE BODY PATH [OPTION...] — until the stream has begun.
+	heads() {
+		(exec timeout -k 5 $((20 * SLOW)) curl -s -N -D "$at/head" -o /dev/null \
+			-H "E2b-Sandbox-Id: $ID" -H "X-Access-Token: $TOKEN" \
+			-H "Content-Type: $1" --data-binary "$2" "${@:4}" "$URL$3" 3>&- 4>&-) &
+		await becomes 20 grep -qi '^cache-control: no-store' "$at/head"
+		assert_equal "$3 $(grep -cixE $'(x-accel-buffering: no|cache-control: no-store)\r' "$at/head")" "$3 2"
+		kill $! 2>/dev/null || true
+		wait $! || true
+		rm "$at/head"
+	}
+	heads application/json '{"code": "hang"}' /execute -H 'E2b-Sandbox-Port: 49999'
+	heads application/connect+json @"$at/start" /process.Process/Start
+	await becomes 20 bash -c '[ "$(cat "$0"/gw.*.p.*/stdout)" = up ]' "$MNT"
+	heads application/connect+json @"$at/connect" /process.Process/Connect
+	heads application/connect+json @"$at/watch" /filesystem.Filesystem/WatchDir
+	heads application/json '' '/files?path=file' -G
+	heads application/json '' /ui/events -G
+	heads application/json '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "run_code",
+		"arguments": {"code": "hang"}, "_meta": {"progressToken": 1}}}' /mcp
+	# the routes that stream are these, and no other
+	assert_equal "$(grep -l 'reply_stream(r' "$BATS_TEST_DIRNAME"/../../fsd/gateway/*.c | xargs -n 1 basename | paste -sd' ')" \
+		'download.c execute.c mcp_http.c process.c ui.c watch.c'
+}
+
+@test "each call of Connect is JSON, and 415 for all else" {
+	gateway_start
+	sandbox_new
+	local call kind type calls
+	calls=$(grep -oE '(FILESYSTEM|PROCESS) "[A-Za-z]+", (CALL|STREAM)' "$BATS_TEST_DIRNAME/../../fsd/gateway/routes.c" |
+		sed 's/FILESYSTEM "/filesystem.Filesystem\//; s/PROCESS "/process.Process\//; s/",//')
+	assert_equal "$(wc -l <<<"$calls")" 17
+	while read -r call kind; do
+		for type in application/proto "$([ "$kind" = CALL ] && echo application/connect+json || echo application/json)"; do
+			run envd -H "Content-Type: $type" -d '{}' "/$call" </dev/null
+			assert_output --partial "\"code\":\"unimplemented\",\"message\":\"Content-Type is $type;"
+			assert_equal "$call ${lines[-1]}" "$call 415"
+		done
+	done <<<"$calls"
+	for type in application/connect+proto text/plain application/jsonx ''; do
+		assert_equal "$(envd -H "Content-Type: $type" -d '{}' /process.Process/List | tail -n 1)" 415
+	done
+	run envd -i -H 'Content-Type: text/plain' -d '{}' /process.Process/List
+	assert_line --partial 'Accept-Post: application/json, application/connect+json'
+	run envd -H 'Content-Type: application/json; charset=utf-8' -d '{}' /process.Process/List
+	assert_line 200
 }
