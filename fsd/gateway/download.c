@@ -90,7 +90,9 @@ static void go_on(struct download *d)
 
 static void on_begun(struct request *r)
 {
-	go_on(r->state);
+	struct download *d = r->state;
+
+	piece_read(&d->work); /* the first one */
 }
 
 static void on_taken(struct request *r, size_t waiting)
@@ -170,7 +172,8 @@ static int open_file(struct request *r, const struct envd_path *p, uint64_t *siz
 	return fd;
 }
 
-static struct download *new_download(struct request *r, int fd)
+static struct download *new_download(struct request *r, int fd, uint64_t at,
+				     uint64_t len)
 {
 	struct download *d = calloc(1, sizeof(*d));
 
@@ -180,10 +183,69 @@ static struct download *new_download(struct request *r, int fd)
 		free(d);
 		return NULL;
 	}
-	d->fd = fd;
-	d->gateway = r->gateway;
-	d->request = request_ref(r);
+	*d = (struct download){ .fd = fd, .gateway = r->gateway, .at = at,
+				.left = len, .piece = d->piece };
 	return d;
+}
+
+/* Reads the first piece: a file that cannot be read has a status that says so, and no
+ * head that promises its bytes. Return: false: it has replied. */
+static bool read_first(struct request *r, struct download *d,
+		       const struct envd_path *p)
+{
+	struct err err = { 0 };
+	size_t ask = d->left ? MIN(d->left, PIECE) : 1; /* of an empty one, too */
+	ssize_t got = pread(d->fd, d->piece, ask, (off_t)d->at);
+
+	d->got = got;
+	if (got > 0 || (got == 0 && !d->left))
+		return true;
+	if (got < 0)
+		reply_failure(r, mount_why(&r->gateway->mount, p->mount, -errno,
+					   &err), err.text);
+	else
+		reply_error(r, 409, "path '%.400s' became shorter while it was "
+			    "read", p->path);
+	return false;
+}
+
+static void refuse_range(struct request *r, uint64_t size)
+{
+	char text[48];
+
+	snprintf(text, sizeof(text), "bytes */%" PRIu64, size);
+	reply_error(r, 416, "the file has %" PRIu64 " bytes", size);
+	reply_header(r, "Content-Range", text);
+}
+
+static void add_headers(struct request *r, bool range, const struct download *d,
+			uint64_t size)
+{
+	char text[80];
+
+	reply_header(r, "Content-Disposition", "inline");
+	reply_header(r, "Accept-Ranges", "bytes");
+	if (!range)
+		return;
+	snprintf(text, sizeof(text), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
+		 d->at, d->at + d->left - 1, size);
+	reply_header(r, "Content-Range", text);
+}
+
+/* Takes d. */
+static void reply_file(struct request *r, bool range, struct download *d,
+		       uint64_t size)
+{
+	add_headers(r, range, d, size);
+	if (!d->left) {
+		reply_text(r, 200, "application/octet-stream", "", 0);
+		close_file(&d->work);
+		return;
+	}
+	d->request = request_ref(r);
+	r->state = d;
+	reply_stream(r, range ? 206 : 200, "application/octet-stream", d->left,
+		     &ops);
 }
 
 void get_files(struct request *r)
@@ -192,7 +254,6 @@ void get_files(struct request *r)
 	uint64_t size = 0, at, len;
 	struct envd_path p;
 	struct download *d;
-	char text[80];
 	int range, fd;
 
 	if (envd_resolve(r->sandbox->name, path ? path : "", &p) < 0) {
@@ -203,32 +264,15 @@ void get_files(struct request *r)
 	if (r->reply.status)
 		return;
 	range = take_range(request_header(r, "Range"), size, &at, &len);
-	d = range < 0 || !len ? NULL : new_download(r, fd);
+	d = range < 0 ? NULL : new_download(r, fd, at, len);
 	if (!d)
 		close(fd);
-	if (range < 0) {
-		snprintf(text, sizeof(text), "bytes */%" PRIu64, size);
-		reply_error(r, 416, "the file has %" PRIu64 " bytes", size);
-		reply_header(r, "Content-Range", text);
-		return;
-	}
-	if (!len) {
-		reply_text(r, 200, "application/octet-stream", "", 0);
-	} else if (!d) {
+	if (range < 0)
+		refuse_range(r, size);
+	else if (!d)
 		reply_failure(r, -ENOMEM, "no memory for a file");
-		return;
-	} else {
-		d->at = at;
-		d->left = len;
-		r->state = d;
-		reply_stream(r, range ? 206 : 200, "application/octet-stream",
-			     len, &ops);
-	}
-	reply_header(r, "Content-Disposition", "inline");
-	reply_header(r, "Accept-Ranges", "bytes");
-	if (range) {
-		snprintf(text, sizeof(text), "bytes %" PRIu64 "-%" PRIu64 "/%"
-			 PRIu64, at, at + len - 1, size);
-		reply_header(r, "Content-Range", text);
-	}
+	else if (read_first(r, d, &p))
+		reply_file(r, range, d, size);
+	else
+		close_file(&d->work);
 }
