@@ -261,18 +261,6 @@ static int add_command(json_t *words, const json_t *process)
 	return 0;
 }
 
-static void add_timeout(const struct request *r, json_t *config)
-{
-	const char *text = request_header(r, "Connect-Timeout-Ms");
-	uint64_t ms = 0;
-
-	if (text && parse_u64(text, 0, UINT32_MAX, &ms) < 0)
-		ms = 0;
-	json_object_set_new(config, "timeout",
-			    ms ? json_real((double)MAX(ms, 100u) / 1000)
-			       : json_integer(0));
-}
-
 /* Return: NULL: it has replied. */
 static json_t *make_config(struct request *r, const json_t *body)
 {
@@ -299,7 +287,7 @@ static json_t *make_config(struct request *r, const json_t *body)
 		json_object_set(note, "tag", tag);
 	if (cwd && *cwd)
 		json_object_set_new(config, "cwd", json_string(cwd));
-	add_timeout(r, config);
+	json_object_set_new(config, "timeout", request_timeout(r));
 	if (own >= 0 && add_command(words, process) == 0)
 		return config;
 	reply_end(r, "invalid_argument", "process: it is {\"cmd\": TEXT, "

@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "frame.h"
 #include "layout/base/cleanup.h"
+#include "layout/limits.h"
 #include "routes.h"
 
 static void clear(struct request *r)
@@ -209,4 +210,14 @@ int request_json(struct request *r, json_t **ret)
 	*ret = NULL;
 	reply_error(r, 400, "the body must be a JSON object");
 	return -EINVAL;
+}
+
+json_t *request_timeout(const struct request *r)
+{
+	const char *text = request_header(r, "Connect-Timeout-Ms");
+	uint64_t ms = 0;
+
+	if (!text || parse_u64(text, 1, DEFAULT_TIMEOUT_MAX_MS, &ms) < 0)
+		return json_real(0);
+	return json_real((double)MAX(ms, LIMIT_TIMEOUT_MIN_MS) / 1000);
 }

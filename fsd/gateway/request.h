@@ -86,6 +86,9 @@ const char *request_header(const struct request *r, const char *name);
 const char *request_query(const struct request *r, const char *name);
 /* The body, which must be an object. Return: 0, or < 0 and the reply is there. */
 int request_json(struct request *r, json_t **ret);
+/* Connect-Timeout-Ms as the "timeout" of a job. More than a job may have is as good as
+ * none, 0: then the sandbox's own end bounds it. */
+json_t *request_timeout(const struct request *r);
 
 /* --- the reply; in the handler, or on the loop for one that came later --------- */
 

@@ -77,18 +77,14 @@ static bool take_dir(struct request *r, const json_t *body, struct envd_path *p)
 static json_t *make_config(const struct request *r, const json_t *body,
 			   const struct envd_path *p, bool ask)
 {
-	const char *text = request_header(r, "Connect-Timeout-Ms");
 	json_t *words = json_pack("[s, s, s, s, s]", "python3", "-ISc",
 				  watch_program, p->path, ask ? "ask" : "tell");
-	uint64_t ms = 0;
 
-	if (!ask && text && parse_u64(text, 0, UINT32_MAX, &ms) < 0)
-		ms = 0;
 	if (json_is_true(json_object_get(body, "recursive")))
 		json_array_append_new(words, json_string("deep"));
-	return json_pack("{s:s, s:s, s:o, s:f, s:b, s:i}", "sandbox",
+	return json_pack("{s:s, s:s, s:o, s:o, s:b, s:i}", "sandbox",
 			 r->sandbox->name, "mode", "command", "command", words,
-			 "timeout", ms ? (double)MAX(ms, 100u) / 1000 : 0.0,
+			 "timeout", ask ? json_real(0) : request_timeout(r),
 			 "stdin_open", ask, "retain", 1);
 }
 
