@@ -156,6 +156,11 @@ static void add_headers(struct request *r, struct MHD_Response *response)
 {
 	if (r->reply.type)
 		MHD_add_response_header(response, "Content-Type", r->reply.type);
+	/* a proxy passes a stream on as it comes, and keeps nothing of it */
+	if (r->reply.streams) {
+		MHD_add_response_header(response, "X-Accel-Buffering", "no");
+		MHD_add_response_header(response, "Cache-Control", "no-store");
+	}
 	for (unsigned i = 0; i < r->reply.headers; i++)
 		MHD_add_response_header(response, r->reply.header[i].name,
 					r->reply.header[i].value);

@@ -162,14 +162,11 @@ void post_mcp(struct request *r)
 	x->streams = wants_stream(r);
 	x->request = request_ref(r);
 	r->state = x;
-	if (x->streams) {
+	if (x->streams)
 		reply_stream(r, 200, "text/event-stream", SIZE_UNKNOWN,
 			     &stream_ops);
-		reply_header(r, "X-Accel-Buffering", "no");
-		reply_header(r, "Cache-Control", "no-cache");
-	} else {
+	else
 		reply_later(r, &later_ops);
-	}
 	state = mcp_begin(&x->mcp, r->body.data ? r->body.data : "", r->body.len,
 			  &head);
 	if (state == MCP_RUNS)

@@ -327,8 +327,6 @@ void get_ui_events(struct request *r)
 	if (!add_viewer(r, true))
 		return;
 	reply_stream(r, 200, "text/event-stream", SIZE_UNKNOWN, &stream_ops);
-	reply_header(r, "X-Accel-Buffering", "no");
-	reply_header(r, "Cache-Control", "no-store");
 }
 
 bool ui_guard(struct request *r)
