@@ -45,6 +45,34 @@ bool envd_files_guard(struct request *r)
 	return sandbox_files_guard(r) && check_user(r);
 }
 
+#define CALL_TYPE "application/json"
+#define STREAM_TYPE "application/connect+json"
+
+/* Is the body of that type? Clients of Go send protobuf unless they are asked for JSON. */
+static bool check_type(struct request *r, const char *type)
+{
+	const char *sent = request_header(r, "Content-Type");
+	size_t len = strlen(type);
+
+	if (sent && !strncasecmp(sent, type, len) &&
+	    strchr("; \t", sent[len]))
+		return true;
+	reply_error(r, 415, "Content-Type is %.80s; it must be %s",
+		    sent ? sent : "missing", type);
+	reply_header(r, "Accept-Post", CALL_TYPE ", " STREAM_TYPE);
+	return false;
+}
+
+bool envd_call_guard(struct request *r)
+{
+	return envd_guard(r) && check_type(r, CALL_TYPE);
+}
+
+bool envd_stream_guard(struct request *r)
+{
+	return envd_guard(r) && check_type(r, STREAM_TYPE);
+}
+
 void get_envd_health(struct request *r)
 {
 	const char *state = control_state(r->gateway, r->sandbox);

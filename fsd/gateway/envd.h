@@ -13,6 +13,9 @@
 /* Guards: the token, and a user that there is. */
 bool envd_guard(struct request *r);
 bool envd_files_guard(struct request *r);
+/* The same, and a body that is JSON, of Connect's calls and of its streams. */
+bool envd_call_guard(struct request *r);
+bool envd_stream_guard(struct request *r);
 
 void get_envd_health(struct request *r);
 void get_envs(struct request *r);

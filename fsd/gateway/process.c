@@ -175,14 +175,8 @@ reply_end(struct request *r, const char *code, const char *fmt, ...)
 
 static bool take_frame(struct request *r, json_t **ret)
 {
-	const char *type = request_header(r, "Content-Type");
 	struct err err = { 0 };
 
-	if (!type || strncasecmp(type, TYPE, strlen(TYPE)) != 0) {
-		reply_error(r, 415, "Content-Type: it is " TYPE);
-		reply_header(r, "Accept-Post", "application/json, " TYPE);
-		return false;
-	}
 	if (frame_take(r->body.data ? r->body.data : "", r->body.len, ret,
 		       &err) == 0)
 		return true;

@@ -15,7 +15,9 @@
 
 #define NO(what) what " are not available in fsd"
 
-#define CONNECT .service = SERVICE_ENVD, .guard = envd_guard, \
+#define CALL .service = SERVICE_ENVD, .guard = envd_call_guard, \
+	.style = STYLE_CONNECT
+#define STREAM .service = SERVICE_ENVD, .guard = envd_stream_guard, \
 	.style = STYLE_CONNECT
 #define FILESYSTEM "/filesystem.Filesystem/"
 #define PROCESS "/process.Process/"
@@ -98,26 +100,26 @@ const struct route routes[] = {
 	  .guard = envd_files_guard },
 	{ "POST", "/files", SERVICE_ENVD, .handler = post_files,
 	  .guard = envd_files_guard, .chunk = post_files_chunk },
-	{ "POST", FILESYSTEM "Stat", CONNECT, .handler = fs_stat },
-	{ "POST", FILESYSTEM "Move", CONNECT, .handler = fs_move },
-	{ "POST", FILESYSTEM "MakeDir", CONNECT, .handler = fs_make_dir },
-	{ "POST", FILESYSTEM "Remove", CONNECT, .handler = fs_remove },
-	{ "POST", FILESYSTEM "ListDir", CONNECT, .handler = fs_list_dir },
-	{ "POST", FILESYSTEM "WatchDir", CONNECT, .handler = watch_dir },
-	{ "POST", FILESYSTEM "CreateWatcher", CONNECT, .handler = watch_create },
-	{ "POST", FILESYSTEM "GetWatcherEvents", CONNECT,
+	{ "POST", FILESYSTEM "Stat", CALL, .handler = fs_stat },
+	{ "POST", FILESYSTEM "Move", CALL, .handler = fs_move },
+	{ "POST", FILESYSTEM "MakeDir", CALL, .handler = fs_make_dir },
+	{ "POST", FILESYSTEM "Remove", CALL, .handler = fs_remove },
+	{ "POST", FILESYSTEM "ListDir", CALL, .handler = fs_list_dir },
+	{ "POST", FILESYSTEM "WatchDir", STREAM, .handler = watch_dir },
+	{ "POST", FILESYSTEM "CreateWatcher", CALL, .handler = watch_create },
+	{ "POST", FILESYSTEM "GetWatcherEvents", CALL,
 	  .handler = watch_events },
-	{ "POST", FILESYSTEM "RemoveWatcher", CONNECT, .handler = watch_remove },
-	{ "POST", PROCESS "Start", CONNECT, .handler = process_start },
-	{ "POST", PROCESS "Connect", CONNECT, .handler = process_connect },
-	{ "POST", PROCESS "List", CONNECT, .handler = process_list },
-	{ "POST", PROCESS "SendSignal", CONNECT, .handler = process_signal },
-	{ "POST", PROCESS "SendInput", CONNECT, .handler = process_input },
-	{ "POST", PROCESS "StreamInput", CONNECT,
+	{ "POST", FILESYSTEM "RemoveWatcher", CALL, .handler = watch_remove },
+	{ "POST", PROCESS "Start", STREAM, .handler = process_start },
+	{ "POST", PROCESS "Connect", STREAM, .handler = process_connect },
+	{ "POST", PROCESS "List", CALL, .handler = process_list },
+	{ "POST", PROCESS "SendSignal", CALL, .handler = process_signal },
+	{ "POST", PROCESS "SendInput", CALL, .handler = process_input },
+	{ "POST", PROCESS "StreamInput", STREAM,
 	  .handler = process_stream_input },
-	{ "POST", PROCESS "CloseStdin", CONNECT,
+	{ "POST", PROCESS "CloseStdin", CALL,
 	  .handler = process_close_stdin },
-	{ "POST", PROCESS "Update", CONNECT, .handler = process_update },
+	{ "POST", PROCESS "Update", CALL, .handler = process_update },
 
 	/* what is not there */
 	{ "GET", "/sandboxes/{}/logs", CONTROL,

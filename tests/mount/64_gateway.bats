@@ -789,3 +789,26 @@ stream_input() {
 	assert_equal "$(grep -l 'reply_stream(r' "$BATS_TEST_DIRNAME"/../../fsd/gateway/*.c | xargs -n 1 basename | paste -sd' ')" \
 		'download.c execute.c mcp_http.c process.c ui.c watch.c'
 }
+
+@test "each call of Connect is JSON, and 415 for all else" {
+	gateway_start
+	sandbox_new
+	local call kind type calls
+	calls=$(grep -oE '(FILESYSTEM|PROCESS) "[A-Za-z]+", (CALL|STREAM)' "$BATS_TEST_DIRNAME/../../fsd/gateway/routes.c" |
+		sed 's/FILESYSTEM "/filesystem.Filesystem\//; s/PROCESS "/process.Process\//; s/",//')
+	assert_equal "$(wc -l <<<"$calls")" 17
+	while read -r call kind; do
+		for type in application/proto "$([ "$kind" = CALL ] && echo application/connect+json || echo application/json)"; do
+			run envd -H "Content-Type: $type" -d '{}' "/$call" </dev/null
+			assert_output --partial "\"code\":\"unimplemented\",\"message\":\"Content-Type is $type;"
+			assert_equal "$call ${lines[-1]}" "$call 415"
+		done
+	done <<<"$calls"
+	for type in application/connect+proto text/plain application/jsonx ''; do
+		assert_equal "$(envd -H "Content-Type: $type" -d '{}' /process.Process/List | tail -n 1)" 415
+	done
+	run envd -i -H 'Content-Type: text/plain' -d '{}' /process.Process/List
+	assert_line --partial 'Accept-Post: application/json, application/connect+json'
+	run envd -H 'Content-Type: application/json; charset=utf-8' -d '{}' /process.Process/List
+	assert_line 200
+}
