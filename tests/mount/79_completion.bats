@@ -4,15 +4,21 @@
 
 load ../lib/common
 
-setup() { cd "$BATS_TEST_TMPDIR" || return; }
+setup() {
+	mkdir "$BATS_TEST_TMPDIR/bin" "$BATS_TEST_TMPDIR/here"
+	cd "$BATS_TEST_TMPDIR/here" || return
+	ln -s "$(realpath "$FSD")" ../bin/fsd
+	TOLD=fsd
+}
 teardown() { mount_done; }
 
-# completed WORD... — the candidates for the last of the words, on one line.
+# completed WORD... — the candidates for the last of the words behind TOLD, on one line.
 completed() {
+	PATH=${SEARCHED-$BATS_TEST_TMPDIR/bin}:$PATH TOLD=$TOLD \
 	bounded 20 bash -c '
 		source "$TESTS/../fsd/share/completion.bash"
 		compopt() { :; } # there is no line that is edited
-		COMP_WORDS=("$FSD" "${@}")
+		COMP_WORDS=("$TOLD" "${@}")
 		COMP_CWORD=$#
 		_fsd
 		printf "%s\n" "${COMPREPLY[@]}" | LC_ALL=C sort | xargs' _ "$@"
@@ -29,6 +35,18 @@ completed() {
 		refute_output --regexp "(^| )$hidden( |\$)"
 	done
 	assert_equal "$(completed help st)" status
+}
+
+@test "the fsd of PATH is asked, and no program of the directory" {
+	printf '#!/bin/sh\necho evil; touch "%s/ran"\n' "$PWD" >fsd
+	chmod +x fsd
+	for TOLD in ./fsd "$PWD/fsd" ../here/fsd; do
+		assert_equal "$(completed st)" status
+	done
+	TOLD=fsd
+	SEARCHED=. completed st
+	SEARCHED=: completed st
+	[ ! -e ran ] || fail 'it has run a program of the directory'
 }
 
 @test "options are completed, and the words that their values may be" {

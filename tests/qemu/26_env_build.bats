@@ -29,6 +29,7 @@ setup_file() {
 place() {
 	local cache=$IMAGE-cache
 	mkdir -p "$1/sources/apt"
+	touch "$1/sources/lock" # as a build has made the directory
 	[ ! -e "$cache/lists/of" ] || {
 		cp -a "$cache/lists" "$cache/sources.list" "$1/sources/apt/"
 		touch "$1/sources/apt/lists/of"
