@@ -56,6 +56,20 @@ static void read_left_out(const json_t *list, struct result_brief *b)
 	}
 }
 
+static void read_values(const json_t *root, const struct json_raw *value,
+			struct result_brief *b)
+{
+	const json_t *shown = json_object_get(root, "text");
+
+	if (json_is_string(shown))
+		buf_add(&b->text, json_string_value(shown),
+			json_string_length(shown));
+	if (value->text)
+		json_compact(&b->value, value->text, value->len);
+	if (b->value.len == 4 && !memcmp(b->value.data, "null", 4))
+		b->value.len = 0;
+}
+
 int result_brief_read(const char *data, size_t len, struct result_brief *ret)
 {
 	auto_json json_t *root = NULL;
@@ -74,11 +88,18 @@ int result_brief_read(const char *data, size_t len, struct result_brief *ret)
 	ret->stderr_dropped = number(json_object_get(root, "stderr"), "dropped");
 	ret->output_dropped = number(root, "output_dropped");
 	read_left_out(json_object_get(root, "output_left_out"), ret);
-	return ret->message.failed || ret->left_out.failed ? -ENOMEM : 0;
+	snprintf(ret->session, sizeof(ret->session), "%s", text(root, "session"));
+	snprintf(ret->session_state, sizeof(ret->session_state), "%s",
+		 text(root, "session_state"));
+	read_values(root, &value, ret);
+	return ret->message.failed || ret->left_out.failed ||
+	       ret->text.failed || ret->value.failed ? -ENOMEM : 0;
 }
 
 void result_brief_done(struct result_brief *b)
 {
 	buf_done(&b->message);
 	buf_done(&b->left_out);
+	buf_done(&b->text);
+	buf_done(&b->value);
 }

@@ -13,6 +13,9 @@
 struct result_brief {
 	char status[24];     /* "exited", "timeout", ...; "": not known */
 	struct buf message;  /* "" for null */
+	struct buf text;     /* of a cell's value, as it is; "" for null */
+	struct buf value;    /* of a call, JSON in one line; "" for null */
+	char session[72], session_state[8]; /* "kept", "lost"; "": it has none */
 	uint64_t stdout_dropped, stderr_dropped, output_dropped;
 	/* The first of output_left_out, a line each: path, bytes, reason. */
 	struct buf left_out;

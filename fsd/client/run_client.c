@@ -34,14 +34,25 @@ bool client_ctl(struct client *k, const char *verb)
 	return true;
 }
 
+int client_signal(struct client *k)
+{
+	struct signalfd_siginfo info;
+
+	if (read(k->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return 0;
+	k->last = (int)info.ssi_signo;
+	k->got |= 1ull << k->last;
+	return k->last;
+}
+
 /* The first one goes to the program, the next one ends it. A job that runs may
  * be without its program for a while yet. */
 static void on_signal(struct client *k)
 {
-	struct signalfd_siginfo info;
 	char state[16], verb[32];
+	int number = client_signal(k);
 
-	if (read(k->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+	if (!number)
 		return;
 	if (k->interrupts++) {
 		client_ctl(k, "kill\n");
@@ -53,13 +64,13 @@ static void on_signal(struct client *k)
 		return;
 	}
 	/* A terminal sends Ctrl-C to all that runs in front. */
-	if (info.ssi_signo == SIGINT)
+	if (number == SIGINT)
 		snprintf(verb, sizeof(verb), "interrupt\n");
 	else
-		snprintf(verb, sizeof(verb), "signal %u\n", info.ssi_signo);
+		snprintf(verb, sizeof(verb), "signal %d\n", number);
 	if (!strcmp(state, "running\n") && client_ctl(k, verb))
 		return;
-	k->early = (int)info.ssi_signo;
+	k->early = number;
 	client_ctl(k, "kill\n");
 }
 
@@ -111,71 +122,7 @@ int client_fail(struct client *k, int code, const char *fmt, ...)
 	return code;
 }
 
-/* --- what it waits for ---------------------------------------------------------- */
-
-#define HEALTH_FIRST_NS NS_PER_S
-#define HEALTH_NEXT_NS (10 * NS_PER_S)
-#define PATIENCE_S 60 /* with a mount that cannot have machines */
-
-/* FSD_PATIENCE, where that is seconds. */
-static uint64_t patience_ns(void)
-{
-	const char *text = getenv("FSD_PATIENCE");
-	uint64_t s = PATIENCE_S;
-
-	if (!text || parse_u64(text, 0, 86400, &s) < 0)
-		s = PATIENCE_S;
-	return s * NS_PER_S;
-}
-
-/* When no machine can be had, health ends in "(since TIME)". Between two tries it
- * says something else for a while, which does not count as better. Return: it has
- * lasted too long. */
-static bool is_hopeless(struct client *k, const char *health)
-{
-	uint64_t now = now_ns(), end;
-
-	if (!strstr(health, " (since 20"))
-		return false;
-	if (!k->failing_ns)
-		k->failing_ns = now;
-	end = k->failing_ns + patience_ns();
-	k->health_ns = MIN(k->health_ns, end);
-	return now >= end;
-}
-
-static int give_up(struct client *k)
-{
-	uint64_t s = (now_ns() - k->failing_ns) / NS_PER_S;
-
-	return client_fail(k, EXIT_NEVER_RAN, "the job has not run: for %llu s %s "
-			"could have no machine; `fsd doctor` tells what is missing, "
-			"FSD_PATIENCE changes how long to wait",
-			(unsigned long long)s, k->mnt);
-}
-
-/* Says why there is no machine yet, after a second and whenever that has changed
- * after another ten. Return: 0, or the exit code when it waits no more. */
-static int tell_health(struct client *k)
-{
-	auto_close int fd = openat(k->root, ".fsd/health", O_RDONLY | O_CLOEXEC);
-	char text[sizeof(k->health)], state[16];
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	k->health_ns = now_ns() + HEALTH_NEXT_NS;
-	if (n <= 0 || client_read(k, "state", state, sizeof(state)) <= 0 ||
-	    strcmp(state, "queued\n") != 0) {
-		k->health_ns = UINT64_MAX; /* it runs */
-		return 0;
-	}
-	text[n] = '\0';
-	if (!strcmp(text, "ok\n"))
-		k->failing_ns = 0;
-	else if (strcmp(text, k->health) != 0)
-		client_tell(k, text);
-	memcpy(k->health, text, (size_t)n + 1);
-	return is_hopeless(k, text) ? give_up(k) : 0;
-}
+/* --- watching ------------------------------------------------------------------- */
 
 /* poll(2), until that is due. Return: 0, or the exit code, and standard error says
  * why. */
@@ -188,7 +135,7 @@ static int await_any(struct client *k, struct pollfd *p, nfds_t count)
 	int n = poll(p, count, ms);
 
 	if (n == 0)
-		return tell_health(k);
+		return waits_tell(k);
 	if (n > 0 || errno == EINTR)
 		return 0;
 	return client_fail(k, 1, "%s", strerror(errno));
@@ -329,6 +276,10 @@ static int private_mount(struct client *k)
 				"or FSD_MOUNT", run_option_word(opt, word));
 	k->signals = catch_signals();
 	r = private_start(&k->own, k->signals);
+	if (r > 128) {
+		k->last = r - 128;
+		k->got |= 1ull << k->last;
+	}
 	k->mnt = k->own.mnt;
 	k->root = take_fd(&k->own.root);
 	return r;
@@ -374,11 +325,32 @@ static int run_job(struct client *k)
 	if (r)
 		return r;
 	input_begin(k);
-	k->health_ns = now_ns() + HEALTH_FIRST_NS;
+	waits_begin(k);
 	r = is_set(k->c, RUN_JSON) ? wait_end(k) : follow(k);
 	if (r == 0 && k->given_up)
 		r = wait_end(k);
 	return r ? r : client_outcome(k);
+}
+
+/* Whoever waits for us looks at how we end: a shell stops a loop at Ctrl-C only if the
+ * command has died of it. Called when all is removed. Return: then we live on. */
+static void die_of_signal(const struct client *k, int code)
+{
+	/* the program has ended by one, or we have ended the program because of the
+	 * second one */
+	int number = code > 128 && code < 128 + 64 &&
+				     k->got & (1ull << (code - 128)) ? code - 128
+		   : code == EXIT_KILLED && k->interrupts > 1 ? k->last : 0;
+	sigset_t set;
+
+	if (number != SIGINT && number != SIGTERM && number != SIGHUP)
+		return; /* SIGQUIT would dump core */
+	fflush(NULL);
+	signal(number, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	raise(number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 int run_client(const struct run_client *c)
@@ -404,5 +376,6 @@ int run_client(const struct run_client *c)
 	fd_close(&k.signals);
 	fd_close(&k.root);
 	private_stop(&k.own);
+	die_of_signal(&k, r);
 	return r;
 }

@@ -9,7 +9,6 @@
 
 #include "run_int.h"
 
-#define EXIT_KILLED 137 /* of a job that somebody has cancelled */
 #define EXIT_CUT 125    /* instead of 0, when something was dropped */
 
 /* There is no exit_code. */
@@ -116,6 +115,22 @@ static bool tell_limits(struct client *k, const struct result_brief *b)
 	return files || b->stdout_dropped || b->stderr_dropped;
 }
 
+/* What a cell or a call gives, behind what it has printed. */
+static void print_value(struct client *k, const struct buf *value)
+{
+	if (!value->len)
+		return;
+	client_print(k, value->data, value->len);
+	client_print(k, "\n", 1);
+}
+
+static void tell_session(struct client *k, const struct result_brief *b)
+{
+	if (!strcmp(b->session_state, "lost"))
+		client_fail(k, 0, "the session %s is lost, with all that its steps "
+			    "have made; the next step begins it anew", b->session);
+}
+
 /* Return: something was cut. */
 static bool look_at_result(struct client *k)
 {
@@ -126,8 +141,14 @@ static bool look_at_result(struct client *k)
 	read_result(k, &text);
 	if (is_set(k->c, RUN_JSON) && text.len)
 		client_print(k, text.data, text.len);
-	if (text.len && result_brief_read(text.data, text.len, &brief) == 0)
+	if (text.len && result_brief_read(text.data, text.len, &brief) == 0) {
+		if (!is_set(k->c, RUN_JSON)) {
+			print_value(k, &brief.text);
+			print_value(k, &brief.value);
+		}
 		cut = tell_limits(k, &brief);
+		tell_session(k, &brief);
+	}
 	result_brief_done(&brief);
 	return cut;
 }

@@ -8,6 +8,7 @@
  *   run_job.c      the draft: program, inputs, standard input; its removal
  *   run_input.c    standard input that comes while the job runs
  *   run_results.c  -o DIR
+ *   run_wait.c     what it waits for until there is a machine
  *   run_end.c      the job's end: what is said, the exit code
  */
 #ifndef FSD_RUN_INT_H
@@ -21,6 +22,7 @@
 #include "run_say.h"
 #include "vm/os/loop.h"
 
+#define EXIT_KILLED 137    /* of a job that somebody has cancelled */
 #define EXIT_NEVER_RAN 125 /* as exit_code has it when the appliance failed */
 
 struct program {
@@ -54,10 +56,14 @@ struct client {
 	int hold;          /* the job goes with this descriptor, or -1 */
 	int signals;       /* signalfd */
 	unsigned interrupts;
+	uint64_t got;      /* signals that have come, a bit each */
+	int last;          /* the last of them, or 0 */
 	int early;         /* the signal that came before the program ran, or 0 */
 	struct outlet out[2]; /* standard output, standard error */
+	uint64_t begun_ns; /* when the job was submitted */
 	uint64_t health_ns; /* when it is time to say why nothing happens */
 	char health[600];  /* what was said last */
+	char waits[512];   /* what was said last that the job waits for */
 	uint64_t failing_ns; /* when it first said that no machine can be had, or 0 */
 	bool lost;         /* output that found no room, which was said */
 	bool unread;       /* a reader of its output has gone */
@@ -107,6 +113,13 @@ void input_close(struct input *in);
 int results_check(const char *dir);
 int results_take(struct client *k);
 
+/* run_wait.c */
+/* When tell_waits() is due, at first. */
+void waits_begin(struct client *k);
+/* Says on standard error why there is no machine yet. Return: 0, or the exit code when
+ * it waits no more. */
+int waits_tell(struct client *k);
+
 /* run_client.c */
 /* Whole lines on standard error, which may be what nobody reads, too. */
 void client_tell(struct client *k, const char *text);
@@ -116,6 +129,8 @@ int client_fail(struct client *k, int code, const char *fmt, ...)
 /* On standard output, as the job's streams are. */
 void client_print(struct client *k, const char *data, size_t len);
 
+/* Takes a signal that has come. Return: its number, 0: none has. */
+int client_signal(struct client *k);
 /* Return: false: there is no program that could have got it. */
 bool client_ctl(struct client *k, const char *verb);
 

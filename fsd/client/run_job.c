@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -123,16 +122,13 @@ int inputs_check(const struct run_client *c)
 /* Asked before each block: a signal means that there will be no job. */
 static int goes_on(void *arg)
 {
-	const struct client *k = arg;
-	struct signalfd_siginfo info;
+	int number = client_signal(arg);
 
-	if (read(k->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		return 128 + (int)info.ssi_signo;
-	return 0;
+	return number ? 128 + number : 0;
 }
 
 /* The same, until there is something to read. */
-static int await_input(const struct client *k, int from)
+static int await_input(struct client *k, int from)
 {
 	struct pollfd p[2] = { { .fd = from, .events = POLLIN },
 			       { .fd = k->signals, .events = POLLIN } };
@@ -140,7 +136,7 @@ static int await_input(const struct client *k, int from)
 	while (poll(p, 2, -1) < 0)
 		if (errno != EINTR)
 			return client_complain(1, "%s", strerror(errno));
-	return p[1].revents ? goes_on((void *)(uintptr_t)k) : 0;
+	return p[1].revents ? goes_on(k) : 0;
 }
 
 /* Says what a copy has met. r: of tree_copy(); dir: what its path is relative to. */
@@ -220,12 +216,33 @@ static int put_bytes(struct client *k, const char *name, int fd,
 	return 0;
 }
 
+/* Of a regular file the offset stays where it is: whoever shares it, as the loop of a
+ * shell that reads names from it, goes on there. */
+static ssize_t read_some(int from, off_t *at, char *room, size_t size)
+{
+	ssize_t n = *at < 0 ? read(from, room, size) :
+			      pread(from, room, size, *at);
+
+	if (*at >= 0)
+		*at += MAX(n, 0);
+	return n;
+}
+
+static off_t offset_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ?
+		       lseek(fd, 0, SEEK_CUR) : -1;
+}
+
 /* Copies until the end of from, which the user knows as `whose`. program: its first
  * bytes are looked at. */
 static int copy_stream(struct client *k, const char *name, int from,
 		       const char *whose, bool program)
 {
 	auto_close int fd = create(k, name);
+	off_t at = offset_of(from);
 	char room[65536];
 	ssize_t n;
 	int r;
@@ -233,7 +250,7 @@ static int copy_stream(struct client *k, const char *name, int from,
 	if (fd < 0)
 		return 1;
 	while ((r = await_input(k, from)) == 0) {
-		n = read(from, room, sizeof(room));
+		n = read_some(from, &at, room, sizeof(room));
 		if (n == 0)
 			return 0;
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -283,7 +300,7 @@ static int put_all(struct client *k)
 /* The whole of it, unless it is streamed. A terminal is never read to its end. */
 static int put_stdin(struct client *k)
 {
-	if (k->input.open || (k->c->file && !strcmp(k->c->file, "-")) ||
+	if (k->input.open || is_set(k->c, RUN_NO_STDIN) || (k->c->file && !strcmp(k->c->file, "-")) ||
 	    isatty(STDIN_FILENO) || has_stdin(k->c))
 		return 0;
 	return copy_stream(k, "stdin", STDIN_FILENO, "standard input", false);

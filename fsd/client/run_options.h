@@ -64,6 +64,8 @@ enum run_kind {
 	X(RUN_STDERR_LIMIT, 0, "stderr-limit", "SIZE", RUN_SIZE, \
 	  "stderr_limit", "the same of standard error (default 16M)", \
 	  CLI_TEXT, NULL) \
+	X(RUN_NO_STDIN, 'n', "no-stdin", NULL, RUN_FLAG, NULL, \
+	  "leave standard input alone: the program's is empty", CLI_TEXT, NULL) \
 	X(RUN_KEEP, 0, "keep", NULL, RUN_FLAG, NULL, \
 	  "let the job stay in the mount, and say its path", CLI_TEXT, NULL) \
 	X(RUN_JSON, 0, "json", NULL, RUN_FLAG, NULL, \

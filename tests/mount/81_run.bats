@@ -359,6 +359,91 @@ left_by_dead() {
 	assert_equal "$(jq 'has("stdin_open")' "$MNT"/run-*/config.json)" false
 }
 
+@test "a file on standard input stays where it is, for a loop that reads names from it" {
+	printf '%s\n' ann bob cyd >names
+	program 'args'
+	run bounded 30 bash -c "while read -r name; do '$FSD' run --mount '$MNT' code.sh \$name || exit; done <names"
+	assert_success
+	assert_equal "$(grep -xE '[a-z]{3}' <<<"$output" | xargs)" 'ann bob cyd'
+}
+
+@test "-n leaves a pipe on standard input to others, and the program's is empty" {
+	program $'cat\nargs'
+	run bounded 30 bash -c "printf '%s\n' ann bob cyd | while read -r name; do
+		'$FSD' run -n --mount '$MNT' code.sh \$name || exit; done"
+	assert_success
+	assert_equal "$(grep -xE '[a-z]{3}' <<<"$output" | xargs)" 'ann bob cyd'
+	run bounded 30 "$FSD" run --no-stdin --mount "$MNT" code.sh x <code.sh
+	assert_success
+	refute_output --partial cat
+}
+
+@test "after two seconds in the queue it is told what the job waits for, once" {
+	mount_stop
+	mount_start --max-machines 1
+	job_start busy $'out up\nawait'
+	job_follow busy up
+	program $'out x'
+	"$FSD" run --mount "$MNT" code.sh </dev/null >out 2>err 3>&- &
+	local pid=$!
+	await becomes 20 test -s err
+	assert_equal "$(cat err)" 'fsd run: the job waits for a machine: all 1 are in use (--max-machines)'
+	echo 'signal USR1' >"$MNT/busy/ctl"
+	wait $pid
+	assert_equal "$(cat out) $(wc -l <err)" 'x 1'
+}
+
+@test "what a cell or a call gives is printed behind what it has printed" {
+	program $'out shown\nresult {"text": "42", "results": []}'
+	run fsd_run --mode cell code.sh
+	assert_output $'shown\n42'
+	printf 'result {"value": {"a":  [1, 12345678901234567890123]}}\n' >call.py
+	run fsd_run --mode call call.py
+	assert_output '{"a":[1,12345678901234567890123]}'
+	printf 'out shown\nresult {"value": null}\n' >call.py
+	run fsd_run --mode call call.py
+	assert_output shown
+	program $'result {"text": null, "results": []}'
+	run fsd_run --mode cell code.sh
+	assert_output ''
+	printf 'result {"value": 5}\n' >call.py
+	run fsd_run --json --mode call call.py
+	assert_equal "$(jq -c .value <<<"$output")" 5
+}
+
+@test "a session that is lost is told" {
+	program $'remember one'
+	run -0 --separate-stderr fsd_run --session nb code.sh
+	assert_equal "$stderr" ''
+	program $'sleep 600000'
+	run -124 --separate-stderr fsd_run --session nb -t 0.2 code.sh
+	assert_equal "$(tail -n 1 <<<"$stderr")" 'fsd run: the session nb is lost, with all that its steps have made; the next step begins it anew'
+}
+
+@test "a loop of a shell ends at the Ctrl-C that ends the command" {
+	program $'out up\nsleep 600000'
+	cat >loop.sh <<-END
+		for i in 1 2 3; do
+			"$FSD" run --mount "$MNT" code.sh </dev/null
+		done
+		echo 'went on'
+	END
+	run bounded 60 /usr/bin/python3 - <<-'END'
+		import os, signal, subprocess
+		def start(stdout):
+		    return subprocess.Popen(["bash", "loop.sh"], stdout=stdout,
+		        start_new_session=True, preexec_fn=lambda: signal.signal(
+		            signal.SIGINT, signal.SIG_DFL))
+		with start(subprocess.PIPE) as shell:
+		    print(shell.stdout.readline())
+		    os.killpg(shell.pid, signal.SIGINT) # as a terminal does
+		    print(shell.communicate()[0])
+		    print(shell.wait())
+	END
+	assert_output $'b\'up\\n\'\nb\'\'\n-2'
+	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
 @test "a terminal is read while the program runs, and Ctrl-D ends its input" {
 	program $'out up\ncat\nout end'
 	run bounded 30 /usr/bin/python3 - "$FSD" "$MNT" <<-'END'
@@ -388,7 +473,7 @@ left_by_dead() {
 	run "$FSD" run --help
 	assert_success
 	for name in code language input output project main timeout memory cpus env \
-		mode session priority retry stdout-limit stderr-limit keep json \
+		mode session priority retry stdout-limit stderr-limit no-stdin keep json \
 		mount private; do
 		assert_output --partial " --$name"
 	done

@@ -397,6 +397,10 @@ static void test_brief(void)
 		"{\"bytes\": 1, \"dropped\": 7}, \"output_dropped\": 12, "
 		"\"output_left_out\": [{\"path\": \"a\\u001b[2J\", \"bytes\": 5, "
 		"\"reason\": \"a link\"}, 3, {\"path\": 4}]}";
+	static const char of_session[] =
+		"{\"session\": \"nb\", \"session_state\": \"lost\", "
+		"\"text\": \"4\\n2\", \"value\": [1, 2e999]}";
+	static const char no_values[] = "{\"text\": null, \"value\": null}";
 	static const char *const no_results[] = { "", "[]", "{", "{} x" };
 	auto_buf struct buf out = { 0 };
 	struct job_result r = full();
@@ -417,6 +421,20 @@ static void test_brief(void)
 	is_str(b.left_out.data, "a\\x1b[2J (5 bytes): a link\n (0 bytes): \n "
 	       "(0 bytes): \n", "without control characters of the guest");
 	is_int(b.message.len, 0, "no message is an empty one");
+	result_brief_done(&b);
+
+	is_int(result_brief_read(of_session, strlen(of_session), &b), 0,
+	       "a step of a session");
+	ok(b.text.len == 3 && !memcmp(b.text.data, "4\n2", 3), "has its text");
+	ok(b.value.len == 9 && !memcmp(b.value.data, "[1,2e999]", 9),
+	   "and its value, as it was");
+	is_str(b.session, "nb", "names its session");
+	is_str(b.session_state, "lost", "and what came of it");
+	result_brief_done(&b);
+
+	is_int(result_brief_read(no_values, strlen(no_values), &b), 0,
+	       "null for both");
+	ok(!b.text.len && !b.value.len, "is nothing");
 	result_brief_done(&b);
 
 	for (size_t i = 0; i < 4; i++) {
