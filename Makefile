@@ -222,9 +222,7 @@ build/hostile/raw: tests/hostile/raw.c Makefile
 # each version that knows the stable interface.
 PYTHON_NATIVE := build/guest/native.abi3.so
 NODE_NATIVE := build/guest/native.node
-$(PYTHON_NATIVE): guest/runners/python/native.c guest/runners/python/live.c \
-		guest/runners/python/live.h guest/runners/python/clocks.c \
-		guest/runners/python/clocks.h
+$(PYTHON_NATIVE): $(wildcard guest/runners/python/*.[ch])
 $(NODE_NATIVE): $(wildcard guest/runners/node/*.[ch])
 $(PYTHON_NATIVE) $(NODE_NATIVE): $(wildcard guest/runners/*.h) Makefile
 	$(call say,LINK  $@)

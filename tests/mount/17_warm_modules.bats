@@ -96,3 +96,157 @@ False True"
 	assert_success
 	assert_output "(b'ONE',) True True ((), ())"
 }
+
+# waits PYTHON — as in a template: what that imports waits, and is noted. Then it runs
+# standard input, where decide(NAME, ...) comes before the program's import of NAME.
+waits() {
+	cat >then.py
+	run /usr/bin/python3 -B -c '
+import sys
+sys.path[:0] = [sys.argv[1], "."]
+import os, waiting
+before = set(sys.modules)
+with waiting.Recorder() as recorder:
+    exec(sys.argv[2])
+wait = waiting.Waiting({name: module for name, module in sys.modules.items()
+                        if name not in before}, recorder)
+def decide(name, *items):
+    wait.decide(name, items)
+    wait.taken.add((name, items) if items else name)
+exec(open("then.py").read())' "$TESTS/../guest/runners/python" "$1"
+}
+
+@test "a module that waits is imported once more if it has read a variable that is another now" {
+	mkdir deep
+	echo 'import os; MODE = os.environ.get("DEEP_MODE", "none")' >deep/part.py
+	echo 'from . import part' >deep/__init__.py
+	echo 'import deep' >over.py
+	DEEP_MODE=first waits 'import over, first' <<-'END'
+		import over, deep, first
+		mine = deep
+		os.environ["OTHER"] = "1"
+		decide("first"); decide("deep", "part")
+		import deep
+		print(deep is mine, deep.part.MODE)
+		os.environ["DEEP_MODE"] = "second"
+		decide("over"); decide("deep.part")
+		import deep.part
+		print(deep is mine, deep.part.MODE)  # loaded before the change
+	END
+	assert_success
+	assert_output $'True first\nTrue first'
+	DEEP_MODE=first waits 'import over' <<-'END'
+		os.environ["DEEP_MODE"] = "second"
+		decide("over")
+		import deep.part
+		print(deep.part.MODE)
+		kept = deep
+		os.environ["DEEP_MODE"] = "third"
+		decide("deep")
+		import deep
+		print(deep is kept)
+	END
+	assert_success
+	assert_output $'second\nTrue'
+}
+
+@test "matplotlib and pandas that wait get what they read anew, and stay" {
+	mkdir matplotlib pandas
+	cat >matplotlib/__init__.py <<-'END'
+		import os
+		def once(function):
+		    called, kept = False, None
+		    def ask():
+		        nonlocal called, kept
+		        if not called:
+		            called, kept = True, function()
+		        return kept
+		    return ask
+		get_configdir = once(lambda: os.environ.get("MPLCONFIGDIR", "usual"))
+		get_cachedir = once(lambda: "cache")
+		matplotlib_fname = lambda: os.environ.get("MATPLOTLIBRC", "rc")
+		rc_params_from_file = lambda name: {"file": name, "backend": "auto"}
+		class RcParams(dict): pass
+		import types
+		rcParamsDefault, rcsetup = {}, types.SimpleNamespace(_auto_backend_sentinel=0)
+		rcParams = RcParams(rc_params_from_file(matplotlib_fname()))
+		rcParamsOrig = RcParams(rcParams)
+		if os.environ.get("MPLBACKEND"):
+		    rcParams["backend"] = os.environ["MPLBACKEND"]
+		get_configdir()
+	END
+	echo '_backend_mod = "found"' >matplotlib/pyplot.py
+	cat >pandas/__init__.py <<-'END'
+		import os, types
+		options = types.SimpleNamespace(mode=types.SimpleNamespace(
+		    copy_on_write=os.environ.get("PANDAS_COPY_ON_WRITE") == "1"))
+	END
+	MPLBACKEND=Agg waits 'import matplotlib.pyplot, pandas' <<-'END'
+		import matplotlib, pandas
+		mine = matplotlib, pandas
+		os.environ.update(MPLBACKEND="svg", MATPLOTLIBRC="own", MPLCONFIGDIR="dir",
+		                  PANDAS_COPY_ON_WRITE="1")
+		decide("pandas"); decide("matplotlib.pyplot")
+		import matplotlib.pyplot, pandas
+		print(matplotlib.rcParams, matplotlib.get_configdir(),
+		      matplotlib.pyplot._backend_mod, pandas.options.mode.copy_on_write,
+		      (matplotlib, pandas) == mine)
+	END
+	assert_success
+	assert_output "{'file': 'own', 'backend': 'svg'} dir None True True"
+	MPLBACKEND=Agg waits 'import matplotlib.pyplot' <<-'END'
+		decide("matplotlib")
+		os.environ["MPLBACKEND"] = "svg"
+		decide("matplotlib.pyplot")
+		import matplotlib.pyplot
+		print(matplotlib.rcParams["backend"])  # imported before
+	END
+	assert_success
+	assert_output Agg
+}
+
+@test "a file that matplotlib would read now counts, though no variable has changed" {
+	mkdir matplotlib
+	cat >matplotlib/__init__.py <<-'END'
+		import os
+		get_configdir = get_cachedir = lambda: ""
+		matplotlib_fname = lambda: "own" if os.path.exists("matplotlibrc") else "usual"
+		rc_params_from_file = lambda name: {"file": name}
+		import types
+		rcParamsDefault, rcsetup = {}, types.SimpleNamespace(_auto_backend_sentinel=0)
+		rcParams, rcParamsOrig = {}, {}
+		rcParams.update(rc_params_from_file(matplotlib_fname()))
+	END
+	waits 'import matplotlib' <<-'END'
+		decide("first")
+		open("matplotlibrc", "w").close()
+		decide("matplotlib")
+		import matplotlib
+		print(matplotlib.rcParams)
+	END
+	assert_success
+	assert_output "{'file': 'own'}"
+}
+
+@test "a module that waits goes if sys.path has another one before it, and its parts go with it" {
+	mkdir -p mine/deep deep
+	echo 'from . import part' | tee mine/deep/__init__.py >deep/__init__.py
+	echo 'WHO = "mine"' >mine/deep/part.py
+	echo 'WHO = "usual"' >deep/part.py
+	echo 'import deep' >over.py
+	waits 'import over, deep' <<-'END'
+		sys.path.insert(0, "mine")
+		decide("deep.part")
+		import deep.part
+		print(deep.part.WHO)
+	END
+	assert_output mine
+	waits 'import over, deep' <<-'END'
+		decide("over")  # has loaded it
+		sys.path.insert(0, "mine")
+		decide("deep.part")
+		import deep.part
+		print(deep.part.WHO)
+	END
+	assert_output usual
+}

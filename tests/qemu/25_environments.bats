@@ -177,6 +177,17 @@ print(there, hasattr(warmth, "ran"), os.environ["LAYERED"], "drawn" in sys.modul
 	begun true
 }
 
+@test "Python: a module that waits obeys a variable that the program sets before the import" {
+	prog code.py <<-'END'
+		import os
+		os.environ["WARMTH_MODE"] = "late"
+		import warmth
+		print(warmth.mode, warmth.pid == os.getpid())
+	END
+	ok 'late True'
+	begun true
+}
+
 @test "a module that was left alone is not taken apart at the end, one that was changed is" {
 	prog code.py <<<'import warmth; print("end")'
 	ok end

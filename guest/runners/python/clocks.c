@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "looks.h"
+
 /* The thing that a call asks about, by its argument or by its name. */
 enum asked { PROCESS, THREAD, CHILDREN, OTHER };
 
@@ -128,49 +130,21 @@ static const PyCFunctionWithKeywords asks[CLOCKS] = {
 };
 static PyMethodDef methods[CLOCKS];
 
-/* Return: the text that describes a function, and stays, or NULL. */
-static const char *describe(PyObject *function, const char *name)
-{
-	PyObject *doc = PyObject_GetAttrString(function, "__doc__");
-	PyObject *how = PyObject_GetAttrString(function, "__text_signature__");
-	PyObject *text = NULL;
-
-	if (doc && how && PyUnicode_Check(how))
-		text = PyUnicode_FromFormat("%s%U\n--\n\n%V", name, how,
-					    PyUnicode_Check(doc) ? doc : NULL, "");
-	else if (doc && PyUnicode_Check(doc))
-		text = Py_NewRef(doc);
-	Py_DecRef(how);
-	Py_DecRef(doc);
-	PyErr_Clear();
-	return text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-}
-
-/* It looks like Python's own: of the same module, with the same description. */
+/* The functions of posix are in os as well. */
 static int put(size_t at, PyObject *module)
 {
 	struct clock *c = &clocks[at];
-	PyObject *name = PyModule_GetNameObject(module), *own = NULL;
-	int r = -1;
+	PyObject *own = NULL, *os = NULL;
+	int r = stand_in(module, c->name, &methods[at],
+			 (PyCFunction)(void (*)(void))asks[at], &c->plain);
 
-	c->plain = PyObject_GetAttrString(module, c->name);
-	if (name && c->plain) {
-		methods[at] = (PyMethodDef){
-			c->name, (PyCFunction)(void (*)(void))asks[at],
-			METH_VARARGS | METH_KEYWORDS,
-			describe(c->plain, c->name)};
-		own = PyCFunction_NewEx(&methods[at], module, name);
-	}
-	if (own)
-		r = PyObject_SetAttrString(module, c->name, own);
 	if (!r && !strcmp(c->module, "posix")) {
-		PyObject *os = PyImport_ImportModule("os");
-
+		own = PyObject_GetAttrString(module, c->name);
+		os = own ? PyImport_ImportModule("os") : NULL;
 		r = os ? PyObject_SetAttrString(os, c->name, own) : -1;
-		Py_DecRef(os);
 	}
+	Py_DecRef(os);
 	Py_DecRef(own);
-	Py_DecRef(name);
 	return r;
 }
 

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "looks.h"
+
 #define LIVE_MS 50
 #define LIVE_SIGNAL (SIGRTMAX - 1) /* blocked in the thread, and sent to it only */
 #define LIVE_STACK (256u << 10)
@@ -294,29 +296,6 @@ static const struct {
 	{"subprocess", "_fork_exec", SPAWN_FORK_EXEC}, /* if it is there already */
 };
 
-/* The text of a function's signature and description, as C has them in one. Return:
- * NULL: it has none, or there is no memory. It is never freed. */
-static char *doc_of(PyObject *function, const char *name)
-{
-	PyObject *signature = PyObject_GetAttrString(function, "__text_signature__");
-	PyObject *words = PyObject_GetAttrString(function, "__doc__");
-	const char *first = signature && PyUnicode_Check(signature)
-				    ? PyUnicode_AsUTF8AndSize(signature, NULL) : NULL;
-	const char *second = words && PyUnicode_Check(words)
-				     ? PyUnicode_AsUTF8AndSize(words, NULL) : NULL;
-	char *text = NULL;
-
-	if (first && second &&
-	    asprintf(&text, "%s%s\n--\n\n%s", name, first, second) < 0)
-		text = NULL;
-	else if (!first && second)
-		text = strdup(second);
-	PyErr_Clear();
-	Py_DecRef(signature);
-	Py_DecRef(words);
-	return text;
-}
-
 /* Takes the place of module.name. The first of two modules that have it makes it. */
 static int watch_spawn(PyObject *module, const char *place, const char *name, int i)
 {
@@ -328,7 +307,7 @@ static int watch_spawn(PyObject *module, const char *place, const char *name, in
 			spawns[i].method = (PyMethodDef){
 				name, (PyCFunction)(void (*)(void))functions[i],
 				METH_VARARGS | METH_KEYWORDS,
-				doc_of(spawns[i].plain, name)};
+				describe_function(spawns[i].plain, name)};
 			spawns[i].own = PyCFunction_NewEx(&spawns[i].method, module,
 							  home);
 		}

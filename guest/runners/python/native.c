@@ -10,6 +10,7 @@
  *
  *   live_*() what a program prints is seen soon; see live.h.
  *   clocks_*() the processor's clocks begin with the program; see clocks.h.
+ *   imports_*() a module that waits is what an import would find; see imports.h.
  *
  * Only the stable interface of CPython is used, so one file serves every
  * version that the guest may have, and any version's headers will do.
@@ -31,6 +32,7 @@
  * compiler has put it into its caller, nothing happens: the end is longer.
  */
 #include "clocks.h"
+#include "imports.h"
 #include "live.h"
 
 #include <stdbool.h>
@@ -361,6 +363,8 @@ static PyMethodDef methods[] = {
 	{"live_rest", live_rest, METH_NOARGS, NULL},
 	{"clocks_stay", clocks_stay, METH_O, NULL},
 	{"clocks_begin", clocks_begin, METH_NOARGS, NULL},
+	{"imports_stay", imports_stay, METH_VARARGS, NULL},
+	{"imports_begin", imports_begin, METH_O, NULL},
 	{"stay", stay, METH_NOARGS,
 	 "stay(): make ready what each clone would have to; once"},
 	{"start", start, METH_O,

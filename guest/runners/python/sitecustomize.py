@@ -27,6 +27,7 @@ def _wait():
     is_fresh = fresh in os.environ
     user_site = "/lib/python%d.%d/site-packages" % sys.version_info[:2]
     here = __file__.rpartition("/")[0]
+    internal = "<frozen importlib._bootstrap>"  # of frames that no traceback has
     import native
     plain = set(sys.modules)
     # Most programs import these: they are there already. A package has each module
@@ -181,7 +182,8 @@ def _wait():
         """Imports the usual modules, and those of the environment.
 
         Return: the functions that seed anew what they draw from, the variables
-        that they obey, and the session's module.
+        that they obey, the session's module, and what takes them when the program
+        imports them.
         """
         import ctypes
         import importlib
@@ -189,25 +191,31 @@ def _wait():
         # which is half of a short program's end, and no program can see it.
         ctypes.CDLL("libcrypto.so.3").OPENSSL_init_crypto(
             ctypes.c_uint64(0x80000), None)
-        for name in usual_modules:
-            importlib.import_module(name)
         sys.path.insert(0, here)
-        import session
-        import warm
-        sys.path.remove(here)
-        session.cell.prepare()
-        recipe = {}
-        try:
-            recipe = warm.read()
-            cold = warm.load(recipe)
-        except Exception as error:
-            cold = [f"warm.json: {type(error).__name__}: {error}"]
+        import waiting
+        recorder = waiting.Recorder()
+        with recorder:
+            for name in usual_modules:
+                importlib.import_module(name)
+            import session
+            import warm
+            sys.path.remove(here)
+            session.cell.prepare()
+            recipe = {}
+            try:
+                recipe = warm.read()
+                cold = warm.load(recipe)
+            except Exception as error:
+                cold = [f"warm.json: {type(error).__name__}: {error}"]
         for line in cold:
             say(b"L", line)
-        for name in "session", "cell", "warm":
+        for name in "session", "cell", "warm", "waiting":
             del sys.modules[name]
         sys.path_importer_cache.pop(here, None)
-        return warm.generators(), warm.obeyed(recipe), session
+        waiting.hide(internal)
+        return warm.generators(), warm.obeyed(recipe), session, waiting.Waiting(
+            {name: module for name, module in sys.modules.items()
+             if name not in plain}, recorder)
 
     def own():
         """Draws anew what the template has drawn, for each clone has that.
@@ -308,7 +316,7 @@ def _wait():
     # Before the modules register theirs: the last one to be called.
     atexit.register(end)
     if not is_fresh:
-        seeds, at_start, session = load()
+        seeds, at_start, session, wait = load()
     if is_fresh:
         import _own_code
         del _own_code
@@ -329,9 +337,11 @@ def _wait():
                for name, module in sys.modules.items()
                if name not in ("sys", "builtins", "__main__", __name__)]
     native.start(started)
+    if not is_fresh:
+        native.imports_stay(wait.modules, wait.taken, wait.decide)
     # Nothing of this is garbage: no collection needs to look at it.
     # The ring keeps it alive beyond the interpreter's end.
-    ring = [started] if is_fresh else [started, loaded, seeds, session]
+    ring = [started] if is_fresh else [started, loaded, seeds, session, wait]
     ring.append(ring)
     del ring
     gc.collect()
@@ -368,6 +378,8 @@ def _wait():
         begin()
     path = become(texts)
     native.clocks_begin()
+    if not is_fresh:
+        native.imports_begin(path.rpartition("/")[0] or "/")
     if is_step(texts):
         start_session()
         return

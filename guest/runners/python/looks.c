@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "looks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+char *describe_function(PyObject *function, const char *name)
+{
+	PyObject *signature = PyObject_GetAttrString(function, "__text_signature__");
+	PyObject *words = PyObject_GetAttrString(function, "__doc__");
+	const char *first = signature && PyUnicode_Check(signature)
+				    ? PyUnicode_AsUTF8AndSize(signature, NULL) : NULL;
+	const char *second = words && PyUnicode_Check(words)
+				     ? PyUnicode_AsUTF8AndSize(words, NULL) : NULL;
+	char *text = NULL;
+
+	if (first && asprintf(&text, "%s%s\n--\n\n%s", name, first,
+			      second ? second : "") < 0)
+		text = NULL;
+	else if (!first && second)
+		text = strdup(second);
+	PyErr_Clear();
+	Py_DecRef(signature);
+	Py_DecRef(words);
+	return text;
+}
+
+int stand_in(PyObject *module, const char *name, PyMethodDef *method,
+	     PyCFunction function, PyObject **plain)
+{
+	PyObject *home = PyModule_GetNameObject(module), *own = NULL;
+	int r = -1;
+
+	*plain = home ? PyObject_GetAttrString(module, name) : NULL;
+	if (*plain) {
+		*method = (PyMethodDef){name, function, METH_VARARGS | METH_KEYWORDS,
+					describe_function(*plain, name)};
+		own = PyCFunction_NewEx(method, module, home);
+	}
+	if (own)
+		r = PyObject_SetAttrString(module, name, own);
+	Py_DecRef(own);
+	Py_DecRef(home);
+	return r;
+}

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Is a module that waits imported what the program's import would find now?
+
+Recorder notes in the template which module has imported which, and which variables
+a module has read at its import. Waiting.decide() is asked about the first import of a
+module that waits, when something has changed on which imports depend; see imports.h.
+
+In an interpreter that has just begun the program would find the first module of that
+name in sys.path, unless an import of the program has loaded it before, by itself or
+through others. And the module's code would run with the variables of now.
+"""
+import _frozen_importlib
+import _imp
+import builtins
+import os
+import sys
+
+def _top(name):
+    return name.partition(".")[0]
+
+
+# --- in the template
+
+class Recorder:
+    """needs: name: names that it has imported; reads: name: variables that it has read
+    at its import."""
+
+    def __init__(self):
+        self.needs, self.reads = {}, {}
+
+    def __enter__(self):
+        self.plain = (builtins.__import__, _frozen_importlib._gcd_import,
+                      os._Environ.__getitem__)
+        plain_import, plain_own, plain_read = self.plain
+
+        def import_(name, globals=None, locals=None, fromlist=(), level=0):
+            module = plain_import(name, globals, locals, fromlist, level)
+            self.note(globals, name, fromlist, level)
+            return module
+
+        def own_import(name, package=None, level=0):
+            module = plain_own(name, package, level)
+            self.note(sys._getframe(2).f_globals, module.__name__, (), 0)
+            return module
+
+        def read(environ, key):
+            self.note_read(os.fsdecode(key))
+            return plain_read(environ, key)
+
+        builtins.__import__ = import_
+        _frozen_importlib._gcd_import = own_import
+        os._Environ.__getitem__ = read
+        return self
+
+    def __exit__(self, *unused):
+        (builtins.__import__, _frozen_importlib._gcd_import,
+         os._Environ.__getitem__) = self.plain
+
+    def note(self, names, name, fromlist, level):
+        importer = (names or {}).get("__name__")
+        if importer == _frozen_importlib.__name__:
+            return  # it loads a package before its parts
+        if level:
+            package = (names.get("__package__") or "").split(".")
+            whole = package[:len(package) - level + 1] + ([name] if name else [])
+            name = ".".join(whole)
+        found = self.needs.setdefault(importer, set())
+        found.add(name)
+        for one in fromlist or ():
+            if f"{name}.{one}" in sys.modules:
+                found.add(f"{name}.{one}")
+
+    def note_read(self, variable):
+        frame = sys._getframe(2)
+        while frame and frame.f_code.co_name != "<module>":
+            frame = frame.f_back
+        if frame:
+            name = frame.f_globals.get("__name__")
+            self.reads.setdefault(name, set()).add(variable)
+
+
+# --- in a program
+
+class Waiting:
+    """modules: those that wait, by their names; taken: what imports of the program
+    have named, see imports.h."""
+
+    def __init__(self, modules, recorder):
+        self.modules, self.taken = modules, set()
+        self.needs, self.reads = recorder.needs, recorder.reads
+        variables = set().union(*self.reads.values())
+        self.values = {name: os.environ.get(name) for name in variables}
+        self.reached = set()  # of taken
+        self.there = set()  # names that the program has loaded, itself or not
+        self.renewed = set()
+        for name, note in NOTES.items():
+            if name in modules:
+                self.values[name, None] = note(modules[name])
+
+    def decide(self, name, fromlist):
+        """Takes out of sys.modules what the import would not find."""
+        for key in self.taken - self.reached:
+            self.reach(self.there, *([key, ()] if isinstance(key, str) else key))
+        self.reached |= self.taken
+        top = _top(name)
+        if not self.is_found(top):
+            self.drop(top)
+            return
+        new = set()
+        self.reach(new, name, fromlist)
+        for one in sorted({_top(one) for one in new - self.there}
+                          - self.renewed):
+            self.renew(one, new)
+
+    def reach(self, there, name, fromlist):
+        """Adds to there what the import loads, in an interpreter that has begun."""
+        rest = [name, *(f"{name}.{one}" for one in fromlist or ()
+                        if f"{name}.{one}" in self.modules)]
+        while rest:
+            one = rest.pop()
+            if one not in there and one in self.modules:
+                there.add(one)
+                rest += self.needs.get(one, ())
+                if "." in one:
+                    rest.append(one.rpartition(".")[0])
+
+    def is_found(self, top):
+        """Would the import find what is there, or is it to be there anyway?"""
+        module = self.modules.get(top)
+        known = getattr(module, "__spec__", None)
+        if not known or top in self.there or sys.modules.get(top) is not module:
+            return True
+        try:
+            spec = _frozen_importlib._find_spec(top, None)
+        except Exception:
+            return False  # the import says why
+        return spec is not None and spec.origin == known.origin
+
+    def drop(self, top):
+        begin = top + "."
+        for name, module in self.modules.items():
+            if (name == top or name.startswith(begin)) and (
+                    sys.modules.get(name) is module) and name not in self.there:
+                del sys.modules[name]
+
+    def renew(self, top, new):
+        """Brings a package into the state that its import would give it now."""
+        names = [name for name in new - self.there if _top(name) == top]
+        stale = any(os.environ.get(variable) != self.values[variable]
+                    for name in names for variable in self.reads.get(name, ()))
+        note = NOTES.get(top)
+        if note and not stale:
+            stale = note(self.modules[top]) != self.values[top, None]
+        if not stale:
+            return
+        self.renewed.add(top)
+        if top in RENEW:
+            if top not in self.there:
+                RENEW[top](self.modules[top])
+        elif not self.is_compiled(top):
+            self.drop(top)
+
+    def is_compiled(self, top):
+        """Has it a library, which a process loads once?"""
+        begin = top + "."
+        return any(str(getattr(module, "__file__", "")).endswith(".so")
+                   for name, module in self.modules.items()
+                   if name == top or name.startswith(begin))
+
+
+# --- packages that are not imported once more, but get what they read anew
+
+def _renew_matplotlib(matplotlib):
+    for ask in matplotlib.get_configdir, matplotlib.get_cachedir:
+        _ask_again(ask)
+    # The first use of pyplot has put the backend that it has found there.
+    dict.__setitem__(matplotlib.rcParamsDefault, "backend",
+                     matplotlib.rcsetup._auto_backend_sentinel)
+    found = matplotlib.rc_params_from_file(matplotlib.matplotlib_fname())
+    for params in matplotlib.rcParams, matplotlib.rcParamsOrig:
+        dict.update(params, found)
+    backend = os.environ.get("MPLBACKEND")
+    if backend:
+        matplotlib.rcParams["backend"] = backend
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot:
+        pyplot._backend_mod = None  # it is looked for at the first use
+
+
+def _ask_again(function):
+    """It keeps its answer in a variable of the function that has made it."""
+    names = function.__code__.co_freevars
+    if "called" in names:
+        function.__closure__[names.index("called")].cell_contents = False
+
+
+def _note_matplotlib(matplotlib):
+    return matplotlib.matplotlib_fname()
+
+
+def _renew_pandas(pandas):
+    copies = os.environ.get("PANDAS_COPY_ON_WRITE", "0")
+    pandas.options.mode.copy_on_write = (
+        "warn" if copies == "warn" else copies == "1")
+
+
+def _renew_zoneinfo(zoneinfo):
+    zoneinfo.reset_tzpath()
+
+
+def _note_numpy(numpy):
+    return [os.environ.get(name) for name in THREADS]
+
+
+def _renew_numpy(numpy):
+    import ctypes
+
+    count = next(filter(None, _note_numpy(numpy)), "")
+    try:
+        ctypes.CDLL("libopenblas.so.0", os.RTLD_NOLOAD).openblas_set_num_threads(
+            max(1, min(int(count), os.cpu_count())))
+    except (OSError, ValueError, AttributeError):
+        pass  # another library, which reads the variable itself, or no number
+
+
+THREADS = "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"
+RENEW = {"matplotlib": _renew_matplotlib, "pandas": _renew_pandas,
+         "zoneinfo": _renew_zoneinfo, "numpy": _renew_numpy}
+# What they read beside variables, or in another way than by Python.
+NOTES = {"matplotlib": _note_matplotlib, "numpy": _note_numpy}
+
+
+def hide(internal):
+    """No traceback has a frame of this file."""
+    for thing in (*vars(Waiting).values(), *globals().values()):
+        if isinstance(thing, type(hide)):
+            _imp._fix_co_filename(thing.__code__, internal)

@@ -1,0 +1,1 @@
+MINE = 'of later'
