@@ -110,6 +110,119 @@ native_session() {
 	assert_line 'err: Error: Command failed: sleep 1000'
 }
 
+@test "JavaScript: a cell ends when its code has, and its server and timers live on" {
+	session node <<-'END'
+		### cell
+		const http = require('http');
+		const server = http.createServer((ask, reply) => reply.end('pong'));
+		await new Promise((up) => server.listen(0, up));
+		let ticks = 0;
+		const clock = setInterval(() => ticks++, 20);
+		const later = new Promise((done) => setTimeout(done, 300, 'settled'));
+		const { Worker } = require('worker_threads');
+		const worker = new Worker('setInterval(() => {}, 1e6)', { eval: true });
+		const child = require('child_process').spawn('sleep', ['1000']);
+		'started'
+		### cell pause=0.3
+		const { port } = server.address(), early = ticks > 2;
+		[await (await fetch('http://127.0.0.1:' + port)).text(), early]
+		### session
+		console.log('a script beside it ends', ticks > 0);
+		### cell
+		await later
+		### cell
+		clearInterval(clock);
+		server.close();
+		child.kill();
+		await worker.terminate();
+		### session
+		console.log('a script without it ends');
+	END
+	assert_line --partial "\"text\": \"'started'\""
+	assert_line --partial "\"text\": \"[ 'pong', true ]\""
+	assert_line 'out: a script beside it ends true'
+	assert_line --partial "\"text\": \"'settled'\""
+	assert_line 'out: a script without it ends'
+	assert_equal "$(grep -cx 'exit: 0' <<<"$output")" 6
+}
+
+@test "JavaScript: what is due when a cell's code ends is its own, later output another's" {
+	session node <<-'END'
+		### cell
+		setTimeout(() => console.log('at once'), 0);
+		setImmediate(() => console.log('immediate'));
+		process.nextTick(() => console.log('tick'));
+		Promise.resolve().then(() => console.log('promise'));
+		setTimeout(() => console.log('for nobody'), 20);
+		console.log('code');
+		setTimeout(() => console.log('later'), 400);
+		0
+		### cell pause=0.2
+		await new Promise((done) => setTimeout(done, 400)); 1
+	END
+	assert_output --regexp $'^out: code
+out: tick
+out: promise
+out: at once
+out: immediate
+result: [^
+]*
+exit: 0
+out: later
+result: [^
+]*
+exit: 0
+ended$'
+}
+
+@test "JavaScript: an error of what an earlier cell has left fails no cell, and ends nothing" {
+	session node <<-'END'
+		### cell
+		const bad = setInterval(() => { throw new Error('of a timer') }, 20);
+		setTimeout(() => process.exit(9), 30);
+		setTimeout(() => Promise.reject(new Error('for nobody')), 40);
+		1
+		### cell pause=0.2
+		await new Promise((done) => setTimeout(done, 100)); 2
+		### cell
+		setInterval(() => {}, 1000000); throw new RangeError('its own');
+		### cell
+		Promise.reject(new TypeError('its own, too')); 4
+		### cell
+		clearInterval(bad); process.exit(5)
+		### cell
+		await new Promise((done) => setTimeout(done, 40)); 6
+	END
+	assert_line 'err: Error: of a timer'
+	refute_line --partial 'for nobody'
+	assert_equal "$(grep '^exit' <<<"$output")" \
+		$'exit: 0\nexit: 0\nexit: 1\nexit: 1\nexit: 5\nexit: 0'
+	assert_line --partial '"name": "RangeError", "value": "its own"'
+	assert_line --partial '"name": "TypeError", "value": "its own, too"'
+	assert_equal "$(grep -c '"text": "[126]"' <<<"$output")" 3
+}
+
+@test "JavaScript: an interrupt stops what a cell waits for in a loop, and leaves its server" {
+	native_session <<-'END'
+		### cell
+		const net = require('net');
+		const server = net.createServer((s) => s.end('served')).listen('here');
+		1
+		### cell int=go
+		const { setTimeout: sleep } = require('timers/promises');
+		for (;;) { console.log('go'); await sleep(10); }
+		### cell int=go
+		for (;;) { console.log('go'); await new Promise((r) => setTimeout(r, 10)); }
+		### cell
+		await new Promise((done) => net.connect('here').on('data', (data) =>
+			setTimeout(done, 100, String(data))))
+	END
+	assert_equal "$(grep -cx 'exit: 130' <<<"$output")" 2
+	assert_equal "$(grep -v '^err' <<<"$output" | tail -n 3)" "$(printf '%s\n' \
+		'result: {"text": "'"'served'"'", "results": [{"mime": "text/plain", "data": "'"'served'"'", "bundle": 1, "main": true}]}' \
+		'exit: 0' ended)"
+}
+
 @test "JavaScript: a step's variables are put back after it, whatever it made of them" {
 	session node <<-'END'
 		### session env=NEW=1,HOME=/h

@@ -3,10 +3,11 @@
 // Descriptor 3 is the control socket; guest/runners/python/session.py says what
 // is said there.
 //
-// A step ends when the event loop has nothing to do, which Node tells by
-// 'beforeExit', or with process.exit() or an uncaught error: then its timers
-// are cleared, and what else it has open goes on without holding up a step.
-// Between steps the loop stands still.
+// A script ends when the event loop has nothing to do, which Node tells by
+// 'beforeExit'. A cell ends when its code has run and its last value is settled;
+// its servers and timers live on, for the loop turns between two steps as well.
+// process.exit(), an interrupt or an uncaught error ends either: then the step's
+// timers are cleared. What a step has left open holds up no later script.
 //
 // An interrupt ends a step likewise; interrupt.h says how it gets here. Without
 // native.node it ends what a step runs before its first await, or waits for.
@@ -19,6 +20,7 @@ const timers = require('timers');
 const { pathToFileURL } = require('url');
 const vm = require('vm');
 const Module = require('module');
+const { syncBuiltinESMExports } = Module;
 const { Writable } = require('stream');
 const { inspect, types: { isPromise } } = require('util');
 const own = require('./own.js');
@@ -28,7 +30,7 @@ const { describe, takeShelf } = require('./cell.js');
 
 const { openSync, closeSync, readSync, writeSync, existsSync } = fs;
 const { reallyExit, chdir } = process;
-const { setImmediate: soon, clearTimeout: clear } = timers;
+const { setImmediate: soon, setTimeout: later, clearTimeout: clear } = timers;
 const { defineProperty } = Object;
 const { stringify } = JSON;
 const { O_RDONLY, O_WRONLY, O_RDWR } = fs.constants;
@@ -40,11 +42,15 @@ const OF_NODE = ['DeprecationWarning', 'ExperimentalWarning',
 const EXIT = { stack: 'process.exit()' }; // thrown by it
 const NAMES = ['in', 'out', 'err'];
 const ownConsole = console;
-const live = new Set(); // the step's timers
+const live = new Map(); // timer -> its step
+const workers = new Set(); // that run: they are no handles
+const left = new Set(); // handles and timers that were let go at a step's end
 const texts = new Map(); // name of a step's code -> its lines
-const { watch, arm, disarm, take, guard } = own.native() ?? {};
+const { watch, arm, disarm, take, guard, place: placeFile } = own.native() ?? {};
 let interrupts = false; // they come by native.node
 let step = null;
+let control; // set at the session's begin
+let latest = null; // the step, or between two of them the one before
 
 // --- descriptors and streams
 
@@ -74,8 +80,14 @@ function readText(file) {
 	return Buffer.concat(parts).toString();
 }
 
-// Node cannot duplicate descriptors, but the lowest free one is taken.
+// Node cannot duplicate descriptors, but the lowest free one is taken. What a step has
+// left may take it first, in another thread; native.node knows better.
 function replace(fd, file, flags) {
+	if (placeFile) {
+		if (placeFile(fd, file, flags) !== fd)
+			throw new Error(`${file} cannot be opened`);
+		return;
+	}
 	try {
 		closeSync(fd);
 	} catch {
@@ -155,20 +167,31 @@ function closeStreams() {
 	}
 }
 
-// --- timers: what a step that is cut short has left
+// --- timers and handles: what a step leaves
+
+// The callback of a step's timer. An error of an earlier step's is no failure of the
+// step that runs meanwhile.
+function callOf(callback, mine, again) {
+	return function fire(...args) {
+		if (!again)
+			live.delete(this);
+		try {
+			return guarded(() => callback.apply(this, args));
+		} catch (error) {
+			if (step === mine || error === EXIT || hasListener())
+				throw error;
+			show(error);
+		}
+	};
+}
 
 function track(name) {
 	const original = timers[name];
 	const again = name === 'setInterval';
 	function tracked(callback, ...rest) {
-		function fire(...args) {
-			if (!again)
-				live.delete(timer);
-			return guarded(() => callback.apply(this, args));
-		}
-		const wrap = typeof callback === 'function';
-		const timer = original(wrap ? fire : callback, ...rest);
-		live.add(timer);
+		const timer = original(typeof callback === 'function'
+			? callOf(callback, latest, again) : callback, ...rest);
+		live.set(timer, latest);
 		return timer;
 	}
 	Object.defineProperties(tracked,
@@ -184,6 +207,59 @@ function untrack(name) {
 			return original(timer);
 		},
 	}[name];
+}
+
+// The promise of timers/promises ends with its step, too.
+function trackPromise() {
+	const { promises, setTimeout: start } = timers;
+	const original = promises.setTimeout;
+	promises.setTimeout = function setTimeout(delay, value, options) {
+		const isPlain = typeof (delay ?? 0) === 'number' &&
+			(options === undefined || typeof options?.ref === 'boolean') &&
+			options?.signal === undefined;
+		if (!isPlain)
+			return original(delay, value, options);
+		return new Promise((done) => {
+			const timer = start(done, delay, value);
+			if (options && !options.ref)
+				timer.unref();
+		});
+	};
+	syncBuiltinESMExports();
+}
+
+function clearTimers() {
+	for (const [timer, mine] of live) {
+		if (mine !== step)
+			continue;
+		live.delete(timer);
+		clear(timer);
+		timers.clearImmediate(timer);
+	}
+}
+
+function keepWorker(worker) {
+	workers.add(worker);
+	worker.once('exit', () => workers.delete(worker));
+}
+
+// What is open no longer holds up the loop.
+function letGo() {
+	for (const timer of live.keys()) {
+		if (timer._destroyed)
+			live.delete(timer);
+		else if (timer.hasRef())
+			left.add(timer);
+	}
+	for (const handle of [...process._getActiveHandles(), ...workers])
+		left.add(handle);
+	left.forEach((one) => one.unref?.());
+}
+
+// A cell may wait for what an earlier one has begun.
+function takeBack() {
+	left.forEach((one) => one.ref?.());
+	left.clear();
 }
 
 // --- errors
@@ -255,39 +331,47 @@ function told(error) {
 		 traceback: attempt(() => error.stack, '') };
 }
 
-function clearTimers() {
-	live.forEach((timer) => (clear(timer), timers.clearImmediate(timer)));
+function end() {
+	if (!step.ends)
+		soon(finish);
+	step.ends = true;
 }
 
-// The step is over though the loop may have work.
-function abandon(code) {
+// The step is over though the loop may have work. isDone: nothing of its code goes on.
+function abandon(code, isDone = false) {
 	if (!step || step.over)
 		return;
 	step.over = true;
 	step.code = code;
-	clearTimers();
-	for (const handle of process._getActiveHandles())
-		handle.unref?.();
-	soon(finish);
+	step.isCut = !(isDone && step.mode === 'cell');
+	if (step.isCut)
+		clearTimers();
+	end();
 }
 
-function fail(error) {
-	if (error === EXIT || !step || step.over)
-		return;
+function show(error) {
 	try {
 		print(error);
 	} catch {
 		writeAll(2, Buffer.from('Uncaught:\n<unprintable>\n'));
 	}
+}
+
+function fail(error, isDone = false) {
+	if (error === EXIT || !step || step.over)
+		return;
+	show(error);
 	step.said.error = told(error);
 	// A child that ended of the interrupt may be what failed.
-	abandon(interrupts && take() ? 130 : 1);
+	abandon(interrupts && take() ? 130 : 1, isDone);
 }
+
+const hasListener = () => process.listenerCount('uncaughtException') > 0;
 
 function onUncaught(error) {
 	if (error === EXIT || step?.over)
 		return;
-	if (process.listenerCount('uncaughtException'))
+	if (hasListener())
 		process.emit('uncaughtException', error, 'uncaughtException');
 	else
 		fail(error);
@@ -435,12 +519,26 @@ function say(value) {
 		Object.assign(step.said, describe(value));
 }
 
+// The code has run, and its value is there. What is due at once belongs to a cell.
+function complete(value) {
+	say(value);
+	if (step.mode !== 'cell' || step.over)
+		return;
+	const mine = step;
+	for (const [{ _idleTimeout: delay, _repeat: again }, whose] of live)
+		if (whose === mine && delay === 1 && !again) {
+			later(() => step === mine && end(), 1); // behind it
+			return;
+		}
+	end();
+}
+
 function start() {
 	const mine = step;
 	try {
 		const { value, waits } = execute(step.file);
 		if (!waits && !(mine.mode === 'cell' && isPromise(value))) {
-			say(value);
+			complete(value);
 			return;
 		}
 		mine.waits = waits;
@@ -448,18 +546,18 @@ function start() {
 		value.then((settled) => {
 			mine.waits = mine.open = false;
 			if (step === mine)
-				say(settled);
+				complete(settled);
 		}).catch((error) => {
 			mine.waits = mine.open = false;
 			if (step === mine)
-				fail(error);
+				fail(error, true);
 		});
 	} catch (error) {
 		if (error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' &&
 		    !interrupts)
 			interrupted();
 		else
-			fail(error);
+			fail(error, true);
 	}
 }
 
@@ -487,26 +585,10 @@ function putVariablesBack() {
 			process.env[name] = value;
 }
 
-let received = '';
-
-function nextLine() {
-	const data = Buffer.allocUnsafeSlow(4096);
-	while (!received.includes('\n')) {
-		const n = readSync(CONTROL, data);
-		if (!n)
-			reallyExit.call(process, 0);
-		received += data.toString('utf8', 0, n);
-	}
-	const end = received.indexOf('\n');
-	const line = received.slice(0, end);
-	received = received.slice(end + 1);
-	return line.split(' ');
-}
-
-function next() {
-	const [, mode, file, place] = nextLine();
-	step = { mode, file, place, said: {}, over: false };
-	live.clear();
+function beginStep(mode, file, place) {
+	step = latest = { mode, file, place, said: {}, over: false };
+	if (mode === 'cell')
+		takeBack();
 	openStreams(place);
 	setVariables(place);
 	for (const directory of strings(`${place}/cwd`))
@@ -527,7 +609,7 @@ function finish() {
 		disarm();
 	if (open)
 		say(open);
-	if (step.over) // it may have gone on in spite of process.exit()
+	if (step.isCut) // it may have gone on in spite of process.exit()
 		clearTimers();
 	if (waits && !step.over) {
 		writeAll(2, Buffer.from('Warning: Detected unsettled ' +
@@ -543,15 +625,59 @@ function finish() {
 			// The program closed it; its loss.
 		}
 	}
-	try {
+	orSpoilt(() => {
 		putVariablesBack();
 		closeStreams();
+		letGo();
 		step = null;
 		writeAll(CONTROL, Buffer.from([0x45, code]));
-		next();
+		control.listen();
+	});
+}
+
+// A session that the program has spoilt is of no use to another step.
+function orSpoilt(act) {
+	try {
+		act();
 	} catch {
-		// A session that the program has spoilt is of no use to another step.
 		reallyExit.call(process, 1);
+	}
+}
+
+// The lines of the control socket. It is read by Node's own handle, which is no stream
+// and so none of what a program may have put something else into.
+class Control {
+	constructor() {
+		const { Pipe, constants } = process.binding('pipe_wrap');
+		const { kReadBytesOrError: length, streamBaseState } =
+			process.binding('stream_wrap');
+		this.text = '';
+		this.handle = new Pipe(constants.SOCKET);
+		this.handle.open(CONTROL);
+		this.handle.onread = (data) => {
+			if (streamBaseState[length] < 0)
+				reallyExit.call(process, 0);
+			if (data)
+				this.text += Buffer.from(data).toString();
+			orSpoilt(() => this.take());
+		};
+	}
+
+	// Between two steps it is what keeps the loop from its end.
+	listen() {
+		this.handle.ref();
+		this.handle.readStart();
+	}
+
+	take() {
+		const end = this.text.indexOf('\n');
+		if (end < 0)
+			return;
+		const [, mode, file, place] = this.text.slice(0, end).split(' ');
+		this.text = this.text.slice(end + 1);
+		this.handle.readStop();
+		this.handle.unref();
+		beginStep(mode, file, place);
 	}
 }
 
@@ -586,11 +712,12 @@ function quietWarnings() {
 }
 
 // Instead of a main module.
-function begin() {
+function beginSession() {
 	quietWarnings();
 	own.vanish();
 	['setTimeout', 'setInterval', 'setImmediate'].forEach(track);
 	['clearTimeout', 'clearInterval', 'clearImmediate'].forEach(untrack);
+	trackPromise();
 	interrupts = Boolean(watch?.(interrupted));
 	if (!interrupts)
 		process.on('SIGINT', onSignal);
@@ -598,11 +725,14 @@ function begin() {
 	process.setUncaughtExceptionCaptureCallback(onUncaught);
 	const { emit } = process;
 	process.emit = function (name, ...rest) {
+		if (name === 'worker')
+			keepWorker(rest[0]);
 		return name === 'beforeExit' && step ? onIdle(emit, rest)
 			: emit.call(this, name, ...rest);
 	};
+	control = new Control();
 	writeAll(CONTROL, Buffer.from('R'));
-	next();
+	control.listen();
 }
 
-module.exports = { begin };
+module.exports = { begin: beginSession };

@@ -27,6 +27,9 @@ struct uv_handle_s; /* also for what begins with one */
 int napi_get_cb_info(napi_env env, napi_callback_info info, size_t *argc,
 		     napi_value *argv, napi_value *self, void **data);
 int napi_get_value_int32(napi_env env, napi_value value, int32_t *result);
+int napi_create_int32(napi_env env, int32_t value, napi_value *result);
+int napi_get_value_string_utf8(napi_env env, napi_value value, char *text,
+			       size_t room, size_t *length);
 int napi_get_boolean(napi_env env, bool value, napi_value *result);
 int napi_get_undefined(napi_env env, napi_value *result);
 int napi_create_function(napi_env env, const char *name, size_t length,

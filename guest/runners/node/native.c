@@ -12,6 +12,8 @@
  *   turn()      one turn of the event loop, for heating it.
  *   begin()     process.uptime() begins now.
  *   block(fd)   its reads and writes wait, as they did before libuv had it.
+ *   place(fd, file, flags)  opens a file as that descriptor. Return: fd; anything else
+ *               is an error.
  *   watch(), arm(), disarm(), take(), guard()   see interrupt.h.
  */
 #include <fcntl.h>
@@ -99,6 +101,32 @@ static napi_value begin(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
+#define FILE_ROOM 256
+
+static napi_value place(napi_env env, napi_callback_info info)
+{
+	napi_value argv[3], value = NULL;
+	size_t argc = 3;
+	int32_t fd, flags;
+	char file[FILE_ROOM];
+	int opened, placed = -1;
+
+	if (napi_get_cb_info(env, info, &argc, argv, NULL, NULL) || argc != 3 ||
+	    napi_get_value_int32(env, argv[0], &fd) ||
+	    napi_get_value_string_utf8(env, argv[1], file, sizeof(file), NULL) ||
+	    napi_get_value_int32(env, argv[2], &flags))
+		return NULL;
+	opened = open(file, flags | O_CLOEXEC);
+	if (opened == fd) {
+		placed = fd;
+	} else if (opened >= 0) {
+		placed = dup2(opened, fd);
+		close(opened);
+	}
+	napi_create_int32(env, placed, &value);
+	return value;
+}
+
 static void add(napi_env env, napi_value exports, const char *name,
 		napi_callback call)
 {
@@ -117,6 +145,7 @@ napi_register_module_v1(napi_env env, napi_value exports)
 	add(env, exports, "turn", turn);
 	add(env, exports, "block", block);
 	add(env, exports, "begin", begin);
+	add(env, exports, "place", place);
 	add(env, exports, "watch", interrupt_watch);
 	add(env, exports, "arm", interrupt_arm);
 	add(env, exports, "disarm", interrupt_disarm);
