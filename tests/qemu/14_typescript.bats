@@ -203,6 +203,43 @@ files() {
 	ok $'[ \'w.ts\', 4, 0 ]\n[ \'w.js\', 6 ]\n[ \'w.mts\', 8 ]'
 }
 
+@test "TypeScript: its children that are Node run TypeScript, too" {
+	files <<-'END'
+		--- code.ts
+		import { fork, spawnSync, execFileSync } from 'child_process';
+		import { twice } from './part/twice';
+		enum Kind { Child = 7 }
+		if (process.send) {
+		  process.send([Kind.Child, twice(2), process.execArgv, process.argv.slice(2),
+		    Object.keys(process.env).some((name) => name.startsWith('FSD'))]);
+		  process.disconnect();
+		} else {
+		  const child = fork(__filename, ['a'], { execArgv: ['--stack-size=900'] });
+		  child.on('message', (said: unknown) => console.log(JSON.stringify(said)));
+		  child.on('exit', (code) => {
+		    console.log('exit', code);
+		    const ran = spawnSync(process.execPath, ['part/es.mts', 'b'], { encoding: 'utf8' });
+		    console.log(ran.stdout.trim(), ran.status);
+		    // a name of what a compiler would make of it
+		    console.log(execFileSync('node', ['--', 'es.mjs'], { cwd: 'part', env: {}, encoding: 'utf8' }).trim());
+		    console.log(execFileSync('node', ['-e', 'console.log(5)', 'part/es.mts']).toString().trim());
+		  });
+		}
+		--- part/twice.ts
+		export const twice = (n: number): number => 2 * n;
+		--- part/es.mts
+		import { Worker, isMainThread, parentPort } from 'worker_threads';
+		import { fileURLToPath } from 'url';
+		import { twice } from './twice';
+		if (isMainThread)
+		  new Worker(fileURLToPath(import.meta.url)).on('message', (m: number) => console.log('es', m, process.argv.slice(2).join()));
+		else
+		  parentPort!.postMessage(twice(4));
+	END
+	go '{"timeout": 300}'
+	ok $'[7,4,["--stack-size=900"],["a"],false]\nexit 0\nes 8 b 0\nes 8\n5'
+}
+
 @test "TypeScript: a wrong file is an error with its line and column, imported or not" {
 	local kind
 	for kind in ts mts; do

@@ -55,6 +55,10 @@ own.load = (url) => import(url);
 own.vanish = () => {
 	process.execArgv.length = 0;
 	process._preload_modules.length = 0;
+	own.forget();
+};
+
+own.forget = () => {
 	for (const file of Object.keys(require.cache))
 		if (file.startsWith(__dirname))
 			delete require.cache[file];

@@ -15,6 +15,7 @@ const path = require('path');
 const Module = require('module');
 const { fileURLToPath, pathToFileURL } = require('url');
 const workers = require('worker_threads');
+const children = require('./children.js');
 const erase = require('./erase.js');
 const { settled } = require('./unsettled.js');
 const { configOf } = require('./tsconfig.js');
@@ -223,14 +224,26 @@ function prepare(file, refuse, really) {
 	return file;
 }
 
+function takeShared() {
+	const shared = children.isChild ? children.take()
+		: workers.getEnvironmentData(SHARED);
+	if (shared)
+		erase.take(shared);
+	workers.setEnvironmentData(SHARED, erase.share());
+}
+
+const isProgram = workers.isMainThread && !children.isChild;
+
 function start() {
-	if (workers.isMainThread)
+	if (isProgram)
 		erase.start();
 	else
-		erase.take(workers.getEnvironmentData(SHARED));
+		takeShared();
+	children.follow(fileAt, isTypeScript, erase.share);
 	register();
 	hideInternals();
 	process.setSourceMapsEnabled(true);
 }
 
-module.exports = { start, prepare, forget: erase.forget };
+module.exports = { start, prepare, forget: erase.forget,
+		   isChild: children.isChild && workers.isMainThread };
