@@ -383,6 +383,37 @@ JS
 	result_is "$J" .value.double 8
 }
 
+@test "JavaScript: mode call enters no guard of a main program, of either kind of module" {
+	local file
+	for file in code.js code.cjs code.ts; do
+		prog $file '{"mode": "call", "input": 40, "timeout": 300}' <<-'JS'
+			function main(n) {
+				return [n + 2, require('path').dirname(require.main.filename)];
+			}
+			if (require.main === module || !module.parent || module.id === '.' ||
+			    require.main.filename === __filename ||
+			    process.mainModule === module || module.children === require.main ||
+			    process.argv[1] === __filename)
+				console.log('run as a script', main(1));
+			module.exports = { main };
+		JS
+		ok ''
+		result_is "$J" '.value | join(" ")' '42 /home/user'
+	done
+	for file in code.mjs code.mts; do
+		prog $file '{"mode": "call", "input": 40, "timeout": 300}' <<-'JS'
+			import { realpathSync } from 'fs';
+			import { fileURLToPath, pathToFileURL } from 'url';
+			export const main = async (n) => n + 2;
+			if (process.argv[1] === fileURLToPath(import.meta.url) ||
+			    pathToFileURL(realpathSync(process.argv[1])).href === import.meta.url)
+				console.log('run as a script', await main(1));
+		JS
+		ok ''
+		result_is "$J" .value 42
+	done
+}
+
 # bats test_tags=smoke
 @test "TypeScript: types are erased, enums and generics run" {
 	prog code.ts <<'TS'

@@ -12,6 +12,21 @@ const { settled } = require('./unsettled.js');
 
 const key = Symbol.for('fsd.call');
 
+// The program is loaded, and whoever loads it is not its file: so it is for
+// require.main, which the program may ask for its directory as well, module.parent and
+// process.argv.
+function becomeCaller(module) {
+	const { filename, paths } = module;
+	const main = new Module('.', null);
+	main.filename = path.join(path.dirname(filename), 'call');
+	main.paths = paths;
+	main.loaded = true;
+	process.mainModule = module.require.main = main;
+	module.id = filename;
+	module.parent = main;
+	main.children.push(module);
+}
+
 // In a CommonJS program the function need not be exported: a line behind the
 // program's last one hands it over, where no line number changes.
 function handOver(file, name) {
@@ -20,6 +35,7 @@ function handOver(file, name) {
 		if (filename !== file || format === 'module')
 			return compile.call(this, text, filename, format);
 		Module.prototype._compile = compile;
+		becomeCaller(this);
 		const own = `typeof ${name} === 'function' ? ${name} : undefined`;
 		return compile.call(this, `${text}\n;globalThis[` +
 			`Symbol.for('fsd.call')].found = ${own};`, filename,
@@ -73,6 +89,7 @@ async function call({ argv: [file], call: name }, send, refuse) {
 	Object.defineProperty(globalThis, key, { value: handed,
 						 configurable: true });
 	handOver(file, name);
+	process.argv[1] = __filename;
 	const exported = await load(file, handed);
 	delete globalThis[key];
 	const found = handed.found ?? exported?.[name] ??
