@@ -260,7 +260,7 @@ static void put_results(struct buf *out, const json_t *result,
 static const char *text_or(const json_t *object, const char *name,
 			   const char *other)
 {
-	const char *text = text_member(object, name);
+	const char *text = text_shown(object, name);
 
 	return text ? text : other;
 }

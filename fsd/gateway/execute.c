@@ -188,7 +188,7 @@ static void on_event(void *arg, const char *name, json_t *event)
 		if (text && !strcmp(text, "running"))
 			send_count(x);
 	} else if (!strcmp(name, "error")) {
-		text = text_member(event, "message");
+		text = text_shown(event, "message");
 		free(x->message);
 		x->message = text ? strdup(text) : NULL;
 	}
@@ -285,7 +285,7 @@ static bool may_be_of_sandbox(const json_t *result)
 static size_t own_stderr(const struct execution *x, const json_t *result)
 {
 	const char *traceback =
-		text_member(json_object_get(result, "error"), "traceback");
+		text_shown(json_object_get(result, "error"), "traceback");
 
 	return traceback && x->held.len
 		       ? cell_own(x->held.data, x->held.len, traceback)

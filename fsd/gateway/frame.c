@@ -52,10 +52,14 @@ int frame_next(const char *data, size_t len, size_t *used, json_t **ret,
 			       " bytes, and there are %zu", size,
 			       len - FRAME_HEAD);
 	r = json_read(data + FRAME_HEAD, size, 32, NULL, ret, err);
-	if (r == 0 && !json_is_object(*ret)) {
+	if (r == 0 && !json_is_object(*ret))
+		r = err_set(err, -EINVAL, "the frame must be a JSON object");
+	else if (r == 0 && text_has_nul(*ret))
+		r = err_set(err, -EINVAL, "a string of the frame has a NUL "
+			    "(\\u0000), which no member here can have");
+	if (r < 0 && *ret) {
 		json_decref(*ret);
 		*ret = NULL;
-		r = err_set(err, -EINVAL, "the frame must be a JSON object");
 	}
 	*used = FRAME_HEAD + size;
 	return r < 0 ? -EINVAL : 0;
@@ -124,7 +128,7 @@ static json_t *ended_with(json_int_t code)
 json_t *frame_exit(const json_t *result, const char **code, const char **message)
 {
 	const char *status = text_member(result, "status");
-	const char *why = text_member(result, "message");
+	const char *why = text_shown(result, "message");
 
 	*code = NULL;
 	*message = why ? why : status ? status : "the command was lost";

@@ -159,8 +159,8 @@ void links_remove(struct request *r, const struct envd_path *p)
 /* Names sorted by bytes, a directory before what is in it. */
 static int by_path(const void *a, const void *b)
 {
-	const char *x = text_member(*(json_t *const *)a, "path");
-	const char *y = text_member(*(json_t *const *)b, "path");
+	const char *x = text_shown(*(json_t *const *)a, "path");
+	const char *y = text_shown(*(json_t *const *)b, "path");
 
 	while (*x && *x == *y)
 		x++, y++;

@@ -201,9 +201,9 @@ static json_t *files_of(const struct mcp_end *end, json_t *content)
 static void add_error(const struct mcp_end *end, json_t *content)
 {
 	const json_t *error = json_object_get(end->result, "error");
-	const char *traceback = text_member(error, "traceback");
-	const char *name = text_member(error, "name");
-	const char *value = text_member(error, "value");
+	const char *traceback = text_shown(error, "traceback");
+	const char *name = text_shown(error, "name");
+	const char *value = text_shown(error, "value");
 	auto_buf struct buf b = { 0 };
 
 	if (!error || json_is_null(error))
@@ -227,7 +227,7 @@ static bool is_clean(const json_t *result)
 static void add_end(const struct mcp_end *end, json_t *content)
 {
 	const char *status = text_member(end->result, "status");
-	const char *message = text_member(end->result, "message");
+	const char *message = text_shown(end->result, "message");
 	auto_buf struct buf b = { 0 };
 
 	if (!message)
@@ -260,7 +260,7 @@ static json_t *or_null(const json_t *object, const char *name)
 
 json_t *mcp_result(const struct mcp_end *end)
 {
-	const char *text = text_member(end->result, "text");
+	const char *text = text_shown(end->result, "text");
 	const char *status = text_member(end->result, "status");
 	const char *state = text_member(end->result, "session_state");
 	json_t *content = json_array(), *all;

@@ -149,12 +149,12 @@ static void on_event(void *arg, const char *name, json_t *event)
 	const char *text;
 
 	if (!strcmp(name, "error")) {
-		text = text_member(event, "message");
+		text = text_shown(event, "message");
 		free(call->message);
 		call->message = text ? strdup(text) : NULL;
 	} else if (call->mcp && call->mcp->token &&
 		   (!strcmp(name, "stdout") || !strcmp(name, "stderr"))) {
-		text = text_member(event, "data");
+		text = text_shown(event, "data");
 		if (text)
 			tell_progress(call, text, strlen(text));
 	}

@@ -72,7 +72,7 @@ static void on_event(void *arg, const char *name, json_t *event)
 			send(s, start_frame(command_pid(event)));
 		}
 	} else if (!strcmp(name, "error")) {
-		text = text_member(event, "message");
+		text = text_shown(event, "message");
 		free(s->message);
 		s->message = text ? strdup(text) : NULL;
 	}

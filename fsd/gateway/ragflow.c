@@ -58,7 +58,7 @@ static bool ends_in_memory_error(const char *text, size_t len)
 
 static const char *message_of(const struct run_end *end)
 {
-	const char *text = text_member(end->result, "message");
+	const char *text = text_shown(end->result, "message");
 
 	return text ? text : end->message ? end->message : "";
 }
@@ -227,7 +227,7 @@ static json_t *body(const struct verdict *v, json_t *out, json_t *err,
 static json_t *stderr_of(const struct run_end *end, const struct verdict *v)
 {
 	const json_t *error = json_object_get(end->result, "error");
-	const char *traceback = text_member(error, "traceback");
+	const char *traceback = text_shown(error, "traceback");
 
 	if (*v->text)
 		return text_string(v->text, strlen(v->text));

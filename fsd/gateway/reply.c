@@ -205,11 +205,14 @@ int request_json(struct request *r, json_t **ret)
 		reply_error(r, 400, "the body is no JSON: %s", err.text);
 		return code;
 	}
-	if (json_is_object(*ret))
+	if (json_is_object(*ret) && !text_has_nul(*ret))
 		return 0;
+	reply_error(r, 400, json_is_object(*ret)
+		? "a string of the body has a NUL (\\u0000), which no member here "
+		  "can have"
+		: "the body must be a JSON object");
 	json_decref(*ret);
 	*ret = NULL;
-	reply_error(r, 400, "the body must be a JSON object");
 	return -EINVAL;
 }
 

@@ -89,7 +89,7 @@ static void make_reply(struct awaited *a, struct request *r)
 static void on_event(void *arg, const char *name, json_t *event)
 {
 	struct run *run = arg;
-	const char *text = text_member(event, "message");
+	const char *text = text_shown(event, "message");
 
 	if (strcmp(name, "error") != 0 || !text)
 		return;

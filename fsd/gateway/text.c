@@ -188,7 +188,31 @@ json_t *text_event(const char *line, size_t len)
 	return json_loadb(line, len, JSON_ALLOW_NUL, NULL);
 }
 
+bool text_has_nul(const json_t *json)
+{
+	const char *text = json_string_value(json), *name;
+	json_t *value;
+	size_t i;
+
+	if (text)
+		return strlen(text) != json_string_length(json);
+	json_object_foreach((json_t *)(uintptr_t)json, name, value)
+		if (text_has_nul(value))
+			return true;
+	json_array_foreach(json, i, value)
+		if (text_has_nul(value))
+			return true;
+	return false;
+}
+
 const char *text_member(const json_t *object, const char *name)
+{
+	const json_t *text = json_object_get(object, name);
+
+	return text_has_nul(text) ? NULL : json_string_value(text);
+}
+
+const char *text_shown(const json_t *object, const char *name)
 {
 	return json_string_value(json_object_get(object, name));
 }

@@ -40,8 +40,13 @@ int text_json(struct buf *out, const json_t *json);
 json_t *text_string(const char *data, size_t len);
 /* A line of a job's events. Return: owned; NULL: it is none. Output may have a NUL. */
 json_t *text_event(const char *line, size_t len);
-/* A member that is a string, else NULL. */
+/* Does a string, or any within an array or object, have a NUL? As a C string it would
+ * mean something else than it says. */
+bool text_has_nul(const json_t *json);
+/* A member that is a string without a NUL, else NULL. */
 const char *text_member(const json_t *object, const char *name);
+/* The same for a text that is shown only: with a NUL, what is before it. */
+const char *text_shown(const json_t *object, const char *name);
 /* Returns true if it is an object whose members are all strings. */
 bool text_are_strings(const json_t *object);
 

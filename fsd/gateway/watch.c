@@ -192,7 +192,7 @@ static void on_said(void *arg, const json_t *said)
 static void on_event(void *arg, const char *name, json_t *event)
 {
 	struct watcher_call *w = arg;
-	const char *text = text_member(event, !strcmp(name, "error") ? "message"
+	const char *text = text_shown(event, !strcmp(name, "error") ? "message"
 								     : "data");
 
 	if (!strcmp(name, "stdout")) {
