@@ -155,7 +155,7 @@ static void check_origin(struct request *r)
 		reply_error(r, 403, "the host \"%.100s\" is not one of this "
 			    "gateway's; --allow-host or --domain names more",
 			    host ? host : "");
-	} else if (origin && !origin_is_ours(hosts, origin)) {
+	} else if (origin && !origin_is_ours(hosts, origin, host)) {
 		reply_error(r, 403, "the origin \"%.100s\" may not ask here; "
 			    "--allow-origin names more", origin);
 	} else if (origin && origin_is_allowed(hosts, origin)) {

@@ -86,6 +86,16 @@ static void know_host(struct gateway *g, const char *address)
 		h->host[h->hosts++] = strdup(name);
 }
 
+/* Those that an Origin header may have. */
+static void know_ports(struct gateway *g)
+{
+	struct hosts *h = &g->options.hosts;
+
+	for (unsigned i = 0; i < g->http.listeners; i++)
+		h->port[h->ports++] = (unsigned)strtoul(
+			strrchr(g->http.listener[i].address, ':') + 1, NULL, 10);
+}
+
 static int listen_all(struct gateway *g, struct err *err)
 {
 	struct options *o = &g->options;
@@ -160,6 +170,7 @@ static int prepare(struct gateway *g, struct err *err)
 		r = listen_all(g, err);
 	if (r < 0)
 		return r;
+	know_ports(g);
 	find_environment(g);
 	raise_limit();
 	if (geteuid() == 0 && !g->options.stdio)

@@ -8,20 +8,28 @@
 
 static const char *const always[] = { "localhost", "127.0.0.1", "[::1]" };
 
-bool host_name(const char *text, char *ret, size_t size)
+/* port: unchanged if text has none; NULL: it is not wanted. */
+static bool split(const char *text, char *ret, size_t size, unsigned *port)
 {
 	const char *end = *text == '[' ? strchr(text, ']') : NULL;
 	size_t len = end ? (size_t)(end + 1 - text) : strcspn(text, ":");
-	const char *port = text + len;
+	const char *tail = text + len;
 
 	if (!len || len >= size || (*text == '[' && !end))
 		return false;
-	if (*port && (*port != ':' || !port[1] ||
-		      strspn(port + 1, "0123456789") != strlen(port + 1)))
+	if (*tail && (*tail != ':' || !tail[1] || strlen(tail) > 6 ||
+		      strspn(tail + 1, "0123456789") != strlen(tail + 1)))
 		return false;
+	if (*tail && port)
+		*port = (unsigned)strtoul(tail + 1, NULL, 10);
 	memcpy(ret, text, len);
 	ret[len] = '\0';
 	return true;
+}
+
+bool host_name(const char *text, char *ret, size_t size)
+{
+	return split(text, ret, size, NULL);
 }
 
 static bool is_under(const char *domain, const char *name)
@@ -56,17 +64,31 @@ bool origin_is_allowed(const struct hosts *h, const char *origin)
 	return false;
 }
 
-bool origin_is_ours(const struct hosts *h, const char *origin)
+static bool is_port(const struct hosts *h, unsigned port)
 {
-	const char *host = NULL;
+	for (unsigned i = 0; i < h->ports; i++)
+		if (h->port[i] == port)
+			return true;
+	return false;
+}
+
+bool origin_is_ours(const struct hosts *h, const char *origin, const char *host)
+{
+	bool plain = !strncasecmp(origin, "http://", 7);
+	const char *where = origin + (plain ? 7 : 8);
+	unsigned port = plain ? 80 : 443, asked = 80;
+	char name[256];
 
 	if (origin_is_allowed(h, origin))
 		return true;
-	if (!strncasecmp(origin, "http://", 7))
-		host = origin + 7;
-	else if (!strncasecmp(origin, "https://", 8))
-		host = origin + 8;
-	return host && !strpbrk(host, "/?#@\\") && host_is_ours(h, host);
+	if ((!plain && strncasecmp(origin, "https://", 8) != 0) ||
+	    !split(where, name, sizeof(name), &port) || !host_is_ours(h, where))
+		return false;
+	if (is_port(h, port))
+		return plain;
+	/* a tunnel or proxy in front: the page comes from where it asks */
+	return host && !strcasecmp(where, host) &&
+	       split(host, name, sizeof(name), &asked) && !is_port(h, asked);
 }
 
 bool host_label(const struct hosts *h, const char *host, unsigned *port,

@@ -17,14 +17,18 @@ struct hosts {
 	unsigned hosts;
 	const char *origin[HOSTS_MAX];     /* --allow-origin */
 	unsigned origins;
+	unsigned port[HOSTS_MAX];          /* that we listen on */
+	unsigned ports;
 };
 
 /* "name:80", "[::1]:80", "name" to the name without its port. */
 bool host_name(const char *text, char *ret, size_t size);
 /* A Host header; NULL: it was not sent. */
 bool host_is_ours(const struct hosts *h, const char *host);
-/* An Origin header. */
-bool origin_is_ours(const struct hosts *h, const char *origin);
+/* An Origin header: one that is allowed, or a page of ours: http, a host of ours and a
+ * port that we listen on, or the place that Host names if that is another port, of a
+ * tunnel or proxy. host: the Host header; NULL: none. */
+bool origin_is_ours(const struct hosts *h, const char *origin, const char *host);
 /* One of --allow-origin: it gets CORS headers. */
 bool origin_is_allowed(const struct hosts *h, const char *origin);
 

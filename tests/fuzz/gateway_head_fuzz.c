@@ -38,7 +38,7 @@ static void check_host(const char *text)
 	char id[64], name[256];
 	unsigned port;
 
-	(void)origin_is_ours(&h, text);
+	(void)origin_is_ours(&h, text, text);
 	if (host_is_ours(&h, text))
 		check(host_name(text, name, sizeof(name)));
 	if (host_label(&h, text, &port, id, sizeof(id)))
