@@ -77,6 +77,11 @@ int keys_load(struct keys *k, struct err *err)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(err, -errno, "%s", k->file);
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return err_set(err, -EACCES, "%s belongs to user %u, who could add "
+			       "keys; its owner must be root or who runs the "
+			       "gateway (%u): chown it", k->file,
+			       (unsigned)st.st_uid, (unsigned)geteuid());
 	if (st.st_mode & 077)
 		return err_set(err, -EACCES, "%s has mode %04o: others may read "
 			       "or write it; chmod 600 it", k->file,

@@ -33,8 +33,8 @@ struct keys {
 /* "KEY [label]" a line, "#" comments. Pure. Return: 0, -EINVAL with a sentence,
  * -ENOMEM. */
 int keys_parse(struct keys *k, const char *text, size_t len, struct err *err);
-/* Reads the file anew; the old keys stay if it is wrong. It must be nobody else's to
- * read. Return: 0 or negative errno. */
+/* Reads the file anew; the old keys stay if it is wrong. It must belong to this user or
+ * to root, and others may not read it. Return: 0 or negative errno. */
 int keys_load(struct keys *k, struct err *err);
 void keys_done(struct keys *k);
 
