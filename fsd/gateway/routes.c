@@ -121,16 +121,16 @@ const struct route routes[] = {
 	  .handler = process_close_stdin },
 	{ "POST", PROCESS "Update", CALL, .handler = process_update },
 
-	/* what is not there */
+	/* what is not there; of a sandbox that is not there either, 404 */
 	{ "GET", "/sandboxes/{}/logs", CONTROL,
-	  .handler = not_there, .quick = true, .topic = NO("sandbox logs") },
+	  .handler = not_there, .guard = control_guard, .topic = NO("sandbox logs") },
 	{ "PUT", "/sandboxes/{}/network", CONTROL,
-	  .handler = not_there, .quick = true,
+	  .handler = not_there, .guard = control_guard,
 	  .topic = "machines have no network" },
 	{ "POST", "/sandboxes/{}/fork", CONTROL,
-	  .handler = not_there, .quick = true, .topic = NO("forks") },
+	  .handler = not_there, .guard = control_guard, .topic = NO("forks") },
 	{ "POST", "/sandboxes/{}/snapshots", CONTROL,
-	  .handler = not_there, .quick = true, .topic = NO("snapshots") },
+	  .handler = not_there, .guard = control_guard, .topic = NO("snapshots") },
 	{ "GET", "/snapshots", CONTROL,
 	  .handler = not_there, .quick = true, .topic = NO("snapshots") },
 	{ "*", "/volumes", CONTROL, .handler = not_there,
