@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alone.h"
 #include "layout/base/cleanup.h"
 #include "layout/env.h"
 
@@ -98,6 +99,7 @@ json_t *control_show(struct gateway *g, const struct sandbox *s)
 json_t *control_show_access(struct gateway *g, const struct sandbox *s)
 {
 	const char *domain = g->options.hosts.domain;
+	json_t *traffic = json_object_get(s->meta, "traffic");
 	json_t *json = json_pack(
 		"{s:o, s:o, s:s, s:s, s:s, s:s, s:s?}", "templateID",
 		or_null(json_object_get(s->meta, "template")), "alias",
@@ -105,19 +107,26 @@ json_t *control_show_access(struct gateway *g, const struct sandbox *s)
 		s->id, "clientID", "fsd", "envdVersion", ENVD_VERSION,
 		"envdAccessToken", s->token, "domain", domain);
 
-	if (json_is_true(json_object_get(s->meta, "private")))
-		json_object_set_new(json, "trafficAccessToken",
-				    json_string(s->token));
+	if (traffic)
+		json_object_set(json, "trafficAccessToken", traffic);
 	return json;
+}
+
+/* Without keys all that ask here may do what --debug-ports lets anybody do. */
+static bool has_debug(const struct gateway *g)
+{
+	return g->options.debug_ports && !g->keys.file;
 }
 
 bool control_guard(struct request *r)
 {
 	struct err err = { 0 };
 	const char *id = r->part[0], *owner;
-	int code = !strcmp(id, SANDBOX_DEBUG) && r->gateway->options.debug_ports
+	bool debug = !strcmp(id, SANDBOX_DEBUG);
+	int code = !debug ? sandbox_open(r->gateway, id, &r->sandbox, &err)
+		   : has_debug(r->gateway)
 			   ? control_open_debug(r->gateway, id, &r->sandbox, &err)
-			   : sandbox_open(r->gateway, id, &r->sandbox, &err);
+			   : -ENOENT;
 
 	snprintf(r->sandbox_id, sizeof(r->sandbox_id), "%s", id);
 	if (code < 0 && code != -ENOENT && code != -ENODATA) {
@@ -164,12 +173,9 @@ static void set_size(struct gateway *g, const char *template, json_t *config)
 	json_object_set_new(config, "cpus", json_integer((json_int_t)cpus));
 }
 
-int control_make(struct gateway *g, const char *id, const char *template,
-		 json_t *config, struct err *err)
+/* What the gateway decides of a sandbox of that template. */
+static void set_up(struct gateway *g, const char *template, json_t *config)
 {
-	char name[SANDBOX_NAME], path[128];
-	int r;
-
 	json_object_set_new(config, "environment",
 			    json_string(is_environment(g, template)
 						? template
@@ -177,8 +183,14 @@ int control_make(struct gateway *g, const char *id, const char *template,
 	set_size(g, template, config);
 	json_object_set_new(config, "idle",
 			    json_integer((json_int_t)g->options.idle));
-	sandbox_hash(id, name);
-	r = mount_mkdir(&g->mount, sandbox_path(name, "", path), err);
+}
+
+static int make(struct gateway *g, const char *name, json_t *config,
+		struct err *err)
+{
+	char path[128];
+	int r = mount_mkdir(&g->mount, sandbox_path(name, "", path), err);
+
 	if (r < 0)
 		return r;
 	r = sandbox_write(g, name, config, err);
@@ -194,9 +206,13 @@ int control_make_debug(struct gateway *g, const char *id, struct err *err)
 		(json_int_t)g->options.life, "meta", "id", id, "token", "",
 		"template", g->environment, "owner", "", "label", "", "metadata",
 		"started", (json_int_t)text_now_ms());
+	char name[SANDBOX_NAME];
 
-	return config ? control_make(g, id, g->environment, config, err)
-		      : err_set(err, -ENOMEM, "no memory for a sandbox");
+	if (!config)
+		return err_set(err, -ENOMEM, "no memory for a sandbox");
+	set_up(g, g->environment, config);
+	sandbox_hash(id, name);
+	return make(g, name, config, err);
 }
 
 int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
@@ -219,9 +235,10 @@ int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
 	return r < 0 && r != -EEXIST ? r : sandbox_open(g, id, ret, err);
 }
 
-/* How many the caller has; all that there are count until that is too many. */
+/* How many an owner has; all that there are count until that is too many. */
 struct count {
-	struct request *request;
+	struct gateway *gateway;
+	const char *owner;
 	uint64_t all, own;
 };
 
@@ -241,29 +258,42 @@ static int count_own(void *arg, const char *name)
 	const char *owner;
 
 	if (strlen(name) >= SANDBOX_NAME ||
-	    sandbox_open_named(c->request->gateway, name, &s, NULL) < 0)
+	    sandbox_open_named(c->gateway, name, &s, NULL) < 0)
 		return 0;
 	owner = text_member(s->meta, "owner");
-	c->own += owner && !strcmp(owner, c->request->caller.owner);
+	c->own += owner && !strcmp(owner, c->owner);
 	sandbox_free(s);
 	return 0;
 }
 
-static bool has_room(struct request *r)
+static int has_room(struct gateway *g, const char *owner, struct err *err)
 {
-	struct gateway *g = r->gateway;
 	uint64_t most = g->options.max_sandboxes;
-	struct count c = { .request = r };
+	struct count c = { .gateway = g, .owner = owner };
+	int r = mount_list(&g->mount, SANDBOXES, count_all, &c, err);
 
-	mount_list(&g->mount, SANDBOXES, count_all, &c, NULL);
-	if (c.all >= most)
-		mount_list(&g->mount, SANDBOXES, count_own, &c, NULL);
-	if (c.own < most)
-		return true;
-	/* without Retry-After: clients would wait, and nothing would change */
-	reply_error(r, 429, "there are %llu sandboxes of this key, as many as "
-		    "--max-sandboxes allows", (unsigned long long)c.own);
-	return false;
+	if (r == 0 && c.all >= most)
+		r = mount_list(&g->mount, SANDBOXES, count_own, &c, err);
+	if (r < 0 || c.own < most)
+		return r;
+	return err_set(err, -EDQUOT, "there are %llu sandboxes of this key, as "
+		       "many as --max-sandboxes allows; end one",
+		       (unsigned long long)c.own);
+}
+
+int control_make(struct gateway *g, const char *owner, const char *name,
+		 json_t *config, struct err *err)
+{
+	struct alone alone;
+	int r;
+
+	/* no two of one owner pass the count together */
+	alone_begin(&alone, owner);
+	r = has_room(g, owner, err);
+	if (r == 0)
+		r = make(g, name, config, err);
+	alone_end(&alone);
+	return r;
 }
 
 /* Refuses members that the gateway could only promise. */
@@ -339,12 +369,15 @@ static bool take_metadata(struct request *r, const json_t *body, json_t *meta)
 static int make_meta(struct request *r, const json_t *body, const char *id,
 		     const char *template, json_t *meta)
 {
-	char token[SANDBOX_TOKEN + 1];
+	char token[SANDBOX_TOKEN + 1], traffic[SANDBOX_TOKEN + 1];
 	json_t *public = json_object_get(json_object_get(body, "network"),
 					 "allowPublicTraffic");
 	json_t *resume = json_object_get(body, "autoResume");
 	int code = text_random(token, SANDBOX_TOKEN);
 
+	code = code < 0 ? code : text_random(traffic, SANDBOX_TOKEN);
+	if (code < 0)
+		return code;
 	json_object_set_new(meta, "id", json_string(id));
 	json_object_set_new(meta, "token", json_string(token));
 	json_object_set_new(meta, "template", json_string(template));
@@ -352,10 +385,10 @@ static int make_meta(struct request *r, const json_t *body, const char *id,
 	json_object_set_new(meta, "label", json_string(r->caller.label));
 	json_object_set_new(meta, "started", json_integer(text_now_ms()));
 	if (json_is_false(public))
-		json_object_set_new(meta, "private", json_true());
+		json_object_set_new(meta, "traffic", json_string(traffic));
 	if (json_is_true(json_object_get(resume, "enabled")))
 		json_object_set_new(meta, "resumes", json_true());
-	return code;
+	return 0;
 }
 
 static void make_one(struct request *r, const json_t *body, uint64_t life)
@@ -365,7 +398,7 @@ static void make_one(struct request *r, const json_t *body, uint64_t life)
 	json_t *meta = json_object();
 	const char *template = text_member(body, "templateID");
 	struct err err = { 0 };
-	char id[SANDBOX_ID + 1];
+	char id[SANDBOX_ID + 1], name[SANDBOX_NAME];
 	int code;
 
 	json_object_set_new(config, "meta", meta);
@@ -378,8 +411,11 @@ static void make_one(struct request *r, const json_t *body, uint64_t life)
 	code = text_random(id, SANDBOX_ID);
 	if (code == 0)
 		code = make_meta(r, body, id, template, meta);
-	if (code == 0)
-		code = control_make(g, id, template, config, &err);
+	if (code == 0) {
+		set_up(g, template, config);
+		sandbox_hash(id, name);
+		code = control_make(g, r->caller.owner, name, config, &err);
+	}
 	if (code == 0)
 		code = sandbox_open(g, id, &r->sandbox, &err);
 	if (code < 0) {
@@ -398,7 +434,7 @@ void post_sandboxes(struct request *r)
 	if (request_json(r, &body) < 0 || refuse_members(r, body))
 		return;
 	life = control_life(r, body, "timeout", r->gateway->options.life);
-	if (life && has_room(r))
+	if (life)
 		make_one(r, body, life);
 }
 

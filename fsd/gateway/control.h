@@ -19,9 +19,10 @@ void get_all_metrics(struct request *r);
 /* Finds the caller's own, by the id in the path; else 404. */
 bool control_guard(struct request *r);
 
-/* Makes a sandbox of that id: config is {env, life, ...}, without environment and
- * meta's token. Return: 0 or negative errno with a sentence. */
-int control_make(struct gateway *g, const char *id, const char *template,
+/* Makes a sandbox of that name in the mount, which counts for its owner: config is all
+ * of config.json, with the owner in its meta. Return: 0; -EDQUOT: the owner has as many
+ * as --max-sandboxes allows; -EEXIST; other negative errno; all with a sentence. */
+int control_make(struct gateway *g, const char *owner, const char *name,
 		 json_t *config, struct err *err);
 
 /* One of --debug-ports, which needs no token. */

@@ -89,8 +89,11 @@ json_t *mcp_read_file(struct mcp *m, const json_t *arguments);
 json_t *mcp_list_files(struct mcp *m, const json_t *arguments);
 json_t *mcp_stop_sandbox(struct mcp *m, const json_t *arguments);
 json_t *mcp_list_sandboxes(struct mcp *m, const json_t *arguments);
-/* The sandbox that a client calls so; it is made if it is not there. Returns 0, or a
- * negative errno with a sentence. */
+/* The sandbox that a client calls so. Returns 0, or a negative errno with a sentence:
+ * -ENOENT if there is none. */
+int mcp_find_sandbox(struct mcp *m, const char *name, char ret[17],
+		     struct err *err);
+/* The same, but it is made if it is not there. */
 int mcp_open_sandbox(struct mcp *m, const char *name, char ret[17],
 		     struct err *err);
 

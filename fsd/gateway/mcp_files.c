@@ -68,20 +68,30 @@ static void name_of(const struct mcp *m, const char *name, char ret[SANDBOX_NAME
 	sandbox_hash(id, ret);
 }
 
+int mcp_find_sandbox(struct mcp *m, const char *name, char ret[17],
+		     struct err *err)
+{
+	char path[128];
+	struct stat st;
+	int r;
+
+	name_of(m, name, ret);
+	r = mount_stat(&m->gateway->mount, sandbox_path(ret, "", path), &st, err);
+	if (r != -ENOENT)
+		return r;
+	return err_set(err, r, "there is no sandbox \"%s\"; write_file, run_code "
+		       "or run_command with that name makes it", name);
+}
+
 int mcp_open_sandbox(struct mcp *m, const char *name, char ret[17],
 		     struct err *err)
 {
 	struct gateway *g = m->gateway;
 	const struct options *o = &g->options;
 	auto_json json_t *config = NULL;
-	char path[128];
-	int r;
+	int r = mcp_find_sandbox(m, name, ret, err);
 
-	name_of(m, name, ret);
-	r = mount_mkdir(&g->mount, sandbox_path(ret, "", path), err);
-	if (r == -EEXIST)
-		return 0;
-	if (r < 0)
+	if (r != -ENOENT)
 		return r;
 	config = json_pack(
 		"{s:s, s:I, s:I, s:I, s:{s:s, s:s}}", "environment",
@@ -89,11 +99,9 @@ int mcp_open_sandbox(struct mcp *m, const char *name, char ret[17],
 		(json_int_t)o->cpus, "idle",
 		(json_int_t)(o->idle ? o->idle : IDLE_S), "meta", "mcp", name,
 		"owner", m->caller.owner);
-	r = config ? sandbox_write(g, ret, config, err)
+	r = config ? control_make(g, m->caller.owner, ret, config, err)
 		   : err_set(err, -ENOMEM, "no memory for a sandbox");
-	if (r < 0)
-		mount_rmdir(&g->mount, path, NULL);
-	return r;
+	return r == -EEXIST ? 0 : r; /* another call has made it just now */
 }
 
 json_t *mcp_stop_sandbox(struct mcp *m, const json_t *arguments)
@@ -179,25 +187,22 @@ json_t *mcp_list_sandboxes(struct mcp *m, const json_t *arguments)
 /* --- files -------------------------------------------------------------------------- */
 
 /* Where the path of a call is. Return: 0, or < 0 and m->answer is there. */
-static int find_path(struct mcp *m, const json_t *arguments, const char *usual,
-		     struct envd_path *ret)
+static int find_path(struct mcp *m, const json_t *arguments,
+		     int (*find)(struct mcp *m, const char *name, char ret[17],
+				 struct err *err), struct envd_path *ret)
 {
 	const char *path = mcp_text(arguments, "path");
 	char name[SANDBOX_NAME];
 	struct err err = { 0 };
-	int r = mcp_open_sandbox(m, mcp_text(arguments, "sandbox"), name, &err);
+	int r = find(m, mcp_text(arguments, "sandbox"), name, &err);
 
 	if (r < 0) {
 		failed(m, r, err.text);
 		return r;
 	}
-	path = path ? path : usual;
-	r = strlen(path) == json_string_length(json_object_get(arguments, "path")) ||
-			    path == usual
-		    ? envd_resolve(name, path, ret)
-		    : -EINVAL;
+	r = envd_resolve(name, path ? path : HOME, ret);
 	if (r < 0)
-		bad(m, "path is too long, or has a NUL");
+		bad(m, "path is too long");
 	return r;
 }
 
@@ -218,7 +223,7 @@ json_t *mcp_write_file(struct mcp *m, const json_t *arguments)
 	if (content)
 		buf_add(&bytes, json_string_value(content),
 			json_string_length(content));
-	if (find_path(m, arguments, HOME, &path) < 0)
+	if (find_path(m, arguments, mcp_open_sandbox, &path) < 0)
 		return NULL;
 	r = envd_make_parents(m->gateway, &path, &err);
 	if (r == 0)
@@ -292,7 +297,7 @@ json_t *mcp_read_file(struct mcp *m, const json_t *arguments)
 	bool image;
 	json_t *result;
 
-	if (find_path(m, arguments, HOME, &path) < 0)
+	if (find_path(m, arguments, mcp_find_sandbox, &path) < 0)
 		return NULL;
 	mime = mime_by_name(path.path);
 	image = !offset && !strncmp(mime, "image/", 6) &&
@@ -395,7 +400,7 @@ json_t *mcp_list_files(struct mcp *m, const json_t *arguments)
 	json_t *result;
 	int r;
 
-	if (find_path(m, arguments, HOME, &path) < 0)
+	if (find_path(m, arguments, mcp_find_sandbox, &path) < 0)
 		return NULL;
 	t.list = json_array();
 	r = list_level(&t, path.mount, "", mcp_number(arguments, "depth", 1),

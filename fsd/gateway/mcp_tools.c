@@ -10,7 +10,8 @@
 
 #include "layout/base/num.h"
 
-enum kind { TEXT, NUMBER, TEXTS };
+/* BYTES is a text that may have a NUL. */
+enum kind { TEXT, BYTES, NUMBER, TEXTS };
 
 struct argument {
 	const char *name;
@@ -44,6 +45,7 @@ static const char *const languages[] = { "python", "javascript", "typescript",
 	ARGUMENT("sandbox", TEXT, needed,                                     \
 		 "A name of your choice, 1 to 64 of A-Z a-z 0-9 . _ -; the "  \
 		 "first use makes it")
+#define THERE ARGUMENT("sandbox", TEXT, true, "The name of a sandbox that there is")
 #define TIMEOUT INTEGER("timeout", "Seconds", 1, 600, 30)
 
 static const struct tool tools[] = {
@@ -67,33 +69,33 @@ static const struct tool tools[] = {
 	  false, false,
 	  { ARGUMENT("command", TEXT, true, "The command line"), SANDBOX(false),
 	    ARGUMENT("cwd", TEXT, false, "Where it starts; /home/user"), TIMEOUT,
-	    ARGUMENT("stdin", TEXT, false, "Its standard input") },
+	    ARGUMENT("stdin", BYTES, false, "Its standard input") },
 	  .run = mcp_run_command },
 	{ "write_file", "Write a file",
 	  "Writes a file in a sandbox. Its directory is made if need be.",
 	  false, true,
 	  { SANDBOX(true),
 	    ARGUMENT("path", TEXT, true, "Absolute, or relative to /home/user"),
-	    ARGUMENT("content", TEXT, false, "The file's text"),
+	    ARGUMENT("content", BYTES, false, "The file's text"),
 	    ARGUMENT("content_base64", TEXT, false, "Or its bytes in base64") },
 	  .fn = mcp_write_file },
 	{ "read_file", "Read a file",
 	  "Returns a file of a sandbox: text, an image, or base64.", true,
 	  false,
-	  { SANDBOX(true),
+	  { THERE,
 	    ARGUMENT("path", TEXT, true, "Absolute, or relative to /home/user"),
 	    INTEGER("offset", "Where to begin, in bytes", 0, INT64_C(1) << 50, 0),
 	    INTEGER("limit", "The most bytes", 1, 8 << 20, 64 << 10) },
 	  .fn = mcp_read_file },
 	{ "list_files", "List files",
 	  "Returns what a directory of a sandbox has, with sizes.", true, false,
-	  { SANDBOX(true),
+	  { THERE,
 	    ARGUMENT("path", TEXT, false, "The directory; /home/user"),
 	    INTEGER("depth", "Levels", 1, 3, 1) },
 	  .fn = mcp_list_files },
 	{ "stop_sandbox", "Stop a sandbox",
 	  "Ends a sandbox with all that runs in it and all of its files.",
-	  false, true, { SANDBOX(true) }, .fn = mcp_stop_sandbox },
+	  false, true, { THERE }, .fn = mcp_stop_sandbox },
 	{ "list_sandboxes", "List sandboxes",
 	  "Returns your sandboxes: name, state, and until when they live.",
 	  true, false, { { .name = NULL } }, .fn = mcp_list_sandboxes },
@@ -107,6 +109,7 @@ static json_t *schema_of(const struct argument *a)
 
 	switch (a->kind) {
 	case TEXT:
+	case BYTES:
 		json_object_set_new(schema, "type", json_string("string"));
 		if (!a->choices)
 			break;
@@ -214,8 +217,11 @@ static bool check_value(const struct argument *a, const json_t *value,
 {
 	int64_t number = json_integer_value(value);
 
-	if (a->kind == TEXT && !json_is_string(value))
+	if (a->kind <= BYTES && !json_is_string(value))
 		snprintf(wrong, 200, "%s must be a string", a->name);
+	else if (a->kind == TEXT && text_has_nul(value))
+		snprintf(wrong, 200, "%s has a NUL (\\u0000), which it cannot "
+			 "have", a->name);
 	else if (a->kind == TEXT && !is_choice(a, json_string_value(value)))
 		snprintf(wrong, 200, "%s is \"%.40s\"; it must be one of "
 			 "python, javascript, typescript, bash", a->name,

@@ -8,14 +8,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "alone.h"
 #include "control.h"
 #include "layout/base/cleanup.h"
 #include "routes.h"
+#include "tokens.h"
 
 void sandbox_hash(const char *id, char ret[SANDBOX_NAME])
 {
@@ -101,17 +102,17 @@ int sandbox_change(struct gateway *g, const char *id,
 		   void (*fn)(json_t *meta, void *arg), void *arg,
 		   struct err *err)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct sandbox *s = NULL;
+	struct alone alone;
 	int code;
 
-	pthread_mutex_lock(&lock);
+	alone_begin(&alone, id);
 	code = sandbox_open(g, id, &s, err);
 	if (code == 0) {
 		fn(s->meta, arg);
 		code = sandbox_write(g, s->name, s->config, err);
 	}
-	pthread_mutex_unlock(&lock);
+	alone_end(&alone);
 	sandbox_free(s);
 	return code;
 }
@@ -156,6 +157,19 @@ static bool id_is_good(const char *id)
 		       strlen(id);
 }
 
+/* A listener of --debug-ports. */
+static bool is_debug(const struct listener *l)
+{
+	return l->keyless && !(l->services & SERVICE_RUN);
+}
+
+/* The sandbox of --debug-ports needs no token, so it is known there only. */
+static bool id_is_known(const struct request *r, const char *id)
+{
+	return id_is_good(id) &&
+	       (strcmp(id, SANDBOX_DEBUG) != 0 || is_debug(r->listener));
+}
+
 bool sandbox_locate(struct request *r, unsigned *services)
 {
 	const struct options *o = &r->gateway->options;
@@ -169,10 +183,9 @@ bool sandbox_locate(struct request *r, unsigned *services)
 
 	if (!id && has_label)
 		id = label;
-	if (!id && r->listener->services != SERVICE_ALL &&
-	    !(r->listener->services & SERVICE_RUN))
+	if (!id && is_debug(r->listener))
 		id = SANDBOX_DEBUG;
-	if (id && id_is_good(id))
+	if (id && id_is_known(r, id))
 		snprintf(r->sandbox_id, sizeof(r->sandbox_id), "%s", id);
 	else if (id)
 		snprintf(r->sandbox_id, sizeof(r->sandbox_id), "none");
@@ -236,46 +249,25 @@ static bool is_signed_by(const struct request *r, const char *token)
 	return same_text(wanted, request_query(r, "signature"));
 }
 
-struct look {
-	struct request *request;
-	bool by_signature;
-};
-
-static int try_one(void *arg, const char *name)
+static bool has_token(void *arg, const char *token)
 {
-	struct look *look = arg;
-	struct request *r = look->request;
-	const char *token = request_header(r, "X-Access-Token");
-	struct sandbox *s = NULL;
-	bool found;
+	return same_text(request_header(arg, "X-Access-Token"), token);
+}
 
-	if (strlen(name) >= SANDBOX_NAME ||
-	    sandbox_open_named(r->gateway, name, &s, NULL) < 0)
-		return 0;
-	found = *s->id && *s->token &&
-		(look->by_signature ? is_signed_by(r, s->token)
-				    : same_text(token, s->token));
-	if (!found) {
-		sandbox_free(s);
-		return 0;
-	}
-	r->sandbox = s;
-	snprintf(r->sandbox_id, sizeof(r->sandbox_id), "%s", s->id);
-	return -ECANCELED; /* that is all */
+static bool has_signature(void *arg, const char *token)
+{
+	return is_signed_by(arg, token);
 }
 
 /* By what only one of them has. */
-static void look_through(struct request *r, bool by_signature)
+static void look_through(struct request *r, bool (*fits)(void *arg, const char *token))
 {
-	struct look look = { r, by_signature };
+	char name[SANDBOX_NAME];
 
-	mount_list(&r->gateway->mount, SANDBOXES, try_one, &look, NULL);
-}
-
-static bool is_debug(const struct request *r)
-{
-	return r->gateway->options.debug_ports && r->listener->keyless &&
-	       !strcmp(r->sandbox_id, SANDBOX_DEBUG);
+	if (tokens_find(r->gateway, fits, r, name) &&
+	    sandbox_open_named(r->gateway, name, &r->sandbox, NULL) == 0)
+		snprintf(r->sandbox_id, sizeof(r->sandbox_id), "%s",
+			 r->sandbox->id);
 }
 
 static bool find(struct request *r)
@@ -284,7 +276,8 @@ static bool find(struct request *r)
 	int code;
 
 	if (*r->sandbox_id) {
-		code = (is_debug(r) ? control_open_debug : sandbox_open)(
+		code = (strcmp(r->sandbox_id, SANDBOX_DEBUG) ? sandbox_open
+							     : control_open_debug)(
 			r->gateway, r->sandbox_id, &r->sandbox, &err);
 		if (code < 0 && code != -ENOENT && code != -ESTALE &&
 		    code != -ENODATA) {
@@ -292,9 +285,9 @@ static bool find(struct request *r)
 			return false;
 		}
 	} else if (names_by_token(r)) {
-		look_through(r, false);
+		look_through(r, has_token);
 	} else if (request_query(r, "signature") && has_path(r, "files")) {
-		look_through(r, true);
+		look_through(r, has_signature);
 	}
 	if (!r->sandbox && !*r->sandbox_id && request_query(r, "signature"))
 		reply_error(r, 401, "invalid signature");
@@ -315,11 +308,30 @@ static bool token_is_good(struct request *r, const char *name, bool needed)
 	return false;
 }
 
+/* One made with allowPublicTraffic false answers to who has a token of it, as E2B's
+ * proxy does: that of its traffic, and for envd its own. */
+static bool traffic_is_good(struct request *r)
+{
+	const char *wanted = text_member(r->sandbox->meta, "traffic");
+	const char *sent = request_header(r, "E2B-Traffic-Access-Token");
+
+	if (!wanted || (sent && same_text(sent, wanted)) ||
+	    (r->route->service == SERVICE_ENVD &&
+	     request_header(r, "X-Access-Token")))
+		return true;
+	reply_json(r, 403, json_pack("{s:s, s:s, s:i}", "sandboxId",
+				     r->sandbox_id, "message", sent
+		? "Sandbox is secured with traffic access token. The token in "
+		  "'e2b-traffic-access-token' is not its own"
+		: "Sandbox is secured with traffic access token. Token header "
+		  "'e2b-traffic-access-token' is missing", "code", 403));
+	return false;
+}
+
 bool sandbox_guard(struct request *r)
 {
 	return find(r) && token_is_good(r, "X-Access-Token", false) &&
-	       token_is_good(r, "E2B-Traffic-Access-Token", false) &&
-	       control_wake(r);
+	       traffic_is_good(r) && control_wake(r);
 }
 
 bool sandbox_token_guard(struct request *r)

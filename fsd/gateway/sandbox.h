@@ -36,7 +36,7 @@ void sandbox_free(struct sandbox *s);
 /* Writes meta and what else of config.json may change. */
 int sandbox_write(struct gateway *g, const char *name, json_t *config,
 		  struct err *err);
-/* Reads it, lets fn change its meta, and writes it: one worker at a time. */
+/* Reads it, lets fn change its meta, and writes it: one worker at a time for each id. */
 int sandbox_change(struct gateway *g, const char *id,
 		   void (*fn)(json_t *meta, void *arg), void *arg,
 		   struct err *err);
@@ -48,7 +48,7 @@ const char *sandbox_path(const char *name, const char *rest, char room[128]);
  * Return: false: it has replied. */
 bool sandbox_locate(struct request *r, unsigned *services);
 /* Guards of routes: find r->sandbox. For /execute and /contexts: a token that is sent
- * must be right; */
+ * must be right, and the traffic's must be sent if the sandbox is not public; */
 bool sandbox_guard(struct request *r);
 /* for all others: the token must be sent, */
 bool sandbox_token_guard(struct request *r);

@@ -178,6 +178,38 @@ teardown() {
 	run ! grep -e "$key" -e "$ID" "$GATEWAY_LOG"
 }
 
+@test "a key file of another user is refused" {
+	[ "$(id -u)" = 0 ] || need root
+	local keys=$BATS_TEST_TMPDIR/keys
+	echo 'secret-of-16-characters one' >"$keys"
+	chmod 600 "$keys"
+	chown 12345 "$keys"
+	run bounded 20 "${FSD%/*}/fsd-gateway" --mount "$MNT" --listen 127.0.0.1:0 \
+		--api-key-file "$keys"
+	assert_failure 1
+	assert_output --partial "$keys belongs to user 12345"
+	chown 0 "$keys"
+	gateway_start --api-key-file "$keys"
+	assert_equal "$(status_of -H 'X-API-Key: secret-of-16-characters' /sandboxes)" 200
+}
+
+@test "a page of another port of this host may change nothing" {
+	gateway_start
+	local port=${URL##*:} origin
+	for origin in http://localhost:9 "http://127.0.0.1:1$port" http://localhost \
+		"https://localhost:$port" "https://127.0.0.1:$port" http://127.0.0.1; do
+		assert_equal "$(status_of -H "Origin: $origin" -H 'Content-Type: text/plain' \
+			-d '{"templateID": "base"}' /sandboxes) $origin" "403 $origin"
+		assert_equal "$(status_of -H "Origin: $origin" -H 'Content-Type: text/plain' \
+			-d '{"jsonrpc": "2.0", "id": 1, "method": "ping"}' /mcp) $origin" "403 $origin"
+		assert_equal "$(status_of -H "Origin: $origin" -X OPTIONS /run) $origin" "403 $origin"
+	done
+	assert_equal "$(ls "$MNT/.fsd/sandboxes")" ''
+	for origin in "http://localhost:$port" "http://127.0.0.1:$port"; do
+		assert_equal "$(status_of -H "Origin: $origin" -d '{"templateID": "base"}' /sandboxes)" 201
+	done
+}
+
 @test "a foreign Host or Origin is refused, one that is allowed gets CORS" {
 	gateway_start --allow-origin https://app.example --allow-host box.example
 	assert_equal "$(status_of -H 'Host: evil.example' /health)" 403
@@ -296,6 +328,120 @@ teardown() {
 	assert_equal "$(status_of -H 'E2b-Sandbox-Id: nobody' -d '{"code": ""}' /execute)" 502
 	run ask -H "E2b-Sandbox-Id: $ID" -H 'E2b-Sandbox-Port: 80' /health
 	assert_output --partial 'machines have no network'
+}
+
+@test "without public traffic a sandbox answers to who has its token" {
+	local service private='{"templateID": "base", "network": {"allowPublicTraffic": false}}'
+	local made traffic other
+	gateway_start
+	made=$(ask -d "$private" /sandboxes | head -n 1)
+	other=$(ask -d "$private" /sandboxes | head -n 1 | jq -r .trafficAccessToken)
+	ID=$(jq -r .sandboxID <<<"$made")
+	TOKEN=$(jq -r .envdAccessToken <<<"$made")
+	traffic=$(jq -r .trafficAccessToken <<<"$made")
+	[[ $traffic =~ ^[a-z0-9]{32}$ && $traffic != "$TOKEN" && $traffic != "$other" ]]
+	assert_equal "$(ask -d '{}' "/sandboxes/$ID/connect" | head -n 1 | jq -r .trafficAccessToken)" "$traffic"
+	for service in '-d {"code":"out x"} /execute' /contexts '-d {} /contexts' \
+		'-X POST /contexts/none/restart' '-X DELETE /contexts/none' /health; do
+		local words
+		read -ra words <<<"$service"
+		run code "${words[@]}"
+		assert_line --index -1 403
+		assert_output --partial "Token header 'e2b-traffic-access-token' is missing"
+		for token in "$other" "$TOKEN" '' x; do
+			run code -H "E2B-Traffic-Access-Token: $token" "${words[@]}"
+			assert_line --index -1 403
+		done
+		run code -H "E2B-Traffic-Access-Token: $traffic" "${words[@]}"
+		refute_line --index -1 403
+		refute_output --partial oken
+	done
+	# its files ask for the token that is theirs, as always
+	local to=(-H "E2b-Sandbox-Id: $ID" -H 'E2b-Sandbox-Port: 49983')
+	for path in '/files?path=x' /envs /health; do
+		assert_equal "$(status_of "${to[@]}" "$path" | grep -c '40[13]')" 1
+	done
+	assert_equal "$(status_of "${to[@]}" -H "E2B-Traffic-Access-Token: $traffic" '/files?path=x')" 401
+	assert_equal "$(envd '/files?path=x' | tail -n 1)" 404
+	assert_equal "$(envd /health | tail -n 1)" 204
+	# of a public one nothing is asked
+	sandbox_new '{"templateID": "base", "network": {"allowPublicTraffic": true}}'
+	assert_equal "$(code -d '{"code": "out x"}' /execute | tail -n 1)" 200
+}
+
+@test "a sandbox is found by its token alone, and a wrong one reads no other's config" {
+	local n big first second ids=() used
+	gateway_start
+	big=$(jq -n '{templateID: "base", metadata: {x: ("y" * 20000)}}')
+	for ((n = 0; n < 20; n++)); do sandbox_new "$big"; done
+	first=$TOKEN
+	by_token() { status_of -H "X-Access-Token: $1" '/files?path=none'; }
+	assert_equal "$(by_token "$first")" 404
+	assert_equal "$(by_token wrong)" 502
+	read_bytes() { awk '/^rchar/ { print $2 }' "/proc/$GATEWAY/io"; }
+	used=$(read_bytes)
+	for ((n = 0; n < 10; n++)); do assert_equal "$(by_token wrong)" 502; done
+	used=$(($(read_bytes) - used))
+	[ "$used" -lt 200000 ] || fail "$used bytes were read for ten wrong tokens"
+	# one that is made later is found, one that has ended is not
+	sandbox_new
+	second=$TOKEN
+	assert_equal "$(by_token "$second")" 404
+	assert_equal "$(status_of -X DELETE "/sandboxes/$ID")" 204
+	assert_equal "$(by_token "$second")" 502
+	assert_equal "$(by_token "$first")" 404
+	# those of another gateway, too
+	gateway_stop
+	gateway_start
+	assert_equal "$(by_token "$first")" 404
+	# a sandbox of --debug-ports or of MCP has no token
+	assert_equal "$(by_token '')" 502
+}
+
+@test "a NUL in a string of a body is refused, and nothing is done" {
+	gateway_start
+	sandbox_new
+	local home=$MNT/.fsd/sandboxes/$H/files call
+	mkdir "$home/d"
+	echo kept >"$home/keep"
+	echo kept >"$home/d/f"
+	for call in 'Remove {"path": "keep\u0000x"}' 'Remove {"path": "d\u0000"}' \
+		'MakeDir {"path": "new\u0000x"}' 'Stat {"path": "keep\u0000"}' \
+		'ListDir {"path": "d\u0000x"}' 'CreateWatcher {"path": "d\u0000"}' \
+		'Move {"source": "keep\u0000x", "destination": "moved"}' \
+		'Move {"source": "keep", "destination": "moved\u0000x"}'; do
+		run envd -H 'Content-Type: application/json' -d "${call#* }" "/filesystem.Filesystem/${call%% *}"
+		assert_line --index -1 400
+		assert_output --partial 'has a NUL'
+	done
+	assert_equal "$(cd "$home" && find . | sort | xargs)" '. ./d ./d/f ./keep'
+	for call in '{"templateID": "ba\u0000x"}' '{"metadata": {"a": "b\u0000"}}' \
+		'{"envVars": {"A": "b\u0000"}}'; do
+		assert_equal "$(status_of -d "$call" /sandboxes)" 400
+	done
+	assert_equal "$(code -d '{"cwd": "/tmp\u0000x"}' /contexts | tail -n 1)" 400
+	assert_equal "$(code -d '{"code": "out x", "language": "python\u0000x"}' /execute | tail -n 1)" 400
+	assert_equal "$(code -d '{"code": "out x\u0000"}' /execute | tail -n 1)" 400
+	run process Start '{"process": {"cmd": "out x\u0000y"}}'
+	assert_output --partial 'has a NUL'
+	run process Start '{"process": {"cmd": "out x", "cwd": "/tmp\u0000y"}}'
+	assert_output --partial 'has a NUL'
+	assert_equal "$(status_of -d '{"language": "python\u0000x", "code_b64": "b3V0IHg="}' /run)" 422
+	no_jobs
+}
+
+@test "what fsd does not have of a sandbox that is not there is not found" {
+	gateway_start
+	sandbox_new
+	local call
+	for call in '-X POST fork' '-X POST snapshots' logs '-X PUT network'; do
+		local words
+		read -ra words <<<"$call"
+		assert_equal "$(status_of "${words[@]:0:${#words[@]}-1}" "/sandboxes/$ID/${words[-1]}") $call" "501 $call"
+		assert_equal "$(status_of "${words[@]:0:${#words[@]}-1}" "/sandboxes/none/${words[-1]}") $call" "404 $call"
+	done
+	assert_equal "$(status_of -X DELETE "/sandboxes/$ID")" 204
+	assert_equal "$(status_of -X POST "/sandboxes/$ID/fork")" 404
 }
 
 @test "fsd gateway finds the mount and becomes the program" {
@@ -696,6 +842,34 @@ process() {
 		--debug-ports -- bash "$BATS_TEST_TMPDIR/client"
 	assert_success
 	assert_output $'1st\nnew\nfirst\nsecond\nnew'
+	no_jobs
+}
+
+@test "the sandbox of --debug-ports is known at these ports only" {
+	printf 'secret-of-16-characters one\n' >"$BATS_TEST_TMPDIR/keys"
+	chmod 600 "$BATS_TEST_TMPDIR/keys"
+	cat >"$BATS_TEST_TMPDIR/client" <<-'END'
+		status() { curl -s -m 60 -o /dev/null -w '%{http_code} ' "$@"; }
+		code() { status "${@:2}" -d '{"code": "out x"}' "$1/execute"; }
+		main=http://127.0.0.1:3000
+		code http://127.0.0.1:49999
+		id='E2b-Sandbox-Id: debug_sandbox_id'
+		code $main -H "$id" -H 'E2b-Sandbox-Port: 49999'
+		code $main -H "$id"
+		code $main -H 'Host: 49999-debug_sandbox_id.sbx.example'
+		status -F file=@- -H "$id" "$main/files?path=x" <<<x
+		status -H "$id" -H 'X-Access-Token;' "$main/files?path=x"
+		status -H "$id" -H 'X-Access-Token;' "$main/envs"
+		status -H "$id" -H 'E2b-Sandbox-Port: 49983' "$main/health"
+		status -H 'X-API-Key: secret-of-16-characters' "$main/sandboxes/debug_sandbox_id"
+		status -F file=@- "http://127.0.0.1:49983/files?path=x" <<<x
+		code http://127.0.0.1:49999 -H "$id"
+	END
+	FSD_MOUNT=$MNT run bounded 60 "$BATS_TEST_DIRNAME/../lib/front.sh" \
+		--debug-ports=shared --domain sbx.example --api-key-file "$BATS_TEST_TMPDIR/keys" \
+		-- bash "$BATS_TEST_TMPDIR/client"
+	assert_success
+	assert_output '200 502 502 502 502 502 502 502 404 200 200 '
 	no_jobs
 }
 

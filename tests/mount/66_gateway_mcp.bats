@@ -106,6 +106,51 @@ refused_names() {
 	assert_equal "$(ls "$MNT/.fsd/sandboxes")" ''
 }
 
+@test "sandboxes are counted for their key, whoever makes them, and reading makes none" {
+	local one=key-of-16-characters-1 two=key-of-16-characters-2 n call
+	printf '%s one\n%s two\n' "$one" "$two" >"$BATS_TEST_TMPDIR/keys"
+	chmod 600 "$BATS_TEST_TMPDIR/keys"
+	gateway_start --api-key-file "$BATS_TEST_TMPDIR/keys" --max-sandboxes 3
+	as() {
+		ask -H "X-API-Key: $1" -d "$(jq -nc --arg t "$2" --argjson a "$3" '{jsonrpc: "2.0",
+			id: 1, method: "tools/call", params: {name: $t, arguments: $a}}')" /mcp
+	}
+	for call in 'list_files {"sandbox": "new"}' 'read_file {"sandbox": "new", "path": "x"}'; do
+		run as "$one" "${call%% *}" "${call#* }"
+		assert_output --partial 'there is no sandbox \"new\"; write_file, run_code or run_command'
+		assert_equal "$(head -n 1 <<<"$output" | jq .result.isError)" true
+	done
+	assert_equal "$(ls "$MNT/.fsd/sandboxes")" ''
+	as "$one" write_file '{"sandbox": "a", "path": "x", "content": "1"}'
+	as "$one" run_code '{"sandbox": "b", "code": "out x"}'
+	# one more has room; of four at once one gets it
+	local pids=()
+	for n in 1 2 3 4; do
+		as "$one" write_file "{\"sandbox\": \"more$n\", \"path\": \"x\", \"content\": \"1\"}" \
+			>"$BATS_TEST_TMPDIR/more$n" 3>&- 4>&- &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	run cat "$BATS_TEST_TMPDIR"/more[1-4]
+	assert_equal "$(grep -c '1 bytes written' <<<"$output")" 1
+	assert_equal "$(grep -c '3 sandboxes of this key, as many as --max-sandboxes allows' <<<"$output")" 3
+	for call in 'run_code {"sandbox": "c", "code": "out x"}' 'run_command {"sandbox": "c", "command": "x"}'; do
+		run as "$one" "${call%% *}" "${call#* }"
+		assert_equal "$(head -n 1 <<<"$output" | jq .result.isError)" true
+		assert_output --partial 'as many as --max-sandboxes allows'
+	done
+	assert_equal "$(status_of -H "X-API-Key: $one" -d '{"templateID": "base"}' /sandboxes)" 429
+	assert_equal "$(names "$MNT/.fsd/sandboxes" | wc -w)" 3
+	# what there is can be used, another key has its own count
+	run as "$one" read_file '{"sandbox": "a", "path": "x"}'
+	assert_output --partial '"text":"1"'
+	run as "$two" write_file '{"sandbox": "a", "path": "x", "content": "1"}'
+	assert_output --partial '1 bytes written'
+	run as "$one" stop_sandbox '{"sandbox": "a"}'
+	run as "$one" write_file '{"sandbox": "c", "path": "x", "content": "1"}'
+	assert_output --partial '1 bytes written'
+}
+
 @test "progress is told while it runs, and the result comes last" {
 	gateway_start
 	local said=$BATS_TEST_TMPDIR/said
@@ -171,6 +216,14 @@ refused_names() {
 	assert_output --partial 'timeout must be an integer from 1 to 600'
 	run tool run_code '{"code": "x", "other": 1}'
 	assert_output --partial 'run_code has no argument \"other\"'
+	run tool run_code '{"code": "x", "sandbox": "a\u0000b"}'
+	assert_output --partial 'sandbox has a NUL'
+	run tool write_file '{"sandbox": "a", "path": "x\u0000y", "content": "a\u0000b"}'
+	assert_output --partial 'path has a NUL'
+	run tool write_file '{"sandbox": "a", "path": "x", "content": "a\u0000b"}'
+	assert_output --partial '3 bytes written'
+	run tool run_command '{"command": "x\u0000y"}'
+	assert_output --partial 'command has a NUL'
 	run tool run_code '{"code": "x", "sandbox": "a/b"}'
 	assert_output --partial 'sandbox must be'
 	run tool none '{}'

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Of the workers that want one thing, each has it alone for a time. */
+#ifndef GATEWAY_ALONE_H
+#define GATEWAY_ALONE_H
+
+#include "layout/base/list.h"
+
+struct alone {
+	const char *what; /* borrowed until alone_end() */
+	struct list node;
+};
+
+/* On a worker: waits until no other one has a thing of that name. Things of other names
+ * do not wait for it. */
+void alone_begin(struct alone *a, const char *what);
+void alone_end(struct alone *a);
+
+#endif
