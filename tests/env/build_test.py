@@ -8,6 +8,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -436,7 +437,17 @@ class Said(Case):
 
 
 class Children(Case):
-    """What a build starts does not outlive it."""
+    """What a build starts does not outlive it. A wait that never ends is an error."""
+    def setUp(self):
+        def late(number, frame):
+            raise TimeoutError("nothing has come for %d s" % BOUND)
+
+        super().setUp()
+        before = signal.signal(signal.SIGALRM, late)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        self.addCleanup(signal.alarm, 0)
+        signal.alarm(BOUND)
+
     def script(self, text):
         path = self.dir + "/script"
         with open(path, "w") as f:
