@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "json.h"
 #include "limits.h"
 
@@ -28,18 +29,6 @@ static const char *text(const json_t *object, const char *key)
 }
 
 /* Names are the guest's: nothing of them may move a terminal's cursor. */
-static void add_plain(struct buf *b, const char *s)
-{
-	for (; *s; s++) {
-		unsigned char ch = (unsigned char)*s;
-
-		if (ch < 0x20 || ch == 0x7f)
-			buf_fmt(b, "\\x%02x", ch);
-		else
-			buf_add(b, s, 1);
-	}
-}
-
 static void read_left_out(const json_t *list, struct result_brief *b)
 {
 	size_t count = json_array_size(list);
@@ -47,10 +36,10 @@ static void read_left_out(const json_t *list, struct result_brief *b)
 	for (size_t i = 0; i < count && i < RESULT_LEFT_OUT_SAID; i++) {
 		const json_t *file = json_array_get(list, i);
 
-		add_plain(&b->left_out, text(file, "path"));
+		utf8_put_plain(&b->left_out, text(file, "path"));
 		buf_fmt(&b->left_out, " (%llu bytes): ",
 			(unsigned long long)number(file, "bytes"));
-		add_plain(&b->left_out, text(file, "reason"));
+		utf8_put_plain(&b->left_out, text(file, "reason"));
 		buf_str(&b->left_out, "\n");
 		b->left_out_count++;
 	}
@@ -83,7 +72,7 @@ int result_brief_read(const char *data, size_t len, struct result_brief *ret)
 	if (r < 0 || !json_is_object(root))
 		return -EINVAL;
 	snprintf(ret->status, sizeof(ret->status), "%s", text(root, "status"));
-	add_plain(&ret->message, text(root, "message"));
+	utf8_put_plain(&ret->message, text(root, "message"));
 	ret->stdout_dropped = number(json_object_get(root, "stdout"), "dropped");
 	ret->stderr_dropped = number(json_object_get(root, "stderr"), "dropped");
 	ret->output_dropped = number(root, "output_dropped");

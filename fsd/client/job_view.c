@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "layout/json.h"
+#include "layout/layout.h"
 
 #define LOG_TAIL 32768
 
@@ -37,14 +38,11 @@ ssize_t job_view_text(int dir, const char *name, char *ret, size_t size)
 /* Takes a line out of text, without what a terminal would obey. */
 static void take_line(char *ret, size_t size, const char *text)
 {
-	size_t n = 0;
+	size_t n = MIN(strcspn(text, "\n"), size - 1);
 
-	while (text[n] && text[n] != '\n' && n + 1 < size) {
-		unsigned char c = (unsigned char)text[n];
-
-		ret[n++] = c < 0x20 || c == 0x7f ? '?' : (char)c;
-	}
+	memcpy(ret, text, n);
 	ret[n] = '\0';
+	utf8_make_plain(ret);
 }
 
 static int read_json(int dir, const char *name, json_t **ret)

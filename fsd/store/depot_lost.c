@@ -65,14 +65,6 @@ static int make_place(int lost, const char *entry, char name[96])
 	return 0;
 }
 
-/* A foreign name as one line of text. */
-static void put_name(struct buf *out, const char *name)
-{
-	for (; *name; name++)
-		buf_fmt(out, (unsigned char)*name < ' ' || *name == 0x7f
-				     ? "\\%03o" : "%c", (unsigned char)*name);
-}
-
 static int write_why(struct depot *s, int lost, const char *place,
 		     const char *entry, const char *reason)
 {
@@ -82,7 +74,7 @@ static int write_why(struct depot *s, int lost, const char *place,
 
 	time_render(realtime_ns(), when);
 	buf_str(&text, "jobs/");
-	put_name(&text, entry);
+	utf8_put_plain(&text, entry);
 	buf_fmt(&text, " was set aside: %s\nwhen: %s\n", reason, when);
 	buf_fmt(&text, "where: %s/lost+found/%s/entry\n", depot_dir(s), place);
 	if (text.failed)

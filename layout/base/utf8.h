@@ -20,6 +20,11 @@ size_t utf8_span(const char *text, size_t len);
 /* True for C0 (NUL too), DEL and C1, given a character's valid bytes. */
 int utf8_is_control(const char *text);
 
+struct buf;
+/* Appends text as one plain line: each byte of what is no UTF-8 or a control
+ * character as \xHH. Errors are the buffer's. */
+void utf8_put_plain(struct buf *out, const char *text);
+
 /* Makes one plain line of it: what is no UTF-8 or a control character becomes
  * "?". */
 void utf8_make_plain(char *text);

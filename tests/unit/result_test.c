@@ -395,7 +395,7 @@ static void test_brief(void)
 	static const char some_left[] =
 		"{\"status\": \"exited\", \"message\": null, \"stdout\": "
 		"{\"bytes\": 1, \"dropped\": 7}, \"output_dropped\": 12, "
-		"\"output_left_out\": [{\"path\": \"a\\u001b[2J\", \"bytes\": 5, "
+		"\"output_left_out\": [{\"path\": \"a\\u001b[2J\\u009b\\u00e9\", \"bytes\": 5, "
 		"\"reason\": \"a link\"}, 3, {\"path\": 4}]}";
 	static const char of_session[] =
 		"{\"session\": \"nb\", \"session_state\": \"lost\", "
@@ -418,7 +418,7 @@ static void test_brief(void)
 	is_int(result_brief_read(some_left, strlen(some_left), &b), 0, "what was left out");
 	is_int(b.stdout_dropped, 7, "is counted");
 	is_int(b.left_out_count, 3, "and named, a line each");
-	is_str(b.left_out.data, "a\\x1b[2J (5 bytes): a link\n (0 bytes): \n "
+	is_str(b.left_out.data, "a\\x1b[2J\\xc2\\x9b\xc3\xa9 (5 bytes): a link\n (0 bytes): \n "
 	       "(0 bytes): \n", "without control characters of the guest");
 	is_int(b.message.len, 0, "no message is an empty one");
 	result_brief_done(&b);
