@@ -22,6 +22,7 @@
 #define DISK_WAIT_MS 30000
 #define IMAGE_LAYER "/image"
 #define EMPTY_LAYER "/empty"
+#define USER_FILES "/run/user-files" /* for as long as its parts are mounted */
 #define LAYERS_MAX 8 /* disks of an environment, beside the image's */
 
 struct mount_row {
@@ -44,8 +45,19 @@ static const struct mount_row system_mounts[] = {
 	 MS_NOSUID | MS_NODEV | MS_NOEXEC},
 	{"/tmp", "tmpfs", "mode=1777,size=480m,nr_inodes=100k",
 	 MS_NOSUID | MS_NODEV},
-	{HOME, "tmpfs", "mode=0755,uid=1000,gid=1000,size=75%,nr_inodes=200k",
+	{USER_FILES, "tmpfs", "mode=0700,size=75%,nr_inodes=200k",
 	 MS_NOSUID | MS_NODEV},
+};
+
+/* The user's directories are parts of one file system, which is bounded as a whole.
+ * /workspace and /code are where programs that were written for other sandboxes
+ * begin; what is in them is no output. */
+static const struct {
+	const char *part, *target;
+} user_mounts[] = {
+	{USER_FILES "/home", HOME},
+	{USER_FILES "/workspace", "/workspace"},
+	{USER_FILES "/code", "/code"},
 };
 
 static int mount_row(const struct mount_row *m, struct err *err)
@@ -238,6 +250,21 @@ int mounts_switch_root(struct err *err)
 	return 0;
 }
 
+static int mount_user_files(struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(user_mounts); i++) {
+		const char *part = user_mounts[i].part;
+
+		if (mkdir(part, 0755) || chown(part, USER_ID, USER_ID) ||
+		    mount(part, user_mounts[i].target, NULL, MS_BIND, NULL))
+			return err_sys(err, -errno, "cannot mount %s",
+				       user_mounts[i].target);
+	}
+	if (umount2(USER_FILES, MNT_DETACH) || rmdir(USER_FILES))
+		return err_sys(err, -errno, "cannot take %s off", USER_FILES);
+	return 0;
+}
+
 int mounts_system(struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(system_mounts); i++) {
@@ -251,7 +278,7 @@ int mounts_system(struct err *err)
 	/* A program may neither read nor change its own limits. */
 	if (chmod("/sys/fs/cgroup", 0700))
 		return err_sys(err, -errno, "cannot close the cgroup tree");
-	return 0;
+	return mount_user_files(err);
 }
 
 struct node_row {

@@ -31,7 +31,7 @@ bool mounts_close_home(void);
 /* Gives /tmp and /dev/shm half of what a job has, if that is more than they have. */
 int mounts_fit(uint64_t memory, struct err *err);
 /*
- * In a shared machine they and the home have a part of the memory, and not all of it:
+ * In a shared machine they and the home, /workspace and /code together, have a part of the memory, and not all of it:
  * what is full says ENOSPC. Files stay when who wrote them is killed for memory, so
  * else one job could have all others killed.
  */

@@ -65,9 +65,9 @@ names() {
 
 mount_points() {
 	rm -rf "${tree:?}"/{dev,proc,sys,run,tmp,home,boot,media,mnt,srv,opt}
-	mkdir -p "$tree"/{dev,proc,sys,run,tmp,home/user,mnt,opt,srv}
+	mkdir -p "$tree"/{dev,proc,sys,run,tmp,home/user,workspace,code,mnt,opt,srv}
 	chmod 1777 "$tree/tmp"
-	chown 1000:1000 "$tree/home/user"
+	chown 1000:1000 "$tree"/{home/user,workspace,code}
 	rm -rf "$tree"/root && mkdir -m 0700 "$tree/root"
 	# /var is read-only; what programs write there lives in memory.
 	rm -rf "$tree/var/tmp" "$tree/var/run" "$tree/var/lock"

@@ -83,6 +83,39 @@ begin() {
 	absent "$S/root/proc/self"
 }
 
+@test "/workspace and /code are the user's as the home is, and have its room with it" {
+	echo '{"memory_mb": 128}' >"$S/config.json"
+	mkdir -p "$S/root/workspace/project/src"
+	echo 'print(6 * 7)' >"$S/root/workspace/project/src/main.py"
+	in_sandbox code.sh '"cwd": "/workspace/project"' <<-'END'
+		pwd; python3 src/main.py
+		stat -c '%U %a %n' /workspace /code /home/user
+		cp /usr/bin/true /code/true && /code/true && echo ran
+		head -c 100M /dev/zero >/workspace/large || true
+		head -c 100K /dev/zero >/home/user/small || echo full
+		rm /workspace/large
+		touch /run/x 2>&1 || true
+	END
+	run cat "$MNT/$J/stdout"
+	assert_output "/workspace/project
+42
+user 755 /workspace
+user 755 /code
+user 755 /home/user
+ran
+full
+touch: cannot touch '/run/x': Permission denied"
+	assert_equal "$(ls "$S/root/code")" true
+	assert_equal "$(ls "$S/files")" small
+	fails ENOTEMPTY rmdir "$S/root/workspace/project"
+	# They are empty again in each job, and no output of it.
+	prog code.sh <<<'ls -A /workspace /code; echo x >/workspace/x; echo y >/code/y; echo z >z'
+	stdout_is "$J" $'/code:\n\n/workspace:'
+	assert_equal "$(ls "$MNT/$J/output")" z
+	prog code.sh <<<'ls -A /workspace /code'
+	stdout_is "$J" $'/code:\n\n/workspace:'
+}
+
 @test "a sandbox whose machine is killed is lost, and its jobs say so" {
 	local all
 	begin code.sh '"session": "a"' <<<'echo begun; sleep 1000'

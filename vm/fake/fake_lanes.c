@@ -88,10 +88,12 @@ void fake_processes(struct fake_guest *m, struct wire_writer *out)
 
 /* --- the machine ------------------------------------------------------------ */
 
-/* What there is beside the home: a base that cannot be changed, and /tmp. */
+/* What there is beside the home: a base that cannot be changed, and what the user
+ * may write (fake_fs.c). */
 static void make_root(struct fake_guest *m)
 {
-	static const char *const dirs[] = { "etc", "home", "tmp", "home/user" };
+	static const char *const dirs[] = { "etc", "home", "tmp", "home/user",
+					    "workspace", "code" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
 		fake_file_new(&m->root, dirs[i], WIRE_FILE_DIR,
