@@ -14,7 +14,7 @@
 
 /* --- room --------------------------------------------------------------- */
 
-static void read_memory(struct sched *s, bool now)
+void sched_read_memory(struct sched *s, bool now)
 {
 	uint64_t at = s->host.now(), high;
 
@@ -23,15 +23,15 @@ static void read_memory(struct sched *s, bool now)
 	s->memory_ns = at;
 	s->host.memory(s->host.arg, &s->memory);
 	high = s->memory.available;
-	if (!add_checked(&high, s->promised))
+	if (!add_checked(&high, s->has.memory))
 		high = UINT64_MAX;
 	s->capacity = MIN(MAX(s->capacity, s->memory.available), high);
 }
 
 /* What can be promised still. */
-static uint64_t room(const struct sched *s)
+static uint64_t left(const struct sched *s)
 {
-	uint64_t taken = s->promised + s->limits.reserve;
+	uint64_t taken = s->has.memory + s->limits.reserve;
 	uint64_t by_promise = s->capacity - MIN(taken, s->capacity);
 	uint64_t by_now = s->memory.available -
 			  MIN(s->limits.reserve, s->memory.available);
@@ -41,11 +41,11 @@ static uint64_t room(const struct sched *s)
 
 static bool has_memory(struct sched *s, uint64_t need)
 {
-	read_memory(s, false);
-	if (need <= room(s))
+	sched_read_memory(s, false);
+	if (need <= left(s))
 		return true;
-	read_memory(s, true);
-	return need <= room(s);
+	sched_read_memory(s, true);
+	return need <= left(s);
 }
 
 static const char *is_sick(const struct sched *s)
@@ -82,20 +82,30 @@ enum why sched_fits(struct sched *s, struct sched_slot *slot)
 		return FITS;
 	if (held_up(s, slot, &begins))
 		return WHY_SESSION;
-	if (s->machines >= s->limits.machines)
+	if (s->has.machines >= s->limits.machines)
 		return WHY_MACHINES;
-	if (s->machines && s->cpus + slot->cpus > s->limits.cpus)
+	if (s->has.machines && s->has.cpus + slot->cpus > s->limits.cpus)
 		return WHY_CPUS;
-	if (s->host.sick(s->host.arg, &hopeless) && (s->machines || hopeless))
+	if (s->host.sick(s->host.arg, &hopeless) && (s->has.machines || hopeless))
 		return WHY_SICK;
 	return has_memory(s, sched_need(slot->memory)) ? FITS : WHY_MEMORY;
 }
 
 #define MIB_OF(bytes) ((uint64_t)(bytes) >> 20)
 
+/* What does not end by itself: "", or the end of a sentence. */
+static const char *kept_of(const struct sched *s, char *room, size_t size)
+{
+	room[0] = '\0';
+	if (s->kept.machines)
+		snprintf(room, size, "; sessions and sandboxes keep %u",
+			 (unsigned)s->kept.machines);
+	return room;
+}
+
 static void say(struct sched *s, struct sched_slot *slot, enum why why)
 {
-	char text[400];
+	char text[400], room[64];
 	bool begins;
 
 	if (slot->told & 1u << why)
@@ -121,20 +131,22 @@ static void say(struct sched *s, struct sched_slot *slot, enum why why)
 	case WHY_MACHINES:
 		snprintf(text, sizeof(text),
 			 "waits for a machine: all %u are in use "
-			 "(--max-machines)",
-			 s->limits.machines);
+			 "(--max-machines)%s",
+			 s->limits.machines, kept_of(s, room, sizeof(room)));
 		break;
 	case WHY_CPUS:
 		snprintf(text, sizeof(text),
 			 "waits for processors: machines have %u of the %u "
-			 "that they may have together, and this one wants %u",
-			 s->cpus, s->limits.cpus, slot->cpus);
+			 "that they may have together, and this one wants %u%s",
+			 (unsigned)s->has.cpus, s->limits.cpus, slot->cpus,
+			 kept_of(s, room, sizeof(room)));
 		break;
 	case WHY_MEMORY:
 		snprintf(text, sizeof(text),
 			 "waits for memory: its machine may come to %" PRIu64
-			 " MiB, and %" PRIu64 " MiB can be promised now",
-			 MIB_OF(sched_need(slot->memory)), MIB_OF(room(s)));
+			 " MiB, and %" PRIu64 " MiB can be promised now%s",
+			 MIB_OF(sched_need(slot->memory)), MIB_OF(left(s)),
+			 kept_of(s, room, sizeof(room)));
 		break;
 	case WHY_SICK:
 		snprintf(text, sizeof(text),
@@ -150,38 +162,6 @@ static void say(struct sched *s, struct sched_slot *slot, enum why why)
 }
 
 /* --- choosing ----------------------------------------------------------- */
-
-/* The oldest of a user that needs no machine and fits. */
-static struct sched_slot *step_of(struct sched *s, struct sched_user *u)
-{
-	struct sched_slot *oldest = NULL;
-
-	list_for_each (pos, tmp, &u->living) {
-		struct sched_line *l = list_entry(pos, struct sched_line, node);
-		struct sched_slot *slot =
-			list_first(&l->waiting, struct sched_slot, in_line);
-
-		if (!sched_is_living(slot))
-			sched_line_lost(l); /* else at the next look */
-		else if (sched_fits(s, slot) == FITS &&
-			 (!oldest || slot->no < oldest->no))
-			oldest = slot;
-	}
-	return oldest;
-}
-
-/* A step that needs no machine, only its owner's quota. */
-static struct sched_slot *next_step(struct sched *s)
-{
-	list_for_each (pos, tmp, &s->users) {
-		struct sched_slot *slot = step_of(
-			s, list_entry(pos, struct sched_user, node));
-
-		if (slot)
-			return slot;
-	}
-	return NULL;
-}
 
 static struct sched_user *least_served(struct sched *s)
 {
@@ -200,17 +180,17 @@ static struct sched_user *least_served(struct sched *s)
 }
 
 /* Would it fit if all runs under way had ended? Sessions stay. */
-static bool runs_have_it(const struct sched *s, const struct sched_slot *slot,
-			 enum why why)
+bool sched_runs_have_it(const struct sched *s, const struct sched_slot *slot,
+			enum why why)
 {
 	uint64_t need = sched_need(slot->memory);
 
 	/* Alone it may have all that it wants. */
 	if (why == WHY_CPUS)
-		return !s->session_cpus ||
-		       s->session_cpus + slot->cpus <= s->limits.cpus;
+		return !s->kept.cpus ||
+		       s->kept.cpus + slot->cpus <= s->limits.cpus;
 	return add_checked(&need, s->limits.reserve) &&
-	       add_checked(&need, s->session_promised) && need <= s->capacity;
+	       add_checked(&need, s->kept.memory) && need <= s->capacity;
 }
 
 /* The next one does not fit, or the one that was blocked first. Return: true if
@@ -221,7 +201,7 @@ static bool may_pass(struct sched *s, struct sched_slot *slot, enum why why)
 		s->short_of_memory = true;
 		s->host.give_way(s->host.arg);
 	}
-	if (!runs_have_it(s, slot, why)) { /* then it is in nobody's way */
+	if (!sched_runs_have_it(s, slot, why)) { /* then it is in nobody's way */
 		if (s->blocked == slot)
 			s->blocked = NULL;
 		return true;
@@ -261,8 +241,12 @@ static struct sched_slot *slot_after(const struct sched_user *u,
 				    struct sched_slot, node);
 }
 
-/* The one that is next, or NULL. */
-static struct sched_slot *head_of(struct sched *s, const struct sched_user *u)
+struct sched_slot *sched_first(const struct sched_user *u)
+{
+	return slot_after(u, NULL);
+}
+
+struct sched_slot *sched_head(struct sched *s, const struct sched_user *u)
 {
 	struct sched_slot *slot = slot_after(u, NULL);
 
@@ -293,7 +277,7 @@ static struct sched_slot *passer(struct sched *s, const struct sched_user *u)
 /* Who is next and fits, or NULL. */
 static struct sched_slot *next(struct sched *s)
 {
-	struct sched_slot *slot = next_step(s);
+	struct sched_slot *slot = sched_next_step(s);
 	struct sched_user *u;
 	enum why why;
 
@@ -301,7 +285,7 @@ static struct sched_slot *next(struct sched *s)
 		return slot;
 	s->round++;
 	s->short_of_memory = false;
-	if (s->machines >= s->limits.machines)
+	if (s->has.machines >= s->limits.machines)
 		return NULL; /* the most usual case, and there may be many */
 	/* Who was blocked for long is not passed by those before it either. */
 	slot = s->blocked;
@@ -316,7 +300,7 @@ static struct sched_slot *next(struct sched *s)
 	}
 	while ((u = least_served(s))) {
 		u->skipped = s->round;
-		slot = head_of(s, u);
+		slot = sched_head(s, u);
 		if (!slot)
 			continue;
 		why = sched_fits(s, slot);
@@ -368,8 +352,11 @@ static void on_look(struct loop_call *call)
 		grant(s, slot);
 		slot->ops->ready(slot);
 	}
-	/* Waits for what nobody will tell of: memory, a machine that lives. */
-	if (s->waiting && (s->short_of_memory || is_sick(s)))
+	if (s->waiting)
+		sched_take_turns(s);
+	/* Waits for what nobody will tell of: memory, a machine that lives, one
+	 * that is idle for long. */
+	if (s->waiting && (s->short_of_memory || is_sick(s) || s->kept.machines))
 		loop_timer_set(s->loop, &s->again, LOOK_NS);
 	else
 		loop_timer_del(&s->again);
@@ -394,7 +381,7 @@ int sched_check(struct sched *s, uid_t uid, uint64_t memory, bool force,
 	uint64_t need = sched_need(memory), most, waiting;
 	const struct sched_user *u;
 
-	read_memory(s, false);
+	sched_read_memory(s, false);
 	most = s->memory.total - MIN(s->limits.reserve, s->memory.total);
 	if (need > most)
 		return err_set(err, -EINVAL,
@@ -488,7 +475,7 @@ int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err)
 		return -E2BIG;
 	if (has_memory(s, need - before)) {
 		h->memory = need;
-		s->promised += need - before;
+		s->has.memory += need - before;
 		return 0;
 	}
 	r = sched_put_back(slot);
@@ -536,12 +523,12 @@ bool sched_has_spare(struct sched *s)
 
 void sched_stats(struct sched *s, struct sched_stats *ret)
 {
-	read_memory(s, false);
+	sched_read_memory(s, false);
 	*ret = (struct sched_stats){
 		.waiting = s->waiting,
-		.machines = s->machines,
-		.promised = s->promised,
-		.room = room(s),
+		.machines = s->has.machines,
+		.promised = s->has.memory,
+		.room = left(s),
 		.machines_most = s->limits.machines,
 	};
 }
@@ -563,6 +550,7 @@ int sched_new(struct loop *loop, const struct sched_limits *limits,
 		.again = {.fn = on_again, .arg = s},
 	};
 	list_init(&s->users);
+	list_init(&s->every);
 	*ret = s;
 	return 0;
 }

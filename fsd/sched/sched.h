@@ -28,6 +28,12 @@
  * before that has its place in the session, however long its inputs take to
  * list.
  *
+ * Turns of machines that stay. A session or a sandbox keeps its machine while it
+ * is idle. If another user waits for what such a machine has, the user who keeps
+ * most gives back the machine that was idle for longest: after SCHED_SHARE_NS if
+ * the user keeps more than its share, after SCHED_TURN_NS in any case. Nobody
+ * gives back for a user who has as much.
+ *
  * Who is next and does not fit lets others that do fit go first for a while,
  * also those behind it of the same user.
  * Then, if it would fit as soon as ours have ended, nobody passes any more; if
@@ -72,6 +78,12 @@ struct sched_host {
 	/* NULL, or why none is to begin, whether it needs a machine or not. When
 	 * that is over sched_look() follows. May be NULL. */
 	const char *(*barred)(void *arg);
+	/* Ends the use of a machine that a session (or, unless only_sessions, a
+	 * sandbox) of uid keeps: of those that were idle for idle_ns the one that
+	 * was so for longest. Return: was there one? Not inside a call of here but
+	 * sched_release(). May be NULL: nothing is taken. */
+	bool (*take_back)(void *arg, uid_t uid, uint64_t idle_ns,
+			  bool only_sessions);
 	uint64_t (*now)(void);
 	void *arg;
 };
@@ -184,6 +196,23 @@ struct sched_slot *sched_step(struct sched *s, uid_t uid, const char *session);
 
 /* Something of what was waited for may have changed. */
 void sched_look(struct sched *s);
+/* So long must a machine be idle before it is taken, from a user who keeps more
+ * than its share and from any other. */
+#define SCHED_SHARE_NS (5 * NS_PER_S)
+#define SCHED_TURN_NS (30 * NS_PER_S)
+
+/* What sessions and sandboxes keep, for who looks at it from outside. */
+struct sched_kept {
+	unsigned machines, own;  /* of all users; of the one who asks */
+	/* NULL, or what they keep all of, so that no job of usual size begins
+	 * before one of them ends: "machines", "processors" or "memory". */
+	const char *all;
+	bool turn;               /* another user would give one back to this one */
+};
+void sched_kept(struct sched *s, uid_t uid, struct sched_kept *ret);
+/* Would another user give a machine back for uid, when it is idle? */
+bool sched_has_turn(struct sched *s, uid_t uid);
+
 /* Is there memory that nobody needs, for an idle machine? */
 bool sched_has_spare(struct sched *s);
 

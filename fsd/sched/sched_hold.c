@@ -7,6 +7,13 @@ uint64_t sched_need(uint64_t memory)
 	return add_checked(&memory, VM_MACHINE_BYTES) ? memory : UINT64_MAX;
 }
 
+static void add(struct sched_use *use, const struct sched_hold *hold, int more)
+{
+	use->machines += (uint64_t)more;
+	use->cpus += (uint64_t)more * hold->cpus;
+	use->memory += (uint64_t)more * hold->memory;
+}
+
 void sched_promise(struct sched *s, struct sched_user *u, uint64_t memory,
 		   unsigned cpus, struct sched_hold *hold)
 {
@@ -17,12 +24,10 @@ void sched_promise(struct sched *s, struct sched_user *u, uint64_t memory,
 		.cpus = cpus,
 		.since_ns = s->host.now(),
 	};
-	s->machines++;
-	s->cpus += cpus;
-	s->promised += hold->memory;
+	add(&s->has, hold, 1);
 	if (!u)
 		return; /* without memory nobody is charged */
-	u->holds++;
+	add(&u->has, hold, 1);
 	u->since_sum += hold->since_ns;
 }
 
@@ -32,9 +37,8 @@ static void stays(struct sched_hold *hold)
 
 	hold->is_session = true;
 	if (hold->user)
-		hold->user->sessions++;
-	s->session_cpus += hold->cpus;
-	s->session_promised += hold->memory;
+		add(&hold->user->kept, hold, 1);
+	add(&s->kept, hold, 1);
 }
 
 void sched_begun(struct sched_slot *slot)
@@ -94,16 +98,13 @@ void sched_release(struct sched_hold *hold)
 
 	if (!s)
 		return;
-	s->machines--;
-	s->cpus -= hold->cpus;
-	s->promised -= hold->memory;
-	if (hold->is_session) {
-		s->session_cpus -= hold->cpus;
-		s->session_promised -= hold->memory;
-	}
+	add(&s->has, hold, -1);
+	if (hold->is_session)
+		add(&s->kept, hold, -1);
 	if (u) {
-		u->holds--;
-		u->sessions -= hold->is_session;
+		add(&u->has, hold, -1);
+		if (hold->is_session)
+			add(&u->kept, hold, -1);
 		u->since_sum -= hold->since_ns;
 		u->served_ns += s->host.now() - hold->since_ns;
 	}

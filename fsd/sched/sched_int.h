@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by sched.c (room, choosing), sched_wait.c (users, who waits),
- * sched_line.c (the steps of a session) and sched_hold.c (what is promised). */
+ * sched_line.c (the steps of a session), sched_hold.c (what is promised) and
+ * sched_turns.c (what sessions and sandboxes give back). */
 #ifndef FSD_SCHED_INT_H
 #define FSD_SCHED_INT_H
 
@@ -44,17 +45,23 @@ struct sched_line {
 	char session[];
 };
 
+/* What machines have together. */
+struct sched_use {
+	uint64_t machines, cpus, memory;
+};
+
 struct sched_user {
 	struct hash_node by_uid;
+	struct list every;     /* in sched->every */
 	struct list node;      /* in sched->users while it has waiting ones */
 	uid_t uid;
 	struct quota_user *quota; /* borrowed; NULL: none */
 	struct list living;    /* lines that need no machine */
 	struct list levels;
 	uint64_t waiting, coming;
-	unsigned holds;        /* under way, */
+	struct sched_use has;  /* all that is under way, */
 	uint64_t since_sum;    /* and the sum of their beginnings; wraps */
-	unsigned sessions;     /* of the holds: machines that may be idle */
+	struct sched_use kept; /* of that, by sessions: it may be idle */
 	uint64_t served_ns;    /* by those that are over; wraps */
 	unsigned begins;       /* sessions that will be */
 	unsigned skipped;      /* in this round of choosing */
@@ -70,11 +77,13 @@ struct sched {
 	struct list users;       /* with waiting ones */
 	uint64_t waiting, coming; /* coming: places that are kept */
 	uint64_t entered;        /* slots that ever did */
-	unsigned machines, cpus; /* promised */
-	uint64_t promised;
+	struct list every;       /* of struct sched_user: all */
+	struct sched_use has;    /* promised */
+	struct sched_use kept;   /* of that, what sessions have, which no run's
+				    end gives back */
 	unsigned begins;         /* sessions that will be, with their machine */
-	unsigned session_cpus;   /* of these, what sessions have, */
-	uint64_t session_promised; /* which no run's end gives back */
+	uint64_t turn_ns;        /* when a machine was last looked for that is to
+				    be given back */
 	uint64_t floor_ns;       /* the account that was served last */
 	unsigned round;
 	struct sched_slot *blocked; /* borrowed: the next one, that does not
@@ -103,6 +112,20 @@ void sched_wait_out(struct sched *s, struct sched_slot *slot);
 /* May it begin now? It says nothing and changes nothing. */
 enum why sched_fits(struct sched *s, struct sched_slot *slot);
 
+/* Could it begin if all runs under way ended, and sessions stayed? why: WHY_CPUS, or
+ * its memory is looked at. */
+bool sched_runs_have_it(const struct sched *s, const struct sched_slot *slot,
+			enum why why);
+/* The one of u that is next, or NULL. */
+struct sched_slot *sched_head(struct sched *s, const struct sched_user *u);
+/* The first one of u, whether its session can begin or not; or NULL. */
+struct sched_slot *sched_first(const struct sched_user *u);
+/* sched_turns.c: at most one machine is given back, once a second. */
+void sched_take_turns(struct sched *s);
+
+/* What the host's memory is now; now: not as it was a moment ago. */
+void sched_read_memory(struct sched *s, bool now);
+
 /* sched_hold.c: what a machine may come to. */
 uint64_t sched_need(uint64_t memory);
 /* A session to come has come, or does not; no-op if slot has granted none. */
@@ -130,6 +153,8 @@ void sched_line_look(struct sched_slot *slot);
 /* The line's session lives no more: they wait for a machine, the first before
  * others of the same priority. Return: 0; -ENOMEM: nothing has changed. */
 int sched_line_lost(struct sched_line *l);
+/* A step that needs no machine, only its owner's quota; or NULL. */
+struct sched_slot *sched_next_step(struct sched *s);
 /* All steps before it have joined. */
 bool sched_is_next(const struct sched_slot *slot);
 

@@ -182,3 +182,34 @@ bool sched_is_next(const struct sched_slot *slot)
 
 	return !l || (!l->coming && l->waiting.next == &slot->in_line);
 }
+
+/* The oldest of a user that needs no machine and fits. */
+static struct sched_slot *step_of(struct sched *s, struct sched_user *u)
+{
+	struct sched_slot *oldest = NULL;
+
+	list_for_each (pos, tmp, &u->living) {
+		struct sched_line *l = list_entry(pos, struct sched_line, node);
+		struct sched_slot *slot =
+			list_first(&l->waiting, struct sched_slot, in_line);
+
+		if (!sched_is_living(slot))
+			sched_line_lost(l); /* else at the next look */
+		else if (sched_fits(s, slot) == FITS &&
+			 (!oldest || slot->no < oldest->no))
+			oldest = slot;
+	}
+	return oldest;
+}
+
+struct sched_slot *sched_next_step(struct sched *s)
+{
+	list_for_each (pos, tmp, &s->users) {
+		struct sched_slot *slot = step_of(
+			s, list_entry(pos, struct sched_user, node));
+
+		if (slot)
+			return slot;
+	}
+	return NULL;
+}

@@ -26,6 +26,7 @@ struct sched_user *sched_user_of(struct sched *s, uid_t uid)
 	}
 	u->uid = uid;
 	u->quota = quota_user(s->quota, uid);
+	list_add_tail(&s->every, &u->every);
 	list_init(&u->living);
 	list_init(&u->levels);
 	return u;
@@ -33,12 +34,12 @@ struct sched_user *sched_user_of(struct sched *s, uid_t uid)
 
 uint64_t sched_account(const struct sched_user *u, uint64_t now)
 {
-	return u->served_ns + u->holds * (now + ADVANCE_NS) - u->since_sum;
+	return u->served_ns + u->has.machines * (now + ADVANCE_NS) - u->since_sum;
 }
 
 uint64_t sched_served(const struct sched_user *u, uint64_t now)
 {
-	return sched_account(u, now) - u->holds * ADVANCE_NS;
+	return sched_account(u, now) - u->has.machines * ADVANCE_NS;
 }
 
 /* It has something to do again. */
@@ -49,7 +50,7 @@ static void user_begin(struct sched *s, struct sched_user *u)
 	if (u->waiting)
 		return;
 	list_add_tail(&s->users, &u->node);
-	if (u->holds > u->sessions)
+	if (u->has.machines > u->kept.machines)
 		return; /* it has not been away */
 	served = sched_served(u, s->host.now());
 	u->served_ns -= served;

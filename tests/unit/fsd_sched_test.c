@@ -18,6 +18,14 @@ static struct vm_memory memory;
 static unsigned given_way;
 static const char *sick, *barred;
 static bool hopeless;
+/* What users keep: machines that have been idle since then. */
+static struct kept {
+	struct sched_hold hold;
+	uid_t uid;
+	uint64_t idle_ns;
+	bool is_sandbox;
+} kept[4];
+static unsigned asked;
 static char order[64], told[1000];
 
 struct run {
@@ -55,6 +63,22 @@ static const char *on_sick(void *arg, bool *ret_hopeless)
 	if (ret_hopeless)
 		*ret_hopeless = hopeless;
 	return sick;
+}
+
+static bool on_take_back(void *arg, uid_t uid, uint64_t idle_ns,
+			 bool only_sessions)
+{
+	(void)arg;
+	asked++;
+	for (unsigned i = 0; i < ARRAY_SIZE(kept); i++) {
+		if (!kept[i].hold.sched || kept[i].uid != uid ||
+		    clock_ns - kept[i].idle_ns < idle_ns ||
+		    (only_sessions && kept[i].is_sandbox))
+			continue;
+		sched_release(&kept[i].hold);
+		return true;
+	}
+	return false;
 }
 
 static void note(const struct run *r)
@@ -117,14 +141,16 @@ static void begin(struct sched_limits limits, uint64_t running)
 {
 	const struct sched_host host = {
 		.memory = on_memory, .give_way = on_give_way, .sick = on_sick,
-		.barred = on_barred, .now = on_now,
+		.barred = on_barred, .take_back = on_take_back,
+		.now = on_now,
 	};
 	const struct quota_limits q = { .running = running };
 
 	clock_ns = 1000 * NS_PER_S;
 	memory = (struct vm_memory){ GIB(64), GIB(64) };
 	order[0] = told[0] = '\0';
-	given_way = 0;
+	given_way = asked = 0;
+	memset(kept, 0, sizeof(kept));
 	sick = barred = NULL;
 	hopeless = false;
 	limits.cpus = limits.cpus ? limits.cpus : 100;
@@ -1497,6 +1523,142 @@ static void test_steps_are_known(void)
 	end();
 }
 
+/* uid makes a sandbox, which is idle from now on. */
+static void keep(unsigned i, uid_t uid, uint64_t bytes)
+{
+	struct run r = { .slot.memory = bytes };
+
+	come(&r, (char)('0' + i), uid, 0);
+	sched_join(&r.slot, &kept[i].hold);
+	sched_leave(&r.slot);
+	kept[i].uid = uid;
+	kept[i].idle_ns = clock_ns;
+	kept[i].is_sandbox = true;
+}
+
+/* The next look that may take a machine. */
+static void look_later(uint64_t ms)
+{
+	later(ms);
+	sched_look(s);
+	settle();
+}
+
+static void keep_nothing(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(kept); i++)
+		sched_release(&kept[i].hold);
+}
+
+static void test_share_is_given_back(void)
+{
+	struct run a = { 0 }, b = { 0 };
+	struct sched_kept k;
+
+	begin((struct sched_limits){ .machines = 2 }, 0);
+	keep(0, 1, 0);
+	later(1000);
+	keep(1, 1, 0);
+	sched_kept(s, 1, &k);
+	ok(k.machines == 2 && k.own == 2 && !strcmp(k.all, "machines") && !k.turn,
+	   "who keeps all machines has nothing to wait for");
+	sched_kept(s, 2, &k);
+	ok(k.own == 0 && k.turn, "another user has");
+	come(&a, 'a', 2, 0);
+	ok(strstr(told, "sessions and sandboxes keep 2"),
+	   "who waits is told who has them");
+	look_later(1000);
+	is_str(order, "01", "what was in use just now is not taken");
+	look_later(3000);
+	is_str(order, "01a", "but what is idle for seconds, beyond a share");
+	ok(kept[1].hold.sched, "and no more than that");
+	come(&b, 'b', 2, 0);
+	look_later(60000);
+	is_str(order, "01a", "who has as much takes nothing");
+	go(&a);
+	is_str(order, "01ab", "and has its own next");
+	go(&b);
+	sched_kept(s, 2, &k);
+	ok(!k.all, "then there is one for anybody");
+	keep_nothing();
+	end();
+}
+
+static void test_share_is_not_given_to_oneself(void)
+{
+	struct run a = { 0 };
+
+	begin((struct sched_limits){ .machines = 2 }, 0);
+	keep(0, 1, 0);
+	keep(1, 1, 0);
+	come(&a, 'a', 1, 0);
+	look_later(100000);
+	is_str(order, "01", "nobody's own sandbox ends for a job");
+	ok(!asked, "nor is it looked for");
+	sched_leave(&a.slot);
+	keep_nothing();
+	end();
+}
+
+static void test_turn_of_the_last_machine(void)
+{
+	struct run a = { 0 };
+
+	begin((struct sched_limits){ .machines = 2 }, 0);
+	keep(0, 1, 0);
+	keep(1, 2, 0);
+	come(&a, 'a', 3, 0);
+	look_later(20000);
+	is_str(order, "01", "who has its share keeps it for longer");
+	look_later(11000);
+	is_str(order, "01a", "and gives it back at last");
+	go(&a);
+	keep_nothing();
+	end();
+}
+
+static void test_turn_of_memory(void)
+{
+	struct run a = { .slot.memory = GIB(2) };
+	struct run b = { .slot.memory = GIB(40) };
+	struct sched_kept k;
+
+	begin((struct sched_limits){ .machines = 9 }, 0);
+	keep(0, 1, GIB(20));
+	keep(1, 1, GIB(20));
+	keep(2, 1, GIB(22));
+	sched_kept(s, 2, &k);
+	ok(k.all == NULL, "there is room for a usual job");
+	come(&a, 'a', 2, 0);
+	look_later(10000);
+	is_str(order, "012a", "memory is given back as machines are");
+	go(&a);
+	come(&b, 'b', 2, 0);
+	look_later(2000);
+	is_str(order, "012ab", "as much as is needed");
+	ok(kept[2].hold.sched, "and no more");
+	go(&b);
+	keep_nothing();
+	end();
+}
+
+static void test_turn_that_would_not_help(void)
+{
+	struct run a = { .slot.memory = GIB(40) };
+
+	begin((struct sched_limits){ .machines = 9 }, 0);
+	keep(0, 1, GIB(5));
+	later(10);
+	memory.available = GIB(30); /* others have the rest */
+	come(&a, 'a', 2, 0);
+	look_later(100000);
+	is_str(order, "0", "nothing ends for a job that would wait on");
+	ok(kept[0].hold.sched, "whatever is idle");
+	sched_leave(&a.slot);
+	keep_nothing();
+	end();
+}
+
 int main(void)
 {
 	test_one_user();
@@ -1547,5 +1709,10 @@ int main(void)
 	test_many_steps_hide_nobody();
 	test_steps_keep_their_age();
 	test_steps_are_known();
+	test_share_is_given_back();
+	test_share_is_not_given_to_oneself();
+	test_turn_of_the_last_machine();
+	test_turn_of_memory();
+	test_turn_that_would_not_help();
 	return done_testing();
 }
