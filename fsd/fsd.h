@@ -161,7 +161,9 @@ struct fsd {
 	struct list handles;     /* of struct handle (ops_handle.h): open files */
 	struct list sessions;    /* of struct session (sessions.c) */
 	uint64_t last_session;
-	struct list sandboxes;   /* of struct sandbox (sandbox.c) */
+	struct list sandboxes;   /* of struct sandbox (sandbox.c), */
+	struct hash sandbox_nos, sandbox_names; /* as are these; */
+	struct hash seat_nos, sandbox_file_nos; /* of what is in them */
 	struct remotes *remotes; /* of their machines' files */
 	struct list remote_listings; /* of struct remote_listing */
 	struct order left_queued, left_refused; /* resume.c */

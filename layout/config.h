@@ -91,6 +91,7 @@ struct sandbox_config {
 	uint64_t idle_ms;          /* 0: for however long it is idle */
 	uint64_t life_ms;          /* 0: not given */
 	bool pauses;               /* at its end, instead of ending */
+	uint64_t pause_life_ms;    /* 0: it may be paused for ever */
 };
 
 /* config_sandbox.c; as the three of a job. */

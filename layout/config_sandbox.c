@@ -52,6 +52,8 @@ static const struct field fields[] = {
 	{ "life", config_set_seconds, SANDBOX(life_ms), 0, LIMIT_SANDBOX_MS, 0,
 	  NULL },
 	{ "at_end", set_at_end, SANDBOX(pauses), 0, 0, 0, NULL },
+	{ "pause_life", config_set_seconds, SANDBOX(pause_life_ms), 0,
+	  LIMIT_SANDBOX_MS, 0, NULL },
 	{ "meta", config_set_kept, 0, 0, LIMIT_SANDBOX_META, 0, NULL },
 };
 

@@ -20,6 +20,7 @@
 #include "fsd/sched/sched.h"
 #include "security.h"
 #include "fsd/run/sessions.h"
+#include "fsd/run/take_back.h"
 #include "stats.h"
 
 const char fsd_version[] = "0.1.0";
@@ -424,18 +425,37 @@ static const char readme[] =
 	"sessions live\n(rmdir ends one), .fsd/sandboxes machines that jobs "
 	"share (mkdir makes\none). More: man jobtree.\n";
 
-static void text_health(struct fsd *d, struct buf *out)
+/* Sandboxes and sessions keep all of something. "busy" is told to whom a machine of
+ * another user comes when it is idle, "full" to whom none does. */
+static bool text_kept(struct fsd *d, uid_t uid, struct buf *out)
+{
+	struct sched_kept kept;
+
+	sched_kept(d->sched, uid, &kept);
+	if (!kept.all)
+		return false;
+	buf_fmt(out, "%s: sandboxes and sessions keep all %s: %u machines, of "
+		"which %u are yours and %u in use; ", kept.turn ? "busy" : "full",
+		kept.all, kept.machines, kept.own, kept_in_use(d));
+	buf_str(out, kept.turn
+		? "a new job waits until one that is idle gives way to it\n"
+		: "a new job waits until one ends (rmdir .fsd/sandboxes/NAME "
+		  "ends one)\n");
+	return true;
+}
+
+static void text_health(struct fsd *d, uid_t uid, struct buf *out)
 {
 	const char *room = room_problem(d);
 	struct err err = { 0 };
+	bool well = vm_health(d->vm, &err) == 0;
 
-	vm_health(d->vm, &err);
 	if (d->draining)
 		buf_str(out, "draining: no new job starts; write resume to "
 			     ".fsd/ctl\n");
 	else if (room)
 		buf_fmt(out, "%s\n", room);
-	else
+	else if (!well || !text_kept(d, uid, out))
 		buf_fmt(out, "%s\n", err.text);
 }
 
@@ -493,7 +513,7 @@ int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
 		buf_fmt(out, "%s\n", fsd_version);
 		break;
 	case FSD_ROW_HEALTH:
-		text_health(d, out);
+		text_health(d, uid, out);
 		break;
 	case FSD_ROW_SECURITY:
 		security_text(d, out);

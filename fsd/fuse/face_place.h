@@ -21,6 +21,8 @@ enum sandbox_what { OF_SANDBOX, OF_SESSION, OF_FILE };
 #define FIELD_UNTIL 3
 #define FIELD_PROCESSES 4
 #define FIELD_CTL 6
+#define FIELD_ERROR 7
+#define FIELD_HOLD 8     /* in no listing */
 #define FIELD_SESSIONS 5 /* a directory */
 
 #endif

@@ -17,9 +17,11 @@ static const struct {
 } rows[] = {
 	{ "config.json", FIELD_CONFIG, S_IFREG | 0600, sandbox_show_config },
 	{ "state", FIELD_STATE, S_IFREG | 0400, sandbox_show_state },
+	{ "error", FIELD_ERROR, S_IFREG | 0400, sandbox_show_error },
 	{ "ctl", FIELD_CTL, S_IFREG | 0200, NULL },
 	{ "until", FIELD_UNTIL, S_IFREG | 0600, sandbox_show_until },
 	{ "processes", FIELD_PROCESSES, S_IFREG | 0400, NULL },
+	{ "hold", FIELD_HOLD, S_IFREG | 0600, NULL },
 	{ "sessions", FIELD_SESSIONS, S_IFDIR | 0700, NULL },
 	{ FACE_FILES, FIELD_FILES, S_IFDIR | 0700, NULL },
 	{ FACE_ROOT, FIELD_ROOT, S_IFDIR | 0700, NULL },
@@ -66,6 +68,14 @@ struct sandbox *face_sandbox(struct fsd *d, uint64_t place)
 struct sandbox *face_sandbox_at(struct fsd *d, uint64_t place)
 {
 	return PLACE_LANG(place) == OF_SANDBOX && !PLACE_FIELD(place)
+		       ? face_sandbox(d, place) : NULL;
+}
+
+struct sandbox *face_sandbox_held(struct fsd *d, uint64_t place)
+{
+	return PLACE_ROW(place) == FSD_ROW_SANDBOXES &&
+			       PLACE_LANG(place) == OF_SANDBOX &&
+			       PLACE_FIELD(place) == FIELD_HOLD
 		       ? face_sandbox(d, place) : NULL;
 }
 
@@ -199,8 +209,10 @@ static void list_no(void *arg, const char *name, uint64_t no)
 static void list_sandbox(struct sandbox *s, struct lister *l)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		l->fn(l->arg, rows[i].name,
-		      place_of(OF_SANDBOX, rows[i].field, sandbox_no(s)));
+		if (rows[i].field != FIELD_HOLD)
+			l->fn(l->arg, rows[i].name,
+			      place_of(OF_SANDBOX, rows[i].field,
+				       sandbox_no(s)));
 	l->what = OF_FILE;
 	sandbox_files_list(s, list_no, l);
 }

@@ -27,6 +27,8 @@ int face_sandbox_text(struct fsd *d, uint64_t place, struct buf *out);
 struct sandbox *face_sandbox(struct fsd *d, uint64_t place);
 /* The sandbox's own directory, or NULL. */
 struct sandbox *face_sandbox_at(struct fsd *d, uint64_t place);
+/* The sandbox that an open file of the place holds, or NULL. */
+struct sandbox *face_sandbox_held(struct fsd *d, uint64_t place);
 struct seat *face_sandbox_session(struct fsd *d, uint64_t place);
 struct sandbox_file *face_sandbox_file(struct fsd *d, uint64_t place);
 uint64_t face_sandbox_place(const struct sandbox *s);

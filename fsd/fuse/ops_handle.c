@@ -3,13 +3,21 @@
 #include "ops_handle.h"
 
 #include "fsd/jobs/events.h"
+#include "face_sandbox.h"
 #include "fsd/jobs/held.h"
+#include "fsd/run/sandboxes.h"
 #include "fsd/users/people.h"
 #include "open_files.h"
+#include "ops_refusal.h"
 
 bool ops_handle_holds(const struct handle *h)
 {
 	return h->t.kind == T_ROW && held_by(h->t.job, h->t.row);
+}
+
+struct sandbox *ops_handle_sandbox(const struct handle *h)
+{
+	return h->t.kind == T_FSD ? face_sandbox_held(h->d, h->t.place) : NULL;
 }
 
 struct handle *ops_handle_make(struct fsd *d, enum handle_kind kind,
@@ -40,7 +48,18 @@ struct handle *ops_handle_make(struct fsd *d, enum handle_kind kind,
 		node_ref(t->node);
 	if (ops_handle_holds(h))
 		held_more(t->job);
+	if (ops_handle_sandbox(h))
+		sandbox_held_more(ops_handle_sandbox(h));
 	return h;
+}
+
+int ops_handle_weigh(fuse_req_t req, struct handle *h)
+{
+	struct err err = { 0 };
+	int r = person_weigh(h->d, fuse_req_ctx(req)->uid, &h->weight,
+			     h->text.len, &err);
+
+	return r < 0 ? ops_refuse_at(req, ops_ino(&h->t), NULL, r, err.text) : 0;
 }
 
 struct handle *ops_handle_new(struct fsd *d, enum handle_kind kind,
@@ -69,11 +88,14 @@ void ops_handle_free(struct handle *h)
 		fd_close(&h->fd);
 	free(h->prefix);
 	buf_done(&h->text);
+	person_unweigh(&h->weight);
 	events_reader_free(h->events);
 	if (h->t.kind == T_NODE)
 		node_unref(h->t.node);
 	if (ops_handle_holds(h))
 		held_less(h->t.job);
+	if (ops_handle_sandbox(h))
+		sandbox_held_less(ops_handle_sandbox(h));
 	if (h->t.job)
 		job_unref(h->t.job);
 	free(h);

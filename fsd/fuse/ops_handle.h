@@ -7,6 +7,7 @@
 #include "fsd/handover/inherit.h"
 #include "ops.h"
 #include "fsd/mount/wait.h"
+#include "fsd/users/people.h"
 
 enum handle_kind {
 	H_FILE,   /* fd: a stored file, stdout, stderr, log, result.json */
@@ -40,7 +41,8 @@ struct handle {
 	struct inherit_handle *kept;
 	struct json_prefix *prefix; /* owned: ops_config.c; or NULL */
 	struct loop_timer doubt; /* so long after its close there is no release */
-	struct buf text;  /* H_TEXT, H_STAGED */
+	struct buf text;  /* H_TEXT, H_STAGED, */
+	struct person_weight weight; /* which has this */
 	bool cut;         /* H_STAGED: it was opened to be empty */
 	struct events_reader *events; /* owned, H_WAIT on `events` */
 	struct wait_poll poll;
@@ -57,6 +59,11 @@ struct handle *ops_handle_new(struct fsd *d, enum handle_kind kind,
 			      const struct target *t);
 /* Its job goes with the last of them (held.h). */
 bool ops_handle_holds(const struct handle *h);
+/* Its text counts for who has opened it. Return: 0, or negative errno, which
+ * last_error tells. */
+int ops_handle_weigh(fuse_req_t req, struct handle *h);
+/* The sandbox that goes with the last of them, or NULL. */
+struct sandbox *ops_handle_sandbox(const struct handle *h);
 /* Of a request on an open file. NULL: it could not be taken over from the
  * server before, since what it was on is gone. */
 struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi);

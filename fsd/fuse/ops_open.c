@@ -21,6 +21,7 @@
 #include "ops_refusal.h"
 #include "ops_remote.h"
 #include "ops_sandbox.h"
+#include "fsd/run/sandboxes.h"
 #include "fsd/jobs/unstored.h"
 
 static bool wants_write(const struct fuse_file_info *fi)
@@ -386,6 +387,8 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		r = ops_target(req, ino, &t);
 		if (r == 0)
 			r = do_open(req, &t, fi, &h);
+		if (r == 0)
+			r = ops_handle_weigh(req, h);
 		/* its close has nothing to say */
 		fi->noflush = !wants_write(fi) || (h && h->kind == H_SINK);
 		if (r == 0)
@@ -393,6 +396,8 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	}
 	if (r == 0 && ops_handle_holds(h))
 		r = ops_record_hold(req, h->t.job);
+	if (r == 0 && ops_handle_sandbox(h))
+		sandbox_hold(ops_handle_sandbox(h));
 	if (r == 0) {
 		fuse_reply_open(req, fi);
 		return;

@@ -3,6 +3,7 @@
 #include "open_files.h"
 #include "fsd/mount/requests.h"
 #include "fsd/run/homes.h"
+#include "fsd/users/people.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
 
@@ -244,6 +245,7 @@ struct remote_listing {
 	struct fsd *d;    /* borrowed */
 	struct inherit_handle *kept; /* owned: no more than its number */
 	struct buf names;
+	struct person_weight weight; /* of these, at the cost of who reads */
 	bool unread;      /* names are to be read from the beginning */
 };
 
@@ -259,6 +261,7 @@ static void listing_free(struct remote_listing *l)
 	list_del(&l->node);
 	open_files_del(l->d, l->kept);
 	buf_done(&l->names);
+	person_unweigh(&l->weight);
 	free(l);
 }
 
@@ -350,6 +353,28 @@ static void reply_listing(struct ask *a)
 	ask_free(a);
 }
 
+static void drop_names(struct remote_listing *l)
+{
+	buf_done(&l->names);
+	person_unweigh(&l->weight);
+}
+
+/* The names count for who reads them. Return: false, and the request has failed. */
+static bool weigh(struct ask *a)
+{
+	struct remote_listing *l = a->listing;
+	struct err err = { 0 };
+	int r = person_weigh(a->d, fuse_req_ctx(a->req)->uid, &l->weight,
+			     l->names.len, &err);
+
+	if (r == 0)
+		return true;
+	drop_names(l);
+	ops_answer(a->req, ops_refuse_at(a->req, a->ino, NULL, r, err.text));
+	ask_free(a);
+	return false;
+}
+
 /* Return: 0 or -EFBIG, -ENOMEM. Names that no file here may have are left
  * out. */
 static int add_names(struct buf *names, struct wire_cursor *c)
@@ -376,9 +401,14 @@ static void list_answered(struct ask *a, const uint8_t *data, size_t size)
 	a->fs.offset = wire_get_u64(&c);
 	r = a->fs.offset && size < LIST_ENOUGH ? -EIO /* it would never end */
 					       : add_names(names, &c);
-	if (r < 0)
+	if (r < 0) {
+		drop_names(a->listing);
 		ask_fail(a, r);
-	else if (a->fs.offset)
+		return;
+	}
+	if (!weigh(a))
+		return;
+	if (a->fs.offset)
 		ask_again(a);
 	else
 		reply_listing(a);
@@ -392,7 +422,7 @@ static bool list_failed(struct ask *a, int r)
 	if (r != -ESTALE || a->fs.path[0] ||
 	    (home_find(a->d, a->session, &h) && h.sandbox))
 		return false;
-	buf_clear(&a->listing->names);
+	drop_names(a->listing);
 	reply_listing(a);
 	return true;
 }
@@ -408,7 +438,7 @@ static void readdir_begin(struct ask *a)
 		return;
 	}
 	a->listing->unread = false;
-	buf_clear(&a->listing->names);
+	drop_names(a->listing);
 	ask_send(a);
 }
 

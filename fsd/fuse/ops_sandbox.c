@@ -195,6 +195,10 @@ int ops_sandbox_open(fuse_req_t req, const struct target *t,
 	struct fsd *d = ops_fsd(req);
 	struct sandbox_file *f = face_sandbox_file(d, t->place);
 
+	if (is_own(t, FIELD_HOLD)) { /* what is written has no effect */
+		*ret = ops_handle_new(d, H_SINK, t);
+		return *ret ? 0 : -ENOMEM;
+	}
 	if (!f && !is_own(t, FIELD_CONFIG) && !is_own(t, FIELD_UNTIL) &&
 	    !is_own(t, FIELD_CTL))
 		return ops_refuse_at(req, ops_ino(t), NULL, -EPERM,
@@ -260,6 +264,19 @@ unsigned ops_sandbox_poll(struct handle *h, struct fuse_pollhandle *ph)
 
 /* --- writing ------------------------------------------------------------------------- */
 
+/* A text that is about to be so long, of a file or with an open one. Return: 0 or
+ * negative errno, which last_error tells. */
+static int weigh(fuse_req_t req, struct handle *h, struct sandbox_file *f,
+		 uint64_t size)
+{
+	uid_t uid = f ? sandbox_uid(f->sandbox) : fuse_req_ctx(req)->uid;
+	struct person_weight *w = f ? &f->weight : h ? &h->weight : NULL;
+	struct err err = { 0 };
+	int r = w ? person_weigh(ops_fsd(req), uid, w, size, &err) : 0;
+
+	return r < 0 ? ops_refuse(req, r, FSD_DIR_NAME, "%s", err.text) : 0;
+}
+
 /* NULL: it is no more. */
 static struct buf *text_of(struct handle *h)
 {
@@ -287,8 +304,6 @@ static int set_size(struct buf *text, uint64_t size)
 {
 	static const char zeros[4096];
 
-	if (size > LIMIT_CONFIG_BYTES)
-		return -EFBIG;
 	while (text->len < size)
 		if (buf_add(text, zeros, (size_t)MIN(size - text->len,
 						     sizeof(zeros))) < 0)
@@ -301,8 +316,6 @@ static int put(struct buf *text, const char *data, size_t size, uint64_t off)
 {
 	int r = 0;
 
-	if (off > LIMIT_CONFIG_BYTES || size > LIMIT_CONFIG_BYTES - off)
-		return -EFBIG;
 	if (text->len < off + size)
 		r = set_size(text, off + size);
 	if (r == 0 && size)
@@ -362,7 +375,12 @@ void ops_staged_write(fuse_req_t req, struct handle *h, const char *data,
 		buf_clear(text); /* it is written as a whole */
 	at = h->kept->flags & O_APPEND ? text->len : (uint64_t)off;
 	in_order = at == text->len;
-	r = put(text, data, size, at);
+	r = at > LIMIT_CONFIG_BYTES || size > LIMIT_CONFIG_BYTES - at
+		    ? -EFBIG
+		    : weigh(req, h, face_sandbox_file(h->d, h->t.place),
+			    MAX(text->len, at + size));
+	if (r == 0)
+		r = put(text, data, size, at);
 	if (r == -EFBIG)
 		r = ops_refuse(req, r, FSD_DIR_NAME,
 			       "a sandbox's file has at most 1 MiB");
@@ -426,6 +444,7 @@ int ops_sandbox_setattr(fuse_req_t req, const struct target *t,
 	struct buf *text = h && h->kind == H_STAGED ? text_of(h)
 						    : f ? &f->text : NULL;
 	const struct sandbox *s = sandbox_of(ops_fsd(req), t);
+	int r;
 
 	if (!s || face_is_dir(t->place))
 		return s ? -EPERM : -ESTALE;
@@ -437,5 +456,9 @@ int ops_sandbox_setattr(fuse_req_t req, const struct target *t,
 		return attr->st_size ? -EINVAL : 0;
 	if (h && h->kind == H_STAGED)
 		h->kept->changed = true;
-	return set_size(text, (uint64_t)attr->st_size);
+	if ((uint64_t)attr->st_size > LIMIT_CONFIG_BYTES)
+		return -EFBIG;
+	r = weigh(req, h && h->kind == H_STAGED ? h : NULL, f,
+		  (uint64_t)attr->st_size);
+	return r < 0 ? r : set_size(text, (uint64_t)attr->st_size);
 }

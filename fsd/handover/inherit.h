@@ -28,7 +28,7 @@
 #include "vm/vm.h"
 
 /* Raised with every change of what is here, and of holder.h. */
-#define INHERIT_VERSION 13u
+#define INHERIT_VERSION 14u
 
 #define INHERIT_INIT_MAX 4096u
 #define INHERIT_MESSAGE_MAX ((1u << 20) + 4096u)
@@ -128,6 +128,7 @@ struct inherit_untold {
 };
 
 #define INHERIT_NAME 208u
+#define INHERIT_WHY 200u
 
 /* A job: what its meta says (depot.h), for kept.c; and what is on no record. */
 struct inherit_job {
@@ -149,7 +150,7 @@ struct inherit_job {
 /* A sandbox: all that there is of it but its machine. */
 struct inherit_sandbox {
 	uint32_t live;
-	uint32_t lost;        /* its machine has died */
+	uint32_t lost;        /* its machine is gone, because of why */
 	uint64_t no;          /* struct sandbox's, */
 	uint64_t made_ns, until_ns, paused_ns;
 	uint32_t uid, gid;
@@ -159,6 +160,8 @@ struct inherit_sandbox {
 	uint64_t memory_mb[2]; /* which its environment may have raised */
 	char name[INHERIT_NAME];
 	char environment_id[68], environment_name[68]; /* "": base */
+	uint32_t held;        /* it goes with the last open file `hold` */
+	char why[INHERIT_WHY];
 	_Alignas(4096) char text[2][LIMIT_CONFIG_BYTES]; /* config.json */
 };
 

@@ -13,6 +13,7 @@
 #include "fsd/files/remote.h"
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/job.h"
+#include "fsd/users/people.h"
 
 /* --- its time ------------------------------------------------------------------ */
 
@@ -36,6 +37,7 @@ static void set_paused(struct sandbox *s, bool pause)
 	if (!pause && s->until_ns)
 		go_on_living(s, now);
 	s->paused_ns = pause ? now : 0;
+	s->used_ns = now_ns();
 	sandbox_set_times(s);
 	if (s->stage == STAGE_LIVES)
 		vm_pause(s->lease, pause);
@@ -44,16 +46,26 @@ static void set_paused(struct sandbox *s, bool pause)
 	sandbox_changed(s);
 }
 
+/* When it ends, or is paused; 0: never. */
+static uint64_t due_ns(const struct sandbox *s)
+{
+	uint64_t most = s->config.pause_life_ms * NS_PER_MS;
+
+	if (!s->paused_ns)
+		return s->until_ns;
+	return most ? s->paused_ns + most : 0;
+}
+
 static void on_until(struct loop_timer *t)
 {
 	struct sandbox *s = t->arg;
 
-	if (realtime_ns() < s->until_ns) {
+	if (realtime_ns() < due_ns(s)) {
 		sandbox_set_times(s); /* the clock was set */
 		return;
 	}
 	log_debug("sandbox %s: its time is over", s->name);
-	if (s->config.pauses && s->stage != STAGE_LOST)
+	if (s->config.pauses && s->stage != STAGE_LOST && !s->paused_ns)
 		set_paused(s, true);
 	else
 		sandbox_end(s);
@@ -68,6 +80,20 @@ static void on_idle(struct loop_timer *t)
 	sandbox_end(s);
 }
 
+static bool is_in_use(const struct sandbox *s)
+{
+	return !list_empty(&s->runs) || !list_empty(&s->waiters);
+}
+
+static void set_idle(struct sandbox *s)
+{
+	if (!s->config.idle_ms || s->paused_ns || is_in_use(s))
+		loop_timer_del(&s->idle);
+	else
+		loop_timer_set(s->d->loop, &s->idle,
+			       s->config.idle_ms * NS_PER_MS);
+}
+
 /* A clock that is set is seen within the hour. */
 #define LOOK_NS (3600 * NS_PER_S)
 
@@ -80,25 +106,21 @@ void sandbox_end_at(struct sandbox *s, uint64_t until_ns)
 
 void sandbox_set_times(struct sandbox *s)
 {
-	uint64_t now = realtime_ns();
-	uint64_t left = s->until_ns - MIN(s->until_ns, now);
+	uint64_t now = realtime_ns(), due = due_ns(s);
 
-	if (s->until_ns && !s->paused_ns)
-		loop_timer_set(s->d->loop, &s->until, MIN(left, LOOK_NS));
+	if (due)
+		loop_timer_set(s->d->loop, &s->until,
+			       MIN(due - MIN(due, now), LOOK_NS));
 	else
 		loop_timer_del(&s->until);
-	sandbox_used(s);
+	set_idle(s);
 	sandbox_keep(s);
 }
 
 void sandbox_used(struct sandbox *s)
 {
-	if (!s->config.idle_ms || s->paused_ns || !list_empty(&s->runs) ||
-	    !list_empty(&s->waiters))
-		loop_timer_del(&s->idle);
-	else
-		loop_timer_set(s->d->loop, &s->idle,
-			       s->config.idle_ms * NS_PER_MS);
+	s->used_ns = now_ns();
+	set_idle(s);
 }
 
 /* --- its state ------------------------------------------------------------------ */
@@ -178,6 +200,11 @@ static void on_granted(void *arg)
 	sandbox_changed(s);
 }
 
+static void set_why(struct sandbox *s, const char *why)
+{
+	snprintf(s->why, sizeof(s->why), "%s", why);
+}
+
 /* No machine could be had, or it has died. */
 static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 {
@@ -189,6 +216,8 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 	snprintf(text, sizeof(text), "%s%.300s",
 		 lived ? "its sandbox is lost: " : "", sentence);
 	s->stage = lived ? STAGE_LOST : STAGE_NEW;
+	if (lived)
+		set_why(s, "its machine has died");
 	log_warn("sandbox %s of user %u: %s: %s", s->name, s->uid,
 		 lived ? "its machine is lost" : "has no machine", sentence);
 	seats_fail(s, lived ? VM_FAILED_LOST : why, text);
@@ -199,11 +228,33 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 	sandbox_changed(s);
 }
 
-void sandbox_lose(struct sandbox *s)
+void sandbox_lose(struct sandbox *s, const char *why)
 {
 	s->stage = STAGE_LOST;
+	set_why(s, why);
 	sandbox_keep(s); /* or it would be new for the next server */
 	drop_machine(s);
+}
+
+uint64_t sandbox_idle_since(const struct sandbox *s)
+{
+	return s->stage == STAGE_LIVES && (s->paused_ns || !is_in_use(s))
+		       ? s->used_ns : 0;
+}
+
+void sandbox_take_back(struct sandbox *s)
+{
+	const char *why = "another user had waited for its machine, which was not "
+			  "in use";
+
+	log_warn("sandbox %s of user %u: lost: %s", s->name, s->uid, why);
+	s->stage = STAGE_LOST;
+	seats_fail(s, VM_FAILED_LOST, "its sandbox is lost: another user had "
+		   "waited for its machine, which was paused");
+	sandbox_lose(s, why);
+	wake(s, -ESTALE);
+	set_idle(s);
+	sandbox_changed(s);
 }
 
 static void each_run(struct sandbox *s,
@@ -392,7 +443,8 @@ int sandbox_control(struct sandbox *s, const char *text, size_t len,
 	while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
 		len--;
 	if (s->stage == STAGE_LOST)
-		return err_set(err, -ESTALE, "sandbox \"%s\" is lost", s->name);
+		return err_set(err, -ESTALE, "sandbox \"%s\" is lost: %s",
+			       s->name, s->why);
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		if (len == strlen(verbs[i].verb) &&
 		    !memcmp(text, verbs[i].verb, len)) {
@@ -456,18 +508,10 @@ int sandbox_fs(struct sandbox *s, const struct wire_fs *fs, vm_fs_done *done,
 
 /* --- making and ending --------------------------------------------------------------- */
 
-static unsigned count_of(struct fsd *d, uid_t uid)
-{
-	unsigned count = 0;
-
-	list_for_each(pos, tmp, &d->sandboxes)
-		count += list_entry(pos, struct sandbox, node)->uid == uid;
-	return count;
-}
-
 void sandbox_drop(struct sandbox *s)
 {
 	sandbox_forget(s);
+	sandbox_unindex(s);
 	list_del(&s->node);
 	loop_timer_del(&s->until);
 	loop_timer_del(&s->idle);
@@ -483,15 +527,15 @@ void sandbox_drop(struct sandbox *s)
 	free(s);
 }
 
-struct sandbox *sandbox_new(struct fsd *d, const char *name, uid_t uid,
-			    gid_t gid)
+struct sandbox *sandbox_new(struct fsd *d, uint64_t no, const char *name,
+			    uid_t uid, gid_t gid)
 {
 	struct sandbox *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	*s = (struct sandbox){
-		.d = d, .name = strdup(name), .uid = uid, .gid = gid,
+		.d = d, .no = no, .name = strdup(name), .uid = uid, .gid = gid,
 		.until = { .fn = on_until, .arg = s },
 		.idle = { .fn = on_idle, .arg = s },
 	};
@@ -500,7 +544,8 @@ struct sandbox *sandbox_new(struct fsd *d, const char *name, uid_t uid,
 	list_init(&s->runs);
 	list_init(&s->waiters);
 	list_init(&s->watchers);
-	if (!s->name) {
+	if (!s->name || sandbox_index(s) < 0) {
+		free(s->name);
 		free(s);
 		return NULL;
 	}
@@ -511,18 +556,18 @@ struct sandbox *sandbox_new(struct fsd *d, const char *name, uid_t uid,
 int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
 		 struct sandbox **ret, struct err *err)
 {
+	const struct person *owner = person_of(d, uid);
 	struct sandbox *s;
 	int r;
 
-	if (count_of(d, uid) >= LIMIT_SANDBOXES)
+	if (owner && owner->sandboxes >= LIMIT_SANDBOXES)
 		return err_set(err, -EDQUOT,
 			       "you have %u sandboxes already, as many as one "
 			       "user may have; end one by rmdir "
 			       ".fsd/sandboxes/NAME", LIMIT_SANDBOXES);
-	s = sandbox_new(d, name, uid, gid);
+	s = sandbox_new(d, sessions_next_no(d), name, uid, gid);
 	if (!s)
 		return err_sys(err, -ENOMEM, "a sandbox cannot be made");
-	s->no = sessions_next_no(d);
 	s->made_ns = realtime_ns();
 	r = sandbox_configure(s, "{}\n", 3, err);
 	if (r < 0) {
@@ -537,7 +582,8 @@ int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
 
 void sandbox_end(struct sandbox *s)
 {
-	list_del(&s->node); /* its name is free */
+	sandbox_unindex(s); /* its name is free */
+	list_del(&s->node);
 	seats_cancel(s, "its sandbox was ended");
 	sandbox_drop(s);
 }

@@ -16,6 +16,9 @@ enum stage {
 
 struct sandbox {
 	struct list node;      /* in fsd->sandboxes */
+	struct hash_node by_no, by_name; /* if it is */
+	bool indexed;          /* in these */
+	struct person *owner;  /* borrowed: it is counted there; or NULL */
 	struct fsd *d;
 	uint64_t no;           /* of its places; none is used twice */
 	char *name;            /* owned */
@@ -40,6 +43,10 @@ struct sandbox {
 	unsigned told_state;   /* that they know */
 	uint64_t until_ns;     /* CLOCK_REALTIME; 0: for ever */
 	uint64_t paused_ns;    /* since when until_ns waits; 0: it is not paused */
+	uint64_t used_ns;      /* now_ns(): when it was used last, or paused */
+	unsigned holders;      /* open files `hold` of it; */
+	bool held;             /* it ends with the last of them */
+	char why[INHERIT_WHY]; /* it is lost; "": it is not */
 	struct loop_timer until, idle;
 	struct inherit_sandbox *kept; /* in fsd->inherit, or NULL, */
 	struct vm_mux *mux;    /* as is this: while it has a machine */
@@ -48,6 +55,7 @@ struct sandbox {
 /* Where runs are one behind the other: a session, or one program's own. */
 struct seat {
 	struct list node;      /* in sandbox->seats */
+	struct hash_node by_no; /* in fsd->seat_nos */
 	struct sandbox *sandbox;
 	uint64_t no;
 	char *name;            /* owned; NULL: a program's */
@@ -64,14 +72,16 @@ struct seat {
 	struct inherit_seat *kept; /* a session's, in fsd->inherit; or NULL */
 };
 
-/* sandbox.c: one without a number and a config, in fsd->sandboxes. NULL without
- * memory. */
-struct sandbox *sandbox_new(struct fsd *d, const char *name, uid_t uid,
-			    gid_t gid);
+/* sandbox.c: one without a config, in fsd->sandboxes. NULL without memory. */
+struct sandbox *sandbox_new(struct fsd *d, uint64_t no, const char *name,
+			    uid_t uid, gid_t gid);
+/* sandbox_find.c: it can be found from now on, until then. Return: 0 or -ENOMEM. */
+int sandbox_index(struct sandbox *s);
+void sandbox_unindex(struct sandbox *s); /* no-op on one that is not */
 /* It is in no list any more, and its machine ends. */
 void sandbox_drop(struct sandbox *s);
-/* Its machine is gone for good. */
-void sandbox_lose(struct sandbox *s);
+/* Its machine is gone for good; why: a sentence. */
+void sandbox_lose(struct sandbox *s, const char *why);
 extern const struct vm_events sandbox_events; /* of its machine */
 void sandbox_fill_slot(struct sandbox *s);
 
@@ -85,7 +95,7 @@ void sandbox_end_at(struct sandbox *s, uint64_t until_ns);
 void sandbox_used(struct sandbox *s);
 /* Its state may be another one. */
 void sandbox_changed(struct sandbox *s);
-/* The earlier of the two times has changed. */
+/* One of its times has changed. */
 void sandbox_set_times(struct sandbox *s);
 
 /* sandbox_kept.c: what the next server is to know. Without room there it knows
@@ -102,7 +112,7 @@ void seat_keep(const struct seat *t); /* its lane and its steps */
 void seat_forget(struct seat *t);
 
 /* sandbox_seats.c: name NULL: a program's. NULL without memory. */
-struct seat *seat_new(struct sandbox *s, const char *name,
+struct seat *seat_new(struct sandbox *s, uint64_t no, const char *name,
 		      const struct lang *lang);
 void seat_free(struct seat *t);
 /* Its interpreter lives on a lane, and no run has it. aborts: see vm_rejoin(). */

@@ -37,6 +37,8 @@ void sandbox_keep(const struct sandbox *s)
 		return;
 	k->until_ns = s->until_ns;
 	k->paused_ns = s->paused_ns;
+	k->held = s->held;
+	memcpy(k->why, s->why, sizeof(k->why));
 	/* Without a mux its machine ends with this server. */
 	k->lost = s->stage == STAGE_LOST ||
 		  (s->stage == STAGE_LIVES && !s->mux);
@@ -246,6 +248,8 @@ static bool is_of_one(struct fsd *d, const struct vm_mux *m)
 	return false;
 }
 
+static const char gone[] = "its machine has died, with the server";
+
 /* It had a machine, or was about to have one. */
 static void find_machine(struct sandbox *s, const struct inherit_sandbox *k)
 {
@@ -269,7 +273,7 @@ static void find_machine(struct sandbox *s, const struct inherit_sandbox *k)
 		return;
 	}
 	log_warn("sandbox %s of user %u: its machine is lost", s->name, s->uid);
-	sandbox_lose(s);
+	sandbox_lose(s, gone);
 }
 
 static void adopt_one(struct fsd *d, struct inherit_sandbox *k)
@@ -280,16 +284,20 @@ static void adopt_one(struct fsd *d, struct inherit_sandbox *k)
 	k->environment_id[sizeof(k->environment_id) - 1] = '\0';
 	k->environment_name[sizeof(k->environment_name) - 1] = '\0';
 	s = job_name_check(k->name) < 0 || job_name_is_draft(k->name)
-		    ? NULL : sandbox_new(d, k->name, k->uid, k->gid);
+		    ? NULL : sandbox_new(d, k->no, k->name, k->uid, k->gid);
 	if (!s) {
 		k->live = 0;
 		return;
 	}
-	s->no = k->no;
 	d->last_session = MAX(d->last_session, k->no);
 	s->made_ns = k->made_ns;
 	s->until_ns = k->until_ns;
 	s->paused_ns = k->paused_ns;
+	s->used_ns = now_ns();
+	s->held = k->held;
+	k->why[sizeof(k->why) - 1] = '\0';
+	utf8_make_plain(k->why);
+	memcpy(s->why, k->why, sizeof(s->why));
 	s->kept = k;
 	if (restore_config(s, k) < 0) {
 		log_error("sandbox %s of user %u cannot be taken over: its "
@@ -297,9 +305,11 @@ static void adopt_one(struct fsd *d, struct inherit_sandbox *k)
 		sandbox_drop(s);
 		return;
 	}
-	if (k->lost)
+	if (k->lost) {
 		s->stage = STAGE_LOST;
-	else if (k->mux)
+		if (!s->why[0])
+			snprintf(s->why, sizeof(s->why), "%s", gone);
+	} else if (k->mux)
 		find_machine(s, k);
 	s->told_state = sandbox_state_no(s);
 	sandbox_set_times(s);
@@ -314,12 +324,12 @@ static void adopt_seat(struct fsd *d, struct inherit_seat *k)
 	k->name[sizeof(k->name) - 1] = '\0';
 	k->language[sizeof(k->language) - 1] = '\0';
 	lang = lang_by_name(k->language);
-	t = s && lang ? seat_new(s, k->name, lang) : NULL;
+	t = s && lang ? seat_new(s, k->no, k->name, lang)
+		      : NULL;
 	if (!t) {
 		k->live = 0;
 		return;
 	}
-	t->no = k->no;
 	d->last_session = MAX(d->last_session, k->no);
 	t->steps = k->steps;
 	t->lease_steps = k->lease_steps;
@@ -360,11 +370,9 @@ int sandbox_take(struct run *run, struct vm_tape *t)
 	    !t->sent)
 		return -ESRCH;
 	seat = name ? sandbox_session(s, name)
-		    : seat_new(s, NULL, run->spec.lang);
+		    : seat_new(s, t->seat, NULL, run->spec.lang);
 	if (!seat || seat->current || seat->lease)
 		return -ESRCH;
-	if (!name)
-		seat->no = t->seat;
 	run->seat = seat; /* its limits are the sandbox's */
 	run_fill_limits(run);
 	run->seat = NULL;
@@ -423,8 +431,14 @@ void sandboxes_adopted(struct fsd *d)
 {
 	struct inherit *in = d->inherit;
 
-	list_for_each(pos, tmp, &d->sandboxes)
-		go_on(list_entry(pos, struct sandbox, node));
+	list_for_each(pos, tmp, &d->sandboxes) {
+		struct sandbox *s = list_entry(pos, struct sandbox, node);
+
+		if (s->held && !s->holders)
+			sandbox_end(s);
+		else
+			go_on(s);
+	}
 	drop_muxes(d);
 	inherit_recycle(in, INHERIT_SANDBOXES);
 	inherit_recycle(in, INHERIT_SEATS);

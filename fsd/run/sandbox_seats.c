@@ -18,6 +18,7 @@ void seat_free(struct seat *t)
 {
 	seat_forget(t);
 	list_del(&t->node);
+	hash_del(&t->sandbox->d->seat_nos, &t->by_no);
 	loop_call_del(&t->next);
 	loop_call_del(&t->late);
 	if (t->lease)
@@ -166,7 +167,7 @@ static void on_late(struct loop_call *c)
 		run_fail(t->current, VM_FAILED_LOST, t->lost);
 }
 
-struct seat *seat_new(struct sandbox *s, const char *name,
+struct seat *seat_new(struct sandbox *s, uint64_t no, const char *name,
 		      const struct lang *lang)
 {
 	struct seat *t = calloc(1, sizeof(*t));
@@ -174,14 +175,16 @@ struct seat *seat_new(struct sandbox *s, const char *name,
 	if (!t)
 		return NULL;
 	*t = (struct seat){
-		.sandbox = s, .no = sessions_next_no(s->d),
+		.sandbox = s, .no = no,
 		.name = name ? strdup(name) : NULL,
 		.lang = name ? lang_living(lang) : lang,
 		.next = { .fn = on_next, .arg = t },
 		.late = { .fn = on_late, .arg = t },
 	};
 	list_init(&t->waiting);
-	if (name && !t->name) {
+	if ((name && !t->name) ||
+	    hash_add(&s->d->seat_nos, &t->by_no, hash_u64(no)) < 0) {
+		free(t->name);
 		free(t);
 		return NULL;
 	}
@@ -214,8 +217,8 @@ static int check(struct sandbox *s, const struct job_config *c,
 	if (s->stage == STAGE_LOST)
 		return err_set(err, -EINVAL,
 			       "config.json: \"sandbox\" is \"%s\", which is "
-			       "lost, with all that was in it: its machine has "
-			       "died; make another one", c->sandbox);
+			       "lost, with all that was in it: %s; make another "
+			       "one", c->sandbox, s->why);
 	return c->session ? check_language(s, sandbox_session(s, c->session),
 					   lang, err)
 			  : 0;
@@ -251,7 +254,8 @@ int sandbox_enter(struct run *run, struct err *err)
 		return r;
 	t = c->session ? sandbox_session(s, c->session) : NULL;
 	if (!t)
-		t = seat_new(s, c->session, run->spec.lang);
+		t = seat_new(s, sessions_next_no(s->d), c->session,
+			     run->spec.lang);
 	if (!t)
 		return err_sys(err, -ENOMEM, "the sandbox");
 	seat_keep_new(t);
@@ -401,15 +405,13 @@ struct seat *sandbox_session(struct sandbox *s, const char *name)
 
 struct seat *sandbox_session_by_no(struct fsd *d, uint64_t no)
 {
-	list_for_each(pos, tmp, &d->sandboxes) {
-		struct sandbox *s = list_entry(pos, struct sandbox, node);
+	struct hash_node *h = hash_first(&d->seat_nos, hash_u64(no));
 
-		list_for_each(at, next, &s->seats) {
-			struct seat *t = list_entry(at, struct seat, node);
+	for (; h; h = hash_next(h)) {
+		struct seat *t = container_of(h, struct seat, by_no);
 
-			if (t->no == no && t->name)
-				return t;
-		}
+		if (t->no == no && t->name)
+			return t;
 	}
 	return NULL;
 }

@@ -53,7 +53,8 @@ static int parse(const struct sandbox *s, const char *text, size_t len,
 		r = err_set(err, -EBUSY,
 			    "config.json: \"%s\" cannot be changed, since the "
 			    "machine has begun; \"env\", \"idle\", \"life\", "
-			    "\"at_end\" and \"meta\" can", frozen);
+			    "\"at_end\", \"pause_life\" and \"meta\" can",
+			    frozen);
 	if (r < 0)
 		sandbox_config_done(ret);
 	return r;
@@ -234,6 +235,16 @@ int sandbox_show_state(const struct sandbox *s, struct buf *out)
 	return buf_fmt(out, "%s\n", words[sandbox_state_no(s)]);
 }
 
+const char *sandbox_why(const struct sandbox *s)
+{
+	return s->why;
+}
+
+int sandbox_show_error(const struct sandbox *s, struct buf *out)
+{
+	return s->why[0] ? buf_fmt(out, "%s\n", s->why) : 0;
+}
+
 /* --- processes ---------------------------------------------------------------------------- */
 
 /* On the stack of the fiber that waits. */
@@ -326,14 +337,18 @@ int sandbox_file_make(struct sandbox *s, const char *name,
 			       "they are for being renamed to config.json",
 			       LIMIT_SANDBOX_FILES);
 	f = calloc(1, sizeof(*f));
-	if (f)
+	if (f) {
+		f->no = sessions_next_no(s->d);
 		f->name = strdup(name);
-	if (!f || !f->name) {
+	}
+	if (!f || !f->name || hash_add(&s->d->sandbox_file_nos, &f->by_no,
+				       hash_u64(f->no)) < 0) {
+		if (f)
+			free(f->name);
 		free(f);
 		return err_sys(err, -ENOMEM, "%s", name);
 	}
 	f->sandbox = s;
-	f->no = sessions_next_no(s->d);
 	f->text.cap = LIMIT_CONFIG_BYTES + 1;
 	list_add_tail(&s->files, &f->node);
 	*ret = f;
@@ -354,16 +369,14 @@ struct sandbox_file *sandbox_file_find(struct sandbox *s, const char *name)
 
 struct sandbox_file *sandbox_file_by_no(struct fsd *d, uint64_t no)
 {
-	list_for_each(pos, tmp, &d->sandboxes) {
-		struct sandbox *s = list_entry(pos, struct sandbox, node);
+	struct hash_node *h = hash_first(&d->sandbox_file_nos, hash_u64(no));
 
-		list_for_each(at, next, &s->files) {
-			struct sandbox_file *f =
-				list_entry(at, struct sandbox_file, node);
+	for (; h; h = hash_next(h)) {
+		struct sandbox_file *f =
+			container_of(h, struct sandbox_file, by_no);
 
-			if (f->no == no)
-				return f;
-		}
+		if (f->no == no)
+			return f;
 	}
 	return NULL;
 }
@@ -371,7 +384,9 @@ struct sandbox_file *sandbox_file_by_no(struct fsd *d, uint64_t no)
 void sandbox_file_del(struct sandbox_file *f)
 {
 	list_del(&f->node);
+	hash_del(&f->sandbox->d->sandbox_file_nos, &f->by_no);
 	buf_done(&f->text);
+	person_unweigh(&f->weight);
 	free(f->name);
 	free(f);
 }

@@ -12,6 +12,7 @@
 #define FSD_SANDBOXES_H
 
 #include "fsd/fsd.h"
+#include "fsd/users/people.h"
 
 struct fiber;
 struct run;
@@ -27,8 +28,9 @@ int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
 /* Its runs are cancelled, its machine ends, its name is free; it is gone. */
 void sandbox_end(struct sandbox *s);
 void sandboxes_free(struct fsd *d);
+void sandboxes_index_done(struct fsd *d); /* sandboxes_free() was called */
 
-/* Those of uid; root sees all. */
+/* Those of uid; root sees all, by names of seen_name.h. */
 struct sandbox *sandboxes_find(struct fsd *d, uid_t uid, const char *name);
 struct sandbox *sandboxes_by_no(struct fsd *d, uint64_t no);
 void sandboxes_list(struct fsd *d, uid_t uid,
@@ -45,6 +47,9 @@ uint64_t sandbox_made_ns(const struct sandbox *s); /* CLOCK_REALTIME */
 int sandbox_show_state(const struct sandbox *s, struct buf *out);
 int sandbox_show_until(const struct sandbox *s, struct buf *out);
 int sandbox_show_config(const struct sandbox *s, struct buf *out);
+int sandbox_show_error(const struct sandbox *s, struct buf *out);
+/* Why it is lost, a sentence; "": it is not. */
+const char *sandbox_why(const struct sandbox *s);
 /* A number that is another one when state says another word. */
 unsigned sandbox_state_no(const struct sandbox *s);
 /* The machine's processes as they are now; a fiber waits for the answer. */
@@ -66,14 +71,28 @@ int sandbox_set_until(struct sandbox *s, const char *text, size_t len,
 int sandbox_control(struct sandbox *s, const char *text, size_t len,
 		    struct err *err);
 
+/* Open files that hold it: it ends with the last one, if one was opened in full. An
+ * open file outlives the server, so each of them is counted again by the next. */
+void sandbox_held_more(struct sandbox *s);
+void sandbox_held_less(struct sandbox *s); /* s may be gone afterwards */
+void sandbox_hold(struct sandbox *s);      /* one of them was opened */
+
+/* Since when it keeps a machine that nothing uses, as now_ns() has it; 0: it does
+ * not. */
+uint64_t sandbox_idle_since(const struct sandbox *s);
+/* It loses that machine to another user, and says so. */
+void sandbox_take_back(struct sandbox *s);
+
 /* Files beside config.json, until they are renamed to it. Numbers are as the
  * sandboxes'. */
 struct sandbox_file {
 	struct list node;
+	struct hash_node by_no;
 	struct sandbox *sandbox;
 	uint64_t no;
 	char *name;      /* owned */
 	struct buf text;
+	struct person_weight weight; /* of it */
 };
 /* Return: 0, -EDQUOT with a sentence: there are too many; -ENOMEM. */
 int sandbox_file_make(struct sandbox *s, const char *name,

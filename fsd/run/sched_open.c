@@ -5,6 +5,7 @@
 
 #include "fsd/jobs/job.h"
 #include "room.h"
+#include "take_back.h"
 
 #define RESERVE_MIN MIB(128)
 #define RESERVE_MAX GIB(1)
@@ -66,6 +67,7 @@ int sched_open(struct fsd *d)
 		.give_way = on_give_way,
 		.sick = on_sick,
 		.barred = on_barred,
+		.take_back = take_back,
 		.now = now_ns,
 		.arg = d,
 	};

@@ -9,29 +9,8 @@
 #include "fsd/jobs/job.h"
 #include "fsd/files/remote.h"
 #include "run_int.h"
+#include "sessions_int.h"
 #include "fsd/sched/sched.h"
-
-struct session {
-	struct list node;          /* in fsd->sessions */
-	struct fsd *d;
-	uint64_t no;               /* never used twice by one daemon */
-	char *name;                /* owned */
-	uid_t uid;
-	gid_t gid;
-	const struct lang *lang;
-	struct environment *environment; /* a reference; NULL: base */
-	struct vm_lease *lease;    /* owned; NULL: begun at the next step */
-	struct sched_hold hold;    /* what its machine was promised */
-	bool granted;
-	uint64_t lease_steps;      /* that this machine has done */
-	struct list waiting;       /* of struct run, in order */
-	struct run *current;       /* borrowed: it has the lease */
-	uint64_t steps, idle_ms;
-	uint64_t idle_since_ns;
-	struct loop_timer idle;
-	struct loop_call next;
-	bool ending;               /* gone as soon as the last run has left */
-};
 
 /* What was opened in it is not what the next one has at the same path. */
 static void drop_machine(struct session *s)
@@ -110,6 +89,14 @@ static const struct vm_events session_events = {
 	.stranded = on_stranded,
 };
 
+void session_take_back(struct session *s)
+{
+	log_warn("session %s of user %u: another user had waited for its machine, "
+		 "which was not in use", s->name, s->uid);
+	drop_machine(s);
+	s->given = true;
+}
+
 /* --- one step after the other ---------------------------------------------------- */
 
 static void on_idle(struct loop_timer *t)
@@ -126,7 +113,7 @@ static void on_idle(struct loop_timer *t)
 	session_free(s);
 }
 
-static void rest(struct session *s)
+void session_rest(struct session *s)
 {
 	if (s->ending) {
 		session_free(s);
@@ -164,7 +151,7 @@ static void on_next(struct loop_call *c)
 	if (s->current)
 		return;
 	if (!run) {
-		rest(s);
+		session_rest(s);
 		return;
 	}
 	loop_timer_del(&s->idle);
@@ -174,6 +161,11 @@ static void on_next(struct loop_call *c)
 		list_del(&run->in_session);
 		s->current = run;
 		run->step = s->steps + 1;
+		if (s->given)
+			job_log(run->job, "session %s: begun anew, for another "
+				"user had waited for its machine, which was not "
+				"in use", s->name);
+		s->given = false;
 		run_begin(run, s->lease);
 	}
 }
@@ -212,7 +204,7 @@ static struct session *session_new(struct run *run, const char *name)
 	return s;
 }
 
-static struct session *find_own(struct fsd *d, uid_t uid, const char *name)
+struct session *session_find_own(struct fsd *d, uid_t uid, const char *name)
 {
 	list_for_each(pos, tmp, &d->sessions) {
 		struct session *s = list_entry(pos, struct session, node);
@@ -259,6 +251,13 @@ static int check_environment(const struct session *s,
 		       environments_name(s->environment), c->session);
 }
 
+/* One that has lost its machine to another user begins anew with its next step, as
+ * one that is not there. */
+static bool has_place(const struct session *s)
+{
+	return s->hold.sched || !s->given;
+}
+
 /* May uid have one more, if so many are to come? Idle ones have their machines
  * as well. */
 static int check_room(struct fsd *d, uid_t uid, unsigned coming, unsigned own,
@@ -268,8 +267,12 @@ static int check_room(struct fsd *d, uid_t uid, unsigned coming, unsigned own,
 	unsigned most = MAX(d->options->max_machines, 2u) - 1;
 
 	list_for_each(pos, tmp, &d->sessions) {
+		const struct session *s = list_entry(pos, struct session, node);
+
+		if (!has_place(s))
+			continue;
 		coming++;
-		own += list_entry(pos, struct session, node)->uid == uid;
+		own += s->uid == uid;
 	}
 	if (quota && own >= quota)
 		return err_set(err, -EDQUOT,
@@ -289,7 +292,7 @@ int sessions_check(struct fsd *d, uid_t uid, const struct job_config *c,
 		   const struct lang *lang, bool accepted, struct err *err)
 {
 	const char *name = c->session;
-	const struct session *s = find_own(d, uid, name);
+	const struct session *s = session_find_own(d, uid, name);
 	struct err why = { 0 };
 	int r = check_environment(s, c, err);
 
@@ -298,6 +301,8 @@ int sessions_check(struct fsd *d, uid_t uid, const struct job_config *c,
 	if (s || accepted)
 		return check_language(s, name, lang, err);
 	r = check_room(d, uid, 0, 0, &why);
+	if (r == -EAGAIN && sched_has_turn(d->sched, uid))
+		r = 0; /* it waits, and another user's gives way */
 	return r < 0 ? err_set(err, r,
 			       "config.json: \"session\" is \"%s\", and %s",
 			       name, why.text)
@@ -309,8 +314,10 @@ const char *sessions_begins(const struct run *run, unsigned coming,
 {
 	static struct err err; /* one thread */
 	uid_t uid = run->job->meta.uid;
+	const struct session *s =
+		session_find_own(run->d, uid, run->spec.config->session);
 
-	*ret = !find_own(run->d, uid, run->spec.config->session);
+	*ret = !s || !has_place(s);
 	return *ret && check_room(run->d, uid, coming, own, &err) < 0
 		       ? err.text : NULL;
 }
@@ -319,7 +326,7 @@ int sessions_join(struct run *run, struct err *err)
 {
 	const struct job_config *c = run->spec.config;
 	const struct job_meta *owner = &run->job->meta;
-	struct session *s = find_own(run->d, owner->uid, c->session);
+	struct session *s = session_find_own(run->d, owner->uid, c->session);
 	int r = sessions_check(run->d, owner->uid, c, run->spec.lang, true,
 			       err);
 
@@ -341,12 +348,12 @@ int sessions_join(struct run *run, struct err *err)
 
 bool sessions_lives(const struct run *run)
 {
-	return find_own(run->d, run->job->meta.uid, run->spec.config->session);
+	return session_find_own(run->d, run->job->meta.uid, run->spec.config->session);
 }
 
 bool sessions_has_machine(const struct run *run)
 {
-	const struct session *s = find_own(run->d, run->job->meta.uid,
+	const struct session *s = session_find_own(run->d, run->job->meta.uid,
 					   run->spec.config->session);
 
 	return s && s->hold.sched;
@@ -435,134 +442,4 @@ void session_end(struct session *s)
 		cancel(s->current);
 	loop_timer_del(&s->idle);
 	loop_defer(s->d->loop, &s->next);
-}
-
-/* --- what .fsd/sessions shows ------------------------------------------------------ */
-
-bool session_is_for(const struct session *s, uid_t uid)
-{
-	return s->uid == uid || uid == 0;
-}
-
-struct session *sessions_find(struct fsd *d, uid_t uid, const char *name)
-{
-	struct session *own = find_own(d, uid, name);
-
-	if (own || uid)
-		return own;
-	list_for_each(pos, tmp, &d->sessions) {
-		struct session *s = list_entry(pos, struct session, node);
-
-		if (!s->ending && session_is_for(s, uid) &&
-		    !strcmp(s->name, name))
-			return s;
-	}
-	return NULL;
-}
-
-struct session *sessions_by_no(struct fsd *d, uint64_t no)
-{
-	list_for_each(pos, tmp, &d->sessions) {
-		struct session *s = list_entry(pos, struct session, node);
-
-		if (s->no == no && !s->ending)
-			return s;
-	}
-	return NULL;
-}
-
-void sessions_list(struct fsd *d, uid_t uid,
-		   void (*fn)(void *arg, const char *name, uint64_t no),
-		   void *arg)
-{
-	list_for_each(pos, tmp, &d->sessions) {
-		struct session *s = list_entry(pos, struct session, node);
-
-		/* Two users may have chosen one name: root sees the first. */
-		if (session_is_for(s, uid) &&
-		    sessions_find(d, uid, s->name) == s)
-			fn(arg, s->name, s->no);
-	}
-}
-
-uint64_t session_no(const struct session *s)
-{
-	return s->no;
-}
-
-const char *session_name(const struct session *s)
-{
-	return s->name;
-}
-
-uid_t session_uid(const struct session *s)
-{
-	return s->uid;
-}
-
-gid_t session_gid(const struct session *s)
-{
-	return s->gid;
-}
-
-int session_fs(struct session *s, const struct wire_fs *fs, vm_fs_done *done,
-	       void *arg)
-{
-	int r = s->lease && !s->ending ? vm_fs(s->lease, fs, done, arg)
-				       : -ESTALE;
-
-	if (r == 0 && s->idle.loop) {
-		loop_timer_del(&s->idle);
-		rest(s);
-	}
-	return r;
-}
-
-static bool is_busy(const struct session *s)
-{
-	return s->current || !list_empty(&s->waiting);
-}
-
-static int field_state(const struct session *s, struct buf *out)
-{
-	return buf_fmt(out, "%s\n", is_busy(s) ? "busy"
-				    : s->lease ? "idle" : "lost");
-}
-
-static int field_language(const struct session *s, struct buf *out)
-{
-	return buf_fmt(out, "%s\n", s->lang->name);
-}
-
-static int field_idle(const struct session *s, struct buf *out)
-{
-	uint64_t ns = is_busy(s) ? 0 : now_ns() - s->idle_since_ns;
-
-	return buf_fmt(out, "%llu\n", (unsigned long long)(ns / NS_PER_S));
-}
-
-static int field_steps(const struct session *s, struct buf *out)
-{
-	return buf_fmt(out, "%" PRIu64 "\n", s->steps);
-}
-
-static const struct {
-	const char *name;
-	int (*show)(const struct session *s, struct buf *out);
-} fields[] = {
-	{ "state", field_state },
-	{ "language", field_language },
-	{ "idle", field_idle },
-	{ "steps", field_steps },
-};
-
-const char *session_field_name(unsigned field)
-{
-	return field < ARRAY_SIZE(fields) ? fields[field].name : NULL;
-}
-
-int session_field(const struct session *s, unsigned field, struct buf *out)
-{
-	return field < ARRAY_SIZE(fields) ? fields[field].show(s, out)
-					  : -ENOENT;
 }

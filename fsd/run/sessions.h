@@ -37,7 +37,16 @@ void sessions_free(struct fsd *d);
 /* A number that none has, nor had. */
 uint64_t sessions_next_no(struct fsd *d);
 
-/* For .fsd/sessions. Those of uid; root sees all. */
+/* The one behind it, or the first; NULL: there is none. */
+struct session *sessions_next(struct fsd *d, struct session *s);
+bool session_has_machine(const struct session *s);
+/* Since when it keeps a machine that nothing uses, as now_ns() has it; 0: it does
+ * not. */
+uint64_t session_idle_since(const struct session *s);
+/* It loses that machine to another user. Its next step begins it anew. */
+void session_take_back(struct session *s);
+
+/* For .fsd/sessions. Those of uid; root sees all, by names of seen_name.h. */
 struct session *sessions_find(struct fsd *d, uid_t uid, const char *name);
 struct session *sessions_by_no(struct fsd *d, uint64_t no);
 void sessions_list(struct fsd *d, uid_t uid,

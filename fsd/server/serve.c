@@ -419,6 +419,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	notify_free(d);
 	keeper_close(d->keeper);
 	ops_handles_free(d);
+	sandboxes_index_done(d);
 	remote_listings_free(d);
 	remotes_free(d->remotes);
 	turns_finish(&d->turns);

@@ -105,6 +105,34 @@ void person_closes(struct person *p)
 		p->open--;
 }
 
+int person_weigh(struct fsd *d, uid_t uid, struct person_weight *w,
+		 uint64_t bytes, struct err *err)
+{
+	uint64_t others;
+
+	if (!w->payer)
+		w->payer = person_of(d, uid);
+	if (!w->payer)
+		return err_sys(err, -ENOMEM, "an open file");
+	others = w->payer->bytes - w->bytes;
+	if (bytes > w->bytes && others + bytes > PERSON_BYTES)
+		return err_set(err, -EMFILE,
+			       "what user %u has open takes %" PRIu64 " bytes of "
+			       "memory, and this would take %" PRIu64 " more; at "
+			       "most %u are allowed at a time: close some first",
+			       w->payer->uid, others, bytes, PERSON_BYTES);
+	w->payer->bytes = others + bytes;
+	w->bytes = bytes;
+	return 0;
+}
+
+void person_unweigh(struct person_weight *w)
+{
+	if (w->payer)
+		w->payer->bytes -= w->bytes;
+	*w = (struct person_weight){ 0 };
+}
+
 bool is_operator(uid_t uid)
 {
 	return uid == 0 || uid == geteuid();

@@ -19,6 +19,8 @@ struct person {
 	uint64_t doomed_bytes;   /* of jobs that are to go: likewise */
 	char environment_id[LANG_MAX][SHA_HEX]; /* of the last job; "": none */
 	uint64_t open;           /* descriptors for what they have opened */
+	unsigned sandboxes;      /* that they have */
+	uint64_t bytes;          /* of what they have open: struct person_weight */
 };
 
 /* NULL without memory. */
@@ -44,6 +46,23 @@ struct person *person_opens(struct fsd *d, uid_t uid);
 bool person_may_keep(struct fsd *d, uid_t uid);
 struct person *person_keeps(struct fsd *d, uid_t uid);
 void person_closes(struct person *p); /* NULL is fine */
+
+/*
+ * Memory of the server that lasts for as long as a user has something open: texts,
+ * and the names of directories in machines. Each user may have PERSON_BYTES of it,
+ * the operator as well.
+ */
+#define PERSON_BYTES (64u << 20)
+struct person_weight { /* embedded, zeroed */
+	struct person *payer; /* borrowed; NULL: nothing was weighed yet */
+	uint64_t bytes;
+};
+/* It comes to so many bytes now, at uid's cost if that is its first weighing. Return:
+ * 0, or -EMFILE with a sentence: too many, and nothing has changed. Never fails if it
+ * becomes less. */
+int person_weigh(struct fsd *d, uid_t uid, struct person_weight *w,
+		 uint64_t bytes, struct err *err);
+void person_unweigh(struct person_weight *w); /* no-op on none */
 
 /* Who may see the figures of all users. */
 bool is_operator(uid_t uid);

@@ -29,7 +29,7 @@ config() {
 	mkdir "$S/a"
 	state_of a new
 	assert_equal "$(cat "$S/a/config.json")" '{}'
-	assert_equal "$(ls "$S/a" | paste -sd ' ')" 'config.json ctl files processes root sessions state until'
+	assert_equal "$(ls "$S/a" | paste -sd ' ')" 'config.json ctl error files processes root sessions state until'
 	assert_equal "$(cat "$S/a/until" "$S/a/processes")" ''
 	assert_equal "$(ls "$S/a/sessions")" ''
 	fails EEXIST mkdir "$S/a"
@@ -130,6 +130,40 @@ config() {
 	state_of d new
 }
 
+@test "who holds a sandbox takes it along, by close or by death" {
+	mkdir "$S/a"
+	echo '{"idle": 0}' >"$S/a/config.json"
+	[[ $(ls "$S/a") != *hold* ]]
+	# Two hold it, one for writing; the last one counts.
+	exec 5<"$S/a/hold"
+	sleep 60 >/dev/null 2>&1 3>&- &
+	local holder=$!
+	exec 5<&-
+	exec 4>"$S/a/hold"
+	exec 4>&-
+	assert_equal "$(cat "$S/a/hold")" '' # which holds it as well
+	state_of a new
+	# An open file outlives the server.
+	server_kill
+	state_of a new
+	kill -9 "$holder"
+	wait "$holder" || true
+	await becomes 20 test ! -e "$S/a"
+	# By the last close it is gone, with what runs in it; who waits is told.
+	mkdir "$S/b"
+	exec 4<"$S/b/hold"
+	job_start j $'out up\nsleep 600000' '{"sandbox": "b", "timeout": 0}'
+	job_follow j up
+	exec 4<&-
+	await becomes 20 test ! -e "$S/b"
+	job_wait j
+	ended j 137 cancelled
+	# Nobody holds it who only looks.
+	mkdir "$S/c"
+	stat "$S/c/hold" >/dev/null
+	state_of c new
+}
+
 @test "files begin the machine, and are the machine's" {
 	mkdir "$S/a"
 	ls -ld "$S/a/files" "$S/a/root"
@@ -140,9 +174,11 @@ config() {
 	mv "$S/a/files/x" "$S/a/files/d/y"
 	assert_equal "$(cat "$S/a/files/d/y")" text
 	assert_equal "$(ls "$S/a/files")" d
-	assert_equal "$(ls "$S/a/root" | paste -sd ' ')" 'etc home tmp'
+	assert_equal "$(ls "$S/a/root" | paste -sd ' ')" 'code etc home tmp workspace'
 	fails EROFS bash -c 'echo x >"$1"' - "$S/a/root/etc/x"
 	fails EXDEV bash -c 'moves "$@"' - "$S/a/files/d/y" "$S/a/root/tmp/y"
+	mkdir "$S/a/root/workspace/p"
+	echo x >"$S/a/root/code/x"
 	# What the machine has begun with is fixed now; the rest is not.
 	fails EBUSY bash -c 'echo "{\"memory_mb\": 64}" >"$1"' - "$S/a/config.json"
 	run cat "$MNT/.fsd/last_error"
@@ -153,6 +189,65 @@ config() {
 	rmdir "$S/a"
 	fails ESTALE cat <&5
 	exec 5<&-
+}
+
+@test "what somebody has open takes no more memory than one may have, and is let go" {
+	mkdir "$S/a" "$S/b"
+	/usr/bin/python3 -I -S - "$S" <<-'END'
+		import ctypes, errno, os, sys
+		box, libc = sys.argv[1], ctypes.CDLL(None, use_errno=True)
+		libc.fdopendir.restype = libc.readdir.restype = ctypes.c_void_p
+		libc.readdir.argtypes = [ctypes.c_void_p]
+		def taken(fn):
+		    fds = []
+		    try:
+		        while len(fds) < 400:
+		            fds.append(fn())
+		    except OSError as e:
+		        assert e.errno == errno.EMFILE, e
+		        return fds
+		    raise AssertionError("no end")
+		def close(fds):
+		    for fd in fds:
+		        os.close(fd)
+		def names(): # reads the beginning, and leaves the rest
+		    fd = os.open(box + "/a/files", os.O_RDONLY)
+		    ctypes.set_errno(0)
+		    if not libc.readdir(libc.fdopendir(fd)):
+		        raise OSError(ctypes.get_errno(), "readdir")
+		    return fd
+		for i in range(1000):
+		    os.mkdir("%s/a/files/%s%d" % (box, "n" * 250, i))
+		first = taken(names)
+		assert 200 < len(first) < 300, len(first)
+		text = open(box + "/../last_error").read()
+		assert "bytes of memory, and this would take" in text, text
+		close(first)
+		again = taken(names)
+		assert len(again) >= len(first) - 1, (len(again), len(first))
+		close(again)
+		# Texts of open files are the same.
+		with open(box + "/b/config.json", "w") as f:
+		    f.write("{}" + " " * 1000000)
+		for how in os.O_RDONLY, os.O_RDWR:
+		    fds = taken(lambda: os.open(box + "/b/config.json", how))
+		    assert 60 < len(fds) < 70, len(fds)
+		    close(fds)
+		# Files beside it stay without being open.
+		def beside():
+		    made[0] += 1
+		    at = "%s/c%d" % (box, made[0] // 8)
+		    if not made[0] % 8:
+		        os.mkdir(at)
+		    with open("%s/f%d" % (at, made[0]), "wb", buffering=0) as f:
+		        f.write(b" " * 1000000)
+		    return -1
+		made = [-1]
+		assert 60 < len(taken(beside)) < 70, made
+		for i in range(made[0] // 8 + 1):
+		    os.rmdir("%s/c%d" % (box, i))
+		close([os.open(box + "/b/config.json", os.O_RDWR)])
+	END
 }
 
 @test "directories tell how many of their entries are not shown" {

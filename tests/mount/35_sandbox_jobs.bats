@@ -171,7 +171,8 @@ job() {
 	job j $'out up\nsleep 20000' '"session": "s"'
 	job_follow j up
 	job k 'out x' '"session": "s"'
-	job p 'sleep 20000'
+	job p $'out up\nsleep 20000'
+	job_follow p up
 	rmdir "$S/a"
 	local name
 	for name in j k p; do
@@ -369,4 +370,28 @@ job() {
 	assert_equal "$(cat "$S/a/state")" paused
 	echo resume >"$S/a/ctl"
 	await becomes 20 bash -c '[ ! -d "$0" ]' "$S/a"
+}
+
+@test "a sandbox ends after it was paused for as long as it may be" {
+	start
+	echo '{"life": 1000, "at_end": "pause", "pause_life": 0.3}' >"$S/a/config.json"
+	job j 'remember x' '"session": "s"'
+	job_wait j
+	echo 0 >"$S/a/until"
+	await becomes 20 bash -c '[ ! -d "$0" ]' "$S/a"
+	# The same of one that is paused by hand, whatever server sees it end.
+	mkdir "$S/b"
+	echo '{"idle": 0, "pause_life": 1000}' >"$S/b/config.json"
+	echo pause >"$S/b/ctl"
+	server_kill
+	assert_equal "$(cat "$S/b/state")" paused
+	echo '{"idle": 0, "pause_life": 0.3}' >"$S/b/config.json"
+	await becomes 20 bash -c '[ ! -d "$0" ]' "$S/b"
+	# Not one that goes on.
+	mkdir "$S/c"
+	echo '{"idle": 0, "pause_life": 0.5}' >"$S/c/config.json"
+	: >"$S/c/files/x"
+	echo pause >"$S/c/ctl"
+	echo resume >"$S/c/ctl"
+	assert_equal "$(cat "$S/c/state")" idle
 }

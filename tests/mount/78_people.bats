@@ -511,6 +511,97 @@ files_job() {
 	assert_equal "$($u3 ls "$MNT")" single
 }
 
+# keeps UID NAME... — that user's sandboxes, each with a machine that stays.
+keeps() {
+	local by name
+	by=$(user "$1")
+	for name in "${@:2}"; do
+		$by mkdir "$MNT/.fsd/sandboxes/$name"
+		$by sh -c 'echo "{\"idle\": 0}" >"$1/config.json" && echo x >"$1/files/x"' - \
+			"$MNT/.fsd/sandboxes/$name"
+	done
+}
+
+@test "who keeps all machines idle gives one back to another user who waits" {
+	with --max-machines 3
+	local S=$MNT/.fsd/sandboxes
+	keeps 65534 old paused new
+	$u4 sh -c 'echo pause >"$1"' - "$S/paused/ctl"
+	run $u4 cat "$MNT/.fsd/health"
+	assert_output 'full: sandboxes and sessions keep all machines: 3 machines, of which 3 are yours and 0 in use; a new job waits until one ends (rmdir .fsd/sandboxes/NAME ends one)'
+	run $u3 cat "$MNT/.fsd/health"
+	assert_output --partial 'busy: sandboxes and sessions keep all machines'
+	# Its own job ends none of them.
+	job_of 65534 own 'out own'
+	job_of 65533 other $'out up\nsleep 600000'
+	job_follow other up
+	assert_equal "$($u4 cat "$S/old/state" "$S/paused/state" "$S/new/state")" $'lost\npaused\nidle'
+	run $u4 cat "$S/old/error"
+	assert_output "another user had waited for its machine, which was not in use"
+	fails ESTALE $u4 cat "$S/old/files/x"
+	run $u4 cat "$MNT/.fsd/last_error"
+	assert_output --partial 'another user had waited for its machine'
+	$u4 mkdir "$MNT/in"
+	$u4 sh -c 'echo "{\"sandbox\": \"old\", \"code\": \"out x\", \"language\": \"bash\"}" >"$1"' - "$MNT/in/config.json" || true
+	run $u4 cat "$MNT/in/error"
+	assert_output --partial 'another user had waited for its machine'
+	assert_equal "$($u4 cat "$S/new/files/x")" x
+	# The machine goes to who has waited as soon as it is free, own jobs included.
+	$u3 rm -r "$MNT/other"
+	assert_equal "$(job_wait own)" 0
+	run $u4 cat "$MNT/.fsd/health"
+	assert_output ok
+}
+
+@test "an idle session gives its machine back as well, and its next step begins anew" {
+	with --max-machines 2
+	local first=$'remember a\nrecall'
+	$u4 mkdir "$MNT/a" "$MNT/b"
+	echo "$first" | $u4 tee "$MNT/a/code.sh" >/dev/null
+	echo recall | $u4 tee "$MNT/b/code.sh" >/dev/null
+	echo '{"session": "s", "session_idle": 3600}' | $u4 tee "$MNT/a/config.json" >/dev/null
+	assert_equal "$(job_wait a)" 0
+	keeps 65534 box
+	# The one of another user, which no session leaves room for, waits.
+	$u3 mkdir "$MNT/c"
+	echo "$first" | $u3 tee "$MNT/c/code.sh" >/dev/null
+	echo '{"session": "t"}' | $u3 tee "$MNT/c/config.json" >/dev/null
+	assert_equal "$(job_wait c)" 0
+	assert_equal "$($u4 cat "$MNT/.fsd/sessions/s/state" "$MNT/.fsd/sandboxes/box/state")" $'lost\nidle'
+	$u3 rmdir "$MNT/.fsd/sessions/t"
+	echo '{"session": "s"}' | $u4 tee "$MNT/b/config.json" >/dev/null
+	assert_equal "$(job_wait b)" 0
+	assert_equal "$($u4 cat "$MNT/b/stdout")" ''
+	run $u4 cat "$MNT/b/log"
+	assert_output --partial "begun anew, for another user had waited for its machine"
+}
+
+@test "the operator sees what users call the same, and ends each" {
+	with --allow-other
+	local S=$MNT/.fsd/sandboxes uid i
+	for uid in 65533 65534; do
+		$(user "$uid") mkdir "$S/box" "$MNT/j$uid"
+		echo 'remember x' | $(user "$uid") tee "$MNT/j$uid/code.sh" >/dev/null
+		echo '{"session": "s"}' | $(user "$uid") tee "$MNT/j$uid/config.json" >/dev/null
+		job_wait "j$uid"
+	done
+	$u4 mkdir "$S/box@65533" "$S/alone"
+	assert_equal "$(ls "$S" | sort | paste -sd ' ')" 'alone box box@65533@65534 box@65534'
+	assert_equal "$(ls "$MNT/.fsd/sessions" | sort | paste -sd ' ')" 's s@65534'
+	assert_equal "$(stat -c %u "$S/box" "$S/box@65533" "$S/box@65534" "$S/box@65533@65534" "$S/alone@65534" | paste -sd ' ')" \
+		'65533 65533 65534 65534 65534'
+	assert_equal "$($u4 ls "$S" | sort | paste -sd ' ')" 'alone box box@65533'
+	fails ENOENT $u4 ls "$S/box@65534"
+	rmdir "$S/box@65534" "$MNT/.fsd/sessions/s@65534"
+	assert_equal "$($u4 ls "$S"; $u4 ls "$MNT/.fsd/sessions")" $'alone\nbox@65533'
+	# root's own name is root's.
+	mkdir "$S/mine"
+	$u3 mkdir "$S/mine"
+	assert_equal "$(stat -c %u "$S/mine" "$S/mine@65533" | paste -sd ' ')" '0 65533'
+	rmdir "$S/mine@65533"
+	assert_equal "$($u3 ls "$S")" box
+}
+
 @test "users side by side each get their own results and nothing else's" {
 	local uid by i pids=()
 	with --quota-jobs 20 --quota-bytes 1M --quota-running 2

@@ -373,7 +373,8 @@ static void test_sandboxes_own(void)
 	static const char all[] =
 		"{\"environment\": \"data\", \"memory_mb\": 512, \"cpus\": 2, "
 		"\"processes\": 9, \"env\": {\"A\": \"1\"}, \"idle\": 0, "
-		"\"life\": 1.5, \"at_end\": \"pause\", \"meta\": [null, {\"a\": 1}]}";
+		"\"life\": 1.5, \"at_end\": \"pause\", \"pause_life\": 2.5, "
+		"\"meta\": [null, {\"a\": 1}]}";
 	struct sandbox_config c;
 	struct err e = { .code = 0 };
 
@@ -395,12 +396,13 @@ static void test_sandboxes_own(void)
 		is_int((long long)c.idle_ms, 0, "idle");
 		is_int((long long)c.life_ms, 1500, "life");
 		is_int(c.pauses, 1, "at_end");
+		is_int((long long)c.pause_life_ms, 2500, "pause_life");
 		sandbox_config_done(&c);
 	}
 	bad_sandbox("{\"timeout\": 1}",
 		    "config.json: \"timeout\" is not a key; allowed: "
 		    "\"environment\", \"packages\", \"memory_mb\", \"cpus\", \"processes\", "
-		    "\"env\", \"idle\", \"life\", \"at_end\", \"meta\"");
+		    "\"env\", \"idle\", \"life\", \"at_end\", \"pause_life\", \"meta\"");
 	bad_sandbox("{\"at_end\": \"stop\"}",
 		    "config.json: \"at_end\" is \"stop\"; it must be \"end\" or "
 		    "\"pause\"");

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names by which the operator sees sessions and sandboxes of all users. Users
+ * choose names each for themselves, so NAME may be that of several. root's own
+ * has it, else the oldest; each other one is NAME@UID. NAME@UID finds that user's
+ * NAME whether it stands in the list or not.
+ */
+#ifndef FSD_SEEN_NAME_H
+#define FSD_SEEN_NAME_H
+
+#include "fsd/fsd.h"
+
+#define SEEN_NAME_MAX (LIMIT_JOB_NAME + sizeof("@4294967295"))
+
+/* uid's NAME for others. Return: room. */
+char *seen_name(const char *name, uid_t uid, char room[SEEN_NAME_MAX]);
+/* Takes "NAME@UID" apart. Return: was it one? */
+bool seen_name_parse(const char *text, char ret_name[LIMIT_JOB_NAME + 1],
+		     uid_t *ret_uid);
+
+#endif
