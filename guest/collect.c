@@ -123,13 +123,10 @@ static uint64_t size_of(const struct stat *st)
 
 static void send_end(struct walk *w, const struct timespec *changed)
 {
-	uint8_t bytes[8];
+	uint8_t bytes[12];
 	struct wire_writer out = {bytes, sizeof(bytes), 0};
 
-	/* before 1970: it is not told */
-	if (changed->tv_sec >= 0)
-		wire_put_u64(&out, (uint64_t)changed->tv_sec * 1000000000u +
-					   (uint64_t)changed->tv_nsec);
+	wire_put_time(&out, wire_time_of(changed));
 	port_send(w->port, WIRE_FILE_END, 0, bytes, out.used);
 }
 

@@ -58,11 +58,10 @@ static int set_mtime(const struct files *f)
 {
 	struct timespec times[2] = {
 		{.tv_nsec = UTIME_OMIT},
-		{.tv_sec = (time_t)(f->mtime_ns / 1000000000u),
-		 .tv_nsec = (long)(f->mtime_ns % 1000000000u)},
+		wire_time_to_set(f->mtime),
 	};
 
-	return f->mtime_ns && futimens(f->fd, times) ? -errno : 0;
+	return f->mtime.known && futimens(f->fd, times) ? -errno : 0;
 }
 
 /* Gives fd to the user and keeps what it is like. */
@@ -170,7 +169,7 @@ int files_begin(struct files *f, uint8_t kind, const void *payload,
 	wire_begin(&c, payload, length);
 	mode_t mode = wire_get_u32(&c) & 0777;
 	uint64_t size = wire_get_u64(&c);
-	f->mtime_ns = wire_get_u64(&c);
+	f->mtime = wire_get_time(&c);
 	auto_free char *path = wire_get_str(&c, WIRE_PATH_MAX);
 	auto_free char *target = kind == WIRE_FILE_LINK
 					 ? wire_get_str(&c, WIRE_PATH_MAX)

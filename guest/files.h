@@ -17,6 +17,7 @@
 
 #include "digest.h"
 #include "layout/base/err.h"
+#include "wire.h"
 #include "written.h"
 
 #define FILES_MAX 400000u /* the home has fewer inodes */
@@ -40,7 +41,7 @@ struct files {
 	int home;        /* owned; the directory */
 	int fd;          /* owned; the file that is being written, or -1 */
 	uint64_t left;   /* bytes that it still lacks */
-	uint64_t mtime_ns; /* that it is to have, or 0 */
+	struct wire_time mtime; /* that it is to have, if it is known */
 	bool input;      /* it is standard input */
 	bool given;      /* standard input has come, as a file */
 	char given_at[48]; /* where it lies */

@@ -16,8 +16,6 @@
 #include "sys.h"
 #include "wire_fs.h"
 
-#define NS_PER_S 1000000000u
-
 /* An operation reads and writes these. */
 struct call {
 	const struct fs_trees *trees;
@@ -100,10 +98,7 @@ static int put_stat(struct call *c, int fd)
 		.kind = S_ISDIR(st.st_mode) ? WIRE_FILE_DIR : WIRE_FILE_REG,
 		.mode = st.st_mode & 0777,
 		.size = S_ISDIR(st.st_mode) ? 0 : (uint64_t)st.st_size,
-		.mtime_ns = st.st_mtim.tv_sec < 0
-				    ? 0
-				    : (uint64_t)st.st_mtim.tv_sec * NS_PER_S +
-					      (uint64_t)st.st_mtim.tv_nsec,
+		.mtime = wire_time_of(&st.st_mtim),
 	};
 	wire_fs_stat_put(c->out, &out);
 	return 0;
@@ -348,18 +343,10 @@ static int op_chmod(struct call *c)
 	return chmod(path, c->fs->mode) ? -errno : put_stat(c, fd);
 }
 
-static struct timespec time_of(uint64_t ns)
-{
-	if (ns == WIRE_UNKNOWN)
-		return (struct timespec){.tv_nsec = UTIME_OMIT};
-	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
-				 .tv_nsec = (long)(ns % NS_PER_S)};
-}
-
 static int op_times(struct call *c)
 {
-	struct timespec times[2] = {time_of(c->fs->offset),
-				    time_of(c->fs->other)};
+	struct timespec times[2] = {wire_time_to_set(c->fs->atime),
+				    wire_time_to_set(c->fs->mtime)};
 	struct stat st;
 	auto_close int fd = open_any(c, &st);
 

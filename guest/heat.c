@@ -122,7 +122,7 @@ static void file_head(struct wire_writer *w, const struct nothing *n)
 {
 	wire_put_u32(w, 0644);
 	wire_put_u64(w, strlen(n->text));
-	wire_put_u64(w, 0);
+	wire_put_time(w, (struct wire_time){0});
 	wire_put_str(w, n->file);
 }
 

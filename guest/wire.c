@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define PATH_COMPONENTS_MAX 64u
 #define COMPONENT_MAX 255u
@@ -140,6 +141,30 @@ uint64_t wire_get_u64(struct wire_cursor *c)
 	return p ? (uint64_t)load32(p) | (uint64_t)load32(p + 4) << 32 : 0;
 }
 
+struct wire_time wire_time_of(const struct timespec *ts)
+{
+	return (struct wire_time){ts->tv_sec, (uint32_t)ts->tv_nsec, true};
+}
+
+struct timespec wire_time_to_set(struct wire_time t)
+{
+	if (!t.known)
+		return (struct timespec){.tv_nsec = UTIME_OMIT};
+	return (struct timespec){.tv_sec = (time_t)t.s, .tv_nsec = (long)t.ns};
+}
+
+struct wire_time wire_get_time(struct wire_cursor *c)
+{
+	uint64_t seconds = wire_get_u64(c);
+	uint32_t ns = wire_get_u32(c);
+
+	if (ns == UINT32_MAX ? seconds != 0 : ns >= 1000000000u)
+		c->failed = true;
+	if (c->failed || ns == UINT32_MAX)
+		return (struct wire_time){0};
+	return (struct wire_time){(int64_t)seconds, ns, true};
+}
+
 void wire_get_bytes(struct wire_cursor *c, void *ret, size_t length)
 {
 	const uint8_t *p = take(c, length);
@@ -195,6 +220,12 @@ void wire_put_u64(struct wire_writer *w, uint64_t v)
 {
 	wire_put_u32(w, (uint32_t)v);
 	wire_put_u32(w, (uint32_t)(v >> 32));
+}
+
+void wire_put_time(struct wire_writer *w, struct wire_time t)
+{
+	wire_put_u64(w, t.known ? (uint64_t)t.s : 0);
+	wire_put_u32(w, t.known ? t.ns : UINT32_MAX);
 }
 
 void wire_put_str(struct wire_writer *w, const char *text)

@@ -73,12 +73,12 @@
  *              draws its own secrets at the next HEAT, or else at RUN.
  *   JOB        see struct wire_job
  *   FILE       arg = enum wire_file_kind; u32 mode (07777), u64 size, from the
- *              host u64 mtime_ns (0: now), str path, and of a link str target.
+ *              host time of change (unknown: now), str path, and of a link str target.
  *              path is relative, "/"-separated, no empty, "." or ".."
  *              component, no leading "/". Directories come before what is in
  *              them. A regular file is followed by FILE_DATA frames with
  *              exactly size bytes in all, then FILE_END: the commit. It is
- *              empty, or from the guest u64 mtime_ns, when the file was changed.
+ *              empty, or from the guest a time, when the file was changed.
  *              A link's target is what wire_link_ok() takes.
  *              WIRE_FILE_LEFT, from the guest only, tells of an entry that it
  *              does not send: mode is an enum wire_left, path is any text of
@@ -101,6 +101,8 @@
  *   FAILED     str, one sentence of WIRE_SAID_MAX bytes at most; arg is an enum
  *              wire_failed
  * A str is u32 length and that many bytes, no NUL inside, not terminated.
+ * A time is i64 seconds since 1970 and u32 nanoseconds below 10^9; UINT32_MAX of
+ * these: it is not known, and the seconds are 0.
  */
 #ifndef GUEST_WIRE_H
 #define GUEST_WIRE_H
@@ -108,8 +110,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
-#define WIRE_VERSION 13u
+#define WIRE_VERSION 14u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
@@ -122,6 +125,18 @@
 #define WIRE_COLD_MAX 4096u
 #define WIRE_SAID_MAX 400u /* of a FAILED */
 #define WIRE_LANE_MAX 96u
+
+/* When a file was changed, of any year. Zeroed: it is not known. */
+struct wire_time {
+	int64_t s;   /* since 1970 */
+	uint32_t ns; /* below 10^9 */
+	bool known;
+};
+
+/* A file's, of stat(2). */
+struct wire_time wire_time_of(const struct timespec *ts);
+/* For utimensat(2): one that is not known stays as it is. */
+struct timespec wire_time_to_set(struct wire_time t);
 
 enum wire_type {
 	WIRE_NONE = 0,
@@ -356,6 +371,7 @@ struct wire_cursor {
 void wire_begin(struct wire_cursor *c, const void *payload, size_t length);
 uint32_t wire_get_u32(struct wire_cursor *c);
 uint64_t wire_get_u64(struct wire_cursor *c);
+struct wire_time wire_get_time(struct wire_cursor *c);
 /* Copies length bytes. */
 void wire_get_bytes(struct wire_cursor *c, void *ret, size_t length);
 /* A NUL-terminated copy, owned by the caller; NULL on failure. Refuses NUL
@@ -373,6 +389,7 @@ struct wire_writer {
 
 void wire_put_u32(struct wire_writer *w, uint32_t v);
 void wire_put_u64(struct wire_writer *w, uint64_t v);
+void wire_put_time(struct wire_writer *w, struct wire_time t);
 void wire_put_bytes(struct wire_writer *w, const void *data, size_t length);
 void wire_put_str(struct wire_writer *w, const char *text);
 

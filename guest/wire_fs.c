@@ -27,13 +27,16 @@ void wire_fs_put(struct wire_writer *w, const struct wire_fs *fs)
 	wire_put_u32(w, fs->op);
 	wire_put_str(w, fs->path);
 	wire_put_u64(w, fs->offset);
-	wire_put_u64(w, fs->other);
 	wire_put_u32(w, fs->length);
 	wire_put_u32(w, fs->mode);
 	wire_put_u32(w, fs->flags);
 	wire_put_u32(w, fs->tree);
 	wire_put_str(w, fs->to ? fs->to : "");
 	wire_put_bytes(w, fs->data, fs->size);
+	if (fs->op != WIRE_FS_TIMES)
+		return;
+	wire_put_time(w, fs->atime);
+	wire_put_time(w, fs->mtime);
 }
 
 static bool in_range(const struct wire_fs *fs)
@@ -51,7 +54,7 @@ static bool in_range(const struct wire_fs *fs)
 	if (fs->length > (has & HAS_LENGTH ? WIRE_FS_CHUNK : 0) ||
 	    fs->size > (has & HAS_DATA ? WIRE_FS_CHUNK : 0))
 		return false;
-	return fs->op == WIRE_FS_TIMES || fs->offset <= WIRE_FS_SIZE_MAX;
+	return fs->offset <= WIRE_FS_SIZE_MAX;
 }
 
 int wire_fs_get(const void *payload, size_t length, struct wire_fs *ret)
@@ -64,12 +67,15 @@ int wire_fs_get(const void *payload, size_t length, struct wire_fs *ret)
 	fs.op = wire_get_u32(&c);
 	fs.path = wire_get_str(&c, WIRE_PATH_MAX);
 	fs.offset = wire_get_u64(&c);
-	fs.other = wire_get_u64(&c);
 	fs.length = wire_get_u32(&c);
 	fs.mode = wire_get_u32(&c);
 	fs.flags = wire_get_u32(&c);
 	fs.tree = wire_get_u32(&c);
 	fs.to = wire_get_str(&c, WIRE_PATH_MAX);
+	if (fs.op == WIRE_FS_TIMES) {
+		fs.atime = wire_get_time(&c);
+		fs.mtime = wire_get_time(&c);
+	}
 	fs.data = c.p;
 	fs.size = (size_t)(c.end - c.p);
 	if (c.failed || !fs.path || !fs.to || !in_range(&fs)) {
@@ -92,7 +98,7 @@ void wire_fs_stat_put(struct wire_writer *w, const struct wire_fs_stat *st)
 	wire_put_u32(w, st->kind);
 	wire_put_u32(w, st->mode);
 	wire_put_u64(w, st->size);
-	wire_put_u64(w, st->mtime_ns);
+	wire_put_time(w, st->mtime);
 }
 
 int wire_fs_stat_get(const void *data, size_t length, struct wire_fs_stat *ret)
@@ -104,7 +110,7 @@ int wire_fs_stat_get(const void *data, size_t length, struct wire_fs_stat *ret)
 	st.kind = wire_get_u32(&c);
 	st.mode = wire_get_u32(&c);
 	st.size = wire_get_u64(&c);
-	st.mtime_ns = wire_get_u64(&c);
+	st.mtime = wire_get_time(&c);
 	if (wire_end(&c) || st.kind > WIRE_FILE_DIR || st.mode > 0777 ||
 	    st.size > WIRE_FS_SIZE_MAX)
 		return -EPROTO;

@@ -4,8 +4,9 @@
  * outside. Each request is one operation on a path and is answered by one reply
  * with its id, in the order of the requests. Nothing stays open between two.
  *
- *   FS         u32 id, u32 op, str path, u64 offset, u64 other, u32 length,
- *              u32 mode, u32 flags, u32 tree, str to, then bytes (WRITE)
+ *   FS         u32 id, u32 op, str path, u64 offset, u32 length, u32 mode,
+ *              u32 flags, u32 tree, str to, then bytes (WRITE) or two times
+ *              (TIMES)
  *   FS_REPLY   u32 id, u32 errno (0: done), then what the operation gives:
  *
  *   STAT                        a stat
@@ -18,15 +19,15 @@
  *   UNLINK, RMDIR               nothing
  *   RENAME    to, EXCLUSIVE     nothing
  *   CHMOD     mode              a stat
- *   TIMES     offset, other     a stat; atime and mtime in ns, or WIRE_UNKNOWN
+ *   TIMES     of access, change a stat; one that is not known stays
  *   HIDDEN                      u32: entries of the directory that LIST hides
  *   PROCESSES                   text, a line each: "PID LANE COMMAND\n", by PID,
  *                               whole lines of WIRE_FS_CHUNK bytes at most. LANE
  *                               is 0 if it is of no open lane, COMMAND printable
  *                               ASCII. In a shared machine only
  *
- * A stat is u32 kind (enum wire_file_kind), u32 mode (0777), u64 size, u64
- * mtime in ns. An entry is u32 kind, str name. A thing that is neither a file nor
+ * A stat is u32 kind (enum wire_file_kind), u32 mode (0777), u64 size, time
+ * of change. An entry is u32 kind, str name. A thing that is neither a file nor
  * a directory is not there. path is "" for the tree's top. READ and WRITE do not
  * heed the file's mode: the host has, when it was opened.
  *
@@ -75,7 +76,7 @@ struct wire_fs {
 	uint32_t id;
 	uint32_t op;      /* enum wire_fs_op */
 	char *path;
-	uint64_t offset, other;
+	uint64_t offset;
 	uint32_t length;
 	uint32_t mode;
 	uint32_t flags;   /* enum wire_fs_flag */
@@ -83,13 +84,14 @@ struct wire_fs {
 	char *to;
 	const void *data; /* borrowed */
 	size_t size;
+	struct wire_time atime, mtime; /* TIMES */
 };
 
 struct wire_fs_stat {
 	uint32_t kind; /* enum wire_file_kind */
 	uint32_t mode;
 	uint64_t size;
-	uint64_t mtime_ns;
+	struct wire_time mtime;
 };
 
 void wire_fs_put(struct wire_writer *w, const struct wire_fs *fs);

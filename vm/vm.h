@@ -211,7 +211,7 @@ struct vm_input {
 	uint32_t mode;    /* 07777 */
 	uint64_t size;    /* bytes that are sent; a shorter file fails the job */
 	uint64_t skip;    /* bytes left out at the file's start */
-	uint64_t mtime_ns; /* 0: now */
+	struct wire_time mtime; /* not known: now */
 	const char *target; /* borrowed; of a link; wire_link_ok() */
 };
 
@@ -265,7 +265,7 @@ struct vm_events {
 		    const char *path, const char *target);
 	int (*file_data)(void *arg, const void *data, size_t len);
 	/* Before its end, if the guest tells it: when it was changed. May be NULL. */
-	void (*file_time)(void *arg, uint64_t mtime_ns);
+	void (*file_time)(void *arg, struct wire_time mtime);
 	int (*file_end)(void *arg);
 	/* The tape is full. Return: will vm_settle() come soon, or has it? Else
 	 * the tape is given up, and no other process can go on. */

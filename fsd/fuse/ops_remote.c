@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "face.h"
 #include "fsd/files/node.h"
@@ -79,8 +80,8 @@ static int refuse_lost(fuse_req_t req, uint64_t key)
 	if (!home_find(ops_fsd(req), key, &h))
 		return -ESTALE;
 	return ops_refuse(req, -ESTALE, h.name,
-			  "the sandbox is lost: its machine has died, with all "
-			  "that was in it");
+			  "the sandbox is lost, with all that was in it: %s",
+			  h.sandbox ? sandbox_why(h.sandbox) : "it has ended");
 }
 
 void ask_fail(struct ask *a, int r)
@@ -275,8 +276,8 @@ static void fill(const struct home *h, const struct wire_fs_stat *from,
 	ret->st_size = dir ? 0 : (off_t)from->size;
 	ret->st_blksize = 4096;
 	ret->st_blocks = ret->st_size / 512 + (ret->st_size % 512 > 0);
-	ret->st_mtim.tv_sec = (time_t)(from->mtime_ns / NS_PER_S);
-	ret->st_mtim.tv_nsec = (long)(from->mtime_ns % NS_PER_S);
+	if (from->mtime.known)
+		ret->st_mtim = wire_time_to_set(from->mtime);
 	ret->st_atim = ret->st_ctim = ret->st_mtim;
 }
 
@@ -350,11 +351,19 @@ static void ok_answered(struct ask *a, const uint8_t *data, size_t size)
 	ask_free(a);
 }
 
+static struct wire_time time_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return wire_time_of(&now);
+}
+
 /* files/ is there even when no machine is: empty, and nobody's to change. */
 static bool empty_root(struct ask *a, int r)
 {
 	struct wire_fs_stat st = { .kind = WIRE_FILE_DIR, .mode = 0555,
-				   .mtime_ns = realtime_ns() };
+				   .mtime = time_now() };
 	uint8_t data[sizeof(st)];
 	struct wire_writer w = { .p = data, .size = sizeof(data) };
 	struct home h;
@@ -452,19 +461,12 @@ bool remote_access(fuse_req_t req, fuse_ino_t ino, int mask)
 		.answered = access_answered, .failed = empty_root });
 }
 
-static uint64_t time_of(const struct ask *a, const struct timespec *ts, int bit,
-			int now_bit)
+static struct wire_time time_of(const struct ask *a, const struct timespec *ts,
+				int bit, int now_bit)
 {
-	const time_t last = INT64_MAX / NS_PER_S; /* in the year 2262 */
-
 	if (a->to_set & now_bit)
-		return realtime_ns();
-	if (!(a->to_set & bit))
-		return WIRE_UNKNOWN;
-	if (ts->tv_sec < 0)
-		return 0;
-	return (uint64_t)MIN(ts->tv_sec, last) * NS_PER_S +
-	       (uint64_t)ts->tv_nsec;
+		return time_now();
+	return a->to_set & bit ? wire_time_of(ts) : (struct wire_time){ 0 };
 }
 
 #define SET_TIMES (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW | \
@@ -486,9 +488,9 @@ static void set_next(struct ask *a)
 		bits &= ~FUSE_SET_ATTR_SIZE;
 	} else if (bits & SET_TIMES) {
 		a->fs.op = WIRE_FS_TIMES;
-		a->fs.offset = time_of(a, &a->attr.st_atim, FUSE_SET_ATTR_ATIME,
-				       FUSE_SET_ATTR_ATIME_NOW);
-		a->fs.other = time_of(a, &a->attr.st_mtim, FUSE_SET_ATTR_MTIME,
+		a->fs.atime = time_of(a, &a->attr.st_atim, FUSE_SET_ATTR_ATIME,
+				      FUSE_SET_ATTR_ATIME_NOW);
+		a->fs.mtime = time_of(a, &a->attr.st_mtim, FUSE_SET_ATTR_MTIME,
 				      FUSE_SET_ATTR_MTIME_NOW);
 		bits &= ~SET_TIMES;
 	} else {

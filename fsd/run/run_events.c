@@ -297,20 +297,20 @@ static int on_file_data(void *arg, const void *data, size_t len)
 	return run_flow_data(arg, data, len);
 }
 
-static void on_file_time(void *arg, uint64_t mtime_ns)
+static void on_file_time(void *arg, struct wire_time mtime)
 {
 	struct run *run = arg;
 
-	run->file_mtime_ns = mtime_ns;
+	run->file_mtime = mtime;
 }
 
 static int on_file_end(void *arg)
 {
 	struct run *run = arg;
-	uint64_t mtime_ns = run->file_mtime_ns;
+	struct wire_time mtime = run->file_mtime;
 
-	run->file_mtime_ns = 0;
-	return run_flow_end(run, mtime_ns);
+	run->file_mtime = (struct wire_time){ 0 };
+	return run_flow_end(run, mtime);
 }
 
 static bool on_behind(void *arg)

@@ -29,7 +29,7 @@ struct flow_item {
 			 link's target with its */
 	uint32_t file_kind, mode;
 	uint64_t size;
-	uint64_t mtime_ns; /* of FLOW_END; 0: not known */
+	struct wire_time mtime; /* of FLOW_END */
 };
 
 static const struct flow_item *item_at(const struct buf *b, size_t at,
@@ -164,9 +164,9 @@ int run_flow_data(struct run *run, const void *data, size_t len)
 	return put(run, &item, data);
 }
 
-int run_flow_end(struct run *run, uint64_t mtime_ns)
+int run_flow_end(struct run *run, struct wire_time mtime)
 {
-	struct flow_item item = {.kind = FLOW_END, .mtime_ns = mtime_ns};
+	struct flow_item item = {.kind = FLOW_END, .mtime = mtime};
 
 	return put(run, &item, "");
 }
@@ -301,7 +301,7 @@ static void do_item(struct run *run, const struct flow_item *item,
 		return;
 	default:
 		if (!run->flow.skip)
-			run_output_end(run, item->mtime_ns);
+			run_output_end(run, item->mtime);
 	}
 }
 

@@ -150,7 +150,7 @@ struct run {
 	struct node *file;         /* borrowed: the one being written */
 	int file_fd;               /* its fd, or -1 */
 	uint64_t file_left;
-	uint64_t file_mtime_ns;    /* of the one that is about to end */
+	struct wire_time file_mtime; /* of the one that is about to end */
 
 	uint64_t queued_ns, granted_ns, started_ns, exited_ns; /* MONOTONIC */
 	uint64_t started_real_ns;
@@ -226,7 +226,7 @@ int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
 int run_flow_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,
 		  const char *path, const char *target);
 int run_flow_data(struct run *run, const void *data, size_t len);
-int run_flow_end(struct run *run, uint64_t mtime_ns);
+int run_flow_end(struct run *run, struct wire_time mtime);
 /* If all that came is in the store, the tape has a point. Return: false if so;
  * true: it will. */
 bool run_flow_point(struct run *run);
@@ -250,8 +250,8 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 		    uint64_t size, const char *path,
 		    const char *target);
 int run_output_data(struct run *run, const void *data, size_t len);
-/* mtime_ns: when the guest says that it was changed, or 0. */
-int run_output_end(struct run *run, uint64_t mtime_ns);
+/* mtime: when the guest says that it was changed. */
+int run_output_end(struct run *run, struct wire_time mtime);
 /* No more will come: what is not whole yet goes. */
 void run_output_cut(struct run *run);
 void run_output_done(struct run *run);

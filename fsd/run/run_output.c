@@ -264,12 +264,11 @@ int run_output_data(struct run *run, const void *data, size_t len)
 	return n == (ssize_t)len ? 0 : give_up_file(run, -ENOSPC);
 }
 
-int run_output_end(struct run *run, uint64_t mtime_ns)
+int run_output_end(struct run *run, struct wire_time mtime)
 {
 	const struct timespec times[2] = {
 		{ .tv_nsec = UTIME_OMIT },
-		{ .tv_sec = (time_t)(mtime_ns / NS_PER_S),
-		  .tv_nsec = (long)(mtime_ns % NS_PER_S) },
+		wire_time_to_set(mtime),
 	};
 
 	if (run->file_left) {
@@ -277,7 +276,7 @@ int run_output_end(struct run *run, uint64_t mtime_ns)
 		return -EPROTO;
 	}
 	/* A file is no worse without it. */
-	if (mtime_ns && run->file_fd >= 0)
+	if (mtime.known && run->file_fd >= 0)
 		node_utimens(run->file, times);
 	close_file(run);
 	return 0;

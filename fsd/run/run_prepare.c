@@ -262,15 +262,6 @@ static bool is_ours(const struct run *run, const struct node *node)
 		(!strcmp(node->name, "stdin") && !node->is_dir));
 }
 
-/* 0 before 1970: it is then as new as the run. */
-static uint64_t mtime_ns(const struct stat *st)
-{
-	return st->st_mtim.tv_sec < 0
-		       ? 0
-		       : (uint64_t)st->st_mtim.tv_sec * NS_PER_S +
-				 (uint64_t)st->st_mtim.tv_nsec;
-}
-
 static int add_node(struct run *run, struct node *node, struct err *err)
 {
 	char path[LIMIT_PATH + 1], target[LIMIT_PATH + 1];
@@ -286,7 +277,7 @@ static int add_node(struct run *run, struct node *node, struct err *err)
 		  : node->is_link ? WIRE_FILE_LINK
 				  : WIRE_FILE_REG;
 	in.mode = st.st_mode & 0777;
-	in.mtime_ns = mtime_ns(&st);
+	in.mtime = wire_time_of(&st.st_mtim);
 	if (node->is_link) {
 		r = node_read_link(node, target);
 		if (r < 0) {
@@ -389,7 +380,7 @@ static int fill_stdin(struct run *run)
 		if (r < 0)
 			return r;
 		in.size = (uint64_t)st.st_size;
-		in.mtime_ns = mtime_ns(&st);
+		in.mtime = wire_time_of(&st.st_mtim);
 	}
 	if (!in.size)
 		return 0;

@@ -103,9 +103,10 @@ while n > 0:
 }
 
 @test "a file in output/ has the time at which the program changed it" {
-	job_run j $'write old.txt x\ntouch old.txt 1000000001\nwrite new.txt x'
+	job_run j $'write old.txt x\ntouch old.txt 1000000001\nwrite new.txt x\nwrite a x\ntouch a -315619200\nwrite b x\ntouch b 10000000000'
 	assert_equal "$(stat -c %Y "$MNT/j/output/old.txt")" 1000000001
 	[ "$(stat -c %Y "$MNT/j/output/new.txt")" -gt 1700000000 ]
+	assert_equal "$(stat -c %Y "$MNT/j/output/a" "$MNT/j/output/b" | paste -sd ' ')" '-315619200 10000000000'
 }
 
 @test "a limit of 0 keeps nothing and counts all" {

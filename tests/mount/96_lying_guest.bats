@@ -160,10 +160,11 @@ hex() {
 	done
 }
 
-# stat_of KIND MODE SIZE MTIME — a reply's bytes: no errno, and a stat.
+# stat_of KIND MODE SIZE SECONDS [NANOSECONDS] — a reply's bytes: no errno, and a stat.
 stat_of() {
 	hex 4 0 "$1" $(($2))
 	hex 8 "$3" "$4"
+	hex 4 "${5:-0}"
 }
 
 # asked STATE OP HEX COMMAND... — a session whose machine answers OP with HEX;
@@ -197,6 +198,8 @@ asked() {
 	asked lost 0 "$(stat_of 0 0120777 1 0)" cat f
 	asked lost 0 "$(stat_of 0 0644 $((1 << 63)) 0)" cat f
 	asked lost 0 "$(stat_of 0 0644 -1 0)" cat f
+	asked lost 0 "$(stat_of 0 0644 1 0 1000000000)" cat f
+	asked lost 0 "$(stat_of 0 0644 1 1 -1)" cat f
 	asked lost 0 "$(hex 4 4096)" cat f
 	asked lost 0 "$(hex 4 -1)" cat f
 	asked lost 0 "$(hex 4 2)00" cat f
@@ -205,8 +208,9 @@ asked() {
 
 @test "times and sizes at the ends of what there is are shown as they are" {
 	local name=s$BATS_TEST_NUMBER n
-	for n in 0 1 999999999 1000000000 -1 $(((1 << 63) - 1)); do
-		job_run "$name" "fsfault 0 $(stat_of 1 0755 $(((1 << 63) - 1)) "$n")" \
+	for n in '0 0' '0 999999999' '1 1' '-1 999999999' "$(((1 << 63) - 1)) 0" "$((1 << 63)) 0" '0 -1'; do
+		# shellcheck disable=SC2086
+		job_run "$name" "fsfault 0 $(stat_of 1 0755 $(((1 << 63) - 1)) $n)" \
 			"{\"session\": \"$name\"}"
 		bounded 10 stat "$MNT/.fsd/sessions/$name/files" >/dev/null
 		assert_equal "$(cat "$MNT/.fsd/sessions/$name/state")" idle

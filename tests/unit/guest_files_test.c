@@ -20,7 +20,7 @@ static int put(struct files *f, enum wire_file_kind kind, const char *path)
 
 	wire_put_u32(&w, 0777);
 	wire_put_u64(&w, 0);
-	wire_put_u64(&w, 1500000000123456789ull);
+	wire_put_time(&w, (struct wire_time){1500000000, 123456789, true});
 	wire_put_str(&w, path);
 	r = files_begin(f, (uint8_t)kind, bytes, w.used, NULL);
 	if (!r && kind == WIRE_FILE_REG)

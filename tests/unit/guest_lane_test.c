@@ -138,7 +138,7 @@ static int put(struct files *f, const char *path)
 
 	wire_put_u32(&w, 0600);
 	wire_put_u64(&w, 0);
-	wire_put_u64(&w, 0);
+	wire_put_time(&w, (struct wire_time){0});
 	wire_put_str(&w, path);
 	r = files_begin(f, WIRE_FILE_REG, bytes, w.used, NULL);
 	return r ? r : files_end(f, NULL);

@@ -518,7 +518,7 @@ static void test_fs_reply(void)
 	uint8_t room[256];
 	struct wire_writer w = {room, sizeof(room), 0};
 	struct wire_fs_stat st = {.kind = WIRE_FILE_DIR, .mode = 0755,
-				  .size = 9, .mtime_ns = 1};
+				  .size = 9, .mtime = {1, 2, true}};
 	const uint8_t *data;
 	uint32_t id, error;
 	size_t size;

@@ -354,15 +354,17 @@ static void on_file_data(struct channel *ch, const struct wire_header *h,
 static void on_file_end(struct channel *ch, const struct wire_header *h,
 			struct wire_cursor *c)
 {
-	uint64_t mtime_ns = h->length ? wire_get_u64(c) : 0;
+	struct wire_time mtime = { 0 };
 
+	if (h->length)
+		mtime = wire_get_time(c);
 	if (!ch->in_file || ch->file_left || wire_end(c) < 0) {
 		bad(ch, h, "ends no file or ends it too early");
 		return;
 	}
 	ch->in_file = false;
-	if (!ch->skip_file && mtime_ns && ch->job_ev->file_time)
-		ch->job_ev->file_time(ch->job_arg, mtime_ns);
+	if (!ch->skip_file && mtime.known && ch->job_ev->file_time)
+		ch->job_ev->file_time(ch->job_arg, mtime);
 	if (!ch->skip_file)
 		ch->job_ev->file_end(ch->job_arg);
 }

@@ -146,7 +146,7 @@ static void put_input(struct channel *ch)
 
 	wire_put_u32(&w, in->mode & 07777);
 	wire_put_u64(&w, has_data(in) ? in->size : 0);
-	wire_put_u64(&w, in->mtime_ns);
+	wire_put_time(&w, in->mtime);
 	wire_put_str(&w, in->path);
 	if (in->kind == WIRE_FILE_LINK)
 		wire_put_str(&w, in->target);

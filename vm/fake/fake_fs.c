@@ -75,7 +75,7 @@ static int op_stat(struct call *c)
 		st.kind = c->file->kind;
 		st.mode = c->file->mode & 0777;
 		st.size = c->file->data.len;
-		st.mtime_ns = c->file->mtime_ns;
+		st.mtime = c->file->mtime;
 	} else if (!is_dir(c, c->fs->path)) {
 		return -ENOENT;
 	}
@@ -263,8 +263,8 @@ static int op_chmod(struct call *c)
 
 static int op_times(struct call *c)
 {
-	if (c->file && c->fs->other != WIRE_UNKNOWN)
-		c->file->mtime_ns = c->fs->other;
+	if (c->file && c->fs->mtime.known)
+		c->file->mtime = c->fs->mtime;
 	return op_stat(c);
 }
 
@@ -313,6 +313,12 @@ static char *in_home(char *path)
 	return (char *)(uintptr_t)below(path, HOME);
 }
 
+/* In one of the directories of the root that the user may change. */
+static bool is_users(const char *path)
+{
+	return below(path, "tmp") || below(path, "workspace") || below(path, "code");
+}
+
 /* Of the root: which of its files they are, and whether they may be changed. */
 static int choose_files(struct call *c, struct wire_fs *fs)
 {
@@ -336,9 +342,7 @@ static int choose_files(struct call *c, struct wire_fs *fs)
 		return 0;
 	if (path || (to && fs->op == WIRE_FS_RENAME))
 		return -EXDEV;
-	return !below(fs->path, "tmp") || (fs->to[0] && !below(fs->to, "tmp"))
-		       ? -EROFS
-		       : 0;
+	return !is_users(fs->path) || (fs->to[0] && !is_users(fs->to)) ? -EROFS : 0;
 }
 
 static bool has_fault(const struct fake_guest *g, const char *fault)

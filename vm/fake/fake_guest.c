@@ -99,8 +99,8 @@ static void put_file(struct fake_guest *g, const struct fake_file *f)
 		fake_put(g, WIRE_FILE_DATA, 0, data->data + at,
 		    MIN(data->len - at, (size_t)WIRE_PAYLOAD_MAX));
 	w.used = 0;
-	wire_put_u64(&w, f->mtime_ns);
-	fake_put(g, WIRE_FILE_END, 0, room, f->mtime_ns ? w.used : 0);
+	wire_put_time(&w, f->mtime);
+	fake_put(g, WIRE_FILE_END, 0, room, f->mtime.known ? w.used : 0);
 }
 
 static void put_link(struct fake_guest *g, const struct fake_file *f)
@@ -245,7 +245,7 @@ static void on_file(struct fake_guest *g, const struct wire_header *h,
 {
 	uint32_t mode = wire_get_u32(c);
 	__attribute__((unused)) uint64_t size = wire_get_u64(c);
-	__attribute__((unused)) uint64_t mtime_ns = wire_get_u64(c);
+	__attribute__((unused)) struct wire_time mtime = wire_get_time(c);
 	auto_free char *path = wire_get_str(c, WIRE_PATH_MAX);
 	auto_free char *target = h->arg == WIRE_FILE_LINK
 					 ? wire_get_str(c, WIRE_PATH_MAX)

@@ -15,7 +15,7 @@ struct fake_file {
 	char *path;             /* owned */
 	uint8_t kind;
 	uint32_t mode;
-	uint64_t mtime_ns;
+	struct wire_time mtime;
 	struct buf data;        /* owned */
 };
 

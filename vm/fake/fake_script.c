@@ -150,7 +150,8 @@ static void cmd_touch(struct fake_guest *g, char *rest)
 	*seconds++ = '\0';
 	f = fake_file_find(&g->outputs, rest);
 	if (f)
-		f->mtime_ns = strtoull(seconds, NULL, 10) * NS_PER_S;
+		f->mtime = (struct wire_time){ strtoll(seconds, NULL, 10), 0,
+					       true };
 }
 
 static void cmd_failed(struct fake_guest *g, const char *text)
