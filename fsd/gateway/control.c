@@ -50,6 +50,32 @@ bool control_has_machine(struct gateway *g, const struct sandbox *s)
 	       (!strcmp(text.data, "idle") || !strcmp(text.data, "busy"));
 }
 
+/* Has it asked for a machine already? NULL: one that is to be made. */
+static bool has_asked(struct gateway *g, const char *name)
+{
+	auto_buf struct buf text = { 0 };
+	char path[128];
+
+	return name &&
+	       mount_read(&g->mount, sandbox_path(name, "state", path), &text,
+			  NULL) == 0 &&
+	       text.len && strcmp(text.data, "new\n") != 0;
+}
+
+int control_check_machine(struct gateway *g, const char *name, struct err *err)
+{
+	auto_buf struct buf health = { 0 };
+
+	if (has_asked(g, name) ||
+	    mount_read(&g->mount, ".fsd/health", &health, NULL) < 0 ||
+	    !health.len || strncmp(health.data, "full: ", 6) != 0 ||
+	    !strstr(health.data, " and 0 in use; "))
+		return 0; /* or one that is in use may end at any time */
+	return err_set(err, -EDQUOT, "there is no machine for it: sandboxes have "
+		       "all of them, idle and paused ones included; end one, or "
+		       "wait until one ends");
+}
+
 int64_t control_end(struct gateway *g, const struct sandbox *s)
 {
 	auto_buf struct buf text = { 0 };
@@ -183,6 +209,8 @@ static void set_up(struct gateway *g, const char *template, json_t *config)
 	set_size(g, template, config);
 	json_object_set_new(config, "idle",
 			    json_integer((json_int_t)g->options.idle));
+	json_object_set_new(config, "pause_life",
+			    json_integer((json_int_t)g->options.max_life));
 }
 
 static int make(struct gateway *g, const char *name, json_t *config,

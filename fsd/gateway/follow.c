@@ -28,6 +28,7 @@
 #include "layout/base/log.h"
 #include "layout/limits.h"
 #include "layout/tree.h"
+#include "control.h"
 #include "ui.h"
 
 #define JOB_NAME 64u
@@ -393,8 +394,11 @@ static int watch_job(struct gateway *g, const struct follow_job *job, int fd,
 int follow_start(struct gateway *g, const struct follow_job *job,
 		 struct follow **ret, struct err *err)
 {
-	int events = -1, hold = -1, r = make_job(g, job, &events, &hold, err);
+	int events = -1, hold = -1;
+	int r = control_check_machine(g, text_member(job->config, "sandbox"), err);
 
+	if (r == 0)
+		r = make_job(g, job, &events, &hold, err);
 	if (r == 0) {
 		r = watch_job(g, job, take_fd(&events), hold, ret, err);
 		if (r < 0)

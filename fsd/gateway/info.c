@@ -7,6 +7,13 @@
 #include "layout/base/cleanup.h"
 #include "routes.h"
 
+/* The mount is well, but sandboxes have all machines: what is in one goes on. */
+static bool is_full(const struct buf *text)
+{
+	return text->data && (!strncmp(text->data, "full: ", 6) ||
+			      !strncmp(text->data, "busy: ", 6));
+}
+
 /* Is the mount well? Else a line that says what is wrong. */
 static bool health(struct request *r, struct buf *text)
 {
@@ -27,6 +34,9 @@ void get_health(struct request *r)
 
 	if (health(r, &text))
 		reply_json(r, 200, json_pack("{s:s}", "status", "ok"));
+	else if (is_full(&text))
+		reply_json(r, 200, json_pack("{s:s, s:s}", "status", "full",
+					     "message", text.data + 6));
 	else
 		reply_error(r, 503, "%.400s", text.data ? text.data : "");
 }

@@ -180,3 +180,50 @@ gateway_second() {
 		--gateway-kills 2 --mib 32 3>&- 4>&- >"$BATS_TEST_TMPDIR/said" ||
 		fail "$(cat "$BATS_TEST_TMPDIR/said")"
 }
+
+@test "a job for which sandboxes have left no machine is refused with the reason" {
+	local first second before
+	mount_start --max-machines 2
+	gateway_start --max-life 1000
+	sandbox_new
+	first=$ID
+	assert_equal "$(cell 'out one' | grep stdout)" 'stdout one'
+	sandbox_new '{"templateID": "base", "timeout": 600, "autoPause": true}'
+	second=$ID
+	assert_equal "$(cell 'out two' | grep stdout)" 'stdout two'
+	assert_equal "$(status_of -X POST "/sandboxes/$ID/pause")" 204
+	health_becomes 'full: sandboxes and sessions keep all machines: 2 machines, of which 2 are yours and 0 in use'
+	# One more can be made; what needs its machine is refused, not held up.
+	sandbox_new
+	before=$ID
+	run code -d '{"code": "out x"}' /execute
+	assert_output --partial 'sandboxes have all of them, idle and paused ones included'
+	assert_output --partial '429'
+	run envd -H 'Content-Type: application/connect+json' --data-binary @<(
+		/usr/bin/python3 -I -S -c 'import sys
+text = b"{\"process\": {\"cmd\": \"x\"}}"
+sys.stdout.buffer.write(b"\0" + len(text).to_bytes(4, "big") + text)') /process.Process/Start
+	assert_output --partial resource_exhausted
+	run ask -H 'Content-Type: application/json' -d '{"code_b64": "b3V0IHg=", "language": "python"}' /run
+	assert_output --partial 'sandboxes have all of them'
+	# Those that have a machine go on, and so does the gateway.
+	ID=$first
+	assert_equal "$(cell 'out on' | grep stdout)" 'stdout on'
+	run ask /health
+	assert_output --partial '"status":"full"'
+	assert_output --partial 200
+	# With the end of one there is room.
+	assert_equal "$(status_of -X DELETE "/sandboxes/$second")" 204
+	ID=$before
+	assert_equal "$(cell 'out at last' | grep stdout)" 'stdout at last'
+}
+
+@test "a sandbox is paused for no longer than --max-life" {
+	mount_start
+	gateway_start --max-life 2 --life 1
+	sandbox_new '{"templateID": "base", "timeout": 1, "autoPause": true}'
+	assert_equal "$(cell 'out x' | grep stdout)" 'stdout x'
+	await becomes 20 grep -qx paused "$MNT/.fsd/sandboxes/$H/state"
+	await becomes 20 test ! -e "$MNT/.fsd/sandboxes/$H"
+	assert_equal "$(status_of "/sandboxes/$ID")" 404
+}
