@@ -180,3 +180,59 @@ holder_dies() {
 	exec 5<&-
 	await becomes 2 test ! -e "$MNT/a"
 }
+
+# --- sandboxes of the adapters ------------------------------------------------
+
+# maker PROGRAM... — it makes sandboxes and says so; $HOLDER.
+maker() {
+	pipes
+	FSD_MOUNT=$MNT "$@" <"$BATS_TEST_TMPDIR/never" >"$BATS_TEST_TMPDIR/said" 3>&- 4>&- &
+	HOLDER=$!
+	read -r -t $((20 * SLOW)) <"$BATS_TEST_TMPDIR/said"
+	assert_equal "$REPLY" made
+}
+
+# died — the maker was killed: of its sandboxes only the one that it did not hold stays.
+died() {
+	assert_equal "$(names "$MNT/.fsd/sandboxes" | wc -w)" 3
+	assert_equal "$(cat "$MNT/.fsd/sandboxes/named/files/x")" text
+	holder_dies
+	await becomes 2 bash -c '[ "$(ls "$0")" = free ]' "$MNT/.fsd/sandboxes"
+	await becomes 2 grep -qx 'fsd_machines_leased 0' "$MNT/.fsd/stats"
+}
+
+@test "a sandbox of the Python adapter goes with the process that made it" {
+	maker /usr/bin/python3 -I -S -c '
+import sys
+sys.path.insert(0, sys.argv[1])
+from fsd_sandbox import Mount
+with Mount().sandbox() as short:
+    short.write("x", "text")
+own = Mount().sandbox(idle=0)
+named = Mount().sandbox("named", idle=0)
+named.write("x", "text")
+Mount().sandbox("named")
+Mount().sandbox("free", hold=False)
+print("made", flush=True)
+sys.stdin.read()' "$TESTS/../fsd/adapters/python"
+	died
+}
+
+@test "a sandbox of the JavaScript adapter goes with the process that made it" {
+	cat >"$BATS_TEST_TMPDIR/maker.mjs" <<-'END'
+		const { Mount } = await import(process.argv[2]);
+		const mount = new Mount();
+		const short = await mount.sandbox();
+		await short.write("x", "text");
+		await short.close();
+		await mount.sandbox(undefined, { idle: 0 });
+		const named = await mount.sandbox("named", { idle: 0 });
+		await named.write("x", "text");
+		await mount.sandbox("named");
+		await mount.sandbox("free", { hold: false });
+		console.log("made");
+		process.stdin.resume();
+	END
+	maker node "$BATS_TEST_TMPDIR/maker.mjs" "$TESTS/../fsd/adapters/js/index.mjs"
+	died
+}

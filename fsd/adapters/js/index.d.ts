@@ -67,6 +67,8 @@ export interface SandboxOptions {
   env?: Record<string, string>;
   /** Seconds without a job until it ends; 0: for ever. */
   idle?: number;
+  /** False: it outlives the process that makes it, by its idle and life. */
+  hold?: boolean;
   /** Seconds until it ends in any case. */
   life?: number;
   meta?: unknown;

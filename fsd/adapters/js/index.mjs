@@ -7,13 +7,18 @@
  *     console.log(result.stdout, result.exitCode);
  */
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, close as closeFile, open as openFile } from "node:fs";
 import * as fs from "node:fs/promises";
 import path from "node:path";
+import { promisify } from "node:util";
 
 import { FsdError, readText, runJob } from "./job.mjs";
 
 export { FsdError };
+
+// numbers: what a FileHandle holds is let go when that is collected
+const openNumber = promisify(openFile);
+const closeNumber = promisify(closeFile);
 
 const SERVICE = "/run/fsd/jobs";
 const HOME = "/home/user";
@@ -73,11 +78,15 @@ export class Mount {
       signal });
   }
 
-  /** Makes a sandbox, or opens the one of that name if it is there. */
-  async sandbox(name, { environment, memoryMb, env, idle, life, meta } = {}) {
+  /**
+   * Makes a sandbox, or opens the one of that name if it is there. A new one ends
+   * with this process, or, with hold: false, by its idle and life alone.
+   */
+  async sandbox(name, { environment, memoryMb, env, idle, life, meta,
+    hold = true } = {}) {
     const box = new Sandbox(this, name ?? "js-" + randomBytes(8).toString("hex"));
     await box.make(set({ environment, memory_mb: memoryMb, env, idle, life,
-      meta }));
+      meta }), hold);
     return box;
   }
 
@@ -95,6 +104,8 @@ function resolve(where) {
 
 /** One machine in which interpreters and programs live on. */
 export class Sandbox {
+  #hold = -1; // an open file: the sandbox ends with the last one
+
   constructor(mount, name) {
     this.mount = mount;
     this.name = name;
@@ -102,17 +113,18 @@ export class Sandbox {
   }
 
   /** Makes it with these keys of its config.json, unless it is there. */
-  async make(config) {
+  async make(config, hold = true) {
     try {
       await fs.mkdir(this.path);
     } catch (error) {
       if (error.code === "EEXIST") return;
       throw await this.#why(error);
     }
-    if (!Object.keys(config).length) return;
-    try {
-      await fs.writeFile(path.join(this.path, "config.json"),
-        JSON.stringify(config));
+    try { // hold first: what it has until then ends by itself
+      if (hold) this.#hold = await openNumber(path.join(this.path, "hold"), "r");
+      if (Object.keys(config).length)
+        await fs.writeFile(path.join(this.path, "config.json"),
+          JSON.stringify(config));
     } catch (error) {
       const why = await this.#why(error);
       await this.close();
@@ -194,5 +206,8 @@ export class Sandbox {
     await fs.rmdir(this.path).catch((error) => {
       if (error.code !== "ENOENT") throw error;
     });
+    const hold = this.#hold;
+    this.#hold = -1;
+    if (hold >= 0) await closeNumber(hold);
   }
 }

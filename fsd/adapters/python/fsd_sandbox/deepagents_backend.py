@@ -196,7 +196,7 @@ class FsdProvider:
                            "or belongs to another user")
         known = {k: v for k, v in {**self.keys, **keys}.items()
                  if k in ("environment", "memory_mb", "env", "idle", "life",
-                          "meta")}
+                          "meta", "hold")}
         return FsdSandbox(mount.sandbox(sandbox_id, **known))
 
     def delete(self, *, sandbox_id: str, **_: Any) -> None:

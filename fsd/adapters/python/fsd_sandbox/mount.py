@@ -102,15 +102,17 @@ class Mount:
                 environment: str | None = None, memory_mb: int | None = None,
                 env: Mapping[str, str] | None = None,
                 idle: int | None = None, life: int | None = None,
-                meta: Any = None) -> "Sandbox":
+                meta: Any = None, hold: bool = True) -> "Sandbox":
         """Makes a sandbox, or opens the one of that name if it is there.
 
         The keys are those of its config.json; they hold for a new one only.
+        A new one ends with this process, or, with hold=False, by its idle and
+        life alone.
         """
         from .sandbox import Sandbox
         return Sandbox(self, name or "py-" + secrets.token_hex(8),
                        sandbox_config(environment, memory_mb, env, idle, life,
-                                      meta))
+                                      meta), hold)
 
     def sandboxes(self) -> list[str]:
         """Returns the names of this user's sandboxes."""

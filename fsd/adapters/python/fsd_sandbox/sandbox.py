@@ -33,26 +33,35 @@ def resolve(path: str) -> str:
 
 
 class Sandbox:
-    """A sandbox of a mount. The end of a with statement ends it."""
+    """A sandbox of a mount. The end of a with statement ends it.
 
-    def __init__(self, mount: Mount, name: str, config: dict[str, Any]):
+    The process that makes one holds it (jobtree(5), "hold"): it ends with that
+    process, whatever ends it. hold=False: with its idle or life only.
+    """
+
+    def __init__(self, mount: Mount, name: str, config: dict[str, Any],
+                 hold: bool = True):
         self.mount = mount
         self.name = name
         self.path = os.path.join(mount.path, ".fsd", "sandboxes", name)
+        self._hold = -1
         try:
             os.mkdir(self.path)
         except FileExistsError:
             return
         except OSError as e:
             raise self._why(e) from e
-        if config:
-            try:
+        try:
+            if hold:  # first: what it has until then ends by itself
+                self._hold = os.open(os.path.join(self.path, "hold"),
+                                     os.O_RDONLY | os.O_CLOEXEC)
+            if config:
                 write_file(os.path.join(self.path, "config.json"),
                            json.dumps(config).encode())
-            except OSError as e:
-                why = self._why(e)
-                self.close()
-                raise why from e
+        except OSError as e:
+            why = self._why(e)
+            self.close()
+            raise why from e
 
     def _why(self, e: OSError) -> FsdError:
         said = read_file(os.path.join(self.mount.path, ".fsd", "last_error"))
@@ -177,6 +186,9 @@ class Sandbox:
         except OSError as e:
             if e.errno != errno.ENOENT:
                 raise
+        hold, self._hold = self._hold, -1
+        if hold >= 0:
+            os.close(hold)
 
     def __enter__(self) -> "Sandbox":
         return self
