@@ -185,6 +185,7 @@ static struct download *new_download(struct request *r, int fd, uint64_t at,
 	}
 	*d = (struct download){ .fd = fd, .gateway = r->gateway, .at = at,
 				.left = len, .piece = d->piece };
+	memcpy(d->work.owner, r->work.owner, sizeof(d->work.owner));
 	return d;
 }
 

@@ -10,6 +10,7 @@
 
 static const struct surface surfaces[] = {
 	{ EIO, 503, "unavailable", -3, -32603, false },
+	{ EINTR, 503, "unavailable", -3, -32603, true }, /* it was late */
 	{ EAGAIN, 429, "resource_exhausted", -429, 0, true },
 	{ EDQUOT, 429, "resource_exhausted", -429, 0, false },
 	{ EMFILE, 429, "resource_exhausted", -429, 0, false },

@@ -21,22 +21,17 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "layout/base/cleanup.h"
-#include "layout/base/log.h"
 #include "layout/limits.h"
 #include "layout/tree.h"
 #include "control.h"
 #include "ui.h"
 
-#define JOB_NAME 64u
-#define NAME_TAIL 16u
-
 struct follow {
 	struct gateway *gateway;
-	char name[JOB_NAME];
+	char name[FOLLOW_NAME];
 	char owner[KEY_OWNER];
 	const struct follow_ops *ops;
 	bool (*line)(void *arg, const char *line, size_t len);
@@ -70,7 +65,7 @@ const char *follow_name(const struct follow *f)
 int follow_new_name(const char *part, char room[64])
 {
 	bool has_part = part && *part;
-	char digits[NAME_TAIL + 1];
+	char digits[FOLLOW_TAIL + 1];
 	int r = text_random(digits, sizeof(digits) - 1);
 
 	snprintf(room, 64, "gw.%s%s%s", has_part ? part : "",
@@ -101,9 +96,14 @@ static void removed(struct crew_work *work)
 	free_follow(container_of(work, struct follow, work));
 }
 
+/* Neither waits for a machine. A removal is done whatever time it takes. */
 static void put(struct follow *f, void (*run)(struct crew_work *),
 		void (*done)(struct crew_work *))
 {
+	if (*f->owner)
+		snprintf(f->work.owner, sizeof(f->work.owner), "k:%s", f->owner);
+	f->work.light = true;
+	f->work.patient = run == remove_job;
 	f->work.group = &f->group;
 	f->work.run = run;
 	f->work.done = done;
@@ -209,10 +209,6 @@ static const struct watch_ops watch_ops = { on_line, on_end, on_watch_gone };
 
 /* --- its start ------------------------------------------------------------------------ */
 
-#define MARK "fsd-gateway"
-#define STAYS "stays" /* the job goes on without its gateway, */
-#define GOES "goes"   /* or ends with it */
-
 static int put_config(const struct mount *own, const json_t *config,
 		      struct err *err)
 {
@@ -238,7 +234,7 @@ static json_t *add_mark(const struct follow_job *job)
 		note = json_object();
 		json_object_set_new(job->config, "note", note);
 	}
-	json_object_set_new(note, MARK, json_string(job->stays ? STAYS : GOES));
+	json_object_set_new(note, FOLLOW_MARK, json_string(job->stays ? FOLLOW_STAYS : FOLLOW_GOES));
 	return note;
 }
 
@@ -298,8 +294,7 @@ static int put_files(const struct mount *own, json_t *files, struct err *err)
 	return 0;
 }
 
-/* Return: a descriptor, or negative errno; -EWOULDBLOCK: another gateway has it. */
-static int open_events(const struct mount *own, struct err *err)
+int follow_events(const struct mount *own, struct err *err)
 {
 	auto_close int fd = mount_file(own, "events", O_RDONLY | O_NONBLOCK, err);
 
@@ -330,7 +325,7 @@ static int fill_job(const struct mount *own, const struct follow_job *job,
 		    int *ret_events, int *ret_hold, struct err *err)
 {
 	auto_json json_t *code = take_long_code(job->config);
-	int r = *ret_events = open_events(own, err);
+	int r = *ret_events = follow_events(own, err);
 
 	if (r >= 0 && job->hold)
 		r = *ret_hold = mount_file(own, "hold", O_RDONLY, err);
@@ -439,6 +434,7 @@ void follow_ctl(struct follow *f, const char *verb)
 		return;
 	e->follow = f;
 	e->work.group = &f->group; /* so f outlives it */
+	e->work.light = true;
 	e->work.run = run_errand;
 	e->work.done = errand_done;
 	snprintf(e->verb, sizeof(e->verb), "%s", verb);
@@ -477,124 +473,4 @@ void follow_waiting(struct follow *f, size_t bytes)
 {
 	if (!f->ended)
 		watch_waiting(f->watch, bytes);
-}
-
-/* --- jobs of a gateway that has died ------------------------------------------------------ */
-
-#define ORPHAN_MS 5000u
-#define DRAFT_S 60 /* one that is younger may be being made just now */
-
-static void orphan_over(void *arg, int error)
-{
-	(void)arg;
-	(void)error;
-}
-
-static const struct follow_ops orphan_ops = { .over = orphan_over };
-
-static bool is_in(const struct mount *own, const char *state)
-{
-	auto_buf struct buf text = { 0 };
-
-	if (mount_read(own, "state", &text, NULL) < 0 || !text.len)
-		return false;
-	text.data[strcspn(text.data, "\n")] = '\0';
-	return !strcmp(text.data, state);
-}
-
-static bool is_young(const struct mount *own)
-{
-	struct stat st;
-
-	return fstat(own->fd, &st) < 0 ||
-	       st.st_ctim.tv_sec + DRAFT_S >= time(NULL);
-}
-
-static const char *mark_of(const struct mount *own, json_t **config)
-{
-	if (mount_json(own, "config.json", config, NULL) < 0)
-		return NULL;
-	return text_member(json_object_get(*config, "note"), MARK);
-}
-
-/* Half a job. Without a mark it may be ours if it is empty: rmdir(2) fails otherwise. */
-static void end_draft(struct gateway *g, const char *name, const struct mount *own,
-		      bool marked)
-{
-	auto_close int fd = is_young(own) ? -1 : open_events(own, NULL);
-
-	if (fd >= 0 && marked)
-		mount_remove_job(&g->mount, name, NULL);
-	else if (fd >= 0)
-		mount_rmdir(&g->mount, name, NULL);
-}
-
-/* Queued, running or over. */
-static void end_whole(struct gateway *g, const char *name, const struct mount *own,
-		      json_t *config)
-{
-	auto_close int fd = open_events(own, NULL);
-	struct follow *f;
-
-	if (fd < 0)
-		return;
-	if (!is_in(own, "queued") && !is_in(own, "running")) {
-		mount_remove_job(&g->mount, name, NULL);
-		return;
-	}
-	follow_join(g, &(struct follow_job){ .name = name, .config = config,
-					     .patience_ms = ORPHAN_MS,
-					     .ops = &orphan_ops },
-		    take_fd(&fd), &f, NULL);
-}
-
-/* A job that was refused tells no client anything, so it ends even if it stays. */
-static void end_orphan(struct gateway *g, const char *name,
-		       const struct mount *own)
-{
-	auto_json json_t *config = NULL;
-	const char *mark = mark_of(own, &config);
-
-	if (is_in(own, "draft"))
-		end_draft(g, name, own, mark);
-	else if (mark && (strcmp(mark, STAYS) != 0 || is_in(own, "refused")))
-		end_whole(g, name, own, config);
-}
-
-/* Does its name end as those of follow_new_name() do? */
-static bool has_our_tail(const char *name)
-{
-	const char *tail = strrchr(name, '.') + 1;
-
-	return strlen(tail) == NAME_TAIL &&
-	       strspn(tail, "abcdefghijklmnopqrstuvwxyz0123456789") == NAME_TAIL;
-}
-
-static int look_at(void *arg, const char *name)
-{
-	struct gateway *g = arg;
-	struct mount own;
-	struct stat st;
-
-	if (strncmp(name, "gw.", 3) != 0 || strlen(name) >= JOB_NAME ||
-	    !has_our_tail(name) || mount_below(&g->mount, name, &own, NULL) < 0)
-		return 0;
-	if (fstat(own.fd, &st) == 0 && st.st_uid == geteuid())
-		end_orphan(g, name, &own);
-	mount_close(&own);
-	return 0;
-}
-
-static void end_orphans(struct crew_work *work)
-{
-	struct gateway *g = container_of(work, struct gateway, orphans);
-
-	mount_list(&g->mount, ".", look_at, g, NULL);
-	log_info("looked for jobs of a gateway that has ended");
-}
-
-void follow_orphans(struct gateway *g)
-{
-	g->orphans.run = end_orphans;
-	crew_put(&g->crew, &g->orphans);
 }

@@ -62,6 +62,18 @@ void follow_leave(struct follow *f);
 /* So many bytes of its output wait for a client. */
 void follow_waiting(struct follow *f, size_t bytes);
 
+/* --- for orphans.c ------------------------------------------------------------------ */
+
+#define FOLLOW_NAME 64u    /* bytes of a job's name */
+#define FOLLOW_TAIL 16u    /* letters at its end */
+#define FOLLOW_MARK "fsd-gateway" /* in its "note": */
+#define FOLLOW_STAYS "stays"      /* it goes on without its gateway, */
+#define FOLLOW_GOES "goes"        /* or ends with it */
+
+/* The lock on a job's events. Return: a descriptor, or negative errno; -EWOULDBLOCK: another
+ * gateway has it. */
+int follow_events(const struct mount *own, struct err *err);
+
 /* Ends the jobs of this user's gateways that have died, but for those that stay. A job
  * without the mark of follow_start() is none of theirs. At the start. */
 void follow_orphans(struct gateway *g);

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "crew.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/dots.h"
 #include "layout/limits.h"
@@ -126,7 +127,7 @@ int mount_read_all(int fd, struct buf *out)
 		if (r < 0)
 			return r;
 		n = read(fd, out->data + out->len, 1u << 14);
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && (errno != EINTR || crew_is_late()))
 			return -errno;
 		if (n == 0)
 			return 0;
@@ -358,7 +359,7 @@ static int clear_dir(int at, const char *name, unsigned depth)
 		close(fd);
 		return r;
 	}
-	while ((entry = readdir(dir))) {
+	while (!crew_is_late() && (entry = readdir(dir))) {
 		if (is_dots(entry->d_name) ||
 		    unlinkat(dirfd(dir), entry->d_name, 0) == 0)
 			continue;

@@ -120,7 +120,7 @@ static int feed(struct request *r, const char *job, const struct buf *data,
 			at += (size_t)n;
 		else if (errno == EAGAIN)
 			code = wait_for_room(fd);
-		else if (errno != EINTR)
+		else if (errno != EINTR || crew_is_late())
 			code = -errno;
 	}
 	if (code == -EAGAIN)

@@ -67,14 +67,14 @@ static int copy_bytes(int in, int out, bool *reading)
 	for (;;) {
 		*reading = true;
 		got = read(in, room, CHUNK);
-		if (got < 0 && errno == EINTR)
+		if (got < 0 && errno == EINTR && !crew_is_late())
 			continue;
 		if (got <= 0)
 			return got < 0 ? -errno : 0;
 		*reading = false;
 		for (ssize_t at = 0; at < got; at += n) {
 			n = write(out, room + at, (size_t)(got - at));
-			if (n < 0 && errno != EINTR)
+			if (n < 0 && (errno != EINTR || crew_is_late()))
 				return -errno;
 			n = n < 0 ? 0 : n;
 		}

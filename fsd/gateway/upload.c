@@ -210,7 +210,7 @@ static int write_all(struct upload *u, const char *data, size_t len)
 	while (len) {
 		ssize_t n = write(u->fd, data, len);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && errno == EINTR && !crew_is_late())
 			continue;
 		if (n < 0)
 			return fail(u, mount_why(&u->request->gateway->mount,
