@@ -17,7 +17,7 @@ O       := build/$(VARIANT)
 PACKAGES := \
 	gcc libc6-dev make pkg-config \
 	libfuse3-dev libjansson-dev libseccomp-dev libssl-dev libzstd-dev \
-	libpython3-dev libmicrohttpd-dev zlib1g-dev \
+	libpython3-dev zlib1g-dev \
 	qemu-system-x86 fuse3 \
 	mmdebstrap erofs-utils e2fsprogs cpio kmod python3 xz-utils zstd lz4 \
 	bubblewrap
@@ -72,7 +72,7 @@ LIBRARIES := fuse3 jansson libseccomp libcrypto libzstd
 PKG_CFLAGS := $(filter-out -D_FILE_OFFSET_BITS=%,\
 	$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
 PKG_LIBS := $(shell pkg-config --libs $(LIBRARIES) 2>/dev/null)
-GATEWAY_LIBS := -lmicrohttpd -ljansson -lz -lcrypto -lseccomp
+GATEWAY_LIBS := -ljansson -lz -lcrypto -lseccomp
 
 ALL_CFLAGS = -std=c11 -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(WARN) \
 	$(FLAGS_$(VARIANT)) $(PKG_CFLAGS) $(CFLAGS)

@@ -175,12 +175,14 @@ static json_t *read_entry(struct buf *out, const struct cell_end *end,
 
 	if (r < 0) {
 		put_note(out, mime, r == -EFBIG ? "it is longer than 32 MiB"
-						: strerror(-r));
+			 : r == -EAGAIN ? "results of this client take as much memory "
+					  "as they may" : strerror(-r));
 		return NULL;
 	}
 	if (!binary)
 		return text_string(bytes.data ? bytes.data : "", bytes.len);
 	text_base64(&coded, bytes.data, bytes.len, false);
+	buf_done(&bytes);
 	return json_stringn_nocheck(coded.data ? coded.data : "", coded.len);
 }
 

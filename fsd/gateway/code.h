@@ -34,7 +34,8 @@ void execute_restarting(const char *context);
 
 /* cell.c: the lines that follow a cell's output. Pure, but for what `read` reads. */
 struct cell_end {
-	/* A file of the job's output, into out. Return: 0 or negative errno. */
+	/* A file of the job's output, into out. Return: 0 or negative errno; -EAGAIN:
+	 * there is no memory for it now. */
 	int (*read)(void *arg, const char *path, struct buf *out);
 	void *arg;
 	uint64_t memory_mb;  /* of the sandbox */

@@ -18,6 +18,8 @@
 #define KEEPALIVE_MS 5000u
 #define HOLD_MS 100u     /* so long stderr may turn out to be an error's words */
 #define HOLD_MAX (64u << 10)
+#define TAIL_MAX (128u << 20)
+#define COPIES 4u        /* of a file, while it becomes a line */
 #define PATIENCE_MS 5000u /* after an interrupt, when the client has gone */
 
 struct execution {
@@ -35,6 +37,7 @@ struct execution {
 	char held_time[40];
 	struct reactor_timer flush;
 	struct buf tail;         /* a worker makes it, the loop sends it */
+	struct holding memory;   /* of the budget, for it */
 	bool cut;                /* the sandbox has ended */
 	bool fresh;              /* the sandbox was made for this, and goes with it */
 	struct crew_work work;
@@ -78,6 +81,7 @@ static void free_execution(struct execution *x)
 	pthread_mutex_unlock(&running.lock);
 	sandbox_free(x->sandbox);
 	buf_done(&x->tail);
+	holding_set(&x->memory, 0);
 	buf_done(&x->held);
 	free(x->message);
 	free(x);
@@ -221,6 +225,7 @@ static void on_over(void *arg, int error)
 		stream_cut(x->request);
 	} else if (x->request) {
 		stream_add(x->request, x->tail.data, x->tail.len);
+		request_take(x->request, &x->memory);
 		stream_end(x->request);
 	}
 	drop_request(x);
@@ -228,6 +233,7 @@ static void on_over(void *arg, int error)
 		free_execution(x);
 		return;
 	}
+	x->work.light = true;
 	x->work.run = end_fresh;
 	x->work.done = fresh_ended;
 	crew_put(&x->gateway->crew, &x->work);
@@ -267,8 +273,16 @@ static int read_output(void *arg, const char *path, struct buf *out)
 {
 	struct execution *x = arg;
 	auto_buf struct buf full = { 0 };
+	struct stat st;
 	int r = buf_fmt(&full, "%s/output/%s", x->job, path);
 
+	if (r == 0)
+		r = mount_stat(&x->gateway->mount, full.data, &st, NULL);
+	if (r == 0 && (uint64_t)st.st_size > out->cap)
+		r = -EFBIG;
+	if (r == 0 && !holding_set(&x->memory, x->tail.len +
+				   COPIES * (size_t)st.st_size))
+		r = -EAGAIN;
 	return r < 0 ? r : mount_read(&x->gateway->mount, full.data, out, NULL);
 }
 
@@ -308,9 +322,10 @@ static void on_result(void *arg, json_t *result)
 		x->cut = true;
 		return;
 	}
-	x->tail.cap = 128u << 20;
+	x->tail.cap = TAIL_MAX;
 	put_held(x, own_stderr(x, result), &x->tail);
 	cell_lines(&x->tail, result, &end);
+	holding_set(&x->memory, x->tail.len);
 }
 
 static const struct follow_ops follow_ops = { on_event, on_result, on_over };
@@ -452,6 +467,8 @@ static struct execution *new_execution(struct request *r,
 	r->sandbox = NULL;
 	snprintf(x->context, sizeof(x->context), "%s", c->id);
 	follow_new_name(x->sandbox->name, x->job);
+	memcpy(x->memory.owner, r->work.owner, sizeof(x->memory.owner));
+	x->memory.shares = &r->gateway->http.budget;
 	read_steps(x);
 	return x;
 }

@@ -12,6 +12,8 @@
 
 #define ENTRIES_MAX 100000u
 #define DEPTH_MAX 64u
+#define ENTRY_BYTES 2048u /* of memory, for one and its text */
+#define HOLD_BYTES (64u << 10) /* at a time */
 
 /* A directory's own size in the machine. */
 #define DIR_SIZE 4096
@@ -195,16 +197,30 @@ void fs_remove(struct request *r)
 
 /* --- ListDir ----------------------------------------------------------------------- */
 
+struct list_call {
+	struct request *request;
+	json_t *entries;
+	size_t unpaid; /* bytes that are not held yet */
+	bool hides; /* a directory has more than it shows */
+};
+
 struct names {
+	struct list_call *call;
 	char **item;
 	size_t count, room;
 };
 
-struct list_call {
-	struct request *request;
-	json_t *entries;
-	bool hides; /* a directory has more than it shows */
-};
+/* Memory for so much more of the list. Return: 0 or -EAGAIN. */
+static int pay(struct list_call *call, size_t bytes)
+{
+	call->unpaid += bytes;
+	if (call->unpaid < HOLD_BYTES)
+		return 0;
+	if (!request_hold(call->request, call->unpaid))
+		return -EAGAIN;
+	call->unpaid = 0;
+	return 0;
+}
 
 static int add_name(void *arg, const char *name)
 {
@@ -212,6 +228,8 @@ static int add_name(void *arg, const char *name)
 
 	if (n->count == ENTRIES_MAX)
 		return -E2BIG;
+	if (pay(n->call, strlen(name) + 32) < 0)
+		return -EAGAIN;
 	if (n->count == n->room) {
 		size_t room = n->room ? 2 * n->room : 64;
 		char **more = reallocarray(n->item, room, sizeof(*more));
@@ -253,6 +271,9 @@ static int list_one(struct list_call *call, const char *dir, const char *name,
 	if (json_array_size(call->entries) == ENTRIES_MAX)
 		return err_set(err, -EDQUOT, "there are more than %u entries",
 			       ENTRIES_MAX);
+	code = pay(call, ENTRY_BYTES);
+	if (code < 0)
+		return code;
 	json_array_append_new(call->entries, envd_entry(&p, &st));
 	return S_ISDIR(st.st_mode) && depth > 1
 		       ? list(call, p.path, depth - 1, err)
@@ -262,7 +283,7 @@ static int list_one(struct list_call *call, const char *dir, const char *name,
 static int list(struct list_call *call, const char *path, unsigned depth,
 		struct err *err)
 {
-	struct names names = { 0 };
+	struct names names = { .call = call };
 	struct request *r = call->request;
 	struct envd_path p;
 	auto_close int dir = -1;
@@ -322,6 +343,10 @@ void fs_list_dir(struct request *r)
 	if (code == -ENOTDIR)
 		reply_connect(r, "invalid_argument", "path '%.400s' is not a "
 			      "directory", p.path);
+	else if (code == -EAGAIN)
+		reply_failure(r, code, "the lists of this client take as much "
+			      "memory as they may; ask for less of the tree, or "
+			      "again when others are done");
 	else
 		reply_missing(r, code, &p, err.text);
 }

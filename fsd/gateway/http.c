@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sockets. One libmicrohttpd daemon a listener, without a thread of its own: its
- * epoll descriptor lies in the loop's. A suspended connection does not see that its
- * client has gone, so a duplicate of each connection's descriptor is in the loop, too.
+ * The sockets. Connections tell by edges what can be done (EPOLLET); those that may go on
+ * are in a list, and http_client.c lets each of them go on once behind a turn of the loop.
  */
 #include "http_int.h"
 
@@ -154,282 +153,204 @@ static unsigned count_of(const struct http *h, const char *address)
 	return count;
 }
 
-/* True if the gateway, or the other host, has its bound of connections plus more. */
-static bool is_full(const struct http *h, const char *address, bool local,
-		    unsigned more)
+/* One that has no request to lose. Those that came or were answered last are at the end. */
+static struct client *find_idle(struct http *h, const char *address)
 {
-	return h->connections >= HTTP_CONNECTIONS + more ||
-	       (!local && count_of(h, address) >= HTTP_OF_ADDRESS + more);
-}
+	list_for_each(pos, tmp, &h->clients) {
+		struct client *c = list_entry(pos, struct client, node);
 
-static enum MHD_Result accept_policy(void *arg, const struct sockaddr *from,
-				     socklen_t len)
-{
-	struct listener *l = arg;
-	char address[64];
-
-	if (getnameinfo(from, len, address, sizeof(address), NULL, 0,
-			NI_NUMERICHOST) != 0)
-		return MHD_NO;
-	return is_full(&l->gateway->http, address, is_loopback(from), HTTP_SPARE) ?
-		       MHD_NO : MHD_YES;
-}
-
-/* The library frees a connection that it has closed at the socket's next event. If the
- * client went before, no event comes: the connection would stay, and count, until
- * HTTP_IDLE_S are over. */
-static void look_again(struct client *c)
-{
-	MHD_suspend_connection(c->connection);
-	MHD_resume_connection(c->connection);
-}
-
-/* A request of which a part has come waits for the rest. The library takes a short read
- * for all that there is, and looks no more: it misses an end that came with the last
- * bytes. A second end wakes it. What is unread then can be read all the same. */
-static void on_left(struct reactor_timer *timer)
-{
-	struct client *c = container_of(timer, struct client, left);
-
-	if (c->closed) {
-		look_again(c);
-		return;
+		if ((c->at == AT_HEAD || c->at >= AT_REST) && !c->spare &&
+		    (!address || !strcmp(c->address, address)))
+			return c;
 	}
-	if (!c->request || request_comes(c->request))
-		shutdown(c->fd, SHUT_RD);
-	reactor_timer_set(&c->gateway->reactor, &c->left, HTTP_LEFT_MS);
+	return NULL;
+}
+
+/* Makes room at a bound by the end of an idle one. Return: false: there is none but that
+ * which has just come. */
+static bool make_room(struct http *h, const char *address,
+		      const struct client *but)
+{
+	struct client *idle = find_idle(h, address);
+
+	if (!idle || idle == but)
+		return false;
+	client_close(idle);
+	return true;
+}
+
+/* More than the bound of all, or of one other host: then it is one to spare. */
+static bool is_over(struct http *h, const struct client *c)
+{
+	if (!c->local && count_of(h, c->address) > HTTP_OF_ADDRESS)
+		return !make_room(h, c->address, c);
+	return h->connections > HTTP_CONNECTIONS && !make_room(h, NULL, c);
+}
+
+void client_wake(struct client *c)
+{
+	if (!c->ready.next || list_empty(&c->ready))
+		list_add_tail(&c->gateway->http.ready, &c->ready);
 }
 
 static void on_socket(struct reactor_source *source, uint32_t events)
 {
 	struct client *c = container_of(source, struct client, source);
 
-	(void)events;
-	if (c->gone)
-		return;
-	c->gone = true;
-	/* the library looks first, behind this turn of the loop */
-	reactor_timer_set(&c->gateway->reactor, &c->left, 1);
-	if (c->request)
-		request_client_gone(c->request);
+	c->readable |= (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+	c->writable |= (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0;
+	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		client_gone(c);
+	client_wake(c);
 }
 
-/* The library then sees a connection that was closed. */
-static void on_headers_late(struct reactor_timer *timer)
+static void on_clock(struct reactor_timer *timer)
 {
-	struct client *c = container_of(timer, struct client, headers);
-
-	shutdown(c->fd, SHUT_RDWR);
+	client_clock(container_of(timer, struct client, clock));
 }
 
-static void client_open(struct listener *l, struct MHD_Connection *connection,
-			void **context)
+/* Takes fd. */
+static void client_open(struct listener *l, int fd, const struct sockaddr *from,
+			socklen_t len)
 {
 	struct gateway *g = l->gateway;
 	struct client *c = calloc(1, sizeof(*c));
-	const union MHD_ConnectionInfo *fd = MHD_get_connection_info(
-		connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	const union MHD_ConnectionInfo *from = MHD_get_connection_info(
-		connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	int yes = 1;
 
-	if (!c)
-		return; /* its requests are refused */
-	c->gateway = g;
-	c->connection = connection;
-	c->fd = fcntl(fd->connect_fd, F_DUPFD_CLOEXEC, 3);
-	c->source.fn = on_socket;
-	c->headers.fn = on_headers_late;
-	c->left.fn = on_left;
-	c->local = is_loopback(from->client_addr);
-	getnameinfo(from->client_addr, sizeof(struct sockaddr_in6), c->address,
-		    sizeof(c->address), NULL, 0, NI_NUMERICHOST);
-	c->spare = is_full(&g->http, c->address, c->local, 0);
-	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-	if (c->fd < 0 || reactor_add(&g->reactor, c->fd, EPOLLRDHUP | EPOLLET,
-				     &c->source) < 0) {
-		fd_close(&c->fd);
+	if (!c || getnameinfo(from, len, c->address, sizeof(c->address), NULL, 0,
+			      NI_NUMERICHOST) != 0 ||
+	    reactor_add(&g->reactor, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+			&c->source) < 0) {
+		close(fd);
 		free(c);
 		return;
 	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	c->gateway = g;
+	c->listener = l;
+	c->fd = fd;
+	c->source.fn = on_socket;
+	c->clock.fn = on_clock;
+	c->local = is_loopback(from);
+	c->in.cap = CLIENT_IN;
+	c->writable = true;
 	list_add_tail(&g->http.clients, &c->node);
 	g->http.connections++;
-	reactor_timer_set(&g->reactor, &c->headers, HTTP_HEADERS_MS);
-	*context = c;
+	c->spare = is_over(&g->http, c);
+	reactor_timer_set(&g->reactor, &c->clock, HTTP_IDLE_MS);
 }
 
-static void client_close(struct client *c)
+static void look_at(struct listener *l, bool paused)
+{
+	struct gateway *g = l->gateway;
+
+	if (l->paused == paused || l->fd < 0)
+		return;
+	l->paused = paused;
+	if (paused)
+		reactor_remove(&g->reactor, l->fd);
+	else if (reactor_add(&g->reactor, l->fd, EPOLLIN, &l->source) < 0)
+		l->paused = true;
+}
+
+void client_close(struct client *c)
 {
 	struct gateway *g = c->gateway;
 
-	reactor_timer_stop(&c->headers);
-	reactor_timer_stop(&c->left);
+	c->at = AT_END;
+	if (c->request)
+		request_over(c->request);
+	reactor_timer_stop(&c->clock);
 	reactor_remove(&g->reactor, c->fd);
 	fd_close(&c->fd);
 	list_del(&c->node);
-	g->http.connections--;
-	if (c->request)
-		c->request->client = NULL;
+	list_del(&c->ready);
+	buf_done(&c->in);
+	buf_done(&c->out);
 	free(c);
+	g->http.connections--;
+	for (unsigned i = 0; i < g->http.listeners; i++)
+		look_at(&g->http.listener[i], false);
 }
 
-static void on_connection(void *arg, struct MHD_Connection *connection,
-			  void **context, enum MHD_ConnectionNotificationCode code)
+/* So many at a time; the others of the loop have their turn then. */
+static void on_listener(struct reactor_source *source, uint32_t events)
 {
-	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		client_open(arg, connection, context);
-	else if (*context)
-		client_close(*context);
-}
+	struct listener *l = container_of(source, struct listener, source);
+	struct http *h = &l->gateway->http;
 
-/* --- requests ------------------------------------------------------------------- */
+	(void)events;
+	for (unsigned n = 0; n < 64; n++) {
+		struct sockaddr_storage from;
+		socklen_t len = sizeof(from);
+		int fd;
 
-/* Its first line is there. The library gives the result back as *state. */
-static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connection)
-{
-	struct listener *l = arg;
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-		connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct client *c = info ? info->socket_context : NULL;
-
-	if (!c)
-		return NULL;
-	reactor_timer_set(&l->gateway->reactor, &c->headers, HTTP_HEADERS_MS);
-	return request_new(l->gateway, l, c, connection, uri);
-}
-
-static enum MHD_Result on_access(void *arg, struct MHD_Connection *connection,
-				 const char *url, const char *method,
-				 const char *version, const char *data,
-				 size_t *len, void **state)
-{
-	struct request *r = *state;
-
-	(void)arg;
-	(void)connection;
-	(void)url;
-	(void)version;
-	if (!r || !r->client)
-		return MHD_NO;
-	reactor_timer_stop(&r->client->headers);
-	return request_access(r, method, data, len);
-}
-
-static void on_completed(void *arg, struct MHD_Connection *connection,
-			 void **state, enum MHD_RequestTerminationCode code)
-{
-	struct request *r = *state;
-	struct client *c = r ? r->client : NULL;
-
-	(void)arg;
-	(void)connection;
-	if (r)
-		request_over(r);
-	if (c && c->gone) {
-		c->closed = code != MHD_REQUEST_TERMINATED_COMPLETED_OK;
-		reactor_timer_set(&c->gateway->reactor, &c->left, 1);
+		if (h->connections >= HTTP_CONNECTIONS + HTTP_SPARE &&
+		    !make_room(h, NULL, NULL)) {
+			look_at(l, true);
+			return;
+		}
+		fd = accept4(l->fd, (void *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE) && h->connections)
+			look_at(l, true);
+		if (fd < 0)
+			return;
+		client_open(l, fd, (void *)&from, len);
 	}
-	*state = NULL;
 }
 
-__attribute__((format(printf, 2, 0))) static void
-on_message(void *arg, const char *fmt, va_list ap)
-{
-	char text[256];
-
-	(void)arg;
-	vsnprintf(text, sizeof(text), fmt, ap);
-	text[strcspn(text, "\n")] = '\0';
-	log_debug("http: %s", text);
-}
-
-/* --- the library -------------------------------------------------------------------- */
-
-static void on_daemon(struct reactor_source *source, uint32_t events)
-{
-	(void)source;
-	(void)events; /* http_run() follows each turn of the loop */
-}
-
-static int start(struct gateway *g, struct listener *l, struct err *err)
-{
-	const union MHD_DaemonInfo *info;
-	int r;
-
-	l->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
-		accept_policy, l, on_access, l, MHD_OPTION_EXTERNAL_LOGGER,
-		on_message, NULL, MHD_OPTION_LISTEN_SOCKET, l->fd,
-		MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS + HTTP_SPARE,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_POOL,
-		MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_S,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, l,
-		MHD_OPTION_URI_LOG_CALLBACK, on_uri, l,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, l, MHD_OPTION_END);
-	if (!l->daemon)
-		return err_set(err, -EIO, "%s: the HTTP library does not start",
-			       l->address);
-	info = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	l->source.fn = on_daemon;
-	r = info ? reactor_add(&g->reactor, info->epoll_fd, EPOLLIN, &l->source)
-		 : -EIO;
-	return r < 0 ? err_sys(err, r, "%s", l->address) : 0;
-}
+/* --- all of them -------------------------------------------------------------------- */
 
 int http_start(struct gateway *g, struct err *err)
 {
 	int r = 0;
 
 	list_init(&g->http.clients);
+	list_init(&g->http.ready);
 	list_init(&g->http.requests);
-	for (unsigned i = 0; r == 0 && i < g->http.listeners; i++)
-		r = start(g, &g->http.listener[i], err);
+	for (unsigned i = 0; r == 0 && i < g->http.listeners; i++) {
+		struct listener *l = &g->http.listener[i];
+
+		l->source.fn = on_listener;
+		r = reactor_add(&g->reactor, l->fd, EPOLLIN, &l->source);
+		if (r < 0)
+			err_sys(err, r, "%s", l->address);
+	}
 	return r;
 }
 
 void http_quiesce(struct gateway *g)
 {
 	for (unsigned i = 0; i < g->http.listeners; i++) {
-		int fd = MHD_quiesce_daemon(g->http.listener[i].daemon);
-
-		fd_close(&fd);
+		look_at(&g->http.listener[i], true);
+		fd_close(&g->http.listener[i].fd);
 	}
 }
 
 void http_stop(struct gateway *g)
 {
-	/* the library may not stop with a connection that is suspended */
-	list_for_each(pos, tmp, &g->http.requests) {
-		struct request *r = list_entry(pos, struct request, node);
+	struct client *c;
 
-		r->ops = NULL; /* jobs go on without us */
-		r->ended = r->cut = true;
-		answer_gone(r);
+	while ((c = list_first(&g->http.clients, struct client, node))) {
+		if (c->request) /* jobs go on without us */
+			c->request->ops = NULL;
+		client_close(c);
 	}
-	http_run(g);
-	for (unsigned i = 0; i < g->http.listeners; i++)
-		if (g->http.listener[i].daemon)
-			MHD_stop_daemon(g->http.listener[i].daemon);
-}
-
-int http_timeout(struct gateway *g)
-{
-	int least = -1;
-
-	for (unsigned i = 0; i < g->http.listeners; i++) {
-		MHD_UNSIGNED_LONG_LONG ms;
-
-		if (MHD_get_timeout(g->http.listener[i].daemon, &ms) != MHD_YES)
-			continue;
-		if (least < 0 || (int)MIN(ms, 60000u) < least)
-			least = (int)MIN(ms, 60000u);
-	}
-	return least;
+	http_quiesce(g);
 }
 
 void http_run(struct gateway *g)
 {
-	for (unsigned i = 0; i < g->http.listeners; i++)
-		if (g->http.listener[i].daemon)
-			MHD_run(g->http.listener[i].daemon);
+	struct list now;
+	struct client *c;
+
+	list_init(&now);
+	while ((c = list_first(&g->http.ready, struct client, ready))) {
+		list_del(&c->ready);
+		list_add_tail(&now, &c->ready);
+	}
+	while ((c = list_first(&now, struct client, ready))) {
+		list_del(&c->ready);
+		client_go(c);
+	}
 }

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answer: a reply that is whole, or one that streams. A stream whose buffer is
- * empty suspends its connection; what is added resumes it.
+ * The answer: a reply that is whole, or one that streams. What is added to a stream wakes
+ * its connection.
  */
 #include "http_int.h"
 
-#include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "layout/base/log.h"
 
 void answer_resume(struct request *r)
 {
-	if (r->suspended && r->connection) {
-		r->suspended = false;
-		MHD_resume_connection(r->connection);
-	}
+	if (r->client)
+		client_wake(r->client);
 }
 
 /* --- streams ----------------------------------------------------------------------- */
@@ -94,94 +92,157 @@ void stream_cut(struct request *r)
 	stream_end(r);
 }
 
-static ssize_t read_stream(void *arg, uint64_t at, char *data, size_t max)
+/* A client of HTTP/1.0 is told the end by that of the connection. */
+static void add_piece(struct client *c, const char *data, size_t len)
 {
-	struct request *r = arg;
-	size_t n = MIN(r->out.len, max);
+	if (c->in_chunks)
+		buf_fmt(&c->out, "%zx\r\n", len);
+	buf_add(&c->out, data, len);
+	if (c->in_chunks)
+		buf_str(&c->out, "\r\n");
+}
 
-	(void)at;
-	if (r->cut)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
+bool answer_more(struct client *c)
+{
+	struct request *r = c->request;
+	size_t n = MIN(r->out.len, CLIENT_PIECE);
+
+	buf_clear(&c->out);
+	c->out_at = 0;
+	if (r->cut || c->out.failed) {
+		c->at = AT_END;
+		return true;
+	}
+	if (!n && !r->ended)
+		return false;
 	if (n) {
-		memcpy(data, r->out.data, n);
+		add_piece(c, r->out.data, n);
 		buf_eat(&r->out, n);
 		r->sent += n;
 		if (r->ops && r->ops->taken)
 			r->ops->taken(r, r->out.len);
-		return (ssize_t)n;
+		return true;
 	}
-	if (r->ended)
-		return MHD_CONTENT_READER_END_OF_STREAM;
-	MHD_suspend_connection(r->connection);
-	r->suspended = true;
-	return 0;
+	c->streams = false;
+	if (c->in_chunks)
+		buf_str(&c->out, "0\r\n\r\n");
+	else if (r->reply.size != SIZE_UNKNOWN && r->sent != r->reply.size)
+		c->at = AT_END; /* the client sees that it is not whole */
+	return true;
 }
 
-static void stream_over(void *arg)
+/* --- its head ------------------------------------------------------------------------ */
+
+static const char *reason_of(unsigned status)
 {
-	request_unref(arg);
+	static const struct {
+		unsigned status;
+		const char *reason;
+	} rows[] = {
+		{ 200, "OK" }, { 201, "Created" }, { 202, "Accepted" },
+		{ 204, "No Content" }, { 206, "Partial Content" },
+		{ 304, "Not Modified" }, { 400, "Bad Request" },
+		{ 401, "Unauthorized" }, { 403, "Forbidden" },
+		{ 404, "Not Found" }, { 405, "Method Not Allowed" },
+		{ 408, "Request Timeout" }, { 409, "Conflict" },
+		{ 413, "Content Too Large" }, { 414, "URI Too Long" },
+		{ 415, "Unsupported Media Type" },
+		{ 416, "Range Not Satisfiable" },
+		{ 422, "Unprocessable Content" }, { 429, "Too Many Requests" },
+		{ 431, "Request Header Fields Too Large" },
+		{ 500, "Internal Server Error" }, { 501, "Not Implemented" },
+		{ 502, "Bad Gateway" }, { 503, "Service Unavailable" },
+		{ 504, "Gateway Timeout" }, { 505, "HTTP Version Not Supported" },
+		{ 507, "Insufficient Storage" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].status == status)
+			return rows[i].reason;
+	return "Unknown";
 }
 
-/* --- queueing ------------------------------------------------------------------------ */
-
-static struct MHD_Response *late_response(void)
+static void add_date(struct buf *out)
 {
-	static const char text[] =
-		"{\"code\":503,\"message\":\"the mount has not answered for "
-		"30 seconds; .fsd/health may tell why\"}";
+	time_t now = time(NULL);
+	char text[64];
+	struct tm tm;
 
-	return MHD_create_response_from_buffer(sizeof(text) - 1, (void *)(uintptr_t)text,
-					       MHD_RESPMEM_PERSISTENT);
+	gmtime_r(&now, &tm);
+	strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	buf_fmt(out, "Date: %s\r\n", text);
 }
 
-static struct MHD_Response *make_response(struct request *r)
+/* A value of ours may have what a client has sent. */
+static void add_header(struct buf *out, const char *name, const char *value)
 {
-	struct MHD_Response *response;
-
-	if (r->handed) /* a worker has its reply */
-		return late_response();
-	if (!r->reply.streams)
-		return MHD_create_response_from_buffer(
-			r->reply.body.len, r->reply.body.data,
-			MHD_RESPMEM_MUST_COPY);
-	response = MHD_create_response_from_callback(
-		r->reply.size == SIZE_UNKNOWN ? MHD_SIZE_UNKNOWN : r->reply.size,
-		64u << 10, read_stream, r, stream_over);
-	if (response)
-		request_ref(r);
-	return response;
+	if (!value[strcspn(value, "\r\n")])
+		buf_fmt(out, "%s: %s\r\n", name, value);
 }
 
-static void add_headers(struct request *r, struct MHD_Response *response)
+static void add_headers(struct client *c, const struct reply *reply)
 {
-	if (r->reply.type)
-		MHD_add_response_header(response, "Content-Type", r->reply.type);
+	if (reply->type)
+		add_header(&c->out, "Content-Type", reply->type);
 	/* a proxy passes a stream on as it comes, and keeps nothing of it */
-	if (r->reply.streams) {
-		MHD_add_response_header(response, "X-Accel-Buffering", "no");
-		MHD_add_response_header(response, "Cache-Control", "no-store");
+	if (reply->streams) {
+		add_header(&c->out, "X-Accel-Buffering", "no");
+		add_header(&c->out, "Cache-Control", "no-store");
 	}
-	for (unsigned i = 0; i < r->reply.headers; i++)
-		MHD_add_response_header(response, r->reply.header[i].name,
-					r->reply.header[i].value);
+	for (unsigned i = 0; i < reply->headers; i++)
+		if (text_is(reply->header[i].name, "Connection"))
+			c->keep = false;
+		else
+			add_header(&c->out, reply->header[i].name,
+				   reply->header[i].value);
 }
 
-enum MHD_Result answer_queue(struct request *r)
+/* How the body's end is told. */
+static void add_framing(struct client *c, unsigned status, uint64_t size)
 {
-	struct MHD_Response *response = make_response(r);
-	unsigned status = r->handed ? 503 : r->reply.status;
-	enum MHD_Result result;
+	c->in_chunks = size == SIZE_UNKNOWN && !c->old;
+	if (c->in_chunks)
+		buf_str(&c->out, "Transfer-Encoding: chunked\r\n");
+	else if (size == SIZE_UNKNOWN)
+		c->keep = false;
+	else if (status != 204)
+		buf_fmt(&c->out, "Content-Length: %llu\r\n",
+			(unsigned long long)size);
+	if (!c->keep)
+		buf_str(&c->out, "Connection: close\r\n");
+	else if (c->old)
+		buf_str(&c->out, "Connection: keep-alive\r\n");
+	buf_str(&c->out, "\r\n");
+}
 
-	if (!response)
-		return MHD_NO;
-	if (!r->handed)
-		add_headers(r, response);
-	else
-		MHD_add_response_header(response, "Content-Type",
-					"application/json");
-	if (!r->reply.streams)
-		r->sent = r->reply.body.len;
-	result = MHD_queue_response(r->connection, status, response);
-	MHD_destroy_response(response);
-	return result;
+static void begin_head(struct client *c, unsigned status)
+{
+	buf_clear(&c->out);
+	c->out_at = c->body_at = c->body_len = 0;
+	c->streams = false;
+	buf_fmt(&c->out, "HTTP/1.1 %u %s\r\n", status, reason_of(status));
+	add_date(&c->out);
+}
+
+void answer_text(struct client *c, unsigned status, const char *json)
+{
+	begin_head(c, status);
+	add_header(&c->out, "Content-Type", "application/json");
+	add_framing(c, status, strlen(json));
+	if (!c->head_only)
+		buf_str(&c->out, json);
+}
+
+void answer_reply(struct client *c)
+{
+	struct request *r = c->request;
+	const struct reply *reply = &r->reply;
+
+	begin_head(c, reply->status);
+	add_headers(c, reply);
+	add_framing(c, reply->status,
+		    reply->streams ? reply->size : reply->body.len);
+	c->streams = reply->streams && !c->head_only;
+	if (!reply->streams && !c->head_only)
+		r->sent = c->body_len = reply->body.len;
 }

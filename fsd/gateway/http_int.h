@@ -3,41 +3,83 @@
 #ifndef GATEWAY_HTTP_INT_H
 #define GATEWAY_HTTP_INT_H
 
-#include <microhttpd.h>
 #include <sys/socket.h>
 
+#include "head.h"
 #include "request.h"
 
-/* A connection. */
-struct client {
-	struct list node;
-	struct gateway *gateway;
-	struct reactor_source source;
-	struct reactor_timer headers; /* they are to be there in time */
-	struct reactor_timer left;    /* it went, and the library is to see it */
-	int fd;                  /* a duplicate: it tells that the client went */
-	struct MHD_Connection *connection; /* borrowed */
-	bool gone;
-	bool closed;             /* by the library, but for its last look at it */
-	bool local;              /* of loopback */
-	bool spare;              /* beyond a bound: its request is refused */
-	char address[64];
-	struct request *request; /* under way */
+#define CLIENT_IN (64u << 10)    /* bytes that are read and not taken */
+#define CLIENT_PIECE (64u << 10) /* of a stream, at a time */
+
+enum client_at {
+	AT_HEAD,   /* of the next request; maybe nothing of it has come */
+	AT_BODY,
+	AT_WORK,   /* all of the request is there, and no reply */
+	AT_REPLY,
+	AT_REST,   /* the reply was sent before the body had come */
+	AT_LINGER, /* the reply was sent, and its client has to see it */
+	AT_END,
 };
 
-/* http_request.c: what http.c's calls from the library come to. */
-struct request *request_new(struct gateway *g, struct listener *l,
-			    struct client *c, struct MHD_Connection *connection,
-			    const char *uri);
-enum MHD_Result request_access(struct request *r, const char *method,
-			       const char *data, size_t *len);
-void request_over(struct request *r); /* the library has done with it */
+/* A connection; the loop's. */
+struct client {
+	struct list node, ready;
+	struct gateway *gateway;
+	struct listener *listener;
+	struct reactor_source source;
+	struct reactor_timer clock; /* of what it is at */
+	int fd;
+	enum client_at at;
+	bool readable, writable, eof;
+	bool gone;               /* it sends no more, or nothing at all */
+	bool spare;              /* beyond a bound: its request is refused */
+	bool local;              /* of loopback */
+	char address[64];
+	struct request *request; /* under way */
+	struct buf in;
+	struct buf out;          /* of a reply, */
+	size_t out_at;           /* sent up to here */
+
+	/* of the request: */
+	bool keep, old, head_only, chunked, continues;
+	uint64_t left;           /* of a body that is not chunked */
+	struct chunks chunks;
+	uint64_t seen;           /* bytes of the body at the last look of the clock */
+
+	/* of the reply: */
+	bool streams, in_chunks;
+	size_t body_at, body_len; /* of the request's reply.body */
+};
+
+/* http.c */
+void client_close(struct client *c);
+/* It may go on: it is looked at behind this turn of the loop. */
+void client_wake(struct client *c);
+
+/* http_client.c: all that can be done now. It may close it. */
+void client_go(struct client *c);
+void client_clock(struct client *c);
+/* Its request, if any, hears of it. */
+void client_gone(struct client *c);
+
+/* http_request.c */
+/* Return: NULL: no memory. */
+struct request *request_new(struct client *c, const struct head *h);
+/* May be answered already then, or be handed to a worker. */
+void request_begin(struct request *r, const struct head *h);
+/* A piece of the body. Return: false: no memory. */
+bool request_body(struct request *r, const char *data, size_t len);
+void request_whole(struct request *r);
+void request_over(struct request *r); /* its reply was sent, or cannot be */
 void request_client_gone(struct request *r);
-/* Its head or its body has not ended. */
-bool request_comes(const struct request *r);
 
 /* http_answer.c */
-enum MHD_Result answer_queue(struct request *r);
+/* The head into c->out, with a text that is none of the request's own. */
+void answer_text(struct client *c, unsigned status, const char *json);
+/* The head of the request's reply into c->out. */
+void answer_reply(struct client *c);
+/* More of a stream into c->out. Return: false: it waits. */
+bool answer_more(struct client *c);
 void answer_mind_quiet(struct request *r);
 void answer_resume(struct request *r);
 void answer_gone(struct request *r);

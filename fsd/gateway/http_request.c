@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request from its first line to its handler: checks of the head, the body and its
- * bounds, the walk over a worker. A request that is refused is read to the end of its
- * body all the same, so that its client sees the answer.
+ * A request from its head to its handler: checks of the head, the guard, the body and its
+ * bounds, the walk over a worker. Nothing of a body is kept before the guard has passed.
  */
 #include "http_int.h"
 
@@ -37,6 +36,7 @@ void request_unref(struct request *r)
 	if (r->state && r->state_free)
 		r->state_free(r->state);
 	sandbox_free(r->sandbox);
+	holding_set(&r->held, 0);
 	free_headers(r->header, r->headers);
 	free_headers(r->reply.header, r->reply.headers);
 	buf_done(&r->reply.body);
@@ -46,9 +46,17 @@ void request_unref(struct request *r)
 	free(r);
 }
 
-struct request *request_new(struct gateway *g, struct listener *l,
-			    struct client *c, struct MHD_Connection *connection,
-			    const char *uri)
+static bool add_header(struct request *r, const struct head_field *f)
+{
+	struct header *h = &r->header[r->headers];
+
+	h->name = strdup(f->name);
+	h->value = strdup(f->value);
+	r->headers++;
+	return h->name && h->value;
+}
+
+struct request *request_new(struct client *c, const struct head *h)
 {
 	struct request *r = calloc(1, sizeof(*r));
 	int error;
@@ -56,67 +64,34 @@ struct request *request_new(struct gateway *g, struct listener *l,
 	if (!r)
 		return NULL;
 	r->refs = 1;
-	r->gateway = g;
-	r->listener = l;
+	r->gateway = c->gateway;
+	r->listener = c->listener;
 	r->client = c;
-	r->connection = connection;
 	r->begun_ms = text_now_ms();
 	r->body.cap = r->reply.body.cap = UINT32_MAX;
 	r->out.cap = UINT32_MAX;
-	c->request = r;
-	list_add_tail(&g->http.requests, &r->node);
-	error = target_parse(uri, &r->target);
+	list_add_tail(&c->gateway->http.requests, &r->node);
+	snprintf(r->method, sizeof(r->method), "%s",
+		 c->head_only ? "GET" : h->method);
+	error = target_parse(h->target, &r->target);
 	if (error == -E2BIG)
 		reply_error(r, 414, "the path has more than %u parts or the "
 			    "query more than %u", TARGET_PARTS, TARGET_QUERIES);
 	else if (error < 0)
 		reply_error(r, 400, "the target of the request has a wrong "
 			    "%%XX, a NUL or a part \"..\"");
+	for (unsigned i = 0; i < h->fields; i++)
+		if (!add_header(r, &h->field[i]))
+			reply_error(r, 503, "no memory for a request");
 	return r;
 }
 
 /* --- the head ------------------------------------------------------------------- */
 
-struct head {
-	struct request *request;
-	size_t bytes;
-	bool over;
-};
-
-/* Spaces around a field's value are no part of it; libmicrohttpd leaves those at its end. */
-static char *copy_value(const char *value)
-{
-	size_t len;
-
-	value += strspn(value, " \t");
-	for (len = strlen(value); len && strchr(" \t", value[len - 1]); len--)
-		;
-	return strndup(value, len);
-}
-
-static enum MHD_Result add_header(void *arg, enum MHD_ValueKind kind,
-				  const char *name, const char *value)
-{
-	struct head *head = arg;
-	struct request *r = head->request;
-	struct header *h = &r->header[r->headers];
-
-	(void)kind;
-	head->bytes += strlen(name) + (value ? strlen(value) : 0) + 4;
-	if (r->headers == REQUEST_HEADERS || head->bytes > HTTP_HEADER_BYTES) {
-		head->over = true;
-		return MHD_NO;
-	}
-	h->name = strdup(name);
-	h->value = copy_value(value ? value : "");
-	r->headers++;
-	return h->name && h->value ? MHD_YES : MHD_NO;
-}
-
 const char *request_header(const struct request *r, const char *name)
 {
 	for (unsigned i = 0; i < r->headers; i++)
-		if (text_is(r->header[i].name, name))
+		if (r->header[i].name && text_is(r->header[i].name, name))
 			return r->header[i].value;
 	return NULL;
 }
@@ -213,23 +188,41 @@ static void refuse_spare(struct request *r)
 	reply_error(r, 429, "too many connections: this gateway has %u at most, and %u "
 		    "of one other host; close one that is idle", HTTP_CONNECTIONS,
 		    HTTP_OF_ADDRESS);
-	reply_header(r, "Connection", "close");
 }
 
-static void check_head(struct request *r, const char *method)
+static size_t body_max(const struct request *r)
 {
-	struct head head = { r, 0, false };
+	if (r->route->chunk)
+		return r->gateway->options.max_upload;
+	return r->route->body_max ? r->route->body_max : HTTP_BODY_MAX;
+}
 
-	snprintf(r->method, sizeof(r->method), "%s",
-		 !strcmp(method, "HEAD") ? "GET" : method);
-	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, add_header,
-				  &head);
-	if (head.over)
-		reply_error(r, 431, "the head of a request has at most %u "
-			    "headers and %u KiB", REQUEST_HEADERS,
-			    HTTP_HEADER_BYTES >> 10);
-	if (!r->reply.status)
-		check_origin(r);
+static void refuse_long(struct request *r)
+{
+	reply_error(r, 413, "the body is longer than %zu bytes", body_max(r));
+}
+
+/* Whose share of workers and of memory it takes. Before a sandbox is known that is the
+ * key's, else the address's. What tells of the gateway itself has a share of its own. */
+static void know_owner(struct request *r)
+{
+	const char *owner = text_member(r->sandbox ? r->sandbox->meta : NULL, "owner");
+	char *to = r->work.owner;
+
+	owner = owner ? owner : r->caller.owner;
+	if (*owner)
+		snprintf(to, SHARE_OWNER, "k:%s", owner);
+	else if (r->sandbox)
+		snprintf(to, SHARE_OWNER, "s:%s", r->sandbox->name);
+	else if (!r->route->key && !r->route->guard)
+		snprintf(to, SHARE_OWNER, "g:%s", r->route->path);
+	else
+		snprintf(to, SHARE_OWNER, "a:%.46s", r->client->address);
+}
+
+static void check_head(struct request *r, const struct head *h)
+{
+	check_origin(r);
 	if (!r->reply.status && r->client->spare)
 		refuse_spare(r);
 	if (!r->reply.status && r->gateway->stopping)
@@ -238,24 +231,133 @@ static void check_head(struct request *r, const char *method)
 		find_route(r);
 	if (!r->reply.status)
 		check_key(r);
-	r->refused = r->reply.status != 0;
+	if (!r->reply.status && h->length > body_max(r))
+		refuse_long(r);
 }
 
-/* --- the body --------------------------------------------------------------------- */
+/* --- workers ------------------------------------------------------------------------ */
 
-static size_t body_max(const struct request *r)
+/* The worker does not come back: the mount answers no interrupt. Or all those that this
+ * owner may have are taken. */
+static void on_bound(struct reactor_timer *timer)
 {
-	if (r->route && r->route->chunk)
-		return r->gateway->options.max_upload;
-	return r->route && r->route->body_max ? r->route->body_max
-					      : HTTP_BODY_MAX;
+	struct request *r = container_of(timer, struct request, bound);
+
+	if (!crew_take_back(&r->gateway->crew, &r->work)) {
+		request_answer(r); /* the worker still has r->reply: another is sent */
+		return;
+	}
+	r->handed = false;
+	reply_error(r, 429, "other requests of this client wait for machines or for "
+		    "the mount, and have all workers that one may have");
+	reply_header(r, "Retry-After", "1");
+	request_answer(r);
+	request_unref(r);
 }
 
-static void suspend(struct request *r)
+static void hand_over(struct request *r, bool light, void (*run)(struct crew_work *),
+		      void (*done)(struct crew_work *))
 {
-	if (!r->suspended)
-		MHD_suspend_connection(r->connection);
-	r->suspended = true;
+	request_ref(r);
+	r->handed = true;
+	r->work.light = light;
+	r->work.run = run;
+	r->work.done = done;
+	r->bound.fn = on_bound;
+	reactor_timer_set(&r->gateway->reactor, &r->bound, CREW_MS + HTTP_LATE_MS);
+	crew_put(&r->gateway->crew, &r->work);
+}
+
+/* The worker is done with it. */
+static void take_over(struct request *r)
+{
+	reactor_timer_stop(&r->bound);
+	r->handed = false;
+	if (r->work.late && r->reply.status >= 400) {
+		reply_error(r, 503, "the mount has not answered for %u seconds; "
+			    ".fsd/health may tell why", CREW_MS / 1000);
+		reply_header(r, "Retry-After", "1");
+	}
+}
+
+/* --- the guard ---------------------------------------------------------------------- */
+
+/* Room for the body. Return: false: it has replied. */
+static bool hold_body(struct request *r, size_t size)
+{
+	if (request_hold(r, size)) {
+		r->body_held += size;
+		return true;
+	}
+	reply_error(r, 429, "the bodies of this client's requests take as much memory "
+		    "as they may; try again when some are done");
+	reply_header(r, "Retry-After", "1");
+	request_answer(r);
+	return false;
+}
+
+/* The body may come. */
+static void begin_body(struct request *r)
+{
+	size_t first = r->route->chunk ? MIN(r->length, 2 * HTTP_CHUNK) : r->length;
+
+	know_owner(r);
+	snprintf(r->held.owner, sizeof(r->held.owner), "%s", r->work.owner);
+	r->held.shares = &r->gateway->http.budget;
+	hold_body(r, first);
+	answer_resume(r);
+}
+
+static void guard_run(struct crew_work *work)
+{
+	struct request *r = container_of(work, struct request, work);
+
+	if (!r->route->guard(r) && !r->reply.status)
+		reply_error(r, 500, "the request has no answer");
+}
+
+static void guard_done(struct crew_work *work)
+{
+	struct request *r = container_of(work, struct request, work);
+
+	take_over(r);
+	if (r->reply.status && !r->answered)
+		request_answer(r);
+	else if (!r->answered && r->client)
+		begin_body(r);
+	request_unref(r);
+}
+
+void request_begin(struct request *r, const struct head *h)
+{
+	if (!r->reply.status)
+		check_head(r, h);
+	if (r->reply.status) {
+		request_answer(r);
+		return;
+	}
+	r->length = (size_t)h->length;
+	if (!r->route->guard) {
+		begin_body(r);
+		return;
+	}
+	know_owner(r);
+	hand_over(r, true, guard_run, guard_done);
+}
+
+/* --- the body ----------------------------------------------------------------------- */
+
+bool request_hold(struct request *r, size_t more)
+{
+	return holding_set(&r->held, r->held.amount + more);
+}
+
+void request_take(struct request *r, struct holding *from)
+{
+	if (strcmp(r->held.owner, from->owner) != 0)
+		return;
+	r->held.amount += from->amount;
+	from->amount = 0;
 }
 
 /* A piece of an upload is done with. */
@@ -264,89 +366,45 @@ static void chunk_done(struct crew_work *work)
 	struct request *r = container_of(work, struct request, work);
 
 	buf_clear(&r->body);
-	r->refused = r->reply.status != 0;
-	r->handed = false;
+	take_over(r);
+	if (r->reply.status && !r->answered)
+		request_answer(r);
 	answer_resume(r);
 	request_unref(r);
-}
-
-static bool pass_guard(struct request *r)
-{
-	return !r->route->guard || r->sandbox || r->route->guard(r);
 }
 
 static void chunk_run(struct crew_work *work)
 {
 	struct request *r = container_of(work, struct request, work);
 
-	if (pass_guard(r))
-		r->route->chunk(r, r->body.data, r->body.len);
+	r->route->chunk(r, r->body.data, r->body.len);
 }
 
-static void hand_over(struct request *r, void (*run)(struct crew_work *),
-		      void (*done)(struct crew_work *))
+bool request_body(struct request *r, const char *data, size_t len)
 {
-	suspend(r);
-	request_ref(r);
-	r->handed = true;
-	r->work.group = &r->group;
-	r->work.run = run;
-	r->work.done = done;
-	crew_put(&r->gateway->crew, &r->work);
-}
+	size_t need = r->body.len + len;
 
-static enum MHD_Result take_body(struct request *r, const char *data, size_t *len)
-{
-	size_t take = *len;
-
-	/* MHD gives the chunks of a body that it has read already, though the
-	 * connection is suspended. What is not taken is given again later. */
-	if (r->handed)
-		return MHD_YES;
-	if (r->refused) {
-		r->received += take;
-		*len = 0;
-		/* it is read to its end, so that the answer is seen, but not
-		 * without an end */
-		return r->received > MAX(2 * (size_t)HTTP_BODY_MAX, body_max(r))
-			       ? MHD_NO
-			       : MHD_YES;
-	}
-	r->received += take;
+	r->received += len;
 	if (r->received > body_max(r)) {
-		reply_error(r, 413, "the body is longer than %zu bytes",
-			    body_max(r));
-		r->refused = true;
-		r->received = 0;
-		buf_clear(&r->body);
-		*len = 0;
-		return MHD_YES;
+		refuse_long(r);
+		request_answer(r);
+		return true;
 	}
-	if (buf_add(&r->body, data, take) < 0)
-		return MHD_NO;
-	*len = 0;
+	if (need > r->body_held && !hold_body(r, need - r->body_held))
+		return true;
+	if (buf_add(&r->body, data, len) < 0)
+		return false;
 	if (r->route->chunk && r->body.len >= HTTP_CHUNK)
-		hand_over(r, chunk_run, chunk_done);
-	return MHD_YES;
+		hand_over(r, false, chunk_run, chunk_done);
+	return true;
 }
 
 /* --- the handler ---------------------------------------------------------------------- */
-
-static void on_bound(struct reactor_timer *timer)
-{
-	struct request *r = container_of(timer, struct request, bound);
-
-	/* The worker still has r->reply: another one is sent. */
-	r->answered = true;
-	answer_resume(r);
-}
 
 static void handler_run(struct crew_work *work)
 {
 	struct request *r = container_of(work, struct request, work);
 
-	if (!pass_guard(r))
-		return;
 	if (r->route->chunk && r->body.len &&
 	    r->route->chunk(r, r->body.data, r->body.len) < 0)
 		return;
@@ -370,12 +428,20 @@ static void begin_reply(struct request *r)
 		request_answer(r);
 }
 
+/* The handler has made of it what it needs. */
+static void drop_body(struct request *r)
+{
+	buf_done(&r->body);
+	holding_set(&r->held, r->held.amount - r->body_held);
+	r->body_held = 0;
+}
+
 static void handler_done(struct crew_work *work)
 {
 	struct request *r = container_of(work, struct request, work);
 
-	reactor_timer_stop(&r->bound);
-	r->handed = false;
+	take_over(r);
+	drop_body(r);
 	begin_reply(r);
 	request_unref(r);
 }
@@ -386,37 +452,14 @@ void request_answer(struct request *r)
 	answer_resume(r);
 }
 
-static void run_handler(struct request *r)
+void request_whole(struct request *r)
 {
-	if (r->route->quick) {
-		r->route->handler(r);
-		if (!r->reply.status)
-			suspend(r);
-		begin_reply(r);
+	if (!r->route->quick) {
+		hand_over(r, r->route->light, handler_run, handler_done);
 		return;
 	}
-	r->bound.fn = on_bound;
-	reactor_timer_set(&r->gateway->reactor, &r->bound, HTTP_MOUNT_MS);
-	hand_over(r, handler_run, handler_done);
-}
-
-enum MHD_Result request_access(struct request *r, const char *method,
-			       const char *data, size_t *len)
-{
-	if (!r->checked) {
-		r->checked = true;
-		if (!r->reply.status)
-			check_head(r, method);
-		r->refused = r->reply.status != 0;
-		return MHD_YES;
-	}
-	if (*len)
-		return take_body(r, data, len);
-	if (r->refused && !r->handed)
-		r->answered = true;
-	else if (!r->answered && !r->handed && !r->later && !r->ops)
-		run_handler(r);
-	return r->answered ? answer_queue(r) : MHD_YES;
+	r->route->handler(r);
+	begin_reply(r);
 }
 
 /* --- its end ------------------------------------------------------------------------- */
@@ -426,11 +469,6 @@ void request_client_gone(struct request *r)
 	/* a worker that has it hears of it when it is done */
 	if (!r->handed && r->ops)
 		answer_gone(r);
-}
-
-bool request_comes(const struct request *r)
-{
-	return !r->handed && !r->later && !r->answered && !r->ops;
 }
 
 static void log_line(const struct request *r, const char *address)
@@ -451,7 +489,6 @@ void request_over(struct request *r)
 {
 	struct http *h = &r->gateway->http;
 
-	r->connection = NULL;
 	request_client_gone(r);
 	h->by_status[(r->handed ? 503 : r->reply.status) / 100 % 6]++;
 	log_line(r, r->client ? r->client->address : "-");

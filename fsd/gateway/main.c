@@ -191,6 +191,7 @@ static int begin(struct gateway *g, struct err *err)
 	if (r < 0)
 		return err_sys(err, r, "starting threads");
 	g->started_ms = text_now_ms();
+	shares_init(&g->http.budget, HTTP_BUDGET);
 	if (g->options.stdio)
 		return 0;
 	if (g->options.ui && ui_open(g) < 0)
@@ -284,7 +285,7 @@ static void serve(struct gateway *g, struct signals *s)
 		log_info("listening on %s", g->http.listener[i].address);
 	log_info("ready: %s, environment %s", g->mount.path, g->environment);
 	while (!s->over && !(g->stopping && is_idle(g))) {
-		reactor_turn(&g->reactor, http_timeout(g));
+		reactor_turn(&g->reactor, list_empty(&g->http.ready) ? -1 : 0);
 		http_run(g);
 	}
 }

@@ -11,7 +11,7 @@
 #include "gateway.h"
 #include "target.h"
 
-#define REQUEST_HEADERS 100u
+#define REQUEST_HEADERS 100u /* HEAD_HEADERS */
 #define REPLY_HEADERS 10u
 #define SIZE_UNKNOWN UINT64_MAX
 
@@ -66,17 +66,17 @@ struct request {
 
 	/* http.c's */
 	struct client *client;   /* NULL: the connection is over */
-	struct MHD_Connection *connection;
 	atomic_uint refs;
-	bool suspended, checked, refused, handed, later, answered, gone, ended,
-		cut;
+	bool handed, later, answered, gone, ended, cut;
+	size_t length;           /* that the head tells; 0: none, or in chunks */
+	size_t body_held;        /* of held */
+	struct holding held;     /* of the budget; work.owner's */
 	uint64_t received, sent;
 	int64_t begun_ms;
 	const struct stream_ops *ops;
 	struct buf out;          /* what streams and waits */
 	struct reactor_timer timer, bound;
 	struct crew_work work;
-	struct crew_group group;
 	struct list node;        /* of all that are under way */
 };
 
@@ -89,6 +89,11 @@ int request_json(struct request *r, json_t **ret);
 /* Connect-Timeout-Ms as the "timeout" of a job. More than a job may have is as good as
  * none, 0: then the sandbox's own end bounds it. */
 json_t *request_timeout(const struct request *r);
+/* So much more memory for its answer, from the budget of all. It has it until its end. On a
+ * worker, in the handler. Return: false: that is more than its owner's share now. */
+bool request_hold(struct request *r, size_t more);
+/* On the loop: what another one holds for its answer is the request's from now on. */
+void request_take(struct request *r, struct holding *from);
 
 /* --- the reply; in the handler, or on the loop for one that came later --------- */
 

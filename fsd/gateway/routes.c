@@ -23,18 +23,20 @@
 #define PROCESS "/process.Process/"
 /* with a key */
 #define CODE .guard = sandbox_guard, .style = STYLE_TEXT
-#define CONTROL .service = SERVICE_CONTROL, .key = true
+#define CONTROL .service = SERVICE_CONTROL, .key = true, .light = true
 
 const struct route routes[] = {
 	/* what the gateway tells of itself */
-	{ "GET", "/health", SERVICE_CONTROL, .handler = get_health },
-	{ "GET", "/healthz", SERVICE_RUN, .handler = get_healthz },
+	{ "GET", "/health", SERVICE_CONTROL, .handler = get_health,
+	  .light = true },
+	{ "GET", "/healthz", SERVICE_RUN, .handler = get_healthz,
+	  .light = true },
 	{ "GET", "/metrics", CONTROL,
 	  .handler = get_metrics },
 
 	/* the dashboard */
 	{ "GET", "/ui", SERVICE_CONTROL, .handler = get_ui,
-	  .guard = ui_guard },
+	  .guard = ui_guard, .light = true },
 	{ "GET", "/ui/state", CONTROL, .handler = get_ui_state,
 	  .guard = ui_guard },
 	{ "GET", "/ui/events", CONTROL, .handler = get_ui_events,
@@ -47,10 +49,11 @@ const struct route routes[] = {
 	  .guard = ui_change_guard },
 
 	/* RAGFlow */
-	{ "POST", "/run", SERVICE_RUN, .key = true, .handler = post_run },
+	{ "POST", "/run", SERVICE_RUN, .key = true, .handler = post_run,
+	  .light = true },
 
 	/* MCP */
-	{ "POST", "/mcp", CONTROL, .handler = post_mcp,
+	{ "POST", "/mcp", SERVICE_CONTROL, .key = true, .handler = post_mcp,
 	  .body_max = MCP_LINE_MAX },
 
 	/* sandboxes */
@@ -80,7 +83,8 @@ const struct route routes[] = {
 	  .guard = control_guard },
 
 	/* code */
-	{ "GET", "/health", SERVICE_CODE, .handler = get_code_health, CODE },
+	{ "GET", "/health", SERVICE_CODE, .handler = get_code_health, CODE,
+	  .light = true },
 	{ "POST", "/execute", SERVICE_CODE, .handler = post_execute, CODE },
 	{ "GET", "/contexts", SERVICE_CODE, .handler = get_contexts, CODE },
 	{ "POST", "/contexts", SERVICE_CODE, .handler = post_contexts, CODE },
@@ -91,9 +95,9 @@ const struct route routes[] = {
 
 	/* files and processes of a sandbox */
 	{ "GET", "/health", SERVICE_ENVD, .handler = get_envd_health,
-	  .guard = sandbox_guard },
+	  .guard = sandbox_guard, .light = true },
 	{ "GET", "/envs", SERVICE_ENVD, .handler = get_envs,
-	  .guard = envd_guard },
+	  .guard = envd_guard, .light = true },
 	{ "GET", "/metrics", SERVICE_ENVD, .handler = get_envd_metrics,
 	  .guard = envd_guard },
 	{ "GET", "/files", SERVICE_ENVD, .handler = get_files,

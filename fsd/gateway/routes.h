@@ -21,10 +21,12 @@ struct route {
 	enum service service;
 	bool key;             /* it needs one, if there are keys */
 	void (*handler)(struct request *r);
-	/* Before the handler, on a worker. false: it has replied. */
+	/* Before the body and the handler, on a worker. It waits for no machine. false:
+	 * it has replied. */
 	bool (*guard)(struct request *r);
 	enum style style;     /* of errors */
 	bool quick;           /* the handler runs on the loop */
+	bool light;           /* it never waits for a machine */
 	/* The body in pieces, on a worker, in order, at most HTTP_CHUNK at a time;
 	 * < 0 ends it, and the reply is there. NULL: the handler gets it whole. */
 	int (*chunk)(struct request *r, const char *data, size_t len);

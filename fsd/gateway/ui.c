@@ -37,6 +37,8 @@ struct viewer {
 	struct reactor_timer patience;
 	unsigned wanted; /* the first look that has begun behind it */
 	bool streams;
+	ui_then *then;   /* NULL: all of the state is wanted */
+	void *arg;       /* owned; then's */
 	uint64_t told_ms;
 	json_t *last;    /* owned; what it was told */
 };
@@ -48,6 +50,7 @@ static void free_viewer(void *arg)
 	list_del(&v->node);
 	reactor_timer_stop(&v->patience);
 	json_decref(v->last);
+	free(v->arg);
 	free(v);
 }
 
@@ -188,6 +191,17 @@ static void answer_state(struct ui *ui, struct viewer *v)
 	end_viewer(v);
 }
 
+static void answer_then(struct ui *ui, struct viewer *v)
+{
+	struct request *r = v->request;
+	ui_then *then = v->then;
+	void *arg = take_ptr(v->arg);
+
+	r->state = NULL;
+	free_viewer(v);
+	then(r, arg, &ui->jobs);
+}
+
 /* --- looks -------------------------------------------------------------------------------- */
 
 static void begin_look(struct ui *ui);
@@ -228,7 +242,9 @@ static void looked(struct crew_work *work)
 
 		if (v->wanted > ui->looks)
 			continue;
-		if (!v->streams)
+		if (v->then)
+			answer_then(ui, v);
+		else if (!v->streams)
 			answer_state(ui, v);
 		else if (ui->gateway->stopping)
 			end_viewer(v);
@@ -249,6 +265,7 @@ static void begin_look(struct ui *ui)
 	ui->looks++;
 	ui->begun_ms = reactor_now_ms();
 	ui->pace.fn = on_pace;
+	ui->work.light = true;
 	ui->work.run = look;
 	ui->work.done = looked;
 	crew_put(&ui->gateway->crew, &ui->work);
@@ -261,7 +278,7 @@ static void on_impatient(struct reactor_timer *timer)
 	struct viewer *v = container_of(timer, struct viewer, patience);
 
 	reply_error(v->request, 503, "the mount has not answered for %u "
-		    "seconds; .fsd/health may tell why", HTTP_MOUNT_MS / 1000);
+		    "seconds; .fsd/health may tell why", CREW_MS / 1000);
 	end_viewer(v);
 }
 
@@ -275,7 +292,7 @@ static void on_begun(struct request *r)
 	v->patience.fn = on_impatient;
 	if (!v->streams)
 		reactor_timer_set(&r->gateway->reactor, &v->patience,
-				  HTTP_MOUNT_MS);
+				  CREW_MS);
 	if (!ui->busy)
 		begin_look(ui);
 }
@@ -301,19 +318,33 @@ static const struct stream_ops stream_ops = {
 static const struct stream_ops later_ops = { .begun = on_begun,
 					     .gone = on_gone };
 
-static bool add_viewer(struct request *r, bool streams)
+static struct viewer *add_viewer(struct request *r, bool streams)
 {
 	struct viewer *v = calloc(1, sizeof(*v));
 
 	if (!v) {
 		reply_failure(r, -ENOMEM, "no memory for a viewer");
-		return false;
+		return NULL;
 	}
 	v->request = r;
 	v->streams = streams;
 	r->state = v;
 	r->state_free = free_viewer;
-	return true;
+	return v;
+}
+
+void ui_behind_look(struct request *r, ui_then *then, void *arg)
+{
+	struct viewer *v = arg ? add_viewer(r, false) : NULL;
+
+	if (!v) {
+		free(arg);
+		reply_failure(r, -ENOMEM, "no memory for a viewer");
+		return;
+	}
+	v->then = then;
+	v->arg = arg;
+	reply_later(r, &later_ops);
 }
 
 void get_ui_state(struct request *r)

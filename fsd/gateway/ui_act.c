@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,37 +37,6 @@ static json_t *read_tail(struct gateway *g, const char *job, const char *name,
 	return text_string(text, n > 0 ? (size_t)n : 0);
 }
 
-struct outputs {
-	struct gateway *gateway;
-	const char *sandbox;
-	json_t *list;
-	size_t count;
-};
-
-static int show_job(void *arg, const char *name)
-{
-	struct outputs *o = arg;
-	struct ui_job job;
-	int64_t out_size, err_size;
-	json_t *out, *err;
-
-	if (!ui_is_name(name) || !ui_job_read(o->gateway, name, &job) ||
-	    strcmp(job.sandbox, o->sandbox) != 0 ||
-	    strcmp(job.state, "running") != 0)
-		return 0;
-	if (o->count++ >= SHOWN)
-		return 0;
-	out = read_tail(o->gateway, name, "stdout", &out_size);
-	err = read_tail(o->gateway, name, "stderr", &err_size);
-	json_array_append_new(o->list, json_pack(
-		"{s:o, s:o, s:o, s:I, s:o, s:I}", "name",
-		text_string(name, strlen(name)), "language",
-		text_string(job.run.language, strlen(job.run.language)), "stdout",
-		out, "stdout_bytes", (json_int_t)out_size, "stderr", err,
-		"stderr_bytes", (json_int_t)err_size));
-	return 0;
-}
-
 /* Return: its config.json, or NULL, and the reply is there. */
 static json_t *find_sandbox(struct request *r)
 {
@@ -81,29 +51,103 @@ static json_t *find_sandbox(struct request *r)
 	return NULL;
 }
 
+/* What is shown of one sandbox. The look that all viewers share knows its jobs. */
+struct peek {
+	struct crew_work work;
+	struct gateway *gateway;
+	struct request *request; /* a reference */
+	char sandbox[LIMIT_JOB_NAME + 1];
+	char state[32];
+	struct {
+		char name[LIMIT_JOB_NAME + 1];
+		char language[16];
+	} job[SHOWN];
+	size_t count;    /* of its jobs that run */
+	json_t *outputs; /* owned; a worker's */
+};
+
+static json_t *show_job(struct peek *p, const char *name, const char *language)
+{
+	int64_t out_size, err_size;
+	json_t *out = read_tail(p->gateway, name, "stdout", &out_size);
+	json_t *err = read_tail(p->gateway, name, "stderr", &err_size);
+
+	return json_pack(
+		"{s:o, s:o, s:o, s:I, s:o, s:I}", "name",
+		text_string(name, strlen(name)), "language",
+		text_string(language, strlen(language)), "stdout", out,
+		"stdout_bytes", (json_int_t)out_size, "stderr", err,
+		"stderr_bytes", (json_int_t)err_size);
+}
+
+static void read_outputs(struct crew_work *work)
+{
+	struct peek *p = container_of(work, struct peek, work);
+
+	p->outputs = json_array();
+	for (size_t i = 0; i < MIN(p->count, (size_t)SHOWN); i++)
+		json_array_append_new(p->outputs, show_job(p, p->job[i].name,
+							   p->job[i].language));
+}
+
+static void outputs_read(struct crew_work *work)
+{
+	struct peek *p = container_of(work, struct peek, work);
+	struct request *r = p->request;
+
+	if (!r->answered) {
+		reply_json(r, 200, json_pack(
+			"{s:s, s:o, s:o, s:I}", "name", p->sandbox, "state",
+			text_string(p->state, strlen(p->state)), "jobs",
+			take_ptr(p->outputs), "running", (json_int_t)p->count));
+		request_answer(r);
+	}
+	request_unref(r);
+	json_decref(p->outputs);
+	free(p);
+}
+
+static void on_looked(struct request *r, void *arg, const struct ui_jobs *jobs)
+{
+	struct peek *p = arg;
+
+	for (size_t i = 0; i < jobs->count; i++) {
+		const struct ui_job *job = &jobs->job[i];
+
+		if (strcmp(job->sandbox, p->sandbox) != 0 ||
+		    strcmp(job->state, "running") != 0 || p->count++ >= SHOWN)
+			continue;
+		snprintf(p->job[p->count - 1].name, sizeof(p->job[0].name), "%s",
+			 job->run.name);
+		snprintf(p->job[p->count - 1].language,
+			 sizeof(p->job[0].language), "%s", job->run.language);
+	}
+	p->gateway = r->gateway;
+	p->request = request_ref(r);
+	memcpy(p->work.owner, r->work.owner, sizeof(p->work.owner));
+	p->work.light = true;
+	p->work.run = read_outputs;
+	p->work.done = outputs_read;
+	crew_put(&r->gateway->crew, &p->work);
+}
+
 void get_ui_sandbox(struct request *r)
 {
 	auto_json json_t *config = find_sandbox(r);
 	auto_buf struct buf path = { 0 }, state = { 0 };
-	struct outputs o = { r->gateway, r->part[0], NULL, 0 };
-	struct err err = { 0 };
-	int code;
+	struct peek *p;
 
 	if (!config)
 		return;
-	ui_sandbox_path(&path, o.sandbox, "state");
-	ui_line(r->gateway, path.data, &state);
-	o.list = json_array();
-	code = mount_list(&r->gateway->mount, ".", show_job, &o, &err);
-	if (code < 0) {
-		json_decref(o.list);
-		reply_failure(r, code, err.text);
-		return;
+	p = calloc(1, sizeof(*p));
+	if (p) {
+		ui_sandbox_path(&path, r->part[0], "state");
+		ui_line(r->gateway, path.data, &state);
+		snprintf(p->sandbox, sizeof(p->sandbox), "%s", r->part[0]);
+		snprintf(p->state, sizeof(p->state), "%s",
+			 state.data ? state.data : "");
 	}
-	reply_json(r, 200, json_pack(
-		"{s:s, s:o, s:o, s:I}", "name", o.sandbox, "state",
-		text_string(state.data ? state.data : "", state.len), "jobs",
-		o.list, "running", (json_int_t)o.count));
+	ui_behind_look(r, on_looked, p);
 }
 
 static void reply_done(struct request *r, int code, const struct err *err)

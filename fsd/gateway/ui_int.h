@@ -90,6 +90,15 @@ json_t *ui_look_show(const struct ui_look *look, const char *owner);
 /* The figure of .fsd/stats with that name, 0 if it is not there. Pure. */
 double ui_figure(const char *stats, const char *name);
 
+/* --- ui.c ------------------------------------------------------------------------------------ */
+
+/* On the loop, behind a look: makes the reply, now or later, and frees arg. */
+typedef void ui_then(struct request *r, void *arg, const struct ui_jobs *jobs);
+/* On a worker; the last that a handler does. then is called behind a look that begins from
+ * now on. It takes arg; free() does if the client goes before. arg NULL: there was no memory,
+ * and the reply says so. */
+void ui_behind_look(struct request *r, ui_then *then, void *arg);
+
 /* --- ui_page.c, made by the build of ui/ --------------------------------------------------- */
 
 extern const char ui_page[], ui_policy[];

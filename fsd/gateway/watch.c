@@ -6,8 +6,6 @@
  * knows nothing of it.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,12 +15,11 @@
 #include "envd.h"
 #include "frame.h"
 #include "layout/base/cleanup.h"
+#include "watch.h"
 
 #define TYPE "application/connect+json"
 #define KEEPALIVE_S 90
 #define ID_SIZE 16u
-#define SAID_MAX (1u << 20)
-#define ANSWER_MS 10000 /* so long the program may take to answer */
 
 extern const char watch_program[];
 
@@ -99,7 +96,7 @@ static struct watcher_call *new_call(struct request *r)
 	snprintf(w->job, sizeof(w->job), "gw.%s.w.%s", r->sandbox->name, part);
 	w->gateway = r->gateway;
 	w->sandbox = take_ptr(r->sandbox);
-	w->line.cap = SAID_MAX;
+	w->line.cap = WATCH_SAID_MAX;
 	return w;
 }
 
@@ -115,7 +112,7 @@ static void drop_request(struct watcher_call *w)
 
 /* --- what the program says ----------------------------------------------------------- */
 
-static json_t *show_event(const json_t *event)
+json_t *watch_show_event(const json_t *event)
 {
 	const char *kind = json_string_value(json_array_get(event, 0));
 	json_t *name = json_array_get(event, 1);
@@ -127,8 +124,7 @@ static json_t *show_event(const json_t *event)
 	return json_pack("{s:O, s:s}", "name", name, "type", type);
 }
 
-/* Calls fn for each line of the program that is whole. */
-static void take_output(struct buf *line, const json_t *event,
+void watch_take_output(struct buf *line, const json_t *event,
 			void (*fn)(void *arg, const json_t *said), void *arg)
 {
 	json_t *data = json_object_get(event, "data");
@@ -182,7 +178,7 @@ static void on_said(void *arg, const json_t *said)
 		return;
 	}
 	json_array_foreach(events, i, event) {
-		json_t *shown = show_event(event);
+		json_t *shown = watch_show_event(event);
 
 		if (shown)
 			send(w, json_pack("{s:o}", "filesystem", shown));
@@ -196,7 +192,7 @@ static void on_event(void *arg, const char *name, json_t *event)
 								     : "data");
 
 	if (!strcmp(name, "stdout")) {
-		take_output(&w->line, event, on_said, w);
+		watch_take_output(&w->line, event, on_said, w);
 	} else if (text && (!strcmp(name, "stderr") || !strcmp(name, "error"))) {
 		free(w->said);
 		w->said = strndup(text, strcspn(text, "\n"));
@@ -387,8 +383,7 @@ void watch_create(struct request *r)
 	reply_failure(r, code, err.text);
 }
 
-/* "gw.H.w.ID" of the request. Return: false: it has replied. */
-static bool take_job(struct request *r, char job[64])
+bool watch_take_job(struct request *r, char job[64])
 {
 	auto_json json_t *body = NULL;
 	const char *id;
@@ -408,129 +403,13 @@ static bool take_job(struct request *r, char job[64])
 	return false;
 }
 
-/* What is read of a watcher's events. */
-struct answer {
-	char nonce[17];
-	json_t *events;
-	struct buf line;
-	bool asked, whole;
-};
-
-static void on_answer(void *arg, const json_t *said)
-{
-	struct answer *a = arg;
-	json_t *events = json_object_get(said, "events"), *event;
-	const char *answer = text_member(said, "answer");
-	size_t i;
-
-	if (!a->asked)
-		return; /* somebody else was told */
-	json_array_foreach(events, i, event) {
-		json_t *shown = show_event(event);
-
-		if (shown)
-			json_array_append_new(a->events, shown);
-	}
-	if (answer && !strcmp(answer, a->nonce))
-		a->whole = true;
-	else if (answer)
-		json_array_clear(a->events); /* these were another's */
-}
-
-/* Reads lines to the present end. Return: 0: there may be more; -EPIPE: it is all. */
-static int read_lines(int fd, struct buf *text, struct answer *a)
-{
-	for (;;) {
-		ssize_t n;
-		size_t at = 0;
-		char *end;
-
-		if (buf_reserve(text, 65536) < 0)
-			return -ENOMEM;
-		n = read(fd, text->data + text->len, 65536);
-		if (n < 0 && errno == EAGAIN)
-			return 0;
-		if (n <= 0)
-			return n < 0 ? -errno : -EPIPE;
-		text->len += (size_t)n;
-		while ((end = memchr(text->data + at, '\n', text->len - at))) {
-			size_t len = (size_t)(end - text->data) - at;
-			auto_json json_t *event =
-				json_loadb(text->data + at, len, 0, NULL);
-			const char *name = text_member(event, "event");
-
-			if (name && !strcmp(name, "stdout"))
-				take_output(&a->line, event, on_answer, a);
-			at += len + 1;
-		}
-		buf_eat(text, at);
-	}
-}
-
-static int ask(struct request *r, const char *job, struct answer *a,
-	       struct err *err)
-{
-	auto_buf struct buf text = { .cap = 2u << 20 };
-	char path[96], line[20];
-	auto_close int fd = -1, feed = -1;
-	int64_t until = text_now_ms() + ANSWER_MS;
-	int code;
-
-	snprintf(path, sizeof(path), "%s/events", job);
-	fd = mount_file(&r->gateway->mount, path, O_RDONLY | O_NONBLOCK, err);
-	if (fd < 0)
-		return fd;
-	code = read_lines(fd, &text, a);
-	if (code < 0)
-		return err_set(err, code, "the watcher has ended");
-	a->asked = true;
-	snprintf(line, sizeof(line), "%s\n", a->nonce);
-	snprintf(path, sizeof(path), "%s/stdin.feed", job);
-	feed = mount_file(&r->gateway->mount, path, O_WRONLY | O_NONBLOCK, err);
-	if (feed < 0)
-		return feed;
-	if (write(feed, line, strlen(line)) < 0)
-		return err_sys(err, -errno, "the watcher");
-	while (code == 0 && !a->whole) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		int64_t left = until - text_now_ms();
-
-		if (left <= 0 || poll(&p, 1, (int)left) == 0)
-			return err_set(err, -EAGAIN, "the watcher is too slow");
-		code = read_lines(fd, &text, a);
-		if (code < 0 && !a->whole)
-			return err_set(err, code, "the watcher has ended");
-	}
-	return a->whole ? 0 : code;
-}
-
-void watch_events(struct request *r)
-{
-	struct answer a = { .events = json_array(), .line = { .cap = SAID_MAX } };
-	struct err err = { 0 };
-	char job[64];
-	int code;
-
-	text_random(a.nonce, sizeof(a.nonce) - 1);
-	if (take_job(r, job)) {
-		code = ask(r, job, &a, &err);
-		if (code < 0)
-			reply_connect(r, "unavailable", "%s", err.text);
-		else
-			reply_json(r, 200, json_pack("{s:O}", "events",
-						     a.events));
-	}
-	json_decref(a.events);
-	buf_done(&a.line);
-}
-
 void watch_remove(struct request *r)
 {
 	struct err err = { 0 };
 	char job[64];
 	int code;
 
-	if (!take_job(r, job))
+	if (!watch_take_job(r, job))
 		return;
 	mount_ctl(&r->gateway->mount, job, "kill", NULL);
 	code = mount_remove_job(&r->gateway->mount, job, &err);

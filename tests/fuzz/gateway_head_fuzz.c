@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request's head as strangers write it: target, Host, Origin, keys, base64, times. */
+/* A request's head and chunks as strangers write them: framing, target, Host, Origin, keys, base64, times. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fsd/gateway/code.h"
+#include "fsd/gateway/head.h"
 #include "fsd/gateway/origin.h"
 #include "fsd/gateway/routes.h"
 #include "layout/base/cleanup.h"
@@ -45,6 +46,32 @@ static void check_host(const char *text)
 		check(port <= 65535 && *id);
 }
 
+static void check_head(const uint8_t *data, size_t size)
+{
+	char *copy = malloc(size + 1);
+	struct head h;
+	long n;
+
+	memcpy(copy, data, size);
+	n = head_parse(copy, size, &h);
+	check(n < 0 ? h.status >= 400 && h.why : (size_t)n <= size);
+	check(n <= 0 || (*h.method && *h.target && h.fields <= HEAD_HEADERS));
+	free(copy);
+}
+
+static void check_chunks(const char *data, size_t size)
+{
+	struct chunks c = { 0 };
+	size_t at = 0, len;
+	const char *body;
+	long n;
+
+	while ((n = chunks_take(&c, data + at, size - at, &body, &len)) > 0) {
+		check((size_t)n <= size - at && len <= (size_t)n);
+		at += (size_t)n;
+	}
+}
+
 static void check_base64(const char *text, size_t len)
 {
 	auto_buf struct buf bytes = { 0 }, again = { 0 }, back = { 0 };
@@ -76,6 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memcpy(text, data, size);
 	text[size] = '\0';
+	check_head(data, size);
+	check_chunks(text, size);
 	check_target(text);
 	check_host(text);
 	check_base64(text, size);

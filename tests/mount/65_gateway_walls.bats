@@ -98,13 +98,25 @@ argument() {
 	done
 }
 
-@test "it has 1,024 connections at most, the next is told so, and those that it has go on" {
-	gateway_start
-	run bounded 60 "$TESTS/hostile/connect.py" "$URL" 127.0.0.1 1024
-	assert_output 'answered 1024, one more: 429, then 200'
+# What comes of one connection more than there may be.
+one_more() {
+	assert_line "idle: answered $1, one more: 200, go on: $(($1 - 1))"
+	assert_line 'busy: one more: 429, another goes on: 400, one behind the end of the first: 200'
 }
 
-@test "another host has 512 connections at most, and the next is told so" {
+@test "it has 1,024 connections at most: the next takes an idle one's place, or is told so" {
+	gateway_start
+	run bounded 60 "$TESTS/hostile/connect.py" "$URL" 127.0.0.1 1024
+	one_more 1024
+}
+
+@test "a request that can be read in two ways is refused once, and its connection ends" {
+	gateway_start
+	run bounded 60 "$TESTS/gateway/raw.py" "${URL##*:}"
+	assert_output --regexp '^[0-9]+ rows$'
+}
+
+@test "another host has 512 connections at most: the next takes an idle one's place, or is told so" {
 	local address
 	address=$(ip -4 -o addr show scope global | awk '{ sub("/.*", "", $4); print $4; exit }')
 	[ -n "$address" ] || need 'an address that is not loopback'
@@ -112,7 +124,7 @@ argument() {
 	chmod 600 "$BATS_TEST_TMPDIR/keys"
 	LISTENS=()
 	gateway_start --api-key-file "$BATS_TEST_TMPDIR/keys" --listen "$address:0"
-	run bounded 60 "$TESTS/hostile/connect.py" "${LISTENS[1]}" "$address" 512
-	assert_output 'answered 512, one more: 429, then 200'
+	run bounded 60 "$TESTS/hostile/connect.py" "${LISTENS[1]}" "$address" 512 secret-of-16-characters
+	one_more 512
 	assert_equal "$(status_of /health)" 200
 }

@@ -87,9 +87,6 @@ check_doors() {
 	verdict 'fsd/gateway/ includes layout/ and vm/os/rights.h only' \
 		"$(doors '^fsd/gateway/.*\.[ch]$' \
 			'vm/os/rights\.h|layout/[^/]+\.h|layout/base/[^/]+\.h')"
-	verdict 'only fsd/gateway/http*.c know the HTTP library' \
-		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include <microhttpd\.h>' |
-			grep -vE '^fsd/gateway/http[a-z_]*\.[ch]:')"
 	verdict 'only layout/json.h and vm/qemu/qmp*.c know the JSON library' "$(
 		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include <jansson\.h>' |
 			grep -vE '^layout/json\.h:|^vm/([a-z]+/)?qmp[a-z_]*\.c:'

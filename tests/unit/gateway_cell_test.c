@@ -12,7 +12,8 @@
 static int read_file(void *arg, const char *path, struct buf *out)
 {
 	(void)arg;
-	return !strcmp(path, "big.png") ? buf_str(out, "PNG") : -EFBIG;
+	return !strcmp(path, "big.png") ? buf_str(out, "PNG")
+	       : !strcmp(path, "much.png") ? -EAGAIN : -EFBIG;
 }
 
 static void gives(const char *sentence, const char *result,
@@ -51,6 +52,14 @@ static void test_results(void)
 	      NULL,
 	      "{\"type\":\"result\",\"extra\":{},\"png\":\"UE5H\","
 	      "\"is_main_result\":true}\n" END);
+	gives("one that has no memory now is told of",
+	      "{\"status\":\"exited\",\"exit_code\":0,\"results\":["
+	      "{\"mime\":\"image/png\",\"path\":\"much.png\",\"main\":true}]}",
+	      NULL,
+	      "{\"type\":\"stderr\",\"text\":\"A result of the type image/png is "
+	      "left out: results of this client take as much memory as they may\\n\","
+	      "\"timestamp\":\"\"}\n"
+	      "{\"type\":\"result\",\"extra\":{},\"is_main_result\":true}\n" END);
 	gives("one that is too large is told of",
 	      "{\"status\":\"exited\",\"exit_code\":0,\"results\":["
 	      "{\"mime\":\"image/png\",\"path\":\"huge.png\",\"main\":true}]}",
