@@ -278,10 +278,14 @@ static int op_create(struct call *c)
 			       O_CLOEXEC, fs->mode);
 	if (fd < 0 && errno != EEXIST)
 		return -errno;
-	if (fd < 0 && (fs->flags & WIRE_FS_EXCLUSIVE))
+	/* It has its mode whatever the umask is. Who watches the directory is told of
+	 * that between its making and the first write, so that these events are always
+	 * three: inotify joins two that are equal. */
+	if (fd >= 0)
+		return fchmod(fd, fs->mode) ? -errno : put_stat(c, fd);
+	if (fs->flags & WIRE_FS_EXCLUSIVE)
 		return -EEXIST;
-	if (fd < 0)
-		fd = open_again(c, dir, name, cut ? O_WRONLY : O_RDONLY);
+	fd = open_again(c, dir, name, cut ? O_WRONLY : O_RDONLY);
 	if (fd < 0)
 		return fd;
 	return cut && ftruncate(fd, 0) ? -errno : put_stat(c, fd);

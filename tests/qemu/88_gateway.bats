@@ -42,17 +42,21 @@ tells() {
 	fs MakeDir '{"path": "d"}' >/dev/null
 	id=$(fs CreateWatcher '{"path": "d", "recursive": true}' | jq -r .watcherId)
 	put d/f hello
-	tells "$id" 'CREATE f,WRITE f'
+	# at once, and always these
+	run fs GetWatcherEvents "{\"watcherId\": \"$id\"}"
+	assert_equal "$(jq -r '.events[] | (.type | ltrimstr("EVENT_TYPE_")) + " " + .name' <<<"$output" | paste -sd,)" \
+		'CREATE f,CHMOD f,WRITE f'
 	fs MakeDir '{"path": "d/e"}' >/dev/null
+	tells "$id" 'CREATE e'
 	put d/e/g x
 	fs Remove '{"path": "d/f"}' >/dev/null
-	tells "$id" 'CREATE e,CREATE e/g,REMOVE f,WRITE e/g'
+	tells "$id" 'CHMOD e/g,CREATE e/g,REMOVE f,WRITE e/g'
 	# it has nothing of its gateway's
 	gateway_stop KILL
 	gateway_start
 	gateway_looked
 	put d/later x
-	tells "$id" 'CREATE later,WRITE later'
+	tells "$id" 'CHMOD later,CREATE later,WRITE later'
 	assert_equal "$(fs RemoveWatcher "{\"watcherId\": \"$id\"}")" '{}'
 	run fs GetWatcherEvents "{\"watcherId\": \"$id\"}"
 	assert_output --partial '"code":"not_found"'
