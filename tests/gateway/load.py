@@ -28,8 +28,9 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE + "/../fault")
+sys.path[:0] = [HERE, HERE + "/../fault"]
 
+import odd as odd_requests  # noqa: E402
 import service  # noqa: E402
 import tap as tap_module  # noqa: E402
 
@@ -82,10 +83,11 @@ class Status(Exception):
 
 
 class Client:
-    """One connection that is kept."""
+    """One connection that is kept. key: of the gateway, or None."""
 
-    def __init__(self, port):
+    def __init__(self, port, key=None):
         self.port = port
+        self.key = key
         self.socket = None
         self.data = b""
 
@@ -99,6 +101,7 @@ class Client:
         self.data = b""
 
     def connect(self):
+        """A socket; a closed one is made anew."""
         if not self.socket:
             self.socket = socket.create_connection(("127.0.0.1", self.port),
                                                    ANSWER_S)
@@ -167,6 +170,8 @@ class Client:
 
     def ask(self, method, path, body=b"", headers=()):
         """The status and a generator of the body's pieces."""
+        if self.key:
+            headers = [*headers, "X-API-Key: " + self.key]
         self.send(head_of(method, path, len(body), headers) + body)
         status, found = self.head()
         return status, self.pieces(found)
@@ -220,15 +225,15 @@ class Box:
         self.token = made["envdAccessToken"]
 
     @classmethod
-    def make(cls, port, life=3600):
-        client = Client(port)
+    def make(cls, port, life=3600, key=None):
+        client = Client(port, key)
         body = json.dumps({"templateID": "base", "timeout": life}).encode()
         return cls(client, json.loads(client.call(
             201, "POST", "/v2/sandboxes", body)))
 
     def again(self):
         """The same one over another connection."""
-        return Box(Client(self.client.port), {
+        return Box(Client(self.client.port, self.client.key), {
             "sandboxID": self.id, "envdAccessToken": self.token})
 
     def headers(self, port):
@@ -412,20 +417,31 @@ class Place:
             with open(args.top + "/memory", "w") as f:
                 f.write("400000 400000\n")
             env["FSD_FAKE_MEMORY"] = args.top + "/memory"
-            options += ["--max-machines", "400"]
+            options += ["--max-machines", str(MACHINES.get(name, 400))]
         self.service = service.Service(args.program, self.base, options, env,
                                        state=args.state)
         self.service.start()
         self.mnt = self.service.mnt
         self.log = self.base + "/gateway.log"
-        self.gateway = self.gateway_new()
+        self.keys = {}
+        self.gateway = self.gateway_new(keys=KEYS.get(name, ()))
 
-    def gateway_new(self, port=0):
-        memory = ["--memory", "256" if self.args.real else "32"]
-        return Gateway(self.args.gateway, self.mnt, self.log, memory, port)
+    def gateway_new(self, port=0, keys=()):
+        # files may take half of a sandbox's memory
+        memory = 256 if self.args.real else 32
+        if self.base.endswith("/files"):
+            memory = max(memory, 4 * self.args.mib)
+        options = ["--memory", str(memory)]
+        if keys:
+            self.keys = {name: "secret-of-" + name * 10 for name in keys}
+            path = self.base + "/keys"
+            with open(path, "w", opener=lambda p, f: os.open(p, f, 0o600)) as f:
+                f.writelines("%s %s\n" % (self.keys[name], name) for name in keys)
+            options += ["--api-key-file", path]
+        return Gateway(self.args.gateway, self.mnt, self.log, options, port)
 
-    def box(self):
-        return Box.make(self.gateway.port)
+    def box(self, life=3600, who=None):
+        return Box.make(self.gateway.port, life, self.keys.get(who))
 
     def figure(self, name, value, unit, most=None, least=None):
         """Says it. Return: findings, if it has a bound that counts."""
@@ -1078,6 +1094,132 @@ def interactive(p):
 
 
 # name, groups, sentence, function
+# --- the worst that clients can do ---------------------------------------------------
+
+MACHINES = {"worst": 4}
+KEYS = {"worst": ("files", "watch", "half", "other")}
+QUICK_S = 2 * SLOW  # another key's request
+
+
+def hold_files(p, over):
+    """Requests for files of sandboxes that get no machine. Gives their clients."""
+    held = []
+    for n in range(2 + 24):
+        box = p.box(who="files")
+        if n < 2:
+            box.cell(p.code["keep"])
+            continue
+        client = Client(p.gateway.port)
+        client.send(head_of("GET", "/files?path=x", 0, box.headers(49983)))
+        held.append(client)
+    return held
+
+
+def hold_watchers(p, over):
+    """Questions to a watcher that does not answer."""
+    box = p.box(who="watch")
+    name = 'w\nout {"ready": true}\nsleep 600000'
+    call = "/filesystem.Filesystem/"
+    headers = [*box.headers(49983), "Content-Type: application/json"]
+
+    def ask(client, what, body):
+        data = json.dumps(body).encode()
+        client.send(head_of("POST", call + what, len(data), headers) + data)
+        return client
+
+    box.client.call(200, "POST", call + "MakeDir",
+                    json.dumps({"path": name}).encode(), headers)
+    ask(box.client, "CreateWatcher", {"path": name})
+    status, found = box.client.head()
+    made = json.loads(b"".join(box.client.pieces(found)))
+    return [ask(Client(p.gateway.port), "GetWatcherEvents", made) for _ in range(48)]
+
+
+def hold_bodies(p, over):
+    """Bodies of which a byte is missing: of a sandbox that is there, and of none."""
+    box = p.box(who="half")
+    size, held = 8 << 20, []
+    for n in range(64):
+        client = Client(p.gateway.port)
+        headers = box.headers(49999) if n % 2 else ["E2b-Sandbox-Id: nothing"]
+        with contextlib.suppress(Cut):
+            client.send(head_of("POST", "/execute", size, headers) + b" " * (size - 1))
+        held.append(client)
+    return held
+
+
+def hold_heads(p, over):
+    """Half a head."""
+    client = Client(p.gateway.port)
+    client.send(b"GET /health HTTP/1.1\r\nHost: local")
+    return [client]
+
+
+def others_wait(p, box):
+    """How long the slowest of another key's requests, and of /health, took."""
+    def look():
+        client = Client(p.gateway.port)
+        client.call(200, "GET", "/health")
+        client.close()
+
+    def work():
+        assert box.cell(p.code["one"]) is not None
+        box.upload("x", b"x" * 300000)
+        assert len(box.download("x")) == 300000
+        box.client.call(200, "GET", "/v2/sandboxes")
+    return max(timed(look)[0] for _ in range(10)), max(timed(work)[0] for _ in range(5))
+
+
+def statuses_of(held):
+    """What the clients that were held are told at last."""
+    found = {}
+    for client in held:
+        try:
+            status, _ = client.head()
+        except Cut:
+            status = "cut"
+        found[status] = found.get(status, 0) + 1
+        client.close()
+    return found
+
+
+def worst(p):
+    """Clients of three keys do their worst at once: others do not wait for them. With
+    --held their requests end at the bound, and hold nothing."""
+    box, found, held = p.box(who="other"), [], {}
+    box.cell(p.code["keep"])
+    files = p.files()[:1]
+    with Peak(p.gateway.pid) as peak:
+        found += each(4, lambda n: held.update({n: (
+            hold_files, hold_watchers, hold_bodies, hold_heads)[n](p, held)}))
+        health, work = others_wait(p, box)
+    p.tap.say("beside them: /health %.0f ms, another key's work %.0f ms; %.1f MiB" % (
+        health, work, peak.most))
+    if max(health, work) > QUICK_S * 1000:
+        found.append("others wait for them")
+    if peak.most - peak.before > 320 and not p.args.sanitized:
+        found.append("they take %.1f MiB" % (peak.most - peak.before))
+    wanted = [({503}, 1), ({408}, 3)]
+    if p.args.held:
+        wanted += [({503, 429}, 0), ({408, 429, 502}, 2)]
+    for may, n in wanted:
+        told = statuses_of(held.pop(n))
+        p.tap.say("they are told: %s" % told)
+        if not set(told) <= may:
+            found.append("they are told %s, not %s" % (told, may))
+    for clients in held.values():
+        for client in clients:
+            client.close()
+    for name in p.sandboxes():
+        os.rmdir(p.mnt + "/.fsd/sandboxes/" + name)
+    return found + (p.settled(files) if p.args.held else [])
+
+
+def odd(p):
+    """--odd requests of a generator: each is answered or closed in time."""
+    return odd_requests.odd(p, each, ANSWER_S)
+
+
 CASES = (
     ("many", "robust", "many sandboxes work at once, in little memory", many),
     ("vanish", "robust", "clients that vanish leave nothing", vanishing),
@@ -1087,6 +1229,8 @@ CASES = (
      server_survived),
     ("gateways", "robust figures",
      "a gateway that dies takes nothing with it", gateway_kills),
+    ("worst", "robust", "those who do their worst hold up themselves", worst),
+    ("odd", "robust", "odd requests are answered or closed in time", odd),
     ("stdout", "robust figures", "much output takes no memory", stdout),
     ("files", "robust figures", "large files take no memory", transfer),
     ("overhead", "figures", "a cell costs little more than by files",
@@ -1134,6 +1278,9 @@ def options():
     add("--vanish", type=int, default=10000)
     add("--kills", type=int, default=50)
     add("--gateway-kills", type=int, default=10)
+    add("--held", type=int, default=1, help="1: wait until requests that wait for "
+        "machines are ended, 0: do not")
+    add("--odd", type=int, default=10000, help="odd requests")
     add("--mib", type=int, default=256, help="of a large file")
     add("--samples", type=int, default=300, help="of a figure")
     args = p.parse_args()

@@ -174,10 +174,10 @@ gateway_second() {
 }
 
 # shellcheck disable=SC2031
-@test "many sandboxes, clients that vanish, servers and gateways that die" {
-	bounded 150 /usr/bin/python3 -B "$TESTS/gateway/load.py" --only robust \
+@test "many sandboxes, clients that vanish or do their worst, odd requests, processes that die" {
+	bounded 200 /usr/bin/python3 -B "$TESTS/gateway/load.py" --only robust \
 		--program "$FSD" --sandboxes 40 --vanish 300 --kills 5 \
-		--gateway-kills 2 --mib 32 3>&- 4>&- >"$BATS_TEST_TMPDIR/said" ||
+		--gateway-kills 2 --mib 32 --odd 400 --held 0 3>&- 4>&- >"$BATS_TEST_TMPDIR/said" ||
 		fail "$(cat "$BATS_TEST_TMPDIR/said")"
 }
 
