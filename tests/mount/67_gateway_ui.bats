@@ -99,6 +99,25 @@ print("sha256-" + base64.b64encode(hashlib.sha256(inner.encode()).digest()).deco
 	assert_equal "$(status_of /ui/sandboxes/..%2f..)" 404
 }
 
+@test "a look at one sandbox reads no job again that has not changed" {
+	local n
+
+	gateway_start
+	mkdir "$MNT/.fsd/sandboxes/box"
+	for ((n = 0; n < 60; n++)); do mkdir "$MNT/draft$n"; done
+	assert_equal "$(status_of /ui/sandboxes/box)" 200
+	strace -f -e trace=openat2 -o "$BATS_TEST_TMPDIR/calls" -p "$GATEWAY" \
+		2>"$BATS_TEST_TMPDIR/strace" 3>&- 4>&- &
+	await becomes 20 grep -q attached "$BATS_TEST_TMPDIR/strace"
+	assert_equal "$(status_of /ui/sandboxes/box)" 200
+	kill -INT $!
+	wait $! || true
+	# one call for each; with its state and its config.json it would be three
+	run grep -c openat2 "$BATS_TEST_TMPDIR/calls"
+	[ "$output" -ge 60 ] || fail "$output calls"
+	[ "$output" -lt 120 ] || fail "$output calls"
+}
+
 @test "events: a snapshot, then what changes" {
 	local line
 	gateway_start
