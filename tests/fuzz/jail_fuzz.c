@@ -19,7 +19,7 @@ static void check(bool holds)
 static void check_start(const struct jail_request *q)
 {
 	struct argv_spec spec = {
-		.qemu = "/usr/bin/qemu-system-x86_64", .kernel = "/kernel",
+		.qemu = (const char *const[]){ "/usr/bin/qemu", NULL }, .kernel = "/kernel",
 		.initrd = "/initrd", .accel = (enum vm_accel)q->accel,
 		.cls = { .memory_mib = q->memory_mib, .cpus = q->cpus },
 		.boot = q->kind == JAIL_BOOT, .tsc_khz = q->tsc_khz,

@@ -53,7 +53,7 @@ static void check(const struct argv_spec *spec, const char *want,
 int main(void)
 {
 	struct argv_spec s = {
-		.qemu = "qemu", .accel = VM_ACCEL_TCG,
+		.qemu = (const char *const[]){ "qemu", NULL }, .accel = VM_ACCEL_TCG,
 		.kernel = "/kernel", .initrd = "/initrd",
 		.cls = { .memory_mib = 1024, .cpus = 1 },
 	};
@@ -97,7 +97,7 @@ int main(void)
 	check(&s,
 	      ENVIRONMENT_BOOT " fsd_plain=1", "a boot without interpreters that wait");
 	s = (struct argv_spec){
-		.qemu = "qemu", .accel = VM_ACCEL_TCG,
+		.qemu = (const char *const[]){ "qemu", NULL }, .accel = VM_ACCEL_TCG,
 		.cls = { .memory_mib = 1024, .cpus = 1 }, .layers = 1,
 	};
 	check(&s,

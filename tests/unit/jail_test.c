@@ -324,11 +324,13 @@ static void test_landlock(void)
 	close(ruleset);
 }
 
+static const char *const qemu[] = { "/qemu", NULL };
+
 /* Nothing may be made in the directory of leases: with EPERM, at that. */
 static void test_no_lease(void)
 {
 	struct jail_request q = good;
-	struct jailer j = { .qemu = "/qemu", .landlock = -1, .null = -1,
+	struct jailer j = { .qemu = qemu, .landlock = -1, .null = -1,
 			    .most = 1, .cgroups = NO_GROUPS };
 	struct jail_word word = { 0 };
 	char dir[] = "/tmp/jail-test.XXXXXX";
@@ -377,7 +379,7 @@ static void test_no_zygote(void)
 {
 	struct cell cells[2] = { { .pid = 5, .id = 4, .kind = JAIL_RESTORE } };
 	struct jailer j = {
-		.qemu = "/qemu", .landlock = -1, .null = -1, .most = 2,
+		.qemu = qemu, .landlock = -1, .null = -1, .most = 2,
 		.cells = cells, .cell_count = 2, .uids = { .dir = -1 },
 		.cgroups = NO_GROUPS,
 	};
@@ -396,7 +398,7 @@ static void ask_zygote(const void *answer, size_t size, int code,
 {
 	struct cell cells[2] = { { .id = 4, .kind = JAIL_ZYGOTE } };
 	struct jailer j = {
-		.qemu = "/qemu", .landlock = -1, .null = -1, .most = 2,
+		.qemu = qemu, .landlock = -1, .null = -1, .most = 2,
 		.cells = cells, .cell_count = 2, .uids = { .dir = -1 },
 		.cgroups = NO_GROUPS,
 	};
@@ -453,7 +455,7 @@ static void test_most(void)
 {
 	struct cell cells[3] = { { .pid = 5 }, { .pid = 0 }, { .pid = 6 } };
 	struct jailer j = {
-		.qemu = "/qemu", .landlock = -1, .null = -1, .most = 2,
+		.qemu = qemu, .landlock = -1, .null = -1, .most = 2,
 		.cells = cells, .cell_count = 3,
 		.uids = { .dir = -1 }, .clone_flags = ~0ul,
 		.cgroups = NO_GROUPS,

@@ -144,10 +144,11 @@ static void add_devices(struct argv *a, unsigned layers)
 	add(a, "virtserialport,chardev=wire,name=" WIRE_PORT_NAME);
 }
 
-static void add_common(struct argv *a, const char *qemu, bool zygote)
+static void add_common(struct argv *a, const char *const *qemu, bool zygote)
 {
 	a->count = a->used = 0;
-	add(a, qemu);
+	while (*qemu)
+		add(a, *qemu++);
 	add(a, "-nodefaults");
 	add(a, "-no-user-config");
 	add(a, "-nographic");
@@ -169,7 +170,7 @@ static int finish(struct argv *a)
 	return 0;
 }
 
-int argv_probe(const char *qemu, bool zygote, struct argv *a)
+int argv_probe(const char *const *qemu, bool zygote, struct argv *a)
 {
 	add_common(a, qemu, zygote);
 	add(a, "-machine");

@@ -25,7 +25,7 @@ enum argv_fd {
 #define ARGV_RAM "/ram"
 
 struct argv_spec {
-	const char *qemu;     /* program */
+	const char *const *qemu; /* the words that start it (qemu_program.h) */
 	const char *kernel, *initrd; /* boot: where they are in its root */
 	enum vm_accel accel;  /* KVM or TCG */
 	struct vm_class cls;
@@ -50,7 +50,7 @@ struct argv {
 int argv_make(const struct argv_spec *spec, struct argv *ret);
 /* A QEMU without a machine, that waits at its monitor; a zygote, maybe. The
  * same. */
-int argv_probe(const char *qemu, bool zygote, struct argv *ret);
+int argv_probe(const char *const *qemu, bool zygote, struct argv *ret);
 /* All of it, blank-separated, into out: the golden form, and the key's. */
 void argv_join(const struct argv *a, struct buf *out);
 

@@ -42,7 +42,8 @@ struct jailer {
 	int pages; /* a socket: jail_pages_ask(); < 0: there is none */
 	unsigned long clone_flags;
 	bool cgroup_ns; /* by the child itself, after the rest */
-	const char *qemu, *kernel, *initrd;
+	const char *const *qemu; /* the words that start it (qemu_program.h) */
+	const char *kernel, *initrd;
 	struct uid_range uids;
 	struct jail_cgroups cgroups;
 	bool zygotes;   /* the root has what they load */

@@ -43,34 +43,46 @@ const char *jail_file_of(const struct jail_files *files, const char *inside)
 	return NULL;
 }
 
-/* The directory that has QEMU's bin/. */
+/* The directory that has QEMU's bin/; a part of its tree, if it has one. */
 struct prefix {
+	const struct qemu_program *qemu;
 	char path[PATH_MAX];
-	size_t len;
 };
 
-static int prefix_of(const char *qemu, struct prefix *ret)
+static int prefix_of(const struct qemu_program *qemu, struct prefix *ret)
 {
 	char path[PATH_MAX];
-	const char *slash = strrchr(qemu, '/');
+	const char *slash = strrchr(qemu->path, '/');
 
+	ret->qemu = qemu;
 	if (!slash)
 		return -EINVAL;
-	snprintf(path, sizeof(path), "%.*s/..", (int)(slash - qemu), qemu);
-	if (!realpath(path, ret->path))
-		return -errno;
-	ret->len = strlen(ret->path);
-	return 0;
+	snprintf(path, sizeof(path), "%.*s/..", (int)(slash - qemu->path),
+		 qemu->path);
+	return realpath(path, ret->path) ? 0 : -errno;
 }
 
-/* Where a file beside QEMU is inside. */
-static void inside_of(const struct prefix *p, const char *path,
-		      char ret[PATH_MAX])
+/* What of the path is behind a directory, with its slash; NULL: it is not below. */
+static const char *below(const char *dir, const char *path)
 {
-	bool below = !strncmp(path, p->path, p->len) && path[p->len] == '/';
+	size_t len = strlen(dir);
 
-	snprintf(ret, PATH_MAX, "%s%s", below ? JAIL_PREFIX : "",
-		 below ? path + p->len : path);
+	return !strncmp(path, dir, len) && path[len] == '/' ? path + len : NULL;
+}
+
+/* Where a file is inside: at its place in QEMU's tree; without a tree beside QEMU.
+ * Return: 0, or -EXDEV: a tree has all that it needs. */
+static int inside_of(const struct prefix *p, const char *path,
+		     char ret[PATH_MAX])
+{
+	const char *root = p->qemu->root;
+	const char *tail = below(root[0] ? root : p->path, path);
+
+	if (root[0] && !tail)
+		return -EXDEV;
+	snprintf(ret, PATH_MAX, "%s%s", tail && !root[0] ? JAIL_PREFIX : "",
+		 tail ? tail : path);
+	return 0;
 }
 
 static int add_once(struct jail_files *files, const char *path,
@@ -79,41 +91,55 @@ static int add_once(struct jail_files *files, const char *path,
 	return jail_file_of(files, inside) ? 0 : add(files, path, inside);
 }
 
-/* "name => /path (0x...)" or "/path (0x...)"; a library is bound where the
- * loader has found it, for there it looks again; one that lies beside QEMU also
+/* "name => /path (0x...)" or "/path (0x...)"; a library of the host's is bound where
+ * the loader has found it, for there it looks again; one that lies beside QEMU also
  * where that is from QEMU's new place. */
 static int add_line(struct jail_files *files, const struct prefix *p,
 		    char *line)
 {
-	char *path = strchr(line, '/'), *end, inside[PATH_MAX];
+	char *arrow = strstr(line, " => "), inside[PATH_MAX];
+	char *path = strchr(arrow ? arrow : line, '/'), *end;
 	int r;
 
 	end = path ? strstr(path, " (0x") : NULL;
 	if (!end)
 		return 0; /* the vDSO */
 	*end = '\0';
-	inside_of(p, path, inside);
-	r = add_once(files, path, path);
+	r = inside_of(p, path, inside);
+	if (r == 0 && !p->qemu->root[0])
+		r = add_once(files, path, path);
 	return r < 0 ? r : add_once(files, path, inside);
 }
 
-static int add_libraries(struct jail_files *files, const char *qemu,
-			 const struct prefix *p, const char *module,
-			 struct err *err)
+/* What the loader of QEMU says. The words behind the path are QEMU's, which does
+ * not begin. */
+static int ask_loader(const struct qemu_program *qemu, const char *module,
+		      struct child *ret, struct err *err)
 {
-	auto_free char *text = malloc(LIST_MAX);
-	char preload[PATH_MAX + 16], *save = NULL;
-	const char *argv[] = { "/usr/bin/env", "LD_TRACE_LOADED_OBJECTS=1",
-			       preload, qemu, NULL };
+	char preload[PATH_MAX + 16];
+	const char *argv[QEMU_WORDS + 4] = {
+		"/usr/bin/env", "LD_TRACE_LOADED_OBJECTS=1", preload,
+	};
 	struct spawn s = { .argv = argv, .want_stdout = true };
+
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", module);
+	memcpy(argv + 3, qemu->word, sizeof(qemu->word));
+	return spawn(&s, ret, err);
+}
+
+static int add_libraries(struct jail_files *files, const struct prefix *p,
+			 const char *module, struct err *err)
+{
+	const char *qemu = p->qemu->path;
+	auto_free char *text = malloc(LIST_MAX);
+	char *save = NULL;
 	struct child c;
 	ssize_t n;
 	int r;
 
-	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", module);
 	if (!text)
 		return err_sys(err, -ENOMEM, "the list of libraries");
-	r = spawn(&s, &c, err);
+	r = ask_loader(p->qemu, module, &c, err);
 	if (r < 0)
 		return r;
 	n = child_read(&c, text, LIST_MAX, LOADER_WAIT_MS);
@@ -122,6 +148,10 @@ static int add_libraries(struct jail_files *files, const char *qemu,
 	for (char *line = strtok_r(text, "\n", &save); r == 0 && line;
 	     line = strtok_r(NULL, "\n", &save))
 		r = add_line(files, p, line);
+	if (r == -EXDEV)
+		return err_set(err, r, "a library of %s is not in its tree %s; "
+			       "`fsd qemu bring` brings it anew", qemu,
+			       p->qemu->root);
 	return r < 0 ? err_sys(err, r, "the libraries of %s", qemu) : 0;
 }
 
@@ -157,17 +187,20 @@ static int add_beside(struct jail_files *files, const struct prefix *p,
 		      char ret[PATH_MAX])
 {
 	char inside[PATH_MAX], *slash;
+	int r;
 
 	ret[0] = '\0';
 	if (!find_beside(p, candidates, ret))
 		return 0;
-	inside_of(p, ret, inside);
+	r = inside_of(p, ret, inside);
+	if (r < 0)
+		return r;
 	slash = strrchr(inside, '/');
 	snprintf(slash, sizeof(inside) - (size_t)(slash - inside), "/%s", name);
 	return add(files, ret, inside);
 }
 
-int jail_files_find(struct jail_files *files, const char *qemu,
+int jail_files_find(struct jail_files *files, const struct qemu_program *qemu,
 		    const char *image_dir, int kernel, int initrd,
 		    struct err *err)
 {
@@ -177,7 +210,7 @@ int jail_files_find(struct jail_files *files, const char *qemu,
 
 	files->count = 0;
 	if (r == 0)
-		r = add(files, qemu, JAIL_QEMU);
+		r = add(files, qemu->path, JAIL_QEMU);
 	if (r == 0)
 		r = add_beside(files, &p, modules, "accel-tcg-x86_64.so",
 			       module);
@@ -186,7 +219,7 @@ int jail_files_find(struct jail_files *files, const char *qemu,
 	if (r == 0 && !bios[0])
 		return err_set(err, -ENOENT, "there is no bios-microvm.bin "
 			       "beside %s; install the package "
-			       "qemu-system-data", qemu);
+			       "qemu-system-data", qemu->path);
 	snprintf(path, sizeof(path), "%s/vmlinux", image_dir);
 	if (r == 0)
 		r = add(files, path, JAIL_KERNEL);
@@ -199,7 +232,7 @@ int jail_files_find(struct jail_files *files, const char *qemu,
 		files->file[files->count - 1].same_as = initrd;
 	if (r < 0)
 		return err_sys(err, r, "QEMU's files");
-	return add_libraries(files, qemu, &p, module, err);
+	return add_libraries(files, &p, module, err);
 }
 
 /* --- the root ------------------------------------------------------------------ */

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "layout/base/err.h"
+#include "qemu_program.h"
 
 #define JAIL_PATH_MAX 512
 #define JAIL_FILES_MAX 160
@@ -34,9 +35,9 @@ struct jail_files {
 	struct jail_file file[JAIL_FILES_MAX];
 };
 
-/* Asks the dynamic loader what QEMU needs. qemu: its path; kernel, initrd: the
- * image's files as they were opened for its verification. */
-int jail_files_find(struct jail_files *files, const char *qemu,
+/* Asks the dynamic loader what QEMU needs. kernel, initrd: the image's files as they
+ * were opened for its verification. */
+int jail_files_find(struct jail_files *files, const struct qemu_program *qemu,
 		    const char *image_dir, int kernel, int initrd,
 		    struct err *err);
 /* What is bound there: its path outside, or NULL. */

@@ -26,6 +26,7 @@
 #include "jail_pages.h"
 #include "jail_probe.h"
 #include "jail_root.h"
+#include "qemu_program.h"
 #include "jailer.h"
 #include "vm/os/rights.h"
 #include "vm/os/spawn.h"
@@ -192,13 +193,14 @@ static int make_filters(struct jailer *j, struct err *err)
 static void enter_root(struct jailer *j, const struct jail_files *files,
 		       bool kvm, struct walls *w)
 {
+	static const char *const inside[] = { JAIL_QEMU, NULL };
 	struct err err = { 0 };
 
 	if (jail_root_enter(files, kvm, &err) < 0) {
 		wall_set(w, WALL_ROOT, WALL_ABSENT, "%s", err.text);
 		return;
 	}
-	j->qemu = JAIL_QEMU;
+	j->qemu = inside;
 	j->kernel = JAIL_KERNEL;
 	j->initrd = JAIL_INITRD;
 	j->zygotes = true;
@@ -413,28 +415,33 @@ static void end(struct jailer *j)
 	jail_cgroups_close(&j->cgroups);
 }
 
-static int open_all(struct jailer *j, struct jail_files *files, bool kvm,
+static int open_all(struct jailer *j, const char *qemu, bool kvm,
 		    const char *image_dir, struct walls *w, struct err *err)
 {
-	int r = jail_files_find(files, j->qemu, image_dir, JAILER_FD_KERNEL,
-				JAILER_FD_INITRD, err);
+	static struct jail_files files;
+	static struct qemu_program program;
 	const struct rights_path paths[] = {
 		{ .path = "/" }, { .path = "/dev/kvm", .write = true },
 	};
 	struct jail_probe probe;
+	int r;
 
+	qemu_program_find(qemu, &program);
+	j->qemu = program.word;
+	r = jail_files_find(&files, &program, image_dir, JAILER_FD_KERNEL,
+			    JAILER_FD_INITRD, err);
 	if (r == 0)
 		r = make_filters(j, err);
 	if (r < 0)
 		return r;
-	j->kernel = jail_file_of(files, JAIL_KERNEL);
-	j->initrd = jail_file_of(files, JAIL_INITRD);
+	j->kernel = jail_file_of(&files, JAIL_KERNEL);
+	j->initrd = jail_file_of(&files, JAIL_INITRD);
 	j->null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	jail_cgroups_open(&j->cgroups, w);
 	jail_probe_open(&probe);
 	if (take_ground(j, w) == 0) {
 		j->pages = jail_pages_begin();
-		enter_root(j, files, kvm, w);
+		enter_root(j, &files, kvm, w);
 	} else {
 		wall_set(w, WALL_ROOT, WALL_ABSENT, "no mount namespace");
 	}
@@ -446,7 +453,6 @@ static int open_all(struct jailer *j, struct jail_files *files, bool kvm,
 
 int jailer_main(int argc, char **argv)
 {
-	static struct jail_files files;
 	struct walls walls = { 0 };
 	struct jailer j = {
 		.sock = JAILER_FD_SOCK, .landlock = -1, .pages = -1,
@@ -465,12 +471,11 @@ int jailer_main(int argc, char **argv)
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN); /* who reads its words may be dead */
 	umask(022);
-	j.qemu = argv[1];
 	j.uids.first = (uint32_t)strtoul(argv[3], NULL, 10);
 	j.uids.count = (uint32_t)strtoul(argv[4], NULL, 10);
 	kvm = !strcmp(argv[5], "kvm");
 	j.most = (unsigned)strtoul(argv[6], NULL, 10);
-	if (open_all(&j, &files, kvm, argv[2], &walls, &err) < 0) {
+	if (open_all(&j, argv[1], kvm, argv[2], &walls, &err) < 0) {
 		send(j.sock, &err, sizeof(err), MSG_NOSIGNAL);
 		end(&j);
 		return 1;

@@ -17,6 +17,7 @@ void template_verdict_key(const struct template_ground *g, char ret[SHA_HEX])
 	if (!s)
 		return;
 	sha_field(s, g->qemu.version);
+	sha_field(s, g->qemu.package);
 	sha_field(s, g->image.kernel);
 	sha_field(s, g->cpu.model);
 	sha_hex(s, ret);
@@ -40,8 +41,8 @@ int template_key(const struct template_ground *g, const struct vm_class *cls,
 	const struct argv_spec boot = {
 		.accel = accel, .cls = *cls,
 		.layers = cls->environment ? cls->environment->layer_count : 0,
-		/* Wherever it is, its version is what counts. */
-		.qemu = "qemu",
+		/* Wherever it is, its version and package are what counts. */
+		.qemu = (const char *const[]){ "qemu", NULL },
 		.kernel = JAIL_KERNEL, .initrd = JAIL_INITRD, .boot = true,
 		.plain = g->host->options->plain,
 	};
@@ -57,7 +58,9 @@ int template_key(const struct template_ground *g, const struct vm_class *cls,
 		return -ENOMEM;
 	for (unsigned f = 0; f < IMAGE_FILE_MAX; f++)
 		sha_field(s, g->image.files[f]->sum);
+	/* An upload of the same version may emulate another machine. */
 	sha_field(s, g->qemu.version);
+	sha_field(s, g->qemu.package);
 	sha_field(s, joined.data);
 	snprintf(number, sizeof(number), "%u %u %u", WIRE_VERSION, heat_rounds,
 		 STORE_FORMAT);
