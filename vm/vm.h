@@ -48,8 +48,14 @@ extern const char *const vm_source_names[VM_SOURCE_MAX]; /* "warm" ... */
 #define VM_QEMU_PATH_MAX 512
 struct vm_qemu {
 	char path[VM_QEMU_PATH_MAX]; /* absolute */
-	char version[32];            /* "10.0.2" */
+	char version[32];            /* "10.0.13" */
 	char why[160];               /* this one, for a person */
+	char package[64]; /* its version: "1:10.0.13+ds-0+deb13u1"; "": unknown */
+	char suite[32];   /* "trixie"; "": it was not brought */
+	char doubt[160];  /* why date is 0, or what of its origin is not right */
+	int64_t date;     /* its package was uploaded, or its program was made;
+			     s since 1970, 0: unknown */
+	int64_t asked;    /* its archive had no newer one; the same */
 };
 
 /* Where one may be. A name without a slash is looked up in PATH. */
@@ -465,5 +471,17 @@ int vm_walls_find(const char *qemu, const char *image_dir, struct walls *ret,
  */
 int vm_qemu_choose(const struct vm_qemu_places *places, struct vm_qemu *ret,
 		   struct err *err);
+/* For a person: its package, where that is from and how old it is. now: s since
+ * 1970, as the others. */
+void vm_qemu_age_text(const struct vm_qemu *q, int64_t now, struct buf *out);
+/* It is older than VM_QEMU_OLD_DAYS, and its archive was not asked for a newer one
+ * for VM_QEMU_ASKED_DAYS. What is of unknown age is not old. */
+#define VM_QEMU_OLD_DAYS 120
+#define VM_QEMU_ASKED_DAYS 30
+bool vm_qemu_is_old(const struct vm_qemu *q, int64_t now);
+/* Compares the files of a tree that was brought with its origin. root: without a
+ * slash at its end. Return: how many there are, or a negative errno with the first
+ * one that differs in err. */
+int vm_qemu_verify(const char *root, struct err *err);
 
 #endif

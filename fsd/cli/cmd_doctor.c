@@ -69,38 +69,6 @@ static void check_mount(struct finding *f)
 		      "(fusermount3), or run as root");
 }
 
-/* The one that a mount would take. Return: 0 or negative errno. */
-static int choose_qemu(struct vm_qemu *ret, struct err *err)
-{
-	auto_free char *brought = brought_qemu();
-	const char *asked = getenv("FSD_QEMU");
-	struct vm_qemu_places places = {
-		.asked = asked && *asked ? asked : NULL, .brought = brought,
-	};
-
-	return vm_qemu_choose(&places, ret, err);
-}
-
-/* Before 10, programs that start others take up to three times as long. */
-#define QEMU_MAJOR 10
-
-static void check_qemu(struct finding *f)
-{
-	struct vm_qemu qemu;
-	struct err err = { 0 };
-	bool old;
-
-	if (choose_qemu(&qemu, &err) < 0) {
-		found(f, BAD, "%s", err.text);
-		return;
-	}
-	old = strtoul(qemu.version, NULL, 10) < QEMU_MAJOR;
-	found(f, old ? POOR : GOOD, "QEMU %s, %s: %s%s", qemu.version, qemu.path,
-	      qemu.why, old ? "; a program that starts many others is up to "
-			      "three times as quick with QEMU 10: `make qemu` "
-			      "in the sources brings it" : "");
-}
-
 void check_image(struct finding *f)
 {
 	auto_free char *dir = default_image_dir();

@@ -6,11 +6,13 @@
 
 #include <stdbool.h>
 
+#include "vm/vm.h"
+
 enum verdict { GOOD, POOR, BAD };
 
 struct finding {
 	enum verdict verdict;
-	char text[600]; /* what was found; for POOR and BAD also the remedy */
+	char text[1600]; /* what was found; for POOR and BAD also the remedy */
 };
 
 void found(struct finding *f, enum verdict verdict, const char *fmt, ...)
@@ -19,6 +21,10 @@ void found(struct finding *f, enum verdict verdict, const char *fmt, ...)
 bool finding_print(const char *name, const struct finding *f);
 /* The image that a mount takes by default. */
 void check_image(struct finding *f);
+/* The QEMU that a mount takes by default, */
+void check_qemu(struct finding *f);
+/* which is this one. Return: 0 or negative errno. */
+int choose_qemu(struct vm_qemu *ret, struct err *err);
 
 /* Environments that no machine can have. */
 void check_environments(struct finding *f);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "security.h"
 
+#include <time.h>
+
 #include "fsd/server/restrain.h"
 
 /* As they were found, what each stops, and for one that is missing the way to
@@ -51,6 +53,17 @@ static void text_own_walls(const struct fsd *d, struct buf *out)
 			d->own_walls.wall[i].detail);
 }
 
+static void text_qemu(const struct vm_qemu *q, struct buf *out)
+{
+	int64_t now = time(NULL);
+
+	buf_fmt(out, "qemu  active  what emulates or drives the machine: QEMU "
+		"%s, %s: %s; ", q->version, q->path, q->why);
+	vm_qemu_age_text(q, now, out);
+	buf_fmt(out, "%s\n", vm_qemu_is_old(q, now) || q->doubt[0] ?
+		"; for a newer one: `fsd qemu bring`, then `fsd upgrade`" : "");
+}
+
 void security_text(const struct fsd *d, struct buf *out)
 {
 	const struct vm_qemu *qemu = vm_qemu(d->vm);
@@ -67,9 +80,7 @@ void security_text(const struct fsd *d, struct buf *out)
 			     "work here; QEMU's maintainers do not treat "
 			     "faults of TCG as security faults\n");
 	if (qemu)
-		buf_fmt(out, "qemu  active  what emulates or drives the "
-			     "machine: QEMU %s, %s: %s\n", qemu->version,
-			qemu->path, qemu->why);
+		text_qemu(qemu, out);
 	if (qemu)
 		buf_str(out, "hash-secret  degraded  no program can make dicts "
 			     "of another slow by keys of its choice: the secret "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a template's key depends on of an environment. */
+/* What a template's key depends on of an environment, and of QEMU. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ static struct manifest_part part = { .name = "x", .size = 1, .sum = "00" };
 
 static struct vm_options options;
 static const struct backend_host host = { .options = &options };
-static const struct template_ground ground = {
+static struct template_ground ground = {
 	.host = &host,
 	.qemu = { .version = "10.0" },
 	.image = { .files = { &part, &part, &part } },
@@ -58,6 +58,10 @@ int main(void)
 	before = key("a", "w", 1);
 	options.plain = true;
 	differ(before, key("a", "w", 1), "nor of a plain machine");
+
+	before = key("a", "w", 1);
+	strcpy(ground.qemu.package, "1:10.0+deb13u2");
+	differ(before, key("a", "w", 1), "nor of another upload of QEMU");
 
 	ok(vm_class_shares(&x, &y), "classes of base share a template");
 	x.environment = &a;

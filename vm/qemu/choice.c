@@ -5,35 +5,79 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "layout/base/cleanup.h"
 #include "layout/base/log.h"
+#include "origin.h"
+#include "vm/jail/qemu_program.h"
 #include "vm/os/spawn.h"
 
 #define HOSTS_OWN "qemu-system-x86_64"
 #define VERSION_WAIT_MS 10000
 
-/* What `path --version` says. */
-static int ask_version(const char *path, char ret[32], struct err *err)
+/* What it says of itself: "QEMU emulator version 10.0.13 (Debian 1:10.0.13+...)". */
+static int ask_version(const struct qemu_program *program, struct vm_qemu *ret,
+		       struct err *err)
 {
-	const char *argv[] = { path, "--version", NULL };
+	const char *argv[QEMU_WORDS + 2] = { NULL };
 	struct spawn s = { .argv = argv, .want_stdout = true };
 	struct child c;
 	char text[256];
-	int r = spawn(&s, &c, err);
+	unsigned n = 0;
+	int r;
 
+	while (program->word[n]) {
+		argv[n] = program->word[n];
+		n++;
+	}
+	argv[n] = "--version";
+	r = spawn(&s, &c, err);
 	if (r < 0)
 		return r;
 	r = child_read(&c, text, sizeof(text), VERSION_WAIT_MS) > 0 ? 0 : -EIO;
 	child_end(&c);
-	if (r < 0 || sscanf(text, "QEMU emulator version %31[0-9.]", ret) != 1)
+	if (r < 0 || sscanf(text, "QEMU emulator version %31[0-9.] (Debian "
+			    "%63[0-9A-Za-z.:+~-]", ret->version,
+			    ret->package) < 1)
 		return err_set(err, -EINVAL, "%s --version says no version",
-			       path);
+			       program->path);
 	return 0;
+}
+
+static int read_origin(const char *root, struct vm_qemu *q, struct err *err)
+{
+	auto_free char *text = NULL;
+	struct vm_qemu said = *q;
+	int r = origin_read(root, &text, err);
+
+	if (r == 0)
+		r = origin_parse(text, &said, err);
+	if (r == 0 && strcmp(said.package, q->package) != 0)
+		r = err_set(err, -EBADMSG, "it is that of %s", said.package);
+	if (r == 0)
+		*q = said;
+	return r;
+}
+
+/* By its tree's origin. Without a tree by the program's own time, which is that of
+ * the package that it came in. */
+static void find_age(const struct qemu_program *program, struct vm_qemu *q)
+{
+	struct err err = { 0 };
+	struct stat st;
+
+	if (program->root[0] && read_origin(program->root, q, &err) < 0)
+		snprintf(q->doubt, sizeof(q->doubt), "its origin is not right: "
+			 "%.120s", err.text);
+	else if (!program->root[0] && stat(program->path, &st) == 0)
+		q->date = st.st_mtime;
 }
 
 static int take(const char *name, const char *why, struct vm_qemu *ret,
 		struct err *err)
 {
+	struct qemu_program program;
 	char path[PATH_MAX];
 	int r = spawn_find(name, path);
 
@@ -44,7 +88,11 @@ static int take(const char *name, const char *why, struct vm_qemu *ret,
 		return err_sys(err, -ENAMETOOLONG, "%s", path);
 	memcpy(ret->path, path, strlen(path) + 1);
 	snprintf(ret->why, sizeof(ret->why), "%s", why);
-	return ask_version(path, ret->version, err);
+	qemu_program_find(path, &program);
+	r = ask_version(&program, ret, err);
+	if (r == 0)
+		find_age(&program, ret);
+	return r;
 }
 
 int vm_qemu_choose(const struct vm_qemu_places *places, struct vm_qemu *ret,

@@ -360,6 +360,9 @@ static int know_qemu(struct qemu *q, struct err *err)
 	ours->path[sizeof(ours->path) - 1] = '\0';
 	ours->version[sizeof(ours->version) - 1] = '\0';
 	ours->why[sizeof(ours->why) - 1] = '\0';
+	ours->package[sizeof(ours->package) - 1] = '\0';
+	ours->suite[sizeof(ours->suite) - 1] = '\0';
+	ours->doubt[sizeof(ours->doubt) - 1] = '\0';
 	return 0;
 }
 
