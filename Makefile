@@ -325,7 +325,8 @@ test-deps:
 print-packages:
 	@echo $(PACKAGES)
 
-# A newer QEMU in build/qemu, if the host's own is old and there is one.
+# The QEMU of Debian 13 in build/qemu, with its libraries, if the host's own is old;
+# a newer one, if there is one.
 qemu:
 	$(Q)vm/qemu/bring.sh build/qemu
 
@@ -420,9 +421,14 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/fsd/env/stock/
 	install -m 644 guest/environment/*.py \
 		$(DESTDIR)$(PREFIX)/share/fsd/env/guest/
+	install -m 755 vm/qemu/bring.sh \
+		$(DESTDIR)$(PREFIX)/share/fsd/bring-qemu.sh
+	rm -rf $(DESTDIR)$(PREFIX)/share/fsd/qemu.new
 	$(if $(wildcard build/qemu/origin),\
-		install -d $(DESTDIR)$(PREFIX)/share/fsd/qemu && \
-		cp -R build/qemu/. $(DESTDIR)$(PREFIX)/share/fsd/qemu/)
+		cp -R build/qemu $(DESTDIR)$(PREFIX)/share/fsd/qemu.new && \
+		rm -rf $(DESTDIR)$(PREFIX)/share/fsd/qemu && \
+		mv $(DESTDIR)$(PREFIX)/share/fsd/qemu.new \
+			$(DESTDIR)$(PREFIX)/share/fsd/qemu)
 	$(if $(wildcard build/image/manifest*),\
 		install -d $(DESTDIR)$(PREFIX)/share/fsd/image && \
 		cp -R build/image/. $(DESTDIR)$(PREFIX)/share/fsd/image/)

@@ -11,6 +11,7 @@ int command_mount(int argc, char **argv);
 int command_umount(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_image(int argc, char **argv);
+int command_qemu(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_upgrade(int argc, char **argv);
 int private_main(int argc, char **argv);  /* what `fsd run` starts */

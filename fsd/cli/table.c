@@ -71,6 +71,12 @@ const struct cli_command cli_commands[] = {
 	{ "image", command_image, "This host", "build|list|verify [DIR]",
 	  "make and check guest images", NULL, CLI_WORDS, "build list verify",
 	  NULL },
+	{ "qemu", command_qemu, "This host", "bring|list|verify [DIR]",
+	  "bring a newer QEMU, and check the one that was brought", NULL,
+	  CLI_WORDS, "bring list verify",
+	  "bring asks Debian's archives, of which the host's apt knows, for Debian\n"
+	  "13's QEMU, and puts it beside fsd with all that it needs. Nothing is\n"
+	  "installed. A mount goes on with it after fsd upgrade." },
 	{ "env", command_env, "This host", "COMMAND [OPTIONS] [ARG]...",
 	  "make, list and move environments: sets of software for jobs", NULL,
 	  CLI_TEXT, NULL, "fsd-env(8) tells of each." },

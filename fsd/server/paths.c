@@ -143,7 +143,7 @@ void environment_dirs_done(struct environment_dirs *dirs)
 
 char *brought_qemu(void)
 {
-	static const char program[] = "/bin/qemu-system-x86_64";
+	static const char program[] = "/usr/bin/qemu-system-x86_64";
 	auto_free char *dir = near_program("/qemu", "/../share/fsd/qemu",
 					   program);
 	char *path = dir ? join(dir, program) : NULL;

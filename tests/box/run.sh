@@ -22,13 +22,15 @@ finish() {
 trap finish EXIT
 trap 'exit 1' TERM INT
 
-# Its second disk: the program, the guest's image, the tests.
+# Its second disk: the program, the QEMU that was brought, the guest's image, the tests.
 mkdir -p "$work/tree/build/tests"
 printf '%s\n' "$@" >"$work/tree/options"
 cp -a build/fsd "$work/tree/build/"
 cp -a build/tests/await build/tests/result "$work/tree/build/tests/"
-cp -al build/image "$work/tree/build/" 2>/dev/null ||
-	cp -a build/image "$work/tree/build/"
+for part in build/image build/qemu; do
+	[ ! -e "$part" ] || cp -al "$part" "$work/tree/build/" 2>/dev/null ||
+		cp -a "$part" "$work/tree/build/"
+done
 cp -a tests "$work/tree/"
 # shellcheck disable=SC2046 # a number
 mkfs.ext4 -q -d "$work/tree" "$work/disk" \

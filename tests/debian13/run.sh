@@ -90,7 +90,7 @@ says() {
 }
 
 echo 'TAP version 13'
-echo '1..4'
+echo '1..5'
 if [ "$(cat "$out/key" 2>/dev/null)" != "$key" ]; then
 	says 'the packages that are named for Debian 13 can be installed there' \
 		make_root
@@ -105,6 +105,8 @@ says 'the unit tests pass there' inside '
 		echo "# $test"
 		timeout 120 "$test" || exit 1
 	done'
+says 'no QEMU is brought there: its own is maintained' \
+	inside 'make qemu && ! [ -e build/qemu ]'
 says 'jobs run there, on its own QEMU, in a restored and in a forked machine' \
 	inside '
 	set -e

@@ -90,7 +90,7 @@ completed() {
 	assert_line 'Jobs:'
 	assert_line 'Mounts:'
 	for command in run submit top ls status wait logs kill mount umount upgrade template image \
-		doctor version; do
+		qemu doctor version; do
 		run "$FSD" help
 		assert_line --regexp "^  fsd $command +[a-z]"
 		run "$FSD" help "$command"
@@ -108,7 +108,7 @@ completed() {
 @test "no line of help is wider than a terminal" {
 	local command
 	for command in '' template run submit top ls status wait logs kill mount umount upgrade image \
-		doctor version help; do
+		qemu doctor version help; do
 		# shellcheck disable=SC2086
 		run "$FSD" help $command
 		assert_equal "$(awk 'length > 79' <<<"$output")" ''

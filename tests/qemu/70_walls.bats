@@ -120,6 +120,17 @@ kernel
 proc/sys/vm/overcommit_memory
 usr/bin/qemu-system-x86_64
 usr/share/qemu/bios-microvm.bin"
+	# a QEMU that was brought uses nothing of the host's
+	local tree=$TESTS/../build/qemu file
+	if [ -e "$tree/origin" ] && [ -z "${FSD_QEMU:-}" ]; then
+		for file in lib64/ld-linux-x86-64.so.2 usr/lib/x86_64-linux-gnu/libc.so.6 \
+			usr/bin/qemu-system-x86_64 usr/share/qemu/bios-microvm.bin; do
+			[ "/proc/$M/root/$file" -ef "$tree/$file" ] || fail "/$file is not its own"
+		done
+		run bash -c 'find "/proc/$1/root/" -type f -name "lib*.so*" -printf "%P\n" |
+			grep -v "^usr/lib/x86_64-linux-gnu/lib[^/]*$"' - "$M"
+		refute_output
+	fi
 	# the kernel and QEMU lie where they were built
 	run awk '$5 !~ "^/(kernel|initrd|usr/bin/qemu.*)?$" { print $4, $6 }' \
 		"/proc/$M/mountinfo"

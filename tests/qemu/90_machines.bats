@@ -352,8 +352,18 @@ PY
 	run "$FSD" mount --qemu /bin/true --state "$STATE" --image "$IMAGE" "$BATS_TEST_TMPDIR/none"
 	assert_failure
 	assert_output --partial '--qemu is "/bin/true"; it must be a QEMU that runs here'
+	# the host's own libraries are nothing that a tree may use
+	local tree=$TESTS/../build/qemu
+	if [ -e "$tree/origin" ]; then
+		cp -a "$tree" "$BATS_TEST_TMPDIR/tree"
+		rm "$BATS_TEST_TMPDIR"/tree/usr/lib/*/libz.so.1
+		run "$FSD" mount --qemu "$BATS_TEST_TMPDIR/tree/usr/bin/qemu-system-x86_64" \
+			--state "$STATE" --image "$IMAGE" "$BATS_TEST_TMPDIR/none"
+		assert_failure
+		assert_output --partial "is not in its tree $BATS_TEST_TMPDIR/tree; \`fsd qemu bring\`"
+	fi
 	mount_start --pool 0 --qemu /usr/bin/qemu-system-x86_64
-	grep -q '^qemu  active  .* /usr/bin/qemu-system-x86_64: --qemu names it$' \
+	grep -qE '^qemu  active  .* /usr/bin/qemu-system-x86_64: --qemu names it; .*, of 20[0-9-]+, [0-9]+ days old' \
 		"$MNT/.fsd/security"
 }
 
