@@ -67,6 +67,7 @@ struct mount_options {
 	struct vm_qemu_places qemu;
 	enum vm_accel accel;
 	unsigned pool, max_machines;
+	unsigned working; /* processors of machines that end with their run */
 	uint64_t idle_memory; /* --idle-memory; 0: the default */
 	bool permissive;  /* --policy permissive */
 	bool no_fork;     /* --fork no */

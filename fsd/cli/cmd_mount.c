@@ -45,7 +45,7 @@ const struct cli_option mount_cli_options[] = {
 	  NULL },
 	{ OPT_IDLE, "idle-memory", "SIZE", "most memory of idle machines and "
 	  "zygotes\ntogether (a quarter)", CLI_TEXT, NULL },
-	{ OPT_MAX, "max-machines", "N", "most machines at once (4 a CPU)",
+	{ OPT_MAX, "max-machines", "N", "most machines at once (1 for each 512 MiB)",
 	  CLI_TEXT, NULL },
 	{ OPT_FORK, "fork", "yes|no", "yes: emulated machines are forked off "
 	  "one that\nis hot; no: each is restored by itself", CLI_WORDS,

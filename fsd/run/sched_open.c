@@ -10,7 +10,6 @@
 #define RESERVE_MIN MIB(128)
 #define RESERVE_MAX GIB(1)
 #define RESERVE_SHARE 16 /* of the memory there is */
-#define CPUS_EACH 4      /* machines that may share a processor */
 
 static void on_memory(void *arg, struct vm_memory *ret)
 {
@@ -73,8 +72,7 @@ int sched_open(struct fsd *d)
 	};
 	struct sched_limits limits = {
 		.machines = o->max_machines,
-		.cpus = MAX(o->max_machines,
-			    CPUS_EACH * (unsigned)o->limits.cpus),
+		.cpus = o->working,
 		.queued = o->max_queued,
 		.user_queued = o->quota_queued,
 		.reserve = o->reserve,

@@ -68,6 +68,13 @@ static const char *held_up(struct sched *s, struct sched_slot *slot,
 			     : NULL;
 }
 
+/* Processors of machines that end with their run. A session or a sandbox keeps its
+ * machine while it is idle, and an idle machine takes none. */
+static uint64_t working_cpus(const struct sched *s)
+{
+	return s->has.cpus - s->kept.cpus;
+}
+
 enum why sched_fits(struct sched *s, struct sched_slot *slot)
 {
 	bool hopeless = false, begins;
@@ -84,7 +91,8 @@ enum why sched_fits(struct sched *s, struct sched_slot *slot)
 		return WHY_SESSION;
 	if (s->has.machines >= s->limits.machines)
 		return WHY_MACHINES;
-	if (s->has.machines && s->has.cpus + slot->cpus > s->limits.cpus)
+	if (s->has.machines > s->kept.machines &&
+	    working_cpus(s) + slot->cpus > s->limits.cpus)
 		return WHY_CPUS;
 	if (s->host.sick(s->host.arg, &hopeless) && (s->has.machines || hopeless))
 		return WHY_SICK;
@@ -137,9 +145,8 @@ static void say(struct sched *s, struct sched_slot *slot, enum why why)
 	case WHY_CPUS:
 		snprintf(text, sizeof(text),
 			 "waits for processors: machines have %u of the %u "
-			 "that they may have together, and this one wants %u%s",
-			 (unsigned)s->has.cpus, s->limits.cpus, slot->cpus,
-			 kept_of(s, room, sizeof(room)));
+			 "that they may have together, and this one wants %u",
+			 (unsigned)working_cpus(s), s->limits.cpus, slot->cpus);
 		break;
 	case WHY_MEMORY:
 		snprintf(text, sizeof(text),
@@ -185,10 +192,8 @@ bool sched_runs_have_it(const struct sched *s, const struct sched_slot *slot,
 {
 	uint64_t need = sched_need(slot->memory);
 
-	/* Alone it may have all that it wants. */
 	if (why == WHY_CPUS)
-		return !s->kept.cpus ||
-		       s->kept.cpus + slot->cpus <= s->limits.cpus;
+		return true; /* alone it may have all that it wants */
 	return add_checked(&need, s->limits.reserve) &&
 	       add_checked(&need, s->kept.memory) && need <= s->capacity;
 }
@@ -285,8 +290,9 @@ static struct sched_slot *next(struct sched *s)
 		return slot;
 	s->round++;
 	s->short_of_memory = false;
-	if (s->has.machines >= s->limits.machines)
-		return NULL; /* the most usual case, and there may be many */
+	if (s->has.machines >= s->limits.machines ||
+	    working_cpus(s) >= s->limits.cpus)
+		return NULL; /* the most usual cases, and there may be many */
 	/* Who was blocked for long is not passed by those before it either. */
 	slot = s->blocked;
 	if (slot) {

@@ -62,7 +62,8 @@ struct sched_slot;
 struct sched_user;
 
 struct sched_limits {
-	unsigned machines, cpus; /* in use at a time */
+	unsigned machines; /* in use at a time */
+	unsigned cpus;     /* of machines that end with their run */
 	uint64_t queued, user_queued; /* runs that wait; 0: no limit */
 	uint64_t reserve;        /* bytes that stay free */
 };
@@ -205,7 +206,7 @@ void sched_look(struct sched *s);
 struct sched_kept {
 	unsigned machines, own;  /* of all users; of the one who asks */
 	/* NULL, or what they keep all of, so that no job of usual size begins
-	 * before one of them ends: "machines", "processors" or "memory". */
+	 * before one of them ends: "machines" or "memory". */
 	const char *all;
 	bool turn;               /* another user would give one back to this one */
 };

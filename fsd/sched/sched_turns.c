@@ -11,15 +11,14 @@
 /* What the slot lacks, of a user's or of all. */
 static uint64_t amount(enum why why, const struct sched_use *use)
 {
-	return why == WHY_MEMORY ? use->memory
-	       : why == WHY_CPUS ? use->cpus : use->machines;
+	return why == WHY_MEMORY ? use->memory : use->machines;
 }
 
 static uint64_t amount_most(const struct sched *s, enum why why)
 {
 	return why == WHY_MEMORY
 		       ? s->capacity - MIN(s->limits.reserve, s->capacity)
-	       : why == WHY_CPUS ? s->limits.cpus : s->limits.machines;
+		       : s->limits.machines;
 }
 
 /* What each would have if those who have something or wait for it shared all. */
@@ -55,9 +54,6 @@ static bool would_help(const struct sched *s, const struct sched_user *u,
 
 		kept += gives(v, u, why) ? amount(why, &v->kept) : 0;
 	}
-	if (why == WHY_CPUS)
-		return s->has.cpus - kept + slot->cpus <= s->limits.cpus ||
-		       s->has.cpus == kept;
 	if (why != WHY_MEMORY)
 		return kept;
 	return add_checked(&need, s->limits.reserve) &&
@@ -88,8 +84,8 @@ static bool give_to(struct sched *s, const struct sched_user *u,
 	enum why why = slot ? sched_fits(s, slot) : FITS;
 	struct sched_user *from;
 
-	if ((why != WHY_MACHINES && why != WHY_CPUS && why != WHY_MEMORY &&
-	     why != WHY_SESSION) || !would_help(s, u, slot, why))
+	if ((why != WHY_MACHINES && why != WHY_MEMORY && why != WHY_SESSION) ||
+	    !would_help(s, u, slot, why))
 		return false;
 	s->round++;
 	while ((from = greediest(s, u, why))) {
@@ -167,7 +163,6 @@ static enum why kept_all(struct sched *s)
 		return FITS;
 	sched_read_memory(s, false);
 	return s->kept.machines >= s->limits.machines ? WHY_MACHINES
-	       : !sched_runs_have_it(s, &usual, WHY_CPUS) ? WHY_CPUS
 	       : !sched_runs_have_it(s, &usual, WHY_MEMORY) ? WHY_MEMORY : FITS;
 }
 
@@ -180,7 +175,6 @@ void sched_kept(struct sched *s, uid_t uid, struct sched_kept *ret)
 		.machines = (unsigned)s->kept.machines,
 		.own = (unsigned)u.kept.machines,
 		.all = why == WHY_MACHINES ? "machines"
-		       : why == WHY_CPUS ? "processors"
 		       : why == WHY_MEMORY ? "memory" : NULL,
 		.turn = why != FITS && has_turn(s, &u, why),
 	};

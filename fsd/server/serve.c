@@ -48,6 +48,9 @@
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/shelf.h"
 
+#define CPUS_EACH 4        /* machines at work that share a processor */
+#define MEMORY_EACH_MB 512 /* of the host, for each machine that is allowed */
+
 /* Without memory there are none. */
 static void find_environments(struct mount_options *o)
 {
@@ -88,8 +91,10 @@ void mount_options_defaults(struct mount_options *o)
 	o->qemu.brought = o->found[3] = brought_qemu();
 	if (o->pool == UINT32_MAX)
 		o->pool = (unsigned)MAX(cpus, 1) * 2;
+	o->working = MAX(o->max_machines, CPUS_EACH * (unsigned)MAX(cpus, 1));
 	if (!o->max_machines)
-		o->max_machines = MAX(o->pool, (unsigned)MAX(cpus, 1) * 4);
+		o->max_machines = MAX(MAX(o->pool, o->working),
+				      (unsigned)(memory_mb / MEMORY_EACH_MB));
 	o->limits = (struct config_limits){
 		.timeout_ms = DEFAULT_TIMEOUT_MAX_MS,
 		.memory_mb = MAX(memory_mb / 2, (uint64_t)DEFAULT_MEMORY_MB),
