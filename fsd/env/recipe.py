@@ -4,6 +4,7 @@
 A recipe is what is asked for. It is a dict of plain values; as JSON it is the
 part recipe.json of a set. Keys that would say nothing are left out.
 """
+import codecs
 import json
 import re
 
@@ -161,12 +162,41 @@ def requirements(text, name):
     return lines
 
 
+# The longer mark first: one of UTF-32 begins with one of UTF-16.
+MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"),
+         (codecs.BOM_UTF32_BE, "utf-32-be"), (codecs.BOM_UTF16_LE, "utf-16-le"),
+         (codecs.BOM_UTF16_BE, "utf-16-be"))
+CODING = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+
+
+def decoded(data):
+    """A text that somebody has written, on whatever system: what its mark says, or a
+    comment in its first two lines as in Python, or UTF-8; lines end in LF. Raises
+    ValueError."""
+    for mark, name in MARKS:
+        if data.startswith(mark):
+            text = data[len(mark):].decode(name)
+            break
+    else:
+        found = [CODING.match(line) for line in data.split(b"\n")[:2]]
+        name = next((m.group(1).decode() for m in found if m), "utf-8")
+        try:
+            text = data.decode(name)
+        except LookupError:
+            raise ValueError("it names the coding \"%s\", which is not known; save "
+                             "it as UTF-8" % name) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def read(path, what):
     try:
-        with open(path, encoding="utf-8") as f:
-            return f.read()
-    except UnicodeDecodeError:
-        raise Problem("%s %s: it is no UTF-8 text" % (what, path)) from None
+        with open(path, "rb") as f:
+            return decoded(f.read())
+    except UnicodeDecodeError as e:
+        raise Problem("%s %s: it is no text in %s; save it as UTF-8" %
+                      (what, path, e.encoding.upper())) from None
+    except ValueError as e:
+        raise Problem("%s %s: %s" % (what, path, e)) from None
     except OSError as e:
         raise Problem("%s %s: %s" % (what, path, e.strerror)) from None
 

@@ -15,6 +15,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -47,7 +48,10 @@ SLIM = ("usr/share/doc", "usr/share/doc-base", "usr/share/man", "usr/share/info"
         "var", "run", "tmp", "dev", "proc", "sys",
         "etc/init.d", "etc/cron.daily", "etc/logrotate.d", "etc/systemd",
         # The image has its own, which say what the environment has.
-        "usr/local/bin/pip", "usr/local/bin/pip3", "usr/local/bin/npm")
+        "usr/local/bin/pip", "usr/local/bin/pip3", "usr/local/bin/npm",
+        "usr/local/bin/npx")
+# Where a command of the machine may be that one of a package must not hide.
+BINS = ("usr/local/bin", "usr/bin", "usr/sbin", "bin", "sbin")
 # Only compilers need these, unless the recipe is for one.
 DEVELOPMENT = ("usr/include", "usr/share/pkgconfig", LIBRARIES + "/pkgconfig")
 # A library imports these of its own tests: numpy.testing does, and so scipy.sparse.
@@ -86,14 +90,36 @@ def side_by_side(function, items, cpus):
 
 # --- unpacking ------------------------------------------------------------------
 
+class Files:
+    """The downloaded files. One may be wanted for several places: the same package
+    below two others, or a tool that the layer has as well. After the last of them it
+    goes, for the machine's room is small."""
+
+    def __init__(self):
+        self.lock, self.uses = threading.Lock(), {}
+
+    def expect(self, wanted):
+        for has in wanted:
+            self.uses[has["file"]] = self.uses.get(has["file"], 0) + 1
+
+    def used(self, has):
+        with self.lock:
+            self.uses[has["file"]] -= 1
+            last = not self.uses[has["file"]]
+        if last:
+            os.unlink(has["file"])
+
+
+files = Files()
+
+
 def unpack_debian(deb, to=TREE):
     """Data only: no maintainer script is looked at."""
     try:
         command(["dpkg-deb", "-x", deb["file"], to])
     except Failed as e:
         raise Failed("%s: it cannot be unpacked: %s" % (deb["name"], e)) from None
-    if to == TREE:  # a tool may be a package of the layer as well
-        os.unlink(deb["file"])
+    files.used(deb)
 
 
 def below(path, what):
@@ -122,7 +148,7 @@ def unpack_wheel(wheel):
         with WheelFile.open(path) as source:
             for member in source._zipfile.namelist():
                 below(member.rstrip("/"), name)
-            source.validate_record()
+            # As pip does it, RECORD is not asked for hashes: the whole file has one.
             install(source, SchemeDictionaryDestination(
                 schemes, interpreter="/usr/bin/python3", script_kind="posix",
                 destdir=TREE), {"INSTALLER": b"fsd\n"})
@@ -131,7 +157,8 @@ def unpack_wheel(wheel):
     except Exception as e:
         raise Failed("%s: it cannot be installed: %s" %
                      (name, str(e) or type(e).__name__)) from None
-    os.unlink(wheel["file"])
+    os.unlink(path)
+    files.used(wheel)
 
 
 def unpack_npm(package):
@@ -162,7 +189,7 @@ def unpack_npm(package):
                     os.chmod(target, 0o755)
     except (tarfile.TarError, OSError, EOFError) as e:
         raise Failed("%s: it cannot be unpacked: %s" % (name, e)) from None
-    os.unlink(package["file"])
+    files.used(package)
     npm_commands(package, place)
 
 
@@ -171,7 +198,8 @@ def npm_commands(package, place):
     if package["at"].count("node_modules/") != 1:
         return
     try:
-        with open(os.path.join(place, "package.json"), encoding="utf-8") as f:
+        with open(os.path.join(place, "package.json"),
+                  encoding="utf-8-sig") as f:
             has = json.load(f)
         commands = has.get("bin") or {}
     except (OSError, ValueError, AttributeError):
@@ -192,6 +220,20 @@ def npm_commands(package, place):
         if not os.path.lexists(link):
             os.symlink(os.path.join(
                 "..", package["at"].partition("node_modules/")[2], path), link)
+
+
+def put_npm_commands(base="/"):
+    """What npm's packages bring as commands is on PATH, as those of wheels are. A
+    command that is there already stays what it is."""
+    bins = os.path.join(TREE, "node_modules/.bin")
+    for name in sorted(os.listdir(bins)) if os.path.isdir(bins) else ():
+        if any(os.path.lexists(os.path.join(root, place, name))
+               for root in (TREE, base) for place in BINS):
+            continue
+        place = os.path.join(TREE, BINS[0])
+        os.makedirs(place, exist_ok=True)
+        os.symlink("../../../node_modules/.bin/" + name,
+                   os.path.join(place, name))
 
 
 # --- licences ---------------------------------------------------------------------
@@ -406,6 +448,8 @@ def pack(plan):
 def make(plan):
     cpus = plan["cpus"]
     os.makedirs(TREE)
+    for key in ("tools", "debs", "wheels", "npm"):
+        files.expect(plan[key])
     for deb in plan["tools"]:
         unpack_debian(deb, TOOLS)
     side_by_side(unpack_debian, plan["debs"], cpus)
@@ -419,6 +463,7 @@ def make(plan):
         say("installed %d wheels" % len(plan["wheels"]))
     if plan["npm"]:
         side_by_side(unpack_npm, plan["npm"], 1)
+        put_npm_commands()
         say("unpacked %d npm packages" % len(plan["npm"]))
     slim(plan["keep_tests"], plan["development"])
     configure()

@@ -293,6 +293,7 @@ place() {
 	install -d -m 0755 "$tree/usr/local/bin"
 	install -m 0755 "$here"/programs/* "$tree/usr/local/bin/"
 	ln -s pip "$tree/usr/local/bin/pip3"
+	ln -s npm "$tree/usr/local/bin/npx"
 	# Init tells the host this: an image cannot hold its own hash, so it
 	# is the hash of all that goes into it.
 	content=$(printf '%s\n' "$tree_key" "$kernel_key" "$(hash_of "$init")" \

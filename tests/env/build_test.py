@@ -131,6 +131,39 @@ class Requirements(Case):
         self.assertEqual(recipe.requirements(text, "r.txt"), [
             "six==1.17.0 --hash=sha256:" + total])
 
+    def test_a_text_of_another_system_is_taken(self):
+        path = os.path.join(self.dir, "r.txt")
+        plain = "# \u00fc\nsix==1.16.0\n"
+        texts = {name: (mark + plain.replace("\n", ends)).encode(name)
+                 for name in ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le",
+                              "utf-32-be")
+                 for mark in ("\ufeff",) for ends in ("\r\n",)}
+        texts["none"] = plain.encode()
+        texts["old"] = plain.replace("\n", "\r").encode()
+        texts["declared"] = ("# -*- coding: latin-1 -*-\n" + plain).encode("latin-1")
+        for name, data in texts.items():
+            with open(path, "wb") as f:
+                f.write(data)
+            text = recipe.read(path, "--requirements")
+            self.assertEqual((name, recipe.requirements(text, "r.txt")),
+                             (name, ["six==1.16.0"]))
+            self.assertIn("# \u00fc\n", text)
+        for data, why in ((b"\xff\xfea", "it is no text in UTF-16-LE"),
+                          (b"\xfc", "it is no text in UTF-8"),
+                          (b"#coding: no-such\n", "the coding \"no-such\"")):
+            with open(path, "wb") as f:
+                f.write(data)
+            self.says_part(why, recipe.read, path, "--requirements")
+
+    def test_a_package_json_of_another_system_is_taken(self):
+        for name, text in (("package.json", '{"dependencies":\r\n{"a": "1.0.0"}}'),
+                           ("package-lock.json", '{"packages": {}}')):
+            with open(os.path.join(self.dir, name), "wb") as f:
+                f.write(("\ufeff" + text).encode("utf-16-le"))
+        found = checks.package_json(os.path.join(self.dir, "package.json"))
+        self.assertEqual(found["dependencies"], {"a": "1.0.0"})
+        self.assertIn("lock", found)
+
     def test_the_sentence_names_file_line_and_remedy(self):
         self.says("requirements.txt:3: \"pandas>=2\" has no exact version; write "
                   "pandas==2.2.3 or let --pypi choose once with --plan",
@@ -689,6 +722,45 @@ class Debian(Case):
         with open(self.dir + "/debs/" + found[0]["file"], "ab") as f:
             f.write(b"x")
         self.says_part("its sha256 is", archive.fetch, found, self.dir)
+
+
+class Unpacked(Case):
+    def unpacked(self, *entries):
+        """{place: text of its index.js}; the downloads must have gone."""
+        for entry in entries:
+            entry["name"] = os.path.basename(entry["file"])
+        with unittest.mock.patch.object(install, "TREE", self.dir + "/tree"), \
+                unittest.mock.patch.object(install, "files", install.Files()):
+            install.files.expect(entries)
+            install.side_by_side(install.unpack_npm, entries, 2)
+            install.put_npm_commands(self.dir + "/base")
+        self.assertEqual(os.listdir(self.dir + "/made"), [])
+
+    def test_one_package_may_have_two_places(self):
+        old = make.tarball(self.dir + "/made", "old", "1.0.0", {
+            "package.json": "{}", "index.js": "old\n"})
+        places = ["node_modules/%s/node_modules/old" % name for name in "abc"]
+        self.unpacked(*({"file": old, "at": at} for at in places))
+        for at in places:
+            with open("%s/tree/%s/index.js" % (self.dir, at)) as f:
+                self.assertEqual(f.read(), "old\n")
+
+    def test_commands_of_npm_are_on_path_and_hide_none(self):
+        os.makedirs(self.dir + "/base/usr/bin")
+        os.makedirs(self.dir + "/tree/usr/local/bin")
+        for path in ("/base/usr/bin/ls", "/tree/usr/local/bin/wheel"):
+            with open(self.dir + path, "w"):
+                pass
+        bin_ = {name: "cli.js" for name in ("ls", "wheel", "own", "../out")}
+        made = make.tarball(self.dir + "/made", "tool", "1.0.0", {
+            "package.json": "\ufeff" + json.dumps({"bin": bin_}),
+            "cli.js": "#!/usr/bin/env node\n"})
+        self.unpacked({"file": made, "at": "node_modules/tool"})
+        bins = self.dir + "/tree/usr/local/bin/"
+        self.assertEqual(sorted(os.listdir(bins)), ["own", "wheel"])
+        self.assertEqual(os.path.realpath(bins + "own"), os.path.realpath(
+            self.dir + "/tree/node_modules/tool/cli.js"))
+        self.assertTrue(os.access(bins + "own", os.X_OK))
 
 
 class Slim(Case):

@@ -37,7 +37,9 @@ def deb(place, name, version, files, control="", scripts=None):
     return made
 
 
-def record(files):
+def record(files, hashes=True):
+    if not hashes:
+        return [path + ",," for path in files]
     lines = []
     for path, text in files.items():
         total = base64.urlsafe_b64encode(hashlib.sha256(
@@ -47,7 +49,7 @@ def record(files):
 
 
 def wheel(place, name, version, files, tags="py3-none-any", requires=(),
-          scripts=""):
+          scripts="", hashes=True):
     info = "%s-%s.dist-info/" % (name, version)
     files = dict(files)
     files[info + "METADATA"] = (
@@ -63,7 +65,7 @@ def wheel(place, name, version, files, tags="py3-none-any", requires=(),
         for path, text in files.items():
             z.writestr(zipfile.ZipInfo(path, (2020, 1, 1, 0, 0, 0)), text)
         z.writestr(info + "RECORD", "\n".join(
-            [*record(files), info + "RECORD,,"]) + "\n")
+            [*record(files, hashes), info + "RECORD,,"]) + "\n")
     return made
 
 
@@ -137,7 +139,9 @@ def main(place):
         "tinywheel.py": "import tinydep\nanswer = 43\n"
         "def main():\n    print('the script ran', answer)\n"},
         requires=["tinydep"], scripts="tinycmd = tinywheel:main")
-    wheel(place + "/wheels", "tinydep", "0.5", {"tinydep.py": "x = 1\n"})
+    # As small build tools write it.
+    wheel(place + "/wheels", "tinydep", "0.5", {"tinydep.py": "x = 1\n"},
+          hashes=False)
     wheel(place + "/wheels", "onlymac", "1.0", {"onlymac.py": "x = 1\n"},
           tags="cp313-cp313-macosx_11_0_arm64")
     wheel(place + "/wheels", "escaper", "1.0", {
@@ -153,6 +157,13 @@ def main(place):
         "package.json": '{"name":"tinyesm","version":"1.0.0","type":"module",'
         '"exports":"./index.js"}',
         "index.js": "export const answer = 45;\n"})
+    for name in ("one", "two"):
+        tarball(place + "/npm", name, "1.0.0", {
+            "package.json": '{"name":"%s","version":"1.0.0"}' % name,
+            "index.js": "module.exports = require('tinyjs');\n"})
+    tarball(place + "/npm", "tinyjs", "0.1.0", {
+        "package.json": '{"name":"tinyjs","version":"0.1.0"}',
+        "index.js": "exports.answer = 'older';\n"})
     tarball(place + "/npm", "escaper", "1.0.0", {
         "package.json": '{"name":"escaper","version":"1.0.0"}',
         "../../escaped.js": "x\n"})

@@ -97,5 +97,45 @@ has_not() {
 	run -1 "$PROGRAMS/pip" uninstall -y json
 	assert_output --partial 'nothing is removed'
 	run -1 "$PROGRAMS/npm" frob
-	assert_output 'npm: "frob" is not there; there are init, install, list, run, start, test'
+	assert_output 'npm: "frob" is not there; there are exec, init, install, list, run, start, test'
+}
+
+@test "npx runs a command that is there, else says why in one sentence" {
+	mkdir -p node_modules/.bin node_modules/semver node_modules/two sub/deep
+	printf '{"name": "semver", "version": "7.6.3", "bin": {"semver": "bin.js"}}' \
+		>node_modules/semver/package.json
+	printf '\xef\xbb\xbf{"version":"1.0.0","bin":{"a":"a.js","b":"b.js"}}' \
+		>node_modules/two/package.json
+	echo 'console.log("semver", ...process.argv.slice(2))' >node_modules/semver/bin.js
+	echo 'console.log("b of two")' >node_modules/two/b.js
+	printf '#!/bin/sh\necho linked "$@"\n' >node_modules/.bin/tool
+	chmod +x node_modules/.bin/tool
+	printf '#!/bin/sh\ntool again\n' >node_modules/.bin/caller
+	chmod +x node_modules/.bin/caller
+	ln -s "$PROGRAMS/npm" npx
+	npx=$PWD/npx
+	cd sub/deep || return
+	run -0 "$npx" tool -y 'a b'
+	assert_output 'linked -y a b'
+	run -0 "$npx" caller
+	assert_output 'linked again'
+	run -0 "$npx" --yes semver@^7 1.2.3 -i patch
+	assert_output 'semver 1.2.3 -i patch'
+	run -0 "$npx" -p semver -c 'tool "$PATH"'
+	assert_output --regexp 'node_modules/.bin:'
+	run -0 "$PROGRAMS/npm" exec -- semver -h
+	assert_output 'semver -h'
+	run -0 bash -c 'echo in | "$1" --package=semver -c cat' bash "$npx"
+	assert_output in
+	run -0 "$npx" -p semver@7 node -p 6
+	assert_output 6
+	run -1 "$npx" --no two
+	assert_output 'npx: two has no command that could be run'
+	run -1 "$npx" semver@6 1
+	assert_output --partial 'npx: semver is 7.6.3 in this machine, which has no network, and "6" was asked for'
+	run -1 "$npx" -y cowsay hello
+	[ "${#lines[@]}" = 1 ] || fail "$output"
+	assert_output --partial "npx: cowsay is not in this machine, which has no network: packages come with the job's environment"
+	run -1 "$npx"
+	assert_output --partial 'npx NAME'
 }

@@ -52,9 +52,20 @@ templates() {
 	fi
 }
 
+# Two packages need an older version of a third.
+project() {
+	jq -n '{dependencies: {one: "1.0.0", two: "1.0.0", tinyjs: "1.0.0", tinyesm: "1.0.0"}}' \
+		>"$BATS_FILE_TMPDIR/package.json"
+	jq -n '{packages: ([["tinyjs", "1.0.0"], ["tinyesm", "1.0.0"], ["one", "1.0.0"],
+			["two", "1.0.0"], ["one/node_modules/tinyjs", "0.1.0"],
+			["two/node_modules/tinyjs", "0.1.0"]] |
+		map({("node_modules/" + .[0]): {version: .[1]}}) | add)}' \
+		>"$BATS_FILE_TMPDIR/package-lock.json"
+}
+
 all=(--debian python3-tiny --debian-dir "$BATS_FILE_TMPDIR/made/debs"
 	--pypi tinywheel==1.0 --wheelhouse "$BATS_FILE_TMPDIR/made/wheels"
-	--npm tinyjs@1.0.0 --npm tinyesm@1.0.0
+	--npm "$BATS_FILE_TMPDIR/package.json"
 	--npm-dir "$BATS_FILE_TMPDIR/made/npm"
 	--env TINY=yes)
 warm=(--warm 'tiny,tinywheel,npm:tinyjs,npm:tinyesm'
@@ -78,6 +89,10 @@ warm=(--warm 'tiny,tinywheel,npm:tinyjs,npm:tinyesm'
 		be(os.path.exists(tiny.__cached__), True)
 		be(text("tinycmd"), "the script ran 43\n")
 		be(text("node", "-p", "require('tinyjs').answer"), "44\n")
+		be(text("node", "-p", "require('one').answer + require('two').answer"),
+		   "olderolder\n")
+		be(text("tinyjs"), "cli\n")
+		be(text("npx", "--yes", "tinyjs@1"), "cli\n")
 		for path in ("/usr/lib/tiny/old-place", "/node_modules/.bin/tinyjs"):
 		    be((path, os.path.exists(path)), (path, True))
 		for path in ("/usr/share/it-ran", "/node_modules/tinyjs/it-ran",
@@ -87,6 +102,7 @@ warm=(--warm 'tiny,tinywheel,npm:tinyjs,npm:tinyesm'
 		os.makedirs(os.environ["TINYCACHE"])
 		open(os.environ["TINYCACHE"] + "/list", "w").close()
 	END
+	project
 	local usual=$BATS_TEST_TMPDIR
 	ls "$(templates)" >"$usual/before" 2>/dev/null || :
 	run --separate-stderr -0 build tiny "${all[@]}" "${warm[@]}"
