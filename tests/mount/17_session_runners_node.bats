@@ -153,12 +153,13 @@ native_session() {
 		setImmediate(() => console.log('immediate'));
 		process.nextTick(() => console.log('tick'));
 		Promise.resolve().then(() => console.log('promise'));
-		setTimeout(() => console.log('for nobody'), 20);
+		setTimeout(() => console.log('for nobody'), 700);
+		let told;
+		setInterval(() => { if (told) { console.log('later'); told(); told = null; } }, 5);
 		console.log('code');
-		setTimeout(() => console.log('later'), 400);
 		0
-		### cell pause=0.2
-		await new Promise((done) => setTimeout(done, 400)); 1
+		### cell pause=1.5
+		await new Promise((done) => { told = done; }); 1
 	END
 	assert_output --regexp $'^out: code
 out: tick
@@ -178,11 +179,14 @@ ended$'
 @test "JavaScript: an error of what an earlier cell has left fails no cell, and ends nothing" {
 	session node <<-'END'
 		### cell
-		const bad = setInterval(() => { throw new Error('of a timer') }, 20);
-		setTimeout(() => process.exit(9), 30);
-		setTimeout(() => Promise.reject(new Error('for nobody')), 40);
+		let bad;
+		setTimeout(() => {
+			bad = setInterval(() => { throw new Error('of a timer') }, 20);
+			setTimeout(() => Promise.reject(new Error('for nobody')), 10);
+			process.exit(9);
+		}, 700);
 		1
-		### cell pause=0.2
+		### cell pause=1.5
 		await new Promise((done) => setTimeout(done, 100)); 2
 		### cell
 		setInterval(() => {}, 1000000); throw new RangeError('its own');

@@ -120,7 +120,10 @@ PY
 	assert_line --index 0 InteractiveConsole
 	assert_line '0 /usr/lib/python3.13/code.py '
 	assert_line --partial '0 usage: pdb'
-	# What the program itself imports is its own.
+	# The program's author has not called it so, and means the library's.
+	prog code.py <<<'import code; print(code.InteractiveConsole.__name__)'
+	ok InteractiveConsole
+	# What another program imports is its own.
 	prog code.sh <<<'echo "name = \"mine\"" >code.py; echo "import code; print(code.name)" >test.py; python3 test.py'
 	ok mine
 }
