@@ -45,6 +45,8 @@ under_kvm() {
 	assert_line --regexp '^machine  active  .*, kvm$'
 	assert_line --regexp '^qemu-cgroup  active .* version 2: memory, pids, cpu$'
 	refute_line --regexp '^qemu-[a-z-]*  degraded'
+	[ ! -e /mnt/build/qemu ] || assert_line --regexp \
+		'^qemu  active  .* /mnt/build/qemu/usr/bin/.*: it came with fsd; package .* of Debian.s trixie'
 }
 
 @test "programs of each language run under KVM" {
