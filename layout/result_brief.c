@@ -59,6 +59,19 @@ static void read_values(const json_t *root, const struct json_raw *value,
 		b->value.len = 0;
 }
 
+/* Its traceback; a value that is no error has none. */
+static void read_error(const json_t *error, struct buf *ret)
+{
+	const char *traceback = text(error, "traceback");
+
+	if (*traceback)
+		buf_str(ret, traceback);
+	else if (json_is_object(error))
+		buf_fmt(ret, "%s: %s", text(error, "name"), text(error, "value"));
+	if (ret->len && ret->data[ret->len - 1] != '\n')
+		buf_str(ret, "\n");
+}
+
 int result_brief_read(const char *data, size_t len, struct result_brief *ret)
 {
 	auto_json json_t *root = NULL;
@@ -81,8 +94,17 @@ int result_brief_read(const char *data, size_t len, struct result_brief *ret)
 	snprintf(ret->session_state, sizeof(ret->session_state), "%s",
 		 text(root, "session_state"));
 	read_values(root, &value, ret);
-	return ret->message.failed || ret->left_out.failed ||
+	read_error(json_object_get(root, "error"), &ret->error);
+	return ret->message.failed || ret->left_out.failed || ret->error.failed ||
 	       ret->text.failed || ret->value.failed ? -ENOMEM : 0;
+}
+
+bool result_is_cells(const char *config, size_t len)
+{
+	auto_json json_t *root = NULL;
+
+	return json_read(config, len, DEPTH, NULL, &root, NULL) == 0 &&
+	       !strcmp(text(root, "mode"), "cell");
 }
 
 void result_brief_done(struct result_brief *b)
@@ -91,4 +113,5 @@ void result_brief_done(struct result_brief *b)
 	buf_done(&b->left_out);
 	buf_done(&b->text);
 	buf_done(&b->value);
+	buf_done(&b->error);
 }

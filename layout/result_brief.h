@@ -3,6 +3,7 @@
 #ifndef LAYOUT_RESULT_BRIEF_H
 #define LAYOUT_RESULT_BRIEF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct result_brief {
 	struct buf message;  /* "" for null */
 	struct buf text;     /* of a cell's value, as it is; "" for null */
 	struct buf value;    /* of a call, JSON in one line; "" for null */
+	struct buf error;    /* what ended the program, in lines; "" for null */
 	char session[72], session_state[8]; /* "kept", "lost"; "": it has none */
 	uint64_t stdout_dropped, stderr_dropped, output_dropped;
 	/* The first of output_left_out, a line each: path, bytes, reason. */
@@ -25,6 +27,8 @@ struct result_brief {
 /* What is missing, or of another type, is empty or 0. Return: 0, -EINVAL: it is no
  * JSON object, -ENOMEM. Then, too, result_brief_done(). */
 int result_brief_read(const char *data, size_t len, struct result_brief *ret);
+/* Is the job of that config.json a cell? Only then its error is not in stderr, too. */
+bool result_is_cells(const char *config, size_t len);
 void result_brief_done(struct result_brief *b);
 
 #endif

@@ -168,6 +168,11 @@ void client_print(struct client *k, const char *data, size_t len)
 	copied(k, STDOUT_FILENO, write_all(k, STDOUT_FILENO, data, len));
 }
 
+void client_print_error(struct client *k, const char *data, size_t len)
+{
+	copied(k, STDERR_FILENO, write_all(k, STDERR_FILENO, data, len));
+}
+
 /* From a descriptor to one of our own streams. Return: bytes copied, 0 at the end,
  * -1 when there is nothing now. */
 static ssize_t pump(struct client *k, int from, int to)

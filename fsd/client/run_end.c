@@ -24,10 +24,10 @@ static int no_outcome(struct client *k)
 		    "ended is not known", k->mnt, strerror(errno));
 }
 
-/* The whole of result.json, into memory: with --json it is printed as well. */
-static void read_result(struct client *k, struct buf *ret)
+/* The whole of a file of the job's, into memory. */
+static void read_file(struct client *k, const char *name, struct buf *ret)
 {
-	auto_close int fd = openat(k->dir, "result.json", O_RDONLY | O_CLOEXEC);
+	auto_close int fd = openat(k->dir, name, O_RDONLY | O_CLOEXEC);
 	ssize_t n = 1;
 
 	ret->cap = LIMIT_RESULT_BYTES;
@@ -124,6 +124,18 @@ static void print_value(struct client *k, const struct buf *value)
 	client_print(k, "\n", 1);
 }
 
+/* The error that ends a cell is in its result, and not among what it has printed. */
+static void print_error(struct client *k, const struct buf *error)
+{
+	auto_buf struct buf config = { 0 };
+
+	if (!error->len)
+		return;
+	read_file(k, "config.json", &config);
+	if (config.len && result_is_cells(config.data, config.len))
+		client_print_error(k, error->data, error->len);
+}
+
 static void tell_session(struct client *k, const struct result_brief *b)
 {
 	if (!strcmp(b->session_state, "lost"))
@@ -138,13 +150,14 @@ static bool look_at_result(struct client *k)
 	struct result_brief brief = { 0 };
 	bool cut = false;
 
-	read_result(k, &text);
+	read_file(k, "result.json", &text);
 	if (is_set(k->c, RUN_JSON) && text.len)
 		client_print(k, text.data, text.len);
 	if (text.len && result_brief_read(text.data, text.len, &brief) == 0) {
 		if (!is_set(k->c, RUN_JSON)) {
 			print_value(k, &brief.text);
 			print_value(k, &brief.value);
+			print_error(k, &brief.error);
 		}
 		cut = tell_limits(k, &brief);
 		tell_session(k, &brief);

@@ -128,6 +128,7 @@ int client_fail(struct client *k, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* On standard output, as the job's streams are. */
 void client_print(struct client *k, const char *data, size_t len);
+void client_print_error(struct client *k, const char *data, size_t len);
 
 /* Takes a signal that has come. Return: its number, 0: none has. */
 int client_signal(struct client *k);

@@ -109,38 +109,6 @@ bool cell_copy(struct buf *out, const char *line, size_t len)
 	return buf_str(out, "\"}\n") == 0;
 }
 
-/* Node shows the place before the error: "FILE:LINE", some lines, an empty one. */
-static const char *before_place(const char *text, const char *error)
-{
-	const char *at = error;
-
-	for (unsigned lines = 0; lines < 8 && at > text; lines++) {
-		const char *end = at - 1, *digits = end;
-
-		at = end;
-		while (at > text && at[-1] != '\n')
-			at--;
-		while (digits > at && digits[-1] >= '0' && digits[-1] <= '9')
-			digits--;
-		if (digits < end && digits > at && digits[-1] == ':')
-			return at;
-	}
-	return error;
-}
-
-size_t cell_own(const char *text, size_t len, const char *traceback)
-{
-	size_t size = strlen(traceback);
-	const char *found;
-
-	while (size && traceback[size - 1] == '\n')
-		size--;
-	found = size ? memmem(text, len, traceback, size) : NULL;
-	if (!found)
-		return len;
-	return (size_t)(before_place(text, found) - text);
-}
-
 /* --- results ------------------------------------------------------------------------ */
 
 static void put_note(struct buf *out, const char *mime, const char *why)

@@ -50,9 +50,6 @@ void cell_output(struct buf *out, const char *name, const json_t *event);
 /* The same of a line of `events` as it is, where most of a large output can be copied.
  * Return: false: it is something else, or has to be parsed. */
 bool cell_copy(struct buf *out, const char *line, size_t len);
-/* How much of text, from its start, is a program's own: an interpreter writes the error
- * that ends a cell to standard error, too, where no client looks for it. */
-size_t cell_own(const char *text, size_t len, const char *traceback);
 void cell_error(struct buf *out, const char *name, const char *value,
 		const char *traceback);
 

@@ -16,8 +16,6 @@
 #include "seed.h"
 
 #define KEEPALIVE_MS 5000u
-#define HOLD_MS 100u     /* so long stderr may turn out to be an error's words */
-#define HOLD_MAX (64u << 10)
 #define TAIL_MAX (128u << 20)
 #define COPIES 4u        /* of a file, while it becomes a line */
 #define PATIENCE_MS 5000u /* after an interrupt, when the client has gone */
@@ -33,9 +31,6 @@ struct execution {
 	atomic_bool restarted;
 	uint64_t count;          /* of executions in its context */
 	char *message;           /* of an `error` event; owned */
-	struct buf held;         /* of stderr: it may be the error's own words */
-	char held_time[40];
-	struct reactor_timer flush;
 	struct buf tail;         /* a worker makes it, the loop sends it */
 	struct holding memory;   /* of the budget, for it */
 	bool cut;                /* the sandbox has ended */
@@ -82,7 +77,6 @@ static void free_execution(struct execution *x)
 	sandbox_free(x->sandbox);
 	buf_done(&x->tail);
 	holding_set(&x->memory, 0);
-	buf_done(&x->held);
 	free(x->message);
 	free(x);
 }
@@ -120,47 +114,6 @@ static void send_count(struct execution *x)
 	send(x, &line);
 }
 
-/* Puts len bytes of the stderr that is held, as a line. */
-static void put_held(struct execution *x, size_t len, struct buf *out)
-{
-	auto_json json_t *event =
-		json_pack("{s:o, s:s}", "data",
-			  text_string(x->held.data ? x->held.data : "", len),
-			  "time", x->held_time);
-
-	if (len)
-		cell_output(out, "stderr", event);
-	buf_clear(&x->held);
-}
-
-static void flush_held(struct execution *x)
-{
-	auto_buf struct buf line = { 0 };
-
-	reactor_timer_stop(&x->flush);
-	put_held(x, x->held.len, &line);
-	send(x, &line);
-}
-
-static void on_flush(struct reactor_timer *timer)
-{
-	flush_held(container_of(timer, struct execution, flush));
-}
-
-static void hold_stderr(struct execution *x, const json_t *event)
-{
-	json_t *data = json_object_get(event, "data");
-	const char *time = text_member(event, "time");
-
-	buf_add(&x->held, json_string_value(data), json_string_length(data));
-	snprintf(x->held_time, sizeof(x->held_time), "%s", time ? time : "");
-	x->flush.fn = on_flush;
-	if (x->held.len > HOLD_MAX)
-		flush_held(x);
-	else if (!x->flush.node.next || list_empty(&x->flush.node))
-		reactor_timer_set(&x->gateway->reactor, &x->flush, HOLD_MS);
-}
-
 static bool on_line(void *arg, const char *line, size_t len)
 {
 	struct execution *x = arg;
@@ -168,7 +121,6 @@ static bool on_line(void *arg, const char *line, size_t len)
 
 	if (!cell_copy(&out, line, len))
 		return false;
-	flush_held(x);
 	send(x, &out);
 	return true;
 }
@@ -179,14 +131,9 @@ static void on_event(void *arg, const char *name, json_t *event)
 	auto_buf struct buf line = { 0 };
 	const char *text;
 
-	if (!strcmp(name, "stderr") && json_object_get(event, "data")) {
-		hold_stderr(x, event);
-	} else if (!strcmp(name, "stdout") || !strcmp(name, "stderr")) {
-		flush_held(x);
+	if (!strcmp(name, "stdout") || !strcmp(name, "stderr")) {
 		cell_output(&line, name, event);
 		send(x, &line);
-	} else if (!strcmp(name, "result")) {
-		reactor_timer_stop(&x->flush); /* the rest is the worker's */
 	} else if (!strcmp(name, "state")) {
 		text = text_member(event, "state");
 		if (text && !strcmp(text, "running"))
@@ -213,7 +160,6 @@ static void on_over(void *arg, int error)
 {
 	struct execution *x = arg;
 
-	reactor_timer_stop(&x->flush);
 	if (error < 0 && x->message) { /* it was refused behind its start */
 		struct cell_end end = { .message = x->message };
 
@@ -295,17 +241,6 @@ static bool may_be_of_sandbox(const json_t *result)
 	       !strcmp(status, "failed") || !strcmp(status, "interrupted");
 }
 
-/* Bytes of what is held that are the program's. */
-static size_t own_stderr(const struct execution *x, const json_t *result)
-{
-	const char *traceback =
-		text_shown(json_object_get(result, "error"), "traceback");
-
-	return traceback && x->held.len
-		       ? cell_own(x->held.data, x->held.len, traceback)
-		       : x->held.len;
-}
-
 static void on_result(void *arg, json_t *result)
 {
 	struct execution *x = arg;
@@ -323,7 +258,6 @@ static void on_result(void *arg, json_t *result)
 		return;
 	}
 	x->tail.cap = TAIL_MAX;
-	put_held(x, own_stderr(x, result), &x->tail);
 	cell_lines(&x->tail, result, &end);
 	holding_set(&x->memory, x->tail.len);
 }

@@ -186,7 +186,8 @@ load ../lib/session
 		x, len(asyncio.all_tasks(asyncio.get_running_loop()))
 	END
 	assert_equal "$(grep -cx 'exit: 130' <<<"$output")" 5
-	assert_equal "$(grep -cx 'err: KeyboardInterrupt' <<<"$output")" 5
+	assert_equal "$(grep -cx 'err: KeyboardInterrupt' <<<"$output")" 2
+	assert_equal "$(grep -c '"error": {"name": "KeyboardInterrupt"' <<<"$output")" 5
 	refute_output --partial CancelledError
 	refute_output --partial on_sigint
 	refute_output --partial 'never retrieved'
@@ -380,9 +381,27 @@ load ../lib/session
 		await asyncio.sleep(0)
 		1 / 0
 	END
-	assert_line --index 0 'err: Traceback (most recent call last):'
-	assert_line --index 1 'err:   File "HOME/step.py", line 3, in <module>'
-	assert_line --index 2 'err:     1 / 0'
+	assert_line --index 0 --partial '"traceback": "Traceback (most recent call last):\n  File \"HOME/step.py\", line 3, in <module>\n    1 / 0\n'
+}
+
+@test "Python: a cell's error is in its result alone, what the program prints of it stays" {
+	session python <<-'END'
+		### cell
+		1 / 0
+		### cell
+		def f(:
+		### cell
+		import sys, traceback
+		try: 1 / 0
+		except Exception: traceback.print_exc()
+		sys.excepthook = lambda *a: print("own hook", a[0].__name__, file=sys.stderr)
+		[][1]
+		### session
+		del sys.excepthook
+	END
+	assert_equal "$(grep -c '"error": {"name": ' <<<"$output")" 3
+	assert_equal "$(grep '^err:' <<<"$output" | grep -vE '\^|File|1 / 0')" \
+		$'err: Traceback (most recent call last):\nerr: ZeroDivisionError: division by zero\nerr: own hook IndexError'
 }
 
 @test "Python: a session's step may not await outside functions" {
@@ -450,7 +469,7 @@ load ../lib/session
 		### cell
 		1
 	END
-	assert_line 'err: ValueError: bad'
+	refute_output --partial 'err:'
 	assert_line --partial '"error": {"name": "ValueError"'
 	assert_line 'exit: 1'
 	assert_line --partial '"text": "1"'
@@ -694,8 +713,7 @@ picture() {
 	assert_line 'err:     ratio(1, 0)'
 	assert_line 'err:   File "HOME/step.py", line 3, in ratio'
 	assert_line 'err:     return a / b'
-	assert_line 'err:   File "HOME/step.py (step 3)", line 1, in <module>'
-	assert_line 'err:     ratio(2, 0)'
+	assert_line --partial '  File \"HOME/step.py (step 3)\", line 1, in <module>\n    ratio(2, 0)\n  File \"HOME/step.py\", line 3, in ratio\n    return a / b\n'
 	refute_output --partial unrelated
 }
 

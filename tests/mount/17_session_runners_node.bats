@@ -84,7 +84,8 @@ native_session() {
 		setTimeout(() => console.log('x is', x), 5);
 	END
 	assert_equal "$(grep -cx 'exit: 130' <<<"$output")" 12
-	assert_equal "$(grep -c '^err: Error: Script execution was interrupted' <<<"$output")" 12
+	assert_equal "$(grep -c '^err: Error: Script execution was interrupted' <<<"$output")" 10
+	assert_equal "$(grep -c '"error":{"name":"Error"\|"error": {"name": "Error"' <<<"$output")" 12
 	refute_line 'out: no'
 	assert_equal "$(tail -n 3 <<<"$output")" $'out: x is 1\nexit: 0\nended'
 }
@@ -709,7 +710,8 @@ ended$'
 	assert_line --index 0 --partial '"text": "7"'
 	assert_line --index 2 --partial '"text": "Promise { <pending> }"'
 	assert_line --index 3 'exit: 0'
-	assert_line 'err: RangeError: far'
+	assert_line --partial '"name": "RangeError", "value": "far"'
+	refute_output --partial 'err:'
 	assert_line 'exit: 1'
 	assert_line --index -2 'exit: 0'
 }
@@ -757,4 +759,22 @@ ended$'
 	assert_line --regexp '^err: \(node:[0-9]+\) Warning: mine$'
 	assert_line --regexp '^err: \(node:[0-9]+\) \[DEP0170\] DeprecationWarning: '
 	refute_line --partial 'Buffer()'
+}
+
+@test "JavaScript: a cell's error is in its result alone, with its cause" {
+	session node <<-'END'
+		### cell
+		throw new Error('outer', { cause: new Error('inner') })
+		### cell
+		let a = ;
+		### cell
+		throw 5
+		### cell
+		console.error('mine'); null.x
+	END
+	assert_equal "$(grep -c '"error": {"name": ' <<<"$output")" 4
+	assert_equal "$(grep '^err:' <<<"$output")" 'err: mine'
+	assert_line --index 0 --regexp '"traceback": "Error: outer\\n    at HOME/step.js:1:7 .*\[cause\]: Error: inner'
+	assert_line --partial '"name": "SyntaxError"'
+	assert_line --partial '"name": "number"'
 }

@@ -928,6 +928,17 @@ stream_input() {
 	assert_output --partial '"code":"not_found"'
 }
 
+@test "a cell's standard error is the program's, and comes when it was written" {
+	gateway_start
+	sandbox_new
+	cell $'err Traceback\nawait\nresult {"error": {"name": "E", "value": "v", "traceback": "Traceback\\n"}}\nexit 1' \
+		>"$BATS_TEST_TMPDIR/lines" &
+	await becomes 20 bash -c 'grep -q Traceback "$0"/gw.*/stderr' "$MNT"
+	goes_on "$(basename "$(echo "$MNT"/gw.*)")"
+	wait $!
+	assert_equal "$(<"$BATS_TEST_TMPDIR/lines")" $'number_of_executions 1\nstderr Traceback\nerror v\nend_of_execution '
+}
+
 @test "every stream tells a proxy to pass it on as it comes" {
 	gateway_start
 	sandbox_new

@@ -411,6 +411,19 @@ left_by_dead() {
 	assert_equal "$(jq -c .value <<<"$output")" 5
 }
 
+@test "the error that ends a cell is printed on standard error, and that of a program once" {
+	program $'out shown\nresult {"error": {"name": "E", "value": "v", "traceback": "Trace\\nE: v\\n"}}\nexit 1'
+	run -1 --separate-stderr fsd_run --mode cell code.sh
+	assert_equal "$output|$stderr" $'shown|Trace\nE: v'
+	run -1 --separate-stderr fsd_run --json --mode cell code.sh
+	assert_equal "$stderr" ''
+	run -1 --separate-stderr fsd_run code.sh
+	assert_equal "$stderr" ''
+	program $'result {"error": {"name": "number", "value": "5", "traceback": ""}}\nexit 1'
+	run -1 --separate-stderr fsd_run --mode cell code.sh
+	assert_equal "$stderr" 'number: 5'
+}
+
 @test "a session that is lost is told" {
 	program $'remember one'
 	run -0 --separate-stderr fsd_run --session nb code.sh

@@ -93,3 +93,15 @@ tells() {
 	run cell 'len(x)'
 	assert_line --partial 1048576
 }
+
+@test "a cell's error comes once, in Python and in JavaScript, and a file of root's is 403" {
+	local language
+	for language in python javascript; do
+		run code -d "{\"language\": \"$language\", \"code\": \"null.x; nothing\"}" /execute
+		assert_equal "$language $(sed '$d' <<<"$output" | jq -r .type | paste -sd' ')" \
+			"$language number_of_executions error end_of_execution"
+		assert_output --partial '"traceback":"'
+	done
+	run envd '/files?path=/etc/shadow'
+	assert_line 403
+}

@@ -146,20 +146,6 @@ static void test_copy(void)
 	copies("nor what is cut", "\"data\": \"", NULL);
 }
 
-static void test_own(void)
-{
-	static const char python[] = "mine\nTraceback:\n  x\nE: 1\n";
-	static const char node[] = "mine\n/home/user/code.js:12\nf()\n^\n\nError: x\n"
-				   "    at f\n\nNode.js v20\n";
-
-	is_int(cell_own(python, strlen(python), "Traceback:\n  x\nE: 1\n"), 5,
-	       "Python's words of an error are not the program's");
-	is_int(cell_own(node, strlen(node), "Error: x\n    at f"), 5,
-	       "nor are Node's, with the place before them");
-	is_int(cell_own("mine\n", 5, "E"), 5, "all else is");
-	is_int(cell_own("mine\n", 5, ""), 5, "without a traceback, too");
-}
-
 static void test_base64(void)
 {
 	static const char *const good[][2] = {
@@ -200,7 +186,6 @@ int main(void)
 	test_ends();
 	test_output();
 	test_copy();
-	test_own();
 	test_base64();
 	test_times();
 	return done_testing();

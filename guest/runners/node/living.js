@@ -293,8 +293,8 @@ function arrow(stack) {
 // Node puts one before the stack of what a script throws.
 const ARROW = /^((?:\/|node:|file:).*:\d+\n.*\n[ \t]*\^*\n)\n?/;
 
-function print(error) {
-	let text;
+// Return: what is told of an error; where it was comes before.
+function words(error) {
 	if (typeof error?.stack === 'string') {
 		const [whole] = ARROW.exec(error.stack) ?? [''];
 		const stack = cleaned(error).slice(whole.length);
@@ -305,12 +305,15 @@ function print(error) {
 		} catch {
 			// It is frozen.
 		}
-		text = isCode ? (whole || arrow(stack)) + inspect(error)
-			: whole + stack;
-	} else {
-		text = `Uncaught:\n${inspect(error)}`;
+		return isCode ? [whole || arrow(stack), inspect(error)]
+			: ['', whole + stack];
 	}
-	writeAll(2, Buffer.from(`${text}\n\nNode.js ${process.version}\n`));
+	return ['Uncaught:\n', inspect(error)];
+}
+
+function print([place, text]) {
+	writeAll(2, Buffer.from(
+		`${place}${text}\n\nNode.js ${process.version}\n`));
 }
 
 // Return: the result of ask() as a string, whatever the program's part in it does.
@@ -322,13 +325,13 @@ function attempt(ask, otherwise) {
 	}
 }
 
-function told(error) {
+function told(error, traceback = () => error.stack) {
 	if (!(error instanceof Error))
 		return { name: typeof error, traceback: '',
 			 value: attempt(() => error, '<unprintable>') };
 	return { name: attempt(() => error.name, 'Error'),
 		 value: attempt(() => error.message, '<unprintable>'),
-		 traceback: attempt(() => error.stack, '') };
+		 traceback: attempt(traceback, '') };
 }
 
 function end() {
@@ -351,7 +354,7 @@ function abandon(code, isDone = false) {
 
 function show(error) {
 	try {
-		print(error);
+		print(words(error));
 	} catch {
 		writeAll(2, Buffer.from('Uncaught:\n<unprintable>\n'));
 	}
@@ -360,8 +363,13 @@ function show(error) {
 function fail(error, isDone = false) {
 	if (error === EXIT || !step || step.over)
 		return;
-	show(error);
-	step.said.error = told(error);
+	// That of a cell is a result of it, as a notebook has it, and is told there alone.
+	if (step.mode === 'cell') {
+		step.said.error = told(error, () => words(error)[1]);
+	} else {
+		show(error);
+		step.said.error = told(error);
+	}
 	// A child that ended of the interrupt may be what failed.
 	abandon(interrupts && take() ? 130 : 1, isDone);
 }
@@ -383,7 +391,8 @@ function interrupted() {
 	if (!step || step.over)
 		return;
 	const error = new Error(INTERRUPTED);
-	writeAll(2, Buffer.from(`Error: ${INTERRUPTED}\n`));
+	if (step.mode !== 'cell')
+		writeAll(2, Buffer.from(`Error: ${INTERRUPTED}\n`));
 	error.stack = `Error: ${INTERRUPTED}`;
 	step.said.error = told(error);
 	abandon(130);

@@ -257,8 +257,9 @@ def _session(control, native, make_way):
         except BaseException:
             return otherwise
 
-    def failed(error, said):
-        """Prints the exception as the interpreter would and reports it."""
+    def failed(error, mode, said):
+        """Reports the exception, and prints it as the interpreter would. That of a
+        cell is a result of it, as a notebook has it, and is told there alone."""
         kind = type(error)
         trace = own_frames_off(traceback_of(error))
         error = with_traceback(error, trace)
@@ -275,7 +276,8 @@ def _session(control, native, make_way):
             pass
         try:
             if sys.excepthook is excepthook and said["error"]["traceback"]:
-                sys.stderr.write(said["error"]["traceback"])
+                if mode != "cell":
+                    sys.stderr.write(said["error"]["traceback"])
             else:
                 sys.excepthook(kind, error, trace)
         except BaseException:
@@ -331,10 +333,10 @@ def _session(control, native, make_way):
         except SystemExit as error:
             return leave(error)
         except KeyboardInterrupt as error:
-            failed(error, said)
+            failed(error, mode, said)
             return 130
         except BaseException as error:
-            failed(error, said)
+            failed(error, mode, said)
             return 1
 
     def report(result, said):
