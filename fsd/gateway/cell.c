@@ -249,6 +249,21 @@ static void put_exit(struct buf *out, const json_t *result)
 		   text, "");
 }
 
+/* What the mount says of a cell that has an end of its own, such as output over its
+ * limit. Other ends have the sentence in their error. */
+static void put_words(struct buf *out, const json_t *result)
+{
+	const char *words = text_or(result, "message", "");
+	auto_buf struct buf line = { 0 };
+
+	if (strcmp(text_or(result, "status", ""), "exited") != 0 || !*words ||
+	    buf_fmt(&line, "fsd: %s\n", words) < 0)
+		return;
+	put_line(out, json_pack("{s:s, s:o, s:s}", "type", "stderr", "text",
+				text_string(line.data, line.len), "timestamp",
+				""));
+}
+
 static void put_end(struct buf *out, const json_t *result,
 		    const struct cell_end *end)
 {
@@ -280,6 +295,7 @@ static void put_end(struct buf *out, const json_t *result,
 void cell_lines(struct buf *out, const json_t *result,
 		const struct cell_end *end)
 {
+	put_words(out, result);
 	put_results(out, result, end);
 	put_end(out, result, end);
 	buf_str(out, "{\"type\":\"end_of_execution\"}\n");

@@ -131,14 +131,30 @@ static void on_quiet(struct request *r)
 
 /* --- on a worker ------------------------------------------------------------------ */
 
+/* What the mount says of a command that has an end of its own, such as output over its
+ * limit: clients show standard error, and an end has no room for a sentence. */
+static void put_words(struct buf *out, const json_t *result)
+{
+	const char *words = text_member(result, "message");
+	auto_buf struct buf line = { 0 };
+	auto_json json_t *event = NULL;
+
+	if (!words || !*words || buf_fmt(&line, "fsd: %s\n", words) < 0)
+		return;
+	event = json_pack("{s:o}", "data", text_string(line.data, line.len));
+	frame_put(out, 0, frame_data("stderr", event));
+}
+
 /* The last frames of a command. */
 static void put_end(struct buf *out, const json_t *result, const char *error)
 {
 	const char *code, *message;
 	json_t *end = frame_exit(result, &code, &message);
 
-	if (end)
+	if (end) {
+		put_words(out, result);
 		frame_put(out, 0, end);
+	}
 	frame_put_end(out, code, error && code ? error : message);
 }
 

@@ -928,6 +928,23 @@ stream_input() {
 	assert_output --partial '"code":"not_found"'
 }
 
+@test "a command or a cell whose output is over its limit is told so on standard error" {
+	gateway_start
+	sandbox_new
+	local sentence='fsd: stdout: 100000 bytes over stdout_limit were dropped' many
+	many=$(printf '%s\n' bytes\ {33554432,33554432,100000})
+	process Start "$(jq -n --arg c "$many" '{process: {cmd: $c}}')" >"$BATS_TEST_TMPDIR/out"
+	run bash -c 'tail -n 3 "$0" | grep -o "\"stderr\":\"[^\"]*" | cut -d\" -f4 | base64 -d' "$BATS_TEST_TMPDIR/out"
+	assert_output "$sentence"
+	run tail -n 2 "$BATS_TEST_TMPDIR/out"
+	assert_output $'0 {"event":{"end":{"exitCode":0,"exited":true,"status":"exit status 0"}}}\n2 {}'
+	bounded 60 curl -s -N -H "E2b-Sandbox-Id: $ID" -d "$(jq -n --arg c "$many" '{code: $c}')" "$URL/execute" |
+		tail -n 2 >"$BATS_TEST_TMPDIR/out"
+	run jq -j '.type, .text // "", "\n"' "$BATS_TEST_TMPDIR/out"
+	assert_line --index 0 "stderr$sentence"
+	assert_line end_of_execution
+}
+
 @test "a cell's standard error is the program's, and comes when it was written" {
 	gateway_start
 	sandbox_new
