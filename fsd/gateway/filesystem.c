@@ -18,9 +18,19 @@
 /* A directory's own size in the machine. */
 #define DIR_SIZE 4096
 
+/* Directories of the image that belong to the machine's user, beside its home. */
 static bool is_users(const struct envd_path *p)
 {
-	return p->home || !strncmp(p->path, "/tmp", 4);
+	static const char *const tops[] = { "/tmp", "/workspace", "/code" };
+	bool is = p->home;
+
+	for (size_t i = 0; !is && i < ARRAY_SIZE(tops); i++) {
+		size_t len = strlen(tops[i]);
+
+		is = !strncmp(p->path, tops[i], len) &&
+		     (!p->path[len] || p->path[len] == '/');
+	}
+	return is;
 }
 
 static void show_mode(mode_t mode, char ret[11])

@@ -3,10 +3,11 @@
 #
 # Tests the adapters and the clients' own flows with the real frameworks, in front of
 # real machines.
-# usage: adapters.sh [python|codeact|js|sdk1]...
+# usage: adapters.sh [python|codeact|agents|js|sdk1]...
 #
 # python   the package for Python, and agents of its frameworks
 # codeact  LangGraph's CodeAct agent, which needs older packages than the others
+# agents   OpenAI Agents' sandbox, which brings E2B's SDK, by `fsd gateway`
 # js       the package for JavaScript, its declarations, and agents
 # sdk1     Flowise's nodes and LlamaIndexTS, which bring E2B's SDK 1, by `fsd gateway`
 #
@@ -73,13 +74,20 @@ run_python() {
 	python_packages venv tests/gateway/pypi/requirements.txt
 	(cd fsd/adapters/python && "$work/venv/bin/mypy" --cache-dir "$work/mypy")
 	"$work/venv/bin/pytest" -q -p no:cacheprovider tests/gateway/pypi \
-		--ignore tests/gateway/pypi/codeact
+		--ignore tests/gateway/pypi/codeact --ignore tests/gateway/pypi/agents
 }
 
 run_codeact() {
 	python_packages venv-codeact tests/gateway/pypi/codeact/requirements.txt
 	"$work/venv-codeact/bin/pytest" -q -p no:cacheprovider \
 		tests/gateway/pypi/codeact
+}
+
+run_agents() {
+	python_packages venv-agents tests/gateway/pypi/agents/requirements.txt
+	E2B_API_URL=http://127.0.0.1:3000 E2B_SANDBOX_URL=http://127.0.0.1:3000 \
+		"$top/tests/lib/front.sh" -- "$work/venv-agents/bin/pytest" -q \
+		-p no:cacheprovider tests/gateway/pypi/agents
 }
 
 run_js() {
@@ -100,7 +108,7 @@ if [ -z "${FSD_MOUNT:-}" ]; then
 	build/fsd mount --daemon --state "$work/state" --image build/image "$FSD_MOUNT"
 	trap 'build/fsd umount --now "$FSD_MOUNT"' EXIT
 fi
-[ $# -gt 0 ] || set -- python codeact js sdk1
+[ $# -gt 0 ] || set -- python codeact agents js sdk1
 for part; do
 	"run_$part"
 done

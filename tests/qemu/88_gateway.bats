@@ -62,6 +62,14 @@ tells() {
 	assert_output --partial '"code":"not_found"'
 }
 
+@test "/workspace is the user's, and takes files" {
+	fs MakeDir '{"path": "/workspace/a"}' >/dev/null
+	put /workspace/a/f text
+	cell 'print(open("/workspace/a/f").read())'
+	assert_equal "$(for p in /workspace /workspace/a/f /code /etc /var/tmp; do
+		fs Stat "{\"path\": \"$p\"}" | jq -r .entry.owner; done | xargs)" 'user user user root root'
+}
+
 @test "links are shown, moved and removed" {
 	cell $'import os\nos.makedirs("l/m")\nopen("l/a", "w").close()\nos.symlink("a", "l/b")\nos.symlink("/etc", "l/m/c")'
 	run fs Stat '{"path": "l/b"}'
