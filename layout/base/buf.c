@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,22 +14,41 @@ void buf_done(struct buf *b)
 {
 	int saved = errno;
 
-	free(b->data);
+	if (b->data)
+		free(b->data - b->eaten);
 	*b = (struct buf){ .cap = b->cap };
 	errno = saved;
+}
+
+/* The room of what was eaten is to be had again. */
+static void move_front(struct buf *b)
+{
+	if (!b->eaten)
+		return;
+	memmove(b->data - b->eaten, b->data, b->len + 1);
+	b->data -= b->eaten;
+	b->size += b->eaten;
+	b->eaten = 0;
 }
 
 void buf_clear(struct buf *b)
 {
 	b->len = 0;
 	b->failed = 0;
+	move_front(b);
 	if (b->data)
 		b->data[0] = '\0';
+}
+
+static bool has_room(const struct buf *b, size_t len)
+{
+	return b->len + len + 1 <= b->size;
 }
 
 int buf_reserve(struct buf *b, size_t len)
 {
 	size_t cap = b->cap ? b->cap : BUF_DEFAULT_CAP;
+	bool moves_little = b->eaten >= b->len;
 	size_t size;
 	char *data;
 
@@ -36,7 +56,11 @@ int buf_reserve(struct buf *b, size_t len)
 		return b->failed;
 	if (len > cap || b->len > cap - len)
 		return b->failed = -EFBIG;
-	if (b->len + len + 1 <= b->size)
+	if (has_room(b, len))
+		return 0;
+	move_front(b);
+	/* else it grows, and moves not as often as it is eaten */
+	if (has_room(b, len) && (moves_little || b->size > cap))
 		return 0;
 	size = MAX(b->size * 2, b->len + len + 1);
 	size = MIN(MAX(size, (size_t)64), cap + 1);
@@ -92,7 +116,10 @@ void buf_eat(struct buf *b, size_t len)
 	len = MIN(len, b->len);
 	if (!len)
 		return;
-	memmove(b->data, b->data + len, b->len - len);
+	b->data += len;
+	b->eaten += len;
+	b->size -= len;
 	b->len -= len;
-	b->data[b->len] = '\0';
+	if (!b->len)
+		move_front(b);
 }

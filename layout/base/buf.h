@@ -19,6 +19,7 @@ struct buf {
 	size_t len;   /* bytes in use */
 	size_t size;  /* bytes allocated */
 	size_t cap;   /* most bytes ever; 0 means BUF_DEFAULT_CAP */
+	size_t eaten; /* bytes allocated before data */
 	int failed;   /* negative errno of the first append that failed */
 };
 
@@ -31,7 +32,8 @@ int buf_fmt(struct buf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Room for len more bytes at data + len; the caller raises len itself. */
 int buf_reserve(struct buf *b, size_t len);
-/* Drops len bytes from the front. */
+/* Drops len bytes from the front, and moves none of the others: data changes. So the owner of
+ * data can be another one only if nothing was eaten. */
 void buf_eat(struct buf *b, size_t len);
 
 #define auto_buf __attribute__((cleanup(buf_done)))

@@ -33,6 +33,26 @@ static void test_err(void)
 	       "however it grew");
 }
 
+/* b has 100000 bytes, each its own number. */
+static void test_eat(struct buf *b)
+{
+	const char *second = b->data + 1;
+	bool same = true;
+
+	buf_eat(b, 1);
+	ok(b->data == second, "bytes behind those that are eaten stay where they are");
+	for (unsigned i = 1; i < 300000; i++) {
+		same &= b->data[0] == (char)i;
+		buf_eat(b, 1);
+		buf_add(b, &(char){ (char)(i + 99999) }, 1);
+	}
+	ok(same, "a queue gives what it was given");
+	is_int((long long)b->len, 99999, "and is as long as it was");
+	ok(b->size + b->eaten < 500000, "it takes no more room than twice that");
+	buf_eat(b, b->len);
+	is_int((long long)b->eaten, 0, "an empty one has all of its room again");
+}
+
 static void test_buf(void)
 {
 	struct buf b = { .cap = 10 };
@@ -67,6 +87,7 @@ static void test_buf(void)
 		buf_add(&b, &(char){ (char)i }, 1);
 	is_int((long long)b.len, 100000, "bytes add up");
 	ok(b.data[99999] == (char)99999, "in order");
+	test_eat(&b);
 	buf_done(&b);
 }
 
