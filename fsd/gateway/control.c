@@ -222,8 +222,10 @@ static int make(struct gateway *g, const char *name, json_t *config,
 	if (r < 0)
 		return r;
 	r = sandbox_write(g, name, config, err);
-	if (r < 0)
+	if (r < 0) {
+		crew_clears_up();
 		mount_rmdir(&g->mount, path, NULL);
+	}
 	return r;
 }
 

@@ -75,7 +75,8 @@ static void on_done(struct reactor_post *post)
 	w->done(w);
 }
 
-/* The clock sleeps as long as nobody works. */
+/* The clock sleeps as long as no work is due: this one may be the first, for it may have
+ * waited in the queue. */
 static void begin(struct crew_seat *s, const struct crew_work *w)
 {
 	struct crew *c = s->crew;
@@ -85,9 +86,9 @@ static void begin(struct crew_seat *s, const struct crew_work *w)
 	s->patient = w->patient;
 	s->late = false;
 	s->busy = true;
-	if (c->ticks)
+	if (c->tick_ms && c->tick_ms <= s->due_ms)
 		return;
-	c->ticks = true;
+	c->tick_ms = s->due_ms;
 	pthread_cond_signal(&c->tick);
 }
 
@@ -154,7 +155,19 @@ static void *worker(void *arg)
 
 bool crew_is_late(void)
 {
-	return own_seat && own_seat->busy && own_seat->late;
+	/* patient is written by this thread alone */
+	return own_seat && own_seat->busy && own_seat->late && !own_seat->patient;
+}
+
+void crew_clears_up(void)
+{
+	struct crew_seat *s = own_seat;
+
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->crew->lock);
+	s->patient = true;
+	pthread_mutex_unlock(&s->crew->lock);
 }
 
 /* --- the clock ------------------------------------------------------------------ */
@@ -203,7 +216,7 @@ static void *tick(void *arg)
 		struct timespec until = { (time_t)(next / 1000),
 					  (long)(next % 1000) * 1000000 };
 
-		c->ticks = next != 0;
+		c->tick_ms = next;
 		if (next)
 			pthread_cond_timedwait(&c->tick, &c->lock, &until);
 		else

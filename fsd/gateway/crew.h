@@ -66,7 +66,8 @@ struct crew {
 	struct crew_lane lane[2]; /* [1]: light works */
 	pthread_t clock;          /* interrupts those that are late */
 	pthread_cond_t tick;
-	bool ends, ticks, over;
+	bool ends, over;
+	uint64_t tick_ms; /* when the clock looks again, 0: when somebody works */
 	uint64_t ends_ms;
 	unsigned count;
 	uint64_t bound_ms;        /* CREW_MS; a test has less */
@@ -83,6 +84,10 @@ void crew_put(struct crew *c, struct crew_work *work);
 /* From any thread. Takes back a work without a group that has not begun. Return: false: it
  * has. */
 bool crew_take_back(struct crew *c, struct crew_work *work);
+/* On a worker: the rest of its work is done whatever time it takes, and is not interrupted. A
+ * work that has failed calls it before it removes what it has half made. On any other thread
+ * it does nothing. */
+void crew_clears_up(void);
 /* On any thread: was the work of this thread interrupted? A loop that makes a call again
  * behind EINTR ends then. */
 bool crew_is_late(void);

@@ -86,6 +86,7 @@ static void end_fresh(struct crew_work *work)
 	struct execution *x = container_of(work, struct execution, work);
 	char path[128];
 
+	crew_clears_up();
 	mount_rmdir(&x->gateway->mount, sandbox_path(x->sandbox->name, "", path),
 		    NULL);
 }
@@ -302,6 +303,7 @@ static bool make_fresh(struct request *r)
 		code = seed_give(r->gateway, r->sandbox->name, &err);
 	if (code == 0)
 		return true;
+	crew_clears_up();
 	if (r->sandbox)
 		mount_rmdir(&r->gateway->mount,
 			    sandbox_path(r->sandbox->name, "", path), NULL);

@@ -336,6 +336,13 @@ static int fill_job(const struct mount *own, const struct follow_job *job,
 	return r < 0 ? r : put_config(own, job->config, err);
 }
 
+/* A job that has failed on its way. */
+static void forget_job(struct gateway *g, const char *name)
+{
+	crew_clears_up();
+	mount_remove_job(&g->mount, name, NULL);
+}
+
 static int make_job(struct gateway *g, const struct follow_job *job,
 		    int *ret_events, int *ret_hold, struct err *err)
 {
@@ -349,7 +356,7 @@ static int make_job(struct gateway *g, const struct follow_job *job,
 		r = fill_job(&own, job, ret_events, ret_hold, err);
 	mount_close(&own);
 	if (r < 0)
-		mount_remove_job(&g->mount, job->name, NULL);
+		forget_job(g, job->name);
 	return r;
 }
 
@@ -397,7 +404,7 @@ int follow_start(struct gateway *g, const struct follow_job *job,
 	if (r == 0) {
 		r = watch_job(g, job, take_fd(&events), hold, ret, err);
 		if (r < 0)
-			mount_remove_job(&g->mount, job->name, NULL);
+			forget_job(g, job->name);
 	}
 	if (r < 0) {
 		fd_close(&events);

@@ -437,8 +437,10 @@ static int refused(struct request *r)
 {
 	struct upload *u = r->state;
 
-	if (u && u->open)
+	if (u && u->open) {
+		crew_clears_up();
 		drop_part(u);
+	}
 	return -1;
 }
 

@@ -254,6 +254,44 @@ static void test_late(void)
 	crew_close(&c);
 }
 
+/* A work that is late removes what it has made, by a call that waits longer than the clock
+ * does between two interrupts. */
+static void clear_up(struct crew_work *work)
+{
+	struct piped *p = container_of(work, struct piped, work);
+	struct pollfd none = { .fd = p->fd, .events = POLLIN };
+	char byte;
+
+	while (read(p->fd, &byte, 1) < 0 && !crew_is_late())
+		;
+	crew_clears_up();
+	p->result = crew_is_late() ? -ETIME
+		    : poll(&none, 1, 4 * CREW_AGAIN_MS) < 0 ? -errno : 0;
+}
+
+static void test_clears_up(void)
+{
+	struct reactor r = { 0 };
+	static struct crew c;
+	struct piped late;
+	int fd[2];
+
+	if (reactor_open(&r) < 0 || crew_open(&c, &r, 1) < 0 || pipe(fd) < 0)
+		abort();
+	c.bound_ms = 20;
+	late = (struct piped){ .fd = fd[0],
+			       .work = { .run = clear_up, .done = waited } };
+	crew_put(&c, &late.work);
+	ok(until(&r, &late.done), "a late work that clears up ends");
+	is_int(late.result, 0, "what it clears up by is not interrupted");
+	ok(late.work.late, "it is late all the same");
+	/* the patience was that work's own */
+	put(&c, &late, fd[0], "a");
+	ok(until(&r, &late.done), "the next one of its worker is interrupted again");
+	crew_close(&c);
+	crew_clears_up(); /* of no worker: nothing */
+}
+
 int main(void)
 {
 	test_whole();
@@ -263,5 +301,6 @@ int main(void)
 	test_shares();
 	test_crew();
 	test_late();
+	test_clears_up();
 	return done_testing();
 }
