@@ -49,6 +49,10 @@ void fs_move(struct request *r);
 void fs_make_dir(struct request *r);
 void fs_remove(struct request *r);
 void fs_list_dir(struct request *r);
+#define ENTRIES_MAX 100000u /* of a list */
+#define ENTRY_BYTES 2048u   /* of memory, for one and its text */
+/* Why there is no list: -EAGAIN: its client has no memory for it; -EDQUOT: it is too long. */
+void envd_list_failed(struct request *r, int code);
 /* One as the calls show it. */
 json_t *envd_entry(const struct envd_path *p, const struct stat *st);
 

@@ -10,9 +10,7 @@
 #include "envd.h"
 #include "layout/base/cleanup.h"
 
-#define ENTRIES_MAX 100000u
 #define DEPTH_MAX 64u
-#define ENTRY_BYTES 2048u /* of memory, for one and its text */
 #define HOLD_BYTES (64u << 10) /* at a time */
 
 /* A directory's own size in the machine. */
@@ -237,7 +235,7 @@ static int add_name(void *arg, const char *name)
 	struct names *n = arg;
 
 	if (n->count == ENTRIES_MAX)
-		return -E2BIG;
+		return -EDQUOT;
 	if (pay(n->call, strlen(name) + 32) < 0)
 		return -EAGAIN;
 	if (n->count == n->room) {
@@ -279,8 +277,7 @@ static int list_one(struct list_call *call, const char *dir, const char *name,
 	if (code < 0)
 		return code;
 	if (json_array_size(call->entries) == ENTRIES_MAX)
-		return err_set(err, -EDQUOT, "there are more than %u entries",
-			       ENTRIES_MAX);
+		return -EDQUOT;
 	code = pay(call, ENTRY_BYTES);
 	if (code < 0)
 		return code;
@@ -307,9 +304,6 @@ static int list(struct list_call *call, const char *path, unsigned depth,
 				 O_RDONLY | O_DIRECTORY, NULL);
 		call->hides = dir >= 0 && links_hidden(dir);
 	}
-	if (code == -E2BIG)
-		code = err_set(err, -EDQUOT, "there are more than %u entries",
-			       ENTRIES_MAX);
 	if (names.count)
 		qsort(names.item, names.count, sizeof(*names.item), by_bytes);
 	for (size_t i = 0; code == 0 && i < names.count; i++)
@@ -319,6 +313,16 @@ static int list(struct list_call *call, const char *path, unsigned depth,
 		free(names.item[i]);
 	free(names.item);
 	return code;
+}
+
+void envd_list_failed(struct request *r, int code)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "there are more than %u entries", ENTRIES_MAX);
+	reply_failure(r, code, code == -EDQUOT ? text
+		      : "the lists of this client take as much memory as they may; ask "
+			"for less of the tree, or again when others are done");
 }
 
 void fs_list_dir(struct request *r)
@@ -353,10 +357,8 @@ void fs_list_dir(struct request *r)
 	if (code == -ENOTDIR)
 		reply_connect(r, "invalid_argument", "path '%.400s' is not a "
 			      "directory", p.path);
-	else if (code == -EAGAIN)
-		reply_failure(r, code, "the lists of this client take as much "
-			      "memory as they may; ask for less of the tree, or "
-			      "again when others are done");
+	else if (code == -EAGAIN || code == -EDQUOT)
+		envd_list_failed(r, code);
 	else
 		reply_missing(r, code, &p, err.text);
 }

@@ -171,6 +171,25 @@ static int by_path(const void *a, const void *b)
 	return (unsigned char)*x < (unsigned char)*y ? -1 : 1;
 }
 
+struct listing {
+	json_t *entries;       /* owned; the worker's */
+	struct holding memory; /* for the links, then for the text */
+	struct buf text;       /* the reply */
+	int code;              /* or why there is none */
+};
+
+static void free_listing(void *arg)
+{
+	struct listing *l = arg;
+
+	json_decref(l->entries);
+	holding_set(&l->memory, 0);
+	buf_done(&l->text);
+	free(l);
+}
+
+/* --- on a worker, since there may be very many ---------------------------------------- */
+
 static void sort(json_t *entries)
 {
 	size_t count = json_array_size(entries);
@@ -186,36 +205,80 @@ static void sort(json_t *entries)
 	free(all);
 }
 
-static void on_list(struct request *r, void *arg, const char *out)
+/* Return: 0, -EDQUOT or -EAGAIN, as envd_list_failed() has it. */
+static int add_link(struct listing *l, char *line)
 {
-	json_t *entries = arg;
+	json_t *entry = show(line);
+
+	if (!entry)
+		return 0;
+	if (json_array_size(l->entries) < ENTRIES_MAX &&
+	    holding_set(&l->memory, l->memory.amount + ENTRY_BYTES))
+		return json_array_append_new(l->entries, entry) < 0 ? -EAGAIN : 0;
+	json_decref(entry);
+	return json_array_size(l->entries) < ENTRIES_MAX ? -EAGAIN : -EDQUOT;
+}
+
+static void put_list(struct listing *l)
+{
+	l->text.cap = UINT32_MAX;
+	buf_str(&l->text, "{\"entries\":");
+	text_json(&l->text, l->entries);
+	buf_str(&l->text, "}");
+	json_decref(take_ptr(l->entries));
+	if (l->text.failed || !holding_set(&l->memory, l->text.len))
+		l->code = -EAGAIN;
+}
+
+static void digest_list(void *arg, const char *out)
+{
+	struct listing *l = arg;
 	auto_free char *text = out ? strdup(out) : NULL;
 	char *save = NULL;
 
-	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		json_t *entry = show(line);
-
-		if (entry)
-			json_array_append_new(entries, entry);
-	}
-	sort(entries);
-	reply_json(r, 200, json_pack("{s:O}", "entries", entries));
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL;
+	     line && l->code == 0; line = strtok_r(NULL, "\n", &save))
+		l->code = add_link(l, line);
+	if (l->code < 0)
+		return;
+	sort(l->entries);
+	put_list(l);
 }
 
-static void drop(void *arg)
+/* --- on the loop ------------------------------------------------------------------------ */
+
+static void reply_list(struct request *r, void *arg, const char *out)
 {
-	json_decref(arg);
+	struct listing *l = arg;
+
+	(void)out;
+	if (l->code < 0) {
+		envd_list_failed(r, l->code);
+	} else if (!l->text.len) {
+		reply_connect(r, "unavailable", "the sandbox has not told its links");
+	} else {
+		request_take(r, &l->memory);
+		reply_taken(r, 200, "application/json", &l->text);
+	}
 }
 
 void links_list(struct request *r, const struct envd_path *p, unsigned depth,
 		json_t *entries)
 {
+	struct listing *l = calloc(1, sizeof(*l));
 	char text[16];
 
+	if (!l) {
+		json_decref(entries);
+		envd_list_failed(r, -EAGAIN);
+		return;
+	}
+	l->entries = entries;
+	l->memory.shares = &r->gateway->http.budget;
+	memcpy(l->memory.owner, r->work.owner, sizeof(l->memory.owner));
 	snprintf(text, sizeof(text), "%u", depth);
-	probe_start(r, json_pack("[s, s, s, s, s, s, s, s, s, s]", "find",
-				 p->path, "-mindepth", "1", "-maxdepth", text,
-				 "-type", "l", "-printf", LOOK),
-		    on_list, entries, drop);
+	probe_start_long(r, json_pack("[s, s, s, s, s, s, s, s, s, s]", "find",
+				      p->path, "-mindepth", "1", "-maxdepth", text,
+				      "-type", "l", "-printf", LOOK),
+			 digest_list, reply_list, l, free_listing);
 }

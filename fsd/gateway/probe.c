@@ -16,6 +16,7 @@ struct probe {
 	char job[64];
 	struct buf out;
 	bool good; /* it has ended well */
+	probe_digest *digest; /* or NULL */
 	probe_reply *reply;
 	void *arg;
 	void (*done)(void *arg);
@@ -55,12 +56,26 @@ static void on_event(void *arg, const char *name, json_t *event)
 		p->good = json_is_integer(code) && !json_integer_value(code);
 }
 
+static const char *output_of(const struct probe *p)
+{
+	return !p->good || p->out.failed ? NULL : p->out.data ? p->out.data : "";
+}
+
+/* On a worker. */
+static void on_result(void *arg, json_t *result)
+{
+	struct probe *p = arg;
+
+	(void)result;
+	if (p->digest)
+		p->digest(p->arg, output_of(p));
+}
+
 static void make_reply(struct awaited *a, struct request *r)
 {
 	struct probe *p = container_of(a, struct probe, awaited);
-	bool good = p->good && buf_add(&p->out, "", 1) == 0;
 
-	p->reply(r, p->arg, good ? p->out.data : NULL);
+	p->reply(r, p->arg, output_of(p));
 }
 
 static void on_over(void *arg, int error)
@@ -71,11 +86,17 @@ static void on_over(void *arg, int error)
 	awaited_over(&p->awaited);
 }
 
-static const struct follow_ops follow_ops = { on_event, NULL, on_over };
+static const struct follow_ops follow_ops = { on_event, on_result, on_over };
 static const struct awaited_ops ops = { make_reply, free_probe };
 
-void probe_start(struct request *r, json_t *words, probe_reply *fn, void *arg,
+void probe_start(struct request *r, json_t *words, probe_reply *reply, void *arg,
 		 void (*done)(void *arg))
+{
+	probe_start_long(r, words, NULL, reply, arg, done);
+}
+
+void probe_start_long(struct request *r, json_t *words, probe_digest *digest,
+		      probe_reply *reply, void *arg, void (*done)(void *arg))
 {
 	auto_json json_t *config = json_pack(
 		"{s:s, s:s, s:o, s:i, s:i}", "sandbox", r->sandbox->name, "mode",
@@ -90,7 +111,7 @@ void probe_start(struct request *r, json_t *words, probe_reply *fn, void *arg,
 		reply_failure(r, -ENOMEM, "no memory for a program");
 		return;
 	}
-	*p = (struct probe){ .reply = fn, .arg = arg, .done = done,
+	*p = (struct probe){ .digest = digest, .reply = reply, .arg = arg, .done = done,
 			     .out = { .cap = OUT_MAX } };
 	follow_new_name(r->sandbox->name, p->job);
 	code = awaited_start(&p->awaited, &ops, r, &(struct follow_job){

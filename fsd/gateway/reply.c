@@ -30,6 +30,16 @@ void reply_text(struct request *r, unsigned status, const char *type,
 		r->reply.status = 503;
 }
 
+void reply_taken(struct request *r, unsigned status, const char *type, struct buf *body)
+{
+	clear(r);
+	buf_done(&r->reply.body);
+	r->reply.status = status;
+	r->reply.type = type;
+	r->reply.body = *body;
+	*body = (struct buf){ 0 };
+}
+
 void reply_empty(struct request *r, unsigned status)
 {
 	clear(r);

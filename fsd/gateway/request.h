@@ -99,6 +99,8 @@ void request_take(struct request *r, struct holding *from);
 
 void reply_text(struct request *r, unsigned status, const char *type,
 		const char *text, size_t len);
+/* The same, and takes what is in body. */
+void reply_taken(struct request *r, unsigned status, const char *type, struct buf *body);
 void reply_empty(struct request *r, unsigned status);
 /* Takes json; NULL: no memory. */
 void reply_json(struct request *r, unsigned status, json_t *json);

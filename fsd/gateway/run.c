@@ -32,7 +32,8 @@ struct run {
 	struct gateway *gateway;
 	char job[64];
 	char *message;  /* of an `error` event; owned */
-	json_t *answer; /* owned; once its end is known */
+	json_t *answer; /* owned; once its end is known, */
+	struct buf text; /* or as a worker has written it */
 };
 
 static void free_run(struct awaited *a)
@@ -40,6 +41,7 @@ static void free_run(struct awaited *a)
 	struct run *run = container_of(a, struct run, awaited);
 
 	json_decref(run->answer);
+	buf_done(&run->text);
 	free(run->message);
 	free(run);
 }
@@ -77,13 +79,22 @@ static void on_result(void *arg, json_t *result)
 		.err = err.data, .err_len = err.len, .message = run->message,
 		.timeout_s = o->run_timeout, .memory_mb = o->run_memory,
 		.read = read_output, .arg = run });
+	/* the loop would take long for it */
+	run->text.cap = UINT32_MAX;
+	if (run->answer && text_json(&run->text, run->answer) == 0)
+		json_decref(take_ptr(run->answer));
+	else
+		buf_done(&run->text);
 }
 
 static void make_reply(struct awaited *a, struct request *r)
 {
 	struct run *run = container_of(a, struct run, awaited);
 
-	reply_json(r, 200, take_ptr(run->answer));
+	if (run->text.len)
+		reply_taken(r, 200, "application/json", &run->text);
+	else
+		reply_json(r, 200, take_ptr(run->answer));
 }
 
 static void on_event(void *arg, const char *name, json_t *event)
@@ -101,7 +112,7 @@ static void on_over(void *arg, int error)
 {
 	struct run *run = arg;
 
-	if (!run->answer)
+	if (!run->answer && !run->text.len)
 		run->answer = run_refusal(error ? error : -EIO,
 					  "the appliance lost the run");
 	awaited_over(&run->awaited);

@@ -598,6 +598,36 @@ lacks() {
 	lacks full
 }
 
+@test "links, which the mount hides, are listed as the sandbox tells them" {
+	local name
+	gateway_start
+	sandbox_new
+	fs() { envd -H 'Content-Type: application/json' -d "$2" "/filesystem.Filesystem/$1"; }
+	printf '%s\n' 'lf 777 5 1.0 user user /home/user/l//x' 'no line of a link' \
+		'ld 777 5 1.0 user user /home/user/k//../y' >"$BATS_TEST_TMPDIR/told"
+	envd -H 'Content-Type: application/octet-stream' --data-binary @"$BATS_TEST_TMPDIR/told" \
+		'/files?path=told' >/dev/null
+	# a fake machine runs what the name of the directory above says
+	name=$(jq -n '"w\nshow told\n/d"')
+	assert_equal "$(fs MakeDir "{\"path\": $name}" | tail -n 1)" 200
+	# HIDDEN gives 1
+	cell 'fsfault 12 0000000001000000'
+	run fs ListDir "{\"path\": $name}"
+	assert_line 200
+	assert_equal "$(head -n 1 <<<"$output" | jq -c '.entries[] | [.path, .type, .symlinkTarget]')" \
+		'["/home/user/k","FILE_TYPE_DIRECTORY","/home/y"]
+["/home/user/l","FILE_TYPE_FILE","/home/user/x"]'
+	# as many as any other list may have
+	cell 'fsfault none'
+	yes 'lf 777 5 1.0 u g /home/user/l//x' | head -n 100001 >"$BATS_TEST_TMPDIR/told"
+	envd -H 'Content-Type: application/octet-stream' --data-binary @"$BATS_TEST_TMPDIR/told" \
+		'/files?path=told' >/dev/null
+	cell 'fsfault 12 0000000001000000'
+	run fs ListDir "{\"path\": $name}"
+	assert_line 429
+	assert_output --partial 'more than 100000 entries'
+}
+
 @test "an upload that cannot fit is told so, however long it is" {
 	gateway_start --memory 64
 	sandbox_new
