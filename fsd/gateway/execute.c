@@ -171,8 +171,8 @@ static void on_over(void *arg, int error)
 	if (x->request && x->cut) {
 		stream_cut(x->request);
 	} else if (x->request) {
-		stream_add(x->request, x->tail.data, x->tail.len);
 		request_take(x->request, &x->memory);
+		stream_add(x->request, x->tail.data, x->tail.len);
 		stream_end(x->request);
 	}
 	drop_request(x);

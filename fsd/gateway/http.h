@@ -20,11 +20,14 @@
 #define HTTP_BODY_LEAST (30u << 10) /* so many bytes, or its end */
 #define HTTP_REST (1u << 20)    /* of a body whose request was refused: it is read */
 #define HTTP_BODY_MAX (8u << 20)
+#define HTTP_BODY_GET (64u << 10)
 #define HTTP_CHUNK (128u << 10) /* of an upload, to a worker at a time */
 #define HTTP_LATE_MS 2000u     /* behind CREW_MS: a worker that was interrupted answers */
 #define HTTP_STOP_MS 5000u
 /* Bytes of all bodies, lists, results and answers of watchers that are held at a time. */
 #define HTTP_BUDGET (512u << 20)
+#define HTTP_REPLY_FREE (64u << 10) /* of one answer that is not read; it is in no budget */
+#define HTTP_STREAM_FREE (2u << 20) /* of one stream */
 
 struct gateway;
 

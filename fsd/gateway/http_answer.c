@@ -58,11 +58,20 @@ void answer_gone(struct request *r)
 	answer_resume(r);
 }
 
+/* Most streams stop their source before that. */
+static bool hold_stream(struct request *r, size_t len)
+{
+	size_t need = r->out.len + len;
+
+	return need <= HTTP_STREAM_FREE || need <= r->held.amount ||
+	       !r->held.shares || r->handed || holding_set(&r->held, need);
+}
+
 void stream_add(struct request *r, const void *data, size_t len)
 {
 	if (r->gone || r->ended)
 		return;
-	if (buf_add(&r->out, data, len) < 0) {
+	if (!hold_stream(r, len) || buf_add(&r->out, data, len) < 0) {
 		stream_cut(r);
 		return;
 	}

@@ -252,6 +252,7 @@ static bool more_body(struct client *c)
 	long n = take_body(c);
 
 	if (n < 0) {
+		c->keep = false; /* where the next request begins is not known */
 		reply_error(c->request, 400, "the chunks of the body are wrong");
 		request_answer(c->request);
 		return true;

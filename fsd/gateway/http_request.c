@@ -5,6 +5,7 @@
  */
 #include "http_int.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,13 @@
 #include "layout/base/log.h"
 #include "routes.h"
 #include "sandbox.h"
+
+/* Bytes that a value of JSON takes, an object or a list, and all that a body can have
+ * (LIMIT_VALUE_PARTS). A body that is not longer than JSON_FREE is not counted. */
+#define JSON_VALUE 72u
+#define JSON_CONTAINER 240u
+#define JSON_MOST (144u << 20)
+#define JSON_FREE (64u << 10)
 
 struct request *request_ref(struct request *r)
 {
@@ -194,6 +202,8 @@ static size_t body_max(const struct request *r)
 {
 	if (r->route->chunk)
 		return r->gateway->options.max_upload;
+	if (!strcmp(r->route->method, "GET")) /* no handler looks at it */
+		return HTTP_BODY_GET;
 	return r->route->body_max ? r->route->body_max : HTTP_BODY_MAX;
 }
 
@@ -282,6 +292,13 @@ static void take_over(struct request *r)
 
 /* --- the guard ---------------------------------------------------------------------- */
 
+static void reply_late(struct request *r, const char *what)
+{
+	reply_error(r, 429, "%s take as much memory as they may; try again when some "
+		    "are done", what);
+	reply_header(r, "Retry-After", "1");
+}
+
 /* Room for the body. Return: false: it has replied. */
 static bool hold_body(struct request *r, size_t size)
 {
@@ -289,9 +306,7 @@ static bool hold_body(struct request *r, size_t size)
 		r->body_held += size;
 		return true;
 	}
-	reply_error(r, 429, "the bodies of this client's requests take as much memory "
-		    "as they may; try again when some are done");
-	reply_header(r, "Retry-After", "1");
+	reply_late(r, "the bodies of this client's requests");
 	request_answer(r);
 	return false;
 }
@@ -401,10 +416,41 @@ bool request_body(struct request *r, const char *data, size_t len)
 
 /* --- the handler ---------------------------------------------------------------------- */
 
+/* What the library makes of a body of JSON takes several times its length: for each value,
+ * and for each object and list. */
+static size_t json_bytes(const struct buf *body)
+{
+	size_t values = 1, containers = 0;
+
+	for (size_t i = 0; i < body->len; i++) {
+		char c = body->data[i];
+
+		values += c == ',' || c == ':';
+		containers += c == '{' || c == '[';
+	}
+	return MIN(values * JSON_VALUE + containers * JSON_CONTAINER,
+		   (size_t)JSON_MOST);
+}
+
+/* Room for what the handler makes of the body. It goes with the body. */
+static bool hold_json(struct request *r)
+{
+	size_t bytes = r->body.len > JSON_FREE ? json_bytes(&r->body) : 0;
+
+	if (!request_hold(r, bytes)) {
+		reply_late(r, "the bodies of this client's requests");
+		return false;
+	}
+	r->body_held += bytes;
+	return true;
+}
+
 static void handler_run(struct crew_work *work)
 {
 	struct request *r = container_of(work, struct request, work);
 
+	if (!r->route->chunk && !hold_json(r))
+		return;
 	if (r->route->chunk && r->body.len &&
 	    r->route->chunk(r, r->body.data, r->body.len) < 0)
 		return;
@@ -446,8 +492,21 @@ static void handler_done(struct crew_work *work)
 	request_unref(r);
 }
 
+/* A client may be slow to read its answer, or never do it. */
+static bool hold_reply(struct request *r)
+{
+	size_t len = r->reply.body.len;
+
+	return r->handed || r->answered || r->reply.streams || len <= HTTP_REPLY_FREE ||
+	       len <= r->held.amount || !r->held.shares || holding_set(&r->held, len);
+}
+
 void request_answer(struct request *r)
 {
+	if (!hold_reply(r)) {
+		buf_done(&r->reply.body);
+		reply_late(r, "answers that this client has not read");
+	}
 	r->answered = true;
 	answer_resume(r);
 }
@@ -475,8 +534,11 @@ static void log_line(const struct request *r, const char *address)
 {
 	char sandbox[8] = "-";
 
-	if (*r->sandbox_id)
-		snprintf(sandbox, sizeof(sandbox), "%.4s", r->sandbox_id);
+	/* an id of ours has these letters alone */
+	if (isalnum((unsigned char)*r->sandbox_id))
+		snprintf(sandbox, sizeof(sandbox), "%.*s",
+			 (int)MIN(strspn(r->sandbox_id, "abcdefghijklmnopqrstuvwxyz"
+					 "0123456789_"), 4u), r->sandbox_id);
 	log_info("%s %s %s %s %s %u %llu %lld ms", address,
 		 *r->caller.label ? r->caller.label : "-", r->method,
 		 r->route ? r->route->path : "-", sandbox,

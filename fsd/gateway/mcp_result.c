@@ -15,6 +15,7 @@
 #define IMAGE_MAX (1u << 20)
 #define TEXT_FILE_MAX (16u << 10)
 #define FILES_MAX 10u
+#define SHOWN_MAX 24u /* parts; more images are told by their type alone */
 #define PATH_SHOWN 1024
 
 static bool is_image(const char *mime)
@@ -108,14 +109,15 @@ static void add_shown(const struct mcp_end *end, json_t *content, json_t *list,
 	json_t *data = json_object_get(entry, "data");
 	auto_buf struct buf bytes = { .cap = IMAGE_MAX };
 	json_t *one = json_pack("{s:s}", "mime", mime ? mime : "");
+	bool image = is_image(mime) && json_array_size(content) < SHOWN_MAX;
 
 	if (json_object_get(entry, "bundle"))
 		json_object_set(one, "bundle", json_object_get(entry, "bundle"));
 	if (json_object_get(entry, "main"))
 		json_object_set(one, "main", json_object_get(entry, "main"));
-	if (is_image(mime) && coded)
+	if (image && coded)
 		add_image(content, mime, coded);
-	else if (is_image(mime) && path &&
+	else if (image && path &&
 		 end->read(end->arg, path, &bytes) == 0)
 		add_image_bytes(content, mime, &bytes);
 	else if (json_is_string(data) &&

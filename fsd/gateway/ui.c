@@ -15,12 +15,14 @@
 #define PACE_MS 500u
 #define QUIET_MS 15000u
 #define WAITING_MAX (1u << 20) /* a viewer that does not read misses changes */
+#define SEATS 64u /* viewers at a time; each owner has its share (share.h) */
 #define SHARE 4u /* of the time, a look takes at most one part in so many */
 
 struct ui {
 	struct gateway *gateway;
 	struct ui_ring ring;
 	struct list viewers;
+	struct shares seats;
 	struct ui_jobs jobs;  /* a look's: as it was at the last one */
 	struct ui_look fresh; /* what a look has found */
 	struct crew_work work;
@@ -35,6 +37,7 @@ struct viewer {
 	struct list node;
 	struct request *request;
 	struct reactor_timer patience;
+	struct holding seat;
 	unsigned wanted; /* the first look that has begun behind it */
 	bool streams;
 	ui_then *then;   /* NULL: all of the state is wanted */
@@ -49,6 +52,7 @@ static void free_viewer(void *arg)
 
 	list_del(&v->node);
 	reactor_timer_stop(&v->patience);
+	holding_set(&v->seat, 0);
 	json_decref(v->last);
 	free(v->arg);
 	free(v);
@@ -62,6 +66,7 @@ int ui_open(struct gateway *g)
 		return -ENOMEM;
 	ui->gateway = g;
 	list_init(&ui->viewers);
+	shares_init(&ui->seats, SEATS);
 	g->ui = ui;
 	return 0;
 }
@@ -76,6 +81,7 @@ void ui_close(struct gateway *g)
 	reactor_timer_stop(&ui->pace);
 	ui_jobs_done(&ui->jobs);
 	ui_look_done(&ui->fresh);
+	shares_done(&ui->seats);
 	free(ui->ring.run);
 	free(ui);
 }
@@ -328,9 +334,15 @@ static struct viewer *add_viewer(struct request *r, bool streams)
 	}
 	v->request = r;
 	v->streams = streams;
+	v->seat.shares = &r->gateway->ui->seats;
+	memcpy(v->seat.owner, r->work.owner, sizeof(v->seat.owner));
 	r->state = v;
 	r->state_free = free_viewer;
-	return v;
+	if (holding_set(&v->seat, 1))
+		return v;
+	reply_error(r, 429, "too many look at the dashboard: %u may at a time, and one "
+		    "key or address half of them; close one", SEATS);
+	return NULL;
 }
 
 void ui_behind_look(struct request *r, ui_then *then, void *arg)
@@ -339,7 +351,8 @@ void ui_behind_look(struct request *r, ui_then *then, void *arg)
 
 	if (!v) {
 		free(arg);
-		reply_failure(r, -ENOMEM, "no memory for a viewer");
+		if (!r->reply.status)
+			reply_failure(r, -ENOMEM, "no memory for a viewer");
 		return;
 	}
 	v->then = then;

@@ -22,6 +22,8 @@
 
 #define RATIO_MAX 200u /* of what is packed */
 #define FILES_MAX 65536u
+#define FILE_BYTES 512u /* of memory for one in the answer, beside its path */
+#define HOLD_BYTES (64u << 10) /* at a time */
 
 struct upload {
 	struct gateway *gateway;
@@ -37,6 +39,7 @@ struct upload {
 	struct crew_work work;
 	json_t *written;         /* [{path, name, type}] */
 	json_t *paths;           /* a member for each of them */
+	size_t unpaid;           /* bytes of both that are not held yet */
 	bool in_form, packed;
 	bool unpacked;           /* all of a member of gzip came */
 	struct multipart form;
@@ -223,6 +226,19 @@ static int write_all(struct upload *u, const char *data, size_t len)
 	return 0;
 }
 
+/* Memory for one more in the answer: its path is there three times. */
+static int pay(struct upload *u)
+{
+	u->unpaid += FILE_BYTES + 3 * strlen(u->to.path);
+	if (u->unpaid < HOLD_BYTES)
+		return 0;
+	if (!request_hold(u->request, u->unpaid))
+		return fail(u, -EAGAIN, "the forms of this client have more files than "
+			    "there is memory for; upload the rest by another request");
+	u->unpaid = 0;
+	return 0;
+}
+
 static void note_written(struct upload *u)
 {
 	json_t *path = text_string(u->to.path, strlen(u->to.path));
@@ -247,7 +263,7 @@ static int close_to(struct upload *u)
 	u->open = false;
 	leave_name(u);
 	note_written(u);
-	return 0;
+	return pay(u);
 }
 
 /* --- a form --------------------------------------------------------------------- */

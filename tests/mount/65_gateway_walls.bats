@@ -116,6 +116,21 @@ one_more() {
 	assert_output --regexp '^[0-9]+ rows$'
 }
 
+@test "answers that nobody reads, what bodies become, and viewers have a share and no more" {
+	printf 'greedy-key-of-these-tests one\n' >"$BATS_TEST_TMPDIR/keys"
+	chmod 600 "$BATS_TEST_TMPDIR/keys"
+	gateway_start --api-key-file "$BATS_TEST_TMPDIR/keys"
+	greedy() { bounded 100 "$TESTS/hostile/greedy.py" "$1" "${URL##*:}"; }
+	run greedy unread
+	assert_output $'unread: 7 200, 5 429\nbehind them: 200'
+	run greedy bodies
+	assert_output $'a body of GET: 413\na body beside unread answers: 429\nbehind them: 201'
+	run greedy form
+	assert_output $'a form beside unread answers: 429\nbehind them: 200'
+	run greedy viewers
+	assert_output $'viewers: 32 200, 8 429\nbehind them: 200'
+}
+
 @test "another host has 512 connections at most: the next takes an idle one's place, or is told so" {
 	local address
 	address=$(ip -4 -o addr show scope global | awk '{ sub("/.*", "", $4); print $4; exit }')
