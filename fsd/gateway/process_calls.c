@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,8 +11,7 @@
 #include "process.h"
 
 #define INPUT_MAX (4u << 20)
-#define WAITERS_MAX 4u    /* workers that wait for programs to read */
-#define WAIT_MS 20000     /* at most so long */
+#define WAIT_MS 20000 /* at most so long for a program to read */
 
 static void show_one(void *arg, struct command *c)
 {
@@ -84,21 +82,11 @@ void process_signal(struct request *r)
 
 /* --- input -------------------------------------------------------------------------- */
 
-/* Workers that wait now: the others must go on. */
-static atomic_uint waiters;
-
 static int wait_for_room(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	int n;
 
-	if (atomic_fetch_add(&waiters, 1) >= WAITERS_MAX) {
-		atomic_fetch_sub(&waiters, 1);
-		return -EAGAIN;
-	}
-	n = poll(&p, 1, WAIT_MS);
-	atomic_fetch_sub(&waiters, 1);
-	return n > 0 ? 0 : -EAGAIN;
+	return poll(&p, 1, WAIT_MS) > 0 ? 0 : -EAGAIN;
 }
 
 static int feed(struct request *r, const char *job, const struct buf *data,
