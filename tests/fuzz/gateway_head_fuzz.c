@@ -9,6 +9,7 @@
 #include "fsd/gateway/origin.h"
 #include "fsd/gateway/routes.h"
 #include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,6 +47,20 @@ static void check_host(const char *text)
 		check(port <= 65535 && *id);
 }
 
+/* A part of it is waited for, or refused as the whole is. It may not be a request. */
+static void check_part(const uint8_t *data, size_t size, long whole)
+{
+	size_t len = whole > 0 ? (size_t)whole - 1 : size / 2;
+	char *copy = malloc(len + 1);
+	struct head h;
+	long n;
+
+	memcpy(copy, data, len);
+	n = head_parse(copy, len, &h);
+	check(whole > 0 ? n == 0 : n <= 0 || whole == n);
+	free(copy);
+}
+
 static void check_head(const uint8_t *data, size_t size)
 {
 	char *copy = malloc(size + 1);
@@ -57,19 +72,37 @@ static void check_head(const uint8_t *data, size_t size)
 	check(n < 0 ? h.status >= 400 && h.why : (size_t)n <= size);
 	check(n <= 0 || (*h.method && *h.target && h.fields <= HEAD_HEADERS));
 	free(copy);
+	check_part(data, size, n);
+}
+
+/* The body, of what comes in pieces of so many bytes. Return: the bytes that were taken; -1: they
+ * are no chunks. */
+static long take_chunks(const char *data, size_t size, size_t piece, struct buf *ret)
+{
+	struct chunks c = { 0 };
+	size_t at = 0, came = 0, len;
+	const char *body;
+	long n = 0;
+
+	while (n >= 0 && came < size) {
+		came = MIN(came + piece, size);
+		while ((n = chunks_take(&c, data + at, came - at, &body, &len)) > 0) {
+			check((size_t)n <= came - at && len <= (size_t)n);
+			buf_add(ret, body, len);
+			at += (size_t)n;
+		}
+	}
+	return n < 0 ? n : (long)at;
 }
 
 static void check_chunks(const char *data, size_t size)
 {
-	struct chunks c = { 0 };
-	size_t at = 0, len;
-	const char *body;
-	long n;
+	auto_buf struct buf whole = { 0 }, parts = { 0 };
+	long n = take_chunks(data, size, size, &whole);
 
-	while ((n = chunks_take(&c, data + at, size - at, &body, &len)) > 0) {
-		check((size_t)n <= size - at && len <= (size_t)n);
-		at += (size_t)n;
-	}
+	check(take_chunks(data, size, 1, &parts) == n);
+	check(whole.len == parts.len &&
+	      (!whole.len || !memcmp(whole.data, parts.data, whole.len)));
 }
 
 static void check_base64(const char *text, size_t len)
