@@ -254,7 +254,7 @@ static bool more_body(struct client *c)
 	if (n < 0) {
 		c->keep = false; /* where the next request begins is not known */
 		reply_error(c->request, 400, "the chunks of the body are wrong");
-		request_answer(c->request);
+		request_refused(c->request);
 		return true;
 	}
 	buf_eat(&c->in, (size_t)n);
@@ -346,7 +346,7 @@ static void look_at_body(struct client *c)
 		return;
 	reply_error(r, 408, "less than %u bytes of the body came in %u seconds",
 		    HTTP_BODY_LEAST, HTTP_BODY_MS / 1000);
-	request_answer(r);
+	request_refused(r);
 }
 
 void client_clock(struct client *c)

@@ -70,6 +70,8 @@ void request_begin(struct request *r, const struct head *h);
 /* A piece of the body. Return: false: no memory. */
 bool request_body(struct request *r, const char *data, size_t len);
 void request_whole(struct request *r);
+/* It has a reply before all of its body has come. */
+void request_refused(struct request *r);
 void request_over(struct request *r); /* its reply was sent, or cannot be */
 void request_client_gone(struct request *r);
 

@@ -290,6 +290,35 @@ static void take_over(struct request *r)
 	}
 }
 
+/* A piece of an upload is done with. */
+static void chunk_done(struct crew_work *work)
+{
+	struct request *r = container_of(work, struct request, work);
+
+	buf_clear(&r->body);
+	take_over(r);
+	if (r->reply.status && !r->answered)
+		request_answer(r);
+	answer_resume(r);
+	request_unref(r);
+}
+
+static void chunk_run(struct crew_work *work)
+{
+	struct request *r = container_of(work, struct request, work);
+
+	r->route->chunk(r, r->body.data, r->body.len);
+}
+
+/* What has been written of an upload goes before its client sees that it is refused. */
+void request_refused(struct request *r)
+{
+	if (r->route->chunk && r->state)
+		hand_over(r, false, chunk_run, chunk_done);
+	else
+		request_answer(r);
+}
+
 /* --- the guard ---------------------------------------------------------------------- */
 
 static void reply_late(struct request *r, const char *what)
@@ -307,7 +336,7 @@ static bool hold_body(struct request *r, size_t size)
 		return true;
 	}
 	reply_late(r, "the bodies of this client's requests");
-	request_answer(r);
+	request_refused(r);
 	return false;
 }
 
@@ -375,26 +404,6 @@ void request_take(struct request *r, struct holding *from)
 	from->amount = 0;
 }
 
-/* A piece of an upload is done with. */
-static void chunk_done(struct crew_work *work)
-{
-	struct request *r = container_of(work, struct request, work);
-
-	buf_clear(&r->body);
-	take_over(r);
-	if (r->reply.status && !r->answered)
-		request_answer(r);
-	answer_resume(r);
-	request_unref(r);
-}
-
-static void chunk_run(struct crew_work *work)
-{
-	struct request *r = container_of(work, struct request, work);
-
-	r->route->chunk(r, r->body.data, r->body.len);
-}
-
 bool request_body(struct request *r, const char *data, size_t len)
 {
 	size_t need = r->body.len + len;
@@ -402,7 +411,7 @@ bool request_body(struct request *r, const char *data, size_t len)
 	r->received += len;
 	if (r->received > body_max(r)) {
 		refuse_long(r);
-		request_answer(r);
+		request_refused(r);
 		return true;
 	}
 	if (need > r->body_held && !hold_body(r, need - r->body_held))

@@ -28,7 +28,7 @@ struct route {
 	bool quick;           /* the handler runs on the loop */
 	bool light;           /* it never waits for a machine */
 	/* The body in pieces, on a worker, in order, at most HTTP_CHUNK at a time;
-	 * < 0 ends it, and the reply is there. NULL: the handler gets it whole. */
+	 * < 0 ends it, and the reply is there. It was there before if the rest is refused. NULL: the handler gets it whole. */
 	int (*chunk)(struct request *r, const char *data, size_t len);
 	size_t body_max;      /* 0: HTTP_BODY_MAX; of chunks: --max-upload */
 	const char *topic;    /* of what is not there */

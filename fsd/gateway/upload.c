@@ -464,7 +464,7 @@ int post_files_chunk(struct request *r, const char *data, size_t len)
 {
 	struct upload *u;
 
-	if (!r->state && begin(r) < 0)
+	if (r->reply.status || (!r->state && begin(r) < 0))
 		return refused(r);
 	u = r->state;
 	return (u->packed ? take_packed : take_plain)(u, data, len) < 0
