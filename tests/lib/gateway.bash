@@ -7,7 +7,9 @@ gateway_start() {
 	local program=${FSD%/*}/fsd-gateway line
 
 	GATEWAY_LOG=$BATS_TEST_TMPDIR/gateway.log
-	mkfifo "$BATS_TEST_TMPDIR/words" 2>/dev/null || true
+	# one of its own: that of a gateway before may still be read
+	rm -f "$BATS_TEST_TMPDIR/words"
+	mkfifo "$BATS_TEST_TMPDIR/words"
 	setsid "$program" --mount "$MNT" --listen 127.0.0.1:0 "$@" \
 		2>"$BATS_TEST_TMPDIR/words" </dev/null 3>&- 4>&- &
 	GATEWAY=$!
