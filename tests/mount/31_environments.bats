@@ -165,7 +165,7 @@ has() {
 
 @test "environment: a default that is not there is no mount" {
 	environment_make data
-	run "$FSD" mount --state "$BATS_TEST_TMPDIR/s" --environments \
+	run bounded 60 "$FSD" mount --state "$BATS_TEST_TMPDIR/s" --environments \
 		"$ENVIRONMENTS" --default-environment dat "$BATS_TEST_TMPDIR/m"
 	assert_failure 2
 	assert_output 'fsd mount: --default-environment: "environment" is "dat"; it must be one of base, data'

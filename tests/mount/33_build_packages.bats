@@ -128,7 +128,7 @@ go() {
 	job_wait a
 	assert_equal "$(cat "$MNT/a/error")" \
 		'config.json: "packages": the environment cannot be built: this server builds nothing from pypi (--build-sources), and six==1.0 is from there'
-	run "$FSD" mount --build-sources pip "$BATS_TEST_TMPDIR/other"
+	run bounded 60 "$FSD" mount --build-sources pip "$BATS_TEST_TMPDIR/other"
 	assert_failure 2
 	assert_output --partial '--build-sources is "pip"; it must be some of debian, pypi, npm, wheelhouse=DIR and npm-dir=DIR'
 }

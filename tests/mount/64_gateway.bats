@@ -150,11 +150,11 @@ teardown() {
 	other=$("${FSD%/*}/fsd-gateway" --new-key)
 	[[ $key =~ ^e2b_[0-9a-f]{40}$ ]]
 	printf '%s one\n' "$key" >"$BATS_TEST_TMPDIR/keys"
-	run "${FSD%/*}/fsd-gateway" --mount "$MNT" --listen 0.0.0.0:0
+	run bounded 20 "${FSD%/*}/fsd-gateway" --mount "$MNT" --listen 0.0.0.0:0
 	assert_failure 1
 	assert_output --partial 'needs --api-key-file'
 	chmod 644 "$BATS_TEST_TMPDIR/keys"
-	run "${FSD%/*}/fsd-gateway" --mount "$MNT" --api-key-file "$BATS_TEST_TMPDIR/keys"
+	run bounded 20 "${FSD%/*}/fsd-gateway" --mount "$MNT" --api-key-file "$BATS_TEST_TMPDIR/keys"
 	assert_failure 1
 	assert_output --partial 'chmod 600'
 	chmod 600 "$BATS_TEST_TMPDIR/keys"
@@ -445,15 +445,15 @@ teardown() {
 }
 
 @test "fsd gateway finds the mount and becomes the program" {
-	FSD_MOUNT=$MNT run "$FSD" gateway --listen 1.2.3.4:0
+	FSD_MOUNT=$MNT run bounded 20 "$FSD" gateway --listen 1.2.3.4:0
 	assert_failure 1
 	assert_output --partial 'needs --api-key-file'
-	run "$FSD" gateway --nothing
+	run bounded 20 "$FSD" gateway --nothing
 	assert_failure
-	FSD_MOUNT=$MNT run "$FSD" gateway --nothing
+	FSD_MOUNT=$MNT run bounded 20 "$FSD" gateway --nothing
 	assert_failure 2
 	assert_output --partial 'no option --nothing'
-	FSD_MOUNT=$MNT run "$FSD" gateway --memory 1
+	FSD_MOUNT=$MNT run bounded 20 "$FSD" gateway --memory 1
 	assert_output --partial 'a whole number from 32'
 }
 

@@ -450,7 +450,7 @@ files_job() {
 	for option in '--quota-jobs -1' '--quota-bytes 1T' '--quota-bytes K' \
 		'--quota-running many'; do
 		# shellcheck disable=SC2086
-		run "$FSD" mount $option "$BATS_TEST_TMPDIR"
+		run bounded 60 "$FSD" mount $option "$BATS_TEST_TMPDIR"
 		assert_failure 2
 		assert_output --partial 'must be a number'
 	done

@@ -201,10 +201,10 @@ remount() {
 	run cat "$MNT/j1/log"
 	refute_output --partial 'kept until'
 	assert_equal "$(ls "$MNT" | wc -l)" 3
-	run "$FSD" mount --retain-seconds x "$MNT"
+	run bounded 60 "$FSD" mount --retain-seconds x "$MNT"
 	assert_equal "$status" 2
 	assert_output --partial '--retain-seconds is "x"; it must be a number'
-	run "$FSD" mount --retain-bytes 1X "$MNT"
+	run bounded 60 "$FSD" mount --retain-bytes 1X "$MNT"
 	assert_equal "$status" 2
 	assert_output --partial '--retain-bytes is "1X"'
 }

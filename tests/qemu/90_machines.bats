@@ -349,7 +349,7 @@ PY
 @test "--qemu says which QEMU runs the machines, and one that cannot is refused" {
 	own_mount
 	mkdir "$BATS_TEST_TMPDIR/none"
-	run "$FSD" mount --qemu /bin/true --state "$STATE" --image "$IMAGE" "$BATS_TEST_TMPDIR/none"
+	run bounded 60 "$FSD" mount --qemu /bin/true --state "$STATE" --image "$IMAGE" "$BATS_TEST_TMPDIR/none"
 	assert_failure
 	assert_output --partial '--qemu is "/bin/true"; it must be a QEMU that runs here'
 	# the host's own libraries are nothing that a tree may use
@@ -357,7 +357,7 @@ PY
 	if [ -e "$tree/origin" ]; then
 		cp -a "$tree" "$BATS_TEST_TMPDIR/tree"
 		rm "$BATS_TEST_TMPDIR"/tree/usr/lib/*/libz.so.1
-		run "$FSD" mount --qemu "$BATS_TEST_TMPDIR/tree/usr/bin/qemu-system-x86_64" \
+		run bounded 60 "$FSD" mount --qemu "$BATS_TEST_TMPDIR/tree/usr/bin/qemu-system-x86_64" \
 			--state "$STATE" --image "$IMAGE" "$BATS_TEST_TMPDIR/none"
 		assert_failure
 		assert_output --partial "is not in its tree $BATS_TEST_TMPDIR/tree; \`fsd qemu bring\`"
