@@ -97,9 +97,7 @@ load ../lib/session
 		### cell
 		  x
 	END
-	assert_line 'err:   File "HOME/step.py", line 5, in <module>'
-	assert_line 'err:     1 / 0'
-	assert_line 'err:     ~~^~~'
+	assert_line --partial '  File \"HOME/step.py\", line 5, in <module>\n    1 / 0\n    ~~^~~\n'
 	assert_line --partial '"text": "'"'\\\\n    text\\\\n'"'"'
 }
 
@@ -125,11 +123,10 @@ load ../lib/session
 	assert_line --index 1 'out: env: MARK=a b'
 	assert_line --partial "\"text\": \"('/usr', True, 'a b')\""
 	assert_line --partial "\"text\": \"'a b'\""
-	assert_line 'err:   File "HOME/step.py (step 3)", line 1, in <module>'
-	assert_line 'err:     %cd /nowhere'
-	assert_line "err: FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'"
+	assert_line --partial '  File \"HOME/step.py (step 3)\", line 1, in <module>\n    %cd /nowhere\n'
+	assert_line --partial "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'"
 	refute_line --partial frozen
-	assert_line --index 12 'exit: 0'
+	assert_line --index 8 'exit: 0'
 }
 
 @test "cells: %time, %timeit and %%time measure and give the value" {
@@ -149,7 +146,7 @@ load ../lib/session
 	[ "$(grep -c '^out: CPU times: user .*, sys: .*, total: ' <<<"$output")" = 2 ] ||
 		fail "$output"
 	assert_line --partial '"text": "7"'
-	assert_line 'err:     %time 1 / 0'
+	assert_line --partial '\n    %time 1 / 0\n'
 	assert_line --partial '"name": "ZeroDivisionError"'
 	assert_line --partial ' per loop (mean ± std. dev. of 1 run, 1 loop each)'
 	assert_line --partial '"text": "2"'
@@ -210,7 +207,7 @@ load ../lib/session
 		### cell
 		x
 	END
-	assert_line 'err:     %%bash'
+	assert_line --partial '\n    %%bash\nKeyboardInterrupt'
 	refute_line --partial subprocess
 	refute_line 'out: no'
 	[ "$(grep -c '^exit: 130' <<<"$output")" = 2 ] || fail "$output"
@@ -240,8 +237,8 @@ load ../lib/session
 		%%nonsense
 		x
 	END
-	assert_line --regexp '^err: UsageError: %nonsense is not there; there are .*%cd, '
-	assert_line --regexp '^err: UsageError: %%nonsense is not there; there are .*%%bash, '
+	assert_line --regexp '"UsageError", "value": "%nonsense is not there; there are .*%cd, '
+	assert_line --regexp '"UsageError", "value": "%%nonsense is not there; there are .*%%bash, '
 }
 
 @test "cells: wrong syntax beside a magic is at its own line" {
@@ -250,9 +247,8 @@ load ../lib/session
 		!true
 		x = = 1
 	END
-	assert_line --index 0 'err:   File "HOME/step.py", line 2'
-	assert_line --index 1 'err:     x = = 1'
-	assert_line 'err: SyntaxError: invalid syntax'
+	assert_line --partial '"traceback": "  File \"HOME/step.py\", line 2\n    x = = 1\n'
+	assert_line --partial 'SyntaxError: invalid syntax'
 	refute_line --partial 'another exception'
 }
 

@@ -360,6 +360,15 @@ function show(error) {
 	}
 }
 
+// The interrupt goes to a child as well. The child's end may be seen before our own signal.
+function isOfInterrupt(error) {
+	try {
+		return error instanceof Error && error.signal === 'SIGINT';
+	} catch {
+		return false;
+	}
+}
+
 function fail(error, isDone = false) {
 	if (error === EXIT || !step || step.over)
 		return;
@@ -370,8 +379,8 @@ function fail(error, isDone = false) {
 		show(error);
 		step.said.error = told(error);
 	}
-	// A child that ended of the interrupt may be what failed.
-	abandon(interrupts && take() ? 130 : 1, isDone);
+	const isTaken = interrupts && take();
+	abandon(isTaken || isOfInterrupt(error) ? 130 : 1, isDone);
 }
 
 const hasListener = () => process.listenerCount('uncaughtException') > 0;
