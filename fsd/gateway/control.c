@@ -20,23 +20,19 @@
 
 /* --- what is known of one -------------------------------------------------------- */
 
-static int read_short(struct gateway *g, const struct sandbox *s,
-		      const char *file, struct buf *out)
+static int read_line(struct gateway *g, const char *name, const char *file,
+		     struct buf *ret)
 {
 	char path[128];
-	int r = mount_read(&g->mount, sandbox_path(s->name, file, path), out,
-			   NULL);
 
-	if (r == 0 && out->len)
-		out->data[strcspn(out->data, "\n")] = '\0';
-	return r;
+	return mount_line(&g->mount, sandbox_path(name, file, path), ret);
 }
 
 const char *control_state(struct gateway *g, const struct sandbox *s)
 {
 	auto_buf struct buf text = { 0 };
 
-	if (read_short(g, s, "state", &text) < 0 || !text.len ||
+	if (read_line(g, s->name, "state", &text) < 0 || !text.len ||
 	    !strcmp(text.data, "lost"))
 		return NULL;
 	return !strcmp(text.data, "paused") ? "paused" : "running";
@@ -46,7 +42,7 @@ bool control_has_machine(struct gateway *g, const struct sandbox *s)
 {
 	auto_buf struct buf text = { 0 };
 
-	return read_short(g, s, "state", &text) == 0 && text.len &&
+	return read_line(g, s->name, "state", &text) == 0 &&
 	       (!strcmp(text.data, "idle") || !strcmp(text.data, "busy"));
 }
 
@@ -54,12 +50,9 @@ bool control_has_machine(struct gateway *g, const struct sandbox *s)
 static bool has_asked(struct gateway *g, const char *name)
 {
 	auto_buf struct buf text = { 0 };
-	char path[128];
 
-	return name &&
-	       mount_read(&g->mount, sandbox_path(name, "state", path), &text,
-			  NULL) == 0 &&
-	       text.len && strcmp(text.data, "new\n") != 0;
+	return name && read_line(g, name, "state", &text) == 0 && text.len &&
+	       strcmp(text.data, "new") != 0;
 }
 
 int control_check_machine(struct gateway *g, const char *name, struct err *err)
@@ -81,7 +74,7 @@ int64_t control_end(struct gateway *g, const struct sandbox *s)
 	auto_buf struct buf text = { 0 };
 	int64_t end;
 
-	if (read_short(g, s, "until", &text) < 0)
+	if (read_line(g, s->name, "until", &text) < 0)
 		return -1;
 	end = text.len ? text_untime(text.data) : 0;
 	return end < 0 ? 0 : end;

@@ -127,12 +127,8 @@ static int read_line(struct mcp *m, const char *name, const char *file,
 		     struct buf *out)
 {
 	char path[128];
-	int r = mount_read(&m->gateway->mount, sandbox_path(name, file, path),
-			   out, NULL);
 
-	if (r == 0 && out->len)
-		out->data[strcspn(out->data, "\n")] = '\0';
-	return r;
+	return mount_line(&m->gateway->mount, sandbox_path(name, file, path), out);
 }
 
 static int list_one(void *arg, const char *name)

@@ -149,6 +149,21 @@ int mount_read(const struct mount *m, const char *path, struct buf *out,
 	return r < 0 ? err_sys(err, r, "%s", path) : 0;
 }
 
+int mount_line(const struct mount *m, const char *path, struct buf *ret)
+{
+	int r;
+
+	buf_clear(ret);
+	r = mount_read(m, path, ret, NULL);
+	if (r < 0) {
+		buf_clear(ret);
+		return r;
+	}
+	ret->len = strcspn(ret->data, "\n");
+	ret->data[ret->len] = '\0';
+	return 0;
+}
+
 int mount_write(const struct mount *m, const char *path, const void *data,
 		size_t len, struct err *err)
 {

@@ -39,6 +39,9 @@ int mount_file(const struct mount *m, const char *path, int flags,
 int mount_read(const struct mount *m, const char *path, struct buf *out,
 	       struct err *err);
 int mount_read_all(int fd, struct buf *out);
+/* Sets ret to the first line of a file, without its end. Return: 0 (ret is then a string),
+ * or negative errno and ret is empty. */
+int mount_line(const struct mount *m, const char *path, struct buf *ret);
 /* Writes it with one call, to a file that is made if it is not there. */
 int mount_write(const struct mount *m, const char *path, const void *data,
 		size_t len, struct err *err);

@@ -24,10 +24,7 @@ static bool is_in(const struct mount *own, const char *state)
 {
 	auto_buf struct buf text = { 0 };
 
-	if (mount_read(own, "state", &text, NULL) < 0 || !text.len)
-		return false;
-	text.data[strcspn(text.data, "\n")] = '\0';
-	return !strcmp(text.data, state);
+	return mount_line(own, "state", &text) == 0 && !strcmp(text.data, state);
 }
 
 static bool is_young(const struct mount *own)

@@ -75,8 +75,8 @@ static bool has_ended(struct gateway *g, const char *job)
 	char path[96];
 
 	snprintf(path, sizeof(path), "%s/state", job);
-	return mount_read(&g->mount, path, &text, NULL) < 0 || !text.len ||
-	       !strcmp(text.data, "done\n");
+	return mount_line(&g->mount, path, &text) < 0 || !text.len ||
+	       !strcmp(text.data, "done");
 }
 
 /* all: with its end, and events behind what there is now. */

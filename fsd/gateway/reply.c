@@ -165,10 +165,9 @@ static void add_health(struct request *r, char *text, size_t size)
 	auto_buf struct buf health = { 0 };
 	size_t len = strlen(text);
 
-	if (mount_read(&r->gateway->mount, ".fsd/health", &health, NULL) < 0 ||
-	    !health.len || !strcmp(health.data, "ok\n"))
+	if (mount_line(&r->gateway->mount, ".fsd/health", &health) < 0 ||
+	    !health.len || !strcmp(health.data, "ok"))
 		return;
-	health.data[strcspn(health.data, "\n")] = '\0';
 	snprintf(text + len, size - len, "; health: %.300s", health.data);
 }
 

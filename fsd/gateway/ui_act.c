@@ -142,7 +142,7 @@ void get_ui_sandbox(struct request *r)
 	p = calloc(1, sizeof(*p));
 	if (p) {
 		ui_sandbox_path(&path, r->part[0], "state");
-		ui_line(r->gateway, path.data, &state);
+		mount_line(&r->gateway->mount, path.data, &state);
 		snprintf(p->sandbox, sizeof(p->sandbox), "%s", r->part[0]);
 		snprintf(p->state, sizeof(p->state), "%s",
 			 state.data ? state.data : "");

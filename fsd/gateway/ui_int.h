@@ -71,8 +71,6 @@ void ui_job_owner(struct gateway *g, const struct ui_job *job,
 		  char ret[KEY_OWNER]);
 /* ".fsd/sandboxes/NAME/FILE" */
 void ui_sandbox_path(struct buf *path, const char *name, const char *file);
-/* The first line of a file, "" if there is none. */
-void ui_line(struct gateway *g, const char *path, struct buf *out);
 
 /* --- ui_look.c: all that is shown of the mount; a worker's ------------------------------ */
 

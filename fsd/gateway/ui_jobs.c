@@ -21,19 +21,6 @@ bool ui_is_name(const char *name)
 	       strlen(name) <= LIMIT_JOB_NAME;
 }
 
-void ui_line(struct gateway *g, const char *path, struct buf *out)
-{
-	buf_clear(out);
-	if (mount_read(&g->mount, path, out, NULL) < 0 || !out->len) {
-		buf_clear(out);
-		buf_str(out, "");
-	}
-	if (out->data)
-		out->len = strcspn(out->data, "\n");
-	if (out->data)
-		out->data[out->len] = '\0';
-}
-
 void ui_sandbox_path(struct buf *path, const char *name, const char *file)
 {
 	buf_clear(path);
@@ -160,7 +147,7 @@ static void read_job(struct gateway *g, struct ui_job *job)
 	auto_buf struct buf path = { 0 }, line = { 0 };
 
 	buf_fmt(&path, "%s/state", job->run.name);
-	ui_line(g, path.data, &line);
+	mount_line(&g->mount, path.data, &line);
 	snprintf(job->state, sizeof(job->state), "%s",
 		 line.data ? line.data : "");
 	read_sandbox(g, job);

@@ -177,9 +177,9 @@ static int look_at_sandbox(void *arg, const char *name)
 	if (!config)
 		return 0; /* it has gone, or is another user's */
 	ui_sandbox_path(&path, name, "state");
-	ui_line(g, path.data, &state);
+	mount_line(&g->mount, path.data, &state);
 	ui_sandbox_path(&path, name, "until");
-	ui_line(g, path.data, &until);
+	mount_line(&g->mount, path.data, &until);
 	memory = json_object_get(config, "memory_mb");
 	json_array_append_new(walk->list, json_pack(
 		"{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s}", "name",

@@ -106,6 +106,22 @@ static void test_names(void)
 	   "what lies beside is there");
 }
 
+static void test_line(void)
+{
+	auto_buf struct buf line = { 0 };
+
+	mount_write(&own, "lines", "one\ntwo\n", 8, NULL);
+	mount_write(&own, "empty", "", 0, NULL);
+	is_int(mount_line(&own, "lines", &line), 0, "a file has a first line");
+	is_str(line.data, "one", "it ends before its newline");
+	is_int((long long)line.len, 3, "its length is right");
+	is_int(mount_line(&own, "empty", &line), 0, "an empty file has one");
+	is_str(line.data, "", "which is empty");
+	mount_line(&own, "lines", &line);
+	is_int(mount_line(&own, "none", &line), -ENOENT, "no file has none");
+	is_int((long long)line.len, 0, "and the last one is forgotten");
+}
+
 static int remove_tree(void)
 {
 	char line[80];
@@ -120,6 +136,7 @@ int main(void)
 	test_paths();
 	test_jobs();
 	test_names();
+	test_line();
 	mount_close(&own);
 	mount_close(&root);
 	ok(chdir("/") == 0 && remove_tree() == 0, "its end");
