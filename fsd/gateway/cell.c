@@ -249,19 +249,16 @@ static void put_exit(struct buf *out, const json_t *result)
 		   text, "");
 }
 
-/* What the mount says of a cell that has an end of its own, such as output over its
- * limit. Other ends have the sentence in their error. */
-static void put_words(struct buf *out, const json_t *result)
+/* The mount's sentence about a cell that exited, such as that its output is over its limit.
+ * Other ends have the sentence in their error. */
+static void put_notice(struct buf *out, const json_t *result)
 {
-	const char *words = text_or(result, "message", "");
-	auto_buf struct buf line = { 0 };
+	json_t *notice = !strcmp(text_or(result, "status", ""), "exited") ?
+				 text_notice(text_shown(result, "message")) : NULL;
 
-	if (strcmp(text_or(result, "status", ""), "exited") != 0 || !*words ||
-	    buf_fmt(&line, "fsd: %s\n", words) < 0)
-		return;
-	put_line(out, json_pack("{s:s, s:o, s:s}", "type", "stderr", "text",
-				text_string(line.data, line.len), "timestamp",
-				""));
+	if (notice)
+		put_line(out, json_pack("{s:s, s:o, s:s}", "type", "stderr", "text",
+					notice, "timestamp", ""));
 }
 
 static void put_end(struct buf *out, const json_t *result,
@@ -295,7 +292,7 @@ static void put_end(struct buf *out, const json_t *result,
 void cell_lines(struct buf *out, const json_t *result,
 		const struct cell_end *end)
 {
-	put_words(out, result);
+	put_notice(out, result);
 	put_results(out, result, end);
 	put_end(out, result, end);
 	buf_str(out, "{\"type\":\"end_of_execution\"}\n");

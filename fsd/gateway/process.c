@@ -131,18 +131,15 @@ static void on_quiet(struct request *r)
 
 /* --- on a worker ------------------------------------------------------------------ */
 
-/* What the mount says of a command that has an end of its own, such as output over its
- * limit: clients show standard error, and an end has no room for a sentence. */
-static void put_words(struct buf *out, const json_t *result)
+/* The mount's sentence about a command that exited, such as that its output is over its
+ * limit: clients show standard error, and the frame of an end has no member for it. */
+static void put_notice(struct buf *out, const json_t *result)
 {
-	const char *words = text_member(result, "message");
-	auto_buf struct buf line = { 0 };
-	auto_json json_t *event = NULL;
+	json_t *notice = text_notice(text_member(result, "message"));
+	auto_json json_t *event = notice ? json_pack("{s:o}", "data", notice) : NULL;
 
-	if (!words || !*words || buf_fmt(&line, "fsd: %s\n", words) < 0)
-		return;
-	event = json_pack("{s:o}", "data", text_string(line.data, line.len));
-	frame_put(out, 0, frame_data("stderr", event));
+	if (event)
+		frame_put(out, 0, frame_data("stderr", event));
 }
 
 /* The last frames of a command. */
@@ -152,7 +149,7 @@ static void put_end(struct buf *out, const json_t *result, const char *error)
 	json_t *end = frame_exit(result, &code, &message);
 
 	if (end) {
-		put_words(out, result);
+		put_notice(out, result);
 		frame_put(out, 0, end);
 	}
 	frame_put_end(out, code, error && code ? error : message);

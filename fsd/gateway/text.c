@@ -188,6 +188,15 @@ json_t *text_event(const char *line, size_t len)
 	return json_loadb(line, len, JSON_ALLOW_NUL, NULL);
 }
 
+json_t *text_notice(const char *sentence)
+{
+	auto_buf struct buf line = { 0 };
+
+	if (!sentence || !*sentence || buf_fmt(&line, "fsd: %s\n", sentence) < 0)
+		return NULL;
+	return text_string(line.data, line.len);
+}
+
 bool text_has_nul(const json_t *json)
 {
 	const char *text = json_string_value(json), *name;
