@@ -19,6 +19,7 @@
 #define CREW_MAX 64u
 #define CREW_LIGHT 4u       /* one in so many is for light works */
 #define CREW_MS 30000u      /* a work is interrupted so long after it was put */
+#define CREW_LATE "the mount has not answered for 30 seconds; .fsd/health may tell why"
 #define CREW_LEAST_MS 1000u /* but it has had so long */
 #define CREW_AGAIN_MS 50u   /* and again, until it ends: a signal may come before a call */
 

@@ -14,8 +14,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 
-#define LATE_TEXT "{\"code\":503,\"message\":\"the mount has not answered for 30 " \
-		  "seconds; .fsd/health may tell why\"}"
+#define LATE_TEXT "{\"code\":503,\"message\":\"" CREW_LATE "\"}"
 #define TURNS 16u /* of one connection, then the others have theirs */
 
 static void set_clock(struct client *c, uint64_t ms)

@@ -284,8 +284,7 @@ static void take_over(struct request *r)
 	reactor_timer_stop(&r->bound);
 	r->handed = false;
 	if (r->work.late && r->reply.status >= 400) {
-		reply_error(r, 503, "the mount has not answered for %u seconds; "
-			    ".fsd/health may tell why", CREW_MS / 1000);
+		reply_error(r, 503, CREW_LATE);
 		reply_header(r, "Retry-After", "1");
 	}
 }

@@ -9,9 +9,9 @@
 #include <stdatomic.h>
 
 #include "gateway.h"
+#include "head.h"
 #include "target.h"
 
-#define REQUEST_HEADERS 100u /* HEAD_HEADERS */
 #define REPLY_HEADERS 10u
 #define SIZE_UNKNOWN UINT64_MAX
 
@@ -52,7 +52,7 @@ struct request {
 	const struct listener *listener;
 	char method[16];
 	struct target target;
-	struct header header[REQUEST_HEADERS];
+	struct header header[HEAD_HEADERS];
 	unsigned headers;
 	const struct route *route;
 	const char *part[TARGET_PARTS]; /* for each {} of the route's path */

@@ -283,8 +283,7 @@ static void on_impatient(struct reactor_timer *timer)
 {
 	struct viewer *v = container_of(timer, struct viewer, patience);
 
-	reply_error(v->request, 503, "the mount has not answered for %u "
-		    "seconds; .fsd/health may tell why", CREW_MS / 1000);
+	reply_error(v->request, 503, CREW_LATE);
 	end_viewer(v);
 }
 
