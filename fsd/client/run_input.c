@@ -20,8 +20,8 @@ bool input_is_open(const struct client *k)
 {
 	struct stat st;
 
-	if ((k->c->file && !strcmp(k->c->file, "-")) ||
-	    is_set(k->c, RUN_RETRY) || is_set(k->c, RUN_NO_STDIN) || fstat(STDIN_FILENO, &st) < 0)
+	if (!takes_stdin(k->c) || is_set(k->c, RUN_RETRY) ||
+	    fstat(STDIN_FILENO, &st) < 0)
 		return false;
 	if (S_ISCHR(st.st_mode))
 		return st.st_rdev != makedev(1, 3);

@@ -143,4 +143,16 @@ static inline bool is_set(const struct run_client *c, enum run_opt opt)
 	return c->value[opt] != NULL;
 }
 
+/* Is standard input the program itself (FILE is "-")? */
+static inline bool is_program_on_stdin(const struct run_client *c)
+{
+	return c->file && !strcmp(c->file, "-");
+}
+
+/* Does the job get the client's standard input? */
+static inline bool takes_stdin(const struct run_client *c)
+{
+	return !is_program_on_stdin(c) && !is_set(c, RUN_NO_STDIN);
+}
+
 #endif

@@ -280,7 +280,7 @@ static int put_program(struct client *k)
 		return fd < 0 ? 1
 			      : put_bytes(k, p->name, fd, text, strlen(text));
 	}
-	if (k->c->file && !strcmp(k->c->file, "-"))
+	if (is_program_on_stdin(k->c))
 		return copy_stream(k, p->name, STDIN_FILENO, p->what, true);
 	return p->fd < 0 ? 0 : copy_stream(k, p->name, p->fd, p->what, true);
 }
@@ -300,8 +300,8 @@ static int put_all(struct client *k)
 /* The whole of it, unless it is streamed. A terminal is never read to its end. */
 static int put_stdin(struct client *k)
 {
-	if (k->input.open || is_set(k->c, RUN_NO_STDIN) || (k->c->file && !strcmp(k->c->file, "-")) ||
-	    isatty(STDIN_FILENO) || has_stdin(k->c))
+	if (k->input.open || !takes_stdin(k->c) || isatty(STDIN_FILENO) ||
+	    has_stdin(k->c))
 		return 0;
 	return copy_stream(k, "stdin", STDIN_FILENO, "standard input", false);
 }
