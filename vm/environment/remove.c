@@ -78,7 +78,7 @@ static int remove_set(int top, const char *id, uint64_t *bytes)
 							  O_CLOEXEC);
 	char old[32];
 
-	random_name(OLD_PREFIX, old);
+	temp_name(OLD_PREFIX, old);
 	if (sets < 0 || renameat(sets, id, sets, old) < 0)
 		return -errno;
 	return remove_flat(sets, old, bytes);

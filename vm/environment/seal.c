@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "layout/base/cleanup.h"
@@ -34,24 +33,6 @@ int top_lock(int top)
 	if (fd >= 0 && flock(fd, LOCK_EX) < 0)
 		fd_close(&fd);
 	return fd < 0 ? -errno : fd;
-}
-
-void random_name(const char *prefix, char ret[32])
-{
-	uint64_t r = 0;
-
-	/* names only need not to collide, and a collision is an error */
-	if (getrandom(&r, sizeof(r), 0) < 0)
-		r = (uint64_t)getpid();
-	snprintf(ret, 32, "%.8s%016llx", prefix, (unsigned long long)r);
-}
-
-bool is_random_name(const char *name, const char *prefix)
-{
-	size_t len = strlen(prefix);
-
-	return !strncmp(name, prefix, len) && strlen(name + len) == 16 &&
-	       strspn(name + len, "0123456789abcdef") == 16;
 }
 
 int remove_flat(int at, const char *name, uint64_t *bytes)
@@ -82,8 +63,8 @@ static bool is_leftover(int sets, const char *name)
 {
 	auto_close int dir = -1;
 
-	if (!is_random_name(name, NEW_PREFIX) &&
-	    !is_random_name(name, OLD_PREFIX))
+	if (!is_temp_name(name, NEW_PREFIX) &&
+	    !is_temp_name(name, OLD_PREFIX))
 		return false;
 	dir = openat(sets, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
 					 O_NOFOLLOW);
@@ -124,7 +105,7 @@ static void remove_links(int names)
 	if (!dir)
 		fd_close(&fd);
 	while (dir && (e = readdir(dir)))
-		if (is_random_name(e->d_name, NEW_PREFIX) &&
+		if (is_temp_name(e->d_name, NEW_PREFIX) &&
 		    leads_to_set(names, e->d_name))
 			unlinkat(names, e->d_name, 0);
 	if (dir)
@@ -190,7 +171,7 @@ static int make_new(struct environment_new *n)
 		return lock < 0 ? lock : -errno;
 	remove_leftovers(sets);
 	remove_links(lock);
-	random_name(NEW_PREFIX, n->name);
+	temp_name(NEW_PREFIX, n->name);
 	if (mkdirat(sets, n->name, 0755) < 0)
 		return -errno;
 	n->dir = openat(sets, n->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -375,7 +356,7 @@ static int place_name(int names, const char *name, const char *id)
 	char to[SHA_HEX + 16], link[32];
 
 	snprintf(to, sizeof(to), "../sets/%s", id);
-	random_name(NEW_PREFIX, link);
+	temp_name(NEW_PREFIX, link);
 	if (symlinkat(to, names, link) < 0)
 		return -errno;
 	if (renameat(names, link, names, name) < 0) {

@@ -4,19 +4,13 @@
 #define VM_ENVIRONMENT_WRITE_INT_H
 
 #include "set.h"
+#include "vm/os/temp.h"
 #include "write.h"
-
-#define NEW_PREFIX ".new-"
-#define OLD_PREFIX ".old-"
 
 /* Opens DIR. Return: a descriptor or negative errno. */
 int top_open(const char *path);
 /* Keeps other writers out until the descriptor is closed: DIR/names, locked. */
 int top_lock(int top);
-/* prefix and sixteen random digits. */
-void random_name(const char *prefix, char ret[32]);
-/* Is it a name that random_name() gives? */
-bool is_random_name(const char *name, const char *prefix);
 /* Removes a directory that has files only. Return: 0 or negative errno;
  * *bytes (may be NULL) grows by their sizes. */
 int remove_flat(int at, const char *name, uint64_t *bytes);

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -15,9 +14,8 @@
 #include "layout/base/log.h"
 #include "layout/base/num.h"
 #include "verified.h"
+#include "vm/os/temp.h"
 
-#define NEW_PREFIX ".new-"
-#define OLD_PREFIX ".old-"
 #define META_MAX 2048
 #define COPY_BLOCK 16384u
 #define STALE_S (14 * 24 * 3600)
@@ -43,15 +41,6 @@ static int open_parent(const char *cache_dir)
 	fd = openat(cache, "templates", O_RDONLY | O_DIRECTORY | O_CLOEXEC |
 						O_NOFOLLOW);
 	return fd < 0 ? -errno : fd;
-}
-
-static void random_name(const char *prefix, char ret[64])
-{
-	uint64_t r = 0;
-
-	if (getrandom(&r, sizeof(r), 0) < 0)
-		r = now_ns(); /* names only need not to collide */
-	snprintf(ret, 64, "%s%016llx", prefix, (unsigned long long)r);
 }
 
 /* Removes a template directory by name. */
@@ -102,7 +91,7 @@ int store_begin(const char *cache_dir, const char *environment_id,
 	n.parent = open_parent(cache_dir);
 	if (n.parent < 0)
 		return err_sys(err, n.parent, "%s", cache_dir);
-	random_name(NEW_PREFIX, n.name);
+	temp_name(NEW_PREFIX, n.name);
 	r = begin(ram_bytes, &n);
 	if (r < 0) {
 		store_abandon(&n);
@@ -218,7 +207,7 @@ static int replace(const struct store_new *n, const char *name)
 
 	if (renameat2(n->parent, n->name, n->parent, name, RENAME_EXCHANGE) < 0)
 		return errno == ENOENT ? -ENOENT : -errno;
-	random_name(OLD_PREFIX, old);
+	temp_name(OLD_PREFIX, old);
 	return renameat(n->parent, n->name, n->parent, old) < 0 ? -errno : 0;
 }
 
@@ -268,7 +257,7 @@ static void note_time(const struct store_new *n, enum vm_accel accel)
 	char name[40], tmp[64], text[24];
 
 	took_name(accel, n->of, name);
-	random_name(".took-", tmp);
+	temp_name(".took-", tmp);
 	snprintf(text, sizeof(text), "%llu\n", (unsigned long long)
 		 ((now_ns() - n->began_ns) / NS_PER_MS));
 	if (write_file(n->parent, tmp, text) < 0 ||
@@ -428,7 +417,7 @@ int store_drop(const char *cache_dir, const char *key, const char *why)
 	if (parent < 0)
 		return parent;
 	snprintf(name, sizeof(name), "%.16s", key);
-	random_name(OLD_PREFIX, old);
+	temp_name(OLD_PREFIX, old);
 	/* The name goes first: nobody is to open it half removed. */
 	if (renameat(parent, name, parent, old) < 0)
 		return -errno;
@@ -445,22 +434,13 @@ static bool is_stale(int dir)
 	       st.st_mtim.tv_sec + STALE_S < (time_t)(realtime_ns() / NS_PER_S);
 }
 
-/* Is it the prefix and what random_name() puts behind it? */
-static bool is_random(const char *name, const char *prefix)
-{
-	size_t len = strlen(prefix);
-
-	return !strncmp(name, prefix, len) && strlen(name + len) == 16 &&
-	       strspn(name + len, "0123456789abcdef") == 16;
-}
-
 static bool is_leftover(int parent, const char *name)
 {
-	bool fresh = is_random(name, NEW_PREFIX) ||
-		     is_random(name, OLD_PREFIX);
+	bool fresh = is_temp_name(name, NEW_PREFIX) ||
+		     is_temp_name(name, OLD_PREFIX);
 	auto_close int dir = -1;
 
-	if (!fresh && !is_random(name, ""))
+	if (!fresh && !is_temp_name(name, ""))
 		return false;
 	dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
 					   O_NOFOLLOW);
@@ -525,7 +505,7 @@ int store_verdict_put(const char *cache_dir, const char *what,
 	if (parent < 0)
 		return parent;
 	snprintf(name, sizeof(name), "accel-%.16s", what);
-	random_name(".accel-", tmp);
+	temp_name(".accel-", tmp);
 	snprintf(text, sizeof(text), "%s\n", vm_accel_names[accel]);
 	r = write_file(parent, tmp, text);
 	if (r == 0 && renameat(parent, tmp, parent, name) < 0)
@@ -563,7 +543,7 @@ int store_text_put(const char *cache_dir, const char *name, const char *text)
 
 	if (parent < 0)
 		return parent;
-	random_name(".text-", tmp);
+	temp_name(".text-", tmp);
 	r = write_file(parent, tmp, text);
 	if (r == 0 && renameat(parent, tmp, parent, name) < 0)
 		r = -errno;
