@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -130,24 +129,6 @@ static const PyCFunctionWithKeywords asks[CLOCKS] = {
 };
 static PyMethodDef methods[CLOCKS];
 
-/* The functions of posix are in os as well. */
-static int put(size_t at, PyObject *module)
-{
-	struct clock *c = &clocks[at];
-	PyObject *own = NULL, *os = NULL;
-	int r = stand_in(module, c->name, &methods[at],
-			 (PyCFunction)(void (*)(void))asks[at], &c->plain);
-
-	if (!r && !strcmp(c->module, "posix")) {
-		own = PyObject_GetAttrString(module, c->name);
-		os = own ? PyImport_ImportModule("os") : NULL;
-		r = os ? PyObject_SetAttrString(os, c->name, own) : -1;
-	}
-	Py_DecRef(os);
-	Py_DecRef(own);
-	return r;
-}
-
 PyObject *clocks_stay(PyObject *Py_UNUSED(self), PyObject *modules)
 {
 	for (size_t at = 0; at < CLOCKS; at++) {
@@ -156,7 +137,9 @@ PyObject *clocks_stay(PyObject *Py_UNUSED(self), PyObject *modules)
 
 		module = r > 0 ? PyImport_Import(name) : NULL;
 		if (r > 0)
-			r = module ? put(at, module) : -1;
+			r = module ? stand_in(module, clocks[at].name, &methods[at],
+					      (PyCFunction)(void (*)(void))asks[at],
+					      &clocks[at].plain) : -1;
 		Py_DecRef(module);
 		Py_DecRef(name);
 		if (r < 0)

@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -216,28 +215,20 @@ static PyObject *(*const functions[PLACES])(PyObject *, PyObject *, PyObject *) 
 	import, own_import, change_putenv, change_unsetenv, change_chdir, change_fchdir,
 };
 
-/* The functions of posix are in os as well. */
-static int stand(int at, PyObject *os)
+static int stand(int at)
 {
-	const char *home = stands[at].module, *name = stands[at].name;
-	PyObject *module = PyImport_ImportModule(home), *own = NULL;
-	int r = module ? stand_in(module, name, &stands[at].method,
+	PyObject *module = PyImport_ImportModule(stands[at].module);
+	int r = module ? stand_in(module, stands[at].name, &stands[at].method,
 				  (PyCFunction)(void (*)(void))functions[at],
 				  &stands[at].plain) : -1;
 
-	if (!r && !strcmp(home, "posix")) {
-		own = PyObject_GetAttrString(module, name);
-		r = own ? PyObject_SetAttrString(os, name, own) : -1;
-	}
-	Py_DecRef(own);
 	Py_DecRef(module);
 	return r;
 }
 
 PyObject *imports_stay(PyObject *Py_UNUSED(self), PyObject *args)
 {
-	PyObject *os = PyImport_ImportModule("os");
-	int r = os ? 0 : -1;
+	int r = 0;
 
 	if (!PyArg_ParseTuple(args, "OOO", &imports.waiting, &imports.taken,
 			      &imports.decide))
@@ -248,8 +239,7 @@ PyObject *imports_stay(PyObject *Py_UNUSED(self), PyObject *args)
 	for (int i = 0; i < LISTS; i++)
 		note(&imports.lists[i]);
 	for (int i = 0; i < PLACES && !r; i++)
-		r = stand(i, os);
-	Py_DecRef(os);
+		r = stand(i);
 	return r ? NULL : Py_NewRef(Py_None);
 }
 

@@ -25,6 +25,16 @@ char *describe_function(PyObject *function, const char *name)
 	return text;
 }
 
+/* The functions of posix are in os as well. */
+static int put_in_os(const char *name, PyObject *function)
+{
+	PyObject *os = PyImport_ImportModule("os");
+	int r = os ? PyObject_SetAttrString(os, name, function) : -1;
+
+	Py_DecRef(os);
+	return r;
+}
+
 int stand_in(PyObject *module, const char *name, PyMethodDef *method,
 	     PyCFunction function, PyObject **plain)
 {
@@ -39,6 +49,8 @@ int stand_in(PyObject *module, const char *name, PyMethodDef *method,
 	}
 	if (own)
 		r = PyObject_SetAttrString(module, name, own);
+	if (!r && !PyUnicode_CompareWithASCIIString(home, "posix"))
+		r = put_in_os(name, own);
 	Py_DecRef(own);
 	Py_DecRef(home);
 	return r;

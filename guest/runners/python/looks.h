@@ -10,8 +10,9 @@
  * NULL if it has none, or there is no memory. It is never freed. */
 char *describe_function(PyObject *function, const char *name);
 
-/* Puts function in the place of module.name. method stays. It sets *plain to the
- * function that was there. Return: 0, or -1 with an exception. */
+/* Puts function in the place of module.name, and of os.name if module is posix. method
+ * stays. It sets *plain to the function that was there. Return: 0, or -1 with an
+ * exception. */
 int stand_in(PyObject *module, const char *name, PyMethodDef *method,
 	     PyCFunction function, PyObject **plain);
 
