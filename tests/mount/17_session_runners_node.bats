@@ -111,6 +111,20 @@ native_session() {
 	assert_line 'err: Error: Command failed: sleep 1000'
 }
 
+# The interrupt goes to the child as well, and its end may be seen first.
+@test "JavaScript: a step that fails by a child's SIGINT ends with 130, by another signal with 1" {
+	native_session <<-'END'
+		### session
+		require('child_process').execSync('kill -INT $$', { stdio: 'ignore' });
+		### session
+		require('child_process').execSync('kill -TERM $$', { stdio: 'ignore' });
+		### session
+		console.log('alive');
+	END
+	assert_equal "$(grep '^exit:' <<<"$output")" $'exit: 130\nexit: 1\nexit: 0'
+	assert_line 'out: alive'
+}
+
 @test "JavaScript: a cell ends when its code has, and its server and timers live on" {
 	session node <<-'END'
 		### cell

@@ -9,7 +9,7 @@
 #include "tap.h"
 
 #define THREADS 4
-#define ROUNDS 2000
+#define ROUNDS 100
 
 static atomic_int inside, most;
 
@@ -21,6 +21,7 @@ static void *take_it(void *what)
 		alone_begin(&t, what);
 		if (atomic_fetch_add(&inside, 1) >= 1)
 			most = 2;
+		usleep(50); /* without the lock the others would come in now */
 		atomic_fetch_sub(&inside, 1);
 		alone_end(&t);
 	}

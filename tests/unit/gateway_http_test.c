@@ -237,6 +237,14 @@ static void test_crew(void)
 	   "the end of the workers interrupts them");
 }
 
+/* Opens workers that are late after 20 ms, and a pipe to wait for. */
+static void open_impatient(struct reactor *r, struct crew *c, int fd[2])
+{
+	if (reactor_open(r) < 0 || crew_open(c, r, 1) < 0 || pipe(fd) < 0)
+		abort();
+	c->bound_ms = 20;
+}
+
 static void test_late(void)
 {
 	struct reactor r = { 0 };
@@ -244,9 +252,7 @@ static void test_late(void)
 	struct piped late;
 	int fd[2];
 
-	if (reactor_open(&r) < 0 || crew_open(&c, &r, 1) < 0 || pipe(fd) < 0)
-		abort();
-	c.bound_ms = 20;
+	open_impatient(&r, &c, fd);
 	put(&c, &late, fd[0], "a");
 	ok(until(&r, &late.done), "a work whose time is over ends");
 	is_int(late.result, -EINTR, "its call was interrupted");
@@ -276,9 +282,7 @@ static void test_clears_up(void)
 	struct piped late;
 	int fd[2];
 
-	if (reactor_open(&r) < 0 || crew_open(&c, &r, 1) < 0 || pipe(fd) < 0)
-		abort();
-	c.bound_ms = 20;
+	open_impatient(&r, &c, fd);
 	late = (struct piped){ .fd = fd[0],
 			       .work = { .run = clear_up, .done = waited } };
 	crew_put(&c, &late.work);
