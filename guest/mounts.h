@@ -4,7 +4,6 @@
 #define GUEST_MOUNTS_H
 
 #include <stdbool.h>
-
 #include <stdint.h>
 
 #include "layout/base/err.h"
@@ -31,9 +30,9 @@ bool mounts_close_home(void);
 /* Gives /tmp and /dev/shm half of what a job has, if that is more than they have. */
 int mounts_fit(uint64_t memory, struct err *err);
 /*
- * In a shared machine they and the home, /workspace and /code together, have a part of the memory, and not all of it:
- * what is full says ENOSPC. Files stay when who wrote them is killed for memory, so
- * else one job could have all others killed.
+ * In a shared machine, gives /tmp, /dev/shm and the home (/workspace and /code together)
+ * a part of the memory each. A full one fails with ENOSPC. Files stay when their writer is
+ * killed for memory, so without a bound one job could have all others killed.
  */
 int mounts_share(uint64_t memory, struct err *err);
 

@@ -18,7 +18,8 @@ static const struct place {
 	{ "../share/fsd/bring-qemu.sh", "../share/fsd/qemu" },
 };
 
-/* Of this program. Return: false: it has none. */
+/* Finds bring.sh and its directory, which lie beside this program. Return: false: they do
+ * not. */
 static bool find_place(char script[PATH_MAX + 64], char dir[PATH_MAX + 64])
 {
 	char exe[PATH_MAX], *slash;

@@ -72,8 +72,8 @@ static int64_t apt_asked(void)
 	return at;
 }
 
-/* Of a QEMU that apt has installed: ret_newer is the version that apt would install
- * in its place, "": none. */
+/* Asks apt for the package of this QEMU. It sets ret_newer to the version that apt would
+ * install in its place; "": there is none. */
 static void look_at_apt(struct vm_qemu *q, char ret_newer[64])
 {
 	char text[APT_SAYS_MAX], installed[64], candidate[64];

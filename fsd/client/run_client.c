@@ -337,8 +337,9 @@ static int run_job(struct client *k)
 	return r ? r : client_outcome(k);
 }
 
-/* Whoever waits for us looks at how we end: a shell stops a loop at Ctrl-C only if the
- * command has died of it. Called when all is removed. Return: then we live on. */
+/* Ends this process by the signal that it got and that ended the job. A shell stops a loop
+ * at Ctrl-C only if the command has died of the signal. It returns if there was none.
+ * Call it when the job is removed. */
 static void die_of_signal(const struct client *k, int code)
 {
 	/* the program has ended by one, or we have ended the program because of the

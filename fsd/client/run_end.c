@@ -115,7 +115,7 @@ static bool tell_limits(struct client *k, const struct result_brief *b)
 	return files || b->stdout_dropped || b->stderr_dropped;
 }
 
-/* What a cell or a call gives, behind what it has printed. */
+/* Prints the value of a cell or of a call, behind the output. */
 static void print_value(struct client *k, const struct buf *value)
 {
 	if (!value->len)

@@ -216,8 +216,8 @@ static int put_bytes(struct client *k, const char *name, int fd,
 	return 0;
 }
 
-/* Of a regular file the offset stays where it is: whoever shares it, as the loop of a
- * shell that reads names from it, goes on there. */
+/* Reads a regular file without moving its offset: a loop of the shell that reads names
+ * from the same file goes on where it was. at: the next byte; < 0: not a regular file. */
 static ssize_t read_some(int from, off_t *at, char *room, size_t size)
 {
 	ssize_t n = *at < 0 ? read(from, room, size) :

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a job waits for until it has a machine: said after a while, and when that has
+/* Tells the user why a job waits for its machine: after a while, and when the reason has
  * changed. */
 #include <fcntl.h>
 #include <stdio.h>

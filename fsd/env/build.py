@@ -469,7 +469,7 @@ class Build:
             sources.remove_work(self.work)
 
 
-# What a line of guest/environment/warm.py has.
+# The members of a line of guest/environment/warm.py: of a module, and of all.
 IMPORTED = {"import_": str, "seconds": float, "threads": int, "heap": int}
 ALL = {"all": bool, "seconds": float, "threads": int, "heap": int, "modules": int}
 

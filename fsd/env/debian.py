@@ -20,7 +20,7 @@ SUITE = "trixie"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 LICENCES_MAX = 1 << 20  # characters
 REMEMBERED = 4  # of resolve_again()
-# What a package of --debian-dir says of itself.
+# The fields of a package of --debian-dir.
 FIELDS = {"Package": re.compile(r"[a-z0-9][a-z0-9+.-]+\Z"),
           "Version": re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~:-]*\Z"),
           "Architecture": re.compile(r"[a-z0-9-]+\Z")}

@@ -50,7 +50,7 @@ def member(has, key, kind, default):
 
 # --- the lock of a set ---------------------------------------------------------------
 
-# What each entry has, with its form: it becomes a path, or a word for a tool.
+# The members of each entry and their forms: a member becomes a path, or a word for a tool.
 ENTRY = {"source": re.compile(r"(debian|pypi|npm)\Z"),
          "name": re.compile(r"(@[A-Za-z0-9._~-]+/)?[A-Za-z0-9][A-Za-z0-9.+_~-]*\Z"),
          "version": re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+~:_-]*\Z"),

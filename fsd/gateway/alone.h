@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of the workers that want one thing, each has it alone for a time. */
+/* A lock by name: of the workers that use one thing, one at a time has it. */
 #ifndef GATEWAY_ALONE_H
 #define GATEWAY_ALONE_H
 

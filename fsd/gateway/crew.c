@@ -185,7 +185,7 @@ static uint64_t due_of(const struct crew *c, const struct crew_seat *s, uint64_t
 	       : MIN(s->due_ms, MAX(s->began_ms, c->ends_ms) + CREW_LEAST_MS);
 }
 
-/* Interrupts what is late. Return: when to look again, 0: nobody works. */
+/* Interrupts late works. Return: the time of the next call, 0: no work is under way. */
 static uint64_t look(struct crew *c)
 {
 	uint64_t now = reactor_now_ms(), next = 0;

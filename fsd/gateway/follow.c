@@ -96,7 +96,7 @@ static void removed(struct crew_work *work)
 	free_follow(container_of(work, struct follow, work));
 }
 
-/* Neither waits for a machine. A removal is done whatever time it takes. */
+/* Gives the crew a work that waits for no machine. A removal has no bound in time. */
 static void put(struct follow *f, void (*run)(struct crew_work *),
 		void (*done)(struct crew_work *))
 {

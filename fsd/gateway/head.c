@@ -102,7 +102,7 @@ struct framing {
 	unsigned lengths, encodings, hosts;
 };
 
-/* What the fields say of the connection and of the body. */
+/* Takes from a field what it says of the connection and of the body. */
 static long take_meaning(struct head *h, const struct head_field *f,
 			 struct framing *seen)
 {

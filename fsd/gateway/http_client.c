@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a connection is at: a head, its body, the work on it, the reply. Each step does
+ * The steps of a connection: a head, its body, the work on it, the reply. Each step does
  * what can be done without waiting. A request whose reply is known before its body has
  * come is answered at once. A short rest of the body is read behind that; a long one ends
  * the connection, and its client sees the answer while it still sends.
@@ -220,7 +220,7 @@ static bool body_is_over(const struct client *c)
 	return c->chunked ? c->chunks.at == CHUNK_OVER : !c->left;
 }
 
-/* What there is of the body goes to the request. Return: bytes; 0: more must come. */
+/* Gives the request the part of its body that has come. Return: bytes; 0: more must come. */
 static long take_body(struct client *c)
 {
 	const char *body = c->in.data;

@@ -212,8 +212,8 @@ static void refuse_long(struct request *r)
 	reply_error(r, 413, "the body is longer than %zu bytes", body_max(r));
 }
 
-/* Whose share of workers and of memory it takes. Before a sandbox is known that is the
- * key's, else the address's. What tells of the gateway itself has a share of its own. */
+/* Sets the holder whose share of workers and of memory the request takes: the sandbox's
+ * owner, else the key's, else the address. Health and metrics have a share of their own. */
 static void know_owner(struct request *r)
 {
 	const char *owner = text_member(r->sandbox ? r->sandbox->meta : NULL, "owner");
@@ -309,7 +309,7 @@ static void chunk_run(struct crew_work *work)
 	r->route->chunk(r, r->body.data, r->body.len);
 }
 
-/* What has been written of an upload goes before its client sees that it is refused. */
+/* Removes the written part of an upload before its client sees the refusal. */
 void request_refused(struct request *r)
 {
 	if (r->route->chunk && r->state)
@@ -424,8 +424,8 @@ bool request_body(struct request *r, const char *data, size_t len)
 
 /* --- the handler ---------------------------------------------------------------------- */
 
-/* What the library makes of a body of JSON takes several times its length: for each value,
- * and for each object and list. */
+/* Return: the memory that the library takes for a body of JSON: several times its length,
+ * by the number of values and of objects and lists. */
 static size_t json_bytes(const struct buf *body)
 {
 	size_t values = 1, containers = 0;

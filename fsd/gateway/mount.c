@@ -43,7 +43,7 @@ static bool is_part(const char *part, size_t len)
 	       !(len == 2 && !memcmp(part, "..", 2));
 }
 
-/* Whatever a path was made of, it stays below its own beginning. */
+/* Refuses a path that could lead out of the directory that it begins at. */
 static int check_path(const char *path, struct err *err)
 {
 	size_t len = strlen(path);

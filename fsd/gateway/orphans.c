@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs of a gateway that has died: found by its mark, and by a lock that nobody has. */
+/* Ends the jobs of a gateway that has died. Such a job has the gateway's mark, and a lock
+ * that no process holds. */
 #include <fcntl.h>
 #include <string.h>
 #include <time.h>

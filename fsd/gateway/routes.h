@@ -27,8 +27,9 @@ struct route {
 	enum style style;     /* of errors */
 	bool quick;           /* the handler runs on the loop */
 	bool light;           /* it never waits for a machine */
-	/* The body in pieces, on a worker, in order, at most HTTP_CHUNK at a time;
-	 * < 0 ends it, and the reply is there. It was there before if the rest is refused. NULL: the handler gets it whole. */
+	/* Takes the body in pieces of at most HTTP_CHUNK, in order, on a worker. Return:
+	 * < 0 ends the body, and the reply is there. If the rest is refused, the reply
+	 * is there before the call. NULL: the handler gets the body whole. */
 	int (*chunk)(struct request *r, const char *data, size_t len);
 	size_t body_max;      /* 0: HTTP_BODY_MAX; of chunks: --max-upload */
 	const char *topic;    /* of what is not there */

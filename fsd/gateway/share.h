@@ -28,7 +28,7 @@ bool shares_take(struct shares *s, const char *owner, size_t amount);
 /* Gives back what was taken, in one or in several pieces. */
 void shares_give(struct shares *s, const char *owner, size_t amount);
 
-/* What one holder has of a thing. Zeroed: nothing. */
+/* The amount of a thing that one holder has. Zeroed: none. */
 struct holding {
 	struct shares *shares;
 	char owner[SHARE_OWNER];

@@ -51,7 +51,7 @@ static json_t *find_sandbox(struct request *r)
 	return NULL;
 }
 
-/* What is shown of one sandbox. The look that all viewers share knows its jobs. */
+/* One sandbox as a page shows it. Its jobs come from the state that all viewers share. */
 struct peek {
 	struct crew_work work;
 	struct gateway *gateway;

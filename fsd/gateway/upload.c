@@ -109,7 +109,7 @@ static void leave_name(struct upload *u)
 	pthread_mutex_unlock(&uploads.lock);
 }
 
-/* Is the name u's own still? Then nobody else takes it until leave_name(). */
+/* Is the name u's own still? Then no other upload takes the name until leave_name(). */
 static bool hold_name(struct upload *u)
 {
 	pthread_mutex_lock(&uploads.lock);

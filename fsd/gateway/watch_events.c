@@ -97,7 +97,7 @@ static struct request *make_answer(struct question *q)
 	return r;
 }
 
-/* Nothing more is wanted of the watcher, and what there is leaves. */
+/* Ends the watcher, and sends the events that have come. */
 static void end_question(struct question *q)
 {
 	struct request *r;

@@ -32,7 +32,7 @@ struct session {
 
 /* One that does not end just now; or NULL. */
 struct session *session_find_own(struct fsd *d, uid_t uid, const char *name);
-/* Nothing uses it from now on. */
+/* Marks it as idle from now on. */
 void session_rest(struct session *s);
 bool session_is_busy(const struct session *s);
 

@@ -101,7 +101,8 @@ enum why sched_fits(struct sched *s, struct sched_slot *slot)
 
 #define MIB_OF(bytes) ((uint64_t)(bytes) >> 20)
 
-/* What does not end by itself: "", or the end of a sentence. */
+/* Return: the end of a sentence: the machines that sessions and sandboxes have, and that
+ * no run gives back; "": there are none. */
 static const char *kept_of(const struct sched *s, char *room, size_t size)
 {
 	room[0] = '\0';

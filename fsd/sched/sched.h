@@ -202,7 +202,7 @@ void sched_look(struct sched *s);
 #define SCHED_SHARE_NS (5 * NS_PER_S)
 #define SCHED_TURN_NS (30 * NS_PER_S)
 
-/* What sessions and sandboxes keep, for who looks at it from outside. */
+/* The machines and memory of sessions and sandboxes, for a reader of the tree. */
 struct sched_kept {
 	unsigned machines, own;  /* of all users; of the one who asks */
 	/* NULL, or what they keep all of, so that no job of usual size begins

@@ -45,7 +45,7 @@ struct sched_line {
 	char session[];
 };
 
-/* What machines have together. */
+/* The sums of several machines. */
 struct sched_use {
 	uint64_t machines, cpus, memory;
 };
@@ -123,7 +123,7 @@ struct sched_slot *sched_first(const struct sched_user *u);
 /* sched_turns.c: at most one machine is given back, once a second. */
 void sched_take_turns(struct sched *s);
 
-/* What the host's memory is now; now: not as it was a moment ago. */
+/* Reads the memory of the host. now: false: a reading of a moment ago will do. */
 void sched_read_memory(struct sched *s, bool now);
 
 /* sched_hold.c: what a machine may come to. */

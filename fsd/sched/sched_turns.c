@@ -8,7 +8,7 @@
 #define LOOK_NS NS_PER_S
 #define USUAL_MEMORY MIB(256) /* of a job that asks for nothing */
 
-/* What the slot lacks, of a user's or of all. */
+/* Return: the part of use that why is about. */
 static uint64_t amount(enum why why, const struct sched_use *use)
 {
 	return why == WHY_MEMORY ? use->memory : use->machines;
@@ -21,7 +21,7 @@ static uint64_t amount_most(const struct sched *s, enum why why)
 		       : s->limits.machines;
 }
 
-/* What each would have if those who have something or wait for it shared all. */
+/* Return: an equal part of all, for each user that has something or waits for it. */
 static uint64_t share(const struct sched *s, enum why why)
 {
 	uint64_t users = 0;
@@ -61,7 +61,7 @@ static bool would_help(const struct sched *s, const struct sched_user *u,
 	       need - kept <= s->capacity;
 }
 
-/* Of those who give and were not asked in this round the one who keeps most. */
+/* Return: the user with most of those that give and were not asked in this round. */
 static struct sched_user *greediest(struct sched *s, const struct sched_user *to,
 				    enum why why)
 {
@@ -121,7 +121,7 @@ void sched_take_turns(struct sched *s)
 
 /* --- for who looks from outside --------------------------------------------- */
 
-/* What is known of uid: a look from outside makes no user. */
+/* Return: a copy of the user uid: a reader of the tree makes no user. */
 static struct sched_user look_up(const struct sched *s, uid_t uid)
 {
 	list_for_each(pos, tmp, &s->every) {
@@ -154,10 +154,10 @@ bool sched_has_turn(struct sched *s, uid_t uid)
 	return has_turn(s, &u, WHY_MACHINES);
 }
 
-/* What a job of usual size lacks though no run is under way. */
+/* Return: the thing that a job of usual size lacks even if all runs had ended. */
 static enum why kept_all(struct sched *s)
 {
-	const struct sched_slot usual = { .memory = USUAL_MEMORY, .cpus = 1 };
+	const struct sched_slot usual = { .memory = USUAL_MEMORY };
 
 	if (!s->kept.machines)
 		return FITS;

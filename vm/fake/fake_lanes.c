@@ -88,8 +88,8 @@ void fake_processes(struct fake_guest *m, struct wire_writer *out)
 
 /* --- the machine ------------------------------------------------------------ */
 
-/* What there is beside the home: a base that cannot be changed, and what the user
- * may write (fake_fs.c). */
+/* Makes the directories beside the home: a base that cannot be changed, and those that
+ * the user may write (fake_fs.c). */
 static void make_root(struct fake_guest *m)
 {
 	static const char *const dirs[] = { "etc", "home", "tmp", "home/user",

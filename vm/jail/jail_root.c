@@ -62,7 +62,7 @@ static int prefix_of(const struct qemu_program *qemu, struct prefix *ret)
 	return realpath(path, ret->path) ? 0 : -errno;
 }
 
-/* What of the path is behind a directory, with its slash; NULL: it is not below. */
+/* Return: the rest of path behind the directory, with its slash; NULL: it is not below. */
 static const char *below(const char *dir, const char *path)
 {
 	size_t len = strlen(dir);
@@ -111,8 +111,8 @@ static int add_line(struct jail_files *files, const struct prefix *p,
 	return r < 0 ? r : add_once(files, path, inside);
 }
 
-/* What the loader of QEMU says. The words behind the path are QEMU's, which does
- * not begin. */
+/* Runs the loader of QEMU to print the libraries it would load; QEMU itself does not
+ * begin. The words behind the path are arguments of QEMU. */
 static int ask_loader(const struct qemu_program *qemu, const char *module,
 		      struct child *ret, struct err *err)
 {

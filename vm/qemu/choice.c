@@ -16,7 +16,7 @@
 #define HOSTS_OWN "qemu-system-x86_64"
 #define VERSION_WAIT_MS 10000
 
-/* What it says of itself: "QEMU emulator version 10.0.13 (Debian 1:10.0.13+...)". */
+/* Reads the version that it prints: "QEMU emulator version 10.0.13 (Debian 1:10.0.13+...)". */
 static int ask_version(const struct qemu_program *program, struct vm_qemu *ret,
 		       struct err *err)
 {

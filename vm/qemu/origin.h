@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `bring.sh` writes beside a QEMU that it has brought, ROOT/origin. A line has a
+ * The file ROOT/origin, which `bring.sh` writes beside a QEMU that it has brought. A line has a
  * key and a value:
  *
  *   package qemu-system-x86

@@ -243,7 +243,7 @@ function keepWorker(worker) {
 	worker.once('exit', () => workers.delete(worker));
 }
 
-// What is open no longer holds up the loop.
+// Lets the loop end although timers and handles of the program are open.
 function letGo() {
 	for (const timer of live.keys()) {
 		if (timer._destroyed)

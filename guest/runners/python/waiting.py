@@ -15,6 +15,7 @@ import builtins
 import os
 import sys
 
+
 def _top(name):
     return name.partition(".")[0]
 
@@ -229,7 +230,7 @@ def _renew_numpy(numpy):
 THREADS = "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"
 RENEW = {"matplotlib": _renew_matplotlib, "pandas": _renew_pandas,
          "zoneinfo": _renew_zoneinfo, "numpy": _renew_numpy}
-# What they read beside variables, or in another way than by Python.
+# Functions that note what a module read beside variables, or not through Python.
 NOTES = {"matplotlib": _note_matplotlib, "numpy": _note_numpy}
 
 
