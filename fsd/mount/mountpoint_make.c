@@ -159,14 +159,18 @@ bool mountpoint_has_ended(int fd)
 	return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
 }
 
-/* What is left of ours when its connection has ended. Its number of a device may
- * be that of another mount by then, which answers. */
-static bool is_there(int fd, const char *path)
+/*
+ * Is the mount that was found at path the one that we made at made? The kernel
+ * gives the device number of a mount to the next one as soon as the connection
+ * has ended: another fsd's mount may have it, and that one may be dead, too.
+ */
+static bool is_ours(int fd, const char *path, const char *made)
 {
 	struct stat st;
 
 	return !mountpoint_has_ended(fd) ||
-	       (stat(path, &st) < 0 && errno == ENOTCONN);
+	       (!strcmp(path, made) && stat(path, &st) < 0 &&
+		errno == ENOTCONN);
 }
 
 void mountpoint_free(struct fuse_session *session, dev_t device,
@@ -179,7 +183,7 @@ void mountpoint_free(struct fuse_session *session, dev_t device,
 	if (!session || session == left)
 		return;
 	if (mounts_find(device, &at) == 0 &&
-	    is_there(fuse_session_fd(session), at.path))
+	    is_ours(fuse_session_fd(session), at.path, path))
 		r = take_away(at.path);
 	if (mountpoint_has_ended(fuse_session_fd(session))) {
 		fuse_session_unmount(session);

@@ -432,6 +432,7 @@ fails() {
 	EEXIST) words='File exists' ;;
 	ENOENT) words='No such file or directory' ;;
 	EFBIG) words='File too large' ;;
+	ENOTCONN) words='Transport endpoint is not connected' ;;
 	EILSEQ) words='Invalid or incomplete multibyte' ;;
 	ENAMETOOLONG) words='File name too long' ;;
 	ENOTEMPTY) words='Directory not empty' ;;
@@ -447,7 +448,7 @@ fails() {
 	*) fail "fails: unknown errno $1" ;;
 	esac
 	shift
-	run env LC_ALL=C "$@"
+	run bounded 20 /usr/bin/env LC_ALL=C "$@"
 	assert_failure
 	assert_output --partial "$words"
 }

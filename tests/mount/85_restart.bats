@@ -212,6 +212,21 @@ accounts() {
 	assert_equal "$(grep -c " $MNT " /proc/self/mounts)" 1
 }
 
+@test "the end of one fsd leaves another one's dead mount, which has its device number now" {
+	local first=$DAEMON state=$STATE
+
+	kill -STOP "$DAEMON"
+	kill -TERM "$SERVER" # it takes the mount away; $DAEMON has yet to look
+	await exit "$SERVER" 20
+	unset MNT STATE LOG
+	MOUNT_DIR=$BATS_TEST_TMPDIR/other mount_start
+	mount_crash
+	kill -CONT "$first"
+	await ended "$first" 20 "$BATS_TEST_TMPDIR/mnt" "$state"
+	fails ENOTCONN stat "$MNT"
+	umount "$MNT"
+}
+
 @test "umount of a dead daemon's mount says what to do" {
 	mount_crash
 	run bounded 10 "$FSD" umount "$MNT"
