@@ -622,7 +622,7 @@ struck() {
 		p = subprocess.Popen([sys.argv[1], "run", "--mount", sys.argv[2],
 		                      "code.sh"], stdin=r0, stdout=w1)
 		os.close(w1)
-		while not any(n.startswith(".run") for n in os.listdir(sys.argv[2])):
+		while not any(n.startswith((".run-", "run-")) for n in os.listdir(sys.argv[2])):
 		    pass
 		os.write(w0, b"late")
 		os.close(w0)
