@@ -273,8 +273,14 @@ enum wire_begun {
 #define WIRE_BEGUN_BY_MAX 63u
 #define WIRE_EXIT_MAX 384u /* bytes of an EXIT */
 
-/* Bytes of RESULT that a job may send; further ones are dropped and counted. */
-#define WIRE_RESULT_MAX (16u << 20)
+/*
+ * Bytes of RESULT that a job may send; further ones are dropped and counted. A cell
+ * first tells of each display when it is shown: a line that begins with this byte,
+ * then JSON. What comes behind the last such line is the value.
+ */
+#define WIRE_SHOWN 0x1e /* as in RFC 7464 */
+#define WIRE_SHOWN_MAX (8u << 20)  /* bytes of such lines that the host keeps */
+#define WIRE_RESULT_MAX (WIRE_SHOWN_MAX + (16u << 20))
 
 struct wire_strings {
 	uint32_t count;

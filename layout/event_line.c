@@ -61,7 +61,7 @@ int order_get(const uint8_t *data, size_t len, uint64_t before_ms,
 	m = number_get(data + n, len - (size_t)n, &ms);
 	if (m <= 0)
 		return m;
-	if ((first & 3) >= ORDER_MAX || first >> 2 > UINT32_MAX ||
+	if (first >> 2 > UINT32_MAX ||
 	    before_ms > TIME_MAX_MS || ms > TIME_MAX_MS - before_ms)
 		return -EPROTO;
 	*ret = (struct order_record){
@@ -151,6 +151,29 @@ int event_error(struct buf *out, uint64_t time_ms, const char *sentence)
 	begin(out, time_ms, "error");
 	buf_str(out, ", \"message\": ");
 	json_quote(out, sentence, len);
+	return end_line(out);
+}
+
+/* Deeper than that no result is. */
+#define SHOWN_DEPTH 80
+
+int event_shown(struct buf *out, uint64_t time_ms, const char *text, size_t len)
+{
+	json_t *shown = NULL;
+	bool is_object;
+	int r = len > EVENT_SHOWN_MAX ? -EFBIG
+				      : json_read(text, len, SHOWN_DEPTH, NULL,
+						  &shown, NULL);
+
+	if (r == -ENOMEM)
+		return r;
+	is_object = json_is_object(shown);
+	json_decref(shown);
+	if (!is_object)
+		return 0;
+	begin(out, time_ms, "shown");
+	buf_str(out, ", \"shown\": ");
+	json_compact(out, text, len);
 	return end_line(out);
 }
 

@@ -6,7 +6,7 @@
  * Records lie behind one another, each two numbers of 7 bits a byte, the lowest
  * first, the last byte below 0x80:
  *
- *   count << 2 | kind     bytes of a stream, or a state
+ *   count << 2 | kind     bytes of a stream or of `shown`, or a state
  *   ms since the record before it; of the first: since 1970
  *
  * Whatever a crash leaves of a file of them, its whole records are good.
@@ -20,7 +20,13 @@
 #include "layout/base/buf.h"
 #include "state.h"
 
-enum order_kind { ORDER_STDOUT, ORDER_STDERR, ORDER_STATE, ORDER_MAX };
+enum order_kind {
+	ORDER_STDOUT,
+	ORDER_STDERR,
+	ORDER_STATE,
+	ORDER_SHOWN, /* bytes of the file `shown` of the run */
+	ORDER_MAX
+};
 
 struct order_record {
 	enum order_kind kind;
@@ -60,6 +66,12 @@ int event_state(struct buf *out, uint64_t time_ms, const char *state,
 int event_data(struct buf *out, uint64_t time_ms, enum order_kind stream,
 	       const char *data, size_t len);
 int event_error(struct buf *out, uint64_t time_ms, const char *sentence);
+
+/* What a longer line of `shown` tells of is told by result.json alone. */
+#define EVENT_SHOWN_MAX (1u << 20)
+/* text: what one display shows, JSON without a newline. Nothing is appended if it is
+ * something else or too long. */
+int event_shown(struct buf *out, uint64_t time_ms, const char *text, size_t len);
 
 /* A result.json of up to this length is told whole. */
 #define EVENT_RESULT_MAX 65536u

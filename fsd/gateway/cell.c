@@ -161,7 +161,7 @@ static json_t *entry_value(struct buf *out, const struct cell_end *end,
 	json_t *value = json_object_get(entry, "data");
 
 	if (path)
-		return read_entry(out, end, mime, path, binary);
+		return end->read ? read_entry(out, end, mime, path, binary) : NULL;
 	if (!value)
 		value = json_object_get(entry, "base64");
 	return value ? json_incref(value) : NULL;
@@ -201,28 +201,50 @@ static json_int_t bundle_of(const json_t *entry, json_int_t other)
 	return json_is_integer(bundle) ? json_integer_value(bundle) : other;
 }
 
+/* The first of the entries from `at` on that one display shows. Return: where the
+ * next one's begin. */
+static size_t put_bundle(struct buf *out, const json_t *entries, size_t at,
+			 const struct cell_end *end)
+{
+	const json_t *entry = json_array_get(entries, at);
+	json_int_t bundle = bundle_of(entry, -1);
+	bool main = false;
+	bool told = bundle > 0 && bundle < CELL_SHOWN && end->shown[bundle];
+	json_t *line = json_pack("{s:s, s:{}}", "type", "result", "extra");
+
+	do {
+		main |= json_is_true(json_object_get(entry, "main"));
+		if (!told)
+			add_entry(out, end, line, entry);
+		entry = json_array_get(entries, ++at);
+	} while (entry && bundle >= 0 && bundle_of(entry, -2) == bundle);
+	json_object_set_new(line, "is_main_result", json_boolean(main));
+	if (told)
+		json_decref(line);
+	else
+		put_line(out, line);
+	return at;
+}
+
 /* Entries of one bundle lie beside each other. */
-static void put_results(struct buf *out, const json_t *result,
+static void put_results(struct buf *out, const json_t *entries,
 			const struct cell_end *end)
 {
-	const json_t *results = json_object_get(result, "results");
-	size_t count = json_array_size(results);
+	for (size_t at = 0; at < json_array_size(entries);)
+		at = put_bundle(out, entries, at, end);
+}
 
-	for (size_t i = 0; i < count;) {
-		const json_t *entry = json_array_get(results, i);
-		json_int_t bundle = bundle_of(entry, -1);
-		bool main = false;
-		json_t *line = json_pack("{s:s, s:{}}", "type", "result", "extra");
+void cell_shown(struct buf *out, const json_t *shown, bool *told)
+{
+	const json_t *entries = json_object_get(shown, "results");
+	json_int_t bundle = bundle_of(json_array_get(entries, 0), 0);
+	struct cell_end whole = { .shown = told }; /* no entry of it has a path */
 
-		do {
-			main |= json_is_true(json_object_get(entry, "main"));
-			add_entry(out, end, line, entry);
-			entry = json_array_get(results, ++i);
-		} while (i < count && bundle >= 0 &&
-			 bundle_of(entry, -2) == bundle);
-		json_object_set_new(line, "is_main_result", json_boolean(main));
-		put_line(out, line);
-	}
+	/* What the end cannot pass over would come twice. */
+	if (bundle <= 0 || bundle >= CELL_SHOWN || told[bundle])
+		return;
+	put_results(out, entries, &whole);
+	told[bundle] = true;
 }
 
 /* --- how it ended ---------------------------------------------------------------------- */
@@ -293,7 +315,7 @@ void cell_lines(struct buf *out, const json_t *result,
 		const struct cell_end *end)
 {
 	put_notice(out, result);
-	put_results(out, result, end);
+	put_results(out, json_object_get(result, "results"), end);
 	put_end(out, result, end);
 	buf_str(out, "{\"type\":\"end_of_execution\"}\n");
 }

@@ -3,6 +3,7 @@
 #ifndef GATEWAY_CODE_H
 #define GATEWAY_CODE_H
 
+#include "layout/limits.h"
 #include "sandbox.h"
 
 #define CONTEXT_ID 37u /* a UUID and a NUL */
@@ -33,6 +34,8 @@ void post_execute(struct request *r);
 void execute_restarting(const char *context);
 
 /* cell.c: the lines that follow a cell's output. Pure, but for what `read` reads. */
+#define CELL_SHOWN (LIMIT_RESULTS + 1)
+
 struct cell_end {
 	/* A file of the job's output, into out. Return: 0 or negative errno; -EAGAIN:
 	 * there is no memory for it now. */
@@ -40,11 +43,16 @@ struct cell_end {
 	void *arg;
 	uint64_t memory_mb;  /* of the sandbox */
 	bool restarted;      /* its context was */
+	const bool *shown;   /* CELL_SHOWN of them: was display n told when it was
+			      * shown? */
 	const char *message; /* what an `error` event said, or NULL */
 };
 /* result: result.json, or NULL. */
 void cell_lines(struct buf *out, const json_t *result,
 		const struct cell_end *end);
+/* What one display shows, as the event "shown" has it. told: of CELL_SHOWN displays;
+ * this one will have been. */
+void cell_shown(struct buf *out, const json_t *shown, bool *told);
 /* One of `events`, "stdout" or "stderr". */
 void cell_output(struct buf *out, const char *name, const json_t *event);
 /* The same of a line of `events` as it is, where most of a large output can be copied.

@@ -30,6 +30,7 @@ struct execution {
 	char job[64];
 	atomic_bool restarted;
 	uint64_t count;          /* of executions in its context */
+	bool shown[CELL_SHOWN];  /* was display n told? */
 	char *message;           /* of an `error` event; owned */
 	struct buf tail;         /* a worker makes it, the loop sends it */
 	struct holding memory;   /* of the budget, for it */
@@ -135,6 +136,9 @@ static void on_event(void *arg, const char *name, json_t *event)
 	if (!strcmp(name, "stdout") || !strcmp(name, "stderr")) {
 		cell_output(&line, name, event);
 		send(x, &line);
+	} else if (!strcmp(name, "shown")) {
+		cell_shown(&line, json_object_get(event, "shown"), x->shown);
+		send(x, &line);
 	} else if (!strcmp(name, "state")) {
 		text = text_member(event, "state");
 		if (text && !strcmp(text, "running"))
@@ -162,7 +166,8 @@ static void on_over(void *arg, int error)
 	struct execution *x = arg;
 
 	if (error < 0 && x->message) { /* it was refused behind its start */
-		struct cell_end end = { .message = x->message };
+		struct cell_end end = { .shown = x->shown,
+					.message = x->message };
 
 		cell_lines(&x->tail, NULL, &end);
 	} else if (error < 0) {
@@ -249,7 +254,7 @@ static void on_result(void *arg, json_t *result)
 		.read = read_output, .arg = x,
 		.memory_mb = (uint64_t)json_integer_value(json_object_get(
 			x->sandbox->config, "memory_mb")),
-		.restarted = atomic_load(&x->restarted),
+		.restarted = atomic_load(&x->restarted), .shown = x->shown,
 		.message = x->message,
 	};
 

@@ -13,10 +13,11 @@
 #include <stddef.h>
 
 #include "layout/base/buf.h"
+#include "layout/event_line.h"
 #include "reactor.h"
 
 #define WATCH_WAITING_MAX (256u << 10) /* bytes of one file that wait */
-#define WATCH_LINE_MAX (1u << 20)      /* of a job's events: far less */
+#define WATCH_LINE_MAX (EVENT_SHOWN_MAX + 65536u) /* of a job's events */
 
 struct watcher {
 	struct reactor *reactor;

@@ -171,6 +171,13 @@ void events_started(struct job *job, uint32_t pid)
 	wait_kick(job);
 }
 
+static enum order_kind kind_of(enum vm_stream stream)
+{
+	return stream == VM_OUT	  ? ORDER_STDOUT
+	       : stream == VM_ERR ? ORDER_STDERR
+				  : ORDER_SHOWN;
+}
+
 void events_output(struct job *job, enum vm_stream stream, uint64_t count)
 {
 	uint64_t now = realtime_ns() / NS_PER_MS;
@@ -178,8 +185,7 @@ void events_output(struct job *job, enum vm_stream stream, uint64_t count)
 	while (job->events && count) {
 		uint32_t n = (uint32_t)MIN(count, (uint64_t)EVENT_DATA_MAX);
 
-		add(job, stream == VM_OUT ? ORDER_STDOUT : ORDER_STDERR, n,
-		    now);
+		add(job, kind_of(stream), n, now);
 		count -= n;
 	}
 }
@@ -198,7 +204,7 @@ void events_go_on(struct job *job, bool awaits_pid)
 void events_reach(struct job *job, enum vm_stream stream, uint64_t size)
 {
 	const struct events *e = job->events;
-	enum order_kind kind = stream == VM_OUT ? ORDER_STDOUT : ORDER_STDERR;
+	enum order_kind kind = kind_of(stream);
 
 	if (e && e->count[kind] < size)
 		events_output(job, stream, size - e->count[kind]);

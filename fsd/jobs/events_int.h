@@ -10,7 +10,7 @@ struct events {
 	struct buf order;   /* records that are not in the store yet */
 	uint64_t stored;    /* bytes of records that are */
 	uint64_t time_ms;   /* of the newest record in order */
-	uint64_t count[2];  /* bytes of the streams that it tells of */
+	uint64_t count[ORDER_MAX]; /* bytes of the streams that it tells of */
 	enum job_state state; /* that it told of last; JOB_STATE_MAX: none */
 	bool awaits_pid;    /* that it runs is told with the program's pid */
 	bool seen;          /* some reader knows what is not in the store */

@@ -32,8 +32,9 @@ struct events_reader {
 	uint64_t line_start; /* its offset */
 	uint64_t order_at;   /* bytes of records used */
 	uint64_t time_ms;    /* of the record that was used last */
-	uint64_t came[2], told[2]; /* bytes of each stream; those in between
-				      are held back, inside a character */
+	/* Bytes of each stream; those in between are held back, inside a character
+	 * or a line of what was shown. */
+	uint64_t came[ORDER_MAX], told[ORDER_MAX];
 };
 
 /* A stored file of the run, a piece at a time. One thread: the rooms are used
@@ -50,10 +51,10 @@ struct piece {
 struct sources {
 	struct job *job;
 	unsigned run;
-	struct piece file[3]; /* the streams, the order */
+	struct piece file[ORDER_MAX]; /* the streams, and instead of states: */
 };
 
-#define ORDER_SOURCE 2
+#define ORDER_SOURCE ORDER_STATE
 
 struct events_reader *events_reader_new(const struct job *job)
 {
@@ -78,7 +79,7 @@ void events_reader_free(struct events_reader *r)
 
 static void sources_init(struct sources *s, struct job *job, unsigned run)
 {
-	static char rooms[2][EVENT_DATA_MAX + EVENT_HELD_MAX], order[4096];
+	static char rooms[3][EVENT_DATA_MAX + EVENT_HELD_MAX], order[4096];
 
 	*s = (struct sources){ .job = job, .run = run, .file = {
 		{ .name = "stdout", .fd = -1, .room = rooms[0],
@@ -87,6 +88,8 @@ static void sources_init(struct sources *s, struct job *job, unsigned run)
 		  .size = sizeof(rooms[1]) },
 		{ .name = ORDER_FILE, .fd = -1, .room = order,
 		  .size = sizeof(order) },
+		{ .name = "shown", .fd = -1,
+		  .room = rooms[2], .size = sizeof(rooms[2]) },
 	} };
 }
 
@@ -210,6 +213,73 @@ static int put_data(struct events_reader *r, struct sources *s,
 	return ret;
 }
 
+/* Appends the bytes of `shown` from told up to `to`. Return: as put_data(). */
+static int get_shown(const struct events_reader *r, struct sources *s,
+		     uint64_t to, struct buf *ret)
+{
+	struct piece *p = &s->file[ORDER_SHOWN];
+
+	for (uint64_t at = r->told[ORDER_SHOWN]; at < to;) {
+		const char *data = NULL;
+		ssize_t n = piece_get(s, p, at,
+				      (size_t)MIN(to - at, (uint64_t)p->size),
+				      &data);
+
+		if (n <= 0)
+			return n < 0 ? (int)n : -EPROTO;
+		if (buf_add(ret, data, (size_t)n) < 0)
+			return -ENOMEM;
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* Each line of text that is whole: its beginning may have been over a limit. */
+static int put_lines(struct events_reader *r, const struct buf *text)
+{
+	const char *at = text->data, *end = at + text->len, *stop;
+	int ret = 0;
+
+	for (; ret == 0 && at < end; at = stop + 1) {
+		stop = memchr(at, '\n', (size_t)(end - at));
+		if (*at == WIRE_SHOWN)
+			ret = event_shown(&r->line, r->time_ms, at + 1,
+					  (size_t)(stop - at) - 1);
+	}
+	return ret;
+}
+
+/* So many more bytes of `shown`; lines that are whole now are told. Return: as
+ * put_data(). */
+static int put_shown(struct events_reader *r, struct sources *s, uint32_t count)
+{
+	uint64_t came = r->came[ORDER_SHOWN];
+	auto_buf struct buf text = { 0 };
+	const char *data = NULL, *last;
+	ssize_t n = piece_get(s, &s->file[ORDER_SHOWN], came, count, &data);
+	int ret = 0;
+
+	if (n < 0 && n != -ENOENT)
+		return (int)n;
+	if (n < (ssize_t)count)
+		return -EPROTO;
+	last = memrchr(data, '\n', count);
+	if (last) {
+		uint64_t to = came + (uint64_t)(last - data) + 1;
+
+		/* One that is too long is passed over. */
+		if (to - r->told[ORDER_SHOWN] <= 2 * EVENT_SHOWN_MAX)
+			ret = get_shown(r, s, to, &text);
+		if (ret == 0)
+			ret = put_lines(r, &text);
+		if (ret == 0)
+			r->told[ORDER_SHOWN] = to;
+	}
+	if (ret == 0)
+		r->came[ORDER_SHOWN] += count;
+	return ret;
+}
+
 /* Each attempt begins by being queued, and is a run of its own. */
 static unsigned attempt_of(const struct sources *s, uint32_t state)
 {
@@ -241,7 +311,9 @@ static int use_record(struct events_reader *r, struct sources *s)
 		return len;
 	if (len > 0) {
 		r->time_ms = record.time_ms;
-		if (record.kind != ORDER_STATE)
+		if (record.kind == ORDER_SHOWN)
+			ret = put_shown(r, s, record.count);
+		else if (record.kind != ORDER_STATE)
 			ret = put_data(r, s, record.kind, record.count, false);
 		else
 			ret = put_state(r, s, record.count);

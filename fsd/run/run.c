@@ -55,7 +55,7 @@ void run_free(struct run *run)
 	run_unprepare(run);
 	run_output_done(run);
 	arena_done(&run->texts);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < VM_STREAM_MAX; i++)
 		fd_close(&run->stream[i].fd);
 	buf_done(&run->guest_json);
 	run_flow_done(run);
@@ -91,12 +91,11 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 		node_ref(run->spec.code); /* it may be removed meanwhile */
 	run->file_fd = run->feed_in = -1;
 	run->guest_json.cap = LIMIT_VALUE_BYTES;
-	run->stream[VM_OUT] = (struct run_stream){
-		.fd = -1, .limit = run->spec.config->stdout_limit,
-	};
-	run->stream[VM_ERR] = (struct run_stream){
-		.fd = -1, .limit = run->spec.config->stderr_limit,
-	};
+	for (int i = 0; i < VM_STREAM_MAX; i++)
+		run->stream[i] = (struct run_stream){ .fd = -1 };
+	run->stream[VM_OUT].limit = run->spec.config->stdout_limit;
+	run->stream[VM_ERR].limit = run->spec.config->stderr_limit;
+	run->stream[VM_RESULT].limit = WIRE_SHOWN_MAX;
 	run->queued_ns = now_ns();
 	return run;
 }
@@ -476,8 +475,8 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 
 /* --- reading ------------------------------------------------------------ */
 
-const char *const run_stream_names[2] = {
-	[VM_OUT] = "stdout", [VM_ERR] = "stderr",
+const char *const run_stream_names[VM_STREAM_MAX] = {
+	[VM_OUT] = "stdout", [VM_ERR] = "stderr", [VM_RESULT] = "shown",
 };
 
 /* A run's streams are made when there is something to put into them, or when

@@ -143,24 +143,48 @@ static struct run *new_run(struct job *job, const struct vm_tape *t)
 	return NULL;
 }
 
+/* Has the next byte of RESULT its place within a line of what is shown? */
+static bool find_shown(struct run *run)
+{
+	const struct run_stream *s = &run->stream[VM_RESULT];
+	auto_close int fd = -1;
+	char last;
+
+	if (!s->taken)
+		return true;
+	fd = depot_run_open(run->d->depot, run->job->meta.no, run->number,
+			    run_stream_names[VM_RESULT]);
+	if (fd < 0 || pread(fd, &last, 1, (off_t)s->taken - 1) != 1)
+		return false;
+	run->in_shown = last != '\n';
+	return true;
+}
+
 /* Its streams as far as they are kept. Return: false: they are not what they
  * should be. */
 static bool find_streams(struct run *run, const struct vm_tape *t)
 {
 	const struct vm_tape_flow *f = &tape_point(t)->flow;
+	uint64_t shown = tape_point(t)->got[VM_RESULT];
+	uint64_t taken[VM_STREAM_MAX] = {
+		f->taken[VM_OUT], f->taken[VM_ERR], MIN(shown, WIRE_SHOWN_MAX),
+	};
+	uint64_t dropped[VM_STREAM_MAX] = {
+		f->dropped[VM_OUT], f->dropped[VM_ERR], shown - taken[VM_RESULT],
+	};
 
-	for (int s = 0; s < 2; s++) {
+	for (int s = 0; s < VM_STREAM_MAX; s++) {
 		struct run_stream *stream = &run->stream[s];
 		uint64_t size = run_found_size(run->job, (enum vm_stream)s);
 
-		if (size > INT64_MAX || size < f->taken[s])
+		if (size > INT64_MAX || size < taken[s])
 			return false;
 		stream->size = size;
-		stream->taken = f->taken[s];
-		stream->dropped = f->dropped[s];
-		stream->skip = size - f->taken[s];
+		stream->taken = taken[s];
+		stream->dropped = dropped[s];
+		stream->skip = size - taken[s];
 	}
-	return true;
+	return find_shown(run);
 }
 
 static int fetch_socket(struct fsd *d, uint64_t key)
@@ -258,7 +282,7 @@ static void go_on(struct run *run, const struct vm_tape *t)
 	events_go_on(job, t->sandbox);
 	if (t->sandbox && t->started_ns)
 		events_started(job, t->pid);
-	for (int s = 0; s < 2; s++)
+	for (int s = 0; s < VM_STREAM_MAX; s++)
 		events_reach(job, (enum vm_stream)s, run->stream[s].size);
 	if (t->started_ns)
 		run_started(run, t->started_ns, t->started_real_ns);

@@ -201,10 +201,10 @@ void run_over_quota(struct run *run)
 	job_log(run->job, "some of the output is left out: " RUN_OVER_QUOTA);
 }
 
-static int keep_result(struct run *run, const void *data, size_t len)
+static void keep_value(struct run *run, const char *data, size_t len)
 {
 	if (run->guest_overflow)
-		return 0;
+		return;
 	if (len > quota_run_room(run->job)) {
 		run_over_quota(run);
 		run->guest_overflow = true;
@@ -213,7 +213,39 @@ static int keep_result(struct run *run, const void *data, size_t len)
 	} else {
 		quota_run_add(run->job, len);
 	}
-	return 0;
+}
+
+/* How many of the bytes belong to a line of what was shown. */
+static size_t shown_part(struct run *run, const char *data, size_t len)
+{
+	const char *end;
+
+	if (!run->in_shown && *data != WIRE_SHOWN)
+		return 0;
+	end = memchr(data, '\n', len);
+	run->in_shown = !end;
+	return end ? (size_t)(end - data) + 1 : len;
+}
+
+/* Behind the first byte of the value nothing is shown. */
+static int keep_result(struct run *run, const char *data, size_t len)
+{
+	int r = 0;
+
+	while (len && r == 0) {
+		bool has_value = run->guest_json.len || run->guest_overflow;
+		size_t n = has_value ? 0 : shown_part(run, data, len);
+
+		if (n) {
+			r = run_flow_output(run, VM_RESULT, data, n);
+		} else {
+			keep_value(run, data, len);
+			n = len;
+		}
+		data += n;
+		len -= n;
+	}
+	return r;
 }
 
 static int on_output(void *arg, enum vm_stream stream, const void *data,
@@ -228,7 +260,7 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
 void run_flow_failed(struct run *run, int r)
 {
 	run->flow.failed = true;
-	for (int s = 0; s < 2; s++) {
+	for (int s = 0; s < VM_STREAM_MAX; s++) {
 		uint64_t lost = run->stream[s].taken - run->stream[s].size;
 
 		/* What it goes on to write is seen by nobody. */

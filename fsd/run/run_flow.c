@@ -21,10 +21,16 @@
 #define FLOW_MOST (256u << 10) /* waiting, of one run */
 #define FLOW_LESS (64u << 10)  /* then its machine is heard again */
 
-enum flow_kind { FLOW_OUT, FLOW_ERR, FLOW_FILE, FLOW_DATA, FLOW_END };
+/* The streams first, by their numbers. */
+enum flow_kind {
+	FLOW_STREAM_LAST = VM_STREAM_MAX - 1,
+	FLOW_FILE,
+	FLOW_DATA,
+	FLOW_END
+};
 
 struct flow_item {
-	enum flow_kind kind;
+	unsigned kind; /* enum vm_stream or enum flow_kind */
 	uint32_t len; /* of what follows: bytes, or a path with its end and a
 			 link's target with its */
 	uint32_t file_kind, mode;
@@ -64,7 +70,7 @@ static bool extend(struct buf *in, size_t last, const struct flow_item *item,
 {
 	struct flow_item old;
 
-	if (item->kind > FLOW_ERR || in->len > FLOW_MOST / 2 ||
+	if (item->kind > FLOW_STREAM_LAST || in->len > FLOW_MOST / 2 ||
 	    !item_at(in, last, &old) || old.kind != item->kind ||
 	    buf_add(in, data, item->len) < 0)
 		return false;
@@ -106,7 +112,7 @@ int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
 {
 	struct run_stream *s = &run->stream[stream];
 	struct flow_item item = {
-		.kind = stream == VM_OUT ? FLOW_OUT : FLOW_ERR,
+		.kind = stream,
 	};
 	uint64_t room = s->limit - MIN(s->taken, s->limit);
 	int r;
@@ -181,8 +187,8 @@ struct flow_write {
 	unsigned number;
 	const struct buf *items;
 	size_t from, to;
-	int fd[2];
-	uint64_t wrote[2];
+	int fd[VM_STREAM_MAX];
+	uint64_t wrote[VM_STREAM_MAX];
 };
 
 static int stream_fd(struct flow_write *w, enum vm_stream stream)
@@ -206,7 +212,7 @@ static int do_write(void *arg)
 		size_t done = 0;
 
 		item_at(w->items, at, &item);
-		s = item.kind == FLOW_OUT ? VM_OUT : VM_ERR;
+		s = (enum vm_stream)item.kind;
 		fd = stream_fd(w, s);
 		if (fd < 0)
 			return fd;
@@ -226,25 +232,26 @@ static int do_write(void *arg)
 
 static void tell_written(struct run *run, const struct flow_write *w)
 {
-	uint64_t left[2] = {w->wrote[VM_OUT], w->wrote[VM_ERR]};
+	uint64_t left[VM_STREAM_MAX];
 	struct flow_item item;
 
+	memcpy(left, w->wrote, sizeof(left));
 	for (size_t at = w->from; at < w->to; at += item_size(&item)) {
 		enum vm_stream s;
 		uint64_t n;
 
 		item_at(w->items, at, &item);
-		s = item.kind == FLOW_OUT ? VM_OUT : VM_ERR;
+		s = (enum vm_stream)item.kind;
 		n = MIN(item.len, left[s]);
 		left[s] -= n;
 		run->stream[s].size += n;
 		if (n)
 			events_output(run->job, s, n);
 	}
-	if (!w->wrote[VM_OUT] && !w->wrote[VM_ERR])
+	if (!w->wrote[VM_OUT] && !w->wrote[VM_ERR] && !w->wrote[VM_RESULT])
 		return;
 	wait_kick(run->job);
-	for (int s = 0; s < 2; s++)
+	for (int s = VM_OUT; s <= VM_ERR; s++)
 		if (w->wrote[s])
 			notify_grew(run->job, s == VM_OUT ? JOB_ROW_STDOUT
 							  : JOB_ROW_STDERR);
@@ -260,15 +267,16 @@ static size_t write_streams(struct run *run, size_t at)
 		.items = &run->flow.now,
 		.from = at,
 		.to = at,
-		.fd = {run->stream[0].fd, run->stream[1].fd},
 	};
 	struct flow_item item;
 	int r;
 
-	while (item_at(w.items, w.to, &item) && item.kind <= FLOW_ERR)
+	for (int s = 0; s < VM_STREAM_MAX; s++)
+		w.fd[s] = run->stream[s].fd;
+	while (item_at(w.items, w.to, &item) && item.kind <= FLOW_STREAM_LAST)
 		w.to += item_size(&item);
 	r = depot_do(run->d->depot, do_write, &w);
-	for (int s = 0; s < 2; s++)
+	for (int s = 0; s < VM_STREAM_MAX; s++)
 		run_stream_made(&run->stream[s], w.fd[s]);
 	if (!run->job)
 		return 0;
@@ -324,16 +332,19 @@ static void write_now(struct run *run)
 	do {
 		if (!item_at(&run->flow.now, at, &item))
 			return;
-		at = item.kind <= FLOW_ERR ? write_streams(run, at)
+		at = item.kind <= FLOW_STREAM_LAST ? write_streams(run, at)
 					   : write_entry(run, &item, at);
 	} while (at);
 }
 
-/* All that came until now will be in the store when it is settled. */
+/* All that came until now will be in the store when it is settled. A value is in
+ * memory only, and so is what comes behind it. */
 static void mark(struct run *run)
 {
 	struct vm_tape_flow f;
 
+	if (run->guest_json.len || run->guest_overflow)
+		return;
 	for (int s = 0; s < 2; s++) {
 		f.taken[s] = run->stream[s].taken;
 		f.dropped[s] = run->stream[s].dropped;

@@ -96,9 +96,10 @@ struct run {
 	void (*feed_told)(struct job *job); /* when the feed has changed */
 	struct wire_strings argv, envp; /* owned arrays of owned strings */
 
-	struct run_stream stream[2]; /* VM_OUT, VM_ERR */
+	struct run_stream stream[VM_STREAM_MAX]; /* VM_RESULT: what was shown */
 	struct run_flow flow;
-	struct buf guest_json;       /* RESULT */
+	bool in_shown;               /* a line of that has begun */
+	struct buf guest_json;       /* the rest of RESULT */
 	bool guest_overflow;
 
 	unsigned busy;   /* fibers that are at it: they need it, and end it if
@@ -234,7 +235,7 @@ void run_flow_wait(struct run *run); /* until all of it is in the store */
 void run_flow_done(struct run *run);
 /* run_events.c: the store took no more of a stream. */
 void run_flow_failed(struct run *run, int r);
-extern const char *const run_stream_names[2]; /* run.c */
+extern const char *const run_stream_names[VM_STREAM_MAX]; /* run.c */
 
 /* run_cut.c: an entry of the output tree is not kept; reason is a constant. */
 void run_left_out(struct run *run, const char *path, uint64_t bytes,

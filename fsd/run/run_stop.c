@@ -44,7 +44,9 @@ static struct run *run_found(struct job *job)
 	run->d = job->d;
 	run->number = job->meta.run;
 	run->accepted = true;
-	run->file_fd = run->feed_in = run->stream[0].fd = run->stream[1].fd = -1;
+	run->file_fd = run->feed_in = -1;
+	for (int s = 0; s < VM_STREAM_MAX; s++)
+		run->stream[s].fd = -1;
 	run->stored = depot_run_has(job->d->depot, job->meta.no, run->number);
 	run->queued_ns = now_ns();
 	run->stream[VM_OUT].size = run_found_size(job, VM_OUT);

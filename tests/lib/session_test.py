@@ -6,11 +6,12 @@ bash below RUNNERS in an empty directory and gives it the steps, each of which
 begins with a line
 
     ### session|cell [stdin=TEXT] [args=WORDS] [env=WORDS] [file=NAME]
-        [int=TEXT] [later=TEXT] [open] [pause=SECONDS]
+        [int=TEXT] [later=TEXT] [open] [pause=SECONDS] [shown]
 
 where TEXT may hold \\n and WORDS are parted by commas. int: interrupt the runner,
 and its foreground, when its output says so; later: wait for that in the output after the end; open:
-stdin has no end; pause: before the step. Of each step it prints the lines `out: ...`, `err: ...`,
+stdin has no end; pause: before the step; shown: what was told when it was shown is a line `shown:
+JSON`. Of each step it prints the lines `out: ...`, `err: ...`,
 `result: JSON` and `exit: N`, with HOME for the directory. The last line is
 `ended` if the runner ended when it was told to, else `died: STATUS`.
 """
@@ -34,6 +35,16 @@ COMMANDS = {
              "session.js", "js"),
     "bash": (["/bin/bash"], "session.sh", "sh"),
 }
+
+
+def split(result):
+    """Return: the lines of what was shown, then the value."""
+    *lines, value = result.split(b"\n") if result[:1] == b"\x1e" else [result]
+    for at, line in enumerate(lines):
+        if line[:1] != b"\x1e":
+            sys.exit("this is no line of what was shown: %r" % line)
+        lines[at] = line[1:]
+    return *lines, value
 
 
 class Died(Exception):
@@ -144,7 +155,7 @@ class Session:
             if end[:1] != b"E":
                 sys.exit("the runner says %r" % end)
             self.finish(step, options)
-            self.show(step)
+            self.show(step, options)
             print("exit:", end[1])
         except (Died, ConnectionError):
             self.finish(step, {})
@@ -155,13 +166,18 @@ class Session:
             raise
         shutil.rmtree(step.place)
 
-    def show(self, step):
+    def show(self, step, options=()):
         for name in ("out", "err"):
             text = step.said[name].decode("utf-8", "backslashreplace")
             for line in text.replace(self.home, "HOME").splitlines():
                 print(f"{name}: {line}")
-        if step.said["result"]:
-            result = json.loads(step.said["result"])
+        *shown, value = split(step.said["result"])
+        if "shown" in options:
+            for line in shown:
+                print("shown:", json.dumps(json.loads(line)).replace(
+                    self.home, "HOME"))
+        if value:
+            result = json.loads(value)
             print("result:", json.dumps(result).replace(self.home, "HOME"))
 
 

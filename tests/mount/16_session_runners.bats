@@ -487,6 +487,23 @@ load ../lib/session
 	assert_line 'out: 4'
 }
 
+@test "Python: what is shown is told when it is shown" {
+	session python <<-'END'
+		### cell shown
+		display(1)
+		display({"text/html": "x" * 70000}, raw=True)
+		display({"text/html": "x" * 1100000}, raw=True)
+		display({"text/html": "\ud800\n"}, raw=True)
+		7
+	END
+	run jq -rR 'ltrimstr("shown: ") | fromjson? | select(.results) | "\(.bundle) \(.main) \(.results[0].data | tostring | length)"' <<<"$output"
+	assert_line --index 0 '1 false 1'
+	assert_line --index 1 '2 false 70000'
+	assert_line --index 2 --regexp '^4 false [0-9]$'
+	assert_line --index 3 '5 true 1'
+	assert_equal "${#lines[@]}" 4
+}
+
 @test "Python: what was displayed before an error is there" {
 	session python <<-'END'
 		### cell

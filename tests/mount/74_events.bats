@@ -76,6 +76,32 @@ alternate() {
 	check events-order "$MNT/a" 2000
 }
 
+@test "what a cell shows is told when it is shown, between what it prints" {
+	job_start a $'out one\nshown {"bundle": 1, "results": []}\nout two\nsleep 600000'
+	local line
+	exec 9<"$MNT/a/events"
+	for _ in 1 2 3 4 5; do
+		IFS= read -r -t $((20 * SLOW)) line <&9
+		echo "$line" >>"$BATS_TEST_TMPDIR/lines"
+	done
+	assert_equal "$(tail -n 3 "$BATS_TEST_TMPDIR/lines" | jq -c 'del(.time)')" \
+		'{"event":"stdout","data":"one\n"}
+{"event":"shown","shown":{"bundle":1,"results":[]}}
+{"event":"stdout","data":"two\n"}'
+	echo kill >"$MNT/a/ctl"
+	job_wait a >/dev/null
+	cmp "$BATS_TEST_TMPDIR/lines" <(head -n 5 "$MNT/a/events")
+	exec 9<&-
+	absent a shown
+}
+
+@test "what a program shows that is no JSON is not told, and loses nothing else" {
+	job_run a $'shown {"a":\nout one\nshown [1]\nshown {"a": 1}\nresult {"text": "x"}'
+	assert_equal "$(events a 'select(.event == "shown").shown')" '{"a":1}'
+	assert_equal "$(events a 'select(.event == "stdout").data')" $'one'
+	assert_equal "$(result a .text)" x
+}
+
 @test "readers that begin at different times get the same bytes" {
 	job_start a "$(alternate 500)"$'\nsleep 100\n'"$(alternate 500)"
 	local i pids=()

@@ -70,6 +70,43 @@ begin() {
 	ok 5
 }
 
+@test "what a cell shows is told once, between what it prints, although the server dies within it" {
+	local i
+	job_made code.py <<-'END'
+		import os, time
+		for i in range(1, 9):
+		    print(i)
+		    display({"text/html": "x" * (200000 if i == 1 else i)}, raw=True)
+		    if i == 4:
+		        open("ready", "w").close()
+		        while not os.path.exists("go"):
+		            time.sleep(0.01)
+	END
+	# The first piece of a display is in the store and settled; the next ones are
+	# in the store only, and the number 2 behind them is nowhere.
+	gate 'hold:write:jobs/*/r1/shown' 'hold:write:jobs/*/r1/stdout'
+	job_put "$J" config.json "{\"sandbox\": \"${S##*/}\", \"session\": \"a\", \"mode\": \"cell\"}"
+	cat "$MNT/$J/events" >"$BATS_TEST_TMPDIR/events" &
+	gate_held
+	await becomes 20 test -e "$S/files/ready"
+	gate_open
+	gate_held
+	server_kill "$SERVER"
+	gate_end
+	server_now
+	: >"$S/files/go"
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	ended "$J" 0 exited
+	wait %%
+	cmp "$BATS_TEST_TMPDIR/events" "$MNT/$J/events"
+	assert_equal "$(jq -r 'if .event == "stdout" then .data | rtrimstr("\n")
+		elif .event == "shown" then "\(.shown.bundle) \(.shown.results[0].data | length)"
+		else empty end' "$MNT/$J/events" | paste -sd,)" \
+		'1,1 200000,2,2 2,3,3 3,4,4 4,5,5 5,6,6 6,7,7 7,8,8 8'
+	assert_equal "$(wc -l <"$STATE/jobs/$(result "$J" .id)/r1/shown")" 8
+	assert_equal "$(result "$J" '.results | length')" 8
+}
+
 @test "what is written to a program's input comes once, in order, whichever server dies" {
 	local i
 	begin code.py '"stdin_open": true' <<<$'import sys\nprint("up", flush=True)\nfor line in sys.stdin:\n    print(line, end="", flush=True)'

@@ -62,6 +62,31 @@ tells() {
 	assert_output --partial '"code":"not_found"'
 }
 
+@test "a cell's pictures and values come when they are shown, between what it prints" {
+	local line said=
+	coproc CELL { exec curl -s -N -H "E2b-Sandbox-Id: $ID" -d "$(jq -Rs '{code: .}' <<-'END'
+		import os, time
+		print("before")
+		display({"step": 1})
+		print("between")
+		while not os.path.exists("/home/user/go"):
+		    time.sleep(0.05)
+		display({"image/svg+xml": "<svg>" + "x" * 200000 + "</svg>"}, raw=True)
+		print("after")
+		7
+	END
+	)" "$URL/execute" 3>&- 4>&-; }
+	until [[ $said == *between* ]]; do
+		IFS= read -r -t $((30 * SLOW)) line <&"${CELL[0]}" || fail "said: $said"
+		said+=$line$'\n'
+	done
+	put go x
+	said+=$(bounded 30 cat <&"${CELL[0]}")
+	assert_equal "$(jq -r 'select(.type != "keepalive") | .type + " " + (.text // "" | rtrimstr("\n")) +
+		(.svg // "" | length | if . > 0 then "svg \(.)" else "" end)' <<<"$said" | paste -sd,)" \
+		"number_of_executions ,stdout before,result {'step': 1},stdout between,result svg 200011,stdout after,result 7,end_of_execution "
+}
+
 @test "/workspace is the user's, and takes files" {
 	fs MakeDir '{"path": "/workspace/a"}' >/dev/null
 	put /workspace/a/f text

@@ -21,6 +21,7 @@ static void test_records(void)
 		{ ORDER_STATE, JOB_RUNNING, T0 },
 		{ ORDER_STDOUT, 1, T0 + 1 },
 		{ ORDER_STDERR, EVENT_DATA_MAX, T0 + 127 },
+		{ ORDER_SHOWN, 7, T0 + 127 },
 		{ ORDER_STDOUT, UINT32_MAX, T0 + 1000000000 },
 	};
 	uint8_t room[ARRAY_SIZE(records) * ORDER_RECORD_MAX];
@@ -48,8 +49,6 @@ static void test_records(void)
 		before = got.time_ms;
 	}
 	is_int((long long)at, (long long)len, "and nothing is left");
-	is_int(order_get((const uint8_t *)"\x03\x01", 2, 0, &got), -EPROTO,
-	       "a kind that is none is refused");
 	is_int(order_get((const uint8_t *)"\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 			 "\x01", 10, 0, &got), -EPROTO,
 	       "a number without an end is refused");
@@ -225,8 +224,32 @@ static void test_edge(void)
 	ok(strstr(out.data, BEGIN "\"end\""), "with its time");
 }
 
+static void shown_is(const char *text, size_t len, const char *want,
+		     const char *sentence)
+{
+	auto_buf struct buf out = { 0 };
+
+	event_shown(&out, T0, text, len);
+	is_str(out.data ? out.data : "", want, "%s", sentence);
+}
+
+static void test_shown(void)
+{
+	auto_buf struct buf big = { 0 };
+
+	shown_is("{\"a\": [1, \"x y\"]}", 17,
+		 BEGIN "\"shown\", \"shown\": {\"a\":[1,\"x y\"]}}\n",
+		 "what is shown is told on one line");
+	shown_is("{\"a\": 1}}", 9, "", "what is no JSON is not told");
+	shown_is("[1]", 3, "", "nor what is no object");
+	shown_is("", 0, "", "nor an empty line");
+	buf_fmt(&big, "{\"a\":\"%*s\"}", (int)EVENT_SHOWN_MAX, "");
+	shown_is(big.data, big.len, "", "nor what is too long");
+}
+
 int main(void)
 {
+	test_shown();
 	test_edge();
 	test_records();
 	test_whole();

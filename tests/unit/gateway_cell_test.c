@@ -21,11 +21,48 @@ static void gives(const char *sentence, const char *result,
 {
 	auto_json json_t *json = json_loads(result, 0, NULL);
 	auto_buf struct buf out = { 0 };
+	static const bool none[CELL_SHOWN];
 	struct cell_end end = given ? *given : (struct cell_end){ 0 };
 
 	end.read = read_file;
+	end.shown = end.shown ? end.shown : none;
 	cell_lines(&out, json, &end);
 	is_str(out.data, lines, "%s", sentence);
+}
+
+static void test_shown(void)
+{
+	auto_json json_t *one = json_loads(
+		"{\"bundle\":1,\"main\":false,\"results\":[{\"mime\":\"text/plain\","
+		"\"data\":\"x\",\"bundle\":1},{\"mime\":\"image/png\",\"base64\":"
+		"\"AA==\",\"bundle\":1}]}", 0, NULL);
+	auto_json json_t *odd = json_loads(
+		"{\"results\":[{\"mime\":\"text/plain\",\"data\":\"x\"}]}", 0, NULL);
+	auto_json json_t *path = json_loads(
+		"{\"results\":[{\"mime\":\"text/plain\",\"path\":\"big.png\","
+		"\"bundle\":2}]}", 0, NULL);
+	bool told[CELL_SHOWN] = { false };
+	auto_buf struct buf out = { 0 };
+
+	cell_shown(&out, one, told);
+	cell_shown(&out, one, told);
+	cell_shown(&out, odd, told);
+	is_str(out.data, "{\"type\":\"result\",\"extra\":{},\"text\":\"x\","
+	       "\"png\":\"AA==\",\"is_main_result\":false}\n",
+	       "what is shown is told once, and what has no number not at all");
+	ok(told[1] && !told[2], "its number is noted");
+	gives("what was told when it was shown is not told at the end",
+	      "{\"status\":\"exited\",\"exit_code\":0,\"results\":["
+	      "{\"mime\":\"text/plain\",\"data\":\"x\",\"bundle\":1},"
+	      "{\"mime\":\"a/b\",\"data\":\"y\",\"bundle\":2}]}",
+	      &(struct cell_end){ .shown = told },
+	      "{\"type\":\"result\",\"extra\":{\"a/b\":\"y\"},"
+	      "\"is_main_result\":false}\n" END);
+	buf_clear(&out);
+	cell_shown(&out, path, told);
+	is_str(out.data, "{\"type\":\"result\",\"extra\":{},"
+	       "\"is_main_result\":false}\n",
+	       "a path among what is shown is not read");
 }
 
 static void test_results(void)
@@ -182,6 +219,7 @@ static void test_times(void)
 
 int main(void)
 {
+	test_shown();
 	test_results();
 	test_ends();
 	test_output();

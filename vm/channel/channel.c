@@ -171,11 +171,10 @@ static bool may_have_more(const struct channel *ch)
 	       (ch->far || channel_is_on_tape(ch));
 }
 
-/* A value is in memory only, and so is what comes behind the end. */
+/* What comes behind the end is in memory only. */
 static bool may_mark(const struct channel *ch)
 {
-	return ch->tape && !ch->parsing && ch->phase == PHASE_RUNNING &&
-	       !ch->got[VM_RESULT];
+	return ch->tape && !ch->parsing && ch->phase == PHASE_RUNNING;
 }
 
 bool channel_make_room(struct channel *ch, size_t needed, bool last)

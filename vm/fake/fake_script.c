@@ -11,6 +11,7 @@
  *   sleep MS             cat              standard input to standard output
  *   await                until the signal USR1, by ctl, which then ends nothing
  *   until PATH           until the host has that file, whatever holds the job
+ *   shown JSON           what a cell shows, at once
  *   args  env  files     what was sent    show PATH       an input's bytes
  *   pwd                  where it starts
  *   write PATH TEXT      an output file, in a sandbox one of the home
@@ -231,6 +232,14 @@ static void cmd_leave(struct fake_guest *g, uint32_t n)
 		fake_process_new(g, "left");
 }
 
+static void cmd_shown(struct fake_guest *g, const char *text)
+{
+	auto_buf struct buf line = { 0 };
+
+	buf_fmt(&line, "%c%s\n", WIRE_SHOWN, text);
+	fake_put(g, WIRE_RESULT, 0, line.data, line.len);
+}
+
 /* Commands that write something. Return: true if word was one. */
 static bool run_output(struct fake_guest *g, const char *word, char *rest)
 {
@@ -242,6 +251,8 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 		fake_put_output(g, WIRE_OUT, rest, strlen(rest));
 	else if (!strcmp(word, "result"))
 		fake_put(g, WIRE_RESULT, 0, rest, strlen(rest));
+	else if (!strcmp(word, "shown"))
+		cmd_shown(g, rest);
 	else if (!strcmp(word, "args"))
 		cmd_strings(g, &g->job.argv);
 	else if (!strcmp(word, "env"))

@@ -162,15 +162,19 @@ def _shelve(entry):
 
 
 def keep(said, entries, main=False):
-    """Adds what one display shows. main: it is the last expression's value."""
+    """Adds what one display shows, and tells it now. main: it is the last
+    expression's value."""
     results = said["results"]
     bundle = results[-1]["bundle"] + 1 if results else 1
+    mark = {"bundle": bundle, "main": main}
+    entries = [{**entry, **mark} for entry in entries]
+    said["tell"](bundle, entries, main)
     for entry in entries:
         try:
             entry = _shelve(entry)
         except (OSError, ValueError):
             traceback.print_exc()  # no room, or no base64: as it is
-        results.append({**entry, "bundle": bundle, "main": main})
+        results.append({**entry, **mark})
 
 
 def _is_json(value, room, depth=0):

@@ -26,7 +26,7 @@ import weakref
 import _signal
 from importlib.machinery import SourceFileLoader
 from importlib.util import decode_source
-from time import tzset
+from time import monotonic, sleep, tzset
 
 if __name__ == "__main__" and sys.flags.safe_path:
     sys.path.insert(0, __file__.rpartition("/")[0])
@@ -39,6 +39,12 @@ HIGH = 200  # where a program looks for descriptors last
 # The file name of the frames here. Warnings pass over frames of that name, and
 # nobody takes it for a file.
 INTERNAL = "<frozen importlib._bootstrap>"
+# What is told when it is shown: of one display, and of all of a step. guest/wire.h
+# and layout/event_line.h have the bounds, which are not less.
+SHOWN_MOST = 1 << 20
+SHOWN_ALL = 8 << 20
+TAKEN_SECONDS = 0.2
+TAKEN_LOOK_SECONDS = 0.0002
 
 
 def _strings(path):
@@ -54,6 +60,7 @@ def _session(control, native, make_way):
     read, write, close = posix.read, posix.write, posix.close
     open_, dup2, getpid = posix.open, posix.dup2, posix.getpid
     chdir, take_shelf = posix.chdir, cell.take_shelf
+    ioctl, FIONREAD = fcntl.ioctl, 0x541b
     getsignal, set_signal = _signal.getsignal, _signal.signal
     signals = range(1, _signal.NSIG)
     dumps, run_cell, show = json.dumps, cell.run, cell.show
@@ -339,30 +346,77 @@ def _session(control, native, make_way):
             failed(error, mode, said)
             return 1
 
+    def encoded(value):
+        """Return: JSON on one line, as bytes."""
+        data = dumps(value, ensure_ascii=False)
+        try:
+            return data.encode()
+        except UnicodeEncodeError:  # half of a surrogate pair, which no JSON has
+            return data.encode("utf-16-le", "surrogatepass").decode(
+                "utf-16-le", "replace").encode()
+
     def report(result, said):
+        del said["tell"]
         said = {name: value for name, value in said.items() if value}
         if not said:
             return
         try:
-            data = dumps(said, ensure_ascii=False)
+            data = encoded(said)
         except (RecursionError, MemoryError):
             said.pop("results", None)
-            data = dumps(said, ensure_ascii=False)
-        try:
-            data = data.encode()
-        except UnicodeEncodeError:  # half of a surrogate pair, which no JSON has
-            data = data.encode("utf-16-le", "surrogatepass").decode(
-                "utf-16-le", "replace").encode()
+            data = encoded(said)
         try:
             while data:
                 data = data[write(result, data):]
         except OSError:
             pass  # the program closed it; its loss
 
+    def taken(fds):
+        """Waits until the host's side has read these pipes, so that what comes
+        next on another one is behind it. A process that goes on writing does not
+        hold this up for long."""
+        waiting, end = bytearray(4), monotonic() + TAKEN_SECONDS
+        for fd in fds:
+            try:
+                while monotonic() < end:
+                    ioctl(fd, FIONREAD, waiting)
+                    if not any(waiting):
+                        break
+                    sleep(TAKEN_LOOK_SECONDS)
+            except OSError:
+                pass  # it is no pipe any more
+
+    def teller(result):
+        """Return: what tells the host of a display when it is shown."""
+        room = SHOWN_ALL
+
+        def tell(bundle, entries, last):
+            nonlocal room
+            try:
+                data = encoded({"bundle": bundle, "main": last,
+                                "results": entries})
+            except (RecursionError, MemoryError):
+                return
+            room -= len(data) + 2
+            if len(data) > SHOWN_MOST or room < 0 or getpid() != pid:
+                return  # the report has it
+            flush()
+            taken((1, 2))
+            data = b"\x1e" + data + b"\n"
+            try:
+                while data:
+                    data = data[write(result, data):]
+            except OSError:
+                return
+            if not last:
+                taken((result,))
+
+        return tell
+
     def step(mode, file, place):
         nonlocal missed
         result = open_streams(place)
-        said = {"text": None, "results": []}
+        said = {"text": None, "results": [], "tell": teller(result)}
         if native:
             native.live_begin()
         missed = False
