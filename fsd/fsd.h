@@ -115,6 +115,9 @@ struct own_walls {
 	} wall[OWN_WALLS];
 };
 
+/* What has become of the upgrade that was asked for last. */
+enum holder_upgrade { UPGRADE_NONE, UPGRADE_DONE, UPGRADE_FAILED };
+
 struct fsd {
 	struct loop *loop;
 	struct turns turns;

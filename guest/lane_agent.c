@@ -12,7 +12,6 @@
 #include "lane.h"
 #include "layout/base/cleanup.h"
 #include "share.h"
-#include "sys.h"
 
 /* The runner that the lane has, or NULL: none was started. */
 static struct runner *lane_runner(struct agent *a)

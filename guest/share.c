@@ -11,7 +11,6 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "layout/base/cleanup.h"
 #include "sys.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup/"

@@ -165,16 +165,6 @@ struct wire_time wire_get_time(struct wire_cursor *c)
 	return (struct wire_time){(int64_t)seconds, ns, true};
 }
 
-void wire_get_bytes(struct wire_cursor *c, void *ret, size_t length)
-{
-	const uint8_t *p = take(c, length);
-
-	if (p)
-		memcpy(ret, p, length);
-	else
-		memset(ret, 0, length);
-}
-
 char *wire_get_str(struct wire_cursor *c, size_t max)
 {
 	uint32_t length = wire_get_u32(c);

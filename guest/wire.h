@@ -378,8 +378,6 @@ void wire_begin(struct wire_cursor *c, const void *payload, size_t length);
 uint32_t wire_get_u32(struct wire_cursor *c);
 uint64_t wire_get_u64(struct wire_cursor *c);
 struct wire_time wire_get_time(struct wire_cursor *c);
-/* Copies length bytes. */
-void wire_get_bytes(struct wire_cursor *c, void *ret, size_t length);
 /* A NUL-terminated copy, owned by the caller; NULL on failure. Refuses NUL
  * inside and more than max bytes. */
 char *wire_get_str(struct wire_cursor *c, size_t max);

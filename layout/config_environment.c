@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "environment.h"
-#include "limits.h"
 
 /* Which ones there are is not known here: only how one is written. */
 int config_set_environment(struct parse *p, const struct field *f,

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/base/cleanup.h"
 #include "layout/base/utf8.h"
 #include "env.h"
 #include "limits.h"

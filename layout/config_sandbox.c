@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/base/buf.h"
-#include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "limits.h"
 

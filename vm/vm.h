@@ -27,6 +27,7 @@
 #include "guest/wire_fs.h"
 #include "layout/base/buf.h"
 #include "layout/base/err.h"
+#include "vm/os/accel.h"
 #include "vm/os/loop.h"
 #include "vm/jail/walls.h"
 
@@ -38,10 +39,8 @@ struct vm_mux;  /* mux.h */
 struct vm_tape_flow;
 struct vm_backend; /* backend.h; vm_backend_qemu, vm_backend_fake (tests) */
 
-enum vm_accel { VM_ACCEL_AUTO, VM_ACCEL_KVM, VM_ACCEL_TCG, VM_ACCEL_MAX };
 enum vm_source { VM_WARM, VM_RESTORED, VM_BOOTED, VM_SOURCE_MAX };
 
-extern const char *const vm_accel_names[VM_ACCEL_MAX];   /* "auto" ... */
 extern const char *const vm_source_names[VM_SOURCE_MAX]; /* "warm" ... */
 
 /* The QEMU that machines run on; no pointers. */

@@ -57,11 +57,6 @@ uint64_t order_key(const struct order *o)
 	return o->next < o->count ? o->at[o->next].key : UINT64_MAX;
 }
 
-bool order_is_empty(const struct order *o)
-{
-	return o->next == o->count;
-}
-
 void order_done(struct order *o)
 {
 	free(o->at);

@@ -25,7 +25,6 @@ void order_sort(struct order *o);
 uint64_t order_next(struct order *o);
 /* That one's key; UINT64_MAX: there is none. */
 uint64_t order_key(const struct order *o);
-bool order_is_empty(const struct order *o);
 void order_done(struct order *o);
 
 #endif

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "fsd/jobs/events_int.h"
 #include "fsd/jobs/job.h"
 
 _Static_assert(QUOTA_AREAS == AREA_SINK + 1, "one sum for each area");

@@ -13,7 +13,6 @@
 #include "face_sandbox.h"
 #include "fsd/mount/notify.h"
 #include "fsd/users/people.h"
-#include "fsd/run/run.h"
 #include "fsd/run/sandboxes.h"
 #include "fsd/store/depot.h"
 #include "ops_refusal.h"

@@ -2,15 +2,13 @@
 /*
  * The FUSE face. Each operation decodes its request, calls into node, job,
  * commit or face, which know no FUSE, and replies exactly once. Shared by
- * ops*.c; mountpoint.c takes fsd_ops.
+ * ops*.c; server/serve.c gives fsd_ops to the mount.
  */
 #ifndef FSD_OPS_H
 #define FSD_OPS_H
 
-#define FUSE_USE_VERSION 314
-#include <fuse_lowlevel.h>
-
 #include "fsd/jobs/job.h"
+#include "fsd/mount/library.h"
 
 extern const struct fuse_lowlevel_ops fsd_ops;
 

@@ -7,7 +7,6 @@
 
 #include "fsd/mount/requests.h"
 #include "ops_refusal.h"
-#include "ops_remote.h"
 
 #define LEADS_OUT "a link's target is relative and stays inside the job; this " \
 		  "one leads outside. Copy the file in its place (cp -L, " \

@@ -8,12 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "face.h"
 #include "fsd/handover/fdstore.h"
 #include "ops_handle.h"
 #include "ops_remote.h"
 #include "open_files.h"
-#include "fsd/mount/requests.h"
 
 static struct node *root_of(struct job *job, const struct inherit_node *kept)
 {

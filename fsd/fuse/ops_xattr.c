@@ -8,7 +8,6 @@
 
 #include "face.h"
 #include "fsd/store/depot.h"
-#include "fsd/server/holder.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
 

@@ -3,7 +3,6 @@
 
 #include <time.h>
 
-#include "fsd/server/restrain.h"
 
 /* As they were found, what each stops, and for one that is missing the way to
  * have it. */
@@ -43,6 +42,12 @@ static void text_guest_walls(const struct vm *vm, struct buf *out)
 				info->remedy);
 	}
 }
+
+static const char *const own_wall_names[OWN_WALLS] = {
+	[OWN_CAPS] = "daemon-capabilities",
+	[OWN_LANDLOCK] = "daemon-landlock",
+	[OWN_SECCOMP] = "daemon-seccomp",
+};
 
 static void text_own_walls(const struct fsd *d, struct buf *out)
 {

@@ -57,11 +57,6 @@ struct errand {
 	char verb[32];
 };
 
-const char *follow_name(const struct follow *f)
-{
-	return f->name;
-}
-
 int follow_new_name(const char *part, char room[64])
 {
 	bool has_part = part && *part;

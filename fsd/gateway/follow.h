@@ -51,7 +51,6 @@ int follow_join(struct gateway *g, const struct follow_job *job, int fd,
 
 /* --- on the loop, until over() -------------------------------------------------- */
 
-const char *follow_name(const struct follow *f);
 /* A verb of ctl. */
 void follow_ctl(struct follow *f, const char *verb);
 /* Its client has gone: `interrupt`, and after patience_ms `kill`; 0: at once. A step of

@@ -11,7 +11,6 @@
 
 #include "vm/os/fdpass.h"
 #include "vm/os/loop.h"
-#include "fsd/server/holder.h"
 
 /* The holder has nothing else to do, so its socket is full for as long as it
  * takes to be given the processor. One that is not is waited for once. */
@@ -76,7 +75,7 @@ static int tell_dropped(const struct fdstore *s, uint32_t kind, uint64_t id)
 {
 	struct fdstore_entry e = { .kind = kind, .id = id };
 
-	return tell(s, HOLDER_DROP, &e, -1, 0);
+	return tell(s, FDSTORE_DROP, &e, -1, 0);
 }
 
 /* Return: 0, or -EAGAIN: there are more. */
@@ -110,7 +109,7 @@ int fdstore_keep(struct fdstore *s, const struct fdstore_entry *entry, int fd)
 	if (!s)
 		return r;
 	if (r == 0)
-		r = tell(s, HOLDER_KEEP, entry, fd, s->deaf ? 0 : PATIENCE_MS);
+		r = tell(s, FDSTORE_KEEP, entry, fd, s->deaf ? 0 : PATIENCE_MS);
 	if (r < 0 && !s->deaf)
 		log_warn("the holder does not take what is to outlive this "
 			 "process: %s", strerror(-r));
@@ -187,7 +186,7 @@ int fdstore_fetch(struct fdstore *s, enum fdstore_kind kind, uint64_t id,
 	*ret_fd = -1;
 	if (!s || !s->fetching)
 		return -ENOENT;
-	n = tell(s, HOLDER_FETCH, &wanted, -1, -1);
+	n = tell(s, FDSTORE_FETCH, &wanted, -1, -1);
 	if (n == 0 && poll(&p, 1, -1) < 0)
 		n = -errno;
 	if (n == 0)
@@ -205,7 +204,7 @@ void fdstore_sweep(struct fdstore *s)
 	struct fdstore_entry none = { 0 };
 
 	if (s)
-		tell(s, HOLDER_SWEEP, &none, -1, -1);
+		tell(s, FDSTORE_SWEEP, &none, -1, -1);
 	if (s)
 		s->fetching = false;
 }

@@ -7,10 +7,10 @@
  * server that is killed in between leaves the file in its place, the holder with a
  * descriptor that nobody asks for, or both done.
  *
- *   server -> HOLDER_KEEP    with the descriptor, if there is one
- *          -> HOLDER_DROP    it is of no more use
- *          -> HOLDER_FETCH   <- the entry, with the descriptor; kind 0: none
- *          -> HOLDER_SWEEP   what this server has not asked for
+ *   server -> FDSTORE_KEEP    with the descriptor, if there is one
+ *          -> FDSTORE_DROP    it is of no more use
+ *          -> FDSTORE_FETCH   <- the entry, with the descriptor; kind 0: none
+ *          -> FDSTORE_SWEEP   what this server has not asked for
  */
 #ifndef FSD_FDSTORE_H
 #define FSD_FDSTORE_H
@@ -37,9 +37,17 @@ struct fdstore_entry {
 	uint64_t changed_ns;  /* FDSTORE_ROW: of the job */
 };
 
+/* Its first byte is none of those that server/holder.h has. */
+enum fdstore_call {
+	FDSTORE_KEEP = 'K',
+	FDSTORE_DROP = 'D',
+	FDSTORE_FETCH = 'F',
+	FDSTORE_SWEEP = 'S',
+};
+
 /* What goes either way. */
 struct fdstore_message {
-	uint64_t what; /* HOLDER_KEEP ... */
+	uint64_t what; /* enum fdstore_call */
 	struct fdstore_entry entry;
 };
 

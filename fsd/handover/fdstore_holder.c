@@ -5,7 +5,6 @@
 
 #include "fdstore.h"
 #include "fsd/base/hash.h"
-#include "fsd/server/holder.h"
 
 struct kept {
 	struct hash_node by_id;
@@ -113,16 +112,16 @@ fdstore_table_hear(struct fdstore_table *t, const struct fdstore_message *m,
 	struct kept *k = NULL;
 
 	switch (m->what) {
-	case HOLDER_KEEP:
+	case FDSTORE_KEEP:
 		keep(t, &m->entry, &fd);
 		break;
-	case HOLDER_DROP:
+	case FDSTORE_DROP:
 		drop(t, find(t, &m->entry));
 		break;
-	case HOLDER_SWEEP:
+	case FDSTORE_SWEEP:
 		sweep(t);
 		break;
-	case HOLDER_FETCH:
+	case FDSTORE_FETCH:
 		k = find(t, &m->entry);
 		if (k)
 			k->asked = true;
@@ -132,5 +131,5 @@ fdstore_table_hear(struct fdstore_table *t, const struct fdstore_message *m,
 		break;
 	}
 	fd_close(&fd);
-	return m->what != HOLDER_FETCH ? NULL : k ? &k->entry : &none;
+	return m->what != FDSTORE_FETCH ? NULL : k ? &k->entry : &none;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/run/run.h"
 #include "fsd/mount/wait.h"
 
 /* Neighbours of one stream that come within this time are one line. */

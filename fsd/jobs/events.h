@@ -15,7 +15,6 @@
 struct events;        /* the order of the newest run; job->events */
 struct events_reader; /* the place of one open file */
 
-#define ORDER_FILE "order" /* in the run's directory */
 
 /* The job has entered a state, as its record says; a run begins with
  * JOB_QUEUED. */

@@ -408,9 +408,3 @@ void shelf_help(struct fsd *d)
 	if (fiber_self())
 		fiber_breathe();
 }
-
-void shelf_wait(struct fsd *d)
-{
-	while (!shelf_is_empty(d))
-		shelf_help(d);
-}

@@ -20,12 +20,11 @@ struct job *shelf_by_name(struct fsd *d, const char *name);
 void shelf_each(struct fsd *d,
 		void (*fn)(void *arg, const struct job_meta *meta), void *arg);
 /* Begins to take all down: at once where bytes are counted, since nobody knows
- * them before. Who has to see all of them helps, and lets others have their
- * turns: shelf_help() a little, shelf_wait() to the end. */
+ * them before. A caller that has to see all of them calls shelf_help(), which takes
+ * a little down and lets other fibers run. */
 void shelf_empty(struct fsd *d);
 bool shelf_is_empty(const struct fsd *d);
 void shelf_help(struct fsd *d);
-void shelf_wait(struct fsd *d);
 void shelf_free(struct fsd *d);
 
 #endif

@@ -9,7 +9,7 @@
 #include "fsd/handover/inherit.h"
 #include "keeper.h"
 #include "fsd/submit/lifecycle.h"
-#include "fsd/fuse/ops.h"
+#include "library.h"
 #include "requests.h"
 
 /* Requests are served for so long before other sources have a turn. */
@@ -74,10 +74,11 @@ static void on_requests(struct loop_fd *src, uint32_t events)
 		loop_linger(s->d->loop, LINGER_NS);
 }
 
-int mountpoint_serve(struct fsd *d, int fd, struct err *err)
+int mountpoint_serve(struct fsd *d, const struct fuse_lowlevel_ops *ops, int fd,
+		     struct err *err)
 {
 	struct mountpoint *s = mountpoint_of(d);
-	int r = requests_open(d, fd);
+	int r = requests_open(d, ops, fd);
 
 	if (r < 0)
 		return err_sys(err, r, "the FUSE session");

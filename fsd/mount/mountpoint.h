@@ -8,6 +8,8 @@
 
 #include "fsd/fsd.h"
 
+struct fuse_lowlevel_ops;
+
 /* The directory can be mounted on; the mount of a dead fsd is taken away. */
 int mountpoint_check(const char *path, struct err *err);
 /* Mounts. Return: the kernel's descriptor (nonblocking; *ret_session's), or
@@ -27,7 +29,8 @@ int mountpoint_remove(dev_t device);
 
 /* Answers from now on what comes through fd (owned), and first what the server
  * before has left unanswered. */
-int mountpoint_serve(struct fsd *d, int fd, struct err *err);
+int mountpoint_serve(struct fsd *d, const struct fuse_lowlevel_ops *ops, int fd,
+		     struct err *err);
 void mountpoint_close(struct fsd *d);
 /* When the last request was answered, now_ns(). */
 uint64_t mountpoint_asked_ns(struct fsd *d);

@@ -13,7 +13,7 @@
 
 #include "vm/os/spawn.h"
 #include "mounts.h"
-#include "fsd/fuse/ops.h"
+#include "library.h"
 
 #define REMOVE_WAIT_MS 2500
 

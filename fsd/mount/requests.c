@@ -10,7 +10,7 @@
 
 #include "fsd/base/fiber.h"
 #include "fsd/jobs/job.h"
-#include "fsd/fuse/ops.h"
+#include "library.h"
 
 /* None may take longer than this by its size alone. */
 #define WRITE_MAX (256u << 10)
@@ -87,13 +87,12 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 	conn->max_background = UINT16_MAX;
 }
 
-static int make_session(struct fsd *d)
+static int make_session(struct fsd *d, const struct fuse_lowlevel_ops *given)
 {
 	char *argv[] = { (char[]){ "fsd" }, NULL };
 	struct fuse_args args = FUSE_ARGS_INIT(1, argv);
-	static struct fuse_lowlevel_ops ops;
+	struct fuse_lowlevel_ops ops = *given;
 
-	ops = fsd_ops;
 	ops.init = on_init;
 	d->session = fuse_session_new(&args, &ops, sizeof(ops), d);
 	fuse_opt_free_args(&args);
@@ -130,7 +129,7 @@ static void repeat_init(struct fsd *d)
 		message_clear(first);
 }
 
-int requests_open(struct fsd *d, int fd)
+int requests_open(struct fsd *d, const struct fuse_lowlevel_ops *ops, int fd)
 {
 	struct requests *q = calloc(1, sizeof(*q));
 	int r = q ? 0 : -ENOMEM;
@@ -141,7 +140,7 @@ int requests_open(struct fsd *d, int fd)
 		list_init(&q->looks);
 	}
 	if (r == 0)
-		r = make_session(d);
+		r = make_session(d, ops);
 	if (r == 0)
 		r = fuse_session_custom_io(d->session, &custom_io, fd);
 	if (r < 0) {

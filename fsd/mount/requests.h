@@ -16,11 +16,12 @@
 
 #include "fsd/fsd.h"
 
+struct fuse_lowlevel_ops;
 struct requests;
 
 /* libfuse's session on the kernel's descriptor fd (nonblocking, owned from now
  * on), as an earlier server has begun it. Return: 0 or negative errno. */
-int requests_open(struct fsd *d, int fd);
+int requests_open(struct fsd *d, const struct fuse_lowlevel_ops *ops, int fd);
 void requests_close(struct fsd *d);
 int requests_fd(const struct fsd *d);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define FUSE_USE_VERSION 314
 #include "requests.h"
 #include "wait.h"
+#include "library.h"
 
 #include <errno.h>
-#include <fuse_lowlevel.h>
 #include <poll.h>
 #include <string.h>
 

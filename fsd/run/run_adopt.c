@@ -16,10 +16,8 @@
 #include "fsd/jobs/parsed.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
-#include "fsd/mount/notify.h"
 #include "run_int.h"
 #include "sandbox_adopt.h"
-#include "fsd/mount/wait.h"
 
 /* Nobody has more; sums of them stay far from their end. */
 #define MEMORY_MAX (1ull << 46)

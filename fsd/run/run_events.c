@@ -9,9 +9,7 @@
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/events.h"
 #include "fsd/submit/lifecycle.h"
-#include "fsd/mount/notify.h"
 #include "run_int.h"
-#include "fsd/mount/wait.h"
 
 /* What comes before the kill. An interpreter that takes further steps is to
  * outlive this one. */

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/store/depot_calls.h"
 #include "fsd/jobs/events.h"
 #include "fsd/base/fiber.h"
 #include "fsd/mount/notify.h"

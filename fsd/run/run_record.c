@@ -2,7 +2,6 @@
 /* That a job is queued, or that it runs, goes on record. */
 #include <errno.h>
 
-#include "fsd/store/depot_calls.h"
 #include "run_int.h"
 #include "fsd/jobs/unstored.h"
 

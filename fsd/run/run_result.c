@@ -7,7 +7,6 @@
 #include "fsd/jobs/event.h"
 #include "room.h"
 #include "run_int.h"
-#include "fsd/mount/wait.h"
 
 /* Milliseconds between two points, unknown if one was never reached. */
 static uint64_t span_ms(uint64_t from, uint64_t to)

@@ -10,9 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "fsd/jobs/environments.h"
 #include "fsd/jobs/job.h"
-#include "fsd/jobs/job_log.h"
 
 void seat_free(struct seat *t)
 {

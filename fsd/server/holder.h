@@ -11,7 +11,7 @@
  *          <- struct holder_mount, with the kernel's descriptor; one byte from
  *             a holder of an older version
  *   server -> HOLDER_READY       the mount answers
- *   server -> HOLDER_KEEP ...    see fdstore.h
+ *   server -> FDSTORE_KEEP ...    see fdstore.h
  *   exit 0, 1   the end of the service;  HOLDER_NEXT, a signal   the next one
  *
  * SIGTERM, SIGINT: end now. SIGUSR1: end after the running jobs. SIGUSR2: the
@@ -31,18 +31,13 @@
 
 #define HOLDER_SERVES "serve" /* the command that it starts */
 enum {
-	HOLDER_PREPARED = 'P', HOLDER_READY = 'R',
-	HOLDER_KEEP = 'K', HOLDER_DROP = 'D', HOLDER_FETCH = 'F',
-	HOLDER_SWEEP = 'S',
+	HOLDER_PREPARED = 'P', HOLDER_READY = 'R', /* fdstore.h has the others */
 };
 enum { HOLDER_NEXT = 75 };
 #define HOLDER_NOW SIGRTMIN
 #define HOLDER_LEAVE (SIGRTMIN + 1) /* client/private.h */
 /* A server's descriptors. */
 enum { HOLDER_FD_CONTROL = 3, HOLDER_FD_INHERIT };
-
-/* What has become of the upgrade that was asked for last. */
-enum holder_upgrade { UPGRADE_NONE, UPGRADE_DONE, UPGRADE_FAILED };
 
 struct holder_mount {
 	uint32_t upgrade; /* enum holder_upgrade, if this server answers */

@@ -22,12 +22,6 @@
 #define SANITIZED false
 #endif
 
-const char *const own_wall_names[OWN_WALLS] = {
-	[OWN_CAPS] = "daemon-capabilities",
-	[OWN_LANDLOCK] = "daemon-landlock",
-	[OWN_SECCOMP] = "daemon-seccomp",
-};
-
 static void note(struct fsd *d, enum own_wall wall, int r, const char *detail)
 {
 	d->own_walls.wall[wall].active = r == 0;

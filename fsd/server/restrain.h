@@ -21,6 +21,4 @@
  * Landlock. */
 int restrain(struct fsd *d, struct err *err);
 
-extern const char *const own_wall_names[OWN_WALLS];
-
 #endif

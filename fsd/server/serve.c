@@ -27,6 +27,7 @@
 #include "fsd/files/node.h"
 #include "fsd/mount/notify.h"
 #include "fsd/fuse/open_files.h"
+#include "fsd/fuse/ops.h"
 #include "open_limit.h"
 #include "fsd/fuse/ops_remote.h"
 #include "vm/environment/catalog.h"
@@ -322,7 +323,7 @@ static int take_over(struct fsd *d, struct err *err)
 	fd = get_mount(d, err);
 	if (fd < 0)
 		return fd;
-	r = mountpoint_serve(d, fd, err);
+	r = mountpoint_serve(d, &fsd_ops, fd, err);
 	if (r < 0)
 		return r;
 	notify_start(d);

@@ -14,7 +14,7 @@
  *   STATE/jobs/ID/files/  what the user wrote, under its own names
  *   STATE/jobs/ID/sink/   an output/ that was copied into a draft
  *   STATE/jobs/ID/rN/     run N: result.json, order (event_line.h), and what is
- *                         not empty of stdout, stderr, output/
+ *                         not empty of stdout, stderr, shown, output/
  *   STATE/trash/          on its way out; emptied by the worker
  *   STATE/lost+found/NAME/  what lay in jobs/ and is no job: entry, and why
  *   STATE/reserve         room that the results of runs get when there is none
@@ -191,7 +191,8 @@ int depot_run_reset(struct depot *s, uint64_t no, unsigned run,
 /* Its directory is removed, soon; 0 is no run. */
 void depot_run_drop(struct depot *s, uint64_t no, unsigned run);
 bool depot_run_has(struct depot *s, uint64_t no, unsigned run);
-/* Its stdout or stderr, for append and read; made if it is not there. */
+#define ORDER_FILE "order" /* in the directory of a run: event_line.h */
+/* One of its streams, for append and read; made if it is not there. */
 int depot_stream_open(struct depot *s, uint64_t no, unsigned run,
 		      const char *name);
 /* Its output/, which a run that leaves no files does not have. */

@@ -9,7 +9,6 @@
 #include "fsd/jobs/parsed.h"
 #include "resume.h"
 #include "fsd/run/run.h"
-#include "fsd/run/sched_open.h"
 #include "fsd/jobs/unstored.h"
 #include "fsd/mount/wait.h"
 

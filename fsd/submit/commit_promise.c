@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include "fsd/jobs/event.h"
-#include "fsd/base/fiber.h"
-#include "fsd/run/sched_open.h"
 #include "fsd/jobs/unstored.h"
 
 /* On the stack of the fiber that waits. */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "fsd/jobs/event.h"
 #include "fsd/base/fiber.h"
 #include "fsd/run/sched_open.h"
 

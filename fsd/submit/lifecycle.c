@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lifecycle.h"
 
-#include "commit.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/job.h"
 #include "fsd/mount/notify.h"
 #include "resume.h"
 #include "fsd/run/run.h"
-#include "fsd/jobs/shelf.h"
 
 /* It is the operator's wish, whichever server there is. */
 static void set_draining(struct fsd *d, bool draining)

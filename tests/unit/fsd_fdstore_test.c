@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fsd/server/holder.h"
 #include "tap.h"
 #include "vm/os/fdpass.h"
 #include "vm/os/loop.h"
@@ -52,7 +51,7 @@ static void told(struct fdstore_table *t, uint64_t what, uint32_t kind,
 /* What is fetched: the file's letter, '-' without one, '0': nothing. */
 static char fetched(struct fdstore_table *t, uint32_t kind, uint64_t id)
 {
-	struct fdstore_message m = { HOLDER_FETCH, entry(kind, id) };
+	struct fdstore_message m = { FDSTORE_FETCH, entry(kind, id) };
 	int fd = -1;
 	const struct fdstore_entry *e = fdstore_table_hear(t, &m, -1, &fd);
 
@@ -64,24 +63,24 @@ static void the_table_keeps_and_drops(void)
 	struct fdstore_table *t;
 
 	ok(fdstore_table_new(3, &t) == 0, "a table");
-	told(t, HOLDER_KEEP, KIND, 1, file('a'));
-	told(t, HOLDER_KEEP, FDSTORE_ROW, 1, file('b'));
-	told(t, HOLDER_KEEP, FDSTORE_ROW, 2, -1);
-	told(t, HOLDER_KEEP, KIND, 3, file('d'));
+	told(t, FDSTORE_KEEP, KIND, 1, file('a'));
+	told(t, FDSTORE_KEEP, FDSTORE_ROW, 1, file('b'));
+	told(t, FDSTORE_KEEP, FDSTORE_ROW, 2, -1);
+	told(t, FDSTORE_KEEP, KIND, 3, file('d'));
 	ok(fetched(t, KIND, 1) == 'a' && fetched(t, FDSTORE_ROW, 1) == 'b',
 	   "kinds have numbers of their own");
 	ok(fetched(t, FDSTORE_ROW, 2) == '-', "an entry may have no file");
 	ok(fetched(t, KIND, 3) == '0', "there are no more than it may have");
-	told(t, HOLDER_KEEP, KIND, 1, file('A'));
+	told(t, FDSTORE_KEEP, KIND, 1, file('A'));
 	ok(fetched(t, KIND, 1) == 'A', "what is kept again takes its place");
-	told(t, HOLDER_DROP, KIND, 1, -1);
-	told(t, HOLDER_DROP, KIND, 9, -1);
+	told(t, FDSTORE_DROP, KIND, 1, -1);
+	told(t, FDSTORE_DROP, KIND, 9, -1);
 	ok(fetched(t, KIND, 1) == '0', "what is dropped is gone");
-	told(t, HOLDER_SWEEP, 0, 0, -1);
+	told(t, FDSTORE_SWEEP, 0, 0, -1);
 	ok(fetched(t, FDSTORE_ROW, 1) == 'b', "its own it keeps");
 	fdstore_table_next(t);
 	ok(fetched(t, FDSTORE_ROW, 1) == 'b', "so does the next, if it asks");
-	told(t, HOLDER_SWEEP, 0, 0, -1);
+	told(t, FDSTORE_SWEEP, 0, 0, -1);
 	ok(fetched(t, FDSTORE_ROW, 1) == 'b' && fetched(t, FDSTORE_ROW, 2) == '0',
 	   "what it has not asked for is gone");
 	told(t, 12345, KIND, 1, file('x'));

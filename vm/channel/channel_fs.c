@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "layout/base/cleanup.h"
 
 #define WAITING_MAX 512 /* put or not */
 #define FLIGHT_MAX 16   /* put; what they take in `out` has its room there */

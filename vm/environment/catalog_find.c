@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "catalog_int.h"
-#include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 
 enum has { HAS_NOT, HAS_OTHER, HAS };

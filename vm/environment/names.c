@@ -8,7 +8,6 @@
 
 #include "environment.h"
 #include "layout/base/cleanup.h"
-#include "layout/base/num.h"
 #include "manifest.h"
 
 #define TO "../sets/"

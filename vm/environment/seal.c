@@ -148,17 +148,6 @@ static int make_top(const char *path)
 	return take_fd(&top);
 }
 
-int environment_sources(const char *top, struct err *err)
-{
-	auto_close int dir = make_top(top);
-	int fd = dir < 0 ? dir : openat(dir, "sources", O_RDONLY | O_DIRECTORY |
-							O_CLOEXEC);
-
-	if (fd < 0)
-		return err_sys(err, dir < 0 ? dir : -errno, "%s/sources", top);
-	return fd;
-}
-
 /* Between mkdir and the lock the directory looks like a leftover: the lock of
  * names keeps those out that look. */
 static int make_new(struct environment_new *n)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "archive.h"
-#include "layout/base/num.h"
 
 /* Where a field begins, and its bytes. */
 enum {

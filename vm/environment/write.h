@@ -58,9 +58,6 @@ struct environment_cleaned {
 int environment_clean(const struct environment_places *places, const char *top,
 		      struct environment_cleaned *ret, struct err *err);
 
-/* DIR/sources, made if it is missing. Return: a descriptor or negative errno. */
-int environment_sources(const char *top, struct err *err);
-
 /* --- archive.h says what an archive is -------------------------------------- */
 
 /* Writes a set to a file or pipe. Return: 0, -ECANCELED, ... */

@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "layout/base/cleanup.h"
 
 #define PID_FIRST 100
 

@@ -18,7 +18,6 @@
 #include "layout/base/num.h"
 #include "vm/os/fdpass.h"
 #include "jail_pages.h"
-#include "jail_root.h"
 #include "vm/zygote/wire.h"
 
 #define CELLS_MORE 16

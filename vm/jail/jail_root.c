@@ -12,7 +12,6 @@
 #include <sys/sysmacros.h>
 
 #include "layout/base/cleanup.h"
-#include "layout/base/num.h"
 #include "vm/os/spawn.h"
 #include "vm/zygote/wire.h"
 #include "vm/qemu/zygote_library.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "layout/base/num.h"
 #include "vm/vm.h"
 
 const char *const jail_step_names[JAIL_STEPS] = {

@@ -29,7 +29,6 @@
 #include "qemu_program.h"
 #include "jailer.h"
 #include "vm/os/rights.h"
-#include "vm/os/spawn.h"
 
 #define LEASE_DIR "/run/fsd"
 #define LEASES LEASE_DIR "/uids"

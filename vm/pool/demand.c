@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "demand.h"
 
-#include "layout/base/num.h"
 
 #define DECAY 0.95      /* of all counts, at each lease */
 #define RARE_SHARE 0.08 /* below it a runner is not prepared for */

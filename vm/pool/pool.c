@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 
 #define AGAIN_MS 5000 /* in that time, or it has waited enough */

@@ -5,7 +5,6 @@
  * another machine take its place, and each lease gets a lane of that one.
  */
 #include "pool_shared.h"
-#include "vm/channel/mux.h"
 
 #include <errno.h>
 

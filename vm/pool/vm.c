@@ -8,19 +8,11 @@
 #include <time.h>
 
 #include "layout/base/cleanup.h"
-#include "layout/base/log.h"
 #include "vm/qemu/host.h"
 #include "vm/jail/jail_wire.h"
 #include "pool_class.h"
 #include "pool_shared.h"
-#include "vm/qemu/store.h"
 #include "vm/channel/tape.h"
-
-const char *const vm_accel_names[VM_ACCEL_MAX] = {
-	[VM_ACCEL_AUTO] = "auto",
-	[VM_ACCEL_KVM] = "kvm",
-	[VM_ACCEL_TCG] = "tcg",
-};
 
 const char *const vm_source_names[VM_SOURCE_MAX] = {
 	[VM_WARM] = "warm",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which QEMU machines run on. */
-#include "vm/backend.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -8,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "layout/base/cleanup.h"
-#include "layout/base/log.h"
 #include "origin.h"
 #include "vm/jail/qemu_program.h"
 #include "vm/os/spawn.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "layout/base/cleanup.h"
-#include "layout/base/log.h"
 #include "left.h"
 #include "process.h"
 #include "restore.h"

@@ -8,7 +8,6 @@
 
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
-#include "vm/jail/argv.h"
 #include "vm/channel/channel.h"
 #include "process.h"
 #include "restore.h"

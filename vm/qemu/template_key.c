@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 #include "store.h"
 #include "vm/jail/argv.h"

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "layout/base/num.h"
 
 /* A write within one tick of the ctime's clock may leave it as it was. A file that
  * was written this recently is compared again. */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/base/cleanup.h"
 #include "vm/channel/channel.h"
 #include "restore.h"
 
