@@ -119,6 +119,20 @@ def matplotlib():
 
 
 @library
+def matplotlib_in_other_scripts():
+    import warnings
+    import matplotlib.pyplot as plt
+    figure, axes = plt.subplots()
+    axes.plot([1, 4, 9], label="売上")
+    axes.set_title("매출 销售 Größe")
+    axes.legend()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a character that no font has
+        for kind in "png", "pdf", "svg":
+            figure.savefig("figure." + kind)
+
+
+@library
 def seaborn():
     import pandas as pd
     import seaborn as sns
