@@ -68,15 +68,15 @@ static const struct command commands[WIRE_RUN_MAX] = {
 	},
 	[WIRE_RUN_NODE] = {
 		"/",
-		{"/usr/bin/node", NO_BASELINE, "--require",
-		 RUNNERS "/node/wait.js", HOME "/code.js", NULL},
-		{"LC_ALL=C.UTF-8", "HOME=" HOME}, false,
+		{"/usr/bin/node", NO_BASELINE, "--expose-internals",
+		 "--require", RUNNERS "/node/wait.js", HOME "/code.js", NULL},
+		{NULL}, true,
 	},
 	[WIRE_RUN_TYPESCRIPT] = {
 		"/",
 		{"/usr/bin/node", NO_BASELINE, "--expose-internals",
 		 "--require", RUNNERS "/node/wait_ts.js", HOME "/code.ts", NULL},
-		{"LC_ALL=C.UTF-8", "HOME=" HOME}, false,
+		{NULL}, true,
 	},
 	[WIRE_RUN_BASH] = {
 		HOME,

@@ -55,7 +55,7 @@ make_data() {
 # A layer in front of that one, which hides one of its files.
 make_warm() {
 	local tree=$BATS_FILE_TMPDIR/warm
-	mkdir -p "$tree/$DIST"/{hidden,child,warmth} "$tree/node_modules"/{warmth,drawn,esm} \
+	mkdir -p "$tree/$DIST"/{hidden,child,warmth} "$tree/node_modules"/{warmth,drawn,esm,obeys,needs,draws} \
 		"$tree/usr/lib/fsd-environment/cache/fonts"
 	echo 'WHO = "the child"' >"$tree/$DIST/hidden/__init__.py"
 	echo 'WHO = "its own"' >"$tree/$DIST/child/__init__.py"
@@ -81,12 +81,24 @@ make_warm() {
 		>"$tree/node_modules/drawn/index.js"
 	echo '{"name": "esm", "type": "module", "exports": {"import": "./index.js"}}' \
 		>"$tree/node_modules/esm/package.json"
-	echo 'export const born = process.hrtime.bigint()' \
-		>"$tree/node_modules/esm/index.js"
+	cat >"$tree/node_modules/esm/index.js" <<-'END'
+		import { env } from 'node:process';
+		export const born = process.hrtime.bigint(), mode = env.OBEYED;
+	END
+	cat >"$tree/node_modules/obeys/index.js" <<-'END'
+		exports.born = process.hrtime.bigint();
+		exports.mode = process.env.OBEYED;
+		exports.flag = process.argv.includes('--flag');
+	END
+	echo 'exports.born = process.hrtime.bigint(); exports.mode = require("obeys").mode' \
+		>"$tree/node_modules/needs/index.js"
+	echo '{"name": "draws", "type": "module", "exports": {"import": "./index.js"}}' \
+		>"$tree/node_modules/draws/package.json"
+	echo 'export const drawn = Math.random()' >"$tree/node_modules/draws/index.js"
 	echo cached >"$tree/usr/lib/fsd-environment/cache/fonts/list"
 	environment_make warm "$tree" '{
 		"python": ["warmth", "drawn", "absent"],
-		"node": ["warmth", "drawn", "esm"],
+		"node": ["warmth", "drawn", "esm", "obeys", "needs", "draws"],
 		"program": "import warmth, random; warmth.ran = random.random()",
 		"env": {"LAYERED": "by the recipe"},
 		"env_at_start": ["WARMTH_*"]}' data
@@ -129,7 +141,7 @@ print(there, hasattr(warmth, "ran"), os.environ["LAYERED"], "drawn" in sys.modul
 	run grep -c 'some modules cold' "$LOG"
 	assert_output 1
 	run sed 's/: .*//' "$MNT/.fsd/templates/warm/cold"
-	assert_output $'drawn\nabsent\nnpm:drawn'
+	assert_output $'drawn\nabsent\nnpm:drawn\nnpm:draws'
 }
 
 @test "the caches of the layer lie where the job may write" {
@@ -209,6 +221,37 @@ print(there, hasattr(warmth, "ran"), os.environ["LAYERED"], "drawn" in sys.modul
 	echo 'exports.mine = 1' >"$MNT/$J/node_modules/warmth/index.js"
 	go
 	ok '1 /home/user/node_modules/warmth/index.js'
+}
+
+# These packages wait, unless what they have read has changed.
+@test "Node: a package that waits obeys a variable of the job or the program, and arguments" {
+	cat >"$BATS_TEST_TMPDIR/look" <<-'END'
+		const begun = process.hrtime.bigint();
+		if (process.argv[2] === 'late')
+			process.env.OBEYED = 'late';
+		const all = ['warmth', 'obeys', 'needs', 'esm'];
+		Promise.all(all.map((name) => import(name))).then((them) => {
+			them = them.map((space) => space.default ?? space);
+			console.log(...them.map(({ born }) => born < begun),
+				    ...them.slice(1).map(({ mode }) => mode), them[1].flag);
+			return import('draws');
+		}).then(({ drawn }) => console.log(drawn > 0));
+	END
+	local env args want
+	while IFS='|' read -r env args want; do
+		prog code.js "{\"env\": {$env}, \"args\": [$args]}" <"$BATS_TEST_TMPDIR/look"
+		ok "$want"$'\ntrue'
+	done <<-'END'
+		||true true true true undefined undefined undefined false
+		"OTHER": "1"||true true true true undefined undefined undefined false
+		"OBEYED": "1"||true false false false 1 1 1 false
+		|"late"|true false false false late late late false
+		|"--flag"|true false false true undefined undefined undefined true
+	END
+	prog code.ts '{"env": {"OBEYED": "1"}}' <"$BATS_TEST_TMPDIR/look"
+	ok $'true false false false 1 1 1 false\ntrue'
+	prog code.js '{"session": "v", "env": {"OBEYED": "1"}}' <"$BATS_TEST_TMPDIR/look"
+	ok $'true false false false 1 1 1 false\ntrue'
 }
 
 @test "a session begins warm, and a later step's file is found first" {

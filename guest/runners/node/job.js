@@ -45,12 +45,18 @@ function readMessage() {
 	};
 }
 
+// The usual one is there already, and most jobs have it: to write it takes longer than
+// to see that. What is written anew stands in the job's order.
 function takeEnvironment(env) {
-	for (const name of Object.keys(process.env))
-		delete process.env[name];
+	const there = Object.keys(process.env);
+	const isUsual = there.every((name, i) => env[i]?.startsWith(`${name}=`));
+	if (!isUsual)
+		for (const name of there)
+			delete process.env[name];
 	for (const text of env) {
-		const at = text.indexOf('=');
-		process.env[text.slice(0, at)] = text.slice(at + 1);
+		const at = text.indexOf('='), name = text.slice(0, at);
+		if (process.env[name] !== text.slice(at + 1))
+			process.env[name] = text.slice(at + 1);
 	}
 }
 

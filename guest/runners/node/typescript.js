@@ -19,12 +19,10 @@ const children = require('./children.js');
 const erase = require('./erase.js');
 const { settled } = require('./unsettled.js');
 const { configOf } = require('./tsconfig.js');
-const { getOrInitializeCascadedLoader: loader } =
-	require('internal/modules/esm/loader');
+const { loader, hide } = require('./internals.js');
 // These two need each other, in this order.
 const esmResolve = require('internal/modules/esm/resolve');
 const esmLoad = require('internal/modules/esm/load');
-const { loadBuiltinModule } = require('internal/modules/helpers');
 
 const { isTypeScript, codeOf } = erase;
 const SHARED = 'fsd.typescript';
@@ -197,16 +195,6 @@ function register() {
 	};
 }
 
-// Ends what --expose-internals has begun.
-function hideInternals() {
-	const Builtin = loadBuiltinModule('fs').constructor;
-	const open = Module.builtinModules.filter((name) =>
-		!name.startsWith('internal/'));
-	Builtin.setRealmAllowRequireByUsers([...open, 'test', 'test/reporters',
-					     'sea', 'sqlite']);
-	Module.builtinModules = Object.freeze(open);
-}
-
 // --- the runner's part
 
 // A rehearsal leaves the service alive.
@@ -241,7 +229,7 @@ function start() {
 		takeShared();
 	children.follow(fileAt, isTypeScript, erase.share);
 	register();
-	hideInternals();
+	hide();
 	process.setSourceMapsEnabled(true);
 }
 

@@ -5,8 +5,10 @@
 // module, so require.main, ES modules, stack traces and errors are Node's own.
 'use strict';
 
+const own = require('./own.js');
+own('./internals.js').hide();
 if (require('worker_threads').isMainThread)
-	require('./own.js')('./job.js').wait(module);
+	own('./job.js').wait(module);
 else
-	require('./own.js').vanish();
+	own.vanish();
 delete require.cache[__filename];
