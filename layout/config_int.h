@@ -45,6 +45,12 @@ int config_wrong(struct parse *p, const struct field *f, const json_t *value,
 int config_no_memory(struct parse *p);
 /* The text, or NULL if it is no string or has a NUL inside. */
 const char *config_text(const json_t *value);
+/*
+ * A string, or the list of the bytes of one that is no UTF-8, as [99, 97, 102, 233].
+ * *ret_len: how many it has.
+ * Return: it, owned; NULL: it is neither, has a NUL inside, or no memory (errno).
+ */
+char *config_bytes(const json_t *value, size_t *ret_len);
 /* Where the row's member is in the config being filled. */
 void *config_at(struct parse *p, const struct field *f);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "layout/base/cleanup.h"
 #include "layout/base/utf8.h"
 #include "env.h"
 #include "limits.h"
@@ -23,6 +24,55 @@ void config_strings_done(struct config_strings *strings)
 		free(strings->item[i]);
 	free(strings->item);
 	*strings = (struct config_strings){ 0 };
+}
+
+static char *list_of_bytes(const json_t *value, size_t *ret_len)
+{
+	size_t count = json_array_size(value), i;
+	char *text = malloc(count + 1);
+	json_t *item;
+
+	errno = text ? EINVAL : ENOMEM;
+	json_array_foreach(value, i, item) {
+		json_int_t byte = json_integer_value(item); /* 0: of what is none */
+
+		if (!text || byte < 1 || byte > 255) {
+			free(text);
+			return NULL;
+		}
+		text[i] = (char)byte;
+	}
+	if (text)
+		text[count] = '\0';
+	*ret_len = count;
+	return text;
+}
+
+char *config_bytes(const json_t *value, size_t *ret_len)
+{
+	if (json_is_array(value))
+		return list_of_bytes(value, ret_len);
+	*ret_len = json_string_length(value);
+	errno = EINVAL;
+	return config_text(value) ? strdup(config_text(value)) : NULL;
+}
+
+/* Why an entry of a list of strings is refused. */
+static int wrong_entry(struct parse *p, const struct field *f, size_t i,
+		       const json_t *item)
+{
+	char room[96];
+
+	if (errno == ENOMEM)
+		return config_no_memory(p);
+	if (json_is_string(item))
+		return err_set(p->err, -EINVAL,
+			       "\"%s\"[%zu] contains a NUL character, "
+			       "which it cannot hold", f->key, i);
+	return err_set(p->err, -EINVAL,
+		       "\"%s\"[%zu] is %s; it must be a string%s", f->key, i,
+		       config_found(item, room), json_is_array(item) ?
+		       ", or a list of its bytes, each from 1 to 255" : "");
 }
 
 /*
@@ -47,26 +97,18 @@ int config_set_strings(struct parse *p, const struct field *f, json_t *value)
 	if (strings_alloc(strings, json_array_size(value)) < 0)
 		return config_no_memory(p);
 	json_array_foreach(value, i, item) {
-		char room[96];
+		size_t len;
 
-		if (!json_is_string(item))
-			return err_set(p->err, -EINVAL,
-				       "\"%s\"[%zu] is %s; it must be a string",
-				       f->key, i, config_found(item, room));
-		if (!config_text(item))
-			return err_set(p->err, -EINVAL,
-				       "\"%s\"[%zu] contains a NUL character, "
-				       "which it cannot hold", f->key, i);
-		bytes += json_string_length(item) + 1;
+		strings->item[i] = config_bytes(item, &len);
+		if (!strings->item[i])
+			return wrong_entry(p, f, i, item);
+		strings->count++;
+		bytes += len + 1;
 		if (bytes > LIMIT_ARGS_BYTES)
 			return err_set(p->err, -EINVAL,
 				       "\"%s\" has more than %llu bytes in all",
 				       f->key,
 				       (unsigned long long)LIMIT_ARGS_BYTES);
-		strings->item[i] = strdup(json_string_value(item));
-		if (!strings->item[i])
-			return config_no_memory(p);
-		strings->count++;
 	}
 	return 0;
 }
@@ -141,14 +183,15 @@ int config_set_inputs(struct parse *p, const struct field *f, json_t *value)
 	return r;
 }
 
-/* One variable of "env". */
-static int check_variable(struct parse *p, const char *name, json_t *value)
+/* One variable of "env". *ret: its value, owned by the caller also if it is refused. */
+static int check_variable(struct parse *p, const char *name, json_t *value,
+			  char **ret)
 {
 	char room[96];
 	auto_json json_t *quoted = json_string(name);
 	const char *shown = quoted ? config_found(quoted, room) : "\"?\"";
 	char text[96];
-	size_t bad;
+	size_t bad, len;
 
 	snprintf(text, sizeof(text), "%s", shown);
 	if (!env_name_ok(name, strlen(name)))
@@ -156,18 +199,20 @@ static int check_variable(struct parse *p, const char *name, json_t *value)
 			       "\"env\" has the name %s; a name must be of "
 			       "letters, digits and _, and not begin with a "
 			       "digit", text);
-	if (!json_is_string(value))
+	*ret = config_bytes(value, &len);
+	if (!*ret && errno == ENOMEM)
+		return config_no_memory(p);
+	if (!*ret && !json_is_string(value))
 		return err_set(p->err, -EINVAL,
 			       "\"env\": %s is %s; it must be a string", text,
 			       config_found(value, room));
-	bad = env_value_span(json_string_value(value),
-			     json_string_length(value));
-	if (bad != json_string_length(value))
-		return err_set(p->err, -EINVAL,
-			       "\"env\": %s has a control character (0x%02x); "
-			       "a value must have none but TAB", text,
-			       (unsigned char)json_string_value(value)[bad]);
-	return 0;
+	bad = *ret ? env_value_span(*ret, len) : strlen(json_string_value(value));
+	if (*ret && bad == len)
+		return 0;
+	return err_set(p->err, -EINVAL,
+		       "\"env\": %s has a control character (0x%02x); "
+		       "a value must have none but TAB", text,
+		       *ret ? (unsigned char)(*ret)[bad] : 0);
 }
 
 /* A step's are set when its interpreter runs already. */
@@ -209,17 +254,19 @@ int config_set_env(struct parse *p, const struct field *f, json_t *value)
 	if (strings_alloc(env, json_object_size(value)) < 0)
 		return config_no_memory(p);
 	json_object_foreach(value, name, item) {
-		r = check_variable(p, name, item);
+		auto_free char *text = NULL;
+
+		r = check_variable(p, name, item, &text);
 		if (r < 0)
 			return r;
-		bytes += strlen(name) + json_string_length(item) + 2;
+		bytes += strlen(name) + strlen(text) + 2;
 		if (bytes > LIMIT_ENV_BYTES)
 			return err_set(p->err, -EINVAL,
 				       "\"env\" has more than %llu bytes in "
 				       "all", (unsigned long long)
 					      LIMIT_ENV_BYTES);
 		if (asprintf(&env->item[env->count], "%s=%s", name,
-			     json_string_value(item)) < 0) {
+			     text) < 0) {
 			env->item[env->count] = NULL;
 			return config_no_memory(p);
 		}

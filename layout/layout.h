@@ -13,6 +13,7 @@
 #include "layout/base/num.h"
 #include "layout/base/utf8.h"
 #include "config.h"
+#include "config_merge.h"
 #include "environment.h"
 #include "event_line.h"
 #include "json_prefix.h"

@@ -72,6 +72,19 @@ static void read_error(const json_t *error, struct buf *ret)
 		buf_str(ret, "\n");
 }
 
+/* Why an interpreter did not wait with the environment's modules imported. A shell has
+ * none. */
+static void read_fresh(const json_t *root, struct result_brief *b)
+{
+	const json_t *e = json_object_get(root, "environment");
+
+	if (!json_is_false(json_object_get(e, "warm")) ||
+	    !strcmp(text(root, "language"), "bash") || !*text(e, "why"))
+		return;
+	snprintf(b->environment, sizeof(b->environment), "%s", text(e, "name"));
+	utf8_put_plain(&b->fresh_why, text(e, "why"));
+}
+
 int result_brief_read(const char *data, size_t len, struct result_brief *ret)
 {
 	auto_json json_t *root = NULL;
@@ -89,6 +102,9 @@ int result_brief_read(const char *data, size_t len, struct result_brief *ret)
 	ret->stdout_dropped = number(json_object_get(root, "stdout"), "dropped");
 	ret->stderr_dropped = number(json_object_get(root, "stderr"), "dropped");
 	ret->output_dropped = number(root, "output_dropped");
+	ret->output_count = json_array_size(json_object_get(root, "output"));
+	ret->run_ms = number(json_object_get(root, "timing"), "run_ms");
+	read_fresh(root, ret);
 	read_left_out(json_object_get(root, "output_left_out"), ret);
 	snprintf(ret->session, sizeof(ret->session), "%s", text(root, "session"));
 	snprintf(ret->session_state, sizeof(ret->session_state), "%s",
@@ -110,6 +126,7 @@ bool result_is_cells(const char *config, size_t len)
 void result_brief_done(struct result_brief *b)
 {
 	buf_done(&b->message);
+	buf_done(&b->fresh_why);
 	buf_done(&b->left_out);
 	buf_done(&b->text);
 	buf_done(&b->value);

@@ -19,6 +19,10 @@ struct result_brief {
 	struct buf error;    /* what ended the program, in lines; "" for null */
 	char session[72], session_state[8]; /* "kept", "lost"; "": it has none */
 	uint64_t stdout_dropped, stderr_dropped, output_dropped;
+	uint64_t output_count; /* entries of `output` */
+	uint64_t run_ms;
+	char environment[72];  /* ""; none, or the interpreter was warm, or it is a shell's */
+	struct buf fresh_why;  /* why its interpreter was begun for this run */
 	/* The first of output_left_out, a line each: path, bytes, reason. */
 	struct buf left_out;
 	unsigned left_out_count; /* lines */

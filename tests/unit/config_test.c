@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "layout/config_merge.h"
 #include "layout/env.h"
 #include "layout/limits.h"
 #include "tap.h"
@@ -278,6 +279,48 @@ static void test_values(void)
 		is_str(c.command.item[1], "-l", "its second word");
 		config_done(&c);
 	}
+}
+
+/* A text that is no UTF-8 is a list of its bytes. */
+static void test_bytes(void)
+{
+	struct job_config c;
+
+	if (good("{\"args\": [[99, 233], []], \"env\": {\"A\": [233, 9]}}", &c)) {
+		is_str(c.args.item[0], "c\xe9", "an argument of bytes");
+		is_str(c.args.item[1], "", "one without any");
+		is_str(c.env.item[0], "A=\xe9\t", "a variable of bytes");
+		config_done(&c);
+	}
+	if (good("{\"mode\": \"command\", \"command\": [[108, 233]]}", &c)) {
+		is_str(c.command.item[0], "l\xe9", "a command of bytes");
+		config_done(&c);
+	}
+}
+
+static void merges(const char *file, const char *over, const char *want)
+{
+	auto_buf struct buf b = { 0 };
+
+	is_int(config_merge(file, strlen(file), over, strlen(over), &b), 0,
+	       "%.40s is merged", file);
+	is_str(b.data ? b.data : "", want, "to this");
+}
+
+static void test_merge(void)
+{
+	merges("", "{\"a\":1}", "{\"a\":1}");
+	merges("{}", "{\"a\":1}", "{\"a\":1}\n");
+	merges("{\"a\": 2, \"b\": 3}", "{\"a\":1}", "{\"a\":1,\"b\":3}\n");
+	merges("\xef\xbb\xbf{\"b\": 3}", "{\"a\":1}", "{\"b\":3,\"a\":1}\n");
+	merges("{\"b\":  3}\n", "{}", "{\"b\":  3}\n");
+	merges("{\"input\": 1e400, \"b\": 3}", "{\"a\":1}",
+	       "{\"b\":3,\"a\":1,\"input\": 1e400}\n");
+	merges("{\"env\": {\"A\": \"x\", \"B\": \"y\"}}", "{\"env\":{\"A\":\"z\"}}",
+	       "{\"env\":{\"A\":\"z\",\"B\":\"y\"}}\n");
+	/* who reads these says what is wrong */
+	merges("[1]", "{\"a\":1}", "[1]");
+	merges("{\"b\": 3,}", "{\"a\":1}", "{\"b\": 3,}");
 }
 
 static void test_code(void)
@@ -564,6 +607,16 @@ static void test_lists(void)
 	bad("{\"args\": \"a\"}", "config.json: \"args\" is \"a\"; it must be a "
 	    "list of strings");
 	bad("{\"args\": [\"a\", 1]}", "config.json: \"args\"[1] is 1; it must "
+	    "be a string");
+	bad("{\"args\": [[99, 256]]}", "config.json: \"args\"[0] is a list; it must "
+	    "be a string, or a list of its bytes, each from 1 to 255");
+	bad("{\"args\": [[0]]}", "config.json: \"args\"[0] is a list; it must "
+	    "be a string, or a list of its bytes, each from 1 to 255");
+	bad("{\"args\": [[\"a\"]]}", "config.json: \"args\"[0] is a list; it must "
+	    "be a string, or a list of its bytes, each from 1 to 255");
+	bad("{\"env\": {\"A\": [10]}}", "config.json: \"env\": \"A\" has a control "
+	    "character (0x0a); a value must have none but TAB");
+	bad("{\"env\": {\"A\": [0]}}", "config.json: \"env\": \"A\" is a list; it must "
 	    "be a string");
 	bad("{\"args\": [\"a\\u0000b\"]}", "config.json: \"args\"[0] contains a "
 	    "NUL character, which it cannot hold");
@@ -897,6 +950,8 @@ int main(void)
 	test_debian();
 	test_values();
 	test_input();
+	test_bytes();
+	test_merge();
 	test_code();
 	test_note();
 	test_sandbox();
