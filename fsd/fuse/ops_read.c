@@ -145,8 +145,9 @@ void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 		what = wait_what(h, 1, h->kept->end, 0);
 		events = wait_poll_events(h->t.job, &what);
 	} else if (h->kind == H_TEXT && h->t.kind == T_ROW &&
-		   h->t.row == JOB_ROW_STATE) { /* as sysfs does: a change */
-		events = h->kept->seen == (int)h->t.job->meta.state
+		   h->t.row == JOB_ROW_STATE) { /* as sysfs does: a change, or it has gone */
+		events = h->kept->seen == (int)h->t.job->meta.state &&
+					 !h->t.job->removed
 				 ? 0
 				 : POLLIN | POLLRDNORM | POLLPRI;
 	}

@@ -103,6 +103,21 @@ teardown() { file_mount_left; }
 	check nonblock "$MNT"
 }
 
+@test "who polls the state of a job is told that it has gone" {
+	job_run a 'out x'
+	run bounded 30 /usr/bin/python3 -I -S - "$MNT/a" <<-'END'
+		import os, select, shutil, sys
+		fd = os.open(sys.argv[1] + "/state", os.O_RDONLY)
+		os.read(fd, 100)
+		poll = select.poll()
+		poll.register(fd, select.POLLPRI)
+		assert not poll.poll(0)
+		shutil.rmtree(sys.argv[1])
+		print(bool(poll.poll(10000)))
+	END
+	assert_output True
+}
+
 @test "poll, select and epoll work on wait, follow and state" {
 	check poll-files "$MNT"
 }
