@@ -242,8 +242,7 @@ int command_doctor(int argc, char **argv)
 	int opt;
 
 	cli_getopt(doctor_cli_options, false, &g);
-	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
-	       -1) {
+	while ((opt = cli_next("doctor", argc, argv, &g)) != -1) {
 		if (opt != OPT_STATE)
 			return usage("doctor");
 		state = optarg;

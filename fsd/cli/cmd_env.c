@@ -74,8 +74,7 @@ static int parse(int argc, char **argv, struct env_call *call,
 	int opt;
 
 	cli_getopt(verb->options, false, &g);
-	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
-	       -1) {
+	while ((opt = cli_next(verb->name, argc, argv, &g)) != -1) {
 		if (opt == ENV_OPT_DIR)
 			*ret_dir = optarg;
 		else if (opt == ENV_OPT_SOURCES)

@@ -12,6 +12,7 @@
 
 const struct cli_option logs_cli_options[] = {
 	{ 'f', "follow", NULL, "go on until the job has ended", CLI_TEXT, NULL },
+	{ 'n', "tail", "N", "of each stream the last N lines alone", CLI_TEXT, NULL },
 	{ 'M', "mount", "MNT", "the mount of a JOB that is a name", CLI_MOUNT,
 	  NULL },
 	{ 0 },
@@ -61,16 +62,20 @@ static int write_all(int to, const char *data, size_t len)
 	return 0;
 }
 
-/* Reads what there is now. Return: 1: there may be more later; 0: the end; -1: it
+/* Reads what there is now, without the first *skip bytes. Return: 1: there may be more later; 0: the end; -1: it
  * cannot be read or written, which was said. */
-static int pump(const char *name, int from, int to)
+static int pump(const char *name, int from, int to, uint64_t *skip)
 {
 	char room[65536];
 	ssize_t n;
 
-	while ((n = read(from, room, sizeof(room))) > 0)
-		if (write_all(to, room, (size_t)n))
+	while ((n = read(from, room, sizeof(room))) > 0) {
+		size_t less = (size_t)MIN(*skip, (uint64_t)n);
+
+		*skip -= less;
+		if (write_all(to, room + less, (size_t)n - less))
 			return -1;
+	}
 	if (n == 0 || errno == EINVAL || errno == ESTALE)
 		return 0; /* EINVAL: a refused job has none */
 	if (errno == EAGAIN || errno == EINTR)
@@ -79,14 +84,45 @@ static int pump(const char *name, int from, int to)
 	return -1;
 }
 
+struct logs {
+	const char *mount;
+	bool follow;
+	bool tail;      /* the last `lines` alone */
+	uint64_t lines;
+};
+
+/* Where the last lines of a stream begin, as it is now. A line without its end is one. */
+static uint64_t before_tail(int dir, const char *name, uint64_t lines)
+{
+	auto_close int fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END), at = size;
+	char room[65536];
+
+	while (lines && at > 0) {
+		off_t from = MAX(at - (off_t)sizeof(room), (off_t)0);
+		ssize_t n = pread(fd, room, (size_t)(at - from), from);
+
+		for (ssize_t i = n - 1; i >= 0; i--)
+			if (room[i] == '\n' && from + i + 1 < size && !--lines)
+				return (uint64_t)(from + i + 1);
+		at = n < 0 ? 0 : from;
+	}
+	return lines ? 0 : (uint64_t)MAX(size, (off_t)0);
+}
+
 /* Both streams, until they have ended. */
-static int print(const struct job_place *at, int dir, bool follow)
+static int print(const struct logs *logs, const struct job_place *at, int dir)
 {
 	static const char *const names[2][2] = {
 		{ "stdout", "stderr" }, { "stdout.follow", "stderr.follow" },
 	};
+	const bool follow = logs->follow;
+	uint64_t skip[2] = { 0 };
 	struct pollfd p[2];
 	int r = 0, more;
+
+	for (int i = 0; logs->tail && i < 2; i++)
+		skip[i] = before_tail(dir, names[0][i], logs->lines);
 
 	for (int i = 0; i < 2; i++)
 		p[i] = (struct pollfd){
@@ -100,7 +136,8 @@ static int print(const struct job_place *at, int dir, bool follow)
 		for (int i = 0; r == 0 && i < 2; i++) {
 			if (p[i].fd < 0 || (follow && !p[i].revents))
 				continue;
-			more = pump(at->name, p[i].fd, STDOUT_FILENO + i);
+			more = pump(at->name, p[i].fd, STDOUT_FILENO + i,
+				    &skip[i]);
 			r = more < 0 ? 1 : 0;
 			if (more == 0)
 				fd_close(&p[i].fd);
@@ -129,35 +166,56 @@ static int explain(const struct job_place *at, int dir, bool follow)
 	return complain("logs", 1, "%s", line.failed ? "no memory" : line.data);
 }
 
-int command_logs(int argc, char **argv)
+/* several: a line with its name is above what it has written, as tail(1) has it. */
+static int logs_of(const struct logs *logs, const char *text, bool several)
 {
-	const char *mount = NULL;
 	struct job_place at;
-	struct cli_getopt g;
-	auto_close int dir = -1;
-	bool follow = false;
-	int opt, r;
+	auto_close int dir = find("logs", logs->mount, text, &at);
+	int r;
 
-	cli_getopt(logs_cli_options, false, &g);
-	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
-	       -1) {
-		if (opt == 'f')
-			follow = true;
-		else if (opt == 'M')
-			mount = optarg;
-		else
-			return usage("logs");
-	}
-	if (optind != argc - 1)
-		return usage("logs");
-	dir = find("logs", mount, argv[optind], &at);
 	if (dir < 0)
 		return 1;
-	r = explain(&at, dir, follow);
+	if (several) {
+		printf("==> %s <==\n", at.name);
+		fflush(stdout);
+	}
+	r = explain(&at, dir, logs->follow);
 	if (r == 0)
-		r = print(&at, dir, follow);
+		r = print(logs, &at, dir);
 	/* It may have been refused, or have gone, since. */
-	return r == 0 && follow ? explain(&at, dir, false) : r;
+	return r == 0 && logs->follow ? explain(&at, dir, false) : r;
+}
+
+static int take_lines(struct logs *logs, const char *text)
+{
+	logs->tail = true;
+	return parse_u64(text, 0, UINT64_MAX, &logs->lines) < 0 ?
+		       complain("logs", 2, "-n is \"%s\"; it must be a number of "
+				"lines", text) : 0;
+}
+
+int command_logs(int argc, char **argv)
+{
+	struct logs logs = { 0 };
+	struct cli_getopt g;
+	int opt, r = 0;
+
+	cli_getopt(logs_cli_options, false, &g);
+	while ((opt = cli_next("logs", argc, argv, &g)) != -1) {
+		if (opt == 'f')
+			logs.follow = true;
+		else if (opt == 'M')
+			logs.mount = optarg;
+		else if (opt != 'n')
+			return usage("logs");
+		else if (take_lines(&logs, optarg))
+			return 2;
+	}
+	if (optind == argc)
+		return usage("logs");
+	for (int i = optind; i < argc; i++)
+		r |= logs_of(&logs, argv[i], argc - optind > 1);
+	return r;
 }
 
 /* --- kill --------------------------------------------------------------------- */
@@ -176,7 +234,7 @@ static int kill_one(const char *mount, const char *text, const char *verb)
 	if (strcmp(state, "queued") && strcmp(state, "running"))
 		return complain("kill", 1, "%s is %s: nothing of it runs%s",
 				at.name, state, strcmp(state, "done") ?
-				"; `rm -r` removes it" : "");
+				"; `fsd rm` removes it" : "");
 	ctl = openat(dir, "ctl", O_WRONLY | O_CLOEXEC);
 	if (ctl >= 0 && write(ctl, verb, strlen(verb)) > 0)
 		return 0;
@@ -194,8 +252,7 @@ int command_kill(int argc, char **argv)
 	int opt, r = 0;
 
 	cli_getopt(kill_cli_options, false, &g);
-	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
-	       -1) {
+	while ((opt = cli_next("kill", argc, argv, &g)) != -1) {
 		if (opt == 's' && signal_parse(optarg) < 0)
 			return complain("kill", 2, "-s is \"%s\"; it must be a "
 					"signal's name, such as TERM, or a "

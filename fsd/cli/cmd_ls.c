@@ -156,8 +156,7 @@ static int parse(int argc, char **argv, const struct cli_option *options,
 	int opt;
 
 	cli_getopt(options, false, &g);
-	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
-	       -1) {
+	while ((opt = cli_next(argv[0], argc, argv, &g)) != -1) {
 		if (opt == 'l')
 			ls->full = true;
 		else if (opt == 'a')

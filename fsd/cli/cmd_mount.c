@@ -333,8 +333,7 @@ static int parse(int argc, char **argv, struct mount_options *o)
 
 	cli_getopt(mount_cli_options, false, &g);
 	optind = 1;
-	while (r == 0 && (opt = getopt_long(argc, argv, g.letters, g.longs,
-					    NULL)) != -1)
+	while (r == 0 && (opt = cli_next("mount", argc, argv, &g)) != -1)
 		r = one_option(o, opt);
 	if (r == 0 && optind != argc - 1)
 		r = complain("mount", usage("mount"),

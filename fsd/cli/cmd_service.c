@@ -113,8 +113,7 @@ static int now_options(int argc, char **argv, bool *ret_now)
 	int opt;
 
 	cli_getopt(umount_cli_options, false, &g);
-	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
-	       -1) {
+	while ((opt = cli_next(argv[0], argc, argv, &g)) != -1) {
 		if (opt != OPT_NOW)
 			return usage(argv[0]);
 		*ret_now = true;

@@ -490,8 +490,7 @@ int command_template(int argc, char **argv)
 	int opt, r;
 
 	cli_getopt(template_cli_options, false, &g);
-	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
-	       -1) {
+	while ((opt = cli_next("template", argc, argv, &g)) != -1) {
 		if (opt == OPT_IMAGE)
 			m.image = optarg;
 		else if (opt == OPT_ACCEL)

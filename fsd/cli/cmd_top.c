@@ -462,8 +462,7 @@ static int parse(int argc, char **argv, struct top *t, const char **mount)
 	int opt;
 
 	cli_getopt(top_cli_options, false, &g);
-	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
-	       -1) {
+	while ((opt = cli_next("top", argc, argv, &g)) != -1) {
 		if (opt == 'd') {
 			t->delay = strtod(optarg, &end);
 			if (end == optarg || *end ||

@@ -98,14 +98,27 @@ static int tell_end(const struct waiter *w, const struct job_place *at,
 	return r == -ETIME ? EXIT_TIME_OVER : job_view_is_good(v) ? 0 : 1;
 }
 
-static int wait_one(const struct waiter *w, const char *text)
+/* Is there such a job? A wrong name is told before anything is waited for. */
+static bool is_job(const struct waiter *w, const char *text)
 {
 	struct job_place at;
+	struct err err = { 0 };
+
+	if (where_job(w->mount, text, &at, &err) < 0)
+		complain("wait", 1, "%s", err.text);
+	return !err.code;
+}
+
+static int wait_one(const struct waiter *w, const char *text)
+{
+	struct job_place at = { .name = "" };
 	struct job_view v = { .state = -1 };
 	struct err err = { 0 };
 	auto_close int dir = -1;
 	int r = where_job(w->mount, text, &at, &err);
 
+	if (r == -ENOENT && at.name[0]) /* it was there, and was removed while others ran */
+		return tell_end(w, &at, &v, r);
 	if (r == 0)
 		r = dir = where_open(&at, &err);
 	if (r < 0)
@@ -137,15 +150,30 @@ static int set_time(struct waiter *w, const char *text)
 	return 0;
 }
 
+static int wait_all(const struct waiter *w, char **text, int count)
+{
+	int r = 0, jobs = 0;
+
+	for (int i = 0; i < count; i++)
+		if (is_job(w, text[i]))
+			text[jobs++] = text[i];
+	r = jobs < count;
+	for (int i = 0; i < jobs; i++) {
+		int one = wait_one(w, text[i]);
+
+		r = MAX(r, one);
+	}
+	return r;
+}
+
 int command_wait(int argc, char **argv)
 {
 	struct waiter w = { 0 };
 	struct cli_getopt g;
-	int opt, r = 0;
+	int opt;
 
 	cli_getopt(wait_cli_options, false, &g);
-	while ((opt = getopt_long(argc, argv, g.letters, g.longs, NULL)) !=
-	       -1) {
+	while ((opt = cli_next("wait", argc, argv, &g)) != -1) {
 		if (opt == 't' && set_time(&w, optarg))
 			return 2;
 		else if (opt == 'j')
@@ -157,10 +185,5 @@ int command_wait(int argc, char **argv)
 	}
 	if (optind == argc)
 		return usage("wait");
-	for (int i = optind; i < argc; i++) {
-		int one = wait_one(&w, argv[i]);
-
-		r = MAX(r, one);
-	}
-	return r;
+	return wait_all(&w, argv + optind, argc - optind);
 }

@@ -25,6 +25,8 @@ int command_top(int argc, char **argv);
 int command_template(int argc, char **argv);
 /* The same for these environments; dir NULL: the usual places. */
 int template_of_environments(const char *dir, char **names, int count);
+int command_rm(int argc, char **argv);
+int command_sandbox(int argc, char **argv);
 int command_ls(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_wait(int argc, char **argv);
@@ -37,10 +39,16 @@ extern const struct cli_option run_cli_options[], submit_cli_options[],
 	ls_cli_options[], top_cli_options[], doctor_cli_options[],
 	template_cli_options[],
 	status_cli_options[], wait_cli_options[], logs_cli_options[],
-	kill_cli_options[], mount_cli_options[], umount_cli_options[];
+	kill_cli_options[], rm_cli_options[], sandbox_new_cli_options[], mount_cli_options[], umount_cli_options[];
 
-/* `fsd env`'s own commands. */
-extern const struct cli_command env_verbs[];
+/* The commands of `fsd env` and `fsd sandbox`. */
+extern const struct cli_command env_verbs[], sandbox_verbs[];
+
+struct run_client;
+/* cmd_run.c: takes the options up to the first operand, which optind is then. c->inputs and
+ * c->packages have room for argc each. Return: 0 or the exit code, and the reason was said. */
+int run_options_take(struct run_client *c, const struct cli_option *table,
+		     int argc, char **argv);
 
 /* "fsd NAME: sentence" on standard error; returns code. */
 int complain(const char *command, int code, const char *fmt, ...)

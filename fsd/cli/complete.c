@@ -16,6 +16,8 @@
 #include "fsd/server/paths.h"
 #include "options.h"
 
+#define SANDBOXES "/" FSD_DIR_NAME "/sandboxes"
+
 static bool begins(const char *text, const char *with)
 {
 	return !strncmp(text, with, strlen(with));
@@ -106,6 +108,23 @@ static void offer_jobs(const char *prefix, const char *mount)
 		closedir(dir);
 }
 
+static void offer_sandboxes(const char *prefix, const char *mount)
+{
+	char mnt[PATH_MAX], path[PATH_MAX + sizeof(SANDBOXES)];
+	struct dirent *e;
+	DIR *dir;
+
+	if (where_mount(mount, mnt, NULL) < 0)
+		return;
+	snprintf(path, sizeof(path), "%s" SANDBOXES, mnt);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir)))
+		if (!is_dots(e->d_name))
+			offer(prefix, e->d_name);
+	if (dir)
+		closedir(dir);
+}
+
 static void offer_value(const char *prefix, enum cli_takes takes,
 			const char *words, const char *mount)
 {
@@ -127,6 +146,9 @@ static void offer_value(const char *prefix, enum cli_takes takes,
 		return;
 	case CLI_ENVIRONMENT:
 		offer_environments(prefix);
+		return;
+	case CLI_SANDBOX:
+		offer_sandboxes(prefix, mount);
 		return;
 	}
 }

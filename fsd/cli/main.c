@@ -89,6 +89,7 @@ static bool wants_help(const struct cli_command *c, int argc, char **argv)
 	if (!c->group || argc < 3)
 		return false;
 	return is_help(argv[2]) || (c->fn != command_run &&
+				    c->fn != command_submit &&
 				    !strcmp(argv[argc - 1], "--help"));
 }
 

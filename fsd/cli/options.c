@@ -60,6 +60,19 @@ void cli_getopt(const struct cli_option *o, bool in_order,
 	}
 }
 
+int cli_next(const char *command, int argc, char **argv,
+	     const struct cli_getopt *g)
+{
+	char *own = argv[0], name[64];
+	int opt;
+
+	snprintf(name, sizeof(name), "fsd %s", command);
+	argv[0] = name;
+	opt = getopt_long(argc, argv, g->letters, g->longs, NULL);
+	argv[0] = own;
+	return opt;
+}
+
 /* The text's lines, each behind so many columns. */
 static void indented(const char *text, int columns, FILE *to)
 {

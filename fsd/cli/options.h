@@ -20,6 +20,7 @@ enum cli_takes {
 	CLI_JOB,   /* a job's name or path */
 	CLI_WORDS, /* one of `words` */
 	CLI_ENVIRONMENT, /* an environment's name */
+	CLI_SANDBOX, /* a sandbox's name */
 };
 
 struct cli_option {
@@ -67,6 +68,11 @@ struct cli_getopt {
 /* in_order: what follows the first operand is another program's. */
 void cli_getopt(const struct cli_option *options, bool in_order,
 		struct cli_getopt *ret);
+
+/* The next option, as of getopt_long(3). What that complains of names the command, "env list",
+ * and fsd. */
+int cli_next(const char *command, int argc, char **argv,
+	     const struct cli_getopt *g);
 
 /* Its usage, options and notes. */
 void cli_help(const struct cli_command *command, FILE *to);

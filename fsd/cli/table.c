@@ -19,13 +19,13 @@ const struct cli_command cli_commands[] = {
 	  NULL,
 	  "With -c CODE or -C DIR there is no FILE. Behind the program all belongs\n"
 	  "to it. EXAMPLES are in fsd(8)." },
-	{ "submit", command_submit, "Jobs", "[OPTIONS] DIR|FILE [NAME]",
-	  "make a job of a directory or a program", submit_cli_options,
-	  CLI_FILE, NULL,
-	  "All of it is copied under a name with a dot first, so that the job\n"
-	  "starts whole. Without a config.json it gets an empty one. The job's\n"
-	  "path is printed. NAME is that of DIR or FILE unless it is given; a\n"
-	  "number is added then, if it is taken." },
+	{ "submit", command_submit, "Jobs", "[OPTIONS] FILE|- [ARG]... | DIR [NAME]",
+	  "make a job of a program or a directory, and go on",
+	  submit_cli_options, CLI_FILE, NULL,
+	  "It prints the job's path. Without a NAME the job is called like FILE\n"
+	  "or DIR, and a number is added if that name is taken. With -c CODE or\n"
+	  "-C DIR all operands are ARGs. All is copied under a name with a dot\n"
+	  "first, so that the job starts whole. EXAMPLES are in fsd(8)." },
 	{ "ls", command_ls, "Jobs", "[OPTIONS] [MNT]",
 	  "list the jobs of a mount", ls_cli_options, CLI_MOUNT, NULL, NULL },
 	{ "status", command_status, "Jobs", "[OPTIONS] JOB...",
@@ -36,13 +36,23 @@ const struct cli_command cli_commands[] = {
 	  "The exit status is 0 if each ended with exit code 0. It is 1 if any\n"
 	  "did not, was refused or is a draft: each of them is a line on\n"
 	  "standard output. It is 124 if the time was over first.\n\n" JOB_NOTE },
-	{ "logs", command_logs, "Jobs", "[OPTIONS] JOB",
-	  "print what a job has written", logs_cli_options, CLI_JOB, NULL,
-	  "Its stdout goes to standard output, its stderr to standard error.\n\n"
+	{ "logs", command_logs, "Jobs", "[OPTIONS] JOB...",
+	  "print what jobs have written", logs_cli_options, CLI_JOB, NULL,
+	  "Their stdout goes to standard output, their stderr to standard error.\n"
+	  "Several jobs come one after the other, each below a line with its\n"
+	  "name.\n\n"
 	  JOB_NOTE },
 	{ "kill", command_kill, "Jobs", "[OPTIONS] JOB...",
 	  "end jobs, or send them a signal", kill_cli_options, CLI_JOB, NULL,
 	  JOB_NOTE },
+	{ "rm", command_rm, "Jobs", "[OPTIONS] JOB...",
+	  "remove jobs with all that is in them", rm_cli_options, CLI_JOB, NULL,
+	  "A job that runs is ended. It is quicker than to remove file by file.\n\n"
+	  JOB_NOTE },
+	{ "sandbox", command_sandbox, "Jobs", "COMMAND [OPTIONS] [NAME]...",
+	  "make, list and end sandboxes: machines that jobs share", NULL,
+	  CLI_TEXT, NULL,
+	  "`fsd run --sandbox NAME` and `fsd submit --sandbox NAME` run jobs in one." },
 	{ "top", command_top, "Jobs", "[OPTIONS] [MNT]",
 	  "show what a mount does, again and again", top_cli_options, CLI_MOUNT,
 	  NULL, "k ends a job, l shows its log, q ends fsd top." },
@@ -101,5 +111,7 @@ const struct cli_command cli_commands[] = {
 
 const struct cli_command *cli_verbs(const struct cli_command *command)
 {
-	return command->fn == command_env ? env_verbs : NULL;
+	return command->fn == command_env     ? env_verbs
+	     : command->fn == command_sandbox ? sandbox_verbs
+					      : NULL;
 }

@@ -253,7 +253,7 @@ static int wait_end(struct client *k)
 /* A signal that is blocked comes to a signalfd though it is ignored. Under nohup
  * that is not wished for; that a script's background command ignores Ctrl-C is
  * its shell's habit, and who signals that one means it. */
-static int catch_signals(void)
+int client_catch_signals(void)
 {
 	struct sigaction now;
 	sigset_t set;
@@ -279,7 +279,7 @@ static int private_mount(struct client *k)
 		return client_complain(2, "%s needs a mount that stays, and a "
 				"private one goes with `fsd run`: give --mount MNT "
 				"or FSD_MOUNT", run_option_word(opt, word));
-	k->signals = catch_signals();
+	k->signals = client_catch_signals();
 	r = private_start(&k->own, k->signals);
 	if (r > 128) {
 		k->last = r - 128;
@@ -306,14 +306,14 @@ static int get_mount(struct client *k)
 		return client_complain(1, "%s: %s", k->mnt, strerror(errno));
 	/* Not before a mount is asked that may not answer, but before there is a
 	 * job that would be left. */
-	k->signals = catch_signals();
+	k->signals = client_catch_signals();
 	return 0;
 }
 
 static int check(struct client *k)
 {
 	int r = is_set(k->c, RUN_OUTPUT)
-			? results_check(k->c->value[RUN_OUTPUT])
+			? results_check(k)
 			: 0;
 
 	if (r == 0)
@@ -337,10 +337,7 @@ static int run_job(struct client *k)
 	return r ? r : client_outcome(k);
 }
 
-/* Ends this process by the signal that it got and that ended the job. A shell stops a loop
- * at Ctrl-C only if the command has died of the signal. It returns if there was none.
- * Call it when the job is removed. */
-static void die_of_signal(const struct client *k, int code)
+void client_die_of_signal(const struct client *k, int code)
 {
 	/* the program has ended by one, or we have ended the program because of the
 	 * second one */
@@ -382,6 +379,6 @@ int run_client(const struct run_client *c)
 	fd_close(&k.signals);
 	fd_close(&k.root);
 	private_stop(&k.own);
-	die_of_signal(&k, r);
+	client_die_of_signal(&k, r);
 	return r;
 }

@@ -15,8 +15,12 @@ struct run_client {
 	unsigned arg_count;
 	const char *env[LIMIT_ENV];   /* NAME=value */
 	unsigned env_count;
-	const char **inputs;          /* of -i */
+	const char **inputs;          /* of -i; owned by the caller */
 	unsigned input_count;
+	const char **packages;        /* of --packages; likewise */
+	unsigned package_count;
+	const char *command;          /* "run", "submit", "sandbox new" */
+	bool submit;                  /* it does not wait */
 };
 
 /* Return: the job's exit code; 1, 2 for errors of our own; 128 + N when signal N

@@ -22,6 +22,37 @@ static void json_text(struct buf *b, const char *text, size_t len)
 	buf_str(b, "\"");
 }
 
+/* A text that is no UTF-8 is the list of its bytes, which config.json takes as well. */
+static void json_bytes(struct buf *b, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (utf8_valid(text, len)) {
+		json_text(b, text, len);
+		return;
+	}
+	for (size_t i = 0; i < len; i++)
+		buf_fmt(b, "%s%u", i ? "," : "[", (unsigned char)text[i]);
+	buf_str(b, "]");
+}
+
+/* Begins another member. */
+static void key(struct buf *b, const char *name)
+{
+	buf_fmt(b, "%s\"%s\":", b->len > 1 ? "," : "", name);
+}
+
+static void list(struct buf *b, const char *name, const char *const *item,
+		 unsigned count)
+{
+	key(b, name);
+	for (unsigned i = 0; i < count; i++) {
+		buf_str(b, i ? "," : "[");
+		json_bytes(b, item[i]);
+	}
+	buf_str(b, "]");
+}
+
 static int wrong(enum run_opt opt, const char *text, const char *must)
 {
 	char word[32];
@@ -70,49 +101,60 @@ static int value(struct buf *b, enum run_opt opt, const char *text)
 {
 	const struct run_option *o = &run_options[opt];
 
-	buf_fmt(b, ",\"%s\":", o->key);
+	key(b, o->key);
 	if (o->kind == RUN_NUMBER)
 		return number(b, opt, text);
 	if (o->kind == RUN_SIZE)
 		return size(b, opt, text);
+	if (!utf8_valid(text, strlen(text)))
+		return wrong(opt, text, "valid UTF-8");
 	json_text(b, text, strlen(text));
 	return 0;
 }
 
-static void add_args(const struct run_client *c, struct buf *b, bool more)
-{
-	for (unsigned i = 0; i < c->arg_count; i++) {
-		buf_str(b, more || i ? "," : "");
-		json_text(b, c->args[i], strlen(c->args[i]));
-	}
-	buf_str(b, "]");
-}
-
 /* A program below the directory of -C is run where it is, as a command. */
-static void add_command(const struct run_client *c, const struct program *p,
-			struct buf *b)
+static void add_command(const struct program *p, struct buf *b)
 {
-	buf_str(b, "\"mode\":\"command\",\"command\":[");
+	key(b, "mode");
+	buf_str(b, "\"command\"");
+	key(b, "command");
+	buf_str(b, "[");
 	if (p->interpreter) {
 		json_text(b, p->interpreter, strlen(p->interpreter));
 		buf_str(b, ",");
 	}
-	json_text(b, p->what, strlen(p->what));
-	add_args(c, b, true);
+	json_bytes(b, p->what);
+	buf_str(b, "]");
 }
 
 static void add_env(const struct run_client *c, struct buf *b)
 {
-	buf_str(b, ",\"env\":{");
+	key(b, "env");
 	for (unsigned i = 0; i < c->env_count; i++) {
 		size_t name = strcspn(c->env[i], "=");
 
-		buf_str(b, i ? "," : "");
+		buf_str(b, i ? "," : "{");
 		json_text(b, c->env[i], name);
 		buf_str(b, ":");
-		json_text(b, c->env[i] + name + 1, strlen(c->env[i] + name + 1));
+		json_bytes(b, c->env[i] + name + 1);
 	}
 	buf_str(b, "}");
+}
+
+bool run_is_given(const struct run_client *c, enum run_opt opt)
+{
+	return opt == RUN_ENV ? c->env_count
+	     : opt == RUN_PACKAGES ? c->package_count
+				   : is_set(c, opt);
+}
+
+static int check_env(const struct run_client *c)
+{
+	for (unsigned i = 0; i < c->env_count; i++)
+		if (!utf8_valid(c->env[i], strcspn(c->env[i], "=")))
+			return wrong(RUN_ENV, c->env[i], "a name in UTF-8, = and "
+				     "a value");
+	return 0;
 }
 
 int client_config(const struct client *k, struct buf *b)
@@ -120,26 +162,29 @@ int client_config(const struct client *k, struct buf *b)
 	const struct run_client *c = k->c;
 	const struct program *p = &k->program;
 	bool command = p->interpreter || p->itself;
-	int r = 0;
+	int r = check_env(c);
 
 	buf_str(b, "{");
-	if (command) {
-		add_command(c, p, b);
-	} else {
-		buf_str(b, "\"args\":[");
-		add_args(c, b, false);
-	}
+	if (command)
+		add_command(p, b);
+	if (c->arg_count)
+		list(b, "args", (const char *const *)c->args, c->arg_count);
 	if (p->named) {
-		buf_str(b, ",\"main\":");
+		key(b, "main");
 		json_text(b, p->name, strlen(p->name));
 	}
-	add_env(c, b);
+	if (c->env_count)
+		add_env(c, b);
+	if (c->package_count)
+		list(b, "packages", c->packages, c->package_count);
 	for (int i = 0; i < RUN_OPTIONS && r == 0; i++)
 		if (run_options[i].key && is_set(c, i) &&
 		    !(command && i == RUN_LANGUAGE))
 			r = value(b, i, c->value[i]);
-	if (k->input.open)
-		buf_str(b, ",\"stdin_open\":true");
+	if (k->input.open) {
+		key(b, "stdin_open");
+		buf_str(b, "true");
+	}
 	buf_str(b, "}\n");
 	return r ? r : b->failed ? client_complain(1, "out of memory") : 0;
 }

@@ -84,6 +84,7 @@ static void tell_message(struct client *k, const char *text)
 static void tell_left_out(struct client *k, const struct result_brief *b)
 {
 	const char *line = b->left_out.data ? b->left_out.data : "";
+	char word[32];
 
 	client_fail(k, 0, "%s/output: %llu %s left out%s",
 	     k->c->value[RUN_OUTPUT], (unsigned long long)b->output_dropped,
@@ -95,6 +96,9 @@ static void tell_left_out(struct client *k, const struct result_brief *b)
 		client_fail(k, 0, "  %.*s", (int)len, line);
 		line += len + (line[len] != '\0');
 	}
+	if (b->left_out.data && strstr(b->left_out.data, ": over output_limit\n"))
+		client_fail(k, 0, "  %s changes output_limit",
+			    run_option_word(RUN_OUTPUT_LIMIT, word));
 	if (b->left_out_count && b->output_dropped > b->left_out_count)
 		client_fail(k, 0, "  ... see output_left_out in result.json");
 }
@@ -143,6 +147,34 @@ static void tell_session(struct client *k, const struct result_brief *b)
 			    "have made; the next step begins it anew", b->session);
 }
 
+/* Files of a program go with the job, unless somebody takes them. In a session or a
+ * sandbox they stay where they are. */
+static void tell_files(struct client *k, const struct result_brief *b)
+{
+	const struct run_client *c = k->c;
+
+	if (!b->output_count || is_set(c, RUN_OUTPUT) || is_set(c, RUN_KEEP) ||
+	    is_set(c, RUN_SANDBOX) || b->session[0])
+		return;
+	client_fail(k, 0, "the program has left %llu file%s, which %s with the job; -o "
+		    "DIR keeps %s", (unsigned long long)b->output_count,
+		    b->output_count == 1 ? "" : "s",
+		    b->output_count == 1 ? "goes" : "go",
+		    b->output_count == 1 ? "it" : "them");
+}
+
+#define SLOW_MS 2000
+
+/* An interpreter that was begun anew imports all again, which is why a run can be slow. */
+static void tell_fresh(struct client *k, const struct result_brief *b)
+{
+	if (b->environment[0] &&
+	    (b->run_ms >= SLOW_MS || !strcmp(b->status, "timeout")))
+		client_fail(k, 0, "it began without the modules that %s keeps imported, "
+			    "which takes longer: %.*s", b->environment,
+			    (int)b->fresh_why.len, b->fresh_why.data);
+}
+
 /* Return: something was cut. */
 static bool look_at_result(struct client *k)
 {
@@ -161,6 +193,9 @@ static bool look_at_result(struct client *k)
 		}
 		cut = tell_limits(k, &brief);
 		tell_session(k, &brief);
+		tell_fresh(k, &brief);
+		if (!is_set(k->c, RUN_JSON))
+			tell_files(k, &brief);
 	}
 	result_brief_done(&brief);
 	return cut;

@@ -20,7 +20,7 @@ bool input_is_open(const struct client *k)
 {
 	struct stat st;
 
-	if (!takes_stdin(k->c) || is_set(k->c, RUN_RETRY) ||
+	if (k->c->submit || !takes_stdin(k->c) || is_set(k->c, RUN_RETRY) ||
 	    fstat(STDIN_FILENO, &st) < 0)
 		return false;
 	if (S_ISCHR(st.st_mode))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of `fsd run` share.
+ * What the files of `fsd run` share, and `fsd submit` with them.
  *
  *   run_client.c   the order of things; streams and signals while the job runs
  *   run_program.c  which program, and under which name it is put into the job
  *   run_config.c   the text of config.json
- *   run_job.c      the draft: program, inputs, standard input; its removal
+ *   run_put.c      what a draft gets: program, inputs, standard input, config.json
+ *   run_job.c      the draft of `fsd run`, and its removal
  *   run_input.c    standard input that comes while the job runs
  *   run_results.c  -o DIR
  *   run_wait.c     what it waits for until there is a machine
@@ -14,6 +15,7 @@
 #ifndef FSD_RUN_INT_H
 #define FSD_RUN_INT_H
 
+#include <limits.h>
 #include <poll.h>
 
 #include "outlet.h"
@@ -51,7 +53,8 @@ struct client {
 	int root;          /* owned: the mount's */
 	struct program program;
 	struct input input;
-	char job[96];      /* name in the mount */
+	char job[NAME_MAX + 1]; /* name in the mount */
+	bool copies_job;   /* the project is a job itself */
 	int dir;           /* the job's directory */
 	int hold;          /* the job goes with this descriptor, or -1 */
 	int signals;       /* signalfd */
@@ -80,15 +83,28 @@ int program_check(const struct run_client *c, const struct program *p,
 		  const char *data, size_t len);
 
 /* run_config.c */
+/* Is the option on the command line? */
+bool run_is_given(const struct run_client *c, enum run_opt opt);
+/* What the command line says, as config.json: what it does not say is left out. */
 int client_config(const struct client *k, struct buf *ret);
 
-/* run_job.c */
+/* run_put.c */
 /* Does the job's directory have such a name, or does it mean something in it? */
 bool input_is_taken(const char *name);
-/* Is it the last name of that -i? */
-bool input_has_name(const char *path, const char *name);
+/* Does that -i bring a file of this name? program: a file that it does not bring, or "". */
+bool input_has_name(const char *path, const char *name, const char *program);
 /* What can be said of -i and -C before there is a job. */
 int inputs_check(const struct run_client *c);
+bool project_has_config(const struct run_client *c);
+/* The project, the program, the inputs. */
+int client_put_files(struct client *k);
+int client_put_stdin(struct client *k);
+/* Of the project's file and the command line, whose keys win. */
+int client_make_config(struct client *k, struct buf *ret);
+/* The last file. A refusal comes at a write or at the close, and was said. */
+int client_put_config(struct client *k, const struct buf *config);
+
+/* run_job.c */
 int draft_make(struct client *k);
 int draft_submit(struct client *k);
 /* No-op without one. A job that is kept stays. */
@@ -110,7 +126,7 @@ void input_go_on(struct client *k);
 void input_close(struct input *in);
 
 /* run_results.c */
-int results_check(const char *dir);
+int results_check(struct client *k);
 int results_take(struct client *k);
 
 /* run_wait.c */
@@ -130,6 +146,12 @@ int client_fail(struct client *k, int code, const char *fmt, ...)
 void client_print(struct client *k, const char *data, size_t len);
 void client_print_error(struct client *k, const char *data, size_t len);
 
+/* From then on signals wait at the descriptor. Return: it, or -1. */
+int client_catch_signals(void);
+/* Ends this process by the signal that it got and that ended the job. A shell stops a loop
+ * at Ctrl-C only if the command has died of the signal. It returns if there was none.
+ * Call it when the job is removed. */
+void client_die_of_signal(const struct client *k, int code);
 /* Takes a signal that has come. Return: its number, 0: none has. */
 int client_signal(struct client *k);
 /* Return: false: there is no program that could have got it. */

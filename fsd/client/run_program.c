@@ -17,21 +17,23 @@ static const char *last_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool is_input(const struct run_client *c, const char *name)
+static bool is_input(const struct run_client *c, const char *path)
 {
 	for (unsigned i = 0; i < c->input_count; i++)
-		if (input_has_name(c->inputs[i], name))
+		if (input_has_name(c->inputs[i], last_name(path), path))
 			return true;
 	return false;
 }
 
 /* Can a file of the job be called so? As a job's name it is text without control
  * characters, which config.json can have. */
-static bool can_be_named(const struct run_client *c, const char *name)
+static bool can_be_named(const struct run_client *c, const char *path)
 {
+	const char *name = last_name(path);
+
 	return strcmp(name, "-") != 0 && name[0] != '.' &&
 	       job_name_check(name) == 0 && !input_is_taken(name) &&
-	       !is_input(c, name);
+	       !is_input(c, path);
 }
 
 static const struct lang *language_of(const struct run_client *c, const char *path)
@@ -49,7 +51,7 @@ static void set_name(const struct run_client *c, struct program *p,
 	const struct lang *lang = language_of(c, path);
 
 	/* A warm bash knows no other name, and one that is not warm is slower. */
-	p->named = can_be_named(c, last_name(path)) &&
+	p->named = can_be_named(c, path) &&
 		   !(lang && lang->id == LANG_BASH);
 	if (p->named) {
 		snprintf(p->name, sizeof(p->name), "%s", last_name(path));

@@ -5,7 +5,11 @@
  *
  * A client that is killed leaves .DIR.fsd-XXXXXX. The next one with the same DIR removes
  * it: see own_dir.h.
+ *
+ * With --force the new directory and the results of a run before change places in one
+ * step, so that one of them is there at any time.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -18,6 +22,9 @@
 #include "own_dir.h"
 #include "run_int.h"
 #include "tree_copy.h"
+
+static const char *const names[] = { "stdout", "stderr", "result.json", "output",
+				     "exit_code" };
 
 #define ENDING ".fsd-"
 #define INNER "results"
@@ -49,18 +56,69 @@ static bool find_place(const char *dir, struct place *p)
 			p->parent, p->prefix) < (int)sizeof(p->made);
 }
 
-int results_check(const char *dir)
+static bool is_result(const char *name)
 {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Is dir what a run has left, or an empty directory? --force replaces nothing else. Return:
+ * 0, or the exit code, and standard error says what it is. */
+static int check_old(struct client *k, const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	unsigned found = 0;
+	struct dirent *e;
+	int r = 0;
+
+	if (!d) {
+		r = errno;
+		fd_close(&fd);
+		return client_fail(k, 2, "-o %s: --force replaces a directory of "
+				   "results, and this is none: %s", dir, strerror(r));
+	}
+	while (r == 0 && (e = readdir(d))) {
+		if (is_dots(e->d_name))
+			continue;
+		found++;
+		if (!is_result(e->d_name))
+			r = client_fail(k, 2, "-o %s: %s is in it, which no run has "
+					"made; --force replaces the results of a run "
+					"alone", dir, e->d_name);
+	}
+	if (r == 0 && found && (faccessat(fd, "result.json", F_OK, 0) < 0 ||
+				faccessat(fd, "exit_code", F_OK, 0) < 0))
+		r = client_fail(k, 2, "-o %s: no result.json and exit_code are in it; "
+				"--force replaces the results of a run alone", dir);
+	closedir(d);
+	return r;
+}
+
+static int check_there(struct client *k, const char *dir)
+{
+	if (is_set(k->c, RUN_FORCE))
+		return check_old(k, dir);
+	return client_complain(2, "-o %s is there already; it must be a new directory, "
+			"or --force replaces the results in it", dir);
+}
+
+int results_check(struct client *k)
+{
+	const char *dir = k->c->value[RUN_OUTPUT];
 	struct place p;
 	struct stat st;
+	int r;
 
 	if (!find_place(dir, &p))
 		return client_complain(2, "-o %s: a new directory cannot have "
 				"this name", dir);
-	if (lstat(dir, &st) == 0)
-		return client_complain(2, "-o %s is there already; it must be a "
-				"new directory", dir);
-	if (errno != ENOENT)
+	r = lstat(dir, &st) == 0 ? check_there(k, dir) : 0;
+	if (r)
+		return r;
+	if (lstat(dir, &st) < 0 && errno != ENOENT)
 		return client_complain(2, "-o %s: %s", dir, strerror(errno));
 	if (access(p.parent, W_OK | X_OK) < 0)
 		return client_complain(2, "-o %s: %s: %s", dir, p.parent,
@@ -69,11 +127,18 @@ int results_check(const char *dir)
 	return 0;
 }
 
-static int copy_all(struct client *k, int to, const char *dir)
+/* The job is private to its user, the results are as any file that the user makes. */
+static int open_to_others(int to, const char *name, mode_t mask)
 {
-	static const char *const names[] = { "stdout", "stderr", "result.json",
-					     "output", "exit_code" };
+	struct stat st;
 
+	if (fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	return fchmodat(to, name, (S_ISDIR(st.st_mode) ? 0777 : 0666) & ~mask, 0);
+}
+
+static int copy_all(struct client *k, int to, const char *dir, mode_t mask)
+{
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct tree_copy t = { 0 };
 		int r = tree_copy(&t, k->dir, names[i], false, to, names[i]);
@@ -82,8 +147,25 @@ static int copy_all(struct client *k, int to, const char *dir)
 			continue; /* a job that never ran has no streams */
 		if (r < 0)
 			return client_fail(k, 1, "-o %s: %s: %s", dir, t.path, t.why);
+		if (open_to_others(to, names[i], mask) < 0)
+			return client_fail(k, 1, "-o %s: %s: %s", dir, names[i],
+					   strerror(errno));
 	}
 	return 0;
+}
+
+/* Gives INNER the name dir. What --force replaces is INNER then. */
+static int put_in_place(struct client *k, int own, const char *dir)
+{
+	if (renameat2(own, INNER, AT_FDCWD, dir, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno == EEXIST && is_set(k->c, RUN_FORCE)) {
+		if (check_old(k, dir))
+			return 1;
+		if (renameat2(own, INNER, AT_FDCWD, dir, RENAME_EXCHANGE) == 0)
+			return 0;
+	}
+	return client_fail(k, 1, "-o %s: %s", dir, strerror(errno));
 }
 
 /* Copies into INNER of the directory `own`, and gives it its name. */
@@ -98,13 +180,12 @@ static int take_into(struct client *k, int own, const char *dir)
 		to = openat(own, INNER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (to < 0)
 		return client_fail(k, 1, "-o %s: %s", dir, strerror(errno));
-	r = copy_all(k, to, dir);
+	r = copy_all(k, to, dir, mask);
 	if (r)
 		return r;
-	if (fchmod(to, 0777 & ~mask) < 0 ||
-	    renameat2(own, INNER, AT_FDCWD, dir, RENAME_NOREPLACE) < 0)
+	if (fchmod(to, 0777 & ~mask) < 0)
 		return client_fail(k, 1, "-o %s: %s", dir, strerror(errno));
-	return 0;
+	return put_in_place(k, own, dir);
 }
 
 int results_take(struct client *k)

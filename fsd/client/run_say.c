@@ -4,11 +4,18 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+static const char *command = "run";
+
+void client_speaks_as(const char *name)
+{
+	command = name;
+}
+
 int client_complain(int code, const char *fmt, ...)
 {
 	va_list ap;
 
-	fputs("fsd run: ", stderr);
+	fprintf(stderr, "fsd %s: ", command);
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);

@@ -1,93 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client half of fsd submit. A job starts when its config.json and program
- * are complete, and a copy comes to them in an order of its own. So the copy has
- * a name with a dot, which never starts, and the rename submits all of it.
+ * fsd submit. A job starts when its config.json and program are complete, and a copy
+ * comes to them in an order of its own. So the copy has a name with a dot, which never
+ * starts, and the rename submits all of it.
  */
 #include "submit.h"
-#include "tree_copy.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "job_view.h"
+#include "run_int.h"
 #include "tree_copy.h"
+#include "where.h"
 
-#define CONFIG "config.json"
 #define NUMBERS_MOST 100000u /* that a name may have to be another one */
 
-static volatile sig_atomic_t signalled;
-
 struct submitting {
-	const struct submit *s;
+	struct client k;
 	char mnt[PATH_MAX];
-	char name[NAME_MAX + 1];  /* that is asked for */
-	char path[PATH_MAX + 256]; /* of the draft, then of the job */
-	int from, to;             /* directories; from -1: one file */
-	bool is_job;              /* the source is a job itself */
+	char name[NAME_MAX + 1]; /* that is asked for */
+	int from;                /* owned: the directory, or -1 */
 };
-
-/* "fsd submit: sentence" on standard error; returns code. */
-__attribute__((format(printf, 2, 3)))
-static int say(int code, const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("fsd submit: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return code;
-}
 
 /* --- what it is ------------------------------------------------------------------ */
 
-static void on_signal(int number)
+/* The last name of the source, without the ending of a program's, unless --name says
+ * one. */
+static int find_name(struct submitting *s, const char *path)
 {
-	signalled = number;
-}
-
-/* A signal that is ignored stays so, as nohup(1) wants. */
-static void catch_signals(void)
-{
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	struct sigaction now, mine = { .sa_handler = on_signal };
-
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (sigaction(numbers[i], NULL, &now) == 0 &&
-		    now.sa_handler != SIG_IGN)
-			sigaction(numbers[i], &mine, NULL);
-}
-
-/* The last name of the source, without the ending of a program's. */
-static int find_name(struct submitting *k, const char *path, bool is_file)
-{
+	const char *given = s->k.c->value[SUBMIT_NAME];
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	char *dot;
-	int r;
 
-	if (!k->s->name)
+	if (!given)
 		base += strspn(base, ".");
-	snprintf(k->name, sizeof(k->name), "%s", k->s->name ? k->s->name : base);
-	dot = strrchr(k->name, '.');
-	if (!k->s->name && is_file && dot && dot != k->name)
+	snprintf(s->name, sizeof(s->name), "%s", given ? given : base);
+	dot = strrchr(s->name, '.');
+	if (!given && s->from < 0 && dot && dot != s->name)
 		*dot = '\0';
-	r = job_name_check(k->name);
-	if (r < 0)
-		return say(2, "\"%s\" cannot be a job's name: it "
-				"has 1 to 200 bytes of UTF-8 without control "
-				"characters; give another NAME", k->name);
-	if (job_name_is_draft(k->name))
-		return say(2, "the name %s begins with a dot: "
-				"such a job never starts", k->name);
+	if (job_name_check(s->name) < 0)
+		return client_complain(2, "\"%s\" cannot be a job's name: it has 1 to "
+				"200 bytes of UTF-8 without control characters; give "
+				"another NAME", s->name);
+	if (job_name_is_draft(s->name))
+		return client_complain(2, "the name %s begins with a dot: such a job "
+				"never starts", s->name);
 	return 0;
 }
 
@@ -96,15 +60,15 @@ static bool has(int dir, const char *name)
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* A project without a program would be a draft for ever. */
-static int check_program(const struct submitting *k)
+/* Looks for a program at the top of the directory. near: what is nearest to one, or "". */
+static bool find_program(const struct submitting *s, char near[NAME_MAX + 1])
 {
-	char near[NAME_MAX + 1] = "";
 	unsigned best = NEAR_NOT;
-	bool found = k->s->main != NULL;
-	DIR *dir = opendir(k->s->source);
+	bool found = false;
+	DIR *dir = opendir(s->k.c->value[RUN_PROJECT]);
 	struct dirent *e;
 
+	near[0] = '\0';
 	while (dir && !found && (e = readdir(dir))) {
 		unsigned score = near_to_program(e->d_name);
 
@@ -117,83 +81,95 @@ static int check_program(const struct submitting *k)
 	}
 	if (dir)
 		closedir(dir);
-	/* "command" needs no program: config.json decides then. */
-	if (found || has(k->from, "config.json"))
-		return 0;
-	if (near[0])
-		return say(1, "%s has no program (code.py, "
-				"code.js, ...); there is %s: --main %s makes it "
-				"the program", k->s->source, near, near);
-	return say(1, "%s has no program (code.py, code.js, "
-			"...); --main FILE makes a file of it the program",
-			k->s->source);
+	return found;
 }
 
-static int examine(struct submitting *k)
+/* A project without a program would be a draft for ever. */
+static int check_program(const struct submitting *s)
 {
-	char real[PATH_MAX];
-	struct stat st;
+	const char *dir = s->k.c->value[RUN_PROJECT];
+	char near[NAME_MAX + 1];
 
-	if (!realpath(k->s->source, real) || stat(real, &st) < 0)
-		return say(2, "%s: %s", k->s->source,
-				strerror(errno));
-	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-		return say(2, "%s is no file and no directory",
-				k->s->source);
-	if (S_ISREG(st.st_mode) && k->s->main)
-		return say(2, "--main is for a directory; %s is "
-				"the program itself", k->s->source);
-	if (find_name(k, real, S_ISREG(st.st_mode)))
-		return 2;
-	if (S_ISREG(st.st_mode))
+	/* "command" needs no program: config.json decides then. */
+	if (is_set(s->k.c, RUN_MAIN) || find_program(s, near) ||
+	    has(s->from, "config.json"))
 		return 0;
-	k->from = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (k->from < 0)
-		return say(1, "%s: %s", k->s->source,
+	if (near[0])
+		return client_complain(1, "%s has no program (code.py, code.js, ...); "
+				"there is %s: --main %s makes it the program", dir,
+				near, near);
+	return client_complain(1, "%s has no program (code.py, code.js, ...); --main "
+			"FILE makes a file of it the program", dir);
+}
+
+static int examine_project(struct submitting *s)
+{
+	const char *dir = s->k.c->value[RUN_PROJECT];
+	char real[PATH_MAX];
+
+	if (!realpath(dir, real))
+		return client_complain(2, "%s: %s", dir, strerror(errno));
+	s->from = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->from < 0)
+		return client_complain(errno == ENOTDIR ? 2 : 1, "%s: %s", dir,
 				strerror(errno));
-	k->is_job = has(k->from, "state") && has(k->from, "ctl") &&
-		    has(k->from, "log");
-	return check_program(k);
+	s->k.copies_job = has(s->from, "state") && has(s->from, "ctl") &&
+			  has(s->from, "log");
+	if (find_name(s, real))
+		return 2;
+	return check_program(s);
+}
+
+static int examine(struct submitting *s)
+{
+	const struct run_client *c = s->k.c;
+	char real[PATH_MAX];
+	int r = inputs_check(c);
+
+	if (r)
+		return r;
+	if (is_set(c, RUN_PROJECT))
+		return examine_project(s);
+	r = program_find(c, &s->k.program);
+	if (r)
+		return r;
+	if (!c->file || is_program_on_stdin(c))
+		return find_name(s, "code");
+	return find_name(s, realpath(c->file, real) ? real : c->file);
 }
 
 /* --- the draft ------------------------------------------------------------------- */
 
-/* A name of its own, even if another `fsd submit` prepares the same. */
-static int make_draft(struct submitting *k)
+static int get_mount(struct submitting *s)
 {
-	int n = snprintf(k->path, sizeof(k->path), "%s/.%.180s", k->mnt,
-			 k->name);
-	int r = mkdir(k->path, 0777);
+	struct client *k = &s->k;
+	struct err err = { 0 };
 
-	if (r < 0 && errno == EEXIST) {
-		snprintf(k->path + n, sizeof(k->path) - (size_t)n, ".%d",
-			 (int)getpid());
-		r = mkdir(k->path, 0777);
-	}
-	if (r < 0) {
-		r = say(1, "%s: %s", k->path, strerror(errno));
-		k->path[0] = '\0'; /* nothing of it is ours */
-		return r;
-	}
-	k->to = open(k->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return k->to < 0 ? say(1, "%s: %s", k->path,
-				    strerror(errno)) : 0;
+	if (where_mount(k->c->value[RUN_MOUNT], s->mnt, &err) < 0)
+		return client_complain(1, "%s", err.text);
+	k->mnt = s->mnt;
+	k->root = open(k->mnt, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return k->root < 0 ? client_complain(1, "%s: %s", k->mnt, strerror(errno)) : 0;
 }
 
-/* The job's own files cannot be written. A copy of a job leaves those of the
- * first one behind; a project's are named. */
-static bool is_own(void *arg, const char *name)
+/* A name of its own, even if another `fsd submit` prepares the same. */
+static int make_draft(struct submitting *s)
 {
-	const struct submitting *k = arg;
+	struct client *k = &s->k;
+	char name[sizeof(k->job)];
+	int n = snprintf(name, sizeof(name), ".%.180s", s->name);
+	int r = mkdirat(k->root, name, 0777);
 
-	if (!strcmp(name, CONFIG)) /* it comes last, see fill() */
-		return true;
-	if (!job_row_by_name(name))
-		return false;
-	if (!k->is_job)
-		fprintf(stderr, "fsd submit: %s/%s is left out: each job has a "
-			"%s of its own\n", k->s->source, name, name);
-	return true;
+	if (r < 0 && errno == EEXIST) {
+		snprintf(name + n, sizeof(name) - (size_t)n, ".%d", (int)getpid());
+		r = mkdirat(k->root, name, 0777);
+	}
+	if (r < 0)
+		return client_complain(1, "%s/%s: %s", k->mnt, name, strerror(errno));
+	memcpy(k->job, name, sizeof(name));
+	k->dir = openat(k->root, k->job, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return k->dir < 0 ? client_complain(1, "%s/%s: %s", k->mnt, k->job,
+					    strerror(errno)) : 0;
 }
 
 /* "code.py" of "dir/main.py"; "code" if no language has its ending. */
@@ -206,191 +182,163 @@ static void code_name(const char *file, char ret[32])
 		snprintf(ret, 32, "code");
 }
 
-static int stops(void *arg)
+/* --main was named, so a link is followed. */
+static int put_main(struct submitting *s)
 {
-	(void)arg;
-	return signalled ? -EINTR : 0;
-}
-
-/* What a copy has met. r: of tree_copy(). */
-static int copy_failed(const struct submitting *k, const struct tree_copy *t,
-		       int r, struct err *err)
-{
-	const char *dir = k->from < 0 ? "" : k->s->source;
-
-	if (r == 0 || r == -EINTR)
-		return r;
-	return err_set(err, r, "%s%s%s: %s%s", dir, *dir ? "/" : "", t->path,
-		       t->why, t->link ? "; -L copies what it leads to" : "");
-}
-
-/* One that was named, so a link is followed. */
-static int copy_one(struct submitting *k, const char *file, const char *as,
-		    struct err *err)
-{
-	struct tree_copy t = { .may = stops };
-
-	return copy_failed(k, &t, tree_copy(&t, k->from < 0 ? AT_FDCWD : k->from,
-					    file, true, k->to, as), err);
-}
-
-static int copy_code(struct submitting *k, const char *file, struct err *err)
-{
+	const char *file = s->k.c->value[RUN_MAIN];
+	struct tree_copy t = { 0 };
 	char name[32];
 
+	if (!file)
+		return 0;
 	code_name(file, name);
-	return copy_one(k, file, name, err);
-}
-
-/* A directory's own, or an empty one. */
-static int put_config(struct submitting *k, struct err *err)
-{
-	auto_close int fd = -1;
-
-	if (k->from >= 0 && has(k->from, CONFIG))
-		return copy_one(k, CONFIG, CONFIG, err);
-	fd = openat(k->to, CONFIG, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-	if (fd < 0 || write(fd, "{}\n", 3) != 3)
-		return err_sys(err, -errno, CONFIG);
-	return 0;
-}
-
-/* The mount's own sentence on what it does not take is better than an errno. */
-static int not_taken(const struct submitting *k, const struct err *err)
-{
-	char text[600];
-
-	if (job_view_text(k->to, "error", text, sizeof(text)) <= 0)
-		return say(1, "%s", err->text);
-	text[strcspn(text, "\n")] = '\0';
-	return say(1, "%s", text);
+	if (tree_copy(&t, s->from, file, true, s->k.dir, name) == 0)
+		return 0;
+	return client_complain(1, "%s/%s: %s", s->k.c->value[RUN_PROJECT], t.path,
+			t.why);
 }
 
 /* config.json is the last: when it is refused, all the rest is there, for --keep. */
-static int fill(struct submitting *k)
+static int fill(struct submitting *s)
 {
-	struct tree_copy t = { .may = stops, .skip = is_own, .arg = k,
-			       .follow = k->s->follow };
-	struct err err = { 0 };
-	int r = 0;
+	auto_buf struct buf config = { 0 };
+	struct client *k = &s->k;
+	int r = client_make_config(k, &config);
 
-	if (k->from >= 0)
-		r = copy_failed(k, &t, tree_copy_all(&t, k->from, k->to), &err);
-	if (r == 0 && (k->from < 0 || k->s->main))
-		r = copy_code(k, k->from < 0 ? k->s->source : k->s->main,
-			      &err);
 	if (r == 0)
-		r = put_config(k, &err);
-	if (signalled)
-		return 128 + signalled;
-	return r < 0 ? not_taken(k, &err) : 0;
+		r = make_draft(s);
+	if (r == 0)
+		r = client_put_files(k);
+	if (r == 0)
+		r = put_main(s);
+	if (r == 0)
+		r = client_put_stdin(k);
+	return r ? r : client_put_config(k, &config);
 }
 
 /* --- its start -------------------------------------------------------------------- */
 
 /* What the mount has said last to this user, if it is about this draft. */
-static void tell_last_error(const struct submitting *k)
+static void tell_last_error(const struct submitting *s)
 {
-	char path[PATH_MAX + 32], text[900];
-	const char *name = strrchr(k->path, '/') + 1;
-	auto_close int fd = -1;
-	ssize_t n;
+	auto_close int fd = openat(s->k.root, FSD_DIR_NAME "/last_error",
+				   O_RDONLY | O_CLOEXEC);
+	const char *name = s->k.job;
+	char text[900];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
-	snprintf(path, sizeof(path), "%s/" FSD_DIR_NAME "/last_error", k->mnt);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	text[MAX(n, 0)] = '\0';
-	if (strstr(text, name) || strstr(text, name + 1))
-		fprintf(stderr, "fsd submit: %s", text);
+	if (strstr(text, name) || strstr(text, name + 1)) {
+		text[strcspn(text, "\n")] = '\0';
+		client_complain(0, "%s", text);
+	}
 }
 
 /* Return: 0, -EEXIST, or negative errno. */
-static int rename_to(struct submitting *k, const char *name)
+static int rename_to(struct submitting *s, const char *name)
 {
-	char to[sizeof(k->path)];
+	struct client *k = &s->k;
 
-	if (snprintf(to, sizeof(to), "%s/%s", k->mnt, name) >= (int)sizeof(to))
-		return -ENAMETOOLONG;
-	if (renameat2(AT_FDCWD, k->path, AT_FDCWD, to, RENAME_NOREPLACE) < 0)
+	if (renameat2(k->root, k->job, k->root, name, RENAME_NOREPLACE) < 0)
 		return -errno;
-	memcpy(k->path, to, sizeof(to));
+	snprintf(k->job, sizeof(k->job), "%s", name);
 	return 0;
 }
 
-static int taken(const struct submitting *k, int r)
+static int taken(const struct submitting *s, int r)
 {
 	if (r == -EACCES)
-		return say(1, "the name %s is not to be had in "
-				"%s; give another NAME", k->name, k->mnt);
-	return say(1, "there is a job %s in %s already; give "
-			"another NAME, or remove it first", k->name, k->mnt);
+		return client_complain(1, "the name %s is not to be had in %s; give "
+				"another NAME", s->name, s->mnt);
+	return client_complain(1, "there is a job %s in %s already; give another NAME, "
+			"or remove it first", s->name, s->mnt);
 }
 
-static int start(struct submitting *k)
+static int start(struct submitting *s)
 {
-	char name[NAME_MAX + 16];
-	int r = rename_to(k, k->name);
+	char name[sizeof(s->name)];
+	int r = rename_to(s, s->name), number = 0;
 
 	/* EACCES: another user has the name. */
-	for (unsigned i = 2; !k->s->name && i < NUMBERS_MOST && !signalled &&
+	for (unsigned i = 2; !is_set(s->k.c, SUBMIT_NAME) && i < NUMBERS_MOST &&
+			     !(number = client_signal(&s->k)) &&
 			     (r == -EEXIST || r == -EACCES); i++) {
-		snprintf(name, sizeof(name), "%.190s-%u", k->name, i);
-		r = rename_to(k, name);
+		snprintf(name, sizeof(name), "%.190s-%u", s->name, i);
+		r = rename_to(s, name);
 	}
-	if (signalled && r < 0)
-		return 128 + signalled;
+	if (number && r < 0)
+		return 128 + number;
 	if (r == -EEXIST || r == -EACCES)
-		return taken(k, r);
+		return taken(s, r);
 	if (r < 0) {
-		tell_last_error(k);
-		return say(1, "%s is not taken: %s", k->name,
-				strerror(-r));
+		tell_last_error(s);
+		return client_complain(1, "%s is not taken: %s", s->name, strerror(-r));
 	}
 	return 0;
 }
 
 /* Whether it was refused, and what else is to be known. */
-static int told(struct submitting *k)
+static int told(struct submitting *s)
 {
+	struct client *k = &s->k;
 	struct job_view v;
-	int r = job_view_read(k->to, &v);
+	int r = job_view_read(k->dir, &v);
 
 	if (r < 0 && r != -ENOENT) /* gone: it ran and removed itself */
-		return say(1, "%s: %s", k->path, strerror(-r));
+		return client_complain(1, "%s/%s: %s", k->mnt, k->job, strerror(-r));
 	if (r == 0 && v.state == JOB_REFUSED)
-		return say(1, "%s", v.error);
+		return client_complain(1, "%s", v.error);
 	if (r == 0 && v.state == JOB_DRAFT)
-		fprintf(stderr, "fsd submit: it is a draft, and does not start "
-			"yet: `fsd status %s` says for what it waits\n",
-			k->path);
-	puts(k->path);
+		client_complain(0, "it is a draft, and does not start yet: `fsd status "
+				"%s/%s` says for what it waits", k->mnt, k->job);
+	printf("%s/%s\n", k->mnt, k->job);
 	return 0;
 }
 
-int submit_client(const struct submit *s)
+/* A job that was refused, or whose making has failed. */
+static void leave(struct submitting *s, int r)
 {
-	struct submitting k = { .s = s, .from = -1, .to = -1 };
-	struct err err = { 0 };
-	int r = examine(&k);
+	struct client *k = &s->k;
 
-	if (r == 0 && where_mount(s->mount, k.mnt, &err) < 0)
-		r = say(1, "%s", err.text);
-	catch_signals();
+	if (!k->job[0])
+		return;
+	if (is_set(k->c, SUBMIT_KEEP) && r < 128)
+		client_complain(0, "%s/%s is kept, to be mended%s", k->mnt, k->job,
+				k->job[0] == '.' ? " and renamed" : "");
+	else
+		tree_remove(k->root, k->job);
+}
+
+int submit_client(const struct run_client *c)
+{
+	struct submitting s = {
+		.k = { .c = c, .root = -1, .dir = -1, .hold = -1, .signals = -1,
+		       .program = { .fd = -1 },
+		       .input = { .state = -1, .feed = -1 } },
+		.from = -1,
+	};
+	struct client *k = &s.k;
+	int r;
+
+	client_speaks_as("submit");
+	r = examine(&s);
 	if (r == 0)
-		r = make_draft(&k);
+		r = get_mount(&s);
 	if (r == 0)
-		r = fill(&k);
+		k->signals = client_catch_signals();
 	if (r == 0)
-		r = start(&k);
+		r = fill(&s);
 	if (r == 0)
-		r = told(&k);
-	fd_close(&k.to);
-	fd_close(&k.from);
-	if (r && k.path[0] && s->keep && r < 128)
-		fprintf(stderr, "fsd submit: %s is kept, to be mended%s\n",
-			k.path, strrchr(k.path, '/')[1] == '.' ?
-			" and renamed" : "");
-	else if (r && k.path[0])
-		tree_remove(AT_FDCWD, k.path);
+		r = start(&s);
+	if (r == 0)
+		r = told(&s);
+	if (r)
+		leave(&s, r);
+	fd_close(&k->dir);
+	fd_close(&k->program.fd);
+	fd_close(&k->signals);
+	fd_close(&k->root);
+	fd_close(&s.from);
+	client_die_of_signal(k, r);
 	return r;
 }

@@ -24,7 +24,7 @@ readme() {
 	local command
 	for command in $("$FSD" help | sed -n 's/^  fsd \([a-z]*\) .*/\1/p'); do
 		"$FSD" help "$command"
-	done | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/help"
+	done | cat - <("$FSD" help sandbox new) | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/help"
 	sed 's/\\-/-/g; /^\.SH EXAMPLES/,/^\.SH SEE/d' "$PAGES/fsd/fsd.8" | grep -vE '^\.SH|systemd-run' | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/page"
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/help")" -ge 14 ]
 	diff -u "$BATS_TEST_TMPDIR/help" "$BATS_TEST_TMPDIR/page"

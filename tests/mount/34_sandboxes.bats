@@ -25,6 +25,35 @@ config() {
 }
 
 # bats test_tags=smoke
+@test "fsd sandbox makes, lists, pauses and ends sandboxes" {
+	export FSD_MOUNT=$MNT
+	assert_equal "$("$FSD" sandbox new -m 128 -e A=b --idle 50 --life 9000 box)" "$S/box"
+	assert_equal "$(jq -cS . "$S/box/config.json")" '{"env":{"A":"b"},"idle":50,"life":9000,"memory_mb":128}'
+	"$FSD" sandbox new plain
+	run "$FSD" sandbox ls
+	assert_line --index 0 --regexp '^new +20[0-9T:.Z-]+ +box$'
+	assert_line --index 1 --regexp '^new +- +plain$'
+	run "$FSD" sandbox new box
+	assert_failure 1
+	assert_output 'fsd sandbox new: there is a sandbox box already'
+	run "$FSD" sandbox new -m 12 bad
+	assert_failure 2
+	assert_output --partial 'fsd sandbox new: bad: config.json: "memory_mb" is 12; it must be'
+	[ ! -e "$S/bad" ] || fail 'it stays'
+	assert_equal "$(bounded 30 "$FSD" run --sandbox box -l bash -c 'out in' </dev/null)" in
+	"$FSD" sandbox pause box
+	state_of box paused
+	"$FSD" sandbox resume box
+	run "$FSD" sandbox rm box nosuch plain
+	assert_failure 1
+	assert_output "fsd sandbox rm: there is no sandbox nosuch in $MNT; \`fsd sandbox ls\` lists them"
+	assert_equal "$("$FSD" sandbox ls)" ''
+	run "$FSD" sandbox nothing
+	assert_failure 2
+	assert_output 'fsd sandbox: there is no command "nothing"; `fsd help sandbox` lists them'
+}
+
+# bats test_tags=smoke
 @test "mkdir makes a sandbox, without a machine, and rmdir ends it" {
 	mkdir "$S/a"
 	state_of a new

@@ -141,6 +141,18 @@ fsd() { bounded 30 "$FSD" "$@"; }
 	assert_equal "$status $(cat out)" '1 gone: was removed'
 }
 
+@test "wait tells a wrong name before it waits, and waits for the others" {
+	job_start a $'out up\nawait'
+	fsd wait a nosuch >out 2>err 3>&- &
+	local pid=$! status=0
+	await becomes 20 grep -q 'there is no job nosuch' err
+	job_follow a up
+	await becomes 20 bash -c "ls -l /proc/*/fd 2>/dev/null | grep -q '$MNT/a/wait'"
+	goes_on a
+	wait $pid || status=$?
+	assert_equal "$status $(cat out)" '1 '
+}
+
 @test "wait -t is 124 when the time is over, one limit for all" {
 	job_start a $'out up\nsleep 600000'
 	job_start b $'out up\nsleep 600000'
@@ -185,6 +197,40 @@ fsd() { bounded 30 "$FSD" "$@"; }
 	[[ $stderr == 'fsd logs: a: draft'* ]] || fail "$stderr"
 }
 
+@test "logs of several jobs come one after the other, each below its name" {
+	job_run a $'out one\nerr bad'
+	job_run b 'outn two'
+	run --separate-stderr fsd logs a nosuch b
+	assert_failure 1
+	assert_equal "$output" $'==> a <==\none\n==> b <==\ntwo'
+	assert_line --index 0 '==> a <=='
+	[[ $stderr == *bad*'there is no job nosuch'* ]] || fail "$stderr"
+}
+
+@test "logs -n prints the last lines of each stream, also of one that goes on" {
+	job_start a $'out 1\nout 2\nout 3\nerr x\nerr y\nout up\nawait\noutn end'
+	await becomes 20 grep -q up "$MNT/a/stdout"
+	run --separate-stderr fsd logs -n 2 a
+	assert_equal "$output" $'3\nup'
+	assert_equal "$stderr" $'x\ny'
+	fsd logs -f --tail 1 a >out 2>err 3>&- &
+	local pid=$!
+	await becomes 20 grep -q up out
+	goes_on a
+	wait $pid
+	assert_equal "$(cat out err)" $'up\nendy'
+	run --separate-stderr fsd logs -n 2 a
+	assert_equal "$output" $'up\nend'
+	run --separate-stderr fsd logs -n 0 a
+	assert_equal "$output$stderr" ''
+	job_run large $'bytes 300000\nout\nout last'
+	assert_equal "$(fsd logs -n 1 large)" last
+	fsd logs -n 99 large | cmp - "$MNT/large/stdout"
+	run fsd logs -n x a
+	assert_failure 2
+	assert_output --partial '-n is "x"; it must be a number of lines'
+}
+
 @test "logs whose reader has gone ends" {
 	job_run a 'bytes 3000000'
 	run bash -c "timeout 20 '$FSD' logs a | head -c 3; echo \" \${PIPESTATUS[0]}\""
@@ -213,6 +259,40 @@ fsd() { bounded 30 "$FSD" "$@"; }
 	run fsd kill -s NONE a
 	assert_failure 2
 	assert_output --partial '-s is "NONE"; it must be a signal'
+}
+
+# bats test_tags=smoke
+@test "rm removes whole jobs whatever their state, and says which are not there" {
+	job_run ended_one $'write f x\nmkdir d'
+	job_start runs $'out up\nsleep 600000'
+	job_follow runs up
+	mkdir -p "$MNT/draft/d"
+	echo x >"$MNT/draft/d/f"
+	mkdir "$MNT/.hidden"
+	run fsd rm ended_one runs nosuch draft "$MNT/.hidden"
+	assert_failure 1
+	assert_output --partial 'fsd rm: there is no job nosuch in'
+	assert_equal "$(ls -A "$MNT")" .fsd
+	# also one that somebody else holds
+	job_start held $'out up\nsleep 600000'
+	exec 7<"$MNT/held/hold"
+	run fsd rm held
+	assert_success
+	exec 7<&-
+	absent held
+	run fsd rm
+	assert_failure 2
+}
+
+@test "rm of a job with many files asks the mount less than once a file" {
+	mkdir -p project/d
+	echo 'out x' >project/code.sh
+	(cd project/d && seq 2000 | xargs touch)
+	fsd submit --mount "$MNT" project big
+	job_wait big
+	ASAN_OPTIONS=detect_leaks=0 strace -f -c -o calls "$FSD" rm --mount "$MNT" big
+	[ "$(awk 'END { print $4 }' calls)" -lt 1500 ] || fail "$(cat calls)"
+	absent big
 }
 
 @test "the daemon's log names each job at its start and at its end" {

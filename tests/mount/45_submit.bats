@@ -185,3 +185,81 @@ only() {
 	assert_failure 2
 	assert_output 'fsd submit: missing: No such file or directory'
 }
+# bats test_tags=smoke
+@test "a program is submitted with the options and the arguments of run" {
+	echo data >in
+	printf '%s\n' args 'show in' env 'write made x' >job.sh
+	run fsd submit -t 77 -m 128 -e A=b --grace 2 --linger 3 --processes 9 --retain 5000 --output-limit 4K -i in job.sh one --two 'th ree'
+	assert_success
+	assert_output "$MNT/job"
+	assert_equal "$(job_wait job)" 0
+	run cat "$MNT/job/stdout"
+	assert_line one
+	assert_line -- --two
+	assert_line 'th ree'
+	assert_line data
+	assert_line A=b
+	assert_equal "$(jq -cS 'del(.args)' "$MNT/job/config.json")" \
+		'{"env":{"A":"b"},"grace":2,"linger":3,"memory_mb":128,"output_limit":4096,"processes":9,"retain":5000,"timeout":77}'
+	# the same program again, by other ways to name it
+	assert_equal "$(fsd submit --name other job.sh)" "$MNT/other"
+	assert_equal "$(fsd submit -l bash -c 'out text')" "$MNT/code"
+	assert_equal "$(echo 'out piped' | fsd submit -l bash -)" "$MNT/code-2"
+	job_wait code
+	job_wait code-2
+	stdout_is code text
+	stdout_is code-2 piped
+}
+
+@test "a file on standard input is the program's, anything else is left alone" {
+	printf 'cat\n' >job.sh
+	echo text >in
+	run "$FSD" submit --mount "$MNT" job.sh <in
+	assert_output "$MNT/job"
+	job_wait job
+	stdout_is job text
+	# in a loop that reads names, each turn is made
+	printf '1\n2\n' | while read -r name; do fsd submit --name "n$name" job.sh; done
+	assert_equal "$(job_wait n1)$(job_wait n2)" 00
+	stdout_is n1 ''
+}
+
+@test "options win over the keys of a directory's config.json, and the rest of it stays" {
+	echo '{"timeout": 9, "env": {"A": "file", "B": "file"}, "args": ["old"], "input": 1e999}' >project/config.json
+	assert_equal "$(fsd submit -t 8 -e A=new project named)" "$MNT/named"
+	assert_equal "$(job_wait named)" 0
+	assert_equal "$(cat "$MNT/named/config.json")" \
+		'{"timeout":8,"env":{"A":"new","B":"file"},"args":["old"],"input": 1e999}'
+	# without an option it is copied byte for byte
+	fsd submit project same
+	cmp project/config.json "$MNT/same/config.json"
+	# -C takes arguments, where a directory's second word is its name
+	assert_equal "$(fsd submit -C project new)" "$MNT/project"
+	assert_equal "$(jq -c .args "$MNT/project/config.json")" '["new"]'
+	# what is wrong with the file is told as ever
+	echo '{"timeout": 9,}' >project/config.json
+	run fsd submit -t 8 project
+	assert_failure 1
+	assert_output --partial 'config.json: '
+	# a byte order mark is no mistake
+	printf '\xef\xbb\xbf{"timeout": 9}' >project/config.json
+	fsd submit -m 99 project mark
+	assert_equal "$(jq -c . "$MNT/mark/config.json")" '{"timeout":9,"memory_mb":99}'
+}
+
+@test "what is wrong with an option or a program is told as the user named it" {
+	echo text >notes.txt
+	run fsd submit notes.txt
+	assert_failure 2
+	assert_output --regexp '^fsd submit: notes.txt: which language is it\? .*; -l says it: python, '
+	run fsd submit -t -3 project
+	assert_failure 1
+	assert_output 'fsd submit: -t is -3; it must be a number of seconds from 0.1 to 3600'
+	run fsd submit --session $'caf\xe9' project
+	assert_failure 2
+	assert_output --partial 'it must be valid UTF-8'
+	run fsd submit -z project
+	assert_failure 2
+	assert_line --index 0 "fsd submit: invalid option -- 'z'"
+	only
+}

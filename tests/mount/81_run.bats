@@ -89,7 +89,13 @@ nothing_left() {
 	assert_equal "$(cat results/stdout results/stderr results/exit_code)" $'hello\noops\n3'
 	assert_equal "$(jq -r .status results/result.json)" exited
 	assert_equal "$(cat results/output/deep/er/file)" text
-	assert_equal "$(stat -c %a results)" "$(printf '%o' $((0777 & ~$(umask))))"
+	# as any file that the user makes: a colleague can read them
+	assert_equal "$(stat -c %a results results/output | xargs)" \
+		"$(printf '%o %o' $((0777 & ~$(umask))) $((0777 & ~$(umask))))"
+	assert_equal "$(cd results && stat -c %a exit_code result.json stderr stdout | sort -u)" \
+		"$(printf '%o' $((0666 & ~$(umask))))"
+	(umask 077 && run -3 fsd_run -o mine code.sh)
+	assert_equal "$(stat -c %a mine mine/output mine/stdout | xargs)" '700 700 600'
 	nothing_left
 }
 
@@ -97,14 +103,55 @@ nothing_left() {
 	program 'out x'
 	mkdir there
 	ln -s nowhere dangling
-	said 2 '-o there is there already; it must be a new directory' fsd_run -o there code.sh
-	said 2 '-o dangling is there already; it must be a new directory' fsd_run -o dangling code.sh
+	said 2 '-o there is there already; it must be a new directory, or --force replaces the results in it' fsd_run -o there code.sh
+	said 2 '-o dangling is there already; it must be a new directory, or --force replaces the results in it' fsd_run -o dangling code.sh
 	said 2 '-o no/where: no: No such file or directory' fsd_run -o no/where code.sh
 	said 2 '-o code.sh/x: Not a directory' fsd_run -o code.sh/x code.sh
 	run -2 fsd_run -o results -l cobol code.sh
 	[ ! -e results ]
 	assert_equal "$(ls -A there)" ''
 	assert_equal "$(figure fsd_runs_accepted_total)" 0
+	nothing_left
+}
+
+@test "-o --force replaces the results of a run before, and nothing else" {
+	program $'write a x\nout one'
+	fsd_run -f -o results code.sh # there was none
+	program $'write b x\nout two'
+	said 0 '' fsd_run --force -o results code.sh
+	assert_equal "$(cat results/stdout) $(ls results/output)" 'two b'
+	# a program that fails has results as well; one that is refused has none
+	program 'exit 3'
+	said 3 '' fsd_run --force -o results code.sh
+	assert_equal "$(cat results/exit_code)" 3
+	run -2 fsd_run --force -o results -t 0 code.sh
+	assert_equal "$(cat results/exit_code)" 3
+	touch results/notes
+	said 2 '-o results: notes is in it, which no run has made; --force replaces the results of a run alone' \
+		fsd_run --force -o results code.sh
+	rm results/notes results/result.json
+	said 2 '-o results: no result.json and exit_code are in it; --force replaces the results of a run alone' \
+		fsd_run --force -o results code.sh
+	mkdir empty
+	said 3 '' fsd_run --force -o empty code.sh
+	echo text >file
+	ln -s results link
+	said 2 '-o file: --force replaces a directory of results, and this is none: Not a directory' \
+		fsd_run --force -o file code.sh
+	run -2 fsd_run --force -o link code.sh
+	assert_equal "$(cat file)" text
+	nothing_left
+}
+
+@test "files that a program has made, and that nobody takes, are told" {
+	program $'write a x\nwrite b x'
+	said 0 'the program has left 2 files, which go with the job; -o DIR keeps them' fsd_run code.sh
+	program $'write a x\nexit 3'
+	said 3 'the program has left 1 file, which goes with the job; -o DIR keeps it' fsd_run code.sh
+	said 3 '' fsd_run -o results code.sh
+	said 3 '' fsd_run --json code.sh
+	said 3 '' fsd_run --session s code.sh
+	rmdir "$MNT/.fsd/sessions/s"
 	nothing_left
 }
 
@@ -216,15 +263,76 @@ left_by_dead() {
 	nothing_left
 }
 
-@test "-C takes the options of a job directory from its config.json" {
+@test "-C takes the options of a job directory from its config.json, and those of the command line win" {
 	mkdir project
-	echo args >project/code.sh
-	echo '{"args": ["from config"]}' >project/config.json
+	printf '%s\n' args env >project/code.sh
+	echo '{"args": ["from config"], "timeout": 5, "env": {"A": "1", "B": "1"}}' >project/config.json
 	run fsd_run -C project
 	assert_line 'from config'
-	run -2 fsd_run -C project -t 3
-	assert_output --partial 'project/config.json has the options of the job'
+	run fsd_run -C project -t 3 -e A=2
+	assert_success
+	assert_line 'from config'
+	assert_line A=2
+	assert_line B=1
+	run fsd_run -C project new
+	assert_line new
+	refute_line 'from config'
+	fsd_run --keep -C project -t 3 >/dev/null
+	assert_equal "$(jq .timeout "$MNT"/run-*/config.json)" 3
+	rm -r "$MNT"/run-*
+	# whose key it is, is told
+	said 2 '-t is -3; it must be a number of seconds from 0.1 to 3600' fsd_run -C project -t -3
+	echo '{"timeout": -3}' >project/config.json
+	said 2 'config.json: "timeout" is -3; it must be a number of seconds from 0.1 to 3600' fsd_run -C project -m 64
 	nothing_left
+}
+
+@test "an argument, a value of -e and a program that are no UTF-8 arrive as the bytes that they are" {
+	printf '%s\n' args env >code.sh
+	run fsd_run -e A=$'\xe9t\xe9' code.sh $'caf\xe9.txt' 'a b' '' $'new\nline' 'ü' $'\xff'
+	assert_success
+	assert_line $'caf\xe9.txt'
+	assert_line $'\xff'
+	assert_line 'ü'
+	assert_line $'A=\xe9t\xe9'
+	mkdir -p project/lib
+	echo '#!/bin/sh' >$'project/lib/caf\xe9'
+	fsd_run --keep -C project --main $'lib/caf\xe9' x >/dev/null || true
+	assert_equal "$(jq -c .command "$MNT"/run-*/config.json)" '[[108,105,98,47,99,97,102,233]]'
+	rm -r "$MNT"/run-*
+	# keys that are text alone say which one it is
+	said 2 $'--session is "caf\xe9"; it must be valid UTF-8' fsd_run --session $'caf\xe9' code.sh
+	nothing_left
+}
+
+@test "-i of . and .. is all that is in the directory, and the program has its place" {
+	mkdir -p work/sub
+	printf '%s\n' args files 'show data' >work/main.sh
+	echo text >work/data
+	cd work || return
+	run fsd_run -i . main.sh
+	assert_success
+	assert_line --partial sub
+	assert_line text
+	cd sub || return
+	run fsd_run -i .. ../main.sh
+	assert_success
+	assert_line text
+	touch ../log
+	said 2 '-i ..: the name log is taken by the job itself; rename the input, or run the directory by -C' \
+		fsd_run -i .. ../main.sh
+	cd ../.. || return
+	nothing_left
+}
+
+@test "standard input that cannot be read is empty" {
+	program $'cat\nout end'
+	run bounded 30 "$FSD" run --mount "$MNT" code.sh <.
+	assert_success
+	assert_output end
+	run bounded 30 "$FSD" run --mount "$MNT" code.sh 0>made
+	assert_success
+	assert_output end
 }
 
 @test "--keep lets the job stay and says where; --session and --keep refuse a private mount" {
@@ -307,10 +415,13 @@ left_by_dead() {
 
 @test "files that are left out are told with -o, and are no success" {
 	program $'write a 12345\nlink l\nout x'
-	said 0 '' fsd_run code.sh
+	said 0 'the program has left 1 file, which goes with the job; -o DIR keeps it' fsd_run code.sh
 	said 125 $'results/output: 1 entry was left out:\nfsd run:   l (0 bytes): a link that leads outside of the job' \
 		fsd_run -o results code.sh
 	assert_equal "$(cat results/exit_code) $(cat results/output/a)" '0 12345'
+	program 'write a 12345'
+	said 125 $'small/output: 1 entry was left out:\nfsd run:   a (6 bytes): over output_limit\nfsd run:   --output-limit changes output_limit' \
+		fsd_run --output-limit 4 -o small code.sh
 }
 
 @test "a program that takes too long, or too much memory, ends with a sentence that says what changes it" {

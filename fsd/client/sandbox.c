@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run_int.h"
+
+/* What the mount has said last to this user. */
+static int refused(const char *mnt, const char *name)
+{
+	int code = errno;
+	char path[PATH_MAX + 32], text[900];
+	auto_close int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/" FSD_DIR_NAME "/last_error", mnt);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	text[MAX(n, 0)] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return client_complain(code == EINVAL ? 2 : 1, "%s", strstr(text, name) ?
+			       text : strerror(code));
+}
+
+static int write_config(const char *path, const struct buf *config)
+{
+	char file[PATH_MAX + NAME_MAX + 32];
+	auto_close int fd = -1;
+	ssize_t n;
+
+	snprintf(file, sizeof(file), "%s/config.json", path);
+	fd = open(file, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	n = fd < 0 ? -1 : write(fd, config->data, config->len);
+	if (n != (ssize_t)config->len)
+		return -1;
+	return close(take_fd(&fd));
+}
+
+int sandbox_client_new(const struct run_client *c, const char *mnt,
+		       const char *name)
+{
+	char path[PATH_MAX + NAME_MAX + 16];
+	auto_buf struct buf config = { 0 };
+	struct client k = { .c = c };
+	int r;
+
+	client_speaks_as(c->command);
+	r = client_config(&k, &config);
+	if (r)
+		return r;
+	if (!name[0] || strchr(name, '/') || strlen(name) > NAME_MAX)
+		return client_complain(2, "\"%s\" cannot be a sandbox's name", name);
+	snprintf(path, sizeof(path), "%s/" FSD_DIR_NAME "/sandboxes/%s", mnt, name);
+	if (mkdir(path, 0777) < 0)
+		return errno == EEXIST ?
+			       client_complain(1, "there is a sandbox %s already", name) :
+			       refused(mnt, name);
+	if (config.len > strlen("{}\n") && write_config(path, &config) < 0) {
+		r = refused(mnt, name);
+		rmdir(path);
+		return r;
+	}
+	printf("%s\n", path);
+	return 0;
+}
