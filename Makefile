@@ -3,6 +3,7 @@
 # The only build file.  make           the daemon and the guest's init
 #                       make demo      everything, then one job per language
 #                       make check     everything that can be tested here
+#                       make help      the other words
 # VARIANT=release|debug|asan|fuzz chooses the flags; each has its own objects.
 # V=1 shows the commands; WERROR= lets a newer compiler's warnings pass.
 
@@ -126,7 +127,7 @@ endif
 	check-docs check-same check-peer check-box check-debian13 check-older check-fuzz \
 	check-online check-adapters suites bench bare \
 	fault soak fuzz lint load same peer \
-	format install clean
+	format install uninstall help clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -432,6 +433,49 @@ install: all
 	$(if $(wildcard build/image/manifest*),\
 		install -d $(DESTDIR)$(PREFIX)/share/fsd/image && \
 		cp -R build/image/. $(DESTDIR)$(PREFIX)/share/fsd/image/)
+
+	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/fsd/LICENSE
+	install -m 644 README.md $(DESTDIR)$(PREFIX)/share/doc/fsd/README.md
+
+# What install has put there, and nothing else: neither environments nor states.
+INSTALLED := bin/fsd bin/fsd-gateway share/man/man5/jobtree.5 \
+	share/man/man8/fsd.8 share/man/man8/fsd-env.8 share/man/man8/fsd-gateway.8 \
+	share/bash-completion/completions/fsd share/fsd/bring-qemu.sh \
+	$(patsubst fsd/env/%,share/fsd/env/%,$(wildcard fsd/env/*.py fsd/env/stock/*.json)) \
+	$(patsubst guest/environment/%,share/fsd/env/guest/%,$(wildcard guest/environment/*.py)) \
+	share/doc/fsd/LICENSE share/doc/fsd/README.md
+
+uninstall:
+	cd $(DESTDIR)$(PREFIX) && rm -f $(INSTALLED)
+	cd $(DESTDIR)$(PREFIX) && rm -rf share/fsd/qemu share/fsd/image \
+		share/fsd/env/__pycache__ share/fsd/env/guest/__pycache__
+	-cd $(DESTDIR)$(PREFIX) && for dir in share/fsd/env/stock share/fsd/env/guest \
+		share/fsd/env share/fsd share/doc/fsd; do \
+		[ ! -d $$dir ] || rmdir --ignore-fail-on-non-empty $$dir; done
+
+define HELP
+To build and install:
+  make                 fsd, fsd-gateway and what a machine starts first
+  make qemu image      QEMU of Debian, if a newer one is there, and the guest image
+  make demo            all of it with what is missing on this host, then a job a language
+  make install         under PREFIX (/usr/local), below DESTDIR
+  make uninstall       removes what make install has put there
+  make deps test-deps  what a fresh Debian lacks, by apt
+To test (tests/README.md tells more):
+  make check-quick     three minutes, before a commit
+  make check           all that can be tested here, fifteen minutes
+  make check-unit check-bats check-qemu lint   parts of it
+  make fuzz soak fault load bench              what takes longer
+Besides:
+  make format          by clang-format
+  make clean           removes build/
+Variables: VARIANT=release|debug|asan|fuzz, V=1 shows the commands, WERROR= lets
+warnings pass.
+endef
+export HELP
+
+help:
+	@echo "$$HELP"
 
 clean:
 	rm -rf build

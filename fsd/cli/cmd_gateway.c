@@ -17,20 +17,9 @@
 #include "fsd/client/private.h"
 #include "fsd/client/where.h"
 #include "fsd/client/which_mount.h"
+#include "vm/os/spawn.h"
 
 #define PROGRAM "fsd-gateway"
-
-/* Does one of the arguments begin with that option? */
-static bool has_option(int argc, char **argv, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (int i = 1; i < argc; i++)
-		if (!strncmp(argv[i], name, len) &&
-		    (!argv[i][len] || argv[i][len] == '='))
-			return true;
-	return false;
-}
 
 static int find_program(char path[PATH_MAX])
 {
@@ -44,6 +33,36 @@ static int find_program(char path[PATH_MAX])
 	slash = strrchr(path, '/');
 	strcpy(slash ? slash + 1 : path, PROGRAM);
 	return 0;
+}
+
+#define ANSWER_MS 5000
+
+void gateway_option_lines(void (*fn)(void *arg, const char *line), void *arg)
+{
+	char program[PATH_MAX], text[16384], *line, *rest = text;
+	const char *argv[] = { program, "--help", NULL };
+	const struct spawn s = { .argv = argv, .want_stdout = true };
+	struct child child;
+
+	if (find_program(program) < 0 || spawn(&s, &child, NULL) < 0)
+		return;
+	if (child_read(&child, text, sizeof(text), ANSWER_MS) > 0)
+		while ((line = strsep(&rest, "\n")))
+			if (line[0] == ' ')
+				fn(arg, line);
+	child_end(&child);
+}
+
+/* Does one of the arguments begin with that option? */
+static bool has_option(int argc, char **argv, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (int i = 1; i < argc; i++)
+		if (!strncmp(argv[i], name, len) &&
+		    (!argv[i][len] || argv[i][len] == '='))
+			return true;
+	return false;
 }
 
 int command_gateway(int argc, char **argv)

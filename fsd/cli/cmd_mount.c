@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fsd/mount/mounts.h"
 #include "fsd/server/background.h"
 #include "fsd/server/holder.h"
 #include "commands.h"
@@ -407,13 +408,16 @@ int command_mount(int argc, char **argv)
 {
 	struct mount_options o = { 0 };
 	struct err err = { 0 };
+	uid_t owner;
 	int r = mount_options_parse(&o, argc, argv);
 
 	if (r == 0 && places_check(&o, &err) < 0)
 		r = complain("mount", 1, "%s", err.text);
 	if (r == 0)
 		r = check_environment(&o);
-	if (r == 0 && place_hides(o.mountpoint, &err))
+	/* What is a mount of fsd is refused: it hides nothing. */
+	if (r == 0 && !mounts_is_fsd_at(o.mountpoint, &owner) &&
+	    place_hides(o.mountpoint, &err))
 		complain("mount", 0, "%s", err.text);
 	if (r == 0)
 		r = o.daemonize ? hold_in_background(&o) : hold(&o, NULL);

@@ -29,7 +29,7 @@ const struct cli_command sandbox_verbs[] = {
 	  "make a sandbox, and print its path", sandbox_new_cli_options,
 	  CLI_TEXT, NULL, NULL },
 	{ "sandbox ls", sandbox_ls, NULL, "[OPTIONS]",
-	  "list the sandboxes, their states and until when they live",
+	  "list sandboxes: state, end, name",
 	  mount_option, CLI_TEXT, NULL, NULL },
 	{ "sandbox pause", sandbox_pause, NULL, "[OPTIONS] NAME...",
 	  "stop what runs in sandboxes; they keep their memory", mount_option,

@@ -121,6 +121,19 @@ static int now_options(int argc, char **argv, bool *ret_now)
 	return optind == argc - 1 ? 0 : usage(argv[0]);
 }
 
+/* After a signal to the service was refused. */
+static int no_signal(const char *command, const char *mnt, pid_t pid)
+{
+	const int error = errno;
+	uid_t owner = 0;
+
+	if (error == EPERM && mounts_is_fsd_at(mnt, &owner))
+		return complain(command, 1, "%s is the mount of uid %u: that user or "
+				"root has to do this", mnt, owner);
+	return complain(command, 1, "fsd (process %d): %s", (int)pid,
+			strerror(error));
+}
+
 int command_umount(int argc, char **argv)
 {
 	auto_close int pidfd = -1;
@@ -136,8 +149,7 @@ int command_umount(int argc, char **argv)
 	pidfd = pidfd_open(pid, 0);
 	if (pidfd < 0 ||
 	    pidfd_send_signal(pidfd, now ? SIGTERM : SIGUSR1, NULL, 0) < 0)
-		return complain("umount", 1, "fsd (process %d): %s", (int)pid,
-				strerror(errno));
+		return no_signal("umount", argv[optind], pid);
 	r = wait_for_end(pidfd);
 	return r < 0 ? complain("umount", 1, "%s", strerror(-r)) : 0;
 }
@@ -185,8 +197,7 @@ int command_upgrade(int argc, char **argv)
 	service = pidfd_open(pid, 0);
 	if (service < 0 ||
 	    pidfd_send_signal(service, now ? HOLDER_NOW : SIGUSR2, NULL, 0) < 0)
-		return complain("upgrade", 1, "fsd (process %d): %s", (int)pid,
-				strerror(errno));
+		return no_signal("upgrade", mnt, pid);
 	r = wait_for_end(server);
 	if (r < 0)
 		return complain("upgrade", 1, "%s", strerror(-r));

@@ -20,6 +20,9 @@ int command_help(int argc, char **argv);
 int command_env(int argc, char **argv);
 int command_gateway(int argc, char **argv); /* becomes fsd-gateway */
 int command_mcp(int argc, char **argv); /* the same, on standard input */
+/* fn for each line of the help of both that tells of an option, which fsd-gateway knows
+ * alone; for none if that is not installed. */
+void gateway_option_lines(void (*fn)(void *arg, const char *line), void *arg);
 int command_submit(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_template(int argc, char **argv);

@@ -71,7 +71,17 @@ static void offer_environments(const char *prefix)
 	environment_dirs_done(&dirs);
 }
 
-static void offer_options(const char *prefix, const struct cli_command *c)
+/* arg: what was begun. line: "  --mount MNT    the mount". */
+static void offer_line(void *arg, const char *line)
+{
+	char option[64];
+
+	if (sscanf(line, " %63[a-z-]", option) == 1 && begins(option, "--") &&
+	    strcmp(option, "--help") != 0)
+		offer(arg, option);
+}
+
+static void offer_options(char *prefix, const struct cli_command *c)
 {
 	char text[64];
 
@@ -87,6 +97,7 @@ static void offer_options(const char *prefix, const struct cli_command *c)
 		if (o->id < CLI_LONG && (!o->name || strcmp(prefix, "-") == 0))
 			offer(prefix, text);
 	}
+	cli_option_lines(c, offer_line, prefix);
 	offer(prefix, "--help");
 }
 
@@ -208,14 +219,14 @@ int command_complete(int argc, char **argv)
 {
 	struct line l = { 0 };
 	uint64_t at;
-	const char *word;
+	char nothing[] = "", *word;
 
 	/* Word 0 is "fsd". */
 	if (argc < 3 || parse_u64(argv[1], 1, (uint64_t)argc, &at) < 0)
 		return 2;
 	argv += 2;
 	argc -= 2;
-	word = (int)at < argc ? argv[at] : "";
+	word = (int)at < argc ? argv[at] : nothing;
 	if (at == 1) {
 		offer_commands(word);
 		return 0;

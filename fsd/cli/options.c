@@ -106,8 +106,23 @@ static void option_help(const struct cli_option *o, FILE *to)
 	indented(o->help, LEFT, to);
 }
 
+struct lines {
+	FILE *to;
+	bool any;
+};
+
+static void print_line(void *arg, const char *line)
+{
+	struct lines *l = arg;
+
+	fprintf(l->to, "%s%s\n", l->any ? "" : "\n", line);
+	l->any = true;
+}
+
 void cli_help(const struct cli_command *c, FILE *to)
 {
+	struct lines more = { .to = to };
+
 	fprintf(to, "usage: fsd %s%s%s\n\n%s\n", c->name,
 		c->synopsis[0] ? " " : "", c->synopsis, c->summary);
 	for (const struct cli_command *v = cli_verbs(c); v && v->name; v++)
@@ -121,6 +136,7 @@ void cli_help(const struct cli_command *c, FILE *to)
 		if (o->help)
 			option_help(o, to);
 	}
+	cli_option_lines(c, print_line, &more);
 	if (c->notes)
 		fprintf(to, "\n%s\n", c->notes);
 }

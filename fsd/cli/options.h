@@ -56,6 +56,9 @@ const struct cli_command *cli_verbs(const struct cli_command *command);
 /* The verb of a command, by its own word; NULL: it has no such. */
 const struct cli_command *cli_verb(const struct cli_command *command,
 				   const char *word);
+/* fn for each line of the help of options that another program has; for none of most. */
+void cli_option_lines(const struct cli_command *command,
+		      void (*fn)(void *arg, const char *line), void *arg);
 /* The word that a verb is called by. */
 const char *cli_word(const struct cli_command *verb);
 

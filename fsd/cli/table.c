@@ -68,11 +68,11 @@ const struct cli_command cli_commands[] = {
 	  "It waits until no job is running; there is no unmount." },
 	{ "gateway", command_gateway, "Mounts", "[OPTIONS]",
 	  "serve a mount's sandboxes by HTTP", NULL, CLI_TEXT, NULL,
-	  "fsd-gateway(8) tells of its options." },
+	  "fsd-gateway(8) tells more." },
 	{ "mcp", command_mcp, "Mounts", "[OPTIONS]",
 	  "serve MCP on standard input and output", NULL, CLI_TEXT, NULL,
 	  "Without a mount it makes a private one, which ends with it.\n"
-	  "The options are those of fsd-gateway(8)." },
+	  "fsd-gateway(8) tells more." },
 	{ "template", command_template, "This host", "[OPTIONS] [DIR]",
 	  "make a template, so that first starts are short",
 	  template_cli_options, CLI_DIR, NULL,
@@ -114,4 +114,11 @@ const struct cli_command *cli_verbs(const struct cli_command *command)
 	return command->fn == command_env     ? env_verbs
 	     : command->fn == command_sandbox ? sandbox_verbs
 					      : NULL;
+}
+
+void cli_option_lines(const struct cli_command *command,
+		      void (*fn)(void *arg, const char *line), void *arg)
+{
+	if (command->fn == command_gateway || command->fn == command_mcp)
+		gateway_option_lines(fn, arg);
 }

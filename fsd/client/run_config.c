@@ -169,6 +169,10 @@ int client_config(const struct client *k, struct buf *b)
 		add_command(p, b);
 	if (c->arg_count)
 		list(b, "args", (const char *const *)c->args, c->arg_count);
+	if (p->python && p->named) { /* its name does not say so */
+		key(b, "language");
+		buf_str(b, "\"python\"");
+	}
 	if (p->named) {
 		key(b, "main");
 		json_text(b, p->name, strlen(p->name));

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "job_drop.h"
 #include "run_int.h"
-#include "tree_copy.h"
 
 ssize_t client_read(struct client *k, const char *name, char *room, size_t size)
 {
@@ -62,10 +62,12 @@ void draft_remove(struct client *k)
 	bool draft = k->job[0] == '.';
 
 	input_close(&k->input);
-	if (k->dir >= 0 && (draft || !is_set(k->c, RUN_KEEP)))
-		tree_remove(k->root, k->job);
-	fd_close(&k->dir);
 	fd_close(&k->hold);
+	if (k->dir >= 0 && (draft || !is_set(k->c, RUN_KEEP))) {
+		job_drop(k->dir);
+		job_dropped(k->root, k->job, k->dir);
+	}
+	fd_close(&k->dir);
 }
 
 /* --- its words ---------------------------------------------------------------------- */

@@ -50,7 +50,13 @@ static void set_name(const struct run_client *c, struct program *p,
 	const char *dot = strrchr(last_name(path), '.');
 	const struct lang *lang = language_of(c, path);
 
-	/* A warm bash knows no other name, and one that is not warm is slower. */
+	/* A warm bash knows no other name, and one that is not warm is slower. Types are
+	 * erased of a file alone that its name says to have some. */
+	if (lang && lang->id == LANG_TYPESCRIPT &&
+	    lang_by_ending(last_name(path)) != lang) {
+		snprintf(p->name, sizeof(p->name), "%s", lang->code);
+		return;
+	}
 	p->named = can_be_named(c, path) &&
 		   !(lang && lang->id == LANG_BASH);
 	if (p->named) {
@@ -189,16 +195,34 @@ static int find_in_project(const struct run_client *c, struct program *p)
 	return 0;
 }
 
+/* -c: tracebacks name what the languages' own commands name there. The name is no
+ * module's either, as code.py would be. Other languages know no such name. */
+static void name_text(const struct run_client *c, struct program *p)
+{
+	const char *language = c->value[RUN_LANGUAGE];
+	const struct lang *lang = language ? lang_by_name(language) : NULL;
+	const char *name = !language ? "<string>"
+			 : !lang     ? NULL
+			 : lang->id == LANG_PYTHON     ? "<string>"
+			 : lang->id == LANG_JAVASCRIPT ? "[eval]"
+						       : NULL;
+
+	p->what = "-c";
+	p->python = !language;
+	p->named = name && !is_input(c, name);
+	snprintf(p->name, sizeof(p->name), "%s", p->named	? name
+						 : p->python	? "code.py"
+						 : lang && lang->id == LANG_TYPESCRIPT ?
+							 lang->code : "code");
+}
+
 int program_find(const struct run_client *c, struct program *p)
 {
 	*p = (struct program){ .fd = -1 };
 	if (is_set(c, RUN_PROJECT))
 		return find_in_project(c, p);
 	if (is_set(c, RUN_CODE)) {
-		p->what = "-c";
-		p->python = !is_set(c, RUN_LANGUAGE);
-		snprintf(p->name, sizeof(p->name), "code%s",
-			 p->python ? ".py" : "");
+		name_text(c, p);
 		return 0;
 	}
 	p->what = c->file;

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "job_drop.h"
 #include "job_view.h"
 #include "run_int.h"
 #include "tree_copy.h"
@@ -302,11 +303,13 @@ static void leave(struct submitting *s, int r)
 
 	if (!k->job[0])
 		return;
-	if (is_set(k->c, SUBMIT_KEEP) && r < 128)
+	if (is_set(k->c, SUBMIT_KEEP) && r < 128) {
 		client_complain(0, "%s/%s is kept, to be mended%s", k->mnt, k->job,
 				k->job[0] == '.' ? " and renamed" : "");
-	else
-		tree_remove(k->root, k->job);
+	} else if (k->dir >= 0) {
+		job_drop(k->dir);
+		job_dropped(k->root, k->job, k->dir);
+	}
 }
 
 int submit_client(const struct run_client *c)

@@ -254,3 +254,17 @@ has() {
 	run cat "$dir/data/state"
 	assert_output --regexp '^damaged: layer.erofs has 1 bytes'
 }
+
+@test "fsd run says why an interpreter was begun anew, if the run was over its time" {
+	started
+	local slow=(bounded 30 "$FSD" run --mount "$MNT" -n --environment data -t 0.2)
+	run --separate-stderr "${slow[@]}" -e LC_ALL=C -c 'sleep 60000'
+	assert_failure 124
+	[[ $stderr == *'it began without the modules that data keeps imported, which takes longer: "env" has LC_ALL, which is read at the start'* ]] ||
+		fail "$stderr"
+	# not when it was warm, and not of a shell
+	run --separate-stderr "${slow[@]}" -c 'sleep 60000'
+	[[ $stderr != *'keeps imported'* ]] || fail "$stderr"
+	run --separate-stderr "${slow[@]}" -l bash -c 'sleep 60000' argument
+	[[ $stderr != *'keeps imported'* ]] || fail "$stderr"
+}

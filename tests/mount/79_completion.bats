@@ -52,6 +52,11 @@ completed() {
 @test "options are completed, and the words that their values may be" {
 	assert_equal "$(completed wait --)" '--help --json --mount --timeout'
 	assert_equal "$(completed mount --quota-b)" --quota-bytes
+	# what fsd-gateway alone knows
+	assert_equal "$(completed gateway --run-)" '--run-listen --run-memory --run-timeout'
+	assert_equal "$(completed mcp --std)" --stdio
+	assert_equal "$(completed sandbox new --li)" --life
+	assert_equal "$(completed submit --na)" --name
 	assert_equal "$(completed mount --accel '')" 'auto kvm tcg'
 	assert_equal "$(completed mount --policy s)" strict
 	# bash gives the "=" as a word
@@ -89,8 +94,10 @@ completed() {
 	assert_success
 	assert_line 'Jobs:'
 	assert_line 'Mounts:'
-	for command in run submit top ls status wait logs kill mount umount upgrade template image \
-		qemu doctor version; do
+	run "$FSD" help gateway
+	assert_line --regexp '^  --listen ADDR:PORT +repeated'
+	for command in run submit top ls status wait logs kill rm sandbox mount umount upgrade template image \
+		qemu doctor version gateway mcp; do
 		run "$FSD" help
 		assert_line --regexp "^  fsd $command +[a-z]"
 		run "$FSD" help "$command"
@@ -107,8 +114,8 @@ completed() {
 
 @test "no line of help is wider than a terminal" {
 	local command
-	for command in '' template run submit top ls status wait logs kill mount umount upgrade image \
-		qemu doctor version help; do
+	for command in '' template run submit top ls status wait logs kill rm sandbox mount umount upgrade image \
+		qemu doctor version help gateway mcp; do
 		# shellcheck disable=SC2086
 		run "$FSD" help $command
 		assert_equal "$(awk 'length > 79' <<<"$output")" ''

@@ -74,6 +74,44 @@ client_up() {
 	done
 }
 
+@test "an option that a command does not have is told by the command and its program" {
+	local command
+	for command in run submit ls status wait logs kill rm top mount umount upgrade template \
+		doctor 'env list' 'sandbox ls' 'sandbox new' 'sandbox rm'; do
+		# shellcheck disable=SC2086
+		run -2 bounded 10 "$FSD" $command --nonsense
+		assert_line --index 0 "fsd $command: unrecognized option '--nonsense'"
+	done
+}
+
+@test "umount and upgrade by another user say whose mount it is" {
+	[ "$(id -u)" = 0 ] || need root
+	mount_public
+	cp "$FSD" "$PUBLIC/fsd"
+	local command
+	for command in umount upgrade; do
+		run -1 bounded 20 setpriv --reuid 65534 --regid 65534 --clear-groups \
+			"$PUBLIC/fsd" "$command" "$MNT"
+		assert_output "fsd $command: $MNT is the mount of uid 0: that user or root has to do this"
+	done
+}
+
+@test "make install puts what make uninstall takes away, and nothing else goes" {
+	local tree=$BATS_TEST_TMPDIR/tree to=$BATS_TEST_TMPDIR/to
+	mkdir -p "$tree/build/image" "$tree/guest" "$tree/vm"
+	(cd "$TESTS/.." && cp -r Makefile LICENSE README.md layout fsd "$tree" &&
+		cp -r guest/environment "$tree/guest" && cp -r vm/qemu "$tree/vm")
+	touch "$tree/build/fsd" "$tree/build/fsd-gateway" "$tree/build/image/manifest.json"
+	make -s -C "$tree" -o all DESTDIR="$to" install
+	[ -e "$to/usr/local/share/doc/fsd/LICENSE" ]
+	[ -e "$to/usr/local/share/fsd/image/manifest.json" ]
+	touch "$to/usr/local/share/fsd/env/stock/mine.json"
+	make -s -C "$tree" DESTDIR="$to" uninstall
+	assert_equal "$(find "$to" -type f)" "$to/usr/local/share/fsd/env/stock/mine.json"
+	run make -s -C "$tree" help
+	assert_line --regexp '^  make uninstall +removes'
+}
+
 @test "mount on what is not there, or is no directory, is 1 with a sentence" {
 	run bounded 10 "$FSD" mount --state s "$BATS_TEST_TMPDIR/missing/too"
 	assert_equal "$status" 1
@@ -201,6 +239,7 @@ client_up() {
 	run bounded 10 "$FSD" mount --state "$BATS_TEST_TMPDIR/s2" "$MNT"
 	assert_equal "$status" 1
 	refute_output ''
+	refute_output --partial warning # it would hide nothing
 	run bounded 10 "$FSD" mount --state "$STATE" other
 	assert_equal "$status" 1
 	assert_output --partial "$STATE"

@@ -35,8 +35,21 @@ nothing_left() {
 
 # bats test_tags=smoke
 @test "-c runs a text as Python, or in the language of -l" {
+	# tracebacks name what python3 -c and node -e name
 	run fsd_run -c 'args' x
-	assert_output $'/home/user/code.py\nx'
+	assert_output $'/home/user/<string>\nx'
+	run fsd_run -l javascript -c 'args'
+	assert_output '/home/user/[eval]'
+	# types are erased by the name
+	run fsd_run -l typescript -c 'args'
+	assert_output /home/user/code.ts
+	echo args >prog
+	run fsd_run -l typescript prog
+	assert_output /home/user/code.ts
+	# not in place of a file of that name
+	echo x >'<string>'
+	run fsd_run -i '<string>' -c 'args'
+	assert_output /home/user/code.py
 	run fsd_run --code 'out y' --language bash
 	assert_output y
 	run fsd_run -c 'out x' -C .
@@ -601,4 +614,93 @@ left_by_dead() {
 		mount private; do
 		assert_output --partial " --$name"
 	done
+}
+
+# --- a second day: the commands in other people's programs ---------------------------
+
+@test "a Makefile makes results by run -o, again when an input changes, and stops at a failure" {
+	mkdir bin
+	ln -s "$(realpath "$FSD")" bin/fsd
+	local PATH=$PWD/bin:$PATH
+	export FSD_MOUNT=$MNT
+	printf '%s\n' 'show data' 'write sum text' >sum.sh
+	printf '%s\n' 'out other' >other.sh
+	echo one >data
+	# a directory that a failure leaves would count as made
+	cat >Makefile <<-'END'
+		.RECIPEPREFIX = >
+		report: results other
+		> cat results/stdout other/stdout results/output/sum > $@
+		results: sum.sh data
+		> fsd run -f -o $@ -i data sum.sh > told || { rm -r $@; exit 1; }
+		other: other.sh
+		> fsd run -f -o $@ other.sh > /dev/null
+	END
+	bounded 60 make -s -j2 report
+	assert_equal "$(paste -sd ' ' report)" 'one other text'
+	assert_equal "$(cat told)" one
+	run make report
+	assert_output --partial 'up to date'
+	touch -d '1 hour ago' results other report sum.sh other.sh
+	echo two >data
+	bounded 60 make -s report
+	assert_equal "$(paste -sd ' ' report)" 'two other text'
+	assert_equal "$(figure fsd_runs_accepted_total)" 3
+	printf 'exit 3\n' >sum.sh
+	touch -d '1 hour ago' results
+	run bounded 60 make -s report
+	assert_failure 2
+	[ ! -e results ]
+	nothing_left
+}
+
+@test "a job of cron's, without a terminal, a locale and most variables, runs as anywhere" {
+	printf '%s\n' 'out done' 'write made text' >job.sh
+	cat >cron.sh <<-END
+		"$(realpath "$FSD")" run --mount "$MNT" -o results job.sh &&
+		"$(realpath "$FSD")" submit --mount "$MNT" --name nightly -t 20 job.sh a &&
+		"$(realpath "$FSD")" wait -M "$MNT" -t 60 nightly &&
+		"$(realpath "$FSD")" logs -M "$MNT" nightly &&
+		"$(realpath "$FSD")" run --private job.sh &&
+		"$(realpath "$FSD")" rm -M "$MNT" nightly
+	END
+	(umask 077 && bounded 60 setsid -w env -i SHELL=/bin/sh PATH=/usr/bin:/bin HOME="$PWD" \
+		LOGNAME="$(id -un)" FSD_IMAGE="${FSD_IMAGE:-}" /bin/sh ./cron.sh </dev/null >told 2>mail)
+	assert_equal "$(cat told)" "done
+$MNT/nightly
+done
+done"
+	assert_equal "$(cat mail)" 'fsd run: the program has left 1 file, which goes with the job; -o DIR keeps it'
+	assert_equal "$(cat results/output/made)" text
+	nothing_left
+}
+
+@test "a script with set -e stops at the job that fails, and cleans up" {
+	mkdir bin
+	ln -s "$(realpath "$FSD")" bin/fsd
+	printf '%s\n' 'out good' >good.sh
+	printf '%s\n' 'err broken' 'exit 4' >bad.sh
+	cat >ci.sh <<-'END'
+		set -euo pipefail
+		trap 'fsd rm $jobs' EXIT
+		jobs='unit lint'
+		fsd submit --name unit good.sh unit >/dev/null
+		fsd submit --name lint -m 64 good.sh lint >/dev/null
+		fsd wait $jobs
+		fsd logs -n 1 unit
+		fsd run -n good.sh | sed 's/^/run: /'
+		fsd run -f -o results "$1"
+		echo published
+	END
+	export FSD_MOUNT=$MNT
+	PATH=$PWD/bin:$PATH run --separate-stderr bounded 60 bash ci.sh good.sh
+	assert_success
+	assert_equal "$output" $'good\nrun: good\ngood\npublished'
+	assert_equal "$stderr" ''
+	PATH=$PWD/bin:$PATH run --separate-stderr bounded 60 bash ci.sh bad.sh
+	assert_failure 4
+	assert_equal "$output" $'good\nrun: good'
+	assert_equal "$stderr" broken
+	assert_equal "$(cat results/exit_code results/stderr)" $'4\nbroken'
+	nothing_left
 }

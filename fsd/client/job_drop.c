@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job_drop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "layout/layout.h"
+#include "tree_copy.h"
+#include "vm/os/loop.h"
+
+#define WAIT_NS (2 * NS_PER_S) /* somebody may hold it, too */
+
+void job_drop(int dir)
+{
+	int hold = openat(dir, "hold", O_RDONLY | O_CLOEXEC);
+
+	if (hold >= 0)
+		close(hold);
+}
+
+static bool is_there(int root, const char *name, int dir)
+{
+	return faccessat(root, name, F_OK, 0) == 0 &&
+	       faccessat(dir, "state", F_OK, 0) == 0;
+}
+
+int job_dropped(int root, const char *name, int dir)
+{
+	const uint64_t until = now_ns() + WAIT_NS;
+	auto_close int state = openat(dir, "state", O_RDONLY | O_CLOEXEC);
+	/* It reports the end of the job, and that it has gone. */
+	struct pollfd p = { .fd = state, .events = POLLPRI };
+	char word[16];
+	int r;
+
+	while (state >= 0 && pread(state, word, sizeof(word), 0) > 0 &&
+	       is_there(root, name, dir) && now_ns() < until)
+		poll(&p, 1, (int)((until - now_ns()) / NS_PER_MS) + 1);
+	if (!is_there(root, name, dir))
+		return 0;
+	r = tree_remove(root, name);
+	return r == -ENOENT ? 0 : r;
+}
