@@ -124,6 +124,7 @@ struct fsd {
 	struct vm *vm;
 	struct depot *depot;
 	struct jobs *jobs;
+	struct list claims;  /* of struct name_claim */
 	struct shelf *shelf; /* owned, or NULL: every job is in jobs */
 	struct nodes *nodes;
 	struct quota *quota; /* NULL: there are none */

@@ -139,7 +139,7 @@ int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 	return r;
 }
 
-static struct job *hold_which(fuse_req_t req, fuse_ino_t ino, const char *name)
+struct job *ops_job_at(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
 	struct target t;
 
@@ -154,7 +154,7 @@ void ops_hold(fuse_req_t req, fuse_ino_t ino, const char *name)
 
 	/* After a wait it may be another one; who keeps the first one as well
 	 * and waits for that may be waited for. */
-	while (fiber_self() && (job = hold_which(req, ino, name)) &&
+	while (fiber_self() && (job = ops_job_at(req, ino, name)) &&
 	       ops_check_owner(req, job) == 0 &&
 	       job->lane.owner != fiber_self()) {
 		if (held) {

@@ -47,6 +47,8 @@ int ops_resolve(struct fsd *d, fuse_ino_t ino, struct target *ret);
  * name is not NULL. To know is the operation's: it looks again.
  */
 void ops_hold(fuse_req_t req, fuse_ino_t ino, const char *name);
+/* That job, or NULL. */
+struct job *ops_job_at(fuse_req_t req, fuse_ino_t ino, const char *name);
 /* The entry `name` of a directory; T_ROOT, T_FSD, T_JOB, T_NODE, output/.
  * Return: 0, -ENOENT, -ENOTDIR, -EACCES, -ENAMETOOLONG. */
 int ops_child(fuse_req_t req, const struct target *dir, const char *name,
@@ -93,9 +95,19 @@ void ops_changed(struct job *job, const struct node *node);
  */
 void ops_reply_changed(fuse_req_t req, struct job *job, int r,
 		       const struct stat *st);
-/* The same for a rename, which fails if the start that it is did: see
- * commit_answer(). */
-void ops_reply_renamed(fuse_req_t req, struct job *job, int r);
+/*
+ * True if this fiber has waited until the job (NULL: none) was looked at, which
+ * a large config or many files had put off. Then it holds no job any more, and
+ * what it knew of the tree may have changed.
+ */
+bool ops_await_settled(struct job *job);
+
+/* ops_dir.c: of a name that job_name_check() gave r. Return: r. */
+int ops_refuse_job_name(fuse_req_t req, const char *name, int r);
+/* ops_dir.c: may a job have that name? Return: 0, -EEXIST or -EACCES. */
+int ops_check_free(fuse_req_t req, const char *name);
+/* ops_dir.c: t is of a node. */
+int ops_unlink_node(struct target *t);
 
 /* ops_load.c: knows the entries of the directory ino afterwards, if it can. */
 void ops_load(fuse_req_t req, fuse_ino_t ino);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "fsd/base/fiber.h"
 #include "fsd/submit/commit.h"
 #include "fsd/submit/draft.h"
 
@@ -26,7 +27,6 @@ struct changed_reply {
 	struct commit_wait wait;
 	fuse_req_t req;
 	struct job *job;  /* a reference */
-	bool starts;      /* who asks is told whether it started */
 	bool with_stat;
 	struct stat st;
 };
@@ -42,22 +42,20 @@ static void reply_changed(fuse_req_t req, int r, const struct stat *st)
 static void on_looked_at(struct commit_wait *w)
 {
 	struct changed_reply *c = container_of(w, struct changed_reply, wait);
-	int r = c->starts && !c->job->removed ? commit_answer(c->job) : 0;
 
-	reply_changed(c->req, r, c->with_stat ? &c->st : NULL);
+	reply_changed(c->req, 0, c->with_stat ? &c->st : NULL);
 	job_unref(c->job);
 	free(c);
 }
 
-static void reply(fuse_req_t req, struct job *job, int r,
-		  const struct stat *st, bool starts)
+void ops_reply_changed(fuse_req_t req, struct job *job, int r,
+		       const struct stat *st)
 {
 	struct changed_reply *c = r == 0 && job ? calloc(1, sizeof(*c)) : NULL;
 
 	if (c) {
 		*c = (struct changed_reply){
 			.wait.done = on_looked_at, .req = req, .job = job,
-			.starts = starts,
 			.with_stat = st, .st = st ? *st : (struct stat){ 0 },
 		};
 		if (commit_wait(job, &c->wait)) {
@@ -69,13 +67,23 @@ static void reply(fuse_req_t req, struct job *job, int r,
 	reply_changed(req, r, st);
 }
 
-void ops_reply_changed(fuse_req_t req, struct job *job, int r,
-		       const struct stat *st)
+struct settled {
+	struct commit_wait wait;
+	struct fiber *fiber;
+};
+
+static void on_settled(struct commit_wait *w)
 {
-	reply(req, job, r, st, false);
+	fiber_wake(container_of(w, struct settled, wait)->fiber);
 }
 
-void ops_reply_renamed(fuse_req_t req, struct job *job, int r)
+bool ops_await_settled(struct job *job)
 {
-	reply(req, job, r, NULL, true);
+	struct settled s = { .wait.done = on_settled, .fiber = fiber_self() };
+
+	if (!s.fiber || !job || !commit_wait(job, &s.wait))
+		return false;
+	jobs_let_go();
+	fiber_pause();
+	return true;
 }

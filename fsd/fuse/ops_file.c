@@ -379,16 +379,6 @@ static int flush(fuse_req_t req, struct handle *h)
 	return r;
 }
 
-struct closing {
-	struct commit_wait wait;
-	struct fiber *fiber;
-};
-
-static void on_looked_at(struct commit_wait *w)
-{
-	fiber_wake(container_of(w, struct closing, wait)->fiber);
-}
-
 /*
  * What was completed before this file is looked at first, elsewhere if it is
  * large: only then it is known what this close completes. The close(2) that
@@ -396,16 +386,10 @@ static void on_looked_at(struct commit_wait *w)
  */
 static void hold_settled(const struct handle *h)
 {
-	struct closing c = { .wait.done = on_looked_at, .fiber = fiber_self() };
-	struct job *job;
-
-	ops_hold_job_of(h);
-	while (c.fiber && h->kind == H_FILE && h->t.kind == T_NODE &&
-	       (job = job_of(h)) && commit_wait(job, &c.wait)) {
-		jobs_let_go();
-		fiber_pause();
+	do
 		ops_hold_job_of(h);
-	}
+	while (h->kind == H_FILE && h->t.kind == T_NODE &&
+	       ops_await_settled(job_of(h)));
 }
 
 void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

@@ -19,7 +19,6 @@
 
 struct jobs {
 	struct hash by_no, by_name;
-	struct list claims;     /* of struct name_claim */
 	struct list all, walks; /* of struct job, struct walk */
 	uint64_t seq;           /* given so far */
 };
@@ -31,7 +30,7 @@ int jobs_new(struct fsd *d)
 		return -ENOMEM;
 	list_init(&d->jobs->all);
 	list_init(&d->jobs->walks);
-	list_init(&d->jobs->claims);
+	list_init(&d->claims);
 	return 0;
 }
 
@@ -171,48 +170,6 @@ void job_start(struct job *job, void (*fn)(struct job *job))
 		return;
 	fn(job); /* it may hold up the others a little */
 	job_unref(job);
-}
-
-/* --- names that are about to be taken -------------------------------------- */
-
-struct claim_place {
-	struct list node;
-	struct fiber *fiber;
-};
-
-static struct name_claim *find_claim(struct fsd *d, const char *name)
-{
-	list_for_each(pos, tmp, &d->jobs->claims) {
-		struct name_claim *c = list_entry(pos, struct name_claim, node);
-
-		if (!strcmp(c->name, name))
-			return c;
-	}
-	return NULL;
-}
-
-void name_claim(struct fsd *d, struct name_claim *c, const char *name)
-{
-	struct name_claim *other;
-
-	while ((other = find_claim(d, name)) && fiber_self()) {
-		struct claim_place p = { .fiber = fiber_self() };
-
-		list_add_tail(&other->waiting, &p.node);
-		fiber_pause();
-	}
-	*c = (struct name_claim){ .name = name };
-	list_init(&c->waiting);
-	list_add_tail(&d->jobs->claims, &c->node);
-}
-
-void name_release(struct name_claim *c)
-{
-	list_del(&c->node);
-	list_for_each(pos, tmp, &c->waiting) {
-		list_del(pos);
-		fiber_wake(list_entry(pos, struct claim_place, node)->fiber);
-	}
 }
 
 static struct job *job_new(struct fsd *d, const struct job_meta *meta)

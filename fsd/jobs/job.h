@@ -41,7 +41,9 @@ struct job {
 	struct commit_later *later; /* owned by commit.c, or NULL */
 	char *error;            /* owned: text of `error`, NULL: empty; */
 	bool error_stored;      /* but the store has it: job_error() */
-	int refused;            /* why it was, when it was last looked at */
+	int failure;            /* negative errno: it is refused since it could not
+				   be read or stored, or had no place, when it
+				   was last looked at; 0: for what it says */
 	bool has_results;       /* of a run that is over: from its end until the
 				   next one is queued, whatever the state */
 	struct list unrecorded; /* while its record is to be written again */
@@ -139,6 +141,8 @@ struct name_claim {
 	struct list waiting; /* of struct claim_place */
 };
 void name_claim(struct fsd *d, struct name_claim *c, const char *name);
+/* The same at once, of a name that no job has: false if it is not to be had. */
+bool name_claim_free(struct fsd *d, struct name_claim *c, const char *name);
 void name_release(struct name_claim *c);
 
 /* What the newest run left, or NULL; the second gives it up. */

@@ -145,6 +145,11 @@ struct parsed *parsed_closed(struct job *job, struct node *node)
 	return with_sentence(p, &err);
 }
 
+bool parsed_is_wrong(const struct parsed *p)
+{
+	return !p->unread && (!p->misplaced || p->result == -EINVAL);
+}
+
 bool parsed_is_slow(const struct job *job, const struct node *node)
 {
 	struct stat st;

@@ -28,6 +28,8 @@ struct parsed *parsed_get(struct job *job, struct node *node);
 /* The same of one that nobody writes to any more: an empty one counts as `{}`,
  * unless a write to it has failed. */
 struct parsed *parsed_closed(struct job *job, struct node *node);
+/* Of a result < 0: is it what the text says? Else this host could not tell. */
+bool parsed_is_wrong(const struct parsed *p);
 /* True if parsed_get() would be slow now. */
 bool parsed_is_slow(const struct job *job, const struct node *node);
 /*

@@ -198,7 +198,7 @@ static int settle(struct run *run, struct err *err)
 		return lease(run, err);
 	run->final = r == -E2BIG;
 	if (r != -EAGAIN)
-		return r;
+		return run->final ? -EINVAL : r; /* it never fits */
 	forget_inputs(run);
 	return 0;
 }

@@ -23,7 +23,8 @@ struct run_spec {
  * job is queued (or running, if a machine is at hand), drops the old results,
  * posts EV_COMMIT. In a fiber that holds the job. A job that is queued already,
  * by a daemon before this one, stays as it is and only asks.
- * Return: 0 or negative errno with a sentence; then nothing has changed.
+ * Return: 0 or negative errno with a sentence, -EINVAL only for what the config
+ * asks for; then nothing has changed.
  */
 int run_start(struct job *job, struct run_spec *spec, struct err *err);
 void run_spec_done(struct run_spec *spec);

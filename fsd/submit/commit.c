@@ -168,7 +168,7 @@ enum verdict commit_check_inputs(struct job *job,
 		if (r < 0) {
 			err_sys(err, r, "%s: cannot be looked for",
 				config->inputs.item[i]);
-			return WRONG;
+			return FAILED;
 		}
 		if (!node)
 			return ABSENT;
@@ -321,6 +321,7 @@ static enum verdict get_config(struct job *job, bool by_ctl, bool begun,
 {
 	struct node *node = commit_find_config(job);
 	struct parsed *p;
+	enum verdict v;
 
 	if (!node && !by_ctl)
 		return ABSENT;
@@ -330,12 +331,13 @@ static enum verdict get_config(struct job *job, bool by_ctl, bool begun,
 	p = node ? parsed_closed(job, node) : parsed_defaults(job);
 	if (!p) {
 		err_set(err, -ENOMEM, "config.json: no memory to parse it");
-		return WRONG;
+		return FAILED;
 	}
 	if (p->result < 0 && !(begun && p->misplaced)) {
 		*err = *p->err;
+		v = parsed_is_wrong(p) ? WRONG : FAILED;
 		parsed_unref(p);
-		return WRONG;
+		return v;
 	}
 	spec->parsed = p;
 	spec->config = &p->config;
@@ -358,7 +360,7 @@ enum verdict commit_look(struct job *job, bool by_ctl, struct run_spec *spec,
 
 	if (r < 0) { /* none of them is missing */
 		err_sys(err, r, "the job's files cannot be read");
-		return WRONG;
+		return FAILED;
 	}
 	v = get_config(job, by_ctl, false, spec, err);
 	if (v != READY)
@@ -382,40 +384,55 @@ enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 
 	if (v == READY && unstored_check(job, err) < 0) {
 		run_spec_done(spec);
-		v = WRONG;
+		v = FAILED;
 	}
 	return v;
 }
 
-void commit_refuse(struct job *job, const struct err *err)
+static enum refused count_as(int failure)
+{
+	switch (failure) {
+	case 0:
+		return REFUSED_CONFIG;
+	case -EAGAIN:
+	case -ESHUTDOWN:
+		return REFUSED_QUEUE;
+	case -EDQUOT:
+		return REFUSED_QUOTA;
+	default:
+		return REFUSED_ROOM;
+	}
+}
+
+void commit_refuse(struct job *job, enum verdict v, const struct err *err)
 {
 	bool same = job->meta.state == JOB_REFUSED &&
 		    !strncmp(job_error(job), err->text, strlen(err->text));
 
-	job->refused = err->code;
+	job->failure = v == WRONG ? 0 : err->code ? err->code : -EIO;
 	face_set_error(job->d, job->meta.uid, job->meta.name, err->text);
 	if (same)
 		return;
 	job_set_error(job, err->text);
 	job_log(job, "refused: %s", err->text);
-	job->d->count.refused[commit_refused_as(err->code)]++;
+	job->d->count.refused[count_as(job->failure)]++;
 	job_post(job, EV_REFUSE);
 }
 
-static int start(struct job *job, struct run_spec *spec, struct err *err)
+static enum verdict start(struct job *job, struct run_spec *spec,
+			  struct err *err)
 {
-	int r = commit_check_room(job, spec->config, err);
+	enum verdict v = commit_check_room(job, spec->config, err);
 
-	if (r < 0) {
+	if (v != READY) {
 		run_spec_done(spec);
-		return r;
+		return v;
 	}
 	sched_give_place(&job->place); /* it has one by itself, at once */
-	r = run_start(job, spec, err);
-	if (r < 0)
-		return r;
-	log_debug("job %s: queued", job->meta.name);
-	return 0;
+	v = verdict_of(run_start(job, spec, err));
+	if (v == READY)
+		log_debug("job %s: queued", job->meta.name);
+	return v;
 }
 
 static void evaluate(struct job *job, bool config_closed)
@@ -424,7 +441,7 @@ static void evaluate(struct job *job, bool config_closed)
 	struct err err = { 0 };
 	enum verdict v;
 
-	job->refused = 0;
+	job->failure = 0;
 	if (job->removed || job_is_frozen(job))
 		return;
 	/* Promised: the release is of what the new run was waiting for. */
@@ -440,13 +457,13 @@ static void evaluate(struct job *job, bool config_closed)
 		run_spec_done(&spec);
 		v = HELD;
 	}
-	if (v == READY && start(job, &spec, &err) < 0)
-		v = WRONG;
-	if (v == WRONG && job->promised && commit_is_failure(err.code)) {
+	if (v == READY)
+		v = start(job, &spec, &err);
+	if (v == FAILED && job->promised) {
 		err_wrap(&err, COMMIT_ACCEPTED_BEFORE);
 		run_reject_promised(job, err.text);
-	} else if (v == WRONG) {
-		commit_refuse(job, &err);
+	} else if (verdict_is_no(v)) {
+		commit_refuse(job, v, &err);
 	} else if (verdict_is_wait(v) && job->meta.state == JOB_REFUSED) {
 		job_set_error(job, NULL);
 		job_post(job, EV_REOPEN);
@@ -481,7 +498,6 @@ int commit_start(struct job *job, struct err *err)
 {
 	struct run_spec spec = { 0 };
 	enum verdict v;
-	int r = -EINVAL;
 
 	if (job_is_frozen(job))
 		return err_set(err, -EBUSY, "ctl: the job is %s already",
@@ -492,16 +508,13 @@ int commit_start(struct job *job, struct err *err)
 			       "being prepared and never starts; rename it");
 	*err = (struct err){ 0 };
 	v = commit_examine(job, true, &spec, err);
-	if (v == READY)
-		r = start(job, &spec, err);
 	if (verdict_is_wait(v))
 		return err_set(err, -EINVAL,
 			       "ctl: the job is not complete: it needs exactly "
 			       "one closed code.* file and its \"inputs\"");
-	if (v == WRONG) {
-		if (commit_is_failure(err->code))
-			r = err->code;
-		commit_refuse(job, err);
-	}
-	return r;
+	if (v == READY)
+		v = start(job, &spec, err);
+	else
+		commit_refuse(job, v, err);
+	return v == READY ? 0 : v == WRONG ? -EINVAL : err->code;
 }

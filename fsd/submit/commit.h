@@ -26,6 +26,9 @@ void commit_refuse_again(struct job *job);
 bool commit_resume(struct job *job);
 /* The same, where a fiber that holds the job waits for what has to be. */
 void commit_resume_now(struct job *job);
+/* As commit_evaluate(), of a job for which commit_wait() is false: the fiber waits
+ * until its files are loaded and its config is parsed. */
+void commit_evaluate_now(struct job *job, bool config_closed);
 /* Parses a large config.json ahead, if there is one to be parsed. */
 void commit_prepare(struct job *job);
 /*
@@ -78,13 +81,11 @@ void commit_on_record(const struct job *job, struct job_meta *meta);
 void commit_keep_place(struct job *job);
 void commit_give_place(struct job *job);
 /*
- * The job was refused for this reason: true if that says nothing of what it was
- * given, but that this could not be read or stored, or has no place now. Then
- * the call that was to start it fails, since who is told that it has succeeded
- * counts on the start.
+ * What a call is answered that was to start the job, after commit_evaluate():
+ * 0, also if the job is refused for what it says; negative errno if it could not
+ * be read or stored, or has no place now: a call that succeeds counts on the
+ * start.
  */
-bool commit_is_failure(int code);
-/* What such a call is answered after commit_evaluate(): 0 or negative errno. */
 int commit_answer(const struct job *job);
 /* After that release: if the job has not started, nothing is promised. */
 void commit_settle(struct job *job);

@@ -23,13 +23,15 @@ static int check_open(const struct job *job, struct err *err)
 				 "or write start to ctl");
 }
 
-int commit_check_room(struct job *job, const struct job_config *config,
-		      struct err *err)
+enum verdict commit_check_room(struct job *job, const struct job_config *config,
+			       struct err *err)
 {
 	int r = check_open(job, err);
 
 	/* What runs in a sandbox does not wait in the queue. */
-	return r < 0 || config->sandbox ? r : sched_check_job(job, config, err);
+	if (r == 0 && !config->sandbox)
+		r = sched_check_job(job, config, err);
+	return verdict_of(r);
 }
 
 static int precheck_config(struct job *job, struct node *node, bool last)
@@ -72,7 +74,7 @@ int commit_judge(struct job *job, struct node *node, struct err *err)
 	r = p ? p->result : 0;
 	if (r == -EINVAL || r == -EFBIG) {
 		*err = *p->err;
-		commit_refuse(job, err);
+		commit_refuse(job, WRONG, err);
 	} else {
 		r = 0;
 	}

@@ -132,7 +132,7 @@ enum verdict commit_check_code(struct job *job, struct run_spec *spec,
 	int r;
 
 	if (!spec->code && !spec->config->code)
-		return check_place(job, spec, err) < 0 ? WRONG : READY;
+		return verdict_of(check_place(job, spec, err));
 	spec->lang = spec->config->lang ? spec->config->lang
 					: lang_by_ending(spec->code->name);
 	if (spec->config->mode == MODE_CALL &&
@@ -147,13 +147,13 @@ enum verdict commit_check_code(struct job *job, struct run_spec *spec,
 	if (r == 0)
 		r = check_place(job, spec, err);
 	if (r < 0)
-		return WRONG;
+		return verdict_of(r);
 	if (!spec->code)
 		return READY;
 	r = read_opening(spec->code, &opening);
 	if (r < 0) {
 		err_sys(err, r, "%s: cannot be read", spec->code->name);
-		return WRONG;
+		return FAILED;
 	}
 	return check_opening(spec, &opening, err);
 }

@@ -3,6 +3,8 @@
 #ifndef FSD_COMMIT_INT_H
 #define FSD_COMMIT_INT_H
 
+#include <errno.h>
+
 #include "commit.h"
 #include "fsd/jobs/parsed.h"
 #include "fsd/run/run.h"
@@ -12,9 +14,22 @@ enum verdict {
 	ABSENT, /* something that it needs is not there */
 	OPEN,   /* all is there, and somebody is still writing some of it */
 	HELD,   /* complete; it waits for a word of ctl, or another name */
-	WRONG,  /* err has the sentence */
+	WRONG,  /* what it says cannot be; err has the sentence */
+	FAILED, /* this cannot be told or stored, or there is no place now; err has
+		   the sentence and the errno */
 	READY,
 };
+
+/* Of the checks that return -EINVAL for what the job says, and for nothing else. */
+static inline enum verdict verdict_of(int r)
+{
+	return r == 0 ? READY : r == -EINVAL ? WRONG : FAILED;
+}
+
+static inline bool verdict_is_no(enum verdict v)
+{
+	return v == WRONG || v == FAILED;
+}
 
 static inline bool verdict_is_wait(enum verdict v)
 {
@@ -43,9 +58,9 @@ int commit_code_too_large(const struct node *code, struct err *err);
 enum verdict commit_check_inputs(struct job *job,
 				 const struct job_config *config,
 				 struct err *err);
-/* May it start now, if it is to? Return: 0 or negative errno with a sentence. */
-int commit_check_room(struct job *job, const struct job_config *config,
-		      struct err *err);
+/* May it start now, if it is to? READY, WRONG or FAILED. */
+enum verdict commit_check_room(struct job *job, const struct job_config *config,
+			       struct err *err);
 struct node *commit_find_config(struct job *job);
 /* It is on record as queued, by whoever was before us. */
 bool commit_is_left(const struct job *job);
@@ -53,10 +68,7 @@ void commit_take_up(struct job *job);
 /* The server before has promised it, and the release is still to come. */
 void commit_promise_again(struct job *job);
 #define COMMIT_ACCEPTED_BEFORE "it was accepted, but cannot be run any more"
-/* The sentence of err goes to who asks why. */
-void commit_refuse(struct job *job, const struct err *err);
-
-/* commit_promise.c: as what it counts that a job was refused with this code. */
-enum refused commit_refused_as(int code);
+/* v: WRONG or FAILED. The sentence of err is in the job's `error` from now on. */
+void commit_refuse(struct job *job, enum verdict v, const struct err *err);
 
 #endif

@@ -31,37 +31,9 @@ static bool is_config(const struct job *job, const struct node *node)
 	return node->parent == job->files && !strcmp(node->name, "config.json");
 }
 
-bool commit_is_failure(int code)
-{
-	switch (code) {
-	case 0:
-	case -EINVAL: /* it is wrong */
-	case -EFBIG:
-	case -ENODATA:
-		return false;
-	default:
-		return true;
-	}
-}
-
-enum refused commit_refused_as(int code)
-{
-	switch (code) {
-	case -EAGAIN:
-	case -ESHUTDOWN:
-		return REFUSED_QUEUE;
-	case -EDQUOT:
-		return REFUSED_QUOTA;
-	default:
-		return commit_is_failure(code) ? REFUSED_ROOM : REFUSED_CONFIG;
-	}
-}
-
 int commit_answer(const struct job *job)
 {
-	return job->meta.state == JOB_REFUSED && commit_is_failure(job->refused)
-		       ? job->refused
-		       : 0;
+	return job->meta.state == JOB_REFUSED ? job->failure : 0;
 }
 
 /* It may be a duplicate that is closed, and what it is opened for is to come:
@@ -92,14 +64,14 @@ int commit_would_start(struct job *job, struct node *node)
 	v = commit_look(job, false, &spec, &err);
 	node->writers++;
 	if (v == READY && unstored_check(job, &err) < 0)
-		v = WRONG;
-	if (v == READY && commit_check_room(job, spec.config, &err) < 0)
-		v = WRONG;
+		v = FAILED;
+	if (v == READY)
+		v = commit_check_room(job, spec.config, &err);
 	run_spec_done(&spec);
-	if (v != WRONG || !commit_is_failure(err.code))
+	if (v != FAILED)
 		return v == READY;
-	commit_refuse(job, &err);
-	return err.code;
+	commit_refuse(job, v, &err);
+	return job->failure;
 }
 
 /* The start reads the rest from the config. */
@@ -137,7 +109,7 @@ int commit_promise(struct job *job)
 			"directory %s",
 			depot_dir(job->d->depot));
 		commit_give_place(job);
-		commit_refuse(job, &err);
+		commit_refuse(job, FAILED, &err);
 	}
 	return r;
 }

@@ -18,11 +18,13 @@ void commit_refuse_again(struct job *job)
 {
 	struct run_spec spec = { 0 };
 	struct err err = { 0 };
+	enum verdict v;
 
 	if (commit_put_off(job))
 		return; /* what it was told stays */
-	if (commit_examine(job, false, &spec, &err) == WRONG)
-		commit_refuse(job, &err);
+	v = commit_examine(job, false, &spec, &err);
+	if (verdict_is_no(v))
+		commit_refuse(job, v, &err);
 	run_spec_done(&spec);
 }
 
@@ -61,15 +63,27 @@ void commit_take_up(struct job *job)
 	}
 }
 
-void commit_resume_now(struct job *job)
+static void get_ready(struct job *job)
 {
 	struct node *node;
 
-	if (!commit_is_left(job))
-		return;
 	commit_load(job);
 	node = commit_find_config(job);
 	if (node && !node->writers)
 		parsed_prepare(job, node);
+}
+
+void commit_resume_now(struct job *job)
+{
+	if (!commit_is_left(job))
+		return;
+	get_ready(job);
 	commit_take_up(job);
+}
+
+void commit_evaluate_now(struct job *job, bool config_closed)
+{
+	if (!job->removed && !job_is_frozen(job))
+		get_ready(job);
+	commit_evaluate(job, config_closed);
 }

@@ -287,6 +287,114 @@ nothing_left() {
 	check rename-flags "$MNT"
 }
 
+# renames FROM TO — rename(2) alone, which mv would try again.
+renames() {
+	/usr/bin/python3 -I -S -c 'import os, sys
+try:
+    os.rename(*sys.argv[1:])
+    print(0)
+except OSError as e:
+    print(os.strerror(e.errno))' "$MNT/$1" "$MNT/$2"
+}
+
+# refused_jobs — a name, a program, and a config for each reason to refuse it.
+refused_jobs() {
+	cat <<-'end'
+	environment	out x	{"environment": "nosuch"}
+	id	out x	{"environment": "nosuch@0123456789ab"}
+	packages	out x	{"packages": ["nosuch==1"]}
+	npm	out x	{"packages": ["npm:nosuch@1"]}
+	timeout	out x	{"timeout": -1}
+	key	out x	{"tiemout": 1}
+	json	out x	{"timeout": 1
+	memory	out x	{"memory_mb": 99999999}
+	sandbox	out x	{"sandbox": "nosuch"}
+	main	out x	{"main": "nosuch.sh"}
+	code	out x	{"code": "out y"}
+	empty		{}
+	call	out x	{"mode": "call"}
+	end
+}
+
+@test "a job that is refused for what it says is renamed all the same, whatever the reason" {
+	local name code config
+	while IFS=$'\t' read -r name code config; do
+		[ "$name" != empty ] || code=' '
+		mkdir "$MNT/.$name" "$MNT/$name-last"
+		job_put ".$name" code.sh "$code"
+		job_put "$name-last" code.sh "$code"
+		job_put ".$name" config.json "$config" 2>&- || true
+		job_put "$name-last" tmp "$config"
+		echo "$name $(renames ".$name" "$name") $(job_state "$name")"
+		echo "$name $(renames "$name-last/tmp" "$name-last/config.json") $(job_state "$name-last")"
+		[ -s "$MNT/$name/error" ] && [ ! -e "$MNT/.$name" ]
+		[ -s "$MNT/$name-last/error" ] && [ ! -e "$MNT/$name-last/tmp" ]
+	done < <(refused_jobs) >"$BATS_TEST_TMPDIR/told"
+	run cat "$BATS_TEST_TMPDIR/told"
+	assert_equal "$(grep -vc ' 0 refused$' "$BATS_TEST_TMPDIR/told")" 0
+	assert_equal "$(wc -l <"$BATS_TEST_TMPDIR/told")" 26
+}
+
+# in_the_way NAME — two programs, and an environment that is not here.
+in_the_way() {
+	mkdir "$MNT/$1"
+	job_put "$1" code.sh 'out x'
+	job_put "$1" config.json '{"environment": "nosuch", "start": "manual"}' 2>&- || true
+	job_put "$1" config.json '{"environment": "nosuch"}' 2>&- || true
+}
+
+@test "nor does a refusal fail another call that completes a job: a close, a removal, a link" {
+	in_the_way a
+	job_put a code 'x'
+	rm "$MNT/a/code"
+	refused a nosuch
+	mkdir "$MNT/b" "$MNT/b/d"
+	job_put b config.json '{"environment": "nosuch", "inputs": ["l"]}' 2>&- || true
+	job_put b code.sh 'out x'
+	ln -s code.sh "$MNT/b/l"
+	refused b nosuch
+	rmdir "$MNT/b/d"
+	refused b nosuch
+	mkdir "$MNT/c"
+	job_put c tmp '{"environment": "nosuch"}'
+	mv "$MNT/c/tmp" "$MNT/c/config.json"
+	job_put c code.sh 'out x'
+	refused c nosuch
+}
+
+# fails_at CALL — of a draft, and of one whose config.json is its last file.
+fails_at() {
+	mkdir "$MNT/.a" "$MNT/b"
+	job_put .a code.sh 'out a'
+	job_put .a config.json '{}'
+	job_put b code.sh 'out b'
+	job_put b tmp '{}'
+	gate "fail:ENOSPC:$1:jobs/*/meta"
+	assert_equal "$(renames .a a)" 'No space left on device'
+	gate_end
+	[ -e "$MNT/.a" ] && [ ! -e "$MNT/a" ]
+	state_is .a draft
+	gate "fail:ENOSPC:$1:jobs/*/meta"
+	assert_equal "$(renames b/tmp b/config.json)" 'No space left on device'
+	gate_end
+	[ -e "$MNT/b/tmp" ] && [ ! -e "$MNT/b/config.json" ]
+	state_is b draft
+}
+
+@test "a rename that the disk does not take has renamed nothing, also for the next server, and succeeds later" {
+	expect_log 'No space left'
+	fails_at fdatasync
+	mount_stop
+	mount_start
+	[ -e "$MNT/.a" ] && [ ! -e "$MNT/a" ] && [ -e "$MNT/b/tmp" ]
+	assert_equal "$(renames .a a) $(renames b/tmp b/config.json)" '0 0'
+	assert_equal "$(job_wait a) $(job_wait b)" '0 0'
+	rm -r "$MNT/a" "$MNT/b"
+	fails_at pwrite64
+	assert_equal "$(renames .a a) $(renames b/tmp b/config.json)" '0 0'
+	assert_equal "$(job_wait a) $(job_wait b)" '0 0'
+}
+
 @test "a file that a failed rename did not replace is what it was" {
 	local stored
 	mkdir "$MNT/a"

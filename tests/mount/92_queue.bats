@@ -265,9 +265,10 @@ at_once() {
 	at_once config 16 $'0 queued 3\nEAGAIN draft 13'
 }
 
-@test "a rename of the program that completes a job tells that the queue is full" {
+@test "a rename of the program that completes a job tells that the queue is full, and has renamed nothing" {
 	one --max-queued 1
-	at_once code 16 $'0 queued 1\nEAGAIN refused 15'
+	at_once code 16 $'0 queued 1\nEAGAIN draft 15'
+	assert_equal "$(find "$MNT"/code* -name tmp | wc -l)" 15
 }
 
 @test "of jobs that are started all at once so many are queued as may wait" {
@@ -281,7 +282,7 @@ at_once() {
 	rm -r "$MNT"/close*
 	at_once submit 16 $'0 queued 2\nEAGAIN draft 14'
 	rm -r "$MNT"/submit* "$MNT"/.submit*
-	at_once code 16 $'0 queued 2\nEAGAIN refused 14'
+	at_once code 16 $'0 queued 2\nEAGAIN draft 14'
 	first_ends
 	rm -r "$MNT"/code*
 	assert_equal "$(figure fsd_runs_waiting)" 0

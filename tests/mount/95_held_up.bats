@@ -129,15 +129,18 @@ files() {
 	big_config "$MNT/a/tmp"
 	"$FSD" umount "$MNT" &
 	bounded 20 sh -c 'until grep -q "stopping when" "$1"; do :; done' _ "$LOG"
-	mv "$MNT/a/tmp" "$MNT/a/config.json" || true
-	refused a 'fsd is about to end: this was not accepted'
+	run mv "$MNT/a/tmp" "$MNT/a/config.json"
+	assert_failure
+	run cat "$MNT/.fsd/last_error"
+	assert_output --partial 'fsd is about to end: this was not accepted'
+	[ -e "$MNT/a/tmp" ]
 	echo kill >"$MNT/busy/ctl"
 	wait $!
 	await exit "$DAEMON" 20
 	mount_start
 	job_run b 'out b'
-	state_is a refused
-	echo start >"$MNT/a/ctl"
+	state_is a draft
+	mv "$MNT/a/tmp" "$MNT/a/config.json"
 	assert_equal "$(job_wait a)" 3
 }
 
