@@ -320,20 +320,21 @@ left_by_dead() {
 
 @test "-i of . and .. is all that is in the directory, and the program has its place" {
 	mkdir -p work/sub
-	printf '%s\n' args files 'show data' >work/main.sh
+	printf '%s\n' args files 'show data' >work/main.py
 	echo text >work/data
 	cd work || return
-	run fsd_run -i . main.sh
+	run fsd_run -i . main.py
 	assert_success
+	assert_line /home/user/main.py # as tracebacks name it
 	assert_line --partial sub
 	assert_line text
 	cd sub || return
-	run fsd_run -i .. ../main.sh
+	run fsd_run -i .. ../main.py
 	assert_success
 	assert_line text
 	touch ../log
 	said 2 '-i ..: the name log is taken by the job itself; rename the input, or run the directory by -C' \
-		fsd_run -i .. ../main.sh
+		fsd_run -i .. ../main.py
 	cd ../.. || return
 	nothing_left
 }
