@@ -42,6 +42,13 @@ static const struct lang *language_of(const struct run_client *c, const char *pa
 				       : lang_by_ending(last_name(path));
 }
 
+/* Does the job's program keep a name of its own? In a sandbox, where the files of several
+ * jobs lie, config.json takes no "main". */
+static bool may_be_named(const struct run_client *c)
+{
+	return !is_set(c, RUN_SANDBOX);
+}
+
 /* Its own name, which tracebacks show. Where that is taken: "code.py" for a file with
  * an ending that is a language's, else "code". */
 static void set_name(const struct run_client *c, struct program *p,
@@ -57,7 +64,7 @@ static void set_name(const struct run_client *c, struct program *p,
 		snprintf(p->name, sizeof(p->name), "%s", lang->code);
 		return;
 	}
-	p->named = can_be_named(c, path) &&
+	p->named = may_be_named(c) && can_be_named(c, path) &&
 		   !(lang && lang->id == LANG_BASH);
 	if (p->named) {
 		snprintf(p->name, sizeof(p->name), "%s", last_name(path));
@@ -209,7 +216,7 @@ static void name_text(const struct run_client *c, struct program *p)
 
 	p->what = "-c";
 	p->python = !language;
-	p->named = name && !is_input(c, name);
+	p->named = name && may_be_named(c) && !is_input(c, name);
 	snprintf(p->name, sizeof(p->name), "%s", p->named	? name
 						 : p->python	? "code.py"
 						 : lang && lang->id == LANG_TYPESCRIPT ?

@@ -41,6 +41,17 @@ config() {
 	assert_output --partial 'fsd sandbox new: bad: config.json: "memory_mb" is 12; it must be'
 	[ ! -e "$S/bad" ] || fail 'it stays'
 	assert_equal "$(bounded 30 "$FSD" run --sandbox box -l bash -c 'out in' </dev/null)" in
+	# each way to give a program
+	cd "$BATS_TEST_TMPDIR" || return
+	echo 'out file' >hello.py
+	mkdir -p project
+	echo 'out main' >project/other.js
+	assert_equal "$(bounded 30 "$FSD" run -n --sandbox box hello.py)" file
+	assert_equal "$(bounded 30 "$FSD" run -n --sandbox box -c 'out text')" text
+	assert_equal "$(bounded 30 "$FSD" run -n --sandbox box -C project --main other.js)" main
+	assert_equal "$(bounded 30 "$FSD" run --sandbox box -l python - <<<'out piped')" piped
+	"$FSD" submit --sandbox box hello.py
+	assert_equal "$(job_wait hello)" 0
 	"$FSD" sandbox pause box
 	state_of box paused
 	"$FSD" sandbox resume box
