@@ -260,6 +260,7 @@ has() {
 	local slow=(bounded 30 "$FSD" run --mount "$MNT" -n --environment data -t 0.2)
 	run --separate-stderr "${slow[@]}" -e LC_ALL=C -c 'sleep 60000'
 	assert_failure 124
+	# shellcheck disable=SC2154 # run sets it
 	[[ $stderr == *'it began without the modules that data keeps imported, which takes longer: "env" has LC_ALL, which is read at the start'* ]] ||
 		fail "$stderr"
 	# not when it was warm, and not of a shell
