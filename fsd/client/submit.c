@@ -278,6 +278,15 @@ static int start(struct submitting *s)
 	return 0;
 }
 
+/* In the words of the command line. */
+static int refused(struct client *k, const char *error)
+{
+	auto_buf struct buf said = { 0 };
+
+	client_errors(k, error, &said);
+	return client_complain(1, "%s", said.len ? said.data : error);
+}
+
 /* Whether it was refused, and what else is to be known. */
 static int told(struct submitting *s)
 {
@@ -288,7 +297,7 @@ static int told(struct submitting *s)
 	if (r < 0 && r != -ENOENT) /* gone: it ran and removed itself */
 		return client_complain(1, "%s/%s: %s", k->mnt, k->job, strerror(-r));
 	if (r == 0 && v.state == JOB_REFUSED)
-		return client_complain(1, "%s", v.error);
+		return refused(k, v.error);
 	if (r == 0 && v.state == JOB_DRAFT)
 		client_complain(0, "it is a draft, and does not start yet: `fsd status "
 				"%s/%s` says for what it waits", k->mnt, k->job);

@@ -255,6 +255,13 @@ only() {
 	run fsd submit -t -3 project
 	assert_failure 1
 	assert_output 'fsd submit: -t is -3; it must be a number of seconds from 0.1 to 3600'
+	# also what is known at the start alone
+	run fsd submit --packages nosuch==1.0 project
+	assert_failure 1
+	assert_output --regexp '^fsd submit: --packages [^.]*nosuch==1.0'
+	run fsd submit --environment nosuch project
+	assert_failure 1
+	assert_output --regexp '^fsd submit: --environment is "nosuch"; '
 	run fsd submit --session $'caf\xe9' project
 	assert_failure 2
 	assert_output --partial 'it must be valid UTF-8'

@@ -381,10 +381,15 @@ left_by_dead() {
 @test "each option of the program reaches its config.json" {
 	program 'out x'
 	run fsd_run --keep -l bash --timeout 7.5 --memory 64 --cpus 1 --priority -3 \
-		--retry 2 --stdout-limit 2K --stderr-limit 3 --env A=b code.sh arg
+		--retry 2 --stdout-limit 2K --stderr-limit 3 --output-limit 1M --processes 7 \
+		--grace 1 --linger 2.5 --retain 3600 --env A=b code.sh arg
 	assert_success
 	assert_equal "$(jq -cS . "$MNT"/run-*/config.json)" \
-		'{"args":["arg"],"cpus":1,"env":{"A":"b"},"language":"bash","memory_mb":64,"priority":-3,"retry":2,"stderr_limit":3,"stdout_limit":2048,"timeout":7.5}'
+		'{"args":["arg"],"cpus":1,"env":{"A":"b"},"grace":1,"language":"bash","linger":2.5,"memory_mb":64,"output_limit":1048576,"priority":-3,"processes":7,"retain":3600,"retry":2,"stderr_limit":3,"stdout_limit":2048,"timeout":7.5}'
+	run -2 fsd_run --packages nosuch==1.0 --packages other==2 code.sh
+	assert_output --regexp '^fsd run: --packages .*nosuch==1.0'
+	run -2 fsd_run --packages 'two words' code.sh
+	assert_output --regexp '^fsd run: --packages has "two words"; '
 }
 
 @test "a wrong value names the option, what was given and what is allowed" {
