@@ -38,6 +38,25 @@ has_not() {
 	assert_line --partial 'satisfied: json'
 }
 
+@test "pip install -r takes a file of whatever system, as pip does" {
+	local code file
+	printf 'json\r\n# Größe\r\nxml \\\r\n    --hash=sha256:00\r\n-rsub/more.txt' >crlf.txt
+	printf 'calendar  # last' >sub/more.txt
+	{ printf '\xef\xbb\xbf' && cat crlf.txt; } >marked.txt
+	tr -d '\n' <crlf.txt | sed 's/\\\r/\\\n/' >cr.txt
+	for code in UTF-16LE:'\xff\xfe' UTF-16BE:'\xfe\xff' UTF-32LE:'\xff\xfe\0\0'; do
+		# shellcheck disable=SC2059
+		{ printf "${code#*:}" && iconv -f UTF-8 -t "${code%:*}" crlf.txt; } >"${code%:*}.txt"
+	done
+	for file in crlf marked cr UTF-16LE UTF-16BE UTF-32LE; do
+		run -0 "$PROGRAMS/pip" install "-r$file.txt"
+		assert_output "$(printf 'Requirement already satisfied: %s in this Python\n' json xml calendar)"
+	done
+	printf '\xff\xfe\x00\xd8x' >broken.txt
+	run -1 "$PROGRAMS/pip" install -r broken.txt
+	assert_output 'pip: broken.txt: it is no text in UTF-16; save it as UTF-8'
+}
+
 @test "pip compares versions" {
 	mkdir -p lib/A_Thing-1.10.2.dist-info
 	printf 'Name: A.Thing\nVersion: 1.10.2\n\nText\n' >lib/A_Thing-1.10.2.dist-info/METADATA
