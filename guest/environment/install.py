@@ -7,6 +7,7 @@ scripts, compiles the Python code and packs the tree as layer.erofs. layer.files
 lists what is in it. The host looks into none of the files: who wrote one of
 them can at worst spoil this machine and this layer.
 """
+import contextlib
 import glob
 import json
 import os
@@ -132,26 +133,57 @@ def below(path, what):
                         ["."])
 
 
-def unpack_wheel(wheel):
-    from installer import install
+def as_pip_does(name):
+    """What opens a wheel, and where its files go. The library is stricter than pip: it
+    wants RECORD in one form, and each path in one wheel only. The whole wheel has a
+    hash, so RECORD is not read here. A directory NAME-VER.data may be spelled otherwise
+    than the file. Of two wheels with the same file the later one wins."""
     from installer.destinations import SchemeDictionaryDestination
     from installer.sources import WheelFile
-    name = wheel["name"]
-    place = "/usr/local/lib/python3.13/dist-packages"
+
+    class Wheel(WheelFile):
+        @property
+        def data_dir(self):
+            tops = {path.partition("/")[0] for path in self._zipfile.namelist()}
+            return next((top for top in sorted(tops) if top.endswith(".data")),
+                        super().data_dir)
+
+        def get_contents(self):
+            for member in self._zipfile.infolist():
+                if member.is_dir():
+                    continue
+                mode = member.external_attr >> 16
+                with self._zipfile.open(member) as stream:
+                    yield ((member.filename, "", ""), stream,
+                           stat.S_ISREG(mode) and bool(mode & 0o111))
+
+    class Destination(SchemeDictionaryDestination):
+        def write_to_fs(self, scheme, path, stream, is_executable):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path_with_destdir(scheme, path))
+            return super().write_to_fs(scheme, path, stream, is_executable)
+
+    place = "/" + WHEELS
     schemes = {"purelib": place, "platlib": place, "scripts": "/usr/local/bin",
-               "headers": "/usr/local/include", "data": "/usr/local"}
+               "headers": "/usr/local/include/python3.13/" + name.partition("-")[0],
+               "data": "/usr/local"}
+    return Wheel.open, Destination(schemes, interpreter="/usr/bin/python3",
+                                   script_kind="posix", destdir=TREE)
+
+
+def unpack_wheel(wheel):
+    from installer import install
+    name = wheel["name"]
     # Its name says what it is.
     path = "/tmp/wheels/" + below(name, name)
     os.makedirs("/tmp/wheels", exist_ok=True)
     os.symlink(os.path.abspath(wheel["file"]), path)
+    opened, destination = as_pip_does(name)
     try:
-        with WheelFile.open(path) as source:
+        with opened(path) as source:
             for member in source._zipfile.namelist():
                 below(member.rstrip("/"), name)
-            # As pip does it, RECORD is not asked for hashes: the whole file has one.
-            install(source, SchemeDictionaryDestination(
-                schemes, interpreter="/usr/bin/python3", script_kind="posix",
-                destdir=TREE), {"INSTALLER": b"fsd\n"})
+            install(source, destination, {"INSTALLER": b"fsd\n"})
     except Failed:
         raise
     except Exception as e:

@@ -38,8 +38,9 @@ def deb(place, name, version, files, control="", scripts=None):
 
 
 def record(files, hashes=True):
-    if not hashes:
-        return [path + ",," for path in files]
+    if not hashes:  # pip takes such lines too
+        return [path + end for path, end in
+                zip(files, [",,", ",crc=1", ",sha256=?,x,y"] * len(files))]
     lines = []
     for path, text in files.items():
         total = base64.urlsafe_b64encode(hashlib.sha256(
@@ -137,10 +138,12 @@ def main(place):
             "It is free: see /usr/share/common-licenses/LGPL-2.1.\n"})
     wheel(place + "/wheels", "tinywheel", "1.0", {
         "tinywheel.py": "import tinydep\nanswer = 43\n"
-        "def main():\n    print('the script ran', answer)\n"},
+        "def main():\n    print('the script ran', answer)\n",
+        "LICENSE": "free\n", "Tiny.Wheel-1.0.data/data/share/tinywheel": "x\n"},
         requires=["tinydep"], scripts="tinycmd = tinywheel:main")
     # As small build tools write it.
-    wheel(place + "/wheels", "tinydep", "0.5", {"tinydep.py": "x = 1\n"},
+    wheel(place + "/wheels", "tinydep", "0.5", {"tinydep.py": "x = 1\n",
+                                                "LICENSE": "free, too\n"},
           hashes=False)
     wheel(place + "/wheels", "onlymac", "1.0", {"onlymac.py": "x = 1\n"},
           tags="cp313-cp313-macosx_11_0_arm64")

@@ -93,7 +93,8 @@ warm=(--warm 'tiny,tinywheel,npm:tinyjs,npm:tinyesm'
 		   "olderolder\n")
 		be(text("tinyjs"), "cli\n")
 		be(text("npx", "--yes", "tinyjs@1"), "cli\n")
-		for path in ("/usr/lib/tiny/old-place", "/node_modules/.bin/tinyjs"):
+		for path in ("/usr/lib/tiny/old-place", "/node_modules/.bin/tinyjs",
+		             "/usr/local/share/tinywheel"):
 		    be((path, os.path.exists(path)), (path, True))
 		for path in ("/usr/share/it-ran", "/node_modules/tinyjs/it-ran",
 		             "/usr/share/doc/python3-tiny",
