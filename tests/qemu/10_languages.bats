@@ -561,8 +561,9 @@ exports.main = () => new Promise((done) => { setTimeout(() => { throw new Error(
 	local file
 	for file in code.js code.mjs code.ts; do
 		prog $file <<'JS'
-const from = [process.uptime() * 1000, performance.now(), performance.mark('a').startTime, performance.measure('b', 'a').duration];
-console.log(from.every((ms) => ms >= 0 && ms < 10000) || from, process.execArgv);
+const from = [process.uptime() * 1000, performance.now(), performance.mark('a').startTime, performance.measure('b', 'a').duration,
+	performance.nodeTiming.duration, new Event('a').timeStamp];
+console.log(from.every((ms) => ms >= 0 && ms < 10000 && Math.abs(ms - from[0]) < 2000) || from, process.execArgv);
 console.log(process.listeners('exit').length, process.listenerCount('uncaughtExceptionMonitor'), process._getActiveHandles().length);
 console.log(process.eventNames().filter((name) => !/Listener$|warning|exit/.test(name)), process.eventNames().length < 5);
 JS
@@ -571,8 +572,12 @@ JS
 }
 
 @test "in Node it is today by each of its clocks" {
-	prog code.js <<<'console.log(Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 1000)'
-	ok true
+	prog code.js <<'JS'
+const isToday = 'console.log(Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 1000)';
+eval(isToday);
+new (require('worker_threads').Worker)(isToday, { eval: true });
+JS
+	ok $'true\ntrue'
 	for _ in 1 2; do
 		prog code.js '{"session": "clocks"}' <<<'console.log(Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 1000)'
 		ok true

@@ -141,8 +141,6 @@ function shortenEnd(really) {
 	}
 }
 
-const { now, mark, measure } = Performance.prototype;
-
 // A time of this process counts from `born`; what was before is there at once.
 function countFrom(born, timing, name) {
 	const { get, ...rest } = Object.getOwnPropertyDescriptor(timing, name);
@@ -177,42 +175,20 @@ function countCpuFrom(born) {
 			writable: true });
 }
 
-// This process began in the template, and the program's clocks begin with the program.
-// Heated, for the first time costs a fifth of a short program.
+// This process began in the template, and the program's clocks begin with the program:
+// begin() says so to Node, whose workers ask it as well. Heated, for the first time
+// costs a fifth of a short program.
 function resetOrigin() {
-	const born = Reflect.apply(now, performance, []);
-	const later = {
-		now() {
-			return Reflect.apply(now, this, []) - born;
-		},
-		mark(name, options) {
-			return Reflect.apply(mark, this, [name, {
-				...options,
-				startTime: options?.startTime ?? this.now() }]);
-		},
-		measure(name, start, end) {
-			const options = Object(start) === start ? { ...start }
-				: { start, end };
-			if (options.start === undefined ||
-			    options.duration === undefined)
-				options.end ??= this.now();
-			return Reflect.apply(measure, this, [name, options]);
-		},
-	};
-	for (const name of Object.keys(later))
-		Object.defineProperty(Performance.prototype, name, {
-			configurable: true, enumerable: true, writable: true,
-			value: later[name] });
+	const born = performance.now();
+	begin();
 	for (const name of ['nodeStart', 'v8Start', 'environment',
 			    'bootstrapComplete', 'loopStart', 'loopExit'])
 		countFrom(born, performance.nodeTiming, name);
 	Object.defineProperty(performance, 'timeOrigin', {
-		// A busy host may have let time go by since.
-		value: Date.now() - (Reflect.apply(now, performance, []) - born),
+		value: Date.now() - performance.now(),
 		configurable: true, enumerable: true,
 	});
 	countCpuFrom(Reflect.apply(cpuUsage, process, []));
-	begin();
 }
 
 // Makes this process the program's, or does as if. A session has its own ends.

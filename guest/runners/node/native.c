@@ -10,7 +10,8 @@
  *   grow()      a heap that is full grows: V8's limit follows the machine's
  *               memory, while the job's own is enforced on the process.
  *   turn()      one turn of the event loop, for heating it.
- *   begin()     process.uptime() begins now.
+ *   begin()     the program's clocks begin now: process.uptime(), performance.now()
+ *               and all that count with it, also in threads that begin later.
  *   block(fd)   its reads and writes wait, as they did before libuv had it.
  *   place(fd, file, flags)  opens a file as that descriptor. Return: fd; anything else
  *               is an error.
@@ -19,6 +20,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../hold.h"
@@ -26,7 +28,12 @@
 #include "interrupt.h"
 
 __attribute__((weak)) extern uint64_t
-	start_time __asm__("_ZN4node11per_process15node_start_timeE");
+	start_time __asm__("_ZN4node11per_process15node_start_timeE"),
+	process_start __asm__("_ZN4node11performance25performance_process_startE"),
+	v8_start __asm__("_ZN4node11performance20performance_v8_startE");
+/* microseconds since 1970 */
+__attribute__((weak)) extern double process_start_timestamp
+	__asm__("_ZN4node11performance35performance_process_start_timestampE");
 napi_value napi_register_module_v1(napi_env env, napi_value exports);
 
 static napi_value quit(napi_env env, napi_callback_info info)
@@ -94,10 +101,18 @@ static napi_value block(napi_env env, napi_callback_info info)
 
 static napi_value begin(napi_env env, napi_callback_info info)
 {
+	uint64_t *const starts[] = {&start_time, &process_start, &v8_start};
+	uint64_t now = uv_hrtime();
+	struct timespec day;
+
 	(void)env;
 	(void)info;
-	if (&start_time)
-		start_time = uv_hrtime();
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (starts[i])
+			*starts[i] = now;
+	if (&process_start_timestamp && !clock_gettime(CLOCK_REALTIME, &day))
+		process_start_timestamp = (double)day.tv_sec * 1e6 +
+					  (double)day.tv_nsec / 1e3;
 	return NULL;
 }
 
