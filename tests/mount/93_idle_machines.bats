@@ -194,3 +194,14 @@ two_environments() {
 	job_wait a
 	job_wait b
 }
+
+@test "a job that waits for its machine gets one that was heated for its language, however few are idle" {
+	mount_start --pool 0
+	job_run a heated
+	stdout_is a yes
+	mkdir "$MNT/b"
+	job_put b code.py heated
+	job_put b config.json '{}'
+	assert_equal "$(job_wait b)" 0
+	stdout_is b yes
+}

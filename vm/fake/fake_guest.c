@@ -334,7 +334,10 @@ void fake_frame(struct fake_guest *g, const struct wire_header *h,
 
 	wire_begin(&c, payload, h->length);
 	if (h->type == WIRE_HEAT) {
-		fake_put_u32s(g, WIRE_HEATED, 1, wire_get_u32(&c), 0);
+		uint32_t runners = wire_get_u32(&c);
+
+		g->heated |= runners;
+		fake_put_u32s(g, WIRE_HEATED, 1, runners, 0);
 	} else if (h->type == WIRE_PING) {
 		fake_put(g, WIRE_PONG, 0, payload, h->length);
 	} else if (h->type == WIRE_OWN) {

@@ -40,6 +40,7 @@ struct fake_guest {
 	struct buf in, out;
 	struct wire_job job;    /* owned when have_job */
 	bool have_job, owned;
+	uint32_t heated;        /* mask of runners */
 	struct list inputs, outputs; /* fake_file.node */
 	struct buf *open_to;    /* of the input that is coming */
 	char *script, *line;    /* owned; the next line in it */

@@ -259,6 +259,9 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 		cmd_strings(g, &g->job.envp);
 	else if (!strcmp(word, "files"))
 		cmd_files(g);
+	else if (!strcmp(word, "heated"))
+		cmd_line(g, WIRE_OUT, g->heated & 1u << g->job.runner ? "yes"
+								    : "no");
 	else if (!strcmp(word, "pwd"))
 		cmd_line(g, WIRE_OUT, g->job.cwd[0] ? g->job.cwd : WIRE_HOME);
 	else if (!strcmp(word, "show") && find_input(g, rest))

@@ -70,6 +70,24 @@ static void grant(struct machine *m, enum vm_source source)
 		pool_defer(l);
 }
 
+/* The runner that l is going to use, if an emulator has to translate its code first:
+ * as long as a job takes by itself, which is none of the job's time. */
+static uint32_t heat_for(const struct pool_class *c, const struct vm_lease *l)
+{
+	return c->tmpl.accel == VM_ACCEL_TCG
+		       ? c->tmpl.runners & 1u << l->need.runner : 0;
+}
+
+/* Is it being heated for whoever waits, and for nothing else? */
+static bool is_nearly_hot(const struct pool_class *c, const struct machine *m)
+{
+	const struct vm_lease *l =
+		list_first(&c->waiting, struct vm_lease, node);
+	uint32_t heat = heat_for(c, l);
+
+	return heat && m->heat == heat && !(m->heated & heat);
+}
+
 static bool on_idle(void *arg, struct machine *m)
 {
 	struct pool_class *c = m->owner;
@@ -79,7 +97,7 @@ static bool on_idle(void *arg, struct machine *m)
 		class_good_machine(c);
 	if (c->slow)
 		pool_kick(c->vm);
-	if (list_empty(&c->waiting))
+	if (list_empty(&c->waiting) || is_nearly_hot(c, m))
 		return false;
 	grant(m, VM_RESTORED);
 	pool_kick(c->vm);
@@ -325,6 +343,16 @@ static bool may_start(const struct vm *vm)
 	return n == 0 || n + pool_is_preparing(vm) < vm->processors;
 }
 
+/* For the lease that has so many before it. */
+static uint32_t heat_for_next(const struct pool_class *c, unsigned before)
+{
+	list_for_each(pos, tmp, &c->waiting)
+		if (!before--)
+			return heat_for(c, list_entry(pos, struct vm_lease,
+						      node));
+	return 0;
+}
+
 static void start_for_waiting(struct pool_class *c)
 {
 	struct vm *vm = c->vm;
@@ -335,7 +363,7 @@ static void start_for_waiting(struct pool_class *c)
 	coming = class_count(c, MACHINE_STARTING) +
 		 class_count(c, MACHINE_HEATING);
 	while (coming < c->waiting_count && may_start(vm) &&
-	       pool_make_room(vm, c) && pool_start(c, 0))
+	       pool_make_room(vm, c) && pool_start(c, heat_for_next(c, coming)))
 		coming++;
 }
 
