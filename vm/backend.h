@@ -81,6 +81,7 @@ struct backend_template {
 	uint32_t runners; /* mask of 1 << enum wire_runner that are warm */
 	uint32_t walls;   /* in the guest; bits of 1 << enum wire_wall */
 	enum vm_accel accel;
+	bool kvm_fails;   /* there is one, which was tried and does not work */
 	unsigned scale;   /* how much slower than KVM waits are to be: 1, 10 */
 	char id[17];      /* first 16 hex digits of its key */
 	bool made;        /* just now, not found */

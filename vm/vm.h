@@ -451,6 +451,10 @@ bool vm_guest_walls(const struct vm *vm, uint32_t *ret);
 
 /* --- without a running room: doctor, image ------------------------------ */
 
+/* Is it on record in cache_dir that KVM was tried within a day, and did not
+ * work? */
+bool vm_kvm_fails(const char *cache_dir);
+
 /* Verifies every part against the manifest. ret gets "kernel ..., image ..."
  * lines for a person. Return: 0 or negative errno. */
 int vm_image_verify(const char *image_dir, struct buf *ret, struct err *err);

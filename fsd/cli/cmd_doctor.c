@@ -126,12 +126,20 @@ static void check_walls(struct finding *f)
 
 static void check_kvm(struct finding *f)
 {
+	auto_free char *state = default_state_dir();
+
 	if (access("/dev/kvm", R_OK | W_OK) < 0)
 		found(f, POOR,
 		      "/dev/kvm: %s; machines run under emulation (TCG), which "
 		      "works and is slower; for KVM, enable it on the host and "
 		      "give this user the device",
 		      strerror(errno));
+	else if (state && vm_kvm_fails(state))
+		found(f, POOR,
+		      "/dev/kvm can be opened, but KVM does not work here: a "
+		      "mount has tried it within a day; machines run under "
+		      "emulation (TCG), which is slower. %s/fsd.log says how it "
+		      "failed", state);
 	else
 		found(f, GOOD,
 		      "/dev/kvm can be opened; the first mount finds out by a "

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "layout/base/health.h"
 #include "fsd/server/paths.h"
 #include "vm/os/spawn.h"
 
@@ -129,7 +130,7 @@ static int await_ready(struct making *m)
 
 	while (!stopped && now_ns() < until) {
 		read_health(m, now, sizeof(now));
-		if (!strcmp(now, "ok"))
+		if (health_is_ok(now))
 			return 0;
 		/* The step, not its seconds. */
 		if (strncmp(now, told, strcspn(now, "(")) != 0)

@@ -17,6 +17,7 @@
 #include <linux/magic.h>
 
 #include "commands.h"
+#include "layout/base/health.h"
 #include "doctor.h"
 #include "fsd/client/where.h"
 #include "fsd/fuse/face.h"
@@ -135,8 +136,8 @@ static void check_health(const struct place *at, struct finding *f)
 
 	if (!first_line(at, FSD_DIR_NAME "/health", text, sizeof(text), f))
 		return;
-	if (!strcmp(text, "ok"))
-		found(f, GOOD, "jobs can run");
+	if (health_is_ok(text))
+		found(f, GOOD, "jobs can run%s", text + strlen(HEALTH_OK));
 	else
 		found(f, strstr(text, "being made") ? POOR : BAD, "%s", text);
 }

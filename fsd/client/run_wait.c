@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "job_view.h"
+#include "layout/base/health.h"
 #include "run_int.h"
 
 #define HEALTH_FIRST_NS NS_PER_S
@@ -99,7 +100,7 @@ int waits_tell(struct client *k)
 		return 0;
 	}
 	text[n] = '\0';
-	if (!strcmp(text, "ok\n")) {
+	if (health_is_ok(text)) {
 		k->failing_ns = 0;
 		tell_waits(k);
 	} else if (strcmp(text, k->health) != 0) {

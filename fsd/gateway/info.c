@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "layout/base/cleanup.h"
+#include "layout/base/health.h"
 #include "routes.h"
 
 /* The mount is well, but sandboxes have all machines: what is in one goes on. */
@@ -25,7 +26,7 @@ static bool health(struct request *r, struct buf *text)
 	}
 	if (text->len)
 		text->data[strcspn(text->data, "\n")] = '\0';
-	return text->len && !strcmp(text->data, "ok");
+	return text->len && health_is_ok(text->data);
 }
 
 void get_health(struct request *r)

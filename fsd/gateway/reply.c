@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "frame.h"
 #include "layout/base/cleanup.h"
+#include "layout/base/health.h"
 #include "layout/limits.h"
 #include "routes.h"
 
@@ -166,7 +167,7 @@ static void add_health(struct request *r, char *text, size_t size)
 	size_t len = strlen(text);
 
 	if (mount_line(&r->gateway->mount, ".fsd/health", &health) < 0 ||
-	    !health.len || !strcmp(health.data, "ok"))
+	    !health.len || health_is_ok(health.data))
 		return;
 	snprintf(text + len, size - len, "; health: %.300s", health.data);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "layout/base/cleanup.h"
+#include "layout/base/health.h"
 #include "ui_int.h"
 
 /* Figures of .fsd/stats that are shown. */
@@ -56,7 +57,7 @@ static void look_at_health(struct gateway *g, json_t *ret)
 	}
 	while (text.len && text.data[text.len - 1] == '\n')
 		text.data[--text.len] = '\0';
-	ok = text.len && !strcmp(text.data, "ok");
+	ok = text.len && health_is_ok(text.data);
 	json_object_set_new(ret, "health",
 			    json_pack("{s:b, s:o}", "ok", ok, "text",
 				      string_of(&text)));

@@ -216,7 +216,7 @@ def main(mnt, folder):
     results.put_row("after", "many dropped", many["output_dropped"])
     results.put_row("after", "leased", leased(mnt))
     with open(mnt + "/.fsd/health") as f:
-        results.put_row("after", "health", f.read().strip())
+        results.put_row("after", "health", f.read().split(" (")[0].strip())
     for job in [*jobs.values(), *ends.values()]:
         shutil.rmtree(job.path)
 

@@ -371,7 +371,7 @@ health_becomes() {
 
 # health_is_ok — now or soon: a mount answers before its first machine is made.
 health_is_ok() {
-	health_becomes ok -x
+	await becomes 30 grep -qE '^ok( \(.*)?$' "$MNT/.fsd/health"
 }
 
 # result JOB FILTER — from result.json, as jq -r prints it.

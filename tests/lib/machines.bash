@@ -26,7 +26,7 @@ same_template() {
 	job_wait "$J" 120
 	ok 'run at last'
 	assert_equal "$(figure fsd_templates_made_total)" 0
-	assert_equal "$(cat "$MNT/.fsd/health")" ok
+	health_is_ok
 	fails_to_match 'is thrown away'
 }
 

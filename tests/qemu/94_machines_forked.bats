@@ -88,7 +88,7 @@ zygotes_made() {
 	run zygote
 	assert_failure
 	await becomes 60 grep -q 'a zygote has ended' "$LOG"
-	assert_equal "$(cat "$MNT/.fsd/health")" ok
+	health_is_ok
 }
 
 @test "a machine that is forked has its own copy of what programs write before it runs one" {

@@ -75,7 +75,7 @@ class Mount:
         return int(re.search(r"^%s (\d+)" % re.escape(name), text, re.M)[1])
 
     def ready(self, warm=0):
-        self.until(lambda: self.read(".fsd/health") == "ok\n", "template")
+        self.until(lambda: self.read(".fsd/health").startswith("ok"), "template")
         self.until(lambda: self.stat("fsd_machines_warm") >= warm and
                    self.stat("fsd_machines_starting") == 0 or warm == 0,
                    "warm machine")

@@ -207,14 +207,17 @@ static void test_verdict(void)
 	is_int(store_verdict_put(dir, SUM, VM_ACCEL_TCG), 0, "KVM failed");
 	is_int(verdict_of_age(dir, 3600, &accel), 0, "which holds for hours");
 	is_int(accel, VM_ACCEL_TCG, "and says so");
+	ok(vm_kvm_fails(dir), "as does the word for people");
 	is_int(verdict_of_age(dir, 25 * 3600, &accel), -ENOENT,
 	       "not for more than a day");
+	ok(!vm_kvm_fails(dir), "nor the word for people");
 	is_int(verdict_of_age(dir, -3600, &accel), -ENOENT,
 	       "nor if it comes from the future");
 	is_int(store_verdict_put(dir, SUM, VM_ACCEL_KVM), 0, "KVM worked");
 	is_int(verdict_of_age(dir, 90 * 24 * 3600, &accel), 0,
 	       "which is believed for as long as nothing changes");
 	is_int(accel, VM_ACCEL_KVM, "and says so");
+	ok(!vm_kvm_fails(dir), "and the word for people says no other");
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	ok(system(command) == 0, "its end");
 }

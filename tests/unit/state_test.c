@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a job: every pair of state and event, and every name. */
 #include "layout/state.h"
+#include "layout/base/health.h"
 
 #include "tap.h"
 
@@ -108,11 +109,22 @@ static void test_signals(void)
 	is_int(signal_parse("9 "), -22, "a blank behind it is refused");
 }
 
+static void test_health(void)
+{
+	ok(health_is_ok("ok") && health_is_ok("ok\n"), "ok is well");
+	ok(health_is_ok("ok (emulated: KVM does not work here)\n"),
+	   "and with a remark");
+	ok(!health_is_ok("okay") && !health_is_ok("full: 2 machines"),
+	   "another word is not");
+	ok(!health_is_ok("") && !health_is_ok("o"), "nor is less");
+}
+
 int main(void)
 {
 	test_moves();
 	test_names();
 	test_exit_codes();
 	test_signals();
+	test_health();
 	return done_testing();
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "layout/base/cleanup.h"
+#include "layout/base/health.h"
 #include "vm/qemu/host.h"
 #include "vm/jail/jail_wire.h"
 #include "pool_class.h"
@@ -61,7 +62,9 @@ int vm_health(const struct vm *vm, struct err *ret)
 	list_for_each(pos, tmp, &vm->classes)
 		if (list_entry(pos, struct pool_class, node)->slow)
 			return err_set(ret, -EAGAIN, "%s", CLASS_SLOW);
-	return err_set(ret, 0, "ok");
+	return err_set(ret, 0, HEALTH_OK "%s",
+		       c->tmpl.kvm_fails ?
+			       " (emulated: KVM does not work here)" : "");
 }
 
 bool vm_has_no_template(const struct vm *vm)

@@ -470,19 +470,13 @@ void store_clean(const char *cache_dir)
 
 /* --- verdicts ----------------------------------------------------------- */
 
-int store_verdict_get(const char *cache_dir, const char *what,
-		      enum vm_accel *ret)
+static int verdict_read(int parent, const char *name, enum vm_accel *ret)
 {
-	auto_close int parent = open_parent(cache_dir);
-	char name[32], text[16];
+	char text[16];
 	struct stat st;
 	time_t age;
-	int r;
+	int r = read_text(parent, name, text, sizeof(text));
 
-	if (parent < 0)
-		return parent;
-	snprintf(name, sizeof(name), "accel-%.16s", what);
-	r = read_text(parent, name, text, sizeof(text));
 	if (r < 0)
 		return r;
 	text[strcspn(text, "\n")] = '\0';
@@ -493,6 +487,39 @@ int store_verdict_get(const char *cache_dir, const char *what,
 		return -errno;
 	age = time(NULL) - st.st_mtime;
 	return age < 0 || age > VERDICT_S ? -ENOENT : 0;
+}
+
+int store_verdict_get(const char *cache_dir, const char *what,
+		      enum vm_accel *ret)
+{
+	auto_close int parent = open_parent(cache_dir);
+	char name[32];
+
+	if (parent < 0)
+		return parent;
+	snprintf(name, sizeof(name), "accel-%.16s", what);
+	return verdict_read(parent, name, ret);
+}
+
+/* Of all kernels and processors that there were, any: it is a word for people. */
+bool vm_kvm_fails(const char *cache_dir)
+{
+	auto_free char *path = NULL;
+	enum vm_accel accel;
+	struct dirent *e;
+	bool fails = false;
+	DIR *dir;
+
+	if (asprintf(&path, "%s/templates", cache_dir) < 0)
+		return false;
+	dir = opendir(path);
+	while (dir && !fails && (e = readdir(dir)))
+		fails = !strncmp(e->d_name, "accel-", 6) &&
+			verdict_read(dirfd(dir), e->d_name, &accel) == 0 &&
+			accel == VM_ACCEL_TCG;
+	if (dir)
+		closedir(dir);
+	return fails;
 }
 
 int store_verdict_put(const char *cache_dir, const char *what,

@@ -249,7 +249,7 @@ static void attempt_failed(struct template *t, const char *sentence)
 		finish(t, &err);
 	} else if (verdict_is_open(t->ground, t->accel) && !t->taken) {
 		log_info("KVM does not work here (%s); TCG is used", sentence);
-		progress(t, "KVM does not work here: %s", sentence);
+		progress(t, "KVM does not work here; emulating");
 		verdict_keep(t->ground, VM_ACCEL_TCG);
 		t->accel = VM_ACCEL_TCG;
 		t->attempt = 0;
@@ -590,6 +590,8 @@ void template_describe(const struct template *t, struct backend_template *ret)
 		.runners = t->store.meta.runners,
 		.walls = t->store.meta.walls,
 		.accel = t->accel,
+		.kvm_fails = t->ground->kvm && t->accel == VM_ACCEL_TCG &&
+			     t->ground->host->options->accel == VM_ACCEL_AUTO,
 		.made = t->made,
 		.scale = verdict_scale(t->accel, t->store.meta.boot_ms),
 	};
