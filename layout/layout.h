@@ -4,6 +4,7 @@
 #define LAYOUT_LAYOUT_H
 
 #include "layout/base/buf.h"
+#include "layout/base/health.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/dots.h"
 #include "layout/base/err.h"

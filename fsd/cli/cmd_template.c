@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "layout/base/health.h"
 #include "fsd/server/paths.h"
 #include "vm/os/spawn.h"
 

@@ -186,35 +186,82 @@ static void some(void *arg, const char *class, double value)
 /* Classes are environment/MiB/processors. */
 static void idle(const struct top *t, struct buf *out)
 {
-	double limit;
-
-	if (!figures_get(&t->now, "fsd_idle_memory_limit_bytes", &limit))
-		return;
-	buf_fmt(out, "idle      %llu of %.0f MiB",
-		figure(t, "fsd_idle_memory_bytes") >> 20, limit / (1 << 20));
+	buf_fmt(out, "idle      %llu of %llu MiB",
+		figure(t, "fsd_idle_memory_bytes") >> 20,
+		figure(t, "fsd_idle_memory_limit_bytes") >> 20);
 	figures_each(&t->now, "fsd_idle_machines", some, out);
-	buf_str(out, "   zygotes:");
+	buf_str(out, "   to fork off:");
 	figures_each(&t->now, "fsd_class_zygotes", some, out);
 	buf_str(out, "\n");
 }
 
-static void head(struct top *t, struct buf *out)
+static void machines(const struct top *t, struct buf *out)
 {
-	char path[PATH_MAX + 32], health[512] = "?", age[32];
+	buf_fmt(out, "machines  %llu in use   %llu warm   %llu starting   "
+		"%llu at most\n",
+		figure(t, "fsd_machines_leased"),
+		figure(t, "fsd_machines_warm"),
+		figure(t, "fsd_machines_starting"),
+		figure(t, "fsd_machines_max"));
+	buf_fmt(out, "memory    %llu MiB promised   %llu MiB more can be\n",
+		figure(t, "fsd_memory_promised_bytes") >> 20,
+		figure(t, "fsd_memory_room_bytes") >> 20);
+	idle(t, out);
+}
+
+static void rate(const struct top *t, struct buf *out)
+{
 	size_t last = t->sample_count - 1;
-	double value, seconds = (double)(t->at_ns[last] - t->at_ns[0]) /
-				NS_PER_S;
+	double seconds = (double)(t->at_ns[last] - t->at_ns[0]) / NS_PER_S;
+
+	if (seconds > 0)
+		buf_fmt(out, "rate      %.1f jobs/s in the last %.0f s\n",
+			(t->ended[last] - t->ended[0]) / seconds, seconds);
+	else
+		buf_fmt(out, "rate      %.0f runs have ended\n", t->ended[last]);
+}
+
+/* Jobs in the queue, and those of them that each reason holds up; then those that
+ * have left it, and whose machine is still to come. */
+static void waits(const struct top *t, struct buf *out)
+{
+	double oldest;
+	char age[32];
+
+	buf_fmt(out, "waiting   %llu in the queue", figure(t, "fsd_runs_waiting"));
+	figures_each(&t->now, "fsd_waiting", waiting, out);
+	if (figures_get(&t->now, "fsd_queue_oldest_seconds", &oldest) &&
+	    oldest > 0) {
+		job_view_age((int64_t)(oldest * 1000), age);
+		buf_fmt(out, "   oldest %s", age);
+	}
+	buf_fmt(out, "   %llu whose machine starts\n",
+		figure(t, "fsd_leases_waiting"));
+}
+
+static void health(const struct top *t, char *ret, size_t size)
+{
+	char path[PATH_MAX + 32];
+	auto_close int dir = -1;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/" FSD_DIR_NAME, t->mnt);
-	{
-		auto_close int dir = open(path, O_RDONLY | O_DIRECTORY |
-							O_CLOEXEC);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	n = job_view_text(dir, "health", ret, size);
+	if (n > 0)
+		ret[strcspn(ret, "\n")] = '\0';
+	else
+		snprintf(ret, size, "?");
+}
 
-		n = job_view_text(dir, "health", health, sizeof(health));
-	}
-	health[n > 0 ? strcspn(health, "\n") : 0] = '\0';
-	buf_fmt(out, "fsd top   %s   health: %s\n", t->mnt, health);
+/* What all jobs together do is told to the operator alone. */
+static void head(struct top *t, struct buf *out)
+{
+	char text[512];
+	double unused;
+
+	health(t, text, sizeof(text));
+	buf_fmt(out, "fsd top   %s   health: %s\n", t->mnt, text);
 	buf_fmt(out, "jobs      %llu running   %llu queued   %llu refused   "
 		"%llu draft   %llu done\n",
 		figure(t, "fsd_jobs{state=\"running\"}"),
@@ -222,31 +269,12 @@ static void head(struct top *t, struct buf *out)
 		figure(t, "fsd_jobs{state=\"refused\"}"),
 		figure(t, "fsd_jobs{state=\"draft\"}"),
 		figure(t, "fsd_jobs{state=\"done\"}"));
-	buf_fmt(out, "machines  %llu in use   %llu warm   %llu starting",
-		figure(t, "fsd_machines_leased"),
-		figure(t, "fsd_machines_warm"),
-		figure(t, "fsd_machines_starting"));
-	if (figures_get(&t->now, "fsd_machines_max", &value))
-		buf_fmt(out, "   %.0f at most", value);
-	buf_fmt(out, "\nmemory    %llu MiB promised   %llu MiB more can be\n",
-		figure(t, "fsd_memory_promised_bytes") >> 20,
-		figure(t, "fsd_memory_room_bytes") >> 20);
-	idle(t, out);
-	if (seconds > 0)
-		buf_fmt(out, "rate      %.1f jobs/s in the last %.0f s\n",
-			(t->ended[last] - t->ended[0]) / seconds, seconds);
-	else
-		buf_fmt(out, "rate      %.0f runs have ended\n", t->ended[last]);
-	buf_fmt(out, "waiting   %llu for a machine   %llu for room",
-		figure(t, "fsd_leases_waiting"),
-		figure(t, "fsd_runs_waiting"));
-	figures_each(&t->now, "fsd_waiting", waiting, out);
-	if (figures_get(&t->now, "fsd_queue_oldest_seconds", &value) &&
-	    value > 0) {
-		job_view_age((int64_t)(value * 1000), age);
-		buf_fmt(out, "   oldest %s", age);
+	if (figures_get(&t->now, "fsd_machines_max", &unused)) {
+		machines(t, out);
+		rate(t, out);
+		waits(t, out);
 	}
-	buf_str(out, "\n\n");
+	buf_str(out, "\n");
 }
 
 /* --- the table -------------------------------------------------------------------- */

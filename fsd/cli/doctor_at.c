@@ -17,7 +17,6 @@
 #include <linux/magic.h>
 
 #include "commands.h"
-#include "layout/base/health.h"
 #include "doctor.h"
 #include "fsd/client/where.h"
 #include "fsd/fuse/face.h"

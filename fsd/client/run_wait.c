@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "job_view.h"
-#include "layout/base/health.h"
 #include "run_int.h"
 
 #define HEALTH_FIRST_NS NS_PER_S

@@ -325,6 +325,22 @@ fsd() { bounded 30 "$FSD" "$@"; }
 	assert_failure 2
 }
 
+@test "top tells a user who is not the operator of that user's jobs and of nothing else, also no zeros" {
+	[ "$(id -u)" = 0 ] || need root
+	mount_stop
+	mount_public --allow-other
+	job_start long $'out up\nsleep 600000'
+	job_follow long up
+	cp "$FSD" "$PUBLIC/fsd"
+	run bounded 20 setpriv --reuid 65534 --regid 65534 --clear-groups \
+		"$PUBLIC/fsd" top --batch -n 1 "$MNT"
+	assert_success
+	assert_line 'jobs      0 running   0 queued   0 refused   0 draft   0 done'
+	refute_line --regexp '^(machines|memory|idle|rate|waiting)'
+	run fsd top --batch -n 1 "$MNT"
+	assert_line --regexp '^waiting   0 in the queue   0 whose machine starts$'
+}
+
 @test "top on a terminal obeys its keys" {
 	job_start long $'out up\nsleep 600000'
 	job_follow long up

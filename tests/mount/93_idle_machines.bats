@@ -71,7 +71,7 @@ run_one() {
 	run_one f base/1024/1
 	assert_equal "$(figure fsd_jobs_restored_total)" "$i"
 	run "$FSD" top --batch -n 1 "$MNT"
-	assert_line --regexp '^idle +[0-9]+ of 1024 MiB .* base/1024/2.*zygotes: .*base/1024/1'
+	assert_line --regexp '^idle +[0-9]+ of 1024 MiB .* base/1024/2.*to fork off: .*base/1024/1'
 }
 
 @test "idle machines and zygotes stay within --idle-memory together" {
