@@ -70,10 +70,12 @@ class Build:
 
     def say(self, step, text, **more):
         seconds = time.monotonic() - self.began
-        if self.options.json:
+        if self.options.plan:  # standard output is for the plan
+            print("env: %7.3f s  %s" % (seconds, plain(text)), file=sys.stderr)
+        elif self.options.json:
             print(json.dumps({"step": step, "seconds": round(seconds, 3),
                               "text": text, **more}), flush=True)
-        elif not self.options.plan:
+        else:
             print("env: %7.3f s  %s" % (seconds, plain(text)), flush=True)
 
     # --- what is asked for ---------------------------------------------------------
@@ -120,10 +122,6 @@ class Build:
         if o.warm_program:
             r["warm_program"] = recipes.read(o.warm_program, "--warm-program")
         r["env"] = {**r.get("env", {}), **dict(map(recipes.variable, o.env))}
-        if o.parent and o.parent != "base":
-            self.parent = self.find_parent(o.parent)
-            r["from"] = "%s@%s" % (o.parent.partition("@")[0],
-                                   self.parent["id"])
         self.recipe = checks.checked(r, "", o.plan)
         self.project = self.recipe.get("npm_project")
         if not any(self.recipe.get(key) for key in
@@ -150,6 +148,14 @@ class Build:
             recipes.read(os.path.join(path, "recipe.json"), "the recipe"), name)
         self.options.parent = r.pop("from", "").partition("@")[0] or None
         return r
+
+    def take_parent(self):
+        """Under the lock: the build that this one waited for may have made it."""
+        spec = self.options.parent
+        if spec and spec != "base":
+            self.parent = self.find_parent(spec)
+            self.recipe["from"] = "%s@%s" % (spec.partition("@")[0],
+                                             self.parent["id"])
 
     def find_parent(self, spec):
         """{id, lock, warm, dir} of the newest set of that name."""
@@ -238,14 +244,17 @@ class Build:
         if r.get("debian"):
             more = {e["name"]: e["version"] for e in inherited
                     if e["source"] == "debian"}
+            self.say("resolve", "apt chooses Debian packages")
             found, needs = self.archive.resolve(r["debian"],
                                                 r.get("exclude", ()), more)
             lock += found
             self.needs = {name for name in needs if name in self.base_packages}
             self.say("resolve", "resolved %d Debian packages" % len(found))
         if r.get("pypi") or r.get("requirements"):
+            self.say("resolve", "pip chooses wheels")
             lock += wheels.resolve(self, inherited)
         if r.get("npm") or self.project:
+            self.say("resolve", "npm chooses its packages")
             lock += npm.resolve(self, inherited)
         if wheels.of(lock):
             self.needs.add("python3")
@@ -266,14 +275,15 @@ class Build:
     def fetch(self):
         lock = self.lock["packages"]
         self.check_most(sum(e.get("size") or 0 for e in lock))
+        self.say("fetch", "fetching what is not in %s yet" % self.sources)
         count = self.archive.fetch(debian.of(lock), self.sources) \
             if debian.of(lock) else 0
         count += self.tool_archive.fetch(self.lock["tools"], self.sources)
         count += wheels.fetch(self, wheels.of(lock))
         count += npm.fetch(self, npm.of(lock))
-        size = sum(e["size"] for e in lock)
-        self.say("fetch", "fetched %d files; all %d are %d MB" %
-                 (count, len(lock), size >> 20))
+        self.say("fetch", "fetched %s; %s: %s" % (
+            counted(count, "file"), counted(len(lock), "package"),
+            size_text(sum(e["size"] for e in lock))))
 
     def warm_json(self):
         r, warm = self.recipe, {}
@@ -337,6 +347,7 @@ class Build:
         inputs = {e["sha256"]: os.path.join(self.sources, e["sha256"])
                   for e in lock + self.lock["tools"]}
         inputs["plan.json"] = path
+        self.say("install", "a machine starts, to install them")
         out = jobs.run(os.path.join(self.work, "install"),
                        os.path.join(jobs.PROGRAMS, "install.py"), inputs,
                        self.memory(), self.cpus(),
@@ -348,8 +359,8 @@ class Build:
             raise Problem("the job that makes the layer made none")
         self.check_most(os.path.getsize(self.layer))
         debian.add_licences(lock, os.path.join(out, "licences.json"))
-        self.say("install", "took the layer out: %d MB" %
-                 (os.path.getsize(self.layer) >> 20))
+        self.say("install", "took the layer out: %s" %
+                 size_text(os.path.getsize(self.layer)))
 
     def put_parts(self, name):
         """A directory with the parts of a new set."""
@@ -389,6 +400,7 @@ class Build:
         inputs["plan.json"] = os.path.join(self.work, "plan.json")
         inputs["layer.files"] = self.layer_files
         size = os.path.getsize(self.layer) >> 20
+        self.say("warm", "a machine starts, to import what shall wait imported")
         out = jobs.run(os.path.join(self.work, "warm"),
                        os.path.join(jobs.PROGRAMS, "warm.py"), inputs,
                        max(MEMORY_MIN, min(jobs.half_of_host(),
@@ -398,8 +410,8 @@ class Build:
         if os.path.isfile(again):
             self.layer = again
             self.check_most(os.path.getsize(again))
-            self.say("warm", "took the layer out with its cache: %d MB" %
-                     (os.path.getsize(again) >> 20))
+            self.say("warm", "took the layer out with its cache: %s" %
+                     size_text(os.path.getsize(again)))
 
     def take_warm(self, line):
         """A line of the job. Packages run in it, so that they may print any."""
@@ -426,8 +438,8 @@ class Build:
     def finish(self, ident, how):
         size = os.path.getsize(os.path.join(self.dir, "sets", ident,
                                             "layer.erofs"))
-        self.say("seal", "%s%s is %s: %d MB" % (how, self.name, ident[:12],
-                                                size >> 20),
+        self.say("seal", "%s%s is %s: %s" % (how, self.name, ident[:12],
+                                             size_text(size)),
                  environment=ident, name=self.name)
 
     # --- together ------------------------------------------------------------------------
@@ -450,8 +462,10 @@ class Build:
         self.build_key = self.key()
 
     def run(self):
-        self.lock_file = sources.hold(self.sources)
         self.read_recipe()
+        self.lock_file = sources.hold(self.sources, lambda: self.say(
+            "wait", "another build runs in %s; this one waits for its end" % self.dir))
+        self.take_parent()
         self.prepare()
         known = None if self.options.plan else self.built()
         if known:
@@ -459,7 +473,8 @@ class Build:
             return
         self.resolve()
         if self.options.plan:
-            print(recipes.as_text(self.lock), end="")
+            print(recipes.as_text(self.lock) if self.options.json else
+                  plan_text(self.lock["packages"]), end="")
             return
         self.fetch()
         self.make()
@@ -467,6 +482,22 @@ class Build:
     def close(self):
         if self.work:
             sources.remove_work(self.work)
+
+
+def size_text(size):
+    return "%d MB" % (size >> 20) if size >= 1 << 20 else "%d kB" % -(-size >> 10)
+
+
+def counted(number, word):
+    return "%d %s%s" % (number, word, "" if number == 1 else "s")
+
+
+def plan_text(packages):
+    """A line for each package, as the options have it. apt alone tells sizes."""
+    joint = {"debian": "=", "pypi": "==", "npm": "@"}
+    return "".join("%-6s  %s%s%s%s\n" % (
+        e["source"], e["name"], joint[e["source"]], e["version"],
+        "  " + size_text(e["size"]) if e["size"] else "") for e in packages)
 
 
 # The members of a line of guest/environment/warm.py: of a module, and of all.

@@ -24,9 +24,9 @@ def mark_of(name):
     return "fsd env build made %s.\n" % name
 
 
-def hold(path):
+def hold(path, on_wait=lambda: None):
     """Makes the directory and locks it until the file that is returned is closed. One
-    build works at a time."""
+    build works at a time; on_wait() is called before this one waits for another."""
     os.makedirs(path, exist_ok=True)
     # downloads may have been put there by hand, for --offline
     foreign = [name for name in sorted(os.listdir(path))
@@ -35,7 +35,11 @@ def hold(path):
         raise Problem("%s has \"%s\", which no build has put there; give another "
                       "directory to --environments" % (path, foreign[0]))
     lock = open(os.path.join(path, LOCK), "a+", encoding="utf-8")
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        on_wait()
+        fcntl.flock(lock, fcntl.LOCK_EX)
     if os.fstat(lock.fileno()).st_size == 0:  # new, or of an older version
         lock.write(LOCK_TEXT)
         lock.flush()

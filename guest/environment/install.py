@@ -484,6 +484,8 @@ def make(plan):
         files.expect(plan[key])
     for deb in plan["tools"]:
         unpack_debian(deb, TOOLS)
+    if plan["debs"]:
+        say("unpacking %d Debian packages" % len(plan["debs"]))
     side_by_side(unpack_debian, plan["debs"], cpus)
     merge_usr()
     licences(plan)
@@ -500,8 +502,10 @@ def make(plan):
     slim(plan["keep_tests"], plan["development"])
     configure()
     settle_modes()
+    say("compiling what there is of Python")
     say("compiled %d files of Python" % compile_all(plan))
     own_files(plan)
+    say("packing")
     pack(plan)
     command(["rm", "-rf", TREE])  # it would be output
     say("packed %d bytes" % os.path.getsize("layer.erofs"))

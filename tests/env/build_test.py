@@ -644,6 +644,51 @@ class Sources(Case):
             with open(self.dir + "/lock") as f:
                 self.assertEqual(f.read(), sources.LOCK_TEXT)
 
+    def test_a_build_that_waits_for_another_says_so_first(self):
+        first, told = sources.hold(self.dir), []
+        self.addCleanup(first.close)
+        sources.hold(self.dir, lambda: (told.append(1), first.close())).close()
+        sources.hold(self.dir, lambda: told.append(2)).close()
+        self.assertEqual(told, [1])
+
+    def built(self, *words):
+        """Build(words) that begins, with what it does and says in their order."""
+        made, done = build.Build(build.parse(list(words))), []
+        for name in ("prepare", "built", "resolve", "fetch", "make"):
+            setattr(made, name, lambda name=name: done.append(name))
+        made.lock = {"packages": []}
+        made.say = lambda step, text, **more: done.append(text)
+        made.sources = self.dir + "/sources"
+        with unittest.mock.patch.object(sources, "hold", lambda path, on_wait: (
+                on_wait(), done.append("hold"))):
+            try:
+                made.run()
+            except Problem as e:
+                done.append(str(e))
+        return done
+
+    def test_what_is_wrong_in_the_words_is_told_without_a_wait(self):
+        with unittest.mock.patch.dict(os.environ, {
+                "FSD_IMAGE": "i", "FSD_ENVIRONMENTS_DIRS": self.dir,
+                "FSD_ENVIRONMENTS_DIR": self.dir}):
+            self.assertEqual(self.built("x", "--pypi", "six"), [
+                "--pypi is \"six\" and has no exact version; write NAME==VER, or let "
+                "--plan choose one"])
+            waits = ["another build runs in %s; this one waits for its end" %
+                     self.dir, "hold"]
+            self.assertEqual(self.built("x", "--pypi", "six==1"), [
+                *waits, "prepare", "built", "resolve", "fetch", "make"])
+            self.assertEqual(self.built("x", "--pypi", "six==1", "--from", "y"), [
+                *waits, "--from is \"y\"; there is no such environment; fsd env "
+                "list shows those that there are"])
+
+    def test_a_plan_has_the_words_of_the_options(self):
+        entry = {"source": "debian", "name": "jq", "version": "1.7", "size": 70000}
+        self.assertEqual(build.plan_text([
+            entry, {**entry, "source": "pypi", "name": "six", "size": 0},
+            {**entry, "source": "npm", "name": "@a/b", "size": 3 << 20}]),
+            "debian  jq=1.7  69 kB\npypi    six==1.7\nnpm     @a/b@1.7  3 MB\n")
+
     def test_paths_of_a_build_are_absolute(self):
         names = ("FSD_IMAGE", "FSD_ENVIRONMENTS_DIRS", "FSD_ENVIRONMENTS_DIR")
         with unittest.mock.patch.dict(os.environ, {
