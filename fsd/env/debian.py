@@ -14,7 +14,8 @@ import re
 import shutil
 
 import foreign
-from problem import Problem, jailed, need, plain, run, sha256_of
+from problem import (Problem, jailed, need, plain, run, sha256_of,
+                     versions_text)
 
 SUITE = "trixie"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -288,6 +289,21 @@ class Archive:
             excluded |= found
         return self.entries(chosen, {**self.base, **more})
 
+    def explained(self, problem):
+        """apt's words on what it does not know, as ours."""
+        match = re.search(r"Unable to locate package (\S+)", problem.said)
+        if match:
+            return Problem("there is no package %s in Debian's archives" %
+                           match.group(1))
+        match = re.search(r"Version '(\S+)' for '(\S+)' was not found", problem.said)
+        if match:
+            version, name = match.groups()
+            return Problem("there is no %s %s in Debian's archives; there are %s" % (
+                name, version, versions_text(
+                    [s["Version"] for s in self.show({name}).get(name, ())])))
+        return Problem("the Debian packages cannot be had together: %s" %
+                       str(problem).replace("apt says: ", ""))
+
     def resolve_again(self, wanted, patterns=()):
         """The lock entries of resolve(). They are remembered as long as the lists,
         the image and this program stay the same: apt takes two seconds."""
@@ -315,8 +331,7 @@ class Archive:
             text = self.apt("apt-get", "-s", "install", "--", *sorted(wanted),
                             status=status)
         except Problem as e:
-            raise Problem("the Debian packages cannot be had together: %s" %
-                          str(e).replace("apt says: ", "")) from None
+            raise self.explained(e) from None
         chosen = {}
         for line in text.split("\n"):
             match = re.match(r"(Inst|Remv) (\S+?)(?::\S+)? (?:\[([^]]*)\] )?"

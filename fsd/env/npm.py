@@ -13,7 +13,8 @@ import re
 import earlier
 import foreign
 from debian import keep
-from problem import Problem, jailed, need, run, sha256_of
+from problem import (Problem, jailed, last_words, need, run, sha256_of,
+                     versions_text)
 from recipe import NPM
 from wheels import is_inherited, state
 
@@ -106,13 +107,44 @@ def ask_npm(build, wanted, lock):
     if lock:
         with open(place + "/package-lock.json", "w", encoding="utf-8") as f:
             json.dump(foreign.lock_for_npm(lock, wanted), f)
-    npm(build, ["install", "--package-lock-only"], place)
+    try:
+        npm(build, ["install", "--package-lock-only"], place)
+    except Problem as e:
+        raise explained(e, lambda name: known(build, name, place)) from None
     try:
         lock = foreign.expect(foreign.load(place + "/package-lock.json"), dict,
                               "it")
         return foreign.member(lock, "packages", dict, {})
     except (OSError, ValueError) as e:
         raise Problem("npm's package-lock.json: %s" % e) from None
+
+
+def known(build, name, place):
+    """All versions that the registry has of a package, newest first."""
+    try:
+        found = foreign.loads(npm(build, ["view", name, "versions", "--json"], place))
+        return foreign.strings([found] if isinstance(found, str) else found,
+                               "the versions")[::-1]
+    except (Problem, ValueError):
+        return []
+
+
+def explained(problem, ask):
+    """npm's words as ours. The log that it names is in its jail, which is gone."""
+    said = problem.said
+    match = re.search(r"No matching version found for (@?[^\s@]+)@(\S+?)\.?\s", said)
+    if match:
+        name, version = match.groups()
+        versions = ask(name)
+        return Problem("there is no %s %s in npm's registry%s" % (
+            name, version, "; there are " + versions_text(versions)
+            if versions else ""))
+    match = re.search(r"'(@?[^\s@']+)@[^']*' (?:is not in|could not be found)", said)
+    if match:
+        return Problem("there is no package %s in npm's registry" % match.group(1))
+    lines = [line for line in said.split("\n")
+             if "A complete log of this run" not in line and "_logs/" not in line]
+    return Problem("npm says: %s" % last_words("\n".join(lines)))
 
 
 def entries(at, has):

@@ -10,7 +10,17 @@ import subprocess
 
 
 class Problem(Exception):
-    """Its text is the sentence behind "fsd env: "."""
+    """Its text is the sentence behind "fsd env: ". said: all that a tool has said."""
+    said = ""
+
+
+NAMED = 6  # versions in a sentence
+
+
+def versions_text(newest_first):
+    """The first of them, for a sentence."""
+    return ", ".join(newest_first[:NAMED]) + \
+        (", ..." if len(newest_first) > NAMED else "")
 
 
 def plain(text):
@@ -78,7 +88,9 @@ def run(words, what, **options):
     with child(words, text=True, errors="replace", **options) as process:
         out, error = process.communicate()
     if process.returncode:
-        raise Problem("%s: %s" % (what, last_words(error or out)))
+        problem = Problem("%s: %s" % (what, last_words(error or out)))
+        problem.said = error
+        raise problem
     return out
 
 

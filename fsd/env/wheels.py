@@ -14,7 +14,7 @@ import earlier
 import foreign
 import sdists
 from debian import keep
-from problem import Problem, jailed, need, run, sha256_of
+from problem import Problem, jailed, need, run, sha256_of, versions_text
 from recipe import normal
 
 TARGET = ["--only-binary=:all:", "--implementation", "cp", "--python-version",
@@ -138,7 +138,8 @@ def choose(build, wanted, house):
             if not more or not sdists.stand_in(
                     build, str(e), made, lambda *words: pip(
                         build, *words[:1], house, *words[1:])):
-                raise explained(str(e), house) from None
+                raise explained(str(e), house, lambda name: known(
+                    build, name)) from None
     try:
         items = foreign.expect(foreign.load(report), dict, "it").get("install")
         return foreign.expect(items, list, "\"install\""), made
@@ -224,27 +225,59 @@ def check_hashes(lines, found):
                           entry["file"])
 
 
-def explained(said, house):
-    """pip's words on what it did not find, as ours."""
+def known(build, name):
+    """All versions that the index has of a package, as wheels or sources, newest first.
+    None: it did not answer."""
+    try:
+        said = pip(build, ["index", "versions", "--no-color", name], None)
+    except Problem as e:
+        return [] if "No matching distribution" in e.said else None
+    found = re.search(r"^Available versions: (.*)$", said, re.M)
+    return found.group(1).split(", ") if found else None
+
+
+def explained_index(name, version, said, versions):
+    """What an index lacks. versions: known() of it."""
+    what = ("%s %s" % (name, version)).strip()
+    if versions == []:
+        return Problem("there is no package %s in the index" % name)
+    fitting = re.search(r"\(from versions: ([^)]*)\)", said)
+    fitting = fitting.group(1).split(", ")[::-1] if fitting else []
+    fitting = [] if fitting == ["none"] else fitting
+    if versions and version and version not in versions:
+        return Problem("there is no %s in the index; there are %s" %
+                       (what, versions_text(fitting or versions)))
+    return Problem("%s: no wheel for python 3.13 on linux x86-64 in the index; %s" % (
+        what, "there are wheels of " + versions_text(fitting) if fitting else
+        "nor one of another version; --sdist makes one of the sources"))
+
+
+def explained(said, house, ask=lambda name: None):
+    """pip's words on what it did not find, as ours. ask: known() of a name."""
     match = re.search(r"No matching distribution found for ([^\s;(]+)", said)
+    if match and not house:
+        name, _, version = match.group(1).partition("==")
+        name = normal(re.match(r"[\w.-]*", name).group())
+        return explained_index(name, version, said, ask(name))
     if match:
         name, _, version = match.group(1).partition("==")
         name = normal(name.partition("[")[0])
-        where = house or "the index"
-        others = []
-        for path in sorted(glob.glob(glob.escape(house) + "/*.whl")
-                           if house else []):
+        others, versions = [], set()
+        for path in sorted(glob.glob(glob.escape(house) + "/*.whl")):
             words = os.path.basename(path)[:-4].split("-")
-            if len(words) > 4 and normal(words[0]) == name and \
-                    version in ("", words[1]):
-                others.append("-".join(words[-3:]))
+            if len(words) > 4 and normal(words[0]) == name:
+                versions.add(words[1])
+                if version in ("", words[1]):
+                    others.append("-".join(words[-3:]))
+        if versions and not others:
+            return Problem("there is no %s %s in %s; there are %s" %
+                           (name, version, house, versions_text(sorted(versions))))
         what = ("%s %s" % (name, version)).strip()
         return Problem("%s: no wheel for python 3.13 on linux x86-64 in %s; %s" % (
-            what, where, "%d other%s there: %s" %
+            what, house, "%d other%s there: %s" %
             (len(others), "s are" if len(others) > 1 else " is",
              ", ".join(others[:6])) if others else
-            "no other is there" if house else
-            "see whether that version has one"))
+            "no other is there"))
     if "Expected sha256" in said:
         name = re.search(r"[^/\s]+\.whl", said)
         return Problem("%s: its sha256 is not what the requirements say" %

@@ -195,6 +195,28 @@ class Wheels(Case):
             "%s; 2 others are there: cp312-cp312-manylinux_2_17_x86_64, "
             "cp313-cp313-macosx_11_0_arm64" % self.dir)
 
+        said = wheels.explained("No matching distribution found for pandas==99",
+                                self.dir)
+        self.assertEqual(str(said), "there is no pandas 99 in %s; there are 2.2.3" %
+                         self.dir)
+
+    def test_a_name_or_version_that_the_index_lacks_is_told_as_such(self):
+        for versions, wheels_, sentence in (
+                ([], "none", "there is no package re-quests in the index"),
+                (["2.0", "1.1", "1.0"], "1.0, 1.1", "there is no re-quests 9 in the "
+                 "index; there are 1.1, 1.0"),
+                (["9", "1.0"], "1.0", "re-quests 9: no wheel for python 3.13 on "
+                 "linux x86-64 in the index; there are wheels of 1.0"),
+                (None, "none", "re-quests 9: no wheel for python 3.13 on linux "
+                 "x86-64 in the index; nor one of another version; --sdist makes "
+                 "one of the sources")):
+            said = wheels.explained(
+                "ERROR: Could not find a version that satisfies the requirement "
+                "Re_quests[x]==9 (from versions: %s)\nERROR: No matching "
+                "distribution found for Re_quests[x]==9" % wheels_, None,
+                lambda name: versions if name == "re-quests" else 1 / 0)
+            self.assertEqual(str(said), sentence)
+
     def test_a_licence_is_a_name_if_there_is_one(self):
         mit = ["License :: OSI Approved :: MIT License", "Topic :: Other"]
         for wanted, has in (
@@ -224,6 +246,23 @@ class Wheels(Case):
 
 
 class Npm(Case):
+    def test_a_name_or_version_that_the_registry_lacks_is_told_as_such(self):
+        log = "\nnpm error A complete log of this run can be found in: /tmp/npm/_logs/x"
+        newest = [str(i) for i in range(9)]
+        for words, sentence in (
+                ("code ETARGET\nnpm error notarget No matching version found for "
+                 "@a/b@^99.0.0.\nnpm error notarget In most cases", "there is no @a/b "
+                 "^99.0.0 in npm's registry; there are 0, 1, 2, 3, 4, 5, ..."),
+                ("404  The requested resource '@a/b@1' could not be found or you do",
+                 "there is no package @a/b in npm's registry"),
+                ("404  'x@*' is not in this registry.",
+                 "there is no package x in npm's registry"),
+                ("code ECONNREFUSED", "npm says: npm error code ECONNREFUSED")):
+            problem = Problem("npm says: " + log)
+            problem.said = "npm error " + words + log
+            self.assertEqual(str(npm.explained(problem, lambda name: newest)),
+                             sentence)
+
     def test_a_lock_gives_what_the_guest_can_use(self):
         def taken(at, **has):
             return [e["name"] for e in npm.entries(at, has)]
@@ -754,6 +793,15 @@ class Debian(Case):
         archive = self.archive(("alpha", "1.0", {}, "Depends: delta"))
         self.says_part("the Debian packages cannot be had together",
                        archive.resolve, ["alpha"])
+
+    def test_a_name_or_version_that_the_archives_lack_is_told_as_such(self):
+        archive = self.archive(("alpha", "1.0", {}, "Provides: virtual"))
+        self.says("there is no package alhpa in Debian's archives",
+                  archive.resolve, ["alhpa"])
+        self.says("there is no alpha 9 in Debian's archives; there are 1.0",
+                  archive.resolve, ["alpha=9"])
+        self.assertEqual([e["name"] for e in archive.resolve(["virtual"])[0]],
+                         ["alpha"])
 
     def test_a_newer_base_is_asked_for(self):
         archive = self.archive(("alpha", "1.0", {}, "Depends: libc6 (>= 3)"),
