@@ -126,6 +126,7 @@ void post_mcp(struct request *r);
 struct mcp_lines {
 	struct buf text; /* of a line that has not ended; cap: the most it may have */
 	bool drops;      /* that line was longer */
+	bool begun;      /* a line has ended, so no byte order mark may come */
 	/* Takes text, or leaves it empty; NULL: a line that was too long. */
 	void (*fn)(void *arg, struct buf *text);
 	void *arg;

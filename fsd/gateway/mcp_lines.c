@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cuts standard input into messages, one a line. Empty lines are no messages. The text of
- * a line that is too long is dropped up to the line's end. Pure, on the reader's thread.
+ * Cuts standard input into messages, one a line. Lines of blanks are no messages, and a
+ * byte order mark before the first one is skipped. The text of a line that is too long is
+ * dropped up to the line's end. Pure, on the reader's thread.
  */
 #include <string.h>
 
@@ -15,12 +16,32 @@ static void add(struct mcp_lines *l, const char *data, size_t len)
 	buf_clear(&l->text);
 }
 
+static bool is_blank(const struct buf *text)
+{
+	for (size_t i = 0; i < text->len; i++)
+		if (!strchr(" \t\r", text->data[i]) || !text->data[i])
+			return false;
+	return true;
+}
+
+static void skip_mark(struct mcp_lines *l)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	if (!l->begun && l->text.len >= 3 && !memcmp(l->text.data, mark, 3))
+		buf_eat(&l->text, 3);
+	l->begun = true;
+}
+
 static void end_line(struct mcp_lines *l)
 {
+	skip_mark(l);
 	if (l->drops)
 		l->fn(l->arg, NULL);
-	else if (l->text.len)
+	else if (!is_blank(&l->text))
 		l->fn(l->arg, &l->text);
+	else
+		buf_clear(&l->text);
 	l->drops = false;
 }
 

@@ -2,27 +2,32 @@
 /*
  * `fsd mcp`: the same messages, one a line, on standard input and output. Nothing else
  * is written to standard output. A thread reads the lines, since a regular file has no
- * poll; the loop has all else. At the end of input all runs end.
+ * poll; the loop has all else. Behind the end of input each message that was read is
+ * still answered. When standard output has no reader any more, all runs end.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 #include "mcp.h"
 
-#define END_MS 6000u /* so long runs may take to end, behind the end of input */
+#define END_MS 6000u /* so long runs may take to end, behind its reader's */
 
 struct stdio {
 	struct gateway *gateway;
 	struct list messages; /* struct line: under way */
 	struct reactor_timer patience;
 	struct reactor_post ended;
-	bool end, over;
+	struct reactor_source output;
+	bool end;    /* of input */
+	bool unread; /* standard output has no reader any more */
+	bool over;
 	pthread_t reader;
 };
 
@@ -40,13 +45,17 @@ struct line {
 	bool too_long;          /* it was not kept */
 };
 
+static void look_over(struct stdio *io)
+{
+	io->over |= (io->end || io->unread) && list_empty(&io->messages);
+}
+
 static void free_line(struct line *l)
 {
 	list_del(&l->node);
 	mcp_done(&l->mcp);
 	buf_done(&l->text);
-	if (l->io->end && list_empty(&l->io->messages))
-		l->io->over = true;
+	look_over(l->io);
 	free(l);
 }
 
@@ -64,7 +73,7 @@ static void put(json_t *message)
 		if (n > 0)
 			at += (size_t)n;
 		else if (errno != EINTR)
-			return; /* its reader has gone; input ends, too */
+			return; /* its reader has gone: on_unread() */
 	}
 }
 
@@ -148,7 +157,7 @@ static void done(struct crew_work *work)
 	else if (l->state == MCP_REPLIED)
 		put(take_ptr(l->mcp.answer));
 	if (l->state == MCP_RUNS && !l->replied) {
-		if (l->io->end)
+		if (l->io->unread)
 			cancel(l);
 		return;
 	}
@@ -175,7 +184,17 @@ static void on_end(struct reactor_post *post)
 	struct stdio *io = container_of(post, struct stdio, ended);
 
 	io->end = true;
-	io->over = list_empty(&io->messages);
+	look_over(io);
+}
+
+static void on_unread(struct reactor_source *source, uint32_t events)
+{
+	struct stdio *io = container_of(source, struct stdio, output);
+
+	(void)events;
+	reactor_remove(&io->gateway->reactor, STDOUT_FILENO);
+	io->unread = true;
+	look_over(io);
 	list_for_each(pos, tmp, &io->messages) {
 		struct line *l = list_entry(pos, struct line, node);
 
@@ -243,6 +262,9 @@ int mcp_stdio(struct gateway *g)
 		log_error("no thread: %s", strerror(r));
 		return 1;
 	}
+	/* a regular file has no reader that could go */
+	io.output.fn = on_unread;
+	reactor_add(&g->reactor, STDOUT_FILENO, 0, &io.output);
 	while (!io.over && !g->stopping)
 		reactor_turn(&g->reactor, -1);
 	if (io.over && io.end)

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 
 /* BYTES is a text that may have a NUL. */
@@ -196,11 +197,35 @@ const char *mcp_text(const json_t *arguments, const char *name)
 	return text_member(arguments, name);
 }
 
+/* JSON Schema takes 30.0 for an integer; models also write "30". Return: false: the value
+ * is no whole number. */
+static bool read_number(const json_t *value, int64_t *ret)
+{
+	const double most = 9007199254740992.0; /* 2^53: beyond it digits are lost */
+	const char *text = json_string_value(value);
+	double real = json_real_value(value);
+	uint64_t number;
+
+	if (json_is_integer(value)) {
+		*ret = json_integer_value(value);
+	} else if (json_is_real(value) && real >= -most && real <= most &&
+		   (double)(int64_t)real == real) {
+		*ret = (int64_t)real;
+	} else if (text && !text_has_nul(value) &&
+		   parse_u64(text, 0, INT64_MAX, &number) == 0) {
+		*ret = (int64_t)number;
+	} else {
+		return false;
+	}
+	return true;
+}
+
 int64_t mcp_number(const json_t *arguments, const char *name, int64_t other)
 {
-	const json_t *number = json_object_get(arguments, name);
+	int64_t number;
 
-	return number ? json_integer_value(number) : other;
+	return read_number(json_object_get(arguments, name), &number) ? number
+								      : other;
 }
 
 static bool is_choice(const struct argument *a, const char *text)
@@ -215,7 +240,7 @@ static bool is_choice(const struct argument *a, const char *text)
 static bool check_value(const struct argument *a, const json_t *value,
 			char wrong[200])
 {
-	int64_t number = json_integer_value(value);
+	int64_t number = 0;
 
 	if (a->kind <= BYTES && !json_is_string(value))
 		snprintf(wrong, 200, "%s must be a string", a->name);
@@ -226,7 +251,7 @@ static bool check_value(const struct argument *a, const json_t *value,
 		snprintf(wrong, 200, "%s is \"%.40s\"; it must be one of "
 			 "python, javascript, typescript, bash", a->name,
 			 json_string_value(value));
-	else if (a->kind == NUMBER && (!json_is_integer(value) ||
+	else if (a->kind == NUMBER && (!read_number(value, &number) ||
 				       number < a->least || number > a->most))
 		snprintf(wrong, 200, "%s must be an integer from %" PRId64
 			 " to %" PRId64, a->name, a->least, a->most);
@@ -288,10 +313,26 @@ static enum mcp_state replied(struct mcp *m, json_t *reply)
 	return MCP_REPLIED;
 }
 
+/* Copies the arguments that have a value: null is what some clients send for one that
+ * was left out. */
+static json_t *without_nulls(const json_t *given)
+{
+	json_t *copy = json_object(), *value;
+	const char *name;
+
+	json_object_foreach((json_t *)(uintptr_t)given, name, value)
+		if (!json_is_null(value))
+			json_object_set(copy, name, value);
+	return copy;
+}
+
+/* Wrong arguments are a result that says so: a model reads it and mends them, while many
+ * clients end at an error of the protocol. */
 enum mcp_state mcp_tools_call(struct mcp *m)
 {
 	const char *name = text_member(m->params, "name");
 	json_t *given = json_object_get(m->params, "arguments");
+	auto_json json_t *arguments = NULL;
 	const struct tool *t = NULL;
 	json_t *result;
 	char wrong[200];
@@ -304,13 +345,14 @@ enum mcp_state mcp_tools_call(struct mcp *m)
 			 name ? name : "");
 		return replied(m, mcp_error(m, MCP_BAD_PARAMS, wrong));
 	}
-	if (given && !json_is_object(given))
-		return replied(m, mcp_error(m, MCP_BAD_PARAMS,
-					    "arguments must be an object"));
-	if (!check(t, given, wrong))
-		return replied(m, mcp_error(m, MCP_BAD_PARAMS, wrong));
+	if (given && !json_is_null(given) && !json_is_object(given))
+		return replied(m, mcp_reply(m, mcp_tool_failed(
+			"arguments must be an object")));
+	arguments = without_nulls(given);
+	if (!check(t, arguments, wrong))
+		return replied(m, mcp_reply(m, mcp_tool_failed(wrong)));
 	if (t->run)
-		return t->run(m, given);
-	result = t->fn(m, given);
+		return t->run(m, arguments);
+	result = t->fn(m, arguments);
 	return replied(m, result ? mcp_reply(m, result) : m->answer);
 }

@@ -167,8 +167,11 @@ refused_names() {
 
 @test "each revision has its own rules" {
 	gateway_start
+	run rpc initialize '{"protocolVersion": "2025-06-18"}'
+	assert_output --partial '"protocolVersion":"2025-06-18"'
+	# a server of this one takes lists of messages
 	run rpc initialize '{"protocolVersion": "2025-03-26"}'
-	assert_output --partial '"protocolVersion":"2025-03-26"'
+	assert_output --partial '"protocolVersion":"2025-11-25"'
 	run rpc initialize '{"protocolVersion": "1999-01-01"}'
 	assert_output --partial '"protocolVersion":"2025-11-25"'
 	run rpc ping
@@ -212,8 +215,12 @@ refused_names() {
 	assert_output --partial 'files must be an object of strings'
 	run tool run_code '{}'
 	assert_output --partial 'code is missing'
-	run tool run_code '{"code": "x", "timeout": 601}'
-	assert_output --partial 'timeout must be an integer from 1 to 600'
+	local number
+	for number in 601 0 30.5 1e300 '"x"' '"-1"' '"30 "' true '[]'; do
+		run tool run_code "{\"code\": \"x\", \"timeout\": $number}"
+		assert_output --partial 'timeout must be an integer from 1 to 600'
+		assert_equal "$(jq .result.isError <<<"$output")" true
+	done
 	run tool run_code '{"code": "x", "other": 1}'
 	assert_output --partial 'run_code has no argument \"other\"'
 	run tool run_code '{"code": "x", "sandbox": "a\u0000b"}'
@@ -230,6 +237,23 @@ refused_names() {
 	assert_output --partial 'there is no tool \"none\"'
 }
 
+@test "arguments are taken as models write them: 30.0, a number as a text, null" {
+	gateway_start
+	local number
+	for number in 30 30.0 3e1 '"30"' null; do
+		run tool run_code "{\"code\": \"out hi\", \"timeout\": $number, \"sandbox\": null}"
+		assert_equal "$(jq -c '.result | [.isError, .structuredContent.stdout]' <<<"$output")" \
+			'[false,"hi\n"]'
+	done
+	tool write_file '{"sandbox": "m", "path": "f", "content": "hello"}'
+	run tool read_file '{"sandbox": "m", "path": "f", "offset": "1", "limit": 3.0}'
+	assert_output --partial '"text":"ell"'
+	run tool run_code '{"code": null}'
+	assert_output --partial 'code is missing'
+	run rpc tools/call '{"name": "list_sandboxes", "arguments": null}'
+	assert_output --partial '"name":"m"'
+}
+
 @test "a client that goes takes its run along" {
 	gateway_start
 	coproc CURL { exec curl -sN -d '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params":
@@ -242,19 +266,35 @@ refused_names() {
 	no_jobs
 }
 
-@test "fsd mcp speaks a message a line, and its runs end with its input" {
-	run bounded 20 "$FSD" mcp --mount "$MNT" <<-'E'
-		{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
+@test "fsd mcp speaks a message a line, however lines end, and answers each behind the end of input" {
+	local hello='{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}'
+	local call='{"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": {"name": "run_code", "arguments": {"code": "out hi"}}}'
+	local text
+	run bounded 20 "$FSD" mcp --mount "$MNT" <<-E
+		$hello
 		{"jsonrpc": "2.0", "method": "notifications/initialized"}
 	E
 	assert_success
 	assert_equal "$(wc -l <<<"$output")" 1
 	assert_output --partial '"id":1,"result":{"protocolVersion":"2025-11-25"'
-	run bounded 20 "$FSD" mcp --mount "$MNT" <<-'E'
-		{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "run_code", "arguments": {"code": "sleep 600000"}}}
-	E
-	assert_success
-	assert_output ''
+	for text in "$hello\n$call" "\xef\xbb\xbf$hello\r\n\r\n$call\r\n" "\n \t\r\n$hello\n\n$call\n\r\n" \
+		"\xef\xbb\xbf\n$hello\n$call\n"; do
+		run bounded 20 "$FSD" mcp --mount "$MNT" < <(printf '%b' "$text")
+		assert_success
+		assert_equal "$(jq -c '[.id, .error]' <<<"$output" | sort)" $'["x",null]\n[1,null]'
+	done
+	no_jobs
+}
+
+@test "fsd mcp ends its runs when its output has no reader any more" {
+	mkfifo "$BATS_TEST_TMPDIR/in" "$BATS_TEST_TMPDIR/out"
+	"$FSD" mcp --mount "$MNT" <"$BATS_TEST_TMPDIR/in" >"$BATS_TEST_TMPDIR/out" 3>&- 4>&- &
+	local pid=$! to from
+	exec {to}>"$BATS_TEST_TMPDIR/in" {from}<"$BATS_TEST_TMPDIR/out"
+	echo '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "run_code", "arguments": {"timeout": 600, "code": "out up\nsleep 600000"}}}' >&"$to"
+	await becomes 20 bash -c 'grep -q up "$0"/*/stdout' "$MNT"
+	exec {to}>&- {from}<&-
+	wait "$pid"
 	no_jobs
 }
 
