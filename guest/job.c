@@ -568,6 +568,9 @@ int job_step(struct job *job, struct port *port)
 	if (!job->step.on || job->step.started)
 		pump(job, port);
 	linger(job);
+	/* of what leave_all() left open nothing more is polled */
+	if (job->phase == JOB_ENDING)
+		pump(job, port);
 	if (job->phase == JOB_ENDING && pipes_ended(job) &&
 	    (job->step.lives || job->lane ||
 	     cgroup_is_empty(&job->runner->cgroup)) &&

@@ -159,6 +159,10 @@ for _ in range(2):
 PY
 	ok $'200\n200'
 	[ "$(grep -c '^[0-9]* - ' "$S/processes")" = 1 ]
+	# one that holds its job's output, and says nothing more, stays behind "linger"
+	in_sandbox code.sh <<<'sleep 600 & echo left'
+	ok left
+	[ "$(grep -c '^[0-9]* - ' "$S/processes")" = 2 ]
 }
 
 @test "a job of a sandbox starts in the directory that it names" {
