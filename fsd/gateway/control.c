@@ -13,6 +13,7 @@
 
 #include "alone.h"
 #include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 #include "layout/env.h"
 
 #define ENVD_VERSION "0.6.1" /* a later one would send attributes of files */
@@ -162,7 +163,7 @@ bool control_guard(struct request *r)
 /* --- making one --------------------------------------------------------------------- */
 
 /* An environment's name, or NULL: it is none. */
-static bool is_environment(struct gateway *g, const char *name)
+static bool is_environment(const struct gateway *g, const char *name)
 {
 	char path[128];
 	int fd;
@@ -175,6 +176,31 @@ static bool is_environment(struct gateway *g, const char *name)
 		return false;
 	fd_close(&fd);
 	return true;
+}
+
+const char *gateway_environment(const struct gateway *g)
+{
+	const char *given = g->options.environment;
+
+	return given ? given : is_environment(g, "data") ? "data" : "base";
+}
+
+/* Does a template of that name make sense here? One of E2B's own, or one that
+ * --template names, has the gateway's environment. */
+static bool is_template(const struct gateway *g, const char *name)
+{
+	static const char *const stock[] = {
+		"base", "code-interpreter", "code-interpreter-v1",
+		"code-interpreter-beta", "code-interpreter-stateful",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(stock); i++)
+		if (!strcmp(stock[i], name))
+			return true;
+	for (unsigned i = 0; i < g->options.sizes; i++)
+		if (!strcmp(g->options.size[i].name, name))
+			return true;
+	return is_environment(g, name);
 }
 
 static void set_size(struct gateway *g, const char *template, json_t *config)
@@ -198,7 +224,7 @@ static void set_up(struct gateway *g, const char *template, json_t *config)
 	json_object_set_new(config, "environment",
 			    json_string(is_environment(g, template)
 						? template
-						: g->environment));
+						: gateway_environment(g)));
 	set_size(g, template, config);
 	json_object_set_new(config, "idle",
 			    json_integer((json_int_t)g->options.idle));
@@ -227,13 +253,13 @@ int control_make_debug(struct gateway *g, const char *id, struct err *err)
 	auto_json json_t *config = json_pack(
 		"{s:I, s:{s:s, s:s, s:s, s:s, s:s, s:{}, s:I}}", "life",
 		(json_int_t)g->options.life, "meta", "id", id, "token", "",
-		"template", g->environment, "owner", "", "label", "", "metadata",
+		"template", gateway_environment(g), "owner", "", "label", "", "metadata",
 		"started", (json_int_t)text_now_ms());
 	char name[SANDBOX_NAME];
 
 	if (!config)
 		return err_set(err, -ENOMEM, "no memory for a sandbox");
-	set_up(g, g->environment, config);
+	set_up(g, gateway_environment(g), config);
 	sandbox_hash(id, name);
 	return make(g, name, config, err);
 }
@@ -414,6 +440,15 @@ static int make_meta(struct request *r, const json_t *body, const char *id,
 	return 0;
 }
 
+/* Variables by which programs find that they are in a sandbox, and in which. */
+static void tell_programs(json_t *env, const char *id)
+{
+	if (!json_object_get(env, "E2B_SANDBOX"))
+		json_object_set_new(env, "E2B_SANDBOX", json_string("true"));
+	if (!json_object_get(env, "E2B_SANDBOX_ID"))
+		json_object_set_new(env, "E2B_SANDBOX_ID", json_string(id));
+}
+
 static void make_one(struct request *r, const json_t *body, uint64_t life)
 {
 	struct gateway *g = r->gateway;
@@ -430,12 +465,18 @@ static void make_one(struct request *r, const json_t *body, uint64_t life)
 		json_object_set_new(config, "at_end", json_string("pause"));
 	if (!take_env(r, body, config, meta) || !take_metadata(r, body, meta))
 		return;
-	template = template && *template ? template : g->environment;
+	template = template && *template ? template : gateway_environment(g);
+	if (!is_template(g, template)) {
+		reply_error(r, 404, "template '%.64s' not found: it is no "
+			    "environment of this mount", template);
+		return;
+	}
 	code = text_random(id, SANDBOX_ID);
 	if (code == 0)
 		code = make_meta(r, body, id, template, meta);
 	if (code == 0) {
 		set_up(g, template, config);
+		tell_programs(json_object_get(config, "env"), id);
 		sandbox_hash(id, name);
 		code = control_make(g, r->caller.owner, name, config, &err);
 	}

@@ -208,7 +208,12 @@ static int put_config(const struct mount *own, const json_t *config,
 		      struct err *err)
 {
 	auto_free char *text = json_dumps(config, JSON_COMPACT);
+	size_t len = text ? strlen(text) : 0;
 
+	if (len > LIMIT_CONFIG_BYTES)
+		return err_set(err, -EINVAL, "the command with its arguments, "
+			       "variables and input has %zu bytes; it may have "
+			       "%u", len, (unsigned)LIMIT_CONFIG_BYTES);
 	return text ? mount_write(own, "config.json", text, strlen(text), err)
 		    : err_set(err, -ENOMEM, "no memory for a job");
 }

@@ -26,11 +26,14 @@ void frame_put(struct buf *out, unsigned flags, json_t *json)
 void frame_put_end(struct buf *out, const char *code, const char *message)
 {
 	json_t *json = json_object();
+	char text[TEXT_SENTENCE];
 
+	if (code)
+		text_outside(message, text);
 	if (code)
 		json_object_set_new(json, "error", json_pack(
 			"{s:s, s:o}", "code", code, "message",
-			text_string(message, strlen(message))));
+			text_string(text, strlen(text))));
 	frame_put(out, FRAME_END, json);
 }
 

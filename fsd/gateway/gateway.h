@@ -13,7 +13,6 @@
 
 struct gateway {
 	struct options options;
-	const char *environment; /* --environment, or what was found */
 	struct keys keys;        /* the loop's */
 	struct mount mount;
 	struct reactor reactor;
@@ -25,5 +24,9 @@ struct gateway {
 	int64_t started_ms;
 	struct crew_work orphans; /* a look for what another one has left */
 };
+
+/* What a template that names none gets: --environment, else data if it is there now, else
+ * base. On a worker. In control.c. */
+const char *gateway_environment(const struct gateway *g);
 
 #endif

@@ -123,18 +123,6 @@ static int listen_all(struct gateway *g, struct err *err)
 	return r == 0 && o->debug_ports ? listen_debug(g, err) : r;
 }
 
-static void find_environment(struct gateway *g)
-{
-	int fd;
-
-	g->environment = g->options.environment;
-	if (g->environment)
-		return;
-	fd = mount_file(&g->mount, ".fsd/templates/data", O_PATH, NULL);
-	g->environment = fd < 0 ? "base" : "data";
-	fd_close(&fd);
-}
-
 static int find_mount(struct gateway *g, struct err *err)
 {
 	const char *path = g->options.mount;
@@ -171,7 +159,6 @@ static int prepare(struct gateway *g, struct err *err)
 	if (r < 0)
 		return r;
 	know_ports(g);
-	find_environment(g);
 	raise_limit();
 	if (geteuid() == 0 && !g->options.stdio)
 		log_warn("it runs as root, and need not: it wants a user of "
@@ -283,7 +270,8 @@ static void serve(struct gateway *g, struct signals *s)
 {
 	for (unsigned i = 0; i < g->http.listeners; i++)
 		log_info("listening on %s", g->http.listener[i].address);
-	log_info("ready: %s, environment %s", g->mount.path, g->environment);
+	log_info("ready: %s, environment %s", g->mount.path,
+		 gateway_environment(g));
 	while (!s->over && !(g->stopping && is_idle(g))) {
 		reactor_turn(&g->reactor, list_empty(&g->http.ready) ? -1 : 0);
 		http_run(g);

@@ -78,9 +78,11 @@ json_t *mcp_tool_failed(const char *sentence)
 json_t *mcp_failure(const struct mcp *m, int code, const char *sentence)
 {
 	int rpc = surface_of(code)->rpc;
+	char text[TEXT_SENTENCE];
 
-	return rpc ? mcp_error(m, rpc, sentence)
-		   : mcp_reply(m, mcp_tool_failed(sentence));
+	text_outside(sentence, text);
+	return rpc ? mcp_error(m, rpc, text)
+		   : mcp_reply(m, mcp_tool_failed(text));
 }
 
 /* Sets the answer, with HTTP's status for a modern client. */
@@ -107,12 +109,35 @@ static void add_cache(const struct mcp *m, json_t *result)
 	json_object_set_new(result, "cacheScope", json_string("public"));
 }
 
+/* What programs find in the environment that they run in, for the model. */
+static json_t *instructions(const struct mcp *m)
+{
+	const char *name = gateway_environment(m->gateway);
+	auto_buf struct buf text = { 0 }, modules = { .cap = 65536 };
+	char path[128];
+
+	snprintf(path, sizeof(path), ".fsd/templates/%.64s/imported", name);
+	buf_fmt(&text, "Programs run in the environment \"%s\", without a "
+		"network: nothing can be installed.", name);
+	if (mount_read(&m->gateway->mount, path, &modules, NULL) < 0 ||
+	    !modules.len)
+		return text_string(text.data, text.len);
+	buf_str(&text, " These modules are there, imported already:");
+	for (char *at = modules.data, *word; (word = strsep(&at, "\n"));)
+		if (*word)
+			buf_fmt(&text, "%s %s", strstr(text.data, "already: ")
+				? "," : "", word);
+	buf_str(&text, ".");
+	return text_string(text.data, text.len);
+}
+
 static enum mcp_state discover(struct mcp *m)
 {
-	json_t *result = json_pack("{s:[s], s:{s:{}}, s:o}",
+	json_t *result = json_pack("{s:[s], s:{s:{}}, s:o, s:o}",
 				   "supportedVersions", MCP_MODERN,
 				   "capabilities", "tools", "serverInfo",
-				   server_info());
+				   server_info(), "instructions",
+				   instructions(m));
 
 	add_cache(m, result);
 	return answer(m, 200, mcp_reply(m, result));
@@ -127,8 +152,9 @@ static enum mcp_state initialize(struct mcp *m)
 		if (!strcmp(legacy_versions[i], asked))
 			version = legacy_versions[i];
 	return answer(m, 200, mcp_reply(m, json_pack(
-		"{s:s, s:{s:{}}, s:o}", "protocolVersion", version,
-		"capabilities", "tools", "serverInfo", server_info())));
+		"{s:s, s:{s:{}}, s:o, s:o}", "protocolVersion", version,
+		"capabilities", "tools", "serverInfo", server_info(),
+		"instructions", instructions(m))));
 }
 
 static enum mcp_state ping(struct mcp *m)

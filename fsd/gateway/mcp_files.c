@@ -95,7 +95,7 @@ int mcp_open_sandbox(struct mcp *m, const char *name, char ret[17],
 		return r;
 	config = json_pack(
 		"{s:s, s:I, s:I, s:I, s:{s:s, s:s}}", "environment",
-		g->environment, "memory_mb", (json_int_t)o->memory, "cpus",
+		gateway_environment(g), "memory_mb", (json_int_t)o->memory, "cpus",
 		(json_int_t)o->cpus, "idle",
 		(json_int_t)(o->idle ? o->idle : IDLE_S), "meta", "mcp", name,
 		"owner", m->caller.owner);

@@ -256,7 +256,7 @@ static json_t *new_config(struct mcp *m, const json_t *arguments,
 	}
 	json_object_del(config, "sandbox");
 	json_object_set_new(config, "environment",
-			    json_string(m->gateway->environment));
+			    json_string(gateway_environment(m->gateway)));
 	json_object_set_new(config, "memory_mb",
 			    json_integer((json_int_t)o->memory));
 	json_object_set_new(config, "cpus", json_integer((json_int_t)o->cpus));

@@ -51,7 +51,8 @@ static const char *const languages[] = { "python", "javascript", "typescript",
 
 static const struct tool tools[] = {
 	{ "run_code", "Run code",
-	  "Runs a program in an isolated machine without a network. Returns "
+	  "Runs a program in an isolated machine without a network; the "
+	  "server's instructions say which modules are there. Returns "
 	  "its output, the value of its last expression and what it shows. "
 	  "With a sandbox, variables and files stay for the next call; "
 	  "without one the machine is gone afterwards and new files are "
@@ -66,7 +67,8 @@ static const struct tool tools[] = {
 	{ "run_command", "Run a command",
 	  "Runs a command line with bash in an isolated machine without a "
 	  "network and returns its output. With a sandbox, files and "
-	  "processes stay for the next call.",
+	  "processes, also a server started with \"&\", stay for the next "
+	  "call.",
 	  false, false,
 	  { ARGUMENT("command", TEXT, true, "The command line"), SANDBOX(false),
 	    ARGUMENT("cwd", TEXT, false, "Where it starts; /home/user"), TIMEOUT,

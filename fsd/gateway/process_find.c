@@ -195,6 +195,16 @@ const char *command_tag(const struct command *c)
 	return text_member(json_object_get(c->config, "note"), "tag");
 }
 
+/* "NAME=VALUE", which env(1) sets. */
+static void add_variable(json_t *env, const char *word)
+{
+	const char *value = word ? strchr(word, '=') : NULL;
+	auto_free char *name = value ? strndup(word, (size_t)(value - word)) : NULL;
+
+	if (name)
+		json_object_set_new(env, name, json_string(value + 1));
+}
+
 json_t *command_show(const struct command *c)
 {
 	json_t *words = json_object_get(c->config, "command");
@@ -206,11 +216,13 @@ json_t *command_show(const struct command *c)
 	json_t *args = json_array();
 	json_t *json;
 
+	env = env ? json_copy(env) : json_object();
+	for (size_t i = 1; i < first; i++)
+		add_variable(env, json_string_value(json_array_get(words, i)));
 	for (size_t i = first + 1; i < json_array_size(words); i++)
 		json_array_append(args, json_array_get(words, i));
 	json = json_pack("{s:s, s:o, s:o}", "cmd", cmd ? cmd : "", "args", args,
-			 "envs", env ? json_incref(env) : json_object());
-	if (cwd)
-		json_object_set_new(json, "cwd", json_string(cwd));
+			 "envs", env);
+	json_object_set_new(json, "cwd", json_string(cwd ? cwd : "/home/user"));
 	return json;
 }

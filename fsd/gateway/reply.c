@@ -175,9 +175,9 @@ static void add_health(struct request *r, char *text, size_t size)
 void reply_failure(struct request *r, int code, const char *sentence)
 {
 	const struct surface *s = surface_of(code);
-	char text[900];
+	char text[TEXT_SENTENCE];
 
-	snprintf(text, sizeof(text), "%s", sentence);
+	text_outside(sentence, text);
 	if (s->http == 503 && r->handed)
 		add_health(r, text, sizeof(text));
 	if (style_of(r) == STYLE_CONNECT)

@@ -35,6 +35,8 @@ const struct route routes[] = {
 	  .handler = get_metrics },
 
 	/* the dashboard */
+	{ "GET", "/", SERVICE_CONTROL, .handler = get_root,
+	  .guard = ui_guard, .light = true },
 	{ "GET", "/ui", SERVICE_CONTROL, .handler = get_ui,
 	  .guard = ui_guard, .light = true },
 	{ "GET", "/ui/state", CONTROL, .handler = get_ui_state,

@@ -167,7 +167,7 @@ static json_t *make_config(struct request *r, const json_t *body)
 		return NULL;
 	}
 	return json_pack("{s:s, s:s, s:s, s:o, s:O?, s:I, s:I, s:i, s:i}",
-			 "environment", r->gateway->environment, "language",
+			 "environment", gateway_environment(r->gateway), "language",
 			 language, "mode", "call", "code", text, "input",
 			 json_is_object(arguments) ? arguments : NULL,
 			 "timeout", (json_int_t)o->run_timeout, "memory_mb",
@@ -192,6 +192,7 @@ void post_run(struct request *r)
 	auto_json json_t *body = NULL, *config = NULL;
 	struct run *run;
 	struct err err = { 0 };
+	char text[TEXT_SENTENCE];
 	int code;
 
 	config = read_body(r, &body) ? make_config(r, body) : NULL;
@@ -211,5 +212,5 @@ void post_run(struct request *r)
 	if (code == 0)
 		return;
 	free_run(&run->awaited);
-	reply_json(r, 200, run_refusal(code, err.text));
+	reply_json(r, 200, run_refusal(code, text_outside(err.text, text)));
 }

@@ -122,8 +122,10 @@ int sandbox_change(struct gateway *g, const char *id,
 static bool take_port(struct request *r, unsigned long port, unsigned *services)
 {
 	if (port != PORT_CODE && port != PORT_ENVD) {
-		reply_error(r, 502, "port %lu is not reachable: machines have "
-			    "no network", port);
+		reply_error(r, 502, "port %lu of a sandbox is not reachable: "
+			    "%u (files, commands) and %u (code) are; a "
+			    "command in the sandbox reaches its own servers "
+			    "at 127.0.0.1", port, PORT_ENVD, PORT_CODE);
 		return false;
 	}
 	*services &= port == PORT_CODE ? SERVICE_CODE : SERVICE_ENVD;

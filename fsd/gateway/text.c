@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 #include "layout/base/utf8.h"
 
 void text_sum(const void *data, size_t len, uint8_t ret[SUM_SIZE])
@@ -237,6 +238,75 @@ bool text_are_strings(const json_t *object)
 		if (!json_is_string(value))
 			return false;
 	return true;
+}
+
+#define SANDBOX_DIR ".fsd/sandboxes/"
+#define DIGITS "0123456789abcdef"
+
+static bool take(const char **at, const char *begin)
+{
+	size_t len = strlen(begin);
+
+	if (strncmp(*at, begin, len) != 0)
+		return false;
+	*at += len;
+	return true;
+}
+
+/* Passes a job's name, a sandbox's directory or config.json, each with ": ". */
+static bool skip_subject(const char **at)
+{
+	const char *p = *at;
+	size_t len = strcspn(p, ": ");
+
+	if ((strncmp(p, "gw.", 3) && strncmp(p, "config.json:", 12) &&
+	     strncmp(p, SANDBOX_DIR, sizeof(SANDBOX_DIR) - 1)) ||
+	    memmem(p, len, "/files", 6) || memmem(p, len, "/root", 5) ||
+	    strncmp(p + len, ": ", 2) != 0)
+		return false;
+	*at += len + 2;
+	return true;
+}
+
+/* What the client calls that which `at` begins with, and passes it; else NULL. */
+static const char *call(const char **at)
+{
+	const char *p = *at;
+
+	if (take(&p, "sandbox \"") && strspn(p, DIGITS) == 16 && p[16] == '"') {
+		*at = p + 17;
+		return "the sandbox";
+	}
+	p = *at;
+	if (!take(&p, SANDBOX_DIR))
+		return NULL;
+	*at = p + strcspn(p, "/: `\"");
+	if (take(at, "/files"))
+		return "/home/user";
+	return take(at, "/root") ? (**at == '/' ? "" : "/") : "the sandbox";
+}
+
+const char *text_outside(const char *sentence, char room[TEXT_SENTENCE])
+{
+	size_t used = 0;
+
+	if (strstr(sentence, "\" is paused; `echo resume > " SANDBOX_DIR))
+		sentence = "the sandbox is paused; Sandbox.connect(ID) goes on "
+			   "with it";
+	while (skip_subject(&sentence))
+		;
+	while (*sentence && used < TEXT_SENTENCE - 1) {
+		const char *called = call(&sentence);
+		int len = called ? snprintf(room + used, TEXT_SENTENCE - used,
+					    "%s", called) : 0;
+
+		if (called)
+			used = MIN(used + (size_t)len, TEXT_SENTENCE - 1);
+		else
+			room[used++] = *sentence++;
+	}
+	room[used] = '\0';
+	return room;
 }
 
 bool text_is(const char *a, const char *b)

@@ -53,6 +53,11 @@ const char *text_shown(const json_t *object, const char *name);
 /* Returns true if it is an object whose members are all strings. */
 bool text_are_strings(const json_t *object);
 
+/* Puts a sentence of the mount into room in its client's words: its own paths of files,
+ * no path below .fsd and no name of a job. Returns room. */
+#define TEXT_SENTENCE 900u
+const char *text_outside(const char *sentence, char room[TEXT_SENTENCE]);
+
 /* Compares as names of HTTP headers are. */
 bool text_is(const char *a, const char *b);
 

@@ -392,6 +392,19 @@ bool ui_change_guard(struct request *r)
 	return false;
 }
 
+/* Only a browser asks for a page. */
+void get_root(struct request *r)
+{
+	const char *accepted = request_header(r, "Accept");
+
+	if (!accepted || !strstr(accepted, "text/html")) {
+		reply_error(r, 404, "there is no such path here");
+		return;
+	}
+	reply_empty(r, 302);
+	reply_header(r, "Location", "/ui");
+}
+
 void get_ui(struct request *r)
 {
 	reply_text(r, 200, "text/html; charset=utf-8", ui_page, ui_page_len);

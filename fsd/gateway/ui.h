@@ -23,6 +23,7 @@ void ui_ran(struct gateway *g, const char *job, const char *owner,
 bool ui_guard(struct request *r);
 bool ui_change_guard(struct request *r);
 
+void get_root(struct request *r); /* a browser goes on to the page */
 void get_ui(struct request *r);
 void get_ui_state(struct request *r);
 void get_ui_events(struct request *r);

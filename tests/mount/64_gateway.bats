@@ -14,16 +14,23 @@ teardown() {
 # bats test_tags=smoke
 @test "a sandbox is made, runs a cell, and ends" {
 	gateway_start
-	sandbox_new '{"templateID": "anything", "timeout": 60, "metadata": {"a": "b"}}'
+	sandbox_new '{"templateID": "code-interpreter-v1", "timeout": 60, "metadata": {"a": "b"}}'
 	run cell $'out hello\nerr oops\nexit 3'
 	assert_output $'number_of_executions 1\nstdout hello\nstderr oops\nerror 3\nend_of_execution '
 	run cell 'out again'
 	assert_line 'number_of_executions 2'
 	run ask "/sandboxes/$ID"
 	assert_line 200
-	assert_output --partial '"templateID":"anything"'
+	assert_output --partial '"templateID":"code-interpreter-v1"'
 	assert_output --partial '"metadata":{"a":"b"}'
 	[ -d "$MNT/.fsd/sandboxes/$H" ]
+	run cell 'env'
+	assert_output --partial 'E2B_SANDBOX=true'
+	assert_output --partial "E2B_SANDBOX_ID=$ID"
+	run ask -d '{"templateID": "dta"}' /sandboxes
+	assert_output --partial "template 'dta' not found"
+	assert_line 404
+	assert_equal "$(status_of -H 'Accept: text/html,*/*' /) $(status_of /)" '302 404'
 	assert_equal "$(status_of -X DELETE "/sandboxes/$ID")" 204
 	[ ! -d "$MNT/.fsd/sandboxes/$H" ]
 	assert_equal "$(status_of -X DELETE "/sandboxes/$ID")" 404
@@ -87,7 +94,7 @@ teardown() {
 	assert_equal "$(envd /health | tail -n 1)" 502
 	run code -d '{"code": "recall"}' /execute
 	assert_line 429
-	assert_output --partial 'is paused'
+	assert_output --partial 'the sandbox is paused; Sandbox.connect(ID) goes on with it'
 	assert_equal "$(status_of -d '{"timeout": 60}' "/sandboxes/$ID/connect")" 201
 	assert_equal "$(envd /health | tail -n 1)" 204
 	run cell recall
@@ -327,7 +334,7 @@ teardown() {
 	assert_equal "$(status_of -H "E2b-Sandbox-Id: $ID" -H "X-Access-Token: $TOKEN" -d '{"code": ""}' /execute)" 200
 	assert_equal "$(status_of -H 'E2b-Sandbox-Id: nobody' -d '{"code": ""}' /execute)" 502
 	run ask -H "E2b-Sandbox-Id: $ID" -H 'E2b-Sandbox-Port: 80' /health
-	assert_output --partial 'machines have no network'
+	assert_output --partial 'port 80 of a sandbox is not reachable: 49983'
 }
 
 @test "without public traffic a sandbox answers to who has its token" {

@@ -3,6 +3,7 @@
 # fsd gateway: MCP over HTTP and over standard input and output, and RAGFlow's /run.
 
 load ../lib/common
+load ../lib/environment
 load ../lib/gateway
 
 setup() { mount_start; }
@@ -252,6 +253,27 @@ refused_names() {
 	assert_output --partial 'code is missing'
 	run rpc tools/call '{"name": "list_sandboxes", "arguments": null}'
 	assert_output --partial '"name":"m"'
+}
+
+@test "a model is told what is installed, also in an environment that is built later" {
+	mount_stop
+	ENVIRONMENTS=$BATS_TEST_TMPDIR/environments
+	mkdir "$ENVIRONMENTS" "$BATS_TEST_TMPDIR/image"
+	printf 'format 1\nabi %s\n' 'debian-13-amd64 python-3.13 node-20' >"$BATS_TEST_TMPDIR/image/manifest"
+	echo 'python3 3.13.5-1' >"$BATS_TEST_TMPDIR/image/packages.list"
+	MOUNT_OPTIONS="--environments $ENVIRONMENTS --image $BATS_TEST_TMPDIR/image" mount_start
+	gateway_start
+	run rpc initialize '{}'
+	assert_output --partial 'the environment \"base\", without a network'
+	assert_equal "$(status_of -d '{"templateID": "data"}' /sandboxes)" 404
+	environment_make data '' '{"python": ["numpy", "pandas"]}' >/dev/null
+	run rpc initialize '{}'
+	assert_output --partial 'the environment \"data\"'
+	assert_output --partial 'imported already: numpy, pandas.'
+	tool write_file '{"sandbox": "m", "path": "f", "content": "x"}'
+	assert_equal "$(jq -r .environment "$MNT"/.fsd/sandboxes/*/config.json)" data
+	sandbox_new '{"templateID": "code-interpreter-v1"}'
+	assert_equal "$(jq -r .environment "$MNT/.fsd/sandboxes/$H/config.json")" data
 }
 
 @test "a client that goes takes its run along" {

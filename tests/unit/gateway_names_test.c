@@ -3,6 +3,7 @@
 #include "fsd/gateway/origin.h"
 #include "fsd/gateway/routes.h"
 #include "fsd/gateway/sandbox.h"
+#include "fsd/gateway/text.h"
 
 #include <stdlib.h>
 
@@ -61,7 +62,7 @@ static void test_routes(void)
 		 NULL);
 	is_route("POST", "/execute", SERVICE_ENVD, NULL, NULL);
 	is_route("POST", "/execute", SERVICE_CODE, "/execute", NULL);
-	is_route("GET", "/", SERVICE_ALL, NULL, NULL);
+	is_route("GET", "/", SERVICE_ALL, "/", NULL);
 	is_route("DELETE", "/volumes/x/y", SERVICE_ALL, "/volumes", NULL);
 	is_route("GET", "/sandboxes/a/b/c", SERVICE_ALL, NULL, NULL);
 }
@@ -73,6 +74,7 @@ static void test_table(void)
 		   routes[i].method, routes[i].path);
 		ok(!(routes[i].service & SERVICE_CONTROL) || routes[i].key ||
 			   !strcmp(routes[i].path, "/health") ||
+			   !strcmp(routes[i].path, "/") ||
 			   !strcmp(routes[i].path, "/ui"),
 		   "%s %s needs a key", routes[i].method, routes[i].path);
 		ok(!(routes[i].service & (SERVICE_CODE | SERVICE_ENVD)) ||
@@ -210,6 +212,33 @@ static void test_signature(void)
 	is_str(text, "ba7816bf8f01cfea", "a sandbox's name is of its id's sum");
 }
 
+static void test_sentences(void)
+{
+#define DIR ".fsd/sandboxes/0123456789abcdef"
+	static const char *const row[][2] = {
+		{ DIR "/files/a/b: Not a directory", "/home/user/a/b: Not a directory" },
+		{ DIR "/root/etc/x: gone", "/etc/x: gone" },
+		{ DIR "/config.json: \"life\" is 0", "\"life\" is 0" },
+		{ "gw.x.y: config.json: \"env\" is 1", "\"env\" is 1" },
+		{ "gw.x: sandbox \"0123456789abcdef\" is paused; `echo resume > " DIR
+		  "/ctl` goes on with it",
+		  "the sandbox is paused; Sandbox.connect(ID) goes on with it" },
+		{ "sandbox \"0123456789abcdef\" has ended", "the sandbox has ended" },
+		{ "path /home/user/config.json: No such file",
+		  "path /home/user/config.json: No such file" },
+		{ "sandbox \"box\" is good", "sandbox \"box\" is good" },
+		{ "", "" },
+	};
+	char room[TEXT_SENTENCE], text[2 * TEXT_SENTENCE];
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		is_str(text_outside(row[i][0], room), row[i][1], "a client's words: %zu", i);
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	is_int((long long)strlen(text_outside(text, room)), TEXT_SENTENCE - 1,
+	       "a long sentence is cut");
+}
+
 int main(void)
 {
 	test_targets();
@@ -219,5 +248,6 @@ int main(void)
 	test_origins();
 	test_keys();
 	test_signature();
+	test_sentences();
 	return done_testing();
 }
