@@ -336,6 +336,7 @@ image: build/guest/init $(RUNNERS)
 		--runners $(RUNNERS) --cache build/image-cache
 
 demo: deps
+	$(Q)echo "It takes 5 to 15 minutes without KVM, and 1.1 GB in build/"
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all qemu image
 	$(Q)tests/run/demo.sh
 

@@ -75,6 +75,14 @@ int ops_check_file_name(fuse_req_t req, const char *dir, const char *name);
 /* 0, or -EBUSY / -EPERM with last_error told, if dir may not be changed. */
 int ops_check_writable(fuse_req_t req, const struct target *dir,
 		       const char *name);
+/* Is a file of that name not to be written now? An editor's swap file may be, while
+ * the job runs. */
+static inline bool ops_is_frozen(const struct job *job, const char *name)
+{
+	return job_is_frozen(job) && !file_is_swap(name);
+}
+/* As ops_check_writable(), of a file that is made and written. */
+int ops_check_file(fuse_req_t req, const struct target *dir, const char *name);
 /* ops_link.c: may a link, or one that is moved there, be dir/name? Return: 0,
  * negative errno with last_error told. */
 int ops_check_link(fuse_req_t req, const struct target *dir, const char *name,

@@ -29,8 +29,8 @@ static bool is_output(const struct target *dir)
 		    : dir->kind == T_ROW && dir->row == JOB_ROW_OUTPUT;
 }
 
-int ops_check_writable(fuse_req_t req, const struct target *dir,
-		       const char *name)
+static int check_writable(fuse_req_t req, const struct target *dir,
+			  const char *name, bool while_frozen)
 {
 	const struct node *node = ops_dir_node(dir);
 	int r;
@@ -47,7 +47,7 @@ int ops_check_writable(fuse_req_t req, const struct target *dir,
 		return ops_refuse(req, -EPERM, dir_name(dir),
 				  "output/ is the program's: nothing can be "
 				  "added or changed");
-	if (job_is_frozen(dir->job))
+	if (job_is_frozen(dir->job) && !while_frozen)
 		return ops_refuse_frozen(req, dir->job, name,
 					 !node || !node_find(ops_dir_node(dir),
 							     name));
@@ -56,6 +56,17 @@ int ops_check_writable(fuse_req_t req, const struct target *dir,
 				  "a path in a job has at most %u names, and "
 				  "this one would have more", LIMIT_DEPTH);
 	return 0;
+}
+
+int ops_check_writable(fuse_req_t req, const struct target *dir,
+		       const char *name)
+{
+	return check_writable(req, dir, name, false);
+}
+
+int ops_check_file(fuse_req_t req, const struct target *dir, const char *name)
+{
+	return check_writable(req, dir, name, file_is_swap(name));
 }
 
 /* --- making --------------------------------------------------------------------- */

@@ -215,8 +215,7 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 	struct err err = { 0 };
 	int r;
 
-	if (job && job_is_frozen(job) && !job->removed &&
-	    !file_is_swap(h->t.node->name)) {
+	if (job && ops_is_frozen(job, h->t.node->name) && !job->removed) {
 		ops_answer(req, ops_refuse_frozen(req, job, h->t.node->name,
 						  true));
 		return;

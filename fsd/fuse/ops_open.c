@@ -70,7 +70,7 @@ static int open_node(fuse_req_t req, const struct target *t,
 	if (write && t->node->area == AREA_OUTPUT)
 		return ops_refuse_at(req, ops_ino(t), NULL, -EPERM,
 				     "results cannot be changed");
-	if (write && t->job && job_is_frozen(t->job))
+	if (write && t->job && ops_is_frozen(t->job, t->node->name))
 		return ops_refuse_frozen(req, t->job, t->node->name, false);
 	*ret = ops_handle_new(ops_fsd(req), H_FILE, t);
 	if (!*ret)
@@ -437,7 +437,7 @@ static int create_node(fuse_req_t req, const struct target *dir,
 	struct person *payer = NULL;
 	struct err err = { 0 };
 	uint64_t before;
-	int fd, r = ops_check_writable(req, dir, name);
+	int fd, r = ops_check_file(req, dir, name);
 
 	if (r < 0)
 		return r;

@@ -57,7 +57,7 @@ static int set_size(fuse_req_t req, const struct target *t, off_t size,
 	if (t->node->area == AREA_OUTPUT)
 		return ops_refuse_at(req, ops_ino(t), NULL, -EPERM,
 				     "results cannot be changed");
-	if (t->job && job_is_frozen(t->job))
+	if (t->job && ops_is_frozen(t->job, t->node->name))
 		return ops_refuse_frozen(req, t->job, t->node->name, false);
 	r = quota_resize(t->node, (uint64_t)size, &err);
 	if (r < 0)

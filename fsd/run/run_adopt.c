@@ -316,7 +316,7 @@ static const char *try_adopt(struct job *job, struct vm_tape *t)
 bool run_adopt(struct job *job)
 {
 	struct vm_tape *t = find_tape(job);
-	const char *why = t ? try_adopt(job, t) : "nothing of it was kept";
+	const char *why = t ? try_adopt(job, t) : "its machine ended with the server";
 
 	if (why)
 		log_info("job %s: no server can go on with its run: %s",

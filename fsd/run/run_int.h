@@ -37,8 +37,8 @@ struct run_flow {
 
 /* What a start finds of a run that is on record as running, and what is said of
  * one whose end the disk does not take: nobody is told of two ends. */
-#define RUN_NO_END "no end of the run is on record: fsd or its host ended " \
-		   "before it, or the disk did not take it"
+#define RUN_NO_END "fsd or its host ended while the program ran, or the disk " \
+		   "did not take its end"
 
 /* A result on its way into the store. */
 struct run_end {

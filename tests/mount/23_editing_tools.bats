@@ -525,3 +525,17 @@ fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB)' "$MNT/a/.lock"
 	job_put a config.json '{}'
 	once a x
 }
+
+@test "an editor makes, writes and removes its swap file while the job runs, and no other file" {
+	job_start a $'out up\nawait'
+	job_follow a up
+	echo x >"$MNT/a/.code.sh.swp"
+	echo y >>"$MNT/a/.code.sh.swp"
+	fails EBUSY cp "$MNT/a/code.sh" "$MNT/a/.code.sh.sw"
+	fails EBUSY mkdir "$MNT/a/.d.swp.d"
+	rm "$MNT/a/.code.sh.swp"
+	run grep -F .code.sh.swp "$MNT/a/log"
+	assert_failure
+	goes_on a
+	assert_equal "$(job_wait a)" 0
+}

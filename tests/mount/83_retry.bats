@@ -111,7 +111,7 @@ runs_again() {
 	result_is a .attempt 2
 	result_is a '.attempts[].status' interrupted
 	run cat "$MNT/a/log"
-	assert_output --partial 'attempt 1 of 2: interrupted: no end of the run is on record'
+	assert_output --partial 'attempt 1 of 2: interrupted: fsd or its host ended while the program ran'
 }
 
 @test "a job that ran when its server was killed runs again, and who waits gets the end" {

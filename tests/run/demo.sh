@@ -24,7 +24,11 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 say() {
-	printf '\n\033[1m%s\033[0m\n' "$*"
+	if [ -t 1 ]; then
+		printf '\n\033[1m%s\033[0m\n' "$*"
+	else
+		printf '\n%s\n' "$*"
+	fi
 }
 
 now() {
