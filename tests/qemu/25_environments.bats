@@ -246,6 +246,7 @@ print(there, hasattr(warmth, "ran"), os.environ["LAYERED"], "drawn" in sys.modul
 		"OTHER": "1"||true true true true undefined undefined undefined false
 		"OBEYED": "1"||true false false false 1 1 1 false
 		|"late"|true false false false late late late false
+		"TZ": "Asia/Tokyo"||false false false false undefined undefined undefined false
 		|"--flag"|true false false true undefined undefined undefined true
 	END
 	prog code.ts '{"env": {"OBEYED": "1"}}' <"$BATS_TEST_TMPDIR/look"

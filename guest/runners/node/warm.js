@@ -103,6 +103,8 @@ class Package {
 
 	constructor(name) {
 		this.name = name;
+		for (const variable of NATIVE)
+			this.reads.set(VARIABLE + variable, env[variable]);
 	}
 
 	isStale() {
@@ -114,6 +116,8 @@ class Package {
 }
 
 const VARIABLE = 'v', NAMES = 'n', ARGUMENTS = 'a', DIRECTORY = 'd';
+// Node asks for these itself, for the zone of dates and for os.homedir() and os.tmpdir().
+const NATIVE = ['TZ', 'HOME', 'TMPDIR', 'TMP', 'TEMP'];
 const { env, cwd } = process;
 const ASKS = {
 	[VARIABLE]: (name) => process.env[name],
