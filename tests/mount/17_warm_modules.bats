@@ -150,6 +150,36 @@ exec(open("then.py").read())' "$TESTS/../guest/runners/python" "$1"
 	assert_output $'second\nTrue'
 }
 
+@test "a module that waits is imported once more if it has read all variables and there is another" {
+	echo 'import os; MODE = dict(os.environ).get("LATE_MODE", "none")' >whole.py
+	waits 'import whole, first' <<-'END'
+		decide("whole")
+		import whole
+		print(whole.MODE)
+	END
+	assert_output none
+	waits 'import whole, first' <<-'END'
+		os.environ["LATE_MODE"] = "late"
+		decide("whole")
+		import whole
+		print(whole.MODE)
+	END
+	assert_success
+	assert_output late
+}
+
+@test "a temporary file lies where the program says, though a module has asked before" {
+	echo 'import tempfile; PLACE = tempfile.gettempdir()' >asks.py
+	mkdir scratch
+	warm '{"python": ["asks"]}' <<-'END'
+		import os, tempfile
+		os.environ["TMPDIR"] = os.path.abspath("scratch")
+		print(os.path.basename(tempfile.gettempdir()))
+	END
+	assert_success
+	assert_output scratch
+}
+
 @test "matplotlib and pandas that wait get what they read anew, and stay" {
 	mkdir matplotlib pandas
 	cat >matplotlib/__init__.py <<-'END'

@@ -16,8 +16,15 @@ import os
 import sys
 
 
+NAMES = ""  # no variable has this name: a module has read which there are
+
+
 def _top(name):
     return name.partition(".")[0]
+
+
+def _read(variable):
+    return sorted(os.environ) if variable == NAMES else os.environ.get(variable)
 
 
 # --- in the template
@@ -31,8 +38,8 @@ class Recorder:
 
     def __enter__(self):
         self.plain = (builtins.__import__, _frozen_importlib._gcd_import,
-                      os._Environ.__getitem__)
-        plain_import, plain_own, plain_read = self.plain
+                      os._Environ.__getitem__, os._Environ.__iter__)
+        plain_import, plain_own, plain_read, plain_names = self.plain
 
         def import_(name, globals=None, locals=None, fromlist=(), level=0):
             module = plain_import(name, globals, locals, fromlist, level)
@@ -48,14 +55,19 @@ class Recorder:
             self.note_read(os.fsdecode(key))
             return plain_read(environ, key)
 
+        def names(environ):
+            self.note_read(NAMES)
+            return plain_names(environ)
+
         builtins.__import__ = import_
         _frozen_importlib._gcd_import = own_import
         os._Environ.__getitem__ = read
+        os._Environ.__iter__ = names
         return self
 
     def __exit__(self, *unused):
         (builtins.__import__, _frozen_importlib._gcd_import,
-         os._Environ.__getitem__) = self.plain
+         os._Environ.__getitem__, os._Environ.__iter__) = self.plain
 
     def note(self, names, name, fromlist, level):
         importer = (names or {}).get("__name__")
@@ -90,7 +102,7 @@ class Waiting:
         self.modules, self.taken = modules, set()
         self.needs, self.reads = recorder.needs, recorder.reads
         variables = set().union(*self.reads.values())
-        self.values = {name: os.environ.get(name) for name in variables}
+        self.values = {name: _read(name) for name in variables}
         self.reached = set()  # of taken
         self.there = set()  # names that the program has loaded, itself or not
         self.renewed = set()
@@ -150,7 +162,7 @@ class Waiting:
     def renew(self, top, new):
         """Brings a package into the state that its import would give it now."""
         names = [name for name in new - self.there if _top(name) == top]
-        stale = any(os.environ.get(variable) != self.values[variable]
+        stale = any(_read(variable) != self.values[variable]
                     for name in names for variable in self.reads.get(name, ()))
         note = NOTES.get(top)
         if note and not stale:

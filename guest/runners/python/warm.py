@@ -163,7 +163,15 @@ def load(recipe):
     except _Threads as error:
         posix.write(2, ascii(str(error))[1:-3].encode() + b"\n")
         posix._exit(1)
+    _forget_place()
     return cold
+
+
+def _forget_place():
+    """Where files go that have no name: TMPDIR of the program says it."""
+    tempfile = sys.modules.get("tempfile")
+    if tempfile:
+        tempfile.tempdir = None
 
 
 def generators():
