@@ -30,7 +30,7 @@ static json_t *failed(struct mcp *m, int code, const char *sentence)
 
 static json_t *bad(struct mcp *m, const char *sentence)
 {
-	m->answer = mcp_error(m, MCP_BAD_PARAMS, sentence);
+	m->answer = mcp_reply(m, mcp_tool_failed(sentence));
 	return NULL;
 }
 

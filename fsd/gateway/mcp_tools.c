@@ -100,7 +100,7 @@ static const struct tool tools[] = {
 	  "Ends a sandbox with all that runs in it and all of its files.",
 	  false, true, { THERE }, .fn = mcp_stop_sandbox },
 	{ "list_sandboxes", "List sandboxes",
-	  "Returns your sandboxes: name, state, and until when they live.",
+	  "Returns your sandboxes: name, state, and their end if one is set.",
 	  true, false, { { .name = NULL } }, .fn = mcp_list_sandboxes },
 };
 

@@ -172,7 +172,7 @@ static int look_at_sandbox(void *arg, const char *name)
 	struct gateway *g = walk->gateway;
 	auto_json json_t *config = NULL;
 	auto_buf struct buf path = { 0 }, state = { 0 }, until = { 0 };
-	const json_t *memory;
+	const json_t *memory, *meta;
 
 	config = ui_sandbox_config(g, name);
 	if (!config)
@@ -182,8 +182,11 @@ static int look_at_sandbox(void *arg, const char *name)
 	ui_sandbox_path(&path, name, "until");
 	mount_line(&g->mount, path.data, &until);
 	memory = json_object_get(config, "memory_mb");
+	meta = json_object_get(config, "meta");
 	json_array_append_new(walk->list, json_pack(
-		"{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s}", "name",
+		"{s:s?, s:O?, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s}", "id",
+		text_member(meta, "id"), "metadata",
+		json_object_get(meta, "metadata"), "name",
 		text_string(name, strlen(name)), "called",
 		json_string(called(config)), "state", string_of(&state),
 		"started", (json_int_t)started(g, name, config), "until",

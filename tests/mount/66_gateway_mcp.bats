@@ -230,6 +230,10 @@ refused_names() {
 	assert_output --partial 'path has a NUL'
 	run tool write_file '{"sandbox": "a", "path": "x", "content": "a\u0000b"}'
 	assert_output --partial '3 bytes written'
+	for number in '"content": "a", "content_base64": "YQ=="' '"content_base64": "%"'; do
+		run tool write_file "{\"sandbox\": \"a\", \"path\": \"x\", $number}"
+		assert_equal "$(jq .result.isError <<<"$output")" true
+	done
 	run tool run_command '{"command": "x\u0000y"}'
 	assert_output --partial 'command has a NUL'
 	run tool run_code '{"code": "x", "sandbox": "a/b"}'

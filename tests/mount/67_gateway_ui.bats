@@ -169,7 +169,7 @@ print("sha256-" + base64.b64encode(hashlib.sha256(inner.encode()).digest()).deco
 }
 
 @test "a key is needed, and shows what is its own" {
-	local one=key-of-16-characters-1 two=key-of-16-characters-2 name
+	local one=key-of-16-characters-1 two=key-of-16-characters-2 name id
 	printf '%s one\n%s two\n' "$one" "$two" >"$BATS_TEST_TMPDIR/keys"
 	chmod 600 "$BATS_TEST_TMPDIR/keys"
 	gateway_start --api-key-file "$BATS_TEST_TMPDIR/keys"
@@ -180,7 +180,10 @@ print("sha256-" + base64.b64encode(hashlib.sha256(inner.encode()).digest()).deco
 	assert_equal "$(status_of -H 'X-Fsd-Ui: 1' -X POST /ui/jobs/one/kill)" 401
 	job other 'sleep 600000'
 	running other
-	ask -H "X-API-Key: $one" -d '{"templateID": "base"}' /sandboxes
+	id=$(ask -H "X-API-Key: $one" -d '{"templateID": "base", "metadata": {"a": "b"}}' /sandboxes |
+		head -n 1 | jq -r .sandboxID)
+	assert_equal "$(ask -H "X-API-Key: $one" /ui/state | head -n 1 |
+		jq -r '.sandboxes[0] | .id + " " + .metadata.a')" "$id b"
 	coproc CURL { exec curl -sN -H "Authorization: Bearer $one" -d '{"jsonrpc": "2.0", "id": 1,
 		"method": "tools/call", "params": {"name": "run_code", "arguments":
 		{"code": "out up\nsleep 600000"}, "_meta": {"progressToken": 1}}}' "$URL/mcp" 3>&- 4>&-; }

@@ -249,7 +249,8 @@
 	function showSandboxes() {
 		const sandboxes = state.sandboxes || [];
 		list("sandboxes", sandboxes, sandboxes.length || "", (row, box) => {
-			const fresh = cells(row, named(box.name), make("td", box.called),
+			const fresh = cells(row, named(box.id || box.name), make("td", [box.called,
+				...Object.entries(box.metadata || {}).map(pair => pair.join("="))].join(" ")),
 				make("td", box.state, { busy: "good", lost: "bad" }[box.state]),
 				counting(make("td", "", "n"), box.started),
 				counting(make("td", "", "n"), 0, box.until),
