@@ -294,10 +294,17 @@ place() {
 	install -m 0755 "$here"/programs/* "$tree/usr/local/bin/"
 	ln -s pip "$tree/usr/local/bin/pip3"
 	ln -s npm "$tree/usr/local/bin/npx"
+	# Where a real one of an environment covers it.
+	rm -rf "$tree/usr/lib/python3/dist-packages/pip"
+	(cd "$here/pip" && find . -name '*.py' -print0) |
+		while IFS= read -r -d '' file; do
+			install -D -m 0644 "$here/pip/$file" \
+				"$tree/usr/lib/python3/dist-packages/pip/$file"
+		done
 	# Init tells the host this: an image cannot hold its own hash, so it
 	# is the hash of all that goes into it.
 	content=$(printf '%s\n' "$tree_key" "$kernel_key" "$(hash_of "$init")" \
-		"$(hash_of "$here/programs" ${runners:+"$runners"})" | sha256sum | cut -c1-64)
+		"$(hash_of "$here/programs" "$here/pip" ${runners:+"$runners"})" | sha256sum | cut -c1-64)
 	echo "$content" >"$own/image-id"
 	chmod 0644 "$own/image-id"
 	[ -n "$runners" ] || return 0

@@ -97,3 +97,45 @@ chart='.results[] | select(.mime == "application/vnd.fsd.chart+json") | .data'
 		'"text/html application/vnd.fsd.data+json text/plain"'
 	assert_equal "$(of 2 '[.results[].mime] | join(" ")')" '"text/html text/plain"'
 }
+
+@test "figures: in three dimensions the points are the program's, drawn or not" {
+	session python <<-'END'
+		### cell
+		import matplotlib.pyplot as plt
+		axes = plt.figure().add_subplot(projection="3d")
+		axes.scatter([0, 1], [10, 20], [5, 6]); plt.gcf().canvas.draw(); plt.show()
+		axes = plt.figure().add_subplot(projection="3d")
+		axes.plot([0, 1], [10, 20], [5, 6]); plt.show()
+	END
+	assert_equal "$(of 1 "[$chart | [.type, .elements[0].points]]")" \
+		'[["scatter",[[0,10,5],[1,20,6]]],["line",[[0,10,5],[1,20,6]]]]'
+}
+
+@test "figures: %config and set_matplotlib_formats() say as what they are shown" {
+	session python <<-'END'
+		### cell
+		%config InlineBackend.figure_format = 'svg'
+		import matplotlib.pyplot as plt
+		plt.plot([1, 2]);
+		### cell
+		from matplotlib_inline.backend_inline import set_matplotlib_formats
+		set_matplotlib_formats("png", "pdf")
+		plt.plot([1, 2]);
+	END
+	assert_equal "$(of 1 '[.results[].mime] | join(" ")')" \
+		'"image/svg+xml application/vnd.fsd.chart+json text/plain"'
+	assert_equal "$(of 2 '[.results[].mime] | sort | join(" ")')" \
+		'"application/pdf application/vnd.fsd.chart+json image/png text/plain"'
+}
+
+@test "tables: a cell prints all columns, as a notebook does, and a plain step does not" {
+	session python <<-'END'
+		### session
+		import pandas as pd
+		table = pd.DataFrame({f"column{n}": [n] for n in range(12)})
+		print("..." in repr(table))
+		### cell
+		print("..." in repr(table), "column11" in repr(table))
+	END
+	output_is 'out: True' 'exit: 0' 'out: False True' 'exit: 0'
+}

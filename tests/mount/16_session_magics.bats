@@ -116,8 +116,7 @@ load ../lib/session
 		%cd /nowhere
 		### cell
 		%matplotlib inline
-		%load_ext autoreload
-		%autoreload 2
+		%gui
 	END
 	assert_line --index 0 'out: /usr'
 	assert_line --index 1 'out: env: MARK=a b'
@@ -276,7 +275,7 @@ load ../lib/session
 	assert_equal "$(jq -r "$types | join(\" \")" <<<"$result" | grep -o '[67] [a-z/]*' | xargs)" \
 		'6 image/png 6 text/plain 7 application/json 7 text/plain'
 	assert_equal "$(jq -r '.results[-2] | "\(.data.a) \(.main)"' <<<"$result")" '1 true'
-	assert_line --partial "\"text\": \"[None, '<i>', 'print']\""
+	assert_line --partial "\"text\": \"[<ipykernel.zmqshell.ZMQInteractiveShell object>, '<i>', 'print']\""
 	refute_line --regexp '^err'
 }
 
@@ -386,4 +385,356 @@ load ../lib/session
 	assert_line --partial "$picture 1, \"main\": false}, {\"mime\": \"text/plain\", \"data\": \"image\", \"bundle\": 1, \"main\": false}, $picture 2,"
 	assert_line --partial "\"text\": \"'saved'\""
 	assert_equal "$(grep -c '^exit: 0' <<<"$output")" 3
+}
+
+@test "cells: get_ipython() is the notebook, whoever asks for it and by whatever name" {
+	session python <<-'END'
+		### cell
+		open("asks.py", "w").write("""
+		def kind():
+		    return type(get_ipython()).__name__, __IPYTHON__
+		""".replace("\n\t\t", "\n"))
+		get_ipython().run_line_magic("matplotlib", "inline")
+		get_ipython().system("echo from the shell")
+		word = "w"
+		lines = get_ipython().getoutput("printf 'a\\nb\\n'; echo {word}")
+		get_ipython().run_cell_magic("bash", "--out said", "echo in bash")
+		result = get_ipython().run_cell("inner = 5\ninner + 1")
+		lines, said, result.result, result.success
+		### cell
+		import asks, IPython
+		from IPython import get_ipython as of_module
+		from IPython.core.interactiveshell import InteractiveShell
+		from IPython.core.getipython import get_ipython as of_core
+		shell = get_ipython()
+		(asks.kind(), of_module() is of_core() is InteractiveShell.instance() is shell,
+		 isinstance(shell, InteractiveShell), "zmq" in str(type(shell)).lower(),
+		 "IPKernelApp" in shell.config, hasattr(shell, "kernel"),
+		 IPython.version_info >= (8, 24))
+		### cell
+		shell.push({"pushed": 1}); shell.ex("made = pushed + 1")
+		made, shell.user_ns["made"], shell.ev("made * 2"), shell.execution_count
+	END
+	assert_line 'out: from the shell'
+	assert_line --partial "\"text\": \"(['a', 'b', 'w'], 'in bash\\\\n', 6, True)\""
+	assert_line --partial "\"text\": \"(('ZMQInteractiveShell', True), True, True, True, True, True, True)\""
+	assert_line --partial '"text": "(2, 2, 4, 4)"'
+	refute_line --regexp '^err'
+}
+
+@test "cells: a plain step knows of no notebook" {
+	session python <<-'END'
+		### session
+		try: get_ipython()
+		except NameError: print("none")
+	END
+	output_is 'out: none' 'exit: 0'
+}
+
+@test "cells: the program's own magics, events and ways to show a type" {
+	session python <<-'END'
+		### cell
+		from IPython.core.magic import (register_line_magic, register_cell_magic,
+		    Magics, magics_class, line_magic, needs_local_scope)
+		@register_line_magic
+		def double(line): return 2 * int(line)
+		@register_cell_magic
+		def shout(line, cell): print(line, cell.upper().strip())
+		@magics_class
+		class Own(Magics):
+		    @line_magic
+		    @needs_local_scope
+		    def see(self, line, local_ns): return local_ns[line]
+		get_ipython().register_magics(Own)
+		get_ipython().events.register("pre_run_cell", lambda info: print("before"))
+		get_ipython().events.register("post_execute", lambda: print("after"))
+		n = 4
+		### cell
+		a = %double {n}
+		b = %see n
+		a + b
+		### cell
+		%%shout loud
+		word
+		### cell
+		class Point: pass
+		texts = get_ipython().display_formatter.formatters
+		texts["text/html"].for_type(Point, lambda point: "<p>")
+		texts["text/plain"].for_type(Point, lambda point, p, cycle: p.text("a point"))
+		Point()
+		### cell
+		open("more.py", "w").write("def load_ipython_extension(shell): shell.push({'loaded': 1})")
+		%load_ext more
+		loaded
+		### cell
+		%load_ext nowhere
+	END
+	assert_line --partial '"text": "12"'
+	assert_line 'out: loud WORD'
+	assert_equal "$(grep -c '^out: before' <<<"$output")" 5
+	assert_equal "$(grep -c '^out: after' <<<"$output")" 6
+	assert_line --partial '"results": [{"mime": "text/html", "data": "<p>", "bundle": 1, "main": true}, {"mime": "text/plain", "data": "a point"'
+	assert_line --partial '"text": "1"'
+	assert_line --partial '"name": "ModuleNotFoundError", "value": "No module named '"'nowhere'"
+}
+
+@test "cells: In and Out, and _ until the program has its own" {
+	session python <<-'END'
+		### cell
+		6 * 7
+		### cell
+		(Out[1], _1, _, In[1])
+		### cell
+		None
+		### cell
+		"kept back";
+		### cell
+		_, __, _i1, _ii, sorted(Out)
+		### cell
+		_ = 5
+		### cell
+		7
+		### cell
+		_, Out[7]
+		### cell
+		%history -n 1-2
+		%reset out
+		Out
+	END
+	assert_line --partial "\"text\": \"(42, 42, 42, '6 * 7')\""
+	assert_line --partial "\"text\": \"((42, 42, 42, '6 * 7'), 42, '6 * 7', 'None', [1, 2])\""
+	assert_line --partial '"text": "(5, 7)"'
+	assert_line 'out:    1: 6 * 7'
+	assert_line 'out:    2: (Out[1], _1, _, In[1])'
+	assert_line --partial '"text": "{}"'
+}
+
+@test "cells: help is shown" {
+	session python <<-'END'
+		### cell
+		len?
+		### cell
+		def own(a, b=1):
+		    "what it does"
+		    return a
+		number = 5
+		### cell
+		own?
+		own??
+		?number
+		### cell
+		absent?
+		%time?
+		str.is*id*?
+	END
+	assert_line 'out: Signature: len(obj, /)'
+	assert_line 'out: Docstring: Return the number of items in a container.'
+	assert_line 'out: Signature: own(a, b=1)'
+	assert_line 'out: Docstring: what it does'
+	assert_line 'out:     return a'
+	assert_line 'out: Type: int'
+	assert_line 'out: Object `absent` not found.'
+	assert_line 'out: str.isidentifier'
+	assert_equal "$(grep -c '^exit: 0' <<<"$output")" 4
+}
+
+@test "cells: %run runs a program in its own place, and leaves its names" {
+	session python <<-'END'
+		### cell
+		import os, sys
+		os.mkdir("jobs")
+		open("jobs/rates.py", "w").write("RATE = 21")
+		open("jobs/report.py", "w").write("""
+		import os, sys
+		import rates
+		here = os.path.basename(os.path.dirname(os.path.abspath(__file__)))
+		total = rates.RATE * 2
+		def again(): return total
+		if __name__ == "__main__":
+		    print(here, sys.argv[1:], total, sys.modules["__main__"].__dict__ is globals())
+		""".replace("\n\t\t", "\n"))
+		### cell
+		before = sys.argv, sys.path[:], __file__
+		%run jobs/report.py 2026
+		total, again(), before == (sys.argv, sys.path, __file__)
+		### cell
+		open("fails.py", "w").write("left = 1\nraise ValueError('here')")
+		%run fails
+		### cell
+		open("inside.py", "w").write("left += total")
+		%run -i inside.py
+		left
+		### cell
+		open("a.ipynb", "w").write('{"cells": [{"cell_type": "markdown", "source": ["#"]}, {"cell_type": "code", "source": ["x = 9\\n", "!echo $x"]}]}')
+		%run a.ipynb
+		### cell
+		%run -p inside.py
+	END
+	assert_line "out: jobs ['2026'] 42 True"
+	assert_line --partial '"text": "(42, 42, True)"'
+	assert_line --partial '\"HOME/fails.py\", line 2, in <module>'
+	refute_line --partial frozen
+	assert_line --partial '"text": "43"'
+	assert_line 'out: 9'
+	assert_line --partial '"value": "%run has no -p; it has -e, -i, -m, -n"'
+}
+
+@test "cells: %autoreload 2 brings what a written module has into all that hold it" {
+	session python <<-'END'
+		### cell
+		%load_ext autoreload
+		%autoreload 2
+		text = """
+		LIMIT = %d
+		def rate(): return LIMIT
+		class Box:
+		    kind = %d
+		    def size(self): return LIMIT
+		"""
+		def write(n): open("rates.py", "w").write((text % (n, n)).replace("\n\t\t", "\n"))
+		write(1)
+		import rates
+		from rates import rate, Box
+		box = Box()
+		print(rates.rate())
+		### cell
+		write(2000)
+		### cell
+		print(rates.rate(), rate(), box.size(), box.kind, Box().size(), isinstance(box, rates.Box))
+		### cell
+		open("rates.py", "w").write("def")
+		### cell
+		print(rate())
+		### cell
+		write(3)
+		### cell
+		%autoreload 0
+		write(4)
+		### cell
+		print(rate())
+		### cell
+		%autoreload 1
+		import rates
+		open("other.py", "w").write("X = 1")
+		%aimport other
+		### cell
+		write(5); open("other.py", "w").write("X = 22")
+		### cell
+		print(rate(), other.X)
+		%autoreload
+		print(rate())
+		%autoreload 9
+	END
+	assert_line 'out: 1'
+	assert_line 'out: 2000 2000 2000 2000 2000 True'
+	assert_line 'err: [autoreload of rates failed:   File "HOME/rates.py", line 1'
+	assert_line 'out: 2000'
+	assert_line 'out: 3'
+	assert_line 'out: 3 22'
+	assert_line 'out: 5'
+	assert_line --partial 'UsageError: %autoreload 9 is not there'
+}
+
+@test "cells: %who, %whos and %reset" {
+	session python <<-'END'
+		### cell
+		number, words, _hidden = 5, ["a"], 1
+		### cell
+		%who
+		%whos int
+		names = %who_ls list
+		names
+		### cell
+		%reset
+		### cell
+		%reset -f
+		%who
+		_hidden
+	END
+	assert_line --regexp '^out: number.*words'
+	assert_line --regexp '^out: number +int +5$'
+	assert_line --partial "\"text\": \"['words']\""
+	assert_line --partial 'UsageError: %reset would ask'
+	assert_line 'out: Interactive namespace is empty.'
+}
+
+@test "cells: a notebook of twenty cells runs as it was written for Jupyter" {
+	session python <<-'END'
+		### cell
+		%matplotlib inline
+		%load_ext autoreload
+		%autoreload 2
+		%config InlineBackend.figure_format = 'retina'
+		import os, sys, json, math
+		### cell
+		!pip install --quiet numpy 2>/dev/null || true
+		%pip --version
+		### cell
+		%%writefile helpers.py
+		def area(r):
+		    """The area of a circle."""
+		    return 3 * r * r
+		### cell
+		from helpers import area
+		area(2)
+		### cell
+		%%writefile helpers.py
+		import math
+		def area(r):
+		    """The area of a circle."""
+		    return round(math.pi * r * r, 2)
+		### cell
+		area(2)
+		### cell
+		%%time
+		total = sum(range(1000))
+		### cell
+		%timeit -n 1 -r 1 sum(range(10))
+		### cell
+		%%bash
+		mkdir -p data
+		printf 'name,value\na,1\nb,2\n' > data/table.csv
+		### cell
+		files = !ls data
+		files
+		### cell
+		!head -n 1 data/{files[0]}
+		### cell
+		import csv
+		rows = list(csv.DictReader(open("data/table.csv")))
+		rows
+		### cell
+		%%capture out
+		print("hidden")
+		### cell
+		print(out.stdout.strip(), _12 is rows)
+		### cell
+		from IPython.display import display, HTML, Markdown
+		display(HTML("<table>")); display(Markdown("**bold**"))
+		### cell
+		area?
+		### cell
+		async def soon(): return "soon"
+		await soon()
+		### cell
+		1 / 0
+		### cell
+		%who_ls int
+		### cell
+		get_ipython().run_line_magic("env", "MODE=test")
+		os.environ["MODE"], In[4].splitlines()[1], Out[4], len(In)
+	END
+	assert_line --partial '"text": "12"'
+	assert_line --partial '"text": "12.57"'
+	assert_line --partial "\"text\": \"['table.csv']\""
+	assert_line 'out: name,value'
+	assert_line --partial '{"mime": "application/json", "data": [{"name": "a", "value": "1"}'
+	assert_line 'out: hidden True'
+	assert_line --partial '"mime": "text/html", "data": "<table>"'
+	assert_line 'out: Docstring: The area of a circle.'
+	assert_line --partial "\"text\": \"'soon'\""
+	assert_line --partial '"value": "division by zero"'
+	assert_line --partial "\"text\": \"['total']\""
+	assert_line --partial "\"text\": \"('test', 'area(2)', 12, 21)\""
+	assert_equal "$(grep -c '^exit: 0' <<<"$output")" 19
 }

@@ -248,6 +248,19 @@ PY
 	ok é
 }
 
+@test "Python: pip as a module says what pip says" {
+	prog code.py <<'PY'
+import importlib, subprocess, sys
+import pip, pip._internal
+for words in ["install", "json"], ["install", "no-such-package"]:
+    command = subprocess.run(["pip", *words], capture_output=True, text=True)
+    module = subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True, text=True)
+    print(module.returncode, (module.stdout, module.stderr) == (command.stdout, command.stderr))
+print(pip.main(["install", "-q", "json"]), pip._internal.main(["--version"]))
+PY
+	ok $'0 True\n1 True\nRequirement already satisfied: json in this Python\npip 0 of fsd, which installs nothing\n0 0'
+}
+
 @test "Python: mode call gives the value, and prints stay output" {
 	prog code.py '{"mode": "call", "input": {"a": 2, "b": [3, 4]}}' <<'PY'
 def main(a, b):
@@ -256,6 +269,9 @@ def main(a, b):
 PY
 	ok printed
 	assert_equal "$(result "$J" '.value | tojson')" '{"sum":9,"text":"ü","none":null}'
+	prog code.py '{"mode": "call"}' <<<'def main(): return {"rows": [1.0, float("nan")], "most": float("-inf")}'
+	ended "$J" 0 exited
+	assert_equal "$(result "$J" '.value | tojson')" '{"rows":[1,null],"most":null}'
 	prog code.py '{"mode": "call", "call": "f"}' <<<'def f(): raise ValueError("bad thing")'
 	ended "$J" 1 exited
 	result_is "$J" .error.name ValueError

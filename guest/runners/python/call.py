@@ -34,10 +34,16 @@ def _write(result, text):
 
 
 def _send(result, value):
-    """Writes value as JSON; ValueError or TypeError if JSON cannot hold it."""
+    """Writes value as JSON; ValueError or TypeError if JSON cannot hold it. What is no
+    number is null, as in JavaScript."""
     import json
 
-    _write(result, json.dumps(value, ensure_ascii=False, allow_nan=False))
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        value = json.loads(json.dumps(value), parse_constant=lambda name: None)
+        text = json.dumps(value, ensure_ascii=False)
+    _write(result, text)
 
 
 def _quote(text):

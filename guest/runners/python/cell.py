@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notebook cells: the last expression's value and rich representations.
 
-Few cells need these files, and own() loads one when a cell does:
-magics.py, figures.py, chart.py and ipython_display.py.
+own() loads the files beside this one: shell.py, which has the notebook that a cell can
+ask about, and magics.py, reload.py, figures.py, chart.py and ipython_display.py for the
+cells that need them.
 """
 import _imp
 import ast
 import base64
 import builtins
+import contextlib
 import inspect
 import json
+import linecache
 import os
 import re
 import sys
 import threading
 import traceback
 import types
+import warnings
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import decode_source
 
 __builtins__ = dict(vars(builtins))
 
@@ -63,6 +68,8 @@ _own = {}  # the modules that own() has loaded
 _home = os.getcwd()  # where the session began, or its shelf
 _now = None  # the cell that runs; display() adds to it
 _runner = None  # of asyncio: an event loop that lives as long as the session
+_shell = None  # the notebook
+_inside = 0  # cells in cells
 
 
 def own(name):
@@ -80,17 +87,42 @@ def own(name):
 
 def prepare():
     """Loads what cells may ask for, before the template is saved."""
-    for name in "magics", "figures", "ipython_display":
+    for name in "shell", "figures", "ipython_display", "reload":
         own(name)
 
 
+def get_ipython():
+    """The notebook that runs this cell."""
+    return _shell
+
+
+def _begin_notebook(names):
+    """Makes the notebook, and says so to whoever looks for one."""
+    global _shell
+    _shell = own("shell").ZMQInteractiveShell(names)
+    builtins.get_ipython, builtins.__IPYTHON__ = get_ipython, True
+    names["get_ipython"] = get_ipython
+    names.setdefault("display", display)
+    sys.meta_path.append(Notebook)
+    # tqdm has a bar for notebooks with widgets, and says so where there are none.
+    warnings.filterwarnings("ignore", "IProgress not found")
+    if "pandas" in sys.modules:
+        own("figures").tell_pandas(sys.modules["pandas"])
+
+
 class Notebook:
-    """Finds IPython's module of displays, where there is no IPython: ours.
+    """Finds modules of IPython's, where there is no IPython: ours.
 
     It is the last of sys.meta_path, so whatever is there goes before it.
     """
-    packages = "IPython", "IPython.core"
-    names = *packages, "IPython.display", "IPython.core.display"
+    packages = ("IPython", "IPython.core", "IPython.terminal", "IPython.utils",
+                "matplotlib_inline")
+    names = (*packages, "IPython.display", "IPython.core.display",
+             "IPython.core.display_functions", "IPython.core.getipython",
+             "IPython.core.interactiveshell", "IPython.core.error",
+             "IPython.core.magic", "IPython.core.pylabtools", "IPython.utils.capture",
+             "IPython.utils.io", "IPython.terminal.interactiveshell",
+             "matplotlib_inline.backend_inline")
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -104,6 +136,7 @@ class Notebook:
     @staticmethod
     def exec_module(module):
         own("ipython_display").fill(module)
+        own("shell").fill(module)
 
 
 def clean(text):
@@ -197,7 +230,8 @@ def _is_json(value, room, depth=0):
 
 
 def _rich(value):
-    """mime: entry, for all that value has to say about itself."""
+    """mime: entry, for all that value has to say about itself; without its text,
+    unless it has one of its own."""
     found = {}
 
     def attempt(name, take, **how):
@@ -225,6 +259,12 @@ def _rich(value):
             except ValueError:
                 pass  # it has a number that is none
         return found
+    if _shell:
+        try:
+            for mime, data in _shell.display_formatter.ask(value):
+                found[mime] = result(mime, data)
+        except Exception:
+            traceback.print_exc()
     attempt("_repr_mimebundle_", bundle, include=None, exclude=None)
     for name, mime in METHODS.items():
         attempt(name, single(mime))
@@ -237,11 +277,18 @@ def _rich(value):
 
 def _add(said, value, main=False):
     """Return: value's repr()."""
-    text = clean(repr(value))
-    found = _rich(value)
-    found.setdefault("text/plain", result("text/plain", text))
-    keep(said, found.values(), main)
+    text = clean(own("shell").plain_text(value))
+    keep(said, describe(value, text).values(), main)
     return text
+
+
+def describe(value, text=None):
+    """mime: entry, for all that value is shown as."""
+    found = _rich(value)
+    if "text/plain" not in found:
+        text = clean(own("shell").plain_text(value)) if text is None else text
+        found["text/plain"] = result("text/plain", text)
+    return found
 
 
 def display(*values, raw=False, **unused):
@@ -375,27 +422,56 @@ def _parse(source, file, names):
     return tree, text.encode(), around
 
 
-def _last(tree, file, names, said, semicolon):
-    """Runs the tree, whose last expression is the cell's value."""
+def _last(tree, file, names):
+    """Runs the tree. Return: the value of its last expression, or None."""
     flags, last = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, None
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = ast.Expression(tree.body.pop().value)
     evaluate(compile(tree, file, "exec", flags, dont_inherit=True), names)
-    if last:
-        value = evaluate(compile(last, file, "eval", flags,
-                                  dont_inherit=True), names)
-        # As in other notebooks, a semicolon keeps the value back.
+    if not last:
+        return None
+    return evaluate(compile(last, file, "eval", flags, dont_inherit=True), names)
+
+
+def _run(source, file, names, said, main=True):
+    tree, text, around = _parse(source, file, names)
+    # As in other notebooks, a semicolon keeps the value back.
+    semicolon = text.rstrip().endswith(b";")
+    with around or contextlib.nullcontext():
+        value = _last(tree, file, names)
         if value is not None and not semicolon:
-            said["text"] = _add(said, value, True)
+            said["text"] = _add(said, value, main)
+            if main:
+                _shell.keep(value)
+    return value
+
+
+def run_inside(text, names):
+    """Runs a cell in a cell, as get_ipython().run_cell() does. Return: its value."""
+    global _inside
+    _inside += 1
+    file = f"<cell {_inside}>"
+    source = text.encode()
+    linecache.cache[file] = len(source), None, text.splitlines(True), file
+    kept, said = _now["text"] if _now else None, _now or {"text": None, "results": []}
+    try:
+        return _run(source, file, names, said, False)
+    finally:
+        said["text"] = kept
+
+
+def _text(source):
+    try:
+        return decode_source(source).rstrip("\n")
+    except (SyntaxError, UnicodeDecodeError):
+        return ""  # compile() says what is wrong
 
 
 def run(source, file, names, said):
     global _now
     _now = said
-    if "display" not in names:
-        names["display"] = display
-    if Notebook not in sys.meta_path:
-        sys.meta_path.append(Notebook)
+    if not _shell:
+        _begin_notebook(names)
     os.environ.setdefault("MPLBACKEND", "Agg")
     _keep_loop(IMPORTED.search(source))
     figures = _figures(source)
@@ -403,14 +479,16 @@ def run(source, file, names, said):
         figures.begin(source)
     if b"IPython" in source and NOTEBOOK.search(source):
         own("ipython_display").take()
-    tree, text, around = _parse(source, file, names)
-    semicolon = text.rstrip().endswith(b";")
-    if around:
-        with around:
-            _last(tree, file, names, said, semicolon)
-    else:
-        _last(tree, file, names, said, semicolon)
-    _turn_loop()
+    text, events = _text(source), _shell.events
+    _shell.begin(text)
+    events.trigger("pre_execute")
+    events.trigger("pre_run_cell", text)
+    try:
+        _run(source, file, names, said)
+    finally:
+        _turn_loop()
+        events.trigger("post_execute")
+        events.trigger("post_run_cell", text)
 
 
 def show(said):

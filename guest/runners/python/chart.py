@@ -69,9 +69,17 @@ def _plain(value):
 
 # --- which kind it is
 
+def _places(line):
+    """What the line's program has given: x and y, in three dimensions z as well. What
+    it has otherwise there, after drawing, are places on the picture."""
+    if hasattr(line, "get_data_3d"):
+        return line.get_data_3d()
+    return line.get_xdata(), line.get_ydata()
+
+
 def _is_grid_line(line):
-    x, y = line.get_xdata(), line.get_ydata()
-    return len(x) == 2 and len(y) == 2 and (x[0] == x[1] or y[0] == y[1])
+    x, y, *more = _places(line)
+    return not more and len(x) == 2 and len(y) == 2 and (x[0] == x[1] or y[0] == y[1])
 
 
 def _chart(ax):
@@ -156,7 +164,7 @@ def _line(ax, chart):
             label = f"Line {label[6:]}"
         chart["elements"].append({
             "label": label,
-            "points": list(zip(line.get_xdata(), line.get_ydata()))})
+            "points": list(zip(*_places(line)))})
 
 
 def _scatter(ax, chart):
@@ -166,7 +174,9 @@ def _scatter(ax, chart):
     for points in ax.collections:
         chart["elements"].append({
             "label": str(points.get_label()),
-            "points": [tuple(point) for point in points.get_offsets()]})
+            "points": list(zip(*points._offsets3d)) if hasattr(
+                points, "_offsets3d") else [
+                tuple(point) for point in points.get_offsets()]})
 
 
 def _pie(ax, chart):

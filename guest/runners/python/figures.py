@@ -17,6 +17,8 @@ IMPORTS_PLOTLY = re.compile(rb"^\s*(import|from)\s[^#\n]*\bplotly\b",
                             re.MULTILINE)
 OWN = "show of a cell"  # the __wrapped__ of what is put in a function's place
 TABLE = "application/vnd.fsd.data+json"
+MIMES = {"png": "image/png", "svg": "image/svg+xml", "jpeg": "image/jpeg",
+         "jpg": "image/jpeg", "pdf": "application/pdf"}
 CHART = "application/vnd.fsd.chart+json"
 
 _shown = []  # figures that this cell has shown already
@@ -125,13 +127,31 @@ def _is_figure(value):
     return isinstance(value, getattr(figure, "Figure", ()))
 
 
+def _setting(name, otherwise):
+    """What %config InlineBackend.name = VALUE has set."""
+    return cell.get_ipython().config.InlineBackend.get(name, otherwise)
+
+
+def _formats():
+    names = _setting("figure_formats", None) or _setting("figure_format", "png")
+    names = [names] if isinstance(names, str) else list(names)
+    return [name for name in names if name in MIMES or name in (
+        "retina", "png2x")] or ["png"]
+
+
 def _views(figure):
     """Return: MIME type: data of a figure, without its text."""
     import io
 
-    image = io.BytesIO()
-    figure.savefig(image, format="png", bbox_inches="tight")
-    found = {"image/png": image.getvalue()}
+    found = {}
+    how = {"bbox_inches": "tight", **_setting("print_figure_kwargs", {})}
+    for name in _formats():
+        image, scale = io.BytesIO(), {}
+        if name in ("retina", "png2x"):
+            name, scale = "png", {"dpi": 2 * figure.dpi}
+        figure.savefig(image, format=name, **{**how, **scale})
+        data = image.getvalue()
+        found[MIMES[name]] = data.decode() if name == "svg" else data
     if _is_figure(figure):
         chart = cell.own("chart").chart_of(figure, cell.MANY)
         if chart:
@@ -162,6 +182,16 @@ def end(said):
 
 
 # --- tables
+
+def tell_pandas(pandas):
+    """It was loaded when no notebook was there, and would leave columns out, as for a
+    terminal."""
+    try:
+        if pandas.get_option("display.max_columns") == 0:
+            pandas.set_option("display.max_columns", 20)
+    except Exception:
+        pass  # it is another one
+
 
 def _part(value, pandas):
     """A value as JSON has it: times as ISO 8601, what is missing as null."""

@@ -265,11 +265,14 @@ def _display_as(kind):
 
 
 def set_matplotlib_formats(*formats, **options):
-    """Has no effect: figures are PNG."""
+    """Figures are shown so, as with %config InlineBackend.figure_formats."""
+    cell.get_ipython().config.InlineBackend.update(
+        figure_formats=set(formats), **{"print_figure_kwargs": options} if options
+        else {})
 
 
-def get_ipython():
-    """There is no shell of IPython."""
+def set_matplotlib_close(close=True):
+    """Figures are closed at a cell's end."""
 
 
 OBJECTS = (DisplayObject, TextDisplayObject, HTML, Markdown, Latex, Math, SVG,
@@ -285,10 +288,13 @@ def fill(module):
     """Puts into a module of IPython's what this file has of it."""
     if module.__name__ == "IPython":
         # Some ask for the version before they ask for a shell.
-        module.version_info, module.__version__ = (8, 0, 0), "8.0.0"
-        module.get_ipython = get_ipython
+        module.version_info, module.__version__ = (8, 30, 0), "8.30.0"
+        module.get_ipython = cell.get_ipython
         module.display = sys.modules.get("IPython.display") or _lazily("display")
-    elif module.__name__.endswith(".display"):
+    elif module.__name__ == "matplotlib_inline.backend_inline":
+        module.set_matplotlib_formats = set_matplotlib_formats
+        module.set_matplotlib_close = set_matplotlib_close
+    elif ".display" in module.__name__:
         for thing in OBJECTS + FUNCTIONS:
             setattr(module, thing.__name__, thing)
         for name, kind in TYPED.items():
@@ -296,7 +302,7 @@ def fill(module):
 
 
 def take():
-    """The real IPython prints what it is to display, unless a shell runs."""
+    """The real IPython prints what it is to display, unless a shell runs: ours."""
     try:
         import IPython
         import IPython.display as module
@@ -305,9 +311,13 @@ def take():
     plain = getattr(module, "display", None)
     if plain is display or not plain or hasattr(plain, "of_cells"):
         return
+    asked = getattr(IPython, "get_ipython", None)
+    for name in "IPython", "IPython.core.getipython", "IPython.display":
+        if asked and getattr(sys.modules.get(name), "get_ipython", None) is asked:
+            sys.modules[name].get_ipython = cell.get_ipython
 
     def show(*values, display_id=None, **options):
-        if cell._now is None or IPython.get_ipython() is not None:
+        if cell._now is None:
             return plain(*values, display_id=display_id, **options)
         return display(*values, display_id=display_id, **options)
 

@@ -14,6 +14,7 @@ import re
 import string
 import sys
 import time
+import types
 from importlib.util import decode_source
 
 NAME = "__magic__"  # what a line calls, among the cell's names
@@ -28,6 +29,9 @@ LINE = re.compile(r"(\s*)(!!|!|%)(.*)")
 # Many write these without the sign.
 BARE = re.compile(r"(\s*)((?:pip3?|conda|mamba)\s+"
                   r"(?:install|uninstall|list|show|freeze|download)\b.*)")
+# name?, name??, ?name, %name? and names with a star
+HELP = re.compile(r"(\s*)(?:(\?\??)\s*(%{0,2}[\w*][\w.*\[\]'\"]*)|"
+                  r"(%{0,2}[A-Za-z_*][\w.*\[\]'\"]*)(\?\??))\s*;?\s*")
 DOLLAR = re.compile(r"\$(\$?[A-Za-z_]\w*)(?=(?:[^']*'[^']*')*[^']*$)")
 
 
@@ -98,6 +102,11 @@ def _call(kind, name, rest):
 def _magic(line):
     """Return: the Python for a line of magic, or None."""
     assign, plain, bare = ASSIGN.match(line), LINE.match(line), BARE.match(line)
+    help = HELP.fullmatch(line)
+    if help:
+        left, before, first, second, behind = help.groups()
+        return left + _call("line", "pinfo2" if "??" in (before, behind) else "pinfo",
+                            first or second)
     if assign:
         left, sign, rest = assign.groups()
         if sign == "!":
@@ -154,7 +163,7 @@ def rewrite(source, file, names):
             body = "\n".join(lines[first + 1:])
             call = f"{NAME}.cell({name!r}, {rest.strip()!r}, {body!r})"
             lines = [""] * first + [call]
-            names[NAME] = Magic(names)
+            names[NAME] = cell.get_ipython()
             return "\n".join(lines) + "\n", None, {first + 1}
         around = around(rest.strip(), names)
         lines[first] = ""
@@ -162,7 +171,7 @@ def rewrite(source, file, names):
     if found == before:
         return None
     if numbers:
-        names[NAME] = Magic(names)
+        names[NAME] = cell.get_ipython()
     return "\n".join(found), around, numbers
 
 
@@ -216,31 +225,42 @@ class Lines(list):
 
 
 class Magic:
-    """A cell's magics, with its names."""
+    """A cell's magics, with its names. own_lines and own_cells are the program's."""
 
     def __init__(self, names):
-        self.names = names
+        self.names, self.own_lines, self.own_cells = names, {}, {}
 
-    def __repr__(self):
-        return "the magics of cells"
-
-    def line(self, name, rest):
-        find = LINES.get(name)
-        if not find:
-            raise UsageError(
-                f"%{name} is not there; there are %"
-                + ", %".join(sorted(one for one in LINES if one[0] != "!")))
-        frame = sys._getframe(1)
+    def line(self, name, rest, depth=1):
+        """depth: how far away the frame is whose names the line may use."""
+        find, own = LINES.get(name), self.own_lines.get(name)
+        if not find and not own:
+            raise UsageError(f"%{name} is not there; there are %" + ", %".join(
+                sorted(one for one in {*LINES, *self.own_lines} if one[0] != "!")))
+        frame = sys._getframe(depth)
         if name not in AS_WRITTEN:
             rest = expand(rest, frame)
+        if own:
+            return own(rest, **_scope(own, frame.f_locals))
         return find(self, rest, frame)
 
     def cell(self, name, rest, body):
+        own = self.own_cells.get(name)
+        if own:
+            return own(rest, body, **_scope(own, self.names))
+        if name in AROUND:
+            with AROUND[name](rest, self.names):
+                return cell.run_inside(body, self.names)
         find = CELLS.get(name)
         if not find:
-            raise UsageError(f"%%{name} is not there; there are %%"
-                             + ", %%".join(sorted([*CELLS, *AROUND])))
+            raise UsageError(f"%%{name} is not there; there are %%" + ", %%".join(
+                sorted({*CELLS, *AROUND, *self.own_cells})))
         return find(self, rest, body)
+
+    AROUND = property(lambda self: AROUND)
+
+
+def _scope(function, names):
+    return {"local_ns": names} if getattr(function, "needs_local_scope", False) else {}
 
 
 def _stop(process):
@@ -334,8 +354,24 @@ def _alias(name):
     return lambda magic, text, frame: _system(magic, f"{name} {text}", frame)
 
 
-def _without_effect(magic, text, frame):
-    """Only a notebook's window, or its own display, has a use for this."""
+# Of magics that set up a window: what a cell has in any case, and what is said of all
+# else that is asked for.
+SETTINGS = {
+    "matplotlib": ("inline agg --list", "figures are shown as pictures (inline)"),
+    "gui": ("inline", "figures are shown as pictures, and no window has a loop"),
+    "xmode": ("plain context", "tracebacks are those of Python"),
+    "colors": ("nocolor", "output has no colours but the program's own"),
+    "automagic": ("off 0", "a magic is written with its %"),
+}
+
+
+def _setting(name):
+    def run(magic, text, frame):
+        there, sentence = SETTINGS[name]
+        word = text.strip().strip("'\"").lower()
+        if word and word not in there.split():
+            print(f"%{name} {text.strip()}: {sentence}", file=sys.stderr)
+    return run
 
 
 def _cd(magic, text, frame):
@@ -371,24 +407,165 @@ def _env(magic, text, frame):
     return os.environ[name]
 
 
+# --- programs
+
 def _run_file(magic, text, frame):
+    """A program is its own __main__, with its directory in front of sys.path; what it
+    leaves is the cell's. -i: it has the cell's names; -n: it is not __main__."""
     import shlex
 
-    words = [word for word in shlex.split(text)
-             if word not in ("-i", "-n", "-e", "-t", "-G")]
+    words, options = shlex.split(text), set()
+    while words and words[0].startswith("-"):
+        option = words.pop(0)
+        if option not in ("-i", "-n", "-e", "-t", "-G", "-m"):
+            raise UsageError(f"%run has no {option}; it has -e, -i, -m, -n")
+        options.add(option)
     if not words:
         raise UsageError("%run needs a file, as in %run program.py")
-    file = words[0] if os.path.exists(words[0]) else words[0] + ".py"
+    if "-m" in options:
+        import runpy
+
+        _leave(magic, runpy.run_module(words[0], run_name="__main__"))
+        return
+    file = os.path.expanduser(words[0])
+    words[0] = file = file if os.path.exists(file) else file + ".py"
     with open(file, "rb") as program:
-        code = compile(program.read(), file, "exec", dont_inherit=True)
-    argv, sys.argv = sys.argv, words
+        source = program.read()
+    if file.endswith(".ipynb"):
+        _run_notebook(source, magic)
+        return
+    path = os.path.abspath(file)
+    code = compile(source, path, "exec", dont_inherit=True)
+    if "-i" in options:
+        _execute(code, magic.names, words, None)
+        return
+    main = types.ModuleType(
+        "__main__" if "-n" not in options else
+        os.path.splitext(os.path.basename(file))[0])
+    main.__file__, main.__builtins__ = path, builtins
     try:
-        exec(code, magic.names)
+        _execute(code, vars(main), words, main, "-e" in options)
+    finally:
+        _leave(magic, vars(main))
+
+
+def _execute(code, names, argv, main, quiet=False):
+    place = os.path.dirname(code.co_filename)
+    kept = sys.argv, sys.modules["__main__"]
+    sys.argv = argv
+    sys.path.insert(0, place)
+    if main and main.__name__ == "__main__":
+        sys.modules["__main__"] = main
+    try:
+        exec(code, names)
     except SystemExit as error:
-        if error.code:
+        if error.code and not quiet:
             raise
     finally:
-        sys.argv = argv
+        sys.argv, sys.modules["__main__"] = kept
+        if place in sys.path:
+            sys.path.remove(place)
+
+
+def _leave(magic, names):
+    """The program's names become the cell's."""
+    magic.names.update((name, value) for name, value in names.items()
+                       if not (name.startswith("__") and name.endswith("__")))
+
+
+def _run_notebook(source, magic):
+    import json
+
+    for one in json.loads(source)["cells"]:
+        if one["cell_type"] == "code":
+            cell.run_inside("".join(one["source"]), magic.names)
+
+
+def _profile(magic, text, body=None):
+    """%prun and %%prun, with -s SORT and -l LINES of the report."""
+    import cProfile
+    import pstats
+
+    order, most = "tottime", ()
+    while option := re.match(r"-([sl])\s*(\S+)\s*|-[qr]\s+", text):
+        text = text[option.end():]
+        if option[1] == "s":
+            order = {"cumulative": "cumtime", "time": "tottime"}.get(
+                option[2], option[2])
+        elif option[1] == "l":
+            most = int(option[2]),
+    profile = cProfile.Profile()
+    try:
+        profile.runctx(text if body is None else body, magic.names, magic.names)
+    finally:
+        pstats.Stats(profile, stream=sys.stdout).strip_dirs().sort_stats(
+            order).print_stats(*most)
+
+
+def _last_traceback(magic, text, frame):
+    import traceback
+
+    if getattr(sys, "last_value", None) is None:
+        print("No traceback available to show.")
+    else:
+        traceback.print_exception(sys.last_value, file=sys.stdout)
+
+
+# --- settings
+
+def _extension(method):
+    def run(magic, text, frame):
+        if not text.strip():
+            raise UsageError("the name of an extension is missing")
+        getattr(magic, method)(text.strip())
+    return run
+
+
+def _config(magic, text, frame):
+    """Settings of Class.name = VALUE; figures obey those of InlineBackend."""
+    name, sign, value = text.partition("=")
+    place, dot, name = name.strip().rpartition(".")
+    if not sign:
+        kept = magic.config.get(place or name, {})
+        return kept.get(name) if dot else dict(kept)
+    if not dot:
+        raise UsageError("%config is as in %config InlineBackend.figure_format = 'svg'")
+    getattr(magic.config, place)[name] = eval(
+        value.strip(), frame.f_globals, frame.f_locals)
+    return None
+
+
+def _precision(magic, text, frame):
+    """How many digits floats are shown with, or a format as %.3e; none: as usual."""
+    text = text.strip()
+    form = f"%.{int(text)}f" if text.isdigit() else text
+    texts = magic.display_formatter.formatters["text/plain"]
+    if form:
+        form % 3.14159
+        texts.for_type(float, lambda value, p, cycle: p.text(form % value))
+    else:
+        texts.type_printers.pop(float, None)
+    numpy = sys.modules.get("numpy")
+    if numpy:
+        digits = re.search(r"\.(\d+)", form)
+        numpy.set_printoptions(precision=int(digits[1]) if digits else 8)
+
+
+def _pylab(magic, text, frame):
+    exec("import numpy, matplotlib\nfrom matplotlib import pyplot\n"
+         "np, plt = numpy, pyplot\nfrom pylab import *\nfrom numpy import *",
+         magic.names)
+
+
+def _of(name, function):
+    """What another file of the runner does."""
+    return lambda magic, text, frame: getattr(cell.own(name), function)(
+        magic, text, frame)
+
+
+def _explain(detail):
+    return lambda magic, text, frame: cell.own("shell").explain(
+        magic, text.strip(), frame, detail)
 
 
 # --- time
@@ -535,6 +712,20 @@ class Capture:
     __call__ = show
 
 
+class capture_output:
+    """As %%capture, for a part of a cell."""
+
+    def __init__(self, stdout=True, stderr=True, display=True):
+        self.took = Capture("", {})
+
+    def __enter__(self):
+        self.took.__enter__()
+        return self.took
+
+    def __exit__(self, *what):
+        self.took.__exit__(*what)
+
+
 def _script(program):
     def run(magic, text, body):
         import shlex
@@ -584,6 +775,10 @@ def _shown(mime):
     return lambda magic, text, body: cell.display({mime: body}, raw=True)
 
 
+def _lines_of(magic, text, body):
+    return _output(magic, f"{text}\n{body}", None)
+
+
 def _time_cell(magic, text, body):
     return _timed(magic, text, body)
 
@@ -594,12 +789,21 @@ LINES = {
     "time": _time, "timeit": lambda magic, text, frame: _timed(magic, text, None),
     **{name: _alias(name) for name in (
         "pip", "conda", "ls", "cat", "cp", "mv", "rm", "mkdir", "rmdir", "npm")},
-    **dict.fromkeys((
-        "matplotlib", "load_ext", "reload_ext", "unload_ext", "autoreload",
-        "config", "precision", "xmode", "colors", "automagic", "pylab", "gui"),
-        _without_effect),
+    "load_ext": _extension("load_extension"),
+    "reload_ext": _extension("reload_extension"),
+    "unload_ext": _extension("unload_extension"),
+    "config": _config, "precision": _precision, "pylab": _pylab, "tb": _last_traceback,
+    "prun": lambda magic, text, frame: _profile(magic, text),
+    "pinfo": _explain(0), "pdoc": _explain(0), "pdef": _explain(0),
+    "pinfo2": _explain(1), "psource": _explain(1),
+    **{name: _of("shell", name) for name in (
+        "who", "who_ls", "whos", "history", "reset", "lsmagic")},
+    "hist": _of("shell", "history"), "autoreload": _of("reload", "autoreload"),
+    "aimport": _of("reload", "aimport"),
+    **{name: _setting(name) for name in SETTINGS},
 }
-AS_WRITTEN = {"time", "timeit"}  # these hold Python
+# These hold Python.
+AS_WRITTEN = {"time", "timeit", "prun", "config", "precision", "pinfo", "pinfo2"}
 CELLS = {
     "bash": _script(["/bin/bash"]), "sh": _script(["/bin/sh"]),
     "script": _script([]), "python": _script([sys.executable]),
@@ -608,6 +812,7 @@ CELLS = {
     "writefile": _write_file, "file": _write_file, "html": _shown("text/html"),
     "HTML": _shown("text/html"), "markdown": _shown("text/markdown"),
     "latex": _shown("text/latex"), "svg": _shown("image/svg+xml"),
-    "SVG": _shown("image/svg+xml"),
+    "SVG": _shown("image/svg+xml"), "js": _shown("application/javascript"),
+    "prun": _profile, **dict.fromkeys(("!", "sx", "system"), _lines_of),
 }
 AROUND = {"time": Clock, "capture": Capture}
