@@ -266,9 +266,7 @@ static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 
 	switch (f->header.type) {
 	case WIRE_PING:
-		port_send(&a->port, WIRE_PONG, 0, f->payload,
-			  f->header.length);
-		return 0;
+		return clone_answer_ping(&a->port, f, err);
 	case WIRE_HEAT:
 		return on_heat(a, f, err);
 	case WIRE_OWN:

@@ -28,6 +28,25 @@ static int set_clock(uint64_t ns, struct err *err)
 	return 0;
 }
 
+int clone_answer_ping(struct port *port, const struct frame *f, struct err *err)
+{
+	struct timespec now;
+	struct wire_cursor c;
+	uint64_t ns;
+	int r = 0;
+
+	wire_begin(&c, f->payload, f->header.length);
+	ns = wire_get_u64(&c);
+	if (!wire_end(&c)) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		if (ns > (uint64_t)now.tv_sec * SECOND_NS +
+				 (uint64_t)now.tv_nsec)
+			r = set_clock(ns, err);
+	}
+	port_send(port, WIRE_PONG, 0, f->payload, f->header.length);
+	return r;
+}
+
 int clone_stop_clock(struct err *err)
 {
 	return set_clock(TEMPLATE_EPOCH * SECOND_NS, err);

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "layout/base/err.h"
-#include "wire.h"
+#include "port.h"
 
 /* Once, before any runner is started. */
 int clone_stop_clock(struct err *err);
@@ -29,5 +29,8 @@ int clone_set_time(uint64_t realtime_ns, uint64_t since, struct err *err);
 /* The same: job's, and what has passed since sys_now() was since. */
 int clone_set_clock(const struct wire_job *job, uint64_t since,
 		    struct err *err);
+
+/* PING: answers, and takes the host's time if that is in it and later than this. */
+int clone_answer_ping(struct port *port, const struct frame *f, struct err *err);
 
 #endif

@@ -364,8 +364,7 @@ static int to_machine(struct agent *a, const struct frame *f, struct err *err)
 
 	switch (f->header.type) {
 	case WIRE_PING:
-		port_send(&a->port, WIRE_PONG, 0, f->payload, f->header.length);
-		return 0;
+		return clone_answer_ping(&a->port, f, err);
 	case WIRE_FS:
 		return fs_answer(&trees, &a->port, f, err);
 	default:

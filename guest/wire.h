@@ -22,7 +22,9 @@
  *   H HEAT   G HEATED  any number of times before the job
  *   H OWN              once, before the job: this clone is one machine now and
  *                      shares no secret with another
- *   H PING   G PONG    any time; PONG echoes the payload
+ *   H PING   G PONG    any time; PONG echoes the payload. A payload of 8 bytes is
+ *                      the host's CLOCK_REALTIME (u64, ns): the guest's clock goes
+ *                      forward to it. A machine gets one when it was stopped
  *   H JOB, H FILE*     one job: its fields, then its files, in order
  *   H RUN              everything was sent: start the program
  *   G STARTED          the program's first instruction is about to run; it

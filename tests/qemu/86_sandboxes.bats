@@ -213,3 +213,17 @@ PY
 		ok 7
 	done
 }
+
+@test "a machine that was paused has the host's time when it goes on" {
+	local off
+	in_sandbox code.py '"session": "a"' <<<'import time'
+	echo pause >"$S/ctl"
+	sleep 3 # the pause is what is tested
+	echo resume >"$S/ctl"
+	in_sandbox code.py '"session": "a"' <<<'print(time.time())'
+	off=$(jq -n "now - $(cat "$MNT/$J/stdout") | fabs | floor")
+	[ "$off" -lt 2 ] || fail "it is $off s behind"
+	: >"$S/files/new"
+	off=$(($(date +%s) - $(stat -c %Y "$S/files/new")))
+	[ "${off#-}" -lt 2 ] || fail "a new file is $off s old"
+}

@@ -88,6 +88,8 @@ struct channel_far {
 	void (*idle)(void *arg); /* Its job has ended, and another one may come. */
 };
 
+/* Of a shared machine, which was stopped: its clock goes forward to the host's. */
+void channel_tell_time(struct channel *ch);
 /* Puts SHARE and gives its socket up; its files may be asked for from then on. Bytes
  * that were read and not dealt with are appended to in, bytes not sent to out. Return:
  * the socket, which the caller owns, or negative errno. Phase IDLE only. */

@@ -95,6 +95,16 @@ static int put_share(struct channel *ch, const struct wire_share *share)
 	return ch->phase == PHASE_DONE ? -ENOMEM : 0;
 }
 
+void channel_tell_time(struct channel *ch)
+{
+	uint8_t payload[8];
+	struct wire_writer w = { .p = payload, .size = sizeof(payload) };
+
+	wire_put_u64(&w, realtime_ns());
+	channel_put(ch, WIRE_PING, 0, payload, w.used);
+	channel_wake(ch);
+}
+
 int channel_share(struct channel *ch, const struct wire_share *share,
 		  const struct channel_far *far, void *arg, struct buf *in,
 		  struct buf *out)

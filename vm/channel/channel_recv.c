@@ -42,6 +42,8 @@ static const unsigned legal[WIRE_TYPE_MAX] = {
 
 static bool is_legal(const struct channel *ch, const struct wire_header *h)
 {
+	if (h->type == WIRE_PONG)
+		return ch->shared && !ch->lane;
 	if (h->type == WIRE_FAILED &&
 	    (ch->lane ? ch->job_put
 		      : h->arg == WIRE_FAILED_INIT && ch->phase != PHASE_BOOT))
@@ -429,6 +431,8 @@ void channel_frame(struct channel *ch, const struct wire_header *h,
 		return on_output_end(ch, h, &c);
 	case WIRE_FS_REPLY:
 		return on_fs_reply(ch, h, payload);
+	case WIRE_PONG:
+		return; /* it has heard the time */
 	default:
 		return bad(ch, h, "is not the guest's to send");
 	}

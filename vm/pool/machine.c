@@ -437,10 +437,12 @@ void machine_pause(struct machine *m, bool pause)
 	if (m->state != MACHINE_RUNNING || !m->lanes)
 		return;
 	lanes_pause(m->lanes, pause);
-	if (pause)
+	if (pause) {
 		stop(m);
-	else
-		awake(m, 0);
+		return;
+	}
+	awake(m, 0);
+	channel_tell_time(m->ch);
 }
 
 /* A wire that nobody has the other end of. */
@@ -522,10 +524,13 @@ int machine_adopt_shared(const struct machine_spec *spec, struct vm_mux *mux,
 	lanes_pause(m->lanes, paused);
 	m->paused = paused;
 	/* Whoever was to do either may have died before that. */
-	if (paused)
+	if (paused) {
 		b->ops->pause(m->bm);
-	else
-		b->ops->resume(m->bm, 0);
+		*ret = m;
+		return 0;
+	}
+	b->ops->resume(m->bm, 0);
+	channel_tell_time(m->ch);
 	*ret = m;
 	return 0;
 }
