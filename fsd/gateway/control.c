@@ -380,7 +380,8 @@ uint64_t control_life(struct request *r, const json_t *body, const char *name,
 	return 0;
 }
 
-/* Those that the mount refuses are kept for commands, which get them by env(1). */
+/* Those that a sandbox of the mount cannot have are given to each command, by env(1),
+ * and to each cell, whose step may have them. */
 static bool take_env(struct request *r, const json_t *body, json_t *config,
 		     json_t *meta)
 {

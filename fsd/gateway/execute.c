@@ -371,12 +371,22 @@ static bool check_body(struct request *r, const json_t *body)
 	return true;
 }
 
+/* The cell's variables, and those of the sandbox that only a step may have. */
+static json_t *make_env(const struct request *r, const json_t *body)
+{
+	json_t *env = json_copy(json_object_get(r->sandbox->meta, "env"));
+
+	env = env ? env : json_object();
+	json_object_update(env, json_object_get(body, "env_vars"));
+	return env;
+}
+
 static json_t *make_config(struct request *r, const json_t *body,
 			   const struct context *c)
 {
 	const char *language = text_member(body, "language");
 	const char *code = text_member(body, "code");
-	json_t *env = json_object_get(body, "env_vars");
+	json_t *env = make_env(r, body);
 	bool types = language && (!strcmp(language, "ts") ||
 				  !strcmp(language, "typescript"));
 	json_t *config = json_pack(
@@ -391,6 +401,7 @@ static json_t *make_config(struct request *r, const json_t *body,
 				    json_string(*c->language == 'j' ? "//" : "#"));
 	if (json_object_size(env))
 		json_object_set(config, "env", env);
+	json_decref(env);
 	if (strcmp(c->cwd, "/home/user") != 0)
 		json_object_set_new(config, "cwd", json_string(c->cwd));
 	return config;

@@ -102,6 +102,18 @@ teardown() {
 	assert_equal "$(status_of -d '{"timeout": 60}' "/sandboxes/$ID/connect")" 200
 }
 
+@test "variables of a sandbox, of whatever name, are in its cells too" {
+	gateway_start
+	sandbox_new '{"templateID": "base", "envVars": {"A": "1", "PYTHONPATH": "/p", "PATH": "/x"}}'
+	run cell env
+	assert_line --partial 'A=1'
+	assert_line --partial 'PATH=/x'
+	assert_line --partial 'PYTHONPATH=/p'
+	run cell env '{env_vars: {PYTHONPATH: "/own"}}'
+	assert_line --partial 'PYTHONPATH=/own'
+	refute_line --partial 'PYTHONPATH=/p'
+}
+
 @test "output with a NUL byte comes whole" {
 	gateway_start
 	sandbox_new
