@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "envd.h"
 #include "layout/base/cleanup.h"
 
+#define KERNEL_MAX (1u << 20) /* of a file of /proc; no more is read */
 #define PIECE (256u << 10)
 
 struct download {
@@ -249,16 +251,51 @@ static void reply_file(struct request *r, bool range, struct download *d,
 		     &ops);
 }
 
+/* The mount does not show these. */
+static bool is_of_kernel(const struct envd_path *p)
+{
+	return !strncmp(p->real, "/proc/", 6) || !strncmp(p->real, "/sys/", 5);
+}
+
+/* Such a file has no size before it is read. */
+static void get_of_kernel(struct request *r, const struct envd_path *p)
+{
+	auto_buf struct buf out = { .cap = KERNEL_MAX };
+	struct err err = { 0 };
+	int code = ask_machine(r->gateway, r->sandbox->name,
+			       json_pack("[s, s, s]", "/usr/bin/cat", "--", p->real),
+			       &out, &err);
+
+	if (code > 0)
+		reply_error(r, 404, "path '%.400s' does not exist, or cannot be read",
+			    p->path);
+	else if (code < 0)
+		reply_failure(r, code, err.text);
+	else
+		reply_taken(r, 200, "application/octet-stream", &out);
+}
+
 void get_files(struct request *r)
 {
 	const char *path = request_query(r, "path");
 	uint64_t size = 0, at, len;
+	struct err err = { 0 };
 	struct envd_path p;
 	struct download *d;
-	int range, fd;
+	int range, fd, code;
 
-	if (envd_resolve(r->sandbox->name, path ? path : "", &p) < 0) {
-		reply_error(r, 400, "the path is too long");
+	code = envd_locate(r->gateway, r->sandbox->name, path ? path : "", true, &p,
+			   &err);
+	if (code == -ENAMETOOLONG) {
+		reply_error(r, 400, "%s", err.text);
+		return;
+	}
+	if (code < 0) {
+		reply_failure(r, code, err.text);
+		return;
+	}
+	if (is_of_kernel(&p)) {
+		get_of_kernel(r, &p);
 		return;
 	}
 	fd = open_file(r, &p, &size);

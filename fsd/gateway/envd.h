@@ -24,7 +24,9 @@ void get_envd_metrics(struct request *r); /* usage.c */
 /* --- paths (envd_path.c) -------------------------------------------------------- */
 
 struct envd_path {
+	char sandbox[SANDBOX_NAME];
 	char path[PATH_MAX];        /* in the machine: absolute, without ".." */
+	char real[PATH_MAX];        /* the same without a link; set by envd_locate() */
 	char mount[PATH_MAX + 128]; /* in the mount */
 	bool home;                  /* in /home/user */
 };
@@ -32,6 +34,13 @@ struct envd_path {
 /* Resolves a path as clients give it: "~" and relative ones are of HOME. Pure.
  * Return: 0 or -ENAMETOOLONG. */
 int envd_resolve(const char *sandbox, const char *text, struct envd_path *ret);
+/*
+ * The same, where its symbolic links lead (envd_links.c), for a worker: mount is of real,
+ * path is as it was given. last: the last name may be a link, too; else it is what it is.
+ * Return: 0 or negative errno with a sentence.
+ */
+int envd_locate(struct gateway *g, const char *sandbox, const char *text, bool last,
+		struct envd_path *ret, struct err *err);
 /* The last name of its path; "/" of the root. */
 const char *envd_name(const struct envd_path *p);
 /* Makes the directories that it lies in, mode 0755. */

@@ -39,6 +39,7 @@ int envd_resolve(const char *sandbox, const char *text, struct envd_path *ret)
 	const char *rest;
 	int r;
 
+	snprintf(ret->sandbox, sizeof(ret->sandbox), "%s", sandbox);
 	snprintf(ret->path, sizeof(ret->path), "%s", *text == '/' ? "" : HOME);
 	if (*text == '~' && (!text[1] || text[1] == '/'))
 		text++;

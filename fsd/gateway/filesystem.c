@@ -68,17 +68,23 @@ json_t *envd_entry(const struct envd_path *p, const struct stat *st)
 		"owner", owner, "group", owner, "modifiedTime", time);
 }
 
-/* Return: false: it has replied. */
+/* last: as of envd_locate(). Return: false: it has replied. */
 static bool take_path(struct request *r, const json_t *body, const char *member,
-		      struct envd_path *ret)
+		      bool last, struct envd_path *ret)
 {
 	const char *text = text_member(body, member);
+	struct err err = { 0 };
+	int code = text ? envd_locate(r->gateway, r->sandbox->name, text, last, ret,
+				      &err)
+			: -EINVAL;
 
-	if (text && envd_resolve(r->sandbox->name, text, ret) == 0)
-		return true;
-	reply_connect(r, "invalid_argument", "%s: %s", member,
-		      text ? "it is too long" : "it is missing");
-	return false;
+	if (!text)
+		reply_connect(r, "invalid_argument", "%s: it is missing", member);
+	else if (code == -ENAMETOOLONG)
+		reply_connect(r, "invalid_argument", "%s: %s", member, err.text);
+	else if (code < 0)
+		reply_failure(r, code, err.text);
+	return code == 0;
 }
 
 static void reply_missing(struct request *r, int code,
@@ -117,7 +123,7 @@ void fs_stat(struct request *r)
 	struct stat st;
 	int code;
 
-	if (request_json(r, &body) < 0 || !take_path(r, body, "path", &p))
+	if (request_json(r, &body) < 0 || !take_path(r, body, "path", false, &p))
 		return;
 	code = mount_stat(&r->gateway->mount, p.mount, &st, NULL);
 	if (may_be_hidden(r, code, &p))
@@ -136,8 +142,8 @@ void fs_move(struct request *r)
 	int code;
 
 	if (request_json(r, &body) < 0 ||
-	    !take_path(r, body, "source", &from) ||
-	    !take_path(r, body, "destination", &to))
+	    !take_path(r, body, "source", false, &from) ||
+	    !take_path(r, body, "destination", false, &to))
 		return;
 	code = mount_stat(&r->gateway->mount, from.mount, &st, &err);
 	hidden = may_be_hidden(r, code, &from);
@@ -164,7 +170,7 @@ void fs_make_dir(struct request *r)
 	struct stat st;
 	int code;
 
-	if (request_json(r, &body) < 0 || !take_path(r, body, "path", &p))
+	if (request_json(r, &body) < 0 || !take_path(r, body, "path", true, &p))
 		return;
 	if (mount_stat(&r->gateway->mount, p.mount, &st, NULL) == 0) {
 		if (S_ISDIR(st.st_mode))
@@ -191,7 +197,7 @@ void fs_remove(struct request *r)
 	struct envd_path p;
 	int code;
 
-	if (request_json(r, &body) < 0 || !take_path(r, body, "path", &p))
+	if (request_json(r, &body) < 0 || !take_path(r, body, "path", false, &p))
 		return;
 	code = mount_remove(&r->gateway->mount, p.mount, &err);
 	/* or it is a directory that has hidden ones */
@@ -256,20 +262,38 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int list(struct list_call *call, const char *path, unsigned depth,
+static int list(struct list_call *call, const struct envd_path *p, unsigned depth,
 		struct err *err);
 
-static int list_one(struct list_call *call, const char *dir, const char *name,
-		    unsigned depth, struct err *err)
+/* What has that name in a directory. Return: 0 or -ENAMETOOLONG. */
+static int child_of(const struct envd_path *dir, const char *sandbox,
+		    const char *name, struct envd_path *ret)
+{
+	auto_buf struct buf path = { 0 }, real = { 0 };
+	int r = buf_fmt(&real, "%s/%s", dir->real, name);
+
+	if (r == 0)
+		r = buf_fmt(&path, "%s/%s", strcmp(dir->path, "/") ? dir->path : "",
+			    name);
+	if (r == 0)
+		r = envd_resolve(sandbox, real.data, ret);
+	if (r == 0 && path.len >= sizeof(ret->path))
+		r = -ENAMETOOLONG;
+	if (r < 0)
+		return r;
+	memcpy(ret->real, ret->path, sizeof(ret->real));
+	memcpy(ret->path, path.data, path.len + 1);
+	return 0;
+}
+
+static int list_one(struct list_call *call, const struct envd_path *dir,
+		    const char *name, unsigned depth, struct err *err)
 {
 	struct request *r = call->request;
-	auto_buf struct buf path = { 0 };
 	struct envd_path p;
 	struct stat st;
-	int code = buf_fmt(&path, "%s/%s", dir, name);
+	int code = child_of(dir, r->sandbox->name, name, &p);
 
-	if (code == 0)
-		code = envd_resolve(r->sandbox->name, path.data, &p);
 	if (code == 0)
 		code = mount_stat(&r->gateway->mount, p.mount, &st, err);
 	if (code == -ENOENT)
@@ -283,32 +307,27 @@ static int list_one(struct list_call *call, const char *dir, const char *name,
 		return code;
 	json_array_append_new(call->entries, envd_entry(&p, &st));
 	return S_ISDIR(st.st_mode) && depth > 1
-		       ? list(call, p.path, depth - 1, err)
+		       ? list(call, &p, depth - 1, err)
 		       : 0;
 }
 
-static int list(struct list_call *call, const char *path, unsigned depth,
+static int list(struct list_call *call, const struct envd_path *p, unsigned depth,
 		struct err *err)
 {
 	struct names names = { .call = call };
 	struct request *r = call->request;
-	struct envd_path p;
 	auto_close int dir = -1;
-	int code = envd_resolve(r->sandbox->name, path, &p);
+	int code = mount_list(&r->gateway->mount, p->mount, add_name, &names, err);
 
-	if (code == 0)
-		code = mount_list(&r->gateway->mount, p.mount, add_name, &names,
-				  err);
 	if (code == 0 && !call->hides) {
-		dir = mount_file(&r->gateway->mount, p.mount,
+		dir = mount_file(&r->gateway->mount, p->mount,
 				 O_RDONLY | O_DIRECTORY, NULL);
 		call->hides = dir >= 0 && links_hidden(dir);
 	}
 	if (names.count)
 		qsort(names.item, names.count, sizeof(*names.item), by_bytes);
 	for (size_t i = 0; code == 0 && i < names.count; i++)
-		code = list_one(call, strcmp(p.path, "/") ? p.path : "",
-				names.item[i], depth, err);
+		code = list_one(call, p, names.item[i], depth, err);
 	for (size_t i = 0; i < names.count; i++)
 		free(names.item[i]);
 	free(names.item);
@@ -334,7 +353,7 @@ void fs_list_dir(struct request *r)
 	struct envd_path p;
 	int code;
 
-	if (request_json(r, &body) < 0 || !take_path(r, body, "path", &p))
+	if (request_json(r, &body) < 0 || !take_path(r, body, "path", true, &p))
 		return;
 	depth = json_integer_value(json_object_get(body, "depth"));
 	if (depth < 0 || depth > DEPTH_MAX) {
@@ -344,7 +363,7 @@ void fs_list_dir(struct request *r)
 	}
 	depth = depth ? depth : 1;
 	call.entries = json_array();
-	code = list(&call, p.path, (unsigned)depth, &err);
+	code = list(&call, &p, (unsigned)depth, &err);
 	if (code == 0 && call.hides) {
 		links_list(r, &p, (unsigned)depth, call.entries);
 		return;

@@ -277,8 +277,8 @@ void links_list(struct request *r, const struct envd_path *p, unsigned depth,
 	l->memory.shares = &r->gateway->http.budget;
 	memcpy(l->memory.owner, r->work.owner, sizeof(l->memory.owner));
 	snprintf(text, sizeof(text), "%u", depth);
-	probe_start_long(r, json_pack("[s, s, s, s, s, s, s, s, s, s]", "find",
-				      p->path, "-mindepth", "1", "-maxdepth", text,
+	probe_start_long(r, json_pack("[s, s, s, s, s, s, s, s, s, s, s]", "find",
+				      "-H", p->path, "-mindepth", "1", "-maxdepth", text,
 				      "-type", "l", "-printf", LOOK),
 			 digest_list, reply_list, l, free_listing);
 }

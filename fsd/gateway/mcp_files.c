@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "control.h"
 #include "envd.h"
 #include "layout/base/cleanup.h"
@@ -20,6 +21,7 @@
 
 #define IDLE_S 600
 #define LIST_MAX 2000u
+#define LINKS_MAX (1u << 20) /* bytes of their names */
 #define IMAGE_MAX (8u << 20)
 
 static json_t *failed(struct mcp *m, int code, const char *sentence)
@@ -196,9 +198,9 @@ static int find_path(struct mcp *m, const json_t *arguments,
 		failed(m, r, err.text);
 		return r;
 	}
-	r = envd_resolve(name, path ? path : HOME, ret);
+	r = envd_locate(m->gateway, name, path ? path : HOME, true, ret, &err);
 	if (r < 0)
-		bad(m, "path is too long");
+		failed(m, r, err.text);
 	return r;
 }
 
@@ -330,6 +332,7 @@ struct tree {
 	json_t *list;
 	struct buf text;
 	bool cut;
+	bool hides; /* there are links, which the mount does not show */
 };
 
 static int list_level(struct tree *t, const char *dir, const char *shown,
@@ -371,6 +374,7 @@ static int list_level(struct tree *t, const char *dir, const char *shown,
 
 	if (fd < 0)
 		return fd;
+	t->hides = t->hides || links_hidden(fd);
 	count = scandirat(fd, ".", &names, NULL, alphasort);
 	if (count < 0) {
 		close(fd);
@@ -386,6 +390,43 @@ static int list_level(struct tree *t, const char *dir, const char *shown,
 	free(names);
 	close(fd);
 	return 0;
+}
+
+/* Takes the lines "NAME//TARGET" of find(1). */
+static void show_links(struct tree *t, char *text)
+{
+	char *save = NULL, *target;
+
+	for (char *line = strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		target = strstr(line, "//");
+		if (!target)
+			continue;
+		if (json_array_size(t->list) >= LIST_MAX) {
+			t->cut = true;
+			return;
+		}
+		*target = '\0';
+		target += 2;
+		buf_fmt(&t->text, "%s -> %s\n", line, target);
+		json_array_append_new(t->list, json_pack(
+			"{s:o, s:s, s:i, s:o}", "path",
+			text_string(line, strlen(line)), "type", "link", "bytes", 0,
+			"target", text_string(target, strlen(target))));
+	}
+}
+
+static void ask_links(struct tree *t, const struct envd_path *path, int64_t depth)
+{
+	auto_buf struct buf out = { .cap = LINKS_MAX };
+	char most[24];
+
+	snprintf(most, sizeof(most), "%" PRId64, depth);
+	if (ask_machine(t->m->gateway, path->sandbox, json_pack(
+		    "[s, s, s, s, s, s, s, s, s, s, s]", "/usr/bin/find", "-H",
+		    path->path, "-mindepth", "1", "-maxdepth", most, "-type", "l",
+		    "-printf", "%P//%l\n"), &out, NULL) == 0 && out.len)
+		show_links(t, out.data);
 }
 
 json_t *mcp_list_files(struct mcp *m, const json_t *arguments)
@@ -405,6 +446,8 @@ json_t *mcp_list_files(struct mcp *m, const json_t *arguments)
 		json_decref(t.list);
 		return failed_at(m, r, &path, &err);
 	}
+	if (t.hides)
+		ask_links(&t, &path, mcp_number(arguments, "depth", 1));
 	if (t.cut)
 		buf_fmt(&t.text, "... at most %u are shown\n", LIST_MAX);
 	result = done(json_pack("{s:o, s:b}", "files", t.list, "truncated",

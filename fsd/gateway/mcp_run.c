@@ -226,7 +226,7 @@ static int put_files(struct mcp *m, const char *sandbox, const json_t *files,
 	json_object_foreach((json_t *)(uintptr_t)files, name, text) {
 		struct envd_path path;
 
-		r = envd_resolve(sandbox, name, &path);
+		r = envd_locate(m->gateway, sandbox, name, true, &path, err);
 		if (r == 0)
 			r = envd_make_parents(m->gateway, &path, err);
 		if (r == 0)

@@ -170,10 +170,10 @@ static int open_to(struct upload *u, const char *path)
 {
 	struct request *r = u->request;
 	struct err err = { 0 };
-	int code = envd_resolve(r->sandbox->name, path, &u->to);
+	int code = envd_locate(r->gateway, r->sandbox->name, path, true, &u->to, &err);
 
 	if (code < 0)
-		return fail(u, code, "the path is too long");
+		return fail(u, code, err.text);
 	if (json_object_get(u->paths, u->to.path)) {
 		reply_error(r, 400, "path '%.400s' is there twice", u->to.path);
 		return -1;

@@ -50,14 +50,16 @@ static bool take_dir(struct request *r, const json_t *body, struct envd_path *p)
 	const char *text = text_member(body, "path");
 	struct err err = { 0 };
 	struct stat st;
-	int code;
+	int code = text ? envd_locate(r->gateway, r->sandbox->name, text, true, p, &err)
+			: -EINVAL;
 
-	if (!text || envd_resolve(r->sandbox->name, text, p) < 0) {
-		reply_connect(r, "invalid_argument", "path: it is missing, or "
-			      "too long");
+	if (!text || code == -ENAMETOOLONG) {
+		reply_connect(r, "invalid_argument", "path: %s",
+			      text ? err.text : "it is missing");
 		return false;
 	}
-	code = mount_stat(&r->gateway->mount, p->mount, &st, &err);
+	if (code == 0)
+		code = mount_stat(&r->gateway->mount, p->mount, &st, &err);
 	if (code == -ENOENT)
 		reply_connect(r, "not_found", "path '%.400s' does not exist",
 			      p->path);

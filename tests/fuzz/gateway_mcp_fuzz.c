@@ -94,7 +94,7 @@ static void check_message(const char *text, size_t len,
 			  const struct mcp_head *head)
 {
 	static struct gateway gateway = { .mount = { .fd = -1, .path = "none" },
-					  .environment = "base" };
+					  .options.environment = "base" };
 	struct mcp m = { .gateway = &gateway, .sink = &sink };
 	enum mcp_state state = mcp_begin(&m, text, len, head);
 

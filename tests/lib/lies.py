@@ -605,7 +605,7 @@ def results():
                 "flood 270 " + block.hex(),
                 raw(value(unit[:-1] + b"]}"))), message=not_kept, value=None)
     yield lost("a value past its limit", program(
-        "flood 300 " + frame(RESULT, bytes(60000)).hex(), "mute"), BEYOND)
+        "flood 450 " + frame(RESULT, bytes(60000)).hex(), "mute"), BEYOND)
 
 
 @group

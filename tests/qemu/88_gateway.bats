@@ -116,6 +116,56 @@ tells() {
 	assert_output --partial '"code":"not_found"'
 }
 
+# got PATH — its bytes, then the status.
+got() {
+	envd "/files?path=$1"
+}
+
+@test "paths lead through links as they do in the machine, by every route" {
+	cell $'import os\nos.makedirs("v2")\nopen("v2/t", "w").write("data")\nos.symlink("v2", "now")\nos.symlink("v2/t", "last")\nos.symlink("loop", "loop")\nos.symlink("../../../../../../etc/os-release", "far")\nos.symlink("/home/user/not/yet", "gone")' >/dev/null
+	assert_equal "$(got last)" $'data\n200'
+	assert_equal "$(got now/t)" $'data\n200'
+	assert_equal "$(got far | head -n 1)" "$(got /etc/os-release | head -n 1)"
+	assert_equal "$(got /bin/sh | tail -n 1 | tail -c 4)" 200
+	assert_equal "$(got loop | tail -n 1)" 404
+	assert_equal "$(got gone | tail -n 1)" 404
+	[[ $(got /proc/sys/kernel/random/boot_id) =~ ^[0-9a-f-]{36} ]]
+	assert_equal "$(fs Stat '{"path": "now/t"}' | jq -c '.entry | [.path, .type, .size]')" '["/home/user/now/t","FILE_TYPE_FILE","4"]'
+	assert_equal "$(fs ListDir '{"path": "now", "depth": 1}' | jq -c '[.entries[].path]')" '["/home/user/now/t"]'
+	put now/new n
+	put last changed
+	put gone made
+	assert_equal "$(cell $'import os\nprint(open("v2/new").read(), open("v2/t").read(), open("not/yet").read(), os.path.islink("last"))')" \
+		$'number_of_executions 2\nstdout n changed made True\nend_of_execution '
+	fs MakeDir '{"path": "now/d"}' >/dev/null
+	assert_equal "$(fs Move '{"source": "now/t", "destination": "now/d/u"}' | jq -r .entry.path)" /home/user/now/d/u
+	assert_equal "$(fs Remove '{"path": "now/new"}')" '{}'
+	assert_equal "$(fs Remove '{"path": "now"}')" '{}'
+	assert_equal "$(cell 'import os; print(sorted(os.listdir("v2")), os.listdir("v2/d"), os.path.lexists("now"))')" \
+		$'number_of_executions 3\nstdout [\'d\'] [\'u\'] False\nend_of_execution '
+}
+
+# tool NAME ARGUMENTS — what a model gets of it.
+tool() {
+	ask -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
+		-d "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/call\", \"params\": {\"name\": \"$1\", \"arguments\": $2}}" /mcp |
+		sed 's/^data: //' | jq -rR 'fromjson? | .result? | .content[]?.text'
+}
+
+@test "a model sees links in a list, and reads and writes through them" {
+	tool run_command '{"sandbox": "s", "command": "mkdir d; echo text >d/f; ln -s d l; ln -s d/f g"}' >/dev/null
+	run tool list_files '{"sandbox": "s"}'
+	assert_line 'd/'
+	assert_line 'l -> d'
+	assert_line 'g -> d/f'
+	assert_equal "$(tool list_files '{"sandbox": "s", "path": "l"}')" 'f (5 bytes)'
+	assert_equal "$(tool read_file '{"sandbox": "s", "path": "l/f"}')" text
+	tool write_file '{"sandbox": "s", "path": "g", "content": "new"}' >/dev/null
+	run tool run_command '{"sandbox": "s", "command": "cat d/f; readlink g"}'
+	assert_output --partial 'newd/f'
+	tool stop_sandbox '{"sandbox": "s"}' >/dev/null
+}
+
 @test "a sandbox with a machine tells what it uses, but not while it is paused" {
 	cell 'x = bytearray(1 << 20)'
 	run ask "/sandboxes/$ID/metrics"
