@@ -467,15 +467,18 @@ load ../lib/session
 		%load_ext more
 		loaded
 		### cell
+		%load_ext storemagic
+		### cell
 		%load_ext nowhere
 	END
 	assert_line --partial '"text": "12"'
 	assert_line 'out: loud WORD'
-	assert_equal "$(grep -c '^out: before' <<<"$output")" 5
-	assert_equal "$(grep -c '^out: after' <<<"$output")" 6
+	assert_equal "$(grep -c '^out: before' <<<"$output")" 6
+	assert_equal "$(grep -c '^out: after' <<<"$output")" 7
 	assert_line --partial '"results": [{"mime": "text/html", "data": "<p>", "bundle": 1, "main": true}, {"mime": "text/plain", "data": "a point"'
 	assert_line --partial '"text": "1"'
 	assert_line --partial '"name": "ModuleNotFoundError", "value": "No module named '"'nowhere'"
+	assert_line --partial "No module named 'storemagic'"
 }
 
 @test "cells: In and Out, and _ until the program has its own" {
@@ -561,12 +564,25 @@ load ../lib/session
 		open("fails.py", "w").write("left = 1\nraise ValueError('here')")
 		%run fails
 		### cell
-		open("inside.py", "w").write("left += total")
+		open("inside.py", "w").write("left += total; name = os.path.basename(__file__)")
+		own = __file__
 		%run -i inside.py
-		left
+		left, name, own == __file__
 		### cell
 		open("a.ipynb", "w").write('{"cells": [{"cell_type": "markdown", "source": ["#"]}, {"cell_type": "code", "source": ["x = 9\\n", "!echo $x"]}]}')
 		%run a.ipynb
+		### cell
+		open("tool.py", "w").write("import sys; print(sys.argv, __name__); made = 3; sys.exit(0)")
+		%run -m tool one *.py
+		%run -t tool.py job*
+		%run -G tool.py job*
+		print("goes on", sys.argv == before[0])
+		### cell
+		open("wrong.py", "w").write("import sys; sys.exit(4)")
+		%run -e wrong.py
+		%run -m -e wrong
+		print("no error")
+		%run -m wrong
 		### cell
 		%run -p inside.py
 	END
@@ -574,9 +590,16 @@ load ../lib/session
 	assert_line --partial '"text": "(42, 42, True)"'
 	assert_line --partial '\"HOME/fails.py\", line 2, in <module>'
 	refute_line --partial frozen
-	assert_line --partial '"text": "43"'
+	assert_line --partial "\"text\": \"(43, 'inside.py', True)\""
 	assert_line 'out: 9'
-	assert_line --partial '"value": "%run has no -p; it has -e, -i, -m, -n"'
+	assert_line --regexp "^out: \['[^']*/tool.py', 'one', 'fails.py', .*'tool.py'\] __main__\$"
+	assert_line "out: ['tool.py', 'jobs'] __main__"
+	assert_line --regexp '^out: Wall time: '
+	assert_line "out: ['tool.py', 'job*'] __main__"
+	assert_line 'out: goes on True'
+	assert_line 'out: no error'
+	assert_line 'exit: 4'
+	assert_line --partial '"value": "%run has no -p; it has -e, -G, -i, -m, -n, -t"'
 }
 
 @test "cells: %autoreload 2 brings what a written module has into all that hold it" {

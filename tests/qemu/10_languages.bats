@@ -257,8 +257,13 @@ for words in ["install", "json"], ["install", "no-such-package"]:
     module = subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True, text=True)
     print(module.returncode, (module.stdout, module.stderr) == (command.stdout, command.stderr))
 print(pip.main(["install", "-q", "json"]), pip._internal.main(["--version"]))
+import runpy
+from pip._internal.cli.main import main
+for sys.argv in ["pip", "install", "json"], ["pip", "install", "no-such-package"]:
+    try: runpy.run_module("pip", run_name="__main__")
+    except SystemExit as end: print("goes on", end.code)
 PY
-	ok $'0 True\n1 True\nRequirement already satisfied: json in this Python\npip 0 of fsd, which installs nothing\n0 0'
+	ok $'0 True\n1 True\nRequirement already satisfied: json in this Python\npip 0 of fsd, which installs nothing\n0 0\nRequirement already satisfied: json in this Python\ngoes on 0\ngoes on 1'
 }
 
 @test "Python: mode call gives the value, and prints stay output" {

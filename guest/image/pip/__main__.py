@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python3 -m pip`: becomes the program."""
-import os
+"""`python3 -m pip`, and runpy in a program or a cell, which goes on behind it."""
 import sys
 
-from pip import PROGRAM
+from pip import main
 
-os.execv(PROGRAM, ["pip", *sys.argv[1:]])
+if __name__ == "__main__":
+    sys.exit(main())

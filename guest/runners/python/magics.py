@@ -8,6 +8,7 @@ Text inside a string, or inside brackets, is no magic.
 """
 import ast
 import builtins
+import contextlib
 import linecache
 import os
 import re
@@ -266,7 +267,6 @@ def _scope(function, names):
 def _stop(process):
     """Ends all that a command has begun, as the interrupt of a terminal does. A
     process that the shell is just making may miss that: what is left is killed."""
-    import contextlib
     import signal
     import subprocess
 
@@ -409,24 +409,46 @@ def _env(magic, text, frame):
 
 # --- programs
 
-def _run_file(magic, text, frame):
-    """A program is its own __main__, with its directory in front of sys.path; what it
-    leaves is the cell's. -i: it has the cell's names; -n: it is not __main__."""
+def _run_words(text):
+    """Return: the options of %run, and the program with its arguments; patterns are the
+    names of files, unless there is -G."""
+    import glob
     import shlex
 
     words, options = shlex.split(text), set()
     while words and words[0].startswith("-"):
         option = words.pop(0)
         if option not in ("-i", "-n", "-e", "-t", "-G", "-m"):
-            raise UsageError(f"%run has no {option}; it has -e, -i, -m, -n")
+            raise UsageError(f"%run has no {option}; it has -e, -G, -i, -m, -n, -t")
         options.add(option)
     if not words:
         raise UsageError("%run needs a file, as in %run program.py")
-    if "-m" in options:
-        import runpy
+    if "-G" not in options:
+        words[1:] = [found for word in words[1:]
+                     for found in sorted(glob.glob(word)) or [word]]
+    return options, words
 
-        _leave(magic, runpy.run_module(words[0], run_name="__main__"))
-        return
+
+def _run_file(magic, text, frame):
+    """A program is its own __main__, with its directory in front of sys.path; what it
+    leaves is the cell's. -i: it has the cell's names; -n: it is not __main__; -e: its
+    sys.exit() is no error; -t: the time is told."""
+    options, words = _run_words(text)
+    with Clock() if "-t" in options else contextlib.nullcontext():
+        if "-m" in options:
+            _run_module(magic, words, "-e" in options)
+        else:
+            _run_program(magic, options, words)
+
+
+def _run_module(magic, words, quiet):
+    import runpy
+
+    with _arguments(words, quiet):
+        _leave(magic, runpy.run_module(words[0], run_name="__main__", alter_sys=True))
+
+
+def _run_program(magic, options, words):
     file = os.path.expanduser(words[0])
     words[0] = file = file if os.path.exists(file) else file + ".py"
     with open(file, "rb") as program:
@@ -436,33 +458,55 @@ def _run_file(magic, text, frame):
         return
     path = os.path.abspath(file)
     code = compile(source, path, "exec", dont_inherit=True)
+    quiet = "-e" in options
     if "-i" in options:
-        _execute(code, magic.names, words, None)
+        with _file_of(magic.names, path):
+            _execute(code, magic.names, words, None, quiet)
         return
     main = types.ModuleType(
         "__main__" if "-n" not in options else
         os.path.splitext(os.path.basename(file))[0])
     main.__file__, main.__builtins__ = path, builtins
     try:
-        _execute(code, vars(main), words, main, "-e" in options)
+        _execute(code, vars(main), words, main, quiet)
     finally:
         _leave(magic, vars(main))
 
 
-def _execute(code, names, argv, main, quiet=False):
-    place = os.path.dirname(code.co_filename)
-    kept = sys.argv, sys.modules["__main__"]
-    sys.argv = argv
-    sys.path.insert(0, place)
-    if main and main.__name__ == "__main__":
-        sys.modules["__main__"] = main
+@contextlib.contextmanager
+def _file_of(names, path):
+    """A program with the cell's names has a __file__ of its own while it runs."""
+    kept = names.get("__file__")
+    names["__file__"] = path
     try:
-        exec(code, names)
+        yield
+    finally:
+        names["__file__"] = kept
+
+
+@contextlib.contextmanager
+def _arguments(argv, quiet):
+    """The program has these, and sys.exit(0) ends the program and not the cell."""
+    kept, sys.argv = sys.argv, argv
+    try:
+        yield
     except SystemExit as error:
         if error.code and not quiet:
             raise
     finally:
-        sys.argv, sys.modules["__main__"] = kept
+        sys.argv = kept
+
+
+def _execute(code, names, argv, main, quiet):
+    place, kept = os.path.dirname(code.co_filename), sys.modules["__main__"]
+    sys.path.insert(0, place)
+    if main and main.__name__ == "__main__":
+        sys.modules["__main__"] = main
+    try:
+        with _arguments(argv, quiet):
+            exec(code, names)
+    finally:
+        sys.modules["__main__"] = kept
         if place in sys.path:
             sys.path.remove(place)
 

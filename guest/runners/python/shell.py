@@ -669,7 +669,7 @@ def _load_autoreload(shell):
     """%autoreload is there without it."""
 
 
-LOADED = dict.fromkeys(("autoreload", "storemagic"), _load_autoreload)
+LOADED = {"autoreload": _load_autoreload}
 
 
 def fill(module):
