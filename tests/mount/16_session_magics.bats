@@ -658,6 +658,50 @@ load ../lib/session
 	assert_line --partial 'UsageError: %autoreload 9 is not there'
 }
 
+@test "cells: %autoreload 2 reaches decorated functions and a package's modules by any name" {
+	session python <<-'END'
+		### cell
+		import os, pickle
+		text = """
+		import functools
+		def twice(f):
+		    @functools.wraps(f)
+		    def both(): return f() * 2
+		    return both
+		def bare(f): return lambda: f()
+		@twice
+		def a(): return %d
+		@functools.lru_cache
+		def b(): return %d
+		@bare
+		def c(): return %d
+		class Kept:
+		    @twice
+		    def size(self=None): return %d
+		one = Kept()
+		"""
+		def write(n): open("shop/deep/rates.py", "w").write((text % (n, n, n, n)).replace("\n\t\t", "\n"))
+		os.makedirs("shop/deep")
+		open("shop/__init__.py", "w").write("from .deep.rates import a as whole")
+		open("shop/deep/__init__.py", "w").close()
+		write(1)
+		%load_ext autoreload
+		%autoreload 2
+		import shop
+		from shop.deep import rates
+		from shop.deep.rates import a, b, c, Kept, one as mine
+		mine.mark = "mine"
+		def all(): return shop.whole(), rates.a(), a(), b(), c(), Kept.size()
+		all()
+		### cell
+		write(2000)
+		### cell
+		all(), a is rates.a, pickle.loads(pickle.dumps(Kept)) is Kept, mine.mark
+	END
+	assert_line --partial '"text": "(2, 2, 2, 1, 1, 2)"'
+	assert_line --partial "\"text\": \"((4000, 4000, 4000, 2000, 2000, 4000), True, True, 'mine')\""
+}
+
 @test "cells: %who, %whos and %reset" {
 	session python <<-'END'
 		### cell

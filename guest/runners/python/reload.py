@@ -78,11 +78,31 @@ def _load_anew(name, module):
         told = "".join(traceback.format_exception(type(error), error, trace))
         print(f"[autoreload of {name} failed: {told}]", file=sys.stderr)
         return
+    changed = {}  # id of the old thing: the old thing, the new ones
     for key, thing in vars(module).items():
         before = old.get(key)
         if before is not None and before is not thing and (
                 getattr(before, "__module__", None) == name):
             _renew(before, thing)
+            changed.setdefault(id(before), (before, []))[1].append(thing)
+    _hand_over({key: new[0] for key, (before, new) in changed.items()
+                if _is_declared(before, name) and all(one is new[0] for one in new)})
+
+
+def _is_declared(thing, name):
+    """Is it a function or a class? What the module has made of a class of its own has
+    a state that the program may have changed."""
+    return callable(thing) and getattr(type(thing), "__module__", None) != name
+
+
+def _hand_over(new):
+    """Names of modules and of the cells that hold an old thing hold the new one: the
+    old function of a decorator cannot run the new code. new: id of the old: the new."""
+    for module in list(sys.modules.values()) if new else ():
+        if isinstance(module, types.ModuleType):
+            names = types.ModuleType.__getattribute__(module, "__dict__")
+            names.update([(key, new[id(held)]) for key, held in list(names.items())
+                          if id(held) in new])
 
 
 def _renew(old, new):
