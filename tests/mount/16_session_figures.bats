@@ -90,12 +90,17 @@ chart='.results[] | select(.mime == "application/vnd.fsd.chart+json") | .data'
 		              3: [(1, 2), {"a": [1]}], "s": ["x", b"y"]})
 		### cell
 		pd.DataFrame({"wide": range(250001)})
+		### cell
+		pd.DataFrame([[1, 2, 3, 4, [1.5, float("nan")]], [5, 6, 7, 8, {"x": float("inf")}]],
+		             columns=["a", "a", "a.1", "a", 0])
 	END
 	assert_equal "$(of 1 '.results[] | select(.mime == "application/vnd.fsd.data+json") | .data')" \
 		'{"n":[1,null],"t":["2020-01-02T00:00:00",null],"3":["(1, 2)",{"a":[1]}],"s":["x","b'"'y'"'"]}'
 	assert_equal "$(of 1 '[.results[].mime] | join(" ")')" \
 		'"text/html application/vnd.fsd.data+json text/plain"'
 	assert_equal "$(of 2 '[.results[].mime] | join(" ")')" '"text/html text/plain"'
+	assert_equal "$(of 3 '.results[] | select(.mime == "application/vnd.fsd.data+json") | .data')" \
+		'{"a":[1,5],"a.2":[2,6],"a.1":[3,7],"a.3":[4,8],"0":[[1.5,null],{"x":null}]}'
 }
 
 @test "figures: in three dimensions the points are the program's, drawn or not" {

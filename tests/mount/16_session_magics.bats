@@ -340,7 +340,7 @@ load ../lib/session
 		### cell
 		{1: 2}
 		### cell
-		[float("nan")]
+		[1.5, float("nan"), {"most": float("-inf")}]
 		### cell
 		[2 ** 63]
 		### cell
@@ -355,7 +355,8 @@ load ../lib/session
 		### cell
 		["x" * 70000]
 	END
-	assert_equal "$(grep -c '"application/json", "data"' <<<"$output")" 1
+	assert_equal "$(grep -c '"application/json", "data"' <<<"$output")" 2
+	assert_line --partial '"data": [1.5, null, {"most": null}]'
 	assert_line --partial '{"mime": "application/json", "data": {"a": [1, 2.5, null, true, {"b": "c"}]}, "bundle": 1, "main": true}'
 	assert_line --partial '{"mime": "application/json", "path": "results/1.json", "bundle": 1, "main": true}'
 	assert_equal "$(grep -c '^exit: 0' <<<"$output")" 8

@@ -578,7 +578,7 @@ ended$'
 		### cell
 		{ b: 1 }
 		### cell
-		[NaN]
+		[1.5, NaN, { most: -Infinity }]
 		### cell
 		const loop = {}; loop.loop = loop
 		### cell
@@ -586,8 +586,9 @@ ended$'
 	END
 	assert_line --partial '{"mime": "application/json", "data": {"a": [1, null, "x"]}, "bundle": 1, "main": true}'
 	assert_line --partial '{"mime": "application/json", "data": {"b": 1}, "bundle": 1, "main": true}'
-	[ "$(grep -c application/json <<<"$output")" = 2 ] || fail "$output"
-	assert_line --partial '"text": "[ NaN ]"'
+	[ "$(grep -c application/json <<<"$output")" = 3 ] || fail "$output"
+	assert_line --partial '"data": [1.5, null, {"most": null}]'
+	assert_line --partial '"text": "[ 1.5, NaN, { most: -Infinity } ]"'
 }
 
 @test "JavaScript: what beforeExit does is its step's, and is awaited" {

@@ -17,13 +17,11 @@ let home = process.cwd(); // where the session began, or its shelf
 const DEPTH = 64;
 const MANY = 250000;
 
-// Can JSON hold value as it is? Nothing of the program's is called for it.
+// Can JSON hold value as it is? Nothing of the program's is called for it. NaN and
+// infinity are null there.
 function isJson(value, room = { left: MANY }, depth = 0) {
-	if (value === null || typeof value === 'string' ||
-	    typeof value === 'boolean')
+	if (value === null || ['string', 'boolean', 'number'].includes(typeof value))
 		return true;
-	if (typeof value === 'number')
-		return Number.isFinite(value);
 	if (typeof value !== 'object' || isProxy(value) || depth === DEPTH)
 		return false;
 	const isArray = Array.isArray(value);

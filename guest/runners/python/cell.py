@@ -148,8 +148,8 @@ def result(mime, data):
     """One entry of "results"; TypeError if data is nothing for mime."""
     mime = clean(mime)
     if mime == "application/json" or mime.endswith("+json"):
-        # A copy: the program may change its own.
-        data = json.loads(json.dumps(data, allow_nan=False))
+        # A copy: the program may change its own. What is no number is null.
+        data = json.loads(json.dumps(data), parse_constant=lambda name: None)
         return {"mime": mime, "data": data}
     if isinstance(data, (bytes, bytearray)):
         return {"mime": mime, "base64": base64.b64encode(data).decode()}
@@ -254,10 +254,7 @@ def _rich(value):
 
     if type(value) in (list, dict):
         if _is_json(value, [MANY]):
-            try:
-                found["application/json"] = result("application/json", value)
-            except ValueError:
-                pass  # it has a number that is none
+            found["application/json"] = result("application/json", value)
         return found
     if _shell:
         try:

@@ -217,6 +217,17 @@ def _table(frame, pandas):
     """Return: {column: values}; None for one of too many values."""
     if frame.size > cell.MANY:
         return None
-    return {str(name): [_part(value, pandas)
-                        for value in frame.iloc[:, at].tolist()]
-            for at, name in enumerate(frame.columns)}
+    return {name: [_part(value, pandas) for value in frame.iloc[:, at].tolist()]
+            for at, name in enumerate(_names(frame.columns))}
+
+
+def _names(columns):
+    """Of columns with one name all but the first have a number, as read_csv() does."""
+    taken, names = {str(name) for name in columns}, {}
+    for name in map(str, columns):
+        own, number = name, 0
+        while own in names or (number and own in taken):
+            number += 1
+            own = f"{name}.{number}"
+        names[own] = None
+    return names
