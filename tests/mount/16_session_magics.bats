@@ -529,6 +529,12 @@ load ../lib/session
 		### cell
 		absent?
 		%time?
+		%%capture?
+		nothing = None
+		nothing?
+		@get_ipython().register_magic_function
+		def shout(line): "tells it loudly"
+		%shout?
 		str.is*id*?
 	END
 	assert_line 'out: Signature: len(obj, /)'
@@ -538,6 +544,11 @@ load ../lib/session
 	assert_line 'out:     return a'
 	assert_line 'out: Type: int'
 	assert_line 'out: Object `absent` not found.'
+	assert_line 'out: %time is a magic of cells; jobtree(5) says what each does.'
+	assert_line 'out: %%capture is a magic of cells; jobtree(5) says what each does.'
+	assert_line 'out: String form: None'
+	assert_line 'out: Docstring: tells it loudly'
+	refute_line --partial frozen
 	assert_line 'out: str.isidentifier'
 	assert_equal "$(grep -c '^exit: 0' <<<"$output")" 4
 }

@@ -491,20 +491,30 @@ def explain(magic, text, frame, detail=0):
     """name?, name??, %name?, and names with a star."""
     if "*" in text:
         return _list(magic, text, frame)
-    if text.startswith("%"):
-        found = magic.find_magic(text.lstrip("%"),
-                                 "cell" if text.startswith("%%") else "line")
-    else:
-        try:
-            found = magic.find(text, frame)
-        except Exception:
-            found = magic.find_magic(text)
-            if not found:
-                print(f"Object `{text}` not found.")
-                return
+    try:
+        found = magic.find(text, frame)
+    except Exception:
+        return _explain_magic(magic, text, detail)
+    return _tell(found, detail)
+
+
+def _tell(found, detail):
     for title, words in facts(found, detail):
         gap = "\n" if "\n" in words and not words.startswith("\n") else " "
         print(f"{title}:{gap}{words}")
+
+
+def _explain_magic(magic, text, detail):
+    """The program's own are functions of the program; ours are not to be read."""
+    sign, name = "%%" if text.startswith("%%") else "%", text.lstrip("%")
+    own, all = (magic.own_cells, {**magics.CELLS, **magics.AROUND}) \
+        if sign == "%%" else (magic.own_lines, magics.LINES)
+    if name in own:
+        _tell(own[name], detail)
+    elif name in all:
+        print(f"{sign}{name} is a magic of cells; jobtree(5) says what each does.")
+    else:
+        print(f"Object `{text}` not found.")
 
 
 def _list(magic, text, frame):
