@@ -104,7 +104,7 @@ check_sentences() {
 			grep -vE '^fsd/(fuse/ops_refusal|mount/wait)\.c:')"
 	verdict "only fsd/jobs/event.c assigns a job's state" \
 		"$(grep_in '^fsd/.*\.[ch]$' \
-			'\<(job|j)(->|\.)state[[:space:]]*=[^=]' |
+			'\<(job|j)->meta\.state[[:space:]]*=[^=]' |
 			grep -vE '^fsd/([a-z]+/)?event\.c:')"
 	verdict "only vm/pool/machine.c assigns a machine's state" \
 		"$(grep_in '^vm/.*\.[ch]$' \

@@ -187,8 +187,9 @@ def lint():
     return [Program("lint", group, ["tests/run/lint.sh", group], 300,
                     cost=cost)
             for group, cost in (("rules", 5), ("shell", 20), ("static", 60))
-            ] + [Program("lint", "order", ["tests/run/order.py"], 120,
-                         needs=("release",), cost=2)]
+            ] + [Program("lint", name, ["tests/run/%s.py" % name], 120,
+                         needs=("release", "shared"), cost=2)
+                 for name in ("order", "ratchets")]
 
 
 def units(part, variant, step_name, wanted=lambda name: True):
