@@ -364,7 +364,7 @@ void run_let_go(struct run *run)
 static void go_on(struct run *run)
 {
 	if (run->failed)
-		run_fail(run, run->why, run->end.message);
+		run_fail_accepted(run);
 	else if (run->granted && run->stored)
 		run_go(run);
 	else if (run->granted)

@@ -478,6 +478,17 @@ void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 		   message);
 }
 
+void run_fail_accepted(struct run *run)
+{
+	char why[sizeof(run->end.message)];
+
+	snprintf(why, sizeof(why), "%s", run->end.message);
+	if (run->why == VM_FAILED_GUEST)
+		run_no_machine(run, why); /* no machine was asked yet */
+	else
+		run_fail(run, run->why, why);
+}
+
 const struct vm_events run_events = {
 	.granted = on_granted,
 	.open_input = on_open_input,

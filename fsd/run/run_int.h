@@ -310,6 +310,8 @@ void run_go(struct run *run);
  * waits until there is room for that, as if it had never had a machine. */
 bool run_wait_again(struct run *run, int r);
 void run_fail(struct run *run, enum vm_failure why, const char *sentence);
+/* Ends a run that had failed before it was accepted, with the same sentence as later. */
+void run_fail_accepted(struct run *run);
 /* run_record.c: has the state on record, with what belongs to it.
  * Return: 0 or negative errno. */
 int run_record(struct run *run, enum job_state state);
