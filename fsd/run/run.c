@@ -217,7 +217,7 @@ void run_no_machine(struct run *run, const char *why)
 	if (run->accepted)
 		run_finish(run, STATUS_FAILED, why);
 	else
-		run_fail(run, VM_FAILED_GUEST, why);
+		run_fail(run, RUN_FAILED_UNASKED, why);
 }
 
 static bool on_collect(struct turn *t, uint64_t until)

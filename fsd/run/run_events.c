@@ -483,8 +483,8 @@ void run_fail_accepted(struct run *run)
 	char why[sizeof(run->end.message)];
 
 	snprintf(why, sizeof(why), "%s", run->end.message);
-	if (run->why == VM_FAILED_GUEST)
-		run_no_machine(run, why); /* no machine was asked yet */
+	if (run->why == RUN_FAILED_UNASKED)
+		run_no_machine(run, why);
 	else
 		run_fail(run, run->why, why);
 }

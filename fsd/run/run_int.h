@@ -263,6 +263,8 @@ void run_output_done(struct run *run);
  * one follows: run_again(). Anywhere; what may wait is done by a fiber.
  */
 void run_finish(struct run *run, enum job_status status, const char *message);
+/* In run->why, until the run is accepted: no machine and no session was asked. */
+#define RUN_FAILED_UNASKED VM_FAILED_MAX
 /* There will be no machine for it. */
 void run_no_machine(struct run *run, const char *why);
 
