@@ -343,8 +343,8 @@ static void forget_job(struct gateway *g, const char *name)
 	mount_remove_job(&g->mount, name, NULL);
 }
 
-static int make_job(struct gateway *g, const struct follow_job *job,
-		    int *ret_events, int *ret_hold, struct err *err)
+int follow_make(struct gateway *g, const struct follow_job *job, int *ret_events,
+		int *ret_hold, struct err *err)
 {
 	struct mount own = { .fd = -1 };
 	int r = mount_mkdir(&g->mount, job->name, err);
@@ -400,7 +400,7 @@ int follow_start(struct gateway *g, const struct follow_job *job,
 	int r = control_check_machine(g, text_member(job->config, "sandbox"), err);
 
 	if (r == 0)
-		r = make_job(g, job, &events, &hold, err);
+		r = follow_make(g, job, &events, &hold, err);
 	if (r == 0) {
 		r = watch_job(g, job, take_fd(&events), hold, ret, err);
 		if (r < 0)

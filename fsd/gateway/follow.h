@@ -44,6 +44,10 @@ struct follow_job {
  */
 int follow_start(struct gateway *g, const struct follow_job *job,
 		 struct follow **ret, struct err *err);
+/* Makes the job alone, for a caller that waits for its end. *ret_events and *ret_hold (-1:
+ * job->hold is not set) are the caller's; *ret_events has the lock. Return: as above. */
+int follow_make(struct gateway *g, const struct follow_job *job, int *ret_events,
+		int *ret_hold, struct err *err);
 /* Follows one that is there already, from where fd is in its events. Takes fd, which was
  * opened with O_NONBLOCK. */
 int follow_join(struct gateway *g, const struct follow_job *job, int fd,
