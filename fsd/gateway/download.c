@@ -153,15 +153,60 @@ static int take_range(const char *text, uint64_t size, uint64_t *at,
 	return 1;
 }
 
-static int open_file(struct request *r, const struct envd_path *p, uint64_t *size)
+/* The mount does not show these. */
+static bool is_of_kernel(const struct envd_path *p)
+{
+	return !strncmp(p->real, "/proc/", 6) || !strncmp(p->real, "/sys/", 5);
+}
+
+/* Such a file has no size before it is read. */
+static void get_of_kernel(struct request *r, const struct envd_path *p)
+{
+	auto_buf struct buf out = { .cap = KERNEL_MAX };
+	struct err err = { 0 };
+	int code = ask_machine(r->gateway, r->sandbox->name,
+			       json_pack("[s, s, s]", "/usr/bin/cat", "--", p->real),
+			       &out, &err);
+
+	if (code > 0)
+		reply_error(r, 404, "path '%.400s' does not exist, or cannot be read",
+			    p->path);
+	else if (code < 0)
+		reply_failure(r, code, err.text);
+	else
+		reply_taken(r, 200, "application/octet-stream", &out);
+}
+
+/* Where the path leads is asked for only if the mount has no such file: mostly it has.
+ * Return: a descriptor, or negative errno with a sentence. */
+static int find_file(struct request *r, const char *path, struct envd_path *p,
+		     struct err *err)
+{
+	int fd = envd_resolve(r->sandbox->name, path, p);
+
+	if (fd == 0)
+		fd = mount_file(&r->gateway->mount, p->mount, O_RDONLY, err);
+	if (fd != -ENOENT)
+		return fd;
+	fd = envd_locate(r->gateway, r->sandbox->name, path, true, p, err);
+	return fd < 0 ? fd : mount_file(&r->gateway->mount, p->mount, O_RDONLY, err);
+}
+
+/* Replies, unless it returns a descriptor. */
+static int open_file(struct request *r, const char *path, struct envd_path *p,
+		     uint64_t *size)
 {
 	struct err err = { 0 };
 	struct stat st;
-	int fd = mount_file(&r->gateway->mount, p->mount, O_RDONLY, &err);
+	int fd = find_file(r, path, p, &err);
 
 	if (fd >= 0 && fstat(fd, &st) < 0)
 		fd = -errno;
-	if (fd == -ENOENT)
+	if (fd == -ENOENT && is_of_kernel(p))
+		get_of_kernel(r, p);
+	else if (fd == -ENAMETOOLONG)
+		reply_error(r, 400, "the path is too long");
+	else if (fd == -ENOENT)
 		reply_error(r, 404, "path '%.400s' does not exist", p->path);
 	else if (fd == -EISDIR || (fd >= 0 && S_ISDIR(st.st_mode)))
 		reply_error(r, 400, "path '%.400s' is a directory", p->path);
@@ -251,54 +296,14 @@ static void reply_file(struct request *r, bool range, struct download *d,
 		     &ops);
 }
 
-/* The mount does not show these. */
-static bool is_of_kernel(const struct envd_path *p)
-{
-	return !strncmp(p->real, "/proc/", 6) || !strncmp(p->real, "/sys/", 5);
-}
-
-/* Such a file has no size before it is read. */
-static void get_of_kernel(struct request *r, const struct envd_path *p)
-{
-	auto_buf struct buf out = { .cap = KERNEL_MAX };
-	struct err err = { 0 };
-	int code = ask_machine(r->gateway, r->sandbox->name,
-			       json_pack("[s, s, s]", "/usr/bin/cat", "--", p->real),
-			       &out, &err);
-
-	if (code > 0)
-		reply_error(r, 404, "path '%.400s' does not exist, or cannot be read",
-			    p->path);
-	else if (code < 0)
-		reply_failure(r, code, err.text);
-	else
-		reply_taken(r, 200, "application/octet-stream", &out);
-}
-
 void get_files(struct request *r)
 {
 	const char *path = request_query(r, "path");
 	uint64_t size = 0, at, len;
-	struct err err = { 0 };
 	struct envd_path p;
 	struct download *d;
-	int range, fd, code;
+	int range, fd = open_file(r, path ? path : "", &p, &size);
 
-	code = envd_locate(r->gateway, r->sandbox->name, path ? path : "", true, &p,
-			   &err);
-	if (code == -ENAMETOOLONG) {
-		reply_error(r, 400, "%s", err.text);
-		return;
-	}
-	if (code < 0) {
-		reply_failure(r, code, err.text);
-		return;
-	}
-	if (is_of_kernel(&p)) {
-		get_of_kernel(r, &p);
-		return;
-	}
-	fd = open_file(r, &p, &size);
 	if (r->reply.status)
 		return;
 	range = take_range(request_header(r, "Range"), size, &at, &len);

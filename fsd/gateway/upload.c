@@ -166,14 +166,36 @@ static void free_upload(void *state)
 
 /* --- one file ------------------------------------------------------------------ */
 
+/* Makes or empties the file. Return: as mount_create(). */
+static int create(struct upload *u, struct err *err)
+{
+	int fd;
+
+	take_name(u);
+	fd = mount_create(&u->gateway->mount, u->to.mount, 0644, err);
+	if (fd < 0)
+		leave_name(u);
+	return fd;
+}
+
+/* The same, where links lead, and with the directories that it lies in. */
+static int create_behind(struct upload *u, const char *path, struct err *err)
+{
+	struct request *r = u->request;
+	int code = envd_locate(r->gateway, r->sandbox->name, path, true, &u->to, err);
+
+	if (code == 0)
+		code = envd_make_parents(r->gateway, &u->to, err);
+	return code < 0 ? code : create(u, err);
+}
+
 static int open_to(struct upload *u, const char *path)
 {
 	struct request *r = u->request;
 	struct err err = { 0 };
-	int code = envd_locate(r->gateway, r->sandbox->name, path, true, &u->to, &err);
 
-	if (code < 0)
-		return fail(u, code, err.text);
+	if (envd_resolve(r->sandbox->name, path, &u->to) < 0)
+		return fail(u, -ENAMETOOLONG, "the path is too long");
 	if (json_object_get(u->paths, u->to.path)) {
 		reply_error(r, 400, "path '%.400s' is there twice", u->to.path);
 		return -1;
@@ -183,17 +205,12 @@ static int open_to(struct upload *u, const char *path)
 			    "the rest by another request", FILES_MAX);
 		return -1;
 	}
-	code = envd_make_parents(r->gateway, &u->to, &err);
-	if (code < 0)
-		return fail(u, code, err.text);
 	u->at = u->tried = 0;
-	take_name(u);
-	u->fd = mount_create(&r->gateway->mount, u->to.mount, 0644, &err);
+	u->fd = create(u, &err);
+	if (u->fd == -ENOENT || u->fd == -ELOOP)
+		u->fd = create_behind(u, path, &err);
 	u->open = u->fd >= 0;
-	if (u->open)
-		return 0;
-	leave_name(u);
-	return fail(u, u->fd, err.text);
+	return u->open ? 0 : fail(u, u->fd, err.text);
 }
 
 static int refuse_overtaken(struct upload *u)
