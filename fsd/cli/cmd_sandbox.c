@@ -152,7 +152,7 @@ static int sandbox_ls(int argc, char **argv)
 
 static int write_verb(const char *path, const char *verb)
 {
-	char file[PATH_MAX + NAME_MAX + 32];
+	char file[WHERE_SANDBOX + 8];
 	auto_close int fd = -1;
 
 	snprintf(file, sizeof(file), "%s/ctl", path);
@@ -164,11 +164,10 @@ static int write_verb(const char *path, const char *verb)
 static int one(const char *command, const char *mnt, const char *name,
 	       const char *verb)
 {
-	char path[PATH_MAX + NAME_MAX + 16];
+	char path[WHERE_SANDBOX];
 
-	if (!name[0] || strchr(name, '/') || is_dots(name) || strlen(name) > NAME_MAX)
+	if (where_sandbox(mnt, name, path) < 0)
 		return complain(command, 1, "there is no sandbox \"%.80s\"", name);
-	snprintf(path, sizeof(path), "%s/" FSD_DIR_NAME "/sandboxes/%s", mnt, name);
 	if ((verb ? write_verb(path, verb) : rmdir(path)) == 0)
 		return 0;
 	if (errno == ENOENT)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of `fsd run` share, and `fsd submit` with them.
+ * Declarations for the files of `fsd run` and of `fsd submit`.
  *
  *   run_client.c   the order of things; streams and signals while the job runs
  *   run_program.c  which program, and under which name it is put into the job
@@ -85,7 +85,7 @@ int program_check(const struct run_client *c, const struct program *p,
 /* run_config.c */
 /* Is the option on the command line? */
 bool run_is_given(const struct run_client *c, enum run_opt opt);
-/* What the command line says, as config.json: what it does not say is left out. */
+/* Makes a config.json of the command line; it has no key that the command line has not. */
 int client_config(const struct client *k, struct buf *ret);
 
 /* run_put.c */
@@ -99,7 +99,8 @@ bool project_has_config(const struct run_client *c);
 /* The project, the program, the inputs. */
 int client_put_files(struct client *k);
 int client_put_stdin(struct client *k);
-/* Of the project's file and the command line, whose keys win. */
+/* Makes the config.json of the job: keys of the command line win over those of the
+ * project's file. */
 int client_make_config(struct client *k, struct buf *ret);
 /* The last file. A refusal comes at a write or at the close, and was said. */
 int client_put_config(struct client *k, const struct buf *config);

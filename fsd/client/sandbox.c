@@ -9,27 +9,23 @@
 #include <unistd.h>
 
 #include "run_int.h"
+#include "where.h"
 
-/* What the mount has said last to this user. */
+/* The mount has refused a call: errno says why, and mostly the mount in a sentence. */
 static int refused(const char *mnt, const char *name)
 {
 	int code = errno;
-	char path[PATH_MAX + 32], text[900];
-	auto_close int fd = -1;
-	ssize_t n;
+	auto_close int root = open(mnt, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char text[900];
 
-	snprintf(path, sizeof(path), "%s/" FSD_DIR_NAME "/last_error", mnt);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	text[MAX(n, 0)] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	return client_complain(code == EINVAL ? 2 : 1, "%s", strstr(text, name) ?
-			       text : strerror(code));
+	return client_complain(code == EINVAL ? 2 : 1, "%s",
+			       where_last_error(root, name, text, sizeof(text)) ?
+				       text : strerror(code));
 }
 
 static int write_config(const char *path, const struct buf *config)
 {
-	char file[PATH_MAX + NAME_MAX + 32];
+	char file[WHERE_SANDBOX + 16];
 	auto_close int fd = -1;
 	ssize_t n;
 
@@ -44,7 +40,7 @@ static int write_config(const char *path, const struct buf *config)
 int sandbox_client_new(const struct run_client *c, const char *mnt,
 		       const char *name)
 {
-	char path[PATH_MAX + NAME_MAX + 16];
+	char path[WHERE_SANDBOX];
 	auto_buf struct buf config = { 0 };
 	struct client k = { .c = c };
 	int r;
@@ -53,9 +49,8 @@ int sandbox_client_new(const struct run_client *c, const char *mnt,
 	r = client_config(&k, &config);
 	if (r)
 		return r;
-	if (!name[0] || strchr(name, '/') || strlen(name) > NAME_MAX)
+	if (where_sandbox(mnt, name, path) < 0)
 		return client_complain(2, "\"%s\" cannot be a sandbox's name", name);
-	snprintf(path, sizeof(path), "%s/" FSD_DIR_NAME "/sandboxes/%s", mnt, name);
 	if (mkdir(path, 0777) < 0)
 		return errno == EEXIST ?
 			       client_complain(1, "there is a sandbox %s already", name) :

@@ -219,22 +219,6 @@ static int fill(struct submitting *s)
 
 /* --- its start -------------------------------------------------------------------- */
 
-/* What the mount has said last to this user, if it is about this draft. */
-static void tell_last_error(const struct submitting *s)
-{
-	auto_close int fd = openat(s->k.root, FSD_DIR_NAME "/last_error",
-				   O_RDONLY | O_CLOEXEC);
-	const char *name = s->k.job;
-	char text[900];
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	text[MAX(n, 0)] = '\0';
-	if (strstr(text, name) || strstr(text, name + 1)) {
-		text[strcspn(text, "\n")] = '\0';
-		client_complain(0, "%s", text);
-	}
-}
-
 /* Return: 0, -EEXIST, or negative errno. */
 static int rename_to(struct submitting *s, const char *name)
 {
@@ -257,7 +241,7 @@ static int taken(const struct submitting *s, int r)
 
 static int start(struct submitting *s)
 {
-	char name[sizeof(s->name)];
+	char name[sizeof(s->name)], text[900];
 	int r = rename_to(s, s->name), number = 0;
 
 	/* EACCES: another user has the name. */
@@ -272,7 +256,8 @@ static int start(struct submitting *s)
 	if (r == -EEXIST || r == -EACCES)
 		return taken(s, r);
 	if (r < 0) {
-		tell_last_error(s);
+		if (where_last_error(s->k.root, s->k.job + 1, text, sizeof(text)))
+			client_complain(0, "%s", text); /* without the dot: either name */
 		return client_complain(1, "%s is not taken: %s", s->name, strerror(-r));
 	}
 	return 0;

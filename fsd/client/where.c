@@ -77,6 +77,28 @@ int where_mount(const char *asked, char ret[PATH_MAX], struct err *err)
 	return r;
 }
 
+bool where_last_error(int root, const char *name, char *ret, size_t size)
+{
+	auto_close int fd = openat(root, FSD_DIR_NAME "/last_error",
+				   O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);
+
+	ret[MAX(n, 0)] = '\0';
+	if (!strstr(ret, name))
+		ret[0] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+	return ret[0];
+}
+
+int where_sandbox(const char *mnt, const char *name, char ret[WHERE_SANDBOX])
+{
+	if (!name[0] || is_dots(name) || strchr(name, '/') ||
+	    strlen(name) > NAME_MAX)
+		return -EINVAL;
+	snprintf(ret, WHERE_SANDBOX, "%s/" FSD_DIR_NAME "/sandboxes/%s", mnt, name);
+	return 0;
+}
+
 /* --- the nearest name ------------------------------------------------------ */
 
 /* ret: "" if no name is near enough to be meant. */

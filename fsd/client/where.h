@@ -25,6 +25,14 @@ int where_mount(const char *asked, char ret[PATH_MAX], struct err *err);
 /* Is it the root of a mount of fsd that answers? Return: 0 or negative errno. */
 int where_is_mount(const char *mnt, struct err *err);
 
+/* Reads the last sentence that the mount has for this user, if the name is in it. root: a
+ * descriptor of the mount. Return: false: there is none, and ret is "". */
+bool where_last_error(int root, const char *name, char *ret, size_t size);
+
+/* The directory of a sandbox. Return: 0; -EINVAL: it cannot be a sandbox's name. */
+#define WHERE_SANDBOX (PATH_MAX + NAME_MAX + 32)
+int where_sandbox(const char *mnt, const char *name, char ret[WHERE_SANDBOX]);
+
 /*
  * Finds a job. text is a path of a job's directory in any mount, or a name. A
  * name is looked for in the mount that where_mount() finds; without --mount the

@@ -36,6 +36,9 @@ config() {
 	run "$FSD" sandbox new box
 	assert_failure 1
 	assert_output 'fsd sandbox new: there is a sandbox box already'
+	run "$FSD" sandbox new .
+	assert_failure 2
+	assert_output 'fsd sandbox new: "." cannot be a sandbox'"'s name"
 	run "$FSD" sandbox new -m 12 bad
 	assert_failure 2
 	assert_output --partial 'fsd sandbox new: bad: config.json: "memory_mb" is 12; it must be'
