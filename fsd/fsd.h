@@ -115,7 +115,7 @@ struct own_walls {
 	} wall[OWN_WALLS];
 };
 
-/* What has become of the upgrade that was asked for last. */
+/* The outcome of the last upgrade that a user has asked for. */
 enum holder_upgrade { UPGRADE_NONE, UPGRADE_DONE, UPGRADE_FAILED };
 
 struct fsd {

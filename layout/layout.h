@@ -4,15 +4,16 @@
 #define LAYOUT_LAYOUT_H
 
 #include "layout/base/buf.h"
-#include "layout/base/health.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/dots.h"
 #include "layout/base/err.h"
+#include "layout/base/health.h"
 #include "layout/base/inbox.h"
 #include "layout/base/list.h"
 #include "layout/base/log.h"
 #include "layout/base/num.h"
 #include "layout/base/utf8.h"
+#include "layout/base/version.h"
 #include "config.h"
 #include "config_merge.h"
 #include "environment.h"

@@ -62,8 +62,8 @@ static int write_all(int to, const char *data, size_t len)
 	return 0;
 }
 
-/* Reads what there is now, without the first *skip bytes. Return: 1: there may be more later; 0: the end; -1: it
- * cannot be read or written, which was said. */
+/* Prints the bytes that a stream has now, without the first *skip. Return: 1: there may be
+ * more later; 0: the end; -1: it cannot be read or written, which was said. */
 static int pump(const char *name, int from, int to, uint64_t *skip)
 {
 	char room[65536];

@@ -415,7 +415,7 @@ int command_mount(int argc, char **argv)
 		r = complain("mount", 1, "%s", err.text);
 	if (r == 0)
 		r = check_environment(&o);
-	/* What is a mount of fsd is refused: it hides nothing. */
+	/* hold() refuses a mount of fsd, which hides nothing. */
 	if (r == 0 && !mounts_is_fsd_at(o.mountpoint, &owner) &&
 	    place_hides(o.mountpoint, &err))
 		complain("mount", 0, "%s", err.text);

@@ -254,7 +254,7 @@ static void health(const struct top *t, char *ret, size_t size)
 		snprintf(ret, size, "?");
 }
 
-/* What all jobs together do is told to the operator alone. */
+/* The stats file tells figures of all jobs to the operator alone. */
 static void head(struct top *t, struct buf *out)
 {
 	char text[512];

@@ -23,7 +23,7 @@
 #include "fsd/run/take_back.h"
 #include "stats.h"
 
-const char fsd_version[] = "0.1.0";
+const char fsd_version[] = FSD_VERSION;
 
 struct last_error {
 	struct list node;

@@ -14,13 +14,11 @@
 #include "ops_remote.h"
 #include "ops_sandbox.h"
 
-/* --- renaming ---------------------------------------------------------------------- */
-
 /*
- * What a rename has completed: the job may start with it. Return: 0, or negative
- * errno if the job was to start and cannot; then the rename is to be undone, and
- * undone() called behind that. before: why the job could not start before. If that
- * is the reason still, the job was not to start by this rename.
+ * Starts the job, if the rename has completed it. Return: 0, or negative errno: the job
+ * cannot start, and the caller undoes the rename and then calls undone(). before: the
+ * reason why the job could not start before. If that reason is the same now, the rename
+ * has completed nothing, and 0 is returned.
  */
 static int renamed(struct job *job, const struct node *node, int before)
 {

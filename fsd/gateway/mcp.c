@@ -13,6 +13,7 @@
 #include "errors.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
+#include "layout/base/version.h"
 
 #define DEPTH 32
 #define META "io.modelcontextprotocol/"
@@ -27,7 +28,7 @@ static const char *const legacy_versions[] = { "2025-11-25", "2025-06-18",
 static json_t *server_info(void)
 {
 	return json_pack("{s:s, s:s, s:s}", "name", "fsd", "title",
-			 "fsd: code in microVMs", "version", "0.1.0");
+			 "fsd: code in microVMs", "version", FSD_VERSION);
 }
 
 static json_t *id_of(const struct mcp *m)
@@ -114,6 +115,7 @@ static json_t *instructions(const struct mcp *m)
 {
 	const char *name = gateway_environment(m->gateway);
 	auto_buf struct buf text = { 0 }, modules = { .cap = 65536 };
+	bool any = false;
 	char path[128];
 
 	snprintf(path, sizeof(path), ".fsd/templates/%.64s/imported", name);
@@ -122,11 +124,12 @@ static json_t *instructions(const struct mcp *m)
 	if (mount_read(&m->gateway->mount, path, &modules, NULL) < 0 ||
 	    !modules.len)
 		return text_string(text.data, text.len);
-	buf_str(&text, " These modules are there, imported already:");
-	for (char *at = modules.data, *word; (word = strsep(&at, "\n"));)
+	buf_str(&text, " These modules are there, imported already");
+	for (char *at = modules.data, *word; (word = strsep(&at, "\n"));) {
 		if (*word)
-			buf_fmt(&text, "%s %s", strstr(text.data, "already: ")
-				? "," : "", word);
+			buf_fmt(&text, "%s %s", any ? "," : ":", word);
+		any |= *word;
+	}
 	buf_str(&text, ".");
 	return text_string(text.data, text.len);
 }

@@ -432,17 +432,22 @@ int machine_share(struct machine *m, const struct vm_share *share,
 			 m->scale * m->patience, &lanes_events, m, &m->lanes);
 }
 
+/* Of a shared machine, whose clock stood. */
+static void go_on(struct machine *m)
+{
+	awake(m, 0);
+	channel_tell_time(m->ch);
+}
+
 void machine_pause(struct machine *m, bool pause)
 {
 	if (m->state != MACHINE_RUNNING || !m->lanes)
 		return;
 	lanes_pause(m->lanes, pause);
-	if (pause) {
+	if (pause)
 		stop(m);
-		return;
-	}
-	awake(m, 0);
-	channel_tell_time(m->ch);
+	else
+		go_on(m);
 }
 
 /* A wire that nobody has the other end of. */
@@ -522,15 +527,12 @@ int machine_adopt_shared(const struct machine_spec *spec, struct vm_mux *mux,
 		return r;
 	}
 	lanes_pause(m->lanes, paused);
-	m->paused = paused;
+	m->paused = true;
 	/* Whoever was to do either may have died before that. */
-	if (paused) {
+	if (paused)
 		b->ops->pause(m->bm);
-		*ret = m;
-		return 0;
-	}
-	b->ops->resume(m->bm, 0);
-	channel_tell_time(m->ch);
+	else
+		go_on(m);
 	*ret = m;
 	return 0;
 }
