@@ -118,7 +118,6 @@ SUITES = [
            "mcp_gateway": "no MCP inside a sandbox",
            "bash_command_scoped": "no sudo", "reboots": "a pause keeps the memory",
            "filesystem_only": "a pause keeps the memory",
-           "keep_memory_none": "/proc is not among the files",
            "entry_info": "no entries in events",
            "network_mounts": "no entries in events",
            "normalizes_unset": "its mock and an address do not go together"}),
