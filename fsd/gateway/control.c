@@ -232,8 +232,9 @@ static void set_up(struct gateway *g, const char *template, json_t *config)
 			    json_integer((json_int_t)g->options.max_life));
 }
 
+/* ret: or NULL. */
 static int make(struct gateway *g, const char *name, json_t *config,
-		struct err *err)
+		struct sandbox **ret, struct err *err)
 {
 	char path[128];
 	int r = mount_mkdir(&g->mount, sandbox_path(name, "", path), err);
@@ -241,6 +242,8 @@ static int make(struct gateway *g, const char *name, json_t *config,
 	if (r < 0)
 		return r;
 	r = sandbox_write(g, name, config, err);
+	if (r == 0 && ret)
+		r = sandbox_of(name, config, ret, err);
 	if (r < 0) {
 		crew_clears_up();
 		mount_rmdir(&g->mount, path, NULL);
@@ -248,7 +251,8 @@ static int make(struct gateway *g, const char *name, json_t *config,
 	return r;
 }
 
-int control_make_debug(struct gateway *g, const char *id, struct err *err)
+int control_make_debug(struct gateway *g, const char *id, struct sandbox **ret,
+		       struct err *err)
 {
 	auto_json json_t *config = json_pack(
 		"{s:I, s:{s:s, s:s, s:s, s:s, s:s, s:{}, s:I}}", "life",
@@ -261,7 +265,7 @@ int control_make_debug(struct gateway *g, const char *id, struct err *err)
 		return err_set(err, -ENOMEM, "no memory for a sandbox");
 	set_up(g, gateway_environment(g), config);
 	sandbox_hash(id, name);
-	return make(g, name, config, err);
+	return make(g, name, config, ret, err);
 }
 
 int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
@@ -279,9 +283,9 @@ int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
 	}
 	if (r != -ENOENT)
 		return r;
-	r = control_make_debug(g, id, err);
+	r = control_make_debug(g, id, ret, err);
 	/* another request may have made it just now */
-	return r < 0 && r != -EEXIST ? r : sandbox_open(g, id, ret, err);
+	return r == -EEXIST ? sandbox_open(g, id, ret, err) : r;
 }
 
 /* How many an owner has; all that there are count until that is too many. */
@@ -331,7 +335,7 @@ static int has_room(struct gateway *g, const char *owner, struct err *err)
 }
 
 int control_make(struct gateway *g, const char *owner, const char *name,
-		 json_t *config, struct err *err)
+		 json_t *config, struct sandbox **ret, struct err *err)
 {
 	struct alone alone;
 	int r;
@@ -340,7 +344,7 @@ int control_make(struct gateway *g, const char *owner, const char *name,
 	alone_begin(&alone, owner);
 	r = has_room(g, owner, err);
 	if (r == 0)
-		r = make(g, name, config, err);
+		r = make(g, name, config, ret, err);
 	alone_end(&alone);
 	return r;
 }
@@ -479,10 +483,9 @@ static void make_one(struct request *r, const json_t *body, uint64_t life)
 		set_up(g, template, config);
 		tell_programs(json_object_get(config, "env"), id);
 		sandbox_hash(id, name);
-		code = control_make(g, r->caller.owner, name, config, &err);
+		code = control_make(g, r->caller.owner, name, config, &r->sandbox,
+				    &err);
 	}
-	if (code == 0)
-		code = sandbox_open(g, id, &r->sandbox, &err);
 	if (code < 0) {
 		reply_failure(r, code, err.text);
 		return;

@@ -20,13 +20,15 @@ void get_all_metrics(struct request *r);
 bool control_guard(struct request *r);
 
 /* Makes a sandbox of that name in the mount, which counts for its owner: config is all
- * of config.json, with the owner in its meta. Return: 0; -EDQUOT: the owner has as many
- * as --max-sandboxes allows; -EEXIST; other negative errno; all with a sentence. */
+ * of config.json, with the owner in its meta. *ret is the sandbox; ret may be NULL. Return:
+ * 0; -EDQUOT: the owner has as many as --max-sandboxes allows; -EEXIST; other negative
+ * errno; all with a sentence. */
 int control_make(struct gateway *g, const char *owner, const char *name,
-		 json_t *config, struct err *err);
+		 json_t *config, struct sandbox **ret, struct err *err);
 
 /* One of --debug-ports, which needs no token. */
-int control_make_debug(struct gateway *g, const char *id, struct err *err);
+int control_make_debug(struct gateway *g, const char *id, struct sandbox **ret,
+		       struct err *err);
 /* The one that all of them have; it is made if it is not there. */
 int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
 		       struct err *err);

@@ -301,9 +301,7 @@ static bool make_fresh(struct request *r)
 	sandbox_free(r->sandbox);
 	r->sandbox = NULL;
 	if (code == 0)
-		code = control_make_debug(r->gateway, id, &err);
-	if (code == 0)
-		code = sandbox_open(r->gateway, id, &r->sandbox, &err);
+		code = control_make_debug(r->gateway, id, &r->sandbox, &err);
 	if (code == 0 && seeded)
 		code = seed_give(r->gateway, r->sandbox->name, &err);
 	if (code == 0)

@@ -101,7 +101,7 @@ int mcp_open_sandbox(struct mcp *m, const char *name, char ret[17],
 		(json_int_t)o->cpus, "idle",
 		(json_int_t)(o->idle ? o->idle : IDLE_S), "meta", "mcp", name,
 		"owner", m->caller.owner);
-	r = config ? control_make(g, m->caller.owner, ret, config, err)
+	r = config ? control_make(g, m->caller.owner, ret, config, NULL, err)
 		   : err_set(err, -ENOMEM, "no memory for a sandbox");
 	return r == -EEXIST ? 0 : r; /* another call has made it just now */
 }

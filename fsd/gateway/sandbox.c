@@ -43,23 +43,16 @@ void sandbox_free(struct sandbox *s)
 	free(s);
 }
 
-int sandbox_open_named(struct gateway *g, const char *name,
-		       struct sandbox **ret, struct err *err)
+int sandbox_of(const char *name, json_t *config, struct sandbox **ret,
+	       struct err *err)
 {
 	struct sandbox *s = calloc(1, sizeof(*s));
 	const char *id;
-	char path[128];
-	int r;
 
 	if (!s)
 		return err_set(err, -ENOMEM, "no memory for a sandbox");
 	snprintf(s->name, sizeof(s->name), "%s", name);
-	r = mount_json(&g->mount, sandbox_path(name, "config.json", path),
-		       &s->config, err);
-	if (r < 0) {
-		free(s);
-		return r;
-	}
+	s->config = json_incref(config);
 	s->meta = json_object_get(s->config, "meta");
 	id = text_member(s->meta, "id");
 	s->token = text_member(s->meta, "token");
@@ -67,6 +60,17 @@ int sandbox_open_named(struct gateway *g, const char *name,
 	snprintf(s->id, sizeof(s->id), "%s", id ? id : "");
 	*ret = s;
 	return 0;
+}
+
+int sandbox_open_named(struct gateway *g, const char *name,
+		       struct sandbox **ret, struct err *err)
+{
+	auto_json json_t *config = NULL;
+	char path[128];
+	int r = mount_json(&g->mount, sandbox_path(name, "config.json", path),
+			   &config, err);
+
+	return r < 0 ? r : sandbox_of(name, config, ret, err);
 }
 
 int sandbox_open(struct gateway *g, const char *id, struct sandbox **ret,

@@ -32,6 +32,9 @@ int sandbox_open(struct gateway *g, const char *id, struct sandbox **ret,
 /* The same by its name in the mount. */
 int sandbox_open_named(struct gateway *g, const char *name,
 		       struct sandbox **ret, struct err *err);
+/* One that was made just now: config is its config.json. Return: 0 or -ENOMEM. */
+int sandbox_of(const char *name, json_t *config, struct sandbox **ret,
+	       struct err *err);
 void sandbox_free(struct sandbox *s);
 /* Writes meta and what else of config.json may change. */
 int sandbox_write(struct gateway *g, const char *name, json_t *config,
