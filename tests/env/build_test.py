@@ -686,6 +686,9 @@ class Sources(Case):
     def test_a_build_that_waits_for_another_says_so_first(self):
         first, told = sources.hold(self.dir), []
         self.addCleanup(first.close)
+        signal.signal(signal.SIGALRM, lambda *_: self.fail("it waits in silence"))
+        self.addCleanup(signal.alarm, 0)
+        signal.alarm(20)
         sources.hold(self.dir, lambda: (told.append(1), first.close())).close()
         sources.hold(self.dir, lambda: told.append(2)).close()
         self.assertEqual(told, [1])

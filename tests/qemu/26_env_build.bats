@@ -108,6 +108,8 @@ warm=(--warm 'tiny,tinywheel,npm:tinyjs,npm:tinyesm'
 	ls "$(templates)" >"$usual/before" 2>/dev/null || :
 	run --separate-stderr -0 build tiny "${all[@]}" "${warm[@]}"
 	[[ $output == *'unpacked 2 Debian packages'* ]]
+	# each step is told when it begins
+	[[ $output == *'apt chooses Debian packages'*'pip chooses wheels'*'fetching what is not'*'a machine starts, to install them'*'a machine starts, to import'* ]]
 	[[ $output == *'installed 2 wheels'* ]]
 	[[ $output == *'imported npm:tinyesm in'* ]]
 	[[ $output == *'took the layer out with its cache'* ]]
