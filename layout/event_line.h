@@ -67,7 +67,7 @@ int event_data(struct buf *out, uint64_t time_ms, enum order_kind stream,
 	       const char *data, size_t len);
 int event_error(struct buf *out, uint64_t time_ms, const char *sentence);
 
-/* What a longer line of `shown` tells of is told by result.json alone. */
+/* A longer line of `shown` makes no event; result.json has the display. */
 #define EVENT_SHOWN_MAX (1u << 20)
 /* text: what one display shows, JSON without a newline. Nothing is appended if it is
  * something else or too long. */

@@ -235,8 +235,8 @@ static int rename_node(fuse_req_t req, struct target *from,
 	return r;
 }
 
-/* What follows from what the server before has renamed, unless it had come to
- * that: then there is a run that was not there. */
+/* Starts the job that the previous server has renamed, unless that server has started
+ * the job already: then the job has a run that was not there before. */
 static int renamed_before(struct target *found, struct target *to,
 			  const char *name, uint64_t run_before,
 			  struct job **ret_job)

@@ -240,7 +240,7 @@ void cell_shown(struct buf *out, const json_t *shown, bool *told)
 	json_int_t bundle = bundle_of(json_array_get(entries, 0), 0);
 	struct cell_end whole = { .shown = told }; /* no entry of it has a path */
 
-	/* What the end cannot pass over would come twice. */
+	/* A display without such a number would come once more at the end. */
 	if (bundle <= 0 || bundle >= CELL_SHOWN || told[bundle])
 		return;
 	put_results(out, entries, &whole);

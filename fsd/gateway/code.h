@@ -50,8 +50,8 @@ struct cell_end {
 /* result: result.json, or NULL. */
 void cell_lines(struct buf *out, const json_t *result,
 		const struct cell_end *end);
-/* What one display shows, as the event "shown" has it. told: of CELL_SHOWN displays;
- * this one will have been. */
+/* Writes the line of one display, of the event "shown". told: of CELL_SHOWN displays; marks
+ * this one. */
 void cell_shown(struct buf *out, const json_t *shown, bool *told);
 /* One of `events`, "stdout" or "stderr". */
 void cell_output(struct buf *out, const char *name, const json_t *event);

@@ -265,7 +265,7 @@ static int by_bytes(const void *a, const void *b)
 static int list(struct list_call *call, const struct envd_path *p, unsigned depth,
 		struct err *err);
 
-/* What has that name in a directory. Return: 0 or -ENAMETOOLONG. */
+/* Makes the path of a name in a directory. Return: 0 or -ENAMETOOLONG. */
 static int child_of(const struct envd_path *dir, const char *sandbox,
 		    const char *name, struct envd_path *ret)
 {

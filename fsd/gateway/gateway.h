@@ -25,8 +25,8 @@ struct gateway {
 	struct crew_work orphans; /* a look for what another one has left */
 };
 
-/* What a template that names none gets: --environment, else data if it is there now, else
- * base. On a worker. In control.c. */
+/* The environment of a request that names none: --environment, else data if it is there now,
+ * else base. On a worker. In control.c. */
 const char *gateway_environment(const struct gateway *g);
 
 #endif

@@ -110,7 +110,7 @@ static void add_cache(const struct mcp *m, json_t *result)
 	json_object_set_new(result, "cacheScope", json_string("public"));
 }
 
-/* What programs find in the environment that they run in, for the model. */
+/* Tells the model which modules programs find in their environment. */
 static json_t *instructions(const struct mcp *m)
 {
 	const char *name = gateway_environment(m->gateway);

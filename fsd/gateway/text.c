@@ -268,7 +268,8 @@ static bool skip_subject(const char **at)
 	return true;
 }
 
-/* What the client calls that which `at` begins with, and passes it; else NULL. */
+/* Passes a path or a name at the beginning of the text. Return: the client's name for it;
+ * NULL: the text begins with neither. */
 static const char *call(const char **at)
 {
 	const char *p = *at;

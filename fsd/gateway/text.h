@@ -38,8 +38,8 @@ int64_t text_now_ms(void);
 int text_json(struct buf *out, const json_t *json);
 /* A string of bytes that may be no UTF-8: each that is wrong becomes U+FFFD. */
 json_t *text_string(const char *data, size_t len);
-/* What fsd itself says of a job, as a line of standard error. Return: owned; NULL: it
- * says nothing, or there is no memory. */
+/* Makes a line of standard error of fsd's own sentence about a job. Return: owned; NULL:
+ * the sentence is empty, or there is no memory. */
 json_t *text_notice(const char *sentence);
 /* A line of a job's events. Return: owned; NULL: it is none. Output may have a NUL. */
 json_t *text_event(const char *line, size_t len);

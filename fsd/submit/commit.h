@@ -81,10 +81,9 @@ void commit_on_record(const struct job *job, struct job_meta *meta);
 void commit_keep_place(struct job *job);
 void commit_give_place(struct job *job);
 /*
- * What a call is answered that was to start the job, after commit_evaluate():
- * 0, also if the job is refused for what it says; negative errno if it could not
- * be read or stored, or has no place now: a call that succeeds counts on the
- * start.
+ * Return: the answer of a call that was to start the job, after commit_evaluate().
+ * It is 0 if the job has started, or is refused for its contents; a negative errno
+ * if the job could not be read or stored, or has no place now.
  */
 int commit_answer(const struct job *job);
 /* After that release: if the job has not started, nothing is promised. */

@@ -171,7 +171,7 @@ static bool may_have_more(const struct channel *ch)
 	       (ch->far || channel_is_on_tape(ch));
 }
 
-/* What comes behind the end is in memory only. */
+/* Frames behind EXIT are in memory only. */
 static bool may_mark(const struct channel *ch)
 {
 	return ch->tape && !ch->parsing && ch->phase == PHASE_RUNNING;
