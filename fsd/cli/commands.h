@@ -4,6 +4,7 @@
 #ifndef FSD_COMMANDS_H
 #define FSD_COMMANDS_H
 
+#include "fsd/base/complain.h"
 #include "fsd/fsd.h"
 #include "options.h"
 
@@ -53,9 +54,6 @@ struct run_client;
 int run_options_take(struct run_client *c, const struct cli_option *table,
 		     int argc, char **argv);
 
-/* "fsd NAME: sentence" on standard error; returns code. */
-int complain(const char *command, int code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
 /* The usage of one command, on standard error; returns 2. */
 int usage(const char *command);
 

@@ -2,7 +2,6 @@
 /* fsd: run programs that are written as files, each in a machine of its own. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,18 +27,6 @@ int usage(const char *command)
 		fprintf(stderr, "usage: fsd %s %s\n`fsd help %s` tells more\n",
 			c->name, c->synopsis ? c->synopsis : "", c->name);
 	return 2;
-}
-
-int complain(const char *command, int code, const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "fsd %s: ", command);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return code;
 }
 
 /* What is opened next would be taken for a stream that the caller has closed:

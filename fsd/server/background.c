@@ -2,6 +2,7 @@
 /* The one fork of this room: before there is a thread, a loop or a mount. */
 #include "background.h"
 
+#include "fsd/base/complain.h"
 #include "fsd/base/daemon_log.h"
 #include "fsd/store/depot.h"
 

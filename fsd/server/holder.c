@@ -18,7 +18,7 @@
 #include "vm/os/fdpass.h"
 #include "vm/os/loop.h"
 #include "vm/os/spawn.h"
-#include "fsd/cli/commands.h"
+#include "fsd/base/complain.h"
 #include "fsd/base/daemon_log.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "fsd/cli/commands.h"
+#include "fsd/base/complain.h"
 #include "fsd/base/daemon_log.h"
 #include "fsd/fuse/face.h"
 #include "fsd/handover/fdstore.h"
