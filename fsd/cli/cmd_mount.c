@@ -10,8 +10,10 @@
 #include "fsd/server/background.h"
 #include "fsd/server/holder.h"
 #include "commands.h"
+#include "fsd/server/options.h"
 #include "fsd/server/paths.h"
 #include "fsd/server/places.h"
+#include "fsd/server/serve.h"
 
 enum { OPT_STATE = CLI_LONG, OPT_IMAGE, OPT_ACCEL, OPT_POOL, OPT_MAX, OPT_POLICY,
        OPT_OTHER, OPT_DAEMON, OPT_LEVEL, OPT_QUOTA_JOBS, OPT_QUOTA_BYTES,
@@ -421,6 +423,17 @@ int command_mount(int argc, char **argv)
 		complain("mount", 0, "%s", err.text);
 	if (r == 0)
 		r = o.daemonize ? hold_in_background(&o) : hold(&o, NULL);
+	mount_options_done(&o);
+	return r;
+}
+
+int command_serve(int argc, char **argv)
+{
+	struct mount_options o = { 0 };
+	int r = mount_options_parse(&o, argc, argv);
+
+	if (r == 0)
+		r = serve(&o);
 	mount_options_done(&o);
 	return r;
 }

@@ -57,16 +57,8 @@ int run_options_take(struct run_client *c, const struct cli_option *table,
 /* The usage of one command, on standard error; returns 2. */
 int usage(const char *command);
 
-/* serve.c: one server from start to end, of the holder at descriptor 3
- * (holder.h). Return: exit code. */
-int serve(const struct mount_options *options);
 /* Of `fsd mount`'s arguments; mount_options_done() frees what is found for
  * them. Return: 0 or an exit code, and standard error has said why. */
 int mount_options_parse(struct mount_options *o, int argc, char **argv);
-/* Fills what the command line left open. */
-void mount_options_defaults(struct mount_options *options);
-void mount_options_done(struct mount_options *options);
-
-extern const struct vm_backend FSD_BACKEND;
 
 #endif

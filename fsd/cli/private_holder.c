@@ -24,6 +24,7 @@
 #include "fsd/client/own_dir.h"
 #include "fsd/client/private.h"
 #include "fsd/server/holder.h"
+#include "fsd/server/options.h"
 #include "fsd/server/paths.h"
 #include "vm/os/spawn.h"
 

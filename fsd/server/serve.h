@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One server from start to end. */
+#ifndef FSD_SERVE_H
+#define FSD_SERVE_H
+
+#include "fsd/fsd.h"
+
+/* Serves the supervisor at descriptor 3 (holder.h) until the end. It must be called
+ * before there is a thread. options: borrowed. Return: exit code. */
+int serve(const struct mount_options *options);
+
+#endif
