@@ -40,7 +40,6 @@
 #include "fsd/base/histogram.h"
 #include "fsd/base/order.h"
 #include "fsd/users/quota.h"
-#include "fsd/jobs/retain.h"
 #include "fsd/base/turns.h"
 #include "fsd/base/walk.h"
 
@@ -55,44 +54,21 @@ struct remotes;
 struct sched;
 struct inherit;
 struct requests;
+struct retain_limits;
 struct open_files;
 struct fdstore;
 struct daemon_log;
 
-struct mount_options {
-	const char *mountpoint;
-	const char *state_dir, *image_dir, *cache_dir;
-	const char *shared[VM_SHARED_MAX]; /* templates of others */
-	bool alone;       /* none of them */
-	struct vm_qemu_places qemu;
-	enum vm_accel accel;
-	unsigned pool, max_machines;
-	unsigned working; /* processors of machines that end with their run */
-	uint64_t idle_memory; /* --idle-memory; 0: the default */
-	bool permissive;  /* --policy permissive */
-	bool no_fork;     /* --fork no */
-	bool quick_heat;  /* --heat quick */
-	bool plain;       /* --plain: machines without interpreters that wait */
-	bool relaxed;     /* --durability relaxed */
-	uint32_t uid_first, uid_count; /* --uids; 0: the default */
+/* The options of the mount that rooms below the server read. They do not change while a
+ * server runs. server/options.h has all options. */
+struct fsd_options {
+	const char *mountpoint; /* absolute */
 	bool allow_other;
-	bool daemonize;
-	bool die_with_parent; /* fsd run's private mount */
-	char **argv;          /* borrowed: what these were parsed from, */
-	int argc;             /* to be parsed again by each server */
-	struct config_limits limits;
-	struct quota_limits quota; /* of each uid */
-	uint64_t max_queued, quota_queued; /* runs that wait; 0: no limit */
-	uint64_t reserve; /* bytes of memory that stay free; UINT64_MAX: some */
-	struct retain_limits retain; /* likewise */
-	const char *environments_dir; /* --environments; NULL: the usual ones */
+	struct config_limits limits; /* of each job */
+	const struct retain_limits *retain;
 	struct environment_places environments;
-	const char *environment; /* --default-environment; NULL: base */
-	const char *warm; /* --warm-environments: names with commas; or NULL */
-	bool build_packages; /* --build-packages yes */
-	const char *build_sources; /* --build-sources; NULL: the registries */
-	char *found[4 + ENVIRONMENT_PLACES]; /* owned: what
-						mount_options_defaults() found */
+	const char *environment; /* of jobs that name none; NULL: base */
+	const char *warm; /* names with commas: their templates are made first; or NULL */
 };
 
 /* Why jobs are refused: what they are, the owner's quota, a queue that is full or
@@ -136,7 +112,7 @@ struct fsd {
 	struct fuse_session *session;
 	struct keeper *keeper; /* owned; has rights that this process has not */
 	struct notify *notify; /* NULL before the mount */
-	const struct mount_options *options;
+	const struct fsd_options *options;
 	struct own_walls own_walls; /* what was given up (restrain.h) */
 	bool draining;      /* no new jobs start */
 	bool stopping;      /* quit as soon as nobody is busy */

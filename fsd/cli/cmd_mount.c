@@ -101,7 +101,7 @@ static int set_accel(struct mount_options *o, const char *text)
 {
 	for (int i = 0; i < VM_ACCEL_MAX; i++) {
 		if (!strcmp(vm_accel_names[i], text)) {
-			o->accel = (enum vm_accel)i;
+			o->vm.accel = (enum vm_accel)i;
 			return 0;
 		}
 	}
@@ -147,10 +147,10 @@ static int set_size(uint64_t *ret, const char *name, const char *text,
 /* 0 stands for the default elsewhere: here it is nothing, as a byte is. */
 static int set_idle(struct mount_options *o, const char *text)
 {
-	int r = set_size(&o->idle_memory, "--idle-memory", text,
+	int r = set_size(&o->vm.idle_memory, "--idle-memory", text,
 			 "no idle machine");
 
-	o->idle_memory = MAX(o->idle_memory, (uint64_t)1);
+	o->vm.idle_memory = MAX(o->vm.idle_memory, (uint64_t)1);
 	return r;
 }
 
@@ -206,8 +206,8 @@ static int set_uids(struct mount_options *o, const char *text)
 		return complain("mount", 2,
 				"--uids is \"%s\"; it must be FIRST-LAST, from "
 				"%u to %u", text, UIDS_LOWEST, UINT32_MAX - 1);
-	o->uid_first = (uint32_t)a;
-	o->uid_count = (uint32_t)(b - a + 1);
+	o->vm.uid_first = (uint32_t)a;
+	o->vm.uid_count = (uint32_t)(b - a + 1);
 	return 0;
 }
 
@@ -232,11 +232,11 @@ static const char **text_of(struct mount_options *o, int opt)
 		const char **text;
 	} texts[] = {
 		{ OPT_STATE, &o->state_dir },
-		{ OPT_IMAGE, &o->image_dir },
-		{ OPT_QEMU, &o->qemu.asked },
+		{ OPT_IMAGE, &o->vm.image_dir },
+		{ OPT_QEMU, &o->vm.qemu.asked },
 		{ OPT_ENVIRONMENTS, &o->environments_dir },
-		{ OPT_ENVIRONMENT, &o->environment },
-		{ OPT_WARM, &o->warm },
+		{ OPT_ENVIRONMENT, &o->rooms.environment },
+		{ OPT_WARM, &o->rooms.warm },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -263,19 +263,19 @@ static int one_option(struct mount_options *o, int opt)
 	case OPT_SOURCES:
 		return set_sources(o, optarg);
 	case OPT_POOL:
-		return set_number(&o->pool, "--pool", optarg, 0);
+		return set_number(&o->vm.pool, "--pool", optarg, 0);
 	case OPT_IDLE:
 		return set_idle(o, optarg);
 	case OPT_MAX:
-		return set_number(&o->max_machines, "--max-machines", optarg,
+		return set_number(&o->vm.max_machines, "--max-machines", optarg,
 				  1);
 	case OPT_POLICY:
-		return set_choice(&o->permissive, "--policy", optarg,
+		return set_choice(&o->vm.permissive, "--policy", optarg,
 				  "permissive", "strict");
 	case OPT_FORK:
-		return set_choice(&o->no_fork, "--fork", optarg, "no", "yes");
+		return set_choice(&o->vm.no_fork, "--fork", optarg, "no", "yes");
 	case OPT_HEAT:
-		return set_choice(&o->quick_heat, "--heat", optarg, "quick",
+		return set_choice(&o->vm.quick_heat, "--heat", optarg, "quick",
 				  "full");
 	case OPT_DURABILITY:
 		return set_choice(&o->relaxed, "--durability", optarg,
@@ -283,7 +283,7 @@ static int one_option(struct mount_options *o, int opt)
 	case OPT_UIDS:
 		return set_uids(o, optarg);
 	case OPT_OTHER:
-		o->allow_other = true;
+		o->rooms.allow_other = true;
 		return 0;
 	case OPT_DAEMON:
 		o->daemonize = true;
@@ -291,7 +291,7 @@ static int one_option(struct mount_options *o, int opt)
 	case OPT_LEVEL:
 		return set_level(optarg);
 	case OPT_CACHE:
-		o->cache_dir = optarg;
+		o->vm.cache_dir = optarg;
 		return 0;
 	case OPT_ALONE:
 		o->alone = true;
@@ -300,7 +300,7 @@ static int one_option(struct mount_options *o, int opt)
 		o->die_with_parent = true;
 		return 0;
 	case OPT_PLAIN:
-		o->plain = true;
+		o->vm.plain = true;
 		return 0;
 	case OPT_QUOTA_JOBS:
 		return set_quota(&o->quota.jobs, "--quota-jobs", optarg);
@@ -310,11 +310,11 @@ static int one_option(struct mount_options *o, int opt)
 	case OPT_QUOTA_RUNNING:
 		return set_quota(&o->quota.running, "--quota-running", optarg);
 	case OPT_QUOTA_QUEUED:
-		return set_quota(&o->quota_queued, "--quota-queued", optarg);
+		return set_quota(&o->sched.user_queued, "--quota-queued", optarg);
 	case OPT_MAX_QUEUED:
-		return set_quota(&o->max_queued, "--max-queued", optarg);
+		return set_quota(&o->sched.queued, "--max-queued", optarg);
 	case OPT_RESERVE:
-		return set_size(&o->reserve, "--memory-reserve", optarg,
+		return set_size(&o->sched.reserve, "--memory-reserve", optarg,
 				"none");
 	case OPT_RETAIN_SECONDS:
 		return set_quota(&o->retain.seconds, "--retain-seconds",
@@ -376,20 +376,21 @@ int mount_options_parse(struct mount_options *o, int argc, char **argv)
 	int r;
 
 	*o = (struct mount_options){
-		.pool = UINT32_MAX, .reserve = UINT64_MAX,
-		.max_queued = DEFAULT_MAX_QUEUED, .argc = argc, .argv = argv,
+		.vm.pool = UINT32_MAX, .argc = argc, .argv = argv,
+		.sched.reserve = UINT64_MAX, .sched.queued = DEFAULT_MAX_QUEUED,
 	};
 	r = parse(argc, argv, o);
 	if (r)
 		return r;
-	o->mountpoint = o->found[2] = mountpoint_of(argv[optind], argv[0],
-						  &err);
-	if (!o->mountpoint)
+	o->rooms.mountpoint = o->found[2] =
+		mountpoint_of(argv[optind], argv[0], &err);
+	if (!o->rooms.mountpoint)
 		return complain("mount", 1, "%s", err.text);
 	mount_options_defaults(o);
 	if (!o->state_dir)
 		return no_state();
 	o->quota.count_bytes = o->retain.bytes;
+	o->rooms.retain = &o->retain;
 	return 0;
 }
 
@@ -398,9 +399,11 @@ static int check_environment(const struct mount_options *o)
 {
 	struct environment *e = NULL;
 	struct err err = { 0 };
-	int r = o->environment ? environment_open(&o->environments,
-						  o->environment, &e, &err) : 0;
+	int r = 0;
 
+	if (o->rooms.environment)
+		r = environment_open(&o->rooms.environments,
+				     o->rooms.environment, &e, &err);
 	environment_unref(e);
 	return r < 0 ? complain("mount", 2, "--default-environment: %s",
 				err.text) : 0;
@@ -418,8 +421,8 @@ int command_mount(int argc, char **argv)
 	if (r == 0)
 		r = check_environment(&o);
 	/* hold() refuses a mount of fsd, which hides nothing. */
-	if (r == 0 && !mounts_is_fsd_at(o.mountpoint, &owner) &&
-	    place_hides(o.mountpoint, &err))
+	if (r == 0 && !mounts_is_fsd_at(o.rooms.mountpoint, &owner) &&
+	    place_hides(o.rooms.mountpoint, &err))
 		complain("mount", 0, "%s", err.text);
 	if (r == 0)
 		r = o.daemonize ? hold_in_background(&o) : hold(&o, NULL);

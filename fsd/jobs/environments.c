@@ -77,14 +77,14 @@ static int open_one(const struct fsd *d, const struct environment_places *places
 
 /* Commands that are told to users name the directory only if it is none of the
  * usual ones. */
-void environments_index(struct fsd *d)
+void environments_index(struct fsd *d, const char *asked)
 {
-	const struct mount_options *o = d->options;
+	const struct environment_places *places = &d->options->environments;
 	const char *env = getenv("FSD_ENVIRONMENTS");
-	bool named = o->environments_dir || (env && *env);
+	bool named = asked || (env && *env);
 	const struct environment_catalog_of of = {
-		.places = &o->environments,
-		.named = named ? o->environments.dirs[0] : NULL,
+		.places = places,
+		.named = named ? places->dirs[0] : NULL,
 		.abi = d->image_abi,
 		.packages = d->image_packages ? d->image_packages : "",
 	};
@@ -165,8 +165,7 @@ bool environments_lack(const struct fsd *d, uid_t uid,
 {
 	const struct environment_wanted wanted = wanted_of(d, uid, config);
 
-	return d->options->build_packages && config->packages.count &&
-	       !config->sandbox &&
+	return d->builds && config->packages.count && !config->sandbox &&
 	       environment_catalog_lacks(d->catalog, &wanted, ret, NULL) == 0;
 }
 

@@ -38,8 +38,9 @@ int environments_on_find(void *arg, const char *spec,
 /* Has the templates made that the options name, once the loop runs. */
 void environments_warm(struct fsd *d);
 /* Before the first of them: makes the index of packages. Without memory there is
- * none, and jobs with "packages" are refused for that reason. */
-void environments_index(struct fsd *d);
+ * none, and jobs with "packages" are refused for that reason. asked: the directory of
+ * --environments, or NULL. */
+void environments_index(struct fsd *d, const char *asked);
 /* Is e (NULL: base) what a config with packages asks for, or has it more? */
 bool environments_has(const struct fsd *d, uid_t uid,
 		      const struct environment *e,

@@ -12,6 +12,7 @@
 #include "fsd/files/node.h"
 #include "fsd/store/depot.h"
 #include "fsd/sched/sched.h"
+#include "retain.h"
 
 struct run;
 struct parsed;

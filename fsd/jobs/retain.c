@@ -10,7 +10,7 @@
 
 static const struct retain_limits *limits_of(const struct job *job)
 {
-	return &job->d->options->retain;
+	return job->d->options->retain;
 }
 
 /* Seconds after its end; 0: for ever. */
@@ -318,7 +318,7 @@ void retain_forget(struct job *job)
 
 void retain_found(struct fsd *d, const struct job_meta *m)
 {
-	const struct retain_limits *l = &d->options->retain;
+	const struct retain_limits *l = d->options->retain;
 
 	if (m->state != JOB_DONE ||
 	    !(l->count || l->bytes || l->seconds || m->retain_s))

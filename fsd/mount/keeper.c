@@ -27,12 +27,11 @@ struct keeper {
 
 /* --- the daemon's side ----------------------------------------------------------- */
 
-int keeper_open(const struct mount_options *options, struct keeper **ret,
+int keeper_open(const char *mountpoint, bool allow_other, struct keeper **ret,
 		struct err *err)
 {
-	const char *argv[] = { "/proc/self/exe", KEEPER_COMMAND,
-			       options->mountpoint,
-			       options->allow_other ? "other" : "own", NULL };
+	const char *argv[] = { "/proc/self/exe", KEEPER_COMMAND, mountpoint,
+			       allow_other ? "other" : "own", NULL };
 	struct timeval limit = { .tv_sec = ANSWER_S };
 	auto_close int ours = -1, theirs = -1;
 	struct spawn s = {

@@ -25,9 +25,8 @@
 #define KEEPER_CALL_WORDS 4 /* its number, three arguments */
 
 struct keeper;
-struct mount_options;
 
-int keeper_open(const struct mount_options *options, struct keeper **ret,
+int keeper_open(const char *mountpoint, bool allow_other, struct keeper **ret,
 		struct err *err);
 /* Tells once, from the loop, that it has ended or does not answer any more.
  * Return: 0 or negative errno. */

@@ -14,7 +14,7 @@ struct fuse_lowlevel_ops;
 int mountpoint_check(const char *path, struct err *err);
 /* Mounts. Return: the kernel's descriptor (nonblocking; *ret_session's), or
  * negative errno. */
-int mountpoint_make(const struct mount_options *options,
+int mountpoint_make(const char *path, bool allow_other,
 		    struct fuse_session **ret_session, dev_t *ret_device,
 		    struct err *err);
 /* Says the kernel, of its descriptor. */

@@ -87,7 +87,7 @@ int mountpoint_check(const char *mountpoint, struct err *err)
 
 /* The library knows how, also where fusermount3 has to. Its session serves
  * nothing: each server makes its own. */
-static struct fuse_session *make_session(const struct mount_options *o)
+static struct fuse_session *make_session(bool allow_other)
 {
 	static const struct fuse_lowlevel_ops none;
 	char options[128];
@@ -96,7 +96,7 @@ static struct fuse_session *make_session(const struct mount_options *o)
 	struct fuse_session *session;
 
 	snprintf(options, sizeof(options), "fsname=fsd,subtype=fsd%s",
-		 o->allow_other ? ",allow_other" : "");
+		 allow_other ? ",allow_other" : "");
 	session = fuse_session_new(&args, &none, sizeof(none), NULL);
 	fuse_opt_free_args(&args);
 	return session;
@@ -116,35 +116,35 @@ static bool has_fusermount(void)
 }
 
 /* The library and fusermount3 have said more on standard error. */
-static const char *why_not(const struct mount_options *o)
+static const char *why_not(bool allow_other)
 {
 	if (geteuid() == 0)
 		return "the kernel refuses it, as the line above says; in a "
 		       "container it takes CAP_SYS_ADMIN and /dev/fuse";
 	if (!has_fusermount())
 		return "run as root, or install fuse3 (fusermount3)";
-	if (o->allow_other)
+	if (allow_other)
 		return "fusermount3 refuses it, as the line above says; for "
 		       "--allow-other /etc/fuse.conf needs user_allow_other";
 	return "fusermount3 refuses it, as the line above says";
 }
 
-int mountpoint_make(const struct mount_options *options,
+int mountpoint_make(const char *path, bool allow_other,
 		    struct fuse_session **ret_session, dev_t *ret_device,
 		    struct err *err)
 {
-	struct fuse_session *session = make_session(options);
+	struct fuse_session *session = make_session(allow_other);
 	int fd, flags;
 
 	if (!session)
 		return err_sys(err, -ENOMEM, "the FUSE session");
-	if (fuse_session_mount(session, options->mountpoint) != 0) {
+	if (fuse_session_mount(session, path) != 0) {
 		fuse_session_destroy(session);
-		return err_set(err, -EPERM, "%s cannot be mounted: %s",
-			       options->mountpoint, why_not(options));
+		return err_set(err, -EPERM, "%s cannot be mounted: %s", path,
+			       why_not(allow_other));
 	}
 	*ret_session = session;
-	*ret_device = mounts_device(options->mountpoint);
+	*ret_device = mounts_device(path);
 	fd = fuse_session_fd(session);
 	flags = fcntl(fd, F_GETFL);
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)

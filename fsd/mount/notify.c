@@ -496,11 +496,8 @@ bool notify_finish(struct fsd *d)
 
 void notify_new(struct fsd *d)
 {
-	struct notify *n;
+	struct notify *n = calloc(1, sizeof(*n));
 
-	if (d->options->die_with_parent)
-		return; /* a private mount: nobody watches there */
-	n = calloc(1, sizeof(*n));
 	if (!n) {
 		log_warn("no memory: watchers (inotify) are not told of "
 			 "results");

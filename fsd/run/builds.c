@@ -431,9 +431,9 @@ struct build_wait *builds_find(struct builds *bs,
 
 /* --- begin and end ---------------------------------------------------------------- */
 
-static int start(struct builds *bs, int sock, struct err *err)
+static int start(struct builds *bs, const struct builds_options *o, int sock,
+		 struct err *err)
 {
-	const struct mount_options *o = bs->d->options;
 	const char *argv[12] = { "fsd-builder", "env", "build", "--serve" };
 	unsigned n = 4;
 	const struct spawn s = {
@@ -448,22 +448,20 @@ static int start(struct builds *bs, int sock, struct err *err)
 		argv[n++] = "--environments";
 		argv[n++] = o->environments_dir;
 	}
-	if (o->build_sources) {
+	if (o->sources) {
 		argv[n++] = "--sources";
-		argv[n++] = o->build_sources;
+		argv[n++] = o->sources;
 	}
 	argv[n] = NULL;
 	return spawn(&s, &bs->child, err);
 }
 
-int builds_open(struct fsd *d, struct err *err)
+int builds_open(struct fsd *d, const struct builds_options *options,
+		struct err *err)
 {
-	struct builds *bs;
+	struct builds *bs = calloc(1, sizeof(*bs));
 	int sock[2], r;
 
-	if (!d->options->build_packages)
-		return 0;
-	bs = calloc(1, sizeof(*bs));
 	if (!bs || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock) < 0) {
 		free(bs);
 		return err_sys(err, -ENOMEM, "the program that builds");
@@ -477,7 +475,7 @@ int builds_open(struct fsd *d, struct err *err)
 	};
 	d->builds = bs;
 	count(bs);
-	r = start(bs, sock[1], err);
+	r = start(bs, options, sock[1], err);
 	close(sock[1]);
 	if (r == 0)
 		r = loop_fd_add(d->loop, &bs->sock);

@@ -33,9 +33,18 @@ struct build_wait {
 	struct sched_place place;
 };
 
+/* The arguments of the program that builds; borrowed. */
+struct builds_options {
+	const char *image_dir;
+	const char *environments_dir; /* NULL: the usual ones */
+	const char *sources;          /* NULL: the registries */
+};
+
 /* Starts the program, before the server gives up its rights. Return: 0, or a
- * negative errno with a sentence; d->builds stays NULL without --build-packages. */
-int builds_open(struct fsd *d, struct err *err);
+ * negative errno with a sentence. Without a call d->builds stays NULL, and no
+ * environment is built. */
+int builds_open(struct fsd *d, const struct builds_options *options,
+		struct err *err);
 /* After all who wait have gone. The program ends what it is at. */
 void builds_close(struct fsd *d);
 /* Has w to wait for a build, of what config of uid asks for? Then done() follows. bs may

@@ -58,9 +58,8 @@ bool sched_on_may_warm(void *arg)
 	return !d->sched || sched_has_spare(d->sched);
 }
 
-int sched_open(struct fsd *d)
+int sched_open(struct fsd *d, const struct sched_limits *asked)
 {
-	const struct mount_options *o = d->options;
 	const struct sched_host host = {
 		.memory = on_memory,
 		.give_way = on_give_way,
@@ -70,13 +69,7 @@ int sched_open(struct fsd *d)
 		.now = now_ns,
 		.arg = d,
 	};
-	struct sched_limits limits = {
-		.machines = o->max_machines,
-		.cpus = o->working,
-		.queued = o->max_queued,
-		.user_queued = o->quota_queued,
-		.reserve = o->reserve,
-	};
+	struct sched_limits limits = *asked;
 	struct vm_memory memory;
 
 	vm_memory(d->vm, &memory);

@@ -7,7 +7,7 @@
 #include "fsd/sched/sched.h"
 
 /* After the machines' room. Return: 0 or -ENOMEM. */
-int sched_open(struct fsd *d);
+int sched_open(struct fsd *d, const struct sched_limits *asked);
 /* For vm_watch: a machine is gone; may one be made ahead? */
 void sched_on_freed(void *arg);
 bool sched_on_may_warm(void *arg);

@@ -263,9 +263,11 @@ static bool has_place(const struct session *s)
 static int check_room(struct fsd *d, uid_t uid, unsigned coming, unsigned own,
 		      struct err *err)
 {
-	const uint64_t quota = d->options->quota.running;
-	unsigned most = MAX(d->options->max_machines, 2u) - 1;
+	unsigned most = MAX(sched_machines_most(d->sched), 2u) - 1;
+	struct quota_limits may;
+	struct quota_use use;
 
+	quota_of(d->quota, uid, &use, &may);
 	list_for_each(pos, tmp, &d->sessions) {
 		const struct session *s = list_entry(pos, struct session, node);
 
@@ -274,7 +276,7 @@ static int check_room(struct fsd *d, uid_t uid, unsigned coming, unsigned own,
 		coming++;
 		own += s->uid == uid;
 	}
-	if (quota && own >= quota)
+	if (may.running && own >= may.running)
 		return err_set(err, -EDQUOT,
 			       "you have %u sessions already, as many as "
 			       "--quota-running allows; end one by rmdir "

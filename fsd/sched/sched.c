@@ -540,6 +540,11 @@ void sched_stats(struct sched *s, struct sched_stats *ret)
 	};
 }
 
+unsigned sched_machines_most(const struct sched *s)
+{
+	return s->limits.machines;
+}
+
 int sched_new(struct loop *loop, const struct sched_limits *limits,
 	      const struct sched_host *host, struct quota *quota,
 	      struct sched **ret)

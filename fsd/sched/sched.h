@@ -231,5 +231,7 @@ extern const char *const sched_reason_names[SCHED_REASONS];
  * has it; 0: none does. */
 uint64_t sched_waits(struct sched *s, uint64_t ret[SCHED_REASONS]);
 void sched_stats(struct sched *s, struct sched_stats *ret);
+/* How many machines may be in use at a time. */
+unsigned sched_machines_most(const struct sched *s);
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "holder.h"
+#include "options.h"
 
 /* Whatever else the caller has open (a lock, a pipe's end) is its own. */
 static int keep_only(int fd)

@@ -3,7 +3,7 @@
 #ifndef FSD_BACKGROUND_H
 #define FSD_BACKGROUND_H
 
-#include "fsd/fsd.h"
+struct mount_options;
 
 /*
  * Starts hold() in a child of its own session and waits until the mount

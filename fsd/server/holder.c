@@ -24,6 +24,7 @@
 #include "fsd/handover/inherit.h"
 #include "fsd/mount/mountpoint.h"
 #include "open_limit.h"
+#include "options.h"
 
 /* A server that does not come to answer is tried so often, with a pause that
  * begins with the first and doubles up to the second. */
@@ -94,7 +95,7 @@ static int start_server(struct holder *h, struct err *err)
 	argv[1] = HOLDER_SERVES;
 	for (int i = 1; i < o->argc; i++)
 		argv[i + 1] = o->argv[i];
-	argv[o->argc] = o->mountpoint; /* absolute */
+	argv[o->argc] = o->rooms.mountpoint; /* absolute */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		free(argv);
 		return err_sys(err, -errno, "the serving process");
@@ -125,8 +126,9 @@ static void give_mount(struct holder *h)
 	struct err err = { 0 };
 
 	if (h->mount < 0) {
-		h->mount = mountpoint_make(h->options, &h->session, &h->device,
-					   &err);
+		h->mount = mountpoint_make(h->options->rooms.mountpoint,
+					   h->options->rooms.allow_other,
+					   &h->session, &h->device, &err);
 		if (h->mount < 0) {
 			h->code = complain("mount", 1, "%s", err.text);
 			return; /* the server sees the end of its socket */
@@ -203,7 +205,7 @@ static ssize_t send_ready(const struct holder *h, const struct ready *ready)
 
 	if (!ready->root)
 		return write(ready->fd, "", 1);
-	root = open(h->options->mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root = open(h->options->rooms.mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return root < 0 ? -errno
 			: fdpass_send(ready->fd, "", 1, &root, 1, 0);
 }
@@ -479,7 +481,7 @@ static int begin(struct holder *h, struct err *err)
 		return err_sys(err, MIN(h->exe, h->inherit),
 			       "%s", h->exe < 0 ? h->path :
 			       "memory that servers leave to each other");
-	r = mountpoint_check(h->options->mountpoint, err);
+	r = mountpoint_check(h->options->rooms.mountpoint, err);
 	return r < 0 ? r : start_server(h, err);
 }
 
@@ -537,7 +539,7 @@ int hold(const struct mount_options *options, struct ready *ready)
 	fd_close(&h.control);
 	child_end(&h.server);
 	fdstore_table_free(h.kept);
-	mountpoint_free(h.session, h.device, options->mountpoint);
+	mountpoint_free(h.session, h.device, options->rooms.mountpoint);
 	fd_close(&h.exe);
 	fd_close(&h.old_exe);
 	fd_close(&h.inherit);

@@ -26,8 +26,10 @@
 #define FSD_HOLDER_H
 
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "fsd/fsd.h"
+struct mount_options;
 
 #define HOLDER_SERVES "serve" /* the command that it starts */
 enum {

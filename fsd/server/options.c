@@ -19,12 +19,12 @@ static void find_environments(struct mount_options *o)
 {
 	struct environment_dirs dirs;
 
-	if (environment_dirs_find(o->environments_dir, o->image_dir,
+	if (environment_dirs_find(o->environments_dir, o->vm.image_dir,
 				  &dirs) < 0)
 		return;
 	for (unsigned i = 0; i < ENVIRONMENT_PLACES; i++)
 		o->found[4 + i] = dirs.own[i];
-	o->environments = dirs.places;
+	o->rooms.environments = dirs.places;
 }
 
 void mount_options_defaults(struct mount_options *o)
@@ -38,27 +38,30 @@ void mount_options_defaults(struct mount_options *o)
 		memory_mb = (uint64_t)info.totalram * info.mem_unit >> 20;
 	if (!o->state_dir)
 		o->state_dir = o->found[0] = default_state_dir();
-	if (!o->cache_dir)
-		o->cache_dir = o->state_dir;
+	if (!o->vm.cache_dir)
+		o->vm.cache_dir = o->state_dir;
 	if (!o->alone) {
-		o->shared[0] = getenv("FSD_TEMPLATES");
-		o->shared[1] = SHARED_TEMPLATES;
+		o->vm.shared[0] = getenv("FSD_TEMPLATES");
+		o->vm.shared[1] = SHARED_TEMPLATES;
 	}
-	if (o->shared[0] && o->shared[0][0] != '/')
-		o->shared[0] = NULL; /* a server has no directory of its own */
-	if (!o->image_dir)
-		o->image_dir = o->found[1] = default_image_dir();
+	if (o->vm.shared[0] && o->vm.shared[0][0] != '/')
+		o->vm.shared[0] = NULL; /* a server has no directory of its own */
+	if (!o->vm.image_dir)
+		o->vm.image_dir = o->found[1] = default_image_dir();
 	find_environments(o);
-	if (!o->qemu.asked && qemu && *qemu)
-		o->qemu.asked = qemu;
-	o->qemu.brought = o->found[3] = brought_qemu();
-	if (o->pool == UINT32_MAX)
-		o->pool = (unsigned)MAX(cpus, 1) * 2;
-	o->working = MAX(o->max_machines, CPUS_EACH * (unsigned)MAX(cpus, 1));
-	if (!o->max_machines)
-		o->max_machines = MAX(MAX(o->pool, o->working),
-				      (unsigned)(memory_mb / MEMORY_EACH_MB));
-	o->limits = (struct config_limits){
+	if (!o->vm.qemu.asked && qemu && *qemu)
+		o->vm.qemu.asked = qemu;
+	o->vm.qemu.brought = o->found[3] = brought_qemu();
+	if (o->vm.pool == UINT32_MAX)
+		o->vm.pool = (unsigned)MAX(cpus, 1) * 2;
+	o->sched.cpus = MAX(o->vm.max_machines,
+			    CPUS_EACH * (unsigned)MAX(cpus, 1));
+	if (!o->vm.max_machines)
+		o->vm.max_machines = MAX(MAX(o->vm.pool, o->sched.cpus),
+					 (unsigned)(memory_mb / MEMORY_EACH_MB));
+	o->sched.machines = o->vm.max_machines;
+	o->vm.no_renewal = o->die_with_parent;
+	o->rooms.limits = (struct config_limits){
 		.timeout_ms = DEFAULT_TIMEOUT_MAX_MS,
 		.memory_mb = MAX(memory_mb / 2, (uint64_t)DEFAULT_MEMORY_MB),
 		.cpus = (uint64_t)MAX(cpus, 1),

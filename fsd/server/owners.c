@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fsd/store/depot.h"
+#include "options.h"
 #include "paths.h"
 
 /* As which a user namespace shows all users that it does not know. */
@@ -139,7 +140,7 @@ int owners_check(const struct mount_options *o, struct err *err)
 		r = make_early(o->state_dir, there, err);
 	if (r == 0 && !made && (path = realpath(o->state_dir, NULL)))
 		r = look_at_all(path, true, err);
-	if (r == -EPERM && o->permissive) {
+	if (r == -EPERM && o->vm.permissive) {
 		log_warn("%s", err->text);
 		r = 0;
 	}

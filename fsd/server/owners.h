@@ -6,7 +6,9 @@
 #ifndef FSD_OWNERS_H
 #define FSD_OWNERS_H
 
-#include "fsd/fsd.h"
+#include "layout/layout.h"
+
+struct mount_options;
 
 /* Looks at the state directory and each of its parents, as far as they are there.
  * Return: 0 (permissive: with a warning), or negative errno with a sentence. */

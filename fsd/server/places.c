@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fsd/base/entries.h"
+#include "options.h"
 #include "owners.h"
 #include "paths.h"
 
@@ -98,28 +99,28 @@ int places_check(const struct mount_options *o, struct err *err)
 		const char *what, *path;
 	} dirs[] = {
 		{ "state directory", o->state_dir },
-		{ "image", o->image_dir },
-		{ "directory of templates", o->cache_dir },
+		{ "image", o->vm.image_dir },
+		{ "directory of templates", o->vm.cache_dir },
 	};
 	/* One that is still to be made has no parts, whatever its parent has. */
 	auto_free char *state = absolute_path(o->state_dir);
-	const char *in_state = state ? below(state, o->mountpoint) : NULL;
+	const char *in_state = state ? below(state, o->rooms.mountpoint) : NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
 		auto_free char *path = existing_path(dirs[i].path);
 
-		if (path && below(o->mountpoint, path))
+		if (path && below(o->rooms.mountpoint, path))
 			return err_set(err, -EINVAL,
 				       "the %s %s lies in the mount point %s, "
 				       "and could not be reached behind the "
 				       "mount; it must be elsewhere",
 				       dirs[i].what, dirs[i].path,
-				       o->mountpoint);
+				       o->rooms.mountpoint);
 	}
 	if (in_state && is_state(in_state))
 		return err_set(err, -EINVAL,
 			       "the mount point %s is a part of the state "
 			       "directory %s; it must be elsewhere",
-			       o->mountpoint, o->state_dir);
+			       o->rooms.mountpoint, o->state_dir);
 	return owners_check(o, err);
 }

@@ -3,7 +3,9 @@
 #ifndef FSD_PLACES_H
 #define FSD_PLACES_H
 
-#include "fsd/fsd.h"
+#include "layout/layout.h"
+
+struct mount_options;
 
 /* What a server needs when it follows another one must not be reached through
  * the mount that nobody serves then. Others may not write in the state directory

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "options.h"
 #include "vm/os/rights.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -39,27 +40,27 @@ static void make_readable(const char *path)
 		log_warn("%s: %s", path, strerror(errno));
 }
 
-static int give_up_files(const struct fsd *d)
+static int give_up_files(const struct mount_options *o)
 {
-	const char *const *more = d->options->environments.dirs;
+	const char *const *more = o->rooms.environments.dirs;
 	struct rights_path paths[3 + VM_SHARED_MAX + ENVIRONMENT_PLACES] = {
-		{ d->options->state_dir, true },
-		{ d->options->cache_dir, true },
+		{ o->state_dir, true },
+		{ o->vm.cache_dir, true },
 		{ "/proc", false }, /* our own descriptors, who is alive */
 	};
 	size_t count = 3;
-	int r = depot_make_dirs(d->options->cache_dir), set;
+	int r = depot_make_dirs(o->vm.cache_dir), set;
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < VM_SHARED_MAX; i++)
-		if (d->options->shared[i] &&
-		    access(d->options->shared[i], R_OK | X_OK) == 0)
+		if (o->vm.shared[i] &&
+		    access(o->vm.shared[i], R_OK | X_OK) == 0)
 			paths[count++] = (struct rights_path){
-				d->options->shared[i], false };
+				o->vm.shared[i], false };
 	/* One that is made later could not be read. */
 	for (size_t i = 0; i < ENVIRONMENT_PLACES && more[i]; i++) {
-		if (access(more[i], F_OK) < 0 && !d->options->die_with_parent)
+		if (access(more[i], F_OK) < 0 && !o->die_with_parent)
 			make_readable(more[i]);
 		if (access(more[i], R_OK | X_OK) == 0)
 			paths[count++] = (struct rights_path){ more[i], false };
@@ -216,7 +217,8 @@ static int give_up_calls(void)
 /* A user's file may be read-only and still be root's to write. */
 static const unsigned kept[] = { CAP_DAC_OVERRIDE };
 
-int restrain(struct fsd *d, struct err *err)
+int restrain(struct fsd *d, const struct mount_options *options,
+	     struct err *err)
 {
 	int r;
 
@@ -227,7 +229,7 @@ int restrain(struct fsd *d, struct err *err)
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(err, -errno, "no_new_privs");
-	r = give_up_files(d);
+	r = give_up_files(options);
 	note(d, OWN_LANDLOCK, r, "files below the state directory only");
 	if (r < 0 && r != -ENOSYS && r != -EOPNOTSUPP)
 		return err_sys(err, r, "Landlock for the daemon");

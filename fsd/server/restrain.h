@@ -16,9 +16,12 @@
 
 #include "fsd/fsd.h"
 
+struct mount_options;
+
 /* Before there is a thread. What was given up is told in d->own_walls; it is an
  * error when one of them cannot be built, but not that the kernel lacks
  * Landlock. */
-int restrain(struct fsd *d, struct err *err);
+int restrain(struct fsd *d, const struct mount_options *options,
+	     struct err *err);
 
 #endif

@@ -28,6 +28,7 @@
 #include "fsd/fuse/open_files.h"
 #include "fsd/fuse/ops.h"
 #include "open_limit.h"
+#include "options.h"
 #include "fsd/fuse/ops_remote.h"
 #include "vm/environment/catalog.h"
 #include "vm/os/fdpass.h"
@@ -69,13 +70,13 @@ static void on_signal(struct loop_fd *src, uint32_t events)
 	}
 }
 
-static int watch_signals(struct fsd *d, struct loop_fd *src)
+static int watch_signals(struct fsd *d, bool private, struct loop_fd *src)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, HOLDER_LEAVE);
-	if (d->options->die_with_parent) { /* as its holder, see there */
+	if (private) { /* as its holder, see there */
 		signal(SIGINT, SIG_IGN);
 		signal(SIGTERM, SIG_IGN);
 	} else {
@@ -154,13 +155,13 @@ static void on_drop(void *arg, uint64_t key)
 #define PACKAGES_MAX (1u << 20) /* bytes of their list */
 
 /* What environments may need of the image: a list "name version". */
-static void find_packages(struct fsd *d)
+static void find_packages(struct fsd *d, const char *image)
 {
 	auto_buf struct buf text = { .cap = PACKAGES_MAX };
 	auto_close int fd = -1;
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/packages.list", d->options->image_dir);
+	snprintf(path, sizeof(path), "%s/packages.list", image);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 && node_read(fd, PACKAGES_MAX, &text) == 0)
 		d->image_packages = take_ptr(text.data);
@@ -168,12 +169,12 @@ static void find_packages(struct fsd *d)
 
 /* For people, and for environments: it is verified where machines are made of
  * it. */
-static void find_image(struct fsd *d)
+static void find_image(struct fsd *d, const char *image)
 {
 	char path[PATH_MAX], line[256];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/manifest", d->options->image_dir);
+	snprintf(path, sizeof(path), "%s/manifest", image);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = '\0';
@@ -184,27 +185,16 @@ static void find_image(struct fsd *d)
 	}
 	if (f)
 		fclose(f);
-	find_packages(d);
+	find_packages(d, image);
 }
 
-static int start_machines(struct fsd *d, struct err *err)
+static int start_machines(struct fsd *d, const struct mount_options *o,
+			  struct err *err)
 {
-	const struct mount_options *o = d->options;
 	const struct vm_keep keep = {
 		.keep = on_keep, .drop = on_drop, .arg = d,
 	};
-	struct vm_options vo = {
-		.backend = &FSD_BACKEND, .cache_dir = o->cache_dir,
-		.shared = { o->shared[0], o->shared[1] },
-		.image_dir = o->image_dir, .qemu = o->qemu,
-		.accel = o->accel, .pool = o->pool,
-		.idle_memory = o->idle_memory,
-		.max_machines = o->max_machines, .permissive = o->permissive,
-		.no_fork = o->no_fork, .quick_heat = o->quick_heat,
-		.no_renewal = o->die_with_parent, .plain = o->plain,
-		.uid_first = o->uid_first, .uid_count = o->uid_count,
-		.known = &inherit_head(d->inherit)->known, .keep = &keep,
-	};
+	struct vm_options vo = o->vm;
 	struct vm_watch watch = {
 		.changed = on_vm_changed, .progress = on_vm_progress,
 		.freed = sched_on_freed, .may_warm = sched_on_may_warm,
@@ -213,10 +203,13 @@ static int start_machines(struct fsd *d, struct err *err)
 	};
 	int r;
 
-	find_image(d);
-	environments_index(d);
+	vo.backend = &FSD_BACKEND;
+	vo.known = &inherit_head(d->inherit)->known;
+	vo.keep = &keep;
+	find_image(d, vo.image_dir);
+	environments_index(d, o->environments_dir);
 	r = vm_new(d->loop, &vo, &watch, &d->vm, err);
-	if (r == 0 && sched_open(d) < 0)
+	if (r == 0 && sched_open(d, &o->sched) < 0)
 		r = err_sys(err, -ENOMEM, "the scheduler");
 	return r;
 }
@@ -275,13 +268,26 @@ static int take_over(struct fsd *d, struct err *err)
 
 /* --- start and end --------------------------------------------------------------- */
 
-static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
+static int start_builds(struct fsd *d, const struct mount_options *o,
+			struct err *err)
+{
+	const struct builds_options options = {
+		.image_dir = o->vm.image_dir,
+		.environments_dir = o->environments_dir,
+		.sources = o->build_sources,
+	};
+
+	return o->build_packages ? builds_open(d, &options, err) : 0;
+}
+
+static int start(struct fsd *d, const struct mount_options *o,
+		 struct loop_fd *signals, struct err *err)
 {
 	int r = loop_new(&d->loop);
 
 	turns_init(&d->turns, d->loop);
 	if (r == 0)
-		r = watch_signals(d, signals);
+		r = watch_signals(d, o->die_with_parent, signals);
 	if (r < 0)
 		return err_sys(err, r, "the event loop");
 	r = inherit_open(HOLDER_FD_INHERIT, &d->inherit);
@@ -290,11 +296,11 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 			       "that served before; umount, then mount");
 	if (r < 0)
 		return err_sys(err, r, "the memory of the server before");
-	r = depot_open(d->loop, d->options->state_dir, &d->depot, err);
+	r = depot_open(d->loop, o->state_dir, &d->depot, err);
 	if (r < 0)
 		return r;
-	depot_set_relaxed(d->depot, d->options->relaxed);
-	r = quota_new(&d->options->quota, &d->quota);
+	depot_set_relaxed(d->depot, o->relaxed);
+	r = quota_new(&o->quota, &d->quota);
 	if (r == 0)
 		r = jobs_new(d);
 	if (r == 0)
@@ -308,23 +314,25 @@ static int start(struct fsd *d, struct loop_fd *signals, struct err *err)
 			      &d->nodes);
 	if (r < 0)
 		return err_sys(err, r, "the job table");
-	r = start_machines(d, err);
+	r = start_machines(d, o, err);
 	if (r < 0)
 		return r;
-	r = builds_open(d, err);
+	r = start_builds(d, o, err);
 	if (r < 0)
 		return r;
-	r = keeper_open(d->options, &d->keeper, err);
+	r = keeper_open(o->rooms.mountpoint, o->rooms.allow_other, &d->keeper,
+			err);
 	if (r == 0 && keeper_watch(d->keeper, d->loop, on_keeper_gone, d) < 0)
 		log_warn("the end of the keeper would not be noticed");
 	/* What was written by a server that may have been taken over is read
 	 * with no more rights than that one had. */
 	if (r == 0)
-		r = restrain(d, err);
+		r = restrain(d, o, err);
 	if (r < 0)
 		return r;
 	environments_warm(d);
-	notify_new(d);
+	if (!o->die_with_parent) /* a private mount has no watchers */
+		notify_new(d);
 	r = shelf_fill(d, err);
 	return r < 0 ? r : take_over(d, err);
 }
@@ -425,7 +433,7 @@ static void tell_walls(const struct fsd *d)
 
 int serve(const struct mount_options *options)
 {
-	struct fsd d = { .options = options, .started_ns = realtime_ns(),
+	struct fsd d = { .options = &options->rooms, .started_ns = realtime_ns(),
 			 .control = HOLDER_FD_CONTROL, .service = getppid() };
 	struct loop_fd signals = { .fd = -1 };
 	struct err err = { 0 };
@@ -446,7 +454,7 @@ int serve(const struct mount_options *options)
 		d.log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);
 	/* A user with a quarter of them leaves the others enough. */
 	d.open_most = open_limit_raise() / 4;
-	r = start(&d, &signals, &err);
+	r = start(&d, options, &signals, &err);
 	if (r < 0) {
 		finish(&d, &signals);
 		daemon_log_close(d.log);
@@ -458,7 +466,7 @@ int serve(const struct mount_options *options)
 	 * well. */
 	if (d.log)
 		daemon_log_begin(d.log);
-	log_info("serving %s, state in %s", options->mountpoint,
+	log_info("serving %s, state in %s", options->rooms.mountpoint,
 		 options->state_dir);
 	tell_ready(&d);
 	tell_walls(&d);

@@ -3,7 +3,7 @@
 #ifndef FSD_SERVE_H
 #define FSD_SERVE_H
 
-#include "fsd/fsd.h"
+struct mount_options;
 
 /* Serves the supervisor at descriptor 3 (holder.h) until the end. It must be called
  * before there is a thread. options: borrowed. Return: exit code. */
