@@ -58,8 +58,8 @@ int run_options_take(struct run_client *c, const struct cli_option *table,
 int usage(const char *command);
 
 struct mount_options;
-/* Of `fsd mount`'s arguments; mount_options_done() frees what is found for
- * them. Return: 0 or an exit code, and standard error has said why. */
-int mount_options_parse(struct mount_options *o, int argc, char **argv);
+/* As mount_options_parse(). Return: 0 or an exit code, and standard error has said
+ * why. */
+int mount_options_take(struct mount_options *o, int argc, char **argv);
 
 #endif

@@ -114,7 +114,7 @@ static int hold_in(const char *dir, struct ready *ready)
 		argv[argc - 1] = "--plain";
 		argv[argc++] = mnt;
 	}
-	r = mount_options_parse(&o, argc, (char **)(uintptr_t)argv);
+	r = mount_options_take(&o, argc, (char **)(uintptr_t)argv);
 	if (r == 0) {
 		ready->log = daemon_log_open(o.state_dir, DAEMON_LOG_LIMIT);
 		r = hold(&o, ready);

@@ -1,18 +1,284 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options of a mount: what the command line leaves open is filled in here, from the
- * environment, this host and the place of the program.
+ * Parses the command line of `fsd mount` by the table in options.h. A row names a member
+ * of struct mount_options and how its text is read, or a function for what has a form of
+ * its own. The environment, this host and the place of the program give the
+ * defaults.
  */
 #include "options.h"
 
+#include <errno.h>
+#include <getopt.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "holder.h"
 #include "paths.h"
+#include "places.h"
 
 #define CPUS_EACH 4        /* machines at work that share a processor */
 #define MEMORY_EACH_MB 512 /* of the host, for each machine that is allowed */
+#define NUMBER_MAX 10000
+#define UIDS_LOWEST 1000u
+
+/* --- one option ----------------------------------------------------------------------- */
+
+enum kind {
+	KIND_TEXT,   /* const char *: as it stands */
+	KIND_FLAG,   /* bool: true */
+	KIND_CHOICE, /* bool: is it the second of two words? */
+	KIND_NUMBER, /* unsigned, from min to NUMBER_MAX */
+	KIND_COUNT,  /* uint64_t; 0: no limit */
+	KIND_SIZE,   /* uint64_t: bytes that may end in K, M or G */
+	KIND_BY,     /* what set() makes of it */
+};
+
+struct row {
+	const char *name, *value, *words;
+	enum kind kind;
+	size_t at;        /* the member's offset */
+	unsigned min;
+	const char *zero; /* what a size of 0 is, for people */
+	int (*set)(struct mount_options *o, const char *text, struct err *err);
+};
+
+static int set_accel(struct mount_options *o, const char *text, struct err *err)
+{
+	for (int i = 0; i < VM_ACCEL_MAX; i++) {
+		if (!strcmp(vm_accel_names[i], text)) {
+			o->vm.accel = (enum vm_accel)i;
+			return 0;
+		}
+	}
+	return err_set(err, -EINVAL,
+		       "--accel is \"%s\"; it must be auto, kvm or tcg", text);
+}
+
+/* The program that builds reads them again. */
+static int set_sources(struct mount_options *o, const char *text,
+		       struct err *err)
+{
+	static const char *const words[] = { "debian", "pypi", "npm",
+					     "wheelhouse=/", "npm-dir=/" };
+
+	o->build_sources = text;
+	for (const char *at = text; at; at = strchr(at, ',')) {
+		bool known = false;
+
+		at += *at == ',';
+		for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+			size_t len = strlen(words[i]);
+
+			known |= !strncmp(at, words[i], len) &&
+				 (words[i][len - 1] == '/' || !at[len] ||
+				  at[len] == ',');
+		}
+		if (!known)
+			return err_set(err, -EINVAL,
+				       "--build-sources is \"%s\"; it must be "
+				       "some of debian, pypi, npm, "
+				       "wheelhouse=DIR and npm-dir=DIR, with "
+				       "commas between them and whole paths",
+				       text);
+	}
+	return 0;
+}
+
+static int set_uids(struct mount_options *o, const char *text, struct err *err)
+{
+	const char *dash = strchr(text, '-');
+	char first[16] = "";
+	uint64_t a, b;
+
+	if (dash && (size_t)(dash - text) < sizeof(first))
+		memcpy(first, text, (size_t)(dash - text));
+	if (parse_u64(first, UIDS_LOWEST, UINT32_MAX - 1, &a) < 0 ||
+	    parse_u64(dash + 1, UIDS_LOWEST, UINT32_MAX - 1, &b) < 0 || b < a)
+		return err_set(err, -EINVAL,
+			       "--uids is \"%s\"; it must be FIRST-LAST, from "
+			       "%u to %u", text, UIDS_LOWEST, UINT32_MAX - 1);
+	o->vm.uid_first = (uint32_t)a;
+	o->vm.uid_count = (uint32_t)(b - a + 1);
+	return 0;
+}
+
+static int set_level(struct mount_options *o, const char *text, struct err *err)
+{
+	int level = log_level_parse(text);
+
+	(void)o;
+	if (level < 0)
+		return err_set(err, -EINVAL,
+			       "--log-level is \"%s\"; it must be error, warn, "
+			       "info or debug", text);
+	log_set_level((enum log_level)level);
+	return 0;
+}
+
+static int set_size(uint64_t *to, const char *name, const char *text,
+		    const char *zero, struct err *err)
+{
+	if (quota_parse_size(text, to) == 0)
+		return 0;
+	return err_set(err, -EINVAL, "--%s is \"%s\"; it must be a number of "
+		       "bytes, or one with K, M or G; 0 is %s", name, text, zero);
+}
+
+/* In struct vm_options 0 is the default. On the command line it is none at all, which
+ * 1 byte comes to. */
+static int set_idle(struct mount_options *o, const char *text, struct err *err)
+{
+	int r = set_size(&o->vm.idle_memory, "idle-memory", text,
+			 "no idle machine", err);
+
+	o->vm.idle_memory = MAX(o->vm.idle_memory, (uint64_t)1);
+	return r;
+}
+
+#define MEMBER(kind_, member) \
+	.kind = kind_, .at = offsetof(struct mount_options, member)
+#define TEXT(member) MEMBER(KIND_TEXT, member)
+#define FLAG(member) MEMBER(KIND_FLAG, member)
+#define CHOICE(member) MEMBER(KIND_CHOICE, member)
+#define NUMBER(member, min_) MEMBER(KIND_NUMBER, member), .min = min_
+#define COUNT(member) MEMBER(KIND_COUNT, member)
+#define SIZE(member, zero_) MEMBER(KIND_SIZE, member), .zero = zero_
+#define BY(fn) .kind = KIND_BY, .set = fn
+#define ROW(name_, value_, how, help, takes, words_) \
+	{ .name = name_, .value = value_, .words = words_, how },
+
+static const struct row rows[] = { MOUNT_OPTION_TABLE(ROW) };
+#define ROWS ARRAY_SIZE(rows)
+#define FIRST_ROW 256 /* getopt_long()'s number of it: no letter */
+
+static int set_choice(bool *to, const struct row *row, const char *text,
+		      struct err *err)
+{
+	int len = (int)strcspn(row->words, " ");
+	const char *second = row->words + len + 1;
+
+	*to = !strcmp(text, second);
+	if (*to || (!strncmp(text, row->words, (size_t)len) && !text[len]))
+		return 0;
+	return err_set(err, -EINVAL, "--%s is \"%s\"; it must be %.*s or %s",
+		       row->name, text, len, row->words, second);
+}
+
+static int set_number(unsigned *to, const struct row *row, const char *text,
+		      struct err *err)
+{
+	uint64_t n;
+
+	if (parse_u64(text, row->min, NUMBER_MAX, &n) < 0)
+		return err_set(err, -EINVAL, "--%s is \"%s\"; it must be a "
+			       "number from %u to %u", row->name, text, row->min,
+			       NUMBER_MAX);
+	*to = (unsigned)n;
+	return 0;
+}
+
+static int set_count(uint64_t *to, const struct row *row, const char *text,
+		     struct err *err)
+{
+	if (parse_u64(text, 0, UINT32_MAX, to) == 0)
+		return 0;
+	return err_set(err, -EINVAL, "--%s is \"%s\"; it must be a number from "
+		       "0 (no limit) to %u", row->name, text, UINT32_MAX);
+}
+
+static int apply(struct mount_options *o, const struct row *row,
+		 const char *text, struct err *err)
+{
+	void *to = (char *)o + row->at;
+
+	switch (row->kind) {
+	case KIND_TEXT:
+		*(const char **)to = text;
+		return 0;
+	case KIND_FLAG:
+		*(bool *)to = true;
+		return 0;
+	case KIND_CHOICE:
+		return set_choice(to, row, text, err);
+	case KIND_NUMBER:
+		return set_number(to, row, text, err);
+	case KIND_COUNT:
+		return set_count(to, row, text, err);
+	case KIND_SIZE:
+		return set_size(to, row->name, text, row->zero, err);
+	case KIND_BY:
+		return row->set(o, text, err);
+	}
+	return 0;
+}
+
+/* --- the command line ------------------------------------------------------------------ */
+
+/* A complaint of getopt_long(3) names the command that a user has called. */
+static int next(int argc, char **argv, const struct option *longs)
+{
+	char *own = argv[0], name[] = "fsd mount";
+	int opt;
+
+	argv[0] = name;
+	opt = getopt_long(argc, argv, "", longs, NULL);
+	argv[0] = own;
+	return opt;
+}
+
+static int parse(struct mount_options *o, int argc, char **argv,
+		 struct err *err)
+{
+	struct option longs[ROWS + 1] = { 0 };
+	int opt, r = 0;
+
+	for (size_t i = 0; i < ROWS; i++)
+		longs[i] = (struct option){
+			.name = rows[i].name, .val = FIRST_ROW + (int)i,
+			.has_arg = rows[i].value ? required_argument
+						 : no_argument,
+		};
+	optind = 1;
+	while (r == 0 && (opt = next(argc, argv, longs)) != -1)
+		r = opt < FIRST_ROW ? -ENOTSUP
+				    : apply(o, &rows[opt - FIRST_ROW], optarg, err);
+	if (r == 0 && optind != argc - 1)
+		r = err_set(err, -ENOTSUP, "it takes exactly one mount point");
+	return r;
+}
+
+/* Absolute. A server gets it so from its holder, and the directory may have
+ * another name by then. One that is missing is made. */
+static char *mountpoint_of(const char *path, const char *command,
+			   struct err *err)
+{
+	char *full = !strcmp(command, HOLDER_SERVES) ? strdup(path)
+						     : absolute_path(path);
+
+	if (full)
+		return full;
+	if (errno == ENOENT)
+		return place_make(path, err);
+	err_sys(err, -errno, "the mount point %s", path);
+	return NULL;
+}
+
+static int no_state(struct err *err)
+{
+	int error = errno;
+
+	if (error == ENOENT)
+		err_set(err, -ENOENT, "uid %u has no home directory for its "
+			"state: say where with --state DIR, or set HOME",
+			geteuid());
+	else
+		err_set(err, -ENOENT, "%s", strerror(error));
+	return -ENOENT;
+}
 
 /* Without memory there are none. */
 static void find_environments(struct mount_options *o)
@@ -27,7 +293,7 @@ static void find_environments(struct mount_options *o)
 	o->rooms.environments = dirs.places;
 }
 
-void mount_options_defaults(struct mount_options *o)
+static void set_defaults(struct mount_options *o)
 {
 	struct sysinfo info;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -66,6 +332,31 @@ void mount_options_defaults(struct mount_options *o)
 		.memory_mb = MAX(memory_mb / 2, (uint64_t)DEFAULT_MEMORY_MB),
 		.cpus = (uint64_t)MAX(cpus, 1),
 	};
+}
+
+int mount_options_parse(struct mount_options *o, int argc, char **argv,
+			struct err *err)
+{
+	int r;
+
+	*o = (struct mount_options){
+		.vm.pool = UINT32_MAX, .argc = argc, .argv = argv,
+		.sched.reserve = UINT64_MAX, .sched.queued = DEFAULT_MAX_QUEUED,
+	};
+	*err = (struct err){ 0 };
+	r = parse(o, argc, argv, err);
+	if (r < 0)
+		return r;
+	o->rooms.mountpoint = o->found[2] =
+		mountpoint_of(argv[optind], argv[0], err);
+	if (!o->rooms.mountpoint)
+		return -ENOENT;
+	set_defaults(o);
+	if (!o->state_dir)
+		return no_state(err);
+	o->quota.count_bytes = o->retain.bytes;
+	o->rooms.retain = &o->retain;
+	return 0;
 }
 
 void mount_options_done(struct mount_options *o)
