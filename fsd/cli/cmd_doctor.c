@@ -223,7 +223,7 @@ static const struct check {
 
 enum { OPT_STATE = CLI_LONG };
 
-const struct cli_option doctor_cli_options[] = {
+static const struct cli_option doctor_cli_options[] = {
 	{ OPT_STATE, "state", "DIR", "look at this state directory", CLI_DIR,
 	  NULL },
 	{ 0 },
@@ -243,21 +243,29 @@ static int doctor_host(void)
 	return bad ? 1 : 0;
 }
 
-int command_doctor(int argc, char **argv)
+static int command_doctor(const struct cli_command *self, int argc, char **argv)
 {
 	const char *state = NULL;
 	struct cli_getopt g;
 	int opt;
 
-	cli_getopt(doctor_cli_options, false, &g);
-	while ((opt = cli_next("doctor", argc, argv, &g)) != -1) {
+	cli_getopt(self, &g);
+	while ((opt = cli_next(self, argc, argv, &g)) != -1) {
 		if (opt != OPT_STATE)
-			return usage("doctor");
+			return usage(self);
 		state = optarg;
 	}
 	if (argc - optind > (state ? 0 : 1))
-		return usage("doctor");
+		return usage(self);
 	if (state)
 		return doctor_state(state);
 	return optind < argc ? doctor_mount(argv[optind]) : doctor_host();
 }
+
+const struct cli_command doctor_command = {
+	.name = "doctor", .fn = command_doctor, .group = "This host",
+	.synopsis = "[MNT | --state DIR]",
+	.summary = "tell what works here, and remedies",
+	.options = doctor_cli_options, .operand = CLI_MOUNT,
+	.notes = "With MNT it looks at that mount instead.",
+};

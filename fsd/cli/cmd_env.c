@@ -8,73 +8,18 @@
 
 #include "doctor.h"
 
-static int env_verify(int argc, char **argv);
-static int env_rm(int argc, char **argv);
-static int env_clean(int argc, char **argv);
-
-const struct cli_option env_cli_options[] = { ENV_DIR_OPTION, { 0 } };
-
-const struct cli_command env_verbs[] = {
-	{ "env build", env_build, NULL, "[OPTIONS] NAME",
-	  "make one of packages, or make it again", env_build_cli_options,
-	  CLI_ENVIRONMENT, NULL,
-	  "With NAME alone it makes the environment of that name again, by its\n"
-	  "recipe. Nothing changed: it says so at once." },
-	{ "env list", env_list, NULL, "[OPTIONS]",
-	  "list environments, and whether machines can have them",
-	  env_list_cli_options, CLI_TEXT, NULL, NULL },
-	{ "env show", env_show, NULL, "[OPTIONS] NAME",
-	  "tell what is in one, and how it is made again",
-	  env_show_cli_options, CLI_ENVIRONMENT, NULL, NULL },
-	{ "env verify", env_verify, NULL, "[OPTIONS] [NAME]...",
-	  "compare all bytes with the sums", env_cli_options, CLI_ENVIRONMENT,
-	  NULL, "Without NAME it verifies all." },
-	{ "env warm", env_warm, NULL, "[OPTIONS] NAME...",
-	  "make its template, so that its first job is quick", env_cli_options,
-	  CLI_ENVIRONMENT, NULL, NULL },
-	{ "env rm", env_rm, NULL, "[OPTIONS] NAME",
-	  "remove one; jobs that run keep it", env_cli_options,
-	  CLI_ENVIRONMENT, NULL, NULL },
-	{ "env clean", env_clean, NULL, "[OPTIONS]",
-	  "remove downloads, and sets that have no name", env_cli_options,
-	  CLI_TEXT, NULL, NULL },
-	{ "env export", env_export, NULL, "[OPTIONS] NAME FILE|-",
-	  "write one to a file", env_export_cli_options, CLI_ENVIRONMENT, NULL,
-	  NULL },
-	{ "env import", env_import, NULL, "[OPTIONS] FILE|-",
-	  "read one from a file", env_import_cli_options, CLI_FILE, NULL,
-	  NULL },
-	{ 0 },
-};
-
-int command_env(int argc, char **argv)
-{
-	const struct cli_command *verb;
-
-	if (argc < 2)
-		return usage("env");
-	if (!strcmp(argv[1], "seal"))
-		return env_seal(argc - 1, argv + 1);
-	verb = cli_verb(cli_find("env"), argv[1]);
-	if (!verb) {
-		fprintf(stderr, "fsd env: there is no command \"%.80s\"; `fsd "
-			"help env` lists them\n", argv[1]);
-		return 2;
-	}
-	return verb->fn(argc - 1, argv + 1);
-}
+static const struct cli_option env_cli_options[] = { ENV_DIR_OPTION, { 0 } };
 
 /* --- what they share -------------------------------------------------------- */
 
-static int parse(int argc, char **argv, struct env_call *call,
-		 const char **ret_dir)
+static int parse(const struct cli_command *self, int argc, char **argv,
+		 struct env_call *call, const char **ret_dir)
 {
-	const struct cli_command *verb = cli_verb(cli_find("env"), argv[0]);
 	struct cli_getopt g;
 	int opt;
 
-	cli_getopt(verb->options, false, &g);
-	while ((opt = cli_next(verb->name, argc, argv, &g)) != -1) {
+	cli_getopt(self, &g);
+	while ((opt = cli_next(self, argc, argv, &g)) != -1) {
 		if (opt == ENV_OPT_DIR)
 			*ret_dir = optarg;
 		else if (opt == ENV_OPT_SOURCES)
@@ -84,19 +29,20 @@ static int parse(int argc, char **argv, struct env_call *call,
 		else if (opt == 'j')
 			call->json = true;
 		else
-			return usage(verb->name);
+			return usage(self);
 	}
 	return 0;
 }
 
-int env_begin(int argc, char **argv, struct env_call *ret)
+int env_begin(const struct cli_command *self, int argc, char **argv,
+	      struct env_call *ret)
 {
 	const char *dir = NULL;
 	struct err err = { 0 };
 	int r;
 
 	*ret = (struct env_call){ 0 };
-	r = parse(argc, argv, ret, &dir);
+	r = parse(self, argc, argv, ret, &dir);
 	if (r)
 		return r;
 	if (dir && !*dir)
@@ -207,10 +153,10 @@ static int verify_one(const struct env_call *call, const char *name)
 	return r;
 }
 
-static int env_verify(int argc, char **argv)
+static int env_verify(const struct cli_command *self, int argc, char **argv)
 {
 	struct env_call call;
-	int r = env_begin(argc, argv, &call);
+	int r = env_begin(self, argc, argv, &call);
 
 	if (r)
 		return r;
@@ -222,16 +168,16 @@ static int env_verify(int argc, char **argv)
 	return r;
 }
 
-static int env_rm(int argc, char **argv)
+static int env_rm(const struct cli_command *self, int argc, char **argv)
 {
 	struct env_call call;
 	struct err err = { 0 };
-	int r = env_begin(argc, argv, &call);
+	int r = env_begin(self, argc, argv, &call);
 
 	if (r)
 		return r;
 	if (argc - optind != 1)
-		r = usage("env rm");
+		r = usage(self);
 	else if (!environment_names_find(&call.names, argv[optind]))
 		r = no_such(&call, argv[optind]);
 	else if (environment_remove(&call.dirs.places, argv[optind], &err) < 0)
@@ -241,20 +187,20 @@ static int env_rm(int argc, char **argv)
 }
 
 /* Cleans the directory that this user may write, and no other. */
-static int env_clean(int argc, char **argv)
+static int env_clean(const struct cli_command *self, int argc, char **argv)
 {
 	struct env_call call;
 	struct environment_cleaned c = { 0 };
 	struct err err = { 0 };
 	const char *top;
 	char size[32];
-	int r = env_begin(argc, argv, &call);
+	int r = env_begin(self, argc, argv, &call);
 
 	if (r)
 		return r;
 	top = environment_dirs_own(&call.dirs);
 	if (optind < argc) {
-		r = usage("env clean");
+		r = usage(self);
 	} else if (environment_clean(&call.dirs.places, top, &c, &err) < 0) {
 		r = complain("env", 1, "%s", err.text);
 	} else {
@@ -339,3 +285,65 @@ void check_environments(struct finding *f)
 	environment_dirs_done(&dirs);
 	env_image_done(&image);
 }
+
+/* --- the command -------------------------------------------------------------- */
+
+static const struct cli_command env_verbs[] = {
+	{ .name = "env build", .fn = env_build, .synopsis = "[OPTIONS] NAME",
+	  .summary = "make one of packages, or make it again",
+	  .options = env_build_cli_options, .operand = CLI_ENVIRONMENT,
+	  .notes = "With NAME alone it makes the environment of that name again, by its\n"
+		   "recipe. Nothing changed: it says so at once." },
+	{ .name = "env list", .fn = env_list, .synopsis = "[OPTIONS]",
+	  .summary = "list environments, and whether machines can have them",
+	  .options = env_list_cli_options },
+	{ .name = "env show", .fn = env_show, .synopsis = "[OPTIONS] NAME",
+	  .summary = "tell what is in one, and how it is made again",
+	  .options = env_show_cli_options, .operand = CLI_ENVIRONMENT },
+	{ .name = "env verify", .fn = env_verify,
+	  .synopsis = "[OPTIONS] [NAME]...",
+	  .summary = "compare all bytes with the sums",
+	  .options = env_cli_options, .operand = CLI_ENVIRONMENT,
+	  .notes = "Without NAME it verifies all." },
+	{ .name = "env warm", .fn = env_warm, .synopsis = "[OPTIONS] NAME...",
+	  .summary = "make its template, so that its first job is quick",
+	  .options = env_cli_options, .operand = CLI_ENVIRONMENT },
+	{ .name = "env rm", .fn = env_rm, .synopsis = "[OPTIONS] NAME",
+	  .summary = "remove one; jobs that run keep it",
+	  .options = env_cli_options, .operand = CLI_ENVIRONMENT },
+	{ .name = "env clean", .fn = env_clean, .synopsis = "[OPTIONS]",
+	  .summary = "remove downloads, and sets that have no name",
+	  .options = env_cli_options },
+	{ .name = "env export", .fn = env_export,
+	  .synopsis = "[OPTIONS] NAME FILE|-",
+	  .summary = "write one to a file", .options = env_export_cli_options,
+	  .operand = CLI_ENVIRONMENT },
+	{ .name = "env import", .fn = env_import, .synopsis = "[OPTIONS] FILE|-",
+	  .summary = "read one from a file", .options = env_import_cli_options,
+	  .operand = CLI_FILE },
+	{ 0 },
+};
+
+static int command_env(const struct cli_command *self, int argc, char **argv)
+{
+	const struct cli_command *verb;
+
+	if (argc < 2)
+		return usage(self);
+	if (!strcmp(argv[1], "seal"))
+		return env_seal(self, argc - 1, argv + 1);
+	verb = cli_verb(self, argv[1]);
+	if (!verb) {
+		fprintf(stderr, "fsd env: there is no command \"%.80s\"; `fsd "
+			"help env` lists them\n", argv[1]);
+		return 2;
+	}
+	return verb->fn(verb, argc - 1, argv + 1);
+}
+
+const struct cli_command env_command = {
+	.name = "env", .fn = command_env, .group = "This host",
+	.synopsis = "COMMAND [OPTIONS] [ARG]...",
+	.summary = "make, list and move environments: sets of software for jobs",
+	.notes = "fsd-env(8) tells of each.", .verbs = env_verbs,
+};

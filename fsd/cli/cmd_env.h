@@ -27,9 +27,10 @@ struct env_call {
 	const char *name; /* of --name; NULL: none */
 	const char *dir;  /* of --environments; NULL: the usual places */
 };
-/* Reads the options and the names that there are. argv[0] is the verb. Return: 0
- * or an exit code, and standard error has said why. */
-int env_begin(int argc, char **argv, struct env_call *ret);
+/* Reads the options of a verb and the names that there are. Return: 0 or an exit code,
+ * and standard error has said why. */
+int env_begin(const struct cli_command *self, int argc, char **argv,
+	      struct env_call *ret);
 void env_end(struct env_call *call);
 /* Opens one by its name. Return: 0 or 1, and standard error has said why. */
 int env_open(const struct env_call *call, const char *name,
@@ -59,15 +60,16 @@ void env_size(uint64_t bytes, char ret[32]);
 
 extern const struct cli_option env_build_cli_options[],
 	env_list_cli_options[],
-	env_show_cli_options[], env_cli_options[], env_export_cli_options[],
+	env_show_cli_options[], env_export_cli_options[],
 	env_import_cli_options[];
-int env_build(int argc, char **argv);
-/* The program of `fsd env build` calls it, with the parts that it has made. */
-int env_seal(int argc, char **argv);
-int env_list(int argc, char **argv);
-int env_show(int argc, char **argv);
-int env_export(int argc, char **argv);
-int env_import(int argc, char **argv);
-int env_warm(int argc, char **argv);
+int env_build(const struct cli_command *self, int argc, char **argv);
+/* The program of `fsd env build` calls it, with the parts that it has made. self: that of
+ * `fsd env`. */
+int env_seal(const struct cli_command *self, int argc, char **argv);
+int env_list(const struct cli_command *self, int argc, char **argv);
+int env_show(const struct cli_command *self, int argc, char **argv);
+int env_export(const struct cli_command *self, int argc, char **argv);
+int env_import(const struct cli_command *self, int argc, char **argv);
+int env_warm(const struct cli_command *self, int argc, char **argv);
 
 #endif

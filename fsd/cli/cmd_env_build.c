@@ -129,12 +129,13 @@ static int find_places(int argc, char **argv, const char *exe)
 	return r;
 }
 
-int env_build(int argc, char **argv)
+int env_build(const struct cli_command *self, int argc, char **argv)
 {
 	char program[PATH_MAX + 64] = "", exe[PATH_MAX];
 	auto_free char **words = calloc((size_t)argc + 4, sizeof(*words));
 	int r = find_program(program, exe), n = 0;
 
+	(void)self;
 	if (r == 0)
 		r = find_places(argc, argv, exe);
 	if (r || !words)
@@ -236,14 +237,14 @@ static int seal_in(const char *top, int from, const char *name,
 }
 
 /* seal TOP DIR NAME: DIR has the four parts and `facts`. Prints the id. */
-int env_seal(int argc, char **argv)
+int env_seal(const struct cli_command *self, int argc, char **argv)
 {
 	struct facts f = { 0 };
 	auto_close int from = -1;
 	int r;
 
 	if (argc != 4)
-		return usage("env");
+		return usage(self);
 	from = open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (from < 0)
 		return complain("env", 1, "%s: %s", argv[2], strerror(errno));

@@ -79,18 +79,18 @@ static int export_sources(const struct env_call *call,
 	return 0;
 }
 
-int env_export(int argc, char **argv)
+int env_export(const struct cli_command *self, int argc, char **argv)
 {
 	struct env_call call;
 	struct environment *e = NULL;
 	const char *path;
-	int r = env_begin(argc, argv, &call);
+	int r = env_begin(self, argc, argv, &call);
 
 	if (r)
 		return r;
 	path = argc - optind == 2 ? argv[optind + 1] : NULL;
 	if (!path)
-		r = usage("env export");
+		r = usage(self);
 	else if (call.sources && !strcmp(path, "-"))
 		r = complain("env", 2, "--with-sources writes beside a file, "
 			     "and - is none; name a file");
@@ -144,20 +144,20 @@ static int import_fd(const struct env_call *call, int fd, const char *path,
 	return 0;
 }
 
-int env_import(int argc, char **argv)
+int env_import(const struct cli_command *self, int argc, char **argv)
 {
 	char name[ENVIRONMENT_NAME_MAX + 2];
 	struct env_call call;
 	struct err err = { 0 };
 	auto_close int fd = -1;
 	const char *path;
-	int r = env_begin(argc, argv, &call);
+	int r = env_begin(self, argc, argv, &call);
 
 	if (r)
 		return r;
 	path = argc - optind == 1 ? argv[optind] : NULL;
 	if (!path) {
-		r = usage("env import");
+		r = usage(self);
 	} else if (!call.name && !strcmp(path, "-")) {
 		r = complain("env", 2, "standard input has no name; give one "
 			     "by --name");

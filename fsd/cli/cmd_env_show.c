@@ -136,18 +136,18 @@ static void list_base(bool json)
 		row_print(&base);
 }
 
-int env_list(int argc, char **argv)
+int env_list(const struct cli_command *self, int argc, char **argv)
 {
 	auto_free char *dir = default_image_dir();
 	struct env_call call;
 	struct env_image image = { 0 };
 	struct err err = { 0 };
-	int r = env_begin(argc, argv, &call);
+	int r = env_begin(self, argc, argv, &call);
 
 	if (r)
 		return r;
 	if (optind < argc)
-		r = usage("env list");
+		r = usage(self);
 	if (r == 0 && dir)
 		env_image_read(dir, &image, &err);
 	if (r == 0 && !image.known && call.names.count)
@@ -276,17 +276,17 @@ static int print_json(const struct env_call *call, const struct environment *e,
 	return 0;
 }
 
-int env_show(int argc, char **argv)
+int env_show(const struct cli_command *self, int argc, char **argv)
 {
 	struct env_call call;
 	struct environment *e = NULL;
 	struct err err = { 0 };
-	int r = env_begin(argc, argv, &call);
+	int r = env_begin(self, argc, argv, &call);
 
 	if (r)
 		return r;
 	r = argc - optind == 1 ? env_open(&call, argv[optind], &e) :
-				 usage("env show");
+				 usage(self);
 	if (r == 0 && call.json)
 		r = print_json(&call, e, &err);
 	else if (r == 0)

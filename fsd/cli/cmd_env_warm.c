@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-int env_warm(int argc, char **argv)
+int env_warm(const struct cli_command *self, int argc, char **argv)
 {
 	struct env_call call;
-	int r = env_begin(argc, argv, &call);
+	int r = env_begin(self, argc, argv, &call);
 
 	if (r)
 		return r;
@@ -19,7 +19,7 @@ int env_warm(int argc, char **argv)
 		environment_unref(e);
 	}
 	if (r == 0 && optind == argc)
-		r = usage("env warm");
+		r = usage(self);
 	if (r == 0)
 		r = template_of_environments(call.dir, argv + optind,
 					     argc - optind);

@@ -37,7 +37,8 @@ static int find_program(char path[PATH_MAX])
 
 #define ANSWER_MS 5000
 
-void gateway_option_lines(void (*fn)(void *arg, const char *line), void *arg)
+/* fsd-gateway alone knows them. If it is not installed, there are none. */
+static void option_lines(void (*fn)(void *arg, const char *line), void *arg)
 {
 	char program[PATH_MAX], text[16384], *line, *rest = text;
 	const char *argv[] = { program, "--help", NULL };
@@ -65,7 +66,7 @@ static bool has_option(int argc, char **argv, const char *name)
 	return false;
 }
 
-int command_gateway(int argc, char **argv)
+static int command_gateway(const struct cli_command *self, int argc, char **argv)
 {
 	auto_free char **more = calloc((size_t)argc + 3, sizeof(*more));
 	char program[PATH_MAX], mnt[PATH_MAX];
@@ -73,6 +74,7 @@ int command_gateway(int argc, char **argv)
 	struct err err = { 0 };
 	int count = 1, r = find_program(program);
 
+	(void)self;
 	if (!more || r < 0)
 		return complain(argv[0], 1, "%s", strerror(more ? -r : ENOMEM));
 	more[0] = program;
@@ -122,7 +124,7 @@ static int serve_private(char *program, char **argv, int count)
 	return r;
 }
 
-int command_mcp(int argc, char **argv)
+static int command_mcp(const struct cli_command *self, int argc, char **argv)
 {
 	auto_free char **more = calloc((size_t)argc + 5, sizeof(*more));
 	char program[PATH_MAX], mnt[PATH_MAX];
@@ -130,6 +132,7 @@ int command_mcp(int argc, char **argv)
 	struct err err = { 0 };
 	int count = 0, r = find_program(program);
 
+	(void)self;
 	if (!more || r < 0)
 		return complain(argv[0], 1, "%s", strerror(more ? -r : ENOMEM));
 	more[count++] = program;
@@ -147,3 +150,18 @@ int command_mcp(int argc, char **argv)
 	execv(program, more);
 	return complain(argv[0], 1, "%s: %s", program, strerror(errno));
 }
+
+const struct cli_command gateway_command = {
+	.name = "gateway", .fn = command_gateway, .group = "Mounts",
+	.synopsis = "[OPTIONS]", .summary = "serve a mount's sandboxes by HTTP",
+	.notes = "fsd-gateway(8) tells more.", .option_lines = option_lines,
+};
+
+const struct cli_command mcp_command = {
+	.name = "mcp", .fn = command_mcp, .group = "Mounts",
+	.synopsis = "[OPTIONS]",
+	.summary = "serve MCP on standard input and output",
+	.notes = "Without a mount it makes a private one, which ends with it.\n"
+		 "fsd-gateway(8) tells more.",
+	.option_lines = option_lines,
+};

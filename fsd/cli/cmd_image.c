@@ -62,12 +62,12 @@ static int build(const char *dir)
 			script);
 }
 
-int command_image(int argc, char **argv)
+static int command_image(const struct cli_command *self, int argc, char **argv)
 {
 	auto_free char *dir = NULL;
 
 	if (argc < 2 || argc > 3)
-		return usage("image");
+		return usage(self);
 	dir = argc == 3 ? strdup(argv[2]) : default_image_dir();
 	if (!dir)
 		return complain("image", 1, "%s", strerror(ENOMEM));
@@ -77,5 +77,12 @@ int command_image(int argc, char **argv)
 		return list(dir);
 	if (!strcmp(argv[1], "verify"))
 		return verify(dir);
-	return usage("image");
+	return usage(self);
 }
+
+const struct cli_command image_command = {
+	.name = "image", .fn = command_image, .group = "This host",
+	.synopsis = "build|list|verify [DIR]",
+	.summary = "make and check guest images",
+	.operand = CLI_WORDS, .words = "build list verify",
+};

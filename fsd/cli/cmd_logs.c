@@ -10,7 +10,7 @@
 #include "commands.h"
 #include "fsd/client/job_view.h"
 
-const struct cli_option logs_cli_options[] = {
+static const struct cli_option logs_cli_options[] = {
 	{ 'f', "follow", NULL, "go on until the job has ended", CLI_TEXT, NULL },
 	{ 'n', "tail", "N", "of each stream the last N lines alone", CLI_TEXT, NULL },
 	{ 'M', "mount", "MNT", "the mount of a JOB that is a name", CLI_MOUNT,
@@ -18,7 +18,7 @@ const struct cli_option logs_cli_options[] = {
 	{ 0 },
 };
 
-const struct cli_option kill_cli_options[] = {
+static const struct cli_option kill_cli_options[] = {
 	{ 's', "signal", "NAME", "send this signal to the program instead",
 	  CLI_WORDS, "HUP INT QUIT KILL TERM USR1 USR2 STOP CONT" },
 	{ 'M', "mount", "MNT", "the mount of a JOB that is a name", CLI_MOUNT,
@@ -194,25 +194,25 @@ static int take_lines(struct logs *logs, const char *text)
 				"lines", text) : 0;
 }
 
-int command_logs(int argc, char **argv)
+static int command_logs(const struct cli_command *self, int argc, char **argv)
 {
 	struct logs logs = { 0 };
 	struct cli_getopt g;
 	int opt, r = 0;
 
-	cli_getopt(logs_cli_options, false, &g);
-	while ((opt = cli_next("logs", argc, argv, &g)) != -1) {
+	cli_getopt(self, &g);
+	while ((opt = cli_next(self, argc, argv, &g)) != -1) {
 		if (opt == 'f')
 			logs.follow = true;
 		else if (opt == 'M')
 			logs.mount = optarg;
 		else if (opt != 'n')
-			return usage("logs");
+			return usage(self);
 		else if (take_lines(&logs, optarg))
 			return 2;
 	}
 	if (optind == argc)
-		return usage("logs");
+		return usage(self);
 	for (int i = optind; i < argc; i++)
 		r |= logs_of(&logs, argv[i], argc - optind > 1);
 	return r;
@@ -244,15 +244,15 @@ static int kill_one(const char *mount, const char *text, const char *verb)
 	return complain("kill", 1, "%s: %s", at.name, strerror(errno));
 }
 
-int command_kill(int argc, char **argv)
+static int command_kill(const struct cli_command *self, int argc, char **argv)
 {
 	const char *mount = NULL;
 	char verb[64] = "kill\n";
 	struct cli_getopt g;
 	int opt, r = 0;
 
-	cli_getopt(kill_cli_options, false, &g);
-	while ((opt = cli_next("kill", argc, argv, &g)) != -1) {
+	cli_getopt(self, &g);
+	while ((opt = cli_next(self, argc, argv, &g)) != -1) {
 		if (opt == 's' && signal_parse(optarg) < 0)
 			return complain("kill", 2, "-s is \"%s\"; it must be a "
 					"signal's name, such as TERM, or a "
@@ -263,11 +263,28 @@ int command_kill(int argc, char **argv)
 		else if (opt == 'M')
 			mount = optarg;
 		else
-			return usage("kill");
+			return usage(self);
 	}
 	if (optind == argc)
-		return usage("kill");
+		return usage(self);
 	for (int i = optind; i < argc; i++)
 		r |= kill_one(mount, argv[i], verb);
 	return r;
 }
+
+const struct cli_command logs_command = {
+	.name = "logs", .fn = command_logs, .group = "Jobs",
+	.synopsis = "[OPTIONS] JOB...", .summary = "print what jobs have written",
+	.options = logs_cli_options, .operand = CLI_JOB,
+	.notes = "Their stdout goes to standard output, their stderr to standard error.\n"
+		 "Several jobs come one after the other, each below a line with its\n"
+		 "name.\n\n"
+		 JOB_NOTE,
+};
+
+const struct cli_command kill_command = {
+	.name = "kill", .fn = command_kill, .group = "Jobs",
+	.synopsis = "[OPTIONS] JOB...",
+	.summary = "end jobs, or send them a signal",
+	.options = kill_cli_options, .operand = CLI_JOB, .notes = JOB_NOTE,
+};

@@ -12,7 +12,7 @@
 #include "fsd/client/job_view.h"
 #include "fsd/client/which_mount.h"
 
-const struct cli_option ls_cli_options[] = {
+static const struct cli_option ls_cli_options[] = {
 	{ 'l', "long", NULL, "with state, exit code, owner, age and reason",
 	  CLI_TEXT, NULL },
 	{ 'a', "all", NULL, "also names that begin with a dot: drafts that\n"
@@ -24,7 +24,7 @@ const struct cli_option ls_cli_options[] = {
 	{ 0 },
 };
 
-const struct cli_option status_cli_options[] = {
+static const struct cli_option status_cli_options[] = {
 	{ 'j', "json", NULL, "a JSON object a line, for programs", CLI_TEXT,
 	  NULL },
 	{ 'M', "mount", "MNT", "the mount of a JOB that is a name", CLI_MOUNT,
@@ -149,14 +149,14 @@ static int ls_one(const struct ls *ls, const char *mnt, const char *name)
 	return print_line("ls", &line);
 }
 
-static int parse(int argc, char **argv, const struct cli_option *options,
+static int parse(const struct cli_command *self, int argc, char **argv,
 		 struct ls *ls)
 {
 	struct cli_getopt g;
 	int opt;
 
-	cli_getopt(options, false, &g);
-	while ((opt = cli_next(argv[0], argc, argv, &g)) != -1) {
+	cli_getopt(self, &g);
+	while ((opt = cli_next(self, argc, argv, &g)) != -1) {
 		if (opt == 'l')
 			ls->full = true;
 		else if (opt == 'a')
@@ -166,21 +166,21 @@ static int parse(int argc, char **argv, const struct cli_option *options,
 		else if (opt == 'M')
 			ls->mount = optarg;
 		else
-			return usage(argv[0]);
+			return usage(self);
 	}
 	return 0;
 }
 
-int command_ls(int argc, char **argv)
+static int command_ls(const struct cli_command *self, int argc, char **argv)
 {
 	struct names names = { 0 };
 	struct ls ls = { 0 };
 	struct err err = { 0 };
 	char mnt[PATH_MAX];
-	int r = parse(argc, argv, ls_cli_options, &ls);
+	int r = parse(self, argc, argv, &ls);
 
 	if (r || argc - optind > 1)
-		return r ? r : usage("ls");
+		return r ? r : usage(self);
 	if (argc - optind == 1)
 		ls.mount = argv[optind];
 	if (where_mount(ls.mount, mnt, &err) < 0)
@@ -224,14 +224,27 @@ static int status_one(const struct ls *ls, const char *text)
 	return print_line("status", &line);
 }
 
-int command_status(int argc, char **argv)
+static int command_status(const struct cli_command *self, int argc, char **argv)
 {
 	struct ls ls = { 0 };
-	int r = parse(argc, argv, status_cli_options, &ls);
+	int r = parse(self, argc, argv, &ls);
 
 	if (r || optind == argc)
-		return r ? r : usage("status");
+		return r ? r : usage(self);
 	for (int i = optind; i < argc; i++)
 		r |= status_one(&ls, argv[i]);
 	return r;
 }
+
+const struct cli_command ls_command = {
+	.name = "ls", .fn = command_ls, .group = "Jobs",
+	.synopsis = "[OPTIONS] [MNT]", .summary = "list the jobs of a mount",
+	.options = ls_cli_options, .operand = CLI_MOUNT,
+};
+
+const struct cli_command status_command = {
+	.name = "status", .fn = command_status, .group = "Jobs",
+	.synopsis = "[OPTIONS] JOB...",
+	.summary = "tell how jobs are, and what they wait for",
+	.options = status_cli_options, .operand = CLI_JOB, .notes = JOB_NOTE,
+};

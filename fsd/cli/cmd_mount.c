@@ -13,7 +13,7 @@
 #define ROW(name, value, how, help, takes, words) \
 	{ CLI_LONG, name, value, help, takes, words },
 
-const struct cli_option mount_cli_options[] = { MOUNT_OPTION_TABLE(ROW) { 0 } };
+static const struct cli_option mount_cli_options[] = { MOUNT_OPTION_TABLE(ROW) { 0 } };
 
 int mount_options_take(struct mount_options *o, int argc, char **argv)
 {
@@ -23,7 +23,7 @@ int mount_options_take(struct mount_options *o, int argc, char **argv)
 	if (r == 0)
 		return 0;
 	if (r == -ENOTSUP)
-		usage("mount");
+		usage(&mount_command);
 	if (err.text[0])
 		complain("mount", 2, "%s", err.text);
 	return r == -ENOENT ? 1 : 2;
@@ -44,13 +44,14 @@ static int check_environment(const struct mount_options *o)
 				err.text) : 0;
 }
 
-int command_mount(int argc, char **argv)
+static int command_mount(const struct cli_command *self, int argc, char **argv)
 {
 	struct mount_options o = { 0 };
 	struct err err = { 0 };
 	uid_t owner;
 	int r = mount_options_take(&o, argc, argv);
 
+	(void)self;
 	if (r == 0 && places_check(&o, &err) < 0)
 		r = complain("mount", 1, "%s", err.text);
 	if (r == 0)
@@ -75,3 +76,10 @@ int command_serve(int argc, char **argv)
 	mount_options_done(&o);
 	return r;
 }
+
+const struct cli_command mount_command = {
+	.name = "mount", .fn = command_mount, .group = "Mounts",
+	.synopsis = "[OPTIONS] MNT",
+	.summary = "serve MNT; stays in the foreground",
+	.options = mount_cli_options, .operand = CLI_MOUNT,
+};

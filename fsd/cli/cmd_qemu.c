@@ -91,15 +91,25 @@ static const struct verb *find_verb(const char *name)
 	return NULL;
 }
 
-int command_qemu(int argc, char **argv)
+static int command_qemu(const struct cli_command *self, int argc, char **argv)
 {
 	char script[PATH_MAX + 64], dir[PATH_MAX + 64];
 	const struct verb *v = argc < 2 || argc > 3 ? NULL : find_verb(argv[1]);
 
 	if (!v)
-		return usage("qemu");
+		return usage(self);
 	if (!find_place(script, dir) && (argc == 2 || !v->has_place))
 		return complain("qemu", 1, "%s was not found; install fsd anew",
 				script);
 	return v->fn(script, argc == 3 ? argv[2] : dir);
 }
+
+const struct cli_command qemu_command = {
+	.name = "qemu", .fn = command_qemu, .group = "This host",
+	.synopsis = "bring|list|verify [DIR]",
+	.summary = "bring a newer QEMU, and check the one that was brought",
+	.operand = CLI_WORDS, .words = "bring list verify",
+	.notes = "bring asks Debian's archives, of which the host's apt knows, for Debian\n"
+		 "13's QEMU, and puts it beside fsd with all that it needs. Nothing is\n"
+		 "installed. A mount goes on with it after fsd upgrade.",
+};

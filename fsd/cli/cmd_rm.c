@@ -8,7 +8,7 @@
 #include "fsd/client/job_drop.h"
 #include "fsd/client/where.h"
 
-const struct cli_option rm_cli_options[] = {
+static const struct cli_option rm_cli_options[] = {
 	{ 'M', "mount", "MNT", "the mount of a JOB that is a name", CLI_MOUNT,
 	  NULL },
 	{ 0 },
@@ -64,21 +64,30 @@ static int remove_some(const char *mount, char **text, int count)
 	return r;
 }
 
-int command_rm(int argc, char **argv)
+static int command_rm(const struct cli_command *self, int argc, char **argv)
 {
 	const char *mount = NULL;
 	struct cli_getopt g;
 	int opt, r = 0;
 
-	cli_getopt(rm_cli_options, false, &g);
-	while ((opt = cli_next("rm", argc, argv, &g)) != -1) {
+	cli_getopt(self, &g);
+	while ((opt = cli_next(self, argc, argv, &g)) != -1) {
 		if (opt != 'M')
-			return usage("rm");
+			return usage(self);
 		mount = optarg;
 	}
 	if (optind == argc)
-		return usage("rm");
+		return usage(self);
 	for (int i = optind; i < argc; i += AT_ONCE)
 		r |= remove_some(mount, argv + i, MIN(argc - i, AT_ONCE));
 	return r;
 }
+
+const struct cli_command rm_command = {
+	.name = "rm", .fn = command_rm, .group = "Jobs",
+	.synopsis = "[OPTIONS] JOB...",
+	.summary = "remove jobs with all that is in them",
+	.options = rm_cli_options, .operand = CLI_JOB,
+	.notes = "A job that runs is ended. It is quicker than to remove file by file.\n\n"
+		 JOB_NOTE,
+};

@@ -12,10 +12,10 @@
 	{ (letter) ? (letter) : CLI_LONG + (number), name, arg, help, takes, \
 	  words },
 
-const struct cli_option run_cli_options[] = {
+static const struct cli_option run_cli_options[] = {
 	JOB_OPTION_TABLE(ROW) MACHINE_OPTION_TABLE(ROW) RUN_ONLY_TABLE(ROW) { 0 }
 };
-const struct cli_option submit_cli_options[] = {
+static const struct cli_option submit_cli_options[] = {
 	JOB_OPTION_TABLE(ROW) MACHINE_OPTION_TABLE(ROW) SUBMIT_ONLY_TABLE(ROW) { 0 }
 };
 const struct cli_option sandbox_new_cli_options[] = {
@@ -52,12 +52,12 @@ static int option_of(int opt)
 	return -1;
 }
 
-static int take(struct run_client *c, int opt)
+static int take(struct run_client *c, const struct cli_command *self, int opt)
 {
 	int i = option_of(opt);
 
 	if (i < 0)
-		return usage(c->command);
+		return usage(self);
 	if (i == RUN_ENV)
 		return add_env(c, optarg);
 	/* The private mount is a process of its own, with our variables. */
@@ -87,7 +87,8 @@ static bool take_directory(struct run_client *c, int argc, char **argv)
 }
 
 /* Of -c, -C and FILE exactly one says what the program is. */
-static int take_program(struct run_client *c, int argc, char **argv)
+static int take_program(struct run_client *c, const struct cli_command *self,
+			int argc, char **argv)
 {
 	bool code = c->value[RUN_CODE], project = c->value[RUN_PROJECT];
 
@@ -95,13 +96,13 @@ static int take_program(struct run_client *c, int argc, char **argv)
 		return complain(c->command, 2, "-c and -C both say what the "
 				"program is; one is allowed");
 	if (!code && !project && take_directory(c, argc, argv))
-		return optind < argc ? usage(c->command) : 0;
+		return optind < argc ? usage(self) : 0;
 	if (c->value[RUN_MAIN] && !project)
 		return complain(c->command, 2, "--main is a file of the directory "
 				"of -C, which is not given");
 	if (!code && !project) {
 		if (optind >= argc)
-			return usage(c->command);
+			return usage(self);
 		c->file = argv[optind++];
 	}
 	c->args = argv + optind;
@@ -109,42 +110,64 @@ static int take_program(struct run_client *c, int argc, char **argv)
 	return 0;
 }
 
-int run_options_take(struct run_client *c, const struct cli_option *table,
+int run_options_take(struct run_client *c, const struct cli_command *self,
 		     int argc, char **argv)
 {
 	struct cli_getopt options;
 	int opt, r = 0;
 
-	cli_getopt(table, true, &options);
-	while (r == 0 && (opt = cli_next(c->command, argc, argv, &options)) != -1)
-		r = take(c, opt);
+	cli_getopt(self, &options);
+	while (r == 0 && (opt = cli_next(self, argc, argv, &options)) != -1)
+		r = take(c, self, opt);
 	return r;
 }
 
-static int run_or_submit(int argc, char **argv, bool submit)
+static int run_or_submit(const struct cli_command *self, int argc, char **argv,
+			 bool submit)
 {
 	auto_free const char **lists = calloc(2 * (size_t)argc, sizeof(*lists));
 	struct run_client c = { .inputs = lists, .packages = lists + argc,
 				.submit = submit,
-				.command = submit ? "submit" : "run" };
+				.command = self->name };
 	int r = lists ? 0 : complain(c.command, 1, "out of memory");
 
 	if (r == 0)
-		r = run_options_take(&c, submit ? submit_cli_options :
-						  run_cli_options, argc, argv);
+		r = run_options_take(&c, self, argc, argv);
 	if (r == 0)
-		r = take_program(&c, argc, argv);
+		r = take_program(&c, self, argc, argv);
 	if (r)
 		return r;
 	return submit ? submit_client(&c) : run_client(&c);
 }
 
-int command_run(int argc, char **argv)
+static int command_run(const struct cli_command *self, int argc, char **argv)
 {
-	return run_or_submit(argc, argv, false);
+	return run_or_submit(self, argc, argv, false);
 }
 
-int command_submit(int argc, char **argv)
+static int command_submit(const struct cli_command *self, int argc, char **argv)
 {
-	return run_or_submit(argc, argv, true);
+	return run_or_submit(self, argc, argv, true);
 }
+
+const struct cli_command run_command = {
+	.name = "run", .fn = command_run, .group = "Jobs",
+	.synopsis = "[OPTIONS] FILE|- [ARG]...",
+	.summary = "run one job; its exit code is ours",
+	.options = run_cli_options, .operand = CLI_FILE,
+	.notes = "With -c CODE or -C DIR there is no FILE. Behind the program all belongs\n"
+		 "to it. EXAMPLES are in fsd(8).",
+	.in_order = true,
+};
+
+const struct cli_command submit_command = {
+	.name = "submit", .fn = command_submit, .group = "Jobs",
+	.synopsis = "[OPTIONS] FILE|- [ARG]... | DIR [NAME]",
+	.summary = "make a job of a program or a directory, and go on",
+	.options = submit_cli_options, .operand = CLI_FILE,
+	.notes = "It prints the job's path. Without a NAME the job is called like FILE\n"
+		 "or DIR, and a number is added if that name is taken. With -c CODE or\n"
+		 "-C DIR all operands are ARGs. All is copied under a name with a dot\n"
+		 "first, so that the job starts whole. EXAMPLES are in fsd(8).",
+	.in_order = true,
+};

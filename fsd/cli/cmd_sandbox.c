@@ -13,47 +13,10 @@
 #include "fsd/client/sandbox.h"
 #include "fsd/client/where.h"
 
-static int sandbox_new(int argc, char **argv);
-static int sandbox_ls(int argc, char **argv);
-static int sandbox_pause(int argc, char **argv);
-static int sandbox_resume(int argc, char **argv);
-static int sandbox_rm(int argc, char **argv);
-
 static const struct cli_option mount_option[] = {
 	{ 'M', "mount", "MNT", "the mount", CLI_MOUNT, NULL },
 	{ 0 },
 };
-
-const struct cli_command sandbox_verbs[] = {
-	{ "sandbox new", sandbox_new, NULL, "[OPTIONS] NAME",
-	  "make a sandbox, and print its path", sandbox_new_cli_options,
-	  CLI_TEXT, NULL, NULL },
-	{ "sandbox ls", sandbox_ls, NULL, "[OPTIONS]",
-	  "list sandboxes: state, end, name",
-	  mount_option, CLI_TEXT, NULL, NULL },
-	{ "sandbox pause", sandbox_pause, NULL, "[OPTIONS] NAME...",
-	  "stop what runs in sandboxes; they keep their memory", mount_option,
-	  CLI_SANDBOX, NULL, NULL },
-	{ "sandbox resume", sandbox_resume, NULL, "[OPTIONS] NAME...",
-	  "let sandboxes go on", mount_option, CLI_SANDBOX, NULL, NULL },
-	{ "sandbox rm", sandbox_rm, NULL, "[OPTIONS] NAME...",
-	  "end sandboxes, with all that runs in them", mount_option,
-	  CLI_SANDBOX, NULL, NULL },
-	{ 0 },
-};
-
-int command_sandbox(int argc, char **argv)
-{
-	const struct cli_command *verb;
-
-	if (argc < 2)
-		return usage("sandbox");
-	verb = cli_verb(cli_find("sandbox"), argv[1]);
-	if (!verb)
-		return complain("sandbox", 2, "there is no command \"%.80s\"; `fsd "
-				"help sandbox` lists them", argv[1]);
-	return verb->fn(argc - 1, argv + 1);
-}
 
 /* ret: the mount. Return: 0 or the exit code. */
 static int find_mount(const char *command, const char *asked, char ret[PATH_MAX])
@@ -65,32 +28,33 @@ static int find_mount(const char *command, const char *asked, char ret[PATH_MAX]
 }
 
 /* Takes --mount; the operands are behind optind. */
-static int begin(const char *command, int argc, char **argv, char ret[PATH_MAX])
+static int begin(const struct cli_command *self, int argc, char **argv,
+		 char ret[PATH_MAX])
 {
 	const char *mount = NULL;
 	struct cli_getopt g;
 	int opt;
 
-	cli_getopt(mount_option, false, &g);
-	while ((opt = cli_next(command, argc, argv, &g)) != -1) {
+	cli_getopt(self, &g);
+	while ((opt = cli_next(self, argc, argv, &g)) != -1) {
 		if (opt != 'M')
-			return usage(command);
+			return usage(self);
 		mount = optarg;
 	}
-	return find_mount(command, mount, ret);
+	return find_mount(self->name, mount, ret);
 }
 
-static int sandbox_new(int argc, char **argv)
+static int sandbox_new(const struct cli_command *self, int argc, char **argv)
 {
 	auto_free const char **lists = calloc((size_t)argc, sizeof(*lists));
-	struct run_client c = { .packages = lists, .command = "sandbox new" };
+	struct run_client c = { .packages = lists, .command = self->name };
 	char mnt[PATH_MAX];
 	int r = lists ? 0 : complain(c.command, 1, "out of memory");
 
 	if (r == 0)
-		r = run_options_take(&c, sandbox_new_cli_options, argc, argv);
+		r = run_options_take(&c, self, argc, argv);
 	if (r == 0 && optind != argc - 1)
-		r = usage(c.command);
+		r = usage(self);
 	if (r == 0)
 		r = find_mount(c.command, c.value[RUN_MOUNT], mnt);
 	return r ? r : sandbox_client_new(&c, mnt, argv[optind]);
@@ -120,15 +84,15 @@ static int is_name(const struct dirent *e)
 	return !is_dots(e->d_name);
 }
 
-static int sandbox_ls(int argc, char **argv)
+static int sandbox_ls(const struct cli_command *self, int argc, char **argv)
 {
 	char mnt[PATH_MAX], path[PATH_MAX + 32], state[64], until[64];
-	int r = begin("sandbox ls", argc, argv, mnt), count;
+	int r = begin(self, argc, argv, mnt), count;
 	struct dirent **entry;
 	auto_close int dir = -1;
 
 	if (r == 0 && optind != argc)
-		r = usage("sandbox ls");
+		r = usage(self);
 	if (r)
 		return r;
 	snprintf(path, sizeof(path), "%s/" FSD_DIR_NAME "/sandboxes", mnt);
@@ -176,31 +140,73 @@ static int one(const char *command, const char *mnt, const char *name,
 	return complain(command, 1, "%s: %s", name, strerror(errno));
 }
 
-static int each(const char *command, int argc, char **argv, const char *verb)
+static int each(const struct cli_command *self, int argc, char **argv,
+		const char *verb)
 {
 	char mnt[PATH_MAX];
-	int r = begin(command, argc, argv, mnt);
+	int r = begin(self, argc, argv, mnt);
 
 	if (r == 0 && optind == argc)
-		r = usage(command);
+		r = usage(self);
 	if (r)
 		return r;
 	for (int i = optind; i < argc; i++)
-		r |= one(command, mnt, argv[i], verb);
+		r |= one(self->name, mnt, argv[i], verb);
 	return r;
 }
 
-static int sandbox_pause(int argc, char **argv)
+static int sandbox_pause(const struct cli_command *self, int argc, char **argv)
 {
-	return each("sandbox pause", argc, argv, "pause\n");
+	return each(self, argc, argv, "pause\n");
 }
 
-static int sandbox_resume(int argc, char **argv)
+static int sandbox_resume(const struct cli_command *self, int argc, char **argv)
 {
-	return each("sandbox resume", argc, argv, "resume\n");
+	return each(self, argc, argv, "resume\n");
 }
 
-static int sandbox_rm(int argc, char **argv)
+static int sandbox_rm(const struct cli_command *self, int argc, char **argv)
 {
-	return each("sandbox rm", argc, argv, NULL);
+	return each(self, argc, argv, NULL);
 }
+
+static const struct cli_command sandbox_verbs[] = {
+	{ .name = "sandbox new", .fn = sandbox_new, .synopsis = "[OPTIONS] NAME",
+	  .summary = "make a sandbox, and print its path",
+	  .options = sandbox_new_cli_options, .in_order = true },
+	{ .name = "sandbox ls", .fn = sandbox_ls, .synopsis = "[OPTIONS]",
+	  .summary = "list sandboxes: state, end, name",
+	  .options = mount_option },
+	{ .name = "sandbox pause", .fn = sandbox_pause,
+	  .synopsis = "[OPTIONS] NAME...",
+	  .summary = "stop what runs in sandboxes; they keep their memory",
+	  .options = mount_option, .operand = CLI_SANDBOX },
+	{ .name = "sandbox resume", .fn = sandbox_resume,
+	  .synopsis = "[OPTIONS] NAME...", .summary = "let sandboxes go on",
+	  .options = mount_option, .operand = CLI_SANDBOX },
+	{ .name = "sandbox rm", .fn = sandbox_rm, .synopsis = "[OPTIONS] NAME...",
+	  .summary = "end sandboxes, with all that runs in them",
+	  .options = mount_option, .operand = CLI_SANDBOX },
+	{ 0 },
+};
+
+static int command_sandbox(const struct cli_command *self, int argc, char **argv)
+{
+	const struct cli_command *verb;
+
+	if (argc < 2)
+		return usage(self);
+	verb = cli_verb(self, argv[1]);
+	if (!verb)
+		return complain("sandbox", 2, "there is no command \"%.80s\"; `fsd "
+				"help sandbox` lists them", argv[1]);
+	return verb->fn(verb, argc - 1, argv + 1);
+}
+
+const struct cli_command sandbox_command = {
+	.name = "sandbox", .fn = command_sandbox, .group = "Jobs",
+	.synopsis = "COMMAND [OPTIONS] [NAME]...",
+	.summary = "make, list and end sandboxes: machines that jobs share",
+	.notes = "`fsd run --sandbox NAME` and `fsd submit --sandbox NAME` run jobs in one.",
+	.verbs = sandbox_verbs,
+};

@@ -19,7 +19,7 @@
 
 enum { OPT_NOW = CLI_LONG };
 
-const struct cli_option umount_cli_options[] = {
+static const struct cli_option umount_cli_options[] = {
 	{ OPT_NOW, "now", NULL, "do not wait for the jobs that run", CLI_TEXT,
 	  NULL },
 	{ 0 },
@@ -107,18 +107,19 @@ static int no_service(const char *command, const char *mnt, int r)
 }
 
 /* --now MNT, the options of umount and upgrade. */
-static int now_options(int argc, char **argv, bool *ret_now)
+static int now_options(const struct cli_command *self, int argc, char **argv,
+		       bool *ret_now)
 {
 	struct cli_getopt g;
 	int opt;
 
-	cli_getopt(umount_cli_options, false, &g);
-	while ((opt = cli_next(argv[0], argc, argv, &g)) != -1) {
+	cli_getopt(self, &g);
+	while ((opt = cli_next(self, argc, argv, &g)) != -1) {
 		if (opt != OPT_NOW)
-			return usage(argv[0]);
+			return usage(self);
 		*ret_now = true;
 	}
-	return optind == argc - 1 ? 0 : usage(argv[0]);
+	return optind == argc - 1 ? 0 : usage(self);
 }
 
 /* After a signal to the service was refused. */
@@ -134,12 +135,12 @@ static int no_signal(const char *command, const char *mnt, pid_t pid)
 			strerror(error));
 }
 
-int command_umount(int argc, char **argv)
+static int command_umount(const struct cli_command *self, int argc, char **argv)
 {
 	auto_close int pidfd = -1;
 	bool now = false;
 	pid_t pid = -1;
-	int r = now_options(argc, argv, &now);
+	int r = now_options(self, argc, argv, &now);
 
 	if (r)
 		return r;
@@ -177,14 +178,14 @@ static int server_of(const char *mnt)
 	return r < 0 ? r : fd < 0 ? -ESRCH : fd;
 }
 
-int command_upgrade(int argc, char **argv)
+static int command_upgrade(const struct cli_command *self, int argc, char **argv)
 {
 	auto_close int service = -1, server = -1;
 	pid_t pid = -1;
 	const char *mnt;
 	char version[64] = "", outcome[16] = "";
 	bool now = false;
-	int r = now_options(argc, argv, &now);
+	int r = now_options(self, argc, argv, &now);
 
 	if (r)
 		return r;
@@ -213,3 +214,18 @@ int command_upgrade(int argc, char **argv)
 	printf("%s is served by fsd %s\n", mnt, version);
 	return 0;
 }
+
+const struct cli_command umount_command = {
+	.name = "umount", .fn = command_umount, .group = "Mounts",
+	.synopsis = "[--now] MNT",
+	.summary = "stop: no new jobs, running ones finish",
+	.options = umount_cli_options, .operand = CLI_MOUNT,
+};
+
+const struct cli_command upgrade_command = {
+	.name = "upgrade", .fn = command_upgrade, .group = "Mounts",
+	.synopsis = "[--now] MNT",
+	.summary = "go on with the program as it is installed now",
+	.options = umount_cli_options, .operand = CLI_MOUNT,
+	.notes = "It waits until no job is running; there is no unmount.",
+};

@@ -29,7 +29,7 @@ enum { OPT_IMAGE = CLI_LONG, OPT_ACCEL, OPT_MEMORY, OPT_ENVIRONMENT,
 
 #define ENVIRONMENTS_MAX 16 /* of one call */
 
-const struct cli_option template_cli_options[] = {
+static const struct cli_option template_cli_options[] = {
 	{ OPT_IMAGE, "image", "DIR", "guest image", CLI_DIR, NULL },
 	{ OPT_ACCEL, "accel", "auto|kvm|tcg", "how machines are run (auto)",
 	  CLI_WORDS, "auto kvm tcg" },
@@ -483,14 +483,14 @@ int template_of_environments(const char *dir, char **names, int count)
 	return r ? r : make(&m);
 }
 
-int command_template(int argc, char **argv)
+static int command_template(const struct cli_command *self, int argc, char **argv)
 {
 	struct making m = { .mount = { .pidfd = -1, .stderr_fd = -1 } };
 	struct cli_getopt g;
 	int opt, r;
 
-	cli_getopt(template_cli_options, false, &g);
-	while ((opt = cli_next("template", argc, argv, &g)) != -1) {
+	cli_getopt(self, &g);
+	while ((opt = cli_next(self, argc, argv, &g)) != -1) {
 		if (opt == OPT_IMAGE)
 			m.image = optarg;
 		else if (opt == OPT_ACCEL)
@@ -502,14 +502,23 @@ int command_template(int argc, char **argv)
 			if (r)
 				return r;
 		} else if (opt != OPT_MEMORY)
-			return usage("template");
+			return usage(self);
 		else if (parse_u64(optarg, 32, 1u << 20, &m.memory) < 0)
 			return complain("template", 2, "--memory is \"%s\"; it "
 					"must be a number of MB from 32 to %u",
 					optarg, 1u << 20);
 	}
 	if (argc - optind > 1)
-		return usage("template");
+		return usage(self);
 	r = find_dir(&m, argv[optind]);
 	return r ? r : make(&m);
 }
+
+const struct cli_command template_command = {
+	.name = "template", .fn = command_template, .group = "This host",
+	.synopsis = "[OPTIONS] [DIR]",
+	.summary = "make a template, so that first starts are short",
+	.options = template_cli_options, .operand = CLI_DIR,
+	.notes = "By root it is for all users of this host, in\n"
+		 SHARED_TEMPLATES "; else for this user.",
+};

@@ -28,7 +28,7 @@
 
 enum { OPT_BATCH = CLI_LONG };
 
-const struct cli_option top_cli_options[] = {
+static const struct cli_option top_cli_options[] = {
 	{ 'd', "delay", "SECONDS", "between two looks (1)", CLI_TEXT, NULL },
 	{ 'n', "count", "N", "looks, then end", CLI_TEXT, NULL },
 	{ OPT_BATCH, "batch", NULL, "no terminal: print one look after the "
@@ -483,14 +483,15 @@ static int run(struct top *t)
 	return r;
 }
 
-static int parse(int argc, char **argv, struct top *t, const char **mount)
+static int parse(const struct cli_command *self, int argc, char **argv,
+		 struct top *t, const char **mount)
 {
 	struct cli_getopt g;
 	char *end;
 	int opt;
 
-	cli_getopt(top_cli_options, false, &g);
-	while ((opt = cli_next("top", argc, argv, &g)) != -1) {
+	cli_getopt(self, &g);
+	while ((opt = cli_next(self, argc, argv, &g)) != -1) {
 		if (opt == 'd') {
 			t->delay = strtod(optarg, &end);
 			if (end == optarg || *end ||
@@ -508,22 +509,22 @@ static int parse(int argc, char **argv, struct top *t, const char **mount)
 		} else if (opt == 'M') {
 			*mount = optarg;
 		} else {
-			return usage("top");
+			return usage(self);
 		}
 	}
 	if (argc - optind > 1)
-		return usage("top");
+		return usage(self);
 	if (argc - optind == 1)
 		*mount = argv[optind];
 	return 0;
 }
 
-int command_top(int argc, char **argv)
+static int command_top(const struct cli_command *self, int argc, char **argv)
 {
 	struct top t = { .delay = 1 };
 	const char *mount = NULL;
 	struct err err = { 0 };
-	int r = parse(argc, argv, &t, &mount);
+	int r = parse(self, argc, argv, &t, &mount);
 
 	if (r)
 		return r;
@@ -532,3 +533,11 @@ int command_top(int argc, char **argv)
 	t.batch |= !isatty(STDOUT_FILENO);
 	return run(&t);
 }
+
+const struct cli_command top_command = {
+	.name = "top", .fn = command_top, .group = "Jobs",
+	.synopsis = "[OPTIONS] [MNT]",
+	.summary = "show what a mount does, again and again",
+	.options = top_cli_options, .operand = CLI_MOUNT,
+	.notes = "k ends a job, l shows its log, q ends fsd top.",
+};

@@ -17,7 +17,7 @@
 
 #define EXIT_TIME_OVER 124
 
-const struct cli_option wait_cli_options[] = {
+static const struct cli_option wait_cli_options[] = {
 	{ 't', "timeout", "SECONDS", "wait no longer; then the status is 124",
 	  CLI_TEXT, NULL },
 	{ 'j', "json", NULL, "a JSON object a line for each job when it ends",
@@ -166,14 +166,14 @@ static int wait_all(const struct waiter *w, char **text, int count)
 	return r;
 }
 
-int command_wait(int argc, char **argv)
+static int command_wait(const struct cli_command *self, int argc, char **argv)
 {
 	struct waiter w = { 0 };
 	struct cli_getopt g;
 	int opt;
 
-	cli_getopt(wait_cli_options, false, &g);
-	while ((opt = cli_next("wait", argc, argv, &g)) != -1) {
+	cli_getopt(self, &g);
+	while ((opt = cli_next(self, argc, argv, &g)) != -1) {
 		if (opt == 't' && set_time(&w, optarg))
 			return 2;
 		else if (opt == 'j')
@@ -181,9 +181,19 @@ int command_wait(int argc, char **argv)
 		else if (opt == 'M')
 			w.mount = optarg;
 		else if (opt == '?')
-			return usage("wait");
+			return usage(self);
 	}
 	if (optind == argc)
-		return usage("wait");
+		return usage(self);
 	return wait_all(&w, argv + optind, argc - optind);
 }
+
+const struct cli_command wait_command = {
+	.name = "wait", .fn = command_wait, .group = "Jobs",
+	.synopsis = "[OPTIONS] JOB...", .summary = "wait until jobs have ended",
+	.options = wait_cli_options, .operand = CLI_JOB,
+	.notes = "The exit status is 0 if each ended with exit code 0. It is 1 if any\n"
+		 "did not, was refused or is a draft: each of them is a line on\n"
+		 "standard output. It is 124 if the time was over first.\n\n"
+		 JOB_NOTE,
+};

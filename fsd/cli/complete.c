@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "commands.h"
+#include "complete.h"
 #include "fsd/client/where.h"
 #include "fsd/server/paths.h"
-#include "options.h"
+#include "layout/layout.h"
 
 #define SANDBOXES "/" FSD_DIR_NAME "/sandboxes"
 
@@ -42,16 +42,24 @@ static void offer_words(const char *prefix, const char *words)
 	}
 }
 
-static void offer_commands(const char *prefix)
+static void offer_commands(const char *prefix,
+			   const struct cli_command *const *commands)
 {
-	for (const struct cli_command *c = cli_commands; c->name; c++)
-		if (c->group)
-			offer(prefix, c->name);
+	for (; *commands; commands++)
+		offer(prefix, (*commands)->name);
+}
+
+static const struct cli_command *find(const struct cli_command *const *commands,
+				      const char *name)
+{
+	while (*commands && strcmp((*commands)->name, name) != 0)
+		commands++;
+	return *commands;
 }
 
 static void offer_verbs(const char *prefix, const struct cli_command *c)
 {
-	for (const struct cli_command *v = cli_verbs(c); v && v->name; v++)
+	for (const struct cli_command *v = c->verbs; v && v->name; v++)
 		if (v->summary)
 			offer(prefix, cli_word(v));
 }
@@ -97,7 +105,8 @@ static void offer_options(char *prefix, const struct cli_command *c)
 		if (o->id < CLI_LONG && (!o->name || strcmp(prefix, "-") == 0))
 			offer(prefix, text);
 	}
-	cli_option_lines(c, offer_line, prefix);
+	if (c->option_lines)
+		c->option_lines(offer_line, prefix);
 	offer(prefix, "--help");
 }
 
@@ -141,6 +150,7 @@ static void offer_value(const char *prefix, enum cli_takes takes,
 {
 	switch (takes) {
 	case CLI_TEXT:
+	case CLI_COMMAND: /* the first operand alone, see cli_complete() */
 		return;
 	case CLI_FILE:
 		puts(":files");
@@ -215,7 +225,7 @@ static void take_words(struct line *l, int count, char **word)
 	}
 }
 
-int command_complete(int argc, char **argv)
+int cli_complete(const struct cli_command *const *commands, int argc, char **argv)
 {
 	struct line l = { 0 };
 	uint64_t at;
@@ -228,17 +238,17 @@ int command_complete(int argc, char **argv)
 	argc -= 2;
 	word = (int)at < argc ? argv[at] : nothing;
 	if (at == 1) {
-		offer_commands(word);
+		offer_commands(word, commands);
 		return 0;
 	}
-	l.c = cli_find(argv[1]);
-	if (!l.c || !l.c->group)
+	l.c = find(commands, argv[1]);
+	if (!l.c)
 		return 0;
-	if (cli_verbs(l.c) && at == 2) {
+	if (l.c->verbs && at == 2) {
 		offer_verbs(word, l.c);
 		return 0;
 	}
-	if (cli_verbs(l.c)) {
+	if (l.c->verbs) {
 		l.c = cli_verb(l.c, argv[2]);
 		if (!l.c)
 			return 0;
@@ -250,8 +260,8 @@ int command_complete(int argc, char **argv)
 	if (l.open)
 		offer_value(strcmp(word, "=") ? word : "", l.open->takes,
 			    l.open->words, l.mount);
-	else if (l.c->fn == command_help && !l.operands)
-		offer_commands(word);
+	else if (l.c->operand == CLI_COMMAND && !l.operands)
+		offer_commands(word, commands);
 	else if (word[0] == '-')
 		offer_options(word, l.c);
 	else if (l.c->operand == CLI_WORDS && l.operands)

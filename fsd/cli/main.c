@@ -8,37 +8,100 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "complete.h"
+#include "fsd/client/private.h"
 #include "fsd/fuse/face.h"
-#include "options.h"
+#include "fsd/mount/keeper.h"
+#include "fsd/mount/notify.h"
+#include "fsd/server/holder.h"
+#include "vm/jail/jailer.h"
 
-int command_version(int argc, char **argv)
+static int command_version(const struct cli_command *self, int argc, char **argv)
 {
+	(void)self;
 	(void)argc;
 	(void)argv;
 	printf("fsd %s\n", fsd_version);
 	return 0;
 }
 
-int usage(const char *command)
-{
-	const struct cli_command *c = cli_find(command);
+static int command_help(const struct cli_command *self, int argc, char **argv);
 
-	if (c)
-		fprintf(stderr, "usage: fsd %s %s\n`fsd help %s` tells more\n",
-			c->name, c->synopsis ? c->synopsis : "", c->name);
-	return 2;
+static const struct cli_command version_command = {
+	.name = "version", .fn = command_version, .group = "This host",
+	.synopsis = "", .summary = "print the version",
+};
+
+static const struct cli_command help_command = {
+	.name = "help", .fn = command_help, .group = "This host",
+	.synopsis = "[COMMAND]", .summary = "list the commands, or tell of one",
+	.operand = CLI_COMMAND,
+};
+
+/* In the order in which `fsd help` lists them. */
+static const struct cli_command *const commands[] = {
+	/* Jobs */
+	&run_command, &submit_command, &ls_command, &status_command,
+	&wait_command, &logs_command, &kill_command, &rm_command,
+	&sandbox_command, &top_command,
+	/* Mounts */
+	&mount_command, &umount_command, &upgrade_command, &gateway_command,
+	&mcp_command,
+	/* This host */
+	&template_command, &image_command, &qemu_command, &env_command,
+	&doctor_command, &version_command, &help_command,
+	NULL,
+};
+
+static int command_complete(int argc, char **argv)
+{
+	return cli_complete(commands, argc, argv);
 }
 
-/* What is opened next would be taken for a stream that the caller has closed:
- * they lead nowhere instead. */
-static int open_streams(void)
-{
-	int fd;
+/* Commands that fsd and a shell call. */
+static const struct {
+	const char *name;
+	int (*fn)(int argc, char **argv);
+} helpers[] = {
+	/* fsd mount starts these, */
+	{ NOTIFY_COMMAND, notify_helper },
+	{ JAILER_COMMAND, jailer_main },
+	{ KEEPER_COMMAND, keeper_main },
+	{ HOLDER_SERVES, command_serve },
+	/* fsd run this one, */
+	{ PRIVATE_COMMAND, private_main },
+	/* and a shell this one. */
+	{ COMPLETE_COMMAND, command_complete },
+};
 
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	return fd < 0 ? -1 : close(fd);
+static const struct cli_command *find(const char *name)
+{
+	for (size_t i = 0; commands[i]; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return NULL;
+}
+
+/* --- help ----------------------------------------------------------------------------- */
+
+static void help_all(FILE *to)
+{
+	const char *group = "";
+
+	fputs("fsd runs programs that are written as files, each in a "
+	      "virtual machine of\nits own.\n",
+	      to);
+	for (size_t i = 0; commands[i]; i++) {
+		const struct cli_command *c = commands[i];
+
+		if (strcmp(group, c->group) != 0)
+			fprintf(to, "\n%s:\n", c->group);
+		group = c->group;
+		fprintf(to, "  fsd %-9s %s\n", c->name, c->summary);
+	}
+	fputs("\n`fsd help COMMAND` tells its options; fsd(8) and jobtree(5) "
+	      "tell the rest.\n",
+	      to);
 }
 
 static int unknown(const char *name)
@@ -48,16 +111,17 @@ static int unknown(const char *name)
 	return 2;
 }
 
-int command_help(int argc, char **argv)
+static int command_help(const struct cli_command *self, int argc, char **argv)
 {
 	const struct cli_command *c, *verb;
 
+	(void)self;
 	if (argc < 2) {
-		cli_help_all(stdout);
+		help_all(stdout);
 		return 0;
 	}
-	c = cli_find(argv[1]);
-	if (!c || !c->group)
+	c = find(argv[1]);
+	if (!c)
 		return unknown(argv[1]);
 	verb = argc > 2 ? cli_verb(c, argv[2]) : NULL;
 	cli_help(verb && verb->summary ? verb : c, stdout);
@@ -73,11 +137,24 @@ static bool is_help(const char *text)
  * of `fsd run` is the program's. */
 static bool wants_help(const struct cli_command *c, int argc, char **argv)
 {
-	if (!c->group || argc < 3)
+	if (argc < 3)
 		return false;
-	return is_help(argv[2]) || (c->fn != command_run &&
-				    c->fn != command_submit &&
-				    !strcmp(argv[argc - 1], "--help"));
+	return is_help(argv[2]) ||
+	       (!c->in_order && !strcmp(argv[argc - 1], "--help"));
+}
+
+/* --- main ------------------------------------------------------------------------------ */
+
+/* What is opened next would be taken for a stream that the caller has closed:
+ * they lead nowhere instead. */
+static int open_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	return fd < 0 ? -1 : close(fd);
 }
 
 int main(int argc, char **argv)
@@ -90,14 +167,17 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (argc < 2) {
-		cli_help_all(stderr);
+		help_all(stderr);
 		return 2;
 	}
 	if (is_help(argv[1])) {
-		cli_help_all(stdout);
+		help_all(stdout);
 		return 0;
 	}
-	c = cli_find(!strcmp(argv[1], "--version") ? "version" : argv[1]);
+	for (size_t i = 0; i < ARRAY_SIZE(helpers); i++)
+		if (!strcmp(helpers[i].name, argv[1]))
+			return helpers[i].fn(argc - 1, argv + 1);
+	c = find(!strcmp(argv[1], "--version") ? "version" : argv[1]);
 	if (!c)
 		return unknown(argv[1]);
 	if (wants_help(c, argc, argv)) {
@@ -106,5 +186,5 @@ int main(int argc, char **argv)
 		cli_help(verb && verb->summary ? verb : c, stdout);
 		return 0;
 	}
-	return c->fn(argc - 1, argv + 1);
+	return c->fn(c, argc - 1, argv + 1);
 }

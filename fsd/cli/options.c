@@ -9,18 +9,6 @@
 
 #define LEFT 26 /* columns of an option's name */
 
-const struct cli_command *cli_find(const char *name)
-{
-	for (const struct cli_command *c = cli_commands; c->name; c++) {
-		if (!strcmp(c->name, name))
-			return c;
-		for (const struct cli_command *v = cli_verbs(c); v && v->name; v++)
-			if (!strcmp(v->name, name))
-				return v;
-	}
-	return NULL;
-}
-
 const char *cli_word(const struct cli_command *verb)
 {
 	const char *blank = strrchr(verb->name, ' ');
@@ -31,21 +19,21 @@ const char *cli_word(const struct cli_command *verb)
 const struct cli_command *cli_verb(const struct cli_command *c,
 				   const char *word)
 {
-	for (const struct cli_command *v = cli_verbs(c); v && v->name; v++)
+	for (const struct cli_command *v = c->verbs; v && v->name; v++)
 		if (!strcmp(cli_word(v), word))
 			return v;
 	return NULL;
 }
 
-void cli_getopt(const struct cli_option *o, bool in_order,
-		struct cli_getopt *ret)
+void cli_getopt(const struct cli_command *c, struct cli_getopt *ret)
 {
 	size_t letters = 0, longs = 0;
 
 	*ret = (struct cli_getopt){ 0 };
-	if (in_order)
+	if (c->in_order)
 		ret->letters[letters++] = '+';
-	for (; o && o->id && longs < CLI_OPTIONS_MAX; o++) {
+	for (const struct cli_option *o = c->options;
+	     o && o->id && longs < CLI_OPTIONS_MAX; o++) {
 		if (o->id < CLI_LONG) {
 			ret->letters[letters++] = (char)o->id;
 			if (o->value)
@@ -60,13 +48,13 @@ void cli_getopt(const struct cli_option *o, bool in_order,
 	}
 }
 
-int cli_next(const char *command, int argc, char **argv,
+int cli_next(const struct cli_command *c, int argc, char **argv,
 	     const struct cli_getopt *g)
 {
 	char *own = argv[0], name[64];
 	int opt;
 
-	snprintf(name, sizeof(name), "fsd %s", command);
+	snprintf(name, sizeof(name), "fsd %s", c->name);
 	argv[0] = name;
 	opt = getopt_long(argc, argv, g->letters, g->longs, NULL);
 	argv[0] = own;
@@ -125,10 +113,10 @@ void cli_help(const struct cli_command *c, FILE *to)
 
 	fprintf(to, "usage: fsd %s%s%s\n\n%s\n", c->name,
 		c->synopsis[0] ? " " : "", c->synopsis, c->summary);
-	for (const struct cli_command *v = cli_verbs(c); v && v->name; v++)
+	for (const struct cli_command *v = c->verbs; v && v->name; v++)
 		if (v->summary)
 			fprintf(to, "%s  fsd %-*s %s\n",
-				v == cli_verbs(c) ? "\n" : "", LEFT - 7,
+				v == c->verbs ? "\n" : "", LEFT - 7,
 				v->name, v->summary);
 	for (const struct cli_option *o = c->options; o && o->id; o++) {
 		if (o == c->options)
@@ -136,27 +124,15 @@ void cli_help(const struct cli_command *c, FILE *to)
 		if (o->help)
 			option_help(o, to);
 	}
-	cli_option_lines(c, print_line, &more);
+	if (c->option_lines)
+		c->option_lines(print_line, &more);
 	if (c->notes)
 		fprintf(to, "\n%s\n", c->notes);
 }
 
-void cli_help_all(FILE *to)
+int usage(const struct cli_command *c)
 {
-	const char *group = "";
-
-	fputs("fsd runs programs that are written as files, each in a "
-	      "virtual machine of\nits own.\n",
-	      to);
-	for (const struct cli_command *c = cli_commands; c->name; c++) {
-		if (!c->group)
-			continue;
-		if (strcmp(group, c->group) != 0)
-			fprintf(to, "\n%s:\n", c->group);
-		group = c->group;
-		fprintf(to, "  fsd %-9s %s\n", c->name, c->summary);
-	}
-	fputs("\n`fsd help COMMAND` tells its options; fsd(8) and jobtree(5) "
-	      "tell the rest.\n",
-	      to);
+	fprintf(stderr, "usage: fsd %s %s\n`fsd help %s` tells more\n", c->name,
+		c->synopsis, c->name);
+	return 2;
 }
