@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,29 +13,8 @@
 
 #include "vm/os/spawn.h"
 #include "commands.h"
-#include "contents.h"
 #include "doctor.h"
 #include "fsd/server/paths.h"
-
-static const char *const verdict_names[] = {
-	[GOOD] = "ok", [POOR] = "note", [BAD] = "MISSING",
-};
-
-void found(struct finding *f, enum verdict verdict, const char *fmt, ...)
-{
-	va_list ap;
-
-	f->verdict = verdict;
-	va_start(ap, fmt);
-	vsnprintf(f->text, sizeof(f->text), fmt, ap);
-	va_end(ap);
-}
-
-bool finding_print(const char *name, const struct finding *f)
-{
-	printf("%-8s %-8s %s\n", name, verdict_names[f->verdict], f->text);
-	return f->verdict == BAD;
-}
 
 static void check_fuse(struct finding *f)
 {
@@ -67,29 +45,6 @@ static void check_mount(struct finding *f)
 		found(f, BAD,
 		      "this user cannot mount; install the package fuse3 "
 		      "(fusermount3), or run as root");
-}
-
-void check_image(struct finding *f)
-{
-	auto_free char *dir = default_image_dir();
-	auto_buf struct buf text = { 0 }, has = { 0 };
-	struct err err = { 0 };
-	bool over = false;
-	int r = 0;
-
-	if (dir && vm_image_verify(dir, &text, &err) == 0)
-		r = image_contents(dir, &has, &over);
-	if (!dir)
-		found(f, BAD, "%s", strerror(ENOMEM));
-	else if (err.code)
-		found(f, BAD, "%s; `make image` in the sources builds it",
-		      err.text);
-	else if (r < 0)
-		found(f, BAD, "%s/packages.list: %s", dir, strerror(-r));
-	else
-		found(f, over ? POOR : GOOD, "%s is whole: %s%s", dir,
-		      has.data, over ? "; that day has gone: a newer fsd makes "
-				       "a newer image" : "");
 }
 
 /* What --policy strict, the default, would say, and what is less than whole. */

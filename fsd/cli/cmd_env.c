@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsd env: the table of its commands, and those that are short. */
+/* fsd env: the table of its commands, what they share, and those that are short. */
 #include "cmd_env.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "doctor.h"
 
 static const struct cli_option env_cli_options[] = { ENV_DIR_OPTION, { 0 } };
 
@@ -242,48 +240,28 @@ int env_fit(const char *dir)
 	return err.code ? complain("image", 1, "%s", err.text) : 0;
 }
 
-/* --- doctor ----------------------------------------------------------------- */
+/* --- warm: templates, where fsd template puts them ------------------------------- */
 
-void check_environments(struct finding *f)
+static int env_warm(const struct cli_command *self, int argc, char **argv)
 {
-	auto_free char *dir = default_image_dir();
-	auto_buf struct buf bad = { 0 };
-	struct env_image image = { 0 };
-	struct environment_dirs dirs;
-	struct environment_names names = { 0 };
-	struct err err = { 0 };
+	struct env_call call;
+	int r = env_begin(self, argc, argv, &call);
 
-	if (!dir || environment_dirs_find(NULL, dir, &dirs) < 0) {
-		found(f, BAD, "%s", strerror(ENOMEM));
-		return;
-	}
-	env_image_read(dir, &image, NULL); /* the image has a line of its own */
-	environment_names(&dirs.places, &names, &err);
-	for (size_t i = 0; i < names.count; i++) {
-		struct environment *e;
-		struct err why = { 0 };
-		const char *state = env_state(&dirs.places, &names.name[i],
-					      &image, true, &e, &why);
+	if (r)
+		return r;
+	for (int i = optind; r == 0 && i < argc; i++) {
+		struct environment *e = NULL;
 
-		if (strcmp(state, "ready") != 0)
-			buf_fmt(&bad, "%s%s is %s: %s", bad.len ? "; " : "",
-				names.name[i].name, state, why.text);
-		if (!strcmp(state, "damaged"))
-			buf_fmt(&bad, ": run fsd env build %s",
-				names.name[i].name);
+		r = env_open(&call, argv[i], &e);
 		environment_unref(e);
 	}
-	if (err.code || bad.len)
-		found(f, POOR, "%s", err.code ? err.text : bad.data);
-	else if (names.count)
-		found(f, GOOD, "%zu environments are whole%s", names.count,
-		      image.known ? " and fit the image" : "");
-	else
-		found(f, GOOD, "no environment but base; fsd env build makes "
-			       "one");
-	environment_names_done(&names);
-	environment_dirs_done(&dirs);
-	env_image_done(&image);
+	if (r == 0 && optind == argc)
+		r = usage(self);
+	if (r == 0)
+		r = template_of_environments(call.dir, argv + optind,
+					     argc - optind);
+	env_end(&call);
+	return r;
 }
 
 /* --- the command -------------------------------------------------------------- */

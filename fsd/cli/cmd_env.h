@@ -70,6 +70,5 @@ int env_list(const struct cli_command *self, int argc, char **argv);
 int env_show(const struct cli_command *self, int argc, char **argv);
 int env_export(const struct cli_command *self, int argc, char **argv);
 int env_import(const struct cli_command *self, int argc, char **argv);
-int env_warm(const struct cli_command *self, int argc, char **argv);
 
 #endif
