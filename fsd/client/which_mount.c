@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chooses the mount of a command that names none. The usual place is believed only by the
+ * kernel's table of mounts: a mount that another user made could show anything.
+ */
 #include "which_mount.h"
 
 #include <errno.h>
@@ -11,9 +15,9 @@
 
 /* Who made the mount of fsd that lies there: the kernel's word, not the mount's
  * own. The last line of a path is the one on top. Return: -1: there is none. */
-static long long mounted_by(const char *path)
+static long long mounted_by(const char *table, const char *path)
 {
-	FILE *f = setmntent("/proc/self/mounts", "re");
+	FILE *f = setmntent(table, "re");
 	struct mntent *m;
 	long long owner = -1;
 
@@ -38,7 +42,7 @@ static bool may_enter(const char *path)
 	return access(path, X_OK) == 0 || errno != EACCES;
 }
 
-const char *which_mount(const char *option)
+const char *which_mount_by(const char *option, const char *table)
 {
 	const char *env = getenv("FSD_MOUNT");
 	long long owner;
@@ -47,9 +51,14 @@ const char *which_mount(const char *option)
 		return option;
 	if (env && *env)
 		return env;
-	owner = mounted_by(SERVICE_MOUNT);
+	owner = mounted_by(table, SERVICE_MOUNT);
 	return (owner == 0 || owner == (long long)geteuid()) &&
 			       may_enter(SERVICE_MOUNT)
 		       ? SERVICE_MOUNT
 		       : NULL;
+}
+
+const char *which_mount(const char *option)
+{
+	return which_mount_by(option, "/proc/self/mounts");
 }

@@ -9,5 +9,7 @@
  * root or this user mounted it and this user may enter it; else NULL. A mount that
  * somebody else made is never found: the command would trust what it shows. */
 const char *which_mount(const char *option);
+/* The same by another table than /proc/self/mounts: a file of that form. */
+const char *which_mount_by(const char *option, const char *table);
 
 #endif
