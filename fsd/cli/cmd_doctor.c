@@ -47,7 +47,7 @@ static void check_mount(struct finding *f)
 		      "(fusermount3), or run as root");
 }
 
-/* What --policy strict, the default, would say, and what is less than whole. */
+/* The walls that --policy strict, the default, would miss, and those that are degraded. */
 static void check_walls(struct finding *f)
 {
 	auto_free char *dir = default_image_dir();

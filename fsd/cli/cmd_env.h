@@ -36,7 +36,8 @@ void env_end(struct env_call *call);
 int env_open(const struct env_call *call, const char *name,
 	     struct environment **ret);
 
-/* The image that environments must fit. Without one, none is told to be stale. */
+/* The image that environments must fit. Without an image no environment is
+ * called stale. */
 struct env_image {
 	bool known;
 	char abi[96];

@@ -148,7 +148,7 @@ static int print(const struct logs *logs, const struct job_place *at, int dir)
 	return r;
 }
 
-/* A job that has written nothing says why: standard error, not a stream of it. */
+/* Says on standard error why a job has written nothing yet: its streams are empty. */
 static int explain(const struct job_place *at, int dir, bool follow)
 {
 	auto_buf struct buf line = { 0 };

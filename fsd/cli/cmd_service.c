@@ -48,9 +48,9 @@ static bool belongs_to(pid_t pid, uid_t owner)
 	return stat(path, &st) == 0 && st.st_uid == owner;
 }
 
-/* Whoever makes a directory can give it these attributes, a copy has them too,
- * and whoever makes a mount can let it answer what he likes: only a mount of fsd
- * is asked, and believed of its owner's processes. */
+/* Finds the process that keeps a mount. Any user can give a directory these attributes, a
+ * copy has them too, and a stranger's mount can answer anything. So this asks only a mount
+ * of fsd, and believes the number only of a process of the mount's owner. */
 static int service_of(const char *mnt, pid_t *ret_pid)
 {
 	dev_t device = mounts_device(mnt);

@@ -48,7 +48,7 @@ struct making {
 	const char *environments_dir; /* NULL: the usual ones */
 	const char *environments[ENVIRONMENTS_MAX];
 	unsigned environment_count;
-	char dir[PATH_MAX];       /* where templates are to be */
+	char dir[PATH_MAX];       /* for the finished templates */
 	char work[PATH_MAX + 32]; /* below it; "": not made yet */
 	char mnt[PATH_MAX + 64];
 	struct child mount;
@@ -263,7 +263,7 @@ static void remove_all(const char *path)
 
 static const char *const files[] = { "ram", "state", "meta", "cold" };
 
-/* Read by everybody, written by nobody. */
+/* Lets all users read the template and no user write it. */
 static int open_up(const char *path)
 {
 	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -275,7 +275,7 @@ static int open_up(const char *path)
 	return fchmod(dir, 0755) < 0 ? -errno : 0;
 }
 
-/* The older one goes once nobody has it open: by whoever is the next here. */
+/* Removes the older template. If a process has it open, a later fsd template removes it. */
 static void retire(const struct making *m, const char *old)
 {
 	auto_close int dir = open(old, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -351,7 +351,7 @@ static void remove_template(int parent, const char *name)
 	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Removes retired templates that nobody has open any more. */
+/* Removes retired templates that no process has open any more. */
 static void clean(const char *path)
 {
 	DIR *dir = opendir(path);

@@ -98,7 +98,8 @@ static int tell_end(const struct waiter *w, const struct job_place *at,
 	return r == -ETIME ? EXIT_TIME_OVER : job_view_is_good(v) ? 0 : 1;
 }
 
-/* Is there such a job? A wrong name is told before anything is waited for. */
+/* Is there such a job? The command complains of a wrong name before it
+ * waits for any job. */
 static bool is_job(const struct waiter *w, const char *text)
 {
 	struct job_place at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fsd doctor MNT, fsd doctor --state DIR: a look at a mount by its files, and at a
- * state directory, whether a daemon serves it or not. Nothing is changed.
+ * state directory, whether a daemon serves it or not. It changes no file.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -145,8 +145,8 @@ static bool wants_help(const struct cli_command *c, int argc, char **argv)
 
 /* --- main ------------------------------------------------------------------------------ */
 
-/* What is opened next would be taken for a stream that the caller has closed:
- * they lead nowhere instead. */
+/* Opens /dev/null in the place of standard streams that the caller has closed. Else the
+ * next file that fsd opens would become one of them. */
 static int open_streams(void)
 {
 	int fd;

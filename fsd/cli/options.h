@@ -72,8 +72,8 @@ struct cli_getopt {
 };
 void cli_getopt(const struct cli_command *command, struct cli_getopt *ret);
 
-/* The next option, as of getopt_long(3). What that complains of names the command, "env list",
- * and fsd. */
+/* The next option, as of getopt_long(3). A complaint of that names fsd and the command, such
+ * as "fsd env list". */
 int cli_next(const struct cli_command *command, int argc, char **argv,
 	     const struct cli_getopt *g);
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Removes a job in one step: opens its file "hold" and closes it. If the job is still there
+ * after two seconds, removes its tree file by file.
+ */
 #include "job_drop.h"
 
 #include <errno.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes to an output without waiting for its reader. The nonblocking flag belongs to the
+ * open file description, which other processes may share. So a pipe or a terminal is opened
+ * a second time with that flag. Where that fails, a write follows only a poll(2) that says
+ * yes, and takes no more than PIPE_BUF bytes.
+ */
 #include "outlet.h"
 
 #include <errno.h>
@@ -28,7 +34,7 @@ void outlet_open(struct outlet *o, int fd)
 	struct stat st;
 
 	*o = (struct outlet){ .fd = fd };
-	/* What others have made nonblocking, what cannot be written at all. */
+	/* Leave alone: nonblocking by another process, or not open for writing. */
 	if (flags < 0 || flags & O_NONBLOCK ||
 	    (flags & O_ACCMODE) == O_RDONLY || fstat(fd, &st) < 0)
 		return;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes directories that go with their process, and removes those that a killed process
+ * left. The mark is the last file to go: until then the next process recognizes the rest of
+ * a removal that was killed.
+ */
 #include "own_dir.h"
 
 #include <dirent.h>
@@ -54,7 +59,7 @@ static bool has_mark(int dir, const char *name)
 	       !memcmp(found, text, (size_t)len);
 }
 
-/* Is there nothing else in it? */
+/* Is the mark the only file in it? */
 static bool has_mark_only(int dir)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -8,7 +8,7 @@
  * The next process removes what a killed one has left. The name alone proves nothing:
  * a user may call a directory so. A directory is removed only if it has six random
  * characters behind the prefix, belongs to this user, has the mark with its own name in
- * it, and nobody holds the lock. A copy or a renamed directory has the name of another
+ * it, and no process holds the lock. A copy or a renamed directory has the name of another
  * one in its mark, so it stays. A process may be killed before it has written the mark:
  * then the directory is empty, and its mode has the sticky bit from its first moment.
  */

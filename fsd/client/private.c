@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who asks for a private mount: it starts the holder and ends it. */
+/*
+ * The client's side of a private mount: starts the process that holds the mount, gets a
+ * descriptor of its root, and ends that process.
+ */
 #include "private.h"
 
 #include <errno.h>
@@ -76,9 +79,9 @@ static int await(int ready, int signals, void *room, size_t size, int *fd)
 	return 0;
 }
 
-/* Asks for the attributes of the mount's root. The kernel takes it to be root's
- * until then. In a user namespace without root it belongs to nobody, and nothing
- * may be made in it. */
+/* Asks for the attributes of the mount's root. Until then the kernel takes root for
+ * its owner. In a user namespace without root that owner has no uid, and the kernel
+ * lets no process make a file there. */
 static void learn_owner(int root)
 {
 	struct statx st;

@@ -74,8 +74,8 @@ static void on_signal(struct client *k)
 	client_ctl(k, "kill\n");
 }
 
-/* All of it, unless nobody takes it. Whoever has ended us does not wait for a
- * reader. */
+/* Writes all, unless the reader has gone. After a signal that ends this process it does
+ * not wait for the reader. */
 static int write_all(struct client *k, int to, const char *data, size_t len)
 {
 	struct outlet *o = &k->out[to - STDOUT_FILENO];
@@ -143,13 +143,13 @@ static int await_any(struct client *k, struct pollfd *p, nfds_t count)
 
 /* --- streams ----------------------------------------------------------------------- */
 
-/* After write_all(), whose answer r is. Return: it goes on. */
+/* Handles r, the answer of write_all(). Return: false: copy no more. */
 static bool copied(struct client *k, int to, int r)
 {
 	if (r == 0)
 		return true;
-	/* A reader that has gone has what it wanted, and a program that goes
-	 * on to write ends by that. */
+	/* A reader that has gone has what it wanted. A program that writes
+	 * more ends, as by SIGPIPE. */
 	if (r == -EPIPE && !k->unread) {
 		k->unread = true;
 		client_ctl(k, "kill\n");

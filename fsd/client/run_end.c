@@ -37,7 +37,7 @@ static void read_file(struct client *k, const char *name, struct buf *ret)
 	}
 }
 
-/* What message says of a limit, and the option that changes it. A key in
+/* The words of "message" for a limit, and the option that changes it. A key in
  * parentheses is the user's only in config.json. */
 static const struct {
 	const char *says;

@@ -93,7 +93,7 @@ int client_config(const struct client *k, struct buf *ret);
 bool input_is_taken(const char *name);
 /* Does that -i bring a file of this name? program: a file that it does not bring, or "". */
 bool input_has_name(const char *path, const char *name, const char *program);
-/* What can be said of -i and -C before there is a job. */
+/* Checks -i and -C, before there is a job. Return: 0 or the exit code. */
 int inputs_check(const struct run_client *c);
 bool project_has_config(const struct run_client *c);
 /* The project, the program, the inputs. */
@@ -112,7 +112,7 @@ int draft_submit(struct client *k);
 void draft_remove(struct client *k);
 /* A small file of the job as text. Return: its length, or -1 with errno. */
 ssize_t client_read(struct client *k, const char *name, char *room, size_t size);
-/* What `error` says, in the words of the command line. */
+/* Adds text, which is of the file `error`, in the words of the command line. */
 void client_errors(struct client *k, const char *text, struct buf *ret);
 
 /* run_input.c */
@@ -120,7 +120,7 @@ void client_errors(struct client *k, const char *text, struct buf *ret);
 bool input_is_open(const struct client *k);
 /* After the job was submitted. */
 void input_begin(struct client *k);
-/* What it waits for. Return: how many were filled, 0 or 1. */
+/* Fills *p with the descriptor that it waits for. Return: how many it filled, 0 or 1. */
 nfds_t input_poll(const struct client *k, struct pollfd *p);
 /* That has come. */
 void input_go_on(struct client *k);
@@ -138,7 +138,7 @@ void waits_begin(struct client *k);
 int waits_tell(struct client *k);
 
 /* run_client.c */
-/* Whole lines on standard error, which may be what nobody reads, too. */
+/* Writes whole lines to standard error, whose reader may have gone as well. */
 void client_tell(struct client *k, const char *text);
 /* client_complain() for those who have begun to copy output. */
 int client_fail(struct client *k, int code, const char *fmt, ...)

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of run_options.h as an array, and the words by which messages name an option.
+ * The command line is read by cli/cmd_run.c.
+ */
 #include "run_options.h"
 
 #include <stdio.h>

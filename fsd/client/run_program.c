@@ -95,7 +95,7 @@ int program_check(const struct run_client *c, const struct program *p,
 			lang_names_text());
 }
 
-/* Opens it. What is no regular file is read once, when it is copied. */
+/* Opens it. A pipe or a device is read once, when it is copied. */
 static int open_program(const struct run_client *c, struct program *p, int at,
 			const char *path)
 {

@@ -240,9 +240,9 @@ static int put_input(struct client *k, const char *path)
 					    name), "-i ", "");
 }
 
-/* Leaves out config.json, which comes last: it may start the job. It also leaves out the
- * files of a job's own, which nobody can write: those of a project are named, and a copy
- * of a job leaves those of the first one behind. */
+/* Leaves out config.json, which comes last: it may start the job. It also leaves out
+ * the virtual files of a job, which are read-only. For a project it complains of such
+ * files; a copy of a job leaves them behind. */
 static bool is_own(void *arg, const char *name)
 {
 	const struct putting *p = arg;
@@ -307,8 +307,8 @@ static int put_bytes(struct client *k, const char *name, int fd,
 	return 0;
 }
 
-/* Reads a regular file without moving its offset: a loop of the shell that reads names
- * from the same file goes on where it was. at: the next byte; < 0: not a regular file. */
+/* Reads a regular file without moving its offset. So a loop of the shell that reads names
+ * from the same file continues where it was. at: the next byte; < 0: not a regular file. */
 static ssize_t read_some(int from, off_t *at, char *room, size_t size)
 {
 	ssize_t n = *at < 0 ? read(from, room, size) :

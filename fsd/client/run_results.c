@@ -64,7 +64,7 @@ static bool is_result(const char *name)
 	return false;
 }
 
-/* Is dir what a run has left, or an empty directory? --force replaces nothing else. Return:
+/* Is dir what a run has left, or an empty directory? --force replaces only these. Return:
  * 0, or the exit code, and standard error says what it is. */
 static int check_old(struct client *k, const char *dir)
 {
@@ -154,7 +154,7 @@ static int copy_all(struct client *k, int to, const char *dir, mode_t mask)
 	return 0;
 }
 
-/* Gives INNER the name dir. What --force replaces is INNER then. */
+/* Renames INNER to dir. With --force the old directory gets the name INNER. */
 static int put_in_place(struct client *k, int own, const char *dir)
 {
 	if (renameat2(own, INNER, AT_FDCWD, dir, RENAME_NOREPLACE) == 0)

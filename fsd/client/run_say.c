@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sentences of fsd run, fsd submit and fsd sandbox new on standard error. They share code,
+ * so the name of the command is kept here.
+ */
 #include "run_say.h"
 
 #include <stdarg.h>

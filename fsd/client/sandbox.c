@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fsd sandbox new: makes a directory in .fsd/sandboxes and writes its config.json. If the
+ * mount refuses that, the directory goes again.
+ */
 #include "sandbox.h"
 
 #include <errno.h>

@@ -272,7 +272,7 @@ static int refused(struct client *k, const char *error)
 	return client_complain(1, "%s", said.len ? said.data : error);
 }
 
-/* Whether it was refused, and what else is to be known. */
+/* Tells whether the mount refused the job, and adds hints. Return: the exit code. */
 static int told(struct submitting *s)
 {
 	struct client *k = &s->k;

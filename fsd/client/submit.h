@@ -6,9 +6,9 @@
 #include "run_client.h"
 
 /*
- * Prepares the job under a name with a dot and renames it, and prints its path; the
- * options are those of `fsd run`, c->submit is set. What the mount refuses, and what a
- * signal ends, is removed.
+ * Prepares the job under a name with a dot, renames it, and prints its path. The options
+ * are those of `fsd run`; c->submit is set. It removes a job that the mount refuses, and an
+ * unfinished one after a signal.
  * Return: 0, 1 or 2 with a sentence on standard error, or 128 + a signal.
  */
 int submit_client(const struct run_client *c);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies and removes trees. It descends by descriptors of directories, follows a link only
+ * if the caller asks for that, and reports the path of the first error.
+ */
 #include "tree_copy.h"
 
 #include <dirent.h>

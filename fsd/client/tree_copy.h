@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 struct tree_copy {
-	/* Is asked before each block is copied, and before each file. Return: 0, or
-	 * what tree_copy() returns then. NULL: nobody. */
+	/* Called before each block is copied, and before each file. Return: 0, or
+	 * what tree_copy() returns then. NULL: no call. */
 	int (*may)(void *arg);
 	/* Names at the top that are left out. NULL: none. */
 	bool (*skip)(void *arg, const char *name);

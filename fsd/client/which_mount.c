@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Who made the mount of fsd that lies there: the kernel's word, not the mount's
- * own. The last line of a path is the one on top. Return: -1: there is none. */
+/* The uid that made the mount of fsd at path. The kernel says so, not the mount. The last
+ * line for a path is the uppermost mount. Return: -1: there is none. */
 static long long mounted_by(const char *table, const char *path)
 {
 	FILE *f = setmntent(table, "re");

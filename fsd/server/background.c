@@ -16,7 +16,8 @@
 #include "holder.h"
 #include "options.h"
 
-/* Whatever else the caller has open (a lock, a pipe's end) is its own. */
+/* Closes all but fd: other descriptors (a lock, a pipe's end) belong to the caller. Return:
+ * the new number of fd, or negative errno. */
 static int keep_only(int fd)
 {
 	int kept = STDERR_FILENO + 1;
@@ -26,8 +27,8 @@ static int keep_only(int fd)
 	return close_range((unsigned)kept + 1, ~0u, 0) < 0 ? -errno : kept;
 }
 
-/* Without one it would keep the caller's standard error, and who waits for the
- * end of that would wait for ever. */
+/* Without a log the service would keep the caller's standard error open, and a process
+ * that reads it to its end would wait for ever. */
 static int no_log(const struct mount_options *options, int error)
 {
 	return complain("mount", 1, "the log %s/fsd.log cannot be opened: %s",

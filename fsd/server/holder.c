@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The supervisor: makes the mount and keeps its descriptor, starts one server after the
+ * other, forwards signals, and keeps descriptors for the next server. It is one thread
+ * around poll(2).
+ *
+ * It replaces a server that dies at once, but after a growing pause if that server never
+ * answered. An upgrade starts the installed program. The supervisor keeps the old program
+ * until the new one answers, and falls back to it else.
+ */
 #include "holder.h"
 
 #include <errno.h>
@@ -43,9 +52,9 @@
 #define FILES_MIN 256 /* a server takes some 40, a machine 6, a job what it opens */
 #define HEAR_MAX 256
 
-/* What a user may tell us, which the server is told, too; and of our children. */
+/* Signals that the supervisor handles. It forwards all but SIGCHLD to the server. */
 #define HEARD { SIGINT, SIGTERM, SIGUSR1, SIGUSR2, HOLDER_NOW, SIGCHLD }
-/* What a private mount's holder hears, and what it ignores. */
+/* Signals that the supervisor of a private mount handles, and those it ignores. */
 #define HEARD_PRIVATE { HOLDER_LEAVE, SIGCHLD }
 #define IGNORED_PRIVATE { SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2 }
 
@@ -74,7 +83,7 @@ struct holder {
 
 /* --- the server -------------------------------------------------------------------- */
 
-/* What tells a server to end now. */
+/* The signal that ends a server at once. */
 static int ending_signal(const struct holder *h)
 {
 	return h->options->die_with_parent ? HOLDER_LEAVE : SIGTERM;
@@ -139,7 +148,7 @@ static void give_mount(struct holder *h)
 		log_warn("the serving process does not take the mount");
 }
 
-/* As we were told. */
+/* Forwards a signal. */
 static void tell_server(struct holder *h, int sig)
 {
 	if (h->server.pidfd >= 0)
@@ -152,8 +161,8 @@ static bool is_candidate(const struct holder *h)
 	return h->old_exe >= 0 && !h->serves && h->server.pidfd >= 0;
 }
 
-/* A candidate may never hear it; it has begun nothing, and the one before has
- * left all in order. */
+/* Ends the service. A candidate gets SIGKILL, since it may never handle a signal. It has
+ * changed no state yet, and the previous server left its state consistent. */
 static void end_server(struct holder *h, int sig)
 {
 	h->ending = true;
@@ -285,15 +294,15 @@ static void say_end(int status)
 			 "one is tried", WEXITSTATUS(status));
 }
 
-/* The wish to end met a server that did not hear signals yet: it had not
- * begun anything, and what the one before had left is in order. */
+/* True if a server died from a signal that the supervisor sends. Such a server had not
+ * installed its signalfd yet, so it has changed no state. */
 static bool by_us(int signal)
 {
 	return signal == SIGTERM || signal == SIGUSR1 ||
 	       signal == HOLDER_LEAVE;
 }
 
-/* Return: the exit code of the service, or -1: another server goes on. */
+/* Return: the exit code of the service, or -1: start another server. */
 static int judge_end(const struct holder *h, int status)
 {
 	bool next = WIFEXITED(status) && WEXITSTATUS(status) == HOLDER_NEXT;
@@ -333,7 +342,8 @@ static void rest(struct holder *h)
 			on_signal(h);
 }
 
-/* What was installed last may not work, or not go on with what there is. */
+/* Falls back to the previous program. The new one may fail to start, or be unable to take
+ * over the state of the old one. */
 static void go_back(struct holder *h)
 {
 	if (h->old_exe < 0)
@@ -389,7 +399,8 @@ static void on_end(struct holder *h)
 	next_server(h, status);
 }
 
-/* What a killed server has left ends by itself, and we are told. */
+/* Reaps the children of a killed server, which end by themselves. The kernel makes them
+ * children of this process. */
 static void reap_orphans(const struct holder *h)
 {
 	siginfo_t info = { 0 };
@@ -443,7 +454,7 @@ static int watch_signals(struct holder *h)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL); /* else nobody could be waited for */
+	signal(SIGCHLD, SIG_DFL); /* with SIG_IGN the kernel reaps children itself */
 	h->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return h->signals < 0 ? -errno : 0;
 }

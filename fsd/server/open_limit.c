@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limit of open files. The supervisor and each server raise it for themselves.
+ */
 #include "open_limit.h"
 
 #include <sys/resource.h>

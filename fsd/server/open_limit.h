@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this process may have. */
+/* The limit of open files. */
 #ifndef FSD_OPEN_LIMIT_H
 #define FSD_OPEN_LIMIT_H
 
 #include <stdint.h>
 
-/* Descriptors are what a busy mount needs most: from now on this process may have
- * as many as are allowed. Return: how many, UINT64_MAX if nobody says. */
+/* Raises the soft limit of open files to the hard limit: a busy mount needs descriptors
+ * most. Return: the limit; UINT64_MAX if the kernel does not tell it. */
 uint64_t open_limit_raise(void);
 
 #endif

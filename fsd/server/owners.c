@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks from the root to the state directory and checks the owner and the mode of each
+ * directory on the way.
+ */
 #include "owners.h"
 
 #include <errno.h>
@@ -66,8 +70,8 @@ static bool others_may_write(const struct stat *st)
 		!is_own_group(st->st_gid));
 }
 
-/* last: it is the state directory itself. In a parent with the sticky bit nobody
- * replaces what is another's, which the next directory is looked at for. */
+/* last: it is the state directory itself. In a parent with the sticky bit only an owner can
+ * replace an entry; the check of the next directory finds that owner. */
 static int look(const char *path, bool last, struct err *err)
 {
 	const char *what = last ? "the state directory" :
@@ -110,8 +114,8 @@ static int look_at_all(char *path, bool whole, struct err *err)
 	return r;
 }
 
-/* In a directory where anybody may make one, it is made before it is looked at:
- * nobody is to be quicker. */
+/* Makes the state directory now if any user may make entries in its parent. Else another
+ * user could make it first. The check of it follows. */
 static int make_early(const char *dir, const char *parent, struct err *err)
 {
 	struct stat st;

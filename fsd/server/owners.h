@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may write in the state directory, or put another one into its place: each
- * job and result could be changed, so there is to be nobody but us and root.
+ * Checks that only this user and root may write in the state directory or replace it.
+ * Another user with that right could change each job and result.
  */
 #ifndef FSD_OWNERS_H
 #define FSD_OWNERS_H

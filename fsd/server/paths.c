@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Default places: of the state from the user's home, of image, QEMU and environments from
+ * the place of the program. The environment variables of fsd(8) come first.
+ */
 #include "paths.h"
 
 #include <errno.h>
@@ -20,8 +24,8 @@ static char *join(const char *dir, const char *tail)
 	return asprintf(&text, "%s%s", dir, tail) < 0 ? NULL : text;
 }
 
-/* What $variable names, or tail in this user's home. NULL with errno: there is
- * none. Not /tmp: what somebody else has put there is not to be found. */
+/* The directory that $variable names, or tail in this user's home. NULL with errno: there
+ * is none. Never in /tmp, where another user could have made it. */
 static char *in_home(const char *variable, const char *tail)
 {
 	const char *dir = getenv(variable), *home = getenv("HOME");

@@ -34,8 +34,7 @@ char *brought_qemu(void);
 /* Absolute, without links; the last component need not be a living mount.
  * NULL with errno. */
 char *absolute_path(const char *path);
-/* The same of what is there already of a path that is still to be made. NULL:
- * nothing can be said of it. */
+/* The same for the existing part of a path that is not made yet. NULL with errno. */
 char *existing_path(const char *path);
 
 #endif

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks how the directories of a mount lie to each other before it is made, and makes a
+ * mount point that is missing.
+ */
 #include "places.h"
 
 #include <dirent.h>
@@ -15,8 +19,8 @@
 #include "owners.h"
 #include "paths.h"
 
-/* What is behind dir in path, without a slash: "" for the same; NULL when path
- * is not in dir. Both are absolute. */
+/* The part of path behind dir, without a slash: "" if they are equal; NULL if path is not
+ * in dir. Both are absolute. */
 static const char *below(const char *dir, const char *path)
 {
 	size_t len = strcmp(dir, "/") ? strlen(dir) : 0;

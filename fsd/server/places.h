@@ -7,9 +7,9 @@
 
 struct mount_options;
 
-/* What a server needs when it follows another one must not be reached through
- * the mount that nobody serves then. Others may not write in the state directory
- * (owners.h). */
+/* Checks that a new server reaches all its directories without the mount, which no server
+ * serves at that moment, and that others may not write in the state directory (owners.h).
+ * Return: 0 or negative errno with a sentence. */
 int places_check(const struct mount_options *options, struct err *err);
 
 /* Makes the directory path, if its parent is this user's. Return: it, absolute and

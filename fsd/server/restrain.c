@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Takes rights from the server: capabilities, files outside its directories (Landlock), and
+ * system calls (seccomp). It runs once, in the main thread, before any other thread starts;
+ * threads inherit all of it.
+ */
 #include "restrain.h"
 #include "fsd/store/depot.h"
 
@@ -148,7 +153,7 @@ static const struct {
 	{ SCMP_SYS(mknod), 1 },	 { SCMP_SYS(mknodat), 2 },
 };
 
-/* What is typed at the terminal that it was started from. */
+/* They put input into the terminal that fsd was started from. */
 static const unsigned typing[] = { TIOCSTI, TIOCLINUX };
 
 /* Modes that cannot be seen here. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon gives up once it serves. It parses what guests and users
- * send, so it is to be of little use to whoever takes it over:
+ * The rights that a server gives up before it serves. It parses data of guests and users,
+ * so an attacker who takes it over must gain little:
  *
  *   start    as it was started: opens image and state, starts the jailer and
  *            the keeper, mounts
@@ -18,9 +18,9 @@
 
 struct mount_options;
 
-/* Before there is a thread. What was given up is told in d->own_walls; it is an
- * error when one of them cannot be built, but not that the kernel lacks
- * Landlock. */
+/* Gives the rights up. Call it before there is a thread. It records in d->own_walls which
+ * walls stand. Return: 0, or negative errno with a sentence: a wall cannot be built. A
+ * kernel without Landlock is no error. */
 int restrain(struct fsd *d, const struct mount_options *options,
 	     struct err *err);
 

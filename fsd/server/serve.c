@@ -84,7 +84,7 @@ static int watch_signals(struct fsd *d, bool private, struct loop_fd *src)
 		sigaddset(&set, SIGTERM);
 	}
 	sigaddset(&set, SIGUSR1); /* end after the running jobs */
-	sigaddset(&set, SIGUSR2); /* another server goes on then, */
+	sigaddset(&set, SIGUSR2); /* another server follows then, */
 	sigaddset(&set, HOLDER_NOW); /* or at once */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
@@ -154,7 +154,7 @@ static void on_drop(void *arg, uint64_t key)
 
 #define PACKAGES_MAX (1u << 20) /* bytes of their list */
 
-/* What environments may need of the image: a list "name version". */
+/* Reads the packages of the image, which environments may need: lines "name version". */
 static void find_packages(struct fsd *d, const char *image)
 {
 	auto_buf struct buf text = { .cap = PACKAGES_MAX };
@@ -324,8 +324,8 @@ static int start(struct fsd *d, const struct mount_options *o,
 			err);
 	if (r == 0 && keeper_watch(d->keeper, d->loop, on_keeper_gone, d) < 0)
 		log_warn("the end of the keeper would not be noticed");
-	/* What was written by a server that may have been taken over is read
-	 * with no more rights than that one had. */
+	/* An attacker may have taken over the previous server: read its data
+	 * with no more rights than it had. */
 	if (r == 0)
 		r = restrain(d, o, err);
 	if (r < 0)
@@ -338,9 +338,8 @@ static int start(struct fsd *d, const struct mount_options *o,
 }
 
 /*
- * What was begun is brought to its end: the loop, which would wake those who
- * wait for a thread or for the keeper, does not run any more. Who goes on may
- * ask the keeper once more, never a thread.
+ * Finishes all fibers that wait for a worker thread or for the keeper: the loop, which would
+ * wake them, does not run any more. A woken fiber may ask the keeper again, but no thread.
  */
 static void finish_begun(struct fsd *d)
 {
@@ -418,13 +417,13 @@ __attribute__((noreturn)) static void hand_over(struct fsd *d)
 	_exit(HOLDER_NEXT);
 }
 
-/* Permissive lets them be missing; the log is to have it. */
+/* Logs the missing walls, which --policy permissive allows. */
 static void tell_walls(const struct fsd *d)
 {
 	const struct walls *walls = vm_walls(d->vm);
 	const char *missing[WALLS_EVERYWHERE + 1] = { NULL };
 
-	if (walls) /* the guest's are told when there is a guest */
+	if (walls) /* a guest reports its own later */
 		walls_missing(walls, WIRE_WALLS_ALL, missing);
 	for (unsigned i = 0; missing[i]; i++)
 		log_warn("the wall %s is missing; .fsd/security says why",
