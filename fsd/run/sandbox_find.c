@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fsd/users/people.h"
-#include "seen_name.h"
+#include "fsd/users/seen_name.h"
 
 bool sandbox_is_for(const struct sandbox *s, uid_t uid)
 {

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "seen_name.h"
+#include "fsd/users/seen_name.h"
 
 bool session_is_busy(const struct session *s)
 {

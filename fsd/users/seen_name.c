@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The operator sees sessions and sandboxes of all users in one directory. A name that
+ * two users chose is shown as NAME@UID. This file writes such a name and reads it.
+ */
 #include "seen_name.h"
 
+#include <stdio.h>
 #include <string.h>
-
 
 char *seen_name(const char *name, uid_t uid, char room[SEEN_NAME_MAX])
 {

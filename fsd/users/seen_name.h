@@ -8,7 +8,10 @@
 #ifndef FSD_SEEN_NAME_H
 #define FSD_SEEN_NAME_H
 
-#include "fsd/fsd.h"
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "layout/layout.h"
 
 #define SEEN_NAME_MAX (LIMIT_JOB_NAME + sizeof("@4294967295"))
 
