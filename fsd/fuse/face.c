@@ -16,11 +16,11 @@
 #include "fsd/mount/requests.h"
 #include "fsd/submit/lifecycle.h"
 #include "fsd/users/people.h"
+#include "fsd/run/homes.h"
 #include "fsd/run/room.h"
 #include "fsd/sched/sched.h"
 #include "security.h"
 #include "fsd/run/sessions.h"
-#include "fsd/run/take_back.h"
 #include "stats.h"
 
 const char fsd_version[] = FSD_VERSION;

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions and sandboxes as one: whose files a key names, and which of them gives its
+ * idle machine to another user. The callers need not know which of the two it is.
+ */
 #include "homes.h"
 
 #include "fsd/files/remote.h"
-#include "sandboxes.h"
+#include "sandbox_int.h"
 #include "sessions.h"
 
 bool home_find(struct fsd *d, uint64_t key, struct home *ret)
@@ -43,4 +47,66 @@ int home_fs(const struct home *h, struct wire_fs *fs, vm_fs_done *done,
 	fs->tree = h->tree;
 	return h->sandbox ? sandbox_fs(h->sandbox, fs, done, arg)
 			  : session_fs(h->session, fs, done, arg);
+}
+
+/* --- idle machines ------------------------------------------------------------ */
+
+static struct session *idle_session(struct fsd *d, uid_t uid, uint64_t *oldest)
+{
+	struct session *found = NULL;
+
+	for (struct session *s = NULL; (s = sessions_next(d, s));) {
+		uint64_t since = session_uid(s) == uid ? session_idle_since(s) : 0;
+
+		if (!since || since > *oldest)
+			continue;
+		*oldest = since;
+		found = s;
+	}
+	return found;
+}
+
+static struct sandbox *idle_sandbox(struct fsd *d, uid_t uid, uint64_t *oldest)
+{
+	struct sandbox *found = NULL;
+
+	list_for_each(pos, tmp, &d->sandboxes) {
+		struct sandbox *s = list_entry(pos, struct sandbox, node);
+		uint64_t since = s->uid == uid ? sandbox_idle_since(s) : 0;
+
+		if (!since || since > *oldest)
+			continue;
+		*oldest = since;
+		found = s;
+	}
+	return found;
+}
+
+bool take_back(void *arg, uid_t uid, uint64_t idle_ns, bool only_sessions)
+{
+	struct fsd *d = arg;
+	uint64_t oldest = now_ns() - idle_ns;
+	struct session *session = idle_session(d, uid, &oldest);
+	struct sandbox *sandbox =
+		only_sessions ? NULL : idle_sandbox(d, uid, &oldest);
+
+	if (sandbox)
+		sandbox_take_back(sandbox);
+	else if (session)
+		session_take_back(session);
+	return sandbox || session;
+}
+
+unsigned kept_in_use(struct fsd *d)
+{
+	unsigned count = 0;
+
+	for (struct session *s = NULL; (s = sessions_next(d, s));)
+		count += session_has_machine(s) && !session_idle_since(s);
+	list_for_each(pos, tmp, &d->sandboxes) {
+		const struct sandbox *s = list_entry(pos, struct sandbox, node);
+
+		count += s->hold.sched && !sandbox_idle_since(s);
+	}
+	return count;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose files a tree in a machine are: a session's, or a sandbox's. */
+/* Sessions and sandboxes as one: their files, and the machines that they keep while
+ * they are idle. */
 #ifndef FSD_HOMES_H
 #define FSD_HOMES_H
 
@@ -26,5 +27,11 @@ bool home_is_for(const struct home *h, uid_t uid);
 /* Asks its machine; fs->tree is set. As vm_fs(); -ESTALE also: there is none. */
 int home_fs(const struct home *h, struct wire_fs *fs, vm_fs_done *done,
 	    void *arg);
+
+/* Machines of sessions and sandboxes that something uses just now. */
+unsigned kept_in_use(struct fsd *d);
+/* Takes an idle machine of uid's: the scheduler's take_back(), see sched.h. arg: the
+ * struct fsd. */
+bool take_back(void *arg, uid_t uid, uint64_t idle_ns, bool only_sessions);
 
 #endif

@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "fsd/jobs/job.h"
+#include "homes.h"
 #include "room.h"
-#include "take_back.h"
 
 #define RESERVE_MIN MIB(128)
 #define RESERVE_MAX GIB(1)
