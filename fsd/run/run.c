@@ -47,10 +47,7 @@ void run_free(struct run *run)
 	run_tape_end(run);
 	builds_leave(&run->build);
 	sched_leave(&run->slot);
-	run->d->adopted -= run->adopted;
-	run->d->busy -= run->granted;
-	run->d->endless -= run->endless;
-	run->d->running -= run->counted;
+	run_enter(run, RUN_GONE);
 	lifecycle_run_ended(run->d);
 	run_unprepare(run);
 	run_output_done(run);
@@ -85,6 +82,7 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 	run->job = job;
 	run->d = job->d;
 	run->number = number;
+	run->why = RUN_NOT_FAILED;
 	run->spec = *spec;
 	*spec = (struct run_spec){ 0 };
 	if (run->spec.code)
@@ -173,17 +171,16 @@ bool run_wait_again(struct run *run, int r)
 
 	depot_note(run->d->depot, r);
 	if (!full || run->unclear || run_is_guest(run) || run->cancelled ||
-	    run->failed)
+	    run->why != RUN_NOT_FAILED)
 		return false;
-	if (!run->granted)
+	if (!run_is_granted(run))
 		return true; /* it is stranded, and on record as queued */
 	if (run->put_back >= PUT_BACK_MAX || sched_put_back(&run->slot) < 0)
 		return false;
 	run->put_back++;
 	vm_end(take_ptr(run->lease));
 	run_tape_end(run);
-	run->d->busy--;
-	run->granted = false;
+	run_enter(run, RUN_QUEUED);
 	forget_inputs(run);
 	lifecycle_run_ended(run->d);
 	return true;
@@ -214,7 +211,7 @@ static int collect(struct run *run, uint64_t until, struct err *err)
 
 void run_no_machine(struct run *run, const char *why)
 {
-	if (run->accepted)
+	if (run_is_accepted(run))
 		run_finish(run, STATUS_FAILED, why);
 	else
 		run_fail(run, RUN_FAILED_UNASKED, why);
@@ -363,11 +360,11 @@ void run_let_go(struct run *run)
 /* What came before the run was accepted. */
 static void go_on(struct run *run)
 {
-	if (run->failed)
+	if (run->why != RUN_NOT_FAILED)
 		run_fail_accepted(run);
-	else if (run->granted && run->stored)
+	else if (run->phase == RUN_GRANTED && run->stored)
 		run_go(run);
-	else if (run->granted)
+	else if (run->phase == RUN_GRANTED)
 		run_begin(run, run->lease);
 }
 
@@ -393,12 +390,14 @@ static int accept_run(struct run *run, struct err *err)
 
 	/* A machine that is at hand comes now, and makes two records one. */
 	for (int i = 0; i < AT_HAND && fiber_self() && run->lease &&
-			!run->granted && !run->failed; i++)
+			run->phase == RUN_NEW && run->why == RUN_NOT_FAILED;
+	     i++)
 		fiber_breathe();
 	job_keep_results(job);
 	run_forget_tries(job);
-	r = run_record(run, run->granted && !run->failed ? JOB_RUNNING
-							 : JOB_QUEUED);
+	r = run_record(run, run->phase == RUN_EARLY &&
+					    run->why == RUN_NOT_FAILED
+				    ? JOB_RUNNING : JOB_QUEUED);
 	if (r < 0 && job->promised) { /* it is on record, if with less */
 		accept_promised(run);
 		r = 0;
@@ -409,8 +408,6 @@ static int accept_run(struct run *run, struct err *err)
 		return err_sys(err, r,
 			       "the job cannot be queued in the state "
 			       "directory %s", depot_dir(run->d->depot));
-	run->counted = true;
-	run->d->running++;
 	job->queued_ns = 0;
 	run_hide_old(job);
 	if (old_attempts > 1)
@@ -420,7 +417,8 @@ static int accept_run(struct run *run, struct err *err)
 	job->run = run;
 	job->d->count.accepted++;
 	r = job_posted(job, EV_COMMIT, run->recorded_ns);
-	run->accepted = true; /* nothing waits from here to go_on() */
+	/* nothing waits from here to go_on() */
+	run_enter(run, run_phase_accepted(run->phase));
 	return r;
 }
 
@@ -435,12 +433,10 @@ static int take_up(struct run *run)
 			 "cannot be removed yet", m->name);
 	if (run->job->queued_ns)
 		run->queued_ns = run->job->queued_ns;
-	run->counted = true;
-	run->d->running++;
 	m->retry = (unsigned)run->spec.config->retry;
 	m->retain_s = (uint32_t)run->spec.config->retain_s;
 	run->job->run = run;
-	run->accepted = true;
+	run_enter(run, run_phase_accepted(run->phase));
 	events_state(run->job);
 	return 0;
 }
@@ -505,7 +501,7 @@ int run_open(struct job *job, enum vm_stream stream)
 {
 	struct run *run = job->run;
 
-	if (run && run->stored && !run->publishing) {
+	if (run && run->stored && !run_is_ending(run)) {
 		run_hold(run);
 		run_stream_make(run, stream);
 		run_let_go(run);

@@ -263,13 +263,8 @@ static void go_on(struct run *run, const struct vm_tape *t)
 {
 	struct job *job = run->job;
 
-	run->accepted = run->granted = run->stored = run->running = true;
-	run->collected = run->counted = run->adopted = true;
-	run->d->adopted++;
-	run->d->busy++;
-	run->d->running++;
-	run->endless = !run->spec.config->timeout_ms;
-	run->d->endless += run->endless;
+	run->stored = run->collected = run->adopted = true;
+	run_enter(run, RUN_RUNNING);
 	run_name_environment(run, t->environment_id, t->environment_name);
 	run->queued_ns = t->queued_ns;
 	run->granted_ns = t->granted_ns;

@@ -22,7 +22,7 @@ bool run_may_again(const struct run *run, enum job_status status)
 	const struct job_meta *m = &run->job->meta;
 
 	return (status == STATUS_FAILED || status == STATUS_INTERRUPTED) &&
-	       !run->ended && !run->cancelled && !run->timed_out &&
+	       !run_has_exit(run) && !run->cancelled && !run->timed_out &&
 	       !run->final && m->attempt && m->attempt <= m->retry;
 }
 
@@ -97,8 +97,7 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 		next = follower(run);
 		if (!next)
 			return false;
-		next->counted = next->accepted = true;
-		next->d->running++;
+		run_enter(next, RUN_QUEUED);
 	}
 	record(run, status, message);
 	job_log(job, "attempt %u of %u: %s: %s; it is run again",

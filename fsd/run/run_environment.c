@@ -146,7 +146,7 @@ void run_fill_environment(struct run *run, struct job_result *res)
 		return;
 	res->environment = run->environment_name;
 	res->environment_id = run->environment_id;
-	if (!run->spec.lang || !run->ended)
+	if (!run->spec.lang || !run_has_exit(run))
 		return;
 	res->warm = run->exit.begun == WIRE_BEGUN_WARM;
 	if (!res->warm)

@@ -59,7 +59,7 @@ static void log_start(const struct run *run)
 /* Its program starts: that it does is on record. */
 void run_go(struct run *run)
 {
-	run->running = true;
+	run_enter(run, RUN_RUNNING);
 	if (run->seat)
 		events_await_pid(run->job);
 	vm_run(run->lease, &run->vm_job);
@@ -87,14 +87,14 @@ static void on_begin(void *arg)
 	job_hold(run->job);
 	/* Its machine may be gone while it waited to hold the job: it was put
 	 * back, or another machine's coming was first. */
-	if (run->job && !run->publishing && run->granted && run->lease &&
-	    run->job->meta.state != JOB_RUNNING)
+	if (run->job && !run_is_ending(run) && run_is_granted(run) &&
+	    run->lease && run->job->meta.state != JOB_RUNNING)
 		r = run_record(run, JOB_RUNNING);
 	/* Meanwhile it may have been cancelled, or its machine lost. */
-	if (run->job && !run->publishing && r < 0 && !run_wait_again(run, r))
+	if (run->job && !run_is_ending(run) && r < 0 && !run_wait_again(run, r))
 		not_stored(run, r);
-	else if (run->job && !run->publishing && r == 0 && run->granted &&
-		 run->lease && !run->running)
+	else if (run->job && !run_is_ending(run) && r == 0 &&
+		 run->phase == RUN_GRANTED && run->lease)
 		run_go(run);
 	jobs_let_go();
 	run_let_go(run);
@@ -118,15 +118,13 @@ void run_begin(struct run *run, struct vm_lease *lease)
 	run->lease = lease;
 	vm_hear(lease, &run_events, run);
 	/* The next daemon runs it; but one that had a machine is waited for. */
-	if ((d->handing_over || d->stopping) && !run->granted)
+	if ((d->handing_over || d->stopping) && !run_is_granted(run))
 		return;
 	note_machine(run);
 	run->granted_ns = now_ns();
-	d->busy += !run->granted; /* the first machine may have been dead */
-	run->granted = true;
-	d->endless += !run->endless && !run->spec.config->timeout_ms;
-	run->endless = !run->spec.config->timeout_ms;
-	if (!run->accepted)
+	if (!run_is_granted(run)) /* the first machine may have been dead */
+		run_enter(run, run_is_accepted(run) ? RUN_GRANTED : RUN_EARLY);
+	if (!run_is_accepted(run))
 		return; /* who accepts it goes on */
 	run_hold(run);
 	fiber_run(on_begin, run);
@@ -155,7 +153,7 @@ void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns)
 	uint64_t limit = c->timeout_ms + (run->timed_out ? c->grace_ms : 0);
 	uint64_t since = now_ns() - at_ns;
 
-	run->started = true;
+	run_enter(run, RUN_STARTED);
 	note_machine(run); /* the first one may have been dead */
 	run->started_ns = at_ns;
 	run->started_real_ns = at_real_ns;
@@ -172,7 +170,7 @@ static void on_started(void *arg, uint32_t pid)
 	struct run *run = arg;
 	struct vm_tape *t = run->vm_job.tape;
 
-	if (!run->started)
+	if (!run_has_started(run))
 		run_started(run, now_ns(), realtime_ns());
 	if (run->job)
 		events_started(run->job, pid);
@@ -262,12 +260,12 @@ void run_flow_failed(struct run *run, int r)
 		uint64_t lost = run->stream[s].taken - run->stream[s].size;
 
 		/* What it goes on to write is seen by nobody. */
-		run->stream[s].dropped = run->ended
+		run->stream[s].dropped = run_has_exit(run)
 			? run->stream[s].dropped + lost : RESULT_UNKNOWN;
 		quota_run_sub(run->job, lost);
 	}
 	job_log(run->job, "output cannot be stored: %s", strerror(-r));
-	if (!run->publishing)
+	if (!run_is_ending(run))
 		run_fail(run, VM_FAILED_LOST, NOT_KEPT);
 }
 
@@ -277,7 +275,7 @@ static void correct_start(struct run *run, uint64_t wall_ns)
 {
 	uint64_t late;
 
-	if (!run->started || wall_ns >= run->exited_ns - run->granted_ns ||
+	if (!run_has_started(run) || wall_ns >= run->exited_ns - run->granted_ns ||
 	    run->exited_ns - wall_ns >= run->started_ns)
 		return;
 	late = run->started_ns - (run->exited_ns - wall_ns);
@@ -299,7 +297,7 @@ static void on_exited(void *arg, const struct wire_exit *e)
 	struct run *run = arg;
 
 	loop_timer_del(&run->timer);
-	run->ended = true;
+	run_enter(run, RUN_ENDED);
 	run->exit = *e;
 	run->exited_ns = now_ns();
 	correct_start(run, e->wall_ns);
@@ -371,7 +369,7 @@ static void on_finished(void *arg, uint32_t files, uint32_t left_out)
 	(void)files;
 	/* Those that it told of are counted as they come. */
 	run->output_dropped += left_out - MIN(left_out, run->told_left);
-	run->complete = true;
+	run_enter(run, RUN_COMPLETE);
 	run_finish(run, status_of(run), NULL);
 }
 
@@ -411,24 +409,33 @@ static bool is_lost(const struct run *run)
 	return run_is_guest(run) || (recorded && (!t || run->d->stopping));
 }
 
+/* It has no machine any more. recorded: its record says, or may say, that it runs. */
+static void strand(struct run *run, bool recorded)
+{
+	bool accepted = run_is_accepted(run);
+
+	if (recorded)
+		run_enter(run, accepted ? RUN_STRANDED : RUN_EARLY_STRANDED);
+	else
+		run_enter(run, accepted ? RUN_QUEUED : RUN_NEW);
+}
+
 static void on_stranded(void *arg)
 {
 	struct run *run = arg;
 	struct vm_tape *t = run->vm_job.tape;
 
-	if (!run->granted || run->publishing) /* its record says that it waits */
+	if (!run_is_granted(run) || run_is_ending(run)) /* its record says that it waits */
 		return;
 	if (is_lost(run)) {
 		run_fail(run, VM_FAILED_START, "the jailer has ended");
 		return;
 	}
-	run->granted = false;
 	if (t) { /* RUN was sent, to nobody */
 		t->unbegun = run->job->tries + 1;
 		t->spoiled = 0;
-		run->stranded = true;
 	}
-	run->d->busy--;
+	strand(run, t);
 	lifecycle_run_ended(run->d);
 }
 
@@ -436,11 +443,9 @@ void run_stop_stranded(struct job *job)
 {
 	struct run *run = job->run;
 
-	if (!run || !run->stranded || run->publishing)
+	if (!run || run->phase != RUN_STRANDED || run_is_ending(run))
 		return;
-	run->stranded = false;
-	run->granted = true;
-	run->d->busy++;
+	run_enter(run, RUN_GRANTED);
 	run_fail(run, VM_FAILED_START, "the jailer has ended");
 }
 
@@ -448,10 +453,9 @@ void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 {
 	char message[600];
 
-	if (run->publishing) /* it has given all: what comes behind is nothing */
+	if (run_is_ending(run)) /* it has given all: what comes behind is nothing */
 		return;
-	if (!run->accepted) { /* who accepts it goes on */
-		run->failed = true;
+	if (!run_is_accepted(run)) { /* who accepts it goes on */
 		run->why = why;
 		snprintf(run->end.message, sizeof(run->end.message), "%s",
 			 sentence);
@@ -460,7 +464,7 @@ void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 	if (why != VM_FAILED_LOST && why != VM_FAILED_GUEST &&
 	    (sessions_retry(run) || sandbox_retry(run)))
 		return;
-	if (run->ended) { /* its outcome is known; some output may be missing */
+	if (run_has_exit(run)) { /* its outcome is known; some output may be missing */
 		snprintf(message, sizeof(message),
 			 "the output tree is incomplete: %s", sentence);
 		run_finish(run, status_of(run), message);

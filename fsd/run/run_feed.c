@@ -132,7 +132,7 @@ void feed_closed(struct run *run)
 static struct run *fed(const struct job *job)
 {
 	return !job->removed && job->meta.state == JOB_RUNNING && job->run &&
-			       !job->run->ended &&
+			       !run_has_exit(job->run) &&
 			       job->run->spec.config->stdin_open
 		       ? job->run
 		       : NULL;

@@ -7,6 +7,7 @@
 #include "builds.h"
 #include "fsd/jobs/job_log.h"
 #include "run.h"
+#include "run_phase.h"
 #include "fsd/sched/sched.h"
 #include "sandboxes.h"
 #include "sessions.h"
@@ -104,34 +105,23 @@ struct run {
 
 	unsigned busy;   /* fibers that are at it: they need it, and end it if
 			    its job is no more */
-	bool accepted;   /* on record, and the job's */
-	bool granted;    /* before that */
+	enum run_phase phase;     /* run_enter() alone writes it, and counts */
+	struct run_counts counts;
 	bool unclear;    /* whether its record says that it runs */
 	bool recording;  /* that it runs, now */
-	bool stranded;   /* on record as running, without a machine: the next
-			  * server begins it */
 	bool reset;      /* a directory that it may find is its own, and holds
 			  * nothing of an earlier try but its order */
 	unsigned put_back; /* so often there was no room for that */
-	bool failed;     /* before that, for the reason in message */
-	enum vm_failure why;
+	enum vm_failure why; /* before it was accepted, with end.message; or
+			      * RUN_NOT_FAILED */
 	bool stored;     /* there is a place for its results */
-	bool running;    /* granted and told to run */
-	bool started;    /* the program's first instruction */
-	bool ended;      /* exit is valid */
-	bool complete;   /* the machine has given all of its output */
 	bool timed_out, cancelled;
 	bool final;      /* another run of the job would end like this one */
-	bool publishing; /* its end is known and nobody else may change it */
-	bool again;      /* but the job may have another one soon */
+	struct run_ending ending;
 	struct run_end end;
 	struct job_lines lines; /* of its job, while that is ending */
 	bool end_said;          /* the log says how */
-	bool unended;    /* its end is tried again: run_end_again() */
-	bool counted;    /* in fsd->running */
-	bool endless;    /* in fsd->endless */
 	bool adopted;    /* begun by a server that is dead */
-	bool found;      /* on record as running, by a start: all it knows */
 	bool over_quota; /* something was left out for that reason */
 	struct sched_slot slot;
 	bool collected;  /* vm_job has all of its inputs, */
@@ -162,6 +152,34 @@ struct run {
 };
 
 extern const struct vm_events run_events;
+
+static inline bool run_is_accepted(const struct run *run)
+{
+	return run_facts(run->phase)->accepted;
+}
+
+static inline bool run_is_granted(const struct run *run)
+{
+	return run_facts(run->phase)->granted;
+}
+
+/* Did its program begin, as far as its machine has said? */
+static inline bool run_has_started(const struct run *run)
+{
+	return run->started_ns;
+}
+
+/* Has its program ended? Then run->exit is valid. */
+static inline bool run_has_exit(const struct run *run)
+{
+	return run->phase == RUN_ENDED || run->phase == RUN_COMPLETE;
+}
+
+/* Its end is known, and no other may come. */
+static inline bool run_is_ending(const struct run *run)
+{
+	return run->ending.step != RUN_END_OPEN;
+}
 
 /* Does it run in a session or a sandbox, which outlives it? */
 static inline bool run_is_guest(const struct run *run)
@@ -265,6 +283,7 @@ void run_output_done(struct run *run);
 void run_finish(struct run *run, enum job_status status, const char *message);
 /* In run->why, until the run is accepted: no machine and no session was asked. */
 #define RUN_FAILED_UNASKED VM_FAILED_MAX
+#define RUN_NOT_FAILED ((enum vm_failure)(VM_FAILED_MAX + 1))
 /* There will be no machine for it. */
 void run_no_machine(struct run *run, const char *why);
 

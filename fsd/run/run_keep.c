@@ -34,7 +34,7 @@ static bool is_missed(const struct job *job, const struct node *node)
 		return true;
 	if (run && is_without_program(run, node))
 		return false;
-	return m->state == JOB_QUEUED || (run && !run->started);
+	return m->state == JOB_QUEUED || (run && !run_has_started(run));
 }
 
 /* On the stack of the fiber that waits. */
@@ -84,7 +84,8 @@ int run_keep_inputs(struct job *job, const struct node *node)
 	if (!job_is_frozen(job) || (!node->is_dir && file_is_swap(node->name)))
 		return 0;
 	/* Others have their turns, and one may end it. config.json was read. */
-	while (!is_config(job, node) && (run = job->run) && !run->publishing) {
+	while (!is_config(job, node) && (run = job->run) &&
+	       !run_is_ending(run)) {
 		run->keeps = true;
 		if (run->collected)
 			break;

@@ -65,11 +65,12 @@ void run_fill_accepted(const struct run *run, uint64_t queued_no,
 int run_record(struct run *run, enum job_state state)
 {
 	struct job *job = run->job;
+	bool accepted = run_is_accepted(run);
 	struct step s = {
 		.depot = run->d->depot, .meta = job->meta, .before = job->meta,
-		.again = run->accepted &&
+		.again = accepted &&
 			 (job->tries || run->put_back || run->reset),
-		.accepted = run->accepted,
+		.accepted = accepted,
 	};
 	int r;
 
@@ -77,7 +78,7 @@ int run_record(struct run *run, enum job_state state)
 	s.meta.changed_ns = realtime_ns();
 	if (state == JOB_RUNNING)
 		run_tape_begin(run); /* or a record could be found without */
-	if (!run->accepted) {
+	if (!accepted) {
 		s.old = job->meta.run;
 		s.inputs = !job->promised;
 		run_fill_accepted(run, depot_next_no(s.depot), &s.meta);
@@ -96,7 +97,7 @@ int run_record(struct run *run, enum job_state state)
 	if (r == 0)
 		run->recorded_ns = s.meta.changed_ns;
 	run->stored |= r == 0 && state == JOB_RUNNING;
-	if (r == 0 && !run->accepted)
+	if (r == 0 && !accepted)
 		run_fill_accepted(run, s.meta.queued_no, &job->meta);
 	return r;
 }

@@ -26,7 +26,7 @@ static void fill_usage(const struct run *run, struct job_result *res)
 
 	res->wall_ms = res->user_ms = res->system_ms = RESULT_UNKNOWN;
 	res->peak_memory_bytes = res->peak_processes = RESULT_UNKNOWN;
-	if (!run->ended)
+	if (!run_has_exit(run))
 		return;
 	res->wall_ms = scaled(e->wall_ns, NS_PER_MS);
 	res->user_ms = scaled(e->user_us, 1000);
@@ -58,9 +58,9 @@ static void fill_exit(const struct run *run, struct job_result *res)
 
 	res->exit_code = status_exit_code(res->status, e->value);
 	res->program_exit_code = -1;
-	if (run->ended && e->kind == WIRE_EXIT_SIGNAL)
+	if (run_has_exit(run) && e->kind == WIRE_EXIT_SIGNAL)
 		res->signal = e->value;
-	if (run->ended && e->kind == WIRE_EXIT_CODE)
+	if (run_has_exit(run) && e->kind == WIRE_EXIT_CODE)
 		res->program_exit_code = (int)e->value;
 }
 
@@ -94,9 +94,10 @@ static void fill_rest(struct run *run, struct job_result *res)
 		res->guest_len = run->guest_json.len;
 	}
 	res->session = run->spec.config ? run->spec.config->session : NULL;
-	if (res->session && run->running) {
-		res->session_state = run->complete && run->exit.lives
-					     ? "kept" : "lost";
+	if (res->session && run_facts(run->phase)->sent) {
+		bool lives = run->phase == RUN_COMPLETE && run->exit.lives;
+
+		res->session_state = lives ? "kept" : "lost";
 		res->step = run->step;
 	}
 	run_fill_environment(run, res);
@@ -449,7 +450,7 @@ static void wait_for_disk(struct run *run, int r)
 	snprintf(text, sizeof(text), "the disk does not take that it runs, nor "
 		 "how it ended; tried every second: %s", strerror(-r));
 	job_show_error(run->job, text);
-	run->unended = true;
+	run_end_enter(run, RUN_END_RETRY);
 	job_record_later(run->job);
 }
 
@@ -466,14 +467,14 @@ static void on_end(void *arg)
 		fill_rest(run, &run->end.res);
 		if (run->flow.failed)
 			fill_lost(run);
-		if (run->found)
+		if (run->phase == RUN_LOST)
 			fill_found(run, &run->end.res);
 		run->end.meta = run->job->meta;
 		run->end.waits = run->job->meta.state == JOB_QUEUED &&
 				 !run->unclear;
 		run->end.meta.state = JOB_DONE;
 		job_lines_take(run->job, &run->lines);
-		if (!run->found)
+		if (run->phase != RUN_LOST)
 			run_say_cuts(run);
 		r = run->end.result = depot_do(run->d->depot, do_end, run);
 	}
@@ -500,7 +501,7 @@ static void on_end(void *arg)
 void run_cancel_unended(struct run *run)
 {
 	list_del(&run->job->unrecorded);
-	run->unended = false;
+	run_end_enter(run, RUN_END_PUBLISH);
 	run->cancelled = true;
 	end_as(run, STATUS_CANCELLED);
 	run->end.res.message = NULL;
@@ -512,9 +513,9 @@ bool run_end_again(struct job *job)
 {
 	struct run *run = job->run;
 
-	if (!run || !run->unended)
+	if (!run || run->ending.step != RUN_END_RETRY)
 		return false;
-	run->unended = false;
+	run_end_enter(run, RUN_END_PUBLISH);
 	job_show_error(job, NULL);
 	run_hold(run);
 	on_end(run);
@@ -554,7 +555,7 @@ static void on_again(void *arg)
 	run_flow_wait(run);
 	if (run->job)
 		job_hold(run->job);
-	run->again = false;
+	run_end_enter(run, RUN_END_PUBLISH);
 	if (run->job && !run_again(run, res->status, res->message)) {
 		if (run->cancelled)
 			res->status = STATUS_CANCELLED;
@@ -569,29 +570,29 @@ static void on_again(void *arg)
 void run_finish(struct run *run, enum job_status status, const char *message)
 {
 	struct run_end *end = &run->end;
+	bool again = run_may_again(run, status);
 
 	run_hold(run);
 	loop_timer_del(&run->timer);
-	run->publishing = true;
 	if (run->vm_job.tape) /* it ends, and does not begin after all */
 		tape_order(run->vm_job.tape);
-	run->again = run_may_again(run, status);
+	run_end_enter(run, again ? RUN_END_AGAIN : RUN_END_PUBLISH);
 	snprintf(end->message, sizeof(end->message), "%s",
 		 message ? message : "");
 	end->res = (struct job_result){
 		.status = status, .message = message ? end->message : NULL,
 	};
-	if (!run->again)
+	if (!again)
 		end_now(run);
 	/* What may still do something ends now. A machine that has given all
 	 * can wait for its end, and who waits for the job cannot: run_free(). A
 	 * session has its machine back. */
-	if (!run->complete || run_is_guest(run) || run->again) {
+	if (run->phase != RUN_COMPLETE || run_is_guest(run) || again) {
 		run_leave(run);
 		sched_leave(&run->slot);
 		run_unprepare(run);
 	}
-	if (run->again) {
+	if (again) {
 		run_hold(run);
 		fiber_run(on_again, run);
 	}

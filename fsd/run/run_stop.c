@@ -43,7 +43,8 @@ static struct run *run_found(struct job *job)
 	run->job = job;
 	run->d = job->d;
 	run->number = job->meta.run;
-	run->accepted = true;
+	run->why = RUN_NOT_FAILED;
+	run_enter(run, RUN_FOUND);
 	run->file_fd = run->feed_in = -1;
 	for (int s = 0; s < VM_STREAM_MAX; s++)
 		run->stream[s].fd = -1;
@@ -70,18 +71,18 @@ void run_kill(struct job *job)
 		run_found(job);
 		run = job->run;
 	}
-	if (!run || ((run->ended || run->publishing) && !run->unended &&
-		     !run->again))
+	if (!run || (run_is_ending(run) ? run->ending.step == RUN_END_PUBLISH
+					: run_has_exit(run)))
 		return;
 	run->cancelled = true;
 	if (run->vm_job.tape)
 		run->vm_job.tape->cancelled = 1;
 	job_log(job, "cancelled by ctl");
-	if (run->again)
+	if (run->ending.step == RUN_END_AGAIN)
 		return; /* it ends so, and no other one follows */
-	if (run->unended)
+	if (run->ending.step == RUN_END_RETRY)
 		run_cancel_unended(run);
-	else if (run->started)
+	else if (run_has_started(run))
 		vm_kill(run->lease, WIRE_KILL_ALL, SIGKILL);
 	else
 		run_finish(run, STATUS_CANCELLED, NULL);
@@ -92,7 +93,7 @@ int run_killed(struct job *job)
 	struct run *run = job->run;
 	int r;
 
-	if (!run || job->meta.state != JOB_QUEUED || !run->publishing ||
+	if (!run || job->meta.state != JOB_QUEUED || !run_is_ending(run) ||
 	    run->end.waiter || !fiber_self())
 		return 0;
 	run_hold(run);
@@ -106,7 +107,7 @@ int run_killed(struct job *job)
 
 static bool has_program(const struct run *run)
 {
-	return run && run->started && !run->ended && !run->publishing;
+	return run && run->phase == RUN_STARTED && !run_is_ending(run);
 }
 
 int run_signal(struct job *job, unsigned signal)
@@ -165,12 +166,12 @@ void run_abandoned(struct job *job)
 
 bool run_is_endless(const struct job *job)
 {
-	return job->run && job->run->endless;
+	return job->run && job->run->counts.endless;
 }
 
 void run_interrupt(struct job *job)
 {
-	if (!job->run || job->run->publishing)
+	if (!job->run || run_is_ending(job->run))
 		return;
 	if (job->meta.state == JOB_QUEUED)
 		run_abandon(job); /* the next daemon takes it up */
@@ -186,11 +187,12 @@ void run_recover(struct job *job)
 	if (!run)
 		return;
 	run->cancelled = run_was_cancelled(job);
-	run->found = !run->cancelled;
-	if (run->cancelled)
+	if (run->cancelled) {
 		run_finish(run, STATUS_CANCELLED, NULL);
-	else
-		run_finish(run, STATUS_INTERRUPTED, RUN_NO_END);
+		return;
+	}
+	run_enter(run, RUN_LOST);
+	run_finish(run, STATUS_INTERRUPTED, RUN_NO_END);
 }
 
 void run_reject(struct job *job, const char *message)
@@ -208,8 +210,8 @@ void run_lose_input(struct job *job)
 	struct run *run = job->run;
 	char why[160];
 
-	if (!run || run->started || run->ended || run->publishing ||
-	    run->unended)
+	if (!run || run_has_started(run) || run_has_exit(run) ||
+	    run_is_ending(run))
 		return;
 	snprintf(why, sizeof(why), "inputs were removed before it began, and "
 		 "no more than %llu that are open or waited for can be held "

@@ -277,7 +277,7 @@ void sandbox_leave(struct run *run)
 		run->vm_job.tape->lane = 0;
 	if (t->current == run) {
 		t->current = NULL;
-		if (t->name && run->complete && run->exit.lives) {
+		if (t->name && run->phase == RUN_COMPLETE && run->exit.lives) {
 			t->steps++;
 			t->lease_steps++;
 			seat_keep(t);
@@ -308,7 +308,7 @@ bool sandbox_retry(struct run *run)
 {
 	struct seat *t = run->seat;
 
-	if (!t || t->current != run || run->started || !t->lease_steps)
+	if (!t || t->current != run || run_has_started(run) || !t->lease_steps)
 		return false;
 	drop_lease(t);
 	run->lease = NULL;
@@ -335,7 +335,7 @@ struct environment *sandbox_environment_of(const struct run *run)
 /* As sessions.c's: who accepts it finds that it was cancelled. */
 static void cancel(struct run *run, const char *why)
 {
-	if (run->accepted) {
+	if (run_is_accepted(run)) {
 		run_finish(run, STATUS_CANCELLED, why);
 		return;
 	}
@@ -359,9 +359,10 @@ void seats_fail(struct sandbox *s, enum vm_failure why, const char *sentence)
 	list_for_each(pos, tmp, &s->runs) {
 		struct run *run = list_entry(pos, struct run, in_sandbox);
 
-		run_fail(run, run->running || why != VM_FAILED_LOST
+		run_fail(run, run_facts(run->phase)->sent ||
+				      why != VM_FAILED_LOST
 				      ? why : VM_FAILED_START, sentence);
-		if (!run->accepted)
+		if (!run_is_accepted(run))
 			sandbox_leave(run);
 	}
 	list_for_each(pos, tmp, &s->seats)

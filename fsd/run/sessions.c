@@ -370,7 +370,7 @@ void sessions_leave(struct run *run)
 	list_del(&run->in_session);
 	if (s->current == run) {
 		s->current = NULL;
-		if (run->complete && run->exit.lives && !s->ending) {
+		if (run->phase == RUN_COMPLETE && run->exit.lives && !s->ending) {
 			s->steps++;
 			s->lease_steps++;
 			vm_hear(s->lease, &session_events, s);
@@ -386,7 +386,7 @@ bool sessions_retry(struct run *run)
 {
 	struct session *s = run->session;
 
-	if (!s || s->current != run || run->started || !s->lease_steps)
+	if (!s || s->current != run || run_has_started(run) || !s->lease_steps)
 		return false;
 	drop_machine(s);
 	run->lease = NULL;
@@ -410,7 +410,7 @@ static void cancel(struct run *run)
 {
 	const char *why = "its session was ended";
 
-	if (run->accepted) {
+	if (run_is_accepted(run)) {
 		run_finish(run, STATUS_CANCELLED, why);
 		return;
 	}
@@ -438,7 +438,7 @@ void session_end(struct session *s)
 	cancel_coming(s);
 	while ((run = list_first(&s->waiting, struct run, in_session)))
 		cancel(run);
-	if (s->current && s->current->accepted)
+	if (s->current && run_is_accepted(s->current))
 		run_kill(s->current->job);
 	else if (s->current)
 		cancel(s->current);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The phases of a run and the steps of its end: constant tables, and the setters that
+ * move a run from one to the next. The counts of struct fsd follow the phase. The run
+ * keeps what it adds to them, so that its config may go before the run does.
+ */
+#include "run_phase.h"
+
+#include "run_int.h"
+
+#define TO(phase) (1u << (phase))
+/* Every run may be freed at any time: its job is removed, or handed over. */
+#define ANY TO(RUN_GONE)
+
+static const struct run_facts facts[RUN_PHASE_MAX] = {
+	[RUN_NEW] = { .name = "new" },
+	[RUN_EARLY] = { .name = "early", .granted = true },
+	[RUN_EARLY_STRANDED] = { .name = "early stranded" },
+	[RUN_QUEUED] = { .name = "queued", .accepted = true, .counted = true },
+	[RUN_GRANTED] = { .name = "granted", .accepted = true, .granted = true,
+			  .counted = true },
+	[RUN_STRANDED] = { .name = "stranded", .accepted = true,
+			   .counted = true },
+	[RUN_RUNNING] = { .name = "running", .accepted = true, .granted = true,
+			  .counted = true, .sent = true },
+	[RUN_STARTED] = { .name = "started", .accepted = true, .granted = true,
+			  .counted = true, .sent = true },
+	[RUN_ENDED] = { .name = "ended", .accepted = true, .granted = true,
+			.counted = true, .sent = true },
+	[RUN_COMPLETE] = { .name = "complete", .accepted = true,
+			   .granted = true, .counted = true, .sent = true },
+	[RUN_FOUND] = { .name = "found", .accepted = true },
+	[RUN_LOST] = { .name = "lost", .accepted = true },
+	[RUN_GONE] = { .name = "gone" },
+};
+
+static const unsigned next[RUN_PHASE_MAX] = {
+	/* RUN_RUNNING: another server's, that is adopted */
+	[RUN_NEW] = ANY | TO(RUN_EARLY) | TO(RUN_QUEUED) | TO(RUN_RUNNING) |
+		    TO(RUN_FOUND),
+	[RUN_EARLY] = ANY | TO(RUN_NEW) | TO(RUN_EARLY_STRANDED) |
+		      TO(RUN_GRANTED),
+	[RUN_EARLY_STRANDED] = ANY | TO(RUN_STRANDED),
+	[RUN_QUEUED] = ANY | TO(RUN_GRANTED),
+	/* RUN_QUEUED: put back, for want of room on the disk */
+	[RUN_GRANTED] = ANY | TO(RUN_QUEUED) | TO(RUN_STRANDED) |
+			TO(RUN_RUNNING),
+	/* the service ends, and no other server begins it */
+	[RUN_STRANDED] = ANY | TO(RUN_GRANTED),
+	/* RUN_ENDED: killed before its start was heard of */
+	[RUN_RUNNING] = ANY | TO(RUN_STRANDED) | TO(RUN_STARTED) |
+			TO(RUN_ENDED),
+	[RUN_STARTED] = ANY | TO(RUN_ENDED),
+	[RUN_ENDED] = ANY | TO(RUN_COMPLETE),
+	[RUN_COMPLETE] = ANY,
+	[RUN_FOUND] = ANY | TO(RUN_LOST),
+	[RUN_LOST] = ANY,
+};
+
+const struct run_facts *run_facts(enum run_phase phase)
+{
+	return &facts[phase];
+}
+
+bool run_phase_may(enum run_phase from, enum run_phase to)
+{
+	return (unsigned)from < RUN_PHASE_MAX && (unsigned)to < RUN_PHASE_MAX &&
+	       next[from] & TO(to);
+}
+
+enum run_phase run_phase_accepted(enum run_phase from)
+{
+	switch (from) {
+	case RUN_EARLY:
+		return RUN_GRANTED;
+	case RUN_EARLY_STRANDED:
+		return RUN_STRANDED;
+	default:
+		return RUN_QUEUED;
+	}
+}
+
+static const unsigned next_end[RUN_END_MAX] = {
+	[RUN_END_OPEN] = TO(RUN_END_AGAIN) | TO(RUN_END_PUBLISH),
+	[RUN_END_AGAIN] = TO(RUN_END_PUBLISH),
+	[RUN_END_PUBLISH] = TO(RUN_END_RETRY),
+	[RUN_END_RETRY] = TO(RUN_END_PUBLISH),
+};
+
+bool run_end_may(enum run_end_step from, enum run_end_step to)
+{
+	return (unsigned)from < RUN_END_MAX && (unsigned)to < RUN_END_MAX &&
+	       next_end[from] & TO(to);
+}
+
+/* --- the setters ------------------------------------------------------------ */
+
+static struct run_counts counts_of(const struct run *run, enum run_phase phase)
+{
+	const struct job_config *c = run->spec.config;
+
+	return (struct run_counts){
+		.running = facts[phase].counted,
+		.busy = facts[phase].granted,
+		.endless = facts[phase].granted && c && !c->timeout_ms,
+		.adopted = run->adopted && phase != RUN_GONE,
+	};
+}
+
+void run_enter(struct run *run, enum run_phase phase)
+{
+	const struct run_counts before = run->counts,
+				after = counts_of(run, phase);
+	struct fsd *d = run->d;
+
+	if (!run_phase_may(run->phase, phase))
+		log_error("run %u of job %s cannot be %s when it is %s",
+			  run->number, run->job ? run->job->meta.name : "?",
+			  facts[phase].name, facts[run->phase].name);
+	d->running += after.running - before.running;
+	d->busy += after.busy - before.busy;
+	d->endless += after.endless - before.endless;
+	d->adopted += after.adopted - before.adopted;
+	run->counts = after;
+	run->phase = phase;
+}
+
+void run_end_enter(struct run *run, enum run_end_step step)
+{
+	if (!run_end_may(run->ending.step, step))
+		log_error("the end of run %u of job %s cannot go from step %u "
+			  "to %u", run->number,
+			  run->job ? run->job->meta.name : "?", run->ending.step,
+			  step);
+	run->ending.step = step;
+}
