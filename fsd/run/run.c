@@ -153,7 +153,7 @@ static int lease(struct run *run, struct err *err)
 }
 
 /* It waits again, and holds nothing meanwhile. */
-static void forget_inputs(struct run *run)
+void run_forget_inputs(struct run *run)
 {
 	if (run->keeps)
 		return; /* what has gone is nowhere else */
@@ -181,7 +181,7 @@ bool run_wait_again(struct run *run, int r)
 	vm_end(take_ptr(run->lease));
 	run_tape_end(run);
 	run_enter(run, RUN_QUEUED);
-	forget_inputs(run);
+	run_forget_inputs(run);
 	lifecycle_run_ended(run->d);
 	return true;
 }
@@ -196,7 +196,7 @@ static int settle(struct run *run, struct err *err)
 	run->final = r == -E2BIG;
 	if (r != -EAGAIN)
 		return run->final ? -EINVAL : r; /* it never fits */
-	forget_inputs(run);
+	run_forget_inputs(run);
 	return 0;
 }
 
@@ -228,7 +228,7 @@ static bool on_collect(struct turn *t, uint64_t until)
 	return r > 0;
 }
 
-static void collect_later(struct run *run)
+void run_collect_later(struct run *run)
 {
 	run->collect.work = on_collect;
 	turn_begin(&run->d->turns, &run->collect);
@@ -248,7 +248,7 @@ static int prepare_all(struct run *run, struct err *err)
 	int r = list_empty(&run->collect.node) ? prepare(run, err) : 0;
 
 	if (r > 0)
-		collect_later(run);
+		run_collect_later(run);
 	return MIN(r, 0);
 }
 
@@ -299,8 +299,7 @@ static int enter_sandbox(struct run *run, struct err *err)
 	return r < 0 || sandbox_is_built(run) ? r : prepare(run, err);
 }
 
-/* Return: as run_collect(); 0 also if it waits. */
-static int enter(struct run *run, struct err *err)
+int run_ask(struct run *run, struct err *err)
 {
 	const struct job_config *c = run->spec.config;
 	int r;
@@ -327,12 +326,12 @@ static int enter(struct run *run, struct err *err)
 void run_queue(struct run *run)
 {
 	struct err err = { 0 };
-	int more = enter(run, &err);
+	int more = run_ask(run, &err);
 
 	if (more < 0)
 		run_no_machine(run, err.text);
 	else if (more)
-		collect_later(run);
+		run_collect_later(run);
 	else
 		sched_tell(&run->slot);
 }
@@ -449,7 +448,7 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 
 	if (!run)
 		return err_sys(err, -ENOMEM, "the job cannot be queued");
-	more = enter(run, err);
+	more = run_ask(run, err);
 	r = MIN(more, 0);
 	run_hold(run);
 	if (r == 0)
@@ -460,7 +459,7 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 		return r;
 	}
 	if (more)
-		collect_later(run);
+		run_collect_later(run);
 	else
 		sched_tell(&run->slot);
 	sandbox_tell(run);

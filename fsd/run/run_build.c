@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static void on_tell(struct build_wait *w, const char *sentence)
+static void on_build_tell(struct build_wait *w, const char *sentence)
 {
 	job_log(container_of(w, struct run, build)->job, "%s", sentence);
 }
@@ -33,8 +33,14 @@ static void on_turn(struct build_wait *w, const char *why)
 	run_queue(container_of(w, struct run, build));
 }
 
-static const struct build_wait_ops asks = { .tell = on_tell, .done = on_built };
-static const struct build_wait_ops follows = { .tell = on_tell, .done = on_turn };
+static const struct build_wait_ops asks = {
+	.tell = on_build_tell,
+	.done = on_built,
+};
+static const struct build_wait_ops follows = {
+	.tell = on_build_tell,
+	.done = on_turn,
+};
 
 static bool is_before(struct build_wait *w, const void *arg)
 {

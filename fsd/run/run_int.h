@@ -195,6 +195,10 @@ static inline bool run_is_guest(const struct run *run)
 int run_prepare(struct run *run, struct err *err);
 int run_collect(struct run *run, uint64_t until, struct err *err);
 void run_unprepare(struct run *run);
+/* Gives up the inputs, also those that are still to be listed. */
+void run_inputs_done(struct run *run);
+/* The place of its program in the machine, below the home. Borrowed. */
+const char *run_code_name(const struct run *run);
 /* The machine has all but standard input: what is removed now is kept no longer. */
 void run_sent_inputs(struct run *run);
 int run_open_input(struct run *run, unsigned i);
@@ -202,6 +206,10 @@ int run_open_input(struct run *run, unsigned i);
 void run_make_ready(struct run *run);
 /* run.c: some more of them now, whether it may have its machine or not. */
 void run_collect_more(struct run *run);
+/* run.c: gives them up, unless one of them is nowhere else: they are listed again. */
+void run_forget_inputs(struct run *run);
+/* run.c: collects the rest when it is the run's turn. */
+void run_collect_later(struct run *run);
 uint64_t run_memory_need(const struct run *run);
 /* With what its environment has in memory: what its machine may come to. */
 uint64_t run_room_need(const struct run *run);
@@ -301,6 +309,9 @@ bool run_again(struct run *run, enum job_status status, const char *message);
 struct run *run_new(struct job *job, struct run_spec *spec, unsigned number);
 /* run.c: it waits for its turn, collects its inputs, asks for a machine. */
 void run_queue(struct run *run);
+/* run.c: the same for a run that is not accepted. Return: 0, also if it waits; 1:
+ * run_collect_later() is to follow; negative errno with a sentence. */
+int run_ask(struct run *run, struct err *err);
 /* run.c: the results of the job's newest run leave the tree. */
 void run_hide_old(struct job *job);
 

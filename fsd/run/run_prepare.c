@@ -125,8 +125,7 @@ static int fill_env(struct run *run)
 
 /* --- who runs it, with which arguments --------------------------------------- */
 
-/* Where its program is in the machine, below the home. */
-static const char *code_name(const struct run *run)
+const char *run_code_name(const struct run *run)
 {
 	return run->spec.code ? run->spec.code->name : run->spec.lang->code;
 }
@@ -137,7 +136,7 @@ static bool fits_bash(const struct run *run)
 	const struct job_config *c = run->spec.config;
 
 	return !c->args.count && !c->env.count &&
-	       !strcmp(code_name(run), "code.sh");
+	       !strcmp(run_code_name(run), "code.sh");
 }
 
 #define BASH_WHY "a warm bash has no arguments and no variables of its own"
@@ -201,7 +200,8 @@ static int fill_argv(struct run *run)
 		for (size_t i = 0; r == 0 && i < c->command.count; i++)
 			r = push(&run->argv, c->command.item[i]);
 	} else {
-		snprintf(path, sizeof(path), WIRE_HOME "/%s", code_name(run));
+		snprintf(path, sizeof(path), WIRE_HOME "/%s",
+			 run_code_name(run));
 		if (run->spec.lang &&
 		    run->vm_job.wire.runner == WIRE_RUN_EXEC)
 			r = push(&run->argv, run->spec.lang->interpreter);
@@ -404,7 +404,7 @@ int run_collect(struct run *run, uint64_t until, struct err *err)
 	if (r)
 		return r;
 	if (c->code)
-		r = add_input(run, NULL, code_name(run), &code);
+		r = add_input(run, NULL, run_code_name(run), &code);
 	if (r == 0 && c->input_json)
 		r = add_input(run, NULL, INPUT_JSON, &json);
 	if (r == 0)
@@ -484,9 +484,8 @@ void run_sent_inputs(struct run *run)
 	free(take_ptr(run->input_nodes));
 }
 
-void run_unprepare(struct run *run)
+void run_inputs_done(struct run *run)
 {
-	turn_stop(&run->collect);
 	walk_end(&run->walk);
 	run_sent_inputs(run);
 	run->input_count = run->input_room = run->next_dir = 0;
@@ -495,6 +494,12 @@ void run_unprepare(struct run *run)
 	if (run->stdin_node)
 		node_unref(take_ptr(run->stdin_node));
 	free(take_ptr(run->inputs));
+}
+
+void run_unprepare(struct run *run)
+{
+	turn_stop(&run->collect);
+	run_inputs_done(run);
 	strings_done(&run->argv);
 	strings_done(&run->envp);
 	environment_unref(take_ptr(run->environment));
