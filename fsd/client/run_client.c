@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,108 +20,6 @@
 #include "which_mount.h"
 
 /* --- watching it -------------------------------------------------------------------- */
-
-bool client_ctl(struct client *k, const char *verb)
-{
-	auto_close int fd = openat(k->dir, "ctl", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, verb, strlen(verb)) >= 0)
-		return true;
-	if (errno == ESRCH)
-		return false;
-	client_complain(1, "ctl: %s", strerror(errno));
-	return true;
-}
-
-int client_signal(struct client *k)
-{
-	struct signalfd_siginfo info;
-
-	if (read(k->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
-		return 0;
-	k->last = (int)info.ssi_signo;
-	k->got |= 1ull << k->last;
-	return k->last;
-}
-
-/* The first one goes to the program, the next one ends it. A job that runs may
- * be without its program for a while yet. */
-static void on_signal(struct client *k)
-{
-	char state[16], verb[32];
-	int number = client_signal(k);
-
-	if (!number)
-		return;
-	if (k->interrupts++) {
-		client_ctl(k, "kill\n");
-		return;
-	}
-	client_read(k, "state", state, sizeof(state));
-	if (!strcmp(state, "done\n")) {
-		k->interrupts++; /* there is only a reader left to wait for */
-		return;
-	}
-	/* A terminal sends Ctrl-C to all that runs in front. */
-	if (number == SIGINT)
-		snprintf(verb, sizeof(verb), "interrupt\n");
-	else
-		snprintf(verb, sizeof(verb), "signal %d\n", number);
-	if (!strcmp(state, "running\n") && client_ctl(k, verb))
-		return;
-	k->early = number;
-	client_ctl(k, "kill\n");
-}
-
-/* Writes all, unless the reader has gone. After a signal that ends this process it does
- * not wait for the reader. */
-static int write_all(struct client *k, int to, const char *data, size_t len)
-{
-	struct outlet *o = &k->out[to - STDOUT_FILENO];
-	struct pollfd p[2] = { { .fd = o->fd, .events = POLLOUT },
-			       { .fd = k->signals, .events = POLLIN } };
-
-	while (len) {
-		ssize_t n = outlet_write(o, data, len);
-
-		if (n >= 0) {
-			data += n;
-			len -= (size_t)n;
-		} else if (n == -EAGAIN) {
-			if (k->interrupts > 1)
-				return -ECANCELED;
-			if (poll(p, 2, -1) > 0 && p[1].revents)
-				on_signal(k);
-		} else if (n != -EINTR) {
-			return (int)n;
-		}
-	}
-	return 0;
-}
-
-void client_tell(struct client *k, const char *text)
-{
-	static const char us[] = "fsd run: ";
-
-	if (write_all(k, STDERR_FILENO, us, strlen(us)) == 0)
-		write_all(k, STDERR_FILENO, text, strlen(text));
-}
-
-int client_fail(struct client *k, int code, const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof(text) - 1, fmt, ap);
-	va_end(ap);
-	snprintf(text + MIN(MAX(n, 0), (int)sizeof(text) - 2), 2, "\n");
-	client_tell(k, text);
-	return code;
-}
-
-/* --- watching ------------------------------------------------------------------- */
 
 /* poll(2), until that is due. Return: 0, or the exit code, and standard error says
  * why. */
@@ -141,50 +38,6 @@ static int await_any(struct client *k, struct pollfd *p, nfds_t count)
 	return client_fail(k, 1, "%s", strerror(errno));
 }
 
-/* --- streams ----------------------------------------------------------------------- */
-
-/* Handles r, the answer of write_all(). Return: false: copy no more. */
-static bool copied(struct client *k, int to, int r)
-{
-	if (r == 0)
-		return true;
-	/* A reader that has gone has what it wanted. A program that writes
-	 * more ends, as by SIGPIPE. */
-	if (r == -EPIPE && !k->unread) {
-		k->unread = true;
-		client_ctl(k, "kill\n");
-	} else if (r == -ECANCELED) {
-		k->given_up = k->lost = true;
-	} else if (r != -EPIPE && !k->lost) {
-		k->lost = client_fail(k, 1, "standard %s: %s",
-			       to == STDOUT_FILENO ? "output" : "error",
-			       strerror(-r));
-	}
-	return false;
-}
-
-void client_print(struct client *k, const char *data, size_t len)
-{
-	copied(k, STDOUT_FILENO, write_all(k, STDOUT_FILENO, data, len));
-}
-
-void client_print_error(struct client *k, const char *data, size_t len)
-{
-	copied(k, STDERR_FILENO, write_all(k, STDERR_FILENO, data, len));
-}
-
-/* From a descriptor to one of our own streams. Return: bytes copied, 0 at the end,
- * -1 when there is nothing now. */
-static ssize_t pump(struct client *k, int from, int to)
-{
-	char room[65536];
-	ssize_t n = read(from, room, sizeof(room));
-
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? -1 : 0;
-	return copied(k, to, write_all(k, to, room, (size_t)n)) ? n : 0;
-}
-
 /* Waits for what the job says, for signals, and for standard input. p has room for
  * two more; of the count first the caller asks. Return: 0, or the exit code. */
 static int watch(struct client *k, struct pollfd *p, nfds_t count)
@@ -199,7 +52,7 @@ static int watch(struct client *k, struct pollfd *p, nfds_t count)
 	if (r)
 		return r;
 	if (p[count].revents)
-		on_signal(k);
+		client_on_signal(k);
 	if (all > count + 1 && p[count + 1].revents)
 		input_go_on(k);
 	return 0;
@@ -224,7 +77,7 @@ static int follow(struct client *k)
 		r = watch(k, p, 2);
 		for (int i = 0; i < 2; i++)
 			if (p[i].revents &&
-			    pump(k, p[i].fd, i + 1) == 0)
+			    client_pump(k, p[i].fd, i + 1) == 0)
 				fd_close(&p[i].fd);
 	}
 	return r;

@@ -2,7 +2,8 @@
 /*
  * Declarations for the files of `fsd run` and of `fsd submit`.
  *
- *   run_client.c   the order of things; streams and signals while the job runs
+ *   run_client.c   the order of things; waits for the job
+ *   run_stream.c   the client's own streams and signals; small files of the job
  *   run_program.c  which program, and under which name it is put into the job
  *   run_config.c   the text of config.json
  *   run_put.c      what a draft gets: program, inputs, standard input, config.json
@@ -110,8 +111,6 @@ int draft_make(struct client *k);
 int draft_submit(struct client *k);
 /* No-op without one. A job that is kept stays. */
 void draft_remove(struct client *k);
-/* A small file of the job as text. Return: its length, or -1 with errno. */
-ssize_t client_read(struct client *k, const char *name, char *room, size_t size);
 /* Adds text, which is of the file `error`, in the words of the command line. */
 void client_errors(struct client *k, const char *text, struct buf *ret);
 
@@ -137,7 +136,16 @@ void waits_begin(struct client *k);
  * it waits no more. */
 int waits_tell(struct client *k);
 
-/* run_client.c */
+/* run_stream.c */
+/* A small file of the job as text. Return: its length, or -1 with errno. */
+ssize_t client_read(struct client *k, const char *name, char *room, size_t size);
+/* Return: false: there is no program that could have got it. */
+bool client_ctl(struct client *k, const char *verb);
+/* Takes a signal that has come. Return: its number, 0: none has. */
+int client_signal(struct client *k);
+/* Takes one, too. The first one goes to the program, the next one ends it. A job that runs
+ * may be without its program for a while yet. */
+void client_on_signal(struct client *k);
 /* Writes whole lines to standard error, whose reader may have gone as well. */
 void client_tell(struct client *k, const char *text);
 /* client_complain() for those who have begun to copy output. */
@@ -146,17 +154,17 @@ int client_fail(struct client *k, int code, const char *fmt, ...)
 /* On standard output, as the job's streams are. */
 void client_print(struct client *k, const char *data, size_t len);
 void client_print_error(struct client *k, const char *data, size_t len);
+/* From a descriptor to one of our own streams. Return: bytes copied, 0 at the end,
+ * -1 when there is nothing now. */
+ssize_t client_pump(struct client *k, int from, int to);
 
+/* run_client.c */
 /* From then on signals wait at the descriptor. Return: it, or -1. */
 int client_catch_signals(void);
 /* Ends this process by the signal that it got and that ended the job. A shell stops a loop
  * at Ctrl-C only if the command has died of the signal. It returns if there was none.
  * Call it when the job is removed. */
 void client_die_of_signal(const struct client *k, int code);
-/* Takes a signal that has come. Return: its number, 0: none has. */
-int client_signal(struct client *k);
-/* Return: false: there is no program that could have got it. */
-bool client_ctl(struct client *k, const char *verb);
 
 /* run_end.c */
 int client_outcome(struct client *k);

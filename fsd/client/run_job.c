@@ -11,15 +11,6 @@
 #include "job_drop.h"
 #include "run_int.h"
 
-ssize_t client_read(struct client *k, const char *name, char *room, size_t size)
-{
-	auto_close int fd = openat(k->dir, name, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, room, size - 1);
-
-	room[MAX(n, 0)] = '\0';
-	return n;
-}
-
 int draft_make(struct client *k)
 {
 	auto_buf struct buf config = { 0 };
