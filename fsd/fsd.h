@@ -44,6 +44,7 @@
 #include "fsd/base/walk.h"
 
 struct fuse_session;
+struct users;
 struct depot;
 struct jobs;
 struct shelf;
@@ -77,11 +78,6 @@ enum refused {
 	REFUSED_CONFIG, REFUSED_QUOTA, REFUSED_QUEUE, REFUSED_ROOM, REFUSED_MAX
 };
 
-/* CLOCK_REALTIME: a job came, went or was renamed; anything changed. */
-struct times {
-	uint64_t listed_ns, changed_ns;
-};
-
 enum own_wall { OWN_CAPS, OWN_LANDLOCK, OWN_SECCOMP, OWN_WALLS };
 
 struct own_walls {
@@ -103,6 +99,7 @@ struct fsd {
 	struct list claims;  /* of struct name_claim */
 	struct shelf *shelf; /* owned, or NULL: every job is in jobs */
 	struct nodes *nodes;
+	struct users *users; /* owned */
 	struct quota *quota; /* NULL: there are none */
 	struct sched *sched;
 	struct inherit *inherit;       /* owned: what the next server gets, */
@@ -132,12 +129,6 @@ struct fsd {
 	struct builds *builds; /* owned: environments that jobs wait for; or NULL */
 	unsigned upgrade;   /* enum holder_upgrade: how we came to serve */
 	struct daemon_log *log; /* owned, or NULL: standard error stays */
-	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */
-	uint64_t health_ns;  /* the operator changed what all are told, */
-	struct times times;  /* anybody's job or anything of .fsd changed */
-	struct list people;  /* of struct person: the same of each, */
-	struct hash people_by_uid;
-	uint64_t open_most;  /* descriptors that what one has open may take */
 	struct list last_errors; /* of struct last_error, newest first */
 	struct list handles;     /* of struct handle (ops_handle.h): open files */
 	struct list sessions;    /* of struct session (sessions.c) */

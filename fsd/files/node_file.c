@@ -109,7 +109,7 @@ bool node_is_lost(const struct node *node)
 	const struct job *job = node->job;
 
 	return node->refs && node->keep_fd < 0 && job &&
-	       !person_may_keep(job->d, job->meta.uid);
+	       !person_may_keep(job->d->users, job->meta.uid);
 }
 
 static void store_file(struct node *node)
@@ -135,7 +135,7 @@ void node_keep_file(struct node *node)
 		return;
 	node->keep_fd = node_open(node, O_PATH);
 	if (job && node->keep_fd >= 0)
-		node->payer = person_keeps(job->d, job->meta.uid);
+		node->payer = person_keeps(job->d->users, job->meta.uid);
 	store_file(node);
 }
 

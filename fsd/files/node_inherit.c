@@ -221,7 +221,7 @@ int node_adopt_unlinked(struct fsd *d, uint64_t ino,
 	n->area = (enum node_area)entry->area;
 	n->keep_fd = take_fd(&file);
 	n->stored = true;
-	n->payer = person_keeps(d, entry->uid);
+	n->payer = person_keeps(d->users, entry->uid);
 	n->lookups = MAX(kept->lookups, 1);
 	n->kept = kept;
 	take(d->nodes, kept);

@@ -341,7 +341,7 @@ static void set_error(struct fsd *d, uid_t uid, const char *text)
 	e->request = requests_unique(d);
 	snprintf(e->text, sizeof(e->text), "%s", text);
 	list_add(&d->last_errors, &e->node);
-	person_changed(d, person_of(d, uid));
+	person_changed(d->users, person_of(d->users, uid));
 }
 
 void face_set_error(struct fsd *d, uid_t uid, const char *path,
@@ -541,7 +541,6 @@ int face_ctl(struct fsd *d, const char *data, size_t len, struct err *err)
 		lifecycle_drain(d);
 	else
 		lifecycle_resume(d);
-	d->health_ns = realtime_ns();
-	inherit_head(d->inherit)->health_ns = d->health_ns;
+	inherit_head(d->inherit)->health_ns = users_health_changed(d->users);
 	return 0;
 }

@@ -319,11 +319,12 @@ static int stat_node(fuse_req_t req, const struct target *t, struct stat *st)
 static uint64_t face_time(fuse_req_t req, const struct target *t)
 {
 	struct fsd *d = ops_fsd(req);
-	struct times seen = people_times(d, fuse_req_ctx(req)->uid);
+	struct times seen = people_times(d->users, fuse_req_ctx(req)->uid);
 
 	if (t->kind == T_ROOT)
 		return seen.listed_ns;
-	return face_is_fixed(t->place) ? d->started_ns : seen.changed_ns;
+	return face_is_fixed(t->place) ? users_started_ns(d->users)
+				       : seen.changed_ns;
 }
 
 int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)

@@ -56,7 +56,7 @@ struct handle *ops_handle_make(struct fsd *d, enum handle_kind kind,
 int ops_handle_weigh(fuse_req_t req, struct handle *h)
 {
 	struct err err = { 0 };
-	int r = person_weigh(h->d, fuse_req_ctx(req)->uid, &h->weight,
+	int r = person_weigh(h->d->users, fuse_req_ctx(req)->uid, &h->weight,
 			     h->text.len, &err);
 
 	return r < 0 ? ops_refuse_at(req, ops_ino(&h->t), NULL, r, err.text) : 0;

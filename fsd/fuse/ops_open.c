@@ -50,12 +50,12 @@ static int pay(fuse_req_t req, const struct target *t, struct person **ret)
 
 	if (notify_is_helper(d, who->pid))
 		return 0;
-	r = person_may_open(d, who->uid, &err);
+	r = person_may_open(d->users, who->uid, &err);
 	if (r < 0)
 		return ops_refuse(req, r,
 				  t->job ? t->job->meta.name : t->node->name,
 				  "%s", err.text);
-	*ret = person_opens(d, who->uid);
+	*ret = person_opens(d->users, who->uid);
 	return 0;
 }
 
@@ -364,7 +364,7 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 	if (r == 0 && t->kind == T_FSD && h->kind == H_TEXT)
 		r = face_text(d, t->place, kept->uid, &h->text);
 	if (h && h->fd >= 0)
-		h->payer = person_opens(d, kept->uid);
+		h->payer = person_opens(d->users, kept->uid);
 	kept->run = run;
 	if (r < 0 && h) { /* the number stays its owner's, without an object */
 		open_files_adopt(d, take_ptr(h->kept), NULL);

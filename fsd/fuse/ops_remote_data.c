@@ -364,7 +364,7 @@ static bool weigh(struct ask *a)
 {
 	struct remote_listing *l = a->listing;
 	struct err err = { 0 };
-	int r = person_weigh(a->d, fuse_req_ctx(a->req)->uid, &l->weight,
+	int r = person_weigh(a->d->users, fuse_req_ctx(a->req)->uid, &l->weight,
 			     l->names.len, &err);
 
 	if (r == 0)

@@ -272,7 +272,7 @@ static int weigh(fuse_req_t req, struct handle *h, struct sandbox_file *f,
 	uid_t uid = f ? sandbox_uid(f->sandbox) : fuse_req_ctx(req)->uid;
 	struct person_weight *w = f ? &f->weight : h ? &h->weight : NULL;
 	struct err err = { 0 };
-	int r = w ? person_weigh(ops_fsd(req), uid, w, size, &err) : 0;
+	int r = w ? person_weigh(ops_fsd(req)->users, uid, w, size, &err) : 0;
 
 	return r < 0 ? ops_refuse(req, r, FSD_DIR_NAME, "%s", err.text) : 0;
 }

@@ -25,14 +25,9 @@ static void begin(struct buf *out, const char *name, const char *type,
 
 static void stats_states(struct fsd *d, uid_t uid, bool all, struct buf *out)
 {
-	uint64_t count[JOB_STATE_MAX] = { 0 };
+	uint64_t count[JOB_STATE_MAX];
 
-	list_for_each(pos, tmp, &d->people) {
-		const struct person *p = list_entry(pos, struct person, node);
-
-		for (int i = 0; (all || p->uid == uid) && i < JOB_STATE_MAX; i++)
-			count[i] += p->jobs[i];
-	}
+	users_count(d->users, uid, all, count);
 	buf_str(out, "# HELP fsd_jobs Jobs in the tree by state\n"
 		     "# TYPE fsd_jobs gauge\n");
 	for (int i = 0; i < JOB_STATE_MAX; i++)

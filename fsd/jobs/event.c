@@ -166,7 +166,7 @@ static int post(struct job *job, enum job_event event, bool record, bool log)
 		job_touch(job);
 		job_record(job, event == EV_AGAIN);
 	} else {
-		person_changed(job->d, job->owner);
+		person_changed(job->d->users, job->owner);
 	}
 	job_enter(job, log);
 	return 0;

@@ -181,7 +181,7 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	job->d = d;
 	job->refs = 1;
 	job->meta = *meta;
-	job->owner = person_of(d, meta->uid);
+	job->owner = person_of(d->users, meta->uid);
 	lane_init(&job->lane);
 	list_init(&job->open);
 	list_init(&job->rows);
@@ -304,7 +304,7 @@ int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 	r = job_enlist(job, true);
 	if (r < 0)
 		return r;
-	person_listed(d, job->owner);
+	person_listed(d->users, job->owner);
 	*ret_job = job;
 	return 0;
 }
@@ -352,7 +352,7 @@ static void job_delist(struct job *job)
 	list_del(&job->all);
 	person_count(job->owner, job->meta.state, -1);
 	job->removed = true;
-	person_listed(job->d, job->owner);
+	person_listed(job->d->users, job->owner);
 }
 
 struct node *job_output(struct job *job)
@@ -390,7 +390,7 @@ int job_rename(struct job *job, const char *name)
 	hash_add(&jobs->by_name, &job->by_name, hash_text(name, 0));
 	free(job->meta.name);
 	job->meta.name = take_ptr(copy);
-	person_listed(job->d, job->owner);
+	person_listed(job->d->users, job->owner);
 	return 0;
 }
 
@@ -509,8 +509,7 @@ void job_show_error(struct job *job, const char *sentence)
 
 void job_touch(struct job *job)
 {
-	person_changed(job->d, job->owner);
-	job->meta.changed_ns = job->d->times.changed_ns;
+	job->meta.changed_ns = person_changed(job->d->users, job->owner);
 }
 
 bool job_is_frozen(const struct job *job)

@@ -66,7 +66,7 @@ static struct inherit_job *find_place(const struct shelf *s, uint32_t place)
 
 static void count(struct fsd *d, const struct job_meta *m, int more)
 {
-	person_count(person_of(d, m->uid), m->state, more);
+	person_count(person_of(d->users, m->uid), m->state, more);
 	quota_count_job(quota_user(d->quota, m->uid), more);
 }
 

@@ -170,7 +170,7 @@ static int choose_runner(struct run *run)
 void run_expect(struct fsd *d, uid_t uid, const char *name)
 {
 	const struct lang *lang = lang_by_ending(name);
-	const struct person *p = lang ? person_of(d, uid) : NULL;
+	const struct person *p = lang ? person_of(d->users, uid) : NULL;
 
 	if (p)
 		vm_expect(d->vm, lang_runner[lang->id],
@@ -180,7 +180,8 @@ void run_expect(struct fsd *d, uid_t uid, const char *name)
 void run_note_environment(const struct run *run)
 {
 	const struct lang *lang = run->spec.lang;
-	struct person *p = lang ? person_of(run->d, run->job->meta.uid) : NULL;
+	struct person *p = lang ? person_of(run->d->users, run->job->meta.uid)
+				: NULL;
 
 	if (p)
 		snprintf(p->environment_id[lang->id],

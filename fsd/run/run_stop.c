@@ -7,6 +7,7 @@
 #include "fsd/jobs/event.h"
 #include "run_adopt.h"
 #include "run_int.h"
+#include "fsd/users/people.h"
 
 /* Twice, if that is what it takes: a made-up zero would stay for ever. */
 uint64_t run_found_size(const struct job *job, enum vm_stream stream)
@@ -215,7 +216,8 @@ void run_lose_input(struct job *job)
 		return;
 	snprintf(why, sizeof(why), "inputs were removed before it began, and "
 		 "no more than %llu that are open or waited for can be held "
-		 "for one user", (unsigned long long)job->d->open_most);
+		 "for one user",
+		 (unsigned long long)users_open_most(job->d->users));
 	run->final = true;
 	run_finish(run, STATUS_FAILED, why);
 }

@@ -556,7 +556,7 @@ struct sandbox *sandbox_new(struct fsd *d, uint64_t no, const char *name,
 int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
 		 struct sandbox **ret, struct err *err)
 {
-	const struct person *owner = person_of(d, uid);
+	const struct person *owner = person_of(d->users, uid);
 	struct sandbox *s;
 	int r;
 

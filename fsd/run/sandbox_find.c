@@ -26,7 +26,7 @@ int sandbox_index(struct sandbox *s)
 		hash_del(&d->sandbox_nos, &s->by_no);
 		return r;
 	}
-	s->owner = person_of(d, s->uid);
+	s->owner = person_of(d->users, s->uid);
 	if (s->owner)
 		s->owner->sandboxes++;
 	s->indexed = true;

@@ -244,11 +244,10 @@ static int take_over(struct fsd *d, struct err *err)
 	int fd, r;
 
 	if (head->served) {
-		d->started_ns = head->started_ns;
-		d->health_ns = head->health_ns;
+		users_began(d->users, head->started_ns, head->health_ns);
 		d->draining = head->draining;
 	}
-	head->started_ns = d->started_ns;
+	head->started_ns = users_started_ns(d->users);
 	notify_take_over(d);
 	sandboxes_adopt(d);
 	remotes_adopt(d, home_is_kept);
@@ -296,6 +295,10 @@ static int start(struct fsd *d, const struct mount_options *o,
 			       "that served before; umount, then mount");
 	if (r < 0)
 		return err_sys(err, r, "the memory of the server before");
+	/* A user with a quarter of all descriptors leaves the others enough. */
+	r = users_new(open_limit_raise() / 4, &d->users);
+	if (r < 0)
+		return err_sys(err, r, "the users");
 	r = depot_open(d->loop, o->state_dir, &d->depot, err);
 	if (r < 0)
 		return r;
@@ -386,7 +389,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	builds_close(d);
 	environment_catalog_free(take_ptr(d->catalog));
 	free(take_ptr(d->image_packages));
-	people_free(d);
+	users_free(d->users);
 	open_files_free(d->open_files);
 	inherit_close(d->inherit);
 	fd_close(&d->control);
@@ -432,14 +435,13 @@ static void tell_walls(const struct fsd *d)
 
 int serve(const struct mount_options *options)
 {
-	struct fsd d = { .options = &options->rooms, .started_ns = realtime_ns(),
+	struct fsd d = { .options = &options->rooms,
 			 .control = HOLDER_FD_CONTROL, .service = getppid() };
 	struct loop_fd signals = { .fd = -1 };
 	struct err err = { 0 };
 	int r;
 
 	list_init(&d.last_errors);
-	list_init(&d.people);
 	list_init(&d.handles);
 	list_init(&d.unlogged);
 	list_init(&d.drafts);
@@ -451,8 +453,6 @@ int serve(const struct mount_options *options)
 	prctl(PR_SET_NAME, "fsd-server");
 	if (options->daemonize || options->die_with_parent)
 		d.log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);
-	/* A user with a quarter of them leaves the others enough. */
-	d.open_most = open_limit_raise() / 4;
 	r = start(&d, options, &signals, &err);
 	if (r < 0) {
 		finish(&d, &signals);

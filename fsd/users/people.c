@@ -1,14 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All users and what is counted for each: the times that the user sees, jobs by
+ * state, open descriptors, memory of what is open. A record is made on first use
+ * and stays until the server ends. All functions run on the loop's thread.
+ */
 #include "people.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-static struct person *find(struct fsd *d, uid_t uid)
+#include "vm/os/loop.h"
+
+struct users {
+	struct list people;  /* owned: of struct person */
+	struct hash by_uid;  /* the same */
+	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */
+	uint64_t health_ns;  /* the operator changed what all see, */
+	struct times times;  /* anybody's job or anything of .fsd changed */
+	uint64_t open_most;  /* descriptors for what one user has open */
+};
+
+int users_new(uint64_t open_most, struct users **ret)
 {
-	struct hash_node *h = hash_first(&d->people_by_uid, hash_u64(uid));
+	struct users *users = calloc(1, sizeof(*users));
+
+	*ret = users;
+	if (!users)
+		return -ENOMEM;
+	list_init(&users->people);
+	users->started_ns = realtime_ns();
+	users->open_most = open_most;
+	return 0;
+}
+
+static struct person *find(struct users *users, uid_t uid)
+{
+	struct hash_node *h = hash_first(&users->by_uid, hash_u64(uid));
 
 	for (; h; h = hash_next(h)) {
 		struct person *p = container_of(h, struct person, by_uid);
@@ -19,43 +49,79 @@ static struct person *find(struct fsd *d, uid_t uid)
 	return NULL;
 }
 
-struct person *person_of(struct fsd *d, uid_t uid)
+struct person *person_of(struct users *users, uid_t uid)
 {
-	struct person *p = find(d, uid);
+	struct person *p = find(users, uid);
 
 	if (p)
 		return p;
 	p = calloc(1, sizeof(*p));
 	if (!p ||
-	    hash_add(&d->people_by_uid, &p->by_uid, hash_u64(uid)) < 0) {
+	    hash_add(&users->by_uid, &p->by_uid, hash_u64(uid)) < 0) {
 		free(p);
 		return NULL;
 	}
 	p->uid = uid;
 	list_init(&p->finished);
-	list_add(&d->people, &p->node);
+	list_add(&users->people, &p->node);
 	return p;
 }
 
-void people_free(struct fsd *d)
+void users_free(struct users *users)
 {
-	list_for_each(pos, tmp, &d->people)
+	if (!users)
+		return;
+	list_for_each(pos, tmp, &users->people)
 		free(list_entry(pos, struct person, node));
-	list_init(&d->people);
-	hash_done(&d->people_by_uid);
+	hash_done(&users->by_uid);
+	free(users);
 }
 
-void person_changed(struct fsd *d, struct person *p)
+void users_began(struct users *users, uint64_t started_ns, uint64_t health_ns)
 {
-	d->times.changed_ns = realtime_ns();
+	users->started_ns = started_ns;
+	users->health_ns = health_ns;
+}
+
+uint64_t users_started_ns(const struct users *users)
+{
+	return users->started_ns;
+}
+
+uint64_t users_health_changed(struct users *users)
+{
+	return users->health_ns = realtime_ns();
+}
+
+uint64_t users_open_most(const struct users *users)
+{
+	return users->open_most;
+}
+
+void users_count(struct users *users, uid_t uid, bool all,
+		 uint64_t count[JOB_STATE_MAX])
+{
+	memset(count, 0, JOB_STATE_MAX * sizeof(*count));
+	list_for_each(pos, tmp, &users->people) {
+		const struct person *p = list_entry(pos, struct person, node);
+
+		for (int i = 0; (all || p->uid == uid) && i < JOB_STATE_MAX; i++)
+			count[i] += p->jobs[i];
+	}
+}
+
+uint64_t person_changed(struct users *users, struct person *p)
+{
+	users->times.changed_ns = realtime_ns();
 	if (p)
-		p->times.changed_ns = d->times.changed_ns;
+		p->times.changed_ns = users->times.changed_ns;
+	return users->times.changed_ns;
 }
 
-void person_listed(struct fsd *d, struct person *p)
+void person_listed(struct users *users, struct person *p)
 {
-	person_changed(d, p);
-	d->times.listed_ns = d->times.changed_ns;
+	person_changed(users, p);
+	users->times.listed_ns = users->times.changed_ns;
 	if (p)
 		p->times.listed_ns = p->times.changed_ns;
 }
@@ -66,37 +132,37 @@ void person_count(struct person *p, enum job_state state, int more)
 		p->jobs[state] += (uint64_t)more;
 }
 
-bool person_may_keep(struct fsd *d, uid_t uid)
+bool person_may_keep(struct users *users, uid_t uid)
 {
-	const struct person *p = find(d, uid);
+	const struct person *p = find(users, uid);
 
-	return !p || p->open < d->open_most;
+	return !p || p->open < users->open_most;
 }
 
-struct person *person_keeps(struct fsd *d, uid_t uid)
+struct person *person_keeps(struct users *users, uid_t uid)
 {
-	struct person *p = person_of(d, uid);
+	struct person *p = person_of(users, uid);
 
 	if (p)
 		p->open++;
 	return p;
 }
 
-int person_may_open(struct fsd *d, uid_t uid, struct err *err)
+int person_may_open(struct users *users, uid_t uid, struct err *err)
 {
-	const struct person *p = is_operator(uid) ? NULL : find(d, uid);
+	const struct person *p = is_operator(uid) ? NULL : find(users, uid);
 
-	if (!p || p->open < d->open_most)
+	if (!p || p->open < users->open_most)
 		return 0;
 	return err_set(err, -EMFILE,
 		       "user %u has %" PRIu64 " files open, at most %" PRIu64
 		       " are allowed at a time; close some first",
-		       uid, p->open, d->open_most);
+		       uid, p->open, users->open_most);
 }
 
-struct person *person_opens(struct fsd *d, uid_t uid)
+struct person *person_opens(struct users *users, uid_t uid)
 {
-	return is_operator(uid) ? NULL : person_keeps(d, uid);
+	return is_operator(uid) ? NULL : person_keeps(users, uid);
 }
 
 void person_closes(struct person *p)
@@ -105,13 +171,13 @@ void person_closes(struct person *p)
 		p->open--;
 }
 
-int person_weigh(struct fsd *d, uid_t uid, struct person_weight *w,
+int person_weigh(struct users *users, uid_t uid, struct person_weight *w,
 		 uint64_t bytes, struct err *err)
 {
 	uint64_t others;
 
 	if (!w->payer)
-		w->payer = person_of(d, uid);
+		w->payer = person_of(users, uid);
 	if (!w->payer)
 		return err_sys(err, -ENOMEM, "an open file");
 	others = w->payer->bytes - w->bytes;
@@ -138,14 +204,15 @@ bool is_operator(uid_t uid)
 	return uid == 0 || uid == geteuid();
 }
 
-struct times people_times(struct fsd *d, uid_t uid)
+struct times people_times(struct users *users, uid_t uid)
 {
-	const struct person *p = is_operator(uid) ? NULL : find(d, uid);
+	const struct person *p = is_operator(uid) ? NULL : find(users, uid);
 	struct times t = p ? p->times : (struct times){ 0 };
 
 	if (is_operator(uid))
-		t = d->times;
-	t.listed_ns = MAX(t.listed_ns, d->started_ns);
-	t.changed_ns = MAX(t.changed_ns, MAX(d->health_ns, d->started_ns));
+		t = users->times;
+	t.listed_ns = MAX(t.listed_ns, users->started_ns);
+	t.changed_ns = MAX(t.changed_ns, MAX(users->health_ns,
+					     users->started_ns));
 	return t;
 }
