@@ -130,14 +130,12 @@ struct fsd {
 	unsigned upgrade;   /* enum holder_upgrade: how we came to serve */
 	struct daemon_log *log; /* owned, or NULL: standard error stays */
 	struct list last_errors; /* of struct last_error, newest first */
-	struct list handles;     /* of struct handle (ops_handle.h): open files */
 	struct list sessions;    /* of struct session (sessions.c) */
 	uint64_t last_session;
 	struct list sandboxes;   /* of struct sandbox (sandbox.c), */
 	struct hash sandbox_nos, sandbox_names; /* as are these; */
 	struct hash seat_nos, sandbox_file_nos; /* of what is in them */
 	struct remotes *remotes; /* of their machines' files */
-	struct list remote_listings; /* of struct remote_listing */
 	struct order left_queued, left_refused; /* resume.c */
 	struct order left_done;  /* retain.c */
 	struct list doomed;      /* of struct job: likewise */

@@ -168,15 +168,15 @@ static bool adopt(struct remotes *all, struct inherit_remote *k)
 	return true;
 }
 
-void remotes_adopt(struct fsd *d,
-		   bool (*is_there)(struct fsd *d, uint64_t session))
+void remotes_adopt(struct remotes *all,
+		   bool (*is_there)(void *arg, uint64_t session), void *arg)
 {
-	struct inherit *in = d->inherit;
+	struct inherit *in = all->inherit;
 
 	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REMOTES); i++) {
 		struct inherit_remote *k = inherit_at(in, INHERIT_REMOTES, i);
 
-		if (k && (!is_there(d, k->home) || !adopt(d->remotes, k)))
+		if (k && (!is_there(arg, k->home) || !adopt(all, k)))
 			k->live = 0;
 	}
 	inherit_recycle(in, INHERIT_REMOTES);
@@ -315,14 +315,14 @@ void remote_moved(struct remotes *all, uint64_t session, const char *from,
 	}
 }
 
-void remote_drop(struct fsd *d, uint64_t session)
+void remote_drop(struct remotes *all, uint64_t session)
 {
-	if (!d->remotes)
+	if (!all)
 		return;
-	list_for_each(pos, tmp, &d->remotes->all) {
+	list_for_each(pos, tmp, &all->all) {
 		struct remote *r = list_entry(pos, struct remote, node);
 
 		if (r->session == session)
-			remote_free(d->remotes, r);
+			remote_free(all, r);
 	}
 }

@@ -8,7 +8,8 @@
 #ifndef FSD_REMOTE_H
 #define FSD_REMOTE_H
 
-#include "fsd/fsd.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct remotes;
 
@@ -20,8 +21,8 @@ struct inherit;
 int remotes_new(struct inherit *inherit, struct remotes **ret);
 /* Those of the server before, of sessions (with REMOTE_ROOT or without) that are
  * there. */
-void remotes_adopt(struct fsd *d,
-		   bool (*is_there)(struct fsd *d, uint64_t session));
+void remotes_adopt(struct remotes *all,
+		   bool (*is_there)(void *arg, uint64_t session), void *arg);
 void remotes_free(struct remotes *all);
 
 /* The path of a number below its session's files/, borrowed until the next
@@ -39,7 +40,7 @@ void remote_gone(struct remotes *all, uint64_t session, const char *path);
 /* It and what is below it are at another path. */
 void remote_moved(struct remotes *all, uint64_t session, const char *from,
 		  const char *to);
-/* The session has ended. */
-void remote_drop(struct fsd *d, uint64_t session);
+/* The session has ended. No-op on NULL. */
+void remote_drop(struct remotes *all, uint64_t session);
 
 #endif

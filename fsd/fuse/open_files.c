@@ -6,14 +6,32 @@
 #include <string.h>
 
 struct open_files {
+	struct inherit *inherit; /* borrowed */
 	void **object; /* owned array, by place; what is in it is borrowed */
 	uint32_t size;
+	struct list handles;     /* of struct handle */
+	struct list listings;    /* of struct remote_listing */
 };
 
-int open_files_new(struct open_files **ret)
+int open_files_new(struct inherit *inherit, struct open_files **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->inherit = inherit;
+	list_init(&(*ret)->handles);
+	list_init(&(*ret)->listings);
+	return 0;
+}
+
+struct list *open_files_handles(struct open_files *o)
+{
+	return &o->handles;
+}
+
+struct list *open_files_listings(struct open_files *o)
+{
+	return &o->listings;
 }
 
 void open_files_free(struct open_files *o)
@@ -44,71 +62,73 @@ static int put(struct open_files *o, uint32_t place, void *object)
 	return 0;
 }
 
-struct inherit_handle *open_files_add(struct fsd *d,
+struct inherit_handle *open_files_add(struct open_files *o,
 				      enum inherit_handle_kind kind,
 				      uint64_t ino, void *object,
 				      uint64_t *ret_fh)
 {
 	uint32_t place;
-	struct inherit_handle *k = inherit_add(d->inherit, INHERIT_HANDLES,
+	struct inherit_handle *k = inherit_add(o->inherit, INHERIT_HANDLES,
 					       &place);
 
 	if (!k)
 		return NULL;
-	if (put(d->open_files, place, object) < 0) {
-		inherit_del(d->inherit, INHERIT_HANDLES, k);
+	if (put(o, place, object) < 0) {
+		inherit_del(o->inherit, INHERIT_HANDLES, k);
 		return NULL;
 	}
 	k->kind = kind;
 	k->ino = ino;
-	k->number = ++inherit_head(d->inherit)->opened;
-	*ret_fh = open_files_fh(d, k);
+	k->number = ++inherit_head(o->inherit)->opened;
+	*ret_fh = open_files_fh(o, k);
 	return k;
 }
 
-int open_files_adopt(struct fsd *d, struct inherit_handle *k, void *object)
+int open_files_adopt(struct open_files *o, struct inherit_handle *k,
+		     void *object)
 {
-	return put(d->open_files,
-		   inherit_place(d->inherit, INHERIT_HANDLES, k), object);
+	return put(o,
+		   inherit_place(o->inherit, INHERIT_HANDLES, k), object);
 }
 
-uint64_t open_files_fh(const struct fsd *d, const struct inherit_handle *k)
+uint64_t open_files_fh(const struct open_files *o,
+		       const struct inherit_handle *k)
 {
 	return (uint64_t)k->number << 32 |
-	       (inherit_place(d->inherit, INHERIT_HANDLES, k) + 1);
+	       (inherit_place(o->inherit, INHERIT_HANDLES, k) + 1);
 }
 
 /* NULL: it is none. */
-static struct inherit_handle *record_of(const struct fsd *d, uint64_t fh)
+static struct inherit_handle *record_of(const struct open_files *o, uint64_t fh)
 {
 	uint32_t place = (uint32_t)fh - 1;
 	struct inherit_handle *k =
-		place < d->open_files->size
-			? inherit_at(d->inherit, INHERIT_HANDLES, place)
+		place < o->size
+			? inherit_at(o->inherit, INHERIT_HANDLES, place)
 			: NULL;
 
 	return k && k->number == fh >> 32 ? k : NULL;
 }
 
-void *open_files_at(const struct fsd *d, uint64_t fh,
+void *open_files_at(const struct open_files *o, uint64_t fh,
 		    enum inherit_handle_kind kind)
 {
-	const struct inherit_handle *k = record_of(d, fh);
+	const struct inherit_handle *k = record_of(o, fh);
 
-	return k && k->kind == kind ? d->open_files->object[(uint32_t)fh - 1]
+	return k && k->kind == kind ? o->object[(uint32_t)fh - 1]
 				    : NULL;
 }
 
-void open_files_del(struct fsd *d, struct inherit_handle *k)
+void open_files_del(struct open_files *o, struct inherit_handle *k)
 {
 	if (!k)
 		return;
-	d->open_files->object[inherit_place(d->inherit, INHERIT_HANDLES, k)] =
+	o->object[inherit_place(o->inherit, INHERIT_HANDLES, k)] =
 		NULL;
-	inherit_del(d->inherit, INHERIT_HANDLES, k);
+	inherit_del(o->inherit, INHERIT_HANDLES, k);
 }
 
-void open_files_drop(struct fsd *d, uint64_t fh)
+void open_files_drop(struct open_files *o, uint64_t fh)
 {
-	open_files_del(d, record_of(d, fh));
+	open_files_del(o, record_of(o, fh));
 }

@@ -319,12 +319,12 @@ static void ask_closer(void *arg)
 {
 	const struct handle *h = arg;
 	struct fsd *d = h->d;
-	uint64_t fh = open_files_fh(d, h->kept);
+	uint64_t fh = open_files_fh(d->open_files, h->kept);
 	int32_t closer = h->kept->closer;
 	int has = keeper_opens(d->keeper, closer, h->t.node->ino);
 
 	/* It may have been released meanwhile, or flushed by another one. */
-	if (has > 0 && open_files_at(d, fh, INHERIT_FILE) == h &&
+	if (has > 0 && open_files_at(d->open_files, fh, INHERIT_FILE) == h &&
 	    h->kept->closer == closer && job_of(h)->promised)
 		job_start(job_of(h), commit_settle);
 }
@@ -370,7 +370,7 @@ static int flush(fuse_req_t req, struct handle *h)
 	if (r > 0) {
 		r = commit_promise(job);
 		h->kept->closer = r == 0 ? fuse_req_ctx(req)->pid : 0;
-		job->promised_by = 1 + open_files_fh(h->d, h->kept);
+		job->promised_by = 1 + open_files_fh(h->d->open_files, h->kept);
 		if (r == 0)
 			ops_doubt(h);
 	}
@@ -461,8 +461,9 @@ static void settle(struct handle *h, struct node *node)
 	if (!h->kept->failed)
 		ops_changed(node->job, h->kept->changed && !node->writers ? node
 								    : NULL);
-	if (node->job && (!node->job->promised_by ||
-			  node->job->promised_by == 1 + open_files_fh(d, h->kept)))
+	if (node->job &&
+	    (!node->job->promised_by ||
+	     node->job->promised_by == 1 + open_files_fh(d->open_files, h->kept)))
 		commit_settle(node->job);
 }
 
@@ -475,7 +476,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (remote_sync(req, ino))
 		return;
 	if (!h) {
-		open_files_drop(ops_fsd(req), fi->fh);
+		open_files_drop(ops_fsd(req)->open_files, fi->fh);
 		ops_done(req);
 		return;
 	}

@@ -29,13 +29,13 @@ struct handle *ops_handle_make(struct fsd *d, enum handle_kind kind,
 
 	if (!h)
 		return NULL;
-	h->kept = kept ? kept : open_files_add(d, INHERIT_FILE, ops_ino(t), h,
-					       &fh);
+	h->kept = kept ? kept : open_files_add(d->open_files, INHERIT_FILE,
+					       ops_ino(t), h, &fh);
 	if (!h->kept) {
 		free(h);
 		return NULL;
 	}
-	list_add_tail(&d->handles, &h->node);
+	list_add_tail(open_files_handles(d->open_files), &h->node);
 	h->d = d;
 	h->kind = kind;
 	h->t = *t;
@@ -70,14 +70,14 @@ struct handle *ops_handle_new(struct fsd *d, enum handle_kind kind,
 
 struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi)
 {
-	return open_files_at(ops_fsd(req), fi->fh, INHERIT_FILE);
+	return open_files_at(ops_fsd(req)->open_files, fi->fh, INHERIT_FILE);
 }
 
 void ops_handle_free(struct handle *h)
 {
 	list_del(&h->node);
 	person_closes(h->payer);
-	open_files_del(h->d, take_ptr(h->kept));
+	open_files_del(h->d->open_files, take_ptr(h->kept));
 	loop_timer_del(&h->doubt);
 	wait_poll_drop(&h->poll);
 	quota_done_with(&h->open);
@@ -104,6 +104,8 @@ void ops_handle_free(struct handle *h)
 /* The mount is gone: nobody will release what is still open. */
 void ops_handles_free(struct fsd *d)
 {
-	list_for_each(pos, tmp, &d->handles)
+	if (!d->open_files)
+		return; /* the server never began */
+	list_for_each(pos, tmp, open_files_handles(d->open_files))
 		ops_handle_free(list_entry(pos, struct handle, node));
 }

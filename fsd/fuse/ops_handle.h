@@ -20,7 +20,7 @@ enum handle_kind {
 };
 
 struct handle {
-	struct list node; /* in fsd->handles */
+	struct list node; /* in open_files_handles() */
 	struct fsd *d;    /* borrowed */
 	enum handle_kind kind;
 	struct target t;  /* with references to its job and node */

@@ -275,7 +275,7 @@ static void put_all(struct answer *a, struct listing *l, fuse_ino_t ino)
 static struct listing *listing_of(fuse_req_t req,
 				  const struct fuse_file_info *fi)
 {
-	return open_files_at(ops_fsd(req), fi->fh, INHERIT_LISTING);
+	return open_files_at(ops_fsd(req)->open_files, fi->fh, INHERIT_LISTING);
 }
 
 /* Of what t was opened on. */
@@ -301,7 +301,7 @@ void ops_listing_restore(struct fsd *d, struct inherit_handle *kept)
 		r = -ESTALE;
 	if (r == -ESTALE)
 		kept->ino = 0; /* as of a file, ops_restore.c */
-	if (r < 0 || open_files_adopt(d, kept, l) < 0) {
+	if (r < 0 || open_files_adopt(d->open_files, kept, l) < 0) {
 		free(l);
 		return;
 	}
@@ -335,8 +335,8 @@ void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		r = -ENOENT;
 	l = r == 0 ? calloc(1, sizeof(*l)) : NULL;
 	if (l)
-		l->kept = open_files_add(ops_fsd(req), INHERIT_LISTING, ino, l,
-					 &fi->fh);
+		l->kept = open_files_add(ops_fsd(req)->open_files,
+					 INHERIT_LISTING, ino, l, &fi->fh);
 	if (!l || !l->kept) {
 		free(l);
 		ops_fail(req, ino, NULL, r < 0 ? r : -ENOMEM);
@@ -382,11 +382,11 @@ void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (remote_releasedir(req, ino, fi))
 		return;
 	if (!l) {
-		open_files_drop(ops_fsd(req), fi->fh);
+		open_files_drop(ops_fsd(req)->open_files, fi->fh);
 		ops_done(req);
 		return;
 	}
-	open_files_del(ops_fsd(req), l->kept);
+	open_files_del(ops_fsd(req)->open_files, l->kept);
 	listing_free(l);
 	ops_done(req);
 }
@@ -394,16 +394,15 @@ void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 /* They stay open for the next server. */
 void ops_listings_free(struct fsd *d)
 {
-	uint32_t count = d->open_files ? inherit_count(d->inherit,
-						       INHERIT_HANDLES)
-				       : 0; /* it never began */
+	struct open_files *o = d->open_files;
+	uint32_t count = o ? inherit_count(d->inherit, INHERIT_HANDLES)
+			   : 0; /* it never began */
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct inherit_handle *k =
 			inherit_at(d->inherit, INHERIT_HANDLES, i);
 		struct listing *l =
-			k ? open_files_at(d, open_files_fh(d, k),
-					  INHERIT_LISTING)
+			k ? open_files_at(o, open_files_fh(o, k), INHERIT_LISTING)
 			  : NULL;
 
 		if (l)

@@ -125,7 +125,7 @@ static void enlist_row(struct handle *h, int fd, bool stored, bool counts)
 	h->fd = fd;
 	if (counts)
 		quota_opened(h->t.job, &h->open, h->t.row, fd);
-	h->row.id = open_files_fh(h->d, h->kept);
+	h->row.id = open_files_fh(h->d->open_files, h->kept);
 	h->row.fd = fd;
 	h->row.stored = stored;
 	list_add_tail(&h->t.job->rows, &h->row.node);
@@ -303,7 +303,7 @@ static void publish(fuse_req_t req, struct handle *h, struct fuse_file_info *fi)
 	k->uid = fuse_req_ctx(req)->uid;
 	k->how = (uint8_t)((fi->direct_io ? INHERIT_DIRECT : 0) |
 			   (fi->noflush ? INHERIT_NOFLUSH : 0));
-	fi->fh = open_files_fh(h->d, k);
+	fi->fh = open_files_fh(h->d->open_files, k);
 	if (k->writer && h->t.job)
 		draft_changed(h->t.job);
 	/* Before it is live: else a server that dies in between leaves a file
@@ -319,7 +319,7 @@ static struct handle *opened_before(fuse_req_t req, struct fuse_file_info *fi)
 	struct handle *h = NULL;
 
 	if (requests_again(d, &fi->fh))
-		h = open_files_at(d, fi->fh, INHERIT_FILE);
+		h = open_files_at(d->open_files, fi->fh, INHERIT_FILE);
 	if (!h)
 		return NULL;
 	fi->direct_io = !!(h->kept->how & INHERIT_DIRECT);
@@ -342,7 +342,7 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 	bool gone = ops_row_is_gone(kept, t);
 	struct fuse_file_info unused = { 0 };
 	unsigned run = kept->run;
-	int r = h ? open_files_adopt(d, kept, h) : -ENOMEM;
+	int r = h ? open_files_adopt(d->open_files, kept, h) : -ENOMEM;
 
 	if (r == 0 && h->kind == H_STAGED)
 		r = -ESTALE; /* what it was on ended with its server */
@@ -367,7 +367,7 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 		h->payer = person_opens(d->users, kept->uid);
 	kept->run = run;
 	if (r < 0 && h) { /* the number stays its owner's, without an object */
-		open_files_adopt(d, take_ptr(h->kept), NULL);
+		open_files_adopt(d->open_files, take_ptr(h->kept), NULL);
 		ops_handle_free(h);
 	}
 	return r;

@@ -241,7 +241,7 @@ bool remote_sync(fuse_req_t req, fuse_ino_t ino)
 #define OFF_DOTS 2
 
 struct remote_listing {
-	struct list node; /* in fsd->remote_listings */
+	struct list node; /* in open_files_listings() */
 	struct fsd *d;    /* borrowed */
 	struct inherit_handle *kept; /* owned: no more than its number */
 	struct buf names;
@@ -253,13 +253,13 @@ struct remote_listing {
 static struct remote_listing *listing_of(fuse_req_t req,
 					 const struct fuse_file_info *fi)
 {
-	return open_files_at(ops_fsd(req), fi->fh, INHERIT_REMOTE);
+	return open_files_at(ops_fsd(req)->open_files, fi->fh, INHERIT_REMOTE);
 }
 
 static void listing_free(struct remote_listing *l)
 {
 	list_del(&l->node);
-	open_files_del(l->d, l->kept);
+	open_files_del(l->d->open_files, l->kept);
 	buf_done(&l->names);
 	person_unweigh(&l->weight);
 	free(l);
@@ -267,7 +267,9 @@ static void listing_free(struct remote_listing *l)
 
 void remote_listings_free(struct fsd *d)
 {
-	list_for_each(pos, tmp, &d->remote_listings)
+	if (!d->open_files)
+		return; /* the server never began */
+	list_for_each(pos, tmp, open_files_listings(d->open_files))
 		listing_free(list_entry(pos, struct remote_listing, node));
 }
 
@@ -275,7 +277,7 @@ void remote_listing_restore(struct fsd *d, struct inherit_handle *kept)
 {
 	struct remote_listing *l = calloc(1, sizeof(*l));
 
-	if (!l || open_files_adopt(d, kept, l) < 0) {
+	if (!l || open_files_adopt(d->open_files, kept, l) < 0) {
 		free(l);
 		return;
 	}
@@ -283,7 +285,7 @@ void remote_listing_restore(struct fsd *d, struct inherit_handle *kept)
 	l->kept = kept;
 	l->names.cap = LIST_MAX;
 	l->unread = true;
-	list_add_tail(&d->remote_listings, &l->node);
+	list_add_tail(open_files_listings(d->open_files), &l->node);
 }
 
 /* Without a question. */
@@ -292,8 +294,8 @@ static void opendir_begin(struct ask *a)
 	struct remote_listing *l = calloc(1, sizeof(*l));
 
 	if (l)
-		l->kept = open_files_add(a->d, INHERIT_REMOTE, a->ino, l,
-					 &a->fi.fh);
+		l->kept = open_files_add(a->d->open_files, INHERIT_REMOTE,
+					 a->ino, l, &a->fi.fh);
 	if (!l || !l->kept) {
 		free(l);
 		ask_fail(a, -ENOMEM);
@@ -301,7 +303,7 @@ static void opendir_begin(struct ask *a)
 	}
 	l->d = a->d;
 	l->names.cap = LIST_MAX;
-	list_add_tail(&a->d->remote_listings, &l->node);
+	list_add_tail(open_files_listings(a->d->open_files), &l->node);
 	inherit_publish(&l->kept->live);
 	fuse_reply_open(a->req, &a->fi);
 	ask_free(a);
@@ -464,7 +466,7 @@ bool remote_releasedir(fuse_req_t req, fuse_ino_t ino,
 	if (listing_of(req, fi))
 		listing_free(listing_of(req, fi));
 	else
-		open_files_drop(ops_fsd(req), fi->fh);
+		open_files_drop(ops_fsd(req)->open_files, fi->fh);
 	ops_done(req);
 	return true;
 }

@@ -58,7 +58,7 @@ static int find_run(struct fsd *d, const struct inherit_handle *kept,
 		    const struct job *job, unsigned row, int *ret)
 {
 	struct fdstore_entry e = { .kind = FDSTORE_ROW,
-				   .id = open_files_fh(d, kept) };
+				   .id = open_files_fh(d->open_files, kept) };
 
 	if (!job || job->removed || kept->end > UINT32_MAX)
 		return -ESTALE;
@@ -86,8 +86,8 @@ static int restore_gone(struct fsd *d, struct inherit_handle *kept,
 
 	if (kept->what != H_FILE || !row || row >= JOB_ROW_MAX)
 		return -ESTALE;
-	r = fdstore_fetch(d->fdstore, FDSTORE_ROW, open_files_fh(d, kept), &e,
-			  &fd);
+	r = fdstore_fetch(d->fdstore, FDSTORE_ROW,
+			  open_files_fh(d->open_files, kept), &e, &fd);
 	if (r < 0)
 		r = find_run(d, kept, job, (unsigned)row, &fd);
 	if (r < 0)
@@ -134,7 +134,7 @@ static void restore_file(struct fsd *d, struct inherit_handle *kept)
 /* All that is open of jobs that are removed is known. */
 static void count_gone(struct fsd *d)
 {
-	list_for_each(pos, tmp, &d->handles) {
+	list_for_each(pos, tmp, open_files_handles(d->open_files)) {
 		struct handle *h = list_entry(pos, struct handle, node);
 
 		if (h->t.kind == T_ROW && h->t.job->removed)
@@ -145,7 +145,7 @@ static void count_gone(struct fsd *d)
 /* The release of a duplicate that was closed never comes. */
 static void doubt_closes(struct fsd *d)
 {
-	list_for_each(pos, tmp, &d->handles) {
+	list_for_each(pos, tmp, open_files_handles(d->open_files)) {
 		struct handle *h = list_entry(pos, struct handle, node);
 
 		if (h->kept->closer && !h->kept->failed &&
@@ -163,7 +163,7 @@ void ops_restore(struct fsd *d)
 			inherit_at(d->inherit, INHERIT_HANDLES, i);
 
 		/* Without memory it goes, and its user is told ESTALE. */
-		if (!kept || open_files_adopt(d, kept, NULL) < 0)
+		if (!kept || open_files_adopt(d->open_files, kept, NULL) < 0)
 			continue;
 		if (!kept->ino)
 			continue; /* gone with the server before that one */

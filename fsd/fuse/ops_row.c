@@ -3,6 +3,7 @@
  * Sizes and times of virtual files. A result has the time at which it was
  * written, so that a program that was edited after its run is newer.
  */
+#include "open_files.h"
 #include "ops_handle.h"
 
 #include <string.h>
@@ -80,7 +81,7 @@ off_t ops_handle_size(const struct job *job, unsigned row)
 {
 	struct stat st;
 
-	list_for_each(pos, tmp, &job->d->handles) {
+	list_for_each(pos, tmp, open_files_handles(job->d->open_files)) {
 		struct handle *h = list_entry(pos, struct handle, node);
 
 		if (h->t.job == job && h->t.kind == T_ROW && h->t.row == row &&

@@ -29,7 +29,7 @@ bool home_find(struct fsd *d, uint64_t key, struct home *ret)
 	return b || s;
 }
 
-bool home_is_kept(struct fsd *d, uint64_t key)
+bool home_is_kept(void *d, uint64_t key)
 {
 	struct home h;
 

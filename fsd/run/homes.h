@@ -21,8 +21,9 @@ struct home {
 /* By its key: the number of the session or sandbox, perhaps with REMOTE_ROOT.
  * False: it has ended. */
 bool home_find(struct fsd *d, uint64_t key, struct home *ret);
-/* Is it there, with a machine of a server before this one? */
-bool home_is_kept(struct fsd *d, uint64_t key);
+/* For remotes_adopt(); d: struct fsd. Is it there, with a machine of a server
+ * before this one? */
+bool home_is_kept(void *d, uint64_t key);
 bool home_is_for(const struct home *h, uid_t uid);
 /* Asks its machine; fs->tree is set. As vm_fs(); -ESTALE also: there is none. */
 int home_fs(const struct home *h, struct wire_fs *fs, vm_fs_done *done,

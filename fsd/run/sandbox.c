@@ -172,8 +172,8 @@ static void drop_machine(struct sandbox *s)
 	sched_leave(&s->slot);
 	sched_release(&s->hold);
 	environment_unref(take_ptr(s->environment));
-	remote_drop(s->d, s->no);
-	remote_drop(s->d, s->no | REMOTE_ROOT);
+	remote_drop(s->d->remotes, s->no);
+	remote_drop(s->d->remotes, s->no | REMOTE_ROOT);
 }
 
 static void on_granted(void *arg)

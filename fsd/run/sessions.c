@@ -18,7 +18,7 @@ static void drop_machine(struct session *s)
 	if (s->lease)
 		vm_end(take_ptr(s->lease));
 	sched_release(&s->hold);
-	remote_drop(s->d, s->no);
+	remote_drop(s->d->remotes, s->no);
 	s->granted = false;
 	s->lease_steps = 0;
 }

@@ -250,7 +250,7 @@ static int take_over(struct fsd *d, struct err *err)
 	head->started_ns = users_started_ns(d->users);
 	notify_take_over(d);
 	sandboxes_adopt(d);
-	remotes_adopt(d, home_is_kept);
+	remotes_adopt(d->remotes, home_is_kept, d);
 	ops_restore(d);
 	resume_jobs(d);
 	fdstore_sweep(d->fdstore);
@@ -309,7 +309,7 @@ static int start(struct fsd *d, const struct mount_options *o,
 	if (r == 0)
 		r = remotes_new(d->inherit, &d->remotes);
 	if (r == 0)
-		r = open_files_new(&d->open_files);
+		r = open_files_new(d->inherit, &d->open_files);
 	if (r == 0)
 		r = fdstore_new(d->loop, d->control, &d->fdstore);
 	if (r == 0)
@@ -442,14 +442,12 @@ int serve(const struct mount_options *options)
 	int r;
 
 	list_init(&d.last_errors);
-	list_init(&d.handles);
 	list_init(&d.unlogged);
 	list_init(&d.drafts);
 	list_init(&d.doomed);
 	list_init(&d.unrecorded);
 	list_init(&d.sessions);
 	list_init(&d.sandboxes);
-	list_init(&d.remote_listings);
 	prctl(PR_SET_NAME, "fsd-server");
 	if (options->daemonize || options->die_with_parent)
 		d.log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);

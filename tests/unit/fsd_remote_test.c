@@ -59,18 +59,18 @@ static void test_moves(struct remotes *all)
 
 int main(void)
 {
-	struct fsd d = { 0 };
+	struct remotes *all;
 	uint64_t one, two;
 
-	if (remotes_new(NULL, &d.remotes) < 0)
+	if (remotes_new(NULL, &all) < 0)
 		return 1;
-	test_numbers(d.remotes);
-	test_moves(d.remotes);
-	one = remote_found(d.remotes, 8, "x", false);
-	two = remote_found(d.remotes, 9, "x", false);
-	remote_drop(&d, 8);
-	is_str(path_of(d.remotes, one), "none", "an ended session's are gone");
-	is_str(path_of(d.remotes, two), "x", "no other's");
-	remotes_free(d.remotes);
+	test_numbers(all);
+	test_moves(all);
+	one = remote_found(all, 8, "x", false);
+	two = remote_found(all, 9, "x", false);
+	remote_drop(all, 8);
+	is_str(path_of(all, one), "none", "an ended session's are gone");
+	is_str(path_of(all, two), "x", "no other's");
+	remotes_free(all);
 	return done_testing();
 }
