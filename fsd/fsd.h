@@ -129,7 +129,6 @@ struct fsd {
 	struct builds *builds; /* owned: environments that jobs wait for; or NULL */
 	unsigned upgrade;   /* enum holder_upgrade: how we came to serve */
 	struct daemon_log *log; /* owned, or NULL: standard error stays */
-	struct list last_errors; /* of struct last_error, newest first */
 	struct list sessions;    /* of struct session (sessions.c) */
 	uint64_t last_session;
 	struct list sandboxes;   /* of struct sandbox (sandbox.c), */
@@ -162,9 +161,5 @@ struct fsd {
 		struct histogram machine[VM_SOURCE_MAX]; /* for their machine */
 	} count;
 };
-
-/* The sentence of the newest refusal for uid; kept for .fsd/last_error. */
-void face_set_error(struct fsd *d, uid_t uid, const char *path,
-		    const char *sentence);
 
 #endif

@@ -49,6 +49,7 @@ struct fiber {
 	struct list node;   /* in ready or spare */
 	struct list held;
 	void *own;
+	uint64_t number;
 	char *stack; /* owned, a guard page below it */
 	bool over;
 };
@@ -63,6 +64,7 @@ static struct {
 	struct place main;
 	struct list ready, spare;
 	unsigned spares;
+	uint64_t number; /* outside of all fibers */
 #ifdef SANITIZED
 	const void *main_stack;
 	size_t main_size;
@@ -231,6 +233,7 @@ int fiber_start(void (*fn)(void *arg), void *arg)
 	f->fn = fn;
 	f->arg = arg;
 	f->own = NULL;
+	f->number = 0;
 	fiber_resume(f);
 	return 0;
 }
@@ -254,6 +257,11 @@ struct list *fiber_held(struct fiber *f)
 void **fiber_own(struct fiber *f)
 {
 	return &f->own;
+}
+
+uint64_t *fiber_number(void)
+{
+	return self_ ? &self_->number : &all.number;
 }
 
 void fiber_pause(void)

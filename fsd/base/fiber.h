@@ -13,6 +13,7 @@
 #define FSD_FIBER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "vm/os/loop.h"
 
@@ -35,6 +36,9 @@ struct fiber *fiber_self(void);
 struct list *fiber_held(struct fiber *f);
 /* Something of its own, borrowed; NULL at its start. */
 void **fiber_own(struct fiber *f);
+/* A number of the fiber that runs now, or of the loop outside of all fibers. It is 0 at
+ * the start of each; mount/requests.c puts the number of the request there. */
+uint64_t *fiber_number(void);
 
 /* Until fiber_resume() or fiber_wake(). */
 void fiber_pause(void);

@@ -13,8 +13,8 @@
 #include "fsd/files/remote.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/job.h"
-#include "fsd/mount/requests.h"
 #include "fsd/submit/lifecycle.h"
+#include "fsd/users/last_error.h"
 #include "fsd/users/people.h"
 #include "fsd/run/homes.h"
 #include "fsd/run/room.h"
@@ -24,13 +24,6 @@
 #include "stats.h"
 
 const char fsd_version[] = FSD_VERSION;
-
-struct last_error {
-	struct list node;
-	uid_t uid;
-	uint64_t request; /* that was refused, 0: none */
-	char text[800];
-};
 
 /* --- places ------------------------------------------------------------------ */
 
@@ -307,78 +300,6 @@ void face_list(struct fsd *d, uid_t uid, uint64_t dir,
 	}
 }
 
-/* --- last errors --------------------------------------------------------------- */
-
-#define LAST_ERRORS_MAX 256
-
-static struct last_error *find_error(struct fsd *d, uid_t uid, unsigned *count)
-{
-	struct last_error *found = NULL;
-
-	list_for_each(pos, tmp, &d->last_errors) {
-		struct last_error *e = list_entry(pos, struct last_error, node);
-
-		if (e->uid == uid)
-			found = e;
-		++*count;
-	}
-	return found;
-}
-
-static void set_error(struct fsd *d, uid_t uid, const char *text)
-{
-	unsigned count = 0;
-	struct last_error *e = find_error(d, uid, &count);
-
-	if (!e && count >= LAST_ERRORS_MAX)
-		e = list_entry(d->last_errors.prev, struct last_error, node);
-	if (!e)
-		e = calloc(1, sizeof(*e));
-	if (!e)
-		return;
-	list_del(&e->node);
-	e->uid = uid;
-	e->request = requests_unique(d);
-	snprintf(e->text, sizeof(e->text), "%s", text);
-	list_add(&d->last_errors, &e->node);
-	person_changed(d->users, person_of(d->users, uid));
-}
-
-void face_set_error(struct fsd *d, uid_t uid, const char *path,
-		    const char *sentence)
-{
-	char text[800];
-
-	snprintf(text, sizeof(text), "%.250s: %.540s", path, sentence);
-	utf8_make_plain(text); /* a name in it may have any bytes */
-	set_error(d, uid, text);
-}
-
-bool face_was_told(struct fsd *d, uid_t uid, uint64_t request)
-{
-	unsigned count = 0;
-	const struct last_error *e = find_error(d, uid, &count);
-
-	return request && e && e->request == request;
-}
-
-bool face_pass_on(struct fsd *d, uid_t uid, uint64_t request, uid_t from)
-{
-	unsigned count = 0;
-
-	if (!face_was_told(d, from, request))
-		return false;
-	set_error(d, uid, find_error(d, from, &count)->text);
-	return true;
-}
-
-void face_done(struct fsd *d)
-{
-	list_for_each(pos, tmp, &d->last_errors)
-		free(list_entry(pos, struct last_error, node));
-	list_init(&d->last_errors);
-}
-
 /* --- texts ----------------------------------------------------------------------- */
 
 static const char readme[] =
@@ -461,11 +382,10 @@ static void text_health(struct fsd *d, uid_t uid, struct buf *out)
 
 static void text_last_error(struct fsd *d, uid_t uid, struct buf *out)
 {
-	unsigned count = 0;
-	struct last_error *e = find_error(d, uid, &count);
+	const char *text = last_error_text(d->users, uid);
 
-	if (e)
-		buf_fmt(out, "%s\n", e->text);
+	if (text)
+		buf_fmt(out, "%s\n", text);
 }
 
 static void text_field(uint64_t place, struct buf *out)

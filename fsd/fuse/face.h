@@ -36,11 +36,6 @@ uint64_t face_files(uint64_t place);
 int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out);
 /* One write to .fsd/ctl. Return: 0 or negative errno with a sentence. */
 int face_ctl(struct fsd *d, const char *data, size_t len, struct err *err);
-/* Has uid been told why that request was refused (0: none)? The second: uid is
- * told what another user was told of it; false if that one was not. */
-bool face_was_told(struct fsd *d, uid_t uid, uint64_t request);
-bool face_pass_on(struct fsd *d, uid_t uid, uint64_t request, uid_t from);
-void face_done(struct fsd *d);
 
 extern const char fsd_version[];
 

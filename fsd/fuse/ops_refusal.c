@@ -5,9 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "face.h"
 #include "fsd/mount/notify.h"
-#include "fsd/mount/requests.h"
+#include "fsd/users/last_error.h"
 #include "ops_remote.h"
 
 /* What is said of an error that no sentence was made for. One that is not here
@@ -57,7 +56,7 @@ int ops_refuse(fuse_req_t req, int code, const char *path, const char *fmt, ...)
 	va_end(ap);
 	/* Who has the helper's uid has not asked for this. */
 	if (!is_helper(req))
-		face_set_error(ops_fsd(req), fuse_req_ctx(req)->uid, path,
+		last_error_set(ops_fsd(req)->users, fuse_req_ctx(req)->uid, path,
 			       text);
 	return code;
 }
@@ -158,15 +157,14 @@ void ops_answer(fuse_req_t req, int r)
 static bool is_told(fuse_req_t req, fuse_ino_t ino)
 {
 	struct fsd *d = ops_fsd(req);
-	uint64_t request = requests_unique(d);
 	uid_t uid = fuse_req_ctx(req)->uid;
 	struct target t;
 
-	if (is_helper(req) || face_was_told(d, uid, request))
+	if (is_helper(req) || last_error_is_set(d->users, uid))
 		return true;
 	return !remote_is(ino) && ops_resolve(d, ino, &t) == 0 && t.job &&
 	       ops_check_owner(req, t.job) == 0 &&
-	       face_pass_on(d, uid, request, t.job->meta.uid);
+	       last_error_pass_on(d->users, uid, t.job->meta.uid);
 }
 
 void ops_fail(fuse_req_t req, fuse_ino_t ino, const char *name, int r)

@@ -18,6 +18,7 @@
 #include "face_sandbox.h"
 #include "fsd/mount/requests.h"
 #include "fsd/run/sandboxes.h"
+#include "fsd/users/last_error.h"
 #include "ops_refusal.h"
 
 bool ops_sandbox_is(const struct target *t)
@@ -432,7 +433,8 @@ void ops_staged_release(struct handle *h)
 	else if (is_own(&h->t, FIELD_UNTIL) && h->cut && !h->kept->changed)
 		r = sandbox_set_until(s, "", 0, &err);
 	if (r < 0) /* its last close was told so */
-		face_set_error(h->d, sandbox_uid(s), sandbox_name(s), err.text);
+		last_error_set(h->d->users, sandbox_uid(s), sandbox_name(s),
+			       err.text);
 }
 
 int ops_sandbox_setattr(fuse_req_t req, const struct target *t,

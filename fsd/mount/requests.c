@@ -244,7 +244,9 @@ static void on_look(void *arg)
 	struct fiber *f = fiber_self();
 	struct requests *q = l->d->requests;
 	struct look *outer = q->plain;
+	uint64_t *number = fiber_number(), outer_number = *number;
 
+	*number = l->unique;
 	if (f)
 		*fiber_own(f) = l;
 	else
@@ -253,6 +255,7 @@ static void on_look(void *arg)
 	jobs_let_go();
 	if (!f)
 		q->plain = outer;
+	*number = outer_number;
 	look_end(l);
 }
 
@@ -359,13 +362,6 @@ int requests_next(struct fsd *d)
 	}
 	look_at(l);
 	return 1;
-}
-
-uint64_t requests_unique(const struct fsd *d)
-{
-	const struct look *l = d->requests ? look_now(d) : NULL;
-
-	return l ? l->unique : 0;
 }
 
 uint64_t requests_poll(const struct fsd *d)

@@ -32,9 +32,7 @@ void requests_take_over(struct fsd *d);
  * errno: -ENODEV when the mount has gone. */
 int requests_next(struct fsd *d);
 
-/* The number of the request that is being looked at; 0: none is. */
-uint64_t requests_unique(const struct fsd *d);
-/* The poll that it is, as the kernel numbers it; 0: it is none. */
+/* The poll that the running request is, as the kernel numbers it; 0: it is none. */
 uint64_t requests_poll(const struct fsd *d);
 /* Tells the kernel that something happened to such a poll. */
 void requests_wake(struct fsd *d, uint64_t poll);

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "fsd/base/fiber.h"
 #include "fsd/submit/commit.h"
 #include "fsd/jobs/events.h"
 #include "fsd/run/run.h"
@@ -190,7 +191,7 @@ void wait_write(struct job *job, struct fuse_req *req, const void *data,
 {
 	const struct wait_read what = { .row = JOB_ROW_STDIN_FEED,
 					.size = size, .nonblock = nonblock,
-					.unique = requests_unique(job->d) };
+					.unique = *fiber_number() };
 
 	if (answer_write(job, req, data, &what) != ANSWERED)
 		park(job, req, &what, data);

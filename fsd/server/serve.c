@@ -385,7 +385,6 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	fdstore_free(d->fdstore);
 	quota_free(d->quota);
 	depot_close(d->depot);
-	face_done(d);
 	builds_close(d);
 	environment_catalog_free(take_ptr(d->catalog));
 	free(take_ptr(d->image_packages));
@@ -441,7 +440,6 @@ int serve(const struct mount_options *options)
 	struct err err = { 0 };
 	int r;
 
-	list_init(&d.last_errors);
 	list_init(&d.unlogged);
 	list_init(&d.drafts);
 	list_init(&d.doomed);

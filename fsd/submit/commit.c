@@ -10,6 +10,7 @@
 #include "resume.h"
 #include "fsd/run/run.h"
 #include "fsd/jobs/unstored.h"
+#include "fsd/users/last_error.h"
 #include "fsd/mount/wait.h"
 
 /* --- the parts ------------------------------------------------------------ */
@@ -410,7 +411,7 @@ void commit_refuse(struct job *job, enum verdict v, const struct err *err)
 		    !strncmp(job_error(job), err->text, strlen(err->text));
 
 	job->failure = v == WRONG ? 0 : err->code ? err->code : -EIO;
-	face_set_error(job->d, job->meta.uid, job->meta.name, err->text);
+	last_error_set(job->d->users, job->meta.uid, job->meta.name, err->text);
 	if (same)
 		return;
 	job_set_error(job, err->text);

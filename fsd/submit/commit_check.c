@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "fsd/run/sched_open.h"
+#include "fsd/users/last_error.h"
 
 /* Return: 0, or -ESHUTDOWN with a sentence. */
 static int check_open(const struct job *job, struct err *err)
@@ -45,7 +46,7 @@ static int precheck_config(struct job *job, struct node *node, bool last)
 	if (r != -EINVAL && r != -EFBIG)
 		r = 0;
 	if (r < 0)
-		face_set_error(job->d, job->meta.uid, job->meta.name,
+		last_error_set(job->d->users, job->meta.uid, job->meta.name,
 			       p->err->text);
 	parsed_unref(p);
 	return r;
@@ -59,7 +60,7 @@ static int precheck_code(struct job *job, const struct node *node)
 	if (node_stat(node, &st) < 0 || st.st_size <= (off_t)LIMIT_CODE_BYTES)
 		return 0;
 	commit_code_too_large(node, &err);
-	face_set_error(job->d, job->meta.uid, job->meta.name, err.text);
+	last_error_set(job->d->users, job->meta.uid, job->meta.name, err.text);
 	return err.code;
 }
 

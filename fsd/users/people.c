@@ -4,7 +4,7 @@
  * state, open descriptors, memory of what is open. A record is made on first use
  * and stays until the server ends. All functions run on the loop's thread.
  */
-#include "people.h"
+#include "users_int.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,15 +14,6 @@
 
 #include "vm/os/loop.h"
 
-struct users {
-	struct list people;  /* owned: of struct person */
-	struct hash by_uid;  /* the same */
-	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */
-	uint64_t health_ns;  /* the operator changed what all see, */
-	struct times times;  /* anybody's job or anything of .fsd changed */
-	uint64_t open_most;  /* descriptors for what one user has open */
-};
-
 int users_new(uint64_t open_most, struct users **ret)
 {
 	struct users *users = calloc(1, sizeof(*users));
@@ -31,6 +22,7 @@ int users_new(uint64_t open_most, struct users **ret)
 	if (!users)
 		return -ENOMEM;
 	list_init(&users->people);
+	list_init(&users->errors);
 	users->started_ns = realtime_ns();
 	users->open_most = open_most;
 	return 0;
@@ -74,6 +66,7 @@ void users_free(struct users *users)
 	list_for_each(pos, tmp, &users->people)
 		free(list_entry(pos, struct person, node));
 	hash_done(&users->by_uid);
+	last_errors_free(users);
 	free(users);
 }
 
