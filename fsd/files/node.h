@@ -25,7 +25,7 @@
 
 #include "layout/layout.h"
 #include "fsd/base/hash.h"
-#include "fsd/users/quota.h"
+#include "quota_files.h"
 #include "fsd/base/walk.h"
 
 #define INO_CLASS(ino) ((unsigned)((ino) >> 60))

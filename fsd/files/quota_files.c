@@ -4,7 +4,7 @@
  * areas, so that a whole tree is given up without looking at it; a file's size
  * is looked up when it is first about to change.
  */
-#include "fsd/users/quota.h"
+#include "quota_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

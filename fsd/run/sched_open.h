@@ -6,6 +6,8 @@
 #include "fsd/fsd.h"
 #include "fsd/sched/sched.h"
 
+struct job;
+
 /* After the machines' room. Return: 0 or -ENOMEM. */
 int sched_open(struct fsd *d, const struct sched_limits *asked);
 /* For vm_watch: a machine is gone; may one be made ahead? */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts jobs, runs and stored files for their owner (users/quota.h). On the loop's
+ * thread.
+ */
+#ifndef FSD_QUOTA_FILES_H
+#define FSD_QUOTA_FILES_H
+
+#include "layout/layout.h"
+#include "fsd/users/quota.h"
+
+struct job;
+struct node;
+
+#define QUOTA_AREAS 3 /* enum node_area; AREA_OUTPUT: all that a run left */
+
+/* Of a job; embedded, zeroed. */
+struct quota_share {
+	struct quota_user *user; /* borrowed; NULL: it is not counted */
+	uint64_t bytes[QUOTA_AREAS];
+};
+
+/* Of a stored file; embedded, zeroed. */
+struct quota_file {
+	struct quota_user *payer; /* borrowed: deleted, but open, at their cost */
+	uint64_t size;            /* as it was counted, if known */
+	unsigned writing;         /* writes under way */
+	bool known;
+};
+
+/* Of an open file of a run's, stdout, stderr or result.json; embedded, zeroed. */
+struct quota_open {
+	struct list node;         /* in job->open; when the run's results are
+				     gone, with the others of the same file */
+	struct quota_user *payer; /* borrowed: from then on */
+	uint64_t size;            /* counted once for all of them */
+	unsigned row;
+	int fd;                   /* borrowed */
+};
+
+/* The job is in the tree; loaded: with what the state directory has of it. */
+int quota_job_begin(struct job *job, bool loaded);
+/* It is not any more, and its trees are given up. */
+void quota_job_end(struct job *job);
+/* An area's tree is given up. */
+void quota_area_end(struct job *job, unsigned area);
+/* Subtracts the result.json of a run that has to be published again. */
+void quota_unpublish(struct job *job);
+
+/* fd is one of the newest run's; the file is closed. */
+void quota_opened(struct job *job, struct quota_open *o, unsigned row, int fd);
+void quota_done_with(struct quota_open *o);
+/* Around what is opened of a job that was removed before this server: it counts
+ * for the owner, who has no job for it. */
+void quota_gone_begin(struct job *job);
+void quota_gone_end(struct job *job);
+
+/* Bytes that a run may still leave, and those that it leaves or gives back. */
+uint64_t quota_run_room(const struct job *job);
+void quota_run_add(struct job *job, uint64_t bytes);
+void quota_run_sub(struct job *job, uint64_t bytes);
+/* Its output/ was dropped: what it counts for is what is there still. */
+void quota_run_recount(struct job *job);
+
+/* May a file be made in dir? 0 or -EDQUOT with a sentence. */
+int quota_check_create(const struct node *dir, struct err *err);
+/* Before a file's size changes or its name goes: learns what it is now. */
+void quota_look(struct node *node);
+/* After: counts what it is now, unless a write is under way. */
+void quota_settle(struct node *node);
+void quota_made(struct node *node); /* whole at once, as a link is */
+/* Before it is cut or extended to size; quota_settle() follows. */
+int quota_resize(struct node *node, uint64_t size, struct err *err);
+/* Around a write by fd, a descriptor of it. */
+int quota_write_begin(struct node *node, int fd, uint64_t off, size_t size,
+		      struct err *err);
+void quota_write_end(struct node *node);
+
+/* Its name is gone, after quota_look(). */
+void quota_unlinked(struct node *node);
+/* Its whole tree goes: what is open of it counts on. Before it loses its job */
+void quota_orphan(struct node *node);
+/* Its last handle was closed. */
+void quota_closed(struct node *node);
+/* Its name was gone before this server: it counts for u (NULL: for no user). */
+void quota_gone(struct node *node, struct quota_user *u);
+
+/* Around node's way to dir, where it replaces old, if that is not NULL. */
+struct quota_move {
+	struct quota_share *from; /* NULL: nothing changes */
+	unsigned area;
+	uint64_t bytes;
+};
+int quota_move_begin(struct quota_move *m, struct node *node,
+		     const struct node *dir, struct node *old,
+		     struct err *err);
+void quota_move_end(const struct quota_move *m, const struct node *node);
+
+#endif
