@@ -7,26 +7,25 @@
 #include <unistd.h>
 
 #include "fsd/store/depot_calls.h"
-#include "fsd/jobs/job.h"
 #include "node_int.h"
 #include "fsd/base/turns.h"
 
 /* --- the table ---------------------------------------------------------- */
 
-int nodes_new(struct depot *depot, struct turns *turns,
-	      struct inherit *inherit, struct fdstore *fdstore,
-	      struct nodes **ret_nodes)
+int nodes_new(const struct nodes_use *use, struct nodes **ret_nodes)
 {
 	struct nodes *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
-	n->inherit = inherit;
-	n->fdstore = fdstore;
-	n->depot = depot;
-	n->jobs_fd = depot_jobs_fd(depot);
-	n->turns = turns;
-	n->ino_key = node_ino_key(depot);
+	n->inherit = use->inherit;
+	n->fdstore = use->fdstore;
+	n->users = use->users;
+	n->quota = use->quota;
+	n->depot = use->depot;
+	n->jobs_fd = depot_jobs_fd(n->depot);
+	n->turns = use->turns;
+	n->ino_key = node_ino_key(n->depot);
 	list_init(&n->walks);
 	*ret_nodes = n;
 	return node_inherit_begin(n);
@@ -194,7 +193,7 @@ static int link_child(struct node *dir, struct node *n)
 
 	if (r < 0)
 		return r;
-	n->job = dir->job;
+	n->owner = dir->owner;
 	n->parent = dir;
 	n->area = dir->area;
 	n->run = dir->run;
@@ -237,11 +236,12 @@ struct node *node_add_child(struct node *dir, const char *name,
 	return n;
 }
 
-struct node *node_root_new(struct nodes *nodes, struct job *job,
-			   enum node_area area, unsigned run, bool loaded)
+struct node *node_root_new(struct file_owner *owner, enum node_area area,
+			   unsigned run, bool loaded)
 {
+	struct nodes *nodes = owner->nodes;
 	char path[STORE_PATH_MAX];
-	struct node probe = { .job = job, .area = area, .run = run,
+	struct node probe = { .owner = owner, .area = area, .run = run,
 			      .name = (char[]){ "" } };
 	struct node *n;
 	struct stat st;
@@ -253,7 +253,7 @@ struct node *node_root_new(struct nodes *nodes, struct job *job,
 	n = node_new(nodes, NULL, "", 0, true);
 	if (!n)
 		return NULL;
-	n->job = job;
+	n->owner = owner;
 	n->area = area;
 	n->run = run;
 	n->loaded = loaded;
@@ -267,7 +267,7 @@ static void detach(struct node *node)
 	node_gone(node);
 	unlink_child(node);
 	node_load_end(node);
-	node->job = NULL;
+	node->owner = NULL;
 	node->unlinked = true;
 	maybe_free(node);
 }
@@ -285,7 +285,7 @@ static void doom(struct node *node)
 	node_gone(node);
 	node_load_end(node);
 	node->unlinked = true;
-	node->job = NULL;
+	node->owner = NULL;
 }
 
 struct tree_end {
@@ -508,13 +508,13 @@ int node_unlink(struct node *node)
 	return r;
 }
 
-/* Children carry their job, depth and area; a moved tree needs them anew. */
+/* Children carry their owner, depth and area; a moved tree needs them anew. */
 static void retree(struct node *node)
 {
 	list_for_each(pos, tmp, &node->children) {
 		struct node *n = list_entry(pos, struct node, sibling);
 
-		n->job = node->job;
+		n->owner = node->owner;
 		n->area = node->area;
 		n->run = node->run;
 		n->depth = node->depth + 1;

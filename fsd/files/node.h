@@ -33,10 +33,10 @@
 #define INO_MAKE(class, rest) ((uint64_t)(class) << 60 | (rest))
 enum { INO_JOB, INO_FSD, INO_NODE, INO_CONFIG, INO_REMOTE, INO_ROOT };
 
-struct fsd;
 struct nodes;
-struct job;
+struct job_meta;
 struct person;
+struct users;
 
 enum node_area {
 	AREA_FILES,  /* what the user wrote */
@@ -44,10 +44,19 @@ enum node_area {
 	AREA_SINK,   /* an output/ that was copied into a draft: no effect */
 };
 
+/* The job whose files these are, as this room knows the job. Embedded in struct job;
+ * its maker sets nodes, meta and open. */
+struct file_owner {
+	struct nodes *nodes;         /* borrowed */
+	const struct job_meta *meta; /* borrowed: the job's */
+	struct quota_share quota;    /* counted for it */
+	struct list open;            /* of struct quota_open */
+};
+
 struct node {
 	uint64_t ino;
 	struct nodes *nodes;
-	struct job *job;       /* borrowed; NULL once unlinked */
+	struct file_owner *owner; /* borrowed; NULL once unlinked */
 	struct node *parent;   /* NULL: the root of its area, or unlinked */
 	enum node_area area;
 	unsigned run;          /* AREA_OUTPUT: of this run */
@@ -82,10 +91,16 @@ struct turns;
 struct inherit;
 struct fdstore;
 struct fdstore_entry;
-/* All are borrowed. */
-int nodes_new(struct depot *depot, struct turns *turns,
-	      struct inherit *inherit, struct fdstore *fdstore,
-	      struct nodes **ret_nodes);
+/* All are borrowed; quota may be NULL. */
+struct nodes_use {
+	struct depot *depot;
+	struct turns *turns;
+	struct inherit *inherit;
+	struct fdstore *fdstore;
+	struct users *users;
+	struct quota *quota;
+};
+int nodes_new(const struct nodes_use *use, struct nodes **ret_nodes);
 void nodes_free(struct nodes *nodes);
 /* The linked or referenced node of this number, or NULL. */
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
@@ -100,15 +115,15 @@ struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
 const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino);
 int node_adopt(struct node *root, uint64_t ino, struct node **ret);
 /* The same for one whose name is gone: entry and fd (taken) are the holder's. */
-int node_adopt_unlinked(struct fsd *d, uint64_t ino,
+int node_adopt_unlinked(struct nodes *nodes, uint64_t ino,
 			const struct fdstore_entry *entry, int fd,
 			struct node **ret);
 void nodes_gone(struct nodes *nodes, uint64_t ino);
 void nodes_forget(struct nodes *nodes, uint64_t ino, uint64_t count);
 
 /* The root of an area; exists in the store already. NULL without memory. */
-struct node *node_root_new(struct nodes *nodes, struct job *job,
-			   enum node_area area, unsigned run, bool loaded);
+struct node *node_root_new(struct file_owner *owner, enum node_area area,
+			   unsigned run, bool loaded);
 /* Forgets a whole tree: every node of it counts as unlinked at once, and is
  * given up in turns. Its files are somebody else's to delete. NULL is fine. */
 void node_root_free(struct node *root);

@@ -7,7 +7,6 @@
 
 #include "fsd/store/depot_calls.h"
 #include "fsd/handover/fdstore.h"
-#include "fsd/jobs/job.h"
 #include "node_int.h"
 #include "fsd/users/people.h"
 
@@ -106,22 +105,22 @@ int node_utimens(const struct node *node, const struct timespec times[2])
 
 bool node_is_lost(const struct node *node)
 {
-	const struct job *job = node->job;
+	const struct file_owner *owner = node->owner;
 
-	return node->refs && node->keep_fd < 0 && job &&
-	       !person_may_keep(job->d->users, job->meta.uid);
+	return node->refs && node->keep_fd < 0 && owner &&
+	       !person_may_keep(node->nodes->users, owner->meta->uid);
 }
 
 static void store_file(struct node *node)
 {
-	const struct job *job = node->job;
+	const struct file_owner *owner = node->owner;
 	struct fdstore_entry e = { .kind = FDSTORE_NODE, .id = node->ino,
 				   .area = node->area };
 
-	if (!job || node->keep_fd < 0 || node->is_dir ||
+	if (!owner || node->keep_fd < 0 || node->is_dir ||
 	    node->is_link)
 		return;
-	e.uid = job->meta.uid;
+	e.uid = owner->meta->uid;
 	node->stored = fdstore_keep(node->nodes->fdstore, &e, node->keep_fd) ==
 		       0;
 }
@@ -129,13 +128,14 @@ static void store_file(struct node *node)
 /* It counts as one that its job's owner has open. */
 void node_keep_file(struct node *node)
 {
-	const struct job *job = node->job;
+	const struct file_owner *owner = node->owner;
 
 	if (!node->refs || node->keep_fd >= 0 || node_is_lost(node))
 		return;
 	node->keep_fd = node_open(node, O_PATH);
-	if (job && node->keep_fd >= 0)
-		node->payer = person_keeps(job->d->users, job->meta.uid);
+	if (owner && node->keep_fd >= 0)
+		node->payer = person_keeps(node->nodes->users,
+					   owner->meta->uid);
 	store_file(node);
 }
 

@@ -11,7 +11,7 @@
 
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
-#include "fsd/jobs/job.h"
+#include "fsd/store/depot.h"
 #include "node_int.h"
 #include "fsd/users/people.h"
 
@@ -126,8 +126,8 @@ bool node_is_others(struct nodes *nodes, const struct node *dir,
 
 	if (!kept)
 		return false;
-	if (kept->area == GONE || !dir || !dir->job ||
-	    kept->job != dir->job->meta.no)
+	if (kept->area == GONE || !dir || !dir->owner ||
+	    kept->job != dir->owner->meta->no)
 		return true;
 	return node_child_path(dir, name, path, sizeof(path)) == 0 &&
 	       !was_born(kept, born(nodes, path));
@@ -205,28 +205,28 @@ int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 	return 0;
 }
 
-int node_adopt_unlinked(struct fsd *d, uint64_t ino,
+int node_adopt_unlinked(struct nodes *nodes, uint64_t ino,
 			const struct fdstore_entry *entry, int fd,
 			struct node **ret)
 {
-	struct inherit_node *kept = find(d->nodes, ino);
+	struct inherit_node *kept = find(nodes, ino);
 	auto_close int file = fd;
 	struct node *n;
 
 	if (!kept || file < 0 || entry->area > AREA_SINK)
 		return -ESTALE;
-	n = node_new_unlinked(d->nodes, ino);
+	n = node_new_unlinked(nodes, ino);
 	if (!n)
 		return -ENOMEM;
 	n->area = (enum node_area)entry->area;
 	n->keep_fd = take_fd(&file);
 	n->stored = true;
-	n->payer = person_keeps(d->users, entry->uid);
+	n->payer = person_keeps(nodes->users, entry->uid);
 	n->lookups = MAX(kept->lookups, 1);
 	n->kept = kept;
-	take(d->nodes, kept);
+	take(nodes, kept);
 	kept->area = GONE;
-	quota_gone(n, quota_user(d->quota, entry->uid));
+	quota_gone(n, quota_user(nodes->quota, entry->uid));
 	*ret = n;
 	return 0;
 }
@@ -238,7 +238,7 @@ void node_keep(struct node *node)
 
 	if (node->kept)
 		node->kept->lookups = node->lookups;
-	if (!node->lookups || !node->job)
+	if (!node->lookups || !node->owner)
 		return;
 	if (!node->kept)
 		take_record(node);
@@ -249,7 +249,7 @@ void node_keep(struct node *node)
 		node->kept->born = born_of(node);
 	}
 	node->kept->ino = node->ino;
-	node->kept->job = node->job->meta.no;
+	node->kept->job = node->owner->meta->no;
 	node->kept->area = node->area;
 	node->kept->run = node->run;
 	node->kept->lookups = node->lookups;

@@ -16,6 +16,8 @@ struct nodes {
 	struct turns *turns;
 	struct inherit *inherit;
 	struct fdstore *fdstore;
+	struct users *users;
+	struct quota *quota; /* or NULL */
 	struct place_index inherited; /* records that no node has, by ino */
 };
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "fsd/store/depot.h"
-#include "fsd/jobs/job.h"
 #include "node_int.h"
 
 /* Writes the components from the area's root down; returns the new length. */
@@ -34,9 +33,9 @@ int node_path(const struct node *node, char *room, size_t size)
 	char id[STORE_ID_SIZE];
 	int at, n;
 
-	if (!node->job)
+	if (!node->owner)
 		return -ESTALE;
-	depot_id(node->job->meta.no, id);
+	depot_id(node->owner->meta->no, id);
 	if (node->area == AREA_FILES)
 		at = snprintf(room, size, "%s/files/", id);
 	else if (node->area == AREA_SINK)

@@ -10,7 +10,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "fsd/jobs/job.h"
+#include "fsd/store/depot.h"
+#include "node_int.h"
 
 _Static_assert(QUOTA_AREAS == AREA_SINK + 1, "one sum for each area");
 
@@ -24,49 +25,51 @@ static void add(struct quota_share *s, unsigned area, uint64_t more)
 
 /* --- jobs --------------------------------------------------------------- */
 
-static uint64_t run_bytes(const struct job *job)
+static uint64_t run_bytes(const struct file_owner *owner)
 {
 	char run[16];
 
-	snprintf(run, sizeof(run), "r%u", job->meta.run);
-	return depot_count(job->d->depot, job->meta.no, run, ORDER_FILE);
+	snprintf(run, sizeof(run), "r%u", owner->meta->run);
+	return depot_count(owner->nodes->depot, owner->meta->no, run,
+			   ORDER_FILE);
 }
 
-int quota_job_begin(struct job *job, bool loaded)
+int quota_job_begin(struct file_owner *owner, bool loaded, bool sink)
 {
-	struct quota_share *s = &job->quota;
-	struct depot *depot = job->d->depot;
-	const struct job_meta *m = &job->meta;
+	struct quota_share *s = &owner->quota;
+	struct depot *depot = owner->nodes->depot;
+	struct quota *quota = owner->nodes->quota;
+	const struct job_meta *m = owner->meta;
 
-	s->user = quota_user(job->d->quota, m->uid);
-	if (job->d->quota && !s->user)
+	s->user = quota_user(quota, m->uid);
+	if (quota && !s->user)
 		return -ENOMEM;
 	quota_count_job(s->user, 1);
 	if (!loaded || !quota_has_bytes(s->user))
 		return 0;
-	if (job->sink)
+	if (sink)
 		add(s, AREA_SINK, depot_count(depot, m->no, "sink", ""));
 	else
 		depot_sink_drop(depot, m->no); /* nobody sees it any more */
 	add(s, AREA_FILES, depot_count(depot, m->no, "files", ""));
-	add(s, AREA_OUTPUT, run_bytes(job));
+	add(s, AREA_OUTPUT, run_bytes(owner));
 	return 0;
 }
 
 /* Those of one row are of one file: the newest run's. */
-static void orphan_open(struct job *job)
+static void orphan_open(struct file_owner *owner)
 {
-	struct quota_user *u = job->quota.user;
+	struct quota_user *u = owner->quota.user;
 	struct quota_open *first;
 	struct stat st;
 
-	while ((first = list_first(&job->open, struct quota_open, node))) {
+	while ((first = list_first(&owner->open, struct quota_open, node))) {
 		list_del(&first->node);
 		first->payer = u;
 		first->size = fstat(first->fd, &st) < 0 ? 0
 							: (uint64_t)st.st_size;
 		quota_count_bytes(u, first->size);
-		list_for_each(pos, tmp, &job->open) {
+		list_for_each(pos, tmp, &owner->open) {
 			struct quota_open *o =
 				list_entry(pos, struct quota_open, node);
 
@@ -80,72 +83,73 @@ static void orphan_open(struct job *job)
 	}
 }
 
-void quota_area_end(struct job *job, unsigned area)
+void quota_area_end(struct file_owner *owner, unsigned area)
 {
-	add(&job->quota, area, -job->quota.bytes[area]);
+	add(&owner->quota, area, -owner->quota.bytes[area]);
 	if (area == AREA_OUTPUT)
-		orphan_open(job);
+		orphan_open(owner);
 }
 
-void quota_job_end(struct job *job)
+void quota_job_end(struct file_owner *owner)
 {
 	for (unsigned i = 0; i < QUOTA_AREAS; i++)
-		quota_area_end(job, i);
-	quota_count_job(job->quota.user, -1);
-	job->quota.user = NULL;
+		quota_area_end(owner, i);
+	quota_count_job(owner->quota.user, -1);
+	owner->quota.user = NULL;
 }
 
-void quota_gone_begin(struct job *job)
+void quota_gone_begin(struct file_owner *owner)
 {
-	job->quota.user = quota_user(job->d->quota, job->meta.uid);
+	owner->quota.user = quota_user(owner->nodes->quota, owner->meta->uid);
 }
 
-void quota_gone_end(struct job *job)
+void quota_gone_end(struct file_owner *owner)
 {
-	orphan_open(job);
-	job->quota.user = NULL;
+	orphan_open(owner);
+	owner->quota.user = NULL;
 }
 
-void quota_unpublish(struct job *job)
+void quota_unpublish(struct file_owner *owner)
 {
 	struct stat st;
 
-	if (depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
-			   "result.json", &st) == 0)
-		quota_run_sub(job, (uint64_t)st.st_size);
+	if (depot_run_stat(owner->nodes->depot, owner->meta->no,
+			   owner->meta->run, "result.json", &st) == 0)
+		quota_run_sub(owner, (uint64_t)st.st_size);
 }
 
 /* --- runs --------------------------------------------------------------- */
 
-uint64_t quota_run_room(const struct job *job)
+uint64_t quota_run_room(const struct file_owner *owner)
 {
-	return quota_left(job->quota.user);
+	return quota_left(owner->quota.user);
 }
 
-void quota_run_add(struct job *job, uint64_t bytes)
+void quota_run_add(struct file_owner *owner, uint64_t bytes)
 {
-	add(&job->quota, AREA_OUTPUT, bytes);
+	add(&owner->quota, AREA_OUTPUT, bytes);
 }
 
-void quota_run_sub(struct job *job, uint64_t bytes)
+void quota_run_sub(struct file_owner *owner, uint64_t bytes)
 {
-	add(&job->quota, AREA_OUTPUT, -bytes);
+	add(&owner->quota, AREA_OUTPUT, -bytes);
 }
 
-void quota_run_recount(struct job *job)
+void quota_run_recount(struct file_owner *owner)
 {
-	if (quota_has_bytes(job->quota.user))
-		add(&job->quota, AREA_OUTPUT,
-		    run_bytes(job) - job->quota.bytes[AREA_OUTPUT]);
+	if (quota_has_bytes(owner->quota.user))
+		add(&owner->quota, AREA_OUTPUT,
+		    run_bytes(owner) - owner->quota.bytes[AREA_OUTPUT]);
 }
 
-void quota_opened(struct job *job, struct quota_open *o, unsigned row, int fd)
+void quota_opened(struct file_owner *owner, struct quota_open *o, unsigned row,
+		  int fd)
 {
-	if (fd < 0 || !quota_has_bytes(job->quota.user))
+	if (fd < 0 || !quota_has_bytes(owner->quota.user))
 		return;
 	o->row = row;
 	o->fd = fd;
-	list_add_tail(&job->open, &o->node);
+	list_add_tail(&owner->open, &o->node);
 }
 
 void quota_done_with(struct quota_open *o)
@@ -159,7 +163,7 @@ void quota_done_with(struct quota_open *o)
 
 static struct quota_user *user_of(const struct node *node)
 {
-	struct quota_user *u = node->job ? node->job->quota.user
+	struct quota_user *u = node->owner ? node->owner->quota.user
 					 : node->quota.payer;
 
 	return quota_has_bytes(u) && !node->is_dir ? u : NULL;
@@ -169,8 +173,8 @@ static void set_size(struct node *node, uint64_t size)
 {
 	uint64_t more = size - node->quota.size;
 
-	if (node->job)
-		add(&node->job->quota, node->area, more);
+	if (node->owner)
+		add(&node->owner->quota, node->area, more);
 	else
 		quota_count_bytes(node->quota.payer, more);
 	node->quota.size = size;
@@ -203,7 +207,7 @@ void quota_made(struct node *node)
 
 int quota_check_create(const struct node *dir, struct err *err)
 {
-	const struct quota_user *u = dir->job ? dir->job->quota.user : NULL;
+	const struct quota_user *u = dir->owner ? dir->owner->quota.user : NULL;
 
 	return quota_left(u) ? 0 : quota_check_bytes(u, 1, err);
 }
@@ -254,9 +258,9 @@ void quota_unlinked(struct node *node)
 	struct quota_user *u = user_of(node);
 	struct quota_file *f = &node->quota;
 
-	if (!u || !node->job || !f->known)
+	if (!u || !node->owner || !f->known)
 		return;
-	add(&node->job->quota, node->area, -f->size);
+	add(&node->owner->quota, node->area, -f->size);
 	if (!node->refs)
 		return;
 	f->payer = u;
@@ -265,7 +269,7 @@ void quota_unlinked(struct node *node)
 
 void quota_orphan(struct node *node)
 {
-	struct quota_user *u = node->refs && node->job ? user_of(node) : NULL;
+	struct quota_user *u = node->refs && node->owner ? user_of(node) : NULL;
 
 	if (!u)
 		return;
@@ -322,17 +326,17 @@ int quota_move_begin(struct quota_move *m, struct node *node,
 		     const struct node *dir, struct node *old,
 		     struct err *err)
 {
-	struct quota_share *from = &node->job->quota;
+	struct quota_share *from = &node->owner->quota;
 	uint64_t back = replaced_bytes(old);
 	int r;
 
 	*m = (struct quota_move){ .area = node->area };
 	if (!quota_has_bytes(from->user) ||
-	    (node->job == dir->job && node->area == dir->area))
+	    (node->owner == dir->owner && node->area == dir->area))
 		return 0;
 	r = tree_bytes(node, &m->bytes);
-	if (r == 0 && from->user != dir->job->quota.user)
-		r = quota_check_bytes(dir->job->quota.user,
+	if (r == 0 && from->user != dir->owner->quota.user)
+		r = quota_check_bytes(dir->owner->quota.user,
 				      m->bytes - MIN(back, m->bytes), err);
 	if (r == 0)
 		m->from = from;
@@ -344,5 +348,5 @@ void quota_move_end(const struct quota_move *m, const struct node *node)
 	if (!m->from)
 		return;
 	add(m->from, m->area, -m->bytes);
-	add(&node->job->quota, node->area, m->bytes);
+	add(&node->owner->quota, node->area, m->bytes);
 }

@@ -9,7 +9,7 @@
 #include "layout/layout.h"
 #include "fsd/users/quota.h"
 
-struct job;
+struct file_owner;
 struct node;
 
 #define QUOTA_AREAS 3 /* enum node_area; AREA_OUTPUT: all that a run left */
@@ -30,7 +30,7 @@ struct quota_file {
 
 /* Of an open file of a run's, stdout, stderr or result.json; embedded, zeroed. */
 struct quota_open {
-	struct list node;         /* in job->open; when the run's results are
+	struct list node;         /* in owner->open; when the run's results are
 				     gone, with the others of the same file */
 	struct quota_user *payer; /* borrowed: from then on */
 	uint64_t size;            /* counted once for all of them */
@@ -38,29 +38,31 @@ struct quota_open {
 	int fd;                   /* borrowed */
 };
 
-/* The job is in the tree; loaded: with what the state directory has of it. */
-int quota_job_begin(struct job *job, bool loaded);
+/* The job is in the tree; loaded: with what the state directory has of it, and with a
+ * sink if that is true. Return: 0 or -ENOMEM. */
+int quota_job_begin(struct file_owner *owner, bool loaded, bool sink);
 /* It is not any more, and its trees are given up. */
-void quota_job_end(struct job *job);
+void quota_job_end(struct file_owner *owner);
 /* An area's tree is given up. */
-void quota_area_end(struct job *job, unsigned area);
+void quota_area_end(struct file_owner *owner, unsigned area);
 /* Subtracts the result.json of a run that has to be published again. */
-void quota_unpublish(struct job *job);
+void quota_unpublish(struct file_owner *owner);
 
 /* fd is one of the newest run's; the file is closed. */
-void quota_opened(struct job *job, struct quota_open *o, unsigned row, int fd);
+void quota_opened(struct file_owner *owner, struct quota_open *o, unsigned row,
+		  int fd);
 void quota_done_with(struct quota_open *o);
 /* Around what is opened of a job that was removed before this server: it counts
  * for the owner, who has no job for it. */
-void quota_gone_begin(struct job *job);
-void quota_gone_end(struct job *job);
+void quota_gone_begin(struct file_owner *owner);
+void quota_gone_end(struct file_owner *owner);
 
 /* Bytes that a run may still leave, and those that it leaves or gives back. */
-uint64_t quota_run_room(const struct job *job);
-void quota_run_add(struct job *job, uint64_t bytes);
-void quota_run_sub(struct job *job, uint64_t bytes);
+uint64_t quota_run_room(const struct file_owner *owner);
+void quota_run_add(struct file_owner *owner, uint64_t bytes);
+void quota_run_sub(struct file_owner *owner, uint64_t bytes);
 /* Its output/ was dropped: what it counts for is what is there still. */
-void quota_run_recount(struct job *job);
+void quota_run_recount(struct file_owner *owner);
 
 /* May a file be made in dir? 0 or -EDQUOT with a sentence. */
 int quota_check_create(const struct node *dir, struct err *err);

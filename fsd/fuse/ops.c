@@ -86,7 +86,7 @@ static int target_node(struct fsd *d, uint64_t ino, struct target *t)
 	if (r < 0)
 		return r;
 	t->kind = T_NODE;
-	t->job = t->node->job;
+	t->job = job_of_node(t->node);
 	return 0;
 }
 

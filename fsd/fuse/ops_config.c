@@ -17,8 +17,10 @@
 
 static bool is_config(const struct node *node)
 {
-	return node->job && node->area == AREA_FILES && !node->unlinked &&
-	       node->parent == node->job->files &&
+	const struct job *job = job_of_node(node);
+
+	return job && node->area == AREA_FILES && !node->unlinked &&
+	       node->parent == job->files &&
 	       !strcmp(node->name, "config.json");
 }
 
@@ -54,8 +56,8 @@ static int judge(fuse_req_t req, struct handle *h)
 	ops_hold_job_of(h);
 	if (!is_config(h->t.node))
 		return 0;
-	parsed_prepare(h->t.node->job, h->t.node);
-	job = h->t.node->job; /* whichever it has been moved to */
+	parsed_prepare(job_of_node(h->t.node), h->t.node);
+	job = job_of_node(h->t.node); /* whichever it has been moved to */
 	r = is_config(h->t.node) ? commit_judge(job, h->t.node, &err) : 0;
 	return r < 0 ? ops_refuse(req, r, job->meta.name, "%s", err.text) : 0;
 }

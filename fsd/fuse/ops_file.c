@@ -134,7 +134,9 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
  * removed before (/proc/PID/fd/N opens it again). */
 static struct job *job_of(const struct handle *h)
 {
-	return h->t.node->job ? h->t.node->job : h->t.job;
+	struct job *job = job_of_node(h->t.node);
+
+	return job ? job : h->t.job;
 }
 
 static const char *job_name(const struct handle *h)
@@ -302,7 +304,7 @@ static bool is_last_close(fuse_req_t req, const struct handle *h)
 /* A large config.json is parsed first, elsewhere. */
 static void parse_first(struct handle *h)
 {
-	struct job *job = h->t.node->job;
+	struct job *job = job_of_node(h->t.node);
 
 	if (job && commit_precheck_is_slow(job, h->t.node))
 		parsed_prepare(job, h->t.node);
@@ -360,7 +362,7 @@ static int flush(fuse_req_t req, struct handle *h)
 
 	parse_first(h);
 	h->kept->failed = false;
-	job = h->t.node->job; /* whichever it has been moved to */
+	job = job_of_node(h->t.node); /* whichever it has been moved to */
 	if (!job)
 		return 0;
 	r = commit_precheck(job, h->t.node, last);
@@ -448,23 +450,25 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 /* A close that has failed completes nothing; the next one may. */
 static void settle(struct handle *h, struct node *node)
 {
+	struct job *job = job_of_node(node);
 	struct fsd *d = h->d;
 	uint64_t run;
 
 	/* It may start the job, and only once: the server before may have. */
-	if (node->job && requests_again(d, &run) && node->job->meta.run > run)
+	if (job && requests_again(d, &run) && job->meta.run > run)
 		return;
-	requests_begin(d, node->job ? node->job->meta.run : 0);
+	requests_begin(d, job ? job->meta.run : 0);
 	/* A closer was answered, perhaps by the server before. */
-	if (node->job && h->kept->closer && !h->kept->failed)
-		commit_keep_place(node->job);
+	if (job && h->kept->closer && !h->kept->failed)
+		commit_keep_place(job);
 	if (!h->kept->failed)
-		ops_changed(node->job, h->kept->changed && !node->writers ? node
-								    : NULL);
-	if (node->job &&
-	    (!node->job->promised_by ||
-	     node->job->promised_by == 1 + open_files_fh(d->open_files, h->kept)))
-		commit_settle(node->job);
+		ops_changed(job_of_node(node),
+			    h->kept->changed && !node->writers ? node : NULL);
+	job = job_of_node(node);
+	if (job &&
+	    (!job->promised_by ||
+	     job->promised_by == 1 + open_files_fh(d->open_files, h->kept)))
+		commit_settle(job);
 }
 
 /* The last close of this open file: the moment that counts. */

@@ -124,7 +124,7 @@ static void enlist_row(struct handle *h, int fd, bool stored, bool counts)
 	h->kind = H_FILE;
 	h->fd = fd;
 	if (counts)
-		quota_opened(h->t.job, &h->open, h->t.row, fd);
+		quota_opened(&h->t.job->file_owner, &h->open, h->t.row, fd);
 	h->row.id = open_files_fh(h->d->open_files, h->kept);
 	h->row.fd = fd;
 	h->row.stored = stored;

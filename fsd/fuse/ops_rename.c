@@ -150,7 +150,7 @@ static int check_replace(const struct target *from, const struct target *dir,
 static int move_node(struct node *node, struct job *job, struct node *dir,
 		     const char *name, struct err *err)
 {
-	struct job *old_job = node->job;
+	struct job *old_job = job_of_node(node);
 	struct quota_move move = { 0 };
 	int r = quota_move_begin(&move, node, dir, node_find(dir, name), err);
 

@@ -34,7 +34,7 @@ static int restore_unlinked(struct fsd *d, uint64_t ino, struct node **ret)
 	int fd, r = fdstore_fetch(d->fdstore, FDSTORE_NODE, ino, &e, &fd);
 
 	if (r == 0)
-		r = node_adopt_unlinked(d, ino, &e, fd, ret);
+		r = node_adopt_unlinked(d->nodes, ino, &e, fd, ret);
 	return r;
 }
 
@@ -138,7 +138,7 @@ static void count_gone(struct fsd *d)
 		struct handle *h = list_entry(pos, struct handle, node);
 
 		if (h->t.kind == T_ROW && h->t.job->removed)
-			quota_gone_end(h->t.job);
+			quota_gone_end(&h->t.job->file_owner);
 	}
 }
 
@@ -149,7 +149,7 @@ static void doubt_closes(struct fsd *d)
 		struct handle *h = list_entry(pos, struct handle, node);
 
 		if (h->kept->closer && !h->kept->failed &&
-		    h->t.kind == T_NODE && h->t.node->job)
+		    h->t.kind == T_NODE && h->t.node->owner)
 			ops_doubt(h);
 	}
 }

@@ -72,7 +72,8 @@ static int record_late(struct job *job)
 	r = job->error && !l.error ? -ENOMEM : depot_do(l.depot, do_late, &l);
 	free(l.error);
 	if (job->late.len)
-		quota_run_recount(job); /* also of what was done of it */
+		/* also of what was done of it */
+		quota_run_recount(&job->file_owner);
 	if (r == 0)
 		buf_done(&job->late);
 	return r;

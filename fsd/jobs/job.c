@@ -183,7 +183,9 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	job->meta = *meta;
 	job->owner = person_of(d->users, meta->uid);
 	lane_init(&job->lane);
-	list_init(&job->open);
+	job->file_owner.nodes = d->nodes;
+	job->file_owner.meta = &job->meta;
+	list_init(&job->file_owner.open);
 	list_init(&job->rows);
 	list_init(&job->notes);
 	list_init(&job->parked);
@@ -222,7 +224,7 @@ unsigned job_kept_hidden(const struct job *job)
 static void find_sink(struct job *job)
 {
 	errno = 0;
-	job->sink = node_root_new(job->d->nodes, job, AREA_SINK, 0, false);
+	job->sink = node_root_new(&job->file_owner, AREA_SINK, 0, false);
 	if (!job->sink && errno != ENOENT)
 		log_warn("job %s: the output/ that was copied there cannot be "
 			 "looked for: %s", job->meta.name, strerror(errno));
@@ -250,22 +252,23 @@ static int job_enlist(struct job *job, bool loaded)
 	struct jobs *jobs = job->d->jobs;
 	struct job_meta *m = &job->meta;
 
-	job->files = node_root_new(job->d->nodes, job, AREA_FILES, 0, loaded);
+	job->files = node_root_new(&job->file_owner, AREA_FILES, 0, loaded);
 	job->has_results = m->run && !job_is_frozen(job);
 	job->error_stored = !loaded && m->state != JOB_DRAFT;
 	job->output_unseen = job->has_results;
 	if (!loaded)
 		find_kept(job);
-	if (!job->files || quota_job_begin(job, !loaded) < 0 ||
+	if (!job->files ||
+	    quota_job_begin(&job->file_owner, !loaded, job->sink) < 0 ||
 	    hash_add(&jobs->by_no, &job->by_no, hash_u64(m->no)) < 0) {
-		quota_job_end(job);
+		quota_job_end(&job->file_owner);
 		job_unref(job);
 		return -ENOMEM;
 	}
 	if (hash_add(&jobs->by_name, &job->by_name,
 		     hash_text(m->name, 0)) < 0) {
 		hash_del(&jobs->by_no, &job->by_no);
-		quota_job_end(job);
+		quota_job_end(&job->file_owner);
 		job_unref(job);
 		return -ENOMEM;
 	}
@@ -338,7 +341,7 @@ struct job *job_gone(struct fsd *d, uint64_t no,
 		job_unref(job);
 		return NULL;
 	}
-	quota_gone_begin(job);
+	quota_gone_begin(&job->file_owner);
 	return job;
 }
 
@@ -360,7 +363,7 @@ struct node *job_output(struct job *job)
 	if (!job->output_unseen)
 		return job->output;
 	errno = 0;
-	job->output = node_root_new(job->d->nodes, job, AREA_OUTPUT,
+	job->output = node_root_new(&job->file_owner, AREA_OUTPUT,
 				    job->meta.run, false);
 	job->output_unseen = !job->output && errno != ENOENT;
 	return job->output;
@@ -436,7 +439,7 @@ int job_remove(struct job *job)
 	node_root_free(take_ptr(job->files));
 	node_root_free(job_take_output(job));
 	node_root_free(take_ptr(job->sink));
-	quota_job_end(job);
+	quota_job_end(&job->file_owner);
 	job_unref(job);
 	return 0;
 }
@@ -447,7 +450,7 @@ int job_sink_make(struct job *job)
 
 	if (r < 0)
 		return r;
-	job->sink = node_root_new(job->d->nodes, job, AREA_SINK, 0, true);
+	job->sink = node_root_new(&job->file_owner, AREA_SINK, 0, true);
 	job_keep(job);
 	return job->sink ? 0 : -ENOMEM;
 }
@@ -458,7 +461,7 @@ void job_sink_drop(struct job *job)
 		return;
 	node_root_free(take_ptr(job->sink));
 	job_keep(job);
-	quota_area_end(job, AREA_SINK);
+	quota_area_end(&job->file_owner, AREA_SINK);
 	depot_sink_drop(job->d->depot, job->meta.no);
 }
 

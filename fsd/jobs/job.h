@@ -70,8 +70,7 @@ struct job {
 	struct node *sink;      /* owned: the output/ that a copy brought into
 				   this draft, or NULL */
 	struct retain retain;
-	struct quota_share quota; /* what it counts for, */
-	struct list open;       /* of struct quota_open: if bytes are counted */
+	struct file_owner file_owner; /* the job as its files know it */
 	struct list rows;       /* of struct fdstore_row */
 	struct buf log;         /* lines that are not in the store yet, */
 	struct list unlogged;   /* while there are some; job_log.c */
@@ -97,6 +96,13 @@ struct job {
 	struct walk kick_at;
 	bool kicked;            /* kick is under way and has a reference */
 };
+
+/* The job that the node is linked in; NULL: none. */
+static inline struct job *job_of_node(const struct node *node)
+{
+	return node->owner ? container_of(node->owner, struct job, file_owner)
+			   : NULL;
+}
 
 int jobs_new(struct fsd *d);
 void jobs_free(struct fsd *d); /* ends every run; nothing is published */

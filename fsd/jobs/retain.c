@@ -182,7 +182,7 @@ static uint64_t bytes_of(const struct job *job)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < QUOTA_AREAS; i++)
-		sum += job->quota.bytes[i];
+		sum += job->file_owner.quota.bytes[i];
 	return sum;
 }
 
@@ -241,7 +241,7 @@ static void arm(struct job *job)
 /* What the owner keeps, without what is as good as gone. */
 static uint64_t bytes_kept(const struct job *job)
 {
-	uint64_t sum = quota_bytes(job->quota.user);
+	uint64_t sum = quota_bytes(job->file_owner.quota.user);
 
 	return sum - MIN(sum, job->owner->doomed_bytes);
 }

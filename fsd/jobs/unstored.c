@@ -191,7 +191,7 @@ static int save(struct job *job)
 
 void unstored_fsync(struct node *node, int error)
 {
-	struct job *job = node->job;
+	struct job *job = job_of_node(node);
 
 	/* What was accepted the disk has taken, as far as that goes. */
 	if (error == -EINTR || error == -EBADF || node->area != AREA_FILES ||
@@ -233,7 +233,7 @@ int unstored_rename(const struct node *node, struct job *to,
 		    const struct node *dir, const char *name)
 {
 	struct look l = { .job = to };
-	struct job *from = node->job;
+	struct job *from = job_of_node(node);
 	int r = from->unstored_known ? 0 : look(from);
 
 	if (r < 0 || !from->unstored || !find_marked(node))

@@ -102,7 +102,7 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 void run_hide_old(struct job *job)
 {
 	node_root_free(job_take_output(job));
-	quota_area_end(job, AREA_OUTPUT);
+	quota_area_end(&job->file_owner, AREA_OUTPUT);
 	buf_done(&job->late);
 	job->hidden = 0;
 	job->has_results = false;

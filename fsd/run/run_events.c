@@ -201,13 +201,13 @@ static void keep_value(struct run *run, const char *data, size_t len)
 {
 	if (run->guest_overflow)
 		return;
-	if (len > quota_run_room(run->job)) {
+	if (len > quota_run_room(&run->job->file_owner)) {
 		run_over_quota(run);
 		run->guest_overflow = true;
 	} else if (buf_add(&run->guest_json, data, len) < 0) {
 		run->guest_overflow = true;
 	} else {
-		quota_run_add(run->job, len);
+		quota_run_add(&run->job->file_owner, len);
 	}
 }
 
@@ -262,7 +262,7 @@ void run_flow_failed(struct run *run, int r)
 		/* What it goes on to write is seen by nobody. */
 		run->stream[s].dropped = run_has_exit(run)
 			? run->stream[s].dropped + lost : RESULT_UNKNOWN;
-		quota_run_sub(run->job, lost);
+		quota_run_sub(&run->job->file_owner, lost);
 	}
 	job_log(run->job, "output cannot be stored: %s", strerror(-r));
 	if (!run_is_ending(run))

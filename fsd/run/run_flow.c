@@ -113,11 +113,13 @@ int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
 	struct flow_item item = {
 		.kind = stream,
 	};
+	struct file_owner *owner;
 	uint64_t room = s->limit - MIN(s->taken, s->limit);
 	int r;
 
 	if (run->flow.failed)
 		return 0; /* its end is near */
+	owner = &run->job->file_owner;
 	if (s->skip) {
 		size_t again = (size_t)MIN(len, s->skip);
 
@@ -127,19 +129,19 @@ int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
 		data = (const char *)data + again;
 		len -= again;
 	}
-	if (MIN(len, room) > quota_run_room(run->job)) {
+	if (MIN(len, room) > quota_run_room(owner)) {
 		run_over_quota(run);
-		s->unpaid += MIN(len, room) - quota_run_room(run->job);
-		room = quota_run_room(run->job);
+		s->unpaid += MIN(len, room) - quota_run_room(owner);
+		room = quota_run_room(owner);
 	}
 	item.len = (uint32_t)MIN(len, room);
 	s->dropped += len - item.len;
 	s->taken += item.len;
-	quota_run_add(run->job, item.len);
+	quota_run_add(owner, item.len);
 	r = item.len ? put(run, &item, data) : 0;
 	if (r < 0) {
 		s->taken -= item.len;
-		quota_run_sub(run->job, item.len);
+		quota_run_sub(owner, item.len);
 	}
 	return r;
 }

@@ -34,7 +34,7 @@ static const char *not_stored(int r)
 static void close_file(struct run *run)
 {
 	if (run->file_fd >= 0 && run->job)
-		quota_run_sub(run->job, run->file_left);
+		quota_run_sub(&run->job->file_owner, run->file_left);
 	fd_close(&run->file_fd);
 }
 
@@ -108,7 +108,7 @@ static int output_root(struct run *run, struct node **ret_root)
 	if (!job_output(job)) {
 		r = depot_output_make(run->d->depot, job->meta.no, run->number);
 		if (r == 0)
-			job->output = node_root_new(run->d->nodes, job,
+			job->output = node_root_new(&job->file_owner,
 						    AREA_OUTPUT, run->number,
 						    true);
 	}
@@ -192,7 +192,7 @@ static const char *over_limit(struct run *run, uint64_t size, uint64_t counts)
 		return run_left_reason(WIRE_LEFT_MANY);
 	if (size > limit - MIN(run->output_bytes, limit))
 		return run_left_reason(WIRE_LEFT_LIMIT);
-	if (counts <= quota_run_room(run->job))
+	if (counts <= quota_run_room(&run->job->file_owner))
 		return NULL;
 	run_over_quota(run);
 	return RUN_OVER_QUOTA;
@@ -235,7 +235,7 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 		return -EINVAL;
 	}
 	run->output_bytes += size;
-	quota_run_add(run->job, counts);
+	quota_run_add(&run->job->file_owner, counts);
 	run->file_left = size;
 	return 0;
 }

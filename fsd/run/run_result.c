@@ -490,8 +490,8 @@ static void on_end(void *arg)
 				  run->job->meta.name, strerror(-r));
 			job_record_later(run->job);
 		}
-		quota_run_sub(run->job, run->guest_json.len);
-		quota_run_add(run->job, run->end.stored);
+		quota_run_sub(&run->job->file_owner, run->guest_json.len);
+		quota_run_add(&run->job->file_owner, run->end.stored);
 		end_run(take_ptr(run->job), run);
 	}
 	jobs_let_go();

@@ -29,8 +29,8 @@ void run_drop_output(struct job *job)
 	depot_output_drop(job->d->depot, job->meta.no, job->meta.run);
 	job->output_unseen = true;
 	job_output(job);
-	quota_run_recount(job);
-	quota_unpublish(job);
+	quota_run_recount(&job->file_owner);
+	quota_unpublish(&job->file_owner);
 }
 
 /* Of a run that this daemon knows nothing of but what the store has. */

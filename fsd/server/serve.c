@@ -313,8 +313,10 @@ static int start(struct fsd *d, const struct mount_options *o,
 	if (r == 0)
 		r = fdstore_new(d->loop, d->control, &d->fdstore);
 	if (r == 0)
-		r = nodes_new(d->depot, &d->turns, d->inherit, d->fdstore,
-			      &d->nodes);
+		r = nodes_new(&(struct nodes_use){
+			.depot = d->depot, .turns = &d->turns,
+			.inherit = d->inherit, .fdstore = d->fdstore,
+			.users = d->users, .quota = d->quota }, &d->nodes);
 	if (r < 0)
 		return err_sys(err, r, "the job table");
 	r = start_machines(d, o, err);
