@@ -59,6 +59,8 @@ struct retain_limits;
 struct open_files;
 struct fdstore;
 struct daemon_log;
+struct sessions;
+struct sandboxes;
 
 /* The options of the mount that rooms below the server read. They do not change while a
  * server runs. server/options.h has all options. */
@@ -129,11 +131,8 @@ struct fsd {
 	struct builds *builds; /* owned: environments that jobs wait for; or NULL */
 	unsigned upgrade;   /* enum holder_upgrade: how we came to serve */
 	struct daemon_log *log; /* owned, or NULL: standard error stays */
-	struct list sessions;    /* of struct session (sessions.c) */
-	uint64_t last_session;
-	struct list sandboxes;   /* of struct sandbox (sandbox.c), */
-	struct hash sandbox_nos, sandbox_names; /* as are these; */
-	struct hash seat_nos, sandbox_file_nos; /* of what is in them */
+	struct sessions *sessions;   /* owned */
+	struct sandboxes *sandboxes; /* owned */
 	struct remotes *remotes; /* of their machines' files */
 	struct order left_queued, left_refused; /* resume.c */
 	struct order left_done;  /* retain.c */

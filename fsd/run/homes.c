@@ -70,7 +70,7 @@ static struct sandbox *idle_sandbox(struct fsd *d, uid_t uid, uint64_t *oldest)
 {
 	struct sandbox *found = NULL;
 
-	list_for_each(pos, tmp, &d->sandboxes) {
+	list_for_each(pos, tmp, &d->sandboxes->all) {
 		struct sandbox *s = list_entry(pos, struct sandbox, node);
 		uint64_t since = s->uid == uid ? sandbox_idle_since(s) : 0;
 
@@ -103,7 +103,7 @@ unsigned kept_in_use(struct fsd *d)
 
 	for (struct session *s = NULL; (s = sessions_next(d, s));)
 		count += session_has_machine(s) && !session_idle_since(s);
-	list_for_each(pos, tmp, &d->sandboxes) {
+	list_for_each(pos, tmp, &d->sandboxes->all) {
 		const struct sandbox *s = list_entry(pos, struct sandbox, node);
 
 		count += s->hold.sched && !sandbox_idle_since(s);

@@ -549,7 +549,7 @@ struct sandbox *sandbox_new(struct fsd *d, uint64_t no, const char *name,
 		free(s);
 		return NULL;
 	}
-	list_add_tail(&d->sandboxes, &s->node);
+	list_add_tail(&d->sandboxes->all, &s->node);
 	return s;
 }
 
@@ -588,8 +588,10 @@ void sandbox_end(struct sandbox *s)
 	sandbox_drop(s);
 }
 
-void sandboxes_free(struct fsd *d)
+void sandboxes_end(struct fsd *d)
 {
-	list_for_each(pos, tmp, &d->sandboxes)
+	if (!d->sandboxes)
+		return; /* the server never began */
+	list_for_each(pos, tmp, &d->sandboxes->all)
 		sandbox_drop(list_entry(pos, struct sandbox, node));
 }

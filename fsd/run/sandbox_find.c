@@ -2,6 +2,8 @@
 /* Finds sandboxes, and says whose they are and who holds them. */
 #include "sandbox_int.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fsd/users/people.h"
@@ -17,13 +19,14 @@ bool sandbox_is_for(const struct sandbox *s, uid_t uid)
 int sandbox_index(struct sandbox *s)
 {
 	struct fsd *d = s->d;
-	int r = hash_add(&d->sandbox_nos, &s->by_no, hash_u64(s->no));
+	int r = hash_add(&d->sandboxes->by_no, &s->by_no, hash_u64(s->no));
 
 	if (r < 0)
 		return r;
-	r = hash_add(&d->sandbox_names, &s->by_name, hash_text(s->name, 0));
+	r = hash_add(&d->sandboxes->by_name, &s->by_name,
+		     hash_text(s->name, 0));
 	if (r < 0) {
-		hash_del(&d->sandbox_nos, &s->by_no);
+		hash_del(&d->sandboxes->by_no, &s->by_no);
 		return r;
 	}
 	s->owner = person_of(d->users, s->uid);
@@ -38,15 +41,16 @@ void sandbox_unindex(struct sandbox *s)
 	if (!s->indexed)
 		return;
 	s->indexed = false;
-	hash_del(&s->d->sandbox_nos, &s->by_no);
-	hash_del(&s->d->sandbox_names, &s->by_name);
+	hash_del(&s->d->sandboxes->by_no, &s->by_no);
+	hash_del(&s->d->sandboxes->by_name, &s->by_name);
 	if (s->owner)
 		s->owner->sandboxes--;
 }
 
 static struct sandbox *find_own(struct fsd *d, uid_t uid, const char *name)
 {
-	struct hash_node *h = hash_first(&d->sandbox_names, hash_text(name, 0));
+	struct hash_node *h = hash_first(&d->sandboxes->by_name,
+					 hash_text(name, 0));
 
 	for (; h; h = hash_next(h)) {
 		struct sandbox *s = container_of(h, struct sandbox, by_name);
@@ -60,7 +64,8 @@ static struct sandbox *find_own(struct fsd *d, uid_t uid, const char *name)
 /* The oldest of any user. */
 static struct sandbox *find_any(struct fsd *d, const char *name)
 {
-	struct hash_node *h = hash_first(&d->sandbox_names, hash_text(name, 0));
+	struct hash_node *h = hash_first(&d->sandboxes->by_name,
+					 hash_text(name, 0));
 	struct sandbox *oldest = NULL;
 
 	for (; h; h = hash_next(h)) {
@@ -87,7 +92,7 @@ struct sandbox *sandboxes_find(struct fsd *d, uid_t uid, const char *name)
 
 struct sandbox *sandboxes_by_no(struct fsd *d, uint64_t no)
 {
-	struct hash_node *h = hash_first(&d->sandbox_nos, hash_u64(no));
+	struct hash_node *h = hash_first(&d->sandboxes->by_no, hash_u64(no));
 
 	for (; h; h = hash_next(h)) {
 		struct sandbox *s = container_of(h, struct sandbox, by_no);
@@ -104,7 +109,7 @@ void sandboxes_list(struct fsd *d, uid_t uid,
 {
 	char room[SEEN_NAME_MAX];
 
-	list_for_each(pos, tmp, &d->sandboxes) {
+	list_for_each(pos, tmp, &d->sandboxes->all) {
 		struct sandbox *s = list_entry(pos, struct sandbox, node);
 
 		if (!sandbox_is_for(s, uid))
@@ -115,12 +120,26 @@ void sandboxes_list(struct fsd *d, uid_t uid,
 	}
 }
 
-void sandboxes_index_done(struct fsd *d)
+int sandboxes_new(struct sandboxes **ret)
 {
-	hash_done(&d->sandbox_nos);
-	hash_done(&d->sandbox_names);
-	hash_done(&d->seat_nos);
-	hash_done(&d->sandbox_file_nos);
+	struct sandboxes *all = calloc(1, sizeof(*all));
+
+	*ret = all;
+	if (!all)
+		return -ENOMEM;
+	list_init(&all->all);
+	return 0;
+}
+
+void sandboxes_free(struct sandboxes *all)
+{
+	if (!all)
+		return;
+	hash_done(&all->by_no);
+	hash_done(&all->by_name);
+	hash_done(&all->seats_by_no);
+	hash_done(&all->files_by_no);
+	free(all);
 }
 
 uint64_t sandbox_no(const struct sandbox *s)

@@ -14,8 +14,15 @@ enum stage {
 	STAGE_LOST,
 };
 
+struct sandboxes {
+	struct list all;       /* of struct sandbox; it is also in: */
+	struct hash by_no, by_name;
+	struct hash seats_by_no; /* of struct seat */
+	struct hash files_by_no; /* of struct sandbox_file */
+};
+
 struct sandbox {
-	struct list node;      /* in fsd->sandboxes */
+	struct list node;      /* in sandboxes->all */
 	struct hash_node by_no, by_name; /* if it is */
 	bool indexed;          /* in these */
 	struct person *owner;  /* borrowed: it is counted there; or NULL */
@@ -55,7 +62,7 @@ struct sandbox {
 /* Where runs are one behind the other: a session, or one program's own. */
 struct seat {
 	struct list node;      /* in sandbox->seats */
-	struct hash_node by_no; /* in fsd->seat_nos */
+	struct hash_node by_no; /* in sandboxes->seats_by_no */
 	struct sandbox *sandbox;
 	uint64_t no;
 	char *name;            /* owned; NULL: a program's */
@@ -72,7 +79,7 @@ struct seat {
 	struct inherit_seat *kept; /* a session's, in fsd->inherit; or NULL */
 };
 
-/* sandbox.c: one without a config, in fsd->sandboxes. NULL without memory. */
+/* sandbox.c: one without a config, in sandboxes->all. NULL without memory. */
 struct sandbox *sandbox_new(struct fsd *d, uint64_t no, const char *name,
 			    uid_t uid, gid_t gid);
 /* sandbox_find.c: it can be found from now on, until then. Return: 0 or -ENOMEM. */

@@ -6,6 +6,7 @@
  */
 #include "sandbox_adopt.h"
 #include "sandbox_int.h"
+#include "sessions.h"
 
 #include <errno.h>
 #include <string.h>
@@ -242,7 +243,7 @@ static void recover_tapes(const struct sandbox *s)
 
 static bool is_of_one(struct fsd *d, const struct vm_mux *m)
 {
-	list_for_each(pos, tmp, &d->sandboxes)
+	list_for_each(pos, tmp, &d->sandboxes->all)
 		if (list_entry(pos, struct sandbox, node)->mux == m)
 			return true;
 	return false;
@@ -289,7 +290,7 @@ static void adopt_one(struct fsd *d, struct inherit_sandbox *k)
 		k->live = 0;
 		return;
 	}
-	d->last_session = MAX(d->last_session, k->no);
+	sessions_no_taken(d, k->no);
 	s->made_ns = k->made_ns;
 	s->until_ns = k->until_ns;
 	s->paused_ns = k->paused_ns;
@@ -330,7 +331,7 @@ static void adopt_seat(struct fsd *d, struct inherit_seat *k)
 		k->live = 0;
 		return;
 	}
-	d->last_session = MAX(d->last_session, k->no);
+	sessions_no_taken(d, k->no);
 	t->steps = k->steps;
 	t->lease_steps = k->lease_steps;
 	t->kept = k;
@@ -431,7 +432,7 @@ void sandboxes_adopted(struct fsd *d)
 {
 	struct inherit *in = d->inherit;
 
-	list_for_each(pos, tmp, &d->sandboxes) {
+	list_for_each(pos, tmp, &d->sandboxes->all) {
 		struct sandbox *s = list_entry(pos, struct sandbox, node);
 
 		if (s->held && !s->holders)

@@ -16,7 +16,7 @@ void seat_free(struct seat *t)
 {
 	seat_forget(t);
 	list_del(&t->node);
-	hash_del(&t->sandbox->d->seat_nos, &t->by_no);
+	hash_del(&t->sandbox->d->sandboxes->seats_by_no, &t->by_no);
 	loop_call_del(&t->next);
 	loop_call_del(&t->late);
 	if (t->lease)
@@ -181,7 +181,8 @@ struct seat *seat_new(struct sandbox *s, uint64_t no, const char *name,
 	};
 	list_init(&t->waiting);
 	if ((name && !t->name) ||
-	    hash_add(&s->d->seat_nos, &t->by_no, hash_u64(no)) < 0) {
+	    hash_add(&s->d->sandboxes->seats_by_no, &t->by_no,
+		     hash_u64(no)) < 0) {
 		free(t->name);
 		free(t);
 		return NULL;
@@ -404,7 +405,8 @@ struct seat *sandbox_session(struct sandbox *s, const char *name)
 
 struct seat *sandbox_session_by_no(struct fsd *d, uint64_t no)
 {
-	struct hash_node *h = hash_first(&d->seat_nos, hash_u64(no));
+	struct hash_node *h = hash_first(&d->sandboxes->seats_by_no,
+					 hash_u64(no));
 
 	for (; h; h = hash_next(h)) {
 		struct seat *t = container_of(h, struct seat, by_no);

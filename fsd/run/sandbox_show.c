@@ -341,7 +341,7 @@ int sandbox_file_make(struct sandbox *s, const char *name,
 		f->no = sessions_next_no(s->d);
 		f->name = strdup(name);
 	}
-	if (!f || !f->name || hash_add(&s->d->sandbox_file_nos, &f->by_no,
+	if (!f || !f->name || hash_add(&s->d->sandboxes->files_by_no, &f->by_no,
 				       hash_u64(f->no)) < 0) {
 		if (f)
 			free(f->name);
@@ -369,7 +369,8 @@ struct sandbox_file *sandbox_file_find(struct sandbox *s, const char *name)
 
 struct sandbox_file *sandbox_file_by_no(struct fsd *d, uint64_t no)
 {
-	struct hash_node *h = hash_first(&d->sandbox_file_nos, hash_u64(no));
+	struct hash_node *h = hash_first(&d->sandboxes->files_by_no,
+					 hash_u64(no));
 
 	for (; h; h = hash_next(h)) {
 		struct sandbox_file *f =
@@ -384,7 +385,7 @@ struct sandbox_file *sandbox_file_by_no(struct fsd *d, uint64_t no)
 void sandbox_file_del(struct sandbox_file *f)
 {
 	list_del(&f->node);
-	hash_del(&f->sandbox->d->sandbox_file_nos, &f->by_no);
+	hash_del(&f->sandbox->d->sandboxes->files_by_no, &f->by_no);
 	buf_done(&f->text);
 	person_unweigh(&f->weight);
 	free(f->name);

@@ -17,6 +17,7 @@
 struct fiber;
 struct run;
 struct sandbox;
+struct sandboxes;
 struct seat;
 
 /* --- for .fsd/sandboxes ------------------------------------------------------ */
@@ -27,8 +28,11 @@ int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
 		 struct sandbox **ret, struct err *err);
 /* Its runs are cancelled, its machine ends, its name is free; it is gone. */
 void sandbox_end(struct sandbox *s);
-void sandboxes_free(struct fsd *d);
-void sandboxes_index_done(struct fsd *d); /* sandboxes_free() was called */
+/* The table. Return: 0 or -ENOMEM. */
+int sandboxes_new(struct sandboxes **ret);
+void sandboxes_end(struct fsd *d); /* all of them, with the server */
+/* After sandboxes_end(), when no open file is of one. NULL is fine. */
+void sandboxes_free(struct sandboxes *all);
 
 /* Those of uid; root sees all, by names of seen_name.h. */
 struct sandbox *sandboxes_find(struct fsd *d, uid_t uid, const char *name);

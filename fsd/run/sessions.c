@@ -174,8 +174,14 @@ static void on_next(struct loop_call *c)
  * part of an inode number, which has room for nine years of this. */
 uint64_t sessions_next_no(struct fsd *d)
 {
-	d->last_session = MAX(d->last_session + 1, now_ns() >> 22);
-	return d->last_session;
+	struct sessions *all = d->sessions;
+
+	return all->last_no = MAX(all->last_no + 1, now_ns() >> 22);
+}
+
+void sessions_no_taken(struct fsd *d, uint64_t no)
+{
+	d->sessions->last_no = MAX(d->sessions->last_no, no);
 }
 
 static struct session *session_new(struct run *run, const char *name)
@@ -200,13 +206,13 @@ static struct session *session_new(struct run *run, const char *name)
 		free(s);
 		return NULL;
 	}
-	list_add_tail(&d->sessions, &s->node);
+	list_add_tail(&d->sessions->all, &s->node);
 	return s;
 }
 
 struct session *session_find_own(struct fsd *d, uid_t uid, const char *name)
 {
-	list_for_each(pos, tmp, &d->sessions) {
+	list_for_each(pos, tmp, &d->sessions->all) {
 		struct session *s = list_entry(pos, struct session, node);
 
 		if (s->uid == uid && !s->ending && !strcmp(s->name, name))
@@ -268,7 +274,7 @@ static int check_room(struct fsd *d, uid_t uid, unsigned coming, unsigned own,
 	struct quota_use use;
 
 	quota_of(d->quota, uid, &use, &may);
-	list_for_each(pos, tmp, &d->sessions) {
+	list_for_each(pos, tmp, &d->sessions->all) {
 		const struct session *s = list_entry(pos, struct session, node);
 
 		if (!has_place(s))
@@ -398,9 +404,27 @@ bool sessions_retry(struct run *run)
 	return true;
 }
 
-void sessions_free(struct fsd *d)
+int sessions_new(struct sessions **ret)
 {
-	list_for_each(pos, tmp, &d->sessions)
+	struct sessions *all = calloc(1, sizeof(*all));
+
+	*ret = all;
+	if (!all)
+		return -ENOMEM;
+	list_init(&all->all);
+	return 0;
+}
+
+void sessions_free(struct sessions *all)
+{
+	free(all);
+}
+
+void sessions_end(struct fsd *d)
+{
+	if (!d->sessions)
+		return; /* the server never began */
+	list_for_each(pos, tmp, &d->sessions->all)
 		session_free(list_entry(pos, struct session, node));
 }
 

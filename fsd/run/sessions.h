@@ -12,6 +12,7 @@
 
 struct run;
 struct session;
+struct sessions;
 
 /* Return: 0, or negative errno with a sentence: the session speaks another
  * language, has another environment, or there are too many, which who was accepted waits out. */
@@ -33,9 +34,14 @@ const char *sessions_begins(const struct run *run, unsigned coming,
 /* The machine has refused the run before anything of it ran, because it had
  * lost its interpreter: true if the run will begin again in another one. */
 bool sessions_retry(struct run *run);
-void sessions_free(struct fsd *d);
-/* A number that none has, nor had. */
+/* The table. Return: 0 or -ENOMEM. */
+int sessions_new(struct sessions **ret);
+void sessions_end(struct fsd *d); /* all of them, with the server */
+void sessions_free(struct sessions *all); /* after that; NULL is fine */
+/* A number that no session, sandbox or seat has, nor had. */
 uint64_t sessions_next_no(struct fsd *d);
+/* A sandbox or a seat of an earlier server has this number. */
+void sessions_no_taken(struct fsd *d, uint64_t no);
 
 /* The one behind it, or the first; NULL: there is none. */
 struct session *sessions_next(struct fsd *d, struct session *s);

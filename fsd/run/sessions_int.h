@@ -7,8 +7,13 @@
 #include "run_int.h"
 #include "sessions.h"
 
+struct sessions {
+	struct list all;           /* of struct session */
+	uint64_t last_no;          /* given */
+};
+
 struct session {
-	struct list node;          /* in fsd->sessions */
+	struct list node;          /* in sessions->all */
 	struct fsd *d;
 	uint64_t no;               /* never used twice by one daemon */
 	char *name;                /* owned */

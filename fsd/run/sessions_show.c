@@ -15,10 +15,11 @@ bool session_is_busy(const struct session *s)
 
 struct session *sessions_next(struct fsd *d, struct session *s)
 {
-	struct list *next = s ? s->node.next : d->sessions.next;
+	struct list *next = s ? s->node.next : d->sessions->all.next;
 
-	return next == &d->sessions ? NULL
-				    : list_entry(next, struct session, node);
+	return next == &d->sessions->all
+		       ? NULL
+		       : list_entry(next, struct session, node);
 }
 
 bool session_has_machine(const struct session *s)
@@ -50,7 +51,7 @@ struct session *sessions_find(struct fsd *d, uid_t uid, const char *name)
 		found = session_find_own(d, owner, theirs);
 	if (found || uid)
 		return found;
-	list_for_each(pos, tmp, &d->sessions) {
+	list_for_each(pos, tmp, &d->sessions->all) {
 		struct session *s = list_entry(pos, struct session, node);
 
 		if (!s->ending && session_is_for(s, uid) &&
@@ -62,7 +63,7 @@ struct session *sessions_find(struct fsd *d, uid_t uid, const char *name)
 
 struct session *sessions_by_no(struct fsd *d, uint64_t no)
 {
-	list_for_each(pos, tmp, &d->sessions) {
+	list_for_each(pos, tmp, &d->sessions->all) {
 		struct session *s = list_entry(pos, struct session, node);
 
 		if (s->no == no && !s->ending)
@@ -77,7 +78,7 @@ void sessions_list(struct fsd *d, uid_t uid,
 {
 	char room[SEEN_NAME_MAX];
 
-	list_for_each(pos, tmp, &d->sessions) {
+	list_for_each(pos, tmp, &d->sessions->all) {
 		struct session *s = list_entry(pos, struct session, node);
 
 		if (s->ending || !session_is_for(s, uid))

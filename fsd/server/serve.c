@@ -279,8 +279,8 @@ static int start_builds(struct fsd *d, const struct mount_options *o,
 	return o->build_packages ? builds_open(d, &options, err) : 0;
 }
 
-static int start(struct fsd *d, const struct mount_options *o,
-		 struct loop_fd *signals, struct err *err)
+static int open_state(struct fsd *d, const struct mount_options *o,
+		      struct loop_fd *signals, struct err *err)
 {
 	int r = loop_new(&d->loop);
 
@@ -303,9 +303,23 @@ static int start(struct fsd *d, const struct mount_options *o,
 	if (r < 0)
 		return r;
 	depot_set_relaxed(d->depot, o->relaxed);
+	return 0;
+}
+
+static int start(struct fsd *d, const struct mount_options *o,
+		 struct loop_fd *signals, struct err *err)
+{
+	int r = open_state(d, o, signals, err);
+
+	if (r < 0)
+		return r;
 	r = quota_new(&o->quota, &d->quota);
 	if (r == 0)
 		r = jobs_new(d);
+	if (r == 0)
+		r = sessions_new(&d->sessions);
+	if (r == 0)
+		r = sandboxes_new(&d->sandboxes);
 	if (r == 0)
 		r = remotes_new(d->inherit, &d->remotes);
 	if (r == 0)
@@ -370,8 +384,8 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	order_done(&d->left_done);
 	loop_timer_del(&d->record_timer);
 	room_done(d);
-	sandboxes_free(d);
-	sessions_free(d);
+	sandboxes_end(d);
+	sessions_end(d);
 	turns_finish(&d->turns);
 	vm_free(d->vm);
 	sched_free(d->sched);
@@ -379,7 +393,8 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	notify_free(d);
 	keeper_close(d->keeper);
 	ops_handles_free(d);
-	sandboxes_index_done(d);
+	sandboxes_free(d->sandboxes);
+	sessions_free(d->sessions);
 	remote_listings_free(d);
 	remotes_free(d->remotes);
 	turns_finish(&d->turns);
@@ -446,8 +461,6 @@ int serve(const struct mount_options *options)
 	list_init(&d.drafts);
 	list_init(&d.doomed);
 	list_init(&d.unrecorded);
-	list_init(&d.sessions);
-	list_init(&d.sandboxes);
 	prctl(PR_SET_NAME, "fsd-server");
 	if (options->daemonize || options->die_with_parent)
 		d.log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);
