@@ -37,7 +37,6 @@
 #include "vm/environment/environment.h"
 #include "vm/vm.h"
 #include "fsd/base/hash.h"
-#include "fsd/base/histogram.h"
 #include "fsd/base/order.h"
 #include "fsd/users/quota.h"
 #include "fsd/base/turns.h"
@@ -61,6 +60,7 @@ struct fdstore;
 struct daemon_log;
 struct sessions;
 struct sandboxes;
+struct statistics;
 
 /* The options of the mount that rooms below the server read. They do not change while a
  * server runs. server/options.h has all options. */
@@ -72,12 +72,6 @@ struct fsd_options {
 	struct environment_places environments;
 	const char *environment; /* of jobs that name none; NULL: base */
 	const char *warm; /* names with commas: their templates are made first; or NULL */
-};
-
-/* Why jobs are refused: what they are, the owner's quota, a queue that is full or
- * drained, what cannot be stored. */
-enum refused {
-	REFUSED_CONFIG, REFUSED_QUOTA, REFUSED_QUEUE, REFUSED_ROOM, REFUSED_MAX
 };
 
 enum own_wall { OWN_CAPS, OWN_LANDLOCK, OWN_SECCOMP, OWN_WALLS };
@@ -152,13 +146,7 @@ struct fsd {
 	uint64_t room_ns;        /* when it was looked for last, */
 	bool no_room;            /* and there was none, */
 	bool state_gone;         /* nor its directory (room.c) */
-	struct {
-		uint64_t accepted, done[JOB_STATUS_MAX], retried, removed;
-		uint64_t refused[REFUSED_MAX];
-		struct histogram queue;              /* milliseconds that runs */
-		struct histogram run[LANG_MAX + 1];  /* waited, ran, and waited */
-		struct histogram machine[VM_SOURCE_MAX]; /* for their machine */
-	} count;
+	struct statistics *statistics; /* owned */
 };
 
 #endif

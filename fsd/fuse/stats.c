@@ -6,30 +6,18 @@
 #include <inttypes.h>
 
 #include "face.h"
+#include "fsd/base/metric.h"
+#include "fsd/jobs/statistics.h"
 #include "fsd/sched/sched.h"
 #include "fsd/store/depot.h"
 #include "fsd/users/people.h"
-
-static void stat_line(struct buf *out, const char *name, const char *type,
-		      const char *help, uint64_t value)
-{
-	buf_fmt(out, "# HELP %s %s\n# TYPE %s %s\n%s %" PRIu64 "\n", name, help,
-		name, type, name, value);
-}
-
-static void begin(struct buf *out, const char *name, const char *type,
-		  const char *help)
-{
-	buf_fmt(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
 
 static void stats_states(struct fsd *d, uid_t uid, bool all, struct buf *out)
 {
 	uint64_t count[JOB_STATE_MAX];
 
 	users_count(d->users, uid, all, count);
-	buf_str(out, "# HELP fsd_jobs Jobs in the tree by state\n"
-		     "# TYPE fsd_jobs gauge\n");
+	metric_begin(out, "fsd_jobs", "gauge", "Jobs in the tree by state");
 	for (int i = 0; i < JOB_STATE_MAX; i++)
 		buf_fmt(out, "fsd_jobs{state=\"%s\"} %" PRIu64 "\n",
 			state_name((enum job_state)i), count[i]);
@@ -56,64 +44,16 @@ static void stats_users(struct fsd *d, uid_t uid, bool all, struct buf *out)
 
 	if (!quota_of(d->quota, uid, &has, &may))
 		return;
-	stat_line(out, "fsd_quota_jobs", "gauge", "Jobs that a user may have",
-		  may.jobs);
-	stat_line(out, "fsd_quota_bytes", "gauge", "Bytes that a user may keep",
-		  may.bytes);
-	stat_line(out, "fsd_quota_running", "gauge",
-		  "Runs of a user at a time", may.running);
+	metric_line(out, "fsd_quota_jobs", "gauge", "Jobs that a user may have",
+		    may.jobs);
+	metric_line(out, "fsd_quota_bytes", "gauge",
+		    "Bytes that a user may keep", may.bytes);
+	metric_line(out, "fsd_quota_running", "gauge",
+		    "Runs of a user at a time", may.running);
 	if (all)
 		quota_each(d->quota, stats_user, out);
 	else
 		stats_user(out, uid, &has);
-}
-
-static void stats_runs(struct fsd *d, struct buf *out)
-{
-	buf_str(out, "# HELP fsd_runs_total Runs that ended, by status\n"
-		     "# TYPE fsd_runs_total counter\n");
-	for (int i = 0; i < JOB_STATUS_MAX; i++)
-		buf_fmt(out, "fsd_runs_total{status=\"%s\"} %" PRIu64 "\n",
-			status_name((enum job_status)i), d->count.done[i]);
-	buf_fmt(out, "fsd_runs_total{status=\"removed\"} %" PRIu64 "\n",
-		d->count.removed);
-}
-
-static void stats_refused(const struct fsd *d, struct buf *out)
-{
-	static const char *const reasons[REFUSED_MAX] = {
-		[REFUSED_CONFIG] = "config", [REFUSED_QUOTA] = "quota",
-		[REFUSED_QUEUE] = "queue",   [REFUSED_ROOM] = "room",
-	};
-
-	begin(out, "fsd_refused_total", "counter", "Jobs refused, by reason");
-	for (int i = 0; i < REFUSED_MAX; i++)
-		buf_fmt(out, "fsd_refused_total{reason=\"%s\"} %" PRIu64 "\n",
-			reasons[i], d->count.refused[i]);
-}
-
-static void stats_times(const struct fsd *d, struct buf *out)
-{
-	char label[64];
-
-	begin(out, "fsd_queue_seconds", "histogram",
-	      "How long runs waited in the queue");
-	histogram_print(&d->count.queue, "fsd_queue_seconds", "", out);
-	begin(out, "fsd_run_seconds", "histogram",
-	      "How long programs ran, by language");
-	for (int i = 0; i <= LANG_MAX; i++) {
-		snprintf(label, sizeof(label), "language=\"%s\"",
-			 i < LANG_MAX ? langs[i].name : "other");
-		histogram_print(&d->count.run[i], "fsd_run_seconds", label, out);
-	}
-	begin(out, "fsd_machine_seconds", "histogram",
-	      "From a run's machine to its program's start, by source");
-	for (int i = 0; i < VM_SOURCE_MAX; i++) {
-		snprintf(label, sizeof(label), "source=\"%s\"",
-			 vm_source_names[i]);
-		histogram_print(&d->count.machine[i], "fsd_machine_seconds",
-				label, out);
-	}
 }
 
 static void stats_waits(const struct fsd *d, struct buf *out)
@@ -121,13 +61,13 @@ static void stats_waits(const struct fsd *d, struct buf *out)
 	uint64_t count[SCHED_REASONS], since = sched_waits(d->sched, count);
 	uint64_t now = now_ns();
 
-	begin(out, "fsd_waiting", "gauge", "Runs that wait, by what for");
+	metric_begin(out, "fsd_waiting", "gauge", "Runs that wait, by what for");
 	for (int i = 0; i < SCHED_REASONS; i++)
 		buf_fmt(out, "fsd_waiting{reason=\"%s\"} %" PRIu64 "\n",
 			sched_reason_names[i], count[i]);
-	stat_line(out, "fsd_queue_oldest_seconds", "gauge",
-		  "How long the oldest run in the queue has waited",
-		  since ? (now - MIN(since, now)) / NS_PER_S : 0);
+	metric_line(out, "fsd_queue_oldest_seconds", "gauge",
+		    "How long the oldest run in the queue has waited",
+		    since ? (now - MIN(since, now)) / NS_PER_S : 0);
 }
 
 struct class_line {
@@ -165,13 +105,13 @@ static void stats_classes(const struct fsd *d, struct buf *out)
 {
 	struct class_line line = {out, "fsd_idle_machines", idle_of};
 
-	begin(out, line.name, "gauge", "Machines that are idle");
+	metric_begin(out, line.name, "gauge", "Machines that are idle");
 	vm_each_class(d->vm, class_line, &line);
 	line = (struct class_line){out, "fsd_idle_wanted", wanted_of};
-	begin(out, line.name, "gauge", "Machines that should be idle");
+	metric_begin(out, line.name, "gauge", "Machines that should be idle");
 	vm_each_class(d->vm, class_line, &line);
 	line = (struct class_line){out, "fsd_class_zygotes", zygote_of};
-	begin(out, line.name, "gauge", "Zygotes");
+	metric_begin(out, line.name, "gauge", "Zygotes");
 	vm_each_class(d->vm, class_line, &line);
 }
 
@@ -180,7 +120,7 @@ static void stats_build(const struct fsd *d, enum vm_accel accel,
 {
 	const struct vm_qemu *qemu = vm_qemu(d->vm);
 
-	begin(out, "fsd_build_info", "gauge", "What serves, always 1");
+	metric_begin(out, "fsd_build_info", "gauge", "What serves, always 1");
 	buf_fmt(out, "fsd_build_info{version=\"%s\",qemu=\"%s\",accel=\"%s\","
 		"image=\"%s\"} 1\n", fsd_version, qemu ? qemu->version : "",
 		vm_accel_names[accel], d->image_id);
@@ -196,61 +136,54 @@ void stats_text(struct fsd *d, uid_t uid, bool all, struct buf *out)
 	if (!all)
 		return; /* the rest comes from others' jobs, too */
 	vm_stats(d->vm, &s);
-	stats_runs(d, out);
-	stat_line(out, "fsd_runs_accepted_total", "counter", "Runs queued",
-		  d->count.accepted);
-	stat_line(out, "fsd_runs_retried_total", "counter",
-		  "Runs that failed and were followed by another one",
-		  d->count.retried);
-	stats_refused(d, out);
-	stats_times(d, out);
-	stat_line(out, "fsd_lost_found", "gauge",
-		  "Damaged entries in lost+found", depot_lost_count(d->depot));
-	stat_line(out, "fsd_machines_warm", "gauge", "Idle warm machines",
-		  s.warm);
-	stat_line(out, "fsd_machines_lukewarm", "gauge",
-		  "Those that are heated again, or made anew, in a quiet time",
-		  s.lukewarm);
-	stat_line(out, "fsd_zygotes", "gauge",
-		  "Heated machines that others are forked off", s.zygotes);
-	stat_line(out, "fsd_zygotes_wanted", "gauge",
-		  "Those that are made when there is time", s.zygotes_wanted);
-	stat_line(out, "fsd_idle_memory_bytes", "gauge",
-		  "Memory of idle machines and zygotes", s.idle_bytes);
-	stat_line(out, "fsd_idle_memory_limit_bytes", "gauge",
-		  "What --idle-memory lets them take", s.idle_limit);
+	statistics_print(d->statistics, out);
+	metric_line(out, "fsd_lost_found", "gauge",
+		    "Damaged entries in lost+found", depot_lost_count(d->depot));
+	metric_line(out, "fsd_machines_warm", "gauge", "Idle warm machines",
+		    s.warm);
+	metric_line(out, "fsd_machines_lukewarm", "gauge",
+		    "Those that are heated again, or made anew, in a quiet time",
+		    s.lukewarm);
+	metric_line(out, "fsd_zygotes", "gauge",
+		    "Heated machines that others are forked off", s.zygotes);
+	metric_line(out, "fsd_zygotes_wanted", "gauge",
+		    "Those that are made when there is time", s.zygotes_wanted);
+	metric_line(out, "fsd_idle_memory_bytes", "gauge",
+		    "Memory of idle machines and zygotes", s.idle_bytes);
+	metric_line(out, "fsd_idle_memory_limit_bytes", "gauge",
+		    "What --idle-memory lets them take", s.idle_limit);
 	stats_classes(d, out);
-	stat_line(out, "fsd_machines_starting", "gauge",
-		  "Machines being prepared", s.starting);
-	stat_line(out, "fsd_machines_leased", "gauge", "Machines with a job",
-		  s.leased);
-	stat_line(out, "fsd_leases_waiting", "gauge",
-		  "Jobs that wait for a machine", s.waiting);
+	metric_line(out, "fsd_machines_starting", "gauge",
+		    "Machines being prepared", s.starting);
+	metric_line(out, "fsd_machines_leased", "gauge", "Machines with a job",
+		    s.leased);
+	metric_line(out, "fsd_leases_waiting", "gauge",
+		    "Jobs that wait for a machine", s.waiting);
 	sched_stats(d->sched, &waits);
-	stat_line(out, "fsd_runs_waiting", "gauge", "Runs that wait for room",
-		  waits.waiting);
-	stat_line(out, "fsd_machines_max", "gauge",
-		  "Machines that may have a job at a time", waits.machines_most);
+	metric_line(out, "fsd_runs_waiting", "gauge", "Runs that wait for room",
+		    waits.waiting);
+	metric_line(out, "fsd_machines_max", "gauge",
+		    "Machines that may have a job at a time", waits.machines_most);
 	stats_waits(d, out);
 	stats_build(d, s.accel, out);
-	stat_line(out, "fsd_memory_promised_bytes", "gauge",
-		  "What machines with a job may come to", waits.promised);
-	stat_line(out, "fsd_memory_room_bytes", "gauge",
-		  "Memory that can be promised to further ones", waits.room);
-	stat_line(out, "fsd_machines_made_total", "counter", "Machines started",
-		  s.machines_made);
-	stat_line(out, "fsd_machines_failed_total", "counter",
-		  "Machines that failed", s.machines_failed);
-	stat_line(out, "fsd_jobs_warm_total", "counter",
-		  "Jobs served by a warm machine", s.jobs_warm);
-	stat_line(out, "fsd_jobs_restored_total", "counter",
-		  "Jobs served by a machine restored for them",
-		  s.jobs_restored);
-	stat_line(out, "fsd_templates_made_total", "counter",
-		  "Templates made", s.templates_made);
-	stat_line(out, "fsd_boots_failed_total", "counter",
-		  "Boots that failed or hung", s.boots_failed);
-	stat_line(out, "fsd_loop_stall_max_microseconds", "gauge",
-		  "Longest time that one event has held up the others",
-		  loop_stall_ns(d->loop) / 1000);
+	metric_line(out, "fsd_memory_promised_bytes", "gauge",
+		    "What machines with a job may come to", waits.promised);
+	metric_line(out, "fsd_memory_room_bytes", "gauge",
+		    "Memory that can be promised to further ones", waits.room);
+	metric_line(out, "fsd_machines_made_total", "counter",
+		    "Machines started", s.machines_made);
+	metric_line(out, "fsd_machines_failed_total", "counter",
+		    "Machines that failed", s.machines_failed);
+	metric_line(out, "fsd_jobs_warm_total", "counter",
+		    "Jobs served by a warm machine", s.jobs_warm);
+	metric_line(out, "fsd_jobs_restored_total", "counter",
+		    "Jobs served by a machine restored for them",
+		    s.jobs_restored);
+	metric_line(out, "fsd_templates_made_total", "counter",
+		    "Templates made", s.templates_made);
+	metric_line(out, "fsd_boots_failed_total", "counter",
+		    "Boots that failed or hung", s.boots_failed);
+	metric_line(out, "fsd_loop_stall_max_microseconds", "gauge",
+		    "Longest time that one event has held up the others",
+		    loop_stall_ns(d->loop) / 1000);
 }

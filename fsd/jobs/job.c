@@ -15,6 +15,7 @@
 #include "fsd/run/run.h"
 #include "fsd/run/run_adopt.h"
 #include "shelf.h"
+#include "statistics.h"
 #include "fsd/mount/wait.h"
 
 struct jobs {
@@ -429,7 +430,8 @@ int job_remove(struct job *job)
 		run_abandoned(job);
 		return r;
 	}
-	job->d->count.removed += job_is_frozen(job);
+	if (job_is_frozen(job))
+		statistics_removed(job->d->statistics);
 	sched_give_place(&job->place);
 	retain_forget(job);
 	job_delist(job);

@@ -14,6 +14,7 @@
 #include "fsd/jobs/events.h"
 #include "fsd/submit/lifecycle.h"
 #include "fsd/jobs/parsed.h"
+#include "fsd/jobs/statistics.h"
 #include "run_int.h"
 #include "fsd/mount/wait.h"
 
@@ -414,7 +415,7 @@ static int accept_run(struct run *run, struct err *err)
 	job_set_error(job, NULL); /* it may wait: the run is nobody's yet */
 	job->promised = false;
 	job->run = run;
-	job->d->count.accepted++;
+	statistics_accepted(job->d->statistics);
 	r = job_posted(job, EV_COMMIT, run->recorded_ns);
 	/* nothing waits from here to go_on() */
 	run_enter(run, run_phase_accepted(run->phase));

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "fsd/jobs/event.h"
+#include "fsd/jobs/statistics.h"
 #include "fsd/submit/resume.h"
 #include "run_int.h"
 
@@ -103,7 +104,7 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 	job_log(job, "attempt %u of %u: %s: %s; it is run again",
 		job->meta.attempt, job->meta.retry + 1, status_name(status),
 		message ? message : "");
-	job->d->count.retried++;
+	statistics_retried(job->d->statistics);
 	job_keep_results(job);
 	enter(job, next);
 	depot_run_drop(run->d->depot, job->meta.no, number);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fsd/jobs/event.h"
+#include "fsd/jobs/statistics.h"
 #include "room.h"
 #include "run_int.h"
 
@@ -379,19 +380,9 @@ static void log_end(struct job *job, const struct job_result *res)
 
 static void count_end(const struct run *run)
 {
-	const struct job_result *res = &run->end.res;
 	unsigned lang = run->spec.lang ? run->spec.lang->id : LANG_MAX;
-	struct fsd *d = run->d;
 
-	d->count.done[res->status]++;
-	if (res->queued_ms != RESULT_UNKNOWN)
-		histogram_add(&d->count.queue, res->queued_ms);
-	if (res->run_ms != RESULT_UNKNOWN)
-		histogram_add(&d->count.run[lang], res->run_ms);
-	for (int i = 0; i < VM_SOURCE_MAX; i++)
-		if (run->source == vm_source_names[i] &&
-		    res->machine_ms != RESULT_UNKNOWN)
-			histogram_add(&d->count.machine[i], res->machine_ms);
+	statistics_ended(run->d->statistics, &run->end.res, lang, run->source);
 }
 
 static void end_run(struct job *job, struct run *run)

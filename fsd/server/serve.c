@@ -48,6 +48,7 @@
 #include "fsd/run/sessions.h"
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/shelf.h"
+#include "fsd/jobs/statistics.h"
 
 /* The real machines; in fsd-fake those of tests. The Makefile says which. */
 extern const struct vm_backend FSD_BACKEND;
@@ -317,6 +318,8 @@ static int start(struct fsd *d, const struct mount_options *o,
 	if (r == 0)
 		r = jobs_new(d);
 	if (r == 0)
+		r = statistics_new(&d->statistics);
+	if (r == 0)
 		r = sessions_new(&d->sessions);
 	if (r == 0)
 		r = sandboxes_new(&d->sandboxes);
@@ -405,6 +408,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	builds_close(d);
 	environment_catalog_free(take_ptr(d->catalog));
 	free(take_ptr(d->image_packages));
+	statistics_free(d->statistics);
 	users_free(d->users);
 	open_files_free(d->open_files);
 	inherit_close(d->inherit);

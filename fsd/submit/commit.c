@@ -7,6 +7,7 @@
 
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/parsed.h"
+#include "fsd/jobs/statistics.h"
 #include "resume.h"
 #include "fsd/run/run.h"
 #include "fsd/jobs/unstored.h"
@@ -416,7 +417,7 @@ void commit_refuse(struct job *job, enum verdict v, const struct err *err)
 		return;
 	job_set_error(job, err->text);
 	job_log(job, "refused: %s", err->text);
-	job->d->count.refused[count_as(job->failure)]++;
+	statistics_refused(job->d->statistics, count_as(job->failure));
 	job_post(job, EV_REFUSE);
 }
 

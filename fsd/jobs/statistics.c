@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts what happens to jobs and runs while a server runs, and prints that for
+ * .fsd/stats. Labels are from fixed sets: no name of a job or user is one.
+ */
+#include "statistics.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "vm/vm.h"
+#include "fsd/base/histogram.h"
+#include "fsd/base/metric.h"
+
+struct statistics {
+	uint64_t accepted, done[JOB_STATUS_MAX], retried, removed;
+	uint64_t refused[REFUSED_MAX];
+	struct histogram queue;                  /* how long runs waited, */
+	struct histogram run[LANG_MAX + 1];      /* ran, */
+	struct histogram machine[VM_SOURCE_MAX]; /* waited for their machine */
+};
+
+int statistics_new(struct statistics **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
+}
+
+void statistics_free(struct statistics *s)
+{
+	free(s);
+}
+
+void statistics_accepted(struct statistics *s)
+{
+	s->accepted++;
+}
+
+void statistics_refused(struct statistics *s, enum refused why)
+{
+	s->refused[why]++;
+}
+
+void statistics_retried(struct statistics *s)
+{
+	s->retried++;
+}
+
+void statistics_removed(struct statistics *s)
+{
+	s->removed++;
+}
+
+void statistics_ended(struct statistics *s, const struct job_result *res,
+		      unsigned lang, const char *source)
+{
+	s->done[res->status]++;
+	if (res->queued_ms != RESULT_UNKNOWN)
+		histogram_add(&s->queue, res->queued_ms);
+	if (res->run_ms != RESULT_UNKNOWN)
+		histogram_add(&s->run[lang], res->run_ms);
+	for (int i = 0; i < VM_SOURCE_MAX; i++)
+		if (source == vm_source_names[i] &&
+		    res->machine_ms != RESULT_UNKNOWN)
+			histogram_add(&s->machine[i], res->machine_ms);
+}
+
+/* --- .fsd/stats ------------------------------------------------------------- */
+
+static void print_runs(const struct statistics *s, struct buf *out)
+{
+	metric_begin(out, "fsd_runs_total", "counter",
+		     "Runs that ended, by status");
+	for (int i = 0; i < JOB_STATUS_MAX; i++)
+		buf_fmt(out, "fsd_runs_total{status=\"%s\"} %" PRIu64 "\n",
+			status_name((enum job_status)i), s->done[i]);
+	buf_fmt(out, "fsd_runs_total{status=\"removed\"} %" PRIu64 "\n",
+		s->removed);
+	metric_line(out, "fsd_runs_accepted_total", "counter", "Runs queued",
+		    s->accepted);
+	metric_line(out, "fsd_runs_retried_total", "counter",
+		    "Runs that failed and were followed by another one",
+		    s->retried);
+}
+
+static void print_refused(const struct statistics *s, struct buf *out)
+{
+	static const char *const reasons[REFUSED_MAX] = {
+		[REFUSED_CONFIG] = "config", [REFUSED_QUOTA] = "quota",
+		[REFUSED_QUEUE] = "queue",   [REFUSED_ROOM] = "room",
+	};
+
+	metric_begin(out, "fsd_refused_total", "counter",
+		     "Jobs refused, by reason");
+	for (int i = 0; i < REFUSED_MAX; i++)
+		buf_fmt(out, "fsd_refused_total{reason=\"%s\"} %" PRIu64 "\n",
+			reasons[i], s->refused[i]);
+}
+
+static void print_times(const struct statistics *s, struct buf *out)
+{
+	char label[64];
+
+	metric_begin(out, "fsd_queue_seconds", "histogram",
+		     "How long runs waited in the queue");
+	histogram_print(&s->queue, "fsd_queue_seconds", "", out);
+	metric_begin(out, "fsd_run_seconds", "histogram",
+		     "How long programs ran, by language");
+	for (int i = 0; i <= LANG_MAX; i++) {
+		snprintf(label, sizeof(label), "language=\"%s\"",
+			 i < LANG_MAX ? langs[i].name : "other");
+		histogram_print(&s->run[i], "fsd_run_seconds", label, out);
+	}
+	metric_begin(out, "fsd_machine_seconds", "histogram",
+		     "From a run's machine to its program's start, by source");
+	for (int i = 0; i < VM_SOURCE_MAX; i++) {
+		snprintf(label, sizeof(label), "source=\"%s\"",
+			 vm_source_names[i]);
+		histogram_print(&s->machine[i], "fsd_machine_seconds", label,
+				out);
+	}
+}
+
+void statistics_print(const struct statistics *s, struct buf *out)
+{
+	print_runs(s, out);
+	print_refused(s, out);
+	print_times(s, out);
+}
