@@ -58,6 +58,7 @@ struct retain_limits;
 struct open_files;
 struct fdstore;
 struct daemon_log;
+struct room;
 struct sessions;
 struct sandboxes;
 struct statistics;
@@ -142,10 +143,7 @@ struct fsd {
 	struct loop_timer draft_timer;
 	struct list unrecorded;  /* of struct job: event.c */
 	struct loop_timer record_timer;
-	struct loop_timer room_timer;
-	uint64_t room_ns;        /* when it was looked for last, */
-	bool no_room;            /* and there was none, */
-	bool state_gone;         /* nor its directory (room.c) */
+	struct room *room;       /* owned */
 	struct statistics *statistics; /* owned */
 };
 

@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "room.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "fsd/store/depot.h"
 #include "fsd/base/fiber.h"
 #include "fsd/sched/sched.h"
 
 #define LOOK_NS (NS_PER_S / 2)   /* nobody tells when others make room */
 #define FRESH_NS (5 * NS_PER_MS) /* a look at the disk holds so long */
+
+struct room {
+	struct loop_timer timer; /* until there is room again */
+	uint64_t looked_ns;      /* now_ns() of the last look, */
+	bool full;               /* which found no room, */
+	bool gone;               /* or no directory */
+};
 
 static int do_find(void *arg)
 {
@@ -16,12 +26,13 @@ static int do_find(void *arg)
 static void on_find(void *arg)
 {
 	struct fsd *d = arg;
+	struct room *room = d->room;
 
 	if (depot_do(d->depot, do_find, d->depot) < 0) {
-		loop_timer_set(d->loop, &d->room_timer, LOOK_NS);
+		loop_timer_set(d->loop, &room->timer, LOOK_NS);
 		return;
 	}
-	d->no_room = false;
+	room->full = false;
 	log_info("the state directory has room again");
 	if (d->sched)
 		sched_look(d->sched);
@@ -39,29 +50,32 @@ static void on_timer(struct loop_timer *t)
 
 static void look(struct fsd *d)
 {
+	struct room *room = d->room;
 	uint64_t now = now_ns();
 
-	if (now - d->room_ns >= FRESH_NS) {
-		d->room_ns = now;
+	if (now - room->looked_ns >= FRESH_NS) {
+		room->looked_ns = now;
 		depot_look(d->depot);
-		d->state_gone = depot_is_gone(d->depot);
-		if (d->state_gone)
+		room->gone = depot_is_gone(d->depot);
+		if (room->gone)
 			log_error("%s: %s", depot_dir(d->depot), GONE);
 	}
-	if (d->state_gone || !depot_is_full(d->depot))
+	if (room->gone || !depot_is_full(d->depot))
 		return;
-	d->no_room = true;
+	room->full = true;
 	log_warn("%s: %s", depot_dir(d->depot), FULL);
-	d->room_timer.fn = on_timer;
-	d->room_timer.arg = d;
-	loop_timer_set(d->loop, &d->room_timer, LOOK_NS);
+	room->timer.fn = on_timer;
+	room->timer.arg = d;
+	loop_timer_set(d->loop, &room->timer, LOOK_NS);
 }
 
 const char *room_problem(struct fsd *d)
 {
-	if (!d->no_room && !d->state_gone)
+	const struct room *room = d->room;
+
+	if (!room->full && !room->gone)
 		look(d);
-	return d->state_gone ? GONE : d->no_room ? FULL : NULL;
+	return room->gone ? GONE : room->full ? FULL : NULL;
 }
 
 void room_noticed(struct fsd *d)
@@ -70,7 +84,16 @@ void room_noticed(struct fsd *d)
 		room_problem(d);
 }
 
-void room_done(struct fsd *d)
+int room_new(struct room **ret)
 {
-	loop_timer_del(&d->room_timer);
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
+}
+
+void room_free(struct room *room)
+{
+	if (!room)
+		return;
+	loop_timer_del(&room->timer);
+	free(room);
 }

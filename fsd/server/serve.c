@@ -320,6 +320,8 @@ static int start(struct fsd *d, const struct mount_options *o,
 	if (r == 0)
 		r = statistics_new(&d->statistics);
 	if (r == 0)
+		r = room_new(&d->room);
+	if (r == 0)
 		r = sessions_new(&d->sessions);
 	if (r == 0)
 		r = sandboxes_new(&d->sandboxes);
@@ -386,12 +388,12 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	order_done(&d->left_refused);
 	order_done(&d->left_done);
 	loop_timer_del(&d->record_timer);
-	room_done(d);
 	sandboxes_end(d);
 	sessions_end(d);
 	turns_finish(&d->turns);
 	vm_free(d->vm);
 	sched_free(d->sched);
+	room_free(d->room);
 	mountpoint_close(d);
 	notify_free(d);
 	keeper_close(d->keeper);
